@@ -1,0 +1,76 @@
+/* ad_zcache.h - the driver: the functions that ROMIO calls for "zcache:" files.
+ *
+ * What ROMIO expects of each is told at the top of ad_zcache.c.
+ */
+#ifndef AD_ZCACHE_H
+#define AD_ZCACHE_H
+
+#include "adio.h"
+#include "zcache_file.h"
+
+/* Declared by ROMIO too, once the driver is registered in it (plugin/romio-register). */
+extern struct ADIOI_Fns_struct ADIO_ZCACHE_operations;
+
+/* The arguments of a reading or writing slot.  `offset` is a byte of the file in the
+ * contiguous slots and an etype of the view in the strided ones. */
+struct zcache_slot_args {
+    ADIO_File fd;
+    enum zcache_dir dir;
+    void *buf;
+    MPI_Offset count;
+    MPI_Datatype type;
+    int file_ptr_type;
+    ADIO_Offset offset;
+    int strided;
+};
+
+/* Does the access, moves the individual pointer if it was asked to; returns the bytes moved,
+ * 0 with an error. */
+MPI_Offset zcache_slot(struct zcache_slot_args *s, int *error_code);
+
+/* ad_zcache_open.c */
+void ADIOI_ZCACHE_Open(ADIO_File fd, int *error_code);
+void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code);
+void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code);
+
+/* ad_zcache_hints.c */
+void ADIOI_ZCACHE_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code);
+
+/* ad_zcache_ctl.c */
+void ADIOI_ZCACHE_Flush(ADIO_File fd, int *error_code);
+void ADIOI_ZCACHE_Resize(ADIO_File fd, ADIO_Offset size, int *error_code);
+void ADIOI_ZCACHE_Fcntl(ADIO_File fd, int flag, ADIO_Fcntl_t *arg, int *error_code);
+void ADIOI_ZCACHE_Delete(const char *filename, int *error_code);
+int ADIOI_ZCACHE_Feature(ADIO_File fd, int flag);
+int ADIOI_ZCACHE_SetLock(ADIO_File fd, int cmd, int type, ADIO_Offset offset, int whence,
+                         ADIO_Offset len);
+
+/* ad_zcache_rdwr.c; the collective slots are the same functions */
+void ADIOI_ZCACHE_ReadContig(ADIO_File fd, void *buf, int count, MPI_Datatype type,
+                             int file_ptr_type, ADIO_Offset offset, ADIO_Status *status,
+                             int *error_code);
+void ADIOI_ZCACHE_WriteContig(ADIO_File fd, const void *buf, int count, MPI_Datatype type,
+                              int file_ptr_type, ADIO_Offset offset, ADIO_Status *status,
+                              int *error_code);
+void ADIOI_ZCACHE_ReadStrided(ADIO_File fd, void *buf, int count, MPI_Datatype type,
+                              int file_ptr_type, ADIO_Offset offset, ADIO_Status *status,
+                              int *error_code);
+void ADIOI_ZCACHE_WriteStrided(ADIO_File fd, const void *buf, int count, MPI_Datatype type,
+                               int file_ptr_type, ADIO_Offset offset, ADIO_Status *status,
+                               int *error_code);
+
+/* ad_zcache_nb.c */
+void ADIOI_ZCACHE_IreadContig(ADIO_File fd, void *buf, int count, MPI_Datatype type,
+                              int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,
+                              int *error_code);
+void ADIOI_ZCACHE_IwriteContig(ADIO_File fd, const void *buf, int count, MPI_Datatype type,
+                               int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,
+                               int *error_code);
+void ADIOI_ZCACHE_IreadStrided(ADIO_File fd, void *buf, int count, MPI_Datatype type,
+                               int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,
+                               int *error_code);
+void ADIOI_ZCACHE_IwriteStrided(ADIO_File fd, const void *buf, int count, MPI_Datatype type,
+                                int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,
+                                int *error_code);
+
+#endif

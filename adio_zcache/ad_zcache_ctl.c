@@ -1,0 +1,133 @@
+/* ad_zcache_ctl.c - sync, size, truncation, preallocation, deletion, features. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "ad_zcache.h"
+#include "zc_log.h"
+#include "zc_options.h"
+#include "zcache_file.h"
+#include "zcache_mpi.h"
+#include "zcache_stores.h"
+
+/* MPI_File_sync; programs call it on one rank, too, so no rank needs another here. */
+void ADIOI_ZCACHE_Flush(ADIO_File fd, int *error_code)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+
+    zc_error_clear();
+    zcache_set_error(error_code,
+                     zcache_owners_sync(f, (enum zc_level)f->settings.sync_level),
+                     "cannot write back", f->path);
+}
+
+/* Rank 0 does it, all learn what came of it. */
+static int by_rank_0(ADIO_File fd, int (*fn)(struct zcache_file *, uint64_t), uint64_t arg)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    struct {
+        int rc;
+        char text[508];
+    } o = {0};
+    int rank;
+
+    MPI_Comm_rank(fd->comm, &rank);
+    if (rank == 0) {
+        o.rc = fn(f, arg);
+        if (o.rc)
+            snprintf(o.text, sizeof o.text, "%s", zc_error_text(o.rc));
+    }
+    MPI_Bcast(&o, sizeof o, MPI_BYTE, 0, fd->comm);
+    return o.rc ? zc_errorf(-o.rc, "%s", o.text) : 0;
+}
+
+void ADIOI_ZCACHE_Resize(ADIO_File fd, ADIO_Offset size, int *error_code)
+{
+    zc_error_clear();
+    zcache_set_error(error_code, by_rank_0(fd, zcache_owners_truncate, (uint64_t)size), "cannot resize",
+                     zcache_file_of(fd)->path);
+}
+
+static void get_size(ADIO_File fd, ADIO_Fcntl_t *arg, int *error_code)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    uint64_t size;
+    int rc = zcache_owners_size(f, &size);
+
+    arg->fsize = rc ? -1 : (ADIO_Offset)size;
+    zcache_set_error(error_code, rc, "cannot tell the size of", f->path);
+}
+
+void ADIOI_ZCACHE_Fcntl(ADIO_File fd, int flag, ADIO_Fcntl_t *arg, int *error_code)
+{
+    zc_error_clear();
+    switch (flag) {
+    case ADIO_FCNTL_GET_FSIZE:
+        get_size(fd, arg, error_code);
+        break;
+    case ADIO_FCNTL_SET_DISKSPACE: /* by rank 0 alone: the others are in a barrier */
+        zcache_set_error(error_code,
+                         zcache_owners_allocate(zcache_file_of(fd), (uint64_t)arg->diskspace),
+                         "cannot preallocate", zcache_file_of(fd)->path);
+        break;
+    case ADIO_FCNTL_SET_ATOMICITY:
+        *error_code = MPI_SUCCESS;
+        if (arg->atomicity)
+            *error_code = zcache_mpi_errorf(MPI_ERR_UNSUPPORTED_OPERATION,
+                                            "zcache: %s: atomic mode is not supported",
+                                            zcache_file_of(fd)->path);
+        break;
+    default:
+        *error_code = zcache_mpi_errorf(MPI_ERR_ARG, "zcache: unknown file control %d", flag);
+    }
+}
+
+void ADIOI_ZCACHE_Delete(const char *filename, int *error_code)
+{
+    struct zc_settings settings;
+    struct zc_store *store;
+    char *path;
+    int rc;
+
+    zc_error_clear();
+    rc = zc_settings_init(&settings);
+    if (rc == 0)
+        rc = zcache_store_get(&settings, -1, &store);
+    if (rc == 0) {
+        path = zcache_absolute(filename);
+        rc = path ? store->ops->unlink(store, path) : zc_errorf(ENOMEM, "no absolute path");
+        free(path);
+        zcache_store_put(store, zcache_is_loss(rc));
+    }
+    zc_settings_free(&settings);
+    zcache_set_error(error_code, rc, "cannot delete", filename);
+}
+
+/* Only what is true of every file, with daemons or without. */
+int ADIOI_ZCACHE_Feature(ADIO_File fd, int flag)
+{
+    (void)fd;
+    switch (flag) {
+    case ADIO_IMMEDIATELY_VISIBLE: /* a write returns when the owner of the block has it */
+    case ADIO_SCALABLE_RESIZE:     /* rank 0 resizes for all */
+    case ADIO_UNLINK_AFTER_CLOSE:
+        return 1;
+    default: /* no fcntl locks, no shared file pointers, no atomic mode, no data sieving */
+        return 0;
+    }
+}
+
+/* Never called: ADIO_LOCKS is not offered. */
+int ADIOI_ZCACHE_SetLock(ADIO_File fd, int cmd, int type, ADIO_Offset offset, int whence,
+                         ADIO_Offset len)
+{
+    (void)fd;
+    (void)cmd;
+    (void)type;
+    (void)offset;
+    (void)whence;
+    (void)len;
+    return MPI_ERR_UNSUPPORTED_OPERATION;
+}

@@ -1,0 +1,154 @@
+/* ad_zcache_hints.c - MPI_Info <-> the option table.
+ *
+ * Hints that are unknown or bad are said once, by rank 0, and the values in force are
+ * echoed by MPI_File_get_info.  At open every rank takes rank 0's settings, so that no
+ * policy differs between ranks; after that only rank-local ones may change.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ad_zcache.h"
+#include "zc_log.h"
+#include "zc_options.h"
+#include "zcache_file.h"
+
+#define PREFIX "zcache_"
+
+static void complain(ADIO_File fd, const char *text)
+{
+    int rank;
+
+    MPI_Comm_rank(fd->comm, &rank);
+    if (rank == 0)
+        zc_warn("%s", text);
+}
+
+static void take_hint(ADIO_File fd, struct zcache_file *f, const char *key, const char *value)
+{
+    const char *name = key + strlen(PREFIX);
+    const struct zc_option *o = zc_option_find(name, ZC_SCOPE_HINT), *near;
+    char text[300];
+
+    if (o) {
+        int rc = zc_option_set(&f->settings, o, value);
+
+        if (rc) {
+            snprintf(text, sizeof text, "hint %s ignored: %s", key, zc_error_text(rc));
+            complain(fd, text);
+        }
+        return;
+    }
+    near = zc_option_guess(name, ZC_SCOPE_HINT);
+    snprintf(text, sizeof text, "unknown hint %s=%s ignored%s%s%s", key, value,
+             near ? "; did you mean " PREFIX : "", near ? near->name : "", near ? "?" : "");
+    complain(fd, text);
+}
+
+void ADIOI_ZCACHE_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
+{
+    struct zcache_file *f = zcache_file_get(fd);
+    int nkeys = 0;
+
+    ADIOI_GEN_SetInfo(fd, users_info, error_code);
+    if (*error_code != MPI_SUCCESS || !f || users_info == MPI_INFO_NULL)
+        return;
+    MPI_Info_get_nkeys(users_info, &nkeys);
+    for (int i = 0; i < nkeys; i++) {
+        char key[MPI_MAX_INFO_KEY + 1], value[MPI_MAX_INFO_VAL + 1];
+        int found = 0;
+
+        MPI_Info_get_nthkey(users_info, i, key);
+        if (strncmp(key, PREFIX, strlen(PREFIX)))
+            continue;
+        MPI_Info_get(users_info, key, MPI_MAX_INFO_VAL, value, &found);
+        if (found)
+            take_hint(fd, f, key, value);
+    }
+    if (f->owners)
+        zcache_hints_echo(fd);
+}
+
+void zcache_hints_echo(ADIO_File fd)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+
+    for (const struct zc_option *o = zc_options; o->name; o++) {
+        char key[MPI_MAX_INFO_KEY], value[MPI_MAX_INFO_VAL];
+
+        if (!(o->scope & ZC_SCOPE_HINT))
+            continue;
+        snprintf(key, sizeof key, PREFIX "%s", o->name);
+        zc_option_show(&f->settings, o, value, sizeof value);
+        if (value[0])
+            ADIOI_Info_set(fd->info, key, value);
+    }
+}
+
+/* "name=value\n" of every row the library has; allocated. */
+static char *settings_text(const struct zc_settings *s, size_t *len)
+{
+    char *text = NULL;
+    FILE *f = open_memstream(&text, len);
+
+    if (!f)
+        return NULL;
+    for (const struct zc_option *o = zc_options; o->name; o++) {
+        char value[MPI_MAX_INFO_VAL];
+
+        if (!(o->scope & (ZC_SCOPE_HINT | ZC_SCOPE_ENV)))
+            continue;
+        zc_option_show(s, o, value, sizeof value);
+        if (value[0])
+            fprintf(f, "%s=%s\n", o->name, value);
+    }
+    if (fclose(f)) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}
+
+static void take_settings(struct zc_settings *s, char *text)
+{
+    char *line, *rest = text;
+
+    while ((line = strsep(&rest, "\n"))) {
+        char *value = strchr(line, '=');
+        const struct zc_option *o;
+
+        if (!value)
+            continue;
+        *value++ = 0;
+        o = zc_option_find(line, ZC_SCOPE_HINT | ZC_SCOPE_ENV);
+        if (o)
+            zc_option_set(s, o, value);
+    }
+}
+
+int zcache_hints_agree(ADIO_File fd, struct zcache_file *f)
+{
+    char *text = NULL;
+    size_t len = 0;
+    int n = 0, rank;
+
+    MPI_Comm_rank(fd->comm, &rank);
+    if (rank == 0) {
+        text = settings_text(&f->settings, &len);
+        n = text ? (int)len + 1 : 0;
+    }
+    MPI_Bcast(&n, 1, MPI_INT, 0, fd->comm);
+    if (n == 0)
+        return zc_errorf(ENOMEM, "no memory for the settings");
+    if (rank != 0)
+        text = malloc((size_t)n);
+    if (!text) /* the broadcast must not miss anybody: give it a place to go */
+        ADIOI_Assert(text);
+    MPI_Bcast(text, n, MPI_CHAR, 0, fd->comm);
+    if (rank != 0)
+        take_settings(&f->settings, text);
+    free(text);
+    return 0;
+}

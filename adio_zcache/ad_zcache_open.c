@@ -1,0 +1,468 @@
+/* ad_zcache_open.c - opening and closing, together.
+ *
+ * Rank 0 of the communicator opens first, and creates when the file is not there; outcome,
+ * settings and layout are broadcast.  Then the aggregators open the file in their caches and
+ * tell everybody where they are.  One error for all: the lowest rank's, with its text, on
+ * every rank; and a file that this open created is removed again.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ad_zcache.h"
+#include "zc_log.h"
+#include "zc_options.h"
+#include "zc_wire.h"
+#include "zcache_file.h"
+#include "zcache_mpi.h"
+#include "zcache_stores.h"
+
+struct zcache_file *zcache_file_get(ADIO_File fd)
+{
+    struct zcache_file *f = fd->fs_ptr;
+
+    if (f)
+        return f;
+    f = calloc(1, sizeof *f);
+    if (!f)
+        return NULL;
+    if (zc_settings_init(&f->settings))
+        snprintf(f->bad_env, sizeof f->bad_env, "%s", zc_error_text(EINVAL));
+    fd->fs_ptr = f;
+    return f;
+}
+
+void zcache_file_free(ADIO_File fd)
+{
+    struct zcache_file *f = fd->fs_ptr;
+
+    if (!f)
+        return;
+    zcache_file_view_drop(f);
+    zc_settings_free(&f->settings);
+    free(f->owners);
+    free(f->path);
+    free(f);
+    fd->fs_ptr = NULL;
+}
+
+void zcache_set_error(int *error_code, int rc, const char *what, const char *path)
+{
+    if (rc == 0)
+        *error_code = MPI_SUCCESS;
+    else
+        *error_code = zcache_mpi_errorf(zcache_mpi_class(rc), "zcache: %s %s: %s", what, path,
+                                        zc_error_text(rc));
+}
+
+/* ---- one outcome for all ranks ---- */
+
+struct outcome {
+    int rc;
+    char text[508];
+};
+
+static void outcome_set(struct outcome *o, int rc)
+{
+    o->rc = rc;
+    snprintf(o->text, sizeof o->text, "%s", rc ? zc_error_text(rc) : "");
+}
+
+/* Everybody learns what `root` met. */
+static int outcome_bcast(struct outcome *o, int root, MPI_Comm comm)
+{
+    MPI_Bcast(o, sizeof *o, MPI_BYTE, root, comm);
+    return o->rc ? zc_errorf(-o->rc, "%s", o->text) : 0;
+}
+
+/* Everybody learns what the lowest rank that failed met. */
+static int outcome_agree(struct outcome *o, MPI_Comm comm)
+{
+    int rank, size, mine, first;
+
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &size);
+    mine = o->rc ? rank : size;
+    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm);
+    return first == size ? 0 : outcome_bcast(o, first, comm);
+}
+
+/* ---- open ---- */
+
+enum { PAGE_MAX = 1 << 20 }; /* largest page of an aggregator's cache, bytes */
+
+/* What rank 0 finds out about the file. */
+struct layout {
+    struct zc_sfile *sfile; /* open on rank 0 until the aggregators have it open */
+    struct zc_attr attr;
+    uint32_t servers; /* daemons */
+    bool created;     /* by this open */
+};
+
+char *zcache_absolute(const char *name)
+{
+    char cwd[4096], *path;
+
+    if (name[0] == '/')
+        return strdup(name);
+    if (!getcwd(cwd, sizeof cwd))
+        return NULL;
+    return asprintf(&path, "%s/%s", cwd, name) < 0 ? NULL : path;
+}
+
+static unsigned open_flags(int amode)
+{
+    unsigned flags = 0;
+
+    if (amode & (ADIO_RDONLY | ADIO_RDWR))
+        flags |= ZC_OPEN_READ;
+    if (amode & (ADIO_WRONLY | ADIO_RDWR))
+        flags |= ZC_OPEN_WRITE;
+    return flags;
+}
+
+static mode_t permissions(ADIO_File fd)
+{
+    mode_t mask = umask(0);
+
+    umask(mask);
+    return (fd->perm == ADIO_PERM_NULL ? 0666 : (mode_t)fd->perm) & ~mask;
+}
+
+static int open_once(ADIO_File fd, unsigned flags, struct layout *l)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+
+    l->attr.block_size = f->settings.block_size;
+    return f->store->ops->open(f->store, f->path, flags, permissions(fd), &l->sfile, &l->attr);
+}
+
+/* Opens on the rank that may create.  Looks for the file first, so that it is known who
+ * created it; somebody else may create or delete it in between. */
+static int open_first(ADIO_File fd, int amode, struct layout *l)
+{
+    unsigned flags = open_flags(amode);
+    int rc = -ENOENT;
+
+    for (int tries = 0; tries < 3; tries++) {
+        if (!(amode & ADIO_EXCL)) {
+            rc = open_once(fd, flags, l);
+            if (rc != -ENOENT || !(amode & ADIO_CREATE))
+                return rc;
+        }
+        rc = open_once(fd, flags | ZC_OPEN_CREATE | ZC_OPEN_EXCL, l);
+        l->created = rc == 0;
+        if (rc != -EEXIST || (amode & ADIO_EXCL))
+            return rc;
+    }
+    return rc;
+}
+
+static int get_store(ADIO_File fd, int rank)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+
+    f->path = zcache_absolute(fd->filename);
+    if (!f->path)
+        return zc_errorf(errno ? errno : ENOMEM, "no absolute path for %s", fd->filename);
+    return zcache_store_get(&f->settings, rank, &f->store);
+}
+
+bool zcache_is_loss(int rc)
+{
+    return rc == -ETIMEDOUT || rc == -ECONNRESET || rc == -ECONNREFUSED || rc == -ENOTCONN ||
+           rc == -EPIPE || rc == -ESHUTDOWN;
+}
+
+/* Rank 0 opens the store's file to learn, or create, what all others open then. */
+static int open_layout(ADIO_File fd, int rank, int amode, struct layout *l)
+{
+    struct outcome o = {0};
+    int rc = 0;
+
+    if (rank == 0) {
+        rc = get_store(fd, rank);
+        if (rc == 0)
+            rc = open_first(fd, amode, l);
+        if (rc == 0)
+            l->servers = zcache_file_of(fd)->store->servers;
+        outcome_set(&o, rc);
+    }
+    rc = outcome_bcast(&o, 0, fd->comm);
+    if (rc == 0) {
+        MPI_Bcast(&l->attr, sizeof l->attr, MPI_BYTE, 0, fd->comm);
+        MPI_Bcast(&l->servers, 1, MPI_UINT32_T, 0, fd->comm);
+    }
+    return rc;
+}
+
+/* ---- aggregators ---- */
+
+/* What an aggregator tells the others. */
+struct card {
+    uint64_t number;
+    uint32_t addr_len;
+    unsigned char addr[ZC_MAX_ADDRESS];
+};
+
+static int my_index(ADIO_File fd, const struct zcache_file *f, int rank)
+{
+    for (uint32_t i = 0; i < f->nowners; i++)
+        if (fd->hints->ranklist[i] == rank)
+            return (int)i;
+    return -1;
+}
+
+static void place_blocks(ADIO_File fd, const struct layout *l)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    uint64_t block = l->attr.block_size ? l->attr.block_size : f->settings.block_size;
+
+    f->settings.block_size = block;
+    f->place = (struct zc_place){block, l->servers, (uint32_t)fd->hints->cb_nodes};
+    f->nowners = zc_place_owners(&f->place);
+}
+
+/* Opens the file in this rank's cache and lends it to the others. */
+static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct layout *l,
+                           struct zc_handle **handle, struct card *card)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    uint64_t block = f->place.block_size;
+    uint32_t page = block < PAGE_MAX ? (uint32_t)block : PAGE_MAX;
+    struct zc_attr attr = {.block_size = block};
+    size_t len = sizeof card->addr;
+    int rc, size;
+
+    MPI_Comm_size(fd->comm, &size);
+    rc = f->store ? 0 : get_store(fd, rank);
+    if (rc == 0)
+        rc = zcache_agg_get(f->store, &f->settings, page, size > 1, &f->agg);
+    if (rc == 0)
+        rc = zc_cache_open(zcache_agg_cache(f->agg), f->path, flags | ZC_OPEN_PRIVATE,
+                           permissions(fd), handle, &attr);
+    if (rc)
+        return rc;
+    zc_cache_grow(*handle, l->attr.size);
+    if (size == 1)
+        return 0;
+    card->number = zcache_agg_export(f->agg, *handle);
+    if (!card->number)
+        return zc_errorf(ENOMEM, "no memory to lend a file");
+    rc = zcache_agg_address(f->agg, card->addr, &len);
+    card->addr_len = (uint32_t)len;
+    return rc;
+}
+
+/* Every rank learns every aggregator's card. */
+static int exchange_cards(ADIO_File fd, int mine, const struct card *card, struct card *all)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    int size, *counts, *at;
+
+    MPI_Comm_size(fd->comm, &size);
+    counts = ADIOI_Calloc(2 * (size_t)size, sizeof *counts);
+    at = counts + size;
+    for (uint32_t i = 0; i < f->nowners; i++) {
+        counts[fd->hints->ranklist[i]] = sizeof *card;
+        at[fd->hints->ranklist[i]] = (int)(i * sizeof *card);
+    }
+    MPI_Allgatherv(card, mine >= 0 ? (int)sizeof *card : 0, MPI_BYTE, all, counts, at, MPI_BYTE,
+                   fd->comm);
+    ADIOI_Free(counts);
+    return 0;
+}
+
+static void take_cards(ADIO_File fd, const struct card *all, int mine, struct zc_handle *handle)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+
+    for (uint32_t i = 0; i < f->nowners; i++) {
+        struct zcache_owner *o = &f->owners[i];
+
+        o->rank = fd->hints->ranklist[i];
+        o->number = all[i].number;
+        o->addr_len = all[i].addr_len;
+        memcpy(o->addr, all[i].addr, sizeof o->addr);
+        o->local = (int)i == mine ? handle : NULL;
+    }
+}
+
+/* Collective; the same outcome on every rank. */
+static int open_aggregators(ADIO_File fd, int rank, int amode, const struct layout *l)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    struct zc_handle *handle = NULL;
+    struct outcome o = {0};
+    struct card card = {0}, *all;
+    int mine, rc = 0;
+
+    place_blocks(fd, l);
+    mine = my_index(fd, f, rank);
+    all = calloc(f->nowners, sizeof *all);
+    f->owners = calloc(f->nowners, sizeof *f->owners);
+    if (!all || !f->owners)
+        rc = zc_errorf(ENOMEM, "no memory for %u aggregators", f->nowners);
+    if (rc == 0 && mine >= 0)
+        rc = open_aggregator(fd, rank, open_flags(amode), l, &handle, &card);
+    outcome_set(&o, rc);
+    rc = outcome_agree(&o, fd->comm);
+    if (rc == 0) {
+        exchange_cards(fd, mine, &card, all);
+        take_cards(fd, all, mine, handle);
+    } else if (handle) {
+        if (card.number)
+            zcache_agg_unexport(f->agg, card.number);
+        zc_cache_close(handle);
+    }
+    free(all);
+    return rc ? zc_errorf(-rc, "%s", o.text) : 0;
+}
+
+static void undo_open(ADIO_File fd, int rc, bool created)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+
+    if (!f)
+        return;
+    if (created && f->store->ops->unlink(f->store, f->path))
+        zc_error("%s was created and could not be removed: %s", f->path, zc_error_text(EIO));
+    if (f->store)
+        zcache_store_put(f->store, zcache_is_loss(rc));
+    zcache_file_free(fd);
+}
+
+static void opened(ADIO_File fd, const struct layout *l)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+
+    fd->blksize = (long)f->place.block_size;
+    fd->hints->striping_unit = f->place.block_size <= INT_MAX ? (int)f->place.block_size : 0;
+    if (!f->path) /* a rank that opened nothing itself: for its messages */
+        f->path = zcache_absolute(fd->filename);
+    fd->is_open = 1;
+    fd->dirty_write = 0;
+    if (fd->access_mode & ADIO_APPEND)
+        fd->fp_ind = (ADIO_Offset)l->attr.size;
+    zcache_owners_warm(f);
+    zcache_hints_echo(fd);
+}
+
+static int check_settings(const struct zcache_file *f)
+{
+    if (!f)
+        return zc_errorf(ENOMEM, "no memory to open a file");
+    return f->bad_env[0] ? zc_errorf(EINVAL, "%s", f->bad_env) : 0;
+}
+
+void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
+{
+    struct layout layout = {.created = false};
+    struct outcome o = {0};
+    char path[1024], text[508] = "";
+    int rc;
+
+    zc_error_clear();
+    fd->access_mode = amode;
+    snprintf(path, sizeof path, "%s", fd->filename);
+    if (rank == 0)
+        zc_settings_warn_env();
+    outcome_set(&o, check_settings(zcache_file_get(fd)));
+    rc = outcome_agree(&o, fd->comm);
+    if (rc == 0)
+        rc = zcache_hints_agree(fd, zcache_file_of(fd));
+    if (rc == 0)
+        rc = open_layout(fd, rank, amode, &layout);
+    if (rc == 0)
+        rc = open_aggregators(fd, rank, amode, &layout);
+    snprintf(text, sizeof text, "%s", rc ? zc_error_text(rc) : "");
+    if (layout.sfile)
+        layout.sfile->store->ops->close(layout.sfile, ZC_LEVEL_VISIBLE);
+    if (rc)
+        undo_open(fd, rc, layout.created);
+    else
+        opened(fd, &layout);
+    if (rc)
+        zc_errorf(-rc, "%s", text);
+    zcache_set_error(error_code, rc, "cannot open", path);
+}
+
+/* ROMIO opens alone only when it has put an open off, which a driver without two-phase
+ * never lets it do. */
+void ADIOI_ZCACHE_Open(ADIO_File fd, int *error_code)
+{
+    *error_code = zcache_mpi_errorf(MPI_ERR_UNSUPPORTED_OPERATION,
+                                    "zcache: %s cannot be opened by one rank for others",
+                                    fd->filename);
+}
+
+/* ---- close ---- */
+
+static void report_stats(ADIO_File fd)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    uint64_t mine[4] = {f->writes, f->written_bytes, f->reads, f->read_bytes}, sum[4];
+    int rank;
+
+    MPI_Reduce(mine, sum, 4, MPI_UINT64_T, MPI_SUM, 0, fd->comm);
+    MPI_Comm_rank(fd->comm, &rank);
+    if (rank == 0)
+        fprintf(stderr,
+                "zcache: %s: %llu writes, %llu bytes; %llu reads, %llu bytes; through %s\n",
+                f->path, (unsigned long long)sum[0], (unsigned long long)sum[1],
+                (unsigned long long)sum[2], (unsigned long long)sum[3],
+                f->settings.daemons && *f->settings.daemons ? f->settings.daemons
+                                                            : "the file system itself");
+}
+
+/* This rank's share of closing: nobody else uses the file any more. */
+static int close_aggregator(struct zcache_file *f, struct zcache_owner *o, enum zc_level level)
+{
+    struct outcome first = {0};
+    int rc;
+
+    if (o->number)
+        zcache_agg_unexport(f->agg, o->number);
+    outcome_set(&first, zc_cache_flush(o->local, level));
+    rc = zc_cache_close(o->local);
+    return first.rc ? zc_errorf(-first.rc, "%s", first.text) : rc;
+}
+
+void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    struct outcome o = {0};
+    enum zc_level level;
+    char path[1024];
+    int rc = 0;
+
+    if (!f || !f->owners) {
+        *error_code = MPI_SUCCESS;
+        return;
+    }
+    zc_error_clear();
+    level = (enum zc_level)f->settings.close_level;
+    if (fd->access_mode & ADIO_DELETE_ON_CLOSE)
+        level = ZC_LEVEL_VISIBLE; /* about to go */
+    if (f->settings.stats)
+        report_stats(fd);
+    zcache_owners_settle(f);
+    MPI_Barrier(fd->comm); /* all accesses of all ranks are done */
+    for (uint32_t i = 0; i < f->nowners; i++)
+        if (f->owners[i].local)
+            rc = close_aggregator(f, &f->owners[i], level);
+    outcome_set(&o, rc);
+    if (f->store)
+        zcache_store_put(f->store, zcache_is_loss(rc));
+    snprintf(path, sizeof path, "%s", f->path ? f->path : fd->filename);
+    zcache_file_free(fd);
+    fd->is_open = 0;
+    rc = outcome_agree(&o, fd->comm);
+    zcache_set_error(error_code, rc, "cannot close", path);
+}

@@ -1,0 +1,206 @@
+/*
+ * The exported functions that move no data.
+ */
+#include "config.h"
+
+#include "zcache_entry.h"
+
+/* MPI-4.1 and later. Exported whatever this plugin was built with: it may run with a newer MPI. */
+int MPI_File_toint(MPI_File fh);
+MPI_File MPI_File_fromint(int fint);
+int PMPI_File_toint(MPI_File fh);
+MPI_File PMPI_File_fromint(int fint);
+
+/* ---- opening and closing ---------------------------------------------------- */
+
+int ROMIO_File_open(MPI_Comm comm, const char *name, int amode, MPI_Info info, MPI_File *fh);
+int ROMIO_File_close(MPI_File *fh);
+int ROMIO_File_delete(const char *name, MPI_Info info);
+
+int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh)
+{
+    MPI_File opened = MPI_FILE_NULL;
+    int rc = ROMIO_File_open(comm, filename, amode, info, &opened);
+
+    if (rc != MPI_SUCCESS) {
+        *fh = MPI_FILE_NULL;
+        return zcache_raise(MPI_FILE_NULL, rc, "MPI_File_open");
+    }
+    zcache_errh_inherit(zcache_handle_of(opened));
+    *fh = opened;
+    return MPI_SUCCESS;
+}
+
+/*
+ * The handle is gone afterwards, whatever came of it; the error, mostly one of writing back, is
+ * raised by the handler that the file had, on MPI_FILE_NULL.
+ */
+int PMPI_File_close(MPI_File *fh)
+{
+    struct zcache_handle *h = zcache_handle_of(*fh);
+    MPI_Errhandler errh;
+    int rc;
+
+    if (!h)
+        return zcache_raise(MPI_FILE_NULL, ROMIO_File_close(fh), "MPI_File_close");
+    errh = zcache_errh_take(h);
+    rc = ROMIO_File_close(fh);
+    if (rc != MPI_SUCCESS)
+        rc = zcache_raise_closed(errh, rc, "MPI_File_close");
+    zcache_errh_release(errh);
+    return rc;
+}
+
+int PMPI_File_delete(const char *filename, MPI_Info info)
+{
+    int rc = ROMIO_File_delete(filename, info);
+
+    return rc == MPI_SUCCESS ? rc : zcache_raise(MPI_FILE_NULL, rc, "MPI_File_delete");
+}
+
+int MPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh)
+    __attribute__((alias("PMPI_File_open")));
+int MPI_File_close(MPI_File *fh) __attribute__((alias("PMPI_File_close")));
+int MPI_File_delete(const char *filename, MPI_Info info) __attribute__((alias("PMPI_File_delete")));
+
+/* ---- handles ------------------------------------------------------------------ */
+
+MPI_Fint PMPI_File_c2f(MPI_File file)
+{
+    return MPIO_File_c2f(file);
+}
+
+MPI_File PMPI_File_f2c(MPI_Fint file)
+{
+    return MPIO_File_f2c(file);
+}
+
+MPI_Fint MPI_File_c2f(MPI_File file) __attribute__((alias("PMPI_File_c2f")));
+MPI_File MPI_File_f2c(MPI_Fint file) __attribute__((alias("PMPI_File_f2c")));
+
+int PMPI_File_toint(MPI_File fh)
+{
+    return MPIO_File_c2f(fh);
+}
+
+MPI_File PMPI_File_fromint(int fint)
+{
+    return MPIO_File_f2c(fint);
+}
+
+int MPI_File_toint(MPI_File fh) __attribute__((alias("PMPI_File_toint")));
+MPI_File MPI_File_fromint(int fint) __attribute__((alias("PMPI_File_fromint")));
+
+/* ---- properties ----------------------------------------------------------------- */
+
+ENTRY(set_size, LOCK_NEVER, (MPI_File fh, MPI_Offset size), (fh, size));
+ENTRY(get_size, LOCK_FOREIGN, (MPI_File fh, MPI_Offset *size), (fh, size));
+ENTRY(get_group, LOCK_NEVER, (MPI_File fh, MPI_Group *group), (fh, group));
+ENTRY(get_amode, LOCK_NEVER, (MPI_File fh, int *amode), (fh, amode));
+ENTRY(set_info, LOCK_NEVER, (MPI_File fh, MPI_Info info), (fh, info));
+ENTRY(get_info, LOCK_NEVER, (MPI_File fh, MPI_Info *info_used), (fh, info_used));
+ENTRY(set_view, LOCK_NEVER,
+      (MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep,
+       MPI_Info info),
+      (fh, disp, etype, filetype, datarep, info));
+ENTRY(get_view, LOCK_NEVER,
+      (MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep),
+      (fh, disp, etype, filetype, datarep));
+ENTRY(get_type_extent, LOCK_NEVER, (MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent),
+      (fh, datatype, extent));
+ENTRY(set_atomicity, LOCK_NEVER, (MPI_File fh, int flag), (fh, flag));
+ENTRY(get_atomicity, LOCK_NEVER, (MPI_File fh, int *flag), (fh, flag));
+
+int ROMIO_File_preallocate(MPI_File fh, MPI_Offset size);
+
+/* The first rank does it, and in ROMIO is the only one to learn of an error. */
+int PMPI_File_preallocate(MPI_File fh, MPI_Offset size)
+{
+    int rc = ROMIO_File_preallocate(fh, size), cls = MPI_SUCCESS;
+
+    if (zcache_handle_of(fh) && size > 0) {
+        if (rc != MPI_SUCCESS)
+            PMPI_Error_class(rc, &cls);
+        PMPI_Bcast(&cls, 1, MPI_INT, 0, fh->comm);
+        if (rc == MPI_SUCCESS && cls != MPI_SUCCESS)
+            rc = zcache_mpi_error(cls, "MPI_File_preallocate: failed on the first process");
+    }
+    return rc == MPI_SUCCESS ? rc : zcache_raise(fh, rc, "MPI_File_preallocate");
+}
+
+int MPI_File_preallocate(MPI_File fh, MPI_Offset size)
+    __attribute__((alias("PMPI_File_preallocate")));
+
+/* ---- file pointers ---------------------------------------------------------------- */
+
+ENTRY(seek, LOCK_ALWAYS, (MPI_File fh, MPI_Offset offset, int whence), (fh, offset, whence));
+ENTRY(get_position, LOCK_ALWAYS, (MPI_File fh, MPI_Offset *offset), (fh, offset));
+ENTRY(get_byte_offset, LOCK_NEVER, (MPI_File fh, MPI_Offset offset, MPI_Offset *disp),
+      (fh, offset, disp));
+ENTRY(seek_shared, LOCK_NEVER, (MPI_File fh, MPI_Offset offset, int whence), (fh, offset, whence));
+ENTRY(get_position_shared, LOCK_ALWAYS, (MPI_File fh, MPI_Offset *offset), (fh, offset));
+
+/* ---- the rest --------------------------------------------------------------------- */
+
+int ROMIO_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent);
+int PMPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent);
+int MPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent);
+
+int PMPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent)
+{
+    MPI_Aint aint = 0;
+    int rc = PMPI_File_get_type_extent(fh, datatype, &aint);
+
+    *extent = aint;
+    return rc;
+}
+
+int MPI_File_get_type_extent_c(MPI_File fh, MPI_Datatype datatype, MPI_Count *extent)
+    __attribute__((alias("PMPI_File_get_type_extent_c")));
+
+int ROMIO_File_sync(MPI_File fh);
+
+/*
+ * ROMIO refuses to sync a file that was opened for reading. Those of zcache are not refused: for a
+ * reader, sync is how it stops seeing what others have changed since.
+ */
+int PMPI_File_sync(MPI_File fh)
+{
+    int rc;
+
+    if (zcache_handle_of(fh) && fh->file_system == ADIO_ZCACHE) {
+        rc = MPI_SUCCESS;
+        ADIO_Flush(fh, &rc);
+    } else {
+        rc = ROMIO_File_sync(fh);
+    }
+    return rc == MPI_SUCCESS ? rc : zcache_raise(fh, rc, "MPI_File_sync");
+}
+
+int MPI_File_sync(MPI_File fh) __attribute__((alias("PMPI_File_sync")));
+
+/* The list of data representations is ROMIO's; this lock keeps two threads from adding at once. */
+static pthread_mutex_t datarep_lock = PTHREAD_MUTEX_INITIALIZER;
+
+#define DATAREP(suffix, conversion)                                                                \
+    int ROMIO_Register_datarep##suffix(const char *name, conversion *read_fn,                      \
+                                       conversion *write_fn, MPI_Datarep_extent_function *extent,  \
+                                       void *state);                                               \
+    int PMPI_Register_datarep##suffix(const char *name, conversion *read_fn, conversion *write_fn, \
+                                      MPI_Datarep_extent_function *extent, void *state)            \
+    {                                                                                              \
+        int rc;                                                                                    \
+                                                                                                   \
+        pthread_mutex_lock(&datarep_lock);                                                         \
+        rc = ROMIO_Register_datarep##suffix(name, read_fn, write_fn, extent, state);               \
+        pthread_mutex_unlock(&datarep_lock);                                                       \
+        if (rc != MPI_SUCCESS)                                                                     \
+            rc = zcache_raise(MPI_FILE_NULL, rc, "MPI_Register_datarep");                          \
+        return rc;                                                                                 \
+    }                                                                                              \
+    int MPI_Register_datarep##suffix(const char *name, conversion *read_fn, conversion *write_fn,  \
+                                     MPI_Datarep_extent_function *extent, void *state)             \
+        __attribute__((alias("PMPI_Register_datarep" #suffix)))
+
+DATAREP(, MPI_Datarep_conversion_function);
+DATAREP(_c, MPI_Datarep_conversion_function_c);

@@ -1,0 +1,54 @@
+/*
+ * How an exported function is made from the one of ROMIO.
+ *
+ * ROMIO's PMPI_File_x was renamed to ROMIO_File_x when its library was copied (see
+ * romio-symbols). Each function here locks what has to be locked, calls it, and raises the error
+ * that came back, with no lock held: an error handler may use the file, or leave by longjmp.
+ */
+#ifndef ZCACHE_ENTRY_H
+#define ZCACHE_ENTRY_H
+
+#include "zcache_plugin.h"
+
+/* When a call takes the lock of the file; see zcache_plugin.h. Never for a collective call. */
+enum zcache_locking {
+    LOCK_NEVER,
+    LOCK_FOREIGN, /* unless the file is one of zcache's: explicit offsets */
+    LOCK_ALWAYS,  /* file pointers */
+};
+
+/* The record whose lock was taken, NULL if none was. */
+static inline struct zcache_handle *zcache_enter(MPI_File fh, enum zcache_locking locking)
+{
+    struct zcache_handle *h;
+
+    if (locking == LOCK_NEVER)
+        return NULL;
+    h = zcache_handle_of(fh);
+    if (!h || (locking == LOCK_FOREIGN && fh->file_system == ADIO_ZCACHE))
+        return NULL;
+    pthread_mutex_lock(&h->lock);
+    return h;
+}
+
+static inline int zcache_leave(struct zcache_handle *locked, MPI_File fh, int rc, const char *fn)
+{
+    if (locked)
+        pthread_mutex_unlock(&locked->lock);
+    return rc == MPI_SUCCESS ? rc : zcache_raise(fh, rc, fn);
+}
+
+/* PMPI_File_NAME and MPI_File_NAME; PARAMS begin with MPI_File fh. */
+#define ENTRY(name, locking, params, args)                                                         \
+    int ROMIO_File_##name params;                                                                  \
+    int PMPI_File_##name params;                                                                   \
+    int MPI_File_##name params;                                                                    \
+    int PMPI_File_##name params                                                                    \
+    {                                                                                              \
+        struct zcache_handle *locked = zcache_enter(fh, locking);                                  \
+                                                                                                   \
+        return zcache_leave(locked, fh, ROMIO_File_##name args, "MPI_File_" #name);                \
+    }                                                                                              \
+    int MPI_File_##name params __attribute__((alias("PMPI_File_" #name)))
+
+#endif

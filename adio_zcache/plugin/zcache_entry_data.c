@@ -1,0 +1,171 @@
+/*
+ * The exported functions that move data, each also with a large count.
+ *
+ * DATA makes a function and its _c twin, START those that return a request. AT and NO_AT say
+ * whether there is an explicit offset; STATUS, REQUEST and NOTHING what comes last. A count beyond
+ * int becomes one element of a type that is freed after the call, or, where the access may go on
+ * (KEEP), with the file.
+ */
+#include "config.h"
+
+#include <limits.h>
+
+#include "zcache_entry.h"
+
+#define AT_P MPI_Offset offset,
+#define AT_A offset,
+#define NO_AT_P
+#define NO_AT_A
+#define STATUS_P  , MPI_Status *status
+#define STATUS_A  , status
+#define REQUEST_P , MPI_Request *request
+#define REQUEST_A , request
+#define NOTHING_P
+#define NOTHING_A
+
+enum big_types { FREE, KEEP };
+
+/* Undo what zcache_bigtype did, or leave it to the end of the file. */
+static void done_with(MPI_Datatype *big, MPI_File fh, enum big_types what)
+{
+    struct zcache_handle *h = what == KEEP ? zcache_handle_of(fh) : NULL;
+
+    if (h)
+        zcache_handle_keep(h, big);
+    else
+        PMPI_Type_free(big);
+}
+
+/* What every large count begins with. A null type is left for ROMIO to find. */
+static bool needs_big(MPI_Count count, MPI_Datatype type)
+{
+    return count > INT_MAX && type != MPI_DATATYPE_NULL;
+}
+
+#define LARGE(name, at, buffer, last, keep)                                                        \
+    int PMPI_File_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                      \
+                             MPI_Datatype type last##_P);                                          \
+    int MPI_File_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                       \
+                            MPI_Datatype type last##_P);                                           \
+    int PMPI_File_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                      \
+                             MPI_Datatype type last##_P)                                           \
+    {                                                                                              \
+        MPI_Datatype big;                                                                          \
+        int rc;                                                                                    \
+                                                                                                   \
+        if (!needs_big(count, type))                                                               \
+            return PMPI_File_##name(fh, at##_A buf, count < 0 ? -1 : (int)count, type last##_A);   \
+        rc = zcache_bigtype(count, type, &big);                                                    \
+        if (rc != MPI_SUCCESS)                                                                     \
+            return zcache_raise(fh, rc, "MPI_File_" #name "_c");                                   \
+        rc = PMPI_File_##name(fh, at##_A buf, 1, big last##_A);                                    \
+        done_with(&big, fh, keep);                                                                 \
+        return rc;                                                                                 \
+    }                                                                                              \
+    int MPI_File_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                       \
+                            MPI_Datatype type last##_P)                                            \
+        __attribute__((alias("PMPI_File_" #name "_c")))
+
+#define DATA(name, locking, at, buffer, last, keep)                                                \
+    ENTRY(name, locking, (MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type last##_P),  \
+          (fh, at##_A buf, count, type last##_A));                                                 \
+    LARGE(name, at, buffer, last, keep)
+
+/*
+ * Starting a nonblocking access. ROMIO forgets to convert external32 in these, and in atomic mode
+ * blocks but reports the bytes asked for as those read; so where that would happen the blocking
+ * function does the work, and the request is complete from the start.
+ */
+enum when_blocking { IF_EXTERNAL32, IF_ATOMIC };
+
+static bool must_block(MPI_File fh, enum when_blocking when)
+{
+    if (!zcache_handle_of(fh))
+        return false;
+    return fh->is_external32 || (when == IF_ATOMIC && fh->atomicity);
+}
+
+static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request *request)
+{
+    MPI_Count bytes = 0;
+
+    if (rc == MPI_SUCCESS) {
+        PMPI_Get_elements_x(status, MPI_BYTE, &bytes);
+        MPIO_Completed_request_create(&fh, bytes, &rc, request);
+    }
+    return rc;
+}
+
+#define START(name, locking, at, buffer, blocking, when)                                           \
+    int ROMIO_File_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,            \
+                          MPI_Request *request);                                                   \
+    int PMPI_File_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,             \
+                         MPI_Request *request)                                                     \
+    {                                                                                              \
+        struct zcache_handle *locked;                                                              \
+        MPI_Status status;                                                                         \
+        int rc;                                                                                    \
+                                                                                                   \
+        *request = MPI_REQUEST_NULL;                                                               \
+        if (must_block(fh, when)) {                                                                \
+            rc = PMPI_File_##blocking(fh, at##_A buf, count, type, &status);                       \
+            return complete_request(fh, rc, &status, request);                                     \
+        }                                                                                          \
+        locked = zcache_enter(fh, locking);                                                        \
+        rc = ROMIO_File_##name(fh, at##_A buf, count, type, request);                              \
+        return zcache_leave(locked, fh, rc, "MPI_File_" #name);                                    \
+    }                                                                                              \
+    int MPI_File_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,              \
+                        MPI_Request *request) __attribute__((alias("PMPI_File_" #name)));          \
+    LARGE(name, at, buffer, REQUEST, KEEP)
+
+#define READ  void *
+#define WRITE const void *
+
+/* ---- independent ------------------------------------------------------------------ */
+
+DATA(read_at, LOCK_FOREIGN, AT, READ, STATUS, FREE);
+DATA(write_at, LOCK_FOREIGN, AT, WRITE, STATUS, FREE);
+START(iread_at, LOCK_FOREIGN, AT, READ, read_at, IF_ATOMIC);
+START(iwrite_at, LOCK_FOREIGN, AT, WRITE, write_at, IF_ATOMIC);
+DATA(read, LOCK_ALWAYS, NO_AT, READ, STATUS, FREE);
+DATA(write, LOCK_ALWAYS, NO_AT, WRITE, STATUS, FREE);
+START(iread, LOCK_ALWAYS, NO_AT, READ, read, IF_ATOMIC);
+START(iwrite, LOCK_ALWAYS, NO_AT, WRITE, write, IF_ATOMIC);
+DATA(read_shared, LOCK_ALWAYS, NO_AT, READ, STATUS, FREE);
+DATA(write_shared, LOCK_ALWAYS, NO_AT, WRITE, STATUS, FREE);
+START(iread_shared, LOCK_ALWAYS, NO_AT, READ, read_shared, IF_ATOMIC);
+START(iwrite_shared, LOCK_ALWAYS, NO_AT, WRITE, write_shared, IF_ATOMIC);
+
+/* ---- collective ------------------------------------------------------------------- */
+
+DATA(read_at_all, LOCK_NEVER, AT, READ, STATUS, FREE);
+DATA(write_at_all, LOCK_NEVER, AT, WRITE, STATUS, FREE);
+START(iread_at_all, LOCK_NEVER, AT, READ, read_at_all, IF_EXTERNAL32);
+START(iwrite_at_all, LOCK_NEVER, AT, WRITE, write_at_all, IF_EXTERNAL32);
+DATA(read_all, LOCK_NEVER, NO_AT, READ, STATUS, FREE);
+DATA(write_all, LOCK_NEVER, NO_AT, WRITE, STATUS, FREE);
+START(iread_all, LOCK_NEVER, NO_AT, READ, read_all, IF_EXTERNAL32);
+START(iwrite_all, LOCK_NEVER, NO_AT, WRITE, write_all, IF_EXTERNAL32);
+DATA(read_ordered, LOCK_NEVER, NO_AT, READ, STATUS, FREE);
+DATA(write_ordered, LOCK_NEVER, NO_AT, WRITE, STATUS, FREE);
+
+/* ---- split collective --------------------------------------------------------------- */
+
+DATA(read_at_all_begin, LOCK_NEVER, AT, READ, NOTHING, KEEP);
+DATA(write_at_all_begin, LOCK_NEVER, AT, WRITE, NOTHING, KEEP);
+DATA(read_all_begin, LOCK_NEVER, NO_AT, READ, NOTHING, KEEP);
+DATA(write_all_begin, LOCK_NEVER, NO_AT, WRITE, NOTHING, KEEP);
+DATA(read_ordered_begin, LOCK_NEVER, NO_AT, READ, NOTHING, KEEP);
+DATA(write_ordered_begin, LOCK_NEVER, NO_AT, WRITE, NOTHING, KEEP);
+
+ENTRY(read_at_all_end, LOCK_NEVER, (MPI_File fh, void *buf, MPI_Status *status), (fh, buf, status));
+ENTRY(write_at_all_end, LOCK_NEVER, (MPI_File fh, const void *buf, MPI_Status *status),
+      (fh, buf, status));
+ENTRY(read_all_end, LOCK_NEVER, (MPI_File fh, void *buf, MPI_Status *status), (fh, buf, status));
+ENTRY(write_all_end, LOCK_NEVER, (MPI_File fh, const void *buf, MPI_Status *status),
+      (fh, buf, status));
+ENTRY(read_ordered_end, LOCK_NEVER, (MPI_File fh, void *buf, MPI_Status *status),
+      (fh, buf, status));
+ENTRY(write_ordered_end, LOCK_NEVER, (MPI_File fh, const void *buf, MPI_Status *status),
+      (fh, buf, status));

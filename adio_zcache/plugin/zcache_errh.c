@@ -1,0 +1,326 @@
+/*
+ * Error handlers of files: create, set, get, call.
+ *
+ * The functions of the MPI library reach into its own file structure, so the plugin brings all
+ * four. A handler needs a handle that MPI_Errhandler_free accepts. It is a communicator's error
+ * handler of the MPI library, made for a function that is never called; the table here says
+ * which function of the user it stands for.
+ *
+ * References. The MPI library counts those of its communicators and of MPI_Comm_get_errhandler;
+ * of files it knows nothing. So a file that is given a handler takes a reference by way of a
+ * private communicator: set there, get (one more), set back. The private communicator is made when
+ * the first user-defined handler is set, and freed in MPI_Finalize.
+ *
+ * An entry of the table lives until its handle, an int that the MPI library uses again, is given
+ * out again for a handler of a file. One whose handle was freed and became a communicator's
+ * handler is stale, and harmless unless a program wrongly sets that on a file.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "zcache_plugin.h"
+
+struct entry {
+    MPI_Errhandler errh;
+    MPI_File_errhandler_function *fn;
+};
+
+/* All under errh_lock, which is held across local MPI calls only. */
+static pthread_mutex_t errh_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct entry *table;
+static int table_used, table_size;
+static MPI_Errhandler null_errh = MPI_ERRORS_RETURN; /* the handler of MPI_FILE_NULL */
+static MPI_Comm ref_comm = MPI_COMM_NULL;
+static int ref_keyval = MPI_KEYVAL_INVALID;
+
+/* MPI-4; MPI libraries before it do not name it but may well know it. */
+static bool is_fatal(MPI_Errhandler errh)
+{
+#ifdef MPI_ERRORS_ABORT
+    if (errh == MPI_ERRORS_ABORT)
+        return true;
+#endif
+    return errh == MPI_ERRORS_ARE_FATAL;
+}
+
+static bool is_predefined(MPI_Errhandler errh)
+{
+    return errh == MPI_ERRORS_RETURN || is_fatal(errh);
+}
+
+/* Under errh_lock; NULL if ERRH is no handler of a file. */
+static struct entry *find(MPI_Errhandler errh)
+{
+    for (int i = 0; i < table_used; i++) {
+        if (table[i].errh == errh)
+            return &table[i];
+    }
+    return NULL;
+}
+
+/* Someone put a file's handler on a communicator. There is no file to call it for. */
+static void never_called(MPI_Comm *comm, int *rc, ...)
+{
+    fprintf(stderr, "zcache: an error handler for files was used for a communicator\n");
+    PMPI_Abort(*comm, *rc);
+}
+
+static int at_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    (void)comm;
+    (void)value;
+    (void)extra;
+    (void)keyval;
+    pthread_mutex_lock(&errh_lock);
+    zcache_errh_release(null_errh);
+    null_errh = MPI_ERRORS_RETURN;
+    if (ref_comm != MPI_COMM_NULL)
+        PMPI_Comm_free(&ref_comm);
+    ref_comm = MPI_COMM_NULL;
+    free(table);
+    table = NULL;
+    table_used = table_size = 0;
+    pthread_mutex_unlock(&errh_lock);
+    return MPI_SUCCESS;
+}
+
+/* Under errh_lock. */
+static int make_ref_comm(void)
+{
+    int rc = PMPI_Comm_dup(MPI_COMM_SELF, &ref_comm);
+
+    if (rc != MPI_SUCCESS) {
+        ref_comm = MPI_COMM_NULL;
+        return rc;
+    }
+    PMPI_Comm_set_errhandler(ref_comm, MPI_ERRORS_RETURN);
+    rc = PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &ref_keyval, NULL);
+    if (rc == MPI_SUCCESS)
+        rc = PMPI_Comm_set_attr(MPI_COMM_SELF, ref_keyval, NULL);
+    return rc;
+}
+
+/* One more reference to ERRH. Under errh_lock. */
+static int add_ref(MPI_Errhandler errh)
+{
+    MPI_Errhandler same;
+    int rc = MPI_SUCCESS;
+
+    if (is_predefined(errh))
+        return MPI_SUCCESS;
+    if (ref_comm == MPI_COMM_NULL)
+        rc = make_ref_comm();
+    if (rc == MPI_SUCCESS)
+        rc = PMPI_Comm_set_errhandler(ref_comm, errh);
+    if (rc == MPI_SUCCESS)
+        rc = PMPI_Comm_get_errhandler(ref_comm, &same);
+    if (ref_comm != MPI_COMM_NULL)
+        PMPI_Comm_set_errhandler(ref_comm, MPI_ERRORS_RETURN);
+    return rc;
+}
+
+void zcache_errh_release(MPI_Errhandler errh)
+{
+    int finalized = 0;
+
+    if (is_predefined(errh) || errh == MPI_ERRHANDLER_NULL)
+        return;
+    PMPI_Finalized(&finalized);
+    if (!finalized)
+        PMPI_Errhandler_free(&errh);
+}
+
+void zcache_errh_inherit(struct zcache_handle *h)
+{
+    pthread_mutex_lock(&errh_lock);
+    h->errh = add_ref(null_errh) == MPI_SUCCESS ? null_errh : MPI_ERRORS_RETURN;
+    pthread_mutex_unlock(&errh_lock);
+}
+
+MPI_Errhandler zcache_errh_take(struct zcache_handle *h)
+{
+    MPI_Errhandler errh;
+
+    pthread_mutex_lock(&errh_lock);
+    errh = h->errh;
+    h->errh = MPI_ERRORS_RETURN;
+    pthread_mutex_unlock(&errh_lock);
+    return errh;
+}
+
+static void die(MPI_Comm comm, int rc, const char *fn)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int len;
+
+    PMPI_Error_string(rc, text, &len);
+    fprintf(stderr, "Fatal error in %s: %s\n", fn, text);
+    fflush(stderr);
+    PMPI_Abort(comm, rc);
+}
+
+/* Call ERRH for *FH, a copy of the user's handle. COMM is what a fatal error ends. */
+static int call(MPI_Errhandler errh, MPI_File *fh, MPI_Comm comm, int rc, const char *fn)
+{
+    MPI_File_errhandler_function *user = NULL;
+    struct entry *e;
+    int code = rc;
+
+    if (errh == MPI_ERRORS_RETURN)
+        return rc;
+    if (is_fatal(errh)) {
+        die(comm, rc, fn);
+        return rc;
+    }
+    pthread_mutex_lock(&errh_lock);
+    e = find(errh);
+    if (e)
+        user = e->fn;
+    pthread_mutex_unlock(&errh_lock);
+    if (user) {
+        MPIO_File_c2f(*fh); /* the handler may be Fortran: give the file a number */
+        user(fh, &code);
+    }
+    return rc;
+}
+
+int zcache_raise(MPI_File fh, int rc, const char *fn)
+{
+    struct zcache_handle *h = zcache_handle_of(fh);
+    MPI_Errhandler errh;
+
+    pthread_mutex_lock(&errh_lock);
+    errh = h ? h->errh : null_errh;
+    pthread_mutex_unlock(&errh_lock);
+    if (!h)
+        fh = MPI_FILE_NULL;
+    return call(errh, &fh, h ? fh->comm : MPI_COMM_WORLD, rc, fn);
+}
+
+int zcache_raise_closed(MPI_Errhandler errh, int rc, const char *fn)
+{
+    MPI_File fh = MPI_FILE_NULL;
+
+    return call(errh, &fh, MPI_COMM_WORLD, rc, fn);
+}
+
+/* ---- the four functions ---------------------------------------------------- */
+
+int PMPI_File_create_errhandler(MPI_File_errhandler_function *fn, MPI_Errhandler *errhandler)
+{
+    struct entry *e;
+    int rc;
+
+    if (!fn || !errhandler)
+        return zcache_raise(MPI_FILE_NULL, zcache_mpi_error(MPI_ERR_ARG, "null pointer"),
+                            "MPI_File_create_errhandler");
+    pthread_mutex_lock(&errh_lock);
+    rc = PMPI_Comm_create_errhandler(never_called, errhandler);
+    if (rc != MPI_SUCCESS)
+        goto out;
+    e = find(*errhandler);
+    if (!e && table_used == table_size) {
+        int size = table_size ? 2 * table_size : 16;
+        struct entry *bigger = realloc(table, size * sizeof(*bigger));
+
+        if (!bigger) {
+            PMPI_Errhandler_free(errhandler);
+            rc = zcache_mpi_error(MPI_ERR_NO_MEM, "no memory for an error handler");
+            goto out;
+        }
+        table = bigger;
+        table_size = size;
+    }
+    if (!e)
+        e = &table[table_used++];
+    e->errh = *errhandler;
+    e->fn = fn;
+out:
+    pthread_mutex_unlock(&errh_lock);
+    return rc;
+}
+
+int PMPI_File_set_errhandler(MPI_File fh, MPI_Errhandler errhandler)
+{
+    struct zcache_handle *h = zcache_handle_of(fh);
+    MPI_Errhandler old, *where = h ? &h->errh : &null_errh;
+    int rc = MPI_SUCCESS;
+
+    if (!h && fh != MPI_FILE_NULL)
+        return zcache_raise(MPI_FILE_NULL, zcache_mpi_error(MPI_ERR_FILE, "invalid file handle"),
+                            "MPI_File_set_errhandler");
+    pthread_mutex_lock(&errh_lock);
+    if (!is_predefined(errhandler) && !find(errhandler))
+        rc = zcache_mpi_error(MPI_ERR_ARG, "not an error handler for files");
+    else
+        rc = add_ref(errhandler);
+    if (rc == MPI_SUCCESS) {
+        old = *where;
+        *where = errhandler;
+        zcache_errh_release(old);
+    }
+    pthread_mutex_unlock(&errh_lock);
+    return rc == MPI_SUCCESS ? rc : zcache_raise(fh, rc, "MPI_File_set_errhandler");
+}
+
+int PMPI_File_get_errhandler(MPI_File fh, MPI_Errhandler *errhandler)
+{
+    struct zcache_handle *h = zcache_handle_of(fh);
+    int rc;
+
+    if (!h && fh != MPI_FILE_NULL)
+        return zcache_raise(MPI_FILE_NULL, zcache_mpi_error(MPI_ERR_FILE, "invalid file handle"),
+                            "MPI_File_get_errhandler");
+    pthread_mutex_lock(&errh_lock);
+    *errhandler = h ? h->errh : null_errh;
+    rc = add_ref(*errhandler); /* which the caller frees */
+    pthread_mutex_unlock(&errh_lock);
+    return rc;
+}
+
+int PMPI_File_call_errhandler(MPI_File fh, int errorcode)
+{
+    if (fh != MPI_FILE_NULL && !zcache_handle_of(fh))
+        return zcache_raise(MPI_FILE_NULL, zcache_mpi_error(MPI_ERR_FILE, "invalid file handle"),
+                            "MPI_File_call_errhandler");
+    zcache_raise(fh, errorcode, "MPI_File_call_errhandler");
+    return MPI_SUCCESS;
+}
+
+int MPI_File_create_errhandler(MPI_File_errhandler_function *fn, MPI_Errhandler *errhandler)
+    __attribute__((alias("PMPI_File_create_errhandler")));
+int MPI_File_set_errhandler(MPI_File fh, MPI_Errhandler errhandler)
+    __attribute__((alias("PMPI_File_set_errhandler")));
+int MPI_File_get_errhandler(MPI_File fh, MPI_Errhandler *errhandler)
+    __attribute__((alias("PMPI_File_get_errhandler")));
+int MPI_File_call_errhandler(MPI_File fh, int errorcode)
+    __attribute__((alias("PMPI_File_call_errhandler")));
+
+/* ---- what ROMIO calls ------------------------------------------------------- */
+
+/*
+ * ROMIO raises errors in the middle of its calls, in closing even for a handle that it has freed.
+ * Here that does nothing: what the call returns is raised by the entry function.
+ */
+int MPIO_Err_return_file(MPI_File fh, int rc)
+{
+    (void)fh;
+    return rc;
+}
+
+int MPIO_Err_return_comm(MPI_Comm comm, int rc)
+{
+    (void)comm;
+    return rc;
+}
+
+/* ROMIO gives handlers back in MPI_File_close and MPI_Finalize. The plugin does it itself. */
+int ROMIO_File_set_errhandler(MPI_File fh, MPI_Errhandler errhandler);
+int ROMIO_File_set_errhandler(MPI_File fh, MPI_Errhandler errhandler)
+{
+    (void)fh;
+    (void)errhandler;
+    return MPI_SUCCESS;
+}

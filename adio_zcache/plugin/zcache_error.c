@@ -1,0 +1,196 @@
+/*
+ * MPI error codes with a text.
+ *
+ * No one way of making such a code works with every MPI library of the MPICH family:
+ *   - MPIR_Err_create_code is how the library makes its own codes; MPICH 4 and 5 and Intel MPI
+ *     export it for their Fortran bindings, but no standard says so. Its codes do not run out, and
+ *     one that ROMIO broadcast to a process that did not make it still has class and a text there.
+ *   - MPI_Add_error_code on a predefined class is what the standard offers. MPICH 5 does it well;
+ *     MPICH 4.0 and Intel MPI 2021 show the text of some other error instead.
+ *   - The predefined class is itself a code, with the text of the class.
+ * The first error tries them in this order and stays with the first whose code has the right
+ * class and shows the right text.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "zcache_mpi.h"
+
+/* From the MPI library, if it has it. See above. */
+extern int MPIR_Err_create_code(int lastcode, int fatal, const char *fn, int line, int mpi_class,
+                                const char *generic, const char *specific, ...)
+    __attribute__((weak));
+
+#define SLOTS_PER_CLASS 8
+#define CLASSES         64 /* predefined classes that ever get a code; others get no text */
+
+enum method { UNKNOWN, NATIVE, ADD_CODE, CLASS_ONLY };
+
+/* One code of MPI_Add_error_code. Codes cannot be given back, so texts take turns. */
+struct slot {
+    int code;
+    unsigned long used;
+    char text[MPI_MAX_ERROR_STRING];
+};
+
+struct class_slots {
+    int mpi_class;
+    int used;
+    struct slot slot[SLOTS_PER_CLASS];
+};
+
+/* All under error_lock, which is held across local MPI calls only. */
+static pthread_mutex_t error_lock = PTHREAD_MUTEX_INITIALIZER;
+static enum method method;
+static struct class_slots classes[CLASSES];
+static int classes_used;
+static unsigned long clock_now;
+
+static struct class_slots *slots_of(int mpi_class)
+{
+    for (int i = 0; i < classes_used; i++) {
+        if (classes[i].mpi_class == mpi_class)
+            return &classes[i];
+    }
+    if (classes_used == CLASSES)
+        return NULL;
+    classes[classes_used].mpi_class = mpi_class;
+    return &classes[classes_used++];
+}
+
+static int add_code(int mpi_class, const char *text)
+{
+    struct class_slots *c = slots_of(mpi_class);
+    struct slot *s = NULL;
+
+    if (!c)
+        return mpi_class;
+    for (int i = 0; i < c->used; i++) {
+        if (!strcmp(c->slot[i].text, text)) {
+            c->slot[i].used = ++clock_now;
+            return c->slot[i].code;
+        }
+        if (!s || c->slot[i].used < s->used)
+            s = &c->slot[i];
+    }
+    if (c->used < SLOTS_PER_CLASS) {
+        s = &c->slot[c->used];
+        if (PMPI_Add_error_code(mpi_class, &s->code) != MPI_SUCCESS)
+            return mpi_class;
+        c->used++;
+    }
+    snprintf(s->text, sizeof(s->text), "%s", text);
+    s->used = ++clock_now;
+    PMPI_Add_error_string(s->code, s->text);
+    return s->code;
+}
+
+static int native_code(int mpi_class, const char *text)
+{
+    return MPIR_Err_create_code(MPI_SUCCESS, 0, "zcache", 0, mpi_class, "**io", "**io %s", text);
+}
+
+/* Whether CODE is what was asked for. */
+static int is_good(int code, int mpi_class, const char *text)
+{
+    char shown[MPI_MAX_ERROR_STRING] = "";
+    int len, got = -1;
+
+    return PMPI_Error_class(code, &got) == MPI_SUCCESS && got == mpi_class &&
+           PMPI_Error_string(code, shown, &len) == MPI_SUCCESS && strstr(shown, text);
+}
+
+static enum method find_method(void)
+{
+    static const char text[] = "zcache probes error codes";
+
+    if (MPIR_Err_create_code && is_good(native_code(MPI_ERR_IO, text), MPI_ERR_IO, text))
+        return NATIVE;
+    if (is_good(add_code(MPI_ERR_IO, text), MPI_ERR_IO, text))
+        return ADD_CODE;
+    return CLASS_ONLY;
+}
+
+int zcache_mpi_error(int mpi_class, const char *text)
+{
+    char line[MPI_MAX_ERROR_STRING];
+    int code = mpi_class;
+
+    if (mpi_class == MPI_SUCCESS)
+        return MPI_SUCCESS;
+    /* The library puts about a hundred bytes of its own around the text. */
+    snprintf(line, MPI_MAX_ERROR_STRING - 112, "%s", text);
+    pthread_mutex_lock(&error_lock);
+    if (method == UNKNOWN)
+        method = find_method();
+    if (method == ADD_CODE)
+        code = add_code(mpi_class, line);
+    else if (method == NATIVE)
+        code = native_code(mpi_class, line);
+    pthread_mutex_unlock(&error_lock);
+    return code;
+}
+
+int zcache_mpi_errorf(int mpi_class, const char *fmt, ...)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(text, sizeof(text), fmt, args);
+    va_end(args);
+    return zcache_mpi_error(mpi_class, text);
+}
+
+int zcache_mpi_class(int err)
+{
+    switch (err < 0 ? -err : err) {
+    case 0:
+        return MPI_SUCCESS;
+    case EACCES:
+    case EPERM:
+        return MPI_ERR_ACCESS;
+    case ENOENT:
+        return MPI_ERR_NO_SUCH_FILE;
+    case EEXIST:
+        return MPI_ERR_FILE_EXISTS;
+    case EROFS:
+        return MPI_ERR_READ_ONLY;
+    case ENOSPC:
+    case EFBIG:
+        return MPI_ERR_NO_SPACE;
+    case EDQUOT:
+        return MPI_ERR_QUOTA;
+    case EISDIR:
+    case ENOTDIR:
+    case ELOOP:
+    case ENAMETOOLONG:
+        return MPI_ERR_BAD_FILE;
+    case EINVAL:
+    case ERANGE:
+        return MPI_ERR_ARG;
+    case ENOMEM:
+        return MPI_ERR_NO_MEM;
+    case EOPNOTSUPP:
+    case ENOSYS:
+        return MPI_ERR_UNSUPPORTED_OPERATION;
+    default:
+        return MPI_ERR_IO;
+    }
+}
+
+int zcache_mpi_errno(int err, const char *what, const char *path)
+{
+    char cause[128];
+    int e = err < 0 ? -err : err;
+
+    if (!e)
+        return MPI_SUCCESS;
+    return zcache_mpi_errorf(zcache_mpi_class(e), "%s %s: %s", what, path,
+                             strerror_r(e, cause, sizeof(cause)));
+}

@@ -1,0 +1,48 @@
+/*
+ * Generalized requests that the MPI library polls, an extension of the MPICH family.
+ *
+ * ROMIO's own nonblocking collectives need it. The zcache driver does not use it. ROMIO's calls
+ * are renamed to these when its library is copied, so that a library without the extension is
+ * found out where it matters rather than when the plugin is loaded.
+ */
+#include "config.h"
+
+#include <stdio.h>
+
+#include "zcache_plugin.h"
+
+#pragma weak PMPIX_Grequest_class_create
+#pragma weak PMPIX_Grequest_class_allocate
+
+int zcache_greq_class_create(MPI_Grequest_query_function *query,
+                             MPI_Grequest_free_function *free_fn,
+                             MPI_Grequest_cancel_function *cancel,
+                             MPIX_Grequest_poll_function *poll, MPIX_Grequest_wait_function *wait,
+                             MPIX_Grequest_class *greq_class);
+int zcache_greq_class_allocate(MPIX_Grequest_class greq_class, void *state, MPI_Request *request);
+
+/* ROMIO looks at the result of neither function, and the operation could not be completed. */
+static void die(void)
+{
+    fprintf(stderr, "zcache: nonblocking collective access to other than zcache: files needs "
+                    "MPIX_Grequest_class_create, which this MPI library does not have\n");
+    PMPI_Abort(MPI_COMM_WORLD, MPI_ERR_UNSUPPORTED_OPERATION);
+}
+
+int zcache_greq_class_create(MPI_Grequest_query_function *query,
+                             MPI_Grequest_free_function *free_fn,
+                             MPI_Grequest_cancel_function *cancel,
+                             MPIX_Grequest_poll_function *poll, MPIX_Grequest_wait_function *wait,
+                             MPIX_Grequest_class *greq_class)
+{
+    if (!PMPIX_Grequest_class_create)
+        die();
+    return PMPIX_Grequest_class_create(query, free_fn, cancel, poll, wait, greq_class);
+}
+
+int zcache_greq_class_allocate(MPIX_Grequest_class greq_class, void *state, MPI_Request *request)
+{
+    if (!PMPIX_Grequest_class_allocate)
+        die();
+    return PMPIX_Grequest_class_allocate(greq_class, state, request);
+}

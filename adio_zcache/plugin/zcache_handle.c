@@ -1,0 +1,150 @@
+/*
+ * File handles: the memory behind an MPI_File, and its Fortran number.
+ *
+ * A Fortran handle is the low half of the address wherever that is free, so that a pointer to an
+ * MPI_File is also, on a little-endian machine, a pointer to the Fortran handle. Error handlers
+ * written in Fortran are called like those in C, with such a pointer, and nothing tells the two
+ * apart: this way both find what they expect.
+ */
+#include "config.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "zcache_plugin.h"
+
+#define HANDLE_OFFSET ((sizeof(struct ADIOI_FileD) + 15) & ~(size_t)15)
+
+static pthread_mutex_t fint_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Open files that have a Fortran handle, in no order; under fint_lock. */
+static MPI_File *fint_table;
+static int fint_used, fint_size;
+
+static struct zcache_handle *record_of(MPI_File fh)
+{
+    return (struct zcache_handle *)((char *)fh + HANDLE_OFFSET);
+}
+
+struct zcache_handle *zcache_handle_of(MPI_File fh)
+{
+    if (fh == MPI_FILE_NULL || fh->cookie != ADIOI_FILE_COOKIE)
+        return NULL;
+    return record_of(fh);
+}
+
+/* Zeroed memory that free() frees: ROMIO does so itself when an open fails. */
+MPI_File MPIO_File_create(int size)
+{
+    MPI_File fh;
+    struct zcache_handle *h;
+
+    if ((size_t)size != sizeof(struct ADIOI_FileD))
+        return MPI_FILE_NULL;
+    fh = calloc(1, HANDLE_OFFSET + sizeof(*h));
+    if (!fh)
+        return MPI_FILE_NULL;
+    h = record_of(fh);
+    pthread_mutex_init(&h->lock, NULL);
+    h->errh = MPI_ERRORS_RETURN;
+    return fh;
+}
+
+ADIO_File MPIO_File_resolve(MPI_File fh)
+{
+    return fh;
+}
+
+void zcache_handle_keep(struct zcache_handle *h, MPI_Datatype *type)
+{
+    MPI_Datatype *bigger;
+
+    pthread_mutex_lock(&h->lock);
+    bigger = realloc(h->kept, (h->nkept + 1) * sizeof(*bigger));
+    /* Without memory the type leaks, which harms less than freeing it under an access. */
+    if (bigger) {
+        h->kept = bigger;
+        h->kept[h->nkept++] = *type;
+    }
+    pthread_mutex_unlock(&h->lock);
+    *type = MPI_DATATYPE_NULL;
+}
+
+static void fint_forget(MPI_File fh)
+{
+    pthread_mutex_lock(&fint_lock);
+    for (int i = 0; i < fint_used; i++) {
+        if (fint_table[i] == fh) {
+            fint_table[i] = fint_table[--fint_used];
+            break;
+        }
+    }
+    pthread_mutex_unlock(&fint_lock);
+}
+
+void MPIO_File_free(MPI_File *fh)
+{
+    struct zcache_handle *h = record_of(*fh);
+
+    if (h->fint)
+        fint_forget(*fh);
+    for (int i = 0; i < h->nkept; i++)
+        PMPI_Type_free(&h->kept[i]);
+    free(h->kept);
+    zcache_errh_release(h->errh);
+    pthread_mutex_destroy(&h->lock);
+    (*fh)->cookie = 0; /* a stale handle is refused for as long as the memory is not reused */
+    free(*fh);
+    *fh = MPI_FILE_NULL;
+}
+
+/* Under fint_lock. */
+static MPI_File fint_find(MPI_Fint fint)
+{
+    for (int i = 0; i < fint_used; i++) {
+        if (record_of(fint_table[i])->fint == fint)
+            return fint_table[i];
+    }
+    return MPI_FILE_NULL;
+}
+
+MPI_Fint MPIO_File_c2f(MPI_File fh)
+{
+    struct zcache_handle *h = zcache_handle_of(fh);
+    MPI_Fint fint;
+
+    if (!h)
+        return 0; /* MPI_FILE_NULL */
+    pthread_mutex_lock(&fint_lock);
+    if (!h->fint && fint_used == fint_size) {
+        int size = fint_size ? 2 * fint_size : 16;
+        MPI_File *bigger = realloc(fint_table, size * sizeof(*bigger));
+
+        if (bigger) {
+            fint_table = bigger;
+            fint_size = size;
+        }
+    }
+    if (!h->fint && fint_used < fint_size) {
+        fint = (MPI_Fint)(uint32_t)(uintptr_t)fh;
+        while (!fint || fint_find(fint) != MPI_FILE_NULL)
+            fint = (MPI_Fint)((uint32_t)fint + 1);
+        h->fint = fint;
+        fint_table[fint_used++] = fh;
+    }
+    fint = h->fint;
+    pthread_mutex_unlock(&fint_lock);
+    return fint;
+}
+
+MPI_File MPIO_File_f2c(MPI_Fint fint)
+{
+    MPI_File fh;
+
+    if (!fint)
+        return MPI_FILE_NULL;
+    pthread_mutex_lock(&fint_lock);
+    fh = fint_find(fint);
+    pthread_mutex_unlock(&fint_lock);
+    return fh;
+}

@@ -1,0 +1,49 @@
+/*
+ * What the plugin offers to the driver on top of ROMIO: MPI error codes with a text.
+ *
+ * Inside the driver an error is 0 or a negative errno; it becomes an MPI error code once, at the
+ * slot that ROMIO called, with one of these functions. A slot stores the code in *error_code and
+ * returns; it never raises the error itself. The entry function (zcache_entry.c) does that, with
+ * no lock held: it calls the error handler of the file.
+ *
+ * Error codes mean something in the process that made them only. A rank that tells others of an
+ * error sends class and text, or the errno, and each makes its own code.
+ */
+#ifndef ZCACHE_MPI_H
+#define ZCACHE_MPI_H
+
+#include <mpi.h>
+
+/*
+ * An MPI error code of class MPI_CLASS (MPI_ERR_NO_SPACE, ...) for which MPI_Error_string shows
+ * TEXT, which is copied, and cut at MPI_MAX_ERROR_STRING. Never fails: where the MPI library can
+ * do no better, the class itself is the code. May be called by any thread between MPI_Init and
+ * MPI_Finalize that may call MPI; makes no communication.
+ *
+ * Repeated texts get the same code. Of one class about eight different texts are remembered at a
+ * time: a code is meant to be looked at now, not to be stored.
+ */
+int zcache_mpi_error(int mpi_class, const char *text);
+
+/* The same with a printf format. */
+int zcache_mpi_errorf(int mpi_class, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+/* The error class that stands for ERR, an errno, positive or negative; 0 gives MPI_SUCCESS. */
+int zcache_mpi_class(int err);
+
+/*
+ * An MPI error code for ERR, an errno, positive or negative, whose text is "WHAT PATH: cause".
+ * 0 gives MPI_SUCCESS. WHAT says what was attempted ("cannot write bytes 0 to 4095 of").
+ */
+int zcache_mpi_errno(int err, const char *what, const char *path);
+
+/*
+ * MPI_Type_get_envelope and MPI_Type_get_contents that also take types made with large counts
+ * (MPI_Type_..._c), on which MPI's own end the program. Use them instead. Derived types among the
+ * contents are the caller's to free, as with MPI's.
+ */
+int zcache_type_get_envelope(MPI_Datatype type, int *ni, int *na, int *nt, int *combiner);
+int zcache_type_get_contents(MPI_Datatype type, int ni, int na, int nt, int *ints, MPI_Aint *aints,
+                             MPI_Datatype *types);
+
+#endif

@@ -1,0 +1,40 @@
+/* Where ROMIO's functions without a slot part for the driver; see the header. */
+#include "config.h"
+
+#include "zcache_plugin.h"
+#include "zcache_seams.h"
+
+void __wrap_ADIO_Get_shared_fp(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was, int *error_code);
+void __wrap_ADIO_Set_shared_fp(ADIO_File fd, ADIO_Offset value, int *error_code);
+void __real_ADIO_Set_view(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
+                          MPI_Info info, int *error_code);
+void __wrap_ADIO_Set_view(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
+                          MPI_Info info, int *error_code);
+
+/* Callers look at the code, and not all of them have set it. */
+void __wrap_ADIO_Get_shared_fp(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was, int *error_code)
+{
+    *error_code = MPI_SUCCESS;
+    if (fd->file_system == ADIO_ZCACHE)
+        zcache_shared_pointer_add(fd, incr, was, error_code);
+    else
+        __real_ADIO_Get_shared_fp(fd, incr, was, error_code);
+}
+
+void __wrap_ADIO_Set_shared_fp(ADIO_File fd, ADIO_Offset value, int *error_code)
+{
+    *error_code = MPI_SUCCESS;
+    if (fd->file_system == ADIO_ZCACHE)
+        zcache_shared_pointer_set(fd, value, error_code);
+    else
+        __real_ADIO_Set_shared_fp(fd, value, error_code);
+}
+
+void __wrap_ADIO_Set_view(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
+                          MPI_Info info, int *error_code)
+{
+    *error_code = MPI_SUCCESS;
+    __real_ADIO_Set_view(fd, disp, etype, filetype, info, error_code);
+    if (*error_code == MPI_SUCCESS && fd->file_system == ADIO_ZCACHE)
+        zcache_view_changed(fd, error_code);
+}

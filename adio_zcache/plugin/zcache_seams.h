@@ -1,0 +1,36 @@
+/*
+ * Functions of the driver that ROMIO has no slot for.
+ *
+ * ROMIO keeps a shared file pointer in a hidden file under a lock, and sets views without asking
+ * the driver. Its functions are led here (zcache_seams.c); for "zcache:" files they call these,
+ * which the driver defines. Like slots they store an MPI error code and do not raise it.
+ */
+#ifndef ZCACHE_SEAMS_H
+#define ZCACHE_SEAMS_H
+
+#include "adio.h"
+
+/*
+ * Add INCR etypes of the view, maybe 0, to the shared pointer of the file and store what it was.
+ * Called by one rank, or by all one after the other; must not need others to call in.
+ */
+void zcache_shared_pointer_add(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was, int *error_code);
+
+/*
+ * Set it, in etypes of the view. Called by one rank while the others wait in a barrier (seek, and
+ * an open with MPI_MODE_APPEND).
+ */
+void zcache_shared_pointer_set(ADIO_File fd, ADIO_Offset value, int *error_code);
+
+/*
+ * The view of FD has changed: fd->disp, fd->etype, fd->filetype are new and fd->fp_ind is at its
+ * beginning. Called by all ranks; a barrier follows if the driver reports ADIO_SHARED_FP. The
+ * shared pointer becomes 0.
+ */
+void zcache_view_changed(ADIO_File fd, int *error_code);
+
+/* ROMIO's own ways, for a driver that has nothing better. */
+void __real_ADIO_Get_shared_fp(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was, int *error_code);
+void __real_ADIO_Set_shared_fp(ADIO_File fd, ADIO_Offset value, int *error_code);
+
+#endif

@@ -1,0 +1,181 @@
+/* zcache_agg.c - the aggregators of this process. */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "zc_list.h"
+#include "zc_lock.h"
+#include "zc_log.h"
+#include "zc_server.h"
+#include "zcache_agg.h"
+
+enum {
+    AGG_HIGH = 50, /* percent of the cache dirty at which write-back starts, */
+    AGG_LOW = 10,  /* and at which it stops: early, so that computing hides it */
+    AGG_IDLE_MS = 20,
+    AGG_CREDITS = 32,
+};
+
+struct zcache_agg {
+    struct zc_list link;
+    struct zc_store *store;
+    uint32_t page_size;
+    struct zc_cache *cache;
+    struct zc_server *server; /* NULL: nobody else asks */
+    pthread_t thread;
+};
+
+static struct zc_list aggs = {&aggs, &aggs};
+static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static void *serve(void *arg)
+{
+    struct zcache_agg *a = arg;
+    int rc;
+
+    pthread_setname_np(pthread_self(), "zc-aggregator");
+    rc = zc_server_run(a->server);
+    if (rc)
+        zc_error("aggregator: %s", zc_error_text(rc));
+    return NULL;
+}
+
+/* The application's signals are not for our thread. */
+static int start_thread(struct zcache_agg *a)
+{
+    sigset_t all, old;
+    int rc;
+
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    rc = pthread_create(&a->thread, NULL, serve, a);
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return rc ? zc_errorf(rc, "cannot start an aggregator: %s", strerror(rc)) : 0;
+}
+
+static int start_server(struct zcache_agg *a, const struct zc_settings *s)
+{
+    struct zc_server_config cfg = {.cache = a->cache,
+                                   .credits = AGG_CREDITS,
+                                   .open_transport = zc_ofi_open,
+                                   .provider = s->provider};
+    int rc;
+
+    if (a->server)
+        return 0;
+    if (getrandom(&cfg.boot_id, sizeof cfg.boot_id, 0) != sizeof cfg.boot_id)
+        return zc_errorf(errno, "getrandom");
+    rc = zc_server_create(&cfg, &a->server);
+    if (rc)
+        return rc;
+    rc = start_thread(a);
+    if (rc) {
+        zc_server_destroy(a->server);
+        a->server = NULL;
+    }
+    return rc;
+}
+
+static int agg_new(struct zc_store *store, const struct zc_settings *s, uint32_t page_size,
+                   struct zcache_agg **out)
+{
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zcache_agg *a = calloc(1, sizeof *a);
+    int rc;
+
+    if (!a)
+        return zc_errorf(ENOMEM, "no memory for an aggregator");
+    cfg.capacity = s->agg_cache_size - s->agg_cache_size % page_size;
+    if (cfg.capacity < 2 * (size_t)page_size)
+        cfg.capacity = 2 * (size_t)page_size;
+    cfg.page_size = page_size;
+    cfg.high_watermark = s->write_back ? AGG_HIGH : 100;
+    cfg.low_watermark = s->write_back ? AGG_LOW : 99;
+    cfg.idle_ms = s->write_back ? AGG_IDLE_MS : 0;
+    cfg.max_io = cfg.max_io < page_size ? page_size : cfg.max_io;
+    cfg.max_extents = page_size / 64 < 1024 ? 1024 : page_size / 64;
+    cfg.level = ZC_LEVEL_VISIBLE;
+    rc = zc_cache_create(&cfg, store, &a->cache);
+    if (rc) {
+        free(a);
+        return rc;
+    }
+    a->store = store;
+    a->page_size = page_size;
+    zc_list_add_tail(&aggs, &a->link);
+    *out = a;
+    return 0;
+}
+
+static void agg_free(struct zcache_agg *a)
+{
+    zc_list_del(&a->link);
+    if (a->server) {
+        zc_server_stop(a->server);
+        pthread_join(a->thread, NULL);
+        zc_server_destroy(a->server);
+    } else if (zc_cache_drain(a->cache)) {
+        zc_error("aggregator: %s", zc_error_text(EIO));
+    }
+    zc_cache_destroy(a->cache);
+    free(a);
+}
+
+int zcache_agg_get(struct zc_store *store, const struct zc_settings *s, uint32_t page_size,
+                   int served, struct zcache_agg **out)
+{
+    struct zcache_agg *a = NULL;
+    int rc = 0;
+
+    zc_lock_get(&lock);
+    zc_list_each (&aggs, n) {
+        struct zcache_agg *b = zc_list_entry(n, struct zcache_agg, link);
+
+        if (b->store == store && b->page_size == page_size)
+            a = b;
+    }
+    if (!a)
+        rc = agg_new(store, s, page_size, &a);
+    if (rc == 0 && served)
+        rc = start_server(a, s);
+    zc_lock_put(&lock);
+    *out = a;
+    return rc;
+}
+
+void zcache_agg_stop(struct zc_store *store)
+{
+    zc_lock_get(&lock);
+    zc_list_each_safe (&aggs, n) {
+        struct zcache_agg *a = zc_list_entry(n, struct zcache_agg, link);
+
+        if (a->store == store)
+            agg_free(a);
+    }
+    zc_lock_put(&lock);
+}
+
+struct zc_cache *zcache_agg_cache(struct zcache_agg *a)
+{
+    return a->cache;
+}
+
+int zcache_agg_address(struct zcache_agg *a, void *buf, size_t *len)
+{
+    return zc_server_address(a->server, buf, len);
+}
+
+uint64_t zcache_agg_export(struct zcache_agg *a, struct zc_handle *h)
+{
+    return zc_server_export(a->server, h);
+}
+
+void zcache_agg_unexport(struct zcache_agg *a, uint64_t number)
+{
+    zc_server_unexport(a->server, number);
+}

@@ -1,0 +1,29 @@
+/* zcache_agg.h - an aggregator: the level-1 cache of a process and the thread that serves it.
+ *
+ * A process has one for each (store, page size), made when it first owns blocks of a file.
+ * The service thread makes no MPI calls; it is started only when other ranks need it.
+ * Threads: any; one lock inside.
+ */
+#ifndef ZCACHE_AGG_H
+#define ZCACHE_AGG_H
+
+#include "zc_cache.h"
+#include "zc_settings.h"
+
+struct zcache_agg;
+
+/* The aggregator for this store, with a cache of its own over it.  `served`: other ranks
+ * will ask, so it needs an endpoint.  It stays for further files until its store goes. */
+int zcache_agg_get(struct zc_store *store, const struct zc_settings *s, uint32_t page_size,
+                   int served, struct zcache_agg **out);
+/* Stops those of a store that goes away; nobody may use them any more. */
+void zcache_agg_stop(struct zc_store *store);
+
+struct zc_cache *zcache_agg_cache(struct zcache_agg *a);
+/* Address of its endpoint; *len is in/out. */
+int zcache_agg_address(struct zcache_agg *a, void *buf, size_t *len);
+/* Lends an open file to the other ranks, and takes it back. */
+uint64_t zcache_agg_export(struct zcache_agg *a, struct zc_handle *h);
+void zcache_agg_unexport(struct zcache_agg *a, uint64_t number);
+
+#endif

@@ -1,0 +1,86 @@
+/* zcache_file.h - what the driver keeps of an open file, in ADIO_File.fs_ptr.
+ *
+ * ROMIO passes hints before it opens, so the struct exists from the first set_info on;
+ * `owners` is NULL until the file is open.
+ */
+#ifndef ZCACHE_FILE_H
+#define ZCACHE_FILE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "adio.h"
+#include "zc_settings.h"
+#include "zc_store.h"
+#include "zc_view.h"
+#include "zcache_agg.h"
+#include "zcache_owner.h"
+
+struct zcache_file {
+    struct zc_settings settings; /* the same on every rank once the file is open */
+    char bad_env[256];           /* what is wrong with the environment, or empty */
+    struct zc_store *store;      /* shared with other files: zcache_stores.h */
+    struct zcache_agg *agg;      /* this rank's aggregator, if it is one of this file */
+    struct zcache_owner *owners; /* the same on every rank, but for what is local */
+    uint32_t nowners;
+    struct zc_place place;
+    pthread_t warm;              /* connects to the owners */
+    bool warming;
+    struct zc_view *view;        /* of fd->filetype, made at the first use; or NULL */
+    bool view_made;
+    char *path;                  /* absolute */
+    uint64_t read_bytes, written_bytes, reads, writes; /* of this rank */
+};
+
+static inline struct zcache_file *zcache_file_of(ADIO_File fd)
+{
+    return fd->fs_ptr;
+}
+
+/* The driver's part of a file handle, made at the first call; NULL: no memory. */
+struct zcache_file *zcache_file_get(ADIO_File fd);
+void zcache_file_free(ADIO_File fd);
+
+/* The view of the file as set last, NULL when every byte is visible.  Valid until the view
+ * changes.  Two threads may ask at once. */
+int zcache_file_view(ADIO_File fd, const struct zc_view **out);
+void zcache_file_view_drop(struct zcache_file *f);
+/* Visible bytes of the view before file offset `off`. */
+MPI_Offset zcache_view_offset(ADIO_File fd, MPI_Offset off);
+
+/* Makes *error_code of a negative errno and what zc_errorf() said; 0 is success. */
+void zcache_set_error(int *error_code, int rc, const char *what, const char *path);
+
+/* The absolute path of a file name, allocated; NULL with errno. */
+char *zcache_absolute(const char *name);
+/* True when an error means that the connection is of no more use to anybody. */
+bool zcache_is_loss(int rc);
+
+/* ---- zcache_access.c ---- */
+
+enum zcache_dir { ZCACHE_READ, ZCACHE_WRITE };
+
+/* One access of this rank, as ROMIO's slots describe it. */
+struct zcache_access {
+    ADIO_File fd;
+    enum zcache_dir dir;
+    void *buf;
+    MPI_Offset count; /* of `type` */
+    MPI_Datatype type;
+    MPI_Offset view_offset; /* bytes */
+};
+
+/* Moves the bytes; returns how many, up to the end of the file for a read, or a negative
+ * errno.  *end, when not NULL, is where the next visible byte after the whole access lies. */
+MPI_Offset zcache_transfer(const struct zcache_access *a, MPI_Offset *end);
+
+/* ---- ad_zcache_hints.c ---- */
+
+/* Echoes the values in force. */
+void zcache_hints_echo(ADIO_File fd);
+/* Every rank takes the settings of rank 0 of the file's communicator. */
+int zcache_hints_agree(ADIO_File fd, struct zcache_file *f);
+
+#endif

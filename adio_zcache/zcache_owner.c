@@ -1,0 +1,184 @@
+/* zcache_owner.c - requests that concern all owners of a file. */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "zc_log.h"
+#include "zcache_file.h"
+#include "zcache_owner.h"
+#include "zcache_peer.h"
+
+int zcache_owner_client(struct zcache_file *f, struct zcache_owner *o, struct zc_client **out)
+{
+    char label[64];
+    int rc;
+
+    *out = __atomic_load_n(&o->client, __ATOMIC_ACQUIRE);
+    if (*out)
+        return 0;
+    snprintf(label, sizeof label, "aggregator on rank %d", o->rank);
+    rc = zcache_peer_get(o->addr, o->addr_len, label, &f->settings, out);
+    if (rc == 0)
+        __atomic_store_n(&o->client, *out, __ATOMIC_RELEASE);
+    return rc;
+}
+
+static void *warm(void *arg)
+{
+    struct zcache_file *f = arg;
+    struct zc_client *c;
+
+    for (uint32_t i = 0; i < f->nowners; i++)
+        if (!f->owners[i].local && zcache_owner_client(f, &f->owners[i], &c))
+            break;
+    return NULL;
+}
+
+void zcache_owners_warm(struct zcache_file *f)
+{
+    sigset_t all, old;
+    bool others = false;
+
+    for (uint32_t i = 0; i < f->nowners; i++)
+        others = others || !f->owners[i].local;
+    if (!others)
+        return;
+    sigfillset(&all); /* the application's signals are not for our thread */
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    f->warming = pthread_create(&f->warm, NULL, warm, f) == 0;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+void zcache_owners_settle(struct zcache_file *f)
+{
+    if (f->warming)
+        pthread_join(f->warm, NULL);
+    f->warming = false;
+}
+
+struct first_error {
+    int rc;
+    char text[400];
+};
+
+static void note(struct first_error *e, int rc)
+{
+    if (!rc || e->rc)
+        return;
+    e->rc = rc;
+    snprintf(e->text, sizeof e->text, "%s", zc_error_text(rc));
+}
+
+static int outcome(const struct first_error *e)
+{
+    return e->rc ? zc_errorf(-e->rc, "%s", e->text) : 0;
+}
+
+/* One request to every owner: all remote ones are started before the local one is done and
+ * any is waited for. */
+struct request {
+    void (*start)(struct zc_client *c, uint64_t number, uint64_t arg, struct zc_later *l);
+    int (*local)(struct zc_handle *h, uint64_t arg);
+    uint64_t arg;
+};
+
+static int ask_owners(struct zcache_file *f, const struct request *q)
+{
+    struct zc_later *later = calloc(f->nowners, sizeof *later);
+    struct zc_client **clients = calloc(f->nowners, sizeof *clients);
+    struct first_error e = {0};
+
+    if (!later || !clients) {
+        free(later);
+        free(clients);
+        return zc_errorf(ENOMEM, "no memory to ask %u aggregators", f->nowners);
+    }
+    for (uint32_t i = 0; i < f->nowners; i++) {
+        struct zcache_owner *o = &f->owners[i];
+        int rc = o->local ? 0 : zcache_owner_client(f, o, &clients[i]);
+
+        note(&e, rc);
+        if (rc == 0 && clients[i])
+            q->start(clients[i], o->number, q->arg, &later[i]);
+    }
+    for (uint32_t i = 0; i < f->nowners; i++)
+        if (f->owners[i].local)
+            note(&e, q->local(f->owners[i].local, q->arg));
+    for (uint32_t i = 0; i < f->nowners; i++)
+        if (clients[i])
+            note(&e, zc_client_wait(clients[i], &later[i]));
+    free(later);
+    free(clients);
+    return outcome(&e);
+}
+
+static void start_sync(struct zc_client *c, uint64_t number, uint64_t level, struct zc_later *l)
+{
+    zc_client_refresh_start(c, number, (enum zc_level)level, l);
+}
+
+static int local_sync(struct zc_handle *h, uint64_t level)
+{
+    int rc = zc_cache_flush(h, (enum zc_level)level);
+
+    return rc ? rc : zc_cache_refresh(h);
+}
+
+int zcache_owners_sync(struct zcache_file *f, enum zc_level level)
+{
+    struct request q = {start_sync, local_sync, level};
+
+    return ask_owners(f, &q);
+}
+
+static void start_truncate(struct zc_client *c, uint64_t number, uint64_t size, struct zc_later *l)
+{
+    zc_client_truncate_start(c, number, size, l);
+}
+
+int zcache_owners_truncate(struct zcache_file *f, uint64_t size)
+{
+    struct request q = {start_truncate, zc_cache_truncate, size};
+
+    return ask_owners(f, &q);
+}
+
+int zcache_owners_allocate(struct zcache_file *f, uint64_t size)
+{
+    struct zcache_owner *o = &f->owners[0];
+    struct zc_client *c;
+    int rc;
+
+    if (o->local)
+        return zc_cache_allocate(o->local, 0, size);
+    rc = zcache_owner_client(f, o, &c);
+    return rc ? rc : zc_client_allocate(c, o->number, 0, size);
+}
+
+int zcache_owners_size(struct zcache_file *f, uint64_t *size)
+{
+    *size = 0;
+    for (uint32_t i = 0; i < f->nowners; i++) {
+        struct zcache_owner *o = &f->owners[i];
+        struct zc_attr attr = {0};
+        struct zc_client *c;
+        int rc = 0;
+
+        if (o->local) {
+            attr.size = zc_cache_size(o->local);
+        } else {
+            rc = zcache_owner_client(f, o, &c);
+            if (rc == 0)
+                rc = zc_client_getattr(c, o->number, &attr);
+        }
+        if (rc)
+            return rc;
+        if (attr.size > *size)
+            *size = attr.size;
+    }
+    return 0;
+}

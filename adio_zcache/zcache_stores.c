@@ -1,0 +1,147 @@
+/* zcache_stores.c - the stores this process has open. */
+#include "config.h"
+
+#include <errno.h>
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "zc_list.h"
+#include "zc_lock.h"
+#include "zc_log.h"
+#include "zc_store_remote.h"
+#include "zcache_agg.h"
+#include "zcache_peer.h"
+#include "zcache_stores.h"
+
+struct entry {
+    struct zc_list link;
+    struct zc_store *store;
+    char *daemons; /* NULL: the file system */
+    unsigned users;
+    bool broken;
+};
+
+static struct zc_list entries = {&entries, &entries};
+static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static bool closes_at_finalize;
+
+static void entry_free(struct entry *e)
+{
+    zc_list_del(&e->link);
+    zcache_agg_stop(e->store);
+    e->store->ops->destroy(e->store);
+    free(e->daemons);
+    free(e);
+}
+
+/* MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while MPI still works. */
+static int at_finalize(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm;
+    (void)key;
+    (void)value;
+    (void)extra;
+    zcache_peers_close();
+    zc_lock_get(&lock);
+    zc_list_each_safe(&entries, n)
+        entry_free(zc_list_entry(n, struct entry, link));
+    zc_lock_put(&lock);
+    return MPI_SUCCESS;
+}
+
+static void close_at_finalize(void)
+{
+    int key;
+
+    zc_assert_held(&lock);
+    if (closes_at_finalize)
+        return;
+    closes_at_finalize = true;
+    if (MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, at_finalize, &key, NULL) == MPI_SUCCESS) {
+        MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+        MPI_Comm_free_keyval(&key);
+    }
+}
+
+static int store_open(const struct zc_settings *s, int rank, struct zc_store **out)
+{
+    struct zc_net_config net = {.provider = s->provider, .timeout_ms = s->timeout};
+    char host[256] = "?", name[320];
+
+    if (!s->daemons || !*s->daemons)
+        return zc_store_posix_create(NULL, out);
+    gethostname(host, sizeof host - 1);
+    snprintf(name, sizeof name, "%s:%ld rank %d", host, (long)getpid(), rank);
+    net.name = name;
+    return zc_store_remote_create(s->daemons, &net, out);
+}
+
+static struct entry *find(const char *daemons)
+{
+    zc_list_each(&entries, n)
+    {
+        struct entry *e = zc_list_entry(n, struct entry, link);
+
+        if (!e->broken && !strcmp(e->daemons ? e->daemons : "", daemons ? daemons : ""))
+            return e;
+    }
+    return NULL;
+}
+
+static int entry_new(const struct zc_settings *s, int rank, struct entry **out)
+{
+    struct entry *e = calloc(1, sizeof *e);
+    int rc;
+
+    if (!e)
+        return zc_errorf(ENOMEM, "no memory for a store");
+    rc = store_open(s, rank, &e->store);
+    if (rc) {
+        free(e);
+        return rc;
+    }
+    e->daemons = s->daemons ? strdup(s->daemons) : NULL;
+    zc_list_add_tail(&entries, &e->link);
+    *out = e;
+    return 0;
+}
+
+int zcache_store_get(const struct zc_settings *s, int rank, struct zc_store **out)
+{
+    struct entry *e;
+    int rc = 0;
+
+    zc_lock_get(&lock);
+    close_at_finalize();
+    e = find(s->daemons);
+    if (!e)
+        rc = entry_new(s, rank, &e);
+    if (rc == 0) {
+        e->users++;
+        *out = e->store;
+    }
+    zc_lock_put(&lock);
+    return rc;
+}
+
+void zcache_store_put(struct zc_store *store, int broken)
+{
+    zc_lock_get(&lock);
+    zc_list_each_safe(&entries, n)
+    {
+        struct entry *e = zc_list_entry(n, struct entry, link);
+
+        if (e->store != store)
+            continue;
+        e->users--;
+        if (broken)
+            e->broken = true;
+        if (e->broken && !e->users)
+            entry_free(e);
+    }
+    zc_lock_put(&lock);
+}

@@ -1,0 +1,405 @@
+/* zc_access.c - accesses to a page: begin, end, and those who wait in between.
+ *
+ * Who waits where:
+ *   - for memory: cache->room, first come first served;
+ *   - for bytes: page->waiters.  A reader waits for a store read or for the end of a write
+ *     under way over bytes it misses; a writer waits while the page is being read and
+ *     behind anyone who already waits, so that readers are not starved.
+ * A reader whose bytes are valid never waits.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zc_cache_internal.h"
+#include "zc_log.h"
+
+enum outcome { DONE, WAIT, FAILED };
+
+static struct zc_page *page_of(struct zc_cache *c, const struct zc_access *a, uint64_t *no)
+{
+    *no = a->off >> c->page_shift;
+    return zc_page_find(c, a->handle->file, *no);
+}
+
+static void pin(struct zc_cache *c, struct zc_page *p, struct zc_access *a)
+{
+    if (p->pins++ == 0)
+        c->npinned++;
+    a->page = p;
+    a->data = zc_page_data(c, p) + a->page_off;
+    a->status = 0;
+    zc_page_place(c, p);
+}
+
+static enum outcome try_read(struct zc_cache *c, struct zc_page *p, struct zc_access *a,
+                             bool may_start)
+{
+    uint32_t lo = a->page_off, hi = lo + a->len;
+    uint64_t size = p->file->size;
+    struct zc_range gap;
+
+    if (zc_extents_cover(&p->valid, lo, hi)) {
+        a->avail = a->off >= size ? 0 : size - a->off < a->len ? (uint32_t)(size - a->off) : a->len;
+        pin(c, p, a);
+        return DONE;
+    }
+    if (may_start && zc_fill_gap(p, lo, hi, &gap))
+        zc_fill_start(c, p);
+    return WAIT;
+}
+
+static unsigned promised(const struct zc_access *a)
+{
+    return a->nranges ? a->nranges : 1;
+}
+
+static enum outcome try_write(struct zc_cache *c, struct zc_page *p, struct zc_access *a)
+{
+    if (p->reading || p->squeeze)
+        return WAIT;
+    if (zc_page_reserve(p, promised(a)) < 0) {
+        a->status = zc_errorf(ENOMEM, "write to %s: out of memory", p->file->path);
+        zc_why_set(&p->file->access_why, a->status, "write to %s: out of memory", p->file->path);
+        return FAILED;
+    }
+    p->nwriters++;
+    p->promised += promised(a);
+    zc_list_add_tail(&p->writers, &a->link);
+    pin(c, p, a);
+    return DONE;
+}
+
+static void complete(struct zc_cache *c, struct zc_access *a)
+{
+    if (a->status < 0)
+        a->handle->accesses--;
+    /* a pinned writer's link is on page->writers: completions have their own */
+    zc_list_add_tail(&c->done_accesses, &a->done_link);
+}
+
+/* Lets everyone go who can, in order. */
+void zc_page_wake(struct zc_cache *c, struct zc_page *p)
+{
+    bool someone_waits = false, writer_waits = false;
+
+    zc_assert_held(&c->lock);
+    zc_list_each_safe (&p->waiters, n) {
+        struct zc_access *a = zc_list_entry(n, struct zc_access, link);
+        enum outcome out = WAIT;
+
+        /* take it off first: a writer's link goes to page->writers */
+        if (a->dir == ZC_READ) {
+            out = try_read(c, p, a, !writer_waits);
+            if (out != WAIT)
+                zc_list_del(&a->link);
+        } else if (!someone_waits && !p->reading && !p->squeeze) {
+            zc_list_del(&a->link);
+            out = try_write(c, p, a);
+        }
+        if (out == WAIT) {
+            someone_waits = true;
+            writer_waits = writer_waits || a->dir == ZC_WRITE;
+            continue;
+        }
+        c->st.waiting_read--;
+        complete(c, a);
+    }
+    zc_page_place(c, p);
+}
+
+/* A store read failed: so do those who would start it again. */
+void zc_page_fail_readers(struct zc_cache *c, struct zc_page *p, int err, const char *text)
+{
+    struct zc_range gap;
+
+    zc_why_set(&p->file->access_why, err, "%s", text);
+    zc_list_each_safe (&p->waiters, n) {
+        struct zc_access *a = zc_list_entry(n, struct zc_access, link);
+
+        if (a->dir != ZC_READ || !zc_fill_gap(p, a->page_off, a->page_off + a->len, &gap))
+            continue;
+        zc_list_del(&a->link);
+        c->st.waiting_read--;
+        a->status = err;
+        complete(c, a);
+    }
+}
+
+/* With the page there: DONE, FAILED, or queued on it. */
+static enum outcome enter(struct zc_cache *c, struct zc_page *p, struct zc_access *a)
+{
+    bool queue = !zc_list_empty(&p->waiters);
+    enum outcome out;
+
+    if (a->dir == ZC_READ)
+        out = try_read(c, p, a, !queue);
+    else
+        out = queue ? WAIT : try_write(c, p, a);
+    if (out == WAIT) {
+        zc_list_add_tail(&p->waiters, &a->link);
+        c->st.waiting_read++;
+    }
+    zc_page_place(c, p);
+    return out;
+}
+
+/* ---- room ---- */
+
+/* Nothing will ever make room by itself: every page holds bytes the store refused. */
+static bool stuck(struct zc_cache *c)
+{
+    return c->nfailed == c->npages;
+}
+
+static int stuck_error(struct zc_cache *c, struct zc_access *a)
+{
+    struct zc_file *bad = zc_list_entry(c->failed_files.next, struct zc_file, failed_link);
+    struct zc_why *why = &a->handle->file->access_why;
+    struct zc_why cause = bad->write_why; /* may be the same file */
+
+    zc_why_set(why, cause.err, "no room in the cache: %s", cause.text);
+    return why->err;
+}
+
+static void leave_room(struct zc_cache *c, struct zc_access *a)
+{
+    zc_list_del(&a->link);
+    c->st.waiting_room--;
+}
+
+/* A page has just been taken for one waiter: others may want the same. */
+static void admit_same(struct zc_cache *c, struct zc_page *p)
+{
+    zc_list_each_safe (&c->room, n) {
+        struct zc_access *a = zc_list_entry(n, struct zc_access, link);
+
+        if (a->handle->file != p->file || a->off >> c->page_shift != p->no)
+            continue;
+        leave_room(c, a);
+        if (enter(c, p, a) != WAIT)
+            complete(c, a);
+    }
+}
+
+void zc_room_serve(struct zc_cache *c)
+{
+    zc_assert_held(&c->lock);
+    while (!zc_list_empty(&c->room)) {
+        struct zc_access *a = zc_list_entry(c->room.next, struct zc_access, link);
+        uint64_t no;
+        struct zc_page *p = page_of(c, a, &no);
+
+        if (!p)
+            p = zc_page_take(c, a->handle->file, no);
+        if (p) {
+            admit_same(c, p);
+            zc_page_place(c, p);
+        } else if (stuck(c)) {
+            leave_room(c, a);
+            a->status = stuck_error(c, a);
+            complete(c, a);
+        } else {
+            return;
+        }
+    }
+}
+
+/* ---- begin and end ---- */
+
+static int check_access(struct zc_cache *c, const struct zc_access *a)
+{
+    const struct zc_handle *h = a->handle;
+    uint32_t in_page = (uint32_t)(a->off & (c->page_size - 1));
+
+    if (a->off > (uint64_t)INT64_MAX - a->len)
+        return zc_errorf(EFBIG, "%s: offset %llu is beyond what a file can hold", h->file->path,
+                         (unsigned long long)a->off);
+    if (a->len == 0 || a->len > c->page_size - in_page)
+        return zc_errorf(EINVAL, "%s: access of %u bytes at %llu is not inside one page",
+                         h->file->path, a->len, (unsigned long long)a->off);
+    if (!(h->flags & (a->dir == ZC_READ ? ZC_OPEN_READ : ZC_OPEN_WRITE)))
+        return zc_errorf(EBADF, "%s is not open for %s", h->file->path,
+                         a->dir == ZC_READ ? "reading" : "writing");
+    return 0;
+}
+
+static void count_access(struct zc_cache *c, const struct zc_access *a, enum outcome out)
+{
+    if (a->dir == ZC_WRITE) {
+        c->st.write_accesses++;
+        return;
+    }
+    c->st.read_bytes += a->len;
+    if (out == DONE)
+        c->st.read_hits++;
+    else
+        c->st.read_misses++;
+}
+
+int zc_cache_begin(struct zc_access *a)
+{
+    struct zc_cache *c = a->handle->file->cache;
+    enum outcome out = WAIT;
+    struct zc_page *p;
+    uint64_t no;
+    int rc;
+
+    a->page_off = (uint32_t)(a->off & (c->page_size - 1));
+    a->page = NULL;
+    a->data = NULL;
+    a->avail = 0;
+    a->status = -EINPROGRESS;
+    zc_lock_get(&c->lock);
+    rc = check_access(c, a);
+    if (rc < 0) {
+        a->status = rc;
+        zc_lock_put(&c->lock);
+        return rc;
+    }
+    a->handle->accesses++;
+    p = page_of(c, a, &no);
+    if (!p && zc_list_empty(&c->room))
+        p = zc_page_take(c, a->handle->file, no);
+    if (p) {
+        out = enter(c, p, a);
+    } else if (stuck(c)) {
+        a->status = stuck_error(c, a);
+        zc_errorf(-a->status, "%s", a->handle->file->access_why.text);
+        out = FAILED;
+    } else {
+        zc_list_add_tail(&c->room, &a->link);
+        c->st.waiting_room++;
+        zc_kick(c);
+    }
+    count_access(c, a, out);
+    rc = out == DONE ? 0 : out == WAIT ? -EINPROGRESS : a->status;
+    if (out == FAILED)
+        a->handle->accesses--;
+    zc_cache_check(c);
+    zc_lock_put(&c->lock);
+    return rc;
+}
+
+/* Tells the flushers what a page that has become dirty means to them. */
+static void wake_flushers(struct zc_cache *c, bool first)
+{
+    uint64_t unwritten = c->dirty_bytes + c->flushing_bytes;
+
+    if (!c->draining && unwritten > c->high_bytes) {
+        c->draining = true;
+        zc_kick(c);
+    } else if (c->draining || first || !zc_list_empty(&c->room) || c->drains) {
+        pthread_cond_signal(&c->work);
+    }
+}
+
+/* Bytes [lo, hi) of the page have arrived. */
+static void arrived(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
+{
+    uint64_t end = zc_page_offset(c, p) + hi;
+
+    if (zc_extents_add(&p->valid, lo, hi) < 0)
+        abort(); /* zc_page_reserve() */
+    zc_page_dirty(c, p, lo, hi);
+    c->st.written_bytes += hi - lo;
+    if (end > p->file->size)
+        p->file->size = end;
+}
+
+static void arrived_many(struct zc_cache *c, struct zc_page *p, const struct zc_range *r, uint32_t n)
+{
+    uint64_t end = zc_page_offset(c, p) + r[n - 1].hi;
+
+    if (zc_extents_add_many(&p->valid, r, n) < 0)
+        abort(); /* zc_page_reserve() */
+    zc_page_dirty_many(c, p, r, n);
+    for (uint32_t i = 0; i < n; i++)
+        c->st.written_bytes += r[i].hi - r[i].lo;
+    if (end > p->file->size)
+        p->file->size = end;
+}
+
+static void modified(struct zc_cache *c, struct zc_page *p)
+{
+    p->touched = zc_now();
+    if (p->on == ZC_ON_DIRTY) {
+        zc_list_del(&p->dirty_link);
+        zc_list_add_tail(&c->dirty, &p->dirty_link);
+    }
+}
+
+/* The page after a write: who is to look at it? */
+static void written(struct zc_cache *c, struct zc_page *p, struct zc_access *a, bool first)
+{
+    p->nwriters--;
+    p->promised -= promised(a);
+    if (p->dirty.n > p->max_extents || p->valid.n > p->max_extents)
+        zc_fill_collapse(c, p);
+    zc_page_place(c, p);
+    wake_flushers(c, first);
+}
+
+static void end_write(struct zc_cache *c, struct zc_page *p, struct zc_access *a, uint32_t moved)
+{
+    uint32_t lo = a->page_off, mid = lo + moved, hi = lo + a->len;
+    bool first = zc_list_empty(&c->dirty);
+
+    zc_list_del(&a->link);
+    if (mid < hi)
+        zc_page_invalidate(c, p, mid, hi);
+    if (moved > 0) {
+        arrived(c, p, lo, mid);
+        modified(c, p);
+    }
+    written(c, p, a, first);
+}
+
+/* Gives the pin back; with the lock, which is released. */
+static void unpin(struct zc_cache *c, struct zc_page *p)
+{
+    if (!zc_list_empty(&p->waiters))
+        zc_page_wake(c, p);
+    zc_page_place(c, p);
+    zc_cache_unlock(c);
+}
+
+static struct zc_page *end(struct zc_cache *c, struct zc_access *a)
+{
+    struct zc_page *p = a->page;
+
+    zc_lock_get(&c->lock);
+    if (--p->pins == 0)
+        c->npinned--;
+    a->handle->accesses--;
+    a->page = NULL;
+    return p;
+}
+
+void zc_cache_end(struct zc_access *a, uint32_t moved)
+{
+    struct zc_cache *c = a->handle->file->cache;
+    struct zc_page *p = end(c, a);
+
+    if (a->dir == ZC_WRITE)
+        end_write(c, p, a, moved < a->len ? moved : a->len);
+    unpin(c, p);
+}
+
+void zc_cache_end_ranges(struct zc_access *a, const struct zc_range *r, uint32_t n)
+{
+    struct zc_cache *c = a->handle->file->cache;
+    struct zc_page *p = end(c, a);
+    bool first = zc_list_empty(&c->dirty);
+
+    zc_debug_assert(a->dir == ZC_WRITE && n <= promised(a));
+    zc_list_del(&a->link);
+    if (n > 0) {
+        arrived_many(c, p, r, n);
+        modified(c, p);
+    }
+    written(c, p, a, first);
+    unpin(c, p);
+}

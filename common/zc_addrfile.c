@@ -1,0 +1,391 @@
+/* zc_addrfile.c - address files: written whole, read with suspicion, listed in order.
+ *
+ * A file counts as complete when its last byte is a newline and each key is there exactly
+ * once.  Unknown keys are passed over, so that a later version may add some.
+ */
+#include "config.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "zc_addrfile.h"
+#include "zc_log.h"
+#include "zc_units.h"
+
+#define FIRST_LINE "zcache-daemon 1"
+#define SUFFIX     ".addr"
+
+/* The largest sensible file: every field at its limit. */
+enum { FILE_MAX = 2 * ZC_MAX_ADDRESS + ZC_MAX_PATH + 1024 };
+
+/* ---- writing ---- */
+
+static bool one_line(const char *s)
+{
+    return *s && !strpbrk(s, "\n\r");
+}
+
+static int print_file(const struct zc_addrfile *a, char *buf, size_t len)
+{
+    char hex[2 * ZC_MAX_ADDRESS + 1] = "";
+    int n;
+
+    if (!one_line(a->provider) || !one_line(a->host) || !one_line(a->root) || a->address_len == 0 ||
+        a->address_len > ZC_MAX_ADDRESS || a->pid <= 0)
+        return zc_errorf(EINVAL, "a value does not fit into an address file (root \"%s\")",
+                         a->root);
+    for (size_t i = 0; i < a->address_len; i++)
+        snprintf(hex + 2 * i, 3, "%02x", a->address[i]);
+    n = snprintf(buf, len,
+                 FIRST_LINE "\nprotocol %u\nprovider %s\naddress %s\nhost %s\npid %ld\n"
+                            "boot %016" PRIx64 "\nroot %s\n",
+                 a->protocol, a->provider, hex, a->host, a->pid, a->boot_id, a->root);
+    return (size_t)n < len ? n : zc_errorf(EINVAL, "an address file would be too long");
+}
+
+static int write_all(int fd, const char *p, size_t n)
+{
+    while (n > 0) {
+        ssize_t done = write(fd, p, n);
+
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done < 0)
+            return -errno;
+        p += done;
+        n -= (size_t)done;
+    }
+    return 0;
+}
+
+/* mkstemp() makes the file private; programs of others must be able to read it. */
+static int open_to_all(int fd)
+{
+    mode_t mask = umask(0);
+
+    umask(mask);
+    return fchmod(fd, 0666 & ~mask) < 0 ? -errno : 0;
+}
+
+/* The temporary name does not end in .addr, so zc_addrfile_list() never sees it. */
+int zc_addrfile_write(const char *path, const struct zc_addrfile *a)
+{
+    char text[FILE_MAX], temp[ZC_MAX_PATH];
+    int n = print_file(a, text, sizeof text);
+    int fd, rc;
+
+    if (n < 0)
+        return n;
+    if ((size_t)snprintf(temp, sizeof temp, "%s.XXXXXX", path) >= sizeof temp)
+        return zc_errorf(ENAMETOOLONG, "address file \"%.200s...\": name too long", path);
+    fd = mkstemp(temp);
+    if (fd < 0)
+        return zc_errorf(errno, "cannot create a file beside %s: %s", path, strerror(errno));
+    rc = write_all(fd, text, (size_t)n);
+    if (rc == 0)
+        rc = open_to_all(fd);
+    if (close(fd) < 0 && rc == 0)
+        rc = -errno;
+    if (rc == 0 && rename(temp, path) < 0)
+        rc = -errno;
+    if (rc < 0) {
+        unlink(temp);
+        return zc_errorf(-rc, "cannot write %s: %s", path, strerror(-rc));
+    }
+    return 0;
+}
+
+/* ---- reading ---- */
+
+static bool parse_hex(const char *s, unsigned char *out, size_t max, size_t *len)
+{
+    size_t n = strlen(s);
+
+    if (n == 0 || n % 2 || n / 2 > max || strspn(s, "0123456789abcdefABCDEF") != n)
+        return false;
+    for (size_t i = 0; i < n / 2; i++) {
+        char digits[3] = {s[2 * i], s[2 * i + 1], 0};
+
+        out[i] = (unsigned char)strtoul(digits, NULL, 16);
+    }
+    *len = n / 2;
+    return true;
+}
+
+static bool parse_up_to(const char *s, uint64_t max, uint64_t *out)
+{
+    return zc_parse_count(s, out) == 0 && *out <= max;
+}
+
+static bool copy_text(char *to, size_t cap, const char *s)
+{
+    return *s && (size_t)snprintf(to, cap, "%s", s) < cap;
+}
+
+enum { PROTOCOL, PROVIDER, ADDRESS, HOST, PID, BOOT, ROOT, NKEYS };
+static const char *const keys[NKEYS] = {"protocol", "provider", "address", "host",
+                                        "pid",      "boot",     "root"};
+
+static bool parse_value(struct zc_addrfile *a, int key, const char *value)
+{
+    unsigned char boot[8];
+    uint64_t v;
+    size_t n;
+
+    switch (key) {
+    case PROTOCOL:
+        if (!parse_up_to(value, UINT16_MAX, &v))
+            return false;
+        a->protocol = (unsigned)v;
+        return true;
+    case PROVIDER:
+        return copy_text(a->provider, sizeof a->provider, value);
+    case ADDRESS:
+        return parse_hex(value, a->address, sizeof a->address, &a->address_len);
+    case HOST:
+        return copy_text(a->host, sizeof a->host, value);
+    case PID:
+        if (!parse_up_to(value, INT32_MAX, &v) || v == 0)
+            return false;
+        a->pid = (long)v;
+        return true;
+    case BOOT:
+        if (!parse_hex(value, boot, sizeof boot, &n) || n != sizeof boot)
+            return false;
+        a->boot_id = strtoull(value, NULL, 16);
+        return true;
+    default:
+        return copy_text(a->root, sizeof a->root, value);
+    }
+}
+
+static int key_of(const char *name)
+{
+    int key = 0;
+
+    while (key < NKEYS && strcmp(keys[key], name) != 0)
+        key++;
+    return key;
+}
+
+/* `text` is cut into lines.  All of it must be there. */
+static int parse_file(const char *path, char *text, struct zc_addrfile *a)
+{
+    unsigned seen = 0;
+    char *rest = text;
+    char *line = strsep(&rest, "\n");
+
+    if (strcmp(line, FIRST_LINE) != 0 || !rest)
+        return zc_errorf(EINVAL, "%s is not a zcache address file", path);
+    while ((line = strsep(&rest, "\n")) && rest) {
+        char *value = strchr(line, ' ');
+        int key;
+
+        if (!value)
+            return zc_errorf(EINVAL, "%s: bad line \"%.80s\" in an address file", path, line);
+        *value++ = '\0';
+        key = key_of(line);
+        if (key == NKEYS)
+            continue;
+        if ((seen & 1u << key) || !parse_value(a, key, value))
+            return zc_errorf(EINVAL, "%s: bad value \"%s %.80s\" in an address file", path, line,
+                             value);
+        seen |= 1u << key;
+    }
+    if (*line)
+        return zc_errorf(EINVAL, "%s: the last line of the address file is cut off", path);
+    for (int key = 0; key < NKEYS; key++)
+        if (!(seen & 1u << key))
+            return zc_errorf(EINVAL, "%s: incomplete address file, no \"%s\"", path, keys[key]);
+    return 0;
+}
+
+/* Reads the file as a string; returns its length. */
+static ssize_t slurp(const char *path, char *buf, size_t cap)
+{
+    size_t len = 0;
+    ssize_t n = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+
+    if (fd < 0)
+        return -errno;
+    while (len < cap && ((n = read(fd, buf + len, cap - len)) > 0 || (n < 0 && errno == EINTR)))
+        if (n > 0)
+            len += (size_t)n;
+    if (n < 0)
+        n = -errno;
+    close(fd);
+    if (n < 0)
+        return n;
+    if (len == cap || memchr(buf, 0, len))
+        return -EFBIG;
+    buf[len] = '\0';
+    return (ssize_t)len;
+}
+
+int zc_addrfile_read(const char *path, struct zc_addrfile *out)
+{
+    struct zc_addrfile a = {0};
+    char text[FILE_MAX];
+    ssize_t n = slurp(path, text, sizeof text);
+    int rc;
+
+    if (n == -EFBIG)
+        return zc_errorf(EINVAL, "%s is not a zcache address file", path);
+    if (n == -ENOENT)
+        return zc_errorf(ENOENT, "no address file %s: is the daemon running?", path);
+    if (n < 0)
+        return zc_errorf((int)-n, "cannot read %s: %s", path, strerror((int)-n));
+    rc = parse_file(path, text, &a);
+    if (rc == 0)
+        *out = a;
+    return rc;
+}
+
+void zc_addrfile_remove(const char *path, uint64_t boot_id)
+{
+    struct zc_addrfile a;
+
+    if (zc_addrfile_read(path, &a) == 0 && a.boot_id == boot_id)
+        unlink(path);
+}
+
+/* ---- listing ---- */
+
+/* "n2" before "n10"; numbers of one value in different spellings by their text. */
+static int by_number(const char *a, const char *b)
+{
+    const char *a0 = a, *b0 = b;
+
+    while (*a && *b) {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            size_t na, nb;
+            int c;
+
+            a += strspn(a, "0");
+            b += strspn(b, "0");
+            na = strspn(a, "0123456789");
+            nb = strspn(b, "0123456789");
+            c = na != nb ? (na < nb ? -1 : 1) : strncmp(a, b, na);
+            if (c)
+                return c;
+            a += na;
+            b += nb;
+        } else if (*a++ != *b++) {
+            return (unsigned char)a[-1] < (unsigned char)b[-1] ? -1 : 1;
+        }
+    }
+    if (*a || *b)
+        return *a ? 1 : -1;
+    return strcmp(a0, b0);
+}
+
+static int compare(const struct dirent **a, const struct dirent **b)
+{
+    return by_number((*a)->d_name, (*b)->d_name);
+}
+
+static int is_addrfile(const struct dirent *e)
+{
+    size_t n = strlen(e->d_name);
+
+    return e->d_name[0] != '.' && n > strlen(SUFFIX) &&
+           strcmp(e->d_name + n - strlen(SUFFIX), SUFFIX) == 0;
+}
+
+/* Names found so far, each NUL-terminated, one behind the other. */
+struct names {
+    char *text;
+    size_t len;
+    int count;
+};
+
+static int add_name(struct names *l, const char *dir, const char *name)
+{
+    size_t n = (dir ? strlen(dir) + 1 : 0) + strlen(name) + 1;
+    char *text = realloc(l->text, l->len + n);
+
+    if (!text)
+        return -ENOMEM;
+    l->text = text;
+    snprintf(text + l->len, n, "%s%s%s", dir ? dir : "", dir ? "/" : "", name);
+    l->len += n;
+    l->count++;
+    return 0;
+}
+
+static int add_directory(struct names *l, const char *dir)
+{
+    struct dirent **entries;
+    int n = scandir(dir, &entries, is_addrfile, compare), rc = 0;
+
+    if (n < 0)
+        return zc_errorf(errno, "cannot list %s: %s", dir, strerror(errno));
+    if (n == 0)
+        rc = zc_errorf(ENOENT, "no address file (*%s) in %s: is the daemon running?", SUFFIX, dir);
+    for (int i = 0; i < n; i++) {
+        if (rc == 0)
+            rc = add_name(l, dir, entries[i]->d_name);
+        free(entries[i]);
+    }
+    free(entries);
+    return rc;
+}
+
+static int add_entry(struct names *l, const char *entry)
+{
+    struct stat st;
+
+    if (stat(entry, &st) < 0) {
+        if (errno == ENOENT)
+            return zc_errorf(ENOENT, "no address file %s: is the daemon running?", entry);
+        return zc_errorf(errno, "cannot reach %s: %s", entry, strerror(errno));
+    }
+    return S_ISDIR(st.st_mode) ? add_directory(l, entry) : add_name(l, NULL, entry);
+}
+
+/* One allocation: the array of pointers and behind it the names. */
+static int pack(const struct names *l, char ***paths)
+{
+    size_t table = (size_t)(l->count ? l->count : 1) * sizeof(char *);
+    char **p = malloc(table + l->len);
+    char *text;
+
+    if (!p)
+        return -ENOMEM;
+    text = (char *)p + table;
+    if (l->len)
+        memcpy(text, l->text, l->len);
+    p[0] = NULL;
+    for (int i = 0; i < l->count; i++) {
+        p[i] = text;
+        text += strlen(text) + 1;
+    }
+    *paths = p;
+    return l->count;
+}
+
+int zc_addrfile_list(const char *daemons, char ***paths)
+{
+    struct names l = {0};
+    char *copy = strdup(daemons), *rest = copy, *entry;
+    int rc = copy ? 0 : -ENOMEM;
+
+    while (rc == 0 && (entry = strsep(&rest, ",")))
+        if (*entry)
+            rc = add_entry(&l, entry);
+    if (rc == 0)
+        rc = pack(&l, paths);
+    free(copy);
+    free(l.text);
+    return rc;
+}

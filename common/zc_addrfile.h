@@ -1,0 +1,46 @@
+/* zc_addrfile.h - the small text file by which a daemon is found.
+ *
+ *     zcache-daemon 1
+ *     protocol 1
+ *     provider tcp;ofi_rxm
+ *     address 0200a3...        (hexadecimal, as fi_getname gives it)
+ *     host n17
+ *     pid 4711
+ *     boot 1f2e3d4c5b6a7988
+ *     root /scratch
+ *
+ * It is written beside its final name and renamed, so a reader sees all of it or nothing.
+ */
+#ifndef ZC_ADDRFILE_H
+#define ZC_ADDRFILE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "zc_wire.h"
+
+struct zc_addrfile {
+    unsigned protocol;
+    char provider[64];
+    unsigned char address[ZC_MAX_ADDRESS];
+    size_t address_len;
+    char host[256];
+    long pid;
+    uint64_t boot_id;
+    char root[ZC_MAX_PATH];
+};
+
+int zc_addrfile_write(const char *path, const struct zc_addrfile *a);
+
+/* -ENOENT, -EACCES, -EINVAL (not such a file, or incomplete), explained by zc_errorf(). */
+int zc_addrfile_read(const char *path, struct zc_addrfile *out);
+
+/* Removes the file if it still is the one of `boot_id`. */
+void zc_addrfile_remove(const char *path, uint64_t boot_id);
+
+/* The address files named by ZCACHE_DAEMONS: files and directories (all "*.addr" in them,
+ * in alphabetical order, numbers by value), comma-separated.  *paths is one allocation the
+ * caller frees.  Returns how many, or a negative errno. */
+int zc_addrfile_list(const char *daemons, char ***paths);
+
+#endif

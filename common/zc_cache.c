@@ -1,0 +1,414 @@
+/* zc_cache.c - the cache as a whole: creation, the lock, completions, statistics.
+ *
+ * States of a page
+ *
+ *            zc_page_take                      zc_page_drop (eviction, truncate, discard)
+ *     FREE ----------------> CLEAN ---------------------------------------------> FREE
+ *                            ^   |
+ *           zc_page_flushed  |   | zc_page_dirty (end of a write)
+ *                            |   v
+ *       +--------------------+  DIRTY <-------------------+
+ *       |                        | zc_page_to_flushing    | zc_page_unflushed: the store
+ *       |                        v                        | refused several pages; each
+ *       +-------------------- FLUSHING -------------------+ is tried alone
+ *                                ^  |
+ *         another try            |  | zc_page_unflushed: refused this page
+ *                                |  v
+ *                              FAILED
+ *
+ * Orthogonal to these: pinned (pins > 0), reading (a store read fills gaps), waited for.
+ * A FLUSHING page may be written to: bytes then are in `flushing` and again in `dirty`,
+ * and go out in the next store write.
+ *
+ * Invariants (zc_check.c verifies them in debug builds whenever the lock is released)
+ *  1. valid covers dirty and flushing.
+ *  2. A page is in at most one flush job; `flushing` is empty unless in_flush.
+ *  3. A page is on the LRU list iff it is CLEAN, unpinned, not reading and not waited for;
+ *     only such pages are evicted.
+ *  4. A page with dirty bytes is on exactly one of file->dirty, ->failed, ->flushing;
+ *     cache->dirty holds exactly those on some file->dirty.
+ *  5. While page->reading no write begins on the page, and a store read only touches bytes
+ *     that are neither valid nor in the range of a write under way.
+ *  6. dirty_bytes and flushing_bytes of cache and files are the sums over their pages.
+ *  7. Arrays of `valid` and `dirty` have room for every write under way, and `dirty` for
+ *     `flushing` besides, so that ending a write and undoing a flush cannot fail.
+ *  8. A file that is unlinked or has dirty bytes keeps its store file open.
+ *
+ * Locks: cache->lock guards everything.  One lock is enough because it is held for list and
+ * range operations only: never over store calls, copies of data or callbacks.  Below it come
+ * the lock of the readers' pool and nothing else; a store's own locks are taken without it.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "zc_cache_internal.h"
+#include "zc_log.h"
+
+/* ---- completions ---- */
+
+struct deliveries {
+    struct zc_list accesses, flushes;
+};
+
+/* What this thread is delivering: a callback that completes more only adds to it, so that
+ * the stack does not grow with the number of completions. */
+static _Thread_local struct deliveries *delivering;
+
+void zc_why_set(struct zc_why *w, int err, const char *fmt, ...)
+{
+    char text[ZC_TEXT_MAX]; /* arguments may point into the text we replace */
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    w->err = err;
+    memcpy(w->text, text, sizeof(text));
+}
+
+/* The thread that calls ready() must know why. */
+static void explain(struct zc_access *a)
+{
+    struct zc_file *f = a->handle->file;
+    struct zc_why why;
+
+    zc_lock_get(&f->cache->lock);
+    why = f->access_why;
+    zc_lock_put(&f->cache->lock);
+    if (why.err == a->status)
+        zc_errorf(-a->status, "%s", why.text);
+}
+
+static void deliver(struct deliveries *d)
+{
+    struct zc_list *n;
+
+    if (delivering) {
+        zc_list_splice(&delivering->accesses, &d->accesses);
+        zc_list_splice(&delivering->flushes, &d->flushes);
+        return;
+    }
+    delivering = d;
+    for (;;) {
+        if ((n = zc_list_pop(&d->accesses)) != NULL) {
+            struct zc_access *a = zc_list_entry(n, struct zc_access, done_link);
+
+            if (a->status < 0)
+                explain(a);
+            a->ready(a);
+        } else if ((n = zc_list_pop(&d->flushes)) != NULL) {
+            struct zc_flush *fl = zc_list_entry(n, struct zc_flush, link);
+
+            if (fl->status < 0)
+                zc_errorf(-fl->status, "%s", fl->text);
+            fl->done(fl);
+        } else {
+            break;
+        }
+    }
+    delivering = NULL;
+}
+
+static bool have_completions(struct zc_cache *c)
+{
+    return !zc_list_empty(&c->done_accesses) || !zc_list_empty(&c->done_flushes);
+}
+
+void zc_cache_unlock(struct zc_cache *c)
+{
+    struct deliveries d;
+
+    if (!zc_list_empty(&c->room)) {
+        zc_room_serve(c);
+        if (!zc_list_empty(&c->room))
+            pthread_cond_signal(&c->work);
+    }
+    zc_cache_check(c);
+    if (!have_completions(c)) {
+        zc_lock_put(&c->lock);
+        return;
+    }
+    zc_list_init(&d.accesses);
+    zc_list_init(&d.flushes);
+    zc_list_splice(&d.accesses, &c->done_accesses);
+    zc_list_splice(&d.flushes, &c->done_flushes);
+    zc_lock_put(&c->lock);
+    deliver(&d);
+}
+
+void zc_cache_wait(struct zc_cache *c)
+{
+    if (!zc_list_empty(&c->room))
+        zc_room_serve(c);
+    if (have_completions(c)) {
+        zc_cache_unlock(c);
+        zc_lock_get(&c->lock);
+        return;
+    }
+    zc_cache_check(c);
+    zc_cond_wait(&c->changed, &c->lock);
+}
+
+void zc_kick(struct zc_cache *c)
+{
+    pthread_cond_broadcast(&c->work);
+}
+
+/* ---- creation ---- */
+
+static int check_config(const struct zc_cache_config *g)
+{
+    if (g->page_size < 4096 || g->page_size > 64u << 20 || (g->page_size & (g->page_size - 1)))
+        return zc_errorf(EINVAL, "page size %u: must be a power of two from 4 KiB to 64 MiB",
+                         g->page_size);
+    if (g->capacity / g->page_size < 2)
+        return zc_errorf(EINVAL, "cache size %zu: must hold at least two pages of %u bytes",
+                         g->capacity, g->page_size);
+    if (g->high_watermark > 100 || g->low_watermark >= g->high_watermark)
+        return zc_errorf(EINVAL,
+                         "watermarks %u%% and %u%%: the low one must be below the high one, and "
+                         "that at most 100%%",
+                         g->high_watermark, g->low_watermark);
+    if (g->flushers < 1 || g->flushers > 1024 || g->readers < 1 || g->readers > 1024)
+        return zc_errorf(EINVAL, "%u flushers, %u readers: from 1 to 1024 of each", g->flushers,
+                         g->readers);
+    if (g->max_io < 4096)
+        return zc_errorf(EINVAL, "largest store write %u: must be at least 4 KiB", g->max_io);
+    if (g->max_extents < 2)
+        return zc_errorf(EINVAL, "%u ranges per page: must be at least 2", g->max_extents);
+    if (g->retry_ms < 1)
+        return zc_errorf(EINVAL, "retry delay 0 ms: must be at least 1 ms");
+    return 0;
+}
+
+static void init_lists(struct zc_cache *c)
+{
+    zc_list_init(&c->free);
+    zc_list_init(&c->lru);
+    zc_list_init(&c->dirty);
+    zc_list_init(&c->squeeze);
+    zc_list_init(&c->room);
+    zc_list_init(&c->eager);
+    zc_list_init(&c->failed_files);
+    zc_list_init(&c->done_accesses);
+    zc_list_init(&c->done_flushes);
+    for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++)
+        zc_list_init(&c->files[i]);
+}
+
+/* Page memory and tables; untouched parts cost nothing. */
+static int alloc_pages(struct zc_cache *c)
+{
+    uint64_t buckets = 16;
+
+    while ((1u << c->page_shift) < c->page_size)
+        c->page_shift++;
+    c->npages = c->cfg.capacity >> c->page_shift;
+    while (buckets < c->npages)
+        buckets *= 2;
+    c->hash_mask = buckets - 1;
+    c->high_bytes = (c->npages << c->page_shift) * c->cfg.high_watermark / 100;
+    c->low_bytes = (c->npages << c->page_shift) * c->cfg.low_watermark / 100;
+    c->hash = calloc(buckets, sizeof(*c->hash));
+    c->pages = calloc(c->npages, sizeof(*c->pages));
+    c->arena = mmap(NULL, c->npages << c->page_shift, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (c->arena == MAP_FAILED)
+        c->arena = NULL;
+    if (!c->hash || !c->pages || !c->arena)
+        return zc_errorf(ENOMEM, "a cache of %zu bytes does not fit into memory", c->cfg.capacity);
+    return 0;
+}
+
+static int start_threads(struct zc_cache *c)
+{
+    sigset_t all, old;
+    int rc;
+
+    rc = zc_pool_create(c->cfg.readers, "zc-read", &c->readers);
+    if (rc < 0)
+        return rc;
+    c->flushers = calloc(c->cfg.flushers, sizeof(*c->flushers));
+    if (!c->flushers)
+        return zc_errorf(ENOMEM, "cache: out of memory");
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals belong to the program */
+    while (rc == 0 && c->nflushers < c->cfg.flushers) {
+        rc = pthread_create(&c->flushers[c->nflushers], NULL, zc_flusher, c);
+        if (rc == 0)
+            c->nflushers++;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (rc != 0)
+        return zc_errorf(rc, "cache: a write-back thread cannot start: %s", strerror(rc));
+    return 0;
+}
+
+int zc_cache_create(const struct zc_cache_config *cfg, struct zc_store *store,
+                    struct zc_cache **out)
+{
+    struct zc_cache *c;
+    int rc;
+
+    *out = NULL;
+    rc = check_config(cfg);
+    if (rc < 0)
+        return rc;
+    c = calloc(1, sizeof(*c));
+    if (!c)
+        return zc_errorf(ENOMEM, "cache: out of memory");
+    c->cfg = *cfg;
+    c->store = store;
+    c->page_size = cfg->page_size;
+    zc_lock_init(&c->lock);
+    zc_cond_init(&c->work);
+    zc_cond_init(&c->changed);
+    init_lists(c);
+    rc = alloc_pages(c);
+    if (rc == 0)
+        rc = start_threads(c);
+    if (rc < 0) {
+        zc_cache_destroy(c);
+        return rc;
+    }
+    *out = c;
+    return 0;
+}
+
+static void stop_threads(struct zc_cache *c)
+{
+    zc_lock_get(&c->lock);
+    c->stop = true;
+    zc_kick(c);
+    zc_lock_put(&c->lock);
+    for (unsigned i = 0; i < c->nflushers; i++)
+        pthread_join(c->flushers[i], NULL);
+    zc_pool_destroy(c->readers);
+}
+
+/* A file at the end of the cache: what is dirty now is dropped. */
+static void end_file(struct zc_cache *c, struct zc_file *f)
+{
+    if (f->dirty_bytes > 0 && !f->unlinked)
+        zc_warn("%s: %llu bytes that were not written back are dropped with the cache", f->path,
+                (unsigned long long)f->dirty_bytes);
+    f->refs++;
+    zc_file_discard(c, f);
+    if (f->rd)
+        f->rd->store->ops->close(f->rd, ZC_LEVEL_STAGED);
+    if (f->wr)
+        f->wr->store->ops->close(f->wr, ZC_LEVEL_STAGED);
+    zc_file_destroy(c, f);
+}
+
+void zc_cache_destroy(struct zc_cache *c)
+{
+    if (!c)
+        return;
+    stop_threads(c);
+    zc_lock_get(&c->lock);
+    zc_debug_assert(c->st.handles == 0);
+    for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++) {
+        zc_list_each_safe (&c->files[i], n)
+            end_file(c, zc_list_entry(n, struct zc_file, link));
+    }
+    zc_lock_put(&c->lock);
+    for (uint64_t i = 0; i < c->fresh; i++) {
+        zc_extents_free(&c->pages[i].valid);
+        zc_extents_free(&c->pages[i].dirty);
+        zc_extents_free(&c->pages[i].flushing);
+    }
+    if (c->arena)
+        munmap(c->arena, c->npages << c->page_shift);
+    pthread_cond_destroy(&c->work);
+    pthread_cond_destroy(&c->changed);
+    zc_lock_destroy(&c->lock);
+    free(c->flushers);
+    free(c->pages);
+    free(c->hash);
+    free(c);
+}
+
+void zc_cache_arena(struct zc_cache *c, void **base, size_t *len)
+{
+    *base = c->arena;
+    *len = c->npages << c->page_shift;
+}
+
+uint32_t zc_cache_page_size(const struct zc_cache *c)
+{
+    return c->page_size;
+}
+
+uint64_t zc_cache_evict(struct zc_cache *c)
+{
+    uint64_t n = 0;
+
+    zc_lock_get(&c->lock);
+    while (!zc_list_empty(&c->lru)) {
+        zc_page_drop(c, zc_list_entry(c->lru.next, struct zc_page, lru_link));
+        c->st.evictions++;
+        n++;
+    }
+    zc_cache_unlock(c);
+    return n << c->page_shift;
+}
+
+/* ---- seeing inside ---- */
+
+static uint64_t failed_bytes(const struct zc_file *f)
+{
+    uint64_t sum = 0;
+
+    zc_list_each (&f->failed, n)
+        sum += zc_extents_bytes(&zc_list_entry(n, struct zc_page, state_link)->dirty);
+    return sum;
+}
+
+void zc_cache_stats(struct zc_cache *c, struct zc_cache_stats *out)
+{
+    zc_lock_get(&c->lock);
+    *out = c->st;
+    out->capacity_bytes = c->npages << c->page_shift;
+    out->used_bytes = c->nused << c->page_shift;
+    out->dirty_bytes = c->dirty_bytes + c->flushing_bytes;
+    out->flushing_bytes = c->flushing_bytes;
+    out->pinned_pages = c->npinned;
+    out->reading_pages = c->nreading;
+    zc_list_each (&c->failed_files, n)
+        out->failed_bytes += failed_bytes(zc_list_entry(n, struct zc_file, failed_link));
+    for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++)
+        zc_list_each (&c->files[i], n)
+            out->files++;
+    zc_lock_put(&c->lock);
+}
+
+void zc_cache_files(struct zc_cache *c, void (*fn)(void *arg, const struct zc_file_info *),
+                    void *arg)
+{
+    zc_lock_get(&c->lock);
+    for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++) {
+        zc_list_each (&c->files[i], n) {
+            const struct zc_file *f = zc_list_entry(n, struct zc_file, link);
+            struct zc_file_info info = {
+                .path = f->path,
+                .size = f->size,
+                .cached_bytes = f->npages << c->page_shift,
+                .dirty_bytes = f->dirty_bytes + f->flushing_bytes,
+                .failed_bytes = failed_bytes(f),
+                .handles = f->handles,
+                .error = f->write_why.err ? f->write_why.err : f->sync_why.err,
+            };
+
+            fn(arg, &info);
+        }
+    }
+    zc_lock_put(&c->lock);
+}

@@ -1,0 +1,250 @@
+/* zc_cache.h - the cache engine of both levels: pages in front of a store.
+ *
+ * A file is cut into pages of cfg.page_size bytes.  A page holds, byte-exact,
+ * which of its bytes are valid (may be read) and which are dirty (newer than the
+ * store).  Writers never read first; readers fetch only what is not valid.
+ *
+ * An access touches bytes of one page and has three steps:
+ *
+ *     zc_cache_begin()  pins the page; may have to wait (room, or a store read),
+ *                       then says -EINPROGRESS and calls a->ready() later
+ *     the caller moves bytes at a->data: memcpy or RMA, no lock held
+ *     zc_cache_end()    for a write, the bytes become valid and dirty
+ *
+ * One page at a time: a caller must not wait for a second page while it holds a
+ * pin, unless the first pin's end does not depend on the second (no hold-and-wait).
+ *
+ * Promises:
+ *  - memory for page data never exceeds cfg.capacity; who finds no room waits in
+ *    order and is woken in order; hits bypass waiters;
+ *  - only clean, unpinned pages are evicted; nothing dirty is dropped but by
+ *    truncate, unlink, or a last close that returned the error that prevented it;
+ *  - a page under read is waited for by those who need those bytes; others pass;
+ *  - no lock is held while the store or a callback runs;
+ *  - zc_cache_begin() never runs a callback, so a caller may hold its own lock there.
+ *
+ * Threads: every call may come from any thread.  Callbacks run on engine threads or
+ * inside the call that completed them, without locks; they must not block.
+ * Errors: 0 or a negative errno; zc_error_text() explains.
+ */
+#ifndef ZC_CACHE_H
+#define ZC_CACHE_H
+
+#include "zc_extent.h"
+#include "zc_list.h"
+#include "zc_store.h"
+
+struct zc_cache;
+struct zc_file;   /* a file in the cache, shared by all its handles */
+struct zc_handle; /* one open of a file */
+
+struct zc_cache_config {
+    size_t capacity;         /* bytes of page memory; at least 2 pages */
+    uint32_t page_size;      /* bytes; power of two, 4 KiB to 64 MiB */
+    unsigned high_watermark; /* percent of capacity dirty that starts the flusher ... */
+    unsigned low_watermark;  /* ... and that stops it; low < high <= 100 */
+    unsigned idle_ms;        /* dirty pages untouched this long are written; 0: never */
+    unsigned retry_ms;       /* first delay before a failed write-back is tried again; doubles
+                                up to 64 times this */
+    unsigned flushers;       /* write-back threads; at least 1 */
+    unsigned readers;        /* threads for on-demand store reads; at least 1 */
+    uint32_t max_io;         /* bytes of the largest coalesced store write */
+    uint32_t max_extents;    /* dirty or valid ranges a page may have before it is collapsed */
+    enum zc_level level;     /* what data in this cache has reached: VISIBLE in a job, STAGED
+                                in a daemon; a flush up to this level has nothing to do */
+    enum zc_flush_order {
+        ZC_FLUSH_OLDEST, /* least recently dirtied first */
+        ZC_FLUSH_NEWEST, /* last modified first, as in the paper */
+    } flush_order;
+};
+
+#define ZC_CACHE_CONFIG_DEFAULT                                                                    \
+    {                                                                                              \
+        .capacity = 512u << 20, .page_size = 1u << 20, .high_watermark = 75, .low_watermark = 50,  \
+        .idle_ms = 200, .retry_ms = 500, .flushers = 2, .readers = 4, .max_io = 8u << 20,          \
+        .max_extents = 1024, .flush_order = ZC_FLUSH_OLDEST                                        \
+    }
+
+/* Does not take ownership of `store`, which must outlive the cache.
+ * -EINVAL with a text that names the setting when the configuration makes no sense. */
+int zc_cache_create(const struct zc_cache_config *cfg, struct zc_store *store,
+                    struct zc_cache **out);
+/* All handles must be closed.  Dirty pages are dropped: drain first. */
+void zc_cache_destroy(struct zc_cache *c);
+
+/* The memory all pages lie in, for registering it with a fabric once. */
+void zc_cache_arena(struct zc_cache *c, void **base, size_t *len);
+uint32_t zc_cache_page_size(const struct zc_cache *c);
+
+/* ---- files: these calls block in the store; call them where blocking is allowed ---- */
+
+/* For zc_cache_open() alone: share pages with no other open, and forget them at its close. */
+enum { ZC_OPEN_PRIVATE = 64 };
+
+/* Opens through the store with ZC_OPEN_* flags.  Opens that meet the same (dev, ino)
+ * share a file.  When nobody has it open, cached pages are kept only if size, mtime
+ * and ctime are what they were when the last handle was closed and clean.
+ * `attr` as in zc_store_ops.open, with the size as zc_cache_size() sees it. */
+int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t mode,
+                  struct zc_handle **out, struct zc_attr *attr);
+
+/* Ends the handle, always; no access or flush of it may be under way.  Does not write
+ * back: zc_cache_flush() first, or let the background do it (a file nobody has open is
+ * written back at once, however little is dirty).  The last handle's close discards pages
+ * whose write-back failed, after logging path, range and cause, and returns that error; an
+ * unlinked file is dropped without write-back.  Also returns a failed sync this handle has
+ * not been told of. */
+int zc_cache_close(struct zc_handle *h);
+
+/* Size in bytes, counting cached writes. Does not block. */
+uint64_t zc_cache_size(struct zc_handle *h);
+/* Somebody else knows that the file is at least this large. */
+void zc_cache_grow(struct zc_handle *h, uint64_t size);
+
+/* Drops clean pages nobody uses and takes the size from the store: others may have changed
+ * the file.  What is dirty stays.  Blocks in the store. */
+int zc_cache_refresh(struct zc_handle *h);
+
+/* Overtakes queued write-back, waits for store reads and writes in flight beyond `size`.
+ * A write access that is pinned meanwhile and ends afterwards counts as a write after the
+ * truncation, with all its bytes; one that ends before is cut.  On an error nothing has
+ * changed. */
+int zc_cache_truncate(struct zc_handle *h, uint64_t size);
+int zc_cache_allocate(struct zc_handle *h, uint64_t off, uint64_t len);
+
+/* Unlinks.  Dirty pages of a file whose last link this was are dropped when nobody has
+ * it open, and never written back to a new file of that name. */
+int zc_cache_unlink(struct zc_cache *c, const char *path);
+
+/* ---- accesses ---- */
+
+enum zc_dir { ZC_READ, ZC_WRITE };
+
+/* Belongs to the caller; must stay where it is from begin to end (or to the failing
+ * ready()).  The caller fills the first part. */
+struct zc_access {
+    struct zc_handle *handle;
+    enum zc_dir dir;
+    uint64_t off; /* file offset, bytes */
+    uint32_t len; /* bytes; [off, off+len) lies inside one page; > 0 */
+    void (*ready)(struct zc_access *a);
+    uint32_t nranges; /* writes: ranges zc_cache_end_ranges() may be given; 0 is 1 */
+
+    /* Valid once begin returned 0 or ready() was called with status == 0. */
+    int status;     /* 0 or negative errno; on an error the access is over, no end */
+    void *data;     /* page memory of [off, off+len); until zc_cache_end() */
+    uint32_t avail; /* reads: bytes before the end of the file, the rest reads as zeros */
+
+    /* Private to the engine. */
+    struct zc_page *page;
+    uint32_t page_off;
+    struct zc_list link, done_link;
+};
+
+/* 0: a->data may be used now.  -EINPROGRESS: a->ready() will be called.  Else an error. */
+int zc_cache_begin(struct zc_access *a);
+
+/* moved: the first `moved` bytes of a write arrived (a->len when all did).  The rest of
+ * the range is indeterminate: bytes that were clean become invalid, bytes that were dirty
+ * stay dirty.  Reads: `moved` is ignored. */
+void zc_cache_end(struct zc_access *a, uint32_t moved);
+
+/* The end of a write that filled only these page-relative ranges of [off, off+len), sorted
+ * and disjoint, at most a->nranges; all other bytes are what they were. */
+void zc_cache_end_ranges(struct zc_access *a, const struct zc_range *r, uint32_t n);
+
+/* Blocking copies in and out, page after page; for callers that may wait.
+ * Reads are short at the end of the file; both are short when an error came after
+ * the first bytes (the next call meets the error). */
+ssize_t zc_cache_read(struct zc_handle *h, void *buf, size_t len, uint64_t off);
+ssize_t zc_cache_write(struct zc_handle *h, const void *buf, size_t len, uint64_t off);
+
+/* The same through a view: `len` visible bytes from `view_off` on, contiguous in `buf`. */
+struct zc_view;
+ssize_t zc_cache_vread(struct zc_handle *h, const struct zc_view *v, int64_t disp, void *buf,
+                       size_t len, int64_t view_off);
+ssize_t zc_cache_vwrite(struct zc_handle *h, const struct zc_view *v, int64_t disp,
+                        const void *buf, size_t len, int64_t view_off);
+
+/* ---- write-back ---- */
+
+/* Belongs to the caller until done(). */
+struct zc_flush {
+    struct zc_handle *handle;
+    enum zc_level level; /* up to the cache's own level: complete at once */
+    void (*done)(struct zc_flush *f);
+    int status;
+    char text[256];      /* explanation when status < 0: path, range, cause */
+
+    /* Private to the engine. */
+    struct zc_file *file;
+    struct zc_list link;
+    uint64_t target;
+    bool syncing;
+};
+
+/* Starts writing everything dirty at the time of the call, pages whose write-back failed
+ * included, and calls done() once, when all of it is at `level` or has failed again.
+ * An fsync that failed is reported to every handle open at the time, once. */
+void zc_cache_flush_start(struct zc_flush *f);
+/* The same, waiting for it. */
+int zc_cache_flush(struct zc_handle *h, enum zc_level level);
+
+/* Writes back everything of every file, open or not, and closes the store files of those
+ * nobody has open; 0 only when nothing dirty is left and no such close failed since the
+ * last drain.  -EBUSY when writers kept on writing. */
+int zc_cache_drain(struct zc_cache *c);
+
+/* Drops clean pages nobody uses; returns how many bytes. */
+uint64_t zc_cache_evict(struct zc_cache *c);
+
+/* ---- seeing inside ---- */
+
+/* One row per counter: X(name, help).  Bytes unless the name says otherwise. */
+#define ZC_CACHE_STATS(X)                                                                          \
+    X(capacity_bytes, "page memory allowed")                                                       \
+    X(used_bytes, "page memory holding a page")                                                    \
+    X(dirty_bytes, "bytes not written back yet, those in store writes under way included")         \
+    X(flushing_bytes, "bytes in store writes under way")                                           \
+    X(failed_bytes, "dirty bytes whose last write-back failed")                                    \
+    X(lost_bytes, "bytes discarded after their error was reported")                                \
+    X(pinned_pages, "pages in use by an access")                                                   \
+    X(reading_pages, "pages under a store read")                                                   \
+    X(waiting_room, "accesses waiting for page memory")                                            \
+    X(waiting_read, "accesses waiting for a store read or a conflicting write")                    \
+    X(waiting_flush, "flush requests not done")                                                    \
+    X(files, "files known")                                                                        \
+    X(handles, "opens of files")                                                                   \
+    X(read_hits, "read accesses served at once")                                                   \
+    X(read_misses, "read accesses that needed the store")                                          \
+    X(write_accesses, "write accesses")                                                            \
+    X(read_bytes, "bytes of read accesses")                                                        \
+    X(written_bytes, "bytes of write accesses")                                                    \
+    X(store_reads, "store read calls")                                                             \
+    X(store_read_bytes, "bytes read from the store")                                               \
+    X(store_writes, "store write calls")                                                           \
+    X(store_written_bytes, "bytes written to the store")                                           \
+    X(store_errors, "failed store calls")                                                          \
+    X(evictions, "pages evicted")                                                                  \
+    X(collapses, "pages read to merge too many ranges")                                            \
+    X(stale_drops, "files whose cached pages were dropped because they had changed")
+
+struct zc_cache_stats {
+#define X(name, help) uint64_t name;
+    ZC_CACHE_STATS(X)
+#undef X
+};
+
+/* A consistent snapshot. */
+void zc_cache_stats(struct zc_cache *c, struct zc_cache_stats *out);
+
+struct zc_file_info {
+    const char *path; /* as last opened */
+    uint64_t size, cached_bytes, dirty_bytes, failed_bytes;
+    unsigned handles;
+    int error; /* latched write-back error, negative errno, or 0 */
+};
+/* Calls fn for every file known; fn must not call the cache. */
+void zc_cache_files(struct zc_cache *c, void (*fn)(void *arg, const struct zc_file_info *), void *arg);
+
+#endif

@@ -1,0 +1,249 @@
+/* zc_cache_internal.h - what the files of the cache engine share, and nobody else.
+ *
+ * Everything here is guarded by zc_cache.lock unless it says "fixed" (set at creation).
+ * Functions are called with the lock held unless their comment says otherwise.  States,
+ * invariants and the lock order are described at the top of zc_cache.c.
+ */
+#ifndef ZC_CACHE_INTERNAL_H
+#define ZC_CACHE_INTERNAL_H
+
+#include "zc_cache.h"
+#include "zc_extent.h"
+#include "zc_list.h"
+#include "zc_lock.h"
+#include "zc_pool.h"
+
+enum { ZC_TEXT_MAX = 256, ZC_FILE_BUCKETS = 256 };
+
+#define ZC_NOT_FROZEN UINT64_MAX
+
+/* An error and its explanation, as kept for somebody who asks later. */
+struct zc_why {
+    int err; /* negative errno; 0: none */
+    char text[ZC_TEXT_MAX];
+};
+
+/* Which of the file's three lists of unwritten pages a page is on. */
+enum zc_page_on { ZC_ON_NONE, ZC_ON_DIRTY, ZC_ON_FAILED, ZC_ON_FLUSHING };
+
+struct zc_page {
+    struct zc_file *file; /* NULL: free */
+    uint64_t no;          /* page number in the file */
+    struct zc_page *hash_next;
+    struct zc_list file_link;    /* file->pages */
+    struct zc_list lru_link;     /* cache->lru or cache->free */
+    struct zc_list dirty_link;   /* cache->dirty, by last modification */
+    struct zc_list state_link;   /* file->dirty, ->failed or ->flushing, see `on` */
+    struct zc_list squeeze_link; /* cache->squeeze */
+
+    struct zc_extents valid;    /* bytes that may be read */
+    struct zc_extents dirty;    /* newer than the store */
+    struct zc_extents flushing; /* in a store write under way, as they were when it began */
+
+    unsigned pins;          /* accesses between begin and end */
+    unsigned nwriters;      /* those of them that write ... */
+    unsigned promised;      /* ... and the ranges they may add when they end */
+    struct zc_list writers; /* zc_access.link of them: their ranges are in flight */
+    struct zc_list waiters; /* zc_access.link, first come first */
+
+    enum zc_page_on on;
+    bool reading;    /* a store read fills gaps of `valid` */
+    bool collapsing; /* that read is to merge ranges */
+    bool squeeze;    /* could not be read to merge ranges: to be written, then forgotten */
+    bool in_flush;   /* part of a flush job */
+    bool alone;      /* failed together with others: try it alone before blaming it */
+    bool failed;     /* its last write-back failed */
+
+    uint32_t max_extents; /* more ranges than this ask for a collapse */
+    uint64_t epoch;       /* file->epoch when the oldest dirty byte became dirty */
+    uint64_t flush_epoch; /* the same for the bytes in `flushing` */
+    uint64_t attempt;     /* file->epoch when the last write-back that failed began */
+    uint64_t touched;     /* when it was last modified, ns */
+    struct zc_work read_work;
+};
+
+struct zc_file {
+    struct zc_cache *cache; /* fixed */
+    uint64_t dev, ino;      /* fixed */
+    uint64_t block_size;    /* as the store gave it at the first open */
+    char *path;             /* as last opened */
+    struct zc_list link;    /* cache->files[] */
+
+    uint64_t size;            /* bytes, counting cached writes */
+    struct zc_attr attr;      /* when the store file was closed; nothing cached was dirty */
+    struct zc_sfile *rd, *wr; /* store files: for reading, for writing; may be NULL */
+    bool wr_reads;            /* wr was opened for reading as well */
+
+    unsigned handles, refs; /* refs: others who need this struct to stay */
+    bool ctl;               /* one of open, close, truncate, allocate, unlink is at work */
+    bool unlinked;
+    bool private;    /* of one open; forgotten with it */
+    bool settling;   /* the store files are being closed; with ctl */
+    uint64_t frozen; /* no store I/O starts on pages that end beyond this offset */
+
+    struct zc_list pages;
+    uint64_t npages, nreading, nflushing;
+    struct zc_list dirty;    /* by epoch */
+    struct zc_list failed;   /* dirty, last write-back failed */
+    struct zc_list flushing; /* in a flush job */
+    uint64_t dirty_bytes, flushing_bytes;
+
+    uint64_t epoch;             /* flush requests begun so far */
+    struct zc_list flushes;     /* zc_flush.link */
+    bool syncing;               /* a store sync is under way */
+    struct zc_list eager_link;  /* cache->eager */
+    struct zc_list failed_link; /* cache->failed_files */
+    uint64_t retry_at, backoff; /* ns; of failed pages */
+    uint64_t drain_pass;
+    uint64_t changes; /* of the store file, made by us */
+
+    struct zc_why write_why;  /* why pages are in `failed` */
+    struct zc_why access_why; /* why an access was failed last */
+    struct zc_why sync_why;   /* why a sync failed last ... */
+    uint64_t sync_seq;        /* ... and how many have failed */
+};
+
+struct zc_handle {
+    struct zc_file *file; /* fixed */
+    unsigned flags;       /* fixed */
+    uint64_t sync_seen;   /* file->sync_seq this handle has been told of */
+    unsigned accesses;    /* begun and not ended */
+};
+
+struct zc_cache {
+    struct zc_lock lock;
+    zc_cond work;               /* flushers: there may be something to do */
+    zc_cond changed;            /* those who wait for ctl, in-flight I/O or settling of a file */
+    struct zc_cache_config cfg; /* fixed */
+    struct zc_store *store;     /* fixed */
+    char *arena;                /* fixed */
+    uint32_t page_size, page_shift; /* fixed */
+    uint64_t npages;                /* fixed */
+    uint64_t high_bytes, low_bytes; /* fixed */
+    struct zc_page *pages;          /* fixed; pages[i] describes the i-th frame */
+    struct zc_page **hash;
+    uint64_t hash_mask; /* fixed */
+
+    uint64_t fresh;       /* frames [fresh, npages) were never used */
+    struct zc_list free;  /* frames used before */
+    struct zc_list lru;   /* evictable, least recently used first */
+    struct zc_list dirty; /* ZC_ON_DIRTY pages, least recently modified first */
+    struct zc_list squeeze;
+    struct zc_list room; /* accesses that wait for a page, zc_access.link */
+    struct zc_list files[ZC_FILE_BUCKETS];
+    struct zc_list eager;        /* files to be written back, synced or closed now */
+    struct zc_list failed_files; /* files with failed pages */
+
+    /* Completions of this critical section; empty whenever the lock is free. */
+    struct zc_list done_accesses, done_flushes;
+
+    bool stop, draining; /* draining: between the watermarks, on the way down */
+    unsigned drains;     /* zc_cache_drain() calls under way */
+    uint64_t drain_pass;
+    uint64_t changes;   /* of store files, made by us; those forgotten included */
+    struct zc_why late; /* a store file nobody had open failed to close */
+    unsigned nflushers;
+    pthread_t *flushers;
+    struct zc_pool *readers;
+
+    uint64_t dirty_bytes, flushing_bytes; /* sums over pages */
+    uint64_t nused, npinned, nreading, nflushing, nfailed;
+    struct zc_cache_stats st; /* the counters; gauges are filled in by zc_cache_stats() */
+};
+
+/* ---- zc_cache.c ---- */
+
+/* Ends a critical section: gives room to who waits for it, releases the lock, then runs
+ * the callbacks of accesses and flushes that were completed. */
+void zc_cache_unlock(struct zc_cache *c);
+/* Waits on c->changed; returns early when there are completions to deliver first. */
+void zc_cache_wait(struct zc_cache *c);
+void zc_kick(struct zc_cache *c); /* wakes every flusher */
+void zc_why_set(struct zc_why *w, int err, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- zc_check.c: debug builds ---- */
+#ifdef ZC_DEBUG
+void zc_cache_check(struct zc_cache *c);
+#else
+static inline void zc_cache_check(struct zc_cache *c)
+{
+    (void)c;
+}
+#endif
+
+/* ---- zc_page.c: frames, table, lists, dirty accounting ---- */
+struct zc_page *zc_page_find(struct zc_cache *c, const struct zc_file *f, uint64_t no);
+/* A frame for page `no`, evicting the least recently used clean page; NULL: no room. */
+struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no);
+/* Frees a page that nobody uses; its dirty bytes are forgotten.  May free its file. */
+void zc_page_drop(struct zc_cache *c, struct zc_page *p);
+bool zc_page_idle(const struct zc_page *p); /* may be dropped */
+/* Puts the page on the lists its state asks for.  Call after every change. */
+void zc_page_place(struct zc_cache *c, struct zc_page *p);
+char *zc_page_data(struct zc_cache *c, const struct zc_page *p);
+uint64_t zc_page_offset(struct zc_cache *c, const struct zc_page *p); /* in the file */
+bool zc_page_frozen(struct zc_cache *c, const struct zc_page *p);
+bool zc_page_available(struct zc_cache *c); /* a frame is free or evictable */
+
+/* Memory so that `more` further ranges can be added without fail; 0 or -ENOMEM. */
+int zc_page_reserve(struct zc_page *p, unsigned more);
+void zc_page_dirty(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi);
+void zc_page_dirty_many(struct zc_cache *c, struct zc_page *p, const struct zc_range *r,
+                        uint32_t n);
+void zc_page_clean(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi);
+int zc_page_to_flushing(struct zc_cache *c, struct zc_page *p); /* 0 or -ENOMEM */
+void zc_page_flushed(struct zc_cache *c, struct zc_page *p);
+void zc_page_unflushed(struct zc_cache *c, struct zc_page *p);
+void zc_page_forget_clean(struct zc_cache *c, struct zc_page *p);
+void zc_page_invalidate(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi);
+
+/* ---- zc_access.c: begin, end, waiters ---- */
+void zc_page_wake(struct zc_cache *c, struct zc_page *p);
+void zc_page_fail_readers(struct zc_cache *c, struct zc_page *p, int err, const char *text);
+void zc_room_serve(struct zc_cache *c);
+
+/* ---- zc_copy.c: an access whose caller may wait; `access` is the caller's to aim ---- */
+struct zc_waiter {
+    struct zc_access access;
+    struct zc_lock lock;
+    zc_cond cond;
+    bool done;
+    struct zc_why why;
+};
+
+/* Without the lock, all three. */
+void zc_waiter_init(struct zc_waiter *w, struct zc_handle *h, enum zc_dir dir);
+void zc_waiter_destroy(struct zc_waiter *w);
+int zc_waiter_begin(struct zc_waiter *w); /* 0: the page is pinned; else a negative errno */
+
+/* ---- zc_fill.c: store reads and collapsing ---- */
+bool zc_fill_gap(const struct zc_page *p, uint32_t lo, uint32_t hi, struct zc_range *gap);
+bool zc_fill_start(struct zc_cache *c, struct zc_page *p);
+void zc_fill_collapse(struct zc_cache *c, struct zc_page *p);
+void zc_fill_init(struct zc_page *p);
+
+/* ---- zc_flush.c: the flusher ---- */
+void *zc_flusher(void *cache);
+
+/* ---- zc_sync.c: flush requests ---- */
+void zc_sync_start(struct zc_cache *c, struct zc_flush *fl);
+uint64_t zc_sync_target(const struct zc_file *f, bool *any);
+void zc_sync_check(struct zc_cache *c, struct zc_file *f);
+bool zc_sync_wanted(const struct zc_file *f);
+void zc_sync_run(struct zc_cache *c, struct zc_file *f);
+int zc_sync_wait(struct zc_cache *c, struct zc_file *f, struct zc_handle *h, enum zc_level level);
+
+/* ---- zc_file.c: opens and closes ---- */
+void zc_file_eager(struct zc_cache *c, struct zc_file *f); /* on or off cache->eager */
+bool zc_file_unwritten(const struct zc_file *f);
+bool zc_file_may_settle(const struct zc_file *f);
+int zc_file_settle(struct zc_cache *c, struct zc_file *f);
+void zc_file_discard(struct zc_cache *c, struct zc_file *f);
+void zc_file_reap(struct zc_cache *c, struct zc_file *f);
+void zc_file_destroy(struct zc_cache *c, struct zc_file *f);
+struct zc_file *zc_file_find(struct zc_cache *c, uint64_t dev, uint64_t ino);
+void zc_ctl_get(struct zc_cache *c, struct zc_file *f);
+void zc_ctl_put(struct zc_cache *c, struct zc_file *f);
+
+#endif

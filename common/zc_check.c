@@ -1,0 +1,130 @@
+/* zc_check.c - the invariants of zc_cache.c, checked in debug builds.
+ *
+ * Small caches are scanned whenever the lock is released, large ones now and then.
+ */
+#include "config.h"
+
+#include "zc_cache_internal.h"
+
+#ifdef ZC_DEBUG
+
+enum { ALWAYS_PAGES = 64, NOW_AND_THEN = 1024 };
+
+struct sums {
+    uint64_t dirty, flushing, used, pinned, reading, in_flush, failed, lru, ndirty;
+};
+
+static bool covers(const struct zc_extents *big, const struct zc_extents *small)
+{
+    const struct zc_range *r = zc_extents_ranges(small);
+
+    for (uint32_t i = 0; i < small->n; i++)
+        if (!zc_extents_cover(big, r[i].lo, r[i].hi))
+            return false;
+    return true;
+}
+
+static uint32_t room_of(const struct zc_extents *e)
+{
+    return e->cap ? e->cap : ZC_EXTENTS_IN_PLACE;
+}
+
+static void check_page(struct zc_cache *c, struct zc_page *p, struct sums *s)
+{
+    bool dirty = !zc_extents_empty(&p->dirty);
+    unsigned writers = 0;
+
+    zc_list_each (&p->writers, n)
+        writers++;
+    assert(writers == p->nwriters && writers <= p->pins);
+    assert(covers(&p->valid, &p->dirty));                                /* 1 */
+    assert(covers(&p->valid, &p->flushing));                             /* 1 */
+    assert(p->in_flush || zc_extents_empty(&p->flushing));               /* 2 */
+    assert(zc_list_linked(&p->lru_link) == (!dirty && zc_page_idle(p))); /* 3 */
+    assert(p->on == (p->in_flush ? ZC_ON_FLUSHING
+                     : !dirty    ? ZC_ON_NONE
+                     : p->failed ? ZC_ON_FAILED
+                                 : ZC_ON_DIRTY)); /* 4 */
+    assert(zc_list_linked(&p->state_link) == (p->on != ZC_ON_NONE));
+    assert(zc_list_linked(&p->dirty_link) == (p->on == ZC_ON_DIRTY));
+    assert(room_of(&p->valid) >= p->valid.n + p->promised); /* 7 */
+    assert(room_of(&p->dirty) >= p->dirty.n + p->flushing.n + p->promised);
+    assert(!dirty || p->file->wr); /* 8 */
+    assert(p->squeeze == zc_list_linked(&p->squeeze_link));
+    assert(!p->squeeze || dirty || p->in_flush);
+    assert(p->file->handles > 0 || zc_list_empty(&p->waiters));
+    assert(zc_page_find(c, p->file, p->no) == p);
+    s->dirty += zc_extents_bytes(&p->dirty);
+    s->flushing += zc_extents_bytes(&p->flushing);
+    s->used++;
+    s->pinned += p->pins > 0;
+    s->reading += p->reading;
+    s->in_flush += p->in_flush;
+    s->failed += p->on == ZC_ON_FAILED;
+    s->ndirty += p->on == ZC_ON_DIRTY;
+    s->lru += zc_list_linked(&p->lru_link);
+}
+
+static uint64_t length(const struct zc_list *l)
+{
+    uint64_t len = 0;
+
+    zc_list_each (l, n)
+        len++;
+    return len;
+}
+
+static void check_file(struct zc_cache *c, struct zc_file *f)
+{
+    struct sums s = {0};
+    uint64_t epoch = 0;
+
+    zc_list_each (&f->pages, n) {
+        struct zc_page *p = zc_list_entry(n, struct zc_page, file_link);
+
+        assert(p->file == f);
+        check_page(c, p, &s);
+    }
+    assert(s.dirty == f->dirty_bytes && s.flushing == f->flushing_bytes); /* 6 */
+    assert(s.used == f->npages && s.reading == f->nreading && s.in_flush == f->nflushing);
+    assert(s.ndirty == length(&f->dirty) && s.failed == length(&f->failed));
+    assert(s.in_flush == length(&f->flushing));
+    assert(zc_list_linked(&f->failed_link) == !zc_list_empty(&f->failed));
+    zc_list_each (&f->dirty, n) {
+        struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
+
+        assert(p->epoch >= epoch && p->epoch <= f->epoch);
+        epoch = p->epoch;
+    }
+}
+
+static void full_scan(struct zc_cache *c)
+{
+    struct sums s = {0};
+
+    for (uint64_t i = 0; i < c->fresh; i++)
+        if (c->pages[i].file)
+            check_page(c, &c->pages[i], &s);
+    assert(s.dirty == c->dirty_bytes && s.flushing == c->flushing_bytes); /* 6 */
+    assert(s.used == c->nused && s.pinned == c->npinned && s.reading == c->nreading);
+    assert(s.in_flush == c->nflushing && s.failed == c->nfailed);
+    assert(s.lru == length(&c->lru) && s.ndirty == length(&c->dirty)); /* 3, 4 */
+    assert(s.used + length(&c->free) == c->fresh);
+    assert(c->st.waiting_room == length(&c->room));
+    for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++)
+        zc_list_each (&c->files[i], n)
+            check_file(c, zc_list_entry(n, struct zc_file, link));
+}
+
+void zc_cache_check(struct zc_cache *c)
+{
+    static _Thread_local unsigned calls;
+
+    zc_assert_held(&c->lock);
+    if (c->npages <= ALWAYS_PAGES || ++calls % NOW_AND_THEN == 0)
+        full_scan(c);
+}
+
+#else
+typedef int zc_check_is_for_debug_builds;
+#endif

@@ -1,0 +1,295 @@
+/* zc_client.c - requests to a server. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "zc_log.h"
+#include "zc_net.h"
+
+enum { BYE_MS = 200 }; /* a goodbye is not worth the whole time-out */
+
+uint64_t zc_client_boot_id(const struct zc_client *c)
+{
+    return c->boot_id;
+}
+
+uint32_t zc_client_page_size(const struct zc_client *c)
+{
+    return c->page_size;
+}
+
+const char *zc_client_label(const struct zc_client *c)
+{
+    return c->label;
+}
+
+/* ---- connect ---- */
+
+static int hello(struct zc_client *c)
+{
+    unsigned char addr[ZC_MAX_ADDRESS];
+    struct zc_tp *tp = zc_net_transport(c->net);
+    size_t len = sizeof addr;
+    const char *name = zc_net_name(c->net);
+    struct zc_msg m = {.type = ZC_T_HELLO,
+                       .magic = ZC_MAGIC,
+                       .version_min = ZC_PROTOCOL,
+                       .version_max = ZC_PROTOCOL,
+                       .silence_ms = (uint32_t)zc_net_timeout_ms(c->net),
+                       .name = {name, (uint32_t)strlen(name)}};
+    struct zc_msg reply;
+    int rc = tp->ops->address(tp, addr, &len);
+
+    if (rc)
+        return rc;
+    m.address = (struct zc_bytes){addr, (uint32_t)len};
+    if (getrandom(&m.client_id, sizeof m.client_id, 0) != sizeof m.client_id)
+        return zc_errorf(errno, "getrandom");
+    rc = zc_call(c, &m, &reply);
+    if (rc)
+        return rc;
+    zc_net_accepted(c, &reply);
+    return 0;
+}
+
+int zc_client_connect(struct zc_net *n, const void *addr, size_t len, const char *label,
+                      struct zc_client **out)
+{
+    struct zc_tp *tp = zc_net_transport(n);
+    struct zc_client *c = calloc(1, sizeof *c);
+    int rc;
+
+    if (!c)
+        return zc_errorf(ENOMEM, "no memory for a connection");
+    c->net = n;
+    c->credits = 1;
+    c->last_heard = c->last_sent = zc_now();
+    snprintf(c->label, sizeof c->label, "%s", label);
+    zc_list_init(&c->calls);
+    zc_list_init(&c->link);
+    rc = tp->ops->peer_add(tp, addr, len, &c->peer);
+    if (rc) {
+        free(c);
+        return zc_errorf(-rc, "%s: %s", label, zc_error_text(rc));
+    }
+    zc_net_add(n, c);
+    rc = hello(c);
+    if (rc) {
+        zc_net_remove(n, c);
+        free(c);
+        return rc;
+    }
+    *out = c;
+    return 0;
+}
+
+void zc_client_disconnect(struct zc_client *c)
+{
+    struct zc_msg m = {.type = ZC_T_BYE};
+
+    if (!c->broken && c->session)
+        zc_call_brief(c, &m, BYE_MS);
+    zc_net_remove(c->net, c);
+    free(c);
+}
+
+/* ---- files ---- */
+
+static int path_of(const char *path, struct zc_msg *m)
+{
+    size_t n = strlen(path);
+
+    if (n > ZC_MAX_PATH)
+        return zc_errorf(ENAMETOOLONG, "path of %zu bytes; at most %d are allowed", n, ZC_MAX_PATH);
+    m->path = (struct zc_bytes){path, (uint32_t)n};
+    return 0;
+}
+
+static void take_attr(struct zc_attr *a, const struct zc_msg *m)
+{
+    *a = (struct zc_attr){.size = m->size,
+                          .dev = m->dev,
+                          .ino = m->ino,
+                          .nlink = m->nlink,
+                          .mtime_ns = (int64_t)m->mtime_ns,
+                          .ctime_ns = (int64_t)m->ctime_ns,
+                          .block_size = m->block_size};
+}
+
+int zc_client_open(struct zc_client *c, const char *path, unsigned flags, mode_t mode,
+                   uint64_t *handle, struct zc_attr *attr)
+{
+    struct zc_msg m = {.type = ZC_T_OPEN,
+                       .open_flags = flags,
+                       .mode = mode,
+                       .block_size = attr->block_size};
+    struct zc_msg reply;
+    int rc = path_of(path, &m);
+
+    if (rc == 0)
+        rc = zc_call(c, &m, &reply);
+    if (rc)
+        return rc;
+    *handle = reply.handle;
+    take_attr(attr, &reply);
+    return 0;
+}
+
+static void start_later(struct zc_client *c, struct zc_msg *m, struct zc_later *l)
+{
+    l->call = NULL;
+    l->status = zc_call_start(c, m, NULL, 0, &l->call);
+}
+
+int zc_client_wait(struct zc_client *c, struct zc_later *l)
+{
+    return l->call ? zc_call_wait(c, l->call, NULL) : l->status;
+}
+
+void zc_client_close_start(struct zc_client *c, uint64_t handle, enum zc_level level,
+                           struct zc_later *l)
+{
+    struct zc_msg m = {.type = ZC_T_CLOSE, .handle = handle, .level = level};
+
+    start_later(c, &m, l);
+}
+
+void zc_client_flush_start(struct zc_client *c, uint64_t handle, enum zc_level level,
+                           struct zc_later *l)
+{
+    struct zc_msg m = {.type = ZC_T_FLUSH, .handle = handle, .level = level};
+
+    start_later(c, &m, l);
+}
+
+void zc_client_refresh_start(struct zc_client *c, uint64_t handle, enum zc_level level,
+                             struct zc_later *l)
+{
+    struct zc_msg m = {
+        .type = ZC_T_FLUSH, .flags = ZC_F_REFRESH, .handle = handle, .level = level};
+
+    start_later(c, &m, l);
+}
+
+void zc_client_truncate_start(struct zc_client *c, uint64_t handle, uint64_t size,
+                              struct zc_later *l)
+{
+    struct zc_msg m = {.type = ZC_T_TRUNCATE, .handle = handle, .size = size};
+
+    start_later(c, &m, l);
+}
+
+int zc_client_close(struct zc_client *c, uint64_t handle, enum zc_level level)
+{
+    struct zc_later l;
+
+    zc_client_close_start(c, handle, level, &l);
+    return zc_client_wait(c, &l);
+}
+
+int zc_client_truncate(struct zc_client *c, uint64_t handle, uint64_t size)
+{
+    struct zc_later l;
+
+    zc_client_truncate_start(c, handle, size, &l);
+    return zc_client_wait(c, &l);
+}
+
+int zc_client_flush(struct zc_client *c, uint64_t handle, enum zc_level level)
+{
+    struct zc_later l;
+
+    zc_client_flush_start(c, handle, level, &l);
+    return zc_client_wait(c, &l);
+}
+
+int zc_client_getattr(struct zc_client *c, uint64_t handle, struct zc_attr *attr)
+{
+    struct zc_msg m = {.type = ZC_T_GETATTR, .handle = handle}, reply;
+    int rc = zc_call(c, &m, &reply);
+
+    if (rc == 0)
+        take_attr(attr, &reply);
+    return rc;
+}
+
+int zc_client_allocate(struct zc_client *c, uint64_t handle, uint64_t off, uint64_t len)
+{
+    struct zc_msg m = {.type = ZC_T_ALLOCATE, .handle = handle, .off = off, .len = len};
+
+    return zc_call(c, &m, NULL);
+}
+
+int zc_client_unlink(struct zc_client *c, const char *path)
+{
+    struct zc_msg m = {.type = ZC_T_UNLINK};
+    int rc = path_of(path, &m);
+
+    return rc ? rc : zc_call(c, &m, NULL);
+}
+
+int zc_client_stat(struct zc_client *c, const char *path, struct zc_attr *attr)
+{
+    struct zc_msg m = {.type = ZC_T_STAT}, reply;
+    int rc = path_of(path, &m);
+
+    if (rc == 0)
+        rc = zc_call(c, &m, &reply);
+    if (rc == 0)
+        take_attr(attr, &reply);
+    return rc;
+}
+
+int zc_client_ping(struct zc_client *c)
+{
+    struct zc_msg m = {.type = ZC_T_PING};
+
+    return zc_call(c, &m, NULL);
+}
+
+/* ---- the server ---- */
+
+int zc_client_control(struct zc_client *c, uint32_t what, uint64_t *count)
+{
+    struct zc_msg m = {.type = ZC_T_CONTROL, .what = what}, reply;
+    int rc = zc_call(c, &m, &reply);
+
+    if (rc == 0 && count)
+        *count = reply.count;
+    return rc;
+}
+
+int zc_client_info(struct zc_client *c, uint32_t what, char **text)
+{
+    char *buf = NULL;
+    size_t at = 0, size;
+
+    do {
+        struct zc_msg m = {.type = ZC_T_INFO, .what = what, .off = at}, reply;
+        struct zc_call *call;
+        char *more = realloc(buf, at + ZC_MAX_INLINE + 1);
+        int rc = more ? 0 : zc_errorf(ENOMEM, "no memory for %zu bytes", at);
+
+        if (more)
+            buf = more;
+        if (rc == 0)
+            rc = zc_call_start(c, &m, buf + at, ZC_MAX_INLINE, &call);
+        if (rc == 0)
+            rc = zc_call_wait(c, call, &reply);
+        if (rc == 0 && reply.data.n == 0 && reply.size > at)
+            rc = zc_errorf(EPROTO, "%s: information ends early", c->label);
+        if (rc) {
+            free(buf);
+            return rc;
+        }
+        at += reply.data.n;
+        size = reply.size;
+    } while (at < size);
+    buf[at] = 0;
+    *text = buf;
+    return 0;
+}

@@ -1,0 +1,141 @@
+/* zc_client.h - calls to a server: one function a request.
+ *
+ * A zc_net is this process's endpoint; clients (one a daemon) share it.  A thread that
+ * waits for its reply drives the endpoint itself; while nobody waits, a background thread
+ * sends heartbeats.
+ *
+ * Failure: every request has a deadline, put off only by the server saying that it still
+ * works on this very request.  A server unheard of for `timeout_ms` is gone: the client is
+ * then broken for good, all its calls fail with -ETIMEDOUT at once, and the server can
+ * reach no memory of the caller any more when a call has returned.  If it could have, because
+ * a transfer was under way, that takes the end of the whole endpoint: the other clients of
+ * the zc_net break with it.
+ *
+ * All calls may be made from any thread.  Errors: negative errno, explained by zc_errorf()
+ * with what the server said.
+ */
+#ifndef ZC_CLIENT_H
+#define ZC_CLIENT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "zc_store.h"
+#include "zc_transport.h"
+
+struct zc_net;
+struct zc_client;
+
+struct zc_net_config {
+    int (*open_transport)(const struct zc_tp_config *cfg, struct zc_tp **out); /* NULL: ofi */
+    const char *provider;
+    const void *toward; /* address of the first server */
+    size_t toward_len;
+    uint64_t timeout_ms; /* silence after which a server counts as gone; 0: 30 s */
+    unsigned spin_us;    /* poll this long for a reply before sleeping */
+    const char *name;    /* who we are, for the server's log: "host:pid rank 3" */
+};
+
+int zc_net_create(const struct zc_net_config *cfg, struct zc_net **out);
+void zc_net_destroy(struct zc_net *n); /* clients must be gone */
+/* True when it was given up with a client that broke; clients need a new one. */
+bool zc_net_severed(struct zc_net *n);
+
+/* Says HELLO.  `label` names the server in messages ("zcached on n17").
+ * -EPROTONOSUPPORT: it speaks another protocol version; -ETIMEDOUT: nobody answers. */
+int zc_client_connect(struct zc_net *n, const void *addr, size_t len, const char *label,
+                      struct zc_client **out);
+/* Says BYE if it can; always frees.  No call may be under way. */
+void zc_client_disconnect(struct zc_client *c);
+
+/* True when all its calls fail. */
+bool zc_client_broken(struct zc_client *c);
+uint64_t zc_client_boot_id(const struct zc_client *c);
+uint32_t zc_client_page_size(const struct zc_client *c); /* bytes; unit of large transfers */
+const char *zc_client_label(const struct zc_client *c);
+
+int zc_client_open(struct zc_client *c, const char *path, unsigned flags, mode_t mode,
+                   uint64_t *handle, struct zc_attr *attr);
+/* Ends the handle, whatever it returns. */
+int zc_client_close(struct zc_client *c, uint64_t handle, enum zc_level level);
+int zc_client_getattr(struct zc_client *c, uint64_t handle, struct zc_attr *attr);
+int zc_client_truncate(struct zc_client *c, uint64_t handle, uint64_t size);
+int zc_client_allocate(struct zc_client *c, uint64_t handle, uint64_t off, uint64_t len);
+int zc_client_flush(struct zc_client *c, uint64_t handle, enum zc_level level);
+/* Flush and close in two halves, for several servers at a time.  Start never fails: a
+ * failure shows in the wait. */
+struct zc_later {
+    struct zc_call *call;
+    int status;
+};
+void zc_client_flush_start(struct zc_client *c, uint64_t handle, enum zc_level level,
+                           struct zc_later *l);
+/* The same, then the server drops what others may have changed. */
+void zc_client_refresh_start(struct zc_client *c, uint64_t handle, enum zc_level level,
+                             struct zc_later *l);
+void zc_client_close_start(struct zc_client *c, uint64_t handle, enum zc_level level,
+                           struct zc_later *l);
+void zc_client_truncate_start(struct zc_client *c, uint64_t handle, uint64_t size,
+                              struct zc_later *l);
+int zc_client_wait(struct zc_client *c, struct zc_later *l);
+int zc_client_unlink(struct zc_client *c, const char *path);
+int zc_client_stat(struct zc_client *c, const char *path, struct zc_attr *attr);
+int zc_client_ping(struct zc_client *c);
+
+/* enum zc_info; *text is allocated, NUL-terminated, the caller's to free. */
+int zc_client_info(struct zc_client *c, uint32_t what, char **text);
+/* enum zc_control; *count is what it counted (bytes) and may be NULL. */
+int zc_client_control(struct zc_client *c, uint32_t what, uint64_t *count);
+
+/* ---- moving data, several calls at a time ---- */
+
+struct zc_view;
+
+/* One transfer.  Belongs to the caller from start to wait, as do buffer and view. */
+struct zc_io {
+    struct zc_call *call; /* private, all */
+    struct zc_mr mr;
+    int status;
+    uint8_t type;
+    uint64_t handle, off, len;
+    void *buf;
+    const struct zc_view *view;
+    int64_t disp;
+};
+
+/* Starts a read or write of len bytes; never fails: a failure shows in zc_io_wait().  Waits
+ * while the server's credits are used up. */
+void zc_io_read(struct zc_client *c, uint64_t handle, void *buf, size_t len, uint64_t off,
+                struct zc_io *io);
+void zc_io_write(struct zc_client *c, uint64_t handle, const void *buf, size_t len, uint64_t off,
+                 struct zc_io *io);
+/* The same through a view at displacement `disp`: `off` and `len` count visible bytes, the
+ * data in `buf` is contiguous.  Sends the view when the server does not know it. */
+void zc_io_vread(struct zc_client *c, uint64_t handle, const struct zc_view *v, int64_t disp,
+                 void *buf, size_t len, int64_t off, struct zc_io *io);
+void zc_io_vwrite(struct zc_client *c, uint64_t handle, const struct zc_view *v, int64_t disp,
+                  const void *buf, size_t len, int64_t off, struct zc_io *io);
+/* Bytes moved, for a read up to the end of the file as this server knows it. */
+ssize_t zc_io_wait(struct zc_client *c, struct zc_io *io);
+
+static inline ssize_t zc_client_read(struct zc_client *c, uint64_t handle, void *buf, size_t len,
+                                     uint64_t off)
+{
+    struct zc_io io;
+
+    zc_io_read(c, handle, buf, len, off, &io);
+    return zc_io_wait(c, &io);
+}
+
+static inline ssize_t zc_client_write(struct zc_client *c, uint64_t handle, const void *buf,
+                                      size_t len, uint64_t off)
+{
+    struct zc_io io;
+
+    zc_io_write(c, handle, buf, len, off, &io);
+    return zc_io_wait(c, &io);
+}
+
+#endif

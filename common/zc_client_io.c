@@ -1,0 +1,163 @@
+/* zc_client_io.c - data from and to a server: inline when small, else by RMA.
+ *
+ * A server may not know the view of a transfer, because it never saw it or had no room for
+ * it: it then answers ENOKEY, and the view is sent and the transfer made again.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zc_log.h"
+#include "zc_net.h"
+#include "zc_view.h"
+
+enum { VIEW_TRIES = 8 }; /* other views may push ours out again in between */
+
+static bool writes(const struct zc_io *io)
+{
+    return io->type == ZC_T_WRITE || io->type == ZC_T_VWRITE;
+}
+
+static void start(struct zc_client *c, struct zc_io *io)
+{
+    struct zc_tp *tp = zc_net_transport(c->net);
+    bool in_message = io->len <= c->max_inline;
+    struct zc_msg m = {
+        .type = io->type, .handle = io->handle, .off = io->off, .len = io->len};
+
+    io->call = NULL;
+    io->mr.priv = NULL;
+    io->status = 0;
+    if (io->len == 0)
+        return;
+    if (io->view) {
+        struct zc_view_hash h = zc_view_hash(io->view);
+
+        m.view_low = h.low;
+        m.view_high = h.high;
+        m.disp = (uint64_t)io->disp;
+    }
+    if (in_message) {
+        if (writes(io))
+            m.data = (struct zc_bytes){io->buf, (uint32_t)io->len};
+    } else {
+        io->status = tp->ops->reg(tp, io->buf, io->len, &io->mr);
+        if (io->status)
+            return;
+        m.flags = ZC_F_RMA;
+        m.raddr = io->mr.raddr;
+        m.rkey = io->mr.rkey;
+    }
+    io->status = zc_call_start(c, &m, in_message && !writes(io) ? io->buf : NULL,
+                               in_message && !writes(io) ? io->len : 0, &io->call);
+    if (io->status && io->mr.priv)
+        tp->ops->dereg(tp, &io->mr);
+}
+
+void zc_io_read(struct zc_client *c, uint64_t handle, void *buf, size_t len, uint64_t off,
+                struct zc_io *io)
+{
+    *io = (struct zc_io){
+        .type = ZC_T_READ, .handle = handle, .buf = buf, .len = len, .off = off};
+    start(c, io);
+}
+
+void zc_io_write(struct zc_client *c, uint64_t handle, const void *buf, size_t len, uint64_t off,
+                 struct zc_io *io)
+{
+    *io = (struct zc_io){.type = ZC_T_WRITE,
+                         .handle = handle,
+                         .buf = (void *)(uintptr_t)buf,
+                         .len = len,
+                         .off = off};
+    start(c, io);
+}
+
+void zc_io_vread(struct zc_client *c, uint64_t handle, const struct zc_view *v, int64_t disp,
+                 void *buf, size_t len, int64_t off, struct zc_io *io)
+{
+    *io = (struct zc_io){.type = ZC_T_VREAD,
+                         .handle = handle,
+                         .buf = buf,
+                         .len = len,
+                         .off = (uint64_t)off,
+                         .view = v,
+                         .disp = disp};
+    start(c, io);
+}
+
+void zc_io_vwrite(struct zc_client *c, uint64_t handle, const struct zc_view *v, int64_t disp,
+                  const void *buf, size_t len, int64_t off, struct zc_io *io)
+{
+    *io = (struct zc_io){.type = ZC_T_VWRITE,
+                         .handle = handle,
+                         .buf = (void *)(uintptr_t)buf,
+                         .len = len,
+                         .off = (uint64_t)off,
+                         .view = v,
+                         .disp = disp};
+    start(c, io);
+}
+
+/* Sends the view piece by piece, in order. */
+static int send_view(struct zc_client *c, const struct zc_view *v)
+{
+    size_t size = zc_view_encoded(v), at = 0;
+    struct zc_view_hash h = zc_view_hash(v);
+    unsigned char *buf = malloc(size);
+    int rc = buf ? zc_view_encode(v, buf, size) : zc_errorf(ENOMEM, "no memory for a view");
+
+    while (rc == 0 && at < size) {
+        size_t n = size - at < c->max_inline ? size - at : c->max_inline;
+        struct zc_msg m = {.type = ZC_T_VIEW,
+                           .view_low = h.low,
+                           .view_high = h.high,
+                           .size = size,
+                           .off = at,
+                           .data = {buf + at, (uint32_t)n}};
+
+        rc = zc_call(c, &m, NULL);
+        at += n;
+    }
+    free(buf);
+    return rc;
+}
+
+static int wait_once(struct zc_client *c, struct zc_io *io, uint64_t *count)
+{
+    struct zc_tp *tp = zc_net_transport(c->net);
+    struct zc_msg reply;
+    int rc;
+
+    *count = 0;
+    if (!io->call)
+        return io->status;
+    rc = zc_call_wait(c, io->call, &reply);
+    if (io->mr.priv)
+        tp->ops->dereg(tp, &io->mr);
+    if (rc == 0)
+        *count = reply.count;
+    return rc;
+}
+
+ssize_t zc_io_wait(struct zc_client *c, struct zc_io *io)
+{
+    uint64_t count;
+    int rc = wait_once(c, io, &count);
+
+    for (int i = 0; rc == -ENOKEY && io->view && i < VIEW_TRIES; i++) {
+        rc = send_view(c, io->view);
+        if (rc && rc != -EINVAL) /* EINVAL: another thread sends one at the same time */
+            return rc;
+        start(c, io);
+        rc = wait_once(c, io, &count);
+    }
+    if (rc)
+        return rc;
+    if (count > io->len)
+        return zc_errorf(EPROTO, "%s: moved %llu bytes, asked for %llu", c->label,
+                         (unsigned long long)count, (unsigned long long)io->len);
+    return (ssize_t)count;
+}

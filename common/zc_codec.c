@@ -1,0 +1,450 @@
+/* zc_codec.c - one table of message bodies; encoding, checking and printing follow it. */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "zc_log.h"
+#include "zc_wire.h"
+
+enum kind {
+    U16,
+    U32,
+    I32,
+    U64,
+    HEX,   /* u64, printed in hexadecimal */
+    STR,   /* length[2] bytes; no NUL inside */
+    BIN,   /* length[2] bytes, any */
+    BYTES, /* length[4] bytes */
+};
+
+struct field {
+    const char *name;
+    enum kind kind;
+    uint16_t member; /* offset in struct zc_msg */
+    uint32_t max;    /* STR, BIN, BYTES: largest length */
+};
+
+struct layout {
+    uint8_t type;
+    const char *name;
+    struct field fields[12]; /* ended by name == NULL */
+};
+
+#define F(kind, member)          {#member, kind, offsetof(struct zc_msg, member), 0}
+#define V(kind, member, maximum) {#member, kind, offsetof(struct zc_msg, member), maximum}
+
+/* Every reply begins with status and text; a failed reply ends there. */
+static const struct field reply_head[] = {F(I32, status), V(STR, text, ZC_MAX_TEXT), {0}};
+
+#define ATTR                                                                                       \
+    F(U64, size), F(U64, block_size), F(HEX, dev), F(U64, ino), F(U64, nlink), F(U64, mtime_ns),   \
+        F(U64, ctime_ns)
+
+static const struct layout requests[] = {
+    {ZC_T_HELLO,
+     "HELLO",
+     {F(HEX, magic), F(U16, version_min), F(U16, version_max), F(HEX, client_id),
+      F(U32, silence_ms), V(BIN, address, ZC_MAX_ADDRESS), V(STR, name, ZC_MAX_NAME)}},
+    {ZC_T_PING, "PING", {{0}}},
+    {ZC_T_BYE, "BYE", {{0}}},
+    {ZC_T_PENDING, "PENDING", {{0}}},
+    {ZC_T_OPEN,
+     "OPEN",
+     {F(U32, open_flags), F(U32, mode), F(U64, block_size), V(STR, path, ZC_MAX_PATH)}},
+    {ZC_T_CLOSE, "CLOSE", {F(U64, handle), F(U32, level)}},
+    {ZC_T_READ,
+     "READ",
+     {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey)}},
+    {ZC_T_WRITE,
+     "WRITE",
+     {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey),
+      V(BYTES, data, ZC_MAX_INLINE)}},
+    {ZC_T_VIEW,
+     "VIEW",
+     {F(HEX, view_low), F(HEX, view_high), F(U64, size), F(U64, off),
+      V(BYTES, data, ZC_MAX_INLINE)}},
+    {ZC_T_VREAD,
+     "VREAD",
+     {F(U64, handle), F(HEX, view_low), F(HEX, view_high), F(U64, disp), F(U64, off), F(U64, len),
+      F(HEX, raddr), F(HEX, rkey)}},
+    {ZC_T_VWRITE,
+     "VWRITE",
+     {F(U64, handle), F(HEX, view_low), F(HEX, view_high), F(U64, disp), F(U64, off), F(U64, len),
+      F(HEX, raddr), F(HEX, rkey), V(BYTES, data, ZC_MAX_INLINE)}},
+    {ZC_T_GETATTR, "GETATTR", {F(U64, handle)}},
+    {ZC_T_TRUNCATE, "TRUNCATE", {F(U64, handle), F(U64, size)}},
+    {ZC_T_ALLOCATE, "ALLOCATE", {F(U64, handle), F(U64, off), F(U64, len)}},
+    {ZC_T_FLUSH, "FLUSH", {F(U64, handle), F(U32, level)}},
+    {ZC_T_UNLINK, "UNLINK", {V(STR, path, ZC_MAX_PATH)}},
+    {ZC_T_STAT, "STAT", {V(STR, path, ZC_MAX_PATH)}},
+    {ZC_T_INFO, "INFO", {F(U32, what), F(U64, off)}},
+    {ZC_T_CONTROL, "CONTROL", {F(U32, what)}},
+};
+
+static const struct layout replies[] = {
+    {ZC_T_HELLO,
+     "R-HELLO",
+     {F(U16, version_min), F(U16, version_max), F(HEX, boot_id), F(U32, silence_ms),
+      F(U32, max_inline), F(U32, credits), F(U32, page_size)}},
+    {ZC_T_PING, "R-PING", {{0}}},
+    {ZC_T_BYE, "R-BYE", {{0}}},
+    {ZC_T_OPEN, "R-OPEN", {F(U64, handle), ATTR}},
+    {ZC_T_CLOSE, "R-CLOSE", {{0}}},
+    {ZC_T_READ, "R-READ", {F(U64, count), V(BYTES, data, ZC_MAX_INLINE)}},
+    {ZC_T_WRITE, "R-WRITE", {F(U64, count)}},
+    {ZC_T_VIEW, "R-VIEW", {{0}}},
+    {ZC_T_VREAD, "R-VREAD", {F(U64, count), V(BYTES, data, ZC_MAX_INLINE)}},
+    {ZC_T_VWRITE, "R-VWRITE", {F(U64, count)}},
+    {ZC_T_GETATTR, "R-GETATTR", {ATTR}},
+    {ZC_T_TRUNCATE, "R-TRUNCATE", {{0}}},
+    {ZC_T_ALLOCATE, "R-ALLOCATE", {{0}}},
+    {ZC_T_FLUSH, "R-FLUSH", {{0}}},
+    {ZC_T_UNLINK, "R-UNLINK", {{0}}},
+    {ZC_T_STAT, "R-STAT", {ATTR}},
+    {ZC_T_INFO, "R-INFO", {F(U64, size), V(BYTES, data, ZC_MAX_INLINE)}},
+    {ZC_T_CONTROL, "R-CONTROL", {F(U64, count)}},
+};
+
+#undef F
+#undef V
+
+static const struct layout *layout_of(uint8_t type)
+{
+    const struct layout *t = type & ZC_REPLY ? replies : requests;
+    size_t n = type & ZC_REPLY ? sizeof replies / sizeof *replies
+                               : sizeof requests / sizeof *requests;
+
+    for (size_t i = 0; i < n; i++)
+        if (t[i].type == (type & ~ZC_REPLY))
+            return &t[i];
+    return NULL;
+}
+
+static bool is_bytes(enum kind k)
+{
+    return k == STR || k == BIN || k == BYTES;
+}
+
+static unsigned fixed_size(enum kind k)
+{
+    switch (k) {
+    case U16:
+    case STR:
+    case BIN:
+        return 2;
+    case U32:
+    case I32:
+    case BYTES:
+        return 4;
+    case U64:
+    case HEX:
+        return 8;
+    }
+    return 0;
+}
+
+/* ---- little-endian integers of 1 to 8 bytes ---- */
+
+static void put_int(unsigned char *p, unsigned n, uint64_t v)
+{
+    for (unsigned i = 0; i < n; i++, v >>= 8)
+        p[i] = (unsigned char)v;
+}
+
+static uint64_t get_int(const unsigned char *p, unsigned n)
+{
+    uint64_t v = 0;
+
+    while (n--)
+        v = v << 8 | p[n];
+    return v;
+}
+
+/* ---- integers in struct zc_msg ---- */
+
+static uint64_t load(const struct zc_msg *m, const struct field *f)
+{
+    const char *p = (const char *)m + f->member;
+
+    switch (f->kind) {
+    case U16:
+        return *(const uint16_t *)p;
+    case U32:
+    case I32:
+        return *(const uint32_t *)p;
+    default:
+        return *(const uint64_t *)p;
+    }
+}
+
+static void store(struct zc_msg *m, const struct field *f, uint64_t v)
+{
+    char *p = (char *)m + f->member;
+
+    switch (f->kind) {
+    case U16:
+        *(uint16_t *)p = (uint16_t)v;
+        break;
+    case U32:
+    case I32:
+        *(uint32_t *)p = (uint32_t)v;
+        break;
+    default:
+        *(uint64_t *)p = v;
+    }
+}
+
+/* ---- encode ---- */
+
+static size_t fields_size(const struct zc_msg *m, const struct field *f)
+{
+    size_t n = 0;
+
+    for (; f->name; f++) {
+        n += fixed_size(f->kind);
+        if (is_bytes(f->kind))
+            n += ((const struct zc_bytes *)((const char *)m + f->member))->n;
+    }
+    return n;
+}
+
+/* A failed reply has no body but its head; HELLO's keeps the versions either way. */
+static bool has_body(const struct zc_msg *m)
+{
+    return !(m->type & ZC_REPLY) || m->status == 0 || m->type == (ZC_T_HELLO | ZC_REPLY);
+}
+
+size_t zc_msg_size(const struct zc_msg *m)
+{
+    const struct layout *l = layout_of(m->type);
+    size_t n = ZC_HEADER_SIZE;
+
+    if (m->type & ZC_REPLY)
+        n += fields_size(m, reply_head);
+    if (l && has_body(m))
+        n += fields_size(m, l->fields);
+    return n;
+}
+
+static unsigned char *put_fields(unsigned char *p, const struct zc_msg *m, const struct field *f)
+{
+    for (; f->name; f++) {
+        unsigned n = fixed_size(f->kind);
+
+        if (is_bytes(f->kind)) {
+            const struct zc_bytes *b = (const void *)((const char *)m + f->member);
+
+            if (b->n > f->max)
+                return NULL;
+            put_int(p, n, b->n);
+            p += n;
+            if (b->n)
+                memcpy(p, b->p, b->n);
+            p += b->n;
+        } else {
+            put_int(p, n, load(m, f));
+            p += n;
+        }
+    }
+    return p;
+}
+
+int zc_msg_encode(const struct zc_msg *m, void *buf, size_t cap)
+{
+    const struct layout *l = layout_of(m->type);
+    size_t size = zc_msg_size(m);
+    unsigned char *p = buf;
+
+    if (!l)
+        return zc_errorf(EINVAL, "no message type %u", m->type);
+    if (size > cap || size > ZC_MAX_MESSAGE)
+        return zc_errorf(EMSGSIZE, "%s of %zu bytes is too large", l->name, size);
+    put_int(p, 4, size);
+    p[4] = m->type;
+    p[5] = m->version ? m->version : ZC_PROTOCOL;
+    put_int(p + 6, 2, m->flags);
+    put_int(p + 8, 8, m->tag);
+    put_int(p + 16, 8, m->session);
+    p += ZC_HEADER_SIZE;
+    if (m->type & ZC_REPLY)
+        p = put_fields(p, m, reply_head);
+    if (p && has_body(m))
+        p = put_fields(p, m, l->fields);
+    if (!p)
+        return zc_errorf(EMSGSIZE, "a field of %s is too long", l->name);
+    return (int)size;
+}
+
+/* ---- decode ---- */
+
+struct cursor {
+    const unsigned char *p, *end;
+};
+
+static int get_fields(struct cursor *c, struct zc_msg *m, const struct layout *l,
+                      const struct field *f)
+{
+    for (; f->name; f++) {
+        unsigned n = fixed_size(f->kind);
+        uint64_t v;
+
+        if ((size_t)(c->end - c->p) < n)
+            return zc_errorf(EPROTO, "%s ends before its field %s", l->name, f->name);
+        v = get_int(c->p, n);
+        c->p += n;
+        if (!is_bytes(f->kind)) {
+            store(m, f, v);
+            continue;
+        }
+        if (v > f->max || v > (size_t)(c->end - c->p))
+            return zc_errorf(EPROTO, "%s: field %s claims %" PRIu64 " bytes", l->name, f->name, v);
+        if (f->kind == STR && v && memchr(c->p, 0, v))
+            return zc_errorf(EPROTO, "%s: field %s holds a NUL", l->name, f->name);
+        *(struct zc_bytes *)((char *)m + f->member) = (struct zc_bytes){c->p, (uint32_t)v};
+        c->p += v;
+    }
+    return 0;
+}
+
+int zc_msg_decode(struct zc_msg *m, const void *buf, size_t len)
+{
+    const unsigned char *p = buf;
+    struct cursor c = {p + ZC_HEADER_SIZE, p + len};
+    const struct layout *l;
+    int rc = 0;
+
+    memset(m, 0, sizeof *m);
+    if (len < ZC_HEADER_SIZE)
+        return zc_errorf(EPROTO, "message of %zu bytes is shorter than a header", len);
+    if (get_int(p, 4) != len)
+        return zc_errorf(EPROTO, "message of %zu bytes claims %" PRIu64, len, get_int(p, 4));
+    m->type = p[4];
+    m->version = p[5];
+    m->flags = (uint16_t)get_int(p + 6, 2);
+    m->tag = get_int(p + 8, 8);
+    m->session = get_int(p + 16, 8);
+    if (m->version != ZC_PROTOCOL && (m->type & ~ZC_REPLY) != ZC_T_HELLO)
+        return zc_errorf(EPROTONOSUPPORT, "message of protocol version %u, this side speaks %u",
+                         m->version, ZC_PROTOCOL);
+    l = layout_of(m->type);
+    if (!l)
+        return zc_errorf(EPROTO, "unknown message type %u", m->type);
+    if (m->type & ZC_REPLY)
+        rc = get_fields(&c, m, l, reply_head);
+    if (rc == 0 && m->status > 0)
+        rc = zc_errorf(EPROTO, "%s has the positive status %d", l->name, m->status);
+    if (rc == 0 && has_body(m))
+        rc = get_fields(&c, m, l, l->fields);
+    if (rc == 0 && c.p != c.end)
+        rc = zc_errorf(EPROTO, "%s has %td bytes too many", l->name, c.end - c.p);
+    return rc;
+}
+
+/* ---- print ---- */
+
+struct text {
+    char *buf;
+    size_t len, at;
+};
+
+static void say(struct text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+static void say(struct text *t, const char *fmt, ...)
+{
+    va_list ap;
+    int n;
+
+    va_start(ap, fmt);
+    n = vsnprintf(t->buf + t->at, t->len - t->at, fmt, ap);
+    va_end(ap);
+    if (n > 0)
+        t->at = t->at + (size_t)n < t->len ? t->at + (size_t)n : t->len - 1;
+}
+
+/* Bytes from a peer are not trusted to be printable. */
+static void say_string(struct text *t, const struct zc_bytes *b)
+{
+    const unsigned char *p = b->p;
+
+    say(t, "\"");
+    for (uint32_t i = 0; i < b->n && i < 200; i++)
+        say(t, p[i] >= ' ' && p[i] < 127 ? "%c" : "\\x%02x", p[i]);
+    say(t, "\"");
+}
+
+static void print_fields(struct text *t, const struct zc_msg *m, const struct field *f)
+{
+    for (; f->name; f++) {
+        const struct zc_bytes *b = (const void *)((const char *)m + f->member);
+
+        if (is_bytes(f->kind) && b->n == 0)
+            continue;
+        say(t, " %s ", f->name);
+        if (f->kind == BYTES || f->kind == BIN)
+            say(t, "[%u bytes]", b->n);
+        else if (f->kind == STR)
+            say_string(t, b);
+        else if (f->kind == HEX)
+            say(t, "0x%" PRIx64, load(m, f));
+        else if (f->kind == I32)
+            say(t, "%d", (int32_t)load(m, f));
+        else
+            say(t, "%" PRIu64, load(m, f));
+    }
+}
+
+const char *zc_type_name(uint8_t type, char *buf, size_t len)
+{
+    const struct layout *l = layout_of(type);
+
+    if (l)
+        return l->name;
+    snprintf(buf, len, "type %u", type);
+    return buf;
+}
+
+char *zc_msg_print(const struct zc_msg *m, char *buf, size_t len)
+{
+    const struct layout *l = layout_of(m->type);
+    struct text t = {buf, len, 0};
+    char name[16];
+
+    say(&t, "%s tag %" PRIu64 " session %" PRIx64, zc_type_name(m->type, name, sizeof name),
+        m->tag, m->session);
+    if (m->flags)
+        say(&t, " flags 0x%x", m->flags);
+    if (m->type & ZC_REPLY)
+        print_fields(&t, m, reply_head);
+    if (l && has_body(m))
+        print_fields(&t, m, l->fields);
+    return buf;
+}
+
+static void layout_fields(struct text *t, const struct field *f)
+{
+    for (; f->name; f++) {
+        if (is_bytes(f->kind))
+            say(t, " %s[%s]", f->name, f->kind == STR ? "s" : f->kind == BIN ? "a" : "b");
+        else
+            say(t, " %s[%u]", f->name, fixed_size(f->kind));
+    }
+}
+
+char *zc_msg_layout(uint8_t type, char *buf, size_t len)
+{
+    const struct layout *l = layout_of(type);
+    struct text t = {buf, len, 0};
+
+    buf[0] = 0;
+    if (!l)
+        return buf;
+    say(&t, "%s", l->name);
+    if (type & ZC_REPLY)
+        layout_fields(&t, reply_head);
+    layout_fields(&t, l->fields);
+    return buf;
+}

@@ -1,0 +1,318 @@
+/* zc_extent.c - sorted, disjoint, never adjacent ranges in an array.
+ *
+ * Invariant: r[i].lo < r[i].hi < r[i+1].lo.  Searches are binary; changes move the
+ * tail of the array, which max_extents of the cache keeps short.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zc_extent.h"
+
+static struct zc_range *ranges(struct zc_extents *e)
+{
+    return e->cap ? e->many : e->in;
+}
+
+static uint32_t room(const struct zc_extents *e)
+{
+    return e->cap ? e->cap : ZC_EXTENTS_IN_PLACE;
+}
+
+/* Index of the first range that ends after `x`; e->n when there is none. */
+static uint32_t first_ending_after(const struct zc_extents *e, uint32_t x)
+{
+    const struct zc_range *r = zc_extents_ranges(e);
+    uint32_t a = 0, b = e->n;
+
+    while (a < b) {
+        uint32_t m = a + (b - a) / 2;
+
+        if (r[m].hi > x)
+            b = m;
+        else
+            a = m + 1;
+    }
+    return a;
+}
+
+/* Index of the first range that starts at or after `x`. */
+static uint32_t first_starting_at(const struct zc_extents *e, uint32_t x)
+{
+    const struct zc_range *r = zc_extents_ranges(e);
+    uint32_t a = 0, b = e->n;
+
+    while (a < b) {
+        uint32_t m = a + (b - a) / 2;
+
+        if (r[m].lo >= x)
+            b = m;
+        else
+            a = m + 1;
+    }
+    return a;
+}
+
+void zc_extents_init(struct zc_extents *e)
+{
+    memset(e, 0, sizeof(*e));
+}
+
+void zc_extents_free(struct zc_extents *e)
+{
+    free(e->many);
+    zc_extents_init(e);
+}
+
+int zc_extents_reserve(struct zc_extents *e, uint32_t n)
+{
+    struct zc_range *many;
+    uint32_t cap = room(e);
+
+    if (n <= cap)
+        return 0;
+    cap = n > 2 * cap ? n : 2 * cap;
+    many = realloc(e->many, cap * sizeof(*many));
+    if (!many)
+        return -ENOMEM;
+    if (e->cap == 0)
+        memcpy(many, e->in, sizeof(e->in));
+    e->many = many;
+    e->cap = cap;
+    return 0;
+}
+
+int zc_extents_add(struct zc_extents *e, uint32_t lo, uint32_t hi)
+{
+    struct zc_range *r;
+    uint32_t i, j;
+
+    if (lo >= hi)
+        return 0;
+    /* i..j-1 overlap [lo, hi) or are adjacent to it */
+    i = lo > 0 ? first_ending_after(e, lo - 1) : 0;
+    j = hi < UINT32_MAX ? first_starting_at(e, hi + 1) : e->n;
+    if (i == j) {
+        if (zc_extents_reserve(e, e->n + 1) < 0)
+            return -ENOMEM;
+        r = ranges(e);
+        memmove(r + i + 1, r + i, (e->n - i) * sizeof(*r));
+        r[i] = (struct zc_range){lo, hi};
+        e->n++;
+        return 0;
+    }
+    r = ranges(e);
+    if (r[i].lo > lo)
+        r[i].lo = lo;
+    r[i].hi = r[j - 1].hi > hi ? r[j - 1].hi : hi;
+    memmove(r + i + 1, r + j, (e->n - j) * sizeof(*r));
+    e->n -= j - i - 1;
+    return 0;
+}
+
+int zc_extents_sub(struct zc_extents *e, uint32_t lo, uint32_t hi)
+{
+    struct zc_range *r;
+    uint32_t i, j;
+
+    if (lo >= hi)
+        return 0;
+    /* i..j-1 overlap [lo, hi) */
+    i = first_ending_after(e, lo);
+    j = first_starting_at(e, hi);
+    if (i >= j)
+        return 0;
+    r = ranges(e);
+    if (j == i + 1 && r[i].lo < lo && r[i].hi > hi) {
+        if (zc_extents_reserve(e, e->n + 1) < 0)
+            return -ENOMEM;
+        r = ranges(e);
+        memmove(r + i + 1, r + i, (e->n - i) * sizeof(*r));
+        r[i].hi = lo;
+        r[i + 1].lo = hi;
+        e->n++;
+        return 0;
+    }
+    if (r[i].lo < lo)
+        r[i++].hi = lo;
+    if (j > i && r[j - 1].hi > hi)
+        r[--j].lo = hi;
+    memmove(r + i, r + j, (e->n - j) * sizeof(*r));
+    e->n -= j - i;
+    return 0;
+}
+
+/* Appends [lo, hi), which starts at or after the last range's lo. */
+static uint32_t append(struct zc_range *r, uint32_t n, struct zc_range x)
+{
+    if (x.lo >= x.hi)
+        return n;
+    if (n > 0 && x.lo <= r[n - 1].hi) {
+        if (x.hi > r[n - 1].hi)
+            r[n - 1].hi = x.hi;
+        return n;
+    }
+    r[n] = x;
+    return n + 1;
+}
+
+/* Moves the ranges to the end of the array, so that a result of at most e->n + n ranges
+ * can be written from its start: the writer never overtakes the reader. */
+static struct zc_range *to_the_end(struct zc_extents *e, uint32_t n)
+{
+    struct zc_range *r, *tail;
+
+    if (zc_extents_reserve(e, e->n + n) < 0)
+        return NULL;
+    r = ranges(e);
+    tail = r + room(e) - e->n;
+    memmove(tail, r, e->n * sizeof(*r));
+    return tail;
+}
+
+int zc_extents_add_many(struct zc_extents *e, const struct zc_range *b, uint32_t nb)
+{
+    const struct zc_range *a, *a_end, *b_end = b + nb;
+    struct zc_range *out;
+    uint32_t n = 0;
+
+    if (nb == 0)
+        return 0;
+    if (nb == 1)
+        return zc_extents_add(e, b->lo, b->hi);
+    a = to_the_end(e, nb);
+    if (!a)
+        return -ENOMEM;
+    a_end = a + e->n;
+    out = ranges(e);
+    while (a < a_end || b < b_end) {
+        if (b == b_end || (a < a_end && a->lo <= b->lo))
+            n = append(out, n, *a++);
+        else
+            n = append(out, n, *b++);
+    }
+    e->n = n;
+    return 0;
+}
+
+int zc_extents_merge(struct zc_extents *dst, const struct zc_extents *src)
+{
+    return zc_extents_add_many(dst, zc_extents_ranges(src), src->n);
+}
+
+int zc_extents_subtract(struct zc_extents *dst, const struct zc_extents *src)
+{
+    const struct zc_range *b = zc_extents_ranges(src), *b_end = b + src->n;
+    const struct zc_range *a, *a_end;
+    struct zc_range *out;
+    uint32_t n = 0;
+
+    if (src->n == 0 || dst->n == 0)
+        return 0;
+    a = to_the_end(dst, src->n);
+    if (!a)
+        return -ENOMEM;
+    a_end = a + dst->n;
+    out = ranges(dst);
+    for (; a < a_end; a++) {
+        struct zc_range x = *a;
+
+        while (b < b_end && b->hi <= x.lo)
+            b++;
+        for (; b < b_end && b->lo < x.hi; b++) {
+            n = append(out, n, (struct zc_range){x.lo, b->lo});
+            x.lo = b->hi;
+            if (b->hi > x.hi)
+                break; /* may reach into the next one */
+        }
+        n = append(out, n, x);
+    }
+    dst->n = n;
+    return 0;
+}
+
+void zc_extents_clear(struct zc_extents *e)
+{
+    e->n = 0;
+}
+
+void zc_extents_swap(struct zc_extents *a, struct zc_extents *b)
+{
+    struct zc_extents t = *a;
+
+    *a = *b;
+    *b = t;
+}
+
+void zc_extents_move(struct zc_extents *dst, struct zc_extents *src)
+{
+    free(dst->many);
+    *dst = *src;
+    zc_extents_init(src);
+}
+
+bool zc_extents_empty(const struct zc_extents *e)
+{
+    return e->n == 0;
+}
+
+bool zc_extents_cover(const struct zc_extents *e, uint32_t lo, uint32_t hi)
+{
+    uint32_t i;
+
+    if (lo >= hi)
+        return true;
+    i = first_ending_after(e, lo);
+    return i < e->n && zc_extents_ranges(e)[i].lo <= lo && zc_extents_ranges(e)[i].hi >= hi;
+}
+
+bool zc_extents_touch(const struct zc_extents *e, uint32_t lo, uint32_t hi)
+{
+    struct zc_range r;
+
+    return zc_extents_next(e, lo, hi, &r);
+}
+
+uint64_t zc_extents_bytes(const struct zc_extents *e)
+{
+    const struct zc_range *r = zc_extents_ranges(e);
+    uint64_t sum = 0;
+
+    for (uint32_t i = 0; i < e->n; i++)
+        sum += r[i].hi - r[i].lo;
+    return sum;
+}
+
+bool zc_extents_next(const struct zc_extents *e, uint32_t lo, uint32_t hi, struct zc_range *out)
+{
+    const struct zc_range *r = zc_extents_ranges(e);
+    uint32_t i;
+
+    if (lo >= hi)
+        return false;
+    i = first_ending_after(e, lo);
+    if (i == e->n || r[i].lo >= hi)
+        return false;
+    out->lo = r[i].lo > lo ? r[i].lo : lo;
+    out->hi = r[i].hi < hi ? r[i].hi : hi;
+    return true;
+}
+
+bool zc_extents_gap(const struct zc_extents *e, uint32_t lo, uint32_t hi, struct zc_range *out)
+{
+    const struct zc_range *r = zc_extents_ranges(e);
+    uint32_t i;
+
+    if (lo >= hi)
+        return false;
+    i = first_ending_after(e, lo);
+    if (i < e->n && r[i].lo <= lo)
+        lo = r[i++].hi;
+    if (lo >= hi)
+        return false;
+    out->lo = lo;
+    out->hi = i < e->n && r[i].lo < hi ? r[i].lo : hi;
+    return true;
+}

@@ -1,0 +1,58 @@
+/* zc_fabric.c - opening libfabric at run time. */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <stdio.h>
+
+#include "zc_fabric.h"
+#include "zc_lock.h"
+#include "zc_log.h"
+
+static struct zc_fabric lib;
+static int load_status = 1; /* 1: not tried yet */
+static char version_text[16] = "not loaded";
+static struct zc_lock load_lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+static int load(void)
+{
+    const struct {
+        const char *name;
+        void **where;
+    } symbols[] = {
+        {"fi_getinfo", (void **)&lib.getinfo},   {"fi_freeinfo", (void **)&lib.freeinfo},
+        {"fi_dupinfo", (void **)&lib.dupinfo},   {"fi_fabric", (void **)&lib.fabric},
+        {"fi_strerror", (void **)&lib.strerror}, {"fi_version", (void **)&lib.version},
+    };
+    void *h = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
+
+    if (!h)
+        return zc_errorf(ENOENT, "cannot load libfabric.so.1: %s (Debian: apt-get install libfabric1)",
+                         dlerror());
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
+        *symbols[i].where = dlsym(h, symbols[i].name);
+        if (!*symbols[i].where)
+            return zc_errorf(ELIBBAD, "libfabric.so.1 has no %s", symbols[i].name);
+    }
+    snprintf(version_text, sizeof version_text, "%u.%u", FI_MAJOR(lib.version()),
+             FI_MINOR(lib.version()));
+    return 0;
+}
+
+int zc_fabric_load(const struct zc_fabric **out)
+{
+    int rc;
+
+    zc_lock_get(&load_lock);
+    if (load_status == 1)
+        load_status = load();
+    rc = load_status;
+    zc_lock_put(&load_lock);
+    *out = &lib;
+    return rc;
+}
+
+const char *zc_fabric_version(void)
+{
+    return version_text;
+}

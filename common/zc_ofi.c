@@ -1,0 +1,405 @@
+/* zc_ofi.c - the transport over libfabric reliable datagrams: endpoint, peers, memory. */
+#include "config.h"
+
+#include <errno.h>
+#include <rdma/fi_cm.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "zc_log.h"
+#include "zc_ofi_internal.h"
+
+int ofi_failed(struct ofi *o, const char *call, long rc)
+{
+    return zc_errorf(fi_errno_of(rc), "libfabric provider %s: %s: %s", o->cfg.provider, call,
+                     o->lib->strerror((int)(rc < 0 ? -rc : rc)));
+}
+
+/* ---- memory ---- */
+
+static int register_memory(struct ofi *o, void *buf, size_t len, uint64_t access, struct fid_mr **mr)
+{
+    int mode = o->info->domain_attr->mr_mode;
+    uint64_t key = 0;
+    int rc;
+
+    if (!(mode & FI_MR_PROV_KEY))
+        key = __atomic_add_fetch(&o->next_key, 1, __ATOMIC_RELAXED);
+    rc = fi_mr_reg(o->domain, buf, len, access, 0, key, 0, mr, NULL);
+    if (rc == 0 && (mode & FI_MR_ENDPOINT)) {
+        rc = fi_mr_bind(*mr, &o->ep->fid, 0);
+        if (rc == 0)
+            rc = fi_mr_enable(*mr);
+        if (rc)
+            fi_close(&(*mr)->fid);
+    }
+    return rc ? ofi_failed(o, "fi_mr_reg", rc) : 0;
+}
+
+static int ofi_reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out)
+{
+    struct ofi *o = ofi_of(tp);
+    struct fid_mr *mr;
+    int rc = register_memory(
+        o, buf, len, FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_SEND | FI_RECV, &mr);
+
+    if (rc)
+        return rc;
+    out->priv = mr;
+    out->desc = fi_mr_desc(mr);
+    out->rkey = fi_mr_key(mr);
+    out->raddr = o->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uintptr_t)buf : 0;
+    return 0;
+}
+
+static void ofi_dereg(struct zc_tp *tp, struct zc_mr *mr)
+{
+    struct fid_mr *m = mr->priv;
+
+    (void)tp;
+    fi_close(&m->fid);
+    mr->priv = NULL;
+}
+
+static void slab_free(struct slab *s)
+{
+    if (s->mr)
+        fi_close(&s->mr->fid);
+    free(s->buffers);
+    free(s->memory);
+    free(s);
+}
+
+/* n message buffers, registered where the provider wants that; NULL: no memory. */
+static struct slab *slab_new(struct ofi *o, unsigned n, uint64_t access)
+{
+    struct slab *s = calloc(1, sizeof *s);
+    size_t stride = (o->cfg.max_msg + 63) & ~(size_t)63;
+
+    if (!s)
+        return NULL;
+    s->buffers = calloc(n, sizeof *s->buffers);
+    s->memory = aligned_alloc(64, n * stride);
+    if (!s->buffers || !s->memory)
+        goto fail;
+    if (o->info->domain_attr->mr_mode & FI_MR_LOCAL) {
+        if (register_memory(o, s->memory, n * stride, access, &s->mr))
+            goto fail;
+        s->desc = fi_mr_desc(s->mr);
+    }
+    for (unsigned i = 0; i < n; i++) {
+        s->buffers[i].data = s->memory + i * stride;
+        s->buffers[i].slab = s;
+        s->buffers[i].post.kind = access & FI_RECV ? KIND_RECV : KIND_SEND;
+        zc_list_init(&s->buffers[i].post.link);
+    }
+    return s;
+fail:
+    slab_free(s);
+    return NULL;
+}
+
+struct buffer *ofi_send_buffer(struct ofi *o)
+{
+    struct zc_list *n;
+    struct slab *s;
+
+    zc_lock_get(&o->lock);
+    n = zc_list_pop(&o->free_send);
+    zc_lock_put(&o->lock);
+    if (n)
+        return zc_list_entry(n, struct buffer, post.link);
+    s = slab_new(o, SEND_SLAB, FI_SEND);
+    if (!s)
+        return NULL;
+    zc_lock_get(&o->lock);
+    s->next = o->slabs;
+    o->slabs = s;
+    for (unsigned i = 1; i < SEND_SLAB; i++)
+        zc_list_add_tail(&o->free_send, &s->buffers[i].post.link);
+    zc_lock_put(&o->lock);
+    return &s->buffers[0];
+}
+
+void ofi_send_buffer_put(struct ofi *o, struct buffer *b)
+{
+    zc_lock_get(&o->lock);
+    zc_list_add_tail(&o->free_send, &b->post.link);
+    zc_lock_put(&o->lock);
+}
+
+/* ---- peers ---- */
+
+static int ofi_peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out)
+{
+    struct ofi *o = ofi_of(tp);
+    struct peer *p;
+
+    if (len != o->name_len)
+        return zc_errorf(EINVAL, "address of %zu bytes; provider %s has addresses of %zu", len,
+                         o->cfg.provider, o->name_len);
+    p = calloc(1, sizeof *p);
+    if (!p)
+        return zc_errorf(ENOMEM, "no memory for a peer");
+    zc_list_init(&p->queue);
+    zc_list_init(&p->pending);
+    if (fi_av_insert(o->av, addr, 1, &p->addr, 0, NULL) != 1) {
+        free(p);
+        return zc_errorf(EINVAL, "provider %s does not take this address", o->cfg.provider);
+    }
+    zc_lock_get(&o->lock);
+    zc_list_add_tail(&o->peers, &p->link);
+    zc_lock_put(&o->lock);
+    *out = (uintptr_t)p;
+    return 0;
+}
+
+static void ofi_peer_remove(struct zc_tp *tp, zc_peer peer)
+{
+    struct ofi *o = ofi_of(tp);
+    struct peer *p = peer_of(peer);
+    fi_addr_t addr = p->addr;
+
+    zc_lock_get(&o->lock);
+    p->removed = true;
+    p->with_fabric++; /* whoever retries it or completes its posts must leave it to us */
+    zc_list_splice(&o->cancelled, &p->queue);
+    zc_list_del(&p->pending);
+    while (p->retrying)
+        zc_cond_wait(&o->retried, &o->lock);
+    p->with_fabric--;
+    ofi_peer_free_if_idle(o, p);
+    zc_lock_put(&o->lock);
+    fi_av_remove(o->av, &addr, 1, 0);
+    ofi_wake(tp);
+}
+
+static int ofi_address(struct zc_tp *tp, void *buf, size_t *len)
+{
+    struct ofi *o = ofi_of(tp);
+
+    if (*len < o->name_len)
+        return zc_errorf(ENOSPC, "address needs %zu bytes", o->name_len);
+    memcpy(buf, o->name, o->name_len);
+    *len = o->name_len;
+    return 0;
+}
+
+/* ---- open and close ---- */
+
+static int find_provider(struct ofi *o)
+{
+    const char *prov = o->cfg.provider;
+    struct fi_info *hints = o->lib->dupinfo(NULL);
+    int rc;
+
+    if (!hints)
+        return zc_errorf(ENOMEM, "no memory for libfabric hints");
+    hints->caps = FI_MSG | FI_RMA;
+    hints->mode = FI_CONTEXT | FI_CONTEXT2;
+    hints->ep_attr->type = FI_EP_RDM;
+    hints->domain_attr->threading = FI_THREAD_SAFE;
+    hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+    hints->domain_attr->mr_mode =
+        FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+    hints->fabric_attr->prov_name = strdup(prov);
+    /* Without a format fi_getinfo looks at every address family, which takes seconds. */
+    if (strstr(prov, "tcp") || strstr(prov, "net") || strstr(prov, "sockets"))
+        hints->addr_format = FI_SOCKADDR_IN;
+    if (o->cfg.toward && !o->cfg.listen) {
+        hints->dest_addr = malloc(o->cfg.toward_len);
+        if (hints->dest_addr) {
+            memcpy(hints->dest_addr, o->cfg.toward, o->cfg.toward_len);
+            hints->dest_addrlen = o->cfg.toward_len;
+        }
+    }
+    rc = o->lib->getinfo(FI_VERSION(1, 14), o->cfg.listen, NULL, o->cfg.listen ? FI_SOURCE : 0,
+                         hints, &o->info);
+    o->lib->freeinfo(hints);
+    if (rc == -FI_ENODATA)
+        return zc_errorf(ENODEV,
+                         "libfabric %s has no provider \"%s\" with reliable datagrams and RMA%s%s; "
+                         "fi_info lists what there is",
+                         zc_fabric_version(), prov, o->cfg.listen ? " on " : "",
+                         o->cfg.listen ? o->cfg.listen : "");
+    return rc ? ofi_failed(o, "fi_getinfo", rc) : 0;
+}
+
+static int open_endpoint(struct ofi *o)
+{
+    struct fi_av_attr av = {.type = FI_AV_TABLE};
+    struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_FD, .size = 4096};
+    const char *call = "fi_fabric";
+    int rc;
+
+    if ((rc = o->lib->fabric(o->info->fabric_attr, &o->fabric, NULL)))
+        goto fail;
+    call = "fi_domain";
+    if ((rc = fi_domain(o->fabric, o->info, &o->domain, NULL)))
+        goto fail;
+    call = "fi_av_open";
+    if ((rc = fi_av_open(o->domain, &av, &o->av, NULL)))
+        goto fail;
+    call = "fi_cq_open";
+    if (fi_cq_open(o->domain, &cq, &o->cq, NULL)) {
+        cq.wait_obj = FI_WAIT_NONE;
+        if ((rc = fi_cq_open(o->domain, &cq, &o->cq, NULL)))
+            goto fail;
+    } else if (fi_control(&o->cq->fid, FI_GETWAIT, &o->cq_fd)) {
+        o->cq_fd = -1;
+    }
+    call = "fi_endpoint";
+    if ((rc = fi_endpoint(o->domain, o->info, &o->ep, NULL)))
+        goto fail;
+    call = "fi_ep_bind";
+    if ((rc = fi_ep_bind(o->ep, &o->av->fid, 0)) ||
+        (rc = fi_ep_bind(o->ep, &o->cq->fid, FI_TRANSMIT | FI_RECV)))
+        goto fail;
+    call = "fi_enable";
+    if ((rc = fi_enable(o->ep)))
+        goto fail;
+    call = "fi_getname";
+    o->name_len = sizeof o->name;
+    if ((rc = fi_getname(&o->ep->fid, o->name, &o->name_len)))
+        goto fail;
+    return 0;
+fail:
+    return ofi_failed(o, call, rc);
+}
+
+static int post_receives(struct ofi *o)
+{
+    struct slab *s = slab_new(o, o->cfg.nrecv, FI_RECV);
+    ssize_t rc;
+
+    if (!s)
+        return zc_errorf(ENOMEM, "no memory for %u receive buffers", o->cfg.nrecv);
+    s->next = o->slabs;
+    o->slabs = s;
+    for (unsigned i = 0; i < o->cfg.nrecv; i++)
+        if ((rc = ofi_post_recv(o, &s->buffers[i])))
+            return ofi_failed(o, "fi_recv", rc);
+    return 0;
+}
+
+static void close_fid(struct fid *fid)
+{
+    if (fid)
+        fi_close(fid);
+}
+
+#define CLOSE(x) close_fid((x) ? &(x)->fid : NULL)
+
+/* An RMA write whose header has arrived goes on into a memory region that was closed, and
+ * removing the peer does not end its connection (libfabric 1.17, rxm): only the end of the
+ * endpoint does. */
+static void ofi_sever(struct zc_tp *tp)
+{
+    struct ofi *o = ofi_of(tp);
+
+    o->closing = true;
+    CLOSE(o->ep);
+    o->ep = NULL;
+    while (ofi_drain_cq(o) > 0)
+        ;
+    zc_lock_get(&o->lock);
+    zc_list_each(&o->peers, p)
+        zc_list_splice(&o->cancelled, &zc_list_entry(p, struct peer, link)->queue);
+    zc_list_splice(&o->cancelled, &o->flying);
+    zc_lock_put(&o->lock);
+    ofi_report_cancelled(o);
+}
+
+static void ofi_close(struct zc_tp *tp)
+{
+    struct ofi *o = ofi_of(tp);
+    struct zc_list *n;
+
+    o->closing = true;
+    CLOSE(o->ep); /* from here on the fabric owns nothing */
+    if (o->cq)
+        while (ofi_drain_cq(o) > 0)
+            ;
+    zc_list_each(&o->peers, p)
+        zc_list_splice(&o->cancelled, &zc_list_entry(p, struct peer, link)->queue);
+    zc_list_splice(&o->cancelled, &o->flying);
+    ofi_report_cancelled(o);
+    while ((n = zc_list_pop(&o->peers)))
+        free(zc_list_entry(n, struct peer, link));
+    while (o->slabs) {
+        struct slab *s = o->slabs;
+
+        o->slabs = s->next;
+        slab_free(s);
+    }
+    CLOSE(o->cq);
+    CLOSE(o->av);
+    CLOSE(o->domain);
+    CLOSE(o->fabric);
+    if (o->info)
+        o->lib->freeinfo(o->info);
+    close(o->wake_fd);
+    zc_lock_destroy(&o->lock);
+    pthread_cond_destroy(&o->retried);
+    free(o->provider);
+    free(o);
+}
+
+static const struct zc_tp_ops ofi_ops = {
+    .name = "ofi",
+    .close = ofi_close,
+    .sever = ofi_sever,
+    .address = ofi_address,
+    .peer_add = ofi_peer_add,
+    .peer_remove = ofi_peer_remove,
+    .send = ofi_send,
+    .reg = ofi_reg,
+    .dereg = ofi_dereg,
+    .rma = ofi_rma,
+    .progress = ofi_progress,
+    .wake = ofi_wake,
+};
+
+int zc_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out)
+{
+    const struct zc_fabric *lib;
+    struct ofi *o;
+    int rc = zc_fabric_load(&lib);
+
+    if (rc)
+        return rc;
+    o = calloc(1, sizeof *o);
+    if (!o)
+        return zc_errorf(ENOMEM, "no memory for an endpoint");
+    o->tp.ops = &ofi_ops;
+    o->cfg = *cfg; /* `listen` and `toward` are used before this returns only */
+    o->cfg.provider = o->provider = strdup(cfg->provider ? cfg->provider : "tcp;ofi_rxm");
+    o->lib = lib;
+    o->cq_fd = -1;
+    o->nap_us = 50;
+    o->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    zc_lock_init(&o->lock);
+    zc_cond_init(&o->retried);
+    zc_list_init(&o->free_send);
+    zc_list_init(&o->pending);
+    zc_list_init(&o->cancelled);
+    zc_list_init(&o->flying);
+    zc_list_init(&o->peers);
+    rc = o->wake_fd < 0 ? zc_errorf(errno, "eventfd: %s", strerror(errno)) : 0;
+    if (rc == 0)
+        rc = o->provider ? find_provider(o) : zc_errorf(ENOMEM, "no memory for an endpoint");
+    if (rc == 0)
+        rc = open_endpoint(o);
+    if (rc == 0)
+        rc = post_receives(o);
+    if (rc) {
+        ofi_close(&o->tp);
+        return rc;
+    }
+    zc_debug("fabric: libfabric %s, provider %s, domain %s, %s", zc_fabric_version(), o->provider,
+             o->info->domain_attr->name, o->cq_fd >= 0 ? "waits on a descriptor" : "polls");
+    *out = &o->tp;
+    return 0;
+}

@@ -1,0 +1,145 @@
+/* zc_ofi_internal.h - what the files of the libfabric transport share.
+ *
+ * zc_ofi.c           open and close, peers, memory
+ * zc_ofi_post.c      handing messages and RMA to the fabric, and trying again
+ * zc_ofi_progress.c  completions, and waiting for them
+ *
+ * Invariants
+ *  1. A post (message or RMA) is on one list: its peer's queue because the fabric said
+ *     -FI_EAGAIN, the list of those with the fabric, or the list of the cancelled.
+ *  2. Callbacks run in progress() and close() only.
+ *  3. `lock` guards peers, queues and the pool of send buffers.  It is not held while the
+ *     fabric or a callback is called.
+ *  4. A peer lives until it was removed, nothing of it is with the fabric, and nobody
+ *     retries its queue.
+ *
+ * Posts of one peer may overtake each other when the fabric is busy: nothing above relies
+ * on their order.
+ */
+#ifndef ZC_OFI_INTERNAL_H
+#define ZC_OFI_INTERNAL_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+
+#include "zc_fabric.h"
+#include "zc_list.h"
+#include "zc_lock.h"
+#include "zc_transport.h"
+
+enum { KIND_RECV, KIND_SEND, KIND_PULL, KIND_PUSH };
+
+enum {
+    SEND_SLAB = 32,     /* send buffers allocated together */
+    CONNECT_MS = 10, /* rxm accepts connections only when it is looked at: no event tells */
+    RETRY_MS = 1,       /* a busy fabric is tried again after this long */
+    NAP_US_MAX = 1000,  /* longest sleep between looks where the provider cannot wake us */
+};
+
+/* A message buffer, for sending or receiving. */
+struct buffer {
+    struct zc_post post;
+    size_t len;
+    unsigned char *data; /* max_msg bytes inside the slab */
+    struct slab *slab;
+};
+
+struct slab {
+    struct slab *next;
+    struct buffer *buffers;
+    unsigned char *memory;
+    struct fid_mr *mr;
+    void *desc;
+};
+
+struct peer {
+    fi_addr_t addr;
+    struct zc_list link;    /* ofi.peers */
+    struct zc_list queue;   /* posts the fabric had no room for */
+    struct zc_list pending; /* on ofi.pending while the queue is not empty */
+    unsigned with_fabric;   /* posts handed over and not completed */
+    bool removed, retrying;
+};
+
+struct ofi {
+    struct zc_tp tp;
+    struct zc_tp_config cfg;
+    char *provider;
+    const struct zc_fabric *lib;
+    struct fi_info *info;
+    struct fid_fabric *fabric;
+    struct fid_domain *domain;
+    struct fid_av *av;
+    struct fid_cq *cq;
+    struct fid_ep *ep;
+    int cq_fd, wake_fd;
+    bool closing;
+    unsigned char name[512];
+    size_t name_len;
+    uint64_t next_key;
+    uint64_t last_event; /* progress() only */
+    unsigned nap_us;     /* progress() only */
+
+    struct zc_lock lock;
+    zc_cond retried;          /* a peer's retrying went false */
+    struct slab *slabs;       /* of send and receive buffers */
+    struct zc_list free_send; /* struct buffer */
+    struct zc_list pending;   /* struct peer with a queue */
+    struct zc_list flying;    /* posts with the fabric */
+    struct zc_list cancelled; /* posts to be reported with -ECANCELED */
+    struct zc_list peers;
+};
+
+static inline struct ofi *ofi_of(struct zc_tp *tp)
+{
+    return zc_list_entry(tp, struct ofi, tp);
+}
+
+static inline struct peer *peer_of(zc_peer p)
+{
+    return (struct peer *)(uintptr_t)p;
+}
+
+/* libfabric's numbers below 256 are errno's; its own become EIO. */
+static inline int fi_errno_of(long rc)
+{
+    long err = rc < 0 ? -rc : rc;
+
+    return err < FI_ERRNO_OFFSET ? (int)err : EIO;
+}
+
+/* -errno for a libfabric error, explained with the call that made it. */
+int ofi_failed(struct ofi *o, const char *call, long rc);
+
+/* ---- zc_ofi.c ---- */
+
+/* A buffer for a message, and back; NULL: no memory. */
+struct buffer *ofi_send_buffer(struct ofi *o);
+void ofi_send_buffer_put(struct ofi *o, struct buffer *b);
+
+/* ---- zc_ofi_post.c ---- */
+
+int ofi_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
+int ofi_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op);
+/* Frees a removed peer that nothing needs any more; call with the lock held. */
+void ofi_peer_free_if_idle(struct ofi *o, struct peer *p);
+/* A post has come back from the fabric, or will never get there: reports and forgets it. */
+void ofi_completed(struct ofi *o, struct zc_post *post, int status);
+/* Tells the owner of a post how it ended. */
+void ofi_report(struct ofi *o, struct zc_post *post, int status);
+/* One round over the peers whose posts wait; true when anything moved. */
+bool ofi_retry_pending(struct ofi *o);
+bool ofi_have_pending(struct ofi *o);
+
+/* ---- zc_ofi_progress.c ---- */
+
+ssize_t ofi_post_recv(struct ofi *o, struct buffer *b);
+/* Handles completions that are there; > 0: how many, < 0: the queue is broken. */
+int ofi_drain_cq(struct ofi *o);
+int ofi_report_cancelled(struct ofi *o);
+int ofi_progress(struct zc_tp *tp, int timeout_ms);
+void ofi_wake(struct zc_tp *tp);
+
+#endif

@@ -1,0 +1,178 @@
+/* zc_ofi_progress.c - completions of the fabric, and waiting for them. */
+#include "config.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "zc_log.h"
+#include "zc_ofi_internal.h"
+
+ssize_t ofi_post_recv(struct ofi *o, struct buffer *b)
+{
+    return fi_recv(o->ep, b->data, o->cfg.max_msg, b->slab->desc, FI_ADDR_UNSPEC, &b->post);
+}
+
+static void received(struct ofi *o, struct buffer *b, size_t len)
+{
+    ssize_t rc;
+
+    o->cfg.recv(o->cfg.arg, b->data, len);
+    while ((rc = ofi_post_recv(o, b)) == -FI_EAGAIN)
+        sched_yield();
+    if (rc)
+        zc_error("a receive buffer is lost: %s", o->lib->strerror((int)-rc));
+}
+
+static int read_error(struct ofi *o)
+{
+    struct fi_cq_err_entry e = {0};
+    struct zc_post *post;
+
+    if (fi_cq_readerr(o->cq, &e, 0) < 0)
+        return 0;
+    post = e.op_context;
+    /* A connection that ends cancels what was under way on it: that is a failure like any
+     * other, of which nothing else will be heard.  Only close() cancels all by itself. */
+    if (!post || (o->closing && (e.err == FI_ECANCELED || post->kind == KIND_RECV)))
+        return 1;
+    zc_debug("fabric: operation of kind %d failed: %s", post->kind, o->lib->strerror(e.err));
+    if (post->kind == KIND_RECV) /* truncated or broken: the message is gone, its sender waits */
+        while (ofi_post_recv(o, zc_list_entry(post, struct buffer, post)) == -FI_EAGAIN)
+            sched_yield();
+    else
+        ofi_completed(o, post, -fi_errno_of(e.err));
+    return 1;
+}
+
+/* Handles completions that are there; > 0: how many, < 0: the queue is broken. */
+int ofi_drain_cq(struct ofi *o)
+{
+    struct fi_cq_msg_entry e[16];
+    ssize_t n = fi_cq_read(o->cq, e, sizeof e / sizeof *e);
+
+    if (n == -FI_EAGAIN)
+        return 0;
+    if (n == -FI_EAVAIL)
+        return read_error(o);
+    if (n < 0)
+        return ofi_failed(o, "fi_cq_read", n);
+    for (ssize_t i = 0; i < n; i++) {
+        struct zc_post *post = e[i].op_context;
+
+        if (o->closing && post->kind == KIND_RECV)
+            continue;
+        if (post->kind == KIND_RECV)
+            received(o, zc_list_entry(post, struct buffer, post), e[i].len);
+        else
+            ofi_completed(o, post, 0);
+    }
+    return (int)n;
+}
+
+int ofi_report_cancelled(struct ofi *o)
+{
+    struct zc_list *n;
+    int count = 0;
+
+    for (;;) {
+        zc_lock_get(&o->lock);
+        n = zc_list_pop(&o->cancelled);
+        zc_lock_put(&o->lock);
+        if (!n)
+            return count;
+        ofi_report(o, zc_list_entry(n, struct zc_post, link), -ECANCELED);
+        count++;
+    }
+}
+
+/* ---- waiting ---- */
+
+static bool take_wake(struct ofi *o)
+{
+    uint64_t v;
+
+    return read(o->wake_fd, &v, sizeof v) == sizeof v;
+}
+
+/* Sleeps until something may have happened; false when a wake() ended the sleep. */
+static bool sleep_for_event(struct ofi *o, int timeout_ms)
+{
+    struct pollfd fds[2] = {{.fd = o->wake_fd, .events = POLLIN},
+                            {.fd = o->cq_fd, .events = POLLIN}};
+    struct fid *fid = &o->cq->fid;
+
+    if (o->cq_fd >= 0) {
+        if (fi_trywait(o->fabric, &fid, 1) != FI_SUCCESS)
+            return true;
+        poll(fds, 2, timeout_ms);
+    } else { /* the provider cannot wake us: look again soon, ever less often */
+        struct timespec t = {0, o->nap_us * 1000l};
+
+        if (o->nap_us < NAP_US_MAX)
+            o->nap_us *= 2;
+        ppoll(fds, 1, &t, NULL);
+    }
+    return !take_wake(o);
+}
+
+static int look(struct ofi *o)
+{
+    int n = ofi_drain_cq(o);
+
+    if (n < 0)
+        return n;
+    n += ofi_report_cancelled(o);
+    if (ofi_have_pending(o))
+        n += ofi_retry_pending(o);
+    return n;
+}
+
+int ofi_progress(struct zc_tp *tp, int timeout_ms)
+{
+    struct ofi *o = ofi_of(tp);
+    uint64_t now = 0, until = 0;
+    int n;
+
+    if (!o->ep) { /* severed: nothing will ever arrive */
+        struct pollfd fd = {.fd = o->wake_fd, .events = POLLIN};
+
+        poll(&fd, 1, timeout_ms);
+        take_wake(o);
+        return ofi_report_cancelled(o);
+    }
+    for (;;) {
+        n = look(o);
+        if (n != 0 || timeout_ms == 0) {
+            if (n > 0) {
+                o->last_event = zc_now();
+                o->nap_us = 50;
+            }
+            return n;
+        }
+        now = zc_now();
+        if (!until)
+            until = now + (uint64_t)timeout_ms * ZC_NS_PER_MS;
+        if (now >= until)
+            return 0;
+        if (now - o->last_event < o->cfg.spin_us * 1000ull) {
+            sched_yield();
+            continue;
+        }
+        int left = (int)((until - now) / ZC_NS_PER_MS) + 1;
+        if (ofi_have_pending(o) && left > RETRY_MS)
+            left = RETRY_MS;
+        else if (left > CONNECT_MS)
+            left = CONNECT_MS;
+        if (!sleep_for_event(o, left))
+            return look(o);
+    }
+}
+
+void ofi_wake(struct zc_tp *tp)
+{
+    uint64_t one = 1;
+    ssize_t rc = write(ofi_of(tp)->wake_fd, &one, sizeof one);
+
+    (void)rc; /* full: a wake is on its way already */
+}

@@ -1,0 +1,534 @@
+/* zc_options.c - the option table, and everything that is derived from a row. */
+#include "config.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "zc_log.h"
+#include "zc_options.h"
+#include "zc_store.h"
+#include "zc_units.h"
+
+extern char **environ;
+
+enum { NAME_MAX_BYTES = 64, VALUE_SHOWN = 80 };
+
+#define KIB  (1ull << 10)
+#define MIB  (1ull << 20)
+#define PIB  (1ull << 50)
+#define HOUR (3600ull * 1000)
+
+#define HINT   ZC_SCOPE_HINT
+#define ENV    ZC_SCOPE_ENV
+#define DAEMON (ZC_SCOPE_DAEMON | ZC_SCOPE_FILE)
+
+#define AT(member) offsetof(struct zc_settings, member)
+
+static const char *const levels[] = {
+    [ZC_LEVEL_VISIBLE] = "visible",
+    [ZC_LEVEL_STAGED] = "staged",
+    [ZC_LEVEL_STORED] = "stored",
+    [ZC_LEVEL_DURABLE] = "durable",
+    NULL,
+};
+static const char *const orders[] = {"oldest", "newest", NULL}; /* enum zc_flush_order */
+
+const struct zc_option zc_options[] = {
+    /* ---- what is served and where it is found ---- */
+    {"root", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(root), "DIR",
+     "serve files below this directory, and only those"},
+    {"address_file", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(address_file), "FILE",
+     "write the daemon's address here when it is ready; programs find it by this file"},
+    {"provider", ZC_OPT_STRING, HINT | DAEMON | ENV, "tcp;ofi_rxm", 0, 0, NULL, AT(provider),
+     "NAME", "libfabric provider, as fi_info lists them; the same on both sides"},
+    {"listen", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(listen), "HOST",
+     "own host name or address to be reached at (default: the provider's first)"},
+    {"timeout", ZC_OPT_TIME, HINT | DAEMON | ENV, "30s", 100, 24 * HOUR, NULL, AT(timeout), "TIME",
+     "silence after which the other side counts as gone"},
+    {"daemons", ZC_OPT_STRING, ENV, NULL, 0, 0, NULL, AT(daemons), "LIST",
+     "address files, or directories of them (*.addr), in order, separated by commas; unset: "
+     "no daemon, files are reached directly"},
+
+    /* ---- an aggregator's cache ---- */
+    {"cache_size", ZC_OPT_SIZE, HINT, "128M", 64 * KIB, PIB, NULL, AT(agg_cache_size), "SIZE",
+     "memory for cached pages of an aggregator; the first file opened decides"},
+    {"write_back", ZC_OPT_FLAG, HINT, "true", 0, 0, NULL, AT(write_back), NULL,
+     "aggregators write back while the program computes; else when full, at sync and close"},
+
+    /* ---- the daemon's cache ---- */
+    {"cache_size", ZC_OPT_SIZE, DAEMON, "512M", 8 * KIB, PIB, NULL, AT(cache_size), "SIZE",
+     "memory for cached pages"},
+    {"page_size", ZC_OPT_POWER, DAEMON, "1M", 4 * KIB, 64 * MIB, NULL, AT(page_size), "SIZE",
+     "unit of caching"},
+    {"high_watermark", ZC_OPT_PERCENT, DAEMON, "75%", 1, 100, NULL, AT(high_watermark), "PERCENT",
+     "share of the cache that may be dirty before write-back starts"},
+    {"low_watermark", ZC_OPT_PERCENT, DAEMON, "50%", 0, 99, NULL, AT(low_watermark), "PERCENT",
+     "share of the cache that may still be dirty when write-back stops"},
+    {"idle_time", ZC_OPT_TIME, DAEMON, "200ms", 0, 24 * HOUR, NULL, AT(idle_time), "TIME",
+     "write back what has not been touched for so long, 0 for never"},
+    {"flush_order", ZC_OPT_ENUM, DAEMON, "oldest", 0, 0, orders, AT(flush_order), "ORDER",
+     "what to write back first: what became dirty first, or what was modified last"},
+    {"flushers", ZC_OPT_COUNT, DAEMON, "2", 1, 64, NULL, AT(flushers), "N",
+     "threads that write back"},
+    {"readers", ZC_OPT_COUNT, DAEMON, "4", 1, 64, NULL, AT(readers), "N",
+     "threads that read what programs wait for"},
+    {"max_io", ZC_OPT_SIZE, DAEMON, "8M", 4 * KIB, 1024 * MIB, NULL, AT(max_io), "SIZE",
+     "largest single write to the file system; at least a page"},
+
+    /* ---- the daemon as a process ---- */
+    {"config", ZC_OPT_STRING, ZC_SCOPE_DAEMON, NULL, 0, 0, NULL, AT(config), "FILE",
+     "read options from this file, one \"name = value\" a line; the command line wins"},
+    {"log_file", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(log_file), "FILE",
+     "append messages here instead of standard error; SIGHUP reopens it"},
+    {"pid_file", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(pid_file), "FILE",
+     "write the process id here"},
+    {"daemonize", ZC_OPT_FLAG, DAEMON, NULL, 0, 0, NULL, AT(daemonize), NULL,
+     "go to the background as soon as the daemon is ready; messages then go to the log file, "
+     "by default the address file's name with .log behind it"},
+
+    /* ---- the library in an MPI program ---- */
+    {"block_size", ZC_OPT_POWER, HINT, "4M", 4 * KIB, 64 * MIB, NULL, AT(block_size), "SIZE",
+     "unit of a file that one aggregator and one daemon owns; striping_unit is the same"},
+    {"sync_level", ZC_OPT_ENUM, HINT, "durable", 0, 0, levels, AT(sync_level), "LEVEL",
+     "how far data has come when MPI_File_sync returns"},
+    {"close_level", ZC_OPT_ENUM, HINT, "stored", 0, 0, levels, AT(close_level), "LEVEL",
+     "how far data has come when MPI_File_close returns"},
+    {"stats", ZC_OPT_FLAG, ENV, NULL, 0, 0, NULL, AT(stats), NULL,
+     "print a summary of what the caches did when a file is closed"},
+    {0},
+};
+
+/* Variables read elsewhere, without a row. */
+static const char *const other_env[] = {"ZCACHE_LOG", NULL};
+
+/* ---- names ---- */
+
+static const char *prefix_of(unsigned scope)
+{
+    switch (scope) {
+    case ZC_SCOPE_HINT:
+        return "zcache_";
+    case ZC_SCOPE_DAEMON:
+        return "--";
+    case ZC_SCOPE_ENV:
+        return "ZCACHE_";
+    default:
+        return "";
+    }
+}
+
+/* The name without prefix, in lower case and with underscores; cut when too long to be one. */
+static void bare_name(const char *name, char out[NAME_MAX_BYTES])
+{
+    size_t i = 0;
+
+    while (*name == '-')
+        name++;
+    if (strncasecmp(name, "zcache_", 7) == 0)
+        name += 7;
+    for (; name[i] && i < NAME_MAX_BYTES - 1; i++)
+        out[i] = name[i] == '-' ? '_' : (char)tolower((unsigned char)name[i]);
+    out[i] = '\0';
+}
+
+const struct zc_option *zc_option_find(const char *name, unsigned scope)
+{
+    char bare[NAME_MAX_BYTES];
+
+    bare_name(name, bare);
+    for (const struct zc_option *o = zc_options; o->name; o++)
+        if ((o->scope & scope) && strcmp(o->name, bare) == 0)
+            return o;
+    return NULL;
+}
+
+/* Insertions, deletions and replacements that turn a into b; both shorter than
+ * NAME_MAX_BYTES.  row[j] is the distance of a's first i bytes to b's first j. */
+static size_t distance(const char *a, const char *b)
+{
+    size_t row[NAME_MAX_BYTES];
+    size_t n = strlen(b);
+
+    for (size_t j = 0; j <= n; j++)
+        row[j] = j;
+    for (size_t i = 1; a[i - 1]; i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            size_t best = diagonal + (a[i - 1] != b[j - 1]);
+
+            if (row[j] + 1 < best)
+                best = row[j] + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            diagonal = row[j];
+            row[j] = best;
+        }
+    }
+    return row[n];
+}
+
+const struct zc_option *zc_option_guess(const char *name, unsigned scope)
+{
+    const struct zc_option *best = NULL;
+    char bare[NAME_MAX_BYTES];
+    size_t nearest = SIZE_MAX;
+
+    bare_name(name, bare);
+    for (const struct zc_option *o = zc_options; o->name; o++) {
+        size_t d;
+
+        if (!(o->scope & scope))
+            continue;
+        d = distance(bare, o->name);
+        if (d < nearest && d <= 1 + strlen(o->name) / 3) {
+            nearest = d;
+            best = o;
+        }
+    }
+    return best;
+}
+
+char *zc_option_spell(const struct zc_option *o, unsigned scope, char *buf, size_t len)
+{
+    snprintf(buf, len, "%s%s", prefix_of(scope), o->name);
+    for (char *p = buf; *p; p++) {
+        if (*p == '_' && (scope & (ZC_SCOPE_DAEMON | ZC_SCOPE_FILE)))
+            *p = '-';
+        if (scope == ZC_SCOPE_ENV)
+            *p = (char)toupper((unsigned char)*p);
+    }
+    return buf;
+}
+
+/* ---- values ---- */
+
+static uint64_t *number_of(const struct zc_settings *s, const struct zc_option *o)
+{
+    return (uint64_t *)((char *)s + o->member);
+}
+
+static char **string_of(const struct zc_settings *s, const struct zc_option *o)
+{
+    return (char **)((char *)s + o->member);
+}
+
+static bool *flag_of(const struct zc_settings *s, const struct zc_option *o)
+{
+    return (bool *)((char *)s + o->member);
+}
+
+static int parse_flag(const char *s, uint64_t *out)
+{
+    static const char *const words[] = {"0",   "1",       "false",  "true", "no",
+                                        "yes", "disable", "enable", "off",  "on"};
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcasecmp(s, words[i]) == 0) {
+            *out = i & 1;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+static int parse_choice(const struct zc_option *o, const char *s, uint64_t *out)
+{
+    for (size_t i = 0; o->choices[i]; i++) {
+        if (strcasecmp(s, o->choices[i]) == 0) {
+            *out = i;
+            return 0;
+        }
+    }
+    return -EINVAL;
+}
+
+static int parse_number(const struct zc_option *o, const char *s, uint64_t *out)
+{
+    switch (o->type) {
+    case ZC_OPT_SIZE:
+    case ZC_OPT_POWER:
+        return zc_parse_size(s, out);
+    case ZC_OPT_PERCENT:
+        return zc_parse_percent(s, out);
+    case ZC_OPT_TIME:
+        return zc_parse_time(s, out);
+    case ZC_OPT_COUNT:
+        return zc_parse_count(s, out);
+    case ZC_OPT_ENUM:
+        return parse_choice(o, s, out);
+    case ZC_OPT_FLAG:
+        return parse_flag(s, out);
+    case ZC_OPT_STRING:
+        break;
+    }
+    return -EINVAL;
+}
+
+static bool within(const struct zc_option *o, uint64_t v)
+{
+    if (o->type == ZC_OPT_ENUM || o->type == ZC_OPT_FLAG)
+        return true;
+    if (o->type == ZC_OPT_POWER && (v & (v - 1)))
+        return false;
+    return v >= o->min && v <= o->max;
+}
+
+/* One number of the row in its own notation. */
+static char *show_number(const struct zc_option *o, uint64_t v, char *buf, size_t len)
+{
+    switch (o->type) {
+    case ZC_OPT_SIZE:
+    case ZC_OPT_POWER:
+        return zc_show_size(v, buf, len);
+    case ZC_OPT_TIME:
+        return zc_show_time(v, buf, len);
+    case ZC_OPT_ENUM:
+        snprintf(buf, len, "%s", o->choices[v]);
+        return buf;
+    default:
+        snprintf(buf, len, o->type == ZC_OPT_PERCENT ? "%" PRIu64 "%%" : "%" PRIu64, v);
+        return buf;
+    }
+}
+
+char *zc_option_allowed(const struct zc_option *o, char *buf, size_t len)
+{
+    char lo[32], hi[32];
+    size_t at = 0;
+    const char *what = o->type == ZC_OPT_PERCENT ? "a percentage"
+                       : o->type == ZC_OPT_TIME  ? "a time"
+                       : o->type == ZC_OPT_COUNT ? "a number"
+                                                 : "a size";
+
+    switch (o->type) {
+    case ZC_OPT_STRING:
+        snprintf(buf, len, "a text that is not empty");
+        break;
+    case ZC_OPT_FLAG:
+        snprintf(buf, len, "true or false");
+        break;
+    case ZC_OPT_ENUM:
+        buf[0] = '\0';
+        for (size_t i = 0; o->choices[i] && at < len; i++)
+            at += (size_t)snprintf(buf + at, len - at, "%s%s",
+                                   i == 0              ? ""
+                                   : o->choices[i + 1] ? ", "
+                                                       : " or ",
+                                   o->choices[i]);
+        break;
+    default:
+        snprintf(buf, len, "%s from %s to %s%s", what, show_number(o, o->min, lo, sizeof lo),
+                 show_number(o, o->max, hi, sizeof hi),
+                 o->type == ZC_OPT_POWER ? " that is a power of two" : "");
+    }
+    return buf;
+}
+
+static int refuse(const struct zc_option *o, const char *name, const char *value)
+{
+    char allowed[256];
+
+    return zc_errorf(EINVAL, "%s: \"%.*s\" is not allowed; it takes %s", name, VALUE_SHOWN, value,
+                     zc_option_allowed(o, allowed, sizeof allowed));
+}
+
+static int set_named(struct zc_settings *s, const struct zc_option *o, const char *name,
+                     const char *value)
+{
+    uint64_t v = 0;
+
+    if (!value && o->type == ZC_OPT_FLAG)
+        value = "true";
+    if (!value)
+        value = "";
+    if (o->type == ZC_OPT_STRING) {
+        char *copy;
+
+        if (!*value)
+            return refuse(o, name, value);
+        copy = strdup(value);
+        if (!copy)
+            return zc_errorf(ENOMEM, "%s: out of memory", name);
+        free(*string_of(s, o));
+        *string_of(s, o) = copy;
+        return 0;
+    }
+    if (parse_number(o, value, &v) < 0 || !within(o, v))
+        return refuse(o, name, value);
+    if (o->type == ZC_OPT_FLAG)
+        *flag_of(s, o) = v != 0;
+    else
+        *number_of(s, o) = v;
+    return 0;
+}
+
+int zc_option_set(struct zc_settings *s, const struct zc_option *o, const char *value)
+{
+    return set_named(s, o, o->name, value);
+}
+
+int zc_option_assign(struct zc_settings *s, unsigned scope, const char *name, const char *value)
+{
+    const struct zc_option *o = zc_option_find(name, scope);
+    char spelt[NAME_MAX_BYTES];
+
+    if (o)
+        return set_named(s, o, zc_option_spell(o, scope, spelt, sizeof spelt), value);
+    o = zc_option_guess(name, scope);
+    if (o)
+        return zc_errorf(ENOENT, "unknown option \"%.*s\"; did you mean %s?", VALUE_SHOWN, name,
+                         zc_option_spell(o, scope, spelt, sizeof spelt));
+    return zc_errorf(ENOENT, "unknown option \"%.*s\"", VALUE_SHOWN, name);
+}
+
+char *zc_option_show(const struct zc_settings *s, const struct zc_option *o, char *buf, size_t len)
+{
+    if (o->type == ZC_OPT_STRING)
+        snprintf(buf, len, "%s", *string_of(s, o) ? *string_of(s, o) : "");
+    else if (o->type == ZC_OPT_FLAG)
+        snprintf(buf, len, "%s", *flag_of(s, o) ? "true" : "false");
+    else
+        show_number(o, *number_of(s, o), buf, len);
+    return buf;
+}
+
+/* ---- all of them ---- */
+
+int zc_settings_init(struct zc_settings *s)
+{
+    int rc = 0;
+
+    memset(s, 0, sizeof *s);
+    for (const struct zc_option *o = zc_options; o->name && rc == 0; o++) {
+        char spelt[NAME_MAX_BYTES];
+        const char *env = NULL;
+
+        if (o->deflt)
+            rc = zc_option_set(s, o, o->deflt);
+        if (o->scope & ENV)
+            env = getenv(zc_option_spell(o, ENV, spelt, sizeof spelt));
+        if (rc == 0 && env && *env)
+            rc = set_named(s, o, spelt, env);
+    }
+    return rc;
+}
+
+void zc_settings_free(struct zc_settings *s)
+{
+    for (const struct zc_option *o = zc_options; o->name; o++) {
+        if (o->type == ZC_OPT_STRING) {
+            free(*string_of(s, o));
+            *string_of(s, o) = NULL;
+        }
+    }
+}
+
+static void warn_if_unknown(const char *name)
+{
+    char spelt[NAME_MAX_BYTES];
+    const struct zc_option *o;
+
+    for (size_t i = 0; other_env[i]; i++)
+        if (strcmp(name, other_env[i]) == 0)
+            return;
+    o = zc_option_find(name, ENV);
+    if (o && strcmp(name, zc_option_spell(o, ENV, spelt, sizeof spelt)) == 0)
+        return;
+    if (!o)
+        o = zc_option_guess(name, ENV);
+    if (o)
+        zc_warn("the environment variable %s means nothing to zcache; did you mean %s?", name,
+                zc_option_spell(o, ENV, spelt, sizeof spelt));
+    else
+        zc_warn("the environment variable %s means nothing to zcache", name);
+}
+
+void zc_settings_warn_env(void)
+{
+    for (char **e = environ; *e; e++) {
+        size_t n = strcspn(*e, "=");
+        char name[NAME_MAX_BYTES];
+
+        if (strncmp(*e, "ZCACHE_", 7) != 0 || n >= sizeof name)
+            continue;
+        memcpy(name, *e, n);
+        name[n] = '\0';
+        warn_if_unknown(name);
+    }
+}
+
+/* ---- help ---- */
+
+enum { HELP_WIDTH = 80 };
+
+/* From column `indent`; a word that does not fit begins the next line there. */
+static void print_wrapped(FILE *f, const char *text, size_t indent)
+{
+    size_t at = indent;
+
+    while (*text) {
+        size_t word = strcspn(text, " ");
+
+        if (at > indent && at + 1 + word > HELP_WIDTH) {
+            fprintf(f, "\n%*s", (int)indent, "");
+            at = indent;
+        } else if (at > indent) {
+            fputc(' ', f);
+            at++;
+        }
+        fprintf(f, "%.*s", (int)word, text);
+        at += word;
+        text += word + strspn(text + word, " ");
+    }
+}
+
+static char *help_head(const struct zc_option *o, unsigned scope, char *buf, size_t len)
+{
+    char spelt[NAME_MAX_BYTES];
+    bool flag = o->type == ZC_OPT_FLAG;
+
+    zc_option_spell(o, scope, spelt, sizeof spelt);
+    if (scope == ZC_SCOPE_DAEMON)
+        snprintf(buf, len, "%s%s%s", spelt, flag ? "" : " ", flag ? "" : o->arg);
+    else
+        snprintf(buf, len, "%s=%s", spelt, flag ? "1" : o->arg);
+    return buf;
+}
+
+/* What to put in brackets behind the sentence. */
+static void help_tail(const struct zc_option *o, char *buf, size_t len)
+{
+    char allowed[200];
+
+    buf[0] = '\0';
+    if (o->type == ZC_OPT_ENUM)
+        snprintf(buf, len, " (%s; default %s)", zc_option_allowed(o, allowed, sizeof allowed),
+                 o->deflt);
+    else if (o->deflt)
+        snprintf(buf, len, " (default %s)", o->deflt);
+}
+
+void zc_options_help(FILE *f, unsigned scope)
+{
+    char head[NAME_MAX_BYTES + 32], tail[256], line[1024];
+    size_t width = 0;
+
+    for (const struct zc_option *o = zc_options; o->name; o++)
+        if ((o->scope & scope) && strlen(help_head(o, scope, head, sizeof head)) > width)
+            width = strlen(head);
+    for (const struct zc_option *o = zc_options; o->name; o++) {
+        if (!(o->scope & scope))
+            continue;
+        help_tail(o, tail, sizeof tail);
+        snprintf(line, sizeof line, "%s%s", o->help, tail);
+        fprintf(f, "  %-*s  ", (int)width, help_head(o, scope, head, sizeof head));
+        print_wrapped(f, line, width + 4);
+        fputc('\n', f);
+    }
+}

@@ -1,0 +1,366 @@
+/* zc_page.c - the page table: frames of the arena, which page is in which, on which lists.
+ *
+ * zc_page_place() is the only function that moves a page between lists; everything else
+ * changes the page and calls it.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "zc_cache_internal.h"
+#include "zc_log.h"
+
+enum { KEEP_RANGES = 64 }; /* a freed page keeps room for this many ranges */
+
+static uint64_t hash_of(struct zc_cache *c, const struct zc_file *f, uint64_t no)
+{
+    uint64_t x = ((uintptr_t)f >> 4) * 0x9e3779b97f4a7c15ull + no * 0xd6e8feb86659fd93ull;
+
+    return (x ^ (x >> 32)) & c->hash_mask;
+}
+
+struct zc_page *zc_page_find(struct zc_cache *c, const struct zc_file *f, uint64_t no)
+{
+    struct zc_page *p = c->hash[hash_of(c, f, no)];
+
+    zc_assert_held(&c->lock);
+    while (p && (p->file != f || p->no != no))
+        p = p->hash_next;
+    return p;
+}
+
+char *zc_page_data(struct zc_cache *c, const struct zc_page *p)
+{
+    return c->arena + ((size_t)(p - c->pages) << c->page_shift);
+}
+
+uint64_t zc_page_offset(struct zc_cache *c, const struct zc_page *p)
+{
+    return p->no << c->page_shift;
+}
+
+bool zc_page_frozen(struct zc_cache *c, const struct zc_page *p)
+{
+    return zc_page_offset(c, p) + c->page_size > p->file->frozen;
+}
+
+bool zc_page_available(struct zc_cache *c)
+{
+    return c->fresh < c->npages || !zc_list_empty(&c->free) || !zc_list_empty(&c->lru);
+}
+
+bool zc_page_idle(const struct zc_page *p)
+{
+    return p->pins == 0 && !p->reading && !p->in_flush && zc_list_empty(&p->waiters);
+}
+
+static void init_frame(struct zc_page *p)
+{
+    zc_list_init(&p->file_link);
+    zc_list_init(&p->lru_link);
+    zc_list_init(&p->dirty_link);
+    zc_list_init(&p->state_link);
+    zc_list_init(&p->squeeze_link);
+    zc_list_init(&p->writers);
+    zc_list_init(&p->waiters);
+    zc_fill_init(p);
+}
+
+static struct zc_page *take_frame(struct zc_cache *c)
+{
+    struct zc_list *n = zc_list_pop(&c->free);
+    struct zc_page *p;
+
+    if (n)
+        return zc_list_entry(n, struct zc_page, lru_link);
+    if (c->fresh < c->npages) {
+        p = &c->pages[c->fresh++];
+        init_frame(p);
+        return p;
+    }
+    if (zc_list_empty(&c->lru))
+        return NULL;
+    p = zc_list_entry(c->lru.next, struct zc_page, lru_link);
+    c->st.evictions++;
+    zc_page_drop(c, p);
+    return take_frame(c);
+}
+
+struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no)
+{
+    uint64_t h = hash_of(c, f, no);
+    struct zc_page *p;
+
+    zc_assert_held(&c->lock);
+    p = take_frame(c);
+    if (!p)
+        return NULL;
+    p->file = f;
+    p->no = no;
+    p->hash_next = c->hash[h];
+    c->hash[h] = p;
+    zc_list_add_tail(&f->pages, &p->file_link);
+    f->npages++;
+    c->nused++;
+    p->max_extents = c->cfg.max_extents;
+    p->alone = p->failed = p->squeeze = p->collapsing = false;
+    return p;
+}
+
+static void forget_extents(struct zc_extents *e)
+{
+    if (e->cap > KEEP_RANGES)
+        zc_extents_free(e);
+    else
+        zc_extents_clear(e);
+}
+
+void zc_page_drop(struct zc_cache *c, struct zc_page *p)
+{
+    struct zc_page **at = &c->hash[hash_of(c, p->file, p->no)];
+    struct zc_file *f = p->file;
+
+    zc_assert_held(&c->lock);
+    zc_debug_assert(zc_page_idle(p));
+    zc_page_clean(c, p, 0, c->page_size);
+    zc_page_place(c, p);
+    while (*at != p)
+        at = &(*at)->hash_next;
+    *at = p->hash_next;
+    zc_list_del(&p->file_link);
+    zc_list_del(&p->lru_link);
+    zc_list_del(&p->squeeze_link);
+    f->npages--;
+    c->nused--;
+    p->file = NULL;
+    forget_extents(&p->valid);
+    forget_extents(&p->dirty);
+    forget_extents(&p->flushing);
+    zc_list_add_tail(&c->free, &p->lru_link);
+    zc_file_reap(c, f);
+}
+
+/* Inserts by epoch; nearly always the newest, or, after a failure, the oldest. */
+static void insert_by_epoch(struct zc_list *head, struct zc_page *p)
+{
+    struct zc_list *at = head;
+
+    if (!zc_list_empty(head) &&
+        p->epoch <= zc_list_entry(head->next, struct zc_page, state_link)->epoch)
+        at = head->next;
+    else
+        while (at->prev != head &&
+               zc_list_entry(at->prev, struct zc_page, state_link)->epoch > p->epoch)
+            at = at->prev;
+    zc_list_add_tail(at, &p->state_link); /* before `at` */
+}
+
+static enum zc_page_on where(const struct zc_page *p)
+{
+    if (p->in_flush)
+        return ZC_ON_FLUSHING;
+    if (zc_extents_empty(&p->dirty))
+        return ZC_ON_NONE;
+    return p->failed ? ZC_ON_FAILED : ZC_ON_DIRTY;
+}
+
+static void leave(struct zc_cache *c, struct zc_page *p)
+{
+    struct zc_file *f = p->file;
+
+    zc_list_del(&p->state_link);
+    zc_list_del(&p->dirty_link);
+    if (p->on == ZC_ON_FAILED) {
+        c->nfailed--;
+        if (zc_list_empty(&f->failed))
+            zc_list_del(&f->failed_link);
+    } else if (p->on == ZC_ON_FLUSHING) {
+        c->nflushing--;
+        f->nflushing--;
+    }
+}
+
+static void join(struct zc_cache *c, struct zc_page *p)
+{
+    struct zc_file *f = p->file;
+
+    switch (p->on) {
+    case ZC_ON_DIRTY:
+        insert_by_epoch(&f->dirty, p);
+        zc_list_add_tail(&c->dirty, &p->dirty_link);
+        break;
+    case ZC_ON_FAILED:
+        zc_list_add_tail(&f->failed, &p->state_link);
+        if (!zc_list_linked(&f->failed_link))
+            zc_list_add_tail(&c->failed_files, &f->failed_link);
+        c->nfailed++;
+        break;
+    case ZC_ON_FLUSHING:
+        zc_list_add_tail(&f->flushing, &p->state_link);
+        c->nflushing++;
+        f->nflushing++;
+        break;
+    case ZC_ON_NONE:
+        break;
+    }
+}
+
+void zc_page_place(struct zc_cache *c, struct zc_page *p)
+{
+    enum zc_page_on on;
+    bool evictable;
+
+    zc_assert_held(&c->lock);
+    if (zc_extents_empty(&p->dirty) && !p->in_flush) {
+        p->failed = p->alone = p->squeeze = false;
+        zc_list_del(&p->squeeze_link);
+    }
+    on = where(p);
+    if (on != p->on) {
+        leave(c, p);
+        p->on = on;
+        join(c, p);
+    }
+    evictable = on == ZC_ON_NONE && zc_page_idle(p);
+    if (evictable && !zc_list_linked(&p->lru_link))
+        zc_list_add_tail(&c->lru, &p->lru_link);
+    else if (!evictable)
+        zc_list_del(&p->lru_link);
+}
+
+/* ---- dirty accounting ---- */
+
+static uint64_t bytes_in(const struct zc_extents *e, uint32_t lo, uint32_t hi)
+{
+    struct zc_range r;
+    uint64_t sum = 0;
+
+    while (zc_extents_next(e, lo, hi, &r)) {
+        sum += r.hi - r.lo;
+        lo = r.hi;
+    }
+    return sum;
+}
+
+static void count_dirty(struct zc_cache *c, struct zc_page *p, uint64_t more, uint64_t less)
+{
+    c->dirty_bytes += more - less;
+    p->file->dirty_bytes += more - less;
+}
+
+static void count_flushing(struct zc_cache *c, struct zc_page *p, uint64_t more, uint64_t less)
+{
+    c->flushing_bytes += more - less;
+    p->file->flushing_bytes += more - less;
+}
+
+int zc_page_reserve(struct zc_page *p, unsigned more)
+{
+    uint32_t n = p->promised + more;
+
+    if (zc_extents_reserve(&p->valid, p->valid.n + n) < 0)
+        return -ENOMEM;
+    /* a flush that fails merges its ranges back without asking for memory */
+    return zc_extents_reserve(&p->dirty, p->dirty.n + p->flushing.n + n);
+}
+
+/* Bytes become dirty, in room that was reserved when the write began. */
+void zc_page_dirty(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
+{
+    int rc;
+
+    if (lo >= hi)
+        return;
+    if (zc_extents_empty(&p->dirty))
+        p->epoch = p->file->epoch;
+    count_dirty(c, p, hi - lo, bytes_in(&p->dirty, lo, hi));
+    rc = zc_extents_add(&p->dirty, lo, hi);
+    if (rc < 0)
+        abort(); /* zc_page_reserve() */
+}
+
+/* The same for sorted, disjoint ranges in one pass. */
+void zc_page_dirty_many(struct zc_cache *c, struct zc_page *p, const struct zc_range *r, uint32_t n)
+{
+    uint64_t before = zc_extents_bytes(&p->dirty);
+
+    if (zc_extents_empty(&p->dirty))
+        p->epoch = p->file->epoch;
+    if (zc_extents_add_many(&p->dirty, r, n) < 0)
+        abort(); /* zc_page_reserve() */
+    count_dirty(c, p, zc_extents_bytes(&p->dirty), before);
+}
+
+/* Dirty bytes of a range that starts or ends at the page's edge are forgotten. */
+void zc_page_clean(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
+{
+    count_dirty(c, p, 0, bytes_in(&p->dirty, lo, hi));
+    if (zc_extents_sub(&p->dirty, lo, hi) < 0)
+        abort(); /* cannot split a range */
+}
+
+int zc_page_to_flushing(struct zc_cache *c, struct zc_page *p)
+{
+    uint64_t bytes;
+
+    zc_debug_assert(!p->in_flush && zc_extents_empty(&p->flushing));
+    if (zc_extents_reserve(&p->flushing, p->dirty.n + p->promised) < 0)
+        return -ENOMEM;
+    zc_extents_swap(&p->dirty, &p->flushing);
+    bytes = zc_extents_bytes(&p->flushing);
+    count_dirty(c, p, 0, bytes);
+    count_flushing(c, p, bytes, 0);
+    p->flush_epoch = p->epoch;
+    p->in_flush = true;
+    return 0;
+}
+
+void zc_page_flushed(struct zc_cache *c, struct zc_page *p)
+{
+    count_flushing(c, p, 0, zc_extents_bytes(&p->flushing));
+    zc_extents_clear(&p->flushing);
+    p->in_flush = false;
+}
+
+void zc_page_unflushed(struct zc_cache *c, struct zc_page *p)
+{
+    uint64_t before = zc_extents_bytes(&p->dirty);
+
+    if (zc_extents_empty(&p->dirty) || p->flush_epoch < p->epoch)
+        p->epoch = p->flush_epoch;
+    if (zc_extents_merge(&p->dirty, &p->flushing) < 0)
+        abort(); /* zc_page_to_flushing(), zc_page_reserve() */
+    count_dirty(c, p, zc_extents_bytes(&p->dirty), before);
+    zc_page_flushed(c, p);
+}
+
+/* Has too many ranges and cannot be read: keeps only what is dirty, if nobody looks. */
+void zc_page_forget_clean(struct zc_cache *c, struct zc_page *p)
+{
+    if (p->pins > 0 || p->in_flush || zc_extents_reserve(&p->valid, p->dirty.n) < 0)
+        return;
+    zc_extents_clear(&p->valid);
+    zc_extents_merge(&p->valid, &p->dirty);
+    p->max_extents = c->cfg.max_extents;
+}
+
+/* The bytes may hold anything now.  Dirty ones stay dirty; those in a store write become
+ * dirty again, so that memory and store agree in the end; clean ones become invalid. */
+void zc_page_invalidate(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
+{
+    uint32_t n = p->dirty.n + p->flushing.n;
+    struct zc_range r;
+    uint32_t at;
+
+    if (zc_extents_reserve(&p->dirty, n + p->flushing.n + p->promised + 1) < 0 ||
+        zc_extents_reserve(&p->valid, p->valid.n + n + p->promised + 1) < 0) {
+        zc_error("%s: out of memory at the end of a failed write; bytes %llu+%u stay readable",
+                 p->file->path, (unsigned long long)(zc_page_offset(c, p) + lo), hi - lo);
+        return;
+    }
+    for (at = lo; zc_extents_next(&p->flushing, at, hi, &r); at = r.hi)
+        zc_page_dirty(c, p, r.lo, r.hi);
+    for (at = lo; zc_extents_gap(&p->dirty, at, hi, &r); at = r.hi)
+        zc_extents_sub(&p->valid, r.lo, r.hi);
+}

@@ -1,0 +1,356 @@
+/* zc_server.c - the server's endpoint and main loop.
+ *
+ *     running --stop--> stopping --no request under way--> draining --written back-->
+ *     lingering --no client left, or some time--> done
+ *
+ * While stopping and draining, requests are answered with ESHUTDOWN, so that nobody waits
+ * for a deadline.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "zc_log.h"
+#include "zc_server_internal.h"
+
+enum { COMPLAIN_EVERY_S = 60 };
+
+void zc_server_notify(struct zc_server *s, struct zc_notice *n)
+{
+    zc_lock_get(&s->lock);
+    zc_list_add_tail(&s->notices, &n->link);
+    if (s->tp) /* waking never waits; the lock keeps the endpoint from being closed */
+        s->tp->ops->wake(s->tp);
+    zc_lock_put(&s->lock);
+}
+
+static void handle_notices(struct zc_server *s)
+{
+    struct zc_list *n;
+
+    for (;;) {
+        struct zc_notice *notice;
+
+        zc_lock_get(&s->lock);
+        n = zc_list_pop(&s->notices);
+        zc_lock_put(&s->lock);
+        if (!n)
+            return;
+        notice = zc_list_entry(n, struct zc_notice, link);
+        notice->handle(s, notice);
+    }
+}
+
+/* One line a minute at most, however much rubbish arrives. */
+void zc_server_complain(struct zc_server *s, const char *text)
+{
+    uint64_t now = zc_now();
+
+    s->stats.malformed++;
+    s->complaints++;
+    if (s->last_complaint && now - s->last_complaint < COMPLAIN_EVERY_S * 1000000000ull)
+        return;
+    s->last_complaint = now;
+    zc_warn("message thrown away (%llu so far): %s", (unsigned long long)s->stats.malformed, text);
+}
+
+static void on_message(void *arg, const void *buf, size_t len)
+{
+    struct zc_server *s = arg;
+    struct zc_session *ss;
+    struct zc_msg m;
+    char text[512];
+    int rc = zc_msg_decode(&m, buf, len);
+
+    if (zc_log_on(ZC_LOG_TRACE) && rc == 0)
+        zc_trace("< %s", zc_msg_print(&m, text, sizeof text));
+    if (rc == 0 && m.type == ZC_T_HELLO) {
+        zc_session_hello(s, &m);
+        return;
+    }
+    ss = m.session ? zc_session_find(s, m.session) : NULL;
+    if (!ss) { /* of an earlier start of this daemon, or rubbish */
+        zc_server_complain(s, rc ? zc_error_text(rc) : "it belongs to no session");
+        return;
+    }
+    ss->last_heard = zc_now();
+    if (rc == 0 && !(m.type & ZC_REPLY)) {
+        zc_request_arrived(s, ss, &m);
+        return;
+    }
+    zc_server_complain(s, rc ? zc_error_text(rc) : "a reply to nothing");
+    if (!(m.type & ZC_REPLY)) {
+        struct zc_msg reply = {.type = m.type, .tag = m.tag, .session = m.session};
+
+        zc_server_reply(s, ss->peer, &reply, rc, zc_error_text(rc));
+    }
+}
+
+/* Sends to a client failed: it is looked at again at the next tick, outside the callback. */
+static void on_peer_error(void *arg, zc_peer peer, int err)
+{
+    struct zc_server *s = arg;
+
+    zc_list_each(&s->sessions, n)
+    {
+        struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
+
+        if (ss->peer == peer && !ss->dead) {
+            zc_debug("cannot reach %s: %s", ss->name, strerror(-err));
+            ss->last_heard = 0;
+            s->next_tick = 0;
+        }
+    }
+}
+
+/* ---- deadlines ---- */
+
+static void send_pending(struct zc_server *s, struct zc_session *ss, uint64_t now)
+{
+    zc_list_each(&ss->requests, n)
+    {
+        struct zc_request *r = zc_list_entry(n, struct zc_request, link);
+        struct zc_msg m = {.type = ZC_T_PENDING, .tag = r->msg.tag, .session = ss->id};
+        unsigned char buf[64];
+        int len;
+
+        if (now - r->last_sign < ss->silence_ns / 4)
+            continue;
+        r->last_sign = now;
+        len = zc_msg_encode(&m, buf, sizeof buf);
+        if (len > 0 && zc_tp_send(s->tp, ss->peer, buf, (size_t)len) == 0)
+            s->stats.pending_sent++;
+    }
+}
+
+static void tick(struct zc_server *s)
+{
+    uint64_t now = zc_now();
+
+    if (now < s->next_tick)
+        return;
+    s->next_tick = now + ZC_SERVER_TICK_MS * ZC_NS_PER_MS;
+    zc_list_each_safe(&s->sessions, n)
+    {
+        struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
+
+        if (ss->dead || (ss->refused && now - ss->last_heard > ss->silence_ns)) {
+            zc_session_kill(s, ss, NULL);
+        } else if (now - ss->last_heard > ss->silence_ns) {
+            s->stats.sessions_lost++;
+            zc_session_kill(s, ss, "nothing was heard of it");
+        } else {
+            send_pending(s, ss, now);
+        }
+    }
+}
+
+/* ---- stopping ---- */
+
+struct drain {
+    struct zc_work work;
+    struct zc_notice done;
+    struct zc_server *server;
+    int status;
+    char text[256];
+};
+
+static void drain_done(struct zc_server *s, struct zc_notice *n)
+{
+    struct drain *d = zc_list_entry(n, struct drain, done);
+
+    s->drain_status = d->status;
+    memcpy(s->drain_text, d->text, sizeof s->drain_text);
+    s->drained = true;
+    s->drained_at = zc_now();
+    free(d);
+}
+
+static void drain_work(struct zc_work *w)
+{
+    struct drain *d = zc_list_entry(w, struct drain, work);
+
+    d->status = zc_cache_drain(d->server->cfg.cache);
+    if (d->status)
+        snprintf(d->text, sizeof d->text, "%s", zc_error_text(d->status));
+    zc_server_notify(d->server, &d->done);
+}
+
+static void start_drain(struct zc_server *s)
+{
+    struct drain *d = calloc(1, sizeof *d);
+
+    s->drain_started = true;
+    if (!d) {
+        s->drained = true;
+        s->drain_status = -ENOMEM;
+        snprintf(s->drain_text, sizeof s->drain_text, "no memory to drain");
+        return;
+    }
+    d->server = s;
+    d->work.run = drain_work;
+    d->done.handle = drain_done;
+    zc_pool_submit(s->pool, &d->work);
+}
+
+/* Requests that a stop waits for.  Those of dead clients may hang in the fabric, which does not
+ * tell that a node is gone: nobody was told that they are done, so after a while they are
+ * left to the closing of the endpoint. */
+static bool wait_for_requests(struct zc_server *s)
+{
+    uint64_t hopeless = 0;
+
+    if (zc_now() - s->stopping_since > ZC_SERVER_ABANDON_MS * ZC_NS_PER_MS)
+        zc_list_each (&s->leaving, n)
+            hopeless += zc_list_entry(n, struct zc_session, link)->nrequests;
+    return s->stats.requests_active > hopeless;
+}
+
+/* Advances towards the end; true when there is nothing left to do. */
+static bool stop_step(struct zc_server *s)
+{
+    if (!s->stopping) {
+        s->stopping = s->draining = true;
+        s->stopping_since = zc_now();
+        zc_info("stopping: %llu requests under way",
+                (unsigned long long)s->stats.requests_active);
+    }
+    if (!s->drain_started && !wait_for_requests(s))
+        start_drain(s);
+    return s->drained && (zc_list_empty(&s->sessions) ||
+                          zc_now() - s->drained_at > ZC_SERVER_LINGER_MS * ZC_NS_PER_MS);
+}
+
+int zc_server_run(struct zc_server *s)
+{
+    for (;;) {
+        int rc = zc_tp_progress(s->tp, s->drained ? 5 : ZC_SERVER_TICK_MS);
+
+        if (rc < 0)
+            return rc;
+        handle_notices(s);
+        zc_server_serve_buffers(s);
+        tick(s);
+        if (__atomic_load_n(&s->stop_requested, __ATOMIC_ACQUIRE) && stop_step(s))
+            break;
+    }
+    if (s->drain_status)
+        return zc_errorf(-s->drain_status, "%s", s->drain_text);
+    return 0;
+}
+
+void zc_server_stop(struct zc_server *s)
+{
+    __atomic_store_n(&s->stop_requested, 1, __ATOMIC_RELEASE);
+    s->tp->ops->wake(s->tp);
+}
+
+/* ---- create and destroy ---- */
+
+int zc_server_address(struct zc_server *s, void *buf, size_t *len)
+{
+    return s->tp->ops->address(s->tp, buf, len);
+}
+
+int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
+{
+    struct zc_tp_config tp = {.provider = cfg->provider,
+                              .listen = cfg->listen,
+                              .max_msg = ZC_MAX_MESSAGE,
+                              .nrecv = ZC_SERVER_RECEIVES,
+                              .spin_us = cfg->spin_us,
+                              .recv = on_message,
+                              .peer_error = on_peer_error};
+    struct zc_server *s = calloc(1, sizeof *s);
+    void *base;
+    size_t len;
+    int rc;
+
+    if (!s)
+        return zc_errorf(ENOMEM, "no memory for a server");
+    s->cfg = *cfg;
+    if (!s->cfg.credits)
+        s->cfg.credits = ZC_SERVER_CREDITS;
+    s->started = zc_now();
+    s->next_session = cfg->boot_id;
+    gethostname(s->host, sizeof s->host - 1);
+    zc_lock_init(&s->lock);
+    zc_list_init(&s->sessions);
+    zc_list_init(&s->leaving);
+    zc_list_init(&s->notices);
+    zc_list_init(&s->views);
+    zc_list_init(&s->bounce_wait);
+    zc_cond_init(&s->export_idle);
+    for (unsigned i = 0; i < ZC_SERVER_BUCKETS; i++)
+        zc_list_init(&s->by_id[i]);
+    tp.arg = s;
+    rc = zc_pool_create(ZC_SERVER_POOL, "zc-calls", &s->pool);
+    if (rc)
+        goto fail;
+    rc = cfg->open_transport(&tp, &s->tp);
+    if (rc)
+        goto fail;
+    zc_cache_arena(cfg->cache, &base, &len);
+    rc = s->tp->ops->reg(s->tp, base, len, &s->arena);
+    if (rc)
+        goto fail;
+    *out = s;
+    return 0;
+fail:
+    zc_server_destroy(s);
+    return rc;
+}
+
+/* Ends all sessions and waits for what the pool and the cache still do for them, and for the
+ * fabric for a while: closing the endpoint gives back what it holds then. */
+static void end_sessions(struct zc_server *s)
+{
+    uint64_t until = zc_now() + ZC_SERVER_ABANDON_MS * ZC_NS_PER_MS;
+
+    while (!zc_list_empty(&s->sessions))
+        zc_session_kill(s, zc_list_entry(s->sessions.next, struct zc_session, link), NULL);
+    while (!zc_list_empty(&s->leaving) && zc_now() < until) {
+        zc_tp_progress(s->tp, 10);
+        handle_notices(s);
+        zc_server_serve_buffers(s);
+    }
+}
+
+static void close_endpoint(struct zc_server *s)
+{
+    struct zc_tp *tp = s->tp;
+
+    zc_lock_get(&s->lock);
+    s->tp = NULL;
+    zc_lock_put(&s->lock);
+    zc_tp_close(tp);
+    while (!zc_list_empty(&s->leaving)) { /* all it takes now is the pool */
+        handle_notices(s);
+        zc_server_serve_buffers(s);
+        usleep(1000);
+    }
+}
+
+void zc_server_destroy(struct zc_server *s)
+{
+    if (s->tp) {
+        end_sessions(s);
+        if (s->bounce)
+            s->tp->ops->dereg(s->tp, &s->bounce_mr);
+        if (s->arena.priv)
+            s->tp->ops->dereg(s->tp, &s->arena);
+        close_endpoint(s);
+    }
+    if (s->pool)
+        zc_pool_destroy(s->pool);
+    zc_server_views_free(s);
+    free(s->bounce);
+    free(s->exports);
+    pthread_cond_destroy(&s->export_idle);
+    zc_lock_destroy(&s->lock);
+    free(s);
+}

@@ -1,0 +1,70 @@
+/* zc_server.h - requests of peers, served from a cache.
+ *
+ * One thread, the one in zc_server_run(), owns the sessions and the requests.  It never
+ * blocks: accesses that wait for the cache are parked, calls that block in the store
+ * (open, unlink, truncate) run on a small pool.  Payloads that do not travel inline are
+ * pulled from or pushed to the client by RMA, straight between its memory and a page.
+ */
+#ifndef ZC_SERVER_H
+#define ZC_SERVER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "zc_cache.h"
+#include "zc_transport.h"
+
+struct zc_server;
+
+/* What a server counts, besides its cache: X(name, help). */
+#define ZC_SERVER_STATS(X)                                                                         \
+    X(sessions, "clients connected")                                                               \
+    X(sessions_opened, "clients that ever connected")                                              \
+    X(sessions_lost, "clients dropped because nothing was heard of them")                          \
+    X(requests, "requests served")                                                                 \
+    X(requests_active, "requests under way")                                                       \
+    X(requests_failed, "requests answered with an error")                                          \
+    X(requests_refused, "requests refused: over the credits, or while stopping")                   \
+    X(malformed, "messages thrown away as malformed or unknown")                                   \
+    X(pending_sent, "notices to clients that a request takes long")                                \
+    X(inline_in_bytes, "payload received inside messages")                                         \
+    X(inline_out_bytes, "payload sent inside messages")                                            \
+    X(rma_in_bytes, "payload pulled from clients by RMA")                                          \
+    X(rma_out_bytes, "payload pushed to clients by RMA")                                           \
+    X(rma_failed, "RMA operations that failed")
+
+struct zc_server_config {
+    struct zc_cache *cache;
+    uint64_t boot_id;    /* random, one per start */
+    unsigned credits;    /* requests a client may have under way; 0: a default */
+    unsigned silence_ms; /* a client unheard of for this long is dropped; 0: what it said */
+    /* Opens the endpoint: zc_ofi_open or, in tests, zc_loop_open. */
+    int (*open_transport)(const struct zc_tp_config *cfg, struct zc_tp **out);
+    const char *provider, *listen;
+    unsigned spin_us;
+};
+
+/* The endpoint is ready when this returns. */
+int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out);
+
+/* Own address; *len is in/out. */
+int zc_server_address(struct zc_server *s, void *buf, size_t *len);
+
+/* Serves until zc_server_stop() or a CONTROL message asks to stop; then refuses new
+ * requests, drains the cache and returns 0, or a negative errno when not all of it
+ * could be written back. */
+int zc_server_run(struct zc_server *s);
+
+/* Makes zc_server_run() stop; may be called from a signal handler, and more than once. */
+void zc_server_stop(struct zc_server *s);
+
+void zc_server_destroy(struct zc_server *s);
+
+/* Lends an open file to all clients under a handle number of its own; 0: no memory.  Any
+ * thread. */
+uint64_t zc_server_export(struct zc_server *s, struct zc_handle *h);
+/* Takes it back when no request uses it any more; blocks, so not on the server's thread. */
+void zc_server_unexport(struct zc_server *s, uint64_t number);
+
+#endif

@@ -1,0 +1,108 @@
+/* zc_server_export.c - files a server's own process lends to all its clients.
+ *
+ * An aggregator opens a file once for the whole job; the ranks learn its number by MPI and
+ * need not open it each.  Numbers have the highest bit set, handles of sessions have not.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "zc_server_internal.h"
+
+#define EXPORT_BIT (1ull << 63)
+
+bool zc_export_number(uint64_t handle)
+{
+    return handle & EXPORT_BIT;
+}
+
+static uint64_t number_of(const struct zc_export *e, uint32_t index)
+{
+    return EXPORT_BIT | (uint64_t)(e->generation & 0x7fffffff) << 32 | (index + 1);
+}
+
+static struct zc_export *find(struct zc_server *s, uint64_t handle)
+{
+    uint32_t index = (uint32_t)handle - 1;
+
+    zc_assert_held(&s->lock);
+    if (index >= s->nexports || !s->exports[index].handle ||
+        number_of(&s->exports[index], index) != handle)
+        return NULL;
+    return &s->exports[index];
+}
+
+/* A free entry; the array may move. */
+static struct zc_export *entry(struct zc_server *s)
+{
+    struct zc_export *more;
+
+    for (uint32_t i = 0; i < s->nexports; i++)
+        if (!s->exports[i].handle)
+            return &s->exports[i];
+    more = realloc(s->exports, (s->nexports + 8) * sizeof *more);
+    if (!more)
+        return NULL;
+    memset(more + s->nexports, 0, 8 * sizeof *more);
+    s->exports = more;
+    s->nexports += 8;
+    return &more[s->nexports - 8];
+}
+
+uint64_t zc_server_export(struct zc_server *s, struct zc_handle *h)
+{
+    struct zc_export *e;
+    uint64_t number = 0;
+
+    zc_lock_get(&s->lock);
+    e = entry(s);
+    if (e) {
+        e->handle = h;
+        e->busy = 0;
+        e->leaving = false;
+        e->generation++;
+        number = number_of(e, (uint32_t)(e - s->exports));
+    }
+    zc_lock_put(&s->lock);
+    return number;
+}
+
+void zc_server_unexport(struct zc_server *s, uint64_t number)
+{
+    struct zc_export *e;
+
+    zc_lock_get(&s->lock);
+    e = find(s, number);
+    if (e)
+        e->leaving = true;
+    while ((e = find(s, number)) && e->busy)
+        zc_cond_wait(&s->export_idle, &s->lock);
+    if (e)
+        e->handle = NULL;
+    zc_lock_put(&s->lock);
+}
+
+struct zc_handle *zc_export_get(struct zc_server *s, uint64_t handle, uint32_t *index)
+{
+    struct zc_handle *h = NULL;
+    struct zc_export *e;
+
+    zc_lock_get(&s->lock);
+    e = find(s, handle);
+    if (e && !e->leaving) {
+        e->busy++;
+        h = e->handle;
+        *index = (uint32_t)(e - s->exports);
+    }
+    zc_lock_put(&s->lock);
+    return h;
+}
+
+void zc_export_put(struct zc_server *s, uint32_t index)
+{
+    zc_lock_get(&s->lock);
+    if (--s->exports[index].busy == 0)
+        pthread_cond_broadcast(&s->export_idle);
+    zc_lock_put(&s->lock);
+}

@@ -1,0 +1,81 @@
+/* zc_server_info.c - what the server says about itself, as lines of text. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "zc_fabric.h"
+#include "zc_log.h"
+#include "zc_server_internal.h"
+
+static void stats(struct zc_server *s, FILE *f)
+{
+    struct zc_cache_stats c;
+
+    zc_cache_stats(s->cfg.cache, &c);
+#define X(name, help) fprintf(f, #name " %" PRIu64 "\n", s->stats.name);
+    ZC_SERVER_STATS(X)
+#undef X
+#define X(name, help) fprintf(f, #name " %" PRIu64 "\n", c.name);
+    ZC_CACHE_STATS(X)
+#undef X
+}
+
+static void status(struct zc_server *s, FILE *f)
+{
+    struct zc_cache_stats c;
+
+    zc_cache_stats(s->cfg.cache, &c);
+    fprintf(f, "host %s\npid %ld\nboot %016" PRIx64 "\nprotocol %d\n", s->host, (long)getpid(),
+            s->cfg.boot_id, ZC_PROTOCOL);
+    fprintf(f, "version %s\nlibfabric %s\nprovider %s\n", PACKAGE_VERSION, zc_fabric_version(),
+            s->cfg.provider ? s->cfg.provider : "-");
+    fprintf(f, "uptime_s %" PRIu64 "\n", (zc_now() - s->started) / 1000000000u);
+    fprintf(f, "state %s\n", s->stopping ? "stopping" : s->draining ? "draining" : "serving");
+    fprintf(f, "sessions %" PRIu64 "\nrequests %" PRIu64 "\n", s->stats.sessions,
+            s->stats.requests);
+    fprintf(f,
+            "capacity_bytes %" PRIu64 "\nused_bytes %" PRIu64 "\ndirty_bytes %" PRIu64
+            "\nfailed_bytes %" PRIu64 "\nlost_bytes %" PRIu64 "\n",
+            c.capacity_bytes, c.used_bytes, c.dirty_bytes, c.failed_bytes, c.lost_bytes);
+}
+
+/* handles size cached dirty failed error path; newlines of the path as \n */
+static void file_line(void *arg, const struct zc_file_info *i)
+{
+    FILE *f = arg;
+
+    fprintf(f, "%u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d ", i->handles, i->size,
+            i->cached_bytes, i->dirty_bytes, i->failed_bytes, i->error);
+    for (const char *p = i->path; *p; p++) {
+        if (*p == '\n')
+            fputs("\\n", f);
+        else
+            fputc(*p, f);
+    }
+    fputc('\n', f);
+}
+
+char *zc_server_info(struct zc_server *s, uint32_t what, size_t *len)
+{
+    char *text = NULL;
+    FILE *f = open_memstream(&text, len);
+
+    if (!f)
+        return NULL;
+    if (what == ZC_INFO_STATS)
+        stats(s, f);
+    else if (what == ZC_INFO_STATUS)
+        status(s, f);
+    else if (what == ZC_INFO_FILES)
+        zc_cache_files(s->cfg.cache, file_line, f);
+    else
+        fputs("\n", f);
+    if (fclose(f)) {
+        free(text);
+        return NULL;
+    }
+    return text;
+}

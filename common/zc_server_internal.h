@@ -1,0 +1,237 @@
+/* zc_server_internal.h - what the files of the server share.
+ *
+ * zc_server.c       endpoint, main loop, deadlines, stopping
+ * zc_session.c      sessions of clients and their handles
+ * zc_request.c      one request: checking, dispatch, calls that block, reply
+ * zc_request_io.c   READ and WRITE: pages, inline copies, RMA
+ * zc_request_view.c VREAD and VWRITE: the same through a view
+ * zc_server_views.c the views clients have sent
+ * zc_server_export.c files lent to all clients
+ * zc_server_info.c  what the server says about itself
+ *
+ * Everything here is used by the server thread alone, but for `lock` and what it guards.
+ */
+#ifndef ZC_SERVER_INTERNAL_H
+#define ZC_SERVER_INTERNAL_H
+
+#include "zc_cache.h"
+#include "zc_list.h"
+#include "zc_lock.h"
+#include "zc_pool.h"
+#include "zc_server.h"
+#include "zc_transport.h"
+#include "zc_wire.h"
+
+enum {
+    ZC_SERVER_CREDITS = 16,     /* requests a client may have under way */
+    ZC_SERVER_WINDOW = 4,       /* pages of one request under way */
+    ZC_SERVER_RECEIVES = 256,   /* receive buffers */
+    ZC_SERVER_POOL = 4,         /* threads for calls that block */
+    ZC_SERVER_TICK_MS = 100,    /* deadlines are looked at this often */
+    ZC_SERVER_BOUNCE = 16,      /* buffers for data on its way through a view, and ... */
+    ZC_SERVER_CHUNK = 256 << 10, /* ... their size, bytes */
+    ZC_SERVER_VIEWS = 16 << 20,  /* memory for views, bytes; one is always kept */
+    ZC_SERVER_ABANDON_MS = 2000, /* a stop waits this long for requests of dead clients */
+    ZC_SERVER_LINGER_MS = 500,  /* at the end, for clients to say goodbye */
+    ZC_SERVER_SESSIONS = 16384, /* most clients at a time */
+    ZC_SERVER_BUCKETS = 1024,
+    ZC_SERVER_REFUSED_MS = 2000, /* the address of a refused client is kept this long */
+    ZC_SERVER_HANDLES = 65536,  /* most open files a client */
+    ZC_SERVER_SILENCE_MAX_MS = 3600000,
+};
+
+struct zc_server_stats {
+#define X(name, help) uint64_t name;
+    ZC_SERVER_STATS(X)
+#undef X
+};
+
+struct zc_request;
+struct zc_vio;
+struct zc_view;
+
+/* Something another thread finished; handled by the server thread. */
+struct zc_notice {
+    struct zc_list link;
+    void (*handle)(struct zc_server *s, struct zc_notice *n);
+};
+
+struct zc_server {
+    struct zc_server_config cfg;
+    struct zc_tp *tp;
+    struct zc_pool *pool;
+    struct zc_mr arena; /* the cache's pages */
+    char host[256];
+    uint64_t started;
+    uint64_t next_session;
+
+    struct zc_list sessions; /* struct zc_session */
+    struct zc_list by_id[ZC_SERVER_BUCKETS];
+    struct zc_list leaving;  /* dead ones whose requests or closes are under way */
+    struct zc_server_stats stats;
+    uint64_t next_tick;
+    uint64_t last_complaint; /* about malformed messages */
+    uint64_t complaints;
+
+    int stop_requested; /* atomic; set by signal handlers */
+    bool draining;      /* no new opens */
+    bool stopping;      /* no new requests at all */
+    bool drain_started, drained;
+    uint64_t stopping_since, drained_at;
+    int drain_status; /* with drained */
+    char drain_text[256];
+
+    struct zc_list views; /* struct view, least recently used first */
+    size_t view_bytes;
+    unsigned char *bounce; /* ZC_SERVER_BOUNCE buffers; NULL until a view is used */
+    struct zc_mr bounce_mr;
+    unsigned char *bounce_free[ZC_SERVER_BOUNCE];
+    unsigned nbounce_free;
+    struct zc_list bounce_wait; /* struct zc_vchunk */
+
+    struct zc_lock lock; /* guards notices and exports */
+    struct zc_list notices;
+    zc_cond export_idle;
+    struct zc_export *exports;
+    uint32_t nexports;
+};
+
+/* A file lent to all clients. */
+struct zc_export {
+    struct zc_handle *handle; /* NULL: free */
+    uint32_t generation;
+    unsigned busy; /* requests that use it */
+    bool leaving;  /* no more requests */
+};
+
+/* A view on its way from a client. */
+struct zc_partial {
+    uint64_t low, high;
+    unsigned char *buf;
+    uint64_t size, at;
+};
+
+/* An open file of a session. */
+struct zc_slot {
+    struct zc_handle *handle; /* NULL: free */
+    uint32_t generation;      /* of the handle number, so that an old one is not taken */
+    unsigned busy;            /* requests that use it */
+    struct zc_attr attr;      /* at open */
+};
+
+struct zc_session {
+    struct zc_list link, hash;
+    uint64_t id, client_id;
+    zc_peer peer;
+    bool dead;    /* no message is taken or sent any more */
+    bool killed;  /* its peer was removed, too */
+    bool refused; /* exists only to send the refusal */
+    uint64_t silence_ns, last_heard;
+    char name[ZC_MAX_NAME + 1];
+    struct zc_list requests; /* struct zc_request */
+    unsigned nrequests;
+    struct zc_slot *slots;
+    uint32_t nslots;
+    struct zc_partial partial;
+    char *info; /* text being fetched in pieces */
+    size_t info_len;
+    struct zc_work close_work; /* closes the handles of a dead session ... */
+    struct zc_notice closed;   /* ... and says so */
+    struct zc_server *server;
+};
+
+/* One page's worth of a READ or WRITE. */
+struct zc_piece {
+    struct zc_access access;
+    struct zc_op op;
+    struct zc_request *request;
+    struct zc_notice ready;
+    bool used;
+    uint32_t moved;
+    char text[192]; /* why the cache failed it */
+};
+
+struct zc_request {
+    struct zc_list link;
+    struct zc_session *session;
+    struct zc_msg msg;  /* byte fields are not valid any more, but for `path` below */
+    struct zc_handle *handle; /* the open file it is about */
+    uint32_t slot;            /* 1 + index of its slot; 0: none */
+    uint32_t lent;            /* 1 + index of the export it uses; 0: none */
+    struct zc_vio *vio;       /* VREAD, VWRITE */
+    bool advancing;
+    uint64_t started, last_sign;
+    struct zc_msg reply;
+    int status;
+    char text[256];
+
+    /* READ, WRITE */
+    uint64_t next, end;   /* file offsets: the next piece, and where to stop */
+    uint64_t eof;         /* READ: the end of the file, when a piece met it; else ~0 */
+    unsigned flying;      /* pieces under way */
+    unsigned char *data;  /* inline payload */
+    struct zc_piece pieces[ZC_SERVER_WINDOW];
+
+    /* calls that block */
+    char *path;
+    void (*call)(struct zc_request *r); /* on the pool */
+    struct zc_work work;
+    struct zc_notice finished;
+    struct zc_flush flush;
+    struct zc_handle *opened;
+    struct zc_attr attr;
+};
+
+/* zc_server.c */
+void zc_server_notify(struct zc_server *s, struct zc_notice *n); /* from any thread */
+
+/* Counts a message that is thrown away, and says so now and then. */
+void zc_server_complain(struct zc_server *s, const char *text);
+
+/* zc_session.c */
+void zc_session_hello(struct zc_server *s, const struct zc_msg *m);
+struct zc_session *zc_session_find(struct zc_server *s, uint64_t id);
+/* Ends a session; it is freed when its requests and the closing of its files are done.
+ * Not from a transport callback. */
+void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why);
+/* Frees it when nothing keeps it any more. */
+void zc_session_settle(struct zc_session *ss);
+/* The slot of a handle number, or NULL. */
+struct zc_slot *zc_session_slot(struct zc_session *ss, uint64_t handle);
+/* Makes a handle number; 0: too many open files. */
+uint64_t zc_session_add(struct zc_session *ss, struct zc_handle *h, const struct zc_attr *attr);
+
+/* zc_request.c */
+void zc_request_arrived(struct zc_server *s, struct zc_session *ss, const struct zc_msg *m);
+/* Remembers the first failure with its explanation. */
+void zc_request_fail(struct zc_request *r, int status, const char *text);
+/* Replies and frees. */
+void zc_request_finish(struct zc_request *r);
+void zc_server_reply(struct zc_server *s, zc_peer peer, struct zc_msg *m, int status,
+                     const char *text);
+
+/* zc_request_io.c */
+void zc_request_io_start(struct zc_request *r, const struct zc_msg *m);
+
+/* zc_request_view.c */
+void zc_request_view_start(struct zc_request *r, const struct zc_msg *m);
+/* Gives free buffers to chunks that wait for one; from the main loop only. */
+void zc_server_serve_buffers(struct zc_server *s);
+
+/* zc_server_views.c */
+/* The view of that hash with a reference, or NULL. */
+struct zc_view *zc_server_view(struct zc_server *s, uint64_t low, uint64_t high);
+/* Takes a piece of a view; 0 or a negative errno, explained. */
+int zc_server_view_piece(struct zc_session *ss, const struct zc_msg *m);
+void zc_server_views_free(struct zc_server *s);
+
+/* zc_server_export.c */
+bool zc_export_number(uint64_t handle);
+/* The file behind the number, which stays until put; *index is for put; NULL: none. */
+struct zc_handle *zc_export_get(struct zc_server *s, uint64_t handle, uint32_t *index);
+void zc_export_put(struct zc_server *s, uint32_t index);
+
+/* zc_server_info.c: allocated text, *len without its NUL; NULL: no memory */
+char *zc_server_info(struct zc_server *s, uint32_t what, size_t *len);
+
+#endif

@@ -1,0 +1,240 @@
+/* zc_session.c - clients of the server and the files they have open.
+ *
+ *     HELLO -> alive -> dead (BYE, silence, server stops)
+ *                        |  peer removed: nothing more is posted to it
+ *                        v
+ *              its requests end -> its handles are closed on the pool -> freed
+ *
+ * Closing handles writes nothing back and reports nothing: what a client that is gone has
+ * written stays dirty in the cache and is written back like everything else.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zc_log.h"
+#include "zc_server_internal.h"
+
+struct zc_session *zc_session_find(struct zc_server *s, uint64_t id)
+{
+    zc_list_each(&s->by_id[id % ZC_SERVER_BUCKETS], n)
+    {
+        struct zc_session *ss = zc_list_entry(n, struct zc_session, hash);
+
+        if (ss->id == id)
+            return ss->dead || ss->refused ? NULL : ss;
+    }
+    return NULL;
+}
+
+static struct zc_session *find_client(struct zc_server *s, uint64_t client_id)
+{
+    zc_list_each(&s->sessions, n)
+    {
+        struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
+
+        if (ss->client_id == client_id && !ss->dead && !ss->refused)
+            return ss;
+    }
+    return NULL;
+}
+
+/* ---- handles ---- */
+
+static uint64_t number_of(const struct zc_slot *slot, uint32_t index)
+{
+    return (uint64_t)slot->generation << 32 | (index + 1);
+}
+
+struct zc_slot *zc_session_slot(struct zc_session *ss, uint64_t handle)
+{
+    uint32_t index = (uint32_t)handle - 1;
+
+    if (index >= ss->nslots || !ss->slots[index].handle ||
+        number_of(&ss->slots[index], index) != handle)
+        return NULL;
+    return &ss->slots[index];
+}
+
+static struct zc_slot *free_slot(struct zc_session *ss)
+{
+    uint32_t n = ss->nslots ? ss->nslots * 2 : 8;
+    struct zc_slot *more;
+
+    for (uint32_t i = 0; i < ss->nslots; i++)
+        if (!ss->slots[i].handle)
+            return &ss->slots[i];
+    if (n > ZC_SERVER_HANDLES)
+        return NULL;
+    more = calloc(n, sizeof *more);
+    if (!more)
+        return NULL;
+    if (ss->nslots)
+        memcpy(more, ss->slots, ss->nslots * sizeof *more);
+    free(ss->slots);
+    ss->slots = more;
+    more += ss->nslots;
+    ss->nslots = n;
+    return more;
+}
+
+uint64_t zc_session_add(struct zc_session *ss, struct zc_handle *h, const struct zc_attr *attr)
+{
+    struct zc_slot *slot = free_slot(ss);
+
+    if (!slot)
+        return 0;
+    slot->handle = h;
+    slot->attr = *attr;
+    slot->busy = 0;
+    slot->generation++;
+    return number_of(slot, (uint32_t)(slot - ss->slots));
+}
+
+/* ---- the end of a session ---- */
+
+static void session_free(struct zc_session *ss)
+{
+    zc_list_del(&ss->link);
+    zc_list_del(&ss->hash);
+    free(ss->slots);
+    free(ss->info);
+    free(ss->partial.buf);
+    free(ss);
+}
+
+static void handles_closed(struct zc_server *s, struct zc_notice *n)
+{
+    (void)s;
+    session_free(zc_list_entry(n, struct zc_session, closed));
+}
+
+static void close_handles(struct zc_work *w)
+{
+    struct zc_session *ss = zc_list_entry(w, struct zc_session, close_work);
+
+    for (uint32_t i = 0; i < ss->nslots; i++)
+        if (ss->slots[i].handle)
+            zc_cache_close(ss->slots[i].handle);
+    zc_server_notify(ss->server, &ss->closed);
+}
+
+void zc_session_settle(struct zc_session *ss)
+{
+    if (!ss->killed || ss->nrequests || ss->close_work.run)
+        return;
+    ss->close_work.run = close_handles;
+    ss->closed.handle = handles_closed;
+    zc_pool_submit(ss->server->pool, &ss->close_work);
+}
+
+void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why)
+{
+    if (why)
+        zc_warn("client %s is dropped: %s; what it wrote is kept and written back", ss->name, why);
+    ss->dead = ss->killed = true;
+    s->stats.sessions--;
+    zc_list_del(&ss->link);
+    zc_list_add_tail(&s->leaving, &ss->link);
+    s->tp->ops->peer_remove(s->tp, ss->peer);
+    zc_session_settle(ss);
+}
+
+/* ---- hello ---- */
+
+static void answer(struct zc_server *s, zc_peer peer, uint64_t tag, const struct zc_session *ss,
+                   int status, const char *text)
+{
+    struct zc_msg r = {.type = ZC_T_HELLO,
+                       .tag = tag,
+                       .session = ss ? ss->id : 0,
+                       .version_min = ZC_PROTOCOL,
+                       .version_max = ZC_PROTOCOL,
+                       .boot_id = s->cfg.boot_id,
+                       .silence_ms = ss ? (uint32_t)(ss->silence_ns / ZC_NS_PER_MS) : 0,
+                       .max_inline = ZC_MAX_INLINE,
+                       .credits = s->cfg.credits,
+                       .page_size = zc_cache_page_size(s->cfg.cache)};
+
+    zc_server_reply(s, peer, &r, status, text);
+}
+
+static struct zc_session *session_new(struct zc_server *s, const struct zc_msg *m, zc_peer peer)
+{
+    struct zc_session *ss = calloc(1, sizeof *ss);
+    uint64_t silence = s->cfg.silence_ms ? s->cfg.silence_ms : m->silence_ms;
+
+    if (!ss)
+        return NULL;
+    if (silence < 100)
+        silence = 100;
+    if (silence > ZC_SERVER_SILENCE_MAX_MS)
+        silence = ZC_SERVER_SILENCE_MAX_MS;
+    ss->server = s;
+    ss->id = ++s->next_session ? s->next_session : ++s->next_session;
+    ss->client_id = m->client_id;
+    ss->peer = peer;
+    ss->silence_ns = silence * ZC_NS_PER_MS;
+    ss->last_heard = zc_now();
+    memcpy(ss->name, m->name.p, m->name.n);
+    zc_list_init(&ss->requests);
+    zc_list_add_tail(&s->sessions, &ss->link);
+    zc_list_add_tail(&s->by_id[ss->id % ZC_SERVER_BUCKETS], &ss->hash);
+    s->stats.sessions++;
+    zc_debug("client %s, silence %llu ms", ss->name, (unsigned long long)silence);
+    return ss;
+}
+
+/* Why this HELLO is refused; NULL: it is not. */
+static const char *refusal(struct zc_server *s, const struct zc_msg *m, int *status, char *buf,
+                           size_t len)
+{
+    if (m->version_min > ZC_PROTOCOL || m->version_max < ZC_PROTOCOL) {
+        *status = -EPROTONOSUPPORT;
+        snprintf(buf, len, "this daemon speaks protocol %u, the client %u to %u; use the same release",
+                 ZC_PROTOCOL, m->version_min, m->version_max);
+        return buf;
+    }
+    if (s->stopping) {
+        *status = -ESHUTDOWN;
+        return "the daemon is stopping";
+    }
+    if (s->stats.sessions >= ZC_SERVER_SESSIONS) {
+        *status = -EUSERS;
+        return "the daemon has too many clients";
+    }
+    return NULL;
+}
+
+void zc_session_hello(struct zc_server *s, const struct zc_msg *m)
+{
+    struct zc_session *ss = find_client(s, m->client_id);
+    const char *why;
+    char buf[160];
+    zc_peer peer;
+    int status = 0;
+
+    if (ss) { /* said twice */
+        answer(s, ss->peer, m->tag, ss, 0, NULL);
+        return;
+    }
+    if (m->magic != ZC_MAGIC || s->tp->ops->peer_add(s->tp, m->address.p, m->address.n, &peer)) {
+        zc_server_complain(s, m->magic != ZC_MAGIC ? "HELLO with a wrong magic"
+                                                   : zc_error_text(EINVAL));
+        return;
+    }
+    ss = session_new(s, m, peer);
+    if (!ss)
+        return; /* no memory: the client's deadline tells it */
+    why = refusal(s, m, &status, buf, sizeof buf);
+    if (why) { /* removing the peer now would cancel the answer */
+        ss->refused = true;
+        ss->silence_ns = ZC_SERVER_REFUSED_MS * ZC_NS_PER_MS;
+        zc_info("client %s refused: %s", ss->name, why);
+    } else {
+        s->stats.sessions_opened++;
+    }
+    answer(s, peer, m->tag, why ? NULL : ss, status, why);
+}

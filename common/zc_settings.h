@@ -1,0 +1,29 @@
+/* zc_settings.h - the values behind the option table; see zc_options.c for the rows. */
+#ifndef ZC_SETTINGS_H
+#define ZC_SETTINGS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct zc_settings {
+    /* both sides */
+    char *provider;         /* libfabric provider */
+    uint64_t timeout;       /* ms of silence after which a peer counts as gone */
+
+    /* the library in an MPI program */
+    char *daemons;          /* ZCACHE_DAEMONS: address files or directories, comma-separated */
+    uint64_t block_size;    /* bytes; unit of ownership and placement */
+    uint64_t sync_level;    /* enum zc_level */
+    uint64_t close_level;   /* enum zc_level */
+    uint64_t agg_cache_size; /* bytes of an aggregator's cache; hint cache_size */
+    bool write_back;        /* an aggregator writes back in the background */
+    bool stats;             /* summary at close */
+
+    /* the daemon */
+    char *root, *address_file, *config, *log_file, *pid_file, *listen;
+    uint64_t cache_size, page_size, high_watermark, low_watermark, idle_time, flushers, readers;
+    uint64_t max_io, flush_order;
+    bool daemonize;
+};
+
+#endif

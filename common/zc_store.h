@@ -1,0 +1,93 @@
+/* zc_store.h - the seam below a cache: where pages are read from and written back to.
+ *
+ * Implementations: posix (a directory tree), remote (daemons, zc_store_remote.c),
+ * memory (tests), faulty (wraps another one and fails chosen calls).
+ *
+ * All calls block until done and may be made from any thread, several at once on
+ * one file.  They return 0 or a byte count, or a negative errno explained by
+ * zc_errorf().  Offsets and lengths are bytes of the file.
+ */
+#ifndef ZC_STORE_H
+#define ZC_STORE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+/* How far data has come when a sync or close returns (doc/SEMANTICS.md). */
+enum zc_level {
+    ZC_LEVEL_VISIBLE, /* owner has it */
+    ZC_LEVEL_STAGED,  /* survives the job: a daemon (or the file system) has it */
+    ZC_LEVEL_STORED,  /* other programs see it in the file */
+    ZC_LEVEL_DURABLE, /* fsync done */
+};
+
+enum {
+    ZC_OPEN_READ = 1,
+    ZC_OPEN_WRITE = 2,
+    ZC_OPEN_CREATE = 4,
+    ZC_OPEN_EXCL = 8, /* with CREATE: fail with EEXIST when the file is there */
+    ZC_OPEN_PLACED = 16, /* the block size is decided: the store is to take it */
+    ZC_OPEN_ALL = 31,
+};
+
+/* What a store knows of a file; dev and ino say whether two opens met the same file. */
+struct zc_attr {
+    uint64_t size; /* bytes */
+    uint64_t dev, ino;
+    uint64_t nlink; /* 0: unlinked */
+    int64_t mtime_ns, ctime_ns;
+    uint64_t block_size; /* unit of placement in bytes; 0: the store has no opinion */
+};
+
+struct zc_store;
+struct zc_sfile; /* an open file of a store */
+
+struct zc_store_ops {
+    const char *name; /* "posix", ... for messages */
+
+    /* Opens `path`.  On failure nothing is left behind: no half-created file.
+     * attr->block_size on entry is the block size wished for, on return the one in force. */
+    int (*open)(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
+                struct zc_sfile **out, struct zc_attr *attr);
+    /* Always frees `f`; the result says whether everything written had arrived
+     * at `level` (a write may fail late, for instance over NFS). */
+    int (*close)(struct zc_sfile *f, enum zc_level level);
+
+    /* Short only at the end of the file. */
+    ssize_t (*preadv)(struct zc_sfile *f, const struct iovec *iov, int n, uint64_t off);
+    /* All or an error; on an error any prefix may have been written. */
+    ssize_t (*pwritev)(struct zc_sfile *f, const struct iovec *iov, int n, uint64_t off);
+
+    int (*getattr)(struct zc_sfile *f, struct zc_attr *attr);
+    int (*truncate)(struct zc_sfile *f, uint64_t size);
+    /* Reserves space and extends the size to at least off + len (MPI_File_preallocate). */
+    int (*allocate)(struct zc_sfile *f, uint64_t off, uint64_t len);
+    int (*sync)(struct zc_sfile *f, enum zc_level level);
+
+    int (*unlink)(struct zc_store *s, const char *path);
+    int (*stat)(struct zc_store *s, const char *path, struct zc_attr *attr);
+
+    void (*destroy)(struct zc_store *s); /* no file may be open */
+};
+
+/* Every implementation embeds these as its first member. */
+struct zc_store {
+    const struct zc_store_ops *ops;
+    uint32_t servers; /* blocks are spread over so many daemons; 0: there is none */
+};
+struct zc_sfile {
+    struct zc_store *store;
+};
+
+/* Files below `root` and only those: paths are absolute, must begin with `root` as
+ * given or as resolved, and no symbolic link may lead out of it (openat2
+ * RESOLVE_BENEATH); else EACCES.  root == NULL: no confinement, any path (embedded mode). */
+int zc_store_posix_create(const char *root, struct zc_store **out);
+
+/* Files in memory, for tests.  Files live as long as the store. */
+int zc_store_mem_create(struct zc_store **out);
+
+#endif

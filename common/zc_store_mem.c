@@ -1,0 +1,350 @@
+/* zc_store_mem.c - files in memory, for tests.
+ *
+ * Behaves like the posix store without confinement: paths are names, there are no
+ * directories.  Time is a counter that every change moves on, so that a change is
+ * always seen in mtime.  One lock guards everything.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zc_list.h"
+#include "zc_lock.h"
+#include "zc_log.h"
+#include "zc_racy.h"
+#include "zc_store.h"
+
+enum { MEM_MAX_SIZE = 1 << 30 };
+
+struct mem_file {
+    struct zc_list link; /* in mem_store.files until nothing refers to it */
+    char *path;          /* NULL: unlinked */
+    uint64_t ino, block_size;
+    int64_t mtime;
+    unsigned opens;
+    char *data;
+    uint64_t size, room;
+};
+
+struct mem_store {
+    struct zc_store store;
+    struct zc_lock lock;
+    struct zc_list files; /* lock, as everything below and in mem_file */
+    uint64_t next_ino;
+    int64_t now;
+};
+
+struct mem_sfile {
+    struct zc_sfile sfile;
+    struct mem_file *file;
+    unsigned flags;
+};
+
+static struct mem_store *mem_store(struct zc_store *s)
+{
+    return (struct mem_store *)s;
+}
+
+static struct mem_file *find(struct mem_store *m, const char *path)
+{
+    zc_assert_held(&m->lock);
+    zc_list_each (&m->files, n) {
+        struct mem_file *f = zc_list_entry(n, struct mem_file, link);
+
+        if (f->path && strcmp(f->path, path) == 0)
+            return f;
+    }
+    return NULL;
+}
+
+static void get_attr(struct mem_store *m, const struct mem_file *f, struct zc_attr *a)
+{
+    zc_assert_held(&m->lock);
+    *a = (struct zc_attr){
+        .size = f->size,
+        .dev = (uintptr_t)m,
+        .ino = f->ino,
+        .nlink = f->path ? 1 : 0,
+        .mtime_ns = f->mtime,
+        .ctime_ns = f->mtime,
+        .block_size = f->block_size,
+    };
+}
+
+static void free_file(struct mem_file *f)
+{
+    zc_list_del(&f->link);
+    free(f->path);
+    free(f->data);
+    free(f);
+}
+
+static struct mem_file *create_file(struct mem_store *m, const char *path)
+{
+    struct mem_file *f = calloc(1, sizeof(*f));
+
+    if (!f)
+        return NULL;
+    f->path = strdup(path);
+    if (!f->path) {
+        free(f);
+        return NULL;
+    }
+    f->ino = ++m->next_ino;
+    f->mtime = ++m->now;
+    zc_list_add_tail(&m->files, &f->link);
+    return f;
+}
+
+/* Changes the size; bytes that come into being are zero. */
+static int resize(struct mem_store *m, struct mem_file *f, uint64_t size)
+{
+    zc_assert_held(&m->lock);
+    if (size > MEM_MAX_SIZE)
+        return zc_errorf(EFBIG, "memory file %s: %llu bytes are too many",
+                         f->path ? f->path : "(unlinked)", (unsigned long long)size);
+    if (size > f->room) {
+        uint64_t room = size > 2 * f->room ? size : 2 * f->room;
+        char *data = realloc(f->data, room);
+
+        if (!data)
+            return zc_errorf(ENOMEM, "memory file: out of memory");
+        f->data = data;
+        f->room = room;
+    }
+    if (size > f->size)
+        memset(f->data + f->size, 0, size - f->size);
+    f->size = size;
+    f->mtime = ++m->now;
+    return 0;
+}
+
+static int mem_open(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
+                    struct zc_sfile **out, struct zc_attr *attr)
+{
+    struct mem_store *m = mem_store(s);
+    struct mem_sfile *sf = calloc(1, sizeof(*sf));
+    struct mem_file *f;
+    int rc = 0;
+
+    (void)mode;
+    *out = NULL;
+    if (!sf)
+        return zc_errorf(ENOMEM, "memory file %s: out of memory", path);
+    zc_lock_get(&m->lock);
+    f = find(m, path);
+    if (f && (flags & ZC_OPEN_CREATE) && (flags & ZC_OPEN_EXCL)) {
+        rc = zc_errorf(EEXIST, "memory file %s exists", path);
+    } else if (!f && !(flags & ZC_OPEN_CREATE)) {
+        rc = zc_errorf(ENOENT, "memory file %s does not exist", path);
+    } else if (!f) {
+        f = create_file(m, path);
+        if (!f)
+            rc = zc_errorf(ENOMEM, "memory file %s: out of memory", path);
+    }
+    if (rc == 0) {
+        if (f->block_size == 0)
+            f->block_size = attr->block_size;
+        f->opens++;
+        sf->sfile.store = s;
+        sf->file = f;
+        sf->flags = flags;
+        get_attr(m, f, attr);
+        *out = &sf->sfile;
+        sf = NULL;
+    }
+    zc_lock_put(&m->lock);
+    free(sf);
+    return rc;
+}
+
+static int mem_close(struct zc_sfile *sfile, enum zc_level level)
+{
+    struct mem_sfile *sf = (struct mem_sfile *)sfile;
+    struct mem_store *m = mem_store(sfile->store);
+
+    (void)level;
+    zc_lock_get(&m->lock);
+    if (--sf->file->opens == 0 && !sf->file->path)
+        free_file(sf->file);
+    zc_lock_put(&m->lock);
+    free(sf);
+    return 0;
+}
+
+static ssize_t mem_preadv(struct zc_sfile *sfile, const struct iovec *iov, int n, uint64_t off)
+{
+    struct mem_sfile *sf = (struct mem_sfile *)sfile;
+    struct mem_store *m = mem_store(sfile->store);
+    ssize_t done = 0;
+
+    if (!(sf->flags & ZC_OPEN_READ))
+        return zc_errorf(EBADF, "memory file is not open for reading");
+    zc_lock_get(&m->lock);
+    for (int i = 0; i < n && off < sf->file->size; i++) {
+        size_t len = iov[i].iov_len;
+
+        if (len > sf->file->size - off)
+            len = sf->file->size - off;
+        memcpy(iov[i].iov_base, sf->file->data + off, len);
+        off += len;
+        done += (ssize_t)len;
+    }
+    zc_lock_put(&m->lock);
+    return done;
+}
+
+static ssize_t mem_pwritev(struct zc_sfile *sfile, const struct iovec *iov, int n, uint64_t off)
+{
+    struct mem_sfile *sf = (struct mem_sfile *)sfile;
+    struct mem_store *m = mem_store(sfile->store);
+    struct mem_file *f = sf->file;
+    uint64_t len = 0;
+    int rc = 0;
+
+    if (!(sf->flags & ZC_OPEN_WRITE))
+        return zc_errorf(EBADF, "memory file is not open for writing");
+    for (int i = 0; i < n; i++)
+        len += iov[i].iov_len;
+    if (off > MEM_MAX_SIZE || len > MEM_MAX_SIZE)
+        return zc_errorf(EFBIG, "memory file: offset %llu is too large", (unsigned long long)off);
+    zc_lock_get(&m->lock);
+    if (off + len > f->size)
+        rc = resize(m, f, off + len);
+    if (rc == 0) {
+        ZC_RACY_READ_BEGIN();
+        for (int i = 0; i < n; i++) {
+            memcpy(f->data + off, iov[i].iov_base, iov[i].iov_len);
+            off += iov[i].iov_len;
+        }
+        ZC_RACY_READ_END();
+        f->mtime = ++m->now;
+    }
+    zc_lock_put(&m->lock);
+    return rc < 0 ? rc : (ssize_t)len;
+}
+
+static int mem_getattr(struct zc_sfile *sfile, struct zc_attr *attr)
+{
+    struct mem_store *m = mem_store(sfile->store);
+
+    zc_lock_get(&m->lock);
+    get_attr(m, ((struct mem_sfile *)sfile)->file, attr);
+    zc_lock_put(&m->lock);
+    return 0;
+}
+
+static int mem_truncate(struct zc_sfile *sfile, uint64_t size)
+{
+    struct mem_sfile *sf = (struct mem_sfile *)sfile;
+    struct mem_store *m = mem_store(sfile->store);
+    int rc;
+
+    if (!(sf->flags & ZC_OPEN_WRITE))
+        return zc_errorf(EBADF, "memory file is not open for writing");
+    zc_lock_get(&m->lock);
+    rc = resize(m, sf->file, size);
+    zc_lock_put(&m->lock);
+    return rc;
+}
+
+static int mem_allocate(struct zc_sfile *sfile, uint64_t off, uint64_t len)
+{
+    struct mem_sfile *sf = (struct mem_sfile *)sfile;
+    struct mem_store *m = mem_store(sfile->store);
+    int rc = 0;
+
+    if (!(sf->flags & ZC_OPEN_WRITE))
+        return zc_errorf(EBADF, "memory file is not open for writing");
+    if (off > MEM_MAX_SIZE || len > MEM_MAX_SIZE)
+        return zc_errorf(EFBIG, "memory file: offset %llu is too large", (unsigned long long)off);
+    zc_lock_get(&m->lock);
+    if (off + len > sf->file->size)
+        rc = resize(m, sf->file, off + len);
+    zc_lock_put(&m->lock);
+    return rc;
+}
+
+static int mem_sync(struct zc_sfile *sfile, enum zc_level level)
+{
+    (void)sfile;
+    (void)level;
+    return 0;
+}
+
+static int mem_unlink(struct zc_store *s, const char *path)
+{
+    struct mem_store *m = mem_store(s);
+    struct mem_file *f;
+    int rc = 0;
+
+    zc_lock_get(&m->lock);
+    f = find(m, path);
+    if (!f) {
+        rc = zc_errorf(ENOENT, "memory file %s does not exist", path);
+    } else {
+        free(f->path);
+        f->path = NULL;
+        if (f->opens == 0)
+            free_file(f);
+    }
+    zc_lock_put(&m->lock);
+    return rc;
+}
+
+static int mem_stat(struct zc_store *s, const char *path, struct zc_attr *attr)
+{
+    struct mem_store *m = mem_store(s);
+    struct mem_file *f;
+    int rc = 0;
+
+    zc_lock_get(&m->lock);
+    f = find(m, path);
+    if (f)
+        get_attr(m, f, attr);
+    else
+        rc = zc_errorf(ENOENT, "memory file %s does not exist", path);
+    zc_lock_put(&m->lock);
+    return rc;
+}
+
+static void mem_destroy(struct zc_store *s)
+{
+    struct mem_store *m = mem_store(s);
+
+    while (!zc_list_empty(&m->files))
+        free_file(zc_list_entry(m->files.next, struct mem_file, link));
+    zc_lock_destroy(&m->lock);
+    free(m);
+}
+
+static const struct zc_store_ops mem_ops = {
+    .name = "memory",
+    .open = mem_open,
+    .close = mem_close,
+    .preadv = mem_preadv,
+    .pwritev = mem_pwritev,
+    .getattr = mem_getattr,
+    .truncate = mem_truncate,
+    .allocate = mem_allocate,
+    .sync = mem_sync,
+    .unlink = mem_unlink,
+    .stat = mem_stat,
+    .destroy = mem_destroy,
+};
+
+int zc_store_mem_create(struct zc_store **out)
+{
+    struct mem_store *m = calloc(1, sizeof(*m));
+
+    *out = NULL;
+    if (!m)
+        return zc_errorf(ENOMEM, "memory store: out of memory");
+    m->store.ops = &mem_ops;
+    zc_lock_init(&m->lock);
+    zc_list_init(&m->files);
+    *out = &m->store;
+    return 0;
+}

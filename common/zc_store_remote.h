@@ -1,0 +1,19 @@
+/* zc_store_remote.h - a store kept by daemons: block b of a file at daemon b mod D. */
+#ifndef ZC_STORE_REMOTE_H
+#define ZC_STORE_REMOTE_H
+
+#include "zc_client.h"
+#include "zc_store.h"
+
+/* Connects to every daemon named in `daemons` (zc_addrfile_list()).  cfg->provider and
+ * cfg->toward are taken from the first address file when they are NULL.  Fails as a whole:
+ * no connection stays open when one daemon cannot be reached. */
+int zc_store_remote_create(const char *daemons, const struct zc_net_config *cfg,
+                           struct zc_store **out);
+
+/* A store over clients that are connected already (tests over the loop transport).  Takes
+ * ownership of the clients and of the net, also when it fails. */
+int zc_store_remote_over(struct zc_net *net, struct zc_client **clients, uint32_t n,
+                         struct zc_store **out);
+
+#endif

@@ -1,0 +1,289 @@
+/* zc_sync.c - flush requests: what they wait for, store syncs, reporting once.
+ *
+ * A request takes the file's epoch as its target and moves the file to the next epoch, so
+ * "dirty at the time of the call" means: page epoch <= target.  Bytes dirtied later get a
+ * later epoch as soon as the page's older ones are in a store write, hence a request ends
+ * however fast writers go on.  A failed page counts as "failed again" when the attempt that
+ * failed began after the request (attempt > target).
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "zc_cache_internal.h"
+#include "zc_log.h"
+
+enum progress { WRITING, WRITTEN, REFUSED };
+
+static enum progress progress_of(const struct zc_file *f, uint64_t target)
+{
+    enum progress result = WRITTEN;
+
+    if (!zc_list_empty(&f->dirty) &&
+        zc_list_entry(f->dirty.next, struct zc_page, state_link)->epoch <= target)
+        return WRITING;
+    zc_list_each (&f->flushing, n) {
+        const struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
+
+        if (p->flush_epoch <= target || (!zc_extents_empty(&p->dirty) && p->epoch <= target))
+            return WRITING;
+    }
+    zc_list_each (&f->failed, n) {
+        const struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
+
+        if (p->epoch > target)
+            continue;
+        if (p->attempt <= target)
+            return WRITING;
+        result = REFUSED;
+    }
+    return result;
+}
+
+/* The latest target of the requests that wait for pages; *any: there is one. */
+uint64_t zc_sync_target(const struct zc_file *f, bool *any)
+{
+    *any = !zc_list_empty(&f->flushes);
+    return *any ? zc_list_entry(f->flushes.prev, struct zc_flush, link)->target : 0;
+}
+
+static void finish(struct zc_cache *c, struct zc_flush *fl, const struct zc_why *why)
+{
+    struct zc_handle *h = fl->handle;
+    struct zc_file *f = fl->file;
+
+    fl->status = 0;
+    fl->text[0] = '\0';
+    if (h && h->sync_seen < f->sync_seq) {
+        h->sync_seen = f->sync_seq;
+        if (!why)
+            why = &f->sync_why;
+    }
+    if (why) {
+        fl->status = why->err;
+        snprintf(fl->text, sizeof(fl->text), "%s", why->text);
+    }
+    zc_list_del(&fl->link);
+    c->st.waiting_flush--;
+    zc_list_add_tail(&c->done_flushes, &fl->link);
+}
+
+/* Completes requests whose pages were refused, and those with nothing to sync. */
+void zc_sync_check(struct zc_cache *c, struct zc_file *f)
+{
+    zc_assert_held(&c->lock);
+    zc_list_each_safe (&f->flushes, n) {
+        struct zc_flush *fl = zc_list_entry(n, struct zc_flush, link);
+        enum progress done;
+
+        if (fl->syncing)
+            continue;
+        done = progress_of(f, fl->target);
+        if (done == REFUSED)
+            finish(c, fl, &f->write_why);
+        else if (done == WRITTEN && !f->wr)
+            finish(c, fl, NULL);
+    }
+    zc_file_eager(c, f);
+}
+
+/* A request has all its pages written and now needs the store to sync. */
+bool zc_sync_wanted(const struct zc_file *f)
+{
+    if (f->syncing)
+        return false;
+    zc_list_each (&f->flushes, n) {
+        const struct zc_flush *fl = zc_list_entry(n, struct zc_flush, link);
+
+        if (!fl->syncing && progress_of(f, fl->target) == WRITTEN)
+            return true;
+    }
+    return false;
+}
+
+/* One store sync for all requests that are ready for it. */
+void zc_sync_run(struct zc_cache *c, struct zc_file *f)
+{
+    enum zc_level level = ZC_LEVEL_VISIBLE;
+    struct zc_sfile *sf = f->wr;
+    struct zc_why why = {.err = 0};
+    int rc = 0;
+
+    zc_assert_held(&c->lock);
+    zc_list_each (&f->flushes, n) {
+        struct zc_flush *fl = zc_list_entry(n, struct zc_flush, link);
+
+        if (progress_of(f, fl->target) != WRITTEN)
+            continue;
+        fl->syncing = true;
+        if (fl->level > level)
+            level = fl->level;
+    }
+    if (sf) {
+        f->syncing = true;
+        zc_cache_unlock(c);
+        rc = sf->store->ops->sync(sf, level);
+        zc_lock_get(&c->lock);
+        f->syncing = false;
+    }
+    if (rc < 0) {
+        c->st.store_errors++;
+        zc_why_set(&why, rc, "sync of %s: %s", f->path, zc_error_text(rc));
+        zc_warn("%s", why.text);
+        f->sync_why = why;
+        f->sync_seq++;
+    }
+    zc_list_each_safe (&f->flushes, n) {
+        struct zc_flush *fl = zc_list_entry(n, struct zc_flush, link);
+
+        if (fl->syncing)
+            finish(c, fl, why.err ? &why : NULL);
+    }
+}
+
+/* Queues a request; the caller unlocks with zc_cache_unlock(). */
+void zc_sync_start(struct zc_cache *c, struct zc_flush *fl)
+{
+    struct zc_file *f = fl->file;
+
+    zc_assert_held(&c->lock);
+    fl->status = -EINPROGRESS;
+    fl->syncing = false;
+    fl->target = f->epoch++;
+    zc_list_add_tail(&f->flushes, &fl->link);
+    c->st.waiting_flush++;
+    if (fl->level <= c->cfg.level)
+        finish(c, fl, NULL);
+    else
+        zc_sync_check(c, f);
+    zc_file_eager(c, f);
+    zc_kick(c);
+}
+
+void zc_cache_flush_start(struct zc_flush *fl)
+{
+    struct zc_cache *c = fl->handle->file->cache;
+
+    fl->file = fl->handle->file;
+    zc_lock_get(&c->lock);
+    zc_sync_start(c, fl);
+    zc_cache_unlock(c);
+}
+
+struct flush_wait {
+    struct zc_flush flush;
+    struct zc_lock lock;
+    zc_cond cond;
+    bool done;
+};
+
+static void wake_waiter(struct zc_flush *fl)
+{
+    struct flush_wait *w = zc_list_entry(fl, struct flush_wait, flush);
+
+    zc_lock_get(&w->lock);
+    w->done = true;
+    pthread_cond_signal(&w->cond);
+    zc_lock_put(&w->lock);
+}
+
+/* Flushes and waits; without the lock.  The file must stay: a handle or a ref. */
+int zc_sync_wait(struct zc_cache *c, struct zc_file *f, struct zc_handle *h, enum zc_level level)
+{
+    struct flush_wait w = {
+        .flush = {.handle = h, .file = f, .level = level, .done = wake_waiter},
+    };
+
+    zc_lock_init(&w.lock);
+    zc_cond_init(&w.cond);
+    zc_lock_get(&c->lock);
+    zc_sync_start(c, &w.flush);
+    zc_cache_unlock(c);
+    zc_lock_get(&w.lock);
+    while (!w.done)
+        zc_cond_wait(&w.cond, &w.lock);
+    zc_lock_put(&w.lock);
+    pthread_cond_destroy(&w.cond);
+    zc_lock_destroy(&w.lock);
+    if (w.flush.status < 0)
+        return zc_errorf(-w.flush.status, "%s", w.flush.text);
+    return 0;
+}
+
+int zc_cache_flush(struct zc_handle *h, enum zc_level level)
+{
+    return zc_sync_wait(h->file->cache, h->file, h, level);
+}
+
+/* ---- drain ---- */
+
+static bool needs_drain(const struct zc_file *f)
+{
+    return zc_file_unwritten(f) || (f->handles == 0 && (f->rd || f->wr || f->settling));
+}
+
+static struct zc_file *next_to_drain(struct zc_cache *c)
+{
+    for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++) {
+        zc_list_each (&c->files[i], n) {
+            struct zc_file *f = zc_list_entry(n, struct zc_file, link);
+
+            if (f->drain_pass < c->drain_pass && needs_drain(f)) {
+                f->drain_pass = c->drain_pass;
+                return f;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Flushes one file and waits until it is closed, if nobody has it open. */
+static int drain_file(struct zc_cache *c, struct zc_file *f)
+{
+    int rc;
+
+    f->refs++;
+    zc_cache_unlock(c);
+    rc = zc_sync_wait(c, f, NULL, ZC_LEVEL_STORED);
+    zc_lock_get(&c->lock);
+    zc_file_eager(c, f);
+    while (f->handles == 0 && (f->rd || f->wr || f->settling) && !zc_file_unwritten(f))
+        zc_cache_wait(c);
+    f->refs--;
+    zc_file_reap(c, f);
+    return rc;
+}
+
+int zc_cache_drain(struct zc_cache *c)
+{
+    enum { PASSES = 8 };
+    struct zc_why why = {.err = 0};
+    struct zc_file *f;
+
+    zc_lock_get(&c->lock);
+    c->drains++;
+    zc_kick(c);
+    for (int i = 0; i < PASSES && why.err == 0; i++) {
+        c->drain_pass++;
+        while ((f = next_to_drain(c)) != NULL) {
+            int rc = drain_file(c, f);
+
+            if (rc < 0 && why.err == 0)
+                zc_why_set(&why, rc, "%s", zc_error_text(rc));
+        }
+        if (c->dirty_bytes + c->flushing_bytes == 0)
+            break;
+    }
+    c->drains--;
+    if (why.err == 0 && c->late.err) {
+        why = c->late;
+        c->late.err = 0;
+    }
+    if (why.err == 0 && c->dirty_bytes + c->flushing_bytes > 0)
+        zc_why_set(&why, -EBUSY, "files are still being written to: %llu bytes are dirty",
+                   (unsigned long long)(c->dirty_bytes + c->flushing_bytes));
+    zc_cache_unlock(c);
+    return why.err ? zc_errorf(-why.err, "%s", why.text) : 0;
+}

@@ -1,0 +1,126 @@
+/* zc_transport.h - the seam to the fabric: messages and RMA between endpoints.
+ *
+ * Implementations: ofi (libfabric reliable datagrams, zc_ofi.c), loop (inside one
+ * process, for tests, zc_loop.c), faulty (wraps another one, zc_tp_fault.c).
+ *
+ * Reliable datagrams hide dead peers: a send to one may wait for ever, silently.
+ * The layers above keep deadlines; removing a peer cancels what was not handed to
+ * the fabric yet, closing the endpoint ends everything.
+ *
+ * Threads: send, rma, reg, dereg, peer_add and wake may be called from any thread, also
+ * from callbacks; peer_remove from any thread but not from a callback, and the caller makes
+ * sure that nobody posts to that peer any more; progress by one thread at a time.  Callbacks run inside
+ * progress (or close) only, without locks of the transport held.
+ *
+ * Ownership: send copies the message; a buffer given to rma belongs to the fabric until
+ * its op is done.
+ */
+#ifndef ZC_TRANSPORT_H
+#define ZC_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "zc_list.h"
+
+struct zc_tp;
+typedef uint64_t zc_peer; /* a peer's address in this endpoint's table */
+
+struct zc_tp_config {
+    const char *provider; /* ofi: "tcp;ofi_rxm", "net", "shm", ... */
+    const char *listen;   /* own host or address, or NULL: the first the provider offers */
+    const void *toward;   /* a peer's address, so that an interface that reaches it is chosen */
+    size_t toward_len;
+    size_t max_msg;       /* bytes of the largest message */
+    unsigned nrecv;       /* messages that may arrive between two calls of progress */
+    unsigned spin_us;     /* progress polls this long after the last event before it sleeps */
+
+    /* A message; `msg` is valid during the call. */
+    void (*recv)(void *arg, const void *msg, size_t len);
+    /* A message to this peer could not be delivered.  Never called for a silent peer. */
+    void (*peer_error)(void *arg, zc_peer peer, int err);
+    void *arg;
+};
+
+/* What an implementation needs to know of anything it posts; the first member of it. */
+struct zc_post {
+    void *fabric[8]; /* room for struct fi_context2 */
+    int kind;
+    zc_peer peer;
+    struct zc_list link;
+};
+
+/* One RMA operation; the caller's memory, the fabric's until done(). */
+struct zc_op {
+    struct zc_post post;                        /* private */
+    void (*done)(struct zc_op *op, int status); /* 0 or negative errno */
+    void *local, *desc;                         /* filled by zc_tp_rma() ... */
+    size_t len;
+    uint64_t raddr, rkey;
+};
+
+/* Memory the fabric may reach. */
+struct zc_mr {
+    void *desc;     /* for local use in rma */
+    uint64_t raddr; /* what a peer says to reach the first byte */
+    uint64_t rkey;
+    void *priv;
+};
+
+enum zc_rma_dir {
+    ZC_RMA_PULL, /* from the peer into local memory */
+    ZC_RMA_PUSH, /* into the peer's memory; done when it has arrived there */
+};
+
+struct zc_tp_ops {
+    const char *name;
+    void (*close)(struct zc_tp *tp); /* ops under way are done with -ECANCELED */
+    /* Ends all traffic for good: no peer can reach our memory any more when this returns,
+     * what was under way is done with -ECANCELED, later posts fail.  Nobody may post or drive
+     * progress meanwhile.  NULL: a memory region that is closed cannot be reached anyway. */
+    void (*sever)(struct zc_tp *tp);
+    /* Own address; *len is in/out. */
+    int (*address)(struct zc_tp *tp, void *buf, size_t *len);
+    int (*peer_add)(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out);
+    void (*peer_remove)(struct zc_tp *tp, zc_peer peer);
+    int (*send)(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
+    int (*reg)(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out);
+    void (*dereg)(struct zc_tp *tp, struct zc_mr *mr);
+    /* op->local, desc, len, raddr, rkey are set.  0: op->done() will be called.  Else an
+     * error and it will not. */
+    int (*rma)(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op);
+    /* Handles what has happened; waits up to timeout_ms (0: only looks) for something to
+     * happen.  > 0: something was handled; 0: nothing; < 0: the endpoint is unusable. */
+    int (*progress)(struct zc_tp *tp, int timeout_ms);
+    void (*wake)(struct zc_tp *tp); /* ends a waiting progress; ofi: also from signal handlers */
+};
+
+struct zc_tp {
+    const struct zc_tp_ops *ops;
+};
+
+int zc_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out);
+int zc_loop_open(const struct zc_tp_config *cfg, struct zc_tp **out);
+
+static inline void zc_tp_close(struct zc_tp *tp)
+{
+    tp->ops->close(tp);
+}
+
+static inline int zc_tp_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
+{
+    return tp->ops->send(tp, peer, msg, len);
+}
+
+static inline int zc_tp_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op)
+{
+    return tp->ops->rma(tp, peer, dir, op);
+}
+
+static inline int zc_tp_progress(struct zc_tp *tp, int timeout_ms)
+{
+    return tp->ops->progress(tp, timeout_ms);
+}
+
+#endif

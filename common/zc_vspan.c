@@ -1,0 +1,43 @@
+/* zc_vspan.c - cutting what is visible through a view along pages and blocks. */
+#include "config.h"
+
+#include "zc_vspan.h"
+
+int zc_vspan(const struct zc_view *v, int64_t disp, int64_t view_off, int64_t max, uint64_t unit,
+             int64_t *first, int64_t *len)
+{
+    struct zc_view_iter it;
+    int64_t end;
+    int rc;
+
+    if (zc_view_monotone(v)) {
+        rc = zc_view_to_file(v, disp, view_off, first);
+        if (rc == 0) {
+            end = (int64_t)((uint64_t)*first - (uint64_t)*first % unit + unit);
+            rc = zc_view_before(v, disp, end, &end);
+        }
+        if (rc)
+            return rc;
+        *len = end - view_off < max ? end - view_off : max;
+        return 0;
+    }
+    rc = zc_view_start(&it, v, disp, view_off);
+    if (rc == 0)
+        rc = zc_view_next(&it, max, first, len);
+    if (rc == 0 && (uint64_t)*len > unit - (uint64_t)*first % unit)
+        *len = (int64_t)(unit - (uint64_t)*first % unit);
+    return rc;
+}
+
+int64_t zc_vspan_before(const struct zc_view *v, int64_t disp, int64_t view_off, int64_t len,
+                        int64_t eof)
+{
+    struct zc_view_iter it;
+    int64_t done = 0, off, n;
+
+    if (zc_view_start(&it, v, disp, view_off))
+        return 0;
+    while (done < len && zc_view_next(&it, len - done, &off, &n) == 0 && off < eof)
+        done += off + n <= eof ? n : eof - off;
+    return done;
+}

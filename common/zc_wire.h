@@ -1,0 +1,132 @@
+/* zc_wire.h - the messages between a rank, an aggregator and a daemon (doc/PROTOCOL.md).
+ *
+ * A message is a 24-byte header and a body, little endian, without padding:
+ *
+ *     size[4] type[1] version[1] flags[2] tag[8] session[8]   body
+ *
+ * `size` counts the whole message.  A reply carries the tag of its request and has
+ * type | ZC_REPLY.  What a body holds stands in one table (zc_codec.c), which encodes,
+ * checks and prints; this header is its host-side form.
+ *
+ * Wire numbers are never reused.  Changing a body raises ZC_PROTOCOL; HELLO and its
+ * reply keep their layout for ever, so that any two versions can tell each other apart.
+ */
+#ifndef ZC_WIRE_H
+#define ZC_WIRE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define ZC_PROTOCOL    1
+#define ZC_MAGIC       0x006568636163637aull /* "zcache\0\0" up to byte order */
+#define ZC_HEADER_SIZE 24
+#define ZC_REPLY       0x80
+
+/* A message, whole; bodies with inline data are the largest. */
+#define ZC_MAX_MESSAGE 16384
+/* Data carried in a message; more goes by RMA.  Leaves room for any header and body. */
+#define ZC_MAX_INLINE  (ZC_MAX_MESSAGE - 256)
+#define ZC_MAX_PATH    4096
+#define ZC_MAX_ADDRESS 512
+#define ZC_MAX_NAME    128
+#define ZC_MAX_TEXT    1024
+
+enum zc_type {
+    ZC_T_HELLO = 1,  /* opens a session; frozen layout */
+    ZC_T_PING = 2,   /* answered at once; keeps a session alive */
+    ZC_T_BYE = 3,    /* ends a session; its handles are closed */
+    ZC_T_PENDING = 4, /* server to client, no reply: the request `tag` is still worked on */
+    ZC_T_OPEN = 16,
+    ZC_T_CLOSE = 17,
+    ZC_T_READ = 18,
+    ZC_T_WRITE = 19,
+    ZC_T_GETATTR = 20,
+    ZC_T_TRUNCATE = 21,
+    ZC_T_ALLOCATE = 22,
+    ZC_T_FLUSH = 23,
+    ZC_T_UNLINK = 24,
+    ZC_T_STAT = 25,
+    ZC_T_VIEW = 26,   /* a view, in pieces; known by its hash from then on */
+    ZC_T_VREAD = 27,  /* through a view; -ENOKEY: the view is not known (any more) */
+    ZC_T_VWRITE = 28,
+    ZC_T_INFO = 32,    /* text about the server, in pieces; off 0 makes a new one */
+    ZC_T_CONTROL = 33, /* flush, evict, drain, stop */
+};
+
+/* Header flags. */
+enum {
+    ZC_F_RMA = 1,     /* READ, WRITE, VREAD, VWRITE: data moves by RMA at raddr/rkey */
+    ZC_F_REFRESH = 2, /* FLUSH: then drop clean pages, others may have changed the file */
+};
+
+enum zc_info {
+    ZC_INFO_STATS = 1, /* "name value\n" for each counter */
+    ZC_INFO_FILES = 2, /* one line a file */
+    ZC_INFO_STATUS = 3,
+};
+
+enum zc_control {
+    ZC_CONTROL_FLUSH = 1, /* write back everything; the reply comes when it is stored */
+    ZC_CONTROL_EVICT = 2, /* then drop clean pages */
+    ZC_CONTROL_DRAIN = 3, /* flush, and refuse new opens from now on */
+    ZC_CONTROL_STOP = 4,  /* drain, reply, exit */
+};
+
+/* Bytes inside the message buffer (decode) or the caller's memory (encode). */
+struct zc_bytes {
+    const void *p;
+    uint32_t n;
+};
+
+/* A message in host form.  Each type uses the fields its row in zc_codec.c names. */
+struct zc_msg {
+    uint8_t type, version;
+    uint16_t flags;
+    uint64_t tag, session;
+
+    int32_t status;          /* replies: 0 or -errno (Linux asm-generic numbers) */
+    struct zc_bytes text;    /* replies: explanation of a failure; INFO: the text */
+
+    uint64_t magic;          /* HELLO */
+    uint16_t version_min, version_max;
+    struct zc_bytes address; /* of the client's endpoint, as fi_getname gives it */
+    uint64_t client_id;      /* random; one per connect */
+    uint32_t silence_ms;     /* each side may call the other gone after this long */
+    struct zc_bytes name;    /* "host:pid rank 3", for people */
+
+    uint64_t boot_id;        /* HELLO reply: one per start of the server */
+    uint32_t max_inline, credits, page_size;
+
+    struct zc_bytes path;
+    uint32_t open_flags, mode, level, what;
+    uint64_t handle, off, len, size, block_size;
+    uint64_t dev, ino, nlink, mtime_ns, ctime_ns;
+    uint64_t raddr, rkey;
+    uint64_t view_low, view_high; /* hash of the view */
+    uint64_t disp;           /* displacement of the view, bytes; `off` is a view offset then */
+    uint64_t count;          /* replies: bytes moved */
+    struct zc_bytes data;    /* inline payload */
+};
+
+/* Bytes the encoded message takes; m->type decides the body. */
+size_t zc_msg_size(const struct zc_msg *m);
+
+/* Writes the message; returns its size, or -EMSGSIZE when `cap` or a field limit is too
+ * small, -EINVAL for an unknown type. */
+int zc_msg_encode(const struct zc_msg *m, void *buf, size_t cap);
+
+/* Checks and reads a message of `len` bytes; byte fields point into `buf`.
+ * -EPROTO: malformed (zc_errorf() says how); -EPROTONOSUPPORT: well-formed header of
+ * another version (type, version, tag and session are set). */
+int zc_msg_decode(struct zc_msg *m, const void *buf, size_t len);
+
+/* "WRITE tag 7 handle 3 off 0 len 65536 ..." ; returns buf. */
+char *zc_msg_print(const struct zc_msg *m, char *buf, size_t len);
+
+/* "WRITE", "R-WRITE", "type 99". */
+const char *zc_type_name(uint8_t type, char *buf, size_t len);
+
+/* For each message type, its body in the notation of doc/PROTOCOL.md; a test compares. */
+char *zc_msg_layout(uint8_t type, char *buf, size_t len);
+
+#endif

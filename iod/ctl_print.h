@@ -1,0 +1,13 @@
+/* ctl_print.h - answers for people. */
+#ifndef CTL_PRINT_H
+#define CTL_PRINT_H
+
+#include "ctl_daemon.h"
+
+/* What each answers on standard output, failures on standard error. */
+void ctl_print(const struct ctl_command *cmd, struct ctl_daemon *d, int n, bool verbose);
+
+/* The same as one JSON object on standard output, failures in it. */
+void ctl_print_json(const struct ctl_command *cmd, struct ctl_daemon *d, int n);
+
+#endif

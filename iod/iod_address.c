@@ -1,0 +1,114 @@
+/* iod_address.c - the daemon's address file, and the daemon that may already own it.
+ *
+ * A process id alone proves nothing (it may have been given to another process, or belong
+ * to another host), so the daemon of the file is asked; only one that answers with the
+ * file's boot id, or a zcached that is too busy to answer, keeps us from starting.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "iod_address.h"
+#include "iod_alive.h"
+#include "zc_addrfile.h"
+#include "zc_client.h"
+#include "zc_log.h"
+
+enum { ASK_MS = 3000 };
+
+static bool answers(const struct zc_addrfile *a)
+{
+    struct zc_net_config cfg = {
+        .provider = a->provider,
+        .toward = a->address,
+        .toward_len = a->address_len,
+        .timeout_ms = ASK_MS,
+        .name = "zcached, starting",
+    };
+    struct zc_client *client;
+    struct zc_net *net;
+    bool same = false;
+    int rc;
+
+    if (zc_net_create(&cfg, &net) < 0)
+        return false;
+    rc = zc_client_connect(net, a->address, a->address_len, "the daemon of the address file",
+                           &client);
+    if (rc == 0) {
+        same = zc_client_boot_id(client) == a->boot_id;
+        zc_client_disconnect(client);
+    }
+    zc_net_destroy(net);
+    /* One that speaks another protocol version is a daemon all the same. */
+    return same || rc == -EPROTONOSUPPORT;
+}
+
+static int refuse(const char *path, const struct zc_addrfile *a)
+{
+    return zc_errorf(EBUSY,
+                     "--address-file: %s belongs to a daemon that runs (process %ld on %s, root "
+                     "%s); stop it with: zcachectl --daemons %s stop",
+                     path, a->pid, a->host, a->root, path);
+}
+
+static int claim_from(const char *path, const struct zc_addrfile *a)
+{
+    enum iod_process_kind kind = IOD_PROCESS_OTHER;
+
+    if (iod_is_this_host(a->host))
+        kind = iod_process_kind(a->pid);
+    if (kind != IOD_PROCESS_NONE && a->pid != getpid()) {
+        if (answers(a))
+            return refuse(path, a);
+        if (kind == IOD_PROCESS_ZCACHED)
+            return zc_errorf(EBUSY,
+                             "--address-file: %s belongs to zcached %ld on this host, which runs "
+                             "but does not answer; end it (kill %ld) and remove the file",
+                             path, a->pid, a->pid);
+    }
+    zc_warn("%s was left by process %ld on %s, which is gone; replacing it", path, a->pid, a->host);
+    return 0;
+}
+
+int iod_address_claim(const struct zc_settings *s)
+{
+    const char *path = s->address_file;
+    struct zc_addrfile a;
+    struct stat st;
+    int rc;
+
+    if (lstat(path, &st) < 0 || (S_ISREG(st.st_mode) && st.st_size == 0))
+        return 0; /* not there, or an empty one made to reserve the name */
+    rc = zc_addrfile_read(path, &a);
+    if (rc < 0)
+        return zc_errorf(EEXIST,
+                         "--address-file: %s exists and cannot be replaced (%s); remove it or "
+                         "choose another name",
+                         path, zc_error_text(rc));
+    return claim_from(path, &a);
+}
+
+int iod_address_publish(const struct zc_settings *s, struct zc_server *server, uint64_t boot_id)
+{
+    struct zc_addrfile a = {
+        .protocol = ZC_PROTOCOL,
+        .address_len = sizeof a.address,
+        .pid = getpid(),
+        .boot_id = boot_id,
+    };
+    int rc = zc_server_address(server, a.address, &a.address_len);
+
+    if (rc < 0)
+        return rc;
+    gethostname(a.host, sizeof a.host - 1);
+    if ((size_t)snprintf(a.provider, sizeof a.provider, "%s", s->provider) >= sizeof a.provider)
+        return zc_errorf(EINVAL, "--provider: \"%s\" is too long", s->provider);
+    if ((size_t)snprintf(a.root, sizeof a.root, "%s", s->root) >= sizeof a.root)
+        return zc_errorf(ENAMETOOLONG, "--root: %.100s...: name too long", s->root);
+    return zc_addrfile_write(s->address_file, &a);
+}

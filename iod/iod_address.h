@@ -1,0 +1,15 @@
+/* iod_address.h - the daemon's address file, and the daemon that may already own it. */
+#ifndef IOD_ADDRESS_H
+#define IOD_ADDRESS_H
+
+#include "zc_server.h"
+#include "zc_settings.h"
+
+/* Whether the address file may be (over)written.  -EBUSY: it names a daemon that runs; the
+ * explanation says how to stop it.  -EEXIST: the file is something else. */
+int iod_address_claim(const struct zc_settings *s);
+
+/* Tells the world that the daemon is ready. */
+int iod_address_publish(const struct zc_settings *s, struct zc_server *server, uint64_t boot_id);
+
+#endif

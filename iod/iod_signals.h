@@ -1,0 +1,19 @@
+/* iod_signals.h - signals, taken by a thread of their own, so that no code of the daemon
+ * is ever interrupted by one. */
+#ifndef IOD_SIGNALS_H
+#define IOD_SIGNALS_H
+
+struct iod_signals {
+    void (*stop)(void *arg);                              /* first SIGTERM or SIGINT */
+    void (*abandon)(void *arg) __attribute__((noreturn)); /* second one */
+    void (*reopen)(void *arg);                            /* SIGHUP */
+    void *arg;
+};
+
+/* Blocks them in this thread and all it will start; before any thread. */
+void iod_signals_block(void);
+
+/* Starts the thread; *s must live on.  Signals that came since iod_signals_block() count. */
+int iod_signals_start(const struct iod_signals *s);
+
+#endif

@@ -1,0 +1,188 @@
+/* zcachectl.c - asks running daemons, and tells them to flush, evict, drain, stop.
+ *
+ * Exit status: 0 every daemon did it; 1 one did not; 2 wrong use.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "ctl_print.h"
+#include "zc_log.h"
+#include "zc_options.h"
+#include "zc_units.h"
+#include "zc_wire.h"
+
+enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE };
+enum { DEFAULT_TIMEOUT_MS = 10000, MIN_TIMEOUT_MS = 100, MAX_TIMEOUT_MS = 24 * 3600 * 1000 };
+
+static const struct ctl_command commands[] = {
+    {"status", false, ZC_INFO_STATUS, false, NULL,
+     "one line a daemon; with -v all it says of itself"},
+    {"stats", false, ZC_INFO_STATS, false, NULL,
+     "counters, a column a daemon; with -v what they count"},
+    {"files", false, ZC_INFO_FILES, false, NULL,
+     "the files in the cache and what is dirty of them"},
+    {"flush", true, ZC_CONTROL_FLUSH, false, "everything is written back",
+     "write back everything, and wait for it"},
+    {"evict", true, ZC_CONTROL_EVICT, true, "dropped from the cache",
+     "flush, then drop what is cached"},
+    {"drain", true, ZC_CONTROL_DRAIN, false, "everything is written back; opens are refused",
+     "flush, and refuse new opens from now on"},
+    {"stop", true, ZC_CONTROL_STOP, false, "everything is written back; stopped",
+     "drain, and end the daemon; returns when it is gone"},
+    {0},
+};
+
+struct args {
+    const struct ctl_command *command;
+    const char *daemons;
+    uint64_t timeout_ms;
+    bool json, verbose;
+};
+
+static void print_help(void)
+{
+    printf("zcachectl - looks into running zcached daemons and controls them\n"
+           "\n"
+           "Usage: zcachectl [--daemons FILE|DIR,...] [--json] [-v] COMMAND\n"
+           "\n"
+           "Commands:\n");
+    for (const struct ctl_command *c = commands; c->name; c++)
+        printf("  %-8s  %s\n", c->name, c->help);
+    printf("\n"
+           "Options:\n"
+           "  --daemons LIST  address files, or directories of them (*.addr), separated by\n"
+           "                  commas (default: $ZCACHE_DAEMONS)\n"
+           "  --json          print one JSON object, sizes in bytes\n"
+           "  -v, --verbose   print more\n"
+           "  --timeout TIME  give up on a daemon that is silent for so long (default 10s)\n"
+           "  --help          print this\n"
+           "  --version       print version and protocol\n"
+           "\n"
+           "Exit status: 0 every daemon did it; 1 one did not, its reason is on standard\n"
+           "error; 2 wrong use.\n"
+           "\n"
+           "Examples:\n"
+           "    zcachectl --daemons /run/zcache status\n"
+           "    zcachectl --json stats | jq '.daemons[].stats.dirty_bytes'\n");
+}
+
+static int usage(const char *fmt, const char *what)
+{
+    fputs("zcachectl: ", stderr);
+    fprintf(stderr, fmt, what);
+    fputs("; see zcachectl --help\n", stderr);
+    return -EINVAL;
+}
+
+static int parse_timeout(const char *s, struct args *a)
+{
+    if (zc_parse_time(s, &a->timeout_ms) == 0 && a->timeout_ms >= MIN_TIMEOUT_MS &&
+        a->timeout_ms <= MAX_TIMEOUT_MS)
+        return 0;
+    return usage("--timeout: \"%s\" is not allowed; it takes a time from 100ms to 24h", s);
+}
+
+static int parse_command(int argc, char **argv, struct args *a)
+{
+    if (optind == argc)
+        return usage("%s is missing", "a command");
+    for (const struct ctl_command *c = commands; c->name; c++)
+        if (strcmp(c->name, argv[optind]) == 0)
+            a->command = c;
+    if (!a->command)
+        return usage("unknown command \"%s\"", argv[optind]);
+    if (optind + 1 < argc)
+        return usage("unexpected argument \"%s\"", argv[optind + 1]);
+    if (!a->daemons)
+        a->daemons = getenv("ZCACHE_DAEMONS");
+    if (!a->daemons || !*a->daemons)
+        return usage("no daemon to ask: give %s or set ZCACHE_DAEMONS", "--daemons");
+    return 0;
+}
+
+/* 0: go on; 1: answered; negative: said why. */
+static int parse(int argc, char **argv, struct args *a)
+{
+    static const struct option options[] = {
+        {"daemons", required_argument, NULL, 'd'},
+        {"json", no_argument, NULL, 'j'},
+        {"verbose", no_argument, NULL, 'v'},
+        {"timeout", required_argument, NULL, 't'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},
+        {0},
+    };
+    int c;
+
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, ":vhV", options, NULL)) != -1) {
+        switch (c) {
+        case 'd':
+            a->daemons = optarg;
+            break;
+        case 'j':
+            a->json = true;
+            break;
+        case 'v':
+            a->verbose = true;
+            break;
+        case 't':
+            if (parse_timeout(optarg, a) < 0)
+                return -EINVAL;
+            break;
+        case 'h':
+            print_help();
+            return 1;
+        case 'V':
+            printf("zcachectl (zcache) %s, protocol %d\n", PACKAGE_VERSION, ZC_PROTOCOL);
+            return 1;
+        case ':':
+            return usage("%s needs a value", argv[optind - 1]);
+        default:
+            return usage("unknown option \"%s\"", argv[optind - 1]);
+        }
+    }
+    return parse_command(argc, argv, a);
+}
+
+static int run(const struct args *a)
+{
+    struct ctl_daemon *daemons;
+    int n = ctl_daemons_find(a->daemons, &daemons), status = EXIT_OK;
+
+    if (n < 0) {
+        fprintf(stderr, "zcachectl: %s\n", zc_error_text(n));
+        return EXIT_FAILED;
+    }
+    ctl_daemons_run(daemons, n, a->command, a->timeout_ms);
+    for (int i = 0; i < n; i++)
+        if (daemons[i].rc < 0)
+            status = EXIT_FAILED;
+    if (a->json)
+        ctl_print_json(a->command, daemons, n);
+    else
+        ctl_print(a->command, daemons, n, a->verbose);
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "zcachectl: cannot write: %s\n", strerror(errno));
+        status = EXIT_FAILED;
+    }
+    ctl_daemons_free(daemons, n);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct args a = {.timeout_ms = DEFAULT_TIMEOUT_MS};
+    int rc;
+
+    zc_log_init(NULL);
+    rc = parse(argc, argv, &a);
+    if (rc != 0)
+        return rc < 0 ? EXIT_USAGE : EXIT_OK;
+    return run(&a);
+}

@@ -1,0 +1,248 @@
+/* zcached.c - the I/O-node daemon: a store, a cache before it, a server before that.
+ *
+ *     main thread      starts all, serves, drains, reports
+ *     signal thread    stop, abandon, reopen the log
+ *     cache, server    threads of their own (zc_cache.h, zc_server.h)
+ *
+ * Exit status: 0 everything is in the files; 1 failed to start or to write back;
+ * 2 wrong use; 3 ended by a second signal.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "iod_address.h"
+#include "iod_config.h"
+#include "iod_process.h"
+#include "iod_signals.h"
+#include "zc_addrfile.h"
+#include "zc_log.h"
+#include "zc_server.h"
+#include "zc_units.h"
+
+enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_ABANDONED };
+
+struct iod {
+    struct zc_settings settings;
+    uint64_t boot_id;
+    struct zc_store *store;
+    struct zc_cache *cache;
+    struct zc_server *server;
+
+    /* Taken by whoever ends the process, and never released: the signal thread must not
+     * look at a cache that the main thread destroys. */
+    pthread_mutex_t ending;
+};
+
+/* ---- what is not in the files ---- */
+
+static void log_unstored(void *arg, const struct zc_file_info *f)
+{
+    char size[32];
+
+    if (f->dirty_bytes == 0)
+        return;
+    zc_error("%s: %s of %s%s%s", (const char *)arg,
+             zc_format_size(f->dirty_bytes, size, sizeof size), f->path, f->error ? ": " : "",
+             f->error ? strerror(-f->error) : "");
+}
+
+static void remove_files(struct iod *d)
+{
+    zc_addrfile_remove(d->settings.address_file, d->boot_id);
+    iod_process_remove_pid(d->settings.pid_file);
+}
+
+/* ---- signals ---- */
+
+static void on_stop(void *arg)
+{
+    struct iod *d = arg;
+
+    zc_info("stopping: writing back what is dirty");
+    zc_server_stop(d->server);
+}
+
+static void on_abandon(void *arg) __attribute__((noreturn));
+static void on_abandon(void *arg)
+{
+    struct iod *d = arg;
+    struct zc_cache_stats c;
+    char size[32];
+
+    pthread_mutex_lock(&d->ending);
+    zc_cache_stats(d->cache, &c);
+    zc_error("second signal: exiting at once, %s not written back are lost",
+             zc_format_size(c.dirty_bytes, size, sizeof size));
+    zc_cache_files(d->cache, log_unstored, "lost");
+    remove_files(d);
+    _exit(EXIT_ABANDONED);
+}
+
+static void on_reopen(void *arg)
+{
+    (void)arg;
+    iod_process_reopen_log();
+}
+
+/* ---- start and end ---- */
+
+static int new_boot_id(uint64_t *id)
+{
+    do {
+        if (getrandom(id, sizeof *id, 0) != sizeof *id)
+            return zc_errorf(errno, "no random number for the boot id: %s", strerror(errno));
+    } while (*id == 0);
+    return 0;
+}
+
+static int create_cache(struct iod *d)
+{
+    const struct zc_settings *s = &d->settings;
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+
+    cfg.capacity = s->cache_size;
+    cfg.page_size = (uint32_t)s->page_size;
+    cfg.high_watermark = (unsigned)s->high_watermark;
+    cfg.low_watermark = (unsigned)s->low_watermark;
+    cfg.idle_ms = (unsigned)s->idle_time;
+    cfg.flushers = (unsigned)s->flushers;
+    cfg.readers = (unsigned)s->readers;
+    cfg.max_io = (uint32_t)s->max_io;
+    cfg.level = ZC_LEVEL_STAGED;
+    cfg.flush_order = s->flush_order ? ZC_FLUSH_NEWEST : ZC_FLUSH_OLDEST;
+    return zc_cache_create(&cfg, d->store, &d->cache);
+}
+
+static int create_server(struct iod *d)
+{
+    struct zc_server_config cfg = {
+        .cache = d->cache,
+        .boot_id = d->boot_id,
+        .silence_ms = (unsigned)d->settings.timeout,
+        .open_transport = zc_ofi_open,
+        .provider = d->settings.provider,
+        .listen = d->settings.listen,
+    };
+
+    return zc_server_create(&cfg, &d->server);
+}
+
+static int start(struct iod *d)
+{
+    const struct zc_settings *s = &d->settings;
+    int rc = s->log_file ? iod_process_open_log(s->log_file) : 0;
+
+    if (rc == 0)
+        rc = iod_address_claim(s);
+    if (rc == 0 && s->pid_file)
+        rc = iod_process_write_pid(s->pid_file);
+    if (rc == 0)
+        rc = new_boot_id(&d->boot_id);
+    if (rc == 0)
+        rc = zc_store_posix_create(s->root, &d->store);
+    if (rc == 0)
+        rc = create_cache(d);
+    if (rc == 0)
+        rc = create_server(d);
+    return rc;
+}
+
+static int announce(struct iod *d)
+{
+    int rc = iod_address_publish(&d->settings, d->server, d->boot_id);
+
+    if (rc < 0)
+        return rc;
+    iod_process_ready();
+    zc_info("ready: process %ld serves %s over %s, boot %016" PRIx64, (long)getpid(),
+            d->settings.root, d->settings.provider, d->boot_id);
+    return 0;
+}
+
+static int serve(struct iod *d)
+{
+    int rc = zc_server_run(d->server);
+
+    if (rc < 0) {
+        zc_error("not everything could be written back: %s", zc_error_text(rc));
+        zc_cache_files(d->cache, log_unstored, "not written back");
+    } else {
+        zc_info("stopped: everything is written back");
+    }
+    return rc;
+}
+
+static void cleanup(struct iod *d)
+{
+    pthread_mutex_lock(&d->ending);
+    if (d->server)
+        zc_server_destroy(d->server);
+    if (d->cache)
+        zc_cache_destroy(d->cache);
+    if (d->store)
+        d->store->ops->destroy(d->store);
+    remove_files(d);
+}
+
+static int run(struct iod *d)
+{
+    static struct iod_signals signals = {
+        .stop = on_stop, .abandon = on_abandon, .reopen = on_reopen};
+    int rc;
+
+    iod_process_raise_limits();
+    rc = start(d);
+    signals.arg = d;
+    if (rc == 0)
+        rc = iod_signals_start(&signals);
+    if (rc == 0)
+        rc = announce(d);
+    if (rc < 0)
+        zc_error("%s", zc_error_text(rc));
+    else
+        rc = serve(d);
+    cleanup(d);
+    return rc;
+}
+
+static int usage_error(int rc)
+{
+    fprintf(stderr, "zcached: %s\n", zc_error_text(rc));
+    return EXIT_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+    static struct iod d = {.ending = PTHREAD_MUTEX_INITIALIZER};
+    int rc;
+
+    zc_log_init("zcached");
+    rc = iod_config_parse(argc, argv, &d.settings);
+    if (rc == 0)
+        rc = iod_config_check(&d.settings);
+    if (rc < 0)
+        rc = usage_error(rc);
+    else if (rc > 0)
+        rc = EXIT_OK;
+    else {
+        zc_settings_warn_env();
+        iod_signals_block();
+        if (d.settings.daemonize)
+            rc = iod_process_daemonize();
+        if (rc < 0)
+            zc_error("%s", zc_error_text(rc));
+        else
+            rc = run(&d);
+        rc = rc < 0 ? EXIT_FAILED : EXIT_OK;
+    }
+    zc_settings_free(&d.settings);
+    return rc;
+}

@@ -1,0 +1,316 @@
+/*
+ * What the benchmarks share on top of MPI.
+ *
+ * Files return errors (MPI's default for files), communicators abort by themselves (theirs).
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+#define MESSAGE 2048
+/* The unit of large counts: any power of two below INT_MAX. */
+#define CHUNK (INT64_C(1) << 30)
+
+static const char *program = "bench";
+
+void bench_init(const char *name)
+{
+    program = name;
+}
+
+/* ---- command line --------------------------------------------------------------------------- */
+
+void bench_share_argv(MPI_Comm comm, int *argc, char ***argv)
+{
+    int rank;
+    int head[2] = {*argc, 0};
+    MPI_Comm_rank(comm, &rank);
+    for (int i = 0; i < *argc; i++)
+        head[1] += (int)strlen((*argv)[i]) + 1;
+    MPI_Bcast(head, 2, MPI_INT, 0, comm);
+    /* One block: the pointers with their NULL, then the words. */
+    size_t pointers = ((size_t)head[0] + 1) * sizeof(char *);
+    char **words = calloc(1, pointers + (size_t)head[1]);
+    if (words == NULL)
+        bench_abort("out of memory for the command line");
+    char *text = (char *)words + pointers;
+    if (rank == 0) {
+        char *p = text;
+        for (int i = 0; i < *argc; i++)
+            p = stpcpy(p, (*argv)[i]) + 1;
+    }
+    MPI_Bcast(text, head[1], MPI_CHAR, 0, comm);
+    char *p = text;
+    for (int i = 0; i < head[0]; i++) {
+        words[i] = p;
+        p += strlen(p) + 1;
+    }
+    *argc = head[0];
+    *argv = words;
+}
+
+/* ---- errors --------------------------------------------------------------------------------- */
+
+/* One write, so that the lines of several ranks do not mix. */
+static void say(const char *format, va_list ap)
+{
+    char text[MESSAGE];
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    int used = snprintf(text, sizeof text, "%s: rank %d: ", program, rank);
+    vsnprintf(text + used, sizeof text - (size_t)used - 1, format, ap);
+    strcat(text, "\n");
+    fputs(text, stderr);
+    fflush(stderr);
+}
+
+void bench_message(const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    say(format, ap);
+    va_end(ap);
+}
+
+void bench_abort(const char *format, ...)
+{
+    va_list ap;
+    va_start(ap, format);
+    say(format, ap);
+    va_end(ap);
+    MPI_Abort(MPI_COMM_WORLD, BENCH_MPI_ERROR);
+    exit(BENCH_MPI_ERROR);
+}
+
+void bench_check(int err, const char *call, const char *file)
+{
+    char text[MPI_MAX_ERROR_STRING] = "unknown error";
+    int len;
+    if (err == MPI_SUCCESS)
+        return;
+    MPI_Error_string(err, text, &len);
+    bench_abort("%s of %s: %s", call, file, text);
+}
+
+void bench_check_all(MPI_Comm comm, int err, const char *call, const char *file)
+{
+    int rank, nranks, speaker;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Comm_size(comm, &nranks);
+    int candidate = err != MPI_SUCCESS ? rank : nranks;
+    MPI_Allreduce(&candidate, &speaker, 1, MPI_INT, MPI_MIN, comm);
+    if (speaker == nranks)
+        return;
+    if (speaker == rank)
+        bench_check(err, call, file);
+    /* The speaker aborts the job; nobody else gets through here. */
+    MPI_Barrier(comm);
+    MPI_Abort(comm, BENCH_MPI_ERROR);
+}
+
+/* ---- clocks and figures --------------------------------------------------------------------- */
+
+double bench_now(void)
+{
+    return MPI_Wtime();
+}
+
+int64_t bench_peak_rss(void)
+{
+    char line[256];
+    int64_t kib = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+    if (f == NULL)
+        return 0;
+    while (fgets(line, sizeof line, f) != NULL) {
+        if (sscanf(line, "VmHWM: %" SCNd64 " kB", &kib) == 1)
+            break;
+    }
+    fclose(f);
+    return kib * 1024;
+}
+
+void bench_over_ranks(MPI_Comm comm, const double *values, int n, struct bench_figures *out)
+{
+    int nranks;
+    double *sums = calloc(3 * (size_t)n + 1, sizeof *sums);
+    if (sums == NULL)
+        bench_abort("out of memory for %d figures", n);
+    MPI_Comm_size(comm, &nranks);
+    MPI_Reduce(values, sums, n, MPI_DOUBLE, MPI_MIN, 0, comm);
+    MPI_Reduce(values, sums + n, n, MPI_DOUBLE, MPI_SUM, 0, comm);
+    MPI_Reduce(values, sums + 2 * n, n, MPI_DOUBLE, MPI_MAX, 0, comm);
+    for (int i = 0; i < n; i++)
+        out[i] = (struct bench_figures){sums[i], sums[n + i] / nranks, sums[2 * n + i]};
+    free(sums);
+}
+
+static int compare_doubles(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double bench_median(double *values, int n)
+{
+    if (n == 0)
+        return 0;
+    qsort(values, (size_t)n, sizeof *values, compare_doubles);
+    return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
+}
+
+void bench_mpi_library(char *buf, size_t size)
+{
+    char text[MPI_MAX_LIBRARY_VERSION_STRING];
+    int len;
+    MPI_Get_library_version(text, &len);
+    size_t used = 0;
+    for (const char *p = text; *p != '\0' && *p != '\n' && used + 1 < size; p++) {
+        bool blank = *p == ' ' || *p == '\t';
+        if (blank && (used == 0 || buf[used - 1] == ' '))
+            continue;
+        buf[used++] = blank ? ' ' : *p;
+    }
+    while (used > 0 && buf[used - 1] == ' ')
+        used--;
+    buf[used] = '\0';
+}
+
+/* ---- hints ---------------------------------------------------------------------------------- */
+
+MPI_Info bench_hints_make(const struct arg_pairs *pairs)
+{
+    MPI_Info info = MPI_INFO_NULL;
+    if (pairs->n == 0)
+        return info;
+    MPI_Info_create(&info);
+    for (int i = 0; i < pairs->n; i++)
+        MPI_Info_set(info, pairs->pair[i].key, pairs->pair[i].value);
+    return info;
+}
+
+void bench_hints_free(struct bench_hints *hints)
+{
+    free(hints->hint);
+    hints->hint = NULL;
+    hints->n = 0;
+}
+
+void bench_hints_read(MPI_File fh, const char *file, struct bench_hints *hints)
+{
+    MPI_Info info = MPI_INFO_NULL;
+    bench_hints_free(hints);
+    bench_check(MPI_File_get_info(fh, &info), "MPI_File_get_info", file);
+    if (info == MPI_INFO_NULL)
+        return;
+    int n = 0;
+    MPI_Info_get_nkeys(info, &n);
+    hints->hint = calloc((size_t)n + 1, sizeof *hints->hint);
+    if (hints->hint == NULL)
+        bench_abort("out of memory for %d hints", n);
+    for (int i = 0; i < n; i++) {
+        struct bench_hint *h = &hints->hint[hints->n];
+        int found = 0;
+        MPI_Info_get_nthkey(info, i, h->key);
+        MPI_Info_get(info, h->key, (int)sizeof h->value - 1, h->value, &found);
+        if (found)
+            hints->n++;
+    }
+    MPI_Info_free(&info);
+}
+
+const char *bench_hints_find(const struct bench_hints *hints, const char *key)
+{
+    for (int i = 0; i < hints->n; i++) {
+        if (strcmp(hints->hint[i].key, key) == 0)
+            return hints->hint[i].value;
+    }
+    return NULL;
+}
+
+/* ---- large counts --------------------------------------------------------------------------- */
+
+void bench_bytes_make(int64_t bytes, MPI_Datatype *type, int *count)
+{
+    if (bytes <= INT_MAX) {
+        *type = MPI_BYTE;
+        *count = (int)bytes;
+        return;
+    }
+    /* Whole chunks, then the rest. */
+    MPI_Datatype parts[2], chunk;
+    MPI_Type_contiguous((int)CHUNK, MPI_BYTE, &chunk);
+    MPI_Type_contiguous((int)(bytes / CHUNK), chunk, &parts[0]);
+    MPI_Type_contiguous((int)(bytes % CHUNK), MPI_BYTE, &parts[1]);
+    int lengths[2] = {1, 1};
+    MPI_Aint places[2] = {0, (MPI_Aint)(bytes / CHUNK * CHUNK)};
+    MPI_Type_create_struct(bytes % CHUNK != 0 ? 2 : 1, lengths, places, parts, type);
+    MPI_Type_commit(type);
+    MPI_Type_free(&chunk);
+    MPI_Type_free(&parts[0]);
+    MPI_Type_free(&parts[1]);
+    *count = 1;
+}
+
+void bench_bytes_free(MPI_Datatype *type)
+{
+    if (*type != MPI_BYTE)
+        MPI_Type_free(type);
+}
+
+int64_t bench_status_bytes(const MPI_Status *status, MPI_Datatype type)
+{
+    MPI_Count bytes = MPI_UNDEFINED;
+    MPI_Get_elements_x(status, type, &bytes);
+    return bytes == MPI_UNDEFINED ? -1 : (int64_t)bytes;
+}
+
+/* ---- progress ------------------------------------------------------------------------------- */
+
+void bench_progress(bool wanted, const char *what, int done, int of)
+{
+    static double last;
+    if (!wanted || !isatty(STDERR_FILENO))
+        return;
+    double now = bench_now();
+    if (done == of)
+        fprintf(stderr, "\r\033[K");
+    else if (now - last >= 0.2)
+        fprintf(stderr, "\r%s: %s %d/%d\033[K", program, what, done, of);
+    else
+        return;
+    last = now;
+    fflush(stderr);
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+int bench_json_write(FILE *out, json_t *root)
+{
+    int rc = 0;
+    errno = 0;
+    if (root == NULL || json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0 ||
+        fputc('\n', out) == EOF)
+        rc = errno != 0 ? -errno : -EIO;
+    if (fclose(out) != 0 && rc == 0)
+        rc = -errno;
+    json_decref(root);
+    return rc;
+}
+
+json_t *bench_json_hints(const struct bench_hints *hints)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < hints->n; i++)
+        json_object_set_new(object, hints->hint[i].key, json_string(hints->hint[i].value));
+    return object;
+}

@@ -1,0 +1,98 @@
+/*
+ * What the benchmarks share on top of MPI: errors, clocks, figures over ranks, hints, large
+ * counts, progress, and the last steps of a JSON report.
+ */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+#include <mpi.h>
+
+#include "args.h"
+
+/* Exit statuses of the benchmarks. */
+enum {
+    BENCH_OK = 0,
+    BENCH_WRONG = 1,    /* the run ended, but the data, the file or its size are not right */
+    BENCH_USAGE = 2,    /* options; nothing was done */
+    BENCH_MPI_ERROR = 3 /* an MPI call failed or fell short; through MPI_Abort */
+};
+
+/* ---- command line and errors ---- */
+
+/* The name in front of messages; call before anything else here. */
+void bench_init(const char *program);
+/* All ranks take rank 0's command line, so that no rank has an option another lacks. The new
+ * argv is one block for free(), once the options that point into it are not used any more.
+ * Collective. */
+void bench_share_argv(MPI_Comm comm, int *argc, char ***argv);
+/* Prints "program: rank R: ..." on stderr, in one write. */
+void bench_message(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same, then MPI_Abort with BENCH_MPI_ERROR. */
+void bench_abort(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
+/* If `err` is not MPI_SUCCESS, prints the call, the file and MPI's own words, and aborts. */
+void bench_check(int err, const char *call, const char *file);
+/* The same for a call every rank has made: the ranks agree first, and one speaks for all. */
+void bench_check_all(MPI_Comm comm, int err, const char *call, const char *file);
+
+/* ---- clocks and figures ---- */
+
+double bench_now(void);
+/* Peak resident memory of this process (VmHWM) in bytes, or 0 when the system does not tell. */
+int64_t bench_peak_rss(void);
+/* Of `n` values of every rank, each on its own; the result is on rank 0 only. Collective. */
+struct bench_figures {
+    double min, avg, max;
+};
+void bench_over_ranks(MPI_Comm comm, const double *values, int n, struct bench_figures *out);
+/* Sorts `values`. */
+double bench_median(double *values, int n);
+/* The first line of MPI_Get_library_version, blanks squeezed; buf holds at least 128. */
+void bench_mpi_library(char *buf, size_t size);
+
+/* ---- hints ---- */
+
+struct bench_hint {
+    char key[MPI_MAX_INFO_KEY + 1];
+    char value[256]; /* longer ones are cut */
+};
+
+struct bench_hints {
+    int n;
+    struct bench_hint *hint;
+};
+
+/* MPI_INFO_NULL when there are none; the caller frees. */
+MPI_Info bench_hints_make(const struct arg_pairs *pairs);
+/* Replaces *hints by what MPI_File_get_info says. */
+void bench_hints_read(MPI_File fh, const char *file, struct bench_hints *hints);
+/* The value in force, or NULL. */
+const char *bench_hints_find(const struct bench_hints *hints, const char *key);
+void bench_hints_free(struct bench_hints *hints);
+
+/* ---- large counts ---- */
+
+/* A type and count that together are `bytes` bytes, for calls whose count is an int. The type is
+ * MPI_BYTE or has to be given to bench_bytes_free(). */
+void bench_bytes_make(int64_t bytes, MPI_Datatype *type, int *count);
+void bench_bytes_free(MPI_Datatype *type);
+/* The bytes a call has moved according to its status; -1 when the status does not know. */
+int64_t bench_status_bytes(const MPI_Status *status, MPI_Datatype type);
+
+/* ---- progress ---- */
+
+/* One line on stderr, rewritten a few times per second; only where stderr is a terminal, and
+ * only on the rank that is asked. `done` == `of` clears it. */
+void bench_progress(bool wanted, const char *what, int done, int of);
+
+/* ---- JSON ---- */
+
+/* Writes and closes; takes the reference to `root`. Returns 0 or negative errno. */
+int bench_json_write(FILE *out, json_t *root);
+/* Hints as one object. */
+json_t *bench_json_hints(const struct bench_hints *hints);
+
+#endif

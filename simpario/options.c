@@ -1,0 +1,254 @@
+/*
+ * The table of options, their defaults, and --help.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "options.h"
+#include "stamp.h"
+
+static const char *const compute_names[] = {"spin", "sleep", NULL};
+static const char *const access_names[] = {"collective", "independent", NULL};
+
+#define FIELD(name) offsetof(struct options, name)
+
+/* clang-format off */
+static const struct arg table[] = {
+    {ARG_HEADING, .name = "The file"},
+    {ARG_TEXT,
+     .name = "file", .letter = 'f', .value = "FILE", .field = FIELD(file),
+     .help = "the file, as MPI_File_open takes it: /tmp/x, ufs:/tmp/x,\n"
+              "zcache:/tmp/x. Must be given"},
+    {ARG_PAIRS,
+     .name = "hint", .value = "KEY=VALUE", .field = FIELD(hints),
+     .help = "a hint for MPI_File_open; may be given again"},
+    {ARG_FLAG,
+     .name = "keep", .field = FIELD(keep),
+     .help = "leave the file; otherwise a run that wrote it deletes it\n"
+              "at the end through MPI_File_delete"},
+    {ARG_FLAG,
+     .name = "overwrite", .field = FIELD(overwrite),
+     .help = "write over what the file holds already; otherwise an\n"
+              "existing FILE is deleted before each time it is written"},
+    {ARG_HEADING, .name = "Phases and pattern"},
+    {ARG_INT,
+     .name = "phases", .letter = 'p', .value = "N", .field = FIELD(phases), .min = 1, .max = 1000000,
+     .help = "number of phases (20)"},
+    {ARG_SIZE,
+     .name = "record", .letter = 'r', .value = "SIZE", .field = FIELD(record), .min = 1,
+     .help = "bytes per rank and phase (1M)"},
+    {ARG_SECONDS,
+     .name = "compute", .letter = 'c', .value = "SECONDS", .field = FIELD(compute),
+     .help = "compute this long in each phase (0); making and checking\n"
+              "the data is part of it"},
+    {ARG_CHOICE,
+     .name = "compute-by", .value = "HOW", .field = FIELD(compute_by), .choices = compute_names,
+     .help = "spin (default) or sleep"},
+    {ARG_CHOICE,
+     .name = "pattern", .value = "NAME", .field = FIELD(pattern), .choices = pattern_names,
+     .help = "how the records of a phase lie in the file:\n"
+              "  contiguous   one after the other, by rank (default)\n"
+              "  interleaved  cut in pieces, dealt out in turn"},
+    {ARG_SIZE,
+     .name = "piece", .value = "SIZE", .field = FIELD(piece), .min = 1, .max = INT32_MAX,
+     .help = "interleaved: bytes per piece, a divisor of the record\n"
+              "(4K, or the record if that is smaller)"},
+    {ARG_CHOICE,
+     .name = "access", .value = "HOW", .field = FIELD(access), .choices = access_names,
+     .help = "collective (default) or independent calls"},
+    {ARG_FLAG,
+     .name = "barrier", .field = FIELD(barrier),
+     .help = "barrier before each I/O phase (default; --no-barrier), not\n"
+              "counted as I/O"},
+    {ARG_FLAG,
+     .name = "sync", .field = FIELD(sync),
+     .help = "MPI_File_sync after each write, counted as writing"},
+    {ARG_HEADING, .name = "What to do"},
+    {ARG_FLAG,
+     .name = "write", .letter = 'w', .field = FIELD(write),
+     .help = "write the file; without --read nothing is read"},
+    {ARG_FLAG,
+     .name = "read", .letter = 'R', .field = FIELD(read),
+     .help = "read the file; without --write it must be there, kept by an\n"
+              "earlier run with the same phases, record, pattern and ranks\n"
+              "(default: write, then read)"},
+    {ARG_FLAG,
+     .name = "reopen", .field = FIELD(reopen),
+     .help = "close, barrier and open again between writing and reading\n"
+              "(default; --no-reopen)"},
+    {ARG_INT,
+     .name = "read-shift", .value = "N", .field = FIELD(read_shift), .min = 0,
+     .help = "rank r reads what rank r+N wrote (0)"},
+    {ARG_INT,
+     .name = "repeat", .letter = 'n', .value = "N", .field = FIELD(repeat), .min = 1, .max = 100000,
+     .help = "do everything N times (1)"},
+    {ARG_FLAG,
+     .name = "reference", .field = FIELD(reference),
+     .help = "first do everything twice without computing, to know what\n"
+              "the I/O costs alone; needed for the hidden fraction\n"
+              "(default when writing with --compute; --no-reference)"},
+    {ARG_HEADING, .name = "Verification"},
+    {ARG_FLAG,
+     .name = "verify", .field = FIELD(verify),
+     .help = "check every byte read (default; --no-verify)"},
+    {ARG_TEXT,
+     .name = "posix-verify", .value = "PATH", .field = FIELD(posix_verify),
+     .help = "when the writer's MPI_File_close is over, let rank 0 check\n"
+              "all of PATH with plain POSIX reads; PATH is the same file\n"
+              "as the file system names it"},
+    {ARG_INT,
+     .name = "generation", .letter = 'g', .value = "N", .field = FIELD(generation), .min = 0, .max = STAMP_GENERATIONS - 1,
+     .help = "the generation in the stamps of the first repeat, or of the\n"
+              "file that is only read (1)"},
+    {ARG_TEXT,
+     .name = "stamp", .value = "NAME", .field = FIELD(stamp),
+     .help = "the file name in the stamps (last component of FILE); for\n"
+              "a file that was copied or renamed"},
+    {ARG_HEADING, .name = "Report"},
+    {ARG_TEXT,
+     .name = "json", .value = "FILE", .field = FIELD(json),
+     .help = "write the report as JSON, too; see simpario-json.md"},
+    {ARG_FLAG,
+     .name = "quiet", .letter = 'q', .field = FIELD(quiet),
+     .help = "print errors only"},
+    {ARG_FLAG,
+     .name = "help", .letter = 'h', .field = FIELD(help),
+     .help = "this text"},
+    {ARG_FLAG,
+     .name = "version", .letter = 'V', .field = FIELD(version),
+     .help = "the version"},
+    {.name = NULL},
+};
+/* clang-format on */
+
+static const char notes[] =
+    "\n"
+    "Sizes take K, M, G, T (powers of 1024), times ms, us.\n"
+    "\n"
+    "A writing phase computes (and makes its data), then writes; a reading phase reads, then\n"
+    "computes (and checks its data). Times are the maximum over the ranks. Every byte carries a\n"
+    "stamp made of file, offset and generation, so that lost, misplaced and stale data is seen.\n"
+    "Data that is not right gives no figures, but a message and exit status 1.\n"
+    "\n"
+    "The hidden fraction of I/O tells how much of its cost disappeared behind computing:\n"
+    "    write  1 - (write + close) / (write + close of the reference)\n"
+    "    read   1 - read / (read of the reference)\n"
+    "where the reference is the same run without computing, made twice beforehand (the first is\n"
+    "often cold); the cheaper one counts. 0: computing hid nothing; 1: I/O cost the application\n"
+    "no time; below 0: it was slower than alone. A first repeat without a reference may be cold,\n"
+    "too: see --repeat, which reports the median.\n"
+    "\n"
+    "Exit status: 0 all is well; 1 data, file or size wrong; 2 bad options; 3 an MPI call failed.\n"
+    "\n"
+    "Examples\n"
+    "  What the application waits for, with half a second of computing between writes:\n"
+    "    mpiexec -n 4 simpario -f zcache:/scratch/x --record 4M --compute 0.5\n"
+    "  Small pieces of all ranks side by side, as rows of a matrix are:\n"
+    "    mpiexec -n 4 simpario -f ufs:/scratch/x --pattern interleaved --piece 4K\n"
+    "  Write with one path to the file, read with another, in two runs:\n"
+    "    mpiexec -n 4 simpario -f zcache:/scratch/x --write --keep\n"
+    "    mpiexec -n 4 simpario -f ufs:/scratch/x --read\n"
+    "  Three repeats with a hint, checked behind MPI's back, figures for a script:\n"
+    "    mpiexec -n 4 simpario -f zcache:/scratch/x --repeat 3 --hint cb_nodes=2 \\\n"
+    "        --posix-verify /scratch/x --json x.json --quiet\n";
+
+void options_help(FILE *out)
+{
+    fputs("Usage: mpiexec -n RANKS simpario -f FILE [OPTION]...\n"
+          "Alternate computing and MPI-IO, verify the data, and report what the I/O cost.\n",
+          out);
+    args_help(table, out);
+    fputs(notes, out);
+}
+
+const char *options_access_name(const struct options *o)
+{
+    return access_names[o->access];
+}
+
+const char *options_compute_name(const struct options *o)
+{
+    return compute_names[o->compute_by];
+}
+
+struct shape options_shape(const struct options *o, int rank, int nranks)
+{
+    struct shape s = {.rank = rank,
+                      .nranks = nranks,
+                      .phases = o->phases,
+                      .record = o->record,
+                      .piece = o->piece};
+    return s;
+}
+
+/* What is left open by the command line follows from the rest of it. */
+static void imply(struct options *o)
+{
+    int write = o->write, read = o->read;
+    if (write == -1)
+        o->write = read != 1;
+    if (read == -1)
+        o->read = write != 1;
+    if (o->stamp == NULL)
+        o->stamp = stamp_name(o->file);
+    if (o->reference == -1)
+        o->reference = o->write && o->compute > 0;
+}
+
+static const char *contradiction(const struct options *o, int nranks)
+{
+    int64_t bytes;
+    if (stamp_name(o->file)[0] == '\0')
+        return "the name given with -f is a directory: give a file in it";
+    if (!o->write && !o->read)
+        return "nothing to do: drop --no-write or --no-read";
+    if (__builtin_mul_overflow(o->record, (int64_t)o->phases * nranks, &bytes))
+        return "the file would be larger than 8 EiB: give a smaller --record or fewer --phases";
+    if (o->reference && o->compute == 0)
+        return "--reference means a run without computing: give --compute, too, or drop it";
+    if (o->write && o->generation + o->repeat > STAMP_GENERATIONS)
+        return "--generation and --repeat together exceed 256 generations: give less of one";
+    if (o->read_shift >= nranks)
+        return "--read-shift must be less than the number of ranks: give a smaller one";
+    return NULL;
+}
+
+int options_parse(struct options *o, int argc, char **argv, int nranks, char message[ARGS_MESSAGE])
+{
+    *o = (struct options){
+        .phases = 20,
+        .record = 1 << 20,
+        .barrier = 1,
+        .write = -1,
+        .read = -1,
+        .verify = 1,
+        .reopen = 1,
+        .repeat = 1,
+        .reference = -1,
+        .generation = 1,
+    };
+    int rc = args_parse(table, o, argc, argv, message);
+    if (rc != 0 || o->help || o->version)
+        return rc;
+    if (o->file == NULL) {
+        strcpy(message, "no file: give -f FILE, or --help for examples");
+        return -EINVAL;
+    }
+    imply(o);
+    const char *complaint = contradiction(o, nranks);
+    if (complaint != NULL) {
+        strcpy(message, complaint);
+        return -EINVAL;
+    }
+    struct shape shape = options_shape(o, 0, nranks);
+    rc = pattern_get(o->pattern)->settle(&shape, message);
+    o->piece = shape.piece;
+    return rc;
+}
+
+void options_free(struct options *o)
+{
+    args_free_pairs(&o->hints);
+}

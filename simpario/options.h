@@ -1,0 +1,55 @@
+/*
+ * What the user asked for.
+ */
+#ifndef OPTIONS_H
+#define OPTIONS_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include "args.h"
+#include "pattern.h"
+
+enum { COMPUTE_SPIN, COMPUTE_SLEEP };
+enum { ACCESS_COLLECTIVE, ACCESS_INDEPENDENT };
+
+/* Flags are ints: 0, 1, or -1 where the default depends on other options. */
+struct options {
+    const char *file;
+    int phases;
+    int64_t record; /* bytes per rank and phase */
+    double compute; /* seconds per phase */
+    int compute_by;
+    int pattern;   /* index for pattern_get() */
+    int64_t piece; /* bytes; 0: not given */
+    int access;
+    int read_shift;
+    int barrier;
+    int sync;
+    int write, read;
+    int verify;
+    int reopen;
+    int overwrite;
+    int repeat;
+    int reference;
+    int generation;
+    const char *stamp; /* the name in the stamps; NULL: that of the file */
+    const char *posix_verify;
+    struct arg_pairs hints;
+    int keep;
+    const char *json;
+    int quiet;
+    int help, version;
+};
+
+/* Defaults, then the command line, then what options imply for each other. Returns 0, or
+ * -EINVAL with a message. With --help or --version nothing else is checked. */
+int options_parse(struct options *o, int argc, char **argv, int nranks, char message[ARGS_MESSAGE]);
+void options_free(struct options *o);
+void options_help(FILE *out);
+const char *options_access_name(const struct options *o);
+const char *options_compute_name(const struct options *o);
+/* The shape of a rank's accesses. */
+struct shape options_shape(const struct options *o, int rank, int nranks);
+
+#endif

@@ -1,0 +1,326 @@
+/*
+ * One pass over the file.
+ *
+ *     open | compute, wait, write | compute, wait, write | ... | wait, close
+ *     open | wait, read, compute  | wait, read, compute  | ... | wait, close
+ *
+ * Making the data is part of the computing before a write, checking it part of the computing
+ * after a read; whatever moves data behind the application's back has that time, and no more.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "pass.h"
+#include "posix_check.h"
+#include "stamp.h"
+
+enum direction { WRITE, READ };
+
+/* An open file in use. */
+struct access {
+    struct run *run;
+    MPI_File fh;
+    enum direction direction;
+    const struct shape *shape;
+    struct stamp stamp;
+    double compute; /* seconds per phase */
+    struct times *times;
+    double started;
+};
+
+/* ---- computing ------------------------------------------------------------------------------ */
+
+static void spin_until(double end)
+{
+    volatile double x = 1;
+    while (bench_now() < end) {
+        for (int i = 0; i < 200; i++)
+            x = x * 1.0000001 + 1e-9;
+    }
+}
+
+static void sleep_until(double end)
+{
+    double left;
+    while ((left = end - bench_now()) > 0) {
+        struct timespec ts = {.tv_sec = (time_t)left};
+        ts.tv_nsec = (long)((left - (double)ts.tv_sec) * 1e9);
+        nanosleep(&ts, NULL);
+    }
+}
+
+static void make_data(const struct access *a, int phase)
+{
+    const struct pattern *p = a->run->pattern;
+    unsigned char *at = a->run->buf;
+    int64_t n = p->segments(a->shape);
+    for (int64_t i = 0; i < n; i++) {
+        struct segment seg = p->segment(a->shape, phase, i);
+        stamp_fill(&a->stamp, seg.offset, at, (size_t)seg.length);
+        at += seg.length;
+    }
+}
+
+static void check_data(const struct access *a, int phase)
+{
+    const struct pattern *p = a->run->pattern;
+    struct verdict *v = &a->run->verdict;
+    const unsigned char *at = a->run->buf;
+    int64_t n = p->segments(a->shape);
+    for (int64_t i = 0; i < n; i++) {
+        struct segment seg = p->segment(a->shape, phase, i);
+        struct stamp_fault fault;
+        char text[VERDICT_TEXT - 64];
+        if (stamp_check(&a->stamp, seg.offset, at, (size_t)seg.length, &fault) > 0) {
+            v->wrong += fault.wrong;
+            verdict_fault(v, "phase %d, record byte %" PRId64 ": file %s", phase,
+                          at - a->run->buf + fault.offset - seg.offset,
+                          stamp_describe(&a->stamp, &fault, text, sizeof text));
+        }
+        v->checked += seg.length;
+        at += seg.length;
+    }
+}
+
+static void compute(const struct access *a, int phase)
+{
+    const struct options *o = a->run->options;
+    double start = bench_now();
+    if (a->direction == WRITE)
+        make_data(a, phase);
+    else if (o->verify)
+        check_data(a, phase);
+    /* So that a read which delivers nothing cannot look right. */
+    if (a->direction == READ && o->verify)
+        stamp_poison(a->run->buf, (size_t)o->record);
+    if (o->compute_by == COMPUTE_SPIN)
+        spin_until(start + a->compute);
+    else
+        sleep_until(start + a->compute);
+    a->times->own[T_COMPUTE] += bench_now() - start;
+}
+
+/* ---- I/O ------------------------------------------------------------------------------------ */
+
+static void wait_for_others(const struct access *a)
+{
+    double start = bench_now();
+    MPI_Barrier(a->run->comm);
+    a->times->own[T_WAIT] += bench_now() - start;
+}
+
+static const char *call_name(const struct access *a)
+{
+    static const char *const names[2][2] = {
+        {"MPI_File_write_at_all", "MPI_File_write_at"},
+        {"MPI_File_read_at_all", "MPI_File_read_at"},
+    };
+    return names[a->direction][a->run->options->access];
+}
+
+static int transfer(const struct access *a, MPI_Offset offset, MPI_Status *status)
+{
+    const struct run *r = a->run;
+    bool all = r->options->access == ACCESS_COLLECTIVE;
+    if (a->direction == WRITE && all)
+        return MPI_File_write_at_all(a->fh, offset, r->buf, r->count, r->type, status);
+    if (a->direction == WRITE)
+        return MPI_File_write_at(a->fh, offset, r->buf, r->count, r->type, status);
+    if (all)
+        return MPI_File_read_at_all(a->fh, offset, r->buf, r->count, r->type, status);
+    return MPI_File_read_at(a->fh, offset, r->buf, r->count, r->type, status);
+}
+
+static void do_io(const struct access *a, int phase)
+{
+    const struct options *o = a->run->options;
+    MPI_Offset offset = a->run->pattern->view_offset(a->shape, phase);
+    MPI_Status status;
+    double start = bench_now();
+    int err = transfer(a, offset, &status);
+    int sync_err = MPI_SUCCESS;
+    if (o->sync && a->direction == WRITE && err == MPI_SUCCESS)
+        sync_err = MPI_File_sync(a->fh);
+    a->times->phase_io[phase] = bench_now() - start;
+    a->times->own[T_IO] += a->times->phase_io[phase];
+
+    char call[64];
+    snprintf(call, sizeof call, "phase %d: %s", phase, call_name(a));
+    bench_check(err, call, o->file);
+    bench_check(sync_err, "MPI_File_sync", o->file);
+    int64_t moved = bench_status_bytes(&status, a->run->type);
+    if (moved != o->record)
+        bench_abort("%s of %s is short: %" PRId64 " of %" PRId64 " bytes at view offset %" PRId64,
+                    call, o->file, moved, o->record, (int64_t)offset);
+}
+
+/* ---- the file ------------------------------------------------------------------------------- */
+
+/* A file that was there before may be. */
+static bool longer_ok(const struct run *run)
+{
+    return run->options->overwrite || !run->options->write;
+}
+
+static void check_size(const struct access *a, const char *when)
+{
+    const struct run *r = a->run;
+    MPI_Offset size = -1;
+    bench_check(MPI_File_get_size(a->fh, &size), "MPI_File_get_size", r->options->file);
+    if (size < r->file_bytes || (size > r->file_bytes && !longer_ok(r)))
+        verdict_fault(&a->run->verdict,
+                      "MPI_File_get_size %s: %" PRId64 " bytes, where %" PRId64 " were expected",
+                      when, (int64_t)size, r->file_bytes);
+}
+
+static void set_view(const struct access *a)
+{
+    const struct pattern *p = a->run->pattern;
+    MPI_Offset displacement = 0;
+    MPI_Datatype filetype = MPI_BYTE;
+    if (p->view != NULL)
+        p->view(a->shape, &displacement, &filetype);
+    double start = bench_now();
+    int err = MPI_File_set_view(a->fh, displacement, MPI_BYTE, filetype, "native", MPI_INFO_NULL);
+    a->times->own[T_OPEN] += bench_now() - start;
+    bench_check(err, "MPI_File_set_view", a->run->options->file);
+    if (p->view != NULL)
+        MPI_Type_free(&filetype);
+}
+
+static void start_access(struct access *a)
+{
+    MPI_Barrier(a->run->comm);
+    a->started = bench_now();
+}
+
+static void open_file(struct access *a, int mode)
+{
+    struct run *r = a->run;
+    int err = MPI_File_open(r->comm, r->options->file, mode, r->info, &a->fh);
+    a->times->own[T_OPEN] = bench_now() - a->started;
+    bench_check_all(r->comm, err, "MPI_File_open", r->options->file);
+    bench_hints_read(a->fh, r->options->file, &r->hints);
+}
+
+static void close_file(struct access *a)
+{
+    double *own = a->times->own;
+    double start = bench_now();
+    bench_check(MPI_File_close(&a->fh), "MPI_File_close", a->run->options->file);
+    own[T_CLOSE] = bench_now() - start;
+    own[T_IO_CLOSE] = own[T_IO] + own[T_CLOSE];
+    a->times->closed = true;
+}
+
+static void end_access(struct access *a)
+{
+    a->times->own[T_TOTAL] = bench_now() - a->started;
+    a->times->done = true;
+}
+
+static void check_behind(const struct access *a)
+{
+    const struct run *r = a->run;
+    if (r->options->posix_verify != NULL && r->rank == 0)
+        posix_check(r->options->posix_verify, &a->stamp, r->file_bytes, longer_ok(r),
+                    &a->run->verdict);
+    MPI_Barrier(r->comm);
+}
+
+/* ---- both directions ------------------------------------------------------------------------ */
+
+static void write_phases(struct access *a)
+{
+    const struct options *o = a->run->options;
+    for (int phase = 0; phase < o->phases; phase++) {
+        compute(a, phase);
+        if (o->barrier)
+            wait_for_others(a);
+        do_io(a, phase);
+        bench_progress(a->run->rank == 0 && !o->quiet, "writing", phase + 1, o->phases);
+    }
+    wait_for_others(a);
+    check_size(a, "after writing");
+}
+
+static void read_phases(struct access *a)
+{
+    const struct options *o = a->run->options;
+    check_size(a, "before reading");
+    if (verdict_any(a->run->comm, &a->run->verdict))
+        return;
+    stamp_poison(a->run->buf, (size_t)o->record);
+    for (int phase = 0; phase < o->phases; phase++) {
+        if (o->barrier)
+            wait_for_others(a);
+        do_io(a, phase);
+        compute(a, phase);
+        bench_progress(a->run->rank == 0 && !o->quiet, "reading", phase + 1, o->phases);
+    }
+    wait_for_others(a);
+}
+
+/* Leaves the file open with --no-reopen. */
+static void write_pass(struct access *a)
+{
+    const struct options *o = a->run->options;
+    bool reopen = o->reopen || !o->read;
+    if (!o->overwrite)
+        pass_delete_file(a->run, true);
+    start_access(a);
+    open_file(a, MPI_MODE_CREATE | (reopen ? MPI_MODE_WRONLY : MPI_MODE_RDWR));
+    set_view(a);
+    write_phases(a);
+    if (reopen)
+        close_file(a);
+    end_access(a);
+    if (reopen)
+        check_behind(a);
+}
+
+static void read_pass(struct access *a)
+{
+    bool opened = a->fh != MPI_FILE_NULL;
+    start_access(a);
+    if (!opened)
+        open_file(a, MPI_MODE_RDONLY);
+    set_view(a);
+    read_phases(a);
+    close_file(a);
+    end_access(a);
+    if (opened || !a->run->options->write)
+        check_behind(a);
+}
+
+void pass_run(struct run *run, int generation, double compute_seconds, struct pass *pass)
+{
+    const struct options *o = run->options;
+    *pass = (struct pass){.generation = generation};
+    pass->write.phase_io = calloc((size_t)o->phases, sizeof(double));
+    pass->read.phase_io = calloc((size_t)o->phases, sizeof(double));
+    if (pass->write.phase_io == NULL || pass->read.phase_io == NULL)
+        bench_abort("out of memory for %d phases", o->phases);
+    struct access a = {.run = run,
+                       .fh = MPI_FILE_NULL,
+                       .stamp = stamp_make(o->stamp, (unsigned)generation),
+                       .compute = compute_seconds};
+    if (o->write) {
+        a.direction = WRITE;
+        a.shape = &run->writer;
+        a.times = &pass->write;
+        write_pass(&a);
+    }
+    /* A file that stayed open is closed by the reading, so that has to run. */
+    bool failed = a.fh == MPI_FILE_NULL && verdict_any(run->comm, &run->verdict);
+    if (o->read && !failed) {
+        a.direction = READ;
+        a.shape = &run->reader;
+        a.times = &pass->read;
+        read_pass(&a);
+    }
+}

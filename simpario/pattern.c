@@ -1,0 +1,145 @@
+/*
+ * The patterns. With n ranks, phase p begins at p * n * record:
+ *
+ *   contiguous     | r0 r0 r0 | r1 r1 r1 | r2 r2 r2 |      rank r at r * record
+ *   interleaved    | r0 r1 r2 | r0 r1 r2 | r0 r1 r2 |      piece k of rank r at (k * n + r) * piece
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "pattern.h"
+#include "units.h"
+
+int64_t pattern_file_bytes(const struct shape *s)
+{
+    return s->phases * s->nranks * s->record;
+}
+
+static int64_t phase_base(const struct shape *s, int phase)
+{
+    return phase * (s->nranks * s->record);
+}
+
+/* ---- contiguous ----------------------------------------------------------------------------- */
+
+static int contiguous_settle(struct shape *s, char message[ARGS_MESSAGE])
+{
+    if (s->piece == 0)
+        return 0;
+    strcpy(message, "--piece goes with --pattern interleaved: give both or neither");
+    return -EINVAL;
+}
+
+static int64_t contiguous_segments(const struct shape *s)
+{
+    (void)s;
+    return 1;
+}
+
+static struct segment contiguous_segment(const struct shape *s, int phase, int64_t i)
+{
+    (void)i;
+    struct segment seg = {phase_base(s, phase) + s->rank * s->record, s->record};
+    return seg;
+}
+
+static MPI_Offset contiguous_view_offset(const struct shape *s, int phase)
+{
+    return contiguous_segment(s, phase, 0).offset;
+}
+
+static void contiguous_describe(const struct shape *s, char *buf, size_t size)
+{
+    (void)s;
+    snprintf(buf, size, "contiguous");
+}
+
+/* ---- interleaved ---------------------------------------------------------------------------- */
+
+#define DEFAULT_PIECE 4096
+
+static int interleaved_settle(struct shape *s, char message[ARGS_MESSAGE])
+{
+    if (s->piece == 0)
+        s->piece = s->record < DEFAULT_PIECE ? s->record : DEFAULT_PIECE;
+    if (s->record % s->piece == 0)
+        return 0;
+    snprintf(message, ARGS_MESSAGE,
+             "--record %" PRId64 " is not a multiple of --piece %" PRId64
+             ": give a --piece that divides it",
+             s->record, s->piece);
+    return -EINVAL;
+}
+
+static int64_t interleaved_segments(const struct shape *s)
+{
+    return s->record / s->piece;
+}
+
+static struct segment interleaved_segment(const struct shape *s, int phase, int64_t i)
+{
+    struct segment seg = {phase_base(s, phase) + (i * s->nranks + s->rank) * s->piece, s->piece};
+    return seg;
+}
+
+/* One piece, then the gap that the other ranks fill: as a phase ends where the next begins, one
+ * view serves them all. */
+static void interleaved_view(const struct shape *s, MPI_Offset *displacement,
+                             MPI_Datatype *filetype)
+{
+    MPI_Datatype piece;
+    MPI_Type_contiguous((int)s->piece, MPI_BYTE, &piece);
+    MPI_Type_create_resized(piece, 0, (MPI_Aint)(s->nranks * s->piece), filetype);
+    MPI_Type_commit(filetype);
+    MPI_Type_free(&piece);
+    *displacement = s->rank * s->piece;
+}
+
+static MPI_Offset interleaved_view_offset(const struct shape *s, int phase)
+{
+    return phase * s->record;
+}
+
+static void interleaved_describe(const struct shape *s, char *buf, size_t size)
+{
+    char piece[UNITS_TEXT];
+    snprintf(buf, size, "interleaved in pieces of %s", units_size(piece, s->piece));
+}
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+static const struct pattern patterns[] = {
+    {
+        .name = "contiguous",
+        .settle = contiguous_settle,
+        .segments = contiguous_segments,
+        .segment = contiguous_segment,
+        .view = NULL,
+        .view_offset = contiguous_view_offset,
+        .describe = contiguous_describe,
+    },
+    {
+        .name = "interleaved",
+        .settle = interleaved_settle,
+        .segments = interleaved_segments,
+        .segment = interleaved_segment,
+        .view = interleaved_view,
+        .view_offset = interleaved_view_offset,
+        .describe = interleaved_describe,
+    },
+};
+
+const char *const pattern_names[] = {"contiguous", "interleaved", NULL};
+
+_Static_assert(sizeof pattern_names / sizeof pattern_names[0] ==
+                   sizeof patterns / sizeof patterns[0] + 1,
+               "one name per pattern");
+
+const struct pattern *pattern_get(int index)
+{
+    return &patterns[index];
+}

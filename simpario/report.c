@@ -1,0 +1,231 @@
+/*
+ * The report: what the figures mean, and the table.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report.h"
+#include "table.h"
+#include "units.h"
+
+/* ---- figures -------------------------------------------------------------------------------- */
+
+enum verification report_verification(const struct report *r)
+{
+    if (r->verdict.v.faults > 0)
+        return VERIFY_FAILED;
+    if (r->verdict.v.checked + r->verdict.v.posix_checked > 0)
+        return VERIFY_PASSED;
+    return VERIFY_SKIPPED;
+}
+
+const char *report_verification_name(const struct report *r)
+{
+    static const char *const names[] = {"passed", "failed", "skipped"};
+    return names[report_verification(r)];
+}
+
+static bool hidden(double cost, double alone, double *fraction)
+{
+    if (alone <= 0)
+        return false;
+    *fraction = 1 - cost / alone;
+    return true;
+}
+
+bool report_hidden_write(const struct report *r, const struct pass *p, double *fraction)
+{
+    const struct pass *ref = r->reference;
+    if (ref == NULL || !p->write.closed || !ref->write.closed)
+        return false;
+    return hidden(p->write.ranks[T_IO_CLOSE].max, ref->write.ranks[T_IO_CLOSE].max, fraction);
+}
+
+bool report_hidden_read(const struct report *r, const struct pass *p, double *fraction)
+{
+    const struct pass *ref = r->reference;
+    if (ref == NULL || !p->read.done || !ref->read.done)
+        return false;
+    return hidden(p->read.ranks[T_IO].max, ref->read.ranks[T_IO].max, fraction);
+}
+
+double report_rate(const struct report *r, double seconds)
+{
+    return seconds > 0 ? (double)r->run->file_bytes / seconds : 0;
+}
+
+static double cost(const struct pass *p)
+{
+    if (!p->write.done)
+        return p->read.ranks[T_IO].max;
+    return p->write.closed ? p->write.ranks[T_IO_CLOSE].max : p->write.ranks[T_IO].max;
+}
+
+int report_typical(const struct report *r)
+{
+    for (int i = 0; i < r->n; i++) {
+        int less = 0, equal_before = 0;
+        for (int j = 0; j < r->n; j++) {
+            less += cost(&r->repeats[j]) < cost(&r->repeats[i]);
+            equal_before += j < i && cost(&r->repeats[j]) == cost(&r->repeats[i]);
+        }
+        if (less + equal_before == (r->n - 1) / 2)
+            return i;
+    }
+    return 0;
+}
+
+/* ---- failure -------------------------------------------------------------------------------- */
+
+void report_failure(const struct report *r, FILE *out)
+{
+    const struct verdict_sum *s = &r->verdict;
+    fprintf(out,
+            "simpario: FAILED: %s: %" PRId64 " fault%s, %" PRId64 " of %" PRId64
+            " checked bytes wrong; no figures. The first of each rank:\n",
+            r->run->options->file, s->v.faults, s->v.faults == 1 ? "" : "s", s->v.wrong,
+            s->v.checked + s->v.posix_checked);
+    for (int i = 0; i < s->texts; i++)
+        fprintf(out, "  %s\n", s->text[i]);
+}
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+#define ROW(t, ...) table_row(t, (const char *const[]){__VA_ARGS__, NULL})
+
+static void print_setting(const struct report *r, FILE *out)
+{
+    const struct options *o = r->run->options;
+    char a[UNITS_TEXT], b[UNITS_TEXT], pattern[96];
+    r->run->pattern->describe(&r->run->writer, pattern, sizeof pattern);
+    fprintf(out, "simpario %s, %s\n", PACKAGE_VERSION, r->library);
+    fprintf(out, "  file      %s, %s, generation %d\n", o->file, units_size(a, r->run->file_bytes),
+            r->repeats[r->n - 1].generation);
+    fprintf(out, "  ranks     %d, peak memory %s\n", r->run->nranks, units_size(a, r->peak_rss));
+    fprintf(out, "  phases    %d, record %s per rank, compute %s (%s)\n", o->phases,
+            units_size(a, o->record), units_seconds(b, o->compute), options_compute_name(o));
+    fprintf(out, "  pattern   %s, %s, %s%s%s\n", pattern, options_access_name(o),
+            o->barrier ? "barrier before I/O" : "no barriers", o->sync ? ", sync" : "",
+            o->write && o->read && !o->reopen ? ", not reopened" : "");
+}
+
+static void print_verified(const struct report *r, FILE *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    if (report_verification(r) == VERIFY_SKIPPED)
+        fprintf(out, "  verified  no\n");
+    else
+        fprintf(out, "  verified  %s through MPI-IO, %s through POSIX\n",
+                units_size(a, r->verdict.v.checked), units_size(b, r->verdict.v.posix_checked));
+}
+
+/* One line of figures; `per_byte` where a bandwidth makes sense, `phases` where there are any. */
+static void figure_row(const struct report *r, struct table *t, const char *name, int which,
+                       const struct times *now, const struct times *alone, bool per_byte)
+{
+    char time[UNITS_TEXT], rate[UNITS_TEXT] = "", reference[UNITS_TEXT] = "";
+    char low[UNITS_TEXT] = "", mid[UNITS_TEXT] = "", high[UNITS_TEXT] = "";
+    units_seconds(time, now->ranks[which].max);
+    if (per_byte)
+        units_rate(rate, report_rate(r, now->ranks[which].max));
+    if (alone != NULL)
+        units_seconds(reference, alone->ranks[which].max);
+    int n = r->run->options->phases;
+    double *sorted = which == T_IO ? malloc((size_t)n * sizeof *sorted) : NULL;
+    if (sorted != NULL) {
+        memcpy(sorted, now->phase_io, (size_t)n * sizeof *sorted);
+        units_seconds(mid, bench_median(sorted, n));
+        units_seconds(low, sorted[0]);
+        units_seconds(high, sorted[n - 1]);
+        free(sorted);
+    }
+    ROW(t, name, time, rate, low, mid, high, reference);
+}
+
+static void direction_rows(const struct report *r, struct table *t, bool writing,
+                           const struct times *now, const struct times *alone)
+{
+    if (!now->done)
+        return;
+    ROW(t, writing ? "writing" : "reading", "time", "bandwidth", "phase min", "median", "max",
+        alone != NULL ? "I/O alone" : "");
+    figure_row(r, t, "  open", T_OPEN, now, alone, false);
+    figure_row(r, t, "  compute", T_COMPUTE, now, alone, false);
+    figure_row(r, t, "  wait", T_WAIT, now, alone, false);
+    figure_row(r, t, writing ? "  write" : "  read", T_IO, now, alone, true);
+    if (now->closed)
+        figure_row(r, t, "  close", T_CLOSE, now, alone, false);
+    if (now->closed && writing)
+        figure_row(r, t, "  write + close", T_IO_CLOSE, now, alone, true);
+    figure_row(r, t, "  total", T_TOTAL, now, alone, false);
+}
+
+static void print_figures(const struct report *r, const struct pass *p, FILE *out)
+{
+    struct table *t = table_create();
+    const struct pass *ref = r->reference;
+    direction_rows(r, t, true, &p->write, ref != NULL ? &ref->write : NULL);
+    direction_rows(r, t, false, &p->read, ref != NULL ? &ref->read : NULL);
+    table_print(t, out);
+    table_destroy(t);
+    char text[UNITS_TEXT];
+    double fraction;
+    if (report_hidden_write(r, p, &fraction))
+        fprintf(out, "hidden behind computing: %s of write + close\n",
+                units_percent(text, fraction));
+    if (report_hidden_read(r, p, &fraction))
+        fprintf(out, "hidden behind computing: %s of read\n", units_percent(text, fraction));
+}
+
+static void print_repeats(const struct report *r, FILE *out)
+{
+    struct table *t = table_create();
+    ROW(t, "repeat", "write", "write + close", "read", "total");
+    for (int i = 0; i < r->n; i++) {
+        const struct pass *p = &r->repeats[i];
+        char name[UNITS_TEXT], write[UNITS_TEXT] = "-", both[UNITS_TEXT] = "-";
+        char read[UNITS_TEXT] = "-", total[UNITS_TEXT];
+        snprintf(name, sizeof name, "  %d", i + 1);
+        if (p->write.done)
+            units_rate(write, report_rate(r, p->write.ranks[T_IO].max));
+        if (p->write.closed)
+            units_rate(both, report_rate(r, p->write.ranks[T_IO_CLOSE].max));
+        if (p->read.done)
+            units_rate(read, report_rate(r, p->read.ranks[T_IO].max));
+        units_seconds(total, p->write.ranks[T_TOTAL].max + p->read.ranks[T_TOTAL].max);
+        ROW(t, name, write, both, read, total);
+    }
+    table_print(t, out);
+    table_destroy(t);
+    fprintf(out, "\nrepeat %d, the median:\n", report_typical(r) + 1);
+}
+
+static void print_hints(const struct report *r, FILE *out)
+{
+    const struct bench_hints *hints = &r->run->hints;
+    const struct arg_pairs *asked = &r->run->options->hints;
+    fprintf(out, "hints in force%s\n", hints->n == 0 ? ": none" : "");
+    for (int i = 0; i < hints->n; i++)
+        fprintf(out, "  %-30s %s\n", hints->hint[i].key, hints->hint[i].value);
+    for (int i = 0; i < asked->n; i++) {
+        const char *value = bench_hints_find(hints, asked->pair[i].key);
+        if (value == NULL || strcmp(value, asked->pair[i].value) != 0)
+            fprintf(out, "  asked for, but not in force: %s=%s\n", asked->pair[i].key,
+                    asked->pair[i].value);
+    }
+}
+
+void report_table(const struct report *r, FILE *out)
+{
+    print_setting(r, out);
+    print_verified(r, out);
+    fputc('\n', out);
+    if (r->n > 1)
+        print_repeats(r, out);
+    print_figures(r, &r->repeats[report_typical(r)], out);
+    fputc('\n', out);
+    print_hints(r, out);
+}

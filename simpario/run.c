@@ -1,0 +1,74 @@
+/*
+ * What all passes share: set-up, figures over ranks, removal of the file.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "pass.h"
+#include "stamp.h"
+
+const char *const times_names[T_COUNT] = {"open",  "compute",  "wait", "io",
+                                          "close", "io_close", "total"};
+
+void run_init(struct run *run, const struct options *o, MPI_Comm comm)
+{
+    *run = (struct run){.options = o, .pattern = pattern_get(o->pattern), .comm = comm};
+    MPI_Comm_rank(comm, &run->rank);
+    MPI_Comm_size(comm, &run->nranks);
+    run->writer = options_shape(o, run->rank, run->nranks);
+    run->reader = options_shape(o, (run->rank + o->read_shift) % run->nranks, run->nranks);
+    run->file_bytes = pattern_file_bytes(&run->writer);
+    run->info = bench_hints_make(&o->hints);
+    run->buf = malloc((size_t)o->record);
+    if (run->buf == NULL)
+        bench_abort("out of memory for a record of %lld bytes", (long long)o->record);
+    /* Touch all pages, so that the first phase is like the others. */
+    stamp_poison(run->buf, (size_t)o->record);
+    bench_bytes_make(o->record, &run->type, &run->count);
+}
+
+void run_free(struct run *run)
+{
+    bench_bytes_free(&run->type);
+    free(run->buf);
+    bench_hints_free(&run->hints);
+    if (run->info != MPI_INFO_NULL)
+        MPI_Info_free(&run->info);
+}
+
+static void times_reduce(const struct run *run, struct times *t)
+{
+    if (!t->done)
+        return;
+    bench_over_ranks(run->comm, t->own, T_COUNT, t->ranks);
+    MPI_Reduce(run->rank == 0 ? MPI_IN_PLACE : t->phase_io, t->phase_io, run->options->phases,
+               MPI_DOUBLE, MPI_MAX, 0, run->comm);
+}
+
+void pass_reduce(const struct run *run, struct pass *pass)
+{
+    times_reduce(run, &pass->write);
+    times_reduce(run, &pass->read);
+}
+
+void pass_free(struct pass *pass)
+{
+    free(pass->write.phase_io);
+    free(pass->read.phase_io);
+    pass->write.phase_io = pass->read.phase_io = NULL;
+}
+
+void pass_delete_file(const struct run *run, bool missing_ok)
+{
+    int err = MPI_SUCCESS;
+    if (run->rank == 0) {
+        err = MPI_File_delete(run->options->file, run->info);
+        int class = MPI_SUCCESS;
+        if (err != MPI_SUCCESS)
+            MPI_Error_class(err, &class);
+        if (missing_ok && class == MPI_ERR_NO_SUCH_FILE)
+            err = MPI_SUCCESS;
+    }
+    bench_check_all(run->comm, err, "MPI_File_delete", run->options->file);
+}

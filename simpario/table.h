@@ -1,0 +1,21 @@
+/*
+ * Tables on a terminal: aligned columns, the first to the left and the others to the right.
+ * Needs no MPI.
+ */
+#ifndef TABLE_H
+#define TABLE_H
+
+#include <stdio.h>
+
+#define TABLE_COLUMNS 8
+
+struct table;
+
+/* NULL when memory ran out; the other functions then do nothing. */
+struct table *table_create(void);
+void table_destroy(struct table *t);
+/* `cells` ends with NULL, has at most TABLE_COLUMNS, and is copied; "" leaves a cell empty. */
+void table_row(struct table *t, const char *const cells[]);
+void table_print(const struct table *t, FILE *out);
+
+#endif

@@ -1,0 +1,101 @@
+# bench.jq - from reports of simpario to the results of a benchmark; see functions.sh.
+
+def median: sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2;
+def spread: sort | {lowest: .[0], median: median, highest: .[-1], samples: .};
+
+# ---- one run ----
+
+def busy: .write.busy_seconds + .read.busy_seconds + .sync.busy_seconds;
+
+# What a slow store was asked for, from its counters before and after, and the ratio of the
+# total time to what it could be if computing hid all I/O, or I/O all computing.
+def on_store($before; $after):
+    ([.options.phases * .options.compute_seconds, .file_bytes / $before.write_rate] | max) as $ideal
+    | {
+        ideal_s: $ideal,
+        total_of_ideal: (.repeats[0].write.total_seconds / $ideal),
+        store_mb: (($after.write.bytes - $before.write.bytes) / 1e6),
+        store_requests: ($after.write.requests - $before.write.requests),
+        store_read_requests: ($after.read.requests - $before.read.requests),
+        store_busy_s: (($after | busy) - ($before | busy))
+    };
+
+# Seconds, and MB/s of 10^6 bytes.  Nothing for a run that was not verified from end to end.
+#
+# write is what the slowest rank waited for in its own writes.  Where ranks share cores, that
+# leaves out the time for which a rank did not even get to its write; elapsed is all the time
+# from behind the open until after the close, with barriers and making the data.
+def sample($case; $variant; $before; $after):
+    select(.verification.result == "passed" and .verification.posix_bytes == .file_bytes)
+    | .repeats[0].write as $w
+    | {$case, $variant, ranks, bytes: .file_bytes, hints: .options.hints, metrics: {
+        write_mb_s: ($w.io_bytes_per_second / 1e6),
+        write_close_mb_s: ($w.io_close_bytes_per_second / 1e6),
+        elapsed_mb_s: (.file_bytes / ($w.total_seconds - $w.open_seconds) / 1e6),
+        total_s: $w.total_seconds,
+        open_s: $w.open_seconds,
+        compute_s: $w.compute_seconds,
+        wait_s: $w.wait_seconds,
+        close_s: $w.close_seconds,
+        access_ms: ($w.phase_io_seconds | median * 1e3),
+        elapsed_ms: (($w.total_seconds - $w.open_seconds) / .options.phases * 1e3)
+      }}
+      + if $before == null then {} else {store: on_store($before; $after)} end
+    | .metrics += .store
+    | del(.store);
+
+# ---- all runs ----
+
+# The different values of f, in the order in which they come.
+def in_order(f): reduce (.[] | f) as $k ([]; if any(.[]; . == $k) then . else . + [$k] end);
+
+def metrics:
+    . as $all
+    | (.[0] // {} | keys_unsorted)
+    | map({(.): (. as $k | [$all[][$k]] | spread)})
+    | add // {};
+
+def variant($name):
+    map(select(.variant == $name))
+    | map(select(.failed | not)) as $good
+    | {variant: $name, hints: $good[0].hints, ranks: $good[0].ranks, bytes: $good[0].bytes,
+       runs: length, failed: (length - ($good | length)), metrics: ([$good[].metrics] | metrics)};
+
+# A ratio to the best of ROMIO's settings says something only when each of them gave a number.
+def best($metric):
+    map(select(.variant | startswith("ufs:")) | .metrics[$metric].median)
+    | if all(.[]; .) then max else null end;
+
+def compared:
+    best("write_mb_s") as $write
+    | best("write_close_mb_s") as $close
+    | best("elapsed_mb_s") as $elapsed
+    | map(.of_best_ufs = if $write and (.metrics | length) > 0 then {
+          write: (.metrics.write_mb_s.median / $write),
+          write_close: (.metrics.write_close_mb_s.median / $close),
+          elapsed: (.metrics.elapsed_mb_s.median / $elapsed)
+      } else null end);
+
+# From the samples: the JSON object that --json writes.
+def results($benchmark; $conditions):
+    . as $all
+    | {$benchmark, $conditions, cases: (in_order(.case) | map(. as $case
+        | [$all[] | select(.case == $case)]
+        | {$case, variants: (. as $mine | in_order(.variant)
+            | map(. as $name | $mine | variant($name))
+            | compared)}))};
+
+# ---- cells of a table ----
+
+# A number with d digits after the point.
+def n(d):
+    if . == null then "-"
+    else (. * pow(10; d) | round | tostring) as $digits
+        | if d == 0 then $digits
+          else (if ($digits | length) <= d then "0" * (d + 1 - ($digits | length)) + $digits else $digits end)
+              | .[:-d] + "." + .[-d:]
+          end
+    end;
+
+# The same of a spread.
+def s(d): if . == null then "failed" else "\(.median | n(d)) (\(.lowest | n(d))-\(.highest | n(d)))" end;

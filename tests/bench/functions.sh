@@ -1,0 +1,260 @@
+# functions.sh - what the benchmarks share.  Sourced by bash.
+#
+# A benchmark measures cases (a file system, a number of ranks), and in each of them variants,
+# the ways to do the same thing: a table of lines
+#
+#     label | file type | daemon, or nothing | hints, separated by blanks
+#
+# whose first word of the label is "ufs:" where it is what a user has without zcache.  Every
+# run verifies all bytes, from behind MPI, or gives no number; the variants take turns, so that
+# all see the same noise.  Runs leave one JSON object each in $samples; what is printed, and
+# written by --json, is made of these.
+#
+# All ranks run in one cpu cgroup where that is possible, and with yieldshim where there are
+# more ranks than cores; daemons and stores stay outside.  The output says what was used:
+# figures from different layouts do not compare.
+# shellcheck shell=bash disable=SC2154 # build, tmp
+bench_dir=$(dirname -- "${BASH_SOURCE[0]}")
+bench_name=$(basename -- "$0")
+# shellcheck source=tests/daemon/functions.sh
+. "$bench_dir/../daemon/functions.sh"
+# shellcheck source=tests/slowfs/functions.sh
+. "$bench_dir/../slowfs/functions.sh"
+plugin=$build/adio_zcache/.libs/libzcache.so
+simpario=$build/simpario/simpario
+cores=$(nproc)
+samples=
+job=
+problems=0
+
+# ---- options ------------------------------------------------------------------------------
+# bench_options "$@": fills in opt, which names all options there are and their defaults.
+# --quick takes the values of quick instead.  The script's leading comment is its --help.
+declare -A opt=([repeats]=5 [json]= [timeout]=120) quick=([repeats]=2)
+
+bench_options() {
+    local arg key
+
+    for arg; do
+        [[ $arg == --quick ]] || continue
+        for key in "${!quick[@]}"; do opt[$key]=${quick[$key]}; done
+    done
+    while (($#)); do
+        key=${1#--}
+        case $1 in
+        --quick) ;;
+        --help) bench_usage; exit 0 ;;
+        --?*)
+            [[ -v opt[$key] ]] || bench_misuse "no option $1"
+            (($# > 1)) && [[ -n $2 ]] || bench_misuse "$1 wants a value"
+            [[ ! ${opt[$key]} =~ ^[0-9]+$ || $2 =~ ^[1-9][0-9]*$ ]] ||
+                bench_misuse "$1 $2: not a number from 1 up"
+            opt[$key]=$2
+            shift
+            ;;
+        *) bench_misuse "what is '$1'?" ;;
+        esac
+        shift
+    done
+}
+
+bench_usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
+bench_misuse() { echo "$bench_name: $*; see --help" >&2; exit 2; }
+bench_skip() { echo "$bench_name: skipped: $*" >&2; exit 77; }
+
+# ---- the layout of the ranks -----------------------------------------------------------------
+# bench_start MOST-RANKS: to be called once, after the options.
+bench_start() {
+    command -v jq >/dev/null || bench_skip "no jq (Debian: jq)"
+    [[ -x $simpario && -e $plugin ]] || bench_skip "this build has no simpario or no plugin"
+    make_tmp
+    samples=$tmp/samples
+    : >"$samples"
+    cleanup_fn end_job
+    find_shim "$1"
+    make_cgroup
+    trap 'exit 1' HUP
+}
+
+find_shim() {
+    local file
+
+    shim=
+    (($1 > cores)) || return
+    for file in "$build"/tests/{,.libs/}{,lib}yieldshim.so; do
+        if [[ -e $file ]]; then shim=$file; fi
+    done
+    [[ -n $shim ]] || echo "$bench_name: no yieldshim in the build: more ranks than cores will" \
+        "wait for each other most of the time" >&2
+}
+
+# Version 1 or 2.  Without, each process that a launcher starts in a session of its own
+# is scheduled as a group of its own, which makes yields do little.
+make_cgroup() {
+    local top
+
+    cgroup=
+    for top in /sys/fs/cgroup/cpu /sys/fs/cgroup; do
+        [[ -e $top/cpu.shares || -e $top/cgroup.controllers ]] || continue
+        mkdir "$top/zcache-bench.$$" 2>/dev/null || continue
+        cgroup=$top/zcache-bench.$$
+        if [[ -e $cgroup/cpu.shares || -e $cgroup/cpu.weight ]]; then
+            cleanup_fn remove_cgroup
+            return
+        fi
+        rmdir "$cgroup"
+        cgroup=
+    done
+}
+
+# With what a launcher that had to be killed left in it.
+remove_cgroup() {
+    local pid
+
+    while read -r pid; do kill -KILL "$pid" 2>/dev/null; done <"$cgroup/cgroup.procs"
+    wait_for 10 rmdir "$cgroup" 2>/dev/null
+}
+
+bench_layout() {
+    printf '%s, %s, %d cores' "$([[ -n $shim ]] && echo "with yieldshim" || echo "no yieldshim")" \
+        "$([[ -n $cgroup ]] && echo "ranks in one cpu cgroup" || echo "no cgroup")" "$cores"
+}
+
+# Ranks that compute by spinning leave no core to what works behind their backs, where there
+# are more of them than cores; on a machine that has the cores, they would.
+bench_compute_by() { if (($1 > cores)); then echo sleep; else echo spin; fi; }
+
+# ---- stores ----------------------------------------------------------------------------------
+# bench_memory: a directory $memory in memory, so that no disk is measured.
+bench_memory() {
+    [[ -d /dev/shm && -w /dev/shm ]] || bench_skip "no /dev/shm to put files in"
+    memory=$(mktemp -d /dev/shm/zcache-bench.XXXXXX)
+    cleanup_fn "rm -rf '$memory'"
+}
+
+# bench_slowfs OPTION ...: mounts a slow store $slow whose files are in $memory/slow.
+bench_slowfs() {
+    local obstacle
+
+    obstacle=$(slowfs_obstacle)
+    [[ -z $obstacle ]] || bench_skip "$obstacle"
+    slow=$tmp/slow
+    mkdir -p "$slow" "$memory/slow"
+    slowfs_mount "$memory/slow" "$slow" "$@" || fail "slowfs: $(<"$tmp/slowfs.log")"
+}
+
+# ---- running --------------------------------------------------------------------------------
+# ranks N PRELOAD COMMAND ...: in the background, so that an interrupt need not wait for it.
+ranks() {
+    local n=$1 preload=$2 join='[[ -z $1 ]] || echo $$ >"$1/cgroup.procs"; shift; exec "$@"' status
+
+    shift 2
+    preload=${shim:+$shim${preload:+:}}$preload
+    bash -c "$join" - "$cgroup" timeout -k 5 "${opt[timeout]}" "${MPIEXEC:-mpiexec.mpich}" \
+        -n "$n" ${preload:+-genv LD_PRELOAD "$preload"} "$@" </dev/null &
+    job=$!
+    wait "$job"
+    status=$?
+    job=
+    return "$status"
+}
+
+end_job() {
+    if [[ -n $job ]]; then kill -TERM "$job" 2>/dev/null && wait "$job" 2>/dev/null; fi
+}
+
+# bench_run CASE VARIANT DIRECTORY BELOW RANKS OPTION ...: simpario once, writing a file in
+# DIRECTORY and checking it as BELOW shows it; adds a sample, or says what went wrong.
+bench_run() {
+    local case=$1 label type daemon words hint hints=() preload= status name=data.$RANDOM
+    local dir=$3 below=$4 n=$5 before=null
+
+    IFS='|' read -r label type daemon words <<<"$2"
+    label=$(trim "$label") type=$(trim "$type") daemon=$(trim "$daemon")
+    for hint in $words; do hints+=(--hint "$hint"); done
+    shift 5
+    if [[ $type == zcache ]]; then preload=$plugin; fi
+    if [[ -e $dir/.slowfs ]]; then before=$(<"$dir/.slowfs"); fi
+    ZCACHE_DAEMONS=${daemon:+$tmp/$daemon.addr} \
+        ranks "$n" "$preload" "$simpario" -f "$type:$dir/$name" "${hints[@]}" --write --quiet \
+        --no-reference --posix-verify "$below/$name" --json "$tmp/run.json" "$@" >"$tmp/run.log" 2>&1
+    status=$?
+    rm -f -- "$below/$name"
+    if ((status == 2)); then fail "$(<"$tmp/run.log")"; fi # a bad option
+    if ((status == 0)) && bench_sample "$case" "$label" "$before" "$dir"; then return; fi
+    bench_problem "$case, $label: status $status, no number: $(tail -n 5 "$tmp/run.log")"
+    jq -nc --arg case "$case" --arg variant "$label" '{$case, $variant, failed: true}' >>"$samples"
+}
+
+# Goes on, but will not end well.
+bench_problem() {
+    echo "$bench_name: $*" >&2
+    problems=$((problems + 1))
+}
+
+trim() { sed 's/^ *//; s/ *$//' <<<"$1"; }
+
+# Adds what the run reported to $samples; fails when it did not verify every byte.
+bench_sample() {
+    local after=null
+
+    if [[ -e $4/.slowfs ]]; then after=$(<"$4/.slowfs"); fi
+    jq -L "$bench_dir" -ec --arg case "$1" --arg variant "$2" --argjson before "$3" --argjson after "$after" \
+        'include "bench"; sample($case; $variant; $before; $after)' "$tmp/run.json" >>"$samples" 2>>"$tmp/run.log"
+}
+
+# bench_turns CASE DIRECTORY BELOW RANKS OPTION ...: all variants in turn, over and over.
+bench_turns() {
+    local i variant case=$1
+
+    shift
+    for ((i = 1; i <= opt[repeats]; i++)); do
+        for variant in "${variants[@]}"; do
+            bench_progress "$case, repetition $i: ${variant%%|*}"
+            bench_run "$case" "$variant" "$@"
+        done
+    done
+    bench_progress
+}
+
+# What goes on, on one line of a terminal.
+bench_progress() { if [[ -t 2 ]]; then printf '\r\033[K%s' "$*" >&2; fi; }
+
+# ---- results --------------------------------------------------------------------------------
+# bench_results NAME=TEXT ...: $results, the JSON object of everything measured:
+#   benchmark
+#   conditions those given, the layout, all options
+#   cases[]    case, variants[]
+#   variants[] variant, hints, ranks, bytes, runs, failed, metrics (lowest, median, highest,
+#              samples of each), of_best_ufs: ratios of median bandwidths
+bench_results() {
+    local pair key conditions
+
+    conditions=$(
+        for pair; do jq -n --arg k "${pair%%=*}" --arg v "${pair#*=}" '{($k): $v}'; done
+        for key in "${!opt[@]}"; do jq -n --arg k "$key" --arg v "${opt[$key]}" '{options: {($k): $v}}'; done
+    )
+    conditions=$(jq -s --arg layout "$(bench_layout)" 'reduce .[] as $c ({$layout}; . * $c)' <<<"$conditions")
+    results=$(jq -L "$bench_dir" -s --arg benchmark "${bench_name%.sh}" --argjson conditions "$conditions" \
+        'include "bench"; results($benchmark; $conditions)' "$samples")
+    if [[ -n ${opt[json]} ]]; then printf '%s\n' "$results" >"${opt[json]}"; fi
+}
+
+# bench_table HEADING FILTER: rows of text from $results, the columns aligned.
+bench_table() {
+    {
+        printf '%s\n' "$1"
+        jq -L "$bench_dir" -r "include \"bench\"; $2 | @tsv" <<<"$results" | tr '\t' '|'
+    } | awk -F'|' '
+        { for (i = 1; i <= NF; i++) { cell[NR, i] = $i; if (length($i) > width[i]) width[i] = length($i) }
+          if (NF > columns) columns = NF }
+        END { for (r = 1; r <= NR; r++) {
+            line = sprintf("%-" width[1] "s", cell[r, 1])
+            for (i = 2; i <= columns; i++) line = line sprintf("  %" width[i] "s", cell[r, i])
+            sub(/ +$/, "", line); print line } }'
+}
+
+# The exit status of the benchmark.
+bench_end() {
+    ((problems == 0)) || { echo "$bench_name: $problems problems, see above" >&2; exit 1; }
+}

@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# zcache run: environment, standard streams, exit status; nothing stays behind.
+. "$(dirname -- "$0")/functions.sh"
+
+make_tmp
+cd "$tmp" || exit 99
+mkdir root
+export XDG_RUNTIME_DIR=$tmp
+run() { "$zcache" run --no-preload --cache-size 16M --root root "$@"; }
+nothing_left() {
+    [[ -z $(find "$tmp"/zcache-* -mindepth 1 2>/dev/null) ]] || fail "left: $(find "$tmp"/zcache-*)"
+}
+
+# Status and output are the command's; nothing is added.
+expect 0 "" run true
+expect 7 "out
+err" run -- sh -c 'echo out; echo err >&2; exit 7'
+expect 143 "" run sh -c 'kill -TERM $$'
+nothing_left
+[[ $(echo in | "$zcache" run --no-preload --root root cat) == in ]] || fail "standard input"
+
+# The command finds its daemons, in order, and mpiexec keeps its interrupts.
+# shellcheck disable=SC2016
+expect 0 "*
+0 *serving*$tmp/root
+1 *serving*$tmp/root" run --daemons 2 "$zcachectl" status
+ignored=$(awk '/^SigIgn/ { print $2 }' /proc/self/status) # by whoever started this test
+expect 0 "$ignored" run sh -c "awk '/^SigIgn/ { print \$2 }' /proc/self/status"
+nothing_left
+
+# The default root is the current directory; --keep keeps, --state chooses.
+expect 0 "*serving*$tmp" "$zcache" run --no-preload "$zcachectl" status
+expect 0 "*" run --state "$tmp/state" --keep ls "$tmp/state"
+[[ -e state/0.log ]] || fail "--keep did not keep"
+expect 0 "" run --state "$tmp/state" true
+[[ ! -e state ]] || fail "the state directory was kept"
+
+# A daemon that does not start is explained.
+expect 1 "zcache: daemon 0 did not start:*--cache-size 1M holds fewer than 2 pages*" \
+    "$zcache" run --no-preload --cache-size 1M true

@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# State directories that others own or may write to are refused.
+. "$(dirname -- "$0")/functions.sh"
+requires test "$(id -u)" = 0
+
+make_tmp
+cd "$tmp" || exit 99
+mkdir foreign open
+chown nobody foreign
+chmod 777 open
+ln -s open link
+run() { "$zcache" run --no-preload --cache-size 16M "$@" true; }
+
+expect 1 "zcache: $tmp/foreign belongs to somebody else; *" run --state foreign
+expect 1 "zcache: others may write to $tmp/open; *" run --state open
+expect 1 "zcache: $tmp/link is a symbolic link; *" run --state link
+expect 1 "zcache: --state: a comma cannot be part of *" run --state a,b
+export XDG_RUNTIME_DIR=$tmp
+mkdir "zcache-$(id -un)"
+chown nobody "zcache-$(id -un)"
+expect 1 "zcache: $tmp/zcache-* belongs to somebody else; *" run
+expect 1 "zcache: $tmp/zcache-* belongs to somebody else; *" "$zcache" start
+expect 1 "zcache: $tmp/zcache-* belongs to somebody else; *" "$zcache" status
+
+# Without any privilege all works as well.
+requires command -v setpriv
+mkdir mine
+chown nobody mine
+chmod 755 "$tmp"
+as_nobody() { setpriv --reuid=nobody --clear-groups env -u XDG_RUNTIME_DIR "$@"; }
+requires as_nobody test -x "$zcached"
+requires as_nobody test -w mine
+expect 0 "*serving*" as_nobody "$zcache" run --no-preload --state mine/state --root mine \
+    --cache-size 16M "$zcachectl" status
+expect 2 "zcached: --root: user [0-9]* may not read and write in /root: *" \
+    as_nobody "$zcached" --root /root --address-file mine/0.addr

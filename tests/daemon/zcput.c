@@ -1,0 +1,114 @@
+/* zcput.c - for tests of the daemon: a client that leaves dirty data behind.
+ *
+ *     zcput write ADDRESS-FILE PATH SIZE   writes SIZE bytes, says "written", and keeps the
+ *                                          file open until its standard input ends
+ *     zcput forever ADDRESS-FILE PATH SIZE   the same, again and again
+ *     zcput check FILE SIZE                compares a file with what write wrote
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "zc_addrfile.h"
+#include "zc_client.h"
+#include "zc_log.h"
+#include "zc_units.h"
+
+static void fill(unsigned char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        p[i] = (unsigned char)(i % 251 + i / 65536);
+}
+
+static int explain(int rc)
+{
+    fprintf(stderr, "zcput: %s\n", zc_error_text(rc));
+    return 1;
+}
+
+static int write_out(struct zc_client *c, const char *path, size_t size, bool forever)
+{
+    struct zc_attr attr = {0};
+    unsigned char *buf = malloc(size);
+    uint64_t handle;
+    ssize_t rc;
+
+    if (!buf)
+        return -ENOMEM;
+    fill(buf, size);
+    rc = zc_client_open(c, path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0644, &handle,
+                        &attr);
+    do {
+        for (size_t done = 0; rc >= 0 && done < size; done += (size_t)rc)
+            rc = zc_client_write(c, handle, buf + done, size - done, done);
+    } while (forever && rc >= 0);
+    free(buf);
+    return rc < 0 ? (int)rc : 0;
+}
+
+static int do_write(const char *address, const char *path, size_t size, bool forever)
+{
+    struct zc_net_config cfg = {.timeout_ms = 10000, .name = "zcput"};
+    struct zc_addrfile a;
+    struct zc_client *client;
+    struct zc_net *net;
+    char c;
+    int rc = zc_addrfile_read(address, &a);
+
+    if (rc < 0)
+        return explain(rc);
+    cfg.provider = a.provider;
+    cfg.toward = a.address;
+    cfg.toward_len = a.address_len;
+    rc = zc_net_create(&cfg, &net);
+    if (rc == 0)
+        rc = zc_client_connect(net, a.address, a.address_len, "zcached", &client);
+    if (rc == 0)
+        rc = write_out(client, path, size, forever);
+    if (rc < 0)
+        return explain(rc);
+    puts("written");
+    fflush(stdout);
+    while (read(STDIN_FILENO, &c, 1) > 0)
+        ;
+    _exit(0); /* without a goodbye: the daemon may be gone */
+}
+
+static int do_check(const char *path, size_t size)
+{
+    unsigned char *want = malloc(size + 1), *got = malloc(size + 1);
+    FILE *f = fopen(path, "r");
+    size_t n;
+
+    if (!want || !got || !f) {
+        fprintf(stderr, "zcput: %s: %s\n", path, strerror(errno));
+        return 1;
+    }
+    fill(want, size);
+    n = fread(got, 1, size + 1, f);
+    if (n != size || memcmp(want, got, size) != 0) {
+        fprintf(stderr, "zcput: %s: other content, %zu bytes\n", path, n);
+        return 1;
+    }
+    fclose(f);
+    free(want);
+    free(got);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t size;
+
+    zc_log_init("zcput");
+    if (argc < 4 || zc_parse_size(argv[argc - 1], &size) < 0)
+        return 2;
+    if (argc == 4)
+        return do_check(argv[2], size);
+    return do_write(argv[2], argv[3], size, !strcmp(argv[1], "forever"));
+}

@@ -1,0 +1,82 @@
+# functions.sh - what the MPI tests share, on top of what the daemon tests share.
+#
+# Daemons serve $root, below the temporary directory $tmp; zcache:$root/x is a file there.
+# shellcheck shell=bash
+# shellcheck source=tests/daemon/functions.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/../daemon/functions.sh"
+
+plugin=$build/adio_zcache/.libs/libzcache.so
+programs=$build/tests/mpi
+mpi_timeout=${MPI_TIMEOUT:-120}
+mpiexec=${MPIEXEC:-$(command -v mpiexec.mpich || echo mpiexec)}
+
+# More ranks than cores: tests also pass without it, in a multiple of the time.
+preload=$plugin
+for shim in "$build/tests/.libs/yieldshim.so" "$build/tests/yieldshim.so"; do
+    [[ ! -e $shim || -n ${NO_YIELDSHIM:-} ]] || preload=$shim:$plugin
+done
+
+make_root() {
+    make_tmp
+    root=$tmp/root
+    mkdir "$root"
+}
+
+# start_daemons N [OPTION ...]: N of them, 0 for none (embedded mode).
+start_daemons() {
+    local n=$1 i list=
+
+    shift
+    for ((i = 0; i < n; i++)); do
+        start_daemon "$i" --root "$root" "$@"
+        list+=${list:+,}$tmp/$i.addr
+    done
+    if ((n)); then export ZCACHE_DAEMONS=$list; else unset ZCACHE_DAEMONS; fi
+}
+
+# All must drain and exit with 0.
+stop_daemons() {
+    local i status bad=0
+
+    for i in "${!daemon_pids[@]}"; do
+        [[ -n ${daemon_pids[i]} ]] || continue
+        stop_daemon "$i"
+        status=$?
+        ((status == 0)) || { echo "daemon $i ended with status $status" >&2; cat "$tmp/$i.log" >&2; bad=1; }
+    done
+    daemon_pids=()
+    unset ZCACHE_DAEMONS
+    return "$bad"
+}
+
+# mpi RANKS PROGRAM [ARG ...]
+mpi() {
+    local n=$1
+
+    shift
+    timeout -k 5 "$mpi_timeout" "$mpiexec" -n "$n" -genv LD_PRELOAD "$preload" "$@"
+}
+
+# mpi_quiet ...: the same, output only when it fails.
+mpi_quiet() {
+    local status
+
+    mpi "$@" >"$tmp/out" 2>&1 </dev/null
+    status=$?
+    ((status == 0)) || cat "$tmp/out" >&2
+    return $status
+}
+
+# stat_of DAEMON COUNTER: as zcachectl shows it.
+stat_of() {
+    "$zcachectl" --daemons "$tmp/$1.addr" --json stats 2>/dev/null |
+        sed -n "s/.*\"$2\": *\([0-9]*\).*/\1/p" | head -n 1
+}
+
+# at_least DAEMON COUNTER N
+at_least() {
+    local now
+
+    now=$(stat_of "$1" "$2")
+    [[ -n $now ]] && ((now >= $3))
+}

@@ -1,0 +1,96 @@
+#!/usr/bin/env bash
+# Opens that have to fail do so on every rank, with the right class and a text that helps,
+# and leave no file behind.
+set -u
+# shellcheck source=tests/mpi/functions.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
+
+ranks=3 bad=0
+
+# try FILE WORDS CLASS [TEXT ...]
+try() {
+    mpi_quiet "$ranks" "$programs/t_open" "$@" && return
+    echo "FAILED ($what): t_open $*" >&2
+    bad=1
+}
+
+# nothing_at PATH
+nothing_at() {
+    [[ ! -e $1 ]] || { echo "FAILED ($what): $1 was left behind" >&2; bad=1; }
+}
+
+names() {
+    local z=zcache:$root
+
+    try "$z/absent" rdonly MPI_ERR_NO_SUCH_FILE "$root/absent"
+    try "$z/absent" rdwr MPI_ERR_NO_SUCH_FILE
+    nothing_at "$root/absent"
+    try "$z/none/x" rdwr,create MPI_ERR_NO_SUCH_FILE "$root/none/x"
+    try "$z/new" rdwr,create,excl MPI_SUCCESS
+    try "$z/new" rdwr,create,excl MPI_ERR_FILE_EXISTS "$root/new"
+    try "$z/new" rdwr,create MPI_SUCCESS
+    try "$z/dir" rdwr MPI_ERR_BAD_FILE "$root/dir"
+    try "$z/dir" rdwr,create MPI_ERR_BAD_FILE
+    try "$z/new/x" rdonly MPI_ERR_BAD_FILE
+    ranks=1 try "$z/new" delete MPI_SUCCESS
+    ranks=1 try "$z/new" delete MPI_ERR_NO_SUCH_FILE "$root/new"
+    nothing_at "$root/new"
+}
+
+unsupported() {
+    local z=zcache:$root
+
+    try "$z/u" rdwr,create,atomic MPI_ERR_UNSUPPORTED_OPERATION
+    try "$z/u" rdwr,create,shared MPI_ERR_UNSUPPORTED_OPERATION
+    try "$z/u" rdwr,create,ordered MPI_ERR_UNSUPPORTED_OPERATION
+}
+
+outside() {
+    try "zcache:$tmp/outside" rdwr,create MPI_ERR_ACCESS "$root" "$tmp/outside"
+    nothing_at "$tmp/outside"
+    ln -sfn "$tmp" "$root/out"
+    try "zcache:$root/out/escape" rdwr,create MPI_ERR_ACCESS "$root"
+    nothing_at "$tmp/escape"
+}
+
+make_root
+mkdir "$root/dir"
+for n in 0 1 2; do
+    what="$n daemons"
+    start_daemons "$n"
+    names
+    unsupported
+    ((n == 0)) || outside
+    stop_daemons || bad=1
+done
+
+# Address files that are of no use, and daemons that are not there any more.
+what="address files"
+z=zcache:$root/a
+start_daemons 1
+good=$tmp/0.addr
+cp "$good" "$tmp/copy"
+for n in 2 3; do
+    ranks=$n
+    ZCACHE_DAEMONS=$tmp/nowhere.addr try "$z" rdwr,create MPI_ERR_NO_SUCH_FILE "$tmp/nowhere.addr"
+    mkdir -p "$tmp/empty"
+    ZCACHE_DAEMONS=$tmp/empty try "$z" rdwr,create MPI_ERR_NO_SUCH_FILE "$tmp/empty"
+    head -c 3000 /dev/urandom >"$tmp/garbage"
+    ZCACHE_DAEMONS=$tmp/garbage try "$z" rdwr,create MPI_ERR_ARG "$tmp/garbage"
+    head -n 3 "$good" >"$tmp/part"
+    ZCACHE_DAEMONS=$tmp/part try "$z" rdwr,create MPI_ERR_ARG "$tmp/part"
+    sed 's/^protocol .*/protocol 99/' "$good" >"$tmp/newer"
+    ZCACHE_DAEMONS=$tmp/newer try "$z" rdwr,create MPI_ERR_IO "protocol 99" "$tmp/newer"
+    # The second of two: nothing may be left of the first's work.
+    ZCACHE_DAEMONS=$good,$tmp/newer try "$z" rdwr,create MPI_ERR_IO "protocol 99"
+    nothing_at "$root/a"
+done
+stop_daemons || bad=1
+ranks=2
+what="stale address file"
+export ZCACHE_TIMEOUT=2s
+ZCACHE_DAEMONS=$tmp/copy try "$z" rdwr,create MPI_ERR_IO "$tmp/copy" "not running"
+sed 's/^host .*/host elsewhere/' "$tmp/copy" >"$tmp/far"
+ZCACHE_DAEMONS=$tmp/far try "$z" rdwr,create MPI_ERR_IO elsewhere
+nothing_at "$root/a"
+exit $bad

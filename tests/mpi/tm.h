@@ -1,0 +1,131 @@
+/* tm.h - the model test: what a run knows, and its parts.
+ *
+ * All ranks draw the same program and keep the same model; each executes its own part.
+ * tm_plan.c draws accesses, tm_run.c executes them, tm_file.c does everything else to the
+ * file, tm_check.c compares.
+ */
+#ifndef TM_H
+#define TM_H
+
+#include <mpi.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "tm_image.h"
+#include "tm_rng.h"
+#include "tm_view.h"
+
+enum { TM_MAX_RANKS = 32, TM_MAX_HINTS = 16, TM_PER_RANK = 3 };
+
+struct tm_options {
+    const char *name;                /* with prefix */
+    const char *path;                /* for POSIX calls */
+    const char *hints[TM_MAX_HINTS]; /* "key=value" */
+    int nhints;
+    uint64_t first_seed, last_seed;
+    int steps;
+    int64_t max;
+    bool strict, subsets, verbose;
+    bool reference; /* not zcache: known bugs of ROMIO are not complained about */
+    int hang_seconds;
+};
+
+struct tm {
+    struct tm_options opt;
+    const char *replay; /* command line without the seed */
+    int rank, nranks;   /* of MPI_COMM_WORLD */
+
+    uint64_t seed;
+    struct tm_rng rng;
+    int step;
+    uint32_t last;  /* number of the last access */
+    char text[400]; /* the step under way */
+
+    /* the file as opened; ranks below are those of its communicator */
+    MPI_Comm comm;
+    MPI_File fh;
+    int members[TM_MAX_RANKS], n;
+    int me; /* -1: not among them */
+    int amode;
+    bool exists;
+    struct tm_view views[TM_MAX_RANKS];
+    int64_t pos[TM_MAX_RANKS]; /* individual pointers, in etypes */
+    int mark;                  /* types made later belong to the step */
+    struct tm_image image;
+};
+
+enum tm_how { TM_BLOCKING, TM_NONBLOCKING, TM_SPLIT };
+
+struct tm_access {
+    uint32_t id;
+    int rank;
+    bool write, collective, individual;
+    enum tm_how how;
+    int64_t at;  /* etypes */
+    int64_t len; /* bytes */
+    int64_t got; /* bytes to be moved, fewer at the end of the file */
+    struct tm_type *mem;
+    int count;
+
+    /* where it is this rank's: tm_buffer_*() */
+    uint8_t *block, *want; /* of `room` bytes: memory, and what it shall hold in the end */
+    int64_t room, origin;  /* origin: the buffer's address within the block */
+    MPI_Request request;
+};
+
+/* ---- tm_plan.c ---- */
+
+/* Draws the accesses of a step into a[] (TM_MAX_RANKS * TM_PER_RANK), enters them into the
+ * model, and makes the buffers of this rank's.  *barrier: ranks have to meet before, as the
+ * model knows already. */
+int tm_plan(struct tm *tm, struct tm_access *a, bool *barrier);
+void tm_plan_describe(const struct tm *tm, const struct tm_access *a, char *text, int len);
+
+/* ---- tm_buffer.c ---- */
+
+void tm_buffer_make(struct tm *tm, struct tm_access *a);
+void tm_buffer_check(struct tm *tm, struct tm_access *a); /* frees it, too */
+static inline void *tm_buffer(const struct tm_access *a)
+{
+    return a->block + a->origin;
+}
+
+/* ---- tm_run.c ---- */
+
+void tm_run(struct tm *tm, struct tm_access *a, int n);
+
+/* ---- tm_file.c ---- */
+
+/* Ranks with the file open meet. */
+void tm_meet(struct tm *tm);
+/* The same, and the model knows that conflicting accesses may follow. */
+void tm_barrier(struct tm *tm);
+void tm_open(struct tm *tm);  /* as drawn: members, mode, hints */
+void tm_close(struct tm *tm); /* and looks at the file */
+void tm_reopen(struct tm *tm);
+void tm_recreate(struct tm *tm);
+void tm_set_view(struct tm *tm);
+
+/* ---- tm_size.c: nothing here moves data ---- */
+
+void tm_seek(struct tm *tm);
+void tm_get_size(struct tm *tm);
+void tm_set_size(struct tm *tm);
+void tm_preallocate(struct tm *tm);
+void tm_sync(struct tm *tm);
+
+/* ---- tm_check.c ---- */
+
+/* Says what, where and how to see it again, and ends all ranks. */
+void tm_fail(const struct tm *tm, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3), noreturn));
+/* Fails unless rc is MPI_SUCCESS. */
+void tm_ok(const struct tm *tm, int rc, const char *what);
+/* Rank 0 of the world compares the file, as others see it, with the model. */
+void tm_check_file(const struct tm *tm);
+/* Names the step under way. */
+void tm_say(struct tm *tm, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Ends with a message when a step takes too long. */
+void tm_watch(struct tm *tm);
+
+#endif

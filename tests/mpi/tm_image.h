@@ -1,0 +1,48 @@
+/* tm_image.h - what the file should hold: for every byte the access that wrote it.
+ *
+ * An access has a number, from 1 on; 0 stands for bytes nobody wrote, which are zeros.
+ * Also what has been touched since ranks last met at a barrier, and by whom.
+ */
+#ifndef TM_IMAGE_H
+#define TM_IMAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct tm_image {
+    int64_t size, max;
+    int64_t settled; /* the size at the last barrier */
+    uint32_t *who;   /* max of them */
+    uint8_t *readers, *writers;
+    bool grown;    /* since the last barrier the size has changed */
+    bool end_seen; /* since then somebody has seen where the file ends */
+};
+
+/* The byte that access number `who` leaves at an offset: never 0 nor TM_FILL. */
+uint8_t tm_stamp(int64_t off, uint32_t who);
+enum { TM_FILL = 1 }; /* what memory holds before a read */
+
+void tm_image_init(struct tm_image *m, int64_t max);
+void tm_image_free(struct tm_image *m);
+void tm_image_write(struct tm_image *m, int64_t off, int64_t len, uint32_t who);
+void tm_image_resize(struct tm_image *m, int64_t size);
+uint8_t tm_image_byte(const struct tm_image *m, int64_t off);
+
+/* All ranks have met: nothing is in anybody's way any more. */
+void tm_image_barrier(struct tm_image *m);
+
+/* `alone`: the access ends before this rank's next one begins. */
+struct tm_touch {
+    int64_t off, len;
+    int rank;
+    bool write, alone;
+};
+/* Whether the bytes of the access may not be touched without a barrier before it. */
+bool tm_image_conflict(const struct tm_image *m, const struct tm_touch *t);
+void tm_image_touch(struct tm_image *m, const struct tm_touch *t);
+
+/* Says what bytes found at `off` are, from the accesses up to number `last`. */
+void tm_image_decode(const struct tm_image *m, const uint8_t *found, int64_t n, int64_t off,
+                     uint32_t last, char *text, int len);
+
+#endif

@@ -1,0 +1,203 @@
+/* rig.h - a server in this process: store, cache, loop transport, one thread. */
+#ifndef RIG_H
+#define RIG_H
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check_main.h"
+#include "zc_cache.h"
+#include "zc_client.h"
+#include "zc_lock.h"
+#include "zc_log.h"
+#include "zc_server.h"
+#include "zc_store_fault.h"
+#include "zc_wire.h"
+
+struct rig {
+    struct zc_store *store; /* the faulty one, over memory */
+    struct zc_cache *cache;
+    struct zc_server *server;
+    pthread_t thread;
+    int status;      /* of zc_server_run() */
+    char text[256];
+    unsigned char addr[ZC_MAX_ADDRESS];
+    size_t addr_len;
+};
+
+/* A store that belongs to somebody else: destroying it does nothing. */
+struct borrowed {
+    struct zc_store store;
+    struct zc_store_ops ops;
+    struct zc_store *below;
+};
+
+static inline int borrowed_open(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
+                                struct zc_sfile **out, struct zc_attr *attr)
+{
+    struct zc_store *below = ((struct borrowed *)s)->below;
+
+    return below->ops->open(below, path, flags, mode, out, attr);
+}
+
+static inline int borrowed_unlink(struct zc_store *s, const char *path)
+{
+    struct zc_store *below = ((struct borrowed *)s)->below;
+
+    return below->ops->unlink(below, path);
+}
+
+static inline int borrowed_stat(struct zc_store *s, const char *path, struct zc_attr *attr)
+{
+    struct zc_store *below = ((struct borrowed *)s)->below;
+
+    return below->ops->stat(below, path, attr);
+}
+
+static inline void borrowed_destroy(struct zc_store *s)
+{
+    free(s);
+}
+
+static inline struct zc_store *borrow(struct zc_store *below)
+{
+    struct borrowed *b = calloc(1, sizeof *b);
+
+    b->below = below;
+    b->ops = *below->ops;
+    b->ops.open = borrowed_open;
+    b->ops.unlink = borrowed_unlink;
+    b->ops.stat = borrowed_stat;
+    b->ops.destroy = borrowed_destroy;
+    b->store.ops = &b->ops;
+    return &b->store;
+}
+
+static inline void *rig_main(void *arg)
+{
+    struct rig *r = arg;
+
+    r->status = zc_server_run(r->server);
+    snprintf(r->text, sizeof r->text, "%s", r->status ? zc_error_text(r->status) : "");
+    return NULL;
+}
+
+/* Serves `mem`; with mem == NULL a memory store of its own. */
+static inline void rig_up(struct rig *r, const struct zc_cache_config *cfg, struct zc_store *mem)
+{
+    struct zc_cache_config small = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_server_config s = {.boot_id = 42, .open_transport = zc_loop_open};
+
+    memset(r, 0, sizeof *r);
+    small.capacity = 64 * 4096;
+    small.page_size = 4096;
+    small.idle_ms = 20;
+    if (!mem)
+        ck_assert_int_eq(zc_store_mem_create(&mem), 0);
+    ck_assert_int_eq(zc_store_fault_create(mem, &r->store), 0);
+    ck_assert_int_eq(zc_cache_create(cfg ? cfg : &small, r->store, &r->cache), 0);
+    s.cache = r->cache;
+    ck_assert_int_eq(zc_server_create(&s, &r->server), 0);
+    r->addr_len = sizeof r->addr;
+    ck_assert_int_eq(zc_server_address(r->server, r->addr, &r->addr_len), 0);
+    ck_assert_int_eq(pthread_create(&r->thread, NULL, rig_main, r), 0);
+}
+
+/* Stops and drains; what zc_server_run() returned. */
+static inline int rig_stop(struct rig *r)
+{
+    zc_server_stop(r->server);
+    pthread_join(r->thread, NULL);
+    return r->status;
+}
+
+static inline void rig_free(struct rig *r)
+{
+    zc_server_destroy(r->server);
+    zc_cache_destroy(r->cache);
+    r->store->ops->destroy(r->store);
+}
+
+static inline void rig_down(struct rig *r)
+{
+    ck_assert_msg(rig_stop(r) == 0, "drain: %s", r->text);
+    rig_free(r);
+}
+
+static inline struct zc_net *rig_net(uint64_t timeout_ms)
+{
+    struct zc_net_config cfg = {
+        .open_transport = zc_loop_open, .timeout_ms = timeout_ms, .name = "test"};
+    struct zc_net *net;
+
+    ck_assert_int_eq(zc_net_create(&cfg, &net), 0);
+    return net;
+}
+
+static inline struct zc_client *rig_connect(struct rig *r, struct zc_net *net)
+{
+    struct zc_client *c;
+    int rc = zc_client_connect(net, r->addr, r->addr_len, "the server", &c);
+
+    ck_assert_msg(rc == 0, "connect: %s", zc_error_text(rc));
+    return c;
+}
+
+static inline uint64_t rig_open(struct zc_client *c, const char *path)
+{
+    struct zc_attr attr = {.block_size = 8192};
+    uint64_t h;
+    int rc = zc_client_open(c, path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0644, &h, &attr);
+
+    ck_assert_msg(rc == 0, "open: %s", zc_error_text(rc));
+    return h;
+}
+
+/* A counter of the server by name. */
+static inline uint64_t rig_stat(struct zc_client *c, const char *name)
+{
+    char *text, *at, key[64];
+    uint64_t v;
+
+    ck_assert_int_eq(zc_client_info(c, ZC_INFO_STATS, &text), 0);
+    snprintf(key, sizeof key, "%s ", name);
+    at = strstr(text, key);
+    ck_assert_msg(at != NULL, "no counter %s", name);
+    v = strtoull(at + strlen(key), NULL, 10);
+    free(text);
+    return v;
+}
+
+/* Polls until `cond` holds, for at most 20 s. */
+#define WAIT_FOR(cond)                                                                             \
+    do {                                                                                           \
+        uint64_t until_ = zc_now() + 20000 * ZC_NS_PER_MS;                                         \
+        while (!(cond)) {                                                                          \
+            ck_assert_msg(zc_now() < until_, "waited in vain for " #cond);                         \
+            nanosleep(&(struct timespec){0, 1000000}, NULL);                                       \
+        }                                                                                          \
+    } while (0)
+
+/* A byte that tells file offset and generation apart. */
+static inline unsigned char stamp(uint64_t off, unsigned gen)
+{
+    uint64_t x = (off + 1) * 0x9e3779b97f4a7c15ull + gen * 0xc2b2ae3d27d4eb4full;
+
+    return (unsigned char)(x >> 56);
+}
+
+static inline void fill(unsigned char *buf, size_t len, uint64_t off, unsigned gen)
+{
+    for (size_t i = 0; i < len; i++)
+        buf[i] = stamp(off + i, gen);
+}
+
+static inline void expect(const unsigned char *buf, size_t len, uint64_t off, unsigned gen)
+{
+    for (size_t i = 0; i < len; i++)
+        ck_assert_msg(buf[i] == stamp(off + i, gen), "wrong byte at offset %llu",
+                      (unsigned long long)(off + i));
+}
+
+#endif

@@ -1,0 +1,277 @@
+/* test_addrfile.c - address files: written, read, cut short, corrupted, listed. */
+#include "config.h"
+
+#include <check.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "zc_addrfile.h"
+#include "zc_log.h"
+
+static char dir[] = "/tmp/test_addrfile.XXXXXX";
+static char path[sizeof dir + 32];
+
+static const struct zc_addrfile sample = {
+    .protocol = 1,
+    .provider = "tcp;ofi_rxm",
+    .address = {2, 0, 0xa3, 0xff, 0x7f, 0, 0, 1},
+    .address_len = 8,
+    .host = "n17",
+    .pid = 4711,
+    .boot_id = 0x0f2e3d4c5b6a7988,
+    .root = "/scratch/with a blank",
+};
+
+static void setup(void)
+{
+    strcpy(dir + sizeof dir - 7, "XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(path, sizeof path, "%s/0.addr", dir);
+}
+
+static void teardown(void)
+{
+    char command[sizeof dir + 16];
+
+    snprintf(command, sizeof command, "rm -r %s", dir);
+    ck_assert_int_eq(system(command), 0);
+}
+
+static size_t load(char *buf, size_t cap)
+{
+    FILE *f = fopen(path, "r");
+    size_t n;
+
+    ck_assert_ptr_nonnull(f);
+    n = fread(buf, 1, cap, f);
+    fclose(f);
+    return n;
+}
+
+static void save(const char *name, const void *buf, size_t n)
+{
+    char full[sizeof dir + 64];
+    FILE *f;
+
+    snprintf(full, sizeof full, "%s/%s", dir, name);
+    f = fopen(full, "w");
+    ck_assert_ptr_nonnull(f);
+    ck_assert_uint_eq(fwrite(buf, 1, n, f), n);
+    ck_assert_int_eq(fclose(f), 0);
+}
+
+static void assert_same(const struct zc_addrfile *a, const struct zc_addrfile *b)
+{
+    ck_assert_uint_eq(a->protocol, b->protocol);
+    ck_assert_str_eq(a->provider, b->provider);
+    ck_assert_uint_eq(a->address_len, b->address_len);
+    ck_assert_mem_eq(a->address, b->address, a->address_len);
+    ck_assert_str_eq(a->host, b->host);
+    ck_assert_int_eq(a->pid, b->pid);
+    ck_assert_uint_eq(a->boot_id, b->boot_id);
+    ck_assert_str_eq(a->root, b->root);
+}
+
+START_TEST(test_round_trip)
+{
+    struct zc_addrfile a;
+    struct stat st;
+    mode_t mask = umask(022);
+
+    ck_assert_int_eq(zc_addrfile_write(path, &sample), 0);
+    ck_assert_int_eq(zc_addrfile_write(path, &sample), 0); /* replaces */
+    umask(mask);
+    ck_assert_int_eq(zc_addrfile_read(path, &a), 0);
+    assert_same(&a, &sample);
+    ck_assert_int_eq(stat(path, &st), 0);
+    ck_assert_int_eq(st.st_mode & 0777, 0644);
+}
+END_TEST
+
+/* The largest values fit. */
+START_TEST(test_limits)
+{
+    struct zc_addrfile a, big = sample;
+
+    memset(big.address, 0xee, sizeof big.address);
+    big.address_len = sizeof big.address;
+    memset(big.root, 'r', sizeof big.root - 1);
+    memset(big.host, 'h', sizeof big.host - 1);
+    ck_assert_int_eq(zc_addrfile_write(path, &big), 0);
+    ck_assert_int_eq(zc_addrfile_read(path, &a), 0);
+    assert_same(&a, &big);
+
+    strcpy(big.root, "/two\nlines");
+    ck_assert_int_eq(zc_addrfile_write(path, &big), -EINVAL);
+    big = sample;
+    big.address_len = 0;
+    ck_assert_int_eq(zc_addrfile_write(path, &big), -EINVAL);
+    ck_assert_int_eq(zc_addrfile_read(path, &a), 0); /* the old one is still there */
+}
+END_TEST
+
+/* No prefix of a file passes for the file; *out stays as it was. */
+START_TEST(test_cut_short)
+{
+    char text[4096];
+    size_t n;
+
+    ck_assert_int_eq(zc_addrfile_write(path, &sample), 0);
+    n = load(text, sizeof text);
+    for (size_t i = 0; i < n; i++) {
+        struct zc_addrfile a = {.pid = 1};
+
+        save("0.addr", text, i);
+        ck_assert_msg(zc_addrfile_read(path, &a) == -EINVAL, "%zu of %zu bytes", i, n);
+        ck_assert(a.pid == 1 && a.protocol == 0);
+    }
+}
+END_TEST
+
+/* Any single byte may be replaced by anything without harm. */
+START_TEST(test_corrupted)
+{
+    static const char junk[] = {0, '\n', ' ', 'z', (char)0xff, '-'};
+    char text[4096];
+    size_t n;
+
+    ck_assert_int_eq(zc_addrfile_write(path, &sample), 0);
+    n = load(text, sizeof text);
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j < sizeof junk; j++) {
+            char saved = text[i];
+            struct zc_addrfile a;
+            int rc;
+
+            text[i] = junk[j];
+            save("0.addr", text, n);
+            text[i] = saved;
+            rc = zc_addrfile_read(path, &a);
+            ck_assert_msg(rc == 0 || rc == -EINVAL, "byte %zu: %d", i, rc);
+        }
+    }
+}
+END_TEST
+
+static void assert_unreadable(const char *text, const char *why)
+{
+    struct zc_addrfile a;
+    char expected[512];
+
+    save("0.addr", text, strlen(text));
+    ck_assert_int_eq(zc_addrfile_read(path, &a), -EINVAL);
+    snprintf(expected, sizeof expected, why, path);
+    ck_assert_str_eq(zc_error_text(EINVAL), expected);
+}
+
+#define HEAD "zcache-daemon 1\nprotocol 1\nprovider p\naddress 0a\nhost h\n"
+#define TAIL "boot 0123456789abcdef\nroot /\n"
+
+START_TEST(test_refused)
+{
+    struct zc_addrfile a;
+    char *large = calloc(1, 1 << 20);
+
+    assert_unreadable("", "%s is not a zcache address file");
+    assert_unreadable("root:x:0:0::/root:/bin/sh\n", "%s is not a zcache address file");
+    assert_unreadable("zcache-daemon 2\n", "%s is not a zcache address file");
+    assert_unreadable(HEAD TAIL, "%s: incomplete address file, no \"pid\"");
+    assert_unreadable(HEAD "pid 0\n" TAIL, "%s: bad value \"pid 0\" in an address file");
+    assert_unreadable(HEAD "pid -1\n" TAIL, "%s: bad value \"pid -1\" in an address file");
+    assert_unreadable(HEAD "pid 5000000000\n" TAIL,
+                      "%s: bad value \"pid 5000000000\" in an address file");
+    assert_unreadable(HEAD "pid 1\npid 1\n" TAIL, "%s: bad value \"pid 1\" in an address file");
+    assert_unreadable(HEAD "pid 1\nboot 12\nroot /\n",
+                      "%s: bad value \"boot 12\" in an address file");
+    assert_unreadable(HEAD "pid 1\nhello\n" TAIL, "%s: bad line \"hello\" in an address file");
+    assert_unreadable(HEAD "pid 1\n" TAIL "x", "%s: the last line of the address file is cut off");
+    save("0.addr", HEAD "pid 1\nlater thing\n" TAIL, strlen(HEAD "pid 1\nlater thing\n" TAIL));
+    ck_assert_int_eq(zc_addrfile_read(path, &a), 0);
+
+    save("0.addr", large, 1 << 20);
+    free(large);
+    ck_assert_int_eq(zc_addrfile_read(path, &a), -EINVAL);
+    unlink(path);
+    ck_assert_int_eq(zc_addrfile_read(path, &a), -ENOENT);
+    ck_assert_int_eq(zc_addrfile_read(dir, &a), -EISDIR);
+}
+END_TEST
+
+START_TEST(test_remove)
+{
+    ck_assert_int_eq(zc_addrfile_write(path, &sample), 0);
+    zc_addrfile_remove(path, sample.boot_id + 1);
+    ck_assert_int_eq(access(path, F_OK), 0);
+    zc_addrfile_remove(path, sample.boot_id);
+    ck_assert_int_ne(access(path, F_OK), 0);
+    zc_addrfile_remove(path, sample.boot_id);
+}
+END_TEST
+
+static void assert_list(const char *spec, const char *const *names)
+{
+    char **paths;
+    int n = zc_addrfile_list(spec, &paths), i;
+
+    for (i = 0; names[i]; i++) {
+        char full[sizeof dir + 64];
+
+        snprintf(full, sizeof full, "%s/%s", dir, names[i]);
+        ck_assert_int_lt(i, n);
+        ck_assert_str_eq(paths[i], full);
+    }
+    ck_assert_int_eq(n, i);
+    free(paths);
+}
+
+START_TEST(test_list)
+{
+    static const char *const all[] = {"0.addr",  "1.addr",   "2.addr",   "010.addr", "10.addr",
+                                      "a1.addr", "a02.addr", "a10.addr", NULL};
+    static const char *const two[] = {"10.addr", "2.addr", NULL};
+    static const char *const none[] = {NULL};
+    static const char *const other[] = {"0.addr.XXXXXX", "0.log", ".addr", ".hidden.addr", NULL};
+    char spec[256], **paths;
+
+    ck_assert_int_eq(zc_addrfile_list(dir, &paths), -ENOENT);
+    for (int i = 7; i >= 0; i--)
+        save(all[i], "", 0);
+    for (int i = 0; other[i]; i++)
+        save(other[i], "", 0);
+    assert_list(dir, all);
+    snprintf(spec, sizeof spec, "%s/10.addr,%s/2.addr,", dir, dir);
+    assert_list(spec, two);
+    assert_list("", none);
+    assert_list(",", none);
+    snprintf(spec, sizeof spec, "%s,%s/11.addr", dir, dir);
+    ck_assert_int_eq(zc_addrfile_list(spec, &paths), -ENOENT);
+    ck_assert_ptr_nonnull(strstr(zc_error_text(ENOENT), "/11.addr"));
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("addrfile");
+    TCase *tc = tcase_create("addrfile");
+    SRunner *r = srunner_create(s);
+    int failed;
+
+    tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, test_round_trip);
+    tcase_add_test(tc, test_limits);
+    tcase_add_test(tc, test_cut_short);
+    tcase_add_test(tc, test_corrupted);
+    tcase_add_test(tc, test_refused);
+    tcase_add_test(tc, test_remove);
+    tcase_add_test(tc, test_list);
+    suite_add_tcase(s, tc);
+    srunner_run_all(r, CK_NORMAL);
+    failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,269 @@
+/* test_rpc_view.c - files lent to clients, and transfers through views, over the loop. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "rig.h"
+#include "zc_view.h"
+
+enum { SPACE = 600000 };
+
+static struct rig rig;
+static struct zc_net *net;
+static struct zc_client *client;
+static struct zc_handle *lent;
+static uint64_t number;
+
+static void up(const struct zc_cache_config *cfg)
+{
+    struct zc_attr attr = {0};
+
+    rig_up(&rig, cfg, NULL);
+    net = rig_net(5000);
+    client = rig_connect(&rig, net);
+    ck_assert_int_eq(zc_cache_open(rig.cache, "/lent",
+                                   ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0600, &lent,
+                                   &attr),
+                     0);
+    number = zc_server_export(rig.server, lent);
+    ck_assert_uint_ne(number, 0);
+}
+
+static void down(void)
+{
+    zc_server_unexport(rig.server, number);
+    ck_assert_int_eq(zc_client_write(client, number, "x", 1, 0), -EBADF);
+    ck_assert_int_eq(zc_cache_close(lent), 0);
+    zc_client_disconnect(client);
+    zc_net_destroy(net);
+    rig_down(&rig);
+}
+
+static struct zc_view *vector(int64_t first, int64_t len, int64_t stride, int64_t count,
+                              int64_t extent)
+{
+    struct zc_view_builder *b;
+    struct zc_view *v;
+
+    ck_assert_int_eq(zc_view_builder_create(&b), 0);
+    ck_assert_int_eq(zc_view_add_run(b, first, len, stride, count), 0);
+    ck_assert_int_eq(zc_view_finish(b, extent, &v), 0);
+    return v;
+}
+
+/* Pieces of random length at random places: nothing repeats. */
+static struct zc_view *irregular(unsigned *seed, unsigned n)
+{
+    struct zc_view_builder *b;
+    struct zc_view *v;
+    int64_t at = 0;
+
+    ck_assert_int_eq(zc_view_builder_create(&b), 0);
+    for (unsigned i = 0; i < n; i++) {
+        int64_t len = 1 + rand_r(seed) % 50;
+
+        at += rand_r(seed) % 70;
+        ck_assert_int_eq(zc_view_add(b, at, len), 0);
+        at += len;
+    }
+    ck_assert_int_eq(zc_view_finish(b, at + rand_r(seed) % 40, &v), 0);
+    return v;
+}
+
+START_TEST(lent_file)
+{
+    struct zc_attr attr;
+    struct zc_later l;
+    char buf[4] = "";
+
+    up(NULL);
+    ck_assert_int_eq(zc_client_write(client, number, "abc", 3, 1000), 3);
+    ck_assert_int_eq(zc_cache_read(lent, buf, 3, 1000), 3);
+    ck_assert_str_eq(buf, "abc");
+    ck_assert_int_eq(zc_client_getattr(client, number, &attr), 0);
+    ck_assert_uint_eq(attr.size, 1003);
+    zc_client_refresh_start(client, number, ZC_LEVEL_STORED, &l);
+    ck_assert_int_eq(zc_client_wait(client, &l), 0);
+    ck_assert_int_eq(zc_client_close(client, number, ZC_LEVEL_STORED), -EBADF);
+    ck_assert_int_eq(zc_client_write(client, number + 1, "x", 1, 0), -EBADF);
+    ck_assert_int_eq(zc_client_write(client, number ^ 1ull << 40, "x", 1, 0), -EBADF);
+    down();
+}
+END_TEST
+
+/* Writes and reads through one view, everything checked against a plain array. */
+static void through(struct zc_view *v, int64_t disp, unsigned char *model, uint64_t *size,
+                    unsigned *seed, unsigned gen)
+{
+    static unsigned char out[SPACE], in[SPACE];
+    int64_t off = rand_r(seed) % 5000, at = 0;
+    size_t len = 1 + (size_t)rand_r(seed) % (gen % 3 ? 9000 : 60000);
+    struct zc_view_iter it;
+    struct zc_io io;
+
+    ck_assert_int_eq(zc_view_start(&it, v, disp, off), 0);
+    for (size_t i = 0; i < len; i++)
+        out[i] = (unsigned char)rand_r(seed);
+    while (at < (int64_t)len) {
+        int64_t to, n;
+
+        ck_assert_int_eq(zc_view_next(&it, (int64_t)len - at, &to, &n), 0);
+        if (to + n > SPACE) { /* stay inside the model */
+            len = (size_t)at;
+            break;
+        }
+        memcpy(model + to, out + at, (size_t)n);
+        if ((uint64_t)(to + n) > *size)
+            *size = (uint64_t)(to + n);
+        at += n;
+    }
+    zc_io_vwrite(client, number, v, disp, out, len, off, &io);
+    ck_assert_int_eq(zc_io_wait(client, &io), (ssize_t)len);
+    memset(in, 0x55, sizeof in);
+    zc_io_vread(client, number, v, disp, in, len, off, &io);
+    ck_assert_int_eq(zc_io_wait(client, &io), (ssize_t)len);
+    ck_assert_mem_eq(in, out, len);
+    ck_assert(in[len] == 0x55);
+}
+
+static void random_views(const struct zc_cache_config *cfg)
+{
+    static unsigned char model[SPACE], in[SPACE];
+    uint64_t size = 0;
+    unsigned seed = 77;
+
+    memset(model, 0, sizeof model);
+    up(cfg);
+    for (unsigned i = 0; i < 300; i++) {
+        int64_t len = 1 + rand_r(&seed) % 64, stride = len + rand_r(&seed) % 200;
+        struct zc_view *v;
+
+        if (i % 4 == 0)
+            v = irregular(&seed, 1 + (unsigned)rand_r(&seed) % 400);
+        else if (i % 4 == 1) /* tiles reach into each other, pieces do not overlap */
+            v = vector(0, len, len * 7, 2, len * 2);
+        else
+            v = vector(rand_r(&seed) % 100, len, stride, 1 + rand_r(&seed) % 300,
+                       stride * 301 + rand_r(&seed) % 50);
+        through(v, rand_r(&seed) % 20000, model, &size, &seed, i);
+        zc_view_put(v);
+    }
+    ck_assert_uint_eq(zc_cache_size(lent), size);
+    ck_assert_int_eq(zc_client_read(client, number, in, SPACE, 0), (ssize_t)size);
+    ck_assert_mem_eq(in, model, size);
+    down();
+}
+
+START_TEST(views_against_a_model)
+{
+    random_views(NULL);
+}
+END_TEST
+
+START_TEST(views_in_two_pages)
+{
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+
+    cfg.page_size = 4096;
+    cfg.capacity = 2 * 4096;
+    cfg.idle_ms = 5;
+    cfg.max_extents = 20;
+    random_views(&cfg);
+}
+END_TEST
+
+START_TEST(end_of_file_in_a_view)
+{
+    struct zc_view *v = vector(0, 10, 100, 1000, 100000);
+    char buf[600];
+    struct zc_io io;
+
+    up(NULL);
+    ck_assert_int_eq(zc_client_write(client, number, "0123456789", 10, 5000), 10); /* piece 50 */
+    zc_io_vread(client, number, v, 0, buf, sizeof buf, 0, &io);
+    ck_assert_int_eq(zc_io_wait(client, &io), 510);
+    ck_assert_mem_eq(buf + 500, "0123456789", 10);
+    zc_io_vread(client, number, v, 4, buf, sizeof buf, 0, &io); /* the piece is cut */
+    ck_assert_int_eq(zc_io_wait(client, &io), 506);
+    zc_io_vread(client, number, v, 5010, buf, sizeof buf, 0, &io);
+    ck_assert_int_eq(zc_io_wait(client, &io), 0);
+    zc_view_put(v);
+    down();
+}
+END_TEST
+
+/* Threads whose pieces interleave byte by byte, all in the same pages. */
+enum { WRITERS = 5, PIECES = 20000 };
+
+static void *interleave(void *arg)
+{
+    int64_t me = (int64_t)(uintptr_t)arg;
+    struct zc_view *v = vector(0, 3, 3 * WRITERS, PIECES, 3 * WRITERS * PIECES);
+    unsigned char *buf = malloc(3 * PIECES);
+    struct zc_io io;
+
+    for (int i = 0; i < 3 * PIECES; i++)
+        buf[i] = stamp((uint64_t)(me * 3 + i / 3 * 3 * WRITERS + i % 3), 9);
+    for (int64_t at = 0; at < 3 * PIECES; at += 6000) {
+        zc_io_vwrite(client, number, v, me * 3, buf + at, 6000, at, &io);
+        ck_assert_int_eq(zc_io_wait(client, &io), 6000);
+    }
+    zc_view_put(v);
+    free(buf);
+    return NULL;
+}
+
+START_TEST(false_sharing)
+{
+    static unsigned char in[3 * WRITERS * PIECES];
+    pthread_t t[WRITERS];
+
+    up(NULL);
+    for (uintptr_t i = 0; i < WRITERS; i++)
+        pthread_create(&t[i], NULL, interleave, (void *)i);
+    for (int i = 0; i < WRITERS; i++)
+        pthread_join(t[i], NULL);
+    ck_assert_int_eq(zc_client_read(client, number, in, sizeof in, 0), (ssize_t)sizeof in);
+    expect(in, sizeof in, 0, 9);
+    down();
+}
+END_TEST
+
+/* More views than the server keeps: they come again when wanted. */
+START_TEST(views_are_sent_again)
+{
+    enum { N = 5, LARGE = 600000 };
+    struct zc_view *v[N];
+    unsigned seed = 3;
+    char out[64], in[64];
+    struct zc_io io;
+
+    up(NULL);
+    for (int i = 0; i < N; i++)
+        v[i] = irregular(&seed, LARGE);
+    for (int round = 0; round < 2; round++)
+        for (int i = 0; i < N; i++) {
+            memset(out, 'a' + i, sizeof out);
+            zc_io_vwrite(client, number, v[i], i * 1000, out, sizeof out, 0, &io);
+            ck_assert_int_eq(zc_io_wait(client, &io), (ssize_t)sizeof out);
+            zc_io_vread(client, number, v[i], i * 1000, in, sizeof in, 0, &io);
+            ck_assert_int_eq(zc_io_wait(client, &io), (ssize_t)sizeof in);
+            ck_assert_mem_eq(in, out, sizeof out);
+        }
+    for (int i = 0; i < N; i++)
+        zc_view_put(v[i]);
+    down();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("rpc view");
+
+    zc_log_init(NULL);
+    CASE(s, "lent", 60, lent_file);
+    CASE(s, "views", 240, views_against_a_model, views_in_two_pages, end_of_file_in_a_view,
+         false_sharing, views_are_sent_again);
+    return run_suite(s);
+}

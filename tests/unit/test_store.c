@@ -1,0 +1,453 @@
+/* test_store.c - what every store promises, and what the posix store keeps inside its root. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "check_main.h"
+#include "zc_log.h"
+#include "zc_store_fault.h"
+
+enum { RW = ZC_OPEN_READ | ZC_OPEN_WRITE, NEW = RW | ZC_OPEN_CREATE };
+
+static char dir[64]; /* scratch directory of this test */
+static struct zc_store *store;
+
+static char *in(const char *name)
+{
+    static char buf[4][PATH_MAX];
+    static unsigned n;
+    char *p = buf[n++ % 4];
+
+    snprintf(p, PATH_MAX, "%s%s", dir, name);
+    return p;
+}
+
+static void make_dir(void)
+{
+    strcpy(dir, "/tmp/zc-test-store-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    ck_assert_int_eq(mkdir(in("/root"), 0755), 0);
+}
+
+static void remove_dir(void)
+{
+    char cmd[128];
+
+    snprintf(cmd, sizeof(cmd), "rm -rf %s", dir);
+    ck_assert_int_eq(system(cmd), 0);
+}
+
+static void setup_root(void)
+{
+    make_dir();
+    ck_assert_int_eq(zc_store_posix_create(in("/root"), &store), 0);
+}
+
+static void teardown(void)
+{
+    store->ops->destroy(store);
+    remove_dir();
+}
+
+static int open_it(const char *path, unsigned flags, struct zc_sfile **f)
+{
+    struct zc_attr attr = {0};
+
+    return store->ops->open(store, path, flags, 0644, f, &attr);
+}
+
+static void close_it(struct zc_sfile *f)
+{
+    ck_assert_int_eq(f->store->ops->close(f, ZC_LEVEL_STORED), 0);
+}
+
+static void touch_file(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+
+    ck_assert_ptr_nonnull(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static ssize_t put(struct zc_sfile *f, const void *buf, size_t len, uint64_t off)
+{
+    struct iovec iov = {(void *)buf, len};
+
+    return f->store->ops->pwritev(f, &iov, 1, off);
+}
+
+static ssize_t get(struct zc_sfile *f, void *buf, size_t len, uint64_t off)
+{
+    struct iovec iov = {buf, len};
+
+    return f->store->ops->preadv(f, &iov, 1, off);
+}
+
+/* ---- what every store does ---- */
+
+static void check_common(const char *path)
+{
+    struct zc_sfile *f, *g;
+    struct zc_attr a, b;
+    char buf[64];
+
+    ck_assert_int_eq(open_it(path, RW, &f), -ENOENT);
+    ck_assert_ptr_null(f);
+    ck_assert_int_eq(open_it(path, NEW | ZC_OPEN_EXCL, &f), 0);
+    ck_assert_int_eq(open_it(path, NEW | ZC_OPEN_EXCL, &g), -EEXIST);
+    ck_assert_int_eq(open_it(path, NEW, &g), 0);
+    ck_assert_int_eq(put(f, "hello", 5, 10), 5);
+    ck_assert_int_eq(get(g, buf, 64, 0), 15); /* short at the end, the hole is zero */
+    ck_assert_mem_eq(buf, "\0\0\0\0\0\0\0\0\0\0hello", 15);
+    ck_assert_int_eq(get(g, buf, 64, 15), 0);
+    ck_assert_int_eq(get(g, buf, 64, 1000), 0);
+    ck_assert_int_eq(f->store->ops->getattr(f, &a), 0);
+    ck_assert_int_eq(f->store->ops->getattr(g, &b), 0);
+    ck_assert_uint_eq(a.size, 15);
+    ck_assert_uint_eq(a.ino, b.ino);
+    ck_assert_uint_eq(a.nlink, 1);
+    ck_assert_int_eq(f->store->ops->truncate(f, 12), 0);
+    ck_assert_int_eq(f->store->ops->allocate(f, 0, 14), 0);
+    ck_assert_int_eq(get(g, buf, 64, 10), 4);
+    ck_assert_mem_eq(buf, "he\0\0", 4);
+    ck_assert_int_eq(f->store->ops->allocate(f, 0, 3), 0); /* does not shrink */
+    ck_assert_int_eq(f->store->ops->sync(f, ZC_LEVEL_DURABLE), 0);
+    ck_assert_int_eq(store->ops->stat(store, path, &b), 0);
+    ck_assert_uint_eq(b.size, 14);
+    ck_assert_uint_eq(b.ino, a.ino);
+    ck_assert_int_eq(store->ops->unlink(store, path), 0);
+    ck_assert_int_eq(store->ops->unlink(store, path), -ENOENT);
+    ck_assert_int_eq(store->ops->stat(store, path, &b), -ENOENT);
+    ck_assert_int_eq(f->store->ops->getattr(f, &a), 0);
+    ck_assert_uint_eq(a.nlink, 0);
+    ck_assert_int_eq(get(g, buf, 64, 10), 4); /* still there for who has it open */
+    close_it(g);
+    close_it(f);
+    ck_assert_int_eq(open_it(path, ZC_OPEN_READ | ZC_OPEN_CREATE, &f), 0);
+    ck_assert_int_lt(put(f, "x", 1, 0), 0);
+    close_it(f);
+}
+
+START_TEST(memory)
+{
+    ck_assert_int_eq(zc_store_mem_create(&store), 0);
+    check_common("/file");
+    store->ops->destroy(store);
+}
+END_TEST
+
+START_TEST(posix)
+{
+    check_common(in("/root/file"));
+}
+END_TEST
+
+START_TEST(posix_without_root)
+{
+    make_dir();
+    ck_assert_int_eq(zc_store_posix_create(NULL, &store), 0);
+    check_common(in("/file"));
+    teardown();
+}
+END_TEST
+
+START_TEST(faulty_in_front)
+{
+    struct zc_store *mem;
+
+    ck_assert_int_eq(zc_store_mem_create(&mem), 0);
+    ck_assert_int_eq(zc_store_fault_create(mem, &store), 0);
+    check_common("/file");
+    store->ops->destroy(store);
+}
+END_TEST
+
+/* ---- staying inside the root ---- */
+
+static void refused(const char *path, int err)
+{
+    struct zc_sfile *f;
+    struct zc_attr attr;
+
+    ck_assert_msg(open_it(path, RW, &f) == -err, "open %s: %s", path, zc_error_text(err));
+    ck_assert_msg(open_it(path, NEW, &f) == -err, "create %s: %s", path, zc_error_text(err));
+    if (err == EACCES) {
+        ck_assert_ptr_nonnull(strstr(zc_error_text(EACCES), "leads outside the root"));
+        ck_assert_int_eq(store->ops->stat(store, path, &attr), -EACCES);
+        ck_assert_int_eq(store->ops->unlink(store, path), -EACCES);
+    }
+}
+
+static void served(const char *path)
+{
+    struct zc_sfile *f;
+    int rc = open_it(path, RW, &f);
+
+    ck_assert_msg(rc == 0, "open %s: %s", path, rc ? zc_error_text(rc) : "");
+    close_it(f);
+}
+
+START_TEST(outside_is_refused)
+{
+    ck_assert_int_eq(mkdir(in("/root2"), 0755), 0);
+    touch_file(in("/root2/file"), "secret");
+    touch_file(in("/file"), "secret");
+    refused(in("/root2/file"), EACCES);
+    refused(in("/file"), EACCES);
+    refused(in("/root/../file"), EACCES);
+    refused(in("/root/../root2/file"), EACCES);
+    refused("relative", EACCES);
+    refused("", EACCES);
+    refused("/etc/passwd", EACCES);
+}
+END_TEST
+
+START_TEST(links_leading_out_are_refused)
+{
+    struct zc_sfile *f;
+
+    ck_assert_int_eq(mkdir(in("/root2"), 0755), 0);
+    touch_file(in("/root2/file"), "secret");
+    ck_assert_int_eq(symlink("../root2", in("/root/rel")), 0);
+    ck_assert_int_eq(symlink(in("/root2"), in("/root/abs")), 0);
+    refused(in("/root/rel/file"), EACCES);
+    refused(in("/root/abs/file"), EACCES);
+    refused(in("/root/abs/new"), EACCES);
+    ck_assert_int_eq(access(in("/root2/new"), F_OK), -1);
+    ck_assert_int_eq(symlink("/proc/self/fd/0", in("/root/magic")), 0);
+    ck_assert_int_eq(open_it(in("/root/magic"), ZC_OPEN_READ, &f), -EACCES);
+}
+END_TEST
+
+START_TEST(inside_is_served)
+{
+    ck_assert_int_eq(mkdir(in("/root/a"), 0755), 0);
+    touch_file(in("/root/a/file"), "data");
+    ck_assert_int_eq(symlink("a/file", in("/root/rel")), 0);
+    ck_assert_int_eq(symlink(in("/root/a"), in("/root/abs")), 0);
+    ck_assert_int_eq(symlink(in("/root"), in("/alias")), 0);
+    served(in("/root/a/file"));
+    served(in("/root/a/../a/file"));
+    served(in("/root//a/./file"));
+    served(in("/root/rel"));
+    served(in("/root/abs/file")); /* absolute, but leads back inside */
+    ck_assert_int_eq(store->ops->unlink(store, in("/root/abs/file")), 0);
+    ck_assert_int_eq(access(in("/root/a/file"), F_OK), -1);
+}
+END_TEST
+
+START_TEST(root_through_a_link)
+{
+    struct zc_store *via;
+
+    touch_file(in("/root/file"), "data");
+    ck_assert_int_eq(symlink(in("/root"), in("/alias")), 0);
+    ck_assert_int_eq(zc_store_posix_create(in("/alias//"), &via), 0);
+    store->ops->destroy(store);
+    store = via;
+    served(in("/alias/file"));
+    served(in("/root/file"));
+    refused(in("/file"), EACCES);
+}
+END_TEST
+
+START_TEST(bad_roots)
+{
+    struct zc_store *s;
+
+    ck_assert_int_eq(zc_store_posix_create(in("/nowhere"), &s), -ENOENT);
+    ck_assert_ptr_null(s);
+    touch_file(in("/plain"), "");
+    ck_assert_int_eq(zc_store_posix_create(in("/plain"), &s), -ENOTDIR);
+    ck_assert_int_eq(zc_store_posix_create("relative", &s), -EINVAL);
+}
+END_TEST
+
+/* ---- files of other kinds, limits ---- */
+
+START_TEST(only_regular_files)
+{
+    struct zc_sfile *f;
+
+    ck_assert_int_eq(mkdir(in("/root/dir"), 0755), 0);
+    ck_assert_int_eq(mkfifo(in("/root/fifo"), 0644), 0);
+    refused(in("/root/dir"), EISDIR);
+    refused(in("/root"), EISDIR);
+    refused(in("/root/fifo"), EINVAL);
+    ck_assert_int_eq(open_it(in("/root/fifo"), ZC_OPEN_WRITE, &f), -EINVAL);
+    ck_assert_int_eq(open_it(in("/root/fifo"), ZC_OPEN_READ, &f), -EINVAL);
+    ck_assert_int_eq(open_it(in("/root/dir"), ZC_OPEN_READ, &f), -EISDIR);
+    ck_assert_int_eq(access(in("/root/fifo"), F_OK), 0);
+    ck_assert_int_eq(store->ops->unlink(store, in("/root/dir")), -EISDIR);
+    ck_assert_int_eq(store->ops->unlink(store, in("/root")), -EISDIR);
+    ck_assert_int_eq(store->ops->unlink(store, in("/root/dir/..")), -EISDIR);
+}
+END_TEST
+
+START_TEST(links_to_nothing)
+{
+    struct zc_sfile *f;
+
+    ck_assert_int_eq(symlink("target", in("/root/dangling")), 0);
+    ck_assert_int_eq(open_it(in("/root/dangling"), RW, &f), -ENOENT);
+    ck_assert_int_eq(open_it(in("/root/dangling"), NEW | ZC_OPEN_EXCL, &f), -EEXIST);
+    ck_assert_int_eq(open_it(in("/root/dangling"), NEW, &f), 0);
+    close_it(f);
+    ck_assert_int_eq(access(in("/root/target"), F_OK), 0);
+}
+END_TEST
+
+START_TEST(modes)
+{
+    struct zc_sfile *f;
+    struct stat st;
+    char c;
+
+    umask(022);
+    ck_assert_int_eq(open_it(in("/root/wo"), ZC_OPEN_WRITE | ZC_OPEN_CREATE, &f), 0);
+    ck_assert_int_eq(put(f, "x", 1, 0), 1);
+    ck_assert_int_eq(get(f, &c, 1, 0), 1); /* a writer may read, to fill gaps */
+    close_it(f);
+    ck_assert_int_eq(stat(in("/root/wo"), &st), 0);
+    ck_assert_uint_eq(st.st_mode & 0777, 0644);
+}
+END_TEST
+
+START_TEST(offsets_that_overflow)
+{
+    struct zc_sfile *f;
+    char c = 0;
+
+    ck_assert_int_eq(open_it(in("/root/f"), NEW, &f), 0);
+    ck_assert_int_eq(put(f, &c, 1, INT64_MAX), -EFBIG);
+    ck_assert_int_eq(put(f, &c, 1, UINT64_MAX), -EFBIG);
+    ck_assert_int_eq(get(f, &c, 1, UINT64_MAX), -EFBIG);
+    ck_assert_int_eq(f->store->ops->truncate(f, (uint64_t)INT64_MAX + 1), -EFBIG);
+    ck_assert_int_eq(f->store->ops->allocate(f, INT64_MAX, 1), -EFBIG);
+    ck_assert_int_eq(f->store->ops->allocate(f, UINT64_MAX, UINT64_MAX), -EFBIG);
+    close_it(f);
+}
+END_TEST
+
+/* More pieces than one system call takes, empty ones among them. */
+START_TEST(many_pieces)
+{
+    enum { N = 3 * IOV_MAX + 7 };
+    struct iovec *iov = calloc(N, sizeof(*iov));
+    unsigned char *a = malloc(N * 3), *b = calloc(N, 3);
+    struct zc_sfile *f;
+    ssize_t len = 0;
+
+    for (int i = 0; i < N * 3; i++)
+        a[i] = (unsigned char)(i * 7 + i / 256);
+    for (int i = 0; i < N; i++) {
+        iov[i] = (struct iovec){a + len, i % 4};
+        len += i % 4;
+    }
+    ck_assert_int_eq(open_it(in("/root/f"), NEW, &f), 0);
+    ck_assert_int_eq(f->store->ops->pwritev(f, iov, N, 5), len);
+    for (int i = 0; i < N; i++)
+        iov[i].iov_base = b + ((unsigned char *)iov[i].iov_base - a);
+    ck_assert_int_eq(f->store->ops->preadv(f, iov, N, 5), len);
+    ck_assert_mem_eq(a, b, len);
+    ck_assert_int_eq(f->store->ops->preadv(f, iov, N, 6), len - 1);
+    ck_assert_int_eq(f->store->ops->preadv(f, iov, 0, 6), 0);
+    ck_assert_int_eq(f->store->ops->pwritev(f, iov, 1, 6), 0);
+    close_it(f);
+    free(iov);
+    free(a);
+    free(b);
+}
+END_TEST
+
+/* ---- the faulty store's own promises ---- */
+
+static struct zc_sfile *faulty_file(void)
+{
+    struct zc_store *mem;
+    struct zc_sfile *f;
+
+    ck_assert_int_eq(zc_store_mem_create(&mem), 0);
+    ck_assert_int_eq(zc_store_fault_create(mem, &store), 0);
+    ck_assert_int_eq(open_it("/f", NEW, &f), 0);
+    return f;
+}
+
+START_TEST(nth_call_fails)
+{
+    struct zc_sfile *f = faulty_file();
+    char buf[8];
+
+    zc_store_fault_set(store, ZC_FAULT_WRITE, 2, 2, ENOSPC);
+    ck_assert_int_eq(put(f, "abcdefgh", 8, 0), 8);
+    ck_assert_int_eq(put(f, "ABCDEFGH", 8, 0), -ENOSPC);
+    ck_assert_int_eq(get(f, buf, 8, 0), 8);
+    ck_assert_mem_eq(buf, "ABCDefgh", 8); /* the first half arrived */
+    ck_assert_int_eq(put(f, "x", 1, 0), -ENOSPC);
+    ck_assert_int_eq(put(f, "x", 1, 0), 1);
+    ck_assert_uint_eq(zc_store_fault_raised(store), 2);
+    zc_store_fault_set(store, ZC_FAULT_SYNC | ZC_FAULT_CLOSE, 1, 2, EIO);
+    ck_assert_int_eq(f->store->ops->sync(f, ZC_LEVEL_STORED), -EIO);
+    ck_assert_int_eq(f->store->ops->close(f, ZC_LEVEL_STORED), -EIO);
+    store->ops->destroy(store);
+}
+END_TEST
+
+static void *write_one(void *f)
+{
+    ck_assert_int_eq(put(f, "x", 1, 0), 1);
+    return NULL;
+}
+
+START_TEST(held_calls_wait)
+{
+    struct zc_sfile *f = faulty_file();
+    pthread_t t;
+    char c;
+
+    zc_store_fault_hold(store, ZC_FAULT_WRITE);
+    pthread_create(&t, NULL, write_one, f);
+    while (zc_store_fault_held(store) != 1)
+        sched_yield();
+    ck_assert_int_eq(get(f, &c, 1, 0), 0);
+    zc_store_fault_release(store);
+    pthread_join(t, NULL);
+    ck_assert_int_eq(get(f, &c, 1, 0), 1);
+    ck_assert_uint_eq(zc_store_fault_held(store), 0);
+    close_it(f);
+    store->ops->destroy(store);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("stores");
+    TCase *root = tcase_create("root");
+
+    CASE(s, "common", 20, memory, faulty_in_front, posix_without_root, nth_call_fails,
+         held_calls_wait);
+    tcase_add_checked_fixture(root, setup_root, teardown);
+    tcase_set_timeout(root, 20);
+    tcase_add_test(root, posix);
+    tcase_add_test(root, outside_is_refused);
+    tcase_add_test(root, links_leading_out_are_refused);
+    tcase_add_test(root, inside_is_served);
+    tcase_add_test(root, root_through_a_link);
+    tcase_add_test(root, bad_roots);
+    tcase_add_test(root, only_regular_files);
+    tcase_add_test(root, links_to_nothing);
+    tcase_add_test(root, modes);
+    tcase_add_test(root, offsets_that_overflow);
+    tcase_add_test(root, many_pieces);
+    suite_add_tcase(s, root);
+    return run_suite(s);
+}
