@@ -49,8 +49,7 @@
  * ReadDone, WriteDone, ReadComplete, WriteComplete   Left over from before requests were MPI's:
  *       nobody calls them.
  * SeekIndividual   Local. Called by MPI_File_seek after SEEK_CUR and SEEK_END were resolved, with
- *       SEEK_SET and an offset in etypes of the view: sets fd->fp_ind to the byte. A generic
- *       one fits any driver.
+ *       SEEK_SET and an offset in etypes of the view: sets the pointer.
  * Fcntl   GET_FSIZE by any one rank, alone (also from SEEK_END and seek_shared on one rank);
  *       SET_DISKSPACE by rank 0 alone, the others wait in a barrier, then all learn of an error;
  *       SET_ATOMICITY by all, only if it changes: sets fd->atomicity.
@@ -69,9 +68,9 @@
  *       ignored. Called by shared-pointer writes in atomic mode even without ADIO_LOCKS.
  * fsname  Shown as the info value romio_filesystem_type.
  *
- * Without a slot: the shared pointer and the setting of views, see plugin/zcache_seams.h (the
- * generic shared pointer is a hidden file opened through this table with MPI_COMM_SELF, and
- * SetLock); ADIO_ImmediateOpen, a deferred open's late one, which sets fd->comm-independent state
+ * Without a slot: the shared pointer, views, and what etypes and bytes mean to each other in one,
+ * see plugin/zcache_seams.h (the generic shared pointer is a hidden file opened through this
+ * table with MPI_COMM_SELF, and SetLock); ADIO_ImmediateOpen, a deferred open's late one, which sets fd->comm-independent state
  * with Open alone and does not occur unless romio_no_indep_rw was given and ADIO_SCALABLE_OPEN is
  * not reported.
  *
@@ -89,7 +88,7 @@ struct ADIOI_Fns_struct ADIO_ZCACHE_operations = {
     .ADIOI_xxx_WriteContig = ADIOI_ZCACHE_WriteContig,
     .ADIOI_xxx_ReadStridedColl = ADIOI_ZCACHE_ReadStrided,
     .ADIOI_xxx_WriteStridedColl = ADIOI_ZCACHE_WriteStrided,
-    .ADIOI_xxx_SeekIndividual = ADIOI_GEN_SeekIndividual,
+    .ADIOI_xxx_SeekIndividual = ADIOI_ZCACHE_SeekIndividual,
     .ADIOI_xxx_Fcntl = ADIOI_ZCACHE_Fcntl,
     .ADIOI_xxx_SetInfo = ADIOI_ZCACHE_SetInfo,
     .ADIOI_xxx_ReadStrided = ADIOI_ZCACHE_ReadStrided,

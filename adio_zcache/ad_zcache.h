@@ -24,9 +24,15 @@ struct zcache_slot_args {
     int strided;
 };
 
-/* Does the access, moves the individual pointer if it was asked to; returns the bytes moved,
- * 0 with an error. */
-MPI_Offset zcache_slot(struct zcache_slot_args *s, int *error_code);
+/* What the slot asks for, as an access, and moves the individual pointer if it is to be
+ * moved: by what is asked for, as MPI has it, whatever a read finds.  0 or a negative errno,
+ * explained; on success zcache_slot_done() gives back what the access refers to. */
+int zcache_slot_begin(const struct zcache_slot_args *s, struct zcache_access *a);
+void zcache_slot_done(struct zcache_access *a);
+/* Makes the access, and counts it; returns the bytes moved or a negative errno. */
+int64_t zcache_slot_run(const struct zcache_access *a);
+/* What is said of a failed one. */
+void zcache_slot_error(const struct zcache_access *a, int rc, int *error_code);
 
 /* ad_zcache_open.c */
 void ADIOI_ZCACHE_Open(ADIO_File fd, int *error_code);
@@ -35,6 +41,10 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code);
 
 /* ad_zcache_hints.c */
 void ADIOI_ZCACHE_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code);
+
+/* ad_zcache_seek.c */
+ADIO_Offset ADIOI_ZCACHE_SeekIndividual(ADIO_File fd, ADIO_Offset offset, int whence,
+                                        int *error_code);
 
 /* ad_zcache_ctl.c */
 void ADIOI_ZCACHE_Flush(ADIO_File fd, int *error_code);

@@ -6,13 +6,22 @@
 #include "config.h"
 
 #include "ad_zcache.h"
+#include "zc_log.h"
 #include "zcache_file.h"
 
 static void at_once(struct zcache_slot_args *s, ADIO_Request *request, int *error_code)
 {
-    MPI_Offset n = zcache_slot(s, error_code);
+    struct zcache_access a;
+    int64_t n;
+    int rc;
 
-    MPIO_Completed_request_create(&s->fd, n, error_code, request);
+    zc_error_clear();
+    rc = zcache_slot_begin(s, &a);
+    n = rc ? rc : zcache_slot_run(&a);
+    zcache_slot_error(&a, n < 0 ? (int)n : 0, error_code);
+    if (rc == 0)
+        zcache_slot_done(&a);
+    MPIO_Completed_request_create(&s->fd, n < 0 ? 0 : n, error_code, request);
 }
 
 #define AT_ONCE(name, constant, direction, is_strided)                                             \

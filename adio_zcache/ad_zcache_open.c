@@ -20,6 +20,7 @@
 #include "zc_options.h"
 #include "zc_wire.h"
 #include "zcache_file.h"
+#include "zcache_fileview.h"
 #include "zcache_mpi.h"
 #include "zcache_stores.h"
 
@@ -44,7 +45,7 @@ void zcache_file_free(ADIO_File fd)
 
     if (!f)
         return;
-    zcache_file_view_drop(f);
+    zcache_view_drop(f);
     zc_settings_free(&f->settings);
     free(f->owners);
     free(f->path);

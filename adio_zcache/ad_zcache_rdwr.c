@@ -5,19 +5,57 @@
  */
 #include "config.h"
 
+#include <errno.h>
+
 #include "ad_zcache.h"
 #include "zc_log.h"
 #include "zcache_file.h"
+#include "zcache_fileview.h"
 #include "zcache_mpi.h"
-#include "zcache_pieces.h"
 
-/* The view offset (bytes) an access begins at.  In the contiguous slots an explicit offset
- * is a byte of the file, in the strided ones an etype of the view. */
-static MPI_Offset start_of(ADIO_File fd, int file_ptr_type, ADIO_Offset offset, int strided)
+/* The view offset an access begins at. */
+static int start_of(const struct zcache_slot_args *s, int64_t *view_off)
 {
-    if (file_ptr_type == ADIO_INDIVIDUAL)
-        return zcache_view_offset(fd, fd->fp_ind);
-    return strided ? offset * fd->etype_size : zcache_view_offset(fd, offset);
+    if (s->file_ptr_type == ADIO_INDIVIDUAL)
+        *view_off = zcache_pointer(s->fd);
+    else if (s->strided)
+        return zcache_view_etypes(s->fd, s->offset, view_off);
+    else /* ROMIO calls the contiguous slots only when all bytes are visible */
+        *view_off = s->offset - s->fd->disp;
+    if (*view_off < 0)
+        return zc_errorf(EINVAL, "offset %lld lies before the view", (long long)s->offset);
+    return 0;
+}
+
+int zcache_slot_begin(const struct zcache_slot_args *s, struct zcache_access *a)
+{
+    struct zcache_layout *mem;
+    struct zcache_file *f = zcache_file_of(s->fd);
+    int rc;
+
+    *a = (struct zcache_access){f, s->dir, s->buf, NULL, NULL, s->fd->disp, 0, 0};
+    rc = start_of(s, &a->view_offset);
+    if (rc == 0)
+        rc = zcache_layout_get(s->type, &mem);
+    if (rc)
+        return rc;
+    if (__builtin_mul_overflow(s->count, mem->size, &a->len) ||
+        a->len > INT64_MAX - a->view_offset) {
+        zcache_layout_put(mem);
+        return zc_errorf(EFBIG, "the access ends beyond 2^63");
+    }
+    a->mem = mem;
+    if (zcache_view_of(s->fd))
+        a->view = zc_view_get(zcache_view_of(s->fd));
+    if (s->file_ptr_type == ADIO_INDIVIDUAL)
+        zcache_pointer_set(s->fd, a->view_offset + a->len);
+    return 0;
+}
+
+void zcache_slot_done(struct zcache_access *a)
+{
+    zcache_layout_put((struct zcache_layout *)a->mem);
+    zc_view_put((struct zc_view *)a->view);
 }
 
 static void count_bytes(struct zcache_file *f, enum zcache_dir dir, MPI_Offset n)
@@ -31,36 +69,35 @@ static void count_bytes(struct zcache_file *f, enum zcache_dir dir, MPI_Offset n
     }
 }
 
-MPI_Offset zcache_slot(struct zcache_slot_args *s, int *error_code)
+int64_t zcache_slot_run(const struct zcache_access *a)
 {
-    struct zcache_file *f = zcache_file_of(s->fd);
-    struct zcache_access a = {s->fd, s->dir, s->buf, s->count, s->type, 0};
-    int individual = s->file_ptr_type == ADIO_INDIVIDUAL;
-    MPI_Offset n, end;
-    int rc = 0;
+    int64_t n = zcache_transfer(a);
 
-    zc_error_clear();
-    a.view_offset = start_of(s->fd, s->file_ptr_type, s->offset, s->strided);
-    n = zcache_transfer(&a, individual ? &end : NULL);
-    if (n < 0) {
-        rc = (int)n;
-        n = 0;
-    } else {
-        count_bytes(f, s->dir, n);
-        if (individual)
-            s->fd->fp_ind = s->strided ? end : s->fd->fp_ind + n;
-    }
-    zcache_set_error(error_code, rc, s->dir == ZCACHE_WRITE ? "cannot write" : "cannot read",
-                     f->path);
+    if (n >= 0)
+        count_bytes(a->f, a->dir, n);
     return n;
+}
+
+void zcache_slot_error(const struct zcache_access *a, int rc, int *error_code)
+{
+    zcache_set_error(error_code, rc, a->dir == ZCACHE_WRITE ? "cannot write" : "cannot read",
+                     a->f->path);
 }
 
 static void blocking(struct zcache_slot_args *s, ADIO_Status *status, int *error_code)
 {
-    MPI_Offset n = zcache_slot(s, error_code);
+    struct zcache_access a;
+    int64_t n;
+    int rc;
 
+    zc_error_clear();
+    rc = zcache_slot_begin(s, &a);
+    n = rc ? rc : zcache_slot_run(&a);
+    zcache_slot_error(&a, n < 0 ? (int)n : 0, error_code);
+    if (rc == 0)
+        zcache_slot_done(&a);
     if (status != MPI_STATUS_IGNORE)
-        MPIR_Status_set_bytes(status, s->type, n);
+        MPIR_Status_set_bytes(status, s->type, n < 0 ? 0 : n);
 }
 
 #define BLOCKING(name, constant, direction, is_strided)                                            \

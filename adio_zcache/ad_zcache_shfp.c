@@ -27,11 +27,3 @@ void zcache_shared_pointer_set(ADIO_File fd, ADIO_Offset value, int *error_code)
     (void)value;
     *error_code = unsupported(fd);
 }
-
-/* The new view is looked at when an access uses it. */
-void zcache_view_changed(ADIO_File fd, int *error_code)
-{
-    if (zcache_file_of(fd))
-        zcache_file_view_drop(zcache_file_of(fd));
-    *error_code = MPI_SUCCESS;
-}

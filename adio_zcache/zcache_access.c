@@ -15,7 +15,6 @@
 #include "zc_log.h"
 #include "zc_vspan.h"
 #include "zcache_file.h"
-#include "zcache_pieces.h"
 
 enum {
     WINDOW = 8,
@@ -29,7 +28,6 @@ struct part {
     struct zc_io io;
     char *buf;    /* its data, in the user's memory or packed */
     char *packed; /* what to free */
-    struct zcache_pieces mem; /* where packed data belongs */
     int64_t view_off, len;
     int64_t file_off; /* of the first byte */
     bool plain;       /* contiguous in the file */
@@ -40,7 +38,6 @@ struct transfer {
     struct zcache_file *f;
     const struct zc_view *view; /* NULL: everything is visible */
     int64_t disp;
-    struct zcache_pieces mem;
     struct part parts[WINDOW];
     unsigned head, count;
     int64_t moved;
@@ -51,7 +48,7 @@ struct transfer {
 
 static void fail(struct transfer *t, int rc)
 {
-    if (t->status)
+    if (!rc || t->status)
         return;
     t->status = rc;
     snprintf(t->text, sizeof t->text, "%s", zc_error_text(rc));
@@ -59,49 +56,32 @@ static void fail(struct transfer *t, int rc)
 
 /* ---- memory ---- */
 
-/* Copies between the user's pieces of memory and a contiguous buffer. */
-static void pack(struct zcache_pieces *mem, char *user, char *flat, int64_t len, bool to_flat)
+/* Where a part's data is, in the bytes of the buffer's elements. */
+static int64_t mem_pos(const struct transfer *t, const struct part *p)
 {
-    while (len) {
-        MPI_Offset at, n = zcache_pieces_next(mem, len, &at);
-
-        if (to_flat)
-            memcpy(flat, user + at, (size_t)n);
-        else
-            memcpy(user + at, flat, (size_t)n);
-        flat += n;
-        len -= n;
-    }
-}
-
-static void pass(struct zcache_pieces *mem, int64_t len)
-{
-    MPI_Offset at;
-
-    while (len)
-        len -= zcache_pieces_next(mem, len, &at);
+    return p->view_off - t->a->view_offset;
 }
 
 static int lay_out(struct transfer *t, struct part *p)
 {
-    MPI_Offset at;
+    const struct zcache_access *a = t->a;
+    int rc;
 
     p->packed = NULL;
-    p->mem = t->mem;
-    if (!t->mem.flat) {
-        zcache_pieces_next(&t->mem, p->len, &at);
-        p->buf = (char *)t->a->buf + at;
+    if (a->mem->contiguous) {
+        p->buf = (char *)a->buf + mem_pos(t, p);
         return 0;
     }
     p->packed = malloc((size_t)p->len);
     if (!p->packed)
         return zc_errorf(ENOMEM, "no memory to pack %lld bytes", (long long)p->len);
     p->buf = p->packed;
-    if (t->a->dir == ZCACHE_WRITE)
-        pack(&t->mem, t->a->buf, p->packed, p->len, true);
-    else
-        pass(&t->mem, p->len);
-    return 0;
+    if (a->dir == ZCACHE_READ)
+        return 0;
+    rc = zcache_layout_pack(a->mem, a->buf, mem_pos(t, p), p->packed, p->len);
+    if (rc)
+        free(p->packed);
+    return rc;
 }
 
 /* ---- one part ---- */
@@ -176,7 +156,7 @@ static void finish_oldest(struct transfer *t)
         else if (got < p->len)
             got = fill_hole(t, p, got);
         if (p->packed && t->a->dir == ZCACHE_READ)
-            pack(&p->mem, t->a->buf, p->packed, got, false);
+            fail(t, zcache_layout_unpack(t->a->mem, t->a->buf, mem_pos(t, p), p->packed, got));
         t->moved += got;
         t->ended = got < p->len;
     }
@@ -193,7 +173,7 @@ static int cut(struct transfer *t, struct part *p, int64_t view_off, int64_t max
     int rc;
 
     p->view_off = view_off;
-    if (t->mem.flat && max > PACK_MAX)
+    if (!t->a->mem->contiguous && max > PACK_MAX)
         max = PACK_MAX;
     if (!t->view) {
         p->plain = true;
@@ -237,27 +217,17 @@ static void start_part(struct transfer *t, int64_t *view_off, int64_t *left)
         start_remote(t, p);
 }
 
-MPI_Offset zcache_transfer(const struct zcache_access *a, MPI_Offset *end)
+int64_t zcache_transfer(const struct zcache_access *a)
 {
-    struct transfer t = {.a = a, .f = zcache_file_of(a->fd), .disp = a->fd->disp};
-    int64_t view_off = a->view_offset, left;
-    int rc = zcache_file_view(a->fd, &t.view);
+    struct transfer t = {.a = a, .f = a->f, .view = a->view, .disp = a->disp};
+    int64_t view_off = a->view_offset, left = a->len;
 
-    if (rc)
-        return rc;
-    zcache_pieces_memory(&t.mem, a->type);
-    left = a->count * t.mem.size;
+    if (view_off < 0 || a->disp < 0)
+        return zc_errorf(EINVAL, "negative offset");
     if (left && t.view && zc_view_size(t.view) == 0)
         return zc_errorf(EINVAL, "the file view shows no bytes");
-    if (left > INT64_MAX - view_off || left > INT64_MAX - t.disp - view_off)
+    if (left > INT64_MAX - view_off || t.disp > INT64_MAX - left - view_off)
         return zc_errorf(EFBIG, "the access ends beyond 2^63");
-    if (end) {
-        *end = t.disp + view_off + left;
-        if (t.view && left)
-            zc_view_to_file(t.view, t.disp, view_off + left, end);
-        else if (t.view)
-            *end = a->fd->fp_ind;
-    }
     while (left && !t.status && !t.ended)
         start_part(&t, &view_off, &left);
     while (t.count)

@@ -16,6 +16,7 @@
 #include "zc_store.h"
 #include "zc_view.h"
 #include "zcache_agg.h"
+#include "zcache_layout.h"
 #include "zcache_owner.h"
 
 struct zcache_file {
@@ -28,8 +29,8 @@ struct zcache_file {
     struct zc_place place;
     pthread_t warm;              /* connects to the owners */
     bool warming;
-    struct zc_view *view;        /* of fd->filetype, made at the first use; or NULL */
-    bool view_made;
+    struct zcache_layout *layout; /* of fd->filetype; NULL: never set, all bytes */
+    int64_t pointer;              /* individual, as a view offset; see zcache_fileview.h */
     char *path;                  /* absolute */
     uint64_t read_bytes, written_bytes, reads, writes; /* of this rank */
 };
@@ -43,13 +44,6 @@ static inline struct zcache_file *zcache_file_of(ADIO_File fd)
 struct zcache_file *zcache_file_get(ADIO_File fd);
 void zcache_file_free(ADIO_File fd);
 
-/* The view of the file as set last, NULL when every byte is visible.  Valid until the view
- * changes.  Two threads may ask at once. */
-int zcache_file_view(ADIO_File fd, const struct zc_view **out);
-void zcache_file_view_drop(struct zcache_file *f);
-/* Visible bytes of the view before file offset `off`. */
-MPI_Offset zcache_view_offset(ADIO_File fd, MPI_Offset off);
-
 /* Makes *error_code of a negative errno and what zc_errorf() said; 0 is success. */
 void zcache_set_error(int *error_code, int rc, const char *what, const char *path);
 
@@ -62,19 +56,21 @@ bool zcache_is_loss(int rc);
 
 enum zcache_dir { ZCACHE_READ, ZCACHE_WRITE };
 
-/* One access of this rank, as ROMIO's slots describe it. */
+/* One access of this rank.  All it needs is in here, so that any thread can make it, without
+ * MPI; layout and view are borrowed. */
 struct zcache_access {
-    ADIO_File fd;
+    struct zcache_file *f;
     enum zcache_dir dir;
     void *buf;
-    MPI_Offset count; /* of `type` */
-    MPI_Datatype type;
-    MPI_Offset view_offset; /* bytes */
+    const struct zcache_layout *mem; /* of the buffer's elements */
+    const struct zc_view *view;      /* NULL: every byte from the displacement on */
+    int64_t disp;
+    int64_t view_offset, len; /* bytes */
 };
 
 /* Moves the bytes; returns how many, up to the end of the file for a read, or a negative
- * errno.  *end, when not NULL, is where the next visible byte after the whole access lies. */
-MPI_Offset zcache_transfer(const struct zcache_access *a, MPI_Offset *end);
+ * errno, explained. */
+int64_t zcache_transfer(const struct zcache_access *a);
 
 /* ---- ad_zcache_hints.c ---- */
 

@@ -1,64 +1,208 @@
-/* zcache_fileview.c - the view of a file, made of ROMIO's flattened filetype. */
+/* zcache_fileview.c - the view of a file handle. */
 #include "config.h"
 
 #include <errno.h>
 
-#include "zc_lock.h"
 #include "zc_log.h"
 #include "zcache_file.h"
-#include "zcache_pieces.h"
+#include "zcache_fileview.h"
+#include "zcache_mpi.h"
 
-static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+/* ---- setting it ---- */
 
-static int make(ADIO_File fd, struct zc_view **out)
+/* What MPI asks of etype and filetype.  A tile that reaches into the next one is not looked
+ * for: such views are legal where no bytes are written twice. */
+static int check(ADIO_File fd, const struct zcache_layout *l, const char *which)
 {
-    const ADIOI_Flatlist_node *flat = ADIOI_Flatten_and_find(fd->filetype);
-    struct zc_view_builder *b;
-    MPI_Count lb, extent;
-    int rc = zc_view_builder_create(&b);
-
-    for (MPI_Count i = 0; rc == 0 && i < flat->count; i++)
-        if (flat->blocklens[i])
-            rc = zc_view_add(b, flat->indices[i], flat->blocklens[i]);
-    if (rc) {
-        zc_view_builder_destroy(b);
-        return rc;
-    }
-    MPI_Type_get_extent_x(fd->filetype, &lb, &extent);
-    return zc_view_finish(b, extent, out);
+    if (l->size && l->low < 0)
+        return zc_errorf(EINVAL, "%s has negative displacements", which);
+    if (l->decreases)
+        return zc_errorf(EINVAL, "displacements of the %s decrease", which);
+    if (l->overlaps && fd->orig_access_mode & (ADIO_WRONLY | ADIO_RDWR))
+        return zc_errorf(EINVAL, "parts of the %s overlap, and the file is open for writing",
+                         which);
+    if (!l->view)
+        return zc_errorf(EINVAL, "%s has an extent of %lld bytes", which, (long long)l->extent);
+    return 0;
 }
 
-int zcache_file_view(ADIO_File fd, const struct zc_view **out)
+static int look_at(ADIO_File fd, MPI_Datatype type, const char *which, struct zcache_layout **out)
 {
-    struct zcache_file *f = zcache_file_of(fd);
-    int contiguous, rc = 0;
+    int rc = zcache_layout_get(type, out);
 
-    zc_lock_get(&lock);
-    if (!f->view_made) {
-        ADIOI_Datatype_iscontig(fd->filetype, &contiguous);
-        if (!contiguous)
-            rc = make(fd, &f->view);
-        f->view_made = rc == 0;
+    if (rc)
+        return rc;
+    rc = check(fd, *out, which);
+    if (rc) {
+        zcache_layout_put(*out);
+        *out = NULL;
     }
-    *out = f->view;
-    zc_lock_put(&lock);
     return rc;
 }
 
-MPI_Offset zcache_view_offset(ADIO_File fd, MPI_Offset off)
+static int is_basic(MPI_Datatype type)
 {
-    const struct zc_view *v;
-    int64_t before;
+    int ni, na, nt, combiner;
 
-    if (zcache_file_view(fd, &v) == 0 && v && zc_view_monotone(v) &&
-        zc_view_before(v, fd->disp, off, &before) == 0)
-        return before;
-    return zcache_pieces_view_offset(fd, off);
+    return zcache_type_get_envelope(type, &ni, &na, &nt, &combiner) != MPI_SUCCESS ||
+           combiner == MPI_COMBINER_NAMED;
 }
 
-void zcache_file_view_drop(struct zcache_file *f)
+/* A handle of our own for the user's type, which may be freed at any time. */
+static int own(MPI_Datatype type, MPI_Datatype *copy)
 {
-    zc_view_put(f->view);
-    f->view = NULL;
-    f->view_made = false;
+    *copy = type;
+    if (is_basic(type))
+        return 0;
+    if (MPI_Type_contiguous(1, type, copy) != MPI_SUCCESS)
+        return zc_errorf(ENOMEM, "no copy of a datatype");
+    if (MPI_Type_commit(copy) != MPI_SUCCESS) {
+        MPI_Type_free(copy);
+        return zc_errorf(ENOMEM, "no copy of a datatype");
+    }
+    return 0;
+}
+
+static void disown(MPI_Datatype *type)
+{
+    if (!is_basic(*type))
+        MPI_Type_free(type);
+}
+
+/* Copies of both, or none. */
+static int own_both(MPI_Datatype etype, MPI_Datatype filetype, MPI_Datatype copy[2])
+{
+    int rc = own(etype, &copy[0]);
+
+    if (rc)
+        return rc;
+    rc = own(filetype, &copy[1]);
+    if (rc)
+        disown(&copy[0]);
+    return rc;
+}
+
+static int take(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    struct zcache_layout *e, *l = NULL;
+    MPI_Datatype copy[2];
+    int rc = disp < 0 ? zc_errorf(EINVAL, "negative displacement") : 0;
+
+    if (rc == 0)
+        rc = look_at(fd, etype, "etype", &e);
+    if (rc)
+        return rc;
+    rc = look_at(fd, filetype, "filetype", &l);
+    if (rc == 0)
+        rc = own_both(etype, filetype, copy);
+    if (rc == 0) {
+        disown(&fd->etype);
+        disown(&fd->filetype);
+        fd->etype = copy[0];
+        fd->filetype = copy[1];
+        fd->etype_size = e->size ? e->size : 1; /* ROMIO divides by it */
+        fd->disp = disp;
+        zcache_view_drop(f);
+        f->layout = zcache_layout_ref(l);
+        zcache_pointer_set(fd, 0);
+    }
+    zcache_layout_put(l);
+    zcache_layout_put(e);
+    return rc;
+}
+
+void zcache_view_set(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
+                     MPI_Info info, int *error_code)
+{
+    int ignored, rc;
+
+    zc_error_clear();
+    rc = take(fd, disp, etype, filetype);
+    if (rc == 0)
+        ADIO_SetInfo(fd, info, &ignored);
+    zcache_set_error(error_code, rc, "cannot set the view of", zcache_file_of(fd)->path);
+}
+
+void zcache_view_drop(struct zcache_file *f)
+{
+    zcache_layout_put(f->layout);
+    f->layout = NULL;
+}
+
+/* ---- looking through it ---- */
+
+struct zc_view *zcache_view_of(ADIO_File fd)
+{
+    const struct zcache_layout *l = zcache_file_of(fd)->layout;
+
+    return l && (!l->contiguous || !l->size) ? l->view : NULL;
+}
+
+int zcache_view_to_file(ADIO_File fd, int64_t view_off, int64_t *file_off)
+{
+    const struct zc_view *v = zcache_view_of(fd);
+
+    if (v)
+        return zc_view_to_file(v, fd->disp, view_off, file_off);
+    return __builtin_add_overflow(fd->disp, view_off, file_off) ? -EOVERFLOW : 0;
+}
+
+/* Where tiles reach into each other: the first piece that ends behind `off`. */
+static int64_t search(const struct zc_view *v, int64_t disp, int64_t off)
+{
+    int64_t reach = off - disp - zc_view_upper(v), tile, passed, at, len;
+    struct zc_view_iter it;
+
+    tile = reach < 0 ? 0 : reach / zc_view_extent(v);
+    passed = tile * zc_view_size(v);
+    if (zc_view_start(&it, v, disp, passed))
+        return passed;
+    while (zc_view_next(&it, INT64_MAX, &at, &len) == 0) {
+        if (off < at + len)
+            return passed + (off > at ? off - at : 0);
+        passed += len;
+    }
+    return passed;
+}
+
+int64_t zcache_view_before(ADIO_File fd, int64_t off)
+{
+    const struct zc_view *v = zcache_view_of(fd);
+    int64_t before;
+
+    if (off <= fd->disp || (v && !zc_view_size(v)))
+        return 0;
+    if (!v)
+        return off - fd->disp;
+    if (zc_view_monotone(v) && zc_view_before(v, fd->disp, off, &before) == 0)
+        return before;
+    return search(v, fd->disp, off);
+}
+
+int zcache_view_etypes(ADIO_File fd, int64_t n, int64_t *bytes)
+{
+    int64_t at;
+
+    if (n < 0)
+        return zc_errorf(EINVAL, "negative offset %lld", (long long)n);
+    if (__builtin_mul_overflow(n, fd->etype_size, bytes) ||
+        zcache_view_to_file(fd, *bytes, &at) == -EOVERFLOW)
+        return zc_errorf(EOVERFLOW, "offset %lld lies beyond 2^63 bytes", (long long)n);
+    return 0;
+}
+
+/* ---- the individual pointer ---- */
+
+int64_t zcache_pointer(ADIO_File fd)
+{
+    return zcache_view_of(fd) ? zcache_file_of(fd)->pointer : fd->fp_ind - fd->disp;
+}
+
+void zcache_pointer_set(ADIO_File fd, int64_t view_off)
+{
+    int64_t at;
+
+    zcache_file_of(fd)->pointer = view_off;
+    fd->fp_ind = zcache_view_to_file(fd, view_off, &at) == 0 ? at : fd->disp;
 }

@@ -13,6 +13,7 @@
 #define ZCACHE_MPI_H
 
 #include <mpi.h>
+#include <stdint.h>
 
 /*
  * An MPI error code of class MPI_CLASS (MPI_ERR_NO_SPACE, ...) for which MPI_Error_string shows
@@ -45,5 +46,26 @@ int zcache_mpi_errno(int err, const char *what, const char *path);
 int zcache_type_get_envelope(MPI_Datatype type, int *ni, int *na, int *nt, int *combiner);
 int zcache_type_get_contents(MPI_Datatype type, int ni, int na, int nt, int *ints, MPI_Aint *aints,
                              MPI_Datatype *types);
+
+/*
+ * How a type was made, in 64 bits whatever its constructor took. V holds the integer arguments in
+ * the order of the constructor with int counts, without displacements in bytes, which are in AT
+ * (the stride of an hvector, too). Types of the library itself, and those Fortran asks for by
+ * precision, have a combiner only.
+ */
+struct zcache_type_args {
+    int combiner;
+    int64_t *v;
+    int64_t *at;
+    MPI_Datatype *types;
+    int ntypes;
+};
+
+/*
+ * 0 or a negative errno, explained by zc_errorf(). Free what it filled in, which includes the
+ * derived types among the arguments, also when it failed.
+ */
+int zcache_type_args_get(MPI_Datatype type, struct zcache_type_args *args);
+void zcache_type_args_free(struct zcache_type_args *args);
 
 #endif

@@ -10,6 +10,12 @@ void __real_ADIO_Set_view(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MP
                           MPI_Info info, int *error_code);
 void __wrap_ADIO_Set_view(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
                           MPI_Info info, int *error_code);
+void __real_ADIOI_Get_position(ADIO_File fd, ADIO_Offset *offset);
+void __wrap_ADIOI_Get_position(ADIO_File fd, ADIO_Offset *offset);
+void __real_ADIOI_Get_byte_offset(ADIO_File fd, ADIO_Offset offset, ADIO_Offset *disp);
+void __wrap_ADIOI_Get_byte_offset(ADIO_File fd, ADIO_Offset offset, ADIO_Offset *disp);
+void __real_ADIOI_Get_eof_offset(ADIO_File fd, ADIO_Offset *offset);
+void __wrap_ADIOI_Get_eof_offset(ADIO_File fd, ADIO_Offset *offset);
 
 /* Callers look at the code, and not all of them have set it. */
 void __wrap_ADIO_Get_shared_fp(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was, int *error_code)
@@ -34,7 +40,32 @@ void __wrap_ADIO_Set_view(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MP
                           MPI_Info info, int *error_code)
 {
     *error_code = MPI_SUCCESS;
-    __real_ADIO_Set_view(fd, disp, etype, filetype, info, error_code);
-    if (*error_code == MPI_SUCCESS && fd->file_system == ADIO_ZCACHE)
-        zcache_view_changed(fd, error_code);
+    if (fd->file_system == ADIO_ZCACHE)
+        zcache_view_set(fd, disp, etype, filetype, info, error_code);
+    else
+        __real_ADIO_Set_view(fd, disp, etype, filetype, info, error_code);
+}
+
+void __wrap_ADIOI_Get_position(ADIO_File fd, ADIO_Offset *offset)
+{
+    if (fd->file_system == ADIO_ZCACHE)
+        *offset = zcache_position(fd);
+    else
+        __real_ADIOI_Get_position(fd, offset);
+}
+
+void __wrap_ADIOI_Get_byte_offset(ADIO_File fd, ADIO_Offset offset, ADIO_Offset *disp)
+{
+    if (fd->file_system == ADIO_ZCACHE)
+        *disp = zcache_byte_offset(fd, offset);
+    else
+        __real_ADIOI_Get_byte_offset(fd, offset, disp);
+}
+
+void __wrap_ADIOI_Get_eof_offset(ADIO_File fd, ADIO_Offset *offset)
+{
+    if (fd->file_system == ADIO_ZCACHE)
+        *offset = zcache_eof_offset(fd);
+    else
+        __real_ADIOI_Get_eof_offset(fd, offset);
 }

@@ -23,11 +23,18 @@ void zcache_shared_pointer_add(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was,
 void zcache_shared_pointer_set(ADIO_File fd, ADIO_Offset value, int *error_code);
 
 /*
- * The view of FD has changed: fd->disp, fd->etype, fd->filetype are new and fd->fp_ind is at its
- * beginning. Called by all ranks; a barrier follows if the driver reports ADIO_SHARED_FP. The
- * shared pointer becomes 0.
+ * Set disp, etype and filetype of FD and its individual pointer to their beginning, and take INFO.
+ * Called by all ranks; a barrier follows on those where it went well if the driver reports
+ * ADIO_SHARED_FP. The shared pointer becomes 0. On an error the old view stays.
  */
-void zcache_view_changed(ADIO_File fd, int *error_code);
+void zcache_view_set(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
+                     MPI_Info info, int *error_code);
+
+/* Local: the individual pointer; the byte that etype OFFSET begins at; the first etype at or
+ * after the end of the file, the one it lies in included. */
+ADIO_Offset zcache_position(ADIO_File fd);
+ADIO_Offset zcache_byte_offset(ADIO_File fd, ADIO_Offset offset);
+ADIO_Offset zcache_eof_offset(ADIO_File fd);
 
 /* ROMIO's own ways, for a driver that has nothing better. */
 void __real_ADIO_Get_shared_fp(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was, int *error_code);

@@ -8,7 +8,7 @@ make_root
 for n in 1 2 3; do
     start_daemons "$n" --idle-time 1s # while ranges gather, nothing is written back
     mpi_quiet 2 "$programs/t_blocks" "zcache:$root/blocks" || fail "$n daemons"
-    mpi_quiet 2 "$programs/t_model" --romio --count 10 --hints zcache_block_size=4K \
+    mpi_quiet 2 "$programs/t_model" --count 10 --hints zcache_block_size=4K \
         "zcache:$root/model" || fail "$n daemons: random programs"
     stop_daemons || fail "$n daemons: not drained"
 done

@@ -13,7 +13,7 @@ run() {
     local seeds=${MODEL_SEEDS:-$(($2 ? 3 : 20))}
 
     mpi_timeout=$((60 + 20 * seeds))
-    mpi_quiet "$1" "$programs/t_model" --romio --seed "${MODEL_FIRST:-1}" --count "$seeds" \
+    mpi_quiet "$1" "$programs/t_model" --seed "${MODEL_FIRST:-1}" --count "$seeds" \
         --ops "${MODEL_OPS:-60}" "zcache:$root/file" || fail "$2 daemons, $1 ranks"
 }
 
