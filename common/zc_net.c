@@ -30,13 +30,14 @@ enum {
 };
 
 struct zc_net {
-    struct zc_tp *tp;     /* fixed, as are name, timeout */
+    struct zc_tp *tp;     /* fixed, as are name and timeout */
     char name[ZC_MAX_NAME];
-    uint64_t timeout_ns, background_ns;
+    uint64_t timeout_ns;
     pthread_t thread;
     bool have_thread;
 
     struct zc_lock lock;
+    uint64_t background_ns; /* the background thread looks this often */
     zc_cond changed;      /* a call is done, a credit free, or the driver has left */
     zc_cond stop_cond;
     struct zc_list clients;
@@ -461,7 +462,7 @@ static struct zc_client *quiet_client(struct zc_net *n, uint64_t now)
     {
         struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
 
-        if (!c->broken && c->session && now - c->last_sent > n->timeout_ns / 4)
+        if (!c->broken && c->session && now - c->last_sent > c->ping_ns)
             return c;
     }
     return NULL;
@@ -517,13 +518,22 @@ void zc_net_add(struct zc_net *n, struct zc_client *c)
 
 void zc_net_accepted(struct zc_client *c, const struct zc_msg *reply)
 {
-    zc_lock_get(&c->net->lock);
+    struct zc_net *n = c->net;
+    uint64_t silence = reply->silence_ms * ZC_NS_PER_MS;
+
+    zc_lock_get(&n->lock);
+    if (silence > n->timeout_ns || silence == 0)
+        silence = n->timeout_ns;
+    c->ping_ns = silence / 4;
+    if (n->background_ns > silence / 8)
+        n->background_ns = silence / 8;
+    pthread_cond_broadcast(&n->stop_cond);
     c->boot_id = reply->boot_id;
     c->page_size = reply->page_size;
     c->max_inline = reply->max_inline < ZC_MAX_INLINE ? reply->max_inline : ZC_MAX_INLINE;
     c->credits = reply->credits ? reply->credits : 1;
     c->session = reply->session;
-    zc_lock_put(&c->net->lock);
+    zc_lock_put(&n->lock);
 }
 
 void zc_net_remove(struct zc_net *n, struct zc_client *c)

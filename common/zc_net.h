@@ -37,6 +37,7 @@ struct zc_client {
     struct zc_list calls; /* under way */
     unsigned ncalls;
     uint64_t last_heard, last_sent;
+    uint64_t ping_ns;     /* it says something at least this often */
     int failed;           /* the transport said so; not acted upon yet */
     int broken;           /* negative errno; no call can succeed any more */
     bool removed;         /* its peer was removed */

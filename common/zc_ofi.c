@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <rdma/fi_cm.h>
 #include <stdlib.h>
 #include <string.h>
@@ -312,20 +313,51 @@ static void ofi_sever(struct zc_tp *tp)
     ofi_report_cancelled(o);
 }
 
+/* libfabric 1.17 (tcp) crashes when an endpoint is closed that has received a part of an RMA
+ * read, from a client that was stopped or is unreachable: xnet_ep_flush_all_queues() gives that
+ * transfer back twice.  Such an endpoint is left as it is for the rest of the process; without
+ * progress the fabric touches none of our memory. */
+static bool must_not_close(struct ofi *o)
+{
+    zc_list_each(&o->flying, n)
+        if (zc_list_entry(n, struct zc_post, link)->kind == KIND_PULL)
+            return true;
+    return false;
+}
+
+static void leave_open(struct ofi *o)
+{
+    static struct ofi *left;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+    zc_debug("endpoint left open: an RMA read is under way");
+    pthread_mutex_lock(&lock);
+    o->next_left = left;
+    left = o;
+    pthread_mutex_unlock(&lock);
+}
+
 static void ofi_close(struct zc_tp *tp)
 {
     struct ofi *o = ofi_of(tp);
+    bool leave = must_not_close(o);
     struct zc_list *n;
 
     o->closing = true;
-    CLOSE(o->ep); /* from here on the fabric owns nothing */
-    if (o->cq)
-        while (ofi_drain_cq(o) > 0)
-            ;
+    if (!leave) {
+        CLOSE(o->ep); /* from here on the fabric owns nothing */
+        if (o->cq)
+            while (ofi_drain_cq(o) > 0)
+                ;
+    }
     zc_list_each(&o->peers, p)
         zc_list_splice(&o->cancelled, &zc_list_entry(p, struct peer, link)->queue);
     zc_list_splice(&o->cancelled, &o->flying);
     ofi_report_cancelled(o);
+    if (leave) {
+        leave_open(o);
+        return;
+    }
     while ((n = zc_list_pop(&o->peers)))
         free(zc_list_entry(n, struct peer, link));
     while (o->slabs) {

@@ -76,6 +76,7 @@ struct ofi {
     struct fid_ep *ep;
     int cq_fd, wake_fd;
     bool closing;
+    struct ofi *next_left; /* of those that could not be closed */
     unsigned char name[512];
     size_t name_len;
     uint64_t next_key;

@@ -127,10 +127,29 @@ static void send_pending(struct zc_server *s, struct zc_session *ss, uint64_t no
     }
 }
 
+/* Silence counts while we listen only: a server that was stopped, or had no processor, finds
+ * what its clients said meanwhile in the next round. */
+static void forgive_absence(struct zc_server *s, uint64_t now)
+{
+    uint64_t away = s->last_look ? now - s->last_look : 0;
+
+    s->last_look = now;
+    if (away < 2 * ZC_SERVER_TICK_MS * ZC_NS_PER_MS)
+        return;
+    zc_list_each(&s->sessions, n)
+    {
+        struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
+
+        if (ss->last_heard)
+            ss->last_heard += away;
+    }
+}
+
 static void tick(struct zc_server *s)
 {
     uint64_t now = zc_now();
 
+    forgive_absence(s, now);
     if (now < s->next_tick)
         return;
     s->next_tick = now + ZC_SERVER_TICK_MS * ZC_NS_PER_MS;
@@ -138,9 +157,9 @@ static void tick(struct zc_server *s)
     {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
 
-        if (ss->dead || (ss->refused && now - ss->last_heard > ss->silence_ns)) {
+        if (ss->dead || (ss->refused && now > ss->last_heard + ss->silence_ns)) {
             zc_session_kill(s, ss, NULL);
-        } else if (now - ss->last_heard > ss->silence_ns) {
+        } else if (now > ss->last_heard + ss->silence_ns) {
             s->stats.sessions_lost++;
             zc_session_kill(s, ss, "nothing was heard of it");
         } else {

@@ -69,7 +69,7 @@ struct zc_server {
     struct zc_list by_id[ZC_SERVER_BUCKETS];
     struct zc_list leaving;  /* dead ones whose requests or closes are under way */
     struct zc_server_stats stats;
-    uint64_t next_tick;
+    uint64_t next_tick, last_look;
     uint64_t last_complaint; /* about malformed messages */
     uint64_t complaints;
 

@@ -83,11 +83,14 @@ static inline void *rig_main(void *arg)
     return NULL;
 }
 
-/* Serves `mem`; with mem == NULL a memory store of its own. */
-static inline void rig_up(struct rig *r, const struct zc_cache_config *cfg, struct zc_store *mem)
+/* Serves `mem`; with mem == NULL a memory store of its own.  Clients are dropped after
+ * `silence_ms`; 0: after what they ask for. */
+static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *cfg,
+                                  struct zc_store *mem, unsigned silence_ms)
 {
     struct zc_cache_config small = ZC_CACHE_CONFIG_DEFAULT;
-    struct zc_server_config s = {.boot_id = 42, .open_transport = zc_loop_open};
+    struct zc_server_config s = {
+        .boot_id = 42, .open_transport = zc_loop_open, .silence_ms = silence_ms};
 
     memset(r, 0, sizeof *r);
     small.capacity = 64 * 4096;
@@ -102,6 +105,11 @@ static inline void rig_up(struct rig *r, const struct zc_cache_config *cfg, stru
     r->addr_len = sizeof r->addr;
     ck_assert_int_eq(zc_server_address(r->server, r->addr, &r->addr_len), 0);
     ck_assert_int_eq(pthread_create(&r->thread, NULL, rig_main, r), 0);
+}
+
+static inline void rig_up(struct rig *r, const struct zc_cache_config *cfg, struct zc_store *mem)
+{
+    rig_up_silence(r, cfg, mem, 0);
 }
 
 /* Stops and drains; what zc_server_run() returned. */

@@ -20,7 +20,7 @@ static void up(const struct zc_cache_config *cfg)
     struct zc_attr attr = {0};
 
     rig_up(&rig, cfg, NULL);
-    net = rig_net(5000);
+    net = rig_net(60000);
     client = rig_connect(&rig, net);
     ck_assert_int_eq(zc_cache_open(rig.cache, "/lent",
                                    ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0600, &lent,
