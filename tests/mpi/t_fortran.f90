@@ -51,6 +51,7 @@ program t_fortran
     call check(ierr == MPI_SUCCESS, 'write_all')
     call MPI_File_sync(fh, ierr)
     call MPI_Barrier(MPI_COMM_WORLD, ierr)
+    call MPI_File_sync(fh2, ierr)
     call MPI_File_get_size(fh2, length, ierr)
     call check(length == 4_MPI_OFFSET_KIND * n * nranks, 'get_size')
     in = 0
