@@ -70,6 +70,9 @@ void ADIOI_ZCACHE_WriteStrided(ADIO_File fd, const void *buf, int count, MPI_Dat
                                int *error_code);
 
 /* ad_zcache_nb.c */
+/* The access of a split collective call, left under way; ADIO_File.split_status is filled in
+ * by the end, zcache_split_end() (plugin/zcache_seams.h). */
+void zcache_split_begin(const struct zcache_slot_args *s, int *error_code);
 void ADIOI_ZCACHE_IreadContig(ADIO_File fd, void *buf, int count, MPI_Datatype type,
                               int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,
                               int *error_code);

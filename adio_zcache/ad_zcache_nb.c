@@ -1,30 +1,163 @@
-/* ad_zcache_nb.c - nonblocking reads and writes.
+/* ad_zcache_nb.c - nonblocking and split collective reads and writes.
  *
- * MPI allows a nonblocking call to do its work at once; these do, and hand out a request
- * that is complete.  An error is the result of the call that starts the operation.
+ * A thread makes the access (zcache_jobs.h); the request is a generalized one that MPI polls.
+ * Completing it is left to the thread that tests or waits, since no other may call MPI.
+ * A nonblocking collective access is every rank's own, as the blocking one is.
+ *
+ * An error met while a request is under way goes to the file's error handler when the request
+ * completes, and makes the completing call fail.  How that call reports it is MPI's affair:
+ * MPICH says MPI_ERR_OTHER, and asks the handler of MPI_COMM_SELF whether to go on.
+ *
+ * Where the MPI library cannot poll, or no thread can be had, the access is made at once.
  */
 #include "config.h"
+
+#include <sched.h>
+#include <stdbool.h>
+#include <stdlib.h>
 
 #include "ad_zcache.h"
 #include "zc_log.h"
 #include "zcache_file.h"
+#include "zcache_jobs.h"
+#include "zcache_mpi.h"
+#include "zcache_seams.h"
 
-static void at_once(struct zcache_slot_args *s, ADIO_Request *request, int *error_code)
+/* What a request refers to. */
+struct pending {
+    struct zcache_job *job;
+    MPI_File fh;
+    MPI_Request request;
+    int completed; /* MPI_Grequest_complete was called */
+};
+
+/* ---- what MPI calls ---- */
+
+static int complete(struct pending *p)
+{
+    if (p->completed || !zcache_job_is_done(p->job))
+        return MPI_SUCCESS;
+    p->completed = 1;
+    return MPI_Grequest_complete(p->request);
+}
+
+static int poll(void *state, MPI_Status *status)
+{
+    struct pending *p = state;
+
+    (void)status;
+    if (!zcache_job_is_done(p->job))
+        sched_yield(); /* MPI_Wait does nothing but call this */
+    return complete(p);
+}
+
+static int wait_for(int count, void **states, double timeout, MPI_Status *status)
+{
+    int rc = MPI_SUCCESS;
+
+    (void)timeout;
+    (void)status;
+    for (int i = 0; i < count; i++) {
+        struct pending *p = states[i];
+        int one;
+
+        zcache_job_wait(p->job);
+        one = complete(p);
+        rc = rc == MPI_SUCCESS ? one : rc;
+    }
+    return rc;
+}
+
+/* Also for MPI_Request_get_status, so maybe more than once. */
+static int query(void *state, MPI_Status *status)
+{
+    struct pending *p = state;
+    int64_t n = zcache_job_result(p->job);
+    int code = MPI_SUCCESS;
+
+    MPI_Status_set_cancelled(status, 0);
+    MPI_Status_set_elements_x(status, MPI_BYTE, n < 0 ? 0 : n);
+    status->MPI_SOURCE = MPI_UNDEFINED;
+    status->MPI_TAG = MPI_UNDEFINED;
+    if (n < 0) {
+        zcache_slot_error(zcache_job_access(p->job), (int)n, &code);
+        zc_error("%s", zc_error_text((int)n));
+        zcache_raise(p->fh, code, "MPI_Wait");
+    }
+    return code;
+}
+
+static int release(void *state)
+{
+    struct pending *p = state;
+
+    zcache_job_release(p->job);
+    free(p);
+    return MPI_SUCCESS;
+}
+
+/* Too late: bytes are on the way. */
+static int cancel(void *state, int is_complete)
+{
+    (void)state;
+    (void)is_complete;
+    return MPI_SUCCESS;
+}
+
+static const struct zcache_greq_functions functions = {query, release, cancel, poll, wait_for};
+
+/* ---- starting ---- */
+
+/* False: MPI polls no requests. */
+static bool make_request(ADIO_File fd, struct zcache_job *j, ADIO_Request *request)
+{
+    struct pending *p = calloc(1, sizeof *p);
+
+    if (!p)
+        return false;
+    p->job = j;
+    p->fh = fd;
+    if (zcache_greq_start(&functions, p, &p->request) != MPI_SUCCESS) {
+        free(p);
+        return false;
+    }
+    *request = p->request;
+    return true;
+}
+
+/* A request that is done. */
+static void made(ADIO_File fd, const struct zcache_access *a, int64_t n, ADIO_Request *request,
+                 int *error_code)
+{
+    zcache_slot_error(a, n < 0 ? (int)n : 0, error_code);
+    MPIO_Completed_request_create(&fd, n < 0 ? 0 : n, error_code, request);
+}
+
+static void start(const struct zcache_slot_args *s, ADIO_Request *request, int *error_code)
 {
     struct zcache_access a;
-    int64_t n;
+    struct zcache_job *j;
     int rc;
 
     zc_error_clear();
+    *error_code = MPI_SUCCESS;
     rc = zcache_slot_begin(s, &a);
-    n = rc ? rc : zcache_slot_run(&a);
-    zcache_slot_error(&a, n < 0 ? (int)n : 0, error_code);
-    if (rc == 0)
+    if (rc) {
+        made(s->fd, &a, rc, request, error_code);
+        return;
+    }
+    j = zcache_job_start(&a);
+    if (!j) {
+        made(s->fd, &a, zcache_slot_run(&a), request, error_code);
         zcache_slot_done(&a);
-    MPIO_Completed_request_create(&s->fd, n < 0 ? 0 : n, error_code, request);
+    } else if (!make_request(s->fd, j, request)) {
+        zcache_job_wait(j);
+        made(s->fd, &a, zcache_job_result(j), request, error_code);
+        zcache_job_release(j);
+    }
 }
 
-#define AT_ONCE(name, constant, direction, is_strided)                                             \
+#define NONBLOCKING(name, constant, direction, is_strided)                                         \
     void ADIOI_ZCACHE_##name(ADIO_File fd, constant void *buf, int count, MPI_Datatype type,       \
                              int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,         \
                              int *error_code)                                                      \
@@ -32,10 +165,53 @@ static void at_once(struct zcache_slot_args *s, ADIO_Request *request, int *erro
         struct zcache_slot_args s = {fd,   direction,     (void *)(uintptr_t)buf, count,           \
                                      type, file_ptr_type, offset,                 is_strided};     \
                                                                                                    \
-        at_once(&s, request, error_code);                                                          \
+        start(&s, request, error_code);                                                            \
     }
 
-AT_ONCE(IreadContig, , ZCACHE_READ, 0)
-AT_ONCE(IwriteContig, const, ZCACHE_WRITE, 0)
-AT_ONCE(IreadStrided, , ZCACHE_READ, 1)
-AT_ONCE(IwriteStrided, const, ZCACHE_WRITE, 1)
+NONBLOCKING(IreadContig, , ZCACHE_READ, 0)
+NONBLOCKING(IwriteContig, const, ZCACHE_WRITE, 0)
+NONBLOCKING(IreadStrided, , ZCACHE_READ, 1)
+NONBLOCKING(IwriteStrided, const, ZCACHE_WRITE, 1)
+
+/* ---- split collectives ---- */
+
+void zcache_split_begin(const struct zcache_slot_args *s, int *error_code)
+{
+    struct zcache_file *f = zcache_file_of(s->fd);
+    struct zcache_access a;
+    int rc;
+
+    *error_code = MPI_SUCCESS;
+    zc_error_clear();
+    rc = zcache_slot_begin(s, &a);
+    if (rc) {
+        zcache_slot_error(&a, rc, error_code);
+        return;
+    }
+    f->split = zcache_job_start(&a);
+    if (!f->split) {
+        int64_t n = zcache_slot_run(&a);
+
+        zcache_slot_error(&a, n < 0 ? (int)n : 0, error_code);
+        MPI_Status_set_elements_x(&s->fd->split_status, MPI_BYTE, n < 0 ? 0 : n);
+        zcache_slot_done(&a);
+    }
+}
+
+int zcache_split_end(ADIO_File fd)
+{
+    struct zcache_job *j = zcache_file_of(fd)->split;
+    int code = MPI_SUCCESS;
+    int64_t n;
+
+    if (!j)
+        return MPI_SUCCESS;
+    zc_error_clear();
+    zcache_job_wait(j);
+    n = zcache_job_result(j);
+    zcache_slot_error(zcache_job_access(j), n < 0 ? (int)n : 0, &code);
+    MPI_Status_set_elements_x(&fd->split_status, MPI_BYTE, n < 0 ? 0 : n);
+    zcache_job_release(j);
+    zcache_file_of(fd)->split = NULL;
+    return code;
+}

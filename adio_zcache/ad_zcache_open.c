@@ -21,7 +21,9 @@
 #include "zc_wire.h"
 #include "zcache_file.h"
 #include "zcache_fileview.h"
+#include "zcache_jobs.h"
 #include "zcache_mpi.h"
+#include "zcache_seams.h"
 #include "zcache_stores.h"
 
 struct zcache_file *zcache_file_get(ADIO_File fd)
@@ -454,6 +456,8 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     if (f->settings.stats)
         report_stats(fd);
     zcache_owners_settle(f);
+    zcache_split_end(fd); /* a program that closes too early must not write into what is freed */
+    zcache_jobs_drain(f);
     MPI_Barrier(fd->comm); /* all accesses of all ranks are done */
     for (uint32_t i = 0; i < f->nowners; i++)
         if (f->owners[i].local)

@@ -90,6 +90,11 @@ static void blocking(struct zcache_slot_args *s, ADIO_Status *status, int *error
     int64_t n;
     int rc;
 
+    /* ROMIO converts external32 in the begin function itself. */
+    if (status == &s->fd->split_status && !s->fd->is_external32) {
+        zcache_split_begin(s, error_code);
+        return;
+    }
     zc_error_clear();
     rc = zcache_slot_begin(s, &a);
     n = rc ? rc : zcache_slot_run(&a);

@@ -31,6 +31,8 @@ struct zcache_file {
     bool warming;
     struct zcache_layout *layout; /* of fd->filetype; NULL: never set, all bytes */
     int64_t pointer;              /* individual, as a view offset; see zcache_fileview.h */
+    unsigned jobs;               /* under way; guarded by the lock of zcache_jobs.c */
+    struct zcache_job *split;    /* a split collective access, between begin and end */
     char *path;                  /* absolute */
     uint64_t read_bytes, written_bytes, reads, writes; /* of this rank */
 };

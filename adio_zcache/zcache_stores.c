@@ -14,6 +14,7 @@
 #include "zc_log.h"
 #include "zc_store_remote.h"
 #include "zcache_agg.h"
+#include "zcache_jobs.h"
 #include "zcache_peer.h"
 #include "zcache_stores.h"
 
@@ -45,6 +46,7 @@ static int at_finalize(MPI_Comm comm, int key, void *value, void *extra)
     (void)key;
     (void)value;
     (void)extra;
+    zcache_jobs_stop();
     zcache_peers_close();
     zc_lock_get(&lock);
     zc_list_each_safe(&entries, n)

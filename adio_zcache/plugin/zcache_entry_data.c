@@ -11,6 +11,7 @@
 #include <limits.h>
 
 #include "zcache_entry.h"
+#include "zcache_seams.h"
 
 #define AT_P MPI_Offset offset,
 #define AT_A offset,
@@ -159,13 +160,23 @@ DATA(write_all_begin, LOCK_NEVER, NO_AT, WRITE, NOTHING, KEEP);
 DATA(read_ordered_begin, LOCK_NEVER, NO_AT, READ, NOTHING, KEEP);
 DATA(write_ordered_begin, LOCK_NEVER, NO_AT, WRITE, NOTHING, KEEP);
 
-ENTRY(read_at_all_end, LOCK_NEVER, (MPI_File fh, void *buf, MPI_Status *status), (fh, buf, status));
-ENTRY(write_at_all_end, LOCK_NEVER, (MPI_File fh, const void *buf, MPI_Status *status),
-      (fh, buf, status));
-ENTRY(read_all_end, LOCK_NEVER, (MPI_File fh, void *buf, MPI_Status *status), (fh, buf, status));
-ENTRY(write_all_end, LOCK_NEVER, (MPI_File fh, const void *buf, MPI_Status *status),
-      (fh, buf, status));
-ENTRY(read_ordered_end, LOCK_NEVER, (MPI_File fh, void *buf, MPI_Status *status),
-      (fh, buf, status));
-ENTRY(write_ordered_end, LOCK_NEVER, (MPI_File fh, const void *buf, MPI_Status *status),
-      (fh, buf, status));
+/* ROMIO copies the status; a zcache file has to have one first. */
+#define END(name, buffer)                                                                          \
+    int ROMIO_File_##name(MPI_File fh, buffer buf, MPI_Status *status);                            \
+    int PMPI_File_##name(MPI_File fh, buffer buf, MPI_Status *status)                              \
+    {                                                                                              \
+        bool ours = zcache_handle_of(fh) && fh->file_system == ADIO_ZCACHE;                        \
+        int code = ours && fh->split_coll_count ? zcache_split_end(fh) : MPI_SUCCESS;              \
+        int rc = ROMIO_File_##name(fh, buf, status);                                               \
+                                                                                                   \
+        return zcache_leave(NULL, fh, code == MPI_SUCCESS ? rc : code, "MPI_File_" #name);         \
+    }                                                                                              \
+    int MPI_File_##name(MPI_File fh, buffer buf, MPI_Status *status)                               \
+        __attribute__((alias("PMPI_File_" #name)))
+
+END(read_at_all_end, READ);
+END(write_at_all_end, WRITE);
+END(read_all_end, READ);
+END(write_all_end, WRITE);
+END(read_ordered_end, READ);
+END(write_ordered_end, WRITE);

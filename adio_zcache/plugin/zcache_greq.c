@@ -1,7 +1,7 @@
 /*
  * Generalized requests that the MPI library polls, an extension of the MPICH family.
  *
- * ROMIO's own nonblocking collectives need it. The zcache driver does not use it. ROMIO's calls
+ * ROMIO's own nonblocking collectives and the zcache driver need it. ROMIO's calls
  * are renamed to these when its library is copied, so that a library without the extension is
  * found out where it matters rather than when the plugin is loaded.
  */
@@ -45,4 +45,23 @@ int zcache_greq_class_allocate(MPIX_Grequest_class greq_class, void *state, MPI_
     if (!PMPIX_Grequest_class_allocate)
         die();
     return PMPIX_Grequest_class_allocate(greq_class, state, request);
+}
+
+int zcache_greq_start(const struct zcache_greq_functions *fns, void *state, MPI_Request *request)
+{
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static const struct zcache_greq_functions *made;
+    static MPIX_Grequest_class greq_class;
+    int rc = MPI_SUCCESS;
+
+    if (!PMPIX_Grequest_class_create || !PMPIX_Grequest_class_allocate)
+        return MPI_ERR_UNSUPPORTED_OPERATION;
+    pthread_mutex_lock(&lock);
+    if (made != fns)
+        rc = PMPIX_Grequest_class_create(fns->query, fns->free, fns->cancel, fns->poll, fns->wait,
+                                         &greq_class);
+    if (rc == MPI_SUCCESS)
+        made = fns;
+    pthread_mutex_unlock(&lock);
+    return rc == MPI_SUCCESS ? PMPIX_Grequest_class_allocate(greq_class, state, request) : rc;
 }

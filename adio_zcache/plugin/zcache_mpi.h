@@ -39,6 +39,29 @@ int zcache_mpi_class(int err);
 int zcache_mpi_errno(int err, const char *what, const char *path);
 
 /*
+ * A generalized request that MPI polls and waits for (an extension of the MPICH family): POLL and
+ * WAIT, called in whatever thread tests or waits, call MPI_Grequest_complete when the operation is
+ * done, once. FNS must be the same at each call. MPI_ERR_UNSUPPORTED_OPERATION where the library
+ * has no such thing.
+ */
+struct zcache_greq_functions {
+    int (*query)(void *state, MPI_Status *status);
+    int (*free)(void *state);
+    int (*cancel)(void *state, int complete);
+    int (*poll)(void *state, MPI_Status *status);
+    int (*wait)(int count, void **states, double timeout, MPI_Status *status);
+};
+
+int zcache_greq_start(const struct zcache_greq_functions *fns, void *state, MPI_Request *request);
+
+/*
+ * Raise RC, which function FN returned for FH: call the handler of the file, or the one of
+ * MPI_FILE_NULL for a bad handle. Returns RC unless the handler ends the program. No lock held.
+ * Also for errors of nonblocking accesses, which no entry function sees.
+ */
+int zcache_raise(MPI_File fh, int rc, const char *fn);
+
+/*
  * MPI_Type_get_envelope and MPI_Type_get_contents that also take types made with large counts
  * (MPI_Type_..._c), on which MPI's own end the program. Use them instead. Derived types among the
  * contents are the caller's to free, as with MPI's.

@@ -51,12 +51,6 @@ struct zcache_handle *zcache_handle_of(MPI_File fh);
 /* Free *TYPE when the handle goes. Takes the lock of the file. */
 void zcache_handle_keep(struct zcache_handle *h, MPI_Datatype *type);
 
-/*
- * Raise RC, which function FN returned for FH: call the handler of the file, or the one of
- * MPI_FILE_NULL for a bad handle. Returns RC unless the handler ends the program. No lock held.
- */
-int zcache_raise(MPI_File fh, int rc, const char *fn);
-
 /* A new file gets the handler of MPI_FILE_NULL. */
 void zcache_errh_inherit(struct zcache_handle *h);
 

@@ -36,6 +36,12 @@ ADIO_Offset zcache_position(ADIO_File fd);
 ADIO_Offset zcache_byte_offset(ADIO_File fd, ADIO_Offset offset);
 ADIO_Offset zcache_eof_offset(ADIO_File fd);
 
+/*
+ * The end of a split collective access: waits for what the begin function left under way and fills
+ * in fd->split_status. Returns an MPI error code.
+ */
+int zcache_split_end(ADIO_File fd);
+
 /* ROMIO's own ways, for a driver that has nothing better. */
 void __real_ADIO_Get_shared_fp(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was, int *error_code);
 void __real_ADIO_Set_shared_fp(ADIO_File fd, ADIO_Offset value, int *error_code);
