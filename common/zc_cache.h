@@ -168,11 +168,16 @@ ssize_t zc_cache_vwrite(struct zc_handle *h, const struct zc_view *v, int64_t di
 
 /* ---- write-back ---- */
 
+#define ZC_TOLD_NOTHING UINT64_MAX
+
 /* Belongs to the caller until done(). */
 struct zc_flush {
     struct zc_handle *handle;
     enum zc_level level; /* up to the cache's own level: complete at once */
     void (*done)(struct zc_flush *f);
+    /* Where several share a handle: failed syncs this one of them has been told of, so that
+     * each is told.  ZC_TOLD_NOTHING at first; NULL: the handle's own. */
+    uint64_t *told;
     int status;
     char text[256];      /* explanation when status < 0: path, range, cause */
 
@@ -185,7 +190,8 @@ struct zc_flush {
 
 /* Starts writing everything dirty at the time of the call, pages whose write-back failed
  * included, and calls done() once, when all of it is at `level` or has failed again.
- * An fsync that failed is reported to every handle open at the time, once. */
+ * An fsync that failed is reported to every handle open at the time, once (zc_flush.told: to
+ * every one of those who share it). */
 void zc_cache_flush_start(struct zc_flush *f);
 /* The same, waiting for it. */
 int zc_cache_flush(struct zc_handle *h, enum zc_level level);

@@ -106,6 +106,7 @@ struct zc_file {
 struct zc_handle {
     struct zc_file *file; /* fixed */
     unsigned flags;       /* fixed */
+    uint64_t sync_base;   /* fixed: file->sync_seq at open */
     uint64_t sync_seen;   /* file->sync_seq this handle has been told of */
     unsigned accesses;    /* begun and not ended */
 };

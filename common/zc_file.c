@@ -240,7 +240,7 @@ static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct ope
     swap_path(f, &o->path);
     o->handle->file = f;
     o->handle->flags = flags;
-    o->handle->sync_seen = f->sync_seq;
+    o->handle->sync_base = o->handle->sync_seen = f->sync_seq;
     f->handles++;
     c->st.handles++;
     return adopt(f, sf, flags);

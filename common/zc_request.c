@@ -252,6 +252,16 @@ static void start_flush(struct zc_request *r)
         zc_request_finish(r);
         return;
     }
+    if (r->lent) {
+        struct zc_told *t = zc_export_told(r->session, r->lent - 1);
+
+        if (!t) {
+            zc_request_fail(r, -ENOMEM, "no memory to flush");
+            zc_request_finish(r);
+            return;
+        }
+        r->flush.told = &t->syncs;
+    }
     r->finished.handle = flush_notice;
     r->flush.handle = r->handle;
     r->flush.level = (enum zc_level)r->msg.level;

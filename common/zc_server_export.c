@@ -106,3 +106,29 @@ void zc_export_put(struct zc_server *s, uint32_t index)
         pthread_cond_broadcast(&s->export_idle);
     zc_lock_put(&s->lock);
 }
+
+/* Entries are few: as many as exports ever were open at a time. */
+struct zc_told *zc_export_told(struct zc_session *ss, uint32_t index)
+{
+    struct zc_told *t = NULL;
+    uint32_t generation;
+
+    zc_lock_get(&ss->server->lock);
+    generation = ss->server->exports[index].generation;
+    zc_lock_put(&ss->server->lock);
+    zc_list_each (&ss->told, n)
+        if (zc_list_entry(n, struct zc_told, link)->export == index)
+            t = zc_list_entry(n, struct zc_told, link);
+    if (!t) {
+        t = calloc(1, sizeof *t);
+        if (!t)
+            return NULL;
+        zc_list_add_tail(&ss->told, &t->link);
+        t->export = index;
+    } else if (t->generation == generation) {
+        return t;
+    }
+    t->generation = generation;
+    t->syncs = ZC_TOLD_NOTHING;
+    return t;
+}

@@ -119,6 +119,13 @@ struct zc_slot {
     struct zc_attr attr;      /* at open */
 };
 
+/* What the clients of an export share is one handle: who has been told what of it. */
+struct zc_told {
+    struct zc_list link; /* zc_session.told */
+    uint32_t export, generation;
+    uint64_t syncs; /* zc_flush.told */
+};
+
 struct zc_session {
     struct zc_list link, hash;
     uint64_t id, client_id;
@@ -133,6 +140,7 @@ struct zc_session {
     struct zc_slot *slots;
     uint32_t nslots;
     struct zc_partial partial;
+    struct zc_list told; /* struct zc_told */
     char *info; /* text being fetched in pieces */
     size_t info_len;
     struct zc_work close_work; /* closes the handles of a dead session ... */
@@ -230,6 +238,8 @@ bool zc_export_number(uint64_t handle);
 /* The file behind the number, which stays until put; *index is for put; NULL: none. */
 struct zc_handle *zc_export_get(struct zc_server *s, uint64_t handle, uint32_t *index);
 void zc_export_put(struct zc_server *s, uint32_t index);
+/* The session's record of an export it uses; NULL: no memory. */
+struct zc_told *zc_export_told(struct zc_session *ss, uint32_t index);
 
 /* zc_server_info.c: allocated text, *len without its NUL; NULL: no memory */
 char *zc_server_info(struct zc_server *s, uint32_t what, size_t *len);

@@ -97,8 +97,12 @@ uint64_t zc_session_add(struct zc_session *ss, struct zc_handle *h, const struct
 
 static void session_free(struct zc_session *ss)
 {
+    struct zc_list *n;
+
     zc_list_del(&ss->link);
     zc_list_del(&ss->hash);
+    while ((n = zc_list_pop(&ss->told)))
+        free(zc_list_entry(n, struct zc_told, link));
     free(ss->slots);
     free(ss->info);
     free(ss->partial.buf);
@@ -180,6 +184,7 @@ static struct zc_session *session_new(struct zc_server *s, const struct zc_msg *
     ss->last_heard = zc_now();
     memcpy(ss->name, m->name.p, m->name.n);
     zc_list_init(&ss->requests);
+    zc_list_init(&ss->told);
     zc_list_add_tail(&s->sessions, &ss->link);
     zc_list_add_tail(&s->by_id[ss->id % ZC_SERVER_BUCKETS], &ss->hash);
     s->stats.sessions++;

@@ -53,11 +53,14 @@ static void finish(struct zc_cache *c, struct zc_flush *fl, const struct zc_why 
 {
     struct zc_handle *h = fl->handle;
     struct zc_file *f = fl->file;
+    uint64_t *told = fl->told ? fl->told : h ? &h->sync_seen : NULL;
 
     fl->status = 0;
     fl->text[0] = '\0';
-    if (h && h->sync_seen < f->sync_seq) {
-        h->sync_seen = f->sync_seq;
+    if (told && *told == ZC_TOLD_NOTHING)
+        *told = h->sync_base;
+    if (told && *told < f->sync_seq) {
+        *told = f->sync_seq;
         if (!why)
             why = &f->sync_why;
     }

@@ -71,6 +71,27 @@ static struct zc_view *irregular(unsigned *seed, unsigned n)
     return v;
 }
 
+/* All clients of a lent file share its handle; a sync that failed is told to each of them, once,
+ * also when it was made for one alone and the next one succeeds. */
+START_TEST(failed_sync_is_told_to_all)
+{
+    struct zc_client *other;
+
+    up(NULL);
+    other = rig_connect(&rig, net);
+    ck_assert_int_eq(zc_client_write(other, number, "abc", 3, 0), 3);
+    zc_store_fault_set(rig.store, ZC_FAULT_SYNC, 1, 1, EIO);
+    ck_assert_int_eq(zc_client_flush(client, number, ZC_LEVEL_DURABLE), -EIO);
+    ck_assert_int_eq(zc_client_flush(other, number, ZC_LEVEL_DURABLE), -EIO);
+    ck_assert_int_eq(zc_client_flush(client, number, ZC_LEVEL_DURABLE), 0);
+    ck_assert_int_eq(zc_client_flush(other, number, ZC_LEVEL_DURABLE), 0);
+    ck_assert_int_eq(zc_cache_flush(lent, ZC_LEVEL_DURABLE), -EIO);
+    ck_assert_int_eq(zc_cache_flush(lent, ZC_LEVEL_DURABLE), 0);
+    zc_client_disconnect(other);
+    down();
+}
+END_TEST
+
 START_TEST(lent_file)
 {
     struct zc_attr attr;
@@ -262,7 +283,7 @@ int main(void)
     Suite *s = suite_create("rpc view");
 
     zc_log_init(NULL);
-    CASE(s, "lent", 60, lent_file);
+    CASE(s, "lent", 60, lent_file, failed_sync_is_told_to_all);
     CASE(s, "views", 240, views_against_a_model, views_in_two_pages, end_of_file_in_a_view,
          false_sharing, views_are_sent_again);
     return run_suite(s);
