@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "zc_fabric.h"
 #include "zc_lock.h"
@@ -13,6 +14,15 @@ static struct zc_fabric lib;
 static int load_status = 1; /* 1: not tried yet */
 static char version_text[16] = "not loaded";
 static struct zc_lock load_lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+
+/* Memory of an endpoint that no attribute sets, only these variables, read when libfabric is
+ * first used; whoever sets them himself knows better.  ofi_rxm receives into 4096 buffers of
+ * 16 KiB unless told otherwise (libfabric 1.17, with a shared receive queue): 64 MiB an
+ * endpoint, of which a process has up to three.  When all are taken TCP makes senders wait. */
+static void set_defaults(void)
+{
+    setenv("FI_OFI_RXM_MSG_RX_SIZE", "256", 0);
+}
 
 static int load(void)
 {
@@ -24,8 +34,10 @@ static int load(void)
         {"fi_dupinfo", (void **)&lib.dupinfo},   {"fi_fabric", (void **)&lib.fabric},
         {"fi_strerror", (void **)&lib.strerror}, {"fi_version", (void **)&lib.version},
     };
-    void *h = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
+    void *h;
 
+    set_defaults();
+    h = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
     if (!h)
         return zc_errorf(ENOENT, "cannot load libfabric.so.1: %s (Debian: apt-get install libfabric1)",
                          dlerror());
