@@ -54,7 +54,7 @@ const struct zc_option zc_options[] = {
      "no daemon, files are reached directly"},
 
     /* ---- an aggregator's cache ---- */
-    {"cache_size", ZC_OPT_SIZE, HINT, "128M", 64 * KIB, PIB, NULL, AT(agg_cache_size), "SIZE",
+    {"cache_size", ZC_OPT_SIZE, HINT, "128M", 8 * KIB, PIB, NULL, AT(agg_cache_size), "SIZE",
      "memory for cached pages of an aggregator; the first file opened decides"},
     {"write_back", ZC_OPT_FLAG, HINT, "true", 0, 0, NULL, AT(write_back), NULL,
      "aggregators write back while the program computes; else when full, at sync and close"},

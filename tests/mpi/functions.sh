@@ -16,6 +16,8 @@ for shim in "$build/tests/.libs/yieldshim.so" "$build/tests/yieldshim.so"; do
     [[ ! -e $shim || -n ${NO_YIELDSHIM:-} ]] || preload=$shim:$plugin
 done
 
+faultshim=$build/tests/.libs/faultshim.so
+
 make_root() {
     make_tmp
     root=$tmp/root

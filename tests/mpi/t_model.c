@@ -31,6 +31,9 @@ static void print_help(FILE *f)
           "  --romio          nothing that ROMIO's code is known to get wrong\n"
           "  --strict         sync, barrier, sync where a barrier does for zcache\n"
           "  --hang N         seconds after which a step counts as hanging (default 60)\n"
+          "  --breaks FILE    while FILE is there the disk cannot be written (tests/faultshim.c):\n"
+          "                   the program makes that happen\n"
+          "  --again COMMAND  what to print for a seed that fails: SEED stands for it\n"
           "  --verbose        print each step\n",
           f);
 }
@@ -66,7 +69,7 @@ static bool hints(struct tm_options *o, char *list)
     return true;
 }
 
-enum { SEED, SEEDS, COUNT, OPS, MAX_FILE, HINTS, NO_SUBSETS, ROMIO, STRICT, HANG, VERBOSE };
+enum { SEED, SEEDS, COUNT, OPS, MAX_FILE, HINTS, NO_SUBSETS, ROMIO, STRICT, HANG, BREAKS, AGAIN, VERBOSE };
 
 static bool take(struct tm_options *o, int option, char *value, uint64_t *count)
 {
@@ -88,6 +91,10 @@ static bool take(struct tm_options *o, int option, char *value, uint64_t *count)
         return tm_shape_only_romio = true;
     case STRICT:
         return o->strict = true;
+    case BREAKS:
+        return (o->breaks = value) != NULL;
+    case AGAIN:
+        return (o->again = value) != NULL;
     case VERBOSE:
         return o->verbose = true;
     case OPS:
@@ -118,6 +125,8 @@ static bool parse(int argc, char **argv, struct tm_options *o)
                                             {"romio", 0, NULL, ROMIO},
                                             {"strict", 0, NULL, STRICT},
                                             {"hang", 1, NULL, HANG},
+                                            {"breaks", 1, NULL, BREAKS},
+                                            {"again", 1, NULL, AGAIN},
                                             {"verbose", 0, NULL, VERBOSE},
                                             {0}};
     const char *colon;
@@ -186,7 +195,9 @@ static void one_step(struct tm *tm)
     int kinds = (int)(sizeof what / sizeof *what);
     int k = (int)tm_between(&tm->rng, -2 * kinds, kinds + 1);
 
-    if (k < 0)
+    if (tm->opt.breaks && tm_chance(&tm->rng, 4))
+        tm_break(tm);
+    else if (k < 0)
         access_step(tm);
     else if (k < kinds)
         what[k](tm);

@@ -2,7 +2,7 @@
  *
  * All ranks draw the same program and keep the same model; each executes its own part.
  * tm_plan.c draws accesses, tm_run.c executes them, tm_file.c does everything else to the
- * file, tm_check.c compares.
+ * file, tm_break.c breaks the disk, tm_check.c compares.
  */
 #ifndef TM_H
 #define TM_H
@@ -20,6 +20,8 @@ enum { TM_MAX_RANKS = 32, TM_MAX_HINTS = 16, TM_PER_RANK = 3 };
 struct tm_options {
     const char *name;                /* with prefix */
     const char *path;                /* for POSIX calls */
+    const char *again;               /* the command that replays a seed; NULL: this one */
+    const char *breaks;              /* faultshim's switch; NULL: the disk never breaks */
     const char *hints[TM_MAX_HINTS]; /* "key=value" */
     int nhints;
     uint64_t first_seed, last_seed;
@@ -38,6 +40,8 @@ struct tm {
     uint64_t seed;
     struct tm_rng rng;
     int step;
+    bool broken; /* the disk is: accesses may fail ... */
+    bool failed; /* ... and one of this rank's has, in this step */
     uint32_t last;  /* number of the last access */
     char text[400]; /* the step under way */
 
@@ -69,7 +73,9 @@ struct tm_access {
 
     /* where it is this rank's: tm_buffer_*() */
     uint8_t *block, *want; /* of `room` bytes: memory, and what it shall hold in the end */
+    uint8_t *unsure;       /* bytes of it that may be anything; NULL: none */
     int64_t room, origin;  /* origin: the buffer's address within the block */
+    bool failed;           /* with a broken disk */
     MPI_Request request;
 };
 
@@ -85,6 +91,7 @@ void tm_plan_describe(const struct tm *tm, const struct tm_access *a, char *text
 
 void tm_buffer_make(struct tm *tm, struct tm_access *a);
 void tm_buffer_check(struct tm *tm, struct tm_access *a); /* frees it, too */
+void tm_buffer_free(struct tm_access *a);
 static inline void *tm_buffer(const struct tm_access *a)
 {
     return a->block + a->origin;
@@ -105,6 +112,13 @@ void tm_close(struct tm *tm); /* and looks at the file */
 void tm_reopen(struct tm *tm);
 void tm_recreate(struct tm *tm);
 void tm_set_view(struct tm *tm);
+
+/* ---- tm_break.c ---- */
+
+/* A time with a disk that cannot be written, where opt.breaks allows it. */
+void tm_break(struct tm *tm);
+/* Whether that is a way to say it. */
+bool tm_break_class(int rc);
 
 /* ---- tm_size.c: nothing here moves data ---- */
 

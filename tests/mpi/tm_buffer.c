@@ -20,9 +20,12 @@ static void place(const struct tm *tm, const struct tm_access *a, uint8_t *block
         while (n) {
             int64_t k = tm_walk_next(&mem, n, &at);
 
-            for (int64_t i = 0; i < k; i++)
+            for (int64_t i = 0; i < k; i++) {
+                if (a->unsure && tm->image.who[off + i] == TM_UNSURE)
+                    a->unsure[a->origin + at + i] = 1;
                 block[a->origin + at + i] =
                     a->write ? tm_stamp(off + i, a->id) : tm_image_byte(&tm->image, off + i);
+            }
             off += k;
             n -= k;
         }
@@ -38,7 +41,8 @@ void tm_buffer_make(struct tm *tm, struct tm_access *a)
     a->room = t->high - t->low + span + 2 * GUARD;
     a->block = malloc((size_t)a->room);
     a->want = malloc((size_t)a->room);
-    if (!a->block || !a->want)
+    a->unsure = !a->write && tm->image.unsure ? calloc(1, (size_t)a->room) : NULL;
+    if (!a->block || !a->want || (!a->write && tm->image.unsure && !a->unsure))
         tm_fail(tm, "no memory for %lld bytes", (long long)a->room);
     memset(a->want, TM_FILL, (size_t)a->room);
     place(tm, a, a->want);
@@ -96,15 +100,24 @@ static void explain(struct tm *tm, const struct tm_access *a)
             (long long)(i - a->origin), a->want[i], a->block[i]);
 }
 
+void tm_buffer_free(struct tm_access *a)
+{
+    free(a->block);
+    free(a->want);
+    free(a->unsure);
+    a->block = a->want = a->unsure = NULL;
+}
+
 void tm_buffer_check(struct tm *tm, struct tm_access *a)
 {
     /* What nobody wrote MPI leaves open; data sieving does put something there. */
     for (int64_t i = 0; i < a->room && tm->opt.reference; i++)
         if (a->want[i] == 0)
             a->block[i] = 0;
+    for (int64_t i = 0; i < a->room && a->unsure; i++)
+        if (a->unsure[i])
+            a->block[i] = a->want[i];
     if (memcmp(a->block, a->want, (size_t)a->room))
         explain(tm, a);
-    free(a->block);
-    free(a->want);
-    a->block = a->want = NULL;
+    tm_buffer_free(a);
 }

@@ -20,6 +20,18 @@ static void heading(const struct tm *tm, const char *what)
 
 static void again(const struct tm *tm)
 {
+    const char *seed = tm->opt.again ? strstr(tm->opt.again, "SEED") : NULL;
+
+    if (seed) {
+        fprintf(stderr, "  again: %.*s%llu%s\n", (int)(seed - tm->opt.again), tm->opt.again,
+                (unsigned long long)tm->seed, seed + 4);
+        if (tm->seed > tm->opt.first_seed)
+            fprintf(stderr, "  or, with what went before: %.*s%llu-%llu%s\n",
+                    (int)(seed - tm->opt.again), tm->opt.again,
+                    (unsigned long long)tm->opt.first_seed, (unsigned long long)tm->seed, seed + 4);
+        fflush(stderr);
+        return;
+    }
     fprintf(stderr, "  again: mpiexec -n %d %s --seed %llu\n", tm->nranks, tm->replay,
             (unsigned long long)tm->seed);
     fflush(stderr);
@@ -92,7 +104,8 @@ static void compare(const struct tm *tm, const uint8_t *found)
     int64_t n = 0;
 
     for (int64_t i = 0; i < m->size; i++) {
-        if (found[i] == tm_image_byte(m, i) || (tm->opt.reference && !m->who[i]))
+        if (found[i] == tm_image_byte(m, i) || (tm->opt.reference && !m->who[i]) ||
+            m->who[i] == TM_UNSURE)
             continue;
         for (n = 0; n < 16 && i + n < m->size && found[i + n] != tm_image_byte(m, i + n); n++)
             want[n] = tm_image_byte(m, i + n);

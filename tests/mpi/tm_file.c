@@ -88,11 +88,14 @@ static MPI_Info make_info(struct tm *tm)
     char value[MPI_MAX_INFO_VAL];
     bool own = tm_chance(r, 60);
     int nodes = (int)tm_between(r, 1, tm->n), size = tm_pick(r, 4);
+    int each = (int)tm_between(r, 1, tm->n); /* of this host */
 
     MPI_Info_create(&info);
     if (own) {
         snprintf(value, sizeof value, "%d", nodes);
         MPI_Info_set(info, "cb_nodes", value);
+        snprintf(value, sizeof value, "*:%d", each);
+        MPI_Info_set(info, "cb_config_list", value);
         MPI_Info_set(info, "zcache_block_size", sizes[size]);
     }
     for (int i = 0; i < tm->opt.nhints; i++) {

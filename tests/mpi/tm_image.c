@@ -54,7 +54,7 @@ void tm_image_resize(struct tm_image *m, int64_t size)
 
 uint8_t tm_image_byte(const struct tm_image *m, int64_t off)
 {
-    return m->who[off] ? tm_stamp(off, m->who[off]) : 0;
+    return m->who[off] && m->who[off] != TM_UNSURE ? tm_stamp(off, m->who[off]) : 0;
 }
 
 /* ---- who is in whose way ---- */

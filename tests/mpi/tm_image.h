@@ -15,12 +15,14 @@ struct tm_image {
     uint32_t *who;   /* max of them */
     uint8_t *readers, *writers;
     bool grown;    /* since the last barrier the size has changed */
+    bool unsure;   /* there may be bytes that are TM_UNSURE */
     bool end_seen; /* since then somebody has seen where the file ends */
 };
 
 /* The byte that access number `who` leaves at an offset: never 0 nor TM_FILL. */
 uint8_t tm_stamp(int64_t off, uint32_t who);
 enum { TM_FILL = 1 }; /* what memory holds before a read */
+#define TM_UNSURE UINT32_MAX /* for `who`: the byte may be anything */
 
 void tm_image_init(struct tm_image *m, int64_t max);
 void tm_image_free(struct tm_image *m);

@@ -116,9 +116,11 @@ static void draw_access(struct tm *tm, struct tm_access *a)
     const struct tm_view *v = &tm->views[a->rank];
     const struct tm_image *m = &tm->image;
     struct tm_rng *r = &tm->rng;
-    int64_t esize = v->etype->size, reach = a->write ? v->limit : m->max, near;
-    int64_t room = tm_view_before(v, reach) / esize;
+    int64_t esize = v->etype->size, reach = a->write ? v->limit : m->max, near, room;
 
+    if (tm->broken && a->write && reach > m->size)
+        reach = m->size; /* where the file ends is not to be a guess */
+    room = tm_view_before(v, reach) / esize;
     if (a->individual)
         a->at = tm->pos[a->rank];
     if (!a->individual || (a->at >= room && !a->collective)) {
