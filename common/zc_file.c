@@ -358,10 +358,35 @@ int zc_file_settle(struct zc_cache *c, struct zc_file *f)
     return rc_wr;
 }
 
-static void log_lost(struct zc_file *f, uint64_t off, uint64_t bytes)
+/* Does the page's first dirty byte continue what is lost of the page before it? */
+static bool continues(struct zc_cache *c, const struct zc_page *p)
 {
-    zc_error("%s: %llu bytes at or after offset %llu are lost: %s", f->path,
-             (unsigned long long)bytes, (unsigned long long)off, f->write_why.text);
+    const struct zc_page *before = p->no ? zc_page_find(c, p->file, p->no - 1) : NULL;
+
+    return zc_extents_touch(&p->dirty, 0, 1) && before && before->on == ZC_ON_FAILED &&
+           zc_extents_touch(&before->dirty, c->page_size - 1, c->page_size);
+}
+
+/* One line, however many pages it is. */
+static void log_lost(struct zc_cache *c, const struct zc_file *f)
+{
+    uint64_t bytes = 0, ranges = 0, first = UINT64_MAX, end = 0;
+
+    zc_list_each (&f->failed, n) {
+        const struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
+        const struct zc_range *r = zc_extents_ranges(&p->dirty);
+        uint64_t start = zc_page_offset(c, p);
+
+        bytes += zc_extents_bytes(&p->dirty);
+        ranges += p->dirty.n - continues(c, p);
+        if (start + r[0].lo < first)
+            first = start + r[0].lo;
+        if (start + r[p->dirty.n - 1].hi > end)
+            end = start + r[p->dirty.n - 1].hi;
+    }
+    zc_error("%s: %llu bytes are lost, %llu range%s within bytes %llu-%llu: %s", f->path,
+             (unsigned long long)bytes, (unsigned long long)ranges, ranges == 1 ? "" : "s",
+             (unsigned long long)first, (unsigned long long)(end - 1), f->write_why.text);
 }
 
 /* Gives up on pages whose write-back failed. */
@@ -371,12 +396,11 @@ static void lose_failed(struct zc_cache *c, struct zc_file *f, struct zc_why *wh
         return;
     if (why->err == 0)
         *why = f->write_why;
+    log_lost(c, f);
     zc_list_each_safe (&f->failed, n) {
         struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
-        uint64_t bytes = zc_extents_bytes(&p->dirty);
 
-        log_lost(f, zc_page_offset(c, p) + zc_extents_ranges(&p->dirty)->lo, bytes);
-        c->st.lost_bytes += bytes;
+        c->st.lost_bytes += zc_extents_bytes(&p->dirty);
         zc_page_drop(c, p);
     }
     f->write_why.err = 0;

@@ -464,6 +464,12 @@ static int connect_one(struct remote *r, uint32_t i, const char *path,
     return zc_client_connect(r->net, a.address, a.address_len, label, &r->clients[i]);
 }
 
+/* ENOENT is for files that programs open: one of ours that is missing means no daemon. */
+static int no_daemon(int rc)
+{
+    return rc == -ENOENT ? zc_errorf(ECONNREFUSED, "%s", zc_error_text(rc)) : rc;
+}
+
 int zc_store_remote_create(const char *daemons, const struct zc_net_config *cfg,
                            struct zc_store **out)
 {
@@ -472,12 +478,12 @@ int zc_store_remote_create(const char *daemons, const struct zc_net_config *cfg,
     struct remote *r;
 
     if (n < 0)
-        return n;
+        return no_daemon(n);
     r = remote_new((uint32_t)n);
     if (!r)
         rc = zc_errorf(ENOMEM, "no memory for a store");
     for (int i = 0; rc == 0 && i < n; i++)
-        rc = connect_one(r, (uint32_t)i, paths[i], cfg);
+        rc = no_daemon(connect_one(r, (uint32_t)i, paths[i], cfg));
     free(paths);
     if (rc) {
         char text[400];

@@ -72,9 +72,9 @@ good=$tmp/0.addr
 cp "$good" "$tmp/copy"
 for n in 2 3; do
     ranks=$n
-    ZCACHE_DAEMONS=$tmp/nowhere.addr try "$z" rdwr,create MPI_ERR_NO_SUCH_FILE "$tmp/nowhere.addr"
+    ZCACHE_DAEMONS=$tmp/nowhere.addr try "$z" rdwr,create MPI_ERR_IO "$tmp/nowhere.addr"
     mkdir -p "$tmp/empty"
-    ZCACHE_DAEMONS=$tmp/empty try "$z" rdwr,create MPI_ERR_NO_SUCH_FILE "$tmp/empty"
+    ZCACHE_DAEMONS=$tmp/empty try "$z" rdwr,create MPI_ERR_IO "$tmp/empty"
     head -c 3000 /dev/urandom >"$tmp/garbage"
     ZCACHE_DAEMONS=$tmp/garbage try "$z" rdwr,create MPI_ERR_ARG "$tmp/garbage"
     head -n 3 "$good" >"$tmp/part"

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check_main.h"
 #include "zc_cache.h"
@@ -800,6 +801,35 @@ START_TEST(last_close_discards_and_says_so)
 }
 END_TEST
 
+/* One line for a file, with what a person wants to know: how much, where, why. */
+START_TEST(losses_are_one_line)
+{
+    char text[4096] = "", *lost;
+    FILE *log = tmpfile();
+
+    ck_assert_ptr_nonnull(log);
+    setup();
+    cfg.retry_ms = 1000000;
+    start();
+    put(PAGE - 6, 6 + PAGE + 4, 'a'); /* one range over three pages */
+    put(2 * PAGE + 100, 10, 'b');
+    put(3 * PAGE + 1, 1, 'c');
+    zc_store_fault_set(store, ZC_FAULT_WRITE, 1, 1000, EIO);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -EIO);
+    zc_log_to_fd(fileno(log));
+    ck_assert_int_eq(zc_cache_close(file), -EIO);
+    zc_log_to_fd(STDERR_FILENO);
+    file = NULL;
+    ck_assert_int_gt(pread(fileno(log), text, sizeof text - 1, 0), 0);
+    fclose(log);
+    lost = strstr(text, "/f: 4117 bytes are lost, 3 ranges within bytes 4090-12289: ");
+    ck_assert_msg(lost != NULL, "%s", text);
+    ck_assert_msg(strchr(lost, '\n')[1] == '\0', "%s", text);
+    ck_assert_uint_eq(stats().lost_bytes, 4117);
+    stop();
+}
+END_TEST
+
 /* Every page holds bytes the store refuses: writers get the reason instead of hanging. */
 START_TEST(no_room_because_of_failures)
 {
@@ -1331,7 +1361,7 @@ int main(void)
          idle_pages_are_written, levels_already_reached, flush_has_a_target,
          flush_ends_while_writers_go_on, one_store_write_per_page);
     CASE(s, "failures", 30, failed_write_back_is_kept_and_retried, blame_falls_on_the_right_page,
-         background_tries_again, last_close_discards_and_says_so, no_room_because_of_failures,
+         background_tries_again, last_close_discards_and_says_so, losses_are_one_line, no_room_because_of_failures,
          failed_sync_is_told_once_to_each, late_close_error_is_returned);
     CASE(s, "truncation", 30, shrink_then_grow_reads_zeros, truncate_waits_for_write_back,
          truncate_overtakes_queued_write_back, pinned_write_counts_as_after_the_truncation,
