@@ -10,6 +10,7 @@
 #include "zc_options.h"
 #include "zcache_file.h"
 #include "zcache_mpi.h"
+#include "zcache_outcome.h"
 #include "zcache_stores.h"
 
 /* MPI_File_sync; programs call it on one rank, too, so no rank needs another here. */
@@ -27,20 +28,13 @@ void ADIOI_ZCACHE_Flush(ADIO_File fd, int *error_code)
 static int by_rank_0(ADIO_File fd, int (*fn)(struct zcache_file *, uint64_t), uint64_t arg)
 {
     struct zcache_file *f = zcache_file_of(fd);
-    struct {
-        int rc;
-        char text[508];
-    } o = {0};
+    struct zcache_outcome o = {0};
     int rank;
 
     MPI_Comm_rank(fd->comm, &rank);
-    if (rank == 0) {
-        o.rc = fn(f, arg);
-        if (o.rc)
-            snprintf(o.text, sizeof o.text, "%s", zc_error_text(o.rc));
-    }
-    MPI_Bcast(&o, sizeof o, MPI_BYTE, 0, fd->comm);
-    return o.rc ? zc_errorf(-o.rc, "%s", o.text) : 0;
+    if (rank == 0)
+        zcache_outcome_set(&o, fn(f, arg));
+    return zcache_outcome_bcast(&o, 0, fd->comm);
 }
 
 void ADIOI_ZCACHE_Resize(ADIO_File fd, ADIO_Offset size, int *error_code)

@@ -17,7 +17,7 @@
 
 #define PREFIX "zcache_"
 
-static void complain(ADIO_File fd, const char *text)
+void zcache_hints_complain(ADIO_File fd, const char *text)
 {
     int rank;
 
@@ -37,14 +37,14 @@ static void take_hint(ADIO_File fd, struct zcache_file *f, const char *key, cons
 
         if (rc) {
             snprintf(text, sizeof text, "hint %s ignored: %s", key, zc_error_text(rc));
-            complain(fd, text);
+            zcache_hints_complain(fd, text);
         }
         return;
     }
     near = zc_option_guess(name, ZC_SCOPE_HINT);
     snprintf(text, sizeof text, "unknown hint %s=%s ignored%s%s%s", key, value,
              near ? "; did you mean " PREFIX : "", near ? near->name : "", near ? "?" : "");
-    complain(fd, text);
+    zcache_hints_complain(fd, text);
 }
 
 void ADIOI_ZCACHE_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
@@ -53,6 +53,8 @@ void ADIOI_ZCACHE_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
     int nkeys = 0;
 
     ADIOI_GEN_SetInfo(fd, users_info, error_code);
+    if (f)
+        f->settings.flush = ZCACHE_FLUSH_NONE; /* it is for this call, not for ever */
     if (*error_code != MPI_SUCCESS || !f || users_info == MPI_INFO_NULL)
         return;
     MPI_Info_get_nkeys(users_info, &nkeys);

@@ -23,6 +23,7 @@
 #include "zcache_fileview.h"
 #include "zcache_jobs.h"
 #include "zcache_mpi.h"
+#include "zcache_outcome.h"
 #include "zcache_seams.h"
 #include "zcache_stores.h"
 
@@ -62,38 +63,6 @@ void zcache_set_error(int *error_code, int rc, const char *what, const char *pat
     else
         *error_code = zcache_mpi_errorf(zcache_mpi_class(rc), "zcache: %s %s: %s", what, path,
                                         zc_error_text(rc));
-}
-
-/* ---- one outcome for all ranks ---- */
-
-struct outcome {
-    int rc;
-    char text[508];
-};
-
-static void outcome_set(struct outcome *o, int rc)
-{
-    o->rc = rc;
-    snprintf(o->text, sizeof o->text, "%s", rc ? zc_error_text(rc) : "");
-}
-
-/* Everybody learns what `root` met. */
-static int outcome_bcast(struct outcome *o, int root, MPI_Comm comm)
-{
-    MPI_Bcast(o, sizeof *o, MPI_BYTE, root, comm);
-    return o->rc ? zc_errorf(-o->rc, "%s", o->text) : 0;
-}
-
-/* Everybody learns what the lowest rank that failed met. */
-static int outcome_agree(struct outcome *o, MPI_Comm comm)
-{
-    int rank, size, mine, first;
-
-    MPI_Comm_rank(comm, &rank);
-    MPI_Comm_size(comm, &size);
-    mine = o->rc ? rank : size;
-    MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm);
-    return first == size ? 0 : outcome_bcast(o, first, comm);
 }
 
 /* ---- open ---- */
@@ -186,7 +155,7 @@ bool zcache_is_loss(int rc)
 /* Rank 0 opens the store's file to learn, or create, what all others open then. */
 static int open_layout(ADIO_File fd, int rank, int amode, struct layout *l)
 {
-    struct outcome o = {0};
+    struct zcache_outcome o = {0};
     int rc = 0;
 
     if (rank == 0) {
@@ -195,9 +164,9 @@ static int open_layout(ADIO_File fd, int rank, int amode, struct layout *l)
             rc = open_first(fd, amode, l);
         if (rc == 0)
             l->servers = zcache_file_of(fd)->store->servers;
-        outcome_set(&o, rc);
+        zcache_outcome_set(&o, rc);
     }
-    rc = outcome_bcast(&o, 0, fd->comm);
+    rc = zcache_outcome_bcast(&o, 0, fd->comm);
     if (rc == 0) {
         MPI_Bcast(&l->attr, sizeof l->attr, MPI_BYTE, 0, fd->comm);
         MPI_Bcast(&l->servers, 1, MPI_UINT32_T, 0, fd->comm);
@@ -302,7 +271,7 @@ static int open_aggregators(ADIO_File fd, int rank, int amode, const struct layo
 {
     struct zcache_file *f = zcache_file_of(fd);
     struct zc_handle *handle = NULL;
-    struct outcome o = {0};
+    struct zcache_outcome o = {0};
     struct card card = {0}, *all;
     int mine, rc = 0;
 
@@ -314,8 +283,8 @@ static int open_aggregators(ADIO_File fd, int rank, int amode, const struct layo
         rc = zc_errorf(ENOMEM, "no memory for %u aggregators", f->nowners);
     if (rc == 0 && mine >= 0)
         rc = open_aggregator(fd, rank, open_flags(amode), l, &handle, &card);
-    outcome_set(&o, rc);
-    rc = outcome_agree(&o, fd->comm);
+    zcache_outcome_set(&o, rc);
+    rc = zcache_outcome_agree(&o, fd->comm);
     if (rc == 0) {
         exchange_cards(fd, mine, &card, all);
         take_cards(fd, all, mine, handle);
@@ -354,6 +323,7 @@ static void opened(ADIO_File fd, const struct layout *l)
     if (fd->access_mode & ADIO_APPEND)
         fd->fp_ind = (ADIO_Offset)l->attr.size;
     zcache_owners_warm(f);
+    zcache_info_unused(fd);
     zcache_hints_echo(fd);
 }
 
@@ -367,7 +337,7 @@ static int check_settings(const struct zcache_file *f)
 void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
 {
     struct layout layout = {.created = false};
-    struct outcome o = {0};
+    struct zcache_outcome o = {0};
     char path[1024], text[508] = "";
     int rc;
 
@@ -376,8 +346,8 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     snprintf(path, sizeof path, "%s", fd->filename);
     if (rank == 0)
         zc_settings_warn_env();
-    outcome_set(&o, check_settings(zcache_file_get(fd)));
-    rc = outcome_agree(&o, fd->comm);
+    zcache_outcome_set(&o, check_settings(zcache_file_get(fd)));
+    rc = zcache_outcome_agree(&o, fd->comm);
     if (rc == 0)
         rc = zcache_hints_agree(fd, zcache_file_of(fd));
     if (rc == 0)
@@ -427,12 +397,12 @@ static void report_stats(ADIO_File fd)
 /* This rank's share of closing: nobody else uses the file any more. */
 static int close_aggregator(struct zcache_file *f, struct zcache_owner *o, enum zc_level level)
 {
-    struct outcome first = {0};
+    struct zcache_outcome first = {0};
     int rc;
 
     if (o->number)
         zcache_agg_unexport(f->agg, o->number);
-    outcome_set(&first, zc_cache_flush(o->local, level));
+    zcache_outcome_set(&first, zc_cache_flush(o->local, level));
     rc = zc_cache_close(o->local);
     return first.rc ? zc_errorf(-first.rc, "%s", first.text) : rc;
 }
@@ -440,7 +410,7 @@ static int close_aggregator(struct zcache_file *f, struct zcache_owner *o, enum 
 void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
 {
     struct zcache_file *f = zcache_file_of(fd);
-    struct outcome o = {0};
+    struct zcache_outcome o = {0};
     enum zc_level level;
     char path[1024];
     int rc = 0;
@@ -462,12 +432,12 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     for (uint32_t i = 0; i < f->nowners; i++)
         if (f->owners[i].local)
             rc = close_aggregator(f, &f->owners[i], level);
-    outcome_set(&o, rc);
+    zcache_outcome_set(&o, rc);
     if (f->store)
         zcache_store_put(f->store, zcache_is_loss(rc));
     snprintf(path, sizeof path, "%s", f->path ? f->path : fd->filename);
     zcache_file_free(fd);
     fd->is_open = 0;
-    rc = outcome_agree(&o, fd->comm);
+    rc = zcache_outcome_agree(&o, fd->comm);
     zcache_set_error(error_code, rc, "cannot close", path);
 }

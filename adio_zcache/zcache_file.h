@@ -74,8 +74,16 @@ struct zcache_access {
  * errno, explained. */
 int64_t zcache_transfer(const struct zcache_access *a);
 
+/* ---- ad_zcache_info.c ---- */
+
+/* What the hint zcache_flush asks for; a call that has no use for it says so. */
+enum zcache_flush { ZCACHE_FLUSH_NONE, ZCACHE_FLUSH_START, ZCACHE_FLUSH_WAIT };
+void zcache_info_unused(ADIO_File fd);
+
 /* ---- ad_zcache_hints.c ---- */
 
+/* Says it once, on rank 0. */
+void zcache_hints_complain(ADIO_File fd, const char *text);
 /* Echoes the values in force. */
 void zcache_hints_echo(ADIO_File fd);
 /* Every rank takes the settings of rank 0 of the file's communicator. */

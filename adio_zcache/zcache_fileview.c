@@ -119,8 +119,10 @@ void zcache_view_set(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Dat
 
     zc_error_clear();
     rc = take(fd, disp, etype, filetype);
-    if (rc == 0)
+    if (rc == 0) {
         ADIO_SetInfo(fd, info, &ignored);
+        zcache_info_unused(fd);
+    }
     zcache_set_error(error_code, rc, "cannot set the view of", zcache_file_of(fd)->path);
 }
 

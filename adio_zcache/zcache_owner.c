@@ -83,10 +83,12 @@ static int outcome(const struct first_error *e)
 struct request {
     void (*start)(struct zc_client *c, uint64_t number, uint64_t arg, struct zc_later *l);
     int (*local)(struct zc_handle *h, uint64_t arg);
+    uint64_t (*count)(struct zc_handle *h); /* instead of local: what it counts */
     uint64_t arg;
+    uint64_t sum; /* of what all owners have counted */
 };
 
-static int ask_owners(struct zcache_file *f, const struct request *q)
+static int ask_owners(struct zcache_file *f, struct request *q)
 {
     struct zc_later *later = calloc(f->nowners, sizeof *later);
     struct zc_client **clients = calloc(f->nowners, sizeof *clients);
@@ -105,12 +107,17 @@ static int ask_owners(struct zcache_file *f, const struct request *q)
         if (rc == 0 && clients[i])
             q->start(clients[i], o->number, q->arg, &later[i]);
     }
-    for (uint32_t i = 0; i < f->nowners; i++)
-        if (f->owners[i].local)
+    for (uint32_t i = 0; i < f->nowners; i++) {
+        if (f->owners[i].local && q->count)
+            q->sum += q->count(f->owners[i].local);
+        else if (f->owners[i].local)
             note(&e, q->local(f->owners[i].local, q->arg));
-    for (uint32_t i = 0; i < f->nowners; i++)
+    }
+    for (uint32_t i = 0; i < f->nowners; i++) {
         if (clients[i])
             note(&e, zc_client_wait(clients[i], &later[i]));
+        q->sum += later[i].count;
+    }
     free(later);
     free(clients);
     return outcome(&e);
@@ -130,7 +137,7 @@ static int local_sync(struct zc_handle *h, uint64_t level)
 
 int zcache_owners_sync(struct zcache_file *f, enum zc_level level)
 {
-    struct request q = {start_sync, local_sync, level};
+    struct request q = {.start = start_sync, .local = local_sync, .arg = level};
 
     return ask_owners(f, &q);
 }
@@ -142,9 +149,49 @@ static void start_truncate(struct zc_client *c, uint64_t number, uint64_t size, 
 
 int zcache_owners_truncate(struct zcache_file *f, uint64_t size)
 {
-    struct request q = {start_truncate, zc_cache_truncate, size};
+    struct request q = {.start = start_truncate, .local = zc_cache_truncate, .arg = size};
 
     return ask_owners(f, &q);
+}
+
+static void start_backlog(struct zc_client *c, uint64_t number, uint64_t what, struct zc_later *l)
+{
+    zc_client_backlog_start(c, number, (uint32_t)what, l);
+}
+
+/* Every aggregator knows every daemon of the file: asks through this rank's own, or the first. */
+static int backlog_below(struct zcache_file *f, uint64_t *bytes)
+{
+    struct zcache_owner *o = &f->owners[0];
+    struct zc_client *c;
+    struct zc_later l;
+    int rc;
+
+    for (uint32_t i = 0; i < f->nowners; i++)
+        if (f->owners[i].local)
+            return zc_cache_backlog_below(f->owners[i].local, bytes);
+    rc = zcache_owner_client(f, o, &c);
+    if (rc)
+        return rc;
+    zc_client_backlog_start(c, o->number, ZC_BACKLOG_BELOW, &l);
+    rc = zc_client_wait(c, &l);
+    *bytes = l.count;
+    return rc;
+}
+
+int zcache_owners_backlog(struct zcache_file *f, uint64_t *dirty, uint64_t *unstored)
+{
+    struct request q = {
+        .start = start_backlog, .count = zc_cache_backlog, .arg = ZC_BACKLOG_HERE};
+    uint64_t below = 0;
+    int rc = ask_owners(f, &q);
+
+    /* Bytes move down: who looks here first and there afterwards misses none. */
+    if (rc == 0 && f->place.daemons)
+        rc = backlog_below(f, &below);
+    *dirty = q.sum;
+    *unstored = q.sum + below;
+    return rc;
 }
 
 int zcache_owners_allocate(struct zcache_file *f, uint64_t size)

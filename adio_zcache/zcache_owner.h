@@ -35,6 +35,10 @@ int zcache_owner_client(struct zcache_file *f, struct zcache_owner *o, struct zc
 
 /* The largest size any owner knows of, bytes. */
 int zcache_owners_size(struct zcache_file *f, uint64_t *size);
+/* Bytes of the file that wait to be written back: `dirty` in the job's aggregators, `unstored`
+ * in them and in the daemons, other jobs' there included.  Never too few; bytes on their way
+ * from one to the other may count twice. */
+int zcache_owners_backlog(struct zcache_file *f, uint64_t *dirty, uint64_t *unstored);
 int zcache_owners_truncate(struct zcache_file *f, uint64_t size);
 int zcache_owners_allocate(struct zcache_file *f, uint64_t size);
 /* Everything written before reaches `level`; then owners drop what others may have changed.

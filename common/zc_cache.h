@@ -195,6 +195,15 @@ struct zc_flush {
 void zc_cache_flush_start(struct zc_flush *f);
 /* The same, waiting for it. */
 int zc_cache_flush(struct zc_handle *h, enum zc_level level);
+/* The same for nobody to wait for: later flushes and the close report what failed.  The
+ * handle may be closed meanwhile.  -ENOMEM: nothing was started. */
+int zc_cache_flush_later(struct zc_handle *h, enum zc_level level);
+
+/* Bytes of the file that are not in the store yet, those in store writes under way included.
+ * Does not block. */
+uint64_t zc_cache_backlog(struct zc_handle *h);
+/* Bytes that the store has taken and the file system has not.  Blocks in the store. */
+int zc_cache_backlog_below(struct zc_handle *h, uint64_t *bytes);
 
 /* Writes back everything of every file, open or not, and closes the store files of those
  * nobody has open; 0 only when nothing dirty is left and no such close failed since the

@@ -142,12 +142,17 @@ int zc_client_open(struct zc_client *c, const char *path, unsigned flags, mode_t
 static void start_later(struct zc_client *c, struct zc_msg *m, struct zc_later *l)
 {
     l->call = NULL;
+    l->count = 0;
     l->status = zc_call_start(c, m, NULL, 0, &l->call);
 }
 
 int zc_client_wait(struct zc_client *c, struct zc_later *l)
 {
-    return l->call ? zc_call_wait(c, l->call, NULL) : l->status;
+    struct zc_msg reply;
+    int rc = l->call ? zc_call_wait(c, l->call, &reply) : l->status;
+
+    l->count = rc ? 0 : reply.count;
+    return rc;
 }
 
 void zc_client_close_start(struct zc_client *c, uint64_t handle, enum zc_level level,
@@ -179,6 +184,14 @@ void zc_client_truncate_start(struct zc_client *c, uint64_t handle, uint64_t siz
                               struct zc_later *l)
 {
     struct zc_msg m = {.type = ZC_T_TRUNCATE, .handle = handle, .size = size};
+
+    start_later(c, &m, l);
+}
+
+void zc_client_backlog_start(struct zc_client *c, uint64_t handle, uint32_t what,
+                             struct zc_later *l)
+{
+    struct zc_msg m = {.type = ZC_T_BACKLOG, .handle = handle, .what = what};
 
     start_later(c, &m, l);
 }

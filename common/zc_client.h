@@ -64,11 +64,12 @@ int zc_client_getattr(struct zc_client *c, uint64_t handle, struct zc_attr *attr
 int zc_client_truncate(struct zc_client *c, uint64_t handle, uint64_t size);
 int zc_client_allocate(struct zc_client *c, uint64_t handle, uint64_t off, uint64_t len);
 int zc_client_flush(struct zc_client *c, uint64_t handle, enum zc_level level);
-/* Flush and close in two halves, for several servers at a time.  Start never fails: a
- * failure shows in the wait. */
+/* Requests in two halves, for several servers at a time.  Start never fails: a failure shows
+ * in the wait. */
 struct zc_later {
     struct zc_call *call;
     int status;
+    uint64_t count; /* after the wait: what was counted, 0 on an error */
 };
 void zc_client_flush_start(struct zc_client *c, uint64_t handle, enum zc_level level,
                            struct zc_later *l);
@@ -79,6 +80,9 @@ void zc_client_close_start(struct zc_client *c, uint64_t handle, enum zc_level l
                            struct zc_later *l);
 void zc_client_truncate_start(struct zc_client *c, uint64_t handle, uint64_t size,
                               struct zc_later *l);
+/* Counts bytes that are not written back; `what` is an enum zc_backlog. */
+void zc_client_backlog_start(struct zc_client *c, uint64_t handle, uint32_t what,
+                             struct zc_later *l);
 int zc_client_wait(struct zc_client *c, struct zc_later *l);
 int zc_client_unlink(struct zc_client *c, const char *path);
 int zc_client_stat(struct zc_client *c, const char *path, struct zc_attr *attr);

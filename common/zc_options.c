@@ -35,6 +35,7 @@ static const char *const levels[] = {
     [ZC_LEVEL_DURABLE] = "durable",
     NULL,
 };
+static const char *const flushes[] = {"none", "start", "wait", NULL};
 static const char *const orders[] = {"oldest", "newest", NULL}; /* enum zc_flush_order */
 
 const struct zc_option zc_options[] = {
@@ -97,6 +98,8 @@ const struct zc_option zc_options[] = {
      "how far data has come when MPI_File_sync returns"},
     {"close_level", ZC_OPT_ENUM, HINT, "stored", 0, 0, levels, AT(close_level), "LEVEL",
      "how far data has come when MPI_File_close returns"},
+    {"flush", ZC_OPT_ENUM, HINT, "none", 0, 0, flushes, AT(flush), "WHAT",
+     "for MPI_File_set_info: start to write the file back, or wait until it is stored"},
     {"stats", ZC_OPT_FLAG, ENV, NULL, 0, 0, NULL, AT(stats), NULL,
      "print a summary of what the caches did when a file is closed"},
     {0},

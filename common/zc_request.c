@@ -117,6 +117,11 @@ static void do_allocate(struct zc_request *r)
     check(r, zc_cache_allocate(r->handle, r->msg.off, r->msg.len));
 }
 
+static void do_backlog_below(struct zc_request *r)
+{
+    check(r, zc_cache_backlog_below(r->handle, &r->reply.count));
+}
+
 static void do_unlink(struct zc_request *r)
 {
     check(r, zc_cache_unlink(r->session->server->cfg.cache, r->path));
@@ -269,6 +274,19 @@ static void start_flush(struct zc_request *r)
     zc_cache_flush_start(&r->flush);
 }
 
+static void backlog(struct zc_request *r)
+{
+    if (r->msg.what == ZC_BACKLOG_BELOW) {
+        submit(r, do_backlog_below);
+        return;
+    }
+    if (r->msg.what == ZC_BACKLOG_HERE)
+        r->reply.count = zc_cache_backlog(r->handle);
+    else
+        zc_request_fail(r, -EINVAL, "no such backlog");
+    zc_request_finish(r);
+}
+
 /* ---- the server itself ---- */
 
 static void info(struct zc_request *r)
@@ -320,7 +338,8 @@ static bool uses_handle(uint8_t type)
 {
     return type == ZC_T_CLOSE || type == ZC_T_READ || type == ZC_T_WRITE ||
            type == ZC_T_GETATTR || type == ZC_T_TRUNCATE || type == ZC_T_ALLOCATE ||
-           type == ZC_T_FLUSH || type == ZC_T_VREAD || type == ZC_T_VWRITE;
+           type == ZC_T_FLUSH || type == ZC_T_VREAD || type == ZC_T_VWRITE ||
+           type == ZC_T_BACKLOG;
 }
 
 /* Why a well-formed request cannot be taken; 0: it can. */
@@ -446,6 +465,9 @@ static void dispatch(struct zc_request *r, const struct zc_msg *m)
         r->attr.size = zc_cache_size(r->handle);
         fill_attr(&r->reply, &r->attr);
         zc_request_finish(r);
+        return;
+    case ZC_T_BACKLOG:
+        backlog(r);
         return;
     case ZC_T_TRUNCATE:
         submit(r, do_truncate);

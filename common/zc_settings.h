@@ -15,6 +15,7 @@ struct zc_settings {
     uint64_t block_size;    /* bytes; unit of ownership and placement */
     uint64_t sync_level;    /* enum zc_level */
     uint64_t close_level;   /* enum zc_level */
+    uint64_t flush;         /* index of the hint's words: none, start, wait */
     uint64_t agg_cache_size; /* bytes of an aggregator's cache; hint cache_size */
     bool write_back;        /* an aggregator writes back in the background */
     bool stats;             /* summary at close */

@@ -66,6 +66,9 @@ struct zc_store_ops {
     /* Reserves space and extends the size to at least off + len (MPI_File_preallocate). */
     int (*allocate)(struct zc_sfile *f, uint64_t off, uint64_t len);
     int (*sync)(struct zc_sfile *f, enum zc_level level);
+    /* Bytes of the file, whoever wrote them, that the store has taken and the file system
+     * has not.  NULL: there are never any. */
+    int (*backlog)(struct zc_sfile *f, uint64_t *bytes);
 
     int (*unlink)(struct zc_store *s, const char *path);
     int (*stat)(struct zc_store *s, const char *path, struct zc_attr *attr);

@@ -179,6 +179,16 @@ static int fault_sync(struct zc_sfile *f, enum zc_level level)
     return rc < 0 ? rc : below(f)->store->ops->sync(below(f), level);
 }
 
+static int fault_backlog(struct zc_sfile *f, uint64_t *bytes)
+{
+    int rc = gate(f->store, ZC_FAULT_ATTR, "backlog");
+
+    *bytes = 0;
+    if (rc < 0 || !below(f)->store->ops->backlog)
+        return rc;
+    return below(f)->store->ops->backlog(below(f), bytes);
+}
+
 static int fault_unlink(struct zc_store *s, const char *path)
 {
     struct zc_store *b = fault_store(s)->below;
@@ -215,6 +225,7 @@ static const struct zc_store_ops fault_ops = {
     .truncate = fault_truncate,
     .allocate = fault_allocate,
     .sync = fault_sync,
+    .backlog = fault_backlog,
     .unlink = fault_unlink,
     .stat = fault_stat,
     .destroy = fault_destroy,

@@ -16,7 +16,7 @@ enum zc_fault_op {
     ZC_FAULT_SYNC = 16,
     ZC_FAULT_UNLINK = 32,
     ZC_FAULT_CLOSE = 64, /* the file is closed all the same */
-    ZC_FAULT_ATTR = 128, /* getattr and stat */
+    ZC_FAULT_ATTR = 128, /* getattr, stat and backlog */
     ZC_FAULT_ALL = 255,
 };
 

@@ -143,8 +143,14 @@ static void start_truncate(struct zc_client *c, uint64_t handle, uint64_t size, 
     zc_client_truncate_start(c, handle, size, l);
 }
 
-/* Asks all daemons at once; every one is waited for, the first failure is returned. */
-static int ask_all(struct rfile *f, start_fn start, uint64_t arg)
+static void start_backlog(struct zc_client *c, uint64_t handle, uint64_t what, struct zc_later *l)
+{
+    zc_client_backlog_start(c, handle, (uint32_t)what, l);
+}
+
+/* Asks all daemons at once; every one is waited for, the first failure is returned.
+ * *sum, when not NULL, is what they counted. */
+static int ask_all(struct rfile *f, start_fn start, uint64_t arg, uint64_t *sum)
 {
     struct remote *r = remote_of(f->file.store);
     struct zc_later later[WINDOW];
@@ -159,6 +165,8 @@ static int ask_all(struct rfile *f, start_fn start, uint64_t arg)
         for (uint32_t i = at; i < end; i++) {
             int rc = zc_client_wait(r->clients[i], &later[i - at]);
 
+            if (sum)
+                *sum += later[i - at].count;
             if (rc && !first) {
                 first = rc;
                 snprintf(text, sizeof text, "%s", zc_error_text(rc));
@@ -170,7 +178,7 @@ static int ask_all(struct rfile *f, start_fn start, uint64_t arg)
 
 static int remote_close(struct zc_sfile *sf, enum zc_level level)
 {
-    int rc = ask_all(rfile_of(sf), start_close, level);
+    int rc = ask_all(rfile_of(sf), start_close, level, NULL);
 
     free(rfile_of(sf));
     return rc;
@@ -178,12 +186,18 @@ static int remote_close(struct zc_sfile *sf, enum zc_level level)
 
 static int remote_sync(struct zc_sfile *sf, enum zc_level level)
 {
-    return ask_all(rfile_of(sf), start_flush, level);
+    return ask_all(rfile_of(sf), start_flush, level, NULL);
+}
+
+static int remote_backlog(struct zc_sfile *sf, uint64_t *bytes)
+{
+    *bytes = 0;
+    return ask_all(rfile_of(sf), start_backlog, ZC_BACKLOG_HERE, bytes);
 }
 
 static int remote_truncate(struct zc_sfile *sf, uint64_t size)
 {
-    return ask_all(rfile_of(sf), start_truncate, size);
+    return ask_all(rfile_of(sf), start_truncate, size, NULL);
 }
 
 static int remote_allocate(struct zc_sfile *sf, uint64_t off, uint64_t len)
@@ -386,6 +400,7 @@ static const struct zc_store_ops remote_ops = {
     .truncate = remote_truncate,
     .allocate = remote_allocate,
     .sync = remote_sync,
+    .backlog = remote_backlog,
     .unlink = remote_unlink,
     .stat = remote_stat,
     .destroy = remote_destroy,

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "zc_cache_internal.h"
@@ -218,6 +219,60 @@ int zc_sync_wait(struct zc_cache *c, struct zc_file *f, struct zc_handle *h, enu
 int zc_cache_flush(struct zc_handle *h, enum zc_level level)
 {
     return zc_sync_wait(h->file->cache, h->file, h, level);
+}
+
+static void forget(struct zc_flush *fl)
+{
+    free(fl);
+}
+
+int zc_cache_flush_later(struct zc_handle *h, enum zc_level level)
+{
+    struct zc_cache *c = h->file->cache;
+    struct zc_flush *fl = calloc(1, sizeof *fl);
+
+    if (!fl)
+        return zc_errorf(ENOMEM, "no memory to write back %s", h->file->path);
+    fl->file = h->file; /* and no handle: it may be gone by the end, and is told later */
+    fl->level = level;
+    fl->done = forget;
+    zc_lock_get(&c->lock);
+    zc_sync_start(c, fl);
+    zc_cache_unlock(c);
+    return 0;
+}
+
+uint64_t zc_cache_backlog(struct zc_handle *h)
+{
+    struct zc_cache *c = h->file->cache;
+    uint64_t bytes;
+
+    zc_lock_get(&c->lock);
+    bytes = h->file->dirty_bytes + h->file->flushing_bytes;
+    zc_lock_put(&c->lock);
+    return bytes;
+}
+
+int zc_cache_backlog_below(struct zc_handle *h, uint64_t *bytes)
+{
+    struct zc_file *f = h->file;
+    struct zc_cache *c = f->cache;
+    struct zc_sfile *sf;
+    int rc = 0;
+
+    *bytes = 0;
+    if (!c->store->ops->backlog)
+        return 0;
+    zc_error_clear();
+    zc_lock_get(&c->lock);
+    zc_ctl_get(c, f); /* keeps the store file open */
+    sf = f->wr ? f->wr : f->rd;
+    zc_cache_unlock(c);
+    rc = sf->store->ops->backlog(sf, bytes);
+    zc_lock_get(&c->lock);
+    zc_ctl_put(c, f);
+    zc_cache_unlock(c);
+    return rc;
 }
 
 /* ---- drain ---- */

@@ -49,6 +49,7 @@ enum zc_type {
     ZC_T_VIEW = 26,   /* a view, in pieces; known by its hash from then on */
     ZC_T_VREAD = 27,  /* through a view; -ENOKEY: the view is not known (any more) */
     ZC_T_VWRITE = 28,
+    ZC_T_BACKLOG = 29, /* bytes of a file that are not written back yet */
     ZC_T_INFO = 32,    /* text about the server, in pieces; off 0 makes a new one */
     ZC_T_CONTROL = 33, /* flush, evict, drain, stop */
 };
@@ -57,6 +58,11 @@ enum zc_type {
 enum {
     ZC_F_RMA = 1,     /* READ, WRITE, VREAD, VWRITE: data moves by RMA at raddr/rkey */
     ZC_F_REFRESH = 2, /* FLUSH: then drop clean pages, others may have changed the file */
+};
+
+enum zc_backlog {
+    ZC_BACKLOG_HERE = 1,  /* cached here and not in the store below */
+    ZC_BACKLOG_BELOW = 2, /* in the store below and not in the file system */
 };
 
 enum zc_info {
@@ -104,7 +110,7 @@ struct zc_msg {
     uint64_t raddr, rkey;
     uint64_t view_low, view_high; /* hash of the view */
     uint64_t disp;           /* displacement of the view, bytes; `off` is a view offset then */
-    uint64_t count;          /* replies: bytes moved */
+    uint64_t count;          /* replies: bytes moved, or counted */
     struct zc_bytes data;    /* inline payload */
 };
 

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "zcache_entry.h"
+#include "zcache_seams.h"
 
 /* MPI-4.1 and later. Exported whatever this plugin was built with: it may run with a newer MPI. */
 int MPI_File_toint(MPI_File fh);
@@ -97,8 +98,6 @@ ENTRY(set_size, LOCK_NEVER, (MPI_File fh, MPI_Offset size), (fh, size));
 ENTRY(get_size, LOCK_FOREIGN, (MPI_File fh, MPI_Offset *size), (fh, size));
 ENTRY(get_group, LOCK_NEVER, (MPI_File fh, MPI_Group *group), (fh, group));
 ENTRY(get_amode, LOCK_NEVER, (MPI_File fh, int *amode), (fh, amode));
-ENTRY(set_info, LOCK_NEVER, (MPI_File fh, MPI_Info info), (fh, info));
-ENTRY(get_info, LOCK_NEVER, (MPI_File fh, MPI_Info *info_used), (fh, info_used));
 ENTRY(set_view, LOCK_NEVER,
       (MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep,
        MPI_Info info),
@@ -110,6 +109,40 @@ ENTRY(get_type_extent, LOCK_NEVER, (MPI_File fh, MPI_Datatype datatype, MPI_Aint
       (fh, datatype, extent));
 ENTRY(set_atomicity, LOCK_NEVER, (MPI_File fh, int flag), (fh, flag));
 ENTRY(get_atomicity, LOCK_NEVER, (MPI_File fh, int *flag), (fh, flag));
+
+static int is_ours(MPI_File fh)
+{
+    return zcache_handle_of(fh) && fh->file_system == ADIO_ZCACHE;
+}
+
+int ROMIO_File_set_info(MPI_File fh, MPI_Info info);
+int ROMIO_File_get_info(MPI_File fh, MPI_Info *info_used);
+
+int PMPI_File_set_info(MPI_File fh, MPI_Info info)
+{
+    int rc = ROMIO_File_set_info(fh, info), changed = MPI_SUCCESS;
+
+    if (is_ours(fh))
+        zcache_info_changed(fh, &changed);
+    rc = rc == MPI_SUCCESS ? changed : rc;
+    return rc == MPI_SUCCESS ? rc : zcache_raise(fh, rc, "MPI_File_set_info");
+}
+
+int PMPI_File_get_info(MPI_File fh, MPI_Info *info_used)
+{
+    int rc = ROMIO_File_get_info(fh, info_used);
+
+    if (rc == MPI_SUCCESS && is_ours(fh)) {
+        zcache_info_report(fh, *info_used, &rc);
+        if (rc != MPI_SUCCESS)
+            PMPI_Info_free(info_used);
+    }
+    return rc == MPI_SUCCESS ? rc : zcache_raise(fh, rc, "MPI_File_get_info");
+}
+
+int MPI_File_set_info(MPI_File fh, MPI_Info info) __attribute__((alias("PMPI_File_set_info")));
+int MPI_File_get_info(MPI_File fh, MPI_Info *info_used)
+    __attribute__((alias("PMPI_File_get_info")));
 
 int ROMIO_File_preallocate(MPI_File fh, MPI_Offset size);
 
@@ -168,7 +201,7 @@ int PMPI_File_sync(MPI_File fh)
 {
     int rc;
 
-    if (zcache_handle_of(fh) && fh->file_system == ADIO_ZCACHE) {
+    if (is_ours(fh)) {
         rc = MPI_SUCCESS;
         ADIO_Flush(fh, &rc);
     } else {

@@ -42,6 +42,15 @@ ADIO_Offset zcache_eof_offset(ADIO_File fd);
  */
 int zcache_split_end(ADIO_File fd);
 
+/*
+ * MPI_File_set_info has given FD new hints. Called by all ranks, whatever came of it; every rank
+ * gets the same error.
+ */
+void zcache_info_changed(ADIO_File fd, int *error_code);
+
+/* Adds to INFO, which MPI_File_get_info returns, what is counted when asked. Local. */
+void zcache_info_report(ADIO_File fd, MPI_Info info, int *error_code);
+
 /* ROMIO's own ways, for a driver that has nothing better. */
 void __real_ADIO_Get_shared_fp(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was, int *error_code);
 void __real_ADIO_Set_shared_fp(ADIO_File fd, ADIO_Offset value, int *error_code);

@@ -1,0 +1,81 @@
+/* ad_zcache_info.c - what MPI_File_set_info starts and MPI_File_get_info counts.
+ *
+ * ROMIO's slot for hints is called for views and opens as well, so the write-back that the
+ * hint zcache_flush asks for begins in a call of its own, when MPI_File_set_info is through.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "ad_zcache.h"
+#include "zc_log.h"
+#include "zc_options.h"
+#include "zcache_mpi.h"
+#include "zcache_outcome.h"
+#include "zcache_seams.h"
+
+/* This rank's blocks. */
+static int flush_mine(struct zcache_file *f, int how)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < f->nowners; i++) {
+        struct zc_handle *h = f->owners[i].local;
+
+        if (h)
+            rc = how == ZCACHE_FLUSH_WAIT ? zc_cache_flush(h, ZC_LEVEL_STORED)
+                                          : zc_cache_flush_later(h, ZC_LEVEL_STORED);
+    }
+    return rc;
+}
+
+/* Asking what the others want is also the barrier behind which their writes are done. */
+void zcache_info_changed(ADIO_File fd, int *error_code)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    int mine = (int)f->settings.flush, how;
+    struct zcache_outcome o = {0};
+
+    zc_error_clear();
+    f->settings.flush = ZCACHE_FLUSH_NONE;
+    MPI_Allreduce(&mine, &how, 1, MPI_INT, MPI_MAX, fd->comm);
+    *error_code = MPI_SUCCESS;
+    if (how == ZCACHE_FLUSH_NONE)
+        return;
+    zcache_outcome_set(&o, flush_mine(f, how));
+    zcache_set_error(error_code, zcache_outcome_agree(&o, fd->comm), "cannot write back", f->path);
+}
+
+void zcache_info_unused(ADIO_File fd)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+
+    if (f->settings.flush != ZCACHE_FLUSH_NONE)
+        zcache_hints_complain(fd, "hint zcache_flush ignored: it means something to "
+                                  "MPI_File_set_info alone");
+    f->settings.flush = ZCACHE_FLUSH_NONE;
+}
+
+static void set_bytes(MPI_Info info, const char *key, uint64_t bytes)
+{
+    char value[24];
+
+    snprintf(value, sizeof value, "%" PRIu64, bytes);
+    MPI_Info_set(info, key, value);
+}
+
+void zcache_info_report(ADIO_File fd, MPI_Info info, int *error_code)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    uint64_t dirty, unstored;
+    int rc;
+
+    zc_error_clear();
+    rc = zcache_owners_backlog(f, &dirty, &unstored);
+    zcache_set_error(error_code, rc, "cannot tell what is not written back of", f->path);
+    if (rc)
+        return;
+    set_bytes(info, "zcache_dirty_bytes", dirty);
+    set_bytes(info, "zcache_unstored_bytes", unstored);
+}

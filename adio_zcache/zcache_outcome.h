@@ -1,0 +1,20 @@
+/* zcache_outcome.h - one outcome for all ranks of a file, with its explanation. */
+#ifndef ZCACHE_OUTCOME_H
+#define ZCACHE_OUTCOME_H
+
+#include <mpi.h>
+
+struct zcache_outcome {
+    int rc; /* 0 or a negative errno */
+    char text[508];
+};
+
+/* Notes a result and what zc_errorf() said of it. */
+void zcache_outcome_set(struct zcache_outcome *o, int rc);
+
+/* Collective: everybody learns what `root` met.  Returns it, explained. */
+int zcache_outcome_bcast(struct zcache_outcome *o, int root, MPI_Comm comm);
+/* Collective: everybody learns what the lowest rank that failed met. */
+int zcache_outcome_agree(struct zcache_outcome *o, MPI_Comm comm);
+
+#endif
