@@ -88,9 +88,12 @@ char *zcache_absolute(const char *name)
     return asprintf(&path, "%s/%s", cwd, name) < 0 ? NULL : path;
 }
 
-static unsigned open_flags(int amode)
+static unsigned open_flags(ADIO_File fd, int amode)
 {
     unsigned flags = 0;
+
+    if (!(zcache_file_of(fd)->settings.write_back & ZC_WRITE_BACK_DAEMON))
+        flags |= ZC_OPEN_THROUGH;
 
     if (amode & (ADIO_RDONLY | ADIO_RDWR))
         flags |= ZC_OPEN_READ;
@@ -119,7 +122,7 @@ static int open_once(ADIO_File fd, unsigned flags, struct layout *l)
  * created it; somebody else may create or delete it in between. */
 static int open_first(ADIO_File fd, int amode, struct layout *l)
 {
-    unsigned flags = open_flags(amode);
+    unsigned flags = open_flags(fd, amode);
     int rc = -ENOENT;
 
     for (int tries = 0; tries < 3; tries++) {
@@ -282,7 +285,7 @@ static int open_aggregators(ADIO_File fd, int rank, int amode, const struct layo
     if (!all || !f->owners)
         rc = zc_errorf(ENOMEM, "no memory for %u aggregators", f->nowners);
     if (rc == 0 && mine >= 0)
-        rc = open_aggregator(fd, rank, open_flags(amode), l, &handle, &card);
+        rc = open_aggregator(fd, rank, open_flags(fd, amode), l, &handle, &card);
     zcache_outcome_set(&o, rc);
     rc = zcache_outcome_agree(&o, fd->comm);
     if (rc == 0) {

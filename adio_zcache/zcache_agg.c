@@ -25,6 +25,7 @@ struct zcache_agg {
     struct zc_list link;
     struct zc_store *store;
     uint32_t page_size;
+    bool background; /* writes back while the program computes */
     struct zc_cache *cache;
     struct zc_server *server; /* NULL: nobody else asks */
     pthread_t thread;
@@ -94,9 +95,10 @@ static int agg_new(struct zc_store *store, const struct zc_settings *s, uint32_t
     if (cfg.capacity < 2 * (size_t)page_size)
         cfg.capacity = 2 * (size_t)page_size;
     cfg.page_size = page_size;
-    cfg.high_watermark = s->write_back ? AGG_HIGH : 100;
-    cfg.low_watermark = s->write_back ? AGG_LOW : 99;
-    cfg.idle_ms = s->write_back ? AGG_IDLE_MS : 0;
+    a->background = s->write_back & ZC_WRITE_BACK_AGGREGATOR;
+    cfg.high_watermark = a->background ? AGG_HIGH : 100;
+    cfg.low_watermark = a->background ? AGG_LOW : 99;
+    cfg.idle_ms = a->background ? AGG_IDLE_MS : 0;
     cfg.max_io = cfg.max_io < page_size ? page_size : cfg.max_io;
     cfg.max_extents = page_size / 64 < 1024 ? 1024 : page_size / 64;
     cfg.level = ZC_LEVEL_VISIBLE;
@@ -129,6 +131,7 @@ static void agg_free(struct zcache_agg *a)
 int zcache_agg_get(struct zc_store *store, const struct zc_settings *s, uint32_t page_size,
                    int served, struct zcache_agg **out)
 {
+    bool background = s->write_back & ZC_WRITE_BACK_AGGREGATOR;
     struct zcache_agg *a = NULL;
     int rc = 0;
 
@@ -136,7 +139,7 @@ int zcache_agg_get(struct zc_store *store, const struct zc_settings *s, uint32_t
     zc_list_each (&aggs, n) {
         struct zcache_agg *b = zc_list_entry(n, struct zcache_agg, link);
 
-        if (b->store == store && b->page_size == page_size)
+        if (b->store == store && b->page_size == page_size && b->background == background)
             a = b;
     }
     if (!a)

@@ -1,6 +1,7 @@
 /* zcache_agg.h - an aggregator: the level-1 cache of a process and the thread that serves it.
  *
- * A process has one for each (store, page size), made when it first owns blocks of a file.
+ * A process has one for each store, page size and way to write back, made when it first owns
+ * blocks of such a file.
  * The service thread makes no MPI calls; it is started only when other ranks need it.
  * Threads: any; one lock inside.
  */

@@ -121,6 +121,16 @@ static bool have_completions(struct zc_cache *c)
     return !zc_list_empty(&c->done_accesses) || !zc_list_empty(&c->done_flushes);
 }
 
+/* Everything that could be evicted. */
+static uint64_t drop_unused(struct zc_cache *c)
+{
+    uint64_t n = 0;
+
+    for (; !zc_list_empty(&c->lru); n++)
+        zc_page_drop(c, zc_list_entry(c->lru.next, struct zc_page, lru_link));
+    return n;
+}
+
 void zc_cache_unlock(struct zc_cache *c)
 {
     struct deliveries d;
@@ -130,6 +140,8 @@ void zc_cache_unlock(struct zc_cache *c)
         if (!zc_list_empty(&c->room))
             pthread_cond_signal(&c->work);
     }
+    if (c->cfg.uncached)
+        drop_unused(c);
     zc_cache_check(c);
     if (!have_completions(c)) {
         zc_lock_put(&c->lock);
@@ -347,16 +359,18 @@ uint32_t zc_cache_page_size(const struct zc_cache *c)
     return c->page_size;
 }
 
+bool zc_cache_uncached(const struct zc_cache *c)
+{
+    return c->cfg.uncached;
+}
+
 uint64_t zc_cache_evict(struct zc_cache *c)
 {
-    uint64_t n = 0;
+    uint64_t n;
 
     zc_lock_get(&c->lock);
-    while (!zc_list_empty(&c->lru)) {
-        zc_page_drop(c, zc_list_entry(c->lru.next, struct zc_page, lru_link));
-        c->st.evictions++;
-        n++;
-    }
+    n = drop_unused(c);
+    c->st.evictions += n;
     zc_cache_unlock(c);
     return n << c->page_shift;
 }

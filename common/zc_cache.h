@@ -56,6 +56,7 @@ struct zc_cache_config {
         ZC_FLUSH_OLDEST, /* least recently dirtied first */
         ZC_FLUSH_NEWEST, /* last modified first, as in the paper */
     } flush_order;
+    bool uncached; /* pages are buffers: forgotten when they are clean and nobody uses them */
 };
 
 #define ZC_CACHE_CONFIG_DEFAULT                                                                    \
@@ -75,6 +76,7 @@ void zc_cache_destroy(struct zc_cache *c);
 /* The memory all pages lie in, for registering it with a fabric once. */
 void zc_cache_arena(struct zc_cache *c, void **base, size_t *len);
 uint32_t zc_cache_page_size(const struct zc_cache *c);
+bool zc_cache_uncached(const struct zc_cache *c);
 
 /* ---- files: these calls block in the store; call them where blocking is allowed ---- */
 
@@ -174,6 +176,7 @@ ssize_t zc_cache_vwrite(struct zc_handle *h, const struct zc_view *v, int64_t di
 struct zc_flush {
     struct zc_handle *handle;
     enum zc_level level; /* up to the cache's own level: complete at once */
+    bool quiet;          /* failed syncs are left for another flush to tell */
     void (*done)(struct zc_flush *f);
     /* Where several share a handle: failed syncs this one of them has been told of, so that
      * each is told.  ZC_TOLD_NOTHING at first; NULL: the handle's own. */
@@ -198,6 +201,10 @@ int zc_cache_flush(struct zc_handle *h, enum zc_level level);
 /* The same for nobody to wait for: later flushes and the close report what failed.  The
  * handle may be closed meanwhile.  -ENOMEM: nothing was started. */
 int zc_cache_flush_later(struct zc_handle *h, enum zc_level level);
+
+/* The writer of these bytes has been told that they could not be written back: those that
+ * are still refused are forgotten. */
+void zc_cache_give_up(struct zc_handle *h, uint64_t off, uint64_t len);
 
 /* Bytes of the file that are not in the store yet, those in store writes under way included.
  * Does not block. */

@@ -35,6 +35,13 @@ static const char *const levels[] = {
     [ZC_LEVEL_DURABLE] = "durable",
     NULL,
 };
+static const char *const write_backs[] = {
+    [ZC_WRITE_BACK_NONE] = "none",
+    [ZC_WRITE_BACK_AGGREGATOR] = "aggregator",
+    [ZC_WRITE_BACK_DAEMON] = "daemon",
+    [ZC_WRITE_BACK_BOTH] = "both",
+    NULL,
+};
 static const char *const flushes[] = {"none", "start", "wait", NULL};
 static const char *const orders[] = {"oldest", "newest", NULL}; /* enum zc_flush_order */
 
@@ -57,12 +64,14 @@ const struct zc_option zc_options[] = {
     /* ---- an aggregator's cache ---- */
     {"cache_size", ZC_OPT_SIZE, HINT, "128M", 8 * KIB, PIB, NULL, AT(agg_cache_size), "SIZE",
      "memory for cached pages of an aggregator; the first file opened decides"},
-    {"write_back", ZC_OPT_FLAG, HINT, "true", 0, 0, NULL, AT(write_back), NULL,
-     "aggregators write back while the program computes; else when full, at sync and close"},
+    {"write_back", ZC_OPT_ENUM, HINT, "both", 0, 0, write_backs, AT(write_back), "WHO",
+     "who writes back while the program computes; else an aggregator does so when full, at sync "
+     "and close, and a daemon before it acknowledges a write"},
 
     /* ---- the daemon's cache ---- */
-    {"cache_size", ZC_OPT_SIZE, DAEMON, "512M", 8 * KIB, PIB, NULL, AT(cache_size), "SIZE",
-     "memory for cached pages"},
+    {"cache_size", ZC_OPT_SIZE, DAEMON, "512M", 0, PIB, NULL, AT(cache_size), "SIZE",
+     "memory for cached pages; 0: nothing is cached, writes are in the file system before they "
+     "are acknowledged and reads come from there"},
     {"page_size", ZC_OPT_POWER, DAEMON, "1M", 4 * KIB, 64 * MIB, NULL, AT(page_size), "SIZE",
      "unit of caching"},
     {"high_watermark", ZC_OPT_PERCENT, DAEMON, "75%", 1, 100, NULL, AT(high_watermark), "PERCENT",

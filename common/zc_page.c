@@ -292,12 +292,13 @@ void zc_page_dirty_many(struct zc_cache *c, struct zc_page *p, const struct zc_r
     count_dirty(c, p, zc_extents_bytes(&p->dirty), before);
 }
 
-/* Dirty bytes of a range that starts or ends at the page's edge are forgotten. */
+/* Dirty bytes of a range are forgotten.  One that neither starts nor ends at the page's edge
+ * may split a range: zc_page_reserve(p, 1) first. */
 void zc_page_clean(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
 {
     count_dirty(c, p, 0, bytes_in(&p->dirty, lo, hi));
     if (zc_extents_sub(&p->dirty, lo, hi) < 0)
-        abort(); /* cannot split a range */
+        abort(); /* it was not to need memory */
 }
 
 int zc_page_to_flushing(struct zc_cache *c, struct zc_page *p)

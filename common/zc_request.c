@@ -187,9 +187,10 @@ static void open_finished(struct zc_server *s, struct zc_notice *n)
 {
     struct zc_request *r = zc_list_entry(n, struct zc_request, finished);
 
-    (void)s;
     if (r->status == 0) {
-        r->reply.handle = zc_session_add(r->session, r->opened, &r->attr);
+        bool through = (r->msg.open_flags & ZC_OPEN_THROUGH) || zc_cache_uncached(s->cfg.cache);
+
+        r->reply.handle = zc_session_add(r->session, r->opened, &r->attr, through);
         fill_attr(&r->reply, &r->attr);
         if (!r->reply.handle) {
             zc_request_fail(r, -EMFILE, "too many open files in this process");
@@ -270,6 +271,34 @@ static void start_flush(struct zc_request *r)
     r->finished.handle = flush_notice;
     r->flush.handle = r->handle;
     r->flush.level = (enum zc_level)r->msg.level;
+    r->flush.done = flush_done;
+    zc_cache_flush_start(&r->flush);
+}
+
+/* What the store refuses is the client's again: it has the bytes, and is told. */
+static void through_notice(struct zc_server *s, struct zc_notice *n)
+{
+    struct zc_request *r = zc_list_entry(n, struct zc_request, finished);
+
+    (void)s;
+    if (r->flush.status) {
+        zc_request_fail(r, r->flush.status, r->flush.text);
+        if (r->msg.type == ZC_T_WRITE) /* a VWRITE's bytes lie anywhere: the close gives them up */
+            zc_cache_give_up(r->handle, r->msg.off, r->msg.len);
+    }
+    zc_request_finish(r);
+}
+
+void zc_request_written(struct zc_request *r)
+{
+    if (r->status || !r->slot || !r->session->slots[r->slot - 1].through) {
+        zc_request_finish(r);
+        return;
+    }
+    r->finished.handle = through_notice;
+    r->flush.handle = r->handle;
+    r->flush.level = ZC_LEVEL_STORED;
+    r->flush.quiet = true;
     r->flush.done = flush_done;
     zc_cache_flush_start(&r->flush);
 }

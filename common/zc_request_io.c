@@ -194,7 +194,10 @@ static void io_finish(struct zc_request *r)
             s->stats.inline_in_bytes += r->reply.count;
         }
     }
-    zc_request_finish(r);
+    if (r->msg.type == ZC_T_WRITE)
+        zc_request_written(r);
+    else
+        zc_request_finish(r);
 }
 
 /* Keeps the window full; finishes the request when nothing is left to do or under way. */

@@ -311,7 +311,10 @@ static void finish(struct zc_request *r)
         free(r->vio);
         r->vio = NULL;
     }
-    zc_request_finish(r);
+    if (writes(r))
+        zc_request_written(r);
+    else
+        zc_request_finish(r);
 }
 
 /* Keeps chunks under way; finishes the request when there is nothing left.  A chunk that

@@ -117,6 +117,7 @@ struct zc_slot {
     uint32_t generation;      /* of the handle number, so that an old one is not taken */
     unsigned busy;            /* requests that use it */
     struct zc_attr attr;      /* at open */
+    bool through;             /* a write is answered when the store has it */
 };
 
 /* What the clients of an export share is one handle: who has been told what of it. */
@@ -207,7 +208,8 @@ void zc_session_settle(struct zc_session *ss);
 /* The slot of a handle number, or NULL. */
 struct zc_slot *zc_session_slot(struct zc_session *ss, uint64_t handle);
 /* Makes a handle number; 0: too many open files. */
-uint64_t zc_session_add(struct zc_session *ss, struct zc_handle *h, const struct zc_attr *attr);
+uint64_t zc_session_add(struct zc_session *ss, struct zc_handle *h, const struct zc_attr *attr,
+                        bool through);
 
 /* zc_request.c */
 void zc_request_arrived(struct zc_server *s, struct zc_session *ss, const struct zc_msg *m);
@@ -215,6 +217,9 @@ void zc_request_arrived(struct zc_server *s, struct zc_session *ss, const struct
 void zc_request_fail(struct zc_request *r, int status, const char *text);
 /* Replies and frees. */
 void zc_request_finish(struct zc_request *r);
+/* The same for a WRITE or VWRITE whose bytes are in the cache; they may have to go further
+ * before the reply. */
+void zc_request_written(struct zc_request *r);
 void zc_server_reply(struct zc_server *s, zc_peer peer, struct zc_msg *m, int status,
                      const char *text);
 

@@ -80,7 +80,8 @@ static struct zc_slot *free_slot(struct zc_session *ss)
     return more;
 }
 
-uint64_t zc_session_add(struct zc_session *ss, struct zc_handle *h, const struct zc_attr *attr)
+uint64_t zc_session_add(struct zc_session *ss, struct zc_handle *h, const struct zc_attr *attr,
+                        bool through)
 {
     struct zc_slot *slot = free_slot(ss);
 
@@ -88,6 +89,7 @@ uint64_t zc_session_add(struct zc_session *ss, struct zc_handle *h, const struct
         return 0;
     slot->handle = h;
     slot->attr = *attr;
+    slot->through = through;
     slot->busy = 0;
     slot->generation++;
     return number_of(slot, (uint32_t)(slot - ss->slots));

@@ -5,6 +5,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Who writes back in the background; one bit a level. */
+enum zc_write_back {
+    ZC_WRITE_BACK_NONE = 0,
+    ZC_WRITE_BACK_AGGREGATOR = 1, /* else when its cache is full, at sync and at close */
+    ZC_WRITE_BACK_DAEMON = 2,     /* else before it acknowledges a write */
+    ZC_WRITE_BACK_BOTH = 3,
+};
+
 struct zc_settings {
     /* both sides */
     char *provider;         /* libfabric provider */
@@ -17,7 +25,7 @@ struct zc_settings {
     uint64_t close_level;   /* enum zc_level */
     uint64_t flush;         /* index of the hint's words: none, start, wait */
     uint64_t agg_cache_size; /* bytes of an aggregator's cache; hint cache_size */
-    bool write_back;        /* an aggregator writes back in the background */
+    uint64_t write_back;    /* enum zc_write_back */
     bool stats;             /* summary at close */
 
     /* the daemon */

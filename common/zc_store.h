@@ -30,7 +30,8 @@ enum {
     ZC_OPEN_CREATE = 4,
     ZC_OPEN_EXCL = 8, /* with CREATE: fail with EEXIST when the file is there */
     ZC_OPEN_PLACED = 16, /* the block size is decided: the store is to take it */
-    ZC_OPEN_ALL = 31,
+    ZC_OPEN_THROUGH = 32, /* what is written has to be in the file system on return */
+    ZC_OPEN_ALL = 63,
 };
 
 /* What a store knows of a file; dev and ino say whether two opens met the same file. */

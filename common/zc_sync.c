@@ -54,7 +54,7 @@ static void finish(struct zc_cache *c, struct zc_flush *fl, const struct zc_why 
 {
     struct zc_handle *h = fl->handle;
     struct zc_file *f = fl->file;
-    uint64_t *told = fl->told ? fl->told : h ? &h->sync_seen : NULL;
+    uint64_t *told = fl->told ? fl->told : h && !fl->quiet ? &h->sync_seen : NULL;
 
     fl->status = 0;
     fl->text[0] = '\0';
@@ -240,6 +240,40 @@ int zc_cache_flush_later(struct zc_handle *h, enum zc_level level)
     zc_sync_start(c, fl);
     zc_cache_unlock(c);
     return 0;
+}
+
+/* Bytes [lo, hi) of a page that failed; without memory to cut it up it stays as it is. */
+static void give_up(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
+{
+    if (p->on != ZC_ON_FAILED || zc_page_reserve(p, 1) < 0)
+        return;
+    zc_page_clean(c, p, lo, hi);
+    zc_extents_sub(&p->valid, lo, hi);
+    zc_page_place(c, p);
+    if (zc_page_idle(p) && zc_extents_empty(&p->valid))
+        zc_page_drop(c, p);
+}
+
+void zc_cache_give_up(struct zc_handle *h, uint64_t off, uint64_t len)
+{
+    struct zc_file *f = h->file;
+    struct zc_cache *c = f->cache;
+
+    zc_lock_get(&c->lock);
+    while (len > 0) {
+        uint32_t lo = (uint32_t)(off & (c->page_size - 1)), room = c->page_size - lo;
+        uint32_t n = len < room ? (uint32_t)len : room;
+        struct zc_page *p = zc_page_find(c, f, off >> c->page_shift);
+
+        if (p)
+            give_up(c, p, lo, lo + n);
+        off += n;
+        len -= n;
+    }
+    if (zc_list_empty(&f->failed))
+        f->write_why.err = 0;
+    zc_sync_check(c, f);
+    zc_cache_unlock(c);
 }
 
 uint64_t zc_cache_backlog(struct zc_handle *h)

@@ -250,7 +250,7 @@ static int check_cache(const struct zc_settings *s)
 {
     char a[32], b[32], c[32];
 
-    if (s->cache_size < 2 * s->page_size)
+    if (s->cache_size && s->cache_size < 2 * s->page_size)
         return zc_errorf(EINVAL,
                          "--cache-size %s holds fewer than 2 pages of --page-size %s: give at "
                          "least %s, or smaller pages",

@@ -27,6 +27,11 @@
 #include "zc_server.h"
 #include "zc_units.h"
 
+enum {
+    BUFFERS = 32 << 20, /* page memory of --cache-size 0, bytes, ... */
+    BUFFER_PAGES = 4,   /* ... and so many pages at least */
+};
+
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_ABANDONED };
 
 struct iod {
@@ -109,6 +114,9 @@ static int create_cache(struct iod *d)
     struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
 
     cfg.capacity = s->cache_size;
+    cfg.uncached = s->cache_size == 0;
+    if (cfg.uncached)
+        cfg.capacity = BUFFERS / s->page_size < BUFFER_PAGES ? BUFFER_PAGES * s->page_size : BUFFERS;
     cfg.page_size = (uint32_t)s->page_size;
     cfg.high_watermark = (unsigned)s->high_watermark;
     cfg.low_watermark = (unsigned)s->low_watermark;

@@ -37,7 +37,7 @@ bad "more than one option begins with --l" --l 3
 bad "unexpected argument \"extra\"" "${ok[@]}" extra
 bad "--root needs a value" --root
 bad "--help takes no value" --help=3
-bad "--cache-size: \"lots\" is not allowed; it takes a size from 8K to 1P" --cache-size lots
+bad "--cache-size: \"lots\" is not allowed; it takes a size from 0 to 1P" --cache-size lots
 bad "--page-size: \"5000\" is not allowed; *power of two" --page-size 5000
 bad "--flush-order: \"random\" is not allowed; it takes oldest or newest" --flush-order random
 bad "--cache-size 1M holds fewer than 2 pages*at least 2M*" "${ok[@]}" --cache-size 1M

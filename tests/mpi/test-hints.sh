@@ -22,6 +22,8 @@ for n in 0 1; do
     said_once zcache_nonsense=7 "unknown hint zcache_nonsense=7"
     said_once zcache_block_size=12345 "zcache_block_size ignored.*12345.*power of two"
     said_once zcache_sync_level=soon "zcache_sync_level ignored.*soon"
+    said_once zcache_flush=now "zcache_flush ignored.*now.*start or wait"
+    said_once zcache_flush=start "zcache_flush ignored.*MPI_File_set_info"
     mpi_quiet 2 "$programs/t_model" --ops 5 --hints zcache_sync_level=stored "zcache:$root/h" ||
         fail "a good hint"
     ! grep -q hint "$tmp/out" || fail "a good hint is complained about: $(cat "$tmp/out")"

@@ -597,6 +597,35 @@ START_TEST(levels_already_reached)
 }
 END_TEST
 
+/* Nobody waits for it; what fails is for the next flush to tell, and the close need not wait. */
+START_TEST(flush_for_nobody)
+{
+    setup();
+    cfg.retry_ms = 1000000;
+    start();
+    put(0, 10, 'a');
+    ck_assert_int_eq(zc_cache_flush_later(file, ZC_LEVEL_STORED), 0);
+    WAIT_FOR(st.waiting_flush == 0);
+    expect_stored("/f", 0, 10, 'a');
+    zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
+    ck_assert_int_eq(zc_cache_flush_later(file, ZC_LEVEL_DURABLE), 0);
+    WAIT_FOR(st.waiting_flush == 0);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -EIO);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), 0);
+    put(0, 10, 'b');
+    zc_store_fault_hold(store, ZC_FAULT_WRITE);
+    ck_assert_int_eq(zc_cache_flush_later(file, ZC_LEVEL_STORED), 0);
+    wait_held(1);
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    file = NULL;
+    zc_store_fault_release(store);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    expect_stored("/f", 0, 10, 'b');
+    ck_assert_uint_eq(stats().files, 1);
+    stop();
+}
+END_TEST
+
 struct flush_note {
     struct zc_flush f;
     atomic_int calls;
@@ -1358,7 +1387,7 @@ int main(void)
     CASE(s, "room", 30, waiters_for_room_in_order, only_clean_unpinned_pages_are_evicted, lru,
          callbacks_do_not_nest);
     CASE(s, "write-back", 30, watermarks, newest_first, neighbours_leave_together,
-         idle_pages_are_written, levels_already_reached, flush_has_a_target,
+         idle_pages_are_written, levels_already_reached, flush_for_nobody, flush_has_a_target,
          flush_ends_while_writers_go_on, one_store_write_per_page);
     CASE(s, "failures", 30, failed_write_back_is_kept_and_retried, blame_falls_on_the_right_page,
          background_tries_again, last_close_discards_and_says_so, losses_are_one_line, no_room_because_of_failures,

@@ -109,7 +109,7 @@ END_TEST
 START_TEST(test_bad_values)
 {
     assert_refused(ZC_SCOPE_DAEMON, "cache-size", "12Q", EINVAL,
-                   "--cache-size: \"12Q\" is not allowed; it takes a size from 8K to 1P");
+                   "--cache-size: \"12Q\" is not allowed; it takes a size from 0 to 1P");
     assert_refused(ZC_SCOPE_DAEMON, "page-size", "5000", EINVAL,
                    "--page-size: \"5000\" is not allowed; it takes a size from 4K to 64M that is "
                    "a power of two");
