@@ -19,6 +19,7 @@
 enum {
     WINDOW = 8,
     PACK_MAX = 1 << 20, /* largest part whose data is packed, bytes */
+    AROUND_MIN = 1 << 20, /* a write of fewer bytes waits for room in the cache */
 };
 
 /* Visible bytes of one block. */
@@ -41,6 +42,7 @@ struct transfer {
     struct part parts[WINDOW];
     unsigned head, count;
     int64_t moved;
+    bool around; /* what this rank owns would not fit into its cache now */
     bool ended;
     int status;
     char text[400];
@@ -91,9 +93,12 @@ static ssize_t do_local(struct transfer *t, struct part *p)
     struct zc_handle *h = p->owner->local;
     size_t len = (size_t)p->len;
 
-    if (t->a->dir == ZCACHE_WRITE)
-        return p->plain ? zc_cache_write(h, p->buf, len, (uint64_t)p->file_off)
-                        : zc_cache_vwrite(h, t->view, t->disp, p->buf, len, p->view_off);
+    if (t->a->dir == ZCACHE_WRITE) {
+        if (!p->plain)
+            return zc_cache_vwrite(h, t->view, t->disp, p->buf, len, p->view_off);
+        return t->around ? zc_cache_write_around(h, p->buf, len, (uint64_t)p->file_off)
+                         : zc_cache_write(h, p->buf, len, (uint64_t)p->file_off);
+    }
     return p->plain ? zc_cache_read(h, p->buf, len, (uint64_t)p->file_off)
                     : zc_cache_vread(h, t->view, t->disp, p->buf, len, p->view_off);
 }
@@ -179,7 +184,7 @@ static int cut(struct transfer *t, struct part *p, int64_t view_off, int64_t max
         p->plain = true;
         p->file_off = t->disp + view_off;
         p->len = (int64_t)zc_place_room(&t->f->place, (uint64_t)p->file_off);
-        if (p->len > max)
+        if (p->len > max || (t->f->nowners == 1 && t->f->owners[0].local))
             p->len = max;
     } else {
         rc = zc_vspan(t->view, t->disp, view_off, max, block, &p->file_off, &p->len);
@@ -217,9 +222,23 @@ static void start_part(struct transfer *t, int64_t *view_off, int64_t *left)
         start_remote(t, p);
 }
 
+/* This rank's share of a write is larger than the room in its cache. */
+static bool finds_no_room(const struct zcache_access *a)
+{
+    uint64_t share = (uint64_t)a->len / a->f->nowners;
+
+    if (a->dir != ZCACHE_WRITE || share < AROUND_MIN)
+        return false;
+    for (uint32_t i = 0; i < a->f->nowners; i++)
+        if (a->f->owners[i].local)
+            return share > zc_cache_room(a->f->owners[i].local);
+    return false;
+}
+
 int64_t zcache_transfer(const struct zcache_access *a)
 {
-    struct transfer t = {.a = a, .f = a->f, .view = a->view, .disp = a->disp};
+    struct transfer t = {
+        .a = a, .f = a->f, .view = a->view, .disp = a->disp, .around = finds_no_room(a)};
     int64_t view_off = a->view_offset, left = a->len;
 
     if (view_off < 0 || a->disp < 0)

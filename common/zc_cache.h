@@ -161,7 +161,14 @@ void zc_cache_end_ranges(struct zc_access *a, const struct zc_range *r, uint32_t
 ssize_t zc_cache_read(struct zc_handle *h, void *buf, size_t len, uint64_t off);
 ssize_t zc_cache_write(struct zc_handle *h, const void *buf, size_t len, uint64_t off);
 
-/* The same through a view: `len` visible bytes from `view_off` on, contiguous in `buf`. */
+/* For a write larger than zc_cache_room(): whole pages that are not cached go from `buf`
+ * straight to the store, the rest as by zc_cache_write().  Never short: all bytes, or a
+ * negative errno and any of them may have arrived. */
+ssize_t zc_cache_write_around(struct zc_handle *h, const void *buf, size_t len, uint64_t off);
+/* Bytes that could be written now without waiting for write-back. */
+uint64_t zc_cache_room(struct zc_handle *h);
+
+/* The same as read and write through a view: `len` visible bytes from `view_off` on, contiguous in `buf`. */
 struct zc_view;
 ssize_t zc_cache_vread(struct zc_handle *h, const struct zc_view *v, int64_t disp, void *buf,
                        size_t len, int64_t view_off);
@@ -246,6 +253,7 @@ uint64_t zc_cache_evict(struct zc_cache *c);
     X(store_read_bytes, "bytes read from the store")                                               \
     X(store_writes, "store write calls")                                                           \
     X(store_written_bytes, "bytes written to the store")                                           \
+    X(around_bytes, "bytes of writes that went around the cache for want of room")                 \
     X(store_errors, "failed store calls")                                                          \
     X(evictions, "pages evicted")                                                                  \
     X(collapses, "pages read to merge too many ranges")                                            \

@@ -62,6 +62,12 @@ struct zc_page {
     struct zc_work read_work;
 };
 
+/* Pages [first, end) are on their way to the store, around the cache. */
+struct zc_around {
+    struct zc_list link; /* file->arounds */
+    uint64_t first, end;
+};
+
 struct zc_file {
     struct zc_cache *cache; /* fixed */
     uint64_t dev, ino;      /* fixed */
@@ -87,6 +93,7 @@ struct zc_file {
     struct zc_list failed;   /* dirty, last write-back failed */
     struct zc_list flushing; /* in a flush job */
     uint64_t dirty_bytes, flushing_bytes;
+    struct zc_list arounds; /* struct zc_around */
 
     uint64_t epoch;             /* flush requests begun so far */
     struct zc_list flushes;     /* zc_flush.link */
@@ -175,7 +182,8 @@ static inline void zc_cache_check(struct zc_cache *c)
 
 /* ---- zc_page.c: frames, table, lists, dirty accounting ---- */
 struct zc_page *zc_page_find(struct zc_cache *c, const struct zc_file *f, uint64_t no);
-/* A frame for page `no`, evicting the least recently used clean page; NULL: no room. */
+/* A frame for page `no`, evicting the least recently used clean page; NULL: no room, or
+ * the page is on its way to the store around the cache. */
 struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no);
 /* Frees a page that nobody uses; its dirty bytes are forgotten.  May free its file. */
 void zc_page_drop(struct zc_cache *c, struct zc_page *p);
@@ -203,6 +211,11 @@ void zc_page_invalidate(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint
 void zc_page_wake(struct zc_cache *c, struct zc_page *p);
 void zc_page_fail_readers(struct zc_cache *c, struct zc_page *p, int err, const char *text);
 void zc_room_serve(struct zc_cache *c);
+
+/* ---- zc_around.c ---- */
+bool zc_around_claims(const struct zc_file *f, uint64_t no);
+/* Something is under way around the cache that ends beyond file->frozen. */
+bool zc_around_beyond(struct zc_cache *c, const struct zc_file *f);
 
 /* ---- zc_copy.c: an access whose caller may wait; `access` is the caller's to aim ---- */
 struct zc_waiter {

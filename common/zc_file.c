@@ -90,6 +90,7 @@ static struct zc_file *new_file(struct zc_cache *c)
     zc_list_init(&f->dirty);
     zc_list_init(&f->failed);
     zc_list_init(&f->flushing);
+    zc_list_init(&f->arounds);
     zc_list_init(&f->flushes);
     zc_list_init(&f->eager_link);
     zc_list_init(&f->failed_link);

@@ -93,6 +93,8 @@ struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no)
     struct zc_page *p;
 
     zc_assert_held(&c->lock);
+    if (zc_around_claims(f, no))
+        return NULL;
     p = take_frame(c);
     if (!p)
         return NULL;

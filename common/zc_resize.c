@@ -15,6 +15,8 @@
 /* Store I/O under way on a page that ends beyond `size`. */
 static bool io_beyond(struct zc_cache *c, struct zc_file *f)
 {
+    if (zc_around_beyond(c, f))
+        return true;
     if (f->nreading == 0 && f->nflushing == 0)
         return false;
     zc_list_each (&f->pages, n) {

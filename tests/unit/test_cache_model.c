@@ -128,7 +128,10 @@ static void op_write(struct actor *a)
 
     own_range(a, &off, &len);
     fill(a, buf, len);
-    n = zc_cache_write(a->h, buf, len, off);
+    if (!a->w->faults && next(&a->rng) % 3 == 0)
+        n = zc_cache_write_around(a->h, buf, len, off);
+    else
+        n = zc_cache_write(a->h, buf, len, off);
     if (n < 0 || (uint64_t)n < len)
         expected_error(a->w, "write", n);
     if (n > 0)
