@@ -117,6 +117,23 @@ void bench_check_all(MPI_Comm comm, int err, const char *call, const char *file)
     MPI_Abort(comm, BENCH_MPI_ERROR);
 }
 
+/* ---- files ----------------------------------------------------------------------------------- */
+
+void bench_delete(MPI_Comm comm, const char *file, MPI_Info info, bool missing_ok)
+{
+    int rank, err = MPI_SUCCESS;
+    MPI_Comm_rank(comm, &rank);
+    if (rank == 0) {
+        err = MPI_File_delete(file, info);
+        int class = MPI_SUCCESS;
+        if (err != MPI_SUCCESS)
+            MPI_Error_class(err, &class);
+        if (missing_ok && class == MPI_ERR_NO_SUCH_FILE)
+            err = MPI_SUCCESS;
+    }
+    bench_check_all(comm, err, "MPI_File_delete", file);
+}
+
 /* ---- clocks and figures --------------------------------------------------------------------- */
 
 double bench_now(void)
@@ -196,6 +213,19 @@ MPI_Info bench_hints_make(const struct arg_pairs *pairs)
     for (int i = 0; i < pairs->n; i++)
         MPI_Info_set(info, pairs->pair[i].key, pairs->pair[i].value);
     return info;
+}
+
+void bench_hints_print(const struct bench_hints *hints, const struct arg_pairs *asked, FILE *out)
+{
+    fprintf(out, "hints in force%s\n", hints->n == 0 ? ": none" : "");
+    for (int i = 0; i < hints->n; i++)
+        fprintf(out, "  %-30s %s\n", hints->hint[i].key, hints->hint[i].value);
+    for (int i = 0; i < asked->n; i++) {
+        const char *value = bench_hints_find(hints, asked->pair[i].key);
+        if (value == NULL || strcmp(value, asked->pair[i].value) != 0)
+            fprintf(out, "  asked for, but not in force: %s=%s\n", asked->pair[i].key,
+                    asked->pair[i].value);
+    }
 }
 
 void bench_hints_free(struct bench_hints *hints)
@@ -294,11 +324,28 @@ void bench_progress(bool wanted, const char *what, int done, int of)
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
+int bench_json_open(MPI_Comm comm, const char *name, FILE **out)
+{
+    int rank, status = BENCH_OK;
+    *out = NULL;
+    MPI_Comm_rank(comm, &rank);
+    if (rank == 0 && name != NULL) {
+        *out = fopen(name, "w");
+        if (*out == NULL) {
+            fprintf(stderr, "%s: --json %s cannot be written: %s: give a file that can\n", program,
+                    name, strerror(errno));
+            status = BENCH_USAGE;
+        }
+    }
+    MPI_Bcast(&status, 1, MPI_INT, 0, comm);
+    return status;
+}
+
 int bench_json_write(FILE *out, json_t *root)
 {
     int rc = 0;
     errno = 0;
-    if (root == NULL || json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(9)) != 0 ||
+    if (root == NULL || json_dumpf(root, out, JSON_INDENT(2) | JSON_REAL_PRECISION(15)) != 0 ||
         fputc('\n', out) == EOF)
         rc = errno != 0 ? -errno : -EIO;
     if (fclose(out) != 0 && rc == 0)

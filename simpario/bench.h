@@ -1,12 +1,13 @@
 /*
  * What the benchmarks share on top of MPI: errors, clocks, figures over ranks, hints, large
- * counts, progress, and the last steps of a JSON report.
+ * counts, progress, and the first and last steps of a JSON report.
  */
 #ifndef BENCH_H
 #define BENCH_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <jansson.h>
 #include <mpi.h>
@@ -37,6 +38,11 @@ void bench_abort(const char *format, ...) __attribute__((format(printf, 1, 2), n
 void bench_check(int err, const char *call, const char *file);
 /* The same for a call every rank has made: the ranks agree first, and one speaks for all. */
 void bench_check_all(MPI_Comm comm, int err, const char *call, const char *file);
+
+/* ---- files ---- */
+
+/* Removes the file; with `missing_ok`, it may not be there. Collective. */
+void bench_delete(MPI_Comm comm, const char *file, MPI_Info info, bool missing_ok);
 
 /* ---- clocks and figures ---- */
 
@@ -72,6 +78,8 @@ void bench_hints_read(MPI_File fh, const char *file, struct bench_hints *hints);
 /* The value in force, or NULL. */
 const char *bench_hints_find(const struct bench_hints *hints, const char *key);
 void bench_hints_free(struct bench_hints *hints);
+/* Those in force, and what of `asked` is not. */
+void bench_hints_print(const struct bench_hints *hints, const struct arg_pairs *asked, FILE *out);
 
 /* ---- large counts ---- */
 
@@ -90,6 +98,10 @@ void bench_progress(bool wanted, const char *what, int done, int of);
 
 /* ---- JSON ---- */
 
+/* Opens the file for a report; before the run, so that an hour's figures are not lost to a typing
+ * error. `*out` is NULL where there is nothing to write: on other ranks than 0, without a name.
+ * Returns an exit status, the same on all ranks. Collective. */
+int bench_json_open(MPI_Comm comm, const char *name, FILE **out);
 /* Writes and closes; takes the reference to `root`. Returns 0 or negative errno. */
 int bench_json_write(FILE *out, json_t *root);
 /* Hints as one object. */

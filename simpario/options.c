@@ -109,7 +109,7 @@ static const struct arg table[] = {
     {ARG_HEADING, .name = "Report"},
     {ARG_TEXT,
      .name = "json", .value = "FILE", .field = FIELD(json),
-     .help = "write the report as JSON, too; see simpario-json.md"},
+     .help = "write the report as JSON, too; see doc/simpario-json.md"},
     {ARG_FLAG,
      .name = "quiet", .letter = 'q', .field = FIELD(quiet),
      .help = "print errors only"},

@@ -271,7 +271,7 @@ static void write_pass(struct access *a)
     const struct options *o = a->run->options;
     bool reopen = o->reopen || !o->read;
     if (!o->overwrite)
-        pass_delete_file(a->run, true);
+        bench_delete(a->run->comm, o->file, a->run->info, true);
     start_access(a);
     open_file(a, MPI_MODE_CREATE | (reopen ? MPI_MODE_WRONLY : MPI_MODE_RDWR));
     set_view(a);

@@ -67,7 +67,5 @@ void pass_run(struct run *run, int generation, double compute, struct pass *pass
 /* Maxima and such, to rank 0. Collective. */
 void pass_reduce(const struct run *run, struct pass *pass);
 void pass_free(struct pass *pass);
-/* Removes the file; with `missing_ok`, it may not be there. Collective. */
-void pass_delete_file(const struct run *run, bool missing_ok);
 
 #endif

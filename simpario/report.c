@@ -94,8 +94,6 @@ void report_failure(const struct report *r, FILE *out)
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-#define ROW(t, ...) table_row(t, (const char *const[]){__VA_ARGS__, NULL})
-
 static void print_setting(const struct report *r, FILE *out)
 {
     const struct options *o = r->run->options;
@@ -142,7 +140,7 @@ static void figure_row(const struct report *r, struct table *t, const char *name
         units_seconds(high, sorted[n - 1]);
         free(sorted);
     }
-    ROW(t, name, time, rate, low, mid, high, reference);
+    TABLE_ROW(t, name, time, rate, low, mid, high, reference);
 }
 
 static void direction_rows(const struct report *r, struct table *t, bool writing,
@@ -150,7 +148,7 @@ static void direction_rows(const struct report *r, struct table *t, bool writing
 {
     if (!now->done)
         return;
-    ROW(t, writing ? "writing" : "reading", "time", "bandwidth", "phase min", "median", "max",
+    TABLE_ROW(t, writing ? "writing" : "reading", "time", "bandwidth", "phase min", "median", "max",
         alone != NULL ? "I/O alone" : "");
     figure_row(r, t, "  open", T_OPEN, now, alone, false);
     figure_row(r, t, "  compute", T_COMPUTE, now, alone, false);
@@ -183,7 +181,7 @@ static void print_figures(const struct report *r, const struct pass *p, FILE *ou
 static void print_repeats(const struct report *r, FILE *out)
 {
     struct table *t = table_create();
-    ROW(t, "repeat", "write", "write + close", "read", "total");
+    TABLE_ROW(t, "repeat", "write", "write + close", "read", "total");
     for (int i = 0; i < r->n; i++) {
         const struct pass *p = &r->repeats[i];
         char name[UNITS_TEXT], write[UNITS_TEXT] = "-", both[UNITS_TEXT] = "-";
@@ -196,26 +194,11 @@ static void print_repeats(const struct report *r, FILE *out)
         if (p->read.done)
             units_rate(read, report_rate(r, p->read.ranks[T_IO].max));
         units_seconds(total, p->write.ranks[T_TOTAL].max + p->read.ranks[T_TOTAL].max);
-        ROW(t, name, write, both, read, total);
+        TABLE_ROW(t, name, write, both, read, total);
     }
     table_print(t, out);
     table_destroy(t);
     fprintf(out, "\nrepeat %d, the median:\n", report_typical(r) + 1);
-}
-
-static void print_hints(const struct report *r, FILE *out)
-{
-    const struct bench_hints *hints = &r->run->hints;
-    const struct arg_pairs *asked = &r->run->options->hints;
-    fprintf(out, "hints in force%s\n", hints->n == 0 ? ": none" : "");
-    for (int i = 0; i < hints->n; i++)
-        fprintf(out, "  %-30s %s\n", hints->hint[i].key, hints->hint[i].value);
-    for (int i = 0; i < asked->n; i++) {
-        const char *value = bench_hints_find(hints, asked->pair[i].key);
-        if (value == NULL || strcmp(value, asked->pair[i].value) != 0)
-            fprintf(out, "  asked for, but not in force: %s=%s\n", asked->pair[i].key,
-                    asked->pair[i].value);
-    }
 }
 
 void report_table(const struct report *r, FILE *out)
@@ -227,5 +210,5 @@ void report_table(const struct report *r, FILE *out)
         print_repeats(r, out);
     print_figures(r, &r->repeats[report_typical(r)], out);
     fputc('\n', out);
-    print_hints(r, out);
+    bench_hints_print(&r->run->hints, &r->run->options->hints, out);
 }

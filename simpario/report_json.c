@@ -1,5 +1,5 @@
 /*
- * The report as JSON; simpario-json.md describes it. Bytes and seconds, unrounded; keys are
+ * The report as JSON; doc/simpario-json.md describes it. Bytes and seconds, unrounded; keys are
  * never renamed, and a change of meaning raises "format".
  */
 #include "config.h"

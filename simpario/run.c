@@ -1,5 +1,5 @@
 /*
- * What all passes share: set-up, figures over ranks, removal of the file.
+ * What all passes share: set-up and figures over ranks.
  */
 #include "config.h"
 
@@ -57,18 +57,4 @@ void pass_free(struct pass *pass)
     free(pass->write.phase_io);
     free(pass->read.phase_io);
     pass->write.phase_io = pass->read.phase_io = NULL;
-}
-
-void pass_delete_file(const struct run *run, bool missing_ok)
-{
-    int err = MPI_SUCCESS;
-    if (run->rank == 0) {
-        err = MPI_File_delete(run->options->file, run->info);
-        int class = MPI_SUCCESS;
-        if (err != MPI_SUCCESS)
-            MPI_Error_class(err, &class);
-        if (missing_ok && class == MPI_ERR_NO_SUCH_FILE)
-            err = MPI_SUCCESS;
-    }
-    bench_check_all(run->comm, err, "MPI_File_delete", run->options->file);
 }

@@ -56,7 +56,6 @@
  */
 #include "config.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -153,7 +152,7 @@ static int benchmark(const struct options *o, MPI_Comm comm, FILE *json)
 
     report->n = run_all(&run, &reference, repeats);
     if (o->write && !o->keep)
-        pass_delete_file(&run, false);
+        bench_delete(comm, o->file, run.info, false);
     report->run = &run;
     report->reference = o->reference ? &reference : NULL;
     report->repeats = repeats;
@@ -175,24 +174,6 @@ static int benchmark(const struct options *o, MPI_Comm comm, FILE *json)
     return status;
 }
 
-/* Opened before the run, so that an hour's figures are not lost to a typing error. Collective;
- * `*json` is NULL where there is nothing to write. Returns an exit status. */
-static int open_json(const struct options *o, MPI_Comm comm, int rank, FILE **json)
-{
-    int status = BENCH_OK;
-    *json = NULL;
-    if (rank == 0 && o->json != NULL) {
-        *json = fopen(o->json, "w");
-        if (*json == NULL) {
-            fprintf(stderr, "simpario: --json %s cannot be written: %s: give a file that can\n",
-                    o->json, strerror(errno));
-            status = BENCH_USAGE;
-        }
-    }
-    MPI_Bcast(&status, 1, MPI_INT, 0, comm);
-    return status;
-}
-
 static int simpario(int argc, char **argv, MPI_Comm comm)
 {
     struct options o;
@@ -211,7 +192,7 @@ static int simpario(int argc, char **argv, MPI_Comm comm)
     if (rc == 0 && o.version && !o.help && rank == 0)
         printf("simpario (zcache) %s\n", PACKAGE_VERSION);
     if (rc == 0 && !o.help && !o.version) {
-        status = open_json(&o, comm, rank, &json);
+        status = bench_json_open(comm, o.json, &json);
         if (status == BENCH_OK)
             status = benchmark(&o, comm, json);
     }

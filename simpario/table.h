@@ -16,6 +16,7 @@ struct table *table_create(void);
 void table_destroy(struct table *t);
 /* `cells` ends with NULL, has at most TABLE_COLUMNS, and is copied; "" leaves a cell empty. */
 void table_row(struct table *t, const char *const cells[]);
+#define TABLE_ROW(t, ...) table_row(t, (const char *const[]){__VA_ARGS__, NULL})
 void table_print(const struct table *t, FILE *out);
 
 #endif
