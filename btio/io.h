@@ -1,0 +1,67 @@
+/*
+ * Writing and reading dumps of the solution: the methods of BTIO ("NAS Parallel Benchmarks I/O
+ * Version 2.4", report NAS-03-002).
+ *
+ * A dump is u at all points of the grid. The shared file of "full" and "simple" holds one dump
+ * after the other, each in the order of z, y, x, variable, the last fastest; a file of "epio"
+ * holds, for each dump, the cells of its rank one after the other, each in that order.
+ *
+ * Everything here is collective, and aborts when an MPI call fails or falls short.
+ */
+#ifndef IO_H
+#define IO_H
+
+#include <stdbool.h>
+
+#include <mpi.h>
+
+#include "bench.h"
+#include "grid.h"
+
+struct io;
+
+struct io_method {
+    MPI_Comm (*comm)(MPI_Comm all); /* of those who share a file */
+    void (*start)(struct io *io);   /* after opening: views and datatypes */
+    void (*move)(struct io *io, int dump);
+    void (*stop)(struct io *io); /* frees datatypes */
+};
+
+/* "full", "simple", "epio", "none", NULL */
+extern const char *const io_method_names[];
+/* NULL for "none". */
+const struct io_method *io_method_get(int index);
+extern const struct io_method io_full, io_simple, io_epio;
+
+/* An open file in use. What is above the line is the caller's to set. */
+struct io {
+    const struct io_method *method;
+    const struct grid *grid; /* u is what is written or read */
+    MPI_Comm all;
+    const char *file; /* as the user named it */
+    MPI_Info info;
+    bool writing;
+    /* ------------------------------------------------------------------------- */
+    char name[4096]; /* the file's own name */
+    MPI_File fh;
+    MPI_Datatype point;  /* one point, in memory and in the file */
+    MPI_Datatype memory; /* full: the points of all cells */
+    MPI_Datatype *cells; /* epio: the points of each cell */
+};
+
+/* Removes the file or files; with `missing_ok`, they may not be there. */
+void io_delete(struct io *io, bool missing_ok);
+/* Opens, creating it when writing, and sets the view. */
+void io_open(struct io *io);
+/* Writes or reads dump `dump`; "epio" takes them in order. */
+void io_move(struct io *io, int dump);
+/* The bytes that the open file has, and should have after `dumps` of them. */
+int64_t io_size(struct io *io);
+int64_t io_expected_size(const struct io *io, int dumps);
+void io_close(struct io *io);
+
+/* For the methods: bench_check() of the call, and of the points it has moved. */
+void io_check(const struct io *io, int err, const char *call, const MPI_Status *status,
+              int64_t points);
+
+#endif

@@ -1,0 +1,140 @@
+/*
+ * The report as JSON; doc/btio-json.md describes it. Bytes and seconds, unrounded; keys are never
+ * renamed, and a change of meaning raises "format".
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "report.h"
+
+#define FORMAT 1
+
+static json_t *json_problem(const struct problem *p)
+{
+    const char class[2] = {p->class, '\0'};
+    return json_pack("{s:o, s:i, s:i, s:f}", "class",
+                     p->class != 'U' ? json_string(class) : json_null(), "points_per_edge", p->n,
+                     "steps", p->steps, "dt", p->dt);
+}
+
+static json_t *json_options(const struct options *o)
+{
+    json_t *hints = json_object();
+    for (int i = 0; i < o->hints.n; i++)
+        json_object_set_new(hints, o->hints.pair[i].key, json_string(o->hints.pair[i].value));
+    return json_pack("{s:o, s:s, s:i, s:o, s:b, s:b}", "file",
+                     o->file != NULL ? json_string(o->file) : json_null(), "method",
+                     io_method_names[o->method], "interval", o->interval, "hints", hints, "write",
+                     o->write, "keep", o->keep);
+}
+
+/* Null where nothing is published. */
+static json_t *json_norm(const struct report_norm *norm)
+{
+    bool known = norm->published != NULL;
+    json_t *computed = json_array();
+    json_t *published = known ? json_array() : json_null();
+    json_t *difference = known ? json_array() : json_null();
+    for (int m = 0; m < NVAR; m++) {
+        json_array_append_new(computed, json_real(norm->computed[m]));
+        if (known) {
+            json_array_append_new(published, json_real(norm->published[m]));
+            json_array_append_new(
+                difference, json_real(norm_difference(norm->computed[m], norm->published[m])));
+        }
+    }
+    return json_pack("{s:o, s:o, s:o}", "computed", computed, "published", published, "difference",
+                     difference);
+}
+
+static json_t *json_norms(const struct report *r)
+{
+    struct report_norm norms[REPORT_NORMS];
+    json_t *root = json_object();
+    int n = report_norms(r, norms);
+    for (int i = 0; i < n; i++)
+        json_object_set_new(root, norms[i].key, json_norm(&norms[i]));
+    return root;
+}
+
+static json_t *json_verification(const struct report *r)
+{
+    const struct verdict_sum *s = &r->verdict;
+    json_t *faults = json_array();
+    for (int i = 0; i < s->texts; i++)
+        json_array_append_new(faults, json_string(s->text[i]));
+    return json_pack("{s:s, s:o, s:I, s:I, s:o}", "result", report_failed(r) ? "failed" : "passed",
+                     "norms", report_failed(r) ? json_null() : json_norms(r), "read_bytes",
+                     (json_int_t)s->v.checked, "faults", (json_int_t)s->v.faults, "first_faults",
+                     faults);
+}
+
+/* ---- figures --------------------------------------------------------------------------------- */
+
+static const struct figure {
+    const char *key;
+    int which;
+    const char *rate; /* key of the bandwidth, or NULL */
+} compute_figures[] = {{"compute_seconds", T_COMPUTE, NULL}, {"total_seconds", T_TOTAL, NULL}, {0}},
+  write_figures[] = {{"open_seconds", T_OPEN, NULL},
+                     {"write_seconds", T_WRITE, "write_bytes_per_second"},
+                     {"close_seconds", T_CLOSE, NULL},
+                     {"write_close_seconds", T_WRITE_CLOSE, "write_close_bytes_per_second"},
+                     {0}},
+  read_figures[] = {{"open_seconds", T_READ_OPEN, NULL},
+                    {"read_seconds", T_READ, "read_bytes_per_second"},
+                    {"close_seconds", T_READ_CLOSE, NULL},
+                    {0}};
+
+static json_t *json_figures(const struct report *r, const struct figure *figures)
+{
+    json_t *root = json_object(), *ranks = json_object();
+    for (const struct figure *f = figures; f->key != NULL; f++) {
+        const struct bench_figures *x = &r->run->ranks[f->which];
+        json_object_set_new(root, f->key, json_real(x->max));
+        json_object_set_new(ranks, f->key, json_pack("{s:f, s:f}", "min", x->min, "avg", x->avg));
+        if (f->rate != NULL)
+            json_object_set_new(root, f->rate, json_real(report_rate(r, x->max)));
+    }
+    json_object_set_new(root, "over_ranks", ranks);
+    return root;
+}
+
+/* Null for a direction that was not run. */
+static json_t *json_direction(const struct report *r, bool done, const struct figure *figures,
+                              const double *seconds)
+{
+    if (!done)
+        return json_null();
+    json_t *root = json_figures(r, figures), *dumps = json_array();
+    for (int i = 0; i < r->run->options->dumps; i++)
+        json_array_append_new(dumps, json_real(seconds[i]));
+    json_object_set_new(root, "dump_seconds", dumps);
+    return root;
+}
+
+json_t *report_json(const struct report *r)
+{
+    const struct run *run = r->run;
+    const struct options *o = run->options;
+    json_t *root =
+        json_pack("{s:s, s:s, s:i, s:s, s:i, s:I, s:o, s:o, s:i, s:I, s:o, s:o}", "program", "btio",
+                  "version", PACKAGE_VERSION, "format", FORMAT, "mpi_library", r->library, "ranks",
+                  run->nranks, "peak_rss_bytes", (json_int_t)r->peak_rss, "problem",
+                  json_problem(&o->problem), "options", json_options(o), "dumps", o->dumps,
+                  "file_bytes", (json_int_t)run->file_bytes, "hints_in_force",
+                  bench_json_hints(&run->hints), "verification", json_verification(r));
+    if (root == NULL || report_failed(r))
+        return root;
+    json_t *compute = json_figures(r, compute_figures);
+    json_object_set_new(compute, "mops", json_real(report_mops(r, run->ranks[T_COMPUTE].max)));
+    json_object_set_new(compute, "total_mops", json_real(report_mops(r, run->ranks[T_TOTAL].max)));
+    json_object_set_new(root, "compute", compute);
+    json_object_set_new(
+        root, "write",
+        json_direction(r, o->dumps > 0 && o->write, write_figures, run->write_seconds));
+    json_object_set_new(root, "read",
+                        json_direction(r, o->dumps > 0, read_figures, run->read_seconds));
+    return root;
+}

@@ -1,0 +1,142 @@
+#!/bin/sh
+# btio on plain files: the published norms come out, every kind of wrong data is seen, bad options
+# create nothing. One rank; more of them, and zcache, are in tests/mpi/test-btio.sh.
+set -eu
+
+btio=${BTIO:-./btio}
+mpiexec=${MPIEXEC:-mpiexec}
+command -v "${mpiexec%% *}" >/dev/null || { echo "skipped: no $mpiexec"; exit 77; }
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/btio.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+file=$dir/data
+ranks=1
+
+# run STATUS [OPTION]...: has to end with STATUS; what it says is in $dir/out.
+run()
+{
+    want=$1
+    shift
+    status=0
+    # shellcheck disable=SC2086
+    timeout -k 5 120 $mpiexec -n $ranks "$btio" "$@" >"$dir/out" 2>&1 || status=$?
+    [ $status -eq "$want" ] || fail "btio $*: status $status, not $want"
+}
+
+fail()
+{
+    echo "FAILED: $*"
+    cat "$dir/out"
+    exit 1
+}
+
+says()
+{
+    grep -q -e "$1" "$dir/out" || fail "does not say: $1"
+}
+
+gone()
+{
+    for f in "$file"*; do
+        [ ! -e "$f" ] || fail "$f is there"
+    done
+}
+
+echo "right numbers, all ways to write them"
+for method in full simple epio; do
+    run 0 -f "ufs:$file" -m $method
+    says "norms of class S to 1e-08, 810 KiB read back"
+    says "  mean error 5  2.6527953975.*e+01"
+    says "Mop/s computing"
+    gone
+done
+run 0 -m none
+says "norms of class S"
+! grep -q "mean error" "$dir/out" || fail "a mean of no dumps"
+run 0 -f "$file" --interval 7
+says "9 dumps, one in 7 steps"
+run 0 -f "$file" --grid 9 --steps 11
+says "no norms are published, 85.4 KiB read back"
+gone
+
+echo "wrong data"
+run 0 -f "ufs:$file" --keep --quiet
+[ ! -s "$dir/out" ] || fail "--quiet prints"
+[ "$(wc -c <"$file")" -eq 829440 ] || fail "not 12 dumps of 12 x 12 x 12 x 5 doubles"
+cp "$file" "$dir/good"
+run 0 -f "ufs:$file" --no-write
+[ -e "$file" ] || fail "the file of an earlier run is deleted"
+
+# spoil BYTE: turns it, so that it is another.
+spoil()
+{
+    cp "$dir/good" "$file"
+    old=$(od -An -tu1 -j "$1" -N 1 "$file")
+    # shellcheck disable=SC2059
+    printf "\\$(printf '%o' $((old ^ 1)))" | dd of="$file" bs=1 seek="$1" conv=notrunc 2>/dev/null
+}
+wrong()
+{
+    run 1 -f "ufs:$file" --no-write --json "$dir/json"
+    says "FAILED"
+    says "$1"
+    ! grep -q 'Mop/s\|MiB/s' "$dir/out" || fail "figures for wrong data"
+    ! grep -q 'mops\|seconds' "$dir/json" || fail "figures for wrong data in the JSON"
+    grep -q '"result": "failed"' "$dir/json" || fail "the JSON does not tell"
+}
+spoil 0
+wrong "dump 0 is not what was written"
+spoil 700000
+wrong "dump 10 is not what was written"
+spoil 829439
+wrong "dump 11, the last: 1 bytes are not those written, the first is byte 69119 of the dump"
+dd if="$dir/good" of="$file" bs=69120 skip=3 seek=4 count=1 conv=notrunc 2>/dev/null
+wrong "dump 4 is not what was written"
+cp "$dir/good" "$file"
+truncate -s 829432 "$file"
+wrong "has 829432 bytes, where 829440 were expected"
+cp "$dir/good" "$file"
+echo more >>"$file"
+wrong "has 829445 bytes"
+rm "$file"
+
+echo "MPI errors"
+run 3 -f "ufs:$dir/nowhere/data"
+says "MPI_File_.* of ufs:$dir/nowhere/data: "
+run 3 -f "ufs:$file" --no-write
+says "MPI_File_open of ufs:$file: "
+
+echo "bad options"
+bad()
+{
+    run 2 -f "ufs:$file" --json "$dir/bad.json" "$@"
+    [ "$(wc -l <"$dir/out")" -eq 1 ] || fail "not one line"
+    gone
+    [ ! -e "$dir/bad.json" ] || fail "a report is there"
+}
+bad --class X
+says "choose one of S, W, A, B, C"
+bad --method partial
+bad --interval 0
+bad --grid 5
+bad --steps none
+bad -m none --steps 10
+says "nothing to verify"
+bad --bogus
+run 2 -c S
+says "give -f"
+ranks=2
+bad
+says "2 ranks are not a square number: give 1 or 4"
+ranks=9
+bad --grid 8
+says "give at most 4 ranks"
+ranks=1
+run 2 -f "ufs:$file" --json "$dir/nowhere/json"
+says "cannot be written"
+gone
+run 0 --help
+says "162 x 162 x 162"
+run 0 --version
+echo "all well"

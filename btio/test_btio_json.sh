@@ -1,0 +1,68 @@
+#!/bin/sh
+# The JSON report of btio and its description agree: every key of a report is described, and every
+# key described is in a report. Then what the numbers have to be.
+set -eu
+
+btio=${BTIO:-./btio}
+mpiexec=${MPIEXEC:-mpiexec}
+doc=${BTIO_JSON_MD:-../../doc/btio-json.md}
+command -v "${mpiexec%% *}" >/dev/null || { echo "skipped: no $mpiexec"; exit 77; }
+command -v jq >/dev/null || { echo "skipped: no jq"; exit 77; }
+
+dir=$(mktemp -d "${TMPDIR:-/tmp}/btio.XXXXXX")
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 1' HUP INT TERM
+
+fail()
+{
+    echo "FAILED: $*"
+    exit 1
+}
+
+report()
+{
+    timeout -k 5 120 "$mpiexec" -n 1 "$btio" --quiet --json "$dir/json" "$@"
+}
+
+# What is true of every report that is not a failure.
+holds()
+{
+    jq -e "$1" "$dir/json" >/dev/null || { cat "$dir/json"; fail "not so: $1"; }
+}
+
+report -f "ufs:$dir/data" --hint cb_nodes=1 -m simple
+
+# Names of hints and the figures by rank are not described one by one.
+jq -r 'del(.hints_in_force, .options.hints, (.. | .over_ranks?))
+       | [paths | map(select(type == "string")) | last] | unique | .[]' "$dir/json" |
+    sort -u >"$dir/in-json"
+printf 'hints_in_force\nhints\nover_ranks\n' | sort -u - "$dir/in-json" -o "$dir/in-json"
+# In the first column of tables: `key`, `another`.
+sed -n 's/^| \(`[^|]*\) |.*/\1/p' "$doc" | tr -d '` ' | tr , '\n' | sort -u >"$dir/in-doc"
+diff "$dir/in-doc" "$dir/in-json" || fail "$doc (<) and the report (>) differ"
+
+holds '.program == "btio" and .format == 1 and .ranks == 1'
+holds '.problem == {class: "S", points_per_edge: 12, steps: 60, dt: 0.01}'
+holds '.dumps == 12 and .file_bytes == 12 * 12 * 12 * 12 * 5 * 8'
+holds '.options.method == "simple" and .options.hints == {cb_nodes: "1"}'
+holds '.hints_in_force.cb_nodes == "1"'
+holds '.verification.result == "passed" and .verification.read_bytes == .file_bytes'
+holds '.verification.faults == 0 and .verification.first_faults == []'
+holds '.verification.norms | keys == ["error", "mean_error", "residual"]'
+holds '[.verification.norms[].difference[]] | length == 15 and max < 1e-8 and min >= 0'
+holds '[.verification.norms[] | [.computed, .published] | transpose[] | (.[0] / .[1] - 1) | fabs]
+       | max < 1e-8'
+holds '.compute | .compute_seconds > 0 and .total_seconds >= .compute_seconds and .mops > 0'
+holds '.compute.total_seconds >= .compute.compute_seconds + .write.write_close_seconds'
+holds '(.write.write_bytes_per_second * .write.write_seconds / .file_bytes - 1) | fabs < 1e-6'
+holds '[.write, .read][].dump_seconds | length == 12 and min > 0'
+holds '(.read.dump_seconds | add) / .read.read_seconds - 1 | fabs < 1e-6'
+holds '.write.over_ranks.write_seconds.min <= .write.write_seconds'
+
+report -m none
+holds '.write == null and .read == null and .dumps == 0 and .options.file == null'
+holds '.verification.norms | keys == ["error", "residual"]'
+report -f "$dir/data" --grid 8 --steps 4
+holds '.problem.class == null and .verification.norms.error.published == null'
+holds '.verification.result == "passed"'
+echo "all well"
