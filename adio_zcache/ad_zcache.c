@@ -70,8 +70,8 @@
  *
  * Without a slot: the shared pointer, views, and what etypes and bytes mean to each other in one,
  * see plugin/zcache_seams.h (the generic shared pointer is a hidden file opened through this
- * table with MPI_COMM_SELF, and SetLock); ADIO_ImmediateOpen, a deferred open's late one, which sets fd->comm-independent state
- * with Open alone and does not occur unless romio_no_indep_rw was given and ADIO_SCALABLE_OPEN is
+ * table with MPI_COMM_SELF, and SetLock); ADIO_ImmediateOpen, a deferred open's late one, which
+ * sets fd->comm-independent state with Open alone and does not occur unless romio_no_indep_rw was given and ADIO_SCALABLE_OPEN is
  * not reported.
  *
  * Of nonblocking calls the entry functions turn those in atomic mode and on external32 files into

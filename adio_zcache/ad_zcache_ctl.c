@@ -67,11 +67,8 @@ void ADIOI_ZCACHE_Fcntl(ADIO_File fd, int flag, ADIO_Fcntl_t *arg, int *error_co
                          "cannot preallocate", zcache_file_of(fd)->path);
         break;
     case ADIO_FCNTL_SET_ATOMICITY:
+        fd->atomicity = arg->atomicity != 0;
         *error_code = MPI_SUCCESS;
-        if (arg->atomicity)
-            *error_code = zcache_mpi_errorf(MPI_ERR_UNSUPPORTED_OPERATION,
-                                            "zcache: %s: atomic mode is not supported",
-                                            zcache_file_of(fd)->path);
         break;
     default:
         *error_code = zcache_mpi_errorf(MPI_ERR_ARG, "zcache: unknown file control %d", flag);
@@ -107,13 +104,15 @@ int ADIOI_ZCACHE_Feature(ADIO_File fd, int flag)
     case ADIO_IMMEDIATELY_VISIBLE: /* a write returns when the owner of the block has it */
     case ADIO_SCALABLE_RESIZE:     /* rank 0 resizes for all */
     case ADIO_UNLINK_AFTER_CLOSE:
+    case ADIO_SHARED_FP:
+    case ADIO_ATOMIC_MODE: /* accesses lock what they touch themselves */
         return 1;
-    default: /* no fcntl locks, no shared file pointers, no atomic mode, no data sieving */
+    default: /* no fcntl locks, no data sieving */
         return 0;
     }
 }
 
-/* Never called: ADIO_LOCKS is not offered. */
+/* ROMIO asks for a lock before some accesses in atomic mode, which take their own. */
 int ADIOI_ZCACHE_SetLock(ADIO_File fd, int cmd, int type, ADIO_Offset offset, int whence,
                          ADIO_Offset len)
 {
@@ -123,5 +122,5 @@ int ADIOI_ZCACHE_SetLock(ADIO_File fd, int cmd, int type, ADIO_Offset offset, in
     (void)offset;
     (void)whence;
     (void)len;
-    return MPI_ERR_UNSUPPORTED_OPERATION;
+    return MPI_SUCCESS;
 }

@@ -49,6 +49,7 @@ void zcache_file_free(ADIO_File fd)
     if (!f)
         return;
     zcache_view_drop(f);
+    zc_shared_destroy(f->shared);
     zc_settings_free(&f->settings);
     free(f->owners);
     free(f->path);
@@ -206,7 +207,7 @@ static void place_blocks(ADIO_File fd, const struct layout *l)
 
 /* Opens the file in this rank's cache and lends it to the others. */
 static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct layout *l,
-                           struct zc_handle **handle, struct card *card)
+                           bool first, struct zc_handle **handle, struct card *card)
 {
     struct zcache_file *f = zcache_file_of(fd);
     uint64_t block = f->place.block_size;
@@ -216,6 +217,9 @@ static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct 
     int rc, size;
 
     MPI_Comm_size(fd->comm, &size);
+    f->shared = first ? zc_shared_create() : NULL;
+    if (first && !f->shared)
+        return zc_errorf(ENOMEM, "no memory to open a file");
     rc = f->store ? 0 : get_store(fd, rank);
     if (rc == 0)
         rc = zcache_agg_get(f->store, &f->settings, page, size > 1, &f->agg);
@@ -227,7 +231,7 @@ static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct 
     zc_cache_grow(*handle, l->attr.size);
     if (size == 1)
         return 0;
-    card->number = zcache_agg_export(f->agg, *handle);
+    card->number = zcache_agg_export(f->agg, *handle, f->shared);
     if (!card->number)
         return zc_errorf(ENOMEM, "no memory to lend a file");
     rc = zcache_agg_address(f->agg, card->addr, &len);
@@ -285,7 +289,7 @@ static int open_aggregators(ADIO_File fd, int rank, int amode, const struct layo
     if (!all || !f->owners)
         rc = zc_errorf(ENOMEM, "no memory for %u aggregators", f->nowners);
     if (rc == 0 && mine >= 0)
-        rc = open_aggregator(fd, rank, open_flags(fd, amode), l, &handle, &card);
+        rc = open_aggregator(fd, rank, open_flags(fd, amode), l, mine == 0, &handle, &card);
     zcache_outcome_set(&o, rc);
     rc = zcache_outcome_agree(&o, fd->comm);
     if (rc == 0) {

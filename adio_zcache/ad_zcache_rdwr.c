@@ -33,7 +33,11 @@ int zcache_slot_begin(const struct zcache_slot_args *s, struct zcache_access *a)
     struct zcache_file *f = zcache_file_of(s->fd);
     int rc;
 
-    *a = (struct zcache_access){f, s->dir, s->buf, NULL, NULL, s->fd->disp, 0, 0};
+    *a = (struct zcache_access){.f = f,
+                                .dir = s->dir,
+                                .buf = s->buf,
+                                .disp = s->fd->disp,
+                                .atomic = s->fd->atomicity};
     rc = start_of(s, &a->view_offset);
     if (rc == 0)
         rc = zcache_layout_get(s->type, &mem);
@@ -71,7 +75,7 @@ static void count_bytes(struct zcache_file *f, enum zcache_dir dir, MPI_Offset n
 
 int64_t zcache_slot_run(const struct zcache_access *a)
 {
-    int64_t n = zcache_transfer(a);
+    int64_t n = a->atomic ? zcache_transfer_atomic(a) : zcache_transfer(a);
 
     if (n >= 0)
         count_bytes(a->f, a->dir, n);

@@ -4,9 +4,12 @@
  */
 #include "config.h"
 
+#include <errno.h>
+
 #include "ad_zcache.h"
 #include "zc_log.h"
 #include "zcache_fileview.h"
+#include "zcache_mpi.h"
 #include "zcache_seams.h"
 
 ADIO_Offset ADIOI_ZCACHE_SeekIndividual(ADIO_File fd, ADIO_Offset offset, int whence,
@@ -40,13 +43,64 @@ ADIO_Offset zcache_byte_offset(ADIO_File fd, ADIO_Offset offset)
 }
 
 /* The etype the end lies in counts. */
+static int end_of_file(ADIO_File fd, int64_t *offset)
+{
+    uint64_t size;
+    int rc = zcache_owners_size(zcache_file_of(fd), &size);
+
+    if (rc == 0)
+        *offset =
+            (zcache_view_before(fd, (int64_t)size) + fd->etype_size - 1) / fd->etype_size;
+    return rc;
+}
+
 ADIO_Offset zcache_eof_offset(ADIO_File fd)
 {
-    ADIO_Fcntl_t arg;
-    int error_code;
+    int64_t offset = 0;
 
-    ADIO_Fcntl(fd, ADIO_FCNTL_GET_FSIZE, &arg, &error_code);
-    if (error_code != MPI_SUCCESS)
-        return 0;
-    return (zcache_view_before(fd, arg.fsize) + fd->etype_size - 1) / fd->etype_size;
+    return end_of_file(fd, &offset) ? 0 : offset;
+}
+
+int zcache_offset_error(ADIO_File fd, MPI_Offset offset)
+{
+    int64_t view_off;
+    int code;
+
+    zc_error_clear();
+    zcache_set_error(&code, zcache_view_etypes(fd, offset, &view_off), "cannot access",
+                     zcache_file_of(fd)->path);
+    return code;
+}
+
+static int seek(ADIO_File fd, int64_t offset, int whence)
+{
+    int64_t from = 0, view_off;
+    int rc = 0;
+
+    if (whence == MPI_SEEK_CUR)
+        from = zcache_position(fd);
+    else if (whence == MPI_SEEK_END)
+        rc = end_of_file(fd, &from);
+    else if (whence != MPI_SEEK_SET)
+        rc = zc_errorf(EINVAL, "there is no such way to seek");
+    if (rc == 0 && __builtin_add_overflow(from, offset, &offset))
+        rc = zc_errorf(EOVERFLOW, "the offset lies beyond 2^63");
+    if (rc == 0)
+        rc = zcache_view_etypes(fd, offset, &view_off);
+    if (rc == 0)
+        zcache_pointer_set(fd, view_off);
+    return rc;
+}
+
+int zcache_seek(ADIO_File fd, MPI_Offset offset, int whence)
+{
+    int code;
+
+    if (fd->access_mode & ADIO_SEQUENTIAL)
+        return zcache_mpi_errorf(MPI_ERR_UNSUPPORTED_OPERATION,
+                                 "zcache: %s is open in sequential mode",
+                                 zcache_file_of(fd)->path);
+    zc_error_clear();
+    zcache_set_error(&code, seek(fd, offset, whence), "cannot seek in", zcache_file_of(fd)->path);
+    return code;
 }

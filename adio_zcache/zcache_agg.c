@@ -173,9 +173,9 @@ int zcache_agg_address(struct zcache_agg *a, void *buf, size_t *len)
     return zc_server_address(a->server, buf, len);
 }
 
-uint64_t zcache_agg_export(struct zcache_agg *a, struct zc_handle *h)
+uint64_t zcache_agg_export(struct zcache_agg *a, struct zc_handle *h, struct zc_shared *shared)
 {
-    return zc_server_export(a->server, h);
+    return zc_server_export(a->server, h, shared);
 }
 
 void zcache_agg_unexport(struct zcache_agg *a, uint64_t number)

@@ -10,6 +10,7 @@
 
 #include "zc_cache.h"
 #include "zc_settings.h"
+#include "zc_shared.h"
 
 struct zcache_agg;
 
@@ -23,8 +24,9 @@ void zcache_agg_stop(struct zc_store *store);
 struct zc_cache *zcache_agg_cache(struct zcache_agg *a);
 /* Address of its endpoint; *len is in/out. */
 int zcache_agg_address(struct zcache_agg *a, void *buf, size_t *len);
-/* Lends an open file to the other ranks, and takes it back. */
-uint64_t zcache_agg_export(struct zcache_agg *a, struct zc_handle *h);
+/* Lends an open file to the other ranks, and takes it back.  `shared`: what they share of it
+ * besides its bytes, or NULL. */
+uint64_t zcache_agg_export(struct zcache_agg *a, struct zc_handle *h, struct zc_shared *shared);
 void zcache_agg_unexport(struct zcache_agg *a, uint64_t number);
 
 #endif

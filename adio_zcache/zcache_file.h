@@ -13,6 +13,7 @@
 
 #include "adio.h"
 #include "zc_settings.h"
+#include "zc_shared.h"
 #include "zc_store.h"
 #include "zc_view.h"
 #include "zcache_agg.h"
@@ -30,6 +31,8 @@ struct zcache_file {
     pthread_t warm;              /* connects to the owners */
     bool warming;
     struct zcache_layout *layout; /* of fd->filetype; NULL: never set, all bytes */
+    struct zc_shared *shared;     /* if this rank is the first aggregator; else NULL */
+    uint64_t epoch;               /* of the shared pointer: how often the view was set */
     int64_t pointer;              /* individual, as a view offset; see zcache_fileview.h */
     unsigned jobs;               /* under way; guarded by the lock of zcache_jobs.c */
     struct zcache_job *split;    /* a split collective access, between begin and end */
@@ -68,11 +71,14 @@ struct zcache_access {
     const struct zc_view *view;      /* NULL: every byte from the displacement on */
     int64_t disp;
     int64_t view_offset, len; /* bytes */
+    bool atomic;              /* against other accesses through this handle */
 };
 
 /* Moves the bytes; returns how many, up to the end of the file for a read, or a negative
  * errno, explained. */
 int64_t zcache_transfer(const struct zcache_access *a);
+/* The same in atomic mode (ad_zcache_shfp.c). */
+int64_t zcache_transfer_atomic(const struct zcache_access *a);
 
 /* ---- ad_zcache_info.c ---- */
 

@@ -119,9 +119,12 @@ void zcache_view_set(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Dat
 
     zc_error_clear();
     rc = take(fd, disp, etype, filetype);
+    zcache_file_of(fd)->epoch++;
     if (rc == 0) {
         ADIO_SetInfo(fd, info, &ignored);
         zcache_info_unused(fd);
+    } else {
+        MPI_Barrier(fd->comm); /* ROMIO's, which those whose view is fine go to */
     }
     zcache_set_error(error_code, rc, "cannot set the view of", zcache_file_of(fd)->path);
 }

@@ -237,6 +237,42 @@ int zc_client_allocate(struct zc_client *c, uint64_t handle, uint64_t off, uint6
     return zc_call(c, &m, NULL);
 }
 
+int zc_client_pointer(struct zc_client *c, uint64_t handle, uint32_t what, uint64_t epoch,
+                      uint64_t value, uint64_t *was)
+{
+    struct zc_msg m = {
+        .type = ZC_T_POINTER, .handle = handle, .what = what, .epoch = epoch, .off = value};
+    struct zc_msg reply;
+    int rc = zc_call(c, &m, &reply);
+
+    if (rc == 0)
+        *was = reply.count;
+    return rc;
+}
+
+int zc_client_lock(struct zc_client *c, uint64_t handle, bool exclusive, uint64_t off,
+                   uint64_t len, uint64_t *number)
+{
+    struct zc_msg m = {.type = ZC_T_LOCK,
+                       .handle = handle,
+                       .what = exclusive ? ZC_LOCK_EXCLUSIVE : ZC_LOCK_SHARED,
+                       .off = off,
+                       .len = len};
+    struct zc_msg reply;
+    int rc = zc_call(c, &m, &reply);
+
+    if (rc == 0)
+        *number = reply.count;
+    return rc;
+}
+
+int zc_client_unlock(struct zc_client *c, uint64_t handle, uint64_t number)
+{
+    struct zc_msg m = {.type = ZC_T_UNLOCK, .handle = handle, .count = number};
+
+    return zc_call(c, &m, NULL);
+}
+
 int zc_client_unlink(struct zc_client *c, const char *path)
 {
     struct zc_msg m = {.type = ZC_T_UNLINK};

@@ -83,6 +83,9 @@ static const struct layout requests[] = {
     {ZC_T_BACKLOG, "BACKLOG", {F(U64, handle), F(U32, what)}},
     {ZC_T_UNLINK, "UNLINK", {V(STR, path, ZC_MAX_PATH)}},
     {ZC_T_STAT, "STAT", {V(STR, path, ZC_MAX_PATH)}},
+    {ZC_T_POINTER, "POINTER", {F(U64, handle), F(U32, what), F(U64, epoch), F(U64, off)}},
+    {ZC_T_LOCK, "LOCK", {F(U64, handle), F(U32, what), F(U64, off), F(U64, len)}},
+    {ZC_T_UNLOCK, "UNLOCK", {F(U64, handle), F(U64, count)}},
     {ZC_T_INFO, "INFO", {F(U32, what), F(U64, off)}},
     {ZC_T_CONTROL, "CONTROL", {F(U32, what)}},
 };
@@ -108,6 +111,9 @@ static const struct layout replies[] = {
     {ZC_T_BACKLOG, "R-BACKLOG", {F(U64, count)}},
     {ZC_T_UNLINK, "R-UNLINK", {{0}}},
     {ZC_T_STAT, "R-STAT", {ATTR}},
+    {ZC_T_POINTER, "R-POINTER", {F(U64, count)}},
+    {ZC_T_LOCK, "R-LOCK", {F(U64, count)}},
+    {ZC_T_UNLOCK, "R-UNLOCK", {{0}}},
     {ZC_T_INFO, "R-INFO", {F(U64, size), V(BYTES, data, ZC_MAX_INLINE)}},
     {ZC_T_CONTROL, "R-CONTROL", {F(U64, count)}},
 };

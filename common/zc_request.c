@@ -368,7 +368,8 @@ static bool uses_handle(uint8_t type)
     return type == ZC_T_CLOSE || type == ZC_T_READ || type == ZC_T_WRITE ||
            type == ZC_T_GETATTR || type == ZC_T_TRUNCATE || type == ZC_T_ALLOCATE ||
            type == ZC_T_FLUSH || type == ZC_T_VREAD || type == ZC_T_VWRITE ||
-           type == ZC_T_BACKLOG;
+           type == ZC_T_BACKLOG || type == ZC_T_POINTER || type == ZC_T_LOCK ||
+           type == ZC_T_UNLOCK;
 }
 
 /* Why a well-formed request cannot be taken; 0: it can. */
@@ -473,6 +474,11 @@ static void dispatch(struct zc_request *r, const struct zc_msg *m)
     case ZC_T_VREAD:
     case ZC_T_VWRITE:
         zc_request_view_start(r, m);
+        return;
+    case ZC_T_POINTER:
+    case ZC_T_LOCK:
+    case ZC_T_UNLOCK:
+        zc_request_shared_start(r);
         return;
     case ZC_T_VIEW:
         rc = zc_server_view_piece(r->session, m);

@@ -50,7 +50,7 @@ static struct zc_export *entry(struct zc_server *s)
     return &more[s->nexports - 8];
 }
 
-uint64_t zc_server_export(struct zc_server *s, struct zc_handle *h)
+uint64_t zc_server_export(struct zc_server *s, struct zc_handle *h, struct zc_shared *shared)
 {
     struct zc_export *e;
     uint64_t number = 0;
@@ -59,6 +59,7 @@ uint64_t zc_server_export(struct zc_server *s, struct zc_handle *h)
     e = entry(s);
     if (e) {
         e->handle = h;
+        e->shared = shared;
         e->busy = 0;
         e->leaving = false;
         e->generation++;
@@ -131,4 +132,43 @@ struct zc_told *zc_export_told(struct zc_session *ss, uint32_t index)
     t->generation = generation;
     t->syncs = ZC_TOLD_NOTHING;
     return t;
+}
+
+struct zc_shared *zc_export_shared(struct zc_server *s, uint32_t index)
+{
+    struct zc_shared *shared;
+
+    zc_lock_get(&s->lock);
+    shared = s->exports[index].shared;
+    zc_lock_put(&s->lock);
+    return shared;
+}
+
+/* The i-th file, in use until put, if clients share something of it. */
+static struct zc_shared *get_shared(struct zc_server *s, uint32_t i, bool *end)
+{
+    struct zc_shared *shared = NULL;
+
+    zc_lock_get(&s->lock);
+    *end = i >= s->nexports;
+    if (!*end && s->exports[i].handle)
+        shared = s->exports[i].shared;
+    if (shared)
+        s->exports[i].busy++;
+    zc_lock_put(&s->lock);
+    return shared;
+}
+
+void zc_exports_forget(struct zc_server *s, uint64_t session)
+{
+    bool end = false;
+
+    for (uint32_t i = 0; !end; i++) {
+        struct zc_shared *shared = get_shared(s, i, &end);
+
+        if (!shared)
+            continue;
+        zc_request_forget_locks(shared, session);
+        zc_export_put(s, i);
+    }
 }

@@ -5,6 +5,7 @@
  * zc_request.c      one request: checking, dispatch, calls that block, reply
  * zc_request_io.c   READ and WRITE: pages, inline copies, RMA
  * zc_request_view.c VREAD and VWRITE: the same through a view
+ * zc_request_shared.c POINTER, LOCK, UNLOCK: what ranks share of a file
  * zc_server_views.c the views clients have sent
  * zc_server_export.c files lent to all clients
  * zc_server_info.c  what the server says about itself
@@ -48,6 +49,7 @@ struct zc_server_stats {
 
 struct zc_request;
 struct zc_vio;
+struct grant;
 struct zc_view;
 
 /* Something another thread finished; handled by the server thread. */
@@ -99,6 +101,7 @@ struct zc_server {
 /* A file lent to all clients. */
 struct zc_export {
     struct zc_handle *handle; /* NULL: free */
+    struct zc_shared *shared; /* or NULL */
     uint32_t generation;
     unsigned busy; /* requests that use it */
     bool leaving;  /* no more requests */
@@ -168,6 +171,7 @@ struct zc_request {
     uint32_t slot;            /* 1 + index of its slot; 0: none */
     uint32_t lent;            /* 1 + index of the export it uses; 0: none */
     struct zc_vio *vio;       /* VREAD, VWRITE */
+    struct grant *grant;      /* LOCK */
     bool advancing;
     uint64_t started, last_sign;
     struct zc_msg reply;
@@ -245,6 +249,14 @@ struct zc_handle *zc_export_get(struct zc_server *s, uint64_t handle, uint32_t *
 void zc_export_put(struct zc_server *s, uint32_t index);
 /* The session's record of an export it uses; NULL: no memory. */
 struct zc_told *zc_export_told(struct zc_session *ss, uint32_t index);
+/* What clients share of a file that somebody uses, NULL: nothing. */
+struct zc_shared *zc_export_shared(struct zc_server *s, uint32_t index);
+/* A client is gone: its locks are given back. */
+void zc_exports_forget(struct zc_server *s, uint64_t session);
+
+/* zc_request_shared.c */
+void zc_request_shared_start(struct zc_request *r);
+void zc_request_forget_locks(struct zc_shared *shared, uint64_t session);
 
 /* zc_server_info.c: allocated text, *len without its NUL; NULL: no memory */
 char *zc_server_info(struct zc_server *s, uint32_t what, size_t *len);

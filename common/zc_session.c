@@ -145,6 +145,7 @@ void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why
     zc_list_del(&ss->link);
     zc_list_add_tail(&s->leaving, &ss->link);
     s->tp->ops->peer_remove(s->tp, ss->peer);
+    zc_exports_forget(s, ss->id);
     zc_session_settle(ss);
 }
 

@@ -52,6 +52,9 @@ enum zc_type {
     ZC_T_BACKLOG = 29, /* bytes of a file that are not written back yet */
     ZC_T_INFO = 32,    /* text about the server, in pieces; off 0 makes a new one */
     ZC_T_CONTROL = 33, /* flush, evict, drain, stop */
+    ZC_T_POINTER = 34, /* the shared file pointer of a lent file: add, or set */
+    ZC_T_LOCK = 35,    /* a range of it; answered when granted */
+    ZC_T_UNLOCK = 36,
 };
 
 /* Header flags. */
@@ -64,6 +67,9 @@ enum zc_backlog {
     ZC_BACKLOG_HERE = 1,  /* cached here and not in the store below */
     ZC_BACKLOG_BELOW = 2, /* in the store below and not in the file system */
 };
+
+/* What LOCK is to do: enum zc_pointer is POINTER's. */
+enum zc_lock_kind { ZC_LOCK_SHARED, ZC_LOCK_EXCLUSIVE };
 
 enum zc_info {
     ZC_INFO_STATS = 1, /* "name value\n" for each counter */
@@ -110,7 +116,8 @@ struct zc_msg {
     uint64_t raddr, rkey;
     uint64_t view_low, view_high; /* hash of the view */
     uint64_t disp;           /* displacement of the view, bytes; `off` is a view offset then */
-    uint64_t count;          /* replies: bytes moved, or counted */
+    uint64_t count;          /* replies: bytes moved, or counted; a lock's number; a pointer */
+    uint64_t epoch;          /* of the shared file pointer: views that were set before */
     struct zc_bytes data;    /* inline payload */
 };
 

@@ -166,11 +166,39 @@ int MPI_File_preallocate(MPI_File fh, MPI_Offset size)
 
 /* ---- file pointers ---------------------------------------------------------------- */
 
-ENTRY(seek, LOCK_ALWAYS, (MPI_File fh, MPI_Offset offset, int whence), (fh, offset, whence));
+int ROMIO_File_seek(MPI_File fh, MPI_Offset offset, int whence);
+
+/* ROMIO forgets what the driver says of a place where no pointer can be. */
+int PMPI_File_seek(MPI_File fh, MPI_Offset offset, int whence)
+{
+    struct zcache_handle *locked = zcache_enter(fh, LOCK_ALWAYS);
+    bool ours = locked && fh->file_system == ADIO_ZCACHE;
+    int rc = ours ? zcache_seek(fh, offset, whence) : ROMIO_File_seek(fh, offset, whence);
+
+    return zcache_leave(locked, fh, rc, "MPI_File_seek");
+}
+
+int MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence)
+    __attribute__((alias("PMPI_File_seek")));
+
 ENTRY(get_position, LOCK_ALWAYS, (MPI_File fh, MPI_Offset *offset), (fh, offset));
 ENTRY(get_byte_offset, LOCK_NEVER, (MPI_File fh, MPI_Offset offset, MPI_Offset *disp),
       (fh, offset, disp));
-ENTRY(seek_shared, LOCK_NEVER, (MPI_File fh, MPI_Offset offset, int whence), (fh, offset, whence));
+
+int ROMIO_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence);
+
+/* The first process moves the pointer, when no other uses it where it was any more. */
+int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
+{
+    if (zcache_handle_of(fh) && fh->file_system == ADIO_ZCACHE)
+        PMPI_Barrier(fh->comm);
+    return zcache_leave(NULL, fh, ROMIO_File_seek_shared(fh, offset, whence),
+                        "MPI_File_seek_shared");
+}
+
+int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
+    __attribute__((alias("PMPI_File_seek_shared")));
+
 ENTRY(get_position_shared, LOCK_ALWAYS, (MPI_File fh, MPI_Offset *offset), (fh, offset));
 
 /* ---- the rest --------------------------------------------------------------------- */

@@ -11,12 +11,13 @@
 #include <limits.h>
 
 #include "zcache_entry.h"
-#include "zcache_seams.h"
 
 #define AT_P MPI_Offset offset,
 #define AT_A offset,
+#define AT_V offset
 #define NO_AT_P
 #define NO_AT_A
+#define NO_AT_V 0
 #define STATUS_P  , MPI_Status *status
 #define STATUS_A  , status
 #define REQUEST_P , MPI_Request *request
@@ -68,8 +69,9 @@ static bool needs_big(MPI_Count count, MPI_Datatype type)
         __attribute__((alias("PMPI_File_" #name "_c")))
 
 #define DATA(name, locking, at, buffer, last, keep)                                                \
-    ENTRY(name, locking, (MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type last##_P),  \
-          (fh, at##_A buf, count, type last##_A));                                                 \
+    ENTRY_AT(name, at##_V, locking,                                                                \
+             (MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type last##_P),              \
+             (fh, at##_A buf, count, type last##_A));                                              \
     LARGE(name, at, buffer, last, keep)
 
 /*
@@ -105,9 +107,11 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
     {                                                                                              \
         struct zcache_handle *locked;                                                              \
         MPI_Status status;                                                                         \
-        int rc;                                                                                    \
+        int rc = zcache_check_offset(fh, at##_V);                                                  \
                                                                                                    \
         *request = MPI_REQUEST_NULL;                                                               \
+        if (rc != MPI_SUCCESS)                                                                     \
+            return zcache_raise(fh, rc, "MPI_File_" #name);                                        \
         if (must_block(fh, when)) {                                                                \
             rc = PMPI_File_##blocking(fh, at##_A buf, count, type, &status);                       \
             return complete_request(fh, rc, &status, request);                                     \
@@ -119,6 +123,35 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
     int MPI_File_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,              \
                         MPI_Request *request) __attribute__((alias("PMPI_File_" #name)));          \
     LARGE(name, at, buffer, REQUEST, KEEP)
+
+/*
+ * An ordered access. ROMIO passes a token from rank to rank, and counts on the collective access
+ * that follows to hold back the first, which ours does not. So the offsets are agreed on at once,
+ * and the access is one with an explicit offset (AT_ALL), which ROMIO refuses in sequential mode.
+ */
+#define ORDERED(name, at_all, buffer, last, keep)                                                  \
+    int ROMIO_File_##name(MPI_File fh, buffer buf, int count, MPI_Datatype type last##_P);         \
+    int PMPI_File_##name(MPI_File fh, buffer buf, int count, MPI_Datatype type last##_P)           \
+    {                                                                                              \
+        bool ours = zcache_handle_of(fh) && fh->file_system == ADIO_ZCACHE;                        \
+        MPI_Offset at;                                                                             \
+        int rc, sequential;                                                                        \
+                                                                                                   \
+        if (!ours)                                                                                 \
+            return zcache_leave(NULL, fh, ROMIO_File_##name(fh, buf, count, type last##_A),        \
+                                "MPI_File_" #name);                                                \
+        sequential = fh->access_mode & ADIO_SEQUENTIAL;                                            \
+        rc = zcache_ordered_offset(fh, count, type, &at);                                          \
+        if (rc == MPI_SUCCESS) {                                                                   \
+            fh->access_mode &= ~sequential;                                                        \
+            rc = ROMIO_File_##at_all(fh, at, buf, count, type last##_A);                           \
+            fh->access_mode |= sequential;                                                         \
+        }                                                                                          \
+        return zcache_leave(NULL, fh, rc, "MPI_File_" #name);                                      \
+    }                                                                                              \
+    int MPI_File_##name(MPI_File fh, buffer buf, int count, MPI_Datatype type last##_P)            \
+        __attribute__((alias("PMPI_File_" #name)));                                                \
+    LARGE(name, NO_AT, buffer, last, keep)
 
 #define READ  void *
 #define WRITE const void *
@@ -148,8 +181,8 @@ DATA(read_all, LOCK_NEVER, NO_AT, READ, STATUS, FREE);
 DATA(write_all, LOCK_NEVER, NO_AT, WRITE, STATUS, FREE);
 START(iread_all, LOCK_NEVER, NO_AT, READ, read_all, IF_EXTERNAL32);
 START(iwrite_all, LOCK_NEVER, NO_AT, WRITE, write_all, IF_EXTERNAL32);
-DATA(read_ordered, LOCK_NEVER, NO_AT, READ, STATUS, FREE);
-DATA(write_ordered, LOCK_NEVER, NO_AT, WRITE, STATUS, FREE);
+ORDERED(read_ordered, read_at_all, READ, STATUS, FREE);
+ORDERED(write_ordered, write_at_all, WRITE, STATUS, FREE);
 
 /* ---- split collective --------------------------------------------------------------- */
 
@@ -157,8 +190,8 @@ DATA(read_at_all_begin, LOCK_NEVER, AT, READ, NOTHING, KEEP);
 DATA(write_at_all_begin, LOCK_NEVER, AT, WRITE, NOTHING, KEEP);
 DATA(read_all_begin, LOCK_NEVER, NO_AT, READ, NOTHING, KEEP);
 DATA(write_all_begin, LOCK_NEVER, NO_AT, WRITE, NOTHING, KEEP);
-DATA(read_ordered_begin, LOCK_NEVER, NO_AT, READ, NOTHING, KEEP);
-DATA(write_ordered_begin, LOCK_NEVER, NO_AT, WRITE, NOTHING, KEEP);
+ORDERED(read_ordered_begin, read_at_all_begin, READ, NOTHING, KEEP);
+ORDERED(write_ordered_begin, write_at_all_begin, WRITE, NOTHING, KEEP);
 
 /* ROMIO copies the status; a zcache file has to have one first. */
 #define END(name, buffer)                                                                          \

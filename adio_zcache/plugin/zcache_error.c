@@ -173,6 +173,7 @@ int zcache_mpi_class(int err)
         return MPI_ERR_BAD_FILE;
     case EINVAL:
     case ERANGE:
+    case EOVERFLOW:
         return MPI_ERR_ARG;
     case ENOMEM:
         return MPI_ERR_NO_MEM;

@@ -17,6 +17,12 @@
 void zcache_shared_pointer_add(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was, int *error_code);
 
 /*
+ * Collective: moves the shared pointer past what all ranks ask for and stores where this rank's
+ * part begins, after those of the ranks before it. Returns an MPI error code, on all ranks or on none.
+ */
+int zcache_ordered_offset(ADIO_File fd, int count, MPI_Datatype type, MPI_Offset *at);
+
+/*
  * Set it, in etypes of the view. Called by one rank while the others wait in a barrier (seek, and
  * an open with MPI_MODE_APPEND).
  */
@@ -35,6 +41,12 @@ void zcache_view_set(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Dat
 ADIO_Offset zcache_position(ADIO_File fd);
 ADIO_Offset zcache_byte_offset(ADIO_File fd, ADIO_Offset offset);
 ADIO_Offset zcache_eof_offset(ADIO_File fd);
+
+/* Whether etype OFFSET lies beyond all files; an MPI error code. */
+int zcache_offset_error(ADIO_File fd, MPI_Offset offset);
+
+/* MPI_File_seek; an MPI error code. */
+int zcache_seek(ADIO_File fd, MPI_Offset offset, int whence);
 
 /*
  * The end of a split collective access: waits for what the begin function left under way and fills

@@ -2,7 +2,7 @@
  *
  *     t_open FILE WORD[,WORD ...] CLASS [TEXT ...]
  *
- * WORDs: rdonly, wronly, rdwr, create, excl, append, atomic, shared, ordered, write (bytes
+ * WORDs: rdonly, wronly, rdwr, create, excl, append, write (bytes
  * before closing), sync, preallocate, delete (MPI_File_delete instead of an open).  CLASS is
  * the error class of what fails first, or MPI_SUCCESS; each TEXT has to be part of its
  * message.
@@ -59,14 +59,8 @@ static int write_much(MPI_File fh)
 
 static int use(MPI_File fh)
 {
-    int rc = MPI_SUCCESS, n = 1;
+    int rc = MPI_SUCCESS;
 
-    if (asked("atomic"))
-        rc = MPI_File_set_atomicity(fh, 1);
-    if (rc == MPI_SUCCESS && asked("shared"))
-        rc = MPI_File_write_shared(fh, &n, 1, MPI_INT, MPI_STATUS_IGNORE);
-    if (rc == MPI_SUCCESS && asked("ordered"))
-        rc = MPI_File_write_ordered(fh, &n, 1, MPI_INT, MPI_STATUS_IGNORE);
     if (rc == MPI_SUCCESS && asked("preallocate"))
         rc = MPI_File_preallocate(fh, (MPI_Offset)t_size * CHUNKS * CHUNK);
     if (rc == MPI_SUCCESS && asked("write"))

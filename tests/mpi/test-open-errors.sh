@@ -37,14 +37,6 @@ names() {
     nothing_at "$root/new"
 }
 
-unsupported() {
-    local z=zcache:$root
-
-    try "$z/u" rdwr,create,atomic MPI_ERR_UNSUPPORTED_OPERATION
-    try "$z/u" rdwr,create,shared MPI_ERR_UNSUPPORTED_OPERATION
-    try "$z/u" rdwr,create,ordered MPI_ERR_UNSUPPORTED_OPERATION
-}
-
 outside() {
     try "zcache:$tmp/outside" rdwr,create MPI_ERR_ACCESS "$root" "$tmp/outside"
     nothing_at "$tmp/outside"
@@ -59,7 +51,6 @@ for n in 0 1 2; do
     what="$n daemons"
     start_daemons "$n"
     names
-    unsupported
     ((n == 0)) || outside
     stop_daemons || bad=1
 done

@@ -26,7 +26,7 @@ static void up(const struct zc_cache_config *cfg)
                                    ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0600, &lent,
                                    &attr),
                      0);
-    number = zc_server_export(rig.server, lent);
+    number = zc_server_export(rig.server, lent, NULL);
     ck_assert_uint_ne(number, 0);
 }
 

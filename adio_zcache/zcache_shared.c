@@ -1,0 +1,58 @@
+/* zcache_shared.c - asking the first aggregator for what ranks share. */
+#include "config.h"
+
+#include "zc_client.h"
+#include "zcache_file.h"
+#include "zcache_owner.h"
+#include "zcache_shared.h"
+
+/* NULL client: this rank is the one. */
+static int first_owner(struct zcache_file *f, struct zc_client **c)
+{
+    *c = NULL;
+    return f->shared ? 0 : zcache_owner_client(f, &f->owners[0], c);
+}
+
+int zcache_shared_pointer(struct zcache_file *f, enum zc_pointer what, uint64_t value,
+                          int64_t *was)
+{
+    struct zc_client *c;
+    uint64_t old = 0;
+    int rc = first_owner(f, &c);
+
+    if (rc == 0 && c)
+        rc = zc_client_pointer(c, f->owners[0].number, what, f->epoch, value, &old);
+    else if (rc == 0)
+        rc = zc_shared_pointer(f->shared, what, f->epoch, value, &old);
+    *was = (int64_t)old;
+    return rc;
+}
+
+int zcache_lock(struct zcache_file *f, bool exclusive, int64_t off, int64_t len,
+                struct zcache_lock *l)
+{
+    struct zc_client *c;
+    int rc = first_owner(f, &c);
+
+    if (rc)
+        return rc;
+    if (c)
+        return zc_client_lock(c, f->owners[0].number, exclusive, (uint64_t)off, (uint64_t)len,
+                              &l->number);
+    l->local = (struct zc_range_lock){
+        .off = (uint64_t)off, .len = (uint64_t)len, .exclusive = exclusive};
+    zc_shared_lock_wait(f->shared, &l->local);
+    return 0;
+}
+
+int zcache_unlock(struct zcache_file *f, struct zcache_lock *l)
+{
+    struct zc_client *c;
+    int rc = first_owner(f, &c);
+
+    if (rc == 0 && c)
+        return zc_client_unlock(c, f->owners[0].number, l->number);
+    if (rc == 0)
+        zc_shared_unlock(f->shared, &l->local);
+    return rc;
+}
