@@ -1,0 +1,356 @@
+/* zc_prefetch.c - streams of pages: their history, its period, their windows. */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "zc_prefetch.h"
+
+enum {
+    HISTORY = 64,   /* places */
+    PERIOD_MAX = 21, /* so that three of them fit */
+    PERIODS = 3,    /* how many must look the same, if so many are known */
+    TRUST = 2,      /* proposals without evidence, until evidence is seen again */
+    CALM = 8,       /* places in order that open a window that was shut */
+    PASSED = 16,    /* places behind the front that nobody comes back to */
+    BEFORE = 8,     /* places before those known that still belong to a stream */
+    VIEW_EVIDENCE = 8, /* places in order before a stream fed through views may propose */
+};
+
+/* ---- lanes ---- */
+
+void zc_prefetch_init(struct zc_prefetch *f, uint32_t page_size, uint64_t block_size,
+                      uint64_t stride)
+{
+    *f = (struct zc_prefetch){.page_size = page_size, .block_pages = 1, .stride = 1};
+    if (block_size && block_size % page_size == 0 && stride > 1) {
+        f->block_pages = block_size / page_size;
+        f->stride = stride;
+    }
+    f->trust = TRUST;
+}
+
+void zc_prefetch_depth(struct zc_prefetch *f, uint32_t depth)
+{
+    f->depth = depth < ZC_PREFETCH_DEPTH ? depth : ZC_PREFETCH_DEPTH;
+    for (int i = 0; i < ZC_PREFETCH_STREAMS; i++) {
+        if (f->streams[i].window > f->depth)
+            f->streams[i].window = f->depth;
+        if (f->views && f->views[i].window > f->depth)
+            f->views[i].window = f->depth;
+    }
+}
+
+void zc_prefetch_free(struct zc_prefetch *f)
+{
+    for (int i = 0; f->views && i < ZC_PREFETCH_STREAMS; i++)
+        zc_view_put(f->views[i].view);
+    free(f->views);
+    f->views = NULL;
+}
+
+struct zc_place_in_lane zc_prefetch_place(const struct zc_prefetch *f, uint64_t page)
+{
+    uint64_t block = page / f->block_pages;
+
+    return (struct zc_place_in_lane){block % f->stride, block / f->stride * f->block_pages +
+                                                            page % f->block_pages};
+}
+
+uint64_t zc_prefetch_page(const struct zc_prefetch *f, uint64_t lane, uint64_t place)
+{
+    return (place / f->block_pages * f->stride + lane) * f->block_pages + place % f->block_pages;
+}
+
+uint32_t zc_prefetch_id(struct zc_prefetch *f)
+{
+    return ++f->last_id ? f->last_id : ++f->last_id;
+}
+
+/* ---- history ---- */
+
+/* `n` low bits. */
+static uint64_t mask(uint32_t n)
+{
+    return n >= 64 ? UINT64_MAX : (1ull << n) - 1;
+}
+
+/* The history repeats itself after p places, as far as it is looked at. */
+static bool repeats(const struct zc_stream *s, uint32_t p)
+{
+    uint32_t n = PERIODS * p < s->known ? PERIODS * p : s->known;
+
+    if (n < (p == 1 ? 2 : 2 * p + 1))
+        return false;
+    if (p == 1)
+        return (s->seen & mask(n)) == mask(n);
+    return ((s->seen ^ s->seen >> p) & mask(n - p)) == 0;
+}
+
+static uint32_t period_of(const struct zc_stream *s)
+{
+    for (uint32_t p = 1; p <= PERIOD_MAX; p++)
+        if (repeats(s, p))
+            return p;
+    return 0;
+}
+
+/* Does the period say that `place`, beyond the front, will be asked for?  The last but one
+ * period counts, too: the last one may not be complete while ranks arrive in any order. */
+static bool expected(const struct zc_stream *s, uint64_t place)
+{
+    uint32_t p = s->period, back;
+
+    if (p <= 1)
+        return p == 1;
+    back = (uint32_t)((p - (place - s->front) % p) % p);
+    return (s->seen >> back | s->seen >> (back + p)) & 1;
+}
+
+static void advance(struct zc_stream *s, uint64_t place)
+{
+    uint64_t by = place - s->front;
+
+    s->seen = by < HISTORY ? s->seen << by | 1 : 1;
+    s->known = s->known + by < HISTORY ? s->known + (uint32_t)by : HISTORY;
+    s->front = place;
+    if (s->next <= place)
+        s->next = place + 1;
+}
+
+/* ---- streams ---- */
+
+/* How far a stream is from a place; beyond the history it is another spot, and so it is
+ * when a place well behind is read again: somebody begins anew. */
+static uint64_t distance(const struct zc_stream *s, uint64_t place)
+{
+    uint64_t back = s->front - place;
+
+    if (place >= s->front) {
+        uint64_t reach = s->next - s->front + HISTORY;
+
+        return place - s->front < reach ? place - s->front : UINT64_MAX;
+    }
+    if (back >= HISTORY || back >= s->known + BEFORE ||
+        (back >= PASSED / 2 && (s->seen >> back & 1)))
+        return UINT64_MAX;
+    return back;
+}
+
+static struct zc_stream *nearest(struct zc_prefetch *f, struct zc_place_in_lane at)
+{
+    struct zc_stream *best = NULL;
+    uint64_t least = UINT64_MAX;
+
+    for (int i = 0; i < ZC_PREFETCH_STREAMS; i++) {
+        struct zc_stream *s = &f->streams[i];
+        uint64_t d = s->id && s->lane == at.lane ? distance(s, at.place) : UINT64_MAX;
+
+        if (d < least) {
+            least = d;
+            best = s;
+        }
+    }
+    return best;
+}
+
+static struct zc_stream *oldest(struct zc_prefetch *f)
+{
+    struct zc_stream *s = &f->streams[0];
+
+    for (int i = 1; i < ZC_PREFETCH_STREAMS; i++)
+        if (f->streams[i].touched < s->touched)
+            s = &f->streams[i];
+    return s;
+}
+
+static struct zc_stream *begin(struct zc_prefetch *f, struct zc_place_in_lane at, bool weak)
+{
+    struct zc_stream *s = oldest(f);
+
+    *s = (struct zc_stream){.id = zc_prefetch_id(f),
+                            .window = 1,
+                            .lane = at.lane,
+                            .front = at.place,
+                            .next = at.place + 1,
+                            .seen = 1,
+                            .known = 1};
+    if (f->trust && !weak) { /* most files are read from one end to the other */
+        f->trust--;
+        s->period = 1;
+    }
+    return s;
+}
+
+/* A place behind the front was asked for; false: not for the first time. */
+static bool fill_hole(struct zc_stream *s, uint64_t back)
+{
+    if (s->seen >> back & 1)
+        return false;
+    s->seen |= 1ull << back;
+    if (s->known <= back)
+        s->known = (uint32_t)back + 1;
+    return true;
+}
+
+/* A place beyond the front, or a hole behind it, was asked for. */
+static void read_on(struct zc_prefetch *f, struct zc_stream *s, uint64_t place, bool weak)
+{
+    bool foreseen = s->known > 1 && place > s->front && expected(s, place);
+    uint32_t p;
+
+    if (place > s->front)
+        advance(s, place);
+    else if (!fill_hole(s, s->front - place))
+        return;
+    if (weak && s->known < VIEW_EVIDENCE) {
+        s->period = 0;
+        return;
+    }
+    p = period_of(s);
+    if (p || !foreseen)
+        s->period = p;
+    if (!s->period) {
+        s->calm = 0;
+        return;
+    }
+    f->trust = TRUST;
+    if (s->window == 0 && ++s->calm >= CALM) {
+        s->calm = 0;
+        s->window = 1;
+    }
+}
+
+static void touch(struct zc_prefetch *f, uint64_t off, uint32_t len, bool weak)
+{
+    struct zc_place_in_lane at = zc_prefetch_place(f, off / f->page_size);
+    uint64_t lo = at.place * f->page_size + off % f->page_size;
+    struct zc_stream *s = nearest(f, at);
+
+    f->clock++;
+    if (!s) {
+        s = begin(f, at, weak);
+    } else {
+        bool joins = lo == s->end && !weak; /* byte after byte: needs no other evidence */
+
+        read_on(f, s, at.place, weak);
+        if (joins && !s->period) {
+            s->period = 1;
+            f->trust = TRUST;
+        }
+    }
+    s->end = lo + len;
+    s->touched = f->clock;
+}
+
+void zc_prefetch_touch(struct zc_prefetch *f, uint64_t off, uint32_t len)
+{
+    if (f->depth)
+        touch(f, off, len, false);
+}
+
+void zc_prefetch_touch_view(struct zc_prefetch *f, const struct zc_view *v, int64_t disp,
+                            int64_t view_off, int64_t len, uint64_t off)
+{
+    if (f->depth && !zc_view_stream_touch(f, v, disp, view_off, len, off))
+        touch(f, off, 0, true);
+}
+
+/* ---- proposals ---- */
+
+static bool propose(const struct zc_prefetch *f, struct zc_stream *s, uint64_t size,
+                    struct zc_proposal *out)
+{
+    uint64_t at = s->front + 1, ahead = 0;
+
+    if (!s->id || !s->period)
+        return false;
+    if (s->period == 1) { /* all between are expected */
+        ahead = s->next - at;
+        at = s->next;
+    }
+    for (; ahead < s->window && at <= s->front + (uint64_t)s->window * s->period; at++) {
+        if (!expected(s, at))
+            continue;
+        ahead++;
+        if (at < s->next)
+            continue;
+        out->page = zc_prefetch_page(f, s->lane, at);
+        out->stream = s->id;
+        return out->page < (size + f->page_size - 1) / f->page_size;
+    }
+    return false;
+}
+
+bool zc_prefetch_propose(struct zc_prefetch *f, uint64_t size, struct zc_proposal *out)
+{
+    if (!f->depth)
+        return false;
+    for (int i = 0; i < ZC_PREFETCH_STREAMS; i++)
+        if (propose(f, &f->streams[i], size, out) ||
+            (f->views && zc_view_stream_propose(f, &f->views[i], size, out)))
+            return true;
+    return false;
+}
+
+static struct zc_stream *stream_of(const struct zc_prefetch *f, uint32_t id)
+{
+    for (int i = 0; i < ZC_PREFETCH_STREAMS; i++)
+        if (f->streams[i].id == id)
+            return (struct zc_stream *)&f->streams[i];
+    return NULL;
+}
+
+static struct zc_view_stream *view_stream_of(const struct zc_prefetch *f, uint32_t id)
+{
+    for (int i = 0; f->views && i < ZC_PREFETCH_STREAMS; i++)
+        if (f->views[i].id == id)
+            return &f->views[i];
+    return NULL;
+}
+
+void zc_prefetch_take(struct zc_prefetch *f, const struct zc_proposal *p)
+{
+    struct zc_stream *s = stream_of(f, p->stream);
+    struct zc_view_stream *v = view_stream_of(f, p->stream);
+
+    if (s)
+        s->next = zc_prefetch_place(f, p->page).place + 1;
+    else if (v)
+        zc_view_stream_take(v, p);
+}
+
+/* ---- feedback ---- */
+
+static uint32_t *window_of(const struct zc_prefetch *f, uint32_t id)
+{
+    struct zc_stream *s = stream_of(f, id);
+    struct zc_view_stream *v = s ? NULL : view_stream_of(f, id);
+
+    return s ? &s->window : v ? &v->window : NULL;
+}
+
+void zc_prefetch_used(struct zc_prefetch *f, uint32_t id)
+{
+    uint32_t *window = window_of(f, id);
+
+    if (window)
+        *window = *window >= f->depth / 2 ? f->depth : *window ? 2 * *window : 1;
+}
+
+void zc_prefetch_wasted(struct zc_prefetch *f, uint32_t id)
+{
+    uint32_t *window = window_of(f, id);
+
+    if (window)
+        *window /= 2;
+}
+
+bool zc_prefetch_passed(const struct zc_prefetch *f, uint32_t id, uint64_t page)
+{
+    struct zc_stream *s = stream_of(f, id);
+
+    if (s)
+        return zc_prefetch_place(f, page).place + PASSED <= s->front;
+    return !view_stream_of(f, id);
+}

@@ -1,0 +1,172 @@
+/* zc_prefetch_view.c - streams of view offsets: what a view touches next, not its gaps.
+ *
+ * A request covers visible bytes that lie in blocks of this reader; the next one may begin
+ * some blocks of others farther on, and the requests of several ranks come in any order.  So
+ * an access continues a stream when it is near, and what is proposed begins behind the
+ * farthest byte that was asked for.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "zc_prefetch.h"
+#include "zc_vspan.h"
+
+enum {
+    STEPS = 64,     /* pages and foreign blocks looked at for one proposal */
+    NEAR_SIZES = 16, /* an access is near within so many times its length */
+    NEAR_PAGES = 8, /* ... or so many pages */
+    CALM = 8,       /* accesses in order that open a window that was shut */
+};
+
+static int64_t near(const struct zc_prefetch *f, int64_t len)
+{
+    uint64_t blocks = f->stride * f->block_pages, pages = blocks > NEAR_PAGES ? blocks : NEAR_PAGES;
+    int64_t bytes = (int64_t)(pages * f->page_size);
+
+    return len > bytes / NEAR_SIZES ? len * NEAR_SIZES : bytes;
+}
+
+static struct zc_view_stream *find(struct zc_prefetch *f, struct zc_view_hash h, int64_t disp,
+                                   uint64_t lane)
+{
+    for (int i = 0; i < ZC_PREFETCH_STREAMS; i++) {
+        struct zc_view_stream *s = &f->views[i];
+
+        if (s->id && s->hash.low == h.low && s->hash.high == h.high && s->disp == disp &&
+            s->lane == lane)
+            return s;
+    }
+    return NULL;
+}
+
+static struct zc_view_stream *oldest(struct zc_prefetch *f)
+{
+    struct zc_view_stream *s = &f->views[0];
+
+    for (int i = 1; i < ZC_PREFETCH_STREAMS; i++)
+        if (f->views[i].touched < s->touched)
+            s = &f->views[i];
+    return s;
+}
+
+static struct zc_view_stream *begin(struct zc_prefetch *f, const struct zc_view *v, int64_t disp,
+                                    uint64_t lane)
+{
+    struct zc_view_stream *s = oldest(f);
+
+    zc_view_put(s->view);
+    *s = (struct zc_view_stream){.id = zc_prefetch_id(f),
+                                 .window = 1,
+                                 .lane = lane,
+                                 .view = zc_view_get((struct zc_view *)(uintptr_t)v),
+                                 .hash = zc_view_hash(v),
+                                 .disp = disp};
+    return s;
+}
+
+/* What was proposed and begins before the reader's position needs no window any more. */
+static void reached(struct zc_view_stream *s)
+{
+    while (s->count && s->ahead[s->first] < s->pos) {
+        s->first = (s->first + 1) % ZC_PREFETCH_DEPTH;
+        s->count--;
+    }
+    if (s->next < s->pos)
+        s->next = s->pos;
+}
+
+static void read_on(struct zc_view_stream *s, int64_t end)
+{
+    s->going = true;
+    if (end > s->pos)
+        s->pos = end;
+    reached(s);
+    if (s->window == 0 && ++s->calm >= CALM) {
+        s->calm = 0;
+        s->window = 1;
+    }
+}
+
+/* Elsewhere in the same view: waits for evidence again. */
+static void jump(struct zc_view_stream *s, int64_t end)
+{
+    s->going = false;
+    s->calm = 0;
+    s->pos = s->next = end;
+    s->count = 0;
+}
+
+bool zc_view_stream_touch(struct zc_prefetch *f, const struct zc_view *v, int64_t disp,
+                          int64_t view_off, int64_t len, uint64_t off)
+{
+    uint64_t lane = zc_prefetch_place(f, off / f->page_size).lane;
+    struct zc_view_stream *s;
+
+    if (!zc_view_monotone(v))
+        return false;
+    if (!f->views)
+        f->views = calloc(ZC_PREFETCH_STREAMS, sizeof *f->views);
+    if (!f->views)
+        return false; /* nobody has asked for a prefetch */
+    f->clock++;
+    s = find(f, zc_view_hash(v), disp, lane);
+    if (!s) {
+        s = begin(f, v, disp, lane);
+        jump(s, view_off + len);
+        s->touched = f->clock;
+        return false;
+    }
+    s->touched = f->clock;
+    if (view_off >= s->pos - near(f, len) && view_off <= s->next + near(f, len))
+        read_on(s, view_off + len);
+    else
+        jump(s, view_off + len);
+    return s->going;
+}
+
+/* The view offset of the first visible byte in the next block of the lane behind `page`. */
+static bool skip_foreign(const struct zc_prefetch *f, const struct zc_view_stream *s, uint64_t page,
+                         int64_t *at)
+{
+    uint64_t block = page / f->block_pages, lane = block % f->stride;
+    uint64_t next = block + (s->lane + f->stride - lane) % f->stride;
+    int64_t before = *at;
+
+    if (next > (uint64_t)INT64_MAX / f->page_size / f->block_pages)
+        return false;
+    return zc_view_before(s->view, s->disp, (int64_t)(next * f->block_pages * f->page_size), at) ==
+               0 &&
+           *at > before;
+}
+
+bool zc_view_stream_propose(const struct zc_prefetch *f, struct zc_view_stream *s, uint64_t size,
+                            struct zc_proposal *out)
+{
+    if (!s->id || !s->going || s->count >= s->window)
+        return false;
+    for (int i = 0; i < STEPS; i++) {
+        int64_t first, len;
+
+        if (zc_vspan(s->view, s->disp, s->next, (int64_t)f->page_size, f->page_size, &first, &len))
+            return false; /* beyond what a file can hold */
+        if ((uint64_t)first >= size)
+            return false;
+        out->page = (uint64_t)first / f->page_size;
+        out->stream = s->id;
+        out->view_off = s->next;
+        out->view_len = len;
+        if (zc_prefetch_place(f, out->page).lane == s->lane)
+            return true;
+        if (!skip_foreign(f, s, out->page, &s->next))
+            return false;
+    }
+    return false;
+}
+
+void zc_view_stream_take(struct zc_view_stream *s, const struct zc_proposal *p)
+{
+    s->ahead[(s->first + s->count) % ZC_PREFETCH_DEPTH] = p->view_off;
+    s->count++;
+    s->next = p->view_off + p->view_len;
+}

@@ -1,0 +1,403 @@
+/* test_prefetch.c - what zc_prefetch.c proposes after which accesses. */
+#include "config.h"
+
+#include <string.h>
+
+#include "check_main.h"
+#include "zc_prefetch.h"
+
+enum { PAGE = 4096, FAR = 1 << 20 };
+
+#define PAGES(n) ((uint64_t)(n)*PAGE)
+
+static struct zc_prefetch f;
+
+static void start(uint32_t depth, uint64_t block_pages, uint64_t stride)
+{
+    zc_prefetch_init(&f, PAGE, PAGES(block_pages), stride);
+    zc_prefetch_depth(&f, depth);
+}
+
+static void touch(uint64_t page)
+{
+    zc_prefetch_touch(&f, PAGES(page), PAGE);
+}
+
+/* Takes what is proposed now, at most `max`; the stream of the last one. */
+static unsigned take(uint64_t *pages, unsigned max, uint32_t *stream)
+{
+    struct zc_proposal p;
+    unsigned n = 0;
+
+    while (n < max && zc_prefetch_propose(&f, PAGES(FAR), &p)) {
+        zc_prefetch_take(&f, &p);
+        pages[n++] = p.page;
+        *stream = p.stream;
+    }
+    return n;
+}
+
+/* Exactly these pages are proposed, in this order. */
+static uint32_t expect(unsigned n, const uint64_t *want)
+{
+    uint64_t got[100];
+    uint32_t stream = 0;
+    unsigned have = take(got, 100, &stream);
+
+    ck_assert_uint_eq(have, n);
+    for (unsigned i = 0; i < n; i++)
+        ck_assert_uint_eq(got[i], want[i]);
+    return stream;
+}
+
+#define EXPECT(...)                                                                                \
+    expect(sizeof((uint64_t[]){__VA_ARGS__}) / sizeof(uint64_t), (uint64_t[]){__VA_ARGS__})
+#define NOTHING() expect(0, NULL)
+
+/* Small accesses inside a page, byte after byte, say as much as pages do. */
+static uint32_t proposals_of(uint32_t stream)
+{
+    uint64_t got[100];
+
+    return take(got, 100, &stream);
+}
+
+START_TEST(lanes)
+{
+    /* the drawing in the header */
+    start(8, 2, 3);
+    for (uint64_t page = 0; page < 100; page++) {
+        struct zc_place_in_lane at = zc_prefetch_place(&f, page);
+
+        ck_assert_uint_eq(at.lane, page / 2 % 3);
+        ck_assert_uint_eq(zc_prefetch_page(&f, at.lane, at.place), page);
+    }
+    ck_assert_uint_eq(zc_prefetch_place(&f, 9).place, 3);
+    ck_assert_uint_eq(zc_prefetch_place(&f, 9).lane, 1);
+}
+END_TEST
+
+START_TEST(window_grows_with_use)
+{
+    uint32_t s;
+
+    start(8, 1, 1);
+    touch(0);
+    s = EXPECT(1);
+    zc_prefetch_used(&f, s);
+    touch(1);
+    EXPECT(2, 3);
+    zc_prefetch_used(&f, s);
+    touch(2);
+    EXPECT(4, 5, 6);
+    zc_prefetch_used(&f, s);
+    touch(3);
+    EXPECT(7, 8, 9, 10, 11);
+    zc_prefetch_used(&f, s); /* as deep as it may be */
+    touch(4);
+    EXPECT(12);
+}
+END_TEST
+
+START_TEST(window_shrinks_with_waste_and_opens_again)
+{
+    uint32_t s;
+
+    start(4, 1, 1);
+    touch(0);
+    s = EXPECT(1);
+    zc_prefetch_used(&f, s);
+    zc_prefetch_used(&f, s);
+    touch(1);
+    EXPECT(2, 3, 4, 5);
+    zc_prefetch_wasted(&f, s); /* 2 */
+    zc_prefetch_wasted(&f, s); /* 1 */
+    touch(2);
+    NOTHING();
+    zc_prefetch_wasted(&f, s); /* shut */
+    for (uint64_t page = 3; page < 10; page++) {
+        touch(page);
+        NOTHING();
+    }
+    touch(10); /* 8 places in order */
+    EXPECT(11);
+}
+END_TEST
+
+START_TEST(random_access_is_left_alone)
+{
+    uint64_t x = 12345, got[100];
+    uint32_t stream;
+    unsigned n = 0;
+
+    start(64, 1, 1);
+    for (int i = 0; i < 1000; i++) {
+        x = x * 6364136223846793005u + 1442695040888963407u;
+        touch((x >> 33) % FAR);
+        n += take(got, 100, &stream);
+    }
+    ck_assert_uint_le(n, 8); /* those made on trust, and neighbours by chance */
+}
+END_TEST
+
+START_TEST(order_does_not_matter)
+{
+    static const uint64_t phase[] = {5, 2, 7, 0, 6, 1, 3, 4};
+
+    start(8, 1, 1);
+    f.trust = 0;
+    for (unsigned i = 0; i < 8; i++)
+        touch(phase[i]);
+    EXPECT(8);
+}
+END_TEST
+
+START_TEST(follows_the_stride_of_its_reader)
+{
+    start(8, 2, 3);
+    touch(2); /* block 1, of lane 1 */
+    EXPECT(3);
+    touch(3);
+    EXPECT(8); /* block 4 */
+    touch(8);
+    EXPECT(9);
+    touch(9);
+    EXPECT(14);
+}
+END_TEST
+
+START_TEST(regular_gaps_are_not_read)
+{
+    uint64_t got[100];
+    uint32_t s = 0;
+
+    start(4, 1, 1);
+    f.trust = 0;
+    for (uint64_t page = 0; page < 20; page += 4) { /* two of every four */
+        touch(page);
+        touch(page + 1);
+        take(got, 100, &s);
+    }
+    zc_prefetch_used(&f, s);
+    zc_prefetch_used(&f, s);
+    touch(20);
+    touch(21);
+    take(got, 100, &s);
+    touch(24);
+    touch(25);
+    ck_assert_uint_gt(take(got, 100, &s), 0);
+    for (uint64_t page = 28; page < 60; page += 4) {
+        unsigned n;
+
+        touch(page);
+        touch(page + 1);
+        n = take(got, 100, &s);
+        for (unsigned i = 0; i < n; i++)
+            ck_assert_uint_lt(got[i] % 4, 2);
+    }
+}
+END_TEST
+
+START_TEST(bytes_in_order_are_evidence)
+{
+    start(8, 1, 1);
+    f.trust = 0;
+    zc_prefetch_touch(&f, PAGES(7) + 100, 200);
+    NOTHING();
+    zc_prefetch_touch(&f, PAGES(7) + 300, 200);
+    EXPECT(8);
+}
+END_TEST
+
+START_TEST(streams_are_kept_apart)
+{
+    uint64_t got[100];
+    uint32_t s;
+
+    start(2, 1, 1);
+    for (uint64_t i = 0; i < 6; i++) {
+        touch(i);
+        touch(1000 + i);
+        touch(100000 + i);
+        take(got, 100, &s);
+    }
+    touch(6);
+    EXPECT(7);
+    touch(1006);
+    EXPECT(1007);
+    touch(100006);
+    EXPECT(100007);
+}
+END_TEST
+
+START_TEST(a_second_pass_is_a_stream)
+{
+    uint64_t got[100];
+    uint32_t s;
+
+    start(2, 1, 1);
+    for (uint64_t i = 0; i < 40; i++) {
+        touch(i);
+        take(got, 100, &s);
+    }
+    touch(0);
+    touch(1);
+    EXPECT(2); /* twice the trust, once the window */
+}
+END_TEST
+
+START_TEST(ends_with_the_file)
+{
+    struct zc_proposal p;
+
+    start(8, 1, 1);
+    touch(0);
+    ck_assert(!zc_prefetch_propose(&f, PAGE, &p));
+    ck_assert(zc_prefetch_propose(&f, PAGE + 1, &p)); /* it has grown */
+    ck_assert_uint_eq(p.page, 1);
+    ck_assert(zc_prefetch_propose(&f, PAGE + 1, &p)); /* not taken: proposed again */
+}
+END_TEST
+
+START_TEST(depth_0_is_silent)
+{
+    start(0, 1, 1);
+    for (uint64_t i = 0; i < 100; i++)
+        touch(i);
+    NOTHING();
+}
+END_TEST
+
+START_TEST(passed_pages_are_known)
+{
+    uint32_t s;
+
+    start(8, 1, 1);
+    touch(0);
+    s = EXPECT(1);
+    ck_assert(!zc_prefetch_passed(&f, s, 1));
+    for (uint64_t i = 2; i < 20; i++)
+        touch(i);
+    ck_assert(zc_prefetch_passed(&f, s, 1));
+    ck_assert(!zc_prefetch_passed(&f, s, 19));
+    ck_assert(zc_prefetch_passed(&f, s + 1000, 19)); /* no such stream */
+}
+END_TEST
+
+/* ---- views ---- */
+
+/* Pieces of 100 bytes at these pages of a tile of 50. */
+static struct zc_view *scattered(const int64_t *pages, size_t n)
+{
+    int64_t off[16], len[16];
+    struct zc_view *v;
+
+    for (size_t i = 0; i < n; i++) {
+        off[i] = pages[i] * PAGE + 10;
+        len[i] = 100;
+    }
+    ck_assert_int_eq(zc_view_create(off, len, n, PAGES(50), &v), 0);
+    return v;
+}
+
+static void look(const struct zc_view *v, int64_t view_off, int64_t len)
+{
+    int64_t off;
+
+    ck_assert_int_eq(zc_view_to_file(v, 0, view_off, &off), 0);
+    zc_prefetch_touch_view(&f, v, 0, view_off, len, (uint64_t)off);
+}
+
+START_TEST(views_know_what_comes_next)
+{
+    static const int64_t pages[] = {0, 3, 4, 17, 31};
+    struct zc_view *v = scattered(pages, 5);
+    uint32_t s;
+
+    start(8, 1, 1);
+    look(v, 0, 100);
+    NOTHING(); /* one access is no order */
+    look(v, 100, 100);
+    s = EXPECT(4);
+    zc_prefetch_used(&f, s);
+    zc_prefetch_used(&f, s);
+    look(v, 200, 100);
+    EXPECT(17, 31, 50, 53);
+    look(v, 300, 50); /* half of page 17, which is reached thereby */
+    EXPECT(54);
+    look(v, 350, 50);
+    NOTHING();
+    look(v, 1000000, 100); /* somewhere else */
+    NOTHING();
+    zc_prefetch_free(&f);
+    zc_view_put(v);
+}
+END_TEST
+
+START_TEST(views_skip_the_blocks_of_others)
+{
+    static const int64_t pages[] = {0, 3, 4, 17, 31};
+    struct zc_view *v = scattered(pages, 5);
+    uint32_t s;
+
+    start(8, 1, 2); /* every second page is ours: the even ones */
+    look(v, 0, 100);
+    look(v, 200, 100); /* page 4; page 3 is another's */
+    s = EXPECT(50);    /* 17 and 31 are odd, the next tile begins at 50 */
+    zc_prefetch_used(&f, s);
+    look(v, 500, 100);
+    EXPECT(54, 100);
+    zc_prefetch_free(&f);
+    zc_view_put(v);
+}
+END_TEST
+
+START_TEST(views_end_with_the_file)
+{
+    static const int64_t pages[] = {0, 3, 4, 17, 31};
+    struct zc_view *v = scattered(pages, 5);
+    struct zc_proposal p;
+
+    start(8, 1, 1);
+    look(v, 0, 100);
+    look(v, 100, 100);
+    ck_assert(!zc_prefetch_propose(&f, PAGES(4), &p));
+    ck_assert(zc_prefetch_propose(&f, PAGES(5), &p));
+    ck_assert_uint_eq(p.page, 4);
+    zc_prefetch_free(&f);
+    zc_view_put(v);
+}
+END_TEST
+
+/* Many small accesses of several streams, as ranks make them, one view each. */
+START_TEST(views_of_many_ranks)
+{
+    static const int64_t pages[] = {0, 3, 4, 17, 31};
+    struct zc_view *v = scattered(pages, 5);
+
+    start(2, 1, 1);
+    for (int64_t phase = 0; phase < 5; phase++)
+        for (int64_t disp = 0; disp < 4; disp++) {
+            int64_t off;
+
+            ck_assert_int_eq(zc_view_to_file(v, disp * FAR, phase * 100, &off), 0);
+            zc_prefetch_touch_view(&f, v, disp * FAR, phase * 100, 100, (uint64_t)off);
+            ck_assert_uint_eq(proposals_of(0), phase ? 1 : 0);
+        }
+    zc_prefetch_free(&f);
+    zc_view_put(v);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("prefetch");
+
+    CASE(s, "pages", 30, lanes, window_grows_with_use, window_shrinks_with_waste_and_opens_again,
+         random_access_is_left_alone, order_does_not_matter, follows_the_stride_of_its_reader,
+         regular_gaps_are_not_read, bytes_in_order_are_evidence, streams_are_kept_apart,
+         a_second_pass_is_a_stream, ends_with_the_file, depth_0_is_silent, passed_pages_are_known);
+    CASE(s, "views", 30, views_know_what_comes_next, views_skip_the_blocks_of_others,
+         views_end_with_the_file, views_of_many_ranks);
+    return run_suite(s);
+}
