@@ -212,7 +212,7 @@ static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct 
     struct zcache_file *f = zcache_file_of(fd);
     uint64_t block = f->place.block_size;
     uint32_t page = block < PAGE_MAX ? (uint32_t)block : PAGE_MAX;
-    struct zc_attr attr = {.block_size = block};
+    struct zc_attr attr = {.block_size = block, .stride = f->nowners};
     size_t len = sizeof card->addr;
     int rc, size;
 
@@ -229,6 +229,8 @@ static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct 
     if (rc)
         return rc;
     zc_cache_grow(*handle, l->attr.size);
+    if (f->settings.agg_prefetch)
+        zc_cache_prefetch(*handle, (uint32_t)f->settings.agg_prefetch_depth);
     if (size == 1)
         return 0;
     card->number = zcache_agg_export(f->agg, *handle, f->shared);

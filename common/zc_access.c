@@ -24,6 +24,14 @@ static struct zc_page *page_of(struct zc_cache *c, const struct zc_access *a, ui
     return zc_page_find(c, a->handle->file, *no);
 }
 
+static struct zc_page *take_page(struct zc_cache *c, struct zc_file *f, uint64_t no)
+{
+    struct zc_page *p = zc_page_take(c, f, no);
+
+    c->clock += p != NULL;
+    return p;
+}
+
 static void pin(struct zc_cache *c, struct zc_page *p, struct zc_access *a)
 {
     if (p->pins++ == 0)
@@ -46,7 +54,7 @@ static enum outcome try_read(struct zc_cache *c, struct zc_page *p, struct zc_ac
         pin(c, p, a);
         return DONE;
     }
-    if (may_start && zc_fill_gap(p, lo, hi, &gap))
+    if (may_start && zc_fill_gap(p, lo, hi, &gap) && !zc_fill_hurry(c, p))
         zc_fill_start(c, p);
     return WAIT;
 }
@@ -134,6 +142,10 @@ static enum outcome enter(struct zc_cache *c, struct zc_page *p, struct zc_acces
     bool queue = !zc_list_empty(&p->waiters);
     enum outcome out;
 
+    if (a->dir == ZC_WRITE && (p->ahead_for || p->read_ahead))
+        zc_ahead_yield(c, p);
+    else if (p->ahead_for)
+        zc_ahead_used(c, p);
     if (a->dir == ZC_READ)
         out = try_read(c, p, a, !queue);
     else
@@ -193,7 +205,7 @@ void zc_room_serve(struct zc_cache *c)
         struct zc_page *p = page_of(c, a, &no);
 
         if (!p)
-            p = zc_page_take(c, a->handle->file, no);
+            p = take_page(c, a->handle->file, no);
         if (p) {
             admit_same(c, p);
             zc_page_place(c, p);
@@ -226,17 +238,22 @@ static int check_access(struct zc_cache *c, const struct zc_access *a)
     return 0;
 }
 
-static void count_access(struct zc_cache *c, const struct zc_access *a, enum outcome out)
+static void count_access(struct zc_cache *c, const struct zc_access *a, enum outcome out, bool late)
 {
     if (a->dir == ZC_WRITE) {
         c->st.write_accesses++;
         return;
     }
     c->st.read_bytes += a->len;
-    if (out == DONE)
+    if (out == DONE) {
         c->st.read_hits++;
-    else
+        c->st.written_hits += a->page->written;
+    } else if (late) {
+        c->st.read_late++;
+    } else {
         c->st.read_misses++;
+        c->st.missed_bytes += a->len;
+    }
 }
 
 int zc_cache_begin(struct zc_access *a)
@@ -244,6 +261,7 @@ int zc_cache_begin(struct zc_access *a)
     struct zc_cache *c = a->handle->file->cache;
     enum outcome out = WAIT;
     struct zc_page *p;
+    bool late = false;
     uint64_t no;
     int rc;
 
@@ -262,8 +280,9 @@ int zc_cache_begin(struct zc_access *a)
     a->handle->accesses++;
     p = page_of(c, a, &no);
     if (!p && zc_list_empty(&c->room))
-        p = zc_page_take(c, a->handle->file, no);
+        p = take_page(c, a->handle->file, no);
     if (p) {
+        late = p->reading && p->read_ahead && !zc_list_linked(&p->fill_link);
         out = enter(c, p, a);
     } else if (stuck(c)) {
         a->status = stuck_error(c, a);
@@ -274,7 +293,9 @@ int zc_cache_begin(struct zc_access *a)
         c->st.waiting_room++;
         zc_kick(c);
     }
-    count_access(c, a, out);
+    count_access(c, a, out, late);
+    if (a->dir == ZC_READ && out != FAILED)
+        zc_ahead_touch(c, a);
     rc = out == DONE ? 0 : out == WAIT ? -EINPROGRESS : a->status;
     if (out == FAILED)
         a->handle->accesses--;
@@ -325,6 +346,8 @@ static void arrived_many(struct zc_cache *c, struct zc_page *p, const struct zc_
 static void modified(struct zc_cache *c, struct zc_page *p)
 {
     p->touched = zc_now();
+    p->young = c->clock;
+    p->written = true;
     if (p->on == ZC_ON_DIRTY) {
         zc_list_del(&p->dirty_link);
         zc_list_add_tail(&c->dirty, &p->dirty_link);

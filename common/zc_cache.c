@@ -16,7 +16,8 @@
  *                                |  v
  *                              FAILED
  *
- * Orthogonal to these: pinned (pins > 0), reading (a store read fills gaps), waited for.
+ * Orthogonal to these: pinned (pins > 0), reading (a store read fills gaps, or is queued to:
+ * zc_fill.c), read ahead and not asked for yet (zc_ahead.c), waited for.
  * A FLUSHING page may be written to: bytes then are in `flushing` and again in `dirty`,
  * and go out in the next store write.
  *
@@ -33,10 +34,13 @@
  *  7. Arrays of `valid` and `dirty` have room for every write under way, and `dirty` for
  *     `flushing` besides, so that ending a write and undoing a flush cannot fail.
  *  8. A file that is unlinked or has dirty bytes keeps its store file open.
+ *  9. A page is queued to be read, or its read is overtaken, only while reading; what is queued
+ *     to be read ahead has nobody waiting for it.
+ * 10. At most a quarter of the pages is read ahead and not asked for yet.
  *
  * Locks: cache->lock guards everything.  One lock is enough because it is held for list and
- * range operations only: never over store calls, copies of data or callbacks.  Below it come
- * the lock of the readers' pool and nothing else; a store's own locks are taken without it.
+ * range operations only: never over store calls, copies of data or callbacks.  No lock comes
+ * below it; a store's own locks are taken without it.
  */
 #include "config.h"
 
@@ -142,6 +146,8 @@ void zc_cache_unlock(struct zc_cache *c)
     }
     if (c->cfg.uncached)
         drop_unused(c);
+    if (!zc_list_empty(&c->ahead_waits))
+        zc_ahead_serve(c);
     zc_cache_check(c);
     if (!have_completions(c)) {
         zc_lock_put(&c->lock);
@@ -193,6 +199,11 @@ static int check_config(const struct zc_cache_config *g)
                          g->readers);
     if (g->max_io < 4096)
         return zc_errorf(EINVAL, "largest store write %u: must be at least 4 KiB", g->max_io);
+    if (g->max_read < 4096)
+        return zc_errorf(EINVAL, "largest store read %u: must be at least 4 KiB", g->max_read);
+    if (g->prefetch > ZC_PREFETCH_DEPTH)
+        return zc_errorf(EINVAL, "%u pages read ahead: at most %d", g->prefetch,
+                         ZC_PREFETCH_DEPTH);
     if (g->max_extents < 2)
         return zc_errorf(EINVAL, "%u ranges per page: must be at least 2", g->max_extents);
     if (g->retry_ms < 1)
@@ -206,6 +217,9 @@ static void init_lists(struct zc_cache *c)
     zc_list_init(&c->lru);
     zc_list_init(&c->dirty);
     zc_list_init(&c->squeeze);
+    zc_list_init(&c->fills);
+    zc_list_init(&c->fills_ahead);
+    zc_list_init(&c->ahead_waits);
     zc_list_init(&c->room);
     zc_list_init(&c->eager);
     zc_list_init(&c->failed_files);
@@ -226,6 +240,7 @@ static int alloc_pages(struct zc_cache *c)
     while (buckets < c->npages)
         buckets *= 2;
     c->hash_mask = buckets - 1;
+    c->clock = c->npages; /* what was never written is old */
     c->high_bytes = (c->npages << c->page_shift) * c->cfg.high_watermark / 100;
     c->low_bytes = (c->npages << c->page_shift) * c->cfg.low_watermark / 100;
     c->hash = calloc(buckets, sizeof(*c->hash));
@@ -239,27 +254,39 @@ static int alloc_pages(struct zc_cache *c)
     return 0;
 }
 
-static int start_threads(struct zc_cache *c)
+static int start_some(struct zc_cache *c, unsigned n, void *(*run)(void *), pthread_t *threads,
+                      unsigned *started)
 {
     sigset_t all, old;
-    int rc;
+    int rc = 0;
 
-    rc = zc_pool_create(c->cfg.readers, "zc-read", &c->readers);
-    if (rc < 0)
-        return rc;
-    c->flushers = calloc(c->cfg.flushers, sizeof(*c->flushers));
-    if (!c->flushers)
-        return zc_errorf(ENOMEM, "cache: out of memory");
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old); /* signals belong to the program */
-    while (rc == 0 && c->nflushers < c->cfg.flushers) {
-        rc = pthread_create(&c->flushers[c->nflushers], NULL, zc_flusher, c);
+    while (rc == 0 && *started < n) {
+        rc = pthread_create(&threads[*started], NULL, run, c);
         if (rc == 0)
-            c->nflushers++;
+            ++*started;
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return rc;
+}
+
+static int start_threads(struct zc_cache *c)
+{
+    int rc;
+
+    c->readers = calloc(c->cfg.readers, sizeof(*c->readers));
+    c->flushers = calloc(c->cfg.flushers, sizeof(*c->flushers));
+    if (!c->readers || !c->flushers)
+        return zc_errorf(ENOMEM, "cache: out of memory");
+    rc = start_some(c, c->cfg.readers, zc_reader, c->readers, &c->nreaders);
+    if (rc == 0)
+        rc = start_some(c, c->cfg.flushers, zc_flusher, c->flushers, &c->nflushers);
     if (rc != 0)
-        return zc_errorf(rc, "cache: a write-back thread cannot start: %s", strerror(rc));
+        return zc_errorf(rc,
+                         "cache: one of %u threads cannot start: %s; raise the limit on processes "
+                         "(ulimit -u)",
+                         c->cfg.readers + c->cfg.flushers, strerror(rc));
     return 0;
 }
 
@@ -281,6 +308,7 @@ int zc_cache_create(const struct zc_cache_config *cfg, struct zc_store *store,
     c->page_size = cfg->page_size;
     zc_lock_init(&c->lock);
     zc_cond_init(&c->work);
+    zc_cond_init(&c->fill_work);
     zc_cond_init(&c->changed);
     init_lists(c);
     rc = alloc_pages(c);
@@ -299,10 +327,12 @@ static void stop_threads(struct zc_cache *c)
     zc_lock_get(&c->lock);
     c->stop = true;
     zc_kick(c);
+    pthread_cond_broadcast(&c->fill_work);
     zc_lock_put(&c->lock);
     for (unsigned i = 0; i < c->nflushers; i++)
         pthread_join(c->flushers[i], NULL);
-    zc_pool_destroy(c->readers);
+    for (unsigned i = 0; i < c->nreaders; i++)
+        pthread_join(c->readers[i], NULL);
 }
 
 /* A file at the end of the cache: what is dirty now is dropped. */
@@ -340,9 +370,11 @@ void zc_cache_destroy(struct zc_cache *c)
     if (c->arena)
         munmap(c->arena, c->npages << c->page_shift);
     pthread_cond_destroy(&c->work);
+    pthread_cond_destroy(&c->fill_work);
     pthread_cond_destroy(&c->changed);
     zc_lock_destroy(&c->lock);
     free(c->flushers);
+    free(c->readers);
     free(c->pages);
     free(c->hash);
     free(c);
@@ -396,6 +428,7 @@ void zc_cache_stats(struct zc_cache *c, struct zc_cache_stats *out)
     out->flushing_bytes = c->flushing_bytes;
     out->pinned_pages = c->npinned;
     out->reading_pages = c->nreading;
+    out->prefetch_waiting_pages = c->nahead;
     zc_list_each (&c->failed_files, n)
         out->failed_bytes += failed_bytes(zc_list_entry(n, struct zc_file, failed_link));
     for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++)

@@ -20,6 +20,7 @@
  *  - only clean, unpinned pages are evicted; nothing dirty is dropped but by
  *    truncate, unlink, or a last close that returned the error that prevented it;
  *  - a page under read is waited for by those who need those bytes; others pass;
+ *  - what is read ahead displaces old clean pages only (zc_ahead.c);
  *  - no lock is held while the store or a callback runs;
  *  - zc_cache_begin() never runs a callback, so a caller may hold its own lock there.
  *
@@ -47,8 +48,11 @@ struct zc_cache_config {
     unsigned retry_ms;       /* first delay before a failed write-back is tried again; doubles
                                 up to 64 times this */
     unsigned flushers;       /* write-back threads; at least 1 */
-    unsigned readers;        /* threads for on-demand store reads; at least 1 */
-    uint32_t max_io;         /* bytes of the largest coalesced store write */
+    unsigned readers;        /* threads for store reads; at least 1 */
+    unsigned prefetch;       /* pages read ahead of a reader at most; 0: none.  See
+                                zc_cache_prefetch() */
+    uint32_t max_io;         /* bytes of the largest coalesced store write ... */
+    uint32_t max_read;       /* ... and of the largest store read of several pages */
     uint32_t max_extents;    /* dirty or valid ranges a page may have before it is collapsed */
     enum zc_level level;     /* what data in this cache has reached: VISIBLE in a job, STAGED
                                 in a daemon; a flush up to this level has nothing to do */
@@ -63,7 +67,7 @@ struct zc_cache_config {
     {                                                                                              \
         .capacity = 512u << 20, .page_size = 1u << 20, .high_watermark = 75, .low_watermark = 50,  \
         .idle_ms = 200, .retry_ms = 500, .flushers = 2, .readers = 4, .max_io = 8u << 20,          \
-        .max_extents = 1024, .flush_order = ZC_FLUSH_OLDEST                                        \
+        .max_read = 4u << 20, .max_extents = 1024, .flush_order = ZC_FLUSH_OLDEST                                        \
     }
 
 /* Does not take ownership of `store`, which must outlive the cache.
@@ -86,9 +90,14 @@ enum { ZC_OPEN_PRIVATE = 64 };
 /* Opens through the store with ZC_OPEN_* flags.  Opens that meet the same (dev, ino)
  * share a file.  When nobody has it open, cached pages are kept only if size, mtime
  * and ctime are what they were when the last handle was closed and clean.
- * `attr` as in zc_store_ops.open, with the size as zc_cache_size() sees it. */
+ * `attr` as in zc_store_ops.open, with the size as zc_cache_size() sees it; its block size
+ * and stride say along which pages the handle is read ahead. */
 int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t mode,
                   struct zc_handle **out, struct zc_attr *attr);
+
+/* Reads at most `depth` pages ahead for this handle from now on, instead of the cache's own
+ * number; 0: none.  An uncached cache never does. */
+void zc_cache_prefetch(struct zc_handle *h, uint32_t depth);
 
 /* Ends the handle, always; no access or flush of it may be under way.  Does not write
  * back: zc_cache_flush() first, or let the background do it (a file nobody has open is
@@ -107,7 +116,7 @@ void zc_cache_grow(struct zc_handle *h, uint64_t size);
  * the file.  What is dirty stays.  Blocks in the store. */
 int zc_cache_refresh(struct zc_handle *h);
 
-/* Overtakes queued write-back, waits for store reads and writes in flight beyond `size`.
+/* Overtakes queued write-back and store reads beyond `size`, waits for store writes there.
  * A write access that is pinned meanwhile and ends afterwards counts as a write after the
  * truncation, with all its bytes; one that ends before is cut.  On an error nothing has
  * changed. */
@@ -122,6 +131,8 @@ int zc_cache_unlink(struct zc_cache *c, const char *path);
 
 enum zc_dir { ZC_READ, ZC_WRITE };
 
+struct zc_view;
+
 /* Belongs to the caller; must stay where it is from begin to end (or to the failing
  * ready()).  The caller fills the first part. */
 struct zc_access {
@@ -131,6 +142,8 @@ struct zc_access {
     uint32_t len; /* bytes; [off, off+len) lies inside one page; > 0 */
     void (*ready)(struct zc_access *a);
     uint32_t nranges; /* writes: ranges zc_cache_end_ranges() may be given; 0 is 1 */
+    const struct zc_view *view; /* reads: the view it goes through, or NULL; until begin returns */
+    int64_t disp, view_off, view_len; /* with a view: its displacement, the bytes visible in it */
 
     /* Valid once begin returned 0 or ready() was called with status == 0. */
     int status;     /* 0 or negative errno; on an error the access is over, no end */
@@ -168,8 +181,7 @@ ssize_t zc_cache_write_around(struct zc_handle *h, const void *buf, size_t len, 
 /* Bytes that could be written now without waiting for write-back. */
 uint64_t zc_cache_room(struct zc_handle *h);
 
-/* The same as read and write through a view: `len` visible bytes from `view_off` on, contiguous in `buf`. */
-struct zc_view;
+/* Read and write through a view: `len` visible bytes from `view_off` on, contiguous in `buf`. */
 ssize_t zc_cache_vread(struct zc_handle *h, const struct zc_view *v, int64_t disp, void *buf,
                        size_t len, int64_t view_off);
 ssize_t zc_cache_vwrite(struct zc_handle *h, const struct zc_view *v, int64_t disp,
@@ -246,8 +258,11 @@ uint64_t zc_cache_evict(struct zc_cache *c);
     X(handles, "opens of files")                                                                   \
     X(read_hits, "read accesses served at once")                                                   \
     X(read_misses, "read accesses that needed the store")                                          \
+    X(read_late, "read accesses that waited for a page already being read ahead")                  \
+    X(written_hits, "read accesses served at once from pages written to here")                     \
     X(write_accesses, "write accesses")                                                            \
     X(read_bytes, "bytes of read accesses")                                                        \
+    X(missed_bytes, "bytes of read accesses that needed the store")                                \
     X(written_bytes, "bytes of write accesses")                                                    \
     X(store_reads, "store read calls")                                                             \
     X(store_read_bytes, "bytes read from the store")                                               \
@@ -255,6 +270,15 @@ uint64_t zc_cache_evict(struct zc_cache *c);
     X(store_written_bytes, "bytes written to the store")                                           \
     X(around_bytes, "bytes of writes that went around the cache for want of room")                 \
     X(store_errors, "failed store calls")                                                          \
+    X(prefetched_pages, "pages whose read ahead began")                                            \
+    X(prefetched_bytes, "their bytes")                                                             \
+    X(prefetch_used_pages, "of these, pages asked for since")                                      \
+    X(prefetch_used_bytes, "their bytes")                                                          \
+    X(prefetch_late_pages, "of these, pages asked for while the read was under way")               \
+    X(prefetch_late_bytes, "their bytes")                                                          \
+    X(prefetch_wasted_pages, "pages read ahead that were dropped or overwritten before use")       \
+    X(prefetch_wasted_bytes, "their bytes")                                                        \
+    X(prefetch_waiting_pages, "pages read ahead, or to be, that nobody asked for yet")             \
     X(evictions, "pages evicted")                                                                  \
     X(collapses, "pages read to merge too many ranges")                                            \
     X(stale_drops, "files whose cached pages were dropped because they had changed")

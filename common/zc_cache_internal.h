@@ -11,7 +11,7 @@
 #include "zc_extent.h"
 #include "zc_list.h"
 #include "zc_lock.h"
-#include "zc_pool.h"
+#include "zc_prefetch.h"
 
 enum { ZC_TEXT_MAX = 256, ZC_FILE_BUCKETS = 256 };
 
@@ -35,6 +35,8 @@ struct zc_page {
     struct zc_list dirty_link;   /* cache->dirty, by last modification */
     struct zc_list state_link;   /* file->dirty, ->failed or ->flushing, see `on` */
     struct zc_list squeeze_link; /* cache->squeeze */
+    struct zc_list fill_link;    /* cache->fills or ->fills_ahead: no thread has begun */
+    struct zc_list ahead_link;   /* ahead_for->ahead */
 
     struct zc_extents valid;    /* bytes that may be read */
     struct zc_extents dirty;    /* newer than the store */
@@ -47,7 +49,11 @@ struct zc_page {
     struct zc_list waiters; /* zc_access.link, first come first */
 
     enum zc_page_on on;
-    bool reading;    /* a store read fills gaps of `valid` */
+    bool reading;    /* a store read fills gaps of `valid`, or is queued to */
+    bool read_ahead; /* that read began because somebody may want it later */
+    bool read_alone; /* failed together with others: try it alone before blaming it */
+    bool stale;      /* what that read brings is overtaken: it is thrown away */
+    bool written;    /* holds bytes that were written here */
     bool collapsing; /* that read is to merge ranges */
     bool squeeze;    /* could not be read to merge ranges: to be written, then forgotten */
     bool in_flush;   /* part of a flush job */
@@ -59,7 +65,12 @@ struct zc_page {
     uint64_t flush_epoch; /* the same for the bytes in `flushing` */
     uint64_t attempt;     /* file->epoch when the last write-back that failed began */
     uint64_t touched;     /* when it was last modified, ns */
-    struct zc_work read_work;
+    uint64_t young;       /* cache->clock when it was last written, or read ahead */
+
+    struct zc_handle *ahead_for; /* read ahead for this handle, not asked for yet; or NULL */
+    uint32_t ahead_stream;       /* which of its streams proposed it */
+    uint32_t ahead_bytes;        /* how much is read */
+    bool ahead_begun;            /* the read ahead has begun, or is over */
 };
 
 /* Pages [first, end) are on their way to the store, around the cache. */
@@ -116,11 +127,17 @@ struct zc_handle {
     uint64_t sync_base;   /* fixed: file->sync_seq at open */
     uint64_t sync_seen;   /* file->sync_seq this handle has been told of */
     unsigned accesses;    /* begun and not ended */
+
+    struct zc_prefetch prefetch;
+    struct zc_list ahead;      /* zc_page.ahead_link, oldest first */
+    unsigned nahead;           /* how many */
+    struct zc_list ahead_link; /* cache->ahead_waits */
 };
 
 struct zc_cache {
     struct zc_lock lock;
     zc_cond work;               /* flushers: there may be something to do */
+    zc_cond fill_work;          /* readers: a page to be read is queued */
     zc_cond changed;            /* those who wait for ctl, in-flight I/O or settling of a file */
     struct zc_cache_config cfg; /* fixed */
     struct zc_store *store;     /* fixed */
@@ -137,6 +154,9 @@ struct zc_cache {
     struct zc_list lru;   /* evictable, least recently used first */
     struct zc_list dirty; /* ZC_ON_DIRTY pages, least recently modified first */
     struct zc_list squeeze;
+    struct zc_list fills;       /* pages to be read, zc_page.fill_link */
+    struct zc_list fills_ahead; /* the same, when nobody waits for them */
+    struct zc_list ahead_waits; /* handles that would read ahead more, zc_handle.ahead_link */
     struct zc_list room; /* accesses that wait for a page, zc_access.link */
     struct zc_list files[ZC_FILE_BUCKETS];
     struct zc_list eager;        /* files to be written back, synced or closed now */
@@ -152,7 +172,12 @@ struct zc_cache {
     struct zc_why late; /* a store file nobody had open failed to close */
     unsigned nflushers;
     pthread_t *flushers;
-    struct zc_pool *readers;
+    unsigned nreaders;
+    pthread_t *readers;
+    unsigned nfilling_ahead; /* readers at work on reads ahead */
+    uint64_t nfills_ahead;   /* length of fills_ahead */
+    uint64_t nahead;         /* pages with ahead_for */
+    uint64_t clock;          /* pages asked for so far, that had to be taken or were read ahead */
 
     uint64_t dirty_bytes, flushing_bytes; /* sums over pages */
     uint64_t nused, npinned, nreading, nflushing, nfailed;
@@ -185,6 +210,8 @@ struct zc_page *zc_page_find(struct zc_cache *c, const struct zc_file *f, uint64
 /* A frame for page `no`, evicting the least recently used clean page; NULL: no room, or
  * the page is on its way to the store around the cache. */
 struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no);
+/* The same to read ahead: evicts only what is old; NULL: nothing is. */
+struct zc_page *zc_page_take_ahead(struct zc_cache *c, struct zc_file *f, uint64_t no);
 /* Frees a page that nobody uses; its dirty bytes are forgotten.  May free its file. */
 void zc_page_drop(struct zc_cache *c, struct zc_page *p);
 bool zc_page_idle(const struct zc_page *p); /* may be dropped */
@@ -234,8 +261,23 @@ int zc_waiter_begin(struct zc_waiter *w); /* 0: the page is pinned; else a negat
 /* ---- zc_fill.c: store reads and collapsing ---- */
 bool zc_fill_gap(const struct zc_page *p, uint32_t lo, uint32_t hi, struct zc_range *gap);
 bool zc_fill_start(struct zc_cache *c, struct zc_page *p);
+void zc_fill_ahead(struct zc_cache *c, struct zc_page *p);
+bool zc_fill_hurry(struct zc_cache *c, struct zc_page *p);
+bool zc_fill_cancel(struct zc_cache *c, struct zc_page *p);
 void zc_fill_collapse(struct zc_cache *c, struct zc_page *p);
-void zc_fill_init(struct zc_page *p);
+void *zc_reader(void *cache);
+
+/* ---- zc_ahead.c: reading ahead ---- */
+void zc_ahead_open(struct zc_cache *c, struct zc_handle *h, uint64_t block_size, uint64_t stride);
+void zc_ahead_stop(struct zc_cache *c, struct zc_handle *h);
+void zc_ahead_touch(struct zc_cache *c, const struct zc_access *a);
+void zc_ahead_serve(struct zc_cache *c);
+void zc_ahead_started(struct zc_cache *c, struct zc_page *p);
+void zc_ahead_used(struct zc_cache *c, struct zc_page *p);
+void zc_ahead_wasted(struct zc_cache *c, struct zc_page *p);
+void zc_ahead_yield(struct zc_cache *c, struct zc_page *p);
+void zc_ahead_forget(struct zc_cache *c, struct zc_file *f);
+void zc_ahead_overtake(struct zc_cache *c, struct zc_file *f, uint64_t size);
 
 /* ---- zc_flush.c: the flusher ---- */
 void *zc_flusher(void *cache);

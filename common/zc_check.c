@@ -11,7 +11,7 @@
 enum { ALWAYS_PAGES = 64, NOW_AND_THEN = 1024 };
 
 struct sums {
-    uint64_t dirty, flushing, used, pinned, reading, in_flush, failed, lru, ndirty;
+    uint64_t dirty, flushing, used, pinned, reading, in_flush, failed, lru, ndirty, ahead;
 };
 
 static bool covers(const struct zc_extents *big, const struct zc_extents *small)
@@ -54,6 +54,10 @@ static void check_page(struct zc_cache *c, struct zc_page *p, struct sums *s)
     assert(!p->squeeze || dirty || p->in_flush);
     assert(p->file->handles > 0 || zc_list_empty(&p->waiters));
     assert(zc_page_find(c, p->file, p->no) == p);
+    assert(p->reading || !(zc_list_linked(&p->fill_link) || p->stale || p->read_ahead)); /* 9 */
+    assert(!zc_list_linked(&p->fill_link) || !p->read_ahead || zc_list_empty(&p->waiters));
+    assert(zc_list_linked(&p->ahead_link) == (p->ahead_for != NULL));
+    s->ahead += p->ahead_for != NULL;
     s->dirty += zc_extents_bytes(&p->dirty);
     s->flushing += zc_extents_bytes(&p->flushing);
     s->used++;
@@ -108,6 +112,8 @@ static void full_scan(struct zc_cache *c)
     assert(s.dirty == c->dirty_bytes && s.flushing == c->flushing_bytes); /* 6 */
     assert(s.used == c->nused && s.pinned == c->npinned && s.reading == c->nreading);
     assert(s.in_flush == c->nflushing && s.failed == c->nfailed);
+    assert(s.ahead == c->nahead && c->nahead <= c->npages / 4); /* 10 */
+    assert(length(&c->fills_ahead) == c->nfills_ahead);
     assert(s.lru == length(&c->lru) && s.ndirty == length(&c->dirty)); /* 3, 4 */
     assert(s.used + length(&c->free) == c->fresh);
     assert(c->st.waiting_room == length(&c->room));

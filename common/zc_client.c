@@ -126,7 +126,8 @@ int zc_client_open(struct zc_client *c, const char *path, unsigned flags, mode_t
     struct zc_msg m = {.type = ZC_T_OPEN,
                        .open_flags = flags,
                        .mode = mode,
-                       .block_size = attr->block_size};
+                       .block_size = attr->block_size,
+                       .stride = attr->stride};
     struct zc_msg reply;
     int rc = path_of(path, &m);
 

@@ -28,6 +28,10 @@ static int aim(struct zc_waiter *w, const struct zc_view *v, int64_t disp, int64
     w->access.off = (uint64_t)base + r->r[0].lo;
     w->access.len = r->r[r->n - 1].hi - r->r[0].lo;
     w->access.nranges = r->n;
+    w->access.view = v;
+    w->access.disp = disp;
+    w->access.view_off = at;
+    w->access.view_len = *len;
     return 0;
 }
 

@@ -225,7 +225,8 @@ static void swap_path(struct zc_file *f, char **path)
 
 /* With the lock and ctl: the open of `f` takes effect. */
 static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct opening *o,
-                               struct zc_sfile *sf, unsigned flags, struct zc_attr *attr)
+                               struct zc_sfile *sf, unsigned flags, uint64_t stride,
+                               struct zc_attr *attr)
 {
     if (f->handles == 0)
         revalidate(c, f, attr);
@@ -238,8 +239,10 @@ static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct ope
         f->block_size = attr->block_size;
     attr->block_size = f->block_size;
     attr->size = f->size;
+    attr->stride = stride;
     swap_path(f, &o->path);
     o->handle->file = f;
+    zc_ahead_open(c, o->handle, attr->block_size, stride);
     o->handle->flags = flags;
     o->handle->sync_base = o->handle->sync_seen = f->sync_seq;
     f->handles++;
@@ -274,7 +277,7 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
     struct zc_sfile *sf, *surplus;
     struct opening o;
     struct zc_file *f;
-    uint64_t changes;
+    uint64_t changes, stride = attr->stride;
     int rc;
 
     *out = NULL;
@@ -298,7 +301,7 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
         rc = look_again(c, f, sf, attr);
     surplus = sf;
     if (rc == 0) {
-        surplus = opened(c, f, &o, sf, flags, attr);
+        surplus = opened(c, f, &o, sf, flags, stride, attr);
         *out = o.handle;
         o.handle = NULL;
     }
@@ -445,6 +448,8 @@ int zc_cache_close(struct zc_handle *h)
     zc_error_clear();
     zc_lock_get(&c->lock);
     zc_debug_assert(h->accesses == 0);
+    zc_prefetch_depth(&h->prefetch, 0);
+    zc_ahead_stop(c, h);
     f->refs++;
     zc_ctl_get(c, f);
     if (h->sync_seen < f->sync_seq)
@@ -462,6 +467,7 @@ int zc_cache_close(struct zc_handle *h)
     f->refs--;
     zc_file_reap(c, f);
     zc_cache_unlock(c);
+    zc_prefetch_free(&h->prefetch);
     free(h);
     return why.err ? zc_errorf(-why.err, "%s", why.text) : 0;
 }
@@ -481,8 +487,12 @@ static void drop_clean(struct zc_cache *c, struct zc_file *f)
     zc_list_each_safe (&f->pages, n) {
         struct zc_page *p = zc_list_entry(n, struct zc_page, file_link);
 
-        if (p->on == ZC_ON_NONE && zc_page_idle(p))
+        if (p->on == ZC_ON_NONE && zc_page_idle(p)) {
             zc_page_drop(c, p);
+        } else if (p->reading && !zc_list_linked(&p->fill_link)) {
+            p->stale = true; /* read before the change that we are told of, maybe */
+            zc_page_forget_clean(c, p);
+        }
     }
 }
 

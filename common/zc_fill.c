@@ -3,6 +3,15 @@
  * While page->reading no write to the page begins, and ranges of writes that began
  * before are left out, so the bytes a read touches belong to the read alone.  What lies
  * beyond the end of the store file reads as zeros and is valid.
+ *
+ *     zc_fill_start -> queued on cache->fills ----------> run by a reader thread -> done
+ *     zc_fill_ahead -> queued on cache->fills_ahead --^    with its queued neighbours,
+ *                        |                                 up to max_read bytes
+ *                        +--> fills: somebody asked for it meanwhile
+ *                        +--> cancelled: written to, truncated, its reader has gone
+ *
+ * What somebody waits for goes first, and alone or with what others wait for: the first
+ * byte shall not wait for a long read ahead.  Reads ahead leave one thread to the others.
  */
 #include "config.h"
 
@@ -13,17 +22,31 @@
 #include "zc_log.h"
 
 enum {
+    FILL_PAGES = 64,   /* pages of one job */
     FILL_GAPS = 64,    /* gaps of one store read */
     FILL_SKIP = 16384, /* valid bytes that are read again, and thrown away, to join two gaps */
 };
 
+/* Adjacent pages, all `reading` and off the queues. */
+struct fill_job {
+    struct zc_page *pages[FILL_PAGES];
+    unsigned n;
+    /* where the next batch begins */
+    unsigned at_page;
+    uint32_t at_off;
+    bool eof; /* what follows lies beyond the end of the store file */
+};
+
 /* Gaps read by one store call; valid bytes between them go to `sink`. */
 struct fill_batch {
-    struct zc_range gaps[FILL_GAPS];
+    struct fill_gap {
+        struct zc_page *page;
+        struct zc_range r;
+    } gaps[FILL_GAPS];
     unsigned ngaps;
     struct iovec iov[2 * FILL_GAPS];
     int niov;
-    uint32_t lo, hi;
+    uint64_t lo, hi; /* file offsets */
     char sink[FILL_SKIP];
 };
 
@@ -51,83 +74,206 @@ bool zc_fill_gap(const struct zc_page *p, uint32_t lo, uint32_t hi, struct zc_ra
     return false;
 }
 
-static void add_gap(struct fill_batch *b, char *data, struct zc_range gap)
+/* ---- queues ---- */
+
+static bool queued(const struct zc_page *p)
 {
-    if (b->ngaps == 0)
-        b->lo = gap.lo;
-    else if (gap.lo > b->hi)
-        b->iov[b->niov++] = (struct iovec){b->sink, gap.lo - b->hi};
-    b->iov[b->niov++] = (struct iovec){data + gap.lo, gap.hi - gap.lo};
-    b->gaps[b->ngaps++] = gap;
-    b->hi = gap.hi;
+    return zc_list_linked(&p->fill_link);
 }
 
-/* The next gaps at or after `at`; false: none are left. */
-static bool next_batch(struct zc_cache *c, struct zc_page *p, uint32_t at, struct fill_batch *b)
+static void enqueue(struct zc_cache *c, struct zc_page *p)
 {
-    char *data = zc_page_data(c, p);
+    zc_list_add_tail(p->read_ahead ? &c->fills_ahead : &c->fills, &p->fill_link);
+    c->nfills_ahead += p->read_ahead;
+    pthread_cond_signal(&c->fill_work);
+}
+
+static void unqueue(struct zc_cache *c, struct zc_page *p)
+{
+    zc_list_del(&p->fill_link);
+    c->nfills_ahead -= p->read_ahead;
+}
+
+static void begin(struct zc_cache *c, struct zc_page *p, bool ahead)
+{
+    p->reading = true;
+    p->read_ahead = ahead;
+    c->nreading++;
+    p->file->nreading++;
+    zc_page_place(c, p);
+    enqueue(c, p);
+}
+
+/* Begins to read all gaps of the page; false when that cannot begin now: whoever ends
+ * what is in the way wakes the page's waiters. */
+bool zc_fill_start(struct zc_cache *c, struct zc_page *p)
+{
+    zc_assert_held(&c->lock);
+    if (p->reading || zc_page_frozen(c, p))
+        return false;
+    begin(c, p, false);
+    return true;
+}
+
+/* The same when nobody waits for it. */
+void zc_fill_ahead(struct zc_cache *c, struct zc_page *p)
+{
+    zc_assert_held(&c->lock);
+    zc_debug_assert(!p->reading && !zc_page_frozen(c, p));
+    begin(c, p, true);
+}
+
+/* A page that was queued to be read ahead is waited for; false: it is not queued so. */
+bool zc_fill_hurry(struct zc_cache *c, struct zc_page *p)
+{
+    zc_assert_held(&c->lock);
+    if (!p->read_ahead || !queued(p))
+        return false;
+    unqueue(c, p);
+    p->read_ahead = false;
+    enqueue(c, p);
+    return true;
+}
+
+/* Takes back a read that no thread has begun; false: one has.  The caller wakes those who
+ * wait for the page, sooner or later. */
+bool zc_fill_cancel(struct zc_cache *c, struct zc_page *p)
+{
+    zc_assert_held(&c->lock);
+    if (!queued(p))
+        return false;
+    unqueue(c, p);
+    p->reading = p->read_ahead = p->read_alone = p->collapsing = false;
+    c->nreading--;
+    p->file->nreading--;
+    zc_page_place(c, p);
+    pthread_cond_broadcast(&c->changed);
+    return true;
+}
+
+void zc_fill_collapse(struct zc_cache *c, struct zc_page *p)
+{
+    if (!p->squeeze && zc_fill_start(c, p))
+        p->collapsing = true;
+}
+
+/* ---- jobs ---- */
+
+/* The page behind or before, if it waits in the same queue. */
+static struct zc_page *neighbour(struct zc_cache *c, const struct zc_page *p, uint64_t no)
+{
+    struct zc_page *q = zc_page_find(c, p->file, no);
+
+    return q && queued(q) && q->read_ahead == p->read_ahead && !q->read_alone ? q : NULL;
+}
+
+static void build(struct zc_cache *c, struct zc_page *p, struct fill_job *job)
+{
+    uint64_t most = c->cfg.max_read >> c->page_shift;
+    struct zc_page *q;
+
+    most = most < 1 ? 1 : most > FILL_PAGES ? FILL_PAGES : most;
+    if (p->read_alone)
+        most = 1;
+    for (uint64_t i = 1; i < most && p->no > 0 && (q = neighbour(c, p, p->no - 1)); i++)
+        p = q;
+    *job = (struct fill_job){.n = 0};
+    do {
+        unqueue(c, p);
+        job->pages[job->n++] = p;
+        if (p->read_ahead)
+            zc_ahead_started(c, p);
+        p = job->n < most ? neighbour(c, p, p->no + 1) : NULL;
+    } while (p);
+}
+
+static void add_gap(struct fill_batch *b, struct zc_page *p, char *data, uint64_t start,
+                    struct zc_range gap)
+{
+    if (b->ngaps == 0)
+        b->lo = start + gap.lo;
+    else if (start + gap.lo > b->hi)
+        b->iov[b->niov++] = (struct iovec){b->sink, start + gap.lo - b->hi};
+    b->iov[b->niov++] = (struct iovec){data + gap.lo, gap.hi - gap.lo};
+    b->gaps[b->ngaps++] = (struct fill_gap){p, gap};
+    b->hi = start + gap.hi;
+}
+
+/* The next gaps of the job; false: none are left. */
+static bool next_batch(struct zc_cache *c, struct fill_job *job, struct fill_batch *b)
+{
     struct zc_range gap;
 
     zc_assert_held(&c->lock);
     b->ngaps = 0;
     b->niov = 0;
-    while (b->ngaps < FILL_GAPS && zc_fill_gap(p, at, c->page_size, &gap)) {
-        if (b->ngaps > 0 && gap.lo - b->hi > FILL_SKIP)
+    while (b->ngaps < FILL_GAPS && job->at_page < job->n) {
+        struct zc_page *p = job->pages[job->at_page];
+        uint64_t start = zc_page_offset(c, p);
+
+        if (!zc_fill_gap(p, job->at_off, c->page_size, &gap)) {
+            job->at_page++;
+            job->at_off = 0;
+            continue;
+        }
+        if (b->ngaps > 0 && start + gap.lo - b->hi > FILL_SKIP)
             break;
-        add_gap(b, data, gap);
-        at = gap.hi;
+        add_gap(b, p, zc_page_data(c, p), start, gap);
+        job->at_off = gap.hi;
     }
     return b->ngaps > 0;
 }
 
-/* Reads one batch without the lock.  *eof: known to lie beyond the end of the store file. */
-static ssize_t read_batch(struct zc_sfile *sf, uint64_t page_start, struct fill_batch *b, bool *eof)
+/* Reads one batch without the lock. */
+static ssize_t read_batch(struct zc_sfile *sf, struct fill_batch *b, bool *eof)
 {
-    uint32_t want = b->hi - b->lo;
+    uint64_t want = b->hi - b->lo, at = 0;
     ssize_t got = 0;
 
     if (!*eof) {
-        got = sf->store->ops->preadv(sf, b->iov, b->niov, page_start + b->lo);
+        got = sf->store->ops->preadv(sf, b->iov, b->niov, b->lo);
         if (got < 0)
             return got;
-        *eof = got < (ssize_t)want;
+        *eof = (uint64_t)got < want;
     }
-    for (int i = 0, at = 0; i < b->niov; i++) {
-        size_t len = b->iov[i].iov_len, have = got > at ? (size_t)(got - at) : 0;
+    for (int i = 0; i < b->niov; i++) {
+        size_t len = b->iov[i].iov_len, have = (uint64_t)got > at ? (size_t)((uint64_t)got - at) : 0;
 
         if (have < len && b->iov[i].iov_base != b->sink)
             memset((char *)b->iov[i].iov_base + have, 0, len - have);
-        at += (int)len;
+        at += len;
     }
     return got;
 }
 
-static int batch_valid(struct zc_page *p, const struct fill_batch *b)
+static int batch_valid(const struct fill_batch *b)
 {
     for (unsigned i = 0; i < b->ngaps; i++) {
+        struct zc_page *p = b->gaps[i].page;
+
+        if (p->stale)
+            continue;
         if (zc_extents_reserve(&p->valid, p->valid.n + 1 + p->promised) < 0)
             return zc_errorf(ENOMEM, "read of %s: out of memory", p->file->path);
-        zc_extents_add(&p->valid, b->gaps[i].lo, b->gaps[i].hi);
+        zc_extents_add(&p->valid, b->gaps[i].r.lo, b->gaps[i].r.hi);
     }
     return 0;
 }
 
-/* Fills all gaps of the page; drops the lock around store calls. */
-static int fill(struct zc_cache *c, struct zc_page *p)
+/* Fills all gaps of the job; drops the lock around store calls. */
+static int fill(struct zc_cache *c, struct fill_job *job)
 {
-    struct zc_sfile *sf = p->file->rd ? p->file->rd : p->file->wr;
-    uint64_t start = zc_page_offset(c, p);
+    struct zc_file *f = job->pages[0]->file;
+    struct zc_sfile *sf = f->rd ? f->rd : f->wr;
     struct fill_batch b;
-    bool eof = false;
-    uint32_t at = 0;
     int rc;
 
-    while (next_batch(c, p, at, &b)) {
-        bool call = !eof;
+    while (next_batch(c, job, &b)) {
+        bool call = !job->eof;
         ssize_t got;
 
         zc_cache_unlock(c);
-        got = read_batch(sf, start, &b, &eof);
+        got = read_batch(sf, &b, &job->eof);
         zc_lock_get(&c->lock);
         if (call)
             c->st.store_reads++;
@@ -136,13 +282,14 @@ static int fill(struct zc_cache *c, struct zc_page *p)
             return (int)got;
         }
         c->st.store_read_bytes += (uint64_t)got;
-        rc = batch_valid(p, &b);
+        rc = batch_valid(&b);
         if (rc < 0)
             return rc;
-        at = b.hi;
     }
     return 0;
 }
+
+/* ---- the end of a read ---- */
 
 /* The read to merge ranges is over.  Dirty bytes become one range when all bytes between
  * are known; when the store cannot be read, the page is written and then forgotten. */
@@ -169,51 +316,105 @@ static void collapsed(struct zc_cache *c, struct zc_page *p, int rc)
         zc_page_dirty(c, p, r[0].lo, r[p->dirty.n - 1].hi);
 }
 
-static void read_run(struct zc_work *w)
+/* Nothing in it, nobody wants it: a read ahead that failed or was overtaken. */
+static bool useless(const struct zc_page *p)
 {
-    struct zc_page *p = zc_list_entry(w, struct zc_page, read_work);
-    struct zc_file *f = p->file; /* the page stays while it is being read */
-    struct zc_cache *c = f->cache;
-    int rc;
+    return zc_page_idle(p) && zc_extents_empty(&p->valid);
+}
 
-    zc_lock_get(&c->lock);
-    rc = fill(c, p);
-    p->reading = false;
+static void page_done(struct zc_cache *c, struct zc_page *p, int rc)
+{
+    struct zc_file *f = p->file;
+    bool ahead = p->read_ahead, overtaken = p->stale;
+
+    p->reading = p->read_ahead = p->read_alone = p->stale = false;
     c->nreading--;
     f->nreading--;
-    if (p->collapsing)
+    if (p->collapsing && !overtaken)
         collapsed(c, p, rc);
+    p->collapsing = false;
+    if (p->ahead_for && (rc < 0 || overtaken))
+        zc_ahead_wasted(c, p);
     if (rc < 0)
         zc_page_fail_readers(c, p, rc, zc_error_text(rc));
     zc_page_wake(c, p);
     zc_page_place(c, p);
+    if (ahead && useless(p))
+        zc_page_drop(c, p); /* the caller has a reference to its file */
+}
+
+/* One of several pages cannot be read: each is tried alone, so that the blame falls on it. */
+static void take_apart(struct zc_cache *c, struct fill_job *job)
+{
+    for (unsigned i = 0; i < job->n; i++) {
+        struct zc_page *p = job->pages[i];
+
+        p->read_alone = true;
+        if (zc_page_frozen(c, p))
+            p->stale = true; /* truncated meanwhile: nothing begins on it */
+        if (p->stale)
+            page_done(c, p, 0);
+        else
+            enqueue(c, p);
+    }
+}
+
+static void run(struct zc_cache *c, struct zc_page *p)
+{
+    struct zc_file *f = p->file;
+    struct fill_job job;
+    bool ahead = p->read_ahead;
+    int rc;
+
+    build(c, p, &job);
+    f->refs++;
+    c->nfilling_ahead += ahead;
+    rc = fill(c, &job);
+    c->nfilling_ahead -= ahead;
+    if (rc < 0 && job.n > 1)
+        take_apart(c, &job);
+    else
+        for (unsigned i = 0; i < job.n; i++)
+            page_done(c, job.pages[i], rc);
+    f->refs--;
     pthread_cond_broadcast(&c->changed);
+    if (!zc_list_empty(&c->fills_ahead))
+        pthread_cond_signal(&c->fill_work); /* a thread may have left one for us */
     zc_file_eager(c, f);
-    zc_cache_unlock(c);
+    zc_file_reap(c, f);
 }
 
-void zc_fill_init(struct zc_page *p)
+static struct zc_page *next_fill(struct zc_cache *c)
 {
-    p->read_work.run = read_run;
+    unsigned most = c->cfg.readers > 1 ? c->cfg.readers - 1 : 1;
+
+    if (!zc_list_empty(&c->fills))
+        return zc_list_entry(c->fills.next, struct zc_page, fill_link);
+    if (!zc_list_empty(&c->fills_ahead) && c->nfilling_ahead < most)
+        return zc_list_entry(c->fills_ahead.next, struct zc_page, fill_link);
+    return NULL;
 }
 
-/* Begins to read all gaps of the page; false when that cannot begin now: whoever ends
- * what is in the way wakes the page's waiters. */
-bool zc_fill_start(struct zc_cache *c, struct zc_page *p)
+/* A reader thread.  Ends when told to and nothing is queued. */
+void *zc_reader(void *cache)
 {
-    zc_assert_held(&c->lock);
-    if (p->reading || zc_page_frozen(c, p))
-        return false;
-    p->reading = true;
-    c->nreading++;
-    p->file->nreading++;
-    zc_page_place(c, p);
-    zc_pool_submit(c->readers, &p->read_work);
-    return true;
-}
+    struct zc_cache *c = cache;
+    struct zc_page *p;
 
-void zc_fill_collapse(struct zc_cache *c, struct zc_page *p)
-{
-    if (!p->squeeze && zc_fill_start(c, p))
-        p->collapsing = true;
+    pthread_setname_np(pthread_self(), "zc-read");
+    zc_lock_get(&c->lock);
+    for (;;) {
+        p = next_fill(c);
+        if (p) {
+            run(c, p);
+            zc_cache_unlock(c);
+            zc_lock_get(&c->lock);
+        } else if (c->stop) {
+            break;
+        } else {
+            zc_cond_wait(&c->fill_work, &c->lock);
+        }
+    }
+    zc_lock_put(&c->lock);
+    return NULL;
 }

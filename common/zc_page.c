@@ -62,9 +62,10 @@ static void init_frame(struct zc_page *p)
     zc_list_init(&p->dirty_link);
     zc_list_init(&p->state_link);
     zc_list_init(&p->squeeze_link);
+    zc_list_init(&p->fill_link);
+    zc_list_init(&p->ahead_link);
     zc_list_init(&p->writers);
     zc_list_init(&p->waiters);
-    zc_fill_init(p);
 }
 
 static struct zc_page *take_frame(struct zc_cache *c)
@@ -106,8 +107,23 @@ struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no)
     f->npages++;
     c->nused++;
     p->max_extents = c->cfg.max_extents;
-    p->alone = p->failed = p->squeeze = p->collapsing = false;
+    p->alone = p->failed = p->squeeze = p->collapsing = p->written = false;
+    p->young = 0;
     return p;
+}
+
+struct zc_page *zc_page_take_ahead(struct zc_cache *c, struct zc_file *f, uint64_t no)
+{
+    const struct zc_page *old;
+
+    if (zc_list_empty(&c->free) && c->fresh == c->npages) {
+        if (zc_list_empty(&c->lru))
+            return NULL;
+        old = zc_list_entry(c->lru.next, struct zc_page, lru_link);
+        if (c->clock - old->young < c->npages / 2)
+            return NULL;
+    }
+    return zc_page_take(c, f, no);
 }
 
 static void forget_extents(struct zc_extents *e)
@@ -125,6 +141,8 @@ void zc_page_drop(struct zc_cache *c, struct zc_page *p)
 
     zc_assert_held(&c->lock);
     zc_debug_assert(zc_page_idle(p));
+    if (p->ahead_for)
+        zc_ahead_wasted(c, p);
     zc_page_clean(c, p, 0, c->page_size);
     zc_page_place(c, p);
     while (*at != p)

@@ -162,6 +162,7 @@ static int open_as_placed(struct zc_request *r, struct zc_attr *attr)
 
     for (int tries = 0;; tries++) {
         attr->block_size = decided;
+        attr->stride = r->msg.stride;
         rc = zc_cache_open(c, r->path, r->msg.open_flags, r->msg.mode & 07777, &r->opened, attr);
         if (rc || !(r->msg.open_flags & ZC_OPEN_PLACED) || attr->block_size == decided || tries)
             return rc;

@@ -219,6 +219,10 @@ static void enter_page(struct zc_vchunk *k)
     a->off = base + k->ranges.r[0].lo;
     a->len = k->ranges.r[k->ranges.n - 1].hi - k->ranges.r[0].lo;
     a->nranges = k->ranges.n;
+    a->view = r->vio->view;
+    a->disp = (int64_t)r->msg.disp;
+    a->view_off = k->view_off;
+    a->view_len = k->len;
     a->ready = access_ready;
     k->ready.handle = page_ready;
     rc = zc_cache_begin(a);

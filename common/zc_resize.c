@@ -1,7 +1,8 @@
 /* zc_resize.c - truncate, allocate, unlink: what changes a file as a whole.
  *
- * Truncation freezes store I/O beyond the new size (file->frozen: none begins, those under
- * way are waited for), asks the store, and only when that worked cuts the pages.  Cached
+ * Truncation freezes store I/O beyond the new size (file->frozen: none begins, what reads
+ * under way bring is thrown away, writes under way are waited for), asks the store, and only
+ * when that worked cuts the pages.  Cached
  * bytes beyond the new size are forgotten rather than zeroed: whoever reads there after the
  * file has grown again reads the store, which has zeros.
  */
@@ -12,19 +13,16 @@
 #include "zc_cache_internal.h"
 #include "zc_log.h"
 
-/* Store I/O under way on a page that ends beyond `size`. */
-static bool io_beyond(struct zc_cache *c, struct zc_file *f)
+/* A store write is under way on a page that ends beyond `size`. */
+static bool writes_beyond(struct zc_cache *c, struct zc_file *f)
 {
     if (zc_around_beyond(c, f))
         return true;
-    if (f->nreading == 0 && f->nflushing == 0)
+    if (f->nflushing == 0)
         return false;
-    zc_list_each (&f->pages, n) {
-        struct zc_page *p = zc_list_entry(n, struct zc_page, file_link);
-
-        if ((p->reading || p->in_flush) && zc_page_frozen(c, p))
+    zc_list_each (&f->flushing, n)
+        if (zc_page_frozen(c, zc_list_entry(n, struct zc_page, state_link)))
             return true;
-    }
     return false;
 }
 
@@ -83,7 +81,8 @@ int zc_cache_truncate(struct zc_handle *h, uint64_t size)
     }
     zc_ctl_get(c, f);
     f->frozen = size;
-    while (io_beyond(c, f))
+    zc_ahead_overtake(c, f, size);
+    while (writes_beyond(c, f))
         zc_cache_wait(c);
     zc_cache_unlock(c);
     rc = f->wr->store->ops->truncate(f->wr, size);
@@ -170,6 +169,7 @@ int zc_cache_unlink(struct zc_cache *c, const char *path)
     zc_lock_get(&c->lock);
     if (rc == 0 && is_gone(c, f, &attr)) {
         f->unlinked = f->rd || f->wr;
+        zc_ahead_forget(c, f);
         if (f->handles == 0)
             zc_file_discard(c, f);
     }

@@ -26,12 +26,15 @@ struct zc_settings {
     uint64_t flush;         /* index of the hint's words: none, start, wait */
     uint64_t agg_cache_size; /* bytes of an aggregator's cache; hint cache_size */
     uint64_t write_back;    /* enum zc_write_back */
+    bool agg_prefetch;      /* an aggregator reads ahead; hint prefetch */
+    uint64_t agg_prefetch_depth; /* pages; hint prefetch_depth */
     bool stats;             /* summary at close */
 
     /* the daemon */
     char *root, *address_file, *config, *log_file, *pid_file, *listen;
     uint64_t cache_size, page_size, high_watermark, low_watermark, idle_time, flushers, readers;
-    uint64_t max_io, flush_order;
+    uint64_t max_io, max_read, flush_order, prefetch_depth;
+    bool prefetch;
     bool daemonize;
 };
 

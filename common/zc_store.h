@@ -41,6 +41,7 @@ struct zc_attr {
     uint64_t nlink; /* 0: unlinked */
     int64_t mtime_ns, ctime_ns;
     uint64_t block_size; /* unit of placement in bytes; 0: the store has no opinion */
+    uint64_t stride; /* open, on entry: the opener reads every so-manieth block; 0: all */
 };
 
 struct zc_store;

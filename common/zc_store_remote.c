@@ -73,12 +73,27 @@ static int open_first(struct remote *r, const char *path, unsigned flags, mode_t
     return rc;
 }
 
+/* Of the blocks of one daemon, an opener that reads every n-th block of the file reads every
+ * so-manieth of the file, too. */
+static uint64_t stride_at(const struct remote *r, uint64_t n)
+{
+    uint64_t a = n ? n : 1, b = r->n;
+
+    while (b) { /* the least common multiple of both */
+        uint64_t rest = a % b;
+
+        a = b;
+        b = rest;
+    }
+    return (n ? n : 1) / a * r->n;
+}
+
 static int remote_open(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
                        struct zc_sfile **out, struct zc_attr *attr)
 {
     struct remote *r = remote_of(s);
     struct rfile *f = calloc(1, sizeof *f + r->n * sizeof f->handles[0]);
-    uint64_t wished = attr->block_size;
+    uint64_t wished = attr->block_size, stride = stride_at(r, attr->stride);
     uint32_t opened = 0;
     char text[400];
     bool created;
@@ -87,6 +102,7 @@ static int remote_open(struct zc_store *s, const char *path, unsigned flags, mod
     if (!f)
         return zc_errorf(ENOMEM, "no memory to open %s", path);
     f->file.store = s;
+    attr->stride = stride;
     rc = open_first(r, path, flags, mode, &f->handles[0], attr, &created);
     if (rc)
         goto fail;
@@ -95,7 +111,7 @@ static int remote_open(struct zc_store *s, const char *path, unsigned flags, mod
         attr->block_size = wished ? wished : 4u << 20;
     f->place = (struct zc_place){attr->block_size, r->n, r->n};
     for (; opened < r->n; opened++) {
-        struct zc_attr other = {.block_size = attr->block_size};
+        struct zc_attr other = {.block_size = attr->block_size, .stride = stride};
 
         rc = zc_client_open(r->clients[opened], path,
                             (flags & ~(ZC_OPEN_CREATE | ZC_OPEN_EXCL)) | ZC_OPEN_PLACED, mode,

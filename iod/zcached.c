@@ -124,6 +124,8 @@ static int create_cache(struct iod *d)
     cfg.flushers = (unsigned)s->flushers;
     cfg.readers = (unsigned)s->readers;
     cfg.max_io = (uint32_t)s->max_io;
+    cfg.max_read = (uint32_t)s->max_read;
+    cfg.prefetch = s->prefetch ? (unsigned)s->prefetch_depth : 0;
     cfg.level = ZC_LEVEL_STAGED;
     cfg.flush_order = s->flush_order ? ZC_FLUSH_NEWEST : ZC_FLUSH_OLDEST;
     return zc_cache_create(&cfg, d->store, &d->cache);

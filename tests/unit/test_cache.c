@@ -240,6 +240,8 @@ START_TEST(bad_settings_are_named)
     cfg.flushers = 0, refuse("flushers");
     cfg.readers = 0, refuse("readers");
     cfg.max_io = 100, refuse("store write");
+    cfg.max_read = 100, refuse("store read");
+    cfg.prefetch = 65, refuse("read ahead");
     cfg.max_extents = 1, refuse("ranges");
     cfg.retry_ms = 0, refuse("retry");
     store->ops->destroy(store);
@@ -1384,7 +1386,7 @@ int main(void)
     CASE(s, "accesses", 30, writers_never_read, holes_and_ends_read_as_zeros,
          hits_pass_a_read_in_flight, reader_waits_for_the_writer, read_leaves_out_a_write_in_flight,
          broken_off_write, failed_read_is_told_and_forgotten);
-    CASE(s, "room", 30, waiters_for_room_in_order, only_clean_unpinned_pages_are_evicted, lru,
+    CASE(s, "room", 120, waiters_for_room_in_order, only_clean_unpinned_pages_are_evicted, lru,
          callbacks_do_not_nest);
     CASE(s, "write-back", 30, watermarks, newest_first, neighbours_leave_together,
          idle_pages_are_written, levels_already_reached, flush_for_nobody, flush_has_a_target,

@@ -205,14 +205,13 @@ static void compare(struct world *w, const unsigned char *got, uint64_t off, uin
     }
 }
 
-static void op_read(struct actor *a)
+static void read_some(struct actor *a, uint64_t off, uint64_t len)
 {
     struct world *w = a->w;
     unsigned char buf[3 * PAGE + 1];
-    uint64_t off, len, want;
+    uint64_t want;
     ssize_t n;
 
-    own_range(a, &off, &len);
     want = off >= w->size ? 0 : w->size - off < len ? w->size - off : len;
     n = zc_cache_read(a->h, buf, len, off);
     if (atomic_load(&w->lost))
@@ -230,6 +229,31 @@ static void op_read(struct actor *a)
              (unsigned long long)off, (unsigned long long)want);
     if (n > 0)
         compare(w, buf, off, (uint64_t)n, "read");
+}
+
+static void op_read(struct actor *a)
+{
+    uint64_t off, len;
+
+    own_range(a, &off, &len);
+    read_some(a, off, len);
+}
+
+/* From somewhere to the end, as programs read that shall be read ahead of. */
+static void op_scan(struct actor *a)
+{
+    uint64_t at = below(&a->rng, SPAN), step = 1 + below(&a->rng, 2 * PAGE);
+
+    for (; at < SPAN; at += step)
+        read_some(a, at, step < SPAN - at ? step : SPAN - at);
+}
+
+static void op_refresh(struct actor *a)
+{
+    int rc = zc_cache_refresh(a->h);
+
+    if (rc < 0)
+        expected_error(a->w, "refresh", rc);
 }
 
 static void op_flush(struct actor *a)
@@ -332,8 +356,12 @@ static void *act(void *arg)
             op_flush(a);
         else if (dice < 93)
             op_reopen(a);
-        else if (dice < 95)
+        else if (dice < 94)
             zc_cache_evict(w->cache);
+        else if (dice < 95)
+            op_refresh(a);
+        else if (dice < 96 && w->nthreads == 1)
+            op_scan(a); /* bytes of others are not compared while they write */
         else if (w->nthreads > 1)
             op_read(a);
         else if (dice < 99)
@@ -353,6 +381,10 @@ static void make_cache(struct world *w, uint64_t *rng)
 
     cfg.page_size = PAGE;
     cfg.capacity = (2 + (below(rng, 3) ? 0 : below(rng, 12))) * PAGE;
+    cfg.prefetch = (unsigned[]){0, 1, 4, 64}[below(rng, 4)];
+    if (cfg.prefetch && below(rng, 2))
+        cfg.capacity += 8 * PAGE;
+    cfg.max_read = PAGE << below(rng, 4);
     cfg.low_watermark = (unsigned)below(rng, 80);
     cfg.high_watermark = cfg.low_watermark + 1 + (unsigned)below(rng, 100 - cfg.low_watermark);
     cfg.idle_ms = (unsigned)below(rng, 3);

@@ -132,7 +132,7 @@ START_TEST(store_errors_reach_the_client)
 
     up();
     h = rig_open(client, "/f");
-    zc_store_fault_set(rig.store, ZC_FAULT_READ, 1, 1, EIO);
+    zc_store_fault_set(rig.store, ZC_FAULT_READ, 1, UINT32_MAX, EIO);
     ck_assert_int_eq(zc_client_write(client, h, "x", 1, 20000), 1);
     ck_assert_int_eq(zc_client_read(client, h, buf, sizeof buf, 0), -EIO);
     zc_store_fault_set(rig.store, ZC_FAULT_WRITE, 1, UINT32_MAX, ENOSPC);
