@@ -26,6 +26,11 @@ mode() {
         options=("${two[@]}")
         model_options+=(--hints zcache_cache_size=8K)
         ;;
+    *-ahead*) # reads ahead so many pages, with caches of 16
+        options+=(--cache-size 64K --max-read 16K)
+        options+=(--prefetch-depth "${1##*-ahead}")
+        model_options+=(--hints "zcache_cache_size=64K,zcache_prefetch_depth=${1##*-ahead}")
+        ;;
     *-stutter) faults=stutter ;;
     *-broken)
         faults=broken
@@ -36,7 +41,7 @@ mode() {
     embedded*) ;;
     one*) daemons=1 ;;
     three*) daemons=3 ;;
-    *) fail "no mode $1: it is one of embedded, one, three, alone or with -tiny, -stutter, -broken" ;;
+    *) fail "no mode $1: it is one of embedded, one, three, alone or with -tiny, -ahead0, -ahead64, -stutter, -broken" ;;
     esac
     if [[ $faults ]]; then
         export FAULTSHIM_UNDER=$root/file FAULTSHIM_REPORT=$tmp/faults
@@ -101,6 +106,11 @@ three 5 10
 embedded-tiny 2 60
 one-tiny 3 15
 three-tiny 2 15
+embedded-ahead64 3 12
+one-ahead0 1 10
+one-ahead1 2 8
+one-ahead64 3 8
+three-ahead64 4 4
 embedded-stutter 3 20
 one-stutter 2 15
 embedded-broken 2 40
