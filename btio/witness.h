@@ -1,7 +1,7 @@
 /*
  * What was written, remembered: so that what is read can be told from it.
  *
- * Of each dump a checksum of this rank's points is kept, of the last one all of them.
+ * Of each dump a checksum of this rank's points is kept, of the last one the points themselves.
  */
 #ifndef WITNESS_H
 #define WITNESS_H
