@@ -16,6 +16,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "zc_cache_internal.h"
@@ -159,12 +160,20 @@ void zc_fill_collapse(struct zc_cache *c, struct zc_page *p)
 
 /* ---- jobs ---- */
 
+/* Has so many gaps that it is read by itself, in one piece. */
+static bool scattered(const struct zc_page *p)
+{
+    return p->valid.n > FILL_GAPS;
+}
+
 /* The page behind or before, if it waits in the same queue. */
 static struct zc_page *neighbour(struct zc_cache *c, const struct zc_page *p, uint64_t no)
 {
     struct zc_page *q = zc_page_find(c, p->file, no);
 
-    return q && queued(q) && q->read_ahead == p->read_ahead && !q->read_alone ? q : NULL;
+    return q && queued(q) && q->read_ahead == p->read_ahead && !q->read_alone && !scattered(q)
+               ? q
+               : NULL;
 }
 
 static void build(struct zc_cache *c, struct zc_page *p, struct fill_job *job)
@@ -173,7 +182,7 @@ static void build(struct zc_cache *c, struct zc_page *p, struct fill_job *job)
     struct zc_page *q;
 
     most = most < 1 ? 1 : most > FILL_PAGES ? FILL_PAGES : most;
-    if (p->read_alone)
+    if (p->read_alone || scattered(p))
         most = 1;
     for (uint64_t i = 1; i < most && p->no > 0 && (q = neighbour(c, p, p->no - 1)); i++)
         p = q;
@@ -260,6 +269,71 @@ static int batch_valid(const struct fill_batch *b)
     return 0;
 }
 
+/* All gaps of the page; their number, or -ENOMEM. */
+static int list_gaps(struct zc_cache *c, struct zc_page *p, struct zc_range **out)
+{
+    struct zc_range *gaps = malloc((p->valid.n + 1 + p->nwriters) * sizeof *gaps), gap;
+    uint32_t at = 0;
+    int n = 0;
+
+    *out = gaps;
+    if (!gaps)
+        return -ENOMEM;
+    while (zc_fill_gap(p, at, c->page_size, &gap)) { /* writers may cut one, nothing else */
+        gaps[n++] = gap;
+        at = gap.hi;
+    }
+    return n;
+}
+
+/* Bytes of the gaps from `from`, which begins like the first of them; `have` are there. */
+static void copy_gaps(char *data, const struct zc_range *gaps, int n, const char *from, size_t have)
+{
+    for (int i = 0; i < n; i++) {
+        size_t off = gaps[i].lo - gaps[0].lo, len = gaps[i].hi - gaps[i].lo;
+        size_t part = have <= off ? 0 : have - off < len ? have - off : len;
+
+        memcpy(data + gaps[i].lo, from + off, part);
+        memset(data + gaps[i].lo + part, 0, len - part);
+    }
+}
+
+static int fill_scattered(struct zc_cache *c, struct zc_page *p)
+{
+    struct zc_sfile *sf = p->file->rd ? p->file->rd : p->file->wr;
+    uint64_t start = zc_page_offset(c, p);
+    struct zc_range *gaps;
+    struct iovec iov = {NULL, 0};
+    ssize_t got = 0;
+    int n = list_gaps(c, p, &gaps);
+
+    if (n > 0) {
+        zc_cache_unlock(c);
+        iov.iov_len = gaps[n - 1].hi - gaps[0].lo;
+        iov.iov_base = malloc(iov.iov_len);
+        got = iov.iov_base ? sf->store->ops->preadv(sf, &iov, 1, start + gaps[0].lo) : -ENOMEM;
+        if (got >= 0)
+            copy_gaps(zc_page_data(c, p), gaps, n, iov.iov_base, (size_t)got);
+        free(iov.iov_base);
+        zc_lock_get(&c->lock);
+        c->st.store_reads++;
+        if (got < 0)
+            c->st.store_errors++;
+        else
+            c->st.store_read_bytes += (uint64_t)got;
+        if (got >= 0 && !p->stale) {
+            if (zc_extents_reserve(&p->valid, p->valid.n + (uint32_t)n + p->promised) < 0)
+                got = -ENOMEM;
+            else
+                zc_extents_add_many(&p->valid, gaps, (uint32_t)n);
+        }
+    }
+    free(gaps);
+    if (n < 0 || got == -ENOMEM)
+        return zc_errorf(ENOMEM, "read of %s: out of memory", p->file->path);
+    return got < 0 ? (int)got : 0;
+}
+
 /* Fills all gaps of the job; drops the lock around store calls. */
 static int fill(struct zc_cache *c, struct fill_job *job)
 {
@@ -268,6 +342,8 @@ static int fill(struct zc_cache *c, struct fill_job *job)
     struct fill_batch b;
     int rc;
 
+    if (scattered(job->pages[0]))
+        return fill_scattered(c, job->pages[0]);
     while (next_batch(c, job, &b)) {
         bool call = !job->eof;
         ssize_t got;
