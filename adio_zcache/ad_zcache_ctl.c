@@ -13,17 +13,6 @@
 #include "zcache_outcome.h"
 #include "zcache_stores.h"
 
-/* MPI_File_sync; programs call it on one rank, too, so no rank needs another here. */
-void ADIOI_ZCACHE_Flush(ADIO_File fd, int *error_code)
-{
-    struct zcache_file *f = zcache_file_of(fd);
-
-    zc_error_clear();
-    zcache_set_error(error_code,
-                     zcache_owners_sync(f, (enum zc_level)f->settings.sync_level),
-                     "cannot write back", f->path);
-}
-
 /* Rank 0 does it, all learn what came of it. */
 static int by_rank_0(ADIO_File fd, int (*fn)(struct zcache_file *, uint64_t), uint64_t arg)
 {
@@ -35,6 +24,32 @@ static int by_rank_0(ADIO_File fd, int (*fn)(struct zcache_file *, uint64_t), ui
     if (rank == 0)
         zcache_outcome_set(&o, fn(f, arg));
     return zcache_outcome_bcast(&o, 0, fd->comm);
+}
+
+static int sync_owners(struct zcache_file *f, uint64_t level)
+{
+    return zcache_owners_sync(f, (enum zc_level)level);
+}
+
+/* Rank 0 asks for all, when all have written. */
+static int sync_together(ADIO_File fd, uint64_t level)
+{
+    int rc = zcache_outcome_mpi(MPI_Barrier(fd->comm));
+
+    return rc ? rc : by_rank_0(fd, sync_owners, level);
+}
+
+/* MPI_File_sync; programs call it on one rank, too, so no rank needs another here, unless the
+ * hint romio_synchronized_flush says that they all call. */
+void ADIOI_ZCACHE_Flush(ADIO_File fd, int *error_code)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    uint64_t level = f->settings.sync_level;
+    bool together = fd->hints->synchronizing_flush == ADIOI_HINT_ENABLE;
+
+    zc_error_clear();
+    zcache_set_error(error_code, together ? sync_together(fd, level) : sync_owners(f, level),
+                     "cannot write back", f->path);
 }
 
 void ADIOI_ZCACHE_Resize(ADIO_File fd, ADIO_Offset size, int *error_code)
@@ -84,12 +99,15 @@ void ADIOI_ZCACHE_Delete(const char *filename, int *error_code)
 
     zc_error_clear();
     rc = zc_settings_init(&settings);
-    if (rc == 0)
+    if (rc == 0) {
+        zcache_net_adopt(&settings);
         rc = zcache_store_get(&settings, -1, &store);
+    }
     if (rc == 0) {
         path = zcache_absolute(filename);
         rc = path ? store->ops->unlink(store, path) : zc_errorf(ENOMEM, "no absolute path");
         free(path);
+        zcache_net_keep(&settings);
         zcache_store_put(store, zcache_is_loss(rc));
     }
     zc_settings_free(&settings);

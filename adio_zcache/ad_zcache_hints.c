@@ -6,6 +6,7 @@
  */
 #include "config.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,8 @@
 #include "zc_log.h"
 #include "zc_options.h"
 #include "zcache_file.h"
+#include "zcache_outcome.h"
+#include "zcache_stores.h"
 
 #define PREFIX "zcache_"
 
@@ -26,12 +29,20 @@ void zcache_hints_complain(ADIO_File fd, const char *text)
         zc_warn("%s", text);
 }
 
+/* What may be changed while the file is open: the rest is decided together, at open. */
+static bool changes(const char *name)
+{
+    return !strcmp(name, "sync_level") || !strcmp(name, "close_level") || !strcmp(name, "flush");
+}
+
 static void take_hint(ADIO_File fd, struct zcache_file *f, const char *key, const char *value)
 {
     const char *name = key + strlen(PREFIX);
     const struct zc_option *o = zc_option_find(name, ZC_SCOPE_HINT), *near;
     char text[300];
 
+    if (o && f->owners && !changes(o->name))
+        return; /* programs give the same info to every call; the echo tells what is in force */
     if (o) {
         int rc = zc_option_set(&f->settings, o, value);
 
@@ -47,6 +58,24 @@ static void take_hint(ADIO_File fd, struct zcache_file *f, const char *key, cons
     zcache_hints_complain(fd, text);
 }
 
+/* The standard name of zcache_block_size, which goes first; a file has one until it is closed. */
+static void take_striping(ADIO_File fd, struct zcache_file *f, MPI_Info info)
+{
+    const struct zc_option *o = zc_option_find("block_size", ZC_SCOPE_HINT);
+    char value[MPI_MAX_INFO_VAL + 1], text[300];
+    int found = 0, other = 0, len, rc;
+
+    MPI_Info_get_valuelen(info, PREFIX "block_size", &len, &other);
+    MPI_Info_get(info, "striping_unit", MPI_MAX_INFO_VAL, value, &found);
+    if (!found || other || f->owners)
+        return;
+    rc = zc_option_set(&f->settings, o, value);
+    if (rc) {
+        snprintf(text, sizeof text, "hint striping_unit ignored: %s", zc_error_text(rc));
+        zcache_hints_complain(fd, text);
+    }
+}
+
 void ADIOI_ZCACHE_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
 {
     struct zcache_file *f = zcache_file_get(fd);
@@ -57,6 +86,7 @@ void ADIOI_ZCACHE_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
         f->settings.flush = ZCACHE_FLUSH_NONE; /* it is for this call, not for ever */
     if (*error_code != MPI_SUCCESS || !f || users_info == MPI_INFO_NULL)
         return;
+    take_striping(fd, f, users_info);
     MPI_Info_get_nkeys(users_info, &nkeys);
     for (int i = 0; i < nkeys; i++) {
         char key[MPI_MAX_INFO_KEY + 1], value[MPI_MAX_INFO_VAL + 1];
@@ -73,10 +103,66 @@ void ADIOI_ZCACHE_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
         zcache_hints_echo(fd);
 }
 
+void zcache_hints_network(ADIO_File fd)
+{
+    static bool said;
+    struct zc_settings *s = &zcache_file_of(fd)->settings;
+    char text[300];
+
+    if (!zcache_net_adopt(s) || said)
+        return;
+    said = true;
+    snprintf(text, sizeof text,
+             "hints zcache_timeout and zcache_provider ignored: connections that exist use %s and "
+             "%llu ms, until the program ends",
+             s->provider ? s->provider : "the default", (unsigned long long)s->timeout);
+    zcache_hints_complain(fd, text);
+}
+
+/* What ROMIO's hints come to here: accesses always go through the aggregators, nothing is
+ * sieved, and independent ones are always possible.  NULL: a size of something there is not. */
+static const struct {
+    const char *key, *value;
+} romio_hints[] = {
+    {"romio_cb_read", "enable"},
+    {"romio_cb_write", "enable"},
+    {"romio_ds_read", "disable"},
+    {"romio_ds_write", "disable"},
+    {"romio_no_indep_rw", "false"},
+    {"cb_buffer_size", NULL},
+    {"ind_rd_buffer_size", NULL},
+    {"ind_wr_buffer_size", NULL},
+    {"romio_cb_pfr", NULL},
+    {"romio_cb_fr_type", NULL},
+    {"romio_cb_fr_types", NULL},
+    {"romio_cb_fr_alignment", NULL},
+    {"romio_cb_ds_threshold", NULL},
+    {"romio_cb_alltoall", NULL},
+    {"romio_min_fdomain_size", NULL},
+};
+
+static void echo_romio(ADIO_File fd)
+{
+    for (size_t i = 0; i < sizeof romio_hints / sizeof *romio_hints; i++) {
+        const char *key = romio_hints[i].key;
+        int len, found = 0;
+
+        MPI_Info_get_valuelen(fd->info, key, &len, &found);
+        if (romio_hints[i].value)
+            ADIOI_Info_set(fd->info, key, romio_hints[i].value);
+        else if (found)
+            MPI_Info_delete(fd->info, key);
+    }
+}
+
 void zcache_hints_echo(ADIO_File fd)
 {
     struct zcache_file *f = zcache_file_of(fd);
+    char unit[24];
 
+    echo_romio(fd);
+    snprintf(unit, sizeof unit, "%llu", (unsigned long long)f->settings.block_size);
+    ADIOI_Info_set(fd->info, "striping_unit", unit);
     for (const struct zc_option *o = zc_options; o->name; o++) {
         char key[MPI_MAX_INFO_KEY], value[MPI_MAX_INFO_VAL];
 
@@ -134,23 +220,27 @@ int zcache_hints_agree(ADIO_File fd, struct zcache_file *f)
 {
     char *text = NULL;
     size_t len = 0;
-    int n = 0, rank;
+    int n = 0, rank, rc;
 
     MPI_Comm_rank(fd->comm, &rank);
     if (rank == 0) {
         text = settings_text(&f->settings, &len);
         n = text ? (int)len + 1 : 0;
     }
-    MPI_Bcast(&n, 1, MPI_INT, 0, fd->comm);
+    rc = zcache_outcome_mpi(MPI_Bcast(&n, 1, MPI_INT, 0, fd->comm));
+    if (rc) {
+        free(text);
+        return rc;
+    }
     if (n == 0)
         return zc_errorf(ENOMEM, "no memory for the settings");
     if (rank != 0)
         text = malloc((size_t)n);
     if (!text) /* the broadcast must not miss anybody: give it a place to go */
         ADIOI_Assert(text);
-    MPI_Bcast(text, n, MPI_CHAR, 0, fd->comm);
-    if (rank != 0)
+    rc = zcache_outcome_mpi(MPI_Bcast(text, n, MPI_CHAR, 0, fd->comm));
+    if (rc == 0 && rank != 0)
         take_settings(&f->settings, text);
     free(text);
-    return 0;
+    return rc;
 }

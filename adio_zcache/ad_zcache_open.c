@@ -171,10 +171,10 @@ static int open_layout(ADIO_File fd, int rank, int amode, struct layout *l)
         zcache_outcome_set(&o, rc);
     }
     rc = zcache_outcome_bcast(&o, 0, fd->comm);
-    if (rc == 0) {
-        MPI_Bcast(&l->attr, sizeof l->attr, MPI_BYTE, 0, fd->comm);
-        MPI_Bcast(&l->servers, 1, MPI_UINT32_T, 0, fd->comm);
-    }
+    if (rc == 0)
+        rc = zcache_outcome_mpi(MPI_Bcast(&l->attr, sizeof l->attr, MPI_BYTE, 0, fd->comm));
+    if (rc == 0)
+        rc = zcache_outcome_mpi(MPI_Bcast(&l->servers, 1, MPI_UINT32_T, 0, fd->comm));
     return rc;
 }
 
@@ -245,7 +245,7 @@ static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct 
 static int exchange_cards(ADIO_File fd, int mine, const struct card *card, struct card *all)
 {
     struct zcache_file *f = zcache_file_of(fd);
-    int size, *counts, *at;
+    int size, *counts, *at, code;
 
     MPI_Comm_size(fd->comm, &size);
     counts = ADIOI_Calloc(2 * (size_t)size, sizeof *counts);
@@ -254,10 +254,10 @@ static int exchange_cards(ADIO_File fd, int mine, const struct card *card, struc
         counts[fd->hints->ranklist[i]] = sizeof *card;
         at[fd->hints->ranklist[i]] = (int)(i * sizeof *card);
     }
-    MPI_Allgatherv(card, mine >= 0 ? (int)sizeof *card : 0, MPI_BYTE, all, counts, at, MPI_BYTE,
-                   fd->comm);
+    code = MPI_Allgatherv(card, mine >= 0 ? (int)sizeof *card : 0, MPI_BYTE, all, counts, at,
+                          MPI_BYTE, fd->comm);
     ADIOI_Free(counts);
-    return 0;
+    return zcache_outcome_mpi(code);
 }
 
 static void take_cards(ADIO_File fd, const struct card *all, int mine, struct zc_handle *handle)
@@ -295,7 +295,10 @@ static int open_aggregators(ADIO_File fd, int rank, int amode, const struct layo
     zcache_outcome_set(&o, rc);
     rc = zcache_outcome_agree(&o, fd->comm);
     if (rc == 0) {
-        exchange_cards(fd, mine, &card, all);
+        rc = exchange_cards(fd, mine, &card, all);
+        zcache_outcome_set(&o, rc);
+    }
+    if (rc == 0) {
         take_cards(fd, all, mine, handle);
     } else if (handle) {
         if (card.number)
@@ -319,10 +322,27 @@ static void undo_open(ADIO_File fd, int rc, bool created)
     zcache_file_free(fd);
 }
 
+/* What is decided by now, instead of what was wished for. */
+static void echo_layout(ADIO_File fd)
+{
+    const struct zcache_file *f = zcache_file_of(fd);
+    char value[24];
+
+    snprintf(value, sizeof value, "%u", f->nowners);
+    ADIOI_Info_set(fd->info, "cb_nodes", value);
+    snprintf(value, sizeof value, "%u", f->place.daemons ? f->place.daemons : 1);
+    ADIOI_Info_set(fd->info, "striping_factor", value);
+}
+
 static void opened(ADIO_File fd, const struct layout *l)
 {
     struct zcache_file *f = zcache_file_of(fd);
+    int size;
 
+    MPI_Comm_size(fd->comm, &size);
+    if (size > 1 || (f->settings.daemons && *f->settings.daemons))
+        zcache_net_keep(&f->settings);
+    echo_layout(fd);
     fd->blksize = (long)f->place.block_size;
     fd->hints->striping_unit = f->place.block_size <= INT_MAX ? (int)f->place.block_size : 0;
     if (!f->path) /* a rank that opened nothing itself: for its messages */
@@ -357,6 +377,8 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
         zc_settings_warn_env();
     zcache_outcome_set(&o, check_settings(zcache_file_get(fd)));
     rc = zcache_outcome_agree(&o, fd->comm);
+    if (rc == 0 && rank == 0)
+        zcache_hints_network(fd);
     if (rc == 0)
         rc = zcache_hints_agree(fd, zcache_file_of(fd));
     if (rc == 0)
@@ -437,11 +459,13 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     zcache_owners_settle(f);
     zcache_split_end(fd); /* a program that closes too early must not write into what is freed */
     zcache_jobs_drain(f);
-    MPI_Barrier(fd->comm); /* all accesses of all ranks are done */
+    rc = zcache_outcome_mpi(MPI_Barrier(fd->comm)); /* all accesses of all ranks are done */
+    zcache_outcome_set(&o, rc);
     for (uint32_t i = 0; i < f->nowners; i++)
         if (f->owners[i].local)
             rc = close_aggregator(f, &f->owners[i], level);
-    zcache_outcome_set(&o, rc);
+    if (rc)
+        zcache_outcome_set(&o, rc);
     if (f->store)
         zcache_store_put(f->store, zcache_is_loss(rc));
     snprintf(path, sizeof path, "%s", f->path ? f->path : fd->filename);

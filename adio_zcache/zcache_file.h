@@ -90,6 +90,9 @@ void zcache_info_unused(ADIO_File fd);
 
 /* Says it once, on rank 0. */
 void zcache_hints_complain(ADIO_File fd, const char *text);
+/* Timeout and provider are the process's: those that cannot be had any more become those
+ * in force, which is said once. */
+void zcache_hints_network(ADIO_File fd);
 /* Echoes the values in force. */
 void zcache_hints_echo(ADIO_File fd);
 /* Every rank takes the settings of rank 0 of the file's communicator. */

@@ -9,6 +9,10 @@ struct zcache_outcome {
     char text[508];
 };
 
+/* What an MPI call returned, as 0 or a negative errno, explained.  After a failure of MPI
+ * itself ranks may not agree any more; by default MPI ends the program before. */
+int zcache_outcome_mpi(int code);
+
 /* Notes a result and what zc_errorf() said of it. */
 void zcache_outcome_set(struct zcache_outcome *o, int rc);
 

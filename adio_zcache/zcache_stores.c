@@ -147,3 +147,43 @@ void zcache_store_put(struct zc_store *store, int broken)
     }
     zc_lock_put(&lock);
 }
+
+/* ---- what connections are made with ---- */
+
+static struct {
+    bool known;
+    uint64_t timeout;
+    char *provider; /* for ever */
+} network;          /* lock */
+
+static const char *provider_of(const char *s)
+{
+    return s ? s : "";
+}
+
+void zcache_net_keep(const struct zc_settings *s)
+{
+    zc_lock_get(&lock);
+    if (!network.known) {
+        network.timeout = s->timeout;
+        network.provider = s->provider ? strdup(s->provider) : NULL;
+        network.known = true;
+    }
+    zc_lock_put(&lock);
+}
+
+bool zcache_net_adopt(struct zc_settings *s)
+{
+    bool other = false;
+
+    zc_lock_get(&lock);
+    if (network.known && (network.timeout != s->timeout ||
+                          strcmp(provider_of(network.provider), provider_of(s->provider)))) {
+        other = true;
+        s->timeout = network.timeout;
+        free(s->provider);
+        s->provider = network.provider ? strdup(network.provider) : NULL;
+    }
+    zc_lock_put(&lock);
+    return other;
+}

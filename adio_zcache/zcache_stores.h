@@ -6,6 +6,8 @@
 #ifndef ZCACHE_STORES_H
 #define ZCACHE_STORES_H
 
+#include <stdbool.h>
+
 #include "zc_settings.h"
 #include "zc_store.h"
 
@@ -15,5 +17,11 @@ int zcache_store_get(const struct zc_settings *s, int rank, struct zc_store **ou
 
 /* `broken`: do not offer it again; it is closed with its last user. */
 void zcache_store_put(struct zc_store *store, int broken);
+
+/* Connections are shared, and made with the timeout and the provider of the first open that
+ * succeeds.  keep() remembers these; adopt() takes them over and returns whether that changed
+ * anything. */
+void zcache_net_keep(const struct zc_settings *s);
+bool zcache_net_adopt(struct zc_settings *s);
 
 #endif

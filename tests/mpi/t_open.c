@@ -61,7 +61,7 @@ static int use(MPI_File fh)
 {
     int rc = MPI_SUCCESS;
 
-    if (rc == MPI_SUCCESS && asked("preallocate"))
+    if (asked("preallocate"))
         rc = MPI_File_preallocate(fh, (MPI_Offset)t_size * CHUNKS * CHUNK);
     if (rc == MPI_SUCCESS && asked("write"))
         rc = write_much(fh);

@@ -29,3 +29,37 @@ for n in 0 1; do
     ! grep -q hint "$tmp/out" || fail "a good hint is complained about: $(cat "$tmp/out")"
     stop_daemons || fail "not drained"
 done
+
+# echo_of RANKS WORD ...: what t_hints says to them.
+echo_of() {
+    local ranks=$1
+
+    shift
+    mpi_quiet "$ranks" "$programs/t_hints" "zcache:$root/e" "$@" || fail "hints: $*"
+}
+
+echo_of 3 -- striping_unit=4194304 zcache_block_size=4M striping_factor=1 romio_cb_write=enable \
+    romio_ds_write=disable cb_buffer_size=
+echo_of 3 striping_unit=65536 cb_nodes=2 "cb_config_list=*:*" romio_synchronized_flush=enable -- \
+    striping_unit=65536 zcache_block_size=64K cb_nodes=2 "cb_config_list=*:*" \
+    romio_synchronized_flush=enable
+echo_of 2 striping_unit=65536 zcache_block_size=128K romio_cb_write=disable romio_cb_read=disable \
+    romio_ds_write=enable romio_no_indep_rw=true cb_buffer_size=1048576 -- striping_unit=131072 \
+    romio_cb_write=enable romio_cb_read=enable romio_ds_write=disable romio_no_indep_rw=false \
+    cb_buffer_size=
+start_daemons 2
+echo_of 4 cb_nodes=3 "cb_config_list=*:*" -- cb_nodes=2 striping_factor=2
+# Connections are the process's: the first open decides, and that is said once.
+echo_of 2 zcache_timeout=40s + zcache_timeout=50s + zcache_timeout=60s -- zcache_timeout=40s
+(($(grep -c "zcache_timeout and zcache_provider ignored" "$tmp/out") == 1)) ||
+    fail "the time-out in force is not said once: $(cat "$tmp/out")"
+stop_daemons || fail "not drained"
+
+# ROMIO's own environment.
+printf 'zcache_block_size 256K\ncb_nodes 1\n' >"$tmp/hints"
+ROMIO_HINTS=$tmp/hints echo_of 2 -- zcache_block_size=256K cb_nodes=1
+ROMIO_PRINT_HINTS=1 echo_of 2 zcache_block_size=512K --
+grep -q "key = zcache_block_size .*value = 512K" "$tmp/out" ||
+    fail "ROMIO_PRINT_HINTS does not show zcache's: $(cat "$tmp/out")"
+ROMIO_FSTYPE_FORCE=zcache: mpi_quiet 2 "$programs/t_hints" "$root/plain" -- \
+    zcache_block_size=4M striping_unit=4194304 || fail "ROMIO_FSTYPE_FORCE"
