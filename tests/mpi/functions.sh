@@ -82,3 +82,21 @@ at_least() {
     now=$(stat_of "$1" "$2")
     [[ -n $now ]] && ((now >= $3))
 }
+
+# all_ways PROGRAM CASE: without daemons, with one and with two, over caches that hold next to
+# nothing of the file; and over caches that hold all of it.
+all_ways() {
+    local n
+
+    make_root
+    for n in 0 1 2; do
+        start_daemons "$n" --page-size 64K --cache-size 256K
+        mpi_quiet 3 "$programs/$1" "zcache:$root/f" "$2" zcache_block_size=64K \
+            zcache_cache_size=256K cb_nodes=2 "cb_config_list=*:2" ||
+            fail "$n daemons, small caches: $2"
+        stop_daemons || fail "$n daemons, small caches: not drained"
+    done
+    start_daemons 1
+    mpi_quiet 4 "$programs/$1" "zcache:$root/f" "$2" || fail "one daemon: $2"
+    stop_daemons || fail "one daemon: not drained"
+}
