@@ -11,6 +11,7 @@
 #include "zc_log.h"
 #include "zcache_file.h"
 #include "zcache_fileview.h"
+#include "zcache_memory.h"
 #include "zcache_mpi.h"
 
 /* The view offset an access begins at. */
@@ -44,9 +45,13 @@ int zcache_slot_begin(const struct zcache_slot_args *s, struct zcache_access *a)
     if (rc)
         return rc;
     if (__builtin_mul_overflow(s->count, mem->size, &a->len) ||
-        a->len > INT64_MAX - a->view_offset) {
+        a->len > INT64_MAX - a->view_offset)
+        rc = zc_errorf(EFBIG, "the access ends beyond 2^63");
+    else if (a->len)
+        rc = zcache_memory_check((const char *)s->buf + zcache_layout_first(mem));
+    if (rc) {
         zcache_layout_put(mem);
-        return zc_errorf(EFBIG, "the access ends beyond 2^63");
+        return rc;
     }
     a->mem = mem;
     if (zcache_view_of(s->fd))

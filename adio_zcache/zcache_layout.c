@@ -271,6 +271,11 @@ static void copy_pieces(const struct zcache_layout *l, char *user, int64_t pos, 
     }
 }
 
+int64_t zcache_layout_first(const struct zcache_layout *l)
+{
+    return l->view ? zc_view_lower(l->view) : l->pieces[0].off;
+}
+
 /* The elements that hold len > 0 bytes from `pos` on lie in [*low, *low + *n) of the buffer. */
 static void window(const struct zcache_layout *l, int64_t pos, int64_t len, int64_t *low,
                    int64_t *n)

@@ -45,6 +45,9 @@ int zcache_layout_get(MPI_Datatype type, struct zcache_layout **out);
 struct zcache_layout *zcache_layout_ref(struct zcache_layout *l);
 void zcache_layout_put(struct zcache_layout *l); /* NULL is fine */
 
+/* Where the first byte of a buffer of elements lies, from its address; size > 0. */
+int64_t zcache_layout_first(const struct zcache_layout *l);
+
 /* Copies `len` bytes from position `pos` on between a buffer of elements and contiguous
  * memory.  0 or a negative errno (the buffer would reach out of all memory). */
 int zcache_layout_pack(const struct zcache_layout *l, const void *user, int64_t pos, void *to,

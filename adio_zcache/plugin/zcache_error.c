@@ -177,6 +177,8 @@ int zcache_mpi_class(int err)
         return MPI_ERR_ARG;
     case ENOMEM:
         return MPI_ERR_NO_MEM;
+    case EFAULT:
+        return MPI_ERR_BUFFER;
     case EOPNOTSUPP:
     case ENOSYS:
         return MPI_ERR_UNSUPPORTED_OPERATION;

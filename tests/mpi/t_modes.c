@@ -5,6 +5,7 @@
  */
 #include <limits.h>
 #include <stdint.h>
+#include <sys/mman.h>
 
 #include "t_mpiio.h"
 
@@ -228,6 +229,29 @@ static void no_offsets(void)
     refused(fh, (1ll << 62) + 1);
     OK(MPI_Type_free(&gaps));
     OK(MPI_File_close(&fh));
+}
+
+/* What the processor cannot reach, like memory of a device, is refused and kills nobody. */
+static void no_memory(void)
+{
+    MPI_File fh = open_as(MPI_COMM_WORLD, ".mem", RW | MPI_MODE_DELETE_ON_CLOSE);
+    void *device = mmap(NULL, 1 << 20, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MPI_Request r;
+    MPI_Datatype gaps;
+    int rc;
+
+    CHECK(device != MAP_FAILED);
+    OK(MPI_Type_vector(2, 1, 2, MPI_INT, &gaps));
+    OK(MPI_Type_commit(&gaps));
+    CHECK(t_class(MPI_File_write_at(fh, 0, device, 1, MPI_INT, &status)) == MPI_ERR_BUFFER);
+    CHECK(t_class(MPI_File_write_at_all(fh, 0, device, 1, gaps, &status)) == MPI_ERR_BUFFER);
+    CHECK(t_class(MPI_File_read_at(fh, 0, NULL, 1, MPI_INT, &status)) == MPI_ERR_BUFFER);
+    rc = MPI_File_iread_at(fh, 0, device, 1, MPI_INT, &r);
+    CHECK(t_class(rc) == MPI_ERR_BUFFER);
+    OK(MPI_File_write_at(fh, 0, NULL, 0, MPI_INT, &status));
+    OK(MPI_Type_free(&gaps));
+    OK(MPI_File_close(&fh));
+    munmap(device, 1 << 20);
 }
 
 /* A view that is refused leaves the old one. */
@@ -510,6 +534,7 @@ int main(int argc, char **argv)
     sizes();
     no_offsets();
     no_views();
+    no_memory();
     nothing();
     shared_pointer();
     ordered();

@@ -1,0 +1,35 @@
+/* zcache_memory.c - whether a buffer can be reached by the processor at all.
+ *
+ * The kernel is asked to copy a byte from there, and refuses instead of killing the program.
+ * So no library of any maker of devices needs to be known.  Memory that both sides reach
+ * (managed, pinned) is like any other.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdint.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "zc_log.h"
+#include "zcache_memory.h"
+
+enum { NEIGHBOURS = 21 }; /* what is true of a byte is taken to be of the 2 MiB around it */
+
+int zcache_memory_check(const void *p)
+{
+    static _Thread_local uintptr_t good; /* 0: none; null pointers never are */
+    uintptr_t place = (uintptr_t)p >> NEIGHBOURS;
+    char byte;
+    struct iovec here = {&byte, 1}, there = {(void *)(uintptr_t)p, 1};
+
+    if (place && place == good)
+        return 0;
+    if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) < 0 && errno == EFAULT)
+        return zc_errorf(EFAULT,
+                         "the buffer at %p is no memory of this host: what a device holds has to "
+                         "be copied to the host first",
+                         p);
+    good = place; /* also where the kernel does not answer such questions */
+    return 0;
+}
