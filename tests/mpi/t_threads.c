@@ -69,6 +69,33 @@ static void *same_file(void *arg)
     return NULL;
 }
 
+/* All threads have accesses under way on one file, each waits for its own. */
+static void *under_way(void *arg)
+{
+    enum { MANY = 16 };
+    int me = *(int *)arg, out[MANY][N], in[MANY][N], done;
+    MPI_Request r[MANY];
+    MPI_Status statuses[MANY];
+
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int k = 0; k < MANY; k++) {
+            for (int i = 0; i < N; i++)
+                out[k][i] = round << 20 ^ me << 16 ^ k << 10 ^ i;
+            MUST(!MPI_File_iwrite_at(common, (MPI_Offset)sizeof(out[k]) * (me * MANY + k), out[k], N,
+                                     MPI_INT, &r[k]));
+        }
+        MUST(!MPI_Waitall(MANY, r, statuses));
+        for (int k = 0; k < MANY; k++)
+            MUST(!MPI_File_iread_at(common, (MPI_Offset)sizeof(out[k]) * (me * MANY + k), in[k], N,
+                                    MPI_INT, &r[k]));
+        for (int k = 0; k < MANY; k++)
+            for (done = 0; !done;)
+                MUST(!MPI_Test(&r[k], &done, MPI_STATUS_IGNORE));
+        MUST(!memcmp(in, out, sizeof(in)));
+    }
+    return NULL;
+}
+
 static void run(void *(*fn)(void *))
 {
     pthread_t thread[THREADS];
@@ -116,6 +143,8 @@ int main(int argc, char **argv)
                      &common));
     run(same_file);
     check_same_file();
+    if (!strncmp(base, "zcache:", 7)) /* MPICH does not survive ROMIO's own requests */
+        run(under_way);
     OK(MPI_File_close(&common));
 
     for (int i = 0; i < THREADS; i++) {
