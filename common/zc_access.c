@@ -295,7 +295,7 @@ int zc_cache_begin(struct zc_access *a)
     }
     count_access(c, a, out, late);
     if (a->dir == ZC_READ && out != FAILED)
-        zc_ahead_touch(c, a);
+        zc_ahead_touch(c, a, p);
     rc = out == DONE ? 0 : out == WAIT ? -EINPROGRESS : a->status;
     if (out == FAILED)
         a->handle->accesses--;

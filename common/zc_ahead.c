@@ -45,7 +45,6 @@ void zc_ahead_started(struct zc_cache *c, struct zc_page *p)
 void zc_ahead_used(struct zc_cache *c, struct zc_page *p)
 {
     zc_assert_held(&c->lock);
-    zc_prefetch_used(&p->ahead_for->prefetch, p->ahead_stream);
     c->clock++;
     if (p->ahead_begun) {
         c->st.prefetch_used_pages++;
@@ -144,6 +143,7 @@ static void ask(struct zc_cache *c, struct zc_handle *h, struct zc_page *p, uint
     uint32_t have = (uint32_t)zc_extents_bytes(&p->valid);
 
     p->ahead_for = h;
+    p->foreseen = true;
     p->ahead_stream = stream;
     p->ahead_begun = false;
     p->ahead_bytes = have < bytes ? bytes - have : 0;
@@ -191,18 +191,20 @@ static void pump(struct zc_cache *c, struct zc_handle *h)
     }
 }
 
-/* A read access has begun. */
-void zc_ahead_touch(struct zc_cache *c, const struct zc_access *a)
+/* A read access has begun, of page `p` if that is there. */
+void zc_ahead_touch(struct zc_cache *c, const struct zc_access *a, const struct zc_page *p)
 {
     struct zc_handle *h = a->handle;
+    bool foreseen = p && p->foreseen;
 
     zc_assert_held(&c->lock);
     if (h->prefetch.depth == 0 || quota(c) == 0)
         return;
     if (a->view)
-        zc_prefetch_touch_view(&h->prefetch, a->view, a->disp, a->view_off, a->view_len, a->off);
+        zc_prefetch_touch_view(&h->prefetch, a->view, a->disp, a->view_off, a->view_len, a->off,
+                               foreseen);
     else
-        zc_prefetch_touch(&h->prefetch, a->off, a->len);
+        zc_prefetch_touch(&h->prefetch, a->off, a->len, foreseen);
     pump(c, h);
 }
 

@@ -71,6 +71,7 @@ struct zc_page {
     uint32_t ahead_stream;       /* which of its streams proposed it */
     uint32_t ahead_bytes;        /* how much is read */
     bool ahead_begun;            /* the read ahead has begun, or is over */
+    bool foreseen;               /* it was asked for ahead since it is in the cache */
 };
 
 /* Pages [first, end) are on their way to the store, around the cache. */
@@ -270,7 +271,7 @@ void *zc_reader(void *cache);
 /* ---- zc_ahead.c: reading ahead ---- */
 void zc_ahead_open(struct zc_cache *c, struct zc_handle *h, uint64_t block_size, uint64_t stride);
 void zc_ahead_stop(struct zc_cache *c, struct zc_handle *h);
-void zc_ahead_touch(struct zc_cache *c, const struct zc_access *a);
+void zc_ahead_touch(struct zc_cache *c, const struct zc_access *a, const struct zc_page *p);
 void zc_ahead_serve(struct zc_cache *c);
 void zc_ahead_started(struct zc_cache *c, struct zc_page *p);
 void zc_ahead_used(struct zc_cache *c, struct zc_page *p);

@@ -107,7 +107,7 @@ struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no)
     f->npages++;
     c->nused++;
     p->max_extents = c->cfg.max_extents;
-    p->alone = p->failed = p->squeeze = p->collapsing = p->written = false;
+    p->alone = p->failed = p->squeeze = p->collapsing = p->written = p->foreseen = false;
     p->young = 0;
     return p;
 }

@@ -193,8 +193,8 @@ static bool fill_hole(struct zc_stream *s, uint64_t back)
     return true;
 }
 
-/* A place beyond the front, or a hole behind it, was asked for. */
-static void read_on(struct zc_prefetch *f, struct zc_stream *s, uint64_t place, bool weak)
+/* A place beyond the front, or a hole behind it, was asked for; false: it was before. */
+static bool read_on(struct zc_prefetch *f, struct zc_stream *s, uint64_t place, bool weak)
 {
     bool foreseen = s->known > 1 && place > s->front && expected(s, place);
     uint32_t p;
@@ -202,26 +202,27 @@ static void read_on(struct zc_prefetch *f, struct zc_stream *s, uint64_t place, 
     if (place > s->front)
         advance(s, place);
     else if (!fill_hole(s, s->front - place))
-        return;
+        return false;
     if (weak && s->known < VIEW_EVIDENCE) {
         s->period = 0;
-        return;
+        return true;
     }
     p = period_of(s);
     if (p || !foreseen)
         s->period = p;
     if (!s->period) {
         s->calm = 0;
-        return;
+        return true;
     }
     f->trust = TRUST;
     if (s->window == 0 && ++s->calm >= CALM) {
         s->calm = 0;
         s->window = 1;
     }
+    return true;
 }
 
-static void touch(struct zc_prefetch *f, uint64_t off, uint32_t len, bool weak)
+static void touch(struct zc_prefetch *f, uint64_t off, uint32_t len, bool weak, bool foreseen)
 {
     struct zc_place_in_lane at = zc_prefetch_place(f, off / f->page_size);
     uint64_t lo = at.place * f->page_size + off % f->page_size;
@@ -233,7 +234,8 @@ static void touch(struct zc_prefetch *f, uint64_t off, uint32_t len, bool weak)
     } else {
         bool joins = lo == s->end && !weak; /* byte after byte: needs no other evidence */
 
-        read_on(f, s, at.place, weak);
+        if (read_on(f, s, at.place, weak) && foreseen)
+            zc_prefetch_grow(f, &s->window);
         if (joins && !s->period) {
             s->period = 1;
             f->trust = TRUST;
@@ -243,17 +245,17 @@ static void touch(struct zc_prefetch *f, uint64_t off, uint32_t len, bool weak)
     s->touched = f->clock;
 }
 
-void zc_prefetch_touch(struct zc_prefetch *f, uint64_t off, uint32_t len)
+void zc_prefetch_touch(struct zc_prefetch *f, uint64_t off, uint32_t len, bool foreseen)
 {
     if (f->depth)
-        touch(f, off, len, false);
+        touch(f, off, len, false, foreseen);
 }
 
 void zc_prefetch_touch_view(struct zc_prefetch *f, const struct zc_view *v, int64_t disp,
-                            int64_t view_off, int64_t len, uint64_t off)
+                            int64_t view_off, int64_t len, uint64_t off, bool foreseen)
 {
-    if (f->depth && !zc_view_stream_touch(f, v, disp, view_off, len, off))
-        touch(f, off, 0, true);
+    if (f->depth && !zc_view_stream_touch(f, v, disp, view_off, len, off, foreseen))
+        touch(f, off, 0, true, foreseen);
 }
 
 /* ---- proposals ---- */
@@ -330,12 +332,9 @@ static uint32_t *window_of(const struct zc_prefetch *f, uint32_t id)
     return s ? &s->window : v ? &v->window : NULL;
 }
 
-void zc_prefetch_used(struct zc_prefetch *f, uint32_t id)
+void zc_prefetch_grow(const struct zc_prefetch *f, uint32_t *window)
 {
-    uint32_t *window = window_of(f, id);
-
-    if (window)
-        *window = *window >= f->depth / 2 ? f->depth : *window ? 2 * *window : 1;
+    *window = *window > f->depth / 2 ? f->depth : *window ? 2 * *window : 1;
 }
 
 void zc_prefetch_wasted(struct zc_prefetch *f, uint32_t id)

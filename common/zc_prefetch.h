@@ -19,8 +19,9 @@
  * offset, and what is proposed are the pages the view touches behind it.
  *
  * Window: how many places or pages may be proposed ahead of the reader.  It starts at 1,
- * doubles with each page that was used, up to `depth`, and halves with each that was wasted;
- * at 0 the stream proposes nothing until it has been read in order for some more places.
+ * doubles with each page that was there because somebody had foreseen it, up to `depth`, and
+ * halves with each proposal that was wasted; at 0 the stream proposes nothing until it has
+ * been read in order for some more places.
  *
  * Numbers are pages unless they say bytes.  The owner's lock guards everything.
  */
@@ -88,12 +89,13 @@ void zc_prefetch_init(struct zc_prefetch *f, uint32_t page_size, uint64_t block_
 void zc_prefetch_depth(struct zc_prefetch *f, uint32_t depth);
 void zc_prefetch_free(struct zc_prefetch *f);
 
-/* Bytes [off, off + len) of the file were asked for; they lie in one page. */
-void zc_prefetch_touch(struct zc_prefetch *f, uint64_t off, uint32_t len);
+/* Bytes [off, off + len) of the file were asked for; they lie in one page.  foreseen: which
+ * was read ahead, whoever proposed it. */
+void zc_prefetch_touch(struct zc_prefetch *f, uint64_t off, uint32_t len, bool foreseen);
 /* View bytes [view_off, view_off + len) were asked for, the first of which lies at file
  * offset `off`.  A view that is not monotone counts as what it touches. */
 void zc_prefetch_touch_view(struct zc_prefetch *f, const struct zc_view *v, int64_t disp,
-                            int64_t view_off, int64_t len, uint64_t off);
+                            int64_t view_off, int64_t len, uint64_t off, bool foreseen);
 
 /* A page worth reading now. */
 struct zc_proposal {
@@ -108,8 +110,7 @@ struct zc_proposal {
 bool zc_prefetch_propose(struct zc_prefetch *f, uint64_t size, struct zc_proposal *out);
 void zc_prefetch_take(struct zc_prefetch *f, const struct zc_proposal *p);
 
-/* A page of stream `id` was asked for, or dropped before that. */
-void zc_prefetch_used(struct zc_prefetch *f, uint32_t id);
+/* A page that stream `id` proposed was dropped before anybody asked for it. */
 void zc_prefetch_wasted(struct zc_prefetch *f, uint32_t id);
 /* The stream is gone, or has passed this page long ago. */
 bool zc_prefetch_passed(const struct zc_prefetch *f, uint32_t id, uint64_t page);
@@ -123,9 +124,10 @@ struct zc_place_in_lane {
 struct zc_place_in_lane zc_prefetch_place(const struct zc_prefetch *f, uint64_t page);
 uint64_t zc_prefetch_page(const struct zc_prefetch *f, uint64_t lane, uint64_t place);
 uint32_t zc_prefetch_id(struct zc_prefetch *f);
-/* false: this view is for zc_prefetch_touch() */
+void zc_prefetch_grow(const struct zc_prefetch *f, uint32_t *window);
+/* false: this access is for the streams of pages */
 bool zc_view_stream_touch(struct zc_prefetch *f, const struct zc_view *v, int64_t disp,
-                          int64_t view_off, int64_t len, uint64_t off);
+                          int64_t view_off, int64_t len, uint64_t off, bool foreseen);
 bool zc_view_stream_propose(const struct zc_prefetch *f, struct zc_view_stream *s, uint64_t size,
                             struct zc_proposal *out);
 void zc_view_stream_take(struct zc_view_stream *s, const struct zc_proposal *p);

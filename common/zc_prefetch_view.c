@@ -76,11 +76,15 @@ static void reached(struct zc_view_stream *s)
         s->next = s->pos;
 }
 
-static void read_on(struct zc_view_stream *s, int64_t end)
+static void read_on(const struct zc_prefetch *f, struct zc_view_stream *s, int64_t end,
+                    bool foreseen)
 {
     s->going = true;
-    if (end > s->pos)
+    if (end > s->pos) {
         s->pos = end;
+        if (foreseen)
+            zc_prefetch_grow(f, &s->window);
+    }
     reached(s);
     if (s->window == 0 && ++s->calm >= CALM) {
         s->calm = 0;
@@ -98,7 +102,7 @@ static void jump(struct zc_view_stream *s, int64_t end)
 }
 
 bool zc_view_stream_touch(struct zc_prefetch *f, const struct zc_view *v, int64_t disp,
-                          int64_t view_off, int64_t len, uint64_t off)
+                          int64_t view_off, int64_t len, uint64_t off, bool foreseen)
 {
     uint64_t lane = zc_prefetch_place(f, off / f->page_size).lane;
     struct zc_view_stream *s;
@@ -119,7 +123,7 @@ bool zc_view_stream_touch(struct zc_prefetch *f, const struct zc_view *v, int64_
     }
     s->touched = f->clock;
     if (view_off >= s->pos - near(f, len) && view_off <= s->next + near(f, len))
-        read_on(s, view_off + len);
+        read_on(f, s, view_off + len, foreseen);
     else
         jump(s, view_off + len);
     return s->going;

@@ -677,10 +677,14 @@ START_TEST(a_failed_read_ahead_is_nobodys_error)
 {
     setup();
     start();
-    zc_store_fault_set(store, ZC_FAULT_READ, 2, 1, EIO);
+    zc_cache_prefetch(file, 0);
     read_page(0);
+    zc_cache_prefetch(file, 8);
+    zc_store_fault_set(store, ZC_FAULT_READ, 1, 1, EIO);
+    read_page(0); /* a hit, and page 1 is read ahead */
     quiet();
     ck_assert_uint_eq(stats().store_errors, 1);
+    ck_assert_uint_eq(stats().prefetch_wasted_pages, 1);
     read_page(1);
     read_calmly(2, 20);
     stop();

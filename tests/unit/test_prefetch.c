@@ -20,7 +20,13 @@ static void start(uint32_t depth, uint64_t block_pages, uint64_t stride)
 
 static void touch(uint64_t page)
 {
-    zc_prefetch_touch(&f, PAGES(page), PAGE);
+    zc_prefetch_touch(&f, PAGES(page), PAGE, false);
+}
+
+/* The same when it was read ahead. */
+static void use(uint64_t page)
+{
+    zc_prefetch_touch(&f, PAGES(page), PAGE, true);
 }
 
 /* Takes what is proposed now, at most `max`; the stream of the last one. */
@@ -79,23 +85,19 @@ END_TEST
 
 START_TEST(window_grows_with_use)
 {
-    uint32_t s;
-
     start(8, 1, 1);
     touch(0);
-    s = EXPECT(1);
-    zc_prefetch_used(&f, s);
-    touch(1);
+    EXPECT(1);
+    use(1);
     EXPECT(2, 3);
-    zc_prefetch_used(&f, s);
-    touch(2);
+    use(2);
     EXPECT(4, 5, 6);
-    zc_prefetch_used(&f, s);
-    touch(3);
-    EXPECT(7, 8, 9, 10, 11);
-    zc_prefetch_used(&f, s); /* as deep as it may be */
-    touch(4);
+    use(3);
+    EXPECT(7, 8, 9, 10, 11); /* as deep as it may be */
+    use(4);
     EXPECT(12);
+    use(4);
+    NOTHING();
 }
 END_TEST
 
@@ -105,22 +107,22 @@ START_TEST(window_shrinks_with_waste_and_opens_again)
 
     start(4, 1, 1);
     touch(0);
-    s = EXPECT(1);
-    zc_prefetch_used(&f, s);
-    zc_prefetch_used(&f, s);
-    touch(1);
-    EXPECT(2, 3, 4, 5);
+    EXPECT(1);
+    use(1);
+    EXPECT(2, 3);
+    use(2);
+    s = EXPECT(4, 5, 6);
     zc_prefetch_wasted(&f, s); /* 2 */
     zc_prefetch_wasted(&f, s); /* 1 */
-    touch(2);
+    touch(3);
     NOTHING();
     zc_prefetch_wasted(&f, s); /* shut */
-    for (uint64_t page = 3; page < 10; page++) {
+    for (uint64_t page = 4; page < 11; page++) {
         touch(page);
         NOTHING();
     }
-    touch(10); /* 8 places in order */
-    EXPECT(11);
+    touch(11); /* 8 places in order */
+    EXPECT(12);
 }
 END_TEST
 
@@ -178,10 +180,8 @@ START_TEST(regular_gaps_are_not_read)
         touch(page + 1);
         take(got, 100, &s);
     }
-    zc_prefetch_used(&f, s);
-    zc_prefetch_used(&f, s);
-    touch(20);
-    touch(21);
+    use(20);
+    use(21);
     take(got, 100, &s);
     touch(24);
     touch(25);
@@ -202,9 +202,9 @@ START_TEST(bytes_in_order_are_evidence)
 {
     start(8, 1, 1);
     f.trust = 0;
-    zc_prefetch_touch(&f, PAGES(7) + 100, 200);
+    zc_prefetch_touch(&f, PAGES(7) + 100, 200, false);
     NOTHING();
-    zc_prefetch_touch(&f, PAGES(7) + 300, 200);
+    zc_prefetch_touch(&f, PAGES(7) + 300, 200, false);
     EXPECT(8);
 }
 END_TEST
@@ -300,34 +300,31 @@ static struct zc_view *scattered(const int64_t *pages, size_t n)
     return v;
 }
 
-static void look(const struct zc_view *v, int64_t view_off, int64_t len)
+static void look(const struct zc_view *v, int64_t view_off, int64_t len, bool foreseen)
 {
     int64_t off;
 
     ck_assert_int_eq(zc_view_to_file(v, 0, view_off, &off), 0);
-    zc_prefetch_touch_view(&f, v, 0, view_off, len, (uint64_t)off);
+    zc_prefetch_touch_view(&f, v, 0, view_off, len, (uint64_t)off, foreseen);
 }
 
 START_TEST(views_know_what_comes_next)
 {
     static const int64_t pages[] = {0, 3, 4, 17, 31};
     struct zc_view *v = scattered(pages, 5);
-    uint32_t s;
 
-    start(8, 1, 1);
-    look(v, 0, 100);
+    start(4, 1, 1);
+    look(v, 0, 100, false);
     NOTHING(); /* one access is no order */
-    look(v, 100, 100);
-    s = EXPECT(4);
-    zc_prefetch_used(&f, s);
-    zc_prefetch_used(&f, s);
-    look(v, 200, 100);
-    EXPECT(17, 31, 50, 53);
-    look(v, 300, 50); /* half of page 17, which is reached thereby */
-    EXPECT(54);
-    look(v, 350, 50);
+    look(v, 100, 100, false);
+    EXPECT(4);
+    look(v, 200, 100, true);
+    EXPECT(17, 31);
+    look(v, 300, 50, true); /* half of page 17, which is reached thereby */
+    EXPECT(50, 53, 54);
+    look(v, 350, 50, false);
     NOTHING();
-    look(v, 1000000, 100); /* somewhere else */
+    look(v, 1000000, 100, false); /* somewhere else */
     NOTHING();
     zc_prefetch_free(&f);
     zc_view_put(v);
@@ -338,14 +335,12 @@ START_TEST(views_skip_the_blocks_of_others)
 {
     static const int64_t pages[] = {0, 3, 4, 17, 31};
     struct zc_view *v = scattered(pages, 5);
-    uint32_t s;
 
     start(8, 1, 2); /* every second page is ours: the even ones */
-    look(v, 0, 100);
-    look(v, 200, 100); /* page 4; page 3 is another's */
-    s = EXPECT(50);    /* 17 and 31 are odd, the next tile begins at 50 */
-    zc_prefetch_used(&f, s);
-    look(v, 500, 100);
+    look(v, 0, 100, false);
+    look(v, 200, 100, false); /* page 4; page 3 is another's */
+    EXPECT(50);               /* 17 and 31 are odd, the next tile begins at 50 */
+    look(v, 500, 100, true);
     EXPECT(54, 100);
     zc_prefetch_free(&f);
     zc_view_put(v);
@@ -359,8 +354,8 @@ START_TEST(views_end_with_the_file)
     struct zc_proposal p;
 
     start(8, 1, 1);
-    look(v, 0, 100);
-    look(v, 100, 100);
+    look(v, 0, 100, false);
+    look(v, 100, 100, false);
     ck_assert(!zc_prefetch_propose(&f, PAGES(4), &p));
     ck_assert(zc_prefetch_propose(&f, PAGES(5), &p));
     ck_assert_uint_eq(p.page, 4);
@@ -381,7 +376,7 @@ START_TEST(views_of_many_ranks)
             int64_t off;
 
             ck_assert_int_eq(zc_view_to_file(v, disp * FAR, phase * 100, &off), 0);
-            zc_prefetch_touch_view(&f, v, disp * FAR, phase * 100, 100, (uint64_t)off);
+            zc_prefetch_touch_view(&f, v, disp * FAR, phase * 100, 100, (uint64_t)off, false);
             ck_assert_uint_eq(proposals_of(0), phase ? 1 : 0);
         }
     zc_prefetch_free(&f);
