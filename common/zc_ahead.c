@@ -19,7 +19,7 @@
 #include "zc_cache_internal.h"
 #include "zc_log.h"
 
-enum { QUEUE_READS = 2 }; /* reads ahead queued for each thread that may run one */
+enum { QUEUE_READS = 2 }; /* reads ahead that are queued for each one under way */
 
 /* ---- what becomes of a page ---- */
 
@@ -86,13 +86,16 @@ static uint64_t quota(const struct zc_cache *c)
     return c->npages / 4;
 }
 
+/* How many readers may read ahead at a time. */
+unsigned zc_ahead_threads(const struct zc_cache *c)
+{
+    return c->cfg.readers > 1 ? c->cfg.readers - 1 : 1;
+}
+
 /* Enough is queued for the threads that read ahead. */
 static bool queue_full(const struct zc_cache *c)
 {
-    uint64_t threads = c->cfg.readers > 1 ? c->cfg.readers - 1 : 1;
-    uint64_t pages = c->cfg.max_read >> c->page_shift;
-
-    return c->nfills_ahead >= threads * QUEUE_READS * (pages ? pages : 1);
+    return c->nfills_ahead >= QUEUE_READS * (zc_ahead_threads(c) + (c->cfg.max_read >> c->page_shift));
 }
 
 /* Gives up the oldest page of the handle if its reader has gone past it. */

@@ -272,6 +272,7 @@ void *zc_reader(void *cache);
 void zc_ahead_open(struct zc_cache *c, struct zc_handle *h, uint64_t block_size, uint64_t stride);
 void zc_ahead_stop(struct zc_cache *c, struct zc_handle *h);
 void zc_ahead_touch(struct zc_cache *c, const struct zc_access *a, const struct zc_page *p);
+unsigned zc_ahead_threads(const struct zc_cache *c);
 void zc_ahead_serve(struct zc_cache *c);
 void zc_ahead_started(struct zc_cache *c, struct zc_page *p);
 void zc_ahead_used(struct zc_cache *c, struct zc_page *p);

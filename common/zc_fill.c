@@ -11,7 +11,8 @@
  *                        +--> cancelled: written to, truncated, its reader has gone
  *
  * What somebody waits for goes first, and alone or with what others wait for: the first
- * byte shall not wait for a long read ahead.  Reads ahead leave one thread to the others.
+ * byte shall not wait for a long read ahead.  Reads ahead leave one thread to the others, and
+ * share max_read: several long ones at a time would all come late.
  */
 #include "config.h"
 
@@ -181,6 +182,8 @@ static void build(struct zc_cache *c, struct zc_page *p, struct fill_job *job)
     uint64_t most = c->cfg.max_read >> c->page_shift;
     struct zc_page *q;
 
+    if (p->read_ahead)
+        most /= zc_ahead_threads(c); /* what is wanted first shall come first */
     most = most < 1 ? 1 : most > FILL_PAGES ? FILL_PAGES : most;
     if (p->read_alone || scattered(p))
         most = 1;
@@ -462,11 +465,9 @@ static void run(struct zc_cache *c, struct zc_page *p)
 
 static struct zc_page *next_fill(struct zc_cache *c)
 {
-    unsigned most = c->cfg.readers > 1 ? c->cfg.readers - 1 : 1;
-
     if (!zc_list_empty(&c->fills))
         return zc_list_entry(c->fills.next, struct zc_page, fill_link);
-    if (!zc_list_empty(&c->fills_ahead) && c->nfilling_ahead < most)
+    if (!zc_list_empty(&c->fills_ahead) && c->nfilling_ahead < zc_ahead_threads(c))
         return zc_list_entry(c->fills_ahead.next, struct zc_page, fill_link);
     return NULL;
 }
