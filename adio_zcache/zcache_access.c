@@ -42,6 +42,7 @@ struct transfer {
     struct part parts[WINDOW];
     unsigned head, count;
     int64_t moved;
+    bool foresee; /* the owner shall know the view: it reads ahead along it */
     bool around; /* what this rank owns would not fit into its cache now */
     bool ended;
     int status;
@@ -99,8 +100,9 @@ static ssize_t do_local(struct transfer *t, struct part *p)
         return t->around ? zc_cache_write_around(h, p->buf, len, (uint64_t)p->file_off)
                          : zc_cache_write(h, p->buf, len, (uint64_t)p->file_off);
     }
-    return p->plain ? zc_cache_read(h, p->buf, len, (uint64_t)p->file_off)
-                    : zc_cache_vread(h, t->view, t->disp, p->buf, len, p->view_off);
+    return p->plain && !t->foresee
+               ? zc_cache_read(h, p->buf, len, (uint64_t)p->file_off)
+               : zc_cache_vread(h, t->view, t->disp, p->buf, len, p->view_off);
 }
 
 static void start_remote(struct transfer *t, struct part *p)
@@ -114,7 +116,7 @@ static void start_remote(struct transfer *t, struct part *p)
         else
             zc_io_vwrite(p->client, number, t->view, t->disp, p->buf, len, p->view_off, &p->io);
     } else {
-        if (p->plain)
+        if (p->plain && !t->foresee)
             zc_io_read(p->client, number, p->buf, len, (uint64_t)p->file_off, &p->io);
         else
             zc_io_vread(p->client, number, t->view, t->disp, p->buf, len, p->view_off, &p->io);
@@ -247,6 +249,7 @@ int64_t zcache_transfer(const struct zcache_access *a)
         return zc_errorf(EINVAL, "the file view shows no bytes");
     if (left > INT64_MAX - view_off || t.disp > INT64_MAX - left - view_off)
         return zc_errorf(EFBIG, "the access ends beyond 2^63");
+    t.foresee = t.view && zc_view_monotone(t.view) && t.f->settings.agg_prefetch;
     while (left && !t.status && !t.ended)
         start_part(&t, &view_off, &left);
     while (t.count)

@@ -5,8 +5,14 @@
  *     write:  buffer -> pull from the client -> page -> scatter -> end
  *     read:   buffer -> page -> gather -> end -> push to the client
  *
+ *
  * The page is pinned while bytes are copied in memory only, never while the fabric moves
  * them.  Buffers are few; chunks wait for one in order, and hold nothing while they wait.
+ *
+ * A long visible piece that is read goes as READ does it, straight from the page, which
+ * belongs to the fabric meanwhile:
+ *
+ *     direct: page -> push to the client -> end
  */
 #include "config.h"
 
@@ -20,7 +26,10 @@
 #include "zc_view.h"
 #include "zc_vspan.h"
 
-enum { CHUNKS = 2 }; /* of a request under way */
+enum {
+    CHUNKS = 2,       /* of a request under way */
+    DIRECT = 32 << 10, /* bytes of a piece worth an RMA of its own */
+};
 
 struct zc_vchunk {
     struct zc_access access;
@@ -29,7 +38,8 @@ struct zc_vchunk {
     struct zc_list wait; /* zc_server.bounce_wait */
     struct zc_request *request;
     bool used;
-    unsigned char *buf;
+    bool direct;
+    unsigned char *buf; /* NULL when direct */
     int64_t view_off;
     uint32_t len; /* visible bytes */
     struct zc_view_ranges ranges; /* relative to the page */
@@ -96,7 +106,8 @@ static void chunk_end(struct zc_vchunk *k)
 
     k->used = false;
     k->request->flying--;
-    s->bounce_free[s->nbounce_free++] = k->buf;
+    if (k->buf)
+        s->bounce_free[s->nbounce_free++] = k->buf;
 }
 
 void zc_server_serve_buffers(struct zc_server *s)
@@ -130,14 +141,36 @@ static void move(struct zc_vchunk *k, enum zc_rma_dir dir)
     int rc;
 
     k->op.done = move_done;
-    k->op.local = k->buf;
-    k->op.desc = s->bounce_mr.desc;
+    k->op.local = k->direct ? k->access.data : k->buf;
+    k->op.desc = k->direct ? s->arena.desc : s->bounce_mr.desc;
     k->op.len = k->len;
     k->op.raddr = r->msg.raddr + ((uint64_t)k->view_off - r->msg.off);
     k->op.rkey = r->msg.rkey;
     rc = zc_tp_rma(s->tp, r->session->peer, dir, &k->op);
-    if (rc)
-        chunk_fail(k, rc, zc_error_text(rc));
+    if (rc) {
+        zc_request_fail(r, rc, zc_error_text(rc));
+        if (k->direct)
+            zc_cache_end(&k->access, 0);
+        chunk_end(k);
+    }
+}
+
+/* The page is there, and the bytes lie in it one after the other. */
+static void push_page(struct zc_vchunk *k)
+{
+    struct zc_request *r = k->request;
+
+    if (k->access.avail < k->len) {
+        k->len = k->access.avail;
+        if ((uint64_t)k->view_off + k->len < r->eof)
+            r->eof = (uint64_t)k->view_off + k->len;
+    }
+    if (k->len && !r->status && !r->session->dead) {
+        move(k, ZC_RMA_PUSH);
+    } else {
+        zc_cache_end(&k->access, 0);
+        chunk_end(k);
+    }
 }
 
 /* The page is there: copies between it and the buffer. */
@@ -147,6 +180,10 @@ static void on_page(struct zc_vchunk *k)
     struct zc_access *a = &k->access;
     int64_t disp = (int64_t)r->msg.disp;
 
+    if (k->direct) {
+        push_page(k);
+        return;
+    }
     if (writes(r)) {
         zc_view_scatter(r->vio->view, disp, k->view_off, k->buf, k->len, a->data, (int64_t)a->off,
                         a->len);
@@ -240,6 +277,8 @@ static void move_done(struct zc_op *op, int status)
     struct zc_request *r = k->request;
     struct zc_server_stats *st = &server_of(r)->stats;
 
+    if (k->direct)
+        zc_cache_end(&k->access, 0);
     if (status) {
         st->rma_failed++;
         chunk_fail(k, status == -ECANCELED ? -EPIPE : status,
@@ -272,10 +311,26 @@ static void with_buffer(struct zc_vchunk *k)
 
 /* ---- chunks ---- */
 
+/* Bytes of the piece at r->next if it can go from the page; else 0. */
+static int64_t direct_bytes(const struct zc_request *r)
+{
+    uint32_t page = zc_cache_page_size(server_of(r)->cfg.cache);
+    int64_t first, len, room = (int64_t)(r->end - r->next);
+    struct zc_view_iter it;
+
+    if (writes(r) || !(r->msg.flags & ZC_F_RMA) || room < DIRECT ||
+        zc_view_start(&it, r->vio->view, (int64_t)r->msg.disp, (int64_t)r->next) ||
+        zc_view_next(&it, room, &first, &len))
+        return 0;
+    if (len > page - first % page)
+        len = page - first % page;
+    return len < DIRECT ? 0 : len;
+}
+
 static bool start_chunk(struct zc_request *r, struct zc_vchunk *k)
 {
-    int64_t room = (int64_t)(r->end - r->next), first, len;
-    int rc = zc_vspan(r->vio->view, (int64_t)r->msg.disp, (int64_t)r->next,
+    int64_t room = (int64_t)(r->end - r->next), first, len, direct = direct_bytes(r);
+    int rc = direct ? 0 : zc_vspan(r->vio->view, (int64_t)r->msg.disp, (int64_t)r->next,
                       room < ZC_SERVER_CHUNK ? room : ZC_SERVER_CHUNK,
                       zc_cache_page_size(server_of(r)->cfg.cache), &first, &len);
 
@@ -285,12 +340,17 @@ static bool start_chunk(struct zc_request *r, struct zc_vchunk *k)
     }
     k->used = true;
     k->request = r;
+    k->direct = direct;
+    k->buf = NULL;
     k->view_off = (int64_t)r->next;
-    k->len = (uint32_t)len;
+    k->len = (uint32_t)(direct ? direct : len);
     zc_list_init(&k->wait);
-    r->next += (uint64_t)len;
+    r->next += k->len;
     r->flying++;
-    get_buffer(k);
+    if (direct)
+        enter_page(k);
+    else
+        get_buffer(k);
     return true;
 }
 

@@ -194,6 +194,31 @@ START_TEST(views_in_two_pages)
 }
 END_TEST
 
+/* Long pieces go straight from the pages: less than one page is copied through a buffer. */
+START_TEST(long_pieces_are_not_copied)
+{
+    static unsigned char file[SPACE], in[SPACE];
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_view *v = vector(1000, 100000, 150000, 3, 500000);
+    struct zc_io io;
+
+    cfg.page_size = 65536;
+    cfg.capacity = 64 * 65536;
+    cfg.prefetch = 8;
+    up(&cfg);
+    fill(file, sizeof file, 0, 1);
+    ck_assert_int_eq(zc_client_write(client, number, file, 420000, 0), 420000);
+    for (int64_t from = 0; from < 200000; from += 33333) {
+        zc_io_vread(client, number, v, 0, in, sizeof in, from, &io); /* to the end of the file */
+        ck_assert_int_eq(zc_io_wait(client, &io), 300000 - from);
+        for (int64_t at = from; at < 300000; at++)
+            ck_assert_int_eq(in[at - from], file[1000 + at / 100000 * 150000 + at % 100000]);
+    }
+    zc_view_put(v);
+    down();
+}
+END_TEST
+
 START_TEST(end_of_file_in_a_view)
 {
     struct zc_view *v = vector(0, 10, 100, 1000, 100000);
@@ -284,7 +309,7 @@ int main(void)
 
     zc_log_init(NULL);
     CASE(s, "lent", 60, lent_file, failed_sync_is_told_to_all);
-    CASE(s, "views", 240, views_against_a_model, views_in_two_pages, end_of_file_in_a_view,
-         false_sharing, views_are_sent_again);
+    CASE(s, "views", 240, views_against_a_model, views_in_two_pages, long_pieces_are_not_copied,
+         end_of_file_in_a_view, false_sharing, views_are_sent_again);
     return run_suite(s);
 }
