@@ -408,23 +408,6 @@ void ADIOI_ZCACHE_Open(ADIO_File fd, int *error_code)
 
 /* ---- close ---- */
 
-static void report_stats(ADIO_File fd)
-{
-    struct zcache_file *f = zcache_file_of(fd);
-    uint64_t mine[4] = {f->writes, f->written_bytes, f->reads, f->read_bytes}, sum[4];
-    int rank;
-
-    MPI_Reduce(mine, sum, 4, MPI_UINT64_T, MPI_SUM, 0, fd->comm);
-    MPI_Comm_rank(fd->comm, &rank);
-    if (rank == 0)
-        fprintf(stderr,
-                "zcache: %s: %llu writes, %llu bytes; %llu reads, %llu bytes; through %s\n",
-                f->path, (unsigned long long)sum[0], (unsigned long long)sum[1],
-                (unsigned long long)sum[2], (unsigned long long)sum[3],
-                f->settings.daemons && *f->settings.daemons ? f->settings.daemons
-                                                            : "the file system itself");
-}
-
 /* This rank's share of closing: nobody else uses the file any more. */
 static int close_aggregator(struct zcache_file *f, struct zcache_owner *o, enum zc_level level)
 {
@@ -455,7 +438,7 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     if (fd->access_mode & ADIO_DELETE_ON_CLOSE)
         level = ZC_LEVEL_VISIBLE; /* about to go */
     if (f->settings.stats)
-        report_stats(fd);
+        zcache_stats_report(fd);
     zcache_owners_settle(f);
     zcache_split_end(fd); /* a program that closes too early must not write into what is freed */
     zcache_jobs_drain(f);

@@ -86,6 +86,11 @@ int64_t zcache_transfer_atomic(const struct zcache_access *a);
 enum zcache_flush { ZCACHE_FLUSH_NONE, ZCACHE_FLUSH_START, ZCACHE_FLUSH_WAIT };
 void zcache_info_unused(ADIO_File fd);
 
+/* ---- zcache_stats.c ---- */
+
+/* Prints what was accessed and what the caches did; collective, before the caches close. */
+void zcache_stats_report(ADIO_File fd);
+
 /* ---- ad_zcache_hints.c ---- */
 
 /* Says it once, on rank 0. */
