@@ -12,6 +12,7 @@
  *     FAULTSHIM_SEED=N
  *     FAULTSHIM_SWITCH=FILE   while it exists and says EIO, ENOSPC or EDQUOT, nothing can be
  *                             written: writes, allocations and fdatasync fail with that
+ *     FAULTSHIM_HOLD=FILE     while it exists, what would be written waits
  *     FAULTSHIM_REPORT=FILE   at exit a line of counts is appended here
  */
 #include "config.h"
@@ -32,7 +33,7 @@
 enum { MAX_IOV = 1024 };
 
 static struct {
-    const char *under, *toggle;
+    const char *under, *toggle, *hold;
     unsigned short_rate, eintr_rate, delay_rate, delay_us;
     uint64_t seed;
 } want;
@@ -52,6 +53,7 @@ __attribute__((constructor)) static void read_environment(void)
 
     want.under = getenv("FAULTSHIM_UNDER");
     want.toggle = getenv("FAULTSHIM_SWITCH");
+    want.hold = getenv("FAULTSHIM_HOLD");
     want.short_rate = number("FAULTSHIM_SHORT");
     want.eintr_rate = number("FAULTSHIM_EINTR");
     want.delay_rate = number("FAULTSHIM_DELAY");
@@ -147,6 +149,8 @@ static bool passes(bool writes)
 {
     int err = writes ? broken() : 0;
 
+    while (writes && want.hold && access(want.hold, F_OK) == 0)
+        sleep_us(10000);
     if (falls(want.delay_rate, &delays))
         sleep_us(want.delay_us);
     if (!err && falls(want.eintr_rate, &eintrs))
