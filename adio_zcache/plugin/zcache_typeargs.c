@@ -106,7 +106,7 @@ static void lay_out(const struct raw *r, MPI_Count before, MPI_Count na, struct 
 
 static int take(const struct raw *r, struct zcache_type_args *a)
 {
-    MPI_Count na = places(a->combiner, r->nc), before = r->ni;
+    MPI_Count na = r->nc > 0 ? places(a->combiner, r->nc) : 0, before = r->ni;
 
     if (r->nc > 0 && a->combiner == MPI_COMBINER_SUBARRAY)
         before = 1; /* ndims */

@@ -51,6 +51,9 @@ static void memory_types(MPI_File fh)
     memory_type(fh, MADE(MPI_Type_indexed(4, lens, swapped, MPI_INT, &t)), 3, "swapped");
     memory_type(fh, MADE(MPI_Type_indexed(4, lens, sorted, MPI_INT, &t)), 3, "sorted");
     memory_type(fh, MADE(MPI_Type_create_hindexed(4, lens, bytes, MPI_INT, &t)), 3, "bytes");
+    memory_type(fh, MADE(MPI_Type_create_hindexed_block(4, 1, bytes, MPI_INT, &t)), 3, "hblock");
+    memory_type(fh, MADE(MPI_Type_create_indexed_block(4, 1, sorted, MPI_SHORT, &t)), 3, "block");
+    memory_type(fh, MADE(MPI_Type_create_hvector(3, 2, 20, MPI_INT, &t)), 3, "hvector");
     memory_type(fh, MADE(MPI_Type_create_struct(3, one, aligned, three, &t)), 5, "struct");
     memory_type(fh, MADE(MPI_Type_vector(3, 2, 2, MPI_DOUBLE, &t)), 5, "dense vector");
     memory_type(fh, MADE(MPI_Type_vector(3, 2, 5, MPI_SHORT, &t)), 5, "vector");
