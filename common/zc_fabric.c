@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -24,6 +25,22 @@ static void set_defaults(void)
     setenv("FI_OFI_RXM_MSG_RX_SIZE", "256", 0);
 }
 
+/* Debian's libfabric needs libpsm2 and libinfinipath, which take over SIGSEGV, SIGTERM and others
+ * when they are loaded; those are the application's. */
+static void *open_library(void)
+{
+    static const int taken[] = {SIGSEGV, SIGBUS, SIGILL, SIGABRT, SIGINT, SIGTERM};
+    struct sigaction old[sizeof taken / sizeof *taken];
+    void *h;
+
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        sigaction(taken[i], NULL, &old[i]);
+    h = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++)
+        sigaction(taken[i], &old[i], NULL);
+    return h;
+}
+
 static int load(void)
 {
     const struct {
@@ -37,7 +54,7 @@ static int load(void)
     void *h;
 
     set_defaults();
-    h = dlopen("libfabric.so.1", RTLD_NOW | RTLD_LOCAL);
+    h = open_library();
     if (!h)
         return zc_errorf(ENOENT, "cannot load libfabric.so.1: %s (Debian: apt-get install libfabric1)",
                          dlerror());

@@ -18,12 +18,18 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "zc_cache_internal.h"
 #include "zc_log.h"
 
-enum { JOB_PAGES = 256, JOB_IOV = 512, BACKOFF_DOUBLINGS = 64 };
+enum {
+    JOB_PAGES = 256,
+    JOB_IOV = 512,
+    JOB_SCATTERED = 64, /* a page with more dirty ranges is written by itself, in one call */
+    BACKOFF_DOUBLINGS = 64,
+};
 
 struct flush_job {
     enum { JOB_NONE, JOB_WRITE, JOB_SYNC, JOB_SETTLE } kind;
@@ -44,6 +50,11 @@ static bool eligible(struct zc_cache *c, const struct zc_page *p)
 
 /* ---- building a job ---- */
 
+static bool scattered(const struct zc_extents *e)
+{
+    return e->n > JOB_SCATTERED;
+}
+
 static struct zc_page *neighbour(struct zc_cache *c, const struct zc_page *p, uint64_t no)
 {
     struct zc_page *q;
@@ -55,7 +66,8 @@ static struct zc_page *neighbour(struct zc_cache *c, const struct zc_page *p, ui
         return NULL;
     }
     q = zc_page_find(c, p->file, no);
-    if (!q || q->on != ZC_ON_DIRTY || q->alone || q->squeeze || !eligible(c, q))
+    if (!q || q->on != ZC_ON_DIRTY || q->alone || q->squeeze || scattered(&q->dirty) ||
+        !eligible(c, q))
         return NULL;
     if (no > p->no ? !zc_extents_touch(&q->dirty, 0, 1)
                    : !zc_extents_touch(&q->dirty, c->page_size - 1, c->page_size))
@@ -89,7 +101,7 @@ static bool build(struct zc_cache *c, struct zc_page *p, uint64_t limit, struct 
     run[lo] = p;
     if (take(c, p, &bytes) < 0)
         return false;
-    if (!p->alone && !p->failed) {
+    if (!p->alone && !p->failed && !scattered(&p->flushing)) {
         while (run[hi - 1]->no < last && bytes < limit) {
             q = neighbour(c, run[hi - 1], run[hi - 1]->no + 1);
             if (!q || take(c, q, &bytes) < 0)
@@ -285,6 +297,32 @@ static int next_piece(struct zc_cache *c, struct flush_job *job, uint64_t *off, 
     return n;
 }
 
+/* A page of many pieces in one call, without the lock; -EOPNOTSUPP: not possible. */
+static ssize_t write_scattered(struct zc_cache *c, struct zc_page *p)
+{
+    struct zc_sfile *sf = p->file->wr;
+    uint64_t off = zc_page_offset(c, p);
+    uint32_t n = p->flushing.n;
+    struct zc_range *r = sf->store->ops->write_ranges ? malloc(n * sizeof *r) : NULL;
+    ssize_t rc;
+
+    if (!r)
+        return -EOPNOTSUPP;
+    memcpy(r, zc_extents_ranges(&p->flushing), n * sizeof *r);
+    zc_cache_unlock(c);
+    rc = sf->store->ops->write_ranges(sf, zc_page_data(c, p), r, n, off);
+    zc_lock_get(&c->lock);
+    free(r);
+    if (rc == -EOPNOTSUPP)
+        return rc;
+    c->st.store_writes++;
+    c->changes++;
+    p->file->changes++;
+    if (rc > 0)
+        c->st.store_written_bytes += (uint64_t)rc;
+    return rc;
+}
+
 /* Writes the job piece by piece, without the lock; the text of an error goes to `why`. */
 static int write_pieces(struct zc_cache *c, struct flush_job *job, struct zc_why *why)
 {
@@ -297,6 +335,19 @@ static int write_pieces(struct zc_cache *c, struct flush_job *job, struct zc_why
 
     job->at_page = 0;
     job->at_off = 0;
+    if (job->n == 1 && scattered(&job->pages[0]->flushing)) {
+        struct zc_page *p = job->pages[0];
+
+        rc = write_scattered(c, p);
+        if (rc >= 0)
+            return 0;
+        if (rc != -EOPNOTSUPP) {
+            c->st.store_errors++;
+            zc_why_set(why, (int)rc, "write-back of %s, pieces of page %llu: %s", f->path,
+                       (unsigned long long)p->no, zc_error_text((int)rc));
+            return (int)rc;
+        }
+    }
     while ((n = next_piece(c, job, &off, &bytes)) > 0) {
         zc_cache_unlock(c);
         rc = sf->store->ops->pwritev(sf, job->iov, n, off);

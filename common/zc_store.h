@@ -16,6 +16,8 @@
 #include <sys/types.h>
 #include <sys/uio.h>
 
+#include "zc_extent.h"
+
 /* How far data has come when a sync or close returns (doc/SEMANTICS.md). */
 enum zc_level {
     ZC_LEVEL_VISIBLE, /* owner has it */
@@ -62,6 +64,14 @@ struct zc_store_ops {
     ssize_t (*preadv)(struct zc_sfile *f, const struct iovec *iov, int n, uint64_t off);
     /* All or an error; on an error any prefix may have been written. */
     ssize_t (*pwritev)(struct zc_sfile *f, const struct iovec *iov, int n, uint64_t off);
+
+    /* Many pieces of a short stretch of the file in one call: bytes [r[i].lo, r[i].hi) of
+     * `data`, which is what the stretch at `off` looks like in memory.  Ranges are sorted and
+     * disjoint; no other byte of the file changes, even if others write them meanwhile.  All
+     * bytes (their number) or an error; -EOPNOTSUPP: the caller is to write piece by piece.
+     * NULL: as if that. */
+    ssize_t (*write_ranges)(struct zc_sfile *f, const char *data, const struct zc_range *r,
+                            uint32_t n, uint64_t off);
 
     int (*getattr)(struct zc_sfile *f, struct zc_attr *attr);
     int (*truncate)(struct zc_sfile *f, uint64_t size);

@@ -151,6 +151,17 @@ static ssize_t fault_pwritev(struct zc_sfile *f, const struct iovec *iov, int n,
     return below(f)->store->ops->pwritev(below(f), iov, n, off);
 }
 
+static ssize_t fault_write_ranges(struct zc_sfile *f, const char *data, const struct zc_range *r,
+                                  uint32_t n, uint64_t off)
+{
+    const struct zc_store_ops *ops = below(f)->store->ops;
+    int rc = ops->write_ranges ? gate(f->store, ZC_FAULT_WRITE, "write") : -EOPNOTSUPP;
+
+    if (rc < 0 && ops->write_ranges)
+        return zc_errorf(-rc, "fault injected into write: %s", strerror(-rc));
+    return rc < 0 ? rc : ops->write_ranges(below(f), data, r, n, off);
+}
+
 static int fault_getattr(struct zc_sfile *f, struct zc_attr *attr)
 {
     int rc = gate(f->store, ZC_FAULT_ATTR, "getattr");
@@ -221,6 +232,7 @@ static const struct zc_store_ops fault_ops = {
     .close = fault_close,
     .preadv = fault_preadv,
     .pwritev = fault_pwritev,
+    .write_ranges = fault_write_ranges,
     .getattr = fault_getattr,
     .truncate = fault_truncate,
     .allocate = fault_allocate,

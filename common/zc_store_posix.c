@@ -28,6 +28,7 @@
 #include "zc_log.h"
 #include "zc_racy.h"
 #include "zc_store.h"
+#include "zc_store_posix_ranges.h"
 
 enum { CREATE_TRIES = 8, BATCH_IOV = IOV_MAX };
 
@@ -42,6 +43,7 @@ struct posix_file {
     struct zc_sfile sfile;
     int fd;
     char *path; /* for messages */
+    bool locks; /* of many writers that do not know each other, see zc_store_posix_ranges.h */
 };
 
 static struct posix_store *posix_store(struct zc_store *s)
@@ -298,6 +300,7 @@ static int posix_open(struct zc_store *s, const char *path, unsigned flags, mode
                             : path_error(ps, errno, "open", path);
         goto fail;
     }
+    f->locks = ps->root_fd < 0 && zc_ranges_may_lock(f->fd);
     if (fstat(f->fd, &st) < 0)
         rc = explain(errno, "stat", path);
     else
@@ -417,9 +420,11 @@ static ssize_t posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n
     struct iovec batch[BATCH_IOV];
     ssize_t total = 0, put;
     ssize_t len = check_range(f, iov, n, off);
+    bool locked;
 
     if (len < 0)
         return len;
+    locked = f->locks && zc_ranges_lock(f->fd, off, (uint64_t)len) == 0;
     walk_on(&w, 0);
     while (total < len) {
         int nb = walk_batch(&w, batch);
@@ -431,13 +436,32 @@ static ssize_t posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n
             continue;
         if (put == 0)
             errno = EIO;
-        if (put <= 0)
-            return zc_errorf(errno, "write of %s, %zd bytes at %llu: %s%s", f->path, len,
-                             (unsigned long long)off, strerror(errno), remedy(errno));
+        if (put <= 0) {
+            total = zc_errorf(errno, "write of %s, %zd bytes at %llu: %s%s", f->path, len,
+                              (unsigned long long)off, strerror(errno), remedy(errno));
+            break;
+        }
         total += put;
         walk_on(&w, (size_t)put);
     }
+    if (locked)
+        zc_ranges_unlock(f->fd, off, (uint64_t)len);
     return total;
+}
+
+static ssize_t posix_write_ranges(struct zc_sfile *sf, const char *data, const struct zc_range *r,
+                                  uint32_t n, uint64_t off)
+{
+    struct posix_file *f = posix_file(sf);
+    struct iovec whole = {NULL, r[n - 1].hi};
+    ssize_t rc = check_range(f, &whole, 1, off);
+
+    if (rc >= 0)
+        rc = zc_ranges_write(f->fd, f->locks, data, r, n, off);
+    if (rc < 0 && rc != -EOPNOTSUPP)
+        return zc_errorf((int)-rc, "write of %s, %u pieces at %llu: %s%s", f->path, n,
+                         (unsigned long long)off, strerror((int)-rc), remedy((int)-rc));
+    return rc;
 }
 
 /* ---- the file as a whole ---- */
@@ -589,6 +613,7 @@ static const struct zc_store_ops posix_ops = {
     .close = posix_close,
     .preadv = posix_preadv,
     .pwritev = posix_pwritev,
+    .write_ranges = posix_write_ranges,
     .getattr = posix_getattr,
     .truncate = posix_truncate,
     .allocate = posix_allocate,

@@ -17,7 +17,9 @@
 #include "zc_addrfile.h"
 #include "zc_log.h"
 #include "zc_place.h"
+#include "zc_racy.h"
 #include "zc_store_remote.h"
+#include "zc_view.h"
 
 enum { WINDOW = 8 }; /* blocks of one read or write under way */
 
@@ -370,6 +372,59 @@ static ssize_t remote_pwritev(struct zc_sfile *sf, const struct iovec *iov, int 
     return transfer(sf, iov, n, off, true);
 }
 
+/* The pieces leave packed, with a view that says where they belong. */
+static ssize_t write_packed(struct zc_client *c, uint64_t handle, const char *data,
+                            const struct zc_range *r, uint32_t n, uint64_t off, char *buf)
+{
+    struct zc_view_builder *b;
+    struct zc_view *v;
+    struct zc_io io;
+    size_t total = 0;
+    ssize_t rc;
+
+    rc = zc_view_builder_create(&b);
+    if (rc < 0)
+        return rc;
+    ZC_RACY_READ_BEGIN(); /* writers may be at work on the same page */
+    for (uint32_t i = 0; i < n; i++) {
+        size_t len = r[i].hi - r[i].lo;
+
+        zc_view_add(b, r[i].lo, (int64_t)len); /* an error stays */
+        memcpy(buf + total, data + r[i].lo, len);
+        total += len;
+    }
+    ZC_RACY_READ_END();
+    rc = zc_view_finish(b, r[n - 1].hi, &v);
+    if (rc < 0)
+        return rc;
+    zc_io_vwrite(c, handle, v, (int64_t)off, buf, total, 0, &io);
+    rc = zc_io_wait(c, &io);
+    zc_view_put(v);
+    if (rc >= 0 && (size_t)rc != total)
+        rc = zc_errorf(EIO, "%s took %zd of %zu bytes in pieces at offset %llu", zc_client_label(c),
+                       rc, total, (unsigned long long)off);
+    return rc;
+}
+
+static ssize_t remote_write_ranges(struct zc_sfile *sf, const char *data, const struct zc_range *r,
+                                   uint32_t n, uint64_t off)
+{
+    struct rfile *f = rfile_of(sf);
+    uint64_t first = zc_place_block(&f->place, off + r[0].lo);
+    uint32_t d = zc_place_daemon(&f->place, first);
+    char *buf;
+    ssize_t rc;
+
+    if (f->place.daemons > 1 && zc_place_block(&f->place, off + r[n - 1].hi - 1) != first)
+        return -EOPNOTSUPP;
+    buf = malloc(r[n - 1].hi - r[0].lo);
+    if (!buf)
+        return -EOPNOTSUPP;
+    rc = write_packed(remote_of(sf->store)->clients[d], f->handles[d], data, r, n, off, buf);
+    free(buf);
+    return rc;
+}
+
 /* ---- names ---- */
 
 static int remote_unlink(struct zc_store *s, const char *path)
@@ -412,6 +467,7 @@ static const struct zc_store_ops remote_ops = {
     .close = remote_close,
     .preadv = remote_preadv,
     .pwritev = remote_pwritev,
+    .write_ranges = remote_write_ranges,
     .getattr = remote_getattr,
     .truncate = remote_truncate,
     .allocate = remote_allocate,

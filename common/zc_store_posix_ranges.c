@@ -1,0 +1,105 @@
+/* zc_store_posix_ranges.c - many small pieces of a file written as one large one. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "zc_racy.h"
+#include "zc_store_posix_ranges.h"
+
+bool zc_ranges_may_lock(int fd)
+{
+    struct statfs fs;
+
+    return fstatfs(fd, &fs) == 0 && fs.f_type != NFS_SUPER_MAGIC;
+}
+
+static int set_lock(int fd, short type, uint64_t off, uint64_t len)
+{
+    struct flock l = {
+        .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)off, .l_len = (off_t)len};
+    int rc;
+
+    do
+        rc = fcntl(fd, F_OFD_SETLKW, &l);
+    while (rc < 0 && errno == EINTR);
+    return rc < 0 ? -errno : 0;
+}
+
+int zc_ranges_lock(int fd, uint64_t off, uint64_t len)
+{
+    return set_lock(fd, F_WRLCK, off, len);
+}
+
+void zc_ranges_unlock(int fd, uint64_t off, uint64_t len)
+{
+    set_lock(fd, F_UNLCK, off, len);
+}
+
+/* Up to the end of the file; what is beyond it is zero. */
+static int read_all(int fd, char *buf, size_t len, uint64_t off)
+{
+    size_t done = 0;
+
+    while (done < len) {
+        ssize_t got = pread(fd, buf + done, len - done, (off_t)(off + done));
+
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return errno == EBADF ? -EOPNOTSUPP : -errno; /* not open for reading */
+        if (got == 0)
+            break;
+        done += (size_t)got;
+    }
+    memset(buf + done, 0, len - done);
+    return 0;
+}
+
+static int write_all(int fd, const char *buf, size_t len, uint64_t off)
+{
+    while (len > 0) {
+        ssize_t put = pwrite(fd, buf, len, (off_t)off);
+
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put <= 0)
+            return put < 0 ? -errno : -EIO;
+        buf += put;
+        len -= (size_t)put;
+        off += (uint64_t)put;
+    }
+    return 0;
+}
+
+ssize_t zc_ranges_write(int fd, bool shared, const char *data, const struct zc_range *r,
+                        uint32_t n, uint64_t off)
+{
+    uint32_t lo = r[0].lo, len = r[n - 1].hi - lo;
+    ssize_t total = 0;
+    char *buf;
+    int rc;
+
+    if (shared && zc_ranges_lock(fd, off + lo, len) < 0)
+        return -EOPNOTSUPP;
+    buf = malloc(len);
+    rc = buf ? read_all(fd, buf, len, off + lo) : -EOPNOTSUPP;
+    if (rc == 0) {
+        ZC_RACY_READ_BEGIN(); /* writers may be at work on the same page */
+        for (uint32_t i = 0; i < n; i++) {
+            memcpy(buf + (r[i].lo - lo), data + r[i].lo, r[i].hi - r[i].lo);
+            total += r[i].hi - r[i].lo;
+        }
+        ZC_RACY_READ_END();
+        rc = write_all(fd, buf, len, off + lo);
+    }
+    free(buf);
+    if (shared)
+        zc_ranges_unlock(fd, off + lo, len);
+    return rc < 0 ? rc : total;
+}

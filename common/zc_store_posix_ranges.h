@@ -1,0 +1,27 @@
+/* zc_store_posix_ranges.h - many small pieces of a file written as one large one.
+ *
+ * The stretch is read, the pieces are put in, and it is written again.  Where others may write
+ * the bytes between (a file system that is every aggregator's store, with one cache for each
+ * open of a file), a lock on the stretch keeps them out; they take it too, for any write.
+ * Locks are of the open file description (F_OFD_SETLK), so they work between threads and go
+ * with the descriptor.
+ */
+#ifndef ZC_STORE_POSIX_RANGES_H
+#define ZC_STORE_POSIX_RANGES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "zc_extent.h"
+
+/* Not where a lock is a call to a server that may not answer. */
+bool zc_ranges_may_lock(int fd);
+int zc_ranges_lock(int fd, uint64_t off, uint64_t len); /* 0 or a negative errno */
+void zc_ranges_unlock(int fd, uint64_t off, uint64_t len);
+
+/* As zc_store_ops.write_ranges, without explanations; `shared`: others may write between. */
+ssize_t zc_ranges_write(int fd, bool shared, const char *data, const struct zc_range *r,
+                        uint32_t n, uint64_t off);
+
+#endif

@@ -1,0 +1,145 @@
+/* test_scattered.c - pages of many small pieces leave in one store write, byte-exact.
+ *
+ * Several caches write pieces of the same pages of one file, as several opens of a file do
+ * that know nothing of each other: no cache may write back a byte it was not given.
+ */
+#include "config.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "check_main.h"
+#include "zc_cache.h"
+#include "zc_log.h"
+#include "zc_view.h"
+
+enum { PAGE = 65536, PAGES = 4, CACHES = 3, PIECE = 7, STEP = PIECE * (CACHES + 1), ROUNDS = 50 };
+
+static char path[] = "/tmp/zcache-scattered.XXXXXX";
+static struct zc_store *store;
+
+static void setup(void)
+{
+    int fd = mkstemp(path);
+
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    ck_assert_int_eq(zc_store_posix_create(NULL, &store), 0);
+}
+
+static void teardown(void)
+{
+    store->ops->destroy(store);
+    unlink(path);
+}
+
+struct writer {
+    pthread_t thread;
+    unsigned me;
+    uint64_t store_writes;
+};
+
+static unsigned char value(unsigned who, uint64_t off)
+{
+    return (unsigned char)(1 + who * 83 + off * 13 % 77);
+}
+
+/* The pieces are in the file, though others write between them at the same time. */
+static void check_mine(unsigned me, const unsigned char *buf, unsigned count)
+{
+    unsigned char *in = malloc(PAGES * PAGE);
+    int fd = open(path, O_RDONLY);
+    ssize_t got = pread(fd, in, PAGES * PAGE, 0);
+
+    close(fd);
+    ck_assert_int_ge(got, (ssize_t)(me * PIECE + (count - 1) * STEP + PIECE));
+    for (unsigned i = 0; i < count; i++)
+        if (memcmp(in + me * PIECE + i * STEP, buf + i * PIECE, PIECE))
+            ck_abort_msg("piece %u of cache %u was lost", i, me);
+    free(in);
+}
+
+/* Writes every (CACHES + 1)th piece of the file and flushes, over and over. */
+static void *write_mine(void *arg)
+{
+    struct writer *w = arg;
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_cache_stats st;
+    struct zc_attr attr = {0};
+    struct zc_cache *cache;
+    struct zc_handle *h;
+    enum { COUNT = PAGES * PAGE / STEP };
+    unsigned char *buf = malloc(COUNT * PIECE);
+    struct zc_view_builder *b;
+    struct zc_view *v;
+
+    ck_assert_int_eq(zc_view_builder_create(&b), 0);
+    ck_assert_int_eq(zc_view_add_run(b, 0, PIECE, STEP, COUNT), 0);
+    ck_assert_int_eq(zc_view_finish(b, PAGES * PAGE, &v), 0);
+    cfg.page_size = PAGE;
+    cfg.capacity = PAGES * PAGE;
+    cfg.idle_ms = 0;
+    cfg.max_extents = PAGE;
+    ck_assert_int_eq(zc_cache_create(&cfg, store, &cache), 0);
+    ck_assert_int_eq(
+        zc_cache_open(cache, path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_PRIVATE, 0, &h, &attr), 0);
+    for (unsigned round = ROUNDS; round-- > 0;) {
+        for (unsigned i = 0; i < COUNT * PIECE; i++)
+            buf[i] = (unsigned char)(round + value(w->me, w->me * PIECE + i / PIECE * STEP + i % PIECE));
+        ck_assert_int_eq(zc_cache_vwrite(h, v, w->me * PIECE, buf, COUNT * PIECE, 0),
+                         COUNT * PIECE);
+        ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), 0);
+        check_mine(w->me, buf, COUNT);
+    }
+    zc_cache_stats(cache, &st);
+    w->store_writes = st.store_writes;
+    ck_assert_int_eq(zc_cache_close(h), 0);
+    zc_cache_destroy(cache);
+    zc_view_put(v);
+    free(buf);
+    return NULL;
+}
+
+START_TEST(several_caches_one_file)
+{
+    struct writer w[CACHES];
+    unsigned char *in = calloc(1, PAGES * PAGE);
+    int fd;
+
+    for (unsigned i = 0; i < CACHES; i++) {
+        w[i].me = i;
+        ck_assert_int_eq(pthread_create(&w[i].thread, NULL, write_mine, &w[i]), 0);
+    }
+    for (unsigned i = 0; i < CACHES; i++) {
+        pthread_join(w[i].thread, NULL);
+        ck_assert_uint_eq(w[i].store_writes, ROUNDS * PAGES);
+    }
+    fd = open(path, O_RDONLY);
+    ck_assert_int_gt(pread(fd, in, PAGES * PAGE, 0), PAGES * PAGE - STEP);
+    close(fd);
+    for (uint64_t at = 0; at < PAGES * PAGE / STEP * STEP; at++) {
+        unsigned who = (unsigned)(at / PIECE % (CACHES + 1));
+        unsigned want = who < CACHES ? value(who, at) : 0;
+
+        ck_assert_msg(in[at] == want, "byte %llu is %u, should be %u", (unsigned long long)at,
+                      in[at], want);
+    }
+    free(in);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("scattered");
+    TCase *c = tcase_create("scattered");
+
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_set_timeout(c, 120);
+    tcase_add_test(c, several_caches_one_file);
+    suite_add_tcase(s, c);
+    return run_suite(s);
+}
