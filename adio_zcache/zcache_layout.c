@@ -16,6 +16,17 @@
 static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 static int key = MPI_KEYVAL_INVALID;
 
+/* What this thread looked up lately, without MPI or lock: small accesses ask several times for
+ * the same types.  An entry holds no reference: it is of no use any more when an attribute has
+ * gone since, this one's or another's. */
+enum { RECENT_BITS = 2 };
+static unsigned gone; /* attributes; atomic */
+static _Thread_local struct recent {
+    MPI_Datatype type;
+    unsigned gone;
+    struct zcache_layout *layout;
+} recent[1 << RECENT_BITS];
+
 /* ---- life ---- */
 
 struct zcache_layout *zcache_layout_ref(struct zcache_layout *l)
@@ -39,6 +50,7 @@ static int forget(MPI_Datatype type, int k, void *value, void *extra)
     (void)type;
     (void)k;
     (void)extra;
+    __atomic_add_fetch(&gone, 1, __ATOMIC_RELEASE);
     zcache_layout_put(value);
     return MPI_SUCCESS;
 }
@@ -181,55 +193,72 @@ static int make(MPI_Datatype type, struct zcache_layout **out)
 
 /* ---- remembering ---- */
 
-static int find_or_make(MPI_Datatype type, struct zcache_layout **out);
+static int find_or_make(MPI_Datatype type, struct zcache_layout **out, bool *kept);
 
 /* A duplicate is laid out as the type it was made of, which may live on when this one goes. */
 static int make_or_share(MPI_Datatype type, struct zcache_layout **out)
 {
     struct zcache_type_args args;
     int rc = zcache_type_args_get(type, &args);
+    bool kept;
 
     if (rc)
         return rc;
     if (args.combiner == MPI_COMBINER_DUP ||
         (args.combiner == MPI_COMBINER_CONTIGUOUS && args.v[0] == 1))
-        rc = find_or_make(args.types[0], out);
+        rc = find_or_make(args.types[0], out, &kept);
     else
         rc = make(type, out);
     zcache_type_args_free(&args);
     return rc;
 }
 
-/* One reference more for the caller. */
-static int find_or_make(MPI_Datatype type, struct zcache_layout **out)
+/* One reference more for the caller.  *kept: the type has it as its attribute. */
+static int find_or_make(MPI_Datatype type, struct zcache_layout **out, bool *kept)
 {
     int found = 0, rc;
 
     zc_assert_held(&lock);
     if (MPI_Type_get_attr(type, key, out, &found) == MPI_SUCCESS && found) {
         zcache_layout_ref(*out);
+        *kept = true;
         return 0;
     }
     rc = make_or_share(type, out);
     if (rc)
         return rc;
     /* The attribute has a reference of its own; without it the type is looked at again. */
-    if (MPI_Type_set_attr(type, key, zcache_layout_ref(*out)) != MPI_SUCCESS)
+    *kept = MPI_Type_set_attr(type, key, zcache_layout_ref(*out)) == MPI_SUCCESS;
+    if (!*kept)
         zcache_layout_put(*out);
     return 0;
 }
 
+static struct recent *recent_of(MPI_Datatype type)
+{
+    return &recent[(uint32_t)type * 2654435761u >> (32 - RECENT_BITS)];
+}
+
 int zcache_layout_get(MPI_Datatype type, struct zcache_layout **out)
 {
+    struct recent *r = recent_of(type);
+    unsigned now = __atomic_load_n(&gone, __ATOMIC_ACQUIRE);
+    bool kept = false;
     int rc = 0;
 
+    if (r->layout && r->type == type && r->gone == now) {
+        *out = zcache_layout_ref(r->layout);
+        return 0;
+    }
     zc_lock_get(&lock);
     if (key == MPI_KEYVAL_INVALID &&
         MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &key, NULL) != MPI_SUCCESS)
         rc = zc_errorf(ENOMEM, "MPI has no attribute for datatypes");
     if (rc == 0)
-        rc = find_or_make(type, out);
+        rc = find_or_make(type, out, &kept);
     zc_lock_put(&lock);
+    if (kept)
+        *r = (struct recent){type, now, *out};
     return rc;
 }
 
