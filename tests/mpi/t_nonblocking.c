@@ -195,11 +195,15 @@ static void abandoned(const char *name)
     OK(MPI_Cancel(&r));
     OK(MPI_Wait(&r, &status));
     check_count(&status);
+    OK(MPI_File_iwrite_at(fh[0], place(t_rank, 1), out[0][1], INTS, MPI_INT, &r));
+    OK(MPI_Request_free(&r));
     close_files(); /* of what is under way, close waits for the end */
     open_files(name, MPI_MODE_DELETE_ON_CLOSE);
     memset(in[0][0], -1, BYTES);
     OK(MPI_File_read_at(fh[0], place(t_rank, 0), in[0][0], INTS, MPI_INT, &status));
     CHECK(!memcmp(in[0][0], out[0][0], BYTES));
+    OK(MPI_File_read_at(fh[0], place(t_rank, 1), in[0][0], INTS, MPI_INT, &status));
+    CHECK(!memcmp(in[0][0], out[0][1], BYTES));
     close_files();
 }
 
