@@ -42,7 +42,7 @@ struct zc_net {
     zc_cond stop_cond;
     struct zc_list clients;
     bool driven, stop, severed;
-    uint64_t last_driven;
+    uint64_t last_driven, last_look; /* last_look: at the deadlines */
     uint64_t next_tag;
 };
 
@@ -302,6 +302,7 @@ static void look_at_deadlines(struct zc_net *n)
     bool again;
 
     zc_assert_held(&n->lock);
+    n->last_look = now;
     do {
         again = false;
         zc_list_each(&n->clients, cn)
@@ -335,7 +336,8 @@ static void drive(struct zc_net *n, int ms)
     if (rc < 0)
         zc_list_each(&n->clients, cn)
             zc_list_entry(cn, struct zc_client, link)->failed = rc;
-    if (rc <= 0)
+    /* also when there is something to handle all the time */
+    if (rc <= 0 || n->last_driven - n->last_look > DRIVE_MS * ZC_NS_PER_MS)
         look_at_deadlines(n);
 }
 

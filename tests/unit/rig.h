@@ -15,6 +15,9 @@
 #include "zc_store_fault.h"
 #include "zc_wire.h"
 
+/* What endpoints are opened with. */
+static int (*rig_transport)(const struct zc_tp_config *cfg, struct zc_tp **out) = zc_loop_open;
+
 struct rig {
     struct zc_store *store; /* the faulty one, over memory */
     struct zc_cache *cache;
@@ -90,7 +93,7 @@ static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *c
 {
     struct zc_cache_config small = ZC_CACHE_CONFIG_DEFAULT;
     struct zc_server_config s = {
-        .boot_id = 42, .open_transport = zc_loop_open, .silence_ms = silence_ms};
+        .boot_id = 42, .open_transport = rig_transport, .silence_ms = silence_ms};
 
     memset(r, 0, sizeof *r);
     small.capacity = 64 * 4096;
@@ -136,7 +139,7 @@ static inline void rig_down(struct rig *r)
 static inline struct zc_net *rig_net(uint64_t timeout_ms)
 {
     struct zc_net_config cfg = {
-        .open_transport = zc_loop_open, .timeout_ms = timeout_ms, .name = "test"};
+        .open_transport = rig_transport, .timeout_ms = timeout_ms, .name = "test"};
     struct zc_net *net;
 
     ck_assert_int_eq(zc_net_create(&cfg, &net), 0);

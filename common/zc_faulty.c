@@ -1,0 +1,452 @@
+/* zc_faulty.c - loses, delays and fails what passes through the transport below.
+ *
+ * Every endpoint stands in front of one of the transport below, whose callbacks come to us
+ * first.  What we withhold we own: messages until they are handed on, transfers that never
+ * end until their peer is removed, or the endpoint severed or closed, which reports them
+ * with -ECANCELED from progress or close, as a fabric does.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zc_faulty.h"
+#include "zc_list.h"
+#include "zc_lock.h"
+#include "zc_log.h"
+
+enum { DUE_MS = 1 }; /* what is withheld is looked at this often */
+
+/* A message that waits to be handed on, the error of one that did not leave, or a transfer
+ * that waits to begin. */
+struct late {
+    struct zc_list link;
+    uint64_t due;
+    zc_peer peer;
+    int err;           /* 0: no error */
+    struct zc_op *op;  /* NULL: no transfer */
+    enum zc_rma_dir dir;
+    size_t len;
+    unsigned char data[];
+};
+
+struct faulty {
+    struct zc_tp tp;
+    struct zc_tp_ops own_ops; /* without sever, if there is none below */
+    struct zc_tp *below;
+    struct zc_tp_config cfg; /* of those above */
+    struct zc_lock lock;
+    /* all of these under lock */
+    unsigned ops, message_ms, transfer_ms;
+    enum zc_faulty_how how;
+    uint64_t skip, count, raised;
+    struct zc_list late, transfers; /* struct late */
+    struct zc_list stuck; /* struct zc_op: never to end */
+    struct zc_list ended; /* struct zc_op: to be reported with post.kind */
+};
+
+static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static int (*open_below)(const struct zc_tp_config *cfg, struct zc_tp **out);
+static struct zc_tp *last;
+
+static struct faulty *faulty_of(struct zc_tp *tp)
+{
+    return zc_list_entry(tp, struct faulty, tp);
+}
+
+/* Whether this event is one that fails; *how then says how. */
+static bool falls(struct faulty *f, enum zc_faulty_op op, enum zc_faulty_how *how)
+{
+    bool yes = false;
+
+    zc_lock_get(&f->lock);
+    if ((f->ops & op) && f->count > 0) {
+        if (f->skip > 0) {
+            f->skip--;
+        } else {
+            f->count--;
+            f->raised++;
+            *how = f->how;
+            yes = true;
+        }
+    }
+    zc_lock_put(&f->lock);
+    return yes;
+}
+
+/* Keeps something for later; without memory it is lost, which is what we are there for. */
+static void withhold(struct faulty *f, const struct late *what, const void *msg, size_t len,
+                     unsigned ms)
+{
+    struct late *l = malloc(sizeof *l + len);
+
+    if (!l)
+        return;
+    *l = *what;
+    l->len = len;
+    if (len)
+        memcpy(l->data, msg, len);
+    l->due = zc_now() + ms * ZC_NS_PER_MS;
+    zc_lock_get(&f->lock);
+    zc_list_add_tail(what->op ? &f->transfers : &f->late, &l->link);
+    zc_lock_put(&f->lock);
+}
+
+/* ---- from below ---- */
+
+static void on_message(void *arg, const void *msg, size_t len)
+{
+    struct faulty *f = arg;
+    enum zc_faulty_how how;
+    struct late message = {0};
+    bool late;
+    unsigned ms;
+
+    if (falls(f, ZC_FAULTY_RECV, &how))
+        return;
+    zc_lock_get(&f->lock);
+    ms = f->message_ms;
+    late = ms > 0 || !zc_list_empty(&f->late);
+    zc_lock_put(&f->lock);
+    if (late)
+        withhold(f, &message, msg, len, ms);
+    else
+        f->cfg.recv(f->cfg.arg, msg, len);
+}
+
+static void on_peer_error(void *arg, zc_peer peer, int err)
+{
+    struct faulty *f = arg;
+
+    f->cfg.peer_error(f->cfg.arg, peer, err);
+}
+
+/* ---- what passes through ---- */
+
+static int faulty_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
+{
+    struct faulty *f = faulty_of(tp);
+    enum zc_faulty_how how;
+
+    if (!falls(f, ZC_FAULTY_SEND, &how))
+        return zc_tp_send(f->below, peer, msg, len);
+    if (how == ZC_FAULTY_FAIL)
+        return zc_errorf(EIO, "fault injected into send");
+    if (how == ZC_FAULTY_BREAK) {
+        withhold(f, &(struct late){.peer = peer, .err = -EIO}, NULL, 0, 0);
+        f->below->ops->wake(f->below);
+    }
+    return 0;
+}
+
+static int faulty_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op)
+{
+    struct faulty *f = faulty_of(tp);
+    enum zc_faulty_how how;
+
+    if (!falls(f, dir == ZC_RMA_PULL ? ZC_FAULTY_PULL : ZC_FAULTY_PUSH, &how)) {
+        unsigned ms;
+
+        zc_lock_get(&f->lock);
+        ms = f->transfer_ms;
+        zc_lock_put(&f->lock);
+        if (!ms)
+            return zc_tp_rma(f->below, peer, dir, op);
+        withhold(f, &(struct late){.peer = peer, .op = op, .dir = dir}, NULL, 0, ms);
+        return 0;
+    }
+    if (how == ZC_FAULTY_FAIL)
+        return zc_errorf(EIO, "fault injected into a transfer");
+    op->post.peer = peer;
+    op->post.kind = -EIO;
+    zc_list_init(&op->post.link);
+    zc_lock_get(&f->lock);
+    zc_list_add_tail(how == ZC_FAULTY_DROP ? &f->stuck : &f->ended, &op->post.link);
+    zc_lock_put(&f->lock);
+    f->below->ops->wake(f->below);
+    return 0;
+}
+
+/* ---- the end of what is withheld ---- */
+
+/* Transfers that never end, or have not begun, are over: those with `peer`, or all. */
+static void cancel(struct faulty *f, zc_peer peer, bool all)
+{
+    zc_lock_get(&f->lock);
+    zc_list_each_safe (&f->stuck, n) {
+        struct zc_post *post = zc_list_entry(n, struct zc_post, link);
+
+        if (!all && post->peer != peer)
+            continue;
+        zc_list_del(n);
+        post->kind = -ECANCELED;
+        zc_list_add_tail(&f->ended, n);
+    }
+    zc_list_each_safe (&f->transfers, n) {
+        struct late *l = zc_list_entry(n, struct late, link);
+
+        if (!all && l->peer != peer)
+            continue;
+        zc_list_del(n);
+        l->op->post.kind = -ECANCELED;
+        zc_list_init(&l->op->post.link);
+        zc_list_add_tail(&f->ended, &l->op->post.link);
+        free(l);
+    }
+    zc_lock_put(&f->lock);
+}
+
+static int report_ended(struct faulty *f)
+{
+    struct zc_list *n;
+    int handled = 0;
+
+    for (;; handled++) {
+        struct zc_op *op;
+
+        zc_lock_get(&f->lock);
+        n = zc_list_pop(&f->ended);
+        zc_lock_put(&f->lock);
+        if (!n)
+            return handled;
+        op = zc_list_entry(n, struct zc_op, post.link);
+        op->done(op, op->post.kind);
+    }
+}
+
+static struct late *next_due(struct faulty *f, struct zc_list *list)
+{
+    struct late *l = NULL;
+
+    zc_lock_get(&f->lock);
+    if (!zc_list_empty(list)) {
+        l = zc_list_entry(list->next, struct late, link);
+        if (l->due > zc_now())
+            l = NULL;
+        else
+            zc_list_del(&l->link);
+    }
+    zc_lock_put(&f->lock);
+    return l;
+}
+
+static int hand_on(struct faulty *f)
+{
+    struct late *l;
+    int handled = 0;
+
+    for (; (l = next_due(f, &f->transfers)); handled++) {
+        int rc = zc_tp_rma(f->below, l->peer, l->dir, l->op);
+
+        if (rc)
+            l->op->done(l->op, rc);
+        free(l);
+    }
+    for (; (l = next_due(f, &f->late)); handled++) {
+        if (l->err)
+            f->cfg.peer_error(f->cfg.arg, l->peer, l->err);
+        else
+            f->cfg.recv(f->cfg.arg, l->data, l->len);
+        free(l);
+    }
+    return handled;
+}
+
+static int faulty_progress(struct zc_tp *tp, int timeout_ms)
+{
+    struct faulty *f = faulty_of(tp);
+    int handled = report_ended(f) + hand_on(f), rc;
+    bool waiting;
+
+    zc_lock_get(&f->lock);
+    waiting = !zc_list_empty(&f->late) || !zc_list_empty(&f->ended) ||
+              !zc_list_empty(&f->transfers);
+    zc_lock_put(&f->lock);
+    if (handled)
+        timeout_ms = 0;
+    else if (waiting && timeout_ms > DUE_MS)
+        timeout_ms = DUE_MS;
+    rc = zc_tp_progress(f->below, timeout_ms);
+    if (rc < 0)
+        return rc;
+    return rc + handled + report_ended(f) + hand_on(f);
+}
+
+static void faulty_peer_remove(struct zc_tp *tp, zc_peer peer)
+{
+    struct faulty *f = faulty_of(tp);
+
+    f->below->ops->peer_remove(f->below, peer);
+    cancel(f, peer, false);
+    f->below->ops->wake(f->below);
+}
+
+static void faulty_sever(struct zc_tp *tp)
+{
+    struct faulty *f = faulty_of(tp);
+
+    f->below->ops->sever(f->below);
+    cancel(f, 0, true);
+}
+
+static void faulty_close(struct zc_tp *tp)
+{
+    struct faulty *f = faulty_of(tp);
+    struct zc_list *n;
+
+    zc_lock_get(&lock);
+    if (last == tp)
+        last = NULL;
+    zc_lock_put(&lock);
+    cancel(f, 0, true);
+    zc_tp_close(f->below);
+    report_ended(f);
+    while ((n = zc_list_pop(&f->late)))
+        free(zc_list_entry(n, struct late, link));
+    zc_lock_destroy(&f->lock);
+    free(f);
+}
+
+/* ---- what is handed down unchanged ---- */
+
+static int faulty_address(struct zc_tp *tp, void *buf, size_t *len)
+{
+    struct zc_tp *below = faulty_of(tp)->below;
+
+    return below->ops->address(below, buf, len);
+}
+
+static int faulty_peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out)
+{
+    struct zc_tp *below = faulty_of(tp)->below;
+
+    return below->ops->peer_add(below, addr, len, out);
+}
+
+static int faulty_reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out)
+{
+    struct zc_tp *below = faulty_of(tp)->below;
+
+    return below->ops->reg(below, buf, len, out);
+}
+
+static void faulty_dereg(struct zc_tp *tp, struct zc_mr *mr)
+{
+    struct zc_tp *below = faulty_of(tp)->below;
+
+    below->ops->dereg(below, mr);
+}
+
+static void faulty_wake(struct zc_tp *tp)
+{
+    struct zc_tp *below = faulty_of(tp)->below;
+
+    below->ops->wake(below);
+}
+
+static const struct zc_tp_ops faulty_ops = {
+    .name = "faulty",
+    .close = faulty_close,
+    .sever = faulty_sever,
+    .address = faulty_address,
+    .peer_add = faulty_peer_add,
+    .peer_remove = faulty_peer_remove,
+    .send = faulty_send,
+    .reg = faulty_reg,
+    .dereg = faulty_dereg,
+    .rma = faulty_rma,
+    .progress = faulty_progress,
+    .wake = faulty_wake,
+};
+
+/* ---- open, and settings ---- */
+
+void zc_faulty_over(int (*open)(const struct zc_tp_config *cfg, struct zc_tp **out))
+{
+    zc_lock_get(&lock);
+    open_below = open;
+    zc_lock_put(&lock);
+}
+
+int zc_faulty_open(const struct zc_tp_config *cfg, struct zc_tp **out)
+{
+    int (*open)(const struct zc_tp_config *, struct zc_tp **);
+    struct faulty *f = calloc(1, sizeof *f);
+    struct zc_tp_config ours = *cfg;
+    int rc;
+
+    if (!f)
+        return zc_errorf(ENOMEM, "no memory for an endpoint");
+    f->cfg = *cfg;
+    zc_lock_init(&f->lock);
+    zc_list_init(&f->late);
+    zc_list_init(&f->transfers);
+    zc_list_init(&f->stuck);
+    zc_list_init(&f->ended);
+    ours.recv = on_message;
+    ours.peer_error = on_peer_error;
+    ours.arg = f;
+    zc_lock_get(&lock);
+    open = open_below ? open_below : zc_loop_open;
+    zc_lock_put(&lock);
+    rc = open(&ours, &f->below);
+    if (rc) {
+        zc_lock_destroy(&f->lock);
+        free(f);
+        return rc;
+    }
+    f->own_ops = faulty_ops;
+    if (!f->below->ops->sever)
+        f->own_ops.sever = NULL;
+    f->tp.ops = &f->own_ops;
+    zc_lock_get(&lock);
+    last = &f->tp;
+    zc_lock_put(&lock);
+    *out = &f->tp;
+    return 0;
+}
+
+struct zc_tp *zc_faulty_last(void)
+{
+    struct zc_tp *tp;
+
+    zc_lock_get(&lock);
+    tp = last;
+    zc_lock_put(&lock);
+    return tp;
+}
+
+void zc_faulty_set(struct zc_tp *tp, unsigned ops, enum zc_faulty_how how, uint64_t nth,
+                   uint64_t count)
+{
+    struct faulty *f = faulty_of(tp);
+
+    zc_lock_get(&f->lock);
+    f->ops = ops;
+    f->how = how;
+    f->skip = nth > 0 ? nth - 1 : 0;
+    f->count = count;
+    zc_lock_put(&f->lock);
+}
+
+void zc_faulty_delay(struct zc_tp *tp, unsigned messages_ms, unsigned transfers_ms)
+{
+    struct faulty *f = faulty_of(tp);
+
+    zc_lock_get(&f->lock);
+    f->message_ms = messages_ms;
+    f->transfer_ms = transfers_ms;
+    zc_lock_put(&f->lock);
+}
+
+uint64_t zc_faulty_raised(struct zc_tp *tp)
+{
+    struct faulty *f = faulty_of(tp);
+    uint64_t raised;
+
+    zc_lock_get(&f->lock);
+    raised = f->raised;
+    zc_lock_put(&f->lock);
+    return raised;
+}

@@ -1,0 +1,258 @@
+/* test_faulty.c - client and server over a transport that loses, delays and fails things.
+ *
+ * Whatever happens to whichever message or transfer: no call takes longer than its deadlines,
+ * what was said to be written is there, and no buffer is touched once its call has returned.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "rig.h"
+#include "zc_faulty.h"
+
+enum {
+    LARGE = 40000,
+    TIMEOUT_MS = 250,
+    LONG_MS = 20000, /* what no call may take, however loaded the machine is */
+    PATTERN = 0x5a,
+};
+
+static struct rig rig;
+static struct zc_net *net;
+static struct zc_tp *server_end, *client_end;
+
+static void up(void)
+{
+    rig_transport = zc_faulty_open;
+    rig_up(&rig, NULL, NULL);
+    server_end = zc_faulty_last();
+    net = rig_net(TIMEOUT_MS);
+    client_end = zc_faulty_last();
+}
+
+static void well(void)
+{
+    zc_faulty_set(server_end, 0, ZC_FAULTY_DROP, 1, 0);
+    zc_faulty_set(client_end, 0, ZC_FAULTY_DROP, 1, 0);
+    zc_faulty_delay(server_end, 0, 0);
+    zc_faulty_delay(client_end, 0, 0);
+}
+
+static void down(void)
+{
+    well();
+    zc_net_destroy(net);
+    rig_down(&rig);
+}
+
+/* What the file holds, for somebody whose transport is sound. */
+static void expect_in_file(const char *path, size_t len, unsigned gen)
+{
+    struct zc_net *sound = rig_net(10000);
+    struct zc_client *c = rig_connect(&rig, sound);
+    unsigned char *buf = malloc(len);
+    uint64_t h = rig_open(c, path);
+
+    ck_assert_int_eq(zc_client_read(c, h, buf, len, 0), (int)len);
+    expect(buf, len, 0, gen);
+    free(buf);
+    ck_assert_int_eq(zc_client_close(c, h, ZC_LEVEL_STORED), 0);
+    zc_client_disconnect(c);
+    zc_net_destroy(sound);
+}
+
+/* ---- one fault after the other ---- */
+
+static struct zc_client *connect_or_not(void)
+{
+    struct zc_client *c;
+
+    return zc_client_connect(net, rig.addr, rig.addr_len, "the server", &c) ? NULL : c;
+}
+
+/* A small session; true when the server said that all of `buf` is stored. */
+static bool session(const char *path, unsigned char *buf, unsigned char *back)
+{
+    struct zc_client *c = connect_or_not();
+    struct zc_attr attr = {.block_size = 8192};
+    bool stored = false;
+    uint64_t h;
+
+    if (!c)
+        return false;
+    if (zc_client_open(c, path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0600, &h, &attr) ==
+        0) {
+        bool all = zc_client_write(c, h, buf, LARGE, 0) == LARGE;
+
+        all = zc_client_write(c, h, buf, 100, 0) == 100 && all;
+        stored = zc_client_flush(c, h, ZC_LEVEL_STORED) == 0 && all;
+        if (zc_client_read(c, h, back, LARGE, 0) == LARGE && all)
+            expect(back, LARGE, 0, 1);
+        zc_client_close(c, h, ZC_LEVEL_VISIBLE);
+    }
+    zc_client_disconnect(c);
+    return stored;
+}
+
+/* Fails the nth event, whatever it is; false when there were not that many. */
+static bool one_fault(bool at_server, unsigned ops, enum zc_faulty_how how, uint64_t nth)
+{
+    unsigned char *buf = malloc(LARGE), *back = malloc(LARGE);
+    uint64_t began = zc_now(), raised;
+    bool stored;
+
+    up();
+    fill(buf, LARGE, 0, 1);
+    zc_faulty_set(at_server ? server_end : client_end, ops, how, nth, 1);
+    stored = session("/sweep", buf, back);
+    ck_assert_msg(zc_now() - began < LONG_MS * ZC_NS_PER_MS, "fault %llu took too long",
+                  (unsigned long long)nth);
+    raised = zc_faulty_raised(at_server ? server_end : client_end);
+    memset(buf, PATTERN, LARGE);
+    memset(back, PATTERN, LARGE);
+    well();
+    if (stored)
+        expect_in_file("/sweep", LARGE, 1);
+    down();
+    for (size_t i = 0; i < LARGE; i++)
+        ck_assert_msg(buf[i] == PATTERN && back[i] == PATTERN, "lent memory was touched");
+    free(buf);
+    free(back);
+    return raised > 0;
+}
+
+static void sweep(unsigned ops, enum zc_faulty_how how)
+{
+    uint64_t n = 1;
+
+    while (one_fault(false, ops, how, n))
+        n++;
+    ck_assert_uint_gt(n, ops == ZC_FAULTY_SEND ? 5 : 1);
+    for (n = 1; one_fault(true, ops, how, n); n++)
+        ;
+    ck_assert_uint_gt(n, 2);
+}
+
+START_TEST(every_message_lost)
+{
+    sweep(ZC_FAULTY_SEND, ZC_FAULTY_DROP);
+}
+END_TEST
+
+START_TEST(every_send_fails)
+{
+    sweep(ZC_FAULTY_SEND, ZC_FAULTY_FAIL);
+    sweep(ZC_FAULTY_SEND, ZC_FAULTY_BREAK);
+}
+END_TEST
+
+/* A transfer that never ends while messages still pass is not among them: the server says that
+ * it works on the request, and the client believes it. */
+START_TEST(every_transfer_fails)
+{
+    for (unsigned how = ZC_FAULTY_FAIL; how <= ZC_FAULTY_BREAK; how++) {
+        uint64_t n = 1;
+
+        while (one_fault(true, ZC_FAULTY_PULL | ZC_FAULTY_PUSH, (enum zc_faulty_how)how, n))
+            n += 4;
+        ck_assert_uint_gt(n, 16); /* of LARGE bytes in pages of 4 KiB, there and back */
+    }
+}
+END_TEST
+
+/* ---- silence and delays ---- */
+
+START_TEST(silent_server)
+{
+    struct zc_client *c;
+    uint64_t h, began;
+
+    up();
+    c = rig_connect(&rig, net);
+    h = rig_open(c, "/silent");
+    zc_faulty_set(server_end, ZC_FAULTY_SEND | ZC_FAULTY_RECV, ZC_FAULTY_DROP, 1, UINT64_MAX);
+    began = zc_now();
+    ck_assert_int_eq(zc_client_write(c, h, "abc", 3, 0), -ETIMEDOUT);
+    ck_assert_uint_lt(zc_now() - began, LONG_MS * ZC_NS_PER_MS);
+    ck_assert(zc_client_broken(c));
+    ck_assert_int_eq(zc_client_flush(c, h, ZC_LEVEL_STORED), -ETIMEDOUT);
+    zc_client_disconnect(c);
+    down();
+}
+END_TEST
+
+/* What a client that fell silent has written stays, and is written back. */
+START_TEST(silent_client)
+{
+    unsigned char buf[1000];
+    struct zc_client *c, *other;
+    struct zc_net *sound;
+
+    up();
+    c = rig_connect(&rig, net);
+    fill(buf, sizeof buf, 0, 1);
+    ck_assert_int_eq(zc_client_write(c, rig_open(c, "/kept"), buf, sizeof buf, 0), sizeof buf);
+    zc_faulty_set(client_end, ZC_FAULTY_SEND, ZC_FAULTY_DROP, 1, UINT64_MAX);
+    sound = rig_net(10000);
+    other = rig_connect(&rig, sound);
+    WAIT_FOR(rig_stat(other, "sessions_lost") == 1);
+    WAIT_FOR(rig_stat(other, "dirty_bytes") == 0);
+    zc_client_disconnect(other);
+    zc_net_destroy(sound);
+    expect_in_file("/kept", sizeof buf, 1);
+    zc_client_disconnect(c);
+    down();
+}
+END_TEST
+
+START_TEST(everything_late)
+{
+    unsigned char *buf = malloc(LARGE), *back = malloc(LARGE);
+
+    up();
+    fill(buf, LARGE, 0, 1);
+    zc_faulty_delay(client_end, 20, 20);
+    zc_faulty_delay(server_end, 20, 5);
+    ck_assert(session("/late", buf, back));
+    expect(back, LARGE, 0, 1);
+    down();
+    free(buf);
+    free(back);
+}
+END_TEST
+
+/* The server falls silent with a read under way, and moves the data when the client has given
+ * up and uses its memory for something else. */
+START_TEST(late_transfer)
+{
+    unsigned char *buf = malloc(LARGE);
+    struct zc_client *c;
+    uint64_t h;
+
+    up();
+    c = rig_connect(&rig, net);
+    h = rig_open(c, "/transfer");
+    fill(buf, LARGE, 0, 1);
+    ck_assert_int_eq(zc_client_write(c, h, buf, LARGE, 0), LARGE);
+    zc_faulty_set(server_end, ZC_FAULTY_SEND, ZC_FAULTY_DROP, 1, UINT64_MAX);
+    zc_faulty_delay(server_end, 0, 3 * TIMEOUT_MS);
+    ck_assert_int_eq(zc_client_read(c, h, buf, LARGE, 0), -ETIMEDOUT);
+    memset(buf, PATTERN, LARGE);
+    zc_client_disconnect(c);
+    down();
+    for (size_t i = 0; i < LARGE; i++)
+        ck_assert_msg(buf[i] == PATTERN, "lent memory was touched");
+    free(buf);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("faulty transport");
+
+    zc_log_init(NULL);
+    CASE(s, "sweep", 240, every_message_lost, every_send_fails, every_transfer_fails);
+    CASE(s, "silence", 120, silent_server, silent_client, everything_late, late_transfer);
+    return run_suite(s);
+}
