@@ -73,6 +73,7 @@ static enum outcome try_write(struct zc_cache *c, struct zc_page *p, struct zc_a
         zc_why_set(&p->file->access_why, a->status, "write to %s: out of memory", p->file->path);
         return FAILED;
     }
+    zc_page_count_ranges(c, p);
     p->nwriters++;
     p->promised += promised(a);
     zc_list_add_tail(&p->writers, &a->link);
@@ -359,8 +360,9 @@ static void written(struct zc_cache *c, struct zc_page *p, struct zc_access *a, 
 {
     p->nwriters--;
     p->promised -= promised(a);
-    if (p->dirty.n > p->max_extents || p->valid.n > p->max_extents)
+    if (zc_page_scattered(c, p))
         zc_fill_collapse(c, p);
+    zc_page_trim(c, p);
     zc_page_place(c, p);
     wake_flushers(c, first);
 }

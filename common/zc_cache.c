@@ -424,6 +424,7 @@ void zc_cache_stats(struct zc_cache *c, struct zc_cache_stats *out)
     *out = c->st;
     out->capacity_bytes = c->npages << c->page_shift;
     out->used_bytes = c->nused << c->page_shift;
+    out->range_bytes = c->range_bytes;
     out->dirty_bytes = c->dirty_bytes + c->flushing_bytes;
     out->flushing_bytes = c->flushing_bytes;
     out->pinned_pages = c->npinned;

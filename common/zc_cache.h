@@ -15,7 +15,8 @@
  * pin, unless the first pin's end does not depend on the second (no hold-and-wait).
  *
  * Promises:
- *  - memory for page data never exceeds cfg.capacity; who finds no room waits in
+ *  - memory for page data never exceeds cfg.capacity, memory for ranges hardly
+ *    cfg.range_memory (by what is on its way); who finds no room waits in
  *    order and is woken in order; hits bypass waiters;
  *  - only clean, unpinned pages are evicted; nothing dirty is dropped but by
  *    truncate, unlink, or a last close that returned the error that prevented it;
@@ -54,6 +55,8 @@ struct zc_cache_config {
     uint32_t max_io;         /* bytes of the largest coalesced store write ... */
     uint32_t max_read;       /* ... and of the largest store read of several pages */
     uint32_t max_extents;    /* dirty or valid ranges a page may have before it is collapsed */
+    size_t range_memory;     /* bytes for ranges of all pages: beyond, pages are collapsed that
+                                have more than a few */
     enum zc_level level;     /* what data in this cache has reached: VISIBLE in a job, STAGED
                                 in a daemon; a flush up to this level has nothing to do */
     enum zc_flush_order {
@@ -67,7 +70,8 @@ struct zc_cache_config {
     {                                                                                              \
         .capacity = 512u << 20, .page_size = 1u << 20, .high_watermark = 75, .low_watermark = 50,  \
         .idle_ms = 200, .retry_ms = 500, .flushers = 2, .readers = 4, .max_io = 8u << 20,          \
-        .max_read = 4u << 20, .max_extents = 1024, .flush_order = ZC_FLUSH_OLDEST                                        \
+        .max_read = 4u << 20, .max_extents = 1024, .range_memory = 6u << 20,                       \
+        .flush_order = ZC_FLUSH_OLDEST                                                             \
     }
 
 /* Does not take ownership of `store`, which must outlive the cache.
@@ -279,6 +283,7 @@ uint64_t zc_cache_evict(struct zc_cache *c);
     X(prefetch_wasted_pages, "pages read ahead that were dropped or overwritten before use")       \
     X(prefetch_wasted_bytes, "their bytes")                                                        \
     X(prefetch_waiting_pages, "pages read ahead, or to be, that nobody asked for yet")             \
+    X(range_bytes, "memory for ranges of bytes within pages")                                      \
     X(evictions, "pages evicted")                                                                  \
     X(collapses, "pages read to merge too many ranges")                                            \
     X(stale_drops, "files whose cached pages were dropped because they had changed")

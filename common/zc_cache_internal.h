@@ -61,6 +61,7 @@ struct zc_page {
     bool failed;     /* its last write-back failed */
 
     uint32_t max_extents; /* more ranges than this ask for a collapse */
+    size_t range_bytes;   /* its part of cache->range_bytes */
     uint64_t epoch;       /* file->epoch when the oldest dirty byte became dirty */
     uint64_t flush_epoch; /* the same for the bytes in `flushing` */
     uint64_t attempt;     /* file->epoch when the last write-back that failed began */
@@ -137,6 +138,7 @@ struct zc_handle {
 
 struct zc_cache {
     struct zc_lock lock;
+    size_t range_bytes;         /* room for ranges of all pages */
     zc_cond work;               /* flushers: there may be something to do */
     zc_cond fill_work;          /* readers: a page to be read is queued */
     zc_cond changed;            /* those who wait for ctl, in-flight I/O or settling of a file */
@@ -231,6 +233,11 @@ void zc_page_dirty_many(struct zc_cache *c, struct zc_page *p, const struct zc_r
 void zc_page_clean(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi);
 int zc_page_to_flushing(struct zc_cache *c, struct zc_page *p); /* 0 or -ENOMEM */
 void zc_page_flushed(struct zc_cache *c, struct zc_page *p);
+/* Whether the page has more ranges than it may, or than there is memory for. */
+bool zc_page_scattered(const struct zc_cache *c, const struct zc_page *p);
+/* Counts the memory of the page's ranges, after giving back what nobody needs. */
+void zc_page_trim(struct zc_cache *c, struct zc_page *p);
+void zc_page_count_ranges(struct zc_cache *c, struct zc_page *p);
 void zc_page_unflushed(struct zc_cache *c, struct zc_page *p);
 void zc_page_forget_clean(struct zc_cache *c, struct zc_page *p);
 void zc_page_invalidate(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi);

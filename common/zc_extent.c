@@ -11,6 +11,8 @@
 
 #include "zc_extent.h"
 
+enum { KEEP_RANGES = 64 }; /* room not worth giving back */
+
 static struct zc_range *ranges(struct zc_extents *e)
 {
     return e->cap ? e->many : e->in;
@@ -82,6 +84,23 @@ int zc_extents_reserve(struct zc_extents *e, uint32_t n)
     e->many = many;
     e->cap = cap;
     return 0;
+}
+
+void zc_extents_trim(struct zc_extents *e)
+{
+    struct zc_range *fewer = e->many;
+
+    if (e->cap <= KEEP_RANGES || e->n > e->cap / 4)
+        return;
+    if (e->n <= ZC_EXTENTS_IN_PLACE) {
+        memcpy(e->in, e->many, e->n * sizeof(*e->many));
+        free(e->many);
+        e->many = NULL;
+        e->cap = 0;
+    } else if ((fewer = realloc(e->many, e->n * sizeof(*fewer)))) {
+        e->many = fewer;
+        e->cap = e->n;
+    }
 }
 
 int zc_extents_add(struct zc_extents *e, uint32_t lo, uint32_t hi)

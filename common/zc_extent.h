@@ -47,6 +47,8 @@ int zc_extents_merge(struct zc_extents *dst, const struct zc_extents *src);
 int zc_extents_subtract(struct zc_extents *dst, const struct zc_extents *src);
 
 void zc_extents_clear(struct zc_extents *e); /* empty; keeps the room */
+/* Gives room back when little of it is used. */
+void zc_extents_trim(struct zc_extents *e);
 /* Exchanges content and allocated room.  Never fails. */
 void zc_extents_swap(struct zc_extents *a, struct zc_extents *b);
 /* Moves all of src to dst, whose old content is freed; src is left empty.  Never fails. */

@@ -16,10 +16,12 @@ static int load_status = 1; /* 1: not tried yet */
 static char version_text[16] = "not loaded";
 static struct zc_lock load_lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-/* Memory of an endpoint that no attribute sets, only these variables, read when libfabric is
- * first used; whoever sets them himself knows better.  ofi_rxm receives into 4096 buffers of
+/* Memory of an endpoint that no attribute sets, only this variable, read when libfabric is
+ * first used; whoever sets it himself knows better.  ofi_rxm receives into 4096 buffers of
  * 16 KiB unless told otherwise (libfabric 1.17, with a shared receive queue): 64 MiB an
- * endpoint, of which a process has up to three.  When all are taken TCP makes senders wait. */
+ * endpoint, of which a process has up to three.  When all are taken TCP makes senders wait.
+ * The size of the buffers stays: both sides of a connection must have the same, and where
+ * the MPI library has used libfabric before us it is too late to choose. */
 static void set_defaults(void)
 {
     setenv("FI_OFI_RXM_MSG_RX_SIZE", "256", 0);

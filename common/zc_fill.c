@@ -414,6 +414,7 @@ static void page_done(struct zc_cache *c, struct zc_page *p, int rc)
     p->collapsing = false;
     if (p->ahead_for && (rc < 0 || overtaken))
         zc_ahead_wasted(c, p);
+    zc_page_trim(c, p);
     if (rc < 0)
         zc_page_fail_readers(c, p, rc, zc_error_text(rc));
     zc_page_wake(c, p);

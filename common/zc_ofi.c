@@ -205,6 +205,7 @@ static int find_provider(struct ofi *o)
     hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
     hints->domain_attr->mr_mode =
         FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+    hints->rx_attr->size = o->cfg.nrecv; /* ofi_rxm has 192 bytes for each of 65536 otherwise */
     hints->fabric_attr->prov_name = strdup(prov);
     /* Without a format fi_getinfo looks at every address family, which takes seconds. */
     if (strstr(prov, "tcp") || strstr(prov, "net") || strstr(prov, "sockets"))

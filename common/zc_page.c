@@ -11,7 +11,10 @@
 #include "zc_cache_internal.h"
 #include "zc_log.h"
 
-enum { KEEP_RANGES = 64 }; /* a freed page keeps room for this many ranges */
+enum {
+    KEEP_RANGES = 64, /* a freed page keeps room for this many ranges */
+    FEW_RANGES = 64,  /* of a page, that are not worth a collapse when memory is short */
+};
 
 static uint64_t hash_of(struct zc_cache *c, const struct zc_file *f, uint64_t no)
 {
@@ -157,6 +160,7 @@ void zc_page_drop(struct zc_cache *c, struct zc_page *p)
     forget_extents(&p->valid);
     forget_extents(&p->dirty);
     forget_extents(&p->flushing);
+    zc_page_count_ranges(c, p);
     zc_list_add_tail(&c->free, &p->lru_link);
     zc_file_reap(c, f);
 }
@@ -275,6 +279,38 @@ static void count_flushing(struct zc_cache *c, struct zc_page *p, uint64_t more,
     p->file->flushing_bytes += more - less;
 }
 
+/* ---- memory of ranges ---- */
+
+bool zc_page_scattered(const struct zc_cache *c, const struct zc_page *p)
+{
+    bool scarce = c->range_bytes > c->cfg.range_memory;
+    uint32_t most = scarce && p->max_extents > FEW_RANGES ? FEW_RANGES : p->max_extents;
+
+    return p->dirty.n > most || p->valid.n > most;
+}
+
+void zc_page_count_ranges(struct zc_cache *c, struct zc_page *p)
+{
+    size_t now = ((size_t)p->valid.cap + p->dirty.cap + p->flushing.cap) * sizeof(struct zc_range);
+
+    zc_assert_held(&c->lock);
+    c->range_bytes += now - p->range_bytes;
+    p->range_bytes = now;
+}
+
+/* Room promised to writers stays, and room in `dirty` for ranges that may come back from a
+ * store write that fails. */
+void zc_page_trim(struct zc_cache *c, struct zc_page *p)
+{
+    if (p->nwriters == 0)
+        zc_extents_trim(&p->valid);
+    if (p->nwriters == 0 && !p->in_flush) {
+        zc_extents_trim(&p->dirty);
+        zc_extents_trim(&p->flushing);
+    }
+    zc_page_count_ranges(c, p);
+}
+
 int zc_page_reserve(struct zc_page *p, unsigned more)
 {
     uint32_t n = p->promised + more;
@@ -342,6 +378,9 @@ void zc_page_flushed(struct zc_cache *c, struct zc_page *p)
     count_flushing(c, p, 0, zc_extents_bytes(&p->flushing));
     zc_extents_clear(&p->flushing);
     p->in_flush = false;
+    if (c->range_bytes > c->cfg.range_memory && p->valid.n > FEW_RANGES)
+        zc_page_forget_clean(c, p);
+    zc_page_trim(c, p);
 }
 
 void zc_page_unflushed(struct zc_cache *c, struct zc_page *p)

@@ -26,7 +26,7 @@
 enum {
     ZC_SERVER_CREDITS = 16,     /* requests a client may have under way */
     ZC_SERVER_WINDOW = 4,       /* pages of one request under way */
-    ZC_SERVER_RECEIVES = 256,   /* receive buffers */
+    ZC_SERVER_RECEIVES = 128,   /* receive buffers */
     ZC_SERVER_POOL = 4,         /* threads for calls that block */
     ZC_SERVER_TICK_MS = 100,    /* deadlines are looked at this often */
     ZC_SERVER_BOUNCE = 16,      /* buffers for data on its way through a view, and ... */
