@@ -55,7 +55,7 @@ struct zc_page {
     bool stale;      /* what that read brings is overtaken: it is thrown away */
     bool written;    /* holds bytes that were written here */
     bool collapsing; /* that read is to merge ranges */
-    bool squeeze;    /* could not be read to merge ranges: to be written, then forgotten */
+    bool squeeze;    /* too many ranges, not to be merged: to be written, then forgotten */
     bool in_flush;   /* part of a flush job */
     bool alone;      /* failed together with others: try it alone before blaming it */
     bool failed;     /* its last write-back failed */

@@ -153,9 +153,25 @@ bool zc_fill_cancel(struct zc_cache *c, struct zc_page *p)
     return true;
 }
 
+/* The page is written, then forgotten; writers wait for that. */
+static void squeeze(struct zc_cache *c, struct zc_page *p)
+{
+    if (p->failed)
+        return; /* cannot be written: nobody shall wait for that */
+    p->squeeze = true;
+    zc_list_add_tail(&c->squeeze, &p->squeeze_link);
+    zc_kick(c);
+}
+
+/* A page has too many ranges.  When it is one open's, other opens may write the bytes between
+ * what is dirty here: those must not become dirty. */
 void zc_fill_collapse(struct zc_cache *c, struct zc_page *p)
 {
-    if (!p->squeeze && zc_fill_start(c, p))
+    if (p->squeeze)
+        return;
+    if (p->file->private && p->dirty.n > p->valid.n / 2)
+        squeeze(c, p);
+    else if (zc_fill_start(c, p))
         p->collapsing = true;
 }
 
@@ -371,7 +387,7 @@ static int fill(struct zc_cache *c, struct fill_job *job)
 /* ---- the end of a read ---- */
 
 /* The read to merge ranges is over.  Dirty bytes become one range when all bytes between
- * are known; when the store cannot be read, the page is written and then forgotten. */
+ * are known and nobody else writes them; when the store cannot be read, the page is written and then forgotten. */
 static void collapsed(struct zc_cache *c, struct zc_page *p, int rc)
 {
     const struct zc_range *r = zc_extents_ranges(&p->dirty);
@@ -383,15 +399,12 @@ static void collapsed(struct zc_cache *c, struct zc_page *p, int rc)
     }
     if (rc < 0) {
         p->max_extents = p->max_extents < UINT32_MAX / 2 ? 2 * p->max_extents : UINT32_MAX;
-        if (p->failed)
-            return; /* cannot be written either: nobody shall wait for that */
-        p->squeeze = true;
-        zc_list_add_tail(&c->squeeze, &p->squeeze_link);
-        zc_kick(c);
+        squeeze(c, p);
         return;
     }
     c->st.collapses++;
-    if (p->dirty.n > 1 && zc_extents_cover(&p->valid, r[0].lo, r[p->dirty.n - 1].hi))
+    if (!p->file->private && p->dirty.n > 1 &&
+        zc_extents_cover(&p->valid, r[0].lo, r[p->dirty.n - 1].hi))
         zc_page_dirty(c, p, r[0].lo, r[p->dirty.n - 1].hi);
 }
 
