@@ -249,6 +249,8 @@ static int alloc_pages(struct zc_cache *c)
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (c->arena == MAP_FAILED)
         c->arena = NULL;
+    else
+        madvise(c->arena, c->npages << c->page_shift, MADV_HUGEPAGE); /* fewer faults; a wish */
     if (!c->hash || !c->pages || !c->arena)
         return zc_errorf(ENOMEM, "a cache of %zu bytes does not fit into memory", c->cfg.capacity);
     return 0;
