@@ -10,7 +10,6 @@
 #include "stamp.h"
 
 static const char *const compute_names[] = {"spin", "sleep", NULL};
-static const char *const access_names[] = {"collective", "independent", NULL};
 
 #define FIELD(name) offsetof(struct options, name)
 
@@ -57,7 +56,13 @@ static const struct arg table[] = {
               "(4K, or the record if that is smaller)"},
     {ARG_CHOICE,
      .name = "access", .value = "HOW", .field = FIELD(access), .choices = access_names,
-     .help = "collective (default) or independent calls"},
+     .help = "the calls of MPI, here for writing:\n"
+              "  collective   MPI_File_write_at_all (default)\n"
+              "  independent  MPI_File_write_at\n"
+              "  split        MPI_File_write_at_all_begin, ..._end\n"
+              "  icollective  MPI_File_iwrite_at_all, MPI_Wait\n"
+              "  nonblocking  MPI_File_iwrite_at, MPI_Wait\n"
+              "with the last three, I/O and computing overlap"},
     {ARG_FLAG,
      .name = "barrier", .field = FIELD(barrier),
      .help = "barrier before each I/O phase (default; --no-barrier), not\n"
@@ -131,6 +136,10 @@ static const char notes[] =
     "computes (and checks its data). Times are the maximum over the ranks. Every byte carries a\n"
     "stamp made of file, offset and generation, so that lost, misplaced and stale data is seen.\n"
     "Data that is not right gives no figures, but a message and exit status 1.\n"
+    "\n"
+    "Where I/O and computing overlap, a write begins as above and ends when the computing of the\n"
+    "next phase is done; the read of the next phase begins before the computing of this one. What\n"
+    "counts as I/O is the time in the calls that begin and end it. Takes memory for two records.\n"
     "\n"
     "The hidden fraction of I/O tells how much of its cost disappeared behind computing:\n"
     "    write  1 - (write + close) / (write + close of the reference)\n"

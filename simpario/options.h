@@ -9,9 +9,9 @@
 
 #include "args.h"
 #include "pattern.h"
+#include "transfer.h"
 
 enum { COMPUTE_SPIN, COMPUTE_SLEEP };
-enum { ACCESS_COLLECTIVE, ACCESS_INDEPENDENT };
 
 /* Flags are ints: 0, 1, or -1 where the default depends on other options. */
 struct options {
@@ -22,7 +22,7 @@ struct options {
     int compute_by;
     int pattern;   /* index for pattern_get() */
     int64_t piece; /* bytes; 0: not given */
-    int access;
+    int access; /* enum access_kind */
     int read_shift;
     int barrier;
     int sync;

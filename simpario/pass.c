@@ -4,6 +4,11 @@
  *     open | compute, wait, write | compute, wait, write | ... | wait, close
  *     open | wait, read, compute  | wait, read, compute  | ... | wait, close
  *
+ * Where MPI's calls let I/O and computing overlap, two records take turns:
+ *
+ *     open | compute 0 | wait, begin 0 | compute 1 | end 0, wait, begin 1 | ... | end, wait, close
+ *     open | wait, begin 0, end 0 | wait, begin 1 | compute 0 | end 1 | ... | compute | wait, close
+ *
  * Making the data is part of the computing before a write, checking it part of the computing
  * after a read; whatever moves data behind the application's back has that time, and no more.
  */
@@ -18,8 +23,6 @@
 #include "posix_check.h"
 #include "stamp.h"
 
-enum direction { WRITE, READ };
-
 /* An open file in use. */
 struct access {
     struct run *run;
@@ -28,6 +31,8 @@ struct access {
     const struct shape *shape;
     struct stamp stamp;
     double compute; /* seconds per phase */
+    bool overlaps;  /* computing goes on between begin_io() and end_io() */
+    struct transfer transfer;
     struct times *times;
     double started;
 };
@@ -53,10 +58,16 @@ static void sleep_until(double end)
     }
 }
 
+/* The record of a phase in memory. While transfers overlap, the next phase has the other one. */
+static unsigned char *record_of(const struct access *a, int phase)
+{
+    return a->run->buf[a->overlaps ? phase % 2 : 0];
+}
+
 static void make_data(const struct access *a, int phase)
 {
     const struct pattern *p = a->run->pattern;
-    unsigned char *at = a->run->buf;
+    unsigned char *at = record_of(a, phase);
     int64_t n = p->segments(a->shape);
     for (int64_t i = 0; i < n; i++) {
         struct segment seg = p->segment(a->shape, phase, i);
@@ -69,7 +80,7 @@ static void check_data(const struct access *a, int phase)
 {
     const struct pattern *p = a->run->pattern;
     struct verdict *v = &a->run->verdict;
-    const unsigned char *at = a->run->buf;
+    const unsigned char *record = record_of(a, phase), *at = record;
     int64_t n = p->segments(a->shape);
     for (int64_t i = 0; i < n; i++) {
         struct segment seg = p->segment(a->shape, phase, i);
@@ -78,7 +89,7 @@ static void check_data(const struct access *a, int phase)
         if (stamp_check(&a->stamp, seg.offset, at, (size_t)seg.length, &fault) > 0) {
             v->wrong += fault.wrong;
             verdict_fault(v, "phase %d, record byte %" PRId64 ": file %s", phase,
-                          at - a->run->buf + fault.offset - seg.offset,
+                          at - record + fault.offset - seg.offset,
                           stamp_describe(&a->stamp, &fault, text, sizeof text));
         }
         v->checked += seg.length;
@@ -96,7 +107,7 @@ static void compute(const struct access *a, int phase)
         check_data(a, phase);
     /* So that a read which delivers nothing cannot look right. */
     if (a->direction == READ && o->verify)
-        stamp_poison(a->run->buf, (size_t)o->record);
+        stamp_poison(record_of(a, phase), (size_t)o->record);
     if (o->compute_by == COMPUTE_SPIN)
         spin_until(start + a->compute);
     else
@@ -113,49 +124,53 @@ static void wait_for_others(const struct access *a)
     a->times->own[T_WAIT] += bench_now() - start;
 }
 
-static const char *call_name(const struct access *a)
+static void check_call(const struct access *a, int phase, int err, const char *name)
 {
-    static const char *const names[2][2] = {
-        {"MPI_File_write_at_all", "MPI_File_write_at"},
-        {"MPI_File_read_at_all", "MPI_File_read_at"},
-    };
-    return names[a->direction][a->run->options->access];
+    char call[64];
+    snprintf(call, sizeof call, "phase %d: %s", phase, name);
+    bench_check(err, call, a->run->options->file);
 }
 
-static int transfer(const struct access *a, MPI_Offset offset, MPI_Status *status)
+static void begin_io(struct access *a, int phase)
 {
     const struct run *r = a->run;
-    bool all = r->options->access == ACCESS_COLLECTIVE;
-    if (a->direction == WRITE && all)
-        return MPI_File_write_at_all(a->fh, offset, r->buf, r->count, r->type, status);
-    if (a->direction == WRITE)
-        return MPI_File_write_at(a->fh, offset, r->buf, r->count, r->type, status);
-    if (all)
-        return MPI_File_read_at_all(a->fh, offset, r->buf, r->count, r->type, status);
-    return MPI_File_read_at(a->fh, offset, r->buf, r->count, r->type, status);
+    const struct options *o = r->options;
+    if (o->barrier)
+        wait_for_others(a);
+    a->transfer = (struct transfer){.kind = (enum access_kind)o->access,
+                                    .direction = a->direction,
+                                    .buf = record_of(a, phase),
+                                    .count = r->count,
+                                    .type = r->type,
+                                    .request = MPI_REQUEST_NULL};
+    double start = bench_now();
+    int err = transfer_begin(&a->transfer, a->fh, r->pattern->view_offset(a->shape, phase));
+    a->times->phase_io[phase] = bench_now() - start;
+    check_call(a, phase, err, transfer_begin_name(&a->transfer));
 }
 
-static void do_io(const struct access *a, int phase)
+/* MPI allows MPI_File_sync only while nothing is under way, so it is here for all. */
+static void end_io(struct access *a, int phase)
 {
     const struct options *o = a->run->options;
-    MPI_Offset offset = a->run->pattern->view_offset(a->shape, phase);
-    MPI_Status status;
     double start = bench_now();
-    int err = transfer(a, offset, &status);
+    int err = transfer_end(&a->transfer, a->fh);
     int sync_err = MPI_SUCCESS;
     if (o->sync && a->direction == WRITE && err == MPI_SUCCESS)
         sync_err = MPI_File_sync(a->fh);
-    a->times->phase_io[phase] = bench_now() - start;
+    a->times->phase_io[phase] += bench_now() - start;
     a->times->own[T_IO] += a->times->phase_io[phase];
 
-    char call[64];
-    snprintf(call, sizeof call, "phase %d: %s", phase, call_name(a));
-    bench_check(err, call, o->file);
+    check_call(a, phase, err, transfer_end_name(&a->transfer));
     bench_check(sync_err, "MPI_File_sync", o->file);
-    int64_t moved = bench_status_bytes(&status, a->run->type);
+    int64_t moved = bench_status_bytes(&a->transfer.status, a->transfer.type);
     if (moved != o->record)
-        bench_abort("%s of %s is short: %" PRId64 " of %" PRId64 " bytes at view offset %" PRId64,
-                    call, o->file, moved, o->record, (int64_t)offset);
+        bench_abort("phase %d: %s of %s is short: %" PRId64 " of %" PRId64
+                    " bytes at view offset %" PRId64,
+                    phase, transfer_end_name(&a->transfer), o->file, moved, o->record,
+                    (int64_t)a->run->pattern->view_offset(a->shape, phase));
+    bench_progress(a->run->rank == 0 && !o->quiet, a->direction == WRITE ? "writing" : "reading",
+                   phase + 1, o->phases);
 }
 
 /* ---- the file ------------------------------------------------------------------------------- */
@@ -239,11 +254,14 @@ static void write_phases(struct access *a)
     const struct options *o = a->run->options;
     for (int phase = 0; phase < o->phases; phase++) {
         compute(a, phase);
-        if (o->barrier)
-            wait_for_others(a);
-        do_io(a, phase);
-        bench_progress(a->run->rank == 0 && !o->quiet, "writing", phase + 1, o->phases);
+        if (a->overlaps && phase > 0)
+            end_io(a, phase - 1);
+        begin_io(a, phase);
+        if (!a->overlaps)
+            end_io(a, phase);
     }
+    if (a->overlaps)
+        end_io(a, o->phases - 1);
     wait_for_others(a);
     check_size(a, "after writing");
 }
@@ -254,13 +272,19 @@ static void read_phases(struct access *a)
     check_size(a, "before reading");
     if (verdict_any(a->run->comm, &a->run->verdict))
         return;
-    stamp_poison(a->run->buf, (size_t)o->record);
+    for (int i = 0; i < 2 && a->run->buf[i] != NULL; i++)
+        stamp_poison(a->run->buf[i], (size_t)o->record);
     for (int phase = 0; phase < o->phases; phase++) {
-        if (o->barrier)
-            wait_for_others(a);
-        do_io(a, phase);
+        if (!a->overlaps || phase == 0) {
+            begin_io(a, phase);
+            end_io(a, phase);
+        }
+        bool ahead = a->overlaps && phase + 1 < o->phases;
+        if (ahead)
+            begin_io(a, phase + 1);
         compute(a, phase);
-        bench_progress(a->run->rank == 0 && !o->quiet, "reading", phase + 1, o->phases);
+        if (ahead)
+            end_io(a, phase + 1);
     }
     wait_for_others(a);
 }
@@ -308,7 +332,8 @@ void pass_run(struct run *run, int generation, double compute_seconds, struct pa
     struct access a = {.run = run,
                        .fh = MPI_FILE_NULL,
                        .stamp = stamp_make(o->stamp, (unsigned)generation),
-                       .compute = compute_seconds};
+                       .compute = compute_seconds,
+                       .overlaps = transfer_overlaps((enum access_kind)o->access)};
     if (o->write) {
         a.direction = WRITE;
         a.shape = &run->writer;

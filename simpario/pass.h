@@ -52,7 +52,7 @@ struct run {
     int64_t file_bytes;
     MPI_Info info;            /* hints asked for */
     struct bench_hints hints; /* hints in force */
-    unsigned char *buf;       /* one record */
+    unsigned char *buf[2];    /* one record each; [1] is NULL unless transfers overlap */
     MPI_Datatype type;        /* of `count` in a record */
     int count;
     struct verdict verdict;

@@ -20,18 +20,21 @@ void run_init(struct run *run, const struct options *o, MPI_Comm comm)
     run->reader = options_shape(o, (run->rank + o->read_shift) % run->nranks, run->nranks);
     run->file_bytes = pattern_file_bytes(&run->writer);
     run->info = bench_hints_make(&o->hints);
-    run->buf = malloc((size_t)o->record);
-    if (run->buf == NULL)
-        bench_abort("out of memory for a record of %lld bytes", (long long)o->record);
-    /* Touch all pages, so that the first phase is like the others. */
-    stamp_poison(run->buf, (size_t)o->record);
+    for (int i = 0; i < (transfer_overlaps((enum access_kind)o->access) ? 2 : 1); i++) {
+        run->buf[i] = malloc((size_t)o->record);
+        if (run->buf[i] == NULL)
+            bench_abort("out of memory for a record of %lld bytes", (long long)o->record);
+        /* Touch all pages, so that the first phase is like the others. */
+        stamp_poison(run->buf[i], (size_t)o->record);
+    }
     bench_bytes_make(o->record, &run->type, &run->count);
 }
 
 void run_free(struct run *run)
 {
     bench_bytes_free(&run->type);
-    free(run->buf);
+    free(run->buf[0]);
+    free(run->buf[1]);
     bench_hints_free(&run->hints);
     if (run->info != MPI_INFO_NULL)
         MPI_Info_free(&run->info);

@@ -42,7 +42,7 @@ gone()
 }
 
 echo "right data, all ways to access it"
-for access in collective independent; do
+for access in collective independent split icollective nonblocking; do
     for pattern in contiguous interleaved; do
         run 0 -f "ufs:$file" $shape --access $access --pattern $pattern --posix-verify "$file"
         says "verified  512 KiB through MPI-IO, 512 KiB through POSIX"
@@ -56,6 +56,12 @@ run 0 -f "ufs:$file" $shape --compute 5ms --compute-by sleep --json "$dir/json"
 says "hidden behind computing: .* of write + close"
 grep -q hidden_write_fraction "$dir/json" || fail "no hidden fraction in the JSON"
 gone
+for access in split icollective nonblocking; do
+    run 0 -f "ufs:$file" $shape --phases 5 --record 1001 --access $access --sync --no-reopen \
+        --read-shift 1 --compute 2ms --posix-verify "$file"
+    run 0 -f "ufs:$file" --phases 1 --access $access
+done
+gone
 
 echo "wrong data"
 run 0 -f "ufs:$file" $shape --write --keep --quiet
@@ -68,6 +74,11 @@ says "rank 1: phase 1, record byte 3393: file byte 200001: .* zero byte"
 ! grep -q 'MiB/s' "$dir/out" || fail "figures for wrong data"
 ! grep -q per_second "$dir/json" || fail "figures for wrong data in the JSON"
 grep -q '"result": "failed"' "$dir/json" || fail "the JSON does not tell"
+
+for access in split icollective nonblocking; do
+    run 1 -f "ufs:$file" $shape --read --access $access
+    says "rank 1: phase 1, record byte 3393: file byte 200001: .* zero byte"
+done
 
 dd if="$dir/good" of="$file" bs=4096 skip=3 seek=48 count=2 conv=notrunc 2>/dev/null
 run 1 -f "ufs:$file" $shape --read

@@ -1,0 +1,95 @@
+/*
+ * One record to or from the file: the calls of MPI for each kind of access.
+ */
+#include "config.h"
+
+#include <stddef.h>
+
+#include "transfer.h"
+
+const char *const access_names[ACCESS_COUNT + 1] = {"collective",  "independent", "split",
+                                                    "icollective", "nonblocking", NULL};
+
+/* By kind and direction. */
+static const struct {
+    const char *begin, *end;
+} names[ACCESS_COUNT][2] = {
+    [ACCESS_COLLECTIVE] = {{"MPI_File_write_at_all", NULL}, {"MPI_File_read_at_all", NULL}},
+    [ACCESS_INDEPENDENT] = {{"MPI_File_write_at", NULL}, {"MPI_File_read_at", NULL}},
+    [ACCESS_SPLIT] = {{"MPI_File_write_at_all_begin", "MPI_File_write_at_all_end"},
+                      {"MPI_File_read_at_all_begin", "MPI_File_read_at_all_end"}},
+    [ACCESS_ICOLLECTIVE] = {{"MPI_File_iwrite_at_all", "MPI_Wait of MPI_File_iwrite_at_all"},
+                            {"MPI_File_iread_at_all", "MPI_Wait of MPI_File_iread_at_all"}},
+    [ACCESS_NONBLOCKING] = {{"MPI_File_iwrite_at", "MPI_Wait of MPI_File_iwrite_at"},
+                            {"MPI_File_iread_at", "MPI_Wait of MPI_File_iread_at"}},
+};
+
+bool transfer_overlaps(enum access_kind kind)
+{
+    return names[kind][WRITE].end != NULL;
+}
+
+const char *transfer_begin_name(const struct transfer *t)
+{
+    return names[t->kind][t->direction].begin;
+}
+
+const char *transfer_end_name(const struct transfer *t)
+{
+    const char *end = names[t->kind][t->direction].end;
+    return end != NULL ? end : transfer_begin_name(t);
+}
+
+static int begin_write(struct transfer *t, MPI_File fh, MPI_Offset offset)
+{
+    switch (t->kind) {
+    case ACCESS_COLLECTIVE:
+        return MPI_File_write_at_all(fh, offset, t->buf, t->count, t->type, &t->status);
+    case ACCESS_INDEPENDENT:
+        return MPI_File_write_at(fh, offset, t->buf, t->count, t->type, &t->status);
+    case ACCESS_SPLIT:
+        return MPI_File_write_at_all_begin(fh, offset, t->buf, t->count, t->type);
+    case ACCESS_ICOLLECTIVE:
+        return MPI_File_iwrite_at_all(fh, offset, t->buf, t->count, t->type, &t->request);
+    case ACCESS_NONBLOCKING:
+        return MPI_File_iwrite_at(fh, offset, t->buf, t->count, t->type, &t->request);
+    case ACCESS_COUNT:
+        break;
+    }
+    return MPI_ERR_ARG;
+}
+
+static int begin_read(struct transfer *t, MPI_File fh, MPI_Offset offset)
+{
+    switch (t->kind) {
+    case ACCESS_COLLECTIVE:
+        return MPI_File_read_at_all(fh, offset, t->buf, t->count, t->type, &t->status);
+    case ACCESS_INDEPENDENT:
+        return MPI_File_read_at(fh, offset, t->buf, t->count, t->type, &t->status);
+    case ACCESS_SPLIT:
+        return MPI_File_read_at_all_begin(fh, offset, t->buf, t->count, t->type);
+    case ACCESS_ICOLLECTIVE:
+        return MPI_File_iread_at_all(fh, offset, t->buf, t->count, t->type, &t->request);
+    case ACCESS_NONBLOCKING:
+        return MPI_File_iread_at(fh, offset, t->buf, t->count, t->type, &t->request);
+    case ACCESS_COUNT:
+        break;
+    }
+    return MPI_ERR_ARG;
+}
+
+int transfer_begin(struct transfer *t, MPI_File fh, MPI_Offset offset)
+{
+    return t->direction == WRITE ? begin_write(t, fh, offset) : begin_read(t, fh, offset);
+}
+
+int transfer_end(struct transfer *t, MPI_File fh)
+{
+    if (!transfer_overlaps(t->kind))
+        return MPI_SUCCESS;
+    if (t->kind != ACCESS_SPLIT)
+        return MPI_Wait(&t->request, &t->status);
+    if (t->direction == WRITE)
+        return MPI_File_write_at_all_end(fh, t->buf, &t->status);
+    return MPI_File_read_at_all_end(fh, t->buf, &t->status);
+}

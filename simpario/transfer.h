@@ -1,0 +1,50 @@
+/*
+ * One record to or from the file, in any of the ways MPI has to move it.
+ *
+ * Blocking calls have moved it when transfer_begin() is back; the others may move it until
+ * transfer_end(), and the buffer is theirs in between. One transfer per file at a time, which is
+ * all that split collectives allow.
+ */
+#ifndef TRANSFER_H
+#define TRANSFER_H
+
+#include <stdbool.h>
+
+#include <mpi.h>
+
+enum access_kind {
+    ACCESS_COLLECTIVE,  /* MPI_File_write_at_all */
+    ACCESS_INDEPENDENT, /* MPI_File_write_at */
+    ACCESS_SPLIT,       /* MPI_File_write_at_all_begin and _end */
+    ACCESS_ICOLLECTIVE, /* MPI_File_iwrite_at_all, MPI_Wait */
+    ACCESS_NONBLOCKING, /* MPI_File_iwrite_at, MPI_Wait */
+    ACCESS_COUNT
+};
+
+enum direction { WRITE, READ };
+
+struct transfer {
+    enum access_kind kind;
+    enum direction direction;
+    void *buf;
+    int count;
+    MPI_Datatype type;
+    MPI_Request request; /* between begin and end, where there is one */
+    MPI_Status status;   /* valid after transfer_end() */
+};
+
+/* In the order of the enumeration; NULL-terminated. */
+extern const char *const access_names[ACCESS_COUNT + 1];
+
+/* Whether the application can compute between begin and end. */
+bool transfer_overlaps(enum access_kind kind);
+
+/* Fields up to `type` are the caller's. `offset` is in bytes of the view. Both return what MPI
+ * said; collective where the calls are. */
+int transfer_begin(struct transfer *t, MPI_File fh, MPI_Offset offset);
+int transfer_end(struct transfer *t, MPI_File fh);
+/* The calls that these are, for messages. */
+const char *transfer_begin_name(const struct transfer *t);
+const char *transfer_end_name(const struct transfer *t);
+
+#endif
