@@ -49,11 +49,18 @@ static const struct arg table[] = {
      .name = "pattern", .value = "NAME", .field = FIELD(pattern), .choices = pattern_names,
      .help = "how the records of a phase lie in the file:\n"
               "  contiguous   one after the other, by rank (default)\n"
-              "  interleaved  cut in pieces, dealt out in turn"},
+              "  interleaved  cut in pieces, dealt out in turn\n"
+              "  subarray3d, subarray4d\n"
+              "               blocks of an array, the ranks in a grid\n"
+              "  irregular    elements of 8 bytes, dealt out at random"},
     {ARG_SIZE,
      .name = "piece", .value = "SIZE", .field = FIELD(piece), .min = 1, .max = INT32_MAX,
      .help = "interleaved: bytes per piece, a divisor of the record\n"
-              "(4K, or the record if that is smaller)"},
+              "(4K, or the record if that is smaller)\n"
+              "subarrays: bytes per element, a divisor of the record (8)"},
+    {ARG_INT,
+     .name = "seed", .value = "N", .field = FIELD(seed), .min = 0,
+     .help = "irregular: which of the random maps (1)"},
     {ARG_CHOICE,
      .name = "access", .value = "HOW", .field = FIELD(access), .choices = access_names,
      .help = "the calls of MPI, here for writing:\n"
@@ -156,6 +163,9 @@ static const char notes[] =
     "    mpiexec -n 4 simpario -f zcache:/scratch/x --record 4M --compute 0.5\n"
     "  Small pieces of all ranks side by side, as rows of a matrix are:\n"
     "    mpiexec -n 4 simpario -f ufs:/scratch/x --pattern interleaved --piece 4K\n"
+    "  Blocks of a large array, written while the next step is computed:\n"
+    "    mpiexec -n 8 simpario -f zcache:/scratch/x --pattern subarray3d --access icollective \\\n"
+    "        --record 8M --compute 0.5\n"
     "  Write with one path to the file, read with another, in two runs:\n"
     "    mpiexec -n 4 simpario -f zcache:/scratch/x --write --keep\n"
     "    mpiexec -n 4 simpario -f ufs:/scratch/x --read\n"
@@ -182,13 +192,23 @@ const char *options_compute_name(const struct options *o)
     return compute_names[o->compute_by];
 }
 
-struct shape options_shape(const struct options *o, int rank, int nranks)
+static struct shape unsettled_shape(const struct options *o, int rank, int nranks)
 {
     struct shape s = {.rank = rank,
                       .nranks = nranks,
                       .phases = o->phases,
                       .record = o->record,
-                      .piece = o->piece};
+                      .piece = o->piece,
+                      .seed = o->seed};
+    return s;
+}
+
+struct shape options_shape(const struct options *o, int rank, int nranks)
+{
+    /* What options_parse() has let through settles on every rank. */
+    struct shape s = unsettled_shape(o, rank, nranks);
+    char message[ARGS_MESSAGE];
+    pattern_get(o->pattern)->settle(&s, message);
     return s;
 }
 
@@ -237,6 +257,7 @@ int options_parse(struct options *o, int argc, char **argv, int nranks, char mes
         .repeat = 1,
         .reference = -1,
         .generation = 1,
+        .seed = 1,
     };
     int rc = args_parse(table, o, argc, argv, message);
     if (rc != 0 || o->help || o->version)
@@ -251,7 +272,7 @@ int options_parse(struct options *o, int argc, char **argv, int nranks, char mes
         strcpy(message, complaint);
         return -EINVAL;
     }
-    struct shape shape = options_shape(o, 0, nranks);
+    struct shape shape = unsettled_shape(o, 0, nranks);
     rc = pattern_get(o->pattern)->settle(&shape, message);
     o->piece = shape.piece;
     return rc;

@@ -22,6 +22,7 @@ struct options {
     int compute_by;
     int pattern;   /* index for pattern_get() */
     int64_t piece; /* bytes; 0: not given */
+    int seed;
     int access; /* enum access_kind */
     int read_shift;
     int barrier;
@@ -49,7 +50,7 @@ void options_free(struct options *o);
 void options_help(FILE *out);
 const char *options_access_name(const struct options *o);
 const char *options_compute_name(const struct options *o);
-/* The shape of a rank's accesses. */
+/* The shape of a rank's accesses, settled. */
 struct shape options_shape(const struct options *o, int rank, int nranks);
 
 #endif

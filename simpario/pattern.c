@@ -1,5 +1,6 @@
 /*
- * The patterns. With n ranks, phase p begins at p * n * record:
+ * The table of patterns, and the simple ones of them. With n ranks, phase p begins at
+ * p * n * record:
  *
  *   contiguous     | r0 r0 r0 | r1 r1 r1 | r2 r2 r2 |      rank r at r * record
  *   interleaved    | r0 r1 r2 | r0 r1 r2 | r0 r1 r2 |      piece k of rank r at (k * n + r) * piece
@@ -30,7 +31,7 @@ static int contiguous_settle(struct shape *s, char message[ARGS_MESSAGE])
 {
     if (s->piece == 0)
         return 0;
-    strcpy(message, "--piece goes with --pattern interleaved: give both or neither");
+    strcpy(message, "--pattern contiguous has no pieces: drop --piece, or give another --pattern");
     return -EINVAL;
 }
 
@@ -112,28 +113,32 @@ static void interleaved_describe(const struct shape *s, char *buf, size_t size)
 
 /* ---- the table ------------------------------------------------------------------------------ */
 
-static const struct pattern patterns[] = {
-    {
-        .name = "contiguous",
-        .settle = contiguous_settle,
-        .segments = contiguous_segments,
-        .segment = contiguous_segment,
-        .view = NULL,
-        .view_offset = contiguous_view_offset,
-        .describe = contiguous_describe,
-    },
-    {
-        .name = "interleaved",
-        .settle = interleaved_settle,
-        .segments = interleaved_segments,
-        .segment = interleaved_segment,
-        .view = interleaved_view,
-        .view_offset = interleaved_view_offset,
-        .describe = interleaved_describe,
-    },
+static const struct pattern contiguous = {
+    .name = "contiguous",
+    .settle = contiguous_settle,
+    .segments = contiguous_segments,
+    .segment = contiguous_segment,
+    .view = NULL,
+    .view_offset = contiguous_view_offset,
+    .describe = contiguous_describe,
 };
 
-const char *const pattern_names[] = {"contiguous", "interleaved", NULL};
+static const struct pattern interleaved = {
+    .name = "interleaved",
+    .settle = interleaved_settle,
+    .segments = interleaved_segments,
+    .segment = interleaved_segment,
+    .view = interleaved_view,
+    .view_offset = interleaved_view_offset,
+    .describe = interleaved_describe,
+};
+
+static const struct pattern *const patterns[] = {
+    &contiguous, &interleaved, &pattern_subarray3d, &pattern_subarray4d, &pattern_irregular,
+};
+
+const char *const pattern_names[] = {"contiguous", "interleaved", "subarray3d",
+                                     "subarray4d", "irregular",   NULL};
 
 _Static_assert(sizeof pattern_names / sizeof pattern_names[0] ==
                    sizeof patterns / sizeof patterns[0] + 1,
@@ -141,5 +146,5 @@ _Static_assert(sizeof pattern_names / sizeof pattern_names[0] ==
 
 const struct pattern *pattern_get(int index)
 {
-    return &patterns[index];
+    return patterns[index];
 }

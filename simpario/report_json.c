@@ -22,10 +22,11 @@ static json_t *json_options(const struct options *o)
     for (int i = 0; i < o->hints.n; i++)
         json_object_set_new(hints, o->hints.pair[i].key, json_string(o->hints.pair[i].value));
     json_t *root = json_pack(
-        "{s:s, s:i, s:I, s:f, s:s, s:s, s:I, s:s, s:i}", "file", o->file, "phases", o->phases,
+        "{s:s, s:i, s:I, s:f, s:s, s:s, s:I, s:i, s:s, s:i}", "file", o->file, "phases", o->phases,
         "record_bytes", (json_int_t)o->record, "compute_seconds", o->compute, "compute_by",
         options_compute_name(o), "pattern", pattern_names[o->pattern], "piece_bytes",
-        (json_int_t)o->piece, "access", options_access_name(o), "read_shift", o->read_shift);
+        (json_int_t)o->piece, "seed", o->seed, "access", options_access_name(o), "read_shift",
+        o->read_shift);
     json_t *rest = json_pack(
         "{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:b, s:i, s:s, s:o, s:o, s:b}", "barrier",
         o->barrier, "sync", o->sync, "write", o->write, "read", o->read, "verify", o->verify,

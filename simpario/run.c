@@ -11,6 +11,18 @@
 const char *const times_names[T_COUNT] = {"open",  "compute",  "wait", "io",
                                           "close", "io_close", "total"};
 
+static void prepare(const struct run *run, struct shape *s)
+{
+    if (run->pattern->prepare != NULL && run->pattern->prepare(s) != 0)
+        bench_abort("out of memory for --pattern %s", run->pattern->name);
+}
+
+static void release(const struct run *run, struct shape *s)
+{
+    if (run->pattern->release != NULL)
+        run->pattern->release(s);
+}
+
 void run_init(struct run *run, const struct options *o, MPI_Comm comm)
 {
     *run = (struct run){.options = o, .pattern = pattern_get(o->pattern), .comm = comm};
@@ -18,6 +30,8 @@ void run_init(struct run *run, const struct options *o, MPI_Comm comm)
     MPI_Comm_size(comm, &run->nranks);
     run->writer = options_shape(o, run->rank, run->nranks);
     run->reader = options_shape(o, (run->rank + o->read_shift) % run->nranks, run->nranks);
+    prepare(run, &run->writer);
+    prepare(run, &run->reader);
     run->file_bytes = pattern_file_bytes(&run->writer);
     run->info = bench_hints_make(&o->hints);
     for (int i = 0; i < (transfer_overlaps((enum access_kind)o->access) ? 2 : 1); i++) {
@@ -33,6 +47,8 @@ void run_init(struct run *run, const struct options *o, MPI_Comm comm)
 void run_free(struct run *run)
 {
     bench_bytes_free(&run->type);
+    release(run, &run->writer);
+    release(run, &run->reader);
     free(run->buf[0]);
     free(run->buf[1]);
     bench_hints_free(&run->hints);

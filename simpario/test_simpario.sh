@@ -13,14 +13,16 @@ trap 'exit 1' HUP INT TERM
 file=$dir/data
 shape="--phases 4 --record 64K"
 
-# run STATUS [OPTION]...: two ranks, which have to end with STATUS; what they say is in $dir/out.
+ranks=2
+
+# run STATUS [OPTION]...: $ranks ranks, which have to end with STATUS; what they say is in $dir/out.
 run()
 {
     want=$1
     shift
     status=0
     # shellcheck disable=SC2086
-    timeout -k 5 120 $mpiexec -n 2 "$simpario" "$@" >"$dir/out" 2>&1 || status=$?
+    timeout -k 5 120 $mpiexec -n "$ranks" "$simpario" "$@" >"$dir/out" 2>&1 || status=$?
     [ $status -eq "$want" ] || fail "simpario $*: status $status, not $want"
 }
 
@@ -43,7 +45,7 @@ gone()
 
 echo "right data, all ways to access it"
 for access in collective independent split icollective nonblocking; do
-    for pattern in contiguous interleaved; do
+    for pattern in contiguous interleaved subarray3d subarray4d irregular; do
         run 0 -f "ufs:$file" $shape --access $access --pattern $pattern --posix-verify "$file"
         says "verified  512 KiB through MPI-IO, 512 KiB through POSIX"
         gone
@@ -62,6 +64,31 @@ for access in split icollective nonblocking; do
     run 0 -f "ufs:$file" --phases 1 --access $access
 done
 gone
+
+echo "patterns"
+# Every byte is where its stamp says, whatever the pattern: what one has written, another can read.
+for pattern in subarray3d subarray4d irregular; do
+    ranks=3
+    run 0 -f "ufs:$file" $shape --record 15000 --pattern $pattern --read-shift 2 \
+        --posix-verify "$file"
+    ranks=1
+    run 0 -f "ufs:$file" $shape --record 8 --pattern $pattern --posix-verify "$file"
+    ranks=2
+done
+run 0 -f "ufs:$file" $shape --pattern subarray3d --piece 1 --record 59 --posix-verify "$file"
+ranks=4
+run 0 -f "ufs:$file" $shape --pattern subarray4d --piece 4 --posix-verify "$file"
+says "4-D subarrays, blocks of 8 x 8 x 16 x 16, ranks 2 x 2 x 1 x 1"
+ranks=2
+run 0 -f "ufs:$file" $shape --pattern irregular --seed 7 --write --keep
+run 0 -f "ufs:$file" $shape --pattern irregular --seed 8 --read
+cp "$file" "$dir/good"
+printf '\0\0\0' | dd of="$file" bs=1 seek=200001 conv=notrunc 2>/dev/null
+run 1 -f "ufs:$file" $shape --pattern irregular --read
+says "file byte 200001: .* zero byte"
+run 1 -f "ufs:$file" $shape --pattern subarray4d --read
+says "file byte 200001: .* zero byte"
+rm "$file" "$dir/good"
 
 echo "wrong data"
 run 0 -f "ufs:$file" $shape --write --keep --quiet
@@ -113,6 +140,10 @@ bad()
 bad --record 10Q
 bad --piece 4K
 bad --piece 3K --pattern interleaved --record 64K
+bad --piece 8 --pattern irregular
+bad --record 1001 --pattern irregular
+bad --record 1001 --pattern subarray3d
+bad --record 8G --piece 1 --pattern subarray4d
 bad --phases 0
 bad --compute -1
 bad --hint nothing

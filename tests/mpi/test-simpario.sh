@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# SimParIO through zcache: every way to access a file, with a daemon and without one.
+# SimParIO through zcache: ways to access a file and patterns that other tests lack, with a
+# daemon and without.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -17,9 +18,10 @@ right() {
 make_root
 for daemons in 0 1; do
     start_daemons "$daemons"
-    for access in split icollective nonblocking; do
-        right --access "$access" --pattern interleaved --piece 3K
-    done
-    right --access nonblocking --sync --no-reopen
+    right --access split --pattern subarray3d
+    right --access icollective --pattern subarray4d
+    right --access nonblocking --pattern irregular
+    right --access collective --pattern irregular
+    right --access nonblocking --sync --no-reopen --pattern interleaved --piece 3K
     stop_daemons || fail "not drained"
 done
