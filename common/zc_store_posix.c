@@ -43,7 +43,8 @@ struct posix_file {
     struct zc_sfile sfile;
     int fd;
     char *path; /* for messages */
-    bool locks; /* of many writers that do not know each other, see zc_store_posix_ranges.h */
+    bool shared; /* by writers that do not know each other, see zc_store_posix_ranges.h */
+    bool locks;  /* they keep out of each other's way; atomic: any thread may give that up */
 };
 
 static struct posix_store *posix_store(struct zc_store *s)
@@ -300,7 +301,8 @@ static int posix_open(struct zc_store *s, const char *path, unsigned flags, mode
                             : path_error(ps, errno, "open", path);
         goto fail;
     }
-    f->locks = ps->root_fd < 0 && zc_ranges_may_lock(f->fd);
+    f->shared = ps->root_fd < 0;
+    f->locks = f->shared && zc_ranges_may_lock(f->fd);
     if (fstat(f->fd, &st) < 0)
         rc = explain(errno, "stat", path);
     else
@@ -413,6 +415,23 @@ static ssize_t posix_preadv(struct zc_sfile *sf, const struct iovec *iov, int n,
     return total;
 }
 
+/* False: to be written without. */
+static bool lock(struct posix_file *f, uint64_t off, uint64_t len)
+{
+    int rc;
+
+    if (!__atomic_load_n(&f->locks, __ATOMIC_RELAXED))
+        return false;
+    rc = zc_ranges_lock(f->fd, off, len);
+    if (rc == 0)
+        return true;
+    if (__atomic_exchange_n(&f->locks, false, __ATOMIC_RELAXED) && rc == -EAGAIN)
+        zc_warn("%s: the program, or another, holds an fcntl lock on bytes %llu+%llu; writing "
+                "without locks from here on, scattered pieces one by one",
+                f->path, (unsigned long long)off, (unsigned long long)len);
+    return false;
+}
+
 static ssize_t posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off)
 {
     struct posix_file *f = posix_file(sf);
@@ -424,7 +443,7 @@ static ssize_t posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n
 
     if (len < 0)
         return len;
-    locked = f->locks && zc_ranges_lock(f->fd, off, (uint64_t)len) == 0;
+    locked = lock(f, off, (uint64_t)len);
     walk_on(&w, 0);
     while (total < len) {
         int nb = walk_batch(&w, batch);
@@ -456,8 +475,18 @@ static ssize_t posix_write_ranges(struct zc_sfile *sf, const char *data, const s
     struct iovec whole = {NULL, r[n - 1].hi};
     ssize_t rc = check_range(f, &whole, 1, off);
 
-    if (rc >= 0)
-        rc = zc_ranges_write(f->fd, f->locks, data, r, n, off);
+    if (rc < 0)
+        return rc;
+    if (f->shared) {
+        uint64_t len = r[n - 1].hi - r[0].lo;
+
+        if (!lock(f, off + r[0].lo, len))
+            return -EOPNOTSUPP;
+        rc = zc_ranges_write(f->fd, data, r, n, off);
+        zc_ranges_unlock(f->fd, off + r[0].lo, len);
+    } else {
+        rc = zc_ranges_write(f->fd, data, r, n, off);
+    }
     if (rc < 0 && rc != -EOPNOTSUPP)
         return zc_errorf((int)-rc, "write of %s, %u pieces at %llu: %s%s", f->path, n,
                          (unsigned long long)off, strerror((int)-rc), remedy((int)-rc));

@@ -9,6 +9,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "zc_lock.h"
 #include "zc_racy.h"
 #include "zc_store_posix_ranges.h"
 
@@ -19,21 +20,24 @@ bool zc_ranges_may_lock(int fd)
     return fstatfs(fd, &fs) == 0 && fs.f_type != NFS_SUPER_MAGIC;
 }
 
+enum { LOCK_WAIT_MS = 2000, LOCK_POLL_US = 500 };
+
 static int set_lock(int fd, short type, uint64_t off, uint64_t len)
 {
     struct flock l = {
         .l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)off, .l_len = (off_t)len};
-    int rc;
 
-    do
-        rc = fcntl(fd, F_OFD_SETLKW, &l);
-    while (rc < 0 && errno == EINTR);
-    return rc < 0 ? -errno : 0;
+    return fcntl(fd, F_OFD_SETLK, &l) < 0 ? (errno == EACCES ? -EAGAIN : -errno) : 0;
 }
 
 int zc_ranges_lock(int fd, uint64_t off, uint64_t len)
 {
-    return set_lock(fd, F_WRLCK, off, len);
+    uint64_t until = zc_now() + LOCK_WAIT_MS * ZC_NS_PER_MS;
+    int rc;
+
+    while ((rc = set_lock(fd, F_WRLCK, off, len)) == -EAGAIN && zc_now() < until)
+        usleep(LOCK_POLL_US);
+    return rc;
 }
 
 void zc_ranges_unlock(int fd, uint64_t off, uint64_t len)
@@ -77,16 +81,14 @@ static int write_all(int fd, const char *buf, size_t len, uint64_t off)
     return 0;
 }
 
-ssize_t zc_ranges_write(int fd, bool shared, const char *data, const struct zc_range *r,
-                        uint32_t n, uint64_t off)
+ssize_t zc_ranges_write(int fd, const char *data, const struct zc_range *r, uint32_t n,
+                        uint64_t off)
 {
     uint32_t lo = r[0].lo, len = r[n - 1].hi - lo;
     ssize_t total = 0;
     char *buf;
     int rc;
 
-    if (shared && zc_ranges_lock(fd, off + lo, len) < 0)
-        return -EOPNOTSUPP;
     buf = malloc(len);
     rc = buf ? read_all(fd, buf, len, off + lo) : -EOPNOTSUPP;
     if (rc == 0) {
@@ -99,7 +101,5 @@ ssize_t zc_ranges_write(int fd, bool shared, const char *data, const struct zc_r
         rc = write_all(fd, buf, len, off + lo);
     }
     free(buf);
-    if (shared)
-        zc_ranges_unlock(fd, off + lo, len);
     return rc < 0 ? rc : total;
 }

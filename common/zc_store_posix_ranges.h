@@ -17,11 +17,14 @@
 
 /* Not where a lock is a call to a server that may not answer. */
 bool zc_ranges_may_lock(int fd);
-int zc_ranges_lock(int fd, uint64_t off, uint64_t len); /* 0 or a negative errno */
+/* 0 or a negative errno; -EAGAIN: somebody holds a lock there for longer than a write takes,
+ * a program that locks the file for itself, for instance. */
+int zc_ranges_lock(int fd, uint64_t off, uint64_t len);
 void zc_ranges_unlock(int fd, uint64_t off, uint64_t len);
 
-/* As zc_store_ops.write_ranges, without explanations; `shared`: others may write between. */
-ssize_t zc_ranges_write(int fd, bool shared, const char *data, const struct zc_range *r,
-                        uint32_t n, uint64_t off);
+/* As zc_store_ops.write_ranges, without explanations or lock: the caller holds it where others
+ * may write between. */
+ssize_t zc_ranges_write(int fd, const char *data, const struct zc_range *r, uint32_t n,
+                        uint64_t off);
 
 #endif
