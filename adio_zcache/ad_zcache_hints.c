@@ -32,7 +32,8 @@ void zcache_hints_complain(ADIO_File fd, const char *text)
 /* What may be changed while the file is open: the rest is decided together, at open. */
 static bool changes(const char *name)
 {
-    return !strcmp(name, "sync_level") || !strcmp(name, "close_level") || !strcmp(name, "flush");
+    return !strcmp(name, "sync_level") || !strcmp(name, "close_level") ||
+           !strcmp(name, "flush") || !strcmp(name, "counters");
 }
 
 static void take_hint(ADIO_File fd, struct zcache_file *f, const char *key, const char *value)

@@ -78,4 +78,8 @@ void zcache_info_report(ADIO_File fd, MPI_Info info, int *error_code)
         return;
     set_bytes(info, "zcache_dirty_bytes", dirty);
     set_bytes(info, "zcache_unstored_bytes", unstored);
+    if (!f->settings.counters)
+        return;
+    rc = zcache_counters_report(f, info);
+    zcache_set_error(error_code, rc, "cannot tell what the caches did for", f->path);
 }

@@ -91,6 +91,12 @@ void zcache_info_unused(ADIO_File fd);
 /* Prints what was accessed and what the caches did; collective, before the caches close. */
 void zcache_stats_report(ADIO_File fd);
 
+/* ---- zcache_counters.c ---- */
+
+/* Adds what the caches of both levels did to INFO; asks every aggregator and daemon.  0 or a
+ * negative errno, explained. */
+int zcache_counters_report(struct zcache_file *f, MPI_Info info);
+
 /* ---- ad_zcache_hints.c ---- */
 
 /* Says it once, on rank 0. */

@@ -121,6 +121,9 @@ const struct zc_option zc_options[] = {
      "how far data has come when MPI_File_close returns"},
     {"flush", ZC_OPT_ENUM, HINT, "none", 0, 0, flushes, AT(flush), "WHAT",
      "for MPI_File_set_info: start to write the file back, or wait until it is stored"},
+    {"counters", ZC_OPT_FLAG, HINT, NULL, 0, 0, NULL, AT(counters), NULL,
+     "let MPI_File_get_info tell what the caches did: zcache_agg_... of the aggregators, "
+     "zcache_iod_... of the daemons"},
     {"stats", ZC_OPT_FLAG, ENV, NULL, 0, 0, NULL, AT(stats), NULL,
      "print a summary of what the caches did when a file is closed"},
     {0},

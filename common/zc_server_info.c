@@ -23,6 +23,21 @@ static void stats(struct zc_server *s, FILE *f)
 #undef X
 }
 
+/* Of this process, in bytes; 0 when the system does not tell. */
+static uint64_t peak_rss(void)
+{
+    char line[128];
+    uint64_t kib = 0;
+    FILE *f = fopen("/proc/self/status", "r");
+
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "VmHWM: %" SCNu64, &kib) == 1)
+            break;
+    if (f)
+        fclose(f);
+    return kib * 1024;
+}
+
 static void status(struct zc_server *s, FILE *f)
 {
     struct zc_cache_stats c;
@@ -32,6 +47,7 @@ static void status(struct zc_server *s, FILE *f)
             s->cfg.boot_id, ZC_PROTOCOL);
     fprintf(f, "version %s\nlibfabric %s\nprovider %s\n", PACKAGE_VERSION, zc_fabric_version(),
             s->cfg.provider ? s->cfg.provider : "-");
+    fprintf(f, "peak_rss_bytes %" PRIu64 "\n", peak_rss());
     fprintf(f, "uptime_s %" PRIu64 "\n", (zc_now() - s->started) / 1000000000u);
     fprintf(f, "state %s\n", s->stopping ? "stopping" : s->draining ? "draining" : "serving");
     fprintf(f, "sessions %" PRIu64 "\nrequests %" PRIu64 "\n", s->stats.sessions,
