@@ -35,6 +35,7 @@
  *     close                 419.8 us
  *     write + close         75.92 ms  277.8 MiB/s
  *     total                672.48 ms
+ *     stored after         672.48 ms   31.4 MiB/s
  *   reading                     time    bandwidth  dump min    median      max
  *     open                   1.04 ms
  *     read                  30.31 ms  696.0 MiB/s  653.0 us  829.4 us  1.50 ms
@@ -86,6 +87,8 @@ static int benchmark(const struct options *o, MPI_Comm comm, FILE *json)
     run_init(run, o, comm);
     run_compute(run);
     run_verify(run);
+    if (run->io.method != NULL)
+        inspect_file(comm, run->io.comm, run->io.name, run->io.info, &report->inspection);
     if (run->io.method != NULL && o->write && !o->keep)
         io_delete(&run->io, false);
 
@@ -102,6 +105,7 @@ static int benchmark(const struct options *o, MPI_Comm comm, FILE *json)
     MPI_Bcast(&status, 1, MPI_INT, 0, comm);
     run_free(run);
     free(run);
+    inspect_free(&report->inspection);
     free(report);
     return status;
 }

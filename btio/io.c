@@ -28,6 +28,7 @@ static MPI_Comm make_name(struct io *io)
         used = snprintf(io->name, sizeof io->name, "%s.%04d", io->file, io->grid->rank);
     if (used >= (int)sizeof io->name)
         bench_abort("the name of the file is too long: %s", io->file);
+    io->comm = comm;
     return comm;
 }
 

@@ -43,6 +43,7 @@ struct io {
     bool writing;
     /* ------------------------------------------------------------------------- */
     char name[4096]; /* the file's own name */
+    MPI_Comm comm;   /* of those who share it */
     MPI_File fh;
     MPI_Datatype point;  /* one point, in memory and in the file */
     MPI_Datatype memory; /* full: the points of all cells */

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bench.h"
 #include "grid.h"
 #include "io.h"
 #include "options.h"
@@ -68,6 +69,13 @@ static const struct arg table[] = {
     {ARG_TEXT,
      .name = "json", .value = "FILE", .field = FIELD(json),
      .help = "write the report as JSON, too; see doc/btio-json.md"},
+    {ARG_TEXT,
+     .name = "label", .value = "TEXT", .field = FIELD(label),
+     .help = "a name for this run in the JSON report"},
+    {ARG_FLAG,
+     .name = "progress", .field = FIELD(progress),
+     .help = "show on stderr how far it is (default where stderr is a\n"
+              "terminal: mpiexec mostly hides that)"},
     {ARG_FLAG,
      .name = "quiet", .letter = 'q', .field = FIELD(quiet),
      .help = "print errors only"},
@@ -163,8 +171,11 @@ static int settle(struct options *o, int nranks, char *message)
 
 int options_parse(struct options *o, int argc, char **argv, int nranks, char message[ARGS_MESSAGE])
 {
-    *o = (struct options){.interval = PUBLISHED_INTERVAL, .write = 1};
+    *o = (struct options){
+        .interval = PUBLISHED_INTERVAL, .write = 1, .progress = BENCH_PROGRESS_TERMINAL};
     int rc = args_parse(table, o, argc, argv, message);
+    if (o->quiet && o->progress == BENCH_PROGRESS_TERMINAL)
+        o->progress = BENCH_PROGRESS_NEVER;
     if (rc != 0 || o->help || o->version)
         return rc;
     return settle(o, nranks, message);

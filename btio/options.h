@@ -21,6 +21,8 @@ struct options {
     int write;
     int keep;
     const char *json;
+    const char *label; /* for the report; NULL: none */
+    int progress;      /* BENCH_PROGRESS_... */
     int quiet;
     int help, version;
     /* Follow from the above and the number of ranks. */

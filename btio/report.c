@@ -151,6 +151,8 @@ static void print_figures(const struct report *r, FILE *out)
         figure_row(r, t, "  write + close", T_WRITE_CLOSE, NULL, true);
     }
     figure_row(r, t, "  total", T_TOTAL, NULL, false);
+    if (written)
+        figure_row(r, t, "  stored after", T_STORED, NULL, true);
     if (file) {
         TABLE_ROW(t, "reading", "time", "bandwidth", "dump min", "median", "max");
         figure_row(r, t, "  open", T_READ_OPEN, NULL, false);
@@ -173,5 +175,6 @@ void report_table(const struct report *r, FILE *out)
     if (r->run->options->dumps == 0)
         return;
     fputc('\n', out);
-    bench_hints_print(&r->run->hints, &r->run->options->hints, out);
+    inspect_print(&r->inspection, out);
+    bench_hints_print(&r->inspection.hints, &r->run->options->hints, out);
 }

@@ -9,12 +9,14 @@
 
 #include <jansson.h>
 
+#include "inspect.h"
 #include "run.h"
 
 struct report {
     const struct run *run;
     struct verdict_sum verdict;
-    int64_t peak_rss; /* bytes, maximum over the ranks */
+    struct inspection inspection; /* of nothing with the method "none" */
+    int64_t peak_rss;             /* bytes, maximum over the ranks */
     char library[128];
 };
 

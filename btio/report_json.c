@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "report.h"
@@ -23,10 +24,10 @@ static json_t *json_options(const struct options *o)
     json_t *hints = json_object();
     for (int i = 0; i < o->hints.n; i++)
         json_object_set_new(hints, o->hints.pair[i].key, json_string(o->hints.pair[i].value));
-    return json_pack("{s:o, s:s, s:i, s:o, s:b, s:b}", "file",
+    return json_pack("{s:o, s:s, s:i, s:o, s:b, s:b, s:o}", "file",
                      o->file != NULL ? json_string(o->file) : json_null(), "method",
                      io_method_names[o->method], "interval", o->interval, "hints", hints, "write",
-                     o->write, "keep", o->keep);
+                     o->write, "keep", o->keep, "label", bench_json_text(o->label));
 }
 
 /* Null where nothing is published. */
@@ -81,10 +82,13 @@ static const struct figure {
                      {"write_seconds", T_WRITE, "write_bytes_per_second"},
                      {"close_seconds", T_CLOSE, NULL},
                      {"write_close_seconds", T_WRITE_CLOSE, "write_close_bytes_per_second"},
+                     {"settle_seconds", T_SETTLE, NULL},
+                     {"stored_seconds", T_STORED, NULL},
                      {0}},
   read_figures[] = {{"open_seconds", T_READ_OPEN, NULL},
                     {"read_seconds", T_READ, "read_bytes_per_second"},
                     {"close_seconds", T_READ_CLOSE, NULL},
+                    {"total_seconds", T_READ_TOTAL, NULL},
                     {0}};
 
 static json_t *json_figures(const struct report *r, const struct figure *figures)
@@ -101,40 +105,82 @@ static json_t *json_figures(const struct report *r, const struct figure *figures
     return root;
 }
 
+static json_t *json_dumps_of(const struct report *r, const double *seconds)
+{
+    json_t *dumps = json_array();
+    for (int i = 0; i < r->run->options->dumps; i++)
+        json_array_append_new(dumps, json_real(seconds[i]));
+    return dumps;
+}
+
 /* Null for a direction that was not run. */
 static json_t *json_direction(const struct report *r, bool done, const struct figure *figures,
                               const double *seconds)
 {
     if (!done)
         return json_null();
-    json_t *root = json_figures(r, figures), *dumps = json_array();
-    for (int i = 0; i < r->run->options->dumps; i++)
-        json_array_append_new(dumps, json_real(seconds[i]));
-    json_object_set_new(root, "dump_seconds", dumps);
+    json_t *root = json_figures(r, figures);
+    json_object_set_new(root, "dump_seconds", json_dumps_of(r, seconds));
     return root;
+}
+
+static json_t *json_summary(const struct report *r)
+{
+    const struct run *run = r->run;
+    const struct options *o = run->options;
+    const struct bench_figures *x = run->ranks;
+    bool read = o->dumps > 0, written = read && o->write;
+    struct bench_summary s = {
+        .label = o->label,
+        .program = "btio",
+        .pattern = io_method_names[o->method],
+        .ranks = run->nranks,
+        .phases = o->dumps,
+        .bytes = run->file_bytes,
+        .record_bytes = read ? run->file_bytes / o->dumps / run->nranks : 0,
+        .verified = !report_failed(r),
+        .compute = x[T_COMPUTE].max,
+        .open = written ? x[T_OPEN].max : NAN,
+        .write = written ? x[T_WRITE].max : NAN,
+        .sync = NAN,
+        .close = written ? x[T_CLOSE].max : NAN,
+        .write_close = written ? x[T_WRITE_CLOSE].max : NAN,
+        .total = x[T_TOTAL].max,
+        .stored = written ? x[T_STORED].max : NAN,
+        .read_compute = NAN,
+        .read_open = read ? x[T_READ_OPEN].max : NAN,
+        .read = read ? x[T_READ].max : NAN,
+        .read_close = read ? x[T_READ_CLOSE].max : NAN,
+        .read_total = read ? x[T_READ_TOTAL].max : NAN,
+        .hidden_write = NAN,
+        .hidden_read = NAN,
+    };
+    return bench_json_summary(&s);
 }
 
 json_t *report_json(const struct report *r)
 {
     const struct run *run = r->run;
     const struct options *o = run->options;
-    json_t *root =
-        json_pack("{s:s, s:s, s:i, s:s, s:i, s:I, s:o, s:o, s:i, s:I, s:o, s:o}", "program", "btio",
-                  "version", PACKAGE_VERSION, "format", FORMAT, "mpi_library", r->library, "ranks",
-                  run->nranks, "peak_rss_bytes", (json_int_t)r->peak_rss, "problem",
-                  json_problem(&o->problem), "options", json_options(o), "dumps", o->dumps,
-                  "file_bytes", (json_int_t)run->file_bytes, "hints_in_force",
-                  bench_json_hints(&run->hints), "verification", json_verification(r));
+    json_t *root = json_pack(
+        "{s:s, s:s, s:i, s:s, s:i, s:I, s:o, s:o, s:i, s:I, s:o, s:o, s:o}", "program", "btio",
+        "version", PACKAGE_VERSION, "format", FORMAT, "mpi_library", r->library, "ranks",
+        run->nranks, "peak_rss_bytes", (json_int_t)r->peak_rss, "problem",
+        json_problem(&o->problem), "options", json_options(o), "dumps", o->dumps, "file_bytes",
+        (json_int_t)run->file_bytes, "hints_in_force", bench_json_hints(&r->inspection.hints),
+        "caches", inspect_json(&r->inspection), "verification", json_verification(r));
     if (root == NULL || report_failed(r))
         return root;
     json_t *compute = json_figures(r, compute_figures);
     json_object_set_new(compute, "mops", json_real(report_mops(r, run->ranks[T_COMPUTE].max)));
     json_object_set_new(compute, "total_mops", json_real(report_mops(r, run->ranks[T_TOTAL].max)));
+    json_object_set_new(compute, "dump_compute_seconds", json_dumps_of(r, run->compute_seconds));
     json_object_set_new(root, "compute", compute);
     json_object_set_new(
         root, "write",
         json_direction(r, o->dumps > 0 && o->write, write_figures, run->write_seconds));
     json_object_set_new(root, "read",
                         json_direction(r, o->dumps > 0, read_figures, run->read_seconds));
+    json_object_set_new(root, "summary", json_summary(r));
     return root;
 }

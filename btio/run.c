@@ -3,6 +3,8 @@
  *
  *     open | compute, write | compute, write | ... | close
  *     open | read, check | read, check | ... | close
+ *
+ * Where the close is told not to wait until everything is stored, that is waited for in between.
  */
 #include "config.h"
 
@@ -26,10 +28,11 @@ void run_init(struct run *run, const struct options *o, MPI_Comm comm)
     int64_t n = o->problem.n;
     run->file_bytes = o->dumps * n * n * n * (int64_t)sizeof(state);
     /* calloc(0) may return NULL. */
+    run->compute_seconds = calloc((size_t)o->dumps + 1, sizeof(double));
     run->write_seconds = calloc((size_t)o->dumps + 1, sizeof(double));
     run->read_seconds = calloc((size_t)o->dumps + 1, sizeof(double));
     run->witness = o->dumps > 0 ? witness_create(&run->solver.grid, o->dumps) : NULL;
-    if (run->write_seconds == NULL || run->read_seconds == NULL ||
+    if (run->compute_seconds == NULL || run->write_seconds == NULL || run->read_seconds == NULL ||
         (o->dumps > 0 && run->witness == NULL))
         bench_abort("out of memory for %d dumps", o->dumps);
 }
@@ -38,8 +41,8 @@ void run_free(struct run *run)
 {
     if (run->io.info != MPI_INFO_NULL)
         MPI_Info_free(&run->io.info);
-    bench_hints_free(&run->hints);
     witness_destroy(run->witness);
+    free(run->compute_seconds);
     free(run->write_seconds);
     free(run->read_seconds);
     solver_free(&run->solver);
@@ -53,7 +56,6 @@ static void open_file(struct run *run, bool writing)
     double start = bench_now();
     io_open(&run->io);
     run->own[writing ? T_OPEN : T_READ_OPEN] = bench_now() - start;
-    bench_hints_read(run->io.fh, run->io.name, &run->hints);
 }
 
 /* Returns the seconds it took. */
@@ -97,11 +99,14 @@ static void compute(struct run *run)
         solver_step(&run->solver);
         if (due)
             witness_note(run->witness, dump);
-        run->own[T_COMPUTE] += bench_now() - start;
+        double computed = bench_now() - start;
+        run->own[T_COMPUTE] += computed;
+        if (dump < o->dumps)
+            run->compute_seconds[dump] += computed;
         if (due && o->write)
             write_dump(run, dump);
         dump += due;
-        bench_progress(run->rank == 0 && !o->quiet, "step", step, steps);
+        bench_progress(run->rank == 0 ? o->progress : BENCH_PROGRESS_NEVER, "step", step, steps);
     }
 }
 
@@ -123,6 +128,10 @@ void run_compute(struct run *run)
         close_file(run);
     run->own[T_WRITE_CLOSE] = run->own[T_WRITE] + run->own[T_CLOSE];
     run->own[T_TOTAL] = bench_now() - start;
+    if (writing)
+        run->own[T_SETTLE] =
+            bench_settle(run->io.comm, run->io.name, run->io.info, &run->options->hints);
+    run->own[T_STORED] = run->own[T_TOTAL] + run->own[T_SETTLE];
     MPI_Barrier(run->comm);
 }
 
@@ -143,15 +152,18 @@ static void read_dump(struct run *run, int dump)
 static void read_back(struct run *run)
 {
     const struct options *o = run->options;
+    double start = bench_now();
     open_file(run, false);
     check_size(run);
     if (!verdict_any(run->comm, &run->verdict)) {
         for (int dump = 0; dump < o->dumps; dump++) {
             read_dump(run, dump);
-            bench_progress(run->rank == 0 && !o->quiet, "reading", dump + 1, o->dumps);
+            bench_progress(run->rank == 0 ? o->progress : BENCH_PROGRESS_NEVER, "reading", dump + 1,
+                           o->dumps);
         }
     }
     close_file(run);
+    run->own[T_READ_TOTAL] = bench_now() - start;
 }
 
 static void check_norm(struct run *run, const char *name, const state norm, const double *published)
@@ -200,6 +212,7 @@ static void reduce_seconds(const struct run *run, double *seconds)
 void run_reduce(struct run *run)
 {
     bench_over_ranks(run->comm, run->own, T_COUNT, run->ranks);
+    reduce_seconds(run, run->compute_seconds);
     reduce_seconds(run, run->write_seconds);
     reduce_seconds(run, run->read_seconds);
 }

@@ -20,10 +20,13 @@ enum {
     T_WRITE,       /* the writes */
     T_CLOSE,       /* MPI_File_close */
     T_WRITE_CLOSE, /* of the same rank: T_WRITE + T_CLOSE */
+    T_SETTLE,      /* after a close that does not wait for it, until all is stored */
     T_TOTAL,       /* from before the open until after the close */
+    T_STORED,      /* of the same rank: T_TOTAL + T_SETTLE */
     T_READ_OPEN,
     T_READ,
     T_READ_CLOSE,
+    T_READ_TOTAL, /* with what checking costs */
     T_COUNT
 };
 
@@ -34,12 +37,11 @@ struct run {
     struct solver solver;
     struct io io;
     struct witness *witness;
-    struct bench_hints hints; /* in force */
-    int64_t file_bytes;       /* of all files together */
-    struct norms norms;       /* of what was read, or of what was computed without a file */
+    int64_t file_bytes; /* of all files together */
+    struct norms norms; /* of what was read, or of what was computed without a file */
     struct verdict verdict;
     double own[T_COUNT];
-    double *write_seconds, *read_seconds; /* [dumps] */
+    double *compute_seconds, *write_seconds, *read_seconds; /* [dumps] */
     /* Made by run_reduce(), on rank 0; *_seconds are then the maximum over the ranks. */
     struct bench_figures ranks[T_COUNT];
 };

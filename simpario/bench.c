@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,6 +133,35 @@ void bench_delete(MPI_Comm comm, const char *file, MPI_Info info, bool missing_o
             err = MPI_SUCCESS;
     }
     bench_check_all(comm, err, "MPI_File_delete", file);
+}
+
+static bool close_stores(const struct arg_pairs *asked)
+{
+    bool stores = true;
+    for (int i = 0; i < asked->n; i++) {
+        const char *value = asked->pair[i].value;
+        if (strcmp(asked->pair[i].key, "zcache_close_level") == 0)
+            stores = strcmp(value, "visible") != 0 && strcmp(value, "staged") != 0;
+    }
+    return stores;
+}
+
+double bench_settle(MPI_Comm comm, const char *file, MPI_Info info, const struct arg_pairs *asked)
+{
+    MPI_File fh;
+    MPI_Info wait;
+    if (close_stores(asked))
+        return 0;
+    double start = bench_now();
+    bench_check_all(comm, MPI_File_open(comm, file, MPI_MODE_WRONLY, info, &fh), "MPI_File_open",
+                    file);
+    MPI_Info_create(&wait);
+    MPI_Info_set(wait, "zcache_flush", "wait");
+    bench_check_all(comm, MPI_File_set_info(fh, wait), "MPI_File_set_info", file);
+    double seconds = bench_now() - start;
+    MPI_Info_free(&wait);
+    bench_check_all(comm, MPI_File_close(&fh), "MPI_File_close", file);
+    return seconds;
 }
 
 /* ---- clocks and figures --------------------------------------------------------------------- */
@@ -306,10 +336,10 @@ int64_t bench_status_bytes(const MPI_Status *status, MPI_Datatype type)
 
 /* ---- progress ------------------------------------------------------------------------------- */
 
-void bench_progress(bool wanted, const char *what, int done, int of)
+void bench_progress(int when, const char *what, int done, int of)
 {
     static double last;
-    if (!wanted || !isatty(STDERR_FILENO))
+    if (when == BENCH_PROGRESS_NEVER || (when == BENCH_PROGRESS_TERMINAL && !isatty(STDERR_FILENO)))
         return;
     double now = bench_now();
     if (done == of)
@@ -360,4 +390,41 @@ json_t *bench_json_hints(const struct bench_hints *hints)
     for (int i = 0; i < hints->n; i++)
         json_object_set_new(object, hints->hint[i].key, json_string(hints->hint[i].value));
     return object;
+}
+
+json_t *bench_json_text(const char *text)
+{
+    return text != NULL ? json_string(text) : json_null();
+}
+
+json_t *bench_json_summary(const struct bench_summary *s)
+{
+    const struct {
+        const char *key;
+        double value;
+    } numbers[] = {
+        {"compute_seconds", s->compute},
+        {"open_seconds", s->open},
+        {"write_seconds", s->write},
+        {"sync_seconds", s->sync},
+        {"close_seconds", s->close},
+        {"write_close_seconds", s->write_close},
+        {"total_seconds", s->total},
+        {"stored_seconds", s->stored},
+        {"read_compute_seconds", s->read_compute},
+        {"read_open_seconds", s->read_open},
+        {"read_seconds", s->read},
+        {"read_close_seconds", s->read_close},
+        {"read_total_seconds", s->read_total},
+        {"hidden_write_fraction", s->hidden_write},
+        {"hidden_read_fraction", s->hidden_read},
+    };
+    json_t *root = json_pack(
+        "{s:o, s:s, s:s, s:i, s:i, s:I, s:I, s:b}", "label", bench_json_text(s->label), "program",
+        s->program, "pattern", s->pattern, "ranks", s->ranks, "phases", s->phases, "bytes",
+        (json_int_t)s->bytes, "record_bytes", (json_int_t)s->record_bytes, "verified", s->verified);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        json_object_set_new(root, numbers[i].key,
+                            isnan(numbers[i].value) ? json_null() : json_real(numbers[i].value));
+    return root;
 }

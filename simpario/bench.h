@@ -44,6 +44,11 @@ void bench_check_all(MPI_Comm comm, int err, const char *call, const char *file)
 /* Removes the file; with `missing_ok`, it may not be there. Collective. */
 void bench_delete(MPI_Comm comm, const char *file, MPI_Info info, bool missing_ok);
 
+/* Waits until a file that was closed is stored, and returns the seconds that took: 0 where the
+ * close has waited, which it does unless `asked` has the hint zcache_close_level. In truth this
+ * is hidden behind whatever an application does after the close. Collective. */
+double bench_settle(MPI_Comm comm, const char *file, MPI_Info info, const struct arg_pairs *asked);
+
 /* ---- clocks and figures ---- */
 
 double bench_now(void);
@@ -92,9 +97,10 @@ int64_t bench_status_bytes(const MPI_Status *status, MPI_Datatype type);
 
 /* ---- progress ---- */
 
-/* One line on stderr, rewritten a few times per second; only where stderr is a terminal, and
- * only on the rank that is asked. `done` == `of` clears it. */
-void bench_progress(bool wanted, const char *what, int done, int of);
+/* One line on stderr, rewritten a few times per second. `done` == `of` clears it. Launchers hide
+ * the terminal from their ranks, so users can ask for it. */
+enum { BENCH_PROGRESS_NEVER, BENCH_PROGRESS_ALWAYS, BENCH_PROGRESS_TERMINAL = -1 };
+void bench_progress(int when, const char *what, int done, int of);
 
 /* ---- JSON ---- */
 
@@ -106,5 +112,20 @@ int bench_json_open(MPI_Comm comm, const char *name, FILE **out);
 int bench_json_write(FILE *out, json_t *root);
 /* Hints as one object. */
 json_t *bench_json_hints(const struct bench_hints *hints);
+json_t *bench_json_text(const char *text); /* null for NULL */
+
+/* What figures are made of, under the same names whichever benchmark it is from. Seconds are the
+ * maximum over the ranks; NAN becomes null. */
+struct bench_summary {
+    const char *label, *program, *pattern;
+    int ranks, phases;
+    int64_t bytes;        /* of the file or files, data of all phases */
+    int64_t record_bytes; /* of a rank and phase, the average */
+    bool verified;
+    double compute, open, write, sync, close, write_close, total, stored;
+    double read_compute, read_open, read, read_close, read_total;
+    double hidden_write, hidden_read; /* fractions */
+};
+json_t *bench_json_summary(const struct bench_summary *s);
 
 #endif

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "bench.h"
 #include "options.h"
 #include "stamp.h"
 
@@ -122,6 +123,18 @@ static const struct arg table[] = {
     {ARG_TEXT,
      .name = "json", .value = "FILE", .field = FIELD(json),
      .help = "write the report as JSON, too; see doc/simpario-json.md"},
+    {ARG_TEXT,
+     .name = "label", .value = "TEXT", .field = FIELD(label),
+     .help = "a name for this run in the JSON report"},
+    {ARG_SECONDS,
+     .name = "timeline", .value = "SECONDS", .field = FIELD(timeline),
+     .help = "while rank 0 computes between writes, let it ask at these\n"
+              "intervals how many bytes wait in the caches, for the JSON\n"
+              "report (0: never); only zcache tells"},
+    {ARG_FLAG,
+     .name = "progress", .field = FIELD(progress),
+     .help = "show on stderr how far it is (default where stderr is a\n"
+              "terminal: mpiexec mostly hides that)"},
     {ARG_FLAG,
      .name = "quiet", .letter = 'q', .field = FIELD(quiet),
      .help = "print errors only"},
@@ -149,12 +162,14 @@ static const char notes[] =
     "counts as I/O is the time in the calls that begin and end it. Takes memory for two records.\n"
     "\n"
     "The hidden fraction of I/O tells how much of its cost disappeared behind computing:\n"
-    "    write  1 - (write + close) / (write + close of the reference)\n"
+    "    write  1 - (write + close) / (write + close + settle of the reference)\n"
     "    read   1 - read / (read of the reference)\n"
     "where the reference is the same run without computing, made twice beforehand (the first is\n"
     "often cold); the cheaper one counts. 0: computing hid nothing; 1: I/O cost the application\n"
-    "no time; below 0: it was slower than alone. A first repeat without a reference may be cold,\n"
-    "too: see --repeat, which reports the median.\n"
+    "no time; below 0: it was slower than alone. Settling is what is left to be stored after a\n"
+    "close that does not wait for it (zcache_close_level). The overlap is the same as a share of\n"
+    "what could be hidden, which is no more than there was computing. A first repeat without a\n"
+    "reference may be cold, too: see --repeat, which reports the median.\n"
     "\n"
     "Exit status: 0 all is well; 1 data, file or size wrong; 2 bad options; 3 an MPI call failed.\n"
     "\n"
@@ -227,6 +242,8 @@ static void imply(struct options *o)
         o->stamp = stamp_name(o->file);
     if (o->reference == -1)
         o->reference = o->write && o->compute > 0;
+    if (o->quiet && o->progress == BENCH_PROGRESS_TERMINAL)
+        o->progress = BENCH_PROGRESS_NEVER;
 }
 
 static const char *contradiction(const struct options *o, int nranks)
@@ -261,6 +278,7 @@ int options_parse(struct options *o, int argc, char **argv, int nranks, char mes
         .reference = -1,
         .generation = 1,
         .seed = 1,
+        .progress = BENCH_PROGRESS_TERMINAL,
     };
     int rc = args_parse(table, o, argc, argv, message);
     if (rc != 0 || o->help || o->version)

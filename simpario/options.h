@@ -39,6 +39,9 @@ struct options {
     struct arg_pairs hints;
     int keep;
     const char *json;
+    const char *label; /* for the report; NULL: none */
+    double timeline;   /* seconds between samples; 0: none */
+    int progress;      /* BENCH_PROGRESS_... */
     int quiet;
     int help, version;
 };

@@ -15,6 +15,7 @@
 #include "config.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -30,10 +31,12 @@ struct access {
     enum direction direction;
     const struct shape *shape;
     struct stamp stamp;
-    double compute; /* seconds per phase */
-    bool overlaps;  /* computing goes on between begin_io() and end_io() */
+    double compute;  /* seconds per phase */
+    double interval; /* of the timeline */
+    bool overlaps;   /* computing goes on between begin_io() and end_io() */
     struct transfer transfer;
     struct times *times;
+    int written; /* phases whose writes have ended */
     double started;
 };
 
@@ -97,7 +100,25 @@ static void check_data(const struct access *a, int phase)
     }
 }
 
-static void compute(const struct access *a, int phase)
+/* Samples while computing, where that is asked for. */
+static void sample(struct access *a)
+{
+    timeline_sample(&a->times->timeline, a->fh, a->run->options->file, a->written);
+}
+
+static void compute_until(struct access *a, double end)
+{
+    do {
+        sample(a);
+        double stop = fmin(end, timeline_next(&a->times->timeline));
+        if (a->run->options->compute_by == COMPUTE_SPIN)
+            spin_until(stop);
+        else
+            sleep_until(stop);
+    } while (bench_now() < end);
+}
+
+static void compute(struct access *a, int phase)
 {
     const struct options *o = a->run->options;
     double start = bench_now();
@@ -108,20 +129,21 @@ static void compute(const struct access *a, int phase)
     /* So that a read which delivers nothing cannot look right. */
     if (a->direction == READ && o->verify)
         stamp_poison(record_of(a, phase), (size_t)o->record);
-    if (o->compute_by == COMPUTE_SPIN)
-        spin_until(start + a->compute);
-    else
-        sleep_until(start + a->compute);
-    a->times->own[T_COMPUTE] += bench_now() - start;
+    compute_until(a, start + a->compute);
+    a->times->phase[P_COMPUTE][phase] = bench_now() - start;
+    a->times->own[T_COMPUTE] += a->times->phase[P_COMPUTE][phase];
 }
 
 /* ---- I/O ------------------------------------------------------------------------------------ */
 
-static void wait_for_others(const struct access *a)
+/* Returns the seconds it took. */
+static double wait_for_others(const struct access *a)
 {
     double start = bench_now();
     MPI_Barrier(a->run->comm);
-    a->times->own[T_WAIT] += bench_now() - start;
+    double waited = bench_now() - start;
+    a->times->own[T_WAIT] += waited;
+    return waited;
 }
 
 static void check_call(const struct access *a, int phase, int err, const char *name)
@@ -136,7 +158,7 @@ static void begin_io(struct access *a, int phase)
     const struct run *r = a->run;
     const struct options *o = r->options;
     if (o->barrier)
-        wait_for_others(a);
+        a->times->phase[P_WAIT][phase] = wait_for_others(a);
     a->transfer = (struct transfer){.kind = (enum access_kind)o->access,
                                     .direction = a->direction,
                                     .buf = record_of(a, phase),
@@ -145,7 +167,7 @@ static void begin_io(struct access *a, int phase)
                                     .request = MPI_REQUEST_NULL};
     double start = bench_now();
     int err = transfer_begin(&a->transfer, a->fh, r->pattern->view_offset(a->shape, phase));
-    a->times->phase_io[phase] = bench_now() - start;
+    a->times->phase[P_IO][phase] = bench_now() - start;
     check_call(a, phase, err, transfer_begin_name(&a->transfer));
 }
 
@@ -156,10 +178,15 @@ static void end_io(struct access *a, int phase)
     double start = bench_now();
     int err = transfer_end(&a->transfer, a->fh);
     int sync_err = MPI_SUCCESS;
+    double moved_at = bench_now();
     if (o->sync && a->direction == WRITE && err == MPI_SUCCESS)
         sync_err = MPI_File_sync(a->fh);
-    a->times->phase_io[phase] += bench_now() - start;
-    a->times->own[T_IO] += a->times->phase_io[phase];
+    double end = bench_now();
+    a->times->phase[P_SYNC][phase] = end - moved_at;
+    a->times->phase[P_IO][phase] += end - start;
+    a->times->own[T_SYNC] += a->times->phase[P_SYNC][phase];
+    a->times->own[T_IO] += a->times->phase[P_IO][phase];
+    a->written += a->direction == WRITE;
 
     check_call(a, phase, err, transfer_end_name(&a->transfer));
     bench_check(sync_err, "MPI_File_sync", o->file);
@@ -169,8 +196,8 @@ static void end_io(struct access *a, int phase)
                     " bytes at view offset %" PRId64,
                     phase, transfer_end_name(&a->transfer), o->file, moved, o->record,
                     (int64_t)a->run->pattern->view_offset(a->shape, phase));
-    bench_progress(a->run->rank == 0 && !o->quiet, a->direction == WRITE ? "writing" : "reading",
-                   phase + 1, o->phases);
+    bench_progress(a->run->rank == 0 ? o->progress : BENCH_PROGRESS_NEVER,
+                   a->direction == WRITE ? "writing" : "reading", phase + 1, o->phases);
 }
 
 /* ---- the file ------------------------------------------------------------------------------- */
@@ -219,23 +246,29 @@ static void open_file(struct access *a, int mode)
     int err = MPI_File_open(r->comm, r->options->file, mode, r->info, &a->fh);
     a->times->own[T_OPEN] = bench_now() - a->started;
     bench_check_all(r->comm, err, "MPI_File_open", r->options->file);
-    bench_hints_read(a->fh, r->options->file, &r->hints);
 }
 
 static void close_file(struct access *a)
 {
-    double *own = a->times->own;
+    struct times *t = a->times;
     double start = bench_now();
     bench_check(MPI_File_close(&a->fh), "MPI_File_close", a->run->options->file);
-    own[T_CLOSE] = bench_now() - start;
-    own[T_IO_CLOSE] = own[T_IO] + own[T_CLOSE];
-    a->times->closed = true;
+    t->own[T_CLOSE] = bench_now() - start;
+    t->own[T_IO_CLOSE] = t->own[T_IO] + t->own[T_CLOSE];
+    t->has[T_CLOSE] = t->has[T_IO_CLOSE] = true;
 }
 
 static void end_access(struct access *a)
 {
-    a->times->own[T_TOTAL] = bench_now() - a->started;
-    a->times->done = true;
+    struct times *t = a->times;
+    t->own[T_TOTAL] = bench_now() - a->started;
+    if (a->direction == WRITE && t->has[T_CLOSE]) {
+        const struct run *r = a->run;
+        t->own[T_SETTLE] = bench_settle(r->comm, r->options->file, r->info, &r->options->hints);
+        t->own[T_STORED] = t->own[T_TOTAL] + t->own[T_SETTLE];
+        t->has[T_SETTLE] = t->has[T_STORED] = true;
+    }
+    t->done = true;
 }
 
 static void check_behind(const struct access *a)
@@ -262,6 +295,7 @@ static void write_phases(struct access *a)
     }
     if (a->overlaps)
         end_io(a, o->phases - 1);
+    sample(a);
     wait_for_others(a);
     check_size(a, "after writing");
 }
@@ -297,6 +331,7 @@ static void write_pass(struct access *a)
     if (!o->overwrite)
         bench_delete(a->run->comm, o->file, a->run->info, true);
     start_access(a);
+    timeline_start(&a->times->timeline, a->interval, a->started);
     open_file(a, MPI_MODE_CREATE | (reopen ? MPI_MODE_WRONLY : MPI_MODE_RDWR));
     set_view(a);
     write_phases(a);
@@ -321,18 +356,14 @@ static void read_pass(struct access *a)
         check_behind(a);
 }
 
-void pass_run(struct run *run, int generation, double compute_seconds, struct pass *pass)
+void pass_run(struct run *run, double compute_seconds, struct pass *pass)
 {
     const struct options *o = run->options;
-    *pass = (struct pass){.generation = generation};
-    pass->write.phase_io = calloc((size_t)o->phases, sizeof(double));
-    pass->read.phase_io = calloc((size_t)o->phases, sizeof(double));
-    if (pass->write.phase_io == NULL || pass->read.phase_io == NULL)
-        bench_abort("out of memory for %d phases", o->phases);
     struct access a = {.run = run,
                        .fh = MPI_FILE_NULL,
-                       .stamp = stamp_make(o->stamp, (unsigned)generation),
+                       .stamp = stamp_make(o->stamp, (unsigned)pass->generation),
                        .compute = compute_seconds,
+                       .interval = pass->interval,
                        .overlaps = transfer_overlaps((enum access_kind)o->access)};
     if (o->write) {
         a.direction = WRITE;

@@ -11,6 +11,7 @@
 #include "bench.h"
 #include "options.h"
 #include "pattern.h"
+#include "timeline.h"
 #include "verdict.h"
 
 /* Seconds. For one direction they add up: open + compute + wait + io + close is about total. */
@@ -19,26 +20,36 @@ enum {
     T_COMPUTE,  /* computing, with making or checking the data */
     T_WAIT,     /* barriers before I/O and before close */
     T_IO,       /* the writes (and syncs) or the reads */
+    T_SYNC,     /* of that, MPI_File_sync */
     T_CLOSE,    /* MPI_File_close */
     T_IO_CLOSE, /* of the same rank: T_IO + T_CLOSE */
+    T_SETTLE,   /* after a close that does not wait for it, until all that was written is stored */
     T_TOTAL,    /* from before the open until after the close */
+    T_STORED,   /* of the same rank: T_TOTAL + T_SETTLE */
     T_COUNT
 };
 
+/* What phases have of these. */
+enum { P_COMPUTE, P_WAIT, P_IO, P_SYNC, P_COUNT };
+
 /* "open", "compute", ... */
 extern const char *const times_names[T_COUNT];
+extern const char *const phase_names[P_COUNT];
 
 struct times {
-    bool done;   /* this direction was run */
-    bool closed; /* T_CLOSE is part of it: not for writing with --no-reopen */
+    bool done;         /* this direction was run */
+    bool has[T_COUNT]; /* the close, for instance, is no part of writing with --no-reopen */
+    bool phase_has[P_COUNT];
     double own[T_COUNT];
-    double *phase_io; /* [phases], freed with pass_free() */
-    /* Made by pass_reduce(), on rank 0. phase_io is then the maximum over the ranks. */
+    double *phase[P_COUNT]; /* [phases] each, freed with pass_free() */
+    struct timeline timeline;
+    /* Made by pass_reduce(), on rank 0. Those of phases are then the maximum over the ranks. */
     struct bench_figures ranks[T_COUNT];
 };
 
 struct pass {
-    int generation; /* of the data written or read; not set for a reference */
+    int generation;  /* of the data written or read; not set for a reference */
+    double interval; /* seconds between samples of the timeline, or 0 */
     struct times write, read;
 };
 
@@ -50,10 +61,9 @@ struct run {
     int rank, nranks;
     struct shape writer, reader; /* what this rank writes, and what it reads */
     int64_t file_bytes;
-    MPI_Info info;            /* hints asked for */
-    struct bench_hints hints; /* hints in force */
-    unsigned char *buf[2];    /* one record each; [1] is NULL unless transfers overlap */
-    MPI_Datatype type;        /* of `count` in a record */
+    MPI_Info info;         /* hints asked for */
+    unsigned char *buf[2]; /* one record each; [1] is NULL unless transfers overlap */
+    MPI_Datatype type;     /* of `count` in a record */
     int count;
     struct verdict verdict;
 };
@@ -61,9 +71,10 @@ struct run {
 void run_init(struct run *run, const struct options *o, MPI_Comm comm);
 void run_free(struct run *run);
 
+void pass_init(const struct run *run, int generation, double interval, struct pass *pass);
 /* Writes and reads as the options say, computing `compute` seconds per phase. Faults go to
  * run->verdict; with a fault in writing, reading is left out. Collective. */
-void pass_run(struct run *run, int generation, double compute, struct pass *pass);
+void pass_run(struct run *run, double compute, struct pass *pass);
 /* Maxima and such, to rank 0. Collective. */
 void pass_reduce(const struct run *run, struct pass *pass);
 void pass_free(struct pass *pass);

@@ -28,28 +28,76 @@ const char *report_verification_name(const struct report *r)
     return names[report_verification(r)];
 }
 
-static bool hidden(double cost, double alone, double *fraction)
+static double seconds(const struct times *t, int which)
 {
-    if (alone <= 0)
+    return t->has[which] ? t->ranks[which].max : 0;
+}
+
+/* What one direction cost the application, and costs alone, until all is stored. */
+struct cost {
+    double visible, alone, compute;
+};
+
+static bool cost_write(const struct report *r, const struct pass *p, struct cost *c)
+{
+    const struct pass *ref = r->reference;
+    if (ref == NULL || !p->write.has[T_CLOSE] || !ref->write.has[T_CLOSE])
         return false;
-    *fraction = 1 - cost / alone;
+    c->visible = seconds(&p->write, T_IO_CLOSE);
+    c->alone = seconds(&ref->write, T_IO_CLOSE) + seconds(&ref->write, T_SETTLE);
+    c->compute = seconds(&p->write, T_COMPUTE);
+    return c->alone > 0;
+}
+
+static bool cost_read(const struct report *r, const struct pass *p, struct cost *c)
+{
+    const struct pass *ref = r->reference;
+    if (ref == NULL || !p->read.done || !ref->read.done)
+        return false;
+    c->visible = seconds(&p->read, T_IO);
+    c->alone = seconds(&ref->read, T_IO);
+    c->compute = seconds(&p->read, T_COMPUTE);
+    return c->alone > 0;
+}
+
+static bool hidden(bool known, const struct cost *c, double *fraction)
+{
+    if (known)
+        *fraction = 1 - c->visible / c->alone;
+    return known;
+}
+
+static bool overlap(bool known, const struct cost *c, double *fraction)
+{
+    double most = c->compute < c->alone ? c->compute : c->alone;
+    if (!known || most <= 0)
+        return false;
+    *fraction = (c->alone - c->visible) / most;
     return true;
 }
 
 bool report_hidden_write(const struct report *r, const struct pass *p, double *fraction)
 {
-    const struct pass *ref = r->reference;
-    if (ref == NULL || !p->write.closed || !ref->write.closed)
-        return false;
-    return hidden(p->write.ranks[T_IO_CLOSE].max, ref->write.ranks[T_IO_CLOSE].max, fraction);
+    struct cost c = {0};
+    return hidden(cost_write(r, p, &c), &c, fraction);
 }
 
 bool report_hidden_read(const struct report *r, const struct pass *p, double *fraction)
 {
-    const struct pass *ref = r->reference;
-    if (ref == NULL || !p->read.done || !ref->read.done)
-        return false;
-    return hidden(p->read.ranks[T_IO].max, ref->read.ranks[T_IO].max, fraction);
+    struct cost c = {0};
+    return hidden(cost_read(r, p, &c), &c, fraction);
+}
+
+bool report_overlap_write(const struct report *r, const struct pass *p, double *fraction)
+{
+    struct cost c = {0};
+    return overlap(cost_write(r, p, &c), &c, fraction);
+}
+
+bool report_overlap_read(const struct report *r, const struct pass *p, double *fraction)
+{
+    struct cost c = {0};
+    return overlap(cost_read(r, p, &c), &c, fraction);
 }
 
 double report_rate(const struct report *r, double seconds)
@@ -57,11 +105,11 @@ double report_rate(const struct report *r, double seconds)
     return seconds > 0 ? (double)r->run->file_bytes / seconds : 0;
 }
 
-static double cost(const struct pass *p)
+static double weight(const struct pass *p)
 {
     if (!p->write.done)
         return p->read.ranks[T_IO].max;
-    return p->write.closed ? p->write.ranks[T_IO_CLOSE].max : p->write.ranks[T_IO].max;
+    return p->write.ranks[p->write.has[T_CLOSE] ? T_IO_CLOSE : T_IO].max;
 }
 
 int report_typical(const struct report *r)
@@ -69,8 +117,8 @@ int report_typical(const struct report *r)
     for (int i = 0; i < r->n; i++) {
         int less = 0, equal_before = 0;
         for (int j = 0; j < r->n; j++) {
-            less += cost(&r->repeats[j]) < cost(&r->repeats[i]);
-            equal_before += j < i && cost(&r->repeats[j]) == cost(&r->repeats[i]);
+            less += weight(&r->repeats[j]) < weight(&r->repeats[i]);
+            equal_before += j < i && weight(&r->repeats[j]) == weight(&r->repeats[i]);
         }
         if (less + equal_before == (r->n - 1) / 2)
             return i;
@@ -134,7 +182,7 @@ static void figure_row(const struct report *r, struct table *t, const char *name
     int n = r->run->options->phases;
     double *sorted = which == T_IO ? malloc((size_t)n * sizeof *sorted) : NULL;
     if (sorted != NULL) {
-        memcpy(sorted, now->phase_io, (size_t)n * sizeof *sorted);
+        memcpy(sorted, now->phase[P_IO], (size_t)n * sizeof *sorted);
         units_seconds(mid, bench_median(sorted, n));
         units_seconds(low, sorted[0]);
         units_seconds(high, sorted[n - 1]);
@@ -149,16 +197,32 @@ static void direction_rows(const struct report *r, struct table *t, bool writing
     if (!now->done)
         return;
     TABLE_ROW(t, writing ? "writing" : "reading", "time", "bandwidth", "phase min", "median", "max",
-        alone != NULL ? "I/O alone" : "");
+              alone != NULL ? "I/O alone" : "");
     figure_row(r, t, "  open", T_OPEN, now, alone, false);
     figure_row(r, t, "  compute", T_COMPUTE, now, alone, false);
     figure_row(r, t, "  wait", T_WAIT, now, alone, false);
     figure_row(r, t, writing ? "  write" : "  read", T_IO, now, alone, true);
-    if (now->closed)
+    if (now->has[T_SYNC])
+        figure_row(r, t, "  of that, sync", T_SYNC, now, alone, false);
+    if (now->has[T_CLOSE])
         figure_row(r, t, "  close", T_CLOSE, now, alone, false);
-    if (now->closed && writing)
+    if (now->has[T_CLOSE] && writing)
         figure_row(r, t, "  write + close", T_IO_CLOSE, now, alone, true);
     figure_row(r, t, "  total", T_TOTAL, now, alone, false);
+    if (now->has[T_STORED])
+        figure_row(r, t, "  stored after", T_STORED, now, alone, true);
+}
+
+static void print_hidden(const struct report *r, const struct pass *p, FILE *out)
+{
+    char a[UNITS_TEXT], b[UNITS_TEXT];
+    double fraction, share;
+    if (report_hidden_write(r, p, &fraction) && report_overlap_write(r, p, &share))
+        fprintf(out, "hidden behind computing: %s of write + close, %s of what could be\n",
+                units_percent(a, fraction), units_percent(b, share));
+    if (report_hidden_read(r, p, &fraction) && report_overlap_read(r, p, &share))
+        fprintf(out, "hidden behind computing: %s of read, %s of what could be\n",
+                units_percent(a, fraction), units_percent(b, share));
 }
 
 static void print_figures(const struct report *r, const struct pass *p, FILE *out)
@@ -169,13 +233,7 @@ static void print_figures(const struct report *r, const struct pass *p, FILE *ou
     direction_rows(r, t, false, &p->read, ref != NULL ? &ref->read : NULL);
     table_print(t, out);
     table_destroy(t);
-    char text[UNITS_TEXT];
-    double fraction;
-    if (report_hidden_write(r, p, &fraction))
-        fprintf(out, "hidden behind computing: %s of write + close\n",
-                units_percent(text, fraction));
-    if (report_hidden_read(r, p, &fraction))
-        fprintf(out, "hidden behind computing: %s of read\n", units_percent(text, fraction));
+    print_hidden(r, p, out);
 }
 
 static void print_repeats(const struct report *r, FILE *out)
@@ -189,7 +247,7 @@ static void print_repeats(const struct report *r, FILE *out)
         snprintf(name, sizeof name, "  %d", i + 1);
         if (p->write.done)
             units_rate(write, report_rate(r, p->write.ranks[T_IO].max));
-        if (p->write.closed)
+        if (p->write.has[T_CLOSE])
             units_rate(both, report_rate(r, p->write.ranks[T_IO_CLOSE].max));
         if (p->read.done)
             units_rate(read, report_rate(r, p->read.ranks[T_IO].max));
@@ -210,5 +268,6 @@ void report_table(const struct report *r, FILE *out)
         print_repeats(r, out);
     print_figures(r, &r->repeats[report_typical(r)], out);
     fputc('\n', out);
-    bench_hints_print(&r->run->hints, &r->run->options->hints, out);
+    inspect_print(&r->inspection, out);
+    bench_hints_print(&r->inspection.hints, &r->run->options->hints, out);
 }

@@ -9,6 +9,7 @@
 
 #include <jansson.h>
 
+#include "inspect.h"
 #include "pass.h"
 
 struct report {
@@ -18,6 +19,7 @@ struct report {
     const struct pass *reference; /* NULL: there was none */
     const struct pass *repeats;
     int n;
+    struct inspection inspection;
     int64_t peak_rss; /* bytes, maximum over the ranks */
     char library[128];
 };
@@ -31,6 +33,10 @@ const char *report_verification_name(const struct report *r);
  * no reference to compare with. */
 bool report_hidden_write(const struct report *r, const struct pass *p, double *fraction);
 bool report_hidden_read(const struct report *r, const struct pass *p, double *fraction);
+/* The same as a share of what could have been hidden at best: all of the I/O, or as much of it as
+ * there was computing. False without a reference or without computing. */
+bool report_overlap_write(const struct report *r, const struct pass *p, double *fraction);
+bool report_overlap_read(const struct report *r, const struct pass *p, double *fraction);
 /* Bytes per second. */
 double report_rate(const struct report *r, double seconds);
 /* The repeat whose cost (write + close, or read) is the median; the lower one of two. */

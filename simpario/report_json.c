@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,28 +12,24 @@
 
 #define FORMAT 1
 
-static json_t *text_or_null(const char *text)
-{
-    return text != NULL ? json_string(text) : json_null();
-}
-
 static json_t *json_options(const struct options *o)
 {
     json_t *hints = json_object();
     for (int i = 0; i < o->hints.n; i++)
         json_object_set_new(hints, o->hints.pair[i].key, json_string(o->hints.pair[i].value));
-    json_t *root = json_pack(
-        "{s:s, s:i, s:I, s:f, s:s, s:s, s:I, s:i, s:s, s:i}", "file", o->file, "phases", o->phases,
-        "record_bytes", (json_int_t)o->record, "compute_seconds", o->compute, "compute_by",
-        options_compute_name(o), "pattern", pattern_names[o->pattern], "piece_bytes",
-        (json_int_t)o->piece, "seed", o->seed, "access", options_access_name(o), "read_shift",
-        o->read_shift);
+    json_t *root =
+        json_pack("{s:s, s:i, s:I, s:f, s:s, s:s, s:I, s:i, s:s, s:i}", "file", o->file, "phases",
+                  o->phases, "record_bytes", (json_int_t)o->record, "compute_seconds", o->compute,
+                  "compute_by", options_compute_name(o), "pattern", pattern_names[o->pattern],
+                  "piece_bytes", (json_int_t)o->piece, "seed", o->seed, "access",
+                  options_access_name(o), "read_shift", o->read_shift);
     json_t *rest = json_pack(
-        "{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:b, s:i, s:s, s:o, s:o, s:b}", "barrier",
-        o->barrier, "sync", o->sync, "write", o->write, "read", o->read, "verify", o->verify,
-        "reopen", o->reopen, "overwrite", o->overwrite, "repeat", o->repeat, "reference",
+        "{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:b, s:i, s:s, s:o, s:o, s:b, s:o, s:f}",
+        "barrier", o->barrier, "sync", o->sync, "write", o->write, "read", o->read, "verify",
+        o->verify, "reopen", o->reopen, "overwrite", o->overwrite, "repeat", o->repeat, "reference",
         o->reference, "generation", o->generation, "stamp", o->stamp, "posix_verify",
-        text_or_null(o->posix_verify), "hints", hints, "keep", o->keep);
+        bench_json_text(o->posix_verify), "hints", hints, "keep", o->keep, "label",
+        bench_json_text(o->label), "timeline_seconds", o->timeline);
     json_object_update(root, rest);
     json_decref(rest);
     return root;
@@ -50,32 +47,42 @@ static json_t *json_verification(const struct report *r)
                      "faults", (json_int_t)s->v.faults, "first_faults", faults);
 }
 
+static json_t *json_phases(const struct report *r, const double *seconds)
+{
+    json_t *phases = json_array();
+    for (int i = 0; i < r->run->options->phases; i++)
+        json_array_append_new(phases, json_real(seconds[i]));
+    return phases;
+}
+
 /* Null for a direction that was not run. */
 static json_t *json_times(const struct report *r, const struct times *t)
 {
     if (!t->done)
         return json_null();
-    json_t *root = json_object();
-    json_t *ranks = json_object();
+    char key[48];
+    json_t *root = json_object(), *ranks = json_object();
     for (int i = 0; i < T_COUNT; i++) {
-        char key[48];
-        if ((i == T_CLOSE || i == T_IO_CLOSE) && !t->closed)
+        if (!t->has[i])
             continue;
         snprintf(key, sizeof key, "%s_seconds", times_names[i]);
         json_object_set_new(root, key, json_real(t->ranks[i].max));
         json_object_set_new(
             ranks, key, json_pack("{s:f, s:f}", "min", t->ranks[i].min, "avg", t->ranks[i].avg));
     }
-    json_t *phases = json_array();
-    for (int i = 0; i < r->run->options->phases; i++)
-        json_array_append_new(phases, json_real(t->phase_io[i]));
+    for (int i = 0; i < P_COUNT; i++) {
+        snprintf(key, sizeof key, "phase_%s_seconds", phase_names[i]);
+        if (t->phase_has[i])
+            json_object_set_new(root, key, json_phases(r, t->phase[i]));
+    }
     json_object_set_new(root, "bytes", json_integer((json_int_t)r->run->file_bytes));
     json_object_set_new(root, "io_bytes_per_second", json_real(report_rate(r, t->ranks[T_IO].max)));
-    if (t->closed)
+    if (t->has[T_CLOSE])
         json_object_set_new(root, "io_close_bytes_per_second",
                             json_real(report_rate(r, t->ranks[T_IO_CLOSE].max)));
+    if (t->has[T_STORED])
+        json_object_set_new(root, "timeline", timeline_json(&t->timeline));
     json_object_set_new(root, "over_ranks", ranks);
-    json_object_set_new(root, "phase_io_seconds", phases);
     return root;
 }
 
@@ -85,27 +92,82 @@ static json_t *json_directions(const struct report *r, const struct pass *p)
                      json_times(r, &p->read));
 }
 
+typedef bool fraction_of(const struct report *r, const struct pass *p, double *fraction);
+
+static double fraction(const struct report *r, const struct pass *p, fraction_of *f)
+{
+    double x;
+    return f(r, p, &x) ? x : NAN;
+}
+
 static json_t *json_repeat(const struct report *r, const struct pass *p)
 {
-    double fraction;
+    static const struct {
+        const char *key;
+        fraction_of *f;
+    } fractions[] = {
+        {"hidden_write_fraction", report_hidden_write},
+        {"hidden_read_fraction", report_hidden_read},
+        {"overlap_write_fraction", report_overlap_write},
+        {"overlap_read_fraction", report_overlap_read},
+    };
     json_t *root = json_directions(r, p);
     json_object_set_new(root, "generation", json_integer(p->generation));
-    json_object_set_new(root, "hidden_write_fraction",
-                        report_hidden_write(r, p, &fraction) ? json_real(fraction) : json_null());
-    json_object_set_new(root, "hidden_read_fraction",
-                        report_hidden_read(r, p, &fraction) ? json_real(fraction) : json_null());
+    for (size_t i = 0; i < sizeof fractions / sizeof *fractions; i++) {
+        double x = fraction(r, p, fractions[i].f);
+        json_object_set_new(root, fractions[i].key, isnan(x) ? json_null() : json_real(x));
+    }
     return root;
+}
+
+static double seconds(const struct times *t, int which)
+{
+    return t->done && t->has[which] ? t->ranks[which].max : NAN;
+}
+
+static json_t *json_summary(const struct report *r, const struct pass *p)
+{
+    const struct run *run = r->run;
+    const struct options *o = run->options;
+    const struct times *w = &p->write, *d = &p->read;
+    struct bench_summary s = {
+        .label = o->label,
+        .program = "simpario",
+        .pattern = run->pattern->name,
+        .ranks = run->nranks,
+        .phases = o->phases,
+        .bytes = run->file_bytes,
+        .record_bytes = run->file_bytes / o->phases / run->nranks,
+        .verified = report_verification(r) == VERIFY_PASSED,
+        .compute = seconds(w, T_COMPUTE),
+        .open = seconds(w, T_OPEN),
+        .write = seconds(w, T_IO),
+        .sync = seconds(w, T_SYNC),
+        .close = seconds(w, T_CLOSE),
+        .write_close = seconds(w, T_IO_CLOSE),
+        .total = seconds(w, T_TOTAL),
+        .stored = seconds(w, T_STORED),
+        .read_compute = seconds(d, T_COMPUTE),
+        .read_open = seconds(d, T_OPEN),
+        .read = seconds(d, T_IO),
+        .read_close = seconds(d, T_CLOSE),
+        .read_total = seconds(d, T_TOTAL),
+        .hidden_write = fraction(r, p, report_hidden_write),
+        .hidden_read = fraction(r, p, report_hidden_read),
+    };
+    return bench_json_summary(&s);
 }
 
 json_t *report_json(const struct report *r)
 {
     const struct run *run = r->run;
     json_t *root =
-        json_pack("{s:s, s:s, s:i, s:s, s:i, s:I, s:I, s:o, s:o, s:o}", "program", "simpario",
+        json_pack("{s:s, s:s, s:i, s:s, s:i, s:I, s:I, s:o, s:o, s:o, s:o}", "program", "simpario",
                   "version", PACKAGE_VERSION, "format", FORMAT, "mpi_library", r->library, "ranks",
                   run->nranks, "file_bytes", (json_int_t)run->file_bytes, "peak_rss_bytes",
                   (json_int_t)r->peak_rss, "options", json_options(run->options), "hints_in_force",
-                  bench_json_hints(&run->hints), "verification", json_verification(r));
+                  bench_json_hints(&r->inspection.hints), "caches", inspect_json(&r->inspection),
+                  "verification", json_verification(r));
     if (root == NULL || report_verification(r) == VERIFY_FAILED)
         return root;
     json_t *repeats = json_array();
@@ -115,5 +177,6 @@ json_t *report_json(const struct report *r)
                         r->reference != NULL ? json_directions(r, r->reference) : json_null());
     json_object_set_new(root, "repeats", repeats);
     json_object_set_new(root, "median_repeat", json_integer(report_typical(r)));
+    json_object_set_new(root, "summary", json_summary(r, &r->repeats[report_typical(r)]));
     return root;
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # SimParIO through zcache: ways to access a file and patterns that other tests lack, with a
-# daemon and without.
+# daemon and without. Then what only caches have to report.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
 simpario=$build/simpario/simpario
+top=${top_srcdir:-$(dirname -- "${BASH_SOURCE[0]}")/../..}
 
 # right OPTION ...: three ranks write and read, each what another one wrote; every byte is checked
 # through MPI, and by POSIX once the file is closed.
@@ -23,5 +24,37 @@ for daemons in 0 1; do
     right --access nonblocking --pattern irregular
     right --access collective --pattern irregular
     right --access nonblocking --sync --no-reopen --pattern interleaved --piece 3K
+    stop_daemons || fail "not drained"
+done
+
+# holds FILTER: of the report.
+holds() { jq -e "$1" "$tmp/json" >/dev/null || { cat "$tmp/json" >&2; fail "not so: $1"; }; }
+
+command -v jq >/dev/null || { echo "skipped: the reports, there is no jq"; exit 0; }
+run=(-f "zcache:$root/file" --phases 6 --record 64K --pattern interleaved --compute 20ms
+    --compute-by sleep --timeline 2ms --hint zcache_block_size=64K --no-reference)
+for daemons in 0 1; do
+    start_daemons "$daemons"
+    mpi_quiet 2 "$simpario" "${run[@]}" --json "$tmp/json" || fail "$daemons daemons"
+    sh "$top/simpario/validate_json.sh" "$top/doc/simpario.schema.json" "$tmp/json" || fail "schema"
+    holds '.caches.aggregators | .servers == 1 and .written_bytes == 6 * 2 * 65536'
+    holds '.caches.aggregators | .read_hits + .read_misses + .read_late > 0 and .libfabric != null'
+    # On a loaded machine few samples fit, but one after each computing always does.
+    holds '.repeats[0].write.timeline | (.seconds | length) >= 6 and .seconds == (.seconds | sort)
+           and .phases_written[-1] == 6'
+    holds '.repeats[0].write.timeline | [.dirty_bytes, .unstored_bytes] | transpose
+           | all(.[0] <= .[1] and .[1] <= 2 * 6 * 2 * 65536)'
+    holds '.repeats[0].write.timeline.unstored_bytes | max > 0'
+    holds '.hints_in_force | (has("zcache_counters") or has("zcache_dirty_bytes")) | not'
+    if ((daemons)); then
+        holds '.caches.daemons | .servers == 1 and .written_bytes == 6 * 2 * 65536
+               and .store_written_bytes == .written_bytes and .peak_rss_bytes > 0'
+        # A close that does not wait: the rest is waited for apart, and then it is in the file.
+        mpi_quiet 2 "$simpario" "${run[@]}" --hint zcache_close_level=staged --write \
+            --posix-verify "$root/file" --json "$tmp/json" || fail "staged"
+        holds '.repeats[0].write | .settle_seconds > 0 and .stored_seconds > .total_seconds'
+    else
+        holds '.caches.daemons == null'
+    fi
     stop_daemons || fail "not drained"
 done
