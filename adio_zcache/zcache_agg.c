@@ -10,6 +10,7 @@
 
 #include "zc_list.h"
 #include "zc_lock.h"
+#include "zc_local.h"
 #include "zc_log.h"
 #include "zc_server.h"
 #include "zcache_agg.h"
@@ -21,14 +22,18 @@ enum {
     AGG_CREDITS = 32,
 };
 
+struct endpoint {
+    struct zc_server *server; /* NULL: nobody else asks */
+    pthread_t thread;
+};
+
 struct zcache_agg {
     struct zc_list link;
     struct zc_store *store;
     uint32_t page_size;
     bool background; /* writes back while the program computes */
     struct zc_cache *cache;
-    struct zc_server *server; /* NULL: nobody else asks */
-    pthread_t thread;
+    struct endpoint endpoints[2]; /* indexed by whether it is for ranks of this host only */
 };
 
 static struct zc_list aggs = {&aggs, &aggs};
@@ -36,25 +41,25 @@ static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static void *serve(void *arg)
 {
-    struct zcache_agg *a = arg;
+    struct endpoint *e = arg;
     int rc;
 
     pthread_setname_np(pthread_self(), "zc-aggregator");
-    rc = zc_server_run(a->server);
+    rc = zc_server_run(e->server);
     if (rc)
         zc_error("aggregator: %s", zc_error_text(rc));
     return NULL;
 }
 
 /* The application's signals are not for our thread. */
-static int start_thread(struct zcache_agg *a)
+static int start_thread(struct endpoint *e)
 {
     sigset_t all, old;
     int rc;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = pthread_create(&a->thread, NULL, serve, a);
+    rc = pthread_create(&e->thread, NULL, serve, e);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     return rc ? zc_errorf(rc, "cannot start an aggregator: %s", strerror(rc)) : 0;
 }
@@ -63,21 +68,22 @@ static int start_server(struct zcache_agg *a, const struct zc_settings *s)
 {
     struct zc_server_config cfg = {.cache = a->cache,
                                    .credits = AGG_CREDITS,
-                                   .open_transport = zc_ofi_open,
+                                   .open_transport = s->local ? zc_local_open : zc_ofi_open,
                                    .provider = s->provider};
+    struct endpoint *e = &a->endpoints[s->local];
     int rc;
 
-    if (a->server)
+    if (e->server)
         return 0;
     if (getrandom(&cfg.boot_id, sizeof cfg.boot_id, 0) != sizeof cfg.boot_id)
         return zc_errorf(errno, "getrandom");
-    rc = zc_server_create(&cfg, &a->server);
+    rc = zc_server_create(&cfg, &e->server);
     if (rc)
         return rc;
-    rc = start_thread(a);
+    rc = start_thread(e);
     if (rc) {
-        zc_server_destroy(a->server);
-        a->server = NULL;
+        zc_server_destroy(e->server);
+        e->server = NULL;
     }
     return rc;
 }
@@ -117,13 +123,17 @@ static int agg_new(struct zc_store *store, const struct zc_settings *s, uint32_t
 static void agg_free(struct zcache_agg *a)
 {
     zc_list_del(&a->link);
-    if (a->server) {
-        zc_server_stop(a->server);
-        pthread_join(a->thread, NULL);
-        zc_server_destroy(a->server);
-    } else if (zc_cache_drain(a->cache)) {
-        zc_error("aggregator: %s", zc_error_text(EIO));
+    for (int local = 0; local <= 1; local++) {
+        struct endpoint *e = &a->endpoints[local];
+
+        if (!e->server)
+            continue;
+        zc_server_stop(e->server);
+        pthread_join(e->thread, NULL);
+        zc_server_destroy(e->server);
     }
+    if (zc_cache_drain(a->cache))
+        zc_error("aggregator: %s", zc_error_text(EIO));
     zc_cache_destroy(a->cache);
     free(a);
 }
@@ -168,17 +178,18 @@ struct zc_cache *zcache_agg_cache(struct zcache_agg *a)
     return a->cache;
 }
 
-int zcache_agg_address(struct zcache_agg *a, void *buf, size_t *len)
+int zcache_agg_address(struct zcache_agg *a, bool local, void *buf, size_t *len)
 {
-    return zc_server_address(a->server, buf, len);
+    return zc_server_address(a->endpoints[local].server, buf, len);
 }
 
-uint64_t zcache_agg_export(struct zcache_agg *a, struct zc_handle *h, struct zc_shared *shared)
+uint64_t zcache_agg_export(struct zcache_agg *a, bool local, struct zc_handle *h,
+                           struct zc_shared *shared)
 {
-    return zc_server_export(a->server, h, shared);
+    return zc_server_export(a->endpoints[local].server, h, shared);
 }
 
-void zcache_agg_unexport(struct zcache_agg *a, uint64_t number)
+void zcache_agg_unexport(struct zcache_agg *a, bool local, uint64_t number)
 {
-    zc_server_unexport(a->server, number);
+    zc_server_unexport(a->endpoints[local].server, number);
 }

@@ -9,6 +9,7 @@
 
 #include "zc_list.h"
 #include "zc_lock.h"
+#include "zc_local.h"
 #include "zc_log.h"
 #include "zc_wire.h"
 #include "zcache_peer.h"
@@ -23,7 +24,7 @@ struct peer {
 };
 
 static struct zc_list peers = {&peers, &peers};
-static struct zc_net *net;
+static struct zc_net *nets[2]; /* indexed by whether it is for processes of this host */
 static struct zc_net *severed[MAX_SEVERED]; /* kept for their clients until the end */
 static int nsevered;
 static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -36,18 +37,21 @@ static int open_net(const void *toward, size_t len, const struct zc_settings *s)
                                 .toward_len = len,
                                 .timeout_ms = s->timeout,
                                 .name = name};
+    struct zc_net **net = &nets[zc_local_is_address(toward, len)];
 
-    if (net && zc_net_severed(net)) {
+    if (net == &nets[true])
+        cfg.open_transport = zc_local_open;
+    if (*net && zc_net_severed(*net)) {
         if (nsevered == MAX_SEVERED)
             return zc_errorf(ENOTCONN, "connections to aggregators broke %d times", nsevered);
-        severed[nsevered++] = net;
-        net = NULL;
+        severed[nsevered++] = *net;
+        *net = NULL;
     }
-    if (net)
+    if (*net)
         return 0;
     gethostname(host, sizeof host - 1);
     snprintf(name, sizeof name, "%s:%ld", host, (long)getpid());
-    return zc_net_create(&cfg, &net);
+    return zc_net_create(&cfg, net);
 }
 
 static int connect_to(const void *addr, size_t len, const char *label, const struct zc_settings *s,
@@ -60,7 +64,7 @@ static int connect_to(const void *addr, size_t len, const char *label, const str
         return zc_errorf(ENOMEM, "no memory for a connection");
     rc = open_net(addr, len, s);
     if (rc == 0)
-        rc = zc_client_connect(net, addr, len, label, &p->client);
+        rc = zc_client_connect(nets[zc_local_is_address(addr, len)], addr, len, label, &p->client);
     if (rc) {
         free(p);
         return rc;
@@ -106,8 +110,10 @@ void zcache_peers_close(void)
     }
     while (nsevered)
         zc_net_destroy(severed[--nsevered]);
-    if (net)
-        zc_net_destroy(net);
-    net = NULL;
+    for (int local = 0; local <= 1; local++) {
+        if (nets[local])
+            zc_net_destroy(nets[local]);
+        nets[local] = NULL;
+    }
     zc_lock_put(&lock);
 }

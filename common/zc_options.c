@@ -113,6 +113,9 @@ const struct zc_option zc_options[] = {
      "by default the address file's name with .log behind it"},
 
     /* ---- the library in an MPI program ---- */
+    {"local", ZC_OPT_FLAG, HINT | ENV, "true", 0, 0, NULL, AT(local), NULL,
+     "ranks that are all on one host, and may, reach each other's memory through the kernel "
+     "and not by libfabric"},
     {"block_size", ZC_OPT_POWER, HINT, "4M", 4 * KIB, 64 * MIB, NULL, AT(block_size), "SIZE",
      "unit of a file that one aggregator and one daemon owns; striping_unit is the same"},
     {"sync_level", ZC_OPT_ENUM, HINT, "durable", 0, 0, levels, AT(sync_level), "LEVEL",

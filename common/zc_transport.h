@@ -1,6 +1,7 @@
 /* zc_transport.h - the seam to the fabric: messages and RMA between endpoints.
  *
- * Implementations: ofi (libfabric reliable datagrams, zc_ofi.c), loop (inside one
+ * Implementations: ofi (libfabric reliable datagrams, zc_ofi.c), local (processes of
+ * one host, zc_local.c), loop (inside one
  * process, for tests, zc_loop.c), faulty (wraps another one, zc_faulty.c).
  *
  * Reliable datagrams hide dead peers: a send to one may wait for ever, silently.

@@ -32,6 +32,7 @@ mode() {
         model_options+=(--hints "zcache_cache_size=64K,zcache_prefetch_depth=${1##*-ahead}")
         ;;
     *-stutter) faults=stutter ;;
+    *-fabric) export ZCACHE_LOCAL=false ;; # ranks use libfabric among themselves, too
     *-broken)
         faults=broken
         model_options+=(--breaks "$root/switch")
@@ -41,7 +42,7 @@ mode() {
     embedded*) ;;
     one*) daemons=1 ;;
     three*) daemons=3 ;;
-    *) fail "no mode $1: it is one of embedded, one, three, alone or with -tiny, -ahead0, -ahead64, -stutter, -broken" ;;
+    *) fail "no mode $1: it is one of embedded, one, three, alone or with -tiny, -ahead0, -ahead64, -stutter, -broken, -fabric" ;;
     esac
     if [[ $faults ]]; then
         export FAULTSHIM_UNDER=$root/file FAULTSHIM_REPORT=$tmp/faults
@@ -103,6 +104,8 @@ one 1 100
 one 4 15
 three 1 60
 three 5 10
+embedded-fabric 4 12
+three-fabric 4 6
 embedded-tiny 2 60
 one-tiny 3 15
 three-tiny 2 15

@@ -1,0 +1,133 @@
+/* zc_local_internal.h - what the files of the local transport share.
+ *
+ * zc_local.c       open and close, peers, memory regions
+ * zc_local_io.c    packets, copies, progress
+ * zc_local_card.c  finding out whether two processes can use it
+ *
+ * A connection is used by the one who made it to send messages and to ask for copies; the
+ * other end only answers, and connects back to send messages of its own.
+ *
+ *     connecting end (OUT)   MESSAGE, MOVE -->    accepting end (IN)
+ *                            <-- MOVED
+ *
+ * RMA is done by the peer, when it drives progress: it alone knows which of its memory is
+ * registered, and memory that it has taken back is out of reach from that moment, whatever
+ * the asking process may still believe.  The asker's buffer is the fabric's until MOVED has
+ * come or the connection has ended; the peer looks whether the asker is still there just
+ * before it copies.
+ *
+ * `lock` guards connections, queues, operations and registrations; sockets are never waited
+ * for with it.  Callbacks run without it.
+ */
+#ifndef ZC_LOCAL_INTERNAL_H
+#define ZC_LOCAL_INTERNAL_H
+
+#include <sys/types.h>
+
+#include "zc_list.h"
+#include "zc_local.h"
+#include "zc_lock.h"
+#include "zc_transport.h"
+
+enum { LOCAL_NAME = 16 }; /* random bytes that name a socket */
+
+/* An address, as it travels. */
+struct local_address {
+    char magic[8];
+    unsigned char name[LOCAL_NAME];
+};
+
+enum packet_kind { PACKET_MESSAGE = 1, PACKET_MOVE, PACKET_MOVED };
+
+struct packet_head {
+    uint32_t kind;
+    int32_t status; /* MOVED: 0 or a negative errno */
+    uint64_t id;    /* MOVE, MOVED: of the operation */
+};
+
+struct packet_move {
+    struct packet_head head;
+    uint64_t dir, local, len, raddr, rkey; /* struct zc_op's */
+};
+
+enum conn_kind { CONN_WAKE, CONN_LISTEN, CONN_IN, CONN_OUT };
+
+/* What epoll points to.  One that is done with goes to local.gone and is freed before the next
+ * wait, when no event can point to it. */
+struct conn {
+    enum conn_kind kind;
+    int fd;               /* -1: closed */
+    pid_t pid;            /* IN: of the asker */
+    struct zc_list link;  /* local.conns or local.gone */
+    struct zc_list queue; /* struct queued: what the socket had no room for */
+    struct zc_list ops;   /* OUT: struct zc_op by post.link: asked for and not answered */
+    bool removed;         /* OUT: by peer_remove(); it lives on while it has ops */
+    bool broken;          /* nothing goes through any more */
+};
+
+struct queued {
+    struct zc_list link;
+    struct zc_op *op; /* MOVE: the operation; else NULL */
+    size_t len;
+    unsigned char data[];
+};
+
+struct registration {
+    struct zc_list link;
+    uint64_t key;
+    unsigned char *base;
+    size_t len;
+    unsigned busy; /* copies under way */
+};
+
+struct local {
+    struct zc_tp tp;
+    struct zc_tp_config cfg;
+    struct local_address address;
+    int epoll;
+    struct conn wake, listener;
+    int spare;           /* a descriptor to give up when there are no more */
+    unsigned char *in;   /* a packet; progress() only */
+    uint64_t last_event; /* progress() only */
+
+    struct zc_lock lock;
+    zc_cond idle;           /* a registration's busy went 0 */
+    struct zc_list conns;   /* IN and OUT */
+    struct zc_list gone;
+    struct zc_list done;    /* struct zc_op to be reported with the status in post.kind */
+    struct zc_list mrs;     /* struct registration */
+    uint64_t next_key, next_id;
+};
+
+static inline struct local *local_of(struct zc_tp *tp)
+{
+    return zc_list_entry(tp, struct local, tp);
+}
+
+static inline struct conn *conn_of(zc_peer p)
+{
+    return (struct conn *)(uintptr_t)p;
+}
+
+/* ---- zc_local.c ---- */
+
+/* Adds a connection and takes over `fd`, which is closed when that fails. */
+int local_conn_new(struct local *l, enum conn_kind kind, int fd, struct conn **out);
+/* Closes its socket, or also takes it out of use.  With the lock held, by who drives progress
+ * (nobody else knows that it is not being read). */
+void local_conn_close(struct local *l, struct conn *c);
+void local_conn_bury(struct local *l, struct conn *c);
+/* An operation is over; call with the lock held. */
+void local_op_over(struct local *l, struct zc_op *op, int status);
+/* The memory region of that key that has these bytes, kept until put; NULL: none. */
+struct registration *local_granted(struct local *l, uint64_t raddr, uint64_t len, uint64_t key);
+void local_granted_put(struct local *l, struct registration *r);
+
+/* ---- zc_local_io.c ---- */
+
+int local_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
+int local_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op);
+int local_progress(struct zc_tp *tp, int timeout_ms);
+void local_wake(struct zc_tp *tp);
+
+#endif

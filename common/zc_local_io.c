@@ -1,0 +1,399 @@
+/* zc_local_io.c - packets and copies between processes of one host, and progress. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "zc_local_internal.h"
+#include "zc_log.h"
+
+enum {
+    EVENTS = 16,  /* handled in a round */
+    PACKETS = 16, /* taken from one connection in a round */
+};
+
+/* ---- sending ---- */
+
+static void watch_room(struct local *l, struct conn *c, bool on)
+{
+    struct epoll_event e = {.events = EPOLLIN | (on ? EPOLLOUT : 0u), .data.ptr = c};
+
+    epoll_ctl(l->epoll, EPOLL_CTL_MOD, c->fd, &e);
+}
+
+static int enqueue(struct local *l, struct conn *c, const struct iovec *iov, struct zc_op *op)
+{
+    struct queued *q = malloc(sizeof *q + iov[0].iov_len + iov[1].iov_len);
+
+    if (!q)
+        return zc_errorf(ENOMEM, "no memory for a message");
+    q->op = op;
+    q->len = iov[0].iov_len + iov[1].iov_len;
+    memcpy(q->data, iov[0].iov_base, iov[0].iov_len);
+    if (iov[1].iov_len)
+        memcpy(q->data + iov[0].iov_len, iov[1].iov_base, iov[1].iov_len);
+    if (zc_list_empty(&c->queue))
+        watch_room(l, c, true);
+    zc_list_add_tail(&c->queue, &q->link);
+    return 0;
+}
+
+static bool no_room(int err)
+{
+    return err == EAGAIN || err == EWOULDBLOCK || err == ENOBUFS || err == ENOMEM || err == EINTR;
+}
+
+/* Sends a packet of two parts, now or when there is room.  The lock is held. */
+static int put(struct local *l, struct conn *c, const void *head, size_t head_len,
+               const void *body, size_t body_len, struct zc_op *op)
+{
+    struct iovec iov[2] = {{(void *)head, head_len}, {(void *)body, body_len}};
+    struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
+
+    zc_assert_held(&l->lock);
+    if (c->broken)
+        return zc_errorf(ECONNRESET, "the process at the other end is gone");
+    if (!zc_list_empty(&c->queue))
+        return enqueue(l, c, iov, op);
+    if (sendmsg(c->fd, &msg, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0)
+        return 0;
+    if (no_room(errno))
+        return enqueue(l, c, iov, op);
+    return zc_errorf(ECONNRESET, "cannot send to the process at the other end: %s",
+                     strerror(errno));
+}
+
+static void send_queue(struct local *l, struct conn *c)
+{
+    zc_lock_get(&l->lock);
+    while (!zc_list_empty(&c->queue)) {
+        struct queued *q = zc_list_entry(c->queue.next, struct queued, link);
+
+        if (send(c->fd, q->data, q->len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+            break; /* no room, or an end that the next receive finds */
+        zc_list_del(&q->link);
+        free(q);
+    }
+    if (zc_list_empty(&c->queue) && !c->broken)
+        watch_room(l, c, false);
+    zc_lock_put(&l->lock);
+}
+
+int local_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
+{
+    struct local *l = local_of(tp);
+    struct packet_head head = {.kind = PACKET_MESSAGE};
+    int rc;
+
+    if (len > l->cfg.max_msg)
+        return zc_errorf(EMSGSIZE, "message of %zu bytes, limit %zu", len, l->cfg.max_msg);
+    zc_lock_get(&l->lock);
+    rc = put(l, conn_of(peer), &head, sizeof head, msg, len, NULL);
+    zc_lock_put(&l->lock);
+    return rc;
+}
+
+static uint64_t *op_id(struct zc_op *op)
+{
+    return (uint64_t *)(void *)op->post.fabric;
+}
+
+int local_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op)
+{
+    struct local *l = local_of(tp);
+    struct conn *c = conn_of(peer);
+    struct packet_move m = {.head.kind = PACKET_MOVE,
+                            .dir = dir,
+                            .local = (uintptr_t)op->local,
+                            .len = op->len,
+                            .raddr = op->raddr,
+                            .rkey = op->rkey};
+    int rc;
+
+    op->post.peer = peer;
+    zc_lock_get(&l->lock);
+    m.head.id = *op_id(op) = ++l->next_id;
+    zc_list_add_tail(&c->ops, &op->post.link);
+    rc = put(l, c, &m, sizeof m, NULL, 0, op);
+    if (rc)
+        zc_list_del(&op->post.link);
+    zc_lock_put(&l->lock);
+    return rc;
+}
+
+/* ---- copies, for a peer that asks ---- */
+
+static bool is_gone(const struct conn *c)
+{
+    struct pollfd p = {.fd = c->fd, .events = POLLRDHUP};
+
+    return poll(&p, 1, 0) > 0;
+}
+
+static int copy(pid_t pid, enum zc_rma_dir dir, void *here, uint64_t there, size_t len)
+{
+    while (len) {
+        struct iovec mine = {here, len}, his = {(void *)(uintptr_t)there, len};
+        ssize_t n = dir == ZC_RMA_PULL ? process_vm_writev(pid, &mine, 1, &his, 1, 0)
+                                       : process_vm_readv(pid, &mine, 1, &his, 1, 0);
+
+        if (n <= 0)
+            return n ? -errno : -EFAULT;
+        here = (char *)here + n;
+        there += (uint64_t)n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+static void move(struct local *l, struct conn *c, const struct packet_move *m)
+{
+    struct packet_head answer = {.kind = PACKET_MOVED, .status = -EACCES, .id = m->head.id};
+    struct registration *r = local_granted(l, m->raddr, m->len, m->rkey);
+
+    if (r) {
+        answer.status = is_gone(c) ? -ECANCELED
+                                   : copy(c->pid, (enum zc_rma_dir)m->dir,
+                                          (void *)(uintptr_t)m->raddr, m->local, m->len);
+        local_granted_put(l, r);
+    }
+    if (answer.status)
+        zc_debug("copy for process %ld failed: %s", (long)c->pid, strerror(-answer.status));
+    zc_lock_get(&l->lock);
+    put(l, c, &answer, sizeof answer, NULL, 0, NULL); /* failed: the end comes next */
+    zc_lock_put(&l->lock);
+}
+
+/* ---- receiving ---- */
+
+/* Nothing more comes from the other end, and nothing gets there. */
+static void lost(struct local *l, struct conn *c)
+{
+    zc_peer peer = (uintptr_t)c;
+    bool tell;
+
+    zc_lock_get(&l->lock);
+    tell = c->kind == CONN_OUT && !c->removed;
+    while (!zc_list_empty(&c->ops))
+        local_op_over(l, zc_list_entry(c->ops.next, struct zc_op, post.link),
+                      c->removed ? -ECANCELED : -ECONNRESET);
+    if (tell)
+        local_conn_close(l, c); /* its user still has to remove it */
+    else
+        local_conn_bury(l, c);
+    zc_lock_put(&l->lock);
+    if (tell && l->cfg.peer_error)
+        l->cfg.peer_error(l->cfg.arg, peer, -ECONNRESET);
+}
+
+static void moved(struct local *l, struct conn *c, const struct packet_head *h)
+{
+    zc_lock_get(&l->lock);
+    zc_list_each_safe (&c->ops, n) {
+        struct zc_op *op = zc_list_entry(n, struct zc_op, post.link);
+
+        if (*op_id(op) == h->id) {
+            local_op_over(l, op, c->removed && h->status ? -ECANCELED : h->status);
+            break;
+        }
+    }
+    if (c->removed && zc_list_empty(&c->ops))
+        local_conn_bury(l, c);
+    zc_lock_put(&l->lock);
+}
+
+/* False: no packet of ours. */
+static bool take(struct local *l, struct conn *c, size_t len)
+{
+    struct packet_head head;
+    struct packet_move m;
+
+    if (len < sizeof head)
+        return false;
+    memcpy(&head, l->in, sizeof head);
+    if (head.kind == PACKET_MESSAGE && c->kind == CONN_IN) {
+        l->cfg.recv(l->cfg.arg, l->in + sizeof head, len - sizeof head);
+    } else if (head.kind == PACKET_MOVE && c->kind == CONN_IN && len == sizeof m) {
+        memcpy(&m, l->in, sizeof m);
+        move(l, c, &m);
+    } else if (head.kind == PACKET_MOVED && c->kind == CONN_OUT) {
+        moved(l, c, &head);
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static int receive(struct local *l, struct conn *c)
+{
+    size_t room = sizeof(struct packet_head) + l->cfg.max_msg;
+
+    for (int i = 0; i < PACKETS && c->fd >= 0; i++) {
+        ssize_t n = recv(c->fd, l->in, room, MSG_DONTWAIT | MSG_TRUNC);
+
+        if (n < 0 && no_room(errno))
+            return i;
+        if (n <= 0 || (size_t)n > room || !take(l, c, (size_t)n)) {
+            if (n > 0)
+                zc_warn("connection of process %ld ended: it sent rubbish", (long)c->pid);
+            lost(l, c);
+            return i + 1;
+        }
+    }
+    return PACKETS;
+}
+
+/* ---- accepting ---- */
+
+static void accept_one(struct local *l, int fd)
+{
+    struct ucred who = {.uid = (uid_t)-1};
+    socklen_t len = sizeof who;
+    struct conn *c;
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) || who.uid != geteuid()) {
+        zc_warn("connection of another user (uid %ld) refused", (long)who.uid);
+        close(fd);
+    } else if (local_conn_new(l, CONN_IN, fd, &c)) {
+        zc_warn("connection refused: %s", zc_error_text(ENOMEM));
+    } else {
+        c->pid = who.pid;
+    }
+}
+
+/* Without descriptors: takes the next one all the same, to close it, as else it would be
+ * announced for ever. */
+static void turn_away(struct local *l)
+{
+    int fd;
+
+    zc_warn("connection refused: %s (ulimit -n)", strerror(errno));
+    close(l->spare);
+    fd = accept(l->listener.fd, NULL, NULL);
+    if (fd >= 0)
+        close(fd);
+    l->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+static void accept_all(struct local *l)
+{
+    for (int i = 0; i < PACKETS; i++) {
+        int fd = accept4(l->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (fd >= 0)
+            accept_one(l, fd);
+        else if (errno == EMFILE || errno == ENFILE)
+            turn_away(l);
+        else
+            return;
+    }
+}
+
+/* ---- progress ---- */
+
+static int report_done(struct local *l)
+{
+    int count = 0;
+
+    for (;;) {
+        struct zc_list *n;
+        struct zc_op *op;
+
+        zc_lock_get(&l->lock);
+        n = zc_list_pop(&l->done);
+        zc_lock_put(&l->lock);
+        if (!n)
+            return count;
+        op = zc_list_entry(n, struct zc_op, post.link);
+        op->done(op, op->post.kind);
+        count++;
+    }
+}
+
+static void free_gone(struct local *l)
+{
+    struct zc_list *n;
+
+    zc_lock_get(&l->lock);
+    while ((n = zc_list_pop(&l->gone)))
+        free(zc_list_entry(n, struct conn, link));
+    zc_lock_put(&l->lock);
+}
+
+static int handle(struct local *l, const struct epoll_event *e)
+{
+    struct conn *c = e->data.ptr;
+    uint64_t count;
+    ssize_t rc;
+
+    switch (c->kind) {
+    case CONN_WAKE:
+        rc = read(c->fd, &count, sizeof count);
+        (void)rc;
+        return 0;
+    case CONN_LISTEN:
+        accept_all(l);
+        return 1;
+    default:
+        if (c->fd >= 0 && e->events & EPOLLOUT)
+            send_queue(l, c);
+        return c->fd >= 0 && e->events & ~(uint32_t)EPOLLOUT ? receive(l, c) : 1;
+    }
+}
+
+/* One round; > 0: so much was handled, 0: nothing, < 0: a wake() and nothing else. */
+static int look(struct local *l, int timeout_ms)
+{
+    struct epoll_event e[EVENTS];
+    bool woken = false;
+    int n, handled;
+
+    free_gone(l);
+    handled = report_done(l);
+    n = epoll_wait(l->epoll, e, EVENTS, handled ? 0 : timeout_ms);
+    for (int i = 0; i < n; i++) {
+        woken = woken || ((struct conn *)e[i].data.ptr)->kind == CONN_WAKE;
+        handled += handle(l, &e[i]);
+    }
+    handled += report_done(l);
+    return handled ? handled : woken ? -1 : 0;
+}
+
+int local_progress(struct zc_tp *tp, int timeout_ms)
+{
+    struct local *l = local_of(tp);
+    uint64_t until = timeout_ms ? zc_now() + (uint64_t)timeout_ms * ZC_NS_PER_MS : 0;
+    int n = look(l, 0);
+
+    while (n == 0 && timeout_ms) {
+        uint64_t now = zc_now();
+
+        if (now >= until)
+            break;
+        if (now - l->last_event < l->cfg.spin_us * 1000ull) {
+            sched_yield();
+            n = look(l, 0);
+        } else {
+            n = look(l, (int)((until - now) / ZC_NS_PER_MS) + 1);
+        }
+    }
+    if (n > 0)
+        l->last_event = zc_now();
+    return n > 0 ? n : 0;
+}
+
+void local_wake(struct zc_tp *tp)
+{
+    uint64_t one = 1;
+    ssize_t rc = write(local_of(tp)->wake.fd, &one, sizeof one);
+
+    (void)rc; /* full: a wake is on its way already */
+}

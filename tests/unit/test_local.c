@@ -1,0 +1,477 @@
+/* test_local.c - the transport between processes of one host: by itself, between processes
+ * that die and stop, and below client and server.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "rig.h"
+#include "zc_local.h"
+#include "zc_local_internal.h"
+
+enum { SIZE = 1 << 20, MESSAGE = 4000 };
+
+/* ---- an endpoint and what it saw ---- */
+
+struct end {
+    struct zc_tp *tp;
+    unsigned char addr[64];
+    size_t addr_len;
+    unsigned received;
+    bool in_order;
+    unsigned errors;
+    int error;
+    zc_peer lost;
+};
+
+static void on_message(void *arg, const void *msg, size_t len)
+{
+    struct end *e = arg;
+    unsigned number;
+
+    ck_assert_uint_ge(len, sizeof number);
+    memcpy(&number, msg, sizeof number);
+    e->in_order = e->in_order && number == e->received;
+    e->received++;
+}
+
+static void on_error(void *arg, zc_peer peer, int err)
+{
+    struct end *e = arg;
+
+    e->errors++;
+    e->error = err;
+    e->lost = peer;
+}
+
+static void end_up(struct end *e)
+{
+    struct zc_tp_config cfg = {
+        .max_msg = MESSAGE, .nrecv = 4, .recv = on_message, .peer_error = on_error, .arg = e};
+    int rc;
+
+    memset(e, 0, sizeof *e);
+    e->in_order = true;
+    e->addr_len = sizeof e->addr;
+    rc = zc_local_open(&cfg, &e->tp);
+    ck_assert_msg(rc == 0, "open: %s", zc_error_text(rc));
+    ck_assert_int_eq(e->tp->ops->address(e->tp, e->addr, &e->addr_len), 0);
+    ck_assert(zc_local_is_address(e->addr, e->addr_len));
+}
+
+static zc_peer know(struct end *e, const struct end *other)
+{
+    zc_peer p = 0;
+    int rc = e->tp->ops->peer_add(e->tp, other->addr, other->addr_len, &p);
+
+    ck_assert_msg(rc == 0, "peer_add: %s", zc_error_text(rc));
+    return p;
+}
+
+static void send_number(struct end *e, zc_peer p, unsigned number)
+{
+    unsigned char msg[MESSAGE] = {0};
+
+    memcpy(msg, &number, sizeof number);
+    ck_assert_int_eq(zc_tp_send(e->tp, p, msg, sizeof msg), 0);
+}
+
+/* ---- one RMA operation ---- */
+
+struct move {
+    struct zc_op op;
+    bool over;
+    int status;
+};
+
+static void on_done(struct zc_op *op, int status)
+{
+    struct move *m = zc_list_entry(op, struct move, op);
+
+    ck_assert(!m->over);
+    m->over = true;
+    m->status = status;
+}
+
+static int start(struct end *e, zc_peer p, enum zc_rma_dir dir, struct move *m, void *local,
+                 size_t len, uint64_t raddr, uint64_t rkey)
+{
+    memset(m, 0, sizeof *m);
+    m->op = (struct zc_op){
+        .done = on_done, .local = local, .len = len, .raddr = raddr, .rkey = rkey};
+    return zc_tp_rma(e->tp, p, dir, &m->op);
+}
+
+static bool filled(const unsigned char *p, size_t n, unsigned gen)
+{
+    for (size_t i = 0; i < n; i++)
+        if (p[i] != stamp(i, gen))
+            return false;
+    return true;
+}
+
+/* ---- within this process ---- */
+
+static unsigned char here[SIZE], there[SIZE];
+static struct end a, b;
+
+static int transfer(zc_peer p, enum zc_rma_dir dir, size_t len, uint64_t raddr, uint64_t rkey)
+{
+    struct move m;
+
+    ck_assert_int_eq(start(&a, p, dir, &m, here, len, raddr, rkey), 0);
+    WAIT_FOR((zc_tp_progress(b.tp, 0), zc_tp_progress(a.tp, 1), m.over));
+    return m.status;
+}
+
+START_TEST(messages_arrive_in_order)
+{
+    zc_peer p, q;
+
+    end_up(&a);
+    end_up(&b);
+    p = know(&a, &b);
+    q = know(&b, &a);
+    for (unsigned i = 0; i < 1000; i++) /* far more than a socket holds */
+        send_number(&a, p, i);
+    send_number(&b, q, 0);
+    WAIT_FOR((zc_tp_progress(b.tp, 1), zc_tp_progress(a.tp, 0), b.received == 1000 && a.received));
+    ck_assert(b.in_order);
+    ck_assert_uint_eq(a.received, 1);
+    ck_assert_int_lt(zc_tp_send(a.tp, p, here, MESSAGE + 1), 0);
+    zc_tp_close(a.tp);
+    zc_tp_close(b.tp);
+}
+END_TEST
+
+START_TEST(memory_is_reached_while_it_is_registered)
+{
+    struct zc_mr mr;
+    zc_peer p;
+
+    end_up(&a);
+    end_up(&b);
+    p = know(&a, &b);
+    fill(there, SIZE, 0, 1);
+    ck_assert_int_eq(b.tp->ops->reg(b.tp, there, SIZE, &mr), 0);
+    ck_assert_int_eq(transfer(p, ZC_RMA_PULL, SIZE, mr.raddr, mr.rkey), 0);
+    ck_assert(filled(here, SIZE, 1));
+    fill(here, SIZE, 0, 2);
+    ck_assert_int_eq(transfer(p, ZC_RMA_PUSH, 5000, mr.raddr + 777, mr.rkey), 0);
+    ck_assert(filled(there + 777, 5000, 2));
+    ck_assert(filled(there, 777, 1));
+
+    ck_assert_int_eq(transfer(p, ZC_RMA_PUSH, 8, mr.raddr, mr.rkey + 1), -EACCES);
+    ck_assert_int_eq(transfer(p, ZC_RMA_PUSH, 8, mr.raddr + SIZE - 7, mr.rkey), -EACCES);
+    ck_assert_int_eq(transfer(p, ZC_RMA_PUSH, 8, mr.raddr - 1, mr.rkey), -EACCES);
+    b.tp->ops->dereg(b.tp, &mr);
+    ck_assert_int_eq(transfer(p, ZC_RMA_PUSH, 8, (uintptr_t)there, mr.rkey), -EACCES);
+    ck_assert(filled(there, 777, 1));
+    zc_tp_close(a.tp);
+    zc_tp_close(b.tp);
+}
+END_TEST
+
+START_TEST(a_wake_ends_the_wait)
+{
+    uint64_t t = zc_now();
+
+    end_up(&a);
+    a.tp->ops->wake(a.tp);
+    ck_assert_int_eq(zc_tp_progress(a.tp, 60000), 0);
+    ck_assert_uint_lt(zc_now() - t, 50000 * ZC_NS_PER_MS);
+    zc_tp_close(a.tp);
+}
+END_TEST
+
+START_TEST(closing_ends_what_is_under_way)
+{
+    struct zc_mr mr;
+    struct move m;
+    zc_peer p;
+
+    end_up(&a);
+    end_up(&b);
+    p = know(&a, &b);
+    ck_assert_int_eq(b.tp->ops->reg(b.tp, there, SIZE, &mr), 0);
+    fill(here, SIZE, 0, 3);
+    fill(there, SIZE, 0, 4);
+    ck_assert_int_eq(start(&a, p, ZC_RMA_PUSH, &m, here, SIZE, mr.raddr, mr.rkey), 0);
+    zc_tp_close(a.tp);
+    ck_assert(m.over);
+    ck_assert_int_eq(m.status, -ECANCELED);
+    while (zc_tp_progress(b.tp, 20)) {
+    }
+    ck_assert_msg(filled(there, SIZE, 4), "bytes of an endpoint that is closed arrived");
+    zc_tp_close(b.tp);
+}
+END_TEST
+
+START_TEST(what_is_no_address_is_refused)
+{
+    zc_peer p;
+    struct end gone;
+
+    end_up(&a);
+    end_up(&gone);
+    zc_tp_close(gone.tp);
+    ck_assert_int_eq(a.tp->ops->peer_add(a.tp, gone.addr, gone.addr_len, &p), -ECONNREFUSED);
+    ck_assert_int_eq(a.tp->ops->peer_add(a.tp, gone.addr, gone.addr_len - 1, &p), -EINVAL);
+    gone.addr[0] ^= 1;
+    ck_assert_int_eq(a.tp->ops->peer_add(a.tp, gone.addr, gone.addr_len, &p), -EINVAL);
+    zc_tp_close(a.tp);
+}
+END_TEST
+
+/* Somebody else who knows the name. */
+START_TEST(rubbish_ends_its_connection_only)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0), n;
+    unsigned char rubbish[100] = {0xee};
+    zc_peer p;
+
+    end_up(&a);
+    end_up(&b);
+    p = know(&a, &b);
+    n = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "zcache-");
+    for (int i = 0; i < LOCAL_NAME; i++)
+        n += sprintf(name.sun_path + 1 + n, "%02x", b.addr[8 + i]);
+    ck_assert_int_eq(connect(fd, (struct sockaddr *)&name,
+                             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)),
+                     0);
+    ck_assert_int_eq(send(fd, rubbish, sizeof rubbish, 0), sizeof rubbish);
+    WAIT_FOR((zc_tp_progress(b.tp, 1), recv(fd, rubbish, 1, MSG_DONTWAIT) == 0));
+    close(fd);
+    send_number(&a, p, 0);
+    WAIT_FOR((zc_tp_progress(b.tp, 1), b.received == 1));
+    zc_tp_close(a.tp);
+    zc_tp_close(b.tp);
+}
+END_TEST
+
+START_TEST(a_card_shows_who_can_be_reached)
+{
+    struct zc_local_card card;
+
+    ck_assert_int_eq(zc_local_card(&card), 0);
+    ck_assert(zc_local_reaches(&card));
+    card.stamp[0] ^= 1;
+    ck_assert(!zc_local_reaches(&card));
+    card.stamp[0] ^= 1;
+    card.net_ino++;
+    ck_assert(!zc_local_reaches(&card));
+    card.net_ino--;
+    card.where = 8;
+    ck_assert(!zc_local_reaches(&card));
+}
+END_TEST
+
+/* ---- with another process ---- */
+
+struct told {
+    unsigned char addr[64];
+    size_t addr_len;
+    struct zc_mr mr;
+};
+
+static pid_t other;
+static struct told told;
+static int from_other;
+
+/* The other process: lends memory, drives progress, and writes the number of messages that
+ * arrived whenever it has changed. */
+static void other_main(int out)
+{
+    struct told t = {.addr_len = 0};
+    unsigned said = 0;
+
+    end_up(&b);
+    fill(there, SIZE, 0, 9);
+    memcpy(t.addr, b.addr, b.addr_len);
+    t.addr_len = b.addr_len;
+    b.tp->ops->reg(b.tp, there, SIZE, &t.mr);
+    if (write(out, &t, sizeof t) != sizeof t)
+        _exit(1);
+    for (;;) {
+        zc_tp_progress(b.tp, 1000);
+        if (b.received == said)
+            continue;
+        said = b.in_order ? b.received : ~0u;
+        if (write(out, &said, sizeof said) != sizeof said)
+            _exit(1);
+    }
+}
+
+static zc_peer with_other(void)
+{
+    struct end e;
+    int fds[2];
+
+    ck_assert_int_eq(pipe(fds), 0);
+    other = fork();
+    ck_assert_int_ge(other, 0);
+    if (!other)
+        other_main(fds[1]);
+    close(fds[1]);
+    from_other = fds[0];
+    ck_assert_int_eq(read(from_other, &told, sizeof told), sizeof told);
+    end_up(&a);
+    memcpy(e.addr, told.addr, sizeof e.addr);
+    e.addr_len = told.addr_len;
+    return know(&a, &e);
+}
+
+static void end_other(void)
+{
+    kill(other, SIGKILL);
+    ck_assert_int_eq(waitpid(other, NULL, 0), other);
+}
+
+START_TEST(memory_of_another_process_is_reached)
+{
+    zc_peer p = with_other();
+    struct move m;
+
+    ck_assert_int_eq(start(&a, p, ZC_RMA_PULL, &m, here, SIZE, told.mr.raddr, told.mr.rkey), 0);
+    WAIT_FOR((zc_tp_progress(a.tp, 1), m.over));
+    ck_assert_int_eq(m.status, 0);
+    ck_assert(filled(here, SIZE, 9));
+    end_other();
+    zc_tp_close(a.tp);
+}
+END_TEST
+
+START_TEST(the_death_of_a_peer_is_noticed)
+{
+    zc_peer p = with_other();
+    struct move m;
+
+    kill(other, SIGSTOP);
+    ck_assert_int_eq(start(&a, p, ZC_RMA_PULL, &m, here, SIZE, told.mr.raddr, told.mr.rkey), 0);
+    for (int i = 0; i < 5; i++)
+        zc_tp_progress(a.tp, 1);
+    ck_assert(!m.over);
+    end_other();
+    WAIT_FOR((zc_tp_progress(a.tp, 1), m.over && a.errors));
+    ck_assert_int_eq(m.status, -ECONNRESET);
+    ck_assert_uint_eq(a.errors, 1);
+    ck_assert_int_eq(a.error, -ECONNRESET);
+    ck_assert_uint_eq(a.lost, p);
+    ck_assert_int_lt(zc_tp_send(a.tp, p, "x", 1), 0);
+    ck_assert_int_lt(start(&a, p, ZC_RMA_PULL, &m, here, SIZE, told.mr.raddr, told.mr.rkey), 0);
+    a.tp->ops->peer_remove(a.tp, p);
+    ck_assert_int_eq(zc_tp_progress(a.tp, 1), 0);
+    zc_tp_close(a.tp);
+}
+END_TEST
+
+START_TEST(a_stopped_peer_gets_everything_later)
+{
+    zc_peer p = with_other();
+    unsigned got = 0;
+
+    kill(other, SIGSTOP);
+    for (unsigned i = 0; i < 500; i++)
+        send_number(&a, p, i);
+    kill(other, SIGCONT);
+    while (got != 500) {
+        zc_tp_progress(a.tp, 0);
+        ck_assert_int_eq(read(from_other, &got, sizeof got), sizeof got);
+    }
+    end_other();
+    zc_tp_close(a.tp);
+}
+END_TEST
+
+/* It may be in the middle of copying: the buffer is ours again when it is gone, or answers. */
+START_TEST(an_operation_outlives_the_removal_of_its_peer)
+{
+    zc_peer p = with_other();
+    struct move m;
+
+    kill(other, SIGSTOP);
+    ck_assert_int_eq(start(&a, p, ZC_RMA_PULL, &m, here, SIZE, told.mr.raddr, told.mr.rkey), 0);
+    a.tp->ops->peer_remove(a.tp, p);
+    for (int i = 0; i < 5; i++)
+        zc_tp_progress(a.tp, 1);
+    ck_assert(!m.over);
+    end_other();
+    WAIT_FOR((zc_tp_progress(a.tp, 1), m.over));
+    ck_assert_int_eq(m.status, -ECANCELED);
+    ck_assert_uint_eq(a.errors, 0);
+    zc_tp_close(a.tp);
+}
+END_TEST
+
+/* ---- below client and server ---- */
+
+static struct rig rig;
+
+START_TEST(client_and_server_work_over_it)
+{
+    enum { LEN = 200000 };
+    unsigned char *out = malloc(LEN), *in = malloc(LEN);
+    struct zc_net *net;
+    struct zc_client *c;
+    uint64_t h;
+
+    rig_transport = zc_local_open;
+    rig_up(&rig, NULL, NULL);
+    net = rig_net(30000);
+    c = rig_connect(&rig, net);
+    h = rig_open(c, "/f");
+    for (unsigned seed = 0; seed < 20; seed++) {
+        fill(out, LEN, 0, seed);
+        ck_assert_int_eq(zc_client_write(c, h, out, LEN, seed * 31), LEN);
+        memset(in, 0, LEN);
+        ck_assert_int_eq(zc_client_read(c, h, in, LEN, seed * 31), LEN);
+        ck_assert(!memcmp(in, out, LEN));
+    }
+    ck_assert_int_eq(zc_client_close(c, h, ZC_LEVEL_STORED), 0);
+    zc_client_disconnect(c);
+    zc_net_destroy(net);
+    rig_down(&rig);
+    free(out);
+    free(in);
+}
+END_TEST
+
+/* No time-out has to pass. */
+START_TEST(a_server_that_goes_is_noticed_at_once)
+{
+    struct zc_net *net;
+    struct zc_client *c;
+    uint64_t h;
+
+    rig_transport = zc_local_open;
+    rig_up(&rig, NULL, NULL);
+    net = rig_net(3600000);
+    c = rig_connect(&rig, net);
+    h = rig_open(c, "/f");
+    rig_stop(&rig);
+    rig_free(&rig);
+    ck_assert_int_lt(zc_client_write(c, h, "x", 1, 0), 0);
+    WAIT_FOR(zc_client_broken(c));
+    zc_client_disconnect(c);
+    zc_net_destroy(net);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("local");
+
+    CASE(s, "endpoints", 120, messages_arrive_in_order, memory_is_reached_while_it_is_registered,
+         a_wake_ends_the_wait, closing_ends_what_is_under_way, what_is_no_address_is_refused,
+         rubbish_ends_its_connection_only, a_card_shows_who_can_be_reached);
+    CASE(s, "processes", 120, memory_of_another_process_is_reached, the_death_of_a_peer_is_noticed,
+         a_stopped_peer_gets_everything_later, an_operation_outlives_the_removal_of_its_peer);
+    CASE(s, "service", 120, client_and_server_work_over_it, a_server_that_goes_is_noticed_at_once);
+    return run_suite(s);
+}
