@@ -36,13 +36,19 @@ static bool changes(const char *name)
            !strcmp(name, "flush") || !strcmp(name, "counters");
 }
 
+/* What MPI_File_get_info counts; programs give what they got from it to other calls. */
+static bool is_count(const char *name)
+{
+    return !strcmp(name, "dirty_bytes") || !strcmp(name, "unstored_bytes");
+}
+
 static void take_hint(ADIO_File fd, struct zcache_file *f, const char *key, const char *value)
 {
     const char *name = key + strlen(PREFIX);
     const struct zc_option *o = zc_option_find(name, ZC_SCOPE_HINT), *near;
     char text[300];
 
-    if (o && f->owners && !changes(o->name))
+    if (is_count(name) || (o && f->owners && !changes(o->name)))
         return; /* programs give the same info to every call; the echo tells what is in force */
     if (o) {
         int rc = zc_option_set(&f->settings, o, value);

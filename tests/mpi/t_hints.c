@@ -46,6 +46,16 @@ static void compare(MPI_File fh, char **wanted)
     OK(MPI_Info_free(&info));
 }
 
+/* What a file tells is taken back without a word; the script looks for them. */
+static void give_back(MPI_File fh)
+{
+    MPI_Info info;
+
+    OK(MPI_File_get_info(fh, &info));
+    OK(MPI_File_set_info(fh, info));
+    OK(MPI_Info_free(&info));
+}
+
 static void use(MPI_File fh, MPI_Info info)
 {
     MPI_Offset at = (MPI_Offset)t_rank * N;
@@ -81,6 +91,7 @@ int main(int argc, char **argv)
         if (!more)
             compare(fh, arg);
         use(fh, info);
+        give_back(fh);
         if (!more)
             compare(fh, arg);
         OK(MPI_File_close(&fh));

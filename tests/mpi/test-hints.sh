@@ -36,6 +36,7 @@ echo_of() {
 
     shift
     mpi_quiet "$ranks" "$programs/t_hints" "zcache:$root/e" "$@" || fail "hints: $*"
+    ! grep "unknown hint" "$tmp/out" || fail "what get_info tells is complained about"
 }
 
 echo_of 3 -- striping_unit=4194304 zcache_block_size=4M striping_factor=1 romio_cb_write=enable \
