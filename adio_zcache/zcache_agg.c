@@ -14,6 +14,7 @@
 #include "zc_log.h"
 #include "zc_server.h"
 #include "zcache_agg.h"
+#include "zcache_stores.h"
 
 enum {
     AGG_HIGH = 50, /* percent of the cache dirty at which write-back starts, */
@@ -69,7 +70,7 @@ static int start_server(struct zcache_agg *a, const struct zc_settings *s)
     struct zc_server_config cfg = {.cache = a->cache,
                                    .credits = AGG_CREDITS,
                                    .open_transport = s->local ? zc_local_open : zc_ofi_open,
-                                   .provider = s->provider};
+                                   .provider = zcache_net_provider(s)};
     struct endpoint *e = &a->endpoints[s->local];
     int rc;
 

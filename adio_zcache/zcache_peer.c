@@ -13,6 +13,7 @@
 #include "zc_log.h"
 #include "zc_wire.h"
 #include "zcache_peer.h"
+#include "zcache_stores.h"
 
 enum { MAX_SEVERED = 64 };
 
@@ -32,7 +33,7 @@ static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 static int open_net(const void *toward, size_t len, const struct zc_settings *s)
 {
     char host[200] = "?", name[256];
-    struct zc_net_config cfg = {.provider = s->provider,
+    struct zc_net_config cfg = {.provider = zcache_net_provider(s),
                                 .toward = toward,
                                 .toward_len = len,
                                 .timeout_ms = s->timeout,

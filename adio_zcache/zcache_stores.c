@@ -13,6 +13,7 @@
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_store_remote.h"
+#include "zc_transport.h"
 #include "zcache_agg.h"
 #include "zcache_jobs.h"
 #include "zcache_peer.h"
@@ -71,7 +72,7 @@ static void close_at_finalize(void)
 
 static int store_open(const struct zc_settings *s, int rank, struct zc_store **out)
 {
-    struct zc_net_config net = {.provider = s->provider, .timeout_ms = s->timeout};
+    struct zc_net_config net = {.timeout_ms = s->timeout};
     char host[256] = "?", name[320];
 
     if (!s->daemons || !*s->daemons)
@@ -155,6 +156,11 @@ static struct {
     uint64_t timeout;
     char *provider; /* for ever */
 } network;          /* lock */
+
+const char *zcache_net_provider(const struct zc_settings *s)
+{
+    return s->provider && strcmp(s->provider, ZC_DEFAULT_PROVIDER) ? s->provider : NULL;
+}
 
 static const char *provider_of(const char *s)
 {

@@ -24,4 +24,7 @@ void zcache_store_put(struct zc_store *store, int broken);
 void zcache_net_keep(const struct zc_settings *s);
 bool zcache_net_adopt(struct zc_settings *s);
 
+/* The provider between ranks, for transports: NULL, what there is, where nothing else is asked. */
+const char *zcache_net_provider(const struct zc_settings *s);
+
 #endif

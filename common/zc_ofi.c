@@ -190,14 +190,14 @@ static int ofi_address(struct zc_tp *tp, void *buf, size_t *len)
 
 /* ---- open and close ---- */
 
-static int find_provider(struct ofi *o)
+/* Asks libfabric for `prov`: 0, or what it says, -FI_ENODATA if it has none that will do. */
+static int ask_for(struct ofi *o, const char *prov)
 {
-    const char *prov = o->cfg.provider;
     struct fi_info *hints = o->lib->dupinfo(NULL);
     int rc;
 
     if (!hints)
-        return zc_errorf(ENOMEM, "no memory for libfabric hints");
+        return -FI_ENOMEM;
     hints->caps = FI_MSG | FI_RMA;
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
     hints->ep_attr->type = FI_EP_RDM;
@@ -220,13 +220,49 @@ static int find_provider(struct ofi *o)
     rc = o->lib->getinfo(FI_VERSION(1, 14), o->cfg.listen, NULL, o->cfg.listen ? FI_SOURCE : 0,
                          hints, &o->info);
     o->lib->freeinfo(hints);
-    if (rc == -FI_ENODATA)
-        return zc_errorf(ENODEV,
-                         "libfabric %s has no provider \"%s\" with reliable datagrams and RMA%s%s; "
-                         "fi_info lists what there is",
-                         zc_fabric_version(), prov, o->cfg.listen ? " on " : "",
-                         o->cfg.listen ? o->cfg.listen : "");
-    return rc ? ofi_failed(o, "fi_getinfo", rc) : 0;
+    /* "tcp" without datagrams of its own is given with ofi_rxm on top: another protocol. */
+    if (rc == 0 && !strcmp(prov, "tcp") && strcmp(o->info->fabric_attr->prov_name, prov)) {
+        o->lib->freeinfo(o->info);
+        o->info = NULL;
+        rc = -FI_ENODATA;
+    }
+    return rc;
+}
+
+static int try_provider(struct ofi *o, const char *prov)
+{
+    int rc = ask_for(o, prov);
+
+    if (rc == 0) {
+        o->cfg.provider = o->provider = strdup(prov);
+        rc = o->provider ? 0 : -FI_ENOMEM;
+    }
+    return rc;
+}
+
+/* The datagrams of libfabric's own TCP provider are "net" in 1.17 and "tcp" in later releases, and
+ * understand each other.  They also serve those who leave the choice to us where ofi_rxm is
+ * missing, as in Intel MPI's libfabric. */
+static int find_provider(struct ofi *o, const char *wanted)
+{
+    static const char *const over_tcp[] = {ZC_DEFAULT_PROVIDER, "tcp", "net"};
+    int rc = -FI_ENODATA;
+
+    if (wanted && strcmp(wanted, "tcp") && strcmp(wanted, "net"))
+        rc = try_provider(o, wanted);
+    else
+        for (int i = wanted ? 1 : 0; rc == -FI_ENODATA && i < 3; i++)
+            rc = try_provider(o, over_tcp[i]);
+    if (rc == 0)
+        return 0;
+    o->cfg.provider = wanted ? wanted : ZC_DEFAULT_PROVIDER;
+    if (rc != -FI_ENODATA)
+        return ofi_failed(o, "fi_getinfo", rc);
+    return zc_errorf(ENODEV,
+                     "libfabric %s has no provider \"%s\" with reliable datagrams and RMA%s%s; "
+                     "fi_info lists what there is",
+                     zc_fabric_version(), o->cfg.provider, o->cfg.listen ? " on " : "",
+                     o->cfg.listen ? o->cfg.listen : "");
 }
 
 static int open_endpoint(struct ofi *o)
@@ -408,7 +444,6 @@ int zc_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out)
         return zc_errorf(ENOMEM, "no memory for an endpoint");
     o->tp.ops = &ofi_ops;
     o->cfg = *cfg; /* `listen` and `toward` are used before this returns only */
-    o->cfg.provider = o->provider = strdup(cfg->provider ? cfg->provider : "tcp;ofi_rxm");
     o->lib = lib;
     o->cq_fd = -1;
     o->nap_us = 50;
@@ -422,7 +457,7 @@ int zc_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     zc_list_init(&o->peers);
     rc = o->wake_fd < 0 ? zc_errorf(errno, "eventfd: %s", strerror(errno)) : 0;
     if (rc == 0)
-        rc = o->provider ? find_provider(o) : zc_errorf(ENOMEM, "no memory for an endpoint");
+        rc = find_provider(o, cfg->provider);
     if (rc == 0)
         rc = open_endpoint(o);
     if (rc == 0)

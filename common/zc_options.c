@@ -12,6 +12,7 @@
 #include "zc_options.h"
 #include "zc_prefetch.h"
 #include "zc_store.h"
+#include "zc_transport.h"
 #include "zc_units.h"
 
 extern char **environ;
@@ -52,8 +53,8 @@ const struct zc_option zc_options[] = {
      "serve files below this directory, and only those"},
     {"address_file", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(address_file), "FILE",
      "write the daemon's address here when it is ready; programs find it by this file"},
-    {"provider", ZC_OPT_STRING, HINT | DAEMON | ENV, "tcp;ofi_rxm", 0, 0, NULL, AT(provider),
-     "NAME", "libfabric provider, as fi_info lists them; the same on both sides"},
+    {"provider", ZC_OPT_STRING, HINT | DAEMON | ENV, ZC_DEFAULT_PROVIDER, 0, 0, NULL, AT(provider),
+     "NAME", "libfabric provider, as fi_info lists them"},
     {"listen", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(listen), "HOST",
      "own host name or address to be reached at (default: the provider's first)"},
     {"timeout", ZC_OPT_TIME, HINT | DAEMON | ENV, "30s", 100, 24 * HOUR, NULL, AT(timeout), "TIME",

@@ -26,6 +26,7 @@ enum { WINDOW = 8 }; /* blocks of one read or write under way */
 struct remote {
     struct zc_store store;
     struct zc_net *net;
+    char provider[sizeof ((struct zc_addrfile *)0)->provider]; /* of the first daemon, when net is */
     uint32_t n;
     struct zc_client *clients[];
 };
@@ -527,6 +528,33 @@ static int check_daemon(const char *path, const struct zc_addrfile *a)
     return 0;
 }
 
+/* One endpoint for all daemons, made for the first; they must understand each other's. */
+static int open_net(struct remote *r, const struct zc_addrfile *a, const char *path,
+                    const struct zc_net_config *cfg)
+{
+    struct zc_net_config c = *cfg;
+    int rc;
+
+    if (r->net && strcmp(r->provider, a->provider))
+        return zc_errorf(EINVAL,
+                         "the daemon of %s uses the libfabric provider %s, others of this job %s; "
+                         "start them with the same --provider",
+                         path, a->provider, r->provider);
+    if (r->net)
+        return 0;
+    snprintf(r->provider, sizeof r->provider, "%s", a->provider);
+    c.provider = r->provider;
+    c.toward = a->address;
+    c.toward_len = a->address_len;
+    rc = zc_net_create(&c, &r->net);
+    if (rc == -ENODEV)
+        return zc_errorf(ENODEV,
+                         "%s; the daemon of %s uses it (\"zcached --provider net\" can be reached "
+                         "by every release of libfabric)",
+                         zc_error_text(rc), path);
+    return rc;
+}
+
 static int connect_one(struct remote *r, uint32_t i, const char *path,
                        const struct zc_net_config *cfg)
 {
@@ -536,15 +564,8 @@ static int connect_one(struct remote *r, uint32_t i, const char *path,
 
     if (rc == 0)
         rc = check_daemon(path, &a);
-    if (rc == 0 && !r->net) {
-        struct zc_net_config c = *cfg;
-
-        if (!c.provider)
-            c.provider = a.provider;
-        c.toward = a.address;
-        c.toward_len = a.address_len;
-        rc = zc_net_create(&c, &r->net);
-    }
+    if (rc == 0)
+        rc = open_net(r, &a, path, cfg);
     if (rc)
         return rc;
     snprintf(label, sizeof label, "zcached on %s (pid %ld)", a.host, a.pid);

@@ -5,8 +5,8 @@
 #include "zc_client.h"
 #include "zc_store.h"
 
-/* Connects to every daemon named in `daemons` (zc_addrfile_list()).  cfg->provider and
- * cfg->toward are taken from the first address file when they are NULL.  Fails as a whole:
+/* Connects to every daemon named in `daemons` (zc_addrfile_list()), with the provider that they
+ * have in their address files, one for all of them; not cfg->provider and cfg->toward.  Fails as a whole:
  * no connection stays open when one daemon cannot be reached. */
 int zc_store_remote_create(const char *daemons, const struct zc_net_config *cfg,
                            struct zc_store **out);

@@ -28,8 +28,12 @@
 struct zc_tp;
 typedef uint64_t zc_peer; /* a peer's address in this endpoint's table */
 
+#define ZC_DEFAULT_PROVIDER "tcp;ofi_rxm"
+
 struct zc_tp_config {
-    const char *provider; /* ofi: "tcp;ofi_rxm", "net", "shm", ... */
+    /* ofi: "tcp;ofi_rxm", "net", "shm", ...; NULL: the first of those over TCP that there is, for
+     * endpoints that speak with none but those of the same libfabric. */
+    const char *provider;
     const char *listen;   /* own host or address, or NULL: the first the provider offers */
     const void *toward;   /* a peer's address, so that an interface that reaches it is chosen */
     size_t toward_len;

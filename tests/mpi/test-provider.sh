@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# A job reaches daemons by the provider that they have, whatever its ranks use among themselves.
+set -u
+# shellcheck source=tests/mpi/functions.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
+
+make_root
+for provider in net tcp; do # names of one protocol, in old and new releases of libfabric
+    start_daemons 1 --provider "$provider"
+    mpi_quiet 2 "$programs/t_posix" "zcache:$root/f" || fail "a daemon with --provider $provider"
+    ZCACHE_PROVIDER=net mpi_quiet 2 "$programs/t_posix" "zcache:$root/f" ||
+        fail "a daemon with --provider $provider, ranks with net"
+    stop_daemons || fail "--provider $provider: not drained"
+done
+start_daemons 1
+ZCACHE_PROVIDER=tcp mpi_quiet 2 "$programs/t_posix" "zcache:$root/f" ||
+    fail "a daemon with the default provider, ranks with tcp"
+stop_daemons || fail "not drained"
+
+# One endpoint for all daemons of a job.
+start_daemon 0 --root "$root" --provider net
+start_daemon 1 --root "$root"
+ZCACHE_DAEMONS=$tmp/0.addr,$tmp/1.addr mpi 1 "$programs/t_open" "zcache:$root/x" rdwr,create \
+    MPI_ERR_ARG "$tmp/1.addr uses the libfabric provider tcp;ofi_rxm" >"$tmp/out" 2>&1 </dev/null ||
+    fail "daemons with different providers: $(cat "$tmp/out")"
+stop_daemons || fail "different providers: not drained"
