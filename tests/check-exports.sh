@@ -3,8 +3,7 @@
 #
 # What the plugin shows to a program, and what it asks of it:
 #   - exported: exactly the functions for files and data representations that mpi.h declares;
-#   - undefined: functions of the MPI standard that the MPI library has, libc, and a few weak
-#     ones that it can do without;
+#   - undefined: functions of the MPI standard that the MPI library has, and libc;
 #   - linked with: libc and its parts only. Never libmpi, nor libfabric, of which the MPI library may
 #     bring another version.
 #
@@ -55,7 +54,6 @@ comm -13 "$tmp/declared" "$tmp/exported" |
 
 # ---- undefined ------------------------------------------------------------------
 # Those of libc have a version; sanitizers bring their own.
-optional='^(PMPIX_Grequest_class_(create|allocate)|MPIR_Err_create_code|PMPI_Type_get_(envelope|contents)_c)$'
 $nm -D --undefined-only "$lib" | grep -v '@' |
     awk '{ print $(NF - 1), $NF }' | grep -vE ' __(asan|tsan|ubsan|lsan|sanitizer)_' >"$tmp/undefined" || :
 awk '$1 == "U" { print $2 }' "$tmp/undefined" | sort -u >"$tmp/strong"
@@ -65,8 +63,8 @@ awk '$1 != "U" { print $2 }' "$tmp/undefined" | sort -u >"$tmp/weak"
 comm -23 "$tmp/strong" "$tmp/mpi" >"$tmp/foreign"
 [ ! -s "$tmp/foreign" ] || fail "undefined, and not a function of MPI:" "$tmp/foreign"
 
-grep -vE "$optional|^(_ITM_|__gmon_start__|__cxa_finalize)" "$tmp/weak" >"$tmp/odd" || :
-[ ! -s "$tmp/odd" ] || fail "weak, but not known to be done without:" "$tmp/odd"
+grep -vE "^(_ITM_|__gmon_start__|__cxa_finalize)" "$tmp/weak" >"$tmp/odd" || :
+[ ! -s "$tmp/odd" ] || fail "weak:" "$tmp/odd"
 
 # The linker's word: with this MPI library every strong symbol is found.
 echo 'int main(void) { return 0; }' >"$tmp/main.c"

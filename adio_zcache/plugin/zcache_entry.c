@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "zcache_entry.h"
+#include "zcache_library.h"
 #include "zcache_seams.h"
 
 /* MPI-4.1 and later. Exported whatever this plugin was built with: it may run with a newer MPI. */
@@ -21,8 +22,10 @@ int ROMIO_File_delete(const char *name, MPI_Info info);
 int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh)
 {
     MPI_File opened = MPI_FILE_NULL;
-    int rc = ROMIO_File_open(comm, filename, amode, info, &opened);
+    int rc;
 
+    zcache_library();
+    rc = ROMIO_File_open(comm, filename, amode, info, &opened);
     if (rc != MPI_SUCCESS) {
         *fh = MPI_FILE_NULL;
         return zcache_raise(MPI_FILE_NULL, rc, "MPI_File_open");
@@ -54,8 +57,10 @@ int PMPI_File_close(MPI_File *fh)
 
 int PMPI_File_delete(const char *filename, MPI_Info info)
 {
-    int rc = ROMIO_File_delete(filename, info);
+    int rc;
 
+    zcache_library();
+    rc = ROMIO_File_delete(filename, info);
     return rc == MPI_SUCCESS ? rc : zcache_raise(MPI_FILE_NULL, rc, "MPI_File_delete");
 }
 
@@ -252,6 +257,7 @@ static pthread_mutex_t datarep_lock = PTHREAD_MUTEX_INITIALIZER;
     {                                                                                              \
         int rc;                                                                                    \
                                                                                                    \
+        zcache_library();                                                                          \
         pthread_mutex_lock(&datarep_lock);                                                         \
         rc = ROMIO_Register_datarep##suffix(name, read_fn, write_fn, extent, state);               \
         pthread_mutex_unlock(&datarep_lock);                                                       \

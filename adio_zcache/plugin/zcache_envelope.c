@@ -14,14 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zcache_library.h"
 #include "zcache_plugin.h"
-
-/* Not in the mpi.h of MPI-3. */
-extern int PMPI_Type_get_envelope_c(MPI_Datatype type, MPI_Count *ni, MPI_Count *na, MPI_Count *nc,
-                                    MPI_Count *nt, int *combiner) __attribute__((weak));
-extern int PMPI_Type_get_contents_c(MPI_Datatype type, MPI_Count ni, MPI_Count na, MPI_Count nc,
-                                    MPI_Count nt, int *ints, MPI_Aint *aints, MPI_Count *counts,
-                                    MPI_Datatype *types) __attribute__((weak));
 
 /* What the library says of a type made with large counts, and the int form of it. */
 struct large {
@@ -36,11 +30,12 @@ struct large {
 /* Whether TYPE was made with large counts; fills in combiner, ni, nc, and nt. */
 static bool is_large(MPI_Datatype type, struct large *l, MPI_Count *nt)
 {
+    const struct zcache_library *mpi = zcache_library();
     MPI_Count na;
 
-    if (!PMPI_Type_get_envelope_c || !PMPI_Type_get_contents_c)
+    if (!mpi->type_get_envelope_c || !mpi->type_get_contents_c)
         return false;
-    if (PMPI_Type_get_envelope_c(type, &l->ni, &na, &l->nc, nt, &l->combiner) != MPI_SUCCESS)
+    if (mpi->type_get_envelope_c(type, &l->ni, &na, &l->nc, nt, &l->combiner) != MPI_SUCCESS)
         return false;
     return l->nc > 0;
 }
@@ -167,7 +162,8 @@ int zcache_type_get_contents(MPI_Datatype type, int ni, int na, int nt, int *int
         rc = zcache_mpi_error(MPI_ERR_NO_MEM, "no memory to look at a datatype");
         goto out;
     }
-    rc = PMPI_Type_get_contents_c(type, l.ni, 0, l.nc, nt, l.ints, aints, l.counts, types);
+    rc = zcache_library()->type_get_contents_c(type, l.ni, 0, l.nc, nt, l.ints, aints, l.counts,
+                                               types);
     if (rc != MPI_SUCCESS)
         goto out;
     if (l.combiner == MPI_COMBINER_CONTIGUOUS && l.counts[0] > INT_MAX)

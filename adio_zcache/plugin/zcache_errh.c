@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "zcache_library.h"
 #include "zcache_plugin.h"
 
 struct entry {
@@ -213,6 +214,7 @@ int PMPI_File_create_errhandler(MPI_File_errhandler_function *fn, MPI_Errhandler
     struct entry *e;
     int rc;
 
+    zcache_library();
     if (!fn || !errhandler)
         return zcache_raise(MPI_FILE_NULL, zcache_mpi_error(MPI_ERR_ARG, "null pointer"),
                             "MPI_File_create_errhandler");
@@ -248,6 +250,7 @@ int PMPI_File_set_errhandler(MPI_File fh, MPI_Errhandler errhandler)
     MPI_Errhandler old, *where = h ? &h->errh : &null_errh;
     int rc = MPI_SUCCESS;
 
+    zcache_library();
     if (!h && fh != MPI_FILE_NULL)
         return zcache_raise(MPI_FILE_NULL, zcache_mpi_error(MPI_ERR_FILE, "invalid file handle"),
                             "MPI_File_set_errhandler");

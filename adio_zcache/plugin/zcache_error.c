@@ -19,12 +19,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "zcache_library.h"
 #include "zcache_mpi.h"
-
-/* From the MPI library, if it has it. See above. */
-extern int MPIR_Err_create_code(int lastcode, int fatal, const char *fn, int line, int mpi_class,
-                                const char *generic, const char *specific, ...)
-    __attribute__((weak));
 
 #define SLOTS_PER_CLASS 8
 #define CLASSES         64 /* predefined classes that ever get a code; others get no text */
@@ -92,7 +88,8 @@ static int add_code(int mpi_class, const char *text)
 
 static int native_code(int mpi_class, const char *text)
 {
-    return MPIR_Err_create_code(MPI_SUCCESS, 0, "zcache", 0, mpi_class, "**io", "**io %s", text);
+    return zcache_library()->err_create_code(MPI_SUCCESS, 0, "zcache", 0, mpi_class, "**io",
+                                             "**io %s", text);
 }
 
 /* Whether CODE is what was asked for. */
@@ -109,7 +106,7 @@ static enum method find_method(void)
 {
     static const char text[] = "zcache probes error codes";
 
-    if (MPIR_Err_create_code && is_good(native_code(MPI_ERR_IO, text), MPI_ERR_IO, text))
+    if (zcache_library()->err_create_code && is_good(native_code(MPI_ERR_IO, text), MPI_ERR_IO, text))
         return NATIVE;
     if (is_good(add_code(MPI_ERR_IO, text), MPI_ERR_IO, text))
         return ADD_CODE;

@@ -9,10 +9,8 @@
 
 #include <stdio.h>
 
+#include "zcache_library.h"
 #include "zcache_plugin.h"
-
-#pragma weak PMPIX_Grequest_class_create
-#pragma weak PMPIX_Grequest_class_allocate
 
 int zcache_greq_class_create(MPI_Grequest_query_function *query,
                              MPI_Grequest_free_function *free_fn,
@@ -35,16 +33,16 @@ int zcache_greq_class_create(MPI_Grequest_query_function *query,
                              MPIX_Grequest_poll_function *poll, MPIX_Grequest_wait_function *wait,
                              MPIX_Grequest_class *greq_class)
 {
-    if (!PMPIX_Grequest_class_create)
+    if (!zcache_library()->greq_class_create)
         die();
-    return PMPIX_Grequest_class_create(query, free_fn, cancel, poll, wait, greq_class);
+    return zcache_library()->greq_class_create(query, free_fn, cancel, poll, wait, greq_class);
 }
 
 int zcache_greq_class_allocate(MPIX_Grequest_class greq_class, void *state, MPI_Request *request)
 {
-    if (!PMPIX_Grequest_class_allocate)
+    if (!zcache_library()->greq_class_allocate)
         die();
-    return PMPIX_Grequest_class_allocate(greq_class, state, request);
+    return zcache_library()->greq_class_allocate(greq_class, state, request);
 }
 
 int zcache_greq_start(const struct zcache_greq_functions *fns, void *state, MPI_Request *request)
@@ -52,16 +50,17 @@ int zcache_greq_start(const struct zcache_greq_functions *fns, void *state, MPI_
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
     static const struct zcache_greq_functions *made;
     static MPIX_Grequest_class greq_class;
+    const struct zcache_library *mpi = zcache_library();
     int rc = MPI_SUCCESS;
 
-    if (!PMPIX_Grequest_class_create || !PMPIX_Grequest_class_allocate)
+    if (!mpi->greq_class_create || !mpi->greq_class_allocate)
         return MPI_ERR_UNSUPPORTED_OPERATION;
     pthread_mutex_lock(&lock);
     if (made != fns)
-        rc = PMPIX_Grequest_class_create(fns->query, fns->free, fns->cancel, fns->poll, fns->wait,
-                                         &greq_class);
+        rc = mpi->greq_class_create(fns->query, fns->free, fns->cancel, fns->poll, fns->wait,
+                                    &greq_class);
     if (rc == MPI_SUCCESS)
         made = fns;
     pthread_mutex_unlock(&lock);
-    return rc == MPI_SUCCESS ? PMPIX_Grequest_class_allocate(greq_class, state, request) : rc;
+    return rc == MPI_SUCCESS ? mpi->greq_class_allocate(greq_class, state, request) : rc;
 }

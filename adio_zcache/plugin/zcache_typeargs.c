@@ -12,14 +12,8 @@
 #include <string.h>
 
 #include "zc_log.h"
+#include "zcache_library.h"
 #include "zcache_mpi.h"
-
-/* Not in the mpi.h of MPI-3. */
-extern int PMPI_Type_get_envelope_c(MPI_Datatype type, MPI_Count *ni, MPI_Count *na, MPI_Count *nc,
-                                    MPI_Count *nt, int *combiner) __attribute__((weak));
-extern int PMPI_Type_get_contents_c(MPI_Datatype type, MPI_Count ni, MPI_Count na, MPI_Count nc,
-                                    MPI_Count nt, int *ints, MPI_Aint *aints, MPI_Count *counts,
-                                    MPI_Datatype *types) __attribute__((weak));
 
 /* As the library has them. */
 struct raw {
@@ -42,14 +36,13 @@ static int no_memory(void)
 
 static int envelope(MPI_Datatype type, struct raw *r, int *combiner)
 {
+    const struct zcache_library *mpi = zcache_library();
     int ni, na, nt;
 
-    if (PMPI_Type_get_envelope_c && PMPI_Type_get_contents_c) {
-        if (PMPI_Type_get_envelope_c(type, &r->ni, &r->na, &r->nc, &r->nt, combiner) ==
-                MPI_SUCCESS &&
-            r->nc > 0)
-            return 0;
-    }
+    if (mpi->type_get_envelope_c && mpi->type_get_contents_c &&
+        mpi->type_get_envelope_c(type, &r->ni, &r->na, &r->nc, &r->nt, combiner) == MPI_SUCCESS &&
+        r->nc > 0)
+        return 0;
     if (PMPI_Type_get_envelope(type, &ni, &na, &nt, combiner) != MPI_SUCCESS)
         return zc_errorf(EINVAL, "MPI does not tell how a datatype was made");
     *r = (struct raw){.ni = ni, .na = na, .nt = nt};
@@ -61,8 +54,8 @@ static int contents(MPI_Datatype type, struct raw *r, MPI_Datatype *types)
     int rc;
 
     if (r->nc > 0)
-        rc = PMPI_Type_get_contents_c(type, r->ni, r->na, r->nc, r->nt, r->ints, r->aints,
-                                      r->counts, types);
+        rc = zcache_library()->type_get_contents_c(type, r->ni, r->na, r->nc, r->nt, r->ints,
+                                                   r->aints, r->counts, types);
     else
         rc = PMPI_Type_get_contents(type, (int)r->ni, (int)r->na, (int)r->nt, r->ints, r->aints,
                                     types);

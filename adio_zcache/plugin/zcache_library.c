@@ -1,0 +1,111 @@
+/*
+ * The MPI library of this process.
+ *
+ * The plugin finds MPI functions by name when they are first called, among what is known to the
+ * whole process. A library that was opened privately (dlopen without RTLD_GLOBAL, by mpi4py or as
+ * something that such a module needs) calls the preloaded plugin, but is not known to it. Opening
+ * it once more with RTLD_GLOBAL mends that.
+ */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <link.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "zcache_library.h"
+
+static struct zcache_library library;
+
+/* Files of the process that may be the MPI library. */
+struct candidates {
+    char path[8][PATH_MAX];
+    int n;
+};
+
+static int take_candidate(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    struct candidates *c = arg;
+    const char *slash = strrchr(info->dlpi_name, '/');
+
+    (void)size;
+    if (slash && !strncmp(slash + 1, "libmpi", strlen("libmpi")) &&
+        c->n < (int)(sizeof c->path / sizeof *c->path) && strlen(info->dlpi_name) < PATH_MAX)
+        strcpy(c->path[c->n++], info->dlpi_name);
+    return 0;
+}
+
+static void make_global(void)
+{
+    struct candidates *c = calloc(1, sizeof *c);
+
+    if (!c)
+        return;
+    dl_iterate_phdr(take_candidate, c);
+    for (int i = 0; i < c->n && !dlsym(RTLD_DEFAULT, "PMPI_Init"); i++) {
+        void *h = dlopen(c->path[i], RTLD_LAZY | RTLD_NOLOAD);
+
+        if (h && dlsym(h, "PMPI_Init"))
+            dlopen(c->path[i], RTLD_LAZY | RTLD_NOLOAD | RTLD_GLOBAL);
+        if (h)
+            dlclose(h);
+    }
+    free(c);
+}
+
+/* Nothing of that library can be called, so neither MPI_Abort nor what it has at exit. */
+__attribute__((noreturn)) static void refuse(const char *what)
+{
+    fprintf(stderr,
+            "zcache: %s; libzcache.so is for MPICH and the libraries with its binary interface "
+            "(libmpi.so.12, libmpich.so.12): run the program without it\n",
+            what);
+    fflush(NULL);
+    _exit(EXIT_FAILURE);
+}
+
+static void check_abi(void)
+{
+    int (*abi_version)(int *major, int *minor);
+    int major = -1, minor = -1;
+
+    if (!dlsym(RTLD_DEFAULT, "PMPI_Init"))
+        refuse("no MPI library is found in this program");
+    if (dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world"))
+        refuse("this program uses Open MPI");
+    *(void **)&abi_version = dlsym(RTLD_DEFAULT, "MPI_Abi_get_version");
+    if (abi_version && abi_version(&major, &minor) == MPI_SUCCESS && major > 0)
+        refuse("this program uses the standard binary interface of MPI-5 (libmpi_abi)");
+}
+
+static void find(void)
+{
+    const struct {
+        const char *name;
+        void **where;
+    } symbols[] = {
+        {"PMPIX_Grequest_class_create", (void **)&library.greq_class_create},
+        {"PMPIX_Grequest_class_allocate", (void **)&library.greq_class_allocate},
+        {"PMPI_Type_get_envelope_c", (void **)&library.type_get_envelope_c},
+        {"PMPI_Type_get_contents_c", (void **)&library.type_get_contents_c},
+        {"MPIR_Err_create_code", (void **)&library.err_create_code},
+    };
+
+    if (!dlsym(RTLD_DEFAULT, "PMPI_Init"))
+        make_global();
+    check_abi();
+    for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
+        *symbols[i].where = dlsym(RTLD_DEFAULT, symbols[i].name);
+}
+
+const struct zcache_library *zcache_library(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, find);
+    return &library;
+}

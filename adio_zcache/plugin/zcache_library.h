@@ -1,0 +1,32 @@
+/*
+ * The MPI library of this process, which the plugin is not linked with.
+ *
+ * zcache_library() comes before the first MPI call of every exported function that a program may
+ * call first. It makes a library known to the plugin that was opened privately, as Python does
+ * with its modules, and ends the program if the library is one whose handles are not MPICH's.
+ * Any thread, any number of times; no MPI communication.
+ */
+#ifndef ZCACHE_LIBRARY_H
+#define ZCACHE_LIBRARY_H
+
+#include <mpi.h>
+
+/* What not every library of the MPICH family has; NULL where it is missing. */
+struct zcache_library {
+    int (*greq_class_create)(MPI_Grequest_query_function *, MPI_Grequest_free_function *,
+                             MPI_Grequest_cancel_function *, MPIX_Grequest_poll_function *,
+                             MPIX_Grequest_wait_function *, MPIX_Grequest_class *);
+    int (*greq_class_allocate)(MPIX_Grequest_class, void *state, MPI_Request *);
+    int (*type_get_envelope_c)(MPI_Datatype, MPI_Count *ni, MPI_Count *na, MPI_Count *nc,
+                               MPI_Count *nt, int *combiner);
+    int (*type_get_contents_c)(MPI_Datatype, MPI_Count ni, MPI_Count na, MPI_Count nc,
+                               MPI_Count nt, int *ints, MPI_Aint *aints, MPI_Count *counts,
+                               MPI_Datatype *types);
+    /* Of no standard; see zcache_error.c. */
+    int (*err_create_code)(int lastcode, int fatal, const char *fn, int line, int mpi_class,
+                           const char *generic, const char *specific, ...);
+};
+
+const struct zcache_library *zcache_library(void);
+
+#endif
