@@ -35,10 +35,10 @@ static const struct arg table[] = {
     {ARG_HEADING, .name = "Phases and pattern"},
     {ARG_INT,
      .name = "phases", .letter = 'p', .value = "N", .field = FIELD(phases), .min = 1, .max = 1000000,
-     .help = "number of phases (20)"},
+     .help = "number of phases (20; checkpoint 3, arrays 10)"},
     {ARG_SIZE,
      .name = "record", .letter = 'r', .value = "SIZE", .field = FIELD(record), .min = 1,
-     .help = "bytes per rank and phase (1M)"},
+     .help = "bytes per rank and phase (1M); of a checkpoint, of data"},
     {ARG_SECONDS,
      .name = "compute", .letter = 'c', .value = "SECONDS", .field = FIELD(compute),
      .help = "compute this long in each phase (0); making and checking\n"
@@ -53,7 +53,12 @@ static const struct arg table[] = {
               "  interleaved  cut in pieces, dealt out in turn\n"
               "  subarray3d, subarray4d\n"
               "               blocks of an array, the ranks in a grid\n"
-              "  irregular    elements of 8 bytes, dealt out at random"},
+              "  irregular    elements of 8 bytes, dealt out at random\n"
+              "  checkpoint   a few files, FILE.0000 and so on, each a header\n"
+              "               with a table of offsets and a block for each\n"
+              "               part and field; a phase is a field of all parts\n"
+              "  arrays       one rank writes arrays of floats, one a phase;\n"
+              "               the others compute"},
     {ARG_SIZE,
      .name = "piece", .value = "SIZE", .field = FIELD(piece), .min = 1, .max = INT32_MAX,
      .help = "interleaved: bytes per piece, a divisor of the record\n"
@@ -62,11 +67,26 @@ static const struct arg table[] = {
     {ARG_INT,
      .name = "seed", .value = "N", .field = FIELD(seed), .min = 0,
      .help = "irregular: which of the random maps (1)"},
+    {ARG_INT,
+     .name = "files", .value = "N", .field = FIELD(files), .min = 1, .max = 10000,
+     .help = "checkpoint: number of files, a divisor of that of ranks (2,\n"
+              "or 1 if that does not divide it)"},
+    {ARG_INT,
+     .name = "parts", .value = "N", .field = FIELD(parts), .min = 1, .max = 1000000,
+     .help = "checkpoint: parts per rank, a divisor of the record (2)"},
+    {ARG_SIZE,
+     .name = "align", .value = "SIZE", .field = FIELD(align), .min = 1, .max = (int64_t)1 << 40,
+     .help = "checkpoint: blocks begin at multiples of this, with gaps\n"
+              "between them (otherwise there are none)"},
+    {ARG_TEXT,
+     .name = "array", .value = "XxYxZ", .field = FIELD(array),
+     .help = "arrays: their sides (360x180x35; the full size of those who\n"
+              "do this is 1440x720x70)"},
     {ARG_CHOICE,
      .name = "access", .value = "HOW", .field = FIELD(access), .choices = access_names,
      .help = "the calls of MPI, here for writing:\n"
               "  collective   MPI_File_write_at_all (default)\n"
-              "  independent  MPI_File_write_at\n"
+              "  independent  MPI_File_write_at (arrays: default)\n"
               "  split        MPI_File_write_at_all_begin, ..._end\n"
               "  icollective  MPI_File_iwrite_at_all, MPI_Wait\n"
               "  nonblocking  MPI_File_iwrite_at, MPI_Wait\n"
@@ -111,6 +131,11 @@ static const struct arg table[] = {
      .help = "when the writer's MPI_File_close is over, let rank 0 check\n"
               "all of PATH with plain POSIX reads; PATH is the same file\n"
               "as the file system names it"},
+    {ARG_FLAG,
+     .name = "gaps", .field = FIELD(gaps),
+     .help = "with that, gaps that nobody wrote have to be zeros: MPI\n"
+              "leaves that open, and ROMIO's collective writes put there\n"
+              "what was in a buffer"},
     {ARG_INT,
      .name = "generation", .letter = 'g', .value = "N", .field = FIELD(generation), .min = 0, .max = STAMP_GENERATIONS - 1,
      .help = "the generation in the stamps of the first repeat, or of the\n"
@@ -183,7 +208,11 @@ static const char notes[] =
     "        --record 8M --compute 0.5\n"
     "  Ten arrays of 1440 x 720 x 70 floats one after the other by a single writer, as output\n"
     "  that is gathered first:\n"
-    "    mpiexec -n 1 simpario -f zcache:/scratch/x --phases 10 --record 290304000\n"
+    "    mpiexec -n 4 simpario -f zcache:/scratch/x --pattern arrays --array 1440x720x70 \\\n"
+    "        --compute 0.5\n"
+    "  Checkpoints of a solver, five fields of 16 parts in two files:\n"
+    "    mpiexec -n 8 simpario -f zcache:/scratch/x --pattern checkpoint --phases 5 \\\n"
+    "        --compute 0.5 --align 1M\n"
     "  Write with one path to the file, read with another, in two runs:\n"
     "    mpiexec -n 4 simpario -f zcache:/scratch/x --write --keep\n"
     "    mpiexec -n 4 simpario -f ufs:/scratch/x --read\n"
@@ -210,14 +239,24 @@ const char *options_compute_name(const struct options *o)
     return compute_names[o->compute_by];
 }
 
+#define DEFAULT_PHASES 20
+#define DEFAULT_RECORD (1 << 20)
+
 static struct shape unsettled_shape(const struct options *o, int rank, int nranks)
 {
+    int phases = pattern_get(o->pattern)->phases;
     struct shape s = {.rank = rank,
                       .nranks = nranks,
-                      .phases = o->phases,
-                      .record = o->record,
+                      .phases = phases > 0 ? phases : DEFAULT_PHASES,
+                      .record = o->record > 0 ? o->record : DEFAULT_RECORD,
                       .piece = o->piece,
-                      .seed = o->seed};
+                      .seed = o->seed,
+                      .files = o->files,
+                      .parts = o->parts,
+                      .align = o->align,
+                      .array = o->array};
+    if (o->phases > 0)
+        s.phases = o->phases;
     return s;
 }
 
@@ -240,12 +279,30 @@ static void imply(struct options *o)
         o->read = write != 1;
     if (o->stamp == NULL)
         o->stamp = stamp_name(o->file);
+    if (o->access == -1)
+        o->access = pattern_get(o->pattern)->access;
     if (o->reference == -1)
         o->reference = o->write && o->compute > 0;
     if (o->quiet && o->progress == BENCH_PROGRESS_TERMINAL)
         o->progress = BENCH_PROGRESS_NEVER;
 }
 
+/* What only some pattern has. */
+static const char *misplaced(const struct options *o)
+{
+    const struct pattern *p = pattern_get(o->pattern);
+    if (p != &pattern_checkpoint && (o->files != 0 || o->parts != 0 || o->align != 0))
+        return "--files, --parts and --align are for --pattern checkpoint: give that, or drop them";
+    if (o->gaps && o->posix_verify == NULL)
+        return "--gaps is about what POSIX reads: give --posix-verify, too";
+    if (p != &pattern_arrays && o->array != NULL)
+        return "--array is for --pattern arrays: give that, or drop it";
+    if (p == &pattern_arrays && o->record != 0)
+        return "--pattern arrays has no --record: give --array";
+    return NULL;
+}
+
+/* With the values in effect. */
 static const char *contradiction(const struct options *o, int nranks)
 {
     int64_t bytes;
@@ -261,14 +318,28 @@ static const char *contradiction(const struct options *o, int nranks)
         return "--generation and --repeat together exceed 256 generations: give less of one";
     if (o->read_shift >= nranks)
         return "--read-shift must be less than the number of ranks: give a smaller one";
+    if (o->files > 1 && o->read_shift > 0 && o->read && !o->reopen)
+        return "with --read-shift ranks may read another file: drop --no-reopen";
     return NULL;
+}
+
+/* What the pattern makes of it is in effect. */
+static int settle(struct options *o, int nranks, char message[ARGS_MESSAGE])
+{
+    struct shape shape = unsettled_shape(o, 0, nranks);
+    int rc = pattern_get(o->pattern)->settle(&shape, message);
+    o->phases = shape.phases;
+    o->record = shape.record;
+    o->piece = shape.piece;
+    o->files = shape.files;
+    o->parts = shape.parts;
+    return rc;
 }
 
 int options_parse(struct options *o, int argc, char **argv, int nranks, char message[ARGS_MESSAGE])
 {
     *o = (struct options){
-        .phases = 20,
-        .record = 1 << 20,
+        .access = -1,
         .barrier = 1,
         .write = -1,
         .read = -1,
@@ -288,15 +359,17 @@ int options_parse(struct options *o, int argc, char **argv, int nranks, char mes
         return -EINVAL;
     }
     imply(o);
-    const char *complaint = contradiction(o, nranks);
-    if (complaint != NULL) {
-        strcpy(message, complaint);
-        return -EINVAL;
+    const char *complaint = misplaced(o);
+    if (complaint == NULL) {
+        rc = settle(o, nranks, message);
+        if (rc != 0)
+            return rc;
+        complaint = contradiction(o, nranks);
     }
-    struct shape shape = unsettled_shape(o, 0, nranks);
-    rc = pattern_get(o->pattern)->settle(&shape, message);
-    o->piece = shape.piece;
-    return rc;
+    if (complaint == NULL)
+        return 0;
+    strcpy(message, complaint);
+    return -EINVAL;
 }
 
 void options_free(struct options *o)

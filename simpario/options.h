@@ -23,7 +23,10 @@ struct options {
     int pattern;   /* index for pattern_get() */
     int64_t piece; /* bytes; 0: not given */
     int seed;
-    int access; /* enum access_kind */
+    int files, parts;  /* checkpoint */
+    int64_t align;     /* checkpoint: bytes; 0: not aligned */
+    const char *array; /* arrays: "360x180x35"; NULL: the default, or none */
+    int access;        /* enum access_kind */
     int read_shift;
     int barrier;
     int sync;
@@ -36,6 +39,7 @@ struct options {
     int generation;
     const char *stamp; /* the name in the stamps; NULL: that of the file */
     const char *posix_verify;
+    int gaps;
     struct arg_pairs hints;
     int keep;
     const char *json;

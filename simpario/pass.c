@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "content.h"
 #include "pass.h"
 #include "posix_check.h"
 #include "stamp.h"
@@ -29,8 +30,8 @@ struct access {
     struct run *run;
     MPI_File fh;
     enum direction direction;
-    const struct shape *shape;
-    struct stamp stamp;
+    const struct side *side;
+    struct content content;
     double compute;  /* seconds per phase */
     double interval; /* of the timeline */
     bool overlaps;   /* computing goes on between begin_io() and end_io() */
@@ -70,11 +71,12 @@ static unsigned char *record_of(const struct access *a, int phase)
 static void make_data(const struct access *a, int phase)
 {
     const struct pattern *p = a->run->pattern;
+    const struct shape *s = &a->side->shape;
     unsigned char *at = record_of(a, phase);
-    int64_t n = p->segments(a->shape);
+    int64_t n = p->segments(s);
     for (int64_t i = 0; i < n; i++) {
-        struct segment seg = p->segment(a->shape, phase, i);
-        stamp_fill(&a->stamp, seg.offset, at, (size_t)seg.length);
+        struct segment seg = p->segment(s, phase, i);
+        content_fill(&a->content, seg.offset, at, seg.length);
         at += seg.length;
     }
 }
@@ -82,19 +84,18 @@ static void make_data(const struct access *a, int phase)
 static void check_data(const struct access *a, int phase)
 {
     const struct pattern *p = a->run->pattern;
+    const struct shape *s = &a->side->shape;
     struct verdict *v = &a->run->verdict;
     const unsigned char *record = record_of(a, phase), *at = record;
-    int64_t n = p->segments(a->shape);
+    int64_t n = p->segments(s);
     for (int64_t i = 0; i < n; i++) {
-        struct segment seg = p->segment(a->shape, phase, i);
-        struct stamp_fault fault;
-        char text[VERDICT_TEXT - 64];
-        if (stamp_check(&a->stamp, seg.offset, at, (size_t)seg.length, &fault) > 0) {
-            v->wrong += fault.wrong;
+        struct segment seg = p->segment(s, phase, i);
+        struct content_fault fault;
+        int64_t wrong = content_check(&a->content, seg.offset, at, seg.length, true, &fault);
+        if (wrong > 0)
             verdict_fault(v, "phase %d, record byte %" PRId64 ": file %s", phase,
-                          at - record + fault.offset - seg.offset,
-                          stamp_describe(&a->stamp, &fault, text, sizeof text));
-        }
+                          at - record + fault.offset - seg.offset, fault.text);
+        v->wrong += wrong;
         v->checked += seg.length;
         at += seg.length;
     }
@@ -103,7 +104,7 @@ static void check_data(const struct access *a, int phase)
 /* Samples while computing, where that is asked for. */
 static void sample(struct access *a)
 {
-    timeline_sample(&a->times->timeline, a->fh, a->run->options->file, a->written);
+    timeline_sample(&a->times->timeline, a->fh, a->side->file, a->written);
 }
 
 static void compute_until(struct access *a, double end)
@@ -128,7 +129,7 @@ static void compute(struct access *a, int phase)
         check_data(a, phase);
     /* So that a read which delivers nothing cannot look right. */
     if (a->direction == READ && o->verify)
-        stamp_poison(record_of(a, phase), (size_t)o->record);
+        stamp_poison(record_of(a, phase), (size_t)a->side->bytes);
     compute_until(a, start + a->compute);
     a->times->phase[P_COMPUTE][phase] = bench_now() - start;
     a->times->own[T_COMPUTE] += a->times->phase[P_COMPUTE][phase];
@@ -150,7 +151,13 @@ static void check_call(const struct access *a, int phase, int err, const char *n
 {
     char call[64];
     snprintf(call, sizeof call, "phase %d: %s", phase, name);
-    bench_check(err, call, a->run->options->file);
+    bench_check(err, call, a->side->file);
+}
+
+/* Whether this rank makes the calls that move data. */
+static bool takes_part(const struct access *a)
+{
+    return a->side->bytes > 0 || transfer_collective((enum access_kind)a->run->options->access);
 }
 
 static void begin_io(struct access *a, int phase)
@@ -162,13 +169,27 @@ static void begin_io(struct access *a, int phase)
     a->transfer = (struct transfer){.kind = (enum access_kind)o->access,
                                     .direction = a->direction,
                                     .buf = record_of(a, phase),
-                                    .count = r->count,
-                                    .type = r->type,
+                                    .count = a->side->count,
+                                    .type = a->side->type,
                                     .request = MPI_REQUEST_NULL};
+    if (!takes_part(a))
+        return;
     double start = bench_now();
-    int err = transfer_begin(&a->transfer, a->fh, r->pattern->view_offset(a->shape, phase));
-    a->times->phase[P_IO][phase] = bench_now() - start;
+    int err = transfer_begin(&a->transfer, a->fh, r->pattern->view_offset(&a->side->shape, phase));
+    a->times->phase[P_IO][phase] += bench_now() - start;
     check_call(a, phase, err, transfer_begin_name(&a->transfer));
+}
+
+static void check_moved(const struct access *a, int phase)
+{
+    if (!takes_part(a))
+        return;
+    int64_t moved = bench_status_bytes(&a->transfer.status, a->transfer.type);
+    if (moved != a->side->bytes)
+        bench_abort("phase %d: %s of %s is short: %" PRId64 " of %" PRId64
+                    " bytes at view offset %" PRId64,
+                    phase, transfer_end_name(&a->transfer), a->side->file, moved, a->side->bytes,
+                    (int64_t)a->run->pattern->view_offset(&a->side->shape, phase));
 }
 
 /* MPI allows MPI_File_sync only while nothing is under way, so it is here for all. */
@@ -176,7 +197,7 @@ static void end_io(struct access *a, int phase)
 {
     const struct options *o = a->run->options;
     double start = bench_now();
-    int err = transfer_end(&a->transfer, a->fh);
+    int err = takes_part(a) ? transfer_end(&a->transfer, a->fh) : MPI_SUCCESS;
     int sync_err = MPI_SUCCESS;
     double moved_at = bench_now();
     if (o->sync && a->direction == WRITE && err == MPI_SUCCESS)
@@ -189,13 +210,8 @@ static void end_io(struct access *a, int phase)
     a->written += a->direction == WRITE;
 
     check_call(a, phase, err, transfer_end_name(&a->transfer));
-    bench_check(sync_err, "MPI_File_sync", o->file);
-    int64_t moved = bench_status_bytes(&a->transfer.status, a->transfer.type);
-    if (moved != o->record)
-        bench_abort("phase %d: %s of %s is short: %" PRId64 " of %" PRId64
-                    " bytes at view offset %" PRId64,
-                    phase, transfer_end_name(&a->transfer), o->file, moved, o->record,
-                    (int64_t)a->run->pattern->view_offset(a->shape, phase));
+    bench_check(sync_err, "MPI_File_sync", a->side->file);
+    check_moved(a, phase);
     bench_progress(a->run->rank == 0 ? o->progress : BENCH_PROGRESS_NEVER,
                    a->direction == WRITE ? "writing" : "reading", phase + 1, o->phases);
 }
@@ -208,15 +224,73 @@ static bool longer_ok(const struct run *run)
     return run->options->overwrite || !run->options->write;
 }
 
+static int64_t expected_size(const struct access *a)
+{
+    return pattern_file_bytes(a->run->pattern, &a->side->shape);
+}
+
 static void check_size(const struct access *a, const char *when)
 {
-    const struct run *r = a->run;
     MPI_Offset size = -1;
-    bench_check(MPI_File_get_size(a->fh, &size), "MPI_File_get_size", r->options->file);
-    if (size < r->file_bytes || (size > r->file_bytes && !longer_ok(r)))
+    int64_t expected = expected_size(a);
+    bench_check(MPI_File_get_size(a->fh, &size), "MPI_File_get_size", a->side->file);
+    if (size < expected || (size > expected && !longer_ok(a->run)))
         verdict_fault(&a->run->verdict,
-                      "MPI_File_get_size %s: %" PRId64 " bytes, where %" PRId64 " were expected",
-                      when, (int64_t)size, r->file_bytes);
+                      "MPI_File_get_size of %s %s: %" PRId64 " bytes, where %" PRId64
+                      " were expected",
+                      a->side->file, when, (int64_t)size, expected);
+}
+
+static void change_view(const struct access *a, MPI_Offset displacement, MPI_Datatype filetype)
+{
+    double start = bench_now();
+    int err = MPI_File_set_view(a->fh, displacement, MPI_BYTE, filetype, "native", MPI_INFO_NULL);
+    a->times->own[T_OPEN] += bench_now() - start;
+    bench_check(err, "MPI_File_set_view", a->side->file);
+}
+
+/* All ranks look at what was read, which counts once. */
+static void check_head(const struct access *a, const unsigned char *head, int64_t bytes)
+{
+    struct verdict *v = &a->run->verdict;
+    struct content_fault fault;
+    int64_t wrong = content_check(&a->content, 0, head, bytes, true, &fault);
+    if (wrong > 0)
+        verdict_fault(v, "file %s", fault.text);
+    if (a->side->first) {
+        v->wrong += wrong;
+        v->checked += bytes;
+    }
+}
+
+/* The first rank of a file writes the head, or reads it and tells the others, who need to know
+ * what is where. It counts as I/O of the first phase. */
+static void move_head(const struct access *a)
+{
+    const struct side *side = a->side;
+    int64_t bytes = pattern_head_bytes(a->run->pattern, &side->shape);
+    unsigned char *head = malloc((size_t)bytes);
+    MPI_Status status;
+    int err = MPI_SUCCESS;
+    if (head == NULL)
+        bench_abort("out of memory for a header of %" PRId64 " bytes", bytes);
+    stamp_poison(head, (size_t)bytes);
+    if (a->direction == WRITE)
+        content_fill(&a->content, 0, head, bytes);
+    double start = bench_now();
+    if (side->first && a->direction == WRITE)
+        err = MPI_File_write_at(a->fh, 0, head, (int)bytes, MPI_BYTE, &status);
+    else if (side->first)
+        err = MPI_File_read_at(a->fh, 0, head, (int)bytes, MPI_BYTE, &status);
+    bench_check(err, a->direction == WRITE ? "MPI_File_write_at" : "MPI_File_read_at", side->file);
+    if (a->direction == READ)
+        MPI_Bcast(head, (int)bytes, MPI_BYTE, 0, side->comm);
+    a->times->phase[P_IO][0] += bench_now() - start;
+    if (side->first && bench_status_bytes(&status, MPI_BYTE) != bytes)
+        bench_abort("the header of %s is short", side->file);
+    if (a->direction == READ && a->run->options->verify)
+        check_head(a, head, bytes);
+    free(head);
 }
 
 static void set_view(const struct access *a)
@@ -224,12 +298,13 @@ static void set_view(const struct access *a)
     const struct pattern *p = a->run->pattern;
     MPI_Offset displacement = 0;
     MPI_Datatype filetype = MPI_BYTE;
+    if (p->head_bytes != NULL) {
+        change_view(a, 0, MPI_BYTE);
+        move_head(a);
+    }
     if (p->view != NULL)
-        p->view(a->shape, &displacement, &filetype);
-    double start = bench_now();
-    int err = MPI_File_set_view(a->fh, displacement, MPI_BYTE, filetype, "native", MPI_INFO_NULL);
-    a->times->own[T_OPEN] += bench_now() - start;
-    bench_check(err, "MPI_File_set_view", a->run->options->file);
+        p->view(&a->side->shape, &displacement, &filetype);
+    change_view(a, displacement, filetype);
     if (p->view != NULL)
         MPI_Type_free(&filetype);
 }
@@ -242,17 +317,17 @@ static void start_access(struct access *a)
 
 static void open_file(struct access *a, int mode)
 {
-    struct run *r = a->run;
-    int err = MPI_File_open(r->comm, r->options->file, mode, r->info, &a->fh);
+    const struct side *side = a->side;
+    int err = MPI_File_open(side->comm, side->file, mode, a->run->info, &a->fh);
     a->times->own[T_OPEN] = bench_now() - a->started;
-    bench_check_all(r->comm, err, "MPI_File_open", r->options->file);
+    bench_check_all(a->run->comm, err, "MPI_File_open", side->file);
 }
 
 static void close_file(struct access *a)
 {
     struct times *t = a->times;
     double start = bench_now();
-    bench_check(MPI_File_close(&a->fh), "MPI_File_close", a->run->options->file);
+    bench_check(MPI_File_close(&a->fh), "MPI_File_close", a->side->file);
     t->own[T_CLOSE] = bench_now() - start;
     t->own[T_IO_CLOSE] = t->own[T_IO] + t->own[T_CLOSE];
     t->has[T_CLOSE] = t->has[T_IO_CLOSE] = true;
@@ -264,7 +339,7 @@ static void end_access(struct access *a)
     t->own[T_TOTAL] = bench_now() - a->started;
     if (a->direction == WRITE && t->has[T_CLOSE]) {
         const struct run *r = a->run;
-        t->own[T_SETTLE] = bench_settle(r->comm, r->options->file, r->info, &r->options->hints);
+        t->own[T_SETTLE] = bench_settle(a->side->comm, a->side->file, r->info, &r->options->hints);
         t->own[T_STORED] = t->own[T_TOTAL] + t->own[T_SETTLE];
         t->has[T_SETTLE] = t->has[T_STORED] = true;
     }
@@ -274,8 +349,8 @@ static void end_access(struct access *a)
 static void check_behind(const struct access *a)
 {
     const struct run *r = a->run;
-    if (r->options->posix_verify != NULL && r->rank == 0)
-        posix_check(r->options->posix_verify, &a->stamp, r->file_bytes, longer_ok(r),
+    if (a->side->posix != NULL && a->side->first)
+        posix_check(a->side->posix, &a->content, expected_size(a), longer_ok(r), r->options->gaps,
                     &a->run->verdict);
     MPI_Barrier(r->comm);
 }
@@ -307,7 +382,7 @@ static void read_phases(struct access *a)
     if (verdict_any(a->run->comm, &a->run->verdict))
         return;
     for (int i = 0; i < 2 && a->run->buf[i] != NULL; i++)
-        stamp_poison(a->run->buf[i], (size_t)o->record);
+        stamp_poison(a->run->buf[i], (size_t)a->side->bytes);
     for (int phase = 0; phase < o->phases; phase++) {
         if (!a->overlaps || phase == 0) {
             begin_io(a, phase);
@@ -329,7 +404,7 @@ static void write_pass(struct access *a)
     const struct options *o = a->run->options;
     bool reopen = o->reopen || !o->read;
     if (!o->overwrite)
-        bench_delete(a->run->comm, o->file, a->run->info, true);
+        bench_delete(a->side->comm, a->side->file, a->run->info, true);
     start_access(a);
     timeline_start(&a->times->timeline, a->interval, a->started);
     open_file(a, MPI_MODE_CREATE | (reopen ? MPI_MODE_WRONLY : MPI_MODE_RDWR));
@@ -356,26 +431,32 @@ static void read_pass(struct access *a)
         check_behind(a);
 }
 
+static void take_side(struct access *a, enum direction direction, int generation)
+{
+    a->direction = direction;
+    a->side = &a->run->side[direction];
+    a->content = (struct content){.pattern = a->run->pattern,
+                                  .shape = &a->side->shape,
+                                  .stamp = stamp_make(a->side->stamp, (unsigned)generation)};
+}
+
 void pass_run(struct run *run, double compute_seconds, struct pass *pass)
 {
     const struct options *o = run->options;
     struct access a = {.run = run,
                        .fh = MPI_FILE_NULL,
-                       .stamp = stamp_make(o->stamp, (unsigned)pass->generation),
                        .compute = compute_seconds,
                        .interval = pass->interval,
                        .overlaps = transfer_overlaps((enum access_kind)o->access)};
     if (o->write) {
-        a.direction = WRITE;
-        a.shape = &run->writer;
+        take_side(&a, WRITE, pass->generation);
         a.times = &pass->write;
         write_pass(&a);
     }
     /* A file that stayed open is closed by the reading, so that has to run. */
     bool failed = a.fh == MPI_FILE_NULL && verdict_any(run->comm, &run->verdict);
     if (o->read && !failed) {
-        a.direction = READ;
-        a.shape = &run->reader;
+        take_side(&a, READ, pass->generation);
         a.times = &pass->read;
         read_pass(&a);
     }

@@ -53,18 +53,29 @@ struct pass {
     struct times write, read;
 };
 
+/* What this rank writes, or what it reads. */
+struct side {
+    struct shape shape;
+    char *file;    /* this rank's, as MPI_File_open takes it */
+    char *posix;   /* the same as the file system names it, or NULL */
+    char *stamp;   /* its name in the stamps */
+    MPI_Comm comm; /* of those who share it */
+    bool first;    /* rank 0 of these */
+    int64_t bytes; /* of this rank in a phase; may be 0 */
+    MPI_Datatype type;
+    int count; /* of `type` in these */
+};
+
 /* What all passes share. */
 struct run {
     const struct options *options;
     const struct pattern *pattern;
     MPI_Comm comm;
     int rank, nranks;
-    struct shape writer, reader; /* what this rank writes, and what it reads */
-    int64_t file_bytes;
+    struct side side[2];   /* by enum direction */
+    int64_t file_bytes;    /* of all ranks, phases and files, without holes */
     MPI_Info info;         /* hints asked for */
-    unsigned char *buf[2]; /* one record each; [1] is NULL unless transfers overlap */
-    MPI_Datatype type;     /* of `count` in a record */
-    int count;
+    unsigned char *buf[2]; /* what a rank has in a phase; [1] is NULL unless transfers overlap */
     struct verdict verdict;
 };
 

@@ -15,9 +15,19 @@
 #include "pattern.h"
 #include "units.h"
 
-int64_t pattern_file_bytes(const struct shape *s)
+int64_t pattern_bytes(const struct pattern *p, const struct shape *s)
 {
-    return s->phases * s->nranks * s->record;
+    return p->bytes != NULL ? p->bytes(s) : s->record;
+}
+
+int64_t pattern_file_bytes(const struct pattern *p, const struct shape *s)
+{
+    return p->file_bytes != NULL ? p->file_bytes(s) : s->phases * s->nranks * s->record;
+}
+
+int64_t pattern_head_bytes(const struct pattern *p, const struct shape *s)
+{
+    return p->head_bytes != NULL ? p->head_bytes(s) : 0;
 }
 
 static int64_t phase_base(const struct shape *s, int phase)
@@ -134,11 +144,12 @@ static const struct pattern interleaved = {
 };
 
 static const struct pattern *const patterns[] = {
-    &contiguous, &interleaved, &pattern_subarray3d, &pattern_subarray4d, &pattern_irregular,
+    &contiguous,        &interleaved,        &pattern_subarray3d, &pattern_subarray4d,
+    &pattern_irregular, &pattern_checkpoint, &pattern_arrays,
 };
 
-const char *const pattern_names[] = {"contiguous", "interleaved", "subarray3d",
-                                     "subarray4d", "irregular",   NULL};
+const char *const pattern_names[] = {"contiguous", "interleaved", "subarray3d", "subarray4d",
+                                     "irregular",  "checkpoint",  "arrays",     NULL};
 
 _Static_assert(sizeof pattern_names / sizeof pattern_names[0] ==
                    sizeof patterns / sizeof patterns[0] + 1,

@@ -4,9 +4,10 @@
  * A pattern is a row of functions. To add one, write the functions in a file of their own and add
  * the row to the table at the end of pattern.c; options and report take it from there.
  *
- * In every phase a rank has one record in memory, shape.record bytes. The pattern cuts it into
- * segments, each contiguous in the file and, one after the other, in memory; and it describes the
- * same to MPI as a file view plus an offset in that view for each phase.
+ * In every phase a rank has one record in memory, shape.record bytes unless the pattern says
+ * otherwise. The pattern cuts it into segments, each contiguous in the file and, one after the
+ * other, in memory; and it describes the same to MPI as a file view plus an offset in that view
+ * for each phase. All ranks share one file unless shape.files says otherwise.
  */
 #ifndef PATTERN_H
 #define PATTERN_H
@@ -16,6 +17,7 @@
 #include <mpi.h>
 
 #include "args.h"
+#include "transfer.h"
 
 #define SHAPE_DIMS 4
 
@@ -25,10 +27,14 @@ struct shape {
     int64_t record; /* bytes */
     int64_t piece;  /* bytes; 0: the pattern's default, or it has none */
     int seed;
-    /* What patterns keep for themselves; made by prepare(). */
+    int files, parts;  /* checkpoint: 0 for the default */
+    int64_t align;     /* checkpoint: bytes, 0: not aligned */
+    const char *array; /* arrays: "360x180x35", or NULL for the default */
+    /* What patterns keep for themselves; made by settle() and prepare(). */
+    int file;              /* checkpoint: which one this rank has */
     int dims;              /* subarrays: 3 or 4 */
     int grid[SHAPE_DIMS];  /* ranks along each dimension */
-    int block[SHAPE_DIMS]; /* elements of a rank along each dimension */
+    int block[SHAPE_DIMS]; /* elements of a rank, or of an array, along each dimension */
     int at[SHAPE_DIMS];    /* of this rank in the grid */
     MPI_Aint *map;         /* irregular: offsets in a phase, ascending */
 };
@@ -38,32 +44,59 @@ struct segment {
     int64_t length;
 };
 
+/* A part of the file that has one kind of content. */
+enum range_kind {
+    RANGE_STAMPED,
+    RANGE_MADE, /* by the pattern: a header */
+    RANGE_HOLE  /* not written */
+};
+struct range {
+    enum range_kind kind;
+    int64_t start, end; /* file offsets */
+};
+
 struct pattern {
     const char *name;
+    int phases;              /* by default; 0: that of all patterns */
+    enum access_kind access; /* by default */
     /* Fills in defaults. Returns 0, or -EINVAL with a message that names the remedy. */
     int (*settle)(struct shape *s, char message[ARGS_MESSAGE]);
     /* Makes and frees what the functions below need, after settle(). Returns 0 or -ENOMEM. Both
      * may be NULL. */
     int (*prepare)(struct shape *s);
     void (*release)(struct shape *s);
-    /* Segments of one record, and the i-th of them. */
+    /* What this rank has in a phase; NULL: one record. */
+    int64_t (*bytes)(const struct shape *s);
+    /* The size of this rank's file; NULL: that of the records of all ranks and phases. */
+    int64_t (*file_bytes)(const struct shape *s);
+    /* Segments of what a rank has in a phase, and the i-th of them. */
     int64_t (*segments)(const struct shape *s);
     struct segment (*segment)(const struct shape *s, int phase, int64_t i);
     /* The view, etype MPI_BYTE. The file type is the caller's to free. NULL: the default view. */
     void (*view)(const struct shape *s, MPI_Offset *displacement, MPI_Datatype *filetype);
     /* Where the phase starts in the view, in bytes of the view. */
     MPI_Offset (*view_offset)(const struct shape *s, int phase);
+    /* Bytes at the beginning of the file that its first rank writes, and reads, apart from all
+     * phases; NULL: none. */
+    int64_t (*head_bytes)(const struct shape *s);
+    /* The range around a file offset, and what is in one that is made, r->end - r->start bytes.
+     * NULL: all is stamped. */
+    struct range (*range)(const struct shape *s, int64_t offset);
+    void (*make)(const struct shape *s, const struct range *r, unsigned char *buf);
     /* A few words for the report. */
     void (*describe)(const struct shape *s, char *buf, size_t size);
 };
 
-extern const struct pattern pattern_subarray3d, pattern_subarray4d, pattern_irregular;
+extern const struct pattern pattern_subarray3d, pattern_subarray4d, pattern_irregular,
+    pattern_checkpoint, pattern_arrays;
 
 /* In the order of the table; NULL-terminated. */
 extern const char *const pattern_names[];
 const struct pattern *pattern_get(int index);
 
-/* Bytes of the whole file. Every pattern so far fills it without holes. */
-int64_t pattern_file_bytes(const struct shape *s);
+/* Of this rank in a phase, of its file, of the file's head. */
+int64_t pattern_bytes(const struct pattern *p, const struct shape *s);
+int64_t pattern_file_bytes(const struct pattern *p, const struct shape *s);
+int64_t pattern_head_bytes(const struct pattern *p, const struct shape *s);
 
 #endif

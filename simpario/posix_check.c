@@ -33,21 +33,8 @@ static ssize_t read_fully(int fd, char *buf, size_t len, int64_t offset)
     return (ssize_t)done;
 }
 
-static void check_range(const struct stamp *st, const char *path, int64_t offset, const char *buf,
-                        size_t len, struct verdict *v)
-{
-    struct stamp_fault fault;
-    char text[VERDICT_TEXT - 64];
-    if (stamp_check(st, offset, buf, len, &fault) > 0) {
-        v->wrong += fault.wrong;
-        verdict_fault(v, "%s read through POSIX: %s", path,
-                      stamp_describe(st, &fault, text, sizeof text));
-    }
-    v->posix_checked += (int64_t)len;
-}
-
-static void check_contents(int fd, const char *path, const struct stamp *st, int64_t bytes,
-                           struct verdict *v)
+static void check_contents(int fd, const char *path, const struct content *c, int64_t bytes,
+                           bool gaps, struct verdict *v)
 {
     char *buf = malloc(PIECE);
     if (buf == NULL) {
@@ -62,7 +49,12 @@ static void check_contents(int fd, const char *path, const struct stamp *st, int
                           strerror((int)-got));
             break;
         }
-        check_range(st, path, offset, buf, (size_t)got, v);
+        struct content_fault fault;
+        int64_t wrong = content_check(c, offset, buf, got, gaps, &fault);
+        if (wrong > 0)
+            verdict_fault(v, "%s read through POSIX: %s", path, fault.text);
+        v->wrong += wrong;
+        v->posix_checked += content_bytes(c, offset, got);
         /* The wrong size is reported already. */
         if ((size_t)got < want)
             break;
@@ -71,8 +63,8 @@ static void check_contents(int fd, const char *path, const struct stamp *st, int
     free(buf);
 }
 
-void posix_check(const char *path, const struct stamp *st, int64_t bytes, bool longer_ok,
-                 struct verdict *v)
+void posix_check(const char *path, const struct content *c, int64_t bytes, bool longer_ok,
+                 bool gaps, struct verdict *v)
 {
     struct stat sb;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -86,6 +78,6 @@ void posix_check(const char *path, const struct stamp *st, int64_t bytes, bool l
         verdict_fault(v,
                       "%s seen through POSIX: %" PRId64 " bytes, where %" PRId64 " were expected",
                       path, (int64_t)sb.st_size, bytes);
-    check_contents(fd, path, st, bytes, v);
+    check_contents(fd, path, c, bytes, gaps, v);
     close(fd);
 }

@@ -7,13 +7,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "stamp.h"
+#include "content.h"
 #include "verdict.h"
 
-/* Compares the first `bytes` of `path` with the stamps, and its size with `bytes`; with
- * `longer_ok` it may be longer. What is wrong goes to the verdict, and so does a file that cannot
- * be read. */
-void posix_check(const char *path, const struct stamp *st, int64_t bytes, bool longer_ok,
-                 struct verdict *v);
+/* Compares the first `bytes` of `path` with what has to be there, and its size with `bytes`; with
+ * `longer_ok` it may be longer. With `gaps`, holes have to be zeros. What is wrong goes to the
+ * verdict, and so does a file that cannot be read. */
+void posix_check(const char *path, const struct content *c, int64_t bytes, bool longer_ok,
+                 bool gaps, struct verdict *v);
 
 #endif

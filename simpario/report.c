@@ -145,14 +145,15 @@ void report_failure(const struct report *r, FILE *out)
 static void print_setting(const struct report *r, FILE *out)
 {
     const struct options *o = r->run->options;
-    char a[UNITS_TEXT], b[UNITS_TEXT], pattern[96];
-    r->run->pattern->describe(&r->run->writer, pattern, sizeof pattern);
+    char a[UNITS_TEXT], b[UNITS_TEXT], pattern[128];
+    r->run->pattern->describe(&r->run->side[WRITE].shape, pattern, sizeof pattern);
     fprintf(out, "simpario %s, %s\n", PACKAGE_VERSION, r->library);
     fprintf(out, "  file      %s, %s, generation %d\n", o->file, units_size(a, r->run->file_bytes),
             r->repeats[r->n - 1].generation);
     fprintf(out, "  ranks     %d, peak memory %s\n", r->run->nranks, units_size(a, r->peak_rss));
-    fprintf(out, "  phases    %d, record %s per rank, compute %s (%s)\n", o->phases,
-            units_size(a, o->record), units_seconds(b, o->compute), options_compute_name(o));
+    fprintf(out, "  phases    %d, record %s%s, compute %s (%s)\n", o->phases,
+            units_size(a, o->record), r->run->pattern == &pattern_arrays ? "" : " per rank",
+            units_seconds(b, o->compute), options_compute_name(o));
     fprintf(out, "  pattern   %s, %s, %s%s%s\n", pattern, options_access_name(o),
             o->barrier ? "barrier before I/O" : "no barriers", o->sync ? ", sync" : "",
             o->write && o->read && !o->reopen ? ", not reopened" : "");

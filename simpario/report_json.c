@@ -31,6 +31,11 @@ static json_t *json_options(const struct options *o)
         bench_json_text(o->posix_verify), "hints", hints, "keep", o->keep, "label",
         bench_json_text(o->label), "timeline_seconds", o->timeline);
     json_object_update(root, rest);
+    json_object_set_new(root, "files", json_integer(o->files > 0 ? o->files : 1));
+    json_object_set_new(root, "parts", json_integer(o->parts));
+    json_object_set_new(root, "align_bytes", json_integer((json_int_t)o->align));
+    json_object_set_new(root, "gaps", json_boolean(o->gaps));
+    json_object_set_new(root, "array", bench_json_text(o->array));
     json_decref(rest);
     return root;
 }

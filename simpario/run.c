@@ -3,6 +3,7 @@
  */
 #include "config.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "pass.h"
@@ -12,16 +13,56 @@ const char *const times_names[T_COUNT] = {"open",  "compute",  "wait",   "io",  
                                           "close", "io_close", "settle", "total", "stored"};
 const char *const phase_names[P_COUNT] = {"compute", "wait", "io", "sync"};
 
-static void prepare(const struct run *run, struct shape *s)
+/* `name`, with the number of the file behind it where there are several. */
+static char *numbered(const struct shape *s, const char *name)
 {
-    if (run->pattern->prepare != NULL && run->pattern->prepare(s) != 0)
-        bench_abort("out of memory for --pattern %s", run->pattern->name);
+    char *copy = NULL;
+    if (name == NULL)
+        return NULL;
+    int rc = s->files > 1 ? asprintf(&copy, "%s.%04d", name, s->file) : asprintf(&copy, "%s", name);
+    if (rc < 0)
+        bench_abort("out of memory for a file name");
+    return copy;
 }
 
-static void release(const struct run *run, struct shape *s)
+/* What rank `as` writes. */
+static void side_init(const struct run *run, struct side *side, int as)
 {
+    const struct options *o = run->options;
+    const struct pattern *p = run->pattern;
+    side->shape = options_shape(o, as, run->nranks);
+    if (p->prepare != NULL && p->prepare(&side->shape) != 0)
+        bench_abort("out of memory for --pattern %s", p->name);
+    side->file = numbered(&side->shape, o->file);
+    side->posix = numbered(&side->shape, o->posix_verify);
+    side->stamp = numbered(&side->shape, o->stamp);
+    int rank;
+    MPI_Comm_split(run->comm, side->shape.file, as, &side->comm);
+    MPI_Comm_rank(side->comm, &rank);
+    side->first = rank == 0;
+    side->bytes = pattern_bytes(p, &side->shape);
+    bench_bytes_make(side->bytes, &side->type, &side->count);
+}
+
+static void side_free(const struct run *run, struct side *side)
+{
+    bench_bytes_free(&side->type);
+    MPI_Comm_free(&side->comm);
+    free(side->file);
+    free(side->posix);
+    free(side->stamp);
     if (run->pattern->release != NULL)
-        run->pattern->release(s);
+        run->pattern->release(&side->shape);
+}
+
+static int64_t all_bytes(const struct run *run)
+{
+    const struct side *w = &run->side[WRITE];
+    int64_t mine = run->options->phases * w->bytes, sum;
+    if (w->first)
+        mine += pattern_head_bytes(run->pattern, &w->shape);
+    MPI_Allreduce(&mine, &sum, 1, MPI_INT64_T, MPI_SUM, run->comm);
+    return sum;
 }
 
 void run_init(struct run *run, const struct options *o, MPI_Comm comm)
@@ -29,27 +70,26 @@ void run_init(struct run *run, const struct options *o, MPI_Comm comm)
     *run = (struct run){.options = o, .pattern = pattern_get(o->pattern), .comm = comm};
     MPI_Comm_rank(comm, &run->rank);
     MPI_Comm_size(comm, &run->nranks);
-    run->writer = options_shape(o, run->rank, run->nranks);
-    run->reader = options_shape(o, (run->rank + o->read_shift) % run->nranks, run->nranks);
-    prepare(run, &run->writer);
-    prepare(run, &run->reader);
-    run->file_bytes = pattern_file_bytes(&run->writer);
+    side_init(run, &run->side[WRITE], run->rank);
+    side_init(run, &run->side[READ], (run->rank + o->read_shift) % run->nranks);
+    run->file_bytes = all_bytes(run);
     run->info = bench_hints_make(&o->hints);
+    int64_t bytes = run->side[WRITE].bytes;
+    if (bytes < run->side[READ].bytes)
+        bytes = run->side[READ].bytes;
     for (int i = 0; i < (transfer_overlaps((enum access_kind)o->access) ? 2 : 1); i++) {
-        run->buf[i] = malloc((size_t)o->record);
+        run->buf[i] = malloc((size_t)bytes + 1);
         if (run->buf[i] == NULL)
-            bench_abort("out of memory for a record of %lld bytes", (long long)o->record);
+            bench_abort("out of memory for %lld bytes of a phase", (long long)bytes);
         /* Touch all pages, so that the first phase is like the others. */
-        stamp_poison(run->buf[i], (size_t)o->record);
+        stamp_poison(run->buf[i], (size_t)bytes);
     }
-    bench_bytes_make(o->record, &run->type, &run->count);
 }
 
 void run_free(struct run *run)
 {
-    bench_bytes_free(&run->type);
-    release(run, &run->writer);
-    release(run, &run->reader);
+    side_free(run, &run->side[WRITE]);
+    side_free(run, &run->side[READ]);
     free(run->buf[0]);
     free(run->buf[1]);
     if (run->info != MPI_INFO_NULL)

@@ -1,13 +1,14 @@
 /*
  * simpario: computing and I/O in turn, as data-intensive parallel applications do it.
  *
- * All ranks share one file. In each phase every rank computes for a while and then writes one
- * record; phases follow each other in the file. Afterwards the file is closed, opened again and
- * read back in the same way. With n ranks, phase p begins at p * n * record:
+ * All ranks share one file, or, with one of the patterns, a few. In each phase every rank computes
+ * for a while and then writes one record; phases follow each other in the file. Afterwards the file
+ * is closed, opened again and read back in the same way. With n ranks, phase p begins at p * n *
+ * record:
  *
  *   --pattern contiguous     | r0 r0 r0 | r1 r1 r1 | r2 r2 r2 |
  *   --pattern interleaved    | r0 r1 r2 | r0 r1 r2 | r0 r1 r2 |   (in pieces, through a view)
- *   --pattern subarray3d, subarray4d, irregular: see pattern_subarray.c, pattern_irregular.c
+ *   --pattern subarray3d, subarray4d, irregular, checkpoint, arrays: see pattern_*.c
  *
  * Figures are the maximum over the ranks; bandwidth is the bytes of the file divided by that.
  * "write" is what the application waits for in its writes, "write + close" what it waits for
@@ -158,9 +159,9 @@ static int benchmark(const struct options *o, MPI_Comm comm, FILE *json)
         bench_abort("out of memory for the report");
 
     report->n = run_all(&run, &reference, repeats);
-    inspect_file(comm, comm, o->file, run.info, &report->inspection);
+    inspect_file(comm, run.side[WRITE].comm, run.side[WRITE].file, run.info, &report->inspection);
     if (o->write && !o->keep)
-        bench_delete(comm, o->file, run.info, false);
+        bench_delete(run.side[WRITE].comm, run.side[WRITE].file, run.info, false);
     report->run = &run;
     report->reference = o->reference ? &reference : NULL;
     report->repeats = repeats;

@@ -80,6 +80,33 @@ ranks=4
 run 0 -f "ufs:$file" $shape --pattern subarray4d --piece 4 --posix-verify "$file"
 says "4-D subarrays, blocks of 8 x 8 x 16 x 16, ranks 2 x 2 x 1 x 1"
 ranks=2
+# One rank has the data, others none; each may read it.
+for access in independent nonblocking collective icollective split; do
+    run 0 -f "ufs:$file" --pattern arrays --array 16x9x5 --access $access --posix-verify "$file"
+    says "verified  28.1 KiB through MPI-IO, 28.1 KiB through POSIX"
+done
+ranks=3
+run 0 -f "ufs:$file" --pattern arrays --array 16x9x5 --read-shift 2 --sync --posix-verify "$file"
+says "arrays of 16 x 9 x 5 floats by one rank, independent"
+gone
+ranks=4
+for access in independent nonblocking collective icollective split; do
+    run 0 -f "ufs:$file" --pattern checkpoint --record 10000 --access $access \
+        --posix-verify "$file"
+    says "verified  119 KiB through MPI-IO, 119 KiB through POSIX"
+done
+says "checkpoint in 2 files, 2 parts per rank, blocks of 4.95 KiB not aligned"
+run 0 -f "ufs:$file" --pattern checkpoint --record 10000 --files 4 --parts 1 --read-shift 1 \
+    --phases 1 --posix-verify "$file"
+run 0 -f "ufs:$file" --pattern checkpoint --record 10000 --files 1 --parts 5 --read-shift 3 \
+    --no-reopen --align 4K --repeat 2 --overwrite --posix-verify "$file"
+run 0 -f "ufs:$file" --pattern checkpoint --record 10000 --align 4K --access independent \
+    --hint romio_ds_write=disable --posix-verify "$file" --gaps
+for f in "$file"*; do
+    [ ! -e "$f" ] || fail "$f is there"
+done
+ranks=2
+
 run 0 -f "ufs:$file" $shape --pattern irregular --seed 7 --write --keep
 run 0 -f "ufs:$file" $shape --pattern irregular --seed 8 --read
 cp "$file" "$dir/good"
@@ -101,6 +128,35 @@ says "rank 1: phase 1, record byte 3393: file byte 200001: .* zero byte"
 ! grep -q 'MiB/s' "$dir/out" || fail "figures for wrong data"
 ! grep -q per_second "$dir/json" || fail "figures for wrong data in the JSON"
 grep -q '"result": "failed"' "$dir/json" || fail "the JSON does not tell"
+
+# Of a checkpoint: in the table of offsets, in the header of a block, in its data, in a gap.
+run 0 -f "ufs:$dir/ck" --pattern checkpoint --record 5000 --align 4K --write --keep \
+    --access independent --hint romio_ds_write=disable
+cp "$dir/ck.0001" "$dir/good-ck"
+ck_wrong()
+{
+    cp "$dir/good-ck" "$dir/ck.0001"
+    printf '!' | dd of="$dir/ck.0001" bs=1 seek="$1" conv=notrunc 2>/dev/null
+    shift
+    run 1 -f "ufs:$dir/ck" --pattern checkpoint --record 5000 --align 4K --read "$@"
+    says "rank 1: "
+    ! grep -q 'rank 0: .*byte' "$dir/out" || fail "the other file is said to be wrong"
+}
+ck_wrong 70
+says "file byte 70, of a header"
+ck_wrong 4100
+says "phase 0, record byte 4: file byte 4100, of a header"
+ck_wrong 12300
+says "phase 1, record byte 12: file byte 12300, of a header"
+ck_wrong 13000
+says "phase 1, record byte 712: file byte 13000: "
+run 0 -f "ufs:$dir/ck" --pattern checkpoint --record 5000 --align 4K --read --no-verify
+ck_wrong 2000 --posix-verify "$dir/ck" --gaps
+says "ck.0001 read through POSIX: byte 2000, of a gap that nobody writes"
+cp "$dir/ck.0000" "$dir/ck.0001"
+run 1 -f "ufs:$dir/ck" --pattern checkpoint --record 5000 --align 4K --read
+says "rank 1: file byte 8, of a header"
+rm "$dir/ck.0000" "$dir/ck.0001" "$dir/good-ck"
 
 for access in split icollective nonblocking; do
     run 1 -f "ufs:$file" $shape --read --access $access
@@ -144,6 +200,19 @@ bad --piece 8 --pattern irregular
 bad --record 1001 --pattern irregular
 bad --record 1001 --pattern subarray3d
 bad --record 8G --piece 1 --pattern subarray4d
+bad --files 3 --pattern checkpoint
+bad --parts 3 --pattern checkpoint --record 1000
+bad --record 8G --pattern checkpoint
+bad --read-shift 1 --pattern checkpoint --no-reopen
+bad --piece 8 --pattern checkpoint
+bad --files 2
+bad --align 4K --pattern arrays
+bad --array 5x5 --pattern arrays
+bad --array 5x0x5 --pattern arrays
+bad --array 2000000000x2000000000x2000000000 --pattern arrays
+bad --array 5x5x5
+bad --record 4K --pattern arrays
+bad --gaps
 bad --phases 0
 bad --compute -1
 bad --hint nothing

@@ -29,6 +29,11 @@ bool transfer_overlaps(enum access_kind kind)
     return names[kind][WRITE].end != NULL;
 }
 
+bool transfer_collective(enum access_kind kind)
+{
+    return kind != ACCESS_INDEPENDENT && kind != ACCESS_NONBLOCKING;
+}
+
 const char *transfer_begin_name(const struct transfer *t)
 {
     return names[t->kind][t->direction].begin;

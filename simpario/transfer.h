@@ -39,6 +39,9 @@ extern const char *const access_names[ACCESS_COUNT + 1];
 /* Whether the application can compute between begin and end. */
 bool transfer_overlaps(enum access_kind kind);
 
+/* Whether all ranks that share the file have to make the calls. */
+bool transfer_collective(enum access_kind kind);
+
 /* Fields up to `type` are the caller's. `offset` is in bytes of the view. Both return what MPI
  * said; collective where the calls are. */
 int transfer_begin(struct transfer *t, MPI_File fh, MPI_Offset offset);

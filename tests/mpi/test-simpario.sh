@@ -24,6 +24,13 @@ for daemons in 0 1; do
     right --access nonblocking --pattern irregular
     right --access collective --pattern irregular
     right --access nonblocking --sync --no-reopen --pattern interleaved --piece 3K
+    for align in '' 64K; do
+        mpi_quiet 4 "$simpario" -f "zcache:$root/file" --pattern checkpoint --record 100000 \
+            ${align:+--align "$align"} --hint zcache_block_size=64K --posix-verify "$root/file" \
+            --gaps || fail "checkpoint, aligned to ${align:-nothing}"
+    done
+    mpi_quiet 3 "$simpario" -f "zcache:$root/file" --pattern arrays --array 100x70x9 \
+        --read-shift 1 --posix-verify "$root/file" || fail "arrays"
     stop_daemons || fail "not drained"
 done
 
