@@ -39,7 +39,8 @@ static bool changes(const char *name)
 /* What MPI_File_get_info counts; programs give what they got from it to other calls. */
 static bool is_count(const char *name)
 {
-    return !strcmp(name, "dirty_bytes") || !strcmp(name, "unstored_bytes");
+    return !strcmp(name, "dirty_bytes") || !strcmp(name, "unstored_bytes") ||
+           !strncmp(name, "agg_", 4) || !strncmp(name, "iod_", 4);
 }
 
 static void take_hint(ADIO_File fd, struct zcache_file *f, const char *key, const char *value)

@@ -50,6 +50,7 @@ echo_of 2 striping_unit=65536 zcache_block_size=128K romio_cb_write=disable romi
     cb_buffer_size=
 start_daemons 2
 echo_of 4 cb_nodes=3 "cb_config_list=*:*" -- cb_nodes=2 striping_factor=2
+echo_of 2 zcache_counters=true -- zcache_counters=true zcache_agg_servers=1 zcache_iod_servers=2
 # Connections are the process's: the first open decides, and that is said once.
 echo_of 2 zcache_timeout=40s + zcache_timeout=50s + zcache_timeout=60s -- zcache_timeout=40s
 (($(grep -c "zcache_timeout and zcache_provider ignored" "$tmp/out") == 1)) ||
