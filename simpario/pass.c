@@ -370,6 +370,7 @@ static void write_phases(struct access *a)
     }
     if (a->overlaps)
         end_io(a, o->phases - 1);
+    timeline_hasten(&a->times->timeline);
     sample(a);
     wait_for_others(a);
     check_size(a, "after writing");

@@ -32,6 +32,8 @@ void timeline_start(struct timeline *t, double interval, double started);
 void timeline_free(struct timeline *t);
 /* When the next sample is due; infinite where there are none. */
 double timeline_next(const struct timeline *t);
+/* Makes it due now. */
+void timeline_hasten(struct timeline *t);
 /* Takes one if it is due. Where the file system does not tell there are none from then on. */
 void timeline_sample(struct timeline *t, MPI_File fh, const char *file, int written);
 /* Arrays; null where nothing was sampled. */
