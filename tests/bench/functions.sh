@@ -29,20 +29,24 @@ problems=0
 
 # ---- options ------------------------------------------------------------------------------
 # bench_options "$@": fills in opt, which names all options there are and their defaults.
-# --quick takes the values of quick instead.  The script's leading comment is its --help.
-declare -A opt=([repeats]=5 [json]= [timeout]=120) quick=([repeats]=2)
+# --quick takes the values of quick instead, and --full those of full, where there are any.
+# The script's leading comment is its --help.
+declare -A opt=([repeats]=5 [json]= [timeout]=120) quick=([repeats]=2) full=()
 
 bench_options() {
     local arg key
 
     for arg; do
-        [[ $arg == --quick ]] || continue
-        for key in "${!quick[@]}"; do opt[$key]=${quick[$key]}; done
+        case $arg in
+        --quick) for key in "${!quick[@]}"; do opt[$key]=${quick[$key]}; done ;;
+        --full) for key in "${!full[@]}"; do opt[$key]=${full[$key]}; done ;;
+        esac
     done
     while (($#)); do
         key=${1#--}
         case $1 in
         --quick) ;;
+        --full) ((${#full[@]})) || bench_misuse "no option --full" ;;
         --help) bench_usage; exit 0 ;;
         --?*)
             [[ -v opt[$key] ]] || bench_misuse "no option $1"
@@ -145,13 +149,25 @@ bench_slowfs() {
 
 # ---- running --------------------------------------------------------------------------------
 # ranks N PRELOAD COMMAND ...: in the background, so that an interrupt need not wait for it.
+# mpi names the MPI library to start the ranks of; Open MPI yields by itself.
+mpi=mpich
 ranks() {
     local n=$1 preload=$2 join='[[ -z $1 ]] || echo $$ >"$1/cgroup.procs"; shift; exec "$@"' status
+    local launch
 
     shift 2
-    preload=${shim:+$shim${preload:+:}}$preload
-    bash -c "$join" - "$cgroup" timeout -k 5 "${opt[timeout]}" "${MPIEXEC:-mpiexec.mpich}" \
-        -n "$n" ${preload:+-genv LD_PRELOAD "$preload"} "$@" </dev/null &
+    case $mpi in
+    mpich)
+        preload=${shim:+$shim${preload:+:}}$preload
+        launch=("${MPIEXEC:-mpiexec.mpich}" -n "$n" ${preload:+-genv LD_PRELOAD "$preload"})
+        ;;
+    openmpi)
+        launch=(mpirun.openmpi -n "$n" --oversubscribe --bind-to none
+            --mca mpi_yield_when_idle 1 --mca io ompio)
+        if ((EUID == 0)); then launch+=(--allow-run-as-root); fi
+        ;;
+    esac
+    bash -c "$join" - "$cgroup" timeout -k 5 "${opt[timeout]}" "${launch[@]}" "$@" </dev/null &
     job=$!
     wait "$job"
     status=$?

@@ -1,0 +1,257 @@
+"""The results as a Markdown page: the answer first, then figures and tables, then conditions."""
+
+from figures import bytes_text, by_ranks, by_record, computes, steps
+from names import CURVES, LEVELS, PEERS, STORES, VARIANTS, label, level_label
+from data import size_bytes
+
+
+def cell(spread, digits):
+    """median (lowest-highest)"""
+    if not spread.n:
+        return "-"
+    return (f"{spread.median:,.{digits}f}" if spread.n == 1 else
+            f"{spread.median:,.{digits}f} ({spread.low:,.{digits}f}–{spread.high:,.{digits}f})")
+
+
+def rate_cell(spread):
+    return cell(spread, 0 if spread.n and spread.median >= 10 else 1)
+
+
+def percent(x):
+    return "-" if x is None else f"{100 * x:.0f} %"
+
+
+def more_or_less(ratio):
+    return f"{percent(1 - ratio)} less" if ratio <= 1 else f"{percent(ratio - 1)} more"
+
+
+def table(heading, rows):
+    align = [":--"] + ["--:"] * (len(heading) - 1)
+    lines = [heading, align] + rows
+    return "\n".join("| " + " | ".join(str(c) for c in line) + " |" for line in lines) + "\n"
+
+
+def figure(name, text):
+    return f"![{text}]({name}.svg)\n"
+
+
+class Page:
+    def __init__(self, results):
+        self.r = results
+        self.c = results.conditions
+
+    # ---- numbers of the work that all variants do -------------------------------------------
+    def at(self, key, variant, compute=None, **want):
+        """A median, or None."""
+        return self.r.values(key, **self.r.headline(compute=compute), variant=variant, **want).median
+
+    @property
+    def bytes(self):
+        return self.r.phases * self.r.ranks * size_bytes(self.r.options["headline"])
+
+    @property
+    def store_seconds(self):
+        """What the slow store needs for these bytes, requests of 1 MiB."""
+        requests = self.bytes / (1 << 20)
+        return self.bytes / 1e6 / float(self.r.options["rate"]) + requests * float(self.r.options["op-us"]) / 1e6
+
+    def hidden(self, variant, base):
+        """The part of base's visible I/O that variant does not show."""
+        mine, all_of_it = self.at("io_close", variant), self.at("io_close", base)
+        return 1 - mine / all_of_it if mine is not None and all_of_it else None
+
+    def best_peer(self, compute=None):
+        have = [(self.at("io_close", v, compute), v) for v in PEERS]
+        return min((h for h in have if h[0] is not None), default=(None, None))
+
+    # ---- sections ---------------------------------------------------------------------------
+    def text(self):
+        parts = [
+            "# Results\n",
+            self.introduction(),
+            "## How much of the I/O is hidden, and what limits the rest\n", self.answer(), self.levels(),
+            "## Writing\n", self.curves("write", by_record, "write-by-record"),
+            self.curves("write", by_ranks, "write-by-ranks"),
+            "## Reading\n", self.reading(),
+            "## BTIO\n", self.btio(),
+            "## The same on other stores\n", self.stores(),
+            "## What was measured, and with what\n", self.conditions(),
+        ]
+        if self.r.micro:
+            parts += ["## Single properties\n", self.micro()]
+        return "\n".join(p for p in parts if p)
+
+    def introduction(self):
+        text = (f"Measured on {self.c['date']} with {self.c['zcache']}, by `{self.c['command']}` on one machine. "
+                f"Every run verified all of its bytes, or its number is missing. "
+                f"Figures and tables show medians and, behind them, the lowest and highest; "
+                f"runs of each kind: {self.repetitions()}, in turn with all others.\n")
+        if float(self.c["load"]) > 0.5 * int(self.c["cores"]):
+            text += (f"\n**The machine was not quiet: a load of {self.c['load']} on {self.c['cores']} cores when it "
+                     f"began. Ratios say little, absolute figures nothing.**\n")
+        return text
+
+    def repetitions(self):
+        counts = {}
+        for r in self.r.runs:
+            key = tuple(r[k] for k in ("program", "what", "store", "ranks", "size", "compute", "variant"))
+            counts[key] = counts.get(key, 0) + 1
+        if not counts:
+            return "0"
+        low, high = min(counts.values()), max(counts.values())
+        return str(low) if low == high else f"{low} to {high}"
+
+    def answer(self):
+        both, none = self.at("io_close", "one"), self.at("io_close", "none")
+        peer, peer_name = self.best_peer()
+        if None in (both, none, peer):
+            return "_The runs that would answer this have failed; see below._\n"
+        first, second = self.hidden("aggregator", "none"), self.hidden("daemon", "none")
+        last = self.store_seconds / self.r.phases
+        io, close = self.at("io", "one"), self.at("close", "one")
+        total, ideal = self.at("total", "one"), max(self.r.phases * self.r.compute, self.store_seconds)
+        text = (
+            f"{self.r.ranks} ranks write {bytes_text(size_bytes(self.r.options['headline']))} each in {self.r.phases} phases, "
+            f"with {self.r.compute:g} s of computing in each: {self.bytes / 1e6:.0f} MB, for which the slow store needs "
+            f"{self.store_seconds:.2f} s.\n\n"
+            f"- **Without anything hidden**, the application waits {peer:.2f} s in its writes and the close with the best of what "
+            f"it has without zcache ({label(peer_name)}), and {none:.2f} s through zcache with nobody writing back in the background.\n"
+            f"- **Level 1 alone** (ranks to daemon) hides {percent(first)} of the latter, **level 2 alone** (daemon to file) "
+            f"{percent(second)}, **both together {percent(self.hidden('one', 'none'))}**: {both:.2f} s remain. "
+            f"That is {more_or_less(both / peer)} than with {label(peer_name)}.\n"
+            f"- **The rest**: {io:.3f} s in {self.r.phases} write calls, which hand the data over to the ranks that cache it, and "
+            f"{close:.3f} s in the close. What the last phase wrote has no computing to hide behind: that alone keeps the store "
+            f"busy for {last:.3f} s.\n"
+            f"- **In total**, from open to close, the job takes {total:.2f} s; the longer of computing and of what the store "
+            f"needs is {ideal:.2f} s ({total / ideal:.2f} times that).\n")
+        return text + self.answer_btio()
+
+    def answer_btio(self):
+        for size, ranks in self.r.works(program="btio"):
+            want = dict(program="btio", size=size, ranks=ranks)
+            v = {name: self.r.values("io_close", **want, variant=name).median for name in ["none", "aggregator", "daemon", "one"] + PEERS}
+            if v["one"] is None or v["none"] is None:
+                continue
+            peer = min((v[p], p) for p in PEERS if v[p] is not None)
+            compute = {name: self.r.values("compute", **want, variant=name).median for name in ("one", peer[1])}
+            cost = compute["one"] - compute[peer[1]]
+            return (f"- **A solver that computes on all cores** (BT class {size.split(':')[0]}, {ranks} ranks on {self.c['cores']} cores): writes and close take "
+                    f"{v['one']:.2f} s with both levels, {v['none']:.2f} s without write-back, {peer[0]:.2f} s with "
+                    f"{label(peer[1])}. What happens in the background takes its time from computing, which "
+                    f"is {abs(cost):.2f} s {'longer' if cost > 0 else 'shorter'} than with {label(peer[1])}.\n")
+        return ""
+
+    def levels(self):
+        rows = []
+        for v in LEVELS + ["two", "embedded", "uncached"] + PEERS:
+            with_it, without = self.at("io_close", v), self.at("io_close", v, 0)
+            if with_it is None and without is None:
+                continue
+            want = dict(self.r.headline(), variant=v)
+            rows.append([level_label(v), cell(self.r.values("io_close", **self.r.headline(compute=0), variant=v), 2),
+                         cell(self.r.values("io_close", **want), 2), cell(self.r.values("io", **want), 3),
+                         cell(self.r.values("close", **want), 3), percent(self.hidden(v, "none")),
+                         cell(self.r.values("total", **want), 2), cell(self.r.values("requests", **want), 0)])
+        return (figure("levels", "Time in writes and close with each level of write-back") + "\n" +
+                table(["seconds", "writes + close, no computing", "writes + close", "of it: writes", "close",
+                       "hidden, of no write-back", "open to close", "requests to the store"], rows) +
+                f"\nBut for the first column, with {self.r.compute:g} s of computing in each phase. "
+                "Both levels: the default with one daemon.\n" + self.timeline())
+
+    def timeline(self):
+        if not self.r.select(**self.r.headline("timeline")):
+            return ""
+        return ("\n" + figure("timeline", "Bytes dirty at both levels over time") +
+                "\nBytes that are in no file yet, while the job runs; looked at every 10 ms, which slows these runs down a "
+                "little. A dotted line leads from the last look, at the end of the last phase, to the end of the close.\n")
+
+    def curves(self, what, points_of, name):
+        axis = "record" if points_of is by_record else "ranks"
+        fixed = (f"{self.r.ranks} ranks" if points_of is by_record else
+                 f"records of {bytes_text(size_bytes(self.r.options['fixed']))}")
+        text = "" if name is None else f"{figure(name, f'Throughput by {axis}')}\n"
+        for compute, title in computes(self.r):
+            points = points_of(self.r, what, compute)
+            if not points:
+                continue
+            head = [f"MB/s, {title}"] + [bytes_text(x) if axis == "record" else f"{x} ranks" for x, _ in points]
+            rows = []
+            for v in CURVES:
+                cells = [self.rates(what, v, want) for _, want in points]
+                if any(c != "-" for c in cells):
+                    rows.append([label(v)] + cells)
+            text += table(head, rows) + "\n"
+        both = "In the writes / with the close; " if what == "write" else "In the reads; "
+        return text + f"{both}{fixed}, {self.r.phases} phases, contiguous, collective, on the slow store.\n"
+
+    def rates(self, what, variant, want):
+        want = dict(want, variant=variant)
+        if not self.r.select(**want):
+            return "failed" if self.r.failed(**want) else "-"
+        rate = rate_cell(self.r.values("rate", **want))
+        return rate if what == "read" else f"{rate} / {rate_cell(self.r.values('rate_close', **want))}"
+
+    def reading(self):
+        return (figure("read", "Throughput of reading by record and by ranks") + "\n" +
+                "All caches are empty when a run begins.\n\n" +
+                self.curves("read", by_record, None) + "\n" + self.curves("read", by_ranks, None))
+
+    def btio(self):
+        text = figure("btio", "BTIO: time in computing, writes and close") + "\n"
+        for size, ranks in self.r.works(program="btio"):
+            rows = []
+            for v in PEERS + LEVELS + ["embedded"]:
+                want = dict(program="btio", size=size, ranks=ranks, variant=v)
+                if self.r.select(**want):
+                    rows.append([level_label(v)] + [cell(self.r.values(k, **want), d) for k, d in
+                                                    (("compute", 2), ("io", 2), ("close", 3), ("total", 2))])
+                elif self.r.failed(**want):
+                    rows.append([level_label(v), "failed", "-", "-", "-"])
+            name, interval = size.split(":")
+            written = self.r.select(program="btio", size=size, ranks=ranks)[0]["seconds"]["bytes"]
+            text += table([f"class {name}, {ranks} ranks, seconds", "compute", "write", "close", "open to close"], rows)
+            text += (f"\n{written / 1e6:.0f} MB, a dump every {steps(interval)}, collectively, on the slow store; "
+                     "norms as published for the class.\n\n")
+        return text
+
+    def stores(self):
+        have = [s for s in STORES if self.r.select(**self.r.headline(store=s))]
+        rows = []
+        for v in CURVES:
+            row = [label(v)]
+            for s in have:
+                for key in ("io_close", "total"):
+                    want = dict(self.r.headline(store=s), variant=v)
+                    row.append(cell(self.r.values(key, **want), 2) if self.r.select(**want) else
+                               "failed" if self.r.failed(**want) else "-")
+            rows.append(row)
+        head = ["seconds, with computing"] + [f"{STORES[s]}: {k}" for s in have for k in ("writes + close", "open to close")]
+        return figure("stores", "Time in writes and close on several stores") + "\n" + table(head, rows)
+
+    def conditions(self):
+        c = self.c
+        used = [v for v in VARIANTS if self.r.select(variant=v)]
+        text = table(["", ""], [
+            ["machine", f"{c['processor']}, {c['cores']} cores, {c['memory']}; {c['system']}, {c['kernel']}"],
+            ["load when it began", c["load"]], ["zcache", c["zcache"]], ["MPI", ", ".join(c["mpi"])],
+            ["libfabric", f"{c['libfabric']}, provider {c['provider']}; daemons and ranks on the same host"],
+            ["layout", c["layout"]], ["command", f"`{c['command']}`"], ["date", c["date"]]])
+        text = text.replace(":--", "---").replace("--:", "---")
+        text += ("\nMore ranks than cores: ranks of MPICH run with a library that lets a rank that waits give up its core "
+                 "(`tests/yieldshim.c`), those of Open MPI with `mpi_yield_when_idle`. Without, ranks wait mostly for each "
+                 "other's time slices, with any MPI-IO. SimParIO computes by sleeping, which leaves the cores to what works "
+                 "in the background, as spare cores of a node would; BTIO computes on all cores there are.\n\n")
+        text += table(["store", "what it is"], [[STORES[s], c["stores"][s]] for s in STORES if s in c["stores"]])
+        text += "\n" + table(["variant", "what it is"], [[label(v), VARIANTS[v].about] for v in used])
+        for name, why in c["left_out"].items():
+            text += f"\nLeft out: {STORES.get(name) or label(name)}: {why}.\n"
+        for f in self.r.failures:
+            text += (f"\nFailed: {label(f['variant'])}, {f['program']} {f['what']}, {STORES[f['store']]}, {f['ranks']} ranks, "
+                     f"{f['size']}: {f['failed']}\n")
+        return text
+
+    def micro(self):
+        text = "What `tests/bench/*.sh` print; each script's `--help` says what it measures.\n"
+        for name, lines in self.r.micro.items():
+            text += f"\n### {name}\n\n```\n{lines.rstrip()}\n```\n"
+        return text

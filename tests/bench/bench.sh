@@ -1,0 +1,63 @@
+#!/usr/bin/env bash
+# bench.sh - all benchmarks, and the page with their results.
+#
+#     bench.sh [--quick | --full] [--results DIR]
+#
+# The comparison (compare.sh), then those that look at one property each; doc/results/report makes
+# DIR/README.md and its figures of them, by default in the build's bench/.  About 12 minutes;
+# --full: an hour; --quick: two, to see that everything works.  Figures want a quiet machine.
+# Goes on when a part fails; the status then is 1.
+set -u
+here=$(dirname -- "${BASH_SOURCE[0]}")
+# shellcheck source=tests/bench/functions.sh
+. "$here/functions.sh"
+unset 'opt[repeats]' 'opt[json]' 'opt[timeout]' 'quick[repeats]'
+opt+=([results]=$build/bench [profile]=) # the last is not for users
+full=([profile]=--full)
+quick=([profile]=--quick)
+bench_options "$@"
+
+case ${opt[profile]} in
+--quick) announced='two minutes' parts=(hits) ;;
+--full) announced='an hour' parts=(overlap pieces ranks readahead hits forward) ;;
+*) announced='12 minutes' parts=(pieces ranks readahead hits forward) ;;
+esac
+# But for the longest, parts are measured roughly: the comparison is what takes the time.
+rough=--quick
+if [[ ${opt[profile]} == --full ]]; then rough=; fi
+status=0
+started=$EPOCHSECONDS
+
+# part NAME OPTION ...: in the background, so that an interrupt ends it in its own way.
+part() {
+    local rc
+
+    "$here/$1.sh" "${@:2}" </dev/null &
+    job=$!
+    wait "$job"
+    rc=$?
+    job=
+    ((rc == 0 || rc == 77)) || status=1
+    return "$rc"
+}
+cleanup_fn end_job
+
+echo "all benchmarks; about $announced"
+rm -rf -- "${opt[results]}/micro"
+mkdir -p "${opt[results]}/micro" || exit 1
+if [[ -n ${opt[profile]} ]]; then set -- "${opt[profile]}"; else set --; fi
+export BENCH_COMMAND=${BENCH_COMMAND:-bench.sh${1:+ $1}}
+part compare "$@" --results "${opt[results]}"
+for name in "${parts[@]}"; do
+    echo "== $name"
+    out=${opt[results]}/micro/$name
+    options=()
+    if [[ $name != forward ]]; then options=($rough); fi
+    part "$name" "${options[@]}" --json "$out.json" >"$out.txt" || rm -f "$out.json"
+    cat "$out.txt"
+done
+"$here/../../doc/results/report" "${opt[results]}"
+rc=$?
+((rc == 0 || rc == 77)) || status=1
+echo "benchmarks ended after $(((EPOCHSECONDS - started) / 60)) minutes$( ((status == 0)) || echo ", not all is well")"
+exit "$status"

@@ -1,0 +1,34 @@
+# compare.jq - from the report of a run to one line of results; see compare.sh.
+
+# Of simpario: seconds, the maximum over the ranks.
+def simpario($what):
+    (if $what == "read" then "read" else "write" end) as $direction
+    | select(.verification.result == "passed"
+        and (if $what == "read" then .verification.mpi_bytes else .verification.posix_bytes end) == .file_bytes)
+    | .repeats[0][$direction] as $t
+    | {bytes: .file_bytes, peak_rss: .peak_rss_bytes, open: $t.open_seconds, compute: $t.compute_seconds,
+       wait: $t.wait_seconds, io: $t.io_seconds, close: $t.close_seconds, io_close: $t.io_close_seconds,
+       total: $t.total_seconds};
+
+# Of btio; total is computing and writing, what is read is only there to be verified.
+def btio:
+    select(.verification.result == "passed" and .verification.norms.residual.published != null
+        and .verification.read_bytes >= .file_bytes)
+    | {bytes: .file_bytes, peak_rss: .peak_rss_bytes, open: .write.open_seconds, compute: .compute.compute_seconds,
+       io: .write.write_seconds, close: .write.close_seconds, io_close: .write.write_close_seconds,
+       total: .compute.total_seconds};
+
+# What a slow store was asked for meanwhile.
+def asked($before; $after):
+    {requests: ($after.write.requests + $after.read.requests - $before.write.requests - $before.read.requests),
+     busy: ([$after, $before | .write.busy_seconds + .read.busy_seconds + .sync.busy_seconds] | .[0] - .[1])};
+
+# One line of results.  The input: the reports of one run, or nothing where it failed.
+def line($work; $round; $before; $after; $why):
+    ($work | split("|")) as [$program, $what, $store, $ranks, $size, $compute, $variant]
+    | {$program, $what, $store, ranks: ($ranks | tonumber), $size, compute: ($compute | tonumber? // null), $variant, $round}
+      + if length == 0 then {failed: $why}
+        else {seconds: (.[0] | if $program == "btio" then btio else simpario($what) end)}
+            + if $before then {store_asked: asked($before; $after)} else {} end
+            + if $what == "timeline" then {timeline: .[0].repeats[0].write.timeline} else {} end
+        end;

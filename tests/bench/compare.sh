@@ -1,0 +1,329 @@
+#!/usr/bin/env bash
+# compare.sh - MPI-IO as it is beside zcache in all its ways: SimParIO and BTIO.
+#
+#     compare.sh [--quick | --full] [--results DIR] [--minutes N] [option ...]
+#
+# A run is one variant (the first table below: an MPI library, daemons, hints) doing one piece
+# of work (the plan: SimParIO writing or reading, or BTIO, on a store).  All runs of the plan
+# take turns, round after round, until the time is over; what does not fit in two rounds takes
+# longer.  Every run verifies all of its bytes or leaves no number.  A variant that failed in a
+# piece of work is not tried there again.
+#
+# Each run leaves one JSON object, on a line of its own, in DIR/runs.jsonl; DIR/conditions.json
+# names the machine, versions and options.  doc/results/report makes tables and figures of them.
+#
+#     --minutes N   9 (full 57, quick 1)    --rounds N  5 at most (full 5, quick 1)
+#     --stores LIST      slow disk gluster; those that cannot be had are left out, with a reason
+#     --ranks N     8    --counts LIST  2 16 (full 2 4 16 32), other numbers of ranks, for --fixed
+#     --sizes LIST       4K 128K 1M (full from 1K on), records of one rank and phase
+#     --fixed SIZE       128K    --headline SIZE  1M, which all variants do everywhere
+#     --phases N    10 (full 20)  --compute SECONDS  0.1 (full 0.2), in each phase, by sleeping
+#     --btio LIST        W:1:4 (full also A:5:4), class:steps between dumps:ranks
+#     --rate N      200, MB/s of the stores slow and gluster
+#     --op-us N  50      --latency-us N  200, a request of the slow store, its round trip
+#     --timeout SECONDS  60, for one run
+set -u
+# shellcheck source=tests/bench/functions.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
+# shellcheck source=tests/bench/stores.sh
+. "$bench_dir/stores.sh"
+# shellcheck source=tests/bench/openmpi.sh
+. "$bench_dir/openmpi.sh"
+unset 'opt[repeats]' 'opt[json]' 'quick[repeats]'
+opt+=([results]=$build/bench [minutes]=9 [rounds]=5 [stores]='slow disk gluster' [ranks]=8
+    [counts]='2 16' [sizes]='4K 128K 1M' [fixed]=128K [headline]=1M [phases]=10 [compute]=0.1
+    [btio]=W:1:4 [rate]=200 [op-us]=50 [latency-us]=200 [timeout]=60)
+full=([minutes]=57 [counts]='2 4 16 32' [sizes]='1K 4K 16K 32K 128K 1M' [phases]=20 [compute]=0.2
+    [btio]='W:1:4 A:5:4' [timeout]=300)
+quick=([minutes]=1 [rounds]=1 [counts]=2 [sizes]='32K 1M' [fixed]=1M [phases]=5 [compute]=0.05 [stores]='slow disk'
+    [btio]=S:1:4)
+
+# ---- the variants -------------------------------------------------------------------------
+# name       | MPI     | file type | daemons | options of simpario | hints
+# What they stand for, the report explains; it has the same names.
+tuned='romio_cb_write=enable romio_cb_read=enable cb_nodes=1'
+variants=(
+    "ufs         | mpich   | ufs:    |         |        |"
+    "tuned       | mpich   | ufs:    |         |        | $tuned"
+    "ompio       | openmpi |         |         |        |"
+    "uncached    | mpich   | zcache: | uncached | --sync | zcache_write_back=none zcache_sync_level=stored zcache_prefetch=false"
+    "embedded    | mpich   | zcache: |         |        |"
+    "one         | mpich   | zcache: | one     |        |"
+    "two         | mpich   | zcache: | two-a two-b |    |"
+    "none        | mpich   | zcache: | one     |        | zcache_write_back=none"
+    "aggregator  | mpich   | zcache: | one     |        | zcache_write_back=aggregator"
+    "daemon      | mpich   | zcache: | one     |        | zcache_write_back=daemon"
+)
+zcache_ways='uncached embedded one two'
+peers='ufs tuned ompio'
+
+# ---- the plan -----------------------------------------------------------------------------
+# One line for each piece of work and variant: program|what|store|ranks|size|compute|variant;
+# size is the record of SimParIO, the class and interval of BTIO.  What is written with a
+# "timeline", of what is dirty at both levels, is slowed down by looking, and done once.
+declare -A planned=()
+plan=()
+
+# add PROGRAM WHAT STORE RANKS SIZE COMPUTE VARIANT ...: what is planned already is not again.
+add() {
+    local work="$1|$2|$3|$4|$5|$6" variant
+
+    shift 6
+    for variant; do
+        [[ -z ${planned[$work|$variant]:-} && -z ${missing[$variant]:-} ]] || continue
+        planned[$work|$variant]=1
+        plan+=("$work|$variant")
+    done
+}
+
+# shellcheck disable=SC2086 # lists of names
+make_plan() {
+    local record n store work compute
+
+    for compute in 0 "${opt[compute]}"; do
+        add simpario write slow "${opt[ranks]}" "${opt[headline]}" "$compute" $peers $zcache_ways none aggregator daemon
+        add simpario read slow "${opt[ranks]}" "${opt[headline]}" "$compute" $peers $zcache_ways
+    done
+    add simpario timeline slow "${opt[ranks]}" "${opt[headline]}" "${opt[compute]}" none aggregator daemon one
+    for work in ${opt[btio]}; do
+        add btio write slow "${work##*:}" "${work%:*}" - $peers none aggregator daemon one embedded
+    done
+    for record in ${opt[sizes]}; do plan_curves "${opt[ranks]}" "$record"; done
+    for n in ${opt[counts]}; do plan_curves "$n" "${opt[fixed]}"; done
+    plan_curves "${opt[ranks]}" "${opt[fixed]}"
+    for store in disk gluster; do
+        for compute in 0 "${opt[compute]}"; do
+            add simpario write "$store" "${opt[ranks]}" "${opt[headline]}" "$compute" $peers $zcache_ways
+        done
+    done
+    have_stores
+}
+
+# One point of the curves: without computing, and with it where it can hide anything, and
+# beside that the best that ROMIO has, which hides nothing.
+# shellcheck disable=SC2086
+plan_curves() {
+    add simpario write slow "$1" "$2" 0 $peers $zcache_ways
+    add simpario write slow "$1" "$2" "${opt[compute]}" tuned embedded one two
+    add simpario read slow "$1" "$2" 0 $peers uncached embedded one
+    add simpario read slow "$1" "$2" "${opt[compute]}" tuned embedded one
+}
+
+# Leaves in the plan what is on a store that there is.
+have_stores() {
+    local line store all=("${plan[@]}")
+
+    plan=()
+    for line in "${all[@]}"; do
+        IFS='|' read -r _ _ store _ <<<"$line"
+        [[ -n ${below[$store]:-} ]] && plan+=("$line")
+    done
+}
+
+# ---- what is there --------------------------------------------------------------------------
+declare -A missing=() # variant or store -> why
+
+set_up() {
+    local store
+
+    bench_memory
+    stores_create "${opt[results]}"
+    for store in ${opt[stores]}; do
+        bench_progress "setting up: $store"
+        store_up "$store" && continue
+        missing[$store]=$store_obstacle
+        unset "below[$store]"
+    done
+    bench_progress "building the benchmarks for Open MPI"
+    openmpi_build || missing[ompio]=$openmpi_obstacle
+    start_daemon 0 --root "$stores"
+    start_daemon 1 --root "$stores"
+    start_daemon 2 --root "$stores"
+    start_daemon 3 --root "$stores" --cache-size 0
+    bench_progress
+    for store in "${!missing[@]}"; do echo "left out: $store: ${missing[$store]}"; done
+}
+
+declare -A daemon_number=([one]=0 [two-a]=1 [two-b]=2 [uncached]=3)
+
+# addresses NAME ...: as ZCACHE_DAEMONS wants them.
+addresses() {
+    local name list=
+
+    for name; do list+=${list:+,}$tmp/${daemon_number[$name]}.addr; done
+    echo "$list"
+}
+
+tear_down() {
+    local i
+
+    for i in 0 1 2 3; do
+        stop_daemon "$i" || bench_problem "a daemon did not drain: $(tail -n 3 "$tmp/$i.log")"
+    done
+    slowfs_unmount "$stores/slow" || bench_problem "slowfs ended with status $?"
+}
+
+# ---- a run ------------------------------------------------------------------------------
+# run LINE: one line of the plan, once; its line of the results.
+run() {
+    local program what store n size compute variant type daemons options hints hint
+    local preload= before=null after=null status why bin=$build
+
+    IFS='|' read -r program what store n size compute variant <<<"$1"
+    IFS='|' read -r mpi type daemons options hints < <(variant_row "$variant")
+    # shellcheck disable=SC2086 # a list of names
+    daemons=$(addresses $daemons)
+    if [[ $type == zcache: ]]; then preload=$plugin; fi
+    if [[ $mpi == openmpi ]]; then bin=$openmpi; fi
+    "command_$program"
+    command+=(--json "$tmp/run.json" --quiet)
+    for hint in $hints; do command+=(--hint "$hint"); done
+    if [[ -n $daemons ]]; then cold "$daemons"; fi
+    : >"$tmp/run.json"
+    if [[ $store == slow ]]; then before=$(<"$stores/slow/.slowfs"); fi
+    ZCACHE_DAEMONS=$daemons ranks "$n" "$preload" "${command[@]}" >"$tmp/run.log" 2>&1
+    status=$?
+    if [[ $store == slow ]]; then after=$(<"$stores/slow/.slowfs"); fi
+    rm -f -- "${below[$store]}/data"
+    ((status == 0)) && line "$1" measured "$before" "$after" && return
+    why="status $status: $(grep -v '^ *$' "$tmp/run.log" | tail -n 3 | tr '\n' ' ')"
+    bench_problem "${1//|/ }: no number: $why"
+    line "$1" failed "$why"
+    failed[$1]=1
+}
+
+# line LINE measured BEFORE AFTER | failed WHY
+line() {
+    local report=$tmp/run.json
+
+    if [[ $2 == failed ]]; then report=/dev/null; fi
+    jq -L "$bench_dir" -c --slurp --arg work "$1" --argjson round "$round" --arg why "$3" \
+        --argjson before "$([[ $2 == failed ]] && echo null || echo "$3")" --argjson after "${4:-null}" \
+        'include "compare"; line($work; $round; $before; $after; $why)' "$report" \
+        >"$tmp/line" 2>>"$tmp/run.log" && [[ -s $tmp/line ]] && cat "$tmp/line" >>"$runs"
+}
+
+# The row of a variant, without its name and the blanks that align it.
+variant_row() {
+    local row
+
+    for row in "${variants[@]}"; do
+        [[ ${row%% *} != "$1" ]] || { sed 's/ *| */|/g; s/^[^|]*|//' <<<"$row"; return; }
+    done
+}
+
+# Daemons hold nothing of earlier runs.
+cold() {
+    "$zcachectl" --daemons "$1" evict >"$tmp/evict.log" 2>&1 ||
+        bench_problem "a daemon cannot evict: $(tail -n 1 "$tmp/evict.log")"
+}
+
+command_simpario() {
+    command=("$bin/simpario/simpario" --phases "${opt[phases]}" --record "$size" --compute "$compute"
+        --compute-by sleep --no-reference)
+    if [[ $what == read ]]; then
+        make_input
+        command+=(-f "$type$stores/$store/input" --read --keep)
+        return
+    fi
+    # shellcheck disable=SC2206 # options
+    command+=(-f "$type$stores/$store/data" --write --posix-verify "${below[$store]}/data" $options)
+    if [[ $what == timeline ]]; then command+=(--timeline 0.01); fi
+}
+
+command_btio() { command=("$bin/btio/btio" -f "$type$stores/$store/data" -c "${size%%:*}" --interval "${size#*:}"); }
+
+# The file to be read, made behind the back of the store.  Where ranks write contiguously, it
+# depends on nothing but its size.
+declare -A input=()
+make_input() {
+    local bytes=$((n * opt[phases] * $(numfmt --from=iec "$size")))
+
+    [[ ${input[$store]:-} != "$bytes" ]] || return
+    rm -f -- "${below[$store]}/input"
+    mpi=mpich ranks "$n" '' "$build/simpario/simpario" -f "ufs:${below[$store]}/input" --write --keep --quiet \
+        --phases "${opt[phases]}" --record "$size" --no-reference >"$tmp/run.log" 2>&1 ||
+        fail "no file to read: $(tail -n 5 "$tmp/run.log")"
+    input[$store]=$bytes
+}
+
+# ---- all of them --------------------------------------------------------------------------
+declare -A failed=()
+round=0
+
+# At least two rounds, or the one that was asked for; then until the time is over.
+rounds() {
+    local began=$EPOCHSECONDS done=0 work
+
+    while ((round < opt[rounds])); do
+        round=$((round + 1))
+        for work in "${plan[@]}"; do
+            if ((round > 2 && EPOCHSECONDS - began >= 60 * opt[minutes])); then return; fi
+            [[ -z ${failed[$work]:-} ]] || continue
+            [[ $work != *'|timeline|'* ]] || ((round == 1)) || continue
+            bench_progress "$(clock $((EPOCHSECONDS - began))) of ${opt[minutes]}:00  round $round, $((done % ${#plan[@]} + 1)) of ${#plan[@]}: ${work//|/ }"
+            run "$work"
+            done=$((done + 1))
+        done
+        [[ -t 2 ]] || echo "round $round done after $(clock $((EPOCHSECONDS - began)))" >&2
+    done
+}
+
+clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
+
+# ---- what it was measured with --------------------------------------------------------------
+conditions() {
+    local store key
+
+    {
+        for store in "${!below[@]}"; do jq -n --arg k "$store" --arg v "$(store_about "$store")" '{stores: {($k): $v}}'; done
+        for key in "${!missing[@]}"; do jq -n --arg k "$key" --arg v "${missing[$key]}" '{left_out: {($k): $v}}'; done
+        for key in "${!opt[@]}"; do
+            [[ $key == results ]] || jq -n --arg k "$key" --arg v "${opt[$key]}" '{options: {($k): $v}}'
+        done
+        for key in "${variants[@]}"; do
+            jq -n --arg k "${key%% *}" --arg v "$(variant_row "${key%% *}")" '{variants: {($k): $v}}'
+        done
+        jq -n --arg date "$(date -u +'%Y-%m-%d %H:%M UTC')" --arg command "$command_line" \
+            --arg processor "$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)" \
+            --arg cores "$cores" --arg memory "$(awk '/^MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo)" \
+            --arg kernel "$(uname -sr)" --arg system "$(. /etc/os-release && echo "$PRETTY_NAME")" \
+            --arg load "$load" --arg layout "$(bench_layout)" --arg zcache "$(zcache_version)" \
+            --arg mpich "$(mpichversion 2>/dev/null | sed -n 's/^MPICH Version:[[:space:]]*/MPICH /p')" \
+            --arg openmpi "$([[ -n ${missing[ompio]:-} ]] || mpirun.openmpi --version | sed -n '1s/^mpirun (\(.*\)) /\1 /p')" \
+            --arg libfabric "$(pkg-config --modversion libfabric 2>/dev/null)" \
+            '{$date, $command, $processor, $cores, $memory, $kernel, $system, $load, $layout, $zcache,
+              mpi: [$mpich, $openmpi | select(. != "")], $libfabric, provider: "tcp;ofi_rxm"}'
+    } | jq -s 'reduce .[] as $part ({left_out: {}}; . * $part)' >"${opt[results]}/conditions.json"
+}
+
+# The commit, where there is one, and whether it is what was built.
+zcache_version() {
+    local top=$bench_dir/../.. text
+
+    text=$("$zcached" --version | head -n 1)
+    git -C "$top" rev-parse --git-dir >/dev/null 2>&1 &&
+        text+=", commit $(git -C "$top" describe --always --dirty)"
+    echo "$text"
+}
+
+# ---- main ----------------------------------------------------------------------------------
+command_line=${BENCH_COMMAND:-compare.sh $*} # what the user typed
+load=$(cut -d' ' -f1 /proc/loadavg)
+bench_options "$@"
+mkdir -p "${opt[results]}" || bench_misuse "--results ${opt[results]}: no directory"
+runs=${opt[results]}/runs.jsonl
+: >"$runs"
+most=${opt[ranks]}
+for n in ${opt[counts]}; do if ((n > most)); then most=$n; fi; done
+
+bench_start "$most"
+set_up
+make_plan
+conditions
+echo "compare: ${#plan[@]} runs a round, ${opt[rounds]} rounds at most, about ${opt[minutes]} minutes; $(bench_layout)"
+rounds
+bench_progress
+tear_down
+echo "compare: $(wc -l <"$runs") runs in $round rounds, ${#failed[@]} failed; $runs"
+bench_end
