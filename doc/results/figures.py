@@ -4,7 +4,7 @@ import matplotlib
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.ticker import FuncFormatter, NullLocator  # noqa: E402
+from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator  # noqa: E402
 
 from data import size_bytes  # noqa: E402
 from names import CURVES, LEVEL_COLOURS, LEVELS, PARTS, STORES, VARIANTS, label, level_label  # noqa: E402
@@ -57,6 +57,7 @@ def panel(axes, results, points, key, title):
     axes.set_yscale("log")
     axes.set_xticks([x for x, _ in points])
     axes.xaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes.yaxis.set_major_formatter(FuncFormatter(rate_text))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.set_title(title, loc="left")
@@ -243,8 +244,8 @@ def timeline(results):
                    textcoords="offset points", fontsize=7.5, color="#444444")
         a.set_title(level_label(variant), loc="left")
         a.set_ylabel("MB")
-        a.set_ylim(bottom=0)
-        a.set_xlim(left=0)
+    axes[-1][0].set_ylim(bottom=0)
+    axes[-1][0].set_xlim(0, 1.08 * max(r["seconds"]["total"] for r in results.select(**want)))
     axes[-1][0].set_xlabel("seconds since before the open")
     legend_parts(figure, axes[0][0])
     return figure

@@ -292,8 +292,9 @@ conditions() {
             --arg mpich "$(mpichversion 2>/dev/null | sed -n 's/^MPICH Version:[[:space:]]*/MPICH /p')" \
             --arg openmpi "$([[ -n ${missing[ompio]:-} ]] || mpirun.openmpi --version | sed -n '1s/^mpirun (\(.*\)) /\1 /p')" \
             --arg libfabric "$(pkg-config --modversion libfabric 2>/dev/null)" \
+            --arg provider "$(sed -n 's/^provider //p' "$tmp/0.addr")" \
             '{$date, $command, $processor, $cores, $memory, $kernel, $system, $load, $layout, $zcache,
-              mpi: [$mpich, $openmpi | select(. != "")], $libfabric, provider: "tcp;ofi_rxm"}'
+              mpi: [$mpich, $openmpi | select(. != "")], $libfabric, $provider}'
     } | jq -s 'reduce .[] as $part ({left_out: {}}; . * $part)' >"${opt[results]}/conditions.json"
 }
 

@@ -20,15 +20,24 @@ openmpi_build() {
     return 1
 }
 
-# As their Makefile.am do, but for what tests them.
+# From the sources that their Makefile.am name.
 openmpi_compile() (
     cd "$bench_dir/../.." || exit
-    shared=(simpario/{args,bench,stamp,table,units,verdict}.c)
-    readarray -t simpario_c < <(find simpario -name '*.c' ! -name 'test_*')
-    readarray -t btio_c < <(find btio -name '*.c' ! -name 'test_*')
-    openmpi_program simpario -ljansson -- "${simpario_c[@]}" &&
-        openmpi_program btio -ljansson -lxxhash -lm -- -funroll-loops "${btio_c[@]}" "${shared[@]}"
+    readarray -t shared < <(openmpi_sources simpario libbench_la)
+    readarray -t simpario < <(openmpi_sources simpario simpario)
+    readarray -t btio < <(openmpi_sources btio libbt_la btio)
+    openmpi_program simpario -ljansson -lm -- "${simpario[@]}" "${shared[@]}" &&
+        openmpi_program btio -ljansson -lxxhash -lm -- -funroll-loops "${btio[@]}" "${shared[@]}"
 )
+
+# openmpi_sources DIRECTORY PREFIX ...: of PREFIX_SOURCES
+openmpi_sources() {
+    local prefix
+
+    for prefix in "${@:2}"; do
+        sed -n "/^${prefix}_SOURCES/,/[^\\\\]$/p" "$1/Makefile.am" | grep -o '[a-z_]*\.c' | sed "s#^#$1/#"
+    done
+}
 
 # openmpi_program NAME LIBRARY ... -- SOURCE ...
 openmpi_program() {
