@@ -5,6 +5,7 @@ set -u
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
 
 make_root
+export ZCACHE_LOCAL=false # ranks use libfabric, too
 for provider in net tcp; do # names of one protocol, in old and new releases of libfabric
     start_daemons 1 --provider "$provider"
     mpi_quiet 2 "$programs/t_posix" "zcache:$root/f" || fail "a daemon with --provider $provider"
