@@ -9,7 +9,7 @@ skip() { # REASON
 
 # What Python programs need in every environment.
 python_packages="mpi4py==4.1.2"
-[[ ${ZCACHE_MPIS:-} != full ]] || python_packages+=" pytest"
+[[ ${RUN_MPIS:-} != full ]] || python_packages+=" pytest"
 
 # use_mpi NAME [PACKAGE ...]: makes the environment if it is not there, and sets
 #     MPIEXEC      its mpiexec, behind a script that lets programs find its library
