@@ -29,35 +29,37 @@ int64_t inspect_count(const struct bench_hints *counters, const char *name)
     return value != NULL && number(value, &n) ? n : -1;
 }
 
-/* What is told because it was asked here, and was not in force. */
-static void drop(struct bench_hints *hints, const char *key)
+/* What begins with `prefix`, without it. */
+static void take(const struct bench_hints *from, const char *prefix, struct bench_hints *to)
 {
-    int left = 0;
-    for (int i = 0; i < hints->n; i++) {
-        if (strcmp(hints->hint[i].key, key) != 0)
-            hints->hint[left++] = hints->hint[i];
-    }
-    hints->n = left;
-}
-
-/* Moves what begins with `prefix` from one list to the other. */
-static void take(struct bench_hints *from, const char *prefix, struct bench_hints *to)
-{
-    int left = 0;
+    size_t len = strlen(prefix);
     to->hint = calloc((size_t)from->n + 1, sizeof *to->hint);
     if (to->hint == NULL)
         bench_abort("out of memory for %d counters", from->n);
     for (int i = 0; i < from->n; i++) {
-        struct bench_hint *h = &from->hint[i];
-        if (strncmp(h->key, prefix, strlen(prefix)) != 0) {
-            from->hint[left++] = *h;
+        if (strncmp(from->hint[i].key, prefix, len) != 0)
             continue;
-        }
-        to->hint[to->n] = *h;
-        memmove(to->hint[to->n].key, h->key + strlen(prefix), strlen(h->key + strlen(prefix)) + 1);
-        to->n++;
+        strcpy(to->hint[to->n].key, from->hint[i].key + len);
+        strcpy(to->hint[to->n++].value, from->hint[i].value);
     }
-    from->n = left;
+}
+
+static void ask_counters(MPI_Comm comm, MPI_File fh, const char *file, struct inspection *out)
+{
+    MPI_Info ask;
+    int rank;
+    MPI_Comm_rank(comm, &rank);
+    MPI_Info_create(&ask);
+    MPI_Info_set(ask, "zcache_counters", "true");
+    bench_check_all(comm, MPI_File_set_info(fh, ask), "MPI_File_set_info", file);
+    MPI_Info_free(&ask);
+    if (rank == 0) {
+        struct bench_hints told = {.n = 0};
+        bench_hints_read(fh, file, &told);
+        take(&told, AGGREGATORS, &out->aggregators);
+        take(&told, DAEMONS, &out->daemons);
+        bench_hints_free(&told);
+    }
 }
 
 /* Whoever opens another file has other aggregators: their numbers are added to those of rank 0,
@@ -87,24 +89,18 @@ void inspect_file(MPI_Comm all, MPI_Comm comm, const char *file, MPI_Info info,
                   struct inspection *out)
 {
     MPI_File fh;
-    MPI_Info ask;
-    int rank;
+    int rank, caches = 0;
     *out = (struct inspection){.hints = {.n = 0}};
     MPI_Comm_rank(comm, &rank);
     bench_check_all(comm, MPI_File_open(comm, file, MPI_MODE_RDONLY, info, &fh), "MPI_File_open",
                     file);
-    MPI_Info_create(&ask);
-    MPI_Info_set(ask, "zcache_counters", "true");
-    bench_check_all(comm, MPI_File_set_info(fh, ask), "MPI_File_set_info", file);
-    MPI_Info_free(&ask);
     if (rank == 0) {
         bench_hints_read(fh, file, &out->hints);
-        take(&out->hints, AGGREGATORS, &out->aggregators);
-        take(&out->hints, DAEMONS, &out->daemons);
-        drop(&out->hints, "zcache_counters");
-        drop(&out->hints, "zcache_dirty_bytes");
-        drop(&out->hints, "zcache_unstored_bytes");
+        caches = bench_hints_find(&out->hints, "zcache_dirty_bytes") != NULL;
     }
+    MPI_Bcast(&caches, 1, MPI_INT, 0, comm);
+    if (caches)
+        ask_counters(comm, fh, file, out);
     bench_check_all(comm, MPI_File_close(&fh), "MPI_File_close", file);
     add_files(all, &out->aggregators);
 }

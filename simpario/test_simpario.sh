@@ -54,6 +54,10 @@ done
 run 0 -f "$file" $shape --no-reopen --no-barrier --read-shift 1 --posix-verify "$file"
 run 0 -f "ufs:$file" $shape --record 1001 --overwrite --repeat 3 --sync
 says "repeat"
+run 0 -f "ufs:$file" $shape --progress --quiet
+says "writing 1/4"
+run 0 -f "ufs:$file" $shape --quiet
+[ ! -s "$dir/out" ] || fail "progress is shown where there is no terminal"
 run 0 -f "ufs:$file" $shape --compute 5ms --compute-by sleep --json "$dir/json"
 says "hidden behind computing: .* of write + close"
 grep -q hidden_write_fraction "$dir/json" || fail "no hidden fraction in the JSON"
