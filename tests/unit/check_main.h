@@ -1,12 +1,32 @@
-/* check_main.h - the main() every unit test shares: one suite, its exit status.
+/* check_main.h - what every unit test shares: one suite, its exit status.
  *
  * CK_RUN_CASE=name runs one case, CK_FORK=no keeps it in this process for a debugger.
+ * ZC_TEST_LONG=1 repeats what is random twenty times as often.
  */
 #ifndef CHECK_MAIN_H
 #define CHECK_MAIN_H
 
 #include <check.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+
+#include "zc_racy.h"
+
+/* Under thread sanitizer all is ten to twenty times as slow. */
+#ifdef ZC_TSAN
+enum { FEWER = 4 };
+#else
+enum { FEWER = 1 };
+#endif
+
+static bool long_run;
+
+/* How often something random is repeated that should be `n` times. */
+static inline unsigned cases(unsigned n)
+{
+    return long_run ? 20 * n : n / FEWER;
+}
 
 static inline void add_case(Suite *s, const char *name, double timeout_s, const TTest *const *tests,
                             size_t n)
@@ -23,11 +43,29 @@ static inline void add_case(Suite *s, const char *name, double timeout_s, const 
     add_case(suite, name, timeout_s, (const TTest *const[]){__VA_ARGS__},                          \
              sizeof((const TTest *const[]){__VA_ARGS__}) / sizeof(TTest *))
 
+/* All bytes are `c`.  Not an assertion for each: one of Check's, fulfilled or not, is a message to
+ * another process, and takes a thousand times as long as a comparison. */
+static inline void expect_all(const void *buf, size_t len, int c, const char *what)
+{
+    const unsigned char *at = buf;
+
+    for (size_t i = 0; i < len; i++)
+        if (at[i] != (unsigned char)c)
+            ck_abort_msg("%s: byte %zu is %02x, should be %02x", what, i, at[i],
+                         (unsigned char)c);
+}
+
 static inline int run_suite(Suite *s)
 {
     SRunner *r = srunner_create(s);
     int failed;
 
+    long_run = getenv("ZC_TEST_LONG") != NULL;
+    if (long_run)
+        puts("twenty times the usual number of random cases");
+    else if (FEWER > 1)
+        printf("random cases: one in %d, for thread sanitizer; ZC_TEST_LONG=1 for all\n", FEWER);
+    fflush(stdout);
     srunner_run_all(r, CK_ENV);
     failed = srunner_ntests_failed(r);
     srunner_free(r);

@@ -167,8 +167,7 @@ static void expect_page(struct zc_handle *h, unsigned page, int c)
     char buf[PAGE];
 
     ck_assert_int_eq(zc_cache_read(h, buf, PAGE, (uint64_t)page * PAGE), PAGE);
-    for (int i = 0; i < PAGE; i++)
-        ck_assert_int_eq((unsigned char)buf[i], (unsigned char)c);
+    expect_all(buf, PAGE, c, "page");
 }
 
 static void read_page(unsigned page)

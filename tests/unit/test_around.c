@@ -56,9 +56,7 @@ static void expect(uint64_t off, size_t len, int c)
     char *buf = malloc(len);
 
     ck_assert_int_eq(zc_cache_read(file, buf, len, off), (ssize_t)len);
-    for (size_t i = 0; i < len; i++)
-        ck_assert_msg(buf[i] == (char)c, "byte %zu is %02x, should be %02x", (size_t)off + i,
-                      buf[i] & 0xff, c);
+    expect_all(buf, len, c, "file");
     free(buf);
 }
 

@@ -1350,7 +1350,7 @@ static void end_at_once(struct zc_access *a)
 /* Thousands of completions that each cause the next do not pile up on the stack. */
 START_TEST(callbacks_do_not_nest)
 {
-    enum { N = 20000 };
+    enum { N = 20000 / FEWER };
     struct acc *all = calloc(N, sizeof(*all)), pin[4];
 
     setup();

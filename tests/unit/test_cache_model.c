@@ -28,7 +28,6 @@
 enum { PAGE = 4096, SPAN = 12 * PAGE, MAX_THREADS = 4 };
 
 static const char *only_seed;
-static bool long_run;
 
 struct world {
     uint64_t seed;
@@ -528,7 +527,7 @@ static void run_seeds(const char *what, unsigned nthreads, bool faults, unsigned
         run_seed(strtoull(only_seed, NULL, 0), what, nthreads, faults);
         return;
     }
-    for (uint64_t seed = 1; seed <= (long_run ? 20 * n : n); seed++)
+    for (uint64_t seed = 1; seed <= cases(n); seed++)
         run_seed(seed, what, nthreads, faults);
 }
 
@@ -584,7 +583,7 @@ static bool sweep_once(uint64_t seed, uint64_t nth, uint64_t count)
 START_TEST(sweep)
 {
     uint64_t first = only_seed ? strtoull(only_seed, NULL, 0) : 1;
-    uint64_t last = only_seed ? first : long_run ? 60 : 4;
+    uint64_t last = only_seed ? first : cases(4);
 
     for (uint64_t seed = first; seed <= last; seed++) {
         for (uint64_t nth = 1; sweep_once(seed, nth, 1); nth++)
@@ -600,7 +599,6 @@ int main(int argc, char **argv)
     Suite *s = suite_create("cache model");
 
     only_seed = argc > 1 ? argv[1] : getenv("ZC_SEED");
-    long_run = getenv("ZC_TEST_LONG") != NULL;
     zc_log_init(NULL);
     if (!getenv("ZCACHE_LOG")) /* faults are many, and expected */
         zc_log_to_fd(open("/dev/null", O_WRONLY | O_CLOEXEC));

@@ -119,7 +119,7 @@ static void against_model(unsigned pages, uint32_t max_extents, unsigned flags)
     up(pages, max_extents);
     h = open_flags("/f", flags);
     memset(model, 0, sizeof model);
-    for (unsigned i = 0; i < 3000; i++) {
+    for (unsigned i = 0; i < cases(3000); i++) {
         if (rand_r(&seed) % 3) {
             write_ranges(h, model, &size, &seed, i);
         } else {

@@ -164,7 +164,7 @@ START_TEST(random_damage)
 {
     unsigned seed = 1;
 
-    for (int round = 0; round < 200000; round++) {
+    for (unsigned round = 0; round < cases(200000); round++) {
         struct zc_msg m = full((uint8_t)(types[round % NTYPES] | (round & 64 ? ZC_REPLY : 0))), back;
         unsigned char buf[512], *exact;
         char text[256];
@@ -173,7 +173,7 @@ START_TEST(random_damage)
         if (!exists(m.type))
             continue;
         n = zc_msg_encode(&m, buf, sizeof buf);
-        for (int k = 0; k < 1 + round % 4; k++)
+        for (unsigned k = 0; k < 1 + round % 4; k++)
             buf[(unsigned)rand_r(&seed) % (unsigned)n] = (unsigned char)rand_r(&seed);
         exact = malloc((size_t)n);
         memcpy(exact, buf, (size_t)n);

@@ -127,7 +127,7 @@ START_TEST(random_operations)
 {
     static struct both s[3];
 
-    for (int i = 0; i < 300000; i++) {
+    for (unsigned i = 0; i < cases(300000); i++) {
         struct both *b = &s[below(3)], *other = &s[below(3)];
         uint32_t lo, hi, dice = below(100);
 
@@ -171,7 +171,7 @@ END_TEST
 
 START_TEST(many_at_once)
 {
-    for (int round = 0; round < 20000; round++) {
+    for (unsigned round = 0; round < cases(20000); round++) {
         struct both b = {0};
         struct zc_range r[40];
         uint32_t n = 0, at = 0;

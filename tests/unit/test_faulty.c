@@ -115,8 +115,8 @@ static bool one_fault(bool at_server, unsigned ops, enum zc_faulty_how how, uint
     if (stored)
         expect_in_file("/sweep", LARGE, 1);
     down();
-    for (size_t i = 0; i < LARGE; i++)
-        ck_assert_msg(buf[i] == PATTERN && back[i] == PATTERN, "lent memory was touched");
+    expect_all(buf, LARGE, PATTERN, "lent memory");
+    expect_all(back, LARGE, PATTERN, "lent memory");
     free(buf);
     free(back);
     return raised > 0;
@@ -241,8 +241,7 @@ START_TEST(late_transfer)
     memset(buf, PATTERN, LARGE);
     zc_client_disconnect(c);
     down();
-    for (size_t i = 0; i < LARGE; i++)
-        ck_assert_msg(buf[i] == PATTERN, "lent memory was touched");
+    expect_all(buf, LARGE, PATTERN, "lent memory");
     free(buf);
 }
 END_TEST

@@ -4,6 +4,13 @@
 #include "check_main.h"
 #include "zc_place.h"
 
+#define REQUIRE(cond)                                                                              \
+    do {                                                                                           \
+        if (!(cond))                                                                               \
+            ck_abort_msg("%s: %u daemons, %u aggregators, block %llu", #cond, d, a,                \
+                         (unsigned long long)b);                                                   \
+    } while (0)
+
 START_TEST(every_block_has_one_owner)
 {
     for (uint32_t d = 0; d <= 17; d++)
@@ -22,14 +29,13 @@ START_TEST(every_block_has_one_owner)
             for (uint64_t b = 0; b < 200; b++) {
                 uint64_t next = zc_place_next(&p, b);
 
-                ck_assert_uint_lt(zc_place_aggregator(&p, b), owners);
-                ck_assert_uint_lt(zc_place_daemon(&p, b), real_d);
-                ck_assert_uint_eq(zc_place_aggregator(&p, next), zc_place_aggregator(&p, b));
+                REQUIRE(zc_place_aggregator(&p, b) < owners);
+                REQUIRE(zc_place_daemon(&p, b) < real_d);
+                REQUIRE(zc_place_aggregator(&p, next) == zc_place_aggregator(&p, b));
                 if (a >= real_d)
-                    ck_assert_uint_eq(zc_place_daemon(&p, next), zc_place_daemon(&p, b));
+                    REQUIRE(zc_place_daemon(&p, next) == zc_place_daemon(&p, b));
                 for (uint64_t between = b + 1; between < next; between++)
-                    ck_assert_uint_ne(zc_place_aggregator(&p, between),
-                                      zc_place_aggregator(&p, b));
+                    REQUIRE(zc_place_aggregator(&p, between) != zc_place_aggregator(&p, b));
             }
         }
 }
@@ -42,7 +48,7 @@ START_TEST(daemon_depends_on_block_and_daemons_alone)
             for (uint32_t a = 1; a < 20; a++) {
                 struct zc_place p = {1 << 20, d, a}, q = {1 << 20, d, a + 7};
 
-                ck_assert_uint_eq(zc_place_daemon(&p, b), zc_place_daemon(&q, b));
+                REQUIRE(zc_place_daemon(&p, b) == zc_place_daemon(&q, b));
             }
 }
 END_TEST

@@ -74,8 +74,7 @@ START_TEST(end_of_file_and_holes)
     ck_assert_int_eq(zc_client_write(client, h, "x", 1, 30000), 1);
     memset(buf, 1, sizeof buf);
     ck_assert_int_eq(zc_client_read(client, h, buf, sizeof buf, 0), 30001); /* by RMA */
-    for (int i = 0; i < 30000; i++)
-        ck_assert_uint_eq(buf[i], 0);
+    expect_all(buf, 30000, 0, "hole");
     ck_assert_uint_eq(buf[30000], 'x');
     ck_assert_int_eq(zc_client_read(client, h, buf, 100, 29990), 11); /* inline */
     ck_assert_int_eq(zc_client_read(client, h, buf, 100, 30001), 0);

@@ -11,7 +11,7 @@ enum { VIEWS = 4000 };
 
 START_TEST(shapes_and_mappings)
 {
-    for (uint64_t s = 1; s <= VIEWS; s++) {
+    for (uint64_t s = 1; s <= cases(VIEWS); s++) {
         struct model m = {0};
         struct zc_view *v;
 
@@ -74,7 +74,7 @@ static void walk_runs(const struct model *m, const struct zc_view *v)
 
 START_TEST(walks)
 {
-    for (uint64_t s = 1; s <= VIEWS; s++) {
+    for (uint64_t s = 1; s <= cases(VIEWS); s++) {
         struct model m = {0};
         struct zc_view *v;
 
@@ -172,7 +172,7 @@ START_TEST(copies)
 {
     struct zc_view_ranges r = {0};
 
-    for (uint64_t s = 1; s <= VIEWS / 2; s++) {
+    for (uint64_t s = 1; s <= cases(VIEWS / 2); s++) {
         struct model m = {0};
         struct zc_view *v;
 

@@ -124,7 +124,7 @@ START_TEST(hashes)
 {
     unsigned changed = 0;
 
-    for (uint64_t s = 1; s <= VIEWS; s++) {
+    for (uint64_t s = 1; s <= cases(VIEWS); s++) {
         struct model m = {0};
         struct zc_view *v, *w;
 
@@ -146,7 +146,7 @@ START_TEST(hashes)
         zc_view_put(v);
         model_free(&m);
     }
-    REQUIRE(changed > VIEWS / 2);
+    REQUIRE(changed > cases(VIEWS) / 2);
 }
 END_TEST
 
@@ -224,7 +224,7 @@ START_TEST(wire)
 {
     unsigned accepted = 0;
 
-    for (uint64_t s = 1; s <= VIEWS; s++) {
+    for (uint64_t s = 1; s <= cases(VIEWS); s++) {
         struct model m = {0};
         struct zc_view *v, *w;
         unsigned char *buf;
