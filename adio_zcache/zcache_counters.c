@@ -149,9 +149,11 @@ static int ask_aggregators(struct zcache_file *f, struct level *l)
 static int ask_at(const struct zcache_file *f, const struct zc_addrfile *a, const char *path,
                   struct level *l)
 {
+    size_t len;
+    const void *addr = zc_addrfile_address(a, f->settings.local, &len);
     struct zc_net_config cfg = {.provider = a->provider,
-                                .toward = a->address,
-                                .toward_len = a->address_len,
+                                .toward = addr,
+                                .toward_len = len,
                                 .timeout_ms = f->settings.timeout,
                                 .name = "counters"};
     struct zc_client *c = NULL;
@@ -160,7 +162,7 @@ static int ask_at(const struct zcache_file *f, const struct zc_addrfile *a, cons
 
     if (rc)
         return rc;
-    rc = zc_client_connect(net, a->address, a->address_len, path, &c);
+    rc = zc_client_connect(net, addr, len, path, &c);
     if (rc == 0) {
         rc = ask(c, l);
         zc_client_disconnect(c);

@@ -40,8 +40,6 @@ static int open_net(const void *toward, size_t len, const struct zc_settings *s)
                                 .name = name};
     struct zc_net **net = &nets[zc_local_is_address(toward, len)];
 
-    if (net == &nets[true])
-        cfg.open_transport = zc_local_open;
     if (*net && zc_net_severed(*net)) {
         if (nsevered == MAX_SEVERED)
             return zc_errorf(ENOTCONN, "connections to aggregators broke %d times", nsevered);

@@ -72,7 +72,7 @@ static void close_at_finalize(void)
 
 static int store_open(const struct zc_settings *s, int rank, struct zc_store **out)
 {
-    struct zc_net_config net = {.timeout_ms = s->timeout};
+    struct zc_net_config net = {.timeout_ms = s->timeout, .local = s->local};
     char host[256] = "?", name[320];
 
     if (!s->daemons || !*s->daemons)

@@ -1,7 +1,7 @@
 /* zc_addrfile.c - address files: written whole, read with suspicion, listed in order.
  *
  * A file counts as complete when its last byte is a newline and each key is there exactly
- * once.  Unknown keys are passed over, so that a later version may add some.
+ * once, "local" at most once.  Unknown keys are passed over, so that a later version may add some.
  */
 #include "config.h"
 
@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "zc_addrfile.h"
+#include "zc_local.h"
 #include "zc_log.h"
 #include "zc_units.h"
 
@@ -25,7 +26,7 @@
 #define SUFFIX     ".addr"
 
 /* The largest sensible file: every field at its limit. */
-enum { FILE_MAX = 2 * ZC_MAX_ADDRESS + ZC_MAX_PATH + 1024 };
+enum { FILE_MAX = 4 * ZC_MAX_ADDRESS + ZC_MAX_PATH + 1024 };
 
 /* ---- writing ---- */
 
@@ -34,21 +35,30 @@ static bool one_line(const char *s)
     return *s && !strpbrk(s, "\n\r");
 }
 
+/* `out` has room for two characters a byte and a NUL. */
+static void print_hex(const unsigned char *bytes, size_t n, char *out)
+{
+    *out = 0;
+    for (size_t i = 0; i < n; i++)
+        snprintf(out + 2 * i, 3, "%02x", bytes[i]);
+}
+
 static int print_file(const struct zc_addrfile *a, char *buf, size_t len)
 {
-    char hex[2 * ZC_MAX_ADDRESS + 1] = "";
+    char hex[2 * ZC_MAX_ADDRESS + 1], local[2 * ZC_MAX_ADDRESS + 1];
     int n;
 
     if (!one_line(a->provider) || !one_line(a->host) || !one_line(a->root) || a->address_len == 0 ||
         a->address_len > ZC_MAX_ADDRESS || a->pid <= 0)
         return zc_errorf(EINVAL, "a value does not fit into an address file (root \"%s\")",
                          a->root);
-    for (size_t i = 0; i < a->address_len; i++)
-        snprintf(hex + 2 * i, 3, "%02x", a->address[i]);
+    print_hex(a->address, a->address_len, hex);
+    print_hex(a->local, a->local_len, local);
     n = snprintf(buf, len,
                  FIRST_LINE "\nprotocol %u\nprovider %s\naddress %s\nhost %s\npid %ld\n"
-                            "boot %016" PRIx64 "\nroot %s\n",
-                 a->protocol, a->provider, hex, a->host, a->pid, a->boot_id, a->root);
+                            "boot %016" PRIx64 "\n%s%s%sroot %s\n",
+                 a->protocol, a->provider, hex, a->host, a->pid, a->boot_id,
+                 a->local_len ? "local " : "", local, a->local_len ? "\n" : "", a->root);
     return (size_t)n < len ? n : zc_errorf(EINVAL, "an address file would be too long");
 }
 
@@ -131,9 +141,9 @@ static bool copy_text(char *to, size_t cap, const char *s)
     return *s && (size_t)snprintf(to, cap, "%s", s) < cap;
 }
 
-enum { PROTOCOL, PROVIDER, ADDRESS, HOST, PID, BOOT, ROOT, NKEYS };
+enum { PROTOCOL, PROVIDER, ADDRESS, HOST, PID, BOOT, ROOT, LOCAL, NKEYS };
 static const char *const keys[NKEYS] = {"protocol", "provider", "address", "host",
-                                        "pid",      "boot",     "root"};
+                                        "pid",      "boot",     "root",    "local"};
 
 static bool parse_value(struct zc_addrfile *a, int key, const char *value)
 {
@@ -151,6 +161,8 @@ static bool parse_value(struct zc_addrfile *a, int key, const char *value)
         return copy_text(a->provider, sizeof a->provider, value);
     case ADDRESS:
         return parse_hex(value, a->address, sizeof a->address, &a->address_len);
+    case LOCAL:
+        return parse_hex(value, a->local, sizeof a->local, &a->local_len);
     case HOST:
         return copy_text(a->host, sizeof a->host, value);
     case PID:
@@ -204,7 +216,7 @@ static int parse_file(const char *path, char *text, struct zc_addrfile *a)
     if (*line)
         return zc_errorf(EINVAL, "%s: the last line of the address file is cut off", path);
     for (int key = 0; key < NKEYS; key++)
-        if (!(seen & 1u << key))
+        if (!(seen & 1u << key) && key != LOCAL)
             return zc_errorf(EINVAL, "%s: incomplete address file, no \"%s\"", path, keys[key]);
     return 0;
 }
@@ -249,6 +261,16 @@ int zc_addrfile_read(const char *path, struct zc_addrfile *out)
     if (rc == 0)
         *out = a;
     return rc;
+}
+
+const void *zc_addrfile_address(const struct zc_addrfile *a, bool local, size_t *len)
+{
+    if (local && zc_local_can_reach(a->local, a->local_len)) {
+        *len = a->local_len;
+        return a->local;
+    }
+    *len = a->address_len;
+    return a->address;
 }
 
 void zc_addrfile_remove(const char *path, uint64_t boot_id)

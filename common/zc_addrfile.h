@@ -7,6 +7,7 @@
  *     host n17
  *     pid 4711
  *     boot 1f2e3d4c5b6a7988
+ *     local 7a63...            (for processes of this host, see zc_local.h; may be missing)
  *     root /scratch
  *
  * It is written beside its final name and renamed, so a reader sees all of it or nothing.
@@ -14,6 +15,7 @@
 #ifndef ZC_ADDRFILE_H
 #define ZC_ADDRFILE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,6 +26,8 @@ struct zc_addrfile {
     char provider[64];
     unsigned char address[ZC_MAX_ADDRESS];
     size_t address_len;
+    unsigned char local[ZC_MAX_ADDRESS];
+    size_t local_len; /* 0: none */
     char host[256];
     long pid;
     uint64_t boot_id;
@@ -34,6 +38,9 @@ int zc_addrfile_write(const char *path, const struct zc_addrfile *a);
 
 /* -ENOENT, -EACCES, -EINVAL (not such a file, or incomplete), explained by zc_errorf(). */
 int zc_addrfile_read(const char *path, struct zc_addrfile *out);
+
+/* The address to use, of *len bytes, inside `a`: the local one where it is wanted and works. */
+const void *zc_addrfile_address(const struct zc_addrfile *a, bool local, size_t *len);
 
 /* Removes the file if it still is the one of `boot_id`. */
 void zc_addrfile_remove(const char *path, uint64_t boot_id);

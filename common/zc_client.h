@@ -29,8 +29,10 @@ struct zc_net;
 struct zc_client;
 
 struct zc_net_config {
-    int (*open_transport)(const struct zc_tp_config *cfg, struct zc_tp **out); /* NULL: ofi */
+    int (*open_transport)(const struct zc_tp_config *cfg, struct zc_tp **out); /* NULL: what
+                                                                       `toward` belongs to */
     const char *provider;
+    bool local;         /* daemons of this host may be reached locally (zc_store_remote.h) */
     const void *toward; /* address of the first server */
     size_t toward_len;
     uint64_t timeout_ms; /* silence after which a server counts as gone; 0: 30 s */

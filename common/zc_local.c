@@ -91,6 +91,21 @@ static int address(struct zc_tp *tp, void *buf, size_t *len)
     return 0;
 }
 
+int zc_local_fd(struct zc_tp *tp)
+{
+    return local_of(tp)->epoll;
+}
+
+bool zc_local_can_reach(const void *addr, size_t len)
+{
+    struct local_address a;
+
+    if (!zc_local_is_address(addr, len))
+        return false;
+    memcpy(&a, addr, sizeof a);
+    return zc_local_reaches(&a.card);
+}
+
 bool zc_local_is_address(const void *addr, size_t len)
 {
     return len == sizeof(struct local_address) && !memcmp(addr, magic, sizeof magic);
@@ -330,7 +345,6 @@ static int set_up(struct local *l)
 int zc_local_open(const struct zc_tp_config *cfg, struct zc_tp **out)
 {
     struct local *l = calloc(1, sizeof *l);
-    struct zc_local_card card;
     int rc;
 
     if (!l)
@@ -345,14 +359,14 @@ int zc_local_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     zc_list_init(&l->done);
     zc_list_init(&l->mrs);
     l->in = malloc(sizeof(struct packet_head) + cfg->max_msg);
-    rc = l->in ? zc_local_card(&card) : zc_errorf(ENOMEM, "no memory for an endpoint");
+    rc = l->in ? zc_local_card(&l->address.card) : zc_errorf(ENOMEM, "no memory for an endpoint");
     if (rc == 0)
         rc = set_up(l);
     if (rc) {
         local_close(&l->tp);
         return rc;
     }
-    memcpy(&l->next_key, card.stamp, sizeof l->next_key); /* another one in each process */
+    memcpy(&l->next_key, l->address.card.stamp, sizeof l->next_key); /* another one in each process */
     *out = &l->tp;
     return 0;
 }

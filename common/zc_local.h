@@ -19,12 +19,18 @@
 
 int zc_local_open(const struct zc_tp_config *cfg, struct zc_tp **out);
 
-/* True for an address of this transport. */
+/* Readable when there is something to do for progress(). */
+int zc_local_fd(struct zc_tp *tp);
+
+/* True for an address of this transport ... */
 bool zc_local_is_address(const void *addr, size_t len);
+/* ... of a process that this one can use it with, as far as can be seen without asking it. */
+bool zc_local_can_reach(const void *addr, size_t len);
 
 /* What a process hands to another one so that it can try.  No padding: it may travel as bytes. */
 struct zc_local_card {
-    uint64_t pid, where; /* of the stamp */
+    uint64_t pid, uid;
+    uint64_t where;            /* the stamp */
     uint64_t net_dev, net_ino; /* network namespace: the sockets' names belong to it */
     unsigned char stamp[16];   /* random */
 };

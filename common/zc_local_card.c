@@ -44,6 +44,7 @@ int zc_local_card(struct zc_local_card *out)
     if (stamp_status)
         return zc_errorf(-stamp_status, "getrandom");
     out->pid = (uint64_t)getpid();
+    out->uid = geteuid();
     out->where = (uintptr_t)stamp;
     memcpy(out->stamp, stamp, sizeof stamp);
     return network(&out->net_dev, &out->net_ino);
@@ -56,7 +57,8 @@ bool zc_local_reaches(const struct zc_local_card *card)
     struct iovec there = {(void *)(uintptr_t)card->where, sizeof seen};
     uint64_t dev = 0, ino = 0;
 
-    if (network(&dev, &ino) || dev != card->net_dev || ino != card->net_ino)
+    if (card->uid != geteuid() || network(&dev, &ino) || dev != card->net_dev ||
+        ino != card->net_ino)
         return false;
     return process_vm_readv((pid_t)card->pid, &here, 1, &there, 1, 0) == sizeof seen &&
            memcmp(seen, card->stamp, sizeof seen) == 0;

@@ -35,6 +35,7 @@ enum { LOCAL_NAME = 16 }; /* random bytes that name a socket */
 struct local_address {
     char magic[8];
     unsigned char name[LOCAL_NAME];
+    struct zc_local_card card;
 };
 
 enum packet_kind { PACKET_MESSAGE = 1, PACKET_MOVE, PACKET_MOVED };

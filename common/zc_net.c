@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zc_local.h"
 #include "zc_log.h"
 #include "zc_net.h"
 
@@ -568,6 +569,12 @@ static int start_thread(struct zc_net *n)
     return 0;
 }
 
+static int (*transport_of(const struct zc_net_config *cfg))(const struct zc_tp_config *,
+                                                            struct zc_tp **)
+{
+    return zc_local_is_address(cfg->toward, cfg->toward_len) ? zc_local_open : zc_ofi_open;
+}
+
 int zc_net_create(const struct zc_net_config *cfg, struct zc_net **out)
 {
     struct zc_tp_config tp = {.provider = cfg->provider,
@@ -593,7 +600,7 @@ int zc_net_create(const struct zc_net_config *cfg, struct zc_net **out)
     zc_cond_init(&n->changed);
     zc_cond_init(&n->stop_cond);
     zc_list_init(&n->clients);
-    rc = (cfg->open_transport ? cfg->open_transport : zc_ofi_open)(&tp, &n->tp);
+    rc = (cfg->open_transport ? cfg->open_transport : transport_of(cfg))(&tp, &n->tp);
     if (rc == 0)
         rc = start_thread(n);
     if (rc) {

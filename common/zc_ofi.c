@@ -286,7 +286,7 @@ static int open_endpoint(struct ofi *o)
         if ((rc = fi_cq_open(o->domain, &cq, &o->cq, NULL)))
             goto fail;
     } else if (fi_control(&o->cq->fid, FI_GETWAIT, &o->cq_fd)) {
-        o->cq_fd = -1;
+        o->cq_fd = o->watch_fd = -1;
     }
     call = "fi_endpoint";
     if ((rc = fi_endpoint(o->domain, o->info, &o->ep, NULL)))
@@ -430,6 +430,11 @@ static const struct zc_tp_ops ofi_ops = {
     .progress = ofi_progress,
     .wake = ofi_wake,
 };
+
+void zc_ofi_watch(struct zc_tp *tp, int fd)
+{
+    ofi_of(tp)->watch_fd = fd;
+}
 
 int zc_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out)
 {

@@ -74,7 +74,7 @@ struct ofi {
     struct fid_av *av;
     struct fid_cq *cq;
     struct fid_ep *ep;
-    int cq_fd, wake_fd;
+    int cq_fd, wake_fd, watch_fd; /* -1: none */
     bool closing;
     struct ofi *next_left; /* of those that could not be closed */
     unsigned char name[512];

@@ -95,25 +95,27 @@ static bool take_wake(struct ofi *o)
     return read(o->wake_fd, &v, sizeof v) == sizeof v;
 }
 
-/* Sleeps until something may have happened; false when a wake() ended the sleep. */
+/* Sleeps until something may have happened; false when a wake() or the watched descriptor
+ * ended the sleep. */
 static bool sleep_for_event(struct ofi *o, int timeout_ms)
 {
-    struct pollfd fds[2] = {{.fd = o->wake_fd, .events = POLLIN},
+    struct pollfd fds[3] = {{.fd = o->wake_fd, .events = POLLIN},
+                            {.fd = o->watch_fd, .events = POLLIN},
                             {.fd = o->cq_fd, .events = POLLIN}};
     struct fid *fid = &o->cq->fid;
 
     if (o->cq_fd >= 0) {
         if (fi_trywait(o->fabric, &fid, 1) != FI_SUCCESS)
             return true;
-        poll(fds, 2, timeout_ms);
+        poll(fds, 3, timeout_ms);
     } else { /* the provider cannot wake us: look again soon, ever less often */
         struct timespec t = {0, o->nap_us * 1000l};
 
         if (o->nap_us < NAP_US_MAX)
             o->nap_us *= 2;
-        ppoll(fds, 1, &t, NULL);
+        ppoll(fds, 2, &t, NULL);
     }
-    return !take_wake(o);
+    return !take_wake(o) && !fds[1].revents;
 }
 
 static int look(struct ofi *o)

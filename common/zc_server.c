@@ -275,6 +275,14 @@ int zc_server_address(struct zc_server *s, void *buf, size_t *len)
     return s->tp->ops->address(s->tp, buf, len);
 }
 
+int zc_server_local_address(struct zc_server *s, void *buf, size_t *len)
+{
+    if (s->tp->ops->local_address)
+        return s->tp->ops->local_address(s->tp, buf, len);
+    *len = 0;
+    return 0;
+}
+
 int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
 {
     struct zc_tp_config tp = {.provider = cfg->provider,

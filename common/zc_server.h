@@ -52,6 +52,9 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
 /* Own address; *len is in/out. */
 int zc_server_address(struct zc_server *s, void *buf, size_t *len);
 
+/* The same for processes of this host; *len is 0 where there is none. */
+int zc_server_local_address(struct zc_server *s, void *buf, size_t *len);
+
 /* Serves until zc_server_stop() or a CONTROL message asks to stop; then refuses new
  * requests, drains the cache and returns 0, or a negative errno when not all of it
  * could be written back. */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "zc_addrfile.h"
+#include "zc_local.h"
 #include "zc_log.h"
 #include "zc_place.h"
 #include "zc_racy.h"
@@ -528,6 +529,13 @@ static int check_daemon(const char *path, const struct zc_addrfile *a)
     return 0;
 }
 
+static int find_daemon(const char *path, struct zc_addrfile *a)
+{
+    int rc = zc_addrfile_read(path, a);
+
+    return rc ? rc : check_daemon(path, a);
+}
+
 /* One endpoint for all daemons, made for the first; they must understand each other's. */
 static int open_net(struct remote *r, const struct zc_addrfile *a, const char *path,
                     const struct zc_net_config *cfg)
@@ -535,7 +543,7 @@ static int open_net(struct remote *r, const struct zc_addrfile *a, const char *p
     struct zc_net_config c = *cfg;
     int rc;
 
-    if (r->net && strcmp(r->provider, a->provider))
+    if (r->net && !cfg->local && strcmp(r->provider, a->provider))
         return zc_errorf(EINVAL,
                          "the daemon of %s uses the libfabric provider %s, others of this job %s; "
                          "start them with the same --provider",
@@ -544,8 +552,7 @@ static int open_net(struct remote *r, const struct zc_addrfile *a, const char *p
         return 0;
     snprintf(r->provider, sizeof r->provider, "%s", a->provider);
     c.provider = r->provider;
-    c.toward = a->address;
-    c.toward_len = a->address_len;
+    c.toward = zc_addrfile_address(a, cfg->local, &c.toward_len);
     rc = zc_net_create(&c, &r->net);
     if (rc == -ENODEV)
         return zc_errorf(ENODEV,
@@ -555,21 +562,35 @@ static int open_net(struct remote *r, const struct zc_addrfile *a, const char *p
     return rc;
 }
 
-static int connect_one(struct remote *r, uint32_t i, const char *path,
+static int connect_one(struct remote *r, uint32_t i, const struct zc_addrfile *a, const char *path,
                        const struct zc_net_config *cfg)
 {
-    struct zc_addrfile a;
     char label[300];
-    int rc = zc_addrfile_read(path, &a);
+    size_t len;
+    const void *addr = zc_addrfile_address(a, cfg->local, &len);
+    int rc = open_net(r, a, path, cfg);
 
-    if (rc == 0)
-        rc = check_daemon(path, &a);
-    if (rc == 0)
-        rc = open_net(r, &a, path, cfg);
     if (rc)
         return rc;
-    snprintf(label, sizeof label, "zcached on %s (pid %ld)", a.host, a.pid);
-    return zc_client_connect(r->net, a.address, a.address_len, label, &r->clients[i]);
+    snprintf(label, sizeof label, "zcached on %s (pid %ld)", a->host, a->pid);
+    return zc_client_connect(r->net, addr, len, label, &r->clients[i]);
+}
+
+/* One endpoint for all: it is a local one when all daemons can be reached so. */
+static int connect_all(struct remote *r, char **paths, const struct zc_net_config *cfg)
+{
+    struct zc_addrfile *files = calloc(r->n, sizeof *files);
+    struct zc_net_config c = *cfg;
+    int rc = files ? 0 : zc_errorf(ENOMEM, "no memory for address files");
+
+    for (uint32_t i = 0; rc == 0 && i < r->n; i++) {
+        rc = find_daemon(paths[i], &files[i]);
+        c.local = c.local && zc_local_can_reach(files[i].local, files[i].local_len);
+    }
+    for (uint32_t i = 0; rc == 0 && i < r->n; i++)
+        rc = connect_one(r, i, &files[i], paths[i], &c);
+    free(files);
+    return rc;
 }
 
 /* ENOENT is for files that programs open: one of ours that is missing means no daemon. */
@@ -590,8 +611,8 @@ int zc_store_remote_create(const char *daemons, const struct zc_net_config *cfg,
     r = remote_new((uint32_t)n);
     if (!r)
         rc = zc_errorf(ENOMEM, "no memory for a store");
-    for (int i = 0; rc == 0 && i < n; i++)
-        rc = no_daemon(connect_one(r, (uint32_t)i, paths[i], cfg));
+    if (rc == 0)
+        rc = no_daemon(connect_all(r, paths, cfg));
     free(paths);
     if (rc) {
         char text[400];

@@ -1,8 +1,8 @@
 /* zc_transport.h - the seam to the fabric: messages and RMA between endpoints.
  *
- * Implementations: ofi (libfabric reliable datagrams, zc_ofi.c), local (processes of
- * one host, zc_local.c), loop (inside one
- * process, for tests, zc_loop.c), faulty (wraps another one, zc_faulty.c).
+ * Implementations: ofi (libfabric reliable datagrams, zc_ofi.c), local (processes of one
+ * host, zc_local.c), both of them in one (a daemon's, zc_both.c), loop (inside one process,
+ * for tests, zc_loop.c), faulty (wraps another one, zc_faulty.c).
  *
  * Reliable datagrams hide dead peers: a send to one may wait for ever, silently.
  * The layers above keep deadlines; removing a peer cancels what was not handed to
@@ -87,6 +87,8 @@ struct zc_tp_ops {
     void (*sever)(struct zc_tp *tp);
     /* Own address; *len is in/out. */
     int (*address)(struct zc_tp *tp, void *buf, size_t *len);
+    /* The same for processes of this host; NULL: there is no other. */
+    int (*local_address)(struct zc_tp *tp, void *buf, size_t *len);
     int (*peer_add)(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out);
     void (*peer_remove)(struct zc_tp *tp, zc_peer peer);
     int (*send)(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
@@ -106,6 +108,9 @@ struct zc_tp {
 };
 
 int zc_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out);
+/* A wait in progress() also ends when this descriptor is readable.  Before anybody waits. */
+void zc_ofi_watch(struct zc_tp *tp, int fd);
+int zc_both_open(const struct zc_tp_config *cfg, struct zc_tp **out);
 int zc_loop_open(const struct zc_tp_config *cfg, struct zc_tp **out);
 
 static inline void zc_tp_close(struct zc_tp *tp)

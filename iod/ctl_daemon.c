@@ -119,10 +119,12 @@ static int ask(const struct job *j, struct zc_client *c)
 static int connect_and_ask(const struct job *j)
 {
     struct ctl_daemon *d = j->daemon;
+    size_t len;
+    const void *addr = zc_addrfile_address(&d->addr, true, &len);
     struct zc_net_config cfg = {
         .provider = d->addr.provider,
-        .toward = d->addr.address,
-        .toward_len = d->addr.address_len,
+        .toward = addr,
+        .toward_len = len,
         .timeout_ms = j->timeout_ms,
         .name = "zcachectl",
     };
@@ -134,7 +136,7 @@ static int connect_and_ask(const struct job *j)
     if (rc < 0)
         return rc;
     snprintf(label, sizeof label, "zcached on %s", d->addr.host);
-    rc = zc_client_connect(net, d->addr.address, d->addr.address_len, label, &client);
+    rc = zc_client_connect(net, addr, len, label, &client);
     if (rc == 0 && zc_client_boot_id(client) != d->addr.boot_id)
         rc = zc_errorf(ESTALE, "another daemon answers than the one that wrote %s", d->path);
     else if (rc == 0)

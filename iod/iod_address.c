@@ -98,11 +98,14 @@ int iod_address_publish(const struct zc_settings *s, struct zc_server *server, u
     struct zc_addrfile a = {
         .protocol = ZC_PROTOCOL,
         .address_len = sizeof a.address,
+        .local_len = sizeof a.local,
         .pid = getpid(),
         .boot_id = boot_id,
     };
     int rc = zc_server_address(server, a.address, &a.address_len);
 
+    if (rc == 0)
+        rc = zc_server_local_address(server, a.local, &a.local_len);
     if (rc < 0)
         return rc;
     gethostname(a.host, sizeof a.host - 1);

@@ -13,8 +13,8 @@ reads() {
         fail "reading with $*"
 }
 
-# of WORD: the number behind it in the line about reading ahead, "read ahead N pages"
-of() { sed -n "s/.*zcache: .*: \(read ahead\)/\1/p" "$tmp/out" | sed -n "s/.*$1 \([0-9]*\).*/\1/p"; }
+# of WORD: the number behind it in the first line about reading ahead, "read ahead N pages"
+of() { sed -n "s/.*zcache: .*: \(read ahead\)/\1/p" "$tmp/out" | sed -n "s/.*$1 \([0-9]*\).*/\1/p" | head -n 1; }
 
 expect() { (($2)) || fail "$1: $(cat "$tmp/out")"; }
 

@@ -21,6 +21,8 @@ static const struct zc_addrfile sample = {
     .provider = "tcp;ofi_rxm",
     .address = {2, 0, 0xa3, 0xff, 0x7f, 0, 0, 1},
     .address_len = 8,
+    .local = {'z', 'c', 0, 1},
+    .local_len = 4,
     .host = "n17",
     .pid = 4711,
     .boot_id = 0x0f2e3d4c5b6a7988,
@@ -71,11 +73,34 @@ static void assert_same(const struct zc_addrfile *a, const struct zc_addrfile *b
     ck_assert_str_eq(a->provider, b->provider);
     ck_assert_uint_eq(a->address_len, b->address_len);
     ck_assert_mem_eq(a->address, b->address, a->address_len);
+    ck_assert_uint_eq(a->local_len, b->local_len);
+    ck_assert_mem_eq(a->local, b->local, a->local_len);
     ck_assert_str_eq(a->host, b->host);
     ck_assert_int_eq(a->pid, b->pid);
     ck_assert_uint_eq(a->boot_id, b->boot_id);
     ck_assert_str_eq(a->root, b->root);
 }
+
+/* What is not reachable locally, here because it is no such address, is reached by the fabric. */
+START_TEST(test_address_to_use)
+{
+    size_t len = 0;
+
+    ck_assert_ptr_eq(zc_addrfile_address(&sample, true, &len), sample.address);
+    ck_assert_uint_eq(len, sample.address_len);
+}
+END_TEST
+
+START_TEST(test_local_may_be_missing)
+{
+    struct zc_addrfile a = sample, b;
+
+    a.local_len = 0;
+    ck_assert_int_eq(zc_addrfile_write(path, &a), 0);
+    ck_assert_int_eq(zc_addrfile_read(path, &b), 0);
+    assert_same(&a, &b);
+}
+END_TEST
 
 START_TEST(test_round_trip)
 {
@@ -262,6 +287,9 @@ int main(void)
     int failed;
 
     tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_set_timeout(tc, 120);
+    tcase_add_test(tc, test_address_to_use);
+    tcase_add_test(tc, test_local_may_be_missing);
     tcase_add_test(tc, test_round_trip);
     tcase_add_test(tc, test_limits);
     tcase_add_test(tc, test_cut_short);

@@ -20,7 +20,7 @@ enum { SIZE = 1 << 20, MESSAGE = 4000 };
 
 struct end {
     struct zc_tp *tp;
-    unsigned char addr[64];
+    unsigned char addr[ZC_MAX_ADDRESS];
     size_t addr_len;
     unsigned received;
     bool in_order;
@@ -275,7 +275,7 @@ END_TEST
 /* ---- with another process ---- */
 
 struct told {
-    unsigned char addr[64];
+    unsigned char addr[ZC_MAX_ADDRESS];
     size_t addr_len;
     struct zc_mr mr;
 };
