@@ -63,6 +63,7 @@ forwarded() {
 # lowest, median and highest of the numbers given
 spread() { printf '%s\n' "$@" | sort -g | awk '{ v[NR] = $1 } END { print v[1], v[int((NR + 1) / 2)], v[NR] }'; }
 
+export ZCACHE_LOCAL=false # the fabric is what is compared
 start_daemon 0 --root "$root" --cache-size 1G --idle-time 10m --provider "$provider"
 pings=() writes=() reads=()
 for ((i = 0; i < repeats; i++)); do
