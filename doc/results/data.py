@@ -69,9 +69,8 @@ class Results:
         return spread([value(r, key) for r in self.select(**want)])
 
     def variants(self, order, **want):
-        """Those of order that have numbers, in this order."""
-        have = {r["variant"] for r in self.select(**want)}
-        return [v for v in order if v in have]
+        """Those of order that were tried, in this order."""
+        return [v for v in order if self.select(**want, variant=v) or self.failed(**want, variant=v)]
 
     def sizes(self, **want):
         return sorted({r["size"] for r in self.select(**want)}, key=size_bytes)

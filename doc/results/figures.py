@@ -1,6 +1,9 @@
 """The figures, as SVG and PNG.  The same results give the same bytes."""
 
+import io
+
 import matplotlib
+from PIL import Image
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
@@ -18,10 +21,13 @@ plt.rcParams.update({
 
 
 def save(figure, directory, name):
-    for kind in ("svg", "png"):
-        figure.savefig(directory / f"{name}.{kind}", bbox_inches="tight", pad_inches=0.08,
-                       metadata={"Date": None} if kind == "svg" else {"Software": None})
+    """64 colours are all that the PNG needs, and a third of the bytes."""
+    look = dict(bbox_inches="tight", pad_inches=0.08)
+    figure.savefig(directory / f"{name}.svg", metadata={"Date": None}, **look)
+    pixels = io.BytesIO()
+    figure.savefig(pixels, format="png", **look)
     plt.close(figure)
+    Image.open(pixels).convert("RGB").quantize(64).save(directory / f"{name}.png", optimize=True)
 
 
 def bytes_text(n):
@@ -108,6 +114,8 @@ def store_line(axes, results):
 
 def writes(results, points_of, label_x):
     """Throughput of writing: without and with the close, without and with computing."""
+    if not points_of(results, "write", 0):
+        return None
     figure, axes = plt.subplots(2, 2, figsize=(7.4, 5.6), sharex=True, sharey="row", layout="constrained")
     for row, (key, name) in enumerate((("rate", "MB/s in the writes"), ("rate_close", "MB/s, writes and close"))):
         for column, (compute, title) in enumerate(computes(results)):
@@ -125,6 +133,8 @@ def writes(results, points_of, label_x):
 
 def reads(results):
     """Throughput of reading: by record and by ranks."""
+    if not by_record(results, "read", 0):
+        return None
     figure, axes = plt.subplots(2, 2, figsize=(7.4, 5.6), sharey=True, layout="constrained")
     for row, (points_of, label_x) in enumerate(((by_record, label_records), (by_ranks, label_ranks))):
         for column, (compute, title) in enumerate(computes(results)):
@@ -142,15 +152,20 @@ def reads(results):
 
 def bars(axes, results, rows, parts):
     """rows: (text, what to select), from top to bottom; the spread is that of the sum."""
+    drawn = set()
     for y, (_, want) in enumerate(rows):
         left = 0
         for part in parts:
-            width = results.values(part, **want).median or 0
-            axes.barh(y, width, left=left, height=0.62, color=PARTS[part][1], edgecolor="white",
-                      linewidth=0.5, label=PARTS[part][0] if y == 0 else None)
-            left += width
+            width = results.values(part, **want).median
+            if width is not None:
+                axes.barh(y, width, left=left, height=0.62, color=PARTS[part][1], edgecolor="white",
+                          linewidth=0.5, label=None if part in drawn else PARTS[part][0])
+                drawn.add(part)
+                left += width
         total = sum_of(results, parts, want)
-        if total.n:
+        if not total.n:
+            axes.annotate("failed", (0, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+        else:
             axes.errorbar(left, y, xerr=[[max(0, left - total.low)], [max(0, total.high - left)]],
                           color="#333333", capsize=2, elinewidth=0.8)
             axes.annotate(f"{left:.2f}", (max(left, total.high), y), xytext=(4, 0), textcoords="offset points",
@@ -170,6 +185,8 @@ def sum_of(results, parts, want):
 
 def btio(results):
     works = results.works(program="btio")
+    if not works:
+        return None
     order = ["ufs", "tuned", "ompio"] + LEVELS + ["embedded"]
     rows_of = []
     for size, ranks in works:
@@ -197,10 +214,13 @@ def legend_parts(figure, axes):
 
 def levels(results):
     """What is left to wait for, with each level of write-back."""
+    have = results.variants(LEVELS, **results.headline())
+    if not have:
+        return None
     figure, axes = plt.subplots(1, 2, figsize=(7.4, 2.2), sharey=True, sharex=True, layout="constrained")
     for a, (compute, title) in zip(axes, computes(results)):
         want = results.headline(compute=compute)
-        bars(a, results, [(level_label(v), dict(want, variant=v)) for v in LEVELS], ["io", "close"])
+        bars(a, results, [(level_label(v), dict(want, variant=v)) for v in have], ["io", "close"])
         a.set_title(title, loc="left")
     legend_parts(figure, axes[0])
     return figure
@@ -208,10 +228,13 @@ def levels(results):
 
 def stores(results):
     have = [s for s in STORES if results.select(**results.headline(store=s))]
+    if not have:
+        return None
+    tried = [v for v in CURVES if any(results.variants([v], **results.headline(store=s)) for s in have)]
     figure, axes = plt.subplots(1, len(have), figsize=(7.4, 2.9), sharey=True, squeeze=False, layout="constrained")
     for a, store in zip(axes.flat, have):
         want = results.headline(store=store)
-        rows = [(label(v), dict(want, variant=v)) for v in CURVES]
+        rows = [(label(v), dict(want, variant=v)) for v in tried]
         bars(a, results, rows, ["io", "close"])
         a.set_title(STORES[store], loc="left")
     legend_parts(figure, axes.flat[0])

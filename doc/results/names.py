@@ -21,10 +21,10 @@ VARIANTS = {
     "embedded": Name("zcache, embedded", "without a daemon: ranks cache and write back", SKY, "P"),
     "one": Name("zcache, 1 daemon", "both levels cache and write back", BLUE, "o"),
     "two": Name("zcache, 2 daemons", "the same with two daemons", GREEN, "s"),
-    "none": Name("no write-back", "`zcache_write_back=none`: views and caches, but written by sync and close only",
+    "none": Name("no write-back", "`zcache_write_back=none`: views and caches, but what is cached is written when they are full, at sync and close",
                  VERMILION, "<"),
     "aggregator": Name("level 1 only", "`zcache_write_back=aggregator`: ranks to daemon in the background", VERMILION, ">"),
-    "daemon": Name("level 2 only", "`zcache_write_back=daemon`: daemon to file in the background", VERMILION, "*"),
+    "daemon": Name("level 2 only", "`zcache_write_back=daemon`: daemon to file in the background, but ranks hand over only what does not fit, and the rest at the close", VERMILION, "*"),
 }
 PEERS = ["ufs", "tuned", "ompio"]
 CURVES = ["ufs", "tuned", "ompio", "uncached", "embedded", "one", "two"]

@@ -31,13 +31,10 @@ def table(heading, rows):
     return "\n".join("| " + " | ".join(str(c) for c in line) + " |" for line in lines) + "\n"
 
 
-def figure(name, text):
-    return f"![{text}]({name}.svg)\n"
-
-
 class Page:
-    def __init__(self, results):
+    def __init__(self, results, drawn):
         self.r = results
+        self.drawn = drawn
         self.c = results.conditions
 
     # ---- numbers of the work that all variants do -------------------------------------------
@@ -64,22 +61,27 @@ class Page:
         have = [(self.at("io_close", v, compute), v) for v in PEERS]
         return min((h for h in have if h[0] is not None), default=(None, None))
 
+    def figure(self, name, text):
+        return f"![{text}]({name}.svg)\n" if name in self.drawn else ""
+
     # ---- sections ---------------------------------------------------------------------------
     def text(self):
         parts = [
             "# Results\n",
             self.introduction(),
-            "## How much of the I/O is hidden, and what limits the rest\n", self.answer(), self.levels(),
-            "## Writing\n", self.curves("write", by_record, "write-by-record"),
-            self.curves("write", by_ranks, "write-by-ranks"),
-            "## Reading\n", self.reading(),
-            "## BTIO\n", self.btio(),
-            "## The same on other stores\n", self.stores(),
-            "## What was measured, and with what\n", self.conditions(),
         ]
-        if self.r.micro:
-            parts += ["## Single properties\n", self.micro()]
-        return "\n".join(p for p in parts if p)
+        for heading, body in (
+            ("How much of the I/O is hidden, and what limits the rest", self.answer() + self.levels()),
+            ("Writing", self.curves("write", by_record, "write-by-record") + self.curves("write", by_ranks, "write-by-ranks")),
+            ("Reading", self.reading()),
+            ("BTIO", self.btio()),
+            ("The same on other stores", self.stores()),
+            ("What was measured, and with what", self.conditions()),
+            ("Single properties", self.micro()),
+        ):
+            if body:
+                parts.append(f"## {heading}\n\n{body}")
+        return "\n".join(parts)
 
     def introduction(self):
         text = (f"Measured on {self.c['date']} with {self.c['zcache']}, by `{self.c['command']}` on one machine. "
@@ -94,6 +96,8 @@ class Page:
     def repetitions(self):
         counts = {}
         for r in self.r.runs:
+            if r["what"] == "timeline":
+                continue
             key = tuple(r[k] for k in ("program", "what", "store", "ranks", "size", "compute", "variant"))
             counts[key] = counts.get(key, 0) + 1
         if not counts:
@@ -105,11 +109,13 @@ class Page:
         both, none = self.at("io_close", "one"), self.at("io_close", "none")
         peer, peer_name = self.best_peer()
         if None in (both, none, peer):
-            return "_The runs that would answer this have failed; see below._\n"
+            return "The runs that would answer this are missing; see below.\n"
         first, second = self.hidden("aggregator", "none"), self.hidden("daemon", "none")
         last = self.store_seconds / self.r.phases
         io, close = self.at("io", "one"), self.at("close", "one")
-        total, ideal = self.at("total", "one"), max(self.r.phases * self.r.compute, self.store_seconds)
+        total, opening = self.at("total", "one"), self.at("open", "one")
+        ideal = max(self.r.phases * self.r.compute, self.store_seconds)
+        unstored = self.left_at_close()
         text = (
             f"{self.r.ranks} ranks write {bytes_text(size_bytes(self.r.options['headline']))} each in {self.r.phases} phases, "
             f"with {self.r.compute:g} s of computing in each: {self.bytes / 1e6:.0f} MB, for which the slow store needs "
@@ -121,10 +127,34 @@ class Page:
             f"That is {more_or_less(both / peer)} than with {label(peer_name)}.\n"
             f"- **The rest**: {io:.3f} s in {self.r.phases} write calls, which hand the data over to the ranks that cache it, and "
             f"{close:.3f} s in the close. What the last phase wrote has no computing to hide behind: that alone keeps the store "
-            f"busy for {last:.3f} s.\n"
-            f"- **In total**, from open to close, the job takes {total:.2f} s; the longer of computing and of what the store "
-            f"needs is {ideal:.2f} s ({total / ideal:.2f} times that).\n")
-        return text + self.answer_btio()
+            f"busy for {last:.3f} s.{unstored}\n"
+            f"- **In total**, from open to close, the job takes {total:.2f} s, {opening:.2f} s of them in the open. The longer of "
+            f"computing and of what the store needs is {ideal:.2f} s; it takes {total / ideal:.2f} times that.\n")
+        return text + self.answer_read() + self.answer_btio()
+
+    def left_at_close(self):
+        """What the close finds to do, where a run was watched."""
+        runs = self.r.select(**self.r.headline("timeline"), variant="one")
+        if not runs or not runs[0]["timeline"]["seconds"]:
+            return ""
+        first = runs[0]["timeline"]["dirty_bytes"][-1] / 1e6
+        both = runs[0]["timeline"]["unstored_bytes"][-1] / 1e6
+        return (f" In a run that was watched, {both:.0f} MB were in no file yet when the last phase ended, {first:.0f} MB of them "
+                f"in the ranks: {both / float(self.r.options['rate']):.3f} s for the store.")
+
+    def answer_read(self):
+        """What reading ahead hides."""
+        def at(variant, compute):
+            return self.r.values("io", **self.r.headline("read", compute=compute), variant=variant).median
+
+        mine, alone = at("one", self.r.compute), at("one", 0)
+        peers = [(at(v, self.r.compute), v) for v in PEERS]
+        peer, peer_name = min((p for p in peers if p[0] is not None), default=(None, None))
+        if None in (mine, alone, peer):
+            return ""
+        return (f"- **Reading** the same from a cold start takes {peer:.2f} s in the reads with {label(peer_name)}, "
+                f"{mine:.2f} s with both levels reading ahead ({alone:.2f} s without computing): {percent(1 - mine / peer)} "
+                f"are hidden. Nobody can read ahead of the first phase.\n")
 
     def answer_btio(self):
         for size, ranks in self.r.works(program="btio"):
@@ -132,12 +162,16 @@ class Page:
             v = {name: self.r.values("io_close", **want, variant=name).median for name in ["none", "aggregator", "daemon", "one"] + PEERS}
             if v["one"] is None or v["none"] is None:
                 continue
-            peer = min((v[p], p) for p in PEERS if v[p] is not None)
+            peer = min(((v[p], p) for p in PEERS if v[p] is not None), default=None)
+            if peer is None:
+                continue
+            hides = {name: percent(1 - v[name] / v["none"]) if v[name] is not None else "-" for name in ("aggregator", "daemon", "one")}
             compute = {name: self.r.values("compute", **want, variant=name).median for name in ("one", peer[1])}
             cost = compute["one"] - compute[peer[1]]
             return (f"- **A solver that computes on all cores** (BT class {size.split(':')[0]}, {ranks} ranks on {self.c['cores']} cores): writes and close take "
                     f"{v['one']:.2f} s with both levels, {v['none']:.2f} s without write-back, {peer[0]:.2f} s with "
-                    f"{label(peer[1])}. What happens in the background takes its time from computing, which "
+                    f"{label(peer[1])}. Level 1 alone hides {hides['aggregator']}, level 2 alone {hides['daemon']}, both "
+                    f"{hides['one']}. What happens in the background takes its time from computing, which "
                     f"is {abs(cost):.2f} s {'longer' if cost > 0 else 'shorter'} than with {label(peer[1])}.\n")
         return ""
 
@@ -152,7 +186,9 @@ class Page:
                          cell(self.r.values("io_close", **want), 2), cell(self.r.values("io", **want), 3),
                          cell(self.r.values("close", **want), 3), percent(self.hidden(v, "none")),
                          cell(self.r.values("total", **want), 2), cell(self.r.values("requests", **want), 0)])
-        return (figure("levels", "Time in writes and close with each level of write-back") + "\n" +
+        if not rows:
+            return ""
+        return ("\n" + self.figure("levels", "Time in writes and close with each level of write-back") + "\n" +
                 table(["seconds", "writes + close, no computing", "writes + close", "of it: writes", "close",
                        "hidden, of no write-back", "open to close", "requests to the store"], rows) +
                 f"\nBut for the first column, with {self.r.compute:g} s of computing in each phase. "
@@ -161,7 +197,7 @@ class Page:
     def timeline(self):
         if not self.r.select(**self.r.headline("timeline")):
             return ""
-        return ("\n" + figure("timeline", "Bytes dirty at both levels over time") +
+        return ("\n" + self.figure("timeline", "Bytes dirty at both levels over time") +
                 "\nBytes that are in no file yet, while the job runs; looked at every 10 ms, which slows these runs down a "
                 "little. A dotted line leads from the last look, at the end of the last phase, to the end of the close.\n")
 
@@ -169,7 +205,9 @@ class Page:
         axis = "record" if points_of is by_record else "ranks"
         fixed = (f"{self.r.ranks} ranks" if points_of is by_record else
                  f"records of {bytes_text(size_bytes(self.r.options['fixed']))}")
-        text = "" if name is None else f"{figure(name, f'Throughput by {axis}')}\n"
+        if not points_of(self.r, what, 0):
+            return ""
+        text = "" if name is None else f"{self.figure(name, f'Throughput by {axis}')}\n"
         for compute, title in computes(self.r):
             points = points_of(self.r, what, compute)
             if not points:
@@ -182,7 +220,7 @@ class Page:
                     rows.append([label(v)] + cells)
             text += table(head, rows) + "\n"
         both = "In the writes / with the close; " if what == "write" else "In the reads; "
-        return text + f"{both}{fixed}, {self.r.phases} phases, contiguous, collective, on the slow store.\n"
+        return text + f"{both}{fixed}, {self.r.phases} phases, contiguous, collective, on the slow store.\n\n"
 
     def rates(self, what, variant, want):
         want = dict(want, variant=variant)
@@ -192,12 +230,12 @@ class Page:
         return rate if what == "read" else f"{rate} / {rate_cell(self.r.values('rate_close', **want))}"
 
     def reading(self):
-        return (figure("read", "Throughput of reading by record and by ranks") + "\n" +
-                "All caches are empty when a run begins.\n\n" +
-                self.curves("read", by_record, None) + "\n" + self.curves("read", by_ranks, None))
+        tables = self.curves("read", by_record, None) + self.curves("read", by_ranks, None)
+        return tables and (self.figure("read", "Throughput of reading by record and by ranks") + "\n" +
+                           "All caches are empty when a run begins.\n\n" + tables)
 
     def btio(self):
-        text = figure("btio", "BTIO: time in computing, writes and close") + "\n"
+        text = self.figure("btio", "BTIO: time in computing, writes and close")
         for size, ranks in self.r.works(program="btio"):
             rows = []
             for v in PEERS + LEVELS + ["embedded"]:
@@ -209,15 +247,15 @@ class Page:
                     rows.append([level_label(v), "failed", "-", "-", "-"])
             name, interval = size.split(":")
             written = self.r.select(program="btio", size=size, ranks=ranks)[0]["seconds"]["bytes"]
-            text += table([f"class {name}, {ranks} ranks, seconds", "compute", "write", "close", "open to close"], rows)
+            text += "\n" + table([f"class {name}, {ranks} ranks, seconds", "compute", "write", "close", "open to close"], rows)
             text += (f"\n{written / 1e6:.0f} MB, a dump every {steps(interval)}, collectively, on the slow store; "
-                     "norms as published for the class.\n\n")
+                     "norms as published for the class.\n")
         return text
 
     def stores(self):
         have = [s for s in STORES if self.r.select(**self.r.headline(store=s))]
         rows = []
-        for v in CURVES:
+        for v in CURVES if have else []:
             row = [label(v)]
             for s in have:
                 for key in ("io_close", "total"):
@@ -226,7 +264,7 @@ class Page:
                                "failed" if self.r.failed(**want) else "-")
             rows.append(row)
         head = ["seconds, with computing"] + [f"{STORES[s]}: {k}" for s in have for k in ("writes + close", "open to close")]
-        return figure("stores", "Time in writes and close on several stores") + "\n" + table(head, rows)
+        return rows and self.figure("stores", "Time in writes and close on several stores") + "\n" + table(head, rows)
 
     def conditions(self):
         c = self.c
@@ -256,6 +294,8 @@ class Page:
         return text
 
     def micro(self):
+        if not self.r.micro:
+            return ""
         text = "What `tests/bench/*.sh` print; each script's `--help` says what it measures.\n"
         for name, lines in self.r.micro.items():
             text += f"\n### {name}\n\n```\n{lines.rstrip()}\n```\n"

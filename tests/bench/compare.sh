@@ -5,9 +5,9 @@
 #
 # A run is one variant (the first table below: an MPI library, daemons, hints) doing one piece
 # of work (the plan: SimParIO writing or reading, or BTIO, on a store).  All runs of the plan
-# take turns, round after round, until the time is over; what does not fit in two rounds takes
-# longer.  Every run verifies all of its bytes or leaves no number.  A variant that failed in a
-# piece of work is not tried there again.
+# take turns, round after round, until the time is over, at least one round.  Every run
+# verifies all of its bytes or leaves no number.  A variant that failed in a piece of work is
+# not tried there again.
 #
 # Each run leaves one JSON object, on a line of its own, in DIR/runs.jsonl; DIR/conditions.json
 # names the machine, versions and options.  doc/results/report makes tables and figures of them.
@@ -92,9 +92,7 @@ make_plan() {
     for n in ${opt[counts]}; do plan_curves "$n" "${opt[fixed]}"; done
     plan_curves "${opt[ranks]}" "${opt[fixed]}"
     for store in disk gluster; do
-        for compute in 0 "${opt[compute]}"; do
-            add simpario write "$store" "${opt[ranks]}" "${opt[headline]}" "$compute" $peers $zcache_ways
-        done
+        add simpario write "$store" "${opt[ranks]}" "${opt[headline]}" "${opt[compute]}" $peers $zcache_ways
     done
     have_stores
 }
@@ -167,7 +165,7 @@ tear_down() {
 # run LINE: one line of the plan, once; its line of the results.
 run() {
     local program what store n size compute variant type daemons options hints hint
-    local preload= before=null after=null status why bin=$build
+    local preload= before=null after=null status=1 why bin=$build
 
     IFS='|' read -r program what store n size compute variant <<<"$1"
     IFS='|' read -r mpi type daemons options hints < <(variant_row "$variant")
@@ -178,11 +176,13 @@ run() {
     "command_$program"
     command+=(--json "$tmp/run.json" --quiet)
     for hint in $hints; do command+=(--hint "$hint"); done
-    if [[ -n $daemons ]]; then cold "$daemons"; fi
     : >"$tmp/run.json"
-    if [[ $store == slow ]]; then before=$(<"$stores/slow/.slowfs"); fi
-    ZCACHE_DAEMONS=$daemons ranks "$n" "$preload" "${command[@]}" >"$tmp/run.log" 2>&1
-    status=$?
+    : >"$tmp/run.log"
+    if [[ $what != read ]] || prepare_read; then
+        if [[ $store == slow ]]; then before=$(<"$stores/slow/.slowfs"); fi
+        ZCACHE_DAEMONS=$daemons ranks "$n" "$preload" "${command[@]}" >"$tmp/run.log" 2>&1
+        status=$?
+    fi
     if [[ $store == slow ]]; then after=$(<"$stores/slow/.slowfs"); fi
     rm -f -- "${below[$store]}/data"
     ((status == 0)) && line "$1" measured "$before" "$after" && return
@@ -212,17 +212,10 @@ variant_row() {
     done
 }
 
-# Daemons hold nothing of earlier runs.
-cold() {
-    "$zcachectl" --daemons "$1" evict >"$tmp/evict.log" 2>&1 ||
-        bench_problem "a daemon cannot evict: $(tail -n 1 "$tmp/evict.log")"
-}
-
 command_simpario() {
     command=("$bin/simpario/simpario" --phases "${opt[phases]}" --record "$size" --compute "$compute"
         --compute-by sleep --no-reference)
     if [[ $what == read ]]; then
-        make_input
         command+=(-f "$type$stores/$store/input" --read --keep)
         return
     fi
@@ -233,32 +226,33 @@ command_simpario() {
 
 command_btio() { command=("$bin/btio/btio" -f "$type$stores/$store/data" -c "${size%%:*}" --interval "${size#*:}"); }
 
-# The file to be read, made behind the back of the store.  Where ranks write contiguously, it
-# depends on nothing but its size.
+# The file to be read is made behind the back of the store, and no daemon has it cached.  Where
+# ranks write contiguously, it depends on nothing but its size.
 declare -A input=()
-make_input() {
+prepare_read() {
     local bytes=$((n * opt[phases] * $(numfmt --from=iec "$size")))
 
-    [[ ${input[$store]:-} != "$bytes" ]] || return
-    rm -f -- "${below[$store]}/input"
-    mpi=mpich ranks "$n" '' "$build/simpario/simpario" -f "ufs:${below[$store]}/input" --write --keep --quiet \
-        --phases "${opt[phases]}" --record "$size" --no-reference >"$tmp/run.log" 2>&1 ||
-        fail "no file to read: $(tail -n 5 "$tmp/run.log")"
-    input[$store]=$bytes
+    if [[ ${input[$store]:-} != "$bytes" ]]; then
+        rm -f -- "${below[$store]}/input"
+        mpi=mpich ranks "$n" '' "$build/simpario/simpario" -f "ufs:${below[$store]}/input" --write --keep --quiet \
+            --phases "${opt[phases]}" --record "$size" --no-reference >"$tmp/run.log" 2>&1 || return
+        input[$store]=$bytes
+    fi
+    [[ -z $daemons ]] || "$zcachectl" --daemons "$daemons" evict >"$tmp/run.log" 2>&1
 }
 
 # ---- all of them --------------------------------------------------------------------------
 declare -A failed=()
 round=0
 
-# At least two rounds, or the one that was asked for; then until the time is over.
+# One round, and others until the time is over.
 rounds() {
     local began=$EPOCHSECONDS done=0 work
 
     while ((round < opt[rounds])); do
         round=$((round + 1))
         for work in "${plan[@]}"; do
-            if ((round > 2 && EPOCHSECONDS - began >= 60 * opt[minutes])); then return; fi
+            if ((round > 1 && EPOCHSECONDS - began >= 60 * opt[minutes])); then return; fi
             [[ -z ${failed[$work]:-} ]] || continue
             [[ $work != *'|timeline|'* ]] || ((round == 1)) || continue
             bench_progress "$(clock $((EPOCHSECONDS - began))) of ${opt[minutes]}:00  round $round, $((done % ${#plan[@]} + 1)) of ${#plan[@]}: ${work//|/ }"

@@ -67,6 +67,7 @@ store_up_gluster() {
     gluster_dir=$(mktemp -d /dev/shm/zcache-gluster.XXXXXX)
     gluster_start >"$tmp/gluster.log" 2>&1 && return
     store_obstacle="it did not start: $(tail -n 1 "$tmp/gluster.log")"
+    gluster_down
     return 1
 }
 
@@ -127,14 +128,13 @@ gluster_check() {
         exit mb < rate / 3 }'
 }
 
+# All of it goes, so there is nothing to be stopped with care.
 gluster_down() {
     local pid
 
-    mountpoint -q "$stores/gluster" && umount -l "$stores/gluster"
-    gluster --mode=script --timeout=20 volume stop zcache force
-    pid=$(cat "$gluster_dir/pid") && kill "$pid" && { wait_for 10 gone "$pid" || kill -KILL "$pid"; }
-    # Whoever is left: bricks, self-heal daemons.
+    umount -l "$stores/gluster"
     for pid in $(ip netns pids $gluster_ns); do kill -KILL "$pid"; done
+    rm -f /var/run/glusterd.socket
     ip link del ${gluster_link}0
     ip netns del $gluster_ns
     rm -rf -- "$gluster_dir"
