@@ -177,7 +177,7 @@ class Page:
 
     def levels(self):
         rows = []
-        for v in LEVELS + ["two", "embedded", "uncached"] + PEERS:
+        for v in LEVELS + ["fabric", "two", "embedded", "uncached"] + PEERS:
             with_it, without = self.at("io_close", v), self.at("io_close", v, 0)
             if with_it is None and without is None:
                 continue
@@ -272,7 +272,8 @@ class Page:
         text = table(["", ""], [
             ["machine", f"{c['processor']}, {c['cores']} cores, {c['memory']}; {c['system']}, {c['kernel']}"],
             ["load when it began", c["load"]], ["zcache", c["zcache"]], ["MPI", ", ".join(c["mpi"])],
-            ["libfabric", f"{c['libfabric']}, provider {c['provider']}, between ranks and daemons, which are on the same host"],
+            ["transport", "ranks and daemons are on one host and reach each other through the kernel; where libfabric is named, "
+                          f"through libfabric {c['libfabric']}, provider {c['provider']}"],
             ["layout", c["layout"]], ["command", f"`{c['command']}`"], ["date", c["date"]]])
         text = text.replace(":--", "---").replace("--:", "---")
         text += ("\nMore ranks than cores: ranks of MPICH run with a library that lets a rank that waits give up its core "

@@ -49,6 +49,7 @@ variants=(
     "uncached    | mpich   | zcache: | uncached | --sync | zcache_write_back=none zcache_sync_level=stored zcache_prefetch=false"
     "embedded    | mpich   | zcache: |         |        |"
     "one         | mpich   | zcache: | one     |        |"
+    "fabric      | mpich   | zcache: | one     |        | zcache_local=false"
     "two         | mpich   | zcache: | two-a two-b |    |"
     "none        | mpich   | zcache: | one     |        | zcache_write_back=none"
     "aggregator  | mpich   | zcache: | one     |        | zcache_write_back=aggregator"
@@ -81,8 +82,8 @@ make_plan() {
     local record n store work compute
 
     for compute in 0 "${opt[compute]}"; do
-        add simpario write slow "${opt[ranks]}" "${opt[headline]}" "$compute" $peers $zcache_ways none aggregator daemon
-        add simpario read slow "${opt[ranks]}" "${opt[headline]}" "$compute" $peers $zcache_ways
+        add simpario write slow "${opt[ranks]}" "${opt[headline]}" "$compute" $peers $zcache_ways fabric none aggregator daemon
+        add simpario read slow "${opt[ranks]}" "${opt[headline]}" "$compute" $peers $zcache_ways fabric
     done
     add simpario timeline slow "${opt[ranks]}" "${opt[headline]}" "${opt[compute]}" none aggregator daemon one
     for work in ${opt[btio]}; do
@@ -306,7 +307,7 @@ zcache_version() {
 command_line=${BENCH_COMMAND:-compare.sh $*} # what the user typed
 load=$(cut -d' ' -f1 /proc/loadavg)
 bench_options "$@"
-mkdir -p "${opt[results]}" || bench_misuse "--results ${opt[results]}: no directory"
+mkdir -p "${opt[results]}" && opt[results]=$(cd "${opt[results]}" && pwd) || bench_misuse "--results: no directory"
 runs=${opt[results]}/runs.jsonl
 : >"$runs"
 most=${opt[ranks]}
