@@ -94,7 +94,7 @@ run 0 -f "ufs:$file" --pattern arrays --array 16x9x5 --read-shift 2 --sync --pos
 says "arrays of 16 x 9 x 5 floats by one rank, independent"
 gone
 ranks=4
-for access in independent nonblocking collective icollective split; do
+for access in independent icollective split; do
     run 0 -f "ufs:$file" --pattern checkpoint --record 10000 --access $access \
         --posix-verify "$file"
     says "verified  119 KiB through MPI-IO, 119 KiB through POSIX"

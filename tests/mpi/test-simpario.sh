@@ -40,6 +40,12 @@ holds() { jq -e "$1" "$tmp/json" >/dev/null || { cat "$tmp/json" >&2; fail "not 
 command -v jq >/dev/null || { echo "skipped: the reports, there is no jq"; exit 0; }
 run=(-f "zcache:$root/file" --phases 6 --record 64K --pattern interleaved --compute 20ms
     --compute-by sleep --timeline 2ms --hint zcache_block_size=64K --no-reference)
+# Each file has an aggregator of its own, in another process: their counters are added.
+mpi_quiet 4 "$simpario" -f "zcache:$root/file" --pattern checkpoint --record 64K --write \
+    --json "$tmp/json" || fail "checkpoint"
+holds '.caches.aggregators | .servers == 2 and .written_bytes == 3 * 4 * (65536 + 2 * 64) + 2 * (64 + 8 * 4 * 3)'
+holds '.file_bytes == .caches.aggregators.written_bytes'
+
 for daemons in 0 1; do
     start_daemons "$daemons"
     mpi_quiet 2 "$simpario" "${run[@]}" --json "$tmp/json" || fail "$daemons daemons"
