@@ -4,7 +4,6 @@ set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
 
-export ZCACHE_LOCAL=false # which would do without any
 make_root
 export ZCACHE_LOCAL=false # ranks use libfabric, too
 for provider in net tcp; do # names of one protocol, in old and new releases of libfabric
