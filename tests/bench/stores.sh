@@ -91,7 +91,7 @@ gluster_runs() { gluster --mode=script --timeout=5 pool list >/dev/null 2>&1; }
 gluster_within() { nsenter --net="/run/netns/$gluster_ns" "$@"; }
 
 gluster_start() {
-    local dir=$gluster_dir end rate=$((opt[rate] * 8))mbit option
+    local dir=$gluster_dir end rate=$((opt[rate] * 8))mbit option off=()
 
     mkdir -p "$dir/brick" "$dir/glusterd" && below[gluster]=$dir/brick
     ip netns add $gluster_ns && ip link add ${gluster_link}0 type veth peer name ${gluster_link}1 &&
@@ -107,8 +107,9 @@ gluster_start() {
     wait_for 30 gluster_runs || return
     gluster --mode=script volume create zcache $gluster_net.2:"$dir/brick" force || return
     for option in write-behind quick-read io-cache read-ahead stat-prefetch open-behind; do
-        gluster --mode=script volume set zcache performance.$option off || return
+        off+=("performance.$option" off)
     done
+    gluster --mode=script volume set zcache "${off[@]}" || return
     gluster --mode=script volume start zcache || return
     mount -t glusterfs -o "direct-io-mode=enable,log-file=$dir/client.log" $gluster_net.2:/zcache "$stores/gluster" || return
     gluster_check "$stores/gluster/check"
