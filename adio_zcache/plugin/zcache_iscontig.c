@@ -9,7 +9,11 @@
 #include "zcache_layout.h"
 #include "zcache_plugin.h"
 
-/* An empty type moves nothing, in one piece; ROMIO wants "yes" for those of the library only. */
+/*
+ * An empty type moves nothing, in one piece, as long as it takes no room either: so says MPICH, and
+ * ROMIO flattens what it has to look into as a block at 0, which goes backwards in a darray whose
+ * first blocks are cut off. Of types with an extent and nothing in it, only those of the library.
+ */
 static bool is_basic(MPI_Datatype type)
 {
     int ni, na, nt, combiner;
@@ -25,6 +29,6 @@ void MPIR_Datatype_iscontig(MPI_Datatype type, int *flag)
     *flag = 0;
     if (zcache_layout_get(type, &l))
         return;
-    *flag = l->size ? l->contiguous && l->lb == 0 : is_basic(type);
+    *flag = l->size ? l->contiguous && l->lb == 0 : l->extent == 0 || is_basic(type);
     zcache_layout_put(l);
 }

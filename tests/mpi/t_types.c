@@ -92,6 +92,44 @@ static void by_precision(MPI_File fh)
     memory_type(fh, MADE(MPI_Type_vector(3, 2, 3, integer, &t)), 2, "f90_integer");
 }
 
+/*
+ * One process's part of a distributed array as a view: blocks in turn, the last of them cut off or
+ * missing, which makes types with empty parts.
+ */
+static void darray_view(MPI_File fh, int part, int block)
+{
+    enum { SIDE = 5 };
+    int sizes[2] = {SIDE, SIDE}, grid[2] = {2, 2}, blocks[2] = {block, block}, size, pos = 0;
+    int cyclic[2] = {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_CYCLIC};
+    int in[SIDE * SIDE] = {0}, want[SIDE * SIDE] = {0}, none[SIDE * SIDE] = {0};
+    MPI_Offset disp = (MPI_Offset)t_rank * MAX;
+    MPI_Datatype view;
+    MPI_Status status;
+
+    OK(MPI_Type_create_darray(4, part, 2, sizes, cyclic, blocks, grid, MPI_ORDER_FORTRAN, MPI_INT,
+                              &view));
+    OK(MPI_Type_commit(&view));
+    OK(MPI_Type_size(view, &size));
+    OK(MPI_Unpack(buf, size, &pos, want, 1, view, MPI_COMM_WORLD));
+    OK(MPI_File_set_view(fh, disp, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+    OK(MPI_File_write_at_all(fh, 0, none, SIDE * SIDE, MPI_INT, &status));
+    OK(MPI_File_set_view(fh, disp, MPI_INT, view, "native", MPI_INFO_NULL));
+    OK(MPI_File_write_at_all(fh, 0, buf, size, MPI_BYTE, &status));
+    OK(MPI_File_set_view(fh, disp, MPI_INT, MPI_INT, "native", MPI_INFO_NULL));
+    OK(MPI_File_read_at_all(fh, 0, in, SIDE * SIDE, MPI_INT, &status));
+    CHECK(!memcmp(in, want, sizeof(in)));
+    OK(MPI_Type_free(&view));
+}
+
+static void darray_views(MPI_File fh)
+{
+    for (int part = 0; part < 4; part++) {
+        for (int block = 1; block <= 4; block++)
+            darray_view(fh, part, block);
+    }
+    OK(MPI_File_set_view(fh, 0, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+}
+
 /* One handle after the other, which the library reuses: each time another type. */
 static void handles(MPI_File fh)
 {
@@ -167,6 +205,7 @@ int main(int argc, char **argv)
         pairs(fh);
     by_precision(fh);
     handles(fh);
+    darray_views(fh);
 #if MPI_VERSION >= 4
     large_types(fh);
     large_view(fh);
