@@ -223,7 +223,7 @@ static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct 
         return zc_errorf(ENOMEM, "no memory to open a file");
     rc = f->store ? 0 : get_store(fd, rank);
     if (rc == 0)
-        rc = zcache_agg_get(f->store, &f->settings, page, size > 1, &f->agg);
+        rc = zcache_agg_get(f->store, &f->settings, page, size > 1, f->near, &f->agg);
     if (rc == 0)
         rc = zc_cache_open(zcache_agg_cache(f->agg), f->path, flags | ZC_OPEN_PRIVATE,
                            permissions(fd), handle, &attr);
@@ -234,10 +234,10 @@ static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct 
         zc_cache_prefetch(*handle, (uint32_t)f->settings.agg_prefetch_depth);
     if (size == 1)
         return 0;
-    card->number = zcache_agg_export(f->agg, f->settings.local, *handle, f->shared);
+    card->number = zcache_agg_export(f->agg, f->near, *handle, f->shared);
     if (!card->number)
         return zc_errorf(ENOMEM, "no memory to lend a file");
-    rc = zcache_agg_address(f->agg, f->settings.local, card->addr, &len);
+    rc = zcache_agg_address(f->agg, f->near, card->addr, &len);
     card->addr_len = (uint32_t)len;
     return rc;
 }
@@ -303,7 +303,7 @@ static int open_aggregators(ADIO_File fd, int rank, int amode, const struct layo
         take_cards(fd, all, mine, handle);
     } else if (handle) {
         if (card.number)
-            zcache_agg_unexport(f->agg, f->settings.local, card.number);
+            zcache_agg_unexport(f->agg, f->near, card.number);
         zc_cache_close(handle);
     }
     free(all);
@@ -341,7 +341,7 @@ static void opened(ADIO_File fd, const struct layout *l)
     int size;
 
     MPI_Comm_size(fd->comm, &size);
-    if ((size > 1 && !f->settings.local) || (f->settings.daemons && *f->settings.daemons))
+    if (size > 1 || (f->settings.daemons && *f->settings.daemons))
         zcache_net_keep(&f->settings);
     echo_layout(fd);
     fd->blksize = (long)f->place.block_size;
@@ -384,8 +384,10 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
         rc = zcache_hints_agree(fd, zcache_file_of(fd));
     if (rc == 0)
         rc = open_layout(fd, rank, amode, &layout);
-    if (rc == 0)
-        rc = zcache_near_agree(fd->comm, &zcache_file_of(fd)->settings.local);
+    if (rc == 0) {
+        zcache_file_of(fd)->near = zcache_file_of(fd)->settings.local;
+        rc = zcache_near_agree(fd->comm, &zcache_file_of(fd)->near);
+    }
     if (rc == 0)
         rc = open_aggregators(fd, rank, amode, &layout);
     snprintf(text, sizeof text, "%s", rc ? zc_error_text(rc) : "");
@@ -418,7 +420,7 @@ static int close_aggregator(struct zcache_file *f, struct zcache_owner *o, enum 
     int rc;
 
     if (o->number)
-        zcache_agg_unexport(f->agg, f->settings.local, o->number);
+        zcache_agg_unexport(f->agg, f->near, o->number);
     zcache_outcome_set(&first, zc_cache_flush(o->local, level));
     rc = zc_cache_close(o->local);
     return first.rc ? zc_errorf(-first.rc, "%s", first.text) : rc;

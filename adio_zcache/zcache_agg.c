@@ -65,13 +65,13 @@ static int start_thread(struct endpoint *e)
     return rc ? zc_errorf(rc, "cannot start an aggregator: %s", strerror(rc)) : 0;
 }
 
-static int start_server(struct zcache_agg *a, const struct zc_settings *s)
+static int start_server(struct zcache_agg *a, const struct zc_settings *s, bool near)
 {
     struct zc_server_config cfg = {.cache = a->cache,
                                    .credits = AGG_CREDITS,
-                                   .open_transport = s->local ? zc_local_open : zc_ofi_open,
+                                   .open_transport = near ? zc_local_open : zc_ofi_open,
                                    .provider = zcache_net_provider(s)};
-    struct endpoint *e = &a->endpoints[s->local];
+    struct endpoint *e = &a->endpoints[near];
     int rc;
 
     if (e->server)
@@ -124,8 +124,8 @@ static int agg_new(struct zc_store *store, const struct zc_settings *s, uint32_t
 static void agg_free(struct zcache_agg *a)
 {
     zc_list_del(&a->link);
-    for (int local = 0; local <= 1; local++) {
-        struct endpoint *e = &a->endpoints[local];
+    for (int near = 0; near <= 1; near++) {
+        struct endpoint *e = &a->endpoints[near];
 
         if (!e->server)
             continue;
@@ -140,7 +140,7 @@ static void agg_free(struct zcache_agg *a)
 }
 
 int zcache_agg_get(struct zc_store *store, const struct zc_settings *s, uint32_t page_size,
-                   int served, struct zcache_agg **out)
+                   bool served, bool near, struct zcache_agg **out)
 {
     bool background = s->write_back & ZC_WRITE_BACK_AGGREGATOR;
     struct zcache_agg *a = NULL;
@@ -156,7 +156,7 @@ int zcache_agg_get(struct zc_store *store, const struct zc_settings *s, uint32_t
     if (!a)
         rc = agg_new(store, s, page_size, &a);
     if (rc == 0 && served)
-        rc = start_server(a, s);
+        rc = start_server(a, s, near);
     zc_lock_put(&lock);
     *out = a;
     return rc;
@@ -179,18 +179,18 @@ struct zc_cache *zcache_agg_cache(struct zcache_agg *a)
     return a->cache;
 }
 
-int zcache_agg_address(struct zcache_agg *a, bool local, void *buf, size_t *len)
+int zcache_agg_address(struct zcache_agg *a, bool near, void *buf, size_t *len)
 {
-    return zc_server_address(a->endpoints[local].server, buf, len);
+    return zc_server_address(a->endpoints[near].server, buf, len);
 }
 
-uint64_t zcache_agg_export(struct zcache_agg *a, bool local, struct zc_handle *h,
+uint64_t zcache_agg_export(struct zcache_agg *a, bool near, struct zc_handle *h,
                            struct zc_shared *shared)
 {
-    return zc_server_export(a->endpoints[local].server, h, shared);
+    return zc_server_export(a->endpoints[near].server, h, shared);
 }
 
-void zcache_agg_unexport(struct zcache_agg *a, bool local, uint64_t number)
+void zcache_agg_unexport(struct zcache_agg *a, bool near, uint64_t number)
 {
-    zc_server_unexport(a->endpoints[local].server, number);
+    zc_server_unexport(a->endpoints[near].server, number);
 }

@@ -15,19 +15,20 @@
 struct zcache_agg;
 
 /* The aggregator for this store, with a cache of its own over it.  `served`: other ranks
- * will ask, so it needs an endpoint, of the kind s->local says.  It stays for further files until its store goes. */
+ * will ask, so it needs an endpoint; `near`: they are on this host.  It stays for further
+ * files until its store goes. */
 int zcache_agg_get(struct zc_store *store, const struct zc_settings *s, uint32_t page_size,
-                   int served, struct zcache_agg **out);
+                   bool served, bool near, struct zcache_agg **out);
 /* Stops those of a store that goes away; nobody may use them any more. */
 void zcache_agg_stop(struct zc_store *store);
 
 struct zc_cache *zcache_agg_cache(struct zcache_agg *a);
 /* Address of its endpoint of that kind; *len is in/out. */
-int zcache_agg_address(struct zcache_agg *a, bool local, void *buf, size_t *len);
+int zcache_agg_address(struct zcache_agg *a, bool near, void *buf, size_t *len);
 /* Lends an open file to the other ranks through that endpoint, and takes it back.  `shared`: what they share of it
  * besides its bytes, or NULL. */
-uint64_t zcache_agg_export(struct zcache_agg *a, bool local, struct zc_handle *h,
+uint64_t zcache_agg_export(struct zcache_agg *a, bool near, struct zc_handle *h,
                            struct zc_shared *shared);
-void zcache_agg_unexport(struct zcache_agg *a, bool local, uint64_t number);
+void zcache_agg_unexport(struct zcache_agg *a, bool near, uint64_t number);
 
 #endif

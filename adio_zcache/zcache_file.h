@@ -24,6 +24,7 @@ struct zcache_file {
     struct zc_settings settings; /* the same on every rank once the file is open */
     char bad_env[256];           /* what is wrong with the environment, or empty */
     struct zc_store *store;      /* shared with other files: zcache_stores.h */
+    bool near;                   /* all ranks are on one host: zcache_near.h */
     struct zcache_agg *agg;      /* this rank's aggregator, if it is one of this file */
     struct zcache_owner *owners; /* the same on every rank, but for what is local */
     uint32_t nowners;

@@ -23,6 +23,7 @@ struct entry {
     struct zc_list link;
     struct zc_store *store;
     char *daemons; /* NULL: the file system */
+    bool local;    /* zc_settings.local */
     unsigned users;
     bool broken;
 };
@@ -83,13 +84,14 @@ static int store_open(const struct zc_settings *s, int rank, struct zc_store **o
     return zc_store_remote_create(s->daemons, &net, out);
 }
 
-static struct entry *find(const char *daemons)
+static struct entry *find(const char *daemons, bool local)
 {
     zc_list_each(&entries, n)
     {
         struct entry *e = zc_list_entry(n, struct entry, link);
 
-        if (!e->broken && !strcmp(e->daemons ? e->daemons : "", daemons ? daemons : ""))
+        if (!e->broken && (!e->daemons || e->local == local) &&
+            !strcmp(e->daemons ? e->daemons : "", daemons ? daemons : ""))
             return e;
     }
     return NULL;
@@ -108,6 +110,7 @@ static int entry_new(const struct zc_settings *s, int rank, struct entry **out)
         return rc;
     }
     e->daemons = s->daemons ? strdup(s->daemons) : NULL;
+    e->local = s->local;
     zc_list_add_tail(&entries, &e->link);
     *out = e;
     return 0;
@@ -120,7 +123,7 @@ int zcache_store_get(const struct zc_settings *s, int rank, struct zc_store **ou
 
     zc_lock_get(&lock);
     close_at_finalize();
-    e = find(s->daemons);
+    e = find(s->daemons, s->local);
     if (!e)
         rc = entry_new(s, rank, &e);
     if (rc == 0) {

@@ -263,9 +263,14 @@ int zc_addrfile_read(const char *path, struct zc_addrfile *out)
     return rc;
 }
 
+bool zc_addrfile_is_near(const struct zc_addrfile *a)
+{
+    return zc_local_can_reach(a->local, a->local_len);
+}
+
 const void *zc_addrfile_address(const struct zc_addrfile *a, bool local, size_t *len)
 {
-    if (local && zc_local_can_reach(a->local, a->local_len)) {
+    if (local && zc_addrfile_is_near(a)) {
         *len = a->local_len;
         return a->local;
     }

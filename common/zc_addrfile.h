@@ -41,6 +41,7 @@ int zc_addrfile_read(const char *path, struct zc_addrfile *out);
 
 /* The address to use, of *len bytes, inside `a`: the local one where it is wanted and works. */
 const void *zc_addrfile_address(const struct zc_addrfile *a, bool local, size_t *len);
+bool zc_addrfile_is_near(const struct zc_addrfile *a); /* it works */
 
 /* Removes the file if it still is the one of `boot_id`. */
 void zc_addrfile_remove(const char *path, uint64_t boot_id);

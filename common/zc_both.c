@@ -3,7 +3,7 @@
  * Two endpoints with one progress: the fabric's sleeps for both.  A peer is the fabric's or
  * the local one's, which the lowest bit of its number tells (they are addresses of structs).
  * Memory is registered with both, for use as the local side of RMA; what peers are told to
- * reach it by is the fabric's.
+ * reach it by is the fabric's.  Where there can be no local endpoint it is the fabric's alone.
  */
 #include "config.h"
 
@@ -20,7 +20,7 @@ enum { LOCAL = 1 }; /* in a peer's number */
 struct both {
     struct zc_tp tp;
     struct zc_tp_config cfg;
-    struct zc_tp *fabric, *local;
+    struct zc_tp *fabric, *local; /* local: or NULL */
 };
 
 struct region {
@@ -76,7 +76,10 @@ static int local_address(struct zc_tp *tp, void *buf, size_t *len)
 {
     struct zc_tp *l = both_of(tp)->local;
 
-    return l->ops->address(l, buf, len);
+    if (l)
+        return l->ops->address(l, buf, len);
+    *len = 0;
+    return 0;
 }
 
 static int peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out)
@@ -84,7 +87,7 @@ static int peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out
     struct both *b = both_of(tp);
     int rc;
 
-    if (!zc_local_is_address(addr, len))
+    if (!b->local || !zc_local_is_address(addr, len))
         return b->fabric->ops->peer_add(b->fabric, addr, len, out);
     rc = b->local->ops->peer_add(b->local, addr, len, out);
     if (rc == 0)
@@ -115,7 +118,7 @@ static int reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out)
     if (!r)
         return zc_errorf(ENOMEM, "no memory for a registration");
     rc = b->fabric->ops->reg(b->fabric, buf, len, &r->fabric);
-    if (rc == 0) {
+    if (rc == 0 && b->local) {
         rc = b->local->ops->reg(b->local, buf, len, &r->local);
         if (rc)
             b->fabric->ops->dereg(b->fabric, &r->fabric);
@@ -135,7 +138,8 @@ static void dereg(struct zc_tp *tp, struct zc_mr *mr)
     struct region *r = mr->priv;
 
     b->fabric->ops->dereg(b->fabric, &r->fabric);
-    b->local->ops->dereg(b->local, &r->local);
+    if (b->local)
+        b->local->ops->dereg(b->local, &r->local);
     free(r);
     mr->priv = NULL;
 }
@@ -156,10 +160,10 @@ static int rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op
 static int progress(struct zc_tp *tp, int timeout_ms)
 {
     struct both *b = both_of(tp);
-    int here = zc_tp_progress(b->local, 0);
+    int here = b->local ? zc_tp_progress(b->local, 0) : 0;
     int there = zc_tp_progress(b->fabric, here ? 0 : timeout_ms);
 
-    if (here == 0 && there >= 0)
+    if (b->local && here == 0 && there >= 0)
         here = zc_tp_progress(b->local, 0); /* what ended the wait */
     return there < 0 ? there : here + there;
 }
@@ -213,13 +217,14 @@ int zc_both_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     rc = zc_ofi_open(&c, &b->fabric);
     c.peer_error = on_local_error;
     c.spin_us = 0; /* the fabric's wait is the one */
-    if (rc == 0)
-        rc = zc_local_open(&c, &b->local);
     if (rc) {
         both_close(&b->tp);
         return rc;
     }
-    zc_ofi_watch(b->fabric, zc_local_fd(b->local));
+    if (zc_local_open(&c, &b->local) == 0)
+        zc_ofi_watch(b->fabric, zc_local_fd(b->local));
+    else
+        zc_warn("processes of this host will use libfabric, too: %s", zc_error_text(EIO));
     *out = &b->tp;
     return 0;
 }

@@ -58,8 +58,11 @@ void local_conn_close(struct local *l, struct conn *c)
 
     zc_assert_held(&l->lock);
     c->broken = true;
-    if (c->fd >= 0)
-        close(c->fd); /* and epoll forgets it */
+    if (c->fd >= 0) { /* a child of fork() may have it, too: closing alone ends nothing */
+        epoll_ctl(l->epoll, EPOLL_CTL_DEL, c->fd, NULL);
+        shutdown(c->fd, SHUT_RDWR);
+        close(c->fd);
+    }
     c->fd = -1;
     while ((n = zc_list_pop(&c->queue)))
         free(zc_list_entry(n, struct queued, link));
@@ -173,6 +176,7 @@ static void peer_remove(struct zc_tp *tp, zc_peer peer)
     struct local *l = local_of(tp);
     struct conn *c = conn_of(peer);
     struct zc_list *n;
+    bool told;
 
     zc_lock_get(&l->lock);
     c->removed = true;
@@ -187,7 +191,10 @@ static void peer_remove(struct zc_tp *tp, zc_peer peer)
         local_conn_bury(l, c);
     else if (zc_list_empty(&c->ops))
         shutdown(c->fd, SHUT_RDWR); /* closed where it is read */
+    told = !zc_list_empty(&l->done);
     zc_lock_put(&l->lock);
+    if (told)
+        local_wake(tp);
 }
 
 /* ---- memory ---- */
@@ -266,6 +273,8 @@ static void local_close(struct zc_tp *tp)
     struct local *l = local_of(tp);
     struct zc_list *n;
 
+    if (l->listener.fd >= 0)
+        shutdown(l->listener.fd, SHUT_RDWR);
     zc_lock_get(&l->lock);
     while (!zc_list_empty(&l->conns)) {
         struct conn *c = zc_list_entry(l->conns.next, struct conn, link);

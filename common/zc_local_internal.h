@@ -14,7 +14,8 @@
  * registered, and memory that it has taken back is out of reach from that moment, whatever
  * the asking process may still believe.  The asker's buffer is the fabric's until MOVED has
  * come or the connection has ended; the peer looks whether the asker is still there just
- * before it copies.
+ * before it copies.  What remains is a peer that is stopped between the two, for longer than
+ * the asker, which closes its endpoint, waits for it.
  *
  * `lock` guards connections, queues, operations and registrations; sockets are never waited
  * for with it.  Callbacks run without it.

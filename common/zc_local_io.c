@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "zc_local_internal.h"
@@ -154,10 +155,12 @@ static int copy(pid_t pid, enum zc_rma_dir dir, void *here, uint64_t there, size
     return 0;
 }
 
-static void move(struct local *l, struct conn *c, const struct packet_move *m)
+/* False: the asker cannot be told. */
+static bool move(struct local *l, struct conn *c, const struct packet_move *m)
 {
     struct packet_head answer = {.kind = PACKET_MOVED, .status = -EACCES, .id = m->head.id};
     struct registration *r = local_granted(l, m->raddr, m->len, m->rkey);
+    int rc;
 
     if (r) {
         answer.status = is_gone(c) ? -ECANCELED
@@ -168,8 +171,9 @@ static void move(struct local *l, struct conn *c, const struct packet_move *m)
     if (answer.status)
         zc_debug("copy for process %ld failed: %s", (long)c->pid, strerror(-answer.status));
     zc_lock_get(&l->lock);
-    put(l, c, &answer, sizeof answer, NULL, 0, NULL); /* failed: the end comes next */
+    rc = put(l, c, &answer, sizeof answer, NULL, 0, NULL);
     zc_lock_put(&l->lock);
+    return rc == 0;
 }
 
 /* ---- receiving ---- */
@@ -210,7 +214,7 @@ static void moved(struct local *l, struct conn *c, const struct packet_head *h)
     zc_lock_put(&l->lock);
 }
 
-/* False: no packet of ours. */
+/* False: no packet of ours, or one that cannot be answered. */
 static bool take(struct local *l, struct conn *c, size_t len)
 {
     struct packet_head head;
@@ -223,7 +227,7 @@ static bool take(struct local *l, struct conn *c, size_t len)
         l->cfg.recv(l->cfg.arg, l->in + sizeof head, len - sizeof head);
     } else if (head.kind == PACKET_MOVE && c->kind == CONN_IN && len == sizeof m) {
         memcpy(&m, l->in, sizeof m);
-        move(l, c, &m);
+        return move(l, c, &m);
     } else if (head.kind == PACKET_MOVED && c->kind == CONN_OUT) {
         moved(l, c, &head);
     } else {
@@ -243,7 +247,8 @@ static int receive(struct local *l, struct conn *c)
             return i;
         if (n <= 0 || (size_t)n > room || !take(l, c, (size_t)n)) {
             if (n > 0)
-                zc_warn("connection of process %ld ended: it sent rubbish", (long)c->pid);
+                zc_warn("connection of process %ld ended: it sent rubbish, or cannot be answered",
+                        (long)c->pid);
             lost(l, c);
             return i + 1;
         }
@@ -276,7 +281,11 @@ static void turn_away(struct local *l)
     int fd;
 
     zc_warn("connection refused: %s (ulimit -n)", strerror(errno));
-    close(l->spare);
+    if (l->spare < 0 || close(l->spare)) {
+        struct timespec pause = {0, 10000000}; /* not even that: at least not in a hot loop */
+
+        nanosleep(&pause, NULL);
+    }
     fd = accept(l->listener.fd, NULL, NULL);
     if (fd >= 0)
         close(fd);
@@ -290,9 +299,10 @@ static void accept_all(struct local *l)
 
         if (fd >= 0)
             accept_one(l, fd);
-        else if (errno == EMFILE || errno == ENFILE)
+        else if (errno == EMFILE || errno == ENFILE) {
             turn_away(l);
-        else
+            return;
+        } else
             return;
     }
 }

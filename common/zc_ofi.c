@@ -286,7 +286,7 @@ static int open_endpoint(struct ofi *o)
         if ((rc = fi_cq_open(o->domain, &cq, &o->cq, NULL)))
             goto fail;
     } else if (fi_control(&o->cq->fid, FI_GETWAIT, &o->cq_fd)) {
-        o->cq_fd = o->watch_fd = -1;
+        o->cq_fd = -1;
     }
     call = "fi_endpoint";
     if ((rc = fi_endpoint(o->domain, o->info, &o->ep, NULL)))
@@ -450,7 +450,7 @@ int zc_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     o->tp.ops = &ofi_ops;
     o->cfg = *cfg; /* `listen` and `toward` are used before this returns only */
     o->lib = lib;
-    o->cq_fd = -1;
+    o->cq_fd = o->watch_fd = -1;
     o->nap_us = 50;
     o->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     zc_lock_init(&o->lock);

@@ -20,7 +20,7 @@ struct zc_settings {
 
     /* the library in an MPI program */
     char *daemons;          /* ZCACHE_DAEMONS: address files or directories, comma-separated */
-    bool local;             /* ranks of one host do without libfabric; open: they do */
+    bool local;             /* processes of one host do without libfabric where they can */
     uint64_t block_size;    /* bytes; unit of ownership and placement */
     uint64_t sync_level;    /* enum zc_level */
     uint64_t close_level;   /* enum zc_level */

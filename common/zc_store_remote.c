@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "zc_addrfile.h"
-#include "zc_local.h"
 #include "zc_log.h"
 #include "zc_place.h"
 #include "zc_racy.h"
@@ -536,6 +535,14 @@ static int find_daemon(const char *path, struct zc_addrfile *a)
     return rc ? rc : check_daemon(path, a);
 }
 
+/* cfg->local: all daemons were near when we looked. */
+static const void *address_of(const struct zc_addrfile *a, const struct zc_net_config *cfg,
+                              size_t *len)
+{
+    *len = cfg->local ? a->local_len : a->address_len;
+    return cfg->local ? a->local : a->address;
+}
+
 /* One endpoint for all daemons, made for the first; they must understand each other's. */
 static int open_net(struct remote *r, const struct zc_addrfile *a, const char *path,
                     const struct zc_net_config *cfg)
@@ -552,7 +559,7 @@ static int open_net(struct remote *r, const struct zc_addrfile *a, const char *p
         return 0;
     snprintf(r->provider, sizeof r->provider, "%s", a->provider);
     c.provider = r->provider;
-    c.toward = zc_addrfile_address(a, cfg->local, &c.toward_len);
+    c.toward = address_of(a, cfg, &c.toward_len);
     rc = zc_net_create(&c, &r->net);
     if (rc == -ENODEV)
         return zc_errorf(ENODEV,
@@ -567,7 +574,7 @@ static int connect_one(struct remote *r, uint32_t i, const struct zc_addrfile *a
 {
     char label[300];
     size_t len;
-    const void *addr = zc_addrfile_address(a, cfg->local, &len);
+    const void *addr = address_of(a, cfg, &len);
     int rc = open_net(r, a, path, cfg);
 
     if (rc)
@@ -585,7 +592,7 @@ static int connect_all(struct remote *r, char **paths, const struct zc_net_confi
 
     for (uint32_t i = 0; rc == 0 && i < r->n; i++) {
         rc = find_daemon(paths[i], &files[i]);
-        c.local = c.local && zc_local_can_reach(files[i].local, files[i].local_len);
+        c.local = c.local && zc_addrfile_is_near(&files[i]);
     }
     for (uint32_t i = 0; rc == 0 && i < r->n; i++)
         rc = connect_one(r, i, &files[i], paths[i], &c);

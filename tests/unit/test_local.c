@@ -212,6 +212,46 @@ START_TEST(closing_ends_what_is_under_way)
 }
 END_TEST
 
+/* A child has our sockets, too, and may live longer. */
+START_TEST(a_child_keeps_nothing_alive)
+{
+    pid_t child;
+    struct zc_mr mr;
+    struct move m;
+    zc_peer p, q;
+
+    end_up(&a);
+    end_up(&b);
+    p = know(&a, &b);
+    q = know(&a, &b);
+    send_number(&a, q, 0);
+    WAIT_FOR((zc_tp_progress(b.tp, 1), b.received == 1));
+    child = fork();
+    ck_assert_int_ge(child, 0);
+    if (!child) {
+        pause();
+        _exit(0);
+    }
+    a.tp->ops->peer_remove(a.tp, q);
+    for (int i = 0; i < 10; i++) {
+        zc_tp_progress(a.tp, 1);
+        zc_tp_progress(b.tp, 1);
+    }
+    ck_assert_int_eq(b.tp->ops->reg(b.tp, there, SIZE, &mr), 0);
+    fill(here, SIZE, 0, 3);
+    fill(there, SIZE, 0, 4);
+    ck_assert_int_eq(start(&a, p, ZC_RMA_PUSH, &m, here, SIZE, mr.raddr, mr.rkey), 0);
+    zc_tp_close(a.tp);
+    while (zc_tp_progress(b.tp, 20)) {
+    }
+    ck_assert_msg(filled(there, SIZE, 4), "bytes of an endpoint that is closed arrived");
+    ck_assert_int_eq(b.tp->ops->peer_add(b.tp, a.addr, a.addr_len, &p), -ECONNREFUSED);
+    zc_tp_close(b.tp);
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+}
+END_TEST
+
 START_TEST(what_is_no_address_is_refused)
 {
     zc_peer p;
@@ -468,7 +508,8 @@ int main(void)
     Suite *s = suite_create("local");
 
     CASE(s, "endpoints", 120, messages_arrive_in_order, memory_is_reached_while_it_is_registered,
-         a_wake_ends_the_wait, closing_ends_what_is_under_way, what_is_no_address_is_refused,
+         a_wake_ends_the_wait, closing_ends_what_is_under_way, a_child_keeps_nothing_alive,
+         what_is_no_address_is_refused,
          rubbish_ends_its_connection_only, a_card_shows_who_can_be_reached);
     CASE(s, "processes", 120, memory_of_another_process_is_reached, the_death_of_a_peer_is_noticed,
          a_stopped_peer_gets_everything_later, an_operation_outlives_the_removal_of_its_peer);

@@ -1,0 +1,111 @@
+/* test_both.c - an endpoint that is reached over libfabric and locally at the same time. */
+#include "config.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "rig.h"
+#include "zc_fabric.h"
+
+enum { LEN = 200000, ROUNDS = 20 };
+
+/* Nothing is said to an endpoint: it must sleep, whatever standard input is. */
+START_TEST(an_idle_endpoint_sleeps)
+{
+    struct zc_tp_config cfg = {.max_msg = 1000, .nrecv = 4};
+    struct zc_tp *tp;
+    uint64_t began;
+    int null = open("/dev/null", O_RDONLY);
+
+    ck_assert_int_eq(dup2(null, 0), 0);
+    ck_assert_int_eq((_i ? zc_both_open : zc_ofi_open)(&cfg, &tp), 0);
+    began = zc_now();
+    ck_assert_int_eq(zc_tp_progress(tp, 300), 0);
+    ck_assert_uint_ge(zc_now() - began, 250 * ZC_NS_PER_MS);
+    zc_tp_close(tp);
+}
+END_TEST
+
+struct user {
+    struct zc_client *client;
+    uint64_t handle;
+    unsigned number;
+};
+
+static void *use(void *arg)
+{
+    struct user *u = arg;
+    unsigned char *out = malloc(LEN), *in = malloc(LEN);
+
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        fill(out, LEN, 0, u->number * 100 + i);
+        ck_assert_int_eq(zc_client_write(u->client, u->handle, out, LEN, i * 31), LEN);
+        memset(in, 0, LEN);
+        ck_assert_int_eq(zc_client_read(u->client, u->handle, in, LEN, i * 31), LEN);
+        ck_assert(!memcmp(in, out, LEN));
+    }
+    free(out);
+    free(in);
+    return NULL;
+}
+
+static void connect_user(struct user *u, struct zc_net **net, const void *addr, size_t len)
+{
+    struct zc_net_config cfg = {
+        .toward = addr, .toward_len = len, .timeout_ms = 60000, .name = "test"};
+    struct zc_attr attr = {.block_size = 8192};
+    char path[16];
+
+    snprintf(path, sizeof path, "/%u", u->number);
+    ck_assert_int_eq(zc_net_create(&cfg, net), 0);
+    ck_assert_int_eq(zc_client_connect(*net, addr, len, "the server", &u->client), 0);
+    ck_assert_int_eq(zc_client_open(u->client, path,
+                                    ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0644,
+                                    &u->handle, &attr),
+                     0);
+}
+
+START_TEST(both_kinds_of_clients_are_served)
+{
+    unsigned char local[ZC_MAX_ADDRESS];
+    size_t len = sizeof local;
+    struct user users[2] = {{.number = 1}, {.number = 2}};
+    struct zc_net *nets[2];
+    pthread_t threads[2];
+    struct rig rig;
+
+    rig_transport = zc_both_open;
+    rig_up(&rig, NULL, NULL);
+    ck_assert_int_eq(zc_server_local_address(rig.server, local, &len), 0);
+    ck_assert_uint_gt(len, 0);
+    connect_user(&users[0], &nets[0], rig.addr, rig.addr_len);
+    connect_user(&users[1], &nets[1], local, len);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, use, &users[i]), 0);
+    for (int i = 0; i < 2; i++)
+        pthread_join(threads[i], NULL);
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(zc_client_close(users[i].client, users[i].handle, ZC_LEVEL_STORED), 0);
+        zc_client_disconnect(users[i].client);
+        zc_net_destroy(nets[i]);
+    }
+    rig_down(&rig);
+}
+END_TEST
+
+int main(void)
+{
+    const struct zc_fabric *lib;
+    Suite *s = suite_create("both");
+    TCase *idle = tcase_create("idle");
+
+    if (zc_fabric_load(&lib)) {
+        printf("skipped: %s\n", zc_error_text(ENOENT));
+        return 77;
+    }
+    tcase_set_timeout(idle, 120);
+    tcase_add_loop_test(idle, an_idle_endpoint_sleeps, 0, 2);
+    suite_add_tcase(s, idle);
+    CASE(s, "service", 120, both_kinds_of_clients_are_served);
+    return run_suite(s);
+}
