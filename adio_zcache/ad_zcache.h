@@ -31,8 +31,8 @@ int zcache_slot_begin(const struct zcache_slot_args *s, struct zcache_access *a)
 void zcache_slot_done(struct zcache_access *a);
 /* Makes the access, and counts it; returns the bytes moved or a negative errno. */
 int64_t zcache_slot_run(const struct zcache_access *a);
-/* What is said of a failed one. */
-void zcache_slot_error(const struct zcache_access *a, int rc, int *error_code);
+/* What is said of a failed one of the file PATH; 0 is success. */
+void zcache_slot_error(enum zcache_dir dir, const char *path, int rc, int *error_code);
 
 /* ad_zcache_open.c */
 void ADIOI_ZCACHE_Open(ADIO_File fd, int *error_code);
@@ -70,6 +70,9 @@ void ADIOI_ZCACHE_WriteStrided(ADIO_File fd, const void *buf, int count, MPI_Dat
                                int *error_code);
 
 /* ad_zcache_nb.c */
+/* The file is about to be closed and its accesses are done: its requests, which by MPI's rules
+ * should all be completed, do without it from now on. */
+void zcache_requests_leave(ADIO_File fd);
 /* The access of a split collective call, left under way; ADIO_File.split_status is filled in
  * by the end, zcache_split_end() (plugin/zcache_seams.h). */
 void zcache_split_begin(const struct zcache_slot_args *s, int *error_code);

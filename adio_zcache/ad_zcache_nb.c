@@ -4,9 +4,12 @@
  * Completing it is left to the thread that tests or waits, since no other may call MPI.
  * A nonblocking collective access is every rank's own, as the blocking one is.
  *
- * An error met while a request is under way goes to the file's error handler when the request
- * completes, and makes the completing call fail.  How that call reports it is MPI's affair:
- * MPICH says MPI_ERR_OTHER, and asks the handler of MPI_COMM_SELF whether to go on.
+ * An error met while a request is under way goes to the file's error handler, once, when the
+ * request completes, and makes the completing call fail.  How that call reports it is MPI's
+ * affair: MPICH says MPI_ERR_OTHER, and asks the handler of MPI_COMM_SELF whether to go on.
+ * MPI_Request_get_status of MPICH 4.0 does not poll: it says done of what a test or wait of
+ * several found done.  A program may, against MPI's rules, close the file first: the request then has the handler
+ * that the file had, and calls it for MPI_FILE_NULL.
  *
  * Where the MPI library cannot poll, or no thread can be had, the access is made at once.
  */
@@ -17,6 +20,8 @@
 #include <stdlib.h>
 
 #include "ad_zcache.h"
+#include "zc_list.h"
+#include "zc_lock.h"
 #include "zc_log.h"
 #include "zcache_file.h"
 #include "zcache_jobs.h"
@@ -26,10 +31,16 @@
 /* What a request refers to. */
 struct pending {
     struct zcache_job *job;
-    MPI_File fh;
     MPI_Request request;
-    int completed; /* MPI_Grequest_complete was called */
+    bool completed;      /* MPI_Grequest_complete was called */
+    bool raised;         /* the error handler was */
+    struct zc_list link; /* of its file's requests; these under lock: */
+    MPI_File fh;         /* MPI_FILE_NULL once it is closed ... */
+    MPI_Errhandler errh; /* ... and then the handler it had, with a reference */
 };
+
+/* Of the requests of all files.  Held across no MPI call but those that count references. */
+static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* ---- what MPI calls ---- */
 
@@ -37,7 +48,7 @@ static int complete(struct pending *p)
 {
     if (p->completed || !zcache_job_is_done(p->job))
         return MPI_SUCCESS;
-    p->completed = 1;
+    p->completed = true;
     return MPI_Grequest_complete(p->request);
 }
 
@@ -68,21 +79,39 @@ static int wait_for(int count, void **states, double timeout, MPI_Status *status
     return rc;
 }
 
+static void raise_once(struct pending *p, int code)
+{
+    MPI_Errhandler errh;
+    MPI_File fh;
+
+    if (p->raised)
+        return;
+    p->raised = true;
+    zc_lock_get(&lock);
+    fh = p->fh;
+    errh = p->errh;
+    zc_lock_put(&lock);
+    if (fh == MPI_FILE_NULL)
+        zcache_raise_closed(errh, code, "MPI_Wait");
+    else
+        zcache_raise(fh, code, "MPI_Wait");
+}
+
 /* Also for MPI_Request_get_status, so maybe more than once. */
 static int query(void *state, MPI_Status *status)
 {
     struct pending *p = state;
     int64_t n = zcache_job_result(p->job);
-    int code = MPI_SUCCESS;
+    int code = zcache_job_code(p->job);
 
     MPI_Status_set_cancelled(status, 0);
     MPI_Status_set_elements_x(status, MPI_BYTE, n < 0 ? 0 : n);
     status->MPI_SOURCE = MPI_UNDEFINED;
     status->MPI_TAG = MPI_UNDEFINED;
     if (n < 0) {
-        zcache_slot_error(zcache_job_access(p->job), (int)n, &code);
-        zc_error("%s", zc_error_text((int)n));
-        zcache_raise(p->fh, code, "MPI_Wait");
+        if (!p->raised)
+            zc_error("%s", zc_error_text((int)n));
+        raise_once(p, code);
     }
     return code;
 }
@@ -91,6 +120,10 @@ static int release(void *state)
 {
     struct pending *p = state;
 
+    zc_lock_get(&lock);
+    zc_list_del(&p->link);
+    zc_lock_put(&lock);
+    zcache_errh_release(p->errh);
     zcache_job_release(p->job);
     free(p);
     return MPI_SUCCESS;
@@ -102,6 +135,20 @@ static int cancel(void *state, int is_complete)
     (void)state;
     (void)is_complete;
     return MPI_SUCCESS;
+}
+
+void zcache_requests_leave(ADIO_File fd)
+{
+    struct zc_list *requests = &zcache_file_of(fd)->requests, *n;
+
+    zc_lock_get(&lock);
+    while ((n = zc_list_pop(requests))) {
+        struct pending *p = zc_list_entry(n, struct pending, link);
+
+        p->errh = zcache_errh_get(fd);
+        p->fh = MPI_FILE_NULL;
+    }
+    zc_lock_put(&lock);
 }
 
 static const struct zcache_greq_functions functions = {query, release, cancel, poll, wait_for};
@@ -117,10 +164,14 @@ static bool make_request(ADIO_File fd, struct zcache_job *j, ADIO_Request *reque
         return false;
     p->job = j;
     p->fh = fd;
+    p->errh = MPI_ERRORS_RETURN;
     if (zcache_greq_start(&functions, p, &p->request) != MPI_SUCCESS) {
         free(p);
         return false;
     }
+    zc_lock_get(&lock);
+    zc_list_add_tail(&zcache_file_of(fd)->requests, &p->link);
+    zc_lock_put(&lock);
     *request = p->request;
     return true;
 }
@@ -129,7 +180,7 @@ static bool make_request(ADIO_File fd, struct zcache_job *j, ADIO_Request *reque
 static void made(ADIO_File fd, const struct zcache_access *a, int64_t n, ADIO_Request *request,
                  int *error_code)
 {
-    zcache_slot_error(a, n < 0 ? (int)n : 0, error_code);
+    zcache_slot_error(a->dir, a->f->path, n < 0 ? (int)n : 0, error_code);
     MPIO_Completed_request_create(&fd, n < 0 ? 0 : n, error_code, request);
 }
 
@@ -185,14 +236,14 @@ void zcache_split_begin(const struct zcache_slot_args *s, int *error_code)
     zc_error_clear();
     rc = zcache_slot_begin(s, &a);
     if (rc) {
-        zcache_slot_error(&a, rc, error_code);
+        zcache_slot_error(a.dir, f->path, rc, error_code);
         return;
     }
     f->split = zcache_job_start(&a);
     if (!f->split) {
         int64_t n = zcache_slot_run(&a);
 
-        zcache_slot_error(&a, n < 0 ? (int)n : 0, error_code);
+        zcache_slot_error(a.dir, f->path, n < 0 ? (int)n : 0, error_code);
         MPI_Status_set_elements_x(&s->fd->split_status, MPI_BYTE, n < 0 ? 0 : n);
         zcache_slot_done(&a);
     }
@@ -201,15 +252,15 @@ void zcache_split_begin(const struct zcache_slot_args *s, int *error_code)
 int zcache_split_end(ADIO_File fd)
 {
     struct zcache_job *j = zcache_file_of(fd)->split;
-    int code = MPI_SUCCESS;
     int64_t n;
+    int code;
 
     if (!j)
         return MPI_SUCCESS;
     zc_error_clear();
     zcache_job_wait(j);
     n = zcache_job_result(j);
-    zcache_slot_error(zcache_job_access(j), n < 0 ? (int)n : 0, &code);
+    code = zcache_job_code(j);
     MPI_Status_set_elements_x(&fd->split_status, MPI_BYTE, n < 0 ? 0 : n);
     zcache_job_release(j);
     zcache_file_of(fd)->split = NULL;

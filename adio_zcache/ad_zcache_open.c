@@ -37,6 +37,7 @@ struct zcache_file *zcache_file_get(ADIO_File fd)
     f = calloc(1, sizeof *f);
     if (!f)
         return NULL;
+    zc_list_init(&f->requests);
     if (zc_settings_init(&f->settings))
         snprintf(f->bad_env, sizeof f->bad_env, "%s", zc_error_text(EINVAL));
     fd->fs_ptr = f;
@@ -447,6 +448,7 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     zcache_owners_settle(f);
     zcache_split_end(fd); /* a program that closes too early must not write into what is freed */
     zcache_jobs_drain(f);
+    zcache_requests_leave(fd);
     rc = zcache_outcome_mpi(MPI_Barrier(fd->comm)); /* all accesses of all ranks are done */
     zcache_outcome_set(&o, rc);
     for (uint32_t i = 0; i < f->nowners; i++)

@@ -87,10 +87,9 @@ int64_t zcache_slot_run(const struct zcache_access *a)
     return n;
 }
 
-void zcache_slot_error(const struct zcache_access *a, int rc, int *error_code)
+void zcache_slot_error(enum zcache_dir dir, const char *path, int rc, int *error_code)
 {
-    zcache_set_error(error_code, rc, a->dir == ZCACHE_WRITE ? "cannot write" : "cannot read",
-                     a->f->path);
+    zcache_set_error(error_code, rc, dir == ZCACHE_WRITE ? "cannot write" : "cannot read", path);
 }
 
 static void blocking(struct zcache_slot_args *s, ADIO_Status *status, int *error_code)
@@ -107,7 +106,7 @@ static void blocking(struct zcache_slot_args *s, ADIO_Status *status, int *error
     zc_error_clear();
     rc = zcache_slot_begin(s, &a);
     n = rc ? rc : zcache_slot_run(&a);
-    zcache_slot_error(&a, n < 0 ? (int)n : 0, error_code);
+    zcache_slot_error(a.dir, a.f->path, n < 0 ? (int)n : 0, error_code);
     if (rc == 0)
         zcache_slot_done(&a);
     if (status != MPI_STATUS_IGNORE)

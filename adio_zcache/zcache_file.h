@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "adio.h"
+#include "zc_list.h"
 #include "zc_settings.h"
 #include "zc_shared.h"
 #include "zc_store.h"
@@ -36,6 +37,7 @@ struct zcache_file {
     uint64_t epoch;               /* of the shared pointer: how often the view was set */
     int64_t pointer;              /* individual, as a view offset; see zcache_fileview.h */
     unsigned jobs;               /* under way; guarded by the lock of zcache_jobs.c */
+    struct zc_list requests;     /* not completed; guarded by the lock of ad_zcache_nb.c */
     struct zcache_job *split;    /* a split collective access, between begin and end */
     char *path;                  /* absolute */
     uint64_t read_bytes, written_bytes, reads, writes; /* of this rank */

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ad_zcache.h"
 #include "zc_list.h"
@@ -17,7 +18,8 @@ enum { MAX_THREADS = 4 }; /* each keeps several blocks under way */
 
 struct zcache_job {
     struct zc_list link; /* while it waits for a thread; lock */
-    struct zcache_access a;
+    struct zcache_access a; /* its file may be closed once the job is done */
+    char *path;
     int64_t result;      /* once done */
     char text[400];
     bool done;           /* atomic; set under lock, after the last look at the file */
@@ -38,6 +40,7 @@ void zcache_job_release(struct zcache_job *j)
     if (__atomic_sub_fetch(&j->owners, 1, __ATOMIC_ACQ_REL))
         return;
     zcache_slot_done(&j->a);
+    free(j->path);
     free(j);
 }
 
@@ -108,6 +111,11 @@ struct zcache_job *zcache_job_start(const struct zcache_access *a)
 
     if (!j)
         return NULL;
+    j->path = a->f->path ? strdup(a->f->path) : NULL;
+    if (!j->path) {
+        free(j);
+        return NULL;
+    }
     j->a = *a;
     j->owners = 2;
     zc_lock_get(&lock);
@@ -121,6 +129,7 @@ struct zcache_job *zcache_job_start(const struct zcache_access *a)
     zc_lock_put(&lock);
     if (ok)
         return j;
+    free(j->path);
     free(j);
     return NULL;
 }
@@ -143,9 +152,13 @@ int64_t zcache_job_result(const struct zcache_job *j)
     return j->result < 0 ? zc_errorf(-(int)j->result, "%s", j->text) : j->result;
 }
 
-const struct zcache_access *zcache_job_access(const struct zcache_job *j)
+int zcache_job_code(const struct zcache_job *j)
 {
-    return &j->a;
+    int64_t n = zcache_job_result(j);
+    int code;
+
+    zcache_slot_error(j->a.dir, j->path, n < 0 ? (int)n : 0, &code);
+    return code;
 }
 
 void zcache_jobs_drain(struct zcache_file *f)

@@ -20,10 +20,11 @@ struct zcache_job *zcache_job_start(const struct zcache_access *a);
 
 bool zcache_job_is_done(struct zcache_job *j); /* never blocks */
 void zcache_job_wait(struct zcache_job *j);
-/* Of one that is done: bytes moved or a negative errno, of which zc_error_text() then tells
- * the calling thread what the job's thread was told. */
+/* Of one that is done, though its file may be closed: bytes moved or a negative errno, of which
+ * zc_error_text() then tells the calling thread what the job's thread was told; and the MPI error
+ * code that stands for it. */
 int64_t zcache_job_result(const struct zcache_job *j);
-const struct zcache_access *zcache_job_access(const struct zcache_job *j);
+int zcache_job_code(const struct zcache_job *j);
 /* The submitter is through with it, done or not. */
 void zcache_job_release(struct zcache_job *j);
 

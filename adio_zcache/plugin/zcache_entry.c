@@ -41,14 +41,9 @@ int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info
  */
 int PMPI_File_close(MPI_File *fh)
 {
-    struct zcache_handle *h = zcache_handle_of(*fh);
-    MPI_Errhandler errh;
-    int rc;
+    MPI_Errhandler errh = zcache_errh_get(*fh);
+    int rc = ROMIO_File_close(fh);
 
-    if (!h)
-        return zcache_raise(MPI_FILE_NULL, ROMIO_File_close(fh), "MPI_File_close");
-    errh = zcache_errh_take(h);
-    rc = ROMIO_File_close(fh);
     if (rc != MPI_SUCCESS)
         rc = zcache_raise_closed(errh, rc, "MPI_File_close");
     zcache_errh_release(errh);

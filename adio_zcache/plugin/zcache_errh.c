@@ -133,22 +133,22 @@ void zcache_errh_release(MPI_Errhandler errh)
         PMPI_Errhandler_free(&errh);
 }
 
-void zcache_errh_inherit(struct zcache_handle *h)
+MPI_Errhandler zcache_errh_get(MPI_File fh)
 {
-    pthread_mutex_lock(&errh_lock);
-    h->errh = add_ref(null_errh) == MPI_SUCCESS ? null_errh : MPI_ERRORS_RETURN;
-    pthread_mutex_unlock(&errh_lock);
-}
-
-MPI_Errhandler zcache_errh_take(struct zcache_handle *h)
-{
+    struct zcache_handle *h = zcache_handle_of(fh);
     MPI_Errhandler errh;
 
     pthread_mutex_lock(&errh_lock);
-    errh = h->errh;
-    h->errh = MPI_ERRORS_RETURN;
+    errh = h ? h->errh : null_errh;
+    if (add_ref(errh) != MPI_SUCCESS)
+        errh = MPI_ERRORS_RETURN;
     pthread_mutex_unlock(&errh_lock);
     return errh;
+}
+
+void zcache_errh_inherit(struct zcache_handle *h)
+{
+    h->errh = zcache_errh_get(MPI_FILE_NULL);
 }
 
 static void die(MPI_Comm comm, int rc, const char *fn)

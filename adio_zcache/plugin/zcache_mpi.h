@@ -62,6 +62,15 @@ int zcache_greq_start(const struct zcache_greq_functions *fns, void *state, MPI_
 int zcache_raise(MPI_File fh, int rc, const char *fn);
 
 /*
+ * The handler of FH, with a reference to give back, for errors that are met when FH may be closed:
+ * they are raised by the handler that the file had, on MPI_FILE_NULL. Any handler may be given
+ * back, also predefined ones.
+ */
+MPI_Errhandler zcache_errh_get(MPI_File fh);
+void zcache_errh_release(MPI_Errhandler errh);
+int zcache_raise_closed(MPI_Errhandler errh, int rc, const char *fn);
+
+/*
  * MPI_Type_get_envelope and MPI_Type_get_contents that also take types made with large counts
  * (MPI_Type_..._c), on which MPI's own end the program. Use them instead. Derived types among the
  * contents are the caller's to free, as with MPI's.

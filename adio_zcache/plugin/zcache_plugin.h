@@ -55,16 +55,6 @@ void zcache_handle_keep(struct zcache_handle *h, MPI_Datatype *type);
 void zcache_errh_inherit(struct zcache_handle *h);
 
 /*
- * Take the handler of a file away from its record, with its reference, and later raise with it
- * what came of the closing: the record is gone by then.
- */
-MPI_Errhandler zcache_errh_take(struct zcache_handle *h);
-int zcache_raise_closed(MPI_Errhandler errh, int rc, const char *fn);
-
-/* Give a reference back. Any handler, also predefined ones. */
-void zcache_errh_release(MPI_Errhandler errh);
-
-/*
  * A committed type that covers COUNT elements of TYPE, for COUNT > INT_MAX. On success the caller
  * frees *BIG. Returns an MPI error code.
  */
