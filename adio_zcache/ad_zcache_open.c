@@ -341,6 +341,7 @@ static void opened(ADIO_File fd, const struct layout *l)
     struct zcache_file *f = zcache_file_of(fd);
     int size;
 
+    zcache_stores_file_opened();
     MPI_Comm_size(fd->comm, &size);
     if (size > 1 || (f->settings.daemons && *f->settings.daemons))
         zcache_net_keep(&f->settings);
@@ -463,4 +464,5 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     fd->is_open = 0;
     rc = zcache_outcome_agree(&o, fd->comm);
     zcache_set_error(error_code, rc, "cannot close", path);
+    zcache_stores_file_closed();
 }

@@ -11,7 +11,7 @@
 /* `label` names the aggregator in messages. */
 int zcache_peer_get(const void *addr, size_t len, const char *label, const struct zc_settings *s,
                     struct zc_client **out);
-/* At MPI_Finalize. */
+/* At MPI_Finalize, when no file is open. */
 void zcache_peers_close(void);
 
 #endif

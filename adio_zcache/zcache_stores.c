@@ -31,6 +31,8 @@ struct entry {
 static struct zc_list entries = {&entries, &entries};
 static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 static bool closes_at_finalize;
+static unsigned files; /* open in this process; under lock */
+static bool ending;    /* MPI_Finalize has begun; under lock */
 
 static void entry_free(struct entry *e)
 {
@@ -41,20 +43,68 @@ static void entry_free(struct entry *e)
     free(e);
 }
 
-/* MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while MPI still works. */
-static int at_finalize(MPI_Comm comm, int key, void *value, void *extra)
+static void close_all(void)
 {
-    (void)comm;
-    (void)key;
-    (void)value;
-    (void)extra;
     zcache_jobs_stop();
     zcache_peers_close();
     zc_lock_get(&lock);
     zc_list_each_safe(&entries, n)
         entry_free(zc_list_entry(n, struct entry, link));
     zc_lock_put(&lock);
+}
+
+/* For a program that never closes its file: nobody will come any more. */
+static void at_exit(void)
+{
+    bool left;
+
+    zc_lock_get(&lock);
+    left = files > 0;
+    zc_lock_put(&lock);
+    if (left)
+        close_all();
+}
+
+/*
+ * MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while MPI still works. Attributes that
+ * were set before ours go after it, and their callbacks may yet use and close files (HDF5 does that
+ * for users who do not); other ranks may still be computing. So with a file open all goes on.
+ */
+static int at_finalize(MPI_Comm comm, int key, void *value, void *extra)
+{
+    bool busy;
+
+    (void)comm;
+    (void)key;
+    (void)value;
+    (void)extra;
+    zc_lock_get(&lock);
+    ending = true;
+    busy = files > 0;
+    zc_lock_put(&lock);
+    if (!busy)
+        close_all();
+    else if (atexit(at_exit))
+        zc_error("a file that is never closed may lose what was written to it");
     return MPI_SUCCESS;
+}
+
+void zcache_stores_file_opened(void)
+{
+    zc_lock_get(&lock);
+    files++;
+    zc_lock_put(&lock);
+}
+
+void zcache_stores_file_closed(void)
+{
+    bool last;
+
+    zc_lock_get(&lock);
+    last = --files == 0 && ending;
+    zc_lock_put(&lock);
+    if (last)
+        close_all();
 }
 
 static void close_at_finalize(void)

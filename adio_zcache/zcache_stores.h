@@ -1,6 +1,7 @@
 /* zcache_stores.h - the stores this process has open, shared by its files.
  *
- * Connections to daemons cost more than a small file: they are kept until MPI_Finalize.
+ * Connections to daemons cost more than a small file: they are kept until MPI_Finalize, or as long
+ * as files are open while that is under way.
  * Threads: any; one lock inside.
  */
 #ifndef ZCACHE_STORES_H
@@ -17,6 +18,11 @@ int zcache_store_get(const struct zc_settings *s, int rank, struct zc_store **ou
 
 /* `broken`: do not offer it again; it is closed with its last user. */
 void zcache_store_put(struct zc_store *store, int broken);
+
+/* A file of this process is open on all ranks, and was closed, after the last it needed of them:
+ * with it all that is kept may go. */
+void zcache_stores_file_opened(void);
+void zcache_stores_file_closed(void);
 
 /* Connections are shared, and made with the timeout and the provider of the first open that
  * succeeds.  keep() remembers these; adopt() takes them over and returns whether that changed

@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# A file that is still open, and still written to, while MPI_Finalize is under way is served to its
+# end; one that is never closed hangs nothing.
+set -u
+# shellcheck source=tests/mpi/functions.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
+
+make_root
+for n in 0 1; do
+    start_daemons "$n"
+    for prefix in ufs zcache; do
+        mpi_quiet 3 "$programs/t_finalize" "$prefix:$root/$prefix" || fail "$prefix, $n daemons"
+        cmp "$root/ufs" "$root/$prefix" || fail "$prefix, $n daemons: not what was written"
+    done
+    mpi_quiet 3 "$programs/t_finalize" "zcache:$root/open" never || fail "never closed, $n daemons"
+    stop_daemons || fail "$n daemons: not drained"
+    rm -f "$root"/*
+done
