@@ -155,7 +155,7 @@ static int copy(pid_t pid, enum zc_rma_dir dir, void *here, uint64_t there, size
     return 0;
 }
 
-/* False: the asker cannot be told. */
+/* False: the asker cannot be told; it is gone, or there is no memory. */
 static bool move(struct local *l, struct conn *c, const struct packet_move *m)
 {
     struct packet_head answer = {.kind = PACKET_MOVED, .status = -EACCES, .id = m->head.id};
@@ -214,7 +214,7 @@ static void moved(struct local *l, struct conn *c, const struct packet_head *h)
     zc_lock_put(&l->lock);
 }
 
-/* False: no packet of ours, or one that cannot be answered. */
+/* False: no packet of ours. */
 static bool take(struct local *l, struct conn *c, size_t len)
 {
     struct packet_head head;
@@ -227,7 +227,8 @@ static bool take(struct local *l, struct conn *c, size_t len)
         l->cfg.recv(l->cfg.arg, l->in + sizeof head, len - sizeof head);
     } else if (head.kind == PACKET_MOVE && c->kind == CONN_IN && len == sizeof m) {
         memcpy(&m, l->in, sizeof m);
-        return move(l, c, &m);
+        if (!move(l, c, &m))
+            lost(l, c);
     } else if (head.kind == PACKET_MOVED && c->kind == CONN_OUT) {
         moved(l, c, &head);
     } else {
@@ -247,8 +248,7 @@ static int receive(struct local *l, struct conn *c)
             return i;
         if (n <= 0 || (size_t)n > room || !take(l, c, (size_t)n)) {
             if (n > 0)
-                zc_warn("connection of process %ld ended: it sent rubbish, or cannot be answered",
-                        (long)c->pid);
+                zc_warn("connection of process %ld ended: it sent rubbish", (long)c->pid);
             lost(l, c);
             return i + 1;
         }
