@@ -10,8 +10,8 @@
  *       ADIO_INDIVIDUAL it is 0, and the slot uses fd->fp_ind, which is an absolute byte offset,
  *       and moves it. In the contiguous slots OFFSET is an absolute byte offset in both cases, and
  *       with ADIO_INDIVIDUAL the slot still has to move fd->fp_ind. Shared-pointer accesses come
- *       in as ADIO_EXPLICIT_OFFSET. COUNT is an int: the bytes are COUNT * MPI_Type_size_x, and
- *       can be more than 2 GiB. Callers have checked handle, count, access mode, etype, and
+ *       in as ADIO_EXPLICIT_OFFSET. COUNT is an int, or after MPICH 4.0 an MPI_Aint (zcache_count):
+ *       the bytes are COUNT * MPI_Type_size_x, and can be more than 2 GiB. Callers have checked handle, count, access mode, etype, and
  *       dealt with accesses of 0 bytes where the call is independent.
  * Open  The name has lost its prefix: MPI_File_open cuts at the first colon (if it is not the
  *       second character), after the type was found by comparing the prefix in ROMIO's table

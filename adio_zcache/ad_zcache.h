@@ -11,6 +11,14 @@
 /* Declared by ROMIO too, once the driver is registered in it (plugin/romio-register). */
 extern struct ADIOI_Fns_struct ADIO_ZCACHE_operations;
 
+/* What a slot counts elements in: int up to MPICH 4.0, MPI_Aint after.  ROMIO's own table tells;
+ * one that has neither does not compile. */
+#define ZCACHE_READ_SLOT(count)                                                                    \
+    void (*)(ADIO_File, void *, count, MPI_Datatype, int, ADIO_Offset, ADIO_Status *, int *)
+typedef __typeof__(_Generic(((struct ADIOI_Fns_struct *)0)->ADIOI_xxx_ReadContig,
+                            ZCACHE_READ_SLOT(int): 0,
+                            ZCACHE_READ_SLOT(MPI_Aint): (MPI_Aint)0)) zcache_count;
+
 /* The arguments of a reading or writing slot.  `offset` is a byte of the file in the
  * contiguous slots and an etype of the view in the strided ones. */
 struct zcache_slot_args {
@@ -56,16 +64,16 @@ int ADIOI_ZCACHE_SetLock(ADIO_File fd, int cmd, int type, ADIO_Offset offset, in
                          ADIO_Offset len);
 
 /* ad_zcache_rdwr.c; the collective slots are the same functions */
-void ADIOI_ZCACHE_ReadContig(ADIO_File fd, void *buf, int count, MPI_Datatype type,
+void ADIOI_ZCACHE_ReadContig(ADIO_File fd, void *buf, zcache_count count, MPI_Datatype type,
                              int file_ptr_type, ADIO_Offset offset, ADIO_Status *status,
                              int *error_code);
-void ADIOI_ZCACHE_WriteContig(ADIO_File fd, const void *buf, int count, MPI_Datatype type,
+void ADIOI_ZCACHE_WriteContig(ADIO_File fd, const void *buf, zcache_count count, MPI_Datatype type,
                               int file_ptr_type, ADIO_Offset offset, ADIO_Status *status,
                               int *error_code);
-void ADIOI_ZCACHE_ReadStrided(ADIO_File fd, void *buf, int count, MPI_Datatype type,
+void ADIOI_ZCACHE_ReadStrided(ADIO_File fd, void *buf, zcache_count count, MPI_Datatype type,
                               int file_ptr_type, ADIO_Offset offset, ADIO_Status *status,
                               int *error_code);
-void ADIOI_ZCACHE_WriteStrided(ADIO_File fd, const void *buf, int count, MPI_Datatype type,
+void ADIOI_ZCACHE_WriteStrided(ADIO_File fd, const void *buf, zcache_count count, MPI_Datatype type,
                                int file_ptr_type, ADIO_Offset offset, ADIO_Status *status,
                                int *error_code);
 
@@ -76,16 +84,16 @@ void zcache_requests_leave(ADIO_File fd);
 /* The access of a split collective call, left under way; ADIO_File.split_status is filled in
  * by the end, zcache_split_end() (plugin/zcache_seams.h). */
 void zcache_split_begin(const struct zcache_slot_args *s, int *error_code);
-void ADIOI_ZCACHE_IreadContig(ADIO_File fd, void *buf, int count, MPI_Datatype type,
+void ADIOI_ZCACHE_IreadContig(ADIO_File fd, void *buf, zcache_count count, MPI_Datatype type,
                               int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,
                               int *error_code);
-void ADIOI_ZCACHE_IwriteContig(ADIO_File fd, const void *buf, int count, MPI_Datatype type,
+void ADIOI_ZCACHE_IwriteContig(ADIO_File fd, const void *buf, zcache_count count, MPI_Datatype type,
                                int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,
                                int *error_code);
-void ADIOI_ZCACHE_IreadStrided(ADIO_File fd, void *buf, int count, MPI_Datatype type,
+void ADIOI_ZCACHE_IreadStrided(ADIO_File fd, void *buf, zcache_count count, MPI_Datatype type,
                                int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,
                                int *error_code);
-void ADIOI_ZCACHE_IwriteStrided(ADIO_File fd, const void *buf, int count, MPI_Datatype type,
+void ADIOI_ZCACHE_IwriteStrided(ADIO_File fd, const void *buf, zcache_count count, MPI_Datatype type,
                                 int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,
                                 int *error_code);
 

@@ -34,7 +34,7 @@ static int sync_owners(struct zcache_file *f, uint64_t level)
 /* Rank 0 asks for all, when all have written. */
 static int sync_together(ADIO_File fd, uint64_t level)
 {
-    int rc = zcache_outcome_mpi(MPI_Barrier(fd->comm));
+    int rc = zcache_outcome_barrier(fd->comm);
 
     return rc ? rc : by_rank_0(fd, sync_owners, level);
 }

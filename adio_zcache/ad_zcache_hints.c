@@ -183,22 +183,24 @@ void zcache_hints_echo(ADIO_File fd)
     }
 }
 
-/* "name=value\n" of every row the library has; allocated. */
+/* "name=value" of every row the library has, each with its NUL; allocated. */
 static char *settings_text(const struct zc_settings *s, size_t *len)
 {
     char *text = NULL;
     FILE *f = open_memstream(&text, len);
+    char number[64];
 
     if (!f)
         return NULL;
     for (const struct zc_option *o = zc_options; o->name; o++) {
-        char value[MPI_MAX_INFO_VAL];
+        const char *value = zc_option_string(s, o);
 
         if (!(o->scope & (ZC_SCOPE_HINT | ZC_SCOPE_ENV)))
             continue;
-        zc_option_show(s, o, value, sizeof value);
-        if (value[0])
-            fprintf(f, "%s=%s\n", o->name, value);
+        if (!value)
+            value = zc_option_show(s, o, number, sizeof number);
+        if (*value)
+            fprintf(f, "%s=%s%c", o->name, value, 0);
     }
     if (fclose(f)) {
         free(text);
@@ -207,14 +209,13 @@ static char *settings_text(const struct zc_settings *s, size_t *len)
     return text;
 }
 
-static void take_settings(struct zc_settings *s, char *text)
+static void take_settings(struct zc_settings *s, char *text, size_t len)
 {
-    char *line, *rest = text;
-
-    while ((line = strsep(&rest, "\n"))) {
+    for (char *line = text, *next; line < text + len; line = next) {
         char *value = strchr(line, '=');
         const struct zc_option *o;
 
+        next = line + strlen(line) + 1;
         if (!value)
             continue;
         *value++ = 0;
@@ -248,7 +249,7 @@ int zcache_hints_agree(ADIO_File fd, struct zcache_file *f)
         ADIOI_Assert(text);
     rc = zcache_outcome_mpi(MPI_Bcast(text, n, MPI_CHAR, 0, fd->comm));
     if (rc == 0 && rank != 0)
-        take_settings(&f->settings, text);
+        take_settings(&f->settings, text, (size_t)n - 1);
     free(text);
     return rc;
 }

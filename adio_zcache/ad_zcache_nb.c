@@ -33,7 +33,8 @@ struct pending {
     struct zcache_job *job;
     MPI_Request request;
     bool completed;      /* MPI_Grequest_complete was called */
-    bool raised;         /* the error handler was */
+    bool raised;         /* the error handler was, and */
+    int code;            /* made this of the error */
     struct zc_list link; /* of its file's requests; these under lock: */
     MPI_File fh;         /* MPI_FILE_NULL once it is closed ... */
     MPI_Errhandler errh; /* ... and then the handler it had, with a reference */
@@ -79,22 +80,23 @@ static int wait_for(int count, void **states, double timeout, MPI_Status *status
     return rc;
 }
 
-static void raise_once(struct pending *p, int code)
+static int raise_once(struct pending *p, int code)
 {
     MPI_Errhandler errh;
     MPI_File fh;
 
     if (p->raised)
-        return;
+        return p->code;
     p->raised = true;
     zc_lock_get(&lock);
     fh = p->fh;
     errh = p->errh;
     zc_lock_put(&lock);
     if (fh == MPI_FILE_NULL)
-        zcache_raise_closed(errh, code, "MPI_Wait");
+        p->code = zcache_raise_closed(errh, code, "MPI_Wait");
     else
-        zcache_raise(fh, code, "MPI_Wait");
+        p->code = zcache_raise(fh, code, "MPI_Wait");
+    return p->code;
 }
 
 /* Also for MPI_Request_get_status, so maybe more than once. */
@@ -111,7 +113,7 @@ static int query(void *state, MPI_Status *status)
     if (n < 0) {
         if (!p->raised)
             zc_error("%s", zc_error_text((int)n));
-        raise_once(p, code);
+        code = raise_once(p, code);
     }
     return code;
 }
@@ -209,7 +211,7 @@ static void start(const struct zcache_slot_args *s, ADIO_Request *request, int *
 }
 
 #define NONBLOCKING(name, constant, direction, is_strided)                                         \
-    void ADIOI_ZCACHE_##name(ADIO_File fd, constant void *buf, int count, MPI_Datatype type,       \
+    void ADIOI_ZCACHE_##name(ADIO_File fd, constant void *buf, zcache_count count, MPI_Datatype type,       \
                              int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,         \
                              int *error_code)                                                      \
     {                                                                                              \

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,12 +106,32 @@ static unsigned open_flags(ADIO_File fd, int amode)
     return flags;
 }
 
+/* umask() tells only what it replaces, which other threads that create files would notice: where
+ * the kernel does not tell (before Linux 4.7), they get files that are too private. */
+static mode_t current_umask(void)
+{
+    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    FILE *f = fopen("/proc/self/status", "re");
+    unsigned mask;
+    char line[256];
+    bool told = false;
+
+    while (f && !told && fgets(line, sizeof line, f))
+        told = sscanf(line, "Umask: %o", &mask) == 1;
+    if (f)
+        fclose(f);
+    if (!told) {
+        pthread_mutex_lock(&mutex);
+        mask = umask(077);
+        umask((mode_t)mask);
+        pthread_mutex_unlock(&mutex);
+    }
+    return (mode_t)mask;
+}
+
 static mode_t permissions(ADIO_File fd)
 {
-    mode_t mask = umask(0);
-
-    umask(mask);
-    return (fd->perm == ADIO_PERM_NULL ? 0666 : (mode_t)fd->perm) & ~mask;
+    return (fd->perm == ADIO_PERM_NULL ? 0666 : (mode_t)fd->perm) & ~current_umask();
 }
 
 static int open_once(ADIO_File fd, unsigned flags, struct layout *l)
@@ -139,7 +160,7 @@ static int open_first(ADIO_File fd, int amode, struct layout *l)
         if (rc != -EEXIST || (amode & ADIO_EXCL))
             return rc;
     }
-    return rc;
+    return open_once(fd, flags | ZC_OPEN_CREATE, l); /* a link to a file that is to be created */
 }
 
 static int get_store(ADIO_File fd, int rank)
@@ -150,12 +171,6 @@ static int get_store(ADIO_File fd, int rank)
     if (!f->path)
         return zc_errorf(errno ? errno : ENOMEM, "no absolute path for %s", fd->filename);
     return zcache_store_get(&f->settings, rank, &f->store);
-}
-
-bool zcache_is_loss(int rc)
-{
-    return rc == -ETIMEDOUT || rc == -ECONNRESET || rc == -ECONNREFUSED || rc == -ENOTCONN ||
-           rc == -EPIPE || rc == -ESHUTDOWN;
 }
 
 /* Rank 0 opens the store's file to learn, or create, what all others open then. */
@@ -223,6 +238,9 @@ static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct 
     if (first && !f->shared)
         return zc_errorf(ENOMEM, "no memory to open a file");
     rc = f->store ? 0 : get_store(fd, rank);
+    if (rc == 0 && f->store->servers != l->servers)
+        rc = zc_errorf(EINVAL, "rank 0 knows of %u daemons, rank %d of %u", l->servers, rank,
+                       f->store->servers);
     if (rc == 0)
         rc = zcache_agg_get(f->store, &f->settings, page, size > 1, f->near, &f->agg);
     if (rc == 0)
@@ -415,15 +433,18 @@ void ADIOI_ZCACHE_Open(ADIO_File fd, int *error_code)
 
 /* ---- close ---- */
 
-/* This rank's share of closing: nobody else uses the file any more. */
-static int close_aggregator(struct zcache_file *f, struct zcache_owner *o, enum zc_level level)
+/* This rank's share of closing: nobody else uses the file any more.  One that is about to go is
+ * not written back. */
+static int close_aggregator(struct zcache_file *f, struct zcache_owner *o, bool goes)
 {
+    enum zc_level level = (enum zc_level)f->settings.close_level;
     struct zcache_outcome first = {0};
     int rc;
 
     if (o->number)
         zcache_agg_unexport(f->agg, f->near, o->number);
-    zcache_outcome_set(&first, zc_cache_flush(o->local, level));
+    if (!goes)
+        zcache_outcome_set(&first, zc_cache_flush(o->local, level));
     rc = zc_cache_close(o->local);
     return first.rc ? zc_errorf(-first.rc, "%s", first.text) : rc;
 }
@@ -432,7 +453,6 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
 {
     struct zcache_file *f = zcache_file_of(fd);
     struct zcache_outcome o = {0};
-    enum zc_level level;
     char path[1024];
     int rc = 0;
 
@@ -441,20 +461,17 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
         return;
     }
     zc_error_clear();
-    level = (enum zc_level)f->settings.close_level;
-    if (fd->access_mode & ADIO_DELETE_ON_CLOSE)
-        level = ZC_LEVEL_VISIBLE; /* about to go */
     if (f->settings.stats)
         zcache_stats_report(fd);
     zcache_owners_settle(f);
     zcache_split_end(fd); /* a program that closes too early must not write into what is freed */
     zcache_jobs_drain(f);
     zcache_requests_leave(fd);
-    rc = zcache_outcome_mpi(MPI_Barrier(fd->comm)); /* all accesses of all ranks are done */
+    rc = zcache_outcome_barrier(fd->comm); /* all accesses of all ranks are done */
     zcache_outcome_set(&o, rc);
     for (uint32_t i = 0; i < f->nowners; i++)
         if (f->owners[i].local)
-            rc = close_aggregator(f, &f->owners[i], level);
+            rc = close_aggregator(f, &f->owners[i], fd->access_mode & ADIO_DELETE_ON_CLOSE);
     if (rc)
         zcache_outcome_set(&o, rc);
     if (f->store)

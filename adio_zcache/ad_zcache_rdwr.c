@@ -114,7 +114,7 @@ static void blocking(struct zcache_slot_args *s, ADIO_Status *status, int *error
 }
 
 #define BLOCKING(name, constant, direction, is_strided)                                            \
-    void ADIOI_ZCACHE_##name(ADIO_File fd, constant void *buf, int count, MPI_Datatype type,       \
+    void ADIOI_ZCACHE_##name(ADIO_File fd, constant void *buf, zcache_count count, MPI_Datatype type,       \
                              int file_ptr_type, ADIO_Offset offset, ADIO_Status *status,           \
                              int *error_code)                                                      \
     {                                                                                              \

@@ -5,12 +5,15 @@
 #include "config.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "ad_zcache.h"
 #include "zc_log.h"
 #include "zcache_fileview.h"
 #include "zcache_mpi.h"
+#include "zcache_outcome.h"
 #include "zcache_seams.h"
+#include "zcache_shared.h"
 
 ADIO_Offset ADIOI_ZCACHE_SeekIndividual(ADIO_File fd, ADIO_Offset offset, int whence,
                                         int *error_code)
@@ -72,24 +75,80 @@ int zcache_offset_error(ADIO_File fd, MPI_Offset offset)
     return code;
 }
 
-static int seek(ADIO_File fd, int64_t offset, int whence)
+/* Where a pointer at etype `from` goes: to etype *offset, which is byte *view_off. */
+static int target(ADIO_File fd, int64_t from, int whence, int64_t *offset, int64_t *view_off)
 {
-    int64_t from = 0, view_off;
     int rc = 0;
 
-    if (whence == MPI_SEEK_CUR)
-        from = zcache_position(fd);
+    if (whence == MPI_SEEK_SET)
+        from = 0;
     else if (whence == MPI_SEEK_END)
         rc = end_of_file(fd, &from);
-    else if (whence != MPI_SEEK_SET)
+    else if (whence != MPI_SEEK_CUR)
         rc = zc_errorf(EINVAL, "there is no such way to seek");
-    if (rc == 0 && __builtin_add_overflow(from, offset, &offset))
+    if (rc == 0 && __builtin_add_overflow(from, *offset, offset))
         rc = zc_errorf(EOVERFLOW, "the offset lies beyond 2^63");
-    if (rc == 0)
-        rc = zcache_view_etypes(fd, offset, &view_off);
+    return rc ? rc : zcache_view_etypes(fd, *offset, view_off);
+}
+
+static int seek(ADIO_File fd, int64_t offset, int whence)
+{
+    int64_t view_off;
+    int rc = target(fd, zcache_position(fd), whence, &offset, &view_off);
+
     if (rc == 0)
         zcache_pointer_set(fd, view_off);
     return rc;
+}
+
+/* One rank's work. */
+static int seek_shared(ADIO_File fd, int64_t offset, int whence)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    int64_t from, view_off;
+    int rc = zcache_shared_pointer(f, ZC_POINTER_ADD, 0, &from);
+
+    if (rc == 0)
+        rc = target(fd, from, whence, &offset, &view_off);
+    return rc ? rc : zcache_shared_pointer(f, ZC_POINTER_SET, (uint64_t)offset, &from);
+}
+
+/* All ranks; the same error on each. */
+static int seek_together(ADIO_File fd, int64_t offset, int whence)
+{
+    int64_t mine[2] = {offset, whence}, first[2] = {offset, whence};
+    struct zcache_outcome o = {0};
+    int rank, rc;
+
+    MPI_Comm_rank(fd->comm, &rank);
+    rc = zcache_outcome_mpi(MPI_Bcast(first, 2, MPI_INT64_T, 0, fd->comm));
+    if (rc == 0 && memcmp(mine, first, sizeof mine))
+        rc = zc_errorf(EINVAL, "not all ranks ask for the same place");
+    zcache_outcome_set(&o, rc);
+    rc = zcache_outcome_agree(&o, fd->comm); /* nobody uses the pointer where it was any more */
+    if (rc)
+        return rc;
+    if (rank == 0)
+        zcache_outcome_set(&o, seek_shared(fd, offset, whence));
+    return zcache_outcome_bcast(&o, 0, fd->comm);
+}
+
+static int sequential(ADIO_File fd)
+{
+    return zcache_mpi_errorf(MPI_ERR_UNSUPPORTED_OPERATION, "zcache: %s is open in sequential mode",
+                             zcache_file_of(fd)->path);
+}
+
+int zcache_seek_shared(ADIO_File fd, MPI_Offset offset, int whence)
+{
+    int code;
+
+    if (fd->access_mode & ADIO_SEQUENTIAL)
+        return sequential(fd);
+    zc_error_clear();
+    zcache_set_error(&code, seek_together(fd, offset, whence), "cannot seek in",
+                     zcache_file_of(fd)->path);
+    return code;
 }
 
 int zcache_seek(ADIO_File fd, MPI_Offset offset, int whence)
@@ -97,9 +156,7 @@ int zcache_seek(ADIO_File fd, MPI_Offset offset, int whence)
     int code;
 
     if (fd->access_mode & ADIO_SEQUENTIAL)
-        return zcache_mpi_errorf(MPI_ERR_UNSUPPORTED_OPERATION,
-                                 "zcache: %s is open in sequential mode",
-                                 zcache_file_of(fd)->path);
+        return sequential(fd);
     zc_error_clear();
     zcache_set_error(&code, seek(fd, offset, whence), "cannot seek in", zcache_file_of(fd)->path);
     return code;

@@ -25,7 +25,7 @@ void zcache_shared_pointer_add(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was,
     rc = incr < 0 ? zc_errorf(EINVAL, "negative count")
                   : zcache_shared_pointer(f, ZC_POINTER_ADD, (uint64_t)incr, &old);
     zcache_set_error(error_code, rc, "cannot move the shared file pointer of", f->path);
-    *was = rc ? 0 : old;
+    *was = rc ? -1 : old; /* ROMIO starts nonblocking accesses there all the same */
 }
 
 void zcache_shared_pointer_set(ADIO_File fd, ADIO_Offset value, int *error_code)
@@ -39,17 +39,19 @@ void zcache_shared_pointer_set(ADIO_File fd, ADIO_Offset value, int *error_code)
 }
 
 /* What this rank asks for, in etypes; what is no count or no type is refused by its access. */
-static int64_t etypes(ADIO_File fd, int count, MPI_Datatype type)
+static int64_t etypes(ADIO_File fd, MPI_Aint count, MPI_Datatype type)
 {
     MPI_Count size;
+    int64_t bytes;
 
-    if (count < 0 || type == MPI_DATATYPE_NULL || MPI_Type_size_x(type, &size) != MPI_SUCCESS)
+    if (count < 0 || type == MPI_DATATYPE_NULL || MPI_Type_size_x(type, &size) != MPI_SUCCESS ||
+        __builtin_mul_overflow(count, size, &bytes))
         return 0;
-    return count * size / fd->etype_size;
+    return bytes / fd->etype_size;
 }
 
 /* The last rank knows the sum, and moves the pointer for all. */
-int zcache_ordered_offset(ADIO_File fd, int count, MPI_Datatype type, MPI_Offset *at)
+int zcache_ordered_offset(ADIO_File fd, MPI_Aint count, MPI_Datatype type, MPI_Offset *at)
 {
     struct zcache_file *f = zcache_file_of(fd);
     struct {

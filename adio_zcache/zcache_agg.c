@@ -21,6 +21,7 @@ enum {
     AGG_LOW = 10,  /* and at which it stops: early, so that computing hides it */
     AGG_IDLE_MS = 20,
     AGG_CREDITS = 32,
+    LEAST_PIECE = 16, /* a range for so many bytes of a page: every other 8 bytes are not too many */
 };
 
 struct endpoint {
@@ -107,7 +108,7 @@ static int agg_new(struct zc_store *store, const struct zc_settings *s, uint32_t
     cfg.low_watermark = a->background ? AGG_LOW : 99;
     cfg.idle_ms = a->background ? AGG_IDLE_MS : 0;
     cfg.max_io = cfg.max_io < page_size ? page_size : cfg.max_io;
-    cfg.max_extents = page_size / 64 < 1024 ? 1024 : page_size / 64;
+    cfg.max_extents = page_size / LEAST_PIECE < 1024 ? 1024 : page_size / LEAST_PIECE;
     cfg.level = ZC_LEVEL_VISIBLE;
     rc = zc_cache_create(&cfg, store, &a->cache);
     if (rc) {

@@ -57,8 +57,6 @@ void zcache_set_error(int *error_code, int rc, const char *what, const char *pat
 
 /* The absolute path of a file name, allocated; NULL with errno. */
 char *zcache_absolute(const char *name);
-/* True when an error means that the connection is of no more use to anybody. */
-bool zcache_is_loss(int rc);
 
 /* ---- zcache_access.c ---- */
 

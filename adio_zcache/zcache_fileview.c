@@ -11,18 +11,19 @@
 /* ---- setting it ---- */
 
 /* What MPI asks of etype and filetype.  A tile that reaches into the next one is not looked
- * for: such views are legal where no bytes are written twice. */
+ * for: such views are legal where no bytes are written twice.  EIO, for programs that expect
+ * MPI_ERR_IO as of ROMIO. */
 static int check(ADIO_File fd, const struct zcache_layout *l, const char *which)
 {
     if (l->size && l->low < 0)
-        return zc_errorf(EINVAL, "%s has negative displacements", which);
+        return zc_errorf(EIO, "%s has negative displacements", which);
     if (l->decreases)
-        return zc_errorf(EINVAL, "displacements of the %s decrease", which);
+        return zc_errorf(EIO, "displacements of the %s decrease", which);
     if (l->overlaps && fd->orig_access_mode & (ADIO_WRONLY | ADIO_RDWR))
-        return zc_errorf(EINVAL, "parts of the %s overlap, and the file is open for writing",
+        return zc_errorf(EIO, "parts of the %s overlap, and the file is open for writing",
                          which);
     if (!l->view)
-        return zc_errorf(EINVAL, "%s has an extent of %lld bytes", which, (long long)l->extent);
+        return zc_errorf(EIO, "%s has an extent of %lld bytes", which, (long long)l->extent);
     return 0;
 }
 

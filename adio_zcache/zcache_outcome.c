@@ -2,10 +2,16 @@
 #include "config.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "zc_log.h"
 #include "zcache_outcome.h"
+
+/* A rank that waits polls without pause at first, which is quickest, and then in naps that grow:
+ * what it waits for may be a flush of gigabytes, done by threads that need a core. */
+enum { POLLS = 100, NAP_MIN_NS = 10 * 1000, NAP_MAX_NS = 500 * 1000 };
 
 void zcache_outcome_set(struct zcache_outcome *o, int rc)
 {
@@ -24,9 +30,36 @@ int zcache_outcome_mpi(int code)
     return zc_errorf(EIO, "MPI cannot reach the other ranks: %s", text);
 }
 
+static int wait_idly(int code, MPI_Request *request)
+{
+    struct timespec nap = {.tv_nsec = NAP_MIN_NS};
+    int done = 0;
+
+    for (int polls = 0; code == MPI_SUCCESS && !done; polls++) {
+        code = MPI_Test(request, &done, MPI_STATUS_IGNORE);
+        if (code != MPI_SUCCESS || done)
+            break;
+        if (polls < POLLS) {
+            sched_yield();
+            continue;
+        }
+        nanosleep(&nap, NULL);
+        nap.tv_nsec = 2 * nap.tv_nsec < NAP_MAX_NS ? 2 * nap.tv_nsec : NAP_MAX_NS;
+    }
+    return zcache_outcome_mpi(code);
+}
+
+int zcache_outcome_barrier(MPI_Comm comm)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+
+    return wait_idly(MPI_Ibarrier(comm, &request), &request);
+}
+
 int zcache_outcome_bcast(struct zcache_outcome *o, int root, MPI_Comm comm)
 {
-    int rc = zcache_outcome_mpi(MPI_Bcast(o, sizeof *o, MPI_BYTE, root, comm));
+    MPI_Request request = MPI_REQUEST_NULL;
+    int rc = wait_idly(MPI_Ibcast(o, sizeof *o, MPI_BYTE, root, comm, &request), &request);
 
     if (rc)
         zcache_outcome_set(o, rc);
@@ -35,12 +68,13 @@ int zcache_outcome_bcast(struct zcache_outcome *o, int root, MPI_Comm comm)
 
 int zcache_outcome_agree(struct zcache_outcome *o, MPI_Comm comm)
 {
+    MPI_Request request = MPI_REQUEST_NULL;
     int rank, size, mine, first, rc;
 
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     mine = o->rc ? rank : size;
-    rc = zcache_outcome_mpi(MPI_Allreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm));
+    rc = wait_idly(MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm, &request), &request);
     if (rc) {
         zcache_outcome_set(o, rc);
         return rc;

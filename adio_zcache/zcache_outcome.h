@@ -16,9 +16,12 @@ int zcache_outcome_mpi(int code);
 /* Notes a result and what zc_errorf() said of it. */
 void zcache_outcome_set(struct zcache_outcome *o, int rc);
 
-/* Collective: everybody learns what `root` met.  Returns it, explained. */
+/* The collective calls below leave the core to others while they wait. */
+
+int zcache_outcome_barrier(MPI_Comm comm);
+/* Everybody learns what `root` met.  Returns it, explained. */
 int zcache_outcome_bcast(struct zcache_outcome *o, int root, MPI_Comm comm);
-/* Collective: everybody learns what the lowest rank that failed met. */
+/* Everybody learns what the lowest rank that failed met. */
 int zcache_outcome_agree(struct zcache_outcome *o, MPI_Comm comm);
 
 #endif

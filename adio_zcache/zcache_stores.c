@@ -166,6 +166,53 @@ static int entry_new(const struct zc_settings *s, int rank, struct entry **out)
     return 0;
 }
 
+bool zcache_is_loss(int rc)
+{
+    return rc == -ETIMEDOUT || rc == -ECONNRESET || rc == -ECONNREFUSED || rc == -ENOTCONN ||
+           rc == -EPIPE || rc == -ESHUTDOWN;
+}
+
+/* Its daemons have gone since a file was opened there: others may be in their place.  Without the
+ * lock, as a user of the entry: they may take their time. */
+static bool is_gone(struct entry *e)
+{
+    int rc = e->store->ops->ping ? e->store->ops->ping(e->store) : 0;
+
+    if (!zcache_is_loss(rc) || rc == -ETIMEDOUT) /* who is silent has not been replaced */
+        return false;
+    zc_info("connecting again: %s", zc_error_text(rc));
+    return true;
+}
+
+static void let_go(struct entry *e, bool broken)
+{
+    zc_assert_held(&lock);
+    e->users--;
+    if (broken)
+        e->broken = true;
+    if (e->broken && !e->users)
+        entry_free(e);
+}
+
+/* One that can be used, its user counted; NULL: there is none. */
+static struct entry *find_alive(const struct zc_settings *s)
+{
+    struct entry *e;
+    bool gone;
+
+    zc_assert_held(&lock);
+    while ((e = find(s->daemons, s->local))) {
+        e->users++;
+        zc_lock_put(&lock);
+        gone = is_gone(e);
+        zc_lock_get(&lock);
+        if (!gone)
+            return e;
+        let_go(e, true);
+    }
+    return NULL;
+}
+
 int zcache_store_get(const struct zc_settings *s, int rank, struct zc_store **out)
 {
     struct entry *e;
@@ -173,13 +220,14 @@ int zcache_store_get(const struct zc_settings *s, int rank, struct zc_store **ou
 
     zc_lock_get(&lock);
     close_at_finalize();
-    e = find(s->daemons, s->local);
-    if (!e)
+    e = find_alive(s);
+    if (!e) {
         rc = entry_new(s, rank, &e);
-    if (rc == 0) {
-        e->users++;
-        *out = e->store;
+        if (rc == 0)
+            e->users++;
     }
+    if (rc == 0)
+        *out = e->store;
     zc_lock_put(&lock);
     return rc;
 }
@@ -191,13 +239,8 @@ void zcache_store_put(struct zc_store *store, int broken)
     {
         struct entry *e = zc_list_entry(n, struct entry, link);
 
-        if (e->store != store)
-            continue;
-        e->users--;
-        if (broken)
-            e->broken = true;
-        if (e->broken && !e->users)
-            entry_free(e);
+        if (e->store == store)
+            let_go(e, broken);
     }
     zc_lock_put(&lock);
 }

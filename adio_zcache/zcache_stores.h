@@ -12,9 +12,14 @@
 #include "zc_settings.h"
 #include "zc_store.h"
 
-/* The store that `s` asks for: daemons, or the file system itself when there are none.
- * `rank` is for the daemon's log.  Give it back with zcache_store_put(). */
+/* The store that `s` asks for: daemons, or the file system itself when there are none.  Asks
+ * daemons we are connected to whether they are there, and connects again if they are not: they
+ * may have been started again.  `rank` is for the daemon's log.  Give it back with
+ * zcache_store_put(). */
 int zcache_store_get(const struct zc_settings *s, int rank, struct zc_store **out);
+
+/* Whether this error means that daemons cannot be reached any more. */
+bool zcache_is_loss(int rc);
 
 /* `broken`: do not offer it again; it is closed with its last user. */
 void zcache_store_put(struct zc_store *store, int broken);

@@ -5,7 +5,8 @@
  *   - for bytes: page->waiters.  A reader waits for a store read or for the end of a write
  *     under way over bytes it misses; a writer waits while the page is being read and
  *     behind anyone who already waits, so that readers are not starved.
- * A reader whose bytes are valid never waits.
+ * A reader whose bytes are valid never waits, unless they are outdated and readers that began
+ * before still look at them.
  */
 #include "config.h"
 
@@ -15,6 +16,9 @@
 
 #include "zc_cache_internal.h"
 #include "zc_log.h"
+
+/* A page that is modified all the time is written back after so many times the idle time. */
+enum { RESTLESS = 20 };
 
 enum outcome { DONE, WAIT, FAILED };
 
@@ -49,6 +53,8 @@ static enum outcome try_read(struct zc_cache *c, struct zc_page *p, struct zc_ac
     uint64_t size = p->file->size;
     struct zc_range gap;
 
+    if (p->outdated)
+        return WAIT; /* for readers that began before */
     if (zc_extents_cover(&p->valid, lo, hi)) {
         a->avail = a->off >= size ? 0 : size - a->off < a->len ? (uint32_t)(size - a->off) : a->len;
         pin(c, p, a);
@@ -66,7 +72,7 @@ static unsigned promised(const struct zc_access *a)
 
 static enum outcome try_write(struct zc_cache *c, struct zc_page *p, struct zc_access *a)
 {
-    if (p->reading || p->squeeze)
+    if (p->reading || p->squeeze || p->outdated)
         return WAIT;
     if (zc_page_reserve(p, promised(a)) < 0) {
         a->status = zc_errorf(ENOMEM, "write to %s: out of memory", p->file->path);
@@ -104,7 +110,7 @@ void zc_page_wake(struct zc_cache *c, struct zc_page *p)
             out = try_read(c, p, a, !writer_waits);
             if (out != WAIT)
                 zc_list_del(&a->link);
-        } else if (!someone_waits && !p->reading && !p->squeeze) {
+        } else if (!someone_waits && !p->reading && !p->squeeze && !p->outdated) {
             zc_list_del(&a->link);
             out = try_write(c, p, a);
         }
@@ -346,9 +352,15 @@ static void arrived_many(struct zc_cache *c, struct zc_page *p, const struct zc_
 
 static void modified(struct zc_cache *c, struct zc_page *p)
 {
-    p->touched = zc_now();
+    uint64_t now = zc_now();
+
     p->young = c->clock;
     p->written = true;
+    if (p->on != ZC_ON_DIRTY)
+        p->dirty_since = now;
+    else if (c->cfg.idle_ms && now - p->dirty_since > RESTLESS * c->cfg.idle_ms * ZC_NS_PER_MS)
+        return; /* so often modified that it would never be idle: now it gets its turn */
+    p->touched = now;
     if (p->on == ZC_ON_DIRTY) {
         zc_list_del(&p->dirty_link);
         zc_list_add_tail(&c->dirty, &p->dirty_link);
@@ -385,6 +397,7 @@ static void end_write(struct zc_cache *c, struct zc_page *p, struct zc_access *a
 /* Gives the pin back; with the lock, which is released. */
 static void unpin(struct zc_cache *c, struct zc_page *p)
 {
+    zc_page_renew(c, p);
     if (!zc_list_empty(&p->waiters))
         zc_page_wake(c, p);
     zc_page_place(c, p);

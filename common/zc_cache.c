@@ -17,7 +17,8 @@
  *                              FAILED
  *
  * Orthogonal to these: pinned (pins > 0), reading (a store read fills gaps, or is queued to:
- * zc_fill.c), read ahead and not asked for yet (zc_ahead.c), waited for.
+ * zc_fill.c), read ahead and not asked for yet (zc_ahead.c), waited for, outdated (others may have
+ * changed what is clean: zc_page_outdate()).
  * A FLUSHING page may be written to: bytes then are in `flushing` and again in `dirty`,
  * and go out in the next store write.
  *
@@ -37,6 +38,8 @@
  *  9. A page is queued to be read, or its read is overtaken, only while reading; what is queued
  *     to be read ahead has nobody waiting for it.
  * 10. At most a quarter of the pages is read ahead and not asked for yet.
+ * 11. A page is outdated only while readers that began before are at work on it; no access begins
+ *     meanwhile, and `valid` has room for `dirty` and `flushing`.
  *
  * Locks: cache->lock guards everything.  One lock is enough because it is held for list and
  * range operations only: never over store calls, copies of data or callbacks.  No lock comes
@@ -54,6 +57,7 @@
 
 #include "zc_cache_internal.h"
 #include "zc_log.h"
+#include "zc_text.h"
 
 /* ---- completions ---- */
 
@@ -67,14 +71,19 @@ static _Thread_local struct deliveries *delivering;
 
 void zc_why_set(struct zc_why *w, int err, const char *fmt, ...)
 {
-    char text[ZC_TEXT_MAX]; /* arguments may point into the text we replace */
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
+    zc_text_vformat(w->text, sizeof(w->text), sizeof(w->text), fmt, ap);
     va_end(ap);
     w->err = err;
-    memcpy(w->text, text, sizeof(text));
+}
+
+bool zc_names_file(const char *text, const struct zc_file *f)
+{
+    const char *name = strrchr(f->path, '/');
+
+    return strstr(text, name ? name : f->path) != NULL;
 }
 
 /* The thread that calls ready() must know why. */
@@ -229,6 +238,13 @@ static void init_lists(struct zc_cache *c)
         zc_list_init(&c->files[i]);
 }
 
+/* Memory is got from the kernel this much before it is used, in steps, when no page was modified
+ * for a while; Linux 5.14 and later can. */
+enum { POPULATE_AHEAD = 16 << 20, POPULATE_STEP = 2 << 20, POPULATE_QUIET_MS = 3 };
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 /* Page memory and tables; untouched parts cost nothing. */
 static int alloc_pages(struct zc_cache *c)
 {
@@ -254,6 +270,37 @@ static int alloc_pages(struct zc_cache *c)
     if (!c->hash || !c->pages || !c->arena)
         return zc_errorf(ENOMEM, "a cache of %zu bytes does not fit into memory", c->cfg.capacity);
     return 0;
+}
+
+bool zc_cache_populate(struct zc_cache *c, uint64_t *wake)
+{
+    uint64_t size = c->npages << c->page_shift, used = c->fresh << c->page_shift, now = zc_now();
+    uint64_t from, len, quiet_at;
+    int rc;
+
+    zc_assert_held(&c->lock);
+    if (c->populated < used)
+        c->populated = used;
+    from = c->populated;
+    if (used == 0 || from >= size || from >= used + POPULATE_AHEAD)
+        return false;
+    if (!zc_list_empty(&c->dirty)) {
+        quiet_at = zc_list_entry(c->dirty.prev, struct zc_page, dirty_link)->touched +
+                   POPULATE_QUIET_MS * ZC_NS_PER_MS;
+        if (now < quiet_at) {
+            if (quiet_at < *wake)
+                *wake = quiet_at;
+            return false;
+        }
+    }
+    len = POPULATE_STEP < size - from ? POPULATE_STEP : size - from;
+    c->populated += len;
+    zc_lock_put(&c->lock);
+    rc = madvise(c->arena + from, len, MADV_POPULATE_WRITE);
+    zc_lock_get(&c->lock);
+    if (rc)
+        c->populated = size; /* a kernel before 5.14, or no memory: the first use will tell */
+    return true;
 }
 
 static int start_some(struct zc_cache *c, unsigned n, void *(*run)(void *), pthread_t *threads,
@@ -358,7 +405,6 @@ void zc_cache_destroy(struct zc_cache *c)
         return;
     stop_threads(c);
     zc_lock_get(&c->lock);
-    zc_debug_assert(c->st.handles == 0);
     for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++) {
         zc_list_each_safe (&c->files[i], n)
             end_file(c, zc_list_entry(n, struct zc_file, link));

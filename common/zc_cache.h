@@ -58,7 +58,8 @@ struct zc_cache_config {
     size_t range_memory;     /* bytes for ranges of all pages: beyond, pages are collapsed that
                                 have more than a few */
     enum zc_level level;     /* what data in this cache has reached: VISIBLE in a job, STAGED
-                                in a daemon; a flush up to this level has nothing to do */
+                                in a daemon; a flush up to this level has nothing to do, but of a
+                                private open */
     enum zc_flush_order {
         ZC_FLUSH_OLDEST, /* least recently dirtied first */
         ZC_FLUSH_NEWEST, /* last modified first, as in the paper */
@@ -78,7 +79,8 @@ struct zc_cache_config {
  * -EINVAL with a text that names the setting when the configuration makes no sense. */
 int zc_cache_create(const struct zc_cache_config *cfg, struct zc_store *store,
                     struct zc_cache **out);
-/* All handles must be closed.  Dirty pages are dropped: drain first. */
+/* Handles should be closed; those that are not, of files that a program never closes, must not be
+ * used any more.  Dirty pages are dropped: drain first. */
 void zc_cache_destroy(struct zc_cache *c);
 
 /* The memory all pages lie in, for registering it with a fabric once. */
@@ -116,8 +118,9 @@ uint64_t zc_cache_size(struct zc_handle *h);
 /* Somebody else knows that the file is at least this large. */
 void zc_cache_grow(struct zc_handle *h, uint64_t size);
 
-/* Drops clean pages nobody uses and takes the size from the store: others may have changed
- * the file.  What is dirty stays.  Blocks in the store. */
+/* Forgets what is clean and takes the size from the store: others may have changed the file.
+ * What is dirty stays.  Reads that begin afterwards see what others wrote, also in pages that
+ * are dirty, in use or being read meanwhile.  Blocks in the store. */
 int zc_cache_refresh(struct zc_handle *h);
 
 /* Overtakes queued write-back and store reads beyond `size`, waits for store writes there.
@@ -198,7 +201,7 @@ ssize_t zc_cache_vwrite(struct zc_handle *h, const struct zc_view *v, int64_t di
 /* Belongs to the caller until done(). */
 struct zc_flush {
     struct zc_handle *handle;
-    enum zc_level level; /* up to the cache's own level: complete at once */
+    enum zc_level level; /* up to the cache's own level: complete at once, if not private */
     bool quiet;          /* failed syncs are left for another flush to tell */
     void (*done)(struct zc_flush *f);
     /* Where several share a handle: failed syncs this one of them has been told of, so that

@@ -11,9 +11,10 @@
 #include "zc_extent.h"
 #include "zc_list.h"
 #include "zc_lock.h"
+#include "zc_log.h"
 #include "zc_prefetch.h"
 
-enum { ZC_TEXT_MAX = 256, ZC_FILE_BUCKETS = 256 };
+enum { ZC_FILE_BUCKETS = 256 };
 
 #define ZC_NOT_FROZEN UINT64_MAX
 
@@ -59,13 +60,15 @@ struct zc_page {
     bool in_flush;   /* part of a flush job */
     bool alone;      /* failed together with others: try it alone before blaming it */
     bool failed;     /* its last write-back failed */
+    bool outdated;   /* others may have changed what is clean: readers wait for those at work */
 
     uint32_t max_extents; /* more ranges than this ask for a collapse */
     size_t range_bytes;   /* its part of cache->range_bytes */
     uint64_t epoch;       /* file->epoch when the oldest dirty byte became dirty */
     uint64_t flush_epoch; /* the same for the bytes in `flushing` */
     uint64_t attempt;     /* file->epoch when the last write-back that failed began */
-    uint64_t touched;     /* when it was last modified, ns */
+    uint64_t dirty_since; /* when the oldest byte that waits for write-back was written, ns */
+    uint64_t touched;     /* when it was last modified, ns, unless that was too often */
     uint64_t young;       /* cache->clock when it was last written, or read ahead */
 
     struct zc_handle *ahead_for; /* read ahead for this handle, not asked for yet; or NULL */
@@ -153,6 +156,7 @@ struct zc_cache {
     uint64_t hash_mask; /* fixed */
 
     uint64_t fresh;       /* frames [fresh, npages) were never used */
+    uint64_t populated;   /* bytes of the arena that were asked of the kernel, or all */
     struct zc_list free;  /* frames used before */
     struct zc_list lru;   /* evictable, least recently used first */
     struct zc_list dirty; /* ZC_ON_DIRTY pages, least recently modified first */
@@ -195,8 +199,14 @@ void zc_cache_unlock(struct zc_cache *c);
 /* Waits on c->changed; returns early when there are completions to deliver first. */
 void zc_cache_wait(struct zc_cache *c);
 void zc_kick(struct zc_cache *c); /* wakes every flusher */
+/* Gets some of the memory that will be used next from the kernel, which has to clear it, while
+ * nobody writes.  True: it did, and dropped the lock for that; else `*wake`, if that is later,
+ * becomes when to ask again.  By flushers that have nothing to do. */
+bool zc_cache_populate(struct zc_cache *c, uint64_t *wake);
 void zc_why_set(struct zc_why *w, int err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+/* Without the lock, too: an explanation by the store, which often says which file it is about. */
+bool zc_names_file(const char *text, const struct zc_file *f);
 
 /* ---- zc_check.c: debug builds ---- */
 #ifdef ZC_DEBUG
@@ -240,6 +250,8 @@ void zc_page_trim(struct zc_cache *c, struct zc_page *p);
 void zc_page_count_ranges(struct zc_cache *c, struct zc_page *p);
 void zc_page_unflushed(struct zc_cache *c, struct zc_page *p);
 void zc_page_forget_clean(struct zc_cache *c, struct zc_page *p);
+int zc_page_outdate(struct zc_cache *c, struct zc_page *p); /* 0 or -ENOMEM */
+void zc_page_renew(struct zc_cache *c, struct zc_page *p);
 void zc_page_invalidate(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi);
 
 /* ---- zc_access.c: begin, end, waiters ---- */

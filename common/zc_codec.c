@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "zc_log.h"
+#include "zc_racy.h"
 #include "zc_wire.h"
 
 enum kind {
@@ -252,8 +253,11 @@ static unsigned char *put_fields(unsigned char *p, const struct zc_msg *m, const
                 return NULL;
             put_int(p, n, b->n);
             p += n;
-            if (b->n)
+            if (b->n) {
+                ZC_RACY_READ_BEGIN(); /* may lie in a page that is being written to */
                 memcpy(p, b->p, b->n);
+                ZC_RACY_READ_END();
+            }
             p += b->n;
         } else {
             put_int(p, n, load(m, f));

@@ -354,6 +354,7 @@ int zc_file_settle(struct zc_cache *c, struct zc_file *f)
         zc_file_discard(c, f); /* we cannot tell whether they are what the file holds */
     }
     f->settling = false;
+    f->unlinked = false; /* its number is free: who waits for ctl may have opened the next of it */
     zc_ctl_put(c, f);
     if (rc_wr < 0) {
         rc_wr = zc_errorf(-rc_wr, "close of %s: %s", f->path, zc_error_text(rc_wr));
@@ -482,18 +483,24 @@ void zc_cache_grow(struct zc_handle *h, uint64_t size)
     zc_lock_put(&c->lock);
 }
 
-static void drop_clean(struct zc_cache *c, struct zc_file *f)
+/* Pages in use stay, for what is dirty in them: their clean bytes do not.  0 or -ENOMEM. */
+static int drop_clean(struct zc_cache *c, struct zc_file *f)
 {
+    int rc = 0;
+
     zc_list_each_safe (&f->pages, n) {
         struct zc_page *p = zc_list_entry(n, struct zc_page, file_link);
 
         if (p->on == ZC_ON_NONE && zc_page_idle(p)) {
             zc_page_drop(c, p);
-        } else if (p->reading && !zc_list_linked(&p->fill_link)) {
-            p->stale = true; /* read before the change that we are told of, maybe */
-            zc_page_forget_clean(c, p);
+            continue;
         }
+        if (p->reading && !zc_list_linked(&p->fill_link))
+            p->stale = true; /* read before the change that we are told of, maybe */
+        if (zc_page_outdate(c, p) < 0)
+            rc = zc_errorf(ENOMEM, "%s: out of memory", f->path);
     }
+    return rc;
 }
 
 int zc_cache_refresh(struct zc_handle *h)
@@ -508,7 +515,7 @@ int zc_cache_refresh(struct zc_handle *h)
     zc_ctl_get(c, f);
     rc = look_again(c, f, f->rd ? f->rd : f->wr, &attr);
     if (rc == 0) {
-        drop_clean(c, f);
+        rc = drop_clean(c, f);
         if (attr.size > f->size || !zc_file_unwritten(f))
             f->size = attr.size;
     }

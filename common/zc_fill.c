@@ -36,7 +36,6 @@ struct fill_job {
     /* where the next batch begins */
     unsigned at_page;
     uint32_t at_off;
-    bool eof; /* what follows lies beyond the end of the store file */
 };
 
 /* Gaps read by one store call; valid bytes between them go to `sink`. */
@@ -252,18 +251,15 @@ static bool next_batch(struct zc_cache *c, struct fill_job *job, struct fill_bat
     return b->ngaps > 0;
 }
 
-/* Reads one batch without the lock. */
-static ssize_t read_batch(struct zc_sfile *sf, struct fill_batch *b, bool *eof)
+/* Reads one batch without the lock.  Every batch asks where the file ends: since the one before
+ * pages may have been written, which moved the end, and forgotten, which made gaps of them. */
+static ssize_t read_batch(struct zc_sfile *sf, struct fill_batch *b)
 {
-    uint64_t want = b->hi - b->lo, at = 0;
-    ssize_t got = 0;
+    ssize_t got = sf->store->ops->preadv(sf, b->iov, b->niov, b->lo);
+    uint64_t at = 0;
 
-    if (!*eof) {
-        got = sf->store->ops->preadv(sf, b->iov, b->niov, b->lo);
-        if (got < 0)
-            return got;
-        *eof = (uint64_t)got < want;
-    }
+    if (got < 0)
+        return got;
     for (int i = 0; i < b->niov; i++) {
         size_t len = b->iov[i].iov_len, have = (uint64_t)got > at ? (size_t)((uint64_t)got - at) : 0;
 
@@ -364,14 +360,12 @@ static int fill(struct zc_cache *c, struct fill_job *job)
     if (scattered(job->pages[0]))
         return fill_scattered(c, job->pages[0]);
     while (next_batch(c, job, &b)) {
-        bool call = !job->eof;
         ssize_t got;
 
         zc_cache_unlock(c);
-        got = read_batch(sf, &b, &job->eof);
+        got = read_batch(sf, &b);
         zc_lock_get(&c->lock);
-        if (call)
-            c->st.store_reads++;
+        c->st.store_reads++;
         if (got < 0) {
             c->st.store_errors++;
             return (int)got;

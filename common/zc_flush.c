@@ -323,6 +323,19 @@ static ssize_t write_scattered(struct zc_cache *c, struct zc_page *p)
     return rc;
 }
 
+/* Names the file and the bytes, unless the store has done so and knows better. */
+static void explain(const struct zc_file *f, uint64_t off, uint64_t bytes, int rc,
+                    struct zc_why *why)
+{
+    const char *text = zc_error_text(rc);
+
+    if (zc_names_file(text, f))
+        zc_why_set(why, rc, "%s", text);
+    else
+        zc_why_set(why, rc, "write-back of %s, bytes %llu-%llu: %s", f->path,
+                   (unsigned long long)off, (unsigned long long)(off + bytes - 1), text);
+}
+
 /* Writes the job piece by piece, without the lock; the text of an error goes to `why`. */
 static int write_pieces(struct zc_cache *c, struct flush_job *job, struct zc_why *why)
 {
@@ -343,8 +356,7 @@ static int write_pieces(struct zc_cache *c, struct flush_job *job, struct zc_why
             return 0;
         if (rc != -EOPNOTSUPP) {
             c->st.store_errors++;
-            zc_why_set(why, (int)rc, "write-back of %s, pieces of page %llu: %s", f->path,
-                       (unsigned long long)p->no, zc_error_text((int)rc));
+            explain(f, zc_page_offset(c, p), c->page_size, (int)rc, why);
             return (int)rc;
         }
     }
@@ -359,9 +371,7 @@ static int write_pieces(struct zc_cache *c, struct flush_job *job, struct zc_why
         f->changes++;
         if (rc < 0) {
             c->st.store_errors++;
-            zc_why_set(why, (int)rc, "write-back of %s, bytes %llu-%llu: %s", f->path,
-                       (unsigned long long)off, (unsigned long long)(off + bytes - 1),
-                       zc_error_text((int)rc));
+            explain(f, off, bytes, (int)rc, why);
             return (int)rc;
         }
         c->st.store_written_bytes += bytes;
@@ -502,6 +512,8 @@ void *zc_flusher(void *cache)
             run(c, &job, p, limit);
             zc_cache_unlock(c);
             zc_lock_get(&c->lock);
+        } else if (zc_cache_populate(c, &wake)) {
+            continue;
         } else if (wake == UINT64_MAX) {
             zc_cond_wait(&c->work, &c->lock);
         } else {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "zc_log.h"
+#include "zc_text.h"
 
 enum { WHO_MAX = 64, LINE_MAX_BYTES = 1024, TEXT_MAX = 512 };
 
@@ -98,15 +99,13 @@ void zc_log_to_fd(int fd)
 
 int zc_errorf(int err, const char *fmt, ...)
 {
-    char text[TEXT_MAX]; /* arguments may point into the text we replace */
     int saved = errno;
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(text, sizeof(text), fmt, ap);
+    zc_text_vformat(explanation.text, sizeof(explanation.text), ZC_TEXT_MAX, fmt, ap);
     va_end(ap);
     explanation.err = err;
-    memcpy(explanation.text, text, sizeof(text));
     errno = saved;
     return -err;
 }

@@ -49,8 +49,12 @@ void zc_log(enum zc_log_level level, const char *fmt, ...) __attribute__((format
             zc_log(ZC_LOG_TRACE, __VA_ARGS__);                                                     \
     } while (0)
 
+/* Where an explanation is kept for somebody else it has so many bytes. */
+enum { ZC_TEXT_MAX = 256 };
+
 /* Remembers "text" as this thread's explanation of error `err` (positive errno)
- * and returns -err.  At most 511 bytes are kept. */
+ * and returns -err.  Paths are shortened where that makes it fit into ZC_TEXT_MAX (zc_text.h);
+ * of a text that is longer all the same 511 bytes are kept. */
 int zc_errorf(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The explanation this thread gave for `err` (positive or negative errno) last,

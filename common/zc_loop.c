@@ -16,6 +16,7 @@
 #include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zc_racy.h"
 #include "zc_transport.h"
 
 struct message {
@@ -178,10 +179,12 @@ static int loop_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct 
         p = granted(to, op->raddr, op->len, op->rkey);
         if (!p)
             op->post.kind = -EACCES;
-        else if (dir == ZC_RMA_PULL)
+        ZC_RACY_READ_BEGIN(); /* of pages that are being written to, as the fabric reads them */
+        if (p && dir == ZC_RMA_PULL)
             memcpy(op->local, p, op->len);
-        else
+        else if (p)
             memcpy(p, op->local, op->len);
+        ZC_RACY_READ_END();
         zc_list_add_tail(&l->done, &op->post.link);
         pthread_cond_signal(&l->event);
     }

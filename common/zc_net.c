@@ -226,7 +226,6 @@ static bool anybody_sends(struct zc_net *n)
  * every client.  By the driver, with the lock, which is dropped for a moment. */
 static void sever(struct zc_net *n, struct zc_client *c, int err)
 {
-    n->driven = true; /* nobody else drives */
     n->severed = true;
     zc_list_each(&n->clients, cn)
     {
@@ -244,7 +243,6 @@ static void sever(struct zc_net *n, struct zc_client *c, int err)
     zc_lock_put(&n->lock);
     n->tp->ops->sever(n->tp);
     zc_lock_get(&n->lock);
-    n->driven = false;
     zc_list_each(&n->clients, cn)
     {
         struct zc_client *k = zc_list_entry(cn, struct zc_client, link);
@@ -297,13 +295,35 @@ static int overdue(struct zc_client *c, uint64_t now)
     return 0;
 }
 
+/* Silence counts while we listen only: a process that was stopped finds what servers said
+ * meanwhile in the next round. */
+static void forgive_absence(struct zc_net *n, uint64_t now)
+{
+    uint64_t away = now - n->last_look;
+
+    n->last_look = now;
+    if (away < 2 * (n->background_ns + DRIVE_MS * ZC_NS_PER_MS))
+        return;
+    zc_list_each(&n->clients, cn)
+    {
+        struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
+
+        zc_list_each(&c->calls, n2)
+        {
+            struct zc_call *call = zc_list_entry(n2, struct zc_call, link);
+
+            call->last_sign = now - call->last_sign > away ? call->last_sign + away : now;
+        }
+    }
+}
+
 static void look_at_deadlines(struct zc_net *n)
 {
     uint64_t now = zc_now();
     bool again;
 
     zc_assert_held(&n->lock);
-    n->last_look = now;
+    forgive_absence(n, now);
     do {
         again = false;
         zc_list_each(&n->clients, cn)
@@ -332,7 +352,6 @@ static void drive(struct zc_net *n, int ms)
     zc_lock_put(&n->lock);
     rc = zc_tp_progress(n->tp, ms);
     zc_lock_get(&n->lock);
-    n->driven = false;
     n->last_driven = zc_now();
     if (rc < 0)
         zc_list_each(&n->clients, cn)
@@ -340,6 +359,14 @@ static void drive(struct zc_net *n, int ms)
     /* also when there is something to handle all the time */
     if (rc <= 0 || n->last_driven - n->last_look > DRIVE_MS * ZC_NS_PER_MS)
         look_at_deadlines(n);
+    n->driven = false;
+}
+
+/* A driver has what it waited for; one of the sleepers takes over. */
+static void leave(struct zc_net *n)
+{
+    if (!n->driven)
+        pthread_cond_broadcast(&n->changed);
 }
 
 /* Connections are made while progress is driven, without an event that would wake us. */
@@ -354,11 +381,11 @@ static bool connecting(struct zc_net *n)
     return false;
 }
 
-/* Sleeps or drives until something has changed. */
+/* Sleeps or drives until something has changed; who needs no more of it calls leave(). */
 static void wait_for_change(struct zc_net *n)
 {
     if (n->driven)
-        zc_cond_wait_until(&n->changed, &n->lock, zc_now() + DRIVE_MS * ZC_NS_PER_MS);
+        zc_cond_wait(&n->changed, &n->lock);
     else
         drive(n, connecting(n) ? CONNECT_MS : DRIVE_MS);
 }
@@ -372,6 +399,7 @@ int zc_call_wait(struct zc_client *c, struct zc_call *call, struct zc_msg *reply
     zc_lock_get(&n->lock);
     while (!call->done || (c->broken && !c->removed))
         wait_for_change(n);
+    leave(n);
     zc_list_del(&call->link);
     zc_lock_put(&n->lock);
     status = call->status;
@@ -398,6 +426,7 @@ int zc_call_start(struct zc_client *c, struct zc_msg *msg, void *data, size_t da
     zc_lock_get(&n->lock);
     while (c->ncalls >= c->credits && !c->broken)
         wait_for_change(n);
+    leave(n);
     if (c->broken) {
         rc = zc_errorf(-c->broken, "%s: %s", c->label, c->why);
         zc_lock_put(&n->lock);
@@ -501,9 +530,10 @@ static void *background(void *arg)
         if (c)
             send_heartbeat(n, c);
         else if (!n->driven && !zc_list_empty(&n->clients) &&
-                 now - n->last_driven >= n->background_ns)
+                 now - n->last_driven >= n->background_ns) {
             drive(n, 0);
-        else
+            leave(n);
+        } else
             zc_cond_wait_until(&n->stop_cond, &n->lock, now + n->background_ns);
     }
     zc_lock_put(&n->lock);

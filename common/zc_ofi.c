@@ -20,7 +20,8 @@ int ofi_failed(struct ofi *o, const char *call, long rc)
 
 /* ---- memory ---- */
 
-static int register_memory(struct ofi *o, void *buf, size_t len, uint64_t access, struct fid_mr **mr)
+/* 0, or libfabric's error. */
+static int mr_reg(struct ofi *o, void *buf, size_t len, uint64_t access, struct fid_mr **mr)
 {
     int mode = o->info->domain_attr->mr_mode;
     uint64_t key = 0;
@@ -36,7 +37,24 @@ static int register_memory(struct ofi *o, void *buf, size_t len, uint64_t access
         if (rc)
             fi_close(&(*mr)->fid);
     }
+    return rc;
+}
+
+static int register_memory(struct ofi *o, void *buf, size_t len, uint64_t access, struct fid_mr **mr)
+{
+    int rc;
+
+    ofi_enter(o);
+    rc = mr_reg(o, buf, len, access, mr);
+    ofi_leave(o);
     return rc ? ofi_failed(o, "fi_mr_reg", rc) : 0;
+}
+
+static void close_memory(struct ofi *o, struct fid_mr *mr)
+{
+    ofi_enter(o);
+    fi_close(&mr->fid);
+    ofi_leave(o);
 }
 
 static int ofi_reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out)
@@ -57,17 +75,14 @@ static int ofi_reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out)
 
 static void ofi_dereg(struct zc_tp *tp, struct zc_mr *mr)
 {
-    struct fid_mr *m = mr->priv;
-
-    (void)tp;
-    fi_close(&m->fid);
+    close_memory(ofi_of(tp), mr->priv);
     mr->priv = NULL;
 }
 
-static void slab_free(struct slab *s)
+static void slab_free(struct ofi *o, struct slab *s)
 {
     if (s->mr)
-        fi_close(&s->mr->fid);
+        close_memory(o, s->mr);
     free(s->buffers);
     free(s->memory);
     free(s);
@@ -98,7 +113,7 @@ static struct slab *slab_new(struct ofi *o, unsigned n, uint64_t access)
     }
     return s;
 fail:
-    slab_free(s);
+    slab_free(o, s);
     return NULL;
 }
 
@@ -137,6 +152,7 @@ static int ofi_peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer 
 {
     struct ofi *o = ofi_of(tp);
     struct peer *p;
+    int n;
 
     if (len != o->name_len)
         return zc_errorf(EINVAL, "address of %zu bytes; provider %s has addresses of %zu", len,
@@ -146,7 +162,10 @@ static int ofi_peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer 
         return zc_errorf(ENOMEM, "no memory for a peer");
     zc_list_init(&p->queue);
     zc_list_init(&p->pending);
-    if (fi_av_insert(o->av, addr, 1, &p->addr, 0, NULL) != 1) {
+    ofi_enter(o);
+    n = fi_av_insert(o->av, addr, 1, &p->addr, 0, NULL);
+    ofi_leave(o);
+    if (n != 1) {
         free(p);
         return zc_errorf(EINVAL, "provider %s does not take this address", o->cfg.provider);
     }
@@ -173,7 +192,9 @@ static void ofi_peer_remove(struct zc_tp *tp, zc_peer peer)
     p->with_fabric--;
     ofi_peer_free_if_idle(o, p);
     zc_lock_put(&o->lock);
+    ofi_enter(o);
     fi_av_remove(o->av, &addr, 1, 0);
+    ofi_leave(o);
     ofi_wake(tp);
 }
 
@@ -235,6 +256,7 @@ static int try_provider(struct ofi *o, const char *prov)
 
     if (rc == 0) {
         o->cfg.provider = o->provider = strdup(prov);
+        o->in_turn = !strcmp(prov, "net") || !strcmp(prov, "tcp");
         rc = o->provider ? 0 : -FI_ENOMEM;
     }
     return rc;
@@ -401,7 +423,7 @@ static void ofi_close(struct zc_tp *tp)
         struct slab *s = o->slabs;
 
         o->slabs = s->next;
-        slab_free(s);
+        slab_free(o, s);
     }
     CLOSE(o->cq);
     CLOSE(o->av);
@@ -411,6 +433,7 @@ static void ofi_close(struct zc_tp *tp)
         o->lib->freeinfo(o->info);
     close(o->wake_fd);
     zc_lock_destroy(&o->lock);
+    zc_lock_destroy(&o->turn);
     pthread_cond_destroy(&o->retried);
     free(o->provider);
     free(o);
@@ -454,6 +477,7 @@ int zc_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     o->nap_us = 50;
     o->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     zc_lock_init(&o->lock);
+    zc_lock_init(&o->turn);
     zc_cond_init(&o->retried);
     zc_list_init(&o->free_send);
     zc_list_init(&o->pending);

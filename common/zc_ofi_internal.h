@@ -9,7 +9,8 @@
  *     -FI_EAGAIN, the list of those with the fabric, or the list of the cancelled.
  *  2. Callbacks run in progress() and close() only.
  *  3. `lock` guards peers, queues and the pool of send buffers.  It is not held while the
- *     fabric or a callback is called.
+ *     fabric or a callback is called.  `turn` is held around calls of the fabric alone, where
+ *     the provider needs that, and no other lock is taken meanwhile.
  *  4. A peer lives until it was removed, nothing of it is with the fabric, and nobody
  *     retries its queue.
  *
@@ -79,6 +80,8 @@ struct ofi {
     struct ofi *next_left; /* of those that could not be closed */
     unsigned char name[512];
     size_t name_len;
+    bool in_turn;        /* calls of libfabric must not meet: ofi_enter() */
+    struct zc_lock turn; /* inner to all others */
     uint64_t next_key;
     uint64_t last_event; /* progress() only */
     unsigned nap_us;     /* progress() only */
@@ -109,6 +112,23 @@ static inline int fi_errno_of(long rc)
     long err = rc < 0 ? -rc : rc;
 
     return err < FI_ERRNO_OFFSET ? (int)err : EIO;
+}
+
+/* Around calls of libfabric that move data, or change what its progress looks at.  The datagrams
+ * of its own TCP provider promise FI_THREAD_SAFE, but before 1.19 memory regions come and go
+ * without the lock under which the requests of peers look them up ("net" in 1.17: accesses
+ * fail or stand still, or the process crashes; see libfabric's issue 9148).  It serves one call
+ * at a time anyway, so that nothing is lost when they take turns here. */
+static inline void ofi_enter(struct ofi *o)
+{
+    if (o->in_turn)
+        zc_lock_get(&o->turn);
+}
+
+static inline void ofi_leave(struct ofi *o)
+{
+    if (o->in_turn)
+        zc_lock_put(&o->turn);
 }
 
 /* -errno for a libfabric error, explained with the call that made it. */

@@ -8,8 +8,7 @@
 #include "zc_log.h"
 #include "zc_ofi_internal.h"
 
-/* Hands a post to the fabric: 0, -FI_EAGAIN, or another libfabric error. */
-static ssize_t hand_over(struct ofi *o, struct zc_post *post)
+static ssize_t call_fabric(struct ofi *o, struct zc_post *post)
 {
     fi_addr_t addr = peer_of(post->peer)->addr;
     struct buffer *b = zc_list_entry(post, struct buffer, post);
@@ -34,6 +33,17 @@ static ssize_t hand_over(struct ofi *o, struct zc_post *post)
                               .rma_iov_count = 1,
                               .context = post};
     return fi_writemsg(o->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE);
+}
+
+/* Hands a post to the fabric: 0, -FI_EAGAIN, or another libfabric error. */
+static ssize_t hand_over(struct ofi *o, struct zc_post *post)
+{
+    ssize_t rc;
+
+    ofi_enter(o);
+    rc = call_fabric(o, post);
+    ofi_leave(o);
+    return rc;
 }
 
 void ofi_peer_free_if_idle(struct ofi *o, struct peer *p)

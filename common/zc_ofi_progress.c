@@ -10,7 +10,12 @@
 
 ssize_t ofi_post_recv(struct ofi *o, struct buffer *b)
 {
-    return fi_recv(o->ep, b->data, o->cfg.max_msg, b->slab->desc, FI_ADDR_UNSPEC, &b->post);
+    ssize_t rc;
+
+    ofi_enter(o);
+    rc = fi_recv(o->ep, b->data, o->cfg.max_msg, b->slab->desc, FI_ADDR_UNSPEC, &b->post);
+    ofi_leave(o);
+    return rc;
 }
 
 static void received(struct ofi *o, struct buffer *b, size_t len)
@@ -28,8 +33,12 @@ static int read_error(struct ofi *o)
 {
     struct fi_cq_err_entry e = {0};
     struct zc_post *post;
+    ssize_t rc;
 
-    if (fi_cq_readerr(o->cq, &e, 0) < 0)
+    ofi_enter(o);
+    rc = fi_cq_readerr(o->cq, &e, 0);
+    ofi_leave(o);
+    if (rc < 0)
         return 0;
     post = e.op_context;
     /* A connection that ends cancels what was under way on it: that is a failure like any
@@ -49,8 +58,11 @@ static int read_error(struct ofi *o)
 int ofi_drain_cq(struct ofi *o)
 {
     struct fi_cq_msg_entry e[16];
-    ssize_t n = fi_cq_read(o->cq, e, sizeof e / sizeof *e);
+    ssize_t n;
 
+    ofi_enter(o);
+    n = fi_cq_read(o->cq, e, sizeof e / sizeof *e);
+    ofi_leave(o);
     if (n == -FI_EAGAIN)
         return 0;
     if (n == -FI_EAVAIL)
@@ -103,9 +115,13 @@ static bool sleep_for_event(struct ofi *o, int timeout_ms)
                             {.fd = o->watch_fd, .events = POLLIN},
                             {.fd = o->cq_fd, .events = POLLIN}};
     struct fid *fid = &o->cq->fid;
+    int rc;
 
     if (o->cq_fd >= 0) {
-        if (fi_trywait(o->fabric, &fid, 1) != FI_SUCCESS)
+        ofi_enter(o);
+        rc = fi_trywait(o->fabric, &fid, 1);
+        ofi_leave(o);
+        if (rc != FI_SUCCESS)
             return true;
         poll(fds, 3, timeout_ms);
     } else { /* the provider cannot wake us: look again soon, ever less often */

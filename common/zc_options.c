@@ -85,7 +85,7 @@ const struct zc_option zc_options[] = {
      "share of the cache that may be dirty before write-back starts"},
     {"low_watermark", ZC_OPT_PERCENT, DAEMON, "50%", 0, 99, NULL, AT(low_watermark), "PERCENT",
      "share of the cache that may still be dirty when write-back stops"},
-    {"idle_time", ZC_OPT_TIME, DAEMON, "200ms", 0, 24 * HOUR, NULL, AT(idle_time), "TIME",
+    {"idle_time", ZC_OPT_TIME, DAEMON, "50ms", 0, 24 * HOUR, NULL, AT(idle_time), "TIME",
      "write back what has not been touched for so long, 0 for never"},
     {"flush_order", ZC_OPT_ENUM, DAEMON, "oldest", 0, 0, orders, AT(flush_order), "ORDER",
      "what to write back first: what became dirty first, or what was modified last"},
@@ -416,6 +416,13 @@ int zc_option_assign(struct zc_settings *s, unsigned scope, const char *name, co
         return zc_errorf(ENOENT, "unknown option \"%.*s\"; did you mean %s?", VALUE_SHOWN, name,
                          zc_option_spell(o, scope, spelt, sizeof spelt));
     return zc_errorf(ENOENT, "unknown option \"%.*s\"", VALUE_SHOWN, name);
+}
+
+const char *zc_option_string(const struct zc_settings *s, const struct zc_option *o)
+{
+    if (o->type != ZC_OPT_STRING)
+        return NULL;
+    return *string_of(s, o) ? *string_of(s, o) : "";
 }
 
 char *zc_option_show(const struct zc_settings *s, const struct zc_option *o, char *buf, size_t len)

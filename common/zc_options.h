@@ -68,6 +68,9 @@ int zc_option_set(struct zc_settings *s, const struct zc_option *o, const char *
  * the option that way, too.  -ENOENT: no such option, explained with the nearest name. */
 int zc_option_assign(struct zc_settings *s, unsigned scope, const char *name, const char *value);
 
+/* The string in force of a row that holds one, "" if there is none; else NULL. */
+const char *zc_option_string(const struct zc_settings *s, const struct zc_option *o);
+
 /* The value in force as text that zc_option_set() would take; returns buf. */
 char *zc_option_show(const struct zc_settings *s, const struct zc_option *o, char *buf, size_t len);
 

@@ -302,7 +302,7 @@ void zc_page_count_ranges(struct zc_cache *c, struct zc_page *p)
  * store write that fails. */
 void zc_page_trim(struct zc_cache *c, struct zc_page *p)
 {
-    if (p->nwriters == 0)
+    if (p->nwriters == 0 && !p->outdated)
         zc_extents_trim(&p->valid);
     if (p->nwriters == 0 && !p->in_flush) {
         zc_extents_trim(&p->dirty);
@@ -403,6 +403,31 @@ void zc_page_forget_clean(struct zc_cache *c, struct zc_page *p)
     zc_extents_clear(&p->valid);
     zc_extents_merge(&p->valid, &p->dirty);
     p->max_extents = c->cfg.max_extents;
+}
+
+/* Others may have changed the file: only what is not in it yet counts.  Readers at work look at
+ * the page's memory, which is not read into before they have ended. */
+int zc_page_outdate(struct zc_cache *c, struct zc_page *p)
+{
+    if (zc_extents_reserve(&p->valid, p->dirty.n + p->flushing.n + p->promised + 1) < 0)
+        return -ENOMEM;
+    zc_page_count_ranges(c, p);
+    p->outdated = true;
+    zc_page_renew(c, p);
+    return 0;
+}
+
+/* Forgets what is outdated, when no reader is left: in room that zc_page_outdate() got, since no
+ * write has begun. */
+void zc_page_renew(struct zc_cache *c, struct zc_page *p)
+{
+    zc_assert_held(&c->lock);
+    if (!p->outdated || p->pins > p->nwriters)
+        return;
+    p->outdated = false;
+    zc_extents_clear(&p->valid);
+    if (zc_extents_merge(&p->valid, &p->dirty) < 0 || zc_extents_merge(&p->valid, &p->flushing) < 0)
+        abort(); /* it was not to need memory */
 }
 
 /* The bytes may hold anything now.  Dirty ones stay dirty; those in a store write become

@@ -385,7 +385,7 @@ static int objection(struct zc_server *s, struct zc_session *ss, const struct zc
         *text = "not a request";
         return -EPROTO;
     }
-    if (s->stopping && m->type != ZC_T_PING && m->type != ZC_T_BYE) {
+    if (s->stopping && m->type != ZC_T_PING && m->type != ZC_T_BYE && m->type != ZC_T_CLOSE) {
         *text = "the daemon is stopping";
         return -ESHUTDOWN;
     }

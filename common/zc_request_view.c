@@ -43,7 +43,7 @@ struct zc_vchunk {
     int64_t view_off;
     uint32_t len; /* visible bytes */
     struct zc_view_ranges ranges; /* relative to the page */
-    char text[192];
+    char text[ZC_TEXT_MAX];
 };
 
 struct zc_vio {

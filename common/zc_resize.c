@@ -118,6 +118,9 @@ int zc_cache_allocate(struct zc_handle *h, uint64_t off, uint64_t len)
         return rc;
     }
     zc_ctl_get(c, f);
+    f->frozen = 0; /* the store may have to write the last byte itself */
+    while (writes_beyond(c, f))
+        zc_cache_wait(c);
     zc_cache_unlock(c);
     rc = f->wr->store->ops->allocate(f->wr, off, len);
     zc_lock_get(&c->lock);
@@ -127,7 +130,10 @@ int zc_cache_allocate(struct zc_handle *h, uint64_t off, uint64_t len)
         c->st.store_errors++;
     else if (off + len > f->size)
         f->size = off + len;
+    f->frozen = ZC_NOT_FROZEN;
+    wake_all(c, f);
     zc_ctl_put(c, f);
+    zc_kick(c);
     zc_cache_unlock(c);
     return rc;
 }

@@ -18,6 +18,7 @@
 #include "zc_cache.h"
 #include "zc_list.h"
 #include "zc_lock.h"
+#include "zc_log.h"
 #include "zc_pool.h"
 #include "zc_server.h"
 #include "zc_transport.h"
@@ -160,7 +161,7 @@ struct zc_piece {
     struct zc_notice ready;
     bool used;
     uint32_t moved;
-    char text[192]; /* why the cache failed it */
+    char text[ZC_TEXT_MAX]; /* why the cache failed it */
 };
 
 struct zc_request {

@@ -75,7 +75,8 @@ struct zc_store_ops {
 
     int (*getattr)(struct zc_sfile *f, struct zc_attr *attr);
     int (*truncate)(struct zc_sfile *f, uint64_t size);
-    /* Reserves space and extends the size to at least off + len (MPI_File_preallocate). */
+    /* Reserves space and extends the size to at least off + len (MPI_File_preallocate).  The
+     * caller writes nothing meanwhile: the store may have to write the last byte itself. */
     int (*allocate)(struct zc_sfile *f, uint64_t off, uint64_t len);
     int (*sync)(struct zc_sfile *f, enum zc_level level);
     /* Bytes of the file, whoever wrote them, that the store has taken and the file system
@@ -84,6 +85,8 @@ struct zc_store_ops {
 
     int (*unlink)(struct zc_store *s, const char *path);
     int (*stat)(struct zc_store *s, const char *path, struct zc_attr *attr);
+    /* 0: whoever the store depends on is there.  NULL: it depends on nobody. */
+    int (*ping)(struct zc_store *s);
 
     void (*destroy)(struct zc_store *s); /* no file may be open */
 };

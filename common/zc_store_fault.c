@@ -115,9 +115,13 @@ static int fault_close(struct zc_sfile *f, enum zc_level level)
 
 static ssize_t fault_preadv(struct zc_sfile *f, const struct iovec *iov, int n, uint64_t off)
 {
-    int rc = gate(f->store, ZC_FAULT_READ, "read");
+    ssize_t rc = gate(f->store, ZC_FAULT_READ, "read");
+    int late;
 
-    return rc < 0 ? rc : below(f)->store->ops->preadv(below(f), iov, n, off);
+    if (rc == 0)
+        rc = below(f)->store->ops->preadv(below(f), iov, n, off);
+    late = gate(f->store, ZC_FAULT_READ_RESULT, "read");
+    return late < 0 ? late : rc;
 }
 
 /* Writes the first half of the bytes, as a store that fails in the middle would. */

@@ -45,6 +45,7 @@ struct posix_file {
     char *path; /* for messages */
     bool shared; /* by writers that do not know each other, see zc_store_posix_ranges.h */
     bool locks;  /* they keep out of each other's way; atomic: any thread may give that up */
+    bool impatient; /* what a program has locked is not waited for any more; atomic */
 };
 
 static struct posix_store *posix_store(struct zc_store *s)
@@ -415,21 +416,28 @@ static ssize_t posix_preadv(struct zc_sfile *sf, const struct iovec *iov, int n,
     return total;
 }
 
-/* False: to be written without. */
-static bool lock(struct posix_file *f, uint64_t off, uint64_t len)
+/* 1: locked; 0: to be written without; or a negative errno: not to be written now. */
+static int lock(struct posix_file *f, uint64_t off, uint64_t len)
 {
     int rc;
 
     if (!__atomic_load_n(&f->locks, __ATOMIC_RELAXED))
-        return false;
-    rc = zc_ranges_lock(f->fd, off, len);
+        return 0;
+    rc = zc_ranges_lock(f->fd, off, len, !__atomic_load_n(&f->impatient, __ATOMIC_RELAXED));
     if (rc == 0)
-        return true;
-    if (__atomic_exchange_n(&f->locks, false, __ATOMIC_RELAXED) && rc == -EAGAIN)
-        zc_warn("%s: the program, or another, holds an fcntl lock on bytes %llu+%llu; writing "
-                "without locks from here on, scattered pieces one by one",
+        return 1;
+    if (rc == -EBUSY)
+        return zc_errorf(EBUSY,
+                         "write of %s, %llu bytes at %llu: another process holds a lock on them "
+                         "for a minute; was it stopped?",
+                         f->path, (unsigned long long)len, (unsigned long long)off);
+    if (rc != -EAGAIN)
+        __atomic_store_n(&f->locks, false, __ATOMIC_RELAXED);
+    else if (!__atomic_exchange_n(&f->impatient, true, __ATOMIC_RELAXED))
+        zc_warn("%s: the program, or another, holds an fcntl lock on bytes %llu+%llu; what it has "
+                "locked is written without locks from here on, scattered pieces one by one",
                 f->path, (unsigned long long)off, (unsigned long long)len);
-    return false;
+    return 0;
 }
 
 static ssize_t posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off)
@@ -439,11 +447,13 @@ static ssize_t posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n
     struct iovec batch[BATCH_IOV];
     ssize_t total = 0, put;
     ssize_t len = check_range(f, iov, n, off);
-    bool locked;
+    int locked;
 
     if (len < 0)
         return len;
     locked = lock(f, off, (uint64_t)len);
+    if (locked < 0)
+        return locked;
     walk_on(&w, 0);
     while (total < len) {
         int nb = walk_batch(&w, batch);
@@ -479,9 +489,10 @@ static ssize_t posix_write_ranges(struct zc_sfile *sf, const char *data, const s
         return rc;
     if (f->shared) {
         uint64_t len = r[n - 1].hi - r[0].lo;
+        int locked = lock(f, off + r[0].lo, len);
 
-        if (!lock(f, off + r[0].lo, len))
-            return -EOPNOTSUPP;
+        if (locked <= 0)
+            return locked < 0 ? locked : -EOPNOTSUPP;
         rc = zc_ranges_write(f->fd, data, r, n, off);
         zc_ranges_unlock(f->fd, off + r[0].lo, len);
     } else {
@@ -519,16 +530,28 @@ static int posix_truncate(struct zc_sfile *sf, uint64_t size)
     return rc < 0 ? explain(errno, "truncate", f->path) : 0;
 }
 
-/* For file systems without fallocate: the size grows, space is not reserved. */
+/* For file systems without fallocate: the size grows, space is not reserved.  By a byte at the
+ * end and not by ftruncate(), which would cut what others have written behind it since we looked;
+ * who may write that byte is kept away, by the lock or by our caller. */
 static int extend(struct posix_file *f, uint64_t size)
 {
+    int locked = lock(f, size - 1, 1), rc = 0;
     struct stat st;
+    ssize_t put = 1;
 
+    if (locked < 0)
+        return locked;
     if (fstat(f->fd, &st) < 0)
-        return explain(errno, "stat", f->path);
-    if ((uint64_t)st.st_size >= size)
-        return 0;
-    return posix_truncate(&f->sfile, size);
+        rc = explain(errno, "stat", f->path);
+    else if ((uint64_t)st.st_size < size)
+        do {
+            put = pwrite(f->fd, "", 1, (off_t)(size - 1));
+        } while (put < 0 && errno == EINTR);
+    if (rc == 0 && put != 1)
+        rc = explain(put < 0 ? errno : EIO, "allocate", f->path);
+    if (locked)
+        zc_ranges_unlock(f->fd, size - 1, 1);
+    return rc;
 }
 
 static int posix_allocate(struct zc_sfile *sf, uint64_t off, uint64_t len)

@@ -20,7 +20,7 @@ bool zc_ranges_may_lock(int fd)
     return fstatfs(fd, &fs) == 0 && fs.f_type != NFS_SUPER_MAGIC;
 }
 
-enum { LOCK_WAIT_MS = 2000, LOCK_POLL_US = 500 };
+enum { PROGRAM_WAIT_MS = 2000, WRITER_WAIT_MS = 60000, LOCK_POLL_US = 500 };
 
 static int set_lock(int fd, short type, uint64_t off, uint64_t len)
 {
@@ -30,13 +30,30 @@ static int set_lock(int fd, short type, uint64_t off, uint64_t len)
     return fcntl(fd, F_OFD_SETLK, &l) < 0 ? (errno == EACCES ? -EAGAIN : -errno) : 0;
 }
 
-int zc_ranges_lock(int fd, uint64_t off, uint64_t len)
+/* What is in the way is a process's lock, which is nobody's who writes as we do. */
+static bool by_program(int fd, uint64_t off, uint64_t len)
 {
-    uint64_t until = zc_now() + LOCK_WAIT_MS * ZC_NS_PER_MS;
+    struct flock l = {.l_type = F_WRLCK,
+                      .l_whence = SEEK_SET,
+                      .l_start = (off_t)off,
+                      .l_len = (off_t)len};
+
+    return fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type != F_UNLCK && l.l_pid > 0;
+}
+
+int zc_ranges_lock(int fd, uint64_t off, uint64_t len, bool patient)
+{
+    uint64_t begun = zc_now(), waited;
     int rc;
 
-    while ((rc = set_lock(fd, F_WRLCK, off, len)) == -EAGAIN && zc_now() < until)
+    while ((rc = set_lock(fd, F_WRLCK, off, len)) == -EAGAIN) {
+        waited = zc_now() - begun;
+        if (waited > WRITER_WAIT_MS * ZC_NS_PER_MS)
+            return -EBUSY;
+        if ((!patient || waited > PROGRAM_WAIT_MS * ZC_NS_PER_MS) && by_program(fd, off, len))
+            return -EAGAIN;
         usleep(LOCK_POLL_US);
+    }
     return rc;
 }
 

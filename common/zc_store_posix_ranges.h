@@ -17,9 +17,10 @@
 
 /* Not where a lock is a call to a server that may not answer. */
 bool zc_ranges_may_lock(int fd);
-/* 0 or a negative errno; -EAGAIN: somebody holds a lock there for longer than a write takes,
- * a program that locks the file for itself, for instance. */
-int zc_ranges_lock(int fd, uint64_t off, uint64_t len);
+/* 0 or a negative errno.  -EAGAIN: a program has locked bytes there for itself, for longer than
+ * it takes to write when `patient`, else at all.  -EBUSY: another lock like ours is held for much
+ * longer than that: who goes on without may be overwritten with what was there before. */
+int zc_ranges_lock(int fd, uint64_t off, uint64_t len, bool patient);
 void zc_ranges_unlock(int fd, uint64_t off, uint64_t len);
 
 /* As zc_store_ops.write_ranges, without explanations or lock: the caller holds it where others

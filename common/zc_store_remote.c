@@ -450,6 +450,16 @@ static int remote_stat(struct zc_store *s, const char *path, struct zc_attr *att
     return rc;
 }
 
+static int remote_ping(struct zc_store *s)
+{
+    struct remote *r = remote_of(s);
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < r->n; i++)
+        rc = zc_client_ping(r->clients[i]);
+    return rc;
+}
+
 static void remote_destroy(struct zc_store *s)
 {
     struct remote *r = remote_of(s);
@@ -476,6 +486,7 @@ static const struct zc_store_ops remote_ops = {
     .backlog = remote_backlog,
     .unlink = remote_unlink,
     .stat = remote_stat,
+    .ping = remote_ping,
     .destroy = remote_destroy,
 };
 

@@ -133,8 +133,13 @@ void zc_sync_run(struct zc_cache *c, struct zc_file *f)
         f->syncing = false;
     }
     if (rc < 0) {
+        const char *text = zc_error_text(rc);
+
         c->st.store_errors++;
-        zc_why_set(&why, rc, "sync of %s: %s", f->path, zc_error_text(rc));
+        if (zc_names_file(text, f))
+            zc_why_set(&why, rc, "%s", text);
+        else
+            zc_why_set(&why, rc, "sync of %s: %s", f->path, text);
         zc_warn("%s", why.text);
         f->sync_why = why;
         f->sync_seq++;
@@ -158,7 +163,7 @@ void zc_sync_start(struct zc_cache *c, struct zc_flush *fl)
     fl->target = f->epoch++;
     zc_list_add_tail(&f->flushes, &fl->link);
     c->st.waiting_flush++;
-    if (fl->level <= c->cfg.level)
+    if (fl->level <= c->cfg.level && !f->private) /* a private open's bytes are nobody else's */
         finish(c, fl, NULL);
     else
         zc_sync_check(c, f);

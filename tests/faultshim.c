@@ -1,9 +1,10 @@
 /* faultshim.c - preloaded: makes the file system under zcache misbehave, in a daemon and in
  * the ranks of a program alike.
  *
- * Only calls that zcached or libzcache.so make themselves, on files below a directory, are
- * meddled with: the faults come from where the kernel would raise them, and everything of
- * ours that has to cope, store_posix included, is tested as it is shipped.
+ * Only calls that zcached, libzcache.so or an MPI library with the driver built in make
+ * themselves, on files below a directory, are meddled with: the faults come from where the
+ * kernel would raise them, and everything of ours that has to cope, store_posix included, is
+ * tested as it is shipped.
  *
  *     FAULTSHIM_UNDER=DIR     files below it
  *     FAULTSHIM_SHORT=P       P percent of the reads and writes move a part only
@@ -76,6 +77,7 @@ __attribute__((destructor)) static void report(void)
 
 /* ---- whose call, and what becomes of it ---- */
 
+/* An address sanitizer's functions stand between zcache's and us, and call us in their name. */
 static bool ours(const void *caller)
 {
     const char *name;
@@ -85,7 +87,8 @@ static bool ours(const void *caller)
         return false;
     name = strrchr(info.dli_fname, '/');
     name = name ? name + 1 : info.dli_fname;
-    return strstr(name, "zcached") || !strncmp(name, "libzcache", 9);
+    return strstr(name, "zcached") || !strncmp(name, "libzcache", 9) ||
+           !strncmp(name, "libmpi.so", 9) || !strncmp(name, "libasan", 7);
 }
 
 static bool below(int fd)

@@ -11,7 +11,7 @@
 #include <sys/prctl.h>
 #include <time.h>
 
-enum { IDLE_TURNS = 50, NAP_NS = 20000 };
+enum { IDLE_TURNS = 50, NEXT_TURNS = 10, NAP_NS = 20000 };
 
 unsigned ucp_worker_progress(void *worker);
 
@@ -30,10 +30,10 @@ static progress_fn find(void)
     return fn;
 }
 
-static void nap(void)
+static void nap(long ns)
 {
     static __thread int precise;
-    struct timespec t = {0, NAP_NS};
+    struct timespec t = {0, ns};
 
     if (!precise)
         precise = prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL) == 0;
@@ -43,17 +43,19 @@ static void nap(void)
 unsigned ucp_worker_progress(void *worker)
 {
     static progress_fn next;
-    static __thread int idle;
+    static __thread int idle, naps;
     unsigned n;
 
     if (!next)
         next = find();
     n = next(worker);
-    if (n)
+    if (n) {
         idle = 0;
-    else if (++idle == IDLE_TURNS) {
-        idle = 0;
-        nap();
+        naps = 0;
+    } else if (++idle == IDLE_TURNS) {
+        idle = IDLE_TURNS - NEXT_TURNS;
+        nap(NAP_NS << naps);
+        naps += naps < 4;
     }
     return n;
 }

@@ -187,13 +187,13 @@ ENTRY(get_byte_offset, LOCK_NEVER, (MPI_File fh, MPI_Offset offset, MPI_Offset *
 
 int ROMIO_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence);
 
-/* The first process moves the pointer, when no other uses it where it was any more. */
+/* In ROMIO the first process alone learns of an error, and the others wait for it for ever. */
 int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
 {
-    if (zcache_handle_of(fh) && fh->file_system == ADIO_ZCACHE)
-        PMPI_Barrier(fh->comm);
-    return zcache_leave(NULL, fh, ROMIO_File_seek_shared(fh, offset, whence),
-                        "MPI_File_seek_shared");
+    int rc = is_ours(fh) ? zcache_seek_shared(fh, offset, whence)
+                         : ROMIO_File_seek_shared(fh, offset, whence);
+
+    return zcache_leave(NULL, fh, rc, "MPI_File_seek_shared");
 }
 
 int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)

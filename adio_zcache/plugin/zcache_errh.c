@@ -36,19 +36,9 @@ static MPI_Errhandler null_errh = MPI_ERRORS_RETURN; /* the handler of MPI_FILE_
 static MPI_Comm ref_comm = MPI_COMM_NULL;
 static int ref_keyval = MPI_KEYVAL_INVALID;
 
-/* MPI-4; MPI libraries before it do not name it but may well know it. */
-static bool is_fatal(MPI_Errhandler errh)
-{
-#ifdef MPI_ERRORS_ABORT
-    if (errh == MPI_ERRORS_ABORT)
-        return true;
-#endif
-    return errh == MPI_ERRORS_ARE_FATAL;
-}
-
 static bool is_predefined(MPI_Errhandler errh)
 {
-    return errh == MPI_ERRORS_RETURN || is_fatal(errh);
+    return errh == MPI_ERRORS_RETURN || zcache_errh_is_fatal(errh);
 }
 
 /* Under errh_lock; NULL if ERRH is no handler of a file. */
@@ -162,16 +152,18 @@ static void die(MPI_Comm comm, int rc, const char *fn)
     PMPI_Abort(comm, rc);
 }
 
-/* Call ERRH for *FH, a copy of the user's handle. COMM is what a fatal error ends. */
+/*
+ * Call ERRH for *FH, a copy of the user's handle. COMM is what a fatal error ends. Returns what FN
+ * shall return: the error code that a function of the user gets is his to change.
+ */
 static int call(MPI_Errhandler errh, MPI_File *fh, MPI_Comm comm, int rc, const char *fn)
 {
     MPI_File_errhandler_function *user = NULL;
     struct entry *e;
-    int code = rc;
 
     if (errh == MPI_ERRORS_RETURN)
         return rc;
-    if (is_fatal(errh)) {
+    if (zcache_errh_is_fatal(errh)) {
         die(comm, rc, fn);
         return rc;
     }
@@ -182,7 +174,7 @@ static int call(MPI_Errhandler errh, MPI_File *fh, MPI_Comm comm, int rc, const 
     pthread_mutex_unlock(&errh_lock);
     if (user) {
         MPIO_File_c2f(*fh); /* the handler may be Fortran: give the file a number */
-        user(fh, &code);
+        user(fh, &rc);
     }
     return rc;
 }

@@ -14,16 +14,22 @@
 #include "config.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "zc_text.h"
 #include "zcache_library.h"
 #include "zcache_mpi.h"
 
 #define SLOTS_PER_CLASS 8
 #define CLASSES         64 /* predefined classes that ever get a code; others get no text */
+
+/* The library puts about a hundred bytes of its own around a text; it is no use with fewer than
+ * LEAST bytes of it. */
+enum { TEXT_MAX = MPI_MAX_ERROR_STRING - 112, LEAST = 80 };
 
 enum method { UNKNOWN, NATIVE, ADD_CODE, CLASS_ONLY };
 
@@ -43,6 +49,7 @@ struct class_slots {
 /* All under error_lock, which is held across local MPI calls only. */
 static pthread_mutex_t error_lock = PTHREAD_MUTEX_INITIALIZER;
 static enum method method;
+static size_t room; /* for a text, with its end; bytes */
 static struct class_slots classes[CLASSES];
 static int classes_used;
 static unsigned long clock_now;
@@ -92,39 +99,62 @@ static int native_code(int mpi_class, const char *text)
                                              "**io %s", text);
 }
 
-/* Whether CODE is what was asked for. */
-static int is_good(int code, int mpi_class, const char *text)
+/* How much of TEXT is shown for CODE, with the end of the string; 0: it is not what was asked for. */
+static size_t shown(int code, int mpi_class, const char *text)
 {
-    char shown[MPI_MAX_ERROR_STRING] = "";
+    char all[MPI_MAX_ERROR_STRING] = "";
+    const char *at;
+    size_t n = 0;
     int len, got = -1;
 
-    return PMPI_Error_class(code, &got) == MPI_SUCCESS && got == mpi_class &&
-           PMPI_Error_string(code, shown, &len) == MPI_SUCCESS && strstr(shown, text);
+    if (PMPI_Error_class(code, &got) != MPI_SUCCESS || got != mpi_class ||
+        PMPI_Error_string(code, all, &len) != MPI_SUCCESS || !(at = strchr(all, *text)))
+        return 0;
+    while (text[n] && at[n] == text[n])
+        n++;
+    return n < LEAST ? 0 : n + 1;
 }
 
-static enum method find_method(void)
+/* MPICH 4.0 shows 239 bytes, whatever MPI_MAX_ERROR_STRING is. */
+static void find_method(void)
 {
-    static const char text[] = "zcache probes error codes";
+    char text[TEXT_MAX];
 
-    if (zcache_library()->err_create_code && is_good(native_code(MPI_ERR_IO, text), MPI_ERR_IO, text))
-        return NATIVE;
-    if (is_good(add_code(MPI_ERR_IO, text), MPI_ERR_IO, text))
-        return ADD_CODE;
-    return CLASS_ONLY;
+    memset(text, '~', sizeof text - 1);
+    text[sizeof text - 1] = '\0';
+    method = NATIVE;
+    room = zcache_library()->err_create_code
+               ? shown(native_code(MPI_ERR_IO, text), MPI_ERR_IO, text)
+               : 0;
+    if (room)
+        return;
+    method = ADD_CODE;
+    room = shown(add_code(MPI_ERR_IO, text), MPI_ERR_IO, text);
+    if (!room)
+        method = CLASS_ONLY;
+}
+
+/* FMT with ARGS, so that the library shows its end. */
+static void format(char *line, size_t size, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    zc_text_vformat(line, size, room ? room : size, fmt, args);
+    va_end(args);
 }
 
 int zcache_mpi_error(int mpi_class, const char *text)
 {
-    char line[MPI_MAX_ERROR_STRING];
+    char line[TEXT_MAX];
     int code = mpi_class;
 
     if (mpi_class == MPI_SUCCESS)
         return MPI_SUCCESS;
-    /* The library puts about a hundred bytes of its own around the text. */
-    snprintf(line, MPI_MAX_ERROR_STRING - 112, "%s", text);
     pthread_mutex_lock(&error_lock);
     if (method == UNKNOWN)
-        method = find_method();
+        find_method();
+    format(line, sizeof line, "%s", text);
     if (method == ADD_CODE)
         code = add_code(mpi_class, line);
     else if (method == NATIVE)
@@ -135,7 +165,7 @@ int zcache_mpi_error(int mpi_class, const char *text)
 
 int zcache_mpi_errorf(int mpi_class, const char *fmt, ...)
 {
-    char text[MPI_MAX_ERROR_STRING];
+    char text[PATH_MAX + MPI_MAX_ERROR_STRING];
     va_list args;
 
     va_start(args, fmt);

@@ -13,11 +13,13 @@
 #define ZCACHE_MPI_H
 
 #include <mpi.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 /*
  * An MPI error code of class MPI_CLASS (MPI_ERR_NO_SPACE, ...) for which MPI_Error_string shows
- * TEXT, which is copied, and cut at MPI_MAX_ERROR_STRING. Never fails: where the MPI library can
+ * TEXT, which is copied; what is longer than the library shows (239 bytes with MPICH 4.0) has its
+ * paths shortened in the middle, and is cut if that does not help. Never fails: where the MPI library can
  * do no better, the class itself is the code. May be called by any thread between MPI_Init and
  * MPI_Finalize that may call MPI; makes no communication.
  *
@@ -54,10 +56,21 @@ struct zcache_greq_functions {
 
 int zcache_greq_start(const struct zcache_greq_functions *fns, void *state, MPI_Request *request);
 
+/* Whether ERRH ends the program. MPI_ERRORS_ABORT is MPI-4; libraries before do not name it. */
+static inline bool zcache_errh_is_fatal(MPI_Errhandler errh)
+{
+#ifdef MPI_ERRORS_ABORT
+    if (errh == MPI_ERRORS_ABORT)
+        return true;
+#endif
+    return errh == MPI_ERRORS_ARE_FATAL;
+}
+
 /*
  * Raise RC, which function FN returned for FH: call the handler of the file, or the one of
- * MPI_FILE_NULL for a bad handle. Returns RC unless the handler ends the program. No lock held.
- * Also for errors of nonblocking accesses, which no entry function sees.
+ * MPI_FILE_NULL for a bad handle. Returns RC, or what the handler made of it, which is what FN
+ * returns; unless the handler ends the program. No lock held. Also for errors of nonblocking
+ * accesses, which no entry function sees.
  */
 int zcache_raise(MPI_File fh, int rc, const char *fn);
 

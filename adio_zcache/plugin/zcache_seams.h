@@ -11,7 +11,8 @@
 #include "adio.h"
 
 /*
- * Add INCR etypes of the view, maybe 0, to the shared pointer of the file and store what it was.
+ * Add INCR etypes of the view, maybe 0, to the shared pointer of the file and store what it was; -1
+ * on an error, since ROMIO goes on to nonblocking accesses there.
  * Called by one rank, or by all one after the other; must not need others to call in.
  */
 void zcache_shared_pointer_add(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was, int *error_code);
@@ -20,11 +21,11 @@ void zcache_shared_pointer_add(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was,
  * Collective: moves the shared pointer past what all ranks ask for and stores where this rank's
  * part begins, after those of the ranks before it. Returns an MPI error code, on all ranks or on none.
  */
-int zcache_ordered_offset(ADIO_File fd, int count, MPI_Datatype type, MPI_Offset *at);
+int zcache_ordered_offset(ADIO_File fd, MPI_Aint count, MPI_Datatype type, MPI_Offset *at);
 
 /*
- * Set it, in etypes of the view. Called by one rank while the others wait in a barrier (seek, and
- * an open with MPI_MODE_APPEND).
+ * Set it, in etypes of the view. Called by one rank while the others wait in a barrier (an open
+ * with MPI_MODE_APPEND).
  */
 void zcache_shared_pointer_set(ADIO_File fd, ADIO_Offset value, int *error_code);
 
@@ -45,8 +46,10 @@ ADIO_Offset zcache_eof_offset(ADIO_File fd);
 /* Whether etype OFFSET lies beyond all files; an MPI error code. */
 int zcache_offset_error(ADIO_File fd, MPI_Offset offset);
 
-/* MPI_File_seek; an MPI error code. */
+/* MPI_File_seek, and MPI_File_seek_shared, by all ranks, all of which get the same error; an MPI
+ * error code. */
 int zcache_seek(ADIO_File fd, MPI_Offset offset, int whence);
+int zcache_seek_shared(ADIO_File fd, MPI_Offset offset, int whence);
 
 /*
  * The end of a split collective access: waits for what the begin function left under way and fills

@@ -5,7 +5,9 @@
 # shellcheck source=tests/daemon/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/../daemon/functions.sh"
 
+# Empty in a build without it (--disable-plugin): the MPI library has the driver built in.
 plugin=$build/adio_zcache/.libs/libzcache.so
+[[ -e $plugin ]] || plugin=
 programs=$build/tests/mpi
 mpi_timeout=${MPI_TIMEOUT:-120}
 mpiexec=${MPIEXEC:-$(command -v mpiexec.mpich || echo mpiexec)}
@@ -13,10 +15,20 @@ mpiexec=${MPIEXEC:-$(command -v mpiexec.mpich || echo mpiexec)}
 # More ranks than cores: tests also pass without it, in a multiple of the time.
 preload=$plugin
 for shim in "$build/tests/.libs/yieldshim.so" "$build/tests/yieldshim.so"; do
-    [[ ! -e $shim || -n ${NO_YIELDSHIM:-} ]] || preload=$shim:$plugin
+    [[ ! -e $shim || -n ${NO_YIELDSHIM:-} || ! $plugin ]] || preload=$shim:$plugin
 done
 
+# A sanitizer's library, with which all of this was built, comes before everything (asan.sh).
+sanitizer=${SANITIZER:+$SANITIZER:}
+
 faultshim=$build/tests/.libs/faultshim.so
+
+# needs_plugin WHAT: for tests of what an MPI library with the driver built in has not.
+needs_plugin() {
+    [[ ! $plugin ]] || return 0
+    echo "skipped: $*, and this build has no plugin"
+    exit 77
+}
 
 make_root() {
     make_tmp
@@ -56,7 +68,7 @@ mpi() {
     local n=$1
 
     shift
-    timeout -k 5 "$mpi_timeout" "$mpiexec" -n "$n" -genv LD_PRELOAD "$preload" "$@"
+    timeout -k 5 "$mpi_timeout" "$mpiexec" -n "$n" -genv LD_PRELOAD "$sanitizer$preload" "$@"
 }
 
 # mpi_quiet ...: the same, output only when it fails.

@@ -5,7 +5,9 @@
  *     t_counts FILE          counts that an int holds; counts that it does not, of what takes no
  *                            memory: reads that end with the file, elements without bytes; counts
  *                            that are none
- *     t_counts FILE BYTES    so many bytes by each function, BYTES beyond int; one rank
+ *     t_counts FILE int      counts that an int holds
+ *     t_counts FILE BYTES [HINT=VALUE ...]
+ *                            so many bytes by each function, BYTES beyond int; one rank
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -132,7 +134,7 @@ static const struct way {
     WAY(MPI_File_read_ordered_begin_c, ORDERED),
 };
 
-enum { WAYS = sizeof ways / sizeof *ways };
+enum { WAYS = sizeof ways / sizeof *ways, WRITES = WAYS / 2 }; /* those, then their counterparts */
 
 static bool writes(const struct way *w)
 {
@@ -282,20 +284,33 @@ static void refused(const struct way *w)
 
 /* ---- really many bytes ---- */
 
+enum { EVERY = 512 }; /* words; one of so many is looked at, and the last one */
+
 static uint64_t word(size_t i, int gen)
 {
     return (i + 1) * 0x9e3779b97f4a7c15ull + (unsigned)gen * 0xc2b2ae3d27d4eb4full;
 }
 
+static size_t next_word(size_t i, size_t n)
+{
+    return i + EVERY < n || i + 1 == n ? i + EVERY : n - 1;
+}
+
 static void stamp_words(uint64_t *buf, size_t n, int gen)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i = next_word(i, n))
         buf[i] = word(i, gen);
+}
+
+static void clear_words(uint64_t *buf, size_t n)
+{
+    for (size_t i = 0; i < n; i = next_word(i, n))
+        buf[i] = 0;
 }
 
 static bool are_words(const uint64_t *buf, size_t n, int gen)
 {
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i = next_word(i, n))
         if (buf[i] != word(i, gen)) {
             fprintf(stderr, "the first wrong byte is in word %zu of %zu\n", i, n);
             return false;
@@ -303,31 +318,29 @@ static bool are_words(const uint64_t *buf, size_t n, int gen)
     return true;
 }
 
-/* By one function there, by read_at_c or write_at_c back. */
-static void large(const struct way *w, void *buf, MPI_Count bytes, int gen)
+/* By one function there, by its counterpart back. */
+static void large(const struct way *there, const struct way *back, void *buf, MPI_Count bytes,
+                  int gen)
 {
     size_t n = (size_t)bytes / 8;
     int before = t_failures;
     MPI_Status s;
 
-    rewind_to(0);
-    stamp_words(buf, n, gen);
+    CHECK(writes(there) && !writes(back));
     type = MPI_BYTE;
-    if (writes(w)) {
-        OK(in_turn(w, buf, bytes, &s));
-        CHECK(moved(&s) == bytes);
-        check_pointers(w, bytes);
-        memset(buf, 0, (size_t)bytes);
-        OK(MPI_File_read_at_c(fh, 0, buf, bytes, MPI_BYTE, &s));
-    } else {
-        OK(MPI_File_write_at_c(fh, 0, buf, bytes, MPI_BYTE, &s));
-        memset(buf, 0, (size_t)bytes);
-        OK(in_turn(w, buf, bytes, &s));
-        check_pointers(w, bytes);
-    }
+    stamp_words(buf, n, gen);
+    rewind_to(0);
+    OK(in_turn(there, buf, bytes, &s));
     CHECK(moved(&s) == bytes);
+    check_pointers(there, bytes);
+    clear_words(buf, n);
+    rewind_to(0);
+    OK(in_turn(back, buf, bytes, &s));
+    CHECK(moved(&s) == bytes);
+    check_pointers(back, bytes);
     CHECK(are_words(buf, n, gen));
-    say_which(w, "a large count", before);
+    say_which(there, "a large count", before);
+    say_which(back, "a large count", before);
 }
 
 /* ---- those that move nothing ---- */
@@ -376,22 +389,25 @@ static void *memory(size_t bytes)
 int main(int argc, char **argv)
 {
     MPI_Count bytes = argc > 2 ? strtoll(argv[2], NULL, 0) / 8 * 8 : 0;
+    bool only_int = argc > 2 && !strcmp(argv[2], "int");
     const char *name;
+    MPI_Info info;
     void *buf;
 
     if (argc > 1 && !strcmp(argv[1], "--list"))
         return list();
     name = t_begin(argc, argv, MPI_THREAD_SINGLE);
     buf = memory((size_t)(bytes ? bytes : huge));
+    info = t_hints(argc, argv, 3);
     OK(MPI_File_open(MPI_COMM_WORLD, name,
-                     MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, MPI_INFO_NULL,
-                     &fh));
-    for (int i = 0; i < WAYS; i++) {
-        if (bytes) {
-            large(&ways[i], buf, bytes, i);
-            continue;
-        }
+                     MPI_MODE_CREATE | MPI_MODE_RDWR | MPI_MODE_DELETE_ON_CLOSE, info, &fh));
+    OK(MPI_Info_free(&info));
+    for (int i = 0; bytes && i < WRITES; i++)
+        large(&ways[i], &ways[i + WRITES], buf, bytes, i);
+    for (int i = 0; !bytes && i < WAYS; i++) {
         small(&ways[i], i);
+        if (only_int)
+            continue;
         if (!writes(&ways[i]))
             to_the_end(&ways[i], buf, i);
         without_bytes(&ways[i]);

@@ -25,6 +25,15 @@ static void other_handler(MPI_File *fh, int *code, ...)
         CHECK(MPI_File_get_size(*fh, &size) == MPI_SUCCESS);
 }
 
+/* What it makes of the code is what the function returns. */
+static void forgiving(MPI_File *fh, int *code, ...)
+{
+    (void)fh;
+    calls++;
+    last_code = *code;
+    *code = MPI_SUCCESS;
+}
+
 static int text_has(int code, const char *what)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
@@ -85,6 +94,49 @@ static void null_handler(const char *prefix)
     OK(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
     OK(MPI_Errhandler_free(&mine));
     CHECK(mine == MPI_ERRHANDLER_NULL);
+}
+
+static void forgiven(const char *prefix, MPI_File fh)
+{
+    char name[4096], buf[8];
+    MPI_Errhandler mine;
+    MPI_File none = fh;
+
+    snprintf(name, sizeof(name), "%s.does/not/exist", prefix);
+    OK(MPI_File_create_errhandler(forgiving, &mine));
+    OK(MPI_File_set_errhandler(MPI_FILE_NULL, mine));
+    OK(MPI_File_set_errhandler(fh, mine));
+    OK(MPI_Errhandler_free(&mine));
+    calls = 0;
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDONLY, MPI_INFO_NULL, &none));
+    CHECK(calls == 1 && none == MPI_FILE_NULL && t_class(last_code) == MPI_ERR_NO_SUCH_FILE);
+    OK(MPI_File_delete(name, MPI_INFO_NULL));
+    CHECK(calls == 2 && t_class(last_code) == MPI_ERR_NO_SUCH_FILE);
+    OK(MPI_File_read_at(fh, -1, buf, 1, MPI_BYTE, MPI_STATUS_IGNORE));
+    CHECK(calls == 3 && t_class(last_code) == MPI_ERR_ARG);
+    OK(MPI_File_set_errhandler(fh, MPI_ERRORS_RETURN));
+    OK(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
+}
+
+/* A file has the handler that MPI_FILE_NULL had when it was opened, whatever that has later. */
+static void inherited(const char *name)
+{
+    MPI_Errhandler mine, got;
+    MPI_File fh;
+    char buf[8];
+
+    OK(MPI_File_create_errhandler(handler, &mine));
+    OK(MPI_File_set_errhandler(MPI_FILE_NULL, mine));
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR, MPI_INFO_NULL, &fh));
+    OK(MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_RETURN));
+    OK(MPI_File_get_errhandler(fh, &got));
+    CHECK(got == mine);
+    OK(MPI_Errhandler_free(&got));
+    OK(MPI_Errhandler_free(&mine));
+    calls = 0;
+    CHECK(MPI_File_read_at(fh, -1, buf, 1, MPI_BYTE, MPI_STATUS_IGNORE) != MPI_SUCCESS);
+    CHECK(calls == 1 && last_fh == fh && t_class(last_code) == MPI_ERR_ARG);
+    OK(MPI_File_close(&fh));
 }
 
 static void file_handler(MPI_File fh)
@@ -178,8 +230,10 @@ int main(int argc, char **argv)
     null_handler(name);
     OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh));
     file_handler(fh);
+    forgiven(name, fh);
     wrong_handler(fh, comm_handler);
     two_files(fh, name);
+    inherited(name);
     CHECK(MPI_File_close(&(MPI_File){MPI_FILE_NULL}) != MPI_SUCCESS);
     if (argc > 2) {
         OK(MPI_File_set_errhandler(fh, MPI_ERRORS_ARE_FATAL));

@@ -1,11 +1,14 @@
 /* t_fault.c - what ranks see when a daemon goes away under them.
  *
  *     t_fault write|read|all FILE SECONDS DIR [TEXT ...]
+ *     t_fault between FILE SECONDS DIR
  *
  * Every rank writes (or reads, or writes collectively) until a call fails, which it has to
  * do within SECONDS of its beginning, with class MPI_ERR_IO and all TEXTs in its message.
  * Then it makes the file DIR/failed.RANK, fills its buffer with a pattern, waits for the file
  * DIR/go, and looks whether anybody has written to the buffer since.
+ *
+ * "between": the daemon is started again while no file is open; nobody shall notice.
  */
 #include <sys/stat.h>
 #include <time.h>
@@ -76,6 +79,39 @@ static void untouched(const char *dir)
     CHECK(bad == 0);
 }
 
+static void touch(const char *dir, const char *name)
+{
+    char mine[40];
+
+    snprintf(mine, sizeof mine, "%s.%d", name, t_rank);
+    make(dir, mine);
+}
+
+/* Written before the restart, read and written again after it; the second file is one that a
+ * job opens first, the third one that it creates. */
+static void between(const char *path, const char *dir)
+{
+    char other[1000];
+    MPI_File fh;
+
+    for (int turn = 0; turn < 3; turn++) {
+        snprintf(other, sizeof other, "%s.%d", path, turn);
+        if (turn == 1)
+            snprintf(other, sizeof other, "%s.0", path);
+        OK(MPI_File_open(MPI_COMM_WORLD, other, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL,
+                         &fh));
+        memset(buf, turn == 1 ? 0 : 1 + t_rank, sizeof buf);
+        if (turn == 1)
+            OK(one(fh, "read", 0));
+        CHECK(buf[0] == 1 + t_rank && !memcmp(buf, buf + 1, sizeof buf - 1));
+        OK(one(fh, "all", 0));
+        OK(MPI_File_close(&fh));
+        touch(dir, turn == 0 ? "begun" : turn == 1 ? "again" : "done");
+        if (turn < 2)
+            wait_for(dir, turn == 0 ? "go" : "go.on");
+    }
+}
+
 int main(int argc, char **argv)
 {
     double began = 0, took;
@@ -91,6 +127,10 @@ int main(int argc, char **argv)
         return 2;
     }
     dir = argv[4];
+    if (!strcmp(how, "between")) {
+        between(argv[2], dir);
+        return t_end("t_fault");
+    }
     /* too small for what is accessed: the daemon is needed all the time */
     MPI_Info_create(&info);
     MPI_Info_set(info, "zcache_cache_size", "8M");

@@ -19,7 +19,7 @@ program t_fortran
     use t_fortran_handler
     implicit none
     integer, parameter :: n = 500
-    integer :: fh, fh2, ierr, rank, nranks, filetype, i, cls, errh, failures, total, got, request
+    integer :: fh, fh2, ierr, rank, nranks, filetype, i, cls, errh, errh2, failures, total, got, request
     integer :: out(n), in(n), status(MPI_STATUS_SIZE)
     integer(kind=MPI_OFFSET_KIND) :: zero, offset, length
     character(len=1024) :: name
@@ -65,11 +65,18 @@ program t_fortran
     call MPI_File_create_errhandler(handler, errh, ierr)
     call MPI_File_set_errhandler(fh2, errh, ierr)
     call check(ierr == MPI_SUCCESS, 'set_errhandler')
+    call MPI_File_get_errhandler(fh2, errh2, ierr)
+    call check(ierr == MPI_SUCCESS .and. errh2 == errh, 'get_errhandler')
+    call MPI_Errhandler_free(errh2, ierr)
     call MPI_Errhandler_free(errh, ierr)
     offset = -1
     call MPI_File_read_at(fh2, offset, in, 1, MPI_INTEGER, status, ierr)
     call check(calls == 1 .and. last_class == MPI_ERR_ARG, 'handler called')
     call check(last_fh == fh2, 'handler got the file')
+    call MPI_File_call_errhandler(fh2, MPI_ERR_IO, ierr)
+    call check(calls == 2 .and. last_class == MPI_ERR_IO .and. last_fh == fh2, 'call_errhandler')
+    call MPI_File_get_errhandler(MPI_FILE_NULL, errh, ierr)
+    call check(errh == MPI_ERRORS_RETURN, 'handler of MPI_FILE_NULL')
 
     call MPI_File_close(fh2, ierr)
     call check(fh2 == MPI_FILE_NULL, 'closed handle is null')

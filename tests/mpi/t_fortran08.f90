@@ -1,11 +1,29 @@
 ! The same door through mpi_f08, where handles are types. "t_fortran08 FILE".
+module t_fortran08_handler
+    use mpi_f08
+    implicit none
+    integer :: calls = 0, last_class = -1
+    type(MPI_File) :: last_fh
+contains
+    subroutine handler(fh, code)
+        type(MPI_File) :: fh
+        integer :: code
+
+        calls = calls + 1
+        last_fh = fh
+        call MPI_Error_class(code, last_class)
+    end subroutine handler
+end module t_fortran08_handler
+
 program t_fortran08
     use mpi_f08
+    use t_fortran08_handler
     implicit none
     integer, parameter :: n = 300
     type(MPI_File) :: fh
     type(MPI_Status) :: status
     type(MPI_Request) :: request
+    type(MPI_Errhandler) :: errh, errh2
     integer :: ierr, rank, nranks, i, got, failures, total
     integer(kind=MPI_OFFSET_KIND) :: offset
     integer :: out(n), in(n)
@@ -31,6 +49,16 @@ program t_fortran08
     offset = -1
     call MPI_File_read_at(fh, offset, in, 1, MPI_INTEGER, status, ierr)
     if (ierr == MPI_SUCCESS) failures = failures + 1
+    call MPI_File_create_errhandler(handler, errh)
+    call MPI_File_set_errhandler(fh, errh)
+    call MPI_File_get_errhandler(fh, errh2)
+    if (errh2 /= errh) failures = failures + 1
+    call MPI_Errhandler_free(errh2)
+    call MPI_Errhandler_free(errh)
+    call MPI_File_read_at(fh, offset, in, 1, MPI_INTEGER, status, ierr)
+    if (calls /= 1 .or. last_fh /= fh .or. last_class /= MPI_ERR_ARG) failures = failures + 1
+    call MPI_File_call_errhandler(fh, MPI_ERR_IO)
+    if (calls /= 2 .or. last_class /= MPI_ERR_IO) failures = failures + 1
     call MPI_File_close(fh)
     if (fh /= MPI_FILE_NULL) failures = failures + 1
     call MPI_Barrier(MPI_COMM_WORLD)

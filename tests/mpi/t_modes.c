@@ -77,6 +77,26 @@ static void creating(void)
     OK(MPI_File_close(&fh));
 }
 
+/* What one rank may ask for while the others wait for it. */
+static void one_rank(void)
+{
+    MPI_File fh = open_as(MPI_COMM_WORLD, ".one", RW | MPI_MODE_DELETE_ON_CLOSE);
+    MPI_Offset at;
+
+    for (int r = 0; r < t_size; r++) {
+        if (r == t_rank) {
+            OK(MPI_File_write_at(fh, 4 * r, out, 1, MPI_INT, &status));
+            OK(MPI_File_sync(fh)); /* collective by the letter, but programs do so */
+            CHECK(size_of(fh) == 4 * (r + 1));
+            OK(MPI_File_seek(fh, 0, MPI_SEEK_END));
+            OK(MPI_File_get_position(fh, &at));
+            CHECK(at == 4 * (r + 1));
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    OK(MPI_File_close(&fh));
+}
+
 /* The file holds one int of every rank. */
 static void one_way(void)
 {
@@ -107,8 +127,16 @@ static void appending(void)
     MPI_Barrier(MPI_COMM_WORLD);
     OK(MPI_File_write_ordered(fh, &mine, 1, MPI_INT, &status));
     OK(MPI_File_close(&fh));
+    fh = open_as(MPI_COMM_WORLD, "", MPI_MODE_WRONLY | MPI_MODE_APPEND);
+    OK(MPI_File_seek(fh, t_rank * 4, MPI_SEEK_CUR));
+    mine += 1000;
+    OK(MPI_File_write(fh, &mine, 1, MPI_INT, &status)); /* each behind the end, its own way on */
+    OK(MPI_File_close(&fh));
+    mine -= 1000;
     fh = open_as(MPI_COMM_WORLD, "", MPI_MODE_RDONLY);
-    CHECK(size_of(fh) == 8 * t_size);
+    CHECK(size_of(fh) == 12 * t_size);
+    OK(MPI_File_read_at(fh, 4 * (2 * t_size + t_rank), in, 1, MPI_INT, &status));
+    CHECK(in[0] == 1000 + mine);
     OK(MPI_File_read_at(fh, 4 * (t_size + t_rank), in, 1, MPI_INT, &status));
     CHECK(in[0] == mine);
     OK(MPI_File_close(&fh));
@@ -183,6 +211,8 @@ static void sizes(void)
     CHECK(got() == MPI_UNDEFINED || got() == 0);
     CHECK(t_class(MPI_File_preallocate(fh, -1)) == MPI_ERR_ARG);
     CHECK(t_class(MPI_File_set_size(fh, -1)) == MPI_ERR_ARG);
+    CHECK(MPI_File_preallocate(fh, INT64_MAX) != MPI_SUCCESS); /* beyond any disk */
+    CHECK(size_of(fh) == 10);
     OK(MPI_File_close(&fh));
 }
 
@@ -207,6 +237,17 @@ static void no_offsets(void)
     refused(fh, -1);
     refused(fh, INT64_MAX);
     refused(fh, INT64_MIN);
+    OK(MPI_File_seek_shared(fh, 8, MPI_SEEK_SET));
+    CHECK(t_class(MPI_File_seek_shared(fh, -1, MPI_SEEK_SET)) == MPI_ERR_ARG);
+    CHECK(t_class(MPI_File_seek_shared(fh, -9, MPI_SEEK_CUR)) == MPI_ERR_ARG);
+    CHECK(t_class(MPI_File_seek_shared(fh, 0, 77)) == MPI_ERR_ARG);
+    if (t_size > 1) /* not the same everywhere */
+        CHECK(t_class(MPI_File_seek_shared(fh, t_rank, MPI_SEEK_SET)) == MPI_ERR_ARG);
+    OK(MPI_File_get_position_shared(fh, &at));
+    CHECK(at == 8);
+    CHECK(MPI_File_set_view(fh, -1, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) != MPI_SUCCESS);
+    OK(MPI_File_set_view(fh, INT64_MAX - 3, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
+    CHECK(t_class(MPI_File_write_at(fh, 0, out, 1, MPI_INT, &status)) != MPI_SUCCESS);
     OK(MPI_File_set_view(fh, 16, MPI_DOUBLE, MPI_DOUBLE, "native", MPI_INFO_NULL));
     /* times the etype it is 8 once more */
     CHECK(t_class(MPI_File_write_at(fh, (1ll << 61) + 1, out, 2, MPI_INT, &status)) !=
@@ -268,7 +309,8 @@ static void no_views(void)
     for (int i = 0; i < 3; i++) {
         OK(MPI_Type_indexed(2, lens, bad[i], MPI_INT, &t));
         OK(MPI_Type_commit(&t));
-        CHECK(MPI_File_set_view(fh, 0, MPI_INT, t, "native", MPI_INFO_NULL) != MPI_SUCCESS);
+        CHECK(t_class(MPI_File_set_view(fh, 0, MPI_INT, t, "native", MPI_INFO_NULL)) == MPI_ERR_IO);
+        CHECK(t_class(MPI_File_set_view(fh, 0, t, t, "native", MPI_INFO_NULL)) == MPI_ERR_IO);
         OK(MPI_Type_free(&t));
     }
     OK(MPI_File_get_view(fh, &disp, &etype, &filetype, datarep));
@@ -389,6 +431,32 @@ static void shared_pointer(void)
     MPI_Barrier(MPI_COMM_WORLD);
     OK(MPI_File_get_position_shared(fh, &at));
     CHECK(at == t_size);
+    OK(MPI_File_close(&fh));
+}
+
+/* A pointer that cannot be moved is no place to write at: not the beginning either. */
+static void shared_pointer_stuck(void)
+{
+    MPI_File fh = open_as(MPI_COMM_WORLD, ".stuck", RW | MPI_MODE_DELETE_ON_CLOSE);
+    const MPI_Offset far = INT64_MAX - 3;
+    int first[2] = {4711, 4712};
+    MPI_Request r = MPI_REQUEST_NULL;
+    MPI_Offset at;
+
+    if (t_rank == 0)
+        OK(MPI_File_write_at(fh, 0, first, 2, MPI_INT, &status));
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_File_seek_shared(fh, far, MPI_SEEK_SET));
+    CHECK(MPI_File_write_shared(fh, out, 2, MPI_INT, &status) != MPI_SUCCESS);
+    CHECK(MPI_File_iwrite_shared(fh, out, 2, MPI_INT, &r) != MPI_SUCCESS);
+    if (r != MPI_REQUEST_NULL)
+        MPI_Wait(&r, &status);
+    CHECK(MPI_File_write_ordered(fh, out, 2, MPI_INT, &status) != MPI_SUCCESS);
+    OK(MPI_File_get_position_shared(fh, &at));
+    CHECK(at == far);
+    MPI_Barrier(MPI_COMM_WORLD);
+    OK(MPI_File_read_at(fh, 0, in, 2, MPI_INT, &status));
+    CHECK(got() == 2 && in[0] == first[0] && in[1] == first[1]);
     OK(MPI_File_close(&fh));
 }
 
@@ -527,6 +595,7 @@ int main(int argc, char **argv)
     name = t_begin(argc, argv, MPI_THREAD_SINGLE);
     stamp(out, N, 1);
     creating();
+    one_rank();
     one_way();
     appending();
     alone();
@@ -537,6 +606,7 @@ int main(int argc, char **argv)
     no_memory();
     nothing();
     shared_pointer();
+    shared_pointer_stuck();
     ordered();
     sequential();
     atomic_mode();

@@ -11,16 +11,19 @@ if (($(id -u) == 0)); then
     as=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 fi
 
-forbidden() { # FILE WORDS TEXT
+opens() { # FILE WORDS CLASS [TEXT]
     "${as[@]}" env HOME="$tmp" timeout -k 5 "$mpi_timeout" "$mpiexec" -n 2 \
-        -genv LD_PRELOAD "$preload" "$programs/t_open" "$1" "$2" MPI_ERR_ACCESS "$3" \
+        -genv LD_PRELOAD "$preload" "$programs/t_open" "$@" \
         >"$tmp/out" 2>&1 </dev/null || fail "$1 $2: $(cat "$tmp/out")"
 }
+forbidden() { opens "$1" "$2" MPI_ERR_ACCESS "$3"; } # FILE WORDS TEXT
 
+# Where ranks have the driver from.
+driver=${plugin:-$(ldd "$programs/t_open" | sed -n 's/^[[:space:]]*libmpi[a-z]*\.so\.[0-9]* => \([^ ]*\).*/\1/p')}
 make_root
 chmod 755 "$tmp" "$root"
-"${as[@]}" test -x "$programs/t_open" -a -r "$plugin" ||
-    { echo "skipped: others cannot read the build tree"; exit 77; }
+"${as[@]}" test -x "$programs/t_open" -a -r "$driver" ||
+    { echo "skipped: others cannot read the build tree, or the MPI library"; exit 77; }
 echo secret >"$root/secret"
 chmod 000 "$root/secret"
 echo fixed >"$root/fixed"
@@ -28,6 +31,13 @@ chmod 444 "$root/fixed"
 mkdir -m 555 "$root/closed"
 forbidden "zcache:$root/secret" rdonly "$root/secret"
 forbidden "zcache:$root/fixed" rdwr "$root/fixed"
+opens "zcache:$root/fixed" rdonly MPI_SUCCESS
+# What may be written and not read is never read.
+: >"$root/letterbox"
+chmod 222 "$root/letterbox"
+opens "zcache:$root/letterbox" wronly,write MPI_SUCCESS
+[[ $(stat -c %s "$root/letterbox") == $((2 * 64 << 20)) ]] || fail "not written: $(stat "$root/letterbox")"
+forbidden "zcache:$root/letterbox" rdwr "$root/letterbox"
 forbidden "zcache:$root/closed/new" rdwr,create "$root/closed/new"
 [[ ! -e $root/closed/new ]] || fail "a file was left behind"
 chmod 755 "$root/closed"

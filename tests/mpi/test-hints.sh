@@ -39,6 +39,11 @@ echo_of() {
     ! grep "unknown hint" "$tmp/out" || fail "what get_info tells is complained about"
 }
 
+echo_of 1 -- "romio_filesystem_type=zcache: staged through aggregators and I/O nodes"
+# So many processes are aggregators, and where the hint wants them.
+echo_of 3 zcache_counters=true cb_nodes=3 "cb_config_list=*:*" -- cb_nodes=3 zcache_agg_servers=3
+echo_of 3 zcache_counters=true cb_nodes=3 "cb_config_list=*:1" -- cb_nodes=1 zcache_agg_servers=1
+echo_of 3 zcache_counters=true cb_nodes=3 "cb_config_list=*:2" -- cb_nodes=2 zcache_agg_servers=2
 echo_of 3 -- striping_unit=4194304 zcache_block_size=4M striping_factor=1 romio_cb_write=enable \
     romio_ds_write=disable cb_buffer_size=
 echo_of 3 striping_unit=65536 cb_nodes=2 "cb_config_list=*:*" romio_synchronized_flush=enable -- \
@@ -60,6 +65,18 @@ stop_daemons || fail "not drained"
 # ROMIO's own environment.
 printf 'zcache_block_size 256K\ncb_nodes 1\n' >"$tmp/hints"
 ROMIO_HINTS=$tmp/hints echo_of 2 -- zcache_block_size=256K cb_nodes=1
+# The site's, in /etc/romio-hints: in a mount namespace with an /etc of its own.
+site_hints() {
+    cp -a /etc "$tmp/etc" && printf 'zcache_block_size 1M\n' >"$tmp/etc/romio-hints" &&
+        mount --bind "$tmp/etc" /etc && echo_of 2 -- zcache_block_size=1M striping_unit=1048576
+}
+if (($(id -u) == 0)) && unshare -m true 2>/dev/null; then
+    export -f site_hints echo_of mpi_quiet mpi fail
+    export tmp root programs preload sanitizer mpiexec mpi_timeout
+    unshare -m bash -c site_hints || fail "/etc/romio-hints"
+else
+    echo "skipped: /etc/romio-hints: only root can have an /etc for itself"
+fi
 ROMIO_PRINT_HINTS=1 echo_of 2 zcache_block_size=512K --
 grep -q "key = zcache_block_size .*value = 512K" "$tmp/out" ||
     fail "ROMIO_PRINT_HINTS does not show zcache's: $(cat "$tmp/out")"

@@ -5,6 +5,7 @@ set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
 
+needs_plugin "how the plugin finds the MPI library"
 make_root
 cat >"$tmp/program.c" <<'END'
 #include <mpi.h>

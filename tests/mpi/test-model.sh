@@ -90,12 +90,17 @@ stop_all() {
     done
 }
 
-# all FACTOR: every mode; what costs a launch is paid once for many seeds.
+# all FACTOR: every mode; what costs a launch is paid once for many seeds.  What failed is said
+# at the end, where somebody who sees the last lines only looks.
 all() {
     local line
 
     while read -r -a line; do
-        run "${line[0]}" "${line[1]}" 1 $((line[2] * $1)) || failed=1
+        run "${line[0]}" "${line[1]}" 1 $((line[2] * $1)) 2>"$tmp/errors" || {
+            failed=1
+            cat "$tmp/errors" >>"$tmp/failures"
+        }
+        cat "$tmp/errors" >&2
     done <<'END'
 embedded 1 200
 embedded 3 40
@@ -133,4 +138,5 @@ case ${1:-} in
     run "$1" "$2" "${3%-*}" "${3#*-}" "${@:4}" || failed=1
     ;;
 esac
+[[ ! -s $tmp/failures ]] || cat "$tmp/failures" >&2
 exit "$failed"

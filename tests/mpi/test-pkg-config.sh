@@ -6,6 +6,7 @@ set -u
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+needs_plugin "programs that are linked with the plugin"
 requires pkg-config --version
 make_root
 if [[ $preload == *:* ]]; then preload=${preload%%:*}; else preload=; fi # the shim alone

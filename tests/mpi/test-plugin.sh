@@ -16,11 +16,31 @@ run() {
 }
 
 make_root
+prefixes=(zcache)
+if [[ $plugin ]]; then
+    prefixes+=(ufs)
+else
+    echo "skipped: ufs:, error handlers, and threads in collective calls: without the plugin these are MPI's own"
+fi
 for ranks in 1 2; do
-    for prefix in zcache ufs; do
-        run "$ranks" t_errhandler "$prefix"
+    for prefix in "${prefixes[@]}"; do
+        [[ ! $plugin ]] || run "$ranks" t_errhandler "$prefix"
         run "$ranks" t_types "$prefix"
-        run "$ranks" t_threads "$prefix"
+        [[ ! $plugin ]] || run "$ranks" t_threads "$prefix"
     done
-    run "$ranks" t_io ufs
+    [[ ! $plugin ]] || run "$ranks" t_io ufs
 done
+
+# A handler that ends the program does so, and says why.
+if [[ $plugin ]]; then
+    mpi 1 "$programs/t_errhandler" "zcache:$root/fatal" fatal >"$tmp/out" 2>&1 </dev/null &&
+        fail "a fatal error ends no program: $(cat "$tmp/out")"
+    grep -q "Fatal error in MPI_File_read_at: .*" "$tmp/out" && ! grep -q "came back" "$tmp/out" ||
+        fail "a fatal error: $(cat "$tmp/out")"
+    rm -f "$root/fatal"
+fi
+
+start_daemons 1
+run 2 t_io zcache
+[[ ! $plugin ]] || run 2 t_threads zcache
+stop_daemons || fail "not drained"

@@ -13,6 +13,10 @@ for provider in net tcp; do # names of one protocol, in old and new releases of 
         fail "a daemon with --provider $provider, ranks with net"
     stop_daemons || fail "--provider $provider: not drained"
 done
+if [[ ${TEST_DAEMON_OPTIONS:-} == *--provider* ]]; then
+    echo "skipped: the default provider: daemons are to have $TEST_DAEMON_OPTIONS"
+    exit 0
+fi
 start_daemons 1
 ZCACHE_PROVIDER=tcp mpi_quiet 2 "$programs/t_posix" "zcache:$root/f" ||
     fail "a daemon with the default provider, ranks with tcp"

@@ -21,6 +21,7 @@
 #include <string.h>
 
 #include "check_main.h"
+#include "splitmix.h"
 #include "zc_cache.h"
 #include "zc_log.h"
 #include "zc_store_fault.h"
@@ -53,18 +54,9 @@ struct actor {
     pthread_t thread;
 };
 
-static uint64_t next(uint64_t *s)
-{
-    uint64_t z = (*s += 0x9e3779b97f4a7c15ull);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-}
-
 static uint64_t below(uint64_t *s, uint64_t n)
 {
-    return next(s) % n;
+    return splitmix(s) % n;
 }
 
 #define FAIL(w, ...)                                                                               \
@@ -116,7 +108,7 @@ static void model_write(struct world *w, uint64_t off, const unsigned char *buf,
 static void fill(struct actor *a, unsigned char *buf, uint64_t n)
 {
     for (uint64_t i = 0; i < n; i++)
-        buf[i] = (unsigned char)next(&a->rng);
+        buf[i] = (unsigned char)splitmix(&a->rng);
 }
 
 static void op_write(struct actor *a)
@@ -127,7 +119,7 @@ static void op_write(struct actor *a)
 
     own_range(a, &off, &len);
     fill(a, buf, len);
-    if (!a->w->faults && next(&a->rng) % 3 == 0)
+    if (!a->w->faults && splitmix(&a->rng) % 3 == 0)
         n = zc_cache_write_around(a->h, buf, len, off);
     else
         n = zc_cache_write(a->h, buf, len, off);
@@ -474,7 +466,7 @@ static void start_world(struct world *w, struct actor *actors, uint64_t *rng)
     memset(w->known, 1, SPAN);
     make_cache(w, rng);
     for (unsigned i = 0; i < w->nthreads; i++) {
-        actors[i] = (struct actor){.w = w, .id = i, .rng = next(rng)};
+        actors[i] = (struct actor){.w = w, .id = i, .rng = splitmix(rng)};
         open_file(&actors[i]);
     }
     if (w->nthreads > 1) {

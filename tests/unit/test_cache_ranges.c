@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rig.h"
+#include "zc_cache_internal.h"
 
 enum { PAGE = 4096, FILE_SIZE = 40 * PAGE };
 
@@ -190,6 +191,26 @@ START_TEST(private_opens)
 }
 END_TEST
 
+/* Nobody else sees what an open of one's own has cached: it is not visible before the store has it. */
+START_TEST(visible_to_other_opens)
+{
+    struct zc_handle *a, *b;
+    char buf[4] = "";
+
+    up(8, 1024);
+    a = open_flags("/f", ZC_OPEN_PRIVATE);
+    b = open_flags("/f", ZC_OPEN_PRIVATE);
+    ck_assert_int_eq(zc_cache_write(a, "new", 3, 0), 3);
+    ck_assert_int_eq(zc_cache_flush(a, ZC_LEVEL_VISIBLE), 0);
+    ck_assert_int_eq(zc_cache_refresh(b), 0);
+    ck_assert_int_eq(zc_cache_read(b, buf, 3, 0), 3);
+    ck_assert_str_eq(buf, "new");
+    ck_assert_int_eq(zc_cache_close(a), 0);
+    ck_assert_int_eq(zc_cache_close(b), 0);
+    down();
+}
+END_TEST
+
 START_TEST(refresh_keeps_what_is_dirty)
 {
     struct zc_handle *h;
@@ -208,11 +229,275 @@ START_TEST(refresh_keeps_what_is_dirty)
 }
 END_TEST
 
+/* ---- refresh of pages in use ---- */
+
+enum use { DIRTY, WRITING, READ_BY_ANOTHER, IN_FLUSH, QUEUED, USES };
+
+static void *read_other(void *arg)
+{
+    char buf[1];
+
+    return (void *)(intptr_t)zc_cache_read(arg, buf, 1, PAGE);
+}
+
+static void *read_end(void *arg)
+{
+    char buf[1];
+
+    return (void *)(intptr_t)zc_cache_read(arg, buf, 1, PAGE - 1);
+}
+
+static void expect_byte(struct zc_handle *h, uint64_t off, char c)
+{
+    char is = 0;
+
+    ck_assert_int_eq(zc_cache_read(h, &is, 1, off), 1);
+    ck_assert_int_eq(is, c);
+}
+
+/* Another open changes byte 20 of a page whose bytes 0 to 99 are known to this one; `use` is what
+ * goes on with the page when this one is told to look again.  Byte 10 is its own. */
+static void refresh_in_use(enum use use)
+{
+    static char page[PAGE];
+    struct zc_store *below = NULL, *store;
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_handle *mine, *other;
+    struct zc_cache_stats st;
+    pthread_t reader[2];
+    struct wait w;
+
+    cfg.capacity = 8 * PAGE;
+    cfg.page_size = PAGE;
+    cfg.idle_ms = 0;
+    cfg.prefetch = 0;
+    cfg.readers = 1;
+    ck_assert_int_eq(zc_store_mem_create(&below), 0);
+    ck_assert_int_eq(zc_store_fault_create(below, &store), 0);
+    ck_assert_int_eq(zc_cache_create(&cfg, store, &cache), 0);
+    mine = open_flags("/f", ZC_OPEN_PRIVATE);
+    other = open_flags("/f", ZC_OPEN_PRIVATE);
+    memset(page, 'o', sizeof page);
+    ck_assert_int_eq(zc_cache_write(other, page, PAGE, PAGE), PAGE);
+    ck_assert_int_eq(zc_cache_flush(other, ZC_LEVEL_STORED), 0);
+    ck_assert_int_eq(zc_cache_write(mine, page, 100, 0), 100);
+    ck_assert_int_eq(zc_cache_flush(mine, ZC_LEVEL_STORED), 0);
+    ck_assert_int_eq(zc_cache_write(other, "n", 1, 20), 1);
+    ck_assert_int_eq(zc_cache_flush(other, ZC_LEVEL_STORED), 0);
+    expect_byte(mine, 20, 'o');
+
+    if (use == DIRTY || use == IN_FLUSH)
+        ck_assert_int_eq(zc_cache_write(mine, "m", 1, 10), 1);
+    if (use == WRITING)
+        begin(&w, mine, 10, 1, 1);
+    if (use == READ_BY_ANOTHER) {
+        memset(&w, 0, sizeof w);
+        w.a = (struct zc_access){.handle = mine, .dir = ZC_READ, .off = 0, .len = 50};
+        ck_assert_int_eq(zc_cache_begin(&w.a), 0);
+    }
+    if (use == IN_FLUSH) {
+        zc_store_fault_hold(store, ZC_FAULT_WRITE);
+        ck_assert_int_eq(zc_cache_flush_later(mine, ZC_LEVEL_STORED), 0);
+        WAIT_FOR(zc_store_fault_held(store) == 1);
+    }
+    if (use == QUEUED) { /* behind a read of another page */
+        zc_store_fault_hold(store, ZC_FAULT_READ);
+        ck_assert_int_eq(pthread_create(&reader[0], NULL, read_other, mine), 0);
+        WAIT_FOR(zc_store_fault_held(store) == 1);
+        ck_assert_int_eq(pthread_create(&reader[1], NULL, read_end, mine), 0);
+        WAIT_FOR((zc_cache_stats(cache, &st), st.reading_pages == 2));
+    }
+    ck_assert_int_eq(zc_cache_refresh(mine), 0);
+    if (use == READ_BY_ANOTHER) {
+        expect_all(w.a.data, 50, 'o', "what is being read");
+        zc_cache_end(&w.a, 0);
+    }
+    if (use == QUEUED) {
+        zc_store_fault_release(store);
+        pthread_join(reader[0], NULL);
+        pthread_join(reader[1], NULL);
+    }
+    expect_byte(mine, 20, 'n');
+    if (use == WRITING) {
+        *(char *)w.a.data = 'm';
+        zc_cache_end(&w.a, 1);
+    }
+    if (use == IN_FLUSH)
+        zc_store_fault_release(store);
+    expect_byte(mine, 10, use == DIRTY || use == IN_FLUSH || use == WRITING ? 'm' : 'o');
+    ck_assert_int_eq(zc_cache_flush(mine, ZC_LEVEL_STORED), 0);
+    expect_byte(mine, 20, 'n');
+    ck_assert_int_eq(zc_cache_close(mine), 0);
+    ck_assert_int_eq(zc_cache_close(other), 0);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    zc_cache_destroy(cache);
+    store->ops->destroy(store);
+}
+
+START_TEST(refresh_of_a_page_in_use)
+{
+    for (int use = DIRTY; use < USES; use++)
+        refresh_in_use((enum use)use);
+}
+END_TEST
+
+/* ---- numbers of files, used again ---- */
+
+/* A store in which every file has the same number, as one that is removed and its successor may. */
+static int same_number_open(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
+                            struct zc_sfile **out, struct zc_attr *attr)
+{
+    int rc = borrowed_open(s, path, flags, mode, out, attr);
+
+    attr->ino = 1;
+    return rc;
+}
+
+static int same_number_stat(struct zc_store *s, const char *path, struct zc_attr *attr)
+{
+    int rc = borrowed_stat(s, path, attr);
+
+    attr->ino = 1;
+    return rc;
+}
+
+static unsigned references(uint64_t dev, uint64_t ino)
+{
+    struct zc_file *f;
+    unsigned n = 0;
+
+    zc_lock_get(&cache->lock);
+    f = zc_file_find(cache, dev, ino);
+    if (f)
+        n = f->refs;
+    zc_lock_put(&cache->lock);
+    return n;
+}
+
+static void *close_it(void *arg)
+{
+    return (void *)(intptr_t)zc_cache_close(arg);
+}
+
+static void *open_it(void *arg)
+{
+    *(struct zc_handle **)arg = open_flags("/f", 0);
+    return NULL;
+}
+
+/* The old file is gone, and while its last descriptor is being closed a new one of the same number
+ * is opened: it is not the one that was removed, and what is written to it is kept. */
+START_TEST(successor_of_a_removed_file)
+{
+    struct zc_store *below = NULL, *faulty, *store;
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_attr attr = {0};
+    struct zc_handle *old, *next;
+    pthread_t closer, opener;
+    void *rc;
+
+    cfg.capacity = 8 * PAGE;
+    cfg.page_size = PAGE;
+    cfg.idle_ms = 0;
+    ck_assert_int_eq(zc_store_mem_create(&below), 0);
+    ck_assert_int_eq(zc_store_fault_create(below, &faulty), 0);
+    store = borrow(faulty);
+    ((struct borrowed *)store)->ops.open = same_number_open;
+    ((struct borrowed *)store)->ops.stat = same_number_stat;
+    ck_assert_int_eq(zc_cache_create(&cfg, store, &cache), 0);
+
+    old = open_flags("/f", 0);
+    ck_assert_int_eq(store->ops->stat(store, "/f", &attr), 0);
+    ck_assert_int_eq(zc_cache_write(old, "old", 3, 0), 3);
+    ck_assert_int_eq(zc_cache_unlink(cache, "/f"), 0);
+    zc_store_fault_hold(faulty, ZC_FAULT_CLOSE);
+    pthread_create(&closer, NULL, close_it, old);
+    WAIT_FOR(zc_store_fault_held(faulty) == 1);
+    pthread_create(&opener, NULL, open_it, &next);
+    WAIT_FOR(references(attr.dev, attr.ino) == 2);
+    zc_store_fault_release(faulty);
+    pthread_join(closer, &rc);
+    ck_assert_ptr_null(rc);
+    pthread_join(opener, NULL);
+
+    ck_assert_uint_eq(zc_cache_size(next), 0);
+    ck_assert_int_eq(zc_cache_write(next, "new", 3, 0), 3);
+    ck_assert_int_eq(zc_cache_close(next), 0);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    ck_assert_int_eq(store->ops->stat(store, "/f", &attr), 0);
+    ck_assert_uint_eq(attr.size, 3);
+    zc_cache_destroy(cache);
+    store->ops->destroy(store);
+    faulty->ops->destroy(faulty);
+}
+END_TEST
+
+/* ---- reads in several store calls ---- */
+
+static void *read_all(void *arg)
+{
+    static char buf[PAGE];
+
+    return (void *)(intptr_t)zc_cache_read(arg, buf, sizeof buf, 0);
+}
+
+static uint64_t dirty_bytes(void)
+{
+    struct zc_cache_stats st;
+
+    zc_cache_stats(cache, &st);
+    return st.dirty_bytes;
+}
+
+/* A page with more gaps than one store call reads.  While the first call, which ended at the
+ * end of the file, is on its way back, a write to the last gap ends, makes the page one of
+ * too many ranges, is written and forgotten: those bytes are in the file now, and the second
+ * call must ask for them. */
+START_TEST(the_end_of_the_file_moves_between_two_reads_of_a_page)
+{
+    struct zc_store *below = NULL, *store;
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_handle *h;
+    struct wait w;
+    pthread_t reader;
+    char buf[4];
+
+    cfg.capacity = 4 * PAGE;
+    cfg.page_size = PAGE;
+    cfg.idle_ms = 0;
+    cfg.max_extents = 64;
+    cfg.prefetch = 0;
+    ck_assert_int_eq(zc_store_mem_create(&below), 0);
+    ck_assert_int_eq(zc_store_fault_create(below, &store), 0);
+    ck_assert_int_eq(zc_cache_create(&cfg, store, &cache), 0);
+    h = open_flags("/f", ZC_OPEN_PRIVATE);
+    for (unsigned i = 0; i < 64; i++)
+        ck_assert_int_eq(zc_cache_write(h, "x", 1, 10 + 10 * i), 1);
+    begin(&w, h, 3000, 4, 1);
+    memcpy(w.a.data, "last", 4);
+    zc_store_fault_hold(store, ZC_FAULT_READ_RESULT);
+    ck_assert_int_eq(pthread_create(&reader, NULL, read_all, h), 0);
+    WAIT_FOR(zc_store_fault_held(store) == 1);
+    zc_cache_end(&w.a, 4);
+    WAIT_FOR(dirty_bytes() == 0);
+    zc_store_fault_release(store);
+    pthread_join(reader, NULL);
+    ck_assert_int_eq(zc_cache_read(h, buf, 4, 3000), 4);
+    ck_assert_mem_eq(buf, "last", 4);
+    ck_assert_int_eq(zc_cache_close(h), 0);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    zc_cache_destroy(cache);
+    store->ops->destroy(store);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("cache ranges");
 
     CASE(s, "model", 120, ranges_with_room, ranges_in_two_pages, ranges_that_collapse);
-    CASE(s, "opens", 60, private_opens, refresh_keeps_what_is_dirty);
+    CASE(s, "reads", 60, the_end_of_the_file_moves_between_two_reads_of_a_page);
+    CASE(s, "opens", 60, private_opens, visible_to_other_opens, refresh_keeps_what_is_dirty,
+         refresh_of_a_page_in_use, successor_of_a_removed_file);
     return run_suite(s);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "check_main.h"
+#include "splitmix.h"
 
 static bool no_memory;
 
@@ -40,11 +41,7 @@ static uint64_t rng_state = 1;
 
 static uint32_t below(uint32_t n)
 {
-    uint64_t z = (rng_state += 0x9e3779b97f4a7c15ull);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return (uint32_t)((z ^ (z >> 31)) % n);
+    return (uint32_t)(splitmix(&rng_state) % n);
 }
 
 static void compare(const struct both *b)

@@ -41,7 +41,7 @@ static void assert_defaults(void)
     ck_assert_uint_eq(s.page_size, 1 << 20);
     ck_assert_uint_eq(s.high_watermark, 75);
     ck_assert_uint_eq(s.low_watermark, 50);
-    ck_assert_uint_eq(s.idle_time, 200);
+    ck_assert_uint_eq(s.idle_time, 50);
     ck_assert_uint_eq(s.max_io, 8 << 20);
     ck_assert_uint_eq(s.flush_order, 0);
     ck_assert_uint_eq(s.block_size, 4 << 20);

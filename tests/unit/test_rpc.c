@@ -2,7 +2,10 @@
 #include "config.h"
 
 #include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <time.h>
 
 #include "rig.h"
 #include "zc_store_remote.h"
@@ -180,6 +183,95 @@ START_TEST(threads_share_a_client)
     for (uintptr_t i = 0; i < THREADS; i++)
         pthread_create(&t[i], NULL, hammer, (void *)i);
     for (int i = 0; i < THREADS; i++)
+        pthread_join(t[i], NULL);
+    down();
+}
+END_TEST
+
+/* Progress that gives threads it woke the time to look around before it returns. */
+static struct zc_tp_ops lingering;
+static const struct zc_tp_ops *brisk;
+
+static int linger(struct zc_tp *tp, int timeout_ms)
+{
+    int n = brisk->progress(tp, timeout_ms);
+
+    for (int i = 0; n > 0 && i < 100; i++)
+        sched_yield();
+    return n;
+}
+
+static int lingering_transport(const struct zc_tp_config *cfg, struct zc_tp **out)
+{
+    int rc = rig_transport(cfg, out);
+
+    if (rc == 0) {
+        brisk = (*out)->ops;
+        lingering = *brisk;
+        lingering.progress = linger;
+        (*out)->ops = &lingering;
+    }
+    return rc;
+}
+
+/* The process is stopped in its first progress, and finds what came meanwhile in the next. */
+static atomic_bool stop_now;
+
+static int stopped(struct zc_tp *tp, int timeout_ms)
+{
+    struct timespec away = {1, 500000000};
+
+    if (!atomic_exchange(&stop_now, false))
+        return brisk->progress(tp, timeout_ms);
+    nanosleep(&away, NULL);
+    return 0;
+}
+
+static int stopped_transport(const struct zc_tp_config *cfg, struct zc_tp **out)
+{
+    int rc = lingering_transport(cfg, out);
+
+    lingering.progress = stopped;
+    return rc;
+}
+
+START_TEST(a_stopped_client_finds_its_server_alive)
+{
+    struct zc_net_config cfg = {
+        .open_transport = stopped_transport, .timeout_ms = 500, .name = "test"};
+
+    rig_up_silence(&rig, NULL, NULL, 60000);
+    ck_assert_int_eq(zc_net_create(&cfg, &net), 0);
+    client = rig_connect(&rig, net);
+    stop_now = true;
+    ck_assert_int_eq(zc_client_ping(client), 0);
+    ck_assert(!stop_now);
+    down();
+}
+END_TEST
+
+static void *ask(void *arg)
+{
+    (void)arg;
+    for (int i = 0; i < 500; i++)
+        ck_assert_int_eq(zc_client_ping(client), 0);
+    return NULL;
+}
+
+/* One thread drives for all; when it has its answer, another takes over at once, or this does
+ * not end. */
+START_TEST(a_driver_who_leaves_is_replaced)
+{
+    struct zc_net_config cfg = {
+        .open_transport = lingering_transport, .timeout_ms = 60000, .name = "test"};
+    pthread_t t[3];
+
+    rig_up(&rig, NULL, NULL);
+    ck_assert_int_eq(zc_net_create(&cfg, &net), 0);
+    client = rig_connect(&rig, net);
+    for (int i = 0; i < 3; i++)
+        pthread_create(&t[i], NULL, ask, NULL);
+    for (int i = 0; i < 3; i++)
         pthread_join(t[i], NULL);
     down();
 }
@@ -582,6 +674,30 @@ START_TEST(stop_drains)
 }
 END_TEST
 
+/* A flush that was asked for before holds up the end: meanwhile files may be closed, and no more. */
+START_TEST(stopping_lets_files_be_closed)
+{
+    struct zc_later later;
+    uint64_t h, other;
+
+    up();
+    h = rig_open(client, "/f");
+    other = rig_open(client, "/g");
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+    ck_assert_int_eq(zc_client_write(client, h, "12345", 5, 0), 5);
+    zc_client_flush_start(client, h, ZC_LEVEL_STORED, &later);
+    zc_server_stop(rig.server);
+    while (zc_client_write(client, other, "1", 1, 0) > 0)
+        ; /* until it knows that it is to stop */
+    ck_assert_int_eq(zc_client_close(client, other, ZC_LEVEL_VISIBLE), 0);
+    zc_store_fault_release(rig.store);
+    ck_assert_int_eq(zc_client_wait(client, &later), 0);
+    ck_assert_int_eq(rig_stop(&rig), 0);
+    rig_free(&rig);
+    zc_net_destroy((zc_client_disconnect(client), net));
+}
+END_TEST
+
 START_TEST(stop_says_what_cannot_be_stored)
 {
     uint64_t h;
@@ -694,11 +810,14 @@ int main(void)
     zc_log_init(NULL);
     CASE(s, "calls", 60, hello_and_ping, write_and_read, end_of_file_and_holes, errors_say_what,
          store_errors_reach_the_client);
-    CASE(s, "many", 120, threads_share_a_client, more_requests_than_credits);
+    CASE(s, "many", 120, threads_share_a_client, a_driver_who_leaves_is_replaced,
+         a_stopped_client_finds_its_server_alive,
+         more_requests_than_credits);
     CASE(s, "failure", 120, pending_keeps_a_slow_request_alive, idle_client_is_kept, silent_server,
          server_dies, other_version_is_refused_with_a_reason, rubbish_does_no_harm, bad_rma_key, client_dies,
          client_dies_in_a_write);
-    CASE(s, "server", 60, information_in_pieces, stop_drains, stop_says_what_cannot_be_stored,
+    CASE(s, "server", 60, information_in_pieces, stop_drains, stopping_lets_files_be_closed,
+         stop_says_what_cannot_be_stored,
          stopping_refuses);
     CASE(s, "remote", 120, blocks_over_three_servers);
     return run_suite(s);

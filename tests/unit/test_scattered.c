@@ -14,6 +14,7 @@
 
 #include "check_main.h"
 #include "zc_cache.h"
+#include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_view.h"
 
@@ -165,6 +166,68 @@ START_TEST(a_lock_of_the_program)
 }
 END_TEST
 
+/* ---- two writers of the same page, one of them slow ---- */
+
+struct slow_write {
+    pthread_t thread;
+    struct zc_sfile *file;
+    uint64_t off;
+    int done;
+};
+
+static void *write_word(void *arg)
+{
+    struct slow_write *w = arg;
+    struct iovec iov = {"word", 4};
+
+    ck_assert_int_eq(w->file->store->ops->pwritev(w->file, &iov, 1, w->off), 4);
+    __atomic_store_n(&w->done, 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+static void lock_bytes(int fd, int cmd, short type, off_t off, off_t len)
+{
+    struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = off, .l_len = len};
+
+    ck_assert_int_eq(fcntl(fd, cmd, &l), 0);
+}
+
+/* Another process puts its pieces between ours and is slow: longer than we would wait for a
+ * program's lock.  What we write must not get under what it has read before.  That a program has
+ * kept us waiting elsewhere is no reason not to. */
+START_TEST(a_slow_writer_is_waited_for)
+{
+    uint64_t until;
+    struct zc_attr attr = {0};
+    struct slow_write w = {0};
+    char page[100] = "";
+    int fd = open(path, O_RDWR);
+
+    ck_assert_int_eq(store->ops->open(store, path, ZC_OPEN_READ | ZC_OPEN_WRITE, 0, &w.file, &attr),
+                     0);
+    lock_bytes(fd, F_SETLK, F_WRLCK, 1000, 10); /* by the program */
+    w.off = 1000;
+    write_word(&w);
+    w.off = 50;
+    w.done = 0;
+    lock_bytes(fd, F_OFD_SETLK, F_WRLCK, 0, sizeof page); /* as the other process does */
+    ck_assert_int_eq(pread(fd, page, sizeof page, 0), sizeof page);
+    pthread_create(&w.thread, NULL, write_word, &w);
+    until = zc_now() + 3000 * ZC_NS_PER_MS;
+    while (!__atomic_load_n(&w.done, __ATOMIC_ACQUIRE) && zc_now() < until)
+        usleep(1000);
+    page[10] = 'p';
+    ck_assert_int_eq(pwrite(fd, page, sizeof page, 0), sizeof page);
+    lock_bytes(fd, F_OFD_SETLK, F_UNLCK, 0, sizeof page);
+    pthread_join(w.thread, NULL);
+    ck_assert_int_eq(pread(fd, page, sizeof page, 0), sizeof page);
+    ck_assert_int_eq(page[10], 'p');
+    ck_assert_mem_eq(page + 50, "word", 4);
+    ck_assert_int_eq(store->ops->close(w.file, ZC_LEVEL_STORED), 0);
+    close(fd);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("scattered");
@@ -175,6 +238,7 @@ int main(void)
     tcase_add_test(c, several_caches_one_file);
     tcase_add_test(c, more_than_a_page_may_have);
     tcase_add_test(c, a_lock_of_the_program);
+    tcase_add_test(c, a_slow_writer_is_waited_for);
     suite_add_tcase(s, c);
     return run_suite(s);
 }

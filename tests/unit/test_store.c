@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "check_main.h"
@@ -90,6 +91,29 @@ static ssize_t get(struct zc_sfile *f, void *buf, size_t len, uint64_t off)
     struct iovec iov = {buf, len};
 
     return f->store->ops->preadv(f, &iov, 1, off);
+}
+
+/* ---- a file system without fallocate, on which another process writes ---- */
+
+static bool no_fallocate;
+static int other_fd = -1; /* writes once, after the next fstat() */
+
+int fallocate(int fd, int mode, off_t off, off_t len)
+{
+    if (!no_fallocate)
+        return (int)syscall(SYS_fallocate, fd, mode, off, len);
+    errno = EOPNOTSUPP;
+    return -1;
+}
+
+int fstat(int fd, struct stat *st)
+{
+    int rc = fstatat(fd, "", st, AT_EMPTY_PATH), other = other_fd;
+
+    other_fd = -1;
+    if (other >= 0)
+        ck_assert_int_eq(pwrite(other, "late", 4, 500), 4);
+    return rc;
 }
 
 /* ---- what every store does ---- */
@@ -428,12 +452,43 @@ START_TEST(held_calls_wait)
 }
 END_TEST
 
+START_TEST(growing_without_fallocate)
+{
+    char path[] = "/tmp/zcache-store.XXXXXX", buf[1000];
+    int fd = mkstemp(path);
+    struct zc_sfile *f;
+    struct zc_attr a;
+
+    ck_assert_int_eq(zc_store_posix_create(NULL, &store), 0);
+    ck_assert_int_eq(open_it(path, RW, &f), 0);
+    ck_assert_int_eq(put(f, "early", 5, 0), 5);
+    no_fallocate = true;
+    other_fd = fd;
+    ck_assert_int_eq(f->store->ops->allocate(f, 0, 100), 0);
+    ck_assert_int_eq(get(f, buf, sizeof buf, 0), 504); /* nothing was cut */
+    ck_assert_mem_eq(buf + 500, "late", 4);
+    ck_assert_int_eq(f->store->ops->allocate(f, 100, 900), 0);
+    ck_assert_int_eq(f->store->ops->allocate(f, 0, 500), 0);
+    ck_assert_int_eq(f->store->ops->getattr(f, &a), 0);
+    ck_assert_uint_eq(a.size, 1000);
+    ck_assert_int_eq(get(f, buf, sizeof buf, 0), 1000);
+    ck_assert_mem_eq(buf, "early", 5);
+    expect_all(buf + 5, 495, 0, "a hole");
+    expect_all(buf + 504, 496, 0, "what was added");
+    close_it(f);
+    store->ops->destroy(store);
+    close(fd);
+    unlink(path);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("stores");
     TCase *root = tcase_create("root");
 
     CASE(s, "common", 20, memory, faulty_in_front, posix_without_root, nth_call_fails,
+         growing_without_fallocate,
          held_calls_wait);
     tcase_add_checked_fixture(root, setup_root, teardown);
     tcase_set_timeout(root, 20);

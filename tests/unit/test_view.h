@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "check_main.h"
+#include "splitmix.h"
 #include "zc_view.h"
 
 /* ck_assert() tells the parent process each time, which is too slow for millions. */
@@ -39,11 +40,7 @@ static uint64_t model_seed, rng_state;
 
 static inline uint64_t rng(void)
 {
-    uint64_t z = (rng_state += 0x9e3779b97f4a7c15ull);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
+    return splitmix(&rng_state);
 }
 
 /* 0 <= x < n, and lo <= x <= hi. */

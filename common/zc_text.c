@@ -1,0 +1,104 @@
+/* zc_text.c - paths are shortened word by word: nothing in a sentence tells where a path with
+ * spaces ends, and any word with a slash may be part of one. */
+#include "config.h"
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "zc_text.h"
+
+enum {
+    TEXT_MAX = 8192,
+    LONG = 160, /* lengths of paths that are tried, bytes ... */
+    SHORT = 32, /* ... this one is a file's name, and a bit */
+    SHORTEST = 16,
+    STEP = 4,
+};
+
+static const char gap[] = "/...";
+
+static bool continues_character(char c)
+{
+    return (c & 0xc0) == 0x80; /* UTF-8 */
+}
+
+/* Where the end of the path begins that stays: the last name, with the slash before it, or as much
+ * of it as may be kept. */
+static const char *tail_of(const char *word, size_t len, size_t limit)
+{
+    size_t most = limit * 3 / 4;
+    const char *end = word + len, *tail = end - 1;
+
+    while (tail > word && *tail != '/' && (size_t)(end - tail) < most)
+        tail--;
+    while (tail < end && continues_character(*tail))
+        tail++;
+    return tail;
+}
+
+/* Of the path's beginning, `room` bytes at most, whole names. */
+static size_t head_of(const char *word, size_t room)
+{
+    while (room && word[room] != '/')
+        room--;
+    return room;
+}
+
+/* Copies a word; a path that is longer than `limit` without its middle.  Returns the bytes it has. */
+static size_t copy_word(char *out, const char *word, size_t len, size_t limit)
+{
+    const char *tail;
+    size_t head, rest;
+
+    if (len <= limit || !memchr(word, '/', len)) {
+        memmove(out, word, len);
+        return len;
+    }
+    tail = tail_of(word, len, limit);
+    rest = (size_t)(word + len - tail);
+    head = head_of(word, limit - rest - (sizeof gap - 1));
+    memmove(out, word, head);
+    memcpy(out + head, gap, sizeof gap - 1);
+    memmove(out + head + sizeof gap - 1, tail, rest);
+    return head + sizeof gap - 1 + rest;
+}
+
+/* Paths of more bytes than that are shortened: than `first` the first one, than `others` the others.
+ * In place: words only become shorter. */
+static size_t shorten(char *text, size_t first, size_t others)
+{
+    const char *from = text;
+    char *to = text;
+    size_t limit = first;
+
+    while (*from) {
+        size_t len = strcspn(from, " ");
+        bool path = len > SHORTEST && memchr(from, '/', len);
+
+        to += copy_word(to, from, len, limit);
+        if (path)
+            limit = others;
+        from += len;
+        while (*from == ' ')
+            *to++ = *from++;
+    }
+    *to = '\0';
+    return (size_t)(to - text);
+}
+
+void zc_text_vformat(char *out, size_t size, size_t fit, const char *fmt, va_list ap)
+{
+    char text[TEXT_MAX];
+    size_t len;
+
+    vsnprintf(text, sizeof text, fmt, ap);
+    len = strlen(text);
+    for (size_t limit = LONG; len >= fit && limit >= SHORT; limit -= STEP)
+        len = shorten(text, TEXT_MAX, limit);
+    for (size_t limit = LONG; len >= fit && limit >= SHORT; limit -= STEP)
+        len = shorten(text, limit, SHORT);
+    for (size_t limit = SHORT; len >= fit && limit >= SHORTEST; limit -= STEP)
+        len = shorten(text, limit, limit);
+    snprintf(out, size, "%s", text);
+}

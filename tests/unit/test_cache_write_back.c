@@ -1,0 +1,427 @@
+/* test_cache_write_back.c - the promises of zc_cache.h about write-back and its failures. */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "cache_rig.h"
+
+/* ---- write-back ---- */
+
+START_TEST(watermarks)
+{
+    setup();
+    cfg.capacity = 16 * PAGE;
+    cfg.high_watermark = 50;
+    cfg.low_watermark = 25;
+    cfg.max_io = PAGE;
+    start();
+    for (int i = 0; i < 8; i++)
+        put(2 * i * PAGE, PAGE, 'a');
+    ck_assert_uint_eq(stats().store_writes, 0); /* at the high one, not above */
+    put(100 * PAGE, 1, 'a');
+    WAIT_FOR(st.dirty_bytes <= 4 * PAGE && st.flushing_bytes == 0);
+    ck_assert_uint_eq(stats().store_writes, 5);
+    ck_assert_uint_eq(stats().dirty_bytes, 3 * PAGE + 1); /* the last step below */
+    expect_stored("/f", 0, PAGE, 'a');                    /* the oldest went */
+    put(50 * PAGE, PAGE, 'a');                            /* between the marks nothing moves */
+    ck_assert_uint_eq(stats().store_writes, 5);
+    stop();
+}
+END_TEST
+
+START_TEST(newest_first)
+{
+    setup();
+    cfg.capacity = 8 * PAGE;
+    cfg.high_watermark = 50;
+    cfg.low_watermark = 40;
+    cfg.max_io = PAGE;
+    cfg.flushers = 1;
+    cfg.flush_order = ZC_FLUSH_NEWEST;
+    start();
+    for (int i = 0; i < 5; i++)
+        put(2 * i * PAGE, PAGE, 'a');
+    WAIT_FOR(st.store_writes == 2 && st.flushing_bytes == 0);
+    ck_assert_uint_eq(stored_size("/f"), 9 * PAGE); /* page 8 was the last modified */
+    stop();
+}
+END_TEST
+
+START_TEST(neighbours_leave_together)
+{
+    setup();
+    cfg.capacity = 32 * PAGE;
+    cfg.max_io = 8 * PAGE;
+    start();
+    put(0, 20 * PAGE, 'a');
+    flush_ok();
+    ck_assert_uint_eq(stats().store_writes, 3); /* 8 + 8 + 4, aligned */
+    ck_assert_uint_eq(stats().store_written_bytes, 20 * PAGE);
+    put(100, 10, 'b'); /* two ranges, two writes; nothing between them is written */
+    put(200, 10, 'b');
+    put(2 * PAGE - 5, 10, 'c'); /* crosses a border: one write */
+    flush_ok();
+    ck_assert_uint_eq(stats().store_writes, 6);
+    ck_assert_uint_eq(stats().store_written_bytes, 20 * PAGE + 30);
+    stop();
+}
+END_TEST
+
+START_TEST(idle_pages_are_written)
+{
+    setup();
+    cfg.idle_ms = 1;
+    start();
+    put(0, 10, 'a');
+    WAIT_FOR(st.dirty_bytes == 0);
+    expect_stored("/f", 0, 10, 'a');
+    stop();
+}
+END_TEST
+
+START_TEST(a_page_that_never_rests_is_written)
+{
+    int i = 0;
+
+    setup();
+    cfg.idle_ms = 100;
+    start();
+    WAIT_FOR((put(0, 10, (char)('a' + i++ % 26)), st.store_writes > 0));
+    stop();
+}
+END_TEST
+
+START_TEST(levels_already_reached)
+{
+    setup();
+    cfg.level = ZC_LEVEL_STAGED;
+    start();
+    put(0, 10, 'a');
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STAGED), 0);
+    ck_assert_uint_eq(stats().store_writes, 0);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), 0);
+    ck_assert_uint_eq(stats().store_writes, 1);
+    stop();
+}
+END_TEST
+
+/* Nobody waits for it; what fails is for the next flush to tell, and the close need not wait. */
+START_TEST(flush_for_nobody)
+{
+    setup();
+    cfg.retry_ms = 1000000;
+    start();
+    put(0, 10, 'a');
+    ck_assert_int_eq(zc_cache_flush_later(file, ZC_LEVEL_STORED), 0);
+    WAIT_FOR(st.waiting_flush == 0);
+    expect_stored("/f", 0, 10, 'a');
+    zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
+    ck_assert_int_eq(zc_cache_flush_later(file, ZC_LEVEL_DURABLE), 0);
+    WAIT_FOR(st.waiting_flush == 0);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -EIO);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), 0);
+    put(0, 10, 'b');
+    zc_store_fault_hold(store, ZC_FAULT_WRITE);
+    ck_assert_int_eq(zc_cache_flush_later(file, ZC_LEVEL_STORED), 0);
+    wait_held(1);
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    file = NULL;
+    zc_store_fault_release(store);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    expect_stored("/f", 0, 10, 'b');
+    ck_assert_uint_eq(stats().files, 1);
+    stop();
+}
+END_TEST
+
+/* A flush ends although the page is made dirty again; a page being written may be written
+ * to, and goes out again. */
+START_TEST(flush_has_a_target)
+{
+    struct flush_note n, second;
+
+    setup();
+    start();
+    put(0, 10, 'a');
+    zc_store_fault_hold(store, ZC_FAULT_WRITE);
+    start_flush(&n, ZC_LEVEL_STORED);
+    wait_held(1);
+    put(0, 5, 'b'); /* while being written back */
+    put(PAGE, 10, 'c');
+    ck_assert_uint_eq(stats().flushing_bytes, 10);
+    ck_assert_uint_eq(stats().dirty_bytes, 25);
+    zc_store_fault_release(store);
+    await_flush(&n);
+    ck_assert_int_eq(n.f.status, 0);
+    ck_assert_uint_eq(stats().dirty_bytes, 15); /* later bytes are not its business */
+    start_flush(&second, ZC_LEVEL_DURABLE);
+    await_flush(&second);
+    ck_assert_int_eq(second.f.status, 0);
+    expect_stored("/f", 0, 5, 'b');
+    expect_stored("/f", PAGE, 10, 'c');
+    ck_assert_uint_eq(stats().dirty_bytes, 0);
+    stop();
+}
+END_TEST
+
+static atomic_bool stop_writing;
+
+static void *keep_writing(void *h)
+{
+    char buf[100] = "x";
+
+    while (!atomic_load(&stop_writing))
+        for (int i = 0; i < 3; i++)
+            ck_assert_int_eq(zc_cache_write(h, buf, sizeof(buf), i * PAGE), sizeof(buf));
+    return NULL;
+}
+
+START_TEST(flush_ends_while_writers_go_on)
+{
+    pthread_t t;
+
+    setup();
+    start();
+    atomic_store(&stop_writing, false);
+    pthread_create(&t, NULL, keep_writing, file);
+    for (int i = 0; i < 50; i++)
+        flush_ok();
+    atomic_store(&stop_writing, true);
+    pthread_join(t, NULL);
+    stop();
+}
+END_TEST
+
+/* The same page is never in two store writes at once. */
+START_TEST(one_store_write_per_page)
+{
+    struct flush_note n, m;
+
+    setup();
+    start();
+    put(0, 10, 'a');
+    zc_store_fault_hold(store, ZC_FAULT_WRITE);
+    start_flush(&n, ZC_LEVEL_STORED);
+    wait_held(1);
+    put(0, 10, 'b');
+    start_flush(&m, ZC_LEVEL_STORED);
+    put(PAGE, 10, 'c');
+    for (int i = 0; i < 1000; i++)
+        sched_yield();
+    ck_assert_uint_eq(zc_store_fault_held(store), 1);
+    zc_store_fault_release(store);
+    await_flush(&m);
+    await_flush(&n);
+    expect_stored("/f", 0, 10, 'b');
+    stop();
+}
+END_TEST
+
+/* ---- failures ---- */
+
+START_TEST(failed_write_back_is_kept_and_retried)
+{
+    int rc;
+
+    setup();
+    cfg.retry_ms = 1000000; /* only a flush tries again */
+    start();
+    put(100, 10, 'a');
+    put(2 * PAGE, 10, 'b');
+    zc_store_fault_set(store, ZC_FAULT_WRITE, 1, 1000, ENOSPC);
+    rc = zc_cache_flush(file, ZC_LEVEL_STORED);
+    ck_assert_int_eq(rc, -ENOSPC);
+    ck_assert_ptr_nonnull(strstr(zc_error_text(rc), "/f"));
+    ck_assert_ptr_nonnull(strstr(zc_error_text(rc), "bytes"));
+    ck_assert_uint_eq(stats().failed_bytes, 20);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -ENOSPC);
+    expect(100, 10, 'a');
+    put(105, 10, 'c'); /* can still be written to */
+    zc_store_fault_set(store, 0, 0, 0, 0);
+    flush_ok();
+    ck_assert_uint_eq(stats().failed_bytes, 0);
+    expect_stored("/f", 100, 5, 'a');
+    expect_stored("/f", 105, 10, 'c');
+    expect_stored("/f", 2 * PAGE, 10, 'b');
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    file = NULL;
+    ck_assert_uint_eq(stats().lost_bytes, 0);
+    stop();
+}
+END_TEST
+
+/* Of several pages in one store write, those that can be written are. */
+START_TEST(blame_falls_on_the_right_page)
+{
+    setup();
+    cfg.retry_ms = 1000000;
+    cfg.flushers = 1;
+    start();
+    put(0, 3 * PAGE, 'a');
+    zc_store_fault_set(store, ZC_FAULT_WRITE, 1, 2, EIO); /* together, then the first alone */
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -EIO);
+    ck_assert_uint_eq(stats().dirty_bytes, PAGE);
+    ck_assert_uint_eq(stats().failed_bytes, PAGE);
+    flush_ok();
+    expect_stored("/f", 0, 3 * PAGE, 'a');
+    stop();
+}
+END_TEST
+
+START_TEST(background_tries_again)
+{
+    setup();
+    cfg.idle_ms = 1;
+    start();
+    zc_store_fault_set(store, ZC_FAULT_WRITE, 1, 4, EIO);
+    put(0, 10, 'a');
+    WAIT_FOR(st.dirty_bytes == 0);
+    ck_assert_uint_eq(stats().store_errors, 4);
+    ck_assert_uint_eq(stats().failed_bytes, 0);
+    flush_ok();
+    expect_stored("/f", 0, 10, 'a');
+    stop();
+}
+END_TEST
+
+START_TEST(last_close_discards_and_says_so)
+{
+    struct zc_handle *other;
+    int rc;
+
+    setup();
+    cfg.retry_ms = 1000000;
+    start();
+    other = open_flags("/f", RW);
+    put(100, 10, 'a');
+    zc_store_fault_set(store, ZC_FAULT_WRITE, 1, 1000, EIO);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -EIO);
+    ck_assert_int_eq(zc_cache_close(other), 0); /* not the last */
+    ck_assert_uint_eq(stats().dirty_bytes, 10);
+    rc = zc_cache_close(file);
+    ck_assert_int_eq(rc, -EIO);
+    ck_assert_ptr_nonnull(strstr(zc_error_text(rc), "/f"));
+    file = NULL;
+    ck_assert_uint_eq(stats().dirty_bytes, 0);
+    ck_assert_uint_eq(stats().lost_bytes, 10);
+    zc_store_fault_set(store, 0, 0, 0, 0);
+    file = open_flags("/f", RW);
+    ck_assert_uint_eq(zc_cache_size(file), stored_size("/f")); /* the truth */
+    flush_ok();
+    stop();
+}
+END_TEST
+
+/* One line for a file, with what a person wants to know: how much, where, why. */
+START_TEST(losses_are_one_line)
+{
+    char text[4096] = "", *lost;
+    FILE *log = tmpfile();
+
+    ck_assert_ptr_nonnull(log);
+    setup();
+    cfg.retry_ms = 1000000;
+    start();
+    put(PAGE - 6, 6 + PAGE + 4, 'a'); /* one range over three pages */
+    put(2 * PAGE + 100, 10, 'b');
+    put(3 * PAGE + 1, 1, 'c');
+    zc_store_fault_set(store, ZC_FAULT_WRITE, 1, 1000, EIO);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -EIO);
+    zc_log_to_fd(fileno(log));
+    ck_assert_int_eq(zc_cache_close(file), -EIO);
+    zc_log_to_fd(STDERR_FILENO);
+    file = NULL;
+    ck_assert_int_gt(pread(fileno(log), text, sizeof text - 1, 0), 0);
+    fclose(log);
+    lost = strstr(text, "/f: 4117 bytes are lost, 3 ranges within bytes 4090-12289: ");
+    ck_assert_msg(lost != NULL, "%s", text);
+    ck_assert_msg(strchr(lost, '\n')[1] == '\0', "%s", text);
+    ck_assert_uint_eq(stats().lost_bytes, 4117);
+    stop();
+}
+END_TEST
+
+/* Every page holds bytes the store refuses: writers get the reason instead of hanging. */
+START_TEST(no_room_because_of_failures)
+{
+    struct acc w[2];
+    char c = 'x';
+
+    setup();
+    cfg.retry_ms = 1000000;
+    start();
+    put(0, 4 * PAGE, 'a');
+    zc_store_fault_hold(store, ZC_FAULT_WRITE);
+    zc_store_fault_set(store, ZC_FAULT_WRITE, 1, 1000, ENOSPC);
+    ck_assert_int_eq(begin(&w[0], ZC_WRITE, 10 * PAGE, 1), -EINPROGRESS);
+    ck_assert_int_eq(begin(&w[1], ZC_READ, 11 * PAGE, 1), -EINPROGRESS);
+    zc_store_fault_release(store);
+    await(&w[0]);
+    await(&w[1]);
+    ck_assert_int_eq(w[0].a.status, -ENOSPC);
+    ck_assert_int_eq(w[1].a.status, -ENOSPC);
+    ck_assert_int_eq(zc_cache_write(file, &c, 1, 12 * PAGE), -ENOSPC); /* at once */
+    ck_assert_ptr_nonnull(strstr(zc_error_text(ENOSPC), "no room"));
+    expect(0, 4 * PAGE, 'a'); /* hits go on */
+    zc_store_fault_set(store, 0, 0, 0, 0);
+    flush_ok();
+    put(12 * PAGE, 1, 'b');
+    stop();
+}
+END_TEST
+
+START_TEST(failed_sync_is_told_once_to_each)
+{
+    struct zc_handle *other, *later;
+
+    setup();
+    start();
+    other = open_flags("/f", RW);
+    put(0, 10, 'a');
+    zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO);
+    later = open_flags("/f", RW);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    ck_assert_int_eq(zc_cache_flush(later, ZC_LEVEL_DURABLE), 0);
+    ck_assert_int_eq(zc_cache_close(other), -EIO);
+    ck_assert_int_eq(zc_cache_close(later), 0);
+    stop();
+}
+END_TEST
+
+START_TEST(late_close_error_is_returned)
+{
+    setup();
+    start();
+    put(0, 10, 'a');
+    flush_ok();
+    zc_store_fault_set(store, ZC_FAULT_CLOSE, 1, 1, EIO);
+    ck_assert_int_eq(zc_cache_close(file), -EIO);
+    file = open_flags("/f", RW); /* closed in the background: drain tells */
+    put(0, 10, 'b');
+    zc_store_fault_hold(store, ZC_FAULT_WRITE);
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    file = NULL;
+    zc_store_fault_set(store, ZC_FAULT_CLOSE, 1, 1, EIO);
+    zc_store_fault_release(store);
+    ck_assert_int_eq(zc_cache_drain(cache), -EIO);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    expect_stored("/f", 0, 10, 'b');
+    stop();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("cache: write-back");
+
+    quiet_log();
+    CASE(s, "write-back", 30, watermarks, newest_first, neighbours_leave_together,
+         idle_pages_are_written, a_page_that_never_rests_is_written, levels_already_reached, flush_for_nobody, flush_has_a_target,
+         flush_ends_while_writers_go_on, one_store_write_per_page);
+    CASE(s, "failures", 30, failed_write_back_is_kept_and_retried, blame_falls_on_the_right_page,
+         background_tries_again, last_close_discards_and_says_so, losses_are_one_line, no_room_because_of_failures,
+         failed_sync_is_told_once_to_each, late_close_error_is_returned);
+    return run_suite(s);
+}

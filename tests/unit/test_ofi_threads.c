@@ -1,0 +1,97 @@
+/* test_ofi_threads.c - one endpoint of libfabric that many threads use at a time. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "rig.h"
+#include "zc_fabric.h"
+
+/* "net" of libfabric 1.17 keeps some memory of every endpoint that was closed; what we ought to
+ * have freed, test_both.c finds with the usual provider. */
+const char *__lsan_default_suppressions(void);
+const char *__lsan_default_suppressions(void)
+{
+    return "leak:libfabric.so\n";
+}
+
+enum { THREADS = 8, TURNS = 150, MOST = 40000 };
+
+/* The one that needs care (ofi_enter()), and the usual one. */
+static const char *const providers[] = {"net", "tcp;ofi_rxm"};
+static const char *provider;
+
+static int open_provider(const struct zc_tp_config *cfg, struct zc_tp **out)
+{
+    struct zc_tp_config mine = *cfg;
+
+    mine.provider = provider;
+    return zc_ofi_open(&mine, out);
+}
+
+static struct {
+    struct zc_client *client;
+    uint64_t handle;
+} shared;
+
+/* Every access registers memory, and takes that back while others' bytes are moved. */
+static void *press(void *arg)
+{
+    unsigned me = (unsigned)(uintptr_t)arg, seed = me;
+    unsigned char *out = malloc(MOST), *in = malloc(MOST);
+    uint64_t off = (uint64_t)me * MOST;
+
+    for (unsigned i = 0; i < TURNS; i++) {
+        size_t len = 10000 + (size_t)rand_r(&seed) % (MOST - 10000);
+
+        fill(out, len, off, i);
+        ck_assert_int_eq(zc_client_write(shared.client, shared.handle, out, len, off), (ssize_t)len);
+        ck_assert_int_eq(zc_client_read(shared.client, shared.handle, in, len, off), (ssize_t)len);
+        expect(in, len, off, i);
+    }
+    free(out);
+    free(in);
+    return NULL;
+}
+
+START_TEST(threads_share_an_endpoint)
+{
+    struct zc_net *net;
+    pthread_t threads[THREADS];
+    struct rig rig;
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+
+    provider = providers[_i];
+    rig_transport = open_provider;
+    cfg.capacity = 1 << 22;
+    cfg.page_size = 1 << 16;
+    rig_up(&rig, &cfg, NULL);
+    net = rig_net(60000);
+    shared.client = rig_connect(&rig, net);
+    shared.handle = rig_open(shared.client, "/shared");
+    for (uintptr_t i = 0; i < THREADS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, press, (void *)i), 0);
+    for (int i = 0; i < THREADS; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_int_eq(zc_client_close(shared.client, shared.handle, ZC_LEVEL_STORED), 0);
+    zc_client_disconnect(shared.client);
+    zc_net_destroy(net);
+    rig_down(&rig);
+}
+END_TEST
+
+int main(void)
+{
+    const struct zc_fabric *lib;
+    Suite *s = suite_create("threads on an endpoint");
+    TCase *threads = tcase_create("threads");
+
+    if (zc_fabric_load(&lib)) {
+        printf("skipped: %s\n", zc_error_text(ENOENT));
+        return 77;
+    }
+    tcase_set_timeout(threads, 300);
+    tcase_add_loop_test(threads, threads_share_an_endpoint, 0, 2);
+    suite_add_tcase(s, threads);
+    return run_suite(s);
+}
