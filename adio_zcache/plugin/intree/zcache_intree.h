@@ -1,0 +1,38 @@
+/*
+ * What ROMIO's functions ask of the driver when it is built into an MPICH: the seams, and where the
+ * exported functions of the plugin do more than those of ROMIO. romio-register --in-tree puts this
+ * header among ROMIO's, and the calls into its functions, for "zcache:" files alone.
+ */
+#ifndef ZCACHE_INTREE_H
+#define ZCACHE_INTREE_H
+
+#include "zcache_seams.h"
+
+/*
+ * MPI_File_close. The handle is gone afterwards, whatever came of it; an error is raised by the
+ * handler that the file had, on MPI_FILE_NULL. ROMIO looks for one in memory that it has freed.
+ */
+int zcache_close(MPI_File *fh);
+
+/*
+ * MPI_File_preallocate, by all ranks, when the first one has done it with CODE: ROMIO tells the
+ * others nothing. The error code of this rank, raised.
+ */
+int zcache_preallocated(ADIO_File fd, int code);
+
+/* The end of a split collective access: fills in STATUS. An MPI error code, raised. */
+int zcache_split_finish(ADIO_File fd, MPI_Status *status);
+
+/* Raises CODE, if it is an error; what the function that met it returns. */
+int zcache_raised(ADIO_File fd, int code);
+
+/* MPI_File_sync, which for zcache a file needs not be writable for; an MPI error code, raised. */
+int zcache_sync(ADIO_File fd);
+
+/*
+ * A nonblocking access to a file in the representation external32, which ROMIO forgets to convert:
+ * a blocking one, which returned CODE and filled in STATUS, and a request that is done.
+ */
+int zcache_request_done(ADIO_File fd, int code, MPI_Status *status, MPI_Request *request);
+
+#endif
