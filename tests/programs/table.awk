@@ -1,20 +1,16 @@
-# Makes doc/programs.md of the file "differences" and result files SUITE.MODE; see run-programs.
-# The exit status is 1 when a test does worse than with the plain MPI library and is not explained.
+# Makes the section of one suite in doc/programs.md of the file "differences" and of its result
+# files SUITE.MODE; see run-programs.  The exit status is 1 when a test does worse than with the
+# plain MPI library and is not explained.
 
 FNR == 1 {
     file = FILENAME
     sub(/.*\//, "", file)
     known = file == "differences"
-    suite = file
+    suite = mode = file
     sub(/\.[a-z]*$/, "", suite)
-    mode = file
     sub(/.*\./, "", mode)
-    if (!known && !(suite in version)) {
-        version[suite] = "?"
-        suites[++nsuites] = suite
-    }
     if (!known)
-        ran[suite, mode] = 1
+        ran[mode] = 1
 }
 
 /^#/ || NF == 0 { next }
@@ -29,18 +25,27 @@ known {
     next
 }
 
-$1 == "VERSION" { sub(/^VERSION /, ""); version[suite] = $0; next }
+$1 == "VERSION" { sub(/^VERSION /, ""); version = $0; next }
+
+# What was run with.
+$1 == "WITH" {
+    sub(/^WITH /, "")
+    if (!($0 in with))
+        withs = withs (withs == "" ? "" : "; ") $0
+    with[$0] = 1
+    next
+}
 
 {
-    if (!((suite, $2) in seen)) {
-        seen[suite, $2] = 1
-        tests[suite, ++ntests[suite]] = $2
+    if (!($2 in seen)) {
+        seen[$2] = 1
+        tests[++ntests] = $2
     }
     name = $2
-    result[suite, name, mode] = $1
-    count[suite, mode, $1]++
+    result[name, mode] = $1
+    count[mode, $1]++
     sub(/^[A-Z]+ [^ ]+ ?/, "")
-    reason[suite, name, mode] = $0
+    reason[name, mode] = $0
 }
 
 function cell(text) {
@@ -51,73 +56,82 @@ function cell(text) {
     return text
 }
 
-# Rows of the tests of all suites for which the result of a mode differs from plain.
-function differences(    s, i, j, t, m, base, row, text) {
-    for (s = 1; s <= nsuites; s++)
-        for (i = 1; i <= ntests[suites[s]]; i++)
-            for (j = 2; j <= 4; j++) {
-                t = tests[suites[s], i]
-                m = modes[j]
-                row = result[suites[s], t, m]
-                base = result[suites[s], t, "plain"]
-                if (row == "" || base == "" || row == base)
-                    continue
-                if ((suites[s], t, m) in explained)
-                    text = explained[suites[s], t, m]
-                else {
-                    text = "**not explained**"
-                    if (row == "FAIL")
-                        bad = 1
-                }
-                rows[++nrows] = sprintf("| %s | %s | %s | %s | %s | %s | %s |", suites[s], t, m, base, row,
-                    cell(reason[suites[s], t, row == "PASS" ? "plain" : m]), text)
+# Tests for which the result of a mode differs from plain: those that are worse, and how many are not.
+function differences(    i, j, t, m, base, row, text, n, better) {
+    for (i = 1; i <= ntests; i++)
+        for (j = 2; j <= 4; j++) {
+            t = tests[i]
+            m = modes[j]
+            row = result[t, m]
+            base = result[t, "plain"]
+            if (row == "" || base == "" || row == base)
+                continue
+            if (row == "PASS") {
+                better++
+                continue
             }
+            if ((suite, t, m) in explained)
+                text = explained[suite, t, m]
+            else {
+                text = "**not explained**"
+                if (row == "FAIL")
+                    bad = 1
+            }
+            if (!n++)
+                printf "\nWorse than with the plain MPI library:\n\n" \
+                    "| test | mode | plain | here | says | why |\n|---|---|---|---|---|---|\n"
+            printf "| %s | %s | %s | %s | %s | %s |\n", t, m, words[base], words[row],
+                cell(reason[t, m]), text
+        }
+    if (!n)
+        printf "\nNo result is worse than with the plain MPI library.\n"
+    if (better)
+        printf "\n%d passed that did not with the plain MPI library; see the last table.\n", better
 }
 
 # Tests with result WHAT under plain.
-function plain_list(what, title,    s, i, t, n) {
-    for (s = 1; s <= nsuites; s++)
-        for (i = 1; i <= ntests[suites[s]]; i++) {
-            t = tests[suites[s], i]
-            if (result[suites[s], t, "plain"] != what)
-                continue
-            if (!n++)
-                printf "\n## %s\n\n| suite | test | says |\n|---|---|---|\n", title
-            printf "| %s | %s | %s |\n", suites[s], t,
-                (suites[s], t, "plain") in explained ? explained[suites[s], t, "plain"] : cell(reason[suites[s], t, "plain"])
-        }
+function plain_list(what, title,    i, t, n) {
+    for (i = 1; i <= ntests; i++) {
+        t = tests[i]
+        if (result[t, "plain"] != what)
+            continue
+        if (!n++)
+            printf "\n%s:\n\n| test | says |\n|---|---|\n", title
+        printf "| %s | %s |\n", t,
+            (suite, t, "plain") in explained ? explained[suite, t, "plain"] : cell(reason[t, "plain"])
+    }
+}
+
+# Each test in each mode.
+function all(    i, j, line) {
+    printf "\nAll of them:\n\n| test | plain | ufs | embedded | zcache |\n|---|---|---|---|---|\n"
+    for (i = 1; i <= ntests; i++) {
+        line = "| " tests[i]
+        for (j = 1; j <= 4; j++)
+            line = line " | " words[result[tests[i], modes[j]]]
+        print line " |"
+    }
 }
 
 END {
     split("plain ufs embedded zcache", modes, " ")
-    print "# Programs nobody here wrote"
+    words["PASS"] = "passed"
+    words["FAIL"] = "**failed**"
+    words["SKIP"] = "skipped"
+    words[""] = "not run"
+    print "## " suite
     print ""
-    print "Made by `make check-programs` (tests/programs/run-programs); MPICH " mpi ". The modes:"
-    print "*plain* is the MPI library as it is with file names `ufs:...`, the reference; *ufs* the same"
-    print "names with the plugin preloaded, where nothing may change; *embedded* names `zcache:...` without"
-    print "a daemon; *zcache* through a daemon. Programs whose file names cannot be chosen are led there by"
-    print "`ROMIO_FSTYPE_FORCE`."
+    print version ".  Run with " withs "."
     print ""
-    print "| suite | what | mode | passed | failed | skipped |"
-    print "|---|---|---|---|---|---|"
-    for (s = 1; s <= nsuites; s++)
-        for (j = 1; j <= 4; j++)
-            if ((suites[s], modes[j]) in ran)
-                printf "| %s | %s | %s | %d | %d | %d |\n", suites[s], version[suites[s]], modes[j],
-                    count[suites[s], modes[j], "PASS"], count[suites[s], modes[j], "FAIL"],
-                    count[suites[s], modes[j], "SKIP"]
+    print "| mode | passed | failed | skipped |"
+    print "|---|---|---|---|"
+    for (j = 1; j <= 4; j++)
+        if (modes[j] in ran)
+            printf "| %s | %d | %d | %d |\n", modes[j], count[modes[j], "PASS"],
+                count[modes[j], "FAIL"], count[modes[j], "SKIP"]
     differences()
-    print ""
-    print "## Other results than with the plain MPI library"
-    print ""
-    if (nrows) {
-        print "| suite | test | mode | plain | here | says | why |"
-        print "|---|---|---|---|---|---|---|"
-        for (i = 1; i <= nrows; i++)
-            print rows[i]
-    } else
-        print "None."
-    plain_list("FAIL", "Failed by the plain MPI library, too")
+    plain_list("FAIL", "Failed with the plain MPI library, too")
     plain_list("SKIP", "Skipped")
+    all()
     exit bad
 }
