@@ -54,7 +54,7 @@ make_env() { # ENV NAME [PACKAGE ...]
 wrap() { # ENV MPIEXEC
     cat >"$1/mpiexec" <<END
 #!/bin/sh
-LD_LIBRARY_PATH='$1/lib' exec '$2' "\$@"
+LD_LIBRARY_PATH='$1/lib'\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH} exec '$2' "\$@"
 END
     chmod +x "$1/mpiexec"
 }

@@ -4,8 +4,11 @@
 
 Every rank writes lines of its own, collectively and then by nonblocking requests; all of them are
 read back by another rank, and the file is compared byte for byte.
+
+environment: TEST_LIBFABRIC, the release of libfabric that the ranks must have, and the daemon must not
 """
 
+import os
 import sys
 
 from mpi4py import MPI
@@ -18,10 +21,18 @@ def line(number):
     return (b"%08d" % number * (LINE // 8))[:LINE]
 
 
+def check_libfabric(fh, wanted):
+    info = fh.Get_info()
+    ranks, daemon = info.Get("zcache_agg_libfabric"), info.Get("zcache_iod_libfabric")
+    assert ranks == wanted, "ranks have libfabric %s, not %s" % (ranks, wanted)
+    assert daemon not in (None, wanted), "the daemon has libfabric %s" % daemon
+    info.Free()
+
+
 def main(name):
     comm = MPI.COMM_WORLD
     rank, size = comm.rank, comm.size
-    info = MPI.Info.Create({"zcache_block_size": "64K"})
+    info = MPI.Info.Create({"zcache_block_size": "64K", "zcache_counters": "true"})
     fh = MPI.File.Open(comm, name, MPI.MODE_CREATE | MPI.MODE_RDWR, info)
     filetype = MPI.BYTE.Create_vector(LINES, LINE, LINE * size).Commit()
 
@@ -57,6 +68,8 @@ def main(name):
     else:
         raise AssertionError("a file that is not there was opened")
 
+    if os.environ.get("TEST_LIBFABRIC"):
+        check_libfabric(fh, os.environ["TEST_LIBFABRIC"])
     fh.Close()
     filetype.Free()
     info.Free()
