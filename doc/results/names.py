@@ -20,7 +20,7 @@ VARIANTS = {
                      "it returns, nothing is read ahead", PURPLE, "X"),
     "embedded": Name("zcache, embedded", "without a daemon: ranks cache and write back", SKY, "P"),
     "one": Name("zcache, 1 daemon", "both levels cache and write back", BLUE, "o"),
-    "fabric": Name("zcache, 1 daemon, libfabric", "both levels, which reach each other through libfabric, though on one host", BLUE, "o"),
+    "fabric": Name("zcache, 1 daemon, libfabric", "both levels, which reach each other through libfabric, though on one host; the first access of a rank loads libfabric and connects", BLUE, "o"),
     "two": Name("zcache, 2 daemons", "the same with two daemons", GREEN, "s"),
     "none": Name("no write-back", "`zcache_write_back=none`: views and caches, but what is cached is written when they are full, at sync and close",
                  VERMILION, "<"),

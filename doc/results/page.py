@@ -89,8 +89,8 @@ class Page:
                 f"Figures and tables show medians and, behind them, the lowest and highest; "
                 f"runs of each kind: {self.repetitions()}, in turn with all others.\n")
         if float(self.c["load"]) > 0.5 * int(self.c["cores"]):
-            text += (f"\n**The machine was not quiet: a load of {self.c['load']} on {self.c['cores']} cores when it "
-                     f"began. Ratios say little, absolute figures nothing.**\n")
+            text += (f"\n**The minute before had a load of {self.c['load']} on {self.c['cores']} cores.** Unless that "
+                     f"was the building of all this, the machine was not quiet: ratios say little then, absolute figures nothing.\n")
         return text
 
     def repetitions(self):
@@ -166,13 +166,13 @@ class Page:
             if peer is None:
                 continue
             hides = {name: percent(1 - v[name] / v["none"]) if v[name] is not None else "-" for name in ("aggregator", "daemon", "one")}
-            compute = {name: self.r.values("compute", **want, variant=name).median for name in ("one", peer[1])}
-            cost = compute["one"] - compute[peer[1]]
+            compute = {name: self.r.values("compute", **want, variant=name).median for name in ("one", "none")}
+            cost = compute["one"] - compute["none"]
             return (f"- **A solver that computes on all cores** (BT class {size.split(':')[0]}, {ranks} ranks on {self.c['cores']} cores): writes and close take "
                     f"{v['one']:.2f} s with both levels, {v['none']:.2f} s without write-back, {peer[0]:.2f} s with "
                     f"{label(peer[1])}. Level 1 alone hides {hides['aggregator']}, level 2 alone {hides['daemon']}, both "
-                    f"{hides['one']}. What happens in the background takes its time from computing, which "
-                    f"is {abs(cost):.2f} s {'longer' if cost > 0 else 'shorter'} than with {label(peer[1])}.\n")
+                    f"{hides['one']}. What happens in the background takes its time from computing, which with both "
+                    f"levels is {abs(cost):.2f} s {'longer' if cost > 0 else 'shorter'} than without write-back.\n")
         return ""
 
     def levels(self):

@@ -4,7 +4,7 @@
 #     bench.sh [--quick | --full] [--results DIR]
 #
 # The comparison (compare.sh), then those that look at one property each; doc/results/report makes
-# DIR/README.md and its figures of them, by default in the build's bench/.  About 12 minutes;
+# DIR/README.md and its figures of them, by default in the build's bench/.  About 18 minutes;
 # --full: an hour; --quick: two, to see that everything works.  Figures want a quiet machine.
 # Goes on when a part fails; the status then is 1.
 set -u
@@ -20,7 +20,7 @@ bench_options "$@"
 case ${opt[profile]} in
 --quick) announced='two minutes' parts=(hits) ;;
 --full) announced='an hour' parts=(overlap pieces ranks readahead hits forward) ;;
-*) announced='12 minutes' parts=(pieces ranks hits forward) ;;
+*) announced='18 minutes' parts=(pieces ranks hits forward) ;;
 esac
 # But for the longest, parts are measured roughly: the comparison is what takes the time.
 rough=--quick

@@ -12,7 +12,7 @@
 # Each run leaves one JSON object, on a line of its own, in DIR/runs.jsonl; DIR/conditions.json
 # names the machine, versions and options.  doc/results/report makes tables and figures of them.
 #
-#     --minutes N   9 (full 57, quick 1)    --rounds N  5 at most (full 5, quick 1)
+#     --minutes N   15 (full 57, quick 1)    --rounds N  5 at most (full 5, quick 1)
 #     --stores LIST      slow disk gluster; those that cannot be had are left out, with a reason
 #     --ranks N     8    --counts LIST  2 16 (full 2 4 16 32), other numbers of ranks, for --fixed
 #     --sizes LIST       4K 128K 1M (full from 1K on), records of one rank and phase
@@ -30,7 +30,7 @@ set -u
 # shellcheck source=tests/bench/openmpi.sh
 . "$bench_dir/openmpi.sh"
 unset 'opt[repeats]' 'opt[json]' 'quick[repeats]'
-opt+=([results]=$build/bench [minutes]=9 [rounds]=5 [stores]='slow disk gluster' [ranks]=8
+opt+=([results]=$build/bench [minutes]=15 [rounds]=5 [stores]='slow disk gluster' [ranks]=8
     [counts]='2 16' [sizes]='4K 128K 1M' [fixed]=128K [headline]=1M [phases]=10 [compute]=0.1
     [btio]=W:1:4 [rate]=200 [op-us]=50 [latency-us]=200 [timeout]=60)
 full=([minutes]=57 [counts]='2 4 16 32' [sizes]='1K 4K 16K 32K 128K 1M' [phases]=20 [compute]=0.2

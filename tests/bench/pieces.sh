@@ -39,20 +39,19 @@ without_sieving='ufs: romio_ds_write=disable  | ufs    | | romio_ds_write=disabl
 bench_start "${opt[ranks]}"
 bench_memory
 bench_slowfs
-few=$(((opt[phases] + 3) / 4))
 
 variants=("${collective[@]}")
 bench_turns 'collective, 64 B, tmpfs' "$memory" "$memory" "${opt[ranks]}" --phases "${opt[phases]}" \
     --record "${opt[record]}" --pattern interleaved --piece 64
 variants=("$without_sieving" "${independent[@]}")
-bench_turns 'independent, 8 B, tmpfs' "$memory" "$memory" "${opt[ranks]}" --phases "$few" \
+bench_turns 'independent, 8 B, tmpfs' "$memory" "$memory" "${opt[ranks]}" --phases "${opt[phases]}" \
     --record "${opt[record]}" --pattern interleaved --piece 8 --access independent
 variants=("${independent[@]}")
-bench_turns 'independent, 8 B, slowfs' "$slow" "$memory/slow" "${opt[ranks]}" --phases 2 \
+bench_turns 'independent, 8 B, slowfs' "$slow" "$memory/slow" "${opt[ranks]}" --phases "${opt[phases]}" \
     --record "${opt[slow-record]}" --pattern interleaved --piece 8 --access independent
 slowfs_unmount "$slow" || bench_problem "slowfs ended with status $?"
 
-work="${opt[phases]} collective calls of ${opt[record]}, $few independent ones; 2 of ${opt[slow-record]} on slowfs"
+work="${opt[phases]} collective calls of ${opt[record]} and as many independent ones; of ${opt[slow-record]} on slowfs"
 bench_results store="tmpfs; slowfs, 200 MB/s, 50 us per request, 200 us round trip" work="$work"
 echo "${opt[ranks]} ranks; per rank $work"
 echo "layout: $(bench_layout)"
