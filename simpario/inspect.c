@@ -128,13 +128,13 @@ static int64_t at_least_0(const struct bench_hints *c, const char *name)
 
 static void print_level(const struct bench_hints *c, const char *what, FILE *out)
 {
-    char a[UNITS_TEXT], b[UNITS_TEXT];
+    char written[UNITS_TEXT], stored[UNITS_TEXT], fetched[UNITS_TEXT], size[UNITS_TEXT];
     if (c->n == 0)
         return;
     fprintf(out, "  %s %s, %s of cache", text(c, "servers"), what,
-            units_size(a, at_least_0(c, "capacity_bytes")));
+            units_size(size, at_least_0(c, "capacity_bytes")));
     if (bench_hints_find(c, "peak_rss_bytes") != NULL)
-        fprintf(out, ", peak memory %s", units_size(a, at_least_0(c, "peak_rss_bytes")));
+        fprintf(out, ", peak memory %s", units_size(size, at_least_0(c, "peak_rss_bytes")));
     if (bench_hints_find(c, "provider") != NULL)
         fprintf(out, ", %s, libfabric %s", text(c, "provider"), text(c, "libfabric"));
     fprintf(out,
@@ -144,9 +144,9 @@ static void print_level(const struct bench_hints *c, const char *what, FILE *out
             text(c, "prefetched_pages"), text(c, "prefetch_used_pages"),
             text(c, "prefetch_late_pages"), text(c, "prefetch_wasted_pages"));
     fprintf(out, "    writes: %s, %s; written back %s in %s; %s read in %s\n",
-            text(c, "write_accesses"), units_size(a, at_least_0(c, "written_bytes")),
-            units_size(b, at_least_0(c, "store_written_bytes")), text(c, "store_writes"),
-            units_size(a, at_least_0(c, "store_read_bytes")), text(c, "store_reads"));
+            text(c, "write_accesses"), units_size(written, at_least_0(c, "written_bytes")),
+            units_size(stored, at_least_0(c, "store_written_bytes")), text(c, "store_writes"),
+            units_size(fetched, at_least_0(c, "store_read_bytes")), text(c, "store_reads"));
 }
 
 void inspect_print(const struct inspection *x, FILE *out)

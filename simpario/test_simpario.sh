@@ -23,7 +23,14 @@ run()
     status=0
     # shellcheck disable=SC2086
     timeout -k 5 120 $mpiexec -n "$ranks" "$simpario" "$@" >"$dir/out" 2>&1 || status=$?
-    [ $status -eq "$want" ] || fail "simpario $*: status $status, not $want"
+    [ $status -eq "$want" ] || overtaken "$want" || fail "simpario $*: status $status, not $want"
+}
+
+# MPI_Abort's status 3 is told to Hydra, which says 1, and "Hangup", where it sees first that the
+# connection is closed (4.0.2, pmip_cb.c: a temporary erroneous exit status).
+overtaken()
+{
+    [ "$1" -eq 3 ] && [ $status -eq 1 ] && grep -q 'EXIT STRING: Hangup' "$dir/out"
 }
 
 fail()
