@@ -22,6 +22,7 @@ source_of() {
 }
 
 # mpi4py for MPICH knows the library by another name than Debian's.
+# Without MPI4PY_MPIABI it takes Open MPI's where there is one.
 build_mpi4py() {
     local library
 
@@ -38,7 +39,7 @@ with_mpi4py() {
     if [[ -n ${TEST_PYTHON:-} ]]; then
         python=("$TEST_PYTHON")
     else
-        python=(env "LD_LIBRARY_PATH=$built/lib" "$built/venv/bin/python")
+        python=(env MPI4PY_MPIABI=mpich "LD_LIBRARY_PATH=$built/lib" "$built/venv/bin/python")
     fi
 }
 
