@@ -163,18 +163,12 @@ int zc_extents_sub(struct zc_extents *e, uint32_t lo, uint32_t hi)
     return 0;
 }
 
-/* Appends [lo, hi), which starts at or after the last range's lo. */
+/* Appends x, which starts after the last range's end, unless it is empty. */
 static uint32_t append(struct zc_range *r, uint32_t n, struct zc_range x)
 {
-    if (x.lo >= x.hi)
-        return n;
-    if (n > 0 && x.lo <= r[n - 1].hi) {
-        if (x.hi > r[n - 1].hi)
-            r[n - 1].hi = x.hi;
-        return n;
-    }
-    r[n] = x;
-    return n + 1;
+    if (x.lo < x.hi)
+        r[n++] = x;
+    return n;
 }
 
 /* Moves the ranges to the end of the array, so that a result of at most e->n + n ranges
@@ -191,10 +185,24 @@ static struct zc_range *to_the_end(struct zc_extents *e, uint32_t n)
     return tail;
 }
 
+/* x starts at or after *last: they become one, or *last is finished, the n-th of out. */
+static inline uint32_t join_or_finish(struct zc_range *out, uint32_t n, struct zc_range *last,
+                                      struct zc_range x)
+{
+    if (x.lo <= last->hi) {
+        if (x.hi > last->hi)
+            last->hi = x.hi;
+    } else if (x.lo < x.hi) {
+        n = append(out, n, *last);
+        *last = x;
+    }
+    return n;
+}
+
 int zc_extents_add_many(struct zc_extents *e, const struct zc_range *b, uint32_t nb)
 {
     const struct zc_range *a, *a_end, *b_end = b + nb;
-    struct zc_range *out;
+    struct zc_range *out, last = {0, 0};
     uint32_t n = 0;
 
     if (nb == 0)
@@ -206,19 +214,28 @@ int zc_extents_add_many(struct zc_extents *e, const struct zc_range *b, uint32_t
         return -ENOMEM;
     a_end = a + e->n;
     out = ranges(e);
-    while (a < a_end || b < b_end) {
-        if (b == b_end || (a < a_end && a->lo <= b->lo))
-            n = append(out, n, *a++);
-        else
-            n = append(out, n, *b++);
-    }
-    e->n = n;
+    while (a < a_end && b < b_end)
+        n = join_or_finish(out, n, &last, a->lo <= b->lo ? *a++ : *b++);
+    while (a < a_end)
+        n = join_or_finish(out, n, &last, *a++);
+    while (b < b_end)
+        n = join_or_finish(out, n, &last, *b++);
+    e->n = append(out, n, last);
     return 0;
 }
 
 int zc_extents_merge(struct zc_extents *dst, const struct zc_extents *src)
 {
     return zc_extents_add_many(dst, zc_extents_ranges(src), src->n);
+}
+
+int zc_extents_copy(struct zc_extents *dst, const struct zc_extents *src)
+{
+    if (zc_extents_reserve(dst, src->n) < 0)
+        return -ENOMEM;
+    memcpy(ranges(dst), zc_extents_ranges(src), src->n * sizeof(struct zc_range));
+    dst->n = src->n;
+    return 0;
 }
 
 int zc_extents_subtract(struct zc_extents *dst, const struct zc_extents *src)
@@ -292,6 +309,12 @@ bool zc_extents_touch(const struct zc_extents *e, uint32_t lo, uint32_t hi)
     struct zc_range r;
 
     return zc_extents_next(e, lo, hi, &r);
+}
+
+bool zc_extents_equal(const struct zc_extents *a, const struct zc_extents *b)
+{
+    return a->n == b->n &&
+           memcmp(zc_extents_ranges(a), zc_extents_ranges(b), a->n * sizeof(struct zc_range)) == 0;
 }
 
 uint64_t zc_extents_bytes(const struct zc_extents *e)

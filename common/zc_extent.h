@@ -43,6 +43,8 @@ int zc_extents_sub(struct zc_extents *e, uint32_t lo, uint32_t hi);
 int zc_extents_add_many(struct zc_extents *e, const struct zc_range *r, uint32_t n);
 /* dst becomes the union of both; src is unchanged. */
 int zc_extents_merge(struct zc_extents *dst, const struct zc_extents *src);
+/* dst becomes what src is. */
+int zc_extents_copy(struct zc_extents *dst, const struct zc_extents *src);
 /* dst loses the bytes of src. */
 int zc_extents_subtract(struct zc_extents *dst, const struct zc_extents *src);
 
@@ -55,6 +57,7 @@ void zc_extents_swap(struct zc_extents *a, struct zc_extents *b);
 void zc_extents_move(struct zc_extents *dst, struct zc_extents *src);
 
 bool zc_extents_empty(const struct zc_extents *e);
+bool zc_extents_equal(const struct zc_extents *a, const struct zc_extents *b);
 bool zc_extents_cover(const struct zc_extents *e, uint32_t lo, uint32_t hi);
 bool zc_extents_touch(const struct zc_extents *e, uint32_t lo, uint32_t hi);
 uint64_t zc_extents_bytes(const struct zc_extents *e);

@@ -160,6 +160,58 @@ START_TEST(ranges_that_collapse)
 }
 END_TEST
 
+/* Every second byte of a page, then the others: hundreds of ranges become one. Returns the
+ * memory for ranges that is held then. */
+static uint64_t holes_and_plugs(struct zc_handle *h)
+{
+    struct zc_range r[512];
+    struct zc_cache_stats st;
+
+    for (uint32_t odd = 0; odd < 2; odd++) {
+        struct wait w;
+
+        begin(&w, h, 0, 1024, 512);
+        for (uint32_t i = 0; i < 512; i++) {
+            r[i] = (struct zc_range){2 * i + odd, 2 * i + odd + 1};
+            fill((unsigned char *)w.a.data + r[i].lo, 1, r[i].lo, 1);
+        }
+        zc_cache_end_ranges(&w.a, r, 512);
+    }
+    zc_cache_stats(cache, &st);
+    return st.range_bytes;
+}
+
+/* Room for ranges stays for the next pieces of a page, and not longer than it is dirty. */
+START_TEST(room_for_ranges)
+{
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_cache_stats st;
+    struct zc_handle *h;
+    uint64_t kept;
+
+    for (int scarce = 0; scarce < 2; scarce++) {
+        cfg.capacity = 4 * PAGE;
+        cfg.page_size = PAGE;
+        cfg.idle_ms = 0;
+        if (scarce)
+            cfg.range_memory = 1024;
+        ck_assert_int_eq(zc_store_mem_create(&mem), 0);
+        ck_assert_int_eq(zc_cache_create(&cfg, mem, &cache), 0);
+        h = open_flags("/f", 0);
+        kept = holes_and_plugs(h);
+        if (scarce)
+            ck_assert_uint_lt(kept, 1024);
+        else
+            ck_assert_uint_ge(kept, 2 * 512 * sizeof(struct zc_range));
+        ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), 0);
+        zc_cache_stats(cache, &st);
+        ck_assert_uint_lt(st.range_bytes, 1024);
+        ck_assert_int_eq(zc_cache_close(h), 0);
+        down();
+    }
+}
+END_TEST
+
 /* Two opens of one's own know nothing of each other until flush and refresh. */
 START_TEST(private_opens)
 {
@@ -495,7 +547,8 @@ int main(void)
 {
     Suite *s = suite_create("cache ranges");
 
-    CASE(s, "model", 120, ranges_with_room, ranges_in_two_pages, ranges_that_collapse);
+    CASE(s, "model", 120, ranges_with_room, ranges_in_two_pages, ranges_that_collapse,
+         room_for_ranges);
     CASE(s, "reads", 60, the_end_of_the_file_moves_between_two_reads_of_a_page);
     CASE(s, "opens", 60, private_opens, visible_to_other_opens, refresh_keeps_what_is_dirty,
          refresh_of_a_page_in_use, successor_of_a_removed_file);

@@ -146,10 +146,14 @@ START_TEST(random_operations)
                 b->bit[k] = other->bit[k];
                 other->bit[k] = t;
             }
-        } else if (dice < 99 && b != other) {
+        } else if (dice < 99 && below(2) && b != other) {
             zc_extents_move(&b->e, &other->e);
             memcpy(b->bit, other->bit, sizeof(b->bit));
             memset(other->bit, 0, sizeof(other->bit));
+        } else if (dice < 99 && b != other) {
+            REQUIRE(zc_extents_copy(&b->e, &other->e) == 0);
+            memcpy(b->bit, other->bit, sizeof(b->bit));
+            compare(other);
         } else if (below(2)) {
             zc_extents_clear(&b->e);
             memset(b->bit, 0, sizeof(b->bit));
@@ -158,6 +162,7 @@ START_TEST(random_operations)
             memset(b->bit, 0, sizeof(b->bit));
         }
         compare(b);
+        REQUIRE(zc_extents_equal(&b->e, &other->e) == (memcmp(b->bit, other->bit, sizeof(b->bit)) == 0));
         any_range(&lo, &hi);
         check_queries(b, lo, hi);
     }
@@ -234,10 +239,13 @@ END_TEST
 /* A call that finds no memory changes nothing. */
 START_TEST(out_of_memory)
 {
-    struct zc_extents e, src, before;
+    struct zc_extents e, src, many, before;
     const struct zc_range r[] = {{30, 31}, {40, 41}};
 
     zc_extents_init(&e);
+    zc_extents_init(&many);
+    for (uint32_t i = 0; i < 9; i++)
+        zc_extents_add(&many, 2 * i, 2 * i + 1);
     zc_extents_init(&src);
     zc_extents_add(&e, 0, 10);
     zc_extents_add(&e, 20, 30);
@@ -250,10 +258,12 @@ START_TEST(out_of_memory)
     ck_assert_int_eq(zc_extents_merge(&e, &src), -ENOMEM);
     ck_assert_int_eq(zc_extents_subtract(&e, &src), -ENOMEM);
     ck_assert_int_eq(zc_extents_add_many(&e, r, 2), -ENOMEM);
+    ck_assert_int_eq(zc_extents_copy(&e, &many), -ENOMEM);
     ck_assert_int_eq(zc_extents_reserve(&e, 3), -ENOMEM);
     ck_assert_mem_eq(&e, &before, sizeof(e));
     ck_assert_int_eq(zc_extents_add(&e, 30, 40), 0); /* grows a range */
     no_memory = false;
+    zc_extents_free(&many);
     zc_extents_free(&e);
     zc_extents_free(&src);
 }
