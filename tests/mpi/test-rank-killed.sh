@@ -26,7 +26,9 @@ wait_for 60 at_least 0 written_bytes 100000000 || fail "no progress: $(cat "$tmp
 victim=$(ranks | head -n 1)
 [[ -n $victim ]] || fail "no rank to be found"
 kill -KILL "$victim"
-wait "$job" && fail "the job ends well without one of its ranks"
+# Whatever its status: Hydra says 0 where it ends the other rank before it knows how this one ended
+# (4.0.2 and 4.1.3, pmip.c: a status not known yet at a forced cleanup).
+wait "$job"
 
 mpi_quiet 2 "$programs/t_posix" "zcache:$root/next" || fail "the next job fails"
 wait_for 60 no_sessions || fail "sessions: $(stat_of 0 sessions), handles: $(stat_of 0 handles)"
