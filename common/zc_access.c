@@ -379,13 +379,14 @@ static void written(struct zc_cache *c, struct zc_page *p, struct zc_access *a, 
 {
     p->nwriters--;
     p->promised -= promised(a);
-    if (zc_page_scattered(c, p))
-        zc_fill_collapse(c, p);
-    /* The next pieces will need the room again; once the page is written back it is trimmed. */
-    if (c->range_bytes > c->cfg.range_memory / 2)
+    /* The next pieces will need the room again, until the page is written back; others shall not
+     * go short of it. */
+    if (c->range_bytes > c->cfg.range_memory / 4)
         zc_page_trim(c, p);
     else
         zc_page_count_ranges(c, p);
+    if (zc_page_scattered(c, p))
+        zc_fill_collapse(c, p);
     zc_page_place(c, p);
     wake_flushers(c, first);
 }

@@ -137,7 +137,7 @@ static uint32_t wanted_bytes(struct zc_cache *c, const struct zc_file *f, uint64
 static bool leave_alone(const struct zc_page *p, uint32_t bytes)
 {
     return p->reading || p->ahead_for || p->nwriters > 0 || p->on != ZC_ON_NONE || p->squeeze ||
-           zc_extents_cover(&p->valid, 0, bytes);
+           p->outdated || zc_extents_cover(&p->valid, 0, bytes);
 }
 
 static void ask(struct zc_cache *c, struct zc_handle *h, struct zc_page *p, uint32_t bytes,

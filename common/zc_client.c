@@ -56,6 +56,12 @@ static int hello(struct zc_client *c)
     return 0;
 }
 
+static void client_free(struct zc_client *c)
+{
+    zc_lock_destroy(&c->view_lock);
+    free(c);
+}
+
 int zc_client_connect(struct zc_net *n, const void *addr, size_t len, const char *label,
                       struct zc_client **out)
 {
@@ -71,16 +77,17 @@ int zc_client_connect(struct zc_net *n, const void *addr, size_t len, const char
     snprintf(c->label, sizeof c->label, "%s", label);
     zc_list_init(&c->calls);
     zc_list_init(&c->link);
+    zc_lock_init(&c->view_lock);
     rc = tp->ops->peer_add(tp, addr, len, &c->peer);
     if (rc) {
-        free(c);
+        client_free(c);
         return zc_errorf(-rc, "%s: %s", label, zc_error_text(rc));
     }
     zc_net_add(n, c);
     rc = hello(c);
     if (rc) {
         zc_net_remove(n, c);
-        free(c);
+        client_free(c);
         return rc;
     }
     *out = c;
@@ -94,7 +101,7 @@ void zc_client_disconnect(struct zc_client *c)
     if (!c->broken && c->session)
         zc_call_brief(c, &m, BYE_MS);
     zc_net_remove(c->net, c);
-    free(c);
+    client_free(c);
 }
 
 /* ---- files ---- */

@@ -1,7 +1,8 @@
 /* zc_client_io.c - data from and to a server: inline when small, else by RMA.
  *
  * A server may not know the view of a transfer, because it never saw it or had no room for
- * it: it then answers ENOKEY, and the view is sent and the transfer made again.
+ * it: it then answers ENOKEY, and the view is sent and the transfer made again, by one thread of
+ * the client at a time.  The server keeps the view for that transfer.
  */
 #include "config.h"
 
@@ -13,7 +14,8 @@
 #include "zc_net.h"
 #include "zc_view.h"
 
-enum { VIEW_TRIES = 8 }; /* other views may push ours out again in between */
+/* More than once where another thread's transfer through the same view took what was kept. */
+enum { VIEW_TRIES = 8 };
 
 static bool writes(const struct zc_io *io)
 {
@@ -142,18 +144,29 @@ static int wait_once(struct zc_client *c, struct zc_io *io, uint64_t *count)
     return rc;
 }
 
+static int with_view(struct zc_client *c, struct zc_io *io, uint64_t *count)
+{
+    int rc = -ENOKEY;
+
+    zc_lock_get(&c->view_lock);
+    for (int i = 0; rc == -ENOKEY && i < VIEW_TRIES; i++) {
+        rc = send_view(c, io->view);
+        if (rc)
+            break;
+        start(c, io);
+        rc = wait_once(c, io, count);
+    }
+    zc_lock_put(&c->view_lock);
+    return rc;
+}
+
 ssize_t zc_io_wait(struct zc_client *c, struct zc_io *io)
 {
     uint64_t count;
     int rc = wait_once(c, io, &count);
 
-    for (int i = 0; rc == -ENOKEY && io->view && i < VIEW_TRIES; i++) {
-        rc = send_view(c, io->view);
-        if (rc && rc != -EINVAL) /* EINVAL: another thread sends one at the same time */
-            return rc;
-        start(c, io);
-        rc = wait_once(c, io, &count);
-    }
+    if (rc == -ENOKEY && io->view)
+        rc = with_view(c, io, &count);
     if (rc)
         return rc;
     if (count > io->len)

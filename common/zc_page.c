@@ -247,10 +247,12 @@ void zc_page_place(struct zc_cache *c, struct zc_page *p)
         join(c, p);
     }
     evictable = on == ZC_ON_NONE && zc_page_idle(p);
-    if (evictable && !zc_list_linked(&p->lru_link))
+    if (evictable && !zc_list_linked(&p->lru_link)) {
+        zc_page_trim(c, p);
         zc_list_add_tail(&c->lru, &p->lru_link);
-    else if (!evictable)
+    } else if (!evictable) {
         zc_list_del(&p->lru_link);
+    }
 }
 
 /* ---- dirty accounting ---- */
@@ -365,6 +367,7 @@ int zc_page_to_flushing(struct zc_cache *c, struct zc_page *p)
     if (zc_extents_reserve(&p->flushing, p->dirty.n + p->promised) < 0)
         return -ENOMEM;
     zc_extents_swap(&p->dirty, &p->flushing);
+    zc_page_count_ranges(c, p);
     bytes = zc_extents_bytes(&p->flushing);
     count_dirty(c, p, 0, bytes);
     count_flushing(c, p, bytes, 0);
@@ -439,7 +442,7 @@ void zc_page_invalidate(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint
     uint32_t at;
 
     if (zc_extents_reserve(&p->dirty, n + p->flushing.n + p->promised + 1) < 0 ||
-        zc_extents_reserve(&p->valid, p->valid.n + n + p->promised + 1) < 0) {
+        zc_extents_reserve(&p->valid, p->valid.n + n + p->flushing.n + p->promised + 1) < 0) {
         zc_error("%s: out of memory at the end of a failed write; bytes %llu+%u stay readable",
                  p->file->path, (unsigned long long)(zc_page_offset(c, p) + lo), hi - lo);
         return;

@@ -417,7 +417,7 @@ static int prepare(struct zc_request *r, const struct zc_msg *m)
     r->vio = calloc(1, sizeof *r->vio);
     if (!r->vio)
         return zc_errorf(ENOMEM, "no memory for a request");
-    r->vio->view = zc_server_view(s, m->view_low, m->view_high);
+    r->vio->view = zc_session_view(r->session, m->view_low, m->view_high);
     if (!r->vio->view)
         return zc_errorf(ENOKEY, "this view is not known here");
     if (m->len && zc_view_size(r->vio->view) == 0)

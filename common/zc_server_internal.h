@@ -115,6 +115,13 @@ struct zc_partial {
     uint64_t size, at;
 };
 
+/* The view that a session sent last, which others push out of the server's at any time: it is
+ * kept for the transfer that follows. */
+struct zc_sent {
+    uint64_t low, high;
+    struct zc_view *view; /* NULL: none, or the transfer has come */
+};
+
 /* An open file of a session. */
 struct zc_slot {
     struct zc_handle *handle; /* NULL: free */
@@ -145,6 +152,7 @@ struct zc_session {
     struct zc_slot *slots;
     uint32_t nslots;
     struct zc_partial partial;
+    struct zc_sent sent;
     struct zc_list told; /* struct zc_told */
     char *info; /* text being fetched in pieces */
     size_t info_len;
@@ -237,8 +245,8 @@ void zc_request_view_start(struct zc_request *r, const struct zc_msg *m);
 void zc_server_serve_buffers(struct zc_server *s);
 
 /* zc_server_views.c */
-/* The view of that hash with a reference, or NULL. */
-struct zc_view *zc_server_view(struct zc_server *s, uint64_t low, uint64_t high);
+/* The view of that hash for a transfer of the session, with a reference, or NULL. */
+struct zc_view *zc_session_view(struct zc_session *ss, uint64_t low, uint64_t high);
 /* Takes a piece of a view; 0 or a negative errno, explained. */
 int zc_server_view_piece(struct zc_session *ss, const struct zc_msg *m);
 void zc_server_views_free(struct zc_server *s);

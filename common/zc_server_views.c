@@ -1,7 +1,8 @@
 /* zc_server_views.c - the views clients have sent, shared by all of them through their hash.
  *
  * A view is kept until room is needed for another; who wants it then is told so and sends
- * it again.  Requests under way hold references of their own.
+ * it again.  Requests under way hold references of their own, and a session one to the view it
+ * sent last, until its next transfer through it: what was sent again is there when it is wanted.
  */
 #include "config.h"
 
@@ -30,14 +31,33 @@ static struct view *find(struct zc_server *s, uint64_t low, uint64_t high)
     return NULL;
 }
 
-struct zc_view *zc_server_view(struct zc_server *s, uint64_t low, uint64_t high)
+/* The session's last view and the reference to it, if it is this one. */
+static struct zc_view *take_sent(struct zc_sent *sent, uint64_t low, uint64_t high)
 {
-    struct view *v = find(s, low, high);
+    struct zc_view *view = sent->view;
+
+    if (!view || sent->low != low || sent->high != high)
+        return NULL;
+    sent->view = NULL;
+    return view;
+}
+
+static void set_sent(struct zc_sent *sent, const struct view *v)
+{
+    zc_view_put(sent->view);
+    *sent = (struct zc_sent){v->low, v->high, zc_view_get(v->view)};
+}
+
+struct zc_view *zc_session_view(struct zc_session *ss, uint64_t low, uint64_t high)
+{
+    struct view *v = find(ss->server, low, high);
+    struct zc_view *sent = take_sent(&ss->sent, low, high);
 
     if (!v)
-        return NULL;
+        return sent;
+    zc_view_put(sent);
     zc_list_del(&v->link);
-    zc_list_add_tail(&s->views, &v->link);
+    zc_list_add_tail(&ss->server->views, &v->link);
     return zc_view_get(v->view);
 }
 
@@ -57,8 +77,9 @@ void zc_server_views_free(struct zc_server *s)
         drop_oldest(s);
 }
 
-static int keep(struct zc_server *s, struct zc_partial *p, struct zc_view *view)
+static int keep(struct zc_session *ss, struct zc_partial *p, struct zc_view *view)
 {
+    struct zc_server *s = ss->server;
     struct zc_view_hash h = zc_view_hash(view);
     struct view *v;
 
@@ -76,6 +97,7 @@ static int keep(struct zc_server *s, struct zc_partial *p, struct zc_view *view)
     v->view = view;
     s->view_bytes += zc_view_memory(view);
     zc_list_add_tail(&s->views, &v->link);
+    set_sent(&ss->sent, v);
     while (s->view_bytes > ZC_SERVER_VIEWS && s->views.next != &v->link)
         drop_oldest(s);
     return 0;
@@ -98,21 +120,24 @@ static int complete(struct zc_session *ss, struct zc_partial *p)
     int rc = zc_view_decode(p->buf, p->size, &view);
 
     if (rc == 0)
-        rc = keep(ss->server, p, view);
+        rc = keep(ss, p, view);
     free(p->buf);
     p->buf = NULL;
     return rc;
 }
 
-/* Two threads of a client may send the same view at a time: what is there already is fine. */
+/* Two clients may send the same view at a time: what is there already is fine. */
 int zc_server_view_piece(struct zc_session *ss, const struct zc_msg *m)
 {
     struct zc_partial *p = &ss->partial;
     bool same = p->buf && p->low == m->view_low && p->high == m->view_high && p->size == m->size;
+    struct view *known = find(ss->server, m->view_low, m->view_high);
     int rc = 0;
 
-    if (find(ss->server, m->view_low, m->view_high))
+    if (known) {
+        set_sent(&ss->sent, known);
         return 0;
+    }
     if (!same && m->off == 0)
         rc = begin(p, m);
     else if (!same)

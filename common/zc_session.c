@@ -16,6 +16,7 @@
 
 #include "zc_log.h"
 #include "zc_server_internal.h"
+#include "zc_view.h"
 
 struct zc_session *zc_session_find(struct zc_server *s, uint64_t id)
 {
@@ -108,6 +109,7 @@ static void session_free(struct zc_session *ss)
     free(ss->slots);
     free(ss->info);
     free(ss->partial.buf);
+    zc_view_put(ss->sent.view);
     free(ss);
 }
 

@@ -281,6 +281,49 @@ START_TEST(refresh_keeps_what_is_dirty)
 }
 END_TEST
 
+/* As many dirty ranges as valid ones do not make them the same: the others are in a store write. */
+START_TEST(pieces_during_a_store_write)
+{
+    static const struct zc_range pieces[2][2] = {{{10, 11}, {20, 21}}, {{30, 31}, {40, 41}}};
+    struct zc_store *below = NULL, *store;
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    char want[100], is[100];
+    struct zc_handle *h;
+
+    cfg.capacity = 8 * PAGE;
+    cfg.page_size = PAGE;
+    cfg.idle_ms = 0;
+    ck_assert_int_eq(zc_store_mem_create(&below), 0);
+    ck_assert_int_eq(zc_store_fault_create(below, &store), 0);
+    ck_assert_int_eq(zc_cache_create(&cfg, store, &cache), 0);
+    h = open_flags("/f", 0);
+    memset(want, 'o', sizeof want);
+    ck_assert_int_eq(zc_cache_write(h, want, sizeof want, 0), sizeof want);
+    zc_store_fault_hold(store, ZC_FAULT_WRITE);
+    ck_assert_int_eq(zc_cache_flush_later(h, ZC_LEVEL_STORED), 0);
+    WAIT_FOR(zc_store_fault_held(store) == 1);
+    ck_assert_int_eq(zc_cache_write(h, "n", 1, 5), 1); /* one dirty range, and one valid */
+    want[5] = 'n';
+    for (int i = 0; i < 2; i++) {
+        struct wait w;
+
+        begin(&w, h, 0, sizeof want, 2);
+        for (int k = 0; k < 2; k++)
+            want[pieces[i][k].lo] = ((char *)w.a.data)[pieces[i][k].lo] = 'n';
+        zc_cache_end_ranges(&w.a, pieces[i], 2);
+    }
+    /* nothing is read: the store has none of it yet */
+    ck_assert_int_eq(zc_cache_read(h, is, sizeof is, 0), sizeof is);
+    ck_assert_mem_eq(is, want, sizeof is);
+    zc_store_fault_release(store);
+    ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), 0);
+    ck_assert_int_eq(zc_cache_close(h), 0);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    zc_cache_destroy(cache);
+    store->ops->destroy(store);
+}
+END_TEST
+
 /* ---- refresh of pages in use ---- */
 
 enum use { DIRTY, WRITING, READ_BY_ANOTHER, IN_FLUSH, QUEUED, USES };
@@ -548,7 +591,7 @@ int main(void)
     Suite *s = suite_create("cache ranges");
 
     CASE(s, "model", 120, ranges_with_room, ranges_in_two_pages, ranges_that_collapse,
-         room_for_ranges);
+         room_for_ranges, pieces_during_a_store_write);
     CASE(s, "reads", 60, the_end_of_the_file_moves_between_two_reads_of_a_page);
     CASE(s, "opens", 60, private_opens, visible_to_other_opens, refresh_keeps_what_is_dirty,
          refresh_of_a_page_in_use, successor_of_a_removed_file);

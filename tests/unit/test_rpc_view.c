@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "rig.h"
+#include "zc_net.h"
 #include "zc_view.h"
 
 enum { SPACE = 600000 };
@@ -304,6 +305,106 @@ START_TEST(views_are_sent_again)
 }
 END_TEST
 
+struct sender {
+    unsigned seed, rounds, pieces;
+    ssize_t worst;
+};
+
+/* Writes through one new view after the other, none of which the server has seen. */
+static void *new_views(void *arg)
+{
+    struct sender *w = arg;
+    char out[64] = "";
+    struct zc_io io;
+
+    w->worst = sizeof out;
+    for (unsigned i = 0; i < w->rounds; i++) {
+        struct zc_view *v = irregular(&w->seed, w->pieces);
+        ssize_t n;
+
+        zc_io_vwrite(client, number, v, 0, out, sizeof out, 0, &io);
+        n = zc_io_wait(client, &io);
+        if (n < w->worst)
+            w->worst = n;
+        zc_view_put(v);
+    }
+    return NULL;
+}
+
+/* The flushers of a cache are threads of one client; views of many messages must not get in each
+ * other's way. */
+START_TEST(threads_send_views_of_their_own)
+{
+    enum { THREADS = 8 };
+    struct sender w[THREADS];
+    pthread_t t[THREADS];
+
+    up(NULL);
+    for (unsigned i = 0; i < THREADS; i++) {
+        w[i] = (struct sender){i, 10, 60000, 0};
+        pthread_create(&t[i], NULL, new_views, &w[i]);
+    }
+    for (unsigned i = 0; i < THREADS; i++) {
+        pthread_join(t[i], NULL);
+        ck_assert_int_eq(w[i].worst, 64);
+    }
+    down();
+}
+END_TEST
+
+/* One byte through the view, as a client does that has just sent it: 0, or why not. */
+static int write_a_byte(const struct zc_view *v)
+{
+    struct zc_view_hash h = zc_view_hash(v);
+    struct zc_msg m = {.type = ZC_T_VWRITE,
+                       .handle = number,
+                       .view_low = h.low,
+                       .view_high = h.high,
+                       .len = 1,
+                       .data = {"x", 1}};
+
+    return zc_call(client, &m, NULL);
+}
+
+/* What was sent again is there for the transfer it was sent for, whatever others send meanwhile;
+ * not for ever. */
+START_TEST(a_view_waits_for_its_transfer)
+{
+    enum { LARGE = 1500000 }; /* pieces: more than the server keeps beside another */
+    struct zc_view *small, *large;
+    struct zc_view_hash h;
+    struct zc_client *other;
+    unsigned char buf[1000];
+    unsigned seed = 4;
+    struct zc_io io;
+
+    up(NULL);
+    other = rig_connect(&rig, net);
+    small = irregular(&seed, 5);
+    large = irregular(&seed, LARGE);
+    h = zc_view_hash(small);
+    ck_assert_uint_le(zc_view_encoded(small), sizeof buf);
+    ck_assert_int_eq(zc_view_encode(small, buf, sizeof buf), 0);
+    for (int again = 0; again < 2; again++) { /* the second time the server has it already */
+        struct zc_msg m = {.type = ZC_T_VIEW,
+                           .view_low = h.low,
+                           .view_high = h.high,
+                           .size = zc_view_encoded(small),
+                           .data = {buf, (uint32_t)zc_view_encoded(small)}};
+
+        ck_assert_int_eq(zc_call(client, &m, NULL), 0);
+    }
+    zc_io_vwrite(other, number, large, 0, "y", 1, 0, &io);
+    ck_assert_int_eq(zc_io_wait(other, &io), 1);
+    ck_assert_int_eq(write_a_byte(small), 0);
+    ck_assert_int_eq(write_a_byte(small), -ENOKEY);
+    zc_view_put(small);
+    zc_view_put(large);
+    zc_client_disconnect(other);
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("rpc view");
@@ -311,6 +412,7 @@ int main(void)
     zc_log_init(NULL);
     CASE(s, "lent", 60, lent_file, failed_sync_is_told_to_all);
     CASE(s, "views", 240, views_against_a_model, views_in_two_pages, long_pieces_are_not_copied,
-         end_of_file_in_a_view, false_sharing, views_are_sent_again);
+         end_of_file_in_a_view, false_sharing, views_are_sent_again, threads_send_views_of_their_own,
+         a_view_waits_for_its_transfer);
     return run_suite(s);
 }
