@@ -22,6 +22,7 @@ build=$(find_build) || exit 99
 zcached=$build/iod/zcached
 zcachectl=$build/iod/zcachectl
 zcache=$build/zcache
+export LC_ALL=C
 unset ZCACHE_DAEMONS ZCACHE_PROVIDER ZCACHE_TIMEOUT ZCACHE_STATS
 
 tmp=

@@ -56,7 +56,7 @@ written() { "$zcachectl" --daemons 0.addr --json stats | jq '.daemons[0].stats.r
 enough() { (($(written) > 64 << 20)); }
 for i in KILL KILL STOP; do
     rm -f root/f
-    start_daemon 0 --root root --cache-size 128M --timeout 2s
+    start_daemon 0 --root root --cache-size 128M --timeout 6s
     "$zcput" forever 0.addr "$tmp/root/f" 32M &
     writer=$!
     wait_for 60 enough || fail "cannot write: $(cat 0.log)"

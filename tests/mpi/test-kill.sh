@@ -4,7 +4,7 @@
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
-export ZCACHE_TIMEOUT=3s
+export ZCACHE_TIMEOUT=10s
 
 # kill_during HOW DAEMONS: the first of them dies when it has been written to (or read from).
 kill_during() {
@@ -16,7 +16,7 @@ kill_during() {
     mkdir "${file%/*}"
     start_daemons "$2"
     pid=${daemon_pids[0]}
-    mpi 3 "$programs/t_fault" "$how" "zcache:$file" 10 "$tmp" "zcached on" "(pid $pid)" /f.7: \
+    mpi 3 "$programs/t_fault" "$how" "zcache:$file" 60 "$tmp" "zcached on" "(pid $pid)" /f.7: \
         >"$tmp/out" 2>&1 </dev/null &
     job=$!
     wait_for 60 test -e "$tmp/begun.2" || fail "$how: the program did not begin: $(cat "$tmp/out")"
@@ -36,7 +36,7 @@ restart_between() {
 
     make_root
     start_daemons "$1"
-    mpi 3 "$programs/t_fault" between "zcache:$root/f" 10 "$tmp" >"$tmp/out" 2>&1 </dev/null &
+    mpi 3 "$programs/t_fault" between "zcache:$root/f" 60 "$tmp" >"$tmp/out" 2>&1 </dev/null &
     job=$!
     for step in begun:go again:go.on; do
         wait_for 60 test -e "$tmp/${step%:*}.0" -a -e "$tmp/${step%:*}.1" -a -e "$tmp/${step%:*}.2" ||

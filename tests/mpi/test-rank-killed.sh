@@ -4,7 +4,7 @@
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
-export ZCACHE_TIMEOUT=5s
+export ZCACHE_TIMEOUT=10s
 
 # Processes of the program, children of this shell's job.
 ranks() {
@@ -18,7 +18,7 @@ ranks() {
 no_sessions() { [[ $(stat_of 0 sessions) == 1 && $(stat_of 0 handles) == 0 ]]; } # zcachectl's own
 
 make_root
-start_daemons 1 --timeout 3s
+start_daemons 1 --timeout 6s
 mpi 2 "$programs/t_fault" write "zcache:$root/f" 100 "$tmp" >"$tmp/out" 2>&1 </dev/null &
 job=$!
 wait_for 60 test -e "$tmp/begun.1" || fail "the program did not begin: $(cat "$tmp/out")"

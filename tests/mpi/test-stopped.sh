@@ -9,7 +9,7 @@ begin() { # HOW COUNTER TEXT ...
     local how=$1 counter=$2
 
     shift 2
-    mpi 2 "$programs/t_fault" "$how" "zcache:$root/f" 10 "$tmp" "$@" >"$tmp/out" 2>&1 </dev/null &
+    mpi 2 "$programs/t_fault" "$how" "zcache:$root/f" 60 "$tmp" "$@" >"$tmp/out" 2>&1 </dev/null &
     job=$!
     wait_for 60 test -e "$tmp/begun.1" || fail "the program did not begin: $(cat "$tmp/out")"
     wait_for 60 at_least 0 "$counter" 100000000 || fail "no progress: $(cat "$tmp/out")"
@@ -21,7 +21,7 @@ idle() { [[ $(stat_of 0 requests_active) == 1 ]]; } # the question itself
 
 # too_long HOW COUNTER
 too_long() {
-    export ZCACHE_TIMEOUT=3s
+    export ZCACHE_TIMEOUT=6s
     make_root
     start_daemons 1
     begin "$1" "$2" "zcached on"

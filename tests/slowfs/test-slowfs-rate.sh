@@ -3,7 +3,8 @@
 #
 # Each case has an expected time, by the formulas of model.h, which the client's own work does
 # not matter much in.  Other load makes things slower, so that the best of a few tries counts;
-# too slow on a busy machine proves nothing, and skips the test.  Too fast is always wrong.
+# somewhat too slow proves nothing about slowfs, and skips the test, but twice as slow is wrong, as
+# it is where latencies are not beside each other.  Too fast is always wrong.
 set -u
 # shellcheck source=tests/daemon/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/../daemon/functions.sh"
@@ -15,7 +16,7 @@ obstacle=$(slowfs_obstacle)
 [[ -z $obstacle ]] || { echo "skipped: $obstacle"; exit 77; }
 requires command -v jq
 
-if [[ -d /dev/shm && -w /dev/shm ]]; then # memory, so that no disk is measured
+if [[ -d /dev/shm && -w /dev/shm ]] && (($(df -k --output=avail /dev/shm | tail -n 1) > 200000)); then # memory, so that no disk is measured
     below=$(mktemp -d /dev/shm/zcache-test.XXXXXX)
     cleanup_fn "rm -rf '$below'"
 else
@@ -47,8 +48,7 @@ one() {
 makes() {
     local i
 
-    for ((i = 0; i < $1; i++)); do : >"$m/new$i"; done
-    rm -f "$below"/new*
+    for ((i = 0; i < $1; i++)); do : >"$m/new$try.$i"; done
 }
 
 # measure NAME EXPECTED-MILLISECONDS COMMAND ...
@@ -64,14 +64,10 @@ measure() {
         if ((best <= want * 110)); then break; fi
     done
     printf '%-44s expected %5d ms, took %5d ms\n' "$name" "$want" $((best / 100))
-    if ((best > want * 110)) && busy; then
-        missed=$name
-        return
-    fi
-    ((best >= want * 90 && best <= want * 110)) || fail "$name is off by more than a tenth"
+    ((best >= want * 90)) || fail "$name is too fast by more than a tenth"
+    ((best <= want * 200)) || fail "$name takes more than twice as long"
+    ((best <= want * 110)) || missed=$name
 }
-
-busy() { awk -v cores="$(nproc)" '{ exit !($1 > cores) }' /proc/loadavg; }
 
 mounted() {
     slowfs_mount "$below" "$m" "$@" || fail "mount: $(<"$tmp/slowfs.log")"

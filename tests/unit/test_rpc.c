@@ -305,7 +305,7 @@ START_TEST(pending_keeps_a_slow_request_alive)
     uint64_t h;
 
     rig_up(&rig, NULL, NULL);
-    net = rig_net(1000);
+    net = rig_net(4000);
     n2 = rig_net(10000);
     client = rig_connect(&rig, net);
     watch = rig_connect(&rig, n2);
@@ -313,8 +313,8 @@ START_TEST(pending_keeps_a_slow_request_alive)
     zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
     ck_assert_int_eq(zc_client_write(client, h, "abc", 3, 0), 3);
     zc_client_flush_start(client, h, ZC_LEVEL_STORED, &later);
-    /* ten notices at a quarter of the time-out are two and a half time-outs */
-    WAIT_FOR(rig_stat(watch, "pending_sent") >= 10);
+    /* six notices at a quarter of the time-out are one and a half time-outs */
+    WAIT_FOR(rig_stat(watch, "pending_sent") >= 6);
     zc_store_fault_release(rig.store);
     ck_assert_int_eq(zc_client_wait(client, &later), 0);
     zc_client_disconnect(watch);
@@ -329,12 +329,12 @@ START_TEST(idle_client_is_kept)
     struct zc_client *watch;
     uint64_t h, until;
 
-    rig_up_silence(&rig, NULL, NULL, 800);
+    rig_up_silence(&rig, NULL, NULL, 3000);
     net = rig_net(60000);
     client = rig_connect(&rig, net);
     h = rig_open(client, "/f");
     watch = rig_connect(&rig, net);
-    until = zc_now() + 3 * 800 * ZC_NS_PER_MS;
+    until = zc_now() + 2 * 3000 * ZC_NS_PER_MS;
     WAIT_FOR((zc_client_ping(watch), zc_now() > until));
     ck_assert_int_eq(zc_client_write(client, h, "abc", 3, 0), 3);
     ck_assert_uint_eq(rig_stat(watch, "sessions_lost"), 0);
@@ -357,7 +357,7 @@ START_TEST(silent_server)
     net = rig_net(300);
     ck_assert_int_eq(zc_client_connect(net, addr, len, "deaf", &c), -ETIMEDOUT);
     ck_assert_uint_ge(zc_now() - start, 300 * ZC_NS_PER_MS);
-    ck_assert_uint_lt(zc_now() - start, 5000 * ZC_NS_PER_MS);
+    ck_assert_uint_lt(zc_now() - start, 20000 * ZC_NS_PER_MS);
     ck_assert_msg(strstr(zc_error_text(ETIMEDOUT), "deaf: no sign of life") != NULL, "%s",
                   zc_error_text(ETIMEDOUT));
     zc_net_destroy(net);
@@ -382,7 +382,7 @@ START_TEST(server_dies)
     uint64_t h, start;
 
     rig_up(&rig, NULL, NULL);
-    net = rig_net(2000);
+    net = rig_net(4000);
     client = rig_connect(&rig, net);
     h = rig_open(client, "/f");
     zc_store_fault_hold(rig.store, ZC_FAULT_READ);
@@ -403,7 +403,7 @@ START_TEST(server_dies)
         ck_assert_int_eq(rc[i], -ETIMEDOUT);
     start = zc_now();
     ck_assert_int_eq(zc_client_ping(client), -ETIMEDOUT);
-    ck_assert_uint_lt(zc_now() - start, 1000 * ZC_NS_PER_MS);
+    ck_assert_uint_lt(zc_now() - start, 3500 * ZC_NS_PER_MS); /* who waits, waits for 4000 */
     zc_client_disconnect(client);
     zc_net_destroy(net);
     rig_free(&rig);
@@ -575,7 +575,7 @@ START_TEST(client_dies)
 
     up();
     raw_up(&r);
-    session = m.session = raw_hello(&r, 300, ZC_PROTOCOL);
+    session = m.session = raw_hello(&r, 2000, ZC_PROTOCOL);
     raw_call(&r, &m);
     m = (struct zc_msg){.type = ZC_T_WRITE,
                         .session = session,
@@ -609,7 +609,7 @@ START_TEST(client_dies_in_a_write)
 
     up();
     raw_up(&r);
-    session = m.session = raw_hello(&r, 300, ZC_PROTOCOL);
+    session = m.session = raw_hello(&r, 2000, ZC_PROTOCOL);
     raw_call(&r, &m);
     zc_store_fault_hold(rig.store, ZC_FAULT_READ);
     m = (struct zc_msg){.type = ZC_T_WRITE,
@@ -704,8 +704,8 @@ START_TEST(stop_says_what_cannot_be_stored)
 
     up();
     h = rig_open(client, "/precious");
-    ck_assert_int_eq(zc_client_write(client, h, "12345", 5, 0), 5);
     zc_store_fault_set(rig.store, ZC_FAULT_WRITE, 1, UINT32_MAX, EDQUOT);
+    ck_assert_int_eq(zc_client_write(client, h, "12345", 5, 0), 5);
     ck_assert_int_eq(rig_stop(&rig), -EDQUOT);
     ck_assert_msg(strstr(rig.text, "/precious") != NULL, "%s", rig.text);
     rig_free(&rig);
