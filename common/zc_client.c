@@ -58,6 +58,7 @@ static int hello(struct zc_client *c)
 
 static void client_free(struct zc_client *c)
 {
+    pthread_cond_destroy(&c->view_sent);
     zc_lock_destroy(&c->view_lock);
     free(c);
 }
@@ -78,6 +79,7 @@ int zc_client_connect(struct zc_net *n, const void *addr, size_t len, const char
     zc_list_init(&c->calls);
     zc_list_init(&c->link);
     zc_lock_init(&c->view_lock);
+    zc_cond_init(&c->view_sent);
     rc = tp->ops->peer_add(tp, addr, len, &c->peer);
     if (rc) {
         client_free(c);

@@ -144,11 +144,29 @@ static int wait_once(struct zc_client *c, struct zc_io *io, uint64_t *count)
     return rc;
 }
 
+/* One thread of a client at a time: no lock is held meanwhile. */
+static void take_turn(struct zc_client *c)
+{
+    zc_lock_get(&c->view_lock);
+    while (c->sending_view)
+        zc_cond_wait(&c->view_sent, &c->view_lock);
+    c->sending_view = true;
+    zc_lock_put(&c->view_lock);
+}
+
+static void end_turn(struct zc_client *c)
+{
+    zc_lock_get(&c->view_lock);
+    c->sending_view = false;
+    pthread_cond_signal(&c->view_sent);
+    zc_lock_put(&c->view_lock);
+}
+
 static int with_view(struct zc_client *c, struct zc_io *io, uint64_t *count)
 {
     int rc = -ENOKEY;
 
-    zc_lock_get(&c->view_lock);
+    take_turn(c);
     for (int i = 0; rc == -ENOKEY && i < VIEW_TRIES; i++) {
         rc = send_view(c, io->view);
         if (rc)
@@ -156,7 +174,7 @@ static int with_view(struct zc_client *c, struct zc_io *io, uint64_t *count)
         start(c, io);
         rc = wait_once(c, io, count);
     }
-    zc_lock_put(&c->view_lock);
+    end_turn(c);
     return rc;
 }
 

@@ -42,7 +42,9 @@ struct zc_client {
     int broken;           /* negative errno; no call can succeed any more */
     bool removed;         /* its peer was removed */
     unsigned sending;     /* threads that post to the peer, which must stay for them */
-    struct zc_lock view_lock; /* who holds it sends a view, and makes the transfer it is for */
+    struct zc_lock view_lock; /* guards: */
+    bool sending_view;        /* a thread sends a view, and makes the transfer it is for */
+    zc_cond view_sent;        /* it has */
     char why[256];        /* it is broken */
 };
 
