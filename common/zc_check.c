@@ -19,7 +19,7 @@ enum { EVERY_SMALL = 1 };
 enum { SMALL_PAGES = 64, EVERY_LARGE = 1024 };
 
 struct sums {
-    uint64_t dirty, flushing, used, pinned, reading, in_flush, failed, lru, ndirty, ahead;
+    uint64_t dirty, flushing, used, pinned, reading, in_flush, failed, lru, ndirty, ahead, ranges;
 };
 
 static bool covers(const struct zc_extents *big, const struct zc_extents *small)
@@ -67,6 +67,7 @@ static void check_page(struct zc_cache *c, struct zc_page *p, struct sums *s)
     assert(!zc_list_linked(&p->fill_link) || !p->read_ahead || zc_list_empty(&p->waiters));
     assert(zc_list_linked(&p->ahead_link) == (p->ahead_for != NULL));
     s->ahead += p->ahead_for != NULL;
+    s->ranges += p->range_bytes;
     s->dirty += zc_extents_bytes(&p->dirty);
     s->flushing += zc_extents_bytes(&p->flushing);
     s->used++;
@@ -123,6 +124,7 @@ static void full_scan(struct zc_cache *c)
     assert(s.in_flush == c->nflushing && s.failed == c->nfailed);
     assert(s.ahead == c->nahead && c->nahead <= c->npages / 4); /* 10 */
     assert(length(&c->fills_ahead) == c->nfills_ahead);
+    assert(s.ranges == c->range_bytes); /* free pages hold none */
     assert(s.lru == length(&c->lru) && s.ndirty == length(&c->dirty)); /* 3, 4 */
     assert(s.used + length(&c->free) == c->fresh);
     assert(c->st.waiting_room == length(&c->room));

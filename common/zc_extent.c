@@ -11,8 +11,6 @@
 
 #include "zc_extent.h"
 
-enum { KEEP_RANGES = 64 }; /* room not worth giving back */
-
 static struct zc_range *ranges(struct zc_extents *e)
 {
     return e->cap ? e->many : e->in;
@@ -90,7 +88,7 @@ void zc_extents_trim(struct zc_extents *e)
 {
     struct zc_range *fewer = e->many;
 
-    if (e->cap <= KEEP_RANGES || e->n > e->cap / 4)
+    if (e->cap == 0 || e->n > e->cap / 4)
         return;
     if (e->n <= ZC_EXTENTS_IN_PLACE) {
         memcpy(e->in, e->many, e->n * sizeof(*e->many));

@@ -11,10 +11,7 @@
 #include "zc_cache_internal.h"
 #include "zc_log.h"
 
-enum {
-    KEEP_RANGES = 64, /* a freed page keeps room for this many ranges */
-    FEW_RANGES = 64,  /* of a page, that are not worth a collapse when memory is short */
-};
+enum { FEW_RANGES = 64 }; /* of a page, that are not worth a collapse when memory is short */
 
 static uint64_t hash_of(struct zc_cache *c, const struct zc_file *f, uint64_t no)
 {
@@ -129,14 +126,6 @@ struct zc_page *zc_page_take_ahead(struct zc_cache *c, struct zc_file *f, uint64
     return zc_page_take(c, f, no);
 }
 
-static void forget_extents(struct zc_extents *e)
-{
-    if (e->cap > KEEP_RANGES)
-        zc_extents_free(e);
-    else
-        zc_extents_clear(e);
-}
-
 void zc_page_drop(struct zc_cache *c, struct zc_page *p)
 {
     struct zc_page **at = &c->hash[hash_of(c, p->file, p->no)];
@@ -157,9 +146,9 @@ void zc_page_drop(struct zc_cache *c, struct zc_page *p)
     f->npages--;
     c->nused--;
     p->file = NULL;
-    forget_extents(&p->valid);
-    forget_extents(&p->dirty);
-    forget_extents(&p->flushing);
+    zc_extents_free(&p->valid);
+    zc_extents_free(&p->dirty);
+    zc_extents_free(&p->flushing);
     zc_page_count_ranges(c, p);
     zc_list_add_tail(&c->free, &p->lru_link);
     zc_file_reap(c, f);

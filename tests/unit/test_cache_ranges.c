@@ -10,7 +10,7 @@
 
 enum { PAGE = 4096, FILE_SIZE = 40 * PAGE };
 
-static struct zc_store *mem;
+static struct zc_store *store; /* the faulty one, over memory */
 static struct zc_cache *cache;
 
 static struct zc_handle *open_flags(const char *path, unsigned flags)
@@ -24,23 +24,40 @@ static struct zc_handle *open_flags(const char *path, unsigned flags)
     return h;
 }
 
-static void up(unsigned pages, uint32_t max_extents)
+/* A cache of so many pages that writes nothing back by itself. */
+static struct zc_cache_config cache_of(unsigned pages)
 {
     struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
 
     cfg.capacity = (size_t)pages * PAGE;
     cfg.page_size = PAGE;
+    cfg.idle_ms = 0;
+    return cfg;
+}
+
+static void up_with(const struct zc_cache_config *cfg)
+{
+    struct zc_store *mem;
+
+    ck_assert_int_eq(zc_store_mem_create(&mem), 0);
+    ck_assert_int_eq(zc_store_fault_create(mem, &store), 0);
+    ck_assert_int_eq(zc_cache_create(cfg, store, &cache), 0);
+}
+
+static void up(unsigned pages, uint32_t max_extents)
+{
+    struct zc_cache_config cfg = cache_of(pages);
+
     cfg.idle_ms = 1;
     cfg.max_extents = max_extents;
-    ck_assert_int_eq(zc_store_mem_create(&mem), 0);
-    ck_assert_int_eq(zc_cache_create(&cfg, mem, &cache), 0);
+    up_with(&cfg);
 }
 
 static void down(void)
 {
     ck_assert_int_eq(zc_cache_drain(cache), 0);
     zc_cache_destroy(cache);
-    mem->ops->destroy(mem);
+    store->ops->destroy(store);
 }
 
 struct wait {
@@ -184,19 +201,15 @@ static uint64_t holes_and_plugs(struct zc_handle *h)
 /* Room for ranges stays for the next pieces of a page, and not longer than it is dirty. */
 START_TEST(room_for_ranges)
 {
-    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_cache_config cfg = cache_of(4);
     struct zc_cache_stats st;
     struct zc_handle *h;
     uint64_t kept;
 
     for (int scarce = 0; scarce < 2; scarce++) {
-        cfg.capacity = 4 * PAGE;
-        cfg.page_size = PAGE;
-        cfg.idle_ms = 0;
         if (scarce)
             cfg.range_memory = 1024;
-        ck_assert_int_eq(zc_store_mem_create(&mem), 0);
-        ck_assert_int_eq(zc_cache_create(&cfg, mem, &cache), 0);
+        up_with(&cfg);
         h = open_flags("/f", 0);
         kept = holes_and_plugs(h);
         if (scarce)
@@ -209,6 +222,36 @@ START_TEST(room_for_ranges)
         ck_assert_int_eq(zc_cache_close(h), 0);
         down();
     }
+}
+END_TEST
+
+/* A page that is not dirty holds no room, be it little: with many pages it would make memory
+ * look short that is not. */
+START_TEST(room_of_clean_pages)
+{
+    struct zc_cache_config cfg = cache_of(16);
+    struct zc_cache_stats st;
+    struct zc_handle *h;
+
+    up_with(&cfg);
+    h = open_flags("/f", 0);
+    for (uint64_t at = 0; at < 16 * PAGE; at += 128)
+        ck_assert_int_eq(zc_cache_write(h, "x", 1, at), 1);
+    zc_cache_stats(cache, &st);
+    ck_assert_uint_gt(st.range_bytes, 0);
+    ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), 0);
+    zc_cache_stats(cache, &st);
+    ck_assert_uint_lt(st.range_bytes, 16 * 40 * sizeof(struct zc_range)); /* what is valid */
+    for (uint64_t at = 0; at < 16 * PAGE; at += PAGE) { /* fills the gaps */
+        char c = 1;
+
+        ck_assert_int_eq(zc_cache_read(h, &c, 1, at + 1), 1);
+        ck_assert_int_eq(c, 0);
+    }
+    zc_cache_stats(cache, &st);
+    ck_assert_uint_eq(st.range_bytes, 0);
+    ck_assert_int_eq(zc_cache_close(h), 0);
+    down();
 }
 END_TEST
 
@@ -285,17 +328,11 @@ END_TEST
 START_TEST(pieces_during_a_store_write)
 {
     static const struct zc_range pieces[2][2] = {{{10, 11}, {20, 21}}, {{30, 31}, {40, 41}}};
-    struct zc_store *below = NULL, *store;
-    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_cache_config cfg = cache_of(8);
     char want[100], is[100];
     struct zc_handle *h;
 
-    cfg.capacity = 8 * PAGE;
-    cfg.page_size = PAGE;
-    cfg.idle_ms = 0;
-    ck_assert_int_eq(zc_store_mem_create(&below), 0);
-    ck_assert_int_eq(zc_store_fault_create(below, &store), 0);
-    ck_assert_int_eq(zc_cache_create(&cfg, store, &cache), 0);
+    up_with(&cfg);
     h = open_flags("/f", 0);
     memset(want, 'o', sizeof want);
     ck_assert_int_eq(zc_cache_write(h, want, sizeof want, 0), sizeof want);
@@ -318,9 +355,7 @@ START_TEST(pieces_during_a_store_write)
     zc_store_fault_release(store);
     ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), 0);
     ck_assert_int_eq(zc_cache_close(h), 0);
-    ck_assert_int_eq(zc_cache_drain(cache), 0);
-    zc_cache_destroy(cache);
-    store->ops->destroy(store);
+    down();
 }
 END_TEST
 
@@ -355,21 +390,15 @@ static void expect_byte(struct zc_handle *h, uint64_t off, char c)
 static void refresh_in_use(enum use use)
 {
     static char page[PAGE];
-    struct zc_store *below = NULL, *store;
-    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_cache_config cfg = cache_of(8);
     struct zc_handle *mine, *other;
     struct zc_cache_stats st;
     pthread_t reader[2];
     struct wait w;
 
-    cfg.capacity = 8 * PAGE;
-    cfg.page_size = PAGE;
-    cfg.idle_ms = 0;
     cfg.prefetch = 0;
     cfg.readers = 1;
-    ck_assert_int_eq(zc_store_mem_create(&below), 0);
-    ck_assert_int_eq(zc_store_fault_create(below, &store), 0);
-    ck_assert_int_eq(zc_cache_create(&cfg, store, &cache), 0);
+    up_with(&cfg);
     mine = open_flags("/f", ZC_OPEN_PRIVATE);
     other = open_flags("/f", ZC_OPEN_PRIVATE);
     memset(page, 'o', sizeof page);
@@ -424,9 +453,7 @@ static void refresh_in_use(enum use use)
     expect_byte(mine, 20, 'n');
     ck_assert_int_eq(zc_cache_close(mine), 0);
     ck_assert_int_eq(zc_cache_close(other), 0);
-    ck_assert_int_eq(zc_cache_drain(cache), 0);
-    zc_cache_destroy(cache);
-    store->ops->destroy(store);
+    down();
 }
 
 START_TEST(refresh_of_a_page_in_use)
@@ -484,16 +511,13 @@ static void *open_it(void *arg)
  * is opened: it is not the one that was removed, and what is written to it is kept. */
 START_TEST(successor_of_a_removed_file)
 {
-    struct zc_store *below = NULL, *faulty, *store;
-    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_store *below = NULL, *faulty;
+    struct zc_cache_config cfg = cache_of(8);
     struct zc_attr attr = {0};
     struct zc_handle *old, *next;
     pthread_t closer, opener;
     void *rc;
 
-    cfg.capacity = 8 * PAGE;
-    cfg.page_size = PAGE;
-    cfg.idle_ms = 0;
     ck_assert_int_eq(zc_store_mem_create(&below), 0);
     ck_assert_int_eq(zc_store_fault_create(below, &faulty), 0);
     store = borrow(faulty);
@@ -550,21 +574,15 @@ static uint64_t dirty_bytes(void)
  * call must ask for them. */
 START_TEST(the_end_of_the_file_moves_between_two_reads_of_a_page)
 {
-    struct zc_store *below = NULL, *store;
-    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_cache_config cfg = cache_of(4);
     struct zc_handle *h;
     struct wait w;
     pthread_t reader;
     char buf[4];
 
-    cfg.capacity = 4 * PAGE;
-    cfg.page_size = PAGE;
-    cfg.idle_ms = 0;
     cfg.max_extents = 64;
     cfg.prefetch = 0;
-    ck_assert_int_eq(zc_store_mem_create(&below), 0);
-    ck_assert_int_eq(zc_store_fault_create(below, &store), 0);
-    ck_assert_int_eq(zc_cache_create(&cfg, store, &cache), 0);
+    up_with(&cfg);
     h = open_flags("/f", ZC_OPEN_PRIVATE);
     for (unsigned i = 0; i < 64; i++)
         ck_assert_int_eq(zc_cache_write(h, "x", 1, 10 + 10 * i), 1);
@@ -580,9 +598,7 @@ START_TEST(the_end_of_the_file_moves_between_two_reads_of_a_page)
     ck_assert_int_eq(zc_cache_read(h, buf, 4, 3000), 4);
     ck_assert_mem_eq(buf, "last", 4);
     ck_assert_int_eq(zc_cache_close(h), 0);
-    ck_assert_int_eq(zc_cache_drain(cache), 0);
-    zc_cache_destroy(cache);
-    store->ops->destroy(store);
+    down();
 }
 END_TEST
 
@@ -591,7 +607,7 @@ int main(void)
     Suite *s = suite_create("cache ranges");
 
     CASE(s, "model", 120, ranges_with_room, ranges_in_two_pages, ranges_that_collapse,
-         room_for_ranges, pieces_during_a_store_write);
+         room_for_ranges, room_of_clean_pages, pieces_during_a_store_write);
     CASE(s, "reads", 60, the_end_of_the_file_moves_between_two_reads_of_a_page);
     CASE(s, "opens", 60, private_opens, visible_to_other_opens, refresh_keeps_what_is_dirty,
          refresh_of_a_page_in_use, successor_of_a_removed_file);
