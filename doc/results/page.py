@@ -89,8 +89,8 @@ class Page:
                 f"Figures and tables show medians and, behind them, the lowest and highest; "
                 f"runs of each kind: {self.repetitions()}, in turn with all others.\n")
         if float(self.c["load"]) > 0.5 * int(self.c["cores"]):
-            text += (f"\n**The minute before had a load of {self.c['load']} on {self.c['cores']} cores.** Unless that "
-                     f"was the building of all this, the machine was not quiet: ratios say little then, absolute figures nothing.\n")
+            text += (f"\n**The machine was not quiet: the minute before had a load of {self.c['load']} on {self.c['cores']} cores.** "
+                     "Ratios say little then, absolute figures nothing.\n")
         return text
 
     def repetitions(self):
@@ -130,7 +130,7 @@ class Page:
             f"busy for {last:.3f} s.{unstored}\n"
             f"- **In total**, from open to close, the job takes {total:.2f} s, {opening:.2f} s of them in the open. The longer of "
             f"computing and of what the store needs is {ideal:.2f} s; it takes {total / ideal:.2f} times that.\n")
-        return text + self.answer_read() + self.answer_btio()
+        return text + self.answer_fabric() + self.answer_read() + self.answer_btio()
 
     def left_at_close(self):
         """What the close finds to do, where a run was watched."""
@@ -141,6 +141,15 @@ class Page:
         both = runs[0]["timeline"]["unstored_bytes"][-1] / 1e6
         return (f" In a run that was watched, {both:.0f} MB were in no file yet when the last phase ended, {first:.0f} MB of them "
                 f"in the ranks: {both / float(self.r.options['rate']):.3f} s for the store.")
+
+    def answer_fabric(self):
+        """The way between hosts: what it costs once, and what after that."""
+        whole, first, io = self.at("io_close", "fabric"), self.at("first", "fabric"), self.at("io", "fabric")
+        if None in (whole, first, io):
+            return ""
+        return (f"- **Through libfabric**, as between hosts, writes and close take {whole:.2f} s. {first:.2f} s of them are the first "
+                f"write, which waits until each of the {self.r.ranks} ranks has started libfabric and connected, on "
+                f"{self.c['cores']} cores; the {self.r.phases - 1} others take {max(io - first, 0):.3f} s.\n")
 
     def answer_read(self):
         """What reading ahead hides."""

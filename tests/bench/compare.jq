@@ -7,7 +7,7 @@ def simpario($what):
         and (if $what == "read" then .verification.mpi_bytes else .verification.posix_bytes end) == .file_bytes)
     | .repeats[0][$direction] as $t
     | {bytes: .file_bytes, peak_rss: .peak_rss_bytes, open: $t.open_seconds, compute: $t.compute_seconds,
-       wait: $t.wait_seconds, io: $t.io_seconds, close: $t.close_seconds, io_close: $t.io_close_seconds,
+       wait: $t.wait_seconds, io: $t.io_seconds, first: $t.phase_io_seconds[0], close: $t.close_seconds, io_close: $t.io_close_seconds,
        total: $t.total_seconds};
 
 # Of btio; total is computing and writing, what is read is only there to be verified.

@@ -22,6 +22,7 @@
 #     --rate N      200, MB/s of the stores slow and gluster
 #     --op-us N  50      --latency-us N  200, a request of the slow store, its round trip
 #     --timeout SECONDS  60, for one run
+#     --settle SECONDS   120 (quick 1), at most, until the load of a build has worn off
 set -u
 # shellcheck source=tests/bench/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -32,11 +33,11 @@ set -u
 unset 'opt[repeats]' 'opt[json]' 'quick[repeats]'
 opt+=([results]=$build/bench [minutes]=15 [rounds]=5 [stores]='slow disk gluster' [ranks]=8
     [counts]='2 16' [sizes]='4K 128K 1M' [fixed]=128K [headline]=1M [phases]=10 [compute]=0.1
-    [btio]=W:1:4 [rate]=200 [op-us]=50 [latency-us]=200 [timeout]=60)
+    [btio]=W:1:4 [rate]=200 [op-us]=50 [latency-us]=200 [timeout]=60 [settle]=120)
 full=([minutes]=57 [counts]='2 4 16 32' [sizes]='1K 4K 16K 32K 128K 1M' [phases]=20 [compute]=0.2
     [btio]='W:1:4 A:5:4' [timeout]=300)
 quick=([minutes]=1 [rounds]=1 [counts]=2 [sizes]='32K 1M' [fixed]=1M [phases]=5 [compute]=0.05 [stores]='slow disk'
-    [btio]=S:1:4)
+    [btio]=S:1:4 [settle]=1)
 
 # ---- the variants -------------------------------------------------------------------------
 # name       | MPI     | file type | daemons | options of simpario | hints
@@ -266,6 +267,20 @@ rounds() {
 
 clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
 
+# The load of the last minute, without what was built just before.  Not for ever: the page tells
+# what it was.
+await_quiet() {
+    local end=$((EPOCHSECONDS + opt[settle]))
+
+    while
+        load=$(cut -d' ' -f1 /proc/loadavg)
+        awk -v load="$load" -v cores="$cores" 'BEGIN { exit load <= cores / 4 }' && ((EPOCHSECONDS < end))
+    do
+        bench_progress "waiting until the machine is quiet: a load of $load on $cores cores"
+        sleep 1
+    done
+}
+
 # ---- what it was measured with --------------------------------------------------------------
 conditions() {
     local store key
@@ -305,7 +320,6 @@ zcache_version() {
 
 # ---- main ----------------------------------------------------------------------------------
 command_line=${BENCH_COMMAND:-compare.sh $*} # what the user typed
-load=$(cut -d' ' -f1 /proc/loadavg)
 bench_options "$@"
 mkdir -p "${opt[results]}" && opt[results]=$(cd "${opt[results]}" && pwd) || bench_misuse "--results: no directory"
 runs=${opt[results]}/runs.jsonl
@@ -316,6 +330,7 @@ for n in ${opt[counts]}; do if ((n > most)); then most=$n; fi; done
 bench_start "$most"
 set_up
 make_plan
+await_quiet
 conditions
 echo "compare: ${#plan[@]} runs a round, ${opt[rounds]} rounds at most, about ${opt[minutes]} minutes; $(bench_layout)"
 rounds

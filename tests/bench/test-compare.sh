@@ -11,7 +11,7 @@ make_tmp
 # compare NAME STATUS: into $tmp/NAME; on the disk alone, which needs nothing special.
 compare() {
     "$here/compare.sh" --results "$tmp/$1" --stores disk --ranks 2 --counts 2 --sizes 64K --fixed 64K --headline 64K \
-        --phases 2 --compute 0.01 --rounds 1 --timeout 120 >"$tmp/$1.log" 2>&1
+        --phases 2 --compute 0.01 --rounds 1 --timeout 120 --settle 1 >"$tmp/$1.log" 2>&1
     [[ $? == "$2" ]] || fail "$1: status is not $2: $(<"$tmp/$1.log")"
 }
 
