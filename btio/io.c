@@ -17,32 +17,34 @@ const struct io_method *io_method_get(int index)
     return methods[index];
 }
 
-/* Also returns the communicator of those who share the file. */
-static MPI_Comm make_name(struct io *io)
+MPI_Comm io_name(const struct io *io, const char *path, char *name)
 {
     MPI_Comm comm = io->method->comm(io->all);
     int used;
     if (comm == io->all)
-        used = snprintf(io->name, sizeof io->name, "%s", io->file);
+        used = snprintf(name, IO_NAME, "%s", path);
     else
-        used = snprintf(io->name, sizeof io->name, "%s.%04d", io->file, io->grid->rank);
-    if (used >= (int)sizeof io->name)
-        bench_abort("the name of the file is too long: %s", io->file);
-    io->comm = comm;
+        used = snprintf(name, IO_NAME, "%s.%04d", path, io->grid->rank);
+    if (used >= IO_NAME)
+        bench_abort("the name of the file is too long: %s", path);
     return comm;
+}
+
+void io_init(struct io *io)
+{
+    io->comm = io_name(io, io->file, io->name);
 }
 
 void io_delete(struct io *io, bool missing_ok)
 {
-    bench_delete(make_name(io), io->name, io->info, missing_ok);
+    bench_delete(io->comm, io->name, io->info, missing_ok);
 }
 
 void io_open(struct io *io)
 {
-    MPI_Comm comm = make_name(io);
     int mode = io->writing ? MPI_MODE_CREATE | MPI_MODE_WRONLY : MPI_MODE_RDONLY;
-    int err = MPI_File_open(comm, io->name, mode, io->info, &io->fh);
-    bench_check_all(comm, err, "MPI_File_open", io->name);
+    int err = MPI_File_open(io->comm, io->name, mode, io->info, &io->fh);
+    bench_check_all(io->comm, err, "MPI_File_open", io->name);
     io->point = cells_point_type();
     io->method->start(io);
 }

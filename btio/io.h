@@ -33,6 +33,8 @@ extern const char *const io_method_names[];
 const struct io_method *io_method_get(int index);
 extern const struct io_method io_full, io_simple, io_epio;
 
+#define IO_NAME 4096
+
 /* An open file in use. What is above the line is the caller's to set. */
 struct io {
     const struct io_method *method;
@@ -42,14 +44,19 @@ struct io {
     MPI_Info info;
     bool writing;
     /* ------------------------------------------------------------------------- */
-    char name[4096]; /* the file's own name */
-    MPI_Comm comm;   /* of those who share it */
+    char name[IO_NAME]; /* the file's own name */
+    MPI_Comm comm;      /* of those who share it */
     MPI_File fh;
     MPI_Datatype point;  /* one point, in memory and in the file */
     MPI_Datatype memory; /* full: the points of all cells */
     MPI_Datatype *cells; /* epio: the points of each cell */
 };
 
+/* The name that a path to the file or files has for this rank, "PATH" or "PATH.0000"; aborts where
+ * it does not fit into name[IO_NAME]. Also returns the communicator of those who share the file. */
+MPI_Comm io_name(const struct io *io, const char *path, char *name);
+/* Before all that follows: the name and the communicator. */
+void io_init(struct io *io);
 /* Removes the file or files; with `missing_ok`, they may not be there. */
 void io_delete(struct io *io, bool missing_ok);
 /* Opens, creating it when writing, and sets the view. */

@@ -65,6 +65,14 @@ static const struct arg table[] = {
      .help = "write the file (default); with --no-write, compute and\n"
               "compare with the file that an earlier run kept, written with\n"
               "the same problem and interval and, with epio, ranks"},
+    {ARG_TEXT,
+     .name = "posix-verify", .value = "PATH", .field = FIELD(posix_verify),
+     .help = "when the writer's MPI_File_close is over, let rank 0 read\n"
+              "all of PATH with plain POSIX reads, and the ranks compare it\n"
+              "as below; PATH is the same file as the file system names it.\n"
+              "With epio, each rank reads PATH.0000, PATH.0001 and so on.\n"
+              "No time counts it, but the reading after it may find the\n"
+              "file in the system's cache"},
     {ARG_HEADING, .name = "Report"},
     {ARG_TEXT,
      .name = "json", .value = "FILE", .field = FIELD(json),
@@ -112,7 +120,9 @@ static const char notes[] =
     "    mpiexec -n 4 btio -c A -m none\n"
     "  Write with one path to the file, check with another and fewer ranks:\n"
     "    mpiexec -n 4 btio -c W -m simple -f zcache:/scratch/x --keep\n"
-    "    mpiexec -n 1 btio -c W -m full -f ufs:/scratch/x --no-write --keep\n";
+    "    mpiexec -n 1 btio -c W -m full -f ufs:/scratch/x --no-write --keep\n"
+    "  Everything read back twice, once behind MPI's back:\n"
+    "    mpiexec -n 4 btio -c W -f zcache:/scratch/x --posix-verify /scratch/x\n";
 
 void options_help(FILE *out)
 {
@@ -159,6 +169,10 @@ static int settle(struct options *o, int nranks, char *message)
     if (none && o->problem.class == 'U') {
         strcpy(message,
                "-m none with another --grid or --steps leaves nothing to verify: drop one");
+        return -EINVAL;
+    }
+    if (none && o->posix_verify != NULL) {
+        strcpy(message, "-m none writes no file for --posix-verify: drop one");
         return -EINVAL;
     }
     if (!none && o->file == NULL) {

@@ -20,6 +20,7 @@ struct options {
     int interval; /* steps between dumps */
     int write;
     int keep;
+    const char *posix_verify;
     const char *json;
     const char *label; /* for the report; NULL: none */
     int progress;      /* BENCH_PROGRESS_... */

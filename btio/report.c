@@ -79,6 +79,8 @@ static void print_setting(const struct report *r, FILE *out)
         fprintf(out, "no norms are published");
     if (o->dumps > 0)
         fprintf(out, ", %s read back", units_size(a, r->verdict.v.checked));
+    if (o->posix_verify != NULL)
+        fprintf(out, ", %s through POSIX", units_size(a, r->verdict.v.posix_checked));
     fprintf(out, "\n\n");
 }
 

@@ -24,10 +24,11 @@ static json_t *json_options(const struct options *o)
     json_t *hints = json_object();
     for (int i = 0; i < o->hints.n; i++)
         json_object_set_new(hints, o->hints.pair[i].key, json_string(o->hints.pair[i].value));
-    return json_pack("{s:o, s:s, s:i, s:o, s:b, s:b, s:o}", "file",
+    return json_pack("{s:o, s:s, s:i, s:o, s:b, s:b, s:o, s:o}", "file",
                      o->file != NULL ? json_string(o->file) : json_null(), "method",
                      io_method_names[o->method], "interval", o->interval, "hints", hints, "write",
-                     o->write, "keep", o->keep, "label", bench_json_text(o->label));
+                     o->write, "keep", o->keep, "posix_verify", bench_json_text(o->posix_verify), "label",
+                     bench_json_text(o->label));
 }
 
 /* Null where nothing is published. */
@@ -65,9 +66,10 @@ static json_t *json_verification(const struct report *r)
     json_t *faults = json_array();
     for (int i = 0; i < s->texts; i++)
         json_array_append_new(faults, json_string(s->text[i]));
-    return json_pack("{s:s, s:o, s:I, s:I, s:o}", "result", report_failed(r) ? "failed" : "passed",
+    return json_pack("{s:s, s:o, s:I, s:I, s:I, s:o}", "result", report_failed(r) ? "failed" : "passed",
                      "norms", report_failed(r) ? json_null() : json_norms(r), "read_bytes",
-                     (json_int_t)s->v.checked, "faults", (json_int_t)s->v.faults, "first_faults",
+                     (json_int_t)s->v.checked, "posix_bytes", (json_int_t)s->v.posix_checked,
+                     "faults", (json_int_t)s->v.faults, "first_faults",
                      faults);
 }
 

@@ -4,7 +4,8 @@
  *     open | compute, write | compute, write | ... | close
  *     open | read, check | read, check | ... | close
  *
- * Where the close is told not to wait until everything is stored, that is waited for in between.
+ * Where the close is told not to wait until everything is stored, that is waited for in between,
+ * and then the file is checked through POSIX where that is asked for.
  */
 #include "config.h"
 
@@ -12,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "posix_check.h"
 #include "run.h"
 
 void run_init(struct run *run, const struct options *o, MPI_Comm comm)
@@ -25,6 +27,8 @@ void run_init(struct run *run, const struct options *o, MPI_Comm comm)
                           .all = comm,
                           .file = o->file,
                           .info = bench_hints_make(&o->hints)};
+    if (run->io.method != NULL)
+        io_init(&run->io);
     int64_t n = o->problem.n;
     run->file_bytes = o->dumps * n * n * n * (int64_t)sizeof(state);
     /* calloc(0) may return NULL. */
@@ -143,7 +147,7 @@ static void read_dump(struct run *run, int dump)
     witness_poison(run->witness);
     run->read_seconds[dump] = move_dump(run, dump);
     run->own[T_READ] += run->read_seconds[dump];
-    witness_check(run->witness, dump, &run->verdict);
+    run->verdict.checked += witness_check(run->witness, dump, "", &run->verdict);
     solver_error(&run->solver, error);
     for (int m = 0; m < NVAR; m++)
         run->norms.mean_error[m] += error[m] / run->options->dumps;
@@ -192,7 +196,11 @@ static void check_norms(struct run *run)
 
 void run_verify(struct run *run)
 {
-    if (run->io.method != NULL)
+    const struct options *o = run->options;
+    /* Before anybody can have changed the file, and outside all times. */
+    if (run->io.method != NULL && o->posix_verify != NULL)
+        posix_check(&run->io, run->witness, o->posix_verify, o->dumps, &run->verdict);
+    if (run->io.method != NULL && !verdict_any(run->comm, &run->verdict))
         read_back(run);
     /* Of data that is not right they would say nothing. */
     if (verdict_any(run->comm, &run->verdict))

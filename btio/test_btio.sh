@@ -108,6 +108,64 @@ echo more >>"$file"
 wrong "has 829445 bytes"
 rm "$file"
 
+echo "behind the back of MPI"
+for ranks in 1 4; do
+    for method in full simple epio; do
+        run 0 -f "ufs:$file" -m $method --posix-verify "$file"
+        says "810 KiB read back, 810 KiB through POSIX"
+    done
+done
+gone
+# Cells of different sizes.
+ranks=9
+run 0 -f "ufs:$file" -n 11 -s 2 -i 1 --posix-verify "$file"
+ranks=4
+cp "$dir/good" "$file"
+# What MPI-IO reads is right, what POSIX reads is not.
+behind()
+{
+    run 1 -f "ufs:$file" --no-write --posix-verify "$dir/other" --json "$dir/json" "$@"
+    says "FAILED"
+    ! grep -q 'Mop/s\|MiB/s' "$dir/out" || fail "figures for wrong data"
+    ! grep -q 'mops\|seconds' "$dir/json" || fail "figures for wrong data in the JSON"
+}
+cp "$dir/good" "$dir/other"
+run 0 -f "ufs:$file" --no-write --posix-verify "$dir/other"
+for byte in 0 69119 400000; do
+    spoil $byte && mv "$file" "$dir/other" && cp "$dir/good" "$file"
+    behind
+    says "other read through POSIX: dump $((byte / 69120)) is not what was written"
+done
+spoil 829439 && mv "$file" "$dir/other" && cp "$dir/good" "$file"
+behind
+says "other read through POSIX: dump 11, the last: 1 bytes are not those written, the first is byte 69119"
+truncate -s 829432 "$dir/other"
+behind
+says "rank 0: $dir/other seen through POSIX: 829432 bytes, where 829440 were expected"
+cp "$dir/good" "$dir/other"
+echo more >>"$dir/other"
+behind
+says "829445 bytes, where 829440"
+rm "$dir/other"
+behind
+says "other cannot be opened through POSIX"
+rm "$file"
+
+run 0 -f "ufs:$file" -m epio --keep
+for f in "$file".????; do
+    cp "$f" "$dir/other${f#"$file"}"
+done
+run 0 -f "ufs:$file" -m epio --no-write --posix-verify "$dir/other"
+printf '!' | dd of="$dir/other.0002" bs=1 seek=100000 conv=notrunc 2>/dev/null
+behind -m epio
+says "rank 2: $dir/other.0002 read through POSIX: dump 5 is not what was written"
+[ "$(grep -c 'through POSIX' "$dir/out")" -eq 1 ] || fail "other ranks' files are said to be wrong"
+rm "$dir/other.0003"
+behind -m epio
+says "rank 3: $dir/other.0003 cannot be opened through POSIX"
+rm "$file".????
+ranks=1
+
 echo "MPI errors"
 run 3 -f "ufs:$dir/nowhere/data"
 says "MPI_File_.* of ufs:$dir/nowhere/data: "
@@ -131,6 +189,7 @@ bad --steps none
 bad -m none --steps 10
 says "nothing to verify"
 bad --bogus
+bad -m none --posix-verify "$file"
 run 2 -c S
 says "give -f"
 ranks=2

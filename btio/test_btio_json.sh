@@ -34,7 +34,7 @@ holds()
     jq -e "$1" "$dir/json" >/dev/null || { cat "$dir/json"; fail "not so: $1"; }
 }
 
-report -f "ufs:$dir/data" --hint cb_nodes=1 -m simple --label 'a name'
+report -f "ufs:$dir/data" --hint cb_nodes=1 -m simple --label 'a name' --posix-verify "$dir/data"
 
 # Names of hints and the figures by rank are not described one by one.
 jq -r 'del(.hints_in_force, .options.hints, (.. | .over_ranks?))
@@ -55,6 +55,7 @@ holds '.dumps == 12 and .file_bytes == 12 * 12 * 12 * 12 * 5 * 8'
 holds '.options.method == "simple" and .options.hints == {cb_nodes: "1"}'
 holds '.hints_in_force.cb_nodes == "1"'
 holds '.verification.result == "passed" and .verification.read_bytes == .file_bytes'
+holds '.verification.posix_bytes == .file_bytes'
 holds '.verification.faults == 0 and .verification.first_faults == []'
 holds '.verification.norms | keys == ["error", "mean_error", "residual"]'
 holds '[.verification.norms[].difference[]] | length == 15 and max < 1e-8 and min >= 0'
@@ -75,6 +76,7 @@ holds '.write.over_ranks.write_seconds.min <= .write.write_seconds'
 report -m none
 holds '.write == null and .read == null and .dumps == 0 and .options.file == null'
 holds '.verification.norms | keys == ["error", "residual"]'
+holds '.verification.posix_bytes == 0 and .options.posix_verify == null'
 report -f "$dir/data" --grid 8 --steps 4
 holds '.problem.class == null and .verification.norms.error.published == null'
 holds '.verification.result == "passed"'

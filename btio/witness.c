@@ -106,19 +106,20 @@ static int64_t compare_last(const struct witness *w, int64_t *place)
     return wrong;
 }
 
-void witness_check(const struct witness *w, int dump, struct verdict *v)
+int64_t witness_check(const struct witness *w, int dump, const char *where, struct verdict *v)
 {
-    v->checked += w->grid->points * (int64_t)sizeof(state);
+    int64_t bytes = w->grid->points * (int64_t)sizeof(state);
     if (dump < w->dumps - 1) {
         if (checksum(w->grid) != w->sums[dump])
-            verdict_fault(v, "dump %d is not what was written: another checksum", dump);
-        return;
+            verdict_fault(v, "%sdump %d is not what was written: another checksum", where, dump);
+        return bytes;
     }
     int64_t place, wrong = compare_last(w, &place);
     v->wrong += wrong;
     if (wrong > 0)
         verdict_fault(v,
-                      "dump %d, the last: %" PRId64 " bytes are not those written, the first is "
+                      "%sdump %d, the last: %" PRId64 " bytes are not those written, the first is "
                       "byte %" PRId64 " of the dump",
-                      dump, wrong, place);
+                      where, dump, wrong, place);
+    return bytes;
 }

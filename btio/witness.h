@@ -18,7 +18,8 @@ void witness_destroy(struct witness *w);
 void witness_note(struct witness *w, int dump);
 /* Fills u with what no dump can hold, so that a read which delivers nothing cannot look right. */
 void witness_poison(const struct witness *w);
-/* Compares u with dump `dump`; what differs goes to the verdict. */
-void witness_check(const struct witness *w, int dump, struct verdict *v);
+/* Compares u with dump `dump`; what differs goes to the verdict, in words that begin with where it
+ * was read: "", or "PATH read through POSIX: ". Returns the bytes that were compared. */
+int64_t witness_check(const struct witness *w, int dump, const char *where, struct verdict *v);
 
 #endif

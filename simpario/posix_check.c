@@ -3,35 +3,13 @@
  */
 #include "config.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "posix_check.h"
+#include "posix_file.h"
 
 #define PIECE ((size_t)4 << 20)
-
-/* Returns the bytes read, less than `len` only at the end of the file, or negative errno. */
-static ssize_t read_fully(int fd, char *buf, size_t len, int64_t offset)
-{
-    size_t done = 0;
-    while (done < len) {
-        ssize_t n = pread(fd, buf + done, len - done, offset + (int64_t)done);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return -errno;
-        if (n == 0)
-            break;
-        done += (size_t)n;
-    }
-    return (ssize_t)done;
-}
 
 static void check_contents(int fd, const char *path, const struct content *c, int64_t bytes,
                            bool gaps, struct verdict *v)
@@ -43,12 +21,9 @@ static void check_contents(int fd, const char *path, const struct content *c, in
     }
     for (int64_t offset = 0; offset < bytes;) {
         size_t want = bytes - offset < (int64_t)PIECE ? (size_t)(bytes - offset) : PIECE;
-        ssize_t got = read_fully(fd, buf, want, offset);
-        if (got < 0) {
-            verdict_fault(v, "%s cannot be read through POSIX at %" PRId64 ": %s", path, offset,
-                          strerror((int)-got));
+        ssize_t got = posix_file_read(fd, path, buf, want, offset, v);
+        if (got < 0)
             break;
-        }
         struct content_fault fault;
         int64_t wrong = content_check(c, offset, buf, got, gaps, &fault);
         if (wrong > 0)
@@ -66,18 +41,9 @@ static void check_contents(int fd, const char *path, const struct content *c, in
 void posix_check(const char *path, const struct content *c, int64_t bytes, bool longer_ok,
                  bool gaps, struct verdict *v)
 {
-    struct stat sb;
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0 || fstat(fd, &sb) != 0) {
-        verdict_fault(v, "%s cannot be opened through POSIX: %s", path, strerror(errno));
-        if (fd >= 0)
-            close(fd);
+    int fd = posix_file_open(path, bytes, longer_ok, v);
+    if (fd < 0)
         return;
-    }
-    if (sb.st_size < bytes || (sb.st_size > bytes && !longer_ok))
-        verdict_fault(v,
-                      "%s seen through POSIX: %" PRId64 " bytes, where %" PRId64 " were expected",
-                      path, (int64_t)sb.st_size, bytes);
     check_contents(fd, path, c, bytes, gaps, v);
     close(fd);
 }
