@@ -28,6 +28,15 @@ def spread(values):
     return Spread(statistics.median(values), min(values), max(values), len(values))
 
 
+# What makes a piece of work by one variant, whichever the round.
+WORK = ("program", "what", "store", "ranks", "size", "compute", "how", "variant")
+PLAIN = "contiguous:collective"
+
+
+def work(run):
+    return tuple(run[k] for k in WORK)
+
+
 class Results:
     def __init__(self, directory):
         directory = Path(directory)
@@ -35,9 +44,22 @@ class Results:
         self.options = self.conditions["options"]
         lines = (directory / "runs.jsonl").read_text().splitlines()
         runs = [json.loads(line) for line in lines]
-        self.runs = [r for r in runs if "seconds" in r]
         self.failures = [r for r in runs if "failed" in r]
+        # Where one run was not right, those before it are no figure either.
+        spoilt = {work(r) for r in self.failures}
+        self.runs = [r for r in runs if "seconds" in r and work(r) not in spoilt]
+        self.solve_alone()
         self.micro = {p.stem: p.read_text() for p in sorted(directory.glob("micro/*.txt"))}
+
+    def solve_alone(self):
+        """A rank of a solver that waits for another's writes seems to compute; so what computing
+        takes is what it takes alone, with the same MPI library."""
+        for r in self.runs:
+            if r["program"] == "btio" and r["what"] == "write":
+                alone = [a["seconds"]["total"] for a in
+                         self.select(program="btio", what="compute", size=r["size"], ranks=r["ranks"])
+                         if a["library"] == r["library"]]
+                r["seconds"]["compute"] = statistics.median(alone) if alone else None
 
     # What all runs of a kind have in common, from the options.
     @property
@@ -52,11 +74,20 @@ class Results:
     def phases(self):
         return int(self.options["phases"])
 
+    @property
+    def libraries(self):
+        return sorted({r["library"] for r in self.runs})
+
     def headline(self, what="write", store="slow", compute=None):
         """The work that all variants do."""
-        return dict(program="simpario", what=what, store=store, ranks=self.ranks,
+        return dict(program="simpario", what=what, store=store, ranks=self.ranks, how=PLAIN,
                     size=self.options["headline"],
                     compute=self.compute if compute is None else compute)
+
+    def shapes(self):
+        """Patterns and accesses other than that, in the order of the plan."""
+        return list(dict.fromkeys(r["how"] for r in self.runs + self.failures
+                                  if r["program"] == "simpario" and r["how"] != PLAIN))
 
     def select(self, **want):
         return [r for r in self.runs if all(r[k] == v for k, v in want.items())]
@@ -65,7 +96,7 @@ class Results:
         return any(all(r[k] == v for k, v in want.items()) for r in self.failures)
 
     def values(self, key, **want):
-        """Of the runs: a time ("io", "close", "total", ...), or "write" and "write_close", rates."""
+        """Of the runs: see value()."""
         return spread([value(r, key) for r in self.select(**want)])
 
     def variants(self, order, **want):
@@ -78,18 +109,30 @@ class Results:
     def counts(self, **want):
         return sorted({r["ranks"] for r in self.select(**want)})
 
-    def works(self, **want):
-        """The sizes of some runs, in the order of the plan: class and interval of BTIO."""
-        return list(dict.fromkeys((r["size"], r["ranks"]) for r in self.runs
-                                  if all(r[k] == v for k, v in want.items())))
+    def works(self):
+        """Class and interval, ranks, and method of BTIO, in the order of the plan."""
+        return list(dict.fromkeys((r["size"], r["ranks"], r["how"]) for r in self.runs
+                                  if r["program"] == "btio" and r["what"] == "write"))
 
 
 def value(run, key):
+    """"total", "open", "compute" and "close" as measured, the maximum over the ranks.
+
+    What I/O costs is all that is left of the total, waiting for other ranks included: "io_close",
+    and without the close "io".  The longest that any rank spends in its own calls is less where
+    ranks take turns at being the slowest, and would be faster than the store.
+    """
     seconds = run["seconds"]
-    if key == "rate":
-        return seconds["bytes"] / seconds["io"] / 1e6
-    if key == "rate_close":
-        return seconds["bytes"] / seconds["io_close"] / 1e6
+    if key in ("io", "io_close", "rate", "rate_close"):
+        if seconds["compute"] is None:
+            return None
+        left = seconds["total"] - (seconds["open"] or 0) - seconds["compute"]
+        if key in ("io", "rate"):
+            left -= seconds["close"]
+        left = max(left, 0)
+        if key in ("io", "io_close"):
+            return left
+        return seconds["bytes"] / left / 1e6 if left else None
     if key in ("requests", "busy"):
         return run.get("store_asked", {}).get(key)
     return seconds.get(key)

@@ -9,7 +9,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator  # noqa: E402
 
-from data import size_bytes  # noqa: E402
+from data import PLAIN, size_bytes, spread, value  # noqa: E402
 from names import CURVES, LEVEL_COLOURS, LEVELS, PARTS, STORES, VARIANTS, label, level_label  # noqa: E402
 
 plt.rcParams.update({
@@ -81,13 +81,13 @@ def legend_below(figure, axes, columns=4):
 
 
 def by_record(results, what, compute):
-    sizes = results.sizes(program="simpario", what=what, store="slow", ranks=results.ranks)
+    sizes = results.sizes(program="simpario", what=what, store="slow", ranks=results.ranks, how=PLAIN)
     return [(size_bytes(s), dict(results.headline(what, compute=compute), size=s)) for s in sizes]
 
 
 def by_ranks(results, what, compute):
     fixed = results.options["fixed"]
-    counts = results.counts(program="simpario", what=what, store="slow", size=fixed)
+    counts = results.counts(program="simpario", what=what, store="slow", size=fixed, how=PLAIN)
     return [(n, dict(results.headline(what, compute=compute), ranks=n, size=fixed)) for n in counts]
 
 
@@ -179,26 +179,25 @@ def bars(axes, results, rows, parts):
 
 
 def sum_of(results, parts, want):
-    from data import spread, value
     return spread([sum(value(r, p) or 0 for p in parts) for r in results.select(**want)])
 
 
 def btio(results):
-    works = results.works(program="btio")
+    works = results.works()
     if not works:
         return None
     order = ["ufs", "tuned", "ompio"] + LEVELS + ["embedded"]
     rows_of = []
-    for size, ranks in works:
-        want = dict(program="btio", size=size, ranks=ranks)
+    for size, ranks, how in works:
+        want = dict(program="btio", what="write", size=size, ranks=ranks, how=how)
         rows_of.append([(level_label(v), dict(want, variant=v))
                         for v in results.variants(order, **want)])
     figure, axes = plt.subplots(len(works), 1, squeeze=False, layout="constrained",
                                 figsize=(7.4, 0.5 + sum(0.32 * len(r) + 0.7 for r in rows_of)))
-    for a, rows, (size, ranks) in zip(axes.flat, rows_of, works):
-        bars(a, results, rows, ["compute", "io", "close"])
+    for a, rows, (size, ranks, how) in zip(axes.flat, rows_of, works):
+        bars(a, results, rows, ["open", "compute", "io", "close"])
         name, interval = size.split(":")
-        a.set_title(f"BT class {name}, {ranks} ranks, a dump every {steps(interval)}", loc="left")
+        a.set_title(f"BT class {name}, {ranks} ranks, {how}, a dump every {steps(interval)}", loc="left")
     legend_parts(figure, axes.flat[0])
     return figure
 

@@ -2,7 +2,7 @@
 
 from figures import bytes_text, by_ranks, by_record, computes, steps
 from names import CURVES, LEVELS, PEERS, STORES, VARIANTS, label, level_label
-from data import size_bytes
+from data import size_bytes, work
 
 
 def cell(spread, digits):
@@ -74,6 +74,7 @@ class Page:
             ("How much of the I/O is hidden, and what limits the rest", self.answer() + self.levels()),
             ("Writing", self.curves("write", by_record, "write-by-record") + self.curves("write", by_ranks, "write-by-ranks")),
             ("Reading", self.reading()),
+            ("Other patterns and accesses", self.shapes()),
             ("BTIO", self.btio()),
             ("The same on other stores", self.stores()),
             ("What was measured, and with what", self.conditions()),
@@ -98,8 +99,7 @@ class Page:
         for r in self.r.runs:
             if r["what"] == "timeline":
                 continue
-            key = tuple(r[k] for k in ("program", "what", "store", "ranks", "size", "compute", "variant"))
-            counts[key] = counts.get(key, 0) + 1
+            counts[work(r)] = counts.get(work(r), 0) + 1
         if not counts:
             return "0"
         low, high = min(counts.values()), max(counts.values())
@@ -120,12 +120,13 @@ class Page:
             f"{self.r.ranks} ranks write {bytes_text(size_bytes(self.r.options['headline']))} each in {self.r.phases} phases, "
             f"with {self.r.compute:g} s of computing in each: {self.bytes / 1e6:.0f} MB, for which the slow store needs "
             f"{self.store_seconds:.2f} s.\n\n"
-            f"- **Without anything hidden**, the application waits {peer:.2f} s in its writes and the close with the best of what "
+            f"What I/O costs is all the time from behind the open until after the close that is not computing.\n\n"
+            f"- **Without anything hidden**, the application spends {peer:.2f} s on writes and the close with the best of what "
             f"it has without zcache ({label(peer_name)}), and {none:.2f} s through zcache with nobody writing back in the background.\n"
             f"- **Level 1 alone** (ranks to daemon) hides {percent(first)} of the latter, **level 2 alone** (daemon to file) "
             f"{percent(second)}, **both together {percent(self.hidden('one', 'none'))}**: {both:.2f} s remain. "
             f"That is {more_or_less(both / peer)} than with {label(peer_name)}.\n"
-            f"- **The rest**: {io:.3f} s in {self.r.phases} write calls, which hand the data over to the ranks that cache it, and "
+            f"- **The rest**: {io:.3f} s in {self.r.phases} phases, which hand the data over to the ranks that cache it, barriers included, and "
             f"{close:.3f} s in the close. What the last phase wrote has no computing to hide behind: that alone keeps the store "
             f"busy for {last:.3f} s.{unstored}\n"
             f"- **In total**, from open to close, the job takes {total:.2f} s, {opening:.2f} s of them in the open. The longer of "
@@ -161,27 +162,23 @@ class Page:
         peer, peer_name = min((p for p in peers if p[0] is not None), default=(None, None))
         if None in (mine, alone, peer):
             return ""
-        return (f"- **Reading** the same from a cold start takes {peer:.2f} s in the reads with {label(peer_name)}, "
-                f"{mine:.2f} s with both levels reading ahead ({alone:.2f} s without computing): {percent(1 - mine / peer)} "
-                f"are hidden. Nobody can read ahead of the first phase.\n")
+        return (f"- **Reading** the same from a cold start costs {alone:.2f} s with nothing to hide behind, {mine:.2f} s with both "
+                f"levels reading ahead while the application computes: {percent(1 - mine / alone)} are hidden. {label(peer_name)}: "
+                f"{peer:.2f} s. Nobody can read ahead of the first phase.\n")
 
     def answer_btio(self):
-        for size, ranks in self.r.works(program="btio"):
-            want = dict(program="btio", size=size, ranks=ranks)
+        for size, ranks, how in self.r.works()[:1]:
+            want = dict(program="btio", what="write", size=size, ranks=ranks, how=how)
             v = {name: self.r.values("io_close", **want, variant=name).median for name in ["none", "aggregator", "daemon", "one"] + PEERS}
-            if v["one"] is None or v["none"] is None:
-                continue
             peer = min(((v[p], p) for p in PEERS if v[p] is not None), default=None)
-            if peer is None:
+            if v["one"] is None or not v["none"] or peer is None:
                 continue
             hides = {name: percent(1 - v[name] / v["none"]) if v[name] is not None else "-" for name in ("aggregator", "daemon", "one")}
-            compute = {name: self.r.values("compute", **want, variant=name).median for name in ("one", "none")}
-            cost = compute["one"] - compute["none"]
-            return (f"- **A solver that computes on all cores** (BT class {size.split(':')[0]}, {ranks} ranks on {self.c['cores']} cores): writes and close take "
-                    f"{v['one']:.2f} s with both levels, {v['none']:.2f} s without write-back, {peer[0]:.2f} s with "
-                    f"{label(peer[1])}. Level 1 alone hides {hides['aggregator']}, level 2 alone {hides['daemon']}, both "
-                    f"{hides['one']}. What happens in the background takes its time from computing, which with both "
-                    f"levels is {abs(cost):.2f} s {'longer' if cost > 0 else 'shorter'} than without write-back.\n")
+            alone = self.r.values("compute", **want, variant="one").median
+            return (f"- **A solver that computes on all cores** (BT class {size.split(':')[0]}, {ranks} ranks on {self.c['cores']} cores, "
+                    f"{alone:.2f} s of computing alone): I/O makes it {v['one']:.2f} s longer with both levels, {v['none']:.2f} s without "
+                    f"write-back, {peer[0]:.2f} s with {label(peer[1])}. Level 1 alone hides {hides['aggregator']}, level 2 alone "
+                    f"{hides['daemon']}, both {hides['one']}. What is done in the background is done on the cores that compute.\n")
         return ""
 
     def levels(self):
@@ -193,12 +190,12 @@ class Page:
             want = dict(self.r.headline(), variant=v)
             rows.append([level_label(v), cell(self.r.values("io_close", **self.r.headline(compute=0), variant=v), 2),
                          cell(self.r.values("io_close", **want), 2), cell(self.r.values("io", **want), 3),
-                         cell(self.r.values("close", **want), 3), percent(self.hidden(v, "none")),
+                         cell(self.r.values("close", **want), 3), "-" if v in PEERS else percent(self.hidden(v, "none")),
                          cell(self.r.values("total", **want), 2), cell(self.r.values("requests", **want), 0)])
         if not rows:
             return ""
         return ("\n" + self.figure("levels", "Time in writes and close with each level of write-back") + "\n" +
-                table(["seconds", "writes + close, no computing", "writes + close", "of it: writes", "close",
+                table(["seconds", "writes + close, no computing", "writes + close", "of it: writing", "close",
                        "hidden, of no write-back", "open to close", "requests to the store"], rows) +
                 f"\nBut for the first column, with {self.r.compute:g} s of computing in each phase. "
                 "Both levels: the default with one daemon.\n" + self.timeline())
@@ -228,7 +225,7 @@ class Page:
                 if any(c != "-" for c in cells):
                     rows.append([label(v)] + cells)
             text += table(head, rows) + "\n"
-        both = "In the writes / with the close; " if what == "write" else "In the reads; "
+        both = "Without / with the close; " if what == "write" else ""
         return text + f"{both}{fixed}, {self.r.phases} phases, contiguous, collective, on the slow store.\n\n"
 
     def rates(self, what, variant, want):
@@ -243,22 +240,39 @@ class Page:
         return tables and (self.figure("read", "Throughput of reading by record and by ranks") + "\n" +
                            "All caches are empty when a run begins.\n\n" + tables)
 
+    def shapes(self):
+        """Visible I/O of other patterns, and of other calls of MPI."""
+        shapes = self.r.shapes()
+        want = dict(self.r.headline(), size=self.r.options["fixed"])
+        rows = []
+        for v in CURVES if shapes else []:
+            cells = [cell(self.r.values("io_close", **dict(want, how=s, variant=v)), 2) if self.r.select(**dict(want, how=s, variant=v)) else
+                     "failed" if self.r.failed(**dict(want, how=s, variant=v)) else "-" for s in shapes]
+            if any(c != "-" for c in cells):
+                rows.append([label(v)] + cells)
+        if not rows:
+            return ""
+        return (table(["seconds, writes + close"] + [s.replace(":", ", ") for s in shapes], rows) +
+                f"\n{self.r.ranks} ranks, {self.r.phases} phases, records of {bytes_text(size_bytes(self.r.options['fixed']))} "
+                f"(arrays: 360 x 180 x 35 floats each, from one rank), {self.r.compute:g} s of computing in each phase, on the slow store.\n")
+
     def btio(self):
         text = self.figure("btio", "BTIO: time in computing, writes and close")
-        for size, ranks in self.r.works(program="btio"):
+        for size, ranks, how in self.r.works():
             rows = []
             for v in PEERS + LEVELS + ["embedded"]:
-                want = dict(program="btio", size=size, ranks=ranks, variant=v)
+                want = dict(program="btio", what="write", size=size, ranks=ranks, how=how, variant=v)
                 if self.r.select(**want):
                     rows.append([level_label(v)] + [cell(self.r.values(k, **want), d) for k, d in
                                                     (("compute", 2), ("io", 2), ("close", 3), ("total", 2))])
                 elif self.r.failed(**want):
                     rows.append([level_label(v), "failed", "-", "-", "-"])
             name, interval = size.split(":")
-            written = self.r.select(program="btio", size=size, ranks=ranks)[0]["seconds"]["bytes"]
-            text += "\n" + table([f"class {name}, {ranks} ranks, seconds", "compute", "write", "close", "open to close"], rows)
-            text += (f"\n{written / 1e6:.0f} MB, a dump every {steps(interval)}, collectively, on the slow store; "
-                     "norms as published for the class.\n")
+            written = self.r.select(program="btio", what="write", size=size, ranks=ranks, how=how)[0]["seconds"]["bytes"]
+            text += "\n" + table([f"class {name}, {how}, {ranks} ranks, seconds", "computing alone", "writing", "close", "open to close"], rows)
+            text += (f"\n{written / 1e6:.0f} MB, a dump every {steps(interval)}, on the slow store; residual and error norms as published "
+                     "for the class, all dumps compared with what is in the file. Computing alone: with the same MPI library, "
+                     "writing nothing; writing is what the rest takes longer.\n")
         return text
 
     def stores(self):
@@ -280,7 +294,7 @@ class Page:
         used = [v for v in VARIANTS if self.r.select(variant=v)]
         text = table(["", ""], [
             ["machine", f"{c['processor']}, {c['cores']} cores, {c['memory']}; {c['system']}, {c['kernel']}"],
-            ["load when it began", c["load"]], ["zcache", c["zcache"]], ["MPI", ", ".join(c["mpi"])],
+            ["load when it began", c["load"]], ["zcache", c["zcache"]], ["MPI", ", ".join(self.r.libraries)],
             ["transport", "ranks and daemons are on one host and reach each other through the kernel; where libfabric is named, "
                           f"through libfabric {c['libfabric']}, provider {c['provider']}"],
             ["layout", c["layout"]], ["command", f"`{c['command']}`"], ["date", c["date"]]])
@@ -290,12 +304,14 @@ class Page:
                  "other's time slices, with any MPI-IO. SimParIO computes by sleeping, which leaves the cores to what works "
                  "in the background, as spare cores of a node would; BTIO computes on all cores there are.\n\n")
         text += table(["store", "what it is"], [[STORES[s], c["stores"][s]] for s in STORES if s in c["stores"]])
-        text += "\n" + table(["variant", "what it is"], [[label(v), VARIANTS[v].about] for v in used])
+        text += "\n" + table(["variant", "what it is", "hints"], [
+            [label(v), VARIANTS[v].about, " ".join(f"`{h}`" for h in c["variants"][v].split("|")[-1].split())] for v in used]).replace("--:", ":--")
         text += ("\nThe work is that of the paper on multiple-level data staging for Blue Gene/P, whose design zcache follows: SimParIO "
                  "in phases, BTIO written in full. What it calls synchronous forwarding is "
                  "ROMIO writing straight to the slow store here; forwarding without cache goes through a daemon that has none; its "
                  "two-phase I/O is ROMIO's, its view-based I/O without write-back, with one level and with both are the last three "
-                 "of the table and zcache with one daemon. Its computing phases of 0.5 s are shorter here.\n")
+                 "of the table and zcache with one daemon. Its computing phases of 0.5 s are shorter here, and BTIO dumps as often as "
+                 "its table says instead of every 5 steps.\n")
         for name, why in c["left_out"].items():
             text += f"\nLeft out: {STORES.get(name) or label(name)}: {why}.\n"
         for f in self.r.failures:

@@ -18,7 +18,10 @@
 #     --sizes LIST       4K 128K 1M (full from 1K on), records of one rank and phase
 #     --fixed SIZE       128K    --headline SIZE  1M, which all variants do everywhere
 #     --phases N    10 (full 20)  --compute SECONDS  0.1 (full 0.2), in each phase, by sleeping
+#     --patterns LIST    interleaved irregular (full: all of SimParIO's), collective, with computing
+#     --accesses LIST    independent (full: all of SimParIO's), contiguous, with computing
 #     --btio LIST        W:1:4 (full also A:5:4), class:steps between dumps:ranks
+#     --methods LIST     full (full also simple epio), the ways of BTIO to write
 #     --rate N      200, MB/s of the stores slow and gluster
 #     --op-us N  50      --latency-us N  200, a request of the slow store, its round trip
 #     --timeout SECONDS  60, for one run
@@ -33,15 +36,20 @@ set -u
 unset 'opt[repeats]' 'opt[json]' 'quick[repeats]'
 opt+=([results]=$build/bench [minutes]=15 [rounds]=5 [stores]='slow disk gluster' [ranks]=8
     [counts]='2 16' [sizes]='4K 128K 1M' [fixed]=128K [headline]=1M [phases]=10 [compute]=0.1
-    [btio]=W:1:4 [rate]=200 [op-us]=50 [latency-us]=200 [timeout]=60 [settle]=120)
+    [patterns]='interleaved irregular' [accesses]=independent [btio]=W:1:4 [methods]=full [rate]=200 [op-us]=50 [latency-us]=200 [timeout]=60 [settle]=120)
 full=([minutes]=57 [counts]='2 4 16 32' [sizes]='1K 4K 16K 32K 128K 1M' [phases]=20 [compute]=0.2
-    [btio]='W:1:4 A:5:4' [timeout]=300)
+    [btio]='W:1:4 A:5:4'
+    [patterns]='interleaved subarray3d subarray4d irregular checkpoint arrays'
+    [accesses]='independent split icollective nonblocking' [methods]='full simple epio' [timeout]=300)
 quick=([minutes]=1 [rounds]=1 [counts]=2 [sizes]='32K 1M' [fixed]=1M [phases]=5 [compute]=0.05 [stores]='slow disk'
-    [btio]=S:1:4 [settle]=1)
+    [patterns]= [accesses]= [btio]=S:1:4 [settle]=1)
 
 # ---- the variants -------------------------------------------------------------------------
 # name       | MPI     | file type | daemons | options of simpario | hints
 # What they stand for, the report explains; it has the same names.
+#
+# The usual tuning: two-phase I/O always, one aggregator a node.  Four or eight aggregators and
+# smaller buffers were no faster on one slow server, nor was any of it on BTIO.
 tuned='romio_cb_write=enable romio_cb_read=enable cb_nodes=1'
 variants=(
     "ufs         | mpich   | ufs:    |         |        |"
@@ -60,17 +68,20 @@ zcache_ways='uncached embedded one two'
 peers='ufs tuned ompio'
 
 # ---- the plan -----------------------------------------------------------------------------
-# One line for each piece of work and variant: program|what|store|ranks|size|compute|variant;
-# size is the record of SimParIO, the class and interval of BTIO.  What is written with a
-# "timeline", of what is dirty at both levels, is slowed down by looking, and done once.
+# One line for each piece of work and variant: program|what|store|ranks|size|compute|how|variant;
+# size is the record of SimParIO, the class and interval of BTIO; how is a pattern and an access
+# of SimParIO, the method of BTIO ("none": computing alone, with each MPI library).  What is
+# written with a "timeline", of what is dirty at both levels, is slowed down by looking, and done
+# once.
+plain=contiguous:collective
 declare -A planned=()
 plan=()
 
-# add PROGRAM WHAT STORE RANKS SIZE COMPUTE VARIANT ...: what is planned already is not again.
+# add PROGRAM WHAT STORE RANKS SIZE COMPUTE HOW VARIANT ...: what is planned already is not again.
 add() {
-    local work="$1|$2|$3|$4|$5|$6" variant
+    local work="$1|$2|$3|$4|$5|$6|$7" variant
 
-    shift 6
+    shift 7
     for variant; do
         [[ -z ${planned[$work|$variant]:-} && -z ${missing[$variant]:-} ]] || continue
         planned[$work|$variant]=1
@@ -80,34 +91,44 @@ add() {
 
 # shellcheck disable=SC2086 # lists of names
 make_plan() {
-    local record n store work compute
+    local record n store work compute method how
 
     for compute in 0 "${opt[compute]}"; do
-        add simpario write slow "${opt[ranks]}" "${opt[headline]}" "$compute" $peers $zcache_ways fabric none aggregator daemon
-        add simpario read slow "${opt[ranks]}" "${opt[headline]}" "$compute" $peers $zcache_ways fabric
+        add simpario write slow "${opt[ranks]}" "${opt[headline]}" "$compute" $plain $peers $zcache_ways fabric none aggregator daemon
+        add simpario read slow "${opt[ranks]}" "${opt[headline]}" "$compute" $plain $peers $zcache_ways fabric
     done
-    add simpario timeline slow "${opt[ranks]}" "${opt[headline]}" "${opt[compute]}" none aggregator daemon one
+    add simpario timeline slow "${opt[ranks]}" "${opt[headline]}" "${opt[compute]}" $plain none aggregator daemon one
     for work in ${opt[btio]}; do
-        add btio write slow "${work##*:}" "${work%:*}" - $peers none aggregator daemon one embedded
+        add btio compute slow "${work##*:}" "${work%:*}" - none ufs ompio
+        for method in ${opt[methods]}; do
+            add btio write slow "${work##*:}" "${work%:*}" - "$method" $peers none aggregator daemon one embedded
+        done
     done
     for record in ${opt[sizes]}; do plan_curves "${opt[ranks]}" "$record"; done
     for n in ${opt[counts]}; do plan_curves "$n" "${opt[fixed]}"; done
     plan_curves "${opt[ranks]}" "${opt[fixed]}"
+    for how in ${opt[patterns]}; do plan_shape "$how:collective"; done
+    for how in ${opt[accesses]}; do plan_shape "contiguous:$how"; done
     for store in disk gluster; do
-        add simpario write "$store" "${opt[ranks]}" "${opt[headline]}" "${opt[compute]}" $peers $zcache_ways
+        add simpario write "$store" "${opt[ranks]}" "${opt[headline]}" "${opt[compute]}" $plain $peers $zcache_ways
     done
     have_stores
 }
 
-# One point of the curves: without computing, and with it where it can hide anything, and
-# beside that the best that ROMIO has, which hides nothing.
+# One point of the curves: without computing and with it.
 # shellcheck disable=SC2086
 plan_curves() {
-    add simpario write slow "$1" "$2" 0 $peers $zcache_ways
-    add simpario write slow "$1" "$2" "${opt[compute]}" tuned embedded one two
-    add simpario read slow "$1" "$2" 0 $peers uncached embedded one
-    add simpario read slow "$1" "$2" "${opt[compute]}" tuned embedded one
+    local compute
+
+    for compute in 0 "${opt[compute]}"; do
+        add simpario write slow "$1" "$2" "$compute" $plain $peers $([[ $compute != 0 ]] || echo uncached) embedded one two
+        add simpario read slow "$1" "$2" "$compute" $plain $peers $([[ $compute != 0 ]] || echo uncached) embedded one
+    done
 }
+
+# Another pattern or access.
+# shellcheck disable=SC2086
+plan_shape() { add simpario write slow "${opt[ranks]}" "${opt[fixed]}" "${opt[compute]}" "$1" $peers embedded one; }
 
 # Leaves in the plan what is on a store that there is.
 have_stores() {
@@ -166,10 +187,10 @@ tear_down() {
 # ---- a run ------------------------------------------------------------------------------
 # run LINE: one line of the plan, once; its line of the results.
 run() {
-    local program what store n size compute variant type daemons options hints hint
+    local program what store n size compute how variant type daemons options hints hint
     local preload= before=null after=null status=1 why bin=$build
 
-    IFS='|' read -r program what store n size compute variant <<<"$1"
+    IFS='|' read -r program what store n size compute how variant <<<"$1"
     IFS='|' read -r mpi type daemons options hints < <(variant_row "$variant")
     # shellcheck disable=SC2086 # a list of names
     daemons=$(addresses $daemons)
@@ -186,7 +207,7 @@ run() {
         status=$?
     fi
     if [[ $store == slow ]]; then after=$(<"$stores/slow/.slowfs"); fi
-    rm -f -- "${below[$store]}/data"
+    rm -f -- "${below[$store]}"/data*
     ((status == 0)) && line "$1" measured "$before" "$after" && return
     why="status $status: $(grep -v '^ *$' "$tmp/run.log" | tail -n 3 | tr '\n' ' ')"
     bench_problem "${1//|/ }: no number: $why"
@@ -216,7 +237,7 @@ variant_row() {
 
 command_simpario() {
     command=("$bin/simpario/simpario" --phases "${opt[phases]}" --record "$size" --compute "$compute"
-        --compute-by sleep --no-reference)
+        --compute-by sleep --no-reference --pattern "${how%:*}" --access "${how#*:}")
     if [[ $what == read ]]; then
         command+=(-f "$type$stores/$store/input" --read --keep)
         return
@@ -226,7 +247,12 @@ command_simpario() {
     if [[ $what == timeline ]]; then command+=(--timeline 0.01); fi
 }
 
-command_btio() { command=("$bin/btio/btio" -f "$type$stores/$store/data" -c "${size%%:*}" --interval "${size#*:}"); }
+command_btio() {
+    command=("$bin/btio/btio" -c "${size%%:*}" --interval "${size#*:}" -m "$how")
+    if [[ $how != none ]]; then
+        command+=(-f "$type$stores/$store/data" --posix-verify "${below[$store]}/data")
+    fi
+}
 
 # The file to be read is made behind the back of the store, and no daemon has it cached.  Where
 # ranks write contiguously, it depends on nothing but its size.
@@ -299,16 +325,14 @@ conditions() {
             --arg cores "$cores" --arg memory "$(awk '/^MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo)" \
             --arg kernel "$(uname -sr)" --arg system "$(. /etc/os-release && echo "$PRETTY_NAME")" \
             --arg load "$load" --arg layout "$(bench_layout)" --arg zcache "$(zcache_version)" \
-            --arg mpich "$(mpichversion 2>/dev/null | sed -n 's/^MPICH Version:[[:space:]]*/MPICH /p')" \
-            --arg openmpi "$([[ -n ${missing[ompio]:-} ]] || mpirun.openmpi --version | sed -n '1s/^mpirun (\(.*\)) /\1 /p')" \
             --arg libfabric "$(pkg-config --modversion libfabric 2>/dev/null)" \
             --arg provider "$(sed -n 's/^provider //p' "$tmp/0.addr")" \
             '{$date, $command, $processor, $cores, $memory, $kernel, $system, $load, $layout, $zcache,
-              mpi: [$mpich, $openmpi | select(. != "")], $libfabric, $provider}'
+              $libfabric, $provider}'
     } | jq -s 'reduce .[] as $part ({left_out: {}}; . * $part)' >"${opt[results]}/conditions.json"
 }
 
-# The commit, where there is one, and whether it is what was built.
+# With the commit of the source tree, where there is one.
 zcache_version() {
     local top=$bench_dir/../.. text
 
@@ -318,23 +342,46 @@ zcache_version() {
     echo "$text"
 }
 
+# check_names OPTION NAME ...: the words of a list of names.
+check_names() {
+    local word
+
+    for word in ${opt[$1]}; do
+        [[ " ${*:2} " == *" $word "* ]] || bench_misuse "--$1 $word: not one of ${*:2}"
+    done
+}
+
+# What an earlier comparison left here took as long as this one will, and may not be this one's.
+keep_earlier() {
+    local file
+
+    for file in runs.jsonl conditions.json README.md; do
+        if [[ -e ${opt[results]}/$file ]]; then mv -f "${opt[results]}/$file" "${opt[results]}/$file.old"; fi
+    done
+    : >"$runs"
+}
+
 # ---- main ----------------------------------------------------------------------------------
 command_line=${BENCH_COMMAND:-compare.sh $*} # what the user typed
 bench_options "$@"
+check_names stores slow disk gluster
+check_names methods full simple epio
 mkdir -p "${opt[results]}" && opt[results]=$(cd "${opt[results]}" && pwd) || bench_misuse "--results: no directory"
 runs=${opt[results]}/runs.jsonl
-: >"$runs"
 most=${opt[ranks]}
-for n in ${opt[counts]}; do if ((n > most)); then most=$n; fi; done
+for n in ${opt[counts]} ${opt[btio]//*:/}; do if ((n > most)); then most=$n; fi; done
 
 bench_start "$most"
 set_up
 make_plan
+((${#plan[@]})) || fail "nothing can be measured: ${!missing[*]} left out"
 await_quiet
+keep_earlier
 conditions
 echo "compare: ${#plan[@]} runs a round, ${opt[rounds]} rounds at most, about ${opt[minutes]} minutes; $(bench_layout)"
 rounds
 bench_progress
 tear_down
 echo "compare: $(wc -l <"$runs") runs in $round rounds, ${#failed[@]} failed; $runs"
+((${#failed[@]} < ${#plan[@]})) || fail "no run has a number"
 bench_end

@@ -46,9 +46,10 @@ openmpi_program() {
     shift
     while [[ $1 != -- ]]; do libraries+=("$1"); shift; done
     shift
-    for file in simpario/*.h btio/*.h "$@"; do
+    for file in simpario/*.h btio/*.h "$build/config.h" "$bench_dir/openmpi.sh" "$@"; do
         [[ $file == -* || $out -nt $file ]] && continue
-        mpicc.openmpi -std=gnu11 -g -O2 -I"$build" -Isimpario "$@" "${libraries[@]}" -o "$out"
+        mpicc.openmpi -std=gnu11 -g -O2 -I"$build" -Isimpario "$@" "${libraries[@]}" -o "$out.new" &&
+            mv "$out.new" "$out"
         return
     done
 }

@@ -36,8 +36,8 @@ store_up() {
 store_about() {
     case $1 in
     slow) echo "slowfs, a modelled network file system: one server of $((opt[rate])) MB/s, ${opt[op-us]} us per request, ${opt[latency-us]} us round trip, nothing cached by its clients" ;;
-    disk) echo "the disk of this machine, $(stat -f -c %T "$stores/disk"), through the page cache" ;;
-    gluster) echo "GlusterFS $(gluster --version | awk 'NR == 1 { print $2 }'), one brick in memory behind a network of $((opt[rate])) MB/s, its clients cache nothing" ;;
+    disk) echo "the disk of this machine, $(findmnt -n -o FSTYPE -T "$stores/disk"), through the page cache" ;;
+    gluster) echo "GlusterFS $(gluster --version | awk 'NR == 1 { print $2 }'), one brick in memory behind a network of $((opt[rate])) MB/s; what its clients do by default to cache, read ahead and write behind is switched off, files are opened for direct I/O" ;;
     esac
 }
 
