@@ -16,6 +16,14 @@
 # shellcheck shell=bash disable=SC2154 # build, tmp
 bench_dir=$(dirname -- "${BASH_SOURCE[0]}")
 bench_name=$(basename -- "$0")
+
+# The script's leading comment is its --help, which does not need a build.
+bench_usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
+for arg; do
+    if [[ $arg == --help ]]; then bench_usage; exit 0; fi
+done
+unset arg
+
 # shellcheck source=tests/daemon/functions.sh
 . "$bench_dir/../daemon/functions.sh"
 # shellcheck source=tests/slowfs/functions.sh
@@ -30,12 +38,14 @@ problems=0
 # ---- options ------------------------------------------------------------------------------
 # bench_options "$@": fills in opt, which names all options there are and their defaults.
 # --quick takes the values of quick instead, and --full those of full, where there are any.
-# The script's leading comment is its --help.
+# What a value has to look like, its default tells.
 declare -A opt=([repeats]=5 [json]= [timeout]=120) quick=([repeats]=2) full=()
 
 bench_options() {
     local arg key
+    local -A kind=()
 
+    for key in "${!opt[@]}"; do kind[$key]=$(bench_kind "${opt[$key]}"); done
     for arg; do
         case $arg in
         --quick) for key in "${!quick[@]}"; do opt[$key]=${quick[$key]}; done ;;
@@ -47,12 +57,10 @@ bench_options() {
         case $1 in
         --quick) ;;
         --full) ((${#full[@]})) || bench_misuse "no option --full" ;;
-        --help) bench_usage; exit 0 ;;
         --?*)
             [[ -v opt[$key] ]] || bench_misuse "no option $1"
             (($# > 1)) && [[ -n $2 ]] || bench_misuse "$1 wants a value"
-            [[ ! ${opt[$key]} =~ ^[0-9]+$ || $2 =~ ^[1-9][0-9]*$ ]] ||
-                bench_misuse "$1 $2: not a number from 1 up"
+            bench_check "$1" "$2" "${kind[$key]}"
             opt[$key]=$2
             shift
             ;;
@@ -62,7 +70,52 @@ bench_options() {
     done
 }
 
-bench_usage() { sed -n '2,/^[^#]/s/^# \{0,1\}//p' "$0"; }
+# The kinds of values: what each looks like, and what to say of one that does not.  A list has
+# blanks between its elements, which are of one kind.
+declare -A bench_like=([number]='[1-9][0-9]*' [decimal]='[0-9]+(\.[0-9]+)?' [size]='[1-9][0-9]*[KMGkmg]?'
+    [work]='[A-Z]:[1-9][0-9]*:[1-9][0-9]*' [names]='[a-z][a-z0-9-]*')
+declare -A bench_unlike=([number]='a number from 1 up' [decimal]='a number of seconds'
+    [size]='a size such as 64K' [numbers]='a list of numbers from 1 up'
+    [decimals]='a list of numbers of seconds' [sizes]='a list of sizes such as 64K'
+    [works]='a list of CLASS:STEPS:RANKS' [names]='a list of names')
+
+# bench_kind DEFAULT: the kind of an option's values; none for a text such as a path.  A default
+# of one element is of a list, too, where such a thing never comes alone (CLASS:STEPS:RANKS).
+bench_kind() {
+    local word first=
+
+    for word in number size decimal work; do
+        if [[ ${1%% *} =~ ^(${bench_like[$word]})$ ]]; then first=$word; break; fi
+    done
+    case $first,$1 in
+    work,*) echo works ;;
+    ?*,*' '*) if [[ $first == number && $1 == *[KMGkmg]* ]]; then first=size; fi; echo "${first}s" ;;
+    ?*,*) echo "$first" ;;
+    ,*' '*) if bench_all names "$1"; then echo names; fi ;;
+    esac
+}
+
+# bench_all KIND LIST: whether all elements are of this kind, and there are any.
+bench_all() {
+    local word words
+
+    read -ra words <<<"$2"
+    for word in "${words[@]}"; do
+        [[ $word =~ ^(${bench_like[$1]})$ ]] || return
+    done
+    ((${#words[@]}))
+}
+
+# bench_check OPTION VALUE KIND
+bench_check() {
+    case $3 in
+    '') return ;;
+    names) bench_all names "$2" ;;
+    *s) bench_all "${3%s}" "$2" ;;
+    *) [[ $2 =~ ^(${bench_like[$3]})$ ]] ;;
+    esac || bench_misuse "$1 $2: not ${bench_unlike[$3]}"
+}
+
 bench_misuse() { echo "$bench_name: $*; see --help" >&2; exit 2; }
 bench_skip() { echo "$bench_name: skipped: $*" >&2; exit 77; }
 
