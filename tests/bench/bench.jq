@@ -1,7 +1,7 @@
 # bench.jq - from reports of simpario to the results of a benchmark; see functions.sh.
 
 def median: sort | (.[(length - 1) / 2 | floor] + .[length / 2 | floor]) / 2;
-def spread: sort | {lowest: .[0], median: median, highest: .[-1], samples: .};
+def spread: sort | {lowest: .[0], median: median, highest: .[-1], samples: ., runs: length};
 
 # ---- one run ----
 
@@ -49,17 +49,19 @@ def sample($case; $variant; $before; $after):
 # The different values of f, in the order in which they come.
 def in_order(f): reduce (.[] | f) as $k ([]; if any(.[]; . == $k) then . else . + [$k] end);
 
-def metrics:
+# Of the runs that gave numbers; each knows of how many runs that was.
+def metrics($runs):
     . as $all
     | (.[0] // {} | keys_unsorted)
-    | map({(.): (. as $k | [$all[][$k]] | spread)})
+    | map({(.): (. as $k | [$all[][$k]] | spread + {$runs})})
     | add // {};
 
 def variant($name):
     map(select(.variant == $name))
     | map(select(.failed | not)) as $good
+    | length as $runs
     | {variant: $name, hints: $good[0].hints, ranks: $good[0].ranks, bytes: $good[0].bytes,
-       runs: length, failed: (length - ($good | length)), metrics: ([$good[].metrics] | metrics)};
+       $runs, failed: ($runs - ($good | length)), metrics: ([$good[].metrics] | metrics($runs))};
 
 # A ratio to the best of ROMIO's settings says something only when each of them gave a number.
 def best($metric):
@@ -75,6 +77,12 @@ def compared:
           write_close: (.metrics.write_close_mb_s.median / $close),
           elapsed: (.metrics.elapsed_mb_s.median / $elapsed)
       } else null end);
+
+# The median of a variant over that of the one called $base; null where one has no number.
+def ratio($variants; $base; $metric):
+    .metrics[$metric].median as $own
+    | [$variants[] | select(.variant == $base)][0].metrics[$metric].median as $other
+    | if $own and $other then $own / $other else null end;
 
 # From the samples: the JSON object that --json writes.
 def results($benchmark; $conditions):
@@ -97,5 +105,10 @@ def n(d):
           end
     end;
 
-# The same of a spread.
-def s(d): if . == null then "failed" else "\(.median | n(d)) (\(.lowest | n(d))-\(.highest | n(d)))" end;
+# Behind a number that is not of all runs.
+def mark: if . == null or .runs == (.samples | length) then ""
+    else ", \(.runs - (.samples | length)) of \(.runs) failed" end;
+
+# A median, and that in its spread.
+def m(d): if . == null then "failed" else (.median | n(d)) + mark end;
+def s(d): if . == null then "failed" else "\(.median | n(d)) (\(.lowest | n(d))-\(.highest | n(d)))\(mark)" end;

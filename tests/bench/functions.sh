@@ -251,8 +251,13 @@ bench_run() {
     rm -f -- "$below/$name"
     if ((status == 2)); then fail "$(<"$tmp/run.log")"; fi # a bad option
     if ((status == 0)) && bench_sample "$case" "$label" "$before" "$dir"; then return; fi
-    bench_problem "$case, $label: status $status, no number: $(tail -n 5 "$tmp/run.log")"
-    jq -nc --arg case "$case" --arg variant "$label" '{$case, $variant, failed: true}' >>"$samples"
+    bench_failed "$case" "$label" "status $status, no number: $(tail -n 5 "$tmp/run.log")"
+}
+
+# bench_failed CASE VARIANT WHY: the sample of a run without a number.
+bench_failed() {
+    bench_problem "$1, $2: $3"
+    jq -nc --arg case "$1" --arg variant "$2" '{$case, $variant, failed: true}' >>"$samples"
 }
 
 # Goes on, but will not end well.
@@ -295,7 +300,8 @@ bench_progress() { if [[ -t 2 ]]; then printf '\r\033[K%s' "$*" >&2; fi; }
 #   conditions those given, the layout, all options
 #   cases[]    case, variants[]
 #   variants[] variant, hints, ranks, bytes, runs, failed, metrics (lowest, median, highest,
-#              samples of each), of_best_ufs: ratios of median bandwidths
+#              samples of each, and runs, of which there may be more than samples),
+#              of_best_ufs: ratios of median bandwidths
 bench_results() {
     local pair key conditions
 
@@ -306,6 +312,12 @@ bench_results() {
     conditions=$(jq -s --arg layout "$(bench_layout)" 'reduce .[] as $c ({$layout}; . * $c)' <<<"$conditions")
     results=$(jq -L "$bench_dir" -s --arg benchmark "${bench_name%.sh}" --argjson conditions "$conditions" \
         'include "bench"; results($benchmark; $conditions)' "$samples")
+    bench_add .
+}
+
+# bench_add FILTER: puts into $results what only this benchmark has.
+bench_add() {
+    results=$(jq -L "$bench_dir" "include \"bench\"; $1" <<<"$results")
     if [[ -n ${opt[json]} ]]; then printf '%s\n' "$results" >"${opt[json]}"; fi
 }
 

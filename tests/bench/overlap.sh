@@ -51,7 +51,7 @@ jq -r '[.cases[].variants[] | select(.metrics.ideal_s)][0]
     | "best possible total: max(compute, bytes / bandwidth) = \(.metrics.ideal_s.median * 1000 | round / 1000) s"' <<<"$results"
 bench_table '|write|write + close|total|of it: open|compute|wait|total / best possible|store requests|store busy' '
     .cases[].variants[] | .metrics as $m | [.variant, ($m.write_mb_s | s(0)), ($m.write_close_mb_s | s(0)),
-        ($m.total_s | s(2)), ($m.open_s.median | n(2)), ($m.compute_s.median | n(2)),
-        ($m.wait_s.median | n(2)), ($m.total_of_ideal.median | n(2)),
-        ($m.store_requests.median | n(0)), ($m.store_busy_s.median | n(2))]'
+        ($m.total_s | s(2)), ($m.open_s | m(2)), ($m.compute_s | m(2)),
+        ($m.wait_s | m(2)), ($m.total_of_ideal | m(2)),
+        ($m.store_requests | m(0)), ($m.store_busy_s | m(2))]'
 bench_end

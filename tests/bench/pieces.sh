@@ -62,5 +62,5 @@ bench_table '|write|of best ufs:|write + close|of best|elapsed|of best|store req
         | ["  " + .variant, ($m.write_mb_s | s(1)), (.of_best_ufs.write | n(2)),
            ($m.write_close_mb_s | s(1)), (.of_best_ufs.write_close | n(2)),
            ($m.elapsed_mb_s | s(1)), (.of_best_ufs.elapsed | n(2)),
-           if $m.store_requests then ($m.store_requests.median + $m.store_read_requests.median | n(0)) else "" end])'
+           if $m.store_requests then ($m.store_requests | .median += $m.store_read_requests.median | m(0)) else "" end])'
 bench_end

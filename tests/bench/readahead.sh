@@ -60,8 +60,9 @@ run() {
     ((status == 0)) && jq -ec --arg case "$1" --arg variant "$label" '
         select(.verification.result == "passed" and .verification.mpi_bytes == .file_bytes)
         | .repeats[0].read as $r
-        | {$case, $variant, io: $r.io_seconds, total: $r.total_seconds}' "$tmp/run.json" >>"$samples" && return
-    bench_problem "$1, $label: status $status, no number: $(tail -n 5 "$tmp/run.log")"
+        | {$case, $variant, ranks, bytes: .file_bytes, hints: .options.hints,
+           metrics: {read_s: $r.io_seconds, total_s: $r.total_seconds}}' "$tmp/run.json" >>"$samples" && return
+    bench_failed "$1" "$label" "status $status, no number: $(tail -n 5 "$tmp/run.log")"
 }
 
 for ((i = 1; i <= opt[repeats]; i++)); do
@@ -79,22 +80,12 @@ slowfs_unmount "$slow" || bench_problem "slowfs ended with status $?"
 
 store="slowfs, reads at ${opt[read-rate]} bytes/s, ${opt[op-us]} us per request, ${opt[latency-us]} us round trip"
 work="${opt[phases]} phases of ${opt[compute]} s (${opt[compute-by]}) and ${opt[record]} per rank, pieces of ${opt[piece]}, collective"
-results=$(jq -s -L "$bench_dir" --arg store "$store" --arg work "$work" --arg layout "$(bench_layout)" \
-    --argjson ranks "${opt[ranks]}" '
-    include "bench";
-    . as $all
-    | {benchmark: "readahead", conditions: {$store, $work, $layout, $ranks},
-       cases: (in_order(.case) | map(. as $case | [$all[] | select(.case == $case)]
-       | {$case, variants: (. as $mine | in_order(.variant) | map(. as $v
-           | [$mine[] | select(.variant == $v)]
-           | {variant: $v, read_s: ([.[].io] | spread), total_s: ([.[].total] | spread)}))}
-       | .variants |= (. as $vs | map(. as $v | .of_off = ([$vs[] | select(.variant == $v.variant + ", off")][0]
-           | if . then $v.read_s.median / .read_s.median else null end)))))}' "$samples")
-if [[ -n ${opt[json]} ]]; then printf '%s\n' "$results" >"${opt[json]}"; fi
+bench_results store="$store" work="$work"
+bench_add '.cases[].variants |= (. as $all | map(.of_off = ratio($all; .variant + ", off"; "read_s")))'
 echo "${opt[ranks]} ranks, $work"
 echo "store: $store"
 echo "layout: $(bench_layout)"
 echo "median (lowest-highest) of ${opt[repeats]} repetitions in turn, verified; seconds"
 bench_table '||in read calls|open to close|read calls, of those without prefetch' '
-    .cases[] as $c | $c.variants[] | [$c.case, .variant, (.read_s | s(2)), (.total_s | s(2)), (.of_off | n(3))]'
+    .cases[] as $c | $c.variants[] | [$c.case, .variant, (.metrics.read_s | s(2)), (.metrics.total_s | s(2)), (.of_off | n(3))]'
 bench_end
