@@ -32,6 +32,8 @@ plugin=$build/adio_zcache/.libs/libzcache.so
 simpario=$build/simpario/simpario
 cores=$(nproc)
 samples=
+shim=
+cgroup=
 job=
 problems=0
 
@@ -119,24 +121,28 @@ bench_check() {
 bench_misuse() { echo "$bench_name: $*; see --help" >&2; exit 2; }
 bench_skip() { echo "$bench_name: skipped: $*" >&2; exit 77; }
 
-# ---- the layout of the ranks -----------------------------------------------------------------
-# bench_start MOST-RANKS: to be called once, after the options.
-bench_start() {
+# bench_begin: to be called once, after the options.
+bench_begin() {
     command -v jq >/dev/null || bench_skip "no jq (Debian: jq)"
-    [[ -x $simpario && -e $plugin ]] || bench_skip "this build has no simpario or no plugin"
     make_tmp
     samples=$tmp/samples
     : >"$samples"
     cleanup_fn end_job
+    trap 'exit 1' HUP
+}
+
+# ---- the layout of the ranks -----------------------------------------------------------------
+# bench_start MOST-RANKS: instead, where ranks are measured.
+bench_start() {
+    bench_begin
+    [[ -x $simpario && -e $plugin ]] || bench_skip "this build has no simpario or no plugin"
     find_shim "$1"
     make_cgroup
-    trap 'exit 1' HUP
 }
 
 find_shim() {
     local file
 
-    shim=
     (($1 > cores)) || return
     for file in "$build"/tests/{,.libs/}{,lib}yieldshim.so; do
         if [[ -e $file ]]; then shim=$file; fi
@@ -150,7 +156,6 @@ find_shim() {
 make_cgroup() {
     local top
 
-    cgroup=
     for top in /sys/fs/cgroup/cpu /sys/fs/cgroup; do
         [[ -e $top/cpu.shares || -e $top/cgroup.controllers ]] || continue
         mkdir "$top/zcache-bench.$$" 2>/dev/null || continue
@@ -293,6 +298,36 @@ bench_turns() {
 
 # What goes on, on one line of a terminal.
 bench_progress() { if [[ -t 2 ]]; then printf '\r\033[K%s' "$*" >&2; fi; }
+
+# ---- fi_pingpong ------------------------------------------------------------------------------
+# It has no warm-up: making its connection and touching its buffers are on its clock, and take
+# some twentieth of a second.  With so many messages of 4 KiB and of 4 MiB that is little of
+# it, and a run takes about a second; what is beside it connects before its own clock starts.
+small_messages=20000
+large_messages=1000
+
+# bench_pingpong SIZE COUNT: "microseconds of a round trip, MB/s one way" with the provider of the
+# options; what fi_pingpong prints is half a round trip.
+bench_pingpong() {
+    local server port=$((20000 + RANDOM % 20000)) out status limit=(timeout -k 5 "${opt[timeout]}")
+    local program=(fi_pingpong -p "${opt[provider]}" -e rdm -S "$1" -I "$2")
+
+    "${limit[@]}" "${program[@]}" -B "$port" >/dev/null 2>&1 &
+    server=$!
+    if wait_for 10 bench_listens "$port"; then
+        out=$("${limit[@]}" "${program[@]}" -P "$port" 127.0.0.1 2>&1)
+        status=$?
+    else
+        out='its server does not listen' status=1
+    fi
+    if ((status)); then kill "$server" 2>/dev/null; fi
+    wait "$server"
+    ((status == 0)) && awk '$1 ~ /^[0-9]+[km]$/ { print 2 * $7, $6; ok = 1 } END { exit !ok }' <<<"$out" && return
+    echo "fi_pingpong: status $status: $(tail -n 3 <<<"$out")" >&2
+    return 1
+}
+
+bench_listens() { grep -qi ":$(printf %04X "$1") 00000000:0000 0A" /proc/net/tcp /proc/net/tcp6; }
 
 # ---- results --------------------------------------------------------------------------------
 # bench_results NAME=TEXT ...: $results, the JSON object of everything measured:
