@@ -6,7 +6,7 @@
 # The comparison (compare.sh), then those that look at one property each; doc/results/report makes
 # DIR/README.md and its figures of them, by default in the build's bench/.  About 18 minutes;
 # --full: an hour; --quick: two, to see that everything works.  Figures want a quiet machine.
-# Goes on when a part fails; the status then is 1.
+# Goes on when a part fails, whose text on the page then ends with the reason; the status is 1.
 set -u
 here=$(dirname -- "${BASH_SOURCE[0]}")
 # shellcheck source=tests/bench/functions.sh
@@ -42,6 +42,28 @@ part() {
 }
 cleanup_fn end_job
 
+# micro NAME: one of those that look at one property, into the results.  What it says besides
+# its figures is kept, since the page has nothing but the text: a part without figures, or with
+# less than all, shall not leave the reason to whoever saw the terminal.
+micro() {
+    local out=${opt[results]}/micro/$1 said=${opt[results]}/micro/$1.said rc why
+
+    BENCH_TERMINAL=3 part "$1" $rough --json "$out.json" 3>&2 >"$out.txt" 2>"$said"
+    rc=$?
+    cat "$said" >&2
+    if ((rc)); then
+        rm -f "$out.json"
+        why=$(grep -av 'problems, see above' "$said" | tail -n 3 | paste -sd ' ')
+        why=${why#"$1.sh: "}
+        case $rc in
+        77) echo "skipped: ${why#skipped: }" ;;
+        *) echo "failed: ${why:-status $rc}" ;;
+        esac >>"$out.txt"
+    fi
+    rm -f "$said"
+    cat "$out.txt"
+}
+
 echo "all benchmarks; about $announced"
 rm -rf -- "${opt[results]}/micro"
 mkdir -p "${opt[results]}/micro" || exit 1
@@ -50,11 +72,7 @@ export BENCH_COMMAND=${BENCH_COMMAND:-bench.sh${1:+ $1}}
 part compare "$@" --results "${opt[results]}"
 for name in "${parts[@]}"; do
     echo "== $name"
-    out=${opt[results]}/micro/$name
-    options=()
-    if [[ $name != forward ]]; then options=($rough); fi
-    part "$name" "${options[@]}" --json "$out.json" >"$out.txt" || rm -f "$out.json"
-    cat "$out.txt"
+    micro "$name"
 done
 "$here/../../doc/results/report" "${opt[results]}"
 rc=$?

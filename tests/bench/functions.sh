@@ -296,8 +296,13 @@ bench_turns() {
     bench_progress
 }
 
-# What goes on, on one line of a terminal.
-bench_progress() { if [[ -t 2 ]]; then printf '\r\033[K%s' "$*" >&2; fi; }
+# What goes on, on one line of a terminal: that of BENCH_TERMINAL, a descriptor, where what is
+# said goes elsewhere.
+bench_progress() {
+    local fd=${BENCH_TERMINAL:-2}
+
+    if [[ -t $fd ]]; then printf '\r\033[K%s' "$*" >&"$fd"; fi
+}
 
 # ---- fi_pingpong ------------------------------------------------------------------------------
 # It has no warm-up: making its connection and touching its buffers are on its clock, and take
