@@ -316,7 +316,7 @@ class Page:
             text += f"\nLeft out: {STORES.get(name) or label(name)}: {why}.\n"
         for f in self.r.failures:
             text += (f"\nFailed: {label(f['variant'])}, {f['program']} {f['what']}, {STORES[f['store']]}, {f['ranks']} ranks, "
-                     f"{f['size']}: {f['failed']}\n")
+                     f"{f['size']}, {f['how']}: {f['failed']}\n")
         return text
 
     def micro(self):

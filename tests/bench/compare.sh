@@ -107,7 +107,9 @@ make_plan() {
     for record in ${opt[sizes]}; do plan_curves "${opt[ranks]}" "$record"; done
     for n in ${opt[counts]}; do plan_curves "$n" "${opt[fixed]}"; done
     plan_curves "${opt[ranks]}" "${opt[fixed]}"
-    for how in ${opt[patterns]}; do plan_shape "$how:collective"; done
+    for how in ${opt[patterns]}; do
+        if [[ $how == arrays ]]; then plan_shape arrays:independent; else plan_shape "$how:collective"; fi
+    done
     for how in ${opt[accesses]}; do plan_shape "contiguous:$how"; done
     for store in disk gluster; do
         add simpario write "$store" "${opt[ranks]}" "${opt[headline]}" "${opt[compute]}" $plain $peers $zcache_ways
@@ -236,8 +238,9 @@ variant_row() {
 }
 
 command_simpario() {
-    command=("$bin/simpario/simpario" --phases "${opt[phases]}" --record "$size" --compute "$compute"
-        --compute-by sleep --no-reference --pattern "${how%:*}" --access "${how#*:}")
+    command=("$bin/simpario/simpario" --phases "${opt[phases]}" --compute "$compute" --compute-by sleep
+        --no-reference --pattern "${how%:*}" --access "${how#*:}")
+    if [[ $how != arrays:* ]]; then command+=(--record "$size"); fi # they have a size of their own
     if [[ $what == read ]]; then
         command+=(-f "$type$stores/$store/input" --read --keep)
         return
