@@ -180,16 +180,29 @@ static void begin_io(struct access *a, int phase)
     check_call(a, phase, err, transfer_begin_name(&a->transfer));
 }
 
+/* A write that is short aborts. A read that is may be that of a file that is too short, which is a
+ * matter of data. */
+static void report_short(const struct access *a, const char *what, int64_t moved, int64_t bytes)
+{
+    if (a->direction == WRITE)
+        bench_abort("%s of %s is short: %" PRId64 " of %" PRId64 " bytes", what, a->side->file,
+                    moved, bytes);
+    verdict_fault(&a->run->verdict, "%s of %s is short: %" PRId64 " of %" PRId64 " bytes", what,
+                  a->side->file, moved, bytes);
+}
+
 static void check_moved(const struct access *a, int phase)
 {
+    char what[128];
     if (!takes_part(a))
         return;
     int64_t moved = bench_status_bytes(&a->transfer.status, a->transfer.type);
-    if (moved != a->side->bytes)
-        bench_abort("phase %d: %s of %s is short: %" PRId64 " of %" PRId64
-                    " bytes at view offset %" PRId64,
-                    phase, transfer_end_name(&a->transfer), a->side->file, moved, a->side->bytes,
-                    (int64_t)a->run->pattern->view_offset(&a->side->shape, phase));
+    if (moved == a->side->bytes)
+        return;
+    snprintf(what, sizeof what, "phase %d: %s at view offset %" PRId64, phase,
+             transfer_end_name(&a->transfer),
+             (int64_t)a->run->pattern->view_offset(&a->side->shape, phase));
+    report_short(a, what, moved, a->side->bytes);
 }
 
 /* MPI allows MPI_File_sync only while nothing is under way, so it is here for all. */
@@ -224,21 +237,24 @@ static bool longer_ok(const struct run *run)
     return run->options->overwrite || !run->options->write;
 }
 
-static int64_t expected_size(const struct access *a)
+/* Of the file that was written, or would have been, when it is closed: asking for the size may be
+ * the first time that somebody is connected to, which would then be in no time. A file that is too
+ * short explains whatever was wrong with its reading, which collective reads do not call short. */
+static void check_size(const struct run *run, struct verdict *v)
 {
-    return pattern_file_bytes(a->run->pattern, &a->side->shape);
-}
-
-static void check_size(const struct access *a, const char *when)
-{
+    const struct side *side = &run->side[WRITE];
+    int64_t expected = pattern_file_bytes(run->pattern, &side->shape);
     MPI_Offset size = -1;
-    int64_t expected = expected_size(a);
-    bench_check(MPI_File_get_size(a->fh, &size), "MPI_File_get_size", a->side->file);
-    if (size < expected || (size > expected && !longer_ok(a->run)))
-        verdict_fault(&a->run->verdict,
-                      "MPI_File_get_size of %s %s: %" PRId64 " bytes, where %" PRId64
+    MPI_File fh;
+    int err = MPI_File_open(side->comm, side->file, MPI_MODE_RDONLY, run->info, &fh);
+    bench_check_all(run->comm, err, "MPI_File_open", side->file);
+    bench_check(MPI_File_get_size(fh, &size), "MPI_File_get_size", side->file);
+    bench_check(MPI_File_close(&fh), "MPI_File_close", side->file);
+    if (size < expected || (size > expected && !longer_ok(run)))
+        verdict_cause(v,
+                      "MPI_File_get_size of %s: %" PRId64 " bytes, where %" PRId64
                       " were expected",
-                      a->side->file, when, (int64_t)size, expected);
+                      side->file, (int64_t)size, expected);
 }
 
 static void change_view(const struct access *a, MPI_Offset displacement, MPI_Datatype filetype)
@@ -286,8 +302,9 @@ static void move_head(const struct access *a)
     if (a->direction == READ)
         MPI_Bcast(head, (int)bytes, MPI_BYTE, 0, side->comm);
     a->times->phase[P_IO][0] += bench_now() - start;
-    if (side->first && bench_status_bytes(&status, MPI_BYTE) != bytes)
-        bench_abort("the header of %s is short", side->file);
+    int64_t moved = side->first ? bench_status_bytes(&status, MPI_BYTE) : bytes;
+    if (moved != bytes)
+        report_short(a, "the header", moved, bytes);
     if (a->direction == READ && a->run->options->verify)
         check_head(a, head, bytes);
     free(head);
@@ -349,9 +366,10 @@ static void end_access(struct access *a)
 static void check_behind(const struct access *a)
 {
     const struct run *r = a->run;
-    if (a->side->posix != NULL && a->side->first)
-        posix_check(a->side->posix, &a->content, expected_size(a), longer_ok(r), r->options->gaps,
-                    &a->run->verdict);
+    const struct side *s = a->side;
+    if (s->posix != NULL && s->first)
+        posix_check(s->posix, &a->content, pattern_file_bytes(r->pattern, &s->shape), longer_ok(r),
+                    r->options->gaps, &a->run->verdict);
     MPI_Barrier(r->comm);
 }
 
@@ -373,15 +391,11 @@ static void write_phases(struct access *a)
     timeline_hasten(&a->times->timeline);
     sample(a);
     wait_for_others(a);
-    check_size(a, "after writing");
 }
 
 static void read_phases(struct access *a)
 {
     const struct options *o = a->run->options;
-    check_size(a, "before reading");
-    if (verdict_any(a->run->comm, &a->run->verdict))
-        return;
     for (int i = 0; i < 2 && a->run->buf[i] != NULL; i++)
         stamp_poison(a->run->buf[i], (size_t)a->side->bytes);
     for (int phase = 0; phase < o->phases; phase++) {
@@ -461,4 +475,5 @@ void pass_run(struct run *run, double compute_seconds, struct pass *pass)
         a.times = &pass->read;
         read_pass(&a);
     }
+    check_size(run, &run->verdict);
 }

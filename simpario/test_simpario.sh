@@ -117,6 +117,11 @@ for f in "$file"*; do
     [ ! -e "$f" ] || fail "$f is there"
 done
 ranks=2
+# What was there and is longer is no fault where it is written over, and only there.
+run 0 -f "ufs:$file" $shape --write --keep
+run 0 -f "ufs:$file" $shape --phases 3 --overwrite --keep
+run 0 -f "ufs:$file" $shape --phases 3 --keep
+[ "$(wc -c <"$file")" -eq 393216 ] || fail "not three phases of 128 KiB"
 
 run 0 -f "ufs:$file" $shape --pattern irregular --seed 7 --write --keep
 run 0 -f "ufs:$file" $shape --pattern irregular --seed 8 --read
@@ -189,6 +194,15 @@ says "nowhere cannot be opened through POSIX"
 truncate -s 500000 "$file"
 run 1 -f "ufs:$file" $shape --read
 says "500000 bytes, where 524288 were expected"
+run 1 -f "ufs:$file" $shape --read --no-verify
+says "500000 bytes, where 524288 were expected"
+for access in independent split icollective nonblocking; do
+    run 1 -f "ufs:$file" $shape --read --access $access --pattern interleaved
+    says "500000 bytes, where 524288 were expected"
+done
+truncate -s 0 "$dir/empty"
+run 1 -f "ufs:$dir/empty" --read --pattern checkpoint --files 1 --phases 1
+says "rank 0: MPI_File_get_size of ufs:$dir/empty: 0 bytes, where "
 rm "$file"
 
 echo "MPI errors"

@@ -19,6 +19,15 @@ void verdict_fault(struct verdict *v, const char *format, ...)
     va_end(ap);
 }
 
+void verdict_cause(struct verdict *v, const char *format, ...)
+{
+    va_list ap;
+    v->faults++;
+    va_start(ap, format);
+    vsnprintf(v->first, sizeof v->first, format, ap);
+    va_end(ap);
+}
+
 bool verdict_any(MPI_Comm comm, const struct verdict *v)
 {
     int mine = v->faults > 0, any;

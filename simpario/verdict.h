@@ -32,6 +32,9 @@ struct verdict_sum {
 /* Counts a fault; the words of the first one are kept. */
 void verdict_fault(struct verdict *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Counts one that explains those before: its words are kept in place of theirs. */
+void verdict_cause(struct verdict *v, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 /* Collective: whether any rank has a fault. */
 bool verdict_any(MPI_Comm comm, const struct verdict *v);
 /* Collective; the numbers are valid everywhere, the texts on rank 0. */
