@@ -17,9 +17,9 @@ enum verification report_verification(const struct report *r)
 {
     if (r->verdict.v.faults > 0)
         return VERIFY_FAILED;
-    if (r->verdict.v.checked + r->verdict.v.posix_checked > 0)
-        return VERIFY_PASSED;
-    return VERIFY_SKIPPED;
+    const struct options *o = r->run->options;
+    bool read = o->read && o->verify, written = read || o->posix_verify != NULL;
+    return (!o->read || read) && (!o->write || written) ? VERIFY_PASSED : VERIFY_SKIPPED;
 }
 
 const char *report_verification_name(const struct report *r)
@@ -162,11 +162,13 @@ static void print_setting(const struct report *r, FILE *out)
 static void print_verified(const struct report *r, FILE *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
-    if (report_verification(r) == VERIFY_SKIPPED)
+    const struct verdict *v = &r->verdict.v;
+    bool all = report_verification(r) != VERIFY_SKIPPED;
+    if (v->checked + v->posix_checked == 0)
         fprintf(out, "  verified  no\n");
     else
-        fprintf(out, "  verified  %s through MPI-IO, %s through POSIX\n",
-                units_size(a, r->verdict.v.checked), units_size(b, r->verdict.v.posix_checked));
+        fprintf(out, "  verified  %s%s through MPI-IO, %s through POSIX\n", all ? "" : "in part: ",
+                units_size(a, v->checked), units_size(b, v->posix_checked));
 }
 
 /* One line of figures; `per_byte` where a bandwidth makes sense, `phases` where there are any. */

@@ -24,6 +24,8 @@ struct report {
     char library[128];
 };
 
+/* Passed has what was checked in full: what was read, and what was written, by reading it through
+ * MPI-IO or POSIX. Skipped is what was not, or in part, and has no fault. */
 enum verification { VERIFY_PASSED, VERIFY_FAILED, VERIFY_SKIPPED };
 enum verification report_verification(const struct report *r);
 /* "passed", "failed", "skipped" */

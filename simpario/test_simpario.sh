@@ -189,6 +189,9 @@ says "this very offset of this file, generation 1 (stale: 2 was expected)"
 run 1 -f "ufs:$dir/good" $shape --read
 says "belongs to another file"
 run 0 -f "ufs:$dir/good" $shape --read --stamp data
+run 0 -f "ufs:$file" $shape --no-verify --posix-verify "$file" --keep
+says "verified  in part: 0 B through MPI-IO, 512 KiB through POSIX"
+cp "$dir/good" "$file"
 run 1 -f "ufs:$file" $shape --read --posix-verify "$dir/nowhere"
 says "nowhere cannot be opened through POSIX"
 truncate -s 500000 "$file"

@@ -98,6 +98,28 @@ for pass in "--write --keep" --read ""; do
            | length > 0 and max < 0.4'
 done
 
+# Verified is what was checked in both directions.
+# part RESULT [OPTION]...
+part()
+{
+    result=$1
+    shift
+    # shellcheck disable=SC2086
+    timeout -k 5 120 $mpiexec -n 1 "$simpario" --quiet --json "$dir/json" -f "ufs:$dir/part" \
+        --phases 2 --record 4K --keep "$@"
+    sh "$validate" "$schema" "$dir/json"
+    holds ".verification.result == \"$result\" and .summary.verified == (\"$result\" == \"passed\")"
+}
+part skipped --no-verify
+part skipped --no-verify --posix-verify "$dir/part"
+holds '.verification.mpi_bytes == 0 and .verification.posix_bytes == .file_bytes'
+part skipped --write
+part passed --write --posix-verify "$dir/part"
+part passed --write --no-verify --posix-verify "$dir/part"
+part passed
+part passed --read
+part skipped --read --no-verify --posix-verify "$dir/part"
+
 # Other reports: nothing to read, nothing verified; wrong data.
 small="-f ufs:$dir/data --phases 2 --record 4K --quiet"
 # shellcheck disable=SC2086
