@@ -49,7 +49,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "bench.h"
 #include "options.h"
@@ -57,7 +56,7 @@
 #include "run.h"
 
 /* The report, on rank 0. Returns an exit status. */
-static int publish(const struct report *report, FILE *json)
+static int publish(const struct report *report)
 {
     const struct options *o = report->run->options;
     int status = BENCH_OK;
@@ -68,17 +67,15 @@ static int publish(const struct report *report, FILE *json)
         report_table(report, stdout);
         fflush(stdout);
     }
-    if (json != NULL) {
-        int rc = bench_json_write(json, report_json(report));
-        if (rc != 0)
-            bench_message("--json %s cannot be written: %s", o->json, strerror(-rc));
-        if (rc != 0 && status == BENCH_OK)
-            status = BENCH_WRONG;
+    if (o->json != NULL) {
+        int json_status = bench_json_write(o->json, report_json(report));
+        if (status == BENCH_OK)
+            status = json_status;
     }
     return status;
 }
 
-static int benchmark(const struct options *o, MPI_Comm comm, FILE *json)
+static int benchmark(const struct options *o, MPI_Comm comm)
 {
     struct run *run = malloc(sizeof *run);
     struct report *report = calloc(1, sizeof *report);
@@ -101,7 +98,7 @@ static int benchmark(const struct options *o, MPI_Comm comm, FILE *json)
 
     int status = BENCH_OK;
     if (run->rank == 0)
-        status = publish(report, json);
+        status = publish(report);
     MPI_Bcast(&status, 1, MPI_INT, 0, comm);
     run_free(run);
     free(run);
@@ -114,7 +111,6 @@ static int btio(int argc, char **argv, MPI_Comm comm)
 {
     struct options o;
     char message[ARGS_MESSAGE];
-    FILE *json;
     int rank, nranks;
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &nranks);
@@ -128,9 +124,9 @@ static int btio(int argc, char **argv, MPI_Comm comm)
     if (rc == 0 && o.version && !o.help && rank == 0)
         printf("btio (zcache) %s\n", PACKAGE_VERSION);
     if (rc == 0 && !o.help && !o.version) {
-        status = bench_json_open(comm, o.json, &json);
+        status = bench_json_test(comm, o.json, o.file, o.posix_verify, io_numbered(o.method));
         if (status == BENCH_OK)
-            status = benchmark(&o, comm, json);
+            status = benchmark(&o, comm);
     }
     options_free(&o);
     free(argv);

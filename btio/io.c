@@ -17,6 +17,11 @@ const struct io_method *io_method_get(int index)
     return methods[index];
 }
 
+bool io_numbered(int index)
+{
+    return io_method_get(index) == &io_epio;
+}
+
 MPI_Comm io_name(const struct io *io, const char *path, char *name)
 {
     MPI_Comm comm = io->method->comm(io->all);

@@ -35,6 +35,9 @@ extern const struct io_method io_full, io_simple, io_epio;
 
 #define IO_NAME 4096
 
+/* Whether each rank has a file of its own: FILE.0000, FILE.0001 and so on. */
+bool io_numbered(int index);
+
 /* An open file in use. What is above the line is the caller's to set. */
 struct io {
     const struct io_method *method;

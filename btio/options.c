@@ -75,8 +75,9 @@ static const struct arg table[] = {
               "file in the system's cache"},
     {ARG_HEADING, .name = "Report"},
     {ARG_TEXT,
-     .name = "json", .value = "FILE", .field = FIELD(json),
-     .help = "write the report as JSON, too; see doc/btio-json.md"},
+     .name = "json", .value = "FILE", .field = FIELD(json), .unreported = true,
+     .help = "write the report as JSON, too; see doc/btio-json.md. What\n"
+              "FILE held is there until the report is complete"},
     {ARG_TEXT,
      .name = "label", .value = "TEXT", .field = FIELD(label),
      .help = "a name for this run in the JSON report"},
@@ -188,6 +189,8 @@ int options_parse(struct options *o, int argc, char **argv, int nranks, char mes
     *o = (struct options){
         .interval = PUBLISHED_INTERVAL, .write = 1, .progress = BENCH_PROGRESS_TERMINAL};
     int rc = args_parse(table, o, argc, argv, message);
+    if (rc == 0 && o->json != NULL)
+        rc = args_check_utf8(table, o, message);
     if (o->quiet && o->progress == BENCH_PROGRESS_TERMINAL)
         o->progress = BENCH_PROGRESS_NEVER;
     if (rc != 0 || o->help || o->version)

@@ -23,9 +23,9 @@ static json_t *json_options(const struct options *o)
 {
     json_t *hints = json_object();
     for (int i = 0; i < o->hints.n; i++)
-        json_object_set_new(hints, o->hints.pair[i].key, json_string(o->hints.pair[i].value));
+        bench_json_set(hints, o->hints.pair[i].key, bench_json_text(o->hints.pair[i].value));
     return json_pack("{s:o, s:s, s:i, s:o, s:b, s:b, s:o, s:o}", "file",
-                     o->file != NULL ? json_string(o->file) : json_null(), "method",
+                     o->file != NULL ? bench_json_text(o->file) : json_null(), "method",
                      io_method_names[o->method], "interval", o->interval, "hints", hints, "write",
                      o->write, "keep", o->keep, "posix_verify", bench_json_text(o->posix_verify), "label",
                      bench_json_text(o->label));
@@ -39,10 +39,10 @@ static json_t *json_norm(const struct report_norm *norm)
     json_t *published = known ? json_array() : json_null();
     json_t *difference = known ? json_array() : json_null();
     for (int m = 0; m < NVAR; m++) {
-        json_array_append_new(computed, json_real(norm->computed[m]));
+        bench_json_append(computed, json_real(norm->computed[m]));
         if (known) {
-            json_array_append_new(published, json_real(norm->published[m]));
-            json_array_append_new(
+            bench_json_append(published, json_real(norm->published[m]));
+            bench_json_append(
                 difference, json_real(norm_difference(norm->computed[m], norm->published[m])));
         }
     }
@@ -56,7 +56,7 @@ static json_t *json_norms(const struct report *r)
     json_t *root = json_object();
     int n = report_norms(r, norms);
     for (int i = 0; i < n; i++)
-        json_object_set_new(root, norms[i].key, json_norm(&norms[i]));
+        bench_json_set(root, norms[i].key, json_norm(&norms[i]));
     return root;
 }
 
@@ -65,7 +65,7 @@ static json_t *json_verification(const struct report *r)
     const struct verdict_sum *s = &r->verdict;
     json_t *faults = json_array();
     for (int i = 0; i < s->texts; i++)
-        json_array_append_new(faults, json_string(s->text[i]));
+        bench_json_append(faults, bench_json_text(s->text[i]));
     return json_pack("{s:s, s:o, s:I, s:I, s:I, s:o}", "result", report_failed(r) ? "failed" : "passed",
                      "norms", report_failed(r) ? json_null() : json_norms(r), "read_bytes",
                      (json_int_t)s->v.checked, "posix_bytes", (json_int_t)s->v.posix_checked,
@@ -98,12 +98,12 @@ static json_t *json_figures(const struct report *r, const struct figure *figures
     json_t *root = json_object(), *ranks = json_object();
     for (const struct figure *f = figures; f->key != NULL; f++) {
         const struct bench_figures *x = &r->run->ranks[f->which];
-        json_object_set_new(root, f->key, json_real(x->max));
-        json_object_set_new(ranks, f->key, json_pack("{s:f, s:f}", "min", x->min, "avg", x->avg));
+        bench_json_set(root, f->key, json_real(x->max));
+        bench_json_set(ranks, f->key, json_pack("{s:f, s:f}", "min", x->min, "avg", x->avg));
         if (f->rate != NULL)
-            json_object_set_new(root, f->rate, json_real(report_rate(r, x->max)));
+            bench_json_set(root, f->rate, json_real(report_rate(r, x->max)));
     }
-    json_object_set_new(root, "over_ranks", ranks);
+    bench_json_set(root, "over_ranks", ranks);
     return root;
 }
 
@@ -111,7 +111,7 @@ static json_t *json_dumps_of(const struct report *r, const double *seconds)
 {
     json_t *dumps = json_array();
     for (int i = 0; i < r->run->options->dumps; i++)
-        json_array_append_new(dumps, json_real(seconds[i]));
+        bench_json_append(dumps, json_real(seconds[i]));
     return dumps;
 }
 
@@ -122,7 +122,7 @@ static json_t *json_direction(const struct report *r, bool done, const struct fi
     if (!done)
         return json_null();
     json_t *root = json_figures(r, figures);
-    json_object_set_new(root, "dump_seconds", json_dumps_of(r, seconds));
+    bench_json_set(root, "dump_seconds", json_dumps_of(r, seconds));
     return root;
 }
 
@@ -174,15 +174,15 @@ json_t *report_json(const struct report *r)
     if (root == NULL || report_failed(r))
         return root;
     json_t *compute = json_figures(r, compute_figures);
-    json_object_set_new(compute, "mops", json_real(report_mops(r, run->ranks[T_COMPUTE].max)));
-    json_object_set_new(compute, "total_mops", json_real(report_mops(r, run->ranks[T_TOTAL].max)));
-    json_object_set_new(compute, "dump_compute_seconds", json_dumps_of(r, run->compute_seconds));
-    json_object_set_new(root, "compute", compute);
-    json_object_set_new(
+    bench_json_set(compute, "mops", json_real(report_mops(r, run->ranks[T_COMPUTE].max)));
+    bench_json_set(compute, "total_mops", json_real(report_mops(r, run->ranks[T_TOTAL].max)));
+    bench_json_set(compute, "dump_compute_seconds", json_dumps_of(r, run->compute_seconds));
+    bench_json_set(root, "compute", compute);
+    bench_json_set(
         root, "write",
         json_direction(r, o->dumps > 0 && o->write, write_figures, run->write_seconds));
-    json_object_set_new(root, "read",
+    bench_json_set(root, "read",
                         json_direction(r, o->dumps > 0, read_figures, run->read_seconds));
-    json_object_set_new(root, "summary", json_summary(r));
+    bench_json_set(root, "summary", json_summary(r));
     return root;
 }

@@ -207,6 +207,29 @@ int args_parse(const struct arg *table, void *options, int argc, char **argv,
     return 0;
 }
 
+static bool is_utf8(const char *text)
+{
+    return text == NULL || text[units_utf8(text)] == '\0';
+}
+
+int args_check_utf8(const struct arg *table, const void *options, char message[ARGS_MESSAGE])
+{
+    for (const struct arg *a = table; !is_end(a); a++) {
+        const char *field = (const char *)options + a->field;
+        bool well = true;
+        if (a->kind == ARG_TEXT && !a->unreported)
+            well = is_utf8(*(const char *const *)field);
+        const struct arg_pairs *pairs = (const struct arg_pairs *)field;
+        for (int i = 0; a->kind == ARG_PAIRS && i < pairs->n; i++)
+            well = well && is_utf8(pairs->pair[i].key) && is_utf8(pairs->pair[i].value);
+        if (!well)
+            return complain(message,
+                            "--%s is not UTF-8, as a report in JSON has to be: give text that is",
+                            a->name);
+    }
+    return 0;
+}
+
 void args_free_pairs(struct arg_pairs *pairs)
 {
     for (int i = 0; i < pairs->n; i++)

@@ -9,6 +9,7 @@
 #ifndef ARGS_H
 #define ARGS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,6 +36,7 @@ struct arg {
     size_t field;               /* offsetof the field */
     int64_t min, max;           /* for ARG_INT and ARG_SIZE; max 0 means no limit */
     const char *const *choices; /* NULL-terminated */
+    bool unreported;            /* ARG_TEXT: it is in no report */
 };
 
 #define ARG_PAIRS_MAX 64
@@ -50,6 +52,8 @@ struct arg_pairs {
  * names the option and the remedy. */
 int args_parse(const struct arg *table, void *options, int argc, char **argv,
                char message[ARGS_MESSAGE]);
+/* For a report, whose texts are UTF-8: the same for texts and pairs that are not. */
+int args_check_utf8(const struct arg *table, const void *options, char message[ARGS_MESSAGE]);
 void args_free_pairs(struct arg_pairs *pairs);
 void args_help(const struct arg *table, FILE *out);
 

@@ -104,15 +104,23 @@ void bench_progress(int when, const char *what, int done, int of);
 
 /* ---- JSON ---- */
 
-/* Opens the file for a report; before the run, so that an hour's figures are not lost to a typing
- * error. `*out` is NULL where there is nothing to write: on other ranks than 0, without a name.
- * Returns an exit status, the same on all ranks. Collective. */
-int bench_json_open(MPI_Comm comm, const char *name, FILE **out);
-/* Writes and closes; takes the reference to `root`. Returns 0 or negative errno. */
-int bench_json_write(FILE *out, json_t *root);
+/* Whether a report can be written to `name`, which may be NULL; before the run, so that an hour's
+ * figures are not lost to a typing error. It must not be the data: `file` as MPI_File_open takes
+ * it, `posix` as the file system names it, each NULL or, if `numbered`, the beginning of several
+ * names. Returns an exit status, the same on all ranks. Collective. */
+int bench_json_test(MPI_Comm comm, const char *name, const char *file, const char *posix,
+                    bool numbered);
+/* Writes the report, or says why not; takes the reference to `root`. Returns an exit status. */
+int bench_json_write(const char *name, json_t *root);
+/* These take the reference to `value`. Where it is NULL, for instance because json_pack() was given
+ * a text that is not UTF-8 or a number that is not finite, the report is not written. */
+void bench_json_set(json_t *object, const char *key, json_t *value);
+void bench_json_append(json_t *array, json_t *value);
 /* Hints as one object. */
 json_t *bench_json_hints(const struct bench_hints *hints);
-json_t *bench_json_text(const char *text); /* null for NULL */
+/* Null for NULL. Bytes that are not UTF-8 become U+FFFD: hints in force and the words of faults may
+ * have been cut anywhere. */
+json_t *bench_json_text(const char *text);
 
 /* What figures are made of, under the same names whichever benchmark it is from. Seconds are the
  * maximum over the ranks; NAN becomes null. */

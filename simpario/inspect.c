@@ -167,8 +167,8 @@ static json_t *json_level(const struct bench_hints *c)
     for (int i = 0; i < c->n; i++) {
         int64_t n;
         bool counts = number(c->hint[i].value, &n);
-        json_object_set_new(root, c->hint[i].key,
-                            counts ? json_integer((json_int_t)n) : json_string(c->hint[i].value));
+        bench_json_set(root, c->hint[i].key,
+                            counts ? json_integer((json_int_t)n) : bench_json_text(c->hint[i].value));
     }
     return root;
 }

@@ -146,8 +146,9 @@ static const struct arg table[] = {
               "a file that was copied or renamed"},
     {ARG_HEADING, .name = "Report"},
     {ARG_TEXT,
-     .name = "json", .value = "FILE", .field = FIELD(json),
-     .help = "write the report as JSON, too; see doc/simpario-json.md"},
+     .name = "json", .value = "FILE", .field = FIELD(json), .unreported = true,
+     .help = "write the report as JSON, too; see doc/simpario-json.md. What\n"
+              "FILE held is there until the report is complete"},
     {ARG_TEXT,
      .name = "label", .value = "TEXT", .field = FIELD(label),
      .help = "a name for this run in the JSON report"},
@@ -352,6 +353,8 @@ int options_parse(struct options *o, int argc, char **argv, int nranks, char mes
         .progress = BENCH_PROGRESS_TERMINAL,
     };
     int rc = args_parse(table, o, argc, argv, message);
+    if (rc == 0 && o->json != NULL)
+        rc = args_check_utf8(table, o, message);
     if (rc != 0 || o->help || o->version)
         return rc;
     if (o->file == NULL) {

@@ -16,7 +16,7 @@ static json_t *json_options(const struct options *o)
 {
     json_t *hints = json_object();
     for (int i = 0; i < o->hints.n; i++)
-        json_object_set_new(hints, o->hints.pair[i].key, json_string(o->hints.pair[i].value));
+        bench_json_set(hints, o->hints.pair[i].key, bench_json_text(o->hints.pair[i].value));
     json_t *root =
         json_pack("{s:s, s:i, s:I, s:f, s:s, s:s, s:I, s:i, s:s, s:i}", "file", o->file, "phases",
                   o->phases, "record_bytes", (json_int_t)o->record, "compute_seconds", o->compute,
@@ -30,12 +30,16 @@ static json_t *json_options(const struct options *o)
         o->reference, "generation", o->generation, "stamp", o->stamp, "posix_verify",
         bench_json_text(o->posix_verify), "hints", hints, "keep", o->keep, "label",
         bench_json_text(o->label), "timeline_seconds", o->timeline);
-    json_object_update(root, rest);
-    json_object_set_new(root, "files", json_integer(o->files > 0 ? o->files : 1));
-    json_object_set_new(root, "parts", json_integer(o->parts));
-    json_object_set_new(root, "align_bytes", json_integer((json_int_t)o->align));
-    json_object_set_new(root, "gaps", json_boolean(o->gaps));
-    json_object_set_new(root, "array", bench_json_text(o->array));
+    /* Fails where one is NULL; the report is NULL, then, too. */
+    if (json_object_update(root, rest) != 0) {
+        json_decref(root);
+        root = NULL;
+    }
+    bench_json_set(root, "files", json_integer(o->files > 0 ? o->files : 1));
+    bench_json_set(root, "parts", json_integer(o->parts));
+    bench_json_set(root, "align_bytes", json_integer((json_int_t)o->align));
+    bench_json_set(root, "gaps", json_boolean(o->gaps));
+    bench_json_set(root, "array", bench_json_text(o->array));
     json_decref(rest);
     return root;
 }
@@ -45,7 +49,7 @@ static json_t *json_verification(const struct report *r)
     const struct verdict_sum *s = &r->verdict;
     json_t *faults = json_array();
     for (int i = 0; i < s->texts; i++)
-        json_array_append_new(faults, json_string(s->text[i]));
+        bench_json_append(faults, bench_json_text(s->text[i]));
     return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "result", report_verification_name(r),
                      "mpi_bytes", (json_int_t)s->v.checked, "posix_bytes",
                      (json_int_t)s->v.posix_checked, "wrong_bytes", (json_int_t)s->v.wrong,
@@ -56,7 +60,7 @@ static json_t *json_phases(const struct report *r, const double *seconds)
 {
     json_t *phases = json_array();
     for (int i = 0; i < r->run->options->phases; i++)
-        json_array_append_new(phases, json_real(seconds[i]));
+        bench_json_append(phases, json_real(seconds[i]));
     return phases;
 }
 
@@ -71,23 +75,23 @@ static json_t *json_times(const struct report *r, const struct times *t)
         if (!t->has[i])
             continue;
         snprintf(key, sizeof key, "%s_seconds", times_names[i]);
-        json_object_set_new(root, key, json_real(t->ranks[i].max));
-        json_object_set_new(
+        bench_json_set(root, key, json_real(t->ranks[i].max));
+        bench_json_set(
             ranks, key, json_pack("{s:f, s:f}", "min", t->ranks[i].min, "avg", t->ranks[i].avg));
     }
     for (int i = 0; i < P_COUNT; i++) {
         snprintf(key, sizeof key, "phase_%s_seconds", phase_names[i]);
         if (t->phase_has[i])
-            json_object_set_new(root, key, json_phases(r, t->phase[i]));
+            bench_json_set(root, key, json_phases(r, t->phase[i]));
     }
-    json_object_set_new(root, "bytes", json_integer((json_int_t)r->run->file_bytes));
-    json_object_set_new(root, "io_bytes_per_second", json_real(report_rate(r, t->ranks[T_IO].max)));
+    bench_json_set(root, "bytes", json_integer((json_int_t)r->run->file_bytes));
+    bench_json_set(root, "io_bytes_per_second", json_real(report_rate(r, t->ranks[T_IO].max)));
     if (t->has[T_CLOSE])
-        json_object_set_new(root, "io_close_bytes_per_second",
+        bench_json_set(root, "io_close_bytes_per_second",
                             json_real(report_rate(r, t->ranks[T_IO_CLOSE].max)));
     if (t->has[T_STORED])
-        json_object_set_new(root, "timeline", timeline_json(&t->timeline));
-    json_object_set_new(root, "over_ranks", ranks);
+        bench_json_set(root, "timeline", timeline_json(&t->timeline));
+    bench_json_set(root, "over_ranks", ranks);
     return root;
 }
 
@@ -117,10 +121,10 @@ static json_t *json_repeat(const struct report *r, const struct pass *p)
         {"overlap_read_fraction", report_overlap_read},
     };
     json_t *root = json_directions(r, p);
-    json_object_set_new(root, "generation", json_integer(p->generation));
+    bench_json_set(root, "generation", json_integer(p->generation));
     for (size_t i = 0; i < sizeof fractions / sizeof *fractions; i++) {
         double x = fraction(r, p, fractions[i].f);
-        json_object_set_new(root, fractions[i].key, isnan(x) ? json_null() : json_real(x));
+        bench_json_set(root, fractions[i].key, isnan(x) ? json_null() : json_real(x));
     }
     return root;
 }
@@ -177,11 +181,11 @@ json_t *report_json(const struct report *r)
         return root;
     json_t *repeats = json_array();
     for (int i = 0; i < r->n; i++)
-        json_array_append_new(repeats, json_repeat(r, &r->repeats[i]));
-    json_object_set_new(root, "reference",
+        bench_json_append(repeats, json_repeat(r, &r->repeats[i]));
+    bench_json_set(root, "reference",
                         r->reference != NULL ? json_directions(r, r->reference) : json_null());
-    json_object_set_new(root, "repeats", repeats);
-    json_object_set_new(root, "median_repeat", json_integer(report_typical(r)));
-    json_object_set_new(root, "summary", json_summary(r, &r->repeats[report_typical(r)]));
+    bench_json_set(root, "repeats", repeats);
+    bench_json_set(root, "median_repeat", json_integer(report_typical(r)));
+    bench_json_set(root, "summary", json_summary(r, &r->repeats[report_typical(r)]));
     return root;
 }

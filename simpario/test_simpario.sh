@@ -216,6 +216,52 @@ for _ in 1 2 3 4; do
 done
 says "MPI_File_.* of ufs:$dir/nowhere/data: "
 
+echo "where the report goes"
+echo old >"$dir/json"
+latin=$(printf 'a\344')
+run 2 -f "ufs:$file" --json "$dir/json" --label "$latin"
+says "^simpario: --label is not UTF-8"
+run 2 -f "ufs:$file$latin" --json "$dir/json"
+says "^simpario: --file is not UTF-8"
+run 2 -f "ufs:$file" --json "$dir/json" --hint "a=$latin"
+says "^simpario: --hint is not UTF-8"
+run 0 -f "ufs:$file$latin" --label "$latin" --phases 2 --record 4K
+[ "$(cat "$dir/json")" = old ] || fail "a report that was not made took the place of another"
+# A run that fails in the middle leaves the report of the one before.
+run 3 -f "ufs:$dir/nowhere/data" --json "$dir/json"
+[ "$(cat "$dir/json")" = old ] || fail "an aborted run took away the report of the one before"
+mkdir "$dir/reports"
+echo old >"$dir/reports/real"
+chmod 640 "$dir/reports/real"
+ln -s real "$dir/reports/link"
+run 0 -f "ufs:$file" --phases 2 --record 4K --json "$dir/reports/link"
+[ "$(ls "$dir/reports")" = "link
+real" ] || fail "something is left beside the report"
+[ -L "$dir/reports/link" ] || fail "the link is gone"
+grep -q '"summary"' "$dir/reports/real" || fail "no report"
+[ "$(stat -c %a "$dir/reports/real")" = 640 ] || fail "other permissions"
+run 0 -f "ufs:$file" --phases 2 --record 4K --quiet --json /dev/stdout
+says '"summary"'
+run 0 -f "ufs:$file" --phases 2 --record 4K --json /dev/null
+[ -c /dev/null ] || fail "/dev/null is none any more"
+run 2 -f "ufs:$file" --json "$dir/reports"
+says "cannot be written: Is a directory"
+run 1 -f "ufs:$file" --phases 2 --record 4K --json /dev/full
+says "/dev/full cannot be written: No space left"
+for data in "ufs:$dir/reports/real" "$dir/reports/../reports/real" "zcache:$dir/reports/link"; do
+    run 2 -f "$data" --json "$dir/reports/real"
+    says "is the file with the data"
+done
+run 2 -f "ufs:$dir/new" --json "$dir/./new"
+says "is the file with the data"
+[ ! -e "$dir/new" ] || fail "a report is there"
+run 2 -f "zcache:/elsewhere" --posix-verify "$dir/reports/real" --json "$dir/reports/link"
+says "is the file with the data"
+run 2 -f "ufs:$dir/ck" --pattern checkpoint --files 2 --json "$dir/ck.0001"
+says "is the file with the data"
+grep -q '"summary"' "$dir/reports/real" || fail "the report of an earlier run is gone"
+gone
+
 echo "bad options"
 bad()
 {

@@ -86,10 +86,10 @@ json_t *timeline_json(const struct timeline *t)
     json_t *dirty = json_array(), *unstored = json_array();
     for (int i = 0; i < t->n; i++) {
         const struct sample *s = &t->sample[i];
-        json_array_append_new(seconds, json_real(s->seconds));
-        json_array_append_new(written, json_integer(s->written));
-        json_array_append_new(dirty, json_integer((json_int_t)s->dirty));
-        json_array_append_new(unstored, json_integer((json_int_t)s->unstored));
+        bench_json_append(seconds, json_real(s->seconds));
+        bench_json_append(written, json_integer(s->written));
+        bench_json_append(dirty, json_integer((json_int_t)s->dirty));
+        bench_json_append(unstored, json_integer((json_int_t)s->unstored));
     }
     return json_pack("{s:o, s:o, s:o, s:o}", "seconds", seconds, "phases_written", written,
                      "dirty_bytes", dirty, "unstored_bytes", unstored);

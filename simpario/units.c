@@ -6,6 +6,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,4 +116,32 @@ const char *units_percent(char buf[UNITS_TEXT], double fraction)
 {
     snprintf(buf, UNITS_TEXT, "%.1f %%", 100 * fraction);
     return buf;
+}
+
+/* ---- UTF-8 ---------------------------------------------------------------------------------- */
+
+/* The length of the character, or 0: what is too long for its value, a surrogate or beyond Unicode
+ * is none. */
+static size_t character(const unsigned char *p)
+{
+    static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+    size_t len = p[0] < 0x80 ? 1 : p[0] >> 5 == 6 ? 2 : p[0] >> 4 == 14 ? 3 : p[0] >> 3 == 30 ? 4 : 0;
+    if (len <= 1)
+        return len;
+    uint32_t value = p[0] & (0x7fu >> len);
+    for (size_t i = 1; i < len; i++) {
+        if (p[i] >> 6 != 2)
+            return 0;
+        value = value << 6 | (p[i] & 0x3fu);
+    }
+    bool none = value < least[len] || value > 0x10ffff || (value >= 0xd800 && value < 0xe000);
+    return none ? 0 : len;
+}
+
+size_t units_utf8(const char *text)
+{
+    size_t used = 0, len;
+    while (text[used] != '\0' && (len = character((const unsigned char *)text + used)) > 0)
+        used += len;
+    return used;
 }

@@ -25,4 +25,7 @@ const char *units_seconds(char buf[UNITS_TEXT], double seconds);       /* "12.3 
 const char *units_rate(char buf[UNITS_TEXT], double bytes_per_second); /* "1290.4 MiB/s" */
 const char *units_percent(char buf[UNITS_TEXT], double fraction);      /* "93.1 %" */
 
+/* How many bytes of the text, from its beginning, are UTF-8. */
+size_t units_utf8(const char *text);
+
 #endif
