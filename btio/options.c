@@ -30,10 +30,14 @@ static const struct arg table[] = {
     {ARG_INT,
      .name = "grid", .letter = 'n', .value = "N", .field = FIELD(n), .min = SMALLEST_GRID, .max = LARGEST_GRID,
      .help = "another number of points along each edge; there are no\n"
-              "published norms for it"},
+              "published norms for it. dt is that of the smallest class\n"
+              "with at least N points, beyond C that of C"},
     {ARG_INT,
      .name = "steps", .letter = 's', .value = "N", .field = FIELD(steps), .min = 1, .max = 1000000,
      .help = "another number of steps; the same"},
+    {ARG_SECONDS,
+     .name = "dt", .value = "DT", .field = FIELD(dt),
+     .help = "another length of a time step; the same"},
     {ARG_HEADING, .name = "The file"},
     {ARG_CHOICE,
      .name = "method", .letter = 'm', .value = "METHOD", .field = FIELD(method), .choices = io_method_names,
@@ -144,7 +148,7 @@ const double *options_published_mean(const struct options *o)
 /* What follows from the options and the number of ranks. */
 static int settle(struct options *o, int nranks, char *message)
 {
-    o->problem = problem_make(o->class, o->n, o->steps);
+    o->problem = problem_make(o->class, o->n, o->steps, o->dt);
     o->q = grid_side(nranks);
     if (o->q == 0) {
         int q = 1;
@@ -169,7 +173,7 @@ static int settle(struct options *o, int nranks, char *message)
         o->dumps = 0;
     if (none && o->problem.class == 'U') {
         strcpy(message,
-               "-m none with another --grid or --steps leaves nothing to verify: drop one");
+               "-m none with another --grid, --steps or --dt leaves nothing to verify: drop one");
         return -EINVAL;
     }
     if (none && o->posix_verify != NULL) {

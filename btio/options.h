@@ -14,6 +14,7 @@ struct options {
     int class;  /* index into class_names */
     int n;      /* points along an edge; 0: the class's */
     int steps;  /* 0: the class's */
+    double dt;  /* 0: as problem_make() says */
     int method; /* index into io_method_names */
     const char *file;
     struct arg_pairs hints;

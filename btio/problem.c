@@ -71,13 +71,25 @@ static const struct {
        0.5215668188726e+03}}},
 };
 
-struct problem problem_make(int index, int n, int steps)
+static int class_for(int n)
 {
+    int i = 0;
+    while (i < CLASSES - 1 && classes[i].n < n)
+        i++;
+    return i;
+}
+
+struct problem problem_make(int index, int n, int steps, double dt)
+{
+    int like = n > 0 ? class_for(n) : index;
     struct problem p = {.class = class_names[index][0],
                         .n = n > 0 ? n : classes[index].n,
                         .steps = steps > 0 ? steps : classes[index].steps,
-                        .dt = classes[index].dt};
-    if (p.n != classes[index].n || p.steps != classes[index].steps)
+                        .dt = dt > 0 ? dt : classes[like].dt,
+                        .dt_class = class_names[like][0]};
+    if (dt > 0)
+        p.dt_class = 'U';
+    if (p.n != classes[index].n || p.steps != classes[index].steps || p.dt != classes[index].dt)
         p.class = 'U';
     p.per_h2 = (double)(p.n - 1) * (p.n - 1);
     p.per_2h = (p.n - 1) / 2.0;

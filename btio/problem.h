@@ -31,10 +31,11 @@ typedef double state[NVAR];
 #define DISSIPATION4    0.25
 
 struct problem {
-    char class;    /* 'S' to 'C', or 'U' where size or steps are the user's own */
+    char class;    /* 'S' to 'C', or 'U' where size, steps or dt are the user's own */
     int n;         /* points along each edge */
     int steps;     /* time steps */
     double dt;     /* of each */
+    char dt_class; /* whose dt that is, or 'U' */
     double per_h2; /* 1 / h^2 and */
     double per_2h; /* 1 / 2h, where h = 1 / (n - 1) is the distance of two points */
 };
@@ -42,8 +43,10 @@ struct problem {
 #define CLASSES 5
 /* "S", "W", "A", "B", "C", NULL */
 extern const char *const class_names[CLASSES + 1];
-/* Class `index` as published, or with another size or number of steps where they are not 0. */
-struct problem problem_make(int index, int n, int steps);
+/* Class `index` as published, or with another size, number or length of steps where they are not 0.
+ * With another size, dt is that of the smallest class that is not smaller, or the largest: a finer
+ * grid diverges with the steps of a coarse one. */
+struct problem problem_make(int index, int n, int steps, double dt);
 /* The operations of one time step, as the NAS benchmarks count them. */
 double problem_step_operations(const struct problem *p);
 

@@ -60,12 +60,14 @@ static void print_setting(const struct report *r, FILE *out)
 {
     const struct options *o = r->run->options;
     const struct problem *p = &o->problem;
-    char a[UNITS_TEXT], b[UNITS_TEXT], class[32] = "no class";
+    char a[UNITS_TEXT], b[UNITS_TEXT], class[32] = "no class", like[32] = "";
     if (p->class != 'U')
         snprintf(class, sizeof class, "class %c", p->class);
     fprintf(out, "btio %s, %s\n", PACKAGE_VERSION, r->library);
-    fprintf(out, "  problem   %s: %d x %d x %d points, %d steps of %g\n", class, p->n, p->n, p->n,
-            p->steps, p->dt);
+    if (p->class == 'U' && p->dt_class != 'U')
+        snprintf(like, sizeof like, ", as class %c has", p->dt_class);
+    fprintf(out, "  problem   %s: %d x %d x %d points, %d steps of %g%s\n", class, p->n, p->n, p->n,
+            p->steps, p->dt, like);
     fprintf(out, "  ranks     %d, %d x %d, peak memory %s\n", r->run->nranks, o->q, o->q,
             units_size(a, r->peak_rss));
     if (o->dumps > 0)

@@ -11,12 +11,16 @@
 
 #define FORMAT 1
 
+static json_t *json_class(char class)
+{
+    const char name[2] = {class, '\0'};
+    return class != 'U' ? json_string(name) : json_null();
+}
+
 static json_t *json_problem(const struct problem *p)
 {
-    const char class[2] = {p->class, '\0'};
-    return json_pack("{s:o, s:i, s:i, s:f}", "class",
-                     p->class != 'U' ? json_string(class) : json_null(), "points_per_edge", p->n,
-                     "steps", p->steps, "dt", p->dt);
+    return json_pack("{s:o, s:i, s:i, s:f, s:o}", "class", json_class(p->class), "points_per_edge",
+                     p->n, "steps", p->steps, "dt", p->dt, "dt_class", json_class(p->dt_class));
 }
 
 static json_t *json_options(const struct options *o)

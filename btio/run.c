@@ -174,7 +174,10 @@ static void check_norm(struct run *run, const char *name, const state norm, cons
 {
     for (int m = 0; m < NVAR; m++) {
         if (!isfinite(norm[m]))
-            verdict_fault(&run->verdict, "%s norm %d is not finite", name, m + 1);
+            verdict_fault(&run->verdict,
+                          "%s norm %d is not finite: a time step of %g may be too long for %d "
+                          "points along an edge",
+                          name, m + 1, run->options->problem.dt, run->options->problem.n);
         else if (published != NULL && !norm_agrees(norm[m], published[m]))
             verdict_fault(
                 &run->verdict,

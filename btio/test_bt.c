@@ -165,7 +165,7 @@ END_TEST
 /* The exact solution with its forcing changes nothing. */
 START_TEST(exact_is_steady)
 {
-    struct problem p = problem_make(0, 0, 0);
+    struct problem p = problem_make(0, 0, 0, 0);
     struct grid g;
     state sum;
     ck_assert_int_eq(grid_init(&g, p.n, 1, 0), 0);
@@ -205,7 +205,7 @@ static void probe(const struct problem *p, struct grid *g, int d, int m, int dis
 /* The implicit operator is the derivative of the explicit one: by central differences. */
 START_TEST(jacobian_is_derivative)
 {
-    struct problem p = problem_make(0, 0, 0);
+    struct problem p = problem_make(0, 0, 0, 0);
     struct grid g;
     const double eps = 1e-5;
     int d = _i;
@@ -251,16 +251,30 @@ END_TEST
 START_TEST(classes)
 {
     for (int i = 0; i < CLASSES; i++) {
-        struct problem p = problem_make(i, 0, 0);
+        struct problem p = problem_make(i, 0, 0, 0);
         ck_assert_int_eq(p.class, class_names[i][0]);
         ck_assert_ptr_nonnull(problem_published(&p));
-        p = problem_make(i, p.n, p.steps);
+        p = problem_make(i, p.n, p.steps, 0);
         ck_assert_int_eq(p.class, class_names[i][0]);
-        p = problem_make(i, p.n + 1, 0);
+        p = problem_make(i, p.n + 1, 0, 0);
         ck_assert_int_eq(p.class, 'U');
         ck_assert_ptr_null(problem_published(&p));
-        p = problem_make(i, 0, p.steps + 1);
+        p = problem_make(i, 0, p.steps + 1, 0);
         ck_assert_ptr_null(problem_published(&p));
+        p = problem_make(i, 0, 0, 0.005);
+        ck_assert(p.class == 'U' && p.dt_class == 'U' && p.dt == 0.005);
+    }
+    static const char names[] = "SWABC";
+    static const struct {
+        int n;
+        char like;
+    } sizes[] = {{6, 'S'},  {12, 'S'},  {13, 'W'},  {24, 'W'},  {25, 'A'},
+                 {64, 'A'}, {65, 'B'},  {102, 'B'}, {103, 'C'}, {2048, 'C'}};
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        struct problem p = problem_make(0, sizes[i].n, 0, 0);
+        ck_assert_int_eq(p.dt_class, sizes[i].like);
+        int other = (int)(strchr(names, sizes[i].like) - names);
+        ck_assert_double_eq(p.dt, problem_make(other, 0, 0, 0).dt);
     }
 }
 END_TEST

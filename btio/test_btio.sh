@@ -67,6 +67,14 @@ run 0 -f "$file" --grid 9 --steps 11
 says "no norms are published, 85.4 KiB read back"
 gone
 
+run 0 -f "$file" --grid 20
+says "20 x 20 x 20 points, 60 steps of 0.0008, as class W has"
+run 1 -f "$file" --grid 20 --dt 0.01
+says "norm 1 is not finite: a time step of 0.01 may be too long for 20 points"
+run 1 -f "$file" --grid 20 --dt 0.01 --json "$dir/json"
+grep -q '"result": "failed"' "$dir/json" || fail "no report of a run that diverges"
+gone
+
 echo "wrong data"
 run 0 -f "ufs:$file" --keep --quiet
 [ ! -s "$dir/out" ] || fail "--quiet prints"

@@ -50,7 +50,7 @@ jq -r '.properties.caches = {} | .. | .properties? // empty | to_entries[] | sel
 diff "$dir/in-schema" "$dir/in-json" || fail "$schema (<) and the report (>) differ"
 
 holds '.program == "btio" and .format == 1 and .ranks == 1'
-holds '.problem == {class: "S", points_per_edge: 12, steps: 60, dt: 0.01}'
+holds '.problem == {class: "S", points_per_edge: 12, steps: 60, dt: 0.01, dt_class: "S"}'
 holds '.dumps == 12 and .file_bytes == 12 * 12 * 12 * 12 * 5 * 8'
 holds '.options.method == "simple" and .options.hints == {cb_nodes: "1"}'
 holds '.hints_in_force.cb_nodes == "1"'
@@ -77,6 +77,10 @@ report -m none
 holds '.write == null and .read == null and .dumps == 0 and .options.file == null'
 holds '.verification.norms | keys == ["error", "residual"]'
 holds '.verification.posix_bytes == 0 and .options.posix_verify == null'
+report -f "$dir/data" --grid 25 --steps 1
+holds '.problem == {class: null, points_per_edge: 25, steps: 1, dt: 0.0008, dt_class: "A"}'
+report -f "$dir/data" --steps 1 --dt 0.02
+holds '.problem == {class: null, points_per_edge: 12, steps: 1, dt: 0.02, dt_class: null}'
 report -f "$dir/data" --grid 8 --steps 4
 holds '.problem.class == null and .verification.norms.error.published == null'
 holds '.verification.result == "passed"'
