@@ -34,7 +34,7 @@ static const struct arg table[] = {
               "with at least N points, beyond C that of C"},
     {ARG_INT,
      .name = "steps", .letter = 's', .value = "N", .field = FIELD(steps), .min = 1, .max = 1000000,
-     .help = "another number of steps; the same"},
+     .help = "another number of steps; the same. Also -steps N"},
     {ARG_SECONDS,
      .name = "dt", .value = "DT", .field = FIELD(dt),
      .help = "another length of a time step; the same"},
@@ -46,7 +46,8 @@ static const struct arg table[] = {
               "          rank, from memory with ghosts (default)\n"
               "  simple  independently, row by row of each cell\n"
               "  epio    each rank to a file of its own, one cell after\n"
-              "          the other\n"
+              "          the other, through MPI-IO and without the record\n"
+              "          marks of Fortran, which NASA's has\n"
               "  none    not at all: compute only"},
     {ARG_TEXT,
      .name = "file", .letter = 'f', .value = "FILE", .field = FIELD(file),
@@ -112,7 +113,7 @@ static const char notes[] =
     "writes, without a barrier before them, \"write + close\" what it waits for until the file is\n"
     "closed. Everything is read back: each dump has to have the checksum it had when it was\n"
     "written, the last one is compared byte by byte, and norms of what was read have to agree\n"
-    "with those published for the class, to 1e-8. A run that is not right gives no figures, but\n"
+    "with those published for the class, to 1e-8; for another grid, steps or dt, none are. A run that is not right gives no figures, but\n"
     "a message and exit status 1.\n"
     "\n"
     "Exit status: 0 all is well; 1 numbers, data, file or size wrong; 2 bad options; 3 an MPI\n"
@@ -193,6 +194,8 @@ int options_parse(struct options *o, int argc, char **argv, int nranks, char mes
     *o = (struct options){
         .interval = PUBLISHED_INTERVAL, .write = 1, .progress = BENCH_PROGRESS_TERMINAL};
     int rc = args_parse(table, o, argc, argv, message);
+    if (rc == 0)
+        rc = bench_hints_check(&o->hints, message);
     if (rc == 0 && o->json != NULL)
         rc = args_check_utf8(table, o, message);
     if (o->quiet && o->progress == BENCH_PROGRESS_TERMINAL)

@@ -67,6 +67,8 @@ run 0 -f "$file" --grid 9 --steps 11
 says "no norms are published, 85.4 KiB read back"
 gone
 
+run 0 -f "$file" -n 9 -steps 11
+says "9 x 9 x 9 points, 11 steps"
 run 0 -f "$file" --grid 20
 says "20 x 20 x 20 points, 60 steps of 0.0008, as class W has"
 run 1 -f "$file" --grid 20 --dt 0.01
@@ -243,6 +245,11 @@ bad --steps none
 bad -m none --steps 10
 says "nothing to verify"
 bad --bogus
+long=$(printf '%0300d' 0)
+bad --hint "$long=1"
+says "keys of at most"
+bad --hint "cb_nodes=$long$long$long$long"
+says "values of at most"
 bad -m none --posix-verify "$file"
 run 2 -c S
 says "give -f"

@@ -171,8 +171,11 @@ static int parse_one(const struct arg *table, void *options, char *word, char *n
                 a = NULL;
         }
     } else {
-        a = find_letter(table, word[1]);
-        if (word[2] != '\0')
+        a = word[2] != '\0' ? find_long(table, word + 1, strlen(word + 1)) : NULL;
+        bool single = a == NULL;
+        if (single)
+            a = find_letter(table, word[1]);
+        if (single && word[2] != '\0')
             value = word + 2;
     }
     if (a == NULL)

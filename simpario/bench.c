@@ -236,6 +236,21 @@ void bench_mpi_library(char *buf, size_t size)
 
 /* ---- hints ---------------------------------------------------------------------------------- */
 
+int bench_hints_check(const struct arg_pairs *pairs, char message[ARGS_MESSAGE])
+{
+    for (int i = 0; i < pairs->n; i++) {
+        bool key = strlen(pairs->pair[i].key) > MPI_MAX_INFO_KEY;
+        if (!key && strlen(pairs->pair[i].value) <= MPI_MAX_INFO_VAL)
+            continue;
+        snprintf(message, ARGS_MESSAGE,
+                 "--hint %.40s%s: MPI takes %s of at most %d bytes: give a shorter one",
+                 pairs->pair[i].key, strlen(pairs->pair[i].key) > 40 ? "..." : "",
+                 key ? "keys" : "values", key ? MPI_MAX_INFO_KEY : MPI_MAX_INFO_VAL);
+        return -EINVAL;
+    }
+    return 0;
+}
+
 MPI_Info bench_hints_make(const struct arg_pairs *pairs)
 {
     MPI_Info info = MPI_INFO_NULL;

@@ -76,6 +76,8 @@ struct bench_hints {
     struct bench_hint *hint;
 };
 
+/* MPI takes only so long keys and values. Returns 0, or -EINVAL with a message. */
+int bench_hints_check(const struct arg_pairs *pairs, char message[ARGS_MESSAGE]);
 /* MPI_INFO_NULL when there are none; the caller frees. */
 MPI_Info bench_hints_make(const struct arg_pairs *pairs);
 /* Replaces *hints by what MPI_File_get_info says. */

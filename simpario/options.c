@@ -353,6 +353,8 @@ int options_parse(struct options *o, int argc, char **argv, int nranks, char mes
         .progress = BENCH_PROGRESS_TERMINAL,
     };
     int rc = args_parse(table, o, argc, argv, message);
+    if (rc == 0)
+        rc = bench_hints_check(&o->hints, message);
     if (rc == 0 && o->json != NULL)
         rc = args_check_utf8(table, o, message);
     if (rc != 0 || o->help || o->version)

@@ -295,6 +295,10 @@ bad --phases 0
 bad --compute -1
 bad --hint nothing
 bad --bogus
+long=$(printf '%0300d' 0)
+bad --hint "$long=1"
+bad --hint "cb_nodes=$long$long$long$long"
+run 0 -f "ufs:$file" $shape --hint "$(printf '%0255d' 0)=$(printf '%01024d' 0)"
 bad --read-shift 2
 run 2 $shape
 says "give -f"

@@ -382,6 +382,11 @@ START_TEST(args_good)
     ck_assert_str_eq(s.pairs.pair[0].value, "b=c");
     ck_assert_str_eq(s.pairs.pair[1].value, "");
     args_free_pairs(&s.pairs);
+    ck_assert_int_eq(parse(&s, "-number 7 -flag -n8", message), 0);
+    ck_assert_int_eq(s.number, 8);
+    ck_assert_int_eq(s.flag, 1);
+    ck_assert_int_eq(parse(&s, "-number 7", message), 0);
+    ck_assert_int_eq(s.number, 7);
     ck_assert_int_eq(parse(&s, "--flag --no-flag", message), 0);
     ck_assert_int_eq(s.flag, 0);
 }
