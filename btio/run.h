@@ -51,7 +51,8 @@ void run_init(struct run *run, const struct options *o, MPI_Comm comm);
 void run_free(struct run *run);
 /* The time steps, with writing where that is asked for. */
 void run_compute(struct run *run);
-/* Reads the file and compares, behind MPI's back first if asked to; norms. Faults go to run->verdict. */
+/* Reads the file and compares, behind MPI's back first if asked to; norms.
+ * Faults go to run->verdict. */
 void run_verify(struct run *run);
 void run_reduce(struct run *run);
 

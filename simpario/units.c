@@ -125,7 +125,11 @@ const char *units_percent(char buf[UNITS_TEXT], double fraction)
 static size_t character(const unsigned char *p)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t len = p[0] < 0x80 ? 1 : p[0] >> 5 == 6 ? 2 : p[0] >> 4 == 14 ? 3 : p[0] >> 3 == 30 ? 4 : 0;
+    size_t len = p[0] < 0x80       ? 1
+                 : p[0] >> 5 == 6  ? 2
+                 : p[0] >> 4 == 14 ? 3
+                 : p[0] >> 3 == 30 ? 4
+                                   : 0;
     if (len <= 1)
         return len;
     uint32_t value = p[0] & (0x7fu >> len);
