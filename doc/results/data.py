@@ -56,10 +56,11 @@ class Results:
         takes is what it takes alone, with the same MPI library."""
         for r in self.runs:
             if r["program"] == "btio" and r["what"] == "write":
-                alone = [a["seconds"]["total"] for a in
-                         self.select(program="btio", what="compute", size=r["size"], ranks=r["ranks"])
-                         if a["library"] == r["library"]]
-                r["seconds"]["compute"] = statistics.median(alone) if alone else None
+                r["seconds"]["compute"] = self.alone(r).median
+
+    def alone(self, run):
+        return spread([a["seconds"]["total"] for a in self.select(
+            program="btio", what="compute", size=run["size"], ranks=run["ranks"], library=run["library"])])
 
     # What all runs of a kind have in common, from the options.
     @property
@@ -103,6 +104,10 @@ class Results:
         """Those of order that were tried, in this order."""
         return [v for v in order if self.select(**want, variant=v) or self.failed(**want, variant=v)]
 
+    def everywhere(self, order, stores):
+        """Those of order that were tried on all of the stores."""
+        return [v for v in order if stores and all(self.variants([v], **self.headline(store=s)) for s in stores)]
+
     def sizes(self, **want):
         return sorted({r["size"] for r in self.select(**want)}, key=size_bytes)
 
@@ -120,7 +125,8 @@ def value(run, key):
 
     What I/O costs is all that is left of the total, waiting for other ranks included: "io_close",
     and without the close "io".  The longest that any rank spends in its own calls is less where
-    ranks take turns at being the slowest, and would be faster than the store.
+    ranks take turns at being the slowest, and would be faster than the store.  Below zero where
+    computing happened to be faster than it mostly is.
     """
     seconds = run["seconds"]
     if key in ("io", "io_close", "rate", "rate_close"):
@@ -129,10 +135,9 @@ def value(run, key):
         left = seconds["total"] - (seconds["open"] or 0) - seconds["compute"]
         if key in ("io", "rate"):
             left -= seconds["close"]
-        left = max(left, 0)
         if key in ("io", "io_close"):
             return left
-        return seconds["bytes"] / left / 1e6 if left else None
+        return seconds["bytes"] / left / 1e6 if left > 0 else None
     if key in ("requests", "busy"):
         return run.get("store_asked", {}).get(key)
     return seconds.get(key)

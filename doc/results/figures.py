@@ -117,7 +117,7 @@ def writes(results, points_of, label_x):
     if not points_of(results, "write", 0):
         return None
     figure, axes = plt.subplots(2, 2, figsize=(7.4, 5.6), sharex=True, sharey="row", layout="constrained")
-    for row, (key, name) in enumerate((("rate", "MB/s in the writes"), ("rate_close", "MB/s, writes and close"))):
+    for row, (key, name) in enumerate((("rate", "MB/s, writes"), ("rate_close", "MB/s, writes and close"))):
         for column, (compute, title) in enumerate(computes(results)):
             a = axes[row][column]
             points = points_of(results, "write", compute)
@@ -143,7 +143,7 @@ def reads(results):
             panel(a, results, points, "rate", title if row == 0 else "")
             store_line(a, results)
             label_x(a, points)
-        axes[row][0].set_ylabel("MB/s in the reads")
+        axes[row][0].set_ylabel("MB/s, reads")
     legend_below(figure, axes.flat, 3)
     return figure
 
@@ -157,7 +157,7 @@ def bars(axes, results, rows, parts):
         left = 0
         for part in parts:
             width = results.values(part, **want).median
-            if width is not None:
+            if width is not None and width > 0:
                 axes.barh(y, width, left=left, height=0.62, color=PARTS[part][1], edgecolor="white",
                           linewidth=0.5, label=None if part in drawn else PARTS[part][0])
                 drawn.add(part)
@@ -229,7 +229,7 @@ def stores(results):
     have = [s for s in STORES if results.select(**results.headline(store=s))]
     if not have:
         return None
-    tried = [v for v in CURVES if any(results.variants([v], **results.headline(store=s)) for s in have)]
+    tried = results.everywhere(CURVES, have)
     figure, axes = plt.subplots(1, len(have), figsize=(7.4, 2.9), sharey=True, squeeze=False, layout="constrained")
     for a, store in zip(axes.flat, have):
         want = results.headline(store=store)

@@ -263,8 +263,8 @@ class Page:
             for v in PEERS + LEVELS + ["embedded"]:
                 want = dict(program="btio", what="write", size=size, ranks=ranks, how=how, variant=v)
                 if self.r.select(**want):
-                    rows.append([level_label(v)] + [cell(self.r.values(k, **want), d) for k, d in
-                                                    (("compute", 2), ("io", 2), ("close", 3), ("total", 2))])
+                    rows.append([level_label(v), cell(self.r.alone(self.r.select(**want)[0]), 2)] +
+                                [cell(self.r.values(k, **want), d) for k, d in (("io", 2), ("close", 3), ("total", 2))])
                 elif self.r.failed(**want):
                     rows.append([level_label(v), "failed", "-", "-", "-"])
             name, interval = size.split(":")
@@ -278,7 +278,7 @@ class Page:
     def stores(self):
         have = [s for s in STORES if self.r.select(**self.r.headline(store=s))]
         rows = []
-        for v in CURVES if have else []:
+        for v in self.r.everywhere(CURVES, have):
             row = [label(v)]
             for s in have:
                 for key in ("io_close", "total"):
