@@ -48,19 +48,7 @@ class Results:
         # Where one run was not right, those before it are no figure either.
         spoilt = {work(r) for r in self.failures}
         self.runs = [r for r in runs if "seconds" in r and work(r) not in spoilt]
-        self.solve_alone()
         self.micro = {p.stem: p.read_text() for p in sorted(directory.glob("micro/*.txt"))}
-
-    def solve_alone(self):
-        """A rank of a solver that waits for another's writes seems to compute; so what computing
-        takes is what it takes alone, with the same MPI library."""
-        for r in self.runs:
-            if r["program"] == "btio" and r["what"] == "write":
-                r["seconds"]["compute"] = self.alone(r).median
-
-    def alone(self, run):
-        return spread([a["seconds"]["total"] for a in self.select(
-            program="btio", what="compute", size=run["size"], ranks=run["ranks"], library=run["library"])])
 
     # What all runs of a kind have in common, from the options.
     @property
@@ -121,12 +109,13 @@ class Results:
 
 
 def value(run, key):
-    """"total", "open", "compute" and "close" as measured, the maximum over the ranks.
+    """"total", "open", "compute" and "close" as measured, the maximum over the ranks; BTIO's
+    "compute" is that of computing alone just before.
 
     What I/O costs is all that is left of the total, waiting for other ranks included: "io_close",
     and without the close "io".  The longest that any rank spends in its own calls is less where
     ranks take turns at being the slowest, and would be faster than the store.  Below zero where
-    computing happened to be faster than it mostly is.
+    computing was faster than alone by more than what I/O took.
     """
     seconds = run["seconds"]
     if key in ("io", "io_close", "rate", "rate_close"):

@@ -94,6 +94,8 @@ def by_ranks(results, what, compute):
 def label_records(axes, points):
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: bytes_text(v)))
     axes.set_xlabel("record of one rank in one phase")
+    if len(points) > 4: # side by side, they would touch
+        axes.tick_params(axis="x", labelrotation=30)
 
 
 def label_ranks(axes, points):
@@ -151,25 +153,31 @@ def reads(results):
 # ---- bars -----------------------------------------------------------------------------------
 
 def bars(axes, results, rows, parts):
-    """rows: (text, what to select), from top to bottom; the spread is that of the sum."""
+    """rows: (text, what to select), from top to bottom; the number and the spread are those of the
+    sum.  Medians of parts add up to about that; what is below zero shortens the part before it."""
     drawn = set()
     for y, (_, want) in enumerate(rows):
-        left = 0
+        total = sum_of(results, parts, want)
+        if not total.n:
+            axes.annotate("failed", (0, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+            continue
+        widths = []
         for part in parts:
-            width = results.values(part, **want).median
-            if width is not None and width > 0:
+            width = results.values(part, **want).median or 0
+            if width < 0 and widths:
+                widths[-1] = max(0, widths[-1] + width)
+            widths.append(max(0, width))
+        left = 0
+        for part, width in zip(parts, widths):
+            if width > 0:
                 axes.barh(y, width, left=left, height=0.62, color=PARTS[part][1], edgecolor="white",
                           linewidth=0.5, label=None if part in drawn else PARTS[part][0])
                 drawn.add(part)
                 left += width
-        total = sum_of(results, parts, want)
-        if not total.n:
-            axes.annotate("failed", (0, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
-        else:
-            axes.errorbar(left, y, xerr=[[max(0, left - total.low)], [max(0, total.high - left)]],
-                          color="#333333", capsize=2, elinewidth=0.8)
-            axes.annotate(f"{left:.2f}", (max(left, total.high), y), xytext=(4, 0), textcoords="offset points",
-                          va="center", fontsize=8)
+        axes.errorbar(total.median, y, xerr=[[total.median - total.low], [total.high - total.median]],
+                      color="#333333", capsize=2, elinewidth=0.8)
+        axes.annotate(f"{total.median:.2f}", (max(left, total.high), y), xytext=(4, 0), textcoords="offset points",
+                      va="center", fontsize=8)
     axes.set_yticks(range(len(rows)), [text for text, _ in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)

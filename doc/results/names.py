@@ -13,7 +13,7 @@ BLUE, VERMILION, PURPLE, GREY = "#0072B2", "#D55E00", "#CC79A7", "#8C8C8C"
 
 VARIANTS = {
     "ufs": Name("ROMIO, default hints", "MPICH's MPI-IO as it is: `ufs:`", GREY, "v"),
-    "tuned": Name("ROMIO, tuned hints", "the same, always with two-phase I/O, one aggregator; no other settings tried were faster on the slow store", BLACK, "^"),
+    "tuned": Name("ROMIO, tuned hints", "the same, always with two-phase I/O, one aggregator", BLACK, "^"),
     "ompio": Name("Open MPI (OMPIO)", "Open MPI's own MPI-IO", ORANGE, "D"),
     "uncached": Name("forwarding, no cache",
                      "zcache through a daemon that caches nothing; each write is in the file before "

@@ -65,6 +65,7 @@ micro() {
 }
 
 echo "all benchmarks; about $announced"
+bench_keep_earlier "${opt[results]}"
 rm -rf -- "${opt[results]}/micro"
 mkdir -p "${opt[results]}/micro" || exit 1
 if [[ -n ${opt[profile]} ]]; then set -- "${opt[profile]}"; else set --; fi

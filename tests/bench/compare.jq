@@ -11,7 +11,7 @@ def simpario($what):
        first: $t.phase_io_seconds[0], own: $t.io_seconds, close: $t.close_seconds, total: $t.total_seconds};
 
 # total is computing and writing, what is read is only there to be verified.  With "none" it is
-# computing alone.
+# computing alone, which a run that writes is told as its "compute".
 def btio($how):
     select(.verification.result == "passed" and .verification.norms.residual.published != null
         and ($how == "none" or
@@ -25,11 +25,11 @@ def asked($before; $after):
      busy: ([$after, $before | .write.busy_seconds + .read.busy_seconds + .sync.busy_seconds] | .[0] - .[1])};
 
 # One line of results.  The input: the reports of one run, or nothing where it failed.
-def line($work; $round; $before; $after; $why):
+def line($work; $round; $before; $after; $alone; $why):
     ($work | split("|")) as [$program, $what, $store, $ranks, $size, $compute, $how, $variant]
     | {$program, $what, $store, ranks: ($ranks | tonumber), $size, compute: ($compute | tonumber? // null), $how, $variant, $round}
       + if length == 0 then {failed: $why}
-        else {library: .[0].mpi_library, seconds: (.[0] | if $program == "btio" then btio($how) else simpario($what) end)}
+        else {library: .[0].mpi_library, seconds: (.[0] | if $program == "btio" then btio($how) + {compute: $alone} else simpario($what) end)}
             + if $before then {store_asked: asked($before; $after)} else {} end
             + if $what == "timeline" then {timeline: .[0].repeats[0].write.timeline} else {} end
         end;

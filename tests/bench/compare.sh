@@ -12,16 +12,17 @@
 # Each run leaves one JSON object, on a line of its own, in DIR/runs.jsonl; DIR/conditions.json
 # names the machine, versions and options.  doc/results/report makes tables and figures of them.
 #
-#     --minutes N   15 (full 57, quick 1)    --rounds N  5 at most (full 5, quick 1)
+#     --minutes N   15 (full 45, quick 1)    --rounds N  5 at most (full 5, quick 1)
 #     --stores LIST      slow disk gluster; those that cannot be had are left out, with a reason
 #     --ranks N     8    --counts LIST  2 16 (full 2 4 16 32), other numbers of ranks, for --fixed
 #     --sizes LIST       4K 128K 1M (full from 1K on), records of one rank and phase
 #     --fixed SIZE       128K    --headline SIZE  1M, which all variants do everywhere
-#     --phases N    10 (full 20)  --compute SECONDS  0.1 (full 0.2), in each phase, by sleeping
+#     --phases N    10  --compute SECONDS  0.1 (full 0.2), in each phase, by sleeping
 #     --patterns LIST    interleaved irregular (full: all of SimParIO's), collective, with computing
 #     --accesses LIST    independent (full: all of SimParIO's), contiguous, with computing
 #     --btio LIST        W:1:4 (full also A:5:4), class:steps between dumps:ranks
-#     --methods LIST     full (full also simple epio), the ways of BTIO to write
+#     --methods LIST     full (full also simple epio), the ways of BTIO to write; after the first
+#                        class of --btio only the first of them
 #     --rate N      200, MB/s of the stores slow and gluster
 #     --op-us N  50      --latency-us N  200, a request of the slow store, its round trip
 #     --timeout SECONDS  60, for one run
@@ -37,7 +38,7 @@ unset 'opt[repeats]' 'opt[json]' 'quick[repeats]'
 opt+=([results]=$build/bench [minutes]=15 [rounds]=5 [stores]='slow disk gluster' [ranks]=8
     [counts]='2 16' [sizes]='4K 128K 1M' [fixed]=128K [headline]=1M [phases]=10 [compute]=0.1
     [patterns]='interleaved irregular' [accesses]=independent [btio]=W:1:4 [methods]=full [rate]=200 [op-us]=50 [latency-us]=200 [timeout]=60 [settle]=120)
-full=([minutes]=57 [counts]='2 4 16 32' [sizes]='1K 4K 16K 32K 128K 1M' [phases]=20 [compute]=0.2
+full=([minutes]=45 [counts]='2 4 16 32' [sizes]='1K 4K 16K 32K 128K 1M' [compute]=0.2
     [btio]='W:1:4 A:5:4'
     [patterns]='interleaved subarray3d subarray4d irregular checkpoint arrays'
     [accesses]='independent split icollective nonblocking' [methods]='full simple epio' [timeout]=300)
@@ -70,9 +71,8 @@ peers='ufs tuned ompio'
 # ---- the plan -----------------------------------------------------------------------------
 # One line for each piece of work and variant: program|what|store|ranks|size|compute|how|variant;
 # size is the record of SimParIO, the class and interval of BTIO; how is a pattern and an access
-# of SimParIO, the method of BTIO ("none": computing alone, with each MPI library).  What is
-# written with a "timeline", of what is dirty at both levels, is slowed down by looking, and done
-# once.
+# of SimParIO, the method of BTIO.  What is written with a "timeline", of what is dirty at both
+# levels, is slowed down by looking, and done once.
 plain=contiguous:collective
 declare -A planned=()
 plan=()
@@ -91,7 +91,7 @@ add() {
 
 # shellcheck disable=SC2086 # lists of names
 make_plan() {
-    local record n store work compute method how
+    local record n store work compute method how methods=${opt[methods]}
 
     for compute in 0 "${opt[compute]}"; do
         add simpario write slow "${opt[ranks]}" "${opt[headline]}" "$compute" $plain $peers $zcache_ways fabric none aggregator daemon
@@ -99,10 +99,10 @@ make_plan() {
     done
     add simpario timeline slow "${opt[ranks]}" "${opt[headline]}" "${opt[compute]}" $plain none aggregator daemon one
     for work in ${opt[btio]}; do
-        add btio compute slow "${work##*:}" "${work%:*}" - none ufs ompio
-        for method in ${opt[methods]}; do
+        for method in $methods; do
             add btio write slow "${work##*:}" "${work%:*}" - "$method" $peers none aggregator daemon one embedded
         done
+        methods=${methods%% *}
     done
     for record in ${opt[sizes]}; do plan_curves "${opt[ranks]}" "$record"; done
     for n in ${opt[counts]}; do plan_curves "$n" "${opt[fixed]}"; done
@@ -190,7 +190,7 @@ tear_down() {
 # run LINE: one line of the plan, once; its line of the results.
 run() {
     local program what store n size compute how variant type daemons options hints hint
-    local preload= before=null after=null status=1 why bin=$build
+    local preload= before=null after=null alone=null status=1 why bin=$build
 
     IFS='|' read -r program what store n size compute how variant <<<"$1"
     IFS='|' read -r mpi type daemons options hints < <(variant_row "$variant")
@@ -203,28 +203,28 @@ run() {
     for hint in $hints; do command+=(--hint "$hint"); done
     : >"$tmp/run.json"
     : >"$tmp/run.log"
-    if [[ $what != read ]] || prepare_read; then
+    if "prepare_$what"; then
         if [[ $store == slow ]]; then before=$(<"$stores/slow/.slowfs"); fi
         ZCACHE_DAEMONS=$daemons ranks "$n" "$preload" "${command[@]}" >"$tmp/run.log" 2>&1
         status=$?
     fi
     if [[ $store == slow ]]; then after=$(<"$stores/slow/.slowfs"); fi
     rm -f -- "${below[$store]}"/data*
-    ((status == 0)) && line "$1" measured "$before" "$after" && return
+    ((status == 0)) && line "$1" measured "$before" "$after" "$alone" && return
     why="status $status: $(grep -v '^ *$' "$tmp/run.log" | tail -n 3 | tr '\n' ' ')"
     bench_problem "${1//|/ }: no number: $why"
     line "$1" failed "$why"
     failed[$1]=1
 }
 
-# line LINE measured BEFORE AFTER | failed WHY
+# line LINE measured BEFORE AFTER ALONE | failed WHY
 line() {
     local report=$tmp/run.json
 
     if [[ $2 == failed ]]; then report=/dev/null; fi
     jq -L "$bench_dir" -c --slurp --arg work "$1" --argjson round "$round" --arg why "$3" \
         --argjson before "$([[ $2 == failed ]] && echo null || echo "$3")" --argjson after "${4:-null}" \
-        'include "compare"; line($work; $round; $before; $after; $why)' "$report" \
+        --argjson alone "${5:-null}" 'include "compare"; line($work; $round; $before; $after; $alone; $why)' "$report" \
         >"$tmp/line" 2>>"$tmp/run.log" && [[ -s $tmp/line ]] && cat "$tmp/line" >>"$runs"
 }
 
@@ -251,10 +251,19 @@ command_simpario() {
 }
 
 command_btio() {
-    command=("$bin/btio/btio" -c "${size%%:*}" --interval "${size#*:}" -m "$how")
-    if [[ $how != none ]]; then
-        command+=(-f "$type$stores/$store/data" --posix-verify "${below[$store]}/data")
-    fi
+    command=("$bin/btio/btio" -c "${size%%:*}" --interval "${size#*:}" -m "$how"
+        -f "$type$stores/$store/data" --posix-verify "${below[$store]}/data")
+}
+
+# Each just before the run itself.
+prepare_timeline() { :; }
+
+# A rank of a solver that waits for another's writes seems to compute.  So what computing takes is
+# what it takes alone, with the same MPI library and, since the machine's speed changes, just now.
+prepare_write() {
+    [[ $program == btio ]] || return 0
+    ranks "$n" '' "$bin/btio/btio" -c "${size%%:*}" -m none --json "$tmp/alone.json" --quiet >"$tmp/run.log" 2>&1 &&
+        alone=$(jq -L "$bench_dir" -e 'include "compare"; btio("none").total' "$tmp/alone.json" 2>>"$tmp/run.log")
 }
 
 # The file to be read is made behind the back of the store, and no daemon has it cached.  Where
@@ -354,14 +363,9 @@ check_names() {
     done
 }
 
-# What an earlier comparison left here took as long as this one will, and may not be this one's.
-keep_earlier() {
-    local file
-
-    for file in runs.jsonl conditions.json README.md; do
-        if [[ -e ${opt[results]}/$file ]]; then mv -f "${opt[results]}/$file" "${opt[results]}/$file.old"; fi
-    done
-    : >"$runs"
+# check_square N WHAT: N ranks of BTIO
+check_square() {
+    awk -v n="$1" 'BEGIN { root = int(sqrt(n) + 0.5); exit root * root != n }' || bench_misuse "$2: $1 ranks are not a square"
 }
 
 # ---- main ----------------------------------------------------------------------------------
@@ -369,17 +373,21 @@ command_line=${BENCH_COMMAND:-compare.sh $*} # what the user typed
 bench_options "$@"
 check_names stores slow disk gluster
 check_names methods full simple epio
+check_names patterns interleaved subarray3d subarray4d irregular checkpoint arrays
+check_names accesses independent split icollective nonblocking
 mkdir -p "${opt[results]}" && opt[results]=$(cd "${opt[results]}" && pwd) || bench_misuse "--results: no directory"
 runs=${opt[results]}/runs.jsonl
 most=${opt[ranks]}
-for n in ${opt[counts]} ${opt[btio]//*:/}; do if ((n > most)); then most=$n; fi; done
+for work in ${opt[btio]}; do check_square "${work##*:}" "--btio $work"; done
+for work in ${opt[counts]} ${opt[btio]}; do if ((${work##*:} > most)); then most=${work##*:}; fi; done
 
 bench_start "$most"
 set_up
 make_plan
 ((${#plan[@]})) || fail "nothing can be measured: ${!missing[*]} left out"
 await_quiet
-keep_earlier
+bench_keep_earlier "${opt[results]}"
+: >"$runs"
 conditions
 echo "compare: ${#plan[@]} runs a round, ${opt[rounds]} rounds at most, about ${opt[minutes]} minutes; $(bench_layout)"
 rounds

@@ -14,7 +14,7 @@
 # more ranks than cores; daemons and stores stay outside.  The output says what was used:
 # figures from different layouts do not compare.
 # shellcheck shell=bash disable=SC2154 # build, tmp
-bench_dir=$(dirname -- "${BASH_SOURCE[0]}")
+bench_dir=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 bench_name=$(basename -- "$0")
 
 # The script's leading comment is its --help, which does not need a build.
@@ -40,14 +40,15 @@ problems=0
 # ---- options ------------------------------------------------------------------------------
 # bench_options "$@": fills in opt, which names all options there are and their defaults.
 # --quick takes the values of quick instead, and --full those of full, where there are any.
-# What a value has to look like, its default tells.
+# What a value has to look like, its default tells, or kinds where that says too little.
 declare -A opt=([repeats]=5 [json]= [timeout]=120) quick=([repeats]=2) full=()
+declare -A kinds=([op-us]=count [latency-us]=count [settle]=count [write-rate]=rate [read-rate]=rate)
 
 bench_options() {
     local arg key
     local -A kind=()
 
-    for key in "${!opt[@]}"; do kind[$key]=$(bench_kind "${opt[$key]}"); done
+    for key in "${!opt[@]}"; do kind[$key]=${kinds[$key]:-$(bench_kind "${opt[$key]}")}; done
     for arg; do
         case $arg in
         --quick) for key in "${!quick[@]}"; do opt[$key]=${quick[$key]}; done ;;
@@ -73,10 +74,12 @@ bench_options() {
 }
 
 # The kinds of values: what each looks like, and what to say of one that does not.  A list has
-# blanks between its elements, which are of one kind.
-declare -A bench_like=([number]='[1-9][0-9]*' [decimal]='[0-9]+(\.[0-9]+)?' [size]='[1-9][0-9]*[KMGkmg]?'
-    [work]='[A-Z]:[1-9][0-9]*:[1-9][0-9]*' [names]='[a-z][a-z0-9-]*')
+# blanks between its elements, which are of one kind.  A rate is as slowfs takes it.
+declare -A bench_like=([number]='[1-9][0-9]*' [decimal]='[0-9]+(\.[0-9]+)?' [size]='[1-9][0-9]*[KMG]?'
+    [work]='[SWABC]:[1-9][0-9]*:[1-9][0-9]*' [names]='[a-z][a-z0-9-]*' [count]='[0-9]+'
+    [rate]='[0-9]+(\.[0-9]+)?[kKMG]?')
 declare -A bench_unlike=([number]='a number from 1 up' [decimal]='a number of seconds'
+    [count]='a number from 0 up' [rate]='a rate such as 200M, or 0 for no limit'
     [size]='a size such as 64K' [numbers]='a list of numbers from 1 up'
     [decimals]='a list of numbers of seconds' [sizes]='a list of sizes such as 64K'
     [works]='a list of CLASS:STEPS:RANKS' [names]='a list of names')
@@ -91,7 +94,7 @@ bench_kind() {
     done
     case $first,$1 in
     work,*) echo works ;;
-    ?*,*' '*) if [[ $first == number && $1 == *[KMGkmg]* ]]; then first=size; fi; echo "${first}s" ;;
+    ?*,*' '*) if [[ $first == number && $1 == *[KMG]* ]]; then first=size; fi; echo "${first}s" ;;
     ?*,*) echo "$first" ;;
     ,*' '*) if bench_all names "$1"; then echo names; fi ;;
     esac
@@ -116,6 +119,16 @@ bench_check() {
     *s) bench_all "${3%s}" "$2" ;;
     *) [[ $2 =~ ^(${bench_like[$3]})$ ]] ;;
     esac || bench_misuse "$1 $2: not ${bench_unlike[$3]}"
+}
+
+# bench_keep_earlier DIRECTORY: what an earlier comparison left there took as long as this one
+# will, and may not be this one's.
+bench_keep_earlier() {
+    local file
+
+    for file in runs.jsonl conditions.json README.md; do
+        if [[ -e $1/$file ]]; then mv -f "$1/$file" "$1/$file.old"; fi
+    done
 }
 
 bench_misuse() { echo "$bench_name: $*; see --help" >&2; exit 2; }

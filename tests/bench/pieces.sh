@@ -9,7 +9,7 @@
 #               for each request: beside ROMIO's data sieving
 # ROMIO runs with several settings; the best of them counts for the ratio.
 #
-#     --phases N     20 collective; a quarter of it independent, 2 on slowfs
+#     --phases N     20, of each kind
 #     --record SIZE  128K, in each phase and rank; --slow-record SIZE  32K, on slowfs
 #     --timeout SECONDS  120, for one run
 set -u

@@ -27,7 +27,13 @@ refused pieces --record 4Q
 refused ranks --ranks '2 many'
 refused ranks --ranks 0
 refused compare --sizes '4K big'
+refused compare --sizes '64k 1M'
 refused compare --btio W:1
+refused compare --btio X:1:4
+refused compare --settle soon
+expect 2 'compare.sh: --btio W:1:8: 8 ranks are not a square; *' "$here/compare.sh" --btio W:1:8
+expect 2 'compare.sh: --accesses collective: not one of independent *' "$here/compare.sh" --accesses collective
+expect 2 'compare.sh: --patterns stripes: not one of interleaved *' "$here/compare.sh" --patterns stripes
 refused compare --stores '/ disk'
 
 # What is taken; the kind is that of the plain default, also with --quick and --full.
@@ -36,17 +42,17 @@ cat >"$tmp/options.sh" <<'SCRIPT'
 # options.sh - has one of each
 . "$BENCH/functions.sh"
 opt+=([number]=8 [decimal]=0.1 [size]=1M [numbers]='2 16' [sizes]='512 4K' [works]=W:1:4 [names]='slow disk'
-    [text]='tcp;ofi_rxm' [path]='/a b/c' [empty]=)
+    [text]='tcp;ofi_rxm' [path]='/a b/c' [empty]= [op-us]=50 [read-rate]=200M)
 quick+=([numbers]=2 [sizes]=1K [names]=disk [decimal]=1)
 full=([works]='W:1:4 A:5:4')
 bench_options "$@"
-echo "${opt[number]},${opt[decimal]},${opt[size]},${opt[numbers]},${opt[sizes]},${opt[works]},${opt[names]},${opt[text]},${opt[path]},${opt[empty]}"
+echo "${opt[number]},${opt[decimal]},${opt[size]},${opt[numbers]},${opt[sizes]},${opt[works]},${opt[names]},${opt[text]},${opt[path]},${opt[empty]},${opt[op-us]},${opt[read-rate]}"
 SCRIPT
 export BENCH=$here
 taken() { expect 0 "$1" bash "$tmp/options.sh" "${@:2}"; }
-taken '8,0.1,1M,2 16,512 4K,W:1:4,slow disk,tcp;ofi_rxm,/a b/c,'
+taken '8,0.1,1M,2 16,512 4K,W:1:4,slow disk,tcp;ofi_rxm,/a b/c,,50,200M'
 taken '8,1,1M,2,1K,W:1:4,disk,*' --quick
-taken '9,0.25,4096,4,64K 1M,S:1:4 W:2:4,gluster,any thing,x,y' --number 9 --decimal 0.25 --size 4096 --numbers 4 \
+taken '9,0.25,4096,4,64K 1M,S:1:4 W:2:4,gluster,any thing,x,y,0,1.5G' --op-us 0 --read-rate 1.5G --number 9 --decimal 0.25 --size 4096 --numbers 4 \
     --sizes '64K 1M' --works 'S:1:4 W:2:4' --names gluster --text 'any thing' --path x --empty y
 taken '8,0.5,1M,2 4 8,4K 8K,*,disk gluster,*' --numbers '2 4 8' --sizes '4K 8K' --quick --names 'disk gluster' --decimal 0.5
 taken '8,0,1M,2 16,512 4K,A:1:1,*' --full --decimal 0 --works A:1:1
