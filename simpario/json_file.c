@@ -73,6 +73,15 @@ static int write_beside(const char *target, const struct stat *old, const json_t
     return rc;
 }
 
+/* With NULL nothing is done: that it may be written is known. */
+static int write_in_place(const char *name, const json_t *root)
+{
+    if (root == NULL)
+        return 0;
+    FILE *f = fopen(name, "w");
+    return f != NULL ? dump(f, root) : -errno;
+}
+
 static int write_to(const char *name, const json_t *root)
 {
     struct stat sb;
@@ -81,16 +90,15 @@ static int write_to(const char *name, const json_t *root)
         return -EISDIR;
     if (there && access(name, W_OK) != 0)
         return -errno;
-    if (there && in_place(name, &sb)) {
-        FILE *f = root != NULL ? fopen(name, "w") : NULL;
-        if (root != NULL && f == NULL)
-            return -errno;
-        return f != NULL ? dump(f, root) : 0;
-    }
+    if (there && in_place(name, &sb))
+        return write_in_place(name, root);
     /* A symbolic link stays one. */
     char *target = there ? realpath(name, NULL) : strdup(name);
     int rc = target != NULL ? write_beside(target, there ? &sb : NULL, root) : -errno;
     free(target);
+    /* Where its directory does not let it be replaced, as /tmp does not let files of others. */
+    if (there && (rc == -EACCES || rc == -EPERM))
+        rc = write_in_place(name, root);
     return rc;
 }
 

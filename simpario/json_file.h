@@ -1,7 +1,7 @@
 /*
  * The file that a report goes to. What it held is there until the new report is complete: that is
  * written to another file beside it, which then takes its name. What is no regular file, such as
- * /dev/stdout, is written to as it is. Needs no MPI.
+ * /dev/stdout, or cannot be replaced in its directory, is written to as it is. Needs no MPI.
  */
 #ifndef JSON_FILE_H
 #define JSON_FILE_H

@@ -240,6 +240,15 @@ real" ] || fail "something is left beside the report"
 [ -L "$dir/reports/link" ] || fail "the link is gone"
 grep -q '"summary"' "$dir/reports/real" || fail "no report"
 [ "$(stat -c %a "$dir/reports/real")" = 640 ] || fail "other permissions"
+if [ "$(id -u)" -eq 0 ]; then
+    echo "not tried: a report in a directory that cannot be written to, which root can"
+else
+    echo old >"$dir/reports/real"
+    chmod a-w "$dir/reports"
+    run 0 -f "ufs:$file" --phases 2 --record 4K --json "$dir/reports/real"
+    chmod u+w "$dir/reports"
+    grep -q '"summary"' "$dir/reports/real" || fail "no report in a directory that cannot be written to"
+fi
 run 0 -f "ufs:$file" --phases 2 --record 4K --quiet --json /dev/stdout
 says '"summary"'
 run 0 -f "ufs:$file" --phases 2 --record 4K --json /dev/null
