@@ -11,8 +11,9 @@
  *       and moves it. In the contiguous slots OFFSET is an absolute byte offset in both cases, and
  *       with ADIO_INDIVIDUAL the slot still has to move fd->fp_ind. Shared-pointer accesses come
  *       in as ADIO_EXPLICIT_OFFSET. COUNT is an int, or after MPICH 4.0 an MPI_Aint (zcache_count):
- *       the bytes are COUNT * MPI_Type_size_x, and can be more than 2 GiB. Callers have checked handle, count, access mode, etype, and
- *       dealt with accesses of 0 bytes where the call is independent.
+ *       the bytes are COUNT * MPI_Type_size_x, and can be more than 2 GiB. Callers have checked
+ *       handle, count, access mode, etype, and dealt with accesses of 0 bytes where the call is
+ *       independent.
  * Open  The name has lost its prefix: MPI_File_open cuts at the first colon (if it is not the
  *       second character), after the type was found by comparing the prefix in ROMIO's table
  *       without regard to case. So a path may contain colons. MPI_File_delete cuts likewise.
@@ -71,8 +72,8 @@
  * Without a slot: the shared pointer, views, and what etypes and bytes mean to each other in one,
  * see plugin/zcache_seams.h (the generic shared pointer is a hidden file opened through this
  * table with MPI_COMM_SELF, and SetLock); ADIO_ImmediateOpen, a deferred open's late one, which
- * sets fd->comm-independent state with Open alone and does not occur unless romio_no_indep_rw was given and ADIO_SCALABLE_OPEN is
- * not reported.
+ * sets fd->comm-independent state with Open alone and does not occur unless romio_no_indep_rw was
+ * given and ADIO_SCALABLE_OPEN is not reported.
  *
  * Of nonblocking calls the entry functions turn those in atomic mode and on external32 files into
  * blocking ones, since ROMIO gets these wrong; their Iread slots are not called then.

@@ -55,7 +55,8 @@ void ADIOI_ZCACHE_Flush(ADIO_File fd, int *error_code)
 void ADIOI_ZCACHE_Resize(ADIO_File fd, ADIO_Offset size, int *error_code)
 {
     zc_error_clear();
-    zcache_set_error(error_code, by_rank_0(fd, zcache_owners_truncate, (uint64_t)size), "cannot resize",
+    zcache_set_error(error_code, by_rank_0(fd, zcache_owners_truncate, (uint64_t)size),
+                     "cannot resize",
                      zcache_file_of(fd)->path);
 }
 

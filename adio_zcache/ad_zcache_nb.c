@@ -8,8 +8,8 @@
  * request completes, and makes the completing call fail.  How that call reports it is MPI's
  * affair: MPICH says MPI_ERR_OTHER, and asks the handler of MPI_COMM_SELF whether to go on.
  * MPI_Request_get_status of MPICH 4.0 does not poll: it says done of what a test or wait of
- * several found done.  A program may, against MPI's rules, close the file first: the request then has the handler
- * that the file had, and calls it for MPI_FILE_NULL.
+ * several found done.  A program may, against MPI's rules, close the file first: the request then
+ * has the handler that the file had, and calls it for MPI_FILE_NULL.
  *
  * Where the MPI library cannot poll, or no thread can be had, the access is made at once.
  */

@@ -66,9 +66,9 @@ static void at_exit(void)
 }
 
 /*
- * MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while MPI still works. Attributes that
- * were set before ours go after it, and their callbacks may yet use and close files (HDF5 does that
- * for users who do not); other ranks may still be computing. So with a file open all goes on.
+ * MPI_Finalize deletes the attributes of MPI_COMM_SELF first, while MPI still works. Attributes
+ * that were set before ours go after it, and their callbacks may yet use and close files (HDF5 does
+ * that for users who do not); other ranks may still be computing. So with a file open all goes on.
  */
 static int at_finalize(MPI_Comm comm, int key, void *value, void *extra)
 {

@@ -28,7 +28,8 @@ static const struct arg table[] = {
               "B            102 x 102 x 102 points, 200 steps, dt 0.0003\n"
               "C            162 x 162 x 162 points, 200 steps, dt 0.0001"},
     {ARG_INT,
-     .name = "grid", .letter = 'n', .value = "N", .field = FIELD(n), .min = SMALLEST_GRID, .max = LARGEST_GRID,
+     .name = "grid", .letter = 'n', .value = "N", .field = FIELD(n),
+     .min = SMALLEST_GRID, .max = LARGEST_GRID,
      .help = "another number of points along each edge; there are no\n"
               "published norms for it. dt is that of the smallest class\n"
               "with at least N points, beyond C that of C"},
@@ -40,7 +41,8 @@ static const struct arg table[] = {
      .help = "another length of a time step; the same"},
     {ARG_HEADING, .name = "The file"},
     {ARG_CHOICE,
-     .name = "method", .letter = 'm', .value = "METHOD", .field = FIELD(method), .choices = io_method_names,
+     .name = "method", .letter = 'm', .value = "METHOD", .field = FIELD(method),
+     .choices = io_method_names,
      .help = "how the solution is written, and read back:\n"
               "  full    collectively, through a view of all cells of a\n"
               "          rank, from memory with ghosts (default)\n"
@@ -56,7 +58,8 @@ static const struct arg table[] = {
               "Must be given, but with none. What is there is deleted\n"
               "before"},
     {ARG_INT,
-     .name = "interval", .letter = 'i', .value = "STEPS", .field = FIELD(interval), .min = 1, .max = 1000000,
+     .name = "interval", .letter = 'i', .value = "STEPS", .field = FIELD(interval),
+     .min = 1, .max = 1000000,
      .help = "write every STEPS steps and after the last (5)"},
     {ARG_PAIRS,
      .name = "hint", .value = "KEY=VALUE", .field = FIELD(hints),
@@ -113,8 +116,8 @@ static const char notes[] =
     "writes, without a barrier before them, \"write + close\" what it waits for until the file is\n"
     "closed. Everything is read back: each dump has to have the checksum it had when it was\n"
     "written, the last one is compared byte by byte, and norms of what was read have to agree\n"
-    "with those published for the class, to 1e-8; for another grid, steps or dt, none are. A run that is not right gives no figures, but\n"
-    "a message and exit status 1.\n"
+    "with those published for the class, to 1e-8; for another grid, steps or dt, none are.\n"
+    "A run that is not right gives no figures, but a message and exit status 1.\n"
     "\n"
     "Exit status: 0 all is well; 1 numbers, data, file or size wrong; 2 bad options; 3 an MPI\n"
     "call failed.\n"

@@ -28,11 +28,15 @@ static json_t *json_options(const struct options *o)
     json_t *hints = json_object();
     for (int i = 0; i < o->hints.n; i++)
         bench_json_set(hints, o->hints.pair[i].key, bench_json_text(o->hints.pair[i].value));
-    return json_pack("{s:o, s:s, s:i, s:o, s:b, s:b, s:o, s:o}", "file",
-                     o->file != NULL ? bench_json_text(o->file) : json_null(), "method",
-                     io_method_names[o->method], "interval", o->interval, "hints", hints, "write",
-                     o->write, "keep", o->keep, "posix_verify", bench_json_text(o->posix_verify), "label",
-                     bench_json_text(o->label));
+    return json_pack("{s:o, s:s, s:i, s:o, s:b, s:b, s:o, s:o}",
+                     "file", o->file != NULL ? bench_json_text(o->file) : json_null(),
+                     "method", io_method_names[o->method],
+                     "interval", o->interval,
+                     "hints", hints,
+                     "write", o->write,
+                     "keep", o->keep,
+                     "posix_verify", bench_json_text(o->posix_verify),
+                     "label", bench_json_text(o->label));
 }
 
 /* Null where nothing is published. */
@@ -70,11 +74,13 @@ static json_t *json_verification(const struct report *r)
     json_t *faults = json_array();
     for (int i = 0; i < s->texts; i++)
         bench_json_append(faults, bench_json_text(s->text[i]));
-    return json_pack("{s:s, s:o, s:I, s:I, s:I, s:o}", "result", report_failed(r) ? "failed" : "passed",
-                     "norms", report_failed(r) ? json_null() : json_norms(r), "read_bytes",
-                     (json_int_t)s->v.checked, "posix_bytes", (json_int_t)s->v.posix_checked,
-                     "faults", (json_int_t)s->v.faults, "first_faults",
-                     faults);
+    return json_pack("{s:s, s:o, s:I, s:I, s:I, s:o}",
+                     "result", report_failed(r) ? "failed" : "passed",
+                     "norms", report_failed(r) ? json_null() : json_norms(r),
+                     "read_bytes", (json_int_t)s->v.checked,
+                     "posix_bytes", (json_int_t)s->v.posix_checked,
+                     "faults", (json_int_t)s->v.faults,
+                     "first_faults", faults);
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */

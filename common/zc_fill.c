@@ -381,7 +381,8 @@ static int fill(struct zc_cache *c, struct fill_job *job)
 /* ---- the end of a read ---- */
 
 /* The read to merge ranges is over.  Dirty bytes become one range when all bytes between
- * are known and nobody else writes them; when the store cannot be read, the page is written and then forgotten. */
+ * are known and nobody else writes them; when the store cannot be read, the page is written and
+ * then forgotten. */
 static void collapsed(struct zc_cache *c, struct zc_page *p, int rc)
 {
     const struct zc_range *r = zc_extents_ranges(&p->dirty);

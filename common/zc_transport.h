@@ -10,8 +10,8 @@
  *
  * Threads: send, rma, reg, dereg, peer_add and wake may be called from any thread, also
  * from callbacks; peer_remove from any thread but not from a callback, and the caller makes
- * sure that nobody posts to that peer any more; progress by one thread at a time.  Callbacks run inside
- * progress (or close) only, without locks of the transport held.
+ * sure that nobody posts to that peer any more; progress by one thread at a time.  Callbacks run
+ * inside progress (or close) only, without locks of the transport held.
  *
  * Ownership: send copies the message; a buffer given to rma belongs to the fabric until
  * its op is done.

@@ -2,8 +2,8 @@
  * Command lines: one table of options feeds parsing, its messages, and --help.
  *
  * An option writes into a field of the program's own struct of options, found by its offset.
- * Accepted are --name VALUE, --name=VALUE, -name VALUE, -f VALUE, -fVALUE; a flag NAME is set to 1 by
- * --name and to 0 by --no-name. Values are checked here as far as a single option can be; what
+ * Accepted are --name VALUE, --name=VALUE, -name VALUE, -f VALUE, -fVALUE; a flag NAME is set to 1
+ * by --name and to 0 by --no-name. Values are checked here as far as a single option can be; what
  * depends on two options or on the number of ranks is the program's. Needs no MPI.
  */
 #ifndef ARGS_H

@@ -137,7 +137,8 @@ static const struct arg table[] = {
               "leaves that open, and ROMIO's collective writes put there\n"
               "what was in a buffer"},
     {ARG_INT,
-     .name = "generation", .letter = 'g', .value = "N", .field = FIELD(generation), .min = 0, .max = STAMP_GENERATIONS - 1,
+     .name = "generation", .letter = 'g', .value = "N", .field = FIELD(generation),
+     .min = 0, .max = STAMP_GENERATIONS - 1,
      .help = "the generation in the stamps of the first repeat, or of the\n"
               "file that is only read (1)"},
     {ARG_TEXT,

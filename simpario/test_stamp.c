@@ -310,7 +310,8 @@ static const struct arg sample_table[] = {
     {ARG_SIZE, .name = "size", .field = offsetof(struct sample, size), .max = 4096},
     {ARG_CHOICE, .name = "colour", .field = offsetof(struct sample, choice), .choices = colours},
     {ARG_TEXT, .name = "text", .value = "TEXT", .field = offsetof(struct sample, text)},
-    {ARG_TEXT, .name = "secret", .value = "TEXT", .field = offsetof(struct sample, secret), .unreported = true},
+    {ARG_TEXT, .name = "secret", .value = "TEXT",
+     .field = offsetof(struct sample, secret), .unreported = true},
     {ARG_PAIRS, .name = "pair", .field = offsetof(struct sample, pairs)},
     {.name = NULL},
 };

@@ -99,7 +99,8 @@ static int native_code(int mpi_class, const char *text)
                                              "**io %s", text);
 }
 
-/* How much of TEXT is shown for CODE, with the end of the string; 0: it is not what was asked for. */
+/* How much of TEXT is shown for CODE, with the end of the string; 0: it is not what was asked
+ * for. */
 static size_t shown(int code, int mpi_class, const char *text)
 {
     char all[MPI_MAX_ERROR_STRING] = "";

@@ -19,9 +19,9 @@
 /*
  * An MPI error code of class MPI_CLASS (MPI_ERR_NO_SPACE, ...) for which MPI_Error_string shows
  * TEXT, which is copied; what is longer than the library shows (239 bytes with MPICH 4.0) has its
- * paths shortened in the middle, and is cut if that does not help. Never fails: where the MPI library can
- * do no better, the class itself is the code. May be called by any thread between MPI_Init and
- * MPI_Finalize that may call MPI; makes no communication.
+ * paths shortened in the middle, and is cut if that does not help. Never fails: where the MPI
+ * library can do no better, the class itself is the code. May be called by any thread between
+ * MPI_Init and MPI_Finalize that may call MPI; makes no communication.
  *
  * Repeated texts get the same code. Of one class about eight different texts are remembered at a
  * time: a code is meant to be looked at now, not to be stored.

@@ -19,7 +19,8 @@ void zcache_shared_pointer_add(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was,
 
 /*
  * Collective: moves the shared pointer past what all ranks ask for and stores where this rank's
- * part begins, after those of the ranks before it. Returns an MPI error code, on all ranks or on none.
+ * part begins, after those of the ranks before it. Returns an MPI error code, on all ranks or on
+ * none.
  */
 int zcache_ordered_offset(ADIO_File fd, MPI_Aint count, MPI_Datatype type, MPI_Offset *at);
 

@@ -46,7 +46,8 @@ static inline void t_equal(const unsigned char *got, const unsigned char *image,
             first = off + i;
     }
     if (bad)
-        fprintf(stderr, "rank %d: %s: %lld of %lld bytes are wrong, the first at %lld: %02x, not %02x\n",
+        fprintf(stderr, "rank %d: %s: %lld of %lld bytes are wrong, "
+                "the first at %lld: %02x, not %02x\n",
                 t_rank, where, bad, len, first, got[first - off], image[first]);
     CHECK(bad == 0);
 }

@@ -1,8 +1,8 @@
 /*
- * A program that closes its file while MPI_Finalize is under way, in the callback of an attribute of
- * MPI_COMM_SELF, as HDF5 does for a user who does not. The attribute is set before the first open, so
- * that the callback comes last. Rank 0, which owns the blocks, is there before the others, which write
- * and read meanwhile. With "never" as second argument the file is not closed at all.
+ * A program that closes its file while MPI_Finalize is under way, in the callback of an attribute
+ * of MPI_COMM_SELF, as HDF5 does for a user who does not. The attribute is set before the first
+ * open, so that the callback comes last. Rank 0, which owns the blocks, is there before the others,
+ * which write and read meanwhile. With "never" as second argument the file is not closed at all.
  */
 #include "t_mpiio.h"
 

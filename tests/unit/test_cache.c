@@ -441,8 +441,8 @@ int main(void)
     CASE(s, "accesses", 30, writers_never_read, holes_and_ends_read_as_zeros,
          hits_pass_a_read_in_flight, reader_waits_for_the_writer, read_leaves_out_a_write_in_flight,
          broken_off_write, failed_read_is_told_and_forgotten);
-    CASE(s, "room", 120, waiters_for_room_in_order, only_clean_unpinned_pages_are_evicted, lru, memory_is_got_ahead_of_its_use,
-         callbacks_do_not_nest);
+    CASE(s, "room", 120, waiters_for_room_in_order, only_clean_unpinned_pages_are_evicted, lru,
+         memory_is_got_ahead_of_its_use, callbacks_do_not_nest);
     CASE(s, "ranges", 30, many_ranges_collapse, many_ranges_without_reading);
     return run_suite(s);
 }

@@ -235,7 +235,8 @@ static void run_seed(uint64_t seed)
     w->seed = w->rng = seed;
     w->nthreads = 2 + (unsigned)below(&w->rng, MAX_THREADS - 1);
     w->grain = grains[below(&w->rng, 6)];
-    w->nlots = w->nthreads * (below(&w->rng, 2) ? 1 : 1 + (uint32_t)below(&w->rng, w->grain > 4 ? 4 : 60));
+    w->nlots = w->nthreads *
+               (below(&w->rng, 2) ? 1 : 1 + (uint32_t)below(&w->rng, w->grain > 4 ? 4 : 60));
     make_daemon(w);
     make_aggregator(w);
     for (unsigned i = 0; i < w->nthreads; i++) {

@@ -71,6 +71,7 @@ int main(void)
 {
     Suite *s = suite_create("place");
 
-    CASE(s, "place", 60, every_block_has_one_owner, daemon_depends_on_block_and_daemons_alone, blocks);
+    CASE(s, "place", 60, every_block_has_one_owner, daemon_depends_on_block_and_daemons_alone,
+         blocks);
     return run_suite(s);
 }

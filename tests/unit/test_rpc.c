@@ -813,9 +813,9 @@ int main(void)
     CASE(s, "many", 120, threads_share_a_client, a_driver_who_leaves_is_replaced,
          a_stopped_client_finds_its_server_alive,
          more_requests_than_credits);
-    CASE(s, "failure", 120, pending_keeps_a_slow_request_alive, idle_client_is_kept, silent_server,
-         server_dies, other_version_is_refused_with_a_reason, rubbish_does_no_harm, bad_rma_key, client_dies,
-         client_dies_in_a_write);
+    CASE(s, "failure", 120, pending_keeps_a_slow_request_alive, idle_client_is_kept,
+         silent_server, server_dies, other_version_is_refused_with_a_reason, rubbish_does_no_harm,
+         bad_rma_key, client_dies, client_dies_in_a_write);
     CASE(s, "server", 60, information_in_pieces, stop_drains, stopping_lets_files_be_closed,
          stop_says_what_cannot_be_stored,
          stopping_refuses);

@@ -63,7 +63,8 @@ static void die(int rc, const char *fn)
     PMPI_Abort(MPI_COMM_WORLD, rc);
 }
 
-/* MPI calls a handler for a file or for none: this one becomes that of MPI_FILE_NULL for the call. */
+/* MPI calls a handler for a file or for none: this one becomes that of MPI_FILE_NULL for the
+ * call. */
 int zcache_raise_closed(MPI_Errhandler errh, int rc, const char *fn)
 {
     MPI_Errhandler old;
