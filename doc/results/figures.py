@@ -1,6 +1,7 @@
 """The figures, as SVG and PNG.  The same results give the same bytes."""
 
 import io
+from statistics import mean
 
 import matplotlib
 from PIL import Image
@@ -154,16 +155,16 @@ def reads(results):
 
 def bars(axes, results, rows, parts):
     """rows: (text, what to select), from top to bottom; the number and the spread are those of the
-    sum.  Medians of parts add up to about that; what is below zero shortens the part before it."""
+    sum, the parts those of its median.  What is below zero shortens the part before it."""
     drawn = set()
     for y, (_, want) in enumerate(rows):
-        total = sum_of(results, parts, want)
-        if not total.n:
+        whole = sum_of(results, parts, want)
+        if not whole.n:
             axes.annotate("failed", (0, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
             continue
         widths = []
         for part in parts:
-            width = results.values(part, **want).median or 0
+            width = middle(results, parts, part, want)
             if width < 0 and widths:
                 widths[-1] = max(0, widths[-1] + width)
             widths.append(max(0, width))
@@ -174,9 +175,9 @@ def bars(axes, results, rows, parts):
                           linewidth=0.5, label=None if part in drawn else PARTS[part][0])
                 drawn.add(part)
                 left += width
-        axes.errorbar(total.median, y, xerr=[[total.median - total.low], [total.high - total.median]],
+        axes.errorbar(whole.median, y, xerr=[[whole.median - whole.low], [whole.high - whole.median]],
                       color="#333333", capsize=2, elinewidth=0.8)
-        axes.annotate(f"{total.median:.2f}", (max(left, total.high), y), xytext=(4, 0), textcoords="offset points",
+        axes.annotate(f"{whole.median:.2f}", (max(left, whole.high), y), xytext=(4, 0), textcoords="offset points",
                       va="center", fontsize=8)
     axes.set_yticks(range(len(rows)), [text for text, _ in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
@@ -187,7 +188,17 @@ def bars(axes, results, rows, parts):
 
 
 def sum_of(results, parts, want):
-    return spread([sum(value(r, p) or 0 for p in parts) for r in results.select(**want)])
+    return spread([total(r, parts) for r in results.select(**want)])
+
+
+def total(run, parts):
+    return sum(value(run, p) or 0 for p in parts)
+
+
+def middle(results, parts, part, want):
+    """One part of the run that is the median of the sum, or the mean of the two that make it."""
+    runs = sorted(results.select(**want), key=lambda r: total(r, parts))
+    return mean(value(r, part) or 0 for r in runs[(len(runs) - 1) // 2:len(runs) // 2 + 1])
 
 
 def btio(results):

@@ -87,7 +87,7 @@ class Page:
     def introduction(self):
         text = (f"Measured on {self.c['date']} with {self.c['zcache']}, by `{self.c['command']}` on one machine. "
                 f"Every run verified all of its bytes, or its number is missing. "
-                f"Figures and tables show medians and, behind them, the lowest and highest; "
+                f"Figures and tables show medians and, behind them, the lowest and highest; parts of a bar are those of the run in the middle; "
                 f"runs of each kind: {self.repetitions()}, in turn with all others.\n")
         if float(self.c["load"]) > 0.5 * int(self.c["cores"]):
             text += (f"\n**The machine was not quiet: the minute before had a load of {self.c['load']} on {self.c['cores']} cores.** "
