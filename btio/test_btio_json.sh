@@ -8,7 +8,7 @@ mpiexec=${MPIEXEC:-mpiexec}
 doc=${BTIO_JSON_MD:-../../doc/btio-json.md}
 schema=${doc%/*}/btio.schema.json
 common=${doc%/*}/simpario-json.md
-validate=$(dirname "$0")/../simpario/validate_json.sh
+validate=$(dirname "$0")/../benchlib/validate_json.sh
 command -v "${mpiexec%% *}" >/dev/null || { echo "skipped: no $mpiexec"; exit 77; }
 command -v jq >/dev/null || { echo "skipped: no jq"; exit 77; }
 

@@ -8,7 +8,7 @@ simpario=${SIMPARIO:-./simpario}
 mpiexec=${MPIEXEC:-mpiexec}
 doc=${SIMPARIO_JSON_MD:-../../doc/simpario-json.md}
 schema=${doc%/*}/simpario.schema.json
-validate=$(dirname "$0")/validate_json.sh
+validate=$(dirname "$0")/../benchlib/validate_json.sh
 command -v "${mpiexec%% *}" >/dev/null || { echo "skipped: no $mpiexec"; exit 77; }
 command -v jq >/dev/null || { echo "skipped: no jq"; exit 77; }
 

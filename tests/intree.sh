@@ -45,10 +45,13 @@ unpack() {
 # What decides how ROMIO looks: then it is made anew from the package.
 shape() {
     (cd "$srcdir" && cat "$plugin"/romio-register "$plugin"/intree/* "$plugin"/zcache_seams.h | sha256sum &&
-        ls common/*.[ch] adio_zcache/*.[ch])
+        find common adio_zcache -name '*.[ch]' | LC_ALL=C sort)
 }
 # And what the driver is made of.
-content() { (cd "$srcdir" && cat common/*.[ch] adio_zcache/*.[ch] "$plugin"/*.[ch] configure.ac | sha256sum); }
+content() {
+    (cd "$srcdir" && find common adio_zcache -name '*.[ch]' -print0 | LC_ALL=C sort -z |
+        xargs -0 cat configure.ac | sha256sum)
+}
 
 register() { "$plugin/romio-register" --in-tree "$romio"; }
 

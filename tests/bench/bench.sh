@@ -3,7 +3,7 @@
 #
 #     bench.sh [--quick | --full] [--results DIR]
 #
-# The comparison (compare.sh), then those that look at one property each; doc/results/report makes
+# The comparison (compare.sh), then those that look at one property each; page/report makes
 # DIR/README.md and its figures of them, by default in the build's bench/.  About 18 minutes;
 # --full: an hour; --quick: two, to see that everything works.  Figures want a quiet machine.
 # Goes on when a part fails, whose text on the page then ends with the reason; the status is 1.
@@ -75,7 +75,7 @@ for name in "${parts[@]}"; do
     echo "== $name"
     micro "$name"
 done
-"$here/../../doc/results/report" "${opt[results]}"
+"$here/page/report" "${opt[results]}"
 rc=$?
 ((rc == 0 || rc == 77)) || status=1
 echo "benchmarks ended after $(((EPOCHSECONDS - started) / 60)) minutes$( ((status == 0)) || echo ", not all is well")"

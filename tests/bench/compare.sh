@@ -10,7 +10,7 @@
 # not tried there again.
 #
 # Each run leaves one JSON object, on a line of its own, in DIR/runs.jsonl; DIR/conditions.json
-# names the machine, versions and options.  doc/results/report makes tables and figures of them.
+# names the machine, versions and options.  page/report makes tables and figures of them.
 #
 #     --minutes N   15 (full 45, quick 1)    --rounds N  5 at most (full 5, quick 1)
 #     --stores LIST      slow disk gluster; those that cannot be had are left out, with a reason

@@ -23,7 +23,7 @@ openmpi_build() {
 # From the sources that their Makefile.am name.
 openmpi_compile() (
     cd "$bench_dir/../.." || exit
-    readarray -t shared < <(openmpi_sources simpario libbench_la)
+    readarray -t shared < <(openmpi_sources benchlib libbench_la)
     readarray -t simpario < <(openmpi_sources simpario simpario)
     readarray -t btio < <(openmpi_sources btio libbt_la btio)
     openmpi_program simpario -ljansson -lm -- "${simpario[@]}" "${shared[@]}" &&
@@ -46,9 +46,9 @@ openmpi_program() {
     shift
     while [[ $1 != -- ]]; do libraries+=("$1"); shift; done
     shift
-    for file in simpario/*.h btio/*.h "$build/config.h" "$bench_dir/openmpi.sh" "$@"; do
+    for file in benchlib/*.h simpario/*.h btio/*.h "$build/config.h" "$bench_dir/openmpi.sh" "$@"; do
         [[ $file == -* || $out -nt $file ]] && continue
-        mpicc.openmpi -std=gnu11 -g -O2 -I"$build" -Isimpario "$@" "${libraries[@]}" -o "$out.new" &&
+        mpicc.openmpi -std=gnu11 -g -O2 -I"$build" -Ibenchlib "$@" "${libraries[@]}" -o "$out.new" &&
             mv "$out.new" "$out"
         return
     done

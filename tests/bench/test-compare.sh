@@ -62,12 +62,12 @@ REAL_MPIEXEC=${MPIEXEC:-} MPIEXEC=$tmp/mpiexec compare ill 1 disk
 /usr/bin/env python3 -c 'import matplotlib' 2>/dev/null || /usr/bin/python3 -c 'import matplotlib' 2>/dev/null ||
     { echo "skipped: the page, which needs python3-matplotlib"; exit 0; }
 for name in "${names[@]}"; do
-    "$here/../../doc/results/report" "$tmp/$name" "$tmp/$name.page" >"$tmp/report.log" 2>&1 || fail "report: $(<"$tmp/report.log")"
+    "$here/page/report" "$tmp/$name" "$tmp/$name.page" >"$tmp/report.log" 2>&1 || fail "report: $(<"$tmp/report.log")"
     while read -r file; do
         [[ -s $tmp/$name.page/$file && -s $tmp/$name.page/${file%.svg}.png ]] || fail "$name: no $file"
     done < <(grep -o '[a-z-]*\.svg' "$tmp/$name.page/README.md")
 done
 grep -q '^Failed: .*no such thing' "$tmp/ill.page/README.md" || fail "the page does not say what failed"
 [[ -n $obstacle ]] || grep -q '^| both levels | failed | - |' "$tmp/spoilt.page/README.md" || fail "what failed once has a number"
-"$here/../../doc/results/report" "$tmp/well" "$tmp/again" >/dev/null 2>&1 && diff -r "$tmp/well.page" "$tmp/again" ||
+"$here/page/report" "$tmp/well" "$tmp/again" >/dev/null 2>&1 && diff -r "$tmp/well.page" "$tmp/again" ||
     fail "the same runs do not give the same page"

@@ -51,7 +51,7 @@ grep -Eq '    writes: [0-9]+, 769.8 KiB; written back .* in [0-9]+; 0 B read in 
 for daemons in 0 1; do
     start_daemons "$daemons"
     mpi_quiet 2 "$simpario" "${run[@]}" --json "$tmp/json" || fail "$daemons daemons"
-    sh "$top/simpario/validate_json.sh" "$top/doc/simpario.schema.json" "$tmp/json" ||
+    sh "$top/benchlib/validate_json.sh" "$top/doc/simpario.schema.json" "$tmp/json" ||
         [[ $? == 77 ]] || fail "schema"
     holds '.caches.aggregators | .servers == 1 and .written_bytes == 6 * 2 * 65536'
     holds '.caches.aggregators | .read_hits + .read_misses + .read_late > 0 and .libfabric != null'

@@ -20,7 +20,7 @@ static void *test_realloc(void *p, size_t n)
 }
 
 #define realloc test_realloc
-#include "../../common/zc_extent.c"
+#include "../../common/util/zc_extent.c"
 #undef realloc
 
 /* ck_assert() tells the parent process each time, which is too slow for millions. */
