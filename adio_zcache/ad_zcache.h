@@ -15,9 +15,11 @@ extern struct ADIOI_Fns_struct ADIO_ZCACHE_operations;
  * one that has neither does not compile. */
 #define ZCACHE_READ_SLOT(count)                                                                    \
     void (*)(ADIO_File, void *, count, MPI_Datatype, int, ADIO_Offset, ADIO_Status *, int *)
+/* clang-format off */
 typedef __typeof__(_Generic(((struct ADIOI_Fns_struct *)0)->ADIOI_xxx_ReadContig,
                             ZCACHE_READ_SLOT(int): 0,
                             ZCACHE_READ_SLOT(MPI_Aint): (MPI_Aint)0)) zcache_count;
+/* clang-format on */
 
 /* The arguments of a reading or writing slot.  `offset` is a byte of the file in the
  * contiguous slots and an etype of the view in the strided ones. */
@@ -93,8 +95,8 @@ void ADIOI_ZCACHE_IwriteContig(ADIO_File fd, const void *buf, zcache_count count
 void ADIOI_ZCACHE_IreadStrided(ADIO_File fd, void *buf, zcache_count count, MPI_Datatype type,
                                int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,
                                int *error_code);
-void ADIOI_ZCACHE_IwriteStrided(ADIO_File fd, const void *buf, zcache_count count, MPI_Datatype type,
-                                int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,
-                                int *error_code);
+void ADIOI_ZCACHE_IwriteStrided(ADIO_File fd, const void *buf, zcache_count count,
+                                MPI_Datatype type, int file_ptr_type, ADIO_Offset offset,
+                                ADIO_Request *request, int *error_code);
 
 #endif

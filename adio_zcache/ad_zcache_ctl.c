@@ -56,8 +56,7 @@ void ADIOI_ZCACHE_Resize(ADIO_File fd, ADIO_Offset size, int *error_code)
 {
     zc_error_clear();
     zcache_set_error(error_code, by_rank_0(fd, zcache_owners_truncate, (uint64_t)size),
-                     "cannot resize",
-                     zcache_file_of(fd)->path);
+                     "cannot resize", zcache_file_of(fd)->path);
 }
 
 static void get_size(ADIO_File fd, ADIO_Fcntl_t *arg, int *error_code)

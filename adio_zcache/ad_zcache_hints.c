@@ -32,8 +32,8 @@ void zcache_hints_complain(ADIO_File fd, const char *text)
 /* What may be changed while the file is open: the rest is decided together, at open. */
 static bool changes(const char *name)
 {
-    return !strcmp(name, "sync_level") || !strcmp(name, "close_level") ||
-           !strcmp(name, "flush") || !strcmp(name, "counters");
+    return !strcmp(name, "sync_level") || !strcmp(name, "close_level") || !strcmp(name, "flush") ||
+           !strcmp(name, "counters");
 }
 
 /* What MPI_File_get_info counts; programs give what they got from it to other calls. */
@@ -129,6 +129,7 @@ void zcache_hints_network(ADIO_File fd)
 
 /* What ROMIO's hints come to here: accesses always go through the aggregators, nothing is
  * sieved, and independent ones are always possible.  NULL: a size of something there is not. */
+/* clang-format off */
 static const struct {
     const char *key, *value;
 } romio_hints[] = {
@@ -148,6 +149,7 @@ static const struct {
     {"romio_cb_alltoall", NULL},
     {"romio_min_fdomain_size", NULL},
 };
+/* clang-format on */
 
 static void echo_romio(ADIO_File fd)
 {

@@ -211,12 +211,13 @@ static void start(const struct zcache_slot_args *s, ADIO_Request *request, int *
 }
 
 #define NONBLOCKING(name, constant, direction, is_strided)                                         \
-    void ADIOI_ZCACHE_##name(ADIO_File fd, constant void *buf, zcache_count count, MPI_Datatype type,       \
-                             int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,         \
-                             int *error_code)                                                      \
+    void ADIOI_ZCACHE_##name(ADIO_File fd, constant void *buf, zcache_count count,                 \
+                             MPI_Datatype type, int file_ptr_type, ADIO_Offset offset,             \
+                             ADIO_Request *request, int *error_code)                               \
     {                                                                                              \
-        struct zcache_slot_args s = {fd,   direction,     (void *)(uintptr_t)buf, count,           \
-                                     type, file_ptr_type, offset,                 is_strided};     \
+        struct zcache_slot_args s = {fd,     direction, (void *)(uintptr_t)buf,                    \
+                                     count,  type,      file_ptr_type,                             \
+                                     offset, is_strided};                                          \
                                                                                                    \
         start(&s, request, error_code);                                                            \
     }

@@ -426,9 +426,9 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
  * never lets it do. */
 void ADIOI_ZCACHE_Open(ADIO_File fd, int *error_code)
 {
-    *error_code = zcache_mpi_errorf(MPI_ERR_UNSUPPORTED_OPERATION,
-                                    "zcache: %s cannot be opened by one rank for others",
-                                    fd->filename);
+    *error_code =
+        zcache_mpi_errorf(MPI_ERR_UNSUPPORTED_OPERATION,
+                          "zcache: %s cannot be opened by one rank for others", fd->filename);
 }
 
 /* ---- close ---- */

@@ -34,18 +34,14 @@ int zcache_slot_begin(const struct zcache_slot_args *s, struct zcache_access *a)
     struct zcache_file *f = zcache_file_of(s->fd);
     int rc;
 
-    *a = (struct zcache_access){.f = f,
-                                .dir = s->dir,
-                                .buf = s->buf,
-                                .disp = s->fd->disp,
-                                .atomic = s->fd->atomicity};
+    *a = (struct zcache_access){
+        .f = f, .dir = s->dir, .buf = s->buf, .disp = s->fd->disp, .atomic = s->fd->atomicity};
     rc = start_of(s, &a->view_offset);
     if (rc == 0)
         rc = zcache_layout_get(s->type, &mem);
     if (rc)
         return rc;
-    if (__builtin_mul_overflow(s->count, mem->size, &a->len) ||
-        a->len > INT64_MAX - a->view_offset)
+    if (__builtin_mul_overflow(s->count, mem->size, &a->len) || a->len > INT64_MAX - a->view_offset)
         rc = zc_errorf(EFBIG, "the access ends beyond 2^63");
     else if (a->len)
         rc = zcache_memory_check((const char *)s->buf + zcache_layout_first(mem));
@@ -114,12 +110,13 @@ static void blocking(struct zcache_slot_args *s, ADIO_Status *status, int *error
 }
 
 #define BLOCKING(name, constant, direction, is_strided)                                            \
-    void ADIOI_ZCACHE_##name(ADIO_File fd, constant void *buf, zcache_count count, MPI_Datatype type,       \
-                             int file_ptr_type, ADIO_Offset offset, ADIO_Status *status,           \
-                             int *error_code)                                                      \
+    void ADIOI_ZCACHE_##name(ADIO_File fd, constant void *buf, zcache_count count,                 \
+                             MPI_Datatype type, int file_ptr_type, ADIO_Offset offset,             \
+                             ADIO_Status *status, int *error_code)                                 \
     {                                                                                              \
-        struct zcache_slot_args s = {fd,   direction,     (void *)(uintptr_t)buf, count,           \
-                                     type, file_ptr_type, offset,                 is_strided};     \
+        struct zcache_slot_args s = {fd,     direction, (void *)(uintptr_t)buf,                    \
+                                     count,  type,      file_ptr_type,                             \
+                                     offset, is_strided};                                          \
                                                                                                    \
         blocking(&s, status, error_code);                                                          \
     }

@@ -52,8 +52,7 @@ static int end_of_file(ADIO_File fd, int64_t *offset)
     int rc = zcache_owners_size(zcache_file_of(fd), &size);
 
     if (rc == 0)
-        *offset =
-            (zcache_view_before(fd, (int64_t)size) + fd->etype_size - 1) / fd->etype_size;
+        *offset = (zcache_view_before(fd, (int64_t)size) + fd->etype_size - 1) / fd->etype_size;
     return rc;
 }
 

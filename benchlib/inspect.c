@@ -168,7 +168,7 @@ static json_t *json_level(const struct bench_hints *c)
         int64_t n;
         bool counts = number(c->hint[i].value, &n);
         bench_json_set(root, c->hint[i].key,
-                            counts ? json_integer((json_int_t)n) : bench_json_text(c->hint[i].value));
+                       counts ? json_integer((json_int_t)n) : bench_json_text(c->hint[i].value));
     }
     return root;
 }

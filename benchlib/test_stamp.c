@@ -310,8 +310,8 @@ static const struct arg sample_table[] = {
     {ARG_SIZE, .name = "size", .field = offsetof(struct sample, size), .max = 4096},
     {ARG_CHOICE, .name = "colour", .field = offsetof(struct sample, choice), .choices = colours},
     {ARG_TEXT, .name = "text", .value = "TEXT", .field = offsetof(struct sample, text)},
-    {ARG_TEXT, .name = "secret", .value = "TEXT",
-     .field = offsetof(struct sample, secret), .unreported = true},
+    {ARG_TEXT, .name = "secret", .value = "TEXT", .field = offsetof(struct sample, secret),
+     .unreported = true},
     {ARG_PAIRS, .name = "pair", .field = offsetof(struct sample, pairs)},
     {.name = NULL},
 };
@@ -339,19 +339,20 @@ START_TEST(utf8)
                  {"\xe2\x82\xac", 3},
                  {"\xf0\x9f\x98\x80", 4},
                  {"\xf4\x8f\xbf\xbf", 4},
-                 {"a\xe4z", 1},                /* Latin-1 */
-                 {"a\x80", 1},                /* no beginning */
-                 {"a\xe2\x82", 1},            /* cut */
-                 {"a\xc0\xaf", 1},            /* too long for its value, */
-                 {"a\xe0\x80\xaf", 1},        /* this, too */
-                 {"a\xed\xa0\x80", 1},        /* half of a pair */
-                 {"a\xf4\x90\x80\x80", 1},    /* beyond Unicode */
+                 {"a\xe4z", 1},            /* Latin-1 */
+                 {"a\x80", 1},             /* no beginning */
+                 {"a\xe2\x82", 1},         /* cut */
+                 {"a\xc0\xaf", 1},         /* too long for its value, */
+                 {"a\xe0\x80\xaf", 1},     /* this, too */
+                 {"a\xed\xa0\x80", 1},     /* half of a pair */
+                 {"a\xf4\x90\x80\x80", 1}, /* beyond Unicode */
                  {"a\xf8\x88\x80\x80\x80", 1}};
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
         ck_assert_uint_eq(units_utf8(cases[i].text), cases[i].valid);
     struct sample s;
     char message[ARGS_MESSAGE];
-    ck_assert_int_eq(parse(&s, "--text \xc3\xa4 --pair \xc3\xa4=\xc3\xa4 --secret \xe4", message), 0);
+    ck_assert_int_eq(parse(&s, "--text \xc3\xa4 --pair \xc3\xa4=\xc3\xa4 --secret \xe4", message),
+                     0);
     ck_assert_int_eq(args_check_utf8(sample_table, &s, message), 0);
     args_free_pairs(&s.pairs);
     ck_assert_int_eq(parse(&s, "--text \xe4", message), 0);

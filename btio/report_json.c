@@ -28,6 +28,7 @@ static json_t *json_options(const struct options *o)
     json_t *hints = json_object();
     for (int i = 0; i < o->hints.n; i++)
         bench_json_set(hints, o->hints.pair[i].key, bench_json_text(o->hints.pair[i].value));
+    /* clang-format off */
     return json_pack("{s:o, s:s, s:i, s:o, s:b, s:b, s:o, s:o}",
                      "file", o->file != NULL ? bench_json_text(o->file) : json_null(),
                      "method", io_method_names[o->method],
@@ -37,6 +38,7 @@ static json_t *json_options(const struct options *o)
                      "keep", o->keep,
                      "posix_verify", bench_json_text(o->posix_verify),
                      "label", bench_json_text(o->label));
+    /* clang-format on */
 }
 
 /* Null where nothing is published. */
@@ -50,8 +52,8 @@ static json_t *json_norm(const struct report_norm *norm)
         bench_json_append(computed, json_real(norm->computed[m]));
         if (known) {
             bench_json_append(published, json_real(norm->published[m]));
-            bench_json_append(
-                difference, json_real(norm_difference(norm->computed[m], norm->published[m])));
+            bench_json_append(difference,
+                              json_real(norm_difference(norm->computed[m], norm->published[m])));
         }
     }
     return json_pack("{s:o, s:o, s:o}", "computed", computed, "published", published, "difference",
@@ -74,6 +76,7 @@ static json_t *json_verification(const struct report *r)
     json_t *faults = json_array();
     for (int i = 0; i < s->texts; i++)
         bench_json_append(faults, bench_json_text(s->text[i]));
+    /* clang-format off */
     return json_pack("{s:s, s:o, s:I, s:I, s:I, s:o}",
                      "result", report_failed(r) ? "failed" : "passed",
                      "norms", report_failed(r) ? json_null() : json_norms(r),
@@ -81,6 +84,7 @@ static json_t *json_verification(const struct report *r)
                      "posix_bytes", (json_int_t)s->v.posix_checked,
                      "faults", (json_int_t)s->v.faults,
                      "first_faults", faults);
+    /* clang-format on */
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
@@ -188,11 +192,9 @@ json_t *report_json(const struct report *r)
     bench_json_set(compute, "total_mops", json_real(report_mops(r, run->ranks[T_TOTAL].max)));
     bench_json_set(compute, "dump_compute_seconds", json_dumps_of(r, run->compute_seconds));
     bench_json_set(root, "compute", compute);
-    bench_json_set(
-        root, "write",
-        json_direction(r, o->dumps > 0 && o->write, write_figures, run->write_seconds));
-    bench_json_set(root, "read",
-                        json_direction(r, o->dumps > 0, read_figures, run->read_seconds));
+    bench_json_set(root, "write",
+                   json_direction(r, o->dumps > 0 && o->write, write_figures, run->write_seconds));
+    bench_json_set(root, "read", json_direction(r, o->dumps > 0, read_figures, run->read_seconds));
     bench_json_set(root, "summary", json_summary(r));
     return root;
 }

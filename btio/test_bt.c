@@ -268,8 +268,8 @@ START_TEST(classes)
     static const struct {
         int n;
         char like;
-    } sizes[] = {{6, 'S'},  {12, 'S'},  {13, 'W'},  {24, 'W'},  {25, 'A'},
-                 {64, 'A'}, {65, 'B'},  {102, 'B'}, {103, 'C'}, {2048, 'C'}};
+    } sizes[] = {{6, 'S'},  {12, 'S'}, {13, 'W'},  {24, 'W'},  {25, 'A'},
+                 {64, 'A'}, {65, 'B'}, {102, 'B'}, {103, 'C'}, {2048, 'C'}};
     for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
         struct problem p = problem_make(0, sizes[i].n, 0, 0);
         ck_assert_int_eq(p.dt_class, sizes[i].like);

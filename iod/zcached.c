@@ -116,7 +116,8 @@ static int create_cache(struct iod *d)
     cfg.capacity = s->cache_size;
     cfg.uncached = s->cache_size == 0;
     if (cfg.uncached)
-        cfg.capacity = BUFFERS / s->page_size < BUFFER_PAGES ? BUFFER_PAGES * s->page_size : BUFFERS;
+        cfg.capacity =
+            BUFFERS / s->page_size < BUFFER_PAGES ? BUFFER_PAGES * s->page_size : BUFFERS;
     cfg.page_size = (uint32_t)s->page_size;
     cfg.high_watermark = (unsigned)s->high_watermark;
     cfg.low_watermark = (unsigned)s->low_watermark;

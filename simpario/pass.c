@@ -252,8 +252,7 @@ static void check_size(const struct run *run, struct verdict *v)
     bench_check(MPI_File_close(&fh), "MPI_File_close", side->file);
     if (size < expected || (size > expected && !longer_ok(run)))
         verdict_cause(v,
-                      "MPI_File_get_size of %s: %" PRId64 " bytes, where %" PRId64
-                      " were expected",
+                      "MPI_File_get_size of %s: %" PRId64 " bytes, where %" PRId64 " were expected",
                       side->file, (int64_t)size, expected);
 }
 

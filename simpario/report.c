@@ -167,8 +167,8 @@ static void print_verified(const struct report *r, FILE *out)
     if (v->checked + v->posix_checked == 0)
         fprintf(out, "  verified  no\n");
     else
-        fprintf(out, "  verified  %s%s through MPI-IO, %s through POSIX\n", all ? "" : "in part: ",
-                units_size(a, v->checked), units_size(b, v->posix_checked));
+        fprintf(out, "  verified  %s%s through MPI-IO, %s through POSIX\n",
+                all ? "" : "in part: ", units_size(a, v->checked), units_size(b, v->posix_checked));
 }
 
 /* One line of figures; `per_byte` where a bandwidth makes sense, `phases` where there are any. */

@@ -76,8 +76,8 @@ static json_t *json_times(const struct report *r, const struct times *t)
             continue;
         snprintf(key, sizeof key, "%s_seconds", times_names[i]);
         bench_json_set(root, key, json_real(t->ranks[i].max));
-        bench_json_set(
-            ranks, key, json_pack("{s:f, s:f}", "min", t->ranks[i].min, "avg", t->ranks[i].avg));
+        bench_json_set(ranks, key,
+                       json_pack("{s:f, s:f}", "min", t->ranks[i].min, "avg", t->ranks[i].avg));
     }
     for (int i = 0; i < P_COUNT; i++) {
         snprintf(key, sizeof key, "phase_%s_seconds", phase_names[i]);
@@ -88,7 +88,7 @@ static json_t *json_times(const struct report *r, const struct times *t)
     bench_json_set(root, "io_bytes_per_second", json_real(report_rate(r, t->ranks[T_IO].max)));
     if (t->has[T_CLOSE])
         bench_json_set(root, "io_close_bytes_per_second",
-                            json_real(report_rate(r, t->ranks[T_IO_CLOSE].max)));
+                       json_real(report_rate(r, t->ranks[T_IO_CLOSE].max)));
     if (t->has[T_STORED])
         bench_json_set(root, "timeline", timeline_json(&t->timeline));
     bench_json_set(root, "over_ranks", ranks);
@@ -183,7 +183,7 @@ json_t *report_json(const struct report *r)
     for (int i = 0; i < r->n; i++)
         bench_json_append(repeats, json_repeat(r, &r->repeats[i]));
     bench_json_set(root, "reference",
-                        r->reference != NULL ? json_directions(r, r->reference) : json_null());
+                   r->reference != NULL ? json_directions(r, r->reference) : json_null());
     bench_json_set(root, "repeats", repeats);
     bench_json_set(root, "median_repeat", json_integer(report_typical(r)));
     bench_json_set(root, "summary", json_summary(r, &r->repeats[report_typical(r)]));

@@ -21,7 +21,7 @@ enum {
     AGG_LOW = 10,  /* and at which it stops: early, so that computing hides it */
     AGG_IDLE_MS = 20,
     AGG_CREDITS = 32,
-    LEAST_PIECE = 16, /* a range for so many bytes of a page: every other 8 bytes are not too many */
+    LEAST_PIECE = 16, /* a range for so many bytes of a page */
 };
 
 struct endpoint {

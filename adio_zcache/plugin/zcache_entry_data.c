@@ -17,7 +17,7 @@
 #define AT_V offset
 #define NO_AT_P
 #define NO_AT_A
-#define NO_AT_V 0
+#define NO_AT_V   0
 #define STATUS_P  , MPI_Status *status
 #define STATUS_A  , status
 #define REQUEST_P , MPI_Request *request

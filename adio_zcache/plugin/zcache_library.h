@@ -19,9 +19,8 @@ struct zcache_library {
     int (*greq_class_allocate)(MPIX_Grequest_class, void *state, MPI_Request *);
     int (*type_get_envelope_c)(MPI_Datatype, MPI_Count *ni, MPI_Count *na, MPI_Count *nc,
                                MPI_Count *nt, int *combiner);
-    int (*type_get_contents_c)(MPI_Datatype, MPI_Count ni, MPI_Count na, MPI_Count nc,
-                               MPI_Count nt, int *ints, MPI_Aint *aints, MPI_Count *counts,
-                               MPI_Datatype *types);
+    int (*type_get_contents_c)(MPI_Datatype, MPI_Count ni, MPI_Count na, MPI_Count nc, MPI_Count nt,
+                               int *ints, MPI_Aint *aints, MPI_Count *counts, MPI_Datatype *types);
     /* Of no standard; see zcache_error.c. */
     int (*err_create_code)(int lastcode, int fatal, const char *fn, int line, int mpi_class,
                            const char *generic, const char *specific, ...);

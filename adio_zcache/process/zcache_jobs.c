@@ -17,13 +17,13 @@
 enum { MAX_THREADS = 4 }; /* each keeps several blocks under way */
 
 struct zcache_job {
-    struct zc_list link; /* while it waits for a thread; lock */
+    struct zc_list link;    /* while it waits for a thread; lock */
     struct zcache_access a; /* its file may be closed once the job is done */
     char *path;
-    int64_t result;      /* once done */
+    int64_t result; /* once done */
     char text[400];
-    bool done;           /* atomic; set under lock, after the last look at the file */
-    unsigned owners;     /* atomic */
+    bool done;       /* atomic; set under lock, after the last look at the file */
+    unsigned owners; /* atomic */
 };
 
 static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};

@@ -48,7 +48,7 @@ static void close_all(void)
     zcache_jobs_stop();
     zcache_peers_close();
     zc_lock_get(&lock);
-    zc_list_each_safe(&entries, n)
+    zc_list_each_safe (&entries, n)
         entry_free(zc_list_entry(n, struct entry, link));
     zc_lock_put(&lock);
 }
@@ -136,8 +136,7 @@ static int store_open(const struct zc_settings *s, int rank, struct zc_store **o
 
 static struct entry *find(const char *daemons, bool local)
 {
-    zc_list_each(&entries, n)
-    {
+    zc_list_each (&entries, n) {
         struct entry *e = zc_list_entry(n, struct entry, link);
 
         if (!e->broken && (!e->daemons || e->local == local) &&
@@ -235,8 +234,7 @@ int zcache_store_get(const struct zc_settings *s, int rank, struct zc_store **ou
 void zcache_store_put(struct zc_store *store, int broken)
 {
     zc_lock_get(&lock);
-    zc_list_each_safe(&entries, n)
-    {
+    zc_list_each_safe (&entries, n) {
         struct entry *e = zc_list_entry(n, struct entry, link);
 
         if (e->store == store)

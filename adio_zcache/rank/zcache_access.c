@@ -18,7 +18,7 @@
 
 enum {
     WINDOW = 8,
-    PACK_MAX = 1 << 20, /* largest part whose data is packed, bytes */
+    PACK_MAX = 1 << 20,   /* largest part whose data is packed, bytes */
     AROUND_MIN = 1 << 20, /* a write of fewer bytes waits for room in the cache */
 };
 
@@ -43,7 +43,7 @@ struct transfer {
     unsigned head, count;
     int64_t moved;
     bool foresee; /* the owner shall know the view: it reads ahead along it */
-    bool around; /* what this rank owns would not fit into its cache now */
+    bool around;  /* what this rank owns would not fit into its cache now */
     bool ended;
     int status;
     char text[400];
@@ -100,9 +100,8 @@ static ssize_t do_local(struct transfer *t, struct part *p)
         return t->around ? zc_cache_write_around(h, p->buf, len, (uint64_t)p->file_off)
                          : zc_cache_write(h, p->buf, len, (uint64_t)p->file_off);
     }
-    return p->plain && !t->foresee
-               ? zc_cache_read(h, p->buf, len, (uint64_t)p->file_off)
-               : zc_cache_vread(h, t->view, t->disp, p->buf, len, p->view_off);
+    return p->plain && !t->foresee ? zc_cache_read(h, p->buf, len, (uint64_t)p->file_off)
+                                   : zc_cache_vread(h, t->view, t->disp, p->buf, len, p->view_off);
 }
 
 static void start_remote(struct transfer *t, struct part *p)
@@ -158,8 +157,8 @@ static void finish_oldest(struct transfer *t)
         fail(t, (int)got);
     } else if (!t->status && !t->ended) {
         if (got < p->len && t->a->dir == ZCACHE_WRITE)
-            fail(t, zc_errorf(EIO, "%lld of %lld bytes written at view offset %lld",
-                              (long long)got, (long long)p->len, (long long)p->view_off));
+            fail(t, zc_errorf(EIO, "%lld of %lld bytes written at view offset %lld", (long long)got,
+                              (long long)p->len, (long long)p->view_off));
         else if (got < p->len)
             got = fill_hole(t, p, got);
         if (p->packed && t->a->dir == ZCACHE_READ)

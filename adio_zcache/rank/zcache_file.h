@@ -30,16 +30,16 @@ struct zcache_file {
     struct zcache_owner *owners; /* the same on every rank, but for what is local */
     uint32_t nowners;
     struct zc_place place;
-    pthread_t warm;              /* connects to the owners */
+    pthread_t warm; /* connects to the owners */
     bool warming;
     struct zcache_layout *layout; /* of fd->filetype; NULL: never set, all bytes */
     struct zc_shared *shared;     /* if this rank is the first aggregator; else NULL */
     uint64_t epoch;               /* of the shared pointer: how often the view was set */
     int64_t pointer;              /* individual, as a view offset; see zcache_fileview.h */
-    unsigned jobs;               /* under way; guarded by the lock of zcache_jobs.c */
-    struct zc_list requests;     /* not completed; guarded by the lock of ad_zcache_nb.c */
-    struct zcache_job *split;    /* a split collective access, between begin and end */
-    char *path;                  /* absolute */
+    unsigned jobs;                /* under way; guarded by the lock of zcache_jobs.c */
+    struct zc_list requests;      /* not completed; guarded by the lock of ad_zcache_nb.c */
+    struct zcache_job *split;     /* a split collective access, between begin and end */
+    char *path;                   /* absolute */
     uint64_t read_bytes, written_bytes, reads, writes; /* of this rank */
 };
 

@@ -20,8 +20,7 @@ static int check(ADIO_File fd, const struct zcache_layout *l, const char *which)
     if (l->decreases)
         return zc_errorf(EIO, "displacements of the %s decrease", which);
     if (l->overlaps && fd->orig_access_mode & (ADIO_WRONLY | ADIO_RDWR))
-        return zc_errorf(EIO, "parts of the %s overlap, and the file is open for writing",
-                         which);
+        return zc_errorf(EIO, "parts of the %s overlap, and the file is open for writing", which);
     if (!l->view)
         return zc_errorf(EIO, "%s has an extent of %lld bytes", which, (long long)l->extent);
     return 0;

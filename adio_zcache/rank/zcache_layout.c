@@ -177,8 +177,7 @@ static int make(MPI_Datatype type, struct zcache_layout **out)
     MPI_Type_get_extent_x(type, &lb, &extent);
     l = calloc(1, sizeof *l);
     if (l) {
-        *l = (struct zcache_layout){
-            .size = size, .extent = extent, .lb = lb, .references = 1};
+        *l = (struct zcache_layout){.size = size, .extent = extent, .lb = lb, .references = 1};
         rc = fill_in(l, t);
     } else {
         rc = zc_errorf(ENOMEM, "no memory for a datatype");

@@ -26,13 +26,13 @@ struct zcache_piece {
 };
 
 struct zcache_layout {
-    int64_t size;      /* bytes of one element */
-    int64_t extent;    /* from one element to the next; of any sign */
-    int64_t lb;        /* lower bound: moves nothing */
-    int64_t low, high; /* all pieces of an element lie in [low, high) */
-    bool contiguous;   /* any number of elements is one piece that starts at 0 */
-    bool decreases;    /* a piece starts before the one before it does */
-    bool overlaps;     /* a piece starts inside another one of the element */
+    int64_t size;                /* bytes of one element */
+    int64_t extent;              /* from one element to the next; of any sign */
+    int64_t lb;                  /* lower bound: moves nothing */
+    int64_t low, high;           /* all pieces of an element lie in [low, high) */
+    bool contiguous;             /* any number of elements is one piece that starts at 0 */
+    bool decreases;              /* a piece starts before the one before it does */
+    bool overlaps;               /* a piece starts inside another one of the element */
     struct zc_view *view;        /* NULL: as pieces, for it is none MPI allows for files */
     struct zcache_piece *pieces; /* adjacent ones merged */
     int64_t npieces;

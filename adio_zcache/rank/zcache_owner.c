@@ -181,8 +181,7 @@ static int backlog_below(struct zcache_file *f, uint64_t *bytes)
 
 int zcache_owners_backlog(struct zcache_file *f, uint64_t *dirty, uint64_t *unstored)
 {
-    struct request q = {
-        .start = start_backlog, .count = zc_cache_backlog, .arg = ZC_BACKLOG_HERE};
+    struct request q = {.start = start_backlog, .count = zc_cache_backlog, .arg = ZC_BACKLOG_HERE};
     uint64_t below = 0;
     int rc = ask_owners(f, &q);
 

@@ -14,12 +14,12 @@
 #include "zcache_agg.h"
 
 struct zcache_owner {
-    int rank; /* in the file's communicator */
-    uint64_t number;                  /* of the open file there */
+    int rank;        /* in the file's communicator */
+    uint64_t number; /* of the open file there */
     uint32_t addr_len;
     unsigned char addr[ZC_MAX_ADDRESS];
-    struct zc_handle *local;          /* this rank's own cache, or NULL */
-    struct zc_client *client;         /* else: the connection, once made; atomic */
+    struct zc_handle *local;  /* this rank's own cache, or NULL */
+    struct zc_client *client; /* else: the connection, once made; atomic */
 };
 
 struct zcache_file;

@@ -13,8 +13,7 @@ static int first_owner(struct zcache_file *f, struct zc_client **c)
     return f->shared ? 0 : zcache_owner_client(f, &f->owners[0], c);
 }
 
-int zcache_shared_pointer(struct zcache_file *f, enum zc_pointer what, uint64_t value,
-                          int64_t *was)
+int zcache_shared_pointer(struct zcache_file *f, enum zc_pointer what, uint64_t value, int64_t *was)
 {
     struct zc_client *c;
     uint64_t old = 0;
@@ -39,8 +38,8 @@ int zcache_lock(struct zcache_file *f, bool exclusive, int64_t off, int64_t len,
     if (c)
         return zc_client_lock(c, f->owners[0].number, exclusive, (uint64_t)off, (uint64_t)len,
                               &l->number);
-    l->local = (struct zc_range_lock){
-        .off = (uint64_t)off, .len = (uint64_t)len, .exclusive = exclusive};
+    l->local =
+        (struct zc_range_lock){.off = (uint64_t)off, .len = (uint64_t)len, .exclusive = exclusive};
     zc_shared_lock_wait(f->shared, &l->local);
     return 0;
 }

@@ -31,15 +31,14 @@ static void print_caches(const struct zcache_file *f, const struct zc_cache_stat
             f->path, f->nowners, (unsigned long long)c->read_hits,
             (unsigned long long)c->written_hits, (unsigned long long)c->read_misses,
             (unsigned long long)c->missed_bytes, (unsigned long long)c->read_late);
-    fprintf(stderr,
-            "zcache: %s: read ahead %llu pages, %llu bytes; used %llu, %llu, late %llu, %llu; "
-            "wasted %llu, %llu\n",
-            f->path, (unsigned long long)c->prefetched_pages,
-            (unsigned long long)c->prefetched_bytes, (unsigned long long)c->prefetch_used_pages,
-            (unsigned long long)c->prefetch_used_bytes, (unsigned long long)c->prefetch_late_pages,
-            (unsigned long long)c->prefetch_late_bytes,
-            (unsigned long long)c->prefetch_wasted_pages,
-            (unsigned long long)c->prefetch_wasted_bytes);
+    fprintf(
+        stderr,
+        "zcache: %s: read ahead %llu pages, %llu bytes; used %llu, %llu, late %llu, %llu; "
+        "wasted %llu, %llu\n",
+        f->path, (unsigned long long)c->prefetched_pages, (unsigned long long)c->prefetched_bytes,
+        (unsigned long long)c->prefetch_used_pages, (unsigned long long)c->prefetch_used_bytes,
+        (unsigned long long)c->prefetch_late_pages, (unsigned long long)c->prefetch_late_bytes,
+        (unsigned long long)c->prefetch_wasted_pages, (unsigned long long)c->prefetch_wasted_bytes);
 }
 
 void zcache_stats_report(ADIO_File fd)

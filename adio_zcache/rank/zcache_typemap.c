@@ -25,9 +25,9 @@ struct block {
 
 struct zcache_typemap {
     enum kind kind;
-    int64_t off;    /* of all of it, from where the parent puts it */
-    int64_t len;    /* PIECE: bytes, 0: nothing */
-    int64_t extent; /* of the datatype; from one element to the next */
+    int64_t off;           /* of all of it, from where the parent puts it */
+    int64_t len;           /* PIECE: bytes, 0: nothing */
+    int64_t extent;        /* of the datatype; from one element to the next */
     int64_t count, stride; /* REPEAT: of child[0] */
     struct block *blocks;  /* LIST */
     int64_t nblocks;

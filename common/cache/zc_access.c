@@ -337,7 +337,8 @@ static void arrived(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t
         p->file->size = end;
 }
 
-static void arrived_many(struct zc_cache *c, struct zc_page *p, const struct zc_range *r, uint32_t n)
+static void arrived_many(struct zc_cache *c, struct zc_page *p, const struct zc_range *r,
+                         uint32_t n)
 {
     uint64_t end = zc_page_offset(c, p) + r[n - 1].hi;
     bool only_written = zc_extents_equal(&p->valid, &p->dirty);

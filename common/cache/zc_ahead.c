@@ -95,7 +95,8 @@ unsigned zc_ahead_threads(const struct zc_cache *c)
 /* Enough is queued for the threads that read ahead. */
 static bool queue_full(const struct zc_cache *c)
 {
-    return c->nfills_ahead >= QUEUE_READS * (zc_ahead_threads(c) + (c->cfg.max_read >> c->page_shift));
+    return c->nfills_ahead >=
+           QUEUE_READS * (zc_ahead_threads(c) + (c->cfg.max_read >> c->page_shift));
 }
 
 /* Gives up the oldest page of the handle if its reader has gone past it. */

@@ -211,8 +211,7 @@ static int check_config(const struct zc_cache_config *g)
     if (g->max_read < 4096)
         return zc_errorf(EINVAL, "largest store read %u: must be at least 4 KiB", g->max_read);
     if (g->prefetch > ZC_PREFETCH_DEPTH)
-        return zc_errorf(EINVAL, "%u pages read ahead: at most %d", g->prefetch,
-                         ZC_PREFETCH_DEPTH);
+        return zc_errorf(EINVAL, "%u pages read ahead: at most %d", g->prefetch, ZC_PREFETCH_DEPTH);
     if (g->max_extents < 2)
         return zc_errorf(EINVAL, "%u ranges per page: must be at least 2", g->max_extents);
     if (g->retry_ms < 1)

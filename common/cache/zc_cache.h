@@ -148,7 +148,7 @@ struct zc_access {
     uint64_t off; /* file offset, bytes */
     uint32_t len; /* bytes; [off, off+len) lies inside one page; > 0 */
     void (*ready)(struct zc_access *a);
-    uint32_t nranges; /* writes: ranges zc_cache_end_ranges() may be given; 0 is 1 */
+    uint32_t nranges;           /* writes: ranges zc_cache_end_ranges() may be given; 0 is 1 */
     const struct zc_view *view; /* reads: the view it goes through, or NULL; until begin returns */
     int64_t disp, view_off, view_len; /* with a view: its displacement, the bytes visible in it */
 
@@ -191,8 +191,8 @@ uint64_t zc_cache_room(struct zc_handle *h);
 /* Read and write through a view: `len` visible bytes from `view_off` on, contiguous in `buf`. */
 ssize_t zc_cache_vread(struct zc_handle *h, const struct zc_view *v, int64_t disp, void *buf,
                        size_t len, int64_t view_off);
-ssize_t zc_cache_vwrite(struct zc_handle *h, const struct zc_view *v, int64_t disp,
-                        const void *buf, size_t len, int64_t view_off);
+ssize_t zc_cache_vwrite(struct zc_handle *h, const struct zc_view *v, int64_t disp, const void *buf,
+                        size_t len, int64_t view_off);
 
 /* ---- write-back ---- */
 
@@ -208,7 +208,7 @@ struct zc_flush {
      * each is told.  ZC_TOLD_NOTHING at first; NULL: the handle's own. */
     uint64_t *told;
     int status;
-    char text[256];      /* explanation when status < 0: path, range, cause */
+    char text[256]; /* explanation when status < 0: path, range, cause */
 
     /* Private to the engine. */
     struct zc_file *file;
@@ -307,6 +307,7 @@ struct zc_file_info {
     int error; /* latched write-back error, negative errno, or 0 */
 };
 /* Calls fn for every file known; fn must not call the cache. */
-void zc_cache_files(struct zc_cache *c, void (*fn)(void *arg, const struct zc_file_info *), void *arg);
+void zc_cache_files(struct zc_cache *c, void (*fn)(void *arg, const struct zc_file_info *),
+                    void *arg);
 
 #endif

@@ -164,7 +164,7 @@ struct zc_cache {
     struct zc_list fills;       /* pages to be read, zc_page.fill_link */
     struct zc_list fills_ahead; /* the same, when nobody waits for them */
     struct zc_list ahead_waits; /* handles that would read ahead more, zc_handle.ahead_link */
-    struct zc_list room; /* accesses that wait for a page, zc_access.link */
+    struct zc_list room;        /* accesses that wait for a page, zc_access.link */
     struct zc_list files[ZC_FILE_BUCKETS];
     struct zc_list eager;        /* files to be written back, synced or closed now */
     struct zc_list failed_files; /* files with failed pages */

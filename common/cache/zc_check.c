@@ -63,7 +63,7 @@ static void check_page(struct zc_cache *c, struct zc_page *p, struct sums *s)
     assert(p->file->handles > 0 || zc_list_empty(&p->waiters));
     assert(zc_page_find(c, p->file, p->no) == p);
     assert(p->reading || !(zc_list_linked(&p->fill_link) || p->stale || p->read_ahead)); /* 9 */
-    assert(!p->outdated || p->pins > p->nwriters); /* 11 */
+    assert(!p->outdated || p->pins > p->nwriters);                                       /* 11 */
     assert(!zc_list_linked(&p->fill_link) || !p->read_ahead || zc_list_empty(&p->waiters));
     assert(zc_list_linked(&p->ahead_link) == (p->ahead_for != NULL));
     s->ahead += p->ahead_for != NULL;
@@ -124,7 +124,7 @@ static void full_scan(struct zc_cache *c)
     assert(s.in_flush == c->nflushing && s.failed == c->nfailed);
     assert(s.ahead == c->nahead && c->nahead <= c->npages / 4); /* 10 */
     assert(length(&c->fills_ahead) == c->nfills_ahead);
-    assert(s.ranges == c->range_bytes); /* free pages hold none */
+    assert(s.ranges == c->range_bytes);                                /* free pages hold none */
     assert(s.lru == length(&c->lru) && s.ndirty == length(&c->dirty)); /* 3, 4 */
     assert(s.used + length(&c->free) == c->fresh);
     assert(c->st.waiting_room == length(&c->room));

@@ -52,11 +52,11 @@ ssize_t zc_cache_vread(struct zc_handle *h, const struct zc_view *v, int64_t dis
             rc = zc_waiter_begin(&w);
         if (rc)
             break;
-        got = a->avail == a->len ? n
-                                 : zc_vspan_before(v, disp, view_off + done, n,
-                                                   (int64_t)(a->off + a->avail));
-        zc_view_gather(v, disp, view_off + done, (char *)buf + done, got, a->data,
-                       (int64_t)a->off, a->len);
+        got = a->avail == a->len
+                  ? n
+                  : zc_vspan_before(v, disp, view_off + done, n, (int64_t)(a->off + a->avail));
+        zc_view_gather(v, disp, view_off + done, (char *)buf + done, got, a->data, (int64_t)a->off,
+                       a->len);
         zc_cache_end(a, 0);
         done += got;
         if (got < n)
@@ -67,8 +67,8 @@ ssize_t zc_cache_vread(struct zc_handle *h, const struct zc_view *v, int64_t dis
     return done > 0 || rc == 0 ? (ssize_t)done : rc;
 }
 
-ssize_t zc_cache_vwrite(struct zc_handle *h, const struct zc_view *v, int64_t disp,
-                        const void *buf, size_t len, int64_t view_off)
+ssize_t zc_cache_vwrite(struct zc_handle *h, const struct zc_view *v, int64_t disp, const void *buf,
+                        size_t len, int64_t view_off)
 {
     struct zc_view_ranges ranges = {0};
     struct zc_waiter w;

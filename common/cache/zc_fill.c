@@ -261,7 +261,8 @@ static ssize_t read_batch(struct zc_sfile *sf, struct fill_batch *b)
     if (got < 0)
         return got;
     for (int i = 0; i < b->niov; i++) {
-        size_t len = b->iov[i].iov_len, have = (uint64_t)got > at ? (size_t)((uint64_t)got - at) : 0;
+        size_t len = b->iov[i].iov_len,
+               have = (uint64_t)got > at ? (size_t)((uint64_t)got - at) : 0;
 
         if (have < len && b->iov[i].iov_base != b->sink)
             memset((char *)b->iov[i].iov_base + have, 0, len - have);

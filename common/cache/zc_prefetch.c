@@ -7,13 +7,13 @@
 #include "zc_prefetch.h"
 
 enum {
-    HISTORY = 64,   /* places */
-    PERIOD_MAX = 21, /* so that three of them fit */
-    PERIODS = 3,    /* how many must look the same, if so many are known */
-    TRUST = 2,      /* proposals without evidence, until evidence is seen again */
-    CALM = 8,       /* places in order that open a window that was shut */
-    PASSED = 16,    /* places behind the front that nobody comes back to */
-    BEFORE = 8,     /* places before those known that still belong to a stream */
+    HISTORY = 64,      /* places */
+    PERIOD_MAX = 21,   /* so that three of them fit */
+    PERIODS = 3,       /* how many must look the same, if so many are known */
+    TRUST = 2,         /* proposals without evidence, until evidence is seen again */
+    CALM = 8,          /* places in order that open a window that was shut */
+    PASSED = 16,       /* places behind the front that nobody comes back to */
+    BEFORE = 8,        /* places before those known that still belong to a stream */
     VIEW_EVIDENCE = 8, /* places in order before a stream fed through views may propose */
 };
 
@@ -53,8 +53,8 @@ struct zc_place_in_lane zc_prefetch_place(const struct zc_prefetch *f, uint64_t 
 {
     uint64_t block = page / f->block_pages;
 
-    return (struct zc_place_in_lane){block % f->stride, block / f->stride * f->block_pages +
-                                                            page % f->block_pages};
+    return (struct zc_place_in_lane){block % f->stride,
+                                     block / f->stride * f->block_pages + page % f->block_pages};
 }
 
 uint64_t zc_prefetch_page(const struct zc_prefetch *f, uint64_t lane, uint64_t place)

@@ -44,10 +44,10 @@ struct zc_stream {
     uint32_t window;
     uint64_t touched; /* zc_prefetch.clock at the last touch */
     uint64_t lane;
-    uint64_t front; /* the farthest place asked for */
-    uint64_t next;  /* the first place that was not proposed yet */
-    uint64_t seen;  /* bit i: place front - i was asked for */
-    uint32_t known; /* how many bits of `seen` count */
+    uint64_t front;  /* the farthest place asked for */
+    uint64_t next;   /* the first place that was not proposed yet */
+    uint64_t seen;   /* bit i: place front - i was asked for */
+    uint32_t known;  /* how many bits of `seen` count */
     uint32_t period; /* 0: no telling */
     uint32_t calm;   /* places read in order since the window was shut */
     uint64_t end;    /* byte of the lane behind the last access */

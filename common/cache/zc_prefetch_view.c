@@ -13,10 +13,10 @@
 #include "zc_vspan.h"
 
 enum {
-    STEPS = 64,     /* pages and foreign blocks looked at for one proposal */
+    STEPS = 64,      /* pages and foreign blocks looked at for one proposal */
     NEAR_SIZES = 16, /* an access is near within so many times its length */
-    NEAR_PAGES = 8, /* ... or so many pages */
-    CALM = 8,       /* accesses in order that open a window that was shut */
+    NEAR_PAGES = 8,  /* ... or so many pages */
+    CALM = 8,        /* accesses in order that open a window that was shut */
 };
 
 static int64_t near(const struct zc_prefetch *f, int64_t len)

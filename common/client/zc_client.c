@@ -184,8 +184,7 @@ void zc_client_flush_start(struct zc_client *c, uint64_t handle, enum zc_level l
 void zc_client_refresh_start(struct zc_client *c, uint64_t handle, enum zc_level level,
                              struct zc_later *l)
 {
-    struct zc_msg m = {
-        .type = ZC_T_FLUSH, .flags = ZC_F_REFRESH, .handle = handle, .level = level};
+    struct zc_msg m = {.type = ZC_T_FLUSH, .flags = ZC_F_REFRESH, .handle = handle, .level = level};
 
     start_later(c, &m, l);
 }
@@ -260,8 +259,8 @@ int zc_client_pointer(struct zc_client *c, uint64_t handle, uint32_t what, uint6
     return rc;
 }
 
-int zc_client_lock(struct zc_client *c, uint64_t handle, bool exclusive, uint64_t off,
-                   uint64_t len, uint64_t *number)
+int zc_client_lock(struct zc_client *c, uint64_t handle, bool exclusive, uint64_t off, uint64_t len,
+                   uint64_t *number)
 {
     struct zc_msg m = {.type = ZC_T_LOCK,
                        .handle = handle,

@@ -90,8 +90,8 @@ int zc_client_wait(struct zc_client *c, struct zc_later *l);
 int zc_client_pointer(struct zc_client *c, uint64_t handle, uint32_t what, uint64_t epoch,
                       uint64_t value, uint64_t *was);
 /* Returns when the range is locked; *number is for unlock. */
-int zc_client_lock(struct zc_client *c, uint64_t handle, bool exclusive, uint64_t off,
-                   uint64_t len, uint64_t *number);
+int zc_client_lock(struct zc_client *c, uint64_t handle, bool exclusive, uint64_t off, uint64_t len,
+                   uint64_t *number);
 int zc_client_unlock(struct zc_client *c, uint64_t handle, uint64_t number);
 int zc_client_unlink(struct zc_client *c, const char *path);
 int zc_client_stat(struct zc_client *c, const char *path, struct zc_attr *attr);

@@ -26,8 +26,7 @@ static void start(struct zc_client *c, struct zc_io *io)
 {
     struct zc_tp *tp = zc_net_transport(c->net);
     bool in_message = io->len <= c->max_inline;
-    struct zc_msg m = {
-        .type = io->type, .handle = io->handle, .off = io->off, .len = io->len};
+    struct zc_msg m = {.type = io->type, .handle = io->handle, .off = io->off, .len = io->len};
 
     io->call = NULL;
     io->mr.priv = NULL;
@@ -61,8 +60,7 @@ static void start(struct zc_client *c, struct zc_io *io)
 void zc_io_read(struct zc_client *c, uint64_t handle, void *buf, size_t len, uint64_t off,
                 struct zc_io *io)
 {
-    *io = (struct zc_io){
-        .type = ZC_T_READ, .handle = handle, .buf = buf, .len = len, .off = off};
+    *io = (struct zc_io){.type = ZC_T_READ, .handle = handle, .buf = buf, .len = len, .off = off};
     start(c, io);
 }
 

@@ -23,15 +23,15 @@
 #include "zc_net.h"
 
 enum {
-    RECEIVES = 64,          /* receive buffers */
-    TIMEOUT_MS = 30000,     /* default */
-    DRIVE_MS = 100,         /* a driver looks at the deadlines this often, */
-    CONNECT_MS = 1,         /* or so often while it connects */
+    RECEIVES = 64,      /* receive buffers */
+    TIMEOUT_MS = 30000, /* default */
+    DRIVE_MS = 100,     /* a driver looks at the deadlines this often, */
+    CONNECT_MS = 1,     /* or so often while it connects */
     BACKGROUND_MS_MAX = 1000,
 };
 
 struct zc_net {
-    struct zc_tp *tp;     /* fixed, as are name and timeout */
+    struct zc_tp *tp; /* fixed, as are name and timeout */
     char name[ZC_MAX_NAME];
     uint64_t timeout_ns;
     pthread_t thread;
@@ -39,7 +39,7 @@ struct zc_net {
 
     struct zc_lock lock;
     uint64_t background_ns; /* the background thread looks this often */
-    zc_cond changed;      /* a call is done, a credit free, or the driver has left */
+    zc_cond changed;        /* a call is done, a credit free, or the driver has left */
     zc_cond stop_cond;
     struct zc_list clients;
     bool driven, stop, severed;
@@ -87,12 +87,10 @@ uint64_t zc_net_timeout_ms(const struct zc_net *n)
 static struct zc_call *find_call(struct zc_net *n, const struct zc_msg *m, struct zc_client **out)
 {
     zc_assert_held(&n->lock);
-    zc_list_each(&n->clients, cn)
-    {
+    zc_list_each (&n->clients, cn) {
         struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
 
-        zc_list_each(&c->calls, n2)
-        {
+        zc_list_each (&c->calls, n2) {
             struct zc_call *call = zc_list_entry(n2, struct zc_call, link);
 
             if (call->tag == m->tag && (!c->session || c->session == m->session)) {
@@ -164,8 +162,7 @@ static void on_peer_error(void *arg, zc_peer peer, int err)
     struct zc_net *n = arg;
 
     zc_lock_get(&n->lock);
-    zc_list_each(&n->clients, cn)
-    {
+    zc_list_each (&n->clients, cn) {
         struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
 
         if (c->peer == peer && !c->failed)
@@ -189,8 +186,7 @@ static void end_calls(struct zc_net *n, struct zc_client *c)
 {
     zc_assert_held(&n->lock);
     c->removed = true;
-    zc_list_each(&c->calls, cn)
-    {
+    zc_list_each (&c->calls, cn) {
         struct zc_call *call = zc_list_entry(cn, struct zc_call, link);
 
         if (call->done)
@@ -204,8 +200,7 @@ static void end_calls(struct zc_net *n, struct zc_client *c)
 
 static bool has_lent(const struct zc_client *c)
 {
-    zc_list_each(&c->calls, cn)
-    {
+    zc_list_each (&c->calls, cn) {
         struct zc_call *call = zc_list_entry(cn, struct zc_call, link);
 
         if (call->lent && !call->done)
@@ -216,7 +211,7 @@ static bool has_lent(const struct zc_client *c)
 
 static bool anybody_sends(struct zc_net *n)
 {
-    zc_list_each(&n->clients, cn)
+    zc_list_each (&n->clients, cn)
         if (zc_list_entry(cn, struct zc_client, link)->sending)
             return true;
     return false;
@@ -227,8 +222,7 @@ static bool anybody_sends(struct zc_net *n)
 static void sever(struct zc_net *n, struct zc_client *c, int err)
 {
     n->severed = true;
-    zc_list_each(&n->clients, cn)
-    {
+    zc_list_each (&n->clients, cn) {
         struct zc_client *k = zc_list_entry(cn, struct zc_client, link);
 
         if (k->broken)
@@ -243,8 +237,7 @@ static void sever(struct zc_net *n, struct zc_client *c, int err)
     zc_lock_put(&n->lock);
     n->tp->ops->sever(n->tp);
     zc_lock_get(&n->lock);
-    zc_list_each(&n->clients, cn)
-    {
+    zc_list_each (&n->clients, cn) {
         struct zc_client *k = zc_list_entry(cn, struct zc_client, link);
 
         if (k->broken && !k->removed)
@@ -280,8 +273,7 @@ static int overdue(struct zc_client *c, uint64_t now)
         snprintf(c->why, sizeof c->why, "connection lost: %s", strerror(-c->failed));
         return c->failed == -ECANCELED ? -ECONNRESET : c->failed;
     }
-    zc_list_each(&c->calls, cn)
-    {
+    zc_list_each (&c->calls, cn) {
         struct zc_call *call = zc_list_entry(cn, struct zc_call, link);
 
         if (!call->done && now > call->last_sign + call->patience) {
@@ -304,12 +296,10 @@ static void forgive_absence(struct zc_net *n, uint64_t now)
     n->last_look = now;
     if (away < 2 * (n->background_ns + DRIVE_MS * ZC_NS_PER_MS))
         return;
-    zc_list_each(&n->clients, cn)
-    {
+    zc_list_each (&n->clients, cn) {
         struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
 
-        zc_list_each(&c->calls, n2)
-        {
+        zc_list_each (&c->calls, n2) {
             struct zc_call *call = zc_list_entry(n2, struct zc_call, link);
 
             call->last_sign = now - call->last_sign > away ? call->last_sign + away : now;
@@ -326,8 +316,7 @@ static void look_at_deadlines(struct zc_net *n)
     forgive_absence(n, now);
     do {
         again = false;
-        zc_list_each(&n->clients, cn)
-        {
+        zc_list_each (&n->clients, cn) {
             struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
             int err = c->broken ? 0 : overdue(c, now);
 
@@ -354,7 +343,7 @@ static void drive(struct zc_net *n, int ms)
     zc_lock_get(&n->lock);
     n->last_driven = zc_now();
     if (rc < 0)
-        zc_list_each(&n->clients, cn)
+        zc_list_each (&n->clients, cn)
             zc_list_entry(cn, struct zc_client, link)->failed = rc;
     /* also when there is something to handle all the time */
     if (rc <= 0 || n->last_driven - n->last_look > DRIVE_MS * ZC_NS_PER_MS)
@@ -490,8 +479,7 @@ int zc_call_brief(struct zc_client *c, struct zc_msg *msg, uint64_t patience_ms)
 /* A client that should say it is alive; NULL: none. */
 static struct zc_client *quiet_client(struct zc_net *n, uint64_t now)
 {
-    zc_list_each(&n->clients, cn)
-    {
+    zc_list_each (&n->clients, cn) {
         struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
 
         if (!c->broken && c->session && now - c->last_sent > c->ping_ns)

@@ -17,19 +17,19 @@ struct zc_call {
     uint64_t tag;
     uint8_t type;
     bool done;
-    uint64_t last_sign;   /* of life concerning this call */
-    bool lent;            /* the server may reach memory of the caller */
-    uint64_t patience;    /* silence (ns) after which it has failed */
-    struct zc_msg reply;  /* byte fields are copied: */
-    char text[256];       /* reply.text */
-    void *data;           /* where reply.data goes; the caller's */
+    uint64_t last_sign;  /* of life concerning this call */
+    bool lent;           /* the server may reach memory of the caller */
+    uint64_t patience;   /* silence (ns) after which it has failed */
+    struct zc_msg reply; /* byte fields are copied: */
+    char text[256];      /* reply.text */
+    void *data;          /* where reply.data goes; the caller's */
     size_t data_cap;
-    int status;           /* when done: the reply's, or why there is none */
+    int status; /* when done: the reply's, or why there is none */
 };
 
 struct zc_client {
-    struct zc_net *net;   /* fixed, as are label, peer, session, credits, page size, boot id */
-    struct zc_list link;  /* zc_net.clients */
+    struct zc_net *net;  /* fixed, as are label, peer, session, credits, page size, boot id */
+    struct zc_list link; /* zc_net.clients */
     char label[300];
     zc_peer peer;
     uint64_t session, boot_id;
@@ -37,15 +37,15 @@ struct zc_client {
     struct zc_list calls; /* under way */
     unsigned ncalls;
     uint64_t last_heard, last_sent;
-    uint64_t ping_ns;     /* it says something at least this often */
-    int failed;           /* the transport said so; not acted upon yet */
-    int broken;           /* negative errno; no call can succeed any more */
-    bool removed;         /* its peer was removed */
-    unsigned sending;     /* threads that post to the peer, which must stay for them */
+    uint64_t ping_ns;         /* it says something at least this often */
+    int failed;               /* the transport said so; not acted upon yet */
+    int broken;               /* negative errno; no call can succeed any more */
+    bool removed;             /* its peer was removed */
+    unsigned sending;         /* threads that post to the peer, which must stay for them */
     struct zc_lock view_lock; /* guards: */
     bool sending_view;        /* a thread sends a view, and makes the transfer it is for */
     zc_cond view_sent;        /* it has */
-    char why[256];        /* it is broken */
+    char why[256];            /* it is broken */
 };
 
 /* Puts a call on its way; *out is the caller's until zc_call_wait().  msg->tag and session

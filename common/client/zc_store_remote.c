@@ -26,7 +26,7 @@ enum { WINDOW = 8 }; /* blocks of one read or write under way */
 struct remote {
     struct zc_store store;
     struct zc_net *net;
-    char provider[sizeof ((struct zc_addrfile *)0)->provider]; /* of the first daemon, when net is */
+    char provider[sizeof((struct zc_addrfile *)0)->provider]; /* of the first daemon, when net is */
     uint32_t n;
     struct zc_client *clients[];
 };
@@ -259,9 +259,9 @@ struct transfer {
     bool write;
     struct part parts[WINDOW];
     unsigned head, count;
-    uint64_t size;   /* READ: end of the file, once a short part made us ask; else ~0 */
-    uint64_t moved;  /* bytes, up to the first that is missing */
-    bool ended;      /* a part ended before its length */
+    uint64_t size;  /* READ: end of the file, once a short part made us ask; else ~0 */
+    uint64_t moved; /* bytes, up to the first that is missing */
+    bool ended;     /* a part ended before its length */
     int status;
     char text[256];
 };

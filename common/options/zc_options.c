@@ -68,9 +68,8 @@ const struct zc_option zc_options[] = {
      "memory for cached pages of an aggregator; the first file opened decides"},
     {"prefetch", ZC_OPT_FLAG, HINT, "true", 0, 0, NULL, AT(agg_prefetch), NULL,
      "aggregators read ahead of what the program reads in order"},
-    {"prefetch_depth", ZC_OPT_COUNT, HINT, "16", 0, ZC_PREFETCH_DEPTH, NULL,
-     AT(agg_prefetch_depth), "N",
-     "pages an aggregator reads ahead at most, each a block or 1 MiB if that is less"},
+    {"prefetch_depth", ZC_OPT_COUNT, HINT, "16", 0, ZC_PREFETCH_DEPTH, NULL, AT(agg_prefetch_depth),
+     "N", "pages an aggregator reads ahead at most, each a block or 1 MiB if that is less"},
     {"write_back", ZC_OPT_ENUM, HINT, "both", 0, 0, write_backs, AT(write_back), "WHO",
      "who writes back while the program computes; else an aggregator does so when full, at sync "
      "and close, and a daemon before it acknowledges a write"},

@@ -15,22 +15,22 @@ enum zc_write_back {
 
 struct zc_settings {
     /* both sides */
-    char *provider;         /* libfabric provider */
-    uint64_t timeout;       /* ms of silence after which a peer counts as gone */
+    char *provider;   /* libfabric provider */
+    uint64_t timeout; /* ms of silence after which a peer counts as gone */
 
     /* the library in an MPI program */
-    char *daemons;          /* ZCACHE_DAEMONS: address files or directories, comma-separated */
-    bool local;             /* processes of one host do without libfabric where they can */
-    uint64_t block_size;    /* bytes; unit of ownership and placement */
-    uint64_t sync_level;    /* enum zc_level */
-    uint64_t close_level;   /* enum zc_level */
-    uint64_t flush;         /* index of the hint's words: none, start, wait */
-    uint64_t agg_cache_size; /* bytes of an aggregator's cache; hint cache_size */
-    uint64_t write_back;    /* enum zc_write_back */
-    bool agg_prefetch;      /* an aggregator reads ahead; hint prefetch */
+    char *daemons;               /* ZCACHE_DAEMONS: address files or directories, comma-separated */
+    bool local;                  /* processes of one host do without libfabric where they can */
+    uint64_t block_size;         /* bytes; unit of ownership and placement */
+    uint64_t sync_level;         /* enum zc_level */
+    uint64_t close_level;        /* enum zc_level */
+    uint64_t flush;              /* index of the hint's words: none, start, wait */
+    uint64_t agg_cache_size;     /* bytes of an aggregator's cache; hint cache_size */
+    uint64_t write_back;         /* enum zc_write_back */
+    bool agg_prefetch;           /* an aggregator reads ahead; hint prefetch */
     uint64_t agg_prefetch_depth; /* pages; hint prefetch_depth */
-    bool stats;             /* summary at close */
-    bool counters;          /* MPI_File_get_info tells those of the caches */
+    bool stats;                  /* summary at close */
+    bool counters;               /* MPI_File_get_info tells those of the caches */
 
     /* the daemon */
     char *root, *address_file, *config, *log_file, *pid_file, *listen;

@@ -366,11 +366,10 @@ static void control(struct zc_request *r)
 
 static bool uses_handle(uint8_t type)
 {
-    return type == ZC_T_CLOSE || type == ZC_T_READ || type == ZC_T_WRITE ||
-           type == ZC_T_GETATTR || type == ZC_T_TRUNCATE || type == ZC_T_ALLOCATE ||
-           type == ZC_T_FLUSH || type == ZC_T_VREAD || type == ZC_T_VWRITE ||
-           type == ZC_T_BACKLOG || type == ZC_T_POINTER || type == ZC_T_LOCK ||
-           type == ZC_T_UNLOCK;
+    return type == ZC_T_CLOSE || type == ZC_T_READ || type == ZC_T_WRITE || type == ZC_T_GETATTR ||
+           type == ZC_T_TRUNCATE || type == ZC_T_ALLOCATE || type == ZC_T_FLUSH ||
+           type == ZC_T_VREAD || type == ZC_T_VWRITE || type == ZC_T_BACKLOG ||
+           type == ZC_T_POINTER || type == ZC_T_LOCK || type == ZC_T_UNLOCK;
 }
 
 /* Why a well-formed request cannot be taken; 0: it can. */
@@ -397,8 +396,8 @@ static int objection(struct zc_server *s, struct zc_session *ss, const struct zc
         *text = "the path is empty";
         return -ENOENT;
     }
-    if (m->type == ZC_T_OPEN && (m->open_flags > ZC_OPEN_ALL ||
-                                 !(m->open_flags & (ZC_OPEN_READ | ZC_OPEN_WRITE)))) {
+    if (m->type == ZC_T_OPEN &&
+        (m->open_flags > ZC_OPEN_ALL || !(m->open_flags & (ZC_OPEN_READ | ZC_OPEN_WRITE)))) {
         *text = "unknown flags, or neither for reading nor for writing";
         return -EINVAL;
     }

@@ -66,8 +66,8 @@ static void granted(struct zc_range_lock *l)
 
 static void start_lock(struct zc_request *r, struct zc_shared *shared)
 {
-    struct grant *g = r->msg.what > ZC_LOCK_EXCLUSIVE || r->msg.len == 0 ? NULL
-                                                                         : calloc(1, sizeof *g);
+    struct grant *g =
+        r->msg.what > ZC_LOCK_EXCLUSIVE || r->msg.len == 0 ? NULL : calloc(1, sizeof *g);
 
     if (!g) {
         zc_request_fail(r, -EINVAL, "a lock of no kind or no bytes");
@@ -98,8 +98,7 @@ static void end_lock(struct zc_request *r, struct zc_shared *shared)
 
 void zc_request_shared_start(struct zc_request *r)
 {
-    struct zc_shared *shared =
-        r->lent ? zc_export_shared(r->session->server, r->lent - 1) : NULL;
+    struct zc_shared *shared = r->lent ? zc_export_shared(r->session->server, r->lent - 1) : NULL;
 
     if (!shared) {
         zc_request_fail(r, -EOPNOTSUPP, "clients share nothing of this file here");

@@ -27,7 +27,7 @@
 #include "zc_vspan.h"
 
 enum {
-    CHUNKS = 2,       /* of a request under way */
+    CHUNKS = 2,        /* of a request under way */
     DIRECT = 32 << 10, /* bytes of a piece worth an RMA of its own */
 };
 
@@ -41,7 +41,7 @@ struct zc_vchunk {
     bool direct;
     unsigned char *buf; /* NULL when direct */
     int64_t view_off;
-    uint32_t len; /* visible bytes */
+    uint32_t len;                 /* visible bytes */
     struct zc_view_ranges ranges; /* relative to the page */
     char text[ZC_TEXT_MAX];
 };
@@ -245,8 +245,8 @@ static void enter_page(struct zc_vchunk *k)
     base = (uint64_t)first - (uint64_t)first % page;
     k->ranges.n = 0;
     if (rc == 0)
-        rc = zc_view_touched(r->vio->view, (int64_t)r->msg.disp, k->view_off, k->len,
-                             (int64_t)base, page, &k->ranges);
+        rc = zc_view_touched(r->vio->view, (int64_t)r->msg.disp, k->view_off, k->len, (int64_t)base,
+                             page, &k->ranges);
     if (rc) {
         chunk_fail(k, rc, zc_error_text(rc));
         return;
@@ -281,8 +281,7 @@ static void move_done(struct zc_op *op, int status)
         zc_cache_end(&k->access, 0);
     if (status) {
         st->rma_failed++;
-        chunk_fail(k, status == -ECANCELED ? -EPIPE : status,
-                   "the fabric could not move the data");
+        chunk_fail(k, status == -ECANCELED ? -EPIPE : status, "the fabric could not move the data");
     } else if (writes(r)) {
         st->rma_in_bytes += op->len;
         enter_page(k);
@@ -330,9 +329,10 @@ static int64_t direct_bytes(const struct zc_request *r)
 static bool start_chunk(struct zc_request *r, struct zc_vchunk *k)
 {
     int64_t room = (int64_t)(r->end - r->next), first, len, direct = direct_bytes(r);
-    int rc = direct ? 0 : zc_vspan(r->vio->view, (int64_t)r->msg.disp, (int64_t)r->next,
-                      room < ZC_SERVER_CHUNK ? room : ZC_SERVER_CHUNK,
-                      zc_cache_page_size(server_of(r)->cfg.cache), &first, &len);
+    int rc = direct ? 0
+                    : zc_vspan(r->vio->view, (int64_t)r->msg.disp, (int64_t)r->next,
+                               room < ZC_SERVER_CHUNK ? room : ZC_SERVER_CHUNK,
+                               zc_cache_page_size(server_of(r)->cfg.cache), &first, &len);
 
     if (rc) {
         zc_request_fail(r, rc, zc_error_text(rc));

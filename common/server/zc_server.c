@@ -95,8 +95,7 @@ static void on_peer_error(void *arg, zc_peer peer, int err)
 {
     struct zc_server *s = arg;
 
-    zc_list_each(&s->sessions, n)
-    {
+    zc_list_each (&s->sessions, n) {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
 
         if (ss->peer == peer && !ss->dead) {
@@ -111,8 +110,7 @@ static void on_peer_error(void *arg, zc_peer peer, int err)
 
 static void send_pending(struct zc_server *s, struct zc_session *ss, uint64_t now)
 {
-    zc_list_each(&ss->requests, n)
-    {
+    zc_list_each (&ss->requests, n) {
         struct zc_request *r = zc_list_entry(n, struct zc_request, link);
         struct zc_msg m = {.type = ZC_T_PENDING, .tag = r->msg.tag, .session = ss->id};
         unsigned char buf[64];
@@ -136,8 +134,7 @@ static void forgive_absence(struct zc_server *s, uint64_t now)
     s->last_look = now;
     if (away < 2 * ZC_SERVER_TICK_MS * ZC_NS_PER_MS)
         return;
-    zc_list_each(&s->sessions, n)
-    {
+    zc_list_each (&s->sessions, n) {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
 
         if (ss->last_heard)
@@ -153,8 +150,7 @@ static void tick(struct zc_server *s)
     if (now < s->next_tick)
         return;
     s->next_tick = now + ZC_SERVER_TICK_MS * ZC_NS_PER_MS;
-    zc_list_each_safe(&s->sessions, n)
-    {
+    zc_list_each_safe (&s->sessions, n) {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
 
         if (ss->dead || (ss->refused && now > ss->last_heard + ss->silence_ns)) {
@@ -235,8 +231,7 @@ static bool stop_step(struct zc_server *s)
     if (!s->stopping) {
         s->stopping = s->draining = true;
         s->stopping_since = zc_now();
-        zc_info("stopping: %llu requests under way",
-                (unsigned long long)s->stats.requests_active);
+        zc_info("stopping: %llu requests under way", (unsigned long long)s->stats.requests_active);
     }
     if (!s->drain_started && !wait_for_requests(s))
         start_drain(s);

@@ -25,20 +25,20 @@
 #include "zc_wire.h"
 
 enum {
-    ZC_SERVER_CREDITS = 16,     /* requests a client may have under way */
-    ZC_SERVER_WINDOW = 4,       /* pages of one request under way */
-    ZC_SERVER_RECEIVES = 128,   /* receive buffers */
-    ZC_SERVER_POOL = 4,         /* threads for calls that block */
-    ZC_SERVER_TICK_MS = 100,    /* deadlines are looked at this often */
-    ZC_SERVER_BOUNCE = 16,      /* buffers for data on its way through a view, and ... */
+    ZC_SERVER_CREDITS = 16,      /* requests a client may have under way */
+    ZC_SERVER_WINDOW = 4,        /* pages of one request under way */
+    ZC_SERVER_RECEIVES = 128,    /* receive buffers */
+    ZC_SERVER_POOL = 4,          /* threads for calls that block */
+    ZC_SERVER_TICK_MS = 100,     /* deadlines are looked at this often */
+    ZC_SERVER_BOUNCE = 16,       /* buffers for data on its way through a view, and ... */
     ZC_SERVER_CHUNK = 256 << 10, /* ... their size, bytes */
     ZC_SERVER_VIEWS = 16 << 20,  /* memory for views, bytes; one is always kept */
     ZC_SERVER_ABANDON_MS = 2000, /* a stop waits this long for requests of dead clients */
-    ZC_SERVER_LINGER_MS = 500,  /* at the end, for clients to say goodbye */
-    ZC_SERVER_SESSIONS = 16384, /* most clients at a time */
+    ZC_SERVER_LINGER_MS = 500,   /* at the end, for clients to say goodbye */
+    ZC_SERVER_SESSIONS = 16384,  /* most clients at a time */
     ZC_SERVER_BUCKETS = 1024,
     ZC_SERVER_REFUSED_MS = 2000, /* the address of a refused client is kept this long */
-    ZC_SERVER_HANDLES = 65536,  /* most open files a client */
+    ZC_SERVER_HANDLES = 65536,   /* most open files a client */
     ZC_SERVER_SILENCE_MAX_MS = 3600000,
 };
 
@@ -70,7 +70,7 @@ struct zc_server {
 
     struct zc_list sessions; /* struct zc_session */
     struct zc_list by_id[ZC_SERVER_BUCKETS];
-    struct zc_list leaving;  /* dead ones whose requests or closes are under way */
+    struct zc_list leaving; /* dead ones whose requests or closes are under way */
     struct zc_server_stats stats;
     uint64_t next_tick, last_look;
     uint64_t last_complaint; /* about malformed messages */
@@ -154,7 +154,7 @@ struct zc_session {
     struct zc_partial partial;
     struct zc_sent sent;
     struct zc_list told; /* struct zc_told */
-    char *info; /* text being fetched in pieces */
+    char *info;          /* text being fetched in pieces */
     size_t info_len;
     struct zc_work close_work; /* closes the handles of a dead session ... */
     struct zc_notice closed;   /* ... and says so */
@@ -175,7 +175,7 @@ struct zc_piece {
 struct zc_request {
     struct zc_list link;
     struct zc_session *session;
-    struct zc_msg msg;  /* byte fields are not valid any more, but for `path` below */
+    struct zc_msg msg;        /* byte fields are not valid any more, but for `path` below */
     struct zc_handle *handle; /* the open file it is about */
     uint32_t slot;            /* 1 + index of its slot; 0: none */
     uint32_t lent;            /* 1 + index of the export it uses; 0: none */
@@ -188,10 +188,10 @@ struct zc_request {
     char text[256];
 
     /* READ, WRITE */
-    uint64_t next, end;   /* file offsets: the next piece, and where to stop */
-    uint64_t eof;         /* READ: the end of the file, when a piece met it; else ~0 */
-    unsigned flying;      /* pieces under way */
-    unsigned char *data;  /* inline payload */
+    uint64_t next, end;  /* file offsets: the next piece, and where to stop */
+    uint64_t eof;        /* READ: the end of the file, when a piece met it; else ~0 */
+    unsigned flying;     /* pieces under way */
+    unsigned char *data; /* inline payload */
     struct zc_piece pieces[ZC_SERVER_WINDOW];
 
     /* calls that block */

@@ -110,8 +110,9 @@ static int begin(struct zc_partial *p, const struct zc_msg *m)
     free(p->buf);
     *p = (struct zc_partial){.low = m->view_low, .high = m->view_high, .size = m->size};
     p->buf = malloc(m->size);
-    return p->buf ? 0 : zc_errorf(ENOMEM, "no memory for a view of %llu bytes",
-                                  (unsigned long long)m->size);
+    return p->buf ? 0
+                  : zc_errorf(ENOMEM, "no memory for a view of %llu bytes",
+                              (unsigned long long)m->size);
 }
 
 static int complete(struct zc_session *ss, struct zc_partial *p)

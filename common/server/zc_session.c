@@ -20,8 +20,7 @@
 
 struct zc_session *zc_session_find(struct zc_server *s, uint64_t id)
 {
-    zc_list_each(&s->by_id[id % ZC_SERVER_BUCKETS], n)
-    {
+    zc_list_each (&s->by_id[id % ZC_SERVER_BUCKETS], n) {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, hash);
 
         if (ss->id == id)
@@ -32,8 +31,7 @@ struct zc_session *zc_session_find(struct zc_server *s, uint64_t id)
 
 static struct zc_session *find_client(struct zc_server *s, uint64_t client_id)
 {
-    zc_list_each(&s->sessions, n)
-    {
+    zc_list_each (&s->sessions, n) {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
 
         if (ss->client_id == client_id && !ss->dead && !ss->refused)
@@ -203,7 +201,8 @@ static const char *refusal(struct zc_server *s, const struct zc_msg *m, int *sta
 {
     if (m->version_min > ZC_PROTOCOL || m->version_max < ZC_PROTOCOL) {
         *status = -EPROTONOSUPPORT;
-        snprintf(buf, len, "this daemon speaks protocol %u, the client %u to %u; use the same release",
+        snprintf(buf, len,
+                 "this daemon speaks protocol %u, the client %u to %u; use the same release",
                  ZC_PROTOCOL, m->version_min, m->version_max);
         return buf;
     }

@@ -19,7 +19,7 @@
 
 struct zc_shared;
 
-struct zc_shared *zc_shared_create(void); /* NULL: no memory */
+struct zc_shared *zc_shared_create(void);    /* NULL: no memory */
 void zc_shared_destroy(struct zc_shared *s); /* nobody holds a lock or waits; NULL is fine */
 
 enum zc_pointer { ZC_POINTER_ADD, ZC_POINTER_SET };
@@ -34,10 +34,10 @@ int zc_shared_pointer(struct zc_shared *s, enum zc_pointer what, uint64_t epoch,
 struct zc_range_lock {
     uint64_t off, len;
     bool exclusive;
-    uint64_t owner; /* 0, or who is looked for by zc_shared_find() */
+    uint64_t owner;                           /* 0, or who is looked for by zc_shared_find() */
     void (*granted)(struct zc_range_lock *l); /* by the thread that unlocked another */
-    uint64_t number; /* set by lock(); not 0 */
-    bool held;       /* private from here on */
+    uint64_t number;                          /* set by lock(); not 0 */
+    bool held;                                /* private from here on */
     void *waiter;
     struct zc_list link;
 };

@@ -30,8 +30,8 @@ enum {
     ZC_OPEN_READ = 1,
     ZC_OPEN_WRITE = 2,
     ZC_OPEN_CREATE = 4,
-    ZC_OPEN_EXCL = 8, /* with CREATE: fail with EEXIST when the file is there */
-    ZC_OPEN_PLACED = 16, /* the block size is decided: the store is to take it */
+    ZC_OPEN_EXCL = 8,     /* with CREATE: fail with EEXIST when the file is there */
+    ZC_OPEN_PLACED = 16,  /* the block size is decided: the store is to take it */
     ZC_OPEN_THROUGH = 32, /* what is written has to be in the file system on return */
     ZC_OPEN_ALL = 63,
 };
@@ -43,7 +43,7 @@ struct zc_attr {
     uint64_t nlink; /* 0: unlinked */
     int64_t mtime_ns, ctime_ns;
     uint64_t block_size; /* unit of placement in bytes; 0: the store has no opinion */
-    uint64_t stride; /* open, on entry: the opener reads every so-manieth block; 0: all */
+    uint64_t stride;     /* open, on entry: the opener reads every so-manieth block; 0: all */
 };
 
 struct zc_store;

@@ -42,9 +42,9 @@ struct posix_store {
 struct posix_file {
     struct zc_sfile sfile;
     int fd;
-    char *path; /* for messages */
-    bool shared; /* by writers that do not know each other, see zc_store_posix_ranges.h */
-    bool locks;  /* they keep out of each other's way; atomic: any thread may give that up */
+    char *path;     /* for messages */
+    bool shared;    /* by writers that do not know each other, see zc_store_posix_ranges.h */
+    bool locks;     /* they keep out of each other's way; atomic: any thread may give that up */
     bool impatient; /* what a program has locked is not waited for any more; atomic */
 };
 

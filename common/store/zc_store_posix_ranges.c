@@ -33,10 +33,8 @@ static int set_lock(int fd, short type, uint64_t off, uint64_t len)
 /* What is in the way is a process's lock, which is nobody's who writes as we do. */
 static bool by_program(int fd, uint64_t off, uint64_t len)
 {
-    struct flock l = {.l_type = F_WRLCK,
-                      .l_whence = SEEK_SET,
-                      .l_start = (off_t)off,
-                      .l_len = (off_t)len};
+    struct flock l = {
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)off, .l_len = (off_t)len};
 
     return fcntl(fd, F_OFD_GETLK, &l) == 0 && l.l_type != F_UNLCK && l.l_pid > 0;
 }

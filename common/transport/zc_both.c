@@ -127,8 +127,7 @@ static int reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out)
         free(r);
         return rc;
     }
-    *out = (struct zc_mr){
-        .desc = r, .raddr = r->fabric.raddr, .rkey = r->fabric.rkey, .priv = r};
+    *out = (struct zc_mr){.desc = r, .raddr = r->fabric.raddr, .rkey = r->fabric.rkey, .priv = r};
     return 0;
 }
 

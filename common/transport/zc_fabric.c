@@ -58,7 +58,8 @@ static int load(void)
     set_defaults();
     h = open_library();
     if (!h)
-        return zc_errorf(ENOENT, "cannot load libfabric.so.1: %s (Debian: apt-get install libfabric1)",
+        return zc_errorf(ENOENT,
+                         "cannot load libfabric.so.1: %s (Debian: apt-get install libfabric1)",
                          dlerror());
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++) {
         *symbols[i].where = dlsym(h, symbols[i].name);

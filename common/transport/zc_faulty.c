@@ -24,8 +24,8 @@ struct late {
     struct zc_list link;
     uint64_t due;
     zc_peer peer;
-    int err;           /* 0: no error */
-    struct zc_op *op;  /* NULL: no transfer */
+    int err;          /* 0: no error */
+    struct zc_op *op; /* NULL: no transfer */
     enum zc_rma_dir dir;
     size_t len;
     unsigned char data[];
@@ -42,8 +42,8 @@ struct faulty {
     enum zc_faulty_how how;
     uint64_t skip, count, raised;
     struct zc_list late, transfers; /* struct late */
-    struct zc_list stuck; /* struct zc_op: never to end */
-    struct zc_list ended; /* struct zc_op: to be reported with post.kind */
+    struct zc_list stuck;           /* struct zc_op: never to end */
+    struct zc_list ended;           /* struct zc_op: to be reported with post.kind */
 };
 
 static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -260,8 +260,8 @@ static int faulty_progress(struct zc_tp *tp, int timeout_ms)
     bool waiting;
 
     zc_lock_get(&f->lock);
-    waiting = !zc_list_empty(&f->late) || !zc_list_empty(&f->ended) ||
-              !zc_list_empty(&f->transfers);
+    waiting =
+        !zc_list_empty(&f->late) || !zc_list_empty(&f->ended) || !zc_list_empty(&f->transfers);
     zc_lock_put(&f->lock);
     if (handled)
         timeout_ms = 0;

@@ -375,7 +375,8 @@ int zc_local_open(const struct zc_tp_config *cfg, struct zc_tp **out)
         local_close(&l->tp);
         return rc;
     }
-    memcpy(&l->next_key, l->address.card.stamp, sizeof l->next_key); /* another one in each process */
+    memcpy(&l->next_key, l->address.card.stamp,
+           sizeof l->next_key); /* another one in each process */
     *out = &l->tp;
     return 0;
 }

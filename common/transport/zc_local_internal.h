@@ -93,11 +93,11 @@ struct local {
     uint64_t last_event; /* progress() only */
 
     struct zc_lock lock;
-    zc_cond idle;           /* a registration's busy went 0 */
-    struct zc_list conns;   /* IN and OUT */
+    zc_cond idle;         /* a registration's busy went 0 */
+    struct zc_list conns; /* IN and OUT */
     struct zc_list gone;
-    struct zc_list done;    /* struct zc_op to be reported with the status in post.kind */
-    struct zc_list mrs;     /* struct registration */
+    struct zc_list done; /* struct zc_op to be reported with the status in post.kind */
+    struct zc_list mrs;  /* struct registration */
     uint64_t next_key, next_id;
 };
 

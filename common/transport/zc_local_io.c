@@ -53,8 +53,8 @@ static bool no_room(int err)
 }
 
 /* Sends a packet of two parts, now or when there is room.  The lock is held. */
-static int put(struct local *l, struct conn *c, const void *head, size_t head_len,
-               const void *body, size_t body_len, struct zc_op *op)
+static int put(struct local *l, struct conn *c, const void *head, size_t head_len, const void *body,
+               size_t body_len, struct zc_op *op)
 {
     struct iovec iov[2] = {{(void *)head, head_len}, {(void *)body, body_len}};
     struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};

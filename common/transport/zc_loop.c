@@ -54,7 +54,7 @@ static inline struct loop *loop_of(struct zc_tp *tp)
 static struct loop *find(uint64_t id)
 {
     zc_assert_held(&lock);
-    zc_list_each(&endpoints, n)
+    zc_list_each (&endpoints, n)
         if (zc_list_entry(n, struct loop, link)->id == id)
             return zc_list_entry(n, struct loop, link);
     return NULL;
@@ -83,8 +83,7 @@ static void loop_peer_remove(struct zc_tp *tp, zc_peer peer)
     struct loop *l = loop_of(tp);
 
     zc_lock_get(&lock);
-    zc_list_each_safe(&l->stuck, n)
-    {
+    zc_list_each_safe (&l->stuck, n) {
         struct zc_post *post = zc_list_entry(n, struct zc_post, link);
 
         if (post->peer == peer) {
@@ -151,8 +150,7 @@ static void loop_dereg(struct zc_tp *tp, struct zc_mr *mr)
 /* The memory a peer granted under this key, or NULL. */
 static unsigned char *granted(struct loop *peer, uint64_t raddr, size_t len, uint64_t key)
 {
-    zc_list_each(&peer->mrs, n)
-    {
+    zc_list_each (&peer->mrs, n) {
         struct registration *r = zc_list_entry(n, struct registration, link);
         uint64_t base = (uintptr_t)r->base;
 

@@ -40,7 +40,8 @@ static int mr_reg(struct ofi *o, void *buf, size_t len, uint64_t access, struct 
     return rc;
 }
 
-static int register_memory(struct ofi *o, void *buf, size_t len, uint64_t access, struct fid_mr **mr)
+static int register_memory(struct ofi *o, void *buf, size_t len, uint64_t access,
+                           struct fid_mr **mr)
 {
     int rc;
 
@@ -62,7 +63,8 @@ static int ofi_reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out)
     struct ofi *o = ofi_of(tp);
     struct fid_mr *mr;
     int rc = register_memory(
-        o, buf, len, FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_SEND | FI_RECV, &mr);
+        o, buf, len, FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_SEND | FI_RECV,
+        &mr);
 
     if (rc)
         return rc;
@@ -365,7 +367,7 @@ static void ofi_sever(struct zc_tp *tp)
     while (ofi_drain_cq(o) > 0)
         ;
     zc_lock_get(&o->lock);
-    zc_list_each(&o->peers, p)
+    zc_list_each (&o->peers, p)
         zc_list_splice(&o->cancelled, &zc_list_entry(p, struct peer, link)->queue);
     zc_list_splice(&o->cancelled, &o->flying);
     zc_lock_put(&o->lock);
@@ -378,7 +380,7 @@ static void ofi_sever(struct zc_tp *tp)
  * progress the fabric touches none of our memory. */
 static bool must_not_close(struct ofi *o)
 {
-    zc_list_each(&o->flying, n)
+    zc_list_each (&o->flying, n)
         if (zc_list_entry(n, struct zc_post, link)->kind == KIND_PULL)
             return true;
     return false;
@@ -409,7 +411,7 @@ static void ofi_close(struct zc_tp *tp)
             while (ofi_drain_cq(o) > 0)
                 ;
     }
-    zc_list_each(&o->peers, p)
+    zc_list_each (&o->peers, p)
         zc_list_splice(&o->cancelled, &zc_list_entry(p, struct peer, link)->queue);
     zc_list_splice(&o->cancelled, &o->flying);
     ofi_report_cancelled(o);

@@ -33,10 +33,10 @@
 enum { KIND_RECV, KIND_SEND, KIND_PULL, KIND_PUSH };
 
 enum {
-    SEND_SLAB = 32,     /* send buffers allocated together */
-    CONNECT_MS = 10, /* rxm accepts connections only when it is looked at: no event tells */
-    RETRY_MS = 1,       /* a busy fabric is tried again after this long */
-    NAP_US_MAX = 1000,  /* longest sleep between looks where the provider cannot wake us */
+    SEND_SLAB = 32,    /* send buffers allocated together */
+    CONNECT_MS = 10,   /* rxm accepts connections only when it is looked at: no event tells */
+    RETRY_MS = 1,      /* a busy fabric is tried again after this long */
+    NAP_US_MAX = 1000, /* longest sleep between looks where the provider cannot wake us */
 };
 
 /* A message buffer, for sending or receiving. */

@@ -34,12 +34,12 @@ struct zc_tp_config {
     /* ofi: "tcp;ofi_rxm", "net", "shm", ...; NULL: the first of those over TCP that there is, for
      * endpoints that speak with none but those of the same libfabric. */
     const char *provider;
-    const char *listen;   /* own host or address, or NULL: the first the provider offers */
-    const void *toward;   /* a peer's address, so that an interface that reaches it is chosen */
+    const char *listen; /* own host or address, or NULL: the first the provider offers */
+    const void *toward; /* a peer's address, so that an interface that reaches it is chosen */
     size_t toward_len;
-    size_t max_msg;       /* bytes of the largest message */
-    unsigned nrecv;       /* messages that may arrive between two calls of progress */
-    unsigned spin_us;     /* progress polls this long after the last event before it sleeps */
+    size_t max_msg;   /* bytes of the largest message */
+    unsigned nrecv;   /* messages that may arrive between two calls of progress */
+    unsigned spin_us; /* progress polls this long after the last event before it sleeps */
 
     /* A message; `msg` is valid during the call. */
     void (*recv)(void *arg, const void *msg, size_t len);

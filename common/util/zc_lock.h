@@ -72,10 +72,10 @@ static inline void zc_lock_put(struct zc_lock *l)
 }
 
 #ifdef ZC_DEBUG
-#define zc_assert_held(l) assert((l)->held && pthread_equal((l)->owner, pthread_self()))
+#define zc_assert_held(l)  assert((l)->held &&pthread_equal((l)->owner, pthread_self()))
 #define zc_debug_assert(x) assert(x)
 #else
-#define zc_assert_held(l) ((void)(l))
+#define zc_assert_held(l)  ((void)(l))
 #define zc_debug_assert(x) ((void)0)
 #endif
 

@@ -45,7 +45,8 @@ static size_t head_of(const char *word, size_t room)
     return room;
 }
 
-/* Copies a word; a path that is longer than `limit` without its middle.  Returns the bytes it has. */
+/* Copies a word; a path that is longer than `limit` without its middle.  Returns the bytes it has.
+ */
 static size_t copy_word(char *out, const char *word, size_t len, size_t limit)
 {
     const char *tail;
@@ -64,8 +65,8 @@ static size_t copy_word(char *out, const char *word, size_t len, size_t limit)
     return head + sizeof gap - 1 + rest;
 }
 
-/* Paths of more bytes than that are shortened: than `first` the first one, than `others` the others.
- * In place: words only become shorter. */
+/* Paths of more bytes than that are shortened: than `first` the first one, than `others` the
+ * others. In place: words only become shorter. */
 static size_t shorten(char *text, size_t first, size_t others)
 {
     const char *from = text;

@@ -36,8 +36,14 @@ struct layout {
     struct field fields[12]; /* ended by name == NULL */
 };
 
-#define F(kind, member)          {#member, kind, offsetof(struct zc_msg, member), 0}
-#define V(kind, member, maximum) {#member, kind, offsetof(struct zc_msg, member), maximum}
+#define F(kind, member)                                                                            \
+    {                                                                                              \
+#member, kind, offsetof(struct zc_msg, member), 0                                          \
+    }
+#define V(kind, member, maximum)                                                                   \
+    {                                                                                              \
+#member, kind, offsetof(struct zc_msg, member), maximum                                    \
+    }
 
 /* Every reply begins with status and text; a failed reply ends there. */
 static const struct field reply_head[] = {F(I32, status), V(STR, text, ZC_MAX_TEXT), {0}};
@@ -59,9 +65,7 @@ static const struct layout requests[] = {
      {F(U32, open_flags), F(U32, mode), F(U64, block_size), F(U64, stride),
       V(STR, path, ZC_MAX_PATH)}},
     {ZC_T_CLOSE, "CLOSE", {F(U64, handle), F(U32, level)}},
-    {ZC_T_READ,
-     "READ",
-     {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey)}},
+    {ZC_T_READ, "READ", {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey)}},
     {ZC_T_WRITE,
      "WRITE",
      {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey),
@@ -126,8 +130,8 @@ static const struct layout replies[] = {
 static const struct layout *layout_of(uint8_t type)
 {
     const struct layout *t = type & ZC_REPLY ? replies : requests;
-    size_t n = type & ZC_REPLY ? sizeof replies / sizeof *replies
-                               : sizeof requests / sizeof *requests;
+    size_t n =
+        type & ZC_REPLY ? sizeof replies / sizeof *replies : sizeof requests / sizeof *requests;
 
     for (size_t i = 0; i < n; i++)
         if (t[i].type == (type & ~ZC_REPLY))
@@ -426,8 +430,8 @@ char *zc_msg_print(const struct zc_msg *m, char *buf, size_t len)
     struct text t = {buf, len, 0};
     char name[16];
 
-    say(&t, "%s tag %" PRIu64 " session %" PRIx64, zc_type_name(m->type, name, sizeof name),
-        m->tag, m->session);
+    say(&t, "%s tag %" PRIu64 " session %" PRIx64, zc_type_name(m->type, name, sizeof name), m->tag,
+        m->session);
     if (m->flags)
         say(&t, " flags 0x%x", m->flags);
     if (m->type & ZC_REPLY)

@@ -32,9 +32,9 @@
 #define ZC_MAX_TEXT    1024
 
 enum zc_type {
-    ZC_T_HELLO = 1,  /* opens a session; frozen layout */
-    ZC_T_PING = 2,   /* answered at once; keeps a session alive */
-    ZC_T_BYE = 3,    /* ends a session; its handles are closed */
+    ZC_T_HELLO = 1,   /* opens a session; frozen layout */
+    ZC_T_PING = 2,    /* answered at once; keeps a session alive */
+    ZC_T_BYE = 3,     /* ends a session; its handles are closed */
     ZC_T_PENDING = 4, /* server to client, no reply: the request `tag` is still worked on */
     ZC_T_OPEN = 16,
     ZC_T_CLOSE = 17,
@@ -46,8 +46,8 @@ enum zc_type {
     ZC_T_FLUSH = 23,
     ZC_T_UNLINK = 24,
     ZC_T_STAT = 25,
-    ZC_T_VIEW = 26,   /* a view, in pieces; known by its hash from then on */
-    ZC_T_VREAD = 27,  /* through a view; -ENOKEY: the view is not known (any more) */
+    ZC_T_VIEW = 26,  /* a view, in pieces; known by its hash from then on */
+    ZC_T_VREAD = 27, /* through a view; -ENOKEY: the view is not known (any more) */
     ZC_T_VWRITE = 28,
     ZC_T_BACKLOG = 29, /* bytes of a file that are not written back yet */
     ZC_T_INFO = 32,    /* text about the server, in pieces; off 0 makes a new one */
@@ -96,30 +96,30 @@ struct zc_msg {
     uint16_t flags;
     uint64_t tag, session;
 
-    int32_t status;          /* replies: 0 or -errno (Linux asm-generic numbers) */
-    struct zc_bytes text;    /* replies: explanation of a failure; INFO: the text */
+    int32_t status;       /* replies: 0 or -errno (Linux asm-generic numbers) */
+    struct zc_bytes text; /* replies: explanation of a failure; INFO: the text */
 
-    uint64_t magic;          /* HELLO */
+    uint64_t magic; /* HELLO */
     uint16_t version_min, version_max;
     struct zc_bytes address; /* of the client's endpoint, as fi_getname gives it */
     uint64_t client_id;      /* random; one per connect */
     uint32_t silence_ms;     /* each side may call the other gone after this long */
     struct zc_bytes name;    /* "host:pid rank 3", for people */
 
-    uint64_t boot_id;        /* HELLO reply: one per start of the server */
+    uint64_t boot_id; /* HELLO reply: one per start of the server */
     uint32_t max_inline, credits, page_size;
 
     struct zc_bytes path;
     uint32_t open_flags, mode, level, what;
     uint64_t handle, off, len, size, block_size;
-    uint64_t stride;         /* OPEN: the client reads every so-manieth block; 0: all */
+    uint64_t stride; /* OPEN: the client reads every so-manieth block; 0: all */
     uint64_t dev, ino, nlink, mtime_ns, ctime_ns;
     uint64_t raddr, rkey;
     uint64_t view_low, view_high; /* hash of the view */
-    uint64_t disp;           /* displacement of the view, bytes; `off` is a view offset then */
-    uint64_t count;          /* replies: bytes moved, or counted; a lock's number; a pointer */
-    uint64_t epoch;          /* of the shared file pointer: views that were set before */
-    struct zc_bytes data;    /* inline payload */
+    uint64_t disp;                /* displacement of the view, bytes; `off` is a view offset then */
+    uint64_t count;               /* replies: bytes moved, or counted; a lock's number; a pointer */
+    uint64_t epoch;               /* of the shared file pointer: views that were set before */
+    struct zc_bytes data;         /* inline payload */
 };
 
 /* Bytes the encoded message takes; m->type decides the body. */

@@ -88,7 +88,8 @@ static int read_file(struct zc_client *c, uint64_t handle, uint64_t size, const 
 
         ns += zc_now() - began;
         if (got != (ssize_t)o->size)
-            rc = got < 0 ? (int)got : zc_errorf(EIO, "%zd bytes at %llu", got, (unsigned long long)at);
+            rc = got < 0 ? (int)got
+                         : zc_errorf(EIO, "%zd bytes at %llu", got, (unsigned long long)at);
         else
             rc = compare(buf, o->size, at);
         n++;
@@ -145,7 +146,10 @@ static bool parse(int argc, char **argv, struct options *o)
 
     *o = (struct options){.size = 4096, .count = 1000};
     while ((c = getopt_long(argc, argv, "", options, NULL)) != -1) {
-        uint64_t *number = c == 'f' ? &o->fill : c == 's' ? &o->size : c == 'n' ? &o->count : &o->spin;
+        uint64_t *number = c == 'f'   ? &o->fill
+                           : c == 's' ? &o->size
+                           : c == 'n' ? &o->count
+                                      : &o->spin;
 
         if (c == 'u')
             o->until = optarg;

@@ -97,7 +97,10 @@ BEGIN(MPI_File_write_ordered_begin_c, MPI_File_write_ordered_end)
 
 enum pointer { EXPLICIT, INDIVIDUAL, SHARED, ORDERED };
 
-#define WAY(f, pointer) {#f, do_##f, pointer}
+#define WAY(f, pointer)                                                                            \
+    {                                                                                              \
+#f, do_##f, pointer                                                                        \
+    }
 
 static const struct way {
     const char *name;
@@ -376,8 +379,8 @@ static int list(void)
 
 static void *memory(size_t bytes)
 {
-    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
-                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE,
+                   -1, 0);
 
     if (p == MAP_FAILED) {
         perror("mmap");

@@ -32,7 +32,7 @@ static void write_part(MPI_File fh, long long size, int gen)
     OK(MPI_File_write_at(fh, at, image + at, (int)part, MPI_BYTE, MPI_STATUS_IGNORE));
 }
 
-static void delete(void)
+static void delete (void)
 {
     MPI_Barrier(MPI_COMM_WORLD);
     if (t_rank == 0)
@@ -69,7 +69,7 @@ static void here(MPI_Info info)
     MPI_File fh = open_file(info);
 
     write_part(fh, SIZE, OLD);
-    delete();
+    delete ();
     gone("deleted");
     OK(MPI_File_read_at(fh, 0, got, SIZE, MPI_BYTE, MPI_STATUS_IGNORE)); /* who has it, has it */
     t_equal(got, image, 0, SIZE, "the deleted file");
@@ -82,14 +82,14 @@ static void here(MPI_Info info)
 
     fh = open_file(info);
     write_part(fh, SIZE, OLD);
-    delete();
+    delete ();
     replace(info);
     OK(MPI_File_set_size(fh, SIZE + 1));
     write_part(fh, SIZE, OLD);
     OK(MPI_File_close(&fh));
     t_stamps(image, 0, SMALL, NEW);
     t_same(name, image, SMALL, "the new file, when the old one is closed");
-    delete();
+    delete ();
     gone("in the end");
     free(got);
 }
@@ -130,7 +130,7 @@ int main(int argc, char **argv)
     } else if (!strcmp(what, "hold") && argc > 3) {
         hold(argv[3]);
     } else if (!strcmp(what, "replace")) {
-        delete();
+        delete ();
         gone("deleted");
         replace(info);
     } else {

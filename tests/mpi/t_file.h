@@ -46,7 +46,8 @@ static inline void t_equal(const unsigned char *got, const unsigned char *image,
             first = off + i;
     }
     if (bad)
-        fprintf(stderr, "rank %d: %s: %lld of %lld bytes are wrong, "
+        fprintf(stderr,
+                "rank %d: %s: %lld of %lld bytes are wrong, "
                 "the first at %lld: %02x, not %02x\n",
                 t_rank, where, bad, len, first, got[first - off], image[first]);
     CHECK(bad == 0);
@@ -68,8 +69,8 @@ static inline void t_same(const char *name, const unsigned char *image, long lon
             got += n;
         CHECK(n == 0);
         if (got != size)
-            fprintf(stderr, "%s: %lld bytes%s, not %lld\n", when, got, got > size ? " and more" : "",
-                    size);
+            fprintf(stderr, "%s: %lld bytes%s, not %lld\n", when, got,
+                    got > size ? " and more" : "", size);
         CHECK(got == size);
         t_equal(all, image, 0, got < size ? got : size, when);
         if (fd >= 0)

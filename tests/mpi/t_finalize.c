@@ -18,7 +18,8 @@ static void write_mine(MPI_Offset at)
 {
     MPI_Status status;
 
-    OK(MPI_File_write_at(fh, at + (MPI_Offset)t_rank * PER_RANK, data, PER_RANK, MPI_BYTE, &status));
+    OK(MPI_File_write_at(fh, at + (MPI_Offset)t_rank * PER_RANK, data, PER_RANK, MPI_BYTE,
+                         &status));
     OK(MPI_File_read_at(fh, at + (MPI_Offset)t_rank * PER_RANK, back, PER_RANK, MPI_BYTE, &status));
     CHECK(!memcmp(data, back, PER_RANK));
 }

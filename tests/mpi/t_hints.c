@@ -38,8 +38,8 @@ static void compare(MPI_File fh, char **wanted)
 
         OK(MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found));
         if (found ? strcmp(value, want) != 0 : *want != 0) {
-            fprintf(stderr, "rank %d: %s is %s, not %s\n", t_rank, key,
-                    found ? value : "not there", *want ? want : "absent");
+            fprintf(stderr, "rank %d: %s is %s, not %s\n", t_rank, key, found ? value : "not there",
+                    *want ? want : "absent");
             t_failures++;
         }
     }

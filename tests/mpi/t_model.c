@@ -69,8 +69,21 @@ static bool hints(struct tm_options *o, char *list)
     return true;
 }
 
-enum { SEED, SEEDS, COUNT, OPS, MAX_FILE, HINTS, NO_SUBSETS, ROMIO, STRICT, HANG, BREAKS,
-       AGAIN, VERBOSE };
+enum {
+    SEED,
+    SEEDS,
+    COUNT,
+    OPS,
+    MAX_FILE,
+    HINTS,
+    NO_SUBSETS,
+    ROMIO,
+    STRICT,
+    HANG,
+    BREAKS,
+    AGAIN,
+    VERBOSE
+};
 
 static bool take(struct tm_options *o, int option, char *value, uint64_t *count)
 {

@@ -250,8 +250,7 @@ static void no_offsets(void)
     CHECK(t_class(MPI_File_write_at(fh, 0, out, 1, MPI_INT, &status)) != MPI_SUCCESS);
     OK(MPI_File_set_view(fh, 16, MPI_DOUBLE, MPI_DOUBLE, "native", MPI_INFO_NULL));
     /* times the etype it is 8 once more */
-    CHECK(t_class(MPI_File_write_at(fh, (1ll << 61) + 1, out, 2, MPI_INT, &status)) !=
-          MPI_SUCCESS);
+    CHECK(t_class(MPI_File_write_at(fh, (1ll << 61) + 1, out, 2, MPI_INT, &status)) != MPI_SUCCESS);
     CHECK(t_class(MPI_File_seek(fh, (1ll << 61) + 1, MPI_SEEK_SET)) != MPI_SUCCESS);
     CHECK(t_class(MPI_File_seek(fh, -1, MPI_SEEK_SET)) == MPI_ERR_ARG);
     CHECK(t_class(MPI_File_seek(fh, -1, MPI_SEEK_CUR)) == MPI_ERR_ARG);
@@ -494,8 +493,8 @@ static void ordered(void)
 /* Only shared pointers work. */
 static void sequential(void)
 {
-    MPI_File fh = open_as(MPI_COMM_WORLD, ".seq",
-                          MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL);
+    MPI_File fh =
+        open_as(MPI_COMM_WORLD, ".seq", MPI_MODE_CREATE | MPI_MODE_WRONLY | MPI_MODE_SEQUENTIAL);
     int mine = 300 + t_rank;
 
     OK(MPI_File_write_ordered(fh, &mine, 1, MPI_INT, &status));

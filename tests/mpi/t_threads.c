@@ -81,8 +81,8 @@ static void *under_way(void *arg)
         for (int k = 0; k < MANY; k++) {
             for (int i = 0; i < N; i++)
                 out[k][i] = round << 20 ^ me << 16 ^ k << 10 ^ i;
-            MUST(!MPI_File_iwrite_at(common, (MPI_Offset)sizeof(out[k]) * (me * MANY + k), out[k], N,
-                                     MPI_INT, &r[k]));
+            MUST(!MPI_File_iwrite_at(common, (MPI_Offset)sizeof(out[k]) * (me * MANY + k), out[k],
+                                     N, MPI_INT, &r[k]));
         }
         MUST(!MPI_Waitall(MANY, r, statuses));
         for (int k = 0; k < MANY; k++)

@@ -40,8 +40,8 @@ struct tm {
     uint64_t seed;
     struct tm_rng rng;
     int step;
-    bool broken; /* the disk is: accesses may fail ... */
-    bool failed; /* ... and one of this rank's has, in this step */
+    bool broken;    /* the disk is: accesses may fail ... */
+    bool failed;    /* ... and one of this rank's has, in this step */
     uint32_t last;  /* number of the last access */
     char text[400]; /* the step under way */
 

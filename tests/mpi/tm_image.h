@@ -21,7 +21,7 @@ struct tm_image {
 
 /* The byte that access number `who` leaves at an offset: never 0 nor TM_FILL. */
 uint8_t tm_stamp(int64_t off, uint32_t who);
-enum { TM_FILL = 1 }; /* what memory holds before a read */
+enum { TM_FILL = 1 };        /* what memory holds before a read */
 #define TM_UNSURE UINT32_MAX /* for `who`: the byte may be anything */
 
 void tm_image_init(struct tm_image *m, int64_t max);

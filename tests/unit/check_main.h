@@ -51,8 +51,7 @@ static inline void expect_all(const void *buf, size_t len, int c, const char *wh
 
     for (size_t i = 0; i < len; i++)
         if (at[i] != (unsigned char)c)
-            ck_abort_msg("%s: byte %zu is %02x, should be %02x", what, i, at[i],
-                         (unsigned char)c);
+            ck_abort_msg("%s: byte %zu is %02x, should be %02x", what, i, at[i], (unsigned char)c);
 }
 
 static inline int run_suite(Suite *s)

@@ -23,7 +23,7 @@ struct rig {
     struct zc_cache *cache;
     struct zc_server *server;
     pthread_t thread;
-    int status;      /* of zc_server_run() */
+    int status; /* of zc_server_run() */
     char text[256];
     unsigned char addr[ZC_MAX_ADDRESS];
     size_t addr_len;
@@ -159,7 +159,8 @@ static inline uint64_t rig_open(struct zc_client *c, const char *path)
 {
     struct zc_attr attr = {.block_size = 8192};
     uint64_t h;
-    int rc = zc_client_open(c, path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0644, &h, &attr);
+    int rc =
+        zc_client_open(c, path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0644, &h, &attr);
 
     ck_assert_msg(rc == 0, "open: %s", zc_error_text(rc));
     return h;

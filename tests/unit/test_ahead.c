@@ -513,7 +513,7 @@ START_TEST(truncation_overtakes_reads)
     shut_gate(true);
     ck_assert_int_eq(begin(&demand, ZC_READ, 0), -EINPROGRESS);
     ck_assert_int_eq(begin(&beyond, ZC_READ, 30), -EINPROGRESS);
-    wait_gate(3); /* with page 1 ahead */
+    wait_gate(3);                                       /* with page 1 ahead */
     ck_assert_int_eq(zc_cache_truncate(file, PAGE), 0); /* waits for none of them */
     ck_assert_int_eq(zc_cache_write(file, "x", 1, 60 * PAGE), 1);
     shut_gate(false);
@@ -787,8 +787,8 @@ int main(void)
     CASE(s, "room", 60, dirty_pages_stay, newly_written_pages_stay);
     CASE(s, "overtaken", 60, truncation_overtakes_reads, truncation_takes_back_what_is_queued,
          deletion_takes_back_what_is_queued, sync_overtakes_reads, close_takes_back_what_is_queued);
-    CASE(s, "store", 60, neighbours_are_read_together,
-         one_bad_page_does_not_spoil_its_neighbours, a_failed_read_ahead_is_nobodys_error);
+    CASE(s, "store", 60, neighbours_are_read_together, one_bad_page_does_not_spoil_its_neighbours,
+         a_failed_read_ahead_is_nobodys_error);
     CASE(s, "threads", 120, many_readers_one_store_read, everything_at_once);
     return run_suite(s);
 }

@@ -408,9 +408,8 @@ int main(void)
 
     quiet_log();
     CASE(s, "truncation", 30, shrink_then_grow_reads_zeros, truncate_waits_for_write_back,
-         allocation_and_write_back_take_turns,
-         truncate_overtakes_queued_write_back, pinned_write_counts_as_after_the_truncation,
-         failed_truncation_changes_nothing);
+         allocation_and_write_back_take_turns, truncate_overtakes_queued_write_back,
+         pinned_write_counts_as_after_the_truncation, failed_truncation_changes_nothing);
     CASE(s, "files", 30, opens_share_a_file, writable_open_comes_later,
          clean_pages_outlive_the_close, changed_files_are_dropped, closed_files_are_written_back,
          unlink_while_dirty, replaced_file, many_open_a_new_file, failed_open_leaves_nothing,

@@ -113,7 +113,8 @@ static void write_ranges(struct zc_handle *h, unsigned char *model, uint64_t *si
 
     begin(&w, h, page + lo, hi - lo, 64);
     while (n < 64 && at < hi) {
-        uint32_t from = at + (uint32_t)rand_r(seed) % 40, to = from + 1 + (uint32_t)rand_r(seed) % 90;
+        uint32_t from = at + (uint32_t)rand_r(seed) % 40,
+                 to = from + 1 + (uint32_t)rand_r(seed) % 90;
 
         if (to > hi)
             break;
@@ -242,7 +243,7 @@ START_TEST(room_of_clean_pages)
     ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), 0);
     zc_cache_stats(cache, &st);
     ck_assert_uint_lt(st.range_bytes, 16 * 40 * sizeof(struct zc_range)); /* what is valid */
-    for (uint64_t at = 0; at < 16 * PAGE; at += PAGE) { /* fills the gaps */
+    for (uint64_t at = 0; at < 16 * PAGE; at += PAGE) {                   /* fills the gaps */
         char c = 1;
 
         ck_assert_int_eq(zc_cache_read(h, &c, 1, at + 1), 1);
@@ -286,7 +287,8 @@ START_TEST(private_opens)
 }
 END_TEST
 
-/* Nobody else sees what an open of one's own has cached: it is not visible before the store has it. */
+/* Nobody else sees what an open of one's own has cached: it is not visible before the store has it.
+ */
 START_TEST(visible_to_other_opens)
 {
     struct zc_handle *a, *b;

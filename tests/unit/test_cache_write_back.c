@@ -421,9 +421,9 @@ int main(void)
          idle_pages_are_written, a_page_that_never_rests_is_written, levels_already_reached,
          flush_for_nobody, flush_has_a_target, flush_ends_while_writers_go_on,
          one_store_write_per_page);
-    CASE(s, "failures", 30, failed_write_back_is_kept_and_retried,
-         blame_falls_on_the_right_page, background_tries_again, last_close_discards_and_says_so,
-         losses_are_one_line, no_room_because_of_failures, failed_sync_is_told_once_to_each,
+    CASE(s, "failures", 30, failed_write_back_is_kept_and_retried, blame_falls_on_the_right_page,
+         background_tries_again, last_close_discards_and_says_so, losses_are_one_line,
+         no_room_because_of_failures, failed_sync_is_told_once_to_each,
          late_close_error_is_returned);
     return run_suite(s);
 }

@@ -10,11 +10,10 @@
 #include "zc_wire.h"
 
 static const uint8_t types[] = {
-    ZC_T_HELLO, ZC_T_PING,     ZC_T_BYE,      ZC_T_PENDING, ZC_T_OPEN,   ZC_T_CLOSE, ZC_T_READ,
-    ZC_T_WRITE, ZC_T_GETATTR,  ZC_T_TRUNCATE, ZC_T_ALLOCATE, ZC_T_FLUSH, ZC_T_UNLINK, ZC_T_STAT,
-    ZC_T_INFO,  ZC_T_CONTROL, ZC_T_VIEW,    ZC_T_VREAD, ZC_T_VWRITE,
-    ZC_T_BACKLOG,
-    ZC_T_POINTER, ZC_T_LOCK, ZC_T_UNLOCK,
+    ZC_T_HELLO,  ZC_T_PING,    ZC_T_BYE,     ZC_T_PENDING,  ZC_T_OPEN,     ZC_T_CLOSE,
+    ZC_T_READ,   ZC_T_WRITE,   ZC_T_GETATTR, ZC_T_TRUNCATE, ZC_T_ALLOCATE, ZC_T_FLUSH,
+    ZC_T_UNLINK, ZC_T_STAT,    ZC_T_INFO,    ZC_T_CONTROL,  ZC_T_VIEW,     ZC_T_VREAD,
+    ZC_T_VWRITE, ZC_T_BACKLOG, ZC_T_POINTER, ZC_T_LOCK,     ZC_T_UNLOCK,
 };
 enum { NTYPES = sizeof types };
 
@@ -96,9 +95,9 @@ START_TEST(golden_bytes)
 {
     /* A WRITE of three bytes, written down by hand from doc/PROTOCOL.md. */
     static const unsigned char golden[] = {
-        71, 0, 0, 0, 19, 2, 0, 0,        7, 0, 0, 0, 0, 0, 0, 0,  9, 0, 0, 0, 0, 0, 0, 0,
-        1, 0, 0, 0, 0, 0, 0, 0,          0, 1, 0, 0, 0, 0, 0, 0,  3, 0, 0, 0, 0, 0, 0, 0,
-        0, 0, 0, 0, 0, 0, 0, 0,          0, 0, 0, 0, 0, 0, 0, 0,  3, 0, 0, 0, 'a', 'b', 'c'};
+        71, 0, 0, 0, 19, 2, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0,   0,   0,  0,
+        1,  0, 0, 0, 0,  0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0,   0,   0,  0,
+        0,  0, 0, 0, 0,  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 'a', 'b', 'c'};
     struct zc_msg m = {.type = ZC_T_WRITE,
                        .tag = 7,
                        .session = 9,
@@ -165,7 +164,8 @@ START_TEST(random_damage)
     unsigned seed = 1;
 
     for (unsigned round = 0; round < cases(200000); round++) {
-        struct zc_msg m = full((uint8_t)(types[round % NTYPES] | (round & 64 ? ZC_REPLY : 0))), back;
+        struct zc_msg m = full((uint8_t)(types[round % NTYPES] | (round & 64 ? ZC_REPLY : 0))),
+                      back;
         unsigned char buf[512], *exact;
         char text[256];
         int n;

@@ -162,7 +162,8 @@ START_TEST(random_operations)
             memset(b->bit, 0, sizeof(b->bit));
         }
         compare(b);
-        REQUIRE(zc_extents_equal(&b->e, &other->e) == (memcmp(b->bit, other->bit, sizeof(b->bit)) == 0));
+        REQUIRE(zc_extents_equal(&b->e, &other->e) ==
+                (memcmp(b->bit, other->bit, sizeof(b->bit)) == 0));
         any_range(&lo, &hi);
         check_queries(b, lo, hi);
     }

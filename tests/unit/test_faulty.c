@@ -15,7 +15,7 @@ enum {
     LARGE = 40000,
     TIMEOUT_MS = 250, /* where a fault is tried after the other */
     CALM_MS = 2000,   /* where something has to succeed before */
-    LONG_MS = 20000, /* what no call may take, however loaded the machine is */
+    LONG_MS = 20000,  /* what no call may take, however loaded the machine is */
     PATTERN = 0x5a,
 };
 

@@ -26,12 +26,12 @@ static char path[] = "/tmp/zcache-levels.XXXXXX";
 
 struct world {
     uint64_t seed, rng;
-    struct rig rig; /* the daemon */
+    struct rig rig;         /* the daemon */
     struct zc_store *store; /* the daemon, seen from the aggregator; may be slow */
     struct zc_cache *cache; /* the aggregator's */
     struct zc_handle *h;
     unsigned nthreads;
-    uint32_t grain;  /* byte b belongs to thread b / grain % nlots, if there is one */
+    uint32_t grain; /* byte b belongs to thread b / grain % nlots, if there is one */
     uint32_t nlots;
     unsigned char data[SPAN];
 };
@@ -235,8 +235,8 @@ static void run_seed(uint64_t seed)
     w->seed = w->rng = seed;
     w->nthreads = 2 + (unsigned)below(&w->rng, MAX_THREADS - 1);
     w->grain = grains[below(&w->rng, 6)];
-    w->nlots = w->nthreads *
-               (below(&w->rng, 2) ? 1 : 1 + (uint32_t)below(&w->rng, w->grain > 4 ? 4 : 60));
+    w->nlots =
+        w->nthreads * (below(&w->rng, 2) ? 1 : 1 + (uint32_t)below(&w->rng, w->grain > 4 ? 4 : 60));
     make_daemon(w);
     make_aggregator(w);
     for (unsigned i = 0; i < w->nthreads; i++) {

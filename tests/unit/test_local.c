@@ -102,8 +102,8 @@ static int start(struct end *e, zc_peer p, enum zc_rma_dir dir, struct move *m, 
                  size_t len, uint64_t raddr, uint64_t rkey)
 {
     memset(m, 0, sizeof *m);
-    m->op = (struct zc_op){
-        .done = on_done, .local = local, .len = len, .raddr = raddr, .rkey = rkey};
+    m->op =
+        (struct zc_op){.done = on_done, .local = local, .len = len, .raddr = raddr, .rkey = rkey};
     return zc_tp_rma(e->tp, p, dir, &m->op);
 }
 
@@ -509,8 +509,8 @@ int main(void)
 
     CASE(s, "endpoints", 120, messages_arrive_in_order, memory_is_reached_while_it_is_registered,
          a_wake_ends_the_wait, closing_ends_what_is_under_way, a_child_keeps_nothing_alive,
-         what_is_no_address_is_refused,
-         rubbish_ends_its_connection_only, a_card_shows_who_can_be_reached);
+         what_is_no_address_is_refused, rubbish_ends_its_connection_only,
+         a_card_shows_who_can_be_reached);
     CASE(s, "processes", 120, memory_of_another_process_is_reached, the_death_of_a_peer_is_noticed,
          a_stopped_peer_gets_everything_later, an_operation_outlives_the_removal_of_its_peer);
     CASE(s, "service", 120, client_and_server_work_over_it, a_server_that_goes_is_noticed_at_once);

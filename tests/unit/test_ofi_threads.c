@@ -45,7 +45,8 @@ static void *press(void *arg)
         size_t len = 10000 + (size_t)rand_r(&seed) % (MOST - 10000);
 
         fill(out, len, off, i);
-        ck_assert_int_eq(zc_client_write(shared.client, shared.handle, out, len, off), (ssize_t)len);
+        ck_assert_int_eq(zc_client_write(shared.client, shared.handle, out, len, off),
+                         (ssize_t)len);
         ck_assert_int_eq(zc_client_read(shared.client, shared.handle, in, len, off), (ssize_t)len);
         expect(in, len, off, i);
     }

@@ -425,15 +425,15 @@ static void raw_recv(void *arg, const void *msg, size_t len)
     struct raw *r = arg;
 
     if (zc_msg_decode(&r->last, msg, len) == 0 || r->last.type) {
-        snprintf(r->text, sizeof r->text, "%.*s", (int)r->last.text.n, (const char *)r->last.text.p);
+        snprintf(r->text, sizeof r->text, "%.*s", (int)r->last.text.n,
+                 (const char *)r->last.text.p);
         r->received++;
     }
 }
 
 static void raw_up(struct raw *r)
 {
-    struct zc_tp_config tp = {
-        .max_msg = ZC_MAX_MESSAGE, .nrecv = 4, .recv = raw_recv, .arg = r};
+    struct zc_tp_config tp = {.max_msg = ZC_MAX_MESSAGE, .nrecv = 4, .recv = raw_recv, .arg = r};
 
     memset(r, 0, sizeof *r);
     ck_assert_int_eq(zc_loop_open(&tp, &r->tp), 0);
@@ -674,7 +674,8 @@ START_TEST(stop_drains)
 }
 END_TEST
 
-/* A flush that was asked for before holds up the end: meanwhile files may be closed, and no more. */
+/* A flush that was asked for before holds up the end: meanwhile files may be closed, and no more.
+ */
 START_TEST(stopping_lets_files_be_closed)
 {
     struct zc_later later;
@@ -811,14 +812,12 @@ int main(void)
     CASE(s, "calls", 60, hello_and_ping, write_and_read, end_of_file_and_holes, errors_say_what,
          store_errors_reach_the_client);
     CASE(s, "many", 120, threads_share_a_client, a_driver_who_leaves_is_replaced,
-         a_stopped_client_finds_its_server_alive,
-         more_requests_than_credits);
-    CASE(s, "failure", 120, pending_keeps_a_slow_request_alive, idle_client_is_kept,
-         silent_server, server_dies, other_version_is_refused_with_a_reason, rubbish_does_no_harm,
-         bad_rma_key, client_dies, client_dies_in_a_write);
+         a_stopped_client_finds_its_server_alive, more_requests_than_credits);
+    CASE(s, "failure", 120, pending_keeps_a_slow_request_alive, idle_client_is_kept, silent_server,
+         server_dies, other_version_is_refused_with_a_reason, rubbish_does_no_harm, bad_rma_key,
+         client_dies, client_dies_in_a_write);
     CASE(s, "server", 60, information_in_pieces, stop_drains, stopping_lets_files_be_closed,
-         stop_says_what_cannot_be_stored,
-         stopping_refuses);
+         stop_says_what_cannot_be_stored, stopping_refuses);
     CASE(s, "remote", 120, blocks_over_three_servers);
     return run_suite(s);
 }

@@ -413,8 +413,8 @@ int main(void)
 
     zc_log_init(NULL);
     CASE(s, "lent", 60, lent_file, failed_sync_is_told_to_all);
-    CASE(s, "views", 240, views_against_a_model, views_in_two_pages,
-         long_pieces_are_not_copied, end_of_file_in_a_view, false_sharing, views_are_sent_again,
+    CASE(s, "views", 240, views_against_a_model, views_in_two_pages, long_pieces_are_not_copied,
+         end_of_file_in_a_view, false_sharing, views_are_sent_again,
          threads_send_views_of_their_own, a_view_waits_for_its_transfer);
     return run_suite(s);
 }

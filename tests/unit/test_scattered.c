@@ -89,10 +89,12 @@ static void *write_mine(void *arg)
     cfg.max_extents = max_extents;
     ck_assert_int_eq(zc_cache_create(&cfg, store, &cache), 0);
     ck_assert_int_eq(
-        zc_cache_open(cache, path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_PRIVATE, 0, &h, &attr), 0);
+        zc_cache_open(cache, path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_PRIVATE, 0, &h, &attr),
+        0);
     for (unsigned round = rounds; round-- > 0;) {
         for (unsigned i = 0; i < COUNT * PIECE; i++)
-            buf[i] = (unsigned char)(round + value(w->me, w->me * PIECE + i / PIECE * STEP + i % PIECE));
+            buf[i] =
+                (unsigned char)(round + value(w->me, w->me * PIECE + i / PIECE * STEP + i % PIECE));
         ck_assert_int_eq(zc_cache_vwrite(h, v, w->me * PIECE, buf, COUNT * PIECE, 0),
                          COUNT * PIECE);
         ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), 0);

@@ -488,8 +488,7 @@ int main(void)
     TCase *root = tcase_create("root");
 
     CASE(s, "common", 20, memory, faulty_in_front, posix_without_root, nth_call_fails,
-         growing_without_fallocate,
-         held_calls_wait);
+         growing_without_fallocate, held_calls_wait);
     tcase_add_checked_fixture(root, setup_root, teardown);
     tcase_set_timeout(root, 20);
     tcase_add_test(root, posix);

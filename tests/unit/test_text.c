@@ -9,8 +9,8 @@
 #include "zc_log.h"
 #include "zc_text.h"
 
-__attribute__((format(printf, 4, 5))) static const char *
-format(char *out, size_t size, size_t fit, const char *fmt, ...)
+__attribute__((format(printf, 4, 5))) static const char *format(char *out, size_t size, size_t fit,
+                                                                const char *fmt, ...)
 {
     va_list ap;
 
@@ -76,7 +76,8 @@ START_TEST(test_long_name)
     memset(name + 9, 'x', 300);
     strcpy(name + 309, "END");
     format(out, 200, 60, "cannot read %s: why", name);
-    ck_assert_msg(strlen(out) < 60 && strstr(out, "/...xxx") && strstr(out, "xEND: why"), "%s", out);
+    ck_assert_msg(strlen(out) < 60 && strstr(out, "/...xxx") && strstr(out, "xEND: why"), "%s",
+                  out);
     for (unsigned i = 0; i < 150; i++)
         memcpy(name + 9 + 2 * i, "\xc3\xa9", 2);
     for (size_t fit = 40; fit < 60; fit++) {
@@ -96,7 +97,8 @@ START_TEST(test_any_length)
             format(out, sizeof out, fit, "cannot open %s (daemon 5): %s, 1 byte", path_of(depth),
                    path_of(depth));
             ck_assert_msg(strlen(out) < fit, "%zu: %s", fit, out);
-            ck_assert_msg(strstr(out, "ckpt.0007 (daemon 5): /") && strstr(out, "ckpt.0007, 1 byte"),
+            ck_assert_msg(strstr(out, "ckpt.0007 (daemon 5): /") &&
+                              strstr(out, "ckpt.0007, 1 byte"),
                           "%zu: %s", fit, out);
         }
 }
@@ -123,7 +125,6 @@ int main(void)
 {
     Suite *s = suite_create("text");
 
-    CASE(s, "text", 60, test_fits, test_shortened, test_long_name, test_any_length,
-         test_explained);
+    CASE(s, "text", 60, test_fits, test_shortened, test_long_name, test_any_length, test_explained);
     return run_suite(s);
 }
