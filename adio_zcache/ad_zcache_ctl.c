@@ -105,7 +105,7 @@ void ADIOI_ZCACHE_Delete(const char *filename, int *error_code)
     }
     if (rc == 0) {
         path = zcache_absolute(filename);
-        rc = path ? store->ops->unlink(store, path) : zc_errorf(ENOMEM, "no absolute path");
+        rc = path ? zc_store_unlink(store, path) : zc_errorf(ENOMEM, "no absolute path");
         free(path);
         zcache_net_keep(&settings);
         zcache_store_put(store, zcache_is_loss(rc));

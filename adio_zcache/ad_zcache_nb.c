@@ -41,7 +41,7 @@ struct pending {
 };
 
 /* Of the requests of all files.  Held across no MPI call but those that count references. */
-static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_REQUESTS);
 
 /* ---- what MPI calls ---- */
 

@@ -139,7 +139,7 @@ static int open_once(ADIO_File fd, unsigned flags, struct layout *l)
     struct zcache_file *f = zcache_file_of(fd);
 
     l->attr.block_size = f->settings.block_size;
-    return f->store->ops->open(f->store, f->path, flags, permissions(fd), &l->sfile, &l->attr);
+    return zc_store_open_file(f->store, f->path, flags, permissions(fd), &l->sfile, &l->attr);
 }
 
 /* Opens on the rank that may create.  Looks for the file first, so that it is known who
@@ -335,7 +335,7 @@ static void undo_open(ADIO_File fd, int rc, bool created)
 
     if (!f)
         return;
-    if (created && f->store->ops->unlink(f->store, f->path))
+    if (created && zc_store_unlink(f->store, f->path))
         zc_error("%s was created and could not be removed: %s", f->path, zc_error_text(EIO));
     if (f->store)
         zcache_store_put(f->store, zcache_is_loss(rc));
@@ -412,7 +412,7 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
         rc = open_aggregators(fd, rank, amode, &layout);
     snprintf(text, sizeof text, "%s", rc ? zc_error_text(rc) : "");
     if (layout.sfile)
-        layout.sfile->store->ops->close(layout.sfile, ZC_LEVEL_VISIBLE);
+        zc_store_close_file(layout.sfile, ZC_LEVEL_VISIBLE);
     if (rc)
         undo_open(fd, rc, layout.created);
     else

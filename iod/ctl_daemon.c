@@ -12,6 +12,7 @@
 #include "iod_alive.h"
 #include "zc_client.h"
 #include "zc_log.h"
+#include "zc_thread.h"
 
 enum { POLL_MS = 20 };
 
@@ -179,7 +180,8 @@ void ctl_daemons_run(struct ctl_daemon *d, int n, const struct ctl_command *cmd,
     }
     for (int i = 0; i < n; i++) {
         jobs[i] = (struct job){.daemon = &d[i], .cmd = cmd, .timeout_ms = timeout_ms};
-        jobs[i].started = n > 1 && pthread_create(&jobs[i].thread, NULL, run_job, &jobs[i]) == 0;
+        jobs[i].started =
+            n > 1 && zc_thread_start(&jobs[i].thread, "daemon", run_job, &jobs[i]) == 0;
         if (!jobs[i].started)
             run_job(&jobs[i]);
     }

@@ -1,14 +1,13 @@
 /* iod_signals.c - signals, taken by a thread of their own. */
 #include "config.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <string.h>
 
 #include "iod_signals.h"
 #include "zc_log.h"
+#include "zc_thread.h"
 
 static sigset_t wanted(void)
 {
@@ -55,11 +54,9 @@ static void *take_signals(void *arg)
 int iod_signals_start(const struct iod_signals *s)
 {
     pthread_t thread;
-    int err = pthread_create(&thread, NULL, take_signals, (void *)s);
+    int rc = zc_thread_start(&thread, "signals", take_signals, (void *)s);
 
-    if (err)
-        return zc_errorf(err, "cannot start a thread: %s", strerror(err));
-    pthread_setname_np(thread, "signals");
-    pthread_detach(thread);
-    return 0;
+    if (rc == 0)
+        pthread_detach(thread);
+    return rc;
 }

@@ -199,7 +199,7 @@ static void cleanup(struct iod *d)
     if (d->cache)
         zc_cache_destroy(d->cache);
     if (d->store)
-        d->store->ops->destroy(d->store);
+        zc_store_destroy(d->store);
     remove_files(d);
 }
 

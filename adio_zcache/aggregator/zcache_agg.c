@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -13,6 +12,7 @@
 #include "zc_local.h"
 #include "zc_log.h"
 #include "zc_server.h"
+#include "zc_thread.h"
 #include "zcache_agg.h"
 #include "zcache_stores.h"
 
@@ -39,31 +39,17 @@ struct zcache_agg {
 };
 
 static struct zc_list aggs = {&aggs, &aggs};
-static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_PROCESS);
 
 static void *serve(void *arg)
 {
     struct endpoint *e = arg;
     int rc;
 
-    pthread_setname_np(pthread_self(), "zc-aggregator");
     rc = zc_server_run(e->server);
     if (rc)
         zc_error("aggregator: %s", zc_error_text(rc));
     return NULL;
-}
-
-/* The application's signals are not for our thread. */
-static int start_thread(struct endpoint *e)
-{
-    sigset_t all, old;
-    int rc;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = pthread_create(&e->thread, NULL, serve, e);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    return rc ? zc_errorf(rc, "cannot start an aggregator: %s", strerror(rc)) : 0;
 }
 
 static int start_server(struct zcache_agg *a, const struct zc_settings *s, bool near)
@@ -82,7 +68,7 @@ static int start_server(struct zcache_agg *a, const struct zc_settings *s, bool 
     rc = zc_server_create(&cfg, &e->server);
     if (rc)
         return rc;
-    rc = start_thread(e);
+    rc = zc_thread_start(&e->thread, "zc-aggregator", serve, e);
     if (rc) {
         zc_server_destroy(e->server);
         e->server = NULL;

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +11,7 @@
 #include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zc_thread.h"
 #include "zcache_jobs.h"
 
 enum { MAX_THREADS = 4 }; /* each keeps several blocks under way */
@@ -26,7 +26,7 @@ struct zcache_job {
     unsigned owners; /* atomic */
 };
 
-static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_JOBS);
 static zc_cond more = PTHREAD_COND_INITIALIZER; /* jobs, or an end */
 static zc_cond less = PTHREAD_COND_INITIALIZER; /* one more is done */
 static struct zc_list waiting = {&waiting, &waiting};
@@ -81,7 +81,6 @@ static void *work(void *arg)
     struct zcache_job *j;
 
     (void)arg;
-    pthread_setname_np(pthread_self(), "zc-nonblocking");
     while ((j = next()))
         run(j);
     return NULL;
@@ -90,15 +89,10 @@ static void *work(void *arg)
 /* Another thread, if all are busy.  False: there is none at all. */
 static bool have_threads(void)
 {
-    sigset_t all, old;
-
     zc_assert_held(&lock);
     if (nthreads == MAX_THREADS || (nthreads && nidle > nwaiting))
         return true;
-    sigfillset(&all); /* the application's signals are not for our thread */
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    nthreads += pthread_create(&threads[nthreads], NULL, work, NULL) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    nthreads += zc_thread_start(&threads[nthreads], "zc-nonblocking", work, NULL) == 0;
     return nthreads > 0;
 }
 

@@ -28,7 +28,7 @@ static struct zc_list peers = {&peers, &peers};
 static struct zc_net *nets[2]; /* indexed by whether it is for processes of this host */
 static struct zc_net *severed[MAX_SEVERED]; /* kept for their clients until the end */
 static int nsevered;
-static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_PROCESS);
 
 static int open_net(const void *toward, size_t len, const struct zc_settings *s)
 {

@@ -29,7 +29,7 @@ struct entry {
 };
 
 static struct zc_list entries = {&entries, &entries};
-static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_PROCESS);
 static bool closes_at_finalize;
 static unsigned files; /* open in this process; under lock */
 static bool ending;    /* MPI_Finalize has begun; under lock */
@@ -38,7 +38,7 @@ static void entry_free(struct entry *e)
 {
     zc_list_del(&e->link);
     zcache_agg_stop(e->store);
-    e->store->ops->destroy(e->store);
+    zc_store_destroy(e->store);
     free(e->daemons);
     free(e);
 }
@@ -175,7 +175,7 @@ bool zcache_is_loss(int rc)
  * lock, as a user of the entry: they may take their time. */
 static bool is_gone(struct entry *e)
 {
-    int rc = e->store->ops->ping ? e->store->ops->ping(e->store) : 0;
+    int rc = zc_store_ping(e->store);
 
     if (!zcache_is_loss(rc) || rc == -ETIMEDOUT) /* who is silent has not been replaced */
         return false;

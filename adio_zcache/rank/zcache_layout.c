@@ -13,7 +13,7 @@
 
 /* Guards the key and every look at an attribute.  MPI is called under it, and calls forget(),
  * which therefore takes no lock. */
-static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_LAYOUT);
 static int key = MPI_KEYVAL_INVALID;
 
 /* What this thread looked up lately, without MPI or lock: small accesses ask several times for

@@ -3,11 +3,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "zc_log.h"
+#include "zc_thread.h"
 #include "zcache_file.h"
 #include "zcache_owner.h"
 #include "zcache_peer.h"
@@ -40,17 +40,13 @@ static void *warm(void *arg)
 
 void zcache_owners_warm(struct zcache_file *f)
 {
-    sigset_t all, old;
     bool others = false;
 
     for (uint32_t i = 0; i < f->nowners; i++)
         others = others || !f->owners[i].local;
     if (!others)
         return;
-    sigfillset(&all); /* the application's signals are not for our thread */
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    f->warming = pthread_create(&f->warm, NULL, warm, f) == 0;
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    f->warming = zc_thread_start(&f->warm, "zc-connect", warm, f) == 0;
 }
 
 void zcache_owners_settle(struct zcache_file *f)

@@ -48,7 +48,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -58,6 +57,7 @@
 #include "zc_cache_internal.h"
 #include "zc_log.h"
 #include "zc_text.h"
+#include "zc_thread.h"
 
 /* ---- completions ---- */
 
@@ -302,20 +302,16 @@ bool zc_cache_populate(struct zc_cache *c, uint64_t *wake)
     return true;
 }
 
-static int start_some(struct zc_cache *c, unsigned n, void *(*run)(void *), pthread_t *threads,
-                      unsigned *started)
+static int start_some(struct zc_cache *c, unsigned n, const char *name, void *(*run)(void *),
+                      pthread_t *threads, unsigned *started)
 {
-    sigset_t all, old;
     int rc = 0;
 
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old); /* signals belong to the program */
     while (rc == 0 && *started < n) {
-        rc = pthread_create(&threads[*started], NULL, run, c);
+        rc = zc_thread_start(&threads[*started], name, run, c);
         if (rc == 0)
             ++*started;
     }
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
     return rc;
 }
 
@@ -327,15 +323,10 @@ static int start_threads(struct zc_cache *c)
     c->flushers = calloc(c->cfg.flushers, sizeof(*c->flushers));
     if (!c->readers || !c->flushers)
         return zc_errorf(ENOMEM, "cache: out of memory");
-    rc = start_some(c, c->cfg.readers, zc_reader, c->readers, &c->nreaders);
+    rc = start_some(c, c->cfg.readers, "zc-read", zc_reader, c->readers, &c->nreaders);
     if (rc == 0)
-        rc = start_some(c, c->cfg.flushers, zc_flusher, c->flushers, &c->nflushers);
-    if (rc != 0)
-        return zc_errorf(rc,
-                         "cache: one of %u threads cannot start: %s; raise the limit on processes "
-                         "(ulimit -u)",
-                         c->cfg.readers + c->cfg.flushers, strerror(rc));
-    return 0;
+        rc = start_some(c, c->cfg.flushers, "zc-flush", zc_flusher, c->flushers, &c->nflushers);
+    return rc;
 }
 
 int zc_cache_create(const struct zc_cache_config *cfg, struct zc_store *store,
@@ -354,7 +345,7 @@ int zc_cache_create(const struct zc_cache_config *cfg, struct zc_store *store,
     c->cfg = *cfg;
     c->store = store;
     c->page_size = cfg->page_size;
-    zc_lock_init(&c->lock);
+    zc_lock_init(&c->lock, ZC_ORDER_CACHE);
     zc_cond_init(&c->work);
     zc_cond_init(&c->fill_work);
     zc_cond_init(&c->changed);
@@ -392,9 +383,9 @@ static void end_file(struct zc_cache *c, struct zc_file *f)
     f->refs++;
     zc_file_discard(c, f);
     if (f->rd)
-        f->rd->store->ops->close(f->rd, ZC_LEVEL_STAGED);
+        zc_store_close_file(f->rd, ZC_LEVEL_STAGED);
     if (f->wr)
-        f->wr->store->ops->close(f->wr, ZC_LEVEL_STAGED);
+        zc_store_close_file(f->wr, ZC_LEVEL_STAGED);
     zc_file_destroy(c, f);
 }
 

@@ -43,7 +43,7 @@ void zc_waiter_init(struct zc_waiter *w, struct zc_handle *h, enum zc_dir dir)
     w->access.handle = h;
     w->access.dir = dir;
     w->access.ready = ready;
-    zc_lock_init(&w->lock);
+    zc_lock_init(&w->lock, ZC_ORDER_WAITER);
     zc_cond_init(&w->cond);
 }
 

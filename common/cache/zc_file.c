@@ -261,7 +261,7 @@ static int look_again(struct zc_cache *c, struct zc_file *f, struct zc_sfile *sf
     do {
         changes = f->changes;
         zc_cache_unlock(c);
-        rc = sf->store->ops->getattr(sf, &fresh);
+        rc = zc_store_getattr(sf, &fresh);
         zc_lock_get(&c->lock);
     } while (rc == 0 && f->changes != changes); /* write-back goes on meanwhile */
     if (rc == 0) {
@@ -288,7 +288,7 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
     zc_lock_get(&c->lock);
     changes = c->changes;
     zc_lock_put(&c->lock);
-    rc = c->store->ops->open(c->store, path, flags & ZC_OPEN_ALL, mode, &sf, attr);
+    rc = zc_store_open_file(c->store, path, flags & ZC_OPEN_ALL, mode, &sf, attr);
     if (rc < 0) {
         opening_free(&o);
         return rc;
@@ -310,7 +310,7 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
     zc_file_reap(c, f);
     zc_cache_unlock(c);
     if (surplus)
-        surplus->store->ops->close(surplus, ZC_LEVEL_VISIBLE);
+        zc_store_close_file(surplus, ZC_LEVEL_VISIBLE);
     opening_free(&o);
     return rc;
 }
@@ -326,7 +326,7 @@ bool zc_file_may_settle(const struct zc_file *f)
 
 static int close_one(struct zc_sfile *sf)
 {
-    return sf ? sf->store->ops->close(sf, ZC_LEVEL_STAGED) : 0;
+    return sf ? zc_store_close_file(sf, ZC_LEVEL_STAGED) : 0;
 }
 
 /* Notes the attributes and closes the store files; pages stay.  Drops the lock. */
@@ -343,7 +343,7 @@ int zc_file_settle(struct zc_cache *c, struct zc_file *f)
     if (f->unlinked || f->private)
         zc_file_discard(c, f);
     zc_cache_unlock(c);
-    rc = sf->store->ops->getattr(sf, &f->attr); /* ours while we have ctl */
+    rc = zc_store_getattr(sf, &f->attr); /* ours while we have ctl */
     rc_rd = close_one(rd);
     rc_wr = close_one(wr);
     zc_lock_get(&c->lock);
@@ -421,7 +421,7 @@ static void look_for_unlink(struct zc_cache *c, struct zc_file *f)
     if (f->unlinked || !sf || !zc_file_unwritten(f))
         return;
     zc_cache_unlock(c);
-    rc = sf->store->ops->getattr(sf, &now);
+    rc = zc_store_getattr(sf, &now);
     zc_lock_get(&c->lock);
     if (rc == 0 && now.nlink == 0)
         f->unlinked = true;

@@ -255,7 +255,7 @@ static bool next_batch(struct zc_cache *c, struct fill_job *job, struct fill_bat
  * pages may have been written, which moved the end, and forgotten, which made gaps of them. */
 static ssize_t read_batch(struct zc_sfile *sf, struct fill_batch *b)
 {
-    ssize_t got = sf->store->ops->preadv(sf, b->iov, b->niov, b->lo);
+    ssize_t got = zc_store_preadv(sf, b->iov, b->niov, b->lo);
     uint64_t at = 0;
 
     if (got < 0)
@@ -327,7 +327,7 @@ static int fill_scattered(struct zc_cache *c, struct zc_page *p)
         zc_cache_unlock(c);
         iov.iov_len = gaps[n - 1].hi - gaps[0].lo;
         iov.iov_base = malloc(iov.iov_len);
-        got = iov.iov_base ? sf->store->ops->preadv(sf, &iov, 1, start + gaps[0].lo) : -ENOMEM;
+        got = iov.iov_base ? zc_store_preadv(sf, &iov, 1, start + gaps[0].lo) : -ENOMEM;
         if (got >= 0)
             copy_gaps(zc_page_data(c, p), gaps, n, iov.iov_base, (size_t)got);
         free(iov.iov_base);
@@ -488,7 +488,6 @@ void *zc_reader(void *cache)
     struct zc_cache *c = cache;
     struct zc_page *p;
 
-    pthread_setname_np(pthread_self(), "zc-read");
     zc_lock_get(&c->lock);
     for (;;) {
         p = next_fill(c);

@@ -303,14 +303,14 @@ static ssize_t write_scattered(struct zc_cache *c, struct zc_page *p)
     struct zc_sfile *sf = p->file->wr;
     uint64_t off = zc_page_offset(c, p);
     uint32_t n = p->flushing.n;
-    struct zc_range *r = sf->store->ops->write_ranges ? malloc(n * sizeof *r) : NULL;
+    struct zc_range *r = zc_store_writes_ranges(sf->store) ? malloc(n * sizeof *r) : NULL;
     ssize_t rc;
 
     if (!r)
         return -EOPNOTSUPP;
     memcpy(r, zc_extents_ranges(&p->flushing), n * sizeof *r);
     zc_cache_unlock(c);
-    rc = sf->store->ops->write_ranges(sf, zc_page_data(c, p), r, n, off);
+    rc = zc_store_write_ranges(sf, zc_page_data(c, p), r, n, off);
     zc_lock_get(&c->lock);
     free(r);
     if (rc == -EOPNOTSUPP)
@@ -362,7 +362,7 @@ static int write_pieces(struct zc_cache *c, struct flush_job *job, struct zc_why
     }
     while ((n = next_piece(c, job, &off, &bytes)) > 0) {
         zc_cache_unlock(c);
-        rc = sf->store->ops->pwritev(sf, job->iov, n, off);
+        rc = zc_store_pwritev(sf, job->iov, n, off);
         if (rc >= 0 && (size_t)rc != bytes)
             rc = zc_errorf(EIO, "the store took %zd of %zu bytes", rc, bytes);
         zc_lock_get(&c->lock);
@@ -503,7 +503,6 @@ void *zc_flusher(void *cache)
     struct zc_page *p;
     uint64_t limit, wake;
 
-    pthread_setname_np(pthread_self(), "zc-flush");
     zc_lock_get(&c->lock);
     while (!c->stop) {
         wake = UINT64_MAX;

@@ -85,7 +85,7 @@ int zc_cache_truncate(struct zc_handle *h, uint64_t size)
     while (writes_beyond(c, f))
         zc_cache_wait(c);
     zc_cache_unlock(c);
-    rc = f->wr->store->ops->truncate(f->wr, size);
+    rc = zc_store_truncate(f->wr, size);
     zc_lock_get(&c->lock);
     c->changes++;
     f->changes++;
@@ -122,7 +122,7 @@ int zc_cache_allocate(struct zc_handle *h, uint64_t off, uint64_t len)
     while (writes_beyond(c, f))
         zc_cache_wait(c);
     zc_cache_unlock(c);
-    rc = f->wr->store->ops->allocate(f->wr, off, len);
+    rc = zc_store_allocate(f->wr, off, len);
     zc_lock_get(&c->lock);
     c->changes++;
     f->changes++;
@@ -148,7 +148,7 @@ static bool is_gone(struct zc_cache *c, struct zc_file *f, const struct zc_attr 
     if (!sf)
         return true; /* only clean pages: forgetting them is always right */
     zc_cache_unlock(c);
-    rc = sf->store->ops->getattr(sf, &now);
+    rc = zc_store_getattr(sf, &now);
     zc_lock_get(&c->lock);
     return rc == 0 ? now.nlink == 0 : before->nlink <= 1;
 }
@@ -160,7 +160,7 @@ int zc_cache_unlink(struct zc_cache *c, const char *path)
     int rc;
 
     zc_error_clear();
-    rc = c->store->ops->stat(c->store, path, &attr);
+    rc = zc_store_stat(c->store, path, &attr);
     zc_lock_get(&c->lock);
     if (rc == 0)
         f = zc_file_find(c, attr.dev, attr.ino);
@@ -169,7 +169,7 @@ int zc_cache_unlink(struct zc_cache *c, const char *path)
         zc_ctl_get(c, f);
     }
     zc_cache_unlock(c);
-    rc = c->store->ops->unlink(c->store, path); /* says it all when stat has failed */
+    rc = zc_store_unlink(c->store, path); /* says it all when stat has failed */
     if (!f)
         return rc;
     zc_lock_get(&c->lock);

@@ -128,7 +128,7 @@ void zc_sync_run(struct zc_cache *c, struct zc_file *f)
     if (sf) {
         f->syncing = true;
         zc_cache_unlock(c);
-        rc = sf->store->ops->sync(sf, level);
+        rc = zc_store_sync(sf, level);
         zc_lock_get(&c->lock);
         f->syncing = false;
     }
@@ -205,7 +205,7 @@ int zc_sync_wait(struct zc_cache *c, struct zc_file *f, struct zc_handle *h, enu
         .flush = {.handle = h, .file = f, .level = level, .done = wake_waiter},
     };
 
-    zc_lock_init(&w.lock);
+    zc_lock_init(&w.lock, ZC_ORDER_WAITER);
     zc_cond_init(&w.cond);
     zc_lock_get(&c->lock);
     zc_sync_start(c, &w.flush);
@@ -300,14 +300,14 @@ int zc_cache_backlog_below(struct zc_handle *h, uint64_t *bytes)
     int rc = 0;
 
     *bytes = 0;
-    if (!c->store->ops->backlog)
+    if (!zc_store_has_backlog(c->store))
         return 0;
     zc_error_clear();
     zc_lock_get(&c->lock);
     zc_ctl_get(c, f); /* keeps the store file open */
     sf = f->wr ? f->wr : f->rd;
     zc_cache_unlock(c);
-    rc = sf->store->ops->backlog(sf, bytes);
+    rc = zc_store_backlog(sf, bytes);
     zc_lock_get(&c->lock);
     zc_ctl_put(c, f);
     zc_cache_unlock(c);

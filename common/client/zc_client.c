@@ -42,7 +42,7 @@ static int hello(struct zc_client *c)
                        .silence_ms = (uint32_t)zc_net_timeout_ms(c->net),
                        .name = {name, (uint32_t)strlen(name)}};
     struct zc_msg reply;
-    int rc = tp->ops->address(tp, addr, &len);
+    int rc = zc_tp_address(tp, addr, &len);
 
     if (rc)
         return rc;
@@ -78,9 +78,9 @@ int zc_client_connect(struct zc_net *n, const void *addr, size_t len, const char
     snprintf(c->label, sizeof c->label, "%s", label);
     zc_list_init(&c->calls);
     zc_list_init(&c->link);
-    zc_lock_init(&c->view_lock);
+    zc_lock_init(&c->view_lock, ZC_ORDER_TURN);
     zc_cond_init(&c->view_sent);
-    rc = tp->ops->peer_add(tp, addr, len, &c->peer);
+    rc = zc_tp_peer_add(tp, addr, len, &c->peer);
     if (rc) {
         client_free(c);
         return zc_errorf(-rc, "%s: %s", label, zc_error_text(rc));

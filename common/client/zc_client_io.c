@@ -44,7 +44,7 @@ static void start(struct zc_client *c, struct zc_io *io)
         if (writes(io))
             m.data = (struct zc_bytes){io->buf, (uint32_t)io->len};
     } else {
-        io->status = tp->ops->reg(tp, io->buf, io->len, &io->mr);
+        io->status = zc_tp_reg(tp, io->buf, io->len, &io->mr);
         if (io->status)
             return;
         m.flags = ZC_F_RMA;
@@ -54,7 +54,7 @@ static void start(struct zc_client *c, struct zc_io *io)
     io->status = zc_call_start(c, &m, in_message && !writes(io) ? io->buf : NULL,
                                in_message && !writes(io) ? io->len : 0, &io->call);
     if (io->status && io->mr.priv)
-        tp->ops->dereg(tp, &io->mr);
+        zc_tp_dereg(tp, &io->mr);
 }
 
 void zc_io_read(struct zc_client *c, uint64_t handle, void *buf, size_t len, uint64_t off,
@@ -136,7 +136,7 @@ static int wait_once(struct zc_client *c, struct zc_io *io, uint64_t *count)
         return io->status;
     rc = zc_call_wait(c, io->call, &reply);
     if (io->mr.priv)
-        tp->ops->dereg(tp, &io->mr);
+        zc_tp_dereg(tp, &io->mr);
     if (rc == 0)
         *count = reply.count;
     return rc;

@@ -13,7 +13,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +20,7 @@
 #include "zc_local.h"
 #include "zc_log.h"
 #include "zc_net.h"
+#include "zc_thread.h"
 
 enum {
     RECEIVES = 64,      /* receive buffers */
@@ -235,7 +235,7 @@ static void sever(struct zc_net *n, struct zc_client *c, int err)
     while (anybody_sends(n))
         zc_cond_wait(&n->changed, &n->lock);
     zc_lock_put(&n->lock);
-    n->tp->ops->sever(n->tp);
+    zc_tp_sever(n->tp);
     zc_lock_get(&n->lock);
     zc_list_each (&n->clients, cn) {
         struct zc_client *k = zc_list_entry(cn, struct zc_client, link);
@@ -251,7 +251,7 @@ static void break_client(struct zc_net *n, struct zc_client *c, int err)
     zc_assert_held(&n->lock);
     if (c->broken)
         return;
-    if (has_lent(c) && n->tp->ops->sever) {
+    if (has_lent(c) && zc_tp_severs(n->tp)) {
         sever(n, c, err);
         return;
     }
@@ -259,7 +259,7 @@ static void break_client(struct zc_net *n, struct zc_client *c, int err)
     while (c->sending)
         zc_cond_wait(&n->changed, &n->lock);
     zc_lock_put(&n->lock);
-    n->tp->ops->peer_remove(n->tp, c->peer);
+    zc_tp_peer_remove(n->tp, c->peer);
     zc_lock_get(&n->lock);
     end_calls(n, c);
 }
@@ -568,23 +568,7 @@ void zc_net_remove(struct zc_net *n, struct zc_client *c)
     removed = c->removed;
     zc_lock_put(&n->lock);
     if (!removed)
-        n->tp->ops->peer_remove(n->tp, c->peer);
-}
-
-/* The application's signals are not for our thread. */
-static int start_thread(struct zc_net *n)
-{
-    sigset_t all, old;
-    int rc;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = pthread_create(&n->thread, NULL, background, n);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (rc)
-        return zc_errorf(rc, "cannot start the heartbeat thread: %s", strerror(rc));
-    n->have_thread = true;
-    return 0;
+        zc_tp_peer_remove(n->tp, c->peer);
 }
 
 static int (*transport_of(const struct zc_net_config *cfg))(const struct zc_tp_config *,
@@ -614,13 +598,14 @@ int zc_net_create(const struct zc_net_config *cfg, struct zc_net **out)
     if (n->background_ns > BACKGROUND_MS_MAX * ZC_NS_PER_MS)
         n->background_ns = BACKGROUND_MS_MAX * ZC_NS_PER_MS;
     snprintf(n->name, sizeof n->name, "%s", cfg->name ? cfg->name : "?");
-    zc_lock_init(&n->lock);
+    zc_lock_init(&n->lock, ZC_ORDER_NET);
     zc_cond_init(&n->changed);
     zc_cond_init(&n->stop_cond);
     zc_list_init(&n->clients);
     rc = (cfg->open_transport ? cfg->open_transport : transport_of(cfg))(&tp, &n->tp);
     if (rc == 0)
-        rc = start_thread(n);
+        rc = zc_thread_start(&n->thread, "zc-heartbeat", background, n);
+    n->have_thread = rc == 0;
     if (rc) {
         zc_net_destroy(n);
         return rc;

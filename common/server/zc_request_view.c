@@ -76,7 +76,7 @@ static int make_buffers(struct zc_server *s)
     s->bounce = aligned_alloc(4096, len);
     if (!s->bounce)
         return zc_errorf(ENOMEM, "no memory for %zu bytes of buffers", len);
-    rc = s->tp->ops->reg(s->tp, s->bounce, len, &s->bounce_mr);
+    rc = zc_tp_reg(s->tp, s->bounce, len, &s->bounce_mr);
     if (rc) {
         free(s->bounce);
         s->bounce = NULL;

@@ -24,7 +24,7 @@ void zc_server_notify(struct zc_server *s, struct zc_notice *n)
     zc_lock_get(&s->lock);
     zc_list_add_tail(&s->notices, &n->link);
     if (s->tp) /* waking never waits; the lock keeps the endpoint from being closed */
-        s->tp->ops->wake(s->tp);
+        zc_tp_wake(s->tp);
     zc_lock_put(&s->lock);
 }
 
@@ -260,22 +260,19 @@ int zc_server_run(struct zc_server *s)
 void zc_server_stop(struct zc_server *s)
 {
     __atomic_store_n(&s->stop_requested, 1, __ATOMIC_RELEASE);
-    s->tp->ops->wake(s->tp);
+    zc_tp_wake(s->tp);
 }
 
 /* ---- create and destroy ---- */
 
 int zc_server_address(struct zc_server *s, void *buf, size_t *len)
 {
-    return s->tp->ops->address(s->tp, buf, len);
+    return zc_tp_address(s->tp, buf, len);
 }
 
 int zc_server_local_address(struct zc_server *s, void *buf, size_t *len)
 {
-    if (s->tp->ops->local_address)
-        return s->tp->ops->local_address(s->tp, buf, len);
-    *len = 0;
-    return 0;
+    return zc_tp_local_address(s->tp, buf, len);
 }
 
 int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
@@ -300,7 +297,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
     s->started = zc_now();
     s->next_session = cfg->boot_id;
     gethostname(s->host, sizeof s->host - 1);
-    zc_lock_init(&s->lock);
+    zc_lock_init(&s->lock, ZC_ORDER_SERVER);
     zc_list_init(&s->sessions);
     zc_list_init(&s->leaving);
     zc_list_init(&s->notices);
@@ -317,7 +314,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
     if (rc)
         goto fail;
     zc_cache_arena(cfg->cache, &base, &len);
-    rc = s->tp->ops->reg(s->tp, base, len, &s->arena);
+    rc = zc_tp_reg(s->tp, base, len, &s->arena);
     if (rc)
         goto fail;
     *out = s;
@@ -362,9 +359,9 @@ void zc_server_destroy(struct zc_server *s)
     if (s->tp) {
         end_sessions(s);
         if (s->bounce)
-            s->tp->ops->dereg(s->tp, &s->bounce_mr);
+            zc_tp_dereg(s->tp, &s->bounce_mr);
         if (s->arena.priv)
-            s->tp->ops->dereg(s->tp, &s->arena);
+            zc_tp_dereg(s->tp, &s->arena);
         close_endpoint(s);
     }
     if (s->pool)

@@ -144,7 +144,7 @@ void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why
     s->stats.sessions--;
     zc_list_del(&ss->link);
     zc_list_add_tail(&s->leaving, &ss->link);
-    s->tp->ops->peer_remove(s->tp, ss->peer);
+    zc_tp_peer_remove(s->tp, ss->peer);
     zc_exports_forget(s, ss->id);
     zc_session_settle(ss);
 }
@@ -229,7 +229,7 @@ void zc_session_hello(struct zc_server *s, const struct zc_msg *m)
         answer(s, ss->peer, m->tag, ss, 0, NULL);
         return;
     }
-    if (m->magic != ZC_MAGIC || s->tp->ops->peer_add(s->tp, m->address.p, m->address.n, &peer)) {
+    if (m->magic != ZC_MAGIC || zc_tp_peer_add(s->tp, m->address.p, m->address.n, &peer)) {
         zc_server_complain(s, m->magic != ZC_MAGIC ? "HELLO with a wrong magic"
                                                    : zc_error_text(EINVAL));
         return;

@@ -23,7 +23,7 @@ struct zc_shared *zc_shared_create(void)
 
     if (!s)
         return NULL;
-    zc_lock_init(&s->lock);
+    zc_lock_init(&s->lock, ZC_ORDER_SHARED);
     zc_list_init(&s->held);
     zc_list_init(&s->queued);
     return s;
@@ -192,7 +192,7 @@ void zc_shared_lock_wait(struct zc_shared *s, struct zc_range_lock *l)
 {
     struct waiter w = {.granted = false};
 
-    zc_lock_init(&w.mutex);
+    zc_lock_init(&w.mutex, ZC_ORDER_WAITER);
     zc_cond_init(&w.cond);
     l->waiter = &w;
     l->granted = wake;

@@ -100,6 +100,27 @@ struct zc_sfile {
     struct zc_store *store;
 };
 
+/* The calls, through the table above: without any lock held (zc_lock.h), for a store may block, and
+ * traced.  What they return and need is told there. */
+int zc_store_open_file(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
+                       struct zc_sfile **out, struct zc_attr *attr);
+int zc_store_close_file(struct zc_sfile *f, enum zc_level level);
+ssize_t zc_store_preadv(struct zc_sfile *f, const struct iovec *iov, int n, uint64_t off);
+ssize_t zc_store_pwritev(struct zc_sfile *f, const struct iovec *iov, int n, uint64_t off);
+bool zc_store_writes_ranges(const struct zc_store *s);
+ssize_t zc_store_write_ranges(struct zc_sfile *f, const char *data, const struct zc_range *r,
+                              uint32_t n, uint64_t off);
+int zc_store_getattr(struct zc_sfile *f, struct zc_attr *attr);
+int zc_store_truncate(struct zc_sfile *f, uint64_t size);
+int zc_store_allocate(struct zc_sfile *f, uint64_t off, uint64_t len);
+int zc_store_sync(struct zc_sfile *f, enum zc_level level);
+bool zc_store_has_backlog(const struct zc_store *s);
+int zc_store_backlog(struct zc_sfile *f, uint64_t *bytes);
+int zc_store_unlink(struct zc_store *s, const char *path);
+int zc_store_stat(struct zc_store *s, const char *path, struct zc_attr *attr);
+int zc_store_ping(struct zc_store *s);
+void zc_store_destroy(struct zc_store *s); /* NULL: nothing */
+
 /* Files below `root` and only those: paths are absolute, must begin with `root` as
  * given or as resolved, and no symbolic link may lead out of it (openat2
  * RESOLVE_BENEATH); else EACCES.  root == NULL: no confinement, any path (embedded mode). */

@@ -94,7 +94,7 @@ static int fault_open(struct zc_store *s, const char *path, unsigned flags, mode
     f = calloc(1, sizeof(*f));
     if (!f)
         return zc_errorf(ENOMEM, "open %s: out of memory", path);
-    rc = fs->below->ops->open(fs->below, path, flags, mode, &f->below, attr);
+    rc = zc_store_open_file(fs->below, path, flags, mode, &f->below, attr);
     if (rc < 0) {
         free(f);
         return rc;
@@ -107,7 +107,7 @@ static int fault_open(struct zc_store *s, const char *path, unsigned flags, mode
 static int fault_close(struct zc_sfile *f, enum zc_level level)
 {
     int rc = gate(f->store, ZC_FAULT_CLOSE, "close");
-    int rc2 = below(f)->store->ops->close(below(f), level);
+    int rc2 = zc_store_close_file(below(f), level);
 
     free(f);
     return rc < 0 ? rc : rc2;
@@ -119,7 +119,7 @@ static ssize_t fault_preadv(struct zc_sfile *f, const struct iovec *iov, int n, 
     int late;
 
     if (rc == 0)
-        rc = below(f)->store->ops->preadv(below(f), iov, n, off);
+        rc = zc_store_preadv(below(f), iov, n, off);
     late = gate(f->store, ZC_FAULT_READ_RESULT, "read");
     return late < 0 ? late : rc;
 }
@@ -141,7 +141,7 @@ static void write_half(struct zc_sfile *f, const struct iovec *iov, int n, uint6
         total -= half[used++].iov_len;
     }
     if (used > 0)
-        (void)f->store->ops->pwritev(f, half, used, off);
+        (void)zc_store_pwritev(f, half, used, off);
 }
 
 static ssize_t fault_pwritev(struct zc_sfile *f, const struct iovec *iov, int n, uint64_t off)
@@ -152,46 +152,48 @@ static ssize_t fault_pwritev(struct zc_sfile *f, const struct iovec *iov, int n,
         write_half(below(f), iov, n, off);
         return zc_errorf(-rc, "fault injected into write: %s", strerror(-rc));
     }
-    return below(f)->store->ops->pwritev(below(f), iov, n, off);
+    return zc_store_pwritev(below(f), iov, n, off);
 }
 
 static ssize_t fault_write_ranges(struct zc_sfile *f, const char *data, const struct zc_range *r,
                                   uint32_t n, uint64_t off)
 {
-    const struct zc_store_ops *ops = below(f)->store->ops;
-    int rc = ops->write_ranges ? gate(f->store, ZC_FAULT_WRITE, "write") : -EOPNOTSUPP;
+    int rc;
 
-    if (rc < 0 && ops->write_ranges)
+    if (!zc_store_writes_ranges(below(f)->store))
+        return -EOPNOTSUPP;
+    rc = gate(f->store, ZC_FAULT_WRITE, "write");
+    if (rc < 0)
         return zc_errorf(-rc, "fault injected into write: %s", strerror(-rc));
-    return rc < 0 ? rc : ops->write_ranges(below(f), data, r, n, off);
+    return zc_store_write_ranges(below(f), data, r, n, off);
 }
 
 static int fault_getattr(struct zc_sfile *f, struct zc_attr *attr)
 {
     int rc = gate(f->store, ZC_FAULT_ATTR, "getattr");
 
-    return rc < 0 ? rc : below(f)->store->ops->getattr(below(f), attr);
+    return rc < 0 ? rc : zc_store_getattr(below(f), attr);
 }
 
 static int fault_truncate(struct zc_sfile *f, uint64_t size)
 {
     int rc = gate(f->store, ZC_FAULT_TRUNCATE, "truncate");
 
-    return rc < 0 ? rc : below(f)->store->ops->truncate(below(f), size);
+    return rc < 0 ? rc : zc_store_truncate(below(f), size);
 }
 
 static int fault_allocate(struct zc_sfile *f, uint64_t off, uint64_t len)
 {
     int rc = gate(f->store, ZC_FAULT_TRUNCATE, "allocate");
 
-    return rc < 0 ? rc : below(f)->store->ops->allocate(below(f), off, len);
+    return rc < 0 ? rc : zc_store_allocate(below(f), off, len);
 }
 
 static int fault_sync(struct zc_sfile *f, enum zc_level level)
 {
     int rc = gate(f->store, ZC_FAULT_SYNC, "sync");
 
-    return rc < 0 ? rc : below(f)->store->ops->sync(below(f), level);
+    return rc < 0 ? rc : zc_store_sync(below(f), level);
 }
 
 static int fault_backlog(struct zc_sfile *f, uint64_t *bytes)
@@ -199,9 +201,7 @@ static int fault_backlog(struct zc_sfile *f, uint64_t *bytes)
     int rc = gate(f->store, ZC_FAULT_ATTR, "backlog");
 
     *bytes = 0;
-    if (rc < 0 || !below(f)->store->ops->backlog)
-        return rc;
-    return below(f)->store->ops->backlog(below(f), bytes);
+    return rc < 0 ? rc : zc_store_backlog(below(f), bytes);
 }
 
 static int fault_unlink(struct zc_store *s, const char *path)
@@ -209,7 +209,7 @@ static int fault_unlink(struct zc_store *s, const char *path)
     struct zc_store *b = fault_store(s)->below;
     int rc = gate(s, ZC_FAULT_UNLINK, "unlink");
 
-    return rc < 0 ? rc : b->ops->unlink(b, path);
+    return rc < 0 ? rc : zc_store_unlink(b, path);
 }
 
 static int fault_stat(struct zc_store *s, const char *path, struct zc_attr *attr)
@@ -217,14 +217,14 @@ static int fault_stat(struct zc_store *s, const char *path, struct zc_attr *attr
     struct zc_store *b = fault_store(s)->below;
     int rc = gate(s, ZC_FAULT_ATTR, "stat");
 
-    return rc < 0 ? rc : b->ops->stat(b, path, attr);
+    return rc < 0 ? rc : zc_store_stat(b, path, attr);
 }
 
 static void fault_destroy(struct zc_store *s)
 {
     struct fault_store *fs = fault_store(s);
 
-    fs->below->ops->destroy(fs->below);
+    zc_store_destroy(fs->below);
     pthread_cond_destroy(&fs->released);
     zc_lock_destroy(&fs->lock);
     free(fs);
@@ -256,7 +256,7 @@ int zc_store_fault_create(struct zc_store *below_store, struct zc_store **out)
         return zc_errorf(ENOMEM, "faulty store: out of memory");
     fs->store.ops = &fault_ops;
     fs->below = below_store;
-    zc_lock_init(&fs->lock);
+    zc_lock_init(&fs->lock, ZC_ORDER_STORE);
     zc_cond_init(&fs->released);
     *out = &fs->store;
     return 0;

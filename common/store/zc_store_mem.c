@@ -343,7 +343,7 @@ int zc_store_mem_create(struct zc_store **out)
     if (!m)
         return zc_errorf(ENOMEM, "memory store: out of memory");
     m->store.ops = &mem_ops;
-    zc_lock_init(&m->lock);
+    zc_lock_init(&m->lock, ZC_ORDER_STORE);
     zc_list_init(&m->files);
     *out = &m->store;
     return 0;

@@ -69,7 +69,7 @@ static int address(struct zc_tp *tp, void *buf, size_t *len)
 {
     struct zc_tp *f = both_of(tp)->fabric;
 
-    return f->ops->address(f, buf, len);
+    return zc_tp_address(f, buf, len);
 }
 
 static int local_address(struct zc_tp *tp, void *buf, size_t *len)
@@ -77,7 +77,7 @@ static int local_address(struct zc_tp *tp, void *buf, size_t *len)
     struct zc_tp *l = both_of(tp)->local;
 
     if (l)
-        return l->ops->address(l, buf, len);
+        return zc_tp_address(l, buf, len);
     *len = 0;
     return 0;
 }
@@ -88,8 +88,8 @@ static int peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out
     int rc;
 
     if (!b->local || !zc_local_is_address(addr, len))
-        return b->fabric->ops->peer_add(b->fabric, addr, len, out);
-    rc = b->local->ops->peer_add(b->local, addr, len, out);
+        return zc_tp_peer_add(b->fabric, addr, len, out);
+    rc = zc_tp_peer_add(b->local, addr, len, out);
     if (rc == 0)
         *out |= LOCAL;
     return rc;
@@ -99,7 +99,7 @@ static void peer_remove(struct zc_tp *tp, zc_peer peer)
 {
     struct zc_tp *s = side(tp, &peer);
 
-    s->ops->peer_remove(s, peer);
+    zc_tp_peer_remove(s, peer);
 }
 
 static int send_to(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
@@ -117,11 +117,11 @@ static int reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out)
 
     if (!r)
         return zc_errorf(ENOMEM, "no memory for a registration");
-    rc = b->fabric->ops->reg(b->fabric, buf, len, &r->fabric);
+    rc = zc_tp_reg(b->fabric, buf, len, &r->fabric);
     if (rc == 0 && b->local) {
-        rc = b->local->ops->reg(b->local, buf, len, &r->local);
+        rc = zc_tp_reg(b->local, buf, len, &r->local);
         if (rc)
-            b->fabric->ops->dereg(b->fabric, &r->fabric);
+            zc_tp_dereg(b->fabric, &r->fabric);
     }
     if (rc) {
         free(r);
@@ -136,9 +136,9 @@ static void dereg(struct zc_tp *tp, struct zc_mr *mr)
     struct both *b = both_of(tp);
     struct region *r = mr->priv;
 
-    b->fabric->ops->dereg(b->fabric, &r->fabric);
+    zc_tp_dereg(b->fabric, &r->fabric);
     if (b->local)
-        b->local->ops->dereg(b->local, &r->local);
+        zc_tp_dereg(b->local, &r->local);
     free(r);
     mr->priv = NULL;
 }
@@ -171,7 +171,7 @@ static void wake(struct zc_tp *tp)
 {
     struct zc_tp *f = both_of(tp)->fabric;
 
-    f->ops->wake(f);
+    zc_tp_wake(f);
 }
 
 static void both_close(struct zc_tp *tp)

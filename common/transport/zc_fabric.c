@@ -14,7 +14,7 @@
 static struct zc_fabric lib;
 static int load_status = 1; /* 1: not tried yet */
 static char version_text[16] = "not loaded";
-static struct zc_lock load_lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static struct zc_lock load_lock = ZC_LOCK_INITIALIZER(ZC_ORDER_LIBFABRIC);
 
 /* Memory of an endpoint that no attribute sets, only this variable, read when libfabric is
  * first used; whoever sets it himself knows better.  ofi_rxm receives into 4096 buffers of

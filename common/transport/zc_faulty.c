@@ -46,7 +46,7 @@ struct faulty {
     struct zc_list ended;           /* struct zc_op: to be reported with post.kind */
 };
 
-static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_INJECTION);
 static int (*open_below)(const struct zc_tp_config *cfg, struct zc_tp **out);
 static struct zc_tp *last;
 
@@ -135,7 +135,7 @@ static int faulty_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t l
         return zc_errorf(EIO, "fault injected into send");
     if (how == ZC_FAULTY_BREAK) {
         withhold(f, &(struct late){.peer = peer, .err = -EIO}, NULL, 0, 0);
-        f->below->ops->wake(f->below);
+        zc_tp_wake(f->below);
     }
     return 0;
 }
@@ -164,7 +164,7 @@ static int faulty_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struc
     zc_lock_get(&f->lock);
     zc_list_add_tail(how == ZC_FAULTY_DROP ? &f->stuck : &f->ended, &op->post.link);
     zc_lock_put(&f->lock);
-    f->below->ops->wake(f->below);
+    zc_tp_wake(f->below);
     return 0;
 }
 
@@ -277,16 +277,16 @@ static void faulty_peer_remove(struct zc_tp *tp, zc_peer peer)
 {
     struct faulty *f = faulty_of(tp);
 
-    f->below->ops->peer_remove(f->below, peer);
+    zc_tp_peer_remove(f->below, peer);
     cancel(f, peer, false);
-    f->below->ops->wake(f->below);
+    zc_tp_wake(f->below);
 }
 
 static void faulty_sever(struct zc_tp *tp)
 {
     struct faulty *f = faulty_of(tp);
 
-    f->below->ops->sever(f->below);
+    zc_tp_sever(f->below);
     cancel(f, 0, true);
 }
 
@@ -314,35 +314,35 @@ static int faulty_address(struct zc_tp *tp, void *buf, size_t *len)
 {
     struct zc_tp *below = faulty_of(tp)->below;
 
-    return below->ops->address(below, buf, len);
+    return zc_tp_address(below, buf, len);
 }
 
 static int faulty_peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out)
 {
     struct zc_tp *below = faulty_of(tp)->below;
 
-    return below->ops->peer_add(below, addr, len, out);
+    return zc_tp_peer_add(below, addr, len, out);
 }
 
 static int faulty_reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out)
 {
     struct zc_tp *below = faulty_of(tp)->below;
 
-    return below->ops->reg(below, buf, len, out);
+    return zc_tp_reg(below, buf, len, out);
 }
 
 static void faulty_dereg(struct zc_tp *tp, struct zc_mr *mr)
 {
     struct zc_tp *below = faulty_of(tp)->below;
 
-    below->ops->dereg(below, mr);
+    zc_tp_dereg(below, mr);
 }
 
 static void faulty_wake(struct zc_tp *tp)
 {
     struct zc_tp *below = faulty_of(tp)->below;
 
-    below->ops->wake(below);
+    zc_tp_wake(below);
 }
 
 static const struct zc_tp_ops faulty_ops = {
@@ -379,7 +379,7 @@ int zc_faulty_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     if (!f)
         return zc_errorf(ENOMEM, "no memory for an endpoint");
     f->cfg = *cfg;
-    zc_lock_init(&f->lock);
+    zc_lock_init(&f->lock, ZC_ORDER_INJECTION);
     zc_list_init(&f->late);
     zc_list_init(&f->transfers);
     zc_list_init(&f->stuck);
@@ -397,7 +397,7 @@ int zc_faulty_open(const struct zc_tp_config *cfg, struct zc_tp **out)
         return rc;
     }
     f->own_ops = faulty_ops;
-    if (!f->below->ops->sever)
+    if (!zc_tp_severs(f->below))
         f->own_ops.sever = NULL;
     f->tp.ops = &f->own_ops;
     zc_lock_get(&lock);

@@ -361,7 +361,7 @@ int zc_local_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     l->tp.ops = &local_ops;
     l->cfg = *cfg;
     l->epoll = l->wake.fd = l->listener.fd = l->spare = -1;
-    zc_lock_init(&l->lock);
+    zc_lock_init(&l->lock, ZC_ORDER_TRANSPORT);
     zc_cond_init(&l->idle);
     zc_list_init(&l->conns);
     zc_list_init(&l->gone);

@@ -42,7 +42,7 @@ struct loop {
     zc_cond event;
 };
 
-static struct zc_lock lock = {.mutex = PTHREAD_MUTEX_INITIALIZER};
+static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_TRANSPORT);
 static struct zc_list endpoints = {&endpoints, &endpoints};
 static uint64_t next_id = 1, next_key = 1000;
 

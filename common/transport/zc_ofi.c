@@ -478,8 +478,8 @@ int zc_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     o->cq_fd = o->watch_fd = -1;
     o->nap_us = 50;
     o->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    zc_lock_init(&o->lock);
-    zc_lock_init(&o->turn);
+    zc_lock_init(&o->lock, ZC_ORDER_TRANSPORT);
+    zc_lock_init(&o->turn, ZC_ORDER_LIBFABRIC);
     zc_cond_init(&o->retried);
     zc_list_init(&o->free_send);
     zc_list_init(&o->pending);

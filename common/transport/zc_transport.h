@@ -113,24 +113,21 @@ void zc_ofi_watch(struct zc_tp *tp, int fd);
 int zc_both_open(const struct zc_tp_config *cfg, struct zc_tp **out);
 int zc_loop_open(const struct zc_tp_config *cfg, struct zc_tp **out);
 
-static inline void zc_tp_close(struct zc_tp *tp)
-{
-    tp->ops->close(tp);
-}
-
-static inline int zc_tp_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
-{
-    return tp->ops->send(tp, peer, msg, len);
-}
-
-static inline int zc_tp_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op)
-{
-    return tp->ops->rma(tp, peer, dir, op);
-}
-
-static inline int zc_tp_progress(struct zc_tp *tp, int timeout_ms)
-{
-    return tp->ops->progress(tp, timeout_ms);
-}
+/* The calls, through the table above: without any lock held (zc_lock.h).  What they return and need
+ * is told there. */
+void zc_tp_close(struct zc_tp *tp);
+bool zc_tp_severs(const struct zc_tp *tp);
+void zc_tp_sever(struct zc_tp *tp);
+int zc_tp_address(struct zc_tp *tp, void *buf, size_t *len);
+/* *len is 0 when there is no other. */
+int zc_tp_local_address(struct zc_tp *tp, void *buf, size_t *len);
+int zc_tp_peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out);
+void zc_tp_peer_remove(struct zc_tp *tp, zc_peer peer);
+int zc_tp_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
+int zc_tp_reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out);
+void zc_tp_dereg(struct zc_tp *tp, struct zc_mr *mr);
+int zc_tp_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op);
+int zc_tp_progress(struct zc_tp *tp, int timeout_ms);
+void zc_tp_wake(struct zc_tp *tp); /* also from signal handlers; the one call that never waits */
 
 #endif

@@ -1,8 +1,13 @@
-/* zc_lock.h - mutexes and conditions that know their owner.
+/* zc_lock.h - mutexes and conditions that know their owner, and in which order they are taken.
  *
- * In a build with --enable-debug, zc_assert_held() aborts when the calling
- * thread does not own the lock; in a release build it costs nothing.  Use it
- * at the top of every function whose comment says "call with the lock held".
+ * zc_lock_order is the one table of all locks: a thread that holds some may take only one that
+ * stands below all of them.  Calls that may block (fabric, store, MPI) are made without any;
+ * the wrappers of the seams (zc_store.h, zc_transport.h) ask for that.
+ *
+ * In a build with --enable-debug zc_lock_get() aborts when the order is not kept, zc_assert_held()
+ * when the calling thread does not own the lock, zc_assert_none_held() when it owns any; in a
+ * release build they cost nothing.  Use zc_assert_held() at the top of every function whose comment
+ * says "call with the lock held".
  *
  * Conditions run on CLOCK_MONOTONIC, so deadlines survive clock changes.
  */
@@ -16,9 +21,29 @@
 #include <stdint.h>
 #include <time.h>
 
+/* Every lock of zcache, the outermost first. */
+enum zc_lock_order {
+    ZC_ORDER_PROCESS,   /* what there is one of in an MPI process: stores, aggregators, peers */
+    ZC_ORDER_REQUESTS,  /* nonblocking accesses of an MPI process */
+    ZC_ORDER_JOBS,      /* the threads that make them */
+    ZC_ORDER_LAYOUT,    /* datatypes that are known */
+    ZC_ORDER_SERVER,    /* zc_server: notices, exported files */
+    ZC_ORDER_SHARED,    /* zc_shared: shared file pointers, range locks */
+    ZC_ORDER_CACHE,     /* zc_cache: pages, files, handles */
+    ZC_ORDER_TURN,      /* zc_client: who sends a view */
+    ZC_ORDER_NET,       /* zc_net: clients and their calls */
+    ZC_ORDER_POOL,      /* zc_pool: work that waits for a thread */
+    ZC_ORDER_WAITER,    /* one thread that waits for an answer */
+    ZC_ORDER_STORE,     /* inside a store */
+    ZC_ORDER_INJECTION, /* inside a transport that is told to fail */
+    ZC_ORDER_TRANSPORT, /* inside a transport */
+    ZC_ORDER_LIBFABRIC, /* its calls, where they must not meet; and loading it */
+};
+
 struct zc_lock {
     pthread_mutex_t mutex;
 #ifdef ZC_DEBUG
+    enum zc_lock_order order;
     pthread_t owner;
     bool held;
 #endif
@@ -26,11 +51,30 @@ struct zc_lock {
 
 typedef pthread_cond_t zc_cond;
 
-static inline void zc_lock_init(struct zc_lock *l)
+#ifdef ZC_DEBUG
+#define ZC_LOCK_INITIALIZER(o)                                                                     \
+    {                                                                                              \
+        .mutex = PTHREAD_MUTEX_INITIALIZER, .order = (o)                                           \
+    }
+/* Of the calling thread: how many locks it holds; notes one more, or one less. */
+unsigned zc_lock_count(void);
+void zc_lock_taken(enum zc_lock_order order);
+void zc_lock_given(enum zc_lock_order order);
+#else
+#define ZC_LOCK_INITIALIZER(o)                                                                     \
+    {                                                                                              \
+        .mutex = PTHREAD_MUTEX_INITIALIZER                                                         \
+    }
+#endif
+
+static inline void zc_lock_init(struct zc_lock *l, enum zc_lock_order order)
 {
     pthread_mutex_init(&l->mutex, NULL);
 #ifdef ZC_DEBUG
+    l->order = order;
     l->held = false;
+#else
+    (void)order;
 #endif
 }
 
@@ -42,6 +86,10 @@ static inline void zc_lock_destroy(struct zc_lock *l)
 static inline void zc_lock_owned(struct zc_lock *l, bool held)
 {
 #ifdef ZC_DEBUG
+    if (held)
+        zc_lock_taken(l->order);
+    else
+        zc_lock_given(l->order);
     l->owner = pthread_self();
     l->held = held;
 #else
@@ -72,11 +120,13 @@ static inline void zc_lock_put(struct zc_lock *l)
 }
 
 #ifdef ZC_DEBUG
-#define zc_assert_held(l)  assert((l)->held &&pthread_equal((l)->owner, pthread_self()))
-#define zc_debug_assert(x) assert(x)
+#define zc_assert_held(l)     assert((l)->held &&pthread_equal((l)->owner, pthread_self()))
+#define zc_assert_none_held() assert(zc_lock_count() == 0)
+#define zc_debug_assert(x)    assert(x)
 #else
-#define zc_assert_held(l)  ((void)(l))
-#define zc_debug_assert(x) ((void)0)
+#define zc_assert_held(l)     ((void)(l))
+#define zc_assert_none_held() ((void)0)
+#define zc_debug_assert(x)    ((void)0)
 #endif
 
 static inline void zc_cond_init(zc_cond *c)

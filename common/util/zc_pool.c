@@ -5,23 +5,20 @@
 #include "config.h"
 
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_pool.h"
+#include "zc_thread.h"
 
 struct zc_pool {
     struct zc_lock lock;
     zc_cond some;
     struct zc_list queue; /* lock */
     bool stop;            /* lock */
-    char name[16];
-    unsigned nthreads; /* those started */
+    unsigned nthreads;    /* those started */
     pthread_t threads[];
 };
 
@@ -30,7 +27,6 @@ static void *pool_thread(void *arg)
     struct zc_pool *p = arg;
     struct zc_list *n;
 
-    pthread_setname_np(pthread_self(), p->name);
     zc_lock_get(&p->lock);
     for (;;) {
         n = zc_list_pop(&p->queue);
@@ -50,21 +46,6 @@ static void *pool_thread(void *arg)
     return NULL;
 }
 
-/* Starts one thread with every signal blocked: signals belong to the program. */
-static int start_thread(struct zc_pool *p)
-{
-    sigset_t all, old;
-    int rc;
-
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = pthread_create(&p->threads[p->nthreads], NULL, pool_thread, p);
-    pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (rc == 0)
-        p->nthreads++;
-    return rc;
-}
-
 int zc_pool_create(unsigned nthreads, const char *name, struct zc_pool **out)
 {
     struct zc_pool *p;
@@ -76,19 +57,14 @@ int zc_pool_create(unsigned nthreads, const char *name, struct zc_pool **out)
     p = calloc(1, sizeof(*p) + nthreads * sizeof(p->threads[0]));
     if (!p)
         return zc_errorf(ENOMEM, "thread pool %s: out of memory", name);
-    zc_lock_init(&p->lock);
+    zc_lock_init(&p->lock, ZC_ORDER_POOL);
     zc_cond_init(&p->some);
     zc_list_init(&p->queue);
-    snprintf(p->name, sizeof(p->name), "%s", name);
-    while (p->nthreads < nthreads) {
-        rc = start_thread(p);
-        if (rc != 0) {
-            zc_errorf(rc,
-                      "thread pool %s: thread %u of %u cannot start: %s; raise the limit on "
-                      "processes (ulimit -u)",
-                      name, p->nthreads + 1, nthreads, strerror(rc));
+    for (; p->nthreads < nthreads; p->nthreads++) {
+        rc = zc_thread_start(&p->threads[p->nthreads], name, pool_thread, p);
+        if (rc) {
             zc_pool_destroy(p);
-            return -rc;
+            return rc;
         }
     }
     *out = p;

@@ -78,7 +78,7 @@ static inline void stop(void)
     file = NULL;
     zc_cache_drain(cache);
     zc_cache_destroy(cache);
-    store->ops->destroy(store);
+    zc_store_destroy(store);
 }
 
 static inline struct zc_cache_stats stats(void)
@@ -139,9 +139,9 @@ static inline void expect_stored(const char *path, uint64_t off, size_t len, int
     struct zc_attr attr = {0};
     struct zc_sfile *sf;
 
-    ck_assert_int_eq(store->ops->open(store, path, ZC_OPEN_READ, 0, &sf, &attr), 0);
-    ck_assert_int_eq(store->ops->preadv(sf, &iov, 1, off), (ssize_t)len);
-    store->ops->close(sf, ZC_LEVEL_VISIBLE);
+    ck_assert_int_eq(zc_store_open_file(store, path, ZC_OPEN_READ, 0, &sf, &attr), 0);
+    ck_assert_int_eq(zc_store_preadv(sf, &iov, 1, off), (ssize_t)len);
+    zc_store_close_file(sf, ZC_LEVEL_VISIBLE);
     all_are(buf, len, c, off, "store");
     free(buf);
 }
@@ -154,9 +154,9 @@ static inline void store_put(const char *path, uint64_t off, size_t len, int c)
     struct zc_sfile *sf;
 
     memset(buf, c, len);
-    ck_assert_int_eq(store->ops->open(store, path, NEW, 0, &sf, &attr), 0);
-    ck_assert_int_eq(store->ops->pwritev(sf, &iov, 1, off), (ssize_t)len);
-    store->ops->close(sf, ZC_LEVEL_VISIBLE);
+    ck_assert_int_eq(zc_store_open_file(store, path, NEW, 0, &sf, &attr), 0);
+    ck_assert_int_eq(zc_store_pwritev(sf, &iov, 1, off), (ssize_t)len);
+    zc_store_close_file(sf, ZC_LEVEL_VISIBLE);
     free(buf);
 }
 
@@ -164,7 +164,7 @@ static inline uint64_t stored_size(const char *path)
 {
     struct zc_attr attr;
 
-    ck_assert_int_eq(store->ops->stat(store, path, &attr), 0);
+    ck_assert_int_eq(zc_store_stat(store, path, &attr), 0);
     return attr.size;
 }
 

@@ -41,21 +41,21 @@ static inline int borrowed_open(struct zc_store *s, const char *path, unsigned f
 {
     struct zc_store *below = ((struct borrowed *)s)->below;
 
-    return below->ops->open(below, path, flags, mode, out, attr);
+    return zc_store_open_file(below, path, flags, mode, out, attr);
 }
 
 static inline int borrowed_unlink(struct zc_store *s, const char *path)
 {
     struct zc_store *below = ((struct borrowed *)s)->below;
 
-    return below->ops->unlink(below, path);
+    return zc_store_unlink(below, path);
 }
 
 static inline int borrowed_stat(struct zc_store *s, const char *path, struct zc_attr *attr)
 {
     struct zc_store *below = ((struct borrowed *)s)->below;
 
-    return below->ops->stat(below, path, attr);
+    return zc_store_stat(below, path, attr);
 }
 
 static inline void borrowed_destroy(struct zc_store *s)
@@ -127,7 +127,7 @@ static inline void rig_free(struct rig *r)
 {
     zc_server_destroy(r->server);
     zc_cache_destroy(r->cache);
-    r->store->ops->destroy(r->store);
+    zc_store_destroy(r->store);
 }
 
 static inline void rig_down(struct rig *r)

@@ -67,14 +67,14 @@ static void store_fill(const char *path, unsigned first, unsigned pages, int add
     struct zc_sfile *sf;
     char buf[PAGE];
 
-    ck_assert_int_eq(store->ops->open(store, path, NEW, 0644, &sf, &attr), 0);
+    ck_assert_int_eq(zc_store_open_file(store, path, NEW, 0644, &sf, &attr), 0);
     for (unsigned i = first; i < first + pages; i++) {
         struct iovec iov = {buf, PAGE};
 
         memset(buf, (int)i + add, PAGE);
-        ck_assert_int_eq(store->ops->pwritev(sf, &iov, 1, (uint64_t)i * PAGE), PAGE);
+        ck_assert_int_eq(zc_store_pwritev(sf, &iov, 1, (uint64_t)i * PAGE), PAGE);
     }
-    store->ops->close(sf, ZC_LEVEL_VISIBLE);
+    zc_store_close_file(sf, ZC_LEVEL_VISIBLE);
 }
 
 static void setup(void)
@@ -131,7 +131,7 @@ static void stop(void)
     ck_assert_uint_eq(st.prefetched_bytes, st.prefetch_used_bytes + st.prefetch_wasted_bytes);
     zc_cache_drain(cache);
     zc_cache_destroy(cache);
-    store->ops->destroy(store);
+    zc_store_destroy(store);
 }
 
 static struct zc_cache_stats stats(void)

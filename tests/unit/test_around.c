@@ -40,7 +40,7 @@ static void teardown(void)
     ck_assert_int_eq(zc_cache_close(file), 0);
     ck_assert_int_eq(zc_cache_drain(cache), 0);
     zc_cache_destroy(cache);
-    store->ops->destroy(store);
+    zc_store_destroy(store);
 }
 
 static struct zc_cache_stats stats(void)

@@ -39,7 +39,7 @@ START_TEST(bad_settings_are_named)
     cfg.prefetch = 65, refuse("read ahead");
     cfg.max_extents = 1, refuse("ranges");
     cfg.retry_ms = 0, refuse("retry");
-    store->ops->destroy(store);
+    zc_store_destroy(store);
 }
 END_TEST
 

@@ -296,7 +296,7 @@ START_TEST(unlink_while_dirty)
     expect(0, 10, 'b'); /* whoever has it open goes on */
     ck_assert_int_eq(zc_cache_close(file), 0);
     file = NULL;
-    ck_assert_int_eq(store->ops->stat(store, "/f", &attr), -ENOENT);
+    ck_assert_int_eq(zc_store_stat(store, "/f", &attr), -ENOENT);
     WAIT_FOR(st.dirty_bytes == 0 && st.files == 0);
     ck_assert_uint_eq(stats().lost_bytes, 0);
     ck_assert_int_eq(zc_cache_unlink(cache, "/f"), -ENOENT);
@@ -313,7 +313,7 @@ START_TEST(replaced_file)
     zc_store_fault_hold(store, ZC_FAULT_WRITE);
     ck_assert_int_eq(zc_cache_close(file), 0);
     wait_held(1);
-    ck_assert_int_eq(store->ops->unlink(store, "/f"), 0);
+    ck_assert_int_eq(zc_store_unlink(store, "/f"), 0);
     zc_store_fault_release(store);
     store_put("/f", 0, 3, 'n');
     file = open_flags("/f", RW);
@@ -371,7 +371,7 @@ START_TEST(failed_open_leaves_nothing)
     ck_assert_ptr_null(h);
     zc_store_fault_set(store, ZC_FAULT_OPEN, 1, 1, EACCES);
     ck_assert_int_eq(zc_cache_open(cache, "/f", NEW, 0, &h, &attr), -EACCES);
-    ck_assert_int_eq(store->ops->stat(store, "/f", &attr), -ENOENT);
+    ck_assert_int_eq(zc_store_stat(store, "/f", &attr), -ENOENT);
     ck_assert_uint_eq(stats().files, 0);
     file = NULL;
     stop();

@@ -412,9 +412,9 @@ static void verify(struct world *w, struct actor *a)
                  (unsigned long long)w->seed, n, (unsigned long long)w->size);
         compare(w, buf, 0, w->size, "cache");
     }
-    ck_assert_int_eq(w->store->ops->open(w->store, "/file", ZC_OPEN_READ, 0, &sf, &attr), 0);
-    n = sf->store->ops->preadv(sf, &iov, 1, 0);
-    sf->store->ops->close(sf, ZC_LEVEL_VISIBLE);
+    ck_assert_int_eq(zc_store_open_file(w->store, "/file", ZC_OPEN_READ, 0, &sf, &attr), 0);
+    n = zc_store_preadv(sf, &iov, 1, 0);
+    zc_store_close_file(sf, ZC_LEVEL_VISIBLE);
     if (!atomic_load(&w->lost)) {
         if (n != (ssize_t)w->size)
             FAIL(w, "seed %llu: %zd bytes in the store, should be %llu",
@@ -433,7 +433,7 @@ static void end_world(struct world *w)
     if (st.dirty_bytes || st.pinned_pages || st.handles || st.waiting_room || st.waiting_read)
         FAIL(w, "seed %llu: something is left behind", (unsigned long long)w->seed);
     zc_cache_destroy(w->cache);
-    w->store->ops->destroy(w->store);
+    zc_store_destroy(w->store);
 }
 
 /* Phases of concurrent work with a quiet moment between them. */

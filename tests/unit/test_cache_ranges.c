@@ -57,7 +57,7 @@ static void down(void)
 {
     ck_assert_int_eq(zc_cache_drain(cache), 0);
     zc_cache_destroy(cache);
-    store->ops->destroy(store);
+    zc_store_destroy(store);
 }
 
 struct wait {
@@ -82,7 +82,7 @@ static void begin(struct wait *w, struct zc_handle *h, uint64_t off, uint32_t le
     int rc;
 
     memset(w, 0, sizeof *w);
-    zc_lock_init(&w->lock);
+    zc_lock_init(&w->lock, ZC_ORDER_WAITER);
     zc_cond_init(&w->cond);
     w->a = (struct zc_access){.handle = h,
                               .dir = ZC_WRITE,
@@ -528,7 +528,7 @@ START_TEST(successor_of_a_removed_file)
     ck_assert_int_eq(zc_cache_create(&cfg, store, &cache), 0);
 
     old = open_flags("/f", 0);
-    ck_assert_int_eq(store->ops->stat(store, "/f", &attr), 0);
+    ck_assert_int_eq(zc_store_stat(store, "/f", &attr), 0);
     ck_assert_int_eq(zc_cache_write(old, "old", 3, 0), 3);
     ck_assert_int_eq(zc_cache_unlink(cache, "/f"), 0);
     zc_store_fault_hold(faulty, ZC_FAULT_CLOSE);
@@ -545,11 +545,11 @@ START_TEST(successor_of_a_removed_file)
     ck_assert_int_eq(zc_cache_write(next, "new", 3, 0), 3);
     ck_assert_int_eq(zc_cache_close(next), 0);
     ck_assert_int_eq(zc_cache_drain(cache), 0);
-    ck_assert_int_eq(store->ops->stat(store, "/f", &attr), 0);
+    ck_assert_int_eq(zc_store_stat(store, "/f", &attr), 0);
     ck_assert_uint_eq(attr.size, 3);
     zc_cache_destroy(cache);
-    store->ops->destroy(store);
-    faulty->ops->destroy(faulty);
+    zc_store_destroy(store);
+    zc_store_destroy(faulty);
 }
 END_TEST
 

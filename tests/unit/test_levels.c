@@ -68,9 +68,9 @@ static void stored(const char *path, size_t len, uint64_t off, unsigned gen)
     struct zc_attr attr = {0};
     struct zc_sfile *f;
 
-    ck_assert_int_eq(rig.store->ops->open(rig.store, path, ZC_OPEN_READ, 0, &f, &attr), 0);
-    ck_assert_int_eq(rig.store->ops->preadv(f, &iov, 1, off), (ssize_t)len);
-    rig.store->ops->close(f, ZC_LEVEL_VISIBLE);
+    ck_assert_int_eq(zc_store_open_file(rig.store, path, ZC_OPEN_READ, 0, &f, &attr), 0);
+    ck_assert_int_eq(zc_store_preadv(f, &iov, 1, off), (ssize_t)len);
+    zc_store_close_file(f, ZC_LEVEL_VISIBLE);
     expect(buf, len, off, gen);
     free(buf);
 }
@@ -81,9 +81,9 @@ static void store_put(const char *path, const char *text, uint64_t off)
     struct zc_attr attr = {0};
     struct zc_sfile *f;
 
-    ck_assert_int_eq(rig.store->ops->open(rig.store, path, RW, 0600, &f, &attr), 0);
-    ck_assert_int_eq(rig.store->ops->pwritev(f, &iov, 1, off), (ssize_t)iov.iov_len);
-    rig.store->ops->close(f, ZC_LEVEL_VISIBLE);
+    ck_assert_int_eq(zc_store_open_file(rig.store, path, RW, 0600, &f, &attr), 0);
+    ck_assert_int_eq(zc_store_pwritev(f, &iov, 1, off), (ssize_t)iov.iov_len);
+    zc_store_close_file(f, ZC_LEVEL_VISIBLE);
 }
 
 /* ---- write-through ---- */
@@ -313,10 +313,10 @@ START_TEST(backlog_of_two_levels)
     ck_assert_int_eq(zc_cache_close(h), 0);
     ck_assert_int_eq(zc_cache_drain(agg), 0);
     zc_cache_destroy(agg);
-    remote->ops->destroy(remote);
+    zc_store_destroy(remote);
     for (int i = 0; i < 2; i++)
         rig_down(&rigs[i]);
-    mem->ops->destroy(mem);
+    zc_store_destroy(mem);
 }
 END_TEST
 

@@ -250,7 +250,7 @@ static void run_seed(uint64_t seed)
     for (unsigned i = 0; i < w->nthreads; i++)
         zc_view_put(actors[i].view);
     zc_cache_destroy(w->cache);
-    w->store->ops->destroy(w->store);
+    zc_store_destroy(w->store);
     rig_down(&w->rig);
     check_file(w);
     unlink(path);

@@ -60,14 +60,14 @@ static void end_up(struct end *e)
     e->addr_len = sizeof e->addr;
     rc = zc_local_open(&cfg, &e->tp);
     ck_assert_msg(rc == 0, "open: %s", zc_error_text(rc));
-    ck_assert_int_eq(e->tp->ops->address(e->tp, e->addr, &e->addr_len), 0);
+    ck_assert_int_eq(zc_tp_address(e->tp, e->addr, &e->addr_len), 0);
     ck_assert(zc_local_is_address(e->addr, e->addr_len));
 }
 
 static zc_peer know(struct end *e, const struct end *other)
 {
     zc_peer p = 0;
-    int rc = e->tp->ops->peer_add(e->tp, other->addr, other->addr_len, &p);
+    int rc = zc_tp_peer_add(e->tp, other->addr, other->addr_len, &p);
 
     ck_assert_msg(rc == 0, "peer_add: %s", zc_error_text(rc));
     return p;
@@ -158,7 +158,7 @@ START_TEST(memory_is_reached_while_it_is_registered)
     end_up(&b);
     p = know(&a, &b);
     fill(there, SIZE, 0, 1);
-    ck_assert_int_eq(b.tp->ops->reg(b.tp, there, SIZE, &mr), 0);
+    ck_assert_int_eq(zc_tp_reg(b.tp, there, SIZE, &mr), 0);
     ck_assert_int_eq(transfer(p, ZC_RMA_PULL, SIZE, mr.raddr, mr.rkey), 0);
     ck_assert(filled(here, SIZE, 1));
     fill(here, SIZE, 0, 2);
@@ -169,7 +169,7 @@ START_TEST(memory_is_reached_while_it_is_registered)
     ck_assert_int_eq(transfer(p, ZC_RMA_PUSH, 8, mr.raddr, mr.rkey + 1), -EACCES);
     ck_assert_int_eq(transfer(p, ZC_RMA_PUSH, 8, mr.raddr + SIZE - 7, mr.rkey), -EACCES);
     ck_assert_int_eq(transfer(p, ZC_RMA_PUSH, 8, mr.raddr - 1, mr.rkey), -EACCES);
-    b.tp->ops->dereg(b.tp, &mr);
+    zc_tp_dereg(b.tp, &mr);
     ck_assert_int_eq(transfer(p, ZC_RMA_PUSH, 8, (uintptr_t)there, mr.rkey), -EACCES);
     ck_assert(filled(there, 777, 1));
     zc_tp_close(a.tp);
@@ -182,7 +182,7 @@ START_TEST(a_wake_ends_the_wait)
     uint64_t t = zc_now();
 
     end_up(&a);
-    a.tp->ops->wake(a.tp);
+    zc_tp_wake(a.tp);
     ck_assert_int_eq(zc_tp_progress(a.tp, 60000), 0);
     ck_assert_uint_lt(zc_now() - t, 50000 * ZC_NS_PER_MS);
     zc_tp_close(a.tp);
@@ -198,7 +198,7 @@ START_TEST(closing_ends_what_is_under_way)
     end_up(&a);
     end_up(&b);
     p = know(&a, &b);
-    ck_assert_int_eq(b.tp->ops->reg(b.tp, there, SIZE, &mr), 0);
+    ck_assert_int_eq(zc_tp_reg(b.tp, there, SIZE, &mr), 0);
     fill(here, SIZE, 0, 3);
     fill(there, SIZE, 0, 4);
     ck_assert_int_eq(start(&a, p, ZC_RMA_PUSH, &m, here, SIZE, mr.raddr, mr.rkey), 0);
@@ -232,12 +232,12 @@ START_TEST(a_child_keeps_nothing_alive)
         pause();
         _exit(0);
     }
-    a.tp->ops->peer_remove(a.tp, q);
+    zc_tp_peer_remove(a.tp, q);
     for (int i = 0; i < 10; i++) {
         zc_tp_progress(a.tp, 1);
         zc_tp_progress(b.tp, 1);
     }
-    ck_assert_int_eq(b.tp->ops->reg(b.tp, there, SIZE, &mr), 0);
+    ck_assert_int_eq(zc_tp_reg(b.tp, there, SIZE, &mr), 0);
     fill(here, SIZE, 0, 3);
     fill(there, SIZE, 0, 4);
     ck_assert_int_eq(start(&a, p, ZC_RMA_PUSH, &m, here, SIZE, mr.raddr, mr.rkey), 0);
@@ -245,7 +245,7 @@ START_TEST(a_child_keeps_nothing_alive)
     while (zc_tp_progress(b.tp, 20)) {
     }
     ck_assert_msg(filled(there, SIZE, 4), "bytes of an endpoint that is closed arrived");
-    ck_assert_int_eq(b.tp->ops->peer_add(b.tp, a.addr, a.addr_len, &p), -ECONNREFUSED);
+    ck_assert_int_eq(zc_tp_peer_add(b.tp, a.addr, a.addr_len, &p), -ECONNREFUSED);
     zc_tp_close(b.tp);
     kill(child, SIGKILL);
     waitpid(child, NULL, 0);
@@ -260,10 +260,10 @@ START_TEST(what_is_no_address_is_refused)
     end_up(&a);
     end_up(&gone);
     zc_tp_close(gone.tp);
-    ck_assert_int_eq(a.tp->ops->peer_add(a.tp, gone.addr, gone.addr_len, &p), -ECONNREFUSED);
-    ck_assert_int_eq(a.tp->ops->peer_add(a.tp, gone.addr, gone.addr_len - 1, &p), -EINVAL);
+    ck_assert_int_eq(zc_tp_peer_add(a.tp, gone.addr, gone.addr_len, &p), -ECONNREFUSED);
+    ck_assert_int_eq(zc_tp_peer_add(a.tp, gone.addr, gone.addr_len - 1, &p), -EINVAL);
     gone.addr[0] ^= 1;
-    ck_assert_int_eq(a.tp->ops->peer_add(a.tp, gone.addr, gone.addr_len, &p), -EINVAL);
+    ck_assert_int_eq(zc_tp_peer_add(a.tp, gone.addr, gone.addr_len, &p), -EINVAL);
     zc_tp_close(a.tp);
 }
 END_TEST
@@ -335,7 +335,7 @@ static void other_main(int out)
     fill(there, SIZE, 0, 9);
     memcpy(t.addr, b.addr, b.addr_len);
     t.addr_len = b.addr_len;
-    b.tp->ops->reg(b.tp, there, SIZE, &t.mr);
+    zc_tp_reg(b.tp, there, SIZE, &t.mr);
     if (write(out, &t, sizeof t) != sizeof t)
         _exit(1);
     for (;;) {
@@ -405,7 +405,7 @@ START_TEST(the_death_of_a_peer_is_noticed)
     ck_assert_uint_eq(a.lost, p);
     ck_assert_int_lt(zc_tp_send(a.tp, p, "x", 1), 0);
     ck_assert_int_lt(start(&a, p, ZC_RMA_PULL, &m, here, SIZE, told.mr.raddr, told.mr.rkey), 0);
-    a.tp->ops->peer_remove(a.tp, p);
+    zc_tp_peer_remove(a.tp, p);
     ck_assert_int_eq(zc_tp_progress(a.tp, 1), 0);
     zc_tp_close(a.tp);
 }
@@ -437,7 +437,7 @@ START_TEST(an_operation_outlives_the_removal_of_its_peer)
 
     kill(other, SIGSTOP);
     ck_assert_int_eq(start(&a, p, ZC_RMA_PULL, &m, here, SIZE, told.mr.raddr, told.mr.rkey), 0);
-    a.tp->ops->peer_remove(a.tp, p);
+    zc_tp_peer_remove(a.tp, p);
     for (int i = 0; i < 5; i++)
         zc_tp_progress(a.tp, 1);
     ck_assert(!m.over);

@@ -353,7 +353,7 @@ START_TEST(silent_server)
     struct zc_client *c;
 
     ck_assert_int_eq(zc_loop_open(&tp, &deaf), 0);
-    ck_assert_int_eq(deaf->ops->address(deaf, addr, &len), 0);
+    ck_assert_int_eq(zc_tp_address(deaf, addr, &len), 0);
     net = rig_net(300);
     ck_assert_int_eq(zc_client_connect(net, addr, len, "deaf", &c), -ETIMEDOUT);
     ck_assert_uint_ge(zc_now() - start, 300 * ZC_NS_PER_MS);
@@ -437,7 +437,7 @@ static void raw_up(struct raw *r)
 
     memset(r, 0, sizeof *r);
     ck_assert_int_eq(zc_loop_open(&tp, &r->tp), 0);
-    ck_assert_int_eq(r->tp->ops->peer_add(r->tp, rig.addr, rig.addr_len, &r->peer), 0);
+    ck_assert_int_eq(zc_tp_peer_add(r->tp, rig.addr, rig.addr_len, &r->peer), 0);
 }
 
 static void raw_send(struct raw *r, struct zc_msg *m)
@@ -469,7 +469,7 @@ static uint64_t raw_hello(struct raw *r, uint32_t silence_ms, uint16_t version)
                        .silence_ms = silence_ms,
                        .name = {"raw", 3}};
 
-    r->tp->ops->address(r->tp, addr, &len);
+    zc_tp_address(r->tp, addr, &len);
     m.address = (struct zc_bytes){addr, (uint32_t)len};
     raw_call(r, &m);
     return r->last.session;
@@ -664,10 +664,10 @@ START_TEST(stop_drains)
     ck_assert_int_eq(zc_client_write(client, h, "12345", 5, 0), 5);
     ck_assert_int_eq(rig_stop(&rig), 0);
     mem = rig.store;
-    ck_assert_int_eq(mem->ops->open(mem, "/f", ZC_OPEN_READ, 0, &f, &attr), 0);
-    ck_assert_int_eq(mem->ops->preadv(f, &iov, 1, 0), 5);
+    ck_assert_int_eq(zc_store_open_file(mem, "/f", ZC_OPEN_READ, 0, &f, &attr), 0);
+    ck_assert_int_eq(zc_store_preadv(f, &iov, 1, 0), 5);
     ck_assert_mem_eq(buf, "12345", 5);
-    mem->ops->close(f, ZC_LEVEL_VISIBLE);
+    zc_store_close_file(f, ZC_LEVEL_VISIBLE);
     /* its clients are still there; they find out by themselves */
     rig_free(&rig);
     zc_net_destroy((zc_client_disconnect(client), net));
@@ -750,9 +750,9 @@ START_TEST(blocks_over_three_servers)
         clients[i] = rig_connect(&rigs[i], net);
     }
     ck_assert_int_eq(zc_store_remote_over(net, clients, 3, &remote), 0);
-    ck_assert_int_eq(remote->ops->open(remote, "/f",
-                                       ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE | ZC_OPEN_EXCL,
-                                       0600, &f, &attr),
+    ck_assert_int_eq(zc_store_open_file(
+                         remote, "/f", ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE | ZC_OPEN_EXCL,
+                         0600, &f, &attr),
                      0);
     ck_assert_uint_eq(attr.block_size, 8192);
     for (unsigned i = 0; i < 400; i++) {
@@ -766,7 +766,7 @@ START_TEST(blocks_over_three_servers)
             fill(model + off, len, off, i);
             iov[0] = (struct iovec){model + off, cut};
             iov[1] = (struct iovec){model + off + cut, len - cut};
-            ck_assert_int_eq(remote->ops->pwritev(f, iov, 2, off), (ssize_t)len);
+            ck_assert_int_eq(zc_store_pwritev(f, iov, 2, off), (ssize_t)len);
             if (off + len > size)
                 size = off + len;
             break;
@@ -775,32 +775,32 @@ START_TEST(blocks_over_three_servers)
             memset(in, 0xaa, len);
             iov[0] = (struct iovec){in, cut};
             iov[1] = (struct iovec){in + cut, len - cut};
-            ck_assert_int_eq(remote->ops->preadv(f, iov, 2, off), want);
+            ck_assert_int_eq(zc_store_preadv(f, iov, 2, off), want);
             ck_assert_mem_eq(in, model + off, (size_t)want);
             break;
         default:
             if (i % 5 == 0) {
                 uint64_t to = (uint64_t)rand_r(&seed) % sizeof model;
 
-                ck_assert_int_eq(remote->ops->truncate(f, to), 0);
+                ck_assert_int_eq(zc_store_truncate(f, to), 0);
                 if (to < size)
                     memset(model + to, 0, size - to);
                 size = to;
             }
-            ck_assert_int_eq(remote->ops->getattr(f, &attr), 0);
+            ck_assert_int_eq(zc_store_getattr(f, &attr), 0);
             ck_assert_uint_eq(attr.size, size);
         }
     }
-    ck_assert_int_eq(remote->ops->close(f, ZC_LEVEL_STORED), 0);
-    ck_assert_int_eq(mem->ops->open(mem, "/f", ZC_OPEN_READ, 0, &f, &attr), 0);
+    ck_assert_int_eq(zc_store_close_file(f, ZC_LEVEL_STORED), 0);
+    ck_assert_int_eq(zc_store_open_file(mem, "/f", ZC_OPEN_READ, 0, &f, &attr), 0);
     iov[0] = (struct iovec){in, sizeof in};
-    ck_assert_int_eq(mem->ops->preadv(f, iov, 1, 0), (ssize_t)size);
+    ck_assert_int_eq(zc_store_preadv(f, iov, 1, 0), (ssize_t)size);
     ck_assert_mem_eq(in, model, size);
-    mem->ops->close(f, ZC_LEVEL_VISIBLE);
-    remote->ops->destroy(remote);
+    zc_store_close_file(f, ZC_LEVEL_VISIBLE);
+    zc_store_destroy(remote);
     for (int i = 0; i < 3; i++)
         rig_down(&rigs[i]);
-    mem->ops->destroy(mem);
+    zc_store_destroy(mem);
 }
 END_TEST
 

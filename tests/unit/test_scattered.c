@@ -36,7 +36,7 @@ static void setup(void)
 
 static void teardown(void)
 {
-    store->ops->destroy(store);
+    zc_store_destroy(store);
     unlink(path);
 }
 
@@ -182,7 +182,7 @@ static void *write_word(void *arg)
     struct slow_write *w = arg;
     struct iovec iov = {"word", 4};
 
-    ck_assert_int_eq(w->file->store->ops->pwritev(w->file, &iov, 1, w->off), 4);
+    ck_assert_int_eq(zc_store_pwritev(w->file, &iov, 1, w->off), 4);
     __atomic_store_n(&w->done, 1, __ATOMIC_RELEASE);
     return NULL;
 }
@@ -205,8 +205,8 @@ START_TEST(a_slow_writer_is_waited_for)
     char page[100] = "";
     int fd = open(path, O_RDWR);
 
-    ck_assert_int_eq(store->ops->open(store, path, ZC_OPEN_READ | ZC_OPEN_WRITE, 0, &w.file, &attr),
-                     0);
+    ck_assert_int_eq(
+        zc_store_open_file(store, path, ZC_OPEN_READ | ZC_OPEN_WRITE, 0, &w.file, &attr), 0);
     lock_bytes(fd, F_SETLK, F_WRLCK, 1000, 10); /* by the program */
     w.off = 1000;
     write_word(&w);
@@ -225,7 +225,7 @@ START_TEST(a_slow_writer_is_waited_for)
     ck_assert_int_eq(pread(fd, page, sizeof page, 0), sizeof page);
     ck_assert_int_eq(page[10], 'p');
     ck_assert_mem_eq(page + 50, "word", 4);
-    ck_assert_int_eq(store->ops->close(w.file, ZC_LEVEL_STORED), 0);
+    ck_assert_int_eq(zc_store_close_file(w.file, ZC_LEVEL_STORED), 0);
     close(fd);
 }
 END_TEST

@@ -54,7 +54,7 @@ static void setup_root(void)
 
 static void teardown(void)
 {
-    store->ops->destroy(store);
+    zc_store_destroy(store);
     remove_dir();
 }
 
@@ -62,12 +62,12 @@ static int open_it(const char *path, unsigned flags, struct zc_sfile **f)
 {
     struct zc_attr attr = {0};
 
-    return store->ops->open(store, path, flags, 0644, f, &attr);
+    return zc_store_open_file(store, path, flags, 0644, f, &attr);
 }
 
 static void close_it(struct zc_sfile *f)
 {
-    ck_assert_int_eq(f->store->ops->close(f, ZC_LEVEL_STORED), 0);
+    ck_assert_int_eq(zc_store_close_file(f, ZC_LEVEL_STORED), 0);
 }
 
 static void touch_file(const char *path, const char *text)
@@ -83,14 +83,14 @@ static ssize_t put(struct zc_sfile *f, const void *buf, size_t len, uint64_t off
 {
     struct iovec iov = {(void *)buf, len};
 
-    return f->store->ops->pwritev(f, &iov, 1, off);
+    return zc_store_pwritev(f, &iov, 1, off);
 }
 
 static ssize_t get(struct zc_sfile *f, void *buf, size_t len, uint64_t off)
 {
     struct iovec iov = {buf, len};
 
-    return f->store->ops->preadv(f, &iov, 1, off);
+    return zc_store_preadv(f, &iov, 1, off);
 }
 
 /* ---- a file system without fallocate, on which another process writes ---- */
@@ -134,24 +134,24 @@ static void check_common(const char *path)
     ck_assert_mem_eq(buf, "\0\0\0\0\0\0\0\0\0\0hello", 15);
     ck_assert_int_eq(get(g, buf, 64, 15), 0);
     ck_assert_int_eq(get(g, buf, 64, 1000), 0);
-    ck_assert_int_eq(f->store->ops->getattr(f, &a), 0);
-    ck_assert_int_eq(f->store->ops->getattr(g, &b), 0);
+    ck_assert_int_eq(zc_store_getattr(f, &a), 0);
+    ck_assert_int_eq(zc_store_getattr(g, &b), 0);
     ck_assert_uint_eq(a.size, 15);
     ck_assert_uint_eq(a.ino, b.ino);
     ck_assert_uint_eq(a.nlink, 1);
-    ck_assert_int_eq(f->store->ops->truncate(f, 12), 0);
-    ck_assert_int_eq(f->store->ops->allocate(f, 0, 14), 0);
+    ck_assert_int_eq(zc_store_truncate(f, 12), 0);
+    ck_assert_int_eq(zc_store_allocate(f, 0, 14), 0);
     ck_assert_int_eq(get(g, buf, 64, 10), 4);
     ck_assert_mem_eq(buf, "he\0\0", 4);
-    ck_assert_int_eq(f->store->ops->allocate(f, 0, 3), 0); /* does not shrink */
-    ck_assert_int_eq(f->store->ops->sync(f, ZC_LEVEL_DURABLE), 0);
-    ck_assert_int_eq(store->ops->stat(store, path, &b), 0);
+    ck_assert_int_eq(zc_store_allocate(f, 0, 3), 0); /* does not shrink */
+    ck_assert_int_eq(zc_store_sync(f, ZC_LEVEL_DURABLE), 0);
+    ck_assert_int_eq(zc_store_stat(store, path, &b), 0);
     ck_assert_uint_eq(b.size, 14);
     ck_assert_uint_eq(b.ino, a.ino);
-    ck_assert_int_eq(store->ops->unlink(store, path), 0);
-    ck_assert_int_eq(store->ops->unlink(store, path), -ENOENT);
-    ck_assert_int_eq(store->ops->stat(store, path, &b), -ENOENT);
-    ck_assert_int_eq(f->store->ops->getattr(f, &a), 0);
+    ck_assert_int_eq(zc_store_unlink(store, path), 0);
+    ck_assert_int_eq(zc_store_unlink(store, path), -ENOENT);
+    ck_assert_int_eq(zc_store_stat(store, path, &b), -ENOENT);
+    ck_assert_int_eq(zc_store_getattr(f, &a), 0);
     ck_assert_uint_eq(a.nlink, 0);
     ck_assert_int_eq(get(g, buf, 64, 10), 4); /* still there for who has it open */
     close_it(g);
@@ -165,7 +165,7 @@ START_TEST(memory)
 {
     ck_assert_int_eq(zc_store_mem_create(&store), 0);
     check_common("/file");
-    store->ops->destroy(store);
+    zc_store_destroy(store);
 }
 END_TEST
 
@@ -191,7 +191,7 @@ START_TEST(faulty_in_front)
     ck_assert_int_eq(zc_store_mem_create(&mem), 0);
     ck_assert_int_eq(zc_store_fault_create(mem, &store), 0);
     check_common("/file");
-    store->ops->destroy(store);
+    zc_store_destroy(store);
 }
 END_TEST
 
@@ -206,8 +206,8 @@ static void refused(const char *path, int err)
     ck_assert_msg(open_it(path, NEW, &f) == -err, "create %s: %s", path, zc_error_text(err));
     if (err == EACCES) {
         ck_assert_ptr_nonnull(strstr(zc_error_text(EACCES), "leads outside the root"));
-        ck_assert_int_eq(store->ops->stat(store, path, &attr), -EACCES);
-        ck_assert_int_eq(store->ops->unlink(store, path), -EACCES);
+        ck_assert_int_eq(zc_store_stat(store, path, &attr), -EACCES);
+        ck_assert_int_eq(zc_store_unlink(store, path), -EACCES);
     }
 }
 
@@ -264,7 +264,7 @@ START_TEST(inside_is_served)
     served(in("/root//a/./file"));
     served(in("/root/rel"));
     served(in("/root/abs/file")); /* absolute, but leads back inside */
-    ck_assert_int_eq(store->ops->unlink(store, in("/root/abs/file")), 0);
+    ck_assert_int_eq(zc_store_unlink(store, in("/root/abs/file")), 0);
     ck_assert_int_eq(access(in("/root/a/file"), F_OK), -1);
 }
 END_TEST
@@ -276,7 +276,7 @@ START_TEST(root_through_a_link)
     touch_file(in("/root/file"), "data");
     ck_assert_int_eq(symlink(in("/root"), in("/alias")), 0);
     ck_assert_int_eq(zc_store_posix_create(in("/alias//"), &via), 0);
-    store->ops->destroy(store);
+    zc_store_destroy(store);
     store = via;
     served(in("/alias/file"));
     served(in("/root/file"));
@@ -311,9 +311,9 @@ START_TEST(only_regular_files)
     ck_assert_int_eq(open_it(in("/root/fifo"), ZC_OPEN_READ, &f), -EINVAL);
     ck_assert_int_eq(open_it(in("/root/dir"), ZC_OPEN_READ, &f), -EISDIR);
     ck_assert_int_eq(access(in("/root/fifo"), F_OK), 0);
-    ck_assert_int_eq(store->ops->unlink(store, in("/root/dir")), -EISDIR);
-    ck_assert_int_eq(store->ops->unlink(store, in("/root")), -EISDIR);
-    ck_assert_int_eq(store->ops->unlink(store, in("/root/dir/..")), -EISDIR);
+    ck_assert_int_eq(zc_store_unlink(store, in("/root/dir")), -EISDIR);
+    ck_assert_int_eq(zc_store_unlink(store, in("/root")), -EISDIR);
+    ck_assert_int_eq(zc_store_unlink(store, in("/root/dir/..")), -EISDIR);
 }
 END_TEST
 
@@ -355,9 +355,9 @@ START_TEST(offsets_that_overflow)
     ck_assert_int_eq(put(f, &c, 1, INT64_MAX), -EFBIG);
     ck_assert_int_eq(put(f, &c, 1, UINT64_MAX), -EFBIG);
     ck_assert_int_eq(get(f, &c, 1, UINT64_MAX), -EFBIG);
-    ck_assert_int_eq(f->store->ops->truncate(f, (uint64_t)INT64_MAX + 1), -EFBIG);
-    ck_assert_int_eq(f->store->ops->allocate(f, INT64_MAX, 1), -EFBIG);
-    ck_assert_int_eq(f->store->ops->allocate(f, UINT64_MAX, UINT64_MAX), -EFBIG);
+    ck_assert_int_eq(zc_store_truncate(f, (uint64_t)INT64_MAX + 1), -EFBIG);
+    ck_assert_int_eq(zc_store_allocate(f, INT64_MAX, 1), -EFBIG);
+    ck_assert_int_eq(zc_store_allocate(f, UINT64_MAX, UINT64_MAX), -EFBIG);
     close_it(f);
 }
 END_TEST
@@ -378,14 +378,14 @@ START_TEST(many_pieces)
         len += i % 4;
     }
     ck_assert_int_eq(open_it(in("/root/f"), NEW, &f), 0);
-    ck_assert_int_eq(f->store->ops->pwritev(f, iov, N, 5), len);
+    ck_assert_int_eq(zc_store_pwritev(f, iov, N, 5), len);
     for (int i = 0; i < N; i++)
         iov[i].iov_base = b + ((unsigned char *)iov[i].iov_base - a);
-    ck_assert_int_eq(f->store->ops->preadv(f, iov, N, 5), len);
+    ck_assert_int_eq(zc_store_preadv(f, iov, N, 5), len);
     ck_assert_mem_eq(a, b, len);
-    ck_assert_int_eq(f->store->ops->preadv(f, iov, N, 6), len - 1);
-    ck_assert_int_eq(f->store->ops->preadv(f, iov, 0, 6), 0);
-    ck_assert_int_eq(f->store->ops->pwritev(f, iov, 1, 6), 0);
+    ck_assert_int_eq(zc_store_preadv(f, iov, N, 6), len - 1);
+    ck_assert_int_eq(zc_store_preadv(f, iov, 0, 6), 0);
+    ck_assert_int_eq(zc_store_pwritev(f, iov, 1, 6), 0);
     close_it(f);
     free(iov);
     free(a);
@@ -420,9 +420,9 @@ START_TEST(nth_call_fails)
     ck_assert_int_eq(put(f, "x", 1, 0), 1);
     ck_assert_uint_eq(zc_store_fault_raised(store), 2);
     zc_store_fault_set(store, ZC_FAULT_SYNC | ZC_FAULT_CLOSE, 1, 2, EIO);
-    ck_assert_int_eq(f->store->ops->sync(f, ZC_LEVEL_STORED), -EIO);
-    ck_assert_int_eq(f->store->ops->close(f, ZC_LEVEL_STORED), -EIO);
-    store->ops->destroy(store);
+    ck_assert_int_eq(zc_store_sync(f, ZC_LEVEL_STORED), -EIO);
+    ck_assert_int_eq(zc_store_close_file(f, ZC_LEVEL_STORED), -EIO);
+    zc_store_destroy(store);
 }
 END_TEST
 
@@ -448,7 +448,7 @@ START_TEST(held_calls_wait)
     ck_assert_int_eq(get(f, &c, 1, 0), 1);
     ck_assert_uint_eq(zc_store_fault_held(store), 0);
     close_it(f);
-    store->ops->destroy(store);
+    zc_store_destroy(store);
 }
 END_TEST
 
@@ -464,19 +464,19 @@ START_TEST(growing_without_fallocate)
     ck_assert_int_eq(put(f, "early", 5, 0), 5);
     no_fallocate = true;
     other_fd = fd;
-    ck_assert_int_eq(f->store->ops->allocate(f, 0, 100), 0);
+    ck_assert_int_eq(zc_store_allocate(f, 0, 100), 0);
     ck_assert_int_eq(get(f, buf, sizeof buf, 0), 504); /* nothing was cut */
     ck_assert_mem_eq(buf + 500, "late", 4);
-    ck_assert_int_eq(f->store->ops->allocate(f, 100, 900), 0);
-    ck_assert_int_eq(f->store->ops->allocate(f, 0, 500), 0);
-    ck_assert_int_eq(f->store->ops->getattr(f, &a), 0);
+    ck_assert_int_eq(zc_store_allocate(f, 100, 900), 0);
+    ck_assert_int_eq(zc_store_allocate(f, 0, 500), 0);
+    ck_assert_int_eq(zc_store_getattr(f, &a), 0);
     ck_assert_uint_eq(a.size, 1000);
     ck_assert_int_eq(get(f, buf, sizeof buf, 0), 1000);
     ck_assert_mem_eq(buf, "early", 5);
     expect_all(buf + 5, 495, 0, "a hole");
     expect_all(buf + 504, 496, 0, "what was added");
     close_it(f);
-    store->ops->destroy(store);
+    zc_store_destroy(store);
     close(fd);
     unlink(path);
 }

@@ -1,0 +1,131 @@
+/* zc_store.c - every call through the seam to a store: no lock is held, and the trace has it. */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "zc_lock.h"
+#include "zc_log.h"
+#include "zc_store.h"
+
+static uint64_t bytes_of(const struct iovec *iov, int n)
+{
+    uint64_t sum = 0;
+
+    for (int i = 0; i < n; i++)
+        sum += iov[i].iov_len;
+    return sum;
+}
+
+int zc_store_open_file(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
+                       struct zc_sfile **out, struct zc_attr *attr)
+{
+    zc_assert_none_held();
+    zc_trace("%s: open %s, flags %#x", s->ops->name, path, flags);
+    return s->ops->open(s, path, flags, mode, out, attr);
+}
+
+int zc_store_close_file(struct zc_sfile *f, enum zc_level level)
+{
+    zc_assert_none_held();
+    zc_trace("%s: close %p, level %d", f->store->ops->name, (void *)f, (int)level);
+    return f->store->ops->close(f, level);
+}
+
+ssize_t zc_store_preadv(struct zc_sfile *f, const struct iovec *iov, int n, uint64_t off)
+{
+    zc_assert_none_held();
+    zc_trace("%s: read %p, %" PRIu64 " bytes at %" PRIu64, f->store->ops->name, (void *)f,
+             bytes_of(iov, n), off);
+    return f->store->ops->preadv(f, iov, n, off);
+}
+
+ssize_t zc_store_pwritev(struct zc_sfile *f, const struct iovec *iov, int n, uint64_t off)
+{
+    zc_assert_none_held();
+    zc_trace("%s: write %p, %" PRIu64 " bytes at %" PRIu64, f->store->ops->name, (void *)f,
+             bytes_of(iov, n), off);
+    return f->store->ops->pwritev(f, iov, n, off);
+}
+
+bool zc_store_writes_ranges(const struct zc_store *s)
+{
+    return s->ops->write_ranges != NULL;
+}
+
+ssize_t zc_store_write_ranges(struct zc_sfile *f, const char *data, const struct zc_range *r,
+                              uint32_t n, uint64_t off)
+{
+    zc_assert_none_held();
+    if (!f->store->ops->write_ranges)
+        return -EOPNOTSUPP;
+    zc_trace("%s: write %p, %u ranges at %" PRIu64, f->store->ops->name, (void *)f, n, off);
+    return f->store->ops->write_ranges(f, data, r, n, off);
+}
+
+int zc_store_getattr(struct zc_sfile *f, struct zc_attr *attr)
+{
+    zc_assert_none_held();
+    return f->store->ops->getattr(f, attr);
+}
+
+int zc_store_truncate(struct zc_sfile *f, uint64_t size)
+{
+    zc_assert_none_held();
+    zc_trace("%s: truncate %p to %" PRIu64, f->store->ops->name, (void *)f, size);
+    return f->store->ops->truncate(f, size);
+}
+
+int zc_store_allocate(struct zc_sfile *f, uint64_t off, uint64_t len)
+{
+    zc_assert_none_held();
+    zc_trace("%s: allocate %p, %" PRIu64 " bytes at %" PRIu64, f->store->ops->name, (void *)f, len,
+             off);
+    return f->store->ops->allocate(f, off, len);
+}
+
+int zc_store_sync(struct zc_sfile *f, enum zc_level level)
+{
+    zc_assert_none_held();
+    zc_trace("%s: sync %p, level %d", f->store->ops->name, (void *)f, (int)level);
+    return f->store->ops->sync(f, level);
+}
+
+bool zc_store_has_backlog(const struct zc_store *s)
+{
+    return s->ops->backlog != NULL;
+}
+
+int zc_store_backlog(struct zc_sfile *f, uint64_t *bytes)
+{
+    zc_assert_none_held();
+    *bytes = 0;
+    return f->store->ops->backlog ? f->store->ops->backlog(f, bytes) : 0;
+}
+
+int zc_store_unlink(struct zc_store *s, const char *path)
+{
+    zc_assert_none_held();
+    zc_trace("%s: unlink %s", s->ops->name, path);
+    return s->ops->unlink(s, path);
+}
+
+int zc_store_stat(struct zc_store *s, const char *path, struct zc_attr *attr)
+{
+    zc_assert_none_held();
+    zc_trace("%s: stat %s", s->ops->name, path);
+    return s->ops->stat(s, path, attr);
+}
+
+int zc_store_ping(struct zc_store *s)
+{
+    zc_assert_none_held();
+    return s->ops->ping ? s->ops->ping(s) : 0;
+}
+
+void zc_store_destroy(struct zc_store *s)
+{
+    zc_assert_none_held();
+    if (s)
+        s->ops->destroy(s);
+}

@@ -1,0 +1,38 @@
+/* zc_lock.c - which locks a thread holds, in builds that look. */
+#include "config.h"
+
+#include "zc_lock.h"
+
+#ifdef ZC_DEBUG
+
+enum { DEPTH = 8 }; /* more at a time than the table of locks allows for */
+
+static _Thread_local enum zc_lock_order held[DEPTH];
+static _Thread_local unsigned nheld;
+
+unsigned zc_lock_count(void)
+{
+    return nheld;
+}
+
+void zc_lock_taken(enum zc_lock_order order)
+{
+    assert(nheld < DEPTH);
+    for (unsigned i = 0; i < nheld; i++)
+        assert(held[i] < order); /* the order of zc_lock.h is not kept */
+    held[nheld++] = order;
+}
+
+/* Locks are given back in any order. */
+void zc_lock_given(enum zc_lock_order order)
+{
+    unsigned i = nheld;
+
+    while (i && held[i - 1] != order)
+        i--;
+    assert(i); /* not held */
+    for (nheld--; i <= nheld; i++)
+        held[i - 1] = held[i];
+}
+
+#endif
