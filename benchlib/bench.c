@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,8 +15,6 @@
 #include <unistd.h>
 
 #include "bench.h"
-#include "json_file.h"
-#include "units.h"
 
 #define MESSAGE 2048
 /* The unit of large counts: any power of two below INT_MAX. */
@@ -28,6 +25,11 @@ static const char *program = "bench";
 void bench_init(const char *name)
 {
     program = name;
+}
+
+const char *bench_name(void)
+{
+    return program;
 }
 
 /* ---- command line --------------------------------------------------------------------------- */
@@ -367,121 +369,4 @@ void bench_progress(int when, const char *what, int done, int of)
         return;
     last = now;
     fflush(stderr);
-}
-
-/* ---- JSON ----------------------------------------------------------------------------------- */
-
-/* Something could not be put into the report. */
-static bool json_incomplete;
-
-void bench_json_set(json_t *object, const char *key, json_t *value)
-{
-    if (json_object_set_new(object, key, value) != 0)
-        json_incomplete = true;
-}
-
-void bench_json_append(json_t *array, json_t *value)
-{
-    if (json_array_append_new(array, value) != 0)
-        json_incomplete = true;
-}
-
-int bench_json_test(MPI_Comm comm, const char *name, const char *file, const char *posix,
-                    bool numbered)
-{
-    int rank, status = BENCH_OK;
-    MPI_Comm_rank(comm, &rank);
-    if (rank == 0 && name != NULL) {
-        bool data = (file != NULL && json_file_is(name, file, numbered)) ||
-                    (posix != NULL && json_file_is(name, posix, numbered));
-        int rc = data ? 0 : json_file_test(name);
-        if (data)
-            fprintf(stderr, "%s: --json %s is the file with the data: give another\n", program,
-                    name);
-        if (rc != 0)
-            fprintf(stderr, "%s: --json %s cannot be written: %s: give a file that can\n", program,
-                    name, strerror(-rc));
-        if (data || rc != 0)
-            status = BENCH_USAGE;
-    }
-    MPI_Bcast(&status, 1, MPI_INT, 0, comm);
-    return status;
-}
-
-int bench_json_write(const char *name, json_t *root)
-{
-    int rc = 0;
-    bool whole = root != NULL && !json_incomplete;
-    if (whole)
-        rc = json_file_write(name, root);
-    if (!whole)
-        bench_message("--json %s is not written: a part of the report could not be made", name);
-    if (rc != 0)
-        bench_message("--json %s cannot be written: %s", name, strerror(-rc));
-    json_decref(root);
-    return whole && rc == 0 ? BENCH_OK : BENCH_WRONG;
-}
-
-json_t *bench_json_hints(const struct bench_hints *hints)
-{
-    json_t *object = json_object();
-    for (int i = 0; i < hints->n; i++)
-        bench_json_set(object, hints->hint[i].key, bench_json_text(hints->hint[i].value));
-    return object;
-}
-
-json_t *bench_json_text(const char *text)
-{
-    if (text == NULL)
-        return json_null();
-    /* At worst every byte becomes three. */
-    char *clean = malloc(3 * strlen(text) + 1), *to = clean;
-    if (clean == NULL)
-        return NULL;
-    while (*text != '\0') {
-        size_t valid = units_utf8(text);
-        memcpy(to, text, valid);
-        to += valid;
-        text += valid;
-        if (*text != '\0') {
-            to = stpcpy(to, "\xef\xbf\xbd");
-            text++;
-        }
-    }
-    *to = '\0';
-    json_t *string = json_string(clean);
-    free(clean);
-    return string;
-}
-
-json_t *bench_json_summary(const struct bench_summary *s)
-{
-    const struct {
-        const char *key;
-        double value;
-    } numbers[] = {
-        {"compute_seconds", s->compute},
-        {"open_seconds", s->open},
-        {"write_seconds", s->write},
-        {"sync_seconds", s->sync},
-        {"close_seconds", s->close},
-        {"write_close_seconds", s->write_close},
-        {"total_seconds", s->total},
-        {"stored_seconds", s->stored},
-        {"read_compute_seconds", s->read_compute},
-        {"read_open_seconds", s->read_open},
-        {"read_seconds", s->read},
-        {"read_close_seconds", s->read_close},
-        {"read_total_seconds", s->read_total},
-        {"hidden_write_fraction", s->hidden_write},
-        {"hidden_read_fraction", s->hidden_read},
-    };
-    json_t *root = json_pack(
-        "{s:o, s:s, s:s, s:i, s:i, s:I, s:I, s:b}", "label", bench_json_text(s->label), "program",
-        s->program, "pattern", s->pattern, "ranks", s->ranks, "phases", s->phases, "bytes",
-        (json_int_t)s->bytes, "record_bytes", (json_int_t)s->record_bytes, "verified", s->verified);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        bench_json_set(root, numbers[i].key,
-                       isnan(numbers[i].value) ? json_null() : json_real(numbers[i].value));
-    return root;
 }

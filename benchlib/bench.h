@@ -1,6 +1,6 @@
 /*
- * What the benchmarks share on top of MPI: errors, clocks, figures over ranks, hints, large
- * counts, progress, and the first and last steps of a JSON report.
+ * What the benchmarks share on top of MPI: errors, files, clocks, figures over ranks, hints, large
+ * counts and progress.
  */
 #ifndef BENCH_H
 #define BENCH_H
@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <jansson.h>
 #include <mpi.h>
 
 #include "args.h"
@@ -26,6 +25,7 @@ enum {
 
 /* The name in front of messages; call before anything else here. */
 void bench_init(const char *program);
+const char *bench_name(void);
 /* All ranks take rank 0's command line, so that no rank has an option another lacks. The new
  * argv is one block for free(), once the options that point into it are not used any more.
  * Collective. */
@@ -103,39 +103,5 @@ int64_t bench_status_bytes(const MPI_Status *status, MPI_Datatype type);
  * the terminal from their ranks, so users can ask for it. */
 enum { BENCH_PROGRESS_NEVER, BENCH_PROGRESS_ALWAYS, BENCH_PROGRESS_TERMINAL = -1 };
 void bench_progress(int when, const char *what, int done, int of);
-
-/* ---- JSON ---- */
-
-/* Whether a report can be written to `name`, which may be NULL; before the run, so that an hour's
- * figures are not lost to a typing error. It must not be the data: `file` as MPI_File_open takes
- * it, `posix` as the file system names it, each NULL or, if `numbered`, the beginning of several
- * names. Returns an exit status, the same on all ranks. Collective. */
-int bench_json_test(MPI_Comm comm, const char *name, const char *file, const char *posix,
-                    bool numbered);
-/* Writes the report, or says why not; takes the reference to `root`. Returns an exit status. */
-int bench_json_write(const char *name, json_t *root);
-/* These take the reference to `value`. Where it is NULL, for instance because json_pack() was given
- * a text that is not UTF-8 or a number that is not finite, the report is not written. */
-void bench_json_set(json_t *object, const char *key, json_t *value);
-void bench_json_append(json_t *array, json_t *value);
-/* Hints as one object. */
-json_t *bench_json_hints(const struct bench_hints *hints);
-/* Null for NULL. Bytes that are not UTF-8 become U+FFFD: hints in force and the words of faults may
- * have been cut anywhere. */
-json_t *bench_json_text(const char *text);
-
-/* What figures are made of, under the same names whichever benchmark it is from. Seconds are the
- * maximum over the ranks; NAN becomes null. */
-struct bench_summary {
-    const char *label, *program, *pattern;
-    int ranks, phases;
-    int64_t bytes;        /* of the file or files, data of all phases */
-    int64_t record_bytes; /* of a rank and phase, the average */
-    bool verified;
-    double compute, open, write, sync, close, write_close, total, stored;
-    double read_compute, read_open, read, read_close, read_total;
-    double hidden_write, hidden_read; /* fractions */
-};
-json_t *bench_json_summary(const struct bench_summary *s);
 
 #endif

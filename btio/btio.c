@@ -51,6 +51,7 @@
 #include <stdlib.h>
 
 #include "bench.h"
+#include "bench_json.h"
 #include "options.h"
 #include "report.h"
 #include "run.h"

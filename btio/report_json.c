@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "bench_json.h"
 #include "report.h"
 
 #define FORMAT 1

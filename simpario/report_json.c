@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "bench_json.h"
 #include "report.h"
 
 #define FORMAT 1

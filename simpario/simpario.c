@@ -65,6 +65,7 @@
 #include <stdlib.h>
 
 #include "bench.h"
+#include "bench_json.h"
 #include "options.h"
 #include "pass.h"
 #include "report.h"

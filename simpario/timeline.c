@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "bench.h"
+#include "bench_json.h"
 #include "timeline.h"
 
 void timeline_start(struct timeline *t, double interval, double started)

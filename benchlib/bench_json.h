@@ -1,0 +1,50 @@
+/*
+ * Reports in JSON: the parts they are made of, and where they go.
+ *
+ * A part that cannot be made is remembered, and such a report is not written: so those who make one
+ * need not look at each part.
+ */
+#ifndef BENCH_JSON_H
+#define BENCH_JSON_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <jansson.h>
+#include <mpi.h>
+
+#include "bench.h"
+
+/* Whether a report can be written to `name`, which may be NULL; before the run, so that an hour's
+ * figures are not lost to a typing error. It must not be the data: `file` as MPI_File_open takes
+ * it, `posix` as the file system names it, each NULL or, if `numbered`, the beginning of several
+ * names. Returns an exit status, the same on all ranks. Collective. */
+int bench_json_test(MPI_Comm comm, const char *name, const char *file, const char *posix,
+                    bool numbered);
+/* Writes the report, or says why not; takes the reference to `root`. Returns an exit status. */
+int bench_json_write(const char *name, json_t *root);
+/* These take the reference to `value`. Where it is NULL, for instance because json_pack() was given
+ * a text that is not UTF-8 or a number that is not finite, the report is not written. */
+void bench_json_set(json_t *object, const char *key, json_t *value);
+void bench_json_append(json_t *array, json_t *value);
+/* Hints as one object. */
+json_t *bench_json_hints(const struct bench_hints *hints);
+/* Null for NULL. Bytes that are not UTF-8 become U+FFFD: hints in force and the words of faults may
+ * have been cut anywhere. */
+json_t *bench_json_text(const char *text);
+
+/* What figures are made of, under the same names whichever benchmark it is from. Seconds are the
+ * maximum over the ranks; NAN becomes null. */
+struct bench_summary {
+    const char *label, *program, *pattern;
+    int ranks, phases;
+    int64_t bytes;        /* of the file or files, data of all phases */
+    int64_t record_bytes; /* of a rank and phase, the average */
+    bool verified;
+    double compute, open, write, sync, close, write_close, total, stored;
+    double read_compute, read_open, read, read_close, read_total;
+    double hidden_write, hidden_read; /* fractions */
+};
+json_t *bench_json_summary(const struct bench_summary *s);
+
+#endif
