@@ -358,7 +358,10 @@ int64_t bench_status_bytes(const MPI_Status *status, MPI_Datatype type)
 void bench_progress(int when, const char *what, int done, int of)
 {
     static double last;
-    if (when == BENCH_PROGRESS_NEVER || (when == BENCH_PROGRESS_TERMINAL && !isatty(STDERR_FILENO)))
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (rank != 0 || when == BENCH_PROGRESS_NEVER ||
+        (when == BENCH_PROGRESS_TERMINAL && !isatty(STDERR_FILENO)))
         return;
     double now = bench_now();
     if (done == of)

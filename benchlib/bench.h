@@ -99,8 +99,8 @@ int64_t bench_status_bytes(const MPI_Status *status, MPI_Datatype type);
 
 /* ---- progress ---- */
 
-/* One line on stderr, rewritten a few times per second. `done` == `of` clears it. Launchers hide
- * the terminal from their ranks, so users can ask for it. */
+/* One line of rank 0 on stderr, rewritten a few times per second. `done` == `of` clears it.
+ * Launchers hide the terminal from their ranks, so users can ask for it. */
 enum { BENCH_PROGRESS_NEVER, BENCH_PROGRESS_ALWAYS, BENCH_PROGRESS_TERMINAL = -1 };
 void bench_progress(int when, const char *what, int done, int of);
 

@@ -64,12 +64,12 @@ static int publish(const struct report *report)
     if (report_failed(report)) {
         report_failure(report, stderr);
         status = BENCH_WRONG;
-    } else if (!o->quiet) {
+    } else if (!o->common.quiet) {
         report_table(report, stdout);
         fflush(stdout);
     }
-    if (o->json != NULL) {
-        int json_status = bench_json_write(o->json, report_json(report));
+    if (o->common.json != NULL) {
+        int json_status = bench_json_write(o->common.json, report_json(report));
         if (status == BENCH_OK)
             status = json_status;
     }
@@ -87,7 +87,7 @@ static int benchmark(const struct options *o, MPI_Comm comm)
     run_verify(run);
     if (run->io.method != NULL)
         inspect_file(comm, run->io.comm, run->io.name, run->io.info, &report->inspection);
-    if (run->io.method != NULL && o->write && !o->keep)
+    if (run->io.method != NULL && o->write && !o->common.keep)
         io_delete(&run->io, false);
 
     run_reduce(run);
@@ -120,12 +120,13 @@ static int btio(int argc, char **argv, MPI_Comm comm)
     int status = rc != 0 ? BENCH_USAGE : BENCH_OK;
     if (rc != 0 && rank == 0)
         fprintf(stderr, "btio: %s\n", message);
-    if (rc == 0 && o.help && rank == 0)
+    if (rc == 0 && o.common.help && rank == 0)
         options_help(stdout);
-    if (rc == 0 && o.version && !o.help && rank == 0)
+    if (rc == 0 && o.common.version && !o.common.help && rank == 0)
         printf("btio (zcache) %s\n", PACKAGE_VERSION);
-    if (rc == 0 && !o.help && !o.version) {
-        status = bench_json_test(comm, o.json, o.file, o.posix_verify, io_numbered(o.method));
+    if (rc == 0 && !o.common.help && !o.common.version) {
+        status = bench_json_test(comm, o.common.json, o.common.file, o.common.posix_verify,
+                                 o.common.numbered);
         if (status == BENCH_OK)
             status = benchmark(&o, comm);
     }

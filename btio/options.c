@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "bench.h"
 #include "grid.h"
 #include "io.h"
 #include "options.h"
@@ -51,57 +50,35 @@ static const struct arg table[] = {
               "          the other, through MPI-IO and without the record\n"
               "          marks of Fortran, which NASA's has\n"
               "  none    not at all: compute only"},
-    {ARG_TEXT,
-     .name = "file", .letter = 'f', .value = "FILE", .field = FIELD(file),
-     .help = "the file, as MPI_File_open takes it: /tmp/x, ufs:/tmp/x,\n"
-              "zcache:/tmp/x; with epio, FILE.0000, FILE.0001 and so on.\n"
-              "Must be given, but with none. What is there is deleted\n"
-              "before"},
+    BENCH_ARG_FILE(
+        "; with epio, FILE.0000, FILE.0001 and so on.\n"
+        "Must be given, but with none. What is there is deleted\n"
+        "before"),
     {ARG_INT,
      .name = "interval", .letter = 'i', .value = "STEPS", .field = FIELD(interval),
      .min = 1, .max = 1000000,
      .help = "write every STEPS steps and after the last (5)"},
-    {ARG_PAIRS,
-     .name = "hint", .value = "KEY=VALUE", .field = FIELD(hints),
-     .help = "a hint for MPI_File_open; may be given again"},
-    {ARG_FLAG,
-     .name = "keep", .field = FIELD(keep),
-     .help = "leave the file; otherwise a run that wrote it deletes it\n"
-              "at the end through MPI_File_delete"},
+    BENCH_ARG_HINT,
+    BENCH_ARG_KEEP,
     {ARG_FLAG,
      .name = "write", .field = FIELD(write),
      .help = "write the file (default); with --no-write, compute and\n"
               "compare with the file that an earlier run kept, written with\n"
               "the same problem and interval and, with epio, ranks"},
-    {ARG_TEXT,
-     .name = "posix-verify", .value = "PATH", .field = FIELD(posix_verify),
-     .help = "when the writer's MPI_File_close is over, let rank 0 read\n"
-              "all of PATH with plain POSIX reads, and the ranks compare it\n"
-              "as below; PATH is the same file as the file system names it.\n"
-              "With epio, each rank reads PATH.0000, PATH.0001 and so on.\n"
-              "No time counts it, but the reading after it may find the\n"
-              "file in the system's cache"},
+    BENCH_ARG_POSIX_VERIFY(
+        "when the writer's MPI_File_close is over, let rank 0 read\n"
+        "all of PATH with plain POSIX reads, and the ranks compare it\n"
+        "as below; PATH is the same file as the file system names it.\n"
+        "With epio, each rank reads PATH.0000, PATH.0001 and so on.\n"
+        "No time counts it, but the reading after it may find the\n"
+        "file in the system's cache"),
     {ARG_HEADING, .name = "Report"},
-    {ARG_TEXT,
-     .name = "json", .value = "FILE", .field = FIELD(json), .unreported = true,
-     .help = "write the report as JSON, too; see doc/btio-json.md. What\n"
-              "FILE held is there until the report is complete"},
-    {ARG_TEXT,
-     .name = "label", .value = "TEXT", .field = FIELD(label),
-     .help = "a name for this run in the JSON report"},
-    {ARG_FLAG,
-     .name = "progress", .field = FIELD(progress),
-     .help = "show on stderr how far it is (default where stderr is a\n"
-              "terminal: mpiexec mostly hides that)"},
-    {ARG_FLAG,
-     .name = "quiet", .letter = 'q', .field = FIELD(quiet),
-     .help = "print errors only"},
-    {ARG_FLAG,
-     .name = "help", .letter = 'h', .field = FIELD(help),
-     .help = "this text"},
-    {ARG_FLAG,
-     .name = "version", .letter = 'V', .field = FIELD(version),
-     .help = "the version"},
+    BENCH_ARG_JSON("doc/btio-json.md"),
+    BENCH_ARG_LABEL,
+    BENCH_ARG_PROGRESS,
+    BENCH_ARG_QUIET,
+    BENCH_ARG_HELP,
+    BENCH_ARG_VERSION,
     {.name = NULL},
 };
 /* clang-format on */
@@ -171,6 +148,7 @@ static int settle(struct options *o, int nranks, char *message)
                  nranks, GRID_THINNEST, o->problem.n, most * most);
         return -EINVAL;
     }
+    o->common.numbered = io_numbered(o->method);
     o->dumps = (o->problem.steps + o->interval - 1) / o->interval;
     bool none = io_method_get(o->method) == NULL;
     if (none)
@@ -180,11 +158,11 @@ static int settle(struct options *o, int nranks, char *message)
                "-m none with another --grid, --steps or --dt leaves nothing to verify: drop one");
         return -EINVAL;
     }
-    if (none && o->posix_verify != NULL) {
+    if (none && o->common.posix_verify != NULL) {
         strcpy(message, "-m none writes no file for --posix-verify: drop one");
         return -EINVAL;
     }
-    if (!none && o->file == NULL) {
+    if (!none && o->common.file == NULL) {
         strcpy(message,
                "no file: give -f FILE, or -m none to compute only, or --help for examples");
         return -EINVAL;
@@ -194,21 +172,14 @@ static int settle(struct options *o, int nranks, char *message)
 
 int options_parse(struct options *o, int argc, char **argv, int nranks, char message[ARGS_MESSAGE])
 {
-    *o = (struct options){
-        .interval = PUBLISHED_INTERVAL, .write = 1, .progress = BENCH_PROGRESS_TERMINAL};
-    int rc = args_parse(table, o, argc, argv, message);
-    if (rc == 0)
-        rc = bench_hints_check(&o->hints, message);
-    if (rc == 0 && o->json != NULL)
-        rc = args_check_utf8(table, o, message);
-    if (o->quiet && o->progress == BENCH_PROGRESS_TERMINAL)
-        o->progress = BENCH_PROGRESS_NEVER;
-    if (rc != 0 || o->help || o->version)
+    *o = (struct options){.interval = PUBLISHED_INTERVAL, .write = 1};
+    int rc = bench_options_parse(table, o, &o->common, argc, argv, message);
+    if (rc != 0 || bench_options_only_tell(&o->common))
         return rc;
     return settle(o, nranks, message);
 }
 
 void options_free(struct options *o)
 {
-    args_free_pairs(&o->hints);
+    bench_options_free(&o->common);
 }

@@ -7,26 +7,18 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "args.h"
+#include "bench_options.h"
 #include "problem.h"
 
 struct options {
-    int class;  /* index into class_names */
-    int n;      /* points along an edge; 0: the class's */
-    int steps;  /* 0: the class's */
-    double dt;  /* 0: as problem_make() says */
-    int method; /* index into io_method_names */
-    const char *file;
-    struct arg_pairs hints;
+    struct bench_options common;
+    int class;    /* index into class_names */
+    int n;        /* points along an edge; 0: the class's */
+    int steps;    /* 0: the class's */
+    double dt;    /* 0: as problem_make() says */
+    int method;   /* index into io_method_names */
     int interval; /* steps between dumps */
     int write;
-    int keep;
-    const char *posix_verify;
-    const char *json;
-    const char *label; /* for the report; NULL: none */
-    int progress;      /* BENCH_PROGRESS_... */
-    int quiet;
-    int help, version;
     /* Follow from the above and the number of ranks. */
     int q;     /* ranks along an edge */
     int dumps; /* 0 with the method "none" */

@@ -47,7 +47,7 @@ int report_norms(const struct report *r, struct report_norm norms[REPORT_NORMS])
 void report_failure(const struct report *r, FILE *out)
 {
     const struct verdict_sum *s = &r->verdict;
-    const char *file = r->run->options->file;
+    const char *file = r->run->options->common.file;
     fprintf(out, "btio: FAILED: %s: %" PRId64 " fault%s; no figures. The first of each rank:\n",
             file != NULL ? file : "no file", s->v.faults, s->v.faults == 1 ? "" : "s");
     for (int i = 0; i < s->texts; i++)
@@ -71,7 +71,7 @@ static void print_setting(const struct report *r, FILE *out)
     fprintf(out, "  ranks     %d, %d x %d, peak memory %s\n", r->run->nranks, o->q, o->q,
             units_size(a, r->peak_rss));
     if (o->dumps > 0)
-        fprintf(out, "  file      %s, %s, %s, %d dumps, one in %d steps%s\n", o->file,
+        fprintf(out, "  file      %s, %s, %s, %d dumps, one in %d steps%s\n", o->common.file,
                 io_method_names[o->method], units_size(b, r->run->file_bytes), o->dumps,
                 o->interval, o->write ? "" : ", not written");
     fprintf(out, "  verified  ");
@@ -81,7 +81,7 @@ static void print_setting(const struct report *r, FILE *out)
         fprintf(out, "no norms are published");
     if (o->dumps > 0)
         fprintf(out, ", %s read back", units_size(a, r->verdict.v.checked));
-    if (o->posix_verify != NULL)
+    if (o->common.posix_verify != NULL)
         fprintf(out, ", %s through POSIX", units_size(a, r->verdict.v.posix_checked));
     fprintf(out, "\n\n");
 }
@@ -180,5 +180,5 @@ void report_table(const struct report *r, FILE *out)
         return;
     fputc('\n', out);
     inspect_print(&r->inspection, out);
-    bench_hints_print(&r->inspection.hints, &r->run->options->hints, out);
+    bench_hints_print(&r->inspection.hints, &r->run->options->common.hints, out);
 }

@@ -27,18 +27,19 @@ static json_t *json_problem(const struct problem *p)
 static json_t *json_options(const struct options *o)
 {
     json_t *hints = json_object();
-    for (int i = 0; i < o->hints.n; i++)
-        bench_json_set(hints, o->hints.pair[i].key, bench_json_text(o->hints.pair[i].value));
+    for (int i = 0; i < o->common.hints.n; i++)
+        bench_json_set(hints, o->common.hints.pair[i].key,
+                       bench_json_text(o->common.hints.pair[i].value));
     /* clang-format off */
     return json_pack("{s:o, s:s, s:i, s:o, s:b, s:b, s:o, s:o}",
-                     "file", o->file != NULL ? bench_json_text(o->file) : json_null(),
+                     "file", o->common.file != NULL ? bench_json_text(o->common.file) : json_null(),
                      "method", io_method_names[o->method],
                      "interval", o->interval,
                      "hints", hints,
                      "write", o->write,
-                     "keep", o->keep,
-                     "posix_verify", bench_json_text(o->posix_verify),
-                     "label", bench_json_text(o->label));
+                     "keep", o->common.keep,
+                     "posix_verify", bench_json_text(o->common.posix_verify),
+                     "label", bench_json_text(o->common.label));
     /* clang-format on */
 }
 
@@ -148,7 +149,7 @@ static json_t *json_summary(const struct report *r)
     const struct bench_figures *x = run->ranks;
     bool read = o->dumps > 0, written = read && o->write;
     struct bench_summary s = {
-        .label = o->label,
+        .label = o->common.label,
         .program = "btio",
         .pattern = io_method_names[o->method],
         .ranks = run->nranks,

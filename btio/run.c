@@ -25,8 +25,8 @@ void run_init(struct run *run, const struct options *o, MPI_Comm comm)
     run->io = (struct io){.method = io_method_get(o->method),
                           .grid = &run->solver.grid,
                           .all = comm,
-                          .file = o->file,
-                          .info = bench_hints_make(&o->hints)};
+                          .file = o->common.file,
+                          .info = bench_hints_make(&o->common.hints)};
     if (run->io.method != NULL)
         io_init(&run->io);
     int64_t n = o->problem.n;
@@ -110,7 +110,7 @@ static void compute(struct run *run)
         if (due && o->write)
             write_dump(run, dump);
         dump += due;
-        bench_progress(run->rank == 0 ? o->progress : BENCH_PROGRESS_NEVER, "step", step, steps);
+        bench_progress(o->common.progress, "step", step, steps);
     }
 }
 
@@ -134,7 +134,7 @@ void run_compute(struct run *run)
     run->own[T_TOTAL] = bench_now() - start;
     if (writing)
         run->own[T_SETTLE] =
-            bench_settle(run->io.comm, run->io.name, run->io.info, &run->options->hints);
+            bench_settle(run->io.comm, run->io.name, run->io.info, &run->options->common.hints);
     run->own[T_STORED] = run->own[T_TOTAL] + run->own[T_SETTLE];
     MPI_Barrier(run->comm);
 }
@@ -162,8 +162,7 @@ static void read_back(struct run *run)
     if (!verdict_any(run->comm, &run->verdict)) {
         for (int dump = 0; dump < o->dumps; dump++) {
             read_dump(run, dump);
-            bench_progress(run->rank == 0 ? o->progress : BENCH_PROGRESS_NEVER, "reading", dump + 1,
-                           o->dumps);
+            bench_progress(o->common.progress, "reading", dump + 1, o->dumps);
         }
     }
     close_file(run);
@@ -201,8 +200,8 @@ void run_verify(struct run *run)
 {
     const struct options *o = run->options;
     /* Before anybody can have changed the file, and outside all times. */
-    if (run->io.method != NULL && o->posix_verify != NULL)
-        posix_check(&run->io, run->witness, o->posix_verify, o->dumps, &run->verdict);
+    if (run->io.method != NULL && o->common.posix_verify != NULL)
+        posix_check(&run->io, run->witness, o->common.posix_verify, o->dumps, &run->verdict);
     if (run->io.method != NULL && !verdict_any(run->comm, &run->verdict))
         read_back(run);
     /* Of data that is not right they would say nothing. */

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "bench.h"
 #include "options.h"
 #include "stamp.h"
 
@@ -17,17 +16,9 @@ static const char *const compute_names[] = {"spin", "sleep", NULL};
 /* clang-format off */
 static const struct arg table[] = {
     {ARG_HEADING, .name = "The file"},
-    {ARG_TEXT,
-     .name = "file", .letter = 'f', .value = "FILE", .field = FIELD(file),
-     .help = "the file, as MPI_File_open takes it: /tmp/x, ufs:/tmp/x,\n"
-              "zcache:/tmp/x. Must be given"},
-    {ARG_PAIRS,
-     .name = "hint", .value = "KEY=VALUE", .field = FIELD(hints),
-     .help = "a hint for MPI_File_open; may be given again"},
-    {ARG_FLAG,
-     .name = "keep", .field = FIELD(keep),
-     .help = "leave the file; otherwise a run that wrote it deletes it\n"
-              "at the end through MPI_File_delete"},
+    BENCH_ARG_FILE(". Must be given"),
+    BENCH_ARG_HINT,
+    BENCH_ARG_KEEP,
     {ARG_FLAG,
      .name = "overwrite", .field = FIELD(overwrite),
      .help = "write over what the file holds already; otherwise an\n"
@@ -126,11 +117,10 @@ static const struct arg table[] = {
     {ARG_FLAG,
      .name = "verify", .field = FIELD(verify),
      .help = "check every byte read (default; --no-verify)"},
-    {ARG_TEXT,
-     .name = "posix-verify", .value = "PATH", .field = FIELD(posix_verify),
-     .help = "when the writer's MPI_File_close is over, let rank 0 check\n"
-              "all of PATH with plain POSIX reads; PATH is the same file\n"
-              "as the file system names it"},
+    BENCH_ARG_POSIX_VERIFY(
+        "when the writer's MPI_File_close is over, let rank 0 check\n"
+        "all of PATH with plain POSIX reads; PATH is the same file\n"
+        "as the file system names it"),
     {ARG_FLAG,
      .name = "gaps", .field = FIELD(gaps),
      .help = "with that, gaps that nobody wrote have to be zeros: MPI\n"
@@ -146,31 +136,17 @@ static const struct arg table[] = {
      .help = "the file name in the stamps (last component of FILE); for\n"
               "a file that was copied or renamed"},
     {ARG_HEADING, .name = "Report"},
-    {ARG_TEXT,
-     .name = "json", .value = "FILE", .field = FIELD(json), .unreported = true,
-     .help = "write the report as JSON, too; see doc/simpario-json.md. What\n"
-              "FILE held is there until the report is complete"},
-    {ARG_TEXT,
-     .name = "label", .value = "TEXT", .field = FIELD(label),
-     .help = "a name for this run in the JSON report"},
+    BENCH_ARG_JSON("doc/simpario-json.md"),
+    BENCH_ARG_LABEL,
     {ARG_SECONDS,
      .name = "timeline", .value = "SECONDS", .field = FIELD(timeline),
      .help = "while rank 0 computes between writes, let it ask at these\n"
               "intervals how many bytes wait in the caches, for the JSON\n"
               "report (0: never); only zcache tells"},
-    {ARG_FLAG,
-     .name = "progress", .field = FIELD(progress),
-     .help = "show on stderr how far it is (default where stderr is a\n"
-              "terminal: mpiexec mostly hides that)"},
-    {ARG_FLAG,
-     .name = "quiet", .letter = 'q', .field = FIELD(quiet),
-     .help = "print errors only"},
-    {ARG_FLAG,
-     .name = "help", .letter = 'h', .field = FIELD(help),
-     .help = "this text"},
-    {ARG_FLAG,
-     .name = "version", .letter = 'V', .field = FIELD(version),
-     .help = "the version"},
+    BENCH_ARG_PROGRESS,
+    BENCH_ARG_QUIET,
+    BENCH_ARG_HELP,
+    BENCH_ARG_VERSION,
     {.name = NULL},
 };
 /* clang-format on */
@@ -280,13 +256,11 @@ static void imply(struct options *o)
     if (read == -1)
         o->read = write != 1;
     if (o->stamp == NULL)
-        o->stamp = stamp_name(o->file);
+        o->stamp = stamp_name(o->common.file);
     if (o->access == -1)
         o->access = pattern_get(o->pattern)->access;
     if (o->reference == -1)
         o->reference = o->write && o->compute > 0;
-    if (o->quiet && o->progress == BENCH_PROGRESS_TERMINAL)
-        o->progress = BENCH_PROGRESS_NEVER;
 }
 
 /* What only some pattern has. */
@@ -295,7 +269,7 @@ static const char *misplaced(const struct options *o)
     const struct pattern *p = pattern_get(o->pattern);
     if (p != &pattern_checkpoint && (o->files != 0 || o->parts != 0 || o->align != 0))
         return "--files, --parts and --align are for --pattern checkpoint: give that, or drop them";
-    if (o->gaps && o->posix_verify == NULL)
+    if (o->gaps && o->common.posix_verify == NULL)
         return "--gaps is about what POSIX reads: give --posix-verify, too";
     if (p != &pattern_arrays && o->array != NULL)
         return "--array is for --pattern arrays: give that, or drop it";
@@ -308,7 +282,7 @@ static const char *misplaced(const struct options *o)
 static const char *contradiction(const struct options *o, int nranks)
 {
     int64_t bytes;
-    if (stamp_name(o->file)[0] == '\0')
+    if (stamp_name(o->common.file)[0] == '\0')
         return "the name given with -f is a directory: give a file in it";
     if (!o->write && !o->read)
         return "nothing to do: drop --no-write or --no-read";
@@ -334,6 +308,7 @@ static int settle(struct options *o, int nranks, char message[ARGS_MESSAGE])
     o->record = shape.record;
     o->piece = shape.piece;
     o->files = shape.files;
+    o->common.numbered = o->files > 1;
     o->parts = shape.parts;
     return rc;
 }
@@ -351,16 +326,11 @@ int options_parse(struct options *o, int argc, char **argv, int nranks, char mes
         .reference = -1,
         .generation = 1,
         .seed = 1,
-        .progress = BENCH_PROGRESS_TERMINAL,
     };
-    int rc = args_parse(table, o, argc, argv, message);
-    if (rc == 0)
-        rc = bench_hints_check(&o->hints, message);
-    if (rc == 0 && o->json != NULL)
-        rc = args_check_utf8(table, o, message);
-    if (rc != 0 || o->help || o->version)
+    int rc = bench_options_parse(table, o, &o->common, argc, argv, message);
+    if (rc != 0 || bench_options_only_tell(&o->common))
         return rc;
-    if (o->file == NULL) {
+    if (o->common.file == NULL) {
         strcpy(message, "no file: give -f FILE, or --help for examples");
         return -EINVAL;
     }
@@ -380,5 +350,5 @@ int options_parse(struct options *o, int argc, char **argv, int nranks, char mes
 
 void options_free(struct options *o)
 {
-    args_free_pairs(&o->hints);
+    bench_options_free(&o->common);
 }

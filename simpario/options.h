@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "args.h"
+#include "bench_options.h"
 #include "pattern.h"
 #include "transfer.h"
 
@@ -15,7 +15,7 @@ enum { COMPUTE_SPIN, COMPUTE_SLEEP };
 
 /* Flags are ints: 0, 1, or -1 where the default depends on other options. */
 struct options {
-    const char *file;
+    struct bench_options common;
     int phases;
     int64_t record; /* bytes per rank and phase */
     double compute; /* seconds per phase */
@@ -38,16 +38,8 @@ struct options {
     int reference;
     int generation;
     const char *stamp; /* the name in the stamps; NULL: that of the file */
-    const char *posix_verify;
     int gaps;
-    struct arg_pairs hints;
-    int keep;
-    const char *json;
-    const char *label; /* for the report; NULL: none */
-    double timeline;   /* seconds between samples; 0: none */
-    int progress;      /* BENCH_PROGRESS_... */
-    int quiet;
-    int help, version;
+    double timeline; /* seconds between samples; 0: none */
 };
 
 /* Defaults, then the command line, then what options imply for each other. Returns 0, or

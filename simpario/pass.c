@@ -225,8 +225,8 @@ static void end_io(struct access *a, int phase)
     check_call(a, phase, err, transfer_end_name(&a->transfer));
     bench_check(sync_err, "MPI_File_sync", a->side->file);
     check_moved(a, phase);
-    bench_progress(a->run->rank == 0 ? o->progress : BENCH_PROGRESS_NEVER,
-                   a->direction == WRITE ? "writing" : "reading", phase + 1, o->phases);
+    bench_progress(o->common.progress, a->direction == WRITE ? "writing" : "reading", phase + 1,
+                   o->phases);
 }
 
 /* ---- the file ------------------------------------------------------------------------------- */
@@ -355,7 +355,8 @@ static void end_access(struct access *a)
     t->own[T_TOTAL] = bench_now() - a->started;
     if (a->direction == WRITE && t->has[T_CLOSE]) {
         const struct run *r = a->run;
-        t->own[T_SETTLE] = bench_settle(a->side->comm, a->side->file, r->info, &r->options->hints);
+        t->own[T_SETTLE] =
+            bench_settle(a->side->comm, a->side->file, r->info, &r->options->common.hints);
         t->own[T_STORED] = t->own[T_TOTAL] + t->own[T_SETTLE];
         t->has[T_SETTLE] = t->has[T_STORED] = true;
     }

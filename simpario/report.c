@@ -18,7 +18,7 @@ enum verification report_verification(const struct report *r)
     if (r->verdict.v.faults > 0)
         return VERIFY_FAILED;
     const struct options *o = r->run->options;
-    bool read = o->read && o->verify, written = read || o->posix_verify != NULL;
+    bool read = o->read && o->verify, written = read || o->common.posix_verify != NULL;
     return (!o->read || read) && (!o->write || written) ? VERIFY_PASSED : VERIFY_SKIPPED;
 }
 
@@ -134,7 +134,7 @@ void report_failure(const struct report *r, FILE *out)
     fprintf(out,
             "simpario: FAILED: %s: %" PRId64 " fault%s, %" PRId64 " of %" PRId64
             " checked bytes wrong; no figures. The first of each rank:\n",
-            r->run->options->file, s->v.faults, s->v.faults == 1 ? "" : "s", s->v.wrong,
+            r->run->options->common.file, s->v.faults, s->v.faults == 1 ? "" : "s", s->v.wrong,
             s->v.checked + s->v.posix_checked);
     for (int i = 0; i < s->texts; i++)
         fprintf(out, "  %s\n", s->text[i]);
@@ -148,8 +148,8 @@ static void print_setting(const struct report *r, FILE *out)
     char a[UNITS_TEXT], b[UNITS_TEXT], pattern[128];
     r->run->pattern->describe(&r->run->side[WRITE].shape, pattern, sizeof pattern);
     fprintf(out, "simpario %s, %s\n", PACKAGE_VERSION, r->library);
-    fprintf(out, "  file      %s, %s, generation %d\n", o->file, units_size(a, r->run->file_bytes),
-            r->repeats[r->n - 1].generation);
+    fprintf(out, "  file      %s, %s, generation %d\n", o->common.file,
+            units_size(a, r->run->file_bytes), r->repeats[r->n - 1].generation);
     fprintf(out, "  ranks     %d, peak memory %s\n", r->run->nranks, units_size(a, r->peak_rss));
     fprintf(out, "  phases    %d, record %s%s, compute %s (%s)\n", o->phases,
             units_size(a, o->record), r->run->pattern == &pattern_arrays ? "" : " per rank",
@@ -272,5 +272,5 @@ void report_table(const struct report *r, FILE *out)
     print_figures(r, &r->repeats[report_typical(r)], out);
     fputc('\n', out);
     inspect_print(&r->inspection, out);
-    bench_hints_print(&r->inspection.hints, &r->run->options->hints, out);
+    bench_hints_print(&r->inspection.hints, &r->run->options->common.hints, out);
 }

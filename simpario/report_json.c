@@ -16,21 +16,22 @@
 static json_t *json_options(const struct options *o)
 {
     json_t *hints = json_object();
-    for (int i = 0; i < o->hints.n; i++)
-        bench_json_set(hints, o->hints.pair[i].key, bench_json_text(o->hints.pair[i].value));
+    for (int i = 0; i < o->common.hints.n; i++)
+        bench_json_set(hints, o->common.hints.pair[i].key,
+                       bench_json_text(o->common.hints.pair[i].value));
     json_t *root =
-        json_pack("{s:s, s:i, s:I, s:f, s:s, s:s, s:I, s:i, s:s, s:i}", "file", o->file, "phases",
-                  o->phases, "record_bytes", (json_int_t)o->record, "compute_seconds", o->compute,
-                  "compute_by", options_compute_name(o), "pattern", pattern_names[o->pattern],
-                  "piece_bytes", (json_int_t)o->piece, "seed", o->seed, "access",
-                  options_access_name(o), "read_shift", o->read_shift);
+        json_pack("{s:s, s:i, s:I, s:f, s:s, s:s, s:I, s:i, s:s, s:i}", "file", o->common.file,
+                  "phases", o->phases, "record_bytes", (json_int_t)o->record, "compute_seconds",
+                  o->compute, "compute_by", options_compute_name(o), "pattern",
+                  pattern_names[o->pattern], "piece_bytes", (json_int_t)o->piece, "seed", o->seed,
+                  "access", options_access_name(o), "read_shift", o->read_shift);
     json_t *rest = json_pack(
         "{s:b, s:b, s:b, s:b, s:b, s:b, s:b, s:i, s:b, s:i, s:s, s:o, s:o, s:b, s:o, s:f}",
         "barrier", o->barrier, "sync", o->sync, "write", o->write, "read", o->read, "verify",
         o->verify, "reopen", o->reopen, "overwrite", o->overwrite, "repeat", o->repeat, "reference",
         o->reference, "generation", o->generation, "stamp", o->stamp, "posix_verify",
-        bench_json_text(o->posix_verify), "hints", hints, "keep", o->keep, "label",
-        bench_json_text(o->label), "timeline_seconds", o->timeline);
+        bench_json_text(o->common.posix_verify), "hints", hints, "keep", o->common.keep, "label",
+        bench_json_text(o->common.label), "timeline_seconds", o->timeline);
     /* Fails where one is NULL; the report is NULL, then, too. */
     if (json_object_update(root, rest) != 0) {
         json_decref(root);
@@ -141,7 +142,7 @@ static json_t *json_summary(const struct report *r, const struct pass *p)
     const struct options *o = run->options;
     const struct times *w = &p->write, *d = &p->read;
     struct bench_summary s = {
-        .label = o->label,
+        .label = o->common.label,
         .program = "simpario",
         .pattern = run->pattern->name,
         .ranks = run->nranks,

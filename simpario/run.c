@@ -33,8 +33,8 @@ static void side_init(const struct run *run, struct side *side, int as)
     side->shape = options_shape(o, as, run->nranks);
     if (p->prepare != NULL && p->prepare(&side->shape) != 0)
         bench_abort("out of memory for --pattern %s", p->name);
-    side->file = numbered(&side->shape, o->file);
-    side->posix = numbered(&side->shape, o->posix_verify);
+    side->file = numbered(&side->shape, o->common.file);
+    side->posix = numbered(&side->shape, o->common.posix_verify);
     side->stamp = numbered(&side->shape, o->stamp);
     int rank;
     MPI_Comm_split(run->comm, side->shape.file, as, &side->comm);
@@ -73,7 +73,7 @@ void run_init(struct run *run, const struct options *o, MPI_Comm comm)
     side_init(run, &run->side[WRITE], run->rank);
     side_init(run, &run->side[READ], (run->rank + o->read_shift) % run->nranks);
     run->file_bytes = all_bytes(run);
-    run->info = bench_hints_make(&o->hints);
+    run->info = bench_hints_make(&o->common.hints);
     int64_t bytes = run->side[WRITE].bytes;
     if (bytes < run->side[READ].bytes)
         bytes = run->side[READ].bytes;

@@ -132,12 +132,12 @@ static int publish(const struct report *report)
     if (report_verification(report) == VERIFY_FAILED) {
         report_failure(report, stderr);
         status = BENCH_WRONG;
-    } else if (!o->quiet) {
+    } else if (!o->common.quiet) {
         report_table(report, stdout);
         fflush(stdout);
     }
-    if (o->json != NULL) {
-        int json_status = bench_json_write(o->json, report_json(report));
+    if (o->common.json != NULL) {
+        int json_status = bench_json_write(o->common.json, report_json(report));
         if (status == BENCH_OK)
             status = json_status;
     }
@@ -158,7 +158,7 @@ static int benchmark(const struct options *o, MPI_Comm comm)
 
     report->n = run_all(&run, &reference, repeats);
     inspect_file(comm, run.side[WRITE].comm, run.side[WRITE].file, run.info, &report->inspection);
-    if (o->write && !o->keep)
+    if (o->write && !o->common.keep)
         bench_delete(run.side[WRITE].comm, run.side[WRITE].file, run.info, false);
     report->run = &run;
     report->reference = o->reference ? &reference : NULL;
@@ -194,12 +194,13 @@ static int simpario(int argc, char **argv, MPI_Comm comm)
     int status = rc != 0 ? BENCH_USAGE : BENCH_OK;
     if (rc != 0 && rank == 0)
         fprintf(stderr, "simpario: %s\n", message);
-    if (rc == 0 && o.help && rank == 0)
+    if (rc == 0 && o.common.help && rank == 0)
         options_help(stdout);
-    if (rc == 0 && o.version && !o.help && rank == 0)
+    if (rc == 0 && o.common.version && !o.common.help && rank == 0)
         printf("simpario (zcache) %s\n", PACKAGE_VERSION);
-    if (rc == 0 && !o.help && !o.version) {
-        status = bench_json_test(comm, o.json, o.file, o.posix_verify, o.files > 1);
+    if (rc == 0 && !o.common.help && !o.common.version) {
+        status = bench_json_test(comm, o.common.json, o.common.file, o.common.posix_verify,
+                                 o.common.numbered);
         if (status == BENCH_OK)
             status = benchmark(&o, comm);
     }
