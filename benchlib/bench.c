@@ -175,21 +175,6 @@ double bench_now(void)
     return MPI_Wtime();
 }
 
-int64_t bench_peak_rss(void)
-{
-    char line[256];
-    int64_t kib = 0;
-    FILE *f = fopen("/proc/self/status", "r");
-    if (f == NULL)
-        return 0;
-    while (fgets(line, sizeof line, f) != NULL) {
-        if (sscanf(line, "VmHWM: %" SCNd64 " kB", &kib) == 1)
-            break;
-    }
-    fclose(f);
-    return kib * 1024;
-}
-
 void bench_over_ranks(MPI_Comm comm, const double *values, int n, struct bench_figures *out)
 {
     int nranks;
@@ -217,23 +202,6 @@ double bench_median(double *values, int n)
         return 0;
     qsort(values, (size_t)n, sizeof *values, compare_doubles);
     return n % 2 == 1 ? values[n / 2] : (values[n / 2 - 1] + values[n / 2]) / 2;
-}
-
-void bench_mpi_library(char *buf, size_t size)
-{
-    char text[MPI_MAX_LIBRARY_VERSION_STRING];
-    int len;
-    MPI_Get_library_version(text, &len);
-    size_t used = 0;
-    for (const char *p = text; *p != '\0' && *p != '\n' && used + 1 < size; p++) {
-        bool blank = *p == ' ' || *p == '\t';
-        if (blank && (used == 0 || buf[used - 1] == ' '))
-            continue;
-        buf[used++] = blank ? ' ' : *p;
-    }
-    while (used > 0 && buf[used - 1] == ' ')
-        used--;
-    buf[used] = '\0';
 }
 
 /* ---- hints ---------------------------------------------------------------------------------- */

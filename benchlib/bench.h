@@ -52,8 +52,6 @@ double bench_settle(MPI_Comm comm, const char *file, MPI_Info info, const struct
 /* ---- clocks and figures ---- */
 
 double bench_now(void);
-/* Peak resident memory of this process (VmHWM) in bytes, or 0 when the system does not tell. */
-int64_t bench_peak_rss(void);
 /* Of `n` values of every rank, each on its own; the result is on rank 0 only. Collective. */
 struct bench_figures {
     double min, avg, max;
@@ -61,8 +59,6 @@ struct bench_figures {
 void bench_over_ranks(MPI_Comm comm, const double *values, int n, struct bench_figures *out);
 /* Sorts `values`. */
 double bench_median(double *values, int n);
-/* The first line of MPI_Get_library_version, blanks squeezed; buf holds at least 128. */
-void bench_mpi_library(char *buf, size_t size);
 
 /* ---- hints ---- */
 

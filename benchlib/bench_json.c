@@ -3,7 +3,6 @@
  */
 #include "config.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +70,29 @@ json_t *bench_json_hints(const struct bench_hints *hints)
     return object;
 }
 
+json_t *bench_json_pairs(const struct arg_pairs *pairs)
+{
+    json_t *object = json_object();
+    for (int i = 0; i < pairs->n; i++)
+        bench_json_set(object, pairs->pair[i].key, bench_json_text(pairs->pair[i].value));
+    return object;
+}
+
+json_t *bench_json_numbers(const double *values, int n)
+{
+    json_t *array = json_array();
+    for (int i = 0; i < n; i++)
+        bench_json_append(array, json_real(values[i]));
+    return array;
+}
+
+void bench_json_figures(json_t *object, json_t *over_ranks, const char *key,
+                        const struct bench_figures *f)
+{
+    bench_json_set(object, key, json_real(f->max));
+    bench_json_set(over_ranks, key, json_pack("{s:f, s:f}", "min", f->min, "avg", f->avg));
+}
+
 json_t *bench_json_text(const char *text)
 {
     if (text == NULL)
@@ -93,36 +115,4 @@ json_t *bench_json_text(const char *text)
     json_t *string = json_string(clean);
     free(clean);
     return string;
-}
-
-json_t *bench_json_summary(const struct bench_summary *s)
-{
-    const struct {
-        const char *key;
-        double value;
-    } numbers[] = {
-        {"compute_seconds", s->compute},
-        {"open_seconds", s->open},
-        {"write_seconds", s->write},
-        {"sync_seconds", s->sync},
-        {"close_seconds", s->close},
-        {"write_close_seconds", s->write_close},
-        {"total_seconds", s->total},
-        {"stored_seconds", s->stored},
-        {"read_compute_seconds", s->read_compute},
-        {"read_open_seconds", s->read_open},
-        {"read_seconds", s->read},
-        {"read_close_seconds", s->read_close},
-        {"read_total_seconds", s->read_total},
-        {"hidden_write_fraction", s->hidden_write},
-        {"hidden_read_fraction", s->hidden_read},
-    };
-    json_t *root = json_pack(
-        "{s:o, s:s, s:s, s:i, s:i, s:I, s:I, s:b}", "label", bench_json_text(s->label), "program",
-        s->program, "pattern", s->pattern, "ranks", s->ranks, "phases", s->phases, "bytes",
-        (json_int_t)s->bytes, "record_bytes", (json_int_t)s->record_bytes, "verified", s->verified);
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        bench_json_set(root, numbers[i].key,
-                       isnan(numbers[i].value) ? json_null() : json_real(numbers[i].value));
-    return root;
 }

@@ -27,24 +27,16 @@ int bench_json_write(const char *name, json_t *root);
  * a text that is not UTF-8 or a number that is not finite, the report is not written. */
 void bench_json_set(json_t *object, const char *key, json_t *value);
 void bench_json_append(json_t *array, json_t *value);
-/* Hints as one object. */
+/* Hints as one object: those in force, those asked for. */
 json_t *bench_json_hints(const struct bench_hints *hints);
+json_t *bench_json_pairs(const struct arg_pairs *pairs);
+/* An array. */
+json_t *bench_json_numbers(const double *values, int n);
+/* The maximum over the ranks goes to `object`, an object with the others to `over_ranks`. */
+void bench_json_figures(json_t *object, json_t *over_ranks, const char *key,
+                        const struct bench_figures *f);
 /* Null for NULL. Bytes that are not UTF-8 become U+FFFD: hints in force and the words of faults may
  * have been cut anywhere. */
 json_t *bench_json_text(const char *text);
-
-/* What figures are made of, under the same names whichever benchmark it is from. Seconds are the
- * maximum over the ranks; NAN becomes null. */
-struct bench_summary {
-    const char *label, *program, *pattern;
-    int ranks, phases;
-    int64_t bytes;        /* of the file or files, data of all phases */
-    int64_t record_bytes; /* of a rank and phase, the average */
-    bool verified;
-    double compute, open, write, sync, close, write_close, total, stored;
-    double read_compute, read_open, read, read_close, read_total;
-    double hidden_write, hidden_read; /* fractions */
-};
-json_t *bench_json_summary(const struct bench_summary *s);
 
 #endif

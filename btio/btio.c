@@ -61,7 +61,7 @@ static int publish(const struct report *report)
 {
     const struct options *o = report->run->options;
     int status = BENCH_OK;
-    if (report_failed(report)) {
+    if (bench_report_failed(&report->common)) {
         report_failure(report, stderr);
         status = BENCH_WRONG;
     } else if (!o->common.quiet) {
@@ -86,16 +86,13 @@ static int benchmark(const struct options *o, MPI_Comm comm)
     run_compute(run);
     run_verify(run);
     if (run->io.method != NULL)
-        inspect_file(comm, run->io.comm, run->io.name, run->io.info, &report->inspection);
+        inspect_file(comm, run->io.comm, run->io.name, run->io.info, &report->common.inspection);
     if (run->io.method != NULL && o->write && !o->common.keep)
         io_delete(&run->io, false);
 
     run_reduce(run);
     report->run = run;
-    verdict_gather(comm, &run->verdict, &report->verdict);
-    int64_t rss = bench_peak_rss();
-    MPI_Reduce(&rss, &report->peak_rss, 1, MPI_INT64_T, MPI_MAX, 0, comm);
-    bench_mpi_library(report->library, sizeof report->library);
+    bench_report_gather(&report->common, comm, &o->common, run->file_bytes, &run->verdict);
 
     int status = BENCH_OK;
     if (run->rank == 0)
@@ -103,7 +100,7 @@ static int benchmark(const struct options *o, MPI_Comm comm)
     MPI_Bcast(&status, 1, MPI_INT, 0, comm);
     run_free(run);
     free(run);
-    inspect_free(&report->inspection);
+    bench_report_free(&report->common);
     free(report);
     return status;
 }

@@ -3,25 +3,13 @@
  */
 #include "config.h"
 
-#include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "report.h"
 #include "table.h"
 #include "units.h"
 
 /* ---- figures --------------------------------------------------------------------------------- */
-
-bool report_failed(const struct report *r)
-{
-    return r->verdict.v.faults > 0;
-}
-
-double report_rate(const struct report *r, double seconds)
-{
-    return seconds > 0 ? (double)r->run->file_bytes / seconds : 0;
-}
 
 double report_mops(const struct report *r, double seconds)
 {
@@ -46,12 +34,7 @@ int report_norms(const struct report *r, struct report_norm norms[REPORT_NORMS])
 
 void report_failure(const struct report *r, FILE *out)
 {
-    const struct verdict_sum *s = &r->verdict;
-    const char *file = r->run->options->common.file;
-    fprintf(out, "btio: FAILED: %s: %" PRId64 " fault%s; no figures. The first of each rank:\n",
-            file != NULL ? file : "no file", s->v.faults, s->v.faults == 1 ? "" : "s");
-    for (int i = 0; i < s->texts; i++)
-        fprintf(out, "  %s\n", s->text[i]);
+    bench_report_print_failure(&r->common, "", out);
 }
 
 /* ---- the table ------------------------------------------------------------------------------- */
@@ -63,16 +46,16 @@ static void print_setting(const struct report *r, FILE *out)
     char a[UNITS_TEXT], b[UNITS_TEXT], class[32] = "no class", like[32] = "";
     if (p->class != 'U')
         snprintf(class, sizeof class, "class %c", p->class);
-    fprintf(out, "btio %s, %s\n", PACKAGE_VERSION, r->library);
+    bench_report_print_program(&r->common, out);
     if (p->class == 'U' && p->dt_class != 'U')
         snprintf(like, sizeof like, ", as class %c has", p->dt_class);
     fprintf(out, "  problem   %s: %d x %d x %d points, %d steps of %g%s\n", class, p->n, p->n, p->n,
             p->steps, p->dt, like);
-    fprintf(out, "  ranks     %d, %d x %d, peak memory %s\n", r->run->nranks, o->q, o->q,
-            units_size(a, r->peak_rss));
+    fprintf(out, "  ranks     %d, %d x %d, peak memory %s\n", r->common.ranks, o->q, o->q,
+            units_size(a, r->common.peak_rss));
     if (o->dumps > 0)
         fprintf(out, "  file      %s, %s, %s, %d dumps, one in %d steps%s\n", o->common.file,
-                io_method_names[o->method], units_size(b, r->run->file_bytes), o->dumps,
+                io_method_names[o->method], units_size(b, r->common.file_bytes), o->dumps,
                 o->interval, o->write ? "" : ", not written");
     fprintf(out, "  verified  ");
     if (p->class != 'U')
@@ -80,9 +63,9 @@ static void print_setting(const struct report *r, FILE *out)
     else
         fprintf(out, "no norms are published");
     if (o->dumps > 0)
-        fprintf(out, ", %s read back", units_size(a, r->verdict.v.checked));
+        fprintf(out, ", %s read back", units_size(a, r->common.verdict.v.checked));
     if (o->common.posix_verify != NULL)
-        fprintf(out, ", %s through POSIX", units_size(a, r->verdict.v.posix_checked));
+        fprintf(out, ", %s through POSIX", units_size(a, r->common.verdict.v.posix_checked));
     fprintf(out, "\n\n");
 }
 
@@ -120,22 +103,12 @@ static void print_norms(const struct report *r, FILE *out)
 static void figure_row(const struct report *r, struct table *t, const char *name, int which,
                        const double *dumps, bool per_byte)
 {
-    char time[UNITS_TEXT], rate[UNITS_TEXT] = "";
-    char low[UNITS_TEXT] = "", mid[UNITS_TEXT] = "", high[UNITS_TEXT] = "";
-    double seconds = r->run->ranks[which].max;
-    int n = r->run->options->dumps;
-    units_seconds(time, seconds);
-    if (per_byte)
-        units_rate(rate, report_rate(r, seconds));
-    double *sorted = dumps != NULL ? malloc((size_t)n * sizeof *sorted) : NULL;
-    if (sorted != NULL) {
-        memcpy(sorted, dumps, (size_t)n * sizeof *sorted);
-        units_seconds(mid, bench_median(sorted, n));
-        units_seconds(low, sorted[0]);
-        units_seconds(high, sorted[n - 1]);
-        free(sorted);
-    }
-    TABLE_ROW(t, name, time, rate, low, mid, high);
+    struct bench_row row = {.name = name,
+                            .seconds = r->run->ranks[which].max,
+                            .per_byte = per_byte,
+                            .parts = dumps,
+                            .n = r->run->options->dumps};
+    bench_report_row(&r->common, t, &row);
 }
 
 static void print_figures(const struct report *r, FILE *out)
@@ -176,9 +149,6 @@ void report_table(const struct report *r, FILE *out)
     print_setting(r, out);
     print_norms(r, out);
     print_figures(r, out);
-    if (r->run->options->dumps == 0)
-        return;
-    fputc('\n', out);
-    inspect_print(&r->inspection, out);
-    bench_hints_print(&r->inspection.hints, &r->run->options->common.hints, out);
+    if (r->run->options->dumps > 0)
+        bench_report_print_system(&r->common, out);
 }

@@ -9,20 +9,14 @@
 
 #include <jansson.h>
 
-#include "inspect.h"
+#include "bench_report.h"
 #include "run.h"
 
 struct report {
+    struct bench_report common;
     const struct run *run;
-    struct verdict_sum verdict;
-    struct inspection inspection; /* of nothing with the method "none" */
-    int64_t peak_rss;             /* bytes, maximum over the ranks */
-    char library[128];
 };
 
-bool report_failed(const struct report *r);
-/* Bytes per second. */
-double report_rate(const struct report *r, double seconds);
 /* The solver's million operations per second, as the NAS benchmarks count them. */
 double report_mops(const struct report *r, double seconds);
 

@@ -26,16 +26,12 @@ static json_t *json_problem(const struct problem *p)
 
 static json_t *json_options(const struct options *o)
 {
-    json_t *hints = json_object();
-    for (int i = 0; i < o->common.hints.n; i++)
-        bench_json_set(hints, o->common.hints.pair[i].key,
-                       bench_json_text(o->common.hints.pair[i].value));
     /* clang-format off */
     return json_pack("{s:o, s:s, s:i, s:o, s:b, s:b, s:o, s:o}",
                      "file", o->common.file != NULL ? bench_json_text(o->common.file) : json_null(),
                      "method", io_method_names[o->method],
                      "interval", o->interval,
-                     "hints", hints,
+                     "hints", bench_json_pairs(&o->common.hints),
                      "write", o->write,
                      "keep", o->common.keep,
                      "posix_verify", bench_json_text(o->common.posix_verify),
@@ -74,19 +70,17 @@ static json_t *json_norms(const struct report *r)
 
 static json_t *json_verification(const struct report *r)
 {
-    const struct verdict_sum *s = &r->verdict;
-    json_t *faults = json_array();
-    for (int i = 0; i < s->texts; i++)
-        bench_json_append(faults, bench_json_text(s->text[i]));
+    const struct verdict *v = &r->common.verdict.v;
+    bool failed = bench_report_failed(&r->common);
     /* clang-format off */
-    return json_pack("{s:s, s:o, s:I, s:I, s:I, s:o}",
-                     "result", report_failed(r) ? "failed" : "passed",
-                     "norms", report_failed(r) ? json_null() : json_norms(r),
-                     "read_bytes", (json_int_t)s->v.checked,
-                     "posix_bytes", (json_int_t)s->v.posix_checked,
-                     "faults", (json_int_t)s->v.faults,
-                     "first_faults", faults);
+    json_t *root = json_pack("{s:s, s:o, s:I, s:I}",
+                             "result", failed ? "failed" : "passed",
+                             "norms", failed ? json_null() : json_norms(r),
+                             "read_bytes", (json_int_t)v->checked,
+                             "posix_bytes", (json_int_t)v->posix_checked);
     /* clang-format on */
+    bench_report_json_faults(&r->common, root);
+    return root;
 }
 
 /* ---- figures --------------------------------------------------------------------------------- */
@@ -114,21 +108,12 @@ static json_t *json_figures(const struct report *r, const struct figure *figures
     json_t *root = json_object(), *ranks = json_object();
     for (const struct figure *f = figures; f->key != NULL; f++) {
         const struct bench_figures *x = &r->run->ranks[f->which];
-        bench_json_set(root, f->key, json_real(x->max));
-        bench_json_set(ranks, f->key, json_pack("{s:f, s:f}", "min", x->min, "avg", x->avg));
+        bench_json_figures(root, ranks, f->key, x);
         if (f->rate != NULL)
-            bench_json_set(root, f->rate, json_real(report_rate(r, x->max)));
+            bench_json_set(root, f->rate, json_real(bench_report_rate(&r->common, x->max)));
     }
     bench_json_set(root, "over_ranks", ranks);
     return root;
-}
-
-static json_t *json_dumps_of(const struct report *r, const double *seconds)
-{
-    json_t *dumps = json_array();
-    for (int i = 0; i < r->run->options->dumps; i++)
-        bench_json_append(dumps, json_real(seconds[i]));
-    return dumps;
 }
 
 /* Null for a direction that was not run. */
@@ -138,7 +123,7 @@ static json_t *json_direction(const struct report *r, bool done, const struct fi
     if (!done)
         return json_null();
     json_t *root = json_figures(r, figures);
-    bench_json_set(root, "dump_seconds", json_dumps_of(r, seconds));
+    bench_json_set(root, "dump_seconds", bench_json_numbers(seconds, r->run->options->dumps));
     return root;
 }
 
@@ -149,14 +134,10 @@ static json_t *json_summary(const struct report *r)
     const struct bench_figures *x = run->ranks;
     bool read = o->dumps > 0, written = read && o->write;
     struct bench_summary s = {
-        .label = o->common.label,
-        .program = "btio",
         .pattern = io_method_names[o->method],
-        .ranks = run->nranks,
         .phases = o->dumps,
-        .bytes = run->file_bytes,
-        .record_bytes = read ? run->file_bytes / o->dumps / run->nranks : 0,
-        .verified = !report_failed(r),
+        .record_bytes = read ? r->common.file_bytes / o->dumps / r->common.ranks : 0,
+        .verified = !bench_report_failed(&r->common),
         .compute = x[T_COMPUTE].max,
         .open = written ? x[T_OPEN].max : NAN,
         .write = written ? x[T_WRITE].max : NAN,
@@ -173,26 +154,28 @@ static json_t *json_summary(const struct report *r)
         .hidden_write = NAN,
         .hidden_read = NAN,
     };
-    return bench_json_summary(&s);
+    return bench_report_json_summary(&r->common, &s);
 }
 
 json_t *report_json(const struct report *r)
 {
     const struct run *run = r->run;
     const struct options *o = run->options;
-    json_t *root = json_pack(
-        "{s:s, s:s, s:i, s:s, s:i, s:I, s:o, s:o, s:i, s:I, s:o, s:o, s:o}", "program", "btio",
-        "version", PACKAGE_VERSION, "format", FORMAT, "mpi_library", r->library, "ranks",
-        run->nranks, "peak_rss_bytes", (json_int_t)r->peak_rss, "problem",
-        json_problem(&o->problem), "options", json_options(o), "dumps", o->dumps, "file_bytes",
-        (json_int_t)run->file_bytes, "hints_in_force", bench_json_hints(&r->inspection.hints),
-        "caches", inspect_json(&r->inspection), "verification", json_verification(r));
-    if (root == NULL || report_failed(r))
+    json_t *root = bench_report_json(&r->common, FORMAT);
+    bench_json_set(root, "peak_rss_bytes", json_integer((json_int_t)r->common.peak_rss));
+    bench_json_set(root, "problem", json_problem(&o->problem));
+    bench_json_set(root, "options", json_options(o));
+    bench_json_set(root, "dumps", json_integer(o->dumps));
+    bench_json_set(root, "file_bytes", json_integer((json_int_t)r->common.file_bytes));
+    bench_report_json_system(&r->common, root);
+    bench_json_set(root, "verification", json_verification(r));
+    if (bench_report_failed(&r->common))
         return root;
     json_t *compute = json_figures(r, compute_figures);
     bench_json_set(compute, "mops", json_real(report_mops(r, run->ranks[T_COMPUTE].max)));
     bench_json_set(compute, "total_mops", json_real(report_mops(r, run->ranks[T_TOTAL].max)));
-    bench_json_set(compute, "dump_compute_seconds", json_dumps_of(r, run->compute_seconds));
+    bench_json_set(compute, "dump_compute_seconds",
+                   bench_json_numbers(run->compute_seconds, o->dumps));
     bench_json_set(root, "compute", compute);
     bench_json_set(root, "write",
                    json_direction(r, o->dumps > 0 && o->write, write_figures, run->write_seconds));

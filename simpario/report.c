@@ -4,8 +4,7 @@
 #include "config.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
-#include <string.h>
+#include <stdio.h>
 
 #include "report.h"
 #include "table.h"
@@ -15,7 +14,7 @@
 
 enum verification report_verification(const struct report *r)
 {
-    if (r->verdict.v.faults > 0)
+    if (bench_report_failed(&r->common))
         return VERIFY_FAILED;
     const struct options *o = r->run->options;
     bool read = o->read && o->verify, written = read || o->common.posix_verify != NULL;
@@ -100,11 +99,6 @@ bool report_overlap_read(const struct report *r, const struct pass *p, double *f
     return overlap(cost_read(r, p, &c), &c, fraction);
 }
 
-double report_rate(const struct report *r, double seconds)
-{
-    return seconds > 0 ? (double)r->run->file_bytes / seconds : 0;
-}
-
 static double weight(const struct pass *p)
 {
     if (!p->write.done)
@@ -130,14 +124,11 @@ int report_typical(const struct report *r)
 
 void report_failure(const struct report *r, FILE *out)
 {
-    const struct verdict_sum *s = &r->verdict;
-    fprintf(out,
-            "simpario: FAILED: %s: %" PRId64 " fault%s, %" PRId64 " of %" PRId64
-            " checked bytes wrong; no figures. The first of each rank:\n",
-            r->run->options->common.file, s->v.faults, s->v.faults == 1 ? "" : "s", s->v.wrong,
-            s->v.checked + s->v.posix_checked);
-    for (int i = 0; i < s->texts; i++)
-        fprintf(out, "  %s\n", s->text[i]);
+    const struct verdict *v = &r->common.verdict.v;
+    char wrong[96];
+    snprintf(wrong, sizeof wrong, ", %" PRId64 " of %" PRId64 " checked bytes wrong", v->wrong,
+             v->checked + v->posix_checked);
+    bench_report_print_failure(&r->common, wrong, out);
 }
 
 /* ---- the table ------------------------------------------------------------------------------ */
@@ -147,10 +138,11 @@ static void print_setting(const struct report *r, FILE *out)
     const struct options *o = r->run->options;
     char a[UNITS_TEXT], b[UNITS_TEXT], pattern[128];
     r->run->pattern->describe(&r->run->side[WRITE].shape, pattern, sizeof pattern);
-    fprintf(out, "simpario %s, %s\n", PACKAGE_VERSION, r->library);
+    bench_report_print_program(&r->common, out);
     fprintf(out, "  file      %s, %s, generation %d\n", o->common.file,
-            units_size(a, r->run->file_bytes), r->repeats[r->n - 1].generation);
-    fprintf(out, "  ranks     %d, peak memory %s\n", r->run->nranks, units_size(a, r->peak_rss));
+            units_size(a, r->common.file_bytes), r->repeats[r->n - 1].generation);
+    fprintf(out, "  ranks     %d, peak memory %s\n", r->common.ranks,
+            units_size(a, r->common.peak_rss));
     fprintf(out, "  phases    %d, record %s%s, compute %s (%s)\n", o->phases,
             units_size(a, o->record), r->run->pattern == &pattern_arrays ? "" : " per rank",
             units_seconds(b, o->compute), options_compute_name(o));
@@ -162,7 +154,7 @@ static void print_setting(const struct report *r, FILE *out)
 static void print_verified(const struct report *r, FILE *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
-    const struct verdict *v = &r->verdict.v;
+    const struct verdict *v = &r->common.verdict.v;
     bool all = report_verification(r) != VERIFY_SKIPPED;
     if (v->checked + v->posix_checked == 0)
         fprintf(out, "  verified  no\n");
@@ -175,23 +167,15 @@ static void print_verified(const struct report *r, FILE *out)
 static void figure_row(const struct report *r, struct table *t, const char *name, int which,
                        const struct times *now, const struct times *alone, bool per_byte)
 {
-    char time[UNITS_TEXT], rate[UNITS_TEXT] = "", reference[UNITS_TEXT] = "";
-    char low[UNITS_TEXT] = "", mid[UNITS_TEXT] = "", high[UNITS_TEXT] = "";
-    units_seconds(time, now->ranks[which].max);
-    if (per_byte)
-        units_rate(rate, report_rate(r, now->ranks[which].max));
+    char reference[UNITS_TEXT];
+    struct bench_row row = {.name = name,
+                            .seconds = now->ranks[which].max,
+                            .per_byte = per_byte,
+                            .parts = which == T_IO ? now->phase[P_IO] : NULL,
+                            .n = r->run->options->phases};
     if (alone != NULL)
-        units_seconds(reference, alone->ranks[which].max);
-    int n = r->run->options->phases;
-    double *sorted = which == T_IO ? malloc((size_t)n * sizeof *sorted) : NULL;
-    if (sorted != NULL) {
-        memcpy(sorted, now->phase[P_IO], (size_t)n * sizeof *sorted);
-        units_seconds(mid, bench_median(sorted, n));
-        units_seconds(low, sorted[0]);
-        units_seconds(high, sorted[n - 1]);
-        free(sorted);
-    }
-    TABLE_ROW(t, name, time, rate, low, mid, high, reference);
+        row.last = units_seconds(reference, alone->ranks[which].max);
+    bench_report_row(&r->common, t, &row);
 }
 
 static void direction_rows(const struct report *r, struct table *t, bool writing,
@@ -249,11 +233,11 @@ static void print_repeats(const struct report *r, FILE *out)
         char read[UNITS_TEXT] = "-", total[UNITS_TEXT];
         snprintf(name, sizeof name, "  %d", i + 1);
         if (p->write.done)
-            units_rate(write, report_rate(r, p->write.ranks[T_IO].max));
+            units_rate(write, bench_report_rate(&r->common, p->write.ranks[T_IO].max));
         if (p->write.has[T_CLOSE])
-            units_rate(both, report_rate(r, p->write.ranks[T_IO_CLOSE].max));
+            units_rate(both, bench_report_rate(&r->common, p->write.ranks[T_IO_CLOSE].max));
         if (p->read.done)
-            units_rate(read, report_rate(r, p->read.ranks[T_IO].max));
+            units_rate(read, bench_report_rate(&r->common, p->read.ranks[T_IO].max));
         units_seconds(total, p->write.ranks[T_TOTAL].max + p->read.ranks[T_TOTAL].max);
         TABLE_ROW(t, name, write, both, read, total);
     }
@@ -270,7 +254,5 @@ void report_table(const struct report *r, FILE *out)
     if (r->n > 1)
         print_repeats(r, out);
     print_figures(r, &r->repeats[report_typical(r)], out);
-    fputc('\n', out);
-    inspect_print(&r->inspection, out);
-    bench_hints_print(&r->inspection.hints, &r->run->options->common.hints, out);
+    bench_report_print_system(&r->common, out);
 }

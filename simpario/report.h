@@ -9,19 +9,16 @@
 
 #include <jansson.h>
 
-#include "inspect.h"
+#include "bench_report.h"
 #include "pass.h"
 
 struct report {
+    struct bench_report common;
     const struct run *run;
-    struct verdict_sum verdict;
     /* Complete and right, all of them, or the verdict says otherwise. */
     const struct pass *reference; /* NULL: there was none */
     const struct pass *repeats;
     int n;
-    struct inspection inspection;
-    int64_t peak_rss; /* bytes, maximum over the ranks */
-    char library[128];
 };
 
 /* Passed has what was checked in full: what was read, and what was written, by reading it through
@@ -39,8 +36,6 @@ bool report_hidden_read(const struct report *r, const struct pass *p, double *fr
  * there was computing. False without a reference or without computing. */
 bool report_overlap_write(const struct report *r, const struct pass *p, double *fraction);
 bool report_overlap_read(const struct report *r, const struct pass *p, double *fraction);
-/* Bytes per second. */
-double report_rate(const struct report *r, double seconds);
 /* The repeat whose cost (write + close, or read) is the median; the lower one of two. */
 int report_typical(const struct report *r);
 

@@ -15,10 +15,6 @@
 
 static json_t *json_options(const struct options *o)
 {
-    json_t *hints = json_object();
-    for (int i = 0; i < o->common.hints.n; i++)
-        bench_json_set(hints, o->common.hints.pair[i].key,
-                       bench_json_text(o->common.hints.pair[i].value));
     json_t *root =
         json_pack("{s:s, s:i, s:I, s:f, s:s, s:s, s:I, s:i, s:s, s:i}", "file", o->common.file,
                   "phases", o->phases, "record_bytes", (json_int_t)o->record, "compute_seconds",
@@ -30,8 +26,9 @@ static json_t *json_options(const struct options *o)
         "barrier", o->barrier, "sync", o->sync, "write", o->write, "read", o->read, "verify",
         o->verify, "reopen", o->reopen, "overwrite", o->overwrite, "repeat", o->repeat, "reference",
         o->reference, "generation", o->generation, "stamp", o->stamp, "posix_verify",
-        bench_json_text(o->common.posix_verify), "hints", hints, "keep", o->common.keep, "label",
-        bench_json_text(o->common.label), "timeline_seconds", o->timeline);
+        bench_json_text(o->common.posix_verify), "hints", bench_json_pairs(&o->common.hints),
+        "keep", o->common.keep, "label", bench_json_text(o->common.label), "timeline_seconds",
+        o->timeline);
     /* Fails where one is NULL; the report is NULL, then, too. */
     if (json_object_update(root, rest) != 0) {
         json_decref(root);
@@ -48,22 +45,12 @@ static json_t *json_options(const struct options *o)
 
 static json_t *json_verification(const struct report *r)
 {
-    const struct verdict_sum *s = &r->verdict;
-    json_t *faults = json_array();
-    for (int i = 0; i < s->texts; i++)
-        bench_json_append(faults, bench_json_text(s->text[i]));
-    return json_pack("{s:s, s:I, s:I, s:I, s:I, s:o}", "result", report_verification_name(r),
-                     "mpi_bytes", (json_int_t)s->v.checked, "posix_bytes",
-                     (json_int_t)s->v.posix_checked, "wrong_bytes", (json_int_t)s->v.wrong,
-                     "faults", (json_int_t)s->v.faults, "first_faults", faults);
-}
-
-static json_t *json_phases(const struct report *r, const double *seconds)
-{
-    json_t *phases = json_array();
-    for (int i = 0; i < r->run->options->phases; i++)
-        bench_json_append(phases, json_real(seconds[i]));
-    return phases;
+    const struct verdict *v = &r->common.verdict.v;
+    json_t *root = json_pack("{s:s, s:I, s:I, s:I}", "result", report_verification_name(r),
+                             "mpi_bytes", (json_int_t)v->checked, "posix_bytes",
+                             (json_int_t)v->posix_checked, "wrong_bytes", (json_int_t)v->wrong);
+    bench_report_json_faults(&r->common, root);
+    return root;
 }
 
 /* Null for a direction that was not run. */
@@ -77,20 +64,19 @@ static json_t *json_times(const struct report *r, const struct times *t)
         if (!t->has[i])
             continue;
         snprintf(key, sizeof key, "%s_seconds", times_names[i]);
-        bench_json_set(root, key, json_real(t->ranks[i].max));
-        bench_json_set(ranks, key,
-                       json_pack("{s:f, s:f}", "min", t->ranks[i].min, "avg", t->ranks[i].avg));
+        bench_json_figures(root, ranks, key, &t->ranks[i]);
     }
     for (int i = 0; i < P_COUNT; i++) {
         snprintf(key, sizeof key, "phase_%s_seconds", phase_names[i]);
         if (t->phase_has[i])
-            bench_json_set(root, key, json_phases(r, t->phase[i]));
+            bench_json_set(root, key, bench_json_numbers(t->phase[i], r->run->options->phases));
     }
-    bench_json_set(root, "bytes", json_integer((json_int_t)r->run->file_bytes));
-    bench_json_set(root, "io_bytes_per_second", json_real(report_rate(r, t->ranks[T_IO].max)));
+    bench_json_set(root, "bytes", json_integer((json_int_t)r->common.file_bytes));
+    bench_json_set(root, "io_bytes_per_second",
+                   json_real(bench_report_rate(&r->common, t->ranks[T_IO].max)));
     if (t->has[T_CLOSE])
         bench_json_set(root, "io_close_bytes_per_second",
-                       json_real(report_rate(r, t->ranks[T_IO_CLOSE].max)));
+                       json_real(bench_report_rate(&r->common, t->ranks[T_IO_CLOSE].max)));
     if (t->has[T_STORED])
         bench_json_set(root, "timeline", timeline_json(&t->timeline));
     bench_json_set(root, "over_ranks", ranks);
@@ -142,13 +128,9 @@ static json_t *json_summary(const struct report *r, const struct pass *p)
     const struct options *o = run->options;
     const struct times *w = &p->write, *d = &p->read;
     struct bench_summary s = {
-        .label = o->common.label,
-        .program = "simpario",
         .pattern = run->pattern->name,
-        .ranks = run->nranks,
         .phases = o->phases,
-        .bytes = run->file_bytes,
-        .record_bytes = run->file_bytes / o->phases / run->nranks,
+        .record_bytes = r->common.file_bytes / o->phases / r->common.ranks,
         .verified = report_verification(r) == VERIFY_PASSED,
         .compute = seconds(w, T_COMPUTE),
         .open = seconds(w, T_OPEN),
@@ -166,20 +148,18 @@ static json_t *json_summary(const struct report *r, const struct pass *p)
         .hidden_write = fraction(r, p, report_hidden_write),
         .hidden_read = fraction(r, p, report_hidden_read),
     };
-    return bench_json_summary(&s);
+    return bench_report_json_summary(&r->common, &s);
 }
 
 json_t *report_json(const struct report *r)
 {
-    const struct run *run = r->run;
-    json_t *root =
-        json_pack("{s:s, s:s, s:i, s:s, s:i, s:I, s:I, s:o, s:o, s:o, s:o}", "program", "simpario",
-                  "version", PACKAGE_VERSION, "format", FORMAT, "mpi_library", r->library, "ranks",
-                  run->nranks, "file_bytes", (json_int_t)run->file_bytes, "peak_rss_bytes",
-                  (json_int_t)r->peak_rss, "options", json_options(run->options), "hints_in_force",
-                  bench_json_hints(&r->inspection.hints), "caches", inspect_json(&r->inspection),
-                  "verification", json_verification(r));
-    if (root == NULL || report_verification(r) == VERIFY_FAILED)
+    json_t *root = bench_report_json(&r->common, FORMAT);
+    bench_json_set(root, "file_bytes", json_integer((json_int_t)r->common.file_bytes));
+    bench_json_set(root, "peak_rss_bytes", json_integer((json_int_t)r->common.peak_rss));
+    bench_json_set(root, "options", json_options(r->run->options));
+    bench_report_json_system(&r->common, root);
+    bench_json_set(root, "verification", json_verification(r));
+    if (bench_report_failed(&r->common))
         return root;
     json_t *repeats = json_array();
     for (int i = 0; i < r->n; i++)

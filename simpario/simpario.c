@@ -129,7 +129,7 @@ static int publish(const struct report *report)
 {
     const struct options *o = report->run->options;
     int status = BENCH_OK;
-    if (report_verification(report) == VERIFY_FAILED) {
+    if (bench_report_failed(&report->common)) {
         report_failure(report, stderr);
         status = BENCH_WRONG;
     } else if (!o->common.quiet) {
@@ -157,16 +157,14 @@ static int benchmark(const struct options *o, MPI_Comm comm)
         bench_abort("out of memory for the report");
 
     report->n = run_all(&run, &reference, repeats);
-    inspect_file(comm, run.side[WRITE].comm, run.side[WRITE].file, run.info, &report->inspection);
+    inspect_file(comm, run.side[WRITE].comm, run.side[WRITE].file, run.info,
+                 &report->common.inspection);
     if (o->write && !o->common.keep)
         bench_delete(run.side[WRITE].comm, run.side[WRITE].file, run.info, false);
     report->run = &run;
     report->reference = o->reference ? &reference : NULL;
     report->repeats = repeats;
-    verdict_gather(comm, &run.verdict, &report->verdict);
-    int64_t rss = bench_peak_rss();
-    MPI_Reduce(&rss, &report->peak_rss, 1, MPI_INT64_T, MPI_MAX, 0, comm);
-    bench_mpi_library(report->library, sizeof report->library);
+    bench_report_gather(&report->common, comm, &o->common, run.file_bytes, &run.verdict);
 
     int status = BENCH_OK;
     if (run.rank == 0)
@@ -176,7 +174,7 @@ static int benchmark(const struct options *o, MPI_Comm comm)
     for (int i = 0; i < o->repeat; i++)
         pass_free(&repeats[i]);
     free(repeats);
-    inspect_free(&report->inspection);
+    bench_report_free(&report->common);
     free(report);
     run_free(&run);
     return status;
