@@ -26,21 +26,25 @@ void bench_json_append(json_t *array, json_t *value)
         json_incomplete = true;
 }
 
-int bench_json_test(MPI_Comm comm, const char *name, const char *file, const char *posix,
-                    bool numbered)
+static bool is_data(const struct bench_options *o)
+{
+    return (o->file != NULL && json_file_is(o->json, o->file, o->numbered)) ||
+           (o->posix_verify != NULL && json_file_is(o->json, o->posix_verify, o->numbered));
+}
+
+int bench_json_test(MPI_Comm comm, const struct bench_options *o)
 {
     int rank, status = BENCH_OK;
     MPI_Comm_rank(comm, &rank);
-    if (rank == 0 && name != NULL) {
-        bool data = (file != NULL && json_file_is(name, file, numbered)) ||
-                    (posix != NULL && json_file_is(name, posix, numbered));
-        int rc = data ? 0 : json_file_test(name);
+    if (rank == 0 && o->json != NULL) {
+        bool data = is_data(o);
+        int rc = data ? 0 : json_file_test(o->json);
         if (data)
             fprintf(stderr, "%s: --json %s is the file with the data: give another\n", bench_name(),
-                    name);
+                    o->json);
         if (rc != 0)
             fprintf(stderr, "%s: --json %s cannot be written: %s: give a file that can\n",
-                    bench_name(), name, strerror(-rc));
+                    bench_name(), o->json, strerror(-rc));
         if (data || rc != 0)
             status = BENCH_USAGE;
     }

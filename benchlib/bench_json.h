@@ -14,13 +14,12 @@
 #include <mpi.h>
 
 #include "bench.h"
+#include "bench_options.h"
 
-/* Whether a report can be written to `name`, which may be NULL; before the run, so that an hour's
- * figures are not lost to a typing error. It must not be the data: `file` as MPI_File_open takes
- * it, `posix` as the file system names it, each NULL or, if `numbered`, the beginning of several
- * names. Returns an exit status, the same on all ranks. Collective. */
-int bench_json_test(MPI_Comm comm, const char *name, const char *file, const char *posix,
-                    bool numbered);
+/* Whether the report that the options ask for, if they do, can be written; before the run, so that
+ * an hour's figures are not lost to a typing error. It must not be the file with the data. Returns
+ * an exit status, the same on all ranks. Collective. */
+int bench_json_test(MPI_Comm comm, const struct bench_options *o);
 /* Writes the report, or says why not; takes the reference to `root`. Returns an exit status. */
 int bench_json_write(const char *name, json_t *root);
 /* These take the reference to `value`. Where it is NULL, for instance because json_pack() was given

@@ -178,8 +178,3 @@ int options_parse(struct options *o, int argc, char **argv, int nranks, char mes
         return rc;
     return settle(o, nranks, message);
 }
-
-void options_free(struct options *o)
-{
-    bench_options_free(&o->common);
-}

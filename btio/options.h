@@ -28,7 +28,6 @@ struct options {
 /* Defaults, then the command line, then what follows. Returns 0, or -EINVAL with a message. With
  * --help or --version nothing else is checked. */
 int options_parse(struct options *o, int argc, char **argv, int nranks, char message[ARGS_MESSAGE]);
-void options_free(struct options *o);
 void options_help(FILE *out);
 /* The published mean of error norms over dumps; NULL when there is none for this problem and
  * interval. */

@@ -347,8 +347,3 @@ int options_parse(struct options *o, int argc, char **argv, int nranks, char mes
     strcpy(message, complaint);
     return -EINVAL;
 }
-
-void options_free(struct options *o)
-{
-    bench_options_free(&o->common);
-}

@@ -45,7 +45,6 @@ struct options {
 /* Defaults, then the command line, then what options imply for each other. Returns 0, or
  * -EINVAL with a message. With --help or --version nothing else is checked. */
 int options_parse(struct options *o, int argc, char **argv, int nranks, char message[ARGS_MESSAGE]);
-void options_free(struct options *o);
 void options_help(FILE *out);
 const char *options_access_name(const struct options *o);
 const char *options_compute_name(const struct options *o);

@@ -65,7 +65,7 @@
 #include <stdlib.h>
 
 #include "bench.h"
-#include "bench_json.h"
+#include "bench_program.h"
 #include "options.h"
 #include "pass.h"
 #include "report.h"
@@ -124,27 +124,7 @@ static int run_all(struct run *run, struct pass *reference, struct pass *repeats
     return o->repeat;
 }
 
-/* The report, on rank 0. Returns an exit status. */
-static int publish(const struct report *report)
-{
-    const struct options *o = report->run->options;
-    int status = BENCH_OK;
-    if (bench_report_failed(&report->common)) {
-        report_failure(report, stderr);
-        status = BENCH_WRONG;
-    } else if (!o->common.quiet) {
-        report_table(report, stdout);
-        fflush(stdout);
-    }
-    if (o->common.json != NULL) {
-        int json_status = bench_json_write(o->common.json, report_json(report));
-        if (status == BENCH_OK)
-            status = json_status;
-    }
-    return status;
-}
-
-static int benchmark(const struct options *o, MPI_Comm comm)
+static int benchmark(const struct bench_program *p, const struct options *o, MPI_Comm comm)
 {
     struct run run;
     struct pass reference = {.generation = 0};
@@ -165,11 +145,8 @@ static int benchmark(const struct options *o, MPI_Comm comm)
     report->reference = o->reference ? &reference : NULL;
     report->repeats = repeats;
     bench_report_gather(&report->common, comm, &o->common, run.file_bytes, &run.verdict);
+    int status = bench_program_publish(p, report, &report->common, comm);
 
-    int status = BENCH_OK;
-    if (run.rank == 0)
-        status = publish(report);
-    MPI_Bcast(&status, 1, MPI_INT, 0, comm);
     pass_free(&reference);
     for (int i = 0; i < o->repeat; i++)
         pass_free(&repeats[i]);
@@ -180,38 +157,18 @@ static int benchmark(const struct options *o, MPI_Comm comm)
     return status;
 }
 
-static int simpario(int argc, char **argv, MPI_Comm comm)
-{
-    struct options o;
-    char message[ARGS_MESSAGE];
-    int rank, nranks;
-    MPI_Comm_rank(comm, &rank);
-    MPI_Comm_size(comm, &nranks);
-    bench_share_argv(comm, &argc, &argv);
-    int rc = options_parse(&o, argc, argv, nranks, message);
-    int status = rc != 0 ? BENCH_USAGE : BENCH_OK;
-    if (rc != 0 && rank == 0)
-        fprintf(stderr, "simpario: %s\n", message);
-    if (rc == 0 && o.common.help && rank == 0)
-        options_help(stdout);
-    if (rc == 0 && o.common.version && !o.common.help && rank == 0)
-        printf("simpario (zcache) %s\n", PACKAGE_VERSION);
-    if (rc == 0 && !o.common.help && !o.common.version) {
-        status = bench_json_test(comm, o.common.json, o.common.file, o.common.posix_verify,
-                                 o.common.numbered);
-        if (status == BENCH_OK)
-            status = benchmark(&o, comm);
-    }
-    options_free(&o);
-    free(argv);
-    return status;
-}
+static const struct bench_program simpario = {
+    .name = "simpario",
+    .parse = options_parse,
+    .help = options_help,
+    .run = benchmark,
+    .failure = report_failure,
+    .table = report_table,
+    .json = report_json,
+};
 
 int main(int argc, char **argv)
 {
-    bench_init("simpario");
-    MPI_Init(&argc, &argv);
-    int status = simpario(argc, argv, MPI_COMM_WORLD);
-    MPI_Finalize();
-    return status;
+    struct options o;
+    return bench_program_main(&simpario, &o, &o.common, argc, argv);
 }
