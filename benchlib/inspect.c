@@ -23,13 +23,6 @@ static bool number(const char *value, int64_t *out)
     return end != value && *end == '\0';
 }
 
-int64_t inspect_count(const struct bench_hints *counters, const char *name)
-{
-    const char *value = bench_hints_find(counters, name);
-    int64_t n;
-    return value != NULL && number(value, &n) ? n : -1;
-}
-
 /* What begins with `prefix`, without it. */
 static void take(const struct bench_hints *from, const char *prefix, struct bench_hints *to)
 {
@@ -121,10 +114,12 @@ static const char *text(const struct bench_hints *c, const char *name)
     return value != NULL ? value : "?";
 }
 
-static int64_t at_least_0(const struct bench_hints *c, const char *name)
+/* 0 where it is not told. */
+static int64_t count(const struct bench_hints *c, const char *name)
 {
-    int64_t n = inspect_count(c, name);
-    return n > 0 ? n : 0;
+    const char *value = bench_hints_find(c, name);
+    int64_t n;
+    return value != NULL && number(value, &n) && n > 0 ? n : 0;
 }
 
 static void print_level(const struct bench_hints *c, const char *what, FILE *out)
@@ -133,9 +128,9 @@ static void print_level(const struct bench_hints *c, const char *what, FILE *out
     if (c->n == 0)
         return;
     fprintf(out, "  %s %s, %s of cache", text(c, "servers"), what,
-            units_size(size, at_least_0(c, "capacity_bytes")));
+            units_size(size, count(c, "capacity_bytes")));
     if (bench_hints_find(c, "peak_rss_bytes") != NULL)
-        fprintf(out, ", peak memory %s", units_size(size, at_least_0(c, "peak_rss_bytes")));
+        fprintf(out, ", peak memory %s", units_size(size, count(c, "peak_rss_bytes")));
     if (bench_hints_find(c, "provider") != NULL)
         fprintf(out, ", %s, libfabric %s", text(c, "provider"), text(c, "libfabric"));
     fprintf(out,
@@ -145,9 +140,9 @@ static void print_level(const struct bench_hints *c, const char *what, FILE *out
             text(c, "prefetched_pages"), text(c, "prefetch_used_pages"),
             text(c, "prefetch_late_pages"), text(c, "prefetch_wasted_pages"));
     fprintf(out, "    writes: %s, %s; written back %s in %s; %s read in %s\n",
-            text(c, "write_accesses"), units_size(written, at_least_0(c, "written_bytes")),
-            units_size(stored, at_least_0(c, "store_written_bytes")), text(c, "store_writes"),
-            units_size(fetched, at_least_0(c, "store_read_bytes")), text(c, "store_reads"));
+            text(c, "write_accesses"), units_size(written, count(c, "written_bytes")),
+            units_size(stored, count(c, "store_written_bytes")), text(c, "store_writes"),
+            units_size(fetched, count(c, "store_read_bytes")), text(c, "store_reads"));
 }
 
 void inspect_print(const struct inspection *x, FILE *out)

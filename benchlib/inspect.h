@@ -32,8 +32,6 @@ void inspect_file(MPI_Comm all, MPI_Comm comm, const char *file, MPI_Info info,
                   struct inspection *out);
 void inspect_free(struct inspection *x);
 
-/* The counter, or -1. */
-int64_t inspect_count(const struct bench_hints *counters, const char *name);
 /* A few lines about both levels; nothing where nothing is cached. */
 void inspect_print(const struct inspection *x, FILE *out);
 /* "caches" of the report: null, or an object with "aggregators" and "daemons". */

@@ -22,9 +22,11 @@ static const struct {
 
 static const state at_rest = {1, 0, 0, 0, 1};
 
-void exact_solution(double x, double y, double z, state out)
+/* What a value at a point of the grid is made by; `at` is the place in the unit cube. */
+typedef void (*maker)(const double at[3], state out);
+
+static void make_exact(const double at[3], state out)
 {
-    const double at[3] = {x, y, z};
     for (int m = 0; m < NVAR; m++) {
         out[m] = polynomial[m].constant;
         for (int d = 0; d < 3; d++) {
@@ -32,14 +34,6 @@ void exact_solution(double x, double y, double z, state out)
             out[m] += at[d] * (f[0] + at[d] * (f[1] + at[d] * (f[2] + at[d] * f[3])));
         }
     }
-}
-
-/* What a value at a point of the grid is made by; `at` is the place in the unit cube. */
-typedef void (*maker)(const double at[3], state out);
-
-static void make_exact(const double at[3], state out)
-{
-    exact_solution(at[0], at[1], at[2], out);
 }
 
 /* In each direction the values on two opposite faces, interpolated linearly; the three results

@@ -6,8 +6,6 @@
 
 #include "grid.h"
 
-/* At a point of the unit cube. */
-void exact_solution(double x, double y, double z, state out);
 /* Sets u of all points, ghosts included, to the exact solution; outside the cube to one at rest. */
 void exact_fill(struct grid *g);
 /* Sets u to the initial values: on the surface of the cube the exact solution, inside

@@ -20,7 +20,6 @@ void run_init(struct run *run, const struct options *o, MPI_Comm comm)
 {
     *run = (struct run){.options = o, .comm = comm};
     MPI_Comm_rank(comm, &run->rank);
-    MPI_Comm_size(comm, &run->nranks);
     solver_init(&run->solver, &o->problem, o->q, comm);
     run->io = (struct io){.method = io_method_get(o->method),
                           .grid = &run->solver.grid,

@@ -33,7 +33,7 @@ enum {
 struct run {
     const struct options *options;
     MPI_Comm comm;
-    int rank, nranks;
+    int rank;
     struct solver solver;
     struct io io;
     struct witness *witness;
