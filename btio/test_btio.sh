@@ -3,52 +3,10 @@
 # create nothing. One rank; more of them, and zcache, are in tests/mpi/test-btio.sh.
 set -eu
 
-btio=${BTIO:-./btio}
-mpiexec=${MPIEXEC:-mpiexec}
-command -v "${mpiexec%% *}" >/dev/null || { echo "skipped: no $mpiexec"; exit 77; }
-
-dir=$(mktemp -d "${TMPDIR:-/tmp}/btio.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 1' HUP INT TERM
-file=$dir/data
-ranks=1
-
-# run STATUS [OPTION]...: has to end with STATUS; what it says is in $dir/out.
-run()
-{
-    want=$1
-    shift
-    status=0
-    # shellcheck disable=SC2086
-    timeout -k 5 120 $mpiexec -n $ranks "$btio" "$@" >"$dir/out" 2>&1 || status=$?
-    [ $status -eq "$want" ] || overtaken "$want" || fail "btio $*: status $status, not $want"
-}
-
-# MPI_Abort's status 3 is told to Hydra, which says 1, and "Hangup", where it sees first that the
-# connection is closed (4.0.2, pmip_cb.c: a temporary erroneous exit status).
-overtaken()
-{
-    [ "$1" -eq 3 ] && [ $status -eq 1 ] && grep -q 'EXIT STRING: Hangup' "$dir/out"
-}
-
-fail()
-{
-    echo "FAILED: $*"
-    cat "$dir/out"
-    exit 1
-}
-
-says()
-{
-    grep -q -e "$1" "$dir/out" || fail "does not say: $1"
-}
-
-gone()
-{
-    for f in "$file"*; do
-        [ ! -e "$f" ] || fail "$f is there"
-    done
-}
+program=btio
+bench=${BTIO:-./btio}
+# shellcheck source=benchlib/functions.sh
+. "$(dirname "$0")/../benchlib/functions.sh"
 
 echo "right numbers, all ways to write them"
 for method in full simple epio; do
@@ -148,7 +106,8 @@ for byte in 0 69119 400000; do
 done
 spoil 829439 && mv "$file" "$dir/other" && cp "$dir/good" "$file"
 behind
-says "other read through POSIX: dump 11, the last: 1 bytes are not those written, the first is byte 69119"
+says "other read through POSIX: dump 11, the last: 1 bytes are not those written, \
+the first is byte 69119"
 truncate -s 829432 "$dir/other"
 behind
 says "rank 0: $dir/other seen through POSIX: 829432 bytes, where 829440 were expected"
@@ -182,60 +141,9 @@ says "MPI_File_.* of ufs:$dir/nowhere/data: "
 run 3 -f "ufs:$file" --no-write
 says "MPI_File_open of ufs:$file: "
 
-echo "where the report goes"
-echo old >"$dir/json"
-latin=$(printf 'a\344')
-run 2 -f "ufs:$file" --json "$dir/json" --label "$latin"
-says "^btio: --label is not UTF-8"
-run 2 -f "ufs:$file$latin" --json "$dir/json"
-says "^btio: --file is not UTF-8"
-run 2 -f "ufs:$file" --json "$dir/json" --hint "a=$latin"
-says "^btio: --hint is not UTF-8"
-run 0 -f "ufs:$file$latin" --label "$latin" --grid 8 --steps 2
-[ "$(cat "$dir/json")" = old ] || fail "a report that was not made took the place of another"
-# A run that fails in the middle leaves the report of the one before.
-run 3 -f "ufs:$dir/nowhere/data" --json "$dir/json"
-[ "$(cat "$dir/json")" = old ] || fail "an aborted run took away the report of the one before"
-mkdir "$dir/reports"
-echo old >"$dir/reports/real"
-chmod 640 "$dir/reports/real"
-ln -s real "$dir/reports/link"
-run 0 -f "ufs:$file" --grid 8 --steps 2 --json "$dir/reports/link"
-[ "$(ls "$dir/reports")" = "link
-real" ] || fail "something is left beside the report"
-[ -L "$dir/reports/link" ] || fail "the link is gone"
-grep -q '"summary"' "$dir/reports/real" || fail "no report"
-[ "$(stat -c %a "$dir/reports/real")" = 640 ] || fail "other permissions"
-run 0 -f "ufs:$file" --grid 8 --steps 2 --quiet --json /dev/stdout
-says '"summary"'
-run 0 -f "ufs:$file" --grid 8 --steps 2 --json /dev/null
-[ -c /dev/null ] || fail "/dev/null is none any more"
-run 2 -f "ufs:$file" --json "$dir/reports"
-says "cannot be written: Is a directory"
-run 1 -f "ufs:$file" --grid 8 --steps 2 --json /dev/full
-says "/dev/full cannot be written: No space left"
-for data in "ufs:$dir/reports/real" "$dir/reports/../reports/real" "zcache:$dir/reports/link"; do
-    run 2 -f "$data" --json "$dir/reports/real"
-    says "is the file with the data"
-done
-run 2 -f "ufs:$dir/new" --json "$dir/./new"
-says "is the file with the data"
-[ ! -e "$dir/new" ] || fail "a report is there"
-run 2 -f "zcache:/elsewhere" --posix-verify "$dir/reports/real" --json "$dir/reports/link"
-says "is the file with the data"
-run 2 -f "ufs:$dir/ck" -m epio --json "$dir/ck.0000"
-says "is the file with the data"
-grep -q '"summary"' "$dir/reports/real" || fail "the report of an earlier run is gone"
-gone
+report_goes "--grid 8 --steps 2" "-m epio"
 
 echo "bad options"
-bad()
-{
-    run 2 -f "ufs:$file" --json "$dir/bad.json" "$@"
-    [ "$(wc -l <"$dir/out")" -eq 1 ] || fail "not one line"
-    gone
-    [ ! -e "$dir/bad.json" ] || fail "a report is there"
-}
 bad --class X
 says "choose one of S, W, A, B, C"
 bad --method partial

@@ -3,59 +3,21 @@
 # key described is in a report, and so with its schema. Then what the numbers have to be.
 set -eu
 
-btio=${BTIO:-./btio}
-mpiexec=${MPIEXEC:-mpiexec}
+program=btio
+bench=${BTIO:-./btio}
 doc=${BTIO_JSON_MD:-../../doc/btio-json.md}
 schema=${doc%/*}/btio.schema.json
 common=${doc%/*}/simpario-json.md
-validate=$(dirname "$0")/../benchlib/validate_json.sh
-command -v "${mpiexec%% *}" >/dev/null || { echo "skipped: no $mpiexec"; exit 77; }
+# shellcheck source=benchlib/functions.sh
+. "$(dirname "$0")/../benchlib/functions.sh"
 command -v jq >/dev/null || { echo "skipped: no jq"; exit 77; }
-
-dir=$(mktemp -d "${TMPDIR:-/tmp}/btio.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 1' HUP INT TERM
-
-fail()
-{
-    echo "FAILED: $*"
-    exit 1
-}
-
-# valid REPORT...: by the schema; where that cannot be looked at, the rest still is.
-valid()
-{
-    status=0
-    sh "$validate" "$schema" "$@" || status=$?
-    [ $status -eq 0 ] || [ $status -eq 77 ] || fail "$* are not as $schema says"
-}
-
-report()
-{
-    timeout -k 5 120 "$mpiexec" -n 1 "$btio" --quiet --json "$dir/json" "$@"
-    valid "$dir/json"
-}
-
-# What is true of every report that is not a failure.
-holds()
-{
-    jq -e "$1" "$dir/json" >/dev/null || { cat "$dir/json"; fail "not so: $1"; }
-}
 
 report -f "ufs:$dir/data" --hint cb_nodes=1 -m simple --label 'a name' --posix-verify "$dir/data"
 
-# Names of hints and the figures by rank are not described one by one.
-jq -r 'del(.hints_in_force, .options.hints, (.. | .over_ranks?))
-       | [paths | map(select(type == "string")) | last] | unique | .[]' "$dir/json" |
-    sort -u >"$dir/in-json"
-printf 'hints_in_force\nhints\nover_ranks\n' | sort -u - "$dir/in-json" -o "$dir/in-json"
-# In the first column of tables: `key`, `another`. The summary is described with that of simpario.
-{ cat "$doc"; sed -n '/^## summary/,$p' "$common"; } |
-    sed -n 's/^| \(`[^|]*\) |.*/\1/p' | tr -d '` ' | tr , '\n' | sort -u >"$dir/in-doc"
-diff "$dir/in-doc" "$dir/in-json" || fail "$doc (<) and the report (>) differ"
-jq -r '.properties.caches = {} | .. | .properties? // empty | to_entries[] | select(.value != false) | .key' \
-    "$schema" | grep -vx -e min -e avg | sort -u >"$dir/in-schema"
-diff "$dir/in-schema" "$dir/in-json" || fail "$schema (<) and the report (>) differ"
+# The summary is described with that of simpario.
+{ cat "$doc"; sed -n '/^## summary/,$p' "$common"; } | doc_keys >"$dir/in-doc"
+schema_keys '.properties.caches = {}' >"$dir/in-schema"
+described "$dir/in-doc" "$dir/in-schema"
 
 holds '.program == "btio" and .format == 1 and .ranks == 1'
 holds '.problem == {class: "S", points_per_edge: 12, steps: 60, dt: 0.01, dt_class: "S"}'

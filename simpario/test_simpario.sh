@@ -3,52 +3,12 @@
 # create nothing. Two ranks, a few megabytes in a directory of its own.
 set -eu
 
-simpario=${SIMPARIO:-./simpario}
-mpiexec=${MPIEXEC:-mpiexec}
-command -v "${mpiexec%% *}" >/dev/null || { echo "skipped: no $mpiexec"; exit 77; }
-
-dir=$(mktemp -d "${TMPDIR:-/tmp}/simpario.XXXXXX")
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 1' HUP INT TERM
-file=$dir/data
-shape="--phases 4 --record 64K"
-
+program=simpario
+bench=${SIMPARIO:-./simpario}
+# shellcheck source=benchlib/functions.sh
+. "$(dirname "$0")/../benchlib/functions.sh"
 ranks=2
-
-# run STATUS [OPTION]...: $ranks ranks, which have to end with STATUS; what they say is in $dir/out.
-run()
-{
-    want=$1
-    shift
-    status=0
-    # shellcheck disable=SC2086
-    timeout -k 5 120 $mpiexec -n "$ranks" "$simpario" "$@" >"$dir/out" 2>&1 || status=$?
-    [ $status -eq "$want" ] || overtaken "$want" || fail "simpario $*: status $status, not $want"
-}
-
-# MPI_Abort's status 3 is told to Hydra, which says 1, and "Hangup", where it sees first that the
-# connection is closed (4.0.2, pmip_cb.c: a temporary erroneous exit status).
-overtaken()
-{
-    [ "$1" -eq 3 ] && [ $status -eq 1 ] && grep -q 'EXIT STRING: Hangup' "$dir/out"
-}
-
-fail()
-{
-    echo "FAILED: $*"
-    cat "$dir/out"
-    exit 1
-}
-
-says()
-{
-    grep -q -e "$1" "$dir/out" || fail "does not say: $1"
-}
-
-gone()
-{
-    [ ! -e "$file" ] || fail "$file is there"
-}
+shape="--phases 4 --record 64K"
 
 echo "right data, all ways to access it"
 for access in collective independent split icollective nonblocking; do
@@ -216,70 +176,9 @@ for _ in 1 2 3 4; do
 done
 says "MPI_File_.* of ufs:$dir/nowhere/data: "
 
-echo "where the report goes"
-echo old >"$dir/json"
-latin=$(printf 'a\344')
-run 2 -f "ufs:$file" --json "$dir/json" --label "$latin"
-says "^simpario: --label is not UTF-8"
-run 2 -f "ufs:$file$latin" --json "$dir/json"
-says "^simpario: --file is not UTF-8"
-run 2 -f "ufs:$file" --json "$dir/json" --hint "a=$latin"
-says "^simpario: --hint is not UTF-8"
-run 0 -f "ufs:$file$latin" --label "$latin" --phases 2 --record 4K
-[ "$(cat "$dir/json")" = old ] || fail "a report that was not made took the place of another"
-# A run that fails in the middle leaves the report of the one before.
-run 3 -f "ufs:$dir/nowhere/data" --json "$dir/json"
-[ "$(cat "$dir/json")" = old ] || fail "an aborted run took away the report of the one before"
-mkdir "$dir/reports"
-echo old >"$dir/reports/real"
-chmod 640 "$dir/reports/real"
-ln -s real "$dir/reports/link"
-run 0 -f "ufs:$file" --phases 2 --record 4K --json "$dir/reports/link"
-[ "$(ls "$dir/reports")" = "link
-real" ] || fail "something is left beside the report"
-[ -L "$dir/reports/link" ] || fail "the link is gone"
-grep -q '"summary"' "$dir/reports/real" || fail "no report"
-[ "$(stat -c %a "$dir/reports/real")" = 640 ] || fail "other permissions"
-if [ "$(id -u)" -eq 0 ]; then
-    echo "not tried: a report in a directory that cannot be written to, which root can"
-else
-    echo old >"$dir/reports/real"
-    chmod a-w "$dir/reports"
-    run 0 -f "ufs:$file" --phases 2 --record 4K --json "$dir/reports/real"
-    chmod u+w "$dir/reports"
-    grep -q '"summary"' "$dir/reports/real" || fail "no report in a directory that cannot be written to"
-fi
-run 0 -f "ufs:$file" --phases 2 --record 4K --quiet --json /dev/stdout
-says '"summary"'
-run 0 -f "ufs:$file" --phases 2 --record 4K --json /dev/null
-[ -c /dev/null ] || fail "/dev/null is none any more"
-run 2 -f "ufs:$file" --json "$dir/reports"
-says "cannot be written: Is a directory"
-run 1 -f "ufs:$file" --phases 2 --record 4K --json /dev/full
-says "/dev/full cannot be written: No space left"
-for data in "ufs:$dir/reports/real" "$dir/reports/../reports/real" "zcache:$dir/reports/link"; do
-    run 2 -f "$data" --json "$dir/reports/real"
-    says "is the file with the data"
-done
-run 2 -f "ufs:$dir/new" --json "$dir/./new"
-says "is the file with the data"
-[ ! -e "$dir/new" ] || fail "a report is there"
-run 2 -f "zcache:/elsewhere" --posix-verify "$dir/reports/real" --json "$dir/reports/link"
-says "is the file with the data"
-run 2 -f "ufs:$dir/ck" --pattern checkpoint --files 2 --json "$dir/ck.0001"
-says "is the file with the data"
-grep -q '"summary"' "$dir/reports/real" || fail "the report of an earlier run is gone"
-gone
+report_goes "--phases 2 --record 4K" "--pattern checkpoint --files 2"
 
 echo "bad options"
-bad()
-{
-    run 2 -f "ufs:$file" --json "$dir/bad.json" "$@"
-    [ "$(wc -l <"$dir/out")" -eq 1 ] || fail "not one line"
-    says "$1"
-    gone
-    [ ! -e "$dir/bad.json" ] || fail "a report is there"
-}
 bad --record 10Q
 bad --piece 4K
 bad --piece 3K --pattern interleaved --record 64K
