@@ -477,3 +477,26 @@ void pass_run(struct run *run, double compute_seconds, struct pass *pass)
     }
     check_size(run, &run->verdict);
 }
+
+/* ---- its times ------------------------------------------------------------------------------ */
+
+void pass_init(const struct run *run, int generation, double interval, struct pass *pass)
+{
+    const struct options *o = run->options;
+    pass->interval = run->rank == 0 ? interval : 0;
+    pass->generation = generation;
+    times_init(&pass->write, o->phases, o->sync);
+    times_init(&pass->read, o->phases, false);
+}
+
+void pass_reduce(const struct run *run, struct pass *pass)
+{
+    times_reduce(&pass->write, run->comm);
+    times_reduce(&pass->read, run->comm);
+}
+
+void pass_free(struct pass *pass)
+{
+    times_free(&pass->write);
+    times_free(&pass->read);
+}

@@ -172,7 +172,7 @@ static void figure_row(const struct report *r, struct table *t, const char *name
                             .seconds = now->ranks[which].max,
                             .per_byte = per_byte,
                             .parts = which == T_IO ? now->phase[P_IO] : NULL,
-                            .n = r->run->options->phases};
+                            .n = now->phases};
     if (alone != NULL)
         row.last = units_seconds(reference, alone->ranks[which].max);
     bench_report_row(&r->common, t, &row);

@@ -69,7 +69,7 @@ static json_t *json_times(const struct report *r, const struct times *t)
     for (int i = 0; i < P_COUNT; i++) {
         snprintf(key, sizeof key, "phase_%s_seconds", phase_names[i]);
         if (t->phase_has[i])
-            bench_json_set(root, key, bench_json_numbers(t->phase[i], r->run->options->phases));
+            bench_json_set(root, key, bench_json_numbers(t->phase[i], t->phases));
     }
     bench_json_set(root, "bytes", json_integer((json_int_t)r->common.file_bytes));
     bench_json_set(root, "io_bytes_per_second",

@@ -1,17 +1,15 @@
 /*
- * What all passes share: set-up and figures over ranks.
+ * What all passes share.
  */
 #include "config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "pass.h"
+#include "bench.h"
+#include "run.h"
 #include "stamp.h"
-
-const char *const times_names[T_COUNT] = {"open",  "compute",  "wait",   "io",    "sync",
-                                          "close", "io_close", "settle", "total", "stored"};
-const char *const phase_names[P_COUNT] = {"compute", "wait", "io", "sync"};
+#include "transfer.h"
 
 /* `name`, with the number of the file behind it where there are several. */
 static char *numbered(const struct shape *s, const char *name)
@@ -94,59 +92,4 @@ void run_free(struct run *run)
     free(run->buf[1]);
     if (run->info != MPI_INFO_NULL)
         MPI_Info_free(&run->info);
-}
-
-static void times_reduce(const struct run *run, struct times *t)
-{
-    if (!t->done)
-        return;
-    bench_over_ranks(run->comm, t->own, T_COUNT, t->ranks);
-    for (int i = 0; i < P_COUNT; i++)
-        MPI_Reduce(run->rank == 0 ? MPI_IN_PLACE : t->phase[i], t->phase[i], run->options->phases,
-                   MPI_DOUBLE, MPI_MAX, 0, run->comm);
-}
-
-void pass_reduce(const struct run *run, struct pass *pass)
-{
-    times_reduce(run, &pass->write);
-    times_reduce(run, &pass->read);
-}
-
-static void times_init(const struct run *run, struct times *t, enum direction direction)
-{
-    static const int always[] = {T_OPEN, T_COMPUTE, T_WAIT, T_IO, T_TOTAL};
-    const struct options *o = run->options;
-    *t = (struct times){.done = false};
-    for (size_t i = 0; i < sizeof always / sizeof *always; i++)
-        t->has[always[i]] = true;
-    t->has[T_SYNC] = direction == WRITE && o->sync;
-    for (int i = 0; i < P_COUNT; i++) {
-        t->phase_has[i] = i != P_SYNC || t->has[T_SYNC];
-        t->phase[i] = calloc((size_t)o->phases, sizeof(double));
-        if (t->phase[i] == NULL)
-            bench_abort("out of memory for %d phases", o->phases);
-    }
-}
-
-static void times_free(struct times *t)
-{
-    for (int i = 0; i < P_COUNT; i++) {
-        free(t->phase[i]);
-        t->phase[i] = NULL;
-    }
-    timeline_free(&t->timeline);
-}
-
-void pass_init(const struct run *run, int generation, double interval, struct pass *pass)
-{
-    pass->interval = run->rank == 0 ? interval : 0;
-    pass->generation = generation;
-    times_init(run, &pass->write, WRITE);
-    times_init(run, &pass->read, READ);
-}
-
-void pass_free(struct pass *pass)
-{
-    times_free(&pass->write);
-    times_free(&pass->read);
 }
