@@ -4,7 +4,8 @@
  * Of those who share a file one reads, plane after plane across z, and tells the others: so only
  * one host needs to see the file. In each plane a rank has one cell, whose points it puts into u;
  * when a dump is complete, the witness looks at it as at one that came through MPI-IO. A file of
- * epio has of each plane only what is its rank's.
+ * epio has of each plane only what is its rank's. Opening and reading is as in any benchmark:
+ * posix_file.h.
  */
 #include "config.h"
 

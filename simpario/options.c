@@ -6,10 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include "compute.h"
 #include "options.h"
 #include "stamp.h"
-
-static const char *const compute_names[] = {"spin", "sleep", NULL};
 
 #define FIELD(name) offsetof(struct options, name)
 

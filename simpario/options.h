@@ -11,17 +11,15 @@
 #include "pattern.h"
 #include "transfer.h"
 
-enum { COMPUTE_SPIN, COMPUTE_SLEEP };
-
 /* Flags are ints: 0, 1, or -1 where the default depends on other options. */
 struct options {
     struct bench_options common;
     int phases;
     int64_t record; /* bytes per rank and phase */
     double compute; /* seconds per phase */
-    int compute_by;
-    int pattern;   /* index for pattern_get() */
-    int64_t piece; /* bytes; 0: not given */
+    int compute_by; /* COMPUTE_SPIN, COMPUTE_SLEEP */
+    int pattern;    /* index for pattern_get() */
+    int64_t piece;  /* bytes; 0: not given */
     int seed;
     int files, parts;  /* checkpoint */
     int64_t align;     /* checkpoint: bytes; 0: not aligned */

@@ -18,8 +18,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <time.h>
 
+#include "compute.h"
 #include "content.h"
 #include "pass.h"
 #include "posix_check.h"
@@ -42,25 +42,6 @@ struct access {
 };
 
 /* ---- computing ------------------------------------------------------------------------------ */
-
-static void spin_until(double end)
-{
-    volatile double x = 1;
-    while (bench_now() < end) {
-        for (int i = 0; i < 200; i++)
-            x = x * 1.0000001 + 1e-9;
-    }
-}
-
-static void sleep_until(double end)
-{
-    double left;
-    while ((left = end - bench_now()) > 0) {
-        struct timespec ts = {.tv_sec = (time_t)left};
-        ts.tv_nsec = (long)((left - (double)ts.tv_sec) * 1e9);
-        nanosleep(&ts, NULL);
-    }
-}
 
 /* The record of a phase in memory. While transfers overlap, the next phase has the other one. */
 static unsigned char *record_of(const struct access *a, int phase)
@@ -107,15 +88,12 @@ static void sample(struct access *a)
     timeline_sample(&a->times->timeline, a->fh, a->side->file, a->written);
 }
 
-static void compute_until(struct access *a, double end)
+static void compute_and_sample(struct access *a, double end)
 {
     do {
         sample(a);
         double stop = fmin(end, timeline_next(&a->times->timeline));
-        if (a->run->options->compute_by == COMPUTE_SPIN)
-            spin_until(stop);
-        else
-            sleep_until(stop);
+        compute_until(a->run->options->compute_by, stop);
     } while (bench_now() < end);
 }
 
@@ -130,7 +108,7 @@ static void compute(struct access *a, int phase)
     /* So that a read which delivers nothing cannot look right. */
     if (a->direction == READ && o->verify)
         stamp_poison(record_of(a, phase), (size_t)a->side->bytes);
-    compute_until(a, start + a->compute);
+    compute_and_sample(a, start + a->compute);
     a->times->phase[P_COMPUTE][phase] = bench_now() - start;
     a->times->own[T_COMPUTE] += a->times->phase[P_COMPUTE][phase];
 }

@@ -1,5 +1,8 @@
 /*
  * The file as other programs see it.
+ *
+ * One rank reads it from front to back and compares each piece with the content that has to be
+ * there. Opening and reading is as in any benchmark: posix_file.h.
  */
 #include "config.h"
 
