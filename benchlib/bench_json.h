@@ -14,6 +14,7 @@
 #include <mpi.h>
 
 #include "bench.h"
+#include "bench_hints.h"
 #include "bench_options.h"
 
 /* Whether the report that the options ask for, if they do, can be written; before the run, so that

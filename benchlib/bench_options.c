@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include "bench.h"
+#include "bench_hints.h"
 #include "bench_options.h"
 
 int bench_options_parse(const struct arg *table, void *options, struct bench_options *common,

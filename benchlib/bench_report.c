@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench_hints.h"
 #include "bench_json.h"
 #include "bench_report.h"
 #include "units.h"

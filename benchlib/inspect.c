@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench.h"
 #include "bench_json.h"
 #include "inspect.h"
 #include "units.h"

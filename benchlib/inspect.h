@@ -18,7 +18,7 @@
 #include <jansson.h>
 #include <mpi.h>
 
-#include "bench.h"
+#include "bench_hints.h"
 
 struct inspection {
     struct bench_hints hints;       /* in force */

@@ -13,6 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "bench_hints.h"
 #include "posix_check.h"
 #include "run.h"
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "bench.h"
+#include "bench_hints.h"
 #include "run.h"
 #include "stamp.h"
 #include "transfer.h"
