@@ -323,9 +323,10 @@ static int start_threads(struct zc_cache *c)
     c->flushers = calloc(c->cfg.flushers, sizeof(*c->flushers));
     if (!c->readers || !c->flushers)
         return zc_errorf(ENOMEM, "cache: out of memory");
-    rc = start_some(c, c->cfg.readers, "zc-read", zc_reader, c->readers, &c->nreaders);
+    rc = start_some(c, c->cfg.readers, "zc-read", zc_fill_thread, c->readers, &c->nreaders);
     if (rc == 0)
-        rc = start_some(c, c->cfg.flushers, "zc-flush", zc_flusher, c->flushers, &c->nflushers);
+        rc = start_some(c, c->cfg.flushers, "zc-flush", zc_write_back_thread, c->flushers,
+                        &c->nflushers);
     return rc;
 }
 

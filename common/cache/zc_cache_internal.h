@@ -285,7 +285,7 @@ void zc_fill_ahead(struct zc_cache *c, struct zc_page *p);
 bool zc_fill_hurry(struct zc_cache *c, struct zc_page *p);
 bool zc_fill_cancel(struct zc_cache *c, struct zc_page *p);
 void zc_fill_collapse(struct zc_cache *c, struct zc_page *p);
-void *zc_reader(void *cache);
+void *zc_fill_thread(void *cache);
 
 /* ---- zc_ahead.c: reading ahead ---- */
 void zc_ahead_open(struct zc_cache *c, struct zc_handle *h, uint64_t block_size, uint64_t stride);
@@ -300,16 +300,16 @@ void zc_ahead_yield(struct zc_cache *c, struct zc_page *p);
 void zc_ahead_forget(struct zc_cache *c, struct zc_file *f);
 void zc_ahead_overtake(struct zc_cache *c, struct zc_file *f, uint64_t size);
 
-/* ---- zc_flush.c: the flusher ---- */
-void *zc_flusher(void *cache);
+/* ---- zc_write_back.c: the flushers ---- */
+void *zc_write_back_thread(void *cache);
 
-/* ---- zc_sync.c: flush requests ---- */
-void zc_sync_start(struct zc_cache *c, struct zc_flush *fl);
-uint64_t zc_sync_target(const struct zc_file *f, bool *any);
-void zc_sync_check(struct zc_cache *c, struct zc_file *f);
-bool zc_sync_wanted(const struct zc_file *f);
-void zc_sync_run(struct zc_cache *c, struct zc_file *f);
-int zc_sync_wait(struct zc_cache *c, struct zc_file *f, struct zc_handle *h, enum zc_level level);
+/* ---- zc_flush.c: flush requests ---- */
+void zc_flush_start(struct zc_cache *c, struct zc_flush *fl);
+uint64_t zc_flush_target(const struct zc_file *f, bool *any);
+void zc_flush_check(struct zc_cache *c, struct zc_file *f);
+bool zc_flush_wants_sync(const struct zc_file *f);
+void zc_flush_sync(struct zc_cache *c, struct zc_file *f);
+int zc_flush_wait(struct zc_cache *c, struct zc_file *f, struct zc_handle *h, enum zc_level level);
 
 /* ---- zc_file.c: opens and closes ---- */
 void zc_file_eager(struct zc_cache *c, struct zc_file *f); /* on or off cache->eager */

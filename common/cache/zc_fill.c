@@ -483,7 +483,7 @@ static struct zc_page *next_fill(struct zc_cache *c)
 }
 
 /* A reader thread.  Ends when told to and nothing is queued. */
-void *zc_reader(void *cache)
+void *zc_fill_thread(void *cache)
 {
     struct zc_cache *c = cache;
     struct zc_page *p;

@@ -1,18 +1,10 @@
-/* zc_flush.c - the flusher: which dirty pages are written back, when, in how many calls.
+/* zc_flush.c - flush requests: what they wait for, store syncs, reporting once.
  *
- * Reasons, in this order: somebody asked (flush, drain, a file nobody has open), an access
- * waits for memory, the watermarks, the idle timer, another try after a failure.
- *
- * Watermarks, an example: capacity 512 MiB, high 75%, low 50%.  Writers fill the cache;
- * at the first byte beyond 384 MiB unwritten `draining` is set and the flushers write the
- * least recently modified pages until the bytes that are dirty and not yet in a store write
- * are down to 256 MiB.  Writers that are faster than the store go on into the remaining
- * 128 MiB and then wait for memory in order.
- *
- * Coalescing: a job is a run of neighbouring pages whose dirty bytes touch at the page
- * borders, inside one window of max_io bytes aligned to max_io, so that a sequentially
- * written file leaves in large aligned calls.  A job that fails as a whole is taken apart
- * and its pages are tried alone, so that blame falls on those that cannot be written.
+ * A request takes the file's epoch as its target and moves the file to the next epoch, so
+ * "dirty at the time of the call" means: page epoch <= target.  Bytes dirtied later get a
+ * later epoch as soon as the page's older ones are in a store write, hence a request ends
+ * however fast writers go on.  A failed page counts as "failed again" when the attempt that
+ * failed began after the request (attempt > target).
  */
 #include "config.h"
 
@@ -24,501 +16,371 @@
 #include "zc_cache_internal.h"
 #include "zc_log.h"
 
-enum {
-    JOB_PAGES = 256,
-    JOB_IOV = 512,
-    JOB_SCATTERED = 64, /* a page with more dirty ranges is written by itself, in one call */
-    BACKOFF_DOUBLINGS = 64,
-};
+enum progress { WRITING, WRITTEN, REFUSED };
 
-struct flush_job {
-    enum { JOB_NONE, JOB_WRITE, JOB_SYNC, JOB_SETTLE } kind;
-    struct zc_file *file;
-    struct zc_page *pages[JOB_PAGES]; /* consecutive */
-    unsigned n;
-    uint64_t attempt;
-    /* where the next store write begins */
-    unsigned at_page;
-    uint32_t at_off;
-    struct iovec iov[JOB_IOV];
-};
-
-static bool eligible(struct zc_cache *c, const struct zc_page *p)
+static enum progress progress_of(const struct zc_file *f, uint64_t target)
 {
-    return !zc_page_frozen(c, p);
-}
+    enum progress result = WRITTEN;
 
-/* ---- building a job ---- */
+    if (!zc_list_empty(&f->dirty) &&
+        zc_list_entry(f->dirty.next, struct zc_page, state_link)->epoch <= target)
+        return WRITING;
+    zc_list_each (&f->flushing, n) {
+        const struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
 
-static bool scattered(const struct zc_extents *e)
-{
-    return e->n > JOB_SCATTERED;
-}
-
-static struct zc_page *neighbour(struct zc_cache *c, const struct zc_page *p, uint64_t no)
-{
-    struct zc_page *q;
-
-    if (no > p->no) {
-        if (!zc_extents_touch(&p->flushing, c->page_size - 1, c->page_size))
-            return NULL;
-    } else if (!zc_extents_touch(&p->flushing, 0, 1)) {
-        return NULL;
+        if (p->flush_epoch <= target || (!zc_extents_empty(&p->dirty) && p->epoch <= target))
+            return WRITING;
     }
-    q = zc_page_find(c, p->file, no);
-    if (!q || q->on != ZC_ON_DIRTY || q->alone || q->squeeze || scattered(&q->dirty) ||
-        !eligible(c, q))
-        return NULL;
-    if (no > p->no ? !zc_extents_touch(&q->dirty, 0, 1)
-                   : !zc_extents_touch(&q->dirty, c->page_size - 1, c->page_size))
-        return NULL;
-    return q;
-}
-
-static int take(struct zc_cache *c, struct zc_page *p, uint64_t *bytes)
-{
-    if (zc_page_to_flushing(c, p) < 0)
-        return -ENOMEM;
-    *bytes += zc_extents_bytes(&p->flushing);
-    zc_page_place(c, p);
-    return 0;
-}
-
-/* Makes a job of `p` and its neighbours, about `limit` bytes; the page is taken in any
- * case.  False: out of memory; the page has failed. */
-static bool build(struct zc_cache *c, struct zc_page *p, uint64_t limit, struct flush_job *job)
-{
-    uint64_t window = c->cfg.max_io >> c->page_shift, first, last, bytes = 0;
-    struct zc_page *run[2 * JOB_PAGES], *q;
-    unsigned lo = JOB_PAGES, hi = JOB_PAGES + 1;
-
-    window = window < 1 ? 1 : window > JOB_PAGES ? JOB_PAGES : window;
-    first = p->no - p->no % window;
-    last = first + window - 1;
-    job->kind = JOB_WRITE;
-    job->file = p->file;
-    job->attempt = p->file->epoch;
-    run[lo] = p;
-    if (take(c, p, &bytes) < 0)
-        return false;
-    if (!p->alone && !p->failed && !scattered(&p->flushing)) {
-        while (run[hi - 1]->no < last && bytes < limit) {
-            q = neighbour(c, run[hi - 1], run[hi - 1]->no + 1);
-            if (!q || take(c, q, &bytes) < 0)
-                break;
-            run[hi++] = q;
-        }
-        while (run[lo]->no > first && bytes < limit) {
-            q = neighbour(c, run[lo], run[lo]->no - 1);
-            if (!q || take(c, q, &bytes) < 0)
-                break;
-            run[--lo] = q;
-        }
-    }
-    job->n = hi - lo;
-    memcpy(job->pages, run + lo, job->n * sizeof(run[0]));
-    return true;
-}
-
-/* ---- choosing ---- */
-
-/* A page of `f` that a flush request waits for, or any when nobody has it open. */
-static struct zc_page *wanted_page(struct zc_cache *c, struct zc_file *f)
-{
-    bool any;
-    uint64_t target = zc_sync_target(f, &any);
-
-    zc_list_each (&f->dirty, n) {
-        struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
-
-        if (f->handles > 0 && (!any || p->epoch > target))
-            break; /* sorted by epoch */
-        if (eligible(c, p))
-            return p;
-    }
-    if (!any)
-        return NULL;
     zc_list_each (&f->failed, n) {
-        struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
+        const struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
 
-        if (p->epoch <= target && p->attempt <= target && eligible(c, p))
-            return p;
+        if (p->epoch > target)
+            continue;
+        if (p->attempt <= target)
+            return WRITING;
+        result = REFUSED;
     }
-    return NULL;
+    return result;
 }
 
-static bool pick_eager(struct zc_cache *c, struct flush_job *job, struct zc_page **page)
+/* The latest target of the requests that wait for pages; *any: there is one. */
+uint64_t zc_flush_target(const struct zc_file *f, bool *any)
 {
-    zc_list_each_safe (&c->eager, n) {
-        struct zc_file *f = zc_list_entry(n, struct zc_file, eager_link);
+    *any = !zc_list_empty(&f->flushes);
+    return *any ? zc_list_entry(f->flushes.prev, struct zc_flush, link)->target : 0;
+}
 
-        *page = wanted_page(c, f);
-        job->file = f;
-        if (*page)
-            job->kind = JOB_WRITE;
-        else if (zc_sync_wanted(f))
-            job->kind = JOB_SYNC;
-        else if (zc_file_may_settle(f))
-            job->kind = JOB_SETTLE;
-        else
+static void finish(struct zc_cache *c, struct zc_flush *fl, const struct zc_why *why)
+{
+    struct zc_handle *h = fl->handle;
+    struct zc_file *f = fl->file;
+    uint64_t *told = fl->told ? fl->told : h && !fl->quiet ? &h->sync_seen : NULL;
+
+    fl->status = 0;
+    fl->text[0] = '\0';
+    if (told && *told == ZC_TOLD_NOTHING)
+        *told = h->sync_base;
+    if (told && *told < f->sync_seq) {
+        *told = f->sync_seq;
+        if (!why)
+            why = &f->sync_why;
+    }
+    if (why) {
+        fl->status = why->err;
+        snprintf(fl->text, sizeof(fl->text), "%s", why->text);
+    }
+    zc_list_del(&fl->link);
+    c->st.waiting_flush--;
+    zc_list_add_tail(&c->done_flushes, &fl->link);
+}
+
+/* Completes requests whose pages were refused, and those with nothing to sync. */
+void zc_flush_check(struct zc_cache *c, struct zc_file *f)
+{
+    zc_assert_held(&c->lock);
+    zc_list_each_safe (&f->flushes, n) {
+        struct zc_flush *fl = zc_list_entry(n, struct zc_flush, link);
+        enum progress done;
+
+        if (fl->syncing)
             continue;
-        zc_list_del(&f->eager_link); /* the others first, next time */
-        zc_list_add_tail(&c->eager, &f->eager_link);
-        return true;
+        done = progress_of(f, fl->target);
+        if (done == REFUSED)
+            finish(c, fl, &f->write_why);
+        else if (done == WRITTEN && !f->wr)
+            finish(c, fl, NULL);
+    }
+    zc_file_eager(c, f);
+}
+
+/* A request has all its pages written and now needs the store to sync. */
+bool zc_flush_wants_sync(const struct zc_file *f)
+{
+    if (f->syncing)
+        return false;
+    zc_list_each (&f->flushes, n) {
+        const struct zc_flush *fl = zc_list_entry(n, struct zc_flush, link);
+
+        if (!fl->syncing && progress_of(f, fl->target) == WRITTEN)
+            return true;
     }
     return false;
 }
 
-/* First page in flush order that may be written now. */
-static struct zc_page *in_order(struct zc_cache *c)
+/* One store sync for all requests that are ready for it. */
+void zc_flush_sync(struct zc_cache *c, struct zc_file *f)
 {
-    bool oldest = c->cfg.flush_order == ZC_FLUSH_OLDEST;
-    struct zc_list *n = oldest ? c->dirty.next : c->dirty.prev;
-
-    while (n != &c->dirty) {
-        struct zc_page *p = zc_list_entry(n, struct zc_page, dirty_link);
-
-        if (eligible(c, p))
-            return p;
-        n = oldest ? n->next : n->prev;
-    }
-    return NULL;
-}
-
-static struct zc_page *pick_squeezed(struct zc_cache *c)
-{
-    zc_list_each (&c->squeeze, n) {
-        struct zc_page *p = zc_list_entry(n, struct zc_page, squeeze_link);
-
-        if (p->on == ZC_ON_DIRTY && eligible(c, p))
-            return p;
-    }
-    return NULL;
-}
-
-/* The least recently modified page, when it has been left alone for long enough. */
-static struct zc_page *pick_idle(struct zc_cache *c, uint64_t now, uint64_t *wake)
-{
-    uint64_t due;
-
-    if (c->cfg.idle_ms == 0)
-        return NULL;
-    zc_list_each (&c->dirty, n) {
-        struct zc_page *p = zc_list_entry(n, struct zc_page, dirty_link);
-
-        if (!eligible(c, p))
-            continue;
-        due = p->touched + c->cfg.idle_ms * ZC_NS_PER_MS;
-        if (due <= now)
-            return p;
-        if (due < *wake)
-            *wake = due;
-        return NULL;
-    }
-    return NULL;
-}
-
-/* A failed page whose file's delay is over.  One at a time until one succeeds. */
-static struct zc_page *pick_retry(struct zc_cache *c, uint64_t now, uint64_t *wake)
-{
-    zc_list_each (&c->failed_files, n) {
-        struct zc_file *f = zc_list_entry(n, struct zc_file, failed_link);
-        struct zc_page *p = zc_list_entry(f->failed.next, struct zc_page, state_link);
-
-        if (f->retry_at <= now && eligible(c, p)) {
-            if (f->backoff > 0)
-                f->retry_at = UINT64_MAX; /* until we know */
-            return p;
-        }
-        if (f->retry_at > now && f->retry_at < *wake)
-            *wake = f->retry_at;
-    }
-    return NULL;
-}
-
-static bool pick(struct zc_cache *c, struct flush_job *job, struct zc_page **page, uint64_t *limit,
-                 uint64_t *wake)
-{
-    uint64_t now = zc_now();
-
-    job->kind = JOB_WRITE;
-    *limit = c->cfg.max_io;
-    if (pick_eager(c, job, page))
-        return true;
-    *page = pick_squeezed(c);
-    if (!*page && c->drains > 0)
-        *page = in_order(c);
-    if (!*page && !zc_list_empty(&c->room) && !zc_page_available(c) &&
-        c->nflushing < c->st.waiting_room)
-        *page = in_order(c);
-    if (c->draining && c->dirty_bytes <= c->low_bytes)
-        c->draining = false;
-    if (!*page && c->draining) {
-        *page = in_order(c);
-        *limit = c->dirty_bytes - c->low_bytes;
-        if (*limit > c->cfg.max_io)
-            *limit = c->cfg.max_io;
-    }
-    if (!*page)
-        *page = pick_idle(c, now, wake);
-    if (!*page)
-        *page = pick_retry(c, now, wake);
-    return *page != NULL;
-}
-
-/* ---- writing ---- */
-
-/* The next contiguous piece of the job; pages' flushing sets only shrink meanwhile. */
-static int next_piece(struct zc_cache *c, struct flush_job *job, uint64_t *off, size_t *bytes)
-{
-    uint32_t ps = c->page_size;
-    struct zc_range r;
-    int n = 0;
-
-    *bytes = 0;
-    while (job->at_page < job->n && n < JOB_IOV && *bytes < c->cfg.max_io) {
-        struct zc_page *p = job->pages[job->at_page];
-
-        if (!zc_extents_next(&p->flushing, job->at_off, ps, &r)) {
-            job->at_page++;
-            job->at_off = 0;
-            continue;
-        }
-        if (n == 0)
-            *off = zc_page_offset(c, p) + r.lo;
-        else if (zc_page_offset(c, p) + r.lo != *off + *bytes)
-            break;
-        if (r.hi - r.lo > c->cfg.max_io - *bytes)
-            r.hi = r.lo + (uint32_t)(c->cfg.max_io - *bytes);
-        job->iov[n++] = (struct iovec){zc_page_data(c, p) + r.lo, r.hi - r.lo};
-        *bytes += r.hi - r.lo;
-        job->at_off = r.hi;
-    }
-    return n;
-}
-
-/* A page of many pieces in one call, without the lock; -EOPNOTSUPP: not possible. */
-static ssize_t write_scattered(struct zc_cache *c, struct zc_page *p)
-{
-    struct zc_sfile *sf = p->file->wr;
-    uint64_t off = zc_page_offset(c, p);
-    uint32_t n = p->flushing.n;
-    struct zc_range *r = zc_store_writes_ranges(sf->store) ? malloc(n * sizeof *r) : NULL;
-    ssize_t rc;
-
-    if (!r)
-        return -EOPNOTSUPP;
-    memcpy(r, zc_extents_ranges(&p->flushing), n * sizeof *r);
-    zc_cache_unlock(c);
-    rc = zc_store_write_ranges(sf, zc_page_data(c, p), r, n, off);
-    zc_lock_get(&c->lock);
-    free(r);
-    if (rc == -EOPNOTSUPP)
-        return rc;
-    c->st.store_writes++;
-    c->changes++;
-    p->file->changes++;
-    if (rc > 0)
-        c->st.store_written_bytes += (uint64_t)rc;
-    return rc;
-}
-
-/* Names the file and the bytes, unless the store has done so and knows better. */
-static void explain(const struct zc_file *f, uint64_t off, uint64_t bytes, int rc,
-                    struct zc_why *why)
-{
-    const char *text = zc_error_text(rc);
-
-    if (zc_names_file(text, f))
-        zc_why_set(why, rc, "%s", text);
-    else
-        zc_why_set(why, rc, "write-back of %s, bytes %llu-%llu: %s", f->path,
-                   (unsigned long long)off, (unsigned long long)(off + bytes - 1), text);
-}
-
-/* Writes the job piece by piece, without the lock; the text of an error goes to `why`. */
-static int write_pieces(struct zc_cache *c, struct flush_job *job, struct zc_why *why)
-{
-    struct zc_file *f = job->file;
+    enum zc_level level = ZC_LEVEL_VISIBLE;
     struct zc_sfile *sf = f->wr;
-    uint64_t off = 0;
-    size_t bytes;
-    ssize_t rc;
-    int n;
+    struct zc_why why = {.err = 0};
+    int rc = 0;
 
-    job->at_page = 0;
-    job->at_off = 0;
-    if (job->n == 1 && scattered(&job->pages[0]->flushing)) {
-        struct zc_page *p = job->pages[0];
+    zc_assert_held(&c->lock);
+    zc_list_each (&f->flushes, n) {
+        struct zc_flush *fl = zc_list_entry(n, struct zc_flush, link);
 
-        rc = write_scattered(c, p);
-        if (rc >= 0)
-            return 0;
-        if (rc != -EOPNOTSUPP) {
-            c->st.store_errors++;
-            explain(f, zc_page_offset(c, p), c->page_size, (int)rc, why);
-            return (int)rc;
-        }
+        if (progress_of(f, fl->target) != WRITTEN)
+            continue;
+        fl->syncing = true;
+        if (fl->level > level)
+            level = fl->level;
     }
-    while ((n = next_piece(c, job, &off, &bytes)) > 0) {
+    if (sf) {
+        f->syncing = true;
         zc_cache_unlock(c);
-        rc = zc_store_pwritev(sf, job->iov, n, off);
-        if (rc >= 0 && (size_t)rc != bytes)
-            rc = zc_errorf(EIO, "the store took %zd of %zu bytes", rc, bytes);
+        rc = zc_store_sync(sf, level);
         zc_lock_get(&c->lock);
-        c->st.store_writes++;
-        c->changes++;
-        f->changes++;
-        if (rc < 0) {
-            c->st.store_errors++;
-            explain(f, off, bytes, (int)rc, why);
-            return (int)rc;
-        }
-        c->st.store_written_bytes += bytes;
+        f->syncing = false;
     }
+    if (rc < 0) {
+        const char *text = zc_error_text(rc);
+
+        c->st.store_errors++;
+        if (zc_names_file(text, f))
+            zc_why_set(&why, rc, "%s", text);
+        else
+            zc_why_set(&why, rc, "sync of %s: %s", f->path, text);
+        zc_warn("%s", why.text);
+        f->sync_why = why;
+        f->sync_seq++;
+    }
+    zc_list_each_safe (&f->flushes, n) {
+        struct zc_flush *fl = zc_list_entry(n, struct zc_flush, link);
+
+        if (fl->syncing)
+            finish(c, fl, why.err ? &why : NULL);
+    }
+}
+
+/* Queues a request; the caller unlocks with zc_cache_unlock(). */
+void zc_flush_start(struct zc_cache *c, struct zc_flush *fl)
+{
+    struct zc_file *f = fl->file;
+
+    zc_assert_held(&c->lock);
+    fl->status = -EINPROGRESS;
+    fl->syncing = false;
+    fl->target = f->epoch++;
+    zc_list_add_tail(&f->flushes, &fl->link);
+    c->st.waiting_flush++;
+    if (fl->level <= c->cfg.level && !f->private) /* a private open's bytes are nobody else's */
+        finish(c, fl, NULL);
+    else
+        zc_flush_check(c, f);
+    zc_file_eager(c, f);
+    zc_kick(c);
+}
+
+void zc_cache_flush_start(struct zc_flush *fl)
+{
+    struct zc_cache *c = fl->handle->file->cache;
+
+    fl->file = fl->handle->file;
+    zc_lock_get(&c->lock);
+    zc_flush_start(c, fl);
+    zc_cache_unlock(c);
+}
+
+struct flush_wait {
+    struct zc_flush flush;
+    struct zc_lock lock;
+    zc_cond cond;
+    bool done;
+};
+
+static void wake_waiter(struct zc_flush *fl)
+{
+    struct flush_wait *w = zc_list_entry(fl, struct flush_wait, flush);
+
+    zc_lock_get(&w->lock);
+    w->done = true;
+    pthread_cond_signal(&w->cond);
+    zc_lock_put(&w->lock);
+}
+
+/* Flushes and waits; without the lock.  The file must stay: a handle or a ref. */
+int zc_flush_wait(struct zc_cache *c, struct zc_file *f, struct zc_handle *h, enum zc_level level)
+{
+    struct flush_wait w = {
+        .flush = {.handle = h, .file = f, .level = level, .done = wake_waiter},
+    };
+
+    zc_lock_init(&w.lock, ZC_ORDER_WAITER);
+    zc_cond_init(&w.cond);
+    zc_lock_get(&c->lock);
+    zc_flush_start(c, &w.flush);
+    zc_cache_unlock(c);
+    zc_lock_get(&w.lock);
+    while (!w.done)
+        zc_cond_wait(&w.cond, &w.lock);
+    zc_lock_put(&w.lock);
+    pthread_cond_destroy(&w.cond);
+    zc_lock_destroy(&w.lock);
+    if (w.flush.status < 0)
+        return zc_errorf(-w.flush.status, "%s", w.flush.text);
     return 0;
 }
 
-/* A page that was to be written and forgotten: keep what is dirty again only. */
-static void unsqueeze(struct zc_cache *c, struct zc_page *p, bool written)
+int zc_cache_flush(struct zc_handle *h, enum zc_level level)
 {
-    if (!p->squeeze)
+    return zc_flush_wait(h->file->cache, h->file, h, level);
+}
+
+static void forget(struct zc_flush *fl)
+{
+    free(fl);
+}
+
+int zc_cache_flush_later(struct zc_handle *h, enum zc_level level)
+{
+    struct zc_cache *c = h->file->cache;
+    struct zc_flush *fl = calloc(1, sizeof *fl);
+
+    if (!fl)
+        return zc_errorf(ENOMEM, "no memory to write back %s", h->file->path);
+    fl->file = h->file; /* and no handle: it may be gone by the end, and is told later */
+    fl->level = level;
+    fl->done = forget;
+    zc_lock_get(&c->lock);
+    zc_flush_start(c, fl);
+    zc_cache_unlock(c);
+    return 0;
+}
+
+/* Bytes [lo, hi) of a page that failed; without memory to cut it up it stays as it is. */
+static void give_up(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
+{
+    if (p->on != ZC_ON_FAILED || zc_page_reserve(p, 1) < 0)
         return;
-    p->squeeze = false;
-    zc_list_del(&p->squeeze_link);
-    if (written)
-        zc_page_forget_clean(c, p);
-    zc_page_wake(c, p);
+    zc_page_clean(c, p, lo, hi);
+    zc_extents_sub(&p->valid, lo, hi);
+    zc_page_place(c, p);
+    if (zc_page_idle(p) && zc_extents_empty(&p->valid))
+        zc_page_drop(c, p);
 }
 
-static void job_done(struct zc_cache *c, struct flush_job *job)
+void zc_cache_give_up(struct zc_handle *h, uint64_t off, uint64_t len)
 {
-    struct zc_file *f = job->file;
-    bool retried = job->pages[0]->failed; /* then it is alone */
-
-    for (unsigned i = 0; i < job->n; i++) {
-        struct zc_page *p = job->pages[i];
-
-        zc_page_flushed(c, p);
-        p->failed = p->alone = false;
-        unsqueeze(c, p, true);
-        zc_page_place(c, p);
-    }
-    if (retried) {
-        f->backoff = 0;
-        f->retry_at = 0; /* the others may work again */
-    }
-    if (f->write_why.err && zc_list_empty(&f->failed)) {
-        zc_info("%s: written back after all", f->path);
-        f->write_why.err = 0;
-    }
-}
-
-static void count_failure(struct zc_cache *c, struct zc_file *f, const struct zc_why *why)
-{
-    uint64_t now = zc_now(), max = c->cfg.retry_ms * BACKOFF_DOUBLINGS * ZC_NS_PER_MS;
-
-    if (f->write_why.err == 0)
-        zc_warn("%s; it is kept and tried again", why->text);
-    f->write_why = *why;
-    if (f->retry_at != UINT64_MAX && now < f->retry_at)
-        return; /* others failed at the same time, or somebody did not wait */
-    f->backoff = f->backoff ? 2 * f->backoff : c->cfg.retry_ms * ZC_NS_PER_MS;
-    if (f->backoff > max)
-        f->backoff = max;
-    f->retry_at = now + f->backoff;
-}
-
-static void job_failed(struct zc_cache *c, struct flush_job *job, const struct zc_why *why)
-{
-    for (unsigned i = 0; i < job->n; i++) {
-        struct zc_page *p = job->pages[i];
-
-        if (p->in_flush)
-            zc_page_unflushed(c, p);
-        if (job->n > 1) {
-            p->alone = true;
-        } else {
-            p->failed = true;
-            p->attempt = job->attempt;
-            count_failure(c, job->file, why);
-        }
-        unsqueeze(c, p, false);
-        zc_page_place(c, p);
-    }
-}
-
-static void run_write(struct zc_cache *c, struct flush_job *job)
-{
-    struct zc_file *f = job->file;
-    struct zc_why why = {.err = 0};
-
-    if (write_pieces(c, job, &why) == 0)
-        job_done(c, job);
-    else
-        job_failed(c, job, &why);
-    if (f->unlinked && f->handles == 0)
-        zc_file_discard(c, f);
-}
-
-static void no_memory(struct zc_cache *c, struct zc_page *p, struct flush_job *job)
-{
-    struct zc_why why;
-
-    zc_why_set(&why, -ENOMEM, "write-back of %s at %llu: out of memory", p->file->path,
-               (unsigned long long)zc_page_offset(c, p));
-    job->pages[0] = p;
-    job->n = 1;
-    job_failed(c, job, &why);
-}
-
-static void run(struct zc_cache *c, struct flush_job *job, struct zc_page *p, uint64_t limit)
-{
-    struct zc_file *f = job->kind == JOB_WRITE ? p->file : job->file;
-
-    f->refs++;
-    if (job->kind == JOB_SYNC) {
-        zc_sync_run(c, f);
-    } else if (job->kind == JOB_SETTLE) {
-        int rc = zc_file_settle(c, f);
-
-        if (rc < 0)
-            zc_why_set(&c->late, rc, "%s", zc_error_text(rc));
-    } else if (build(c, p, limit, job)) {
-        run_write(c, job);
-    } else {
-        no_memory(c, p, job);
-    }
-    zc_sync_check(c, f);
-    f->refs--;
-    zc_file_eager(c, f);
-    zc_file_reap(c, f);
-    pthread_cond_broadcast(&c->changed);
-}
-
-void *zc_flusher(void *cache)
-{
-    struct zc_cache *c = cache;
-    struct flush_job job;
-    struct zc_page *p;
-    uint64_t limit, wake;
+    struct zc_file *f = h->file;
+    struct zc_cache *c = f->cache;
 
     zc_lock_get(&c->lock);
-    while (!c->stop) {
-        wake = UINT64_MAX;
-        p = NULL;
-        if (pick(c, &job, &p, &limit, &wake)) {
-            run(c, &job, p, limit);
-            zc_cache_unlock(c);
-            zc_lock_get(&c->lock);
-        } else if (zc_cache_populate(c, &wake)) {
-            continue;
-        } else if (wake == UINT64_MAX) {
-            zc_cond_wait(&c->work, &c->lock);
-        } else {
-            zc_cond_wait_until(&c->work, &c->lock, wake);
+    while (len > 0) {
+        uint32_t lo = (uint32_t)(off & (c->page_size - 1)), room = c->page_size - lo;
+        uint32_t n = len < room ? (uint32_t)len : room;
+        struct zc_page *p = zc_page_find(c, f, off >> c->page_shift);
+
+        if (p)
+            give_up(c, p, lo, lo + n);
+        off += n;
+        len -= n;
+    }
+    if (zc_list_empty(&f->failed))
+        f->write_why.err = 0;
+    zc_flush_check(c, f);
+    zc_cache_unlock(c);
+}
+
+uint64_t zc_cache_backlog(struct zc_handle *h)
+{
+    struct zc_cache *c = h->file->cache;
+    uint64_t bytes;
+
+    zc_lock_get(&c->lock);
+    bytes = h->file->dirty_bytes + h->file->flushing_bytes;
+    zc_lock_put(&c->lock);
+    return bytes;
+}
+
+int zc_cache_backlog_below(struct zc_handle *h, uint64_t *bytes)
+{
+    struct zc_file *f = h->file;
+    struct zc_cache *c = f->cache;
+    struct zc_sfile *sf;
+    int rc = 0;
+
+    *bytes = 0;
+    if (!zc_store_has_backlog(c->store))
+        return 0;
+    zc_error_clear();
+    zc_lock_get(&c->lock);
+    zc_ctl_get(c, f); /* keeps the store file open */
+    sf = f->wr ? f->wr : f->rd;
+    zc_cache_unlock(c);
+    rc = zc_store_backlog(sf, bytes);
+    zc_lock_get(&c->lock);
+    zc_ctl_put(c, f);
+    zc_cache_unlock(c);
+    return rc;
+}
+
+/* ---- drain ---- */
+
+static bool needs_drain(const struct zc_file *f)
+{
+    return zc_file_unwritten(f) || (f->handles == 0 && (f->rd || f->wr || f->settling));
+}
+
+static struct zc_file *next_to_drain(struct zc_cache *c)
+{
+    for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++) {
+        zc_list_each (&c->files[i], n) {
+            struct zc_file *f = zc_list_entry(n, struct zc_file, link);
+
+            if (f->drain_pass < c->drain_pass && needs_drain(f)) {
+                f->drain_pass = c->drain_pass;
+                return f;
+            }
         }
     }
-    zc_lock_put(&c->lock);
     return NULL;
+}
+
+/* Flushes one file and waits until it is closed, if nobody has it open. */
+static int drain_file(struct zc_cache *c, struct zc_file *f)
+{
+    int rc;
+
+    f->refs++;
+    zc_cache_unlock(c);
+    rc = zc_flush_wait(c, f, NULL, ZC_LEVEL_STORED);
+    zc_lock_get(&c->lock);
+    zc_file_eager(c, f);
+    while (f->handles == 0 && (f->rd || f->wr || f->settling) && !zc_file_unwritten(f))
+        zc_cache_wait(c);
+    f->refs--;
+    zc_file_reap(c, f);
+    return rc;
+}
+
+int zc_cache_drain(struct zc_cache *c)
+{
+    enum { PASSES = 8 };
+    struct zc_why why = {.err = 0};
+    struct zc_file *f;
+
+    zc_lock_get(&c->lock);
+    c->drains++;
+    zc_kick(c);
+    for (int i = 0; i < PASSES && why.err == 0; i++) {
+        c->drain_pass++;
+        while ((f = next_to_drain(c)) != NULL) {
+            int rc = drain_file(c, f);
+
+            if (rc < 0 && why.err == 0)
+                zc_why_set(&why, rc, "%s", zc_error_text(rc));
+        }
+        if (c->dirty_bytes + c->flushing_bytes == 0)
+            break;
+    }
+    c->drains--;
+    if (why.err == 0 && c->late.err) {
+        why = c->late;
+        c->late.err = 0;
+    }
+    if (why.err == 0 && c->dirty_bytes + c->flushing_bytes > 0)
+        zc_why_set(&why, -EBUSY, "files are still being written to: %llu bytes are dirty",
+                   (unsigned long long)(c->dirty_bytes + c->flushing_bytes));
+    zc_cache_unlock(c);
+    return why.err ? zc_errorf(-why.err, "%s", why.text) : 0;
 }

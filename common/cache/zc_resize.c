@@ -97,7 +97,7 @@ int zc_cache_truncate(struct zc_handle *h, uint64_t size)
     }
     f->frozen = ZC_NOT_FROZEN;
     wake_all(c, f);
-    zc_sync_check(c, f);
+    zc_flush_check(c, f);
     zc_ctl_put(c, f);
     zc_kick(c);
     zc_cache_unlock(c);
@@ -179,7 +179,7 @@ int zc_cache_unlink(struct zc_cache *c, const char *path)
         if (f->handles == 0)
             zc_file_discard(c, f);
     }
-    zc_sync_check(c, f);
+    zc_flush_check(c, f);
     zc_ctl_put(c, f);
     f->refs--;
     zc_file_reap(c, f);

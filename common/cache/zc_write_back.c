@@ -1,0 +1,524 @@
+/* zc_write_back.c - the flushers: which dirty pages are written back, when, in how many calls.
+ *
+ * Reasons, in this order: somebody asked (flush, drain, a file nobody has open), an access
+ * waits for memory, the watermarks, the idle timer, another try after a failure.
+ *
+ * Watermarks, an example: capacity 512 MiB, high 75%, low 50%.  Writers fill the cache;
+ * at the first byte beyond 384 MiB unwritten `draining` is set and the flushers write the
+ * least recently modified pages until the bytes that are dirty and not yet in a store write
+ * are down to 256 MiB.  Writers that are faster than the store go on into the remaining
+ * 128 MiB and then wait for memory in order.
+ *
+ * Coalescing: a job is a run of neighbouring pages whose dirty bytes touch at the page
+ * borders, inside one window of max_io bytes aligned to max_io, so that a sequentially
+ * written file leaves in large aligned calls.  A job that fails as a whole is taken apart
+ * and its pages are tried alone, so that blame falls on those that cannot be written.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zc_cache_internal.h"
+#include "zc_log.h"
+
+enum {
+    JOB_PAGES = 256,
+    JOB_IOV = 512,
+    JOB_SCATTERED = 64, /* a page with more dirty ranges is written by itself, in one call */
+    BACKOFF_DOUBLINGS = 64,
+};
+
+struct write_job {
+    enum { JOB_NONE, JOB_WRITE, JOB_SYNC, JOB_SETTLE } kind;
+    struct zc_file *file;
+    struct zc_page *pages[JOB_PAGES]; /* consecutive */
+    unsigned n;
+    uint64_t attempt;
+    /* where the next store write begins */
+    unsigned at_page;
+    uint32_t at_off;
+    struct iovec iov[JOB_IOV];
+};
+
+static bool eligible(struct zc_cache *c, const struct zc_page *p)
+{
+    return !zc_page_frozen(c, p);
+}
+
+/* ---- building a job ---- */
+
+static bool scattered(const struct zc_extents *e)
+{
+    return e->n > JOB_SCATTERED;
+}
+
+static struct zc_page *neighbour(struct zc_cache *c, const struct zc_page *p, uint64_t no)
+{
+    struct zc_page *q;
+
+    if (no > p->no) {
+        if (!zc_extents_touch(&p->flushing, c->page_size - 1, c->page_size))
+            return NULL;
+    } else if (!zc_extents_touch(&p->flushing, 0, 1)) {
+        return NULL;
+    }
+    q = zc_page_find(c, p->file, no);
+    if (!q || q->on != ZC_ON_DIRTY || q->alone || q->squeeze || scattered(&q->dirty) ||
+        !eligible(c, q))
+        return NULL;
+    if (no > p->no ? !zc_extents_touch(&q->dirty, 0, 1)
+                   : !zc_extents_touch(&q->dirty, c->page_size - 1, c->page_size))
+        return NULL;
+    return q;
+}
+
+static int take(struct zc_cache *c, struct zc_page *p, uint64_t *bytes)
+{
+    if (zc_page_to_flushing(c, p) < 0)
+        return -ENOMEM;
+    *bytes += zc_extents_bytes(&p->flushing);
+    zc_page_place(c, p);
+    return 0;
+}
+
+/* Makes a job of `p` and its neighbours, about `limit` bytes; the page is taken in any
+ * case.  False: out of memory; the page has failed. */
+static bool build(struct zc_cache *c, struct zc_page *p, uint64_t limit, struct write_job *job)
+{
+    uint64_t window = c->cfg.max_io >> c->page_shift, first, last, bytes = 0;
+    struct zc_page *run[2 * JOB_PAGES], *q;
+    unsigned lo = JOB_PAGES, hi = JOB_PAGES + 1;
+
+    window = window < 1 ? 1 : window > JOB_PAGES ? JOB_PAGES : window;
+    first = p->no - p->no % window;
+    last = first + window - 1;
+    job->kind = JOB_WRITE;
+    job->file = p->file;
+    job->attempt = p->file->epoch;
+    run[lo] = p;
+    if (take(c, p, &bytes) < 0)
+        return false;
+    if (!p->alone && !p->failed && !scattered(&p->flushing)) {
+        while (run[hi - 1]->no < last && bytes < limit) {
+            q = neighbour(c, run[hi - 1], run[hi - 1]->no + 1);
+            if (!q || take(c, q, &bytes) < 0)
+                break;
+            run[hi++] = q;
+        }
+        while (run[lo]->no > first && bytes < limit) {
+            q = neighbour(c, run[lo], run[lo]->no - 1);
+            if (!q || take(c, q, &bytes) < 0)
+                break;
+            run[--lo] = q;
+        }
+    }
+    job->n = hi - lo;
+    memcpy(job->pages, run + lo, job->n * sizeof(run[0]));
+    return true;
+}
+
+/* ---- choosing ---- */
+
+/* A page of `f` that a flush request waits for, or any when nobody has it open. */
+static struct zc_page *wanted_page(struct zc_cache *c, struct zc_file *f)
+{
+    bool any;
+    uint64_t target = zc_flush_target(f, &any);
+
+    zc_list_each (&f->dirty, n) {
+        struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
+
+        if (f->handles > 0 && (!any || p->epoch > target))
+            break; /* sorted by epoch */
+        if (eligible(c, p))
+            return p;
+    }
+    if (!any)
+        return NULL;
+    zc_list_each (&f->failed, n) {
+        struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
+
+        if (p->epoch <= target && p->attempt <= target && eligible(c, p))
+            return p;
+    }
+    return NULL;
+}
+
+static bool pick_eager(struct zc_cache *c, struct write_job *job, struct zc_page **page)
+{
+    zc_list_each_safe (&c->eager, n) {
+        struct zc_file *f = zc_list_entry(n, struct zc_file, eager_link);
+
+        *page = wanted_page(c, f);
+        job->file = f;
+        if (*page)
+            job->kind = JOB_WRITE;
+        else if (zc_flush_wants_sync(f))
+            job->kind = JOB_SYNC;
+        else if (zc_file_may_settle(f))
+            job->kind = JOB_SETTLE;
+        else
+            continue;
+        zc_list_del(&f->eager_link); /* the others first, next time */
+        zc_list_add_tail(&c->eager, &f->eager_link);
+        return true;
+    }
+    return false;
+}
+
+/* First page in flush order that may be written now. */
+static struct zc_page *in_order(struct zc_cache *c)
+{
+    bool oldest = c->cfg.flush_order == ZC_FLUSH_OLDEST;
+    struct zc_list *n = oldest ? c->dirty.next : c->dirty.prev;
+
+    while (n != &c->dirty) {
+        struct zc_page *p = zc_list_entry(n, struct zc_page, dirty_link);
+
+        if (eligible(c, p))
+            return p;
+        n = oldest ? n->next : n->prev;
+    }
+    return NULL;
+}
+
+static struct zc_page *pick_squeezed(struct zc_cache *c)
+{
+    zc_list_each (&c->squeeze, n) {
+        struct zc_page *p = zc_list_entry(n, struct zc_page, squeeze_link);
+
+        if (p->on == ZC_ON_DIRTY && eligible(c, p))
+            return p;
+    }
+    return NULL;
+}
+
+/* The least recently modified page, when it has been left alone for long enough. */
+static struct zc_page *pick_idle(struct zc_cache *c, uint64_t now, uint64_t *wake)
+{
+    uint64_t due;
+
+    if (c->cfg.idle_ms == 0)
+        return NULL;
+    zc_list_each (&c->dirty, n) {
+        struct zc_page *p = zc_list_entry(n, struct zc_page, dirty_link);
+
+        if (!eligible(c, p))
+            continue;
+        due = p->touched + c->cfg.idle_ms * ZC_NS_PER_MS;
+        if (due <= now)
+            return p;
+        if (due < *wake)
+            *wake = due;
+        return NULL;
+    }
+    return NULL;
+}
+
+/* A failed page whose file's delay is over.  One at a time until one succeeds. */
+static struct zc_page *pick_retry(struct zc_cache *c, uint64_t now, uint64_t *wake)
+{
+    zc_list_each (&c->failed_files, n) {
+        struct zc_file *f = zc_list_entry(n, struct zc_file, failed_link);
+        struct zc_page *p = zc_list_entry(f->failed.next, struct zc_page, state_link);
+
+        if (f->retry_at <= now && eligible(c, p)) {
+            if (f->backoff > 0)
+                f->retry_at = UINT64_MAX; /* until we know */
+            return p;
+        }
+        if (f->retry_at > now && f->retry_at < *wake)
+            *wake = f->retry_at;
+    }
+    return NULL;
+}
+
+static bool pick(struct zc_cache *c, struct write_job *job, struct zc_page **page, uint64_t *limit,
+                 uint64_t *wake)
+{
+    uint64_t now = zc_now();
+
+    job->kind = JOB_WRITE;
+    *limit = c->cfg.max_io;
+    if (pick_eager(c, job, page))
+        return true;
+    *page = pick_squeezed(c);
+    if (!*page && c->drains > 0)
+        *page = in_order(c);
+    if (!*page && !zc_list_empty(&c->room) && !zc_page_available(c) &&
+        c->nflushing < c->st.waiting_room)
+        *page = in_order(c);
+    if (c->draining && c->dirty_bytes <= c->low_bytes)
+        c->draining = false;
+    if (!*page && c->draining) {
+        *page = in_order(c);
+        *limit = c->dirty_bytes - c->low_bytes;
+        if (*limit > c->cfg.max_io)
+            *limit = c->cfg.max_io;
+    }
+    if (!*page)
+        *page = pick_idle(c, now, wake);
+    if (!*page)
+        *page = pick_retry(c, now, wake);
+    return *page != NULL;
+}
+
+/* ---- writing ---- */
+
+/* The next contiguous piece of the job; pages' flushing sets only shrink meanwhile. */
+static int next_piece(struct zc_cache *c, struct write_job *job, uint64_t *off, size_t *bytes)
+{
+    uint32_t ps = c->page_size;
+    struct zc_range r;
+    int n = 0;
+
+    *bytes = 0;
+    while (job->at_page < job->n && n < JOB_IOV && *bytes < c->cfg.max_io) {
+        struct zc_page *p = job->pages[job->at_page];
+
+        if (!zc_extents_next(&p->flushing, job->at_off, ps, &r)) {
+            job->at_page++;
+            job->at_off = 0;
+            continue;
+        }
+        if (n == 0)
+            *off = zc_page_offset(c, p) + r.lo;
+        else if (zc_page_offset(c, p) + r.lo != *off + *bytes)
+            break;
+        if (r.hi - r.lo > c->cfg.max_io - *bytes)
+            r.hi = r.lo + (uint32_t)(c->cfg.max_io - *bytes);
+        job->iov[n++] = (struct iovec){zc_page_data(c, p) + r.lo, r.hi - r.lo};
+        *bytes += r.hi - r.lo;
+        job->at_off = r.hi;
+    }
+    return n;
+}
+
+/* A page of many pieces in one call, without the lock; -EOPNOTSUPP: not possible. */
+static ssize_t write_scattered(struct zc_cache *c, struct zc_page *p)
+{
+    struct zc_sfile *sf = p->file->wr;
+    uint64_t off = zc_page_offset(c, p);
+    uint32_t n = p->flushing.n;
+    struct zc_range *r = zc_store_writes_ranges(sf->store) ? malloc(n * sizeof *r) : NULL;
+    ssize_t rc;
+
+    if (!r)
+        return -EOPNOTSUPP;
+    memcpy(r, zc_extents_ranges(&p->flushing), n * sizeof *r);
+    zc_cache_unlock(c);
+    rc = zc_store_write_ranges(sf, zc_page_data(c, p), r, n, off);
+    zc_lock_get(&c->lock);
+    free(r);
+    if (rc == -EOPNOTSUPP)
+        return rc;
+    c->st.store_writes++;
+    c->changes++;
+    p->file->changes++;
+    if (rc > 0)
+        c->st.store_written_bytes += (uint64_t)rc;
+    return rc;
+}
+
+/* Names the file and the bytes, unless the store has done so and knows better. */
+static void explain(const struct zc_file *f, uint64_t off, uint64_t bytes, int rc,
+                    struct zc_why *why)
+{
+    const char *text = zc_error_text(rc);
+
+    if (zc_names_file(text, f))
+        zc_why_set(why, rc, "%s", text);
+    else
+        zc_why_set(why, rc, "write-back of %s, bytes %llu-%llu: %s", f->path,
+                   (unsigned long long)off, (unsigned long long)(off + bytes - 1), text);
+}
+
+/* Writes the job piece by piece, without the lock; the text of an error goes to `why`. */
+static int write_pieces(struct zc_cache *c, struct write_job *job, struct zc_why *why)
+{
+    struct zc_file *f = job->file;
+    struct zc_sfile *sf = f->wr;
+    uint64_t off = 0;
+    size_t bytes;
+    ssize_t rc;
+    int n;
+
+    job->at_page = 0;
+    job->at_off = 0;
+    if (job->n == 1 && scattered(&job->pages[0]->flushing)) {
+        struct zc_page *p = job->pages[0];
+
+        rc = write_scattered(c, p);
+        if (rc >= 0)
+            return 0;
+        if (rc != -EOPNOTSUPP) {
+            c->st.store_errors++;
+            explain(f, zc_page_offset(c, p), c->page_size, (int)rc, why);
+            return (int)rc;
+        }
+    }
+    while ((n = next_piece(c, job, &off, &bytes)) > 0) {
+        zc_cache_unlock(c);
+        rc = zc_store_pwritev(sf, job->iov, n, off);
+        if (rc >= 0 && (size_t)rc != bytes)
+            rc = zc_errorf(EIO, "the store took %zd of %zu bytes", rc, bytes);
+        zc_lock_get(&c->lock);
+        c->st.store_writes++;
+        c->changes++;
+        f->changes++;
+        if (rc < 0) {
+            c->st.store_errors++;
+            explain(f, off, bytes, (int)rc, why);
+            return (int)rc;
+        }
+        c->st.store_written_bytes += bytes;
+    }
+    return 0;
+}
+
+/* A page that was to be written and forgotten: keep what is dirty again only. */
+static void unsqueeze(struct zc_cache *c, struct zc_page *p, bool written)
+{
+    if (!p->squeeze)
+        return;
+    p->squeeze = false;
+    zc_list_del(&p->squeeze_link);
+    if (written)
+        zc_page_forget_clean(c, p);
+    zc_page_wake(c, p);
+}
+
+static void job_done(struct zc_cache *c, struct write_job *job)
+{
+    struct zc_file *f = job->file;
+    bool retried = job->pages[0]->failed; /* then it is alone */
+
+    for (unsigned i = 0; i < job->n; i++) {
+        struct zc_page *p = job->pages[i];
+
+        zc_page_flushed(c, p);
+        p->failed = p->alone = false;
+        unsqueeze(c, p, true);
+        zc_page_place(c, p);
+    }
+    if (retried) {
+        f->backoff = 0;
+        f->retry_at = 0; /* the others may work again */
+    }
+    if (f->write_why.err && zc_list_empty(&f->failed)) {
+        zc_info("%s: written back after all", f->path);
+        f->write_why.err = 0;
+    }
+}
+
+static void count_failure(struct zc_cache *c, struct zc_file *f, const struct zc_why *why)
+{
+    uint64_t now = zc_now(), max = c->cfg.retry_ms * BACKOFF_DOUBLINGS * ZC_NS_PER_MS;
+
+    if (f->write_why.err == 0)
+        zc_warn("%s; it is kept and tried again", why->text);
+    f->write_why = *why;
+    if (f->retry_at != UINT64_MAX && now < f->retry_at)
+        return; /* others failed at the same time, or somebody did not wait */
+    f->backoff = f->backoff ? 2 * f->backoff : c->cfg.retry_ms * ZC_NS_PER_MS;
+    if (f->backoff > max)
+        f->backoff = max;
+    f->retry_at = now + f->backoff;
+}
+
+static void job_failed(struct zc_cache *c, struct write_job *job, const struct zc_why *why)
+{
+    for (unsigned i = 0; i < job->n; i++) {
+        struct zc_page *p = job->pages[i];
+
+        if (p->in_flush)
+            zc_page_unflushed(c, p);
+        if (job->n > 1) {
+            p->alone = true;
+        } else {
+            p->failed = true;
+            p->attempt = job->attempt;
+            count_failure(c, job->file, why);
+        }
+        unsqueeze(c, p, false);
+        zc_page_place(c, p);
+    }
+}
+
+static void run_write(struct zc_cache *c, struct write_job *job)
+{
+    struct zc_file *f = job->file;
+    struct zc_why why = {.err = 0};
+
+    if (write_pieces(c, job, &why) == 0)
+        job_done(c, job);
+    else
+        job_failed(c, job, &why);
+    if (f->unlinked && f->handles == 0)
+        zc_file_discard(c, f);
+}
+
+static void no_memory(struct zc_cache *c, struct zc_page *p, struct write_job *job)
+{
+    struct zc_why why;
+
+    zc_why_set(&why, -ENOMEM, "write-back of %s at %llu: out of memory", p->file->path,
+               (unsigned long long)zc_page_offset(c, p));
+    job->pages[0] = p;
+    job->n = 1;
+    job_failed(c, job, &why);
+}
+
+static void run(struct zc_cache *c, struct write_job *job, struct zc_page *p, uint64_t limit)
+{
+    struct zc_file *f = job->kind == JOB_WRITE ? p->file : job->file;
+
+    f->refs++;
+    if (job->kind == JOB_SYNC) {
+        zc_flush_sync(c, f);
+    } else if (job->kind == JOB_SETTLE) {
+        int rc = zc_file_settle(c, f);
+
+        if (rc < 0)
+            zc_why_set(&c->late, rc, "%s", zc_error_text(rc));
+    } else if (build(c, p, limit, job)) {
+        run_write(c, job);
+    } else {
+        no_memory(c, p, job);
+    }
+    zc_flush_check(c, f);
+    f->refs--;
+    zc_file_eager(c, f);
+    zc_file_reap(c, f);
+    pthread_cond_broadcast(&c->changed);
+}
+
+void *zc_write_back_thread(void *cache)
+{
+    struct zc_cache *c = cache;
+    struct write_job job;
+    struct zc_page *p;
+    uint64_t limit, wake;
+
+    zc_lock_get(&c->lock);
+    while (!c->stop) {
+        wake = UINT64_MAX;
+        p = NULL;
+        if (pick(c, &job, &p, &limit, &wake)) {
+            run(c, &job, p, limit);
+            zc_cache_unlock(c);
+            zc_lock_get(&c->lock);
+        } else if (zc_cache_populate(c, &wake)) {
+            continue;
+        } else if (wake == UINT64_MAX) {
+            zc_cond_wait(&c->work, &c->lock);
+        } else {
+            zc_cond_wait_until(&c->work, &c->lock, wake);
+        }
+    }
+    zc_lock_put(&c->lock);
+    return NULL;
+}
