@@ -1,4 +1,4 @@
-/* zc_ahead.c - reading ahead: zc_prefetch.c proposes pages, here they are asked for.
+/* zc_ahead.c - reading ahead: zc_predict.c proposes pages, here they are asked for.
  *
  *     a read access (zc_ahead_touch), or a read that has returned (zc_ahead_serve)
  *        -> proposals of the handle -> a frame -> fills_ahead (zc_fill.c)
@@ -64,7 +64,7 @@ void zc_ahead_wasted(struct zc_cache *c, struct zc_page *p)
     if (p->ahead_begun) {
         c->st.prefetch_wasted_pages++;
         c->st.prefetch_wasted_bytes += p->ahead_bytes;
-        zc_prefetch_wasted(&p->ahead_for->prefetch, p->ahead_stream);
+        zc_predict_wasted(&p->ahead_for->predict, p->ahead_stream);
     }
     detach(c, p);
 }
@@ -107,7 +107,7 @@ static bool give_up_passed(struct zc_cache *c, struct zc_handle *h)
     if (zc_list_empty(&h->ahead))
         return false;
     p = zc_list_entry(h->ahead.next, struct zc_page, ahead_link);
-    if (!zc_prefetch_passed(&h->prefetch, p->ahead_stream, p->no))
+    if (!zc_predict_passed(&h->predict, p->ahead_stream, p->no))
         return false;
     if (p->reading && !zc_fill_cancel(c, p))
         return false; /* soon */
@@ -121,7 +121,7 @@ static bool room_for_more(struct zc_cache *c, struct zc_handle *h)
 {
     if (!zc_list_empty(&c->room) || queue_full(c))
         return false;
-    while (h->nahead >= h->prefetch.depth || c->nahead >= quota(c))
+    while (h->nahead >= h->predict.depth || c->nahead >= quota(c))
         if (!give_up_passed(c, h))
             return false;
     return true;
@@ -186,12 +186,12 @@ static void pump(struct zc_cache *c, struct zc_handle *h)
     zc_list_del(&h->ahead_link);
     if (h->file->unlinked || c->stop)
         return;
-    while (zc_prefetch_propose(&h->prefetch, h->file->size, &next)) {
+    while (zc_predict_propose(&h->predict, h->file->size, &next)) {
         if (!ask_for(c, h, &next)) {
             zc_list_add_tail(&c->ahead_waits, &h->ahead_link);
             return;
         }
-        zc_prefetch_take(&h->prefetch, &next);
+        zc_predict_take(&h->predict, &next);
     }
 }
 
@@ -202,13 +202,13 @@ void zc_ahead_touch(struct zc_cache *c, const struct zc_access *a, const struct 
     bool foreseen = p && p->foreseen;
 
     zc_assert_held(&c->lock);
-    if (h->prefetch.depth == 0 || quota(c) == 0)
+    if (h->predict.depth == 0 || quota(c) == 0)
         return;
     if (a->view)
-        zc_prefetch_touch_view(&h->prefetch, a->view, a->disp, a->view_off, a->view_len, a->off,
-                               foreseen);
+        zc_predict_touch_view(&h->predict, a->view, a->disp, a->view_off, a->view_len, a->off,
+                              foreseen);
     else
-        zc_prefetch_touch(&h->prefetch, a->off, a->len, foreseen);
+        zc_predict_touch(&h->predict, a->off, a->len, foreseen);
     pump(c, h);
 }
 
@@ -232,8 +232,8 @@ void zc_ahead_open(struct zc_cache *c, struct zc_handle *h, uint64_t block_size,
 {
     zc_list_init(&h->ahead);
     zc_list_init(&h->ahead_link);
-    zc_prefetch_init(&h->prefetch, c->page_size, block_size, stride);
-    zc_prefetch_depth(&h->prefetch, c->cfg.uncached ? 0 : c->cfg.prefetch);
+    zc_predict_init(&h->predict, c->page_size, block_size, stride);
+    zc_predict_depth(&h->predict, c->cfg.uncached ? 0 : c->cfg.prefetch);
 }
 
 /* Forgets what was read ahead for the handle, and takes back what no thread has begun. */
@@ -291,7 +291,7 @@ void zc_cache_prefetch(struct zc_handle *h, uint32_t depth)
     struct zc_cache *c = h->file->cache;
 
     zc_lock_get(&c->lock);
-    zc_prefetch_depth(&h->prefetch, c->cfg.uncached ? 0 : depth);
+    zc_predict_depth(&h->predict, c->cfg.uncached ? 0 : depth);
     if (depth == 0)
         zc_ahead_stop(c, h);
     zc_cache_unlock(c);

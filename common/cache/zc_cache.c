@@ -210,8 +210,9 @@ static int check_config(const struct zc_cache_config *g)
         return zc_errorf(EINVAL, "largest store write %u: must be at least 4 KiB", g->max_io);
     if (g->max_read < 4096)
         return zc_errorf(EINVAL, "largest store read %u: must be at least 4 KiB", g->max_read);
-    if (g->prefetch > ZC_PREFETCH_DEPTH)
-        return zc_errorf(EINVAL, "%u pages read ahead: at most %d", g->prefetch, ZC_PREFETCH_DEPTH);
+    if (g->prefetch > ZC_PREDICT_DEPTH_MAX)
+        return zc_errorf(EINVAL, "%u pages read ahead: at most %d", g->prefetch,
+                         ZC_PREDICT_DEPTH_MAX);
     if (g->max_extents < 2)
         return zc_errorf(EINVAL, "%u ranges per page: must be at least 2", g->max_extents);
     if (g->retry_ms < 1)

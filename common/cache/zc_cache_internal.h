@@ -12,7 +12,7 @@
 #include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_log.h"
-#include "zc_prefetch.h"
+#include "zc_predict.h"
 
 enum { ZC_FILE_BUCKETS = 256 };
 
@@ -133,7 +133,7 @@ struct zc_handle {
     uint64_t sync_seen;   /* file->sync_seq this handle has been told of */
     unsigned accesses;    /* begun and not ended */
 
-    struct zc_prefetch prefetch;
+    struct zc_predict predict;
     struct zc_list ahead;      /* zc_page.ahead_link, oldest first */
     unsigned nahead;           /* how many */
     struct zc_list ahead_link; /* cache->ahead_waits */

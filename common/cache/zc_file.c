@@ -449,7 +449,7 @@ int zc_cache_close(struct zc_handle *h)
     zc_error_clear();
     zc_lock_get(&c->lock);
     zc_debug_assert(h->accesses == 0);
-    zc_prefetch_depth(&h->prefetch, 0);
+    zc_predict_depth(&h->predict, 0);
     zc_ahead_stop(c, h);
     f->refs++;
     zc_ctl_get(c, f);
@@ -468,7 +468,7 @@ int zc_cache_close(struct zc_handle *h)
     f->refs--;
     zc_file_reap(c, f);
     zc_cache_unlock(c);
-    zc_prefetch_free(&h->prefetch);
+    zc_predict_free(&h->predict);
     free(h);
     return why.err ? zc_errorf(-why.err, "%s", why.text) : 0;
 }

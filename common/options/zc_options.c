@@ -10,7 +10,7 @@
 
 #include "zc_log.h"
 #include "zc_options.h"
-#include "zc_prefetch.h"
+#include "zc_predict.h"
 #include "zc_store.h"
 #include "zc_transport.h"
 #include "zc_units.h"
@@ -68,8 +68,9 @@ const struct zc_option zc_options[] = {
      "memory for cached pages of an aggregator; the first file opened decides"},
     {"prefetch", ZC_OPT_FLAG, HINT, "true", 0, 0, NULL, AT(agg_prefetch), NULL,
      "aggregators read ahead of what the program reads in order"},
-    {"prefetch_depth", ZC_OPT_COUNT, HINT, "16", 0, ZC_PREFETCH_DEPTH, NULL, AT(agg_prefetch_depth),
-     "N", "pages an aggregator reads ahead at most, each a block or 1 MiB if that is less"},
+    {"prefetch_depth", ZC_OPT_COUNT, HINT, "16", 0, ZC_PREDICT_DEPTH_MAX, NULL,
+     AT(agg_prefetch_depth), "N",
+     "pages an aggregator reads ahead at most, each a block or 1 MiB if that is less"},
     {"write_back", ZC_OPT_ENUM, HINT, "both", 0, 0, write_backs, AT(write_back), "WHO",
      "who writes back while the program computes; else an aggregator does so when full, at sync "
      "and close, and a daemon before it acknowledges a write"},
@@ -98,8 +99,9 @@ const struct zc_option zc_options[] = {
      "reads of neighbouring pages are merged up to this size; a page is always read at once"},
     {"prefetch", ZC_OPT_FLAG, DAEMON, "true", 0, 0, NULL, AT(prefetch), NULL,
      "read ahead of clients that read in order"},
-    {"prefetch_depth", ZC_OPT_COUNT, DAEMON, "32", 0, ZC_PREFETCH_DEPTH, NULL, AT(prefetch_depth),
-     "N", "pages read ahead of a client at most, and a quarter of the cache for all of them"},
+    {"prefetch_depth", ZC_OPT_COUNT, DAEMON, "32", 0, ZC_PREDICT_DEPTH_MAX, NULL,
+     AT(prefetch_depth), "N",
+     "pages read ahead of a client at most, and a quarter of the cache for all of them"},
 
     /* ---- the daemon as a process ---- */
     {"config", ZC_OPT_STRING, ZC_SCOPE_DAEMON, NULL, 0, 0, NULL, AT(config), "FILE",

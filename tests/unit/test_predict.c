@@ -1,32 +1,32 @@
-/* test_prefetch.c - what zc_prefetch.c proposes after which accesses. */
+/* test_predict.c - what zc_predict.c proposes after which accesses. */
 #include "config.h"
 
 #include <string.h>
 
 #include "check_main.h"
-#include "zc_prefetch.h"
+#include "zc_predict.h"
 
 enum { PAGE = 4096, FAR = 1 << 20 };
 
 #define PAGES(n) ((uint64_t)(n)*PAGE)
 
-static struct zc_prefetch f;
+static struct zc_predict f;
 
 static void start(uint32_t depth, uint64_t block_pages, uint64_t stride)
 {
-    zc_prefetch_init(&f, PAGE, PAGES(block_pages), stride);
-    zc_prefetch_depth(&f, depth);
+    zc_predict_init(&f, PAGE, PAGES(block_pages), stride);
+    zc_predict_depth(&f, depth);
 }
 
 static void touch(uint64_t page)
 {
-    zc_prefetch_touch(&f, PAGES(page), PAGE, false);
+    zc_predict_touch(&f, PAGES(page), PAGE, false);
 }
 
 /* The same when it was read ahead. */
 static void use(uint64_t page)
 {
-    zc_prefetch_touch(&f, PAGES(page), PAGE, true);
+    zc_predict_touch(&f, PAGES(page), PAGE, true);
 }
 
 /* Takes what is proposed now, at most `max`; the stream of the last one. */
@@ -35,8 +35,8 @@ static unsigned take(uint64_t *pages, unsigned max, uint32_t *stream)
     struct zc_proposal p;
     unsigned n = 0;
 
-    while (n < max && zc_prefetch_propose(&f, PAGES(FAR), &p)) {
-        zc_prefetch_take(&f, &p);
+    while (n < max && zc_predict_propose(&f, PAGES(FAR), &p)) {
+        zc_predict_take(&f, &p);
         pages[n++] = p.page;
         *stream = p.stream;
     }
@@ -73,13 +73,13 @@ START_TEST(lanes)
     /* the drawing in the header */
     start(8, 2, 3);
     for (uint64_t page = 0; page < 100; page++) {
-        struct zc_place_in_lane at = zc_prefetch_place(&f, page);
+        struct zc_place_in_lane at = zc_predict_place(&f, page);
 
         ck_assert_uint_eq(at.lane, page / 2 % 3);
-        ck_assert_uint_eq(zc_prefetch_page(&f, at.lane, at.place), page);
+        ck_assert_uint_eq(zc_predict_page(&f, at.lane, at.place), page);
     }
-    ck_assert_uint_eq(zc_prefetch_place(&f, 9).place, 3);
-    ck_assert_uint_eq(zc_prefetch_place(&f, 9).lane, 1);
+    ck_assert_uint_eq(zc_predict_place(&f, 9).place, 3);
+    ck_assert_uint_eq(zc_predict_place(&f, 9).lane, 1);
 }
 END_TEST
 
@@ -112,11 +112,11 @@ START_TEST(window_shrinks_with_waste_and_opens_again)
     EXPECT(2, 3);
     use(2);
     s = EXPECT(4, 5, 6);
-    zc_prefetch_wasted(&f, s); /* 2 */
-    zc_prefetch_wasted(&f, s); /* 1 */
+    zc_predict_wasted(&f, s); /* 2 */
+    zc_predict_wasted(&f, s); /* 1 */
     touch(3);
     NOTHING();
-    zc_prefetch_wasted(&f, s); /* shut */
+    zc_predict_wasted(&f, s); /* shut */
     for (uint64_t page = 4; page < 11; page++) {
         touch(page);
         NOTHING();
@@ -202,9 +202,9 @@ START_TEST(bytes_in_order_are_evidence)
 {
     start(8, 1, 1);
     f.trust = 0;
-    zc_prefetch_touch(&f, PAGES(7) + 100, 200, false);
+    zc_predict_touch(&f, PAGES(7) + 100, 200, false);
     NOTHING();
-    zc_prefetch_touch(&f, PAGES(7) + 300, 200, false);
+    zc_predict_touch(&f, PAGES(7) + 300, 200, false);
     EXPECT(8);
 }
 END_TEST
@@ -252,10 +252,10 @@ START_TEST(ends_with_the_file)
 
     start(8, 1, 1);
     touch(0);
-    ck_assert(!zc_prefetch_propose(&f, PAGE, &p));
-    ck_assert(zc_prefetch_propose(&f, PAGE + 1, &p)); /* it has grown */
+    ck_assert(!zc_predict_propose(&f, PAGE, &p));
+    ck_assert(zc_predict_propose(&f, PAGE + 1, &p)); /* it has grown */
     ck_assert_uint_eq(p.page, 1);
-    ck_assert(zc_prefetch_propose(&f, PAGE + 1, &p)); /* not taken: proposed again */
+    ck_assert(zc_predict_propose(&f, PAGE + 1, &p)); /* not taken: proposed again */
 }
 END_TEST
 
@@ -275,12 +275,12 @@ START_TEST(passed_pages_are_known)
     start(8, 1, 1);
     touch(0);
     s = EXPECT(1);
-    ck_assert(!zc_prefetch_passed(&f, s, 1));
+    ck_assert(!zc_predict_passed(&f, s, 1));
     for (uint64_t i = 2; i < 20; i++)
         touch(i);
-    ck_assert(zc_prefetch_passed(&f, s, 1));
-    ck_assert(!zc_prefetch_passed(&f, s, 19));
-    ck_assert(zc_prefetch_passed(&f, s + 1000, 19)); /* no such stream */
+    ck_assert(zc_predict_passed(&f, s, 1));
+    ck_assert(!zc_predict_passed(&f, s, 19));
+    ck_assert(zc_predict_passed(&f, s + 1000, 19)); /* no such stream */
 }
 END_TEST
 
@@ -305,7 +305,7 @@ static void look(const struct zc_view *v, int64_t view_off, int64_t len, bool fo
     int64_t off;
 
     ck_assert_int_eq(zc_view_to_file(v, 0, view_off, &off), 0);
-    zc_prefetch_touch_view(&f, v, 0, view_off, len, (uint64_t)off, foreseen);
+    zc_predict_touch_view(&f, v, 0, view_off, len, (uint64_t)off, foreseen);
 }
 
 START_TEST(views_know_what_comes_next)
@@ -326,7 +326,7 @@ START_TEST(views_know_what_comes_next)
     NOTHING();
     look(v, 1000000, 100, false); /* somewhere else */
     NOTHING();
-    zc_prefetch_free(&f);
+    zc_predict_free(&f);
     zc_view_put(v);
 }
 END_TEST
@@ -342,7 +342,7 @@ START_TEST(views_skip_the_blocks_of_others)
     EXPECT(50);               /* 17 and 31 are odd, the next tile begins at 50 */
     look(v, 500, 100, true);
     EXPECT(54, 100);
-    zc_prefetch_free(&f);
+    zc_predict_free(&f);
     zc_view_put(v);
 }
 END_TEST
@@ -356,10 +356,10 @@ START_TEST(views_end_with_the_file)
     start(8, 1, 1);
     look(v, 0, 100, false);
     look(v, 100, 100, false);
-    ck_assert(!zc_prefetch_propose(&f, PAGES(4), &p));
-    ck_assert(zc_prefetch_propose(&f, PAGES(5), &p));
+    ck_assert(!zc_predict_propose(&f, PAGES(4), &p));
+    ck_assert(zc_predict_propose(&f, PAGES(5), &p));
     ck_assert_uint_eq(p.page, 4);
-    zc_prefetch_free(&f);
+    zc_predict_free(&f);
     zc_view_put(v);
 }
 END_TEST
@@ -376,17 +376,17 @@ START_TEST(views_of_many_ranks)
             int64_t off;
 
             ck_assert_int_eq(zc_view_to_file(v, disp * FAR, phase * 100, &off), 0);
-            zc_prefetch_touch_view(&f, v, disp * FAR, phase * 100, 100, (uint64_t)off, false);
+            zc_predict_touch_view(&f, v, disp * FAR, phase * 100, 100, (uint64_t)off, false);
             ck_assert_uint_eq(proposals_of(0), phase ? 1 : 0);
         }
-    zc_prefetch_free(&f);
+    zc_predict_free(&f);
     zc_view_put(v);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("prefetch");
+    Suite *s = suite_create("predict");
 
     CASE(s, "pages", 30, lanes, window_grows_with_use, window_shrinks_with_waste_and_opens_again,
          random_access_is_left_alone, order_does_not_matter, follows_the_stride_of_its_reader,

@@ -1,10 +1,10 @@
-/* zc_prefetch.c - streams of pages: their history, its period, their windows. */
+/* zc_predict.c - streams of pages: their history, its period, their windows. */
 #include "config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "zc_prefetch.h"
+#include "zc_predict.h"
 
 enum {
     HISTORY = 64,      /* places */
@@ -19,10 +19,9 @@ enum {
 
 /* ---- lanes ---- */
 
-void zc_prefetch_init(struct zc_prefetch *f, uint32_t page_size, uint64_t block_size,
-                      uint64_t stride)
+void zc_predict_init(struct zc_predict *f, uint32_t page_size, uint64_t block_size, uint64_t stride)
 {
-    *f = (struct zc_prefetch){.page_size = page_size, .block_pages = 1, .stride = 1};
+    *f = (struct zc_predict){.page_size = page_size, .block_pages = 1, .stride = 1};
     if (block_size && block_size % page_size == 0 && stride > 1) {
         f->block_pages = block_size / page_size;
         f->stride = stride;
@@ -30,10 +29,10 @@ void zc_prefetch_init(struct zc_prefetch *f, uint32_t page_size, uint64_t block_
     f->trust = TRUST;
 }
 
-void zc_prefetch_depth(struct zc_prefetch *f, uint32_t depth)
+void zc_predict_depth(struct zc_predict *f, uint32_t depth)
 {
-    f->depth = depth < ZC_PREFETCH_DEPTH ? depth : ZC_PREFETCH_DEPTH;
-    for (int i = 0; i < ZC_PREFETCH_STREAMS; i++) {
+    f->depth = depth < ZC_PREDICT_DEPTH_MAX ? depth : ZC_PREDICT_DEPTH_MAX;
+    for (int i = 0; i < ZC_PREDICT_STREAMS; i++) {
         if (f->streams[i].window > f->depth)
             f->streams[i].window = f->depth;
         if (f->views && f->views[i].window > f->depth)
@@ -41,15 +40,15 @@ void zc_prefetch_depth(struct zc_prefetch *f, uint32_t depth)
     }
 }
 
-void zc_prefetch_free(struct zc_prefetch *f)
+void zc_predict_free(struct zc_predict *f)
 {
-    for (int i = 0; f->views && i < ZC_PREFETCH_STREAMS; i++)
+    for (int i = 0; f->views && i < ZC_PREDICT_STREAMS; i++)
         zc_view_put(f->views[i].view);
     free(f->views);
     f->views = NULL;
 }
 
-struct zc_place_in_lane zc_prefetch_place(const struct zc_prefetch *f, uint64_t page)
+struct zc_place_in_lane zc_predict_place(const struct zc_predict *f, uint64_t page)
 {
     uint64_t block = page / f->block_pages;
 
@@ -57,12 +56,12 @@ struct zc_place_in_lane zc_prefetch_place(const struct zc_prefetch *f, uint64_t 
                                      block / f->stride * f->block_pages + page % f->block_pages};
 }
 
-uint64_t zc_prefetch_page(const struct zc_prefetch *f, uint64_t lane, uint64_t place)
+uint64_t zc_predict_page(const struct zc_predict *f, uint64_t lane, uint64_t place)
 {
     return (place / f->block_pages * f->stride + lane) * f->block_pages + place % f->block_pages;
 }
 
-uint32_t zc_prefetch_id(struct zc_prefetch *f)
+uint32_t zc_predict_id(struct zc_predict *f)
 {
     return ++f->last_id ? f->last_id : ++f->last_id;
 }
@@ -76,7 +75,7 @@ static uint64_t mask(uint32_t n)
 }
 
 /* The history repeats itself after p places, as far as it is looked at. */
-static bool repeats(const struct zc_stream *s, uint32_t p)
+static bool repeats(const struct zc_predict_stream *s, uint32_t p)
 {
     uint32_t n = PERIODS * p < s->known ? PERIODS * p : s->known;
 
@@ -87,7 +86,7 @@ static bool repeats(const struct zc_stream *s, uint32_t p)
     return ((s->seen ^ s->seen >> p) & mask(n - p)) == 0;
 }
 
-static uint32_t period_of(const struct zc_stream *s)
+static uint32_t period_of(const struct zc_predict_stream *s)
 {
     for (uint32_t p = 1; p <= PERIOD_MAX; p++)
         if (repeats(s, p))
@@ -97,7 +96,7 @@ static uint32_t period_of(const struct zc_stream *s)
 
 /* Does the period say that `place`, beyond the front, will be asked for?  The last but one
  * period counts, too: the last one may not be complete while ranks arrive in any order. */
-static bool expected(const struct zc_stream *s, uint64_t place)
+static bool expected(const struct zc_predict_stream *s, uint64_t place)
 {
     uint32_t p = s->period, back;
 
@@ -107,7 +106,7 @@ static bool expected(const struct zc_stream *s, uint64_t place)
     return (s->seen >> back | s->seen >> (back + p)) & 1;
 }
 
-static void advance(struct zc_stream *s, uint64_t place)
+static void advance(struct zc_predict_stream *s, uint64_t place)
 {
     uint64_t by = place - s->front;
 
@@ -122,7 +121,7 @@ static void advance(struct zc_stream *s, uint64_t place)
 
 /* How far a stream is from a place; beyond the history it is another spot, and so it is
  * when a place well behind is read again: somebody begins anew. */
-static uint64_t distance(const struct zc_stream *s, uint64_t place)
+static uint64_t distance(const struct zc_predict_stream *s, uint64_t place)
 {
     uint64_t back = s->front - place;
 
@@ -137,13 +136,13 @@ static uint64_t distance(const struct zc_stream *s, uint64_t place)
     return back;
 }
 
-static struct zc_stream *nearest(struct zc_prefetch *f, struct zc_place_in_lane at)
+static struct zc_predict_stream *nearest(struct zc_predict *f, struct zc_place_in_lane at)
 {
-    struct zc_stream *best = NULL;
+    struct zc_predict_stream *best = NULL;
     uint64_t least = UINT64_MAX;
 
-    for (int i = 0; i < ZC_PREFETCH_STREAMS; i++) {
-        struct zc_stream *s = &f->streams[i];
+    for (int i = 0; i < ZC_PREDICT_STREAMS; i++) {
+        struct zc_predict_stream *s = &f->streams[i];
         uint64_t d = s->id && s->lane == at.lane ? distance(s, at.place) : UINT64_MAX;
 
         if (d < least) {
@@ -154,27 +153,27 @@ static struct zc_stream *nearest(struct zc_prefetch *f, struct zc_place_in_lane 
     return best;
 }
 
-static struct zc_stream *oldest(struct zc_prefetch *f)
+static struct zc_predict_stream *oldest(struct zc_predict *f)
 {
-    struct zc_stream *s = &f->streams[0];
+    struct zc_predict_stream *s = &f->streams[0];
 
-    for (int i = 1; i < ZC_PREFETCH_STREAMS; i++)
+    for (int i = 1; i < ZC_PREDICT_STREAMS; i++)
         if (f->streams[i].touched < s->touched)
             s = &f->streams[i];
     return s;
 }
 
-static struct zc_stream *begin(struct zc_prefetch *f, struct zc_place_in_lane at, bool weak)
+static struct zc_predict_stream *begin(struct zc_predict *f, struct zc_place_in_lane at, bool weak)
 {
-    struct zc_stream *s = oldest(f);
+    struct zc_predict_stream *s = oldest(f);
 
-    *s = (struct zc_stream){.id = zc_prefetch_id(f),
-                            .window = 1,
-                            .lane = at.lane,
-                            .front = at.place,
-                            .next = at.place + 1,
-                            .seen = 1,
-                            .known = 1};
+    *s = (struct zc_predict_stream){.id = zc_predict_id(f),
+                                    .window = 1,
+                                    .lane = at.lane,
+                                    .front = at.place,
+                                    .next = at.place + 1,
+                                    .seen = 1,
+                                    .known = 1};
     if (f->trust && !weak) { /* most files are read from one end to the other */
         f->trust--;
         s->period = 1;
@@ -183,7 +182,7 @@ static struct zc_stream *begin(struct zc_prefetch *f, struct zc_place_in_lane at
 }
 
 /* A place behind the front was asked for; false: not for the first time. */
-static bool fill_hole(struct zc_stream *s, uint64_t back)
+static bool fill_hole(struct zc_predict_stream *s, uint64_t back)
 {
     if (s->seen >> back & 1)
         return false;
@@ -194,7 +193,7 @@ static bool fill_hole(struct zc_stream *s, uint64_t back)
 }
 
 /* A place beyond the front, or a hole behind it, was asked for; false: it was before. */
-static bool read_on(struct zc_prefetch *f, struct zc_stream *s, uint64_t place, bool weak)
+static bool read_on(struct zc_predict *f, struct zc_predict_stream *s, uint64_t place, bool weak)
 {
     bool foreseen = s->known > 1 && place > s->front && expected(s, place);
     uint32_t p;
@@ -222,11 +221,11 @@ static bool read_on(struct zc_prefetch *f, struct zc_stream *s, uint64_t place, 
     return true;
 }
 
-static void touch(struct zc_prefetch *f, uint64_t off, uint32_t len, bool weak, bool foreseen)
+static void touch(struct zc_predict *f, uint64_t off, uint32_t len, bool weak, bool foreseen)
 {
-    struct zc_place_in_lane at = zc_prefetch_place(f, off / f->page_size);
+    struct zc_place_in_lane at = zc_predict_place(f, off / f->page_size);
     uint64_t lo = at.place * f->page_size + off % f->page_size;
-    struct zc_stream *s = nearest(f, at);
+    struct zc_predict_stream *s = nearest(f, at);
 
     f->clock++;
     if (!s) {
@@ -235,7 +234,7 @@ static void touch(struct zc_prefetch *f, uint64_t off, uint32_t len, bool weak, 
         bool joins = lo == s->end && !weak; /* byte after byte: needs no other evidence */
 
         if (read_on(f, s, at.place, weak) && foreseen)
-            zc_prefetch_grow(f, &s->window);
+            zc_predict_grow(f, &s->window);
         if (joins && !s->period) {
             s->period = 1;
             f->trust = TRUST;
@@ -245,22 +244,22 @@ static void touch(struct zc_prefetch *f, uint64_t off, uint32_t len, bool weak, 
     s->touched = f->clock;
 }
 
-void zc_prefetch_touch(struct zc_prefetch *f, uint64_t off, uint32_t len, bool foreseen)
+void zc_predict_touch(struct zc_predict *f, uint64_t off, uint32_t len, bool foreseen)
 {
     if (f->depth)
         touch(f, off, len, false, foreseen);
 }
 
-void zc_prefetch_touch_view(struct zc_prefetch *f, const struct zc_view *v, int64_t disp,
-                            int64_t view_off, int64_t len, uint64_t off, bool foreseen)
+void zc_predict_touch_view(struct zc_predict *f, const struct zc_view *v, int64_t disp,
+                           int64_t view_off, int64_t len, uint64_t off, bool foreseen)
 {
-    if (f->depth && !zc_view_stream_touch(f, v, disp, view_off, len, off, foreseen))
+    if (f->depth && !zc_predict_vstream_touch(f, v, disp, view_off, len, off, foreseen))
         touch(f, off, 0, true, foreseen);
 }
 
 /* ---- proposals ---- */
 
-static bool propose(const struct zc_prefetch *f, struct zc_stream *s, uint64_t size,
+static bool propose(const struct zc_predict *f, struct zc_predict_stream *s, uint64_t size,
                     struct zc_proposal *out)
 {
     uint64_t at = s->front + 1, ahead = 0;
@@ -277,67 +276,67 @@ static bool propose(const struct zc_prefetch *f, struct zc_stream *s, uint64_t s
         ahead++;
         if (at < s->next)
             continue;
-        out->page = zc_prefetch_page(f, s->lane, at);
+        out->page = zc_predict_page(f, s->lane, at);
         out->stream = s->id;
         return out->page < (size + f->page_size - 1) / f->page_size;
     }
     return false;
 }
 
-bool zc_prefetch_propose(struct zc_prefetch *f, uint64_t size, struct zc_proposal *out)
+bool zc_predict_propose(struct zc_predict *f, uint64_t size, struct zc_proposal *out)
 {
     if (!f->depth)
         return false;
-    for (int i = 0; i < ZC_PREFETCH_STREAMS; i++)
+    for (int i = 0; i < ZC_PREDICT_STREAMS; i++)
         if (propose(f, &f->streams[i], size, out) ||
-            (f->views && zc_view_stream_propose(f, &f->views[i], size, out)))
+            (f->views && zc_predict_vstream_propose(f, &f->views[i], size, out)))
             return true;
     return false;
 }
 
-static struct zc_stream *stream_of(const struct zc_prefetch *f, uint32_t id)
+static struct zc_predict_stream *stream_of(const struct zc_predict *f, uint32_t id)
 {
-    for (int i = 0; i < ZC_PREFETCH_STREAMS; i++)
+    for (int i = 0; i < ZC_PREDICT_STREAMS; i++)
         if (f->streams[i].id == id)
-            return (struct zc_stream *)&f->streams[i];
+            return (struct zc_predict_stream *)&f->streams[i];
     return NULL;
 }
 
-static struct zc_view_stream *view_stream_of(const struct zc_prefetch *f, uint32_t id)
+static struct zc_predict_vstream *view_stream_of(const struct zc_predict *f, uint32_t id)
 {
-    for (int i = 0; f->views && i < ZC_PREFETCH_STREAMS; i++)
+    for (int i = 0; f->views && i < ZC_PREDICT_STREAMS; i++)
         if (f->views[i].id == id)
             return &f->views[i];
     return NULL;
 }
 
-void zc_prefetch_take(struct zc_prefetch *f, const struct zc_proposal *p)
+void zc_predict_take(struct zc_predict *f, const struct zc_proposal *p)
 {
-    struct zc_stream *s = stream_of(f, p->stream);
-    struct zc_view_stream *v = view_stream_of(f, p->stream);
+    struct zc_predict_stream *s = stream_of(f, p->stream);
+    struct zc_predict_vstream *v = view_stream_of(f, p->stream);
 
     if (s)
-        s->next = zc_prefetch_place(f, p->page).place + 1;
+        s->next = zc_predict_place(f, p->page).place + 1;
     else if (v)
-        zc_view_stream_take(v, p);
+        zc_predict_vstream_take(v, p);
 }
 
 /* ---- feedback ---- */
 
-static uint32_t *window_of(const struct zc_prefetch *f, uint32_t id)
+static uint32_t *window_of(const struct zc_predict *f, uint32_t id)
 {
-    struct zc_stream *s = stream_of(f, id);
-    struct zc_view_stream *v = s ? NULL : view_stream_of(f, id);
+    struct zc_predict_stream *s = stream_of(f, id);
+    struct zc_predict_vstream *v = s ? NULL : view_stream_of(f, id);
 
     return s ? &s->window : v ? &v->window : NULL;
 }
 
-void zc_prefetch_grow(const struct zc_prefetch *f, uint32_t *window)
+void zc_predict_grow(const struct zc_predict *f, uint32_t *window)
 {
     *window = *window > f->depth / 2 ? f->depth : *window ? 2 * *window : 1;
 }
 
-void zc_prefetch_wasted(struct zc_prefetch *f, uint32_t id)
+void zc_predict_wasted(struct zc_predict *f, uint32_t id)
 {
     uint32_t *window = window_of(f, id);
 
@@ -345,11 +344,11 @@ void zc_prefetch_wasted(struct zc_prefetch *f, uint32_t id)
         *window /= 2;
 }
 
-bool zc_prefetch_passed(const struct zc_prefetch *f, uint32_t id, uint64_t page)
+bool zc_predict_passed(const struct zc_predict *f, uint32_t id, uint64_t page)
 {
-    struct zc_stream *s = stream_of(f, id);
+    struct zc_predict_stream *s = stream_of(f, id);
 
     if (s)
-        return zc_prefetch_place(f, page).place + PASSED <= s->front;
+        return zc_predict_place(f, page).place + PASSED <= s->front;
     return !view_stream_of(f, id);
 }

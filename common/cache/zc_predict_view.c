@@ -1,4 +1,4 @@
-/* zc_prefetch_view.c - streams of view offsets: what a view touches next, not its gaps.
+/* zc_predict_view.c - streams of view offsets: what a view touches next, not its gaps.
  *
  * A request covers visible bytes that lie in blocks of this reader; the next one may begin
  * some blocks of others farther on, and the requests of several ranks come in any order.  So
@@ -9,7 +9,7 @@
 
 #include <stdlib.h>
 
-#include "zc_prefetch.h"
+#include "zc_predict.h"
 #include "zc_vspan.h"
 
 enum {
@@ -19,7 +19,7 @@ enum {
     CALM = 8,        /* accesses in order that open a window that was shut */
 };
 
-static int64_t near(const struct zc_prefetch *f, int64_t len)
+static int64_t near(const struct zc_predict *f, int64_t len)
 {
     uint64_t blocks = f->stride * f->block_pages, pages = blocks > NEAR_PAGES ? blocks : NEAR_PAGES;
     int64_t bytes = (int64_t)(pages * f->page_size);
@@ -27,11 +27,11 @@ static int64_t near(const struct zc_prefetch *f, int64_t len)
     return len > bytes / NEAR_SIZES ? len * NEAR_SIZES : bytes;
 }
 
-static struct zc_view_stream *find(struct zc_prefetch *f, struct zc_view_hash h, int64_t disp,
-                                   uint64_t lane)
+static struct zc_predict_vstream *find(struct zc_predict *f, struct zc_view_hash h, int64_t disp,
+                                       uint64_t lane)
 {
-    for (int i = 0; i < ZC_PREFETCH_STREAMS; i++) {
-        struct zc_view_stream *s = &f->views[i];
+    for (int i = 0; i < ZC_PREDICT_STREAMS; i++) {
+        struct zc_predict_vstream *s = &f->views[i];
 
         if (s->id && s->hash.low == h.low && s->hash.high == h.high && s->disp == disp &&
             s->lane == lane)
@@ -40,50 +40,50 @@ static struct zc_view_stream *find(struct zc_prefetch *f, struct zc_view_hash h,
     return NULL;
 }
 
-static struct zc_view_stream *oldest(struct zc_prefetch *f)
+static struct zc_predict_vstream *oldest(struct zc_predict *f)
 {
-    struct zc_view_stream *s = &f->views[0];
+    struct zc_predict_vstream *s = &f->views[0];
 
-    for (int i = 1; i < ZC_PREFETCH_STREAMS; i++)
+    for (int i = 1; i < ZC_PREDICT_STREAMS; i++)
         if (f->views[i].touched < s->touched)
             s = &f->views[i];
     return s;
 }
 
-static struct zc_view_stream *begin(struct zc_prefetch *f, const struct zc_view *v, int64_t disp,
-                                    uint64_t lane)
+static struct zc_predict_vstream *begin(struct zc_predict *f, const struct zc_view *v, int64_t disp,
+                                        uint64_t lane)
 {
-    struct zc_view_stream *s = oldest(f);
+    struct zc_predict_vstream *s = oldest(f);
 
     zc_view_put(s->view);
-    *s = (struct zc_view_stream){.id = zc_prefetch_id(f),
-                                 .window = 1,
-                                 .lane = lane,
-                                 .view = zc_view_get((struct zc_view *)(uintptr_t)v),
-                                 .hash = zc_view_hash(v),
-                                 .disp = disp};
+    *s = (struct zc_predict_vstream){.id = zc_predict_id(f),
+                                     .window = 1,
+                                     .lane = lane,
+                                     .view = zc_view_get((struct zc_view *)(uintptr_t)v),
+                                     .hash = zc_view_hash(v),
+                                     .disp = disp};
     return s;
 }
 
 /* What was proposed and begins before the reader's position needs no window any more. */
-static void reached(struct zc_view_stream *s)
+static void reached(struct zc_predict_vstream *s)
 {
     while (s->count && s->ahead[s->first] < s->pos) {
-        s->first = (s->first + 1) % ZC_PREFETCH_DEPTH;
+        s->first = (s->first + 1) % ZC_PREDICT_DEPTH_MAX;
         s->count--;
     }
     if (s->next < s->pos)
         s->next = s->pos;
 }
 
-static void read_on(const struct zc_prefetch *f, struct zc_view_stream *s, int64_t end,
+static void read_on(const struct zc_predict *f, struct zc_predict_vstream *s, int64_t end,
                     bool foreseen)
 {
     s->going = true;
     if (end > s->pos) {
         s->pos = end;
         if (foreseen)
-            zc_prefetch_grow(f, &s->window);
+            zc_predict_grow(f, &s->window);
     }
     reached(s);
     if (s->window == 0 && ++s->calm >= CALM) {
@@ -93,7 +93,7 @@ static void read_on(const struct zc_prefetch *f, struct zc_view_stream *s, int64
 }
 
 /* Elsewhere in the same view: waits for evidence again. */
-static void jump(struct zc_view_stream *s, int64_t end)
+static void jump(struct zc_predict_vstream *s, int64_t end)
 {
     s->going = false;
     s->calm = 0;
@@ -101,18 +101,18 @@ static void jump(struct zc_view_stream *s, int64_t end)
     s->count = 0;
 }
 
-bool zc_view_stream_touch(struct zc_prefetch *f, const struct zc_view *v, int64_t disp,
-                          int64_t view_off, int64_t len, uint64_t off, bool foreseen)
+bool zc_predict_vstream_touch(struct zc_predict *f, const struct zc_view *v, int64_t disp,
+                              int64_t view_off, int64_t len, uint64_t off, bool foreseen)
 {
-    uint64_t lane = zc_prefetch_place(f, off / f->page_size).lane;
-    struct zc_view_stream *s;
+    uint64_t lane = zc_predict_place(f, off / f->page_size).lane;
+    struct zc_predict_vstream *s;
 
     if (!zc_view_monotone(v))
         return false;
     if (!f->views)
-        f->views = calloc(ZC_PREFETCH_STREAMS, sizeof *f->views);
+        f->views = calloc(ZC_PREDICT_STREAMS, sizeof *f->views);
     if (!f->views)
-        return false; /* nobody has asked for a prefetch */
+        return false; /* nobody has asked for reading ahead */
     f->clock++;
     s = find(f, zc_view_hash(v), disp, lane);
     if (!s) {
@@ -130,8 +130,8 @@ bool zc_view_stream_touch(struct zc_prefetch *f, const struct zc_view *v, int64_
 }
 
 /* The view offset of the first visible byte in the next block of the lane behind `page`. */
-static bool skip_foreign(const struct zc_prefetch *f, const struct zc_view_stream *s, uint64_t page,
-                         int64_t *at)
+static bool skip_foreign(const struct zc_predict *f, const struct zc_predict_vstream *s,
+                         uint64_t page, int64_t *at)
 {
     uint64_t block = page / f->block_pages, lane = block % f->stride;
     uint64_t next = block + (s->lane + f->stride - lane) % f->stride;
@@ -144,8 +144,8 @@ static bool skip_foreign(const struct zc_prefetch *f, const struct zc_view_strea
            *at > before;
 }
 
-bool zc_view_stream_propose(const struct zc_prefetch *f, struct zc_view_stream *s, uint64_t size,
-                            struct zc_proposal *out)
+bool zc_predict_vstream_propose(const struct zc_predict *f, struct zc_predict_vstream *s,
+                                uint64_t size, struct zc_proposal *out)
 {
     if (!s->id || !s->going || s->count >= s->window)
         return false;
@@ -160,7 +160,7 @@ bool zc_view_stream_propose(const struct zc_prefetch *f, struct zc_view_stream *
         out->stream = s->id;
         out->view_off = s->next;
         out->view_len = len;
-        if (zc_prefetch_place(f, out->page).lane == s->lane)
+        if (zc_predict_place(f, out->page).lane == s->lane)
             return true;
         if (!skip_foreign(f, s, out->page, &s->next))
             return false;
@@ -168,9 +168,9 @@ bool zc_view_stream_propose(const struct zc_prefetch *f, struct zc_view_stream *
     return false;
 }
 
-void zc_view_stream_take(struct zc_view_stream *s, const struct zc_proposal *p)
+void zc_predict_vstream_take(struct zc_predict_vstream *s, const struct zc_proposal *p)
 {
-    s->ahead[(s->first + s->count) % ZC_PREFETCH_DEPTH] = p->view_off;
+    s->ahead[(s->first + s->count) % ZC_PREDICT_DEPTH_MAX] = p->view_off;
     s->count++;
     s->next = p->view_off + p->view_len;
 }

@@ -1,4 +1,4 @@
-/* zc_prefetch.h - what a reader will ask for next.  Pure: no I/O, no locks, no memory.
+/* zc_predict.h - what a reader will ask for next.  Pure: no I/O, no locks, no memory.
  *
  * A reader (an open file: in a daemon that of one aggregator) owns every stride-th block of
  * the file.  Its blocks, put one behind the other, are its lane:
@@ -15,7 +15,7 @@
  * 1 when everything was read, 4 for two places of every four.  History without a period is
  * random access: nothing is proposed, beyond TRUST places at the very start.
  *
- * Through a file view the next bytes are known (struct zc_view_stream): the stream is a view
+ * Through a file view the next bytes are known (struct zc_predict_vstream): the stream is a view
  * offset, and what is proposed are the pages the view touches behind it.
  *
  * Window: how many places or pages may be proposed ahead of the reader.  It starts at 1,
@@ -25,8 +25,8 @@
  *
  * Numbers are pages unless they say bytes.  The owner's lock guards everything.
  */
-#ifndef ZC_PREFETCH_H
-#define ZC_PREFETCH_H
+#ifndef ZC_PREDICT_H
+#define ZC_PREDICT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,14 +35,14 @@
 #include "zc_view.h"
 
 enum {
-    ZC_PREFETCH_STREAMS = 8, /* spots of a reader that are followed at a time */
-    ZC_PREFETCH_DEPTH = 64,  /* the largest depth */
+    ZC_PREDICT_STREAMS = 8,    /* spots of a reader that are followed at a time */
+    ZC_PREDICT_DEPTH_MAX = 64, /* the largest depth */
 };
 
-struct zc_stream {
+struct zc_predict_stream {
     uint32_t id; /* 0: free */
     uint32_t window;
-    uint64_t touched; /* zc_prefetch.clock at the last touch */
+    uint64_t touched; /* zc_predict.clock at the last touch */
     uint64_t lane;
     uint64_t front;  /* the farthest place asked for */
     uint64_t next;   /* the first place that was not proposed yet */
@@ -53,7 +53,7 @@ struct zc_stream {
     uint64_t end;    /* byte of the lane behind the last access */
 };
 
-struct zc_view_stream {
+struct zc_predict_vstream {
     uint32_t id; /* 0: free */
     uint32_t window;
     uint64_t touched;
@@ -66,11 +66,11 @@ struct zc_view_stream {
     bool going;   /* read on at least once */
     uint32_t calm;
     /* view offsets at which the pages begin that were proposed and not reached */
-    int64_t ahead[ZC_PREFETCH_DEPTH];
+    int64_t ahead[ZC_PREDICT_DEPTH_MAX];
     unsigned first, count;
 };
 
-struct zc_prefetch {
+struct zc_predict {
     uint32_t page_size;   /* bytes */
     uint64_t block_pages; /* pages in a block */
     uint64_t stride;      /* blocks from one of this reader to its next */
@@ -78,24 +78,24 @@ struct zc_prefetch {
     uint32_t trust;       /* proposals that may still be made without evidence */
     uint32_t last_id;
     uint64_t clock;
-    struct zc_stream streams[ZC_PREFETCH_STREAMS];
-    struct zc_view_stream *views; /* as many; NULL until somebody reads through a view */
+    struct zc_predict_stream streams[ZC_PREDICT_STREAMS];
+    struct zc_predict_vstream *views; /* as many; NULL until somebody reads through a view */
 };
 
 /* block_size: bytes, 0 or not a multiple of the page for a reader of everything; stride: 0
  * and 1 are the same. */
-void zc_prefetch_init(struct zc_prefetch *f, uint32_t page_size, uint64_t block_size,
-                      uint64_t stride);
-void zc_prefetch_depth(struct zc_prefetch *f, uint32_t depth);
-void zc_prefetch_free(struct zc_prefetch *f);
+void zc_predict_init(struct zc_predict *f, uint32_t page_size, uint64_t block_size,
+                     uint64_t stride);
+void zc_predict_depth(struct zc_predict *f, uint32_t depth);
+void zc_predict_free(struct zc_predict *f);
 
 /* Bytes [off, off + len) of the file were asked for; they lie in one page.  foreseen: which
  * was read ahead, whoever proposed it. */
-void zc_prefetch_touch(struct zc_prefetch *f, uint64_t off, uint32_t len, bool foreseen);
+void zc_predict_touch(struct zc_predict *f, uint64_t off, uint32_t len, bool foreseen);
 /* View bytes [view_off, view_off + len) were asked for, the first of which lies at file
  * offset `off`.  A view that is not monotone counts as what it touches. */
-void zc_prefetch_touch_view(struct zc_prefetch *f, const struct zc_view *v, int64_t disp,
-                            int64_t view_off, int64_t len, uint64_t off, bool foreseen);
+void zc_predict_touch_view(struct zc_predict *f, const struct zc_view *v, int64_t disp,
+                           int64_t view_off, int64_t len, uint64_t off, bool foreseen);
 
 /* A page worth reading now. */
 struct zc_proposal {
@@ -107,29 +107,29 @@ struct zc_proposal {
 
 /* The next page, of those that begin before `size` bytes; false: none for now.  The same one
  * is proposed again until it was taken. */
-bool zc_prefetch_propose(struct zc_prefetch *f, uint64_t size, struct zc_proposal *out);
-void zc_prefetch_take(struct zc_prefetch *f, const struct zc_proposal *p);
+bool zc_predict_propose(struct zc_predict *f, uint64_t size, struct zc_proposal *out);
+void zc_predict_take(struct zc_predict *f, const struct zc_proposal *p);
 
 /* A page that stream `id` proposed was dropped before anybody asked for it. */
-void zc_prefetch_wasted(struct zc_prefetch *f, uint32_t id);
+void zc_predict_wasted(struct zc_predict *f, uint32_t id);
 /* The stream is gone, or has passed this page long ago. */
-bool zc_prefetch_passed(const struct zc_prefetch *f, uint32_t id, uint64_t page);
+bool zc_predict_passed(const struct zc_predict *f, uint32_t id, uint64_t page);
 
-/* ---- the two kinds of streams: zc_prefetch.c and zc_prefetch_view.c ---- */
+/* ---- the two kinds of streams: zc_predict.c and zc_predict_view.c ---- */
 
 struct zc_place_in_lane {
     uint64_t lane, place;
 };
 
-struct zc_place_in_lane zc_prefetch_place(const struct zc_prefetch *f, uint64_t page);
-uint64_t zc_prefetch_page(const struct zc_prefetch *f, uint64_t lane, uint64_t place);
-uint32_t zc_prefetch_id(struct zc_prefetch *f);
-void zc_prefetch_grow(const struct zc_prefetch *f, uint32_t *window);
+struct zc_place_in_lane zc_predict_place(const struct zc_predict *f, uint64_t page);
+uint64_t zc_predict_page(const struct zc_predict *f, uint64_t lane, uint64_t place);
+uint32_t zc_predict_id(struct zc_predict *f);
+void zc_predict_grow(const struct zc_predict *f, uint32_t *window);
 /* false: this access is for the streams of pages */
-bool zc_view_stream_touch(struct zc_prefetch *f, const struct zc_view *v, int64_t disp,
-                          int64_t view_off, int64_t len, uint64_t off, bool foreseen);
-bool zc_view_stream_propose(const struct zc_prefetch *f, struct zc_view_stream *s, uint64_t size,
-                            struct zc_proposal *out);
-void zc_view_stream_take(struct zc_view_stream *s, const struct zc_proposal *p);
+bool zc_predict_vstream_touch(struct zc_predict *f, const struct zc_view *v, int64_t disp,
+                              int64_t view_off, int64_t len, uint64_t off, bool foreseen);
+bool zc_predict_vstream_propose(const struct zc_predict *f, struct zc_predict_vstream *s,
+                                uint64_t size, struct zc_proposal *out);
+void zc_predict_vstream_take(struct zc_predict_vstream *s, const struct zc_proposal *p);
 
 #endif
