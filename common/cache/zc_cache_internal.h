@@ -264,20 +264,6 @@ bool zc_around_claims(const struct zc_file *f, uint64_t no);
 /* Something is under way around the cache that ends beyond file->frozen. */
 bool zc_around_beyond(struct zc_cache *c, const struct zc_file *f);
 
-/* ---- zc_copy.c: an access whose caller may wait; `access` is the caller's to aim ---- */
-struct zc_waiter {
-    struct zc_access access;
-    struct zc_lock lock;
-    zc_cond cond;
-    bool done;
-    struct zc_why why;
-};
-
-/* Without the lock, all three. */
-void zc_waiter_init(struct zc_waiter *w, struct zc_handle *h, enum zc_dir dir);
-void zc_waiter_destroy(struct zc_waiter *w);
-int zc_waiter_begin(struct zc_waiter *w); /* 0: the page is pinned; else a negative errno */
-
 /* ---- zc_fill.c: store reads and collapsing ---- */
 bool zc_fill_gap(const struct zc_page *p, uint32_t lo, uint32_t hi, struct zc_range *gap);
 bool zc_fill_start(struct zc_cache *c, struct zc_page *p);
