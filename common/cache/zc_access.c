@@ -32,7 +32,8 @@ static struct zc_page *take_page(struct zc_cache *c, struct zc_file *f, uint64_t
 {
     struct zc_page *p = zc_page_take(c, f, no);
 
-    c->clock += p != NULL;
+    if (p)
+        zc_lru_asked(c);
     return p;
 }
 
@@ -362,7 +363,7 @@ static void modified(struct zc_cache *c, struct zc_page *p)
 {
     uint64_t now = zc_now();
 
-    p->young = c->clock;
+    zc_lru_spare(c, p);
     p->written = true;
     if (p->on != ZC_ON_DIRTY)
         p->dirty_since = now;

@@ -45,7 +45,7 @@ void zc_ahead_started(struct zc_cache *c, struct zc_page *p)
 void zc_ahead_used(struct zc_cache *c, struct zc_page *p)
 {
     zc_assert_held(&c->lock);
-    c->clock++;
+    zc_lru_asked(c);
     if (p->ahead_begun) {
         c->st.prefetch_used_pages++;
         c->st.prefetch_used_bytes += p->ahead_bytes;
@@ -151,7 +151,7 @@ static void ask(struct zc_cache *c, struct zc_handle *h, struct zc_page *p, uint
     p->ahead_stream = stream;
     p->ahead_begun = false;
     p->ahead_bytes = have < bytes ? bytes - have : 0;
-    p->young = c->clock;
+    zc_lru_spare(c, p);
     zc_list_add_tail(&h->ahead, &p->ahead_link);
     h->nahead++;
     c->nahead++;

@@ -134,16 +134,6 @@ static bool have_completions(struct zc_cache *c)
     return !zc_list_empty(&c->done_accesses) || !zc_list_empty(&c->done_flushes);
 }
 
-/* Everything that could be evicted. */
-static uint64_t drop_unused(struct zc_cache *c)
-{
-    uint64_t n = 0;
-
-    for (; !zc_list_empty(&c->lru); n++)
-        zc_page_drop(c, zc_list_entry(c->lru.next, struct zc_page, lru_link));
-    return n;
-}
-
 void zc_cache_unlock(struct zc_cache *c)
 {
     struct deliveries d;
@@ -154,7 +144,7 @@ void zc_cache_unlock(struct zc_cache *c)
             pthread_cond_signal(&c->work);
     }
     if (c->cfg.uncached)
-        drop_unused(c);
+        zc_lru_drop_all(c);
     if (!zc_list_empty(&c->ahead_waits))
         zc_ahead_serve(c);
     zc_cache_check(c);
@@ -223,7 +213,6 @@ static int check_config(const struct zc_cache_config *g)
 static void init_lists(struct zc_cache *c)
 {
     zc_list_init(&c->free);
-    zc_list_init(&c->lru);
     zc_list_init(&c->dirty);
     zc_list_init(&c->squeeze);
     zc_list_init(&c->fills);
@@ -256,7 +245,7 @@ static int alloc_pages(struct zc_cache *c)
     while (buckets < c->npages)
         buckets *= 2;
     c->hash_mask = buckets - 1;
-    c->clock = c->npages; /* what was never written is old */
+    zc_lru_init(c);
     c->high_bytes = (c->npages << c->page_shift) * c->cfg.high_watermark / 100;
     c->low_bytes = (c->npages << c->page_shift) * c->cfg.low_watermark / 100;
     c->hash = calloc(buckets, sizeof(*c->hash));
@@ -434,17 +423,6 @@ uint32_t zc_cache_page_size(const struct zc_cache *c)
 bool zc_cache_uncached(const struct zc_cache *c)
 {
     return c->cfg.uncached;
-}
-
-uint64_t zc_cache_evict(struct zc_cache *c)
-{
-    uint64_t n;
-
-    zc_lock_get(&c->lock);
-    n = drop_unused(c);
-    c->st.evictions += n;
-    zc_cache_unlock(c);
-    return n << c->page_shift;
 }
 
 /* ---- seeing inside ---- */

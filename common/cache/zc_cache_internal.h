@@ -12,6 +12,7 @@
 #include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zc_lru.h"
 #include "zc_predict.h"
 
 enum { ZC_FILE_BUCKETS = 256 };
@@ -31,8 +32,7 @@ struct zc_page {
     struct zc_file *file; /* NULL: free */
     uint64_t no;          /* page number in the file */
     struct zc_page *hash_next;
-    struct zc_list file_link;    /* file->pages */
-    struct zc_list lru_link;     /* cache->lru or cache->free */
+    struct zc_list file_link;    /* file->pages, or cache->free */
     struct zc_list dirty_link;   /* cache->dirty, by last modification */
     struct zc_list state_link;   /* file->dirty, ->failed or ->flushing, see `on` */
     struct zc_list squeeze_link; /* cache->squeeze */
@@ -69,7 +69,7 @@ struct zc_page {
     uint64_t attempt;     /* file->epoch when the last write-back that failed began */
     uint64_t dirty_since; /* when the oldest byte that waits for write-back was written, ns */
     uint64_t touched;     /* when it was last modified, ns, unless that was too often */
-    uint64_t young;       /* cache->clock when it was last written, or read ahead */
+    struct zc_lru_page lru;
 
     struct zc_handle *ahead_for; /* read ahead for this handle, not asked for yet; or NULL */
     uint32_t ahead_stream;       /* which of its streams proposed it */
@@ -158,7 +158,7 @@ struct zc_cache {
     uint64_t fresh;       /* frames [fresh, npages) were never used */
     uint64_t populated;   /* bytes of the arena that were asked of the kernel, or all */
     struct zc_list free;  /* frames used before */
-    struct zc_list lru;   /* evictable, least recently used first */
+    struct zc_lru lru;    /* which page goes when none is free */
     struct zc_list dirty; /* ZC_ON_DIRTY pages, least recently modified first */
     struct zc_list squeeze;
     struct zc_list fills;       /* pages to be read, zc_page.fill_link */
@@ -184,7 +184,6 @@ struct zc_cache {
     unsigned nfilling_ahead; /* readers at work on reads ahead */
     uint64_t nfills_ahead;   /* length of fills_ahead */
     uint64_t nahead;         /* pages with ahead_for */
-    uint64_t clock;          /* pages asked for so far, that had to be taken or were read ahead */
 
     uint64_t dirty_bytes, flushing_bytes; /* sums over pages */
     uint64_t nused, npinned, nreading, nflushing, nfailed;
@@ -220,7 +219,7 @@ static inline void zc_cache_check(struct zc_cache *c)
 
 /* ---- zc_page.c: frames, table, lists, dirty accounting ---- */
 struct zc_page *zc_page_find(struct zc_cache *c, const struct zc_file *f, uint64_t no);
-/* A frame for page `no`, evicting the least recently used clean page; NULL: no room, or
+/* A frame for page `no`, evicting another page if need be (zc_lru.h); NULL: no room, or
  * the page is on its way to the store around the cache. */
 struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no);
 /* The same to read ahead: evicts only what is old; NULL: nothing is. */

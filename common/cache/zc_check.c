@@ -45,10 +45,10 @@ static void check_page(struct zc_cache *c, struct zc_page *p, struct sums *s)
     zc_list_each (&p->writers, n)
         writers++;
     assert(writers == p->nwriters && writers <= p->pins);
-    assert(covers(&p->valid, &p->dirty));                                /* 1 */
-    assert(covers(&p->valid, &p->flushing));                             /* 1 */
-    assert(p->in_flush || zc_extents_empty(&p->flushing));               /* 2 */
-    assert(zc_list_linked(&p->lru_link) == (!dirty && zc_page_idle(p))); /* 3 */
+    assert(covers(&p->valid, &p->dirty));                   /* 1 */
+    assert(covers(&p->valid, &p->flushing));                /* 1 */
+    assert(p->in_flush || zc_extents_empty(&p->flushing));  /* 2 */
+    assert(zc_lru_holds(p) == (!dirty && zc_page_idle(p))); /* 3 */
     assert(p->on == (p->in_flush ? ZC_ON_FLUSHING
                      : !dirty    ? ZC_ON_NONE
                      : p->failed ? ZC_ON_FAILED
@@ -76,7 +76,7 @@ static void check_page(struct zc_cache *c, struct zc_page *p, struct sums *s)
     s->in_flush += p->in_flush;
     s->failed += p->on == ZC_ON_FAILED;
     s->ndirty += p->on == ZC_ON_DIRTY;
-    s->lru += zc_list_linked(&p->lru_link);
+    s->lru += zc_lru_holds(p);
 }
 
 static uint64_t length(const struct zc_list *l)
@@ -124,8 +124,8 @@ static void full_scan(struct zc_cache *c)
     assert(s.in_flush == c->nflushing && s.failed == c->nfailed);
     assert(s.ahead == c->nahead && c->nahead <= c->npages / 4); /* 10 */
     assert(length(&c->fills_ahead) == c->nfills_ahead);
-    assert(s.ranges == c->range_bytes);                                /* free pages hold none */
-    assert(s.lru == length(&c->lru) && s.ndirty == length(&c->dirty)); /* 3, 4 */
+    assert(s.ranges == c->range_bytes);                                 /* free pages hold none */
+    assert(s.lru == zc_lru_length(c) && s.ndirty == length(&c->dirty)); /* 3, 4 */
     assert(s.used + length(&c->free) == c->fresh);
     assert(c->st.waiting_room == length(&c->room));
     for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++)

@@ -45,9 +45,15 @@ bool zc_page_frozen(struct zc_cache *c, const struct zc_page *p)
     return zc_page_offset(c, p) + c->page_size > p->file->frozen;
 }
 
+/* A frame without a page. */
+static bool has_free(const struct zc_cache *c)
+{
+    return c->fresh < c->npages || !zc_list_empty(&c->free);
+}
+
 bool zc_page_available(struct zc_cache *c)
 {
-    return c->fresh < c->npages || !zc_list_empty(&c->free) || !zc_list_empty(&c->lru);
+    return has_free(c) || zc_lru_any(c);
 }
 
 bool zc_page_idle(const struct zc_page *p)
@@ -58,7 +64,7 @@ bool zc_page_idle(const struct zc_page *p)
 static void init_frame(struct zc_page *p)
 {
     zc_list_init(&p->file_link);
-    zc_list_init(&p->lru_link);
+    zc_lru_init_frame(p);
     zc_list_init(&p->dirty_link);
     zc_list_init(&p->state_link);
     zc_list_init(&p->squeeze_link);
@@ -74,18 +80,13 @@ static struct zc_page *take_frame(struct zc_cache *c)
     struct zc_page *p;
 
     if (n)
-        return zc_list_entry(n, struct zc_page, lru_link);
+        return zc_list_entry(n, struct zc_page, file_link);
     if (c->fresh < c->npages) {
         p = &c->pages[c->fresh++];
         init_frame(p);
         return p;
     }
-    if (zc_list_empty(&c->lru))
-        return NULL;
-    p = zc_list_entry(c->lru.next, struct zc_page, lru_link);
-    c->st.evictions++;
-    zc_page_drop(c, p);
-    return take_frame(c);
+    return zc_lru_evict(c) ? take_frame(c) : NULL;
 }
 
 struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no)
@@ -108,22 +109,13 @@ struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no)
     c->nused++;
     p->max_extents = c->cfg.max_extents;
     p->alone = p->failed = p->squeeze = p->collapsing = p->written = p->foreseen = false;
-    p->young = 0;
+    zc_lru_enter(p);
     return p;
 }
 
 struct zc_page *zc_page_take_ahead(struct zc_cache *c, struct zc_file *f, uint64_t no)
 {
-    const struct zc_page *old;
-
-    if (zc_list_empty(&c->free) && c->fresh == c->npages) {
-        if (zc_list_empty(&c->lru))
-            return NULL;
-        old = zc_list_entry(c->lru.next, struct zc_page, lru_link);
-        if (c->clock - old->young < c->npages / 2)
-            return NULL;
-    }
-    return zc_page_take(c, f, no);
+    return has_free(c) || zc_lru_any_old(c) ? zc_page_take(c, f, no) : NULL;
 }
 
 void zc_page_drop(struct zc_cache *c, struct zc_page *p)
@@ -141,7 +133,7 @@ void zc_page_drop(struct zc_cache *c, struct zc_page *p)
         at = &(*at)->hash_next;
     *at = p->hash_next;
     zc_list_del(&p->file_link);
-    zc_list_del(&p->lru_link);
+    zc_lru_place(c, p, false);
     zc_list_del(&p->squeeze_link);
     f->npages--;
     c->nused--;
@@ -150,7 +142,7 @@ void zc_page_drop(struct zc_cache *c, struct zc_page *p)
     zc_extents_free(&p->dirty);
     zc_extents_free(&p->flushing);
     zc_page_count_ranges(c, p);
-    zc_list_add_tail(&c->free, &p->lru_link);
+    zc_list_add_tail(&c->free, &p->file_link);
     zc_file_reap(c, f);
 }
 
@@ -222,7 +214,6 @@ static void join(struct zc_cache *c, struct zc_page *p)
 void zc_page_place(struct zc_cache *c, struct zc_page *p)
 {
     enum zc_page_on on;
-    bool evictable;
 
     zc_assert_held(&c->lock);
     if (zc_extents_empty(&p->dirty) && !p->in_flush) {
@@ -235,13 +226,8 @@ void zc_page_place(struct zc_cache *c, struct zc_page *p)
         p->on = on;
         join(c, p);
     }
-    evictable = on == ZC_ON_NONE && zc_page_idle(p);
-    if (evictable && !zc_list_linked(&p->lru_link)) {
+    if (zc_lru_place(c, p, on == ZC_ON_NONE && zc_page_idle(p)))
         zc_page_trim(c, p);
-        zc_list_add_tail(&c->lru, &p->lru_link);
-    } else if (!evictable) {
-        zc_list_del(&p->lru_link);
-    }
 }
 
 /* ---- dirty accounting ---- */
