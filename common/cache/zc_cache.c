@@ -1,28 +1,9 @@
 /* zc_cache.c - the cache as a whole: creation, the lock, completions, statistics.
  *
- * States of a page
+ * The states of a page, and what makes each of them, are drawn in zc_page.c.
  *
- *            zc_page_take                      zc_page_drop (eviction, truncate, discard)
- *     FREE ----------------> CLEAN ---------------------------------------------> FREE
- *                            ^   |
- *           zc_page_flushed  |   | zc_page_dirty (end of a write)
- *                            |   v
- *       +--------------------+  DIRTY <-------------------+
- *       |                        | zc_page_to_flushing    | zc_page_unflushed: the store
- *       |                        v                        | refused several pages; each
- *       +-------------------- FLUSHING -------------------+ is tried alone
- *                                ^  |
- *         another try            |  | zc_page_unflushed: refused this page
- *                                |  v
- *                              FAILED
- *
- * Orthogonal to these: pinned (pins > 0), reading (a store read fills gaps, or is queued to:
- * zc_fill.c), read ahead and not asked for yet (zc_ahead.c), waited for, outdated (others may have
- * changed what is clean: zc_page_outdate()).
- * A FLUSHING page may be written to: bytes then are in `flushing` and again in `dirty`,
- * and go out in the next store write.
- *
- * Invariants (zc_check.c verifies them in debug builds whenever the lock is released)
+ * Invariants (zc_check.c verifies them in debug builds whenever the lock is released, all but the
+ * 5th and a part of the 11th: those are about a moment, and asserted where it comes)
  *  1. valid covers dirty and flushing.
  *  2. A page is in at most one flush job; `flushing` is empty unless in_flush.
  *  3. A page is on the LRU list iff it is CLEAN, unpinned, not reading and not waited for;

@@ -1,8 +1,9 @@
 /* zc_cache_internal.h - what the files of the cache engine share, and nobody else.
  *
  * Everything here is guarded by zc_cache.lock unless it says "fixed" (set at creation).
- * Functions are called with the lock held unless their comment says otherwise.  States,
- * invariants and the lock order are described at the top of zc_cache.c.
+ * Functions are called with the lock held unless their comment says otherwise.  The states
+ * of a page are drawn at the top of zc_page.c; invariants and the lock order are described at that
+ * of zc_cache.c.
  */
 #ifndef ZC_CACHE_INTERNAL_H
 #define ZC_CACHE_INTERNAL_H

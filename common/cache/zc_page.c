@@ -1,7 +1,33 @@
 /* zc_page.c - the page table: frames of the arena, which page is in which, on which lists.
  *
- * zc_page_place() is the only function that moves a page between lists; everything else
- * changes the page and calls it.
+ * States of a page
+ *
+ *            zc_page_take                      zc_page_drop (zc_lru_evict, truncate, discard)
+ *     FREE ----------------> CLEAN ---------------------------------------------> FREE
+ *                            ^   |
+ *           zc_page_flushed  |   | zc_page_dirty (end of a write)
+ *                            |   v
+ *       +--------------------+  DIRTY <-------------------+
+ *       |                        | zc_page_to_flushing    | zc_page_unflushed: the store
+ *       |                        v                        | refused several pages; each
+ *       +-------------------- FLUSHING -------------------+ is tried alone
+ *                                ^  |
+ *            another try:        |  | zc_page_unflushed: refused this page
+ *            zc_page_to_flushing |  v
+ *                              FAILED
+ *
+ * Not drawn: zc_page_clean() makes DIRTY and FAILED pages CLEAN (cut off, given up), and
+ * zc_page_drop() frees them when their file is gone or their bytes are lost.  A DIRTY page for
+ * whose store write there is no memory is FAILED at once.  A FLUSHING page may be written to:
+ * bytes then are in `flushing` and again in `dirty`, zc_page_flushed() leaves it DIRTY, and they go
+ * out in the next store write.
+ *
+ * Orthogonal to these: pinned (pins > 0), reading (a store read fills gaps, or is queued to:
+ * zc_fill.c), read ahead and not asked for yet (zc_ahead.c), waited for, outdated (others may have
+ * changed what is clean: zc_page_outdate() until zc_page_renew()).
+ *
+ * zc_page_place() is the only function that moves a page between lists, and puts the state into
+ * page->on; everything else changes the page and calls it.
  */
 #include "config.h"
 
