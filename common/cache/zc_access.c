@@ -39,6 +39,8 @@ static struct zc_page *take_page(struct zc_cache *c, struct zc_file *f, uint64_t
 
 static void pin(struct zc_cache *c, struct zc_page *p, struct zc_access *a)
 {
+    zc_debug_assert(!p->outdated);                     /* invariant 11 */
+    zc_debug_assert(a->dir == ZC_READ || !p->reading); /* invariant 5 */
     if (p->pins++ == 0)
         c->npinned++;
     a->page = p;

@@ -2,8 +2,8 @@
  *
  * The states of a page, and what makes each of them, are drawn in zc_page.c.
  *
- * Invariants (zc_check.c verifies them in debug builds whenever the lock is released, all but the
- * 5th and a part of the 11th: those are about a moment, and asserted where it comes)
+ * Invariants (zc_check.c verifies them in debug builds whenever the lock is released, but what
+ * 5 and 11 say of a moment: that is asserted where it comes)
  *  1. valid covers dirty and flushing.
  *  2. A page is in at most one flush job; `flushing` is empty unless in_flush.
  *  3. A page is on the LRU list iff it is CLEAN, unpinned, not reading and not waited for;
@@ -20,7 +20,7 @@
  *     to be read ahead has nobody waiting for it.
  * 10. At most a quarter of the pages is read ahead and not asked for yet.
  * 11. A page is outdated only while readers that began before are at work on it; no access begins
- *     meanwhile, and `valid` has room for `dirty` and `flushing`.
+ *     meanwhile, and `valid` has room for `dirty`, `flushing` and what writes under way may add.
  *
  * Locks: cache->lock guards everything.  One lock is enough because it is held for list and
  * range operations only: never over store calls, copies of data or callbacks.  No lock comes

@@ -64,6 +64,7 @@ static void check_page(struct zc_cache *c, struct zc_page *p, struct sums *s)
     assert(zc_page_find(c, p->file, p->no) == p);
     assert(p->reading || !(zc_list_linked(&p->fill_link) || p->stale || p->read_ahead)); /* 9 */
     assert(!p->outdated || p->pins > p->nwriters);                                       /* 11 */
+    assert(!p->outdated || room_of(&p->valid) >= p->dirty.n + p->flushing.n + p->promised);
     assert(!zc_list_linked(&p->fill_link) || !p->read_ahead || zc_list_empty(&p->waiters));
     assert(zc_list_linked(&p->ahead_link) == (p->ahead_for != NULL));
     s->ahead += p->ahead_for != NULL;

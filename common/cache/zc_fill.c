@@ -274,13 +274,15 @@ static ssize_t read_batch(struct zc_sfile *sf, struct fill_batch *b)
 static int batch_valid(const struct fill_batch *b)
 {
     for (unsigned i = 0; i < b->ngaps; i++) {
+        const struct zc_range *r = &b->gaps[i].r;
         struct zc_page *p = b->gaps[i].page;
 
         if (p->stale)
             continue;
         if (zc_extents_reserve(&p->valid, p->valid.n + 1 + p->promised) < 0)
             return zc_errorf(ENOMEM, "read of %s: out of memory", p->file->path);
-        zc_extents_add(&p->valid, b->gaps[i].r.lo, b->gaps[i].r.hi);
+        zc_debug_assert(!zc_extents_touch(&p->valid, r->lo, r->hi)); /* invariant 5 */
+        zc_extents_add(&p->valid, r->lo, r->hi);
     }
     return 0;
 }

@@ -316,12 +316,13 @@ void zc_page_trim(struct zc_cache *c, struct zc_page *p)
 
 int zc_page_reserve(struct zc_page *p, unsigned more)
 {
-    uint32_t n = p->promised + more;
+    uint32_t n = p->promised + more, unwritten = p->dirty.n + p->flushing.n;
+    bool renewed = p->outdated && unwritten > p->valid.n; /* as zc_page_renew() will */
 
-    if (zc_extents_reserve(&p->valid, p->valid.n + n) < 0)
+    if (zc_extents_reserve(&p->valid, (renewed ? unwritten : p->valid.n) + n) < 0)
         return -ENOMEM;
     /* a flush that fails merges its ranges back without asking for memory */
-    return zc_extents_reserve(&p->dirty, p->dirty.n + p->flushing.n + n);
+    return zc_extents_reserve(&p->dirty, unwritten + n);
 }
 
 /* Bytes become dirty, in room that was reserved when the write began. */

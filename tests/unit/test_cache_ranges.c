@@ -465,6 +465,41 @@ START_TEST(refresh_of_a_page_in_use)
 }
 END_TEST
 
+/* A page that is refused, refreshed while somebody reads it, and given up piece by piece falls
+ * into more ranges: there is room for them when the reader has ended. */
+START_TEST(refused_pieces_are_given_up_while_the_page_is_read)
+{
+    static char old[PAGE], buf[PAGE];
+    struct zc_cache_config cfg = cache_of(8);
+    struct wait w = {0};
+    struct zc_handle *h;
+
+    up_with(&cfg);
+    h = open_flags("/f", 0);
+    memset(old, 'o', PAGE);
+    ck_assert_int_eq(zc_cache_write(h, old, PAGE, 0), PAGE);
+    ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), 0);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(zc_cache_write(h, "newer bytes", 11, 100 * i), 11);
+    zc_store_fault_set(store, ZC_FAULT_WRITE, 1, 1000, EIO);
+    ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), -EIO);
+    w.a = (struct zc_access){.handle = h, .off = 2000, .len = 1, .ready = on_ready};
+    ck_assert_int_eq(zc_cache_begin(&w.a), 0);
+    ck_assert_int_eq(zc_cache_refresh(h), 0);
+    for (int i = 1; i < 11; i += 2)
+        zc_cache_give_up(h, 200 + i, 1);
+    zc_cache_end(&w.a, 0);
+    zc_store_fault_set(store, 0, 0, 0, 0);
+    ck_assert_int_eq(zc_cache_read(h, buf, PAGE, 0), PAGE);
+    ck_assert_mem_eq(buf + 100, "newer bytes", 11);
+    ck_assert_mem_eq(buf + 200, "noworobotos", 11);
+    ck_assert_mem_eq(buf + 311, old, PAGE - 311);
+    ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), 0);
+    ck_assert_int_eq(zc_cache_close(h), 0);
+    down();
+}
+END_TEST
+
 /* ---- numbers of files, used again ---- */
 
 /* A store in which every file has the same number, as one that is removed and its successor may. */
@@ -612,6 +647,7 @@ int main(void)
          room_for_ranges, room_of_clean_pages, pieces_during_a_store_write);
     CASE(s, "reads", 60, the_end_of_the_file_moves_between_two_reads_of_a_page);
     CASE(s, "opens", 60, private_opens, visible_to_other_opens, refresh_keeps_what_is_dirty,
-         refresh_of_a_page_in_use, successor_of_a_removed_file);
+         refresh_of_a_page_in_use, refused_pieces_are_given_up_while_the_page_is_read,
+         successor_of_a_removed_file);
     return run_suite(s);
 }
