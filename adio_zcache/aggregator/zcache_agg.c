@@ -94,7 +94,8 @@ static int agg_new(struct zc_store *store, const struct zc_settings *s, uint32_t
     cfg.low_watermark = a->background ? AGG_LOW : 99;
     cfg.idle_ms = a->background ? AGG_IDLE_MS : 0;
     cfg.max_io = cfg.max_io < page_size ? page_size : cfg.max_io;
-    cfg.max_extents = page_size / LEAST_PIECE < 1024 ? 1024 : page_size / LEAST_PIECE;
+    if (cfg.max_extents < page_size / LEAST_PIECE)
+        cfg.max_extents = page_size / LEAST_PIECE;
     cfg.level = ZC_LEVEL_VISIBLE;
     rc = zc_cache_create(&cfg, store, &a->cache);
     if (rc) {

@@ -163,7 +163,8 @@ void zc_kick(struct zc_cache *c)
 
 static int check_config(const struct zc_cache_config *g)
 {
-    if (g->page_size < 4096 || g->page_size > 64u << 20 || (g->page_size & (g->page_size - 1)))
+    if (g->page_size < ZC_PAGE_SIZE_MIN || g->page_size > ZC_PAGE_SIZE_MAX ||
+        (g->page_size & (g->page_size - 1)))
         return zc_errorf(EINVAL, "page size %u: must be a power of two from 4 KiB to 64 MiB",
                          g->page_size);
     if (g->capacity / g->page_size < 2)

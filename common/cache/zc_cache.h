@@ -40,9 +40,11 @@ struct zc_cache;
 struct zc_file;   /* a file in the cache, shared by all its handles */
 struct zc_handle; /* one open of a file */
 
+enum { ZC_PAGE_SIZE_MIN = 4 << 10, ZC_PAGE_SIZE_MAX = 64 << 20 }; /* bytes */
+
 struct zc_cache_config {
     size_t capacity;         /* bytes of page memory; at least 2 pages */
-    uint32_t page_size;      /* bytes; power of two, 4 KiB to 64 MiB */
+    uint32_t page_size;      /* bytes; power of two, ZC_PAGE_SIZE_MIN to _MAX */
     unsigned high_watermark; /* percent of capacity dirty that starts the flusher ... */
     unsigned low_watermark;  /* ... and that stops it; low < high <= 100 */
     unsigned idle_ms;        /* dirty pages untouched this long are written; 0: never */
@@ -67,11 +69,25 @@ struct zc_cache_config {
     bool uncached; /* pages are buffers: forgotten when they are clean and nobody uses them */
 };
 
+/* What has an option, too: the table in zc_options.c makes its text of these numbers, which
+ * therefore are bare. */
+#define ZC_DEFAULT_CACHE_MIB    512
+#define ZC_DEFAULT_PAGE_MIB     1
+#define ZC_DEFAULT_HIGH_PERCENT 75
+#define ZC_DEFAULT_LOW_PERCENT  50
+#define ZC_DEFAULT_IDLE_MS      50
+#define ZC_DEFAULT_FLUSHERS     2
+#define ZC_DEFAULT_READERS      4
+#define ZC_DEFAULT_MAX_IO_MIB   8
+#define ZC_DEFAULT_MAX_READ_MIB 4
+
 #define ZC_CACHE_CONFIG_DEFAULT                                                                    \
     {                                                                                              \
-        .capacity = 512u << 20, .page_size = 1u << 20, .high_watermark = 75, .low_watermark = 50,  \
-        .idle_ms = 200, .retry_ms = 500, .flushers = 2, .readers = 4, .max_io = 8u << 20,          \
-        .max_read = 4u << 20, .max_extents = 1024, .range_memory = 6u << 20,                       \
+        .capacity = (size_t)ZC_DEFAULT_CACHE_MIB << 20, .page_size = ZC_DEFAULT_PAGE_MIB << 20,    \
+        .high_watermark = ZC_DEFAULT_HIGH_PERCENT, .low_watermark = ZC_DEFAULT_LOW_PERCENT,        \
+        .idle_ms = ZC_DEFAULT_IDLE_MS, .retry_ms = 500, .flushers = ZC_DEFAULT_FLUSHERS,           \
+        .readers = ZC_DEFAULT_READERS, .max_io = ZC_DEFAULT_MAX_IO_MIB << 20,                      \
+        .max_read = ZC_DEFAULT_MAX_READ_MIB << 20, .max_extents = 1024, .range_memory = 6u << 20,  \
         .flush_order = ZC_FLUSH_OLDEST                                                             \
     }
 

@@ -23,10 +23,9 @@
 #include "zc_thread.h"
 
 enum {
-    RECEIVES = 64,      /* receive buffers */
-    TIMEOUT_MS = 30000, /* default */
-    DRIVE_MS = 100,     /* a driver looks at the deadlines this often, */
-    CONNECT_MS = 1,     /* or so often while it connects */
+    RECEIVES = 64,  /* receive buffers */
+    DRIVE_MS = 100, /* a driver looks at the deadlines this often, */
+    CONNECT_MS = 1, /* or so often while it connects */
     BACKGROUND_MS_MAX = 1000,
 };
 
@@ -593,7 +592,8 @@ int zc_net_create(const struct zc_net_config *cfg, struct zc_net **out)
     if (!n)
         return zc_errorf(ENOMEM, "no memory for an endpoint");
     tp.arg = n;
-    n->timeout_ns = (cfg->timeout_ms ? cfg->timeout_ms : TIMEOUT_MS) * ZC_NS_PER_MS;
+    n->timeout_ns =
+        (cfg->timeout_ms ? cfg->timeout_ms : ZC_DEFAULT_TIMEOUT_S * 1000) * ZC_NS_PER_MS;
     n->background_ns = n->timeout_ns / 8;
     if (n->background_ns > BACKGROUND_MS_MAX * ZC_NS_PER_MS)
         n->background_ns = BACKGROUND_MS_MAX * ZC_NS_PER_MS;

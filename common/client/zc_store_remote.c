@@ -111,7 +111,7 @@ static int remote_open(struct zc_store *s, const char *path, unsigned flags, mod
         goto fail;
     opened = 1;
     if (!attr->block_size)
-        attr->block_size = wished ? wished : 4u << 20;
+        attr->block_size = wished ? wished : ZC_DEFAULT_BLOCK_MIB << 20;
     f->place = (struct zc_place){attr->block_size, r->n, r->n};
     for (; opened < r->n; opened++) {
         struct zc_attr other = {.block_size = attr->block_size, .stride = stride};

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "zc_cache.h"
 #include "zc_log.h"
 #include "zc_options.h"
 #include "zc_predict.h"
@@ -23,6 +24,12 @@ enum { NAME_MAX_BYTES = 64, VALUE_SHOWN = 80 };
 #define MIB  (1ull << 20)
 #define PIB  (1ull << 50)
 #define HOUR (3600ull * 1000)
+
+/* A default that somebody else defines, as text. */
+#define TEXT_OF(n)      #n
+#define TEXT(n)         TEXT_OF(n)
+#define MIB_TEXT(n)     TEXT(n) "M"
+#define PERCENT_TEXT(n) TEXT(n) "%"
 
 #define HINT   ZC_SCOPE_HINT
 #define ENV    ZC_SCOPE_ENV
@@ -57,8 +64,8 @@ const struct zc_option zc_options[] = {
      "NAME", "libfabric provider, as fi_info lists them"},
     {"listen", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(listen), "HOST",
      "own host name or address to be reached at (default: the provider's first)"},
-    {"timeout", ZC_OPT_TIME, HINT | DAEMON | ENV, "30s", 100, 24 * HOUR, NULL, AT(timeout), "TIME",
-     "silence after which the other side counts as gone"},
+    {"timeout", ZC_OPT_TIME, HINT | DAEMON | ENV, TEXT(ZC_DEFAULT_TIMEOUT_S) "s", 100, 24 * HOUR,
+     NULL, AT(timeout), "TIME", "silence after which the other side counts as gone"},
     {"daemons", ZC_OPT_STRING, ENV, NULL, 0, 0, NULL, AT(daemons), "LIST",
      "address files, or directories of them (*.addr), in order, separated by commas; unset: "
      "no daemon, files are reached directly"},
@@ -76,26 +83,30 @@ const struct zc_option zc_options[] = {
      "and close, and a daemon before it acknowledges a write"},
 
     /* ---- the daemon's cache ---- */
-    {"cache_size", ZC_OPT_SIZE, DAEMON, "512M", 0, PIB, NULL, AT(cache_size), "SIZE",
+    {"cache_size", ZC_OPT_SIZE, DAEMON, MIB_TEXT(ZC_DEFAULT_CACHE_MIB), 0, PIB, NULL,
+     AT(cache_size), "SIZE",
      "memory for cached pages; 0: nothing is cached, writes are in the file system before they "
      "are acknowledged and reads come from there"},
-    {"page_size", ZC_OPT_POWER, DAEMON, "1M", 4 * KIB, 64 * MIB, NULL, AT(page_size), "SIZE",
-     "unit of caching"},
-    {"high_watermark", ZC_OPT_PERCENT, DAEMON, "75%", 1, 100, NULL, AT(high_watermark), "PERCENT",
+    {"page_size", ZC_OPT_POWER, DAEMON, MIB_TEXT(ZC_DEFAULT_PAGE_MIB), ZC_PAGE_SIZE_MIN,
+     ZC_PAGE_SIZE_MAX, NULL, AT(page_size), "SIZE", "unit of caching"},
+    {"high_watermark", ZC_OPT_PERCENT, DAEMON, PERCENT_TEXT(ZC_DEFAULT_HIGH_PERCENT), 1, 100, NULL,
+     AT(high_watermark), "PERCENT",
      "share of the cache that may be dirty before write-back starts"},
-    {"low_watermark", ZC_OPT_PERCENT, DAEMON, "50%", 0, 99, NULL, AT(low_watermark), "PERCENT",
+    {"low_watermark", ZC_OPT_PERCENT, DAEMON, PERCENT_TEXT(ZC_DEFAULT_LOW_PERCENT), 0, 99, NULL,
+     AT(low_watermark), "PERCENT",
      "share of the cache that may still be dirty when write-back stops"},
-    {"idle_time", ZC_OPT_TIME, DAEMON, "50ms", 0, 24 * HOUR, NULL, AT(idle_time), "TIME",
-     "write back what has not been touched for so long, 0 for never"},
+    {"idle_time", ZC_OPT_TIME, DAEMON, TEXT(ZC_DEFAULT_IDLE_MS) "ms", 0, 24 * HOUR, NULL,
+     AT(idle_time), "TIME", "write back what has not been touched for so long, 0 for never"},
     {"flush_order", ZC_OPT_ENUM, DAEMON, "oldest", 0, 0, orders, AT(flush_order), "ORDER",
      "what to write back first: what became dirty first, or what was modified last"},
-    {"flushers", ZC_OPT_COUNT, DAEMON, "2", 1, 64, NULL, AT(flushers), "N",
+    {"flushers", ZC_OPT_COUNT, DAEMON, TEXT(ZC_DEFAULT_FLUSHERS), 1, 64, NULL, AT(flushers), "N",
      "threads that write back"},
-    {"readers", ZC_OPT_COUNT, DAEMON, "4", 1, 64, NULL, AT(readers), "N",
+    {"readers", ZC_OPT_COUNT, DAEMON, TEXT(ZC_DEFAULT_READERS), 1, 64, NULL, AT(readers), "N",
      "threads that read; all but one of them may read ahead"},
-    {"max_io", ZC_OPT_SIZE, DAEMON, "8M", 4 * KIB, 1024 * MIB, NULL, AT(max_io), "SIZE",
-     "largest single write to the file system; at least a page"},
-    {"max_read", ZC_OPT_SIZE, DAEMON, "4M", 4 * KIB, 1024 * MIB, NULL, AT(max_read), "SIZE",
+    {"max_io", ZC_OPT_SIZE, DAEMON, MIB_TEXT(ZC_DEFAULT_MAX_IO_MIB), 4 * KIB, 1024 * MIB, NULL,
+     AT(max_io), "SIZE", "largest single write to the file system; at least a page"},
+    {"max_read", ZC_OPT_SIZE, DAEMON, MIB_TEXT(ZC_DEFAULT_MAX_READ_MIB), 4 * KIB, 1024 * MIB, NULL,
+     AT(max_read), "SIZE",
      "reads of neighbouring pages are merged up to this size; a page is always read at once"},
     {"prefetch", ZC_OPT_FLAG, DAEMON, "true", 0, 0, NULL, AT(prefetch), NULL,
      "read ahead of clients that read in order"},
@@ -118,7 +129,8 @@ const struct zc_option zc_options[] = {
     {"local", ZC_OPT_FLAG, HINT | ENV, "true", 0, 0, NULL, AT(local), NULL,
      "ranks that are all on one host, and may, reach each other's memory through the kernel "
      "and not by libfabric"},
-    {"block_size", ZC_OPT_POWER, HINT, "4M", 4 * KIB, 64 * MIB, NULL, AT(block_size), "SIZE",
+    {"block_size", ZC_OPT_POWER, HINT, MIB_TEXT(ZC_DEFAULT_BLOCK_MIB), 4 * KIB, 64 * MIB, NULL,
+     AT(block_size), "SIZE",
      "unit of a file that one aggregator and one daemon owns; striping_unit is the same"},
     {"sync_level", ZC_OPT_ENUM, HINT, "durable", 0, 0, levels, AT(sync_level), "LEVEL",
      "how far data has come when MPI_File_sync returns"},

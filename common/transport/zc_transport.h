@@ -28,7 +28,8 @@
 struct zc_tp;
 typedef uint64_t zc_peer; /* a peer's address in this endpoint's table */
 
-#define ZC_DEFAULT_PROVIDER "tcp;ofi_rxm"
+#define ZC_DEFAULT_PROVIDER  "tcp;ofi_rxm"
+#define ZC_DEFAULT_TIMEOUT_S 30 /* silence after which a peer counts as gone; zc_options.c, too */
 
 struct zc_tp_config {
     /* ofi: "tcp;ofi_rxm", "net", "shm", ...; NULL: the first of those over TCP that there is, for
