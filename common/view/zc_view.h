@@ -114,19 +114,11 @@ struct zc_view_iter {
     } f[ZC_VIEW_DEPTH];
 };
 
-/* `count` pieces of `len` bytes, each `stride` bytes after the one before. */
-struct zc_view_run {
-    int64_t off; /* file offset of the first */
-    int64_t len, stride, count;
-};
-
 /* Errors as for zc_view_to_file().  Memory that `it` points to may be uninitialised. */
 int zc_view_start(struct zc_view_iter *it, const struct zc_view *v, int64_t disp, int64_t view_off);
 /* The next piece, or its first `max` (> 0) bytes.  Amortised O(1).  A contiguous view is one
  * endless piece.  -EOVERFLOW: the next tile reaches beyond INT64_MAX. */
 int zc_view_next(struct zc_view_iter *it, int64_t max, int64_t *file_off, int64_t *len);
-/* The same, but as many equally spaced whole pieces as fit into `max` bytes at once. */
-int zc_view_next_run(struct zc_view_iter *it, int64_t max, struct zc_view_run *run);
 
 /* ---- copying -----------------------------------------------------------------------------
  * `len` visible bytes from `view_off` on, contiguous in one buffer; the other buffer holds

@@ -1,4 +1,4 @@
-/* zc_view_internal.h - the nodes of a view, for the files zc_view*.c alone.
+/* zc_view_internal.h - the nodes of a view, for the files zc_view*.c and their test alone.
  *
  * Invariants of every node, the tile included, made by zc_vnode_take() and zc_vnode_close():
  *   1. entries do not decrease in offset and the first one is at 0

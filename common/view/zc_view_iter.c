@@ -174,8 +174,7 @@ static inline void add_rows(struct zc_view_iter *it, struct zc_view_frame *f, in
 }
 
 /* As many whole pieces of a node that has one piece in its list. */
-static inline void take_run(struct zc_view_iter *it, int64_t len, int64_t max, bool rows,
-                            struct zc_vchunk *c)
+static inline void take_run(struct zc_view_iter *it, int64_t len, int64_t max, struct zc_vchunk *c)
 {
     struct zc_view_frame *f = &it->f[it->depth];
     const struct zc_vnode *n = f->node;
@@ -191,7 +190,7 @@ static inline void take_run(struct zc_view_iter *it, int64_t len, int64_t max, b
                             .count = count,
                             .bytes = count * len,
                             .rows = 1};
-    if (rows && it->depth > 0 && count == n->count && f[-1].node->n == 1)
+    if (it->depth > 0 && count == n->count && f[-1].node->n == 1)
         add_rows(it, f - 1, max, c);
     pass_copies(f, count - 1);
     f->i = 1;
@@ -272,9 +271,7 @@ static inline int take_contiguous(struct zc_view_iter *it, int64_t max, struct z
     return 0;
 }
 
-enum how { ONE_PIECE, ONE_RUN, ONE_LIST };
-
-static inline int take(struct zc_view_iter *it, int64_t max, enum how how, struct zc_vchunk *c)
+static inline int take(struct zc_view_iter *it, int64_t max, bool one_piece, struct zc_vchunk *c)
 {
     const struct zc_view_frame *f = &it->f[it->depth];
     int64_t len;
@@ -284,12 +281,10 @@ static inline int take(struct zc_view_iter *it, int64_t max, enum how how, struc
     if (it->view->contiguous)
         return take_contiguous(it, max, c);
     len = current(f);
-    if (it->skip > 0 || len > max || how == ONE_PIECE)
+    if (it->skip > 0 || len > max || one_piece)
         take_piece(it, len, max, c);
     else if (f->node->n == 1)
-        take_run(it, len, max, how == ONE_LIST, c);
-    else if (how == ONE_RUN)
-        take_piece(it, len, max, c);
+        take_run(it, len, max, c);
     else if (f->node->what > 0)
         take_equal(it, len, max, c);
     else
@@ -299,27 +294,17 @@ static inline int take(struct zc_view_iter *it, int64_t max, enum how how, struc
 
 int zc_view_chunk(struct zc_view_iter *it, int64_t max, struct zc_vchunk *c)
 {
-    return take(it, max, ONE_LIST, c);
+    return take(it, max, false, c);
 }
 
 int zc_view_next(struct zc_view_iter *it, int64_t max, int64_t *file_off, int64_t *len)
 {
     struct zc_vchunk c;
-    int rc = max > 0 ? take(it, max, ONE_PIECE, &c) : -EINVAL;
+    int rc = max > 0 ? take(it, max, true, &c) : -EINVAL;
 
     if (rc == 0) {
         *file_off = c.off;
         *len = c.len;
     }
-    return rc;
-}
-
-int zc_view_next_run(struct zc_view_iter *it, int64_t max, struct zc_view_run *run)
-{
-    struct zc_vchunk c;
-    int rc = max > 0 ? take(it, max, ONE_RUN, &c) : -EINVAL;
-
-    if (rc == 0)
-        *run = (struct zc_view_run){c.off, c.len, c.stride, c.count};
     return rc;
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "test_view.h"
+#include "zc_view_internal.h"
 
 enum { VIEWS = 4000 };
 
@@ -49,7 +50,20 @@ static void walk_pieces(const struct model *m, const struct zc_view *v)
     }
 }
 
-static void walk_runs(const struct model *m, const struct zc_view *v)
+/* Piece k of a row of the chunk: its file offset in the first row, and its length. */
+static int64_t in_row(const struct zc_vchunk *c, int64_t k, int64_t *len)
+{
+    *len = c->len;
+    if (c->ents) {
+        int64_t end = k + 1 < c->count ? c->ents[k + 1].before : c->ents[0].before + c->bytes;
+
+        *len = end - c->ents[k].before;
+        return c->off + c->ents[k].off;
+    }
+    return c->off + (c->offs ? c->offs[k] : k * c->stride);
+}
+
+static void walk_chunks(const struct model *m, const struct zc_view *v)
 {
     int64_t disp = below(1000), x = below(3 * m->size), most = between(1, 1000);
     struct zc_view_iter it;
@@ -57,17 +71,17 @@ static void walk_runs(const struct model *m, const struct zc_view *v)
     REQUIRE(zc_view_start(&it, v, disp, x) == 0);
     for (int i = 0; i < 30; i++) {
         int64_t max = between(1, most);
-        struct zc_view_run run;
+        struct zc_vchunk c;
 
-        REQUIRE(zc_view_next_run(&it, max, &run) == 0);
-        REQUIRE(run.count > 0 && run.len > 0 && run.len * run.count <= max);
-        for (int64_t k = 0; k < run.count; k++) {
-            int64_t behind;
+        REQUIRE(zc_view_chunk(&it, max, &c) == 0);
+        REQUIRE(c.rows > 0 && c.count > 0 && c.rows * c.bytes <= max);
+        for (int64_t n = 0; n < c.rows * c.count; n++) {
+            int64_t behind, len, off = in_row(&c, n % c.count, &len);
             struct piece p = at_view(m, x, &behind);
 
-            REQUIRE(run.off + k * run.stride == disp + p.off + behind);
-            REQUIRE(zc_view_contiguous(v) || run.len <= p.len - behind);
-            x += run.len;
+            REQUIRE(off + n / c.count * c.row_stride == disp + p.off + behind);
+            REQUIRE(len > 0 && (zc_view_contiguous(v) || len <= p.len - behind));
+            x += len;
         }
     }
 }
@@ -83,7 +97,7 @@ START_TEST(walks)
         v = view_of(&m);
         for (int i = 0; i < 3; i++) {
             walk_pieces(&m, v);
-            walk_runs(&m, v);
+            walk_chunks(&m, v);
         }
         zc_view_put(v);
         model_free(&m);
@@ -380,13 +394,13 @@ START_TEST(contiguous_never_ends)
 {
     struct zc_view *v = single(100, 16, 16);
     struct zc_view_iter it;
-    struct zc_view_run run;
+    struct zc_vchunk run;
     int64_t x, len;
 
     REQUIRE(zc_view_contiguous(v));
     REQUIRE(zc_view_start(&it, v, 1000, 37) == 0);
     REQUIRE(zc_view_next(&it, 1000000, &x, &len) == 0 && x == 1137 && len == 1000000);
-    REQUIRE(zc_view_next_run(&it, INT64_MAX, &run) == 0);
+    REQUIRE(zc_view_chunk(&it, INT64_MAX, &run) == 0);
     REQUIRE(run.off == 1001137 && run.count == 1 && run.len == INT64_MAX - 1001137);
     REQUIRE(zc_view_next(&it, 1, &x, &len) == -EOVERFLOW);
     zc_view_put(v);
@@ -398,19 +412,19 @@ START_TEST(tile_of_one_piece)
 {
     struct zc_view *v = single(3, 8, 32);
     struct zc_view_iter it;
-    struct zc_view_run run;
+    struct zc_vchunk run;
 
     REQUIRE(zc_view_start(&it, v, 0, 4) == 0);
-    REQUIRE(zc_view_next_run(&it, 8004, &run) == 0);
+    REQUIRE(zc_view_chunk(&it, 8004, &run) == 0);
     REQUIRE(run.off == 7 && run.len == 4 && run.count == 1);
-    REQUIRE(zc_view_next_run(&it, 8004, &run) == 0);
+    REQUIRE(zc_view_chunk(&it, 8004, &run) == 0);
     REQUIRE(run.off == 35 && run.len == 8 && run.count == 1000 && run.stride == 32);
-    REQUIRE(zc_view_next_run(&it, 4, &run) == 0);
+    REQUIRE(zc_view_chunk(&it, 4, &run) == 0);
     REQUIRE(run.off == 32035 && run.len == 4 && run.count == 1);
-    REQUIRE(zc_view_next_run(&it, INT64_MAX, &run) == 0 && run.len == 4);
-    REQUIRE(zc_view_next_run(&it, INT64_MAX, &run) == 0);
+    REQUIRE(zc_view_chunk(&it, INT64_MAX, &run) == 0 && run.len == 4);
+    REQUIRE(zc_view_chunk(&it, INT64_MAX, &run) == 0);
     REQUIRE(run.count == (INT64_MAX - 8 - run.off) / 32 + 1);
-    REQUIRE(zc_view_next_run(&it, INT64_MAX, &run) == -EOVERFLOW);
+    REQUIRE(zc_view_chunk(&it, INT64_MAX, &run) == -EOVERFLOW);
     zc_view_put(v);
 }
 END_TEST

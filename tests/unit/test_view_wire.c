@@ -7,6 +7,7 @@
 #include <errno.h>
 
 #include "test_view.h"
+#include "zc_view_internal.h"
 
 enum { VIEWS = 4000 };
 
@@ -181,9 +182,9 @@ static void use(struct zc_view *v, size_t n)
         for (int i = 0; i < 20 && zc_view_next(&it, between(1, 64), &off, &len) == 0; i++)
             REQUIRE(len > 0);
         for (int i = 0; i < 20 && zc_view_start(&it, v, 0, below(INT64_MAX)) == 0; i++) {
-            struct zc_view_run run;
+            struct zc_vchunk c;
 
-            zc_view_next_run(&it, INT64_MAX, &run);
+            zc_view_chunk(&it, INT64_MAX, &c);
         }
     }
     x = zc_view_lower(v) + below(1000);
