@@ -359,7 +359,7 @@ static void end_file(struct zc_cache *c, struct zc_file *f)
         zc_store_close_file(f->rd, ZC_LEVEL_STAGED);
     if (f->wr)
         zc_store_close_file(f->wr, ZC_LEVEL_STAGED);
-    zc_file_destroy(c, f);
+    zc_file_destroy(f);
 }
 
 void zc_cache_destroy(struct zc_cache *c)

@@ -290,12 +290,10 @@ void zc_ahead_overtake(struct zc_cache *c, struct zc_file *f, uint64_t size);
 void *zc_write_back_thread(void *cache);
 
 /* ---- zc_flush.c: flush requests ---- */
-void zc_flush_start(struct zc_cache *c, struct zc_flush *fl);
 uint64_t zc_flush_target(const struct zc_file *f, bool *any);
 void zc_flush_check(struct zc_cache *c, struct zc_file *f);
 bool zc_flush_wants_sync(const struct zc_file *f);
 void zc_flush_sync(struct zc_cache *c, struct zc_file *f);
-int zc_flush_wait(struct zc_cache *c, struct zc_file *f, struct zc_handle *h, enum zc_level level);
 
 /* ---- zc_file.c: opens and closes ---- */
 void zc_file_eager(struct zc_cache *c, struct zc_file *f); /* on or off cache->eager */
@@ -303,8 +301,8 @@ bool zc_file_unwritten(const struct zc_file *f);
 bool zc_file_may_settle(const struct zc_file *f);
 int zc_file_settle(struct zc_cache *c, struct zc_file *f);
 void zc_file_discard(struct zc_cache *c, struct zc_file *f);
-void zc_file_reap(struct zc_cache *c, struct zc_file *f);
-void zc_file_destroy(struct zc_cache *c, struct zc_file *f);
+void zc_file_reap(struct zc_file *f);
+void zc_file_destroy(struct zc_file *f);
 struct zc_file *zc_file_find(struct zc_cache *c, uint64_t dev, uint64_t ino);
 void zc_ctl_get(struct zc_cache *c, struct zc_file *f);
 void zc_ctl_put(struct zc_cache *c, struct zc_file *f);

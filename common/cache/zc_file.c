@@ -97,9 +97,8 @@ static struct zc_file *new_file(struct zc_cache *c)
     return f;
 }
 
-void zc_file_destroy(struct zc_cache *c, struct zc_file *f)
+void zc_file_destroy(struct zc_file *f)
 {
-    (void)c;
     zc_list_del(&f->link);
     zc_list_del(&f->eager_link);
     free(f->path);
@@ -107,11 +106,11 @@ void zc_file_destroy(struct zc_cache *c, struct zc_file *f)
 }
 
 /* Frees a file nothing refers to. */
-void zc_file_reap(struct zc_cache *c, struct zc_file *f)
+void zc_file_reap(struct zc_file *f)
 {
     if (f->handles == 0 && f->refs == 0 && !f->ctl && f->npages == 0 && !f->rd && !f->wr &&
         zc_list_empty(&f->flushes))
-        zc_file_destroy(c, f);
+        zc_file_destroy(f);
 }
 
 /* Drops every page nobody uses, dirty ones too.  The caller keeps the file by a ref or ctl. */
@@ -307,7 +306,7 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
     }
     zc_ctl_put(c, f);
     f->refs--;
-    zc_file_reap(c, f);
+    zc_file_reap(f);
     zc_cache_unlock(c);
     if (surplus)
         zc_store_close_file(surplus, ZC_LEVEL_VISIBLE);
@@ -466,7 +465,7 @@ int zc_cache_close(struct zc_handle *h)
             zc_why_set(&why, rc, "%s", zc_error_text(rc));
     }
     f->refs--;
-    zc_file_reap(c, f);
+    zc_file_reap(f);
     zc_cache_unlock(c);
     zc_predict_free(&h->predict);
     free(h);

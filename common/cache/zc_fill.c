@@ -472,7 +472,7 @@ static void run(struct zc_cache *c, struct zc_page *p)
     if (!zc_list_empty(&c->fills_ahead))
         pthread_cond_signal(&c->fill_work); /* a thread may have left one for us */
     zc_file_eager(c, f);
-    zc_file_reap(c, f);
+    zc_file_reap(f);
 }
 
 static struct zc_page *next_fill(struct zc_cache *c)

@@ -153,7 +153,7 @@ void zc_flush_sync(struct zc_cache *c, struct zc_file *f)
 }
 
 /* Queues a request; the caller unlocks with zc_cache_unlock(). */
-void zc_flush_start(struct zc_cache *c, struct zc_flush *fl)
+static void start(struct zc_cache *c, struct zc_flush *fl)
 {
     struct zc_file *f = fl->file;
 
@@ -177,7 +177,7 @@ void zc_cache_flush_start(struct zc_flush *fl)
 
     fl->file = fl->handle->file;
     zc_lock_get(&c->lock);
-    zc_flush_start(c, fl);
+    start(c, fl);
     zc_cache_unlock(c);
 }
 
@@ -199,7 +199,8 @@ static void wake_waiter(struct zc_flush *fl)
 }
 
 /* Flushes and waits; without the lock.  The file must stay: a handle or a ref. */
-int zc_flush_wait(struct zc_cache *c, struct zc_file *f, struct zc_handle *h, enum zc_level level)
+static int flush_and_wait(struct zc_cache *c, struct zc_file *f, struct zc_handle *h,
+                          enum zc_level level)
 {
     struct flush_wait w = {
         .flush = {.handle = h, .file = f, .level = level, .done = wake_waiter},
@@ -208,7 +209,7 @@ int zc_flush_wait(struct zc_cache *c, struct zc_file *f, struct zc_handle *h, en
     zc_lock_init(&w.lock, ZC_ORDER_WAITER);
     zc_cond_init(&w.cond);
     zc_lock_get(&c->lock);
-    zc_flush_start(c, &w.flush);
+    start(c, &w.flush);
     zc_cache_unlock(c);
     zc_lock_get(&w.lock);
     while (!w.done)
@@ -223,7 +224,7 @@ int zc_flush_wait(struct zc_cache *c, struct zc_file *f, struct zc_handle *h, en
 
 int zc_cache_flush(struct zc_handle *h, enum zc_level level)
 {
-    return zc_flush_wait(h->file->cache, h->file, h, level);
+    return flush_and_wait(h->file->cache, h->file, h, level);
 }
 
 static void forget(struct zc_flush *fl)
@@ -242,7 +243,7 @@ int zc_cache_flush_later(struct zc_handle *h, enum zc_level level)
     fl->level = level;
     fl->done = forget;
     zc_lock_get(&c->lock);
-    zc_flush_start(c, fl);
+    start(c, fl);
     zc_cache_unlock(c);
     return 0;
 }
@@ -343,13 +344,13 @@ static int drain_file(struct zc_cache *c, struct zc_file *f)
 
     f->refs++;
     zc_cache_unlock(c);
-    rc = zc_flush_wait(c, f, NULL, ZC_LEVEL_STORED);
+    rc = flush_and_wait(c, f, NULL, ZC_LEVEL_STORED);
     zc_lock_get(&c->lock);
     zc_file_eager(c, f);
     while (f->handles == 0 && (f->rd || f->wr || f->settling) && !zc_file_unwritten(f))
         zc_cache_wait(c);
     f->refs--;
-    zc_file_reap(c, f);
+    zc_file_reap(f);
     return rc;
 }
 

@@ -169,7 +169,7 @@ void zc_page_drop(struct zc_cache *c, struct zc_page *p)
     zc_extents_free(&p->flushing);
     zc_page_count_ranges(c, p);
     zc_list_add_tail(&c->free, &p->file_link);
-    zc_file_reap(c, f);
+    zc_file_reap(f);
 }
 
 /* Inserts by epoch; nearly always the newest, or, after a failure, the oldest. */

@@ -182,7 +182,7 @@ int zc_cache_unlink(struct zc_cache *c, const char *path)
     zc_flush_check(c, f);
     zc_ctl_put(c, f);
     f->refs--;
-    zc_file_reap(c, f);
+    zc_file_reap(f);
     zc_cache_unlock(c);
     return rc;
 }

@@ -492,7 +492,7 @@ static void run(struct zc_cache *c, struct write_job *job, struct zc_page *p, ui
     zc_flush_check(c, f);
     f->refs--;
     zc_file_eager(c, f);
-    zc_file_reap(c, f);
+    zc_file_reap(f);
     pthread_cond_broadcast(&c->changed);
 }
 
