@@ -18,7 +18,7 @@
 
 extern char **environ;
 
-enum { NAME_MAX_BYTES = 64, VALUE_SHOWN = 80 };
+enum { VALUE_SHOWN = 80 };
 
 #define KIB  (1ull << 10)
 #define MIB  (1ull << 20)
@@ -166,7 +166,7 @@ static const char *prefix_of(unsigned scope)
 }
 
 /* The name without prefix, in lower case and with underscores; cut when too long to be one. */
-static void bare_name(const char *name, char out[NAME_MAX_BYTES])
+static void bare_name(const char *name, char out[ZC_OPTION_NAME_MAX])
 {
     size_t i = 0;
 
@@ -174,14 +174,14 @@ static void bare_name(const char *name, char out[NAME_MAX_BYTES])
         name++;
     if (strncasecmp(name, "zcache_", 7) == 0)
         name += 7;
-    for (; name[i] && i < NAME_MAX_BYTES - 1; i++)
+    for (; name[i] && i < ZC_OPTION_NAME_MAX - 1; i++)
         out[i] = name[i] == '-' ? '_' : (char)tolower((unsigned char)name[i]);
     out[i] = '\0';
 }
 
 const struct zc_option *zc_option_find(const char *name, unsigned scope)
 {
-    char bare[NAME_MAX_BYTES];
+    char bare[ZC_OPTION_NAME_MAX];
 
     bare_name(name, bare);
     for (const struct zc_option *o = zc_options; o->name; o++)
@@ -191,10 +191,10 @@ const struct zc_option *zc_option_find(const char *name, unsigned scope)
 }
 
 /* Insertions, deletions and replacements that turn a into b; both shorter than
- * NAME_MAX_BYTES.  row[j] is the distance of a's first i bytes to b's first j. */
+ * ZC_OPTION_NAME_MAX.  row[j] is the distance of a's first i bytes to b's first j. */
 static size_t distance(const char *a, const char *b)
 {
-    size_t row[NAME_MAX_BYTES];
+    size_t row[ZC_OPTION_NAME_MAX];
     size_t n = strlen(b);
 
     for (size_t j = 0; j <= n; j++)
@@ -220,7 +220,7 @@ static size_t distance(const char *a, const char *b)
 const struct zc_option *zc_option_guess(const char *name, unsigned scope)
 {
     const struct zc_option *best = NULL;
-    char bare[NAME_MAX_BYTES];
+    char bare[ZC_OPTION_NAME_MAX];
     size_t nearest = SIZE_MAX;
 
     bare_name(name, bare);
@@ -420,7 +420,7 @@ int zc_option_set(struct zc_settings *s, const struct zc_option *o, const char *
 int zc_option_assign(struct zc_settings *s, unsigned scope, const char *name, const char *value)
 {
     const struct zc_option *o = zc_option_find(name, scope);
-    char spelt[NAME_MAX_BYTES];
+    char spelt[ZC_OPTION_NAME_MAX];
 
     if (o)
         return set_named(s, o, zc_option_spell(o, scope, spelt, sizeof spelt), value);
@@ -457,7 +457,7 @@ int zc_settings_init(struct zc_settings *s)
 
     memset(s, 0, sizeof *s);
     for (const struct zc_option *o = zc_options; o->name && rc == 0; o++) {
-        char spelt[NAME_MAX_BYTES];
+        char spelt[ZC_OPTION_NAME_MAX];
         const char *env = NULL;
 
         if (o->deflt)
@@ -482,7 +482,7 @@ void zc_settings_free(struct zc_settings *s)
 
 static void warn_if_unknown(const char *name)
 {
-    char spelt[NAME_MAX_BYTES];
+    char spelt[ZC_OPTION_NAME_MAX];
     const struct zc_option *o;
 
     for (size_t i = 0; other_env[i]; i++)
@@ -504,82 +504,12 @@ void zc_settings_warn_env(void)
 {
     for (char **e = environ; *e; e++) {
         size_t n = strcspn(*e, "=");
-        char name[NAME_MAX_BYTES];
+        char name[ZC_OPTION_NAME_MAX];
 
         if (strncmp(*e, "ZCACHE_", 7) != 0 || n >= sizeof name)
             continue;
         memcpy(name, *e, n);
         name[n] = '\0';
         warn_if_unknown(name);
-    }
-}
-
-/* ---- help ---- */
-
-enum { HELP_WIDTH = 80 };
-
-/* From column `indent`; a word that does not fit begins the next line there. */
-static void print_wrapped(FILE *f, const char *text, size_t indent)
-{
-    size_t at = indent;
-
-    while (*text) {
-        size_t word = strcspn(text, " ");
-
-        if (at > indent && at + 1 + word > HELP_WIDTH) {
-            fprintf(f, "\n%*s", (int)indent, "");
-            at = indent;
-        } else if (at > indent) {
-            fputc(' ', f);
-            at++;
-        }
-        fprintf(f, "%.*s", (int)word, text);
-        at += word;
-        text += word + strspn(text + word, " ");
-    }
-}
-
-static char *help_head(const struct zc_option *o, unsigned scope, char *buf, size_t len)
-{
-    char spelt[NAME_MAX_BYTES];
-    bool flag = o->type == ZC_OPT_FLAG;
-
-    zc_option_spell(o, scope, spelt, sizeof spelt);
-    if (scope == ZC_SCOPE_DAEMON)
-        snprintf(buf, len, "%s%s%s", spelt, flag ? "" : " ", flag ? "" : o->arg);
-    else
-        snprintf(buf, len, "%s=%s", spelt, flag ? "1" : o->arg);
-    return buf;
-}
-
-/* What to put in brackets behind the sentence. */
-static void help_tail(const struct zc_option *o, char *buf, size_t len)
-{
-    char allowed[200];
-
-    buf[0] = '\0';
-    if (o->type == ZC_OPT_ENUM)
-        snprintf(buf, len, " (%s; default %s)", zc_option_allowed(o, allowed, sizeof allowed),
-                 o->deflt);
-    else if (o->deflt)
-        snprintf(buf, len, " (default %s)", o->deflt);
-}
-
-void zc_options_help(FILE *f, unsigned scope)
-{
-    char head[NAME_MAX_BYTES + 32], tail[256], line[1024];
-    size_t width = 0;
-
-    for (const struct zc_option *o = zc_options; o->name; o++)
-        if ((o->scope & scope) && strlen(help_head(o, scope, head, sizeof head)) > width)
-            width = strlen(head);
-    for (const struct zc_option *o = zc_options; o->name; o++) {
-        if (!(o->scope & scope))
-            continue;
-        help_tail(o, tail, sizeof tail);
-        snprintf(line, sizeof line, "%s%s", o->help, tail);
-        fprintf(f, "  %-*s  ", (int)width, help_head(o, scope, head, sizeof head));
-        print_wrapped(f, line, width + 4);
-        fputc('\n', f);
     }
 }

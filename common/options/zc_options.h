@@ -57,6 +57,8 @@ const struct zc_option *zc_option_find(const char *name, unsigned scope);
 /* The row of `scope` whose name is nearest to a misspelt one, for "did you mean"; or NULL. */
 const struct zc_option *zc_option_guess(const char *name, unsigned scope);
 
+enum { ZC_OPTION_NAME_MAX = 64 }; /* bytes that hold any name with its prefix */
+
 /* The name as users of `scope` (one bit) write it: "--cache-size"; returns buf. */
 char *zc_option_spell(const struct zc_option *o, unsigned scope, char *buf, size_t len);
 

@@ -1,4 +1,5 @@
-/* zc_settings.h - the values behind the option table; see zc_options.c for the rows. */
+/* zc_settings.h - the values behind the option table, and no functions: zc_options.c has the rows
+ * and what fills them in. */
 #ifndef ZC_SETTINGS_H
 #define ZC_SETTINGS_H
 
