@@ -32,7 +32,7 @@ enum {
 };
 
 struct write_job {
-    enum { JOB_NONE, JOB_WRITE, JOB_SYNC, JOB_SETTLE } kind;
+    enum { JOB_WRITE, JOB_SYNC, JOB_SETTLE } kind;
     struct zc_file *file;
     struct zc_page *pages[JOB_PAGES]; /* consecutive */
     unsigned n;
