@@ -8,7 +8,7 @@
  * Rules
  *  1. Reading ahead takes free frames and old clean pages only: never a dirty page, nor one
  *     that was written or read ahead before fewer than half a cache of pages were asked for
- *     since; and none at all while somebody waits for memory.
+ *     since (zc_lru.c); and none at all while somebody waits for memory.
  *  2. At most a quarter of the cache is read ahead and not asked for yet; of that, a handle
  *     has at most its depth.  Pages its streams have passed make room.
  *  3. A page with unwritten bytes, or being written to, is left alone.
