@@ -138,7 +138,7 @@ static int create_server(struct iod *d)
         .cache = d->cache,
         .boot_id = d->boot_id,
         .silence_ms = (unsigned)d->settings.timeout,
-        .open_transport = zc_both_open,
+        .open_transport = zc_tp_both_open,
         .provider = d->settings.provider,
         .listen = d->settings.listen,
     };

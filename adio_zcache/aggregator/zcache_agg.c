@@ -9,7 +9,7 @@
 
 #include "zc_list.h"
 #include "zc_lock.h"
-#include "zc_local.h"
+#include "zc_tp_local.h"
 #include "zc_log.h"
 #include "zc_server.h"
 #include "zc_thread.h"
@@ -56,7 +56,7 @@ static int start_server(struct zcache_agg *a, const struct zc_settings *s, bool 
 {
     struct zc_server_config cfg = {.cache = a->cache,
                                    .credits = AGG_CREDITS,
-                                   .open_transport = near ? zc_local_open : zc_ofi_open,
+                                   .open_transport = near ? zc_tp_local_open : zc_tp_ofi_open,
                                    .provider = zcache_net_provider(s)};
     struct endpoint *e = &a->endpoints[near];
     int rc;

@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "zc_local.h"
+#include "zc_tp_local.h"
 #include "zc_log.h"
 #include "zc_net.h"
 #include "zc_thread.h"
@@ -574,7 +574,7 @@ void zc_net_remove(struct zc_net *n, struct zc_client *c)
 static int (*transport_of(const struct zc_net_config *cfg))(const struct zc_tp_config *,
                                                             struct zc_tp **)
 {
-    return zc_local_is_address(cfg->toward, cfg->toward_len) ? zc_local_open : zc_ofi_open;
+    return zc_tp_local_is_address(cfg->toward, cfg->toward_len) ? zc_tp_local_open : zc_tp_ofi_open;
 }
 
 int zc_net_create(const struct zc_net_config *cfg, struct zc_net **out)

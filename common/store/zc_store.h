@@ -1,7 +1,7 @@
 /* zc_store.h - the seam below a cache: where pages are read from and written back to.
  *
  * Implementations: posix (a directory tree), remote (daemons, zc_store_remote.c),
- * memory (tests), faulty (wraps another one and fails chosen calls).
+ * memory (tests), fault (wraps another one and fails chosen calls).
  *
  * All calls block until done and may be made from any thread, several at once on
  * one file.  They return 0 or a byte count, or a negative errno explained by

@@ -16,7 +16,7 @@
 #include "zc_wire.h"
 
 /* What endpoints are opened with. */
-static int (*rig_transport)(const struct zc_tp_config *cfg, struct zc_tp **out) = zc_loop_open;
+static int (*rig_transport)(const struct zc_tp_config *cfg, struct zc_tp **out) = zc_tp_loop_open;
 
 struct rig {
     struct zc_store *store; /* the faulty one, over memory */

@@ -26,7 +26,7 @@ static int open_provider(const struct zc_tp_config *cfg, struct zc_tp **out)
     struct zc_tp_config mine = *cfg;
 
     mine.provider = provider;
-    return zc_ofi_open(&mine, out);
+    return zc_tp_ofi_open(&mine, out);
 }
 
 static struct {

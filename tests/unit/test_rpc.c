@@ -352,7 +352,7 @@ START_TEST(silent_server)
     uint64_t start = zc_now();
     struct zc_client *c;
 
-    ck_assert_int_eq(zc_loop_open(&tp, &deaf), 0);
+    ck_assert_int_eq(zc_tp_loop_open(&tp, &deaf), 0);
     ck_assert_int_eq(zc_tp_address(deaf, addr, &len), 0);
     net = rig_net(300);
     ck_assert_int_eq(zc_client_connect(net, addr, len, "deaf", &c), -ETIMEDOUT);
@@ -436,7 +436,7 @@ static void raw_up(struct raw *r)
     struct zc_tp_config tp = {.max_msg = ZC_MAX_MESSAGE, .nrecv = 4, .recv = raw_recv, .arg = r};
 
     memset(r, 0, sizeof *r);
-    ck_assert_int_eq(zc_loop_open(&tp, &r->tp), 0);
+    ck_assert_int_eq(zc_tp_loop_open(&tp, &r->tp), 0);
     ck_assert_int_eq(zc_tp_peer_add(r->tp, rig.addr, rig.addr_len, &r->peer), 0);
 }
 

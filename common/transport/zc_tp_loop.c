@@ -1,4 +1,4 @@
-/* zc_loop.c - the transport inside one process: endpoints that share memory.
+/* zc_tp_loop.c - the transport inside one process: endpoints that share memory.
  *
  * For tests of client and server without a network.  One lock guards everything; RMA is
  * a memcpy made when it is posted, checked against the peer's registrations as strictly
@@ -279,7 +279,7 @@ static const struct zc_tp_ops loop_ops = {
     .wake = loop_wake,
 };
 
-int zc_loop_open(const struct zc_tp_config *cfg, struct zc_tp **out)
+int zc_tp_loop_open(const struct zc_tp_config *cfg, struct zc_tp **out)
 {
     struct loop *l = calloc(1, sizeof *l);
 
