@@ -25,6 +25,8 @@
 #include "zc_addrfile.h"
 #include "zc_log.h"
 #include "zc_server.h"
+#include "zc_store_posix.h"
+#include "zc_tp_both.h"
 #include "zc_units.h"
 
 enum {

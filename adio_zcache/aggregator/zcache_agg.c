@@ -13,6 +13,7 @@
 #include "zc_log.h"
 #include "zc_server.h"
 #include "zc_thread.h"
+#include "zc_tp_ofi.h"
 #include "zcache_agg.h"
 #include "zcache_stores.h"
 

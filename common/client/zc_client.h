@@ -29,8 +29,7 @@ struct zc_net;
 struct zc_client;
 
 struct zc_net_config {
-    int (*open_transport)(const struct zc_tp_config *cfg, struct zc_tp **out); /* NULL: what
-                                                                       `toward` belongs to */
+    zc_tp_open_fn *open_transport; /* NULL: what `toward` belongs to */
     const char *provider;
     bool local;         /* daemons of this host may be reached locally (zc_store_remote.h) */
     const void *toward; /* address of the first server */

@@ -21,6 +21,7 @@
 #include "zc_log.h"
 #include "zc_net.h"
 #include "zc_thread.h"
+#include "zc_tp_ofi.h"
 
 enum {
     RECEIVES = 64,      /* receive buffers */
@@ -571,8 +572,7 @@ void zc_net_remove(struct zc_net *n, struct zc_client *c)
         zc_tp_peer_remove(n->tp, c->peer);
 }
 
-static int (*transport_of(const struct zc_net_config *cfg))(const struct zc_tp_config *,
-                                                            struct zc_tp **)
+static zc_tp_open_fn *transport_of(const struct zc_net_config *cfg)
 {
     return zc_tp_local_is_address(cfg->toward, cfg->toward_len) ? zc_tp_local_open : zc_tp_ofi_open;
 }

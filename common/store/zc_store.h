@@ -121,12 +121,4 @@ int zc_store_stat(struct zc_store *s, const char *path, struct zc_attr *attr);
 int zc_store_ping(struct zc_store *s);
 void zc_store_destroy(struct zc_store *s); /* NULL: nothing */
 
-/* Files below `root` and only those: paths are absolute, must begin with `root` as
- * given or as resolved, and no symbolic link may lead out of it (openat2
- * RESOLVE_BENEATH); else EACCES.  root == NULL: no confinement, any path (embedded mode). */
-int zc_store_posix_create(const char *root, struct zc_store **out);
-
-/* Files in memory, for tests.  Files live as long as the store. */
-int zc_store_mem_create(struct zc_store **out);
-
 #endif

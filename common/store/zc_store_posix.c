@@ -28,6 +28,7 @@
 #include "zc_log.h"
 #include "zc_racy.h"
 #include "zc_store.h"
+#include "zc_store_posix.h"
 #include "zc_store_posix_ranges.h"
 
 enum { CREATE_TRIES = 8, BATCH_IOV = IOV_MAX };

@@ -15,6 +15,7 @@
 #include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zc_tp_loop.h"
 
 enum { DUE_MS = 1 }; /* what is withheld is looked at this often */
 
@@ -47,7 +48,7 @@ struct fault_tp {
 };
 
 static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_INJECTION);
-static int (*open_below)(const struct zc_tp_config *cfg, struct zc_tp **out);
+static zc_tp_open_fn *open_below;
 static struct zc_tp *last;
 
 static struct fault_tp *fault_of(struct zc_tp *tp)
@@ -362,7 +363,7 @@ static const struct zc_tp_ops fault_ops = {
 
 /* ---- open, and settings ---- */
 
-void zc_tp_fault_over(int (*open)(const struct zc_tp_config *cfg, struct zc_tp **out))
+void zc_tp_fault_over(zc_tp_open_fn *open)
 {
     zc_lock_get(&lock);
     open_below = open;
@@ -371,7 +372,7 @@ void zc_tp_fault_over(int (*open)(const struct zc_tp_config *cfg, struct zc_tp *
 
 int zc_tp_fault_open(const struct zc_tp_config *cfg, struct zc_tp **out)
 {
-    int (*open)(const struct zc_tp_config *, struct zc_tp **);
+    zc_tp_open_fn *open;
     struct fault_tp *f = calloc(1, sizeof *f);
     struct zc_tp_config ours = *cfg;
     int rc;

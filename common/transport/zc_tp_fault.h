@@ -27,7 +27,7 @@ enum zc_tp_fault_how {
 };
 
 /* The transport below endpoints opened from now on; NULL: the loop. */
-void zc_tp_fault_over(int (*open)(const struct zc_tp_config *cfg, struct zc_tp **out));
+void zc_tp_fault_over(zc_tp_open_fn *open);
 int zc_tp_fault_open(const struct zc_tp_config *cfg, struct zc_tp **out);
 struct zc_tp *zc_tp_fault_last(void);
 

@@ -17,7 +17,7 @@
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_racy.h"
-#include "zc_transport.h"
+#include "zc_tp_loop.h"
 
 struct message {
     struct zc_list link;

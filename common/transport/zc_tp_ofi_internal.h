@@ -28,6 +28,7 @@
 #include "zc_fabric.h"
 #include "zc_list.h"
 #include "zc_lock.h"
+#include "zc_tp_ofi.h"
 #include "zc_transport.h"
 
 enum { KIND_RECV, KIND_SEND, KIND_PULL, KIND_PUSH };

@@ -107,11 +107,8 @@ struct zc_tp {
     const struct zc_tp_ops *ops;
 };
 
-int zc_tp_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out);
-/* A wait in progress() also ends when this descriptor is readable.  Before anybody waits. */
-void zc_tp_ofi_watch(struct zc_tp *tp, int fd);
-int zc_tp_both_open(const struct zc_tp_config *cfg, struct zc_tp **out);
-int zc_tp_loop_open(const struct zc_tp_config *cfg, struct zc_tp **out);
+/* Opens an endpoint: zc_tp_ofi_open() and its like, each in the header of its implementation. */
+typedef int zc_tp_open_fn(const struct zc_tp_config *cfg, struct zc_tp **out);
 
 /* The calls, through the table above: without any lock held (zc_lock.h).  What they return and need
  * is told there. */

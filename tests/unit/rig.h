@@ -13,6 +13,8 @@
 #include "zc_log.h"
 #include "zc_server.h"
 #include "zc_store_fault.h"
+#include "zc_store_mem.h"
+#include "zc_tp_loop.h"
 #include "zc_wire.h"
 
 /* What endpoints are opened with. */

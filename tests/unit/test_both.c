@@ -6,6 +6,8 @@
 
 #include "rig.h"
 #include "zc_fabric.h"
+#include "zc_tp_both.h"
+#include "zc_tp_ofi.h"
 
 enum { LEN = 200000, ROUNDS = 20 };
 

@@ -6,6 +6,7 @@
 
 #include "rig.h"
 #include "zc_fabric.h"
+#include "zc_tp_ofi.h"
 
 /* "net" of libfabric 1.17 keeps some memory of every endpoint that was closed; what we ought to
  * have freed, test_both.c finds with the usual provider. */

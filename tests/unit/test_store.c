@@ -15,6 +15,8 @@
 #include "check_main.h"
 #include "zc_log.h"
 #include "zc_store_fault.h"
+#include "zc_store_mem.h"
+#include "zc_store_posix.h"
 
 enum { RW = ZC_OPEN_READ | ZC_OPEN_WRITE, NEW = RW | ZC_OPEN_CREATE };
 
