@@ -1,15 +1,7 @@
 /* zc_client.h - calls to a server: one function a request.
  *
- * A zc_net is this process's endpoint; clients (one a daemon) share it.  A thread that
- * waits for its reply drives the endpoint itself; while nobody waits, a background thread
- * sends heartbeats.
- *
- * Failure: every request has a deadline, put off only by the server saying that it still
- * works on this very request.  A server unheard of for `timeout_ms` is gone: the client is
- * then broken for good, all its calls fail with -ETIMEDOUT at once, and the server can
- * reach no memory of the caller any more when a call has returned.  If it could have, because
- * a transfer was under way, that takes the end of the whole endpoint: the other clients of
- * the zc_net break with it.
+ * Clients (one a daemon) share this process's endpoint, zc_net.h, which also says what becomes of
+ * a client whose server falls silent.
  *
  * All calls may be made from any thread.  Errors: negative errno, explained by zc_errorf()
  * with what the server said.
@@ -22,27 +14,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "zc_net.h"
 #include "zc_store.h"
 #include "zc_transport.h"
 
-struct zc_net;
 struct zc_client;
-
-struct zc_net_config {
-    zc_tp_open_fn *open_transport; /* NULL: what `toward` belongs to */
-    const char *provider;
-    bool local;         /* daemons of this host may be reached locally (zc_store_remote.h) */
-    const void *toward; /* address of the first server */
-    size_t toward_len;
-    uint64_t timeout_ms; /* silence after which a server counts as gone; 0: 30 s */
-    unsigned spin_us;    /* poll this long for a reply before sleeping */
-    const char *name;    /* who we are, for the server's log: "host:pid rank 3" */
-};
-
-int zc_net_create(const struct zc_net_config *cfg, struct zc_net **out);
-void zc_net_destroy(struct zc_net *n); /* clients must be gone */
-/* True when it was given up with a client that broke; clients need a new one. */
-bool zc_net_severed(struct zc_net *n);
 
 /* Says HELLO.  `label` names the server in messages ("zcached on n17").
  * -EPROTONOSUPPORT: it speaks another protocol version; -ETIMEDOUT: nobody answers. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "zc_log.h"
-#include "zc_net.h"
+#include "zc_net_internal.h"
 #include "zc_view.h"
 
 /* More than once where another thread's transfer through the same view took what was kept. */
@@ -24,7 +24,7 @@ static bool writes(const struct zc_io *io)
 
 static void start(struct zc_client *c, struct zc_io *io)
 {
-    struct zc_tp *tp = zc_net_transport(c->net);
+    struct zc_tp *tp = c->net->tp;
     bool in_message = io->len <= c->max_inline;
     struct zc_msg m = {.type = io->type, .handle = io->handle, .off = io->off, .len = io->len};
 
@@ -127,7 +127,7 @@ static int send_view(struct zc_client *c, const struct zc_view *v)
 
 static int wait_once(struct zc_client *c, struct zc_io *io, uint64_t *count)
 {
-    struct zc_tp *tp = zc_net_transport(c->net);
+    struct zc_tp *tp = c->net->tp;
     struct zc_msg reply;
     int rc;
 

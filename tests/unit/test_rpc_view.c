@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "rig.h"
-#include "zc_net.h"
+#include "zc_net_internal.h"
 #include "zc_view.h"
 
 enum { SPACE = 600000 };
