@@ -81,49 +81,30 @@ int zc_client_control(struct zc_client *c, uint32_t what, uint64_t *count);
 
 struct zc_view;
 
-/* One transfer.  Belongs to the caller from start to wait, as do buffer and view. */
+/* One transfer; buffer and view belong to it from start to wait. */
 struct zc_io {
-    struct zc_call *call; /* private, all */
+    bool write;
+    uint64_t handle;
+    void *buf; /* contiguous data */
+    size_t len;
+    uint64_t off;               /* in the file; or, with a view, in its visible bytes */
+    const struct zc_view *view; /* NULL: none; sent when the server does not know it */
+    int64_t disp;               /* of the view */
+
+    struct zc_call *call; /* private, from here on */
     struct zc_mr mr;
     int status;
-    uint8_t type;
-    uint64_t handle, off, len;
-    void *buf;
-    const struct zc_view *view;
-    int64_t disp;
 };
 
-/* Starts a read or write of len bytes; never fails: a failure shows in zc_io_wait().  Waits
- * while the server's credits are used up. */
-void zc_io_read(struct zc_client *c, uint64_t handle, void *buf, size_t len, uint64_t off,
-                struct zc_io *io);
-void zc_io_write(struct zc_client *c, uint64_t handle, const void *buf, size_t len, uint64_t off,
-                 struct zc_io *io);
-/* The same through a view at displacement `disp`: `off` and `len` count visible bytes, the
- * data in `buf` is contiguous.  Sends the view when the server does not know it. */
-void zc_io_vread(struct zc_client *c, uint64_t handle, const struct zc_view *v, int64_t disp,
-                 void *buf, size_t len, int64_t off, struct zc_io *io);
-void zc_io_vwrite(struct zc_client *c, uint64_t handle, const struct zc_view *v, int64_t disp,
-                  const void *buf, size_t len, int64_t off, struct zc_io *io);
+/* Starts the transfer; never fails: a failure shows in zc_io_wait().  Waits while the server's
+ * credits are used up. */
+void zc_io_start(struct zc_client *c, struct zc_io *io);
 /* Bytes moved, for a read up to the end of the file as this server knows it. */
 ssize_t zc_io_wait(struct zc_client *c, struct zc_io *io);
 
-static inline ssize_t zc_client_read(struct zc_client *c, uint64_t handle, void *buf, size_t len,
-                                     uint64_t off)
-{
-    struct zc_io io;
-
-    zc_io_read(c, handle, buf, len, off, &io);
-    return zc_io_wait(c, &io);
-}
-
-static inline ssize_t zc_client_write(struct zc_client *c, uint64_t handle, const void *buf,
-                                      size_t len, uint64_t off)
-{
-    struct zc_io io;
-
-    zc_io_write(c, handle, buf, len, off, &io);
-    return zc_io_wait(c, &io);
-}
+/* Both halves. */
+ssize_t zc_client_read(struct zc_client *c, uint64_t handle, void *buf, size_t len, uint64_t off);
+ssize_t zc_client_write(struct zc_client *c, uint64_t handle, const void *buf, size_t len,
+                        uint64_t off);
 
 #endif

@@ -20,8 +20,9 @@
 #include "zc_racy.h"
 #include "zc_store_remote.h"
 #include "zc_view.h"
+#include "zc_window.h"
 
-enum { WINDOW = 8 }; /* blocks of one read or write under way */
+enum { ASKED = 8 }; /* daemons asked at a time */
 
 struct remote {
     struct zc_store store;
@@ -172,12 +173,12 @@ static void start_backlog(struct zc_client *c, uint64_t handle, uint64_t what, s
 static int ask_all(struct rfile *f, start_fn start, uint64_t arg, uint64_t *sum)
 {
     struct remote *r = remote_of(f->file.store);
-    struct zc_later later[WINDOW];
+    struct zc_later later[ASKED];
     char text[256] = "";
     int first = 0;
 
-    for (uint32_t at = 0; at < r->n; at += WINDOW) {
-        uint32_t end = at + WINDOW < r->n ? at + WINDOW : r->n;
+    for (uint32_t at = 0; at < r->n; at += ASKED) {
+        uint32_t end = at + ASKED < r->n ? at + ASKED : r->n;
 
         for (uint32_t i = at; i < end; i++)
             start(r->clients[i], f->handles[i], arg, &later[i - at]);
@@ -244,133 +245,98 @@ static int remote_getattr(struct zc_sfile *sf, struct zc_attr *attr)
 
 /* ---- data ---- */
 
-/* One block's part of a transfer. */
+/* One block's part of a transfer; io says which bytes. */
 struct part {
     struct zc_io io;
-    uint32_t daemon;
-    unsigned char *buf;
-    size_t len;
-    uint64_t off;
+    struct zc_client *client;
 };
 
-/* A transfer under way: parts leave in order of offset and are waited for in that order. */
 struct transfer {
     struct rfile *file;
     bool write;
-    struct part parts[WINDOW];
-    unsigned head, count;
-    uint64_t size;  /* READ: end of the file, once a short part made us ask; else ~0 */
-    uint64_t moved; /* bytes, up to the first that is missing */
-    bool ended;     /* a part ended before its length */
-    int status;
-    char text[256];
+    struct part parts[ZC_WINDOW];
 };
 
-static void keep_error(struct transfer *t, int rc)
+/* A read came back short: zeros up to the end of the file, wherever that is.  Bytes the part
+ * has, or an error. */
+static int64_t fill_hole(struct transfer *t, const struct zc_io *io, size_t got)
 {
-    if (t->status)
-        return;
-    t->status = rc;
-    snprintf(t->text, sizeof t->text, "%s", zc_error_text(rc));
-}
-
-/* A read came back short: zeros up to the end of the file, wherever that is. */
-static void fill_hole(struct transfer *t, struct part *p, size_t got)
-{
+    uint64_t begin = io->off + got, end = begin;
     struct zc_attr attr;
-    uint64_t end = p->off + p->len;
-    int rc = 0;
 
-    if (t->file->place.daemons == 1) {
-        end = p->off + got;
-    } else {
-        rc = remote_getattr(&t->file->file, &attr);
-        if (rc) {
-            keep_error(t, rc);
-            return;
-        }
-        if (attr.size < end)
-            end = attr.size > p->off + got ? attr.size : p->off + got;
+    if (t->file->place.daemons > 1) {
+        int rc = remote_getattr(&t->file->file, &attr);
+
+        if (rc)
+            return rc;
+        if (attr.size > end)
+            end = attr.size < io->off + io->len ? attr.size : io->off + io->len;
     }
-    memset(p->buf + got, 0, (size_t)(end - p->off) - got);
-    t->moved += end - p->off;
-    t->ended = end < p->off + p->len;
+    memset((char *)io->buf + got, 0, (size_t)(end - begin));
+    return (int64_t)(end - io->off);
 }
 
-static void finish_oldest(struct transfer *t)
+static int64_t finish_part(void *transfer, unsigned slot, bool wanted)
 {
-    struct part *p = &t->parts[t->head];
-    struct remote *r = remote_of(t->file->file.store);
-    ssize_t got = zc_io_wait(r->clients[p->daemon], &p->io);
+    struct transfer *t = transfer;
+    struct part *p = &t->parts[slot];
+    ssize_t got = zc_io_wait(p->client, &p->io);
 
-    t->head = (t->head + 1) % WINDOW;
-    t->count--;
-    if (got < 0)
-        keep_error(t, (int)got);
-    else if (t->status || t->ended)
-        return;
-    else if ((size_t)got == p->len)
-        t->moved += p->len;
-    else if (t->write)
-        keep_error(t, zc_errorf(EIO, "%s took %zd of %zu bytes at offset %llu",
-                                zc_client_label(r->clients[p->daemon]), got, p->len,
-                                (unsigned long long)p->off));
-    else
-        fill_hole(t, p, (size_t)got);
-}
-
-static void start_part(struct transfer *t, unsigned char *buf, size_t len, uint64_t off)
-{
-    struct rfile *f = t->file;
-    struct remote *r = remote_of(f->file.store);
-    struct part *p;
-
-    if (t->count == WINDOW)
-        finish_oldest(t);
-    p = &t->parts[(t->head + t->count++) % WINDOW];
-    p->daemon = zc_place_daemon(&f->place, zc_place_block(&f->place, off));
-    p->buf = buf;
-    p->len = len;
-    p->off = off;
+    if (got < 0 || !wanted || (size_t)got == p->io.len)
+        return got;
     if (t->write)
-        zc_io_write(r->clients[p->daemon], f->handles[p->daemon], buf, len, off, &p->io);
-    else
-        zc_io_read(r->clients[p->daemon], f->handles[p->daemon], buf, len, off, &p->io);
+        return zc_errorf(EIO, "%s took %zd of %zu bytes at offset %llu", zc_client_label(p->client),
+                         got, p->io.len, (unsigned long long)p->io.off);
+    return fill_hole(t, &p->io, (size_t)got);
 }
 
-static ssize_t transfer(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off,
-                        bool write)
+/* Bytes of the part that is under way now: `left` at most, of one block. */
+static size_t start_part(struct transfer *t, struct part *p, char *buf, size_t left, uint64_t off)
+{
+    const struct zc_place *place = &t->file->place;
+    uint64_t room = place->daemons == 1 ? left : zc_place_room(place, off);
+    uint32_t daemon = zc_place_daemon(place, zc_place_block(place, off));
+
+    p->client = remote_of(t->file->file.store)->clients[daemon];
+    p->io = (struct zc_io){.write = t->write,
+                           .handle = t->file->handles[daemon],
+                           .buf = buf,
+                           .len = left < room ? left : (size_t)room,
+                           .off = off};
+    zc_io_start(p->client, &p->io);
+    return p->io.len;
+}
+
+static ssize_t move(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off, bool write)
 {
     struct transfer t = {.file = rfile_of(sf), .write = write};
-    bool one = t.file->place.daemons == 1;
+    struct zc_window w;
 
+    zc_window_init(&w, finish_part, &t);
     for (int i = 0; i < n; i++) {
-        unsigned char *buf = iov[i].iov_base;
+        char *buf = iov[i].iov_base;
         size_t left = iov[i].iov_len;
 
-        while (left && !t.status && !t.ended) {
-            uint64_t room = one ? left : zc_place_room(&t.file->place, off);
-            size_t len = left < room ? left : (size_t)room;
+        while (left && zc_window_wants(&w)) {
+            size_t len = start_part(&t, &t.parts[zc_window_slot(&w)], buf, left, off);
 
-            start_part(&t, buf, len, off);
+            zc_window_started(&w, (int64_t)len);
             buf += len;
             left -= len;
             off += len;
         }
     }
-    while (t.count)
-        finish_oldest(&t);
-    return t.status ? zc_errorf(-t.status, "%s", t.text) : (ssize_t)t.moved;
+    return zc_window_end(&w);
 }
 
 static ssize_t remote_preadv(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off)
 {
-    return transfer(sf, iov, n, off, false);
+    return move(sf, iov, n, off, false);
 }
 
 static ssize_t remote_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off)
 {
-    return transfer(sf, iov, n, off, true);
+    return move(sf, iov, n, off, true);
 }
 
 /* The pieces leave packed, with a view that says where they belong. */
@@ -379,7 +345,7 @@ static ssize_t write_packed(struct zc_client *c, uint64_t handle, const char *da
 {
     struct zc_view_builder *b;
     struct zc_view *v;
-    struct zc_io io;
+    struct zc_io io = {.write = true, .handle = handle, .buf = buf, .disp = (int64_t)off};
     size_t total = 0;
     ssize_t rc;
 
@@ -398,7 +364,9 @@ static ssize_t write_packed(struct zc_client *c, uint64_t handle, const char *da
     rc = zc_view_finish(b, r[n - 1].hi, &v);
     if (rc < 0)
         return rc;
-    zc_io_vwrite(c, handle, v, (int64_t)off, buf, total, 0, &io);
+    io.view = v;
+    io.len = total;
+    zc_io_start(c, &io);
     rc = zc_io_wait(c, &io);
     zc_view_put(v);
     if (rc >= 0 && (size_t)rc != total)

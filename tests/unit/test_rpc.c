@@ -287,7 +287,9 @@ START_TEST(more_requests_than_credits)
     h = rig_open(client, "/f");
     for (unsigned i = 0; i < 100; i++) {
         fill(buf[i], sizeof buf[i], i * 300, 3);
-        zc_io_write(client, h, buf[i], sizeof buf[i], i * 300, &io[i]);
+        io[i] = (struct zc_io){
+            .write = true, .handle = h, .buf = buf[i], .len = sizeof buf[i], .off = i * 300};
+        zc_io_start(client, &io[i]);
     }
     for (unsigned i = 0; i < 100; i++)
         ck_assert_int_eq(zc_io_wait(client, &io[i]), 300);
