@@ -9,10 +9,10 @@
 
 #include "zc_list.h"
 #include "zc_lock.h"
-#include "zc_tp_local.h"
 #include "zc_log.h"
 #include "zc_server.h"
 #include "zc_thread.h"
+#include "zc_tp_local.h"
 #include "zc_tp_ofi.h"
 #include "zcache_agg.h"
 #include "zcache_stores.h"

@@ -9,8 +9,8 @@
 
 #include "zc_list.h"
 #include "zc_lock.h"
-#include "zc_tp_local.h"
 #include "zc_log.h"
+#include "zc_tp_local.h"
 #include "zc_wire.h"
 #include "zcache_peer.h"
 #include "zcache_stores.h"

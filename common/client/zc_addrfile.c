@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "zc_addrfile.h"
-#include "zc_tp_local.h"
 #include "zc_log.h"
+#include "zc_tp_local.h"
 #include "zc_units.h"
 
 #define FIRST_LINE "zcache-daemon 1"

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 
 #include "zc_list.h"
+#include "zc_log.h"
 #include "zc_tp_both.h"
 #include "zc_tp_local.h"
-#include "zc_log.h"
 #include "zc_tp_ofi.h"
 
 enum { LOCAL = 1 }; /* in a peer's number */

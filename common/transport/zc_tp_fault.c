@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "zc_tp_fault.h"
 #include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zc_tp_fault.h"
 #include "zc_tp_loop.h"
 
 enum { DUE_MS = 1 }; /* what is withheld is looked at this often */
@@ -34,7 +34,6 @@ struct late {
 
 struct fault_tp {
     struct zc_tp tp;
-    struct zc_tp_ops own_ops; /* without sever, if there is none below */
     struct zc_tp *below;
     struct zc_tp_config cfg; /* of those above */
     struct zc_lock lock;
@@ -48,7 +47,6 @@ struct fault_tp {
 };
 
 static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_INJECTION);
-static zc_tp_open_fn *open_below;
 static struct zc_tp *last;
 
 static struct fault_tp *fault_of(struct zc_tp *tp)
@@ -283,14 +281,6 @@ static void fault_peer_remove(struct zc_tp *tp, zc_peer peer)
     zc_tp_wake(f->below);
 }
 
-static void fault_sever(struct zc_tp *tp)
-{
-    struct fault_tp *f = fault_of(tp);
-
-    zc_tp_sever(f->below);
-    cancel(f, 0, true);
-}
-
 static void fault_close(struct zc_tp *tp)
 {
     struct fault_tp *f = fault_of(tp);
@@ -349,7 +339,6 @@ static void fault_wake(struct zc_tp *tp)
 static const struct zc_tp_ops fault_ops = {
     .name = "fault",
     .close = fault_close,
-    .sever = fault_sever,
     .address = fault_address,
     .peer_add = fault_peer_add,
     .peer_remove = fault_peer_remove,
@@ -363,16 +352,8 @@ static const struct zc_tp_ops fault_ops = {
 
 /* ---- open, and settings ---- */
 
-void zc_tp_fault_over(zc_tp_open_fn *open)
-{
-    zc_lock_get(&lock);
-    open_below = open;
-    zc_lock_put(&lock);
-}
-
 int zc_tp_fault_open(const struct zc_tp_config *cfg, struct zc_tp **out)
 {
-    zc_tp_open_fn *open;
     struct fault_tp *f = calloc(1, sizeof *f);
     struct zc_tp_config ours = *cfg;
     int rc;
@@ -388,19 +369,13 @@ int zc_tp_fault_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     ours.recv = on_message;
     ours.peer_error = on_peer_error;
     ours.arg = f;
-    zc_lock_get(&lock);
-    open = open_below ? open_below : zc_tp_loop_open;
-    zc_lock_put(&lock);
-    rc = open(&ours, &f->below);
+    rc = zc_tp_loop_open(&ours, &f->below);
     if (rc) {
         zc_lock_destroy(&f->lock);
         free(f);
         return rc;
     }
-    f->own_ops = fault_ops;
-    if (!zc_tp_severs(f->below))
-        f->own_ops.sever = NULL;
-    f->tp.ops = &f->own_ops;
+    f->tp.ops = &fault_ops;
     zc_lock_get(&lock);
     last = &f->tp;
     zc_lock_put(&lock);

@@ -14,8 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "zc_tp_local_internal.h"
 #include "zc_log.h"
+#include "zc_tp_local_internal.h"
 
 enum { CONNECT_S = 10 }; /* a listener whose queue is full is waited for this long */
 

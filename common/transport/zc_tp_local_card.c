@@ -10,8 +10,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "zc_tp_local.h"
 #include "zc_log.h"
+#include "zc_tp_local.h"
 
 static unsigned char stamp[16];
 static int stamp_status;

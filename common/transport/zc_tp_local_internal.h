@@ -26,8 +26,8 @@
 #include <sys/types.h>
 
 #include "zc_list.h"
-#include "zc_tp_local.h"
 #include "zc_lock.h"
+#include "zc_tp_local.h"
 #include "zc_transport.h"
 
 enum { LOCAL_NAME = 16 }; /* random bytes that name a socket */

@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "zc_tp_local_internal.h"
 #include "zc_log.h"
+#include "zc_tp_local_internal.h"
 
 enum {
     EVENTS = 16,  /* handled in a round */
