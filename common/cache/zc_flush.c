@@ -28,7 +28,7 @@ enum {
     JOB_PAGES = 256,
     JOB_IOV = 512,
     JOB_SCATTERED = 64, /* a page with more dirty ranges is written by itself, in one call */
-    BACKOFF_DOUBLINGS = 64,
+    BACKOFF_MAX = 64,   /* times retry_ms: the longest wait between two tries */
 };
 
 struct flush_job {
@@ -416,7 +416,7 @@ static void job_done(struct zc_cache *c, struct flush_job *job)
 
 static void count_failure(struct zc_cache *c, struct zc_file *f, const struct zc_why *why)
 {
-    uint64_t now = zc_now(), max = c->cfg.retry_ms * BACKOFF_DOUBLINGS * ZC_NS_PER_MS;
+    uint64_t now = zc_now(), max = c->cfg.retry_ms * BACKOFF_MAX * ZC_NS_PER_MS;
 
     if (f->write_why.err == 0)
         zc_warn("%s; it is kept and tried again", why->text);
