@@ -111,6 +111,8 @@ static int agg_new(struct zc_store *store, const struct zc_settings *s, uint32_t
 
 static void agg_free(struct zcache_agg *a)
 {
+    int rc;
+
     zc_list_del(&a->link);
     for (int near = 0; near <= 1; near++) {
         struct endpoint *e = &a->endpoints[near];
@@ -121,8 +123,9 @@ static void agg_free(struct zcache_agg *a)
         pthread_join(e->thread, NULL);
         zc_server_destroy(e->server);
     }
-    if (zc_cache_drain(a->cache))
-        zc_error("aggregator: %s", zc_error_text(EIO));
+    rc = zc_cache_drain(a->cache);
+    if (rc)
+        zc_error("aggregator: %s", zc_error_text(rc));
     zc_cache_destroy(a->cache);
     free(a);
 }

@@ -221,10 +221,11 @@ int zc_tp_both_open(const struct zc_tp_config *cfg, struct zc_tp **out)
         both_close(&b->tp);
         return rc;
     }
-    if (zc_tp_local_open(&c, &b->local) == 0)
+    rc = zc_tp_local_open(&c, &b->local);
+    if (rc == 0)
         zc_tp_ofi_watch(b->fabric, zc_tp_local_fd(b->local));
     else
-        zc_warn("processes of this host will use libfabric, too: %s", zc_error_text(EIO));
+        zc_warn("processes of this host will use libfabric, too: %s", zc_error_text(rc));
     *out = &b->tp;
     return 0;
 }

@@ -263,15 +263,18 @@ static void accept_one(struct local *l, int fd)
     struct ucred who = {.uid = (uid_t)-1};
     socklen_t len = sizeof who;
     struct conn *c;
+    int rc;
 
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) || who.uid != geteuid()) {
         zc_warn("connection of another user (uid %ld) refused", (long)who.uid);
         close(fd);
-    } else if (zc_tp_local_conn_new(l, CONN_IN, fd, &c)) {
-        zc_warn("connection refused: %s", zc_error_text(ENOMEM));
-    } else {
-        c->pid = who.pid;
+        return;
     }
+    rc = zc_tp_local_conn_new(l, CONN_IN, fd, &c);
+    if (rc)
+        zc_warn("connection refused: %s", zc_error_text(rc));
+    else
+        c->pid = who.pid;
 }
 
 /* Without descriptors: takes the next one all the same, to close it, as else it would be
