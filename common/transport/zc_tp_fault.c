@@ -1,9 +1,9 @@
-/* zc_tp_fault.c - loses, delays and fails what passes through the transport below.
+/* zc_tp_fault.c - loses, delays and fails what passes through the loop.
  *
- * Every endpoint stands in front of one of the transport below, whose callbacks come to us
- * first.  What we withhold we own: messages until they are handed on, transfers that never
- * end until their peer is removed, or the endpoint severed or closed, which reports them
- * with -ECANCELED from progress or close, as a fabric does.
+ * Every endpoint stands in front of one of the loop, whose callbacks come to us first.  What we
+ * withhold we own: messages until they are handed on, transfers that never end until their peer is
+ * removed or the endpoint closed, which reports them with -ECANCELED from progress or close, as a
+ * fabric does.
  */
 #include "config.h"
 
@@ -33,11 +33,11 @@ struct late {
 };
 
 struct fault_tp {
-    struct zc_tp tp;
+    struct zc_tp tp; /* fixed, as are the next two */
     struct zc_tp *below;
     struct zc_tp_config cfg; /* of those above */
-    struct zc_lock lock;
-    /* all of these under lock */
+
+    struct zc_lock lock; /* guards all below */
     unsigned ops, message_ms, transfer_ms;
     enum zc_tp_fault_how how;
     uint64_t skip, count, raised;
@@ -46,7 +46,8 @@ struct fault_tp {
     struct zc_list ended;           /* struct zc_op: to be reported with post.kind */
 };
 
-static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_INJECTION);
+static struct zc_lock lock = /* guards `last` */
+    ZC_LOCK_INITIALIZER(ZC_ORDER_INJECTION);
 static struct zc_tp *last;
 
 static struct fault_tp *fault_of(struct zc_tp *tp)

@@ -1,11 +1,11 @@
-/* zc_tp_fault.h - a transport that fails on purpose, in front of any other.
+/* zc_tp_fault.h - a transport that fails on purpose, in front of the loop.
  *
  * For tests of what is above it: messages that are lost or late, sends and transfers that
  * fail, peers that fall silent.  Nothing arrives twice: reliable datagrams do not do that.
  *
  * Endpoints are opened by zc_tp_fault_open(), which fits zc_net_config.open_transport and
- * zc_server_config.open_transport, over what zc_tp_fault_over() named; the one opened last is
- * zc_tp_fault_last().  Settings may be changed from any thread while calls are under way.
+ * zc_server_config.open_transport; the one opened last is zc_tp_fault_last().  Settings may be
+ * changed from any thread while calls are under way.
  */
 #ifndef ZC_TP_FAULT_H
 #define ZC_TP_FAULT_H
@@ -26,8 +26,6 @@ enum zc_tp_fault_how {
     ZC_TP_FAULT_BREAK, /* messages: peer_error() instead; transfers: done() says -EIO, later */
 };
 
-/* The transport below endpoints opened from now on; NULL: the loop. */
-void zc_tp_fault_over(zc_tp_open_fn *open);
 int zc_tp_fault_open(const struct zc_tp_config *cfg, struct zc_tp **out);
 struct zc_tp *zc_tp_fault_last(void);
 

@@ -83,7 +83,7 @@ struct registration {
 };
 
 struct local {
-    struct zc_tp tp;
+    struct zc_tp tp; /* fixed once it is open, as are those without a comment before `lock` */
     struct zc_tp_config cfg;
     struct local_address address;
     int epoll;
@@ -92,7 +92,7 @@ struct local {
     unsigned char *in;   /* a packet; progress() only */
     uint64_t last_event; /* progress() only */
 
-    struct zc_lock lock;
+    struct zc_lock lock;  /* guards all below, and what is in them */
     zc_cond idle;         /* a registration's busy went 0 */
     struct zc_list conns; /* IN and OUT */
     struct zc_list gone;

@@ -42,6 +42,7 @@ struct loop {
     zc_cond event;
 };
 
+/* Guards everything in this file but what callbacks are given. */
 static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_TRANSPORT);
 static struct zc_list endpoints = {&endpoints, &endpoints};
 static uint64_t next_id = 1, next_key = 1000;

@@ -66,7 +66,7 @@ struct peer {
 };
 
 struct ofi {
-    struct zc_tp tp;
+    struct zc_tp tp; /* fixed once it is open, as are those without a comment before `lock` */
     struct zc_tp_config cfg;
     char *provider;
     const struct zc_fabric *lib;
@@ -77,17 +77,17 @@ struct ofi {
     struct fid_cq *cq;
     struct fid_ep *ep;
     int cq_fd, wake_fd, watch_fd; /* -1: none */
-    bool closing;
-    struct ofi *next_left; /* of those that could not be closed */
+    bool closing;                 /* set while nobody drives progress or posts */
+    struct ofi *next_left;        /* of those that could not be closed */
     unsigned char name[512];
     size_t name_len;
     bool in_turn;        /* calls of libfabric must not meet: ofi_enter() */
     struct zc_lock turn; /* inner to all others */
-    uint64_t next_key;
+    uint64_t next_key;   /* atomic */
     uint64_t last_event; /* progress() only */
     unsigned nap_us;     /* progress() only */
 
-    struct zc_lock lock;
+    struct zc_lock lock;      /* guards all below, and struct peer */
     zc_cond retried;          /* a peer's retrying went false */
     struct slab *slabs;       /* of send and receive buffers */
     struct zc_list free_send; /* struct buffer */

@@ -116,8 +116,8 @@ static bool one_fault(bool at_server, unsigned ops, enum zc_tp_fault_how how, ui
     if (stored)
         expect_in_file("/sweep", LARGE, 1);
     down();
-    expect_all(buf, LARGE, PATTERN, "lent memory");
-    expect_all(back, LARGE, PATTERN, "lent memory");
+    expect_all(buf, LARGE, PATTERN, "exposed memory");
+    expect_all(back, LARGE, PATTERN, "exposed memory");
     free(buf);
     free(back);
     return raised > 0;
@@ -245,7 +245,7 @@ START_TEST(late_transfer)
     memset(buf, PATTERN, LARGE);
     zc_client_disconnect(c);
     down();
-    expect_all(buf, LARGE, PATTERN, "lent memory");
+    expect_all(buf, LARGE, PATTERN, "exposed memory");
     free(buf);
 }
 END_TEST
