@@ -335,8 +335,12 @@ static void undo_open(ADIO_File fd, int rc, bool created)
 
     if (!f)
         return;
-    if (created && zc_store_unlink(f->store, f->path))
-        zc_error("%s was created and could not be removed: %s", f->path, zc_error_text(EIO));
+    if (created) {
+        int err = zc_store_unlink(f->store, f->path);
+
+        if (err)
+            zc_error("%s was created and could not be removed: %s", f->path, zc_error_text(err));
+    }
     if (f->store)
         zcache_store_put(f->store, zcache_is_loss(rc));
     zcache_file_free(fd);

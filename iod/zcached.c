@@ -25,6 +25,8 @@
 #include "zc_addrfile.h"
 #include "zc_log.h"
 #include "zc_server.h"
+#include "zc_store_posix.h"
+#include "zc_tp_both.h"
 #include "zc_units.h"
 
 enum {
@@ -138,7 +140,7 @@ static int create_server(struct iod *d)
         .cache = d->cache,
         .boot_id = d->boot_id,
         .silence_ms = (unsigned)d->settings.timeout,
-        .open_transport = zc_both_open,
+        .open_transport = zc_tp_both_open,
         .provider = d->settings.provider,
         .listen = d->settings.listen,
     };

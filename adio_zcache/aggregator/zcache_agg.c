@@ -9,10 +9,11 @@
 
 #include "zc_list.h"
 #include "zc_lock.h"
-#include "zc_local.h"
 #include "zc_log.h"
 #include "zc_server.h"
 #include "zc_thread.h"
+#include "zc_tp_local.h"
+#include "zc_tp_ofi.h"
 #include "zcache_agg.h"
 #include "zcache_stores.h"
 
@@ -56,7 +57,7 @@ static int start_server(struct zcache_agg *a, const struct zc_settings *s, bool 
 {
     struct zc_server_config cfg = {.cache = a->cache,
                                    .credits = AGG_CREDITS,
-                                   .open_transport = near ? zc_local_open : zc_ofi_open,
+                                   .open_transport = near ? zc_tp_local_open : zc_tp_ofi_open,
                                    .provider = zcache_net_provider(s)};
     struct endpoint *e = &a->endpoints[near];
     int rc;
@@ -111,6 +112,8 @@ static int agg_new(struct zc_store *store, const struct zc_settings *s, uint32_t
 
 static void agg_free(struct zcache_agg *a)
 {
+    int rc;
+
     zc_list_del(&a->link);
     for (int near = 0; near <= 1; near++) {
         struct endpoint *e = &a->endpoints[near];
@@ -121,8 +124,9 @@ static void agg_free(struct zcache_agg *a)
         pthread_join(e->thread, NULL);
         zc_server_destroy(e->server);
     }
-    if (zc_cache_drain(a->cache))
-        zc_error("aggregator: %s", zc_error_text(EIO));
+    rc = zc_cache_drain(a->cache);
+    if (rc)
+        zc_error("aggregator: %s", zc_error_text(rc));
     zc_cache_destroy(a->cache);
     free(a);
 }

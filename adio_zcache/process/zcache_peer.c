@@ -9,8 +9,8 @@
 
 #include "zc_list.h"
 #include "zc_lock.h"
-#include "zc_local.h"
 #include "zc_log.h"
+#include "zc_tp_local.h"
 #include "zc_wire.h"
 #include "zcache_peer.h"
 #include "zcache_stores.h"
@@ -38,7 +38,7 @@ static int open_net(const void *toward, size_t len, const struct zc_settings *s)
                                 .toward_len = len,
                                 .timeout_ms = s->timeout,
                                 .name = name};
-    struct zc_net **net = &nets[zc_local_is_address(toward, len)];
+    struct zc_net **net = &nets[zc_tp_local_is_address(toward, len)];
 
     if (*net && zc_net_severed(*net)) {
         if (nsevered == MAX_SEVERED)
@@ -63,7 +63,8 @@ static int connect_to(const void *addr, size_t len, const char *label, const str
         return zc_errorf(ENOMEM, "no memory for a connection");
     rc = open_net(addr, len, s);
     if (rc == 0)
-        rc = zc_client_connect(nets[zc_local_is_address(addr, len)], addr, len, label, &p->client);
+        rc = zc_client_connect(nets[zc_tp_local_is_address(addr, len)], addr, len, label,
+                               &p->client);
     if (rc) {
         free(p);
         return rc;

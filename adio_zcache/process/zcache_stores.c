@@ -12,6 +12,7 @@
 #include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zc_store_posix.h"
 #include "zc_store_remote.h"
 #include "zc_transport.h"
 #include "zcache_agg.h"

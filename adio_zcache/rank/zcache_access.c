@@ -1,23 +1,21 @@
 /* zcache_access.c - one rank's access: cut along blocks, each part to the block's owner.
  *
  * The bytes of an access that lie in one block are contiguous in view space, so a part is
- * (view, view offset, length) with contiguous data.  Up to WINDOW parts are under way; they
- * are waited for in the order of the view, so that a short read ends where it should.
+ * (view, view offset, length) with contiguous data.  Several parts are under way (zc_window.h).
  * Memory that is not contiguous is packed part by part.  Nothing is read to be written back.
  */
 #include "config.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "zc_log.h"
 #include "zc_vspan.h"
+#include "zc_window.h"
 #include "zcache_file.h"
 
 enum {
-    WINDOW = 8,
     PACK_MAX = 1 << 20,   /* largest part whose data is packed, bytes */
     AROUND_MIN = 1 << 20, /* a write of fewer bytes waits for room in the cache */
 };
@@ -39,23 +37,10 @@ struct transfer {
     struct zcache_file *f;
     const struct zc_view *view; /* NULL: everything is visible */
     int64_t disp;
-    struct part parts[WINDOW];
-    unsigned head, count;
-    int64_t moved;
+    struct part parts[ZC_WINDOW];
     bool foresee; /* the owner shall know the view: it reads ahead along it */
     bool around;  /* what this rank owns would not fit into its cache now */
-    bool ended;
-    int status;
-    char text[400];
 };
-
-static void fail(struct transfer *t, int rc)
-{
-    if (!rc || t->status)
-        return;
-    t->status = rc;
-    snprintf(t->text, sizeof t->text, "%s", zc_error_text(rc));
-}
 
 /* ---- memory ---- */
 
@@ -106,34 +91,28 @@ static ssize_t do_local(struct transfer *t, struct part *p)
 
 static void start_remote(struct transfer *t, struct part *p)
 {
-    uint64_t number = p->owner->number;
-    size_t len = (size_t)p->len;
+    bool write = t->a->dir == ZCACHE_WRITE, plain = p->plain && (write || !t->foresee);
 
-    if (t->a->dir == ZCACHE_WRITE) {
-        if (p->plain)
-            zc_io_write(p->client, number, p->buf, len, (uint64_t)p->file_off, &p->io);
-        else
-            zc_io_vwrite(p->client, number, t->view, t->disp, p->buf, len, p->view_off, &p->io);
-    } else {
-        if (p->plain && !t->foresee)
-            zc_io_read(p->client, number, p->buf, len, (uint64_t)p->file_off, &p->io);
-        else
-            zc_io_vread(p->client, number, t->view, t->disp, p->buf, len, p->view_off, &p->io);
-    }
+    p->io = (struct zc_io){.write = write,
+                           .handle = p->owner->number,
+                           .buf = p->buf,
+                           .len = (size_t)p->len,
+                           .off = (uint64_t)(plain ? p->file_off : p->view_off),
+                           .view = plain ? NULL : t->view,
+                           .disp = t->disp};
+    zc_io_start(p->client, &p->io);
 }
 
 /* A read came back short: zeros up to where the file really ends, for another owner may
- * know of bytes behind.  Returns how many bytes the part has. */
+ * know of bytes behind.  Returns how many bytes the part has, or an error. */
 static int64_t fill_hole(struct transfer *t, struct part *p, int64_t got)
 {
     uint64_t size;
     int64_t have;
     int rc = zcache_owners_size(t->f, &size);
 
-    if (rc) {
-        fail(t, rc);
-        return 0;
-    }
+    if (rc)
+        return rc;
     if (p->plain)
         have = (int64_t)size <= p->file_off ? 0 : (int64_t)size - p->file_off;
     else
@@ -146,27 +125,31 @@ static int64_t fill_hole(struct transfer *t, struct part *p, int64_t got)
     return have;
 }
 
-static void finish_oldest(struct transfer *t)
+/* `got` bytes of a part have moved: how many it has. */
+static int64_t settle(struct transfer *t, struct part *p, int64_t got)
 {
-    struct part *p = &t->parts[t->head];
+    int rc = 0;
+
+    if (got < p->len && t->a->dir == ZCACHE_WRITE)
+        return zc_errorf(EIO, "%lld of %lld bytes written at view offset %lld", (long long)got,
+                         (long long)p->len, (long long)p->view_off);
+    if (got < p->len)
+        got = fill_hole(t, p, got);
+    if (got >= 0 && p->packed && t->a->dir == ZCACHE_READ)
+        rc = zcache_layout_unpack(t->a->mem, t->a->buf, mem_pos(t, p), p->packed, got);
+    return rc ? rc : got;
+}
+
+static int64_t finish_part(void *transfer, unsigned slot, bool wanted)
+{
+    struct transfer *t = transfer;
+    struct part *p = &t->parts[slot];
     int64_t got = p->client ? zc_io_wait(p->client, &p->io) : do_local(t, p);
 
-    t->head = (t->head + 1) % WINDOW;
-    t->count--;
-    if (got < 0) {
-        fail(t, (int)got);
-    } else if (!t->status && !t->ended) {
-        if (got < p->len && t->a->dir == ZCACHE_WRITE)
-            fail(t, zc_errorf(EIO, "%lld of %lld bytes written at view offset %lld", (long long)got,
-                              (long long)p->len, (long long)p->view_off));
-        else if (got < p->len)
-            got = fill_hole(t, p, got);
-        if (p->packed && t->a->dir == ZCACHE_READ)
-            fail(t, zcache_layout_unpack(t->a->mem, t->a->buf, mem_pos(t, p), p->packed, got));
-        t->moved += got;
-        t->ended = got < p->len;
-    }
+    if (got >= 0 && wanted)
+        got = settle(t, p, got);
     free(p->packed);
+    return got;
 }
 
 /* ---- cutting ---- */
@@ -201,26 +184,39 @@ static int cut(struct transfer *t, struct part *p, int64_t view_off, int64_t max
     return p->owner->local ? 0 : zcache_owner_client(t->f, p->owner, &p->client);
 }
 
-static void start_part(struct transfer *t, int64_t *view_off, int64_t *left)
+/* Bytes of the part that is under way now, or an error. */
+static int64_t start_part(struct transfer *t, struct part *p, int64_t view_off, int64_t left)
 {
-    struct part *p;
-    int rc;
+    int rc = cut(t, p, view_off, left);
 
-    if (t->count == WINDOW)
-        finish_oldest(t);
-    p = &t->parts[(t->head + t->count) % WINDOW];
-    rc = cut(t, p, *view_off, *left);
     if (rc == 0)
         rc = lay_out(t, p);
-    if (rc) {
-        fail(t, rc);
-        return;
-    }
-    t->count++;
-    *view_off += p->len;
-    *left -= p->len;
+    if (rc)
+        return rc;
     if (p->client)
         start_remote(t, p);
+    return p->len;
+}
+
+/* Part by part. */
+static int64_t move(struct transfer *t, int64_t view_off, int64_t left)
+{
+    struct zc_window w;
+
+    zc_window_init(&w, finish_part, t);
+    while (left && zc_window_wants(&w)) {
+        struct part *p = &t->parts[zc_window_slot(&w)];
+        int64_t len = start_part(t, p, view_off, left);
+
+        if (len < 0) {
+            zc_window_fail(&w, (int)len);
+        } else {
+            zc_window_started(&w, len);
+            view_off += len;
+            left -= len;
+        }
+    }
+    return zc_window_end(&w);
 }
 
 /* This rank's share of a write is larger than the room in its cache. */
@@ -249,9 +245,5 @@ int64_t zcache_transfer(const struct zcache_access *a)
     if (left > INT64_MAX - view_off || t.disp > INT64_MAX - left - view_off)
         return zc_errorf(EFBIG, "the access ends beyond 2^63");
     t.foresee = t.view && zc_view_monotone(t.view) && t.f->settings.agg_prefetch;
-    while (left && !t.status && !t.ended)
-        start_part(&t, &view_off, &left);
-    while (t.count)
-        finish_oldest(&t);
-    return t.status ? zc_errorf(-t.status, "%s", t.text) : t.moved;
+    return move(&t, view_off, left);
 }

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "zc_addrfile.h"
-#include "zc_local.h"
 #include "zc_log.h"
+#include "zc_tp_local.h"
 #include "zc_units.h"
 
 #define FIRST_LINE "zcache-daemon 1"
@@ -265,7 +265,7 @@ int zc_addrfile_read(const char *path, struct zc_addrfile *out)
 
 bool zc_addrfile_is_near(const struct zc_addrfile *a)
 {
-    return zc_local_can_reach(a->local, a->local_len);
+    return zc_tp_local_can_reach(a->local, a->local_len);
 }
 
 const void *zc_addrfile_address(const struct zc_addrfile *a, bool local, size_t *len)

@@ -7,7 +7,7 @@
  *     host n17
  *     pid 4711
  *     boot 1f2e3d4c5b6a7988
- *     local 7a63...            (for processes of this host, see zc_local.h; may be missing)
+ *     local 7a63...            (for processes of this host, see zc_tp_local.h; may be missing)
  *     root /scratch
  *
  * It is written beside its final name and renamed, so a reader sees all of it or nothing.

@@ -8,7 +8,7 @@
 #include <sys/random.h>
 
 #include "zc_log.h"
-#include "zc_net.h"
+#include "zc_net_internal.h"
 
 enum { BYE_MS = 200 }; /* a goodbye is not worth the whole time-out */
 
@@ -27,22 +27,31 @@ const char *zc_client_label(const struct zc_client *c)
     return c->label;
 }
 
+bool zc_client_broken(struct zc_client *c)
+{
+    bool yes;
+
+    zc_lock_get(&c->net->lock);
+    yes = c->broken != 0;
+    zc_lock_put(&c->net->lock);
+    return yes;
+}
+
 /* ---- connect ---- */
 
 static int hello(struct zc_client *c)
 {
     unsigned char addr[ZC_MAX_ADDRESS];
-    struct zc_tp *tp = zc_net_transport(c->net);
     size_t len = sizeof addr;
-    const char *name = zc_net_name(c->net);
+    const char *name = c->net->name;
     struct zc_msg m = {.type = ZC_T_HELLO,
                        .magic = ZC_MAGIC,
                        .version_min = ZC_PROTOCOL,
                        .version_max = ZC_PROTOCOL,
-                       .silence_ms = (uint32_t)zc_net_timeout_ms(c->net),
+                       .silence_ms = (uint32_t)(c->net->timeout_ns / ZC_NS_PER_MS),
                        .name = {name, (uint32_t)strlen(name)}};
     struct zc_msg reply;
-    int rc = zc_tp_address(tp, addr, &len);
+    int rc = zc_tp_address(c->net->tp, addr, &len);
 
     if (rc)
         return rc;
@@ -66,7 +75,6 @@ static void client_free(struct zc_client *c)
 int zc_client_connect(struct zc_net *n, const void *addr, size_t len, const char *label,
                       struct zc_client **out)
 {
-    struct zc_tp *tp = zc_net_transport(n);
     struct zc_client *c = calloc(1, sizeof *c);
     int rc;
 
@@ -74,13 +82,13 @@ int zc_client_connect(struct zc_net *n, const void *addr, size_t len, const char
         return zc_errorf(ENOMEM, "no memory for a connection");
     c->net = n;
     c->credits = 1;
-    c->last_heard = c->last_sent = zc_now();
+    c->last_sent = zc_now();
     snprintf(c->label, sizeof c->label, "%s", label);
     zc_list_init(&c->calls);
     zc_list_init(&c->link);
     zc_lock_init(&c->view_lock, ZC_ORDER_TURN);
     zc_cond_init(&c->view_sent);
-    rc = zc_tp_peer_add(tp, addr, len, &c->peer);
+    rc = zc_tp_peer_add(n->tp, addr, len, &c->peer);
     if (rc) {
         client_free(c);
         return zc_errorf(-rc, "%s: %s", label, zc_error_text(rc));
@@ -100,7 +108,7 @@ void zc_client_disconnect(struct zc_client *c)
 {
     struct zc_msg m = {.type = ZC_T_BYE};
 
-    if (!c->broken && c->session)
+    if (c->session && !zc_client_broken(c))
         zc_call_brief(c, &m, BYE_MS);
     zc_net_remove(c->net, c);
     client_free(c);

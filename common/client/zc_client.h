@@ -1,15 +1,7 @@
 /* zc_client.h - calls to a server: one function a request.
  *
- * A zc_net is this process's endpoint; clients (one a daemon) share it.  A thread that
- * waits for its reply drives the endpoint itself; while nobody waits, a background thread
- * sends heartbeats.
- *
- * Failure: every request has a deadline, put off only by the server saying that it still
- * works on this very request.  A server unheard of for `timeout_ms` is gone: the client is
- * then broken for good, all its calls fail with -ETIMEDOUT at once, and the server can
- * reach no memory of the caller any more when a call has returned.  If it could have, because
- * a transfer was under way, that takes the end of the whole endpoint: the other clients of
- * the zc_net break with it.
+ * Clients (one a daemon) share this process's endpoint, zc_net.h, which also says what becomes of
+ * a client whose server falls silent.
  *
  * All calls may be made from any thread.  Errors: negative errno, explained by zc_errorf()
  * with what the server said.
@@ -22,28 +14,11 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "zc_net.h"
 #include "zc_store.h"
 #include "zc_transport.h"
 
-struct zc_net;
 struct zc_client;
-
-struct zc_net_config {
-    int (*open_transport)(const struct zc_tp_config *cfg, struct zc_tp **out); /* NULL: what
-                                                                       `toward` belongs to */
-    const char *provider;
-    bool local;         /* daemons of this host may be reached locally (zc_store_remote.h) */
-    const void *toward; /* address of the first server */
-    size_t toward_len;
-    uint64_t timeout_ms; /* silence after which a server counts as gone; 0: ZC_DEFAULT_TIMEOUT_S */
-    unsigned spin_us;    /* poll this long for a reply before sleeping */
-    const char *name;    /* who we are, for the server's log: "host:pid rank 3" */
-};
-
-int zc_net_create(const struct zc_net_config *cfg, struct zc_net **out);
-void zc_net_destroy(struct zc_net *n); /* clients must be gone */
-/* True when it was given up with a client that broke; clients need a new one. */
-bool zc_net_severed(struct zc_net *n);
 
 /* Says HELLO.  `label` names the server in messages ("zcached on n17").
  * -EPROTONOSUPPORT: it speaks another protocol version; -ETIMEDOUT: nobody answers. */
@@ -86,7 +61,7 @@ void zc_client_truncate_start(struct zc_client *c, uint64_t handle, uint64_t siz
 void zc_client_backlog_start(struct zc_client *c, uint64_t handle, uint32_t what,
                              struct zc_later *l);
 int zc_client_wait(struct zc_client *c, struct zc_later *l);
-/* Of a file lent by an aggregator; see zc_shared.h. */
+/* Of a file exported by an aggregator; see zc_shared.h. */
 int zc_client_pointer(struct zc_client *c, uint64_t handle, uint32_t what, uint64_t epoch,
                       uint64_t value, uint64_t *was);
 /* Returns when the range is locked; *number is for unlock. */
@@ -106,49 +81,30 @@ int zc_client_control(struct zc_client *c, uint32_t what, uint64_t *count);
 
 struct zc_view;
 
-/* One transfer.  Belongs to the caller from start to wait, as do buffer and view. */
+/* One transfer; buffer and view belong to it from start to wait. */
 struct zc_io {
-    struct zc_call *call; /* private, all */
+    bool write;
+    uint64_t handle;
+    void *buf; /* contiguous data */
+    size_t len;
+    uint64_t off;               /* in the file; or, with a view, in its visible bytes */
+    const struct zc_view *view; /* NULL: none; sent when the server does not know it */
+    int64_t disp;               /* of the view */
+
+    struct zc_call *call; /* private, from here on */
     struct zc_mr mr;
     int status;
-    uint8_t type;
-    uint64_t handle, off, len;
-    void *buf;
-    const struct zc_view *view;
-    int64_t disp;
 };
 
-/* Starts a read or write of len bytes; never fails: a failure shows in zc_io_wait().  Waits
- * while the server's credits are used up. */
-void zc_io_read(struct zc_client *c, uint64_t handle, void *buf, size_t len, uint64_t off,
-                struct zc_io *io);
-void zc_io_write(struct zc_client *c, uint64_t handle, const void *buf, size_t len, uint64_t off,
-                 struct zc_io *io);
-/* The same through a view at displacement `disp`: `off` and `len` count visible bytes, the
- * data in `buf` is contiguous.  Sends the view when the server does not know it. */
-void zc_io_vread(struct zc_client *c, uint64_t handle, const struct zc_view *v, int64_t disp,
-                 void *buf, size_t len, int64_t off, struct zc_io *io);
-void zc_io_vwrite(struct zc_client *c, uint64_t handle, const struct zc_view *v, int64_t disp,
-                  const void *buf, size_t len, int64_t off, struct zc_io *io);
+/* Starts the transfer; never fails: a failure shows in zc_io_wait().  Waits while the server's
+ * credits are used up. */
+void zc_io_start(struct zc_client *c, struct zc_io *io);
 /* Bytes moved, for a read up to the end of the file as this server knows it. */
 ssize_t zc_io_wait(struct zc_client *c, struct zc_io *io);
 
-static inline ssize_t zc_client_read(struct zc_client *c, uint64_t handle, void *buf, size_t len,
-                                     uint64_t off)
-{
-    struct zc_io io;
-
-    zc_io_read(c, handle, buf, len, off, &io);
-    return zc_io_wait(c, &io);
-}
-
-static inline ssize_t zc_client_write(struct zc_client *c, uint64_t handle, const void *buf,
-                                      size_t len, uint64_t off)
-{
-    struct zc_io io;
-
-    zc_io_write(c, handle, buf, len, off, &io);
-    return zc_io_wait(c, &io);
-}
+/* Both halves. */
+ssize_t zc_client_read(struct zc_client *c, uint64_t handle, void *buf, size_t len, uint64_t off);
+ssize_t zc_client_write(struct zc_client *c, uint64_t handle, const void *buf, size_t len,
+                        uint64_t off);
 
 #endif

@@ -11,94 +11,68 @@
 #include <string.h>
 
 #include "zc_log.h"
-#include "zc_net.h"
+#include "zc_net_internal.h"
 #include "zc_view.h"
 
 /* More than once where another thread's transfer through the same view took what was kept. */
 enum { VIEW_TRIES = 8 };
 
-static bool writes(const struct zc_io *io)
+static uint8_t type_of(const struct zc_io *io)
 {
-    return io->type == ZC_T_WRITE || io->type == ZC_T_VWRITE;
+    if (io->view)
+        return io->write ? ZC_T_VWRITE : ZC_T_VREAD;
+    return io->write ? ZC_T_WRITE : ZC_T_READ;
 }
 
-static void start(struct zc_client *c, struct zc_io *io)
+static void say_view(const struct zc_io *io, struct zc_msg *m)
 {
-    struct zc_tp *tp = zc_net_transport(c->net);
-    bool in_message = io->len <= c->max_inline;
-    struct zc_msg m = {.type = io->type, .handle = io->handle, .off = io->off, .len = io->len};
+    struct zc_view_hash h = zc_view_hash(io->view);
+
+    m->view_low = h.low;
+    m->view_high = h.high;
+    m->disp = (uint64_t)io->disp;
+}
+
+/* The data travels in the messages. */
+static void start_inline(struct zc_client *c, struct zc_io *io, struct zc_msg *m)
+{
+    if (io->write)
+        m->data = (struct zc_bytes){io->buf, (uint32_t)io->len};
+    io->status =
+        zc_call_start(c, m, io->write ? NULL : io->buf, io->write ? 0 : io->len, &io->call);
+}
+
+/* The server reaches into our memory, which stays exposed until the wait. */
+static void start_rma(struct zc_client *c, struct zc_io *io, struct zc_msg *m)
+{
+    struct zc_tp *tp = c->net->tp;
+
+    io->status = zc_tp_reg(tp, io->buf, io->len, &io->mr);
+    if (io->status)
+        return;
+    m->flags = ZC_F_RMA;
+    m->raddr = io->mr.raddr;
+    m->rkey = io->mr.rkey;
+    io->status = zc_call_start(c, m, NULL, 0, &io->call);
+    if (io->status && io->mr.priv)
+        zc_tp_dereg(tp, &io->mr);
+}
+
+void zc_io_start(struct zc_client *c, struct zc_io *io)
+{
+    struct zc_msg m = {.type = type_of(io), .handle = io->handle, .off = io->off, .len = io->len};
 
     io->call = NULL;
     io->mr.priv = NULL;
     io->status = 0;
     if (io->len == 0)
         return;
-    if (io->view) {
-        struct zc_view_hash h = zc_view_hash(io->view);
-
-        m.view_low = h.low;
-        m.view_high = h.high;
-        m.disp = (uint64_t)io->disp;
-    }
-    if (in_message) {
-        if (writes(io))
-            m.data = (struct zc_bytes){io->buf, (uint32_t)io->len};
-    } else {
-        io->status = zc_tp_reg(tp, io->buf, io->len, &io->mr);
-        if (io->status)
-            return;
-        m.flags = ZC_F_RMA;
-        m.raddr = io->mr.raddr;
-        m.rkey = io->mr.rkey;
-    }
-    io->status = zc_call_start(c, &m, in_message && !writes(io) ? io->buf : NULL,
-                               in_message && !writes(io) ? io->len : 0, &io->call);
-    if (io->status && io->mr.priv)
-        zc_tp_dereg(tp, &io->mr);
-}
-
-void zc_io_read(struct zc_client *c, uint64_t handle, void *buf, size_t len, uint64_t off,
-                struct zc_io *io)
-{
-    *io = (struct zc_io){.type = ZC_T_READ, .handle = handle, .buf = buf, .len = len, .off = off};
-    start(c, io);
-}
-
-void zc_io_write(struct zc_client *c, uint64_t handle, const void *buf, size_t len, uint64_t off,
-                 struct zc_io *io)
-{
-    *io = (struct zc_io){.type = ZC_T_WRITE,
-                         .handle = handle,
-                         .buf = (void *)(uintptr_t)buf,
-                         .len = len,
-                         .off = off};
-    start(c, io);
-}
-
-void zc_io_vread(struct zc_client *c, uint64_t handle, const struct zc_view *v, int64_t disp,
-                 void *buf, size_t len, int64_t off, struct zc_io *io)
-{
-    *io = (struct zc_io){.type = ZC_T_VREAD,
-                         .handle = handle,
-                         .buf = buf,
-                         .len = len,
-                         .off = (uint64_t)off,
-                         .view = v,
-                         .disp = disp};
-    start(c, io);
-}
-
-void zc_io_vwrite(struct zc_client *c, uint64_t handle, const struct zc_view *v, int64_t disp,
-                  const void *buf, size_t len, int64_t off, struct zc_io *io)
-{
-    *io = (struct zc_io){.type = ZC_T_VWRITE,
-                         .handle = handle,
-                         .buf = (void *)(uintptr_t)buf,
-                         .len = len,
-                         .off = (uint64_t)off,
-                         .view = v,
-                         .disp = disp};
-    start(c, io);
+    if (io->view)
+        say_view(io, &m);
+    if (io->len <= c->max_inline)
+        start_inline(c, io, &m);
+    else
+        start_rma(c, io, &m);
 }
 
 /* Sends the view piece by piece, in order. */
@@ -127,7 +101,7 @@ static int send_view(struct zc_client *c, const struct zc_view *v)
 
 static int wait_once(struct zc_client *c, struct zc_io *io, uint64_t *count)
 {
-    struct zc_tp *tp = zc_net_transport(c->net);
+    struct zc_tp *tp = c->net->tp;
     struct zc_msg reply;
     int rc;
 
@@ -169,7 +143,7 @@ static int with_view(struct zc_client *c, struct zc_io *io, uint64_t *count)
         rc = send_view(c, io->view);
         if (rc)
             break;
-        start(c, io);
+        zc_io_start(c, io);
         rc = wait_once(c, io, count);
     }
     end_turn(c);
@@ -189,4 +163,25 @@ ssize_t zc_io_wait(struct zc_client *c, struct zc_io *io)
         return zc_errorf(EPROTO, "%s: moved %llu bytes, asked for %llu", c->label,
                          (unsigned long long)count, (unsigned long long)io->len);
     return (ssize_t)count;
+}
+
+ssize_t zc_client_read(struct zc_client *c, uint64_t handle, void *buf, size_t len, uint64_t off)
+{
+    struct zc_io io = {.handle = handle, .buf = buf, .len = len, .off = off};
+
+    zc_io_start(c, &io);
+    return zc_io_wait(c, &io);
+}
+
+ssize_t zc_client_write(struct zc_client *c, uint64_t handle, const void *buf, size_t len,
+                        uint64_t off)
+{
+    struct zc_io io = {.write = true,
+                       .handle = handle,
+                       .buf = (void *)(uintptr_t)buf, /* only read */
+                       .len = len,
+                       .off = off};
+
+    zc_io_start(c, &io);
+    return zc_io_wait(c, &io);
 }

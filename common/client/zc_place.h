@@ -43,12 +43,6 @@ static inline uint32_t zc_place_aggregator(const struct zc_place *p, uint64_t bl
     return (uint32_t)(block % zc_place_owners(p));
 }
 
-/* The block after `block` that has the same aggregator. */
-static inline uint64_t zc_place_next(const struct zc_place *p, uint64_t block)
-{
-    return block + zc_place_owners(p);
-}
-
 /* Bytes from `off` to the end of its block. */
 static inline uint64_t zc_place_room(const struct zc_place *p, uint64_t off)
 {

@@ -40,7 +40,7 @@ struct zc_server_config {
     uint64_t boot_id;    /* random, one per start */
     unsigned credits;    /* requests a client may have under way; 0: a default */
     unsigned silence_ms; /* a client unheard of for this long is dropped; 0: what it said */
-    /* Opens the endpoint: zc_ofi_open or, in tests, zc_loop_open. */
+    /* Opens the endpoint: zc_tp_ofi_open or, in tests, zc_tp_loop_open. */
     int (*open_transport)(const struct zc_tp_config *cfg, struct zc_tp **out);
     const char *provider, *listen;
     unsigned spin_us;

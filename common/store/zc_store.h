@@ -1,7 +1,7 @@
 /* zc_store.h - the seam below a cache: where pages are read from and written back to.
  *
  * Implementations: posix (a directory tree), remote (daemons, zc_store_remote.c),
- * memory (tests), faulty (wraps another one and fails chosen calls).
+ * memory (tests), fault (wraps another one and fails chosen calls).
  *
  * All calls block until done and may be made from any thread, several at once on
  * one file.  They return 0 or a byte count, or a negative errno explained by
@@ -123,13 +123,5 @@ int zc_store_unlink(struct zc_store *s, const char *path);
 int zc_store_stat(struct zc_store *s, const char *path, struct zc_attr *attr);
 int zc_store_ping(struct zc_store *s);
 void zc_store_destroy(struct zc_store *s); /* NULL: nothing */
-
-/* Files below `root` and only those: paths are absolute, must begin with `root` as
- * given or as resolved, and no symbolic link may lead out of it (openat2
- * RESOLVE_BENEATH); else EACCES.  root == NULL: no confinement, any path (embedded mode). */
-int zc_store_posix_create(const char *root, struct zc_store **out);
-
-/* Files in memory, for tests.  Files live as long as the store. */
-int zc_store_mem_create(struct zc_store **out);
 
 #endif

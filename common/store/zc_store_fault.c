@@ -231,7 +231,7 @@ static void fault_destroy(struct zc_store *s)
 }
 
 static const struct zc_store_ops fault_ops = {
-    .name = "faulty",
+    .name = "fault",
     .open = fault_open,
     .close = fault_close,
     .preadv = fault_preadv,
@@ -253,7 +253,7 @@ int zc_store_fault_create(struct zc_store *below_store, struct zc_store **out)
 
     *out = NULL;
     if (!fs)
-        return zc_errorf(ENOMEM, "faulty store: out of memory");
+        return zc_errorf(ENOMEM, "fault store: out of memory");
     fs->store.ops = &fault_ops;
     fs->below = below_store;
     zc_lock_init(&fs->lock, ZC_ORDER_STORE);

@@ -15,6 +15,7 @@
 #include "zc_log.h"
 #include "zc_racy.h"
 #include "zc_store.h"
+#include "zc_store_mem.h"
 
 enum { MEM_MAX_SIZE = 1 << 30 };
 

@@ -1,8 +1,8 @@
 /* zc_transport.h - the seam to the fabric: messages and RMA between endpoints.
  *
- * Implementations: ofi (libfabric reliable datagrams, zc_ofi.c), local (processes of one
- * host, zc_local.c), both of them in one (a daemon's, zc_both.c), loop (inside one process,
- * for tests, zc_loop.c), faulty (wraps another one, zc_faulty.c).
+ * Implementations: ofi (libfabric reliable datagrams, zc_tp_ofi.c), local (processes of one
+ * host, zc_tp_local.c), both of them in one (a daemon's, zc_tp_both.c), loop (inside one process,
+ * for tests, zc_tp_loop.c), fault (wraps another one, zc_tp_fault.c).
  *
  * Reliable datagrams hide dead peers: a send to one may wait for ever, silently.
  * The layers above keep deadlines; removing a peer cancels what was not handed to
@@ -108,11 +108,8 @@ struct zc_tp {
     const struct zc_tp_ops *ops;
 };
 
-int zc_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out);
-/* A wait in progress() also ends when this descriptor is readable.  Before anybody waits. */
-void zc_ofi_watch(struct zc_tp *tp, int fd);
-int zc_both_open(const struct zc_tp_config *cfg, struct zc_tp **out);
-int zc_loop_open(const struct zc_tp_config *cfg, struct zc_tp **out);
+/* Opens an endpoint: zc_tp_ofi_open() and its like, each in the header of its implementation. */
+typedef int zc_tp_open_fn(const struct zc_tp_config *cfg, struct zc_tp **out);
 
 /* The calls, through the table above: without any lock held (zc_lock.h).  What they return and need
  * is told there. */

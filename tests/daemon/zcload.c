@@ -77,10 +77,9 @@ static void plain(struct load *l, uint64_t h, unsigned char *buf, size_t len, bo
     for (int i = 0; i < FLYING; i++) {
         uint64_t off = (uint64_t)i * LARGE;
 
-        if (write)
-            zc_io_write(l->client, h, buf + off, len, off, &io[i]);
-        else
-            zc_io_read(l->client, h, buf + off, len, off, &io[i]);
+        io[i] =
+            (struct zc_io){.write = write, .handle = h, .buf = buf + off, .len = len, .off = off};
+        zc_io_start(l->client, &io[i]);
     }
     for (int i = 0; i < FLYING; i++)
         bad(l, write ? "write" : "read", zc_io_wait(l->client, &io[i]));
@@ -96,13 +95,22 @@ static void through_view(struct load *l, uint64_t h, unsigned char *buf, int rou
         l->failed = true;
         return;
     }
-    for (int i = 0; i < FLYING; i++)
-        zc_io_vwrite(l->client, h, v, (int64_t)i * LARGE, buf, (size_t)size, 0, &io[i]);
+    for (int i = 0; i < FLYING; i++) {
+        io[i] = (struct zc_io){.write = true,
+                               .handle = h,
+                               .view = v,
+                               .disp = (int64_t)i * LARGE,
+                               .buf = buf,
+                               .len = (size_t)size};
+        zc_io_start(l->client, &io[i]);
+    }
     for (int i = 0; i < FLYING; i++)
         bad(l, "write through a view", zc_io_wait(l->client, &io[i]));
-    for (int i = 0; i < FLYING; i++)
-        zc_io_vread(l->client, h, v, (int64_t)i * LARGE, buf + (size_t)i * LARGE, (size_t)size, 0,
-                    &io[i]);
+    for (int i = 0; i < FLYING; i++) {
+        io[i].write = false;
+        io[i].buf = buf + (size_t)i * LARGE;
+        zc_io_start(l->client, &io[i]);
+    }
     for (int i = 0; i < FLYING; i++)
         bad(l, "read through a view", zc_io_wait(l->client, &io[i]));
     zc_view_put(v);

@@ -13,10 +13,12 @@
 #include "zc_log.h"
 #include "zc_server.h"
 #include "zc_store_fault.h"
+#include "zc_store_mem.h"
+#include "zc_tp_loop.h"
 #include "zc_wire.h"
 
 /* What endpoints are opened with. */
-static int (*rig_transport)(const struct zc_tp_config *cfg, struct zc_tp **out) = zc_loop_open;
+static int (*rig_transport)(const struct zc_tp_config *cfg, struct zc_tp **out) = zc_tp_loop_open;
 
 struct rig {
     struct zc_store *store; /* the faulty one, over memory */

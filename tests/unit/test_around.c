@@ -11,6 +11,7 @@
 #include "zc_cache.h"
 #include "zc_log.h"
 #include "zc_store_fault.h"
+#include "zc_store_mem.h"
 
 enum { PAGE = 4096, PAGES = 4, NEW = ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE };
 

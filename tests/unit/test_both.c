@@ -6,6 +6,8 @@
 
 #include "rig.h"
 #include "zc_fabric.h"
+#include "zc_tp_both.h"
+#include "zc_tp_ofi.h"
 
 enum { LEN = 200000, ROUNDS = 20 };
 
@@ -18,7 +20,7 @@ START_TEST(an_idle_endpoint_sleeps)
     int null = open("/dev/null", O_RDONLY);
 
     ck_assert_int_eq(dup2(null, 0), 0);
-    ck_assert_int_eq((_i ? zc_both_open : zc_ofi_open)(&cfg, &tp), 0);
+    ck_assert_int_eq((_i ? zc_tp_both_open : zc_tp_ofi_open)(&cfg, &tp), 0);
     began = zc_now();
     ck_assert_int_eq(zc_tp_progress(tp, 300), 0);
     ck_assert_uint_ge(zc_now() - began, 250 * ZC_NS_PER_MS);
@@ -73,7 +75,7 @@ START_TEST(both_kinds_of_clients_are_served)
     pthread_t threads[2];
     struct rig rig;
 
-    rig_transport = zc_both_open;
+    rig_transport = zc_tp_both_open;
     rig_up(&rig, NULL, NULL);
     ck_assert_int_eq(zc_server_local_address(rig.server, local, &len), 0);
     ck_assert_uint_gt(len, 0);

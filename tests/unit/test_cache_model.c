@@ -25,6 +25,7 @@
 #include "zc_cache.h"
 #include "zc_log.h"
 #include "zc_store_fault.h"
+#include "zc_store_mem.h"
 
 enum { PAGE = 4096, SPAN = 12 * PAGE, MAX_THREADS = 4 };
 

@@ -16,6 +16,7 @@
 
 #include "rig.h"
 #include "splitmix.h"
+#include "zc_store_posix.h"
 #include "zc_store_remote.h"
 #include "zc_view.h"
 

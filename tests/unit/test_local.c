@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "rig.h"
-#include "zc_local.h"
-#include "zc_local_internal.h"
+#include "zc_tp_local.h"
+#include "zc_tp_local_internal.h"
 
 enum { SIZE = 1 << 20, MESSAGE = 4000 };
 
@@ -58,10 +58,10 @@ static void end_up(struct end *e)
     memset(e, 0, sizeof *e);
     e->in_order = true;
     e->addr_len = sizeof e->addr;
-    rc = zc_local_open(&cfg, &e->tp);
+    rc = zc_tp_local_open(&cfg, &e->tp);
     ck_assert_msg(rc == 0, "open: %s", zc_error_text(rc));
     ck_assert_int_eq(zc_tp_address(e->tp, e->addr, &e->addr_len), 0);
-    ck_assert(zc_local_is_address(e->addr, e->addr_len));
+    ck_assert(zc_tp_local_is_address(e->addr, e->addr_len));
 }
 
 static zc_peer know(struct end *e, const struct end *other)
@@ -297,18 +297,18 @@ END_TEST
 
 START_TEST(a_card_shows_who_can_be_reached)
 {
-    struct zc_local_card card;
+    struct zc_tp_local_card card;
 
-    ck_assert_int_eq(zc_local_card(&card), 0);
-    ck_assert(zc_local_reaches(&card));
+    ck_assert_int_eq(zc_tp_local_card(&card), 0);
+    ck_assert(zc_tp_local_reaches(&card));
     card.stamp[0] ^= 1;
-    ck_assert(!zc_local_reaches(&card));
+    ck_assert(!zc_tp_local_reaches(&card));
     card.stamp[0] ^= 1;
     card.net_ino++;
-    ck_assert(!zc_local_reaches(&card));
+    ck_assert(!zc_tp_local_reaches(&card));
     card.net_ino--;
     card.where = 8;
-    ck_assert(!zc_local_reaches(&card));
+    ck_assert(!zc_tp_local_reaches(&card));
 }
 END_TEST
 
@@ -461,7 +461,7 @@ START_TEST(client_and_server_work_over_it)
     struct zc_client *c;
     uint64_t h;
 
-    rig_transport = zc_local_open;
+    rig_transport = zc_tp_local_open;
     rig_up(&rig, NULL, NULL);
     net = rig_net(30000);
     c = rig_connect(&rig, net);
@@ -489,7 +489,7 @@ START_TEST(a_server_that_goes_is_noticed_at_once)
     struct zc_client *c;
     uint64_t h;
 
-    rig_transport = zc_local_open;
+    rig_transport = zc_tp_local_open;
     rig_up(&rig, NULL, NULL);
     net = rig_net(3600000);
     c = rig_connect(&rig, net);

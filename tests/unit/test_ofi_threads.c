@@ -6,6 +6,7 @@
 
 #include "rig.h"
 #include "zc_fabric.h"
+#include "zc_tp_ofi.h"
 
 /* "net" of libfabric 1.17 keeps some memory of every endpoint that was closed; what we ought to
  * have freed, test_both.c finds with the usual provider. */
@@ -26,7 +27,7 @@ static int open_provider(const struct zc_tp_config *cfg, struct zc_tp **out)
     struct zc_tp_config mine = *cfg;
 
     mine.provider = provider;
-    return zc_ofi_open(&mine, out);
+    return zc_tp_ofi_open(&mine, out);
 }
 
 static struct {

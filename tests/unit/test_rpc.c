@@ -287,7 +287,9 @@ START_TEST(more_requests_than_credits)
     h = rig_open(client, "/f");
     for (unsigned i = 0; i < 100; i++) {
         fill(buf[i], sizeof buf[i], i * 300, 3);
-        zc_io_write(client, h, buf[i], sizeof buf[i], i * 300, &io[i]);
+        io[i] = (struct zc_io){
+            .write = true, .handle = h, .buf = buf[i], .len = sizeof buf[i], .off = i * 300};
+        zc_io_start(client, &io[i]);
     }
     for (unsigned i = 0; i < 100; i++)
         ck_assert_int_eq(zc_io_wait(client, &io[i]), 300);
@@ -352,7 +354,7 @@ START_TEST(silent_server)
     uint64_t start = zc_now();
     struct zc_client *c;
 
-    ck_assert_int_eq(zc_loop_open(&tp, &deaf), 0);
+    ck_assert_int_eq(zc_tp_loop_open(&tp, &deaf), 0);
     ck_assert_int_eq(zc_tp_address(deaf, addr, &len), 0);
     net = rig_net(300);
     ck_assert_int_eq(zc_client_connect(net, addr, len, "deaf", &c), -ETIMEDOUT);
@@ -436,7 +438,7 @@ static void raw_up(struct raw *r)
     struct zc_tp_config tp = {.max_msg = ZC_MAX_MESSAGE, .nrecv = 4, .recv = raw_recv, .arg = r};
 
     memset(r, 0, sizeof *r);
-    ck_assert_int_eq(zc_loop_open(&tp, &r->tp), 0);
+    ck_assert_int_eq(zc_tp_loop_open(&tp, &r->tp), 0);
     ck_assert_int_eq(zc_tp_peer_add(r->tp, rig.addr, rig.addr_len, &r->peer), 0);
 }
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "rig.h"
-#include "zc_net.h"
+#include "zc_net_internal.h"
 #include "zc_view.h"
 
 enum { SPACE = 600000 };
@@ -114,6 +114,33 @@ START_TEST(lent_file)
 }
 END_TEST
 
+static ssize_t through_view(struct zc_client *c, bool write, const struct zc_view *v, int64_t disp,
+                            const void *buf, size_t len, int64_t off)
+{
+    struct zc_io io = {.write = write,
+                       .handle = number,
+                       .view = v,
+                       .disp = disp,
+                       .buf = (void *)(uintptr_t)buf,
+                       .len = len,
+                       .off = (uint64_t)off};
+
+    zc_io_start(c, &io);
+    return zc_io_wait(c, &io);
+}
+
+static ssize_t vread(struct zc_client *c, const struct zc_view *v, int64_t disp, void *buf,
+                     size_t len, int64_t off)
+{
+    return through_view(c, false, v, disp, buf, len, off);
+}
+
+static ssize_t vwrite(struct zc_client *c, const struct zc_view *v, int64_t disp, const void *buf,
+                      size_t len, int64_t off)
+{
+    return through_view(c, true, v, disp, buf, len, off);
+}
+
 /* Writes and reads through one view, everything checked against a plain array. */
 static void through(struct zc_view *v, int64_t disp, unsigned char *model, uint64_t *size,
                     unsigned *seed, unsigned gen)
@@ -122,7 +149,6 @@ static void through(struct zc_view *v, int64_t disp, unsigned char *model, uint6
     int64_t off = rand_r(seed) % 5000, at = 0;
     size_t len = 1 + (size_t)rand_r(seed) % (gen % 3 ? 9000 : 60000);
     struct zc_view_iter it;
-    struct zc_io io;
 
     ck_assert_int_eq(zc_view_start(&it, v, disp, off), 0);
     for (size_t i = 0; i < len; i++)
@@ -140,11 +166,9 @@ static void through(struct zc_view *v, int64_t disp, unsigned char *model, uint6
             *size = (uint64_t)(to + n);
         at += n;
     }
-    zc_io_vwrite(client, number, v, disp, out, len, off, &io);
-    ck_assert_int_eq(zc_io_wait(client, &io), (ssize_t)len);
+    ck_assert_int_eq(vwrite(client, v, disp, out, len, off), (ssize_t)len);
     memset(in, 0x55, sizeof in);
-    zc_io_vread(client, number, v, disp, in, len, off, &io);
-    ck_assert_int_eq(zc_io_wait(client, &io), (ssize_t)len);
+    ck_assert_int_eq(vread(client, v, disp, in, len, off), (ssize_t)len);
     ck_assert_mem_eq(in, out, len);
     ck_assert(in[len] == 0x55);
 }
@@ -201,7 +225,6 @@ START_TEST(long_pieces_are_not_copied)
     static unsigned char file[SPACE], in[SPACE];
     struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
     struct zc_view *v = vector(1000, 100000, 150000, 3, 500000);
-    struct zc_io io;
 
     cfg.page_size = 65536;
     cfg.capacity = 64 * 65536;
@@ -210,8 +233,8 @@ START_TEST(long_pieces_are_not_copied)
     fill(file, sizeof file, 0, 1);
     ck_assert_int_eq(zc_client_write(client, number, file, 420000, 0), 420000);
     for (int64_t from = 0; from < 200000; from += 33333) {
-        zc_io_vread(client, number, v, 0, in, sizeof in, from, &io); /* to the end of the file */
-        ck_assert_int_eq(zc_io_wait(client, &io), 300000 - from);
+        /* to the end of the file */
+        ck_assert_int_eq(vread(client, v, 0, in, sizeof in, from), 300000 - from);
         for (int64_t at = from; at < 300000; at++)
             if (in[at - from] != file[1000 + at / 100000 * 150000 + at % 100000])
                 ck_abort_msg("wrong byte at view offset %lld", (long long)at);
@@ -225,17 +248,13 @@ START_TEST(end_of_file_in_a_view)
 {
     struct zc_view *v = vector(0, 10, 100, 1000, 100000);
     char buf[600];
-    struct zc_io io;
 
     up(NULL);
     ck_assert_int_eq(zc_client_write(client, number, "0123456789", 10, 5000), 10); /* piece 50 */
-    zc_io_vread(client, number, v, 0, buf, sizeof buf, 0, &io);
-    ck_assert_int_eq(zc_io_wait(client, &io), 510);
+    ck_assert_int_eq(vread(client, v, 0, buf, sizeof buf, 0), 510);
     ck_assert_mem_eq(buf + 500, "0123456789", 10);
-    zc_io_vread(client, number, v, 4, buf, sizeof buf, 0, &io); /* the piece is cut */
-    ck_assert_int_eq(zc_io_wait(client, &io), 506);
-    zc_io_vread(client, number, v, 5010, buf, sizeof buf, 0, &io);
-    ck_assert_int_eq(zc_io_wait(client, &io), 0);
+    ck_assert_int_eq(vread(client, v, 4, buf, sizeof buf, 0), 506); /* the piece is cut */
+    ck_assert_int_eq(vread(client, v, 5010, buf, sizeof buf, 0), 0);
     zc_view_put(v);
     down();
 }
@@ -249,14 +268,11 @@ static void *interleave(void *arg)
     int64_t me = (int64_t)(uintptr_t)arg;
     struct zc_view *v = vector(0, 3, 3 * WRITERS, PIECES, 3 * WRITERS * PIECES);
     unsigned char *buf = malloc(3 * PIECES);
-    struct zc_io io;
 
     for (int i = 0; i < 3 * PIECES; i++)
         buf[i] = stamp((uint64_t)(me * 3 + i / 3 * 3 * WRITERS + i % 3), 9);
-    for (int64_t at = 0; at < 3 * PIECES; at += 6000) {
-        zc_io_vwrite(client, number, v, me * 3, buf + at, 6000, at, &io);
-        ck_assert_int_eq(zc_io_wait(client, &io), 6000);
-    }
+    for (int64_t at = 0; at < 3 * PIECES; at += 6000)
+        ck_assert_int_eq(vwrite(client, v, me * 3, buf + at, 6000, at), 6000);
     zc_view_put(v);
     free(buf);
     return NULL;
@@ -285,7 +301,6 @@ START_TEST(views_are_sent_again)
     struct zc_view *v[N];
     unsigned seed = 3;
     char out[64], in[64];
-    struct zc_io io;
 
     up(NULL);
     for (int i = 0; i < N; i++)
@@ -293,10 +308,9 @@ START_TEST(views_are_sent_again)
     for (int round = 0; round < 2; round++)
         for (int i = 0; i < N; i++) {
             memset(out, 'a' + i, sizeof out);
-            zc_io_vwrite(client, number, v[i], i * 1000, out, sizeof out, 0, &io);
-            ck_assert_int_eq(zc_io_wait(client, &io), (ssize_t)sizeof out);
-            zc_io_vread(client, number, v[i], i * 1000, in, sizeof in, 0, &io);
-            ck_assert_int_eq(zc_io_wait(client, &io), (ssize_t)sizeof in);
+            ck_assert_int_eq(vwrite(client, v[i], i * 1000, out, sizeof out, 0),
+                             (ssize_t)sizeof out);
+            ck_assert_int_eq(vread(client, v[i], i * 1000, in, sizeof in, 0), (ssize_t)sizeof in);
             ck_assert_mem_eq(in, out, sizeof out);
         }
     for (int i = 0; i < N; i++)
@@ -315,15 +329,13 @@ static void *new_views(void *arg)
 {
     struct sender *w = arg;
     char out[64] = "";
-    struct zc_io io;
 
     w->worst = sizeof out;
     for (unsigned i = 0; i < w->rounds; i++) {
         struct zc_view *v = irregular(&w->seed, w->pieces);
         ssize_t n;
 
-        zc_io_vwrite(client, number, v, 0, out, sizeof out, 0, &io);
-        n = zc_io_wait(client, &io);
+        n = vwrite(client, v, 0, out, sizeof out, 0);
         if (n < w->worst)
             w->worst = n;
         zc_view_put(v);
@@ -378,7 +390,6 @@ START_TEST(a_view_waits_for_its_transfer)
     struct zc_client *other;
     unsigned char buf[1000];
     unsigned seed = 4;
-    struct zc_io io;
 
     up(NULL);
     other = rig_connect(&rig, net);
@@ -396,8 +407,7 @@ START_TEST(a_view_waits_for_its_transfer)
 
         ck_assert_int_eq(zc_call(client, &m, NULL), 0);
     }
-    zc_io_vwrite(other, number, large, 0, "y", 1, 0, &io);
-    ck_assert_int_eq(zc_io_wait(other, &io), 1);
+    ck_assert_int_eq(vwrite(other, large, 0, "y", 1, 0), 1);
     ck_assert_int_eq(write_a_byte(small), 0);
     ck_assert_int_eq(write_a_byte(small), -ENOKEY);
     zc_view_put(small);

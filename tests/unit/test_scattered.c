@@ -16,6 +16,7 @@
 #include "zc_cache.h"
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zc_store_posix.h"
 #include "zc_view.h"
 
 enum { PAGE = 65536, PAGES = 4, CACHES = 3, PIECE = 7, STEP = PIECE * (CACHES + 1), ROUNDS = 50 };

@@ -15,6 +15,8 @@
 #include "check_main.h"
 #include "zc_log.h"
 #include "zc_store_fault.h"
+#include "zc_store_mem.h"
+#include "zc_store_posix.h"
 
 enum { RW = ZC_OPEN_READ | ZC_OPEN_WRITE, NEW = RW | ZC_OPEN_CREATE };
 
@@ -184,7 +186,7 @@ START_TEST(posix_without_root)
 }
 END_TEST
 
-START_TEST(faulty_in_front)
+START_TEST(fault_in_front)
 {
     struct zc_store *mem;
 
@@ -393,9 +395,9 @@ START_TEST(many_pieces)
 }
 END_TEST
 
-/* ---- the faulty store's own promises ---- */
+/* ---- the fault store's own promises ---- */
 
-static struct zc_sfile *faulty_file(void)
+static struct zc_sfile *fault_file(void)
 {
     struct zc_store *mem;
     struct zc_sfile *f;
@@ -408,7 +410,7 @@ static struct zc_sfile *faulty_file(void)
 
 START_TEST(nth_call_fails)
 {
-    struct zc_sfile *f = faulty_file();
+    struct zc_sfile *f = fault_file();
     char buf[8];
 
     zc_store_fault_set(store, ZC_FAULT_WRITE, 2, 2, ENOSPC);
@@ -434,7 +436,7 @@ static void *write_one(void *f)
 
 START_TEST(held_calls_wait)
 {
-    struct zc_sfile *f = faulty_file();
+    struct zc_sfile *f = fault_file();
     pthread_t t;
     char c;
 
@@ -487,7 +489,7 @@ int main(void)
     Suite *s = suite_create("stores");
     TCase *root = tcase_create("root");
 
-    CASE(s, "common", 20, memory, faulty_in_front, posix_without_root, nth_call_fails,
+    CASE(s, "common", 20, memory, fault_in_front, posix_without_root, nth_call_fails,
          growing_without_fallocate, held_calls_wait);
     tcase_add_checked_fixture(root, setup_root, teardown);
     tcase_set_timeout(root, 20);

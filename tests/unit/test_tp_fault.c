@@ -1,4 +1,4 @@
-/* test_faulty.c - client and server over a transport that loses, delays and fails things.
+/* test_tp_fault.c - client and server over a transport that loses, delays and fails things.
  *
  * Whatever happens to whichever message or transfer: no call takes longer than its deadlines,
  * what was said to be written is there, and no buffer is touched once its call has returned.
@@ -9,7 +9,7 @@
 #include <stdio.h>
 
 #include "rig.h"
-#include "zc_faulty.h"
+#include "zc_tp_fault.h"
 
 enum {
     LARGE = 40000,
@@ -25,19 +25,19 @@ static struct zc_tp *server_end, *client_end;
 
 static void up(uint64_t timeout_ms)
 {
-    rig_transport = zc_faulty_open;
+    rig_transport = zc_tp_fault_open;
     rig_up(&rig, NULL, NULL);
-    server_end = zc_faulty_last();
+    server_end = zc_tp_fault_last();
     net = rig_net(timeout_ms);
-    client_end = zc_faulty_last();
+    client_end = zc_tp_fault_last();
 }
 
 static void well(void)
 {
-    zc_faulty_set(server_end, 0, ZC_FAULTY_DROP, 1, 0);
-    zc_faulty_set(client_end, 0, ZC_FAULTY_DROP, 1, 0);
-    zc_faulty_delay(server_end, 0, 0);
-    zc_faulty_delay(client_end, 0, 0);
+    zc_tp_fault_set(server_end, 0, ZC_TP_FAULT_DROP, 1, 0);
+    zc_tp_fault_set(client_end, 0, ZC_TP_FAULT_DROP, 1, 0);
+    zc_tp_fault_delay(server_end, 0, 0);
+    zc_tp_fault_delay(client_end, 0, 0);
 }
 
 static void down(void)
@@ -97,7 +97,7 @@ static bool session(const char *path, unsigned char *buf, unsigned char *back)
 }
 
 /* Fails the nth event, whatever it is; false when there were not that many. */
-static bool one_fault(bool at_server, unsigned ops, enum zc_faulty_how how, uint64_t nth)
+static bool one_fault(bool at_server, unsigned ops, enum zc_tp_fault_how how, uint64_t nth)
 {
     unsigned char *buf = malloc(LARGE), *back = malloc(LARGE);
     uint64_t began = zc_now(), raised;
@@ -105,32 +105,32 @@ static bool one_fault(bool at_server, unsigned ops, enum zc_faulty_how how, uint
 
     up(TIMEOUT_MS);
     fill(buf, LARGE, 0, 1);
-    zc_faulty_set(at_server ? server_end : client_end, ops, how, nth, 1);
+    zc_tp_fault_set(at_server ? server_end : client_end, ops, how, nth, 1);
     stored = session("/sweep", buf, back);
     ck_assert_msg(zc_now() - began < LONG_MS * ZC_NS_PER_MS, "fault %llu took too long",
                   (unsigned long long)nth);
-    raised = zc_faulty_raised(at_server ? server_end : client_end);
+    raised = zc_tp_fault_raised(at_server ? server_end : client_end);
     memset(buf, PATTERN, LARGE);
     memset(back, PATTERN, LARGE);
     well();
     if (stored)
         expect_in_file("/sweep", LARGE, 1);
     down();
-    expect_all(buf, LARGE, PATTERN, "lent memory");
-    expect_all(back, LARGE, PATTERN, "lent memory");
+    expect_all(buf, LARGE, PATTERN, "exposed memory");
+    expect_all(back, LARGE, PATTERN, "exposed memory");
     free(buf);
     free(back);
     return raised > 0;
 }
 
 /* A session that the machine itself held up has ended early: what was not met is tried again. */
-static void sweep(unsigned ops, enum zc_faulty_how how)
+static void sweep(unsigned ops, enum zc_tp_fault_how how)
 {
     uint64_t n = 1;
 
     while (one_fault(false, ops, how, n) || one_fault(false, ops, how, n))
         n++;
-    ck_assert_uint_gt(n, ops == ZC_FAULTY_SEND ? 5 : 1);
+    ck_assert_uint_gt(n, ops == ZC_TP_FAULT_SEND ? 5 : 1);
     for (n = 1; one_fault(true, ops, how, n) || one_fault(true, ops, how, n); n++)
         ;
     ck_assert_uint_gt(n, 2);
@@ -138,14 +138,14 @@ static void sweep(unsigned ops, enum zc_faulty_how how)
 
 START_TEST(every_message_lost)
 {
-    sweep(ZC_FAULTY_SEND, ZC_FAULTY_DROP);
+    sweep(ZC_TP_FAULT_SEND, ZC_TP_FAULT_DROP);
 }
 END_TEST
 
 START_TEST(every_send_fails)
 {
-    sweep(ZC_FAULTY_SEND, ZC_FAULTY_FAIL);
-    sweep(ZC_FAULTY_SEND, ZC_FAULTY_BREAK);
+    sweep(ZC_TP_FAULT_SEND, ZC_TP_FAULT_FAIL);
+    sweep(ZC_TP_FAULT_SEND, ZC_TP_FAULT_BREAK);
 }
 END_TEST
 
@@ -153,11 +153,11 @@ END_TEST
  * it works on the request, and the client believes it. */
 START_TEST(every_transfer_fails)
 {
-    for (unsigned how = ZC_FAULTY_FAIL; how <= ZC_FAULTY_BREAK; how++) {
+    for (unsigned how = ZC_TP_FAULT_FAIL; how <= ZC_TP_FAULT_BREAK; how++) {
         uint64_t n = 1;
 
-        while (one_fault(true, ZC_FAULTY_PULL | ZC_FAULTY_PUSH, (enum zc_faulty_how)how, n) ||
-               one_fault(true, ZC_FAULTY_PULL | ZC_FAULTY_PUSH, (enum zc_faulty_how)how, n))
+        while (one_fault(true, ZC_TP_FAULT_PULL | ZC_TP_FAULT_PUSH, (enum zc_tp_fault_how)how, n) ||
+               one_fault(true, ZC_TP_FAULT_PULL | ZC_TP_FAULT_PUSH, (enum zc_tp_fault_how)how, n))
             n += 4;
         ck_assert_uint_gt(n, 16); /* of LARGE bytes in pages of 4 KiB, there and back */
     }
@@ -174,7 +174,8 @@ START_TEST(silent_server)
     up(CALM_MS);
     c = rig_connect(&rig, net);
     h = rig_open(c, "/silent");
-    zc_faulty_set(server_end, ZC_FAULTY_SEND | ZC_FAULTY_RECV, ZC_FAULTY_DROP, 1, UINT64_MAX);
+    zc_tp_fault_set(server_end, ZC_TP_FAULT_SEND | ZC_TP_FAULT_RECV, ZC_TP_FAULT_DROP, 1,
+                    UINT64_MAX);
     began = zc_now();
     ck_assert_int_eq(zc_client_write(c, h, "abc", 3, 0), -ETIMEDOUT);
     ck_assert_uint_lt(zc_now() - began, LONG_MS * ZC_NS_PER_MS);
@@ -196,7 +197,7 @@ START_TEST(silent_client)
     c = rig_connect(&rig, net);
     fill(buf, sizeof buf, 0, 1);
     ck_assert_int_eq(zc_client_write(c, rig_open(c, "/kept"), buf, sizeof buf, 0), sizeof buf);
-    zc_faulty_set(client_end, ZC_FAULTY_SEND, ZC_FAULTY_DROP, 1, UINT64_MAX);
+    zc_tp_fault_set(client_end, ZC_TP_FAULT_SEND, ZC_TP_FAULT_DROP, 1, UINT64_MAX);
     sound = rig_net(10000);
     other = rig_connect(&rig, sound);
     WAIT_FOR(rig_stat(other, "sessions_lost") == 1);
@@ -215,8 +216,8 @@ START_TEST(everything_late)
 
     up(LONG_MS);
     fill(buf, LARGE, 0, 1);
-    zc_faulty_delay(client_end, 20, 20);
-    zc_faulty_delay(server_end, 20, 5);
+    zc_tp_fault_delay(client_end, 20, 20);
+    zc_tp_fault_delay(server_end, 20, 5);
     ck_assert(session("/late", buf, back));
     expect(back, LARGE, 0, 1);
     down();
@@ -238,20 +239,20 @@ START_TEST(late_transfer)
     h = rig_open(c, "/transfer");
     fill(buf, LARGE, 0, 1);
     ck_assert_int_eq(zc_client_write(c, h, buf, LARGE, 0), LARGE);
-    zc_faulty_set(server_end, ZC_FAULTY_SEND, ZC_FAULTY_DROP, 1, UINT64_MAX);
-    zc_faulty_delay(server_end, 0, 3 * CALM_MS);
+    zc_tp_fault_set(server_end, ZC_TP_FAULT_SEND, ZC_TP_FAULT_DROP, 1, UINT64_MAX);
+    zc_tp_fault_delay(server_end, 0, 3 * CALM_MS);
     ck_assert_int_eq(zc_client_read(c, h, buf, LARGE, 0), -ETIMEDOUT);
     memset(buf, PATTERN, LARGE);
     zc_client_disconnect(c);
     down();
-    expect_all(buf, LARGE, PATTERN, "lent memory");
+    expect_all(buf, LARGE, PATTERN, "exposed memory");
     free(buf);
 }
 END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("faulty transport");
+    Suite *s = suite_create("fault transport");
 
     zc_log_init(NULL);
     CASE(s, "sweep", 240, every_message_lost, every_send_fails, every_transfer_fails);

@@ -1,4 +1,4 @@
-/* zc_local_io.c - packets and copies between processes of one host, and progress. */
+/* zc_tp_local_io.c - packets and copies between processes of one host, and progress. */
 #include "config.h"
 
 #include <errno.h>
@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "zc_local_internal.h"
 #include "zc_log.h"
+#include "zc_tp_local_internal.h"
 
 enum {
     EVENTS = 16,  /* handled in a round */
@@ -88,7 +88,7 @@ static void send_queue(struct local *l, struct conn *c)
     zc_lock_put(&l->lock);
 }
 
-int local_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
+int zc_tp_local_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
 {
     struct local *l = local_of(tp);
     struct packet_head head = {.kind = PACKET_MESSAGE};
@@ -107,7 +107,7 @@ static uint64_t *op_id(struct zc_op *op)
     return (uint64_t *)(void *)op->post.fabric;
 }
 
-int local_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op)
+int zc_tp_local_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op)
 {
     struct local *l = local_of(tp);
     struct conn *c = conn_of(peer);
@@ -159,14 +159,14 @@ static int copy(pid_t pid, enum zc_rma_dir dir, void *here, uint64_t there, size
 static bool move(struct local *l, struct conn *c, const struct packet_move *m)
 {
     struct packet_head answer = {.kind = PACKET_MOVED, .status = -EACCES, .id = m->head.id};
-    struct registration *r = local_granted(l, m->raddr, m->len, m->rkey);
+    struct registration *r = zc_tp_local_granted(l, m->raddr, m->len, m->rkey);
     int rc;
 
     if (r) {
         answer.status = is_gone(c) ? -ECANCELED
                                    : copy(c->pid, (enum zc_rma_dir)m->dir,
                                           (void *)(uintptr_t)m->raddr, m->local, m->len);
-        local_granted_put(l, r);
+        zc_tp_local_granted_put(l, r);
     }
     if (answer.status)
         zc_debug("copy for process %ld failed: %s", (long)c->pid, strerror(-answer.status));
@@ -187,12 +187,12 @@ static void lost(struct local *l, struct conn *c)
     zc_lock_get(&l->lock);
     tell = c->kind == CONN_OUT && !c->removed;
     while (!zc_list_empty(&c->ops))
-        local_op_over(l, zc_list_entry(c->ops.next, struct zc_op, post.link),
-                      c->removed ? -ECANCELED : -ECONNRESET);
+        zc_tp_local_op_over(l, zc_list_entry(c->ops.next, struct zc_op, post.link),
+                            c->removed ? -ECANCELED : -ECONNRESET);
     if (tell)
-        local_conn_close(l, c); /* its user still has to remove it */
+        zc_tp_local_conn_close(l, c); /* its user still has to remove it */
     else
-        local_conn_bury(l, c);
+        zc_tp_local_conn_bury(l, c);
     zc_lock_put(&l->lock);
     if (tell && l->cfg.peer_error)
         l->cfg.peer_error(l->cfg.arg, peer, -ECONNRESET);
@@ -205,12 +205,12 @@ static void moved(struct local *l, struct conn *c, const struct packet_head *h)
         struct zc_op *op = zc_list_entry(n, struct zc_op, post.link);
 
         if (*op_id(op) == h->id) {
-            local_op_over(l, op, c->removed && h->status ? -ECANCELED : h->status);
+            zc_tp_local_op_over(l, op, c->removed && h->status ? -ECANCELED : h->status);
             break;
         }
     }
     if (c->removed && zc_list_empty(&c->ops))
-        local_conn_bury(l, c);
+        zc_tp_local_conn_bury(l, c);
     zc_lock_put(&l->lock);
 }
 
@@ -263,15 +263,18 @@ static void accept_one(struct local *l, int fd)
     struct ucred who = {.uid = (uid_t)-1};
     socklen_t len = sizeof who;
     struct conn *c;
+    int rc;
 
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) || who.uid != geteuid()) {
         zc_warn("connection of another user (uid %ld) refused", (long)who.uid);
         close(fd);
-    } else if (local_conn_new(l, CONN_IN, fd, &c)) {
-        zc_warn("connection refused: %s", zc_error_text(ENOMEM));
-    } else {
-        c->pid = who.pid;
+        return;
     }
+    rc = zc_tp_local_conn_new(l, CONN_IN, fd, &c);
+    if (rc)
+        zc_warn("connection refused: %s", zc_error_text(rc));
+    else
+        c->pid = who.pid;
 }
 
 /* Without descriptors: takes the next one all the same, to close it, as else it would be
@@ -377,7 +380,7 @@ static int look(struct local *l, int timeout_ms)
     return handled ? handled : woken ? -1 : 0;
 }
 
-int local_progress(struct zc_tp *tp, int timeout_ms)
+int zc_tp_local_progress(struct zc_tp *tp, int timeout_ms)
 {
     struct local *l = local_of(tp);
     uint64_t until = timeout_ms ? zc_now() + (uint64_t)timeout_ms * ZC_NS_PER_MS : 0;
@@ -400,7 +403,7 @@ int local_progress(struct zc_tp *tp, int timeout_ms)
     return n > 0 ? n : 0;
 }
 
-void local_wake(struct zc_tp *tp)
+void zc_tp_local_wake(struct zc_tp *tp)
 {
     uint64_t one = 1;
     ssize_t rc = write(local_of(tp)->wake.fd, &one, sizeof one);

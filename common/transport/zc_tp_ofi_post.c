@@ -1,4 +1,4 @@
-/* zc_ofi_post.c - handing messages and RMA to the fabric, and trying again when it is busy. */
+/* zc_tp_ofi_post.c - handing messages and RMA to the fabric, and trying again when it is busy. */
 #include "config.h"
 
 #include <rdma/fi_rma.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "zc_log.h"
-#include "zc_ofi_internal.h"
+#include "zc_tp_ofi_internal.h"
 
 static ssize_t call_fabric(struct ofi *o, struct zc_post *post)
 {
@@ -46,7 +46,7 @@ static ssize_t hand_over(struct ofi *o, struct zc_post *post)
     return rc;
 }
 
-void ofi_peer_free_if_idle(struct ofi *o, struct peer *p)
+void zc_tp_ofi_peer_free_if_idle(struct ofi *o, struct peer *p)
 {
     zc_assert_held(&o->lock);
     if (p->removed && p->with_fabric == 0 && !p->retrying) {
@@ -75,7 +75,7 @@ static void peer_put(struct ofi *o, struct peer *p)
 {
     zc_lock_get(&o->lock);
     p->with_fabric--;
-    ofi_peer_free_if_idle(o, p);
+    zc_tp_ofi_peer_free_if_idle(o, p);
     zc_lock_put(&o->lock);
 }
 
@@ -87,7 +87,7 @@ static void enqueue(struct ofi *o, struct peer *p, struct zc_post *post, bool fi
     p->with_fabric--;
     if (p->removed) {
         zc_list_add_tail(&o->cancelled, &post->link);
-        ofi_peer_free_if_idle(o, p);
+        zc_tp_ofi_peer_free_if_idle(o, p);
     } else {
         zc_list_add_tail(first ? p->queue.next : &p->queue, &post->link);
         if (!zc_list_linked(&p->pending))
@@ -112,12 +112,12 @@ static int post(struct ofi *o, struct zc_post *post)
     if (rc) {
         off_fabric(o, post);
         peer_put(o, p);
-        return ofi_failed(o, "post", rc);
+        return zc_tp_ofi_failed(o, "post", rc);
     }
     return 0;
 }
 
-int ofi_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
+int zc_tp_ofi_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
 {
     struct ofi *o = ofi_of(tp);
     struct buffer *b;
@@ -125,7 +125,7 @@ int ofi_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
 
     if (len > o->cfg.max_msg)
         return zc_errorf(EMSGSIZE, "message of %zu bytes, limit %zu", len, o->cfg.max_msg);
-    b = ofi_send_buffer(o);
+    b = zc_tp_ofi_send_buffer(o);
     if (!b)
         return zc_errorf(ENOMEM, "no memory for a send buffer");
     memcpy(b->data, msg, len);
@@ -133,11 +133,11 @@ int ofi_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
     b->post.peer = peer;
     rc = post(o, &b->post);
     if (rc)
-        ofi_send_buffer_put(o, b);
+        zc_tp_ofi_send_buffer_put(o, b);
     return rc;
 }
 
-int ofi_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op)
+int zc_tp_ofi_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op)
 {
     op->post.kind = dir == ZC_RMA_PULL ? KIND_PULL : KIND_PUSH;
     op->post.peer = peer;
@@ -146,14 +146,14 @@ int ofi_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *o
 
 /* ---- completion ---- */
 
-void ofi_report(struct ofi *o, struct zc_post *post, int status)
+void zc_tp_ofi_report(struct ofi *o, struct zc_post *post, int status)
 {
     if (post->kind == KIND_SEND) {
         struct buffer *b = zc_list_entry(post, struct buffer, post);
 
         if (status && status != -ECANCELED && o->cfg.peer_error)
             o->cfg.peer_error(o->cfg.arg, post->peer, status);
-        ofi_send_buffer_put(o, b);
+        zc_tp_ofi_send_buffer_put(o, b);
     } else {
         struct zc_op *op = zc_list_entry(post, struct zc_op, post);
 
@@ -162,7 +162,7 @@ void ofi_report(struct ofi *o, struct zc_post *post, int status)
 }
 
 /* A post has come back from the fabric. */
-void ofi_completed(struct ofi *o, struct zc_post *post, int status)
+void zc_tp_ofi_completed(struct ofi *o, struct zc_post *post, int status)
 {
     struct peer *p = peer_of(post->peer);
     bool removed;
@@ -171,7 +171,7 @@ void ofi_completed(struct ofi *o, struct zc_post *post, int status)
     zc_list_del(&post->link);
     removed = p->removed;
     zc_lock_put(&o->lock);
-    ofi_report(o, post, status && removed ? -ECANCELED : status);
+    zc_tp_ofi_report(o, post, status && removed ? -ECANCELED : status);
     peer_put(o, p);
 }
 
@@ -202,12 +202,12 @@ static bool retry_peer(struct ofi *o, struct peer *p)
         }
         moved = true;
         if (rc)
-            ofi_completed(o, next, -fi_errno_of(rc));
+            zc_tp_ofi_completed(o, next, -fi_errno_of(rc));
     }
 }
 
 /* One round over the peers whose posts wait. */
-bool ofi_retry_pending(struct ofi *o)
+bool zc_tp_ofi_retry_pending(struct ofi *o)
 {
     struct zc_list round, *n;
     bool moved = false;
@@ -224,13 +224,13 @@ bool ofi_retry_pending(struct ofi *o)
         zc_lock_get(&o->lock);
         p->retrying = false;
         pthread_cond_broadcast(&o->retried);
-        ofi_peer_free_if_idle(o, p);
+        zc_tp_ofi_peer_free_if_idle(o, p);
     }
     zc_lock_put(&o->lock);
     return moved;
 }
 
-bool ofi_have_pending(struct ofi *o)
+bool zc_tp_ofi_have_pending(struct ofi *o)
 {
     bool yes;
 

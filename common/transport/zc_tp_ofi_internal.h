@@ -1,8 +1,8 @@
-/* zc_ofi_internal.h - what the files of the libfabric transport share.
+/* zc_tp_ofi_internal.h - what the files of the libfabric transport share.
  *
- * zc_ofi.c           open and close, peers, memory
- * zc_ofi_post.c      handing messages and RMA to the fabric, and trying again
- * zc_ofi_progress.c  completions, and waiting for them
+ * zc_tp_ofi.c           open and close, peers, memory
+ * zc_tp_ofi_post.c      handing messages and RMA to the fabric, and trying again
+ * zc_tp_ofi_progress.c  completions, and waiting for them
  *
  * Invariants
  *  1. A post (message or RMA) is on one list: its peer's queue because the fabric said
@@ -17,8 +17,8 @@
  * Posts of one peer may overtake each other when the fabric is busy: nothing above relies
  * on their order.
  */
-#ifndef ZC_OFI_INTERNAL_H
-#define ZC_OFI_INTERNAL_H
+#ifndef ZC_TP_OFI_INTERNAL_H
+#define ZC_TP_OFI_INTERNAL_H
 
 #include <rdma/fabric.h>
 #include <rdma/fi_domain.h>
@@ -28,6 +28,7 @@
 #include "zc_fabric.h"
 #include "zc_list.h"
 #include "zc_lock.h"
+#include "zc_tp_ofi.h"
 #include "zc_transport.h"
 
 enum { KIND_RECV, KIND_SEND, KIND_PULL, KIND_PUSH };
@@ -65,7 +66,7 @@ struct peer {
 };
 
 struct ofi {
-    struct zc_tp tp;
+    struct zc_tp tp; /* fixed once it is open, as are those without a comment before `lock` */
     struct zc_tp_config cfg;
     char *provider;
     const struct zc_fabric *lib;
@@ -76,17 +77,17 @@ struct ofi {
     struct fid_cq *cq;
     struct fid_ep *ep;
     int cq_fd, wake_fd, watch_fd; /* -1: none */
-    bool closing;
-    struct ofi *next_left; /* of those that could not be closed */
+    bool closing;                 /* set while nobody drives progress or posts */
+    struct ofi *next_left;        /* of those that could not be closed */
     unsigned char name[512];
     size_t name_len;
     bool in_turn;        /* calls of libfabric must not meet: ofi_enter() */
     struct zc_lock turn; /* inner to all others */
-    uint64_t next_key;
+    uint64_t next_key;   /* atomic */
     uint64_t last_event; /* progress() only */
     unsigned nap_us;     /* progress() only */
 
-    struct zc_lock lock;
+    struct zc_lock lock;      /* guards all below, and struct peer */
     zc_cond retried;          /* a peer's retrying went false */
     struct slab *slabs;       /* of send and receive buffers */
     struct zc_list free_send; /* struct buffer */
@@ -132,35 +133,35 @@ static inline void ofi_leave(struct ofi *o)
 }
 
 /* -errno for a libfabric error, explained with the call that made it. */
-int ofi_failed(struct ofi *o, const char *call, long rc);
+int zc_tp_ofi_failed(struct ofi *o, const char *call, long rc);
 
-/* ---- zc_ofi.c ---- */
+/* ---- zc_tp_ofi.c ---- */
 
 /* A buffer for a message, and back; NULL: no memory. */
-struct buffer *ofi_send_buffer(struct ofi *o);
-void ofi_send_buffer_put(struct ofi *o, struct buffer *b);
+struct buffer *zc_tp_ofi_send_buffer(struct ofi *o);
+void zc_tp_ofi_send_buffer_put(struct ofi *o, struct buffer *b);
 
-/* ---- zc_ofi_post.c ---- */
+/* ---- zc_tp_ofi_post.c ---- */
 
-int ofi_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
-int ofi_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op);
+int zc_tp_ofi_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
+int zc_tp_ofi_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op);
 /* Frees a removed peer that nothing needs any more; call with the lock held. */
-void ofi_peer_free_if_idle(struct ofi *o, struct peer *p);
+void zc_tp_ofi_peer_free_if_idle(struct ofi *o, struct peer *p);
 /* A post has come back from the fabric, or will never get there: reports and forgets it. */
-void ofi_completed(struct ofi *o, struct zc_post *post, int status);
+void zc_tp_ofi_completed(struct ofi *o, struct zc_post *post, int status);
 /* Tells the owner of a post how it ended. */
-void ofi_report(struct ofi *o, struct zc_post *post, int status);
+void zc_tp_ofi_report(struct ofi *o, struct zc_post *post, int status);
 /* One round over the peers whose posts wait; true when anything moved. */
-bool ofi_retry_pending(struct ofi *o);
-bool ofi_have_pending(struct ofi *o);
+bool zc_tp_ofi_retry_pending(struct ofi *o);
+bool zc_tp_ofi_have_pending(struct ofi *o);
 
-/* ---- zc_ofi_progress.c ---- */
+/* ---- zc_tp_ofi_progress.c ---- */
 
-ssize_t ofi_post_recv(struct ofi *o, struct buffer *b);
+ssize_t zc_tp_ofi_post_recv(struct ofi *o, struct buffer *b);
 /* Handles completions that are there; > 0: how many, < 0: the queue is broken. */
-int ofi_drain_cq(struct ofi *o);
-int ofi_report_cancelled(struct ofi *o);
-int ofi_progress(struct zc_tp *tp, int timeout_ms);
-void ofi_wake(struct zc_tp *tp);
+int zc_tp_ofi_drain_cq(struct ofi *o);
+int zc_tp_ofi_report_cancelled(struct ofi *o);
+int zc_tp_ofi_progress(struct zc_tp *tp, int timeout_ms);
+void zc_tp_ofi_wake(struct zc_tp *tp);
 
 #endif

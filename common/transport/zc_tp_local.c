@@ -1,4 +1,4 @@
-/* zc_local.c - the transport between processes of one host: endpoints, peers, memory. */
+/* zc_tp_local.c - the transport between processes of one host: endpoints, peers, memory. */
 #include "config.h"
 
 #include <errno.h>
@@ -14,8 +14,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "zc_local_internal.h"
 #include "zc_log.h"
+#include "zc_tp_local_internal.h"
 
 enum { CONNECT_S = 10 }; /* a listener whose queue is full is waited for this long */
 
@@ -23,7 +23,7 @@ static const char magic[8] = "zclocal";
 
 /* ---- connections ---- */
 
-int local_conn_new(struct local *l, enum conn_kind kind, int fd, struct conn **out)
+int zc_tp_local_conn_new(struct local *l, enum conn_kind kind, int fd, struct conn **out)
 {
     struct conn *c = calloc(1, sizeof *c);
     struct epoll_event e = {.events = EPOLLIN, .data.ptr = c};
@@ -45,14 +45,14 @@ int local_conn_new(struct local *l, enum conn_kind kind, int fd, struct conn **o
         int err = errno;
 
         zc_lock_get(&l->lock);
-        local_conn_bury(l, c);
+        zc_tp_local_conn_bury(l, c);
         zc_lock_put(&l->lock);
         return zc_errorf(err, "cannot watch a connection: %s", strerror(err));
     }
     return 0;
 }
 
-void local_conn_close(struct local *l, struct conn *c)
+void zc_tp_local_conn_close(struct local *l, struct conn *c)
 {
     struct zc_list *n;
 
@@ -68,14 +68,14 @@ void local_conn_close(struct local *l, struct conn *c)
         free(zc_list_entry(n, struct queued, link));
 }
 
-void local_conn_bury(struct local *l, struct conn *c)
+void zc_tp_local_conn_bury(struct local *l, struct conn *c)
 {
-    local_conn_close(l, c);
+    zc_tp_local_conn_close(l, c);
     zc_list_del(&c->link);
     zc_list_add_tail(&l->gone, &c->link);
 }
 
-void local_op_over(struct local *l, struct zc_op *op, int status)
+void zc_tp_local_op_over(struct local *l, struct zc_op *op, int status)
 {
     zc_assert_held(&l->lock);
     zc_list_del(&op->post.link);
@@ -94,22 +94,22 @@ static int address(struct zc_tp *tp, void *buf, size_t *len)
     return 0;
 }
 
-int zc_local_fd(struct zc_tp *tp)
+int zc_tp_local_fd(struct zc_tp *tp)
 {
     return local_of(tp)->epoll;
 }
 
-bool zc_local_can_reach(const void *addr, size_t len)
+bool zc_tp_local_can_reach(const void *addr, size_t len)
 {
     struct local_address a;
 
-    if (!zc_local_is_address(addr, len))
+    if (!zc_tp_local_is_address(addr, len))
         return false;
     memcpy(&a, addr, sizeof a);
-    return zc_local_reaches(&a.card);
+    return zc_tp_local_reaches(&a.card);
 }
 
-bool zc_local_is_address(const void *addr, size_t len)
+bool zc_tp_local_is_address(const void *addr, size_t len)
 {
     return len == sizeof(struct local_address) && !memcmp(addr, magic, sizeof magic);
 }
@@ -158,12 +158,12 @@ static int peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out
     struct conn *c;
     int fd = -1, rc;
 
-    if (!zc_local_is_address(addr, len))
+    if (!zc_tp_local_is_address(addr, len))
         return zc_errorf(EINVAL, "an address of %zu bytes is none of a process of this host", len);
     memcpy(&a, addr, sizeof a);
     rc = connect_to(&a, &fd);
     if (rc == 0)
-        rc = local_conn_new(local_of(tp), CONN_OUT, fd, &c);
+        rc = zc_tp_local_conn_new(local_of(tp), CONN_OUT, fd, &c);
     if (rc == 0)
         *out = (uintptr_t)c;
     return rc;
@@ -184,17 +184,17 @@ static void peer_remove(struct zc_tp *tp, zc_peer peer)
         struct queued *q = zc_list_entry(n, struct queued, link);
 
         if (q->op)
-            local_op_over(l, q->op, -ECANCELED);
+            zc_tp_local_op_over(l, q->op, -ECANCELED);
         free(q);
     }
     if (c->broken)
-        local_conn_bury(l, c);
+        zc_tp_local_conn_bury(l, c);
     else if (zc_list_empty(&c->ops))
         shutdown(c->fd, SHUT_RDWR); /* closed where it is read */
     told = !zc_list_empty(&l->done);
     zc_lock_put(&l->lock);
     if (told)
-        local_wake(tp);
+        zc_tp_local_wake(tp);
 }
 
 /* ---- memory ---- */
@@ -231,7 +231,8 @@ static void dereg(struct zc_tp *tp, struct zc_mr *mr)
     mr->priv = NULL;
 }
 
-struct registration *local_granted(struct local *l, uint64_t raddr, uint64_t len, uint64_t key)
+struct registration *zc_tp_local_granted(struct local *l, uint64_t raddr, uint64_t len,
+                                         uint64_t key)
 {
     struct registration *found = NULL;
 
@@ -250,7 +251,7 @@ struct registration *local_granted(struct local *l, uint64_t raddr, uint64_t len
     return found;
 }
 
-void local_granted_put(struct local *l, struct registration *r)
+void zc_tp_local_granted_put(struct local *l, struct registration *r)
 {
     zc_lock_get(&l->lock);
     if (--r->busy == 0)
@@ -280,8 +281,8 @@ static void local_close(struct zc_tp *tp)
         struct conn *c = zc_list_entry(l->conns.next, struct conn, link);
 
         while (!zc_list_empty(&c->ops))
-            local_op_over(l, zc_list_entry(c->ops.next, struct zc_op, post.link), -ECANCELED);
-        local_conn_bury(l, c);
+            zc_tp_local_op_over(l, zc_list_entry(c->ops.next, struct zc_op, post.link), -ECANCELED);
+        zc_tp_local_conn_bury(l, c);
     }
     zc_lock_put(&l->lock);
     while ((n = zc_list_pop(&l->done))) {
@@ -307,12 +308,12 @@ static const struct zc_tp_ops local_ops = {
     .address = address,
     .peer_add = peer_add,
     .peer_remove = peer_remove,
-    .send = local_send,
+    .send = zc_tp_local_send,
     .reg = reg,
     .dereg = dereg,
-    .rma = local_rma,
-    .progress = local_progress,
-    .wake = local_wake,
+    .rma = zc_tp_local_rma,
+    .progress = zc_tp_local_progress,
+    .wake = zc_tp_local_wake,
 };
 
 static int watch(struct local *l, struct conn *c, enum conn_kind kind)
@@ -351,7 +352,7 @@ static int set_up(struct local *l)
     return 0;
 }
 
-int zc_local_open(const struct zc_tp_config *cfg, struct zc_tp **out)
+int zc_tp_local_open(const struct zc_tp_config *cfg, struct zc_tp **out)
 {
     struct local *l = calloc(1, sizeof *l);
     int rc;
@@ -368,7 +369,8 @@ int zc_local_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     zc_list_init(&l->done);
     zc_list_init(&l->mrs);
     l->in = malloc(sizeof(struct packet_head) + cfg->max_msg);
-    rc = l->in ? zc_local_card(&l->address.card) : zc_errorf(ENOMEM, "no memory for an endpoint");
+    rc =
+        l->in ? zc_tp_local_card(&l->address.card) : zc_errorf(ENOMEM, "no memory for an endpoint");
     if (rc == 0)
         rc = set_up(l);
     if (rc) {

@@ -1,4 +1,4 @@
-/* zc_both.c - an endpoint that is reached over libfabric and, by processes of its host, locally.
+/* zc_tp_both.c - an endpoint that is reached over libfabric and, by processes of its host, locally.
  *
  * Two endpoints with one progress: the fabric's sleeps for both.  A peer is the fabric's or
  * the local one's, which the lowest bit of its number tells (they are addresses of structs).
@@ -11,9 +11,10 @@
 #include <stdlib.h>
 
 #include "zc_list.h"
-#include "zc_local.h"
 #include "zc_log.h"
-#include "zc_transport.h"
+#include "zc_tp_both.h"
+#include "zc_tp_local.h"
+#include "zc_tp_ofi.h"
 
 enum { LOCAL = 1 }; /* in a peer's number */
 
@@ -87,7 +88,7 @@ static int peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out
     struct both *b = both_of(tp);
     int rc;
 
-    if (!b->local || !zc_local_is_address(addr, len))
+    if (!b->local || !zc_tp_local_is_address(addr, len))
         return zc_tp_peer_add(b->fabric, addr, len, out);
     rc = zc_tp_peer_add(b->local, addr, len, out);
     if (rc == 0)
@@ -200,7 +201,7 @@ static const struct zc_tp_ops both_ops = {
     .wake = wake,
 };
 
-int zc_both_open(const struct zc_tp_config *cfg, struct zc_tp **out)
+int zc_tp_both_open(const struct zc_tp_config *cfg, struct zc_tp **out)
 {
     struct both *b = calloc(1, sizeof *b);
     struct zc_tp_config c = *cfg;
@@ -213,17 +214,18 @@ int zc_both_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     c.arg = b;
     c.recv = on_message;
     c.peer_error = on_fabric_error;
-    rc = zc_ofi_open(&c, &b->fabric);
+    rc = zc_tp_ofi_open(&c, &b->fabric);
     c.peer_error = on_local_error;
     c.spin_us = 0; /* the fabric's wait is the one */
     if (rc) {
         both_close(&b->tp);
         return rc;
     }
-    if (zc_local_open(&c, &b->local) == 0)
-        zc_ofi_watch(b->fabric, zc_local_fd(b->local));
+    rc = zc_tp_local_open(&c, &b->local);
+    if (rc == 0)
+        zc_tp_ofi_watch(b->fabric, zc_tp_local_fd(b->local));
     else
-        zc_warn("processes of this host will use libfabric, too: %s", zc_error_text(EIO));
+        zc_warn("processes of this host will use libfabric, too: %s", zc_error_text(rc));
     *out = &b->tp;
     return 0;
 }

@@ -1,4 +1,4 @@
-/* zc_ofi.c - the transport over libfabric reliable datagrams: endpoint, peers, memory. */
+/* zc_tp_ofi.c - the transport over libfabric reliable datagrams: endpoint, peers, memory. */
 #include "config.h"
 
 #include <errno.h>
@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "zc_log.h"
-#include "zc_ofi_internal.h"
+#include "zc_tp_ofi_internal.h"
 
-int ofi_failed(struct ofi *o, const char *call, long rc)
+int zc_tp_ofi_failed(struct ofi *o, const char *call, long rc)
 {
     return zc_errorf(fi_errno_of(rc), "libfabric provider %s: %s: %s", o->cfg.provider, call,
                      o->lib->strerror((int)(rc < 0 ? -rc : rc)));
@@ -48,7 +48,7 @@ static int register_memory(struct ofi *o, void *buf, size_t len, uint64_t access
     ofi_enter(o);
     rc = mr_reg(o, buf, len, access, mr);
     ofi_leave(o);
-    return rc ? ofi_failed(o, "fi_mr_reg", rc) : 0;
+    return rc ? zc_tp_ofi_failed(o, "fi_mr_reg", rc) : 0;
 }
 
 static void close_memory(struct ofi *o, struct fid_mr *mr)
@@ -119,7 +119,7 @@ fail:
     return NULL;
 }
 
-struct buffer *ofi_send_buffer(struct ofi *o)
+struct buffer *zc_tp_ofi_send_buffer(struct ofi *o)
 {
     struct zc_list *n;
     struct slab *s;
@@ -141,7 +141,7 @@ struct buffer *ofi_send_buffer(struct ofi *o)
     return &s->buffers[0];
 }
 
-void ofi_send_buffer_put(struct ofi *o, struct buffer *b)
+void zc_tp_ofi_send_buffer_put(struct ofi *o, struct buffer *b)
 {
     zc_lock_get(&o->lock);
     zc_list_add_tail(&o->free_send, &b->post.link);
@@ -192,12 +192,12 @@ static void ofi_peer_remove(struct zc_tp *tp, zc_peer peer)
     while (p->retrying)
         zc_cond_wait(&o->retried, &o->lock);
     p->with_fabric--;
-    ofi_peer_free_if_idle(o, p);
+    zc_tp_ofi_peer_free_if_idle(o, p);
     zc_lock_put(&o->lock);
     ofi_enter(o);
     fi_av_remove(o->av, &addr, 1, 0);
     ofi_leave(o);
-    ofi_wake(tp);
+    zc_tp_ofi_wake(tp);
 }
 
 static int ofi_address(struct zc_tp *tp, void *buf, size_t *len)
@@ -281,7 +281,7 @@ static int find_provider(struct ofi *o, const char *wanted)
         return 0;
     o->cfg.provider = wanted ? wanted : ZC_DEFAULT_PROVIDER;
     if (rc != -FI_ENODATA)
-        return ofi_failed(o, "fi_getinfo", rc);
+        return zc_tp_ofi_failed(o, "fi_getinfo", rc);
     return zc_errorf(ENODEV,
                      "libfabric %s has no provider \"%s\" with reliable datagrams and RMA%s%s; "
                      "fi_info lists what there is",
@@ -328,7 +328,7 @@ static int open_endpoint(struct ofi *o)
         goto fail;
     return 0;
 fail:
-    return ofi_failed(o, call, rc);
+    return zc_tp_ofi_failed(o, call, rc);
 }
 
 static int post_receives(struct ofi *o)
@@ -341,8 +341,8 @@ static int post_receives(struct ofi *o)
     s->next = o->slabs;
     o->slabs = s;
     for (unsigned i = 0; i < o->cfg.nrecv; i++)
-        if ((rc = ofi_post_recv(o, &s->buffers[i])))
-            return ofi_failed(o, "fi_recv", rc);
+        if ((rc = zc_tp_ofi_post_recv(o, &s->buffers[i])))
+            return zc_tp_ofi_failed(o, "fi_recv", rc);
     return 0;
 }
 
@@ -364,14 +364,14 @@ static void ofi_sever(struct zc_tp *tp)
     o->closing = true;
     CLOSE(o->ep);
     o->ep = NULL;
-    while (ofi_drain_cq(o) > 0)
+    while (zc_tp_ofi_drain_cq(o) > 0)
         ;
     zc_lock_get(&o->lock);
     zc_list_each (&o->peers, p)
         zc_list_splice(&o->cancelled, &zc_list_entry(p, struct peer, link)->queue);
     zc_list_splice(&o->cancelled, &o->flying);
     zc_lock_put(&o->lock);
-    ofi_report_cancelled(o);
+    zc_tp_ofi_report_cancelled(o);
 }
 
 /* libfabric 1.17 (tcp) crashes when an endpoint is closed that has received a part of an RMA
@@ -408,13 +408,13 @@ static void ofi_close(struct zc_tp *tp)
     if (!leave) {
         CLOSE(o->ep); /* from here on the fabric owns nothing */
         if (o->cq)
-            while (ofi_drain_cq(o) > 0)
+            while (zc_tp_ofi_drain_cq(o) > 0)
                 ;
     }
     zc_list_each (&o->peers, p)
         zc_list_splice(&o->cancelled, &zc_list_entry(p, struct peer, link)->queue);
     zc_list_splice(&o->cancelled, &o->flying);
-    ofi_report_cancelled(o);
+    zc_tp_ofi_report_cancelled(o);
     if (leave) {
         leave_open(o);
         return;
@@ -448,20 +448,20 @@ static const struct zc_tp_ops ofi_ops = {
     .address = ofi_address,
     .peer_add = ofi_peer_add,
     .peer_remove = ofi_peer_remove,
-    .send = ofi_send,
+    .send = zc_tp_ofi_send,
     .reg = ofi_reg,
     .dereg = ofi_dereg,
-    .rma = ofi_rma,
-    .progress = ofi_progress,
-    .wake = ofi_wake,
+    .rma = zc_tp_ofi_rma,
+    .progress = zc_tp_ofi_progress,
+    .wake = zc_tp_ofi_wake,
 };
 
-void zc_ofi_watch(struct zc_tp *tp, int fd)
+void zc_tp_ofi_watch(struct zc_tp *tp, int fd)
 {
     ofi_of(tp)->watch_fd = fd;
 }
 
-int zc_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out)
+int zc_tp_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out)
 {
     const struct zc_fabric *lib;
     struct ofi *o;

@@ -1,4 +1,4 @@
-/* zc_loop.c - the transport inside one process: endpoints that share memory.
+/* zc_tp_loop.c - the transport inside one process: endpoints that share memory.
  *
  * For tests of client and server without a network.  One lock guards everything; RMA is
  * a memcpy made when it is posted, checked against the peer's registrations as strictly
@@ -17,7 +17,7 @@
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_racy.h"
-#include "zc_transport.h"
+#include "zc_tp_loop.h"
 
 struct message {
     struct zc_list link;
@@ -42,6 +42,7 @@ struct loop {
     zc_cond event;
 };
 
+/* Guards everything in this file but what callbacks are given. */
 static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_TRANSPORT);
 static struct zc_list endpoints = {&endpoints, &endpoints};
 static uint64_t next_id = 1, next_key = 1000;
@@ -279,7 +280,7 @@ static const struct zc_tp_ops loop_ops = {
     .wake = loop_wake,
 };
 
-int zc_loop_open(const struct zc_tp_config *cfg, struct zc_tp **out)
+int zc_tp_loop_open(const struct zc_tp_config *cfg, struct zc_tp **out)
 {
     struct loop *l = calloc(1, sizeof *l);
 

@@ -1,8 +1,8 @@
-/* zc_local_internal.h - what the files of the local transport share.
+/* zc_tp_local_internal.h - what the files of the local transport share.
  *
- * zc_local.c       open and close, peers, memory regions
- * zc_local_io.c    packets, copies, progress
- * zc_local_card.c  finding out whether two processes can use it
+ * zc_tp_local.c       open and close, peers, memory regions
+ * zc_tp_local_io.c    packets, copies, progress
+ * zc_tp_local_card.c  finding out whether two processes can use it
  *
  * A connection is used by the one who made it to send messages and to ask for copies; the
  * other end only answers, and connects back to send messages of its own.
@@ -20,14 +20,14 @@
  * `lock` guards connections, queues, operations and registrations; sockets are never waited
  * for with it.  Callbacks run without it.
  */
-#ifndef ZC_LOCAL_INTERNAL_H
-#define ZC_LOCAL_INTERNAL_H
+#ifndef ZC_TP_LOCAL_INTERNAL_H
+#define ZC_TP_LOCAL_INTERNAL_H
 
 #include <sys/types.h>
 
 #include "zc_list.h"
-#include "zc_local.h"
 #include "zc_lock.h"
+#include "zc_tp_local.h"
 #include "zc_transport.h"
 
 enum { LOCAL_NAME = 16 }; /* random bytes that name a socket */
@@ -36,7 +36,7 @@ enum { LOCAL_NAME = 16 }; /* random bytes that name a socket */
 struct local_address {
     char magic[8];
     unsigned char name[LOCAL_NAME];
-    struct zc_local_card card;
+    struct zc_tp_local_card card;
 };
 
 enum packet_kind { PACKET_MESSAGE = 1, PACKET_MOVE, PACKET_MOVED };
@@ -83,7 +83,7 @@ struct registration {
 };
 
 struct local {
-    struct zc_tp tp;
+    struct zc_tp tp; /* fixed once it is open, as are those without a comment before `lock` */
     struct zc_tp_config cfg;
     struct local_address address;
     int epoll;
@@ -92,7 +92,7 @@ struct local {
     unsigned char *in;   /* a packet; progress() only */
     uint64_t last_event; /* progress() only */
 
-    struct zc_lock lock;
+    struct zc_lock lock;  /* guards all below, and what is in them */
     zc_cond idle;         /* a registration's busy went 0 */
     struct zc_list conns; /* IN and OUT */
     struct zc_list gone;
@@ -111,25 +111,26 @@ static inline struct conn *conn_of(zc_peer p)
     return (struct conn *)(uintptr_t)p;
 }
 
-/* ---- zc_local.c ---- */
+/* ---- zc_tp_local.c ---- */
 
 /* Adds a connection and takes over `fd`, which is closed when that fails. */
-int local_conn_new(struct local *l, enum conn_kind kind, int fd, struct conn **out);
+int zc_tp_local_conn_new(struct local *l, enum conn_kind kind, int fd, struct conn **out);
 /* Closes its socket, or also takes it out of use.  With the lock held, by who drives progress
  * (nobody else knows that it is not being read). */
-void local_conn_close(struct local *l, struct conn *c);
-void local_conn_bury(struct local *l, struct conn *c);
+void zc_tp_local_conn_close(struct local *l, struct conn *c);
+void zc_tp_local_conn_bury(struct local *l, struct conn *c);
 /* An operation is over; call with the lock held. */
-void local_op_over(struct local *l, struct zc_op *op, int status);
+void zc_tp_local_op_over(struct local *l, struct zc_op *op, int status);
 /* The memory region of that key that has these bytes, kept until put; NULL: none. */
-struct registration *local_granted(struct local *l, uint64_t raddr, uint64_t len, uint64_t key);
-void local_granted_put(struct local *l, struct registration *r);
+struct registration *zc_tp_local_granted(struct local *l, uint64_t raddr, uint64_t len,
+                                         uint64_t key);
+void zc_tp_local_granted_put(struct local *l, struct registration *r);
 
-/* ---- zc_local_io.c ---- */
+/* ---- zc_tp_local_io.c ---- */
 
-int local_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
-int local_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op);
-int local_progress(struct zc_tp *tp, int timeout_ms);
-void local_wake(struct zc_tp *tp);
+int zc_tp_local_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
+int zc_tp_local_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op);
+int zc_tp_local_progress(struct zc_tp *tp, int timeout_ms);
+void zc_tp_local_wake(struct zc_tp *tp);
 
 #endif

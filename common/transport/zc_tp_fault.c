@@ -1,9 +1,9 @@
-/* zc_faulty.c - loses, delays and fails what passes through the transport below.
+/* zc_tp_fault.c - loses, delays and fails what passes through the loop.
  *
- * Every endpoint stands in front of one of the transport below, whose callbacks come to us
- * first.  What we withhold we own: messages until they are handed on, transfers that never
- * end until their peer is removed, or the endpoint severed or closed, which reports them
- * with -ECANCELED from progress or close, as a fabric does.
+ * Every endpoint stands in front of one of the loop, whose callbacks come to us first.  What we
+ * withhold we own: messages until they are handed on, transfers that never end until their peer is
+ * removed or the endpoint closed, which reports them with -ECANCELED from progress or close, as a
+ * fabric does.
  */
 #include "config.h"
 
@@ -11,10 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "zc_faulty.h"
 #include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zc_tp_fault.h"
+#include "zc_tp_loop.h"
 
 enum { DUE_MS = 1 }; /* what is withheld is looked at this often */
 
@@ -31,32 +32,31 @@ struct late {
     unsigned char data[];
 };
 
-struct faulty {
-    struct zc_tp tp;
-    struct zc_tp_ops own_ops; /* without sever, if there is none below */
+struct fault_tp {
+    struct zc_tp tp; /* fixed, as are the next two */
     struct zc_tp *below;
     struct zc_tp_config cfg; /* of those above */
-    struct zc_lock lock;
-    /* all of these under lock */
+
+    struct zc_lock lock; /* guards all below */
     unsigned ops, message_ms, transfer_ms;
-    enum zc_faulty_how how;
+    enum zc_tp_fault_how how;
     uint64_t skip, count, raised;
     struct zc_list late, transfers; /* struct late */
     struct zc_list stuck;           /* struct zc_op: never to end */
     struct zc_list ended;           /* struct zc_op: to be reported with post.kind */
 };
 
-static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_INJECTION);
-static int (*open_below)(const struct zc_tp_config *cfg, struct zc_tp **out);
+static struct zc_lock lock = /* guards `last` */
+    ZC_LOCK_INITIALIZER(ZC_ORDER_INJECTION);
 static struct zc_tp *last;
 
-static struct faulty *faulty_of(struct zc_tp *tp)
+static struct fault_tp *fault_of(struct zc_tp *tp)
 {
-    return zc_list_entry(tp, struct faulty, tp);
+    return zc_list_entry(tp, struct fault_tp, tp);
 }
 
 /* Whether this event is one that fails; *how then says how. */
-static bool falls(struct faulty *f, enum zc_faulty_op op, enum zc_faulty_how *how)
+static bool falls(struct fault_tp *f, enum zc_tp_fault_op op, enum zc_tp_fault_how *how)
 {
     bool yes = false;
 
@@ -76,7 +76,7 @@ static bool falls(struct faulty *f, enum zc_faulty_op op, enum zc_faulty_how *ho
 }
 
 /* Keeps something for later; without memory it is lost, which is what we are there for. */
-static void withhold(struct faulty *f, const struct late *what, const void *msg, size_t len,
+static void withhold(struct fault_tp *f, const struct late *what, const void *msg, size_t len,
                      unsigned ms)
 {
     struct late *l = malloc(sizeof *l + len);
@@ -97,13 +97,13 @@ static void withhold(struct faulty *f, const struct late *what, const void *msg,
 
 static void on_message(void *arg, const void *msg, size_t len)
 {
-    struct faulty *f = arg;
-    enum zc_faulty_how how;
+    struct fault_tp *f = arg;
+    enum zc_tp_fault_how how;
     struct late message = {0};
     bool late;
     unsigned ms;
 
-    if (falls(f, ZC_FAULTY_RECV, &how))
+    if (falls(f, ZC_TP_FAULT_RECV, &how))
         return;
     zc_lock_get(&f->lock);
     ms = f->message_ms;
@@ -117,35 +117,35 @@ static void on_message(void *arg, const void *msg, size_t len)
 
 static void on_peer_error(void *arg, zc_peer peer, int err)
 {
-    struct faulty *f = arg;
+    struct fault_tp *f = arg;
 
     f->cfg.peer_error(f->cfg.arg, peer, err);
 }
 
 /* ---- what passes through ---- */
 
-static int faulty_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
+static int fault_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
 {
-    struct faulty *f = faulty_of(tp);
-    enum zc_faulty_how how;
+    struct fault_tp *f = fault_of(tp);
+    enum zc_tp_fault_how how;
 
-    if (!falls(f, ZC_FAULTY_SEND, &how))
+    if (!falls(f, ZC_TP_FAULT_SEND, &how))
         return zc_tp_send(f->below, peer, msg, len);
-    if (how == ZC_FAULTY_FAIL)
+    if (how == ZC_TP_FAULT_FAIL)
         return zc_errorf(EIO, "fault injected into send");
-    if (how == ZC_FAULTY_BREAK) {
+    if (how == ZC_TP_FAULT_BREAK) {
         withhold(f, &(struct late){.peer = peer, .err = -EIO}, NULL, 0, 0);
         zc_tp_wake(f->below);
     }
     return 0;
 }
 
-static int faulty_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op)
+static int fault_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op)
 {
-    struct faulty *f = faulty_of(tp);
-    enum zc_faulty_how how;
+    struct fault_tp *f = fault_of(tp);
+    enum zc_tp_fault_how how;
 
-    if (!falls(f, dir == ZC_RMA_PULL ? ZC_FAULTY_PULL : ZC_FAULTY_PUSH, &how)) {
+    if (!falls(f, dir == ZC_RMA_PULL ? ZC_TP_FAULT_PULL : ZC_TP_FAULT_PUSH, &how)) {
         unsigned ms;
 
         zc_lock_get(&f->lock);
@@ -156,13 +156,13 @@ static int faulty_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struc
         withhold(f, &(struct late){.peer = peer, .op = op, .dir = dir}, NULL, 0, ms);
         return 0;
     }
-    if (how == ZC_FAULTY_FAIL)
+    if (how == ZC_TP_FAULT_FAIL)
         return zc_errorf(EIO, "fault injected into a transfer");
     op->post.peer = peer;
     op->post.kind = -EIO;
     zc_list_init(&op->post.link);
     zc_lock_get(&f->lock);
-    zc_list_add_tail(how == ZC_FAULTY_DROP ? &f->stuck : &f->ended, &op->post.link);
+    zc_list_add_tail(how == ZC_TP_FAULT_DROP ? &f->stuck : &f->ended, &op->post.link);
     zc_lock_put(&f->lock);
     zc_tp_wake(f->below);
     return 0;
@@ -171,7 +171,7 @@ static int faulty_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struc
 /* ---- the end of what is withheld ---- */
 
 /* Transfers that never end, or have not begun, are over: those with `peer`, or all. */
-static void cancel(struct faulty *f, zc_peer peer, bool all)
+static void cancel(struct fault_tp *f, zc_peer peer, bool all)
 {
     zc_lock_get(&f->lock);
     zc_list_each_safe (&f->stuck, n) {
@@ -197,7 +197,7 @@ static void cancel(struct faulty *f, zc_peer peer, bool all)
     zc_lock_put(&f->lock);
 }
 
-static int report_ended(struct faulty *f)
+static int report_ended(struct fault_tp *f)
 {
     struct zc_list *n;
     int handled = 0;
@@ -215,7 +215,7 @@ static int report_ended(struct faulty *f)
     }
 }
 
-static struct late *next_due(struct faulty *f, struct zc_list *list)
+static struct late *next_due(struct fault_tp *f, struct zc_list *list)
 {
     struct late *l = NULL;
 
@@ -231,7 +231,7 @@ static struct late *next_due(struct faulty *f, struct zc_list *list)
     return l;
 }
 
-static int hand_on(struct faulty *f)
+static int hand_on(struct fault_tp *f)
 {
     struct late *l;
     int handled = 0;
@@ -253,9 +253,9 @@ static int hand_on(struct faulty *f)
     return handled;
 }
 
-static int faulty_progress(struct zc_tp *tp, int timeout_ms)
+static int fault_progress(struct zc_tp *tp, int timeout_ms)
 {
-    struct faulty *f = faulty_of(tp);
+    struct fault_tp *f = fault_of(tp);
     int handled = report_ended(f) + hand_on(f), rc;
     bool waiting;
 
@@ -273,26 +273,18 @@ static int faulty_progress(struct zc_tp *tp, int timeout_ms)
     return rc + handled + report_ended(f) + hand_on(f);
 }
 
-static void faulty_peer_remove(struct zc_tp *tp, zc_peer peer)
+static void fault_peer_remove(struct zc_tp *tp, zc_peer peer)
 {
-    struct faulty *f = faulty_of(tp);
+    struct fault_tp *f = fault_of(tp);
 
     zc_tp_peer_remove(f->below, peer);
     cancel(f, peer, false);
     zc_tp_wake(f->below);
 }
 
-static void faulty_sever(struct zc_tp *tp)
+static void fault_close(struct zc_tp *tp)
 {
-    struct faulty *f = faulty_of(tp);
-
-    zc_tp_sever(f->below);
-    cancel(f, 0, true);
-}
-
-static void faulty_close(struct zc_tp *tp)
-{
-    struct faulty *f = faulty_of(tp);
+    struct fault_tp *f = fault_of(tp);
     struct zc_list *n;
 
     zc_lock_get(&lock);
@@ -310,69 +302,60 @@ static void faulty_close(struct zc_tp *tp)
 
 /* ---- what is handed down unchanged ---- */
 
-static int faulty_address(struct zc_tp *tp, void *buf, size_t *len)
+static int fault_address(struct zc_tp *tp, void *buf, size_t *len)
 {
-    struct zc_tp *below = faulty_of(tp)->below;
+    struct zc_tp *below = fault_of(tp)->below;
 
     return zc_tp_address(below, buf, len);
 }
 
-static int faulty_peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out)
+static int fault_peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out)
 {
-    struct zc_tp *below = faulty_of(tp)->below;
+    struct zc_tp *below = fault_of(tp)->below;
 
     return zc_tp_peer_add(below, addr, len, out);
 }
 
-static int faulty_reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out)
+static int fault_reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out)
 {
-    struct zc_tp *below = faulty_of(tp)->below;
+    struct zc_tp *below = fault_of(tp)->below;
 
     return zc_tp_reg(below, buf, len, out);
 }
 
-static void faulty_dereg(struct zc_tp *tp, struct zc_mr *mr)
+static void fault_dereg(struct zc_tp *tp, struct zc_mr *mr)
 {
-    struct zc_tp *below = faulty_of(tp)->below;
+    struct zc_tp *below = fault_of(tp)->below;
 
     zc_tp_dereg(below, mr);
 }
 
-static void faulty_wake(struct zc_tp *tp)
+static void fault_wake(struct zc_tp *tp)
 {
-    struct zc_tp *below = faulty_of(tp)->below;
+    struct zc_tp *below = fault_of(tp)->below;
 
     zc_tp_wake(below);
 }
 
-static const struct zc_tp_ops faulty_ops = {
-    .name = "faulty",
-    .close = faulty_close,
-    .sever = faulty_sever,
-    .address = faulty_address,
-    .peer_add = faulty_peer_add,
-    .peer_remove = faulty_peer_remove,
-    .send = faulty_send,
-    .reg = faulty_reg,
-    .dereg = faulty_dereg,
-    .rma = faulty_rma,
-    .progress = faulty_progress,
-    .wake = faulty_wake,
+static const struct zc_tp_ops fault_ops = {
+    .name = "fault",
+    .close = fault_close,
+    .address = fault_address,
+    .peer_add = fault_peer_add,
+    .peer_remove = fault_peer_remove,
+    .send = fault_send,
+    .reg = fault_reg,
+    .dereg = fault_dereg,
+    .rma = fault_rma,
+    .progress = fault_progress,
+    .wake = fault_wake,
 };
 
 /* ---- open, and settings ---- */
 
-void zc_faulty_over(int (*open)(const struct zc_tp_config *cfg, struct zc_tp **out))
+int zc_tp_fault_open(const struct zc_tp_config *cfg, struct zc_tp **out)
 {
-    zc_lock_get(&lock);
-    open_below = open;
-    zc_lock_put(&lock);
-}
-
-int zc_faulty_open(const struct zc_tp_config *cfg, struct zc_tp **out)
-{
-    int (*open)(const struct zc_tp_config *, struct zc_tp **);
-    struct faulty *f = calloc(1, sizeof *f);
+    struct fault_tp *f = calloc(1, sizeof *f);
     struct zc_tp_config ours = *cfg;
     int rc;
 
@@ -387,19 +370,13 @@ int zc_faulty_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     ours.recv = on_message;
     ours.peer_error = on_peer_error;
     ours.arg = f;
-    zc_lock_get(&lock);
-    open = open_below ? open_below : zc_loop_open;
-    zc_lock_put(&lock);
-    rc = open(&ours, &f->below);
+    rc = zc_tp_loop_open(&ours, &f->below);
     if (rc) {
         zc_lock_destroy(&f->lock);
         free(f);
         return rc;
     }
-    f->own_ops = faulty_ops;
-    if (!zc_tp_severs(f->below))
-        f->own_ops.sever = NULL;
-    f->tp.ops = &f->own_ops;
+    f->tp.ops = &fault_ops;
     zc_lock_get(&lock);
     last = &f->tp;
     zc_lock_put(&lock);
@@ -407,7 +384,7 @@ int zc_faulty_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     return 0;
 }
 
-struct zc_tp *zc_faulty_last(void)
+struct zc_tp *zc_tp_fault_last(void)
 {
     struct zc_tp *tp;
 
@@ -417,10 +394,10 @@ struct zc_tp *zc_faulty_last(void)
     return tp;
 }
 
-void zc_faulty_set(struct zc_tp *tp, unsigned ops, enum zc_faulty_how how, uint64_t nth,
-                   uint64_t count)
+void zc_tp_fault_set(struct zc_tp *tp, unsigned ops, enum zc_tp_fault_how how, uint64_t nth,
+                     uint64_t count)
 {
-    struct faulty *f = faulty_of(tp);
+    struct fault_tp *f = fault_of(tp);
 
     zc_lock_get(&f->lock);
     f->ops = ops;
@@ -430,9 +407,9 @@ void zc_faulty_set(struct zc_tp *tp, unsigned ops, enum zc_faulty_how how, uint6
     zc_lock_put(&f->lock);
 }
 
-void zc_faulty_delay(struct zc_tp *tp, unsigned messages_ms, unsigned transfers_ms)
+void zc_tp_fault_delay(struct zc_tp *tp, unsigned messages_ms, unsigned transfers_ms)
 {
-    struct faulty *f = faulty_of(tp);
+    struct fault_tp *f = fault_of(tp);
 
     zc_lock_get(&f->lock);
     f->message_ms = messages_ms;
@@ -440,9 +417,9 @@ void zc_faulty_delay(struct zc_tp *tp, unsigned messages_ms, unsigned transfers_
     zc_lock_put(&f->lock);
 }
 
-uint64_t zc_faulty_raised(struct zc_tp *tp)
+uint64_t zc_tp_fault_raised(struct zc_tp *tp)
 {
-    struct faulty *f = faulty_of(tp);
+    struct fault_tp *f = fault_of(tp);
     uint64_t raised;
 
     zc_lock_get(&f->lock);

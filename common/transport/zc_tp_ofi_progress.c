@@ -1,4 +1,4 @@
-/* zc_ofi_progress.c - completions of the fabric, and waiting for them. */
+/* zc_tp_ofi_progress.c - completions of the fabric, and waiting for them. */
 #include "config.h"
 
 #include <poll.h>
@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "zc_log.h"
-#include "zc_ofi_internal.h"
+#include "zc_tp_ofi_internal.h"
 
-ssize_t ofi_post_recv(struct ofi *o, struct buffer *b)
+ssize_t zc_tp_ofi_post_recv(struct ofi *o, struct buffer *b)
 {
     ssize_t rc;
 
@@ -23,7 +23,7 @@ static void received(struct ofi *o, struct buffer *b, size_t len)
     ssize_t rc;
 
     o->cfg.recv(o->cfg.arg, b->data, len);
-    while ((rc = ofi_post_recv(o, b)) == -FI_EAGAIN)
+    while ((rc = zc_tp_ofi_post_recv(o, b)) == -FI_EAGAIN)
         sched_yield();
     if (rc)
         zc_error("a receive buffer is lost: %s", o->lib->strerror((int)-rc));
@@ -47,15 +47,15 @@ static int read_error(struct ofi *o)
         return 1;
     zc_debug("fabric: operation of kind %d failed: %s", post->kind, o->lib->strerror(e.err));
     if (post->kind == KIND_RECV) /* truncated or broken: the message is gone, its sender waits */
-        while (ofi_post_recv(o, zc_list_entry(post, struct buffer, post)) == -FI_EAGAIN)
+        while (zc_tp_ofi_post_recv(o, zc_list_entry(post, struct buffer, post)) == -FI_EAGAIN)
             sched_yield();
     else
-        ofi_completed(o, post, -fi_errno_of(e.err));
+        zc_tp_ofi_completed(o, post, -fi_errno_of(e.err));
     return 1;
 }
 
 /* Handles completions that are there; > 0: how many, < 0: the queue is broken. */
-int ofi_drain_cq(struct ofi *o)
+int zc_tp_ofi_drain_cq(struct ofi *o)
 {
     struct fi_cq_msg_entry e[16];
     ssize_t n;
@@ -68,7 +68,7 @@ int ofi_drain_cq(struct ofi *o)
     if (n == -FI_EAVAIL)
         return read_error(o);
     if (n < 0)
-        return ofi_failed(o, "fi_cq_read", n);
+        return zc_tp_ofi_failed(o, "fi_cq_read", n);
     for (ssize_t i = 0; i < n; i++) {
         struct zc_post *post = e[i].op_context;
 
@@ -77,12 +77,12 @@ int ofi_drain_cq(struct ofi *o)
         if (post->kind == KIND_RECV)
             received(o, zc_list_entry(post, struct buffer, post), e[i].len);
         else
-            ofi_completed(o, post, 0);
+            zc_tp_ofi_completed(o, post, 0);
     }
     return (int)n;
 }
 
-int ofi_report_cancelled(struct ofi *o)
+int zc_tp_ofi_report_cancelled(struct ofi *o)
 {
     struct zc_list *n;
     int count = 0;
@@ -93,7 +93,7 @@ int ofi_report_cancelled(struct ofi *o)
         zc_lock_put(&o->lock);
         if (!n)
             return count;
-        ofi_report(o, zc_list_entry(n, struct zc_post, link), -ECANCELED);
+        zc_tp_ofi_report(o, zc_list_entry(n, struct zc_post, link), -ECANCELED);
         count++;
     }
 }
@@ -136,17 +136,17 @@ static bool sleep_for_event(struct ofi *o, int timeout_ms)
 
 static int look(struct ofi *o)
 {
-    int n = ofi_drain_cq(o);
+    int n = zc_tp_ofi_drain_cq(o);
 
     if (n < 0)
         return n;
-    n += ofi_report_cancelled(o);
-    if (ofi_have_pending(o))
-        n += ofi_retry_pending(o);
+    n += zc_tp_ofi_report_cancelled(o);
+    if (zc_tp_ofi_have_pending(o))
+        n += zc_tp_ofi_retry_pending(o);
     return n;
 }
 
-int ofi_progress(struct zc_tp *tp, int timeout_ms)
+int zc_tp_ofi_progress(struct zc_tp *tp, int timeout_ms)
 {
     struct ofi *o = ofi_of(tp);
     uint64_t now = 0, until = 0;
@@ -157,7 +157,7 @@ int ofi_progress(struct zc_tp *tp, int timeout_ms)
 
         poll(&fd, 1, timeout_ms);
         take_wake(o);
-        return ofi_report_cancelled(o);
+        return zc_tp_ofi_report_cancelled(o);
     }
     for (;;) {
         n = look(o);
@@ -178,7 +178,7 @@ int ofi_progress(struct zc_tp *tp, int timeout_ms)
             continue;
         }
         int left = (int)((until - now) / ZC_NS_PER_MS) + 1;
-        if (ofi_have_pending(o) && left > RETRY_MS)
+        if (zc_tp_ofi_have_pending(o) && left > RETRY_MS)
             left = RETRY_MS;
         else if (left > CONNECT_MS)
             left = CONNECT_MS;
@@ -187,7 +187,7 @@ int ofi_progress(struct zc_tp *tp, int timeout_ms)
     }
 }
 
-void ofi_wake(struct zc_tp *tp)
+void zc_tp_ofi_wake(struct zc_tp *tp)
 {
     uint64_t one = 1;
     ssize_t rc = write(ofi_of(tp)->wake_fd, &one, sizeof one);

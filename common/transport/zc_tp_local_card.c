@@ -1,4 +1,4 @@
-/* zc_local_card.c - can two processes use the local transport? */
+/* zc_tp_local_card.c - can two processes use the local transport? */
 #include "config.h"
 
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "zc_local.h"
 #include "zc_log.h"
+#include "zc_tp_local.h"
 
 static unsigned char stamp[16];
 static int stamp_status;
@@ -38,7 +38,7 @@ static int network(uint64_t *dev, uint64_t *ino)
     return 0;
 }
 
-int zc_local_card(struct zc_local_card *out)
+int zc_tp_local_card(struct zc_tp_local_card *out)
 {
     pthread_once(&once, make_stamp);
     if (stamp_status)
@@ -50,7 +50,7 @@ int zc_local_card(struct zc_local_card *out)
     return network(&out->net_dev, &out->net_ino);
 }
 
-bool zc_local_reaches(const struct zc_local_card *card)
+bool zc_tp_local_reaches(const struct zc_tp_local_card *card)
 {
     unsigned char seen[sizeof card->stamp];
     struct iovec here = {seen, sizeof seen};

@@ -1,0 +1,203 @@
+/* zc_call.c - one request on its way to a server, and its reply.
+ *
+ * A call is entered with its client while that has a credit, is done when its reply has come or
+ * its client is broken, and is freed by the thread that waits for it.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zc_log.h"
+#include "zc_net_internal.h"
+
+/* ---- what arrives ---- */
+
+static struct zc_call *find_call(struct zc_net *n, const struct zc_msg *m, struct zc_client **out)
+{
+    zc_assert_held(&n->lock);
+    zc_list_each (&n->clients, cn) {
+        struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
+
+        zc_list_each (&c->calls, n2) {
+            struct zc_call *call = zc_list_entry(n2, struct zc_call, link);
+
+            if (call->tag == m->tag && (!c->session || c->session == m->session)) {
+                *out = c;
+                return call;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Copies what must outlive the receive buffer. */
+static void take_reply(struct zc_call *call, const struct zc_msg *m)
+{
+    call->reply = *m;
+    call->status = m->status;
+    snprintf(call->text, sizeof call->text, "%.*s", (int)m->text.n,
+             m->text.n ? (const char *)m->text.p : "");
+    if (m->data.n > call->data_cap) {
+        call->status = -EPROTO;
+        snprintf(call->text, sizeof call->text, "reply with %u bytes of data, asked for %zu",
+                 m->data.n, call->data_cap);
+    } else if (m->data.n) {
+        memcpy(call->data, m->data.p, m->data.n);
+        call->reply.data.p = call->data;
+    }
+}
+
+void zc_call_done(struct zc_client *c, struct zc_call *call)
+{
+    zc_assert_held(&c->net->lock);
+    call->done = true;
+    c->ncalls--;
+    pthread_cond_broadcast(&c->net->changed);
+}
+
+void zc_call_on_message(void *net, const void *buf, size_t len)
+{
+    struct zc_net *n = net;
+    struct zc_client *c;
+    struct zc_call *call;
+    struct zc_msg m;
+    char text[512];
+    int rc = zc_msg_decode(&m, buf, len);
+
+    if (rc) {
+        zc_warn("message from a server thrown away: %s", zc_error_text(rc));
+        return;
+    }
+    if (zc_log_on(ZC_LOG_TRACE))
+        zc_trace("< %s", zc_msg_print(&m, text, sizeof text));
+    zc_lock_get(&n->lock);
+    call = find_call(n, &m, &c);
+    if (call && !call->done) {
+        call->last_sign = zc_now();
+        if (m.type == (call->type | ZC_REPLY)) {
+            take_reply(call, &m);
+            zc_call_done(c, call);
+        } else if (m.type != ZC_T_PENDING) {
+            zc_warn("%s: reply of another type thrown away", c->label);
+        }
+    }
+    zc_lock_put(&n->lock);
+}
+
+/* ---- start and wait ---- */
+
+/* Waits for a credit and takes it; or why the client is broken. */
+static int enter(struct zc_client *c, struct zc_call *call, struct zc_msg *msg)
+{
+    struct zc_net *n = c->net;
+    int rc = 0;
+
+    zc_lock_get(&n->lock);
+    while (c->ncalls >= c->credits && !c->broken)
+        zc_net_wait_for_change(n);
+    zc_net_leave(n);
+    if (c->broken) {
+        rc = zc_errorf(-c->broken, "%s: %s", c->label, c->why);
+    } else {
+        call->tag = msg->tag = ++n->next_tag;
+        call->last_sign = c->last_sent = zc_now();
+        msg->session = c->session;
+        c->ncalls++;
+        c->sending++;
+        zc_list_add_tail(&c->calls, &call->link);
+    }
+    zc_lock_put(&n->lock);
+    return rc;
+}
+
+static int post(struct zc_client *c, const struct zc_msg *msg)
+{
+    unsigned char buf[ZC_MAX_MESSAGE];
+    char line[512];
+    int len = zc_msg_encode(msg, buf, sizeof buf);
+
+    if (len <= 0)
+        return len;
+    if (zc_log_on(ZC_LOG_TRACE))
+        zc_trace("> %s", zc_msg_print(msg, line, sizeof line));
+    return zc_tp_send(c->net->tp, c->peer, buf, (size_t)len);
+}
+
+int zc_call_start(struct zc_client *c, struct zc_msg *msg, void *data, size_t data_cap,
+                  struct zc_call **out)
+{
+    struct zc_net *n = c->net;
+    struct zc_call *call = calloc(1, sizeof *call);
+    int rc;
+
+    if (!call)
+        return zc_errorf(ENOMEM, "no memory for a request");
+    call->type = msg->type;
+    call->data = data;
+    call->data_cap = data_cap;
+    call->patience = n->timeout_ns;
+    call->exposed = msg->flags & ZC_F_RMA;
+    rc = enter(c, call, msg);
+    if (rc) {
+        free(call);
+        return rc;
+    }
+    rc = post(c, msg);
+    zc_lock_get(&n->lock);
+    if (rc < 0 && !call->done) { /* zc_call_wait() returns it */
+        call->status = rc;
+        snprintf(call->text, sizeof call->text, "%s", zc_error_text(rc));
+        zc_call_done(c, call);
+    }
+    zc_net_sent(c);
+    zc_lock_put(&n->lock);
+    *out = call;
+    return 0;
+}
+
+int zc_call_wait(struct zc_client *c, struct zc_call *call, struct zc_msg *reply)
+{
+    struct zc_net *n = c->net;
+    char text[sizeof call->text];
+    int status;
+
+    zc_lock_get(&n->lock);
+    while (!call->done || (c->broken && !c->removed))
+        zc_net_wait_for_change(n);
+    zc_net_leave(n);
+    zc_list_del(&call->link);
+    zc_lock_put(&n->lock);
+    status = call->status;
+    if (reply)
+        *reply = call->reply;
+    memcpy(text, call->text, sizeof text);
+    free(call);
+    if (status)
+        return zc_errorf(-status, "%s: %s", c->label, text[0] ? text : strerror(-status));
+    return 0;
+}
+
+int zc_call(struct zc_client *c, struct zc_msg *msg, struct zc_msg *reply)
+{
+    struct zc_call *call;
+    int rc = zc_call_start(c, msg, NULL, 0, &call);
+
+    return rc ? rc : zc_call_wait(c, call, reply);
+}
+
+int zc_call_brief(struct zc_client *c, struct zc_msg *msg, uint64_t patience_ms)
+{
+    struct zc_call *call;
+    int rc = zc_call_start(c, msg, NULL, 0, &call);
+
+    if (rc)
+        return rc;
+    zc_lock_get(&c->net->lock);
+    if (call->patience > patience_ms * ZC_NS_PER_MS)
+        call->patience = patience_ms * ZC_NS_PER_MS;
+    zc_lock_put(&c->net->lock);
+    return zc_call_wait(c, call, NULL);
+}

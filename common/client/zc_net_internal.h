@@ -1,0 +1,119 @@
+/* zc_net_internal.h - what the files of the endpoint and of its clients share.
+ *
+ * zc_net.c           the endpoint, and which clients it has
+ * zc_net_drive.c     who drives progress; the background thread
+ * zc_net_deadline.c  deadlines, and the end of a client: states and invariants are drawn there
+ * zc_call.c          a call: one request on its way, and its reply
+ * zc_client.c        requests, one function each
+ * zc_client_io.c     transfers
+ *
+ * Locking: zc_net.lock guards everything in these structs but what a comment says is fixed
+ * after creation or is guarded by another lock.  It is not held while the transport is called.
+ */
+#ifndef ZC_NET_INTERNAL_H
+#define ZC_NET_INTERNAL_H
+
+#include "zc_client.h"
+#include "zc_list.h"
+#include "zc_lock.h"
+#include "zc_net.h"
+#include "zc_wire.h"
+
+enum { ZC_DRIVE_MS = 100 }; /* a driver looks at the deadlines at least this often */
+
+struct zc_net {
+    struct zc_tp *tp; /* fixed, as are name, timeout and thread */
+    char name[ZC_MAX_NAME];
+    uint64_t timeout_ns;
+    pthread_t thread;
+    bool have_thread;
+
+    struct zc_lock lock;    /* guards all below */
+    uint64_t background_ns; /* the background thread looks this often */
+    zc_cond changed; /* a call is done, a credit free, nobody sends, or the driver has left */
+    zc_cond stop_cond;
+    struct zc_list clients; /* struct zc_client */
+    bool driven, stop, severed;
+    uint64_t last_driven, last_look; /* last_look: at the deadlines */
+    uint64_t next_tag;
+};
+
+struct zc_call {
+    struct zc_list link; /* zc_client.calls */
+    uint64_t tag;        /* fixed once it is linked, as are type, data, data_cap, exposed */
+    uint8_t type;
+    bool exposed; /* memory of the caller is: the server may reach it */
+    void *data;   /* where reply.data goes; the caller's */
+    size_t data_cap;
+    bool done; /* nothing below changes any more; whoever waits for it may read it without lock */
+    uint64_t last_sign;  /* of life concerning this call */
+    uint64_t patience;   /* silence (ns) after which it has failed */
+    struct zc_msg reply; /* byte fields are copied: */
+    char text[256];      /* reply.text */
+    int status;          /* when done: the reply's, or why there is none */
+};
+
+struct zc_client {
+    struct zc_net *net; /* fixed, as are label and peer */
+    char label[300];
+    zc_peer peer;
+    uint64_t session, boot_id; /* fixed when accepted, as are credits, max_inline, page_size */
+    uint32_t credits, max_inline, page_size;
+
+    struct zc_list link;  /* zc_net.clients */
+    struct zc_list calls; /* struct zc_call, until they are waited for */
+    unsigned ncalls;      /* of these: not done */
+    uint64_t last_sent;
+    uint64_t ping_ns; /* it says something at least this often */
+    int failed;       /* the transport said so; not acted upon yet */
+    int broken;       /* negative errno; no call can succeed any more */
+    char why[256];    /* it is broken */
+    bool removed;     /* its peer was removed */
+    unsigned sending; /* threads that post to the peer, which must stay for them */
+
+    struct zc_lock view_lock; /* guards: */
+    bool sending_view;        /* a thread sends a view, and makes the transfer it is for */
+    zc_cond view_sent;        /* it has */
+};
+
+/* ---- zc_net.c ---- */
+void zc_net_add(struct zc_net *n, struct zc_client *c);
+/* Takes what the reply to HELLO says; the heartbeat looks at the client meanwhile. */
+void zc_net_accepted(struct zc_client *c, const struct zc_msg *reply);
+/* Waits until nobody posts to the peer, which is removed then. */
+void zc_net_remove(struct zc_net *n, struct zc_client *c);
+
+/* ---- zc_net_drive.c ---- */
+/* Sleeps or drives until something has changed; who needs no more of it calls leave().  With the
+ * lock, which is dropped meanwhile. */
+void zc_net_wait_for_change(struct zc_net *n);
+/* The caller has what it waited for: one of the sleepers takes over.  With the lock. */
+void zc_net_leave(struct zc_net *n);
+void *zc_net_background(void *net);
+
+/* ---- zc_net_deadline.c ---- */
+void zc_net_on_peer_error(void *net, zc_peer peer, int err); /* zc_tp_config.peer_error */
+/* Breaks every client that is not to be waited for any longer.  By the driver, with the lock,
+ * which is dropped where one is. */
+void zc_net_look_at_deadlines(struct zc_net *n);
+/* A thread that raised `sending` has posted; with the lock. */
+void zc_net_sent(struct zc_client *c);
+
+/* ---- zc_call.c ---- */
+void zc_call_on_message(void *net, const void *buf, size_t len); /* zc_tp_config.recv */
+/* Gives the credit back: a finished call that nobody has waited for yet costs none.  With the
+ * lock; status and text are set. */
+void zc_call_done(struct zc_client *c, struct zc_call *call);
+
+/* Puts a call on its way; *out is the caller's until zc_call_wait().  msg->tag and session
+ * are filled in.  `data` receives the reply's payload.  Waits for a credit. */
+int zc_call_start(struct zc_client *c, struct zc_msg *msg, void *data, size_t data_cap,
+                  struct zc_call **out);
+/* Waits until the call is done; its status, explained.  *reply may be NULL; its text field
+ * is void and its data points to the caller's memory.  Frees the call. */
+int zc_call_wait(struct zc_client *c, struct zc_call *call, struct zc_msg *reply);
+/* Both; the second waits for `patience_ms` at most, whatever the time-out. */
+int zc_call(struct zc_client *c, struct zc_msg *msg, struct zc_msg *reply);
+int zc_call_brief(struct zc_client *c, struct zc_msg *msg, uint64_t patience_ms);
+
+#endif

@@ -1,0 +1,167 @@
+/* zc_store_remote_io.c - data of a file behind daemons: cut along blocks, each part to its daemon.
+ *
+ * A part that comes back short is no end of file yet, for another daemon may know of bytes behind:
+ * what lies before the largest size anyone knows reads as zeros.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zc_log.h"
+#include "zc_racy.h"
+#include "zc_store_remote_internal.h"
+#include "zc_view.h"
+#include "zc_window.h"
+
+/* One block's part of a transfer; io says which bytes. */
+struct part {
+    struct zc_io io;
+    struct zc_client *client;
+};
+
+struct transfer {
+    struct rfile *file;
+    bool write;
+    struct part parts[ZC_WINDOW];
+};
+
+/* A read came back short: zeros up to the end of the file, wherever that is.  Bytes the part
+ * has, or an error. */
+static int64_t fill_hole(struct transfer *t, const struct zc_io *io, size_t got)
+{
+    uint64_t begin = io->off + got, end = begin;
+    struct zc_attr attr;
+
+    if (t->file->place.daemons > 1) {
+        int rc = zc_remote_getattr(&t->file->file, &attr);
+
+        if (rc)
+            return rc;
+        if (attr.size > end)
+            end = attr.size < io->off + io->len ? attr.size : io->off + io->len;
+    }
+    memset((char *)io->buf + got, 0, (size_t)(end - begin));
+    return (int64_t)(end - io->off);
+}
+
+static int64_t finish_part(void *transfer, unsigned slot, bool wanted)
+{
+    struct transfer *t = transfer;
+    struct part *p = &t->parts[slot];
+    ssize_t got = zc_io_wait(p->client, &p->io);
+
+    if (got < 0 || !wanted || (size_t)got == p->io.len)
+        return got;
+    if (t->write)
+        return zc_errorf(EIO, "%s took %zd of %zu bytes at offset %llu", zc_client_label(p->client),
+                         got, p->io.len, (unsigned long long)p->io.off);
+    return fill_hole(t, &p->io, (size_t)got);
+}
+
+/* Bytes of the part that is under way now: `left` at most, of one block. */
+static size_t start_part(struct transfer *t, struct part *p, char *buf, size_t left, uint64_t off)
+{
+    const struct zc_place *place = &t->file->place;
+    uint64_t room = place->daemons == 1 ? left : zc_place_room(place, off);
+    uint32_t daemon = zc_place_daemon(place, zc_place_block(place, off));
+
+    p->client = remote_of(t->file->file.store)->clients[daemon];
+    p->io = (struct zc_io){.write = t->write,
+                           .handle = t->file->handles[daemon],
+                           .buf = buf,
+                           .len = left < room ? left : (size_t)room,
+                           .off = off};
+    zc_io_start(p->client, &p->io);
+    return p->io.len;
+}
+
+static ssize_t move(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off, bool write)
+{
+    struct transfer t = {.file = rfile_of(sf), .write = write};
+    struct zc_window w;
+
+    zc_window_init(&w, finish_part, &t);
+    for (int i = 0; i < n; i++) {
+        char *buf = iov[i].iov_base;
+        size_t left = iov[i].iov_len;
+
+        while (left && zc_window_wants(&w)) {
+            size_t len = start_part(&t, &t.parts[zc_window_slot(&w)], buf, left, off);
+
+            zc_window_started(&w, (int64_t)len);
+            buf += len;
+            left -= len;
+            off += len;
+        }
+    }
+    return zc_window_end(&w);
+}
+
+ssize_t zc_remote_preadv(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off)
+{
+    return move(sf, iov, n, off, false);
+}
+
+ssize_t zc_remote_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off)
+{
+    return move(sf, iov, n, off, true);
+}
+
+/* ---- pieces ---- */
+
+/* The pieces leave packed, with a view that says where they belong. */
+static ssize_t write_packed(struct zc_client *c, uint64_t handle, const char *data,
+                            const struct zc_range *r, uint32_t n, uint64_t off, char *buf)
+{
+    struct zc_view_builder *b;
+    struct zc_view *v;
+    struct zc_io io = {.write = true, .handle = handle, .buf = buf, .disp = (int64_t)off};
+    size_t total = 0;
+    ssize_t rc;
+
+    rc = zc_view_builder_create(&b);
+    if (rc < 0)
+        return rc;
+    ZC_RACY_READ_BEGIN(); /* writers may be at work on the same page */
+    for (uint32_t i = 0; i < n; i++) {
+        size_t len = r[i].hi - r[i].lo;
+
+        zc_view_add(b, r[i].lo, (int64_t)len); /* an error stays */
+        memcpy(buf + total, data + r[i].lo, len);
+        total += len;
+    }
+    ZC_RACY_READ_END();
+    rc = zc_view_finish(b, r[n - 1].hi, &v);
+    if (rc < 0)
+        return rc;
+    io.view = v;
+    io.len = total;
+    zc_io_start(c, &io);
+    rc = zc_io_wait(c, &io);
+    zc_view_put(v);
+    if (rc >= 0 && (size_t)rc != total)
+        rc = zc_errorf(EIO, "%s took %zd of %zu bytes in pieces at offset %llu", zc_client_label(c),
+                       rc, total, (unsigned long long)off);
+    return rc;
+}
+
+ssize_t zc_remote_write_ranges(struct zc_sfile *sf, const char *data, const struct zc_range *r,
+                               uint32_t n, uint64_t off)
+{
+    struct rfile *f = rfile_of(sf);
+    uint64_t first = zc_place_block(&f->place, off + r[0].lo);
+    uint32_t d = zc_place_daemon(&f->place, first);
+    char *buf;
+    ssize_t rc;
+
+    if (f->place.daemons > 1 && zc_place_block(&f->place, off + r[n - 1].hi - 1) != first)
+        return -EOPNOTSUPP;
+    buf = malloc(r[n - 1].hi - r[0].lo);
+    if (!buf)
+        return -EOPNOTSUPP;
+    rc = write_packed(remote_of(sf->store)->clients[d], f->handles[d], data, r, n, off, buf);
+    free(buf);
+    return rc;
+}

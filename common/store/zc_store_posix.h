@@ -1,0 +1,12 @@
+/* zc_store_posix.h - the store of a directory tree, or of all files of the system. */
+#ifndef ZC_STORE_POSIX_H
+#define ZC_STORE_POSIX_H
+
+#include "zc_store.h"
+
+/* Files below `root` and only those: paths are absolute, must begin with `root` as
+ * given or as resolved, and no symbolic link may lead out of it (openat2
+ * RESOLVE_BENEATH); else EACCES.  root == NULL: no confinement, any path (embedded mode). */
+int zc_store_posix_create(const char *root, struct zc_store **out);
+
+#endif

@@ -1,0 +1,179 @@
+/* zc_store_posix_io.c - data of a file of the posix store.
+ *
+ * A call of the kernel may move a part, or be interrupted: all loops go on from there.  Writes
+ * take the lock of zc_store_posix_ranges.h where writers do not know each other.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "zc_log.h"
+#include "zc_racy.h"
+#include "zc_store_posix_internal.h"
+#include "zc_store_posix_ranges.h"
+
+enum { BATCH_IOV = IOV_MAX };
+
+int zc_posix_lock(struct posix_file *f, uint64_t off, uint64_t len)
+{
+    int rc;
+
+    if (!__atomic_load_n(&f->locks, __ATOMIC_RELAXED))
+        return 0;
+    rc = zc_ranges_lock(f->fd, off, len, !__atomic_load_n(&f->impatient, __ATOMIC_RELAXED));
+    if (rc == 0)
+        return 1;
+    if (rc == -EBUSY)
+        return zc_errorf(EBUSY,
+                         "write of %s, %llu bytes at %llu: another process holds a lock on them "
+                         "for a minute; was it stopped?",
+                         f->path, (unsigned long long)len, (unsigned long long)off);
+    if (rc != -EAGAIN)
+        __atomic_store_n(&f->locks, false, __ATOMIC_RELAXED);
+    else if (!__atomic_exchange_n(&f->impatient, true, __ATOMIC_RELAXED))
+        zc_warn("%s: the program, or another, holds an fcntl lock on bytes %llu+%llu; what it has "
+                "locked is written without locks from here on, scattered pieces one by one",
+                f->path, (unsigned long long)off, (unsigned long long)len);
+    return 0;
+}
+
+/* Total length; -EFBIG when the range does not fit a file. */
+static ssize_t check_range(const struct posix_file *f, const struct iovec *iov, int n, uint64_t off)
+{
+    size_t len = 0;
+
+    for (int i = 0; i < n; i++) {
+        if (iov[i].iov_len > (size_t)SSIZE_MAX - len)
+            return zc_errorf(EINVAL, "%s: a transfer of more than %zd bytes", f->path,
+                             (ssize_t)SSIZE_MAX);
+        len += iov[i].iov_len;
+    }
+    if (off > (uint64_t)INT64_MAX - len)
+        return zc_errorf(EFBIG, "%s: offset %llu + %zu is beyond what a file can hold", f->path,
+                         (unsigned long long)off, len);
+    return (ssize_t)len;
+}
+
+/* A walk over an iovec array that may stop anywhere. */
+struct walk {
+    const struct iovec *iov;
+    int n;
+    size_t skip; /* bytes of iov[0] that are done */
+};
+
+/* The next call's worth, the first entry shortened by what is done. */
+static int walk_batch(const struct walk *w, struct iovec *batch)
+{
+    int n = w->n < BATCH_IOV ? w->n : BATCH_IOV;
+
+    memcpy(batch, w->iov, (size_t)n * sizeof(*batch));
+    batch[0].iov_base = (char *)batch[0].iov_base + w->skip;
+    batch[0].iov_len -= w->skip;
+    return n;
+}
+
+static void walk_on(struct walk *w, size_t done)
+{
+    while (w->n > 0 && done >= w->iov->iov_len - w->skip) {
+        done -= w->iov->iov_len - w->skip;
+        w->skip = 0;
+        w->iov++;
+        w->n--;
+    }
+    w->skip += done;
+}
+
+ssize_t zc_posix_preadv(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off)
+{
+    struct posix_file *f = posix_file(sf);
+    struct walk w = {.iov = iov, .n = n};
+    struct iovec batch[BATCH_IOV];
+    ssize_t total = 0, got;
+    ssize_t len = check_range(f, iov, n, off);
+
+    if (len < 0)
+        return len;
+    walk_on(&w, 0);
+    while (total < len) {
+        int nb = walk_batch(&w, batch);
+
+        got = preadv(f->fd, batch, nb, (off_t)(off + (uint64_t)total));
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return zc_errorf(errno, "read of %s, %zd bytes at %llu: %s%s", f->path, len,
+                             (unsigned long long)off, strerror(errno), zc_posix_remedy(errno));
+        if (got == 0)
+            break;
+        total += got;
+        walk_on(&w, (size_t)got);
+    }
+    return total;
+}
+
+ssize_t zc_posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off)
+{
+    struct posix_file *f = posix_file(sf);
+    struct walk w = {.iov = iov, .n = n};
+    struct iovec batch[BATCH_IOV];
+    ssize_t total = 0, put;
+    ssize_t len = check_range(f, iov, n, off);
+    int locked;
+
+    if (len < 0)
+        return len;
+    locked = zc_posix_lock(f, off, (uint64_t)len);
+    if (locked < 0)
+        return locked;
+    walk_on(&w, 0);
+    while (total < len) {
+        int nb = walk_batch(&w, batch);
+
+        ZC_RACY_READ_BEGIN();
+        put = pwritev(f->fd, batch, nb, (off_t)(off + (uint64_t)total));
+        ZC_RACY_READ_END();
+        if (put < 0 && errno == EINTR)
+            continue;
+        if (put == 0)
+            errno = EIO;
+        if (put <= 0) {
+            total = zc_errorf(errno, "write of %s, %zd bytes at %llu: %s%s", f->path, len,
+                              (unsigned long long)off, strerror(errno), zc_posix_remedy(errno));
+            break;
+        }
+        total += put;
+        walk_on(&w, (size_t)put);
+    }
+    if (locked)
+        zc_ranges_unlock(f->fd, off, (uint64_t)len);
+    return total;
+}
+
+ssize_t zc_posix_write_ranges(struct zc_sfile *sf, const char *data, const struct zc_range *r,
+                              uint32_t n, uint64_t off)
+{
+    struct posix_file *f = posix_file(sf);
+    struct iovec whole = {NULL, r[n - 1].hi};
+    ssize_t rc = check_range(f, &whole, 1, off);
+
+    if (rc < 0)
+        return rc;
+    if (f->shared) {
+        uint64_t len = r[n - 1].hi - r[0].lo;
+        int locked = zc_posix_lock(f, off + r[0].lo, len);
+
+        if (locked <= 0)
+            return locked < 0 ? locked : -EOPNOTSUPP;
+        rc = zc_ranges_write(f->fd, data, r, n, off);
+        zc_ranges_unlock(f->fd, off + r[0].lo, len);
+    } else {
+        rc = zc_ranges_write(f->fd, data, r, n, off);
+    }
+    if (rc < 0 && rc != -EOPNOTSUPP)
+        return zc_errorf((int)-rc, "write of %s, %u pieces at %llu: %s%s", f->path, n,
+                         (unsigned long long)off, strerror((int)-rc), zc_posix_remedy((int)-rc));
+    return rc;
+}

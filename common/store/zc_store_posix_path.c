@@ -1,0 +1,185 @@
+/* zc_store_posix_path.c - names of files, and what keeps them below the root.
+ *
+ * With a root, every path is resolved by openat2(RESOLVE_BENEATH): whatever happens to the
+ * tree meanwhile, the kernel never lets a name leave it.  An absolute symbolic link inside
+ * the tree is refused by that; when it leads back into the tree, the path it resolves to is
+ * opened instead, again beneath the root.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "zc_log.h"
+#include "zc_store_posix_internal.h"
+
+/* ---- explaining ---- */
+
+const char *zc_posix_remedy(int err)
+{
+    switch (err) {
+    case EACCES:
+    case EPERM:
+        return "; check the permissions of the file and of the directories above it";
+    case ENOENT:
+        return "; check the path, or open with create";
+    case ENOSPC:
+    case EDQUOT:
+        return "; free space or raise the quota";
+    case EROFS:
+        return "; the file system is mounted read-only";
+    case ENOSYS:
+        return "; confinement needs Linux 5.6 and a container that allows openat2";
+    case EMFILE:
+    case ENFILE:
+        return "; raise the limit on open files (ulimit -n)";
+    default:
+        return "";
+    }
+}
+
+int zc_posix_explain(int err, const char *what, const char *path)
+{
+    return zc_errorf(err, "%s %s: %s%s", what, path, strerror(err), zc_posix_remedy(err));
+}
+
+static int outside(const struct posix_store *ps, const char *path)
+{
+    return zc_errorf(EACCES, "path %s leads outside the root %s; only files below it are served",
+                     path, ps->given);
+}
+
+int zc_posix_path_error(const struct posix_store *ps, int err, const char *what, const char *path)
+{
+    return err == EXDEV && ps->root_fd >= 0 ? outside(ps, path) : zc_posix_explain(err, what, path);
+}
+
+/* ---- paths ---- */
+
+/* What follows the directory `dir` in `path`; NULL when path is not below it. */
+static const char *below_dir(const char *path, const char *dir)
+{
+    size_t len = strlen(dir);
+
+    if (strncmp(path, dir, len) != 0)
+        return NULL;
+    path += len;
+    if (*path != '\0' && *path != '/' && len > 0)
+        return NULL; /* /scratch2 is not below /scratch */
+    while (*path == '/')
+        path++;
+    return *path ? path : ".";
+}
+
+static const char *below_root(const struct posix_store *ps, const char *path)
+{
+    const char *rel = NULL;
+
+    if (path[0] != '/')
+        return NULL;
+    rel = below_dir(path, ps->given);
+    return rel ? rel : below_dir(path, ps->resolved);
+}
+
+/* Opens `rel` beneath the root; a descriptor or -1 with errno. */
+static int open_beneath(const struct posix_store *ps, const char *rel, int flags, mode_t mode)
+{
+    struct open_how how = {
+        .flags = (uint64_t)(flags | O_CLOEXEC),
+        .mode = flags & O_CREAT ? mode & 07777 : 0,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
+    };
+    int fd;
+
+    do {
+        fd = (int)syscall(SYS_openat2, ps->root_fd, rel, &how, sizeof(how));
+    } while (fd < 0 && (errno == EINTR || errno == EAGAIN)); /* EAGAIN: a rename was in the way */
+    return fd;
+}
+
+/* The path with its symbolic links resolved, the last component too if it exists; NULL with
+ * errno.  To be freed. */
+static char *resolve(const char *path)
+{
+    char *real = realpath(path, NULL), *dir, *slash, *out = NULL;
+
+    if (real || errno != ENOENT)
+        return real;
+    dir = strdup(path);
+    if (!dir)
+        return NULL;
+    slash = strrchr(dir, '/');
+    if (slash && slash != dir && slash[1] != '\0' && strcmp(slash, "/..") != 0) {
+        *slash = '\0';
+        real = realpath(dir, NULL);
+        if (real && asprintf(&out, "%s/%s", real, slash + 1) < 0)
+            out = NULL;
+        free(real);
+    }
+    free(dir);
+    return out;
+}
+
+int zc_posix_open_path(const struct posix_store *ps, const char *path, int flags, mode_t mode)
+{
+    const char *rel;
+    char *real;
+    int fd, err;
+
+    if (ps->root_fd < 0) {
+        do {
+            fd = open(path, flags | O_CLOEXEC, mode);
+        } while (fd < 0 && errno == EINTR);
+        return fd;
+    }
+    rel = below_root(ps, path);
+    if (!rel) {
+        errno = EXDEV;
+        return -1;
+    }
+    fd = open_beneath(ps, rel, flags, mode);
+    if (fd >= 0 || errno != EXDEV)
+        return fd;
+    real = resolve(path);
+    rel = real ? below_dir(real, ps->resolved) : NULL;
+    if (rel)
+        fd = open_beneath(ps, rel, flags, mode);
+    err = rel ? errno : EXDEV;
+    free(real);
+    errno = err;
+    return fd;
+}
+
+int zc_posix_open_parent(const struct posix_store *ps, const char *path, const char **base)
+{
+    const char *slash = strrchr(path, '/');
+    char *dir;
+    int fd, err;
+
+    *base = slash ? slash + 1 : path;
+    if (ps->root_fd >= 0 && !below_root(ps, path)) {
+        errno = EXDEV;
+        return -1;
+    }
+    if (**base == '\0' || strcmp(*base, ".") == 0 || strcmp(*base, "..") == 0 ||
+        (ps->root_fd >= 0 && strcmp(below_root(ps, path), ".") == 0)) {
+        errno = EISDIR;
+        return -1;
+    }
+    dir = slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
+    if (!dir) {
+        errno = ENOMEM;
+        return -1;
+    }
+    fd = zc_posix_open_path(ps, dir, O_PATH | O_DIRECTORY, 0);
+    err = errno;
+    free(dir);
+    errno = err;
+    return fd;
+}
