@@ -51,8 +51,8 @@ void zc_request_finish(struct zc_request *r)
 
     if (r->slot)
         ss->slots[r->slot - 1].busy--;
-    if (r->lent)
-        zc_export_put(s, r->lent - 1);
+    if (r->export)
+        zc_export_put(s, r->export - 1);
     if (r->status)
         s->stats.requests_failed++;
     if (!ss->dead) {
@@ -259,8 +259,8 @@ static void start_flush(struct zc_request *r)
         zc_request_finish(r);
         return;
     }
-    if (r->lent) {
-        struct zc_told *t = zc_export_told(r->session, r->lent - 1);
+    if (r->export) {
+        struct zc_told *t = zc_export_told(r->session, r->export - 1);
 
         if (!t) {
             zc_request_fail(r, -ENOMEM, "no memory to flush");
@@ -445,7 +445,7 @@ static bool take_handle(struct zc_request *r)
             return false; /* its owner closes it */
         r->handle = zc_export_get(ss->server, r->msg.handle, &index);
         if (r->handle)
-            r->lent = index + 1;
+            r->export = index + 1;
         return r->handle;
     }
     slot = zc_session_slot(ss, r->msg.handle);
@@ -478,7 +478,7 @@ static void dispatch(struct zc_request *r, const struct zc_msg *m)
     case ZC_T_POINTER:
     case ZC_T_LOCK:
     case ZC_T_UNLOCK:
-        zc_request_shared_start(r);
+        zc_request_coord_start(r);
         return;
     case ZC_T_VIEW:
         rc = zc_server_view_piece(r->session, m);

@@ -5,9 +5,9 @@
  * zc_request.c      one request: checking, dispatch, calls that block, reply
  * zc_request_io.c   READ and WRITE: pages, inline copies, RMA
  * zc_request_view.c VREAD and VWRITE: the same through a view
- * zc_request_shared.c POINTER, LOCK, UNLOCK: what ranks share of a file
+ * zc_request_coord.c POINTER, LOCK, UNLOCK: what ranks share of a file
  * zc_server_views.c the views clients have sent
- * zc_server_export.c files lent to all clients
+ * zc_export.c files exported to all clients
  * zc_server_info.c  what the server says about itself
  *
  * Everything here is used by the server thread alone, but for `lock` and what it guards.
@@ -99,10 +99,10 @@ struct zc_server {
     uint32_t nexports;
 };
 
-/* A file lent to all clients. */
+/* A file exported to all clients. */
 struct zc_export {
     struct zc_handle *handle; /* NULL: free */
-    struct zc_shared *shared; /* or NULL */
+    struct zc_coord *coord;   /* or NULL */
     uint32_t generation;
     unsigned busy; /* requests that use it */
     bool leaving;  /* no more requests */
@@ -178,7 +178,7 @@ struct zc_request {
     struct zc_msg msg;        /* byte fields are not valid any more, but for `path` below */
     struct zc_handle *handle; /* the open file it is about */
     uint32_t slot;            /* 1 + index of its slot; 0: none */
-    uint32_t lent;            /* 1 + index of the export it uses; 0: none */
+    uint32_t export;          /* 1 + index of the export it uses; 0: none */
     struct zc_vio *vio;       /* VREAD, VWRITE */
     struct grant *grant;      /* LOCK */
     bool advancing;
@@ -251,7 +251,7 @@ struct zc_view *zc_session_view(struct zc_session *ss, uint64_t low, uint64_t hi
 int zc_server_view_piece(struct zc_session *ss, const struct zc_msg *m);
 void zc_server_views_free(struct zc_server *s);
 
-/* zc_server_export.c */
+/* zc_export.c */
 bool zc_export_number(uint64_t handle);
 /* The file behind the number, which stays until put; *index is for put; NULL: none. */
 struct zc_handle *zc_export_get(struct zc_server *s, uint64_t handle, uint32_t *index);
@@ -259,13 +259,13 @@ void zc_export_put(struct zc_server *s, uint32_t index);
 /* The session's record of an export it uses; NULL: no memory. */
 struct zc_told *zc_export_told(struct zc_session *ss, uint32_t index);
 /* What clients share of a file that somebody uses, NULL: nothing. */
-struct zc_shared *zc_export_shared(struct zc_server *s, uint32_t index);
+struct zc_coord *zc_export_coord(struct zc_server *s, uint32_t index);
 /* A client is gone: its locks are given back. */
 void zc_exports_forget(struct zc_server *s, uint64_t session);
 
-/* zc_request_shared.c */
-void zc_request_shared_start(struct zc_request *r);
-void zc_request_forget_locks(struct zc_shared *shared, uint64_t session);
+/* zc_request_coord.c */
+void zc_request_coord_start(struct zc_request *r);
+void zc_request_forget_locks(struct zc_coord *coord, uint64_t session);
 
 /* zc_server_info.c: allocated text, *len without its NUL; NULL: no memory */
 char *zc_server_info(struct zc_server *s, uint32_t what, size_t *len);

@@ -52,7 +52,7 @@ enum zc_type {
     ZC_T_BACKLOG = 29, /* bytes of a file that are not written back yet */
     ZC_T_INFO = 32,    /* text about the server, in pieces; off 0 makes a new one */
     ZC_T_CONTROL = 33, /* flush, evict, drain, stop */
-    ZC_T_POINTER = 34, /* the shared file pointer of a lent file: add, or set */
+    ZC_T_POINTER = 34, /* the shared file pointer of an exported file: add, or set */
     ZC_T_LOCK = 35,    /* a range of it; answered when granted */
     ZC_T_UNLOCK = 36,
 };

@@ -1,4 +1,4 @@
-/* zc_server_export.c - files a server's own process lends to all its clients.
+/* zc_export.c - open files of this process that all clients may use.
  *
  * An aggregator opens a file once for the whole job; the ranks learn its number by MPI and
  * need not open it each.  Numbers have the highest bit set, handles of sessions have not.
@@ -50,7 +50,7 @@ static struct zc_export *entry(struct zc_server *s)
     return &more[s->nexports - 8];
 }
 
-uint64_t zc_server_export(struct zc_server *s, struct zc_handle *h, struct zc_shared *shared)
+uint64_t zc_server_export(struct zc_server *s, struct zc_handle *h, struct zc_coord *coord)
 {
     struct zc_export *e;
     uint64_t number = 0;
@@ -59,7 +59,7 @@ uint64_t zc_server_export(struct zc_server *s, struct zc_handle *h, struct zc_sh
     e = entry(s);
     if (e) {
         e->handle = h;
-        e->shared = shared;
+        e->coord = coord;
         e->busy = 0;
         e->leaving = false;
         e->generation++;
@@ -134,29 +134,29 @@ struct zc_told *zc_export_told(struct zc_session *ss, uint32_t index)
     return t;
 }
 
-struct zc_shared *zc_export_shared(struct zc_server *s, uint32_t index)
+struct zc_coord *zc_export_coord(struct zc_server *s, uint32_t index)
 {
-    struct zc_shared *shared;
+    struct zc_coord *coord;
 
     zc_lock_get(&s->lock);
-    shared = s->exports[index].shared;
+    coord = s->exports[index].coord;
     zc_lock_put(&s->lock);
-    return shared;
+    return coord;
 }
 
 /* The i-th file, in use until put, if clients share something of it. */
-static struct zc_shared *get_shared(struct zc_server *s, uint32_t i, bool *end)
+static struct zc_coord *get_coord(struct zc_server *s, uint32_t i, bool *end)
 {
-    struct zc_shared *shared = NULL;
+    struct zc_coord *coord = NULL;
 
     zc_lock_get(&s->lock);
     *end = i >= s->nexports;
     if (!*end && s->exports[i].handle)
-        shared = s->exports[i].shared;
-    if (shared)
+        coord = s->exports[i].coord;
+    if (coord)
         s->exports[i].busy++;
     zc_lock_put(&s->lock);
-    return shared;
+    return coord;
 }
 
 void zc_exports_forget(struct zc_server *s, uint64_t session)
@@ -164,11 +164,11 @@ void zc_exports_forget(struct zc_server *s, uint64_t session)
     bool end = false;
 
     for (uint32_t i = 0; !end; i++) {
-        struct zc_shared *shared = get_shared(s, i, &end);
+        struct zc_coord *coord = get_coord(s, i, &end);
 
-        if (!shared)
+        if (!coord)
             continue;
-        zc_request_forget_locks(shared, session);
+        zc_request_forget_locks(coord, session);
         zc_export_put(s, i);
     }
 }

@@ -1,4 +1,4 @@
-/* zc_request_shared.c - POINTER, LOCK and UNLOCK: what the clients share of a lent file.
+/* zc_request_coord.c - POINTER, LOCK and UNLOCK: what the clients share of an exported file.
  *
  * A LOCK request stays until it is granted; meanwhile PENDING tells its client to wait.  A
  * lock granted to a client that is gone is given back at once.
@@ -22,7 +22,7 @@ static struct grant *grant_of(struct zc_range_lock *l)
     return zc_list_entry(l, struct grant, lock);
 }
 
-static void pointer(struct zc_request *r, struct zc_shared *shared)
+static void pointer(struct zc_request *r, struct zc_coord *coord)
 {
     int rc;
 
@@ -30,15 +30,15 @@ static void pointer(struct zc_request *r, struct zc_shared *shared)
         zc_request_fail(r, -EINVAL, "neither adds nor sets");
         return;
     }
-    rc = zc_shared_pointer(shared, (enum zc_pointer)r->msg.what, r->msg.epoch, r->msg.off,
-                           &r->reply.count);
+    rc = zc_coord_pointer(coord, (enum zc_pointer)r->msg.what, r->msg.epoch, r->msg.off,
+                          &r->reply.count);
     if (rc)
         zc_request_fail(r, rc, zc_error_text(rc));
 }
 
-static void unlock(struct zc_shared *shared, struct zc_range_lock *l)
+static void unlock(struct zc_coord *coord, struct zc_range_lock *l)
 {
-    zc_shared_unlock(shared, l);
+    zc_coord_unlock(coord, l);
     free(grant_of(l));
 }
 
@@ -50,7 +50,7 @@ static void answer(struct zc_server *s, struct zc_notice *n)
     r->grant = NULL;
     r->reply.count = g->lock.number;
     if (r->session->dead)
-        unlock(zc_export_shared(s, r->lent - 1), &g->lock);
+        unlock(zc_export_coord(s, r->export - 1), &g->lock);
     else
         g->request = NULL;
     zc_request_finish(r);
@@ -64,7 +64,7 @@ static void granted(struct zc_range_lock *l)
     zc_server_notify(r->session->server, &r->finished);
 }
 
-static void start_lock(struct zc_request *r, struct zc_shared *shared)
+static void start_lock(struct zc_request *r, struct zc_coord *coord)
 {
     struct grant *g =
         r->msg.what > ZC_LOCK_EXCLUSIVE || r->msg.len == 0 ? NULL : calloc(1, sizeof *g);
@@ -82,44 +82,44 @@ static void start_lock(struct zc_request *r, struct zc_shared *shared)
     g->request = r;
     r->grant = g;
     r->finished.handle = answer;
-    if (zc_shared_lock(shared, &g->lock))
+    if (zc_coord_lock(coord, &g->lock))
         answer(r->session->server, &r->finished);
 }
 
-static void end_lock(struct zc_request *r, struct zc_shared *shared)
+static void end_lock(struct zc_request *r, struct zc_coord *coord)
 {
-    struct zc_range_lock *l = zc_shared_find(shared, r->session->id, r->msg.count);
+    struct zc_range_lock *l = zc_coord_find(coord, r->session->id, r->msg.count);
 
     if (l && l->number == r->msg.count && !grant_of(l)->request)
-        unlock(shared, l);
+        unlock(coord, l);
     else
         zc_request_fail(r, -EINVAL, "no such lock");
 }
 
-void zc_request_shared_start(struct zc_request *r)
+void zc_request_coord_start(struct zc_request *r)
 {
-    struct zc_shared *shared = r->lent ? zc_export_shared(r->session->server, r->lent - 1) : NULL;
+    struct zc_coord *coord = r->export ? zc_export_coord(r->session->server, r->export - 1) : NULL;
 
-    if (!shared) {
+    if (!coord) {
         zc_request_fail(r, -EOPNOTSUPP, "clients share nothing of this file here");
     } else if (r->msg.type == ZC_T_LOCK) {
-        start_lock(r, shared);
+        start_lock(r, coord);
         return;
     } else if (r->msg.type == ZC_T_POINTER) {
-        pointer(r, shared);
+        pointer(r, coord);
     } else {
-        end_lock(r, shared);
+        end_lock(r, coord);
     }
     zc_request_finish(r);
 }
 
-void zc_request_forget_locks(struct zc_shared *shared, uint64_t session)
+void zc_request_forget_locks(struct zc_coord *coord, uint64_t session)
 {
     struct zc_range_lock *l;
 
-    for (uint64_t from = 0; (l = zc_shared_find(shared, session, from));) {
+    for (uint64_t from = 0; (l = zc_coord_find(coord, session, from));) {
         from = l->number + 1;
         if (!grant_of(l)->request) /* else its answer is on the way, and finds nobody */
-            unlock(shared, l);
+            unlock(coord, l);
     }
 }
