@@ -22,18 +22,30 @@ static struct grant *grant_of(struct zc_range_lock *l)
     return zc_list_entry(l, struct grant, lock);
 }
 
-static void pointer(struct zc_request *r, struct zc_coord *coord)
+/* What clients agree through; NULL: the request has been ended. */
+static struct zc_coord *coord_of(struct zc_request *r)
 {
-    int rc;
+    struct zc_coord *coord = r->export ? zc_export_coord(r->session->server, r->export - 1) : NULL;
 
-    if (r->msg.what > ZC_POINTER_SET) {
-        zc_request_fail(r, -EINVAL, "neither adds nor sets");
-        return;
+    if (!coord) {
+        zc_request_fail(r, -EOPNOTSUPP, "clients share nothing of this file here");
+        zc_request_finish(r);
     }
-    rc = zc_coord_pointer(coord, (enum zc_pointer)r->msg.what, r->msg.epoch, r->msg.off,
-                          &r->reply.count);
-    if (rc)
-        zc_request_fail(r, rc, zc_error_text(rc));
+    return coord;
+}
+
+void zc_request_pointer(struct zc_request *r)
+{
+    struct zc_coord *coord = coord_of(r);
+
+    if (!coord)
+        return;
+    if (r->msg.what > ZC_POINTER_SET)
+        zc_request_fail(r, -EINVAL, "neither adds nor sets");
+    else
+        zc_request_check(r, zc_coord_pointer(coord, (enum zc_pointer)r->msg.what, r->msg.epoch,
+                                             r->msg.off, &r->reply.count));
+    zc_request_finish(r);
 }
 
 static void unlock(struct zc_coord *coord, struct zc_range_lock *l)
@@ -42,15 +54,14 @@ static void unlock(struct zc_coord *coord, struct zc_range_lock *l)
     free(grant_of(l));
 }
 
-static void answer(struct zc_server *s, struct zc_notice *n)
+static void answer(struct zc_request *r)
 {
-    struct zc_request *r = zc_list_entry(n, struct zc_request, finished);
     struct grant *g = r->grant;
 
     r->grant = NULL;
     r->reply.count = g->lock.number;
     if (r->session->dead)
-        unlock(zc_export_coord(s, r->export - 1), &g->lock);
+        unlock(zc_export_coord(r->session->server, r->export - 1), &g->lock);
     else
         g->request = NULL;
     zc_request_finish(r);
@@ -59,18 +70,24 @@ static void answer(struct zc_server *s, struct zc_notice *n)
 /* By any thread that unlocked something. */
 static void granted(struct zc_range_lock *l)
 {
-    struct zc_request *r = grant_of(l)->request;
-
-    zc_server_notify(r->session->server, &r->finished);
+    zc_request_resume(grant_of(l)->request);
 }
 
-static void start_lock(struct zc_request *r, struct zc_coord *coord)
+void zc_request_lock(struct zc_request *r)
 {
-    struct grant *g =
-        r->msg.what > ZC_LOCK_EXCLUSIVE || r->msg.len == 0 ? NULL : calloc(1, sizeof *g);
+    struct zc_coord *coord = coord_of(r);
+    struct grant *g;
 
-    if (!g) {
+    if (!coord)
+        return;
+    if (r->msg.what > ZC_LOCK_EXCLUSIVE || r->msg.len == 0) {
         zc_request_fail(r, -EINVAL, "a lock of no kind or no bytes");
+        zc_request_finish(r);
+        return;
+    }
+    g = calloc(1, sizeof *g);
+    if (!g) {
+        zc_request_fail(r, -ENOMEM, "no memory for a lock");
         zc_request_finish(r);
         return;
     }
@@ -81,35 +98,23 @@ static void start_lock(struct zc_request *r, struct zc_coord *coord)
                                      .granted = granted};
     g->request = r;
     r->grant = g;
-    r->finished.handle = answer;
+    r->then = answer;
     if (zc_coord_lock(coord, &g->lock))
-        answer(r->session->server, &r->finished);
+        answer(r);
 }
 
-static void end_lock(struct zc_request *r, struct zc_coord *coord)
+void zc_request_unlock(struct zc_request *r)
 {
-    struct zc_range_lock *l = zc_coord_find(coord, r->session->id, r->msg.count);
+    struct zc_coord *coord = coord_of(r);
+    struct zc_range_lock *l;
 
+    if (!coord)
+        return;
+    l = zc_coord_find(coord, r->session->id, r->msg.count);
     if (l && l->number == r->msg.count && !grant_of(l)->request)
         unlock(coord, l);
     else
         zc_request_fail(r, -EINVAL, "no such lock");
-}
-
-void zc_request_coord_start(struct zc_request *r)
-{
-    struct zc_coord *coord = r->export ? zc_export_coord(r->session->server, r->export - 1) : NULL;
-
-    if (!coord) {
-        zc_request_fail(r, -EOPNOTSUPP, "clients share nothing of this file here");
-    } else if (r->msg.type == ZC_T_LOCK) {
-        start_lock(r, coord);
-        return;
-    } else if (r->msg.type == ZC_T_POINTER) {
-        pointer(r, coord);
-    } else {
-        end_lock(r, coord);
-    }
     zc_request_finish(r);
 }
 

@@ -224,8 +224,9 @@ static const char *bad_payload(const struct zc_msg *m)
     return NULL;
 }
 
-void zc_request_io_start(struct zc_request *r, const struct zc_msg *m)
+void zc_request_io_start(struct zc_request *r)
 {
+    const struct zc_msg *m = &r->msg;
     const char *bad = bad_payload(m);
 
     r->next = m->off;

@@ -432,8 +432,9 @@ static int prepare(struct zc_request *r, const struct zc_msg *m)
     return 0;
 }
 
-void zc_request_view_start(struct zc_request *r, const struct zc_msg *m)
+void zc_request_view_start(struct zc_request *r)
 {
+    const struct zc_msg *m = &r->msg;
     int rc;
 
     r->next = m->off;

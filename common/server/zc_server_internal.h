@@ -2,7 +2,8 @@
  *
  * zc_server.c       endpoint, main loop, deadlines, stopping
  * zc_session.c      sessions of clients and their handles
- * zc_request.c      one request: checking, dispatch, calls that block, reply
+ * zc_request.c      one request: checking, waiting, reply
+ * zc_request_kinds.c what each request does: the table
  * zc_request_io.c   READ and WRITE: pages, inline copies, RMA
  * zc_request_view.c VREAD and VWRITE: the same through a view
  * zc_request_coord.c POINTER, LOCK, UNLOCK: what ranks share of a file
@@ -172,10 +173,29 @@ struct zc_piece {
     char text[ZC_TEXT_MAX]; /* why the cache failed it */
 };
 
+/* Of a kind of request. */
+enum {
+    ZC_KIND_HANDLE = 1,  /* about an open file ... */
+    ZC_KIND_OWN = 2,     /* ... of the session itself: an export is for its owner to close */
+    ZC_KIND_PATH = 4,    /* about a path, which is not empty */
+    ZC_KIND_OPENS = 8,   /* opens it: has open_flags, and is refused while draining */
+    ZC_KIND_ALWAYS = 16, /* taken while stopping, too */
+    ZC_KIND_BLOCKS = 32, /* blocks in the store: run on the pool, and finished when it returns */
+};
+
+/* A kind of request.  What does not block runs on the server's thread: it finishes the request, or
+ * parks it until the cache, the fabric or the pool calls it back. */
+struct zc_request_kind {
+    uint8_t type; /* ZC_T_... */
+    unsigned flags;
+    void (*run)(struct zc_request *r);
+};
+
 struct zc_request {
     struct zc_list link;
     struct zc_session *session;
-    struct zc_msg msg;        /* byte fields are not valid any more, but for `path` below */
+    const struct zc_request_kind *kind;
+    struct zc_msg msg;        /* its byte fields while kind->run() runs on the server's thread */
     struct zc_handle *handle; /* the open file it is about */
     uint32_t slot;            /* 1 + index of its slot; 0: none */
     uint32_t export;          /* 1 + index of the export it uses; 0: none */
@@ -194,9 +214,11 @@ struct zc_request {
     unsigned char *data; /* inline payload */
     struct zc_piece pieces[ZC_SERVER_WINDOW];
 
-    /* calls that block */
+    /* waiting */
     char *path;
-    void (*call)(struct zc_request *r); /* on the pool */
+    void (*call)(struct zc_request *r);    /* on the pool */
+    void (*then)(struct zc_request *r);    /* on the server's thread, by zc_request_resume() */
+    void (*flushed)(struct zc_request *r); /* the same, after a flush */
     struct zc_work work;
     struct zc_notice finished;
     struct zc_flush flush;
@@ -228,6 +250,17 @@ uint64_t zc_session_add(struct zc_session *ss, struct zc_handle *h, const struct
 void zc_request_arrived(struct zc_server *s, struct zc_session *ss, const struct zc_msg *m);
 /* Remembers the first failure with its explanation. */
 void zc_request_fail(struct zc_request *r, int status, const char *text);
+/* The same for what a call returned, with this thread's explanation; 0 is none. */
+void zc_request_check(struct zc_request *r, int rc);
+/* Runs call(r) on the pool, where it may block, and then then(r) on the server's thread. */
+void zc_request_submit(struct zc_request *r, void (*call)(struct zc_request *r),
+                       void (*then)(struct zc_request *r));
+/* Flushes the open file, fails the request if that does, and goes on with then(r); r->flush.told
+ * and .quiet are the caller's to set. */
+void zc_request_flush(struct zc_request *r, enum zc_level level,
+                      void (*then)(struct zc_request *r));
+/* What a parked request waited for has come: r->then(r) is next.  Any thread. */
+void zc_request_resume(struct zc_request *r);
 /* Replies and frees. */
 void zc_request_finish(struct zc_request *r);
 /* The same for a WRITE or VWRITE whose bytes are in the cache; they may have to go further
@@ -236,11 +269,14 @@ void zc_request_written(struct zc_request *r);
 void zc_server_reply(struct zc_server *s, zc_peer peer, struct zc_msg *m, int status,
                      const char *text);
 
+/* zc_request_kinds.c: NULL if messages of this type are no requests */
+const struct zc_request_kind *zc_request_kind(uint8_t type);
+
 /* zc_request_io.c */
-void zc_request_io_start(struct zc_request *r, const struct zc_msg *m);
+void zc_request_io_start(struct zc_request *r);
 
 /* zc_request_view.c */
-void zc_request_view_start(struct zc_request *r, const struct zc_msg *m);
+void zc_request_view_start(struct zc_request *r);
 /* Gives free buffers to chunks that wait for one; from the main loop only. */
 void zc_server_serve_buffers(struct zc_server *s);
 
@@ -264,7 +300,9 @@ struct zc_coord *zc_export_coord(struct zc_server *s, uint32_t index);
 void zc_exports_forget(struct zc_server *s, uint64_t session);
 
 /* zc_request_coord.c */
-void zc_request_coord_start(struct zc_request *r);
+void zc_request_pointer(struct zc_request *r);
+void zc_request_lock(struct zc_request *r);
+void zc_request_unlock(struct zc_request *r);
 void zc_request_forget_locks(struct zc_coord *coord, uint64_t session);
 
 /* zc_server_info.c: allocated text, *len without its NUL; NULL: no memory */
