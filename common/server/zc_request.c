@@ -6,8 +6,8 @@
  *                      zc_request_flush(): write-back| zc_request_resume(), from any thread
  *                      a lock that others hold       |
  *
- * Pieces of pages that READ and WRITE wait for come back by themselves (zc_request_io.c,
- * zc_request_view.c).  zc_request_finish() is the only way out.
+ * Pieces of pages that READ and WRITE wait for come back by themselves (zc_transfer.c).
+ * zc_request_finish() is the only way out.
  */
 #include "config.h"
 
@@ -74,7 +74,7 @@ void zc_request_finish(struct zc_request *r)
     s->stats.requests_active--;
     ss->nrequests--;
     zc_list_del(&r->link);
-    free(r->data);
+    zc_transfer_free(r->transfer);
     free(r->path);
     free(r);
     zc_session_settle(ss);

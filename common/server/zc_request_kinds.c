@@ -1,7 +1,6 @@
 /* zc_request_kinds.c - what each request does: one row a message, in the table at the end.
  *
- * What moves data is in zc_request_io.c and zc_request_view.c, what ranks agree through in
- * zc_request_coord.c.
+ * What moves data is in zc_transfer.c, what ranks agree through in zc_request_coord.c.
  */
 #include "config.h"
 
@@ -276,8 +275,8 @@ static const struct zc_request_kind kinds[] = {
     {ZC_T_BYE,       ZC_KIND_ALWAYS,                                  bye},
     {ZC_T_OPEN,      ZC_KIND_PATH | ZC_KIND_OPENS,                    start_open},
     {ZC_T_CLOSE,     ZC_KIND_HANDLE | ZC_KIND_OWN | ZC_KIND_ALWAYS,   start_close},
-    {ZC_T_READ,      ZC_KIND_HANDLE,                                  zc_request_io_start},
-    {ZC_T_WRITE,     ZC_KIND_HANDLE,                                  zc_request_io_start},
+    {ZC_T_READ,      ZC_KIND_HANDLE,                                  zc_transfer_start},
+    {ZC_T_WRITE,     ZC_KIND_HANDLE,                                  zc_transfer_start},
     {ZC_T_GETATTR,   ZC_KIND_HANDLE,                                  getattr},
     {ZC_T_TRUNCATE,  ZC_KIND_HANDLE | ZC_KIND_BLOCKS,                 do_truncate},
     {ZC_T_ALLOCATE,  ZC_KIND_HANDLE | ZC_KIND_BLOCKS,                 do_allocate},
@@ -285,8 +284,8 @@ static const struct zc_request_kind kinds[] = {
     {ZC_T_UNLINK,    ZC_KIND_PATH | ZC_KIND_BLOCKS,                   do_unlink},
     {ZC_T_STAT,      ZC_KIND_PATH | ZC_KIND_BLOCKS,                   do_stat},
     {ZC_T_VIEW,      0,                                               view},
-    {ZC_T_VREAD,     ZC_KIND_HANDLE,                                  zc_request_view_start},
-    {ZC_T_VWRITE,    ZC_KIND_HANDLE,                                  zc_request_view_start},
+    {ZC_T_VREAD,     ZC_KIND_HANDLE,                                  zc_transfer_start},
+    {ZC_T_VWRITE,    ZC_KIND_HANDLE,                                  zc_transfer_start},
     {ZC_T_BACKLOG,   ZC_KIND_HANDLE,                                  backlog},
     {ZC_T_INFO,      0,                                               info},
     {ZC_T_CONTROL,   0,                                               control},

@@ -247,7 +247,7 @@ int zc_server_run(struct zc_server *s)
         if (rc < 0)
             return rc;
         handle_notices(s);
-        zc_server_serve_buffers(s);
+        zc_bounce_serve(&s->bounce);
         tick(s);
         if (__atomic_load_n(&s->stop_requested, __ATOMIC_ACQUIRE) && stop_step(s))
             break;
@@ -302,7 +302,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
     zc_list_init(&s->leaving);
     zc_list_init(&s->notices);
     zc_list_init(&s->views);
-    zc_list_init(&s->bounce_wait);
+    zc_list_init(&s->bounce.waiting);
     zc_cond_init(&s->export_idle);
     for (unsigned i = 0; i < ZC_SERVER_BUCKETS; i++)
         zc_list_init(&s->by_id[i]);
@@ -335,7 +335,7 @@ static void end_sessions(struct zc_server *s)
     while (!zc_list_empty(&s->leaving) && zc_now() < until) {
         zc_tp_progress(s->tp, 10);
         handle_notices(s);
-        zc_server_serve_buffers(s);
+        zc_bounce_serve(&s->bounce);
     }
 }
 
@@ -349,7 +349,7 @@ static void close_endpoint(struct zc_server *s)
     zc_tp_close(tp);
     while (!zc_list_empty(&s->leaving)) { /* all it takes now is the pool */
         handle_notices(s);
-        zc_server_serve_buffers(s);
+        zc_bounce_serve(&s->bounce);
         usleep(1000);
     }
 }
@@ -358,8 +358,8 @@ void zc_server_destroy(struct zc_server *s)
 {
     if (s->tp) {
         end_sessions(s);
-        if (s->bounce)
-            zc_tp_dereg(s->tp, &s->bounce_mr);
+        if (s->bounce.memory)
+            zc_tp_dereg(s->tp, &s->bounce.mr);
         if (s->arena.priv)
             zc_tp_dereg(s->tp, &s->arena);
         close_endpoint(s);
@@ -367,7 +367,7 @@ void zc_server_destroy(struct zc_server *s)
     if (s->pool)
         zc_pool_destroy(s->pool);
     zc_server_views_free(s);
-    free(s->bounce);
+    free(s->bounce.memory);
     free(s->exports);
     pthread_cond_destroy(&s->export_idle);
     zc_lock_destroy(&s->lock);

@@ -4,8 +4,8 @@
  * zc_session.c      sessions of clients and their handles
  * zc_request.c      one request: checking, waiting, reply
  * zc_request_kinds.c what each request does: the table
- * zc_request_io.c   READ and WRITE: pages, inline copies, RMA
- * zc_request_view.c VREAD and VWRITE: the same through a view
+ * zc_transfer.c     READ, WRITE, VREAD, VWRITE: bytes between pages and clients
+ * zc_bounce.c       buffers for those that go through a view
  * zc_request_coord.c POINTER, LOCK, UNLOCK: what ranks share of a file
  * zc_server_views.c the views clients have sent
  * zc_export.c files exported to all clients
@@ -27,7 +27,6 @@
 
 enum {
     ZC_SERVER_CREDITS = 16,      /* requests a client may have under way */
-    ZC_SERVER_WINDOW = 4,        /* pages of one request under way */
     ZC_SERVER_RECEIVES = 128,    /* receive buffers */
     ZC_SERVER_POOL = 4,          /* threads for calls that block */
     ZC_SERVER_TICK_MS = 100,     /* deadlines are looked at this often */
@@ -50,7 +49,7 @@ struct zc_server_stats {
 };
 
 struct zc_request;
-struct zc_vio;
+struct zc_transfer;
 struct grant;
 struct zc_view;
 
@@ -58,6 +57,21 @@ struct zc_view;
 struct zc_notice {
     struct zc_list link;
     void (*handle)(struct zc_server *s, struct zc_notice *n);
+};
+
+/* Buffers for data on its way through a view. */
+struct zc_bounce {
+    unsigned char *memory; /* ZC_SERVER_BOUNCE times ZC_SERVER_CHUNK; NULL until a view is used */
+    struct zc_mr mr;
+    unsigned char *free[ZC_SERVER_BOUNCE];
+    unsigned nfree;
+    struct zc_list waiting; /* struct zc_bounce_wait, first come first */
+};
+
+/* Somebody who wants one. */
+struct zc_bounce_wait {
+    struct zc_list link;
+    void (*got)(struct zc_bounce_wait *w, unsigned char *buf);
 };
 
 struct zc_server {
@@ -87,11 +101,7 @@ struct zc_server {
 
     struct zc_list views; /* struct view, least recently used first */
     size_t view_bytes;
-    unsigned char *bounce; /* ZC_SERVER_BOUNCE buffers; NULL until a view is used */
-    struct zc_mr bounce_mr;
-    unsigned char *bounce_free[ZC_SERVER_BOUNCE];
-    unsigned nbounce_free;
-    struct zc_list bounce_wait; /* struct zc_vchunk */
+    struct zc_bounce bounce;
 
     struct zc_lock lock; /* guards notices and exports */
     struct zc_list notices;
@@ -162,17 +172,6 @@ struct zc_session {
     struct zc_server *server;
 };
 
-/* One page's worth of a READ or WRITE. */
-struct zc_piece {
-    struct zc_access access;
-    struct zc_op op;
-    struct zc_request *request;
-    struct zc_notice ready;
-    bool used;
-    uint32_t moved;
-    char text[ZC_TEXT_MAX]; /* why the cache failed it */
-};
-
 /* Of a kind of request. */
 enum {
     ZC_KIND_HANDLE = 1,  /* about an open file ... */
@@ -199,20 +198,12 @@ struct zc_request {
     struct zc_handle *handle; /* the open file it is about */
     uint32_t slot;            /* 1 + index of its slot; 0: none */
     uint32_t export;          /* 1 + index of the export it uses; 0: none */
-    struct zc_vio *vio;       /* VREAD, VWRITE */
-    struct grant *grant;      /* LOCK */
-    bool advancing;
+    struct zc_transfer *transfer; /* READ, WRITE, VREAD, VWRITE */
+    struct grant *grant;          /* LOCK */
     uint64_t started, last_sign;
     struct zc_msg reply;
     int status;
     char text[256];
-
-    /* READ, WRITE */
-    uint64_t next, end;  /* file offsets: the next piece, and where to stop */
-    uint64_t eof;        /* READ: the end of the file, when a piece met it; else ~0 */
-    unsigned flying;     /* pieces under way */
-    unsigned char *data; /* inline payload */
-    struct zc_piece pieces[ZC_SERVER_WINDOW];
 
     /* waiting */
     char *path;
@@ -272,13 +263,17 @@ void zc_server_reply(struct zc_server *s, zc_peer peer, struct zc_msg *m, int st
 /* zc_request_kinds.c: NULL if messages of this type are no requests */
 const struct zc_request_kind *zc_request_kind(uint8_t type);
 
-/* zc_request_io.c */
-void zc_request_io_start(struct zc_request *r);
+/* zc_transfer.c: starts a READ, WRITE, VREAD or VWRITE, which finishes by itself */
+void zc_transfer_start(struct zc_request *r);
+void zc_transfer_free(struct zc_transfer *t); /* nothing of it is under way; NULL is fine */
 
-/* zc_request_view.c */
-void zc_request_view_start(struct zc_request *r);
-/* Gives free buffers to chunks that wait for one; from the main loop only. */
-void zc_server_serve_buffers(struct zc_server *s);
+/* zc_bounce.c */
+int zc_bounce_make(struct zc_server *s); /* if there are none yet */
+/* NULL: w->got() will be called. */
+unsigned char *zc_bounce_get(struct zc_bounce *b, struct zc_bounce_wait *w);
+void zc_bounce_give(struct zc_bounce *b, unsigned char *buf);
+/* Gives free buffers to those who wait for one; from the main loop only. */
+void zc_bounce_serve(struct zc_bounce *b);
 
 /* zc_server_views.c */
 /* The view of that hash for a transfer of the session, with a reference, or NULL. */
