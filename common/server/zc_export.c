@@ -2,11 +2,13 @@
  *
  * An aggregator opens a file once for the whole job; the ranks learn its number by MPI and
  * need not open it each.  Numbers have the highest bit set, handles of sessions have not.
+ *
+ * Entries stay where they are until the server ends.  While somebody has one in use, its handle,
+ * generation and coord do not change, and need no lock: zc_server_unexport() waits.
  */
 #include "config.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "zc_server_internal.h"
 
@@ -17,37 +19,41 @@ bool zc_export_number(uint64_t handle)
     return handle & EXPORT_BIT;
 }
 
-static uint64_t number_of(const struct zc_export *e, uint32_t index)
+static uint64_t number_of(const struct zc_export *e)
 {
-    return EXPORT_BIT | (uint64_t)(e->generation & 0x7fffffff) << 32 | (index + 1);
+    return EXPORT_BIT | (uint64_t)(e->generation & 0x7fffffff) << 32 | (e->index + 1);
 }
 
-static struct zc_export *find(struct zc_server *s, uint64_t handle)
+static struct zc_export *find(struct zc_server *s, uint64_t number)
 {
-    uint32_t index = (uint32_t)handle - 1;
+    uint32_t index = (uint32_t)number - 1;
 
     zc_assert_held(&s->lock);
-    if (index >= s->nexports || !s->exports[index].handle ||
-        number_of(&s->exports[index], index) != handle)
+    if (index >= s->nexports || !s->exports[index]->handle ||
+        number_of(s->exports[index]) != number)
         return NULL;
-    return &s->exports[index];
+    return s->exports[index];
 }
 
-/* A free entry; the array may move. */
+/* One that is free; NULL: no memory. */
 static struct zc_export *entry(struct zc_server *s)
 {
-    struct zc_export *more;
+    struct zc_export **more, *e;
 
+    zc_assert_held(&s->lock);
     for (uint32_t i = 0; i < s->nexports; i++)
-        if (!s->exports[i].handle)
-            return &s->exports[i];
-    more = realloc(s->exports, (s->nexports + 8) * sizeof *more);
+        if (!s->exports[i]->handle)
+            return s->exports[i];
+    more = realloc(s->exports, (s->nexports + 1) * sizeof *more);
     if (!more)
         return NULL;
-    memset(more + s->nexports, 0, 8 * sizeof *more);
     s->exports = more;
-    s->nexports += 8;
-    return &more[s->nexports - 8];
+    e = calloc(1, sizeof *e);
+    if (!e)
+        return NULL;
+    e->index = s->nexports;
+    s->exports[s->nexports++] = e;
+    return e;
 }
 
 uint64_t zc_server_export(struct zc_server *s, struct zc_handle *h, struct zc_coord *coord)
@@ -60,10 +66,9 @@ uint64_t zc_server_export(struct zc_server *s, struct zc_handle *h, struct zc_co
     if (e) {
         e->handle = h;
         e->coord = coord;
-        e->busy = 0;
         e->leaving = false;
         e->generation++;
-        number = number_of(e, (uint32_t)(e - s->exports));
+        number = number_of(e);
     }
     zc_lock_put(&s->lock);
     return number;
@@ -75,88 +80,72 @@ void zc_server_unexport(struct zc_server *s, uint64_t number)
 
     zc_lock_get(&s->lock);
     e = find(s, number);
-    if (e)
+    if (e) {
         e->leaving = true;
-    while ((e = find(s, number)) && e->busy)
-        zc_cond_wait(&s->export_idle, &s->lock);
-    if (e)
+        while (e->busy)
+            zc_cond_wait(&s->export_idle, &s->lock);
         e->handle = NULL;
+    }
     zc_lock_put(&s->lock);
 }
 
-struct zc_handle *zc_export_get(struct zc_server *s, uint64_t handle, uint32_t *index)
+struct zc_export *zc_export_get(struct zc_server *s, uint64_t number)
 {
-    struct zc_handle *h = NULL;
     struct zc_export *e;
 
     zc_lock_get(&s->lock);
-    e = find(s, handle);
-    if (e && !e->leaving) {
+    e = find(s, number);
+    if (e && e->leaving)
+        e = NULL;
+    if (e)
         e->busy++;
-        h = e->handle;
-        *index = (uint32_t)(e - s->exports);
-    }
     zc_lock_put(&s->lock);
-    return h;
+    return e;
 }
 
-void zc_export_put(struct zc_server *s, uint32_t index)
+void zc_export_put(struct zc_server *s, struct zc_export *e)
 {
     zc_lock_get(&s->lock);
-    if (--s->exports[index].busy == 0)
+    if (--e->busy == 0)
         pthread_cond_broadcast(&s->export_idle);
     zc_lock_put(&s->lock);
 }
 
 /* Entries are few: as many as exports ever were open at a time. */
-struct zc_told *zc_export_told(struct zc_session *ss, uint32_t index)
+struct zc_told *zc_export_told(struct zc_session *ss, const struct zc_export *e)
 {
     struct zc_told *t = NULL;
-    uint32_t generation;
 
-    zc_lock_get(&ss->server->lock);
-    generation = ss->server->exports[index].generation;
-    zc_lock_put(&ss->server->lock);
     zc_list_each (&ss->told, n)
-        if (zc_list_entry(n, struct zc_told, link)->export == index)
+        if (zc_list_entry(n, struct zc_told, link)->export == e)
             t = zc_list_entry(n, struct zc_told, link);
     if (!t) {
         t = calloc(1, sizeof *t);
         if (!t)
             return NULL;
         zc_list_add_tail(&ss->told, &t->link);
-        t->export = index;
-    } else if (t->generation == generation) {
+        t->export = e;
+    } else if (t->generation == e->generation) {
         return t;
     }
-    t->generation = generation;
+    t->generation = e->generation;
     t->syncs = ZC_TOLD_NOTHING;
     return t;
 }
 
-struct zc_coord *zc_export_coord(struct zc_server *s, uint32_t index)
+/* The i-th if there are clients' locks to look for, in use until put; *end: there are no more. */
+static struct zc_export *get_nth(struct zc_server *s, uint32_t i, bool *end)
 {
-    struct zc_coord *coord;
-
-    zc_lock_get(&s->lock);
-    coord = s->exports[index].coord;
-    zc_lock_put(&s->lock);
-    return coord;
-}
-
-/* The i-th file, in use until put, if clients share something of it. */
-static struct zc_coord *get_coord(struct zc_server *s, uint32_t i, bool *end)
-{
-    struct zc_coord *coord = NULL;
+    struct zc_export *e = NULL;
 
     zc_lock_get(&s->lock);
     *end = i >= s->nexports;
-    if (!*end && s->exports[i].handle)
-        coord = s->exports[i].coord;
-    if (coord)
-        s->exports[i].busy++;
+    if (!*end && s->exports[i]->handle && s->exports[i]->coord)
+        e = s->exports[i];
+    if (e)
+        e->busy++;
     zc_lock_put(&s->lock);
-    return coord;
+    return e;
 }
 
 void zc_exports_forget(struct zc_server *s, uint64_t session)
@@ -164,11 +153,18 @@ void zc_exports_forget(struct zc_server *s, uint64_t session)
     bool end = false;
 
     for (uint32_t i = 0; !end; i++) {
-        struct zc_coord *coord = get_coord(s, i, &end);
+        struct zc_export *e = get_nth(s, i, &end);
 
-        if (!coord)
+        if (!e)
             continue;
-        zc_request_forget_locks(coord, session);
-        zc_export_put(s, i);
+        zc_request_forget_locks(e->coord, session);
+        zc_export_put(s, e);
     }
+}
+
+void zc_exports_free(struct zc_server *s)
+{
+    for (uint32_t i = 0; i < s->nexports; i++)
+        free(s->exports[i]);
+    free(s->exports);
 }

@@ -62,7 +62,7 @@ void zc_request_finish(struct zc_request *r)
     if (r->slot)
         ss->slots[r->slot - 1].busy--;
     if (r->export)
-        zc_export_put(s, r->export - 1);
+        zc_export_put(s, r->export);
     if (r->status)
         s->stats.requests_failed++;
     if (!ss->dead) {
@@ -227,16 +227,14 @@ static bool take_handle(struct zc_request *r)
 {
     struct zc_session *ss = r->session;
     struct zc_slot *slot;
-    uint32_t index;
 
     if (!(r->kind->flags & ZC_KIND_HANDLE))
         return true;
     if (zc_export_number(r->msg.handle)) {
         if (r->kind->flags & ZC_KIND_OWN)
             return false;
-        r->handle = zc_export_get(ss->server, r->msg.handle, &index);
-        if (r->handle)
-            r->export = index + 1;
+        r->export = zc_export_get(ss->server, r->msg.handle);
+        r->handle = r->export ? r->export->handle : NULL;
         return r->handle;
     }
     slot = zc_session_slot(ss, r->msg.handle);

@@ -25,7 +25,7 @@ static struct grant *grant_of(struct zc_range_lock *l)
 /* What clients agree through; NULL: the request has been ended. */
 static struct zc_coord *coord_of(struct zc_request *r)
 {
-    struct zc_coord *coord = r->export ? zc_export_coord(r->session->server, r->export - 1) : NULL;
+    struct zc_coord *coord = r->export ? r->export->coord : NULL;
 
     if (!coord) {
         zc_request_fail(r, -EOPNOTSUPP, "clients share nothing of this file here");
@@ -61,7 +61,7 @@ static void answer(struct zc_request *r)
     r->grant = NULL;
     r->reply.count = g->lock.number;
     if (r->session->dead)
-        unlock(zc_export_coord(r->session->server, r->export - 1), &g->lock);
+        unlock(r->export->coord, &g->lock);
     else
         g->request = NULL;
     zc_request_finish(r);

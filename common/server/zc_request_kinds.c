@@ -149,7 +149,7 @@ static void flush(struct zc_request *r, void (*then)(struct zc_request *r))
         return;
     }
     if (r->export) {
-        struct zc_told *t = zc_export_told(r->session, r->export - 1);
+        struct zc_told *t = zc_export_told(r->session, r->export);
 
         if (!t) {
             zc_request_fail(r, -ENOMEM, "no memory to flush");

@@ -368,7 +368,7 @@ void zc_server_destroy(struct zc_server *s)
         zc_pool_destroy(s->pool);
     zc_server_views_free(s);
     free(s->bounce.memory);
-    free(s->exports);
+    zc_exports_free(s);
     pthread_cond_destroy(&s->export_idle);
     zc_lock_destroy(&s->lock);
     free(s);

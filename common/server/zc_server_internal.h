@@ -106,17 +106,18 @@ struct zc_server {
     struct zc_lock lock; /* guards notices and exports */
     struct zc_list notices;
     zc_cond export_idle;
-    struct zc_export *exports;
+    struct zc_export **exports;
     uint32_t nexports;
 };
 
-/* A file exported to all clients. */
+/* An open file that all clients may use; the server's lock guards all of it (zc_export.c says what
+ * may be read without). */
 struct zc_export {
+    uint32_t index, generation;
     struct zc_handle *handle; /* NULL: free */
     struct zc_coord *coord;   /* or NULL */
-    uint32_t generation;
-    unsigned busy; /* requests that use it */
-    bool leaving;  /* no more requests */
+    unsigned busy;            /* requests that use it */
+    bool leaving;             /* no more requests */
 };
 
 /* A view on its way from a client. */
@@ -145,7 +146,8 @@ struct zc_slot {
 /* What the clients of an export share is one handle: who has been told what of it. */
 struct zc_told {
     struct zc_list link; /* zc_session.told */
-    uint32_t export, generation;
+    const struct zc_export *export;
+    uint32_t generation;
     uint64_t syncs; /* zc_flush.told */
 };
 
@@ -197,7 +199,7 @@ struct zc_request {
     struct zc_msg msg;        /* its byte fields while kind->run() runs on the server's thread */
     struct zc_handle *handle; /* the open file it is about */
     uint32_t slot;            /* 1 + index of its slot; 0: none */
-    uint32_t export;          /* 1 + index of the export it uses; 0: none */
+    struct zc_export *export; /* of an export: in use until the request ends */
     struct zc_transfer *transfer; /* READ, WRITE, VREAD, VWRITE */
     struct grant *grant;          /* LOCK */
     uint64_t started, last_sign;
@@ -284,15 +286,14 @@ void zc_server_views_free(struct zc_server *s);
 
 /* zc_export.c */
 bool zc_export_number(uint64_t handle);
-/* The file behind the number, which stays until put; *index is for put; NULL: none. */
-struct zc_handle *zc_export_get(struct zc_server *s, uint64_t handle, uint32_t *index);
-void zc_export_put(struct zc_server *s, uint32_t index);
+/* The export of that number, in use until put; NULL: none. */
+struct zc_export *zc_export_get(struct zc_server *s, uint64_t number);
+void zc_export_put(struct zc_server *s, struct zc_export *e);
 /* The session's record of an export it uses; NULL: no memory. */
-struct zc_told *zc_export_told(struct zc_session *ss, uint32_t index);
-/* What clients share of a file that somebody uses, NULL: nothing. */
-struct zc_coord *zc_export_coord(struct zc_server *s, uint32_t index);
+struct zc_told *zc_export_told(struct zc_session *ss, const struct zc_export *e);
 /* A client is gone: its locks are given back. */
 void zc_exports_forget(struct zc_server *s, uint64_t session);
+void zc_exports_free(struct zc_server *s);
 
 /* zc_request_coord.c */
 void zc_request_pointer(struct zc_request *r);
