@@ -65,7 +65,7 @@ void zc_request_finish(struct zc_request *r)
         zc_export_put(s, r->export);
     if (r->status)
         s->stats.requests_failed++;
-    if (!ss->dead) {
+    if (!zc_session_gone(ss)) {
         r->reply.type = r->msg.type;
         r->reply.tag = r->msg.tag;
         r->reply.session = ss->id;
@@ -214,7 +214,7 @@ static struct zc_request *request_new(struct zc_session *ss, const struct zc_req
     r->kind = k;
     r->msg = *m;
     r->finished.handle = resume;
-    r->started = r->last_sign = zc_now();
+    r->last_sign = zc_now();
     zc_list_add_tail(&ss->requests, &r->link);
     ss->nrequests++;
     ss->server->stats.requests++;

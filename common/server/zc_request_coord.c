@@ -60,7 +60,7 @@ static void answer(struct zc_request *r)
 
     r->grant = NULL;
     r->reply.count = g->lock.number;
-    if (r->session->dead)
+    if (zc_session_gone(r->session))
         unlock(r->export->coord, &g->lock);
     else
         g->request = NULL;

@@ -206,7 +206,7 @@ static void bye(struct zc_request *r)
     struct zc_session *ss = r->session;
 
     zc_request_finish(r);
-    ss->dead = true;
+    ss->state = ZC_SESSION_DEAD;
     ss->server->next_tick = 0;
 }
 

@@ -51,7 +51,6 @@ void zc_server_complain(struct zc_server *s, const char *text)
     uint64_t now = zc_now();
 
     s->stats.malformed++;
-    s->complaints++;
     if (s->last_complaint && now - s->last_complaint < COMPLAIN_EVERY_S * 1000000000ull)
         return;
     s->last_complaint = now;
@@ -98,7 +97,7 @@ static void on_peer_error(void *arg, zc_peer peer, int err)
     zc_list_each (&s->sessions, n) {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
 
-        if (ss->peer == peer && !ss->dead) {
+        if (ss->peer == peer && !zc_session_gone(ss)) {
             zc_debug("cannot reach %s: %s", ss->name, strerror(-err));
             ss->last_heard = 0;
             s->next_tick = 0;
@@ -153,15 +152,18 @@ static void tick(struct zc_server *s)
     zc_list_each_safe (&s->sessions, n) {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
 
-        if (ss->dead || (ss->refused && now > ss->last_heard + ss->silence_ns)) {
+        bool silent = now > ss->last_heard + ss->silence_ns;
+
+        if (zc_session_gone(ss) || (ss->state == ZC_SESSION_REFUSED && silent)) {
             zc_session_kill(s, ss, NULL);
-        } else if (now > ss->last_heard + ss->silence_ns) {
+        } else if (silent) {
             s->stats.sessions_lost++;
             zc_session_kill(s, ss, "nothing was heard of it");
         } else {
             send_pending(s, ss, now);
         }
     }
+    zc_server_check(s);
 }
 
 /* ---- stopping ---- */

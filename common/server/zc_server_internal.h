@@ -10,8 +10,22 @@
  * zc_server_views.c the views clients have sent
  * zc_export.c files exported to all clients
  * zc_server_info.c  what the server says about itself
+ * zc_server_check.c the invariants, in debug builds
  *
- * Everything here is used by the server thread alone, but for `lock` and what it guards.
+ * 1. Everything belongs to the server's thread, but what `lock` guards, what the pool has between
+ *    zc_request_submit() and zc_request_resume(), and what the cache or the fabric has been given
+ *    (zc_access, zc_flush, zc_op) until it says so by a notice or a callback.
+ * 2. The server's thread never blocks, and holds no lock when it calls the cache, the fabric or the
+ *    pool; zc_tp_wake(), which never waits, is the exception (zc_server_notify()).
+ * 3. A session is in `sessions` until it is LEAVING, in `leaving` from then on, and in `by_id`
+ *    always.  Nothing is posted to the peer of one that is DEAD or later.
+ * 4. A request is in its session's list until it is finished; stats.requests_active counts those of
+ *    all sessions.  A REFUSED session has none, a CLOSING one none any more.
+ * 5. A request that names an open file keeps it: zc_slot.busy counts those of the session's own,
+ *    zc_export.busy is not 0 while there is one.
+ * 6. A request that is not running waits for one thing: the pool, the cache's write-back, a lock;
+ * or a transfer does for its pieces, each for a page, a buffer or the fabric.
+ * 7. When the main loop has gone round, a buffer is free or wanted, not both.
  */
 #ifndef ZC_SERVER_INTERNAL_H
 #define ZC_SERVER_INTERNAL_H
@@ -89,7 +103,6 @@ struct zc_server {
     struct zc_server_stats stats;
     uint64_t next_tick, last_look;
     uint64_t last_complaint; /* about malformed messages */
-    uint64_t complaints;
 
     int stop_requested; /* atomic; set by signal handlers */
     bool draining;      /* no new opens */
@@ -103,7 +116,7 @@ struct zc_server {
     size_t view_bytes;
     struct zc_bounce bounce;
 
-    struct zc_lock lock; /* guards notices and exports */
+    struct zc_lock lock; /* guards what follows; and `tp` stays open while it is held */
     struct zc_list notices;
     zc_cond export_idle;
     struct zc_export **exports;
@@ -151,13 +164,20 @@ struct zc_told {
     uint64_t syncs; /* zc_flush.told */
 };
 
+/* zc_session.c has the transitions. */
+enum zc_session_state {
+    ZC_SESSION_ALIVE,
+    ZC_SESSION_REFUSED, /* exists only to send the refusal */
+    ZC_SESSION_DEAD,    /* no message is taken or sent any more */
+    ZC_SESSION_LEAVING, /* its peer was removed, its requests end */
+    ZC_SESSION_CLOSING, /* its handles are closed on the pool */
+};
+
 struct zc_session {
     struct zc_list link, hash;
     uint64_t id, client_id;
     zc_peer peer;
-    bool dead;    /* no message is taken or sent any more */
-    bool killed;  /* its peer was removed, too */
-    bool refused; /* exists only to send the refusal */
+    enum zc_session_state state;
     uint64_t silence_ns, last_heard;
     char name[ZC_MAX_NAME + 1];
     struct zc_list requests; /* struct zc_request */
@@ -202,7 +222,7 @@ struct zc_request {
     struct zc_export *export; /* of an export: in use until the request ends */
     struct zc_transfer *transfer; /* READ, WRITE, VREAD, VWRITE */
     struct grant *grant;          /* LOCK */
-    uint64_t started, last_sign;
+    uint64_t last_sign;           /* when its client last heard of it */
     struct zc_msg reply;
     int status;
     char text[256];
@@ -225,6 +245,9 @@ void zc_server_notify(struct zc_server *s, struct zc_notice *n); /* from any thr
 /* Counts a message that is thrown away, and says so now and then. */
 void zc_server_complain(struct zc_server *s, const char *text);
 
+/* zc_server_check.c: aborts where an invariant does not hold, in debug builds */
+void zc_server_check(struct zc_server *s);
+
 /* zc_session.c */
 void zc_session_hello(struct zc_server *s, const struct zc_msg *m);
 struct zc_session *zc_session_find(struct zc_server *s, uint64_t id);
@@ -233,6 +256,11 @@ struct zc_session *zc_session_find(struct zc_server *s, uint64_t id);
 void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why);
 /* Frees it when nothing keeps it any more. */
 void zc_session_settle(struct zc_session *ss);
+/* Whether nothing may be sent to its client any more. */
+static inline bool zc_session_gone(const struct zc_session *ss)
+{
+    return ss->state >= ZC_SESSION_DEAD;
+}
 /* The slot of a handle number, or NULL. */
 struct zc_slot *zc_session_slot(struct zc_session *ss, uint64_t handle);
 /* Makes a handle number; 0: too many open files. */

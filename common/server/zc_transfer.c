@@ -89,7 +89,7 @@ static bool by_rma(const struct zc_request *r)
 /* Whether anybody still waits for its bytes; else nothing may be posted to the client. */
 static bool wanted(const struct zc_request *r)
 {
-    return !r->status && !r->session->dead;
+    return !r->status && !zc_session_gone(r->session);
 }
 
 static struct zc_server *server_of(const struct zc_request *r)
