@@ -102,7 +102,7 @@ static uint32_t page_size(const struct zc_request *r)
     return zc_cache_page_size(server_of(r)->cfg.cache);
 }
 
-/* The piece holds nothing any more; who waits for its buffer is served by the main loop. */
+/* It holds nothing any more. */
 static void piece_over(struct piece *p)
 {
     if (p->buf)
@@ -174,20 +174,18 @@ static void cut_at_eof(struct piece *p)
 /* All bytes of the piece, between the page and `mem`. */
 static void copy(struct piece *p, unsigned char *mem)
 {
-    struct zc_request *r = p->request;
-    const struct zc_transfer *t = r->transfer;
+    const struct zc_transfer *t = p->request->transfer;
     const struct zc_access *a = &p->access;
+    int64_t off = (int64_t)p->off, at = (int64_t)a->off;
 
-    if (p->plain && writes(r))
+    if (!p->plain && a->dir == ZC_WRITE)
+        zc_view_scatter(t->view, t->disp, off, mem, p->len, a->data, at, a->len);
+    else if (!p->plain)
+        zc_view_gather(t->view, t->disp, off, mem, p->len, a->data, at, a->len);
+    else if (a->dir == ZC_WRITE)
         memcpy(a->data, mem, p->len);
-    else if (p->plain)
-        memcpy(mem, a->data, p->len);
-    else if (writes(r))
-        zc_view_scatter(t->view, t->disp, (int64_t)p->off, mem, p->len, a->data, (int64_t)a->off,
-                        a->len);
     else
-        zc_view_gather(t->view, t->disp, (int64_t)p->off, mem, p->len, a->data, (int64_t)a->off,
-                       a->len);
+        memcpy(mem, a->data, p->len);
 }
 
 /* What came with the message, or goes with the reply, is copied even when another piece has
@@ -200,8 +198,7 @@ static void on_page(struct piece *p)
     if (!writes(r))
         cut_at_eof(p);
     if (data || p->buf) {
-        if (p->len)
-            copy(p, p->buf ? p->buf : data + (p->off - r->msg.off));
+        copy(p, p->buf ? p->buf : data + (p->off - r->msg.off));
         leave_page(p, p->len);
     }
     if (data || (p->buf && writes(r)))
@@ -376,10 +373,9 @@ static void start_piece(struct zc_request *r, struct piece *p)
 {
     int rc = cut(r, p);
 
-    if (rc) {
-        zc_request_check(r, rc);
+    zc_request_check(r, rc);
+    if (rc)
         return;
-    }
     p->used = true;
     p->request = r;
     r->transfer->next += p->len;
@@ -403,18 +399,17 @@ static void finish(struct zc_request *r)
     struct zc_transfer *t = r->transfer;
     struct zc_server_stats *st = &server_of(r)->stats;
     uint64_t end = t->eof < t->end ? t->eof : t->end;
+    uint64_t n = end > r->msg.off ? end - r->msg.off : 0;
 
-    r->reply.count = end > r->msg.off ? end - r->msg.off : 0;
+    r->reply.count = n;
+    if (r->status == 0 && !by_rma(r))
+        *(writes(r) ? &st->inline_in_bytes : &st->inline_out_bytes) += n;
     if (writes(r)) {
-        if (r->status == 0 && !by_rma(r))
-            st->inline_in_bytes += r->reply.count;
         zc_request_written(r);
         return;
     }
-    if (r->status == 0 && !by_rma(r)) {
-        r->reply.data = (struct zc_bytes){t->data, (uint32_t)r->reply.count};
-        st->inline_out_bytes += r->reply.count;
-    }
+    if (t->data)
+        r->reply.data = (struct zc_bytes){t->data, (uint32_t)n};
     zc_request_finish(r);
 }
 
@@ -465,20 +460,6 @@ static int find_view(struct zc_request *r)
     return 0;
 }
 
-static int take_payload(struct zc_request *r)
-{
-    struct zc_transfer *t = r->transfer;
-
-    if (by_rma(r) || !r->msg.len)
-        return 0;
-    t->data = malloc(r->msg.len);
-    if (!t->data)
-        return zc_errorf(ENOMEM, "the daemon has no memory");
-    if (writes(r))
-        memcpy(t->data, r->msg.data.p, r->msg.len);
-    return 0;
-}
-
 static int prepare(struct zc_request *r)
 {
     bool view = r->msg.type == ZC_T_VREAD || r->msg.type == ZC_T_VWRITE;
@@ -496,7 +477,14 @@ static int prepare(struct zc_request *r)
     t->eof = UINT64_MAX;
     t->window = view ? VIEW_WINDOW : WINDOW;
     rc = view ? find_view(r) : 0;
-    return rc ? rc : take_payload(r);
+    if (rc || by_rma(r) || !r->msg.len)
+        return rc;
+    t->data = malloc(r->msg.len);
+    if (!t->data)
+        return zc_errorf(ENOMEM, "the daemon has no memory");
+    if (writes(r))
+        memcpy(t->data, r->msg.data.p, r->msg.len);
+    return 0;
 }
 
 void zc_transfer_start(struct zc_request *r)
