@@ -1,16 +1,16 @@
 /* zc_server_internal.h - what the files of the server share.
  *
- * zc_server.c       endpoint, main loop, deadlines, stopping
- * zc_session.c      sessions of clients and their handles
- * zc_request.c      one request: checking, waiting, reply
+ * zc_server.c        endpoint, main loop, deadlines, stopping
+ * zc_session.c       sessions of clients and their handles
+ * zc_request.c       one request: checking, waiting, reply
  * zc_request_kinds.c what each request does: the table
- * zc_transfer.c     READ, WRITE, VREAD, VWRITE: bytes between pages and clients
- * zc_bounce.c       buffers for those that go through a view
+ * zc_transfer.c      READ, WRITE, VREAD, VWRITE: bytes between pages and clients
+ * zc_bounce.c        buffers for those that go through a view
  * zc_request_coord.c POINTER, LOCK, UNLOCK: what ranks share of a file
- * zc_server_views.c the views clients have sent
- * zc_export.c files exported to all clients
- * zc_server_info.c  what the server says about itself
- * zc_server_check.c the invariants, in debug builds
+ * zc_server_views.c  the views clients have sent
+ * zc_export.c        open files that all clients may use
+ * zc_server_info.c   what the server says about itself
+ * zc_server_check.c  the invariants, in debug builds
  *
  * 1. Everything belongs to the server's thread, but what `lock` guards, what the pool has between
  *    zc_request_submit() and zc_request_resume(), and what the cache or the fabric has been given
@@ -23,8 +23,8 @@
  *    all sessions.  A REFUSED session has none, a CLOSING one none any more.
  * 5. A request that names an open file keeps it: zc_slot.busy counts those of the session's own,
  *    zc_export.busy is not 0 while there is one.
- * 6. A request that is not running waits for one thing: the pool, the cache's write-back, a lock;
- * or a transfer does for its pieces, each for a page, a buffer or the fabric.
+ * 6. A request that is not running waits for one thing, the pool, the cache's write-back or a
+ *    lock; or its transfer's pieces wait, each for a page, a buffer or the fabric.
  * 7. When the main loop has gone round, a buffer is free or wanted, not both.
  */
 #ifndef ZC_SERVER_INTERNAL_H
@@ -99,7 +99,7 @@ struct zc_server {
 
     struct zc_list sessions; /* struct zc_session */
     struct zc_list by_id[ZC_SERVER_BUCKETS];
-    struct zc_list leaving; /* dead ones whose requests or closes are under way */
+    struct zc_list leaving; /* those whose requests or closes are under way */
     struct zc_server_stats stats;
     uint64_t next_tick, last_look;
     uint64_t last_complaint; /* about malformed messages */

@@ -7,6 +7,8 @@
  * `size` counts the whole message.  A reply carries the tag of its request and has
  * type | ZC_REPLY.  What a body holds stands in one table (zc_codec.c), which encodes,
  * checks and prints; this header is its host-side form.
+ * A new message is a number and its fields here, a row of that table, a row and a function of the
+ * server's (zc_request_kinds.c), a call of the client's, and lines of doc/PROTOCOL.md.
  *
  * Wire numbers are never reused.  Changing a body raises ZC_PROTOCOL; HELLO and its
  * reply keep their layout for ever, so that any two versions can tell each other apart.
