@@ -52,7 +52,7 @@ void zcache_file_free(ADIO_File fd)
     if (!f)
         return;
     zcache_view_drop(f);
-    zc_shared_destroy(f->shared);
+    zc_coord_destroy(f->coord);
     zc_settings_free(&f->settings);
     free(f->owners);
     free(f->path);
@@ -222,7 +222,7 @@ static void place_blocks(ADIO_File fd, const struct layout *l)
     f->nowners = zc_place_owners(&f->place);
 }
 
-/* Opens the file in this rank's cache and lends it to the others. */
+/* Opens the file in this rank's cache and exports it to the others. */
 static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct layout *l,
                            bool first, struct zc_handle **handle, struct card *card)
 {
@@ -234,8 +234,8 @@ static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct 
     int rc, size;
 
     MPI_Comm_size(fd->comm, &size);
-    f->shared = first ? zc_shared_create() : NULL;
-    if (first && !f->shared)
+    f->coord = first ? zc_coord_create() : NULL;
+    if (first && !f->coord)
         return zc_errorf(ENOMEM, "no memory to open a file");
     rc = f->store ? 0 : get_store(fd, rank);
     if (rc == 0 && f->store->servers != l->servers)
@@ -253,9 +253,9 @@ static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct 
         zc_cache_prefetch(*handle, (uint32_t)f->settings.agg_prefetch_depth);
     if (size == 1)
         return 0;
-    card->number = zcache_agg_export(f->agg, f->near, *handle, f->shared);
+    card->number = zcache_agg_export(f->agg, f->near, *handle, f->coord);
     if (!card->number)
-        return zc_errorf(ENOMEM, "no memory to lend a file");
+        return zc_errorf(ENOMEM, "no memory to export a file");
     rc = zcache_agg_address(f->agg, f->near, card->addr, &len);
     card->addr_len = (uint32_t)len;
     return rc;

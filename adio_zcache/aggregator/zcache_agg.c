@@ -177,9 +177,9 @@ int zcache_agg_address(struct zcache_agg *a, bool near, void *buf, size_t *len)
 }
 
 uint64_t zcache_agg_export(struct zcache_agg *a, bool near, struct zc_handle *h,
-                           struct zc_shared *shared)
+                           struct zc_coord *coord)
 {
-    return zc_server_export(a->endpoints[near].server, h, shared);
+    return zc_server_export(a->endpoints[near].server, h, coord);
 }
 
 void zcache_agg_unexport(struct zcache_agg *a, bool near, uint64_t number)

@@ -10,7 +10,7 @@
 
 #include "zc_cache.h"
 #include "zc_settings.h"
-#include "zc_shared.h"
+#include "zc_coord.h"
 
 struct zcache_agg;
 
@@ -25,10 +25,10 @@ void zcache_agg_stop(struct zc_store *store);
 struct zc_cache *zcache_agg_cache(struct zcache_agg *a);
 /* Address of its endpoint of that kind; *len is in/out. */
 int zcache_agg_address(struct zcache_agg *a, bool near, void *buf, size_t *len);
-/* Lends an open file to the other ranks through that endpoint, and takes it back.  `shared`:
+/* Exports an open file to the other ranks through that endpoint, and ends that.  `coord`:
  * what they share of it besides its bytes, or NULL. */
 uint64_t zcache_agg_export(struct zcache_agg *a, bool near, struct zc_handle *h,
-                           struct zc_shared *shared);
+                           struct zc_coord *coord);
 void zcache_agg_unexport(struct zcache_agg *a, bool near, uint64_t number);
 
 #endif

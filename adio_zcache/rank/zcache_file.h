@@ -14,7 +14,7 @@
 #include "adio.h"
 #include "zc_list.h"
 #include "zc_settings.h"
-#include "zc_shared.h"
+#include "zc_coord.h"
 #include "zc_store.h"
 #include "zc_view.h"
 #include "zcache_agg.h"
@@ -33,7 +33,7 @@ struct zcache_file {
     pthread_t warm; /* connects to the owners */
     bool warming;
     struct zcache_layout *layout; /* of fd->filetype; NULL: never set, all bytes */
-    struct zc_shared *shared;     /* if this rank is the first aggregator; else NULL */
+    struct zc_coord *coord;       /* if this rank is the first aggregator; else NULL */
     uint64_t epoch;               /* of the shared pointer: how often the view was set */
     int64_t pointer;              /* individual, as a view offset; see zcache_fileview.h */
     unsigned jobs;                /* under way; guarded by the lock of zcache_jobs.c */

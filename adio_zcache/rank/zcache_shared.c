@@ -10,7 +10,7 @@
 static int first_owner(struct zcache_file *f, struct zc_client **c)
 {
     *c = NULL;
-    return f->shared ? 0 : zcache_owner_client(f, &f->owners[0], c);
+    return f->coord ? 0 : zcache_owner_client(f, &f->owners[0], c);
 }
 
 int zcache_shared_pointer(struct zcache_file *f, enum zc_pointer what, uint64_t value, int64_t *was)
@@ -22,7 +22,7 @@ int zcache_shared_pointer(struct zcache_file *f, enum zc_pointer what, uint64_t 
     if (rc == 0 && c)
         rc = zc_client_pointer(c, f->owners[0].number, what, f->epoch, value, &old);
     else if (rc == 0)
-        rc = zc_shared_pointer(f->shared, what, f->epoch, value, &old);
+        rc = zc_coord_pointer(f->coord, what, f->epoch, value, &old);
     *was = (int64_t)old;
     return rc;
 }
@@ -40,7 +40,7 @@ int zcache_lock(struct zcache_file *f, bool exclusive, int64_t off, int64_t len,
                               &l->number);
     l->local =
         (struct zc_range_lock){.off = (uint64_t)off, .len = (uint64_t)len, .exclusive = exclusive};
-    zc_shared_lock_wait(f->shared, &l->local);
+    zc_coord_lock_wait(f->coord, &l->local);
     return 0;
 }
 
@@ -52,6 +52,6 @@ int zcache_unlock(struct zcache_file *f, struct zcache_lock *l)
     if (rc == 0 && c)
         return zc_client_unlock(c, f->owners[0].number, l->number);
     if (rc == 0)
-        zc_shared_unlock(f->shared, &l->local);
+        zc_coord_unlock(f->coord, &l->local);
     return rc;
 }

@@ -1,5 +1,5 @@
 /* zcache_shared.h - the shared file pointer and range locks of an open file, which live at
- * its first aggregator (zc_shared.h).  No MPI calls; any thread.
+ * its first aggregator (zc_coord.h).  No MPI calls; any thread.
  */
 #ifndef ZCACHE_SHARED_H
 #define ZCACHE_SHARED_H
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "zc_shared.h"
+#include "zc_coord.h"
 
 struct zcache_file;
 

@@ -51,7 +51,6 @@ void zc_server_complain(struct zc_server *s, const char *text)
     uint64_t now = zc_now();
 
     s->stats.malformed++;
-    s->complaints++;
     if (s->last_complaint && now - s->last_complaint < COMPLAIN_EVERY_S * 1000000000ull)
         return;
     s->last_complaint = now;
@@ -98,7 +97,7 @@ static void on_peer_error(void *arg, zc_peer peer, int err)
     zc_list_each (&s->sessions, n) {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
 
-        if (ss->peer == peer && !ss->dead) {
+        if (ss->peer == peer && !zc_session_gone(ss)) {
             zc_debug("cannot reach %s: %s", ss->name, strerror(-err));
             ss->last_heard = 0;
             s->next_tick = 0;
@@ -153,15 +152,18 @@ static void tick(struct zc_server *s)
     zc_list_each_safe (&s->sessions, n) {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
 
-        if (ss->dead || (ss->refused && now > ss->last_heard + ss->silence_ns)) {
+        bool silent = now > ss->last_heard + ss->silence_ns;
+
+        if (zc_session_gone(ss) || (ss->state == ZC_SESSION_REFUSED && silent)) {
             zc_session_kill(s, ss, NULL);
-        } else if (now > ss->last_heard + ss->silence_ns) {
+        } else if (silent) {
             s->stats.sessions_lost++;
             zc_session_kill(s, ss, "nothing was heard of it");
         } else {
             send_pending(s, ss, now);
         }
     }
+    zc_server_check(s);
 }
 
 /* ---- stopping ---- */
@@ -247,7 +249,7 @@ int zc_server_run(struct zc_server *s)
         if (rc < 0)
             return rc;
         handle_notices(s);
-        zc_server_serve_buffers(s);
+        zc_bounce_serve(&s->bounce);
         tick(s);
         if (__atomic_load_n(&s->stop_requested, __ATOMIC_ACQUIRE) && stop_step(s))
             break;
@@ -302,7 +304,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
     zc_list_init(&s->leaving);
     zc_list_init(&s->notices);
     zc_list_init(&s->views);
-    zc_list_init(&s->bounce_wait);
+    zc_list_init(&s->bounce.waiting);
     zc_cond_init(&s->export_idle);
     for (unsigned i = 0; i < ZC_SERVER_BUCKETS; i++)
         zc_list_init(&s->by_id[i]);
@@ -335,7 +337,7 @@ static void end_sessions(struct zc_server *s)
     while (!zc_list_empty(&s->leaving) && zc_now() < until) {
         zc_tp_progress(s->tp, 10);
         handle_notices(s);
-        zc_server_serve_buffers(s);
+        zc_bounce_serve(&s->bounce);
     }
 }
 
@@ -349,7 +351,7 @@ static void close_endpoint(struct zc_server *s)
     zc_tp_close(tp);
     while (!zc_list_empty(&s->leaving)) { /* all it takes now is the pool */
         handle_notices(s);
-        zc_server_serve_buffers(s);
+        zc_bounce_serve(&s->bounce);
         usleep(1000);
     }
 }
@@ -358,8 +360,8 @@ void zc_server_destroy(struct zc_server *s)
 {
     if (s->tp) {
         end_sessions(s);
-        if (s->bounce)
-            zc_tp_dereg(s->tp, &s->bounce_mr);
+        if (s->bounce.memory)
+            zc_tp_dereg(s->tp, &s->bounce.mr);
         if (s->arena.priv)
             zc_tp_dereg(s->tp, &s->arena);
         close_endpoint(s);
@@ -367,8 +369,8 @@ void zc_server_destroy(struct zc_server *s)
     if (s->pool)
         zc_pool_destroy(s->pool);
     zc_server_views_free(s);
-    free(s->bounce);
-    free(s->exports);
+    free(s->bounce.memory);
+    zc_exports_free(s);
     pthread_cond_destroy(&s->export_idle);
     zc_lock_destroy(&s->lock);
     free(s);

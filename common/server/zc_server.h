@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #include "zc_cache.h"
-#include "zc_shared.h"
+#include "zc_coord.h"
 #include "zc_transport.h"
 
 struct zc_server;
@@ -65,10 +65,10 @@ void zc_server_stop(struct zc_server *s);
 
 void zc_server_destroy(struct zc_server *s);
 
-/* Lends an open file to all clients under a handle number of its own; 0: no memory.  Any
- * thread.  `shared` is what they share besides its bytes, or NULL; it is used until the file
+/* Exports an open file to all clients under a handle number of its own; 0: no memory.  Any
+ * thread.  `coord` is what they share besides its bytes, or NULL; it is used until the file
  * is taken back. */
-uint64_t zc_server_export(struct zc_server *s, struct zc_handle *h, struct zc_shared *shared);
+uint64_t zc_server_export(struct zc_server *s, struct zc_handle *h, struct zc_coord *coord);
 /* Takes it back when no request uses it any more; blocks, so not on the server's thread. */
 void zc_server_unexport(struct zc_server *s, uint64_t number);
 

@@ -1,16 +1,31 @@
 /* zc_server_internal.h - what the files of the server share.
  *
- * zc_server.c       endpoint, main loop, deadlines, stopping
- * zc_session.c      sessions of clients and their handles
- * zc_request.c      one request: checking, dispatch, calls that block, reply
- * zc_request_io.c   READ and WRITE: pages, inline copies, RMA
- * zc_request_view.c VREAD and VWRITE: the same through a view
- * zc_request_shared.c POINTER, LOCK, UNLOCK: what ranks share of a file
- * zc_server_views.c the views clients have sent
- * zc_server_export.c files lent to all clients
- * zc_server_info.c  what the server says about itself
+ * zc_server.c        endpoint, main loop, deadlines, stopping
+ * zc_session.c       sessions of clients and their handles
+ * zc_request.c       one request: checking, waiting, reply
+ * zc_request_kinds.c what each request does: the table
+ * zc_transfer.c      READ, WRITE, VREAD, VWRITE: bytes between pages and clients
+ * zc_bounce.c        buffers for those that go through a view
+ * zc_request_coord.c POINTER, LOCK, UNLOCK: what ranks share of a file
+ * zc_server_views.c  the views clients have sent
+ * zc_export.c        open files that all clients may use
+ * zc_server_info.c   what the server says about itself
+ * zc_server_check.c  the invariants, in debug builds
  *
- * Everything here is used by the server thread alone, but for `lock` and what it guards.
+ * 1. Everything belongs to the server's thread, but what `lock` guards, what the pool has between
+ *    zc_request_submit() and zc_request_resume(), and what the cache or the fabric has been given
+ *    (zc_access, zc_flush, zc_op) until it says so by a notice or a callback.
+ * 2. The server's thread never blocks, and holds no lock when it calls the cache, the fabric or the
+ *    pool; zc_tp_wake(), which never waits, is the exception (zc_server_notify()).
+ * 3. A session is in `sessions` until it is LEAVING, in `leaving` from then on, and in `by_id`
+ *    always.  Nothing is posted to the peer of one that is DEAD or later.
+ * 4. A request is in its session's list until it is finished; stats.requests_active counts those of
+ *    all sessions.  A REFUSED session has none, a CLOSING one none any more.
+ * 5. A request that names an open file keeps it: zc_slot.busy counts those of the session's own,
+ *    zc_export.busy is not 0 while there is one.
+ * 6. A request that is not running waits for one thing, the pool, the cache's write-back or a
+ *    lock; or its transfer's pieces wait, each for a page, a buffer or the fabric.
+ * 7. When the main loop has gone round, a buffer is free or wanted, not both.
  */
 #ifndef ZC_SERVER_INTERNAL_H
 #define ZC_SERVER_INTERNAL_H
@@ -26,7 +41,6 @@
 
 enum {
     ZC_SERVER_CREDITS = 16,      /* requests a client may have under way */
-    ZC_SERVER_WINDOW = 4,        /* pages of one request under way */
     ZC_SERVER_RECEIVES = 128,    /* receive buffers */
     ZC_SERVER_POOL = 4,          /* threads for calls that block */
     ZC_SERVER_TICK_MS = 100,     /* deadlines are looked at this often */
@@ -49,7 +63,7 @@ struct zc_server_stats {
 };
 
 struct zc_request;
-struct zc_vio;
+struct zc_transfer;
 struct grant;
 struct zc_view;
 
@@ -57,6 +71,21 @@ struct zc_view;
 struct zc_notice {
     struct zc_list link;
     void (*handle)(struct zc_server *s, struct zc_notice *n);
+};
+
+/* Buffers for data on its way through a view. */
+struct zc_bounce {
+    unsigned char *memory; /* ZC_SERVER_BOUNCE times ZC_SERVER_CHUNK; NULL until a view is used */
+    struct zc_mr mr;
+    unsigned char *free[ZC_SERVER_BOUNCE];
+    unsigned nfree;
+    struct zc_list waiting; /* struct zc_bounce_wait, first come first */
+};
+
+/* Somebody who wants one. */
+struct zc_bounce_wait {
+    struct zc_list link;
+    void (*got)(struct zc_bounce_wait *w, unsigned char *buf);
 };
 
 struct zc_server {
@@ -70,11 +99,10 @@ struct zc_server {
 
     struct zc_list sessions; /* struct zc_session */
     struct zc_list by_id[ZC_SERVER_BUCKETS];
-    struct zc_list leaving; /* dead ones whose requests or closes are under way */
+    struct zc_list leaving; /* those whose requests or closes are under way */
     struct zc_server_stats stats;
     uint64_t next_tick, last_look;
     uint64_t last_complaint; /* about malformed messages */
-    uint64_t complaints;
 
     int stop_requested; /* atomic; set by signal handlers */
     bool draining;      /* no new opens */
@@ -86,26 +114,23 @@ struct zc_server {
 
     struct zc_list views; /* struct view, least recently used first */
     size_t view_bytes;
-    unsigned char *bounce; /* ZC_SERVER_BOUNCE buffers; NULL until a view is used */
-    struct zc_mr bounce_mr;
-    unsigned char *bounce_free[ZC_SERVER_BOUNCE];
-    unsigned nbounce_free;
-    struct zc_list bounce_wait; /* struct zc_vchunk */
+    struct zc_bounce bounce;
 
-    struct zc_lock lock; /* guards notices and exports */
+    struct zc_lock lock; /* guards what follows; and `tp` stays open while it is held */
     struct zc_list notices;
     zc_cond export_idle;
-    struct zc_export *exports;
+    struct zc_export **exports;
     uint32_t nexports;
 };
 
-/* A file lent to all clients. */
+/* An open file that all clients may use; the server's lock guards all of it (zc_export.c says what
+ * may be read without). */
 struct zc_export {
+    uint32_t index, generation;
     struct zc_handle *handle; /* NULL: free */
-    struct zc_shared *shared; /* or NULL */
-    uint32_t generation;
-    unsigned busy; /* requests that use it */
-    bool leaving;  /* no more requests */
+    struct zc_coord *coord;   /* or NULL */
+    unsigned busy;            /* requests that use it */
+    bool leaving;             /* no more requests */
 };
 
 /* A view on its way from a client. */
@@ -134,17 +159,25 @@ struct zc_slot {
 /* What the clients of an export share is one handle: who has been told what of it. */
 struct zc_told {
     struct zc_list link; /* zc_session.told */
-    uint32_t export, generation;
+    const struct zc_export *export;
+    uint32_t generation;
     uint64_t syncs; /* zc_flush.told */
+};
+
+/* zc_session.c has the transitions. */
+enum zc_session_state {
+    ZC_SESSION_ALIVE,
+    ZC_SESSION_REFUSED, /* exists only to send the refusal */
+    ZC_SESSION_DEAD,    /* no message is taken or sent any more */
+    ZC_SESSION_LEAVING, /* its peer was removed, its requests end */
+    ZC_SESSION_CLOSING, /* its handles are closed on the pool */
 };
 
 struct zc_session {
     struct zc_list link, hash;
     uint64_t id, client_id;
     zc_peer peer;
-    bool dead;    /* no message is taken or sent any more */
-    bool killed;  /* its peer was removed, too */
-    bool refused; /* exists only to send the refusal */
+    enum zc_session_state state;
     uint64_t silence_ns, last_heard;
     char name[ZC_MAX_NAME + 1];
     struct zc_list requests; /* struct zc_request */
@@ -161,42 +194,44 @@ struct zc_session {
     struct zc_server *server;
 };
 
-/* One page's worth of a READ or WRITE. */
-struct zc_piece {
-    struct zc_access access;
-    struct zc_op op;
-    struct zc_request *request;
-    struct zc_notice ready;
-    bool used;
-    uint32_t moved;
-    char text[ZC_TEXT_MAX]; /* why the cache failed it */
+/* Of a kind of request. */
+enum {
+    ZC_KIND_HANDLE = 1,  /* about an open file ... */
+    ZC_KIND_OWN = 2,     /* ... of the session itself: an export is for its owner to close */
+    ZC_KIND_PATH = 4,    /* about a path, which is not empty */
+    ZC_KIND_OPENS = 8,   /* opens it: has open_flags, and is refused while draining */
+    ZC_KIND_ALWAYS = 16, /* taken while stopping, too */
+    ZC_KIND_BLOCKS = 32, /* blocks in the store: run on the pool, and finished when it returns */
+};
+
+/* A kind of request.  What does not block runs on the server's thread: it finishes the request, or
+ * parks it until the cache, the fabric or the pool calls it back. */
+struct zc_request_kind {
+    uint8_t type; /* ZC_T_... */
+    unsigned flags;
+    void (*run)(struct zc_request *r);
 };
 
 struct zc_request {
     struct zc_list link;
     struct zc_session *session;
-    struct zc_msg msg;        /* byte fields are not valid any more, but for `path` below */
+    const struct zc_request_kind *kind;
+    struct zc_msg msg;        /* its byte fields while kind->run() runs on the server's thread */
     struct zc_handle *handle; /* the open file it is about */
     uint32_t slot;            /* 1 + index of its slot; 0: none */
-    uint32_t lent;            /* 1 + index of the export it uses; 0: none */
-    struct zc_vio *vio;       /* VREAD, VWRITE */
-    struct grant *grant;      /* LOCK */
-    bool advancing;
-    uint64_t started, last_sign;
+    struct zc_export *export; /* of an export: in use until the request ends */
+    struct zc_transfer *transfer; /* READ, WRITE, VREAD, VWRITE */
+    struct grant *grant;          /* LOCK */
+    uint64_t last_sign;           /* when its client last heard of it */
     struct zc_msg reply;
     int status;
     char text[256];
 
-    /* READ, WRITE */
-    uint64_t next, end;  /* file offsets: the next piece, and where to stop */
-    uint64_t eof;        /* READ: the end of the file, when a piece met it; else ~0 */
-    unsigned flying;     /* pieces under way */
-    unsigned char *data; /* inline payload */
-    struct zc_piece pieces[ZC_SERVER_WINDOW];
-
-    /* calls that block */
+    /* waiting */
     char *path;
-    void (*call)(struct zc_request *r); /* on the pool */
+    void (*call)(struct zc_request *r);    /* on the pool */
+    void (*then)(struct zc_request *r);    /* on the server's thread, by zc_request_resume() */
+    void (*flushed)(struct zc_request *r); /* the same, after a flush */
     struct zc_work work;
     struct zc_notice finished;
     struct zc_flush flush;
@@ -210,6 +245,9 @@ void zc_server_notify(struct zc_server *s, struct zc_notice *n); /* from any thr
 /* Counts a message that is thrown away, and says so now and then. */
 void zc_server_complain(struct zc_server *s, const char *text);
 
+/* zc_server_check.c: aborts where an invariant does not hold, in debug builds */
+void zc_server_check(struct zc_server *s);
+
 /* zc_session.c */
 void zc_session_hello(struct zc_server *s, const struct zc_msg *m);
 struct zc_session *zc_session_find(struct zc_server *s, uint64_t id);
@@ -218,6 +256,11 @@ struct zc_session *zc_session_find(struct zc_server *s, uint64_t id);
 void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why);
 /* Frees it when nothing keeps it any more. */
 void zc_session_settle(struct zc_session *ss);
+/* Whether nothing may be sent to its client any more. */
+static inline bool zc_session_gone(const struct zc_session *ss)
+{
+    return ss->state >= ZC_SESSION_DEAD;
+}
 /* The slot of a handle number, or NULL. */
 struct zc_slot *zc_session_slot(struct zc_session *ss, uint64_t handle);
 /* Makes a handle number; 0: too many open files. */
@@ -228,6 +271,17 @@ uint64_t zc_session_add(struct zc_session *ss, struct zc_handle *h, const struct
 void zc_request_arrived(struct zc_server *s, struct zc_session *ss, const struct zc_msg *m);
 /* Remembers the first failure with its explanation. */
 void zc_request_fail(struct zc_request *r, int status, const char *text);
+/* The same for what a call returned, with this thread's explanation; 0 is none. */
+void zc_request_check(struct zc_request *r, int rc);
+/* Runs call(r) on the pool, where it may block, and then then(r) on the server's thread. */
+void zc_request_submit(struct zc_request *r, void (*call)(struct zc_request *r),
+                       void (*then)(struct zc_request *r));
+/* Flushes the open file, fails the request if that does, and goes on with then(r); r->flush.told
+ * and .quiet are the caller's to set. */
+void zc_request_flush(struct zc_request *r, enum zc_level level,
+                      void (*then)(struct zc_request *r));
+/* What a parked request waited for has come: r->then(r) is next.  Any thread. */
+void zc_request_resume(struct zc_request *r);
 /* Replies and frees. */
 void zc_request_finish(struct zc_request *r);
 /* The same for a WRITE or VWRITE whose bytes are in the cache; they may have to go further
@@ -236,13 +290,20 @@ void zc_request_written(struct zc_request *r);
 void zc_server_reply(struct zc_server *s, zc_peer peer, struct zc_msg *m, int status,
                      const char *text);
 
-/* zc_request_io.c */
-void zc_request_io_start(struct zc_request *r, const struct zc_msg *m);
+/* zc_request_kinds.c: NULL if messages of this type are no requests */
+const struct zc_request_kind *zc_request_kind(uint8_t type);
 
-/* zc_request_view.c */
-void zc_request_view_start(struct zc_request *r, const struct zc_msg *m);
-/* Gives free buffers to chunks that wait for one; from the main loop only. */
-void zc_server_serve_buffers(struct zc_server *s);
+/* zc_transfer.c: starts a READ, WRITE, VREAD or VWRITE, which finishes by itself */
+void zc_transfer_start(struct zc_request *r);
+void zc_transfer_free(struct zc_transfer *t); /* nothing of it is under way; NULL is fine */
+
+/* zc_bounce.c */
+int zc_bounce_make(struct zc_server *s); /* if there are none yet */
+/* NULL: w->got() will be called. */
+unsigned char *zc_bounce_get(struct zc_bounce *b, struct zc_bounce_wait *w);
+void zc_bounce_give(struct zc_bounce *b, unsigned char *buf);
+/* Gives free buffers to those who wait for one; from the main loop only. */
+void zc_bounce_serve(struct zc_bounce *b);
 
 /* zc_server_views.c */
 /* The view of that hash for a transfer of the session, with a reference, or NULL. */
@@ -251,21 +312,22 @@ struct zc_view *zc_session_view(struct zc_session *ss, uint64_t low, uint64_t hi
 int zc_server_view_piece(struct zc_session *ss, const struct zc_msg *m);
 void zc_server_views_free(struct zc_server *s);
 
-/* zc_server_export.c */
+/* zc_export.c */
 bool zc_export_number(uint64_t handle);
-/* The file behind the number, which stays until put; *index is for put; NULL: none. */
-struct zc_handle *zc_export_get(struct zc_server *s, uint64_t handle, uint32_t *index);
-void zc_export_put(struct zc_server *s, uint32_t index);
+/* The export of that number, in use until put; NULL: none. */
+struct zc_export *zc_export_get(struct zc_server *s, uint64_t number);
+void zc_export_put(struct zc_server *s, struct zc_export *e);
 /* The session's record of an export it uses; NULL: no memory. */
-struct zc_told *zc_export_told(struct zc_session *ss, uint32_t index);
-/* What clients share of a file that somebody uses, NULL: nothing. */
-struct zc_shared *zc_export_shared(struct zc_server *s, uint32_t index);
+struct zc_told *zc_export_told(struct zc_session *ss, const struct zc_export *e);
 /* A client is gone: its locks are given back. */
 void zc_exports_forget(struct zc_server *s, uint64_t session);
+void zc_exports_free(struct zc_server *s);
 
-/* zc_request_shared.c */
-void zc_request_shared_start(struct zc_request *r);
-void zc_request_forget_locks(struct zc_shared *shared, uint64_t session);
+/* zc_request_coord.c */
+void zc_request_pointer(struct zc_request *r);
+void zc_request_lock(struct zc_request *r);
+void zc_request_unlock(struct zc_request *r);
+void zc_request_forget_locks(struct zc_coord *coord, uint64_t session);
 
 /* zc_server_info.c: allocated text, *len without its NUL; NULL: no memory */
 char *zc_server_info(struct zc_server *s, uint32_t what, size_t *len);

@@ -1,9 +1,22 @@
 /* zc_session.c - clients of the server and the files they have open.
  *
- *     HELLO -> alive -> dead (BYE, silence, server stops)
- *                        |  peer removed: nothing more is posted to it
- *                        v
- *              its requests end -> its handles are closed on the pool -> freed
+ *                    zc_session_hello()
+ *                     |              |
+ *                     v              v
+ *                   ALIVE         REFUSED
+ *           BYE:     |   |           |
+ *           bye()    v   |           |
+ *                  DEAD  | silence   | its time is over
+ *                    |   |           |
+ *                    v   v           v
+ *                 LEAVING   zc_session_kill(), by the tick or as the server ends: the peer is
+ *                    |      removed, nothing is posted to it any more
+ *                    |  its last request has ended: zc_session_settle()
+ *                    v
+ *                 CLOSING   close_handles(), on the pool
+ *                    |  handles_closed()
+ *                    v
+ *                  freed
  *
  * Closing handles writes nothing back and reports nothing: what a client that is gone has
  * written stays dirty in the cache and is written back like everything else.
@@ -24,7 +37,7 @@ struct zc_session *zc_session_find(struct zc_server *s, uint64_t id)
         struct zc_session *ss = zc_list_entry(n, struct zc_session, hash);
 
         if (ss->id == id)
-            return ss->dead || ss->refused ? NULL : ss;
+            return ss->state == ZC_SESSION_ALIVE ? ss : NULL;
     }
     return NULL;
 }
@@ -34,7 +47,7 @@ static struct zc_session *find_client(struct zc_server *s, uint64_t client_id)
     zc_list_each (&s->sessions, n) {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
 
-        if (ss->client_id == client_id && !ss->dead && !ss->refused)
+        if (ss->client_id == client_id && ss->state == ZC_SESSION_ALIVE)
             return ss;
     }
     return NULL;
@@ -129,8 +142,9 @@ static void close_handles(struct zc_work *w)
 
 void zc_session_settle(struct zc_session *ss)
 {
-    if (!ss->killed || ss->nrequests || ss->close_work.run)
+    if (ss->state != ZC_SESSION_LEAVING || ss->nrequests)
         return;
+    ss->state = ZC_SESSION_CLOSING;
     ss->close_work.run = close_handles;
     ss->closed.handle = handles_closed;
     zc_pool_submit(ss->server->pool, &ss->close_work);
@@ -140,7 +154,7 @@ void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why
 {
     if (why)
         zc_warn("client %s is dropped: %s; what it wrote is kept and written back", ss->name, why);
-    ss->dead = ss->killed = true;
+    ss->state = ZC_SESSION_LEAVING;
     s->stats.sessions--;
     zc_list_del(&ss->link);
     zc_list_add_tail(&s->leaving, &ss->link);
@@ -223,15 +237,19 @@ void zc_session_hello(struct zc_server *s, const struct zc_msg *m)
     const char *why;
     char buf[160];
     zc_peer peer;
-    int status = 0;
+    int status = 0, rc;
 
     if (ss) { /* said twice */
         answer(s, ss->peer, m->tag, ss, 0, NULL);
         return;
     }
-    if (m->magic != ZC_MAGIC || zc_tp_peer_add(s->tp, m->address.p, m->address.n, &peer)) {
-        zc_server_complain(s, m->magic != ZC_MAGIC ? "HELLO with a wrong magic"
-                                                   : zc_error_text(EINVAL));
+    if (m->magic != ZC_MAGIC) {
+        zc_server_complain(s, "HELLO with a wrong magic");
+        return;
+    }
+    rc = zc_tp_peer_add(s->tp, m->address.p, m->address.n, &peer);
+    if (rc) {
+        zc_server_complain(s, zc_error_text(rc));
         return;
     }
     ss = session_new(s, m, peer);
@@ -239,7 +257,7 @@ void zc_session_hello(struct zc_server *s, const struct zc_msg *m)
         return; /* no memory: the client's deadline tells it */
     why = refusal(s, m, &status, buf, sizeof buf);
     if (why) { /* removing the peer now would cancel the answer */
-        ss->refused = true;
+        ss->state = ZC_SESSION_REFUSED;
         ss->silence_ns = ZC_SERVER_REFUSED_MS * ZC_NS_PER_MS;
         zc_info("client %s refused: %s", ss->name, why);
     } else {

@@ -28,7 +28,7 @@ enum zc_lock_order {
     ZC_ORDER_JOBS,      /* the threads that make them */
     ZC_ORDER_LAYOUT,    /* datatypes that are known */
     ZC_ORDER_SERVER,    /* zc_server: notices, exported files */
-    ZC_ORDER_SHARED,    /* zc_shared: shared file pointers, range locks */
+    ZC_ORDER_COORD,     /* zc_coord: shared file pointers, range locks */
     ZC_ORDER_CACHE,     /* zc_cache: pages, files, handles */
     ZC_ORDER_TURN,      /* zc_client: who sends a view */
     ZC_ORDER_NET,       /* zc_net: clients and their calls */

@@ -1,4 +1,4 @@
-/* zc_codec.c - one table of message bodies; encoding, checking and printing follow it. */
+/* zc_codec.c - one table of messages, a row each; encoding, checking and printing follow it. */
 #include "config.h"
 
 #include <errno.h>
@@ -30,10 +30,12 @@ struct field {
     uint32_t max;    /* STR, BIN, BYTES: largest length */
 };
 
+/* A message and its reply. */
 struct layout {
     uint8_t type;
-    const char *name;
-    struct field fields[12]; /* ended by name == NULL */
+    const char *name;                   /* of the reply: that of the request after "R-" */
+    struct field request[12], reply[9]; /* ended by name == NULL */
+    bool no_reply;
 };
 
 #define F(kind, member)                                                                            \
@@ -52,91 +54,77 @@ static const struct field reply_head[] = {F(I32, status), V(STR, text, ZC_MAX_TE
     F(U64, size), F(U64, block_size), F(HEX, dev), F(U64, ino), F(U64, nlink), F(U64, mtime_ns),   \
         F(U64, ctime_ns)
 
-static const struct layout requests[] = {
-    {ZC_T_HELLO,
-     "HELLO",
-     {F(HEX, magic), F(U16, version_min), F(U16, version_max), F(HEX, client_id),
-      F(U32, silence_ms), V(BIN, address, ZC_MAX_ADDRESS), V(STR, name, ZC_MAX_NAME)}},
-    {ZC_T_PING, "PING", {{0}}},
-    {ZC_T_BYE, "BYE", {{0}}},
-    {ZC_T_PENDING, "PENDING", {{0}}},
-    {ZC_T_OPEN,
-     "OPEN",
-     {F(U32, open_flags), F(U32, mode), F(U64, block_size), F(U64, stride),
-      V(STR, path, ZC_MAX_PATH)}},
-    {ZC_T_CLOSE, "CLOSE", {F(U64, handle), F(U32, level)}},
-    {ZC_T_READ, "READ", {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey)}},
-    {ZC_T_WRITE,
-     "WRITE",
-     {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey),
-      V(BYTES, data, ZC_MAX_INLINE)}},
-    {ZC_T_VIEW,
-     "VIEW",
-     {F(HEX, view_low), F(HEX, view_high), F(U64, size), F(U64, off),
-      V(BYTES, data, ZC_MAX_INLINE)}},
-    {ZC_T_VREAD,
-     "VREAD",
-     {F(U64, handle), F(HEX, view_low), F(HEX, view_high), F(U64, disp), F(U64, off), F(U64, len),
-      F(HEX, raddr), F(HEX, rkey)}},
-    {ZC_T_VWRITE,
-     "VWRITE",
-     {F(U64, handle), F(HEX, view_low), F(HEX, view_high), F(U64, disp), F(U64, off), F(U64, len),
-      F(HEX, raddr), F(HEX, rkey), V(BYTES, data, ZC_MAX_INLINE)}},
-    {ZC_T_GETATTR, "GETATTR", {F(U64, handle)}},
-    {ZC_T_TRUNCATE, "TRUNCATE", {F(U64, handle), F(U64, size)}},
-    {ZC_T_ALLOCATE, "ALLOCATE", {F(U64, handle), F(U64, off), F(U64, len)}},
-    {ZC_T_FLUSH, "FLUSH", {F(U64, handle), F(U32, level)}},
-    {ZC_T_BACKLOG, "BACKLOG", {F(U64, handle), F(U32, what)}},
-    {ZC_T_UNLINK, "UNLINK", {V(STR, path, ZC_MAX_PATH)}},
-    {ZC_T_STAT, "STAT", {V(STR, path, ZC_MAX_PATH)}},
-    {ZC_T_POINTER, "POINTER", {F(U64, handle), F(U32, what), F(U64, epoch), F(U64, off)}},
-    {ZC_T_LOCK, "LOCK", {F(U64, handle), F(U32, what), F(U64, off), F(U64, len)}},
-    {ZC_T_UNLOCK, "UNLOCK", {F(U64, handle), F(U64, count)}},
-    {ZC_T_INFO, "INFO", {F(U32, what), F(U64, off)}},
-    {ZC_T_CONTROL, "CONTROL", {F(U32, what)}},
-};
-
-static const struct layout replies[] = {
-    {ZC_T_HELLO,
-     "R-HELLO",
-     {F(U16, version_min), F(U16, version_max), F(HEX, boot_id), F(U32, silence_ms),
-      F(U32, max_inline), F(U32, credits), F(U32, page_size)}},
-    {ZC_T_PING, "R-PING", {{0}}},
-    {ZC_T_BYE, "R-BYE", {{0}}},
-    {ZC_T_OPEN, "R-OPEN", {F(U64, handle), ATTR}},
-    {ZC_T_CLOSE, "R-CLOSE", {{0}}},
-    {ZC_T_READ, "R-READ", {F(U64, count), V(BYTES, data, ZC_MAX_INLINE)}},
-    {ZC_T_WRITE, "R-WRITE", {F(U64, count)}},
-    {ZC_T_VIEW, "R-VIEW", {{0}}},
-    {ZC_T_VREAD, "R-VREAD", {F(U64, count), V(BYTES, data, ZC_MAX_INLINE)}},
-    {ZC_T_VWRITE, "R-VWRITE", {F(U64, count)}},
-    {ZC_T_GETATTR, "R-GETATTR", {ATTR}},
-    {ZC_T_TRUNCATE, "R-TRUNCATE", {{0}}},
-    {ZC_T_ALLOCATE, "R-ALLOCATE", {{0}}},
-    {ZC_T_FLUSH, "R-FLUSH", {{0}}},
-    {ZC_T_BACKLOG, "R-BACKLOG", {F(U64, count)}},
-    {ZC_T_UNLINK, "R-UNLINK", {{0}}},
-    {ZC_T_STAT, "R-STAT", {ATTR}},
-    {ZC_T_POINTER, "R-POINTER", {F(U64, count)}},
-    {ZC_T_LOCK, "R-LOCK", {F(U64, count)}},
-    {ZC_T_UNLOCK, "R-UNLOCK", {{0}}},
-    {ZC_T_INFO, "R-INFO", {F(U64, size), V(BYTES, data, ZC_MAX_INLINE)}},
-    {ZC_T_CONTROL, "R-CONTROL", {F(U64, count)}},
+static const struct layout layouts[] = {
+    {ZC_T_HELLO, "R-HELLO",
+     .request = {F(HEX, magic), F(U16, version_min), F(U16, version_max), F(HEX, client_id),
+                 F(U32, silence_ms), V(BIN, address, ZC_MAX_ADDRESS), V(STR, name, ZC_MAX_NAME)},
+     .reply = {F(U16, version_min), F(U16, version_max), F(HEX, boot_id), F(U32, silence_ms),
+               F(U32, max_inline), F(U32, credits), F(U32, page_size)}},
+    {ZC_T_PING, "R-PING", .request = {{0}}},
+    {ZC_T_BYE, "R-BYE", .request = {{0}}},
+    {ZC_T_PENDING, "R-PENDING", .no_reply = true},
+    {ZC_T_OPEN, "R-OPEN",
+     .request = {F(U32, open_flags), F(U32, mode), F(U64, block_size), F(U64, stride),
+                 V(STR, path, ZC_MAX_PATH)},
+     .reply = {F(U64, handle), ATTR}},
+    {ZC_T_CLOSE, "R-CLOSE", .request = {F(U64, handle), F(U32, level)}},
+    {ZC_T_READ, "R-READ",
+     .request = {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey)},
+     .reply = {F(U64, count), V(BYTES, data, ZC_MAX_INLINE)}},
+    {ZC_T_WRITE, "R-WRITE",
+     .request = {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey),
+                 V(BYTES, data, ZC_MAX_INLINE)},
+     .reply = {F(U64, count)}},
+    {ZC_T_VIEW, "R-VIEW",
+     .request = {F(HEX, view_low), F(HEX, view_high), F(U64, size), F(U64, off),
+                 V(BYTES, data, ZC_MAX_INLINE)}},
+    {ZC_T_VREAD, "R-VREAD",
+     .request = {F(U64, handle), F(HEX, view_low), F(HEX, view_high), F(U64, disp), F(U64, off),
+                 F(U64, len), F(HEX, raddr), F(HEX, rkey)},
+     .reply = {F(U64, count), V(BYTES, data, ZC_MAX_INLINE)}},
+    {ZC_T_VWRITE, "R-VWRITE",
+     .request = {F(U64, handle), F(HEX, view_low), F(HEX, view_high), F(U64, disp), F(U64, off),
+                 F(U64, len), F(HEX, raddr), F(HEX, rkey), V(BYTES, data, ZC_MAX_INLINE)},
+     .reply = {F(U64, count)}},
+    {ZC_T_GETATTR, "R-GETATTR", .request = {F(U64, handle)}, .reply = {ATTR}},
+    {ZC_T_TRUNCATE, "R-TRUNCATE", .request = {F(U64, handle), F(U64, size)}},
+    {ZC_T_ALLOCATE, "R-ALLOCATE", .request = {F(U64, handle), F(U64, off), F(U64, len)}},
+    {ZC_T_FLUSH, "R-FLUSH", .request = {F(U64, handle), F(U32, level)}},
+    {ZC_T_BACKLOG, "R-BACKLOG", .request = {F(U64, handle), F(U32, what)},
+     .reply = {F(U64, count)}},
+    {ZC_T_UNLINK, "R-UNLINK", .request = {V(STR, path, ZC_MAX_PATH)}},
+    {ZC_T_STAT, "R-STAT", .request = {V(STR, path, ZC_MAX_PATH)}, .reply = {ATTR}},
+    {ZC_T_POINTER, "R-POINTER",
+     .request = {F(U64, handle), F(U32, what), F(U64, epoch), F(U64, off)},
+     .reply = {F(U64, count)}},
+    {ZC_T_LOCK, "R-LOCK", .request = {F(U64, handle), F(U32, what), F(U64, off), F(U64, len)},
+     .reply = {F(U64, count)}},
+    {ZC_T_UNLOCK, "R-UNLOCK", .request = {F(U64, handle), F(U64, count)}},
+    {ZC_T_INFO, "R-INFO", .request = {F(U32, what), F(U64, off)},
+     .reply = {F(U64, size), V(BYTES, data, ZC_MAX_INLINE)}},
+    {ZC_T_CONTROL, "R-CONTROL", .request = {F(U32, what)}, .reply = {F(U64, count)}},
 };
 
 #undef F
 #undef V
 
+/* NULL: there is no such message. */
 static const struct layout *layout_of(uint8_t type)
 {
-    const struct layout *t = type & ZC_REPLY ? replies : requests;
-    size_t n =
-        type & ZC_REPLY ? sizeof replies / sizeof *replies : sizeof requests / sizeof *requests;
-
-    for (size_t i = 0; i < n; i++)
-        if (t[i].type == (type & ~ZC_REPLY))
-            return &t[i];
+    for (size_t i = 0; i < sizeof layouts / sizeof *layouts; i++)
+        if (layouts[i].type == (type & ~ZC_REPLY))
+            return type & ZC_REPLY && layouts[i].no_reply ? NULL : &layouts[i];
     return NULL;
+}
+
+static const char *name_of(const struct layout *l, uint8_t type)
+{
+    return type & ZC_REPLY ? l->name : l->name + strlen("R-");
+}
+
+static const struct field *fields_of(const struct layout *l, uint8_t type)
+{
+    return type & ZC_REPLY ? l->reply : l->request;
 }
 
 static bool is_bytes(enum kind k)
@@ -241,7 +229,7 @@ size_t zc_msg_size(const struct zc_msg *m)
     if (m->type & ZC_REPLY)
         n += fields_size(m, reply_head);
     if (l && has_body(m))
-        n += fields_size(m, l->fields);
+        n += fields_size(m, fields_of(l, m->type));
     return n;
 }
 
@@ -280,7 +268,7 @@ int zc_msg_encode(const struct zc_msg *m, void *buf, size_t cap)
     if (!l)
         return zc_errorf(EINVAL, "no message type %u", m->type);
     if (size > cap || size > ZC_MAX_MESSAGE)
-        return zc_errorf(EMSGSIZE, "%s of %zu bytes is too large", l->name, size);
+        return zc_errorf(EMSGSIZE, "%s of %zu bytes is too large", name_of(l, m->type), size);
     put_int(p, 4, size);
     p[4] = m->type;
     p[5] = m->version ? m->version : ZC_PROTOCOL;
@@ -291,9 +279,9 @@ int zc_msg_encode(const struct zc_msg *m, void *buf, size_t cap)
     if (m->type & ZC_REPLY)
         p = put_fields(p, m, reply_head);
     if (p && has_body(m))
-        p = put_fields(p, m, l->fields);
+        p = put_fields(p, m, fields_of(l, m->type));
     if (!p)
-        return zc_errorf(EMSGSIZE, "a field of %s is too long", l->name);
+        return zc_errorf(EMSGSIZE, "a field of %s is too long", name_of(l, m->type));
     return (int)size;
 }
 
@@ -303,15 +291,14 @@ struct cursor {
     const unsigned char *p, *end;
 };
 
-static int get_fields(struct cursor *c, struct zc_msg *m, const struct layout *l,
-                      const struct field *f)
+static int get_fields(struct cursor *c, struct zc_msg *m, const char *name, const struct field *f)
 {
     for (; f->name; f++) {
         unsigned n = fixed_size(f->kind);
         uint64_t v;
 
         if ((size_t)(c->end - c->p) < n)
-            return zc_errorf(EPROTO, "%s ends before its field %s", l->name, f->name);
+            return zc_errorf(EPROTO, "%s ends before its field %s", name, f->name);
         v = get_int(c->p, n);
         c->p += n;
         if (!is_bytes(f->kind)) {
@@ -319,9 +306,9 @@ static int get_fields(struct cursor *c, struct zc_msg *m, const struct layout *l
             continue;
         }
         if (v > f->max || v > (size_t)(c->end - c->p))
-            return zc_errorf(EPROTO, "%s: field %s claims %" PRIu64 " bytes", l->name, f->name, v);
+            return zc_errorf(EPROTO, "%s: field %s claims %" PRIu64 " bytes", name, f->name, v);
         if (f->kind == STR && v && memchr(c->p, 0, v))
-            return zc_errorf(EPROTO, "%s: field %s holds a NUL", l->name, f->name);
+            return zc_errorf(EPROTO, "%s: field %s holds a NUL", name, f->name);
         *(struct zc_bytes *)((char *)m + f->member) = (struct zc_bytes){c->p, (uint32_t)v};
         c->p += v;
     }
@@ -333,6 +320,7 @@ int zc_msg_decode(struct zc_msg *m, const void *buf, size_t len)
     const unsigned char *p = buf;
     struct cursor c = {p + ZC_HEADER_SIZE, p + len};
     const struct layout *l;
+    const char *name;
     int rc = 0;
 
     memset(m, 0, sizeof *m);
@@ -351,14 +339,15 @@ int zc_msg_decode(struct zc_msg *m, const void *buf, size_t len)
     l = layout_of(m->type);
     if (!l)
         return zc_errorf(EPROTO, "unknown message type %u", m->type);
+    name = name_of(l, m->type);
     if (m->type & ZC_REPLY)
-        rc = get_fields(&c, m, l, reply_head);
+        rc = get_fields(&c, m, name, reply_head);
     if (rc == 0 && m->status > 0)
-        rc = zc_errorf(EPROTO, "%s has the positive status %d", l->name, m->status);
+        rc = zc_errorf(EPROTO, "%s has the positive status %d", name, m->status);
     if (rc == 0 && has_body(m))
-        rc = get_fields(&c, m, l, l->fields);
+        rc = get_fields(&c, m, name, fields_of(l, m->type));
     if (rc == 0 && c.p != c.end)
-        rc = zc_errorf(EPROTO, "%s has %td bytes too many", l->name, c.end - c.p);
+        rc = zc_errorf(EPROTO, "%s has %td bytes too many", name, c.end - c.p);
     return rc;
 }
 
@@ -419,7 +408,7 @@ const char *zc_type_name(uint8_t type, char *buf, size_t len)
     const struct layout *l = layout_of(type);
 
     if (l)
-        return l->name;
+        return name_of(l, type);
     snprintf(buf, len, "type %u", type);
     return buf;
 }
@@ -437,7 +426,7 @@ char *zc_msg_print(const struct zc_msg *m, char *buf, size_t len)
     if (m->type & ZC_REPLY)
         print_fields(&t, m, reply_head);
     if (l && has_body(m))
-        print_fields(&t, m, l->fields);
+        print_fields(&t, m, fields_of(l, m->type));
     return buf;
 }
 
@@ -459,9 +448,9 @@ char *zc_msg_layout(uint8_t type, char *buf, size_t len)
     buf[0] = 0;
     if (!l)
         return buf;
-    say(&t, "%s", l->name);
+    say(&t, "%s", name_of(l, type));
     if (type & ZC_REPLY)
         layout_fields(&t, reply_head);
-    layout_fields(&t, l->fields);
+    layout_fields(&t, fields_of(l, type));
     return buf;
 }

@@ -7,6 +7,8 @@
  * `size` counts the whole message.  A reply carries the tag of its request and has
  * type | ZC_REPLY.  What a body holds stands in one table (zc_codec.c), which encodes,
  * checks and prints; this header is its host-side form.
+ * A new message is a number and its fields here, a row of that table, a row and a function of the
+ * server's (zc_request_kinds.c), a call of the client's, and lines of doc/PROTOCOL.md.
  *
  * Wire numbers are never reused.  Changing a body raises ZC_PROTOCOL; HELLO and its
  * reply keep their layout for ever, so that any two versions can tell each other apart.
@@ -52,7 +54,7 @@ enum zc_type {
     ZC_T_BACKLOG = 29, /* bytes of a file that are not written back yet */
     ZC_T_INFO = 32,    /* text about the server, in pieces; off 0 makes a new one */
     ZC_T_CONTROL = 33, /* flush, evict, drain, stop */
-    ZC_T_POINTER = 34, /* the shared file pointer of a lent file: add, or set */
+    ZC_T_POINTER = 34, /* the shared file pointer of an exported file: add, or set */
     ZC_T_LOCK = 35,    /* a range of it; answered when granted */
     ZC_T_UNLOCK = 36,
 };

@@ -1,4 +1,4 @@
-/* test_rpc_view.c - files lent to clients, and transfers through views, over the loop. */
+/* test_rpc_view.c - files exported to clients, and transfers through views, over the loop. */
 #include "config.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@ enum { SPACE = 600000 };
 static struct rig rig;
 static struct zc_net *net;
 static struct zc_client *client;
-static struct zc_handle *lent;
+static struct zc_handle *exported;
 static uint64_t number;
 
 static void up(const struct zc_cache_config *cfg)
@@ -23,11 +23,11 @@ static void up(const struct zc_cache_config *cfg)
     rig_up(&rig, cfg, NULL);
     net = rig_net(60000);
     client = rig_connect(&rig, net);
-    ck_assert_int_eq(zc_cache_open(rig.cache, "/lent",
-                                   ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0600, &lent,
+    ck_assert_int_eq(zc_cache_open(rig.cache, "/exported",
+                                   ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0600, &exported,
                                    &attr),
                      0);
-    number = zc_server_export(rig.server, lent, NULL);
+    number = zc_server_export(rig.server, exported, NULL);
     ck_assert_uint_ne(number, 0);
 }
 
@@ -35,7 +35,7 @@ static void down(void)
 {
     zc_server_unexport(rig.server, number);
     ck_assert_int_eq(zc_client_write(client, number, "x", 1, 0), -EBADF);
-    ck_assert_int_eq(zc_cache_close(lent), 0);
+    ck_assert_int_eq(zc_cache_close(exported), 0);
     zc_client_disconnect(client);
     zc_net_destroy(net);
     rig_down(&rig);
@@ -72,8 +72,8 @@ static struct zc_view *irregular(unsigned *seed, unsigned n)
     return v;
 }
 
-/* All clients of a lent file share its handle; a sync that failed is told to each of them, once,
- * also when it was made for one alone and the next one succeeds. */
+/* All clients of a exported file share its handle; a sync that failed is told to each of them,
+ * once, also when it was made for one alone and the next one succeeds. */
 START_TEST(failed_sync_is_told_to_all)
 {
     struct zc_client *other;
@@ -86,14 +86,14 @@ START_TEST(failed_sync_is_told_to_all)
     ck_assert_int_eq(zc_client_flush(other, number, ZC_LEVEL_DURABLE), -EIO);
     ck_assert_int_eq(zc_client_flush(client, number, ZC_LEVEL_DURABLE), 0);
     ck_assert_int_eq(zc_client_flush(other, number, ZC_LEVEL_DURABLE), 0);
-    ck_assert_int_eq(zc_cache_flush(lent, ZC_LEVEL_DURABLE), -EIO);
-    ck_assert_int_eq(zc_cache_flush(lent, ZC_LEVEL_DURABLE), 0);
+    ck_assert_int_eq(zc_cache_flush(exported, ZC_LEVEL_DURABLE), -EIO);
+    ck_assert_int_eq(zc_cache_flush(exported, ZC_LEVEL_DURABLE), 0);
     zc_client_disconnect(other);
     down();
 }
 END_TEST
 
-START_TEST(lent_file)
+START_TEST(exported_file)
 {
     struct zc_attr attr;
     struct zc_later l;
@@ -101,7 +101,7 @@ START_TEST(lent_file)
 
     up(NULL);
     ck_assert_int_eq(zc_client_write(client, number, "abc", 3, 1000), 3);
-    ck_assert_int_eq(zc_cache_read(lent, buf, 3, 1000), 3);
+    ck_assert_int_eq(zc_cache_read(exported, buf, 3, 1000), 3);
     ck_assert_str_eq(buf, "abc");
     ck_assert_int_eq(zc_client_getattr(client, number, &attr), 0);
     ck_assert_uint_eq(attr.size, 1003);
@@ -195,7 +195,7 @@ static void random_views(const struct zc_cache_config *cfg)
         through(v, rand_r(&seed) % 20000, model, &size, &seed, i);
         zc_view_put(v);
     }
-    ck_assert_uint_eq(zc_cache_size(lent), size);
+    ck_assert_uint_eq(zc_cache_size(exported), size);
     ck_assert_int_eq(zc_client_read(client, number, in, SPACE, 0), (ssize_t)size);
     ck_assert_mem_eq(in, model, size);
     down();
@@ -422,7 +422,7 @@ int main(void)
     Suite *s = suite_create("rpc view");
 
     zc_log_init(NULL);
-    CASE(s, "lent", 60, lent_file, failed_sync_is_told_to_all);
+    CASE(s, "exported", 60, exported_file, failed_sync_is_told_to_all);
     CASE(s, "views", 240, views_against_a_model, views_in_two_pages, long_pieces_are_not_copied,
          end_of_file_in_a_view, false_sharing, views_are_sent_again,
          threads_send_views_of_their_own, a_view_waits_for_its_transfer);

@@ -1,4 +1,4 @@
-/* zc_shared.c - the shared file pointer and range locks of an open file. */
+/* zc_coord.c - the shared file pointer and range locks of an open file. */
 #include "config.h"
 
 #include <errno.h>
@@ -6,9 +6,9 @@
 
 #include "zc_lock.h"
 #include "zc_log.h"
-#include "zc_shared.h"
+#include "zc_coord.h"
 
-struct zc_shared {
+struct zc_coord {
     struct zc_lock lock;
     uint64_t epoch;        /* the latest any rank has used */
     uint64_t pointer[2];   /* of the epoch, and of the one before */
@@ -17,19 +17,19 @@ struct zc_shared {
     struct zc_list queued; /* first come first */
 };
 
-struct zc_shared *zc_shared_create(void)
+struct zc_coord *zc_coord_create(void)
 {
-    struct zc_shared *s = calloc(1, sizeof *s);
+    struct zc_coord *s = calloc(1, sizeof *s);
 
     if (!s)
         return NULL;
-    zc_lock_init(&s->lock, ZC_ORDER_SHARED);
+    zc_lock_init(&s->lock, ZC_ORDER_COORD);
     zc_list_init(&s->held);
     zc_list_init(&s->queued);
     return s;
 }
 
-void zc_shared_destroy(struct zc_shared *s)
+void zc_coord_destroy(struct zc_coord *s)
 {
     if (!s)
         return;
@@ -40,7 +40,7 @@ void zc_shared_destroy(struct zc_shared *s)
 /* ---- the pointer ---- */
 
 /* The pointer of an epoch, which may be the first anybody hears of it. */
-static uint64_t *pointer_of(struct zc_shared *s, uint64_t epoch)
+static uint64_t *pointer_of(struct zc_coord *s, uint64_t epoch)
 {
     zc_assert_held(&s->lock);
     if (epoch > s->epoch) {
@@ -53,8 +53,8 @@ static uint64_t *pointer_of(struct zc_shared *s, uint64_t epoch)
     return epoch + 1 == s->epoch ? &s->pointer[1] : NULL;
 }
 
-int zc_shared_pointer(struct zc_shared *s, enum zc_pointer what, uint64_t epoch, uint64_t value,
-                      uint64_t *was)
+int zc_coord_pointer(struct zc_coord *s, enum zc_pointer what, uint64_t epoch, uint64_t value,
+                     uint64_t *was)
 {
     uint64_t *p;
     int rc = 0;
@@ -83,7 +83,7 @@ static bool conflict(const struct zc_range_lock *a, const struct zc_range_lock *
 }
 
 /* Whether nothing that came before, held or queued, is in the way. */
-static bool is_free(struct zc_shared *s, const struct zc_range_lock *l)
+static bool is_free(struct zc_coord *s, const struct zc_range_lock *l)
 {
     zc_assert_held(&s->lock);
     zc_list_each (&s->held, n)
@@ -100,13 +100,13 @@ static bool is_free(struct zc_shared *s, const struct zc_range_lock *l)
     return true;
 }
 
-static void hold(struct zc_shared *s, struct zc_range_lock *l)
+static void hold(struct zc_coord *s, struct zc_range_lock *l)
 {
     l->held = true;
     zc_list_add_tail(&s->held, &l->link);
 }
 
-bool zc_shared_lock(struct zc_shared *s, struct zc_range_lock *l)
+bool zc_coord_lock(struct zc_coord *s, struct zc_range_lock *l)
 {
     bool granted;
 
@@ -124,7 +124,7 @@ bool zc_shared_lock(struct zc_shared *s, struct zc_range_lock *l)
 }
 
 /* The next that can go on, taken from the queue; NULL: none. */
-static struct zc_range_lock *grant_one(struct zc_shared *s)
+static struct zc_range_lock *grant_one(struct zc_coord *s)
 {
     struct zc_range_lock *l = NULL;
 
@@ -143,7 +143,7 @@ static struct zc_range_lock *grant_one(struct zc_shared *s)
     return l;
 }
 
-void zc_shared_unlock(struct zc_shared *s, struct zc_range_lock *l)
+void zc_coord_unlock(struct zc_coord *s, struct zc_range_lock *l)
 {
     struct zc_range_lock *next;
 
@@ -155,7 +155,7 @@ void zc_shared_unlock(struct zc_shared *s, struct zc_range_lock *l)
         next->granted(next);
 }
 
-struct zc_range_lock *zc_shared_find(struct zc_shared *s, uint64_t owner, uint64_t from)
+struct zc_range_lock *zc_coord_find(struct zc_coord *s, uint64_t owner, uint64_t from)
 {
     struct zc_range_lock *found = NULL;
 
@@ -188,7 +188,7 @@ static void wake(struct zc_range_lock *l)
     zc_lock_put(&w->mutex);
 }
 
-void zc_shared_lock_wait(struct zc_shared *s, struct zc_range_lock *l)
+void zc_coord_lock_wait(struct zc_coord *s, struct zc_range_lock *l)
 {
     struct waiter w = {.granted = false};
 
@@ -196,7 +196,7 @@ void zc_shared_lock_wait(struct zc_shared *s, struct zc_range_lock *l)
     zc_cond_init(&w.cond);
     l->waiter = &w;
     l->granted = wake;
-    if (!zc_shared_lock(s, l)) {
+    if (!zc_coord_lock(s, l)) {
         zc_lock_get(&w.mutex);
         while (!w.granted)
             zc_cond_wait(&w.cond, &w.mutex);

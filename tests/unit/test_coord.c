@@ -1,36 +1,36 @@
-/* test_shared.c - the shared file pointer and range locks, by themselves and over the loop. */
+/* test_coord.c - the shared file pointer and range locks, by themselves and over the loop. */
 #include "config.h"
 
 #include <errno.h>
 #include <stdio.h>
 
 #include "rig.h"
-#include "zc_shared.h"
+#include "zc_coord.h"
 
 /* ---- by themselves ---- */
 
 START_TEST(pointer_and_epochs)
 {
-    struct zc_shared *s = zc_shared_create();
+    struct zc_coord *s = zc_coord_create();
     uint64_t was;
 
-    ck_assert_int_eq(zc_shared_pointer(s, ZC_POINTER_ADD, 0, 5, &was), 0);
+    ck_assert_int_eq(zc_coord_pointer(s, ZC_POINTER_ADD, 0, 5, &was), 0);
     ck_assert_uint_eq(was, 0);
-    ck_assert_int_eq(zc_shared_pointer(s, ZC_POINTER_ADD, 0, 3, &was), 0);
+    ck_assert_int_eq(zc_coord_pointer(s, ZC_POINTER_ADD, 0, 3, &was), 0);
     ck_assert_uint_eq(was, 5);
-    ck_assert_int_eq(zc_shared_pointer(s, ZC_POINTER_ADD, 1, 7, &was), 0); /* a new view */
+    ck_assert_int_eq(zc_coord_pointer(s, ZC_POINTER_ADD, 1, 7, &was), 0); /* a new view */
     ck_assert_uint_eq(was, 0);
-    ck_assert_int_eq(zc_shared_pointer(s, ZC_POINTER_ADD, 0, 1, &was), 0); /* a late rank */
+    ck_assert_int_eq(zc_coord_pointer(s, ZC_POINTER_ADD, 0, 1, &was), 0); /* a late rank */
     ck_assert_uint_eq(was, 8);
-    ck_assert_int_eq(zc_shared_pointer(s, ZC_POINTER_SET, 1, 100, &was), 0);
+    ck_assert_int_eq(zc_coord_pointer(s, ZC_POINTER_SET, 1, 100, &was), 0);
     ck_assert_uint_eq(was, 7);
-    ck_assert_int_eq(zc_shared_pointer(s, ZC_POINTER_ADD, 1, INT64_MAX, &was), -EOVERFLOW);
-    ck_assert_int_eq(zc_shared_pointer(s, ZC_POINTER_ADD, 1, 0, &was), 0);
+    ck_assert_int_eq(zc_coord_pointer(s, ZC_POINTER_ADD, 1, INT64_MAX, &was), -EOVERFLOW);
+    ck_assert_int_eq(zc_coord_pointer(s, ZC_POINTER_ADD, 1, 0, &was), 0);
     ck_assert_uint_eq(was, 100);
-    ck_assert_int_eq(zc_shared_pointer(s, ZC_POINTER_ADD, 9, 0, &was), 0); /* unused ones pass */
+    ck_assert_int_eq(zc_coord_pointer(s, ZC_POINTER_ADD, 9, 0, &was), 0); /* unused ones pass */
     ck_assert_uint_eq(was, 0);
-    ck_assert_int_eq(zc_shared_pointer(s, ZC_POINTER_ADD, 1, 1, &was), -ESTALE);
-    zc_shared_destroy(s);
+    ck_assert_int_eq(zc_coord_pointer(s, ZC_POINTER_ADD, 1, 1, &was), -ESTALE);
+    zc_coord_destroy(s);
 }
 END_TEST
 
@@ -46,36 +46,36 @@ static struct zc_range_lock range(uint64_t off, uint64_t len, bool exclusive)
 
 START_TEST(first_come_first)
 {
-    struct zc_shared *s = zc_shared_create();
+    struct zc_coord *s = zc_coord_create();
     struct zc_range_lock a = range(0, 10, false), b = range(5, 10, false), c = range(8, 1, true),
                          d = range(0, 10, false), e = range(20, 10, true),
                          f = range(29, UINT64_MAX - 29, true);
 
-    ck_assert(zc_shared_lock(s, &a));
-    ck_assert(zc_shared_lock(s, &b));  /* readers together */
-    ck_assert(!zc_shared_lock(s, &c)); /* a writer waits for both */
-    ck_assert(!zc_shared_lock(s, &d)); /* and no reader overtakes it */
-    ck_assert(zc_shared_lock(s, &e));  /* elsewhere nothing is in the way */
-    ck_assert(!zc_shared_lock(s, &f));
-    zc_shared_unlock(s, &a);
+    ck_assert(zc_coord_lock(s, &a));
+    ck_assert(zc_coord_lock(s, &b));  /* readers together */
+    ck_assert(!zc_coord_lock(s, &c)); /* a writer waits for both */
+    ck_assert(!zc_coord_lock(s, &d)); /* and no reader overtakes it */
+    ck_assert(zc_coord_lock(s, &e));  /* elsewhere nothing is in the way */
+    ck_assert(!zc_coord_lock(s, &f));
+    zc_coord_unlock(s, &a);
     ck_assert(!c.waiter);
-    zc_shared_unlock(s, &b);
+    zc_coord_unlock(s, &b);
     ck_assert(c.waiter && !d.waiter);
-    zc_shared_unlock(s, &c);
+    zc_coord_unlock(s, &c);
     ck_assert(d.waiter && !f.waiter);
-    zc_shared_unlock(s, &e);
+    zc_coord_unlock(s, &e);
     ck_assert(f.waiter);
-    zc_shared_unlock(s, &d);
-    zc_shared_unlock(s, &f);
-    zc_shared_destroy(s);
+    zc_coord_unlock(s, &d);
+    zc_coord_unlock(s, &f);
+    zc_coord_destroy(s);
 }
 END_TEST
 
 /* ---- through a server ---- */
 
 static struct rig rig;
-static struct zc_shared *shared;
-static struct zc_handle *lent;
+static struct zc_coord *coord;
+static struct zc_handle *exported;
 static uint64_t number;
 
 static void up(void)
@@ -83,20 +83,20 @@ static void up(void)
     struct zc_attr attr = {0};
 
     rig_up(&rig, NULL, NULL);
-    ck_assert_int_eq(zc_cache_open(rig.cache, "/lent",
-                                   ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0600, &lent,
+    ck_assert_int_eq(zc_cache_open(rig.cache, "/exported",
+                                   ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0600, &exported,
                                    &attr),
                      0);
-    shared = zc_shared_create();
-    number = zc_server_export(rig.server, lent, shared);
+    coord = zc_coord_create();
+    number = zc_server_export(rig.server, exported, coord);
     ck_assert_uint_ne(number, 0);
 }
 
 static void down(void)
 {
     zc_server_unexport(rig.server, number);
-    zc_shared_destroy(shared);
-    ck_assert_int_eq(zc_cache_close(lent), 0);
+    zc_coord_destroy(coord);
+    ck_assert_int_eq(zc_cache_close(exported), 0);
     rig_down(&rig);
 }
 
@@ -117,7 +117,7 @@ START_TEST(asked_by_clients)
     ck_assert_int_eq(zc_client_unlock(c, number, lock + 1), -EINVAL);
     ck_assert_int_eq(zc_client_unlock(c, number, lock), 0);
     ck_assert_int_eq(zc_client_unlock(c, number, lock), -EINVAL);
-    own = rig_open(c, "/own"); /* not lent: nobody to share with */
+    own = rig_open(c, "/own"); /* not exported: nobody to share with */
     ck_assert_int_eq(zc_client_lock(c, own, true, 0, 10, &lock), -EOPNOTSUPP);
     ck_assert_int_eq(zc_client_close(c, own, ZC_LEVEL_VISIBLE), 0);
     zc_client_disconnect(c);
@@ -184,13 +184,13 @@ static void *fight(void *arg)
         if (c)
             ck_assert_int_eq(zc_client_lock(c, number, exclusive, from, to - from, &n), 0);
         else
-            zc_shared_lock_wait(shared, &l);
+            zc_coord_lock_wait(coord, &l);
         enter(from, to, exclusive);
         leave(from, to, exclusive);
         if (c)
             ck_assert_int_eq(zc_client_unlock(c, number, n), 0);
         else
-            zc_shared_unlock(shared, &l);
+            zc_coord_unlock(coord, &l);
     }
     return NULL;
 }
@@ -217,7 +217,7 @@ END_TEST
 
 int main(void)
 {
-    Suite *s = suite_create("shared");
+    Suite *s = suite_create("coord");
 
     zc_log_init(NULL);
     CASE(s, "alone", 10, pointer_and_epochs, first_come_first);

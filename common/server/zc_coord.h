@@ -1,4 +1,4 @@
-/* zc_shared.h - what the ranks of an open file share besides its bytes: the shared file
+/* zc_coord.h - what the ranks of an open file share besides its bytes: the shared file
  * pointer, and locks on ranges of the file.  Kept by the file's first aggregator.
  *
  * The pointer belongs to an epoch, which begins when all ranks set a new view, at 0.  A rank
@@ -9,32 +9,32 @@
  *
  * Threads: any; one lock inside, not held while granted() runs.
  */
-#ifndef ZC_SHARED_H
-#define ZC_SHARED_H
+#ifndef ZC_COORD_H
+#define ZC_COORD_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "zc_list.h"
 
-struct zc_shared;
+struct zc_coord;
 
-struct zc_shared *zc_shared_create(void);    /* NULL: no memory */
-void zc_shared_destroy(struct zc_shared *s); /* nobody holds a lock or waits; NULL is fine */
+struct zc_coord *zc_coord_create(void);    /* NULL: no memory */
+void zc_coord_destroy(struct zc_coord *s); /* nobody holds a lock or waits; NULL is fine */
 
 enum zc_pointer { ZC_POINTER_ADD, ZC_POINTER_SET };
 
 /* Adds to the pointer of an epoch, or sets it; *was is what it was before.  -EOVERFLOW: it
  * would lie beyond 2^63; -ESTALE: the epoch is long past.  Then nothing has changed. */
-int zc_shared_pointer(struct zc_shared *s, enum zc_pointer what, uint64_t epoch, uint64_t value,
-                      uint64_t *was);
+int zc_coord_pointer(struct zc_coord *s, enum zc_pointer what, uint64_t epoch, uint64_t value,
+                     uint64_t *was);
 
 /* A lock on [off, off + len), held or waited for.  Belongs to the caller until it is
  * unlocked. */
 struct zc_range_lock {
     uint64_t off, len;
     bool exclusive;
-    uint64_t owner;                           /* 0, or who is looked for by zc_shared_find() */
+    uint64_t owner;                           /* 0, or who is looked for by zc_coord_find() */
     void (*granted)(struct zc_range_lock *l); /* by the thread that unlocked another */
     uint64_t number;                          /* set by lock(); not 0 */
     bool held;                                /* private from here on */
@@ -43,11 +43,11 @@ struct zc_range_lock {
 };
 
 /* True: granted, and granted() is not called. */
-bool zc_shared_lock(struct zc_shared *s, struct zc_range_lock *l);
+bool zc_coord_lock(struct zc_coord *s, struct zc_range_lock *l);
 /* Waits instead; `granted` is set. */
-void zc_shared_lock_wait(struct zc_shared *s, struct zc_range_lock *l);
-void zc_shared_unlock(struct zc_shared *s, struct zc_range_lock *l);
+void zc_coord_lock_wait(struct zc_coord *s, struct zc_range_lock *l);
+void zc_coord_unlock(struct zc_coord *s, struct zc_range_lock *l);
 /* Of the locks this owner holds, the one with the lowest number from `from` on; NULL: none. */
-struct zc_range_lock *zc_shared_find(struct zc_shared *s, uint64_t owner, uint64_t from);
+struct zc_range_lock *zc_coord_find(struct zc_coord *s, uint64_t owner, uint64_t from);
 
 #endif

@@ -1,0 +1,170 @@
+/* zc_export.c - open files of this process that all clients may use.
+ *
+ * An aggregator opens a file once for the whole job; the ranks learn its number by MPI and
+ * need not open it each.  Numbers have the highest bit set, handles of sessions have not.
+ *
+ * Entries stay where they are until the server ends.  While somebody has one in use, its handle,
+ * generation and coord do not change, and need no lock: zc_server_unexport() waits.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+
+#include "zc_server_internal.h"
+
+#define EXPORT_BIT (1ull << 63)
+
+bool zc_export_number(uint64_t handle)
+{
+    return handle & EXPORT_BIT;
+}
+
+static uint64_t number_of(const struct zc_export *e)
+{
+    return EXPORT_BIT | (uint64_t)(e->generation & 0x7fffffff) << 32 | (e->index + 1);
+}
+
+static struct zc_export *find(struct zc_server *s, uint64_t number)
+{
+    uint32_t index = (uint32_t)number - 1;
+
+    zc_assert_held(&s->lock);
+    if (index >= s->nexports || !s->exports[index]->handle ||
+        number_of(s->exports[index]) != number)
+        return NULL;
+    return s->exports[index];
+}
+
+/* One that is free; NULL: no memory. */
+static struct zc_export *entry(struct zc_server *s)
+{
+    struct zc_export **more, *e;
+
+    zc_assert_held(&s->lock);
+    for (uint32_t i = 0; i < s->nexports; i++)
+        if (!s->exports[i]->handle)
+            return s->exports[i];
+    more = realloc(s->exports, (s->nexports + 1) * sizeof *more);
+    if (!more)
+        return NULL;
+    s->exports = more;
+    e = calloc(1, sizeof *e);
+    if (!e)
+        return NULL;
+    e->index = s->nexports;
+    s->exports[s->nexports++] = e;
+    return e;
+}
+
+uint64_t zc_server_export(struct zc_server *s, struct zc_handle *h, struct zc_coord *coord)
+{
+    struct zc_export *e;
+    uint64_t number = 0;
+
+    zc_lock_get(&s->lock);
+    e = entry(s);
+    if (e) {
+        e->handle = h;
+        e->coord = coord;
+        e->leaving = false;
+        e->generation++;
+        number = number_of(e);
+    }
+    zc_lock_put(&s->lock);
+    return number;
+}
+
+void zc_server_unexport(struct zc_server *s, uint64_t number)
+{
+    struct zc_export *e;
+
+    zc_lock_get(&s->lock);
+    e = find(s, number);
+    if (e) {
+        e->leaving = true;
+        while (e->busy)
+            zc_cond_wait(&s->export_idle, &s->lock);
+        e->handle = NULL;
+    }
+    zc_lock_put(&s->lock);
+}
+
+struct zc_export *zc_export_get(struct zc_server *s, uint64_t number)
+{
+    struct zc_export *e;
+
+    zc_lock_get(&s->lock);
+    e = find(s, number);
+    if (e && e->leaving)
+        e = NULL;
+    if (e)
+        e->busy++;
+    zc_lock_put(&s->lock);
+    return e;
+}
+
+void zc_export_put(struct zc_server *s, struct zc_export *e)
+{
+    zc_lock_get(&s->lock);
+    if (--e->busy == 0)
+        pthread_cond_broadcast(&s->export_idle);
+    zc_lock_put(&s->lock);
+}
+
+/* Entries are few: as many as exports ever were open at a time. */
+struct zc_told *zc_export_told(struct zc_session *ss, const struct zc_export *e)
+{
+    struct zc_told *t = NULL;
+
+    zc_list_each (&ss->told, n)
+        if (zc_list_entry(n, struct zc_told, link)->export == e)
+            t = zc_list_entry(n, struct zc_told, link);
+    if (!t) {
+        t = calloc(1, sizeof *t);
+        if (!t)
+            return NULL;
+        zc_list_add_tail(&ss->told, &t->link);
+        t->export = e;
+    } else if (t->generation == e->generation) {
+        return t;
+    }
+    t->generation = e->generation;
+    t->syncs = ZC_TOLD_NOTHING;
+    return t;
+}
+
+/* The i-th if there are clients' locks to look for, in use until put; *end: there are no more. */
+static struct zc_export *get_nth(struct zc_server *s, uint32_t i, bool *end)
+{
+    struct zc_export *e = NULL;
+
+    zc_lock_get(&s->lock);
+    *end = i >= s->nexports;
+    if (!*end && s->exports[i]->handle && s->exports[i]->coord)
+        e = s->exports[i];
+    if (e)
+        e->busy++;
+    zc_lock_put(&s->lock);
+    return e;
+}
+
+void zc_exports_forget(struct zc_server *s, uint64_t session)
+{
+    bool end = false;
+
+    for (uint32_t i = 0; !end; i++) {
+        struct zc_export *e = get_nth(s, i, &end);
+
+        if (!e)
+            continue;
+        zc_request_forget_locks(e->coord, session);
+        zc_export_put(s, e);
+    }
+}
+
+void zc_exports_free(struct zc_server *s)
+{
+    for (uint32_t i = 0; i < s->nexports; i++)
+        free(s->exports[i]);
+    free(s->exports);
+}

@@ -1,0 +1,304 @@
+/* zc_request_kinds.c - what each request does: one row a message, in the table at the end.
+ *
+ * What moves data is in zc_transfer.c, what ranks agree through in zc_request_coord.c.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "zc_log.h"
+#include "zc_server_internal.h"
+
+/* ---- files ---- */
+
+static void fill_attr(struct zc_msg *m, const struct zc_attr *a)
+{
+    m->size = a->size;
+    m->block_size = a->block_size;
+    m->dev = a->dev;
+    m->ino = a->ino;
+    m->nlink = a->nlink;
+    m->mtime_ns = (uint64_t)a->mtime_ns;
+    m->ctime_ns = (uint64_t)a->ctime_ns;
+}
+
+/* A file may be remembered with another block size, and bytes not written back under it:
+ * when the size is decided elsewhere, they are written first. */
+static int open_as_placed(struct zc_request *r, struct zc_attr *attr)
+{
+    struct zc_cache *c = r->session->server->cfg.cache;
+    uint64_t decided = attr->block_size;
+    int rc;
+
+    for (int tries = 0;; tries++) {
+        attr->block_size = decided;
+        attr->stride = r->msg.stride;
+        rc = zc_cache_open(c, r->path, r->msg.open_flags, r->msg.mode & 07777, &r->opened, attr);
+        if (rc || !(r->msg.open_flags & ZC_OPEN_PLACED) || attr->block_size == decided || tries)
+            return rc;
+        rc = zc_cache_flush(r->opened, ZC_LEVEL_STORED);
+        zc_cache_close(r->opened);
+        if (rc)
+            return rc;
+    }
+}
+
+static void do_open(struct zc_request *r)
+{
+    struct zc_attr *attr = &r->attr;
+
+    /* A page inside one block: what is merged to be written back is all this server's. */
+    attr->block_size = r->msg.block_size;
+    if (attr->block_size < zc_cache_page_size(r->session->server->cfg.cache))
+        attr->block_size = zc_cache_page_size(r->session->server->cfg.cache);
+    zc_request_check(r, open_as_placed(r, attr));
+}
+
+static void do_close(struct zc_request *r)
+{
+    zc_request_check(r, zc_cache_close(r->opened));
+}
+
+static void opened(struct zc_request *r)
+{
+    struct zc_session *ss = r->session;
+    bool through =
+        (r->msg.open_flags & ZC_OPEN_THROUGH) || zc_cache_uncached(ss->server->cfg.cache);
+
+    if (r->status == 0) {
+        r->reply.handle = zc_session_add(ss, r->opened, &r->attr, through);
+        fill_attr(&r->reply, &r->attr);
+        if (!r->reply.handle) {
+            zc_request_fail(r, -EMFILE, "too many open files in this process");
+            zc_request_submit(r, do_close, zc_request_finish);
+            return;
+        }
+    }
+    zc_request_finish(r);
+}
+
+static void start_open(struct zc_request *r)
+{
+    zc_request_submit(r, do_open, opened);
+}
+
+static void do_stat(struct zc_request *r)
+{
+    struct zc_cache *c = r->session->server->cfg.cache;
+    struct zc_handle *h;
+
+    /* Through the cache, because it may know a larger size than the store. */
+    zc_request_check(r, zc_cache_open(c, r->path, ZC_OPEN_READ, 0, &h, &r->attr));
+    if (r->status)
+        return;
+    fill_attr(&r->reply, &r->attr);
+    zc_cache_close(h);
+}
+
+static void do_unlink(struct zc_request *r)
+{
+    zc_request_check(r, zc_cache_unlink(r->session->server->cfg.cache, r->path));
+}
+
+static void getattr(struct zc_request *r)
+{
+    if (r->slot)
+        r->attr = r->session->slots[r->slot - 1].attr;
+    r->attr.size = zc_cache_size(r->handle);
+    fill_attr(&r->reply, &r->attr);
+    zc_request_finish(r);
+}
+
+static void do_truncate(struct zc_request *r)
+{
+    zc_request_check(r, zc_cache_truncate(r->handle, r->msg.size));
+}
+
+static void do_allocate(struct zc_request *r)
+{
+    zc_request_check(r, zc_cache_allocate(r->handle, r->msg.off, r->msg.len));
+}
+
+static void do_backlog_below(struct zc_request *r)
+{
+    zc_request_check(r, zc_cache_backlog_below(r->handle, &r->reply.count));
+}
+
+static void backlog(struct zc_request *r)
+{
+    if (r->msg.what == ZC_BACKLOG_BELOW) {
+        zc_request_submit(r, do_backlog_below, zc_request_finish);
+        return;
+    }
+    if (r->msg.what == ZC_BACKLOG_HERE)
+        r->reply.count = zc_cache_backlog(r->handle);
+    else
+        zc_request_fail(r, -EINVAL, "no such backlog");
+    zc_request_finish(r);
+}
+
+/* ---- write-back ---- */
+
+/* Starts a flush to the level the message names, or ends the request. */
+static void flush(struct zc_request *r, void (*then)(struct zc_request *r))
+{
+    if (r->msg.level > ZC_LEVEL_DURABLE) {
+        zc_request_fail(r, -EINVAL, "no such level of commit");
+        zc_request_finish(r);
+        return;
+    }
+    if (r->export) {
+        struct zc_told *t = zc_export_told(r->session, r->export);
+
+        if (!t) {
+            zc_request_fail(r, -ENOMEM, "no memory to flush");
+            zc_request_finish(r);
+            return;
+        }
+        r->flush.told = &t->syncs;
+    }
+    zc_request_flush(r, (enum zc_level)r->msg.level, then);
+}
+
+static void do_refresh(struct zc_request *r)
+{
+    zc_request_check(r, zc_cache_refresh(r->handle));
+}
+
+static void flushed(struct zc_request *r)
+{
+    if (!r->status && (r->msg.flags & ZC_F_REFRESH))
+        zc_request_submit(r, do_refresh, zc_request_finish);
+    else
+        zc_request_finish(r);
+}
+
+static void start_flush(struct zc_request *r)
+{
+    flush(r, flushed);
+}
+
+/* The file is closed whatever came of the flush. */
+static void flushed_to_close(struct zc_request *r)
+{
+    r->opened = r->handle;
+    r->session->slots[r->slot - 1].handle = NULL;
+    r->slot = 0;
+    zc_request_submit(r, do_close, zc_request_finish);
+}
+
+static void start_close(struct zc_request *r)
+{
+    if (r->session->slots[r->slot - 1].busy > 1) {
+        zc_request_fail(r, -EBUSY, "requests on this file are under way");
+        zc_request_finish(r);
+        return;
+    }
+    flush(r, flushed_to_close);
+}
+
+/* ---- sessions and the server itself ---- */
+
+/* The session is killed at the next tick, outside the transport's callback. */
+static void bye(struct zc_request *r)
+{
+    struct zc_session *ss = r->session;
+
+    zc_request_finish(r);
+    ss->state = ZC_SESSION_DEAD;
+    ss->server->next_tick = 0;
+}
+
+static void view(struct zc_request *r)
+{
+    zc_request_check(r, zc_server_view_piece(r->session, &r->msg));
+    zc_request_finish(r);
+}
+
+static void info(struct zc_request *r)
+{
+    struct zc_session *ss = r->session;
+    uint64_t off = r->msg.off;
+
+    if (off == 0) {
+        free(ss->info);
+        ss->info = zc_server_info(ss->server, r->msg.what, &ss->info_len);
+    }
+    if (!ss->info || off > ss->info_len) {
+        zc_request_fail(r, -EINVAL, "no such information");
+    } else {
+        uint64_t n = ss->info_len - off;
+
+        r->reply.size = ss->info_len;
+        r->reply.data.p = ss->info + off;
+        r->reply.data.n = n < ZC_MAX_INLINE ? (uint32_t)n : ZC_MAX_INLINE;
+    }
+    zc_request_finish(r);
+}
+
+static void do_drain(struct zc_request *r)
+{
+    struct zc_cache *c = r->session->server->cfg.cache;
+
+    zc_request_check(r, zc_cache_drain(c));
+    if (r->msg.what == ZC_CONTROL_EVICT)
+        r->reply.count = zc_cache_evict(c);
+}
+
+static void drained_to_stop(struct zc_request *r)
+{
+    struct zc_server *s = r->session->server;
+
+    zc_request_finish(r);
+    zc_server_stop(s);
+}
+
+static void control(struct zc_request *r)
+{
+    if (r->msg.what < ZC_CONTROL_FLUSH || r->msg.what > ZC_CONTROL_STOP) {
+        zc_request_fail(r, -EINVAL, "no such control");
+        zc_request_finish(r);
+        return;
+    }
+    if (r->msg.what >= ZC_CONTROL_DRAIN)
+        r->session->server->draining = true;
+    zc_request_submit(r, do_drain,
+                      r->msg.what == ZC_CONTROL_STOP ? drained_to_stop : zc_request_finish);
+}
+
+/* ---- the table ---- */
+
+/* clang-format off */
+static const struct zc_request_kind kinds[] = {
+    {ZC_T_PING,      ZC_KIND_ALWAYS,                                  zc_request_finish},
+    {ZC_T_BYE,       ZC_KIND_ALWAYS,                                  bye},
+    {ZC_T_OPEN,      ZC_KIND_PATH | ZC_KIND_OPENS,                    start_open},
+    {ZC_T_CLOSE,     ZC_KIND_HANDLE | ZC_KIND_OWN | ZC_KIND_ALWAYS,   start_close},
+    {ZC_T_READ,      ZC_KIND_HANDLE,                                  zc_transfer_start},
+    {ZC_T_WRITE,     ZC_KIND_HANDLE,                                  zc_transfer_start},
+    {ZC_T_GETATTR,   ZC_KIND_HANDLE,                                  getattr},
+    {ZC_T_TRUNCATE,  ZC_KIND_HANDLE | ZC_KIND_BLOCKS,                 do_truncate},
+    {ZC_T_ALLOCATE,  ZC_KIND_HANDLE | ZC_KIND_BLOCKS,                 do_allocate},
+    {ZC_T_FLUSH,     ZC_KIND_HANDLE,                                  start_flush},
+    {ZC_T_UNLINK,    ZC_KIND_PATH | ZC_KIND_BLOCKS,                   do_unlink},
+    {ZC_T_STAT,      ZC_KIND_PATH | ZC_KIND_BLOCKS,                   do_stat},
+    {ZC_T_VIEW,      0,                                               view},
+    {ZC_T_VREAD,     ZC_KIND_HANDLE,                                  zc_transfer_start},
+    {ZC_T_VWRITE,    ZC_KIND_HANDLE,                                  zc_transfer_start},
+    {ZC_T_BACKLOG,   ZC_KIND_HANDLE,                                  backlog},
+    {ZC_T_INFO,      0,                                               info},
+    {ZC_T_CONTROL,   0,                                               control},
+    {ZC_T_POINTER,   ZC_KIND_HANDLE,                                  zc_request_pointer},
+    {ZC_T_LOCK,      ZC_KIND_HANDLE,                                  zc_request_lock},
+    {ZC_T_UNLOCK,    ZC_KIND_HANDLE,                                  zc_request_unlock},
+};
+/* clang-format on */
+
+const struct zc_request_kind *zc_request_kind(uint8_t type)
+{
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].type == type)
+            return &kinds[i];
+    return NULL;
+}

@@ -1,0 +1,64 @@
+/* zc_server_check.c - the invariants of zc_server_internal.h that can be seen from the main loop.
+ *
+ * In a build with --enable-debug every tick looks; else nothing is compiled in.
+ */
+#include "config.h"
+
+#include "zc_server_internal.h"
+
+#ifdef ZC_DEBUG
+
+/* 4 and 5; how many requests it has under way. */
+static uint64_t check_session(struct zc_session *ss)
+{
+    uint64_t n = 0, with_slot = 0, busy = 0;
+
+    zc_list_each (&ss->requests, i) {
+        const struct zc_request *r = zc_list_entry(i, struct zc_request, link);
+
+        assert(r->session == ss);
+        assert(!r->export || r->export->busy);
+        with_slot += r->slot != 0;
+        n++;
+    }
+    assert(n == ss->nrequests);
+    assert(n == 0 || (ss->state != ZC_SESSION_REFUSED && ss->state != ZC_SESSION_CLOSING));
+    for (uint32_t i = 0; i < ss->nslots; i++)
+        busy += ss->slots[i].handle ? ss->slots[i].busy : 0;
+    /* a handle that is being closed on the pool is the pool's */
+    assert(ss->state == ZC_SESSION_CLOSING || busy == with_slot);
+    return n;
+}
+
+void zc_server_check(struct zc_server *s)
+{
+    uint64_t sessions = 0, requests = 0;
+
+    zc_list_each (&s->sessions, i) {
+        struct zc_session *ss = zc_list_entry(i, struct zc_session, link);
+
+        assert(ss->state < ZC_SESSION_LEAVING);
+        requests += check_session(ss);
+        sessions++;
+    }
+    zc_list_each (&s->leaving, i) {
+        struct zc_session *ss = zc_list_entry(i, struct zc_session, link);
+
+        assert(ss->state >= ZC_SESSION_LEAVING);
+        requests += check_session(ss);
+    }
+    assert(sessions == s->stats.sessions);
+    assert(requests == s->stats.requests_active);
+    assert(s->bounce.nfree == 0 || zc_list_empty(&s->bounce.waiting));
+    assert(s->bounce.nfree <= ZC_SERVER_BOUNCE);
+    zc_assert_none_held();
+}
+
+#else
+
+void zc_server_check(struct zc_server *s)
+{
+    (void)s;
+}
+
+#endif

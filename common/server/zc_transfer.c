@@ -1,0 +1,510 @@
+/* zc_transfer.c - READ, WRITE, VREAD, VWRITE: the bytes of a request, between pages and its client.
+ *
+ * A client's bytes are contiguous; offsets in them are those of the request: file offsets, or, with
+ * a view, view offsets.  A transfer is cut into pieces, each inside one page, where its bytes are
+ *
+ *     plain      in one run: all of READ and WRITE, and a long run of a VREAD
+ *     scattered  where the view has them
+ *
+ * and they go there, or come from there, in one of three ways:
+ *
+ *     inline     the message's payload, in memory     -- copied --  page
+ *     straight   the client  -- RMA -->  page                            plain pieces
+ *     buffered   the client  -- RMA -->  a buffer     -- copied --  page scattered ones
+ *
+ * with these steps, where * may wait:
+ *
+ *     inline             start_piece, enter_page*, on_page: copy, leave
+ *     straight           start_piece, enter_page*, on_page: move*, moved: leave
+ *     buffered, writing  start_piece, get_buffer*, move*, moved: enter_page*, on_page: copy, leave
+ *     buffered, reading  start_piece, get_buffer*, enter_page*, on_page: copy, leave, move*, moved
+ *
+ * 1. A piece holds at most one page, and no piece waits for another while it holds one, so that
+ *    requests cannot block each other for want of pages.
+ * 2. Between move() and moved() the page (straight) or the buffer belongs to the fabric.  A
+ *    scattered piece holds its page while bytes are copied in memory only.
+ * 3. Buffers are few; pieces wait for one in order, and hold nothing while they wait.
+ *
+ * Counts: a write answers with the bytes before the first one that did not arrive, which is
+ * all of them or the reply is an error.  A read ends at the end of the file.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zc_log.h"
+#include "zc_server_internal.h"
+#include "zc_view.h"
+#include "zc_vspan.h"
+
+enum {
+    WINDOW = 4,          /* pieces of a request under way ... */
+    VIEW_WINDOW = 2,     /* ... of one with a view */
+    LONG_RUN = 32 << 10, /* bytes of a run worth an RMA of its own */
+};
+
+struct piece {
+    struct zc_access access;
+    struct zc_op op;
+    struct zc_notice ready;
+    struct zc_bounce_wait wait;
+    struct zc_request *request;
+    bool used;
+    bool plain;
+    unsigned char *buf;           /* buffered: its buffer, else NULL */
+    uint64_t off;                 /* of its first byte in the request ... */
+    uint64_t first;               /* ... and in the file */
+    uint32_t len;                 /* bytes that are moved */
+    struct zc_view_ranges ranges; /* scattered: where they are in the page */
+    char text[ZC_TEXT_MAX];       /* why the cache failed it */
+};
+
+struct zc_transfer {
+    struct zc_view *view; /* NULL: none */
+    int64_t disp;
+    uint64_t next, end; /* offsets: the next piece, and where to stop */
+    uint64_t eof;       /* reads: the end of the file, when a piece met it; else ~0 */
+    unsigned flying;    /* pieces under way */
+    unsigned window;
+    unsigned char *data; /* inline payload */
+    struct piece pieces[WINDOW];
+};
+
+static void advance(struct zc_request *r);
+static void moved(struct zc_op *op, int status);
+
+static bool writes(const struct zc_request *r)
+{
+    return r->msg.type == ZC_T_WRITE || r->msg.type == ZC_T_VWRITE;
+}
+
+static bool by_rma(const struct zc_request *r)
+{
+    return r->msg.flags & ZC_F_RMA;
+}
+
+/* Whether anybody still waits for its bytes; else nothing may be posted to the client. */
+static bool wanted(const struct zc_request *r)
+{
+    return !r->status && !zc_session_gone(r->session);
+}
+
+static struct zc_server *server_of(const struct zc_request *r)
+{
+    return r->session->server;
+}
+
+static uint32_t page_size(const struct zc_request *r)
+{
+    return zc_cache_page_size(server_of(r)->cfg.cache);
+}
+
+/* It holds nothing any more. */
+static void piece_over(struct piece *p)
+{
+    if (p->buf)
+        zc_bounce_give(&server_of(p->request)->bounce, p->buf);
+    p->buf = NULL;
+    p->used = false;
+    p->request->transfer->flying--;
+}
+
+static void piece_fail(struct piece *p, int rc, const char *text)
+{
+    zc_request_fail(p->request, rc, text);
+    piece_over(p);
+}
+
+/* Gives the page back; `arrived`: how many of a plain write's bytes are in it, the first ones. */
+static void leave_page(struct piece *p, uint32_t arrived)
+{
+    if (p->plain || p->access.dir == ZC_READ)
+        zc_cache_end(&p->access, arrived);
+    else
+        zc_cache_end_ranges(&p->access, p->ranges.r, p->ranges.n);
+}
+
+/* ---- between the client and a page, or a buffer ---- */
+
+static void move(struct piece *p)
+{
+    struct zc_request *r = p->request;
+    struct zc_server *s = server_of(r);
+    bool straight = !p->buf;
+    int rc = 0;
+
+    if (wanted(r) && p->len) {
+        p->op.done = moved;
+        p->op.local = straight ? p->access.data : p->buf;
+        p->op.desc = straight ? s->arena.desc : s->bounce.mr.desc;
+        p->op.len = p->len;
+        p->op.raddr = r->msg.raddr + (p->off - r->msg.off);
+        p->op.rkey = r->msg.rkey;
+        rc = zc_tp_rma(s->tp, r->session->peer, writes(r) ? ZC_RMA_PULL : ZC_RMA_PUSH, &p->op);
+        if (rc == 0)
+            return;
+    }
+    zc_request_check(r, rc);
+    if (straight)
+        leave_page(p, 0);
+    piece_over(p);
+}
+
+/* ---- the page is there ---- */
+
+/* A read ends at the end of the file. */
+static void cut_at_eof(struct piece *p)
+{
+    struct zc_request *r = p->request;
+    struct zc_transfer *t = r->transfer;
+    const struct zc_access *a = &p->access;
+
+    if (a->avail >= a->len)
+        return;
+    p->len = p->plain ? a->avail
+                      : (uint32_t)zc_vspan_before(t->view, t->disp, (int64_t)p->off, p->len,
+                                                  (int64_t)(a->off + a->avail));
+    if (p->off + p->len < t->eof)
+        t->eof = p->off + p->len;
+}
+
+/* All bytes of the piece, between the page and `mem`. */
+static void copy(struct piece *p, unsigned char *mem)
+{
+    const struct zc_transfer *t = p->request->transfer;
+    const struct zc_access *a = &p->access;
+    int64_t off = (int64_t)p->off, at = (int64_t)a->off;
+
+    if (!p->plain && a->dir == ZC_WRITE)
+        zc_view_scatter(t->view, t->disp, off, mem, p->len, a->data, at, a->len);
+    else if (!p->plain)
+        zc_view_gather(t->view, t->disp, off, mem, p->len, a->data, at, a->len);
+    else if (a->dir == ZC_WRITE)
+        memcpy(a->data, mem, p->len);
+    else
+        memcpy(mem, a->data, p->len);
+}
+
+/* What came with the message, or goes with the reply, is copied even when another piece has
+ * failed: a write that ends with less leaves bytes of the page behind that nobody knows. */
+static void on_page(struct piece *p)
+{
+    struct zc_request *r = p->request;
+    unsigned char *data = r->transfer->data;
+
+    if (!writes(r))
+        cut_at_eof(p);
+    if (data || p->buf) {
+        copy(p, p->buf ? p->buf : data + (p->off - r->msg.off));
+        leave_page(p, p->len);
+    }
+    if (data || (p->buf && writes(r)))
+        piece_over(p);
+    else
+        move(p);
+}
+
+static void page_ready(struct zc_server *s, struct zc_notice *n)
+{
+    struct piece *p = zc_list_entry(n, struct piece, ready);
+    struct zc_request *r = p->request;
+
+    (void)s;
+    if (p->access.status)
+        piece_fail(p, p->access.status, p->text);
+    else
+        on_page(p);
+    advance(r);
+}
+
+/* On a thread of the cache. */
+static void access_ready(struct zc_access *a)
+{
+    struct piece *p = zc_list_entry(a, struct piece, access);
+
+    if (a->status)
+        snprintf(p->text, sizeof p->text, "%s", zc_error_text(a->status));
+    zc_server_notify(server_of(p->request), &p->ready);
+}
+
+/* Which bytes of the file it needs, from the first to the last. */
+static int aim(struct piece *p)
+{
+    struct zc_request *r = p->request;
+    struct zc_transfer *t = r->transfer;
+    struct zc_access *a = &p->access;
+    uint64_t base = p->first - p->first % page_size(r);
+    int rc;
+
+    a->off = p->first;
+    a->len = p->len;
+    a->nranges = 1;
+    if (p->plain)
+        return 0;
+    p->ranges.n = 0;
+    rc = zc_view_touched(t->view, t->disp, (int64_t)p->off, p->len, (int64_t)base, page_size(r),
+                         &p->ranges);
+    if (rc)
+        return rc;
+    a->off = base + p->ranges.r[0].lo;
+    a->len = p->ranges.r[p->ranges.n - 1].hi - p->ranges.r[0].lo;
+    a->nranges = p->ranges.n;
+    return 0;
+}
+
+static void enter_page(struct piece *p)
+{
+    struct zc_request *r = p->request;
+    struct zc_transfer *t = r->transfer;
+    struct zc_access *a = &p->access;
+    int rc = aim(p);
+
+    a->handle = r->handle;
+    a->dir = writes(r) ? ZC_WRITE : ZC_READ;
+    a->view = t->view;
+    a->disp = t->disp;
+    a->view_off = (int64_t)p->off;
+    a->view_len = p->len;
+    a->ready = access_ready;
+    p->ready.handle = page_ready;
+    if (rc == 0)
+        rc = zc_cache_begin(a);
+    if (rc == 0)
+        on_page(p);
+    else if (rc != -EINPROGRESS)
+        piece_fail(p, rc, zc_error_text(rc));
+}
+
+static void moved(struct zc_op *op, int status)
+{
+    struct piece *p = zc_list_entry(op, struct piece, op);
+    struct zc_request *r = p->request;
+    struct zc_server_stats *st = &server_of(r)->stats;
+    bool straight = !p->buf;
+
+    if (straight)
+        leave_page(p, status ? 0 : p->len);
+    if (status)
+        st->rma_failed++;
+    else if (writes(r))
+        st->rma_in_bytes += op->len;
+    else
+        st->rma_out_bytes += op->len;
+    if (status)
+        piece_fail(p, status == -ECANCELED ? -EPIPE : status, "the fabric could not move the data");
+    else if (writes(r) && !straight)
+        enter_page(p);
+    else
+        piece_over(p);
+    advance(r);
+}
+
+/* ---- buffers ---- */
+
+static void with_buffer(struct piece *p)
+{
+    if (!wanted(p->request))
+        piece_over(p);
+    else if (writes(p->request))
+        move(p);
+    else
+        enter_page(p);
+}
+
+/* From the main loop. */
+static void got_buffer(struct zc_bounce_wait *w, unsigned char *buf)
+{
+    struct piece *p = zc_list_entry(w, struct piece, wait);
+    struct zc_request *r = p->request;
+
+    p->buf = buf;
+    with_buffer(p);
+    advance(r);
+}
+
+static void get_buffer(struct piece *p)
+{
+    p->wait.got = got_buffer;
+    p->buf = zc_bounce_get(&server_of(p->request)->bounce, &p->wait);
+    if (p->buf)
+        with_buffer(p);
+}
+
+/* ---- pieces ---- */
+
+/* Whether a read can go on straight from a page: a long run of the view is next, and the piece of
+ * it that lies in this page is long, too. */
+static bool long_run(const struct zc_request *r, int64_t room, int64_t *first, int64_t *len)
+{
+    const struct zc_transfer *t = r->transfer;
+    struct zc_view_iter it;
+
+    if (writes(r) || !by_rma(r) || room < LONG_RUN ||
+        zc_view_start(&it, t->view, t->disp, (int64_t)t->next) ||
+        zc_view_next(&it, room, first, len))
+        return false;
+    if (*len > page_size(r) - *first % page_size(r))
+        *len = page_size(r) - *first % page_size(r);
+    return *len >= LONG_RUN;
+}
+
+/* Makes p what comes next. */
+static int cut(struct zc_request *r, struct piece *p)
+{
+    struct zc_transfer *t = r->transfer;
+    int64_t room = (int64_t)(t->end - t->next), first = (int64_t)t->next;
+    int64_t len = page_size(r) - first % page_size(r);
+    int rc = 0;
+
+    p->plain = !t->view || long_run(r, room, &first, &len);
+    if (!p->plain)
+        rc = zc_vspan(t->view, t->disp, (int64_t)t->next,
+                      room < ZC_SERVER_CHUNK ? room : ZC_SERVER_CHUNK, page_size(r), &first, &len);
+    p->off = t->next;
+    p->first = (uint64_t)first;
+    p->len = (uint32_t)(len < room ? len : room);
+    return rc;
+}
+
+static void start_piece(struct zc_request *r, struct piece *p)
+{
+    int rc = cut(r, p);
+
+    zc_request_check(r, rc);
+    if (rc)
+        return;
+    p->used = true;
+    p->request = r;
+    r->transfer->next += p->len;
+    r->transfer->flying++;
+    if (!p->plain && by_rma(r))
+        get_buffer(p);
+    else
+        enter_page(p);
+}
+
+static struct piece *free_piece(struct zc_transfer *t)
+{
+    for (unsigned i = 0; i < t->window; i++)
+        if (!t->pieces[i].used)
+            return &t->pieces[i];
+    return NULL;
+}
+
+static void finish(struct zc_request *r)
+{
+    struct zc_transfer *t = r->transfer;
+    struct zc_server_stats *st = &server_of(r)->stats;
+    uint64_t end = t->eof < t->end ? t->eof : t->end;
+    uint64_t n = end > r->msg.off ? end - r->msg.off : 0;
+
+    r->reply.count = n;
+    if (r->status == 0 && !by_rma(r))
+        *(writes(r) ? &st->inline_in_bytes : &st->inline_out_bytes) += n;
+    if (writes(r)) {
+        zc_request_written(r);
+        return;
+    }
+    if (t->data)
+        r->reply.data = (struct zc_bytes){t->data, (uint32_t)n};
+    zc_request_finish(r);
+}
+
+/* Keeps the window full; finishes the request when nothing is left to do or under way.  Called
+ * once for each callback, and never by what it calls: they end inside the transport's progress or
+ * in the main loop. */
+static void advance(struct zc_request *r)
+{
+    struct zc_transfer *t = r->transfer;
+    struct piece *p;
+
+    while (wanted(r) && t->next < t->end && t->next < t->eof && (p = free_piece(t)))
+        start_piece(r, p);
+    if (t->flying == 0)
+        finish(r);
+}
+
+/* ---- beginning and end ---- */
+
+static int check_payload(const struct zc_request *r)
+{
+    const struct zc_msg *m = &r->msg;
+
+    if (by_rma(r))
+        return m->data.n ? zc_errorf(EPROTO, "a payload both inline and by RMA") : 0;
+    if (writes(r) && m->data.n != m->len)
+        return zc_errorf(EPROTO, "inline payload and length differ");
+    if (m->len > ZC_MAX_INLINE)
+        return zc_errorf(EPROTO, "too long for an inline payload");
+    return 0;
+}
+
+static int find_view(struct zc_request *r)
+{
+    const struct zc_msg *m = &r->msg;
+    struct zc_transfer *t = r->transfer;
+    int rc = by_rma(r) ? zc_bounce_make(server_of(r)) : 0;
+
+    if (rc)
+        return rc;
+    if (m->disp > INT64_MAX)
+        return zc_errorf(EINVAL, "negative displacement");
+    t->view = zc_session_view(r->session, m->view_low, m->view_high);
+    if (!t->view)
+        return zc_errorf(ENOKEY, "this view is not known here");
+    if (m->len && zc_view_size(t->view) == 0)
+        return zc_errorf(EINVAL, "the view shows no bytes");
+    return 0;
+}
+
+static int prepare(struct zc_request *r)
+{
+    bool view = r->msg.type == ZC_T_VREAD || r->msg.type == ZC_T_VWRITE;
+    struct zc_transfer *t;
+    int rc = check_payload(r);
+
+    if (rc)
+        return rc;
+    t = r->transfer = calloc(1, sizeof *t);
+    if (!t)
+        return zc_errorf(ENOMEM, "the daemon has no memory");
+    t->disp = (int64_t)r->msg.disp;
+    t->next = r->msg.off;
+    t->end = r->msg.off + r->msg.len;
+    t->eof = UINT64_MAX;
+    t->window = view ? VIEW_WINDOW : WINDOW;
+    rc = view ? find_view(r) : 0;
+    if (rc || by_rma(r) || !r->msg.len)
+        return rc;
+    t->data = malloc(r->msg.len);
+    if (!t->data)
+        return zc_errorf(ENOMEM, "the daemon has no memory");
+    if (writes(r))
+        memcpy(t->data, r->msg.data.p, r->msg.len);
+    return 0;
+}
+
+void zc_transfer_start(struct zc_request *r)
+{
+    int rc = prepare(r);
+
+    zc_request_check(r, rc);
+    if (rc)
+        zc_request_finish(r);
+    else
+        advance(r);
+}
+
+void zc_transfer_free(struct zc_transfer *t)
+{
+    if (!t)
+        return;
+    for (int i = 0; i < WINDOW; i++)
+        free(t->pieces[i].ranges.r);
+    zc_view_put(t->view);
+    free(t->data);
+    free(t);
+}
