@@ -84,7 +84,7 @@ void ADIOI_ZCACHE_WriteStrided(ADIO_File fd, const void *buf, zcache_count count
  * should all be completed, do without it from now on. */
 void zcache_requests_leave(ADIO_File fd);
 /* The access of a split collective call, left under way; ADIO_File.split_status is filled in
- * by the end, zcache_split_end() (plugin/zcache_seams.h). */
+ * by the end, zcache_split_end() (ad_zcache_seams.h). */
 void zcache_split_begin(const struct zcache_slot_args *s, int *error_code);
 void ADIOI_ZCACHE_IreadContig(ADIO_File fd, void *buf, zcache_count count, MPI_Datatype type,
                               int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,

@@ -13,7 +13,7 @@
 #include "zc_options.h"
 #include "zcache_mpi.h"
 #include "zcache_outcome.h"
-#include "zcache_seams.h"
+#include "ad_zcache_seams.h"
 
 /* This rank's blocks. */
 static int flush_mine(struct zcache_file *f, int how)

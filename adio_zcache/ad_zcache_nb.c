@@ -26,7 +26,7 @@
 #include "zcache_file.h"
 #include "zcache_jobs.h"
 #include "zcache_mpi.h"
-#include "zcache_seams.h"
+#include "ad_zcache_seams.h"
 
 /* What a request refers to. */
 struct pending {

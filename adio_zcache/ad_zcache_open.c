@@ -26,7 +26,7 @@
 #include "zcache_mpi.h"
 #include "zcache_near.h"
 #include "zcache_outcome.h"
-#include "zcache_seams.h"
+#include "ad_zcache_seams.h"
 #include "zcache_stores.h"
 
 struct zcache_file *zcache_file_get(ADIO_File fd)

@@ -12,7 +12,7 @@
 #include "ad_zcache.h"
 #include "zc_log.h"
 #include "zcache_fileview.h"
-#include "zcache_seams.h"
+#include "ad_zcache_seams.h"
 #include "zcache_shared.h"
 
 void zcache_shared_pointer_add(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was, int *error_code)

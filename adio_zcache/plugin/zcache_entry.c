@@ -5,7 +5,7 @@
 
 #include "zcache_entry.h"
 #include "zcache_library.h"
-#include "zcache_seams.h"
+#include "ad_zcache_seams.h"
 
 /* MPI-4.1 and later. Exported whatever this plugin was built with: it may run with a newer MPI. */
 int MPI_File_toint(MPI_File fh);

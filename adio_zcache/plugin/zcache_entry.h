@@ -9,7 +9,7 @@
 #define ZCACHE_ENTRY_H
 
 #include "zcache_plugin.h"
-#include "zcache_seams.h"
+#include "ad_zcache_seams.h"
 
 /* When a call takes the lock of the file; see zcache_plugin.h. Never for a collective call. */
 enum zcache_locking {
