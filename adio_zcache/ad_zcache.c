@@ -3,7 +3,7 @@
  *
  * What ROMIO expects of the slots, as far as its code shows:
  *
- * All   A slot stores MPI_SUCCESS or an MPI error code in *error_code (mpi/zcache_mpi.h makes
+ * All   A slot stores MPI_SUCCESS or an MPI error code in *error_code (mpi/zcache_error.h makes
  *       them) and returns; it must always store. It never raises the error itself. STATUS may be
  *       MPI_STATUS_IGNORE: MPIR_Status_set_bytes(status, type, n) copes with that. OFFSET is in
  *       etypes, relative to the view, for the strided slots with ADIO_EXPLICIT_OFFSET; with

@@ -9,7 +9,7 @@
 #include "zc_log.h"
 #include "zc_options.h"
 #include "zcache_file.h"
-#include "zcache_mpi.h"
+#include "zcache_error.h"
 #include "zcache_outcome.h"
 #include "zcache_stores.h"
 

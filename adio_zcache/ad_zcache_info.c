@@ -11,7 +11,7 @@
 #include "ad_zcache.h"
 #include "zc_log.h"
 #include "zc_options.h"
-#include "zcache_mpi.h"
+#include "zcache_error.h"
 #include "zcache_outcome.h"
 #include "ad_zcache_seams.h"
 

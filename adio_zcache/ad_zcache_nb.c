@@ -23,9 +23,11 @@
 #include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zcache_errh.h"
+#include "zcache_error.h"
 #include "zcache_file.h"
+#include "zcache_greq.h"
 #include "zcache_jobs.h"
-#include "zcache_mpi.h"
 #include "ad_zcache_seams.h"
 
 /* What a request refers to. */

@@ -23,7 +23,7 @@
 #include "zcache_file.h"
 #include "zcache_fileview.h"
 #include "zcache_jobs.h"
-#include "zcache_mpi.h"
+#include "zcache_error.h"
 #include "zcache_near.h"
 #include "zcache_outcome.h"
 #include "ad_zcache_seams.h"
@@ -58,15 +58,6 @@ void zcache_file_free(ADIO_File fd)
     free(f->path);
     free(f);
     fd->fs_ptr = NULL;
-}
-
-void zcache_set_error(int *error_code, int rc, const char *what, const char *path)
-{
-    if (rc == 0)
-        *error_code = MPI_SUCCESS;
-    else
-        *error_code = zcache_mpi_errorf(zcache_mpi_class(rc), "zcache: %s %s: %s", what, path,
-                                        zc_error_text(rc));
 }
 
 /* ---- open ---- */

@@ -12,7 +12,7 @@
 #include "zcache_file.h"
 #include "zcache_fileview.h"
 #include "zcache_memory.h"
-#include "zcache_mpi.h"
+#include "zcache_error.h"
 
 /* The view offset an access begins at. */
 static int start_of(const struct zcache_slot_args *s, int64_t *view_off)

@@ -10,7 +10,7 @@
 #include "ad_zcache.h"
 #include "zc_log.h"
 #include "zcache_fileview.h"
-#include "zcache_mpi.h"
+#include "zcache_error.h"
 #include "zcache_outcome.h"
 #include "ad_zcache_seams.h"
 #include "zcache_shared.h"

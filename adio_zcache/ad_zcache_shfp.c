@@ -11,6 +11,7 @@
 
 #include "ad_zcache.h"
 #include "zc_log.h"
+#include "zcache_error.h"
 #include "zcache_fileview.h"
 #include "ad_zcache_seams.h"
 #include "zcache_shared.h"

@@ -1,7 +1,6 @@
 /* Where ROMIO's functions without a slot part for the driver; see the header. */
 #include "config.h"
 
-#include "zcache_plugin.h"
 #include "ad_zcache_seams.h"
 
 void __wrap_ADIO_Get_shared_fp(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was, int *error_code);

@@ -52,9 +52,6 @@ static inline struct zcache_file *zcache_file_of(ADIO_File fd)
 struct zcache_file *zcache_file_get(ADIO_File fd);
 void zcache_file_free(ADIO_File fd);
 
-/* Makes *error_code of a negative errno and what zc_errorf() said; 0 is success. */
-void zcache_set_error(int *error_code, int rc, const char *what, const char *path);
-
 /* The absolute path of a file name, allocated; NULL with errno. */
 char *zcache_absolute(const char *name);
 

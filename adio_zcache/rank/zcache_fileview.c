@@ -4,9 +4,10 @@
 #include <errno.h>
 
 #include "zc_log.h"
+#include "zcache_envelope.h"
+#include "zcache_error.h"
 #include "zcache_file.h"
 #include "zcache_fileview.h"
-#include "zcache_mpi.h"
 
 /* ---- setting it ---- */
 
