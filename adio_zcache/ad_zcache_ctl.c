@@ -8,8 +8,8 @@
 #include "ad_zcache.h"
 #include "zc_log.h"
 #include "zc_options.h"
-#include "zcache_file.h"
 #include "zcache_error.h"
+#include "zcache_file.h"
 #include "zcache_outcome.h"
 #include "zcache_stores.h"
 

@@ -8,7 +8,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,48 +16,20 @@
 #include <unistd.h>
 
 #include "ad_zcache.h"
+#include "ad_zcache_hints.h"
+#include "ad_zcache_seams.h"
+#include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_options.h"
 #include "zc_wire.h"
-#include "zcache_file.h"
-#include "zcache_fileview.h"
-#include "zcache_jobs.h"
+#include "zcache_agg.h"
 #include "zcache_error.h"
+#include "zcache_file.h"
+#include "zcache_jobs.h"
 #include "zcache_near.h"
 #include "zcache_outcome.h"
-#include "ad_zcache_seams.h"
+#include "zcache_stats.h"
 #include "zcache_stores.h"
-
-struct zcache_file *zcache_file_get(ADIO_File fd)
-{
-    struct zcache_file *f = fd->fs_ptr;
-
-    if (f)
-        return f;
-    f = calloc(1, sizeof *f);
-    if (!f)
-        return NULL;
-    zc_list_init(&f->requests);
-    if (zc_settings_init(&f->settings))
-        snprintf(f->bad_env, sizeof f->bad_env, "%s", zc_error_text(EINVAL));
-    fd->fs_ptr = f;
-    return f;
-}
-
-void zcache_file_free(ADIO_File fd)
-{
-    struct zcache_file *f = fd->fs_ptr;
-
-    if (!f)
-        return;
-    zcache_view_drop(f);
-    zc_shared_destroy(f->shared);
-    zc_settings_free(&f->settings);
-    free(f->owners);
-    free(f->path);
-    free(f);
-    fd->fs_ptr = NULL;
-}
 
 /* ---- open ---- */
 
@@ -71,17 +42,6 @@ struct layout {
     uint32_t servers; /* daemons */
     bool created;     /* by this open */
 };
-
-char *zcache_absolute(const char *name)
-{
-    char cwd[4096], *path;
-
-    if (name[0] == '/')
-        return strdup(name);
-    if (!getcwd(cwd, sizeof cwd))
-        return NULL;
-    return asprintf(&path, "%s/%s", cwd, name) < 0 ? NULL : path;
-}
 
 static unsigned open_flags(ADIO_File fd, int amode)
 {
@@ -101,7 +61,7 @@ static unsigned open_flags(ADIO_File fd, int amode)
  * the kernel does not tell (before Linux 4.7), they get files that are too private. */
 static mode_t current_umask(void)
 {
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_PROCESS);
     FILE *f = fopen("/proc/self/status", "re");
     unsigned mask;
     char line[256];
@@ -112,10 +72,10 @@ static mode_t current_umask(void)
     if (f)
         fclose(f);
     if (!told) {
-        pthread_mutex_lock(&mutex);
+        zc_lock_get(&lock);
         mask = umask(077);
         umask((mode_t)mask);
-        pthread_mutex_unlock(&mutex);
+        zc_lock_put(&lock);
     }
     return (mode_t)mask;
 }
@@ -222,6 +182,7 @@ static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct 
     uint32_t page = block < PAGE_MAX ? (uint32_t)block : PAGE_MAX;
     struct zc_attr attr = {.block_size = block, .stride = f->nowners};
     size_t len = sizeof card->addr;
+    uint32_t servers;
     int rc, size;
 
     MPI_Comm_size(fd->comm, &size);
@@ -229,9 +190,10 @@ static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct 
     if (first && !f->shared)
         return zc_errorf(ENOMEM, "no memory to open a file");
     rc = f->store ? 0 : get_store(fd, rank);
-    if (rc == 0 && f->store->servers != l->servers)
+    servers = rc ? l->servers : f->store->servers;
+    if (servers != l->servers)
         rc = zc_errorf(EINVAL, "rank 0 knows of %u daemons, rank %d of %u", l->servers, rank,
-                       f->store->servers);
+                       servers);
     if (rc == 0)
         rc = zcache_agg_get(f->store, &f->settings, page, size > 1, f->near, &f->agg);
     if (rc == 0)
@@ -323,11 +285,13 @@ static int open_aggregators(ADIO_File fd, int rank, int amode, const struct layo
 static void undo_open(ADIO_File fd, int rc, bool created)
 {
     struct zcache_file *f = zcache_file_of(fd);
+    int undone;
 
     if (!f)
         return;
-    if (created && zc_store_unlink(f->store, f->path))
-        zc_error("%s was created and could not be removed: %s", f->path, zc_error_text(EIO));
+    undone = created ? zc_store_unlink(f->store, f->path) : 0;
+    if (undone)
+        zc_error("%s was created and could not be removed: %s", f->path, zc_error_text(undone));
     if (f->store)
         zcache_store_put(f->store, zcache_is_loss(rc));
     zcache_file_free(fd);
@@ -364,7 +328,7 @@ static void opened(ADIO_File fd, const struct layout *l)
     if (fd->access_mode & ADIO_APPEND)
         fd->fp_ind = (ADIO_Offset)l->attr.size;
     zcache_owners_warm(f);
-    zcache_info_unused(fd);
+    zcache_hints_no_flush(fd);
     zcache_hints_echo(fd);
 }
 

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "zcache_access.h"
 #include "zcache_file.h"
 
 struct zcache_job;

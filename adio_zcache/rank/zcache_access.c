@@ -14,6 +14,7 @@
 
 #include "zc_log.h"
 #include "zc_vspan.h"
+#include "zcache_access.h"
 #include "zcache_file.h"
 
 enum {
