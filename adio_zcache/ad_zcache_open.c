@@ -420,7 +420,7 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
         zcache_stats_report(fd);
     zcache_owners_settle(f);
     zcache_split_end(fd); /* a program that closes too early must not write into what is freed */
-    zcache_jobs_drain(f);
+    zcache_jobs_drain(&f->jobs);
     zcache_requests_leave(fd);
     rc = zcache_outcome_barrier(fd->comm); /* all accesses of all ranks are done */
     zcache_outcome_set(&o, rc);

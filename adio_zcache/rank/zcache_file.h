@@ -15,6 +15,7 @@
 #include "zc_settings.h"
 #include "zc_shared.h"
 #include "zc_store.h"
+#include "zcache_jobs.h"
 #include "zcache_owner.h"
 
 struct zcache_file {
@@ -32,7 +33,7 @@ struct zcache_file {
     struct zc_shared *shared;     /* if this rank is the first aggregator; else NULL */
     uint64_t epoch;               /* of the shared pointer: how often the view was set */
     int64_t pointer;              /* individual, as a view offset; see zcache_fileview.h */
-    unsigned jobs;                /* under way; guarded by the lock of zcache_jobs.c */
+    struct zcache_jobs jobs;      /* accesses under way in threads of their own */
     struct zc_list requests;      /* not completed; guarded by the lock of ad_zcache_nb.c */
     struct zcache_job *split;     /* a split collective access, between begin and end */
     char *path;                   /* absolute */
