@@ -16,8 +16,8 @@
 #include "zc_log.h"
 #include "zc_options.h"
 #include "zcache_file.h"
+#include "zcache_network.h"
 #include "zcache_outcome.h"
-#include "zcache_stores.h"
 
 #define PREFIX "zcache_"
 
@@ -129,7 +129,7 @@ void zcache_hints_network(ADIO_File fd)
     struct zc_settings *s = &zcache_file_of(fd)->settings;
     char text[300];
 
-    if (!zcache_net_adopt(s) || said)
+    if (!zcache_network_adopt(s) || said)
         return;
     said = true;
     snprintf(text, sizeof text,

@@ -25,8 +25,9 @@
 #include "zcache_agg.h"
 #include "zcache_error.h"
 #include "zcache_file.h"
-#include "zcache_jobs.h"
+#include "zcache_finalize.h"
 #include "zcache_near.h"
+#include "zcache_network.h"
 #include "zcache_outcome.h"
 #include "zcache_stats.h"
 #include "zcache_stores.h"
@@ -90,7 +91,8 @@ static int open_once(ADIO_File fd, unsigned flags, struct layout *l)
     struct zcache_file *f = zcache_file_of(fd);
 
     l->attr.block_size = f->settings.block_size;
-    return zc_store_open_file(f->store, f->path, flags, permissions(fd), &l->sfile, &l->attr);
+    return zc_store_open_file(zcache_store_files(f->store), f->path, flags, permissions(fd),
+                              &l->sfile, &l->attr);
 }
 
 /* Opens on the rank that may create.  Looks for the file first, so that it is known who
@@ -135,7 +137,7 @@ static int open_layout(ADIO_File fd, int rank, int amode, struct layout *l)
         if (rc == 0)
             rc = open_first(fd, amode, l);
         if (rc == 0)
-            l->servers = zcache_file_of(fd)->store->servers;
+            l->servers = zcache_store_files(zcache_file_of(fd)->store)->servers;
         zcache_outcome_set(&o, rc);
     }
     rc = zcache_outcome_bcast(&o, 0, fd->comm);
@@ -190,7 +192,7 @@ static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct 
     if (first && !f->shared)
         return zc_errorf(ENOMEM, "no memory to open a file");
     rc = f->store ? 0 : get_store(fd, rank);
-    servers = rc ? l->servers : f->store->servers;
+    servers = rc ? l->servers : zcache_store_files(f->store)->servers;
     if (servers != l->servers)
         rc = zc_errorf(EINVAL, "rank 0 knows of %u daemons, rank %d of %u", l->servers, rank,
                        servers);
@@ -289,11 +291,11 @@ static void undo_open(ADIO_File fd, int rc, bool created)
 
     if (!f)
         return;
-    undone = created ? zc_store_unlink(f->store, f->path) : 0;
+    undone = created ? zc_store_unlink(zcache_store_files(f->store), f->path) : 0;
     if (undone)
         zc_error("%s was created and could not be removed: %s", f->path, zc_error_text(undone));
     if (f->store)
-        zcache_store_put(f->store, zcache_is_loss(rc));
+        zcache_store_put(f->store, zcache_network_is_loss(rc));
     zcache_file_free(fd);
 }
 
@@ -314,10 +316,10 @@ static void opened(ADIO_File fd, const struct layout *l)
     struct zcache_file *f = zcache_file_of(fd);
     int size;
 
-    zcache_stores_file_opened();
+    zcache_finalize_file_opened();
     MPI_Comm_size(fd->comm, &size);
     if (size > 1 || (f->settings.daemons && *f->settings.daemons))
-        zcache_net_keep(&f->settings);
+        zcache_network_keep(&f->settings);
     echo_layout(fd);
     fd->blksize = (long)f->place.block_size;
     fd->hints->striping_unit = f->place.block_size <= INT_MAX ? (int)f->place.block_size : 0;
@@ -430,11 +432,11 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     if (rc)
         zcache_outcome_set(&o, rc);
     if (f->store)
-        zcache_store_put(f->store, zcache_is_loss(rc));
+        zcache_store_put(f->store, zcache_network_is_loss(rc));
     snprintf(path, sizeof path, "%s", f->path ? f->path : fd->filename);
     zcache_file_free(fd);
     fd->is_open = 0;
     rc = zcache_outcome_agree(&o, fd->comm);
     zcache_set_error(error_code, rc, "cannot close", path);
-    zcache_stores_file_closed();
+    zcache_finalize_file_closed();
 }

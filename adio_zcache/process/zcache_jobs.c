@@ -9,6 +9,7 @@
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_thread.h"
+#include "zcache_finalize.h"
 #include "zcache_jobs.h"
 
 enum { MAX_THREADS = 4 }; /* each keeps several blocks under way */
@@ -93,7 +94,8 @@ static bool have_threads(void)
 
 /* ---- for others ---- */
 
-void zcache_jobs_stop(void)
+/* When no file is open. */
+static void stop(void)
 {
     zc_lock_get(&lock);
     stopping = true;
@@ -112,6 +114,7 @@ struct zcache_job *zcache_job_start(const struct zcache_job_kind *kind, void *ar
 
     if (!j)
         return NULL;
+    zcache_finalize_add(ZCACHE_END_WORK, stop);
     *j = (struct zcache_job){.kind = kind, .arg = arg, .together = together, .owners = 2};
     zc_lock_get(&lock);
     ok = have_threads();

@@ -38,7 +38,5 @@ void zcache_job_release(struct zcache_job *j);
 
 /* Returns when none of them is under way. */
 void zcache_jobs_drain(struct zcache_jobs *together);
-/* At the end of the process, when no file is open. */
-void zcache_jobs_stop(void);
 
 #endif

@@ -14,14 +14,13 @@
 #include "zc_list.h"
 #include "zc_settings.h"
 #include "zc_shared.h"
-#include "zc_store.h"
 #include "zcache_jobs.h"
 #include "zcache_owner.h"
 
 struct zcache_file {
     struct zc_settings settings; /* the same on every rank once the file is open */
     char bad_env[256];           /* what is wrong with the environment, or empty */
-    struct zc_store *store;      /* shared with other files: zcache_stores.h */
+    struct zcache_store *store;  /* shared with other files: zcache_stores.h */
     bool near;                   /* all ranks are on one host: zcache_near.h */
     struct zcache_agg *agg;      /* this rank's aggregator, if it is one of this file */
     struct zcache_owner *owners; /* the same on every rank, but for what is local */
