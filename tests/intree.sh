@@ -44,7 +44,8 @@ unpack() {
 
 # What decides how ROMIO looks: then it is made anew from the package.
 shape() {
-    (cd "$srcdir" && cat "$plugin"/romio-register "$plugin"/intree/* adio_zcache/ad_zcache_seams.h | sha256sum &&
+    (cd "$srcdir" &&
+        cat "$plugin"/romio-register "$plugin"/intree/* adio_zcache/ad_zcache_seams.h | sha256sum &&
         find common adio_zcache -name '*.[ch]' | LC_ALL=C sort)
 }
 # And what the driver is made of.

@@ -2,7 +2,8 @@
  *
  * A lock (zc_lock.h) is held for moments and across no such call.  A turn is kept for as long as
  * its work takes; who comes meanwhile waits on a condition.  A thread that has one may take those
- * below it in the table, none twice; in a build with --enable-debug it aborts otherwise.
+ * below it in the table, and those of further files; in a build with --enable-debug it aborts
+ * otherwise.
  */
 #ifndef ZCACHE_TURN_H
 #define ZCACHE_TURN_H
