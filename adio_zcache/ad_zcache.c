@@ -3,7 +3,7 @@
  *
  * What ROMIO expects of the slots, as far as its code shows:
  *
- * All   A slot stores MPI_SUCCESS or an MPI error code in *error_code (plugin/zcache_mpi.h makes
+ * All   A slot stores MPI_SUCCESS or an MPI error code in *error_code (mpi/zcache_error.h makes
  *       them) and returns; it must always store. It never raises the error itself. STATUS may be
  *       MPI_STATUS_IGNORE: MPIR_Status_set_bytes(status, type, n) copes with that. OFFSET is in
  *       etypes, relative to the view, for the strided slots with ADIO_EXPLICIT_OFFSET; with
@@ -70,7 +70,7 @@
  * fsname  Shown as the info value romio_filesystem_type.
  *
  * Without a slot: the shared pointer, views, and what etypes and bytes mean to each other in one,
- * see plugin/zcache_seams.h (the generic shared pointer is a hidden file opened through this
+ * see ad_zcache_seams.h (the generic shared pointer is a hidden file opened through this
  * table with MPI_COMM_SELF, and SetLock); ADIO_ImmediateOpen, a deferred open's late one, which
  * sets fd->comm-independent state with Open alone and does not occur unless romio_no_indep_rw was
  * given and ADIO_SCALABLE_OPEN is not reported.

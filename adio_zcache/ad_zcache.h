@@ -5,8 +5,8 @@
 #ifndef AD_ZCACHE_H
 #define AD_ZCACHE_H
 
+#include "ad_zcache_slot.h"
 #include "adio.h"
-#include "zcache_file.h"
 
 /* Declared by ROMIO too, once the driver is registered in it (plugin/romio-register). */
 extern struct ADIOI_Fns_struct ADIO_ZCACHE_operations;
@@ -20,29 +20,6 @@ typedef __typeof__(_Generic(((struct ADIOI_Fns_struct *)0)->ADIOI_xxx_ReadContig
                             ZCACHE_READ_SLOT(int): 0,
                             ZCACHE_READ_SLOT(MPI_Aint): (MPI_Aint)0)) zcache_count;
 /* clang-format on */
-
-/* The arguments of a reading or writing slot.  `offset` is a byte of the file in the
- * contiguous slots and an etype of the view in the strided ones. */
-struct zcache_slot_args {
-    ADIO_File fd;
-    enum zcache_dir dir;
-    void *buf;
-    MPI_Offset count;
-    MPI_Datatype type;
-    int file_ptr_type;
-    ADIO_Offset offset;
-    int strided;
-};
-
-/* What the slot asks for, as an access, and moves the individual pointer if it is to be
- * moved: by what is asked for, as MPI has it, whatever a read finds.  0 or a negative errno,
- * explained; on success zcache_slot_done() gives back what the access refers to. */
-int zcache_slot_begin(const struct zcache_slot_args *s, struct zcache_access *a);
-void zcache_slot_done(struct zcache_access *a);
-/* Makes the access, and counts it; returns the bytes moved or a negative errno. */
-int64_t zcache_slot_run(const struct zcache_access *a);
-/* What is said of a failed one of the file PATH; 0 is success. */
-void zcache_slot_error(enum zcache_dir dir, const char *path, int rc, int *error_code);
 
 /* ad_zcache_open.c */
 void ADIOI_ZCACHE_Open(ADIO_File fd, int *error_code);
@@ -84,7 +61,7 @@ void ADIOI_ZCACHE_WriteStrided(ADIO_File fd, const void *buf, zcache_count count
  * should all be completed, do without it from now on. */
 void zcache_requests_leave(ADIO_File fd);
 /* The access of a split collective call, left under way; ADIO_File.split_status is filled in
- * by the end, zcache_split_end() (plugin/zcache_seams.h). */
+ * by the end, zcache_split_end() (ad_zcache_seams.h). */
 void zcache_split_begin(const struct zcache_slot_args *s, int *error_code);
 void ADIOI_ZCACHE_IreadContig(ADIO_File fd, void *buf, zcache_count count, MPI_Datatype type,
                               int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,

@@ -8,8 +8,9 @@
 #include "ad_zcache.h"
 #include "zc_log.h"
 #include "zc_options.h"
+#include "zcache_error.h"
 #include "zcache_file.h"
-#include "zcache_mpi.h"
+#include "zcache_network.h"
 #include "zcache_outcome.h"
 #include "zcache_stores.h"
 
@@ -93,22 +94,23 @@ void ADIOI_ZCACHE_Fcntl(ADIO_File fd, int flag, ADIO_Fcntl_t *arg, int *error_co
 void ADIOI_ZCACHE_Delete(const char *filename, int *error_code)
 {
     struct zc_settings settings;
-    struct zc_store *store;
+    struct zcache_store *store;
     char *path;
     int rc;
 
     zc_error_clear();
     rc = zc_settings_init(&settings);
     if (rc == 0) {
-        zcache_net_adopt(&settings);
+        zcache_network_adopt(&settings);
         rc = zcache_store_get(&settings, -1, &store);
     }
     if (rc == 0) {
         path = zcache_absolute(filename);
-        rc = path ? zc_store_unlink(store, path) : zc_errorf(ENOMEM, "no absolute path");
+        rc = path ? zc_store_unlink(zcache_store_files(store), path)
+                  : zc_errorf(ENOMEM, "no absolute path");
         free(path);
-        zcache_net_keep(&settings);
-        zcache_store_put(store, zcache_is_loss(rc));
+        zcache_network_keep(&settings);
+        zcache_store_put(store, zcache_network_is_loss(rc));
     }
     zc_settings_free(&settings);
     zcache_set_error(error_code, rc, "cannot delete", filename);

@@ -12,15 +12,17 @@
 #include <string.h>
 
 #include "ad_zcache.h"
+#include "ad_zcache_hints.h"
 #include "zc_log.h"
 #include "zc_options.h"
 #include "zcache_file.h"
+#include "zcache_network.h"
 #include "zcache_outcome.h"
-#include "zcache_stores.h"
 
 #define PREFIX "zcache_"
 
-void zcache_hints_complain(ADIO_File fd, const char *text)
+/* Says it once, on rank 0. */
+static void complain(ADIO_File fd, const char *text)
 {
     int rank;
 
@@ -56,14 +58,14 @@ static void take_hint(ADIO_File fd, struct zcache_file *f, const char *key, cons
 
         if (rc) {
             snprintf(text, sizeof text, "hint %s ignored: %s", key, zc_error_text(rc));
-            zcache_hints_complain(fd, text);
+            complain(fd, text);
         }
         return;
     }
     near = zc_option_guess(name, ZC_SCOPE_HINT);
     snprintf(text, sizeof text, "unknown hint %s=%s ignored%s%s%s", key, value,
              near ? "; did you mean " PREFIX : "", near ? near->name : "", near ? "?" : "");
-    zcache_hints_complain(fd, text);
+    complain(fd, text);
 }
 
 /* The standard name of zcache_block_size, which goes first; a file has one until it is closed. */
@@ -80,7 +82,7 @@ static void take_striping(ADIO_File fd, struct zcache_file *f, MPI_Info info)
     rc = zc_option_set(&f->settings, o, value);
     if (rc) {
         snprintf(text, sizeof text, "hint striping_unit ignored: %s", zc_error_text(rc));
-        zcache_hints_complain(fd, text);
+        complain(fd, text);
     }
 }
 
@@ -111,20 +113,30 @@ void ADIOI_ZCACHE_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
         zcache_hints_echo(fd);
 }
 
+void zcache_hints_no_flush(ADIO_File fd)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+
+    if (f->settings.flush != ZCACHE_FLUSH_NONE)
+        complain(fd, "hint zcache_flush ignored: it means something to "
+                     "MPI_File_set_info alone");
+    f->settings.flush = ZCACHE_FLUSH_NONE;
+}
+
 void zcache_hints_network(ADIO_File fd)
 {
     static bool said;
     struct zc_settings *s = &zcache_file_of(fd)->settings;
     char text[300];
 
-    if (!zcache_net_adopt(s) || said)
+    if (!zcache_network_adopt(s) || said)
         return;
     said = true;
     snprintf(text, sizeof text,
              "hints zcache_timeout and zcache_provider ignored: connections that exist use %s and "
              "%llu ms, until the program ends",
              s->provider ? s->provider : "the default", (unsigned long long)s->timeout);
-    zcache_hints_complain(fd, text);
+    complain(fd, text);
 }
 
 /* What ROMIO's hints come to here: accesses always go through the aggregators, nothing is

@@ -8,12 +8,14 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "ad_zcache.h"
+#include "ad_zcache_hints.h"
+#include "ad_zcache_seams.h"
+#include "zc_cache.h"
 #include "zc_log.h"
-#include "zc_options.h"
-#include "zcache_mpi.h"
+#include "zcache_counters.h"
+#include "zcache_error.h"
+#include "zcache_file.h"
 #include "zcache_outcome.h"
-#include "zcache_seams.h"
 
 /* This rank's blocks. */
 static int flush_mine(struct zcache_file *f, int how)
@@ -45,16 +47,6 @@ void zcache_info_changed(ADIO_File fd, int *error_code)
         return;
     zcache_outcome_set(&o, flush_mine(f, how));
     zcache_set_error(error_code, zcache_outcome_agree(&o, fd->comm), "cannot write back", f->path);
-}
-
-void zcache_info_unused(ADIO_File fd)
-{
-    struct zcache_file *f = zcache_file_of(fd);
-
-    if (f->settings.flush != ZCACHE_FLUSH_NONE)
-        zcache_hints_complain(fd, "hint zcache_flush ignored: it means something to "
-                                  "MPI_File_set_info alone");
-    f->settings.flush = ZCACHE_FLUSH_NONE;
 }
 
 static void set_bytes(MPI_Info info, const char *key, uint64_t bytes)

@@ -18,15 +18,18 @@
 #include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "ad_zcache.h"
+#include "ad_zcache_seams.h"
 #include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zcache_errh.h"
+#include "zcache_error.h"
 #include "zcache_file.h"
+#include "zcache_greq.h"
 #include "zcache_jobs.h"
-#include "zcache_mpi.h"
-#include "zcache_seams.h"
 
 /* What a request refers to. */
 struct pending {
@@ -40,8 +43,62 @@ struct pending {
     MPI_Errhandler errh; /* ... and then the handler it had, with a reference */
 };
 
-/* Of the requests of all files.  Held across no MPI call but those that count references. */
+/* Of the requests of all files. */
 static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_REQUESTS);
+
+/* ---- an access as a job ---- */
+
+struct work {
+    struct zcache_access a; /* its file may be closed once it is done */
+    char path[];
+};
+
+static int64_t work_run(void *arg)
+{
+    struct work *w = arg;
+
+    return zcache_slot_run(&w->a);
+}
+
+static void work_free(void *arg)
+{
+    struct work *w = arg;
+
+    zcache_slot_done(&w->a);
+    free(w);
+}
+
+/* Takes over what the access refers to; NULL: it was not started, and nothing taken. */
+static struct zcache_job *work_start(const struct zcache_access *a)
+{
+    static const struct zcache_job_kind kind = {work_run, work_free};
+    const char *path = a->f->path;
+    struct zcache_job *j;
+    struct work *w;
+
+    if (!path)
+        return NULL;
+    w = malloc(sizeof *w + strlen(path) + 1);
+    if (!w)
+        return NULL;
+    w->a = *a;
+    strcpy(w->path, path);
+    j = zcache_job_start(&kind, w, &a->f->jobs);
+    if (!j)
+        free(w);
+    return j;
+}
+
+/* Of one that is done, though its file may be closed: what zcache_job_result() says, and the MPI
+ * error code that stands for it. */
+static int64_t work_result(const struct zcache_job *j, int *code)
+{
+    const struct work *w = zcache_job_arg(j);
+    int64_t n = zcache_job_result(j);
+
+    zcache_slot_error(w->a.dir, w->path, n < 0 ? (int)n : 0, code);
+    return n;
+}
 
 /* ---- what MPI calls ---- */
 
@@ -103,8 +160,8 @@ static int raise_once(struct pending *p, int code)
 static int query(void *state, MPI_Status *status)
 {
     struct pending *p = state;
-    int64_t n = zcache_job_result(p->job);
-    int code = zcache_job_code(p->job);
+    int code;
+    int64_t n = work_result(p->job, &code);
 
     MPI_Status_set_cancelled(status, 0);
     MPI_Status_set_elements_x(status, MPI_BYTE, n < 0 ? 0 : n);
@@ -141,16 +198,23 @@ static int cancel(void *state, int is_complete)
 
 void zcache_requests_leave(ADIO_File fd)
 {
-    struct zc_list *requests = &zcache_file_of(fd)->requests, *n;
+    struct zc_list *n;
 
-    zc_lock_get(&lock);
-    while ((n = zc_list_pop(requests))) {
-        struct pending *p = zc_list_entry(n, struct pending, link);
+    do { /* each with a reference of its own */
+        MPI_Errhandler errh = zcache_errh_get(fd);
 
-        p->errh = zcache_errh_get(fd);
-        p->fh = MPI_FILE_NULL;
-    }
-    zc_lock_put(&lock);
+        zc_lock_get(&lock);
+        n = zc_list_pop(&zcache_file_of(fd)->requests);
+        if (n) {
+            struct pending *p = zc_list_entry(n, struct pending, link);
+
+            p->errh = errh;
+            p->fh = MPI_FILE_NULL;
+        }
+        zc_lock_put(&lock);
+        if (!n)
+            zcache_errh_release(errh);
+    } while (n);
 }
 
 static const struct zcache_greq_functions functions = {query, release, cancel, poll, wait_for};
@@ -199,7 +263,7 @@ static void start(const struct zcache_slot_args *s, ADIO_Request *request, int *
         made(s->fd, &a, rc, request, error_code);
         return;
     }
-    j = zcache_job_start(&a);
+    j = work_start(&a);
     if (!j) {
         made(s->fd, &a, zcache_slot_run(&a), request, error_code);
         zcache_slot_done(&a);
@@ -242,7 +306,7 @@ void zcache_split_begin(const struct zcache_slot_args *s, int *error_code)
         zcache_slot_error(a.dir, f->path, rc, error_code);
         return;
     }
-    f->split = zcache_job_start(&a);
+    f->split = work_start(&a);
     if (!f->split) {
         int64_t n = zcache_slot_run(&a);
 
@@ -262,8 +326,7 @@ int zcache_split_end(ADIO_File fd)
         return MPI_SUCCESS;
     zc_error_clear();
     zcache_job_wait(j);
-    n = zcache_job_result(j);
-    code = zcache_job_code(j);
+    n = work_result(j, &code);
     MPI_Status_set_elements_x(&fd->split_status, MPI_BYTE, n < 0 ? 0 : n);
     zcache_job_release(j);
     zcache_file_of(fd)->split = NULL;

@@ -8,7 +8,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,57 +16,21 @@
 #include <unistd.h>
 
 #include "ad_zcache.h"
+#include "ad_zcache_hints.h"
+#include "ad_zcache_seams.h"
+#include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_options.h"
 #include "zc_wire.h"
+#include "zcache_agg.h"
+#include "zcache_error.h"
 #include "zcache_file.h"
-#include "zcache_fileview.h"
-#include "zcache_jobs.h"
-#include "zcache_mpi.h"
+#include "zcache_finalize.h"
 #include "zcache_near.h"
+#include "zcache_network.h"
 #include "zcache_outcome.h"
-#include "zcache_seams.h"
+#include "zcache_stats.h"
 #include "zcache_stores.h"
-
-struct zcache_file *zcache_file_get(ADIO_File fd)
-{
-    struct zcache_file *f = fd->fs_ptr;
-
-    if (f)
-        return f;
-    f = calloc(1, sizeof *f);
-    if (!f)
-        return NULL;
-    zc_list_init(&f->requests);
-    if (zc_settings_init(&f->settings))
-        snprintf(f->bad_env, sizeof f->bad_env, "%s", zc_error_text(EINVAL));
-    fd->fs_ptr = f;
-    return f;
-}
-
-void zcache_file_free(ADIO_File fd)
-{
-    struct zcache_file *f = fd->fs_ptr;
-
-    if (!f)
-        return;
-    zcache_view_drop(f);
-    zc_coord_destroy(f->coord);
-    zc_settings_free(&f->settings);
-    free(f->owners);
-    free(f->path);
-    free(f);
-    fd->fs_ptr = NULL;
-}
-
-void zcache_set_error(int *error_code, int rc, const char *what, const char *path)
-{
-    if (rc == 0)
-        *error_code = MPI_SUCCESS;
-    else
-        *error_code = zcache_mpi_errorf(zcache_mpi_class(rc), "zcache: %s %s: %s", what, path,
-                                        zc_error_text(rc));
-}
 
 /* ---- open ---- */
 
@@ -80,17 +43,6 @@ struct layout {
     uint32_t servers; /* daemons */
     bool created;     /* by this open */
 };
-
-char *zcache_absolute(const char *name)
-{
-    char cwd[4096], *path;
-
-    if (name[0] == '/')
-        return strdup(name);
-    if (!getcwd(cwd, sizeof cwd))
-        return NULL;
-    return asprintf(&path, "%s/%s", cwd, name) < 0 ? NULL : path;
-}
 
 static unsigned open_flags(ADIO_File fd, int amode)
 {
@@ -110,7 +62,7 @@ static unsigned open_flags(ADIO_File fd, int amode)
  * the kernel does not tell (before Linux 4.7), they get files that are too private. */
 static mode_t current_umask(void)
 {
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+    static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_PROCESS);
     FILE *f = fopen("/proc/self/status", "re");
     unsigned mask;
     char line[256];
@@ -121,10 +73,10 @@ static mode_t current_umask(void)
     if (f)
         fclose(f);
     if (!told) {
-        pthread_mutex_lock(&mutex);
+        zc_lock_get(&lock);
         mask = umask(077);
         umask((mode_t)mask);
-        pthread_mutex_unlock(&mutex);
+        zc_lock_put(&lock);
     }
     return (mode_t)mask;
 }
@@ -139,7 +91,8 @@ static int open_once(ADIO_File fd, unsigned flags, struct layout *l)
     struct zcache_file *f = zcache_file_of(fd);
 
     l->attr.block_size = f->settings.block_size;
-    return zc_store_open_file(f->store, f->path, flags, permissions(fd), &l->sfile, &l->attr);
+    return zc_store_open_file(zcache_store_files(f->store), f->path, flags, permissions(fd),
+                              &l->sfile, &l->attr);
 }
 
 /* Opens on the rank that may create.  Looks for the file first, so that it is known who
@@ -184,7 +137,7 @@ static int open_layout(ADIO_File fd, int rank, int amode, struct layout *l)
         if (rc == 0)
             rc = open_first(fd, amode, l);
         if (rc == 0)
-            l->servers = zcache_file_of(fd)->store->servers;
+            l->servers = zcache_store_files(zcache_file_of(fd)->store)->servers;
         zcache_outcome_set(&o, rc);
     }
     rc = zcache_outcome_bcast(&o, 0, fd->comm);
@@ -222,7 +175,7 @@ static void place_blocks(ADIO_File fd, const struct layout *l)
     f->nowners = zc_place_owners(&f->place);
 }
 
-/* Opens the file in this rank's cache and exports it to the others. */
+/* Opens the file in this rank's cache and lends it to the others. */
 static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct layout *l,
                            bool first, struct zc_handle **handle, struct card *card)
 {
@@ -231,6 +184,7 @@ static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct 
     uint32_t page = block < PAGE_MAX ? (uint32_t)block : PAGE_MAX;
     struct zc_attr attr = {.block_size = block, .stride = f->nowners};
     size_t len = sizeof card->addr;
+    uint32_t servers;
     int rc, size;
 
     MPI_Comm_size(fd->comm, &size);
@@ -238,9 +192,10 @@ static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct 
     if (first && !f->coord)
         return zc_errorf(ENOMEM, "no memory to open a file");
     rc = f->store ? 0 : get_store(fd, rank);
-    if (rc == 0 && f->store->servers != l->servers)
+    servers = rc ? l->servers : zcache_store_files(f->store)->servers;
+    if (servers != l->servers)
         rc = zc_errorf(EINVAL, "rank 0 knows of %u daemons, rank %d of %u", l->servers, rank,
-                       f->store->servers);
+                       servers);
     if (rc == 0)
         rc = zcache_agg_get(f->store, &f->settings, page, size > 1, f->near, &f->agg);
     if (rc == 0)
@@ -255,7 +210,7 @@ static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct 
         return 0;
     card->number = zcache_agg_export(f->agg, f->near, *handle, f->coord);
     if (!card->number)
-        return zc_errorf(ENOMEM, "no memory to export a file");
+        return zc_errorf(ENOMEM, "no memory to lend a file");
     rc = zcache_agg_address(f->agg, f->near, card->addr, &len);
     card->addr_len = (uint32_t)len;
     return rc;
@@ -332,17 +287,15 @@ static int open_aggregators(ADIO_File fd, int rank, int amode, const struct layo
 static void undo_open(ADIO_File fd, int rc, bool created)
 {
     struct zcache_file *f = zcache_file_of(fd);
+    int undone;
 
     if (!f)
         return;
-    if (created) {
-        int err = zc_store_unlink(f->store, f->path);
-
-        if (err)
-            zc_error("%s was created and could not be removed: %s", f->path, zc_error_text(err));
-    }
+    undone = created ? zc_store_unlink(zcache_store_files(f->store), f->path) : 0;
+    if (undone)
+        zc_error("%s was created and could not be removed: %s", f->path, zc_error_text(undone));
     if (f->store)
-        zcache_store_put(f->store, zcache_is_loss(rc));
+        zcache_store_put(f->store, zcache_network_is_loss(rc));
     zcache_file_free(fd);
 }
 
@@ -363,10 +316,10 @@ static void opened(ADIO_File fd, const struct layout *l)
     struct zcache_file *f = zcache_file_of(fd);
     int size;
 
-    zcache_stores_file_opened();
+    zcache_finalize_file_opened();
     MPI_Comm_size(fd->comm, &size);
     if (size > 1 || (f->settings.daemons && *f->settings.daemons))
-        zcache_net_keep(&f->settings);
+        zcache_network_keep(&f->settings);
     echo_layout(fd);
     fd->blksize = (long)f->place.block_size;
     fd->hints->striping_unit = f->place.block_size <= INT_MAX ? (int)f->place.block_size : 0;
@@ -377,7 +330,7 @@ static void opened(ADIO_File fd, const struct layout *l)
     if (fd->access_mode & ADIO_APPEND)
         fd->fp_ind = (ADIO_Offset)l->attr.size;
     zcache_owners_warm(f);
-    zcache_info_unused(fd);
+    zcache_hints_no_flush(fd);
     zcache_hints_echo(fd);
 }
 
@@ -469,7 +422,7 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
         zcache_stats_report(fd);
     zcache_owners_settle(f);
     zcache_split_end(fd); /* a program that closes too early must not write into what is freed */
-    zcache_jobs_drain(f);
+    zcache_jobs_drain(&f->jobs);
     zcache_requests_leave(fd);
     rc = zcache_outcome_barrier(fd->comm); /* all accesses of all ranks are done */
     zcache_outcome_set(&o, rc);
@@ -479,11 +432,11 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     if (rc)
         zcache_outcome_set(&o, rc);
     if (f->store)
-        zcache_store_put(f->store, zcache_is_loss(rc));
+        zcache_store_put(f->store, zcache_network_is_loss(rc));
     snprintf(path, sizeof path, "%s", f->path ? f->path : fd->filename);
     zcache_file_free(fd);
     fd->is_open = 0;
     rc = zcache_outcome_agree(&o, fd->comm);
     zcache_set_error(error_code, rc, "cannot close", path);
-    zcache_stores_file_closed();
+    zcache_finalize_file_closed();
 }

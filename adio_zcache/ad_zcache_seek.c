@@ -8,11 +8,12 @@
 #include <string.h>
 
 #include "ad_zcache.h"
+#include "ad_zcache_seams.h"
 #include "zc_log.h"
+#include "zcache_error.h"
+#include "zcache_file.h"
 #include "zcache_fileview.h"
-#include "zcache_mpi.h"
 #include "zcache_outcome.h"
-#include "zcache_seams.h"
 #include "zcache_shared.h"
 
 ADIO_Offset ADIOI_ZCACHE_SeekIndividual(ADIO_File fd, ADIO_Offset offset, int whence,

@@ -1,18 +1,15 @@
-/* ad_zcache_shfp.c - shared file pointers and atomic mode.
- *
- * Both ask the file's first aggregator (zcache_shared.h); there is no hidden file and no
- * fcntl lock.  In atomic mode an access holds a lock on the bytes from its first to its last,
- * shared by readers.
+/* ad_zcache_shfp.c - shared file pointers: the file's first aggregator has them (zcache_shared.h),
+ * and no hidden file.
  */
 #include "config.h"
 
 #include <errno.h>
 #include <stdio.h>
 
-#include "ad_zcache.h"
+#include "ad_zcache_seams.h"
 #include "zc_log.h"
-#include "zcache_fileview.h"
-#include "zcache_seams.h"
+#include "zcache_error.h"
+#include "zcache_file.h"
 #include "zcache_shared.h"
 
 void zcache_shared_pointer_add(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was, int *error_code)
@@ -81,47 +78,4 @@ int zcache_ordered_offset(ADIO_File fd, MPI_Aint count, MPI_Datatype type, MPI_O
     rc = o.rc ? zc_errorf(-o.rc, "%s", o.text) : 0;
     zcache_set_error(&code, rc, "cannot move the shared file pointer of", f->path);
     return code;
-}
-
-/* ---- atomic mode ---- */
-
-/* All of a view whose tiles reach into each other. */
-static void range_of(const struct zcache_access *a, int64_t *off, int64_t *len)
-{
-    int64_t last;
-
-    *off = a->disp;
-    *len = INT64_MAX - a->disp;
-    if (!a->view) {
-        *off += a->view_offset;
-        *len = a->len;
-    } else if (zc_view_monotone(a->view) &&
-               zc_view_to_file(a->view, a->disp, a->view_offset, off) == 0 &&
-               zc_view_to_file(a->view, a->disp, a->view_offset + a->len - 1, &last) == 0) {
-        *len = last + 1 - *off;
-    }
-}
-
-int64_t zcache_transfer_atomic(const struct zcache_access *a)
-{
-    struct zcache_lock lock;
-    int64_t off, len, n;
-    int rc;
-
-    if (a->len == 0 || a->view_offset < 0)
-        return zcache_transfer(a);
-    range_of(a, &off, &len);
-    rc = zcache_lock(a->f, a->dir == ZCACHE_WRITE, off, len, &lock);
-    if (rc)
-        return rc;
-    n = zcache_transfer(a);
-    if (n < 0) { /* its explanation is the one that counts */
-        char text[400];
-
-        snprintf(text, sizeof text, "%s", zc_error_text((int)n));
-        zcache_unlock(a->f, &lock);
-        return zc_errorf(-(int)n, "%s", text);
-    }
-    rc = zcache_unlock(a->f, &lock);
-    return rc ? rc : n;
 }

@@ -25,8 +25,7 @@
 #include "zc_addrfile.h"
 #include "zc_log.h"
 #include "zc_server.h"
-#include "zc_store_posix.h"
-#include "zc_tp_both.h"
+#include "zc_store_open.h"
 #include "zc_units.h"
 
 enum {
@@ -151,6 +150,7 @@ static int create_server(struct iod *d)
 static int start(struct iod *d)
 {
     const struct zc_settings *s = &d->settings;
+    const struct zc_store_config files = {.root = s->root};
     int rc = s->log_file ? iod_process_open_log(s->log_file) : 0;
 
     if (rc == 0)
@@ -160,7 +160,7 @@ static int start(struct iod *d)
     if (rc == 0)
         rc = new_boot_id(&d->boot_id);
     if (rc == 0)
-        rc = zc_store_posix_create(s->root, &d->store);
+        rc = zc_store_open(&files, &d->store);
     if (rc == 0)
         rc = create_cache(d);
     if (rc == 0)

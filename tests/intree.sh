@@ -44,7 +44,8 @@ unpack() {
 
 # What decides how ROMIO looks: then it is made anew from the package.
 shape() {
-    (cd "$srcdir" && cat "$plugin"/romio-register "$plugin"/intree/* "$plugin"/zcache_seams.h | sha256sum &&
+    (cd "$srcdir" &&
+        cat "$plugin"/romio-register "$plugin"/intree/* adio_zcache/ad_zcache_seams.h | sha256sum &&
         find common adio_zcache -name '*.[ch]' | LC_ALL=C sort)
 }
 # And what the driver is made of.
@@ -118,7 +119,7 @@ check_library() {
 # after MPICH 4.0 do (and those until then, if this is a newer one). The other kind's headers are
 # made from this one's: the type of the slots' count in struct ADIOI_Fns_struct is all that differs.
 check_counts() {
-    local other=$dir/other-count header=adio/include/adioi.h kind f
+    local other=$dir/other-count header=adio/include/adioi.h driver=$romio/adio/ad_zcache kind f
 
     rm -rf -- "$other"
     mkdir -p -- "$other"
@@ -132,9 +133,9 @@ check_counts() {
     fi
     (($(diff "$romio/$header" "$other/adioi.h" | grep -c '^>') >= 12)) ||
         die "the slots of ROMIO do not count as this test knows it"
-    for f in "$srcdir"/adio_zcache/*.c "$plugin/zcache_seams.c"; do
+    for f in "$driver"/ad_zcache*.c "$driver/zcache_seams.c"; do
         "$mpich/inst/bin/mpicc" -std=gnu11 -Wall -Wextra -Werror -fsyntax-only \
-            -DHAVE_ROMIOCONF_H -I"$plugin/intree" -I"$srcdir/common" -I"$srcdir/adio_zcache" -I"$plugin" \
+            -DHAVE_ROMIOCONF_H -I"$driver" \
             -isystem "$other" -isystem "$mpich/obj/src/mpi/romio/adio/include" \
             -isystem "$mpich/src/src/mpi/romio/include" -isystem "$mpich/obj/src/mpi/romio/include" \
             -isystem "$mpich/src/src/mpl/include" -isystem "$mpich/obj/src/mpl/include" \

@@ -3,18 +3,16 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/random.h>
 
-#include "zc_list.h"
-#include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_server.h"
 #include "zc_thread.h"
 #include "zc_tp_local.h"
 #include "zc_tp_ofi.h"
 #include "zcache_agg.h"
+#include "zcache_network.h"
+#include "zcache_registry.h"
 #include "zcache_stores.h"
 
 enum {
@@ -25,22 +23,50 @@ enum {
     LEAST_PIECE = 16, /* a range for so many bytes of a page */
 };
 
-struct endpoint {
-    struct zc_server *server; /* NULL: nobody else asks */
-    pthread_t thread;
-};
+struct endpoint;
 
 struct zcache_agg {
-    struct zc_list link;
-    struct zc_store *store;
+    struct zcache_item item;
+    struct zcache_store *store;
     uint32_t page_size;
     bool background; /* writes back while the program computes */
     struct zc_cache *cache;
-    struct endpoint endpoints[2]; /* indexed by whether it is for ranks of this host only */
+    struct endpoint *endpoints[2]; /* indexed by whether it is for ranks of this host only */
 };
 
-static struct zc_list aggs = {&aggs, &aggs};
-static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_PROCESS);
+/* ---- endpoints ---- */
+
+struct endpoint {
+    struct zcache_item item;
+    struct zcache_agg *agg;
+    bool near;
+    struct zc_server *server;
+    pthread_t thread;
+};
+
+struct endpoint_key {
+    struct zcache_agg *agg;
+    bool near;
+    const struct zc_settings *settings;
+};
+
+static bool endpoint_init(struct zcache_item *i, const void *key)
+{
+    const struct endpoint_key *k = key;
+    struct endpoint *e = (struct endpoint *)i;
+
+    e->agg = k->agg;
+    e->near = k->near;
+    return true;
+}
+
+static bool endpoint_matches(const struct zcache_item *i, const void *key)
+{
+    const struct endpoint_key *k = key;
+    const struct endpoint *e = (const struct endpoint *)i;
+
+    return e->agg == k->agg && e->near == k->near;
+}
 
 static void *serve(void *arg)
 {
@@ -53,117 +79,162 @@ static void *serve(void *arg)
     return NULL;
 }
 
-static int start_server(struct zcache_agg *a, const struct zc_settings *s, bool near)
+static int endpoint_make(struct zcache_item *i, const void *key)
 {
-    struct zc_server_config cfg = {.cache = a->cache,
+    const struct endpoint_key *k = key;
+    struct endpoint *e = (struct endpoint *)i;
+    struct zc_server_config cfg = {.cache = e->agg->cache,
                                    .credits = AGG_CREDITS,
-                                   .open_transport = near ? zc_tp_local_open : zc_tp_ofi_open,
-                                   .provider = zcache_net_provider(s)};
-    struct endpoint *e = &a->endpoints[near];
+                                   .open_transport = e->near ? zc_tp_local_open : zc_tp_ofi_open,
+                                   .provider = zcache_network_provider(k->settings)};
     int rc;
 
-    if (e->server)
-        return 0;
     if (getrandom(&cfg.boot_id, sizeof cfg.boot_id, 0) != sizeof cfg.boot_id)
         return zc_errorf(errno, "getrandom");
     rc = zc_server_create(&cfg, &e->server);
     if (rc)
         return rc;
     rc = zc_thread_start(&e->thread, "zc-aggregator", serve, e);
-    if (rc) {
+    if (rc)
         zc_server_destroy(e->server);
-        e->server = NULL;
-    }
     return rc;
 }
 
-static int agg_new(struct zc_store *store, const struct zc_settings *s, uint32_t page_size,
-                   struct zcache_agg **out)
+static void endpoint_unmake(struct zcache_item *i)
 {
-    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
-    struct zcache_agg *a = calloc(1, sizeof *a);
-    int rc;
+    struct endpoint *e = (struct endpoint *)i;
 
-    if (!a)
-        return zc_errorf(ENOMEM, "no memory for an aggregator");
+    zc_server_stop(e->server);
+    pthread_join(e->thread, NULL);
+    zc_server_destroy(e->server);
+}
+
+static const struct zcache_kind endpoint_kind = {
+    .name = "an aggregator's endpoint",
+    .size = sizeof(struct endpoint),
+    .init = endpoint_init,
+    .matches = endpoint_matches,
+    .make = endpoint_make,
+    .unmake = endpoint_unmake,
+};
+static struct zcache_registry endpoints = ZCACHE_REGISTRY_INITIALIZER(endpoints, &endpoint_kind);
+
+static bool endpoint_is_of(const struct zcache_item *i, const void *agg)
+{
+    return ((const struct endpoint *)i)->agg == agg;
+}
+
+/* ---- caches ---- */
+
+struct agg_key {
+    struct zcache_store *store;
+    uint32_t page_size;
+    const struct zc_settings *settings;
+};
+
+static bool in_background(const struct zc_settings *s)
+{
+    return s->write_back & ZC_WRITE_BACK_AGGREGATOR;
+}
+
+static bool agg_init(struct zcache_item *i, const void *key)
+{
+    const struct agg_key *k = key;
+    struct zcache_agg *a = (struct zcache_agg *)i;
+
+    a->store = k->store;
+    a->page_size = k->page_size;
+    a->background = in_background(k->settings);
+    return true;
+}
+
+static bool agg_matches(const struct zcache_item *i, const void *key)
+{
+    const struct agg_key *k = key;
+    const struct zcache_agg *a = (const struct zcache_agg *)i;
+
+    return a->store == k->store && a->page_size == k->page_size &&
+           a->background == in_background(k->settings);
+}
+
+static int agg_make(struct zcache_item *i, const void *key)
+{
+    const struct zc_settings *s = ((const struct agg_key *)key)->settings;
+    struct zcache_agg *a = (struct zcache_agg *)i;
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    uint32_t page_size = a->page_size;
+
     cfg.capacity = s->agg_cache_size - s->agg_cache_size % page_size;
     if (cfg.capacity < 2 * (size_t)page_size)
         cfg.capacity = 2 * (size_t)page_size;
     cfg.page_size = page_size;
-    a->background = s->write_back & ZC_WRITE_BACK_AGGREGATOR;
     cfg.high_watermark = a->background ? AGG_HIGH : 100;
     cfg.low_watermark = a->background ? AGG_LOW : 99;
     cfg.idle_ms = a->background ? AGG_IDLE_MS : 0;
     cfg.max_io = cfg.max_io < page_size ? page_size : cfg.max_io;
-    if (cfg.max_extents < page_size / LEAST_PIECE)
-        cfg.max_extents = page_size / LEAST_PIECE;
+    cfg.max_extents = page_size / LEAST_PIECE < 1024 ? 1024 : page_size / LEAST_PIECE;
     cfg.level = ZC_LEVEL_VISIBLE;
-    rc = zc_cache_create(&cfg, store, &a->cache);
-    if (rc) {
-        free(a);
-        return rc;
-    }
-    a->store = store;
-    a->page_size = page_size;
-    zc_list_add_tail(&aggs, &a->link);
-    *out = a;
-    return 0;
+    return zc_cache_create(&cfg, zcache_store_files(a->store), &a->cache);
 }
 
-static void agg_free(struct zcache_agg *a)
+static void agg_unmake(struct zcache_item *i)
 {
+    struct zcache_agg *a = (struct zcache_agg *)i;
     int rc;
 
-    zc_list_del(&a->link);
-    for (int near = 0; near <= 1; near++) {
-        struct endpoint *e = &a->endpoints[near];
-
-        if (!e->server)
-            continue;
-        zc_server_stop(e->server);
-        pthread_join(e->thread, NULL);
-        zc_server_destroy(e->server);
-    }
+    zcache_registry_remove(&endpoints, endpoint_is_of, a);
     rc = zc_cache_drain(a->cache);
     if (rc)
         zc_error("aggregator: %s", zc_error_text(rc));
     zc_cache_destroy(a->cache);
-    free(a);
 }
 
-int zcache_agg_get(struct zc_store *store, const struct zc_settings *s, uint32_t page_size,
+static const struct zcache_kind agg_kind = {
+    .name = "an aggregator",
+    .size = sizeof(struct zcache_agg),
+    .init = agg_init,
+    .matches = agg_matches,
+    .make = agg_make,
+    .unmake = agg_unmake,
+};
+static struct zcache_registry aggs = ZCACHE_REGISTRY_INITIALIZER(aggs, &agg_kind);
+
+static bool agg_is_over(const struct zcache_item *i, const void *store)
+{
+    return ((const struct zcache_agg *)i)->store == store;
+}
+
+/* Nobody uses those of a store that goes away any more. */
+static void stop(struct zcache_store *store)
+{
+    zcache_registry_remove(&aggs, agg_is_over, store);
+}
+
+/* ---- for others ---- */
+
+/* What is got here is given back by nobody: it goes with the store. */
+int zcache_agg_get(struct zcache_store *store, const struct zc_settings *s, uint32_t page_size,
                    bool served, bool near, struct zcache_agg **out)
 {
-    bool background = s->write_back & ZC_WRITE_BACK_AGGREGATOR;
-    struct zcache_agg *a = NULL;
-    int rc = 0;
+    struct agg_key key = {store, page_size, s};
+    struct endpoint_key wanted = {.near = near, .settings = s};
+    struct zcache_item *i, *e;
+    int rc;
 
-    zc_lock_get(&lock);
-    zc_list_each (&aggs, n) {
-        struct zcache_agg *b = zc_list_entry(n, struct zcache_agg, link);
-
-        if (b->store == store && b->page_size == page_size && b->background == background)
-            a = b;
+    *out = NULL;
+    zcache_store_before_close(store, stop);
+    rc = zcache_registry_get(&aggs, &key, &i);
+    if (rc < 0)
+        return rc;
+    wanted.agg = (struct zcache_agg *)i;
+    if (served) {
+        rc = zcache_registry_get(&endpoints, &wanted, &e);
+        if (rc < 0)
+            return rc;
+        __atomic_store_n(&wanted.agg->endpoints[near], (struct endpoint *)e, __ATOMIC_RELEASE);
     }
-    if (!a)
-        rc = agg_new(store, s, page_size, &a);
-    if (rc == 0 && served)
-        rc = start_server(a, s, near);
-    zc_lock_put(&lock);
-    *out = a;
-    return rc;
-}
-
-void zcache_agg_stop(struct zc_store *store)
-{
-    zc_lock_get(&lock);
-    zc_list_each_safe (&aggs, n) {
-        struct zcache_agg *a = zc_list_entry(n, struct zcache_agg, link);
-
-        if (a->store == store)
-            agg_free(a);
-    }
-    zc_lock_put(&lock);
+    *out = wanted.agg;
+    return 0;
 }
 
 struct zc_cache *zcache_agg_cache(struct zcache_agg *a)
@@ -173,16 +244,16 @@ struct zc_cache *zcache_agg_cache(struct zcache_agg *a)
 
 int zcache_agg_address(struct zcache_agg *a, bool near, void *buf, size_t *len)
 {
-    return zc_server_address(a->endpoints[near].server, buf, len);
+    return zc_server_address(a->endpoints[near]->server, buf, len);
 }
 
 uint64_t zcache_agg_export(struct zcache_agg *a, bool near, struct zc_handle *h,
                            struct zc_coord *coord)
 {
-    return zc_server_export(a->endpoints[near].server, h, coord);
+    return zc_server_export(a->endpoints[near]->server, h, coord);
 }
 
 void zcache_agg_unexport(struct zcache_agg *a, bool near, uint64_t number)
 {
-    zc_server_unexport(a->endpoints[near].server, number);
+    zc_server_unexport(a->endpoints[near]->server, number);
 }

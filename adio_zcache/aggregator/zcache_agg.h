@@ -1,9 +1,9 @@
-/* zcache_agg.h - an aggregator: the level-1 cache of a process and the thread that serves it.
+/* zcache_agg.h - an aggregator: the level-1 cache of a process and the threads that serve it.
  *
  * A process has one for each store, page size and way to write back, made when it first owns
  * blocks of such a file.
- * The service thread makes no MPI calls; it is started only when other ranks need it.
- * Threads: any; one lock inside.
+ * Service threads make no MPI calls; they are started only when other ranks need them.
+ * Threads: any.
  */
 #ifndef ZCACHE_AGG_H
 #define ZCACHE_AGG_H
@@ -13,14 +13,13 @@
 #include "zc_coord.h"
 
 struct zcache_agg;
+struct zcache_store;
 
 /* The aggregator for this store, with a cache of its own over it.  `served`: other ranks
  * will ask, so it needs an endpoint; `near`: they are on this host.  It stays for further
  * files until its store goes. */
-int zcache_agg_get(struct zc_store *store, const struct zc_settings *s, uint32_t page_size,
+int zcache_agg_get(struct zcache_store *store, const struct zc_settings *s, uint32_t page_size,
                    bool served, bool near, struct zcache_agg **out);
-/* Stops those of a store that goes away; nobody may use them any more. */
-void zcache_agg_stop(struct zc_store *store);
 
 struct zc_cache *zcache_agg_cache(struct zcache_agg *a);
 /* Address of its endpoint of that kind; *len is in/out. */

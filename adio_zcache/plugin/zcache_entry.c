@@ -5,7 +5,7 @@
 
 #include "zcache_entry.h"
 #include "zcache_library.h"
-#include "zcache_seams.h"
+#include "ad_zcache_seams.h"
 
 /* MPI-4.1 and later. Exported whatever this plugin was built with: it may run with a newer MPI. */
 int MPI_File_toint(MPI_File fh);
@@ -94,21 +94,21 @@ MPI_File MPI_File_fromint(int fint) __attribute__((alias("PMPI_File_fromint")));
 
 /* ---- properties ----------------------------------------------------------------- */
 
-ENTRY(set_size, LOCK_NEVER, (MPI_File fh, MPI_Offset size), (fh, size));
-ENTRY(get_size, LOCK_FOREIGN, (MPI_File fh, MPI_Offset *size), (fh, size));
-ENTRY(get_group, LOCK_NEVER, (MPI_File fh, MPI_Group *group), (fh, group));
-ENTRY(get_amode, LOCK_NEVER, (MPI_File fh, int *amode), (fh, amode));
-ENTRY(set_view, LOCK_NEVER,
+ENTRY(set_size, ALONE_NEVER, (MPI_File fh, MPI_Offset size), (fh, size));
+ENTRY(get_size, ALONE_FOREIGN, (MPI_File fh, MPI_Offset *size), (fh, size));
+ENTRY(get_group, ALONE_NEVER, (MPI_File fh, MPI_Group *group), (fh, group));
+ENTRY(get_amode, ALONE_NEVER, (MPI_File fh, int *amode), (fh, amode));
+ENTRY(set_view, ALONE_NEVER,
       (MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep,
        MPI_Info info),
       (fh, disp, etype, filetype, datarep, info));
-ENTRY(get_view, LOCK_NEVER,
+ENTRY(get_view, ALONE_NEVER,
       (MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep),
       (fh, disp, etype, filetype, datarep));
-ENTRY(get_type_extent, LOCK_NEVER, (MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent),
+ENTRY(get_type_extent, ALONE_NEVER, (MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent),
       (fh, datatype, extent));
-ENTRY(set_atomicity, LOCK_NEVER, (MPI_File fh, int flag), (fh, flag));
-ENTRY(get_atomicity, LOCK_NEVER, (MPI_File fh, int *flag), (fh, flag));
+ENTRY(set_atomicity, ALONE_NEVER, (MPI_File fh, int flag), (fh, flag));
+ENTRY(get_atomicity, ALONE_NEVER, (MPI_File fh, int *flag), (fh, flag));
 
 static int is_ours(MPI_File fh)
 {
@@ -171,18 +171,18 @@ int ROMIO_File_seek(MPI_File fh, MPI_Offset offset, int whence);
 /* ROMIO forgets what the driver says of a place where no pointer can be. */
 int PMPI_File_seek(MPI_File fh, MPI_Offset offset, int whence)
 {
-    struct zcache_handle *locked = zcache_enter(fh, LOCK_ALWAYS);
-    bool ours = locked && fh->file_system == ADIO_ZCACHE;
+    struct zcache_handle *taken = zcache_enter(fh, ALONE_ALWAYS);
+    bool ours = taken && fh->file_system == ADIO_ZCACHE;
     int rc = ours ? zcache_seek(fh, offset, whence) : ROMIO_File_seek(fh, offset, whence);
 
-    return zcache_leave(locked, fh, rc, "MPI_File_seek");
+    return zcache_leave(taken, fh, rc, "MPI_File_seek");
 }
 
 int MPI_File_seek(MPI_File fh, MPI_Offset offset, int whence)
     __attribute__((alias("PMPI_File_seek")));
 
-ENTRY(get_position, LOCK_ALWAYS, (MPI_File fh, MPI_Offset *offset), (fh, offset));
-ENTRY(get_byte_offset, LOCK_NEVER, (MPI_File fh, MPI_Offset offset, MPI_Offset *disp),
+ENTRY(get_position, ALONE_ALWAYS, (MPI_File fh, MPI_Offset *offset), (fh, offset));
+ENTRY(get_byte_offset, ALONE_NEVER, (MPI_File fh, MPI_Offset offset, MPI_Offset *disp),
       (fh, offset, disp));
 
 int ROMIO_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence);
@@ -199,7 +199,7 @@ int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
 int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
     __attribute__((alias("PMPI_File_seek_shared")));
 
-ENTRY(get_position_shared, LOCK_ALWAYS, (MPI_File fh, MPI_Offset *offset), (fh, offset));
+ENTRY(get_position_shared, ALONE_ALWAYS, (MPI_File fh, MPI_Offset *offset), (fh, offset));
 
 /* ---- the rest --------------------------------------------------------------------- */
 
@@ -240,8 +240,8 @@ int PMPI_File_sync(MPI_File fh)
 
 int MPI_File_sync(MPI_File fh) __attribute__((alias("PMPI_File_sync")));
 
-/* The list of data representations is ROMIO's; this lock keeps two threads from adding at once. */
-static pthread_mutex_t datarep_lock = PTHREAD_MUTEX_INITIALIZER;
+/* The list of data representations is ROMIO's; two threads must not add at once. */
+static struct zcache_turn datareps = ZCACHE_TURN_INITIALIZER(ZCACHE_TURN_DATAREPS);
 
 #define DATAREP(suffix, conversion)                                                                \
     int ROMIO_Register_datarep##suffix(const char *name, conversion *read_fn,                      \
@@ -253,9 +253,9 @@ static pthread_mutex_t datarep_lock = PTHREAD_MUTEX_INITIALIZER;
         int rc;                                                                                    \
                                                                                                    \
         zcache_library();                                                                          \
-        pthread_mutex_lock(&datarep_lock);                                                         \
+        zcache_turn_take(&datareps);                                                               \
         rc = ROMIO_Register_datarep##suffix(name, read_fn, write_fn, extent, state);               \
-        pthread_mutex_unlock(&datarep_lock);                                                       \
+        zcache_turn_give(&datareps);                                                               \
         if (rc != MPI_SUCCESS)                                                                     \
             rc = zcache_raise(MPI_FILE_NULL, rc, "MPI_Register_datarep");                          \
         return rc;                                                                                 \

@@ -1,41 +1,66 @@
 /*
  * How an exported function is made from the one of ROMIO.
  *
- * ROMIO's PMPI_File_x was renamed to ROMIO_File_x when its library was copied (see
- * romio-symbols). Each function here locks what has to be locked, calls it, and raises the error
- * that came back, with no lock held: an error handler may use the file, or leave by longjmp.
+ *     MPI_File_x = PMPI_File_x   (zcache_entry*.c, exported)
+ *         turns, large counts, raising of errors
+ *     ROMIO_File_x               (ROMIO's PMPI_File_x, renamed when its library was copied)
+ *         calls back: MPIO_File_create, MPIO_Err_create_code, ... (zcache_handle.c,
+ * zcache_romio_error.c) ADIOI_Fns slots            (the driver, or one of ROMIO's)
+ *
+ * Threads. ROMIO built this way has no locks of its own. Protected here:
+ *   - its initialisation and its attribute keys     zcache_once.c, one process-wide lock
+ *   - the flattened datatypes it caches              zcache_once.c
+ *   - the parser of cb_config_list                   zcache_once.c
+ *   - registered data representations                zcache_entry.c
+ *   - Fortran handles, error handlers, error codes   zcache_handle.c, zcache_errh.c, zcache_error.c
+ *   - the individual and the shared file pointer of one file against other threads of the same
+ *     process: independent calls that use one wait for their turn at the file (zcache_turn.h). For
+ *     files of other drivers those with an explicit offset do so too, since some drivers seek.
+ * Not protected: two threads in collective calls on one file (MPI forbids that), a view that
+ * changes while another thread accesses the file (a program's race), hint files read by the
+ * first two opens at the same time (at worst read twice). No lock is held and no turn kept across
+ * a collective call, nor while an error handler runs: it may use the file, or leave by longjmp.
  */
 #ifndef ZCACHE_ENTRY_H
 #define ZCACHE_ENTRY_H
 
-#include "zcache_plugin.h"
-#include "zcache_seams.h"
+#include <stdbool.h>
 
-/* When a call takes the lock of the file; see zcache_plugin.h. Never for a collective call. */
-enum zcache_locking {
-    LOCK_NEVER,
-    LOCK_FOREIGN, /* unless the file is one of zcache's: explicit offsets */
-    LOCK_ALWAYS,  /* file pointers */
+#include "adio.h"
+#include "ad_zcache_seams.h"
+#include "zcache_errh.h"
+#include "zcache_error.h"
+#include "zcache_handle.h"
+
+/* ROMIO's: a request that is complete, with a status of BYTES. */
+void MPIO_Completed_request_create(MPI_File *fh, MPI_Offset bytes, int *error_code,
+                                   MPI_Request *request);
+
+/* When a call waits for its turn at the file. Never a collective call. */
+enum zcache_alone {
+    ALONE_NEVER,
+    ALONE_FOREIGN, /* unless the file is one of zcache's: explicit offsets */
+    ALONE_ALWAYS,  /* file pointers */
 };
 
-/* The record whose lock was taken, NULL if none was. */
-static inline struct zcache_handle *zcache_enter(MPI_File fh, enum zcache_locking locking)
+/* The record of the file whose turn was taken, NULL if none was. */
+static inline struct zcache_handle *zcache_enter(MPI_File fh, enum zcache_alone alone)
 {
     struct zcache_handle *h;
 
-    if (locking == LOCK_NEVER)
+    if (alone == ALONE_NEVER)
         return NULL;
     h = zcache_handle_of(fh);
-    if (!h || (locking == LOCK_FOREIGN && fh->file_system == ADIO_ZCACHE))
+    if (!h || (alone == ALONE_FOREIGN && fh->file_system == ADIO_ZCACHE))
         return NULL;
-    pthread_mutex_lock(&h->lock);
+    zcache_turn_take(&h->turn);
     return h;
 }
 
-static inline int zcache_leave(struct zcache_handle *locked, MPI_File fh, int rc, const char *fn)
+static inline int zcache_leave(struct zcache_handle *taken, MPI_File fh, int rc, const char *fn)
 {
-    if (locked)
-        pthread_mutex_unlock(&locked->lock);
+    if (taken)
+        zcache_turn_give(&taken->turn);
     return rc == MPI_SUCCESS ? rc : zcache_raise(fh, rc, fn);
 }
 
@@ -51,23 +76,23 @@ static inline int zcache_check_offset(MPI_File fh, MPI_Offset offset)
 }
 
 /* PMPI_File_NAME and MPI_File_NAME, for an access at etype AT; PARAMS begin with MPI_File fh. */
-#define ENTRY_AT(name, at, locking, params, args)                                                  \
+#define ENTRY_AT(name, at, alone, params, args)                                                    \
     int ROMIO_File_##name params;                                                                  \
     int PMPI_File_##name params;                                                                   \
     int MPI_File_##name params;                                                                    \
     int PMPI_File_##name params                                                                    \
     {                                                                                              \
         int rc = zcache_check_offset(fh, at);                                                      \
-        struct zcache_handle *locked;                                                              \
+        struct zcache_handle *taken;                                                               \
                                                                                                    \
         if (rc != MPI_SUCCESS)                                                                     \
             return zcache_raise(fh, rc, "MPI_File_" #name);                                        \
-        locked = zcache_enter(fh, locking);                                                        \
-        return zcache_leave(locked, fh, ROMIO_File_##name args, "MPI_File_" #name);                \
+        taken = zcache_enter(fh, alone);                                                           \
+        return zcache_leave(taken, fh, ROMIO_File_##name args, "MPI_File_" #name);                 \
     }                                                                                              \
     int MPI_File_##name params __attribute__((alias("PMPI_File_" #name)))
 
 /* The same without an offset. */
-#define ENTRY(name, locking, params, args) ENTRY_AT(name, 0, locking, params, args)
+#define ENTRY(name, alone, params, args) ENTRY_AT(name, 0, alone, params, args)
 
 #endif

@@ -10,6 +10,7 @@
 
 #include <limits.h>
 
+#include "zcache_bigtype.h"
 #include "zcache_entry.h"
 
 #define AT_P MPI_Offset offset,
@@ -68,20 +69,20 @@ static bool needs_big(MPI_Count count, MPI_Datatype type)
                             MPI_Datatype type last##_P)                                            \
         __attribute__((alias("PMPI_File_" #name "_c")))
 
-#define DATA(name, locking, at, buffer, last, keep)                                                \
-    ENTRY_AT(name, at##_V, locking,                                                                \
+#define DATA(name, alone, at, buffer, last, keep)                                                  \
+    ENTRY_AT(name, at##_V, alone,                                                                  \
              (MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type last##_P),              \
              (fh, at##_A buf, count, type last##_A));                                              \
     LARGE(name, at, buffer, last, keep)
 
 /*
- * Starting a nonblocking access. ROMIO forgets to convert external32 in these, and in atomic mode
- * blocks but reports the bytes asked for as those read; so where that would happen the blocking
+ * Starting a nonbalone access. ROMIO forgets to convert external32 in these, and in atomic mode
+ * blocks but reports the bytes asked for as those read; so where that would happen the balone
  * function does the work, and the request is complete from the start.
  */
-enum when_blocking { IF_EXTERNAL32, IF_ATOMIC };
+enum when_balone { IF_EXTERNAL32, IF_ATOMIC };
 
-static bool must_block(MPI_File fh, enum when_blocking when)
+static bool must_block(MPI_File fh, enum when_balone when)
 {
     if (!zcache_handle_of(fh))
         return false;
@@ -99,13 +100,13 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
     return rc;
 }
 
-#define START(name, locking, at, buffer, blocking, when)                                           \
+#define START(name, alone, at, buffer, balone, when)                                               \
     int ROMIO_File_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,            \
                           MPI_Request *request);                                                   \
     int PMPI_File_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,             \
                          MPI_Request *request)                                                     \
     {                                                                                              \
-        struct zcache_handle *locked;                                                              \
+        struct zcache_handle *taken;                                                               \
         MPI_Status status;                                                                         \
         int rc = zcache_check_offset(fh, at##_V);                                                  \
                                                                                                    \
@@ -113,12 +114,12 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
         if (rc != MPI_SUCCESS)                                                                     \
             return zcache_raise(fh, rc, "MPI_File_" #name);                                        \
         if (must_block(fh, when)) {                                                                \
-            rc = PMPI_File_##blocking(fh, at##_A buf, count, type, &status);                       \
+            rc = PMPI_File_##balone(fh, at##_A buf, count, type, &status);                         \
             return complete_request(fh, rc, &status, request);                                     \
         }                                                                                          \
-        locked = zcache_enter(fh, locking);                                                        \
+        taken = zcache_enter(fh, alone);                                                           \
         rc = ROMIO_File_##name(fh, at##_A buf, count, type, request);                              \
-        return zcache_leave(locked, fh, rc, "MPI_File_" #name);                                    \
+        return zcache_leave(taken, fh, rc, "MPI_File_" #name);                                     \
     }                                                                                              \
     int MPI_File_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,              \
                         MPI_Request *request) __attribute__((alias("PMPI_File_" #name)));          \
@@ -158,38 +159,38 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
 
 /* ---- independent ------------------------------------------------------------------ */
 
-DATA(read_at, LOCK_FOREIGN, AT, READ, STATUS, FREE);
-DATA(write_at, LOCK_FOREIGN, AT, WRITE, STATUS, FREE);
-START(iread_at, LOCK_FOREIGN, AT, READ, read_at, IF_ATOMIC);
-START(iwrite_at, LOCK_FOREIGN, AT, WRITE, write_at, IF_ATOMIC);
-DATA(read, LOCK_ALWAYS, NO_AT, READ, STATUS, FREE);
-DATA(write, LOCK_ALWAYS, NO_AT, WRITE, STATUS, FREE);
-START(iread, LOCK_ALWAYS, NO_AT, READ, read, IF_ATOMIC);
-START(iwrite, LOCK_ALWAYS, NO_AT, WRITE, write, IF_ATOMIC);
-DATA(read_shared, LOCK_ALWAYS, NO_AT, READ, STATUS, FREE);
-DATA(write_shared, LOCK_ALWAYS, NO_AT, WRITE, STATUS, FREE);
-START(iread_shared, LOCK_ALWAYS, NO_AT, READ, read_shared, IF_ATOMIC);
-START(iwrite_shared, LOCK_ALWAYS, NO_AT, WRITE, write_shared, IF_ATOMIC);
+DATA(read_at, ALONE_FOREIGN, AT, READ, STATUS, FREE);
+DATA(write_at, ALONE_FOREIGN, AT, WRITE, STATUS, FREE);
+START(iread_at, ALONE_FOREIGN, AT, READ, read_at, IF_ATOMIC);
+START(iwrite_at, ALONE_FOREIGN, AT, WRITE, write_at, IF_ATOMIC);
+DATA(read, ALONE_ALWAYS, NO_AT, READ, STATUS, FREE);
+DATA(write, ALONE_ALWAYS, NO_AT, WRITE, STATUS, FREE);
+START(iread, ALONE_ALWAYS, NO_AT, READ, read, IF_ATOMIC);
+START(iwrite, ALONE_ALWAYS, NO_AT, WRITE, write, IF_ATOMIC);
+DATA(read_shared, ALONE_ALWAYS, NO_AT, READ, STATUS, FREE);
+DATA(write_shared, ALONE_ALWAYS, NO_AT, WRITE, STATUS, FREE);
+START(iread_shared, ALONE_ALWAYS, NO_AT, READ, read_shared, IF_ATOMIC);
+START(iwrite_shared, ALONE_ALWAYS, NO_AT, WRITE, write_shared, IF_ATOMIC);
 
 /* ---- collective ------------------------------------------------------------------- */
 
-DATA(read_at_all, LOCK_NEVER, AT, READ, STATUS, FREE);
-DATA(write_at_all, LOCK_NEVER, AT, WRITE, STATUS, FREE);
-START(iread_at_all, LOCK_NEVER, AT, READ, read_at_all, IF_EXTERNAL32);
-START(iwrite_at_all, LOCK_NEVER, AT, WRITE, write_at_all, IF_EXTERNAL32);
-DATA(read_all, LOCK_NEVER, NO_AT, READ, STATUS, FREE);
-DATA(write_all, LOCK_NEVER, NO_AT, WRITE, STATUS, FREE);
-START(iread_all, LOCK_NEVER, NO_AT, READ, read_all, IF_EXTERNAL32);
-START(iwrite_all, LOCK_NEVER, NO_AT, WRITE, write_all, IF_EXTERNAL32);
+DATA(read_at_all, ALONE_NEVER, AT, READ, STATUS, FREE);
+DATA(write_at_all, ALONE_NEVER, AT, WRITE, STATUS, FREE);
+START(iread_at_all, ALONE_NEVER, AT, READ, read_at_all, IF_EXTERNAL32);
+START(iwrite_at_all, ALONE_NEVER, AT, WRITE, write_at_all, IF_EXTERNAL32);
+DATA(read_all, ALONE_NEVER, NO_AT, READ, STATUS, FREE);
+DATA(write_all, ALONE_NEVER, NO_AT, WRITE, STATUS, FREE);
+START(iread_all, ALONE_NEVER, NO_AT, READ, read_all, IF_EXTERNAL32);
+START(iwrite_all, ALONE_NEVER, NO_AT, WRITE, write_all, IF_EXTERNAL32);
 ORDERED(read_ordered, read_at_all, READ, STATUS, FREE);
 ORDERED(write_ordered, write_at_all, WRITE, STATUS, FREE);
 
 /* ---- split collective --------------------------------------------------------------- */
 
-DATA(read_at_all_begin, LOCK_NEVER, AT, READ, NOTHING, KEEP);
-DATA(write_at_all_begin, LOCK_NEVER, AT, WRITE, NOTHING, KEEP);
-DATA(read_all_begin, LOCK_NEVER, NO_AT, READ, NOTHING, KEEP);
-DATA(write_all_begin, LOCK_NEVER, NO_AT, WRITE, NOTHING, KEEP);
+DATA(read_at_all_begin, ALONE_NEVER, AT, READ, NOTHING, KEEP);
+DATA(write_at_all_begin, ALONE_NEVER, AT, WRITE, NOTHING, KEEP);
+DATA(read_all_begin, ALONE_NEVER, NO_AT, READ, NOTHING, KEEP);
+DATA(write_all_begin, ALONE_NEVER, NO_AT, WRITE, NOTHING, KEEP);
 ORDERED(read_ordered_begin, read_at_all_begin, READ, NOTHING, KEEP);
 ORDERED(write_ordered_begin, write_at_all_begin, WRITE, NOTHING, KEEP);
 

@@ -6,8 +6,12 @@
  */
 #include "config.h"
 
+#include <stdbool.h>
+
+#include "zcache_envelope.h"
 #include "zcache_layout.h"
-#include "zcache_plugin.h"
+
+void MPIR_Datatype_iscontig(MPI_Datatype type, int *flag);
 
 /*
  * An empty type moves nothing, in one piece, as long as it takes no room either: so says MPICH, and

@@ -7,11 +7,15 @@
  */
 #include "config.h"
 
-#include "zcache_plugin.h"
+#include <pthread.h>
+
+#include "adio.h"
 #include "adio_cb_config_list.h"
 #include "adio_extern.h"
 
-/* Recursive: flattening may run inside an initialisation. */
+/* Recursive: flattening may run inside an initialisation. Not in the tables of zc_lock.h and
+ * zcache_turn.h; it comes after the turn at a file and before all others: under it ROMIO asks what
+ * datatypes are like (MPIR_Datatype_iscontig). */
 static pthread_mutex_t once_lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 void __real_MPIR_MPIOInit(int *error_code);

@@ -10,7 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "zcache_plugin.h"
+#include "adio.h"
+#include "zcache_error.h"
 
 static const struct {
     const char *key;

@@ -1,8 +1,7 @@
 /* Where ROMIO's functions without a slot part for the driver; see the header. */
 #include "config.h"
 
-#include "zcache_plugin.h"
-#include "zcache_seams.h"
+#include "ad_zcache_seams.h"
 
 void __wrap_ADIO_Get_shared_fp(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was, int *error_code);
 void __wrap_ADIO_Set_shared_fp(ADIO_File fd, ADIO_Offset value, int *error_code);

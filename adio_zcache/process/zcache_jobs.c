@@ -1,28 +1,27 @@
-/* zcache_jobs.c - accesses made by threads of their own. */
+/* zcache_jobs.c - work done by threads of the process's own. */
 #include "config.h"
 
-#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "ad_zcache.h"
 #include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_thread.h"
+#include "zcache_finalize.h"
 #include "zcache_jobs.h"
 
 enum { MAX_THREADS = 4 }; /* each keeps several blocks under way */
 
 struct zcache_job {
-    struct zc_list link;    /* while it waits for a thread; lock */
-    struct zcache_access a; /* its file may be closed once the job is done */
-    char *path;
-    int64_t result; /* once done */
+    struct zc_list link; /* while it waits for a thread; lock */
+    const struct zcache_job_kind *kind;
+    void *arg;
+    struct zcache_jobs *together; /* may go once the job is done */
+    int64_t result;               /* once done */
     char text[400];
-    bool done;       /* atomic; set under lock, after the last look at the file */
+    bool done;       /* atomic; set under lock, after the last look at `together` */
     unsigned owners; /* atomic */
 };
 
@@ -39,8 +38,7 @@ void zcache_job_release(struct zcache_job *j)
 {
     if (__atomic_sub_fetch(&j->owners, 1, __ATOMIC_ACQ_REL))
         return;
-    zcache_slot_done(&j->a);
-    free(j->path);
+    j->kind->free(j->arg);
     free(j);
 }
 
@@ -48,14 +46,12 @@ void zcache_job_release(struct zcache_job *j)
 
 static void run(struct zcache_job *j)
 {
-    struct zcache_file *f = j->a.f;
-
     zc_error_clear();
-    j->result = zcache_slot_run(&j->a);
+    j->result = j->kind->run(j->arg);
     if (j->result < 0)
         snprintf(j->text, sizeof j->text, "%s", zc_error_text((int)j->result));
     zc_lock_get(&lock);
-    f->jobs--;
+    j->together->under_way--;
     __atomic_store_n(&j->done, true, __ATOMIC_RELEASE);
     pthread_cond_broadcast(&less);
     zc_lock_put(&lock);
@@ -98,24 +94,32 @@ static bool have_threads(void)
 
 /* ---- for others ---- */
 
-struct zcache_job *zcache_job_start(const struct zcache_access *a)
+/* When no file is open. */
+static void stop(void)
+{
+    zc_lock_get(&lock);
+    stopping = true;
+    pthread_cond_broadcast(&more);
+    zc_lock_put(&lock);
+    while (nthreads)
+        pthread_join(threads[--nthreads], NULL);
+    stopping = false;
+}
+
+struct zcache_job *zcache_job_start(const struct zcache_job_kind *kind, void *arg,
+                                    struct zcache_jobs *together)
 {
     struct zcache_job *j = calloc(1, sizeof *j);
     bool ok;
 
     if (!j)
         return NULL;
-    j->path = a->f->path ? strdup(a->f->path) : NULL;
-    if (!j->path) {
-        free(j);
-        return NULL;
-    }
-    j->a = *a;
-    j->owners = 2;
+    zcache_finalize_add(ZCACHE_END_WORK, stop);
+    *j = (struct zcache_job){.kind = kind, .arg = arg, .together = together, .owners = 2};
     zc_lock_get(&lock);
     ok = have_threads();
     if (ok) {
-        a->f->jobs++;
+        together->under_way++;
         zc_list_add_tail(&waiting, &j->link);
         nwaiting++;
         pthread_cond_signal(&more);
@@ -123,7 +127,6 @@ struct zcache_job *zcache_job_start(const struct zcache_access *a)
     zc_lock_put(&lock);
     if (ok)
         return j;
-    free(j->path);
     free(j);
     return NULL;
 }
@@ -146,30 +149,15 @@ int64_t zcache_job_result(const struct zcache_job *j)
     return j->result < 0 ? zc_errorf(-(int)j->result, "%s", j->text) : j->result;
 }
 
-int zcache_job_code(const struct zcache_job *j)
+void *zcache_job_arg(const struct zcache_job *j)
 {
-    int64_t n = zcache_job_result(j);
-    int code;
-
-    zcache_slot_error(j->a.dir, j->path, n < 0 ? (int)n : 0, &code);
-    return code;
+    return j->arg;
 }
 
-void zcache_jobs_drain(struct zcache_file *f)
+void zcache_jobs_drain(struct zcache_jobs *together)
 {
     zc_lock_get(&lock);
-    while (f->jobs)
+    while (together->under_way)
         zc_cond_wait(&less, &lock);
     zc_lock_put(&lock);
-}
-
-void zcache_jobs_stop(void)
-{
-    zc_lock_get(&lock);
-    stopping = true;
-    pthread_cond_broadcast(&more);
-    zc_lock_put(&lock);
-    while (nthreads)
-        pthread_join(threads[--nthreads], NULL);
-    stopping = false;
 }

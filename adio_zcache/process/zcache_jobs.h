@@ -1,7 +1,7 @@
-/* zcache_jobs.h - accesses made by threads of their own.
+/* zcache_jobs.h - work done by threads of the process's own.
  *
- * A few threads for the process, started when they are needed, take jobs in the order they
- * came; they make no MPI calls.  A job has two owners: whoever submitted it and the thread.
+ * A few threads, started when they are needed, take jobs in the order they came; they make no
+ * MPI calls.  A job has two owners: whoever submitted it and the thread.
  * Threads: any.
  */
 #ifndef ZCACHE_JOBS_H
@@ -10,27 +10,33 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "zcache_file.h"
-
 struct zcache_job;
 
-/* Starts an access.  The job gives back what the access refers to (zcache_slot_done()) when
- * it is released.  NULL: no memory or no thread; nothing was started and nothing taken. */
-struct zcache_job *zcache_job_start(const struct zcache_access *a);
+/* Jobs that are waited for together, those of a file; zero at first. */
+struct zcache_jobs {
+    unsigned under_way; /* private, under the lock of zcache_jobs.c */
+};
+
+struct zcache_job_kind {
+    int64_t (*run)(void *arg); /* at least 0, or a negative errno, explained */
+    void (*free)(void *arg);   /* when the last owner is through with the job */
+};
+
+/* Starts kind->run(arg) as one of `together`, which it may use until it returns.  NULL: no memory
+ * or no thread; nothing was started and `arg` stays the caller's. */
+struct zcache_job *zcache_job_start(const struct zcache_job_kind *kind, void *arg,
+                                    struct zcache_jobs *together);
 
 bool zcache_job_is_done(struct zcache_job *j); /* never blocks */
 void zcache_job_wait(struct zcache_job *j);
-/* Of one that is done, though its file may be closed: bytes moved or a negative errno, of which
- * zc_error_text() then tells the calling thread what the job's thread was told; and the MPI error
- * code that stands for it. */
+/* What run() returned, of one that is done; zc_error_text() then tells the calling thread what the
+ * job's thread was told. */
 int64_t zcache_job_result(const struct zcache_job *j);
-int zcache_job_code(const struct zcache_job *j);
+void *zcache_job_arg(const struct zcache_job *j);
 /* The submitter is through with it, done or not. */
 void zcache_job_release(struct zcache_job *j);
 
-/* Returns when no job of the file is under way. */
-void zcache_jobs_drain(struct zcache_file *f);
-/* At the end of the process, when no file is open. */
-void zcache_jobs_stop(void);
+/* Returns when none of them is under way. */
+void zcache_jobs_drain(struct zcache_jobs *together);
 
 #endif

@@ -1,119 +1,165 @@
 /* zcache_peer.c - connections of this process to aggregators. */
 #include "config.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "zc_list.h"
-#include "zc_lock.h"
-#include "zc_log.h"
 #include "zc_tp_local.h"
 #include "zc_wire.h"
+#include "zcache_finalize.h"
+#include "zcache_network.h"
 #include "zcache_peer.h"
-#include "zcache_stores.h"
+#include "zcache_registry.h"
 
-enum { MAX_SEVERED = 64 };
+/* What a connection is asked for with. */
+struct key {
+    const void *addr;
+    size_t len;
+    const char *label;
+    const struct zc_settings *settings;
+};
+
+/* ---- endpoints: one for processes of this host, one for others ---- */
+
+struct endpoint {
+    struct zcache_item item;
+    bool local;
+    struct zc_net *net;
+};
+
+static bool endpoint_init(struct zcache_item *i, const void *key)
+{
+    const struct key *k = key;
+
+    ((struct endpoint *)i)->local = zc_tp_local_is_address(k->addr, k->len);
+    return true;
+}
+
+static bool endpoint_matches(const struct zcache_item *i, const void *key)
+{
+    const struct key *k = key;
+
+    return ((const struct endpoint *)i)->local == zc_tp_local_is_address(k->addr, k->len);
+}
+
+/* One that was given up is kept for its clients, until the end. */
+static bool endpoint_usable(const struct zcache_item *i)
+{
+    return !zc_net_severed(((const struct endpoint *)i)->net);
+}
+
+static int endpoint_make(struct zcache_item *i, const void *key)
+{
+    const struct key *k = key;
+    char host[200] = "?", name[256];
+    struct zc_net_config cfg = {.provider = zcache_network_provider(k->settings),
+                                .toward = k->addr,
+                                .toward_len = k->len,
+                                .timeout_ms = k->settings->timeout,
+                                .name = name};
+
+    gethostname(host, sizeof host - 1);
+    snprintf(name, sizeof name, "%s:%ld", host, (long)getpid());
+    return zc_net_create(&cfg, &((struct endpoint *)i)->net);
+}
+
+static void endpoint_unmake(struct zcache_item *i)
+{
+    zc_net_destroy(((struct endpoint *)i)->net);
+}
+
+static const struct zcache_kind endpoint_kind = {
+    .name = "an endpoint",
+    .size = sizeof(struct endpoint),
+    .init = endpoint_init,
+    .matches = endpoint_matches,
+    .usable = endpoint_usable,
+    .make = endpoint_make,
+    .unmake = endpoint_unmake,
+};
+static struct zcache_registry endpoints = ZCACHE_REGISTRY_INITIALIZER(endpoints, &endpoint_kind);
+
+/* ---- connections ---- */
 
 struct peer {
-    struct zc_list link;
+    struct zcache_item item;
     size_t len;
     unsigned char addr[ZC_MAX_ADDRESS];
     struct zc_client *client;
 };
 
-static struct zc_list peers = {&peers, &peers};
-static struct zc_net *nets[2]; /* indexed by whether it is for processes of this host */
-static struct zc_net *severed[MAX_SEVERED]; /* kept for their clients until the end */
-static int nsevered;
-static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_PROCESS);
-
-static int open_net(const void *toward, size_t len, const struct zc_settings *s)
+static bool peer_init(struct zcache_item *i, const void *key)
 {
-    char host[200] = "?", name[256];
-    struct zc_net_config cfg = {.provider = zcache_net_provider(s),
-                                .toward = toward,
-                                .toward_len = len,
-                                .timeout_ms = s->timeout,
-                                .name = name};
-    struct zc_net **net = &nets[zc_tp_local_is_address(toward, len)];
+    const struct key *k = key;
+    struct peer *p = (struct peer *)i;
 
-    if (*net && zc_net_severed(*net)) {
-        if (nsevered == MAX_SEVERED)
-            return zc_errorf(ENOTCONN, "connections to aggregators broke %d times", nsevered);
-        severed[nsevered++] = *net;
-        *net = NULL;
-    }
-    if (*net)
-        return 0;
-    gethostname(host, sizeof host - 1);
-    snprintf(name, sizeof name, "%s:%ld", host, (long)getpid());
-    return zc_net_create(&cfg, net);
+    p->len = k->len;
+    memcpy(p->addr, k->addr, k->len);
+    return true;
 }
 
-static int connect_to(const void *addr, size_t len, const char *label, const struct zc_settings *s,
-                      struct peer **out)
+static bool peer_matches(const struct zcache_item *i, const void *key)
 {
-    struct peer *p = calloc(1, sizeof *p);
-    int rc;
+    const struct key *k = key;
+    const struct peer *p = (const struct peer *)i;
 
-    if (!p)
-        return zc_errorf(ENOMEM, "no memory for a connection");
-    rc = open_net(addr, len, s);
-    if (rc == 0)
-        rc = zc_client_connect(nets[zc_tp_local_is_address(addr, len)], addr, len, label,
-                               &p->client);
-    if (rc) {
-        free(p);
+    return p->len == k->len && !memcmp(p->addr, k->addr, k->len);
+}
+
+/* One that broke is kept for the files that have it, until the end. */
+static bool peer_usable(const struct zcache_item *i)
+{
+    return !zc_client_broken(((const struct peer *)i)->client);
+}
+
+static int peer_make(struct zcache_item *i, const void *key)
+{
+    const struct key *k = key;
+    struct zcache_item *e;
+    int rc = zcache_registry_get(&endpoints, key, &e);
+
+    if (rc < 0)
         return rc;
-    }
-    p->len = len;
-    memcpy(p->addr, addr, len);
-    zc_list_add_tail(&peers, &p->link);
-    *out = p;
-    return 0;
+    return zc_client_connect(((struct endpoint *)e)->net, k->addr, k->len, k->label,
+                             &((struct peer *)i)->client);
 }
 
+static void peer_unmake(struct zcache_item *i)
+{
+    zc_client_disconnect(((struct peer *)i)->client);
+}
+
+static const struct zcache_kind peer_kind = {
+    .name = "a connection",
+    .size = sizeof(struct peer),
+    .init = peer_init,
+    .matches = peer_matches,
+    .usable = peer_usable,
+    .make = peer_make,
+    .unmake = peer_unmake,
+};
+static struct zcache_registry peers = ZCACHE_REGISTRY_INITIALIZER(peers, &peer_kind);
+
+/* No file is open. */
+static void close_all(void)
+{
+    zcache_registry_remove(&peers, NULL, NULL);
+    zcache_registry_remove(&endpoints, NULL, NULL);
+}
+
+/* Its users are not counted: it is nobody's to give back. */
 int zcache_peer_get(const void *addr, size_t len, const char *label, const struct zc_settings *s,
                     struct zc_client **out)
 {
-    struct peer *p = NULL;
-    int rc = 0;
+    struct key key = {addr, len, label, s};
+    struct zcache_item *i;
+    int rc;
 
-    zc_lock_get(&lock);
-    zc_list_each (&peers, n) {
-        struct peer *q = zc_list_entry(n, struct peer, link);
-
-        if (q->len == len && !memcmp(q->addr, addr, len) && !zc_client_broken(q->client))
-            p = q;
-    }
-    if (!p)
-        rc = connect_to(addr, len, label, s, &p);
-    if (rc == 0)
-        *out = p->client;
-    zc_lock_put(&lock);
-    return rc;
-}
-
-void zcache_peers_close(void)
-{
-    struct zc_list *n;
-
-    zc_lock_get(&lock);
-    while ((n = zc_list_pop(&peers))) {
-        struct peer *p = zc_list_entry(n, struct peer, link);
-
-        zc_client_disconnect(p->client);
-        free(p);
-    }
-    while (nsevered)
-        zc_net_destroy(severed[--nsevered]);
-    for (int local = 0; local <= 1; local++) {
-        if (nets[local])
-            zc_net_destroy(nets[local]);
-        nets[local] = NULL;
-    }
-    zc_lock_put(&lock);
+    zcache_finalize_add(ZCACHE_END_CONNECTIONS, close_all);
+    rc = zcache_registry_get(&peers, &key, &i);
+    if (rc < 0)
+        return rc;
+    *out = ((struct peer *)i)->client;
+    return 0;
 }

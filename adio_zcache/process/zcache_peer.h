@@ -1,6 +1,7 @@
 /* zcache_peer.h - connections of this process to aggregators, shared by its files.
  *
- * Made at the first access that needs one, kept until MPI_Finalize.  Threads: any.
+ * Made at the first access that needs one, kept until MPI_Finalize.  Threads: any; different
+ * aggregators are connected to at the same time.
  */
 #ifndef ZCACHE_PEER_H
 #define ZCACHE_PEER_H
@@ -11,7 +12,5 @@
 /* `label` names the aggregator in messages. */
 int zcache_peer_get(const void *addr, size_t len, const char *label, const struct zc_settings *s,
                     struct zc_client **out);
-/* At MPI_Finalize, when no file is open. */
-void zcache_peers_close(void);
 
 #endif

@@ -13,6 +13,7 @@
 #include "zc_log.h"
 #include "zc_vspan.h"
 #include "zc_window.h"
+#include "zcache_access.h"
 #include "zcache_file.h"
 
 enum {

@@ -18,6 +18,8 @@
 #include "zc_addrfile.h"
 #include "zc_fabric.h"
 #include "zc_log.h"
+#include "zcache_agg.h"
+#include "zcache_counters.h"
 #include "zcache_file.h"
 
 /* What is told of one level. */

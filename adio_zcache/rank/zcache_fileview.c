@@ -4,9 +4,10 @@
 #include <errno.h>
 
 #include "zc_log.h"
+#include "zcache_envelope.h"
 #include "zcache_file.h"
 #include "zcache_fileview.h"
-#include "zcache_mpi.h"
+#include "zcache_layout.h"
 
 /* ---- setting it ---- */
 
@@ -82,7 +83,7 @@ static int own_both(MPI_Datatype etype, MPI_Datatype filetype, MPI_Datatype copy
     return rc;
 }
 
-static int take(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype)
+int zcache_view_take(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype)
 {
     struct zcache_file *f = zcache_file_of(fd);
     struct zcache_layout *e, *l = NULL;
@@ -103,36 +104,13 @@ static int take(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype
         fd->filetype = copy[1];
         fd->etype_size = e->size ? e->size : 1; /* ROMIO divides by it */
         fd->disp = disp;
-        zcache_view_drop(f);
+        zcache_layout_put(f->layout);
         f->layout = zcache_layout_ref(l);
         zcache_pointer_set(fd, 0);
     }
     zcache_layout_put(l);
     zcache_layout_put(e);
     return rc;
-}
-
-void zcache_view_set(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
-                     MPI_Info info, int *error_code)
-{
-    int ignored, rc;
-
-    zc_error_clear();
-    rc = take(fd, disp, etype, filetype);
-    zcache_file_of(fd)->epoch++;
-    if (rc == 0) {
-        ADIO_SetInfo(fd, info, &ignored);
-        zcache_info_unused(fd);
-    } else {
-        MPI_Barrier(fd->comm); /* ROMIO's, which those whose view is fine go to */
-    }
-    zcache_set_error(error_code, rc, "cannot set the view of", zcache_file_of(fd)->path);
-}
-
-void zcache_view_drop(struct zcache_file *f)
-{
-    zcache_layout_put(f->layout);
-    f->layout = NULL;
 }
 
 /* ---- looking through it ---- */

@@ -10,15 +10,11 @@
 #include <stdint.h>
 
 #include "adio.h"
-#include "zcache_layout.h"
+#include "zc_view.h"
 
-struct zcache_file;
-
-/* MPI_File_set_view, but for what concerns other ranks.  Checks what MPI asks of a filetype
- * first: a handle whose new view is refused keeps its old one.  Stores an MPI error code. */
-void zcache_view_set(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
-                     MPI_Info info, int *error_code);
-void zcache_view_drop(struct zcache_file *f);
+/* Sets it.  Checks what MPI asks of a filetype first: a handle whose new view is refused keeps its
+ * old one.  0 or a negative errno, explained. */
+int zcache_view_take(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype);
 
 /* The view, NULL when every byte from the displacement on is visible.  Borrowed: valid
  * until the view is set again. */

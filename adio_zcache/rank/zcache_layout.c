@@ -5,15 +5,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "zc_lock.h"
 #include "zc_log.h"
 #include "zcache_layout.h"
-#include "zcache_mpi.h"
+#include "zcache_turn.h"
+#include "zcache_typeargs.h"
 #include "zcache_typemap.h"
 
-/* Guards the key and every look at an attribute.  MPI is called under it, and calls forget(),
- * which therefore takes no lock. */
-static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_LAYOUT);
+/* The key is made, and an attribute looked at, by one thread at a time: it could be replaced before
+ * the other has its reference.  MPI calls forget() meanwhile, which therefore waits for nothing. */
+static struct zcache_turn turn = ZCACHE_TURN_INITIALIZER(ZCACHE_TURN_TYPES);
 static int key = MPI_KEYVAL_INVALID;
 
 /* What this thread looked up lately, without MPI or lock: small accesses ask several times for
@@ -212,12 +212,11 @@ static int make_or_share(MPI_Datatype type, struct zcache_layout **out)
     return rc;
 }
 
-/* One reference more for the caller.  *kept: the type has it as its attribute. */
+/* One reference more for the caller.  *kept: the type has it as its attribute.  In the turn. */
 static int find_or_make(MPI_Datatype type, struct zcache_layout **out, bool *kept)
 {
     int found = 0, rc;
 
-    zc_assert_held(&lock);
     if (MPI_Type_get_attr(type, key, out, &found) == MPI_SUCCESS && found) {
         zcache_layout_ref(*out);
         *kept = true;
@@ -249,13 +248,13 @@ int zcache_layout_get(MPI_Datatype type, struct zcache_layout **out)
         *out = zcache_layout_ref(r->layout);
         return 0;
     }
-    zc_lock_get(&lock);
+    zcache_turn_take(&turn);
     if (key == MPI_KEYVAL_INVALID &&
         MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &key, NULL) != MPI_SUCCESS)
         rc = zc_errorf(ENOMEM, "MPI has no attribute for datatypes");
     if (rc == 0)
         rc = find_or_make(type, out, &kept);
-    zc_lock_put(&lock);
+    zcache_turn_give(&turn);
     if (kept)
         *r = (struct recent){type, now, *out};
     return rc;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "zc_lock.h"
 #include "zc_log.h"
 #include "zcache_outcome.h"
 
@@ -53,14 +54,17 @@ int zcache_outcome_barrier(MPI_Comm comm)
 {
     MPI_Request request = MPI_REQUEST_NULL;
 
+    zc_assert_none_held();
     return wait_idly(MPI_Ibarrier(comm, &request), &request);
 }
 
 int zcache_outcome_bcast(struct zcache_outcome *o, int root, MPI_Comm comm)
 {
     MPI_Request request = MPI_REQUEST_NULL;
-    int rc = wait_idly(MPI_Ibcast(o, sizeof *o, MPI_BYTE, root, comm, &request), &request);
+    int rc;
 
+    zc_assert_none_held();
+    rc = wait_idly(MPI_Ibcast(o, sizeof *o, MPI_BYTE, root, comm, &request), &request);
     if (rc)
         zcache_outcome_set(o, rc);
     return o->rc ? zc_errorf(-o->rc, "%s", o->text) : 0;
@@ -71,6 +75,7 @@ int zcache_outcome_agree(struct zcache_outcome *o, MPI_Comm comm)
     MPI_Request request = MPI_REQUEST_NULL;
     int rank, size, mine, first, rc;
 
+    zc_assert_none_held();
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     mine = o->rc ? rank : size;

@@ -7,7 +7,9 @@
 
 #include <stdio.h>
 
+#include "zcache_agg.h"
 #include "zcache_file.h"
+#include "zcache_stats.h"
 
 enum { COUNTERS = sizeof(struct zc_cache_stats) / sizeof(uint64_t) };
 

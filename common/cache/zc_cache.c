@@ -354,7 +354,9 @@ static void end_file(struct zc_cache *c, struct zc_file *f)
         zc_warn("%s: %llu bytes that were not written back are dropped with the cache", f->path,
                 (unsigned long long)f->dirty_bytes);
     f->refs++;
+    zc_lock_get(&c->lock);
     zc_file_discard(c, f);
+    zc_lock_put(&c->lock);
     if (f->rd)
         zc_store_close_file(f->rd, ZC_LEVEL_STAGED);
     if (f->wr)
@@ -367,12 +369,10 @@ void zc_cache_destroy(struct zc_cache *c)
     if (!c)
         return;
     stop_threads(c);
-    zc_lock_get(&c->lock);
     for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++) {
         zc_list_each_safe (&c->files[i], n)
             end_file(c, zc_list_entry(n, struct zc_file, link));
     }
-    zc_lock_put(&c->lock);
     for (uint64_t i = 0; i < c->fresh; i++) {
         zc_extents_free(&c->pages[i].valid);
         zc_extents_free(&c->pages[i].dirty);

@@ -61,7 +61,7 @@ void zc_client_truncate_start(struct zc_client *c, uint64_t handle, uint64_t siz
 void zc_client_backlog_start(struct zc_client *c, uint64_t handle, uint32_t what,
                              struct zc_later *l);
 int zc_client_wait(struct zc_client *c, struct zc_later *l);
-/* Of a file exported by an aggregator; see zc_shared.h. */
+/* Of a file exported by an aggregator; see zc_coord.h. */
 int zc_client_pointer(struct zc_client *c, uint64_t handle, uint32_t what, uint64_t epoch,
                       uint64_t value, uint64_t *was);
 /* Returns when the range is locked; *number is for unlock. */

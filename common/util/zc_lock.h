@@ -26,7 +26,8 @@ enum zc_lock_order {
     ZC_ORDER_PROCESS,   /* what there is one of in an MPI process: stores, aggregators, peers */
     ZC_ORDER_REQUESTS,  /* nonblocking accesses of an MPI process */
     ZC_ORDER_JOBS,      /* the threads that make them */
-    ZC_ORDER_LAYOUT,    /* datatypes that are known */
+    ZC_ORDER_HANDLES,   /* file handles of MPI: error handlers, Fortran numbers, what they keep */
+    ZC_ORDER_MPI_TURN,  /* whose turn it is to ask MPI (zcache_turn.h) */
     ZC_ORDER_SERVER,    /* zc_server: notices, exported files */
     ZC_ORDER_COORD,     /* zc_coord: shared file pointers, range locks */
     ZC_ORDER_CACHE,     /* zc_cache: pages, files, handles */

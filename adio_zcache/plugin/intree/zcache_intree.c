@@ -7,9 +7,10 @@
 #include <stdio.h>
 
 #include "adio.h"
+#include "zcache_errh.h"
+#include "zcache_error.h"
 #include "zcache_intree.h"
 #include "zcache_library.h"
-#include "zcache_mpi.h"
 
 /* MPICH's own way to make error codes; its declaration is not among the headers ROMIO sees. */
 int MPIR_Err_create_code(int lastcode, int fatal, const char fn[], int line, int mpi_class,

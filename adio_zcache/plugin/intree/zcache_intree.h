@@ -6,7 +6,7 @@
 #ifndef ZCACHE_INTREE_H
 #define ZCACHE_INTREE_H
 
-#include "zcache_seams.h"
+#include "ad_zcache_seams.h"
 
 /*
  * MPI_File_close. The handle is gone afterwards, whatever came of it; an error is raised by the

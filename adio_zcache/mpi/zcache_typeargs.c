@@ -12,8 +12,9 @@
 #include <string.h>
 
 #include "zc_log.h"
+#include "zcache_envelope.h"
 #include "zcache_library.h"
-#include "zcache_mpi.h"
+#include "zcache_typeargs.h"
 
 /* As the library has them. */
 struct raw {

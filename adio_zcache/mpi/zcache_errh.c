@@ -20,19 +20,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "zc_lock.h"
+#include "zcache_errh.h"
+#include "zcache_error.h"
+#include "zcache_handle.h"
 #include "zcache_library.h"
-#include "zcache_plugin.h"
+#include "zcache_turn.h"
 
 struct entry {
     MPI_Errhandler errh;
     MPI_File_errhandler_function *fn;
 };
 
-/* All under errh_lock, which is held across local MPI calls only. */
-static pthread_mutex_t errh_lock = PTHREAD_MUTEX_INITIALIZER;
+/* The handler of a file, and of none, is set in the turn and under the lock; so either will do to
+ * look at it, and in the turn it keeps its reference. */
+static struct zcache_turn turn = ZCACHE_TURN_INITIALIZER(ZCACHE_TURN_HANDLERS);
+static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_HANDLES);
+static MPI_Errhandler null_errh = MPI_ERRORS_RETURN; /* the handler of MPI_FILE_NULL */
+
+/* Under the lock. */
 static struct entry *table;
 static int table_used, table_size;
-static MPI_Errhandler null_errh = MPI_ERRORS_RETURN; /* the handler of MPI_FILE_NULL */
+
+/* In the turn. */
 static MPI_Comm ref_comm = MPI_COMM_NULL;
 static int ref_keyval = MPI_KEYVAL_INVALID;
 
@@ -41,9 +51,10 @@ static bool is_predefined(MPI_Errhandler errh)
     return errh == MPI_ERRORS_RETURN || zcache_errh_is_fatal(errh);
 }
 
-/* Under errh_lock; NULL if ERRH is no handler of a file. */
+/* NULL if ERRH is no handler of a file. */
 static struct entry *find(MPI_Errhandler errh)
 {
+    zc_assert_held(&lock);
     for (int i = 0; i < table_used; i++) {
         if (table[i].errh == errh)
             return &table[i];
@@ -58,26 +69,40 @@ static void never_called(MPI_Comm *comm, int *rc, ...)
     PMPI_Abort(*comm, *rc);
 }
 
+/* Sets a handler, whose reference goes with it, and gives that of the one before back. In the turn.
+ */
+static void swap(MPI_Errhandler *where, MPI_Errhandler errh)
+{
+    MPI_Errhandler old;
+
+    zc_lock_get(&lock);
+    old = *where;
+    *where = errh;
+    zc_lock_put(&lock);
+    zcache_errh_release(old);
+}
+
 static int at_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
 {
     (void)comm;
     (void)value;
     (void)extra;
     (void)keyval;
-    pthread_mutex_lock(&errh_lock);
-    zcache_errh_release(null_errh);
-    null_errh = MPI_ERRORS_RETURN;
+    zcache_turn_take(&turn);
+    swap(&null_errh, MPI_ERRORS_RETURN);
     if (ref_comm != MPI_COMM_NULL)
         PMPI_Comm_free(&ref_comm);
     ref_comm = MPI_COMM_NULL;
+    zcache_turn_give(&turn);
+    zc_lock_get(&lock);
     free(table);
     table = NULL;
     table_used = table_size = 0;
-    pthread_mutex_unlock(&errh_lock);
+    zc_lock_put(&lock);
     return MPI_SUCCESS;
 }
 
-/* Under errh_lock. */
+/* In the turn. */
 static int make_ref_comm(void)
 {
     int rc = PMPI_Comm_dup(MPI_COMM_SELF, &ref_comm);
@@ -93,7 +118,7 @@ static int make_ref_comm(void)
     return rc;
 }
 
-/* One more reference to ERRH. Under errh_lock. */
+/* One more reference to ERRH. In the turn. */
 static int add_ref(MPI_Errhandler errh)
 {
     MPI_Errhandler same;
@@ -128,17 +153,30 @@ MPI_Errhandler zcache_errh_get(MPI_File fh)
     struct zcache_handle *h = zcache_handle_of(fh);
     MPI_Errhandler errh;
 
-    pthread_mutex_lock(&errh_lock);
+    zcache_turn_take(&turn);
     errh = h ? h->errh : null_errh;
     if (add_ref(errh) != MPI_SUCCESS)
         errh = MPI_ERRORS_RETURN;
-    pthread_mutex_unlock(&errh_lock);
+    zcache_turn_give(&turn);
     return errh;
 }
 
 void zcache_errh_inherit(struct zcache_handle *h)
 {
     h->errh = zcache_errh_get(MPI_FILE_NULL);
+}
+
+/* The user's function that ERRH stands for; NULL if it is no handler of a file. */
+static MPI_File_errhandler_function *function_of(MPI_Errhandler errh)
+{
+    MPI_File_errhandler_function *fn;
+    struct entry *e;
+
+    zc_lock_get(&lock);
+    e = find(errh);
+    fn = e ? e->fn : NULL;
+    zc_lock_put(&lock);
+    return fn;
 }
 
 static void die(MPI_Comm comm, int rc, const char *fn)
@@ -158,8 +196,7 @@ static void die(MPI_Comm comm, int rc, const char *fn)
  */
 static int call(MPI_Errhandler errh, MPI_File *fh, MPI_Comm comm, int rc, const char *fn)
 {
-    MPI_File_errhandler_function *user = NULL;
-    struct entry *e;
+    MPI_File_errhandler_function *user;
 
     if (errh == MPI_ERRORS_RETURN)
         return rc;
@@ -167,11 +204,7 @@ static int call(MPI_Errhandler errh, MPI_File *fh, MPI_Comm comm, int rc, const 
         die(comm, rc, fn);
         return rc;
     }
-    pthread_mutex_lock(&errh_lock);
-    e = find(errh);
-    if (e)
-        user = e->fn;
-    pthread_mutex_unlock(&errh_lock);
+    user = function_of(errh);
     if (user) {
         MPIO_File_c2f(*fh); /* the handler may be Fortran: give the file a number */
         user(fh, &rc);
@@ -184,9 +217,9 @@ int zcache_raise(MPI_File fh, int rc, const char *fn)
     struct zcache_handle *h = zcache_handle_of(fh);
     MPI_Errhandler errh;
 
-    pthread_mutex_lock(&errh_lock);
+    zc_lock_get(&lock);
     errh = h ? h->errh : null_errh;
-    pthread_mutex_unlock(&errh_lock);
+    zc_lock_put(&lock);
     if (!h)
         fh = MPI_FILE_NULL;
     return call(errh, &fh, h ? fh->comm : MPI_COMM_WORLD, rc, fn);
@@ -201,6 +234,26 @@ int zcache_raise_closed(MPI_Errhandler errh, int rc, const char *fn)
 
 /* ---- the four functions ---------------------------------------------------- */
 
+/* The entry of ERRH, made where there is none; NULL: no memory. */
+static struct entry *find_or_add(MPI_Errhandler errh)
+{
+    struct entry *e = find(errh), *bigger;
+    int size = table_size ? 2 * table_size : 16;
+
+    if (e)
+        return e;
+    if (table_used == table_size) {
+        bigger = realloc(table, size * sizeof(*bigger));
+        if (!bigger)
+            return NULL;
+        table = bigger;
+        table_size = size;
+    }
+    e = &table[table_used++];
+    e->errh = errh;
+    return e;
+}
+
 int PMPI_File_create_errhandler(MPI_File_errhandler_function *fn, MPI_Errhandler *errhandler)
 {
     struct entry *e;
@@ -210,53 +263,37 @@ int PMPI_File_create_errhandler(MPI_File_errhandler_function *fn, MPI_Errhandler
     if (!fn || !errhandler)
         return zcache_raise(MPI_FILE_NULL, zcache_mpi_error(MPI_ERR_ARG, "null pointer"),
                             "MPI_File_create_errhandler");
-    pthread_mutex_lock(&errh_lock);
     rc = PMPI_Comm_create_errhandler(never_called, errhandler);
     if (rc != MPI_SUCCESS)
-        goto out;
-    e = find(*errhandler);
-    if (!e && table_used == table_size) {
-        int size = table_size ? 2 * table_size : 16;
-        struct entry *bigger = realloc(table, size * sizeof(*bigger));
-
-        if (!bigger) {
-            PMPI_Errhandler_free(errhandler);
-            rc = zcache_mpi_error(MPI_ERR_NO_MEM, "no memory for an error handler");
-            goto out;
-        }
-        table = bigger;
-        table_size = size;
-    }
-    if (!e)
-        e = &table[table_used++];
-    e->errh = *errhandler;
-    e->fn = fn;
-out:
-    pthread_mutex_unlock(&errh_lock);
-    return rc;
+        return rc;
+    zc_lock_get(&lock);
+    e = find_or_add(*errhandler);
+    if (e)
+        e->fn = fn;
+    zc_lock_put(&lock);
+    if (e)
+        return MPI_SUCCESS;
+    PMPI_Errhandler_free(errhandler);
+    return zcache_mpi_error(MPI_ERR_NO_MEM, "no memory for an error handler");
 }
 
 int PMPI_File_set_errhandler(MPI_File fh, MPI_Errhandler errhandler)
 {
     struct zcache_handle *h = zcache_handle_of(fh);
-    MPI_Errhandler old, *where = h ? &h->errh : &null_errh;
     int rc = MPI_SUCCESS;
 
     zcache_library();
     if (!h && fh != MPI_FILE_NULL)
         return zcache_raise(MPI_FILE_NULL, zcache_mpi_error(MPI_ERR_FILE, "invalid file handle"),
                             "MPI_File_set_errhandler");
-    pthread_mutex_lock(&errh_lock);
-    if (!is_predefined(errhandler) && !find(errhandler))
+    zcache_turn_take(&turn);
+    if (!is_predefined(errhandler) && !function_of(errhandler))
         rc = zcache_mpi_error(MPI_ERR_ARG, "not an error handler for files");
     else
         rc = add_ref(errhandler);
-    if (rc == MPI_SUCCESS) {
-        old = *where;
-        *where = errhandler;
-        zcache_errh_release(old);
-    }
-    pthread_mutex_unlock(&errh_lock);
+    if (rc == MPI_SUCCESS)
+        swap(h ? &h->errh : &null_errh, errhandler);
+    zcache_turn_give(&turn);
     return rc == MPI_SUCCESS ? rc : zcache_raise(fh, rc, "MPI_File_set_errhandler");
 }
 
@@ -268,10 +305,10 @@ int PMPI_File_get_errhandler(MPI_File fh, MPI_Errhandler *errhandler)
     if (!h && fh != MPI_FILE_NULL)
         return zcache_raise(MPI_FILE_NULL, zcache_mpi_error(MPI_ERR_FILE, "invalid file handle"),
                             "MPI_File_get_errhandler");
-    pthread_mutex_lock(&errh_lock);
+    zcache_turn_take(&turn);
     *errhandler = h ? h->errh : null_errh;
     rc = add_ref(*errhandler); /* which the caller frees */
-    pthread_mutex_unlock(&errh_lock);
+    zcache_turn_give(&turn);
     return rc;
 }
 

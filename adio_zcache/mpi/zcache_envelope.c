@@ -11,11 +11,14 @@
 #include "config.h"
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "zcache_bigtype.h"
+#include "zcache_envelope.h"
+#include "zcache_error.h"
 #include "zcache_library.h"
-#include "zcache_plugin.h"
 
 /* What the library says of a type made with large counts, and the int form of it. */
 struct large {

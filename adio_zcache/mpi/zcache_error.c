@@ -15,14 +15,15 @@
 
 #include <errno.h>
 #include <limits.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "zc_log.h"
 #include "zc_text.h"
+#include "zcache_error.h"
 #include "zcache_library.h"
-#include "zcache_mpi.h"
+#include "zcache_turn.h"
 
 #define SLOTS_PER_CLASS 8
 #define CLASSES         64 /* predefined classes that ever get a code; others get no text */
@@ -46,10 +47,11 @@ struct class_slots {
     struct slot slot[SLOTS_PER_CLASS];
 };
 
-/* All under error_lock, which is held across local MPI calls only. */
-static pthread_mutex_t error_lock = PTHREAD_MUTEX_INITIALIZER;
-static enum method method;
-static size_t room; /* for a text, with its end; bytes */
+static struct zcache_turn turn = ZCACHE_TURN_INITIALIZER(ZCACHE_TURN_CODES);
+static enum method method; /* atomic; found in the turn, as is: */
+static size_t room;        /* for a text, with its end; bytes */
+
+/* Used in the turn. */
 static struct class_slots classes[CLASSES];
 static int classes_used;
 static unsigned long clock_now;
@@ -117,22 +119,33 @@ static size_t shown(int code, int mpi_class, const char *text)
 }
 
 /* MPICH 4.0 shows 239 bytes, whatever MPI_MAX_ERROR_STRING is. */
-static void find_method(void)
+static enum method find_method(void)
 {
     char text[TEXT_MAX];
 
     memset(text, '~', sizeof text - 1);
     text[sizeof text - 1] = '\0';
-    method = NATIVE;
     room = zcache_library()->err_create_code
                ? shown(native_code(MPI_ERR_IO, text), MPI_ERR_IO, text)
                : 0;
     if (room)
-        return;
-    method = ADD_CODE;
+        return NATIVE;
     room = shown(add_code(MPI_ERR_IO, text), MPI_ERR_IO, text);
-    if (!room)
-        method = CLASS_ONLY;
+    return room ? ADD_CODE : CLASS_ONLY;
+}
+
+static enum method method_of_library(void)
+{
+    enum method m = __atomic_load_n(&method, __ATOMIC_ACQUIRE);
+
+    if (m != UNKNOWN)
+        return m;
+    zcache_turn_take(&turn);
+    if (method == UNKNOWN)
+        __atomic_store_n(&method, find_method(), __ATOMIC_RELEASE);
+    m = method;
+    zcache_turn_give(&turn);
+    return m;
 }
 
 /* FMT with ARGS, so that the library shows its end. */
@@ -148,19 +161,20 @@ static void format(char *line, size_t size, const char *fmt, ...)
 int zcache_mpi_error(int mpi_class, const char *text)
 {
     char line[TEXT_MAX];
+    enum method m;
     int code = mpi_class;
 
     if (mpi_class == MPI_SUCCESS)
         return MPI_SUCCESS;
-    pthread_mutex_lock(&error_lock);
-    if (method == UNKNOWN)
-        find_method();
+    m = method_of_library();
     format(line, sizeof line, "%s", text);
-    if (method == ADD_CODE)
+    if (m == NATIVE)
+        return native_code(mpi_class, line);
+    if (m == ADD_CODE) {
+        zcache_turn_take(&turn);
         code = add_code(mpi_class, line);
-    else if (method == NATIVE)
-        code = native_code(mpi_class, line);
-    pthread_mutex_unlock(&error_lock);
+        zcache_turn_give(&turn);
+    }
     return code;
 }
 
@@ -175,11 +189,10 @@ int zcache_mpi_errorf(int mpi_class, const char *fmt, ...)
     return zcache_mpi_error(mpi_class, text);
 }
 
-int zcache_mpi_class(int err)
+/* The error class that stands for a negative errno. */
+static int class_of(int rc)
 {
-    switch (err < 0 ? -err : err) {
-    case 0:
-        return MPI_SUCCESS;
+    switch (-rc) {
     case EACCES:
     case EPERM:
         return MPI_ERR_ACCESS;
@@ -215,13 +228,11 @@ int zcache_mpi_class(int err)
     }
 }
 
-int zcache_mpi_errno(int err, const char *what, const char *path)
+void zcache_set_error(int *error_code, int rc, const char *what, const char *path)
 {
-    char cause[128];
-    int e = err < 0 ? -err : err;
-
-    if (!e)
-        return MPI_SUCCESS;
-    return zcache_mpi_errorf(zcache_mpi_class(e), "%s %s: %s", what, path,
-                             strerror_r(e, cause, sizeof(cause)));
+    if (rc == 0)
+        *error_code = MPI_SUCCESS;
+    else
+        *error_code =
+            zcache_mpi_errorf(class_of(rc), "zcache: %s %s: %s", what, path, zc_error_text(rc));
 }

@@ -9,8 +9,9 @@
 
 #include <stdio.h>
 
+#include "zcache_greq.h"
 #include "zcache_library.h"
-#include "zcache_plugin.h"
+#include "zcache_turn.h"
 
 int zcache_greq_class_create(MPI_Grequest_query_function *query,
                              MPI_Grequest_free_function *free_fn,
@@ -47,7 +48,7 @@ int zcache_greq_class_allocate(MPIX_Grequest_class greq_class, void *state, MPI_
 
 int zcache_greq_start(const struct zcache_greq_functions *fns, void *state, MPI_Request *request)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct zcache_turn turn = ZCACHE_TURN_INITIALIZER(ZCACHE_TURN_CLASS);
     static const struct zcache_greq_functions *made;
     static MPIX_Grequest_class greq_class;
     const struct zcache_library *mpi = zcache_library();
@@ -55,12 +56,12 @@ int zcache_greq_start(const struct zcache_greq_functions *fns, void *state, MPI_
 
     if (!mpi->greq_class_create || !mpi->greq_class_allocate)
         return MPI_ERR_UNSUPPORTED_OPERATION;
-    pthread_mutex_lock(&lock);
+    zcache_turn_take(&turn);
     if (made != fns)
         rc = mpi->greq_class_create(fns->query, fns->free, fns->cancel, fns->poll, fns->wait,
                                     &greq_class);
     if (rc == MPI_SUCCESS)
         made = fns;
-    pthread_mutex_unlock(&lock);
+    zcache_turn_give(&turn);
     return rc == MPI_SUCCESS ? mpi->greq_class_allocate(greq_class, state, request) : rc;
 }

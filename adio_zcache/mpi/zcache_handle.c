@@ -11,13 +11,15 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "zcache_plugin.h"
+#include "zc_lock.h"
+#include "zcache_errh.h"
+#include "zcache_handle.h"
 
 #define HANDLE_OFFSET ((sizeof(struct ADIOI_FileD) + 15) & ~(size_t)15)
 
-static pthread_mutex_t fint_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_HANDLES);
 
-/* Open files that have a Fortran handle, in no order; under fint_lock. */
+/* Open files that have a Fortran handle, in no order; under the lock. */
 static MPI_File *fint_table;
 static int fint_used, fint_size;
 
@@ -45,7 +47,7 @@ MPI_File MPIO_File_create(int size)
     if (!fh)
         return MPI_FILE_NULL;
     h = record_of(fh);
-    pthread_mutex_init(&h->lock, NULL);
+    zcache_turn_init(&h->turn, ZCACHE_TURN_FILE);
     h->errh = MPI_ERRORS_RETURN;
     return fh;
 }
@@ -59,27 +61,27 @@ void zcache_handle_keep(struct zcache_handle *h, MPI_Datatype *type)
 {
     MPI_Datatype *bigger;
 
-    pthread_mutex_lock(&h->lock);
+    zc_lock_get(&lock);
     bigger = realloc(h->kept, (h->nkept + 1) * sizeof(*bigger));
     /* Without memory the type leaks, which harms less than freeing it under an access. */
     if (bigger) {
         h->kept = bigger;
         h->kept[h->nkept++] = *type;
     }
-    pthread_mutex_unlock(&h->lock);
+    zc_lock_put(&lock);
     *type = MPI_DATATYPE_NULL;
 }
 
 static void fint_forget(MPI_File fh)
 {
-    pthread_mutex_lock(&fint_lock);
+    zc_lock_get(&lock);
     for (int i = 0; i < fint_used; i++) {
         if (fint_table[i] == fh) {
             fint_table[i] = fint_table[--fint_used];
             break;
         }
     }
-    pthread_mutex_unlock(&fint_lock);
+    zc_lock_put(&lock);
 }
 
 void MPIO_File_free(MPI_File *fh)
@@ -92,15 +94,16 @@ void MPIO_File_free(MPI_File *fh)
         PMPI_Type_free(&h->kept[i]);
     free(h->kept);
     zcache_errh_release(h->errh);
-    pthread_mutex_destroy(&h->lock);
+    zcache_turn_destroy(&h->turn);
     (*fh)->cookie = 0; /* a stale handle is refused for as long as the memory is not reused */
     free(*fh);
     *fh = MPI_FILE_NULL;
 }
 
-/* Under fint_lock. */
+/* With the lock held. */
 static MPI_File fint_find(MPI_Fint fint)
 {
+    zc_assert_held(&lock);
     for (int i = 0; i < fint_used; i++) {
         if (record_of(fint_table[i])->fint == fint)
             return fint_table[i];
@@ -115,7 +118,7 @@ MPI_Fint MPIO_File_c2f(MPI_File fh)
 
     if (!h)
         return 0; /* MPI_FILE_NULL */
-    pthread_mutex_lock(&fint_lock);
+    zc_lock_get(&lock);
     if (!h->fint && fint_used == fint_size) {
         int size = fint_size ? 2 * fint_size : 16;
         MPI_File *bigger = realloc(fint_table, size * sizeof(*bigger));
@@ -133,7 +136,7 @@ MPI_Fint MPIO_File_c2f(MPI_File fh)
         fint_table[fint_used++] = fh;
     }
     fint = h->fint;
-    pthread_mutex_unlock(&fint_lock);
+    zc_lock_put(&lock);
     return fint;
 }
 
@@ -143,8 +146,8 @@ MPI_File MPIO_File_f2c(MPI_Fint fint)
 
     if (!fint)
         return MPI_FILE_NULL;
-    pthread_mutex_lock(&fint_lock);
+    zc_lock_get(&lock);
     fh = fint_find(fint);
-    pthread_mutex_unlock(&fint_lock);
+    zc_lock_put(&lock);
     return fh;
 }

@@ -8,7 +8,8 @@
 
 #include <limits.h>
 
-#include "zcache_plugin.h"
+#include "zcache_bigtype.h"
+#include "zcache_error.h"
 
 #define CHUNK (1 << 30)
 

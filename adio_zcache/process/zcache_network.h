@@ -1,0 +1,24 @@
+/* zcache_network.h - what connections of this process are made with.
+ *
+ * They are shared, so the timeout and the provider are those of the first open that succeeds.
+ * Threads: any.
+ */
+#ifndef ZCACHE_NETWORK_H
+#define ZCACHE_NETWORK_H
+
+#include <stdbool.h>
+
+#include "zc_settings.h"
+
+/* keep() remembers timeout and provider; adopt() takes them over and returns whether that changed
+ * anything. */
+void zcache_network_keep(const struct zc_settings *s);
+bool zcache_network_adopt(struct zc_settings *s);
+
+/* The provider between ranks, for transports: NULL, what there is, where nothing else is asked. */
+const char *zcache_network_provider(const struct zc_settings *s);
+
+/* Whether this error means that who was to answer cannot be reached any more. */
+bool zcache_network_is_loss(int rc);
+
+#endif

@@ -1,0 +1,151 @@
+/* zcache_registry.c - what a process has one of for each key, and shares. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "zc_log.h"
+#include "zcache_registry.h"
+
+static void item_free(struct zcache_registry *r, struct zcache_item *i)
+{
+    if (r->kind->free)
+        r->kind->free(i);
+    free(i);
+}
+
+/* Under the lock, which is given back meanwhile. */
+static void unmake(struct zcache_registry *r, struct zcache_item *i)
+{
+    zc_assert_held(&r->lock);
+    i->state = ZCACHE_ITEM_GOING;
+    zc_lock_put(&r->lock);
+    r->kind->unmake(i);
+    zc_lock_get(&r->lock);
+    zc_list_del(&i->link);
+    item_free(r, i);
+    pthread_cond_broadcast(&r->changed);
+}
+
+static bool is_good(const struct zcache_registry *r, const struct zcache_item *i)
+{
+    return i->state == ZCACHE_ITEM_MAKING || (i->state == ZCACHE_ITEM_READY && !i->dropped &&
+                                              (!r->kind->usable || r->kind->usable(i)));
+}
+
+/* One to use or to wait for: rather that than one that is going. */
+static struct zcache_item *find(struct zcache_registry *r, const void *key)
+{
+    struct zcache_item *going = NULL;
+
+    zc_assert_held(&r->lock);
+    zc_list_each (&r->items, n) {
+        struct zcache_item *i = zc_list_entry(n, struct zcache_item, link);
+
+        if (!r->kind->matches(i, key))
+            continue;
+        if (is_good(r, i))
+            return i;
+        if (i->state == ZCACHE_ITEM_GOING)
+            going = i;
+    }
+    return going;
+}
+
+/* The attempt of one thread is over: whoever waited for it knows, and the last frees what came to
+ * nothing.  Under the lock. */
+static int attempt_over(struct zcache_registry *r, struct zcache_item *i)
+{
+    int rc = i->rc;
+
+    if (rc == 0)
+        return 1;
+    zc_errorf(-rc, "%s", i->text);
+    if (--i->users == 0)
+        item_free(r, i);
+    return rc;
+}
+
+static int wait_for_it(struct zcache_registry *r, struct zcache_item *i)
+{
+    i->users++;
+    while (i->state == ZCACHE_ITEM_MAKING)
+        zc_cond_wait(&r->changed, &r->lock);
+    return attempt_over(r, i);
+}
+
+static int make(struct zcache_registry *r, const void *key, struct zcache_item **out)
+{
+    struct zcache_item *i = calloc(1, r->kind->size);
+    int rc;
+
+    if (!i || !r->kind->init(i, key)) {
+        free(i);
+        return zc_errorf(ENOMEM, "no memory for %s", r->kind->name);
+    }
+    i->users = 1;
+    zc_list_add_tail(&r->items, &i->link);
+    zc_lock_put(&r->lock);
+    rc = r->kind->make(i, key);
+    if (rc)
+        snprintf(i->text, sizeof i->text, "%s", zc_error_text(rc));
+    zc_lock_get(&r->lock);
+    i->rc = rc;
+    i->state = ZCACHE_ITEM_READY;
+    if (rc)
+        zc_list_del(&i->link);
+    pthread_cond_broadcast(&r->changed);
+    *out = i;
+    return attempt_over(r, i);
+}
+
+int zcache_registry_get(struct zcache_registry *r, const void *key, struct zcache_item **out)
+{
+    struct zcache_item *i;
+    int rc = 0;
+
+    zc_lock_get(&r->lock);
+    while ((i = find(r, key)) && i->state == ZCACHE_ITEM_GOING)
+        zc_cond_wait(&r->changed, &r->lock);
+    if (!i)
+        rc = make(r, key, &i);
+    else if (i->state == ZCACHE_ITEM_MAKING)
+        rc = wait_for_it(r, i);
+    else
+        i->users++;
+    zc_lock_put(&r->lock);
+    *out = i;
+    return rc;
+}
+
+void zcache_registry_put(struct zcache_registry *r, struct zcache_item *i, bool drop)
+{
+    zc_lock_get(&r->lock);
+    i->users--;
+    i->dropped = i->dropped || drop;
+    if (i->dropped && !i->users)
+        unmake(r, i);
+    zc_lock_put(&r->lock);
+}
+
+void zcache_registry_remove(struct zcache_registry *r,
+                            bool (*which)(const struct zcache_item *i, const void *arg),
+                            const void *arg)
+{
+    struct zcache_item *i;
+
+    zc_lock_get(&r->lock);
+    do {
+        i = NULL;
+        zc_list_each (&r->items, n) {
+            struct zcache_item *one = zc_list_entry(n, struct zcache_item, link);
+
+            if (!i && one->state == ZCACHE_ITEM_READY && (!which || which(one, arg)))
+                i = one;
+        }
+        if (i)
+            unmake(r, i);
+    } while (i);
+    zc_lock_put(&r->lock);
+}

@@ -1,0 +1,32 @@
+/* zcache_access.h - one rank's access: cut along blocks, each part to the block's owner. */
+#ifndef ZCACHE_ACCESS_H
+#define ZCACHE_ACCESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "zc_view.h"
+#include "zcache_layout.h"
+
+struct zcache_file;
+
+enum zcache_dir { ZCACHE_READ, ZCACHE_WRITE };
+
+/* One access of this rank.  All it needs is in here, so that any thread can make it, without
+ * MPI; layout and view are borrowed. */
+struct zcache_access {
+    struct zcache_file *f;
+    enum zcache_dir dir;
+    void *buf;
+    const struct zcache_layout *mem; /* of the buffer's elements */
+    const struct zc_view *view;      /* NULL: every byte from the displacement on */
+    int64_t disp;
+    int64_t view_offset, len; /* bytes */
+    bool atomic;              /* against other accesses through this handle: zcache_atomic.h */
+};
+
+/* Moves the bytes; returns how many, up to the end of the file for a read, or a negative
+ * errno, explained. */
+int64_t zcache_transfer(const struct zcache_access *a);
+
+#endif

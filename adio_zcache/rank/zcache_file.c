@@ -1,0 +1,56 @@
+/* zcache_file.c - what the driver keeps of an open file, and how long. */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "zc_log.h"
+#include "zc_options.h"
+#include "zcache_file.h"
+#include "zcache_layout.h"
+
+struct zcache_file *zcache_file_get(ADIO_File fd)
+{
+    struct zcache_file *f = fd->fs_ptr;
+    int rc;
+
+    if (f)
+        return f;
+    f = calloc(1, sizeof *f);
+    if (!f)
+        return NULL;
+    zc_list_init(&f->requests);
+    rc = zc_settings_init(&f->settings);
+    if (rc)
+        snprintf(f->bad_env, sizeof f->bad_env, "%s", zc_error_text(rc));
+    fd->fs_ptr = f;
+    return f;
+}
+
+void zcache_file_free(ADIO_File fd)
+{
+    struct zcache_file *f = fd->fs_ptr;
+
+    if (!f)
+        return;
+    zcache_layout_put(f->layout);
+    zc_coord_destroy(f->coord);
+    zc_settings_free(&f->settings);
+    free(f->owners);
+    free(f->path);
+    free(f);
+    fd->fs_ptr = NULL;
+}
+
+char *zcache_absolute(const char *name)
+{
+    char cwd[4096], *path;
+
+    if (name[0] == '/')
+        return strdup(name);
+    if (!getcwd(cwd, sizeof cwd))
+        return NULL;
+    return asprintf(&path, "%s/%s", cwd, name) < 0 ? NULL : path;
+}

@@ -1,0 +1,16 @@
+/* zc_store_open.c - which store a cache stands on, and opening it. */
+#include "config.h"
+
+#include "zc_store_open.h"
+#include "zc_store_posix.h"
+#include "zc_store_remote.h"
+
+int zc_store_open(const struct zc_store_config *cfg, struct zc_store **out)
+{
+    struct zc_net_config net = {
+        .local = cfg->local, .timeout_ms = cfg->timeout_ms, .name = cfg->name};
+
+    if (!cfg->daemons || !*cfg->daemons)
+        return zc_store_posix_create(cfg->root, out);
+    return zc_store_remote_create(cfg->daemons, &net, out);
+}

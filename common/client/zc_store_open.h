@@ -1,0 +1,23 @@
+/* zc_store_open.h - which store a cache stands on, and opening it. */
+#ifndef ZC_STORE_OPEN_H
+#define ZC_STORE_OPEN_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "zc_store.h"
+
+/* Zero where nothing is said. */
+struct zc_store_config {
+    const char *daemons; /* address files (zc_addrfile_list()); NULL or empty: the file system */
+    bool local;          /* daemons of this host may be reached without libfabric */
+    uint64_t timeout_ms; /* silence after which a daemon counts as gone */
+    const char *name;    /* who we are, for the daemons' logs */
+    const char *root;    /* of the file system: files below it and only those; NULL: any */
+};
+
+/* Connects to the daemons, if there are any.  0, or a negative errno explained by zc_errorf();
+ * end it with zc_store_destroy(). */
+int zc_store_open(const struct zc_store_config *cfg, struct zc_store **out);
+
+#endif

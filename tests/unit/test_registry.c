@@ -1,0 +1,256 @@
+/* test_registry.c - things are made once, side by side, and by nobody who holds a lock. */
+#include "config.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "check_main.h"
+/* A part of the plugin, which no program can be linked with. */
+#include "../../adio_zcache/process/zcache_registry.c"
+
+struct thing {
+    struct zcache_item item;
+    int key;
+};
+
+/* What a test wants to happen while a thing is made and unmade. */
+static struct {
+    int (*make)(struct thing *t);
+    void (*unmake)(struct thing *t);
+} now;
+
+static atomic_int made, unmade, freed;
+
+static bool thing_init(struct zcache_item *i, const void *key)
+{
+    ((struct thing *)i)->key = *(const int *)key;
+    return true;
+}
+
+static bool thing_matches(const struct zcache_item *i, const void *key)
+{
+    return ((const struct thing *)i)->key == *(const int *)key;
+}
+
+static int thing_make(struct zcache_item *i, const void *key)
+{
+    (void)key;
+    zc_assert_none_held();
+    atomic_fetch_add(&made, 1);
+    return now.make ? now.make((struct thing *)i) : 0;
+}
+
+static void thing_unmake(struct zcache_item *i)
+{
+    zc_assert_none_held();
+    if (now.unmake)
+        now.unmake((struct thing *)i);
+    atomic_fetch_add(&unmade, 1);
+}
+
+static void thing_free(struct zcache_item *i)
+{
+    (void)i;
+    atomic_fetch_add(&freed, 1);
+}
+
+static const struct zcache_kind kind = {
+    .name = "a thing",
+    .size = sizeof(struct thing),
+    .init = thing_init,
+    .matches = thing_matches,
+    .make = thing_make,
+    .unmake = thing_unmake,
+    .free = thing_free,
+};
+static struct zcache_registry things = ZCACHE_REGISTRY_INITIALIZER(things, &kind);
+
+/* ---- several threads that want something ---- */
+
+enum { THREADS = 4 };
+
+struct wish {
+    pthread_t thread;
+    int key, rc;
+    struct zcache_item *got;
+    char text[128];
+};
+
+static void *want(void *arg)
+{
+    struct wish *w = arg;
+
+    w->rc = zcache_registry_get(&things, &w->key, &w->got);
+    if (w->rc < 0)
+        snprintf(w->text, sizeof w->text, "%s", zc_error_text(w->rc));
+    return NULL;
+}
+
+static void want_all(struct wish *w, int n)
+{
+    for (int i = 0; i < n; i++)
+        ck_assert_int_eq(pthread_create(&w[i].thread, NULL, want, &w[i]), 0);
+    for (int i = 0; i < n; i++)
+        pthread_join(w[i].thread, NULL);
+}
+
+/* Until all have asked for it. */
+static void wait_for_all(struct thing *t)
+{
+    bool all = false;
+
+    while (!all) {
+        zc_lock_get(&things.lock);
+        all = t->item.users == THREADS;
+        zc_lock_put(&things.lock);
+        sched_yield();
+    }
+}
+
+static int make_slowly(struct thing *t)
+{
+    wait_for_all(t);
+    return 0;
+}
+
+START_TEST(one_makes_what_many_want)
+{
+    struct wish w[THREADS] = {0};
+
+    now.make = make_slowly;
+    want_all(w, THREADS);
+    for (int i = 0; i < THREADS; i++) {
+        ck_assert_int_eq(w[i].rc, 1);
+        ck_assert_ptr_eq(w[i].got, w[0].got);
+    }
+    ck_assert_int_eq(made, 1);
+    ck_assert_int_eq(zcache_registry_get(&things, &w[0].key, &w[0].got), 0);
+    zcache_registry_remove(&things, NULL, NULL);
+    ck_assert_int_eq(unmade, 1);
+    ck_assert_int_eq(freed, 1);
+}
+END_TEST
+
+static int fail_slowly(struct thing *t)
+{
+    wait_for_all(t);
+    return zc_errorf(EIO, "attempt %d", made);
+}
+
+START_TEST(a_failure_is_theirs_who_waited_for_it)
+{
+    struct wish w[THREADS] = {0};
+
+    for (int attempt = 1; attempt <= 2; attempt++) {
+        char text[32];
+
+        snprintf(text, sizeof text, "attempt %d", attempt);
+        now.make = fail_slowly;
+        want_all(w, THREADS);
+        for (int i = 0; i < THREADS; i++) {
+            ck_assert_int_eq(w[i].rc, -EIO);
+            ck_assert_str_eq(w[i].text, text);
+        }
+        ck_assert_int_eq(made, attempt);
+        ck_assert_int_eq(freed, attempt);
+    }
+    now.make = NULL;
+    ck_assert_int_eq(zcache_registry_get(&things, &w[0].key, &w[0].got), 1);
+    zcache_registry_remove(&things, NULL, NULL);
+    ck_assert_int_eq(unmade, 1);
+}
+END_TEST
+
+static pthread_barrier_t meeting;
+
+static int make_together(struct thing *t)
+{
+    (void)t;
+    pthread_barrier_wait(&meeting);
+    return 0;
+}
+
+/* Ends only when all are made at the same time. */
+START_TEST(different_ones_are_made_side_by_side)
+{
+    struct wish w[THREADS] = {0};
+
+    pthread_barrier_init(&meeting, NULL, THREADS);
+    now.make = make_together;
+    for (int i = 0; i < THREADS; i++)
+        w[i].key = i;
+    want_all(w, THREADS);
+    ck_assert_int_eq(made, THREADS);
+    zcache_registry_remove(&things, NULL, NULL);
+    ck_assert_int_eq(unmade, THREADS);
+    pthread_barrier_destroy(&meeting);
+}
+END_TEST
+
+static struct wish late;
+
+static int make_after(struct thing *t)
+{
+    (void)t;
+    ck_assert_int_eq(unmade, 1);
+    return 0;
+}
+
+static void unmake_slowly(struct thing *t)
+{
+    (void)t;
+    now.make = make_after;
+    ck_assert_int_eq(pthread_create(&late.thread, NULL, want, &late), 0);
+    for (int i = 0; i < 1000; i++) /* time to do it wrong */
+        sched_yield();
+}
+
+START_TEST(a_new_one_waits_until_the_old_has_gone)
+{
+    struct zcache_item *i, *other;
+    int key = 0;
+
+    now.unmake = unmake_slowly;
+    ck_assert_int_eq(zcache_registry_get(&things, &key, &i), 1);
+    ck_assert_int_eq(zcache_registry_get(&things, &key, &other), 0);
+    zcache_registry_put(&things, i, true);
+    ck_assert_int_eq(unmade, 0); /* has a user */
+    zcache_registry_put(&things, other, false);
+    pthread_join(late.thread, NULL);
+    ck_assert_int_eq(late.rc, 1);
+    ck_assert_int_eq(made, 2);
+    now.unmake = NULL;
+    zcache_registry_remove(&things, NULL, NULL);
+}
+END_TEST
+
+START_TEST(who_is_dropped_is_found_by_nobody)
+{
+    struct zcache_item *i, *user, *other;
+    int key = 0;
+
+    ck_assert_int_eq(zcache_registry_get(&things, &key, &i), 1);
+    ck_assert_int_eq(zcache_registry_get(&things, &key, &user), 0);
+    zcache_registry_put(&things, i, true);
+    ck_assert_int_eq(zcache_registry_get(&things, &key, &other), 1);
+    ck_assert_ptr_ne(other, user);
+    zcache_registry_put(&things, user, false);
+    ck_assert_int_eq(unmade, 1);
+    zcache_registry_put(&things, other, false);
+    ck_assert_int_eq(unmade, 1); /* it stays */
+    zcache_registry_remove(&things, NULL, NULL);
+    ck_assert_int_eq(freed, 2);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("registry");
+
+    CASE(s, "registry", 60, one_makes_what_many_want, a_failure_is_theirs_who_waited_for_it,
+         different_ones_are_made_side_by_side, a_new_one_waits_until_the_old_has_gone,
+         who_is_dropped_is_found_by_nobody);
+    return run_suite(s);
+}
