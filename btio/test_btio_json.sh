@@ -53,8 +53,9 @@ printf 'hints_in_force\nhints\nover_ranks\n' | sort -u - "$dir/in-json" -o "$dir
 { cat "$doc"; sed -n '/^## summary/,$p' "$common"; } |
     sed -n 's/^| \(`[^|]*\) |.*/\1/p' | tr -d '` ' | tr , '\n' | sort -u >"$dir/in-doc"
 diff "$dir/in-doc" "$dir/in-json" || fail "$doc (<) and the report (>) differ"
-jq -r '.properties.caches = {} | .. | .properties? // empty | to_entries[] | select(.value != false) | .key' \
-    "$schema" | grep -vx -e min -e avg | sort -u >"$dir/in-schema"
+jq -r '.properties.caches = {} | .. | .properties? // empty | to_entries[]
+       | select(.value != false) | .key' "$schema" |
+    grep -vx -e min -e avg | sort -u >"$dir/in-schema"
 diff "$dir/in-schema" "$dir/in-json" || fail "$schema (<) and the report (>) differ"
 
 holds '.program == "btio" and .format == 1 and .ranks == 1'

@@ -247,7 +247,8 @@ else
     chmod a-w "$dir/reports"
     run 0 -f "ufs:$file" --phases 2 --record 4K --json "$dir/reports/real"
     chmod u+w "$dir/reports"
-    grep -q '"summary"' "$dir/reports/real" || fail "no report in a directory that cannot be written to"
+    grep -q '"summary"' "$dir/reports/real" ||
+        fail "no report in a directory that cannot be written to"
 fi
 run 0 -f "ufs:$file" --phases 2 --record 4K --quiet --json /dev/stdout
 says '"summary"'

@@ -47,7 +47,10 @@ cached()
 {
     case $1 in
     *.md) sed '/^## caches/,/^## verification/d; /^## timeline/,/^## summary/d' "$1" ;;
-    *) jq '.properties.caches = {} | ."$defs".counters = {} | ."$defs".times.properties.timeline = {}' "$1" ;;
+    *)
+        jq '.properties.caches = {} | ."$defs".counters = {}
+            | ."$defs".times.properties.timeline = {}' "$1"
+        ;;
     esac
 }
 
@@ -63,7 +66,8 @@ printf 'hints_in_force\nhints\nover_ranks\n' | sort -u - "$dir/in-json" -o "$dir
     sed -n '/^## options/,/^## caches/p' "$doc" | grep -o '`[a-z_]*`' | tr -d '`' | grep -vx null
 } | sort -u >"$dir/in-doc"
 diff "$dir/in-doc" "$dir/in-json" || fail "$doc (<) and the report (>) differ"
-cached "$schema" | jq -r '.. | .properties? // empty | to_entries[] | select(.value != false) | .key' |
+cached "$schema" |
+    jq -r '.. | .properties? // empty | to_entries[] | select(.value != false) | .key' |
     grep -vx -e min -e avg | sort -u >"$dir/in-schema"
 diff "$dir/in-schema" "$dir/in-json" || fail "$schema (<) and the report (>) differ"
 
@@ -81,8 +85,10 @@ holds '.repeats[0] | (.hidden_write_fraction <= 1) and (.hidden_read_fraction <=
 # With one rank there is nothing else in it.
 holds '. as $r | .repeats[0] | .hidden_write_fraction
        - (1 - .write.io_close_seconds / $r.reference.write.io_close_seconds) | fabs < 1e-9'
-# Each of the two is measured once: a machine that stood still in the reference makes it more than 1.
-holds '. as $r | .repeats[0] | (.write | [.compute_seconds, $r.reference.write.io_close_seconds] | min) as $most
+# Each of the two is measured once: a machine that stood still in the reference makes it
+# more than 1.
+holds '. as $r | .repeats[0]
+       | (.write | [.compute_seconds, $r.reference.write.io_close_seconds] | min) as $most
        | .overlap_write_fraction
        - ($r.reference.write.io_close_seconds - .write.io_close_seconds) / $most | fabs < 1e-6'
 holds '.caches == null and .repeats[0].write.timeline == null'
@@ -102,7 +108,8 @@ for pass in "--write --keep" --read ""; do
     timeout -k 5 120 $mpiexec -n 1 env LD_PRELOAD="$slow" "$simpario" --quiet --json "$dir/json" \
         -f "ufs:$dir/sized" --phases 2 --record 4K $pass
     holds '[.repeats[0][["write", "read"][]] | values |
-           .total_seconds - .open_seconds - .compute_seconds - .wait_seconds - .io_seconds - .close_seconds]
+           .total_seconds - .open_seconds - .compute_seconds - .wait_seconds - .io_seconds
+             - .close_seconds]
            | length > 0 and max < 0.4'
 done
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Does tests/layers find what it is for?  Small trees with one thing wrong each, and one with nothing.
+# Does tests/layers find what it is for?  Small trees with one thing wrong each, and
+# one with nothing.
 set -u
 top=${top_srcdir:-$(cd "$(dirname "$0")/.." && pwd)}
 command -v python3 >/dev/null || {
@@ -10,7 +11,8 @@ tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 failed=0
 
-# file PATH DEFINES [USES ...]: a source with one function, compiled, and in its folder's Makefile.am.
+# file PATH DEFINES [USES ...]: a source with one function, compiled, and in the Makefile.am
+# of its folder.
 file() {
     local path=$1 function=$2 folder=${1%%/*} inside=${1#*/} use
 
@@ -34,7 +36,9 @@ file() {
 new() {
     rm -rf "${tmp:?}"/*
     mkdir "$tmp/common" "$tmp/adio_zcache" "$tmp/iod"
-    for room in bottom middle top; do echo "$room = -I\$(srcdir)/$room"; done >"$tmp/common/Makefile.am"
+    for room in bottom middle top; do
+        echo "$room = -I\$(srcdir)/$room"
+    done >"$tmp/common/Makefile.am"
     cat >>"$tmp/common/Makefile.am" <<'END'
 libzcbottom_la_CPPFLAGS = $(bottom)
 libzcmiddle_la_CPPFLAGS = $(bottom) $(middle)
