@@ -21,7 +21,8 @@
 static const struct arg table[] = {
     {ARG_HEADING, .name = "The problem"},
     {ARG_CHOICE,
-     .name = "class", .letter = 'c', .value = "CLASS", .field = FIELD(class), .choices = class_names,
+     .name = "class", .letter = 'c', .value = "CLASS", .field = FIELD(class),
+     .choices = class_names,
      .help = "S (default)  12 x 12 x 12 points,    60 steps, dt 0.01\n"
               "W            24 x 24 x 24 points,    200 steps, dt 0.0008\n"
               "A            64 x 64 x 64 points,    200 steps, dt 0.0008\n"

@@ -4,8 +4,8 @@
 # What the plugin shows to a program, and what it asks of it:
 #   - exported: exactly the functions for files and data representations that mpi.h declares;
 #   - undefined: functions of the MPI standard that the MPI library has, and libc;
-#   - linked with: libc and its parts only. Never libmpi, nor libfabric, of which the MPI library may
-#     bring another version.
+#   - linked with: libc and its parts only. Never libmpi, nor libfabric, of which the MPI library
+#     may bring another version.
 #
 # Environment: MPICC, the compiler wrapper of the MPI library that the plugin was configured with;
 # ZCACHE_CHECK_LIBS, further MPI libraries (paths) that must have what the plugin asks for.

@@ -33,7 +33,8 @@ step() {
 
 # ---- MPICH ------------------------------------------------------------------------
 configuration=(--with-device=ch3:nemesis --with-datatype-engine=dataloop --disable-fortran
-    --disable-cxx --disable-static --disable-dependency-tracking --disable-doc --without-hwloc --enable-fast=none
+    --disable-cxx --disable-static --disable-dependency-tracking --disable-doc --without-hwloc
+    --enable-fast=none
     --with-file-system=ufs+zcache CFLAGS=-w)
 
 # unpack DIR [MEMBER]: the package, or a part of it, into DIR.

@@ -129,7 +129,7 @@ make_plan() {
 }
 
 # One point of the curves: without computing and with it.
-# shellcheck disable=SC2086
+# shellcheck disable=SC2046,SC2086
 plan_curves() {
     local compute
 

@@ -51,7 +51,8 @@ echo "median (lowest-highest) of ${opt[repeats]} repetitions in turn, verified; 
 jq -r '[.cases[].variants[] | select(.metrics.ideal_s)][0]
     | .metrics.ideal_s.median * 1000 | round / 1000
     | "best possible total: max(compute, bytes / bandwidth) = \(.) s"' <<<"$results"
-bench_table '|write|write + close|total|of it: open|compute|wait|total / best possible|store requests|store busy' '
+columns='|write|write + close|total|of it: open|compute|wait|total / best possible'
+bench_table "$columns|store requests|store busy" '
     .cases[].variants[] | .metrics as $m
         | [.variant, ($m.write_mb_s | s(0)), ($m.write_close_mb_s | s(0)),
         ($m.total_s | s(2)), ($m.open_s | m(2)), ($m.compute_s | m(2)),

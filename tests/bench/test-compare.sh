@@ -61,6 +61,7 @@ case "$*" in *zcache:*) echo "no such thing" >&2; exit 3 ;; esac
 exec "${REAL_MPIEXEC:-mpiexec.mpich}" "$@"
 SCRIPT
 chmod +x "$tmp/mpiexec"
+# shellcheck disable=SC2097,SC2098 # the one before
 REAL_MPIEXEC=${MPIEXEC:-} MPIEXEC=$tmp/mpiexec compare ill 1 disk
 [[ $(runs ill '.failed and .seconds == null and (.failed | contains("no such thing"))') == 4 ]] ||
     fail "not the four variants of zcache have failed: $(<"$tmp/ill.log")"

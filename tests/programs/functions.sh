@@ -92,7 +92,7 @@ once() {
         rm -rf -- "$built"
         mkdir -p -- "$built" && cd -- "$built" || exit 1
         echo "$suite: building in $built (log: $built/log)" >&2
-        ("${@:2}") >log 2>&1 </dev/null && touch done
+        ("${@:2}") >log 2>&1 </dev/null && touch 'done'
     ) 9>"$built.lock"
 }
 

@@ -34,7 +34,7 @@ four() {
     local i pids=() status=0
 
     for i in 1 2 3 4; do
-        # shellcheck disable=SC2059 # a format
+        # shellcheck disable=SC2046,SC2059 # a format, of words
         dd $(printf "$1" "$m/f$i") status=none &
         pids+=($!)
     done
