@@ -160,7 +160,7 @@ static void bare_name(const char *name, char out[NAME_MAX_BYTES])
         name++;
     if (strncasecmp(name, "zcache_", 7) == 0)
         name += 7;
-    for (; name[i] && i < NAME_MAX_BYTES - 1; i++)
+    for (; i < NAME_MAX_BYTES - 1 && name[i]; i++)
         out[i] = name[i] == '-' ? '_' : (char)tolower((unsigned char)name[i]);
     out[i] = '\0';
 }

@@ -194,6 +194,7 @@ void zc_shared_lock_wait(struct zc_shared *s, struct zc_range_lock *l)
 
     zc_lock_init(&w.mutex);
     zc_cond_init(&w.cond);
+    /* cppcheck-suppress autoVariables ; nobody has it when this returns */
     l->waiter = &w;
     l->granted = wake;
     if (!zc_shared_lock(s, l)) {
