@@ -100,6 +100,7 @@ static int count_matches(const struct option *list, const char *name)
     int n = 0;
 
     for (; list->name; list++)
+        /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): a beginning is compared */
         n += strncmp(list->name, name + 2, strlen(name + 2)) == 0;
     return n;
 }

@@ -26,6 +26,7 @@
 #include "zc_log.h"
 #include "zc_server.h"
 #include "zc_store_open.h"
+#include "zc_tp_both.h"
 #include "zc_units.h"
 
 enum {

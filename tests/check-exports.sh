@@ -4,8 +4,8 @@
 # What the plugin shows to a program, and what it asks of it:
 #   - exported: exactly the functions for files and data representations that mpi.h declares;
 #   - undefined: functions of the MPI standard that the MPI library has, and libc;
-#   - linked with: libc and its parts only. Never libmpi, nor libfabric, of which the MPI library may
-#     bring another version.
+#   - linked with: libc and its parts only. Never libmpi, nor libfabric, of which the MPI library
+#     may bring another version.
 #
 # Environment: MPICC, the compiler wrapper of the MPI library that the plugin was configured with;
 # ZCACHE_CHECK_LIBS, further MPI libraries (paths) that must have what the plugin asks for.
@@ -55,7 +55,8 @@ comm -13 "$tmp/declared" "$tmp/exported" |
 # ---- undefined ------------------------------------------------------------------
 # Those of libc have a version; sanitizers bring their own.
 $nm -D --undefined-only "$lib" | grep -v '@' |
-    awk '{ print $(NF - 1), $NF }' | grep -vE ' __(asan|tsan|ubsan|lsan|sanitizer)_' >"$tmp/undefined" || :
+    awk '{ print $(NF - 1), $NF }' |
+    grep -vE ' __(asan|tsan|ubsan|lsan|sanitizer)_' >"$tmp/undefined" || :
 awk '$1 == "U" { print $2 }' "$tmp/undefined" | sort -u >"$tmp/strong"
 awk '$1 != "U" { print $2 }' "$tmp/undefined" | sort -u >"$tmp/weak"
 [ -s "$tmp/strong" ] || echo "PMPI_*: none at all" >"$tmp/strong"
@@ -96,4 +97,5 @@ case $(cat "$tmp/needed") in
 esac
 
 [ "$failed" = 0 ] || exit 1
-echo "check-exports: $n functions of mpi.h and nothing else; $(wc -l <"$tmp/strong") MPI functions needed"
+needed=$(wc -l <"$tmp/strong")
+echo "check-exports: $n functions of mpi.h and nothing else; $needed MPI functions needed"

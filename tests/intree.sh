@@ -32,8 +32,9 @@ step() {
 }
 
 # ---- MPICH ------------------------------------------------------------------------
-configuration=(--with-device=ch3:nemesis --with-datatype-engine=dataloop --disable-fortran --disable-cxx
-    --disable-static --disable-dependency-tracking --disable-doc --without-hwloc --enable-fast=none
+configuration=(--with-device=ch3:nemesis --with-datatype-engine=dataloop --disable-fortran
+    --disable-cxx --disable-static --disable-dependency-tracking --disable-doc --without-hwloc
+    --enable-fast=none
     --with-file-system=ufs+zcache CFLAGS=-w)
 
 # unpack DIR [MEMBER]: the package, or a part of it, into DIR.
@@ -65,7 +66,9 @@ fresh_romio() {
 # Objects do not know what headers they include.
 driver_again() { rm -f -- "$mpich"/obj/src/mpi/romio/adio/ad_zcache/*.*o && register; }
 
-configure_mpich() { cd "$mpich/obj" && "$mpich/src/configure" --prefix="$mpich/inst" "${configuration[@]}"; }
+configure_mpich() {
+    cd "$mpich/obj" && "$mpich/src/configure" --prefix="$mpich/inst" "${configuration[@]}"
+}
 make_mpich() { make -C "$mpich/obj" -j "$jobs"; }
 install_mpich() { make -C "$mpich/obj" install; }
 
@@ -137,7 +140,8 @@ check_counts() {
         "$mpich/inst/bin/mpicc" -std=gnu11 -Wall -Wextra -Werror -fsyntax-only \
             -DHAVE_ROMIOCONF_H -I"$driver" \
             -isystem "$other" -isystem "$mpich/obj/src/mpi/romio/adio/include" \
-            -isystem "$mpich/src/src/mpi/romio/include" -isystem "$mpich/obj/src/mpi/romio/include" \
+            -isystem "$mpich/src/src/mpi/romio/include" \
+            -isystem "$mpich/obj/src/mpi/romio/include" \
             -isystem "$mpich/src/src/mpl/include" -isystem "$mpich/obj/src/mpl/include" \
             -isystem "$mpich/src/src/include" -isystem "$mpich/obj/src/include" "$f" || return 1
     done
@@ -146,7 +150,8 @@ check_counts() {
 
 # ---- the tests --------------------------------------------------------------------------
 configure_zcache() {
-    cd "$dir" && "$srcdir/configure" --disable-plugin --enable-werror MPICC="$mpich/inst/bin/mpicc" \
+    cd "$dir" &&
+        "$srcdir/configure" --disable-plugin --enable-werror MPICC="$mpich/inst/bin/mpicc" \
         MPIEXEC="$mpich/inst/bin/mpiexec"
 }
 
@@ -160,7 +165,8 @@ run_tests() {
     local all='$(MPI)'
 
     # shellcheck disable=SC2016
-    make -C "$dir/tests" -k -j "$jobs" check AM_COLOR_TESTS=no check_PROGRAMS='$(mpi_tests) daemon/zcload' \
+    make -C "$dir/tests" -k -j "$jobs" check AM_COLOR_TESTS=no \
+        check_PROGRAMS='$(mpi_tests) daemon/zcload' \
         TESTS="${*:-$all}" >"$log/tests.log" 2>&1 </dev/null 9>&-
     grep -E '^(PASS|FAIL|ERROR|SKIP|XPASS)' "$log/tests.log"
     "$srcdir/tests/summary" "$dir"

@@ -143,6 +143,7 @@ static int make_pieces(struct zcache_layout *l, const struct zcache_typemap *t)
     zcache_typemap_walk(t, add_pieces, l);
     smaller = realloc(l->pieces, (size_t)(l->npieces + 1) * sizeof *l->pieces);
     l->pieces = smaller ? smaller : l->pieces;
+    /* cppcheck-suppress memleak ; it is in l */
     return 0;
 }
 

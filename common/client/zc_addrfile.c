@@ -213,6 +213,7 @@ static int parse_file(const char *path, char *text, struct zc_addrfile *a)
                              value);
         seen |= 1u << key;
     }
+    /* cppcheck-suppress nullPointerRedundantCheck ; the loop ends before line is none */
     if (*line)
         return zc_errorf(EINVAL, "%s: the last line of the address file is cut off", path);
     for (int key = 0; key < NKEYS; key++)

@@ -174,7 +174,7 @@ static void bare_name(const char *name, char out[ZC_OPTION_NAME_MAX])
         name++;
     if (strncasecmp(name, "zcache_", 7) == 0)
         name += 7;
-    for (; name[i] && i < ZC_OPTION_NAME_MAX - 1; i++)
+    for (; i < ZC_OPTION_NAME_MAX - 1 && name[i]; i++)
         out[i] = name[i] == '-' ? '_' : (char)tolower((unsigned char)name[i]);
     out[i] = '\0';
 }

@@ -217,7 +217,7 @@ static const char *refusal(struct zc_server *s, const struct zc_msg *m, int *sta
         *status = -EPROTONOSUPPORT;
         snprintf(buf, len,
                  "this daemon speaks protocol %u, the client %u to %u; use the same release",
-                 ZC_PROTOCOL, m->version_min, m->version_max);
+                 (unsigned)ZC_PROTOCOL, m->version_min, m->version_max);
         return buf;
     }
     if (s->stopping) {

@@ -36,8 +36,9 @@ enum {
     ZC_OPEN_ALL = 63,
 };
 
-#define ZC_DEFAULT_BLOCK_MIB 4 /* unit of placement when nobody wishes another; zc_options.c, too  \
-                                */
+#define ZC_DEFAULT_BLOCK_MIB                                                                       \
+    4 /* unit of placement when nobody wishes another; zc_options.c, too                           \
+       */
 
 /* What a store knows of a file; dev and ino say whether two opens met the same file. */
 struct zc_attr {

@@ -78,5 +78,6 @@ done
 "$here/page/report" "${opt[results]}"
 rc=$?
 ((rc == 0 || rc == 77)) || status=1
-echo "benchmarks ended after $(((EPOCHSECONDS - started) / 60)) minutes$( ((status == 0)) || echo ", not all is well")"
+echo "benchmarks ended after $(((EPOCHSECONDS - started) / 60)) minutes$( ((status == 0)) ||
+    echo ", not all is well")"
 exit "$status"

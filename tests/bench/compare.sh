@@ -37,13 +37,15 @@ set -u
 unset 'opt[repeats]' 'opt[json]' 'quick[repeats]'
 opt+=([results]=$build/bench [minutes]=15 [rounds]=5 [stores]='slow disk gluster' [ranks]=8
     [counts]='2 16' [sizes]='4K 128K 1M' [fixed]=128K [headline]=1M [phases]=10 [compute]=0.1
-    [patterns]='interleaved irregular' [accesses]=independent [btio]=W:1:4 [methods]=full [rate]=200 [op-us]=50 [latency-us]=200 [timeout]=60 [settle]=120)
+    [patterns]='interleaved irregular' [accesses]=independent [btio]=W:1:4 [methods]=full
+    [rate]=200 [op-us]=50 [latency-us]=200 [timeout]=60 [settle]=120)
 full=([minutes]=45 [counts]='2 4 16 32' [sizes]='1K 4K 16K 32K 128K 1M' [compute]=0.2
     [btio]='W:1:4 A:5:4'
     [patterns]='interleaved subarray3d subarray4d irregular checkpoint arrays'
-    [accesses]='independent split icollective nonblocking' [methods]='full simple epio' [timeout]=300)
-quick=([minutes]=1 [rounds]=1 [counts]=2 [sizes]='32K 1M' [fixed]=1M [phases]=5 [compute]=0.05 [stores]='slow disk'
-    [patterns]= [accesses]= [btio]=S:1:4 [settle]=1)
+    [accesses]='independent split icollective nonblocking' [methods]='full simple epio'
+    [timeout]=300)
+quick=([minutes]=1 [rounds]=1 [counts]=2 [sizes]='32K 1M' [fixed]=1M [phases]=5 [compute]=0.05
+    [stores]='slow disk' [patterns]= [accesses]= [btio]=S:1:4 [settle]=1)
 
 # ---- the variants -------------------------------------------------------------------------
 # name       | MPI     | file type | daemons | options of simpario | hints
@@ -94,13 +96,17 @@ make_plan() {
     local record n store work compute method how methods=${opt[methods]}
 
     for compute in 0 "${opt[compute]}"; do
-        add simpario write slow "${opt[ranks]}" "${opt[headline]}" "$compute" $plain $peers $zcache_ways fabric none aggregator daemon
-        add simpario read slow "${opt[ranks]}" "${opt[headline]}" "$compute" $plain $peers $zcache_ways fabric
+        add simpario write slow "${opt[ranks]}" "${opt[headline]}" "$compute" $plain $peers \
+            $zcache_ways fabric none aggregator daemon
+        add simpario read slow "${opt[ranks]}" "${opt[headline]}" "$compute" $plain $peers \
+            $zcache_ways fabric
     done
-    add simpario timeline slow "${opt[ranks]}" "${opt[headline]}" "${opt[compute]}" $plain none aggregator daemon one
+    add simpario timeline slow "${opt[ranks]}" "${opt[headline]}" "${opt[compute]}" \
+        $plain none aggregator daemon one
     for work in ${opt[btio]}; do
         for method in $methods; do
-            add btio write slow "${work##*:}" "${work%:*}" - "$method" $peers none aggregator daemon one embedded
+            add btio write slow "${work##*:}" "${work%:*}" - "$method" \
+                $peers none aggregator daemon one embedded
         done
         methods=${methods%% *}
     done
@@ -108,29 +114,39 @@ make_plan() {
     for n in ${opt[counts]}; do plan_curves "$n" "${opt[fixed]}"; done
     plan_curves "${opt[ranks]}" "${opt[fixed]}"
     for how in ${opt[patterns]}; do
-        if [[ $how == arrays ]]; then plan_shape arrays:independent; else plan_shape "$how:collective"; fi
+        if [[ $how == arrays ]]; then
+            plan_shape arrays:independent
+        else
+            plan_shape "$how:collective"
+        fi
     done
     for how in ${opt[accesses]}; do plan_shape "contiguous:$how"; done
     for store in disk gluster; do
-        add simpario write "$store" "${opt[ranks]}" "${opt[headline]}" "${opt[compute]}" $plain $peers $zcache_ways
+        add simpario write "$store" "${opt[ranks]}" "${opt[headline]}" "${opt[compute]}" $plain \
+            $peers $zcache_ways
     done
     have_stores
 }
 
 # One point of the curves: without computing and with it.
-# shellcheck disable=SC2086
+# shellcheck disable=SC2046,SC2086
 plan_curves() {
     local compute
 
     for compute in 0 "${opt[compute]}"; do
-        add simpario write slow "$1" "$2" "$compute" $plain $peers $([[ $compute != 0 ]] || echo uncached) embedded one two
-        add simpario read slow "$1" "$2" "$compute" $plain $peers $([[ $compute != 0 ]] || echo uncached) embedded one
+        add simpario write slow "$1" "$2" "$compute" $plain $peers \
+            $([[ $compute != 0 ]] || echo uncached) embedded one two
+        add simpario read slow "$1" "$2" "$compute" $plain $peers \
+            $([[ $compute != 0 ]] || echo uncached) embedded one
     done
 }
 
 # Another pattern or access.
 # shellcheck disable=SC2086
-plan_shape() { add simpario write slow "${opt[ranks]}" "${opt[fixed]}" "${opt[compute]}" "$1" $peers embedded one; }
+plan_shape() {
+    add simpario write slow "${opt[ranks]}" "${opt[fixed]}" "${opt[compute]}" "$1" \
+        $peers embedded one
+}
 
 # Leaves in the plan what is on a store that there is.
 have_stores() {
@@ -223,8 +239,10 @@ line() {
 
     if [[ $2 == failed ]]; then report=/dev/null; fi
     jq -L "$bench_dir" -c --slurp --arg work "$1" --argjson round "$round" --arg why "$3" \
-        --argjson before "$([[ $2 == failed ]] && echo null || echo "$3")" --argjson after "${4:-null}" \
-        --argjson alone "${5:-null}" 'include "compare"; line($work; $round; $before; $after; $alone; $why)' "$report" \
+        --argjson before "$([[ $2 == failed ]] && echo null || echo "$3")" \
+        --argjson after "${4:-null}" \
+        --argjson alone "${5:-null}" \
+        'include "compare"; line($work; $round; $before; $after; $alone; $why)' "$report" \
         >"$tmp/line" 2>>"$tmp/run.log" && [[ -s $tmp/line ]] && cat "$tmp/line" >>"$runs"
 }
 
@@ -238,8 +256,8 @@ variant_row() {
 }
 
 command_simpario() {
-    command=("$bin/simpario/simpario" --phases "${opt[phases]}" --compute "$compute" --compute-by sleep
-        --no-reference --pattern "${how%:*}" --access "${how#*:}")
+    command=("$bin/simpario/simpario" --phases "${opt[phases]}" --compute "$compute"
+        --compute-by sleep --no-reference --pattern "${how%:*}" --access "${how#*:}")
     if [[ $how != arrays:* ]]; then command+=(--record "$size"); fi # they have a size of their own
     if [[ $what == read ]]; then
         command+=(-f "$type$stores/$store/input" --read --keep)
@@ -262,8 +280,10 @@ prepare_timeline() { :; }
 # what it takes alone, with the same MPI library and, since the machine's speed changes, just now.
 prepare_write() {
     [[ $program == btio ]] || return 0
-    ranks "$n" '' "$bin/btio/btio" -c "${size%%:*}" -m none --json "$tmp/alone.json" --quiet >"$tmp/run.log" 2>&1 &&
-        alone=$(jq -L "$bench_dir" -e 'include "compare"; btio("none").total' "$tmp/alone.json" 2>>"$tmp/run.log")
+    ranks "$n" '' "$bin/btio/btio" -c "${size%%:*}" -m none --json "$tmp/alone.json" \
+        --quiet >"$tmp/run.log" 2>&1 &&
+        alone=$(jq -L "$bench_dir" -e 'include "compare"; btio("none").total' "$tmp/alone.json" \
+            2>>"$tmp/run.log")
 }
 
 # The file to be read is made behind the back of the store, and no daemon has it cached.  Where
@@ -274,7 +294,8 @@ prepare_read() {
 
     if [[ ${input[$store]:-} != "$bytes" ]]; then
         rm -f -- "${below[$store]}/input"
-        mpi=mpich ranks "$n" '' "$build/simpario/simpario" -f "ufs:${below[$store]}/input" --write --keep --quiet \
+        mpi=mpich ranks "$n" '' "$build/simpario/simpario" -f "ufs:${below[$store]}/input" \
+            --write --keep --quiet \
             --phases "${opt[phases]}" --record "$size" --no-reference >"$tmp/run.log" 2>&1 || return
         input[$store]=$bytes
     fi
@@ -312,7 +333,8 @@ await_quiet() {
 
     while
         load=$(cut -d' ' -f1 /proc/loadavg)
-        awk -v load="$load" -v cores="$cores" 'BEGIN { exit load <= cores / 4 }' && ((EPOCHSECONDS < end))
+        awk -v load="$load" -v cores="$cores" 'BEGIN { exit load <= cores / 4 }' &&
+            ((EPOCHSECONDS < end))
     do
         bench_progress "waiting until the machine is quiet: a load of $load on $cores cores"
         sleep 1
@@ -324,23 +346,31 @@ conditions() {
     local store key
 
     {
-        for store in "${!below[@]}"; do jq -n --arg k "$store" --arg v "$(store_about "$store")" '{stores: {($k): $v}}'; done
-        for key in "${!missing[@]}"; do jq -n --arg k "$key" --arg v "${missing[$key]}" '{left_out: {($k): $v}}'; done
+        for store in "${!below[@]}"; do
+            jq -n --arg k "$store" --arg v "$(store_about "$store")" '{stores: {($k): $v}}'
+        done
+        for key in "${!missing[@]}"; do
+            jq -n --arg k "$key" --arg v "${missing[$key]}" '{left_out: {($k): $v}}'
+        done
         for key in "${!opt[@]}"; do
-            [[ $key == results ]] || jq -n --arg k "$key" --arg v "${opt[$key]}" '{options: {($k): $v}}'
+            [[ $key == results ]] ||
+                jq -n --arg k "$key" --arg v "${opt[$key]}" '{options: {($k): $v}}'
         done
         for key in "${variants[@]}"; do
-            jq -n --arg k "${key%% *}" --arg v "$(variant_row "${key%% *}")" '{variants: {($k): $v}}'
+            jq -n --arg k "${key%% *}" --arg v "$(variant_row "${key%% *}")" \
+                '{variants: {($k): $v}}'
         done
         jq -n --arg date "$(date -u +'%Y-%m-%d %H:%M UTC')" --arg command "$command_line" \
             --arg processor "$(sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo | head -n 1)" \
-            --arg cores "$cores" --arg memory "$(awk '/^MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo)" \
+            --arg cores "$cores" \
+            --arg memory \
+            "$(awk '/^MemTotal/ { printf "%.0f GiB", $2 / 1048576 }' /proc/meminfo)" \
             --arg kernel "$(uname -sr)" --arg system "$(. /etc/os-release && echo "$PRETTY_NAME")" \
             --arg load "$load" --arg layout "$(bench_layout)" --arg zcache "$(zcache_version)" \
             --arg libfabric "$(pkg-config --modversion libfabric 2>/dev/null)" \
             --arg provider "$(sed -n 's/^provider //p' "$tmp/0.addr")" \
-            '{$date, $command, $processor, $cores, $memory, $kernel, $system, $load, $layout, $zcache,
-              $libfabric, $provider}'
+            '{$date, $command, $processor, $cores, $memory, $kernel, $system, $load, $layout,
+              $zcache, $libfabric, $provider}'
     } | jq -s 'reduce .[] as $part ({left_out: {}}; . * $part)' >"${opt[results]}/conditions.json"
 }
 
@@ -365,7 +395,8 @@ check_names() {
 
 # check_square N WHAT: N ranks of BTIO
 check_square() {
-    awk -v n="$1" 'BEGIN { root = int(sqrt(n) + 0.5); exit root * root != n }' || bench_misuse "$2: $1 ranks are not a square"
+    awk -v n="$1" 'BEGIN { root = int(sqrt(n) + 0.5); exit root * root != n }' ||
+        bench_misuse "$2: $1 ranks are not a square"
 }
 
 # ---- main ----------------------------------------------------------------------------------
@@ -375,11 +406,14 @@ check_names stores slow disk gluster
 check_names methods full simple epio
 check_names patterns interleaved subarray3d subarray4d irregular checkpoint arrays
 check_names accesses independent split icollective nonblocking
-mkdir -p "${opt[results]}" && opt[results]=$(cd "${opt[results]}" && pwd) || bench_misuse "--results: no directory"
+mkdir -p "${opt[results]}" && opt[results]=$(cd "${opt[results]}" && pwd) ||
+    bench_misuse "--results: no directory"
 runs=${opt[results]}/runs.jsonl
 most=${opt[ranks]}
 for work in ${opt[btio]}; do check_square "${work##*:}" "--btio $work"; done
-for work in ${opt[counts]} ${opt[btio]}; do if ((${work##*:} > most)); then most=${work##*:}; fi; done
+for work in ${opt[counts]} ${opt[btio]}; do
+    if ((${work##*:} > most)); then most=${work##*:}; fi
+done
 
 bench_start "$most"
 set_up

@@ -26,12 +26,16 @@ export ZCACHE_LOCAL=false # the fabric is what is compared
 start_daemon 0 --root "$memory" --cache-size 1G --idle-time 10m --provider "${opt[provider]}"
 
 # sample VARIANT JQ-FILTER: MB/s, from $tmp/run.json
-sample() { jq -ec "{case: \"forward\", variant: \"$1\", metrics: {mb_s: ($2)}}" "$tmp/run.json" >>"$samples"; }
+sample() {
+    jq -ec "{case: \"forward\", variant: \"$1\", metrics: {mb_s: ($2)}}" "$tmp/run.json" \
+        >>"$samples"
+}
 
 exchanged() {
     local mb
 
-    read -r _ mb < <(bench_pingpong 4194304 "${opt[large]}" 2>"$tmp/run.log") && echo "$mb" >"$tmp/run.json" &&
+    read -r _ mb < <(bench_pingpong 4194304 "${opt[large]}" 2>"$tmp/run.log") &&
+        echo "$mb" >"$tmp/run.json" &&
         sample 'fi_pingpong 4 MiB' . && return
     bench_failed forward 'fi_pingpong 4 MiB' "no number: $(tail -n 5 "$tmp/run.log")"
 }
@@ -41,15 +45,17 @@ forwarded() {
     local status
 
     : >"$tmp/run.json"
-    ZCACHE_DAEMONS=$tmp/0.addr ranks 1 "$plugin" "$simpario" -f "zcache:$memory/data" --phases 8 --record 64M \
-        --json "$tmp/run.json" --quiet --hint zcache_close_level=staged --hint zcache_cache_size=16M >"$tmp/run.log" 2>&1
+    ZCACHE_DAEMONS=$tmp/0.addr ranks 1 "$plugin" "$simpario" -f "zcache:$memory/data" --phases 8 \
+        --record 64M --json "$tmp/run.json" --quiet --hint zcache_close_level=staged \
+        --hint zcache_cache_size=16M >"$tmp/run.log" 2>&1
     status=$?
     if ((status == 0)) && jq -e '.verification.result == "passed"' "$tmp/run.json" >/dev/null; then
         sample 'write + close, to daemon' '.repeats[0].write.io_close_bytes_per_second / 1e6'
         sample 'read 64 MiB from daemon' '.repeats[0].read.io_bytes_per_second / 1e6'
         return
     fi
-    bench_failed forward 'write + close, to daemon' "status $status, no number: $(tail -n 5 "$tmp/run.log")"
+    bench_failed forward 'write + close, to daemon' \
+        "status $status, no number: $(tail -n 5 "$tmp/run.log")"
     bench_failed forward 'read 64 MiB from daemon' "the same run"
 }
 
@@ -63,7 +69,8 @@ bench_progress
 stop_daemon 0 || bench_problem "the daemon did not drain: $(tail -n 3 "$tmp/0.log")"
 
 bench_results store=tmpfs
-bench_add '.cases[].variants |= (. as $all | map(.of_pingpong = ratio($all; "fi_pingpong 4 MiB"; "mb_s")))'
+bench_add '.cases[].variants |= (. as $all
+    | map(.of_pingpong = ratio($all; "fi_pingpong 4 MiB"; "mb_s")))'
 printf 'provider %s, %d repetitions in turn, verified\n' "${opt[provider]}" "${opt[repeats]}"
 bench_table 'MB/s|lowest|median|highest|of fi_pingpong' '.cases[].variants[]
     | [.variant, (.metrics.mb_s | (.lowest | n(0)), m(0), (.highest | n(0))),

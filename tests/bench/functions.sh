@@ -42,7 +42,8 @@ problems=0
 # --quick takes the values of quick instead, and --full those of full, where there are any.
 # What a value has to look like, its default tells, or kinds where that says too little.
 declare -A opt=([repeats]=5 [json]= [timeout]=120) quick=([repeats]=2) full=()
-declare -A kinds=([op-us]=count [latency-us]=count [settle]=count [write-rate]=rate [read-rate]=rate)
+declare -A kinds=([op-us]=count [latency-us]=count [settle]=count [write-rate]=rate
+    [read-rate]=rate)
 
 bench_options() {
     local arg key
@@ -75,7 +76,8 @@ bench_options() {
 
 # The kinds of values: what each looks like, and what to say of one that does not.  A list has
 # blanks between its elements, which are of one kind.  A rate is as slowfs takes it.
-declare -A bench_like=([number]='[1-9][0-9]*' [decimal]='[0-9]+(\.[0-9]+)?' [size]='[1-9][0-9]*[KMG]?'
+declare -A bench_like=([number]='[1-9][0-9]*' [decimal]='[0-9]+(\.[0-9]+)?'
+    [size]='[1-9][0-9]*[KMG]?'
     [work]='[SWABC]:[1-9][0-9]*:[1-9][0-9]*' [names]='[a-z][a-z0-9-]*' [count]='[0-9]+'
     [rate]='[0-9]+(\.[0-9]+)?[kKMG]?')
 declare -A bench_unlike=([number]='a number from 1 up' [decimal]='a number of seconds'
@@ -264,7 +266,8 @@ bench_run() {
     if [[ -e $dir/.slowfs ]]; then before=$(<"$dir/.slowfs"); fi
     ZCACHE_DAEMONS=${daemon:+$tmp/$daemon.addr} \
         ranks "$n" "$preload" "$simpario" -f "$type:$dir/$name" "${hints[@]}" --write --quiet \
-        --no-reference --posix-verify "$below/$name" --json "$tmp/run.json" "$@" >"$tmp/run.log" 2>&1
+        --no-reference --posix-verify "$below/$name" --json "$tmp/run.json" \
+        "$@" >"$tmp/run.log" 2>&1
     status=$?
     rm -f -- "$below/$name"
     if ((status == 2)); then fail "$(<"$tmp/run.log")"; fi # a bad option
@@ -291,8 +294,10 @@ bench_sample() {
     local after=null
 
     if [[ -e $4/.slowfs ]]; then after=$(<"$4/.slowfs"); fi
-    jq -L "$bench_dir" -ec --arg case "$1" --arg variant "$2" --argjson before "$3" --argjson after "$after" \
-        'include "bench"; sample($case; $variant; $before; $after)' "$tmp/run.json" >>"$samples" 2>>"$tmp/run.log"
+    jq -L "$bench_dir" -ec --arg case "$1" --arg variant "$2" --argjson before "$3" \
+        --argjson after "$after" \
+        'include "bench"; sample($case; $variant; $before; $after)' "$tmp/run.json" >>"$samples" \
+        2>>"$tmp/run.log"
 }
 
 # bench_turns CASE DIRECTORY BELOW RANKS OPTION ...: all variants in turn, over and over.
@@ -340,7 +345,8 @@ bench_pingpong() {
     fi
     if ((status)); then kill "$server" 2>/dev/null; fi
     wait "$server"
-    ((status == 0)) && awk '$1 ~ /^[0-9]+[km]$/ { print 2 * $7, $6; ok = 1 } END { exit !ok }' <<<"$out" && return
+    ((status == 0)) &&
+        awk '$1 ~ /^[0-9]+[km]$/ { print 2 * $7, $6; ok = 1 } END { exit !ok }' <<<"$out" && return
     echo "fi_pingpong: status $status: $(tail -n 3 <<<"$out")" >&2
     return 1
 }
@@ -360,10 +366,14 @@ bench_results() {
 
     conditions=$(
         for pair; do jq -n --arg k "${pair%%=*}" --arg v "${pair#*=}" '{($k): $v}'; done
-        for key in "${!opt[@]}"; do jq -n --arg k "$key" --arg v "${opt[$key]}" '{options: {($k): $v}}'; done
+        for key in "${!opt[@]}"; do
+            jq -n --arg k "$key" --arg v "${opt[$key]}" '{options: {($k): $v}}'
+        done
     )
-    conditions=$(jq -s --arg layout "$(bench_layout)" 'reduce .[] as $c ({$layout}; . * $c)' <<<"$conditions")
-    results=$(jq -L "$bench_dir" -s --arg benchmark "${bench_name%.sh}" --argjson conditions "$conditions" \
+    conditions=$(jq -s --arg layout "$(bench_layout)" 'reduce .[] as $c ({$layout}; . * $c)' \
+        <<<"$conditions")
+    results=$(jq -L "$bench_dir" -s --arg benchmark "${bench_name%.sh}" \
+        --argjson conditions "$conditions" \
         'include "bench"; results($benchmark; $conditions)' "$samples")
     bench_add .
 }
@@ -380,7 +390,8 @@ bench_table() {
         printf '%s\n' "$1"
         jq -L "$bench_dir" -r "include \"bench\"; $2 | @tsv" <<<"$results" | tr '\t' '|'
     } | awk -F'|' '
-        { for (i = 1; i <= NF; i++) { cell[NR, i] = $i; if (length($i) > width[i]) width[i] = length($i) }
+        { for (i = 1; i <= NF; i++) { cell[NR, i] = $i
+              if (length($i) > width[i]) width[i] = length($i) }
           if (NF > columns) columns = NF }
         END { for (r = 1; r <= NR; r++) {
             line = sprintf("%-" width[1] "s", cell[r, 1])

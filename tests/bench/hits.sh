@@ -20,7 +20,8 @@
 set -u
 # shellcheck source=tests/bench/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
-opt+=([provider]='tcp;ofi_rxm' [small]=$small_messages [large]=$large_messages [hits]=2000 [read-rate]=200M)
+opt+=([provider]='tcp;ofi_rxm' [small]=$small_messages [large]=$large_messages [hits]=2000
+    [read-rate]=200M)
 quick+=([hits]=500)
 bench_options "$@"
 zcread=$build/tests/bench/zcread
@@ -68,7 +69,10 @@ beside_misses() {
         'BEGIN { f["k"] = 1e3; f["M"] = 1e6; f["G"] = 1e9; u = substr(rate, length(rate))
                  f["K"] = f["k"]
                  exit !(bytes / (to - from) >= 0.5 * rate * (u in f ? f[u] : 1)) }' ||
-        { echo "the misses did not keep the store busy: $((after - before)) bytes from $began to $now" >&2; return 1; }
+        {
+            echo "the misses did not keep the store busy: $((after - before)) bytes from $began to $now" >&2
+            return 1
+        }
     echo "$out"
 }
 
@@ -97,12 +101,15 @@ slowfs_unmount "$slow" || bench_problem "slowfs ended with status $?"
 # What is said to be the base of a ratio, in which metric: a round trip of large messages has
 # them both ways, and a large read only one.
 bench_results provider="${opt[provider]}" store="slowfs, reads at ${opt[read-rate]} bytes/s"
-bench_add '{"4 KiB": ["fi_pingpong", "us"], "4 MiB": ["fi_pingpong", "mb_s"], "1 MiB": ["alone", "mb_s"]} as $bases
+bench_add '{"4 KiB": ["fi_pingpong", "us"], "4 MiB": ["fi_pingpong", "mb_s"],
+            "1 MiB": ["alone", "mb_s"]} as $bases
     | .cases[] |= ($bases[.case] as [$base, $metric]
-        | .variants |= (. as $all | map(.ratio = {to: $base, of: $metric, median: ratio($all; $base; $metric)})))'
+        | .variants |= (. as $all
+            | map(.ratio = {to: $base, of: $metric, median: ratio($all; $base; $metric)})))'
 echo "provider ${opt[provider]}, $cores cores; misses from a store of ${opt[read-rate]} bytes/s"
 echo "median (lowest-highest) of ${opt[repeats]} repetitions in turn, every byte compared"
 bench_table '||round trip, us|MB/s|round trip ratio|MB/s ratio' '
-    .cases[] as $c | $c.variants[] | [$c.case, .variant, (.metrics.us | s(1)), (.metrics.mb_s | s(0)),
+    .cases[] as $c | $c.variants[]
+    | [$c.case, .variant, (.metrics.us | s(1)), (.metrics.mb_s | s(0)),
         (.ratio | if .of == "us" then (.median | n(2)), "" else "", (.median | n(2)) end)]'
 bench_end

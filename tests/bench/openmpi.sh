@@ -1,8 +1,8 @@
 # openmpi.sh - the two benchmarks built a second time, for Open MPI.  Sourced by bash.
 # shellcheck shell=bash disable=SC2154 # build, bench_dir, tmp
 
-# openmpi_build: leaves simpario/simpario and btio/btio in $openmpi; when that is impossible, the cause is
-# in $openmpi_obstacle.
+# openmpi_build: leaves simpario/simpario and btio/btio in $openmpi; when that is impossible, the
+# cause is in $openmpi_obstacle.
 openmpi=$build/bench/openmpi
 openmpi_obstacle=
 
@@ -35,7 +35,8 @@ openmpi_sources() {
     local prefix
 
     for prefix in "${@:2}"; do
-        sed -n "/^${prefix}_SOURCES/,/[^\\\\]$/p" "$1/Makefile.am" | grep -o '[a-z_]*\.c' | sed "s#^#$1/#"
+        sed -n "/^${prefix}_SOURCES/,/[^\\\\]$/p" "$1/Makefile.am" | grep -o '[a-z_]*\.c' |
+            sed "s#^#$1/#"
     done
 }
 
@@ -46,9 +47,11 @@ openmpi_program() {
     shift
     while [[ $1 != -- ]]; do libraries+=("$1"); shift; done
     shift
-    for file in benchlib/*.h simpario/*.h btio/*.h "$build/config.h" "$bench_dir/openmpi.sh" "$@"; do
+    for file in benchlib/*.h simpario/*.h btio/*.h "$build/config.h" "$bench_dir/openmpi.sh" \
+        "$@"; do
         [[ $file == -* || $out -nt $file ]] && continue
-        mpicc.openmpi -std=gnu11 -g -O2 -I"$build" -Ibenchlib "$@" "${libraries[@]}" -o "$out.new" &&
+        mpicc.openmpi -std=gnu11 -g -O2 -I"$build" -Ibenchlib "$@" "${libraries[@]}" \
+            -o "$out.new" &&
             mv "$out.new" "$out"
         return
     done

@@ -32,7 +32,8 @@ variants=(
 
 bench_start "${opt[ranks]}"
 bench_memory
-bench_slowfs --write-rate "${opt[write-rate]}" --op-us "${opt[op-us]}" --latency-us "${opt[latency-us]}"
+bench_slowfs --write-rate "${opt[write-rate]}" --op-us "${opt[op-us]}" \
+    --latency-us "${opt[latency-us]}"
 start_daemon 0 --root "$slow"
 bench_turns slowfs "$slow" "$memory/slow" "${opt[ranks]}" --phases "${opt[phases]}" \
     --record "${opt[record]}" --pattern interleaved --piece "${opt[piece]}" \
@@ -48,9 +49,12 @@ echo "store: $store"
 echo "layout: $(bench_layout)"
 echo "median (lowest-highest) of ${opt[repeats]} repetitions in turn, verified; MB/s, seconds"
 jq -r '[.cases[].variants[] | select(.metrics.ideal_s)][0]
-    | "best possible total: max(compute, bytes / bandwidth) = \(.metrics.ideal_s.median * 1000 | round / 1000) s"' <<<"$results"
-bench_table '|write|write + close|total|of it: open|compute|wait|total / best possible|store requests|store busy' '
-    .cases[].variants[] | .metrics as $m | [.variant, ($m.write_mb_s | s(0)), ($m.write_close_mb_s | s(0)),
+    | .metrics.ideal_s.median * 1000 | round / 1000
+    | "best possible total: max(compute, bytes / bandwidth) = \(.) s"' <<<"$results"
+columns='|write|write + close|total|of it: open|compute|wait|total / best possible'
+bench_table "$columns|store requests|store busy" '
+    .cases[].variants[] | .metrics as $m
+        | [.variant, ($m.write_mb_s | s(0)), ($m.write_close_mb_s | s(0)),
         ($m.total_s | s(2)), ($m.open_s | m(2)), ($m.compute_s | m(2)),
         ($m.wait_s | m(2)), ($m.total_of_ideal | m(2)),
         ($m.store_requests | m(0)), ($m.store_busy_s | m(2))]'

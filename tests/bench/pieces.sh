@@ -41,13 +41,16 @@ bench_memory
 bench_slowfs
 
 variants=("${collective[@]}")
-bench_turns 'collective, 64 B, tmpfs' "$memory" "$memory" "${opt[ranks]}" --phases "${opt[phases]}" \
+bench_turns 'collective, 64 B, tmpfs' "$memory" "$memory" "${opt[ranks]}" \
+    --phases "${opt[phases]}" \
     --record "${opt[record]}" --pattern interleaved --piece 64
 variants=("$without_sieving" "${independent[@]}")
-bench_turns 'independent, 8 B, tmpfs' "$memory" "$memory" "${opt[ranks]}" --phases "${opt[phases]}" \
+bench_turns 'independent, 8 B, tmpfs' "$memory" "$memory" "${opt[ranks]}" \
+    --phases "${opt[phases]}" \
     --record "${opt[record]}" --pattern interleaved --piece 8 --access independent
 variants=("${independent[@]}")
-bench_turns 'independent, 8 B, slowfs' "$slow" "$memory/slow" "${opt[ranks]}" --phases "${opt[phases]}" \
+bench_turns 'independent, 8 B, slowfs' "$slow" "$memory/slow" "${opt[ranks]}" \
+    --phases "${opt[phases]}" \
     --record "${opt[slow-record]}" --pattern interleaved --piece 8 --access independent
 slowfs_unmount "$slow" || bench_problem "slowfs ended with status $?"
 
@@ -62,5 +65,7 @@ bench_table '|write|of best ufs:|write + close|of best|elapsed|of best|store req
         | ["  " + .variant, ($m.write_mb_s | s(1)), (.of_best_ufs.write | n(2)),
            ($m.write_close_mb_s | s(1)), (.of_best_ufs.write_close | n(2)),
            ($m.elapsed_mb_s | s(1)), (.of_best_ufs.elapsed | n(2)),
-           if $m.store_requests then ($m.store_requests | .median += $m.store_read_requests.median | m(0)) else "" end])'
+           if $m.store_requests then
+               ($m.store_requests | .median += $m.store_read_requests.median | m(0))
+           else "" end])'
 bench_end

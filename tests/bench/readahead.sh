@@ -34,13 +34,16 @@ variants=(
 
 bench_start "${opt[ranks]}"
 bench_memory
-bench_slowfs --read-rate "${opt[read-rate]}" --write-rate 0 --op-us "${opt[op-us]}" --latency-us "${opt[latency-us]}"
+bench_slowfs --read-rate "${opt[read-rate]}" --write-rate 0 --op-us "${opt[op-us]}" \
+    --latency-us "${opt[latency-us]}"
 start_daemon 0 --root "$slow"
 start_daemon 1 --root "$slow" --prefetch=off
 
 # The file, made behind the back of the slow store.
-program=(--phases "${opt[phases]}" --record "${opt[record]}" --pattern interleaved --piece "${opt[piece]}")
-ranks "${opt[ranks]}" '' "$simpario" -f "ufs:$memory/slow/data" --write --keep --quiet --no-reference \
+program=(--phases "${opt[phases]}" --record "${opt[record]}" --pattern interleaved
+    --piece "${opt[piece]}")
+ranks "${opt[ranks]}" '' "$simpario" -f "ufs:$memory/slow/data" \
+    --write --keep --quiet --no-reference \
     "${program[@]}" >"$tmp/run.log" 2>&1 || fail "no file to read: $(tail -n 5 "$tmp/run.log")"
 
 evict() { [[ -z $1 ]] || "$zcachectl" --daemons "$tmp/$1.addr" evict >/dev/null; }
@@ -53,7 +56,8 @@ run() {
     label=$(trim "$label") daemon=$(trim "$daemon") hint=$(trim "$hint")
     evict "$daemon" || fail "zcachectl evict"
     ZCACHE_DAEMONS=${daemon:+$tmp/$daemon.addr} \
-        ranks "${opt[ranks]}" "$plugin" "$simpario" -f "zcache:$slow/data" --hint "$hint" --read --keep \
+        ranks "${opt[ranks]}" "$plugin" "$simpario" -f "zcache:$slow/data" --hint "$hint" \
+        --read --keep \
         --quiet --no-reference --json "$tmp/run.json" "${program[@]}" --compute "$3" \
         --compute-by "${opt[compute-by]}" >"$tmp/run.log" 2>&1
     status=$?
@@ -61,7 +65,8 @@ run() {
         select(.verification.result == "passed" and .verification.mpi_bytes == .file_bytes)
         | .repeats[0].read as $r
         | {$case, $variant, ranks, bytes: .file_bytes, hints: .options.hints,
-           metrics: {read_s: $r.io_seconds, total_s: $r.total_seconds}}' "$tmp/run.json" >>"$samples" && return
+           metrics: {read_s: $r.io_seconds, total_s: $r.total_seconds}}' \
+        "$tmp/run.json" >>"$samples" && return
     bench_failed "$1" "$label" "status $status, no number: $(tail -n 5 "$tmp/run.log")"
 }
 
@@ -81,11 +86,13 @@ slowfs_unmount "$slow" || bench_problem "slowfs ended with status $?"
 store="slowfs, reads at ${opt[read-rate]} bytes/s, ${opt[op-us]} us per request, ${opt[latency-us]} us round trip"
 work="${opt[phases]} phases of ${opt[compute]} s (${opt[compute-by]}) and ${opt[record]} per rank, pieces of ${opt[piece]}, collective"
 bench_results store="$store" work="$work"
-bench_add '.cases[].variants |= (. as $all | map(.of_off = ratio($all; .variant + ", off"; "read_s")))'
+bench_add '.cases[].variants |= (. as $all
+    | map(.of_off = ratio($all; .variant + ", off"; "read_s")))'
 echo "${opt[ranks]} ranks, $work"
 echo "store: $store"
 echo "layout: $(bench_layout)"
 echo "median (lowest-highest) of ${opt[repeats]} repetitions in turn, verified; seconds"
 bench_table '||in read calls|open to close|read calls, of those without prefetch' '
-    .cases[] as $c | $c.variants[] | [$c.case, .variant, (.metrics.read_s | s(2)), (.metrics.total_s | s(2)), (.of_off | n(3))]'
+    .cases[] as $c | $c.variants[]
+    | [$c.case, .variant, (.metrics.read_s | s(2)), (.metrics.total_s | s(2)), (.of_off | n(3))]'
 bench_end

@@ -35,9 +35,20 @@ store_up() {
 # store_about NAME: what it is, in words.
 store_about() {
     case $1 in
-    slow) echo "slowfs, a modelled network file system: one server of $((opt[rate])) MB/s, ${opt[op-us]} us per request, ${opt[latency-us]} us round trip, nothing cached by its clients" ;;
-    disk) echo "the disk of this machine, $(findmnt -n -o FSTYPE -T "$stores/disk"), through the page cache" ;;
-    gluster) echo "GlusterFS $(gluster --version | awk 'NR == 1 { print $2 }'), one brick in memory behind a network of $((opt[rate])) MB/s; what its clients do by default to cache, read ahead and write behind is switched off, files are opened for direct I/O" ;;
+    slow)
+        echo "slowfs, a modelled network file system: one server of $((opt[rate])) MB/s," \
+            "${opt[op-us]} us per request, ${opt[latency-us]} us round trip," \
+            "nothing cached by its clients"
+        ;;
+    disk)
+        echo "the disk of this machine, $(findmnt -n -o FSTYPE -T "$stores/disk")," \
+            "through the page cache"
+        ;;
+    gluster)
+        echo "GlusterFS $(gluster --version | awk 'NR == 1 { print $2 }'), one brick in memory" \
+            "behind a network of $((opt[rate])) MB/s; what its clients do by default to cache," \
+            "read ahead and write behind is switched off, files are opened for direct I/O"
+        ;;
     esac
 }
 
@@ -46,7 +57,8 @@ store_up_slow() {
     [[ -z $store_obstacle ]] || return 1
     below[slow]=$memory/slow
     mkdir "$memory/slow"
-    slowfs_mount "$memory/slow" "$stores/slow" --write-rate "${opt[rate]}M" --read-rate "${opt[rate]}M" \
+    slowfs_mount "$memory/slow" "$stores/slow" --write-rate "${opt[rate]}M" \
+        --read-rate "${opt[rate]}M" \
         --op-us "${opt[op-us]}" --latency-us "${opt[latency-us]}" && return
     store_obstacle=$(tail -n 1 "$tmp/slowfs.log")
     return 1
@@ -102,8 +114,10 @@ gluster_start() {
     for end in 'tc qdisc add dev zcbench0' 'gluster_within tc qdisc add dev zcbench1'; do
         $end root tbf rate "$rate" burst 256kb latency 50ms || return
     done
-    sed "s#/var/lib/glusterd#$dir/glusterd#" /etc/glusterfs/glusterd.vol >"$dir/glusterd.vol" || return
-    gluster_within glusterd --volfile="$dir/glusterd.vol" -p "$dir/pid" -l "$dir/glusterd.log" -L WARNING || return
+    sed "s#/var/lib/glusterd#$dir/glusterd#" /etc/glusterfs/glusterd.vol >"$dir/glusterd.vol" ||
+        return
+    gluster_within glusterd --volfile="$dir/glusterd.vol" -p "$dir/pid" -l "$dir/glusterd.log" \
+        -L WARNING || return
     wait_for 30 gluster_runs || return
     gluster --mode=script volume create zcache $gluster_net.2:"$dir/brick" force || return
     for option in write-behind quick-read io-cache read-ahead stat-prefetch open-behind; do
@@ -111,7 +125,8 @@ gluster_start() {
     done
     gluster --mode=script volume set zcache "${off[@]}" || return
     gluster --mode=script volume start zcache || return
-    mount -t glusterfs -o "direct-io-mode=enable,log-file=$dir/client.log" $gluster_net.2:/zcache "$stores/gluster" || return
+    mount -t glusterfs -o "direct-io-mode=enable,log-file=$dir/client.log" $gluster_net.2:/zcache \
+        "$stores/gluster" || return
     gluster_check "$stores/gluster/check"
 }
 
@@ -123,7 +138,8 @@ gluster_check() {
     status=$?
     rm -f "$1"
     ((status == 0)) || return
-    awk -v bytes=$((64 << 20)) -v from="$began" -v to="$EPOCHREALTIME" -v rate="${opt[rate]}" 'BEGIN {
+    awk -v bytes=$((64 << 20)) -v from="$began" -v to="$EPOCHREALTIME" \
+        -v rate="${opt[rate]}" 'BEGIN {
         mb = bytes / 1e6 / (to - from)
         printf "a plain write reaches %.0f MB/s of %d\n", mb, rate
         exit mb < rate / 3 }'

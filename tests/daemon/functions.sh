@@ -87,7 +87,8 @@ start_daemon() {
 
     shift
     # shellcheck disable=SC2086 # WRAP is a command with arguments, and options are several words
-    LD_PRELOAD=${daemon_preload:+${SANITIZER:+$SANITIZER:}$daemon_preload} ${WRAP:-} "$zcached" --address-file "$tmp/$name.addr" ${TEST_DAEMON_OPTIONS:-} \
+    LD_PRELOAD=${daemon_preload:+${SANITIZER:+$SANITIZER:}$daemon_preload} ${WRAP:-} "$zcached" \
+        --address-file "$tmp/$name.addr" ${TEST_DAEMON_OPTIONS:-} \
         "$@" </dev/null >"$tmp/$name.log" 2>&1 &
     daemon_pids[name]=$!
     wait_for 60 ready_or_gone "$name"

@@ -31,7 +31,8 @@ ends=$(ctl stats | awk '{ print length }' | sort -u)
 json '.command == "stats" and (.daemons | length) == 3' stats
 json 'all(.daemons[]; .stats.capacity_bytes == 16777216 and .stats.dirty_bytes == 0)' stats
 json '[.daemons[].name] == ["0", "1", "2"]' status
-json 'all(.daemons[]; (.status.boot | type) == "string" and (.status.pid | type) == "number")' status
+json 'all(.daemons[]; (.status.boot | type) == "string" and (.status.pid | type) == "number")' \
+    status
 json 'all(.daemons[]; .files == [])' files
 json 'all(.daemons[]; .bytes == 0)' evict
 json 'all(.daemons[]; has("error") | not)' flush

@@ -16,14 +16,16 @@ dir=$(cd "$1" && pwd)
 top=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.." && pwd)
 shift
 tests=("$@")
-((${#tests[@]})) || tests=(mpi/test-{model,modes,nonblocking,counts,plugin,shapes,hints,open-errors,long-paths}.sh
+((${#tests[@]})) || tests=(
+    mpi/test-{model,modes,nonblocking,counts,plugin,shapes,hints,open-errors,long-paths}.sh
     mpi/test-{posix,collective,sharing,truncate,delete,flush,finalize,kill,stopped,rank-killed}.sh)
 flags="-g -O1 -fsanitize=address -fno-omit-frame-pointer"
 unset MAKEFLAGS MFLAGS MAKELEVEL
 
 build() {
     cd "$dir" || return
-    [[ -e Makefile ]] || "$top/configure" -q --enable-debug CC=gcc ${MPICC:+"MPICC=$MPICC"} CFLAGS="$flags" \
+    [[ -e Makefile ]] ||
+        "$top/configure" -q --enable-debug CC=gcc ${MPICC:+"MPICC=$MPICC"} CFLAGS="$flags" \
         LDFLAGS=-fsanitize=address || return
     make -j2 && make -C tests -j2 bench-tools
 }
@@ -57,7 +59,8 @@ cat "$dir"/asan-reports/* 2>/dev/null | grep -q 'heap-buffer-overflow' &&
 rm -f "$dir"/asan-reports/*
 
 failed=0
-make -C "$dir/tests" check TESTS="${tests[*]}" TESTS_ENVIRONMENT="ASAN_OPTIONS='$ASAN_OPTIONS'" || failed=1
+make -C "$dir/tests" check TESTS="${tests[*]}" TESTS_ENVIRONMENT="ASAN_OPTIONS='$ASAN_OPTIONS'" ||
+    failed=1
 for report in "$dir"/asan-reports/*; do
     [[ -e $report ]] || continue
     cat "$report" >&2

@@ -56,7 +56,11 @@ stop_daemons() {
         [[ -n ${daemon_pids[i]} ]] || continue
         stop_daemon "$i"
         status=$?
-        ((status == 0)) || { echo "daemon $i ended with status $status" >&2; cat "$tmp/$i.log" >&2; bad=1; }
+        ((status == 0)) || {
+            echo "daemon $i ended with status $status" >&2
+            cat "$tmp/$i.log" >&2
+            bad=1
+        }
     done
     daemon_pids=()
     unset ZCACHE_DAEMONS

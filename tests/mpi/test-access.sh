@@ -19,7 +19,8 @@ opens() { # FILE WORDS CLASS [TEXT]
 forbidden() { opens "$1" "$2" MPI_ERR_ACCESS "$3"; } # FILE WORDS TEXT
 
 # Where ranks have the driver from.
-driver=${plugin:-$(ldd "$programs/t_open" | sed -n 's/^[[:space:]]*libmpi[a-z]*\.so\.[0-9]* => \([^ ]*\).*/\1/p')}
+driver=${plugin:-$(ldd "$programs/t_open" |
+    sed -n 's/^[[:space:]]*libmpi[a-z]*\.so\.[0-9]* => \([^ ]*\).*/\1/p')}
 make_root
 chmod 755 "$tmp" "$root"
 "${as[@]}" test -x "$programs/t_open" -a -r "$driver" ||
@@ -36,7 +37,8 @@ opens "zcache:$root/fixed" rdonly MPI_SUCCESS
 : >"$root/letterbox"
 chmod 222 "$root/letterbox"
 opens "zcache:$root/letterbox" wronly,write MPI_SUCCESS
-[[ $(stat -c %s "$root/letterbox") == $((2 * 64 << 20)) ]] || fail "not written: $(stat "$root/letterbox")"
+[[ $(stat -c %s "$root/letterbox") == $((2 * 64 << 20)) ]] ||
+    fail "not written: $(stat "$root/letterbox")"
 forbidden "zcache:$root/letterbox" rdwr "$root/letterbox"
 forbidden "zcache:$root/closed/new" rdwr,create "$root/closed/new"
 [[ ! -e $root/closed/new ]] || fail "a file was left behind"

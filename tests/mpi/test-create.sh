@@ -37,7 +37,8 @@ mpi_quiet 3 "$build/simpario/simpario" -f "zcache:$root/file" --record 2M --phas
     --hint cb_nodes=3 --hint 'cb_config_list=*:3' --hint zcache_block_size=1M \
     --posix-verify "$root/file" || fail "three daemons in a long list"
 for i in 0 1 2; do
-    n=$("$build/iod/zcachectl" --daemons "$tmp/$i.addr" --json stats | jq '.. | .written_bytes? // empty' | head -n 1)
+    n=$("$build/iod/zcachectl" --daemons "$tmp/$i.addr" --json stats |
+        jq '.. | .written_bytes? // empty' | head -n 1)
     ((n > 0)) || fail "daemon $i was given nothing"
 done
 stop_daemons || fail "not drained"

@@ -19,7 +19,10 @@ for n in 0 1 2; do
     stop_daemons || fail "$n daemons: not drained"
 done
 
-(($(id -u) == 0)) || { echo "skipped: a full file system: only root can mount a small one"; exit 0; }
+(($(id -u) == 0)) || {
+    echo "skipped: a full file system: only root can mount a small one"
+    exit 0
+}
 requires mount -t tmpfs -o size=16m none "$root"
 cleanup_fn "umount -l '$root'"
 for n in 0 1 2; do

@@ -39,7 +39,8 @@ restart_between() {
     mpi 3 "$programs/t_fault" between "zcache:$root/f" 60 "$tmp" >"$tmp/out" 2>&1 </dev/null &
     job=$!
     for step in begun:go again:go.on; do
-        wait_for 60 test -e "$tmp/${step%:*}.0" -a -e "$tmp/${step%:*}.1" -a -e "$tmp/${step%:*}.2" ||
+        wait_for 60 test -e "$tmp/${step%:*}.0" -a -e "$tmp/${step%:*}.1" \
+            -a -e "$tmp/${step%:*}.2" ||
             fail "restart, ${step%:*}: $(cat "$tmp/out")"
         stop_daemon "$last" || fail "restart: the daemon did not end well"
         start_daemon "$last" --root "$root"

@@ -62,20 +62,26 @@ int main(void)
 }
 END
 cc=${CC:-cc}
-"$MPICC" -shared -fPIC -o "$tmp/module.so" "$tmp/program.c" && "$cc" -o "$tmp/opens" "$tmp/opens.c" -ldl &&
-    "$cc" -o "$tmp/none" "$tmp/none.c" "$plugin" "-Wl,-rpath,${plugin%/*}" -Wl,--unresolved-symbols=ignore-in-shared-libs ||
+"$MPICC" -shared -fPIC -o "$tmp/module.so" "$tmp/program.c" &&
+    "$cc" -o "$tmp/opens" "$tmp/opens.c" -ldl &&
+    "$cc" -o "$tmp/none" "$tmp/none.c" "$plugin" "-Wl,-rpath,${plugin%/*}" \
+    -Wl,--unresolved-symbols=ignore-in-shared-libs ||
     fail "the programs of this test cannot be built"
-! grep -q libmpi <<<"$(ldd "$tmp/opens")" || fail "the MPI library is not private: this shows nothing"
+! grep -q libmpi <<<"$(ldd "$tmp/opens")" ||
+    fail "the MPI library is not private: this shows nothing"
 
 for prefix in ufs zcache; do
-    mpi_quiet 1 "$tmp/opens" "$tmp/module.so" "$prefix:$root/private" || fail "a private library, $prefix:"
+    mpi_quiet 1 "$tmp/opens" "$tmp/module.so" "$prefix:$root/private" ||
+        fail "a private library, $prefix:"
 done
 [[ $(od -An -td4 "$root/private") -eq 7 ]] || fail "a private library: wrong bytes in the file"
 
 expect 1 "*zcache: no MPI library is found in this program; *" "$tmp/none"
 
-if command -v mpicc.openmpi >/dev/null && mpicc.openmpi -o "$tmp/other" "$tmp/program.c" 2>/dev/null; then
-    expect 1 "*zcache: this program uses Open MPI; *" env LD_PRELOAD="$plugin" "$tmp/other" "zcache:$root/x"
+if command -v mpicc.openmpi >/dev/null &&
+    mpicc.openmpi -o "$tmp/other" "$tmp/program.c" 2>/dev/null; then
+    expect 1 "*zcache: this program uses Open MPI; *" env LD_PRELOAD="$plugin" "$tmp/other" \
+        "zcache:$root/x"
 else
     echo "skipped: a program of Open MPI: no mpicc.openmpi"
 fi

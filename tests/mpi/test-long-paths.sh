@@ -6,12 +6,16 @@ set -u
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
 
 # says RANKS FILE WORDS CLASS TEXT ...
-says() { mpi_quiet "$1" "$programs/t_open" "zcache:$2" "${@:3}" || fail "$n daemons, $1 ranks: $3"; }
+says() {
+    mpi_quiet "$1" "$programs/t_open" "zcache:$2" "${@:3}" || fail "$n daemons, $1 ranks: $3"
+}
 
 requires test -e "$faultshim"
 make_root
 deep=$root
-for name in a_first b_second c_third d_fourth; do deep+=/${name}_directory_with_a_long_name_of_its_own; done
+for name in a_first b_second c_third d_fourth; do
+    deep+=/${name}_directory_with_a_long_name_of_its_own
+done
 mkdir -p "$deep"
 name=n_$(printf 'ame%.0s' {1..80}) # one that does not fit itself
 export FAULTSHIM_UNDER=$root FAULTSHIM_SWITCH=$tmp/switch
@@ -22,7 +26,8 @@ for n in 0 1; do
     who=()
     ((n == 0)) || who=("zcached on " "(pid ${daemon_pids[0]})")
     for ranks in 1 2; do
-        says "$ranks" "$deep/absent.7" rdonly MPI_ERR_NO_SUCH_FILE "cannot open $tmp" /.../absent.7: \
+        says "$ranks" "$deep/absent.7" rdonly MPI_ERR_NO_SUCH_FILE \
+            "cannot open $tmp" /.../absent.7: \
             "No such file or directory" "${who[@]}"
         says "$ranks" "$deep/$name" rdonly MPI_ERR_NO_SUCH_FILE "cannot open /" "ameame: " \
             "No such file or directory" "${who[@]}"

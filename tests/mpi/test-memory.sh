@@ -31,7 +31,8 @@ below_limit() {
 # of_daemon MIB PAGE-SIZE
 of_daemon() {
     env_daemon --cache-size "$1M" --page-size "$2"
-    timeout -k 5 500 "$build/tests/daemon/zcload" "$tmp/0.addr" "$root" "${load[@]}" >"$tmp/out" 2>&1 ||
+    timeout -k 5 500 "$build/tests/daemon/zcload" "$tmp/0.addr" "$root" "${load[@]}" >"$tmp/out" \
+        2>&1 ||
         fail "$(cat "$tmp/out" "$tmp/0.log")"
     below_limit "$1"
     stop_daemons || fail "not drained"

@@ -54,13 +54,15 @@ export PKG_CONFIG_PATH=$build
 try "the build tree"
 
 # Nothing of make that may run us.
-env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -C "$build" install-pkgconfigDATA DESTDIR="$tmp/dest" >"$tmp/out" 2>&1 &&
+env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -C "$build" install-pkgconfigDATA DESTDIR="$tmp/dest" \
+    >"$tmp/out" 2>&1 &&
     env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -C "$build/adio_zcache" install-libLTLIBRARIES \
         DESTDIR="$tmp/dest" >>"$tmp/out" 2>&1 || fail "make install: $(cat "$tmp/out")"
 pc=$(find "$tmp/dest" -name zcache.pc)
 so=$(find "$tmp/dest" -name libzcache.so)
 [[ -n $pc && -n $so ]] || fail "not installed: $(find "$tmp/dest")"
 export PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$tmp/dest LD_LIBRARY_PATH=${so%/*}
-[[ $(pkg-config --modversion zcache) == $("$build/zcache" --version | sed 's/zcache //; s/ .*//') ]] ||
+version=$("$build/zcache" --version | sed 's/zcache //; s/ .*//')
+[[ $(pkg-config --modversion zcache) == "$version" ]] ||
     fail "zcache.pc has another version than zcache"
 try "installed"

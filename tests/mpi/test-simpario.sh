@@ -43,7 +43,8 @@ run=(-f "zcache:$root/file" --phases 6 --record 64K --pattern interleaved --comp
 # Each file has an aggregator of its own, in another process: their counters are added.
 mpi_quiet 4 "$simpario" -f "zcache:$root/file" --pattern checkpoint --record 64K --write \
     --json "$tmp/json" || fail "checkpoint"
-holds '.caches.aggregators | .servers == 2 and .written_bytes == 3 * 4 * (65536 + 2 * 64) + 2 * (64 + 8 * 4 * 3)'
+holds '.caches.aggregators
+    | .servers == 2 and .written_bytes == 3 * 4 * (65536 + 2 * 64) + 2 * (64 + 8 * 4 * 3)'
 holds '.file_bytes == .caches.aggregators.written_bytes'
 grep -Eq '    writes: [0-9]+, 769.8 KiB; written back .* in [0-9]+; 0 B read in 0$' "$tmp/out" ||
     fail "of a run that reads nothing: $(cat "$tmp/out")"

@@ -19,7 +19,8 @@ run() { preload=$1 mpi_quiet 2 "$programs/t_unused" "$2" && cp "$tmp/out" "$3"; 
 
 # compared OUTPUT: what of it must be the same; the line about libfabric is there in any case.
 compared() { if [[ ${OTHER_ROMIO:-} ]]; then grep -v ' = ' "$1"; else cat "$1"; fi; }
-[[ ! ${OTHER_ROMIO:-} ]] || echo "skipped: the hints of other files: this MPI library's ROMIO is of another release"
+[[ ! ${OTHER_ROMIO:-} ]] ||
+    echo "skipped: the hints of other files: this MPI library's ROMIO is of another release"
 
 for prefix in '' ufs:; do
     run "$without" "$prefix$root/plain" "$tmp/plain" || fail "$prefix without the plugin"
@@ -27,7 +28,8 @@ for prefix in '' ufs:; do
     diff <(compared "$tmp/plain") <(compared "$tmp/preloaded") >"$tmp/diff" ||
         fail "without (<) and with (>): $(cat "$tmp/diff")"
     cmp "$root/plain" "$root/preloaded" || fail "$prefix: not the same bytes"
-    [[ ${OTHER_ROMIO:-} ]] || grep -q '^libfabric: not loaded' "$tmp/preloaded" || fail "libfabric is loaded"
+    [[ ${OTHER_ROMIO:-} ]] || grep -q '^libfabric: not loaded' "$tmp/preloaded" ||
+        fail "libfabric is loaded"
     rm -f "$root"/*
 done
 

@@ -35,7 +35,8 @@ make_env() { # ENV NAME [PACKAGE ...]
     "$python" -m venv --without-pip "$env" >"$tmp/venv" 2>&1 ||
         skip "$2: no virtual environment of Python: $(tail -n 1 "$tmp/venv")"
     # shellcheck disable=SC2086
-    "$python" -m pip --python "$env/bin/python" install --quiet --no-compile --no-cache-dir --disable-pip-version-check \
+    "$python" -m pip --python "$env/bin/python" install \
+        --quiet --no-compile --no-cache-dir --disable-pip-version-check \
         --only-binary :all: "${packages[@]}" $python_packages >"$tmp/pip" 2>&1 ||
         skip "$2: pip cannot install ${packages[*]} $python_packages: $(grep -v '^WARNING' "$tmp/pip" | tail -n 1)"
     # Programs were linked with the name that Debian gave the library, mpi4py knows the other one.
@@ -43,7 +44,8 @@ make_env() { # ENV NAME [PACKAGE ...]
         ln -sf libmpi.so.12 "$env/lib/libmpich.so.12"
         wrap "$env" "$env/bin/mpiexec"
     else
-        lib=$(ldd "$programs/t_io" | sed -n 's/^[[:space:]]*libmpi[a-z]*\.so\.12 => \([^ ]*\).*/\1/p' | head -n 1)
+        lib=$(ldd "$programs/t_io" |
+            sed -n 's/^[[:space:]]*libmpi[a-z]*\.so\.12 => \([^ ]*\).*/\1/p' | head -n 1)
         [[ -n $lib ]] || skip "$2: t_io is not linked with a shared MPI library"
         ln -sf "$lib" "$env/lib/libmpi.so.12"
         wrap "$env" "$mpiexec"

@@ -5,7 +5,8 @@
 Every rank writes lines of its own, collectively and then by nonblocking requests; all of them are
 read back by another rank, and the file is compared byte for byte.
 
-environment: TEST_LIBFABRIC, the release of libfabric that the ranks must have, and the daemon must not
+environment: TEST_LIBFABRIC, the release of libfabric that the ranks must have, and the daemon
+must not
 """
 
 import os

@@ -92,12 +92,12 @@ once() {
         rm -rf -- "$built"
         mkdir -p -- "$built" && cd -- "$built" || exit 1
         echo "$suite: building in $built (log: $built/log)" >&2
-        ("${@:2}") >log 2>&1 </dev/null && touch done
+        ("${@:2}") >log 2>&1 </dev/null && touch 'done'
     ) 9>"$built.lock"
 }
 
-# source_package NAME: sets $tarball to the upstream tarball of a source package of the distribution,
-# $upstream to its version.
+# source_package NAME: sets $tarball to the upstream tarball of a source package of the
+# distribution, $upstream to its version.
 source_package() {
     tarball=$("$srcdir/adio_zcache/plugin/source-fetch" "$1") || return 1
     upstream=${tarball##*/"$1"_}
@@ -115,9 +115,11 @@ mpi() {
 # The line of a log that tells most, for a reason.
 telling() {
     {
-        grep -aiE 'assert|abort|fatal|mismatch' "$1" || grep -aiE 'error|differ|fail|wrong|expected|should' "$1" ||
+        grep -aiE 'assert|abort|fatal|mismatch' "$1" ||
+            grep -aiE 'error|differ|fail|wrong|expected|should' "$1" ||
             grep -a . "$1"
-    } | grep -avE '^ *(No Errors|Application terminated|=+|YOUR APPL)' | head -n 1 | tr '\t' ' ' | cut -c 1-160
+    } | grep -avE '^ *(No Errors|Application terminated|=+|YOUR APPL)' | head -n 1 | tr '\t' ' ' |
+        cut -c 1-160
 }
 
 # run_test NAME [--judge FUNCTION] COMMAND ...: runs COMMAND in a new directory $dir of WORK, and

@@ -126,7 +126,9 @@ def test_chunked(name):
 
 def test_compressed(name):
     with opened(name) as f:
-        d = f.create_dataset("d", (size * ROWS, COLUMNS), "i8", chunks=(ROWS, COLUMNS), compression="gzip")
+        d = f.create_dataset(
+            "d", (size * ROWS, COLUMNS), "i8", chunks=(ROWS, COLUMNS), compression="gzip"
+        )
         with d.collective:
             d[rows(rank)] = values(rank)
     check_file(name)
@@ -138,7 +140,9 @@ def test_grows(name):
         for step in range(3):
             d.resize(((step + 1) * size * ROWS, COLUMNS))
             with d.collective:
-                d[step * size * ROWS + rank * ROWS : step * size * ROWS + (rank + 1) * ROWS] = values(rank, step)
+                d[step * size * ROWS + rank * ROWS : step * size * ROWS + (rank + 1) * ROWS] = (
+                    values(rank, step)
+                )
     comm.Barrier()
     with opened(name, "r") as f:
         for step in range(3):
@@ -229,7 +233,9 @@ def test_shorter_than_before(name):
 def test_appended(name):
     for generation in range(3):
         with opened(name, "a") as f:
-            f.create_dataset("d%d" % generation, (size * ROWS, COLUMNS), "i8")[rows(rank)] = values(rank, generation)
+            f.create_dataset("d%d" % generation, (size * ROWS, COLUMNS), "i8")[rows(rank)] = values(
+                rank, generation
+            )
     for generation in range(3):
         check_file(name, "d%d" % generation, generation)
 

@@ -1,4 +1,5 @@
-"""A plugin of pytest: files below TMPDIR that h5py's tests open are opened through MPI-IO, by one process.
+"""A plugin of pytest: files below TMPDIR that h5py's tests open are opened through MPI-IO,
+by one process.
 
     python -m pytest -p h5py_mpio --pyargs h5py.tests.test_dataset
 

@@ -1,8 +1,8 @@
 # python.sh - a Python for suites of Python programs, and running their tests.  Sourced after
 # functions.sh.
 #
-# TEST_PYTHON, where it is set, names a Python that has mpi4py and pytest already, for an MPI library
-# of its own; else one is made for that of the distribution.
+# TEST_PYTHON, where it is set, names a Python that has mpi4py and pytest already, for an MPI
+# library of its own; else one is made for that of the distribution.
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # what functions.sh sets
 
@@ -10,13 +10,16 @@ mpi4py_version=4.1.2
 
 # get PACKAGE ...: into ./venv, by the pip of the system
 get() {
-    "${PYTHON:-python3}" -m pip --python "$PWD/venv/bin/python" install --no-compile --disable-pip-version-check "$@"
+    "${PYTHON:-python3}" -m pip --python "$PWD/venv/bin/python" install \
+        --no-compile --disable-pip-version-check "$@"
 }
 
-# source_of PACKAGE VERSION: unpacks its source distribution into ./PACKAGE-VERSION, and leaves that.
+# source_of PACKAGE VERSION: unpacks its source distribution into ./PACKAGE-VERSION, and
+# leaves that.
 source_of() {
     get --quiet setuptools wheel cython &&
-        "${PYTHON:-python3}" -m pip --python "$PWD/venv/bin/python" download --disable-pip-version-check \
+        "${PYTHON:-python3}" -m pip --python "$PWD/venv/bin/python" download \
+        --disable-pip-version-check \
             --no-deps --no-build-isolation --no-binary :all: "$1==$2" &&
         tar -xf "$1-$2.tar.gz"
 }
@@ -26,7 +29,8 @@ source_of() {
 build_mpi4py() {
     local library
 
-    "${PYTHON:-python3}" -m venv --without-pip venv && source_of mpi4py "$mpi4py_version" || return 1
+    "${PYTHON:-python3}" -m venv --without-pip venv && source_of mpi4py "$mpi4py_version" ||
+        return 1
     library=$(gcc -print-file-name=libmpich.so.12)
     mkdir lib && ln -s "$library" lib/libmpi.so.12 && get pytest "mpi4py==$mpi4py_version"
 }
@@ -34,7 +38,8 @@ build_mpi4py() {
 # with_mpi4py: sets $python, and $mpi4py to the directory with its sources; skips the suite where
 # that cannot be had.
 with_mpi4py() {
-    once "mpi4py-$mpi4py_version" build_mpi4py || skip_all "pip cannot get mpi4py: $(tail -n 1 "$built/log")"
+    once "mpi4py-$mpi4py_version" build_mpi4py ||
+        skip_all "pip cannot get mpi4py: $(tail -n 1 "$built/log")"
     mpi4py=$built/mpi4py-$mpi4py_version
     if [[ -n ${TEST_PYTHON:-} ]]; then
         python=("$TEST_PYTHON")
@@ -63,7 +68,8 @@ run_pytest() {
         name=$(<"$lines.now")
         if [[ -z $name ]]; then
             # Tests that failed make 1, none at all 5.
-            ((status == 0 || status == 1 || status == 5)) || echo "FAIL $file-$ranks status $status: $(telling "$log")"
+            ((status == 0 || status == 1 || status == 5)) ||
+                echo "FAIL $file-$ranks status $status: $(telling "$log")"
             break
         fi
         if ((status == 124 || status == 137)); then

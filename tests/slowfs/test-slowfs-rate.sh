@@ -16,7 +16,9 @@ obstacle=$(slowfs_obstacle)
 [[ -z $obstacle ]] || { echo "skipped: $obstacle"; exit 77; }
 requires command -v jq
 
-if [[ -d /dev/shm && -w /dev/shm ]] && (($(df -k --output=avail /dev/shm | tail -n 1) > 200000)); then # memory, so that no disk is measured
+# In memory, so that no disk is measured.
+if [[ -d /dev/shm && -w /dev/shm ]] &&
+    (($(df -k --output=avail /dev/shm | tail -n 1) > 200000)); then
     below=$(mktemp -d /dev/shm/zcache-test.XXXXXX)
     cleanup_fn "rm -rf '$below'"
 else
@@ -32,7 +34,7 @@ four() {
     local i pids=() status=0
 
     for i in 1 2 3 4; do
-        # shellcheck disable=SC2059 # a format
+        # shellcheck disable=SC2046,SC2059 # a format, of words
         dd $(printf "$1" "$m/f$i") status=none &
         pids+=($!)
     done
@@ -99,4 +101,7 @@ mounted --write-rate 0 --op-us 500 --latency-us 20000 --meta-us 0
 measure "4 writers, 100 x 4 KiB, overlapping latency" 515 four 'if=/dev/zero of=%s bs=4K count=25'
 done_with
 
-[[ -z $missed ]] || { echo "skipped: the machine is too busy to tell: $missed took too long"; exit 77; }
+[[ -z $missed ]] || {
+    echo "skipped: the machine is too busy to tell: $missed took too long"
+    exit 77
+}

@@ -69,14 +69,25 @@ class Results:
 
     def headline(self, what="write", store="slow", compute=None):
         """The work that all variants do."""
-        return dict(program="simpario", what=what, store=store, ranks=self.ranks, how=PLAIN,
-                    size=self.options["headline"],
-                    compute=self.compute if compute is None else compute)
+        return dict(
+            program="simpario",
+            what=what,
+            store=store,
+            ranks=self.ranks,
+            how=PLAIN,
+            size=self.options["headline"],
+            compute=self.compute if compute is None else compute,
+        )
 
     def shapes(self):
         """Patterns and accesses other than that, in the order of the plan."""
-        return list(dict.fromkeys(r["how"] for r in self.runs + self.failures
-                                  if r["program"] == "simpario" and r["how"] != PLAIN))
+        return list(
+            dict.fromkeys(
+                r["how"]
+                for r in self.runs + self.failures
+                if r["program"] == "simpario" and r["how"] != PLAIN
+            )
+        )
 
     def select(self, **want):
         return [r for r in self.runs if all(r[k] == v for k, v in want.items())]
@@ -90,11 +101,17 @@ class Results:
 
     def variants(self, order, **want):
         """Those of order that were tried, in this order."""
-        return [v for v in order if self.select(**want, variant=v) or self.failed(**want, variant=v)]
+        return [
+            v for v in order if self.select(**want, variant=v) or self.failed(**want, variant=v)
+        ]
 
     def everywhere(self, order, stores):
         """Those of order that were tried on all of the stores."""
-        return [v for v in order if stores and all(self.variants([v], **self.headline(store=s)) for s in stores)]
+        return [
+            v
+            for v in order
+            if stores and all(self.variants([v], **self.headline(store=s)) for s in stores)
+        ]
 
     def sizes(self, **want):
         return sorted({r["size"] for r in self.select(**want)}, key=size_bytes)
@@ -104,12 +121,17 @@ class Results:
 
     def works(self):
         """Class and interval, ranks, and method of BTIO, in the order of the plan."""
-        return list(dict.fromkeys((r["size"], r["ranks"], r["how"]) for r in self.runs
-                                  if r["program"] == "btio" and r["what"] == "write"))
+        return list(
+            dict.fromkeys(
+                (r["size"], r["ranks"], r["how"])
+                for r in self.runs
+                if r["program"] == "btio" and r["what"] == "write"
+            )
+        )
 
 
 def value(run, key):
-    """"total", "open", "compute" and "close" as measured, the maximum over the ranks; BTIO's
+    """ "total", "open", "compute" and "close" as measured, the maximum over the ranks; BTIO's
     "compute" is that of computing alone just before.
 
     What I/O costs is all that is left of the total, waiting for other ranks included: "io_close",

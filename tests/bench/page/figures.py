@@ -11,14 +11,37 @@ import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator  # noqa: E402
 
 from data import PLAIN, size_bytes, spread, value  # noqa: E402
-from names import CURVES, LEVEL_COLOURS, LEVELS, PARTS, STORES, VARIANTS, label, level_label  # noqa: E402
+from names import (  # noqa: E402
+    CURVES,
+    LEVEL_COLOURS,
+    LEVELS,
+    PARTS,
+    STORES,
+    VARIANTS,
+    label,
+    level_label,
+)
 
-plt.rcParams.update({
-    "svg.hashsalt": "zcache", "svg.fonttype": "none", "font.family": "DejaVu Sans", "font.size": 8.5,
-    "axes.spines.top": False, "axes.spines.right": False, "axes.titlesize": 9, "axes.titleweight": "bold",
-    "axes.grid": True, "grid.color": "#E6E6E6", "grid.linewidth": 0.6, "axes.axisbelow": True,
-    "legend.frameon": False, "lines.linewidth": 1.4, "lines.markersize": 5, "figure.dpi": 110,
-})
+plt.rcParams.update(
+    {
+        "svg.hashsalt": "zcache",
+        "svg.fonttype": "none",
+        "font.family": "DejaVu Sans",
+        "font.size": 8.5,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "axes.titlesize": 9,
+        "axes.titleweight": "bold",
+        "axes.grid": True,
+        "grid.color": "#E6E6E6",
+        "grid.linewidth": 0.6,
+        "axes.axisbelow": True,
+        "legend.frameon": False,
+        "lines.linewidth": 1.4,
+        "lines.markersize": 5,
+        "figure.dpi": 110,
+    }
+)
 
 
 def save(figure, directory, name):
@@ -44,17 +67,27 @@ def rate_text(v, _=None):
 
 # ---- curves ---------------------------------------------------------------------------------
 
+
 def curve(axes, results, variant, points, key):
     """points: (x, what to select)."""
     data = [(x, results.values(key, variant=variant, **want)) for x, want in points]
     data = [(x, s) for x, s in data if s.n]
-    if len(data) < min(2, len(points)): # one point of several is in the table
+    if len(data) < min(2, len(points)):  # one point of several is in the table
         return
     look = VARIANTS[variant]
     xs, medians = [x for x, _ in data], [s.median for _, s in data]
     errors = [[s.median - s.low for _, s in data], [s.high - s.median for _, s in data]]
-    axes.errorbar(xs, medians, yerr=errors, color=look.colour, marker=look.marker,
-                  elinewidth=1, label=look.label, markeredgecolor="white", markeredgewidth=0.5)
+    axes.errorbar(
+        xs,
+        medians,
+        yerr=errors,
+        color=look.colour,
+        marker=look.marker,
+        elinewidth=1,
+        label=look.label,
+        markeredgecolor="white",
+        markeredgewidth=0.5,
+    )
 
 
 def panel(axes, results, points, key, title):
@@ -77,12 +110,21 @@ def legend_below(figure, axes, columns=4):
         for handle, text in zip(*a.get_legend_handles_labels()):
             found.setdefault(text, handle)
     order = [v.label for v in VARIANTS.values() if v.label in found]
-    figure.legend([found[t] for t in order], order, loc="upper center", ncol=columns,
-                  bbox_to_anchor=(0.5, 0.0), handletextpad=0.5, columnspacing=1.4)
+    figure.legend(
+        [found[t] for t in order],
+        order,
+        loc="upper center",
+        ncol=columns,
+        bbox_to_anchor=(0.5, 0.0),
+        handletextpad=0.5,
+        columnspacing=1.4,
+    )
 
 
 def by_record(results, what, compute):
-    sizes = results.sizes(program="simpario", what=what, store="slow", ranks=results.ranks, how=PLAIN)
+    sizes = results.sizes(
+        program="simpario", what=what, store="slow", ranks=results.ranks, how=PLAIN
+    )
     return [(size_bytes(s), dict(results.headline(what, compute=compute), size=s)) for s in sizes]
 
 
@@ -95,7 +137,7 @@ def by_ranks(results, what, compute):
 def label_records(axes, points):
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: bytes_text(v)))
     axes.set_xlabel("record of one rank in one phase")
-    if len(points) > 4: # side by side, they would touch
+    if len(points) > 4:  # side by side, they would touch
         axes.tick_params(axis="x", labelrotation=30)
 
 
@@ -105,22 +147,38 @@ def label_ranks(axes, points):
 
 
 def computes(results):
-    return [(0, "no computing"), (results.compute, f"{results.compute:g} s of computing in each phase")]
+    return [
+        (0, "no computing"),
+        (results.compute, f"{results.compute:g} s of computing in each phase"),
+    ]
 
 
 def store_line(axes, results):
     rate = float(results.options["rate"])
     axes.axhline(rate, color="#666666", linewidth=0.8, linestyle=(0, (4, 3)), zorder=1)
-    axes.annotate("store", (1, rate), xycoords=("axes fraction", "data"), xytext=(-2, 2),
-                  textcoords="offset points", ha="right", va="bottom", color="#666666", fontsize=7.5)
+    axes.annotate(
+        "store",
+        (1, rate),
+        xycoords=("axes fraction", "data"),
+        xytext=(-2, 2),
+        textcoords="offset points",
+        ha="right",
+        va="bottom",
+        color="#666666",
+        fontsize=7.5,
+    )
 
 
 def writes(results, points_of, label_x):
     """Throughput of writing: without and with the close, without and with computing."""
     if not points_of(results, "write", 0):
         return None
-    figure, axes = plt.subplots(2, 2, figsize=(7.4, 5.6), sharex=True, sharey="row", layout="constrained")
-    for row, (key, name) in enumerate((("rate", "MB/s, writes"), ("rate_close", "MB/s, writes and close"))):
+    figure, axes = plt.subplots(
+        2, 2, figsize=(7.4, 5.6), sharex=True, sharey="row", layout="constrained"
+    )
+    for row, (key, name) in enumerate(
+        (("rate", "MB/s, writes"), ("rate_close", "MB/s, writes and close"))
+    ):
         for column, (compute, title) in enumerate(computes(results)):
             a = axes[row][column]
             points = points_of(results, "write", compute)
@@ -139,7 +197,9 @@ def reads(results):
     if not by_record(results, "read", 0):
         return None
     figure, axes = plt.subplots(2, 2, figsize=(7.4, 5.6), sharey=True, layout="constrained")
-    for row, (points_of, label_x) in enumerate(((by_record, label_records), (by_ranks, label_ranks))):
+    for row, (points_of, label_x) in enumerate(
+        ((by_record, label_records), (by_ranks, label_ranks))
+    ):
         for column, (compute, title) in enumerate(computes(results)):
             a = axes[row][column]
             points = points_of(results, "read", compute)
@@ -153,6 +213,7 @@ def reads(results):
 
 # ---- bars -----------------------------------------------------------------------------------
 
+
 def bars(axes, results, rows, parts):
     """rows: (text, what to select), from top to bottom; the number and the spread are those of the
     sum, the parts those of its median.  What is below zero shortens the part before it."""
@@ -160,7 +221,9 @@ def bars(axes, results, rows, parts):
     for y, (_, want) in enumerate(rows):
         whole = sum_of(results, parts, want)
         if not whole.n:
-            axes.annotate("failed", (0, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+            axes.annotate(
+                "failed", (0, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8
+            )
             continue
         widths = []
         for part in parts:
@@ -171,14 +234,34 @@ def bars(axes, results, rows, parts):
         left = 0
         for part, width in zip(parts, widths):
             if width > 0:
-                axes.barh(y, width, left=left, height=0.62, color=PARTS[part][1], edgecolor="white",
-                          linewidth=0.5, label=None if part in drawn else PARTS[part][0])
+                axes.barh(
+                    y,
+                    width,
+                    left=left,
+                    height=0.62,
+                    color=PARTS[part][1],
+                    edgecolor="white",
+                    linewidth=0.5,
+                    label=None if part in drawn else PARTS[part][0],
+                )
                 drawn.add(part)
                 left += width
-        axes.errorbar(whole.median, y, xerr=[[whole.median - whole.low], [whole.high - whole.median]],
-                      color="#333333", capsize=2, elinewidth=0.8)
-        axes.annotate(f"{whole.median:.2f}", (max(left, whole.high), y), xytext=(4, 0), textcoords="offset points",
-                      va="center", fontsize=8)
+        axes.errorbar(
+            whole.median,
+            y,
+            xerr=[[whole.median - whole.low], [whole.high - whole.median]],
+            color="#333333",
+            capsize=2,
+            elinewidth=0.8,
+        )
+        axes.annotate(
+            f"{whole.median:.2f}",
+            (max(left, whole.high), y),
+            xytext=(4, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+        )
     axes.set_yticks(range(len(rows)), [text for text, _ in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.grid(axis="y", visible=False)
@@ -198,7 +281,7 @@ def total(run, parts):
 def middle(results, parts, part, want):
     """One part of the run that is the median of the sum, or the mean of the two that make it."""
     runs = sorted(results.select(**want), key=lambda r: total(r, parts))
-    return mean(value(r, part) or 0 for r in runs[(len(runs) - 1) // 2:len(runs) // 2 + 1])
+    return mean(value(r, part) or 0 for r in runs[(len(runs) - 1) // 2 : len(runs) // 2 + 1])
 
 
 def btio(results):
@@ -209,14 +292,22 @@ def btio(results):
     rows_of = []
     for size, ranks, how in works:
         want = dict(program="btio", what="write", size=size, ranks=ranks, how=how)
-        rows_of.append([(level_label(v), dict(want, variant=v))
-                        for v in results.variants(order, **want)])
-    figure, axes = plt.subplots(len(works), 1, squeeze=False, layout="constrained",
-                                figsize=(7.4, 0.5 + sum(0.32 * len(r) + 0.7 for r in rows_of)))
+        rows_of.append(
+            [(level_label(v), dict(want, variant=v)) for v in results.variants(order, **want)]
+        )
+    figure, axes = plt.subplots(
+        len(works),
+        1,
+        squeeze=False,
+        layout="constrained",
+        figsize=(7.4, 0.5 + sum(0.32 * len(r) + 0.7 for r in rows_of)),
+    )
     for a, rows, (size, ranks, how) in zip(axes.flat, rows_of, works):
         bars(a, results, rows, ["open", "compute", "io", "close"])
         name, interval = size.split(":")
-        a.set_title(f"BT class {name}, {ranks} ranks, {how}, a dump every {steps(interval)}", loc="left")
+        a.set_title(
+            f"BT class {name}, {ranks} ranks, {how}, a dump every {steps(interval)}", loc="left"
+        )
     legend_parts(figure, axes.flat[0])
     return figure
 
@@ -235,7 +326,9 @@ def levels(results):
     have = results.variants(LEVELS, **results.headline())
     if not have:
         return None
-    figure, axes = plt.subplots(1, 2, figsize=(7.4, 2.2), sharey=True, sharex=True, layout="constrained")
+    figure, axes = plt.subplots(
+        1, 2, figsize=(7.4, 2.2), sharey=True, sharex=True, layout="constrained"
+    )
     for a, (compute, title) in zip(axes, computes(results)):
         want = results.headline(compute=compute)
         bars(a, results, [(level_label(v), dict(want, variant=v)) for v in have], ["io", "close"])
@@ -249,7 +342,9 @@ def stores(results):
     if not have:
         return None
     tried = results.everywhere(CURVES, have)
-    figure, axes = plt.subplots(1, len(have), figsize=(7.4, 2.9), sharey=True, squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(
+        1, len(have), figsize=(7.4, 2.9), sharey=True, squeeze=False, layout="constrained"
+    )
     for a, store in zip(axes.flat, have):
         want = results.headline(store=store)
         rows = [(label(v), dict(want, variant=v)) for v in tried]
@@ -261,14 +356,22 @@ def stores(results):
 
 # ---- over time ------------------------------------------------------------------------------
 
+
 def timeline(results):
     """Bytes that are dirty at both levels, while the job runs."""
     want = dict(results.headline("timeline"))
     have = [v for v in LEVELS if results.select(**want, variant=v)]
     if not have:
         return None
-    figure, axes = plt.subplots(len(have), 1, figsize=(7.4, 0.6 + 1.15 * len(have)), sharex=True, sharey=True,
-                                squeeze=False, layout="constrained")
+    figure, axes = plt.subplots(
+        len(have),
+        1,
+        figsize=(7.4, 0.6 + 1.15 * len(have)),
+        sharex=True,
+        sharey=True,
+        squeeze=False,
+        layout="constrained",
+    )
     for a, variant in zip(axes.flat, have):
         run = results.select(**want, variant=variant)[0]
         samples = run["timeline"]
@@ -276,13 +379,26 @@ def timeline(results):
         first = [0] + [b / 1e6 for b in samples["dirty_bytes"]]
         both = [0] + [b / 1e6 for b in samples["unstored_bytes"]]
         second = [max(0, b - f) for f, b in zip(first, both)]
-        a.stackplot(seconds, first, second, colors=[LEVEL_COLOURS[0], LEVEL_COLOURS[1]],
-                    labels=["in ranks (level 1)", "in the daemon (level 2)"], linewidth=0)
+        a.stackplot(
+            seconds,
+            first,
+            second,
+            colors=[LEVEL_COLOURS[0], LEVEL_COLOURS[1]],
+            labels=["in ranks (level 1)", "in the daemon (level 2)"],
+            linewidth=0,
+        )
         end, total = seconds[-1], run["seconds"]["total"]
         a.plot([end, total], [both[-1], 0], color="#666666", linewidth=0.9, linestyle=(0, (1, 2)))
         a.axvline(total, color="#666666", linewidth=0.8)
-        a.annotate("closed", (total, 1), xycoords=("data", "axes fraction"), xytext=(3, -8),
-                   textcoords="offset points", fontsize=7.5, color="#444444")
+        a.annotate(
+            "closed",
+            (total, 1),
+            xycoords=("data", "axes fraction"),
+            xytext=(3, -8),
+            textcoords="offset points",
+            fontsize=7.5,
+            color="#444444",
+        )
         a.set_title(level_label(variant), loc="left")
         a.set_ylabel("MB")
     axes[-1][0].set_ylim(bottom=0)
