@@ -31,6 +31,7 @@ static void print_help(FILE *f)
           "  --opens N        up to N opens of the file at a time (default 1)\n"
           "  --no-barriers    none between a collective read and what was written through the\n"
           "                   same open before\n"
+          "  --irregular      also views of thousands of pieces\n"
           "  --romio          nothing that ROMIO's code is known to get wrong\n"
           "  --strict         sync, barrier, sync where a barrier does for zcache\n"
           "  --hang N         seconds after which a step counts as hanging (default 60)\n"
@@ -82,6 +83,7 @@ enum {
     NO_SUBSETS,
     OPENS,
     NO_BARRIERS,
+    IRREGULAR,
     ROMIO,
     STRICT,
     HANG,
@@ -108,6 +110,8 @@ static bool take(struct tm_options *o, int option, char *value, uint64_t *count)
         return true;
     case NO_BARRIERS:
         return o->waits = true;
+    case IRREGULAR:
+        return tm_views_irregular = true;
     case OPENS:
         if (!number(value, &n) || n < 1 || n > TM_MAX_OPENS)
             return false;
@@ -150,6 +154,7 @@ static bool parse(int argc, char **argv, struct tm_options *o)
                                             {"no-subsets", 0, NULL, NO_SUBSETS},
                                             {"opens", 1, NULL, OPENS},
                                             {"no-barriers", 0, NULL, NO_BARRIERS},
+                                            {"irregular", 0, NULL, IRREGULAR},
                                             {"romio", 0, NULL, ROMIO},
                                             {"strict", 0, NULL, STRICT},
                                             {"hang", 1, NULL, HANG},
