@@ -32,6 +32,8 @@ static void print_help(FILE *f)
           "  --no-barriers    none between a collective read and what was written through the\n"
           "                   same open before\n"
           "  --irregular      also views of thousands of pieces\n"
+          "  --keep           leave each program's file, FILE.SEED, and what it holds to the next\n"
+          "                   launch, which goes on with it\n"
           "  --romio          nothing that ROMIO's code is known to get wrong\n"
           "  --strict         sync, barrier, sync where a barrier does for zcache\n"
           "  --hang N         seconds after which a step counts as hanging (default 60)\n"
@@ -84,6 +86,7 @@ enum {
     OPENS,
     NO_BARRIERS,
     IRREGULAR,
+    KEEP,
     ROMIO,
     STRICT,
     HANG,
@@ -112,6 +115,8 @@ static bool take(struct tm_options *o, int option, char *value, uint64_t *count)
         return o->waits = true;
     case IRREGULAR:
         return tm_views_irregular = true;
+    case KEEP:
+        return o->keep = true;
     case OPENS:
         if (!number(value, &n) || n < 1 || n > TM_MAX_OPENS)
             return false;
@@ -155,6 +160,7 @@ static bool parse(int argc, char **argv, struct tm_options *o)
                                             {"opens", 1, NULL, OPENS},
                                             {"no-barriers", 0, NULL, NO_BARRIERS},
                                             {"irregular", 0, NULL, IRREGULAR},
+                                            {"keep", 0, NULL, KEEP},
                                             {"romio", 0, NULL, ROMIO},
                                             {"strict", 0, NULL, STRICT},
                                             {"hang", 1, NULL, HANG},
@@ -248,6 +254,7 @@ static void one_step(struct tm *tm)
         tm_recreate(tm);
 }
 
+/* The file of a program begins as nothing, or as the last launch left it. */
 static void begin(struct tm *tm)
 {
     tm->rng.state = tm->seed * 1000003u + 17;
@@ -256,7 +263,9 @@ static void begin(struct tm *tm)
     tm->nopen = 0;
     tm_image_init(&tm->image, tm->opt.max);
     tm->exists = false;
-    if (tm->rank == 0)
+    if (tm->opt.keep)
+        tm_keep_begin(tm);
+    else if (tm->rank == 0)
         unlink(tm->opt.path);
     MPI_Barrier(MPI_COMM_WORLD);
 }
@@ -265,7 +274,9 @@ static void end(struct tm *tm)
 {
     tm_close_all(tm);
     tm_types_release(0);
-    if (tm->rank == 0 && tm->exists)
+    if (tm->opt.keep)
+        tm_keep_end(tm);
+    else if (tm->rank == 0 && tm->exists)
         tm_ok(tm, MPI_File_delete(tm->opt.name, MPI_INFO_NULL), "delete");
     tm_image_free(&tm->image);
 }

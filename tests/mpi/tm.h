@@ -29,6 +29,7 @@ struct tm_options {
     int64_t max;
     bool strict, subsets, verbose;
     bool waits;     /* collective reads wait for writes of the same open: no barrier between them */
+    bool keep;      /* files, and what the model knows of them, for the next launch */
     bool reference; /* not zcache: known bugs of ROMIO are not complained about */
     int hang_seconds;
 };
@@ -53,10 +54,11 @@ struct tm {
     uint64_t seed;
     struct tm_rng rng;
     int step;
-    bool broken;    /* the disk is: accesses may fail ... */
-    bool failed;    /* ... and one of this rank's has, in this step */
-    uint32_t last;  /* number of the last access */
-    char text[400]; /* the step under way */
+    bool broken;       /* the disk is: accesses may fail ... */
+    bool failed;       /* ... and one of this rank's has, in this step */
+    uint32_t last;     /* number of the last access */
+    uint64_t launches; /* with --keep: this one is number ... */
+    char text[400];    /* the step under way */
 
     struct tm_handle handles[TM_MAX_OPENS], *h; /* h: the one the step is about */
     int nopen;
@@ -125,6 +127,11 @@ void tm_recreate(struct tm *tm);
 void tm_set_view(struct tm *tm);
 /* Something to the set of opens, where there may be several: one more, one fewer, the name gone. */
 void tm_change_opens(struct tm *tm);
+
+/* ---- tm_keep.c: from launch to launch, a file for each seed ---- */
+
+void tm_keep_begin(struct tm *tm); /* sets the names; reads what the last launch left, if any */
+void tm_keep_end(struct tm *tm);
 
 /* ---- tm_break.c ---- */
 
