@@ -2,7 +2,7 @@
  *
  *     t_read_after_write FILE ROUNDS [WRITE [READ]]
  *
- * Each rank writes the part of its neighbour, in one way or another, and reads its own, or all,
+ * Each rank writes the part of a neighbour, in one way or another, and reads its own, or all,
  * collectively: nothing else is between them.  Ranks compute before either, each as long as it
  * likes, so that some read long before others have written.  All ways with all ways, in a plain
  * view and in one with gaps; a line for each pair that has seen a byte too old.
@@ -163,7 +163,8 @@ static int one_round(const struct way *w, const struct way *r, int round)
     static const int lengths[] = {1, 700, 4096, MOST};
     int len = lengths[round % 4], bad;
     long long base = (long long)(round % 3) * 5000;
-    struct part to = {base + (long long)((t_rank + 1) % t_size) * len, len};
+    int neighbour = (t_rank + (round & 1 ? 1 : t_size - 1)) % t_size;
+    struct part to = {base + (long long)neighbour * len, len};
     struct part from = {base + (long long)t_rank * len, len};
 
     if (!r->ordered && round % 5 == 4)
