@@ -182,7 +182,8 @@ void tm_close(struct tm *tm)
     bool last = tm->nopen == 1;
 
     tm_say(tm, last ? "close" : "close one of %d", tm->nopen);
-    if (last)
+    /* its name may go: who is to open it by that has done so */
+    if (last || h->amode & MPI_MODE_DELETE_ON_CLOSE)
         tm_barrier(tm);
     if (h->me >= 0) {
         tm_ok(tm, MPI_File_close(&h->fh), "close");
