@@ -5,7 +5,7 @@
 #     test-opens.sh                                what make check-next runs
 #     test-opens.sh --each [WHERE [RANKS [CASE]]]  every case by itself: which fail, and how often;
 #                                                  WHERE is ufs, embedded, one or two
-# ROUNDS: of each case (3: every one with other hints).
+# ROUNDS: of each case (3: every one with other hints); VERBOSE=1 shows what --each has seen.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -40,22 +40,27 @@ cases() {
     [[ $1 != t_opens ]] || echo in_finalize
 }
 
-# Everything in few launches: what is told is told by the programs.
+# Everything in few launches; which cases failed is enough to know.
 everything() {
-    local where ranks program
+    local where ranks
 
     for where in "${wheres[@]}"; do
         at "$where"
         for ranks in 1 2 3 4; do
-            for program in t_opens t_opens_file; do
-                mpi_quiet "$ranks" "$programs/$program" "$file" "$rounds" all ||
-                    { echo "FAILED: $where, $ranks ranks: $program" >&2; failed=1; }
-            done
-            mpi_quiet "$ranks" "$programs/t_opens" "$file" 1 in_finalize ||
-                { echo "FAILED: $where, $ranks ranks: t_opens in_finalize" >&2; failed=1; }
+            all_of "$where" "$ranks" t_opens "$rounds" all
+            all_of "$where" "$ranks" t_opens_file "$rounds" all
+            all_of "$where" "$ranks" t_opens 1 in_finalize
         done
         leave "$where"
     done
+}
+
+# all_of WHERE RANKS PROGRAM ROUNDS CASE
+all_of() {
+    mpi "$2" "$programs/$3" "$file" "$4" "$5" >"$tmp/out" 2>&1 </dev/null && return
+    failed=1
+    echo "FAILED: $1, $2 ranks: $3"
+    grep 'rounds failed$' "$tmp/out" || head -n 20 "$tmp/out"
 }
 
 # one_case WHERE RANKS PROGRAM CASE
