@@ -28,6 +28,12 @@ static void print_help(FILE *f)
           "  --max-file SIZE  largest size of the file in bytes (default 131072)\n"
           "  --hints K=V,...  given at every open, besides random ones\n"
           "  --no-subsets     the file is always opened by all ranks\n"
+          "  --opens N        up to N opens of the file at a time (default 1)\n"
+          "  --no-barriers    none between a collective read and what was written through the\n"
+          "                   same open before\n"
+          "  --irregular      also views of thousands of pieces\n"
+          "  --keep           leave each program's file, FILE.SEED, and what it holds to the next\n"
+          "                   launch, which goes on with it\n"
           "  --romio          nothing that ROMIO's code is known to get wrong\n"
           "  --strict         sync, barrier, sync where a barrier does for zcache\n"
           "  --hang N         seconds after which a step counts as hanging (default 60)\n"
@@ -77,6 +83,10 @@ enum {
     MAX_FILE,
     HINTS,
     NO_SUBSETS,
+    OPENS,
+    NO_BARRIERS,
+    IRREGULAR,
+    KEEP,
     ROMIO,
     STRICT,
     HANG,
@@ -100,6 +110,17 @@ static bool take(struct tm_options *o, int option, char *value, uint64_t *count)
         return hints(o, value);
     case NO_SUBSETS:
         o->subsets = false;
+        return true;
+    case NO_BARRIERS:
+        return o->waits = true;
+    case IRREGULAR:
+        return tm_views_irregular = true;
+    case KEEP:
+        return o->keep = true;
+    case OPENS:
+        if (!number(value, &n) || n < 1 || n > TM_MAX_OPENS)
+            return false;
+        o->opens = (int)n;
         return true;
     case ROMIO:
         return tm_shape_only_romio = true;
@@ -136,6 +157,10 @@ static bool parse(int argc, char **argv, struct tm_options *o)
                                             {"max-file", 1, NULL, MAX_FILE},
                                             {"hints", 1, NULL, HINTS},
                                             {"no-subsets", 0, NULL, NO_SUBSETS},
+                                            {"opens", 1, NULL, OPENS},
+                                            {"no-barriers", 0, NULL, NO_BARRIERS},
+                                            {"irregular", 0, NULL, IRREGULAR},
+                                            {"keep", 0, NULL, KEEP},
                                             {"romio", 0, NULL, ROMIO},
                                             {"strict", 0, NULL, STRICT},
                                             {"hang", 1, NULL, HANG},
@@ -147,12 +172,16 @@ static bool parse(int argc, char **argv, struct tm_options *o)
     uint64_t count = 0;
     int c;
 
-    *o = (struct tm_options){
-        .first_seed = 1, .steps = 60, .max = 131072, .subsets = true, .hang_seconds = 60};
+    *o = (struct tm_options){.first_seed = 1,
+                             .opens = 1,
+                             .steps = 60,
+                             .max = 131072,
+                             .subsets = true,
+                             .hang_seconds = 60};
     while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
         if (!take(o, c, optarg, &count))
             return false;
-    if (optind + 1 != argc)
+    if (optind + 1 != argc || (o->breaks && o->opens > 1))
         return false;
     if (o->last_seed < o->first_seed)
         o->last_seed = o->first_seed + (count ? count - 1 : 0);
@@ -209,8 +238,12 @@ static void one_step(struct tm *tm)
     int kinds = (int)(sizeof what / sizeof *what);
     int k = (int)tm_between(&tm->rng, -2 * kinds, kinds + 1);
 
+    if (tm->opt.opens > 1)
+        tm->h = &tm->handles[tm_pick(&tm->rng, tm->nopen)];
     if (tm->opt.breaks && tm_chance(&tm->rng, 4))
         tm_break(tm);
+    else if (tm->opt.opens > 1 && tm_chance(&tm->rng, 20))
+        tm_change_opens(tm);
     else if (k < 0)
         access_step(tm);
     else if (k < kinds)
@@ -221,24 +254,40 @@ static void one_step(struct tm *tm)
         tm_recreate(tm);
 }
 
-static void program(struct tm *tm)
+/* The file of a program begins as nothing, or as the last launch left it. */
+static void begin(struct tm *tm)
 {
     tm->rng.state = tm->seed * 1000003u + 17;
     tm->step = 0;
     tm->last = 0;
+    tm->nopen = 0;
     tm_image_init(&tm->image, tm->opt.max);
     tm->exists = false;
-    if (tm->rank == 0)
+    if (tm->opt.keep)
+        tm_keep_begin(tm);
+    else if (tm->rank == 0)
         unlink(tm->opt.path);
     MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void end(struct tm *tm)
+{
+    tm_close_all(tm);
+    tm_types_release(0);
+    if (tm->opt.keep)
+        tm_keep_end(tm);
+    else if (tm->rank == 0 && tm->exists)
+        tm_ok(tm, MPI_File_delete(tm->opt.name, MPI_INFO_NULL), "delete");
+    tm_image_free(&tm->image);
+}
+
+static void program(struct tm *tm)
+{
+    begin(tm);
     tm_open(tm);
     for (tm->step = 1; tm->step <= tm->opt.steps; tm->step++)
         one_step(tm);
-    tm_close(tm);
-    tm_types_release(0);
-    if (tm->rank == 0 && tm->exists)
-        tm_ok(tm, MPI_File_delete(tm->opt.name, MPI_INFO_NULL), "delete");
-    tm_image_free(&tm->image);
+    end(tm);
 }
 
 int main(int argc, char **argv)

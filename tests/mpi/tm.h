@@ -15,7 +15,7 @@
 #include "tm_rng.h"
 #include "tm_view.h"
 
-enum { TM_MAX_RANKS = 32, TM_MAX_HINTS = 16, TM_PER_RANK = 3 };
+enum { TM_MAX_RANKS = 32, TM_MAX_HINTS = 16, TM_PER_RANK = 3, TM_MAX_OPENS = 8 };
 
 struct tm_options {
     const char *name;                /* with prefix */
@@ -25,11 +25,25 @@ struct tm_options {
     const char *hints[TM_MAX_HINTS]; /* "key=value" */
     int nhints;
     uint64_t first_seed, last_seed;
-    int steps;
+    int steps, opens; /* opens: at a time */
     int64_t max;
     bool strict, subsets, verbose;
+    bool waits;     /* collective reads wait for writes of the same open: no barrier between them */
+    bool keep;      /* files, and what the model knows of them, for the next launch */
     bool reference; /* not zcache: known bugs of ROMIO are not complained about */
     int hang_seconds;
+};
+
+/* An open of the file; ranks are those of its communicator. */
+struct tm_handle {
+    uint8_t id; /* never 0; unlike that of any other since the last barrier */
+    MPI_Comm comm;
+    MPI_File fh; /* MPI_FILE_NULL: of other ranks, or not open yet */
+    int members[TM_MAX_RANKS], n;
+    int me; /* -1: not among them */
+    int amode;
+    struct tm_view views[TM_MAX_RANKS];
+    int64_t pos[TM_MAX_RANKS]; /* individual pointers, in etypes */
 };
 
 struct tm {
@@ -40,21 +54,19 @@ struct tm {
     uint64_t seed;
     struct tm_rng rng;
     int step;
-    bool broken;    /* the disk is: accesses may fail ... */
-    bool failed;    /* ... and one of this rank's has, in this step */
-    uint32_t last;  /* number of the last access */
-    char text[400]; /* the step under way */
+    bool broken;       /* the disk is: accesses may fail ... */
+    bool failed;       /* ... and one of this rank's has, in this step */
+    uint32_t last;     /* number of the last access */
+    uint64_t launches; /* with --keep: this one is number ... */
+    char text[400];    /* the step under way */
 
-    /* the file as opened; ranks below are those of its communicator */
-    MPI_Comm comm;
-    MPI_File fh;
-    int members[TM_MAX_RANKS], n;
-    int me; /* -1: not among them */
-    int amode;
-    bool exists;
-    struct tm_view views[TM_MAX_RANKS];
-    int64_t pos[TM_MAX_RANKS]; /* individual pointers, in etypes */
-    int mark;                  /* types made later belong to the step */
+    struct tm_handle handles[TM_MAX_OPENS], *h; /* h: the one the step is about */
+    int nopen;
+    unsigned opened; /* how many there were */
+
+    /* the file, whoever has it open */
+    bool exists; /* under its name */
+    int mark;    /* types made later belong to the step */
     struct tm_image image;
 };
 
@@ -103,15 +115,23 @@ void tm_run(struct tm *tm, struct tm_access *a, int n);
 
 /* ---- tm_file.c ---- */
 
-/* Ranks with the file open meet. */
+/* Ranks with the file open meet; all ranks where it may be open more than once. */
 void tm_meet(struct tm *tm);
 /* The same, and the model knows that conflicting accesses may follow. */
 void tm_barrier(struct tm *tm);
-void tm_open(struct tm *tm);  /* as drawn: members, mode, hints */
-void tm_close(struct tm *tm); /* and looks at the file */
+void tm_open(struct tm *tm);      /* as drawn: members, mode, hints; tm->h is the new one */
+void tm_close(struct tm *tm);     /* tm->h; the last one: and looks at the file */
+void tm_close_all(struct tm *tm); /* in any order */
 void tm_reopen(struct tm *tm);
 void tm_recreate(struct tm *tm);
 void tm_set_view(struct tm *tm);
+/* Something to the set of opens, where there may be several: one more, one fewer, the name gone. */
+void tm_change_opens(struct tm *tm);
+
+/* ---- tm_keep.c: from launch to launch, a file for each seed ---- */
+
+void tm_keep_begin(struct tm *tm); /* sets the names; reads what the last launch left, if any */
+void tm_keep_end(struct tm *tm);
 
 /* ---- tm_break.c ---- */
 
@@ -122,6 +142,8 @@ bool tm_break_class(int rc);
 
 /* ---- tm_size.c: nothing here moves data ---- */
 
+/* Everybody may look where the file ends: until the next barrier nobody moves the end. */
+void tm_settle_end(struct tm *tm);
 void tm_seek(struct tm *tm);
 void tm_get_size(struct tm *tm);
 void tm_set_size(struct tm *tm);

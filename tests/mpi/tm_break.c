@@ -52,7 +52,7 @@ static void share_failures(struct tm *tm, const struct tm_access *a, int n)
     int failed[TM_MAX_RANKS * TM_PER_RANK];
 
     for (int i = 0; i < n; i++)
-        failed[i] = a[i].rank == tm->me && a[i].failed;
+        failed[i] = a[i].rank == tm->h->me && a[i].failed;
     MPI_Allreduce(MPI_IN_PLACE, failed, n, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     for (int i = 0; i < n; i++) {
         if (!failed[i] || !a[i].write)
@@ -85,12 +85,12 @@ static bool agreed(struct tm *tm, int rc, const char *what)
     char text[MPI_MAX_ERROR_STRING];
     int failed[2] = {rc != MPI_SUCCESS, rc == MPI_SUCCESS}, len;
 
-    if (tm->me < 0)
+    if (tm->h->me < 0)
         failed[0] = failed[1] = 0;
     MPI_Allreduce(MPI_IN_PLACE, failed, 2, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
     if (failed[0] && failed[1])
         tm_fail(tm, "%s fails on some ranks and succeeds on others", what);
-    if (tm->me >= 0 && rc) {
+    if (tm->h->me >= 0 && rc) {
         MPI_Error_string(rc, text, &len);
         if (!tm_break_class(rc) || !strstr(text, tm->opt.path))
             tm_fail(tm, "%s\n  does not name the file or has another class: %s", what, text);
@@ -111,18 +111,18 @@ static void end_with_sync(struct tm *tm)
     int rc = MPI_SUCCESS;
 
     tm_say(tm, "sync with a broken disk");
-    if (tm->me >= 0)
-        rc = MPI_File_sync(tm->fh);
+    if (tm->h->me >= 0)
+        rc = MPI_File_sync(tm->h->fh);
     if (agreed(tm, rc, "a sync with a broken disk"))
         look_at_file(tm);
     set_switch(tm, NULL);
     tm_say(tm, "sync with a mended disk");
-    if (tm->me >= 0)
-        rc = MPI_File_sync(tm->fh);
+    if (tm->h->me >= 0)
+        rc = MPI_File_sync(tm->h->fh);
     if (rc && !tm_break_class(rc))
         tm_ok(tm, rc, "a sync with a mended disk");
-    if (tm->me >= 0)
-        tm_ok(tm, MPI_File_sync(tm->fh), "a second sync with a mended disk");
+    if (tm->h->me >= 0)
+        tm_ok(tm, MPI_File_sync(tm->h->fh), "a second sync with a mended disk");
     look_at_file(tm);
     tm_barrier(tm);
 }
@@ -130,15 +130,16 @@ static void end_with_sync(struct tm *tm)
 /* It is closed before: what has been written since `before` may be lost. */
 static void end_with_close(struct tm *tm, const uint32_t *before)
 {
-    bool gone = tm->amode & MPI_MODE_DELETE_ON_CLOSE, good;
+    bool gone = tm->h->amode & MPI_MODE_DELETE_ON_CLOSE, good;
     int rc = MPI_SUCCESS;
 
     tm_say(tm, "close with a broken disk");
-    if (tm->me >= 0) {
+    if (tm->h->me >= 0) {
         tm_barrier(tm);
-        rc = MPI_File_close(&tm->fh);
-        MPI_Comm_free(&tm->comm);
+        rc = MPI_File_close(&tm->h->fh);
+        MPI_Comm_free(&tm->h->comm);
     }
+    tm->nopen = 0;
     good = agreed(tm, rc, "a close with a broken disk");
     for (int64_t at = 0; at < tm->image.max && !good; at++)
         if (tm->image.who[at] != before[at]) {
@@ -162,14 +163,14 @@ void tm_break(struct tm *tm)
 
     if (!before)
         tm_fail(tm, "no memory for the model");
-    if (!tm->opt.breaks || tm->amode & MPI_MODE_RDONLY || !tm->image.size) {
+    if (!tm->opt.breaks || tm->h->amode & MPI_MODE_RDONLY || !tm->image.size) {
         free(before);
         return;
     }
     tm_say(tm, "the disk breaks: %s", word);
     tm_barrier(tm);
-    if (tm->me >= 0)
-        tm_ok(tm, MPI_File_sync(tm->fh), "sync");
+    if (tm->h->me >= 0)
+        tm_ok(tm, MPI_File_sync(tm->h->fh), "sync");
     memcpy(before, tm->image.who, bytes);
     set_switch(tm, word);
     tm->broken = true;

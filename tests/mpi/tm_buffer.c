@@ -9,7 +9,7 @@ enum { GUARD = 64 };
 /* Puts the access's bytes into `block` as they shall be after it: `got` of them. */
 static void place(const struct tm *tm, const struct tm_access *a, uint8_t *block)
 {
-    const struct tm_view *v = &tm->views[a->rank];
+    const struct tm_view *v = &tm->h->views[a->rank];
     struct tm_walk file = tm_walk_view(v, a->at * v->etype->size);
     struct tm_walk mem = tm_walk_memory(a->mem);
 
@@ -73,7 +73,7 @@ static void wrong_byte(struct tm *tm, const struct tm_access *a, int64_t view, i
 /* Finds the first wrong byte in the order of the view; gaps in memory come last. */
 static void explain(struct tm *tm, const struct tm_access *a)
 {
-    const struct tm_view *v = &tm->views[a->rank];
+    const struct tm_view *v = &tm->h->views[a->rank];
     struct tm_walk file = tm_walk_view(v, a->at * v->etype->size);
     struct tm_walk mem = tm_walk_memory(a->mem);
     char text[1200];

@@ -7,7 +7,7 @@
 #include "tm_image.h"
 #include "tm_rng.h"
 
-enum { MANY = 255 }; /* ranks, or accesses of one rank that may be under way */
+enum { MANY = 255 }; /* ranks, accesses of one rank that may be under way, or opens */
 
 uint8_t tm_stamp(int64_t off, uint32_t who)
 {
@@ -21,7 +21,8 @@ void tm_image_init(struct tm_image *m, int64_t max)
     m->who = calloc((size_t)max, sizeof *m->who);
     m->readers = calloc((size_t)max, 1);
     m->writers = calloc((size_t)max, 1);
-    if (!m->who || !m->readers || !m->writers) {
+    m->through = calloc((size_t)max, 1);
+    if (!m->who || !m->readers || !m->writers || !m->through) {
         fprintf(stderr, "t_model: no memory for the model\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
@@ -32,6 +33,7 @@ void tm_image_free(struct tm_image *m)
     free(m->who);
     free(m->readers);
     free(m->writers);
+    free(m->through);
 }
 
 void tm_image_write(struct tm_image *m, int64_t off, int64_t len, uint32_t who)
@@ -63,14 +65,17 @@ void tm_image_barrier(struct tm_image *m)
 {
     memset(m->readers, 0, (size_t)m->max);
     memset(m->writers, 0, (size_t)m->max);
+    memset(m->through, 0, (size_t)m->max);
+    m->grower = 0;
     m->settled = m->size;
     m->grown = m->end_seen = false;
 }
 
-static bool taken(const uint8_t *marks, const struct tm_touch *t)
+static bool taken(const struct tm_image *m, const uint8_t *marks, const struct tm_touch *t)
 {
     for (int64_t i = t->off; i < t->off + t->len; i++)
-        if (marks[i] && (!t->alone || marks[i] != t->rank + 1))
+        if (marks[i] && !(t->alone && marks[i] == t->rank + 1) &&
+            !(t->waits && m->through[i] == t->open))
             return true;
     return false;
 }
@@ -79,11 +84,16 @@ bool tm_image_conflict(const struct tm_image *m, const struct tm_touch *t)
 {
     int64_t end = t->off + t->len;
 
-    if (taken(m->writers, t) || (t->write && taken(m->readers, t)))
+    if (taken(m, m->writers, t) || (t->write && taken(m, m->readers, t)))
         return true;
     if (t->write) /* somebody has looked where the file ends, and may not have done so yet */
         return end > m->size && m->end_seen;
-    return m->grown && end > m->settled;
+    return m->grown && end > m->settled && !(t->waits && m->grower == t->open);
+}
+
+static void mark(uint8_t *by, uint8_t mine)
+{
+    *by = *by && *by != mine ? MANY : mine;
 }
 
 void tm_image_touch(struct tm_image *m, const struct tm_touch *t)
@@ -91,8 +101,13 @@ void tm_image_touch(struct tm_image *m, const struct tm_touch *t)
     uint8_t *marks = t->write ? m->writers : m->readers;
     uint8_t mine = t->alone ? (uint8_t)(t->rank + 1) : MANY;
 
-    for (int64_t i = t->off; i < t->off + t->len; i++)
-        marks[i] = marks[i] && marks[i] != mine ? MANY : mine;
+    for (int64_t i = t->off; i < t->off + t->len; i++) {
+        mark(&marks[i], mine);
+        if (t->write)
+            mark(&m->through[i], t->open);
+    }
+    if (t->write && t->len && t->off + t->len > m->size)
+        mark(&m->grower, t->open);
     if (!t->write && t->off + t->len > m->size)
         m->end_seen = true;
 }

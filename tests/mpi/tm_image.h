@@ -14,9 +14,11 @@ struct tm_image {
     int64_t settled; /* the size at the last barrier */
     uint32_t *who;   /* max of them */
     uint8_t *readers, *writers;
-    bool grown;    /* since the last barrier the size has changed */
-    bool unsure;   /* there may be bytes that are TM_UNSURE */
-    bool end_seen; /* since then somebody has seen where the file ends */
+    uint8_t *through; /* which open they wrote through, since the last barrier */
+    uint8_t grower;   /* which one has moved the end since then */
+    bool grown;       /* since the last barrier the size has changed */
+    bool unsure;      /* there may be bytes that are TM_UNSURE */
+    bool end_seen;    /* since then somebody has seen where the file ends */
 };
 
 /* The byte that access number `who` leaves at an offset: never 0 nor TM_FILL. */
@@ -33,11 +35,13 @@ uint8_t tm_image_byte(const struct tm_image *m, int64_t off);
 /* All ranks have met: nothing is in anybody's way any more. */
 void tm_image_barrier(struct tm_image *m);
 
-/* `alone`: the access ends before this rank's next one begins. */
+/* `alone`: the access ends before this rank's next one begins; `waits`: for all that has been
+ * written through the same open. */
 struct tm_touch {
     int64_t off, len;
-    int rank;
-    bool write, alone;
+    int rank; /* of the world */
+    uint8_t open;
+    bool write, alone, waits;
 };
 /* Whether the bytes of the access may not be touched without a barrier before it. */
 bool tm_image_conflict(const struct tm_image *m, const struct tm_touch *t);

@@ -14,12 +14,22 @@ enum { MAX_MEMORY = 4 << 20 };
 
 typedef bool (*touch_fn)(struct tm_image *m, const struct tm_touch *t);
 
+/* Whether it finds what was written through the same open, without a barrier. */
+static bool waits(const struct tm *tm, const struct tm_access *a)
+{
+    return tm->opt.waits && a->collective && !a->write;
+}
+
 /* Calls fn for every contiguous piece, until it returns true. */
 static bool each_piece(struct tm *tm, const struct tm_access *a, touch_fn fn)
 {
-    const struct tm_view *v = &tm->views[a->rank];
+    const struct tm_view *v = &tm->h->views[a->rank];
     struct tm_walk w = tm_walk_view(v, a->at * v->etype->size);
-    struct tm_touch t = {0, 0, a->rank, a->write, a->how != TM_NONBLOCKING};
+    struct tm_touch t = {.rank = tm->h->members[a->rank],
+                         .open = tm->h->id,
+                         .write = a->write,
+                         .alone = a->how != TM_NONBLOCKING,
+                         .waits = waits(tm, a)};
 
     for (int64_t left = a->len; left; left -= t.len) {
         t.len = tm_walk_next(&w, left, &t.off);
@@ -42,7 +52,7 @@ static bool touch(struct tm_image *m, const struct tm_touch *t)
 
 static void enter_write(struct tm *tm, const struct tm_access *a)
 {
-    const struct tm_view *v = &tm->views[a->rank];
+    const struct tm_view *v = &tm->h->views[a->rank];
     struct tm_walk w = tm_walk_view(v, a->at * v->etype->size);
     int64_t at;
 
@@ -90,7 +100,7 @@ static void draw_memory(struct tm *tm, struct tm_access *a, int64_t len)
     } simple[] = {
         {MPI_BYTE, "byte"}, {MPI_INT, "int"}, {MPI_SHORT, "short"}, {MPI_DOUBLE, "double"}};
     struct tm_rng *r = &tm->rng;
-    struct tm_type *base = tm->views[a->rank].etype;
+    struct tm_type *base = tm->h->views[a->rank].etype;
 
     if (base->named && base->size == 1) {
         int k = tm_pick(r, 4);
@@ -113,7 +123,7 @@ static void draw_memory(struct tm *tm, struct tm_access *a, int64_t len)
 
 static void draw_access(struct tm *tm, struct tm_access *a)
 {
-    const struct tm_view *v = &tm->views[a->rank];
+    const struct tm_view *v = &tm->h->views[a->rank];
     const struct tm_image *m = &tm->image;
     struct tm_rng *r = &tm->rng;
     int64_t esize = v->etype->size, reach = a->write ? v->limit : m->max, near, room;
@@ -122,7 +132,7 @@ static void draw_access(struct tm *tm, struct tm_access *a)
         reach = m->size; /* where the file ends is not to be a guess */
     room = tm_view_before(v, reach) / esize;
     if (a->individual)
-        a->at = tm->pos[a->rank];
+        a->at = tm->h->pos[a->rank];
     if (!a->individual || (a->at >= room && !a->collective)) {
         near = m->size + m->max / 16;
         near = tm_view_before(v, near < reach ? near : reach) / esize;
@@ -139,7 +149,7 @@ static void draw_access(struct tm *tm, struct tm_access *a)
             a->len = a->count = 0;
     }
     if (a->individual)
-        tm->pos[a->rank] = a->at + a->len / esize;
+        tm->h->pos[a->rank] = a->at + a->len / esize;
 }
 
 /* ---- one step ---- */
@@ -148,9 +158,9 @@ static bool draw_direction(struct tm *tm)
 {
     bool write = tm_chance(&tm->rng, tm->image.size < tm->image.max / 8 ? 70 : 50);
 
-    if (tm->amode & MPI_MODE_RDONLY)
+    if (tm->h->amode & MPI_MODE_RDONLY)
         return false;
-    if (tm->amode & MPI_MODE_WRONLY)
+    if (tm->h->amode & MPI_MODE_WRONLY)
         return true;
     return write;
 }
@@ -167,7 +177,7 @@ static int draw_collective(struct tm *tm, struct tm_access *a)
     if (how == TM_NONBLOCKING && tm->opt.reference)
         individual = false;
     for (int k = 0; k < each; k++) {
-        for (int i = 0; i < tm->n; i++) {
+        for (int i = 0; i < tm->h->n; i++) {
             a[n] = (struct tm_access){.rank = i,
                                       .write = write,
                                       .collective = true,
@@ -181,9 +191,9 @@ static int draw_collective(struct tm *tm, struct tm_access *a)
 
 static int draw_independent(struct tm *tm, struct tm_access *a)
 {
-    int n = 0, writer = tm_pick(&tm->rng, tm->n);
+    int n = 0, writer = tm_pick(&tm->rng, tm->h->n);
 
-    for (int i = 0; i < tm->n; i++) {
+    for (int i = 0; i < tm->h->n; i++) {
         int each = (int)tm_between(&tm->rng, 0, TM_PER_RANK);
 
         for (int k = 0; k < each; k++) {
@@ -206,12 +216,12 @@ static int draw_independent(struct tm *tm, struct tm_access *a)
 /* Makes it count: drops it if it is in the way, else brings the model up to date. */
 static void enter(struct tm *tm, struct tm_access *a)
 {
-    const struct tm_view *v = &tm->views[a->rank];
+    const struct tm_view *v = &tm->h->views[a->rank];
     int64_t there;
 
     a->id = ++tm->last;
     if (a->individual)
-        a->at = tm->pos[a->rank];
+        a->at = tm->h->pos[a->rank];
     if (each_piece(tm, a, conflicts))
         a->len = a->count = 0;
     each_piece(tm, a, touch);
@@ -220,8 +230,8 @@ static void enter(struct tm *tm, struct tm_access *a)
     if (!a->write && there < a->len)
         a->got = there > 0 ? there : 0;
     if (a->individual)
-        tm->pos[a->rank] += a->len / v->etype->size;
-    if (a->rank == tm->me)
+        tm->h->pos[a->rank] += a->len / v->etype->size;
+    if (a->rank == tm->h->me)
         tm_buffer_make(tm, a);
     if (a->write)
         enter_write(tm, a);
@@ -232,10 +242,10 @@ int tm_plan(struct tm *tm, struct tm_access *a, bool *barrier)
     int64_t pos[TM_MAX_RANKS];
     int n;
 
-    memcpy(pos, tm->pos, sizeof pos);
+    memcpy(pos, tm->h->pos, sizeof pos);
     n = tm_chance(&tm->rng, 50) ? draw_collective(tm, a) : draw_independent(tm, a);
-    memcpy(tm->pos, pos, sizeof pos);
-    *barrier = tm->opt.strict;
+    memcpy(tm->h->pos, pos, sizeof pos);
+    *barrier = tm->opt.strict && !(n && waits(tm, &a[0]));
     for (int i = 0; i < n && !*barrier; i++)
         *barrier = each_piece(tm, &a[i], conflicts);
     if (*barrier)
@@ -248,7 +258,7 @@ int tm_plan(struct tm *tm, struct tm_access *a, bool *barrier)
 void tm_plan_describe(const struct tm *tm, const struct tm_access *a, char *text, int len)
 {
     static const char *const how[] = {"", "i", ""};
-    const struct tm_view *v = &tm->views[a->rank];
+    const struct tm_view *v = &tm->h->views[a->rank];
 
     snprintf(text, (size_t)len,
              "access %u: rank %d %s%s%s%s%s, etype %lld on, %d x %s = %lld bytes; "

@@ -23,19 +23,20 @@
 static int split_begin(struct tm *tm, struct tm_access *a, MPI_Offset off)
 {
     if (a->individual)
-        return a->write ? MPI_File_write_all_begin(tm->fh, tm_buffer(a), a->count, a->mem->mpi)
-                        : MPI_File_read_all_begin(tm->fh, tm_buffer(a), a->count, a->mem->mpi);
-    return a->write ? MPI_File_write_at_all_begin(tm->fh, off, tm_buffer(a), a->count, a->mem->mpi)
-                    : MPI_File_read_at_all_begin(tm->fh, off, tm_buffer(a), a->count, a->mem->mpi);
+        return a->write ? MPI_File_write_all_begin(tm->h->fh, tm_buffer(a), a->count, a->mem->mpi)
+                        : MPI_File_read_all_begin(tm->h->fh, tm_buffer(a), a->count, a->mem->mpi);
+    return a->write
+               ? MPI_File_write_at_all_begin(tm->h->fh, off, tm_buffer(a), a->count, a->mem->mpi)
+               : MPI_File_read_at_all_begin(tm->h->fh, off, tm_buffer(a), a->count, a->mem->mpi);
 }
 
 static int split_end(struct tm *tm, struct tm_access *a, MPI_Status *status)
 {
     if (a->individual)
-        return a->write ? MPI_File_write_all_end(tm->fh, tm_buffer(a), status)
-                        : MPI_File_read_all_end(tm->fh, tm_buffer(a), status);
-    return a->write ? MPI_File_write_at_all_end(tm->fh, tm_buffer(a), status)
-                    : MPI_File_read_at_all_end(tm->fh, tm_buffer(a), status);
+        return a->write ? MPI_File_write_all_end(tm->h->fh, tm_buffer(a), status)
+                        : MPI_File_read_all_end(tm->h->fh, tm_buffer(a), status);
+    return a->write ? MPI_File_write_at_all_end(tm->h->fh, tm_buffer(a), status)
+                    : MPI_File_read_at_all_end(tm->h->fh, tm_buffer(a), status);
 }
 
 static void ok(struct tm *tm, struct tm_access *a, int rc)
@@ -87,21 +88,21 @@ static void check_status(struct tm *tm, const struct tm_access *a, MPI_Status *s
  * Where a filetype begins with a gap, ROMIO's own drivers lose count. */
 static void check_pointer(struct tm *tm, struct tm_access *a)
 {
-    int64_t esize = tm->views[a->rank].etype->size;
+    int64_t esize = tm->h->views[a->rank].etype->size;
     int64_t asked = a->at + a->len / esize, got = a->at + a->got / esize;
     MPI_Offset now;
     char text[1200];
 
     if (!a->individual)
         return;
-    ok(tm, a, MPI_File_get_position(tm->fh, &now));
+    ok(tm, a, MPI_File_get_position(tm->h->fh, &now));
     if (now != asked && now != got && !tm->opt.reference && !a->failed) {
         tm_plan_describe(tm, a, text, sizeof text);
         tm_fail(tm, "%s\n  afterwards the pointer is at etype %lld, and should be at %lld", text,
                 (long long)now, (long long)asked);
     }
     if (now != asked || a->got < a->len)
-        ok(tm, a, MPI_File_seek(tm->fh, asked, MPI_SEEK_SET));
+        ok(tm, a, MPI_File_seek(tm->h->fh, asked, MPI_SEEK_SET));
 }
 
 /* ---- doing it ---- */
@@ -125,10 +126,10 @@ static void start(struct tm *tm, struct tm_access *a)
 
     switch (a->how) {
     case TM_BLOCKING:
-        rc = CALL(a, tm->fh, a->at, tm_buffer(a), , &status);
+        rc = CALL(a, tm->h->fh, a->at, tm_buffer(a), , &status);
         break;
     case TM_NONBLOCKING:
-        rc = CALL(a, tm->fh, a->at, tm_buffer(a), i, &a->request);
+        rc = CALL(a, tm->h->fh, a->at, tm_buffer(a), i, &a->request);
         break;
     default:
         rc = split_begin(tm, a, a->at);
@@ -192,7 +193,7 @@ void tm_run(struct tm *tm, struct tm_access *a, int n)
     int nwaiting = 0;
 
     for (int i = 0; i < n; i++) {
-        if (a[i].rank != tm->me)
+        if (a[i].rank != tm->h->me)
             continue;
         start(tm, &a[i]);
         if (a[i].how == TM_NONBLOCKING && !a[i].failed)

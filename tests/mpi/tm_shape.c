@@ -130,7 +130,7 @@ static struct tm_type *darray(struct tm_rng *r, struct tm_type *c)
     int n = (int)tm_between(r, 1, 6), rank = tm_pick(r, n);
     struct tm_type *t;
 
-    if (c->size != c->extent) /* MPICH itself gets some of these wrong */
+    if (c->size != c->extent || c->lb) /* MPICH itself gets some of these wrong */
         return tm_type_contiguous(c, n);
     tm_shape_grid(r, &g, 3, n);
     tm_shape_distribute(r, &g);

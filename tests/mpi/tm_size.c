@@ -2,8 +2,7 @@
 #include "tm.h"
 #include "tm_shape.h"
 
-/* Everybody may look where the file ends: until the next barrier nobody moves the end. */
-static void settle_end(struct tm *tm)
+void tm_settle_end(struct tm *tm)
 {
     if (tm->image.grown)
         tm_barrier(tm);
@@ -13,7 +12,7 @@ static void settle_end(struct tm *tm)
 /* The first etype behind the end of the file. */
 static int64_t end_of_view(const struct tm *tm, int rank)
 {
-    const struct tm_view *v = &tm->views[rank];
+    const struct tm_view *v = &tm->h->views[rank];
     int64_t esize = v->etype->size;
 
     return (tm_view_before(v, tm->image.size) + esize - 1) / esize;
@@ -22,17 +21,17 @@ static int64_t end_of_view(const struct tm *tm, int rank)
 static void seek(struct tm *tm, int rank, int whence, int64_t target)
 {
     int64_t from = whence == MPI_SEEK_SET   ? 0
-                   : whence == MPI_SEEK_CUR ? tm->pos[rank]
+                   : whence == MPI_SEEK_CUR ? tm->h->pos[rank]
                                             : end_of_view(tm, rank);
-    const struct tm_view *v = &tm->views[rank];
+    const struct tm_view *v = &tm->h->views[rank];
     MPI_Offset now, place;
 
-    tm->pos[rank] = target;
-    if (rank != tm->me)
+    tm->h->pos[rank] = target;
+    if (rank != tm->h->me)
         return;
-    tm_ok(tm, MPI_File_seek(tm->fh, target - from, whence), "seek");
-    tm_ok(tm, MPI_File_get_position(tm->fh, &now), "get_position");
-    tm_ok(tm, MPI_File_get_byte_offset(tm->fh, target, &place), "get_byte_offset");
+    tm_ok(tm, MPI_File_seek(tm->h->fh, target - from, whence), "seek");
+    tm_ok(tm, MPI_File_get_position(tm->h->fh, &now), "get_position");
+    tm_ok(tm, MPI_File_get_byte_offset(tm->h->fh, target, &place), "get_byte_offset");
     if (now != target)
         tm_fail(tm, "the pointer is at etype %lld, and should be at %lld (view: %s)",
                 (long long)now, (long long)target, v->filetype->text);
@@ -49,15 +48,15 @@ void tm_seek(struct tm *tm)
     int whence = kinds[tm_pick(&tm->rng, 3)];
 
     /* ROMIO takes the end for negative where a contiguous view begins behind it. */
-    for (int i = 0; i < tm->n && tm_shape_only_romio; i++)
-        if (tm->views[i].disp > tm->image.size)
+    for (int i = 0; i < tm->h->n && tm_shape_only_romio; i++)
+        if (tm->h->views[i].disp > tm->image.size)
             whence = MPI_SEEK_SET;
     if (whence == MPI_SEEK_END)
-        settle_end(tm);
+        tm_settle_end(tm);
     tm_say(tm, "seek %s",
            whence == MPI_SEEK_SET ? "set" : (whence == MPI_SEEK_CUR ? "cur" : "end"));
-    for (int i = 0; i < tm->n; i++) {
-        const struct tm_view *v = &tm->views[i];
+    for (int i = 0; i < tm->h->n; i++) {
+        const struct tm_view *v = &tm->h->views[i];
         int64_t most = tm_view_before(v, tm->image.max) / v->etype->size;
         int64_t end = end_of_view(tm, i);
 
@@ -67,18 +66,25 @@ void tm_seek(struct tm *tm)
     }
 }
 
-void tm_get_size(struct tm *tm)
+static void check_size(struct tm *tm, const struct tm_handle *h)
 {
     MPI_Offset size;
 
-    tm_say(tm, "get_size");
-    settle_end(tm);
-    if (tm->me < 0)
+    if (h->me < 0)
         return;
-    tm_ok(tm, MPI_File_get_size(tm->fh, &size), "get_size");
+    tm_ok(tm, MPI_File_get_size(h->fh, &size), "get_size");
     if (size != tm->image.size)
         tm_fail(tm, "the size is said to be %lld, and should be %lld", (long long)size,
                 (long long)tm->image.size);
+}
+
+/* Through every open. */
+void tm_get_size(struct tm *tm)
+{
+    tm_say(tm, "get_size");
+    tm_settle_end(tm);
+    for (int i = 0; i < tm->nopen; i++)
+        check_size(tm, &tm->handles[i]);
 }
 
 static int64_t draw_size(struct tm *tm)
@@ -99,12 +105,12 @@ void tm_set_size(struct tm *tm)
 {
     int64_t size = draw_size(tm);
 
-    if (tm->amode & MPI_MODE_RDONLY)
+    if (tm->h->amode & MPI_MODE_RDONLY)
         return;
     tm_say(tm, "set_size %lld (it was %lld)", (long long)size, (long long)tm->image.size);
     tm_barrier(tm);
-    if (tm->me >= 0)
-        tm_ok(tm, MPI_File_set_size(tm->fh, size), "set_size");
+    if (tm->h->me >= 0)
+        tm_ok(tm, MPI_File_set_size(tm->h->fh, size), "set_size");
     tm_image_resize(&tm->image, size);
     tm_barrier(tm);
     tm_get_size(tm);
@@ -115,29 +121,38 @@ void tm_preallocate(struct tm *tm)
     int64_t size = draw_size(tm);
 
     /* ROMIO's generic one reads the file, which a file opened for writing only refuses. */
-    if (tm->amode & MPI_MODE_RDONLY || (tm->opt.reference && tm->amode & MPI_MODE_WRONLY))
+    if (tm->h->amode & MPI_MODE_RDONLY || (tm->opt.reference && tm->h->amode & MPI_MODE_WRONLY))
         return;
     tm_say(tm, "preallocate %lld", (long long)size);
     tm_barrier(tm);
-    if (tm->me >= 0)
-        tm_ok(tm, MPI_File_preallocate(tm->fh, size), "preallocate");
+    if (tm->h->me >= 0)
+        tm_ok(tm, MPI_File_preallocate(tm->h->fh, size), "preallocate");
     if (size > tm->image.size)
         tm_image_resize(&tm->image, size);
     tm_barrier(tm);
     tm_get_size(tm);
 }
 
+static void sync_one(struct tm *tm, const struct tm_handle *h)
+{
+    if (h->me >= 0 && !(h->amode & MPI_MODE_RDONLY))
+        tm_ok(tm, MPI_File_sync(h->fh), "sync");
+}
+
+/* What all opens have written is in the file once all have synced. */
 void tm_sync(struct tm *tm)
 {
     bool look = tm_chance(&tm->rng, 60);
 
-    if (tm->amode & MPI_MODE_RDONLY)
+    if (tm->h->amode & MPI_MODE_RDONLY)
         return;
     tm_say(tm, "sync%s", look ? " and look at the file" : "");
-    if (tm->me >= 0)
-        tm_ok(tm, MPI_File_sync(tm->fh), "sync");
-    if (!look)
+    if (!look) {
+        sync_one(tm, tm->h);
         return;
+    }
+    for (int i = 0; i < tm->nopen; i++)
+        sync_one(tm, &tm->handles[i]);
     MPI_Barrier(MPI_COMM_WORLD);
     tm_check_file(tm);
     MPI_Barrier(MPI_COMM_WORLD);

@@ -4,6 +4,8 @@
 #include "tm_shape.h"
 #include "tm_view.h"
 
+bool tm_views_irregular;
+
 void tm_view_default(struct tm_view *v, int64_t limit)
 {
     v->disp = 0;
@@ -196,6 +198,29 @@ static const char *shares(struct tm_rng *r, struct tm_view *views, int n, int64_
     return "shares";
 }
 
+/* As of an irregular mesh: each of thousands of elements is some rank's, or nobody's. */
+static const char *map(struct tm_rng *r, struct tm_view *views, int n, int64_t max)
+{
+    struct tm_type *e = views[0].etype;
+    int64_t most = max / 2 / e->extent;
+    int slots = (int)tm_between(r, n, most < 6000 + n ? most + n : 6000 + n);
+    int *at = calloc((size_t)slots, sizeof *at);
+    uint64_t salt = tm_draw(r);
+
+    for (int i = 0; i < n && at; i++) {
+        struct tm_type *t;
+        int blocks = 0;
+
+        for (int s = 0; s < slots; s++) /* the first n slots: one for each */
+            if (s < n ? s == i : (int)(tm_mix(salt + (uint64_t)s) % (uint64_t)(n + 1)) == i)
+                at[blocks++] = s;
+        t = tm_type_block(e, blocks, 1, at);
+        views[i].filetype = tm_type_resized(t, 0, slots * e->extent);
+    }
+    free(at);
+    return "map";
+}
+
 /* Everybody anywhere. */
 static const char *any(struct tm_rng *r, struct tm_view *views, int n, int64_t max)
 {
@@ -209,11 +234,11 @@ static const char *any(struct tm_rng *r, struct tm_view *views, int n, int64_t m
 
 const char *tm_views_random(struct tm_rng *r, struct tm_view *views, int n, int64_t max)
 {
-    static const char *(*const kinds[])(struct tm_rng *, struct tm_view *, int,
-                                        int64_t) = {regions, turns, lots, boxes, shares, any};
+    static const char *(*const kinds[])(struct tm_rng *, struct tm_view *, int, int64_t) = {
+        regions, turns, lots, boxes, shares, any, map, map};
     struct tm_type *etype = tm_shape_etype(r), *grain = etype;
     int64_t disp = tm_chance(r, 50) ? tm_between(r, 0, max / 8) : 0;
-    int kind = tm_pick(r, (int)(sizeof kinds / sizeof *kinds));
+    int kind = tm_pick(r, (int)(sizeof kinds / sizeof *kinds) - (tm_views_irregular ? 0 : 2));
     const char *name;
 
     if (tm_chance(r, 40))

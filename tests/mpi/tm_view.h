@@ -19,6 +19,9 @@ struct tm_walk {
 
 void tm_view_default(struct tm_view *v, int64_t limit);
 
+/* Also views of thousands of pieces. */
+extern bool tm_views_irregular;
+
 /* Views for n ranks at once, of a file of up to `max` bytes.  Mostly such that what ranks see
  * does not overlap; returns a text about them. */
 const char *tm_views_random(struct tm_rng *r, struct tm_view *views, int n, int64_t max);
