@@ -4,7 +4,7 @@
 #
 #     test-model.sh                                       what make check runs
 #     test-model.sh --long                                thousands, in an hour or so
-#     test-model.sh --next                                what zcache does not do yet: make check-next
+#     test-model.sh --next               what zcache does not do yet: make check-next
 #     test-model.sh MODE RANKS SEED[-LAST] [t_model option ...]
 #                                                         these; modes: see below
 set -u
