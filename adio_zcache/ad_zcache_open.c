@@ -175,7 +175,7 @@ static void place_blocks(ADIO_File fd, const struct layout *l)
     f->nowners = zc_place_owners(&f->place);
 }
 
-/* Opens the file in this rank's cache and lends it to the others. */
+/* Opens the file in this rank's cache and exports it to the others. */
 static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct layout *l,
                            bool first, struct zc_handle **handle, struct card *card)
 {
@@ -210,7 +210,7 @@ static int open_aggregator(ADIO_File fd, int rank, unsigned flags, const struct 
         return 0;
     card->number = zcache_agg_export(f->agg, f->near, *handle, f->coord);
     if (!card->number)
-        return zc_errorf(ENOMEM, "no memory to lend a file");
+        return zc_errorf(ENOMEM, "no memory to export a file");
     rc = zcache_agg_address(f->agg, f->near, card->addr, &len);
     card->addr_len = (uint32_t)len;
     return rc;

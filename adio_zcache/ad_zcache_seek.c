@@ -14,7 +14,7 @@
 #include "zcache_file.h"
 #include "zcache_fileview.h"
 #include "zcache_outcome.h"
-#include "zcache_shared.h"
+#include "zcache_coord.h"
 
 ADIO_Offset ADIOI_ZCACHE_SeekIndividual(ADIO_File fd, ADIO_Offset offset, int whence,
                                         int *error_code)

@@ -1,4 +1,4 @@
-/* ad_zcache_shfp.c - shared file pointers: the file's first aggregator has them (zcache_shared.h),
+/* ad_zcache_shfp.c - shared file pointers: the file's first aggregator has them (zcache_coord.h),
  * and no hidden file.
  */
 #include "config.h"
@@ -10,7 +10,7 @@
 #include "zc_log.h"
 #include "zcache_error.h"
 #include "zcache_file.h"
-#include "zcache_shared.h"
+#include "zcache_coord.h"
 
 void zcache_shared_pointer_add(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was, int *error_code)
 {

@@ -1,6 +1,6 @@
 /* zcache_atomic.c - accesses in atomic mode.
  *
- * Each holds a lock, which the file's first aggregator keeps (zcache_shared.h), on the bytes from
+ * Each holds a lock, which the file's first aggregator keeps (zcache_coord.h), on the bytes from
  * its first to its last.
  */
 #include "config.h"
@@ -9,7 +9,7 @@
 
 #include "zc_log.h"
 #include "zcache_atomic.h"
-#include "zcache_shared.h"
+#include "zcache_coord.h"
 
 /* All of a view whose tiles reach into each other. */
 static void range_of(const struct zcache_access *a, int64_t *off, int64_t *len)

@@ -1,8 +1,8 @@
-/* zcache_shared.h - the shared file pointer and range locks of an open file, which live at
+/* zcache_coord.h - the shared file pointer and range locks of an open file, which live at
  * its first aggregator (zc_coord.h).  No MPI calls; any thread.
  */
-#ifndef ZCACHE_SHARED_H
-#define ZCACHE_SHARED_H
+#ifndef ZCACHE_COORD_H
+#define ZCACHE_COORD_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
-/* zcache_shared.c - asking the first aggregator for what ranks share. */
+/* zcache_coord.c - asking the first aggregator for what ranks share. */
 #include "config.h"
 
 #include "zc_client.h"
 #include "zcache_file.h"
 #include "zcache_owner.h"
-#include "zcache_shared.h"
+#include "zcache_coord.h"
 
 /* NULL client: this rank is the one. */
 static int first_owner(struct zcache_file *f, struct zc_client **c)
