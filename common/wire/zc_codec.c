@@ -1,4 +1,4 @@
-/* zc_codec.c - one table of messages, a row each; encoding, checking and printing follow it. */
+/* zc_codec.c - encoding, checking and printing messages, all by the table of zc_messages.h. */
 #include "config.h"
 
 #include <errno.h>
@@ -55,54 +55,8 @@ static const struct field reply_head[] = {F(I32, status), V(STR, text, ZC_MAX_TE
         F(U64, ctime_ns)
 
 static const struct layout layouts[] = {
-    {ZC_T_HELLO, "R-HELLO",
-     .request = {F(HEX, magic), F(U16, version_min), F(U16, version_max), F(HEX, client_id),
-                 F(U32, silence_ms), V(BIN, address, ZC_MAX_ADDRESS), V(STR, name, ZC_MAX_NAME)},
-     .reply = {F(U16, version_min), F(U16, version_max), F(HEX, boot_id), F(U32, silence_ms),
-               F(U32, max_inline), F(U32, credits), F(U32, page_size)}},
-    {ZC_T_PING, "R-PING", .request = {{0}}},
-    {ZC_T_BYE, "R-BYE", .request = {{0}}},
-    {ZC_T_PENDING, "R-PENDING", .no_reply = true},
-    {ZC_T_OPEN, "R-OPEN",
-     .request = {F(U32, open_flags), F(U32, mode), F(U64, block_size), F(U64, stride),
-                 V(STR, path, ZC_MAX_PATH)},
-     .reply = {F(U64, handle), ATTR}},
-    {ZC_T_CLOSE, "R-CLOSE", .request = {F(U64, handle), F(U32, level)}},
-    {ZC_T_READ, "R-READ",
-     .request = {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey)},
-     .reply = {F(U64, count), V(BYTES, data, ZC_MAX_INLINE)}},
-    {ZC_T_WRITE, "R-WRITE",
-     .request = {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey),
-                 V(BYTES, data, ZC_MAX_INLINE)},
-     .reply = {F(U64, count)}},
-    {ZC_T_VIEW, "R-VIEW",
-     .request = {F(HEX, view_low), F(HEX, view_high), F(U64, size), F(U64, off),
-                 V(BYTES, data, ZC_MAX_INLINE)}},
-    {ZC_T_VREAD, "R-VREAD",
-     .request = {F(U64, handle), F(HEX, view_low), F(HEX, view_high), F(U64, disp), F(U64, off),
-                 F(U64, len), F(HEX, raddr), F(HEX, rkey)},
-     .reply = {F(U64, count), V(BYTES, data, ZC_MAX_INLINE)}},
-    {ZC_T_VWRITE, "R-VWRITE",
-     .request = {F(U64, handle), F(HEX, view_low), F(HEX, view_high), F(U64, disp), F(U64, off),
-                 F(U64, len), F(HEX, raddr), F(HEX, rkey), V(BYTES, data, ZC_MAX_INLINE)},
-     .reply = {F(U64, count)}},
-    {ZC_T_GETATTR, "R-GETATTR", .request = {F(U64, handle)}, .reply = {ATTR}},
-    {ZC_T_TRUNCATE, "R-TRUNCATE", .request = {F(U64, handle), F(U64, size)}},
-    {ZC_T_ALLOCATE, "R-ALLOCATE", .request = {F(U64, handle), F(U64, off), F(U64, len)}},
-    {ZC_T_FLUSH, "R-FLUSH", .request = {F(U64, handle), F(U32, level)}},
-    {ZC_T_BACKLOG, "R-BACKLOG", .request = {F(U64, handle), F(U32, what)},
-     .reply = {F(U64, count)}},
-    {ZC_T_UNLINK, "R-UNLINK", .request = {V(STR, path, ZC_MAX_PATH)}},
-    {ZC_T_STAT, "R-STAT", .request = {V(STR, path, ZC_MAX_PATH)}, .reply = {ATTR}},
-    {ZC_T_POINTER, "R-POINTER",
-     .request = {F(U64, handle), F(U32, what), F(U64, epoch), F(U64, off)},
-     .reply = {F(U64, count)}},
-    {ZC_T_LOCK, "R-LOCK", .request = {F(U64, handle), F(U32, what), F(U64, off), F(U64, len)},
-     .reply = {F(U64, count)}},
-    {ZC_T_UNLOCK, "R-UNLOCK", .request = {F(U64, handle), F(U64, count)}},
-    {ZC_T_INFO, "R-INFO", .request = {F(U32, what), F(U64, off)},
-     .reply = {F(U64, size), V(BYTES, data, ZC_MAX_INLINE)}},
-    {ZC_T_CONTROL, "R-CONTROL", .request = {F(U32, what)}, .reply = {F(U64, count)}},
+#define ZC_MESSAGE(name, number, ...) {ZC_T_##name, "R-" #name, __VA_ARGS__},
+#include "zc_messages.h"
 };
 
 #undef F

@@ -5,13 +5,13 @@
  *     size[4] type[1] version[1] flags[2] tag[8] session[8]   body
  *
  * `size` counts the whole message.  A reply carries the tag of its request and has
- * type | ZC_REPLY.  What a body holds stands in one table (zc_codec.c), which encodes,
- * checks and prints; this header is its host-side form.
- * A new message is a number and its fields here, a row of that table, a row and a function of the
- * server's (zc_request_kinds.c), a call of the client's, and lines of doc/PROTOCOL.md.
+ * type | ZC_REPLY.  What a body holds stands in one table (zc_messages.h), by which
+ * zc_codec.c encodes, checks and prints; this header is its host-side form.
+ * A new message is a row of that table, a row and a function of the server's
+ * (zc_request_kinds.c), a call of the client's, and lines of doc/PROTOCOL.md.
  *
- * Wire numbers are never reused.  Changing a body raises ZC_PROTOCOL; HELLO and its
- * reply keep their layout for ever, so that any two versions can tell each other apart.
+ * HELLO and its reply keep their layout for ever, so that any two versions can tell each other
+ * apart.
  */
 #ifndef ZC_WIRE_H
 #define ZC_WIRE_H
@@ -34,29 +34,8 @@
 #define ZC_MAX_TEXT    1024
 
 enum zc_type {
-    ZC_T_HELLO = 1,   /* opens a session; frozen layout */
-    ZC_T_PING = 2,    /* answered at once; keeps a session alive */
-    ZC_T_BYE = 3,     /* ends a session; its handles are closed */
-    ZC_T_PENDING = 4, /* server to client, no reply: the request `tag` is still worked on */
-    ZC_T_OPEN = 16,
-    ZC_T_CLOSE = 17,
-    ZC_T_READ = 18,
-    ZC_T_WRITE = 19,
-    ZC_T_GETATTR = 20,
-    ZC_T_TRUNCATE = 21,
-    ZC_T_ALLOCATE = 22,
-    ZC_T_FLUSH = 23,
-    ZC_T_UNLINK = 24,
-    ZC_T_STAT = 25,
-    ZC_T_VIEW = 26,  /* a view, in pieces; known by its hash from then on */
-    ZC_T_VREAD = 27, /* through a view; -ENOKEY: the view is not known (any more) */
-    ZC_T_VWRITE = 28,
-    ZC_T_BACKLOG = 29, /* bytes of a file that are not written back yet */
-    ZC_T_INFO = 32,    /* text about the server, in pieces; off 0 makes a new one */
-    ZC_T_CONTROL = 33, /* flush, evict, drain, stop */
-    ZC_T_POINTER = 34, /* the shared file pointer of an exported file: add, or set */
-    ZC_T_LOCK = 35,    /* a range of it; answered when granted */
-    ZC_T_UNLOCK = 36,
+#define ZC_MESSAGE(name, number, ...) ZC_T_##name = number,
+#include "zc_messages.h"
 };
 
 /* Header flags. */
@@ -92,7 +71,7 @@ struct zc_bytes {
     uint32_t n;
 };
 
-/* A message in host form.  Each type uses the fields its row in zc_codec.c names. */
+/* A message in host form.  Each type uses the fields its row in zc_messages.h names. */
 struct zc_msg {
     uint8_t type, version;
     uint16_t flags;

@@ -1,0 +1,83 @@
+/* zc_messages.h - every message: its name, its number, its fields and those of its reply, a row each.
+ *
+ * Whoever includes this says what a row shall be by defining ZC_MESSAGE(name, number, fields...):
+ * zc_wire.h the number, zc_codec.c the layout.  Therefore no guard, and no .c of its own.
+ *
+ *     F(kind, member)             a number, of struct zc_msg
+ *     V(kind, member, maximum)    bytes, and how many at most
+ *     ATTR                        what stat() tells
+ *
+ * Every reply begins with status and text, and ends there when it is a failed one.  Numbers are never
+ * used again.  A change of a row raises ZC_PROTOCOL; doc/PROTOCOL.md is compared with it by a test.
+ */
+/* clang-format off */
+/* opens a session; frozen layout */
+ZC_MESSAGE(HELLO, 1,
+    .request = {F(HEX, magic), F(U16, version_min), F(U16, version_max), F(HEX, client_id),
+            F(U32, silence_ms), V(BIN, address, ZC_MAX_ADDRESS), V(STR, name, ZC_MAX_NAME)},
+    .reply = {F(U16, version_min), F(U16, version_max), F(HEX, boot_id), F(U32, silence_ms),
+            F(U32, max_inline), F(U32, credits), F(U32, page_size)})
+/* answered at once; keeps a session alive */
+ZC_MESSAGE(PING, 2, .request = {{0}})
+/* ends a session; its handles are closed */
+ZC_MESSAGE(BYE, 3, .request = {{0}})
+/* server to client, no reply: the request `tag` is still worked on */
+ZC_MESSAGE(PENDING, 4, .no_reply = true)
+ZC_MESSAGE(OPEN, 16,
+    .request = {F(U32, open_flags), F(U32, mode), F(U64, block_size), F(U64, stride),
+            V(STR, path, ZC_MAX_PATH)},
+    .reply = {F(U64, handle), ATTR})
+ZC_MESSAGE(CLOSE, 17, .request = {F(U64, handle), F(U32, level)})
+ZC_MESSAGE(READ, 18,
+    .request = {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey)},
+    .reply = {F(U64, count), V(BYTES, data, ZC_MAX_INLINE)})
+ZC_MESSAGE(WRITE, 19,
+    .request = {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey),
+            V(BYTES, data, ZC_MAX_INLINE)},
+    .reply = {F(U64, count)})
+ZC_MESSAGE(GETATTR, 20,
+    .request = {F(U64, handle)},
+    .reply = {ATTR})
+ZC_MESSAGE(TRUNCATE, 21, .request = {F(U64, handle), F(U64, size)})
+ZC_MESSAGE(ALLOCATE, 22, .request = {F(U64, handle), F(U64, off), F(U64, len)})
+ZC_MESSAGE(FLUSH, 23, .request = {F(U64, handle), F(U32, level)})
+ZC_MESSAGE(UNLINK, 24, .request = {V(STR, path, ZC_MAX_PATH)})
+ZC_MESSAGE(STAT, 25,
+    .request = {V(STR, path, ZC_MAX_PATH)},
+    .reply = {ATTR})
+/* a view, in pieces; known by its hash from then on */
+ZC_MESSAGE(VIEW, 26,
+    .request = {F(HEX, view_low), F(HEX, view_high), F(U64, size), F(U64, off),
+            V(BYTES, data, ZC_MAX_INLINE)})
+/* through a view; -ENOKEY: the view is not known (any more) */
+ZC_MESSAGE(VREAD, 27,
+    .request = {F(U64, handle), F(HEX, view_low), F(HEX, view_high), F(U64, disp), F(U64, off),
+            F(U64, len), F(HEX, raddr), F(HEX, rkey)},
+    .reply = {F(U64, count), V(BYTES, data, ZC_MAX_INLINE)})
+ZC_MESSAGE(VWRITE, 28,
+    .request = {F(U64, handle), F(HEX, view_low), F(HEX, view_high), F(U64, disp), F(U64, off),
+            F(U64, len), F(HEX, raddr), F(HEX, rkey), V(BYTES, data, ZC_MAX_INLINE)},
+    .reply = {F(U64, count)})
+/* bytes of a file that are not written back yet */
+ZC_MESSAGE(BACKLOG, 29,
+    .request = {F(U64, handle), F(U32, what)},
+    .reply = {F(U64, count)})
+/* text about the server, in pieces; off 0 makes a new one */
+ZC_MESSAGE(INFO, 32,
+    .request = {F(U32, what), F(U64, off)},
+    .reply = {F(U64, size), V(BYTES, data, ZC_MAX_INLINE)})
+/* flush, evict, drain, stop */
+ZC_MESSAGE(CONTROL, 33,
+    .request = {F(U32, what)},
+    .reply = {F(U64, count)})
+/* the shared file pointer of an exported file: add, or set */
+ZC_MESSAGE(POINTER, 34,
+    .request = {F(U64, handle), F(U32, what), F(U64, epoch), F(U64, off)},
+    .reply = {F(U64, count)})
+/* a range of it; answered when granted */
+ZC_MESSAGE(LOCK, 35,
+    .request = {F(U64, handle), F(U32, what), F(U64, off), F(U64, len)},
+    .reply = {F(U64, count)})
+ZC_MESSAGE(UNLOCK, 36, .request = {F(U64, handle), F(U64, count)})
+/* clang-format on */
+#undef ZC_MESSAGE
