@@ -60,13 +60,6 @@ void zc_why_set(struct zc_why *w, int err, const char *fmt, ...)
     w->err = err;
 }
 
-bool zc_names_file(const char *text, const struct zc_file *f)
-{
-    const char *name = strrchr(f->path, '/');
-
-    return strstr(text, name ? name : f->path) != NULL;
-}
-
 /* The thread that calls ready() must know why. */
 static void explain(struct zc_access *a)
 {

@@ -205,8 +205,6 @@ void zc_kick(struct zc_cache *c); /* wakes every flusher */
 bool zc_cache_populate(struct zc_cache *c, uint64_t *wake);
 void zc_why_set(struct zc_why *w, int err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* Without the lock, too: an explanation by the store, which often says which file it is about. */
-bool zc_names_file(const char *text, const struct zc_file *f);
 
 /* ---- zc_check.c: debug builds ---- */
 #ifdef ZC_DEBUG

@@ -136,7 +136,7 @@ void zc_flush_sync(struct zc_cache *c, struct zc_file *f)
         const char *text = zc_error_text(rc);
 
         c->st.store_errors++;
-        if (zc_names_file(text, f))
+        if (c->store->names_files)
             zc_why_set(&why, rc, "%s", text);
         else
             zc_why_set(&why, rc, "sync of %s: %s", f->path, text);

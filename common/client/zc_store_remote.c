@@ -86,6 +86,7 @@ struct remote *zc_remote_new(uint32_t n)
     if (r) {
         r->store.ops = &remote_ops;
         r->store.servers = n;
+        r->store.names_files = true;
         r->n = n;
     }
     return r;

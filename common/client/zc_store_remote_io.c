@@ -52,7 +52,9 @@ static int64_t finish_part(void *transfer, unsigned slot, bool wanted)
     struct part *p = &t->parts[slot];
     ssize_t got = zc_io_wait(p->client, &p->io);
 
-    if (got < 0 || !wanted || (size_t)got == p->io.len)
+    if (got < 0)
+        return zc_remote_result(t->file, p->client, (int)got);
+    if (!wanted || (size_t)got == p->io.len)
         return got;
     if (t->write)
         return zc_errorf(EIO, "%s took %zd of %zu bytes at offset %llu", zc_client_label(p->client),
@@ -112,12 +114,14 @@ ssize_t zc_remote_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, u
 /* ---- pieces ---- */
 
 /* The pieces leave packed, with a view that says where they belong. */
-static ssize_t write_packed(struct zc_client *c, uint64_t handle, const char *data,
+static ssize_t write_packed(const struct rfile *f, uint32_t daemon, const char *data,
                             const struct zc_range *r, uint32_t n, uint64_t off, char *buf)
 {
+    struct zc_client *c = remote_of(f->file.store)->clients[daemon];
     struct zc_view_builder *b;
     struct zc_view *v;
-    struct zc_io io = {.write = true, .handle = handle, .buf = buf, .disp = (int64_t)off};
+    struct zc_io io = {
+        .write = true, .handle = f->handles[daemon], .buf = buf, .disp = (int64_t)off};
     size_t total = 0;
     ssize_t rc;
 
@@ -141,7 +145,9 @@ static ssize_t write_packed(struct zc_client *c, uint64_t handle, const char *da
     zc_io_start(c, &io);
     rc = zc_io_wait(c, &io);
     zc_view_put(v);
-    if (rc >= 0 && (size_t)rc != total)
+    if (rc < 0)
+        return zc_remote_result(f, c, (int)rc);
+    if ((size_t)rc != total)
         rc = zc_errorf(EIO, "%s took %zd of %zu bytes in pieces at offset %llu", zc_client_label(c),
                        rc, total, (unsigned long long)off);
     return rc;
@@ -161,7 +167,7 @@ ssize_t zc_remote_write_ranges(struct zc_sfile *sf, const char *data, const stru
     buf = malloc(r[n - 1].hi - r[0].lo);
     if (!buf)
         return -EOPNOTSUPP;
-    rc = write_packed(remote_of(sf->store)->clients[d], f->handles[d], data, r, n, off, buf);
+    rc = write_packed(f, d, data, r, n, off, buf);
     free(buf);
     return rc;
 }

@@ -42,10 +42,17 @@ ssize_t zc_store_preadv(struct zc_sfile *f, const struct iovec *iov, int n, uint
 
 ssize_t zc_store_pwritev(struct zc_sfile *f, const struct iovec *iov, int n, uint64_t off)
 {
+    uint64_t bytes = bytes_of(iov, n);
+    ssize_t rc;
+
     zc_assert_none_held();
-    zc_trace("%s: write %p, %" PRIu64 " bytes at %" PRIu64, f->store->ops->name, (void *)f,
-             bytes_of(iov, n), off);
-    return f->store->ops->pwritev(f, iov, n, off);
+    zc_trace("%s: write %p, %" PRIu64 " bytes at %" PRIu64, f->store->ops->name, (void *)f, bytes,
+             off);
+    rc = f->store->ops->pwritev(f, iov, n, off);
+    if (rc >= 0 && (uint64_t)rc != bytes)
+        return zc_errorf(EIO, "the store took %zd of %" PRIu64 " bytes at %" PRIu64, rc, bytes,
+                         off);
+    return rc;
 }
 
 bool zc_store_writes_ranges(const struct zc_store *s)

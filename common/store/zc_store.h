@@ -99,6 +99,7 @@ struct zc_store_ops {
 struct zc_store {
     const struct zc_store_ops *ops;
     uint32_t servers; /* blocks are spread over so many daemons; 0: there is none */
+    bool names_files; /* what it explains says which file, and which bytes, it is about */
 };
 struct zc_sfile {
     struct zc_store *store;
