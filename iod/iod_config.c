@@ -110,6 +110,7 @@ static int bad_option(char **argv, int c, const struct option *list, struct zc_s
 {
     const char *arg = argv[optind - 1];
     char name[80];
+    int rc;
 
     if (c == ':')
         return zc_errorf(EINVAL, "%s needs a value", arg);
@@ -120,8 +121,8 @@ static int bad_option(char **argv, int c, const struct option *list, struct zc_s
         return zc_errorf(EINVAL, "%s takes no value", name);
     if (count_matches(list, name) > 1)
         return zc_errorf(EINVAL, "more than one option begins with %s", name);
-    zc_option_assign(s, ZC_SCOPE_DAEMON, name, "");
-    return zc_errorf(EINVAL, "%s", zc_error_text(ENOENT));
+    rc = zc_option_assign(s, ZC_SCOPE_DAEMON, name, ""); /* which fails: it names the nearest */
+    return zc_errorf(EINVAL, "%s", zc_error_text(rc));
 }
 
 /* Reads the options once.  `only`: sets no other row than this one, and is silent about

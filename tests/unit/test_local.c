@@ -324,7 +324,7 @@ static pid_t other;
 static struct told told;
 static int from_other;
 
-/* The other process: lends memory, drives progress, and writes the number of messages that
+/* The other process: exposes memory, drives progress, and writes the number of messages that
  * arrived whenever it has changed. */
 static void other_main(int out)
 {
