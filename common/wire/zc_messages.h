@@ -1,4 +1,4 @@
-/* zc_messages.h - every message: its name, its number, its fields and those of its reply, a row each.
+/* zc_messages.h - every message, a row each: name, number, its fields and those of its reply.
  *
  * Whoever includes this says what a row shall be by defining ZC_MESSAGE(name, number, fields...):
  * zc_wire.h the number, zc_codec.c the layout.  Therefore no guard, and no .c of its own.
@@ -7,8 +7,9 @@
  *     V(kind, member, maximum)    bytes, and how many at most
  *     ATTR                        what stat() tells
  *
- * Every reply begins with status and text, and ends there when it is a failed one.  Numbers are never
- * used again.  A change of a row raises ZC_PROTOCOL; doc/PROTOCOL.md is compared with it by a test.
+ * Every reply begins with status and text, and ends there when it is a failed one.  Numbers are
+ * never used again.  A change of a row raises ZC_PROTOCOL; doc/PROTOCOL.md is compared with the
+ * table by a test.
  */
 /* clang-format off */
 /* opens a session; frozen layout */
