@@ -136,11 +136,11 @@ void zc_flush_sync(struct zc_cache *c, struct zc_file *f)
         const char *text = zc_error_text(rc);
 
         c->st.store_errors++;
-        if (c->store->names_files)
+        if (c->store->names_bytes)
             zc_why_set(&why, rc, "%s", text);
         else
             zc_why_set(&why, rc, "sync of %s: %s", f->path, text);
-        zc_warn("%s", why.text);
+        zc_warn("%s: %s", f->path, why.text);
         f->sync_why = why;
         f->sync_seq++;
     }

@@ -323,13 +323,14 @@ static ssize_t write_scattered(struct zc_cache *c, struct zc_page *p)
     return rc;
 }
 
-/* Names the file and the bytes, unless the store has done so and knows better. */
+/* Names the file and the bytes, unless the store has done so and knows better: who asked for the
+ * file names it himself. */
 static void explain(const struct zc_file *f, uint64_t off, uint64_t bytes, int rc,
                     struct zc_why *why)
 {
     const char *text = zc_error_text(rc);
 
-    if (f->cache->store->names_files)
+    if (f->cache->store->names_bytes)
         zc_why_set(why, rc, "%s", text);
     else
         zc_why_set(why, rc, "write-back of %s, bytes %llu-%llu: %s", f->path,
@@ -417,7 +418,7 @@ static void count_failure(struct zc_cache *c, struct zc_file *f, const struct zc
     uint64_t now = zc_now(), max = c->cfg.retry_ms * BACKOFF_MOST * ZC_NS_PER_MS;
 
     if (f->write_why.err == 0)
-        zc_warn("%s; it is kept and tried again", why->text);
+        zc_warn("%s: %s; it is kept and tried again", f->path, why->text);
     f->write_why = *why;
     if (f->retry_at != UINT64_MAX && now < f->retry_at)
         return; /* others failed at the same time, or somebody did not wait */

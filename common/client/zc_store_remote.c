@@ -86,7 +86,7 @@ struct remote *zc_remote_new(uint32_t n)
     if (r) {
         r->store.ops = &remote_ops;
         r->store.servers = n;
-        r->store.names_files = true;
+        r->store.names_bytes = true;
         r->n = n;
     }
     return r;

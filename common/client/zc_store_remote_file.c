@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "zc_log.h"
 #include "zc_store_remote_internal.h"
@@ -57,17 +56,6 @@ static uint64_t stride_at(const struct remote *r, uint64_t n)
     return (n ? n : 1) / a * r->n;
 }
 
-static void file_free(struct rfile *f)
-{
-    free(f->path);
-    free(f);
-}
-
-int zc_remote_result(const struct rfile *f, struct zc_client *c, int rc)
-{
-    return rc && zc_client_broken(c) ? zc_errorf(-rc, "%s: %s", f->path, zc_error_text(rc)) : rc;
-}
-
 int zc_remote_open(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
                    struct zc_sfile **out, struct zc_attr *attr)
 {
@@ -79,12 +67,8 @@ int zc_remote_open(struct zc_store *s, const char *path, unsigned flags, mode_t 
     bool created;
     int rc;
 
-    if (f)
-        f->path = strdup(path);
-    if (!f || !f->path) {
-        free(f);
+    if (!f)
         return zc_errorf(ENOMEM, "no memory to open %s", path);
-    }
     f->file.store = s;
     attr->stride = stride;
     rc = open_first(r, path, flags, mode, &f->handles[0], attr, &created);
@@ -122,7 +106,7 @@ fail:
         zc_client_close(r->clients[i], f->handles[i], ZC_LEVEL_VISIBLE);
     if (opened && created)
         zc_client_unlink(r->clients[0], path);
-    file_free(f);
+    free(f);
     return zc_errorf(-rc, "%s", text);
 }
 
@@ -165,8 +149,7 @@ static int ask_all(struct rfile *f, start_fn start, uint64_t arg, uint64_t *sum)
         for (uint32_t i = at; i < end; i++)
             start(r->clients[i], f->handles[i], arg, &later[i - at]);
         for (uint32_t i = at; i < end; i++) {
-            int rc =
-                zc_remote_result(f, r->clients[i], zc_client_wait(r->clients[i], &later[i - at]));
+            int rc = zc_client_wait(r->clients[i], &later[i - at]);
 
             if (sum)
                 *sum += later[i - at].count;
@@ -183,7 +166,7 @@ int zc_remote_close(struct zc_sfile *sf, enum zc_level level)
 {
     int rc = ask_all(rfile_of(sf), start_close, level, NULL);
 
-    file_free(rfile_of(sf));
+    free(rfile_of(sf));
     return rc;
 }
 

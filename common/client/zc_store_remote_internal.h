@@ -25,7 +25,6 @@ struct remote {
 struct rfile {
     struct zc_sfile file;
     struct zc_place place;
-    char *path;
     uint64_t handles[]; /* by daemon */
 };
 
@@ -53,10 +52,6 @@ int zc_remote_backlog(struct zc_sfile *sf, uint64_t *bytes);
 int zc_remote_truncate(struct zc_sfile *sf, uint64_t size);
 int zc_remote_allocate(struct zc_sfile *sf, uint64_t off, uint64_t len);
 int zc_remote_getattr(struct zc_sfile *sf, struct zc_attr *attr);
-
-/* What a call to a daemon returned, explained so that the text names the file: a daemon's own
- * explanation does, that it is gone does not. */
-int zc_remote_result(const struct rfile *f, struct zc_client *c, int rc);
 
 /* ---- zc_store_remote_io.c: see zc_store_ops ---- */
 ssize_t zc_remote_preadv(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off);

@@ -27,6 +27,14 @@ struct transfer {
     struct part parts[ZC_WINDOW];
 };
 
+/* A daemon names its file and the bytes that its store refused; that it is gone, or stops, does
+ * not. */
+static int explain(int rc, uint64_t off, uint64_t len)
+{
+    return zc_errorf(-rc, "bytes %llu-%llu: %s", (unsigned long long)off,
+                     (unsigned long long)(off + len - 1), zc_error_text(rc));
+}
+
 /* A read came back short: zeros up to the end of the file, wherever that is.  Bytes the part
  * has, or an error. */
 static int64_t fill_hole(struct transfer *t, const struct zc_io *io, size_t got)
@@ -53,7 +61,7 @@ static int64_t finish_part(void *transfer, unsigned slot, bool wanted)
     ssize_t got = zc_io_wait(p->client, &p->io);
 
     if (got < 0)
-        return zc_remote_result(t->file, p->client, (int)got);
+        return explain((int)got, p->io.off, p->io.len);
     if (!wanted || (size_t)got == p->io.len)
         return got;
     if (t->write)
@@ -146,7 +154,7 @@ static ssize_t write_packed(const struct rfile *f, uint32_t daemon, const char *
     rc = zc_io_wait(c, &io);
     zc_view_put(v);
     if (rc < 0)
-        return zc_remote_result(f, c, (int)rc);
+        return explain((int)rc, off + r[0].lo, r[n - 1].hi - r[0].lo);
     if ((size_t)rc != total)
         rc = zc_errorf(EIO, "%s took %zd of %zu bytes in pieces at offset %llu", zc_client_label(c),
                        rc, total, (unsigned long long)off);

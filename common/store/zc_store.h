@@ -36,9 +36,8 @@ enum {
     ZC_OPEN_ALL = 63,
 };
 
-#define ZC_DEFAULT_BLOCK_MIB                                                                       \
-    4 /* unit of placement when nobody wishes another; zc_options.c, too                           \
-       */
+/* MiB; the unit of placement when nobody wishes another; zc_options.c makes its text of it. */
+#define ZC_DEFAULT_BLOCK_MIB 4
 
 /* What a store knows of a file; dev and ino say whether two opens met the same file. */
 struct zc_attr {
@@ -99,7 +98,7 @@ struct zc_store_ops {
 struct zc_store {
     const struct zc_store_ops *ops;
     uint32_t servers; /* blocks are spread over so many daemons; 0: there is none */
-    bool names_files; /* what it explains says which file, and which bytes, it is about */
+    bool names_bytes; /* it explains which bytes an error is about, and which file if it knows */
 };
 struct zc_sfile {
     struct zc_store *store;

@@ -119,7 +119,7 @@ int zc_store_posix_create(const char *root, struct zc_store **out)
     if (!ps)
         return zc_errorf(ENOMEM, "posix store: out of memory");
     ps->store.ops = &posix_ops;
-    ps->store.names_files = true;
+    ps->store.names_bytes = true;
     ps->root_fd = -1;
     rc = root ? open_root(ps, root) : 0;
     if (rc < 0) {

@@ -105,15 +105,6 @@ static inline void zc_lock_get(struct zc_lock *l)
     zc_lock_owned(l, true);
 }
 
-/* True when the lock was free and is now ours. */
-static inline bool zc_lock_try(struct zc_lock *l)
-{
-    if (pthread_mutex_trylock(&l->mutex) != 0)
-        return false;
-    zc_lock_owned(l, true);
-    return true;
-}
-
 static inline void zc_lock_put(struct zc_lock *l)
 {
     zc_lock_owned(l, false);
