@@ -3,7 +3,8 @@
 
 #include "zcache_turn.h"
 
-static _Thread_local unsigned mine; /* a bit for each in the table that this thread has */
+static _Thread_local unsigned
+    mine; /* a bit for each in the table, but files, that this thread has */
 
 void zcache_turn_init(struct zcache_turn *t, enum zcache_turn_order order)
 {
@@ -19,22 +20,29 @@ void zcache_turn_destroy(struct zcache_turn *t)
     zc_lock_destroy(&t->lock);
 }
 
+/* Of files there are many, and they come first: who has one may take any. */
+static void note(const struct zcache_turn *t)
+{
+    if (t->order != ZCACHE_TURN_FILE)
+        mine ^= 1u << t->order;
+}
+
 void zcache_turn_take(struct zcache_turn *t)
 {
     zc_assert_none_held();
-    /* The order of zcache_turn.h is kept; of files there are many. */
-    zc_debug_assert((t->order == ZCACHE_TURN_FILE ? mine >> 1 : mine >> t->order) == 0);
+    /* The order of zcache_turn.h is kept. */
+    zc_debug_assert(mine >> t->order == 0);
     zc_lock_get(&t->lock);
     while (t->taken)
         zc_cond_wait(&t->given, &t->lock);
     t->taken = true;
     zc_lock_put(&t->lock);
-    mine |= 1u << t->order;
+    note(t);
 }
 
 void zcache_turn_give(struct zcache_turn *t)
 {
-    mine &= ~(1u << t->order);
+    note(t);
     zc_lock_get(&t->lock);
     t->taken = false;
     pthread_cond_signal(&t->given);
