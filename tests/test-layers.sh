@@ -70,6 +70,11 @@ expect() {
 new
 expect 0 "all downwards"
 
+# The driver's rooms need those below them only.
+file adio_zcache/process/p.c p rank_io
+expect 1 "that room stands above it"
+
+new
 # Two files of one room may need each other; in the driver, three may not.
 file common/top/t1.c t1 t2
 file common/top/t2.c t2 t1
