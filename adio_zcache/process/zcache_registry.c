@@ -129,6 +129,25 @@ void zcache_registry_put(struct zcache_registry *r, struct zcache_item *i, bool 
     zc_lock_put(&r->lock);
 }
 
+/* One of those that are meant, READY rather than on its way; NULL: there is none any more. */
+static struct zcache_item *one_of(struct zcache_registry *r,
+                                  bool (*which)(const struct zcache_item *i, const void *arg),
+                                  const void *arg)
+{
+    struct zcache_item *found = NULL;
+
+    zc_list_each (&r->items, n) {
+        struct zcache_item *i = zc_list_entry(n, struct zcache_item, link);
+
+        if (which && !which(i, arg))
+            continue;
+        if (i->state == ZCACHE_ITEM_READY)
+            return i;
+        found = i;
+    }
+    return found;
+}
+
 void zcache_registry_remove(struct zcache_registry *r,
                             bool (*which)(const struct zcache_item *i, const void *arg),
                             const void *arg)
@@ -136,16 +155,11 @@ void zcache_registry_remove(struct zcache_registry *r,
     struct zcache_item *i;
 
     zc_lock_get(&r->lock);
-    do {
-        i = NULL;
-        zc_list_each (&r->items, n) {
-            struct zcache_item *one = zc_list_entry(n, struct zcache_item, link);
-
-            if (!i && one->state == ZCACHE_ITEM_READY && (!which || which(one, arg)))
-                i = one;
-        }
-        if (i)
+    while ((i = one_of(r, which, arg))) {
+        if (i->state == ZCACHE_ITEM_READY)
             unmake(r, i);
-    } while (i);
+        else
+            zc_cond_wait(&r->changed, &r->lock);
+    }
     zc_lock_put(&r->lock);
 }

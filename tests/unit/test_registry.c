@@ -163,6 +163,36 @@ START_TEST(a_failure_is_theirs_who_waited_for_it)
 }
 END_TEST
 
+static atomic_bool asked, gone_on;
+
+/* The others are removed meanwhile. */
+static int make_during_the_end(struct thing *t)
+{
+    (void)t;
+    atomic_store(&asked, true);
+    for (int i = 0; i < 1000; i++)
+        sched_yield();
+    ck_assert_int_eq(unmade, 0);
+    atomic_store(&gone_on, true);
+    return 0;
+}
+
+START_TEST(what_is_being_made_is_removed_when_it_is_there)
+{
+    struct wish w = {.key = 1};
+
+    now.make = make_during_the_end;
+    ck_assert_int_eq(pthread_create(&w.thread, NULL, want, &w), 0);
+    while (!atomic_load(&asked))
+        sched_yield();
+    zcache_registry_remove(&things, NULL, NULL);
+    ck_assert(atomic_load(&gone_on));
+    ck_assert_int_eq(unmade, 1);
+    ck_assert_int_eq(freed, 1);
+    pthread_join(w.thread, NULL);
+}
+END_TEST
+
 static pthread_barrier_t meeting;
 
 static int make_together(struct thing *t)
@@ -250,7 +280,7 @@ int main(void)
     Suite *s = suite_create("registry");
 
     CASE(s, "registry", 60, one_makes_what_many_want, a_failure_is_theirs_who_waited_for_it,
-         different_ones_are_made_side_by_side, a_new_one_waits_until_the_old_has_gone,
-         who_is_dropped_is_found_by_nobody);
+         what_is_being_made_is_removed_when_it_is_there, different_ones_are_made_side_by_side,
+         a_new_one_waits_until_the_old_has_gone, who_is_dropped_is_found_by_nobody);
     return run_suite(s);
 }
