@@ -87,7 +87,7 @@ struct ADIOI_Fns_struct ADIO_ZCACHE_operations = {
     .ADIOI_xxx_OpenColl = ADIOI_ZCACHE_OpenColl,
     .ADIOI_xxx_ReadContig = ADIOI_ZCACHE_ReadContig,
     .ADIOI_xxx_WriteContig = ADIOI_ZCACHE_WriteContig,
-    .ADIOI_xxx_ReadStridedColl = ADIOI_ZCACHE_ReadStrided,
+    .ADIOI_xxx_ReadStridedColl = ADIOI_ZCACHE_ReadStridedColl,
     .ADIOI_xxx_WriteStridedColl = ADIOI_ZCACHE_WriteStrided,
     .ADIOI_xxx_SeekIndividual = ADIOI_ZCACHE_SeekIndividual,
     .ADIOI_xxx_Fcntl = ADIOI_ZCACHE_Fcntl,
@@ -108,7 +108,7 @@ struct ADIOI_Fns_struct ADIO_ZCACHE_operations = {
     .ADIOI_xxx_Delete = ADIOI_ZCACHE_Delete,
     .ADIOI_xxx_Feature = ADIOI_ZCACHE_Feature,
     .fsname = "zcache: staged through aggregators and I/O nodes",
-    .ADIOI_xxx_IreadStridedColl = ADIOI_ZCACHE_IreadStrided,
+    .ADIOI_xxx_IreadStridedColl = ADIOI_ZCACHE_IreadStridedColl,
     .ADIOI_xxx_IwriteStridedColl = ADIOI_ZCACHE_IwriteStrided,
     .ADIOI_xxx_SetLock = ADIOI_ZCACHE_SetLock,
 };

@@ -42,7 +42,7 @@ int ADIOI_ZCACHE_Feature(ADIO_File fd, int flag);
 int ADIOI_ZCACHE_SetLock(ADIO_File fd, int cmd, int type, ADIO_Offset offset, int whence,
                          ADIO_Offset len);
 
-/* ad_zcache_rdwr.c; the collective slots are the same functions */
+/* ad_zcache_rdwr.c; collective writes are the independent ones */
 void ADIOI_ZCACHE_ReadContig(ADIO_File fd, void *buf, zcache_count count, MPI_Datatype type,
                              int file_ptr_type, ADIO_Offset offset, ADIO_Status *status,
                              int *error_code);
@@ -52,6 +52,9 @@ void ADIOI_ZCACHE_WriteContig(ADIO_File fd, const void *buf, zcache_count count,
 void ADIOI_ZCACHE_ReadStrided(ADIO_File fd, void *buf, zcache_count count, MPI_Datatype type,
                               int file_ptr_type, ADIO_Offset offset, ADIO_Status *status,
                               int *error_code);
+void ADIOI_ZCACHE_ReadStridedColl(ADIO_File fd, void *buf, zcache_count count, MPI_Datatype type,
+                                  int file_ptr_type, ADIO_Offset offset, ADIO_Status *status,
+                                  int *error_code);
 void ADIOI_ZCACHE_WriteStrided(ADIO_File fd, const void *buf, zcache_count count, MPI_Datatype type,
                                int file_ptr_type, ADIO_Offset offset, ADIO_Status *status,
                                int *error_code);
@@ -72,6 +75,9 @@ void ADIOI_ZCACHE_IwriteContig(ADIO_File fd, const void *buf, zcache_count count
 void ADIOI_ZCACHE_IreadStrided(ADIO_File fd, void *buf, zcache_count count, MPI_Datatype type,
                                int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,
                                int *error_code);
+void ADIOI_ZCACHE_IreadStridedColl(ADIO_File fd, void *buf, zcache_count count, MPI_Datatype type,
+                                   int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,
+                                   int *error_code);
 void ADIOI_ZCACHE_IwriteStrided(ADIO_File fd, const void *buf, zcache_count count,
                                 MPI_Datatype type, int file_ptr_type, ADIO_Offset offset,
                                 ADIO_Request *request, int *error_code);

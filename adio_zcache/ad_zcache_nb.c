@@ -2,7 +2,9 @@
  *
  * A thread makes the access (zcache_jobs.h); the request is a generalized one that MPI polls.
  * Completing it is left to the thread that tests or waits, since no other may call MPI.
- * A nonblocking collective access is every rank's own, as the blocking one is.
+ * A nonblocking collective access is every rank's own, as the blocking one is.  A read that is to
+ * come after other ranks' writes (zcache_order.h) begins when the call, or a test or wait later,
+ * finds that all ranks have come to it.
  *
  * An error met while a request is under way goes to the file's error handler, once, when the
  * request completes, and makes the completing call fail.  How that call reports it is MPI's
@@ -11,7 +13,7 @@
  * several found done.  A program may, against MPI's rules, close the file first: the request then
  * has the handler that the file had, and calls it for MPI_FILE_NULL.
  *
- * Where the MPI library cannot poll, or no thread can be had, the access is made at once.
+ * Where the MPI library cannot poll, or there is no memory, the access is made at once.
  */
 #include "config.h"
 
@@ -30,10 +32,12 @@
 #include "zcache_file.h"
 #include "zcache_greq.h"
 #include "zcache_jobs.h"
+#include "zcache_order.h"
 
 /* What a request refers to. */
 struct pending {
     struct zcache_job *job;
+    MPI_Request others; /* come first: the job is started when this is complete */
     MPI_Request request;
     bool completed;      /* MPI_Grequest_complete was called */
     bool raised;         /* the error handler was, and */
@@ -49,7 +53,9 @@ static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_REQUESTS);
 /* ---- an access as a job ---- */
 
 struct work {
-    struct zcache_access a; /* its file may be closed once it is done */
+    struct zcache_access a; /* its file may be closed once it is done; void when there is ... */
+    int rc;                 /* ... what kept it from being made, and why */
+    char why[400];
     char path[];
 };
 
@@ -57,19 +63,21 @@ static int64_t work_run(void *arg)
 {
     struct work *w = arg;
 
-    return zcache_slot_run(&w->a);
+    return w->rc ? zc_errorf(-w->rc, "%s", w->why) : zcache_slot_run(&w->a);
 }
 
 static void work_free(void *arg)
 {
     struct work *w = arg;
 
-    zcache_slot_done(&w->a);
+    if (!w->rc)
+        zcache_slot_done(&w->a);
     free(w);
 }
 
-/* Takes over what the access refers to; NULL: it was not started, and nothing taken. */
-static struct zcache_job *work_start(const struct zcache_access *a)
+/* What zcache_slot_begin() returned, as a job that is not started.  Takes over what the access
+ * refers to; NULL: no memory, and nothing is taken. */
+static struct zcache_job *work_new(const struct zcache_access *a, int rc)
 {
     static const struct zcache_job_kind kind = {work_run, work_free};
     const char *path = a->f->path;
@@ -82,8 +90,10 @@ static struct zcache_job *work_start(const struct zcache_access *a)
     if (!w)
         return NULL;
     w->a = *a;
+    w->rc = rc;
+    snprintf(w->why, sizeof w->why, "%s", rc ? zc_error_text(rc) : "");
     strcpy(w->path, path);
-    j = zcache_job_start(&kind, w, &a->f->jobs);
+    j = zcache_job_new(&kind, w, &a->f->jobs);
     if (!j)
         free(w);
     return j;
@@ -102,10 +112,30 @@ static int64_t work_result(const struct zcache_job *j, int *code)
 
 /* ---- what MPI calls ---- */
 
+/* Starts the job when all ranks have come; *yes: it is started. */
+static int begin(struct pending *p, bool *yes)
+{
+    int come = 1, code = MPI_SUCCESS;
+
+    if (p->others != MPI_REQUEST_NULL) {
+        code = MPI_Test(&p->others, &come, MPI_STATUS_IGNORE);
+        if (code == MPI_SUCCESS && come)
+            zcache_job_start(p->job);
+    }
+    *yes = code == MPI_SUCCESS && come;
+    return code;
+}
+
 static int complete(struct pending *p)
 {
-    if (p->completed || !zcache_job_is_done(p->job))
+    bool begun;
+    int code;
+
+    if (p->completed)
         return MPI_SUCCESS;
+    code = begin(p, &begun);
+    if (!begun || !zcache_job_is_done(p->job))
+        return code;
     p->completed = true;
     return MPI_Grequest_complete(p->request);
 }
@@ -120,6 +150,19 @@ static int poll(void *state, MPI_Status *status)
     return complete(p);
 }
 
+static int wait_to_begin(struct pending *p)
+{
+    bool begun = false;
+    int code = MPI_SUCCESS;
+
+    while (code == MPI_SUCCESS && !begun) {
+        code = begin(p, &begun);
+        if (!begun)
+            sched_yield();
+    }
+    return code;
+}
+
 static int wait_for(int count, void **states, double timeout, MPI_Status *status)
 {
     int rc = MPI_SUCCESS;
@@ -128,10 +171,12 @@ static int wait_for(int count, void **states, double timeout, MPI_Status *status
     (void)status;
     for (int i = 0; i < count; i++) {
         struct pending *p = states[i];
-        int one;
+        int one = wait_to_begin(p);
 
-        zcache_job_wait(p->job);
-        one = complete(p);
+        if (one == MPI_SUCCESS) {
+            zcache_job_wait(p->job);
+            one = complete(p);
+        }
         rc = rc == MPI_SUCCESS ? one : rc;
     }
     return rc;
@@ -212,7 +257,9 @@ void zcache_requests_leave(ADIO_File fd)
             p->fh = MPI_FILE_NULL;
         }
         zc_lock_put(&lock);
-        if (!n)
+        if (n) /* all ranks are closing the file, so all have come to its reads */
+            wait_to_begin(zc_list_entry(n, struct pending, link));
+        else
             zcache_errh_release(errh);
     } while (n);
 }
@@ -221,25 +268,26 @@ static const struct zcache_greq_functions functions = {query, release, cancel, p
 
 /* ---- starting ---- */
 
-/* False: MPI polls no requests. */
-static bool make_request(ADIO_File fd, struct zcache_job *j, ADIO_Request *request)
+/* NULL: MPI polls no requests, or there is no memory. */
+static struct pending *make_request(ADIO_File fd, struct zcache_job *j, ADIO_Request *request)
 {
     struct pending *p = calloc(1, sizeof *p);
 
     if (!p)
-        return false;
+        return NULL;
     p->job = j;
+    p->others = MPI_REQUEST_NULL;
     p->fh = fd;
     p->errh = MPI_ERRORS_RETURN;
     if (zcache_greq_start(&functions, p, &p->request) != MPI_SUCCESS) {
         free(p);
-        return false;
+        return NULL;
     }
     zc_lock_get(&lock);
     zc_list_add_tail(&zcache_file_of(fd)->requests, &p->link);
     zc_lock_put(&lock);
     *request = p->request;
-    return true;
+    return p;
 }
 
 /* A request that is done. */
@@ -250,31 +298,40 @@ static void made(ADIO_File fd, const struct zcache_access *a, int64_t n, ADIO_Re
     MPIO_Completed_request_create(&fd, n < 0 ? 0 : n, error_code, request);
 }
 
-static void start(const struct zcache_slot_args *s, ADIO_Request *request, int *error_code)
+/* `after`: when all ranks have come to it. */
+static void start(const struct zcache_slot_args *s, bool after, ADIO_Request *request,
+                  int *error_code)
 {
     struct zcache_access a;
     struct zcache_job *j;
+    struct pending *p;
+    bool begun;
     int rc;
 
     zc_error_clear();
     *error_code = MPI_SUCCESS;
     rc = zcache_slot_begin(s, &a);
-    if (rc) {
-        made(s->fd, &a, rc, request, error_code);
-        return;
-    }
-    j = work_start(&a);
-    if (!j) {
-        made(s->fd, &a, zcache_slot_run(&a), request, error_code);
-        zcache_slot_done(&a);
-    } else if (!make_request(s->fd, j, request)) {
+    j = rc && !after ? NULL : work_new(&a, rc); /* others wait for this rank, also when it fails */
+    p = j ? make_request(s->fd, j, request) : NULL;
+    if (p && after && MPI_Ibarrier(s->fd->comm, &p->others) != MPI_SUCCESS)
+        p->others = MPI_REQUEST_NULL;
+    if (p && p->others != MPI_REQUEST_NULL) {
+        *error_code = begin(p, &begun);
+    } else if (j) {
+        zcache_job_start(j);
+        if (p)
+            return;
         zcache_job_wait(j);
         made(s->fd, &a, zcache_job_result(j), request, error_code);
         zcache_job_release(j);
+    } else {
+        made(s->fd, &a, rc ? rc : zcache_slot_run(&a), request, error_code);
+        if (!rc)
+            zcache_slot_done(&a);
     }
 }
 
-#define NONBLOCKING(name, constant, direction, is_strided)                                         \
+#define NONBLOCKING(name, constant, direction, is_strided, after)                                  \
     void ADIOI_ZCACHE_##name(ADIO_File fd, constant void *buf, zcache_count count,                 \
                              MPI_Datatype type, int file_ptr_type, ADIO_Offset offset,             \
                              ADIO_Request *request, int *error_code)                               \
@@ -283,13 +340,14 @@ static void start(const struct zcache_slot_args *s, ADIO_Request *request, int *
                                      count,  type,      file_ptr_type,                             \
                                      offset, is_strided};                                          \
                                                                                                    \
-        start(&s, request, error_code);                                                            \
+        start(&s, after, request, error_code);                                                     \
     }
 
-NONBLOCKING(IreadContig, , ZCACHE_READ, 0)
-NONBLOCKING(IwriteContig, const, ZCACHE_WRITE, 0)
-NONBLOCKING(IreadStrided, , ZCACHE_READ, 1)
-NONBLOCKING(IwriteStrided, const, ZCACHE_WRITE, 1)
+NONBLOCKING(IreadContig, , ZCACHE_READ, 0, false)
+NONBLOCKING(IwriteContig, const, ZCACHE_WRITE, 0, false)
+NONBLOCKING(IreadStrided, , ZCACHE_READ, 1, false)
+NONBLOCKING(IreadStridedColl, , ZCACHE_READ, 1, zcache_order_wanted(fd))
+NONBLOCKING(IwriteStrided, const, ZCACHE_WRITE, 1, false)
 
 /* ---- split collectives ---- */
 
@@ -306,8 +364,10 @@ void zcache_split_begin(const struct zcache_slot_args *s, int *error_code)
         zcache_slot_error(a.dir, f->path, rc, error_code);
         return;
     }
-    f->split = work_start(&a);
-    if (!f->split) {
+    f->split = work_new(&a, 0);
+    if (f->split) {
+        zcache_job_start(f->split);
+    } else {
         int64_t n = zcache_slot_run(&a);
 
         zcache_slot_error(a.dir, f->path, n < 0 ? (int)n : 0, error_code);

@@ -316,6 +316,7 @@ static void opened(ADIO_File fd, const struct layout *l)
     struct zcache_file *f = zcache_file_of(fd);
     int size;
 
+    zcache_finalize_watch();
     zcache_finalize_file_opened();
     MPI_Comm_size(fd->comm, &size);
     if (size > 1 || (f->settings.daemons && *f->settings.daemons))
@@ -420,10 +421,9 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     zc_error_clear();
     if (f->settings.stats)
         zcache_stats_report(fd);
-    zcache_owners_settle(f);
     zcache_split_end(fd); /* a program that closes too early must not write into what is freed */
-    zcache_jobs_drain(&f->jobs);
     zcache_requests_leave(fd);
+    zcache_jobs_drain(&f->jobs);
     rc = zcache_outcome_barrier(fd->comm); /* all accesses of all ranks are done */
     zcache_outcome_set(&o, rc);
     for (uint32_t i = 0; i < f->nowners; i++)

@@ -1,26 +1,35 @@
 /* ad_zcache_rdwr.c - blocking reads and writes, independent and collective.
  *
  * A collective access is every rank's own access: owners of blocks, not rounds of
- * exchange, keep them from getting in each other's way.
+ * exchange, keep them from getting in each other's way.  Only reads wait for the other ranks
+ * first, where they may have written (zcache_order.h).
  */
 #include "config.h"
 
 #include "ad_zcache.h"
+#include "ad_zcache_seams.h"
 #include "zc_log.h"
 #include "zcache_file.h"
+#include "zcache_order.h"
 
-static void blocking(struct zcache_slot_args *s, ADIO_Status *status, int *error_code)
+static void blocking(struct zcache_slot_args *s, bool collective, ADIO_Status *status,
+                     int *error_code)
 {
     struct zcache_access a;
     int64_t n;
     int rc;
 
+    zc_error_clear();
+    rc = collective ? zcache_order_wait(s->fd) : 0;
+    if (rc) {
+        zcache_slot_error(s->dir, zcache_file_of(s->fd)->path, rc, error_code);
+        return;
+    }
     /* ROMIO converts external32 in the begin function itself. */
     if (status == &s->fd->split_status && !s->fd->is_external32) {
         zcache_split_begin(s, error_code);
         return;
     }
-    zc_error_clear();
     rc = zcache_slot_begin(s, &a);
     n = rc ? rc : zcache_slot_run(&a);
     zcache_slot_error(a.dir, a.f->path, n < 0 ? (int)n : 0, error_code);
@@ -30,7 +39,12 @@ static void blocking(struct zcache_slot_args *s, ADIO_Status *status, int *error
         MPIR_Status_set_bytes(status, s->type, n < 0 ? 0 : n);
 }
 
-#define BLOCKING(name, constant, direction, is_strided)                                            \
+void zcache_reads_at_once(ADIO_File fd, int yes)
+{
+    zcache_file_of(fd)->order_waived = yes;
+}
+
+#define BLOCKING(name, constant, direction, is_strided, is_collective)                             \
     void ADIOI_ZCACHE_##name(ADIO_File fd, constant void *buf, zcache_count count,                 \
                              MPI_Datatype type, int file_ptr_type, ADIO_Offset offset,             \
                              ADIO_Status *status, int *error_code)                                 \
@@ -39,10 +53,11 @@ static void blocking(struct zcache_slot_args *s, ADIO_Status *status, int *error
                                      count,  type,      file_ptr_type,                             \
                                      offset, is_strided};                                          \
                                                                                                    \
-        blocking(&s, status, error_code);                                                          \
+        blocking(&s, is_collective, status, error_code);                                           \
     }
 
-BLOCKING(ReadContig, , ZCACHE_READ, 0)
-BLOCKING(WriteContig, const, ZCACHE_WRITE, 0)
-BLOCKING(ReadStrided, , ZCACHE_READ, 1)
-BLOCKING(WriteStrided, const, ZCACHE_WRITE, 1)
+BLOCKING(ReadContig, , ZCACHE_READ, 0, false)
+BLOCKING(WriteContig, const, ZCACHE_WRITE, 0, false)
+BLOCKING(ReadStrided, , ZCACHE_READ, 1, false)
+BLOCKING(ReadStridedColl, , ZCACHE_READ, 1, true)
+BLOCKING(WriteStrided, const, ZCACHE_WRITE, 1, false)

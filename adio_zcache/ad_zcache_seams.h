@@ -58,6 +58,9 @@ int zcache_seek_shared(ADIO_File fd, MPI_Offset offset, int whence);
  */
 int zcache_split_end(ADIO_File fd);
 
+/* While YES, a collective read is made for a nonblocking one, and so waits for no other rank. */
+void zcache_reads_at_once(ADIO_File fd, int yes);
+
 /*
  * MPI_File_set_info has given FD new hints. Called by all ranks, whatever came of it; every rank
  * gets the same error.

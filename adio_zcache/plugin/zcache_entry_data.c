@@ -76,17 +76,23 @@ static bool needs_big(MPI_Count count, MPI_Datatype type)
     LARGE(name, at, buffer, last, keep)
 
 /*
- * Starting a nonbalone access. ROMIO forgets to convert external32 in these, and in atomic mode
- * blocks but reports the bytes asked for as those read; so where that would happen the balone
+ * Starting a nonblocking access. ROMIO forgets to convert external32 in these, and in atomic mode
+ * blocks but reports the bytes asked for as those read; so where that would happen the blocking
  * function does the work, and the request is complete from the start.
  */
-enum when_balone { IF_EXTERNAL32, IF_ATOMIC };
+enum when_blocking { IF_EXTERNAL32, IF_ATOMIC };
 
-static bool must_block(MPI_File fh, enum when_balone when)
+static bool must_block(MPI_File fh, enum when_blocking when)
 {
     if (!zcache_handle_of(fh))
         return false;
     return fh->is_external32 || (when == IF_ATOMIC && fh->atomicity);
+}
+
+static void reads_at_once(MPI_File fh, int yes)
+{
+    if (fh->file_system == ADIO_ZCACHE)
+        zcache_reads_at_once(fh, yes);
 }
 
 static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request *request)
@@ -100,7 +106,7 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
     return rc;
 }
 
-#define START(name, alone, at, buffer, balone, when)                                               \
+#define START(name, alone, at, buffer, blocking, when)                                             \
     int ROMIO_File_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,            \
                           MPI_Request *request);                                                   \
     int PMPI_File_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,             \
@@ -114,7 +120,9 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
         if (rc != MPI_SUCCESS)                                                                     \
             return zcache_raise(fh, rc, "MPI_File_" #name);                                        \
         if (must_block(fh, when)) {                                                                \
-            rc = PMPI_File_##balone(fh, at##_A buf, count, type, &status);                         \
+            reads_at_once(fh, 1);                                                                  \
+            rc = PMPI_File_##blocking(fh, at##_A buf, count, type, &status);                       \
+            reads_at_once(fh, 0);                                                                  \
             return complete_request(fh, rc, &status, request);                                     \
         }                                                                                          \
         taken = zcache_enter(fh, alone);                                                           \

@@ -106,29 +106,33 @@ static void stop(void)
     stopping = false;
 }
 
-struct zcache_job *zcache_job_start(const struct zcache_job_kind *kind, void *arg,
-                                    struct zcache_jobs *together)
+struct zcache_job *zcache_job_new(const struct zcache_job_kind *kind, void *arg,
+                                  struct zcache_jobs *together)
 {
     struct zcache_job *j = calloc(1, sizeof *j);
+
+    if (j)
+        *j = (struct zcache_job){.kind = kind, .arg = arg, .together = together, .owners = 1};
+    return j;
+}
+
+void zcache_job_start(struct zcache_job *j)
+{
     bool ok;
 
-    if (!j)
-        return NULL;
     zcache_finalize_add(ZCACHE_END_WORK, stop);
-    *j = (struct zcache_job){.kind = kind, .arg = arg, .together = together, .owners = 2};
+    __atomic_add_fetch(&j->owners, 1, __ATOMIC_RELAXED);
     zc_lock_get(&lock);
+    j->together->under_way++;
     ok = have_threads();
     if (ok) {
-        together->under_way++;
         zc_list_add_tail(&waiting, &j->link);
         nwaiting++;
         pthread_cond_signal(&more);
     }
     zc_lock_put(&lock);
-    if (ok)
-        return j;
-    free(j);
-    return NULL;
+    if (!ok)
+        run(j);
 }
 
 bool zcache_job_is_done(struct zcache_job *j)

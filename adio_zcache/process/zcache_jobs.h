@@ -22,10 +22,12 @@ struct zcache_job_kind {
     void (*free)(void *arg);   /* when the last owner is through with the job */
 };
 
-/* Starts kind->run(arg) as one of `together`, which it may use until it returns.  NULL: no memory
- * or no thread; nothing was started and `arg` stays the caller's. */
-struct zcache_job *zcache_job_start(const struct zcache_job_kind *kind, void *arg,
-                                    struct zcache_jobs *together);
+/* Makes a job of kind->run(arg), which may use `together` until it returns, and takes `arg` over.
+ * NULL: no memory; `arg` stays the caller's. */
+struct zcache_job *zcache_job_new(const struct zcache_job_kind *kind, void *arg,
+                                  struct zcache_jobs *together);
+/* Starts it, once; where no thread can be had the calling one runs it. */
+void zcache_job_start(struct zcache_job *j);
 
 bool zcache_job_is_done(struct zcache_job *j); /* never blocks */
 void zcache_job_wait(struct zcache_job *j);

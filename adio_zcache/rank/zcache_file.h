@@ -6,7 +6,6 @@
 #ifndef ZCACHE_FILE_H
 #define ZCACHE_FILE_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -26,12 +25,11 @@ struct zcache_file {
     struct zcache_owner *owners; /* the same on every rank, but for what is local */
     uint32_t nowners;
     struct zc_place place;
-    pthread_t warm; /* connects to the owners */
-    bool warming;
     struct zcache_layout *layout; /* of fd->filetype; NULL: never set, all bytes */
     struct zc_coord *coord;       /* if this rank is the first aggregator; else NULL */
     uint64_t epoch;               /* of the shared pointer: how often the view was set */
     int64_t pointer;              /* individual, as a view offset; see zcache_fileview.h */
+    bool order_waived;            /* collective reads wait for nobody now: zcache_order.h */
     struct zcache_jobs jobs;      /* accesses under way in threads of their own */
     struct zc_list requests;      /* not completed; guarded by the lock of ad_zcache_nb.c */
     struct zcache_job *split;     /* a split collective access, between begin and end */

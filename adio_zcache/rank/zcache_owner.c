@@ -2,12 +2,10 @@
 #include "config.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "zc_log.h"
-#include "zc_thread.h"
 #include "zcache_file.h"
 #include "zcache_owner.h"
 #include "zcache_peer.h"
@@ -27,7 +25,7 @@ int zcache_owner_client(struct zcache_file *f, struct zcache_owner *o, struct zc
     return rc;
 }
 
-static void *warm(void *arg)
+static int64_t warm(void *arg)
 {
     struct zcache_file *f = arg;
     struct zc_client *c;
@@ -35,25 +33,27 @@ static void *warm(void *arg)
     for (uint32_t i = 0; i < f->nowners; i++)
         if (!f->owners[i].local && zcache_owner_client(f, &f->owners[i], &c))
             break;
-    return NULL;
+    return 0;
+}
+
+static void let_go(void *arg)
+{
+    (void)arg;
 }
 
 void zcache_owners_warm(struct zcache_file *f)
 {
+    static const struct zcache_job_kind kind = {warm, let_go};
+    struct zcache_job *j;
     bool others = false;
 
     for (uint32_t i = 0; i < f->nowners; i++)
         others = others || !f->owners[i].local;
-    if (!others)
+    j = others ? zcache_job_new(&kind, f, &f->jobs) : NULL;
+    if (!j)
         return;
-    f->warming = zc_thread_start(&f->warm, "zc-connect", warm, f) == 0;
-}
-
-void zcache_owners_settle(struct zcache_file *f)
-{
-    if (f->warming)
-        pthread_join(f->warm, NULL);
-    f->warming = false;
+    zcache_job_start(j);
+    zcache_job_release(j);
 }
 
 struct first_error {

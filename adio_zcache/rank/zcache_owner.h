@@ -25,10 +25,8 @@ struct zcache_owner {
 struct zcache_file;
 
 /* Connects to the owners in the background while the program goes on: loading libfabric alone
- * takes a third of a second.  A failure is met again by the first access.  settle() waits for
- * the end of it. */
+ * takes a third of a second.  A failure is met again by the first access.  One of f->jobs. */
 void zcache_owners_warm(struct zcache_file *f);
-void zcache_owners_settle(struct zcache_file *f);
 
 /* The connection to an owner that is not this rank. */
 int zcache_owner_client(struct zcache_file *f, struct zcache_owner *o, struct zc_client **out);

@@ -138,6 +138,9 @@ const struct zc_option zc_options[] = {
      "how far data has come when MPI_File_close returns"},
     {"flush", ZC_OPT_ENUM, HINT, "none", 0, 0, flushes, AT(flush), "WHAT",
      "for MPI_File_set_info: start to write the file back, or wait until it is stored"},
+    {"read_after_write", ZC_OPT_FLAG, HINT, "true", 0, 0, NULL, AT(read_after_write), NULL,
+     "a collective read of a file that is open for writing waits until all ranks have come to it, "
+     "so that it sees what they wrote before"},
     {"counters", ZC_OPT_FLAG, HINT, NULL, 0, 0, NULL, AT(counters), NULL,
      "let MPI_File_get_info tell what the caches did: zcache_agg_... of the aggregators, "
      "zcache_iod_... of the daemons"},

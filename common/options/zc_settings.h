@@ -31,6 +31,7 @@ struct zc_settings {
     bool agg_prefetch;           /* an aggregator reads ahead; hint prefetch */
     uint64_t agg_prefetch_depth; /* pages; hint prefetch_depth */
     bool stats;                  /* summary at close */
+    bool read_after_write;       /* collective reads wait for the writes before them */
     bool counters;               /* MPI_File_get_info tells those of the caches */
 
     /* the daemon */

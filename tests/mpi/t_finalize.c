@@ -33,6 +33,21 @@ static int late_close(MPI_Comm comm, int key, void *value, void *extra)
     return t_failures ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
+/* With "unused": nobody accesses or closes the file, to whose owners, as between hosts, ranks are
+ * still connecting. */
+static void leave_at_once(const char *name)
+{
+    MPI_Info info;
+
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "cb_nodes", "4"));
+    OK(MPI_Info_set(info, "cb_config_list", "*:*"));
+    OK(MPI_Info_set(info, "zcache_local", "false"));
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &fh));
+    OK(MPI_Info_free(&info));
+    OK(MPI_Finalize());
+}
+
 int main(int argc, char **argv)
 {
     const char *name = t_begin(argc, argv, MPI_THREAD_SINGLE);
@@ -43,6 +58,10 @@ int main(int argc, char **argv)
         data[i] = (unsigned char)(i * 7 + (i >> 8) + t_rank);
     OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, late_close, &key, NULL));
     OK(MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL));
+    if (argc > 2 && !strcmp(argv[2], "unused")) {
+        leave_at_once(name);
+        return t_failures != 0;
+    }
     OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (t_rank != 0)

@@ -13,6 +13,9 @@ for n in 0 1; do
         cmp "$root/ufs" "$root/$prefix" || fail "$prefix, $n daemons: not what was written"
     done
     mpi_quiet 3 "$programs/t_finalize" "zcache:$root/open" never || fail "never closed, $n daemons"
+    for _ in 1 2 3; do
+        mpi_quiet 4 "$programs/t_finalize" "zcache:$root/open" unused || fail "unused, $n daemons"
+    done
     stop_daemons || fail "$n daemons: not drained"
     rm -f "$root"/*
 done

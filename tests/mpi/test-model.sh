@@ -159,6 +159,14 @@ embedded-broken 2 40
 one-broken 1 60
 one-broken 3 10
 three-broken 2 12
+ufs-waits 3 10
+embedded-waits 2 30
+embedded-waits 4 15
+three-waits 3 10
+embedded-maps 3 6
+three-maps 4 4
+three-moving 1 10
+three-moving 3 6
 END
 }
 
@@ -167,16 +175,7 @@ next() {
     cat <<'END'
 ufs-opens 1 40
 ufs-opens 4 40
-ufs-waits 3 40
 ufs-opens-waits 4 40
-ufs-maps 3 10
-embedded-maps 3 10
-three-maps 4 5
-three-moving 1 20
-three-moving 3 10
-embedded-waits 2 40
-embedded-waits 4 20
-three-waits 3 10
 embedded-opens 1 60
 embedded-opens 2 30
 embedded-opens 4 20
