@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <string.h>
 
 #include "zc_lock.h"
 #include "zc_log.h"
@@ -108,6 +109,36 @@ int zc_store_backlog(struct zc_sfile *f, uint64_t *bytes)
     zc_assert_none_held();
     *bytes = 0;
     return f->store->ops->backlog ? f->store->ops->backlog(f, bytes) : 0;
+}
+
+int zc_store_meet(struct zc_sfile *f, const char *job, const void *card, size_t len,
+                  uint64_t replaces, struct zc_seat **mine, struct zc_card *theirs)
+{
+    size_t n = strnlen(job, ZC_MAX_JOB + 1);
+    int rc;
+
+    zc_assert_none_held();
+    *mine = NULL;
+    *theirs = (struct zc_card){0};
+    if (!f->store->ops->meet)
+        return zc_errorf(EOPNOTSUPP, "the %s store has no place for cards", f->store->ops->name);
+    if (n == 0 || n > ZC_MAX_JOB)
+        return zc_errorf(EINVAL, "the name of a job has 1 to %d bytes", ZC_MAX_JOB);
+    if (len == 0 || len > ZC_MAX_CARD)
+        return zc_errorf(EMSGSIZE, "a card of %zu bytes; 1 to %d are allowed", len, ZC_MAX_CARD);
+    rc = f->store->ops->meet(f, job, card, len, replaces, mine, theirs);
+    zc_trace("%s: meet at %p for job %s: %s", f->store->ops->name, (void *)f, job,
+             rc ? "failed" : *mine ? "first" : "found a card");
+    return rc;
+}
+
+int zc_store_part(struct zc_seat *mine)
+{
+    zc_assert_none_held();
+    if (!mine)
+        return 0;
+    zc_trace("%s: take back card %p", mine->store->ops->name, (void *)mine);
+    return mine->store->ops->part(mine);
 }
 
 int zc_store_unlink(struct zc_store *s, const char *path)

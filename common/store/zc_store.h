@@ -52,6 +52,34 @@ struct zc_attr {
 struct zc_store;
 struct zc_sfile; /* an open file of a store */
 
+/* ---- meeting at a file ----
+ *
+ * Processes of one job that opened a file by communicators without a common member know nothing of
+ * each other.  The first one leaves a card at the file, which says how to reach those who own its
+ * pages; the others find it.  A card is known by the job and by device and inode of the file: under
+ * every name of it, and not at a file that took the name since.
+ *
+ * A card is valid until who left it takes it back (zc_store_part()), is replaced, or is gone: the
+ * process is dead, or the daemon has given up its session.  It outlives the zc_sfile it was
+ * left through, because the group that it speaks of outlives the one who opened first.
+ */
+enum {
+    ZC_MAX_CARD = 1 << 20, /* bytes; 1024 addresses of the longest kind and what names them */
+    ZC_MAX_JOB = 255,      /* bytes of a job's name, without its NUL */
+};
+
+/* A card that somebody else left. */
+struct zc_card {
+    void *bytes; /* allocated, the caller's to free */
+    size_t len;
+    uint64_t number; /* of this card and no other one; never 0 */
+};
+
+/* A card of ours that lies at a file; the caller's until zc_store_part(). */
+struct zc_seat {
+    struct zc_store *store;
+};
+
 struct zc_store_ops {
     const char *name; /* "posix", ... for messages */
 
@@ -85,6 +113,11 @@ struct zc_store_ops {
     /* Bytes of the file, whoever wrote them, that the store has taken and the file system
      * has not.  NULL: there are never any. */
     int (*backlog)(struct zc_sfile *f, uint64_t *bytes);
+
+    /* NULL, both: nobody can be met through this store. */
+    int (*meet)(struct zc_sfile *f, const char *job, const void *card, size_t len,
+                uint64_t replaces, struct zc_seat **mine, struct zc_card *theirs);
+    int (*part)(struct zc_seat *mine); /* always frees it */
 
     int (*unlink)(struct zc_store *s, const char *path);
     int (*stat)(struct zc_store *s, const char *path, struct zc_attr *attr);
@@ -120,6 +153,23 @@ int zc_store_allocate(struct zc_sfile *f, uint64_t off, uint64_t len);
 int zc_store_sync(struct zc_sfile *f, enum zc_level level);
 bool zc_store_has_backlog(const struct zc_store *s);
 int zc_store_backlog(struct zc_sfile *f, uint64_t *bytes);
+/* Leaves a card at the file, or finds the one that is there, in one step: of all who come at a
+ * time exactly one has *mine afterwards, all others his card in *theirs; the other output is NULL
+ * (theirs->bytes).  Who leaves a card has to be ready for those who find it before this returns.
+ *
+ * `replaces` is 0, or the number of a card that was found and whose owner did not answer: if that
+ * very card still lies there, ours takes its place; if another one does, that is found.  So who
+ * cannot reach an owner calls again with the number, until it has a card of its own or one whose
+ * owner answers; a dead process blocks nobody.
+ *
+ * 0, or: -EOPNOTSUPP, nobody can be met here (no directory for cards, a store without them);
+ * -EINVAL, -EMSGSIZE: job or card empty or too long; -EDQUOT: this process has left too many;
+ * else what the store says.  On an error no card of ours lies there. */
+int zc_store_meet(struct zc_sfile *f, const char *job, const void *card, size_t len,
+                  uint64_t replaces, struct zc_seat **mine, struct zc_card *theirs);
+/* Takes the card back, and frees `mine` whatever it returns; not an error when it was replaced.
+ * Before the store is destroyed; the file may be closed.  NULL: nothing. */
+int zc_store_part(struct zc_seat *mine);
 int zc_store_unlink(struct zc_store *s, const char *path);
 int zc_store_stat(struct zc_store *s, const char *path, struct zc_attr *attr);
 int zc_store_ping(struct zc_store *s);
