@@ -245,6 +245,7 @@ void zcache_requests_leave(ADIO_File fd)
 {
     struct zc_list *n;
 
+    zcache_order_end(fd);
     do { /* each with a reference of its own */
         MPI_Errhandler errh = zcache_errh_get(fd);
 
@@ -313,8 +314,8 @@ static void start(const struct zcache_slot_args *s, bool after, ADIO_Request *re
     rc = zcache_slot_begin(s, &a);
     j = rc && !after ? NULL : work_new(&a, rc); /* others wait for this rank, also when it fails */
     p = j ? make_request(s->fd, j, request) : NULL;
-    if (p && after && MPI_Ibarrier(s->fd->comm, &p->others) != MPI_SUCCESS)
-        p->others = MPI_REQUEST_NULL;
+    if (p && after)
+        zcache_order_begin(s->fd, &p->others);
     if (p && p->others != MPI_REQUEST_NULL) {
         *error_code = begin(p, &begun);
     } else if (j) {

@@ -30,6 +30,9 @@ struct zcache_file {
     uint64_t epoch;               /* of the shared pointer: how often the view was set */
     int64_t pointer;              /* individual, as a view offset; see zcache_fileview.h */
     bool order_waived;            /* collective reads wait for nobody now: zcache_order.h */
+    unsigned orders;              /* collective reads that have waited, or begun to */
+    MPI_Request *owed;            /* what others were given instead of reads that failed here */
+    int nowed;
     struct zcache_jobs jobs;      /* accesses under way in threads of their own */
     struct zc_list requests;      /* not completed; guarded by the lock of ad_zcache_nb.c */
     struct zcache_job *split;     /* a split collective access, between begin and end */
