@@ -75,6 +75,9 @@ int zcache_split_end(ADIO_File fd);
 unsigned zcache_read_turn(ADIO_File fd);
 void zcache_read_left(ADIO_File fd, unsigned turn, int nonblocking);
 
+/* Completes REQUEST if it is an access to a file of zcache that is done; any request. */
+void zcache_request_poll(MPI_Request request);
+
 /* While YES, a collective read is made for a nonblocking one, and so waits for no other rank. */
 void zcache_reads_at_once(ADIO_File fd, int yes);
 
