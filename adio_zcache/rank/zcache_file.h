@@ -24,6 +24,7 @@ struct zcache_file {
     struct zcache_agg *agg;      /* this rank's aggregator, if it is one of this file */
     struct zcache_owner *owners; /* the same on every rank, but for what is local */
     uint32_t nowners;
+    uint64_t failures; /* to reach aggregators, before this open: zcache_peer.h */
     struct zc_place place;
     struct zcache_layout *layout; /* of fd->filetype; NULL: never set, all bytes */
     struct zc_coord *coord;       /* if this rank is the first aggregator; else NULL */
