@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include "ad_zcache.h"
+#include "ad_zcache_seams.h"
 #include "zc_log.h"
 #include "zc_options.h"
 #include "zcache_error.h"
 #include "zcache_file.h"
 #include "zcache_network.h"
 #include "zcache_outcome.h"
+#include "zcache_refusal.h"
 #include "zcache_stores.h"
 
 /* Rank 0 does it, all learn what came of it. */
@@ -58,6 +60,54 @@ void ADIOI_ZCACHE_Resize(ADIO_File fd, ADIO_Offset size, int *error_code)
     zc_error_clear();
     zcache_set_error(error_code, by_rank_0(fd, zcache_owners_truncate, (uint64_t)size),
                      "cannot resize", zcache_file_of(fd)->path);
+}
+
+/* Whether all ranks ask for the same size, and may. */
+static bool sizes_agree(ADIO_File fd, MPI_Offset size, struct zcache_refusal *r)
+{
+    if (size < 0)
+        zcache_refuse(r, MPI_ERR_ARG, "invalid size %lld", (long long)size);
+    if (fd->access_mode & ADIO_RDONLY)
+        zcache_refuse(r, MPI_ERR_READ_ONLY, "it is open for reading only");
+    return zcache_refusal_agree(r, size, "size", fd->comm);
+}
+
+int zcache_set_size(ADIO_File fd, MPI_Offset size)
+{
+    struct zcache_refusal r = {0};
+    int code;
+
+    zc_error_clear();
+    if (fd->access_mode & ADIO_SEQUENTIAL)
+        zcache_refuse(&r, MPI_ERR_UNSUPPORTED_OPERATION, "it is open in sequential mode");
+    if (!sizes_agree(fd, size, &r))
+        return zcache_refusal_code(&r, "cannot resize", zcache_file_of(fd)->path);
+    ADIO_Resize(fd, size, &code);
+    return code;
+}
+
+int zcache_preallocate(ADIO_File fd, MPI_Offset size)
+{
+    struct zcache_refusal r = {0};
+    int code, rc;
+
+    zc_error_clear();
+    if (!sizes_agree(fd, size, &r))
+        return zcache_refusal_code(&r, "cannot preallocate", zcache_file_of(fd)->path);
+    rc = size ? by_rank_0(fd, zcache_owners_allocate, (uint64_t)size) : 0;
+    zcache_set_error(&code, rc, "cannot preallocate", zcache_file_of(fd)->path);
+    return code;
+}
+
+int zcache_set_atomicity(ADIO_File fd, int flag)
+{
+    struct zcache_refusal r = {0};
+
+    zc_error_clear();
+    if (!zcache_refusal_agree(&r, !!flag, "flag", fd->comm))
+        return zcache_refusal_code(&r, "cannot change the atomic mode of", zcache_file_of(fd)->path);
+    fd->atomicity = !!flag;
+    return MPI_SUCCESS;
 }
 
 static void get_size(ADIO_File fd, ADIO_Fcntl_t *arg, int *error_code)

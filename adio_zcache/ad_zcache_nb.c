@@ -9,9 +9,9 @@
  * An error met while a request is under way goes to the file's error handler, once, when the
  * request completes, and makes the completing call fail.  How that call reports it is MPI's
  * affair: MPICH says MPI_ERR_OTHER, and asks the handler of MPI_COMM_SELF whether to go on.
- * MPI_Request_get_status of MPICH 4.0 does not poll: it says done of what a test or wait of
- * several found done.  A program may, against MPI's rules, close the file first: the request then
- * has the handler that the file had, and calls it for MPI_FILE_NULL.
+ * MPI_Request_get_status of the MPICH family does not poll, so the plugin's does so first
+ * (zcache_entry_request.c).  A program may, against MPI's rules, close the file first: the request
+ * then has the handler that the file had, and calls it for MPI_FILE_NULL.
  *
  * Where the MPI library cannot poll, or there is no memory, the access is made at once.
  */
@@ -39,16 +39,23 @@ struct pending {
     struct zcache_job *job;
     MPI_Request others; /* come first: the job is started when this is complete */
     MPI_Request request;
+    bool looking;        /* a thread is at completing it; atomic */
     bool completed;      /* MPI_Grequest_complete was called */
     bool raised;         /* the error handler was, and */
     int code;            /* made this of the error */
     struct zc_list link; /* of its file's requests; these under lock: */
+    struct zc_list alike; /* of requests of all files: known[] */
     MPI_File fh;         /* MPI_FILE_NULL once it is closed ... */
     MPI_Errhandler errh; /* ... and then the handler it had, with a reference */
 };
 
 /* Of the requests of all files. */
 static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_REQUESTS);
+
+/* By their handles, which are integers; under lock but for the number. */
+enum { KINDS = 64 };
+static struct zc_list known[KINDS];
+static unsigned nknown; /* atomic */
 
 /* ---- an access as a job ---- */
 
@@ -126,7 +133,7 @@ static int begin(struct pending *p, bool *yes)
     return code;
 }
 
-static int complete(struct pending *p)
+static int look_at(struct pending *p)
 {
     bool begun;
     int code;
@@ -140,6 +147,18 @@ static int complete(struct pending *p)
     return MPI_Grequest_complete(p->request);
 }
 
+/* Two threads may ask for its status. */
+static int complete(struct pending *p)
+{
+    int code;
+
+    if (__atomic_exchange_n(&p->looking, true, __ATOMIC_ACQUIRE))
+        return MPI_SUCCESS;
+    code = look_at(p);
+    __atomic_store_n(&p->looking, false, __ATOMIC_RELEASE);
+    return code;
+}
+
 static int poll(void *state, MPI_Status *status)
 {
     struct pending *p = state;
@@ -148,6 +167,49 @@ static int poll(void *state, MPI_Status *status)
     if (!zcache_job_is_done(p->job))
         sched_yield(); /* MPI_Wait does nothing but call this */
     return complete(p);
+}
+
+static struct zc_list *alike(MPI_Request r)
+{
+    return &known[(unsigned)r % KINDS];
+}
+
+static void remember(struct pending *p)
+{
+    struct zc_list *l = alike(p->request);
+
+    zc_assert_held(&lock);
+    if (!l->next)
+        zc_list_init(l);
+    zc_list_add_tail(l, &p->alike);
+    __atomic_add_fetch(&nknown, 1, __ATOMIC_RELEASE);
+}
+
+static void forget(struct pending *p)
+{
+    zc_assert_held(&lock);
+    zc_list_del(&p->alike);
+    __atomic_sub_fetch(&nknown, 1, __ATOMIC_RELEASE);
+}
+
+void zcache_request_poll(MPI_Request request)
+{
+    struct pending *found = NULL;
+    struct zc_list *l = alike(request);
+
+    if (!__atomic_load_n(&nknown, __ATOMIC_ACQUIRE))
+        return;
+    zc_lock_get(&lock);
+    if (l->next)
+        zc_list_each (l, n) {
+            struct pending *p = zc_list_entry(n, struct pending, alike);
+
+            if (p->request == request)
+                found = p;
+        }
+    zc_lock_put(&lock);
+    if (found) /* it stays: the program has its request, and asks for it */
+        complete(found);
 }
 
 static int wait_to_begin(struct pending *p)
@@ -226,6 +288,7 @@ static int release(void *state)
 
     zc_lock_get(&lock);
     zc_list_del(&p->link);
+    forget(p);
     zc_lock_put(&lock);
     zcache_errh_release(p->errh);
     zcache_job_release(p->job);
@@ -245,6 +308,7 @@ void zcache_requests_leave(ADIO_File fd)
 {
     struct zc_list *n;
 
+    zcache_order_end(fd);
     do { /* each with a reference of its own */
         MPI_Errhandler errh = zcache_errh_get(fd);
 
@@ -285,6 +349,7 @@ static struct pending *make_request(ADIO_File fd, struct zcache_job *j, ADIO_Req
     }
     zc_lock_get(&lock);
     zc_list_add_tail(&zcache_file_of(fd)->requests, &p->link);
+    remember(p);
     zc_lock_put(&lock);
     *request = p->request;
     return p;
@@ -313,8 +378,8 @@ static void start(const struct zcache_slot_args *s, bool after, ADIO_Request *re
     rc = zcache_slot_begin(s, &a);
     j = rc && !after ? NULL : work_new(&a, rc); /* others wait for this rank, also when it fails */
     p = j ? make_request(s->fd, j, request) : NULL;
-    if (p && after && MPI_Ibarrier(s->fd->comm, &p->others) != MPI_SUCCESS)
-        p->others = MPI_REQUEST_NULL;
+    if (p && after)
+        zcache_order_begin(s->fd, &p->others);
     if (p && p->others != MPI_REQUEST_NULL) {
         *error_code = begin(p, &begun);
     } else if (j) {

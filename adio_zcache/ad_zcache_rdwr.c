@@ -39,6 +39,17 @@ static void blocking(struct zcache_slot_args *s, bool collective, ADIO_Status *s
         MPIR_Status_set_bytes(status, s->type, n < 0 ? 0 : n);
 }
 
+unsigned zcache_read_turn(ADIO_File fd)
+{
+    return zcache_file_of(fd)->orders;
+}
+
+void zcache_read_left(ADIO_File fd, unsigned turn, int nonblocking)
+{
+    if (zcache_file_of(fd)->orders == turn)
+        zcache_order_join(fd, !nonblocking);
+}
+
 void zcache_reads_at_once(ADIO_File fd, int yes)
 {
     zcache_file_of(fd)->order_waived = yes;

@@ -31,12 +31,22 @@ int zcache_ordered_offset(ADIO_File fd, MPI_Aint count, MPI_Datatype type, MPI_O
 void zcache_shared_pointer_set(ADIO_File fd, ADIO_Offset value, int *error_code);
 
 /*
- * Set disp, etype and filetype of FD and its individual pointer to their beginning, and take INFO.
- * Called by all ranks; a barrier follows on those where it went well if the driver reports
- * ADIO_SHARED_FP. The shared pointer becomes 0. On an error the old view stays.
+ * Collective calls whose arguments ROMIO refuses on one rank while the others wait for it. Here
+ * all get an error, and nothing is changed: of the rank's own kind where an argument is wrong,
+ * elsewhere one that names that rank, and on all where arguments differ that must not. An MPI
+ * error code. Setting a view sets the shared pointer to 0.
  */
-void zcache_view_set(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
-                     MPI_Info info, int *error_code);
+int zcache_set_view(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
+                    const char *datarep, MPI_Info info);
+int zcache_set_size(ADIO_File fd, MPI_Offset size);
+int zcache_preallocate(ADIO_File fd, MPI_Offset size);
+int zcache_set_atomicity(ADIO_File fd, int flag);
+
+/*
+ * The same for the access mode of MPI_File_open, of whatever file; if NAME is one of zcache's, all
+ * ranks of COMM ask each other. Comes before anything that is collective.
+ */
+int zcache_check_amode(MPI_Comm comm, const char *name, int amode);
 
 /* Local: the individual pointer; the byte that etype OFFSET begins at; the first etype at or
  * after the end of the file, the one it lies in included. */
@@ -57,6 +67,16 @@ int zcache_seek_shared(ADIO_File fd, MPI_Offset offset, int whence);
  * in fd->split_status. Returns an MPI error code.
  */
 int zcache_split_end(ADIO_File fd);
+
+/*
+ * A collective read that has failed on this rank, maybe before it came to wait for the others
+ * (zcache_order.h): they wait for it no longer. TURN is what zcache_read_turn() was before.
+ */
+unsigned zcache_read_turn(ADIO_File fd);
+void zcache_read_left(ADIO_File fd, unsigned turn, int nonblocking);
+
+/* Completes REQUEST if it is an access to a file of zcache that is done; any request. */
+void zcache_request_poll(MPI_Request request);
 
 /* While YES, a collective read is made for a nonblocking one, and so waits for no other rank. */
 void zcache_reads_at_once(ADIO_File fd, int yes);

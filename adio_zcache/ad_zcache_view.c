@@ -1,26 +1,128 @@
-/* ad_zcache_view.c - setting the view of a file, by all ranks. */
+/* ad_zcache_view.c - setting the view of a file, by all ranks or by none.
+ *
+ * Every rank looks at what it is given and prepares its view; when none has anything against it,
+ * which they tell each other once, all take theirs.  So a view that is refused leaves the one
+ * before in force on every rank.
+ */
 #include "config.h"
+
+#include <string.h>
 
 #include "ad_zcache_hints.h"
 #include "ad_zcache_seams.h"
 #include "zc_log.h"
-#include "zcache_error.h"
+#include "zc_wire.h"
+#include "zcache_coord.h"
 #include "zcache_file.h"
 #include "zcache_fileview.h"
+#include "zcache_refusal.h"
 
-void zcache_view_set(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
-                     MPI_Info info, int *error_code)
+struct asked {
+    MPI_Offset disp;
+    MPI_Datatype etype, filetype;
+    const char *datarep;
+    MPI_Info info;
+};
+
+static bool is_one_of(const char *word, const char *const *words)
 {
-    int ignored, rc;
+    while (word && *words)
+        if (!strcmp(word, *words++))
+            return true;
+    return false;
+}
+
+static bool is_external32(const char *datarep)
+{
+    static const char *const words[] = {"external32", "EXTERNAL32", NULL};
+
+    return is_one_of(datarep, words);
+}
+
+static bool is_datarep(const char *datarep)
+{
+    static const char *const words[] = {"native", "NATIVE", "internal", "INTERNAL", NULL};
+
+    return is_one_of(datarep, words) || is_external32(datarep);
+}
+
+static void check_types(const struct asked *v, struct zcache_refusal *r)
+{
+    MPI_Count etype = 0, filetype = 0;
+
+    if (v->etype == MPI_DATATYPE_NULL || v->filetype == MPI_DATATYPE_NULL) {
+        zcache_refuse(r, MPI_ERR_ARG, "the %s is MPI_DATATYPE_NULL",
+                      v->etype == MPI_DATATYPE_NULL ? "etype" : "filetype");
+    } else if (MPI_Type_size_x(v->etype, &etype) != MPI_SUCCESS ||
+               MPI_Type_size_x(v->filetype, &filetype) != MPI_SUCCESS) {
+        zcache_refuse(r, MPI_ERR_TYPE, "etype or filetype is no datatype");
+    } else if (etype && filetype % etype) {
+        zcache_refuse(r, MPI_ERR_ARG, "the filetype has %lld bytes, no multiple of the etype's %lld",
+                      (long long)filetype, (long long)etype);
+    }
+}
+
+static void check(ADIO_File fd, const struct asked *v, struct zcache_refusal *r)
+{
+    bool current = v->disp == MPI_DISPLACEMENT_CURRENT;
+    int nkeys;
+
+    if (current != !!(fd->access_mode & ADIO_SEQUENTIAL))
+        zcache_refuse(r, MPI_ERR_ARG,
+                      "MPI_DISPLACEMENT_CURRENT and MPI_MODE_SEQUENTIAL need each other");
+    if (!current && v->disp < 0)
+        zcache_refuse(r, MPI_ERR_ARG, "negative displacement %lld", (long long)v->disp);
+    check_types(v, r);
+    if (!is_datarep(v->datarep))
+        zcache_refuse(r, MPI_ERR_UNSUPPORTED_DATAREP, "unknown data representation \"%s\"",
+                      v->datarep ? v->datarep : "(null)");
+    if (v->info != MPI_INFO_NULL && MPI_Info_get_nkeys(v->info, &nkeys) != MPI_SUCCESS)
+        zcache_refuse(r, MPI_ERR_INFO, "the info object is none");
+}
+
+/* The byte that the shared pointer stands at; nobody moves it while all are in this call. */
+static int current_place(ADIO_File fd, MPI_Offset *disp)
+{
+    int64_t at;
+    int rc = zcache_shared_pointer(zcache_file_of(fd), ZC_POINTER_ADD, 0, &at);
+
+    if (rc == 0)
+        *disp = zcache_byte_offset(fd, at);
+    return rc;
+}
+
+/* What this rank is to take, when all have something to take. */
+static bool prepare(ADIO_File fd, struct asked *a, struct zcache_new_view *v,
+                    struct zcache_refusal *r)
+{
+    check(fd, a, r);
+    if (r->mpi_class == MPI_SUCCESS)
+        zcache_refuse_rc(r, zcache_view_prepare(fd, a->etype, a->filetype, v));
+    if (!zcache_refusal_agree(r, 0, NULL, fd->comm))
+        return false;
+    if (a->disp != MPI_DISPLACEMENT_CURRENT)
+        return true;
+    zcache_refuse_rc(r, current_place(fd, &a->disp));
+    return zcache_refusal_agree(r, 0, NULL, fd->comm);
+}
+
+int zcache_set_view(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
+                    const char *datarep, MPI_Info info)
+{
+    struct asked a = {disp, etype, filetype, datarep, info};
+    struct zcache_refusal r = {0};
+    struct zcache_new_view v = {0};
+    int ignored;
 
     zc_error_clear();
-    rc = zcache_view_take(fd, disp, etype, filetype);
-    zcache_file_of(fd)->epoch++;
-    if (rc == 0) {
-        ADIO_SetInfo(fd, info, &ignored);
-        zcache_hints_no_flush(fd);
-    } else {
-        MPI_Barrier(fd->comm); /* ROMIO's, which those whose view is fine go to */
+    if (!prepare(fd, &a, &v, &r)) {
+        zcache_view_drop(&v);
+        return zcache_refusal_code(&r, "cannot set the view of", zcache_file_of(fd)->path);
     }
-    zcache_set_error(error_code, rc, "cannot set the view of", zcache_file_of(fd)->path);
+    zcache_view_take(fd, a.disp, &v);
+    zcache_file_of(fd)->epoch++;
+    fd->is_external32 = is_external32(datarep);
+    ADIO_SetInfo(fd, info, &ignored);
+    zcache_hints_no_flush(fd);
+    return MPI_SUCCESS;
 }

@@ -189,8 +189,7 @@ int zcache_mpi_errorf(int mpi_class, const char *fmt, ...)
     return zcache_mpi_error(mpi_class, text);
 }
 
-/* The error class that stands for a negative errno. */
-static int class_of(int rc)
+int zcache_error_class(int rc)
 {
     switch (-rc) {
     case EACCES:
@@ -234,5 +233,5 @@ void zcache_set_error(int *error_code, int rc, const char *what, const char *pat
         *error_code = MPI_SUCCESS;
     else
         *error_code =
-            zcache_mpi_errorf(class_of(rc), "zcache: %s %s: %s", what, path, zc_error_text(rc));
+            zcache_mpi_errorf(zcache_error_class(rc), "zcache: %s %s: %s", what, path, zc_error_text(rc));
 }

@@ -29,6 +29,9 @@ int zcache_mpi_error(int mpi_class, const char *text);
 /* The same with a printf format. */
 int zcache_mpi_errorf(int mpi_class, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* The error class that stands for a negative errno. */
+int zcache_error_class(int rc);
+
 /* Makes *error_code of a negative errno and what zc_errorf() said: "zcache: WHAT PATH: cause". WHAT
  * says what was attempted ("cannot write"). 0 is success. */
 void zcache_set_error(int *error_code, int rc, const char *what, const char *path);

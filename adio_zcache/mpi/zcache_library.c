@@ -102,6 +102,22 @@ static void find(void)
         *symbols[i].where = dlsym(RTLD_DEFAULT, symbols[i].name);
 }
 
+void *zcache_library_symbol(const char *name)
+{
+    Dl_info info;
+    void *h, *symbol;
+
+    zcache_library();
+    if (!dladdr(dlsym(RTLD_DEFAULT, "PMPI_Init"), &info))
+        return NULL;
+    h = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (!h)
+        return NULL;
+    symbol = dlsym(h, name);
+    dlclose(h);
+    return symbol;
+}
+
 const struct zcache_library *zcache_library(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;

@@ -28,4 +28,7 @@ struct zcache_library {
 
 const struct zcache_library *zcache_library(void);
 
+/* A function of that library itself, which the plugin may have, too; NULL: it has none. */
+void *zcache_library_symbol(const char *name);
+
 #endif

@@ -25,7 +25,9 @@ int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info
     int rc;
 
     zcache_library();
-    rc = ROMIO_File_open(comm, filename, amode, info, &opened);
+    rc = zcache_check_amode(comm, filename, amode);
+    if (rc == MPI_SUCCESS)
+        rc = ROMIO_File_open(comm, filename, amode, info, &opened);
     if (rc != MPI_SUCCESS) {
         *fh = MPI_FILE_NULL;
         return zcache_raise(MPI_FILE_NULL, rc, "MPI_File_open");
@@ -94,26 +96,32 @@ MPI_File MPI_File_fromint(int fint) __attribute__((alias("PMPI_File_fromint")));
 
 /* ---- properties ----------------------------------------------------------------- */
 
-ENTRY(set_size, ALONE_NEVER, (MPI_File fh, MPI_Offset size), (fh, size));
+/* A collective call in which ROMIO leaves alone the ranks that have nothing against it. */
+#define TOGETHER(name, params, args)                                                               \
+    int ROMIO_File_##name params;                                                                  \
+    int PMPI_File_##name params                                                                    \
+    {                                                                                              \
+        int rc = zcache_is_ours(fh) ? zcache_##name args : ROMIO_File_##name args;                        \
+                                                                                                   \
+        return zcache_leave(NULL, fh, rc, "MPI_File_" #name);                                      \
+    }                                                                                              \
+    int MPI_File_##name params __attribute__((alias("PMPI_File_" #name)))
+
+TOGETHER(set_size, (MPI_File fh, MPI_Offset size), (fh, size));
 ENTRY(get_size, ALONE_FOREIGN, (MPI_File fh, MPI_Offset *size), (fh, size));
 ENTRY(get_group, ALONE_NEVER, (MPI_File fh, MPI_Group *group), (fh, group));
 ENTRY(get_amode, ALONE_NEVER, (MPI_File fh, int *amode), (fh, amode));
-ENTRY(set_view, ALONE_NEVER,
-      (MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype, const char *datarep,
-       MPI_Info info),
-      (fh, disp, etype, filetype, datarep, info));
+TOGETHER(set_view,
+         (MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
+          const char *datarep, MPI_Info info),
+         (fh, disp, etype, filetype, datarep, info));
 ENTRY(get_view, ALONE_NEVER,
       (MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep),
       (fh, disp, etype, filetype, datarep));
 ENTRY(get_type_extent, ALONE_NEVER, (MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent),
       (fh, datatype, extent));
-ENTRY(set_atomicity, ALONE_NEVER, (MPI_File fh, int flag), (fh, flag));
+TOGETHER(set_atomicity, (MPI_File fh, int flag), (fh, flag));
 ENTRY(get_atomicity, ALONE_NEVER, (MPI_File fh, int *flag), (fh, flag));
-
-static int is_ours(MPI_File fh)
-{
-    return zcache_handle_of(fh) && fh->file_system == ADIO_ZCACHE;
-}
 
 int ROMIO_File_set_info(MPI_File fh, MPI_Info info);
 int ROMIO_File_get_info(MPI_File fh, MPI_Info *info_used);
@@ -122,7 +130,7 @@ int PMPI_File_set_info(MPI_File fh, MPI_Info info)
 {
     int rc = ROMIO_File_set_info(fh, info), changed = MPI_SUCCESS;
 
-    if (is_ours(fh))
+    if (zcache_is_ours(fh))
         zcache_info_changed(fh, &changed);
     rc = rc == MPI_SUCCESS ? changed : rc;
     return rc == MPI_SUCCESS ? rc : zcache_raise(fh, rc, "MPI_File_set_info");
@@ -132,7 +140,7 @@ int PMPI_File_get_info(MPI_File fh, MPI_Info *info_used)
 {
     int rc = ROMIO_File_get_info(fh, info_used);
 
-    if (rc == MPI_SUCCESS && is_ours(fh)) {
+    if (rc == MPI_SUCCESS && zcache_is_ours(fh)) {
         zcache_info_report(fh, *info_used, &rc);
         if (rc != MPI_SUCCESS)
             PMPI_Info_free(info_used);
@@ -147,7 +155,7 @@ int MPI_File_get_info(MPI_File fh, MPI_Info *info_used)
 int ROMIO_File_preallocate(MPI_File fh, MPI_Offset size);
 
 /* The first rank does it, and in ROMIO is the only one to learn of an error. */
-int PMPI_File_preallocate(MPI_File fh, MPI_Offset size)
+static int foreign_preallocate(MPI_File fh, MPI_Offset size)
 {
     int rc = ROMIO_File_preallocate(fh, size), cls = MPI_SUCCESS;
 
@@ -158,7 +166,14 @@ int PMPI_File_preallocate(MPI_File fh, MPI_Offset size)
         if (rc == MPI_SUCCESS && cls != MPI_SUCCESS)
             rc = zcache_mpi_error(cls, "MPI_File_preallocate: failed on the first process");
     }
-    return rc == MPI_SUCCESS ? rc : zcache_raise(fh, rc, "MPI_File_preallocate");
+    return rc;
+}
+
+int PMPI_File_preallocate(MPI_File fh, MPI_Offset size)
+{
+    int rc = zcache_is_ours(fh) ? zcache_preallocate(fh, size) : foreign_preallocate(fh, size);
+
+    return zcache_leave(NULL, fh, rc, "MPI_File_preallocate");
 }
 
 int MPI_File_preallocate(MPI_File fh, MPI_Offset size)
@@ -185,20 +200,8 @@ ENTRY(get_position, ALONE_ALWAYS, (MPI_File fh, MPI_Offset *offset), (fh, offset
 ENTRY(get_byte_offset, ALONE_NEVER, (MPI_File fh, MPI_Offset offset, MPI_Offset *disp),
       (fh, offset, disp));
 
-int ROMIO_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence);
-
 /* In ROMIO the first process alone learns of an error, and the others wait for it for ever. */
-int PMPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
-{
-    int rc = is_ours(fh) ? zcache_seek_shared(fh, offset, whence)
-                         : ROMIO_File_seek_shared(fh, offset, whence);
-
-    return zcache_leave(NULL, fh, rc, "MPI_File_seek_shared");
-}
-
-int MPI_File_seek_shared(MPI_File fh, MPI_Offset offset, int whence)
-    __attribute__((alias("PMPI_File_seek_shared")));
-
+TOGETHER(seek_shared, (MPI_File fh, MPI_Offset offset, int whence), (fh, offset, whence));
 ENTRY(get_position_shared, ALONE_ALWAYS, (MPI_File fh, MPI_Offset *offset), (fh, offset));
 
 /* ---- the rest --------------------------------------------------------------------- */
@@ -229,7 +232,7 @@ int PMPI_File_sync(MPI_File fh)
 {
     int rc;
 
-    if (is_ours(fh)) {
+    if (zcache_is_ours(fh)) {
         rc = MPI_SUCCESS;
         ADIO_Flush(fh, &rc);
     } else {

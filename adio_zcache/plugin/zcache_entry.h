@@ -43,6 +43,11 @@ enum zcache_alone {
     ALONE_ALWAYS,  /* file pointers */
 };
 
+static inline bool zcache_is_ours(MPI_File fh)
+{
+    return zcache_handle_of(fh) && fh->file_system == ADIO_ZCACHE;
+}
+
 /* The record of the file whose turn was taken, NULL if none was. */
 static inline struct zcache_handle *zcache_enter(MPI_File fh, enum zcache_alone alone)
 {
@@ -70,7 +75,7 @@ static inline int zcache_leave(struct zcache_handle *taken, MPI_File fh, int rc,
  */
 static inline int zcache_check_offset(MPI_File fh, MPI_Offset offset)
 {
-    if (offset <= 0 || !zcache_handle_of(fh) || fh->file_system != ADIO_ZCACHE)
+    if (offset <= 0 || !zcache_is_ours(fh))
         return MPI_SUCCESS;
     return zcache_offset_error(fh, offset);
 }

@@ -28,6 +28,26 @@
 
 enum big_types { FREE, KEEP };
 
+#define READ          void *
+#define WRITE         const void *
+#define READ_IS_READ  true
+#define WRITE_IS_READ false
+
+/*
+ * Around a read that may be collective, for files of zcache: a rank that fails must not be waited
+ * for.  What waits for nobody is left as it is.
+ */
+static unsigned turn_of(MPI_File fh)
+{
+    return zcache_is_ours(fh) ? zcache_read_turn(fh) : 0;
+}
+
+static void read_over(MPI_File fh, int rc, unsigned turn, bool nonblocking)
+{
+    if (rc != MPI_SUCCESS && zcache_is_ours(fh))
+        zcache_read_left(fh, turn, nonblocking);
+}
+
 /* Undo what zcache_bigtype did, or leave it to the end of the file. */
 static void done_with(MPI_Datatype *big, MPI_File fh, enum big_types what)
 {
@@ -75,18 +95,35 @@ static bool needs_big(MPI_Count count, MPI_Datatype type)
              (fh, at##_A buf, count, type last##_A));                                              \
     LARGE(name, at, buffer, last, keep)
 
+/* The same for a collective read, which waits for the other ranks. */
+#define READ_ALL(name, at, last, keep)                                                             \
+    int ROMIO_File_##name(MPI_File fh, at##_P void *buf, int count, MPI_Datatype type last##_P);   \
+    int PMPI_File_##name(MPI_File fh, at##_P void *buf, int count, MPI_Datatype type last##_P)     \
+    {                                                                                              \
+        unsigned turn = turn_of(fh);                                                               \
+        int rc = zcache_check_offset(fh, at##_V);                                                  \
+                                                                                                   \
+        if (rc == MPI_SUCCESS)                                                                     \
+            rc = ROMIO_File_##name(fh, at##_A buf, count, type last##_A);                          \
+        read_over(fh, rc, turn, false);                                                            \
+        return zcache_leave(NULL, fh, rc, "MPI_File_" #name);                                      \
+    }                                                                                              \
+    int MPI_File_##name(MPI_File fh, at##_P void *buf, int count, MPI_Datatype type last##_P)      \
+        __attribute__((alias("PMPI_File_" #name)));                                                \
+    LARGE(name, at, READ, last, keep)
+
 /*
  * Starting a nonblocking access. ROMIO forgets to convert external32 in these, and in atomic mode
  * blocks but reports the bytes asked for as those read; so where that would happen the blocking
  * function does the work, and the request is complete from the start.
  */
-enum when_blocking { IF_EXTERNAL32, IF_ATOMIC };
+enum started { ALONE, READ_BY_ALL, WRITTEN_BY_ALL };
 
-static bool must_block(MPI_File fh, enum when_blocking when)
+static bool must_block(MPI_File fh, enum started what)
 {
     if (!zcache_handle_of(fh))
         return false;
-    return fh->is_external32 || (when == IF_ATOMIC && fh->atomicity);
+    return fh->is_external32 || (what == ALONE && fh->atomicity);
 }
 
 static void reads_at_once(MPI_File fh, int yes)
@@ -106,27 +143,29 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
     return rc;
 }
 
-#define START(name, alone, at, buffer, blocking, when)                                             \
+#define START(name, alone, at, buffer, blocking, what)                                             \
     int ROMIO_File_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,            \
                           MPI_Request *request);                                                   \
     int PMPI_File_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,             \
                          MPI_Request *request)                                                     \
     {                                                                                              \
         struct zcache_handle *taken;                                                               \
+        unsigned turn = turn_of(fh);                                                               \
         MPI_Status status;                                                                         \
         int rc = zcache_check_offset(fh, at##_V);                                                  \
                                                                                                    \
         *request = MPI_REQUEST_NULL;                                                               \
-        if (rc != MPI_SUCCESS)                                                                     \
-            return zcache_raise(fh, rc, "MPI_File_" #name);                                        \
-        if (must_block(fh, when)) {                                                                \
+        if (rc == MPI_SUCCESS && must_block(fh, what)) {                                           \
             reads_at_once(fh, 1);                                                                  \
             rc = PMPI_File_##blocking(fh, at##_A buf, count, type, &status);                       \
             reads_at_once(fh, 0);                                                                  \
             return complete_request(fh, rc, &status, request);                                     \
         }                                                                                          \
         taken = zcache_enter(fh, alone);                                                           \
-        rc = ROMIO_File_##name(fh, at##_A buf, count, type, request);                              \
+        if (rc == MPI_SUCCESS)                                                                     \
+            rc = ROMIO_File_##name(fh, at##_A buf, count, type, request);                          \
+        if (what == READ_BY_ALL)                                                                   \
+            read_over(fh, rc, turn, true);                                                         \
         return zcache_leave(taken, fh, rc, "MPI_File_" #name);                                     \
     }                                                                                              \
     int MPI_File_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,              \
@@ -142,7 +181,8 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
     int ROMIO_File_##name(MPI_File fh, buffer buf, int count, MPI_Datatype type last##_P);         \
     int PMPI_File_##name(MPI_File fh, buffer buf, int count, MPI_Datatype type last##_P)           \
     {                                                                                              \
-        bool ours = zcache_handle_of(fh) && fh->file_system == ADIO_ZCACHE;                        \
+        bool ours = zcache_is_ours(fh);                        \
+        unsigned turn = turn_of(fh);                                                               \
         MPI_Offset at;                                                                             \
         int rc, sequential;                                                                        \
                                                                                                    \
@@ -155,6 +195,8 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
             fh->access_mode &= ~sequential;                                                        \
             rc = ROMIO_File_##at_all(fh, at, buf, count, type last##_A);                           \
             fh->access_mode |= sequential;                                                         \
+            if (buffer##_IS_READ)                                                                  \
+                read_over(fh, rc, turn, false);                                                    \
         }                                                                                          \
         return zcache_leave(NULL, fh, rc, "MPI_File_" #name);                                      \
     }                                                                                              \
@@ -162,42 +204,40 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
         __attribute__((alias("PMPI_File_" #name)));                                                \
     LARGE(name, NO_AT, buffer, last, keep)
 
-#define READ  void *
-#define WRITE const void *
 
 /* ---- independent ------------------------------------------------------------------ */
 
 DATA(read_at, ALONE_FOREIGN, AT, READ, STATUS, FREE);
 DATA(write_at, ALONE_FOREIGN, AT, WRITE, STATUS, FREE);
-START(iread_at, ALONE_FOREIGN, AT, READ, read_at, IF_ATOMIC);
-START(iwrite_at, ALONE_FOREIGN, AT, WRITE, write_at, IF_ATOMIC);
+START(iread_at, ALONE_FOREIGN, AT, READ, read_at, ALONE);
+START(iwrite_at, ALONE_FOREIGN, AT, WRITE, write_at, ALONE);
 DATA(read, ALONE_ALWAYS, NO_AT, READ, STATUS, FREE);
 DATA(write, ALONE_ALWAYS, NO_AT, WRITE, STATUS, FREE);
-START(iread, ALONE_ALWAYS, NO_AT, READ, read, IF_ATOMIC);
-START(iwrite, ALONE_ALWAYS, NO_AT, WRITE, write, IF_ATOMIC);
+START(iread, ALONE_ALWAYS, NO_AT, READ, read, ALONE);
+START(iwrite, ALONE_ALWAYS, NO_AT, WRITE, write, ALONE);
 DATA(read_shared, ALONE_ALWAYS, NO_AT, READ, STATUS, FREE);
 DATA(write_shared, ALONE_ALWAYS, NO_AT, WRITE, STATUS, FREE);
-START(iread_shared, ALONE_ALWAYS, NO_AT, READ, read_shared, IF_ATOMIC);
-START(iwrite_shared, ALONE_ALWAYS, NO_AT, WRITE, write_shared, IF_ATOMIC);
+START(iread_shared, ALONE_ALWAYS, NO_AT, READ, read_shared, ALONE);
+START(iwrite_shared, ALONE_ALWAYS, NO_AT, WRITE, write_shared, ALONE);
 
 /* ---- collective ------------------------------------------------------------------- */
 
-DATA(read_at_all, ALONE_NEVER, AT, READ, STATUS, FREE);
+READ_ALL(read_at_all, AT, STATUS, FREE);
 DATA(write_at_all, ALONE_NEVER, AT, WRITE, STATUS, FREE);
-START(iread_at_all, ALONE_NEVER, AT, READ, read_at_all, IF_EXTERNAL32);
-START(iwrite_at_all, ALONE_NEVER, AT, WRITE, write_at_all, IF_EXTERNAL32);
-DATA(read_all, ALONE_NEVER, NO_AT, READ, STATUS, FREE);
+START(iread_at_all, ALONE_NEVER, AT, READ, read_at_all, READ_BY_ALL);
+START(iwrite_at_all, ALONE_NEVER, AT, WRITE, write_at_all, WRITTEN_BY_ALL);
+READ_ALL(read_all, NO_AT, STATUS, FREE);
 DATA(write_all, ALONE_NEVER, NO_AT, WRITE, STATUS, FREE);
-START(iread_all, ALONE_NEVER, NO_AT, READ, read_all, IF_EXTERNAL32);
-START(iwrite_all, ALONE_NEVER, NO_AT, WRITE, write_all, IF_EXTERNAL32);
+START(iread_all, ALONE_NEVER, NO_AT, READ, read_all, READ_BY_ALL);
+START(iwrite_all, ALONE_NEVER, NO_AT, WRITE, write_all, WRITTEN_BY_ALL);
 ORDERED(read_ordered, read_at_all, READ, STATUS, FREE);
 ORDERED(write_ordered, write_at_all, WRITE, STATUS, FREE);
 
 /* ---- split collective --------------------------------------------------------------- */
 
-DATA(read_at_all_begin, ALONE_NEVER, AT, READ, NOTHING, KEEP);
+READ_ALL(read_at_all_begin, AT, NOTHING, KEEP);
 DATA(write_at_all_begin, ALONE_NEVER, AT, WRITE, NOTHING, KEEP);
-DATA(read_all_begin, ALONE_NEVER, NO_AT, READ, NOTHING, KEEP);
+READ_ALL(read_all_begin, NO_AT, NOTHING, KEEP);
 DATA(write_all_begin, ALONE_NEVER, NO_AT, WRITE, NOTHING, KEEP);
 ORDERED(read_ordered_begin, read_at_all_begin, READ, NOTHING, KEEP);
 ORDERED(write_ordered_begin, write_at_all_begin, WRITE, NOTHING, KEEP);
@@ -207,7 +247,7 @@ ORDERED(write_ordered_begin, write_at_all_begin, WRITE, NOTHING, KEEP);
     int ROMIO_File_##name(MPI_File fh, buffer buf, MPI_Status *status);                            \
     int PMPI_File_##name(MPI_File fh, buffer buf, MPI_Status *status)                              \
     {                                                                                              \
-        bool ours = zcache_handle_of(fh) && fh->file_system == ADIO_ZCACHE;                        \
+        bool ours = zcache_is_ours(fh);                        \
         int code = ours && fh->split_coll_count ? zcache_split_end(fh) : MPI_SUCCESS;              \
         int rc = ROMIO_File_##name(fh, buf, status);                                               \
                                                                                                    \

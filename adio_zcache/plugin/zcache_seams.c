@@ -5,10 +5,6 @@
 
 void __wrap_ADIO_Get_shared_fp(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was, int *error_code);
 void __wrap_ADIO_Set_shared_fp(ADIO_File fd, ADIO_Offset value, int *error_code);
-void __real_ADIO_Set_view(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
-                          MPI_Info info, int *error_code);
-void __wrap_ADIO_Set_view(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
-                          MPI_Info info, int *error_code);
 void __real_ADIOI_Get_position(ADIO_File fd, ADIO_Offset *offset);
 void __wrap_ADIOI_Get_position(ADIO_File fd, ADIO_Offset *offset);
 void __real_ADIOI_Get_byte_offset(ADIO_File fd, ADIO_Offset offset, ADIO_Offset *disp);
@@ -33,16 +29,6 @@ void __wrap_ADIO_Set_shared_fp(ADIO_File fd, ADIO_Offset value, int *error_code)
         zcache_shared_pointer_set(fd, value, error_code);
     else
         __real_ADIO_Set_shared_fp(fd, value, error_code);
-}
-
-void __wrap_ADIO_Set_view(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
-                          MPI_Info info, int *error_code)
-{
-    *error_code = MPI_SUCCESS;
-    if (fd->file_system == ADIO_ZCACHE)
-        zcache_view_set(fd, disp, etype, filetype, info, error_code);
-    else
-        __real_ADIO_Set_view(fd, disp, etype, filetype, info, error_code);
 }
 
 void __wrap_ADIOI_Get_position(ADIO_File fd, ADIO_Offset *offset)

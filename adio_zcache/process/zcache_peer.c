@@ -2,9 +2,13 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "zc_list.h"
+#include "zc_lock.h"
+#include "zc_log.h"
 #include "zc_tp_local.h"
 #include "zc_wire.h"
 #include "zcache_finalize.h"
@@ -141,23 +145,113 @@ static const struct zcache_kind peer_kind = {
 };
 static struct zcache_registry peers = ZCACHE_REGISTRY_INITIALIZER(peers, &peer_kind);
 
+/* ---- those that were not reached ---- */
+
+/* A connection that came to nothing after a time-out. */
+struct lost {
+    struct zc_list link;
+    uint64_t number; /* of the failure */
+    size_t len;
+    unsigned char addr[ZC_MAX_ADDRESS];
+    int rc;
+    char text[400];
+};
+
+static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_PROCESS);
+static struct zc_list lost = {&lost, &lost}; /* one for each address; under the lock, as is: */
+static uint64_t failures;
+
+uint64_t zcache_peer_failures(void)
+{
+    uint64_t n;
+
+    zc_lock_get(&lock);
+    n = failures;
+    zc_lock_put(&lock);
+    return n;
+}
+
+static struct lost *find_lost(const struct key *k)
+{
+    zc_assert_held(&lock);
+    zc_list_each (&lost, n) {
+        struct lost *l = zc_list_entry(n, struct lost, link);
+
+        if (l->len == k->len && !memcmp(l->addr, k->addr, k->len))
+            return l;
+    }
+    return NULL;
+}
+
+/* What was said, if it was not reached since `before`; else 0. */
+static int recall(const struct key *k, uint64_t before)
+{
+    struct lost *l;
+    int rc = 0;
+
+    zc_lock_get(&lock);
+    l = find_lost(k);
+    if (l && l->number > before)
+        rc = zc_errorf(-l->rc, "%s; it is tried again after the next MPI_File_open", l->text);
+    zc_lock_put(&lock);
+    return rc;
+}
+
+/* Without memory it is tried again. */
+static void remember(const struct key *k, int rc)
+{
+    struct lost *l;
+
+    zc_lock_get(&lock);
+    l = find_lost(k);
+    if (!l) {
+        l = calloc(1, sizeof *l);
+        if (l) {
+            l->len = k->len;
+            memcpy(l->addr, k->addr, k->len);
+            zc_list_add_tail(&lost, &l->link);
+        }
+    }
+    if (l) {
+        l->number = ++failures;
+        l->rc = rc;
+        snprintf(l->text, sizeof l->text, "%s", zc_error_text(rc));
+    }
+    zc_lock_put(&lock);
+}
+
+static void forget_all(void)
+{
+    struct zc_list *n;
+
+    zc_lock_get(&lock);
+    while ((n = zc_list_pop(&lost)))
+        free(zc_list_entry(n, struct lost, link));
+    zc_lock_put(&lock);
+}
+
 /* No file is open. */
 static void close_all(void)
 {
+    forget_all();
     zcache_registry_remove(&peers, NULL, NULL);
     zcache_registry_remove(&endpoints, NULL, NULL);
 }
 
 /* Its users are not counted: it is nobody's to give back. */
 int zcache_peer_get(const void *addr, size_t len, const char *label, const struct zc_settings *s,
-                    struct zc_client **out)
+                    uint64_t failures_before, struct zc_client **out)
 {
     struct key key = {addr, len, label, s};
     struct zcache_item *i;
-    int rc;
+    int rc = recall(&key, failures_before);
 
+    if (rc)
+        return rc;
     zcache_finalize_add(ZCACHE_END_CONNECTIONS, close_all);
     rc = zcache_registry_get(&peers, &key, &i);
+    if (zcache_network_is_loss(rc))
+        remember(&key, rc);
     if (rc < 0)
         return rc;
     *out = ((struct peer *)i)->client;

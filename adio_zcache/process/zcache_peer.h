@@ -1,7 +1,9 @@
 /* zcache_peer.h - connections of this process to aggregators, shared by its files.
  *
- * Made at the first access that needs one, kept until MPI_Finalize.  Threads: any; different
- * aggregators are connected to at the same time.
+ * Made at the first access that needs one, kept until MPI_Finalize.  An aggregator that is not
+ * reached within the time-out is not tried again for files that were open then: every call would
+ * wait as long.  A file that is opened later tries once more.  Threads: any; different aggregators
+ * are connected to at the same time.
  */
 #ifndef ZCACHE_PEER_H
 #define ZCACHE_PEER_H
@@ -9,8 +11,11 @@
 #include "zc_client.h"
 #include "zc_settings.h"
 
-/* `label` names the aggregator in messages. */
+/* How many attempts have failed so far; a file asks when it is opened. */
+uint64_t zcache_peer_failures(void);
+/* `label` names the aggregator in messages.  Not reached since `failures_before`: the same error
+ * at once. */
 int zcache_peer_get(const void *addr, size_t len, const char *label, const struct zc_settings *s,
-                    struct zc_client **out);
+                    uint64_t failures_before, struct zc_client **out);
 
 #endif

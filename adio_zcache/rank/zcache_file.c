@@ -10,6 +10,7 @@
 #include "zc_options.h"
 #include "zcache_file.h"
 #include "zcache_layout.h"
+#include "zcache_peer.h"
 
 struct zcache_file *zcache_file_get(ADIO_File fd)
 {
@@ -22,6 +23,7 @@ struct zcache_file *zcache_file_get(ADIO_File fd)
     if (!f)
         return NULL;
     zc_list_init(&f->requests);
+    f->failures = zcache_peer_failures();
     rc = zc_settings_init(&f->settings);
     if (rc)
         snprintf(f->bad_env, sizeof f->bad_env, "%s", zc_error_text(rc));

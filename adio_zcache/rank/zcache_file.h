@@ -24,12 +24,16 @@ struct zcache_file {
     struct zcache_agg *agg;      /* this rank's aggregator, if it is one of this file */
     struct zcache_owner *owners; /* the same on every rank, but for what is local */
     uint32_t nowners;
+    uint64_t failures; /* to reach aggregators, before this open: zcache_peer.h */
     struct zc_place place;
     struct zcache_layout *layout; /* of fd->filetype; NULL: never set, all bytes */
     struct zc_coord *coord;       /* if this rank is the first aggregator; else NULL */
     uint64_t epoch;               /* of the shared pointer: how often the view was set */
     int64_t pointer;              /* individual, as a view offset; see zcache_fileview.h */
     bool order_waived;            /* collective reads wait for nobody now: zcache_order.h */
+    unsigned orders;              /* collective reads that have waited, or begun to */
+    MPI_Request *owed;            /* what others were given instead of reads that failed here */
+    int nowed;
     struct zcache_jobs jobs;      /* accesses under way in threads of their own */
     struct zc_list requests;      /* not completed; guarded by the lock of ad_zcache_nb.c */
     struct zcache_job *split;     /* a split collective access, between begin and end */

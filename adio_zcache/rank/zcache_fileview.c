@@ -83,34 +83,49 @@ static int own_both(MPI_Datatype etype, MPI_Datatype filetype, MPI_Datatype copy
     return rc;
 }
 
-int zcache_view_take(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype)
+int zcache_view_prepare(ADIO_File fd, MPI_Datatype etype, MPI_Datatype filetype,
+                        struct zcache_new_view *v)
 {
-    struct zcache_file *f = zcache_file_of(fd);
-    struct zcache_layout *e, *l = NULL;
-    MPI_Datatype copy[2];
-    int rc = disp < 0 ? zc_errorf(EINVAL, "negative displacement") : 0;
+    struct zcache_layout *e;
+    int rc = look_at(fd, etype, "etype", &e);
 
-    if (rc == 0)
-        rc = look_at(fd, etype, "etype", &e);
     if (rc)
         return rc;
-    rc = look_at(fd, filetype, "filetype", &l);
-    if (rc == 0)
-        rc = own_both(etype, filetype, copy);
-    if (rc == 0) {
-        disown(&fd->etype);
-        disown(&fd->filetype);
-        fd->etype = copy[0];
-        fd->filetype = copy[1];
-        fd->etype_size = e->size ? e->size : 1; /* ROMIO divides by it */
-        fd->disp = disp;
-        zcache_layout_put(f->layout);
-        f->layout = zcache_layout_ref(l);
-        zcache_pointer_set(fd, 0);
-    }
-    zcache_layout_put(l);
+    v->etype_size = e->size ? e->size : 1; /* ROMIO divides by it */
     zcache_layout_put(e);
+    rc = look_at(fd, filetype, "filetype", &v->layout);
+    if (rc)
+        return rc;
+    rc = own_both(etype, filetype, v->types);
+    if (rc) {
+        zcache_layout_put(v->layout);
+        v->layout = NULL;
+    }
     return rc;
+}
+
+void zcache_view_drop(struct zcache_new_view *v)
+{
+    if (!v->layout)
+        return;
+    disown(&v->types[0]);
+    disown(&v->types[1]);
+    zcache_layout_put(v->layout);
+}
+
+void zcache_view_take(ADIO_File fd, ADIO_Offset disp, struct zcache_new_view *v)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+
+    disown(&fd->etype);
+    disown(&fd->filetype);
+    fd->etype = v->types[0];
+    fd->filetype = v->types[1];
+    fd->etype_size = v->etype_size;
+    fd->disp = disp;
+    zcache_layout_put(f->layout);
+    f->layout = v->layout;
+    zcache_pointer_set(fd, 0);
 }
 
 /* ---- looking through it ---- */

@@ -12,9 +12,19 @@
 #include "adio.h"
 #include "zc_view.h"
 
-/* Sets it.  Checks what MPI asks of a filetype first: a handle whose new view is refused keeps its
- * old one.  0 or a negative errno, explained. */
-int zcache_view_take(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype);
+/* One that is to be set when all ranks have theirs.  All zero: nothing is prepared. */
+struct zcache_new_view {
+    struct zcache_layout *layout; /* of the filetype */
+    MPI_Datatype types[2];        /* copies of etype and filetype, which the program may free */
+    MPI_Count etype_size;
+};
+
+/* Checks what MPI asks of the types; 0 or a negative errno, explained, and nothing is prepared. */
+int zcache_view_prepare(ADIO_File fd, MPI_Datatype etype, MPI_Datatype filetype,
+                        struct zcache_new_view *v);
+void zcache_view_drop(struct zcache_new_view *v);
+/* Sets it at displacement `disp`, 0 or more; *v is nobody's any more. */
+void zcache_view_take(ADIO_File fd, ADIO_Offset disp, struct zcache_new_view *v);
 
 /* The view, NULL when every byte from the displacement on is visible.  Borrowed: valid
  * until the view is set again. */

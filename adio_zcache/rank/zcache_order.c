@@ -1,6 +1,8 @@
 /* zcache_order.c - collective reads come after what the ranks wrote before. */
 #include "config.h"
 
+#include <stdlib.h>
+
 #include "zcache_file.h"
 #include "zcache_order.h"
 #include "zcache_outcome.h"
@@ -17,5 +19,51 @@ bool zcache_order_wanted(ADIO_File fd)
 
 int zcache_order_wait(ADIO_File fd)
 {
-    return zcache_order_wanted(fd) ? zcache_outcome_barrier(fd->comm) : 0;
+    if (!zcache_order_wanted(fd))
+        return 0;
+    zcache_file_of(fd)->orders++;
+    return zcache_outcome_barrier(fd->comm);
+}
+
+void zcache_order_begin(ADIO_File fd, MPI_Request *others)
+{
+    zcache_file_of(fd)->orders++;
+    if (MPI_Ibarrier(fd->comm, others) != MPI_SUCCESS)
+        *others = MPI_REQUEST_NULL;
+}
+
+/* Nobody asks for it before the end.  Without memory to keep it: waits now. */
+static void keep(struct zcache_file *f, MPI_Request r)
+{
+    MPI_Request *more = realloc(f->owed, ((size_t)f->nowed + 1) * sizeof *more);
+
+    if (!more) {
+        zcache_outcome_wait(MPI_SUCCESS, &r);
+        return;
+    }
+    f->owed = more;
+    f->owed[f->nowed++] = r;
+}
+
+void zcache_order_join(ADIO_File fd, bool waits)
+{
+    MPI_Request r = MPI_REQUEST_NULL;
+
+    if (waits) {
+        zcache_order_wait(fd);
+    } else if (zcache_order_wanted(fd)) {
+        zcache_order_begin(fd, &r);
+        keep(zcache_file_of(fd), r);
+    }
+}
+
+void zcache_order_end(ADIO_File fd)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+
+    for (int i = 0; i < f->nowed; i++)
+        zcache_outcome_wait(MPI_SUCCESS, &f->owed[i]);
+    free(f->owed);
+    f->owed = NULL;
+    f->nowed = 0;
 }

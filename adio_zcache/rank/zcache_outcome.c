@@ -31,7 +31,7 @@ int zcache_outcome_mpi(int code)
     return zc_errorf(EIO, "MPI cannot reach the other ranks: %s", text);
 }
 
-static int wait_idly(int code, MPI_Request *request)
+int zcache_outcome_wait(int code, MPI_Request *request)
 {
     struct timespec nap = {.tv_nsec = NAP_MIN_NS};
     int done = 0;
@@ -55,7 +55,7 @@ int zcache_outcome_barrier(MPI_Comm comm)
     MPI_Request request = MPI_REQUEST_NULL;
 
     zc_assert_none_held();
-    return wait_idly(MPI_Ibarrier(comm, &request), &request);
+    return zcache_outcome_wait(MPI_Ibarrier(comm, &request), &request);
 }
 
 int zcache_outcome_bcast(struct zcache_outcome *o, int root, MPI_Comm comm)
@@ -64,7 +64,7 @@ int zcache_outcome_bcast(struct zcache_outcome *o, int root, MPI_Comm comm)
     int rc;
 
     zc_assert_none_held();
-    rc = wait_idly(MPI_Ibcast(o, sizeof *o, MPI_BYTE, root, comm, &request), &request);
+    rc = zcache_outcome_wait(MPI_Ibcast(o, sizeof *o, MPI_BYTE, root, comm, &request), &request);
     if (rc)
         zcache_outcome_set(o, rc);
     return o->rc ? zc_errorf(-o->rc, "%s", o->text) : 0;
@@ -79,7 +79,7 @@ int zcache_outcome_agree(struct zcache_outcome *o, MPI_Comm comm)
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     mine = o->rc ? rank : size;
-    rc = wait_idly(MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm, &request), &request);
+    rc = zcache_outcome_wait(MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm, &request), &request);
     if (rc) {
         zcache_outcome_set(o, rc);
         return rc;

@@ -18,6 +18,9 @@ void zcache_outcome_set(struct zcache_outcome *o, int rc);
 
 /* The collective calls below leave the core to others while they wait. */
 
+/* For what a nonblocking call has begun, which returned `code`.  As zcache_outcome_mpi(). */
+int zcache_outcome_wait(int code, MPI_Request *request);
+
 int zcache_outcome_barrier(MPI_Comm comm);
 /* Everybody learns what `root` met.  Returns it, explained. */
 int zcache_outcome_bcast(struct zcache_outcome *o, int root, MPI_Comm comm);

@@ -19,7 +19,7 @@ int zcache_owner_client(struct zcache_file *f, struct zcache_owner *o, struct zc
     if (*out)
         return 0;
     snprintf(label, sizeof label, "aggregator on rank %d", o->rank);
-    rc = zcache_peer_get(o->addr, o->addr_len, label, &f->settings, out);
+    rc = zcache_peer_get(o->addr, o->addr_len, label, &f->settings, f->failures, out);
     if (rc == 0)
         __atomic_store_n(&o->client, *out, __ATOMIC_RELEASE);
     return rc;

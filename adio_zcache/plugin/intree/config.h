@@ -17,8 +17,6 @@
 #define __real_ADIO_Get_shared_fp    zcache_romio_ADIO_Get_shared_fp
 #define __wrap_ADIO_Set_shared_fp    ADIO_Set_shared_fp
 #define __real_ADIO_Set_shared_fp    zcache_romio_ADIO_Set_shared_fp
-#define __wrap_ADIO_Set_view         ADIO_Set_view
-#define __real_ADIO_Set_view         zcache_romio_ADIO_Set_view
 #define __wrap_ADIOI_Get_position    ADIOI_Get_position
 #define __real_ADIOI_Get_position    zcache_romio_ADIOI_Get_position
 #define __wrap_ADIOI_Get_byte_offset ADIOI_Get_byte_offset

@@ -109,19 +109,6 @@ int zcache_close(MPI_File *fh)
     return code;
 }
 
-int zcache_preallocated(ADIO_File fd, int code)
-{
-    int mpi_class = MPI_SUCCESS;
-
-    if (code != MPI_SUCCESS)
-        PMPI_Error_class(code, &mpi_class);
-    PMPI_Bcast(&mpi_class, 1, MPI_INT, 0, fd->comm);
-    if (code == MPI_SUCCESS && mpi_class != MPI_SUCCESS)
-        code = zcache_raised(
-            fd, zcache_mpi_error(mpi_class, "MPI_File_preallocate: failed on the first process"));
-    return code;
-}
-
 int zcache_split_finish(ADIO_File fd, MPI_Status *status)
 {
     int code = zcache_split_end(fd);

@@ -14,12 +14,6 @@
  */
 int zcache_close(MPI_File *fh);
 
-/*
- * MPI_File_preallocate, by all ranks, when the first one has done it with CODE: ROMIO tells the
- * others nothing. The error code of this rank, raised.
- */
-int zcache_preallocated(ADIO_File fd, int code);
-
 /* The end of a split collective access: fills in STATUS. An MPI error code, raised. */
 int zcache_split_finish(ADIO_File fd, MPI_Status *status);
 

@@ -1,0 +1,75 @@
+/*
+ * The exported functions that ask for the status of requests.
+ *
+ * MPI promises that they make progress. Those of the MPICH family do not poll generalized requests,
+ * so a program that calls nothing else would wait for ever. Here the file accesses among the
+ * requests are looked at first; then the function that would have been called without the plugin
+ * answers. That is the next one the linker knows, maybe of a tool for profiling; or, where the MPI
+ * library was opened privately, that library's.
+ */
+#include "config.h"
+
+#include <dlfcn.h>
+
+#include "adio.h"
+#include "ad_zcache_seams.h"
+#include "zcache_library.h"
+
+/* MPI-4.1. Exported whatever this plugin was built with: it may run with a newer MPI. */
+#define EACH(macro)                                                                                \
+    macro(get_status, (MPI_Request request, int *flag, MPI_Status *status),                        \
+          (request, flag, status), 1, &request);                                                   \
+    macro(get_status_all, (int n, const MPI_Request requests[], int *flag, MPI_Status statuses[]), \
+          (n, requests, flag, statuses), n, requests);                                             \
+    macro(get_status_any,                                                                          \
+          (int n, const MPI_Request requests[], int *which, int *flag, MPI_Status *status),        \
+          (n, requests, which, flag, status), n, requests);                                        \
+    macro(get_status_some,                                                                         \
+          (int n, const MPI_Request requests[], int *done, int which[], MPI_Status statuses[]),    \
+          (n, requests, done, which, statuses), n, requests)
+
+#define DECLARE(name, params, args, n, requests)                                                   \
+    int MPI_Request_##name params;                                                                 \
+    int PMPI_Request_##name params
+
+EACH(DECLARE);
+
+/* Looked for once; *known is atomic. */
+static void *next(void **known, const char *name)
+{
+    void *fn = __atomic_load_n(known, __ATOMIC_ACQUIRE);
+
+    if (fn)
+        return fn;
+    fn = dlsym(RTLD_NEXT, name);
+    if (!fn)
+        fn = zcache_library_symbol(name);
+    __atomic_store_n(known, fn, __ATOMIC_RELEASE);
+    return fn;
+}
+
+static void look_at(int n, const MPI_Request *requests)
+{
+    for (int i = 0; i < n && requests; i++)
+        zcache_request_poll(requests[i]);
+}
+
+#define FUNCTION(prefix, name, params, args, n, requests)                                          \
+    int prefix##_Request_##name params                                                             \
+    {                                                                                              \
+        static void *known;                                                                        \
+        int(*fn) params;                                                                           \
+                                                                                                   \
+        *(void **)&fn = next(&known, #prefix "_Request_" #name);                                   \
+        if (!fn)                                                                                   \
+            return MPI_ERR_UNSUPPORTED_OPERATION;                                                  \
+        look_at(n, requests);                                                                      \
+        return fn args;                                                                            \
+    }
+
+#define BOTH(name, params, args, n, requests)                                                      \
+    FUNCTION(MPI, name, params, args, n, requests)                                                 \
+    FUNCTION(PMPI, name, params, args, n, requests)                                                \
+    DECLARE(name, params, args, n, requests)
+
+EACH(BOTH);
