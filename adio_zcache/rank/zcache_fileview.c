@@ -104,6 +104,8 @@ int zcache_view_take(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Dat
         fd->filetype = copy[1];
         fd->etype_size = e->size ? e->size : 1; /* ROMIO divides by it */
         fd->disp = disp;
+        if (f->layout != l)
+            zcache_owners_view_replaced(f);
         zcache_layout_put(f->layout);
         f->layout = zcache_layout_ref(l);
         zcache_pointer_set(fd, 0);
