@@ -424,6 +424,7 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     zcache_split_end(fd); /* a program that closes too early must not write into what is freed */
     zcache_requests_leave(fd);
     zcache_jobs_drain(&f->jobs);
+    zcache_owners_views_end(f);
     rc = zcache_outcome_barrier(fd->comm); /* all accesses of all ranks are done */
     zcache_outcome_set(&o, rc);
     for (uint32_t i = 0; i < f->nowners; i++)

@@ -20,7 +20,8 @@ enum {
     AGG_LOW = 10,  /* and at which it stops: early, so that computing hides it */
     AGG_IDLE_MS = 20,
     AGG_CREDITS = 32,
-    LEAST_PIECE = 16, /* a range for so many bytes of a page */
+    LEAST_PIECE = 16,        /* a range for so many bytes of a page */
+    SMALL_VIEWS = 256 << 10, /* memory for views beside the share of the cache's, bytes */
 };
 
 struct endpoint;
@@ -31,6 +32,7 @@ struct zcache_agg {
     uint32_t page_size;
     bool background; /* writes back while the program computes */
     struct zc_cache *cache;
+    struct zc_view_budget views;
     struct endpoint *endpoints[2]; /* indexed by whether it is for ranks of this host only */
 };
 
@@ -86,7 +88,8 @@ static int endpoint_make(struct zcache_item *i, const void *key)
     struct zc_server_config cfg = {.cache = e->agg->cache,
                                    .credits = AGG_CREDITS,
                                    .open_transport = e->near ? zc_tp_local_open : zc_tp_ofi_open,
-                                   .provider = zcache_network_provider(k->settings)};
+                                   .provider = zcache_network_provider(k->settings),
+                                   .views = &e->agg->views};
     int rc;
 
     if (getrandom(&cfg.boot_id, sizeof cfg.boot_id, 0) != sizeof cfg.boot_id)
@@ -157,6 +160,23 @@ static bool agg_matches(const struct zcache_item *i, const void *key)
            a->background == in_background(k->settings);
 }
 
+/* Bytes for pages: what views leave of the cache size, in whole pages, two at least. */
+static size_t page_memory(const struct zc_settings *s, uint32_t page_size)
+{
+    size_t bytes = s->agg_cache_size - s->agg_cache_size / 100 * s->agg_view_memory;
+
+    bytes -= bytes % page_size;
+    return bytes < 2 * (size_t)page_size ? 2 * (size_t)page_size : bytes;
+}
+
+/* Bytes for views: what pages leave.  Small views always find room, unless there shall be none. */
+static size_t view_limit(const struct zc_settings *s, size_t pages)
+{
+    if (!s->agg_view_memory)
+        return 0;
+    return SMALL_VIEWS + (s->agg_cache_size > pages ? s->agg_cache_size - pages : 0);
+}
+
 static int agg_make(struct zcache_item *i, const void *key)
 {
     const struct zc_settings *s = ((const struct agg_key *)key)->settings;
@@ -164,9 +184,8 @@ static int agg_make(struct zcache_item *i, const void *key)
     struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
     uint32_t page_size = a->page_size;
 
-    cfg.capacity = s->agg_cache_size - s->agg_cache_size % page_size;
-    if (cfg.capacity < 2 * (size_t)page_size)
-        cfg.capacity = 2 * (size_t)page_size;
+    cfg.capacity = page_memory(s, page_size);
+    a->views.limit = view_limit(s, cfg.capacity);
     cfg.page_size = page_size;
     cfg.high_watermark = a->background ? AGG_HIGH : 100;
     cfg.low_watermark = a->background ? AGG_LOW : 99;

@@ -1,7 +1,8 @@
 /* zcache_access.c - one rank's access: cut along blocks, each part to the block's owner.
  *
  * The bytes of an access that lie in one block are contiguous in view space, so a part is
- * (view, view offset, length) with contiguous data.  Several parts are under way (zc_window.h).
+ * (view, view offset, length) with contiguous data, or, where the owner does not have the view, as
+ * many pieces as a message can list.  Several parts are under way (zc_window.h).
  * Memory that is not contiguous is packed part by part.  Nothing is read to be written back.
  */
 #include "config.h"
@@ -25,7 +26,9 @@ enum {
 struct part {
     struct zcache_owner *owner;
     struct zc_client *client; /* NULL: this rank owns the block */
-    struct zc_io io;
+    struct zc_io io;          /* plain: in one run of the file, or */
+    struct zc_vio vio;        /* through the view */
+    bool viewed;
     char *buf;    /* its data, in the user's memory or packed */
     char *packed; /* what to free */
     int64_t view_off, len;
@@ -90,18 +93,44 @@ static ssize_t do_local(struct transfer *t, struct part *p)
                                    : zc_cache_vread(h, t->view, t->disp, p->buf, len, p->view_off);
 }
 
+/* How an owner is asked: through the view, or for a run of the file. */
+static int aim_remote(struct transfer *t, struct part *p)
+{
+    bool write = t->a->dir == ZCACHE_WRITE;
+    int rc;
+
+    p->viewed = !p->plain || (!write && t->foresee);
+    if (!p->viewed)
+        return 0;
+    p->vio = (struct zc_vio){.write = write,
+                             .handle = p->owner->number,
+                             .view = (struct zc_view *)(uintptr_t)t->view, /* counts references */
+                             .disp = t->disp,
+                             .off = (uint64_t)p->view_off,
+                             .len = (size_t)p->len};
+    rc = zc_vio_aim(p->client, &p->vio);
+    p->len = (int64_t)p->vio.len;
+    return rc;
+}
+
 static void start_remote(struct transfer *t, struct part *p)
 {
-    bool write = t->a->dir == ZCACHE_WRITE, plain = p->plain && (write || !t->foresee);
-
-    p->io = (struct zc_io){.write = write,
+    if (p->viewed) {
+        p->vio.buf = p->buf;
+        zc_vio_start(p->client, &p->vio);
+        return;
+    }
+    p->io = (struct zc_io){.write = t->a->dir == ZCACHE_WRITE,
                            .handle = p->owner->number,
                            .buf = p->buf,
                            .len = (size_t)p->len,
-                           .off = (uint64_t)(plain ? p->file_off : p->view_off),
-                           .view = plain ? NULL : t->view,
-                           .disp = t->disp};
+                           .off = (uint64_t)p->file_off};
     zc_io_start(p->client, &p->io);
+}
+
+static int64_t wait_remote(struct part *p)
+{
+    return p->viewed ? zc_vio_wait(p->client, &p->vio) : zc_io_wait(p->client, &p->io);
 }
 
 /* A read came back short: zeros up to where the file really ends, for another owner may
@@ -145,7 +174,7 @@ static int64_t finish_part(void *transfer, unsigned slot, bool wanted)
 {
     struct transfer *t = transfer;
     struct part *p = &t->parts[slot];
-    int64_t got = p->client ? zc_io_wait(p->client, &p->io) : do_local(t, p);
+    int64_t got = p->client ? wait_remote(p) : do_local(t, p);
 
     if (got >= 0 && wanted)
         got = settle(t, p, got);
@@ -190,10 +219,16 @@ static int64_t start_part(struct transfer *t, struct part *p, int64_t view_off, 
 {
     int rc = cut(t, p, view_off, left);
 
-    if (rc == 0)
-        rc = lay_out(t, p);
+    if (rc == 0 && p->client)
+        rc = aim_remote(t, p);
     if (rc)
         return rc;
+    rc = lay_out(t, p);
+    if (rc) {
+        if (p->client && p->viewed)
+            zc_vio_forget(p->client, &p->vio);
+        return rc;
+    }
     if (p->client)
         start_remote(t, p);
     return p->len;
@@ -245,6 +280,7 @@ int64_t zcache_transfer(const struct zcache_access *a)
         return zc_errorf(EINVAL, "the file view shows no bytes");
     if (left > INT64_MAX - view_off || t.disp > INT64_MAX - left - view_off)
         return zc_errorf(EFBIG, "the access ends beyond 2^63");
-    t.foresee = t.view && zc_view_monotone(t.view) && t.f->settings.agg_prefetch;
+    t.foresee = t.view && zc_view_monotone(t.view) && t.f->settings.agg_prefetch &&
+                zc_view_memory(t.view) <= ZC_FORESEEN_VIEW;
     return move(&t, view_off, left);
 }

@@ -123,6 +123,8 @@ void zcache_view_take(ADIO_File fd, ADIO_Offset disp, struct zcache_new_view *v)
     fd->filetype = v->types[1];
     fd->etype_size = v->etype_size;
     fd->disp = disp;
+    if (f->layout != v->layout)
+        zcache_owners_view_replaced(f);
     zcache_layout_put(f->layout);
     f->layout = v->layout;
     zcache_pointer_set(fd, 0);

@@ -56,6 +56,26 @@ void zcache_owners_warm(struct zcache_file *f)
     zcache_job_release(j);
 }
 
+static void tell_of_views(struct zcache_file *f, void (*tell)(struct zc_client *c, uint64_t number))
+{
+    for (uint32_t i = 0; f->owners && i < f->nowners; i++) {
+        struct zc_client *c = __atomic_load_n(&f->owners[i].client, __ATOMIC_ACQUIRE);
+
+        if (c)
+            tell(c, f->owners[i].number);
+    }
+}
+
+void zcache_owners_view_replaced(struct zcache_file *f)
+{
+    tell_of_views(f, zc_client_view_replaced);
+}
+
+void zcache_owners_views_end(struct zcache_file *f)
+{
+    tell_of_views(f, zc_client_views_end);
+}
+
 struct first_error {
     int rc;
     char text[400];

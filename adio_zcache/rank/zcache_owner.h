@@ -31,6 +31,11 @@ void zcache_owners_warm(struct zcache_file *f);
 /* The connection to an owner that is not this rank. */
 int zcache_owner_client(struct zcache_file *f, struct zcache_owner *o, struct zc_client **out);
 
+/* The view of this rank's handle has been replaced; or the file is to be closed, and no access is
+ * under way: the owners need what they keep of it no more. */
+void zcache_owners_view_replaced(struct zcache_file *f);
+void zcache_owners_views_end(struct zcache_file *f);
+
 /* The largest size any owner knows of, bytes. */
 int zcache_owners_size(struct zcache_file *f, uint64_t *size);
 /* Bytes of the file that wait to be written back: `dirty` in the job's aggregators, `unstored`

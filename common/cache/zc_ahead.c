@@ -18,6 +18,7 @@
 
 #include "zc_cache_internal.h"
 #include "zc_log.h"
+#include "zc_view.h"
 
 enum { QUEUE_READS = 2 }; /* reads ahead that are queued for each one under way */
 
@@ -204,7 +205,7 @@ void zc_ahead_touch(struct zc_cache *c, const struct zc_access *a, const struct 
     zc_assert_held(&c->lock);
     if (h->predict.depth == 0 || quota(c) == 0)
         return;
-    if (a->view)
+    if (a->view && zc_view_memory(a->view) <= ZC_FORESEEN_VIEW)
         zc_predict_touch_view(&h->predict, a->view, a->disp, a->view_off, a->view_len, a->off,
                               foreseen);
     else

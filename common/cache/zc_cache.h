@@ -156,6 +156,10 @@ enum zc_dir { ZC_READ, ZC_WRITE };
 
 struct zc_view;
 
+/* A view of more bytes is not read ahead along: its streams would keep it in memory when everybody
+ * else has forgotten it, and what is so irregular leaves out few pages. */
+enum { ZC_FORESEEN_VIEW = 16 << 10 };
+
 /* Belongs to the caller; must stay where it is from begin to end (or to the failing
  * ready()).  The caller fills the first part. */
 struct zc_access {

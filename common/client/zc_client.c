@@ -17,6 +17,11 @@ uint64_t zc_client_boot_id(const struct zc_client *c)
     return c->boot_id;
 }
 
+uint32_t zc_client_max_inline(const struct zc_client *c)
+{
+    return c->max_inline;
+}
+
 uint32_t zc_client_page_size(const struct zc_client *c)
 {
     return c->page_size;
@@ -67,7 +72,8 @@ static int hello(struct zc_client *c)
 
 static void client_free(struct zc_client *c)
 {
-    pthread_cond_destroy(&c->view_sent);
+    zc_client_views_free(c);
+    pthread_cond_destroy(&c->installed);
     zc_lock_destroy(&c->view_lock);
     free(c);
 }
@@ -87,7 +93,8 @@ int zc_client_connect(struct zc_net *n, const void *addr, size_t len, const char
     zc_list_init(&c->calls);
     zc_list_init(&c->link);
     zc_lock_init(&c->view_lock, ZC_ORDER_TURN);
-    zc_cond_init(&c->view_sent);
+    zc_list_init(&c->views);
+    zc_cond_init(&c->installed);
     rc = zc_tp_peer_add(n->tp, addr, len, &c->peer);
     if (rc) {
         client_free(c);

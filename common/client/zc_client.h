@@ -30,7 +30,8 @@ void zc_client_disconnect(struct zc_client *c);
 /* True when all its calls fail. */
 bool zc_client_broken(struct zc_client *c);
 uint64_t zc_client_boot_id(const struct zc_client *c);
-uint32_t zc_client_page_size(const struct zc_client *c); /* bytes; unit of large transfers */
+uint32_t zc_client_page_size(const struct zc_client *c);  /* bytes; unit of large transfers */
+uint32_t zc_client_max_inline(const struct zc_client *c); /* bytes of data in a message */
 const char *zc_client_label(const struct zc_client *c);
 
 int zc_client_open(struct zc_client *c, const char *path, unsigned flags, mode_t mode,
@@ -85,15 +86,17 @@ int zc_client_control(struct zc_client *c, uint32_t what, uint64_t *count);
 
 struct zc_view;
 
-/* One transfer; buffer and view belong to it from start to wait. */
+/* One transfer; buffer and list belong to it from start to wait. */
 struct zc_io {
     bool write;
     uint64_t handle;
     void *buf; /* contiguous data */
     size_t len;
-    uint64_t off;               /* in the file; or, with a view, in its visible bytes */
-    const struct zc_view *view; /* NULL: none; sent when the server does not know it */
-    int64_t disp;               /* of the view */
+    uint64_t off;     /* in the file; or, with a view, in its visible bytes */
+    uint64_t view;    /* number of one that is installed; 0: none */
+    const void *list; /* of pieces (zc_view.h), instead; NULL: none */
+    size_t list_len;  /* bytes of it */
+    int64_t disp;     /* of the view, or where the list begins */
 
     struct zc_call *call; /* private, from here on */
     struct zc_mr mr;
@@ -105,6 +108,35 @@ struct zc_io {
 void zc_io_start(struct zc_client *c, struct zc_io *io);
 /* Bytes moved, for a read up to the end of the file as this server knows it. */
 ssize_t zc_io_wait(struct zc_client *c, struct zc_io *io);
+
+/* A transfer through a view, which the server has, or gets, or pieces are listed: whichever it is,
+ * the bytes go where they belong. */
+struct zc_vio {
+    bool write;
+    uint64_t handle;
+    struct zc_view *view;
+    int64_t disp;
+    uint64_t off; /* in its visible bytes */
+    size_t len;
+    void *buf; /* contiguous data; from start to wait */
+
+    struct zc_held_view *held; /* private, from here on */
+    unsigned char *list;
+    struct zc_io io;
+};
+
+/* Decides how it is made.  May take long, when the view is installed.  len may become less, never
+ * 0: what is left is another transfer.  0, or an error, and there is no transfer. */
+int zc_vio_aim(struct zc_client *c, struct zc_vio *v);
+/* It is not started after all. */
+void zc_vio_forget(struct zc_client *c, struct zc_vio *v);
+void zc_vio_start(struct zc_client *c, struct zc_vio *v);
+ssize_t zc_vio_wait(struct zc_client *c, struct zc_vio *v); /* as zc_io_wait() */
+
+/* The view of an open file has been replaced: the server may drop the ones before. */
+void zc_client_view_replaced(struct zc_client *c, uint64_t handle);
+/* The file is closed: it drops all. */
+void zc_client_views_end(struct zc_client *c, uint64_t handle);
 
 /* Both halves. */
 ssize_t zc_client_read(struct zc_client *c, uint64_t handle, void *buf, size_t len, uint64_t off);

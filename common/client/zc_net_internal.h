@@ -7,6 +7,7 @@
  * zc_client.c        requests, one function each
  * zc_client_io.c     transfers
  * zc_client_meet.c   cards at files
+ * zc_client_view.c   transfers through views, and which the server has
  *
  * Locking: zc_net.lock guards everything in these structs but what a comment says is fixed
  * after creation or is guarded by another lock.  It is not held while the transport is called.
@@ -73,8 +74,9 @@ struct zc_client {
     unsigned sending; /* threads that post to the peer, which must stay for them */
 
     struct zc_lock view_lock; /* guards: */
-    bool sending_view;        /* a thread sends a view, and makes the transfer it is for */
-    zc_cond view_sent;        /* it has */
+    struct zc_list views;     /* struct zc_held_view: those in use, and old ones */
+    bool installing;          /* a thread installs one */
+    zc_cond installed;        /* it has, or has not */
 };
 
 /* ---- zc_net.c ---- */
@@ -99,6 +101,9 @@ void zc_net_on_peer_error(void *net, zc_peer peer, int err); /* zc_tp_config.pee
 void zc_net_look_at_deadlines(struct zc_net *n);
 /* A thread that raised `sending` has posted; with the lock. */
 void zc_net_sent(struct zc_client *c);
+
+/* ---- zc_client_view.c ---- */
+void zc_client_views_free(struct zc_client *c);
 
 /* ---- zc_call.c ---- */
 void zc_call_on_message(void *net, const void *buf, size_t len); /* zc_tp_config.recv */

@@ -121,44 +121,79 @@ ssize_t zc_remote_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, u
 
 /* ---- pieces ---- */
 
-/* The pieces leave packed, with a view that says where they belong. */
-static ssize_t write_packed(const struct rfile *f, uint32_t daemon, const char *data,
-                            const struct zc_range *r, uint32_t n, uint64_t off, char *buf)
+/* Pieces of a page, packed and listed, in as many messages as it takes. */
+struct scatter {
+    struct zc_client *client;
+    uint64_t handle;
+    struct zc_io io[ZC_WINDOW];
+    unsigned char *lists; /* ZC_WINDOW of them, each max_inline bytes */
+    size_t room;          /* of one */
+};
+
+static int64_t finish_list(void *scatter, unsigned slot, bool wanted)
 {
-    struct zc_client *c = remote_of(f->file.store)->clients[daemon];
-    struct zc_view_builder *b;
-    struct zc_view *v;
-    struct zc_io io = {
-        .write = true, .handle = f->handles[daemon], .buf = buf, .disp = (int64_t)off};
-    size_t total = 0;
-    ssize_t rc;
+    struct scatter *s = scatter;
+    struct zc_io *io = &s->io[slot];
+    ssize_t got = zc_io_wait(s->client, io);
 
-    rc = zc_view_builder_create(&b);
-    if (rc < 0)
-        return rc;
+    (void)wanted;
+    if (got >= 0 && (size_t)got != io->len)
+        return zc_errorf(EIO, "%s took %zd of %zu bytes in pieces at offset %llu",
+                         zc_client_label(s->client), got, io->len, (unsigned long long)io->disp);
+    return got;
+}
+
+/* The first ranges of n, as many as a message has room for, packed in buf; how many. */
+static uint32_t pack(struct zc_view_list *l, const char *data, const struct zc_range *r, uint32_t n,
+                     uint64_t off, char *buf)
+{
+    uint32_t i = 0;
+
     ZC_RACY_READ_BEGIN(); /* writers may be at work on the same page */
-    for (uint32_t i = 0; i < n; i++) {
+    for (; i < n; i++) {
         size_t len = r[i].hi - r[i].lo;
+        char *to = buf + l->bytes;
 
-        zc_view_add(b, r[i].lo, (int64_t)len); /* an error stays */
-        memcpy(buf + total, data + r[i].lo, len);
-        total += len;
+        if (!zc_view_list_add(l, (int64_t)(off + r[i].lo), (int64_t)len))
+            break;
+        memcpy(to, data + r[i].lo, len);
     }
     ZC_RACY_READ_END();
-    rc = zc_view_finish(b, r[n - 1].hi, &v);
-    if (rc < 0)
-        return rc;
-    io.view = v;
-    io.len = total;
-    zc_io_start(c, &io);
-    rc = zc_io_wait(c, &io);
-    zc_view_put(v);
-    if (rc < 0)
-        return explain((int)rc, off + r[0].lo, r[n - 1].hi - r[0].lo);
-    if ((size_t)rc != total)
-        rc = zc_errorf(EIO, "%s took %zd of %zu bytes in pieces at offset %llu", zc_client_label(c),
-                       rc, total, (unsigned long long)off);
-    return rc;
+    return i;
+}
+
+static ssize_t write_lists(struct scatter *s, const char *data, const struct zc_range *r,
+                           uint32_t n, uint64_t off, char *buf)
+{
+    struct zc_window w;
+
+    zc_window_init(&w, finish_list, s);
+    while (n && zc_window_wants(&w)) {
+        unsigned slot = zc_window_slot(&w);
+        unsigned char *list = s->lists + slot * s->room;
+        struct zc_view_list l;
+        uint32_t taken;
+
+        zc_view_list_begin(&l, list, s->room);
+        taken = pack(&l, data, r, n, off, buf);
+        if (taken == 0) {
+            zc_window_fail(&w, zc_errorf(EPROTO, "it takes no pieces"));
+            break;
+        }
+        s->io[slot] = (struct zc_io){.write = true,
+                                     .handle = s->handle,
+                                     .buf = buf,
+                                     .len = (size_t)l.bytes,
+                                     .disp = l.first,
+                                     .list = list,
+                                     .list_len = zc_view_list_end(&l)};
+        zc_io_start(s->client, &s->io[slot]);
+        zc_window_started(&w, l.bytes);
+        buf += l.bytes;
+        r += taken;
+        n -= taken;
+    }
+    return zc_window_end(&w);
 }
 
 ssize_t zc_remote_write_ranges(struct zc_sfile *sf, const char *data, const struct zc_range *r,
@@ -167,15 +202,20 @@ ssize_t zc_remote_write_ranges(struct zc_sfile *sf, const char *data, const stru
     struct rfile *f = rfile_of(sf);
     uint64_t first = zc_place_block(&f->place, off + r[0].lo);
     uint32_t d = zc_place_daemon(&f->place, first);
+    struct scatter s = {.client = remote_of(f->file.store)->clients[d],
+                        .handle = f->handles[d],
+                        .room = zc_client_max_inline(remote_of(f->file.store)->clients[d])};
     char *buf;
     ssize_t rc;
 
     if (f->place.daemons > 1 && zc_place_block(&f->place, off + r[n - 1].hi - 1) != first)
         return -EOPNOTSUPP;
     buf = malloc(r[n - 1].hi - r[0].lo);
-    if (!buf)
-        return -EOPNOTSUPP;
-    rc = write_packed(f, d, data, r, n, off, buf);
+    s.lists = malloc(ZC_WINDOW * s.room);
+    rc = buf && s.lists ? write_lists(&s, data, r, n, off, buf) : -EOPNOTSUPP;
+    free(s.lists);
     free(buf);
+    if (rc < 0 && rc != -EOPNOTSUPP)
+        rc = explain((int)rc, off + r[0].lo, r[n - 1].hi - r[0].lo);
     return rc;
 }

@@ -73,6 +73,9 @@ const struct zc_option zc_options[] = {
     /* ---- an aggregator's cache ---- */
     {"cache_size", ZC_OPT_SIZE, HINT, "128M", 8 * KIB, PIB, NULL, AT(agg_cache_size), "SIZE",
      "memory for cached pages of an aggregator; the first file opened decides"},
+    {"view_memory", ZC_OPT_PERCENT, HINT, "12%", 0, 50, NULL, AT(agg_view_memory), "PERCENT",
+     "share of an aggregator's cache size that is for views of other ranks; what finds no room is "
+     "sent as lists of pieces with each access; the first file opened decides"},
     {"prefetch", ZC_OPT_FLAG, HINT, "true", 0, 0, NULL, AT(agg_prefetch), NULL,
      "aggregators read ahead of what the program reads in order"},
     {"prefetch_depth", ZC_OPT_COUNT, HINT, "16", 0, ZC_PREDICT_DEPTH_MAX, NULL,

@@ -27,6 +27,7 @@ struct zc_settings {
     uint64_t close_level;        /* enum zc_level */
     uint64_t flush;              /* index of the hint's words: none, start, wait */
     uint64_t agg_cache_size;     /* bytes of an aggregator's cache; hint cache_size */
+    uint64_t agg_view_memory;    /* percent of it that is for views; hint view_memory */
     uint64_t write_back;         /* enum zc_write_back */
     bool agg_prefetch;           /* an aggregator reads ahead; hint prefetch */
     uint64_t agg_prefetch_depth; /* pages; hint prefetch_depth */

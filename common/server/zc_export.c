@@ -111,6 +111,16 @@ void zc_export_put(struct zc_server *s, struct zc_export *e)
     zc_lock_put(&s->lock);
 }
 
+bool zc_export_there(struct zc_server *s, uint64_t number)
+{
+    bool yes;
+
+    zc_lock_get(&s->lock);
+    yes = find(s, number) != NULL;
+    zc_lock_put(&s->lock);
+    return yes;
+}
+
 /* Entries are few: as many as exports ever were open at a time. */
 struct zc_told *zc_export_told(struct zc_session *ss, const struct zc_export *e)
 {

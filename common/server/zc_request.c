@@ -74,7 +74,7 @@ void zc_request_finish(struct zc_request *r)
     s->stats.requests_active--;
     ss->nrequests--;
     zc_list_del(&r->link);
-    zc_transfer_free(r->transfer);
+    zc_transfer_free(ss, r->transfer);
     free(r->path);
     free(r);
     zc_session_settle(ss);

@@ -184,6 +184,7 @@ static void start_flush(struct zc_request *r)
 static void flushed_to_close(struct zc_request *r)
 {
     r->opened = r->handle;
+    zc_session_views_forget(r->session, r->msg.handle);
     r->session->slots[r->slot - 1].handle = NULL;
     r->slot = 0;
     zc_request_submit(r, do_close, zc_request_finish);
@@ -210,12 +211,6 @@ static void bye(struct zc_request *r)
     zc_session_leave_meeting(ss);
     ss->state = ZC_SESSION_DEAD;
     ss->server->next_tick = 0;
-}
-
-static void view(struct zc_request *r)
-{
-    zc_request_check(r, zc_server_view_piece(r->session, &r->msg));
-    zc_request_finish(r);
 }
 
 static void info(struct zc_request *r)
@@ -285,7 +280,6 @@ static const struct zc_request_kind kinds[] = {
     {ZC_T_FLUSH,     ZC_KIND_HANDLE,                                  start_flush},
     {ZC_T_UNLINK,    ZC_KIND_PATH | ZC_KIND_BLOCKS,                   do_unlink},
     {ZC_T_STAT,      ZC_KIND_PATH | ZC_KIND_BLOCKS,                   do_stat},
-    {ZC_T_VIEW,      0,                                               view},
     {ZC_T_VREAD,     ZC_KIND_HANDLE,                                  zc_transfer_start},
     {ZC_T_VWRITE,    ZC_KIND_HANDLE,                                  zc_transfer_start},
     {ZC_T_BACKLOG,   ZC_KIND_HANDLE,                                  backlog},
@@ -295,6 +289,10 @@ static const struct zc_request_kind kinds[] = {
     {ZC_T_LOCK,      ZC_KIND_HANDLE,                                  zc_request_lock},
     {ZC_T_UNLOCK,    ZC_KIND_HANDLE,                                  zc_request_unlock},
     {ZC_T_MEET,      0,                                               zc_request_meet},
+    {ZC_T_VIEW_INSTALL, ZC_KIND_HANDLE,                               zc_request_view_install},
+    {ZC_T_VIEW_DROP, ZC_KIND_ALWAYS,                                  zc_request_view_drop},
+    {ZC_T_LIST_READ, ZC_KIND_HANDLE,                                  zc_transfer_start},
+    {ZC_T_LIST_WRITE, ZC_KIND_HANDLE,                                 zc_transfer_start},
 };
 /* clang-format on */
 

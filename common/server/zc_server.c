@@ -45,6 +45,15 @@ static void handle_notices(struct zc_server *s)
     }
 }
 
+/* Who waited for a buffer or for a list to go goes on, and may leave either to the next. */
+static void serve_waiting(struct zc_server *s)
+{
+    do {
+        zc_bounce_serve(&s->bounce);
+        zc_transfer_serve(s);
+    } while (s->bounce.nfree && !zc_list_empty(&s->bounce.waiting));
+}
+
 /* One line a minute at most, however much rubbish arrives. */
 void zc_server_complain(struct zc_server *s, const char *text)
 {
@@ -249,7 +258,7 @@ int zc_server_run(struct zc_server *s)
         if (rc < 0)
             return rc;
         handle_notices(s);
-        zc_bounce_serve(&s->bounce);
+        serve_waiting(s);
         tick(s);
         if (__atomic_load_n(&s->stop_requested, __ATOMIC_ACQUIRE) && stop_step(s))
             break;
@@ -303,7 +312,8 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
     zc_list_init(&s->sessions);
     zc_list_init(&s->leaving);
     zc_list_init(&s->notices);
-    zc_list_init(&s->views);
+    zc_server_views_init(s);
+    zc_list_init(&s->lists_waiting);
     zc_cards_init(&s->cards, cfg->boot_id);
     zc_list_init(&s->bounce.waiting);
     zc_cond_init(&s->export_idle);
@@ -338,7 +348,7 @@ static void end_sessions(struct zc_server *s)
     while (!zc_list_empty(&s->leaving) && zc_now() < until) {
         zc_tp_progress(s->tp, 10);
         handle_notices(s);
-        zc_bounce_serve(&s->bounce);
+        serve_waiting(s);
     }
 }
 
@@ -352,7 +362,7 @@ static void close_endpoint(struct zc_server *s)
     zc_tp_close(tp);
     while (!zc_list_empty(&s->leaving)) { /* all it takes now is the pool */
         handle_notices(s);
-        zc_bounce_serve(&s->bounce);
+        serve_waiting(s);
         usleep(1000);
     }
 }
@@ -369,7 +379,6 @@ void zc_server_destroy(struct zc_server *s)
     }
     if (s->pool)
         zc_pool_destroy(s->pool);
-    zc_server_views_free(s);
     free(s->bounce.memory);
     zc_exports_free(s);
     pthread_cond_destroy(&s->export_idle);

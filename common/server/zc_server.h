@@ -33,7 +33,15 @@ struct zc_server;
     X(inline_out_bytes, "payload sent inside messages")                                            \
     X(rma_in_bytes, "payload pulled from clients by RMA")                                          \
     X(rma_out_bytes, "payload pushed to clients by RMA")                                           \
-    X(rma_failed, "RMA operations that failed")
+    X(rma_failed, "RMA operations that failed")                                                    \
+    X(views, "views kept for clients")                                                             \
+    X(view_bytes, "memory that they take, and those being installed")                              \
+    X(lists, "requests with a list of pieces")
+
+/* Memory for the views of clients, which servers of one process may share. */
+struct zc_view_budget {
+    size_t limit, used; /* bytes; used: atomic */
+};
 
 struct zc_server_config {
     struct zc_cache *cache;
@@ -44,6 +52,7 @@ struct zc_server_config {
     int (*open_transport)(const struct zc_tp_config *cfg, struct zc_tp **out);
     const char *provider, *listen;
     unsigned spin_us;
+    struct zc_view_budget *views; /* borrowed; NULL: clients send lists */
 };
 
 /* The endpoint is ready when this returns. */

@@ -4,11 +4,11 @@
  * zc_session.c       sessions of clients and their handles
  * zc_request.c       one request: checking, waiting, reply
  * zc_request_kinds.c what each request does: the table
- * zc_transfer.c      READ, WRITE, VREAD, VWRITE: bytes between pages and clients
+ * zc_transfer.c      what moves data: bytes between pages and clients
  * zc_bounce.c        buffers for those that go through a view
  * zc_request_coord.c POINTER, LOCK, UNLOCK: what ranks share of a file
  * zc_request_meet.c  MEET: the cards that clients leave at files
- * zc_server_views.c  the views clients have sent
+ * zc_server_views.c  the views clients have installed
  * zc_export.c        open files that all clients may use
  * zc_server_info.c   what the server says about itself
  * zc_server_check.c  the invariants, in debug builds
@@ -27,6 +27,8 @@
  * 6. A request that is not running waits for one thing, the pool, the cache's write-back or a
  *    lock; or its transfer's pieces wait, each for a page, a buffer or the fabric.
  * 7. When the main loop has gone round, a buffer is free or wanted, not both.
+ * 8. A view in memory has an owner, a session or a request; an installation waits only while
+ *    another one is under way.
  */
 #ifndef ZC_SERVER_INTERNAL_H
 #define ZC_SERVER_INTERNAL_H
@@ -48,7 +50,7 @@ enum {
     ZC_SERVER_TICK_MS = 100,     /* deadlines are looked at this often */
     ZC_SERVER_BOUNCE = 16,       /* buffers for data on its way through a view, and ... */
     ZC_SERVER_CHUNK = 256 << 10, /* ... their size, bytes */
-    ZC_SERVER_VIEWS = 16 << 20,  /* memory for views, bytes; one is always kept */
+    ZC_SERVER_LISTS = 16,        /* lists of pieces in memory at a time */
     ZC_SERVER_ABANDON_MS = 2000, /* a stop waits this long for requests of dead clients */
     ZC_SERVER_LINGER_MS = 500,   /* at the end, for clients to say goodbye */
     ZC_SERVER_SESSIONS = 16384,  /* most clients at a time */
@@ -69,6 +71,8 @@ struct zc_request;
 struct zc_transfer;
 struct grant;
 struct zc_view;
+struct zc_shared_view;
+struct zc_install;
 
 /* Something another thread finished; handled by the server thread. */
 struct zc_notice {
@@ -115,8 +119,11 @@ struct zc_server {
     int drain_status; /* with drained */
     char drain_text[256];
 
-    struct zc_list views; /* struct view, least recently used first */
-    size_t view_bytes;
+    struct zc_list views[ZC_SERVER_BUCKETS]; /* struct zc_shared_view, by hash */
+    unsigned installs;                       /* that have memory reserved ... */
+    struct zc_list installs_waiting;         /* ... and that wait for it: struct zc_install */
+    unsigned lists;                          /* transfers that have a list in memory ... */
+    struct zc_list lists_waiting;            /* ... and that wait to: struct zc_transfer */
     struct zc_bounce bounce;
     struct zc_cards cards;
 
@@ -137,18 +144,11 @@ struct zc_export {
     bool leaving;             /* no more requests */
 };
 
-/* A view on its way from a client. */
-struct zc_partial {
-    uint64_t low, high;
-    unsigned char *buf;
-    uint64_t size, at;
-};
-
-/* The view that a session sent last, which others push out of the server's at any time: it is
- * kept for the transfer that follows. */
-struct zc_sent {
-    uint64_t low, high;
-    struct zc_view *view; /* NULL: none, or the transfer has come */
+/* A view that a session has installed. */
+struct zc_owned {
+    struct zc_shared_view *view; /* NULL: free */
+    uint32_t generation;         /* of its number */
+    uint64_t handle;             /* the open file it is for */
 };
 
 /* What a session has to do with cards. */
@@ -196,9 +196,10 @@ struct zc_session {
     unsigned nrequests;
     struct zc_slot *slots;
     uint32_t nslots;
-    struct zc_partial partial;
-    struct zc_sent sent;
     struct zc_meeting meeting;
+    struct zc_owned *owned;
+    uint32_t nowned;
+    bool installing;     /* a view */
     struct zc_list told; /* struct zc_told */
     char *info;          /* text being fetched in pieces */
     size_t info_len;
@@ -233,7 +234,8 @@ struct zc_request {
     struct zc_handle *handle; /* the open file it is about */
     uint32_t slot;            /* 1 + index of its slot; 0: none */
     struct zc_export *export; /* of an export: in use until the request ends */
-    struct zc_transfer *transfer; /* READ, WRITE, VREAD, VWRITE */
+    struct zc_transfer *transfer; /* what moves data */
+    struct zc_install *install;   /* VIEW_INSTALL */
     struct grant *grant;          /* LOCK */
     uint64_t last_sign;           /* when its client last heard of it */
     struct zc_msg reply;
@@ -306,9 +308,12 @@ void zc_server_reply(struct zc_server *s, zc_peer peer, struct zc_msg *m, int st
 /* zc_request_kinds.c: NULL if messages of this type are no requests */
 const struct zc_request_kind *zc_request_kind(uint8_t type);
 
-/* zc_transfer.c: starts a READ, WRITE, VREAD or VWRITE, which finishes by itself */
+/* zc_transfer.c: starts what moves data, which finishes by itself */
 void zc_transfer_start(struct zc_request *r);
-void zc_transfer_free(struct zc_transfer *t); /* nothing of it is under way; NULL is fine */
+/* Begins those that waited for others' lists to go; from the main loop only. */
+void zc_transfer_serve(struct zc_server *s);
+/* Nothing of it is under way; NULL is fine. */
+void zc_transfer_free(struct zc_session *ss, struct zc_transfer *t);
 
 /* zc_bounce.c */
 int zc_bounce_make(struct zc_server *s); /* if there are none yet */
@@ -319,17 +324,23 @@ void zc_bounce_give(struct zc_bounce *b, unsigned char *buf);
 void zc_bounce_serve(struct zc_bounce *b);
 
 /* zc_server_views.c */
-/* The view of that hash for a transfer of the session, with a reference, or NULL. */
-struct zc_view *zc_session_view(struct zc_session *ss, uint64_t low, uint64_t high);
-/* Takes a piece of a view; 0 or a negative errno, explained. */
-int zc_server_view_piece(struct zc_session *ss, const struct zc_msg *m);
-void zc_server_views_free(struct zc_server *s);
+void zc_server_views_init(struct zc_server *s);
+void zc_request_view_install(struct zc_request *r);
+void zc_request_view_drop(struct zc_request *r);
+/* What the session has installed under that number for that open file, kept until put; or NULL. */
+struct zc_shared_view *zc_session_view(struct zc_session *ss, uint64_t number, uint64_t handle);
+struct zc_view *zc_shared_view_of(struct zc_shared_view *v);
+void zc_session_view_put(struct zc_session *ss, struct zc_shared_view *v);
+/* Drops all views of an open file, of the session with handle 0. */
+void zc_session_views_forget(struct zc_session *ss, uint64_t handle);
 
 /* zc_export.c */
 bool zc_export_number(uint64_t handle);
 /* The export of that number, in use until put; NULL: none. */
 struct zc_export *zc_export_get(struct zc_server *s, uint64_t number);
 void zc_export_put(struct zc_server *s, struct zc_export *e);
+/* Whether there is one of that number. */
+bool zc_export_there(struct zc_server *s, uint64_t number);
 /* The session's record of an export it uses; NULL: no memory. */
 struct zc_told *zc_export_told(struct zc_session *ss, const struct zc_export *e);
 /* A client is gone: its locks are given back. */

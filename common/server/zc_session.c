@@ -29,7 +29,6 @@
 
 #include "zc_log.h"
 #include "zc_server_internal.h"
-#include "zc_view.h"
 
 struct zc_session *zc_session_find(struct zc_server *s, uint64_t id)
 {
@@ -119,8 +118,8 @@ static void session_free(struct zc_session *ss)
         free(zc_list_entry(n, struct zc_told, link));
     free(ss->slots);
     free(ss->info);
-    free(ss->partial.buf);
-    zc_view_put(ss->sent.view);
+    zc_session_views_forget(ss, 0);
+    free(ss->owned);
     free(ss);
 }
 

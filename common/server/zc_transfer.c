@@ -1,9 +1,10 @@
-/* zc_transfer.c - READ, WRITE, VREAD, VWRITE: the bytes of a request, between pages and its client.
+/* zc_transfer.c - what moves data: the bytes of a request, between pages and its client.
  *
  * A client's bytes are contiguous; offsets in them are those of the request: file offsets, or, with
- * a view, view offsets.  A transfer is cut into pieces, each inside one page, where its bytes are
+ * a view (VREAD, VWRITE), view offsets; the list of a LIST_READ or LIST_WRITE is a view of its own.
+ * A transfer is cut into pieces, each inside one page, where its bytes are
  *
- *     plain      in one run: all of READ and WRITE, and a long run of a VREAD
+ *     plain      in one run: all of READ and WRITE, and a long run of a view
  *     scattered  where the view has them
  *
  * and they go there, or come from there, in one of three ways:
@@ -24,6 +25,8 @@
  * 2. Between move() and moved() the page (straight) or the buffer belongs to the fabric.  A
  *    scattered piece holds its page while bytes are copied in memory only.
  * 3. Buffers are few; pieces wait for one in order, and hold nothing while they wait.
+ * 4. Lists in memory are few, too: a request whose list is not decoded yet waits with a copy of its
+ *    message, and is begun by the main loop (zc_transfer_serve()).
  *
  * Counts: a write answers with the bytes before the first one that did not arrive, which is
  * all of them or the reply is an error.  A read ends at the end of the file.
@@ -63,7 +66,12 @@ struct piece {
 };
 
 struct zc_transfer {
-    struct zc_view *view; /* NULL: none */
+    struct zc_view *view;          /* NULL: none; it belongs to ... */
+    struct zc_shared_view *shared; /* ... what is installed, or */
+    bool listed;                   /* ... to this transfer, one of zc_server.lists */
+    struct zc_list link;           /* zc_server.lists_waiting */
+    unsigned char *copy;           /* of list and data, while it waits there */
+    struct zc_request *request;
     int64_t disp;
     uint64_t next, end; /* offsets: the next piece, and where to stop */
     uint64_t eof;       /* reads: the end of the file, when a piece met it; else ~0 */
@@ -78,7 +86,13 @@ static void moved(struct zc_op *op, int status);
 
 static bool writes(const struct zc_request *r)
 {
-    return r->msg.type == ZC_T_WRITE || r->msg.type == ZC_T_VWRITE;
+    return r->msg.type == ZC_T_WRITE || r->msg.type == ZC_T_VWRITE ||
+           r->msg.type == ZC_T_LIST_WRITE;
+}
+
+static bool has_list(const struct zc_request *r)
+{
+    return r->msg.type == ZC_T_LIST_READ || r->msg.type == ZC_T_LIST_WRITE;
 }
 
 static bool by_rma(const struct zc_request *r)
@@ -264,7 +278,7 @@ static void enter_page(struct piece *p)
 
     a->handle = r->handle;
     a->dir = writes(r) ? ZC_WRITE : ZC_READ;
-    a->view = t->view;
+    a->view = t->listed ? NULL : t->view; /* no list comes again */
     a->disp = t->disp;
     a->view_off = (int64_t)p->off;
     a->view_len = p->len;
@@ -444,39 +458,58 @@ static int check_payload(const struct zc_request *r)
 
 static int find_view(struct zc_request *r)
 {
-    const struct zc_msg *m = &r->msg;
     struct zc_transfer *t = r->transfer;
-    int rc = by_rma(r) ? zc_bounce_make(server_of(r)) : 0;
 
-    if (rc)
-        return rc;
-    if (m->disp > INT64_MAX)
-        return zc_errorf(EINVAL, "negative displacement");
-    t->view = zc_session_view(r->session, m->view_low, m->view_high);
-    if (!t->view)
+    t->shared = zc_session_view(r->session, r->msg.view, r->msg.handle);
+    if (!t->shared)
         return zc_errorf(ENOKEY, "this view is not known here");
-    if (m->len && zc_view_size(t->view) == 0)
+    t->view = zc_shared_view_of(t->shared);
+    if (r->msg.len && zc_view_size(t->view) == 0)
         return zc_errorf(EINVAL, "the view shows no bytes");
     return 0;
 }
 
+static int take_list(struct zc_request *r)
+{
+    const struct zc_msg *m = &r->msg;
+    struct zc_transfer *t = r->transfer;
+    int rc = zc_view_decode_list(m->list.p, m->list.n, &t->view);
+
+    if (rc)
+        return rc;
+    if (m->len > (uint64_t)zc_view_size(t->view))
+        return zc_errorf(EPROTO, "%llu bytes, and a list of %lld", (unsigned long long)m->len,
+                         (long long)zc_view_size(t->view));
+    return 0;
+}
+
+/* What is looked at through one. */
+static int prepare_view(struct zc_request *r)
+{
+    int rc = by_rma(r) ? zc_bounce_make(server_of(r)) : 0;
+
+    if (rc)
+        return rc;
+    if (r->msg.disp > INT64_MAX)
+        return zc_errorf(EINVAL, "negative displacement");
+    r->transfer->disp = (int64_t)r->msg.disp;
+    r->transfer->window = VIEW_WINDOW;
+    return has_list(r) ? take_list(r) : find_view(r);
+}
+
 static int prepare(struct zc_request *r)
 {
-    bool view = r->msg.type == ZC_T_VREAD || r->msg.type == ZC_T_VWRITE;
-    struct zc_transfer *t;
+    struct zc_transfer *t = r->transfer;
     int rc = check_payload(r);
 
     if (rc)
         return rc;
-    t = r->transfer = calloc(1, sizeof *t);
-    if (!t)
-        return zc_errorf(ENOMEM, "the daemon has no memory");
-    t->disp = (int64_t)r->msg.disp;
     t->next = r->msg.off;
     t->end = r->msg.off + r->msg.len;
     t->eof = UINT64_MAX;
-    t->window = view ? VIEW_WINDOW : WINDOW;
-    rc = view ? find_view(r) : 0;
+    t->window = WINDOW;
+    if (r->msg.type != ZC_T_READ && r->msg.type != ZC_T_WRITE)
+        rc = prepare_view(r);
     if (rc || by_rma(r) || !r->msg.len)
         return rc;
     t->data = malloc(r->msg.len);
@@ -487,7 +520,7 @@ static int prepare(struct zc_request *r)
     return 0;
 }
 
-void zc_transfer_start(struct zc_request *r)
+static void begin(struct zc_request *r)
 {
     int rc = prepare(r);
 
@@ -498,13 +531,76 @@ void zc_transfer_start(struct zc_request *r)
         advance(r);
 }
 
-void zc_transfer_free(struct zc_transfer *t)
+/* ---- lists wait for each other ---- */
+
+static void begin_list(struct zc_request *r)
+{
+    r->transfer->listed = true;
+    server_of(r)->lists++;
+    server_of(r)->stats.lists++;
+    begin(r);
+}
+
+/* The message goes when this returns. */
+static void wait_with_list(struct zc_request *r)
+{
+    struct zc_transfer *t = r->transfer;
+    struct zc_msg *m = &r->msg;
+
+    t->copy = malloc((size_t)m->list.n + m->data.n + 1);
+    if (!t->copy) {
+        zc_request_fail(r, -ENOMEM, "the daemon has no memory");
+        zc_request_finish(r);
+        return;
+    }
+    if (m->list.n)
+        memcpy(t->copy, m->list.p, m->list.n);
+    if (m->data.n)
+        memcpy(t->copy + m->list.n, m->data.p, m->data.n);
+    m->list.p = t->copy;
+    m->data.p = t->copy + m->list.n;
+    zc_list_add_tail(&server_of(r)->lists_waiting, &t->link);
+}
+
+void zc_transfer_serve(struct zc_server *s)
+{
+    struct zc_list *n;
+
+    while (s->lists < ZC_SERVER_LISTS && (n = zc_list_pop(&s->lists_waiting)))
+        begin_list(zc_list_entry(n, struct zc_transfer, link)->request);
+}
+
+void zc_transfer_start(struct zc_request *r)
+{
+    struct zc_server *s = server_of(r);
+
+    r->transfer = calloc(1, sizeof *r->transfer);
+    if (!r->transfer) {
+        zc_request_fail(r, -ENOMEM, "the daemon has no memory");
+        zc_request_finish(r);
+        return;
+    }
+    r->transfer->request = r;
+    if (!has_list(r))
+        begin(r);
+    else if (s->lists < ZC_SERVER_LISTS && zc_list_empty(&s->lists_waiting))
+        begin_list(r);
+    else
+        wait_with_list(r);
+}
+
+void zc_transfer_free(struct zc_session *ss, struct zc_transfer *t)
 {
     if (!t)
         return;
     for (int i = 0; i < WINDOW; i++)
         free(t->pieces[i].ranges.r);
-    zc_view_put(t->view);
+    if (t->shared)
+        zc_session_view_put(ss, t->shared);
+    else
+        zc_view_put(t->view);
+    ss->server->lists -= t->listed;
+    free(t->copy);
     free(t->data);
     free(t);
 }

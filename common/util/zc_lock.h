@@ -31,7 +31,7 @@ enum zc_lock_order {
     ZC_ORDER_SERVER,    /* zc_server: notices, exported files */
     ZC_ORDER_COORD,     /* zc_coord: shared file pointers, range locks */
     ZC_ORDER_CACHE,     /* zc_cache: pages, files, handles */
-    ZC_ORDER_TURN,      /* zc_client: who sends a view */
+    ZC_ORDER_TURN,      /* zc_client: views at a server */
     ZC_ORDER_NET,       /* zc_net: clients and their calls */
     ZC_ORDER_POOL,      /* zc_pool: work that waits for a thread */
     ZC_ORDER_WAITER,    /* one thread that waits for an answer */

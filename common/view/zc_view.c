@@ -228,7 +228,6 @@ int zc_view_assemble(struct zc_vtile *t, int64_t extent, struct zc_view **out)
     v->memory = sizeof(*v) + v->nnodes * sizeof(*v->nodes) + vnode_memory(&v->tile);
     for (uint32_t i = 0; i < v->nnodes; i++)
         v->memory += vnode_memory(&v->nodes[i]);
-    zc_view_seal(v);
     *out = v;
     return 0;
 }

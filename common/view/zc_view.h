@@ -148,8 +148,38 @@ int zc_view_touched(const struct zc_view *v, int64_t disp, int64_t view_off, int
 size_t zc_view_encoded(const struct zc_view *v); /* bytes */
 /* Writes them; -ENOSPC when `cap` is less.  Byte order and word size do not matter. */
 int zc_view_encode(const struct zc_view *v, void *buf, size_t cap);
+/* Memory that decoding it takes, at most. */
+size_t zc_view_decoding(const struct zc_view *v);
 /* From bytes that may be damaged or made to harm: -EPROTO unless every number in them holds
- * together.  Never holds more than 40 times `len` of memory, plus a kilobyte. */
-int zc_view_decode(const void *buf, size_t len, struct zc_view **v);
+ * together, and where they would take more than `memory` bytes; never more than 40 times `len` and
+ * a kilobyte. */
+int zc_view_decode(const void *buf, size_t len, size_t memory, struct zc_view **v);
+
+/* ---- lists: what one access touches ----------------------------------------------------------
+ * A list is the encoding of a view whose tile is the pieces, the first of them at 0, without any
+ * search for what repeats: quickly made, quickly decoded, used once. */
+
+struct zc_view_list { /* private, but for: */
+    unsigned char *buf, *at, *end;
+    int64_t first;      /* where the first piece lies: the displacement it is sent with */
+    int64_t last, high; /* the last one's offset, and where they all end */
+    int64_t bytes;      /* of all pieces */
+    uint32_t n;
+};
+
+/* Begins one in `buf`, of `cap` bytes, at least ZC_VIEW_LIST_MIN. */
+enum { ZC_VIEW_LIST_MIN = 64 };
+void zc_view_list_begin(struct zc_view_list *l, void *buf, size_t cap);
+/* One piece more (len > 0, off + len no more than INT64_MAX); false: there is no room, or it begins
+ * before the one before. */
+bool zc_view_list_add(struct zc_view_list *l, int64_t off, int64_t len);
+/* What is visible from `view_off` on, `max` bytes of it at most, as far as there is room.  Errors
+ * as of zc_view_start(). */
+int zc_view_list_fill(struct zc_view_list *l, const struct zc_view *v, int64_t disp,
+                      int64_t view_off, int64_t max);
+/* Bytes of the list, from buf[0] on; it has a piece at least. */
+size_t zc_view_list_end(struct zc_view_list *l);
+/* As zc_view_decode(), but the view has no hash: what needs one must not be asked of it. */
+int zc_view_decode_list(const void *buf, size_t len, struct zc_view **v);
 
 #endif

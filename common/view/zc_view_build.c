@@ -228,6 +228,8 @@ static int finish(struct zc_view_builder *b, int64_t extent, struct zc_view **v)
         nodes = t.nnodes ? realloc(t.nodes, t.nnodes * sizeof(*nodes)) : NULL;
         t.nodes = nodes ? nodes : t.nodes;
         rc = zc_view_assemble(&t, extent, v);
+        if (rc == 0)
+            zc_view_seal(*v);
     }
     if (rc == -EOVERFLOW)
         rc = zc_errorf(EOVERFLOW, "filetype: its pieces are too many or too far apart");

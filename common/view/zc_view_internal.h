@@ -123,11 +123,22 @@ bool zc_vfold_absorb(struct zc_vfold *f, int64_t off, int64_t len, int64_t strid
 /* What was found; it belongs to the caller, and nothing may be added any more. */
 int zc_vfold_end(struct zc_vfold *f, struct zc_vtile *t);
 
-/* The view of a tile, which it takes, and frees in case of an error too. */
+/* The view of a tile, which it takes, and frees in case of an error too; not sealed yet. */
 int zc_view_assemble(struct zc_vtile *t, int64_t extent, struct zc_view **out);
 
 /* Sets hash and encoded. */
 void zc_view_seal(struct zc_view *v);
+
+enum { ZC_VIEW_FORMAT = 1, ZC_VARINT_MAX = 10 };
+
+/* Writes a number at `at`, where ZC_VARINT_MAX bytes are free; what is behind it. */
+static inline unsigned char *zc_varint_put(unsigned char *at, uint64_t x)
+{
+    for (; x > 0x7f; x >>= 7)
+        *at++ = (unsigned char)(x | 0x80);
+    *at++ = (unsigned char)x;
+    return at;
+}
 
 /* What the iterator hands to the copy loops: `rows` times `count` pieces of the same list. */
 struct zc_vchunk {

@@ -25,8 +25,6 @@
 #include "zc_log.h"
 #include "zc_view_internal.h"
 
-enum { FORMAT = 1, VARINT_MAX = 10 };
-
 /* ---- writing ---------------------------------------------------------------------------- */
 
 /* Bytes go to memory, or through a small buffer into a hash. */
@@ -50,14 +48,9 @@ static void sink_flush(struct sink *s)
 
 static inline void put(struct sink *s, uint64_t x)
 {
-    unsigned char b[VARINT_MAX];
-    size_t n = 0;
+    unsigned char b[ZC_VARINT_MAX];
+    size_t n = (size_t)(zc_varint_put(b, x) - b);
 
-    do {
-        b[n++] = (unsigned char)(x | 0x80);
-        x >>= 7;
-    } while (x > 0);
-    b[n - 1] &= 0x7f;
     if ((size_t)(s->end - s->at) < n)
         sink_flush(s);
     memcpy(s->at, b, n);
@@ -94,7 +87,7 @@ static void put_list(struct sink *s, const struct zc_vnode *n)
 
 static void put_view(struct sink *s, const struct zc_view *v)
 {
-    put(s, FORMAT);
+    put(s, ZC_VIEW_FORMAT);
     put(s, v->nnodes);
     put(s, (uint64_t)v->tile.stride);
     put(s, (uint64_t)v->lower << 1 ^ (v->lower < 0 ? UINT64_MAX : 0));
@@ -156,12 +149,48 @@ bool zc_view_equal(const struct zc_view *a, const struct zc_view *b)
 
 struct source {
     const unsigned char *at, *end;
+    size_t room;          /* bytes of memory that may still be taken */
     struct zc_vtile tile; /* nodes that are complete, items when they are */
 };
 
 static int damaged(const char *what)
 {
     return zc_errorf(EPROTO, "a view was sent in bytes that make no sense: %s", what);
+}
+
+/* What is taken for nodes, for the list of one, and for an entry of it that is a node. */
+static size_t nodes_memory(uint64_t nodes)
+{
+    return sizeof(struct zc_view) + nodes * sizeof(struct zc_vnode);
+}
+
+static size_t list_memory(uint64_t n)
+{
+    return n > 0 ? 4 * sizeof(void *) + n * sizeof(struct zc_vent) : 0;
+}
+
+enum { REF_MEMORY = sizeof(struct zc_vref) };
+
+static int take(struct source *s, size_t bytes)
+{
+    if (bytes > s->room)
+        return damaged("it takes more memory than it was said to");
+    s->room -= bytes;
+    return 0;
+}
+
+static size_t vnode_decoding(const struct zc_vnode *n)
+{
+    return list_memory(n->n) + (n->what < 0 ? REF_MEMORY : n->nrefs * REF_MEMORY);
+}
+
+size_t zc_view_decoding(const struct zc_view *v)
+{
+    size_t bytes = nodes_memory(v->nnodes) + vnode_decoding(&v->tile);
+
+    for (uint32_t i = 0; i < v->nnodes; i++)
+        bytes += vnode_decoding(&v->nodes[i]);
+    return bytes;
 }
 
 static int get(struct source *s, uint64_t *x)
@@ -201,7 +230,7 @@ static int get_what(struct source *s, zc_vwhat *what)
         if (x >> 1 >= s->tile.nnodes)
             return damaged("a node that is not known yet");
         *what = ~(zc_vwhat)(x >> 1);
-        return 0;
+        return take(s, REF_MEMORY);
     }
     if (x == 0 || x >> 1 > ZC_VIEW_LIMIT)
         return damaged("the length of a piece");
@@ -251,6 +280,9 @@ static int get_list(struct source *s, int64_t first, struct zc_vent **items, uin
     left = (uint64_t)(s->end - s->at);
     if (head > (differ ? (left + 1) / 2 : left) || head > UINT32_MAX)
         return damaged("a list is longer than its bytes");
+    rc = take(s, list_memory(head));
+    if (rc < 0)
+        return rc;
     *items = malloc(head * sizeof(**items));
     if (!*items)
         return -ENOMEM;
@@ -312,7 +344,7 @@ static int get_head(struct source *s, uint64_t *nodes, int64_t *extent, int64_t 
     uint64_t version;
     int rc = get(s, &version);
 
-    if (rc == 0 && version != FORMAT)
+    if (rc == 0 && version != ZC_VIEW_FORMAT)
         rc = damaged("an unknown version");
     if (rc == 0)
         rc = get(s, nodes);
@@ -322,25 +354,26 @@ static int get_head(struct source *s, uint64_t *nodes, int64_t *extent, int64_t 
         rc = get_limited(s, extent);
     if (rc == 0)
         rc = get_lower(s, lower);
+    if (rc == 0)
+        rc = take(s, nodes_memory(*nodes));
     if (rc < 0 || *nodes == 0)
         return rc;
     s->tile.nodes = malloc(*nodes * sizeof(*s->tile.nodes));
     return s->tile.nodes ? 0 : -ENOMEM;
 }
 
-int zc_view_decode(const void *buf, size_t len, struct zc_view **v)
+static int decode(struct source *s, struct zc_view **v)
 {
-    struct source s = {.at = buf, .end = (const unsigned char *)buf + len};
-    struct zc_vtile *t = &s.tile;
+    struct zc_vtile *t = &s->tile;
     uint64_t nodes = 0;
     int64_t extent = 0, lower = 0;
-    int rc = get_head(&s, &nodes, &extent, &lower);
+    int rc = get_head(s, &nodes, &extent, &lower);
 
     while (rc == 0 && t->nnodes < nodes)
-        rc = get_node(&s);
+        rc = get_node(s);
     if (rc == 0)
-        rc = get_list(&s, lower, &t->items, &t->n);
-    if (rc == 0 && s.at != s.end)
+        rc = get_list(s, lower, &t->items, &t->n);
+    if (rc == 0 && s->at != s->end)
         rc = damaged("bytes are left over");
     if (rc == 0 && (t->n == 0 ? lower != 0 || nodes > 0 : extent == 0))
         rc = damaged("a tile of nothing");
@@ -350,4 +383,21 @@ int zc_view_decode(const void *buf, size_t len, struct zc_view **v)
     }
     rc = zc_view_assemble(t, extent, v);
     return rc == -EOVERFLOW ? damaged("the tile is too large") : rc;
+}
+
+int zc_view_decode(const void *buf, size_t len, size_t memory, struct zc_view **v)
+{
+    struct source s = {.at = buf, .end = (const unsigned char *)buf + len, .room = memory};
+    int rc = decode(&s, v);
+
+    if (rc == 0)
+        zc_view_seal(*v);
+    return rc;
+}
+
+int zc_view_decode_list(const void *buf, size_t len, struct zc_view **v)
+{
+    struct source s = {.at = buf, .end = (const unsigned char *)buf + len, .room = SIZE_MAX};
+
+    return decode(&s, v);
 }

@@ -8,7 +8,7 @@
  *     ATTR                        what stat() tells
  *
  * Every reply begins with status and text, and ends there when it is a failed one.  Numbers are
- * never used again.  A change of a row raises ZC_PROTOCOL; doc/PROTOCOL.md is compared with the
+ * never used again (26 was a view, in pieces).  A change of a row raises ZC_PROTOCOL; doc/PROTOCOL.md is compared with the
  * table by a test.
  */
 /* clang-format off */
@@ -46,18 +46,14 @@ ZC_MESSAGE(UNLINK, 24, .request = {V(STR, path, ZC_MAX_PATH)})
 ZC_MESSAGE(STAT, 25,
     .request = {V(STR, path, ZC_MAX_PATH)},
     .reply = {ATTR})
-/* a view, in pieces; known by its hash from then on */
-ZC_MESSAGE(VIEW, 26,
-    .request = {F(HEX, view_low), F(HEX, view_high), F(U64, size), F(U64, off),
-            V(BYTES, data, ZC_MAX_INLINE)})
-/* through a view; -ENOKEY: the view is not known (any more) */
+/* through a view that this session has installed; -ENOKEY: it has not */
 ZC_MESSAGE(VREAD, 27,
-    .request = {F(U64, handle), F(HEX, view_low), F(HEX, view_high), F(U64, disp), F(U64, off),
-            F(U64, len), F(HEX, raddr), F(HEX, rkey)},
+    .request = {F(U64, handle), F(HEX, view), F(U64, disp), F(U64, off), F(U64, len), F(HEX, raddr),
+            F(HEX, rkey)},
     .reply = {F(U64, count), V(BYTES, data, ZC_MAX_INLINE)})
 ZC_MESSAGE(VWRITE, 28,
-    .request = {F(U64, handle), F(HEX, view_low), F(HEX, view_high), F(U64, disp), F(U64, off),
-            F(U64, len), F(HEX, raddr), F(HEX, rkey), V(BYTES, data, ZC_MAX_INLINE)},
+    .request = {F(U64, handle), F(HEX, view), F(U64, disp), F(U64, off), F(U64, len), F(HEX, raddr),
+            F(HEX, rkey), V(BYTES, data, ZC_MAX_INLINE)},
     .reply = {F(U64, count)})
 /* bytes of a file that are not written back yet */
 ZC_MESSAGE(BACKLOG, 29,
@@ -85,5 +81,20 @@ ZC_MESSAGE(MEET, 37,
     .request = {F(U64, handle), F(U32, what), F(U64, count), F(U64, size), F(U64, off),
             V(STR, job, ZC_MAX_JOB_NAME), V(BYTES, data, ZC_MAX_CARD_PIECE)},
     .reply = {F(U64, count), F(U64, size), V(BYTES, data, ZC_MAX_CARD_PIECE)})
+/* a view, for transfers through this open file; -ENOSPC: no memory for it here, use lists */
+ZC_MESSAGE(VIEW_INSTALL, 38,
+    .request = {F(U64, handle), F(HEX, view_low), F(HEX, view_high), F(U64, size), F(U64, memory),
+            F(HEX, raddr), F(HEX, rkey), V(BYTES, data, ZC_MAX_INLINE)},
+    .reply = {F(HEX, view)})
+ZC_MESSAGE(VIEW_DROP, 39, .request = {F(HEX, view)})
+/* pieces of the file, listed in the message */
+ZC_MESSAGE(LIST_READ, 40,
+    .request = {F(U64, handle), F(U64, disp), F(U64, len), F(HEX, raddr), F(HEX, rkey),
+            V(BYTES, list, ZC_MAX_INLINE)},
+    .reply = {F(U64, count), V(BYTES, data, ZC_MAX_INLINE)})
+ZC_MESSAGE(LIST_WRITE, 41,
+    .request = {F(U64, handle), F(U64, disp), F(U64, len), F(HEX, raddr), F(HEX, rkey),
+            V(BYTES, list, ZC_MAX_INLINE), V(BYTES, data, ZC_MAX_INLINE)},
+    .reply = {F(U64, count)})
 /* clang-format on */
 #undef ZC_MESSAGE

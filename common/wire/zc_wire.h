@@ -43,7 +43,7 @@ enum zc_type {
 
 /* Header flags. */
 enum {
-    ZC_F_RMA = 1,     /* READ, WRITE, VREAD, VWRITE: data moves by RMA at raddr/rkey */
+    ZC_F_RMA = 1,     /* what moves data: it moves by RMA at raddr/rkey */
     ZC_F_REFRESH = 2, /* FLUSH: then drop clean pages, others may have changed the file */
 };
 
@@ -106,10 +106,13 @@ struct zc_msg {
     uint64_t stride; /* OPEN: the client reads every so-manieth block; 0: all */
     uint64_t dev, ino, nlink, mtime_ns, ctime_ns;
     uint64_t raddr, rkey;
-    uint64_t view_low, view_high; /* hash of the view */
+    uint64_t view;                /* number of a view that this session has installed */
+    uint64_t view_low, view_high; /* its hash */
+    uint64_t memory;              /* VIEW_INSTALL: bytes it takes at most while it is decoded */
     uint64_t disp;                /* displacement of the view, bytes; `off` is a view offset then */
     uint64_t count; /* replies: bytes moved, or counted; a lock's or card's number; a pointer */
     uint64_t epoch; /* of the shared file pointer: views that were set before */
+    struct zc_bytes list; /* pieces of a file, as the encoding of a view */
     struct zc_bytes data; /* inline payload */
 };
 

@@ -20,10 +20,14 @@
 /* What endpoints are opened with. */
 static int (*rig_transport)(const struct zc_tp_config *cfg, struct zc_tp **out) = zc_tp_loop_open;
 
+/* Bytes of memory for views. */
+static size_t rig_views = 16 << 20;
+
 struct rig {
     struct zc_store *store; /* the faulty one, over memory */
     struct zc_cache *cache;
     struct zc_server *server;
+    struct zc_view_budget views;
     pthread_t thread;
     int status; /* of zc_server_run() */
     char text[256];
@@ -106,6 +110,8 @@ static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *c
     ck_assert_int_eq(zc_store_fault_create(mem, &r->store), 0);
     ck_assert_int_eq(zc_cache_create(cfg ? cfg : &small, r->store, &r->cache), 0);
     s.cache = r->cache;
+    r->views.limit = rig_views;
+    s.views = &r->views;
     ck_assert_int_eq(zc_server_create(&s, &r->server), 0);
     r->addr_len = sizeof r->addr;
     ck_assert_int_eq(zc_server_address(r->server, r->addr, &r->addr_len), 0);
@@ -166,6 +172,36 @@ static inline uint64_t rig_open(struct zc_client *c, const char *path)
 
     ck_assert_msg(rc == 0, "open: %s", zc_error_text(rc));
     return h;
+}
+
+/* Transfers through a view, one after the other, until all is moved or the file ends. */
+static inline ssize_t rig_through_view(struct zc_client *c, uint64_t handle, bool write,
+                                       struct zc_view *v, int64_t disp, const void *buf, size_t len,
+                                       int64_t off)
+{
+    size_t done = 0;
+
+    while (done < len) {
+        struct zc_vio io = {.write = write,
+                            .handle = handle,
+                            .view = v,
+                            .disp = disp,
+                            .buf = (char *)(uintptr_t)buf + done,
+                            .len = len - done,
+                            .off = (uint64_t)off + done};
+        ssize_t n = zc_vio_aim(c, &io);
+
+        if (n == 0) {
+            zc_vio_start(c, &io);
+            n = zc_vio_wait(c, &io);
+        }
+        if (n < 0)
+            return n;
+        done += (size_t)n;
+        if ((size_t)n < io.len)
+            break;
+    }
+    return (ssize_t)done;
 }
 
 /* A counter of the server by name. */

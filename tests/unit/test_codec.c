@@ -10,10 +10,11 @@
 #include "zc_wire.h"
 
 static const uint8_t types[] = {
-    ZC_T_HELLO,  ZC_T_PING,    ZC_T_BYE,     ZC_T_PENDING,  ZC_T_OPEN,     ZC_T_CLOSE,
-    ZC_T_READ,   ZC_T_WRITE,   ZC_T_GETATTR, ZC_T_TRUNCATE, ZC_T_ALLOCATE, ZC_T_FLUSH,
-    ZC_T_UNLINK, ZC_T_STAT,    ZC_T_INFO,    ZC_T_CONTROL,  ZC_T_VIEW,     ZC_T_VREAD,
-    ZC_T_VWRITE, ZC_T_BACKLOG, ZC_T_POINTER, ZC_T_LOCK,     ZC_T_UNLOCK,   ZC_T_MEET,
+    ZC_T_HELLO,     ZC_T_PING,       ZC_T_BYE,     ZC_T_PENDING,  ZC_T_OPEN,         ZC_T_CLOSE,
+    ZC_T_READ,      ZC_T_WRITE,      ZC_T_GETATTR, ZC_T_TRUNCATE, ZC_T_ALLOCATE,     ZC_T_FLUSH,
+    ZC_T_UNLINK,    ZC_T_STAT,       ZC_T_INFO,    ZC_T_CONTROL,  ZC_T_VREAD,        ZC_T_VWRITE,
+    ZC_T_BACKLOG,   ZC_T_POINTER,    ZC_T_LOCK,    ZC_T_UNLOCK,   ZC_T_VIEW_INSTALL, ZC_T_VIEW_DROP,
+    ZC_T_LIST_READ, ZC_T_LIST_WRITE, ZC_T_MEET,
 };
 enum { NTYPES = sizeof types };
 
@@ -55,6 +56,9 @@ static struct zc_msg full(uint8_t type)
                            .ctime_ns = 0xf9fafbfcfdfeff00,
                            .raddr = 0x0a1a2a3a4a5a6a7a,
                            .rkey = 0x0b1b2b3b4b5b6b7b,
+                           .view = 0x0c0d0e0f10111213,
+                           .memory = 0x1415161718191a1b,
+                           .list = {"\0pieces", 7},
                            .view_low = 0x0d1d2d3d4d5d6d7d,
                            .view_high = 0x0e1e2e3e4e5e6e7e,
                            .disp = 0x0f1f2f3f4f5f6f7f,

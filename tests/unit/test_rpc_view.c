@@ -114,31 +114,16 @@ START_TEST(exported_file)
 }
 END_TEST
 
-static ssize_t through_view(struct zc_client *c, bool write, const struct zc_view *v, int64_t disp,
-                            const void *buf, size_t len, int64_t off)
+static ssize_t vread(struct zc_client *c, struct zc_view *v, int64_t disp, void *buf, size_t len,
+                     int64_t off)
 {
-    struct zc_io io = {.write = write,
-                       .handle = number,
-                       .view = v,
-                       .disp = disp,
-                       .buf = (void *)(uintptr_t)buf,
-                       .len = len,
-                       .off = (uint64_t)off};
-
-    zc_io_start(c, &io);
-    return zc_io_wait(c, &io);
+    return rig_through_view(c, number, false, v, disp, buf, len, off);
 }
 
-static ssize_t vread(struct zc_client *c, const struct zc_view *v, int64_t disp, void *buf,
-                     size_t len, int64_t off)
-{
-    return through_view(c, false, v, disp, buf, len, off);
-}
-
-static ssize_t vwrite(struct zc_client *c, const struct zc_view *v, int64_t disp, const void *buf,
+static ssize_t vwrite(struct zc_client *c, struct zc_view *v, int64_t disp, const void *buf,
                       size_t len, int64_t off)
 {
-    return through_view(c, true, v, disp, buf, len, off);
+    return rig_through_view(c, number, true, v, disp, buf, len, off);
 }
 
 /* Writes and reads through one view, everything checked against a plain array. */
@@ -203,6 +188,14 @@ static void random_views(const struct zc_cache_config *cfg)
 
 START_TEST(views_against_a_model)
 {
+    random_views(NULL);
+}
+END_TEST
+
+/* No memory for views: all of it by lists. */
+START_TEST(views_as_lists)
+{
+    rig_views = 0;
     random_views(NULL);
 }
 END_TEST
@@ -294,31 +287,6 @@ START_TEST(false_sharing)
 }
 END_TEST
 
-/* More views than the server keeps: they come again when wanted. */
-START_TEST(views_are_sent_again)
-{
-    enum { N = 5, LARGE = 600000 }; /* pieces of each: together more than it keeps */
-    struct zc_view *v[N];
-    unsigned seed = 3;
-    char out[64], in[64];
-
-    up(NULL);
-    for (int i = 0; i < N; i++)
-        v[i] = irregular(&seed, LARGE);
-    for (int round = 0; round < 2; round++)
-        for (int i = 0; i < N; i++) {
-            memset(out, 'a' + i, sizeof out);
-            ck_assert_int_eq(vwrite(client, v[i], i * 1000, out, sizeof out, 0),
-                             (ssize_t)sizeof out);
-            ck_assert_int_eq(vread(client, v[i], i * 1000, in, sizeof in, 0), (ssize_t)sizeof in);
-            ck_assert_mem_eq(in, out, sizeof out);
-        }
-    for (int i = 0; i < N; i++)
-        zc_view_put(v[i]);
-    down();
-}
-END_TEST
-
 struct sender {
     unsigned seed, rounds, pieces;
     ssize_t worst;
@@ -360,59 +328,7 @@ START_TEST(threads_send_views_of_their_own)
         pthread_join(t[i], NULL);
         ck_assert_int_eq(w[i].worst, 64);
     }
-    /* each view was asked for once, and no piece of it refused */
-    ck_assert_uint_eq(rig_stat(client, "requests_failed"), THREADS * ROUNDS);
-    down();
-}
-END_TEST
-
-/* One byte through the view, as a client does that has just sent it: 0, or why not. */
-static int write_a_byte(const struct zc_view *v)
-{
-    struct zc_view_hash h = zc_view_hash(v);
-    struct zc_msg m = {.type = ZC_T_VWRITE,
-                       .handle = number,
-                       .view_low = h.low,
-                       .view_high = h.high,
-                       .len = 1,
-                       .data = {"x", 1}};
-
-    return zc_call(client, &m, NULL);
-}
-
-/* What was sent again is there for the transfer it was sent for, whatever others send meanwhile;
- * not for ever. */
-START_TEST(a_view_waits_for_its_transfer)
-{
-    enum { LARGE = 1500000 }; /* pieces: more than the server keeps beside another */
-    struct zc_view *small, *large;
-    struct zc_view_hash h;
-    struct zc_client *other;
-    unsigned char buf[1000];
-    unsigned seed = 4;
-
-    up(NULL);
-    other = rig_connect(&rig, net);
-    small = irregular(&seed, 5);
-    large = irregular(&seed, LARGE);
-    h = zc_view_hash(small);
-    ck_assert_uint_le(zc_view_encoded(small), sizeof buf);
-    ck_assert_int_eq(zc_view_encode(small, buf, sizeof buf), 0);
-    for (int again = 0; again < 2; again++) { /* the second time the server has it already */
-        struct zc_msg m = {.type = ZC_T_VIEW,
-                           .view_low = h.low,
-                           .view_high = h.high,
-                           .size = zc_view_encoded(small),
-                           .data = {buf, (uint32_t)zc_view_encoded(small)}};
-
-        ck_assert_int_eq(zc_call(client, &m, NULL), 0);
-    }
-    ck_assert_int_eq(vwrite(other, large, 0, "y", 1, 0), 1);
-    ck_assert_int_eq(write_a_byte(small), 0);
-    ck_assert_int_eq(write_a_byte(small), -ENOKEY);
-    zc_view_put(small);
-    zc_view_put(large);
-    zc_client_disconnect(other);
+    ck_assert_uint_eq(rig_stat(client, "requests_failed"), 0);
     down();
 }
 END_TEST
@@ -423,8 +339,8 @@ int main(void)
 
     zc_log_init(NULL);
     CASE(s, "exported", 60, exported_file, failed_sync_is_told_to_all);
-    CASE(s, "views", 240, views_against_a_model, views_in_two_pages, long_pieces_are_not_copied,
-         end_of_file_in_a_view, false_sharing, views_are_sent_again,
-         threads_send_views_of_their_own, a_view_waits_for_its_transfer);
+    CASE(s, "views", 240, views_against_a_model, views_as_lists, views_in_two_pages,
+         long_pieces_are_not_copied, end_of_file_in_a_view, false_sharing,
+         threads_send_views_of_their_own);
     return run_suite(s);
 }

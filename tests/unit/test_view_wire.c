@@ -190,7 +190,7 @@ static void use(struct zc_view *v, size_t n)
     x = zc_view_lower(v) + below(1000);
     zc_view_scatter(v, 0, 0, data, 256, file, x, 256);
     buf = encoded(v, &n);
-    REQUIRE(zc_view_decode(buf, n, &again) == 0);
+    REQUIRE(zc_view_decode(buf, n, SIZE_MAX, &again) == 0);
     REQUIRE(zc_view_equal(v, again));
     zc_view_put(again);
     free(buf);
@@ -211,7 +211,7 @@ static void damage(const unsigned char *buf, size_t n, unsigned *accepted)
         bad[i] = below(2) ? (unsigned char)rng() : (unsigned char)(bad[i] ^ 1 << below(8));
     }
     bad = realloc(bad, cut > 0 ? cut : 1);
-    rc = zc_view_decode(bad, cut, &v);
+    rc = zc_view_decode(bad, cut, SIZE_MAX, &v);
     REQUIRE(rc == 0 || rc == -EPROTO);
     if (rc == 0) {
         ++*accepted;
@@ -235,7 +235,9 @@ START_TEST(wire)
         random_model(&m);
         v = view_of(&m);
         buf = encoded(v, &n);
-        REQUIRE(zc_view_decode(buf, n, &w) == 0);
+        REQUIRE(zc_view_decode(buf, n, zc_view_decoding(v) - 1, &w) == -EPROTO);
+        REQUIRE(zc_view_decode(buf, n, zc_view_decoding(v), &w) == 0);
+        REQUIRE(zc_view_memory(w) <= zc_view_decoding(v));
         REQUIRE(zc_view_equal(v, w) && same_hash(v, w));
         same_shape(&m, w);
         if (m.n < 500)
@@ -287,11 +289,11 @@ START_TEST(senseless)
     struct zc_view *v;
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        int rc = zc_view_decode(bad[i].byte, bad[i].len, &v);
+        int rc = zc_view_decode(bad[i].byte, bad[i].len, SIZE_MAX, &v);
 
         ck_assert_msg(rc == -EPROTO, "case %zu: %d", i, rc);
     }
-    ck_assert_int_eq(zc_view_decode(good, sizeof(good), &v), 0);
+    ck_assert_int_eq(zc_view_decode(good, sizeof(good), SIZE_MAX, &v), 0);
     ck_assert_int_eq(zc_view_size(v), 24);
     zc_view_put(v);
 }
@@ -316,7 +318,7 @@ START_TEST(depth)
         }
         buf[n++] = 2;
         buf[n++] = (unsigned char)((nodes - 1) << 1 | 1);
-        rc = zc_view_decode(buf, n, &v);
+        rc = zc_view_decode(buf, n, SIZE_MAX, &v);
         ck_assert_int_eq(rc, nodes < ZC_VIEW_DEPTH ? 0 : -EPROTO);
         if (rc == 0) {
             use(v, n);
@@ -339,12 +341,106 @@ START_TEST(noise)
         if (n > 0)
             buf[0] = 1;
         buf = realloc(buf, n + !n);
-        if (zc_view_decode(buf, n, &v) == 0) {
+        if (zc_view_decode(buf, n, SIZE_MAX, &v) == 0) {
             use(v, n);
             zc_view_put(v);
         }
         free(buf);
     }
+}
+END_TEST
+
+/* ---- lists -------------------------------------------------------------------------------------
+ */
+
+/* The same bytes of the file, in the same order, though cut into other pieces. */
+static void same_bytes(const struct zc_view *v, int64_t disp, int64_t from, const struct zc_view *w,
+                       int64_t first, int64_t len)
+{
+    struct zc_view_iter a, b;
+    int64_t x = 0, y = 0, xn = 0, yn = 0;
+
+    REQUIRE(zc_view_start(&a, v, disp, from) == 0 && zc_view_start(&b, w, first, 0) == 0);
+    while (len > 0) {
+        int64_t n;
+
+        if (xn == 0)
+            REQUIRE(zc_view_next(&a, INT64_MAX, &x, &xn) == 0);
+        if (yn == 0)
+            REQUIRE(zc_view_next(&b, INT64_MAX, &y, &yn) == 0);
+        REQUIRE(x == y);
+        n = xn < yn ? xn : yn;
+        n = n < len ? n : len;
+        x += n;
+        y += n;
+        xn -= n;
+        yn -= n;
+        len -= n;
+    }
+}
+
+/* An access as lists, one after the other, some in as little room as there may be. */
+static void as_lists(struct zc_view *v)
+{
+    int64_t disp = below(1 << 20), at = below(2 * zc_view_size(v) + 1), left = 1 + below(20000);
+    size_t room = below(3) ? (size_t)between(ZC_VIEW_LIST_MIN, 5000) : ZC_VIEW_LIST_MIN;
+    unsigned char *buf = malloc(room);
+    unsigned accepted = 0;
+
+    for (int lists = 0; left > 0 && lists < 50; lists++) {
+        struct zc_view_list l;
+        struct zc_view *w;
+        size_t n;
+
+        zc_view_list_begin(&l, buf, room);
+        REQUIRE(zc_view_list_fill(&l, v, disp, at, left) == 0);
+        REQUIRE(l.bytes > 0 && l.bytes <= left);
+        n = zc_view_list_end(&l);
+        REQUIRE(n <= room);
+        REQUIRE(zc_view_decode_list(buf, n, &w) == 0);
+        REQUIRE(zc_view_size(w) == l.bytes);
+        same_bytes(v, disp, at, w, l.first, l.bytes);
+        zc_view_put(w);
+        if (lists == 0)
+            damage(buf, n, &accepted);
+        at += l.bytes;
+        left -= l.bytes;
+    }
+    free(buf);
+}
+
+START_TEST(lists)
+{
+    for (uint64_t s = 1; s <= cases(VIEWS); s++) {
+        struct model m = {0};
+        struct zc_view *v;
+
+        seed(s);
+        random_model(&m);
+        v = view_of(&m);
+        if (zc_view_size(v) > 0 && zc_view_lower(v) >= 0)
+            as_lists(v);
+        zc_view_put(v);
+        model_free(&m);
+    }
+}
+END_TEST
+
+START_TEST(far_lists)
+{
+    unsigned char buf[ZC_VIEW_LIST_MIN];
+    struct zc_view_list l;
+    struct zc_view *v;
+
+    zc_view_list_begin(&l, buf, sizeof buf);
+    REQUIRE(zc_view_list_add(&l, 0, 1));
+    REQUIRE(!zc_view_list_add(&l, INT64_MAX - 1, 1)); /* another list can have it */
+    zc_view_list_begin(&l, buf, sizeof buf);
+    REQUIRE(zc_view_list_add(&l, INT64_MAX - 1, 1));
+    REQUIRE(!zc_view_list_add(&l, 5, 1));
+    REQUIRE(zc_view_decode_list(buf, zc_view_list_end(&l), &v) == 0);
+    REQUIRE(l.first == INT64_MAX - 1 && zc_view_size(v) == 1);
+    zc_view_put(v);
 }
 END_TEST
 
@@ -476,5 +572,6 @@ void add_wire_cases(Suite *s)
 {
     CASE(s, "hash", 300, hashes, nearly_the_same);
     CASE(s, "wire", 300, wire, senseless, depth, noise);
+    CASE(s, "lists", 300, lists, far_lists);
     CASE(s, "cost", 60, memory, example, compression);
 }
