@@ -20,6 +20,7 @@
 
 #include "iod_address.h"
 #include "iod_config.h"
+#include "iod_notify.h"
 #include "iod_process.h"
 #include "iod_signals.h"
 #include "zc_addrfile.h"
@@ -74,6 +75,7 @@ static void on_stop(void *arg)
     struct iod *d = arg;
 
     zc_info("stopping: writing back what is dirty");
+    iod_notify_stopping();
     zc_server_stop(d->server);
 }
 
@@ -96,7 +98,9 @@ static void on_abandon(void *arg)
 static void on_reopen(void *arg)
 {
     (void)arg;
+    iod_notify_reloading();
     iod_process_reopen_log();
+    iod_notify_reloaded();
 }
 
 /* ---- start and end ---- */
@@ -176,6 +180,7 @@ static int announce(struct iod *d)
     if (rc < 0)
         return rc;
     iod_process_ready();
+    iod_notify_ready(d->settings.root);
     zc_info("ready: process %ld serves %s over %s, boot %016" PRIx64, (long)getpid(),
             d->settings.root, d->settings.provider, d->boot_id);
     return 0;

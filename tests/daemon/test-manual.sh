@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# The manual pages: all are made, say what programs say of themselves, refer to pages that exist,
+# and have nothing that a formatter warns of.
+. "$(dirname -- "$0")/functions.sh"
+
+man=$build/doc/man
+pages=(zcache.1 zcache.7 zcachectl.1 zcached.8 zcached.conf.5 simpario.1 btio.1)
+[[ -e $man/zcached.8 ]] || { echo "skipped: no manual pages: a build without the programs they are made with"; exit 77; }
+command -v mandoc >/dev/null || { echo "skipped: no mandoc (Debian: mandoc)"; exit 77; }
+make_tmp
+
+# plain PAGE: its text, a word never cut.
+plain() { mandoc -T ascii -O width=1000 "$man/$1" | sed 's/.\x08//g'; }
+
+for page in "${pages[@]}"; do
+    warnings=$(mandoc -T lint -W warning "$man/$page") || fail "$page: $warnings"
+    grep -q '@' "$man/$page" && fail "$page: something was not filled in: $(grep '@' "$man/$page")"
+    plain "$page" >"$tmp/$page"
+    for other in $(grep -oE '[a-z.]+\([157-8]\)' "$tmp/$page"); do
+        other=${other%)}
+        [[ -e $man/${other/\(/.} ]] || fail "$page refers to $other), which does not exist"
+    done
+done
+
+# every PAGE COMMAND: each long option in COMMAND --help is one in the page.
+every() {
+    local option
+
+    for option in $("$2" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--.*'); do
+        grep -qE -- "(^|[ ,])$option\b" "$tmp/$1" || fail "$1 does not have $option of $2"
+    done
+}
+every zcache.1 "$zcache"
+every zcachectl.1 "$zcachectl"
+every zcached.8 "$zcached"
+every simpario.1 "$build/simpario/simpario"
+every btio.1 "$build/btio/btio"
+
+# What the examples of a page call exists.
+for word in $(grep -oE '^ +(zcache|zcachectl) [a-z]+' "$tmp/zcache.1" | awk '{print $2}' | sort -u); do
+    "$zcache" --help | grep -qE "^  $word |zcache.* $word" ||
+        fail "zcache.1: no command zcache $word"
+done
