@@ -100,6 +100,8 @@ mode_word() {
         ;;
     killed)
         model_options+=(--keep --ops 15)
+        # Long enough for the next job to meet what this one left, short enough to wait for.
+        daemon_options+=(--timeout 10s)
         kills=yes
         ;;
     *) fail "no mode with -$1: see ${BASH_SOURCE[0]}" ;;
