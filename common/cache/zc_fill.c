@@ -443,10 +443,13 @@ static void take_apart(struct zc_cache *c, struct fill_job *job)
         p->read_alone = true;
         if (zc_page_frozen(c, p))
             p->stale = true; /* truncated meanwhile: nothing begins on it */
-        if (p->stale)
+        if (p->stale) {
             page_done(c, p, 0);
-        else
-            enqueue(c, p);
+            continue;
+        }
+        if (!zc_list_empty(&p->waiters))
+            p->read_ahead = false; /* somebody has come to want it */
+        enqueue(c, p);
     }
 }
 

@@ -116,3 +116,13 @@ all_ways() {
     mpi_quiet 4 "$programs/$1" "zcache:$root/f" "$2" || fail "one daemon: $2"
     stop_daemons || fail "one daemon: not drained"
 }
+
+# pick N: 0 to N-1, in $picked; the same ones after the same start of $drawn, a number.
+pick() {
+    local z
+
+    drawn=$((drawn + 0x1e3779b97f4a7c15))
+    z=$(((drawn ^ (drawn >> 30 & 0x3ffffffff)) * 0x3f58476d1ce4e5b9))
+    z=$(((z ^ (z >> 27 & 0x1fffffffff)) * 0x14d049bb133111eb))
+    picked=$(((z >> 33 & 0x3fffffff) % $1))
+}

@@ -31,9 +31,12 @@ static void print_help(FILE *f)
           "  --opens N        up to N opens of the file at a time (default 1)\n"
           "  --no-barriers    none between a collective read and what was written through the\n"
           "                   same open before\n"
-          "  --irregular      also views of thousands of pieces\n"
+          "  --irregular N    also views of up to N pieces, together\n"
           "  --keep           leave each program's file, FILE.SEED, and what it holds to the next\n"
           "                   launch, which goes on with it\n"
+          "  --replaced       each file was replaced by another program since the last launch\n"
+          "  --killed PIDS    this launch is killed in the end, with files open: PIDS then says\n"
+          "                   what processes it has\n"
           "  --romio          nothing that ROMIO's code is known to get wrong\n"
           "  --strict         sync, barrier, sync where a barrier does for zcache\n"
           "  --hang N         seconds after which a step counts as hanging (default 60)\n"
@@ -87,6 +90,8 @@ enum {
     NO_BARRIERS,
     IRREGULAR,
     KEEP,
+    REPLACED,
+    KILLED,
     ROMIO,
     STRICT,
     HANG,
@@ -114,9 +119,16 @@ static bool take(struct tm_options *o, int option, char *value, uint64_t *count)
     case NO_BARRIERS:
         return o->waits = true;
     case IRREGULAR:
-        return tm_views_irregular = true;
+        if (!number(value, &n) || n < 1 || n > 1 << 20)
+            return false;
+        tm_views_irregular = (int)n;
+        return true;
     case KEEP:
         return o->keep = true;
+    case REPLACED:
+        return o->replaced = true;
+    case KILLED:
+        return (o->killed = value) != NULL;
     case OPENS:
         if (!number(value, &n) || n < 1 || n > TM_MAX_OPENS)
             return false;
@@ -159,8 +171,10 @@ static bool parse(int argc, char **argv, struct tm_options *o)
                                             {"no-subsets", 0, NULL, NO_SUBSETS},
                                             {"opens", 1, NULL, OPENS},
                                             {"no-barriers", 0, NULL, NO_BARRIERS},
-                                            {"irregular", 0, NULL, IRREGULAR},
+                                            {"irregular", 1, NULL, IRREGULAR},
                                             {"keep", 0, NULL, KEEP},
+                                            {"replaced", 0, NULL, REPLACED},
+                                            {"killed", 1, NULL, KILLED},
                                             {"romio", 0, NULL, ROMIO},
                                             {"strict", 0, NULL, STRICT},
                                             {"hang", 1, NULL, HANG},
@@ -181,7 +195,9 @@ static bool parse(int argc, char **argv, struct tm_options *o)
     while ((c = getopt_long(argc, argv, "", options, NULL)) != -1)
         if (!take(o, c, optarg, &count))
             return false;
-    if (optind + 1 != argc || (o->breaks && o->opens > 1))
+    if (optind + 1 != argc || (o->breaks && (o->opens > 1 || o->killed)))
+        return false;
+    if ((o->killed || o->replaced) && !o->keep)
         return false;
     if (o->last_seed < o->first_seed)
         o->last_seed = o->first_seed + (count ? count - 1 : 0);
@@ -230,6 +246,12 @@ static void access_step(struct tm *tm)
     tm_types_release(tm->mark);
 }
 
+static void access_whole(struct tm *tm)
+{
+    tm->whole = true;
+    access_step(tm);
+}
+
 static void one_step(struct tm *tm)
 {
     static void (*const what[])(struct tm *) = {tm_get_size, tm_sync,     tm_set_size, tm_seek,
@@ -244,6 +266,8 @@ static void one_step(struct tm *tm)
         tm_break(tm);
     else if (tm->opt.opens > 1 && tm_chance(&tm->rng, 20))
         tm_change_opens(tm);
+    else if (k == -1 && tm_chance(&tm->rng, 60))
+        access_whole(tm);
     else if (k < 0)
         access_step(tm);
     else if (k < kinds)
@@ -283,11 +307,26 @@ static void end(struct tm *tm)
 
 static void program(struct tm *tm)
 {
+    int steps = tm->opt.steps;
+
     begin(tm);
+    if (tm->opt.killed)
+        steps = (int)tm_between(&tm->rng, 1, steps);
     tm_open(tm);
-    for (tm->step = 1; tm->step <= tm->opt.steps; tm->step++)
+    if (tm->launches > 1)
+        access_whole(tm);
+    if (tm_views_irregular)
+        tm_set_view(tm);
+    for (tm->step = 1; tm->step <= steps; tm->step++)
         one_step(tm);
-    end(tm);
+    if (tm->opt.keep && tm_chance(&tm->rng, 50))
+        access_whole(tm);
+    if (tm->opt.killed && tm_kill_leave(tm)) {
+        tm_keep_end(tm);
+        tm_image_free(&tm->image);
+    } else {
+        end(tm);
+    }
 }
 
 int main(int argc, char **argv)
@@ -308,6 +347,8 @@ int main(int argc, char **argv)
     tm_watch(&tm);
     for (tm.seed = tm.opt.first_seed; tm.seed <= tm.opt.last_seed; tm.seed++)
         program(&tm);
+    if (tm.opt.killed)
+        tm_kill_wait(&tm);
     if (tm.rank == 0)
         printf("t_model: ok, seeds %llu to %llu, %d ranks, %s\n",
                (unsigned long long)tm.opt.first_seed, (unsigned long long)tm.opt.last_seed,

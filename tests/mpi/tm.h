@@ -2,7 +2,8 @@
  *
  * All ranks draw the same program and keep the same model; each executes its own part.
  * tm_plan.c draws accesses, tm_run.c executes them, tm_file.c does everything else to the
- * file, tm_break.c breaks the disk, tm_check.c compares.
+ * file, tm_outside.c is another program, tm_break.c breaks the disk, tm_kill.c is about launches
+ * that are killed, tm_check.c compares.
  */
 #ifndef TM_H
 #define TM_H
@@ -28,9 +29,11 @@ struct tm_options {
     int steps, opens; /* opens: at a time */
     int64_t max;
     bool strict, subsets, verbose;
-    bool waits;     /* collective reads wait for writes of the same open: no barrier between them */
-    bool keep;      /* files, and what the model knows of them, for the next launch */
-    bool reference; /* not zcache: known bugs of ROMIO are not complained about */
+    bool waits;    /* collective reads wait for writes of the same open: no barrier between them */
+    bool keep;     /* files, and what the model knows of them, for the next launch */
+    bool replaced; /* before this launch: every file, by another program */
+    const char *killed; /* names the ranks of a launch that is killed in the end; NULL: it is not */
+    bool reference;     /* not zcache: known bugs of ROMIO are not complained about */
     int hang_seconds;
 };
 
@@ -54,6 +57,7 @@ struct tm {
     uint64_t seed;
     struct tm_rng rng;
     int step;
+    bool whole;        /* the next accesses are reads of all there is */
     bool broken;       /* the disk is: accesses may fail ... */
     bool failed;       /* ... and one of this rank's has, in this step */
     uint32_t last;     /* number of the last access */
@@ -68,6 +72,11 @@ struct tm {
     bool exists; /* under its name */
     int mark;    /* types made later belong to the step */
     struct tm_image image;
+
+    /* After a launch that was killed; stored is NULL where all of the image is in the file. */
+    uint32_t *stored; /* as image.who, at the last sync ... */
+    int64_t stored_size;
+    uint32_t stored_last; /* ... and the number of the last access before it */
 };
 
 enum tm_how { TM_BLOCKING, TM_NONBLOCKING, TM_SPLIT };
@@ -132,6 +141,19 @@ void tm_change_opens(struct tm *tm);
 
 void tm_keep_begin(struct tm *tm); /* sets the names; reads what the last launch left, if any */
 void tm_keep_end(struct tm *tm);
+
+/* ---- tm_outside.c: another program, while nobody has the file open ---- */
+
+void tm_outside(struct tm *tm);         /* something to the file; makes one where there is none */
+void tm_outside_replace(struct tm *tm); /* by another one of that name */
+
+/* ---- tm_kill.c: launches that are killed ---- */
+
+/* Leaves the file open as it is, mostly; false: there is something to be ended first. */
+bool tm_kill_leave(struct tm *tm);
+void tm_kill_wait(struct tm *tm) __attribute__((noreturn)); /* for the end of all ranks */
+/* In the next launch: the model takes over what has come to the file, if it may have. */
+void tm_kill_look(struct tm *tm);
 
 /* ---- tm_break.c ---- */
 

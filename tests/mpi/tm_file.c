@@ -1,10 +1,8 @@
 /* tm_file.c - opening, closing, deleting, views, and meeting at a barrier. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tm.h"
@@ -232,61 +230,11 @@ void tm_change_opens(struct tm *tm)
 
 /* ---- what happens between close and open ---- */
 
-static int64_t ctime_ns(int fd)
-{
-    struct stat st;
-
-    return fstat(fd, &st) ? 0 : st.st_ctim.tv_sec * 1000000000ll + st.st_ctim.tv_nsec;
-}
-
-/* Another program writes.  Clocks of file systems are coarse: it goes on until it shows. */
-static void write_outside(struct tm *tm, int64_t off, int64_t len)
-{
-    int fd = open(tm->opt.path, O_WRONLY);
-    uint8_t *bytes = malloc((size_t)len);
-    int64_t before;
-
-    if (fd < 0 || !bytes)
-        tm_fail(tm, "cannot open %s", tm->opt.path);
-    for (int64_t i = 0; i < len; i++)
-        bytes[i] = tm_stamp(off + i, tm->last);
-    before = ctime_ns(fd);
-    do
-        if (pwrite(fd, bytes, (size_t)len, off) != len)
-            tm_fail(tm, "cannot write %s: %s", tm->opt.path, strerror(errno));
-    while (ctime_ns(fd) == before);
-    close(fd);
-    free(bytes);
-}
-
-static void change_outside(struct tm *tm)
-{
-    struct tm_rng *r = &tm->rng;
-    int64_t off = tm_between(r, 0, tm->image.max - 1), len = tm_between(r, 1, 5000);
-    bool cut = tm_chance(r, 30);
-
-    if (cut) {
-        tm_say(tm, "another program truncates to %lld", (long long)off);
-        if (tm->rank == 0 && truncate(tm->opt.path, off))
-            tm_fail(tm, "cannot truncate %s: %s", tm->opt.path, strerror(errno));
-        tm_image_resize(&tm->image, off);
-        return;
-    }
-    if (len > tm->image.max - off)
-        len = tm->image.max - off;
-    tm->last++;
-    tm_say(tm, "another program writes %lld bytes at %lld, access %u", (long long)len,
-           (long long)off, tm->last);
-    if (tm->rank == 0)
-        write_outside(tm, off, len);
-    tm_image_write(&tm->image, off, len, tm->last);
-}
-
 void tm_reopen(struct tm *tm)
 {
     tm_close_all(tm);
     if (tm->exists && tm_chance(&tm->rng, 30)) {
-        change_outside(tm);
+        tm_outside(tm);
         MPI_Barrier(MPI_COMM_WORLD);
     }
     tm_open(tm);

@@ -12,8 +12,9 @@
 
 struct head {
     uint64_t launches;
-    int64_t size, max;
-    uint32_t last, exists;
+    int64_t size, max, stored_size;
+    uint32_t last, exists, unsure;
+    uint32_t killed, stored_last; /* killed: with the stored ones behind the image */
 };
 
 static void set_names(struct tm *tm)
@@ -44,43 +45,105 @@ static void move(struct tm *tm, FILE *f, bool out, void *p, size_t n)
         tm_fail(tm, "cannot %s %s.model", out ? "write" : "read", tm->opt.path);
 }
 
+static uint32_t *new_image(struct tm *tm)
+{
+    uint32_t *who = calloc((size_t)tm->image.max, sizeof *who);
+
+    if (!who)
+        tm_fail(tm, "no memory for the model");
+    return who;
+}
+
+static void load(struct tm *tm, FILE *f)
+{
+    size_t bytes = (size_t)tm->image.max * sizeof *tm->image.who;
+    struct head head;
+
+    move(tm, f, false, &head, sizeof head);
+    if (head.max != tm->image.max)
+        tm_fail(tm, "%s.model is of a file of other size", tm->opt.path);
+    move(tm, f, false, tm->image.who, bytes);
+    tm->stored = head.killed ? new_image(tm) : NULL;
+    if (tm->stored)
+        move(tm, f, false, tm->stored, bytes);
+    tm->stored_size = head.stored_size;
+    tm->stored_last = head.stored_last;
+    tm->image.size = head.size;
+    tm->image.unsure = head.unsure;
+    tm->last = head.last;
+    tm->exists = head.exists;
+    tm->launches = head.launches;
+}
+
+static void save(struct tm *tm, FILE *f)
+{
+    size_t bytes = (size_t)tm->image.max * sizeof *tm->image.who;
+    struct head head = {.launches = tm->launches,
+                        .size = tm->image.size,
+                        .max = tm->image.max,
+                        .last = tm->last,
+                        .exists = tm->exists,
+                        .unsure = tm->image.unsure,
+                        .killed = tm->stored != NULL,
+                        .stored_size = tm->stored_size,
+                        .stored_last = tm->stored_last};
+
+    move(tm, f, true, &head, sizeof head);
+    move(tm, f, true, tm->image.who, bytes);
+    if (tm->stored)
+        move(tm, f, true, tm->stored, bytes);
+}
+
+/* Finds the file as the last launch left it, whatever became of that; then another program. */
+static void go_on(struct tm *tm)
+{
+    int changes = tm_chance(&tm->rng, 50) ? (int)tm_between(&tm->rng, 1, 3) : 0;
+
+    if (tm->stored && !tm->opt.replaced)
+        tm_kill_look(tm);
+    free(tm->stored);
+    tm->stored = NULL;
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (tm->opt.replaced)
+        tm_outside_replace(tm);
+    else
+        tm_check_file(tm);
+    while (changes--)
+        tm_outside(tm);
+}
+
 void tm_keep_begin(struct tm *tm)
 {
-    struct head head = {0};
     FILE *f;
 
+    tm_say(tm, "what the last launch left");
     set_names(tm);
+    tm->launches = 0;
+    tm->last = 0;
     f = open_model(tm, "rb");
     if (f) {
-        move(tm, f, false, &head, sizeof head);
-        if (head.max != tm->image.max)
-            tm_fail(tm, "%s.model is of a file of other size", tm->opt.path);
-        move(tm, f, false, tm->image.who, (size_t)head.max * sizeof *tm->image.who);
+        load(tm, f);
         fclose(f);
     } else if (tm->rank == 0) {
         unlink(tm->opt.path);
     }
-    tm->image.size = head.size;
-    tm->last = head.last;
-    tm->exists = head.exists;
-    tm->launches = head.launches + 1;
-    tm->rng.state += tm->launches * 7919;
+    tm->rng.state += ++tm->launches * 7919;
+    if (f)
+        go_on(tm);
     MPI_Barrier(MPI_COMM_WORLD);
-    tm_check_file(tm);
 }
 
 void tm_keep_end(struct tm *tm)
 {
-    struct head head = {tm->launches, tm->image.size, tm->image.max, tm->last, tm->exists};
     FILE *f;
 
     MPI_Barrier(MPI_COMM_WORLD);
     f = tm->rank == 0 ? open_model(tm, "wb") : NULL;
-    if (f) {
-        move(tm, f, true, &head, sizeof head);
-        move(tm, f, true, tm->image.who, (size_t)head.max * sizeof *tm->image.who);
-    }
+    if (f)
+        save(tm, f);
     if (tm->rank == 0 && (!f || fclose(f)))
         tm_fail(tm, "cannot write %s.model", tm->opt.path);
+    free(tm->stored);
+    tm->stored = NULL;
     MPI_Barrier(MPI_COMM_WORLD);
 }

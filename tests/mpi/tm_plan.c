@@ -237,13 +237,35 @@ static void enter(struct tm *tm, struct tm_access *a)
         enter_write(tm, a);
 }
 
+/* Every rank reads all it sees. */
+static int read_whole(struct tm *tm, struct tm_access *a)
+{
+    bool collective = tm_chance(&tm->rng, 50);
+
+    for (int i = 0; i < tm->h->n; i++) {
+        const struct tm_view *v = &tm->h->views[i];
+
+        a[i] = (struct tm_access){.rank = i, .collective = collective, .mem = v->etype};
+        a[i].count = (int)(tm_view_before(v, tm->image.size) / v->etype->size);
+        if ((int64_t)a[i].count * v->etype->extent > MAX_MEMORY)
+            a[i].count = (int)(MAX_MEMORY / v->etype->extent);
+        a[i].len = a[i].count * v->etype->size;
+    }
+    return tm->h->n;
+}
+
 int tm_plan(struct tm *tm, struct tm_access *a, bool *barrier)
 {
+    bool whole = tm->whole && !(tm->h->amode & MPI_MODE_WRONLY);
     int64_t pos[TM_MAX_RANKS];
     int n;
 
+    tm->whole = false;
     memcpy(pos, tm->h->pos, sizeof pos);
-    n = tm_chance(&tm->rng, 50) ? draw_collective(tm, a) : draw_independent(tm, a);
+    if (whole)
+        n = read_whole(tm, a);
+    else
+        n = tm_chance(&tm->rng, 50) ? draw_collective(tm, a) : draw_independent(tm, a);
     memcpy(tm->h->pos, pos, sizeof pos);
     *barrier = tm->opt.strict && !(n && waits(tm, &a[0]));
     for (int i = 0; i < n && !*barrier; i++)

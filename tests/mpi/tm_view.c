@@ -4,7 +4,7 @@
 #include "tm_shape.h"
 #include "tm_view.h"
 
-bool tm_views_irregular;
+int tm_views_irregular;
 
 void tm_view_default(struct tm_view *v, int64_t limit)
 {
@@ -198,12 +198,13 @@ static const char *shares(struct tm_rng *r, struct tm_view *views, int n, int64_
     return "shares";
 }
 
-/* As of an irregular mesh: each of thousands of elements is some rank's, or nobody's. */
+/* As of an irregular mesh: each of many elements is some rank's, or nobody's. */
 static const char *map(struct tm_rng *r, struct tm_view *views, int n, int64_t max)
 {
     struct tm_type *e = views[0].etype;
     int64_t most = max / 2 / e->extent;
-    int slots = (int)tm_between(r, n, most < 6000 + n ? most + n : 6000 + n);
+    int most_slots = most < tm_views_irregular ? (int)most : tm_views_irregular;
+    int slots = (int)tm_between(r, n, most_slots + n);
     int *at = calloc((size_t)slots, sizeof *at);
     uint64_t salt = tm_draw(r);
 
@@ -235,10 +236,11 @@ static const char *any(struct tm_rng *r, struct tm_view *views, int n, int64_t m
 const char *tm_views_random(struct tm_rng *r, struct tm_view *views, int n, int64_t max)
 {
     static const char *(*const kinds[])(struct tm_rng *, struct tm_view *, int, int64_t) = {
-        regions, turns, lots, boxes, shares, any, map, map};
+        regions, turns, lots, boxes, shares, any, map, map, map, map};
+    enum { MAPS = 4 };
     struct tm_type *etype = tm_shape_etype(r), *grain = etype;
     int64_t disp = tm_chance(r, 50) ? tm_between(r, 0, max / 8) : 0;
-    int kind = tm_pick(r, (int)(sizeof kinds / sizeof *kinds) - (tm_views_irregular ? 0 : 2));
+    int kind = tm_pick(r, (int)(sizeof kinds / sizeof *kinds) - (tm_views_irregular ? 0 : MAPS));
     const char *name;
 
     if (tm_chance(r, 40))

@@ -19,8 +19,8 @@ struct tm_walk {
 
 void tm_view_default(struct tm_view *v, int64_t limit);
 
-/* Also views of thousands of pieces. */
-extern bool tm_views_irregular;
+/* Also irregular views, of so many elements of all ranks together; 0: none. */
+extern int tm_views_irregular;
 
 /* Views for n ranks at once, of a file of up to `max` bytes.  Mostly such that what ranks see
  * does not overlap; returns a text about them. */

@@ -691,6 +691,31 @@ START_TEST(a_failed_read_ahead_is_nobodys_error)
 }
 END_TEST
 
+/* Two pages are being read ahead, one of which somebody waits for by now: when that fails it is no
+ * read ahead any more. */
+START_TEST(a_failed_read_ahead_is_made_again_for_who_waits)
+{
+    struct acc late;
+
+    setup();
+    cfg.readers = 1;
+    cfg.max_read = 4 * PAGE;
+    start();
+    read_page(0);
+    quiet();
+    zc_store_fault_hold(store, ZC_FAULT_READ);
+    read_page(1); /* a hit: pages 2 and 3 are read ahead */
+    wait_held(1);
+    ck_assert_uint_eq(stats().reading_pages, 2);
+    ck_assert_int_eq(begin(&late, ZC_READ, 3), -EINPROGRESS);
+    zc_store_fault_set(store, ZC_FAULT_READ, 1, 1, EIO);
+    zc_store_fault_release(store);
+    finish_read(&late, 3);
+    read_calmly(2, 20);
+    stop();
+}
+END_TEST
+
 enum { THREADS = 8, ROUNDS = 3 };
 
 static void *read_all(void *arg)
@@ -789,7 +814,7 @@ int main(void)
     CASE(s, "overtaken", 60, truncation_overtakes_reads, truncation_takes_back_what_is_queued,
          deletion_takes_back_what_is_queued, sync_overtakes_reads, close_takes_back_what_is_queued);
     CASE(s, "store", 60, neighbours_are_read_together, one_bad_page_does_not_spoil_its_neighbours,
-         a_failed_read_ahead_is_nobodys_error);
+         a_failed_read_ahead_is_nobodys_error, a_failed_read_ahead_is_made_again_for_who_waits);
     CASE(s, "threads", 120, many_readers_one_store_read, everything_at_once);
     return run_suite(s);
 }

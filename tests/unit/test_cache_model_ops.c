@@ -1,0 +1,476 @@
+/* test_cache_model_ops.c - what the model test does to a file, and to the model. */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/uio.h>
+
+#include "test_cache_model.h"
+#include "zc_log.h"
+#include "zc_store.h"
+
+bool model_next;
+
+void model_expected_error(struct world *w, const char *what, long rc)
+{
+    atomic_fetch_add(&w->errors, 1);
+    if (!w->faults)
+        FAIL(w, "seed %llu: %s failed: %ld %s", (unsigned long long)w->seed, what, rc,
+             zc_error_text((int)rc));
+}
+
+/* ---- operations ---- */
+
+/* A random range of the actor's own bytes. */
+static void own_range(struct actor *a, uint64_t *off, uint64_t *len)
+{
+    struct world *w = a->w;
+    uint64_t period = (uint64_t)w->grain * w->nthreads;
+
+    if (w->nthreads == 1) {
+        *off = below(&a->rng, SPAN);
+        *len = 1 + below(&a->rng, below(&a->rng, 4) ? 600 : 3 * PAGE);
+    } else {
+        uint64_t in = below(&a->rng, w->grain);
+
+        *off = below(&a->rng, SPAN / period) * period + a->id * w->grain + in;
+        *len = 1 + below(&a->rng, w->grain - in);
+    }
+    if (*len > SPAN - *off)
+        *len = SPAN - *off;
+}
+
+static void model_write(struct world *w, uint64_t off, const unsigned char *buf, uint64_t n)
+{
+    memcpy(w->data + off, buf, n);
+    memset(w->known + off, 1, n);
+    if (w->nthreads == 1 && off + n > w->size) {
+        /* a hole comes into being */
+        w->size = off + n;
+    }
+}
+
+static void fill(struct actor *a, unsigned char *buf, uint64_t n)
+{
+    for (uint64_t i = 0; i < n; i++)
+        buf[i] = (unsigned char)splitmix(&a->rng);
+}
+
+static void op_write(struct actor *a)
+{
+    unsigned char buf[3 * PAGE + 1] = {0};
+    uint64_t off, len;
+    ssize_t n;
+
+    own_range(a, &off, &len);
+    fill(a, buf, len);
+    if (!a->w->faults && splitmix(&a->rng) % 3 == 0)
+        n = zc_cache_write_around(a->h, buf, len, off);
+    else
+        n = zc_cache_write(a->h, buf, len, off);
+    if (n < 0 || (uint64_t)n < len)
+        model_expected_error(a->w, "write", n);
+    if (n > 0)
+        model_write(a->w, off, buf, (uint64_t)n);
+}
+
+struct latch {
+    struct zc_access access;
+    pthread_mutex_t lock;
+    pthread_cond_t cond;
+    bool done;
+};
+
+static void latch_ready(struct zc_access *acc)
+{
+    struct latch *l = zc_list_entry(acc, struct latch, access);
+
+    pthread_mutex_lock(&l->lock);
+    l->done = true;
+    pthread_cond_signal(&l->cond);
+    pthread_mutex_unlock(&l->lock);
+}
+
+/* A write that breaks off: the rest of its range is indeterminate. */
+static void op_partial(struct actor *a)
+{
+    struct world *w = a->w;
+    unsigned char buf[PAGE] = {0};
+    struct latch l = {.access = {.handle = a->h, .dir = ZC_WRITE, .ready = latch_ready},
+                      .lock = PTHREAD_MUTEX_INITIALIZER,
+                      .cond = PTHREAD_COND_INITIALIZER};
+    uint64_t off, len, moved, touched;
+    int rc;
+
+    own_range(a, &off, &len);
+    if (len > PAGE - off % PAGE)
+        len = PAGE - off % PAGE;
+    l.access.off = off;
+    l.access.len = (uint32_t)len;
+    rc = zc_cache_begin(&l.access);
+    if (rc == -EINPROGRESS) {
+        pthread_mutex_lock(&l.lock);
+        while (!l.done)
+            pthread_cond_wait(&l.cond, &l.lock);
+        pthread_mutex_unlock(&l.lock);
+        rc = l.access.status;
+    }
+    if (rc < 0) {
+        model_expected_error(w, "begin", rc);
+        return;
+    }
+    moved = below(&a->rng, len + 1);
+    touched = moved + below(&a->rng, len - moved + 1);
+    fill(a, buf, touched);
+    memcpy(l.access.data, buf, touched);
+    if (moved < len)
+        memset(w->known + off + moved, 0, len - moved);
+    zc_cache_end(&l.access, (uint32_t)moved);
+    if (moved > 0)
+        model_write(w, off, buf, moved);
+}
+
+void model_compare(struct world *w, const unsigned char *got, uint64_t off, uint64_t n,
+                   const char *where)
+{
+    for (uint64_t i = 0; i < n; i++) {
+        if (w->known[off + i] && got[i] != w->data[off + i])
+            FAIL(w, "seed %llu: %s: byte %llu of %llu is %02x, should be %02x",
+                 (unsigned long long)w->seed, where, (unsigned long long)(off + i),
+                 (unsigned long long)w->size, got[i], w->data[off + i]);
+    }
+}
+
+static void read_some(struct actor *a, uint64_t off, uint64_t len)
+{
+    struct world *w = a->w;
+    unsigned char buf[3 * PAGE + 1];
+    uint64_t want;
+    ssize_t n;
+
+    want = off >= w->size ? 0 : w->size - off < len ? w->size - off : len;
+    n = zc_cache_read(a->h, buf, len, off);
+    if (atomic_load(&w->lost))
+        return;
+    if (n < 0 || (uint64_t)n < want) {
+        if (w->faults)
+            model_expected_error(w, "read", n);
+        else
+            FAIL(w, "seed %llu: read %zd of %llu bytes at %llu (size %llu): %s",
+                 (unsigned long long)w->seed, n, (unsigned long long)len, (unsigned long long)off,
+                 (unsigned long long)w->size, n < 0 ? zc_error_text((int)n) : "short");
+    }
+    if (n > 0 && (uint64_t)n > want)
+        FAIL(w, "seed %llu: read %zd bytes at %llu, should be %llu", (unsigned long long)w->seed, n,
+             (unsigned long long)off, (unsigned long long)want);
+    if (n > 0)
+        model_compare(w, buf, off, (uint64_t)n, "read");
+}
+
+static void op_read(struct actor *a)
+{
+    uint64_t off, len;
+
+    own_range(a, &off, &len);
+    read_some(a, off, len);
+}
+
+/* From somewhere to the end, as programs read that shall be read ahead of. */
+static void op_scan(struct actor *a)
+{
+    uint64_t at = below(&a->rng, SPAN), step = 1 + below(&a->rng, 2 * PAGE);
+
+    for (; at < SPAN; at += step)
+        read_some(a, at, step < SPAN - at ? step : SPAN - at);
+}
+
+static void op_refresh(struct actor *a)
+{
+    int rc = zc_cache_refresh(a->h);
+
+    if (rc < 0)
+        model_expected_error(a->w, "refresh", rc);
+}
+
+static void op_flush(struct actor *a)
+{
+    int rc = zc_cache_flush(a->h, below(&a->rng, 2) ? ZC_LEVEL_STORED : ZC_LEVEL_DURABLE);
+
+    if (rc < 0)
+        model_expected_error(a->w, "flush", rc);
+}
+
+static void resize(struct world *w, uint64_t size)
+{
+    memset(w->data + size, 0, SPAN - size);
+    memset(w->known + size, 1, SPAN - size);
+    w->size = size;
+}
+
+void model_truncate(struct actor *a)
+{
+    struct world *w = a->w;
+    uint64_t size = below(&a->rng, SPAN + 1);
+    int rc = zc_cache_truncate(a->h, size);
+
+    if (rc < 0) {
+        model_expected_error(w, "truncate", rc);
+        return;
+    }
+    resize(w, size);
+}
+
+/* ---- handles ---- */
+
+/* Opens handle number `i`. */
+static void open_one(struct actor *a, unsigned i, bool reader)
+{
+    unsigned flags = reader ? ZC_OPEN_READ : ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE;
+    struct world *w = a->w;
+    struct zc_attr attr;
+    int rc;
+
+    do {
+        memset(&attr, 0, sizeof(attr));
+        rc = zc_cache_open(w->cache, "/file", flags, 0644, &a->handles[i], &attr);
+        if (rc < 0)
+            model_expected_error(w, "open", rc);
+    } while (rc < 0);
+    a->reader[i] = reader;
+    if (!atomic_load(&w->lost) && attr.size != w->size)
+        FAIL(w, "seed %llu: size %llu at open, should be %llu", (unsigned long long)w->seed,
+             (unsigned long long)attr.size, (unsigned long long)w->size);
+}
+
+void model_open(struct actor *a)
+{
+    open_one(a, 0, false);
+    a->nhandles = 1;
+    a->h = a->handles[0];
+}
+
+/* Only the last close of a file may say that its bytes are lost; who is the last one of several
+ * threads nobody knows. */
+static void close_one(struct actor *a, unsigned i)
+{
+    struct world *w = a->w;
+    int rc = zc_cache_close(a->handles[i]);
+
+    a->handles[i] = a->handles[--a->nhandles];
+    a->reader[i] = a->reader[a->nhandles];
+    a->h = a->handles[0];
+    if (rc < 0) {
+        model_expected_error(w, "close", rc);
+        if (!model_next && (a->nhandles == 0 || w->nthreads > 1))
+            atomic_store(&w->lost, true);
+    }
+}
+
+void model_close_all(struct actor *a)
+{
+    while (a->nhandles > 0)
+        close_one(a, a->nhandles - 1);
+}
+
+/* One more; or one fewer, but for the first. */
+static void op_handles(struct actor *a)
+{
+    if (a->nhandles < HANDLES && below(&a->rng, 2))
+        open_one(a, a->nhandles++, below(&a->rng, 2));
+    else if (a->nhandles > 1)
+        close_one(a, 1 + (unsigned)below(&a->rng, a->nhandles - 1));
+}
+
+static void op_reopen(struct actor *a)
+{
+    model_close_all(a);
+    if (below(&a->rng, 2))
+        zc_cache_evict(a->w->cache);
+    model_open(a);
+}
+
+static void forget(struct world *w)
+{
+    memset(w->data, 0, SPAN);
+    memset(w->known, 1, SPAN);
+    w->size = 0;
+}
+
+static void op_unlink(struct actor *a)
+{
+    struct world *w = a->w;
+    int rc;
+
+    while (a->nhandles > 1)
+        close_one(a, 1);
+    rc = zc_cache_unlink(w->cache, "/file");
+    if (rc < 0) {
+        model_expected_error(w, "unlink", rc);
+        return;
+    }
+    for (int i = 0; i < 3; i++) { /* it is still there for who has it open */
+        op_write(a);
+        op_read(a);
+    }
+    model_close_all(a);
+    atomic_store(&w->lost, false);
+    forget(w);
+    model_open(a);
+}
+
+/* ---- others ---- */
+
+static void others_write(struct actor *a, struct zc_sfile *sf)
+{
+    unsigned char buf[3 * PAGE + 1];
+    struct iovec iov = {buf, 0};
+    uint64_t off;
+
+    own_range(a, &off, &iov.iov_len);
+    fill(a, buf, iov.iov_len);
+    ck_assert_int_eq(zc_store_pwritev(sf, &iov, 1, off), (ssize_t)iov.iov_len);
+    model_write(a->w, off, buf, iov.iov_len);
+}
+
+/* Another program writes, truncates, and may put another file in its place. */
+static void others_change(struct actor *a, bool replace)
+{
+    struct world *w = a->w;
+    struct zc_attr attr = {0};
+    struct zc_sfile *sf;
+    uint64_t size;
+
+    if (replace) {
+        ck_assert_int_eq(zc_store_unlink(w->mem, "/file"), 0);
+        forget(w);
+    }
+    ck_assert_int_eq(zc_store_open_file(w->mem, "/file",
+                                        ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0644, &sf,
+                                        &attr),
+                     0);
+    for (uint64_t n = 1 + below(&a->rng, 3); n > 0; n--) {
+        if (below(&a->rng, 3)) {
+            others_write(a, sf);
+            continue;
+        }
+        size = below(&a->rng, SPAN + 1);
+        ck_assert_int_eq(zc_store_truncate(sf, size), 0);
+        resize(w, size);
+    }
+    ck_assert_int_eq(zc_store_close_file(sf, ZC_LEVEL_VISIBLE), 0);
+}
+
+/* All that was written is in the store; what failed there is not for others to overwrite. */
+static bool all_stored(struct actor *a)
+{
+    int rc = zc_cache_flush(a->h, ZC_LEVEL_STORED);
+
+    if (rc < 0)
+        model_expected_error(a->w, "flush", rc);
+    return rc == 0 && !atomic_load(&a->w->lost);
+}
+
+/* Between two users of the file. */
+static void op_others(struct actor *a)
+{
+    if (!all_stored(a))
+        return;
+    model_close_all(a);
+    if (!atomic_load(&a->w->lost))
+        others_change(a, below(&a->rng, 3) == 0);
+    model_open(a);
+    op_scan(a);
+}
+
+/* While it is open: who says so sees it. */
+static void op_others_refresh(struct actor *a)
+{
+    int rc;
+
+    if (!all_stored(a))
+        return;
+    others_change(a, false);
+    do {
+        rc = zc_cache_refresh(a->h);
+        if (rc < 0)
+            model_expected_error(a->w, "refresh", rc);
+    } while (rc < 0);
+    op_scan(a);
+}
+
+/* Its users are gone, and nobody knows yet: their handles stay behind until others have it. */
+static void op_left_over(struct actor *a)
+{
+    struct zc_handle *left[HANDLES];
+    unsigned n = a->nhandles;
+    int rc;
+
+    if (!all_stored(a))
+        return;
+    memcpy(left, a->handles, sizeof(left));
+    others_change(a, below(&a->rng, 3) == 0);
+    model_open(a);
+    op_scan(a);
+    while (n > 0) {
+        rc = zc_cache_close(left[--n]);
+        if (rc < 0)
+            model_expected_error(a->w, "close", rc);
+    }
+    op_scan(a);
+}
+
+/* ---- any ---- */
+
+static void alone(struct actor *a, unsigned dice)
+{
+    if (dice < 12)
+        op_scan(a); /* bytes of others are not compared while they write */
+    else if (dice < 48)
+        model_truncate(a);
+    else if (dice < 60)
+        op_unlink(a);
+    else if (dice < 75)
+        op_others(a);
+    else if (dice < 90)
+        op_others_refresh(a);
+    else if (model_next)
+        op_left_over(a);
+}
+
+static bool writes(struct actor *a)
+{
+    for (unsigned i = 0; i < a->nhandles; i++)
+        if (a->handles[i] == a->h)
+            return !a->reader[i];
+    return false;
+}
+
+void model_act(struct actor *a)
+{
+    unsigned dice = (unsigned)below(&a->rng, 100);
+
+    a->h = a->handles[below(&a->rng, a->nhandles)];
+    if (dice >= 35 && !writes(a))
+        a->h = a->handles[0];
+    if (dice < 35)
+        op_read(a);
+    else if (dice < 78)
+        op_write(a);
+    else if (dice < 84)
+        op_partial(a);
+    else if (dice < 88)
+        op_flush(a);
+    else if (dice < 91)
+        op_handles(a);
+    else if (dice < 93)
+        op_reopen(a);
+    else if (dice < 94)
+        zc_cache_evict(a->w->cache);
+    else if (dice < 95)
+        op_refresh(a);
+    else if (a->w->nthreads == 1)
+        alone(a, (unsigned)below(&a->rng, 100));
+    else
+        op_read(a);
+}
