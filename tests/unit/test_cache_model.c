@@ -330,6 +330,19 @@ static void op_unlink(struct actor *a)
     open_file(a);
 }
 
+/* As the caches of a process do when others come and go. */
+static void op_limit(struct actor *a)
+{
+    unsigned low = (unsigned)below(&a->rng, 80);
+    struct zc_cache_limits l = {.capacity = (2 + below(&a->rng, 24)) * PAGE,
+                                .high_watermark = low + 1 + (unsigned)below(&a->rng, 100 - low),
+                                .low_watermark = low,
+                                .idle_ms = (unsigned)below(&a->rng, 3)};
+
+    if (zc_cache_extend(a->w->cache, l.capacity) == 0) /* else it has as much as it can */
+        zc_cache_limit(a->w->cache, &l);
+}
+
 static void *act(void *arg)
 {
     struct actor *a = arg;
@@ -348,6 +361,8 @@ static void *act(void *arg)
             op_flush(a);
         else if (dice < 93)
             op_reopen(a);
+        else if (dice < 94 && below(&a->rng, 2))
+            op_limit(a);
         else if (dice < 94)
             zc_cache_evict(w->cache);
         else if (dice < 95)
@@ -373,6 +388,7 @@ static void make_cache(struct world *w, uint64_t *rng)
 
     cfg.page_size = PAGE;
     cfg.capacity = (2 + (below(rng, 3) ? 0 : below(rng, 12))) * PAGE;
+    cfg.reserve = below(rng, 2) ? 20 * PAGE : 0;
     cfg.prefetch = (unsigned[]){0, 1, 4, 64}[below(rng, 4)];
     if (cfg.prefetch && below(rng, 2))
         cfg.capacity += 8 * PAGE;
