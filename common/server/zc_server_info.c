@@ -56,6 +56,7 @@ static void status(struct zc_server *s, FILE *f)
             "capacity_bytes %" PRIu64 "\nused_bytes %" PRIu64 "\ndirty_bytes %" PRIu64
             "\nfailed_bytes %" PRIu64 "\nlost_bytes %" PRIu64 "\n",
             c.capacity_bytes, c.used_bytes, c.dirty_bytes, c.failed_bytes, c.lost_bytes);
+    fprintf(f, "budget_bytes %" PRIu64 "\n", zc_cache_budget(s->cfg.cache));
 }
 
 /* handles size cached dirty failed error path; newlines of the path as \n */
