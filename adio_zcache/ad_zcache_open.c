@@ -294,6 +294,8 @@ static void undo_open(ADIO_File fd, int rc, bool created)
     undone = created ? zc_store_unlink(zcache_store_files(f->store), f->path) : 0;
     if (undone)
         zc_error("%s was created and could not be removed: %s", f->path, zc_error_text(undone));
+    if (f->agg)
+        zcache_agg_put(f->agg);
     if (f->store)
         zcache_store_put(f->store, zcache_network_is_loss(rc));
     zcache_file_free(fd);
@@ -431,6 +433,8 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
             rc = close_aggregator(f, &f->owners[i], fd->access_mode & ADIO_DELETE_ON_CLOSE);
     if (rc)
         zcache_outcome_set(&o, rc);
+    if (f->agg)
+        zcache_agg_put(f->agg);
     if (f->store)
         zcache_store_put(f->store, zcache_network_is_loss(rc));
     snprintf(path, sizeof path, "%s", f->path ? f->path : fd->filename);
