@@ -170,7 +170,7 @@ static void place_blocks(ADIO_File fd, const struct layout *l)
     struct zcache_file *f = zcache_file_of(fd);
     uint64_t block = l->attr.block_size ? l->attr.block_size : f->settings.block_size;
 
-    f->settings.block_size = block;
+    zcache_hints_placed(fd, block);
     f->place = (struct zc_place){block, l->servers, (uint32_t)fd->hints->cb_nodes};
     f->nowners = zc_place_owners(&f->place);
 }
@@ -333,7 +333,6 @@ static void opened(ADIO_File fd, const struct layout *l)
     if (fd->access_mode & ADIO_APPEND)
         fd->fp_ind = (ADIO_Offset)l->attr.size;
     zcache_owners_warm(f);
-    zcache_hints_no_flush(fd);
     zcache_hints_echo(fd);
 }
 
@@ -355,11 +354,9 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     fd->access_mode = amode;
     snprintf(path, sizeof path, "%s", fd->filename);
     if (rank == 0)
-        zc_settings_warn_env();
+        zcache_hints_environment();
     zcache_outcome_set(&o, check_settings(zcache_file_get(fd)));
     rc = zcache_outcome_agree(&o, fd->comm);
-    if (rc == 0 && rank == 0)
-        zcache_hints_network(fd);
     if (rc == 0)
         rc = zcache_hints_agree(fd, zcache_file_of(fd));
     if (rc == 0)
@@ -370,6 +367,8 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     }
     if (rc == 0)
         rc = open_aggregators(fd, rank, amode, &layout);
+    if (rc == 0)
+        rc = zcache_hints_settle(fd);
     snprintf(text, sizeof text, "%s", rc ? zc_error_text(rc) : "");
     if (layout.sfile)
         zc_store_close_file(layout.sfile, ZC_LEVEL_VISIBLE);

@@ -18,7 +18,7 @@ void zcache_view_set(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Dat
     zcache_file_of(fd)->epoch++;
     if (rc == 0) {
         ADIO_SetInfo(fd, info, &ignored);
-        zcache_hints_no_flush(fd);
+        zcache_hints_no_change(fd);
     } else {
         MPI_Barrier(fd->comm); /* ROMIO's, which those whose view is fine go to */
     }

@@ -146,6 +146,42 @@ static int ask_aggregators(struct zcache_file *f, struct level *l)
     return 0;
 }
 
+static int budget_of(struct zc_client *c, uint64_t *bytes)
+{
+    char *text, *line;
+    int rc = zc_client_info(c, ZC_INFO_STATUS, &text);
+
+    if (rc)
+        return rc;
+    line = strstr(text, "\nbudget_bytes ");
+    *bytes = line ? strtoull(line + strlen("\nbudget_bytes "), NULL, 10) : 0;
+    free(text);
+    return 0;
+}
+
+int zcache_counters_budget(struct zcache_file *f, uint64_t *least)
+{
+    *least = UINT64_MAX;
+    for (uint32_t i = 0; i < f->nowners; i++) {
+        struct zcache_owner *o = &f->owners[i];
+        uint64_t bytes = 0;
+        struct zc_client *c;
+        int rc = 0;
+
+        if (o->local)
+            bytes = zc_cache_budget(zcache_agg_cache(f->agg));
+        else
+            rc = zcache_owner_client(f, o, &c);
+        if (rc == 0 && !o->local)
+            rc = budget_of(c, &bytes);
+        if (rc)
+            return rc;
+        if (bytes < *least)
+            *least = bytes;
+    }
+    return 0;
+}
+
 /* ---- daemons ---- */
 
 static int ask_at(const struct zcache_file *f, const struct zc_addrfile *a, const char *path,
