@@ -20,6 +20,7 @@
 #include "zc_log.h"
 #include "zc_options.h"
 #include "zcache_agg.h"
+#include "zcache_counters.h"
 #include "zcache_file.h"
 #include "zcache_network.h"
 #include "zcache_outcome.h"
@@ -498,27 +499,47 @@ static void take_in_force(ADIO_File fd, const struct zcache_in_force *now)
             "the file is in use with it");
 }
 
-/* The first owner's, which those that are no rank of the host are reached by. */
+/* Two names of one protocol, of which a libfabric knows one. */
+static bool is_tcp(const char *provider)
+{
+    return !strcmp(provider, "tcp") || !strcmp(provider, "net");
+}
+
+/* The first owner's, which the other ranks reach it by. */
 static int take_provider(ADIO_File fd, struct zcache_file *f)
 {
     const char *mine = f->agg ? zcache_agg_provider(f->agg, f->near) : NULL;
+    const struct zc_option *o = option("provider");
+    bool given = zc_option_given(&f->settings, o);
     char name[64] = "";
     int rc;
 
     if (mine)
         snprintf(name, sizeof name, "%s", mine);
     rc = zcache_outcome_mpi(MPI_Bcast(name, sizeof name, MPI_CHAR, f->owners[0].rank, fd->comm));
-    if (rc == 0 && name[0] && (!f->settings.provider || strcmp(name, f->settings.provider))) {
-        const struct zc_option *o = option("provider");
-        bool given = zc_option_given(&f->settings, o);
-
-        if (given)
-            differs(fd, o->name, f->settings.provider, name, of_process);
-        rc = zc_option_set(&f->settings, o, name);
-        if (!given)
-            zc_option_ungive(&f->settings, o);
-    }
+    if (rc || !name[0] || !strcmp(name, f->settings.provider))
+        return rc;
+    if (given && !(is_tcp(name) && is_tcp(f->settings.provider)))
+        differs(fd, o->name, f->settings.provider, name,
+                "this libfabric has no other, or connections that exist have it");
+    rc = zc_option_set(&f->settings, o, name);
+    if (!given)
+        zc_option_ungive(&f->settings, o);
     return rc;
+}
+
+/* No rank of the open is an owner: the first rank asks those who are. */
+static int ask_in_force(ADIO_File fd, struct zcache_in_force *now)
+{
+    struct zcache_outcome o = {0};
+    int rank, rc;
+
+    MPI_Comm_rank(fd->comm, &rank);
+    if (rank == 0)
+        zcache_outcome_set(&o, zcache_counters_in_force(zcache_file_of(fd), now));
+    now->background = !!(zcache_file_of(fd)->settings.write_back & ZC_WRITE_BACK_AGGREGATOR);
+    rc = zcache_outcome_bcast(&o, 0, fd->comm);
+    return rc ? rc : zcache_outcome_mpi(MPI_Bcast(now, sizeof *now, MPI_BYTE, 0, fd->comm));
 }
 
 int zcache_hints_settle(ADIO_File fd)
@@ -538,6 +559,8 @@ int zcache_hints_settle(ADIO_File fd)
     if (f->agg)
         zcache_agg_in_force(f->agg, &mine.told);
     rc = zcache_outcome_mpi(MPI_Allreduce(mine.number, &least, N, MPI_INT64_T, MPI_MIN, fd->comm));
+    if (rc == 0 && least.cache_size == INT64_MAX)
+        rc = ask_in_force(fd, &least);
     if (rc == 0)
         take_in_force(fd, &least);
     MPI_Comm_size(fd->comm, &size);

@@ -59,17 +59,18 @@ static void set_bytes(MPI_Info info, const char *key, uint64_t bytes)
 void zcache_info_report(ADIO_File fd, MPI_Info info, int *error_code)
 {
     struct zcache_file *f = zcache_file_of(fd);
-    uint64_t dirty, unstored, budget;
+    struct zcache_in_force now;
+    uint64_t dirty, unstored;
     int rc;
 
     zc_error_clear();
     rc = zcache_owners_backlog(f, &dirty, &unstored);
     if (rc == 0)
-        rc = zcache_counters_budget(f, &budget);
+        rc = zcache_counters_in_force(f, &now);
     zcache_set_error(error_code, rc, "cannot tell what is not written back of", f->path);
     if (rc)
         return;
-    zcache_hints_tell_size(info, budget);
+    zcache_hints_tell_size(info, now.cache_size);
     set_bytes(info, "zcache_dirty_bytes", dirty);
     set_bytes(info, "zcache_unstored_bytes", unstored);
     if (!f->settings.counters)

@@ -94,6 +94,8 @@ static int endpoint_make(struct zcache_item *i, const void *key)
     rc = zc_thread_start(&e->thread, "zc-aggregator", serve, e);
     if (rc)
         zc_server_destroy(e->server);
+    else
+        zcache_network_keep(k->settings);
     return rc;
 }
 

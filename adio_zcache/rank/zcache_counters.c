@@ -146,38 +146,58 @@ static int ask_aggregators(struct zcache_file *f, struct level *l)
     return 0;
 }
 
-static int budget_of(struct zc_client *c, uint64_t *bytes)
+static uint64_t number_in(const char *text, const char *name)
 {
-    char *text, *line;
+    char line[64];
+    const char *at;
+
+    snprintf(line, sizeof line, "\n%s ", name);
+    at = strstr(text, line);
+    return at ? strtoull(at + strlen(line), NULL, 10) : 0;
+}
+
+static int in_force_there(struct zc_client *c, struct zcache_in_force *out)
+{
+    char *text;
     int rc = zc_client_info(c, ZC_INFO_STATUS, &text);
 
     if (rc)
         return rc;
-    line = strstr(text, "\nbudget_bytes ");
-    *bytes = line ? strtoull(line + strlen("\nbudget_bytes "), NULL, 10) : 0;
+    out->cache_size = number_in(text, "budget_bytes");
+    out->high_watermark = number_in(text, "high_watermark");
+    out->low_watermark = number_in(text, "low_watermark");
+    out->idle_time = number_in(text, "idle_ms");
     free(text);
     return 0;
 }
 
-int zcache_counters_budget(struct zcache_file *f, uint64_t *least)
+static void lower(uint64_t *least, uint64_t value)
 {
-    *least = UINT64_MAX;
+    if (value < *least)
+        *least = value;
+}
+
+int zcache_counters_in_force(struct zcache_file *f, struct zcache_in_force *least)
+{
+    *least = (struct zcache_in_force){UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX};
     for (uint32_t i = 0; i < f->nowners; i++) {
         struct zcache_owner *o = &f->owners[i];
-        uint64_t bytes = 0;
+        struct zcache_in_force its;
         struct zc_client *c;
         int rc = 0;
 
         if (o->local)
-            bytes = zc_cache_budget(zcache_agg_cache(f->agg));
+            zcache_agg_in_force(f->agg, &its);
         else
             rc = zcache_owner_client(f, o, &c);
         if (rc == 0 && !o->local)
-            rc = budget_of(c, &bytes);
+            rc = in_force_there(c, &its);
         if (rc)
             return rc;
-        if (bytes < *least)
-            *least = bytes;
+        lower(&least->cache_size, its.cache_size);
+        lower(&least->high_watermark, its.high_watermark);
+        lower(&least->low_watermark, its.low_watermark);
+        lower(&least->idle_time, its.idle_time);
     }
     return 0;
 }

@@ -3,7 +3,8 @@
 #define ZCACHE_COUNTERS_H
 
 #include <mpi.h>
-#include <stdint.h>
+
+#include "zcache_share.h"
 
 struct zcache_file;
 
@@ -11,8 +12,8 @@ struct zcache_file;
  * negative errno, explained. */
 int zcache_counters_report(struct zcache_file *f, MPI_Info info);
 
-/* Memory of an aggregator's caches now, the least of the file's aggregators, bytes: other files may
- * have got more since the open.  Asks them all; as above. */
-int zcache_counters_budget(struct zcache_file *f, uint64_t *least);
+/* What the file's aggregators do now, the least of each: other files may have got them more memory
+ * since the open.  All but `background`.  Asks them all; as above. */
+int zcache_counters_in_force(struct zcache_file *f, struct zcache_in_force *least);
 
 #endif

@@ -113,6 +113,8 @@ int zc_cache_extend(struct zc_cache *c, size_t capacity);
 /* Takes effect at once, but that pages which are dirty or in use go as they become clean and are
  * let go: a cache that becomes smaller writes them back. */
 void zc_cache_limit(struct zc_cache *c, const struct zc_cache_limits *l);
+/* What is in force. */
+void zc_cache_limits(struct zc_cache *c, struct zc_cache_limits *out);
 /* For who asks: bytes that all caches of the process have together, where there are several. */
 void zc_cache_set_budget(struct zc_cache *c, uint64_t bytes);
 uint64_t zc_cache_budget(struct zc_cache *c);

@@ -173,6 +173,16 @@ void zc_cache_limit(struct zc_cache *c, const struct zc_cache_limits *l)
     zc_cache_unlock(c);
 }
 
+void zc_cache_limits(struct zc_cache *c, struct zc_cache_limits *out)
+{
+    zc_lock_get(&c->lock);
+    out->capacity = c->npages << c->page_shift;
+    out->high_watermark = c->cfg.high_watermark;
+    out->low_watermark = c->cfg.low_watermark;
+    out->idle_ms = c->cfg.idle_ms;
+    zc_lock_put(&c->lock);
+}
+
 void zc_cache_set_budget(struct zc_cache *c, uint64_t bytes)
 {
     zc_lock_get(&c->lock);
