@@ -2,6 +2,8 @@
 #ifndef AD_ZCACHE_HINTS_H
 #define AD_ZCACHE_HINTS_H
 
+#include <stdint.h>
+
 #include "adio.h"
 
 struct zcache_file;
@@ -9,14 +11,25 @@ struct zcache_file;
 /* What the hint zcache_flush asks for. */
 enum zcache_flush { ZCACHE_FLUSH_NONE, ZCACHE_FLUSH_START, ZCACHE_FLUSH_WAIT };
 
-/* A call that has no use for the hint zcache_flush says so. */
-void zcache_hints_no_flush(ADIO_File fd);
-/* Timeout and provider are the process's: those that cannot be had any more become those
- * in force, which is said once. */
-void zcache_hints_network(ADIO_File fd);
+/* On rank 0 of an open: what is wrong with the environment is said, once. */
+void zcache_hints_environment(void);
+/* Opening, collective: every rank takes the settings of rank 0 of the file's communicator, but that
+ * the timeout is what connections have ... */
+int zcache_hints_agree(ADIO_File fd, struct zcache_file *f);
+/* ... not collective: the file has blocks of this size ... */
+void zcache_hints_placed(ADIO_File fd, uint64_t block_size);
+/* ... and, collective, once the aggregators have it open: what they do becomes the settings. */
+int zcache_hints_settle(ADIO_File fd);
 /* Echoes the values in force. */
 void zcache_hints_echo(ADIO_File fd);
-/* Every rank takes the settings of rank 0 of the file's communicator. */
-int zcache_hints_agree(ADIO_File fd, struct zcache_file *f);
+
+/* The memory that aggregators have now. */
+void zcache_hints_tell_size(MPI_Info info, uint64_t bytes);
+
+/* What MPI_File_set_info asked for goes for all ranks; collective.  Returns the most that any of
+ * them asks zcache_flush for. */
+int zcache_hints_change(ADIO_File fd);
+/* Another call was given hints, too, and says so of those that only MPI_File_set_info changes. */
+void zcache_hints_no_change(ADIO_File fd);
 
 #endif

@@ -36,12 +36,11 @@ static int flush_mine(struct zcache_file *f, int how)
 void zcache_info_changed(ADIO_File fd, int *error_code)
 {
     struct zcache_file *f = zcache_file_of(fd);
-    int mine = (int)f->settings.flush, how;
     struct zcache_outcome o = {0};
+    int how;
 
     zc_error_clear();
-    f->settings.flush = ZCACHE_FLUSH_NONE;
-    MPI_Allreduce(&mine, &how, 1, MPI_INT, MPI_MAX, fd->comm);
+    how = zcache_hints_change(fd);
     *error_code = MPI_SUCCESS;
     if (how == ZCACHE_FLUSH_NONE)
         return;
@@ -60,14 +59,18 @@ static void set_bytes(MPI_Info info, const char *key, uint64_t bytes)
 void zcache_info_report(ADIO_File fd, MPI_Info info, int *error_code)
 {
     struct zcache_file *f = zcache_file_of(fd);
+    struct zcache_in_force now;
     uint64_t dirty, unstored;
     int rc;
 
     zc_error_clear();
     rc = zcache_owners_backlog(f, &dirty, &unstored);
+    if (rc == 0)
+        rc = zcache_counters_in_force(f, &now);
     zcache_set_error(error_code, rc, "cannot tell what is not written back of", f->path);
     if (rc)
         return;
+    zcache_hints_tell_size(info, now.cache_size);
     set_bytes(info, "zcache_dirty_bytes", dirty);
     set_bytes(info, "zcache_unstored_bytes", unstored);
     if (!f->settings.counters)

@@ -170,7 +170,7 @@ static void place_blocks(ADIO_File fd, const struct layout *l)
     struct zcache_file *f = zcache_file_of(fd);
     uint64_t block = l->attr.block_size ? l->attr.block_size : f->settings.block_size;
 
-    f->settings.block_size = block;
+    zcache_hints_placed(fd, block);
     f->place = (struct zc_place){block, l->servers, (uint32_t)fd->hints->cb_nodes};
     f->nowners = zc_place_owners(&f->place);
 }
@@ -294,6 +294,8 @@ static void undo_open(ADIO_File fd, int rc, bool created)
     undone = created ? zc_store_unlink(zcache_store_files(f->store), f->path) : 0;
     if (undone)
         zc_error("%s was created and could not be removed: %s", f->path, zc_error_text(undone));
+    if (f->agg)
+        zcache_agg_put(f->agg);
     if (f->store)
         zcache_store_put(f->store, zcache_network_is_loss(rc));
     zcache_file_free(fd);
@@ -331,7 +333,6 @@ static void opened(ADIO_File fd, const struct layout *l)
     if (fd->access_mode & ADIO_APPEND)
         fd->fp_ind = (ADIO_Offset)l->attr.size;
     zcache_owners_warm(f);
-    zcache_hints_no_flush(fd);
     zcache_hints_echo(fd);
 }
 
@@ -353,11 +354,9 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     fd->access_mode = amode;
     snprintf(path, sizeof path, "%s", fd->filename);
     if (rank == 0)
-        zc_settings_warn_env();
+        zcache_hints_environment();
     zcache_outcome_set(&o, check_settings(zcache_file_get(fd)));
     rc = zcache_outcome_agree(&o, fd->comm);
-    if (rc == 0 && rank == 0)
-        zcache_hints_network(fd);
     if (rc == 0)
         rc = zcache_hints_agree(fd, zcache_file_of(fd));
     if (rc == 0)
@@ -368,6 +367,8 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     }
     if (rc == 0)
         rc = open_aggregators(fd, rank, amode, &layout);
+    if (rc == 0)
+        rc = zcache_hints_settle(fd);
     snprintf(text, sizeof text, "%s", rc ? zc_error_text(rc) : "");
     if (layout.sfile)
         zc_store_close_file(layout.sfile, ZC_LEVEL_VISIBLE);
@@ -432,6 +433,8 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
             rc = close_aggregator(f, &f->owners[i], fd->access_mode & ADIO_DELETE_ON_CLOSE);
     if (rc)
         zcache_outcome_set(&o, rc);
+    if (f->agg)
+        zcache_agg_put(f->agg);
     if (f->store)
         zcache_store_put(f->store, zcache_network_is_loss(rc));
     snprintf(path, sizeof path, "%s", f->path ? f->path : fd->filename);

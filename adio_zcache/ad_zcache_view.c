@@ -123,6 +123,6 @@ int zcache_set_view(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Data
     zcache_file_of(fd)->epoch++;
     fd->is_external32 = is_external32(datarep);
     ADIO_SetInfo(fd, info, &ignored);
-    zcache_hints_no_flush(fd);
+    zcache_hints_no_change(fd);
     return MPI_SUCCESS;
 }

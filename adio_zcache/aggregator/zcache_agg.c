@@ -13,15 +13,12 @@
 #include "zcache_agg.h"
 #include "zcache_network.h"
 #include "zcache_registry.h"
+#include "zcache_share.h"
 #include "zcache_stores.h"
 
 enum {
-    AGG_HIGH = 50, /* percent of the cache dirty at which write-back starts, */
-    AGG_LOW = 10,  /* and at which it stops: early, so that computing hides it */
-    AGG_IDLE_MS = 20,
     AGG_CREDITS = 32,
-    LEAST_PIECE = 16,        /* a range for so many bytes of a page */
-    SMALL_VIEWS = 256 << 10, /* memory for views beside the share of the cache's, bytes */
+    LEAST_PIECE = 16, /* a range for so many bytes of a page */
 };
 
 struct endpoint;
@@ -29,10 +26,8 @@ struct endpoint;
 struct zcache_agg {
     struct zcache_item item;
     struct zcache_store *store;
-    uint32_t page_size;
-    bool background; /* writes back while the program computes */
+    struct zcache_share share;
     struct zc_cache *cache;
-    struct zc_view_budget views;
     struct endpoint *endpoints[2]; /* indexed by whether it is for ranks of this host only */
 };
 
@@ -89,7 +84,7 @@ static int endpoint_make(struct zcache_item *i, const void *key)
                                    .credits = AGG_CREDITS,
                                    .open_transport = e->near ? zc_tp_local_open : zc_tp_ofi_open,
                                    .provider = zcache_network_provider(k->settings),
-                                   .views = &e->agg->views};
+                                   .views = zcache_share_views()};
     int rc;
 
     if (getrandom(&cfg.boot_id, sizeof cfg.boot_id, 0) != sizeof cfg.boot_id)
@@ -100,6 +95,8 @@ static int endpoint_make(struct zcache_item *i, const void *key)
     rc = zc_thread_start(&e->thread, "zc-aggregator", serve, e);
     if (rc)
         zc_server_destroy(e->server);
+    else
+        zcache_network_keep(k->settings);
     return rc;
 }
 
@@ -140,14 +137,29 @@ static bool in_background(const struct zc_settings *s)
     return s->write_back & ZC_WRITE_BACK_AGGREGATOR;
 }
 
+/* Its endpoints register what its cache may use, before it does. */
+static int cover(struct zcache_share *s)
+{
+    struct zcache_agg *a = zc_list_entry(s, struct zcache_agg, share);
+    int rc = 0;
+
+    for (int near = 0; rc == 0 && near < 2; near++) {
+        struct endpoint *e = __atomic_load_n(&a->endpoints[near], __ATOMIC_ACQUIRE);
+
+        rc = e ? zc_server_cover(e->server) : 0;
+    }
+    return rc;
+}
+
 static bool agg_init(struct zcache_item *i, const void *key)
 {
     const struct agg_key *k = key;
     struct zcache_agg *a = (struct zcache_agg *)i;
 
     a->store = k->store;
-    a->page_size = k->page_size;
-    a->background = in_background(k->settings);
+    a->share.page_size = k->page_size;
+    a->share.background = in_background(k->settings);
+    a->share.cover = cover;
     return true;
 }
 
@@ -156,44 +168,29 @@ static bool agg_matches(const struct zcache_item *i, const void *key)
     const struct agg_key *k = key;
     const struct zcache_agg *a = (const struct zcache_agg *)i;
 
-    return a->store == k->store && a->page_size == k->page_size &&
-           a->background == in_background(k->settings);
-}
-
-/* Bytes for pages: what views leave of the cache size, in whole pages, two at least. */
-static size_t page_memory(const struct zc_settings *s, uint32_t page_size)
-{
-    size_t bytes = s->agg_cache_size - s->agg_cache_size / 100 * s->agg_view_memory;
-
-    bytes -= bytes % page_size;
-    return bytes < 2 * (size_t)page_size ? 2 * (size_t)page_size : bytes;
-}
-
-/* Bytes for views: what pages leave.  Small views always find room, unless there shall be none. */
-static size_t view_limit(const struct zc_settings *s, size_t pages)
-{
-    if (!s->agg_view_memory)
-        return 0;
-    return SMALL_VIEWS + (s->agg_cache_size > pages ? s->agg_cache_size - pages : 0);
+    return a->store == k->store && a->share.page_size == k->page_size &&
+           a->share.background == in_background(k->settings);
 }
 
 static int agg_make(struct zcache_item *i, const void *key)
 {
-    const struct zc_settings *s = ((const struct agg_key *)key)->settings;
     struct zcache_agg *a = (struct zcache_agg *)i;
     struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
-    uint32_t page_size = a->page_size;
+    uint32_t page_size = a->share.page_size;
+    int rc;
 
-    cfg.capacity = page_memory(s, page_size);
-    a->views.limit = view_limit(s, cfg.capacity);
+    (void)key;
+    zcache_share_config(&a->share, &cfg);
     cfg.page_size = page_size;
-    cfg.high_watermark = a->background ? AGG_HIGH : 100;
-    cfg.low_watermark = a->background ? AGG_LOW : 99;
-    cfg.idle_ms = a->background ? AGG_IDLE_MS : 0;
     cfg.max_io = cfg.max_io < page_size ? page_size : cfg.max_io;
     cfg.max_extents = page_size / LEAST_PIECE < 1024 ? 1024 : page_size / LEAST_PIECE;
     cfg.level = ZC_LEVEL_VISIBLE;
-    return zc_cache_create(&cfg, zcache_store_files(a->store), &a->cache);
+    rc = zc_cache_create(&cfg, zcache_store_files(a->store), &a->cache);
+    if (rc)
+        return rc;
+    a->share.cache = a->cache;
+    zcache_share_add(&a->share);
+    return 0;
 }
 
 static void agg_unmake(struct zcache_item *i)
@@ -201,6 +198,7 @@ static void agg_unmake(struct zcache_item *i)
     struct zcache_agg *a = (struct zcache_agg *)i;
     int rc;
 
+    zcache_share_remove(&a->share);
     zcache_registry_remove(&endpoints, endpoint_is_of, a);
     rc = zc_cache_drain(a->cache);
     if (rc)
@@ -231,29 +229,80 @@ static void stop(struct zcache_store *store)
 
 /* ---- for others ---- */
 
-/* What is got here is given back by nobody: it goes with the store. */
+/* In turn, so that opens at the same time do not divide memory differently. */
+static int get_cache(const struct agg_key *key, struct zcache_agg **out)
+{
+    struct zcache_item *i;
+    int rc;
+
+    zcache_share_begin(key->settings);
+    rc = zcache_registry_get(&aggs, key, &i);
+    if (rc >= 0) {
+        *out = (struct zcache_agg *)i;
+        zcache_share_use(&(*out)->share);
+    }
+    zcache_share_end();
+    return rc < 0 ? rc : 0;
+}
+
+/* While it is made its cache may have become larger. */
+static int get_endpoint(struct zcache_agg *a, bool near, const struct zc_settings *s)
+{
+    struct endpoint_key wanted = {.agg = a, .near = near, .settings = s};
+    struct zcache_item *e;
+    int rc = zcache_registry_get(&endpoints, &wanted, &e);
+
+    if (rc < 0)
+        return rc;
+    zcache_share_begin(s);
+    __atomic_store_n(&a->endpoints[near], (struct endpoint *)e, __ATOMIC_RELEASE);
+    rc = cover(&a->share);
+    zcache_share_end();
+    return rc;
+}
+
 int zcache_agg_get(struct zcache_store *store, const struct zc_settings *s, uint32_t page_size,
                    bool served, bool near, struct zcache_agg **out)
 {
     struct agg_key key = {store, page_size, s};
-    struct endpoint_key wanted = {.near = near, .settings = s};
-    struct zcache_item *i, *e;
+    struct zcache_agg *a = NULL;
     int rc;
 
     *out = NULL;
     zcache_store_before_close(store, stop);
-    rc = zcache_registry_get(&aggs, &key, &i);
-    if (rc < 0)
-        return rc;
-    wanted.agg = (struct zcache_agg *)i;
-    if (served) {
-        rc = zcache_registry_get(&endpoints, &wanted, &e);
-        if (rc < 0)
-            return rc;
-        __atomic_store_n(&wanted.agg->endpoints[near], (struct endpoint *)e, __ATOMIC_RELEASE);
-    }
-    *out = wanted.agg;
-    return 0;
+    rc = get_cache(&key, &a);
+    if (rc == 0 && served)
+        rc = get_endpoint(a, near, s);
+    if (rc && a)
+        zcache_agg_put(a);
+    if (rc == 0)
+        *out = a;
+    return rc;
+}
+
+/* The item stays: it goes with the store. */
+void zcache_agg_put(struct zcache_agg *a)
+{
+    zcache_share_leave(&a->share);
+}
+
+void zcache_agg_attach(struct zcache_agg *a, const struct zc_settings *s)
+{
+    zcache_share_begin(s);
+    zcache_share_use(&a->share);
+    zcache_share_end();
+}
+
+void zcache_agg_in_force(const struct zcache_agg *a, struct zcache_in_force *out)
+{
+    zcache_share_in_force(&a->share, out);
+}
+
+const char *zcache_agg_provider(const struct zcache_agg *a, bool near)
+{
+    const struct endpoint *e = a->endpoints[near];
+
+    return e ? zc_server_provider(e->server) : NULL;
 }
 
 struct zc_cache *zcache_agg_cache(struct zcache_agg *a)

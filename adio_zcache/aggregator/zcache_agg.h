@@ -11,15 +11,26 @@
 #include "zc_cache.h"
 #include "zc_settings.h"
 #include "zc_coord.h"
+#include "zcache_share.h"
 
 struct zcache_agg;
 struct zcache_store;
 
-/* The aggregator for this store, with a cache of its own over it.  `served`: other ranks
- * will ask, so it needs an endpoint; `near`: they are on this host.  It stays for further
+/* The aggregator for this store, with a cache of its own over it, for one file more.  `served`:
+ * other ranks will ask, so it needs an endpoint; `near`: they are on this host.  Asks for the
+ * memory that `s` wants (zcache_share.h).  To be put when the file is closed; it stays for further
  * files until its store goes. */
 int zcache_agg_get(struct zcache_store *store, const struct zc_settings *s, uint32_t page_size,
                    bool served, bool near, struct zcache_agg **out);
+
+/* The same for a further open of a file that it serves. */
+void zcache_agg_attach(struct zcache_agg *a, const struct zc_settings *s);
+void zcache_agg_put(struct zcache_agg *a);
+
+/* What it does, whatever was asked for; and libfabric's provider of its endpoint of that kind,
+ * NULL: it does without, or there is none. */
+void zcache_agg_in_force(const struct zcache_agg *a, struct zcache_in_force *out);
+const char *zcache_agg_provider(const struct zcache_agg *a, bool near);
 
 struct zc_cache *zcache_agg_cache(struct zcache_agg *a);
 /* Address of its endpoint of that kind; *len is in/out. */

@@ -1,6 +1,6 @@
 /* zcache_network.h - what connections of this process are made with.
  *
- * They are shared, so the timeout and the provider are those of the first open that succeeds.
+ * They are shared, so the timeout and the provider are those of the first that is made.
  * Threads: any.
  */
 #ifndef ZCACHE_NETWORK_H

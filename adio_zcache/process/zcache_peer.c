@@ -62,10 +62,14 @@ static int endpoint_make(struct zcache_item *i, const void *key)
                                 .toward_len = k->len,
                                 .timeout_ms = k->settings->timeout,
                                 .name = name};
+    int rc;
 
     gethostname(host, sizeof host - 1);
     snprintf(name, sizeof name, "%s:%ld", host, (long)getpid());
-    return zc_net_create(&cfg, &((struct endpoint *)i)->net);
+    rc = zc_net_create(&cfg, &((struct endpoint *)i)->net);
+    if (rc == 0)
+        zcache_network_keep(k->settings);
+    return rc;
 }
 
 static void endpoint_unmake(struct zcache_item *i)

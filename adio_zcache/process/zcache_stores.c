@@ -60,9 +60,14 @@ static int store_make(struct zcache_item *i, const void *key)
                                   .timeout_ms = k->settings->timeout,
                                   .name = name};
 
+    int rc;
+
     gethostname(host, sizeof host - 1);
     snprintf(name, sizeof name, "%s:%ld rank %d", host, (long)getpid(), k->rank);
-    return zc_store_open(&cfg, &((struct zcache_store *)i)->files);
+    rc = zc_store_open(&cfg, &((struct zcache_store *)i)->files);
+    if (rc == 0 && *daemons_of(k->settings))
+        zcache_network_keep(k->settings); /* the open may fail yet: connections stay */
+    return rc;
 }
 
 static void store_unmake(struct zcache_item *i)

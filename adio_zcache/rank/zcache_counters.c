@@ -146,6 +146,65 @@ static int ask_aggregators(struct zcache_file *f, struct level *l)
     return 0;
 }
 
+static uint64_t number_in(const char *text, const char *name)
+{
+    char line[64];
+    const char *at;
+
+    snprintf(line, sizeof line, "\n%s ", name);
+    at = strstr(text, line);
+    return at ? strtoull(at + strlen(line), NULL, 10) : 0;
+}
+
+static int in_force_there(struct zc_client *c, struct zcache_in_force *out)
+{
+    char *text;
+    int rc = zc_client_info(c, ZC_INFO_STATUS, &text);
+
+    if (rc)
+        return rc;
+    out->cache_size = number_in(text, "budget_bytes");
+    out->high_watermark = number_in(text, "high_watermark");
+    out->low_watermark = number_in(text, "low_watermark");
+    out->idle_time = number_in(text, "idle_ms");
+    out->view_memory = number_in(text, "view_memory");
+    free(text);
+    return 0;
+}
+
+static void lower(uint64_t *least, uint64_t value)
+{
+    if (value < *least)
+        *least = value;
+}
+
+int zcache_counters_in_force(struct zcache_file *f, struct zcache_in_force *least)
+{
+    *least = (struct zcache_in_force){UINT64_MAX, UINT64_MAX, UINT64_MAX,
+                                      UINT64_MAX, UINT64_MAX, UINT64_MAX};
+    for (uint32_t i = 0; i < f->nowners; i++) {
+        struct zcache_owner *o = &f->owners[i];
+        struct zcache_in_force its;
+        struct zc_client *c;
+        int rc = 0;
+
+        if (o->local)
+            zcache_agg_in_force(f->agg, &its);
+        else
+            rc = zcache_owner_client(f, o, &c);
+        if (rc == 0 && !o->local)
+            rc = in_force_there(c, &its);
+        if (rc)
+            return rc;
+        lower(&least->cache_size, its.cache_size);
+        lower(&least->high_watermark, its.high_watermark);
+        lower(&least->low_watermark, its.low_watermark);
+        lower(&least->idle_time, its.idle_time);
+        lower(&least->view_memory, its.view_memory);
+    }
+    return 0;
+}
+
 /* ---- daemons ---- */
 
 static int ask_at(const struct zcache_file *f, const struct zc_addrfile *a, const char *path,

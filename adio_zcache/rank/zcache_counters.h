@@ -4,10 +4,16 @@
 
 #include <mpi.h>
 
+#include "zcache_share.h"
+
 struct zcache_file;
 
 /* Adds what the caches of both levels did to INFO; asks every aggregator and daemon.  0 or a
  * negative errno, explained. */
 int zcache_counters_report(struct zcache_file *f, MPI_Info info);
+
+/* What the file's aggregators do now, the least of each: other files may have got them more memory
+ * since the open.  All but `background`.  Asks them all; as above. */
+int zcache_counters_in_force(struct zcache_file *f, struct zcache_in_force *least);
 
 #endif

@@ -18,6 +18,7 @@
 
 struct zcache_file {
     struct zc_settings settings; /* the same on every rank once the file is open */
+    struct zc_settings asked;    /* by MPI_File_set_info; shares the texts of settings */
     char bad_env[256];           /* what is wrong with the environment, or empty */
     struct zcache_store *store;  /* shared with other files: zcache_stores.h */
     bool near;                   /* all ranks are on one host: zcache_near.h */

@@ -21,6 +21,7 @@
  * 10. At most a quarter of the pages is read ahead and not asked for yet.
  * 11. A page is outdated only while readers that began before are at work on it; no access begins
  *     meanwhile, and `valid` has room for `dirty`, `flushing` and what writes under way may add.
+ * 12. Every frame held has a page or is on `free`; those of `spare` have no memory (zc_frames.c).
  *
  * Locks: cache->lock guards everything.  One lock is enough because it is held for list and
  * range operations only: never over store calls, copies of data or callbacks.  No lock comes
@@ -33,7 +34,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include "zc_cache_internal.h"
 #include "zc_log.h"
@@ -112,6 +112,8 @@ void zc_cache_unlock(struct zc_cache *c)
 {
     struct deliveries d;
 
+    if (c->nheld > c->npages)
+        zc_frames_shed(c);
     if (!zc_list_empty(&c->room)) {
         zc_room_serve(c);
         if (!zc_list_empty(&c->room))
@@ -136,6 +138,8 @@ void zc_cache_unlock(struct zc_cache *c)
 
 void zc_cache_wait(struct zc_cache *c)
 {
+    if (c->nheld > c->npages)
+        zc_frames_shed(c);
     if (!zc_list_empty(&c->room))
         zc_room_serve(c);
     if (have_completions(c)) {
@@ -188,6 +192,7 @@ static int check_config(const struct zc_cache_config *g)
 static void init_lists(struct zc_cache *c)
 {
     zc_list_init(&c->free);
+    zc_list_init(&c->spare);
     zc_list_init(&c->dirty);
     zc_list_init(&c->squeeze);
     zc_list_init(&c->fills);
@@ -200,71 +205,6 @@ static void init_lists(struct zc_cache *c)
     zc_list_init(&c->done_flushes);
     for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++)
         zc_list_init(&c->files[i]);
-}
-
-/* Memory is got from the kernel this much before it is used, in steps, when no page was modified
- * for a while; Linux 5.14 and later can. */
-enum { POPULATE_AHEAD = 16 << 20, POPULATE_STEP = 2 << 20, POPULATE_QUIET_MS = 3 };
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
-/* Page memory and tables; untouched parts cost nothing. */
-static int alloc_pages(struct zc_cache *c)
-{
-    uint64_t buckets = 16;
-
-    while ((1u << c->page_shift) < c->page_size)
-        c->page_shift++;
-    c->npages = c->cfg.capacity >> c->page_shift;
-    while (buckets < c->npages)
-        buckets *= 2;
-    c->hash_mask = buckets - 1;
-    zc_lru_init(c);
-    c->high_bytes = (c->npages << c->page_shift) * c->cfg.high_watermark / 100;
-    c->low_bytes = (c->npages << c->page_shift) * c->cfg.low_watermark / 100;
-    c->hash = calloc(buckets, sizeof(*c->hash));
-    c->pages = calloc(c->npages, sizeof(*c->pages));
-    c->arena = mmap(NULL, c->npages << c->page_shift, PROT_READ | PROT_WRITE,
-                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (c->arena == MAP_FAILED)
-        c->arena = NULL;
-    else
-        madvise(c->arena, c->npages << c->page_shift, MADV_HUGEPAGE); /* fewer faults; a wish */
-    if (!c->hash || !c->pages || !c->arena)
-        return zc_errorf(ENOMEM, "a cache of %zu bytes does not fit into memory", c->cfg.capacity);
-    return 0;
-}
-
-bool zc_cache_populate(struct zc_cache *c, uint64_t *wake)
-{
-    uint64_t size = c->npages << c->page_shift, used = c->fresh << c->page_shift, now = zc_now();
-    uint64_t from, len, quiet_at;
-    int rc;
-
-    zc_assert_held(&c->lock);
-    if (c->populated < used)
-        c->populated = used;
-    from = c->populated;
-    if (used == 0 || from >= size || from >= used + POPULATE_AHEAD)
-        return false;
-    if (!zc_list_empty(&c->dirty)) {
-        quiet_at = zc_list_entry(c->dirty.prev, struct zc_page, dirty_link)->touched +
-                   POPULATE_QUIET_MS * ZC_NS_PER_MS;
-        if (now < quiet_at) {
-            if (quiet_at < *wake)
-                *wake = quiet_at;
-            return false;
-        }
-    }
-    len = POPULATE_STEP < size - from ? POPULATE_STEP : size - from;
-    c->populated += len;
-    zc_lock_put(&c->lock);
-    rc = madvise(c->arena + from, len, MADV_POPULATE_WRITE);
-    zc_lock_get(&c->lock);
-    if (rc)
-        c->populated = size; /* a kernel before 5.14, or no memory: the first use will tell */
-    return true;
 }
 
 static int start_some(struct zc_cache *c, unsigned n, const char *name, void *(*run)(void *),
@@ -316,7 +256,7 @@ int zc_cache_create(const struct zc_cache_config *cfg, struct zc_store *store,
     zc_cond_init(&c->fill_work);
     zc_cond_init(&c->changed);
     init_lists(c);
-    rc = alloc_pages(c);
+    rc = zc_frames_init(c);
     if (rc == 0)
         rc = start_threads(c);
     if (rc < 0) {
@@ -371,23 +311,14 @@ void zc_cache_destroy(struct zc_cache *c)
         zc_extents_free(&c->pages[i].dirty);
         zc_extents_free(&c->pages[i].flushing);
     }
-    if (c->arena)
-        munmap(c->arena, c->npages << c->page_shift);
+    zc_frames_free(c);
     pthread_cond_destroy(&c->work);
     pthread_cond_destroy(&c->fill_work);
     pthread_cond_destroy(&c->changed);
     zc_lock_destroy(&c->lock);
     free(c->flushers);
     free(c->readers);
-    free(c->pages);
-    free(c->hash);
     free(c);
-}
-
-void zc_cache_arena(struct zc_cache *c, void **base, size_t *len)
-{
-    *base = c->arena;
-    *len = c->npages << c->page_shift;
 }
 
 uint32_t zc_cache_page_size(const struct zc_cache *c)

@@ -15,7 +15,8 @@
  * pin, unless the first pin's end does not depend on the second (no hold-and-wait).
  *
  * Promises:
- *  - memory for page data never exceeds cfg.capacity, memory for ranges hardly
+ *  - memory for page data never exceeds the capacity (but that one which became
+ *    smaller first has to get rid of what it holds), memory for ranges hardly
  *    cfg.range_memory (by what is on its way); who finds no room waits in
  *    order and is woken in order; hits bypass waiters;
  *  - only clean, unpinned pages are evicted; nothing dirty is dropped but by
@@ -44,6 +45,7 @@ enum { ZC_PAGE_SIZE_MIN = 4 << 10, ZC_PAGE_SIZE_MAX = 64 << 20 }; /* bytes */
 
 struct zc_cache_config {
     size_t capacity;         /* bytes of page memory; at least 2 pages */
+    size_t reserve;          /* it may become as large as this later, if more; addresses only */
     uint32_t page_size;      /* bytes; power of two, ZC_PAGE_SIZE_MIN to _MAX */
     unsigned high_watermark; /* percent of capacity dirty that starts the flusher ... */
     unsigned low_watermark;  /* ... and that stops it; low < high <= 100 */
@@ -99,7 +101,25 @@ int zc_cache_create(const struct zc_cache_config *cfg, struct zc_store *store,
  * used any more.  Dirty pages are dropped: drain first. */
 void zc_cache_destroy(struct zc_cache *c);
 
-/* The memory all pages lie in, for registering it with a fabric once. */
+/* What may change while a cache is in use. */
+struct zc_cache_limits {
+    size_t capacity; /* bytes; 0 for a cache that nobody has a file open in */
+    unsigned high_watermark, low_watermark, idle_ms; /* as in zc_cache_config */
+};
+
+/* Pages may lie in so many bytes, if they may not yet; -ENOMEM: not, explained.  Changes nothing
+ * else: who registers the memory does so before zc_cache_limit(). */
+int zc_cache_extend(struct zc_cache *c, size_t capacity);
+/* Takes effect at once, but that pages which are dirty or in use go as they become clean and are
+ * let go: a cache that becomes smaller writes them back. */
+void zc_cache_limit(struct zc_cache *c, const struct zc_cache_limits *l);
+/* What is in force. */
+void zc_cache_limits(struct zc_cache *c, struct zc_cache_limits *out);
+/* For who asks: bytes that all caches of the process have together, where there are several. */
+void zc_cache_set_budget(struct zc_cache *c, uint64_t bytes);
+uint64_t zc_cache_budget(struct zc_cache *c);
+
+/* The memory all pages lie in, for registering it with a fabric; longer after an extension. */
 void zc_cache_arena(struct zc_cache *c, void **base, size_t *len);
 uint32_t zc_cache_page_size(const struct zc_cache *c);
 bool zc_cache_uncached(const struct zc_cache *c);

@@ -146,19 +146,24 @@ struct zc_cache {
     zc_cond work;               /* flushers: there may be something to do */
     zc_cond fill_work;          /* readers: a page to be read is queued */
     zc_cond changed;            /* those who wait for ctl, in-flight I/O or settling of a file */
-    struct zc_cache_config cfg; /* fixed */
+    struct zc_cache_config cfg; /* fixed, but for what zc_cache_limit() changes */
     struct zc_store *store;     /* fixed */
     char *arena;                /* fixed */
     uint32_t page_size, page_shift; /* fixed */
-    uint64_t npages;                /* fixed */
-    uint64_t high_bytes, low_bytes; /* fixed */
+    uint64_t reserved;              /* fixed: frames there are addresses for */
+    uint64_t extent;                /* frames there may be memory for; never less than before */
+    uint64_t npages;                /* frames that may have memory now; see zc_frames.c */
+    uint64_t high_bytes, low_bytes; /* of these */
+    uint64_t budget;                /* bytes: zc_cache_set_budget() */
     struct zc_page *pages;          /* fixed; pages[i] describes the i-th frame */
     struct zc_page **hash;
-    uint64_t hash_mask; /* fixed */
+    uint64_t hash_mask;
 
-    uint64_t fresh;       /* frames [fresh, npages) were never used */
+    uint64_t fresh;       /* frames from here on were never used */
     uint64_t populated;   /* bytes of the arena that were asked of the kernel, or all */
-    struct zc_list free;  /* frames used before */
+    uint64_t nheld;       /* frames with memory: those with a page, and free ones */
+    struct zc_list free;  /* frames without a page that have their memory */
+    struct zc_list spare; /* frames that have given it back, when the cache became smaller */
     struct zc_lru lru;    /* which page goes when none is free */
     struct zc_list dirty; /* ZC_ON_DIRTY pages, least recently modified first */
     struct zc_list squeeze;
@@ -199,12 +204,20 @@ void zc_cache_unlock(struct zc_cache *c);
 /* Waits on c->changed; returns early when there are completions to deliver first. */
 void zc_cache_wait(struct zc_cache *c);
 void zc_kick(struct zc_cache *c); /* wakes every flusher */
+void zc_why_set(struct zc_why *w, int err, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* ---- zc_frames.c: how many there are ---- */
+int zc_frames_init(struct zc_cache *c); /* 0 or -ENOMEM; zc_frames_free() either way */
+void zc_frames_free(struct zc_cache *c);
+bool zc_frames_any(const struct zc_cache *c);       /* one without a page may be had */
+struct zc_page *zc_frames_take(struct zc_cache *c); /* that one; NULL: none */
+void zc_frames_give(struct zc_cache *c, struct zc_page *p);
+void zc_frames_shed(struct zc_cache *c); /* gives back memory that is more than may be */
 /* Gets some of the memory that will be used next from the kernel, which has to clear it, while
  * nobody writes.  True: it did, and dropped the lock for that; else `*wake`, if that is later,
  * becomes when to ask again.  By flushers that have nothing to do. */
 bool zc_cache_populate(struct zc_cache *c, uint64_t *wake);
-void zc_why_set(struct zc_why *w, int err, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
 
 /* ---- zc_check.c: debug builds ---- */
 #ifdef ZC_DEBUG
@@ -218,6 +231,7 @@ static inline void zc_cache_check(struct zc_cache *c)
 
 /* ---- zc_page.c: frames, table, lists, dirty accounting ---- */
 struct zc_page *zc_page_find(struct zc_cache *c, const struct zc_file *f, uint64_t no);
+void zc_page_hash(struct zc_cache *c, struct zc_page *p); /* puts it where find() looks */
 /* A frame for page `no`, evicting another page if need be (zc_lru.h); NULL: no room, or
  * the page is on its way to the store around the cache. */
 struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no);

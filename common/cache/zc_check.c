@@ -123,11 +123,12 @@ static void full_scan(struct zc_cache *c)
     assert(s.dirty == c->dirty_bytes && s.flushing == c->flushing_bytes); /* 6 */
     assert(s.used == c->nused && s.pinned == c->npinned && s.reading == c->nreading);
     assert(s.in_flush == c->nflushing && s.failed == c->nfailed);
-    assert(s.ahead == c->nahead && c->nahead <= c->npages / 4); /* 10 */
+    assert(s.ahead == c->nahead && c->nahead <= c->extent / 4); /* 10 */
     assert(length(&c->fills_ahead) == c->nfills_ahead);
     assert(s.ranges == c->range_bytes);                                 /* free pages hold none */
     assert(s.lru == zc_lru_length(c) && s.ndirty == length(&c->dirty)); /* 3, 4 */
-    assert(s.used + length(&c->free) == c->fresh);
+    assert(s.used + length(&c->free) == c->nheld);                      /* 12 */
+    assert(c->nheld + length(&c->spare) == c->fresh && c->fresh <= c->extent);
     assert(c->st.waiting_room == length(&c->room));
     for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++)
         zc_list_each (&c->files[i], n)

@@ -71,15 +71,9 @@ bool zc_page_frozen(struct zc_cache *c, const struct zc_page *p)
     return zc_page_offset(c, p) + c->page_size > p->file->frozen;
 }
 
-/* A frame without a page. */
-static bool has_free(const struct zc_cache *c)
-{
-    return c->fresh < c->npages || !zc_list_empty(&c->free);
-}
-
 bool zc_page_available(struct zc_cache *c)
 {
-    return has_free(c) || zc_lru_any(c);
+    return zc_frames_any(c) || (c->nheld <= c->npages && zc_lru_any(c));
 }
 
 bool zc_page_idle(const struct zc_page *p)
@@ -87,37 +81,25 @@ bool zc_page_idle(const struct zc_page *p)
     return p->pins == 0 && !p->reading && !p->in_flush && zc_list_empty(&p->waiters);
 }
 
-static void init_frame(struct zc_page *p)
+void zc_page_hash(struct zc_cache *c, struct zc_page *p)
 {
-    zc_list_init(&p->file_link);
-    zc_lru_init_frame(p);
-    zc_list_init(&p->dirty_link);
-    zc_list_init(&p->state_link);
-    zc_list_init(&p->squeeze_link);
-    zc_list_init(&p->fill_link);
-    zc_list_init(&p->ahead_link);
-    zc_list_init(&p->writers);
-    zc_list_init(&p->waiters);
+    uint64_t h = hash_of(c, p->file, p->no);
+
+    p->hash_next = c->hash[h];
+    c->hash[h] = p;
 }
 
 static struct zc_page *take_frame(struct zc_cache *c)
 {
-    struct zc_list *n = zc_list_pop(&c->free);
-    struct zc_page *p;
+    struct zc_page *p = zc_frames_take(c);
 
-    if (n)
-        return zc_list_entry(n, struct zc_page, file_link);
-    if (c->fresh < c->npages) {
-        p = &c->pages[c->fresh++];
-        init_frame(p);
-        return p;
-    }
-    return zc_lru_evict(c) ? take_frame(c) : NULL;
+    while (!p && c->nheld <= c->npages && zc_lru_evict(c))
+        p = zc_frames_take(c);
+    return p;
 }
 
 struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no)
 {
-    uint64_t h = hash_of(c, f, no);
     struct zc_page *p;
 
     zc_assert_held(&c->lock);
@@ -128,8 +110,7 @@ struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no)
         return NULL;
     p->file = f;
     p->no = no;
-    p->hash_next = c->hash[h];
-    c->hash[h] = p;
+    zc_page_hash(c, p);
     zc_list_add_tail(&f->pages, &p->file_link);
     f->npages++;
     c->nused++;
@@ -141,7 +122,7 @@ struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no)
 
 struct zc_page *zc_page_take_ahead(struct zc_cache *c, struct zc_file *f, uint64_t no)
 {
-    return has_free(c) || zc_lru_any_old(c) ? zc_page_take(c, f, no) : NULL;
+    return zc_frames_any(c) || zc_lru_any_old(c) ? zc_page_take(c, f, no) : NULL;
 }
 
 void zc_page_drop(struct zc_cache *c, struct zc_page *p)
@@ -168,7 +149,7 @@ void zc_page_drop(struct zc_cache *c, struct zc_page *p)
     zc_extents_free(&p->dirty);
     zc_extents_free(&p->flushing);
     zc_page_count_ranges(c, p);
-    zc_list_add_tail(&c->free, &p->file_link);
+    zc_frames_give(c, p);
     zc_file_reap(f);
 }
 

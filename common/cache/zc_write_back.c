@@ -246,7 +246,7 @@ static bool pick(struct zc_cache *c, struct write_job *job, struct zc_page **pag
     if (pick_eager(c, job, page))
         return true;
     *page = pick_squeezed(c);
-    if (!*page && c->drains > 0)
+    if (!*page && (c->drains > 0 || c->nheld > c->npages))
         *page = in_order(c);
     if (!*page && !zc_list_empty(&c->room) && !zc_page_available(c) &&
         c->nflushing < c->st.waiting_room)

@@ -72,10 +72,18 @@ const struct zc_option zc_options[] = {
 
     /* ---- an aggregator's cache ---- */
     {"cache_size", ZC_OPT_SIZE, HINT, "128M", 8 * KIB, PIB, NULL, AT(agg_cache_size), "SIZE",
-     "memory for cached pages of an aggregator; the first file opened decides"},
+     "memory for cached pages of an aggregator, for all its files together; a later open may ask "
+     "for more"},
     {"view_memory", ZC_OPT_PERCENT, HINT, "12%", 0, 50, NULL, AT(agg_view_memory), "PERCENT",
      "share of an aggregator's cache size that is for views of other ranks; what finds no room is "
-     "sent as lists of pieces with each access; the first file opened decides"},
+     "sent as lists of pieces with each access"},
+    {"high_watermark", ZC_OPT_PERCENT, HINT, "50%", 1, 100, NULL, AT(agg_high_watermark), "PERCENT",
+     "share of an aggregator's cache that may be dirty before write-back starts"},
+    {"low_watermark", ZC_OPT_PERCENT, HINT, "10%", 0, 99, NULL, AT(agg_low_watermark), "PERCENT",
+     "share of an aggregator's cache that may still be dirty when write-back stops; below the high "
+     "one"},
+    {"idle_time", ZC_OPT_TIME, HINT, "20ms", 0, 24 * HOUR, NULL, AT(agg_idle_time), "TIME",
+     "aggregators write back what has not been touched for so long, 0 for never"},
     {"prefetch", ZC_OPT_FLAG, HINT, "true", 0, 0, NULL, AT(agg_prefetch), NULL,
      "aggregators read ahead of what the program reads in order"},
     {"prefetch_depth", ZC_OPT_COUNT, HINT, "16", 0, ZC_PREDICT_DEPTH_MAX, NULL,
@@ -388,6 +396,41 @@ static int refuse(const struct zc_option *o, const char *name, const char *value
                      zc_option_allowed(o, allowed, sizeof allowed));
 }
 
+static uint64_t bit_of(const struct zc_option *o)
+{
+    return 1ull << (o - zc_options);
+}
+
+bool zc_option_given(const struct zc_settings *s, const struct zc_option *o)
+{
+    return s->given & bit_of(o);
+}
+
+void zc_option_ungive(struct zc_settings *s, const struct zc_option *o)
+{
+    s->given &= ~bit_of(o);
+}
+
+void zc_option_assign_number(struct zc_settings *s, const struct zc_option *o, uint64_t value)
+{
+    *number_of(s, o) = value;
+}
+
+void zc_option_reset(struct zc_settings *s, const struct zc_option *o)
+{
+    if (o->type == ZC_OPT_STRING) {
+        free(*string_of(s, o));
+        *string_of(s, o) = NULL;
+    } else if (o->type == ZC_OPT_FLAG) {
+        *flag_of(s, o) = false;
+    } else {
+        *number_of(s, o) = 0;
+    }
+    if (o->deflt)
+        zc_option_set(s, o, o->deflt);
+    zc_option_ungive(s, o);
+}
+
 static int set_named(struct zc_settings *s, const struct zc_option *o, const char *name,
                      const char *value)
 {
@@ -407,6 +450,7 @@ static int set_named(struct zc_settings *s, const struct zc_option *o, const cha
             return zc_errorf(ENOMEM, "%s: out of memory", name);
         free(*string_of(s, o));
         *string_of(s, o) = copy;
+        s->given |= bit_of(o);
         return 0;
     }
     if (parse_number(o, value, &v) < 0 || !within(o, v))
@@ -415,6 +459,7 @@ static int set_named(struct zc_settings *s, const struct zc_option *o, const cha
         *flag_of(s, o) = v != 0;
     else
         *number_of(s, o) = v;
+    s->given |= bit_of(o);
     return 0;
 }
 
@@ -465,9 +510,11 @@ int zc_settings_init(struct zc_settings *s)
     for (const struct zc_option *o = zc_options; o->name && rc == 0; o++) {
         char spelt[ZC_OPTION_NAME_MAX];
         const char *env = NULL;
+        uint64_t before = s->given;
 
         if (o->deflt)
             rc = zc_option_set(s, o, o->deflt);
+        s->given = before;
         if (o->scope & ENV)
             env = getenv(zc_option_spell(o, ENV, spelt, sizeof spelt));
         if (rc == 0 && env && *env)

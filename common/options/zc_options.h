@@ -66,6 +66,13 @@ char *zc_option_spell(const struct zc_option *o, unsigned scope, char *buf, size
  * it names the option, the value and what is allowed; *s is then unchanged. */
 int zc_option_set(struct zc_settings *s, const struct zc_option *o, const char *value);
 
+/* Whether the value is anybody's choice, not the default; and back to the default. */
+bool zc_option_given(const struct zc_settings *s, const struct zc_option *o);
+void zc_option_reset(struct zc_settings *s, const struct zc_option *o);
+/* The value is nobody's choice after all; and a number that is in force, within limits or not. */
+void zc_option_ungive(struct zc_settings *s, const struct zc_option *o);
+void zc_option_assign_number(struct zc_settings *s, const struct zc_option *o, uint64_t value);
+
 /* The same for a name as the user wrote it in `scope` (one bit); the explanation spells
  * the option that way, too.  -ENOENT: no such option, explained with the nearest name. */
 int zc_option_assign(struct zc_settings *s, unsigned scope, const char *name, const char *value);

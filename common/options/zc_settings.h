@@ -28,6 +28,9 @@ struct zc_settings {
     uint64_t flush;              /* index of the hint's words: none, start, wait */
     uint64_t agg_cache_size;     /* bytes of an aggregator's cache; hint cache_size */
     uint64_t agg_view_memory;    /* percent of it that is for views; hint view_memory */
+    uint64_t agg_high_watermark; /* percent; hint high_watermark */
+    uint64_t agg_low_watermark;  /* percent; hint low_watermark */
+    uint64_t agg_idle_time;      /* ms; hint idle_time */
     uint64_t write_back;         /* enum zc_write_back */
     bool agg_prefetch;           /* an aggregator reads ahead; hint prefetch */
     uint64_t agg_prefetch_depth; /* pages; hint prefetch_depth */
@@ -41,6 +44,8 @@ struct zc_settings {
     uint64_t max_io, max_read, flush_order, prefetch_depth;
     bool prefetch;
     bool daemonize;
+
+    uint64_t given; /* bit i: somebody set the table's row i; else it is the default */
 };
 
 #endif

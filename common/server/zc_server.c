@@ -286,6 +286,47 @@ int zc_server_local_address(struct zc_server *s, void *buf, size_t *len)
     return zc_tp_local_address(s->tp, buf, len);
 }
 
+/* The region before stays: what is under way uses it. */
+int zc_server_cover(struct zc_server *s)
+{
+    struct zc_arena *a;
+    void *base;
+    size_t len;
+    int rc;
+
+    zc_cache_arena(s->cfg.cache, &base, &len);
+    if (s->arena && s->arena->len >= len)
+        return 0;
+    a = calloc(1, sizeof *a);
+    if (!a)
+        return zc_errorf(ENOMEM, "no memory for a server");
+    rc = zc_tp_reg(s->tp, base, len, &a->mr);
+    if (rc) {
+        free(a);
+        return rc;
+    }
+    a->len = len;
+    a->older = s->arena;
+    __atomic_store_n(&s->arena, a, __ATOMIC_RELEASE);
+    return 0;
+}
+
+static void uncover(struct zc_server *s)
+{
+    while (s->arena) {
+        struct zc_arena *a = s->arena;
+
+        s->arena = a->older;
+        zc_tp_dereg(s->tp, &a->mr);
+        free(a);
+    }
+}
+
+const char *zc_server_provider(const struct zc_server *s)
+{
+    return s->tp->provider;
+}
+
 int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
 {
     struct zc_tp_config tp = {.provider = cfg->provider,
@@ -296,8 +337,6 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
                               .recv = on_message,
                               .peer_error = on_peer_error};
     struct zc_server *s = calloc(1, sizeof *s);
-    void *base;
-    size_t len;
     int rc;
 
     if (!s)
@@ -326,8 +365,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
     rc = cfg->open_transport(&tp, &s->tp);
     if (rc)
         goto fail;
-    zc_cache_arena(cfg->cache, &base, &len);
-    rc = zc_tp_reg(s->tp, base, len, &s->arena);
+    rc = zc_server_cover(s);
     if (rc)
         goto fail;
     *out = s;
@@ -373,8 +411,7 @@ void zc_server_destroy(struct zc_server *s)
         end_sessions(s);
         if (s->bounce.memory)
             zc_tp_dereg(s->tp, &s->bounce.mr);
-        if (s->arena.priv)
-            zc_tp_dereg(s->tp, &s->arena);
+        uncover(s);
         close_endpoint(s);
     }
     if (s->pool)

@@ -40,7 +40,8 @@ struct zc_server;
 
 /* Memory for the views of clients, which servers of one process may share. */
 struct zc_view_budget {
-    size_t limit, used; /* bytes; used: atomic */
+    size_t limit, used; /* bytes; atomic.  A lower limit takes nothing away that is in use */
+    unsigned percent;   /* of a cache's size that was asked for, to be told; atomic */
 };
 
 struct zc_server_config {
@@ -63,6 +64,13 @@ int zc_server_address(struct zc_server *s, void *buf, size_t *len);
 
 /* The same for processes of this host; *len is 0 where there is none. */
 int zc_server_local_address(struct zc_server *s, void *buf, size_t *len);
+
+/* libfabric's, which it was opened with; NULL: it does without. */
+const char *zc_server_provider(const struct zc_server *s);
+
+/* Registers the cache's pages again where they lie in more memory than before
+ * (zc_cache_extend()).  By one thread at a time; it may be serving meanwhile. */
+int zc_server_cover(struct zc_server *s);
 
 /* Serves until zc_server_stop() or a CONTROL message asks to stop; then refuses new
  * requests, drains the cache and returns 0, or a negative errno when not all of it

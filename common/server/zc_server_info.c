@@ -40,6 +40,7 @@ static uint64_t peak_rss(void)
 
 static void status(struct zc_server *s, FILE *f)
 {
+    struct zc_cache_limits limits;
     struct zc_cache_stats c;
 
     zc_cache_stats(s->cfg.cache, &c);
@@ -56,6 +57,12 @@ static void status(struct zc_server *s, FILE *f)
             "capacity_bytes %" PRIu64 "\nused_bytes %" PRIu64 "\ndirty_bytes %" PRIu64
             "\nfailed_bytes %" PRIu64 "\nlost_bytes %" PRIu64 "\n",
             c.capacity_bytes, c.used_bytes, c.dirty_bytes, c.failed_bytes, c.lost_bytes);
+    zc_cache_limits(s->cfg.cache, &limits);
+    fprintf(f, "budget_bytes %" PRIu64 "\nhigh_watermark %u\nlow_watermark %u\nidle_ms %u\n",
+            zc_cache_budget(s->cfg.cache), limits.high_watermark, limits.low_watermark,
+            limits.idle_ms);
+    if (s->cfg.views)
+        fprintf(f, "view_memory %u\n", __atomic_load_n(&s->cfg.views->percent, __ATOMIC_RELAXED));
 }
 
 /* handles size cached dirty failed error path; newlines of the path as \n */

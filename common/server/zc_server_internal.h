@@ -95,11 +95,18 @@ struct zc_bounce_wait {
     void (*got)(struct zc_bounce_wait *w, unsigned char *buf);
 };
 
+/* The cache's pages, as far as they could reach when they were registered. */
+struct zc_arena {
+    struct zc_mr mr;
+    size_t len;
+    struct zc_arena *older;
+};
+
 struct zc_server {
     struct zc_server_config cfg;
     struct zc_tp *tp;
     struct zc_pool *pool;
-    struct zc_mr arena; /* the cache's pages */
+    struct zc_arena *arena; /* atomic: the last one covers all pages */
     char host[256];
     uint64_t started;
     uint64_t next_session;

@@ -59,9 +59,10 @@ static bool reserve(struct zc_server *s, size_t bytes)
 {
     struct zc_view_budget *b = s->cfg.views;
     size_t used = b ? __atomic_load_n(&b->used, __ATOMIC_RELAXED) : 0;
+    size_t limit = b ? __atomic_load_n(&b->limit, __ATOMIC_RELAXED) : 0;
 
     do {
-        if (!b || bytes > b->limit || used > b->limit - bytes)
+        if (!b || bytes > limit || used > limit - bytes)
             return false;
     } while (!__atomic_compare_exchange_n(&b->used, &used, used + bytes, true, __ATOMIC_RELAXED,
                                           __ATOMIC_RELAXED));

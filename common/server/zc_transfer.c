@@ -153,7 +153,8 @@ static void move(struct piece *p)
     if (wanted(r) && p->len) {
         p->op.done = moved;
         p->op.local = straight ? p->access.data : p->buf;
-        p->op.desc = straight ? s->arena.desc : s->bounce.mr.desc;
+        p->op.desc =
+            straight ? __atomic_load_n(&s->arena, __ATOMIC_ACQUIRE)->mr.desc : s->bounce.mr.desc;
         p->op.len = p->len;
         p->op.raddr = r->msg.raddr + (p->off - r->msg.off);
         p->op.rkey = r->msg.rkey;

@@ -221,6 +221,7 @@ int zc_tp_both_open(const struct zc_tp_config *cfg, struct zc_tp **out)
         both_close(&b->tp);
         return rc;
     }
+    b->tp.provider = b->fabric->provider;
     rc = zc_tp_local_open(&c, &b->local);
     if (rc == 0)
         zc_tp_ofi_watch(b->fabric, zc_tp_local_fd(b->local));

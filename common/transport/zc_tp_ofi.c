@@ -493,6 +493,7 @@ int zc_tp_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out)
         rc = open_endpoint(o);
     if (rc == 0)
         rc = post_receives(o);
+    o->tp.provider = o->provider;
     if (rc) {
         ofi_close(&o->tp);
         return rc;

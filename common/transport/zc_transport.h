@@ -106,6 +106,7 @@ struct zc_tp_ops {
 
 struct zc_tp {
     const struct zc_tp_ops *ops;
+    const char *provider; /* libfabric's, in use; NULL: it does without */
 };
 
 /* Opens an endpoint: zc_tp_ofi_open() and its like, each in the header of its implementation. */

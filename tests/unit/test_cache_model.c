@@ -45,6 +45,7 @@ static void make_cache(struct world *w, uint64_t *rng)
 
     cfg.page_size = PAGE;
     cfg.capacity = (2 + (below(rng, 3) ? 0 : below(rng, 12))) * PAGE;
+    cfg.reserve = below(rng, 2) ? 20 * PAGE : 0;
     cfg.prefetch = (unsigned[]){0, 1, 4, 64}[below(rng, 4)];
     if (cfg.prefetch && below(rng, 2))
         cfg.capacity += 8 * PAGE;

@@ -438,6 +438,19 @@ static void alone(struct actor *a, unsigned dice)
         op_left_over(a);
 }
 
+/* As the caches of a process do when others come and go. */
+static void op_limit(struct actor *a)
+{
+    unsigned low = (unsigned)below(&a->rng, 80);
+    struct zc_cache_limits l = {.capacity = (2 + below(&a->rng, 24)) * PAGE,
+                                .high_watermark = low + 1 + (unsigned)below(&a->rng, 100 - low),
+                                .low_watermark = low,
+                                .idle_ms = (unsigned)below(&a->rng, 3)};
+
+    if (zc_cache_extend(a->w->cache, l.capacity) == 0) /* else it has as much as it can */
+        zc_cache_limit(a->w->cache, &l);
+}
+
 static bool writes(struct actor *a)
 {
     for (unsigned i = 0; i < a->nhandles; i++)
@@ -465,6 +478,8 @@ void model_act(struct actor *a)
         op_handles(a);
     else if (dice < 93)
         op_reopen(a);
+    else if (dice < 94 && below(&a->rng, 2))
+        op_limit(a);
     else if (dice < 94)
         zc_cache_evict(a->w->cache);
     else if (dice < 95)

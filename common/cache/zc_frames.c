@@ -1,0 +1,297 @@
+/* zc_frames.c - the memory of a cache: frames, each for a page, and how many there may be.
+ *
+ *       pages[]  | held: a page, or on `free` | on `spare` |  fresh .. extent  |  extent ..
+ * reserved | memory   |            yes             |     no     |  when first used  |   no access
+ * at all  |
+ *
+ * A cache that may become larger has addresses for more than it may use (cfg.reserve): where pages
+ * lie never changes.  zc_cache_extend() makes more of them usable, zc_cache_limit() says how many
+ * frames may have memory, `npages`, and may say less at any time.  What is held beyond that is
+ * given back as it becomes clean and nobody uses it; until then no frame is taken.
+ *
+ *  nheld <= npages, but while a cache that became smaller gives back;
+ *  nheld + spare == fresh <= extent <= reserved.
+ *
+ * Locks: all with cache->lock, but creation, destruction and what zc_cache_limit() gets before.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+
+#include "zc_cache_internal.h"
+#include "zc_log.h"
+
+/* ---- addresses ---- */
+
+/* Addresses without memory; NULL: there are none. */
+static void *reserve(uint64_t len)
+{
+    void *at = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+    return at == MAP_FAILED ? NULL : at;
+}
+
+/* The first `bytes` of an array of pages, in whole pages of the kernel. */
+static uint64_t whole(uint64_t bytes)
+{
+    return (bytes + ZC_PAGE_SIZE_MIN - 1) & ~(uint64_t)(ZC_PAGE_SIZE_MIN - 1);
+}
+
+static int make_usable(struct zc_cache *c, uint64_t n)
+{
+    if (mprotect(c->arena, n << c->page_shift, PROT_READ | PROT_WRITE) ||
+        mprotect(c->pages, whole(n * sizeof *c->pages), PROT_READ | PROT_WRITE))
+        return -ENOMEM;
+    madvise(c->arena, n << c->page_shift, MADV_HUGEPAGE); /* fewer faults; a wish */
+    __atomic_store_n(&c->extent, n, __ATOMIC_RELEASE);    /* zc_cache_arena() */
+    return 0;
+}
+
+static bool reserve_frames(struct zc_cache *c, uint64_t n)
+{
+    c->reserved = n;
+    c->arena = reserve(n << c->page_shift);
+    c->pages = reserve(whole(n * sizeof *c->pages));
+    if (c->arena && c->pages)
+        return true;
+    zc_frames_free(c);
+    return false;
+}
+
+void zc_frames_free(struct zc_cache *c)
+{
+    if (c->arena)
+        munmap(c->arena, c->reserved << c->page_shift);
+    if (c->pages)
+        munmap(c->pages, whole(c->reserved * sizeof *c->pages));
+    free(c->hash);
+    c->arena = NULL;
+    c->pages = NULL;
+    c->hash = NULL;
+}
+
+void zc_cache_arena(struct zc_cache *c, void **base, size_t *len)
+{
+    *base = c->arena;
+    *len = __atomic_load_n(&c->extent, __ATOMIC_ACQUIRE) << c->page_shift;
+}
+
+/* ---- how many ---- */
+
+static uint64_t buckets_for(uint64_t npages)
+{
+    uint64_t buckets = 16;
+
+    while (buckets < npages)
+        buckets *= 2;
+    return buckets;
+}
+
+static void set_limits(struct zc_cache *c, uint64_t npages)
+{
+    c->npages = npages;
+    c->high_bytes = (npages << c->page_shift) * c->cfg.high_watermark / 100;
+    c->low_bytes = (npages << c->page_shift) * c->cfg.low_watermark / 100;
+}
+
+int zc_frames_init(struct zc_cache *c)
+{
+    uint64_t n, most;
+
+    while ((1u << c->page_shift) < c->page_size)
+        c->page_shift++;
+    n = c->cfg.capacity >> c->page_shift;
+    most = c->cfg.reserve >> c->page_shift;
+    set_limits(c, n);
+    c->budget = c->cfg.capacity;
+    zc_lru_init(c);
+    c->hash_mask = buckets_for(n) - 1;
+    if ((most <= n || !reserve_frames(c, most)) && !reserve_frames(c, n))
+        return zc_errorf(ENOMEM, "a cache of %zu bytes does not fit into memory", c->cfg.capacity);
+    c->hash = calloc(c->hash_mask + 1, sizeof(*c->hash));
+    if (!c->hash || make_usable(c, n))
+        return zc_errorf(ENOMEM, "a cache of %zu bytes does not fit into memory", c->cfg.capacity);
+    return 0;
+}
+
+int zc_cache_extend(struct zc_cache *c, size_t capacity)
+{
+    uint64_t n = capacity >> c->page_shift;
+    int rc = 0;
+
+    zc_lock_get(&c->lock);
+    if (n > c->reserved)
+        rc = -ENOMEM;
+    else if (n > c->extent)
+        rc = make_usable(c, n);
+    zc_lock_put(&c->lock);
+    return rc ? zc_errorf(ENOMEM, "there is no memory for a cache of %zu bytes", capacity) : 0;
+}
+
+/* More buckets, where there is memory: else the chains become longer. */
+static void rehash(struct zc_cache *c, struct zc_page **hash, uint64_t buckets)
+{
+    struct zc_page **old = c->hash;
+    uint64_t n = c->hash_mask + 1;
+
+    c->hash = hash;
+    c->hash_mask = buckets - 1;
+    for (uint64_t i = 0; i < n; i++) {
+        for (struct zc_page *p = old[i], *next; p; p = next) {
+            next = p->hash_next;
+            zc_page_hash(c, p);
+        }
+    }
+    free(old);
+}
+
+void zc_cache_limit(struct zc_cache *c, const struct zc_cache_limits *l)
+{
+    uint64_t npages = l->capacity >> c->page_shift, buckets = buckets_for(npages);
+    struct zc_page **hash = calloc(buckets, sizeof(*hash));
+    uint64_t fresh;
+
+    zc_lock_get(&c->lock);
+    if (npages > c->extent)
+        npages = c->extent;
+    if (hash && buckets > c->hash_mask + 1)
+        rehash(c, hash, buckets);
+    else
+        free(hash);
+    c->cfg.high_watermark = l->high_watermark;
+    c->cfg.low_watermark = l->low_watermark;
+    c->cfg.idle_ms = l->idle_ms;
+    fresh = c->fresh << c->page_shift;
+    if (npages < c->npages && c->populated > fresh) {
+        madvise(c->arena + fresh, c->populated - fresh, MADV_DONTNEED);
+        c->populated = fresh;
+    }
+    set_limits(c, npages);
+    zc_kick(c); /* there may be more to write, or sooner */
+    zc_cache_unlock(c);
+}
+
+void zc_cache_limits(struct zc_cache *c, struct zc_cache_limits *out)
+{
+    zc_lock_get(&c->lock);
+    out->capacity = c->npages << c->page_shift;
+    out->high_watermark = c->cfg.high_watermark;
+    out->low_watermark = c->cfg.low_watermark;
+    out->idle_ms = c->cfg.idle_ms;
+    zc_lock_put(&c->lock);
+}
+
+void zc_cache_set_budget(struct zc_cache *c, uint64_t bytes)
+{
+    zc_lock_get(&c->lock);
+    c->budget = bytes;
+    zc_lock_put(&c->lock);
+}
+
+uint64_t zc_cache_budget(struct zc_cache *c)
+{
+    uint64_t budget;
+
+    zc_lock_get(&c->lock);
+    budget = c->budget;
+    zc_lock_put(&c->lock);
+    return budget;
+}
+
+/* ---- frames ---- */
+
+bool zc_frames_any(const struct zc_cache *c)
+{
+    return c->nheld < c->npages || (c->nheld == c->npages && !zc_list_empty(&c->free));
+}
+
+static struct zc_page *new_frame(struct zc_cache *c)
+{
+    struct zc_page *p = &c->pages[c->fresh++];
+
+    zc_list_init(&p->file_link);
+    zc_lru_init_frame(p);
+    zc_list_init(&p->dirty_link);
+    zc_list_init(&p->state_link);
+    zc_list_init(&p->squeeze_link);
+    zc_list_init(&p->fill_link);
+    zc_list_init(&p->ahead_link);
+    zc_list_init(&p->writers);
+    zc_list_init(&p->waiters);
+    return p;
+}
+
+struct zc_page *zc_frames_take(struct zc_cache *c)
+{
+    struct zc_list *n;
+
+    zc_assert_held(&c->lock);
+    if (!zc_frames_any(c))
+        return NULL;
+    n = zc_list_pop(&c->free);
+    if (n)
+        return zc_list_entry(n, struct zc_page, file_link);
+    c->nheld++;
+    n = zc_list_pop(&c->spare);
+    return n ? zc_list_entry(n, struct zc_page, file_link) : new_frame(c);
+}
+
+void zc_frames_give(struct zc_cache *c, struct zc_page *p)
+{
+    zc_list_add_tail(&c->free, &p->file_link);
+}
+
+void zc_frames_shed(struct zc_cache *c)
+{
+    zc_assert_held(&c->lock);
+    while (c->nheld > c->npages && (!zc_list_empty(&c->free) || zc_lru_evict(c))) {
+        struct zc_list *n = zc_list_pop(&c->free);
+        struct zc_page *p = zc_list_entry(n, struct zc_page, file_link);
+
+        zc_list_add_tail(&c->spare, n);
+        madvise(zc_page_data(c, p), c->page_size, MADV_DONTNEED);
+        c->nheld--;
+    }
+}
+
+/* ---- getting it before it is needed ---- */
+
+/* Memory is got from the kernel this much before it is used, in steps, when no page was modified
+ * for a while; Linux 5.14 and later can. */
+enum { POPULATE_AHEAD = 16 << 20, POPULATE_STEP = 2 << 20, POPULATE_QUIET_MS = 3 };
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+bool zc_cache_populate(struct zc_cache *c, uint64_t *wake)
+{
+    uint64_t size = c->npages << c->page_shift, used = c->fresh << c->page_shift, now = zc_now();
+    uint64_t from, len, quiet_at;
+    int rc;
+
+    zc_assert_held(&c->lock);
+    if (c->populated < used)
+        c->populated = used;
+    from = c->populated;
+    if (used == 0 || from >= size || from >= used + POPULATE_AHEAD)
+        return false;
+    if (!zc_list_empty(&c->dirty)) {
+        quiet_at = zc_list_entry(c->dirty.prev, struct zc_page, dirty_link)->touched +
+                   POPULATE_QUIET_MS * ZC_NS_PER_MS;
+        if (now < quiet_at) {
+            if (quiet_at < *wake)
+                *wake = quiet_at;
+            return false;
+        }
+    }
+    len = POPULATE_STEP < size - from ? POPULATE_STEP : size - from;
+    c->populated += len;
+    zc_lock_put(&c->lock);
+    rc = madvise(c->arena + from, len, MADV_POPULATE_WRITE);
+    zc_lock_get(&c->lock);
+    if (rc)
+        c->populated = size; /* a kernel before 5.14, or no memory: the first use will tell */
+    return true;
+}
