@@ -162,7 +162,8 @@ int zc_store_backlog(struct zc_sfile *f, uint64_t *bytes);
  * cannot reach an owner calls again with the number, until it has a card of its own or one whose
  * owner answers; a dead process blocks nobody.
  *
- * 0, or: -EOPNOTSUPP, nobody can be met here (no directory for cards, a store without them);
+ * 0, or: -EOPNOTSUPP, nobody can be met here: a store without cards, or no place for them on this
+ * host, which the store has warned of;
  * -EINVAL, -EMSGSIZE: job or card empty or too long; -EDQUOT: this process has left too many;
  * else what the store says.  On an error no card of ours lies there. */
 int zc_store_meet(struct zc_sfile *f, const char *job, const void *card, size_t len,

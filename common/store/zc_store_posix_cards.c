@@ -373,6 +373,21 @@ static int meet_in(int dir, struct seat *s, const void *card, size_t len, uint64
     return rc;
 }
 
+/* A file that can be opened must not fail for that: its processes are apart then, and told once. */
+static int apart(struct posix_store *ps, int rc)
+{
+    char why[400];
+
+    if (rc == 0 || rc == -ENOMEM)
+        return rc;
+    snprintf(why, sizeof why, "%s", zc_error_text(rc));
+    if (!__atomic_exchange_n(&ps->apart, true, __ATOMIC_RELAXED))
+        zc_warn("%s; processes of this job that open a file by communicators without a common "
+                "member see each other's bytes after MPI_File_sync only",
+                why);
+    return zc_errorf(EOPNOTSUPP, "%s", why);
+}
+
 int zc_posix_meet(struct zc_sfile *sf, const char *job, const void *card, size_t len,
                   uint64_t replaces, struct zc_seat **mine, struct zc_card *theirs)
 {
@@ -398,7 +413,7 @@ int zc_posix_meet(struct zc_sfile *sf, const char *job, const void *card, size_t
     }
     if (s->fd < 0) {
         free(s);
-        return rc;
+        return apart(ps, rc);
     }
     if (!__atomic_exchange_n(&ps->swept, true, __ATOMIC_RELAXED))
         sweep(s->dir);

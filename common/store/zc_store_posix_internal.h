@@ -21,6 +21,7 @@ struct posix_store {
     char *given;    /* root as given, without trailing slashes */
     char *resolved; /* root without symbolic links */
     bool swept;     /* cards of dead processes were looked for; atomic */
+    bool apart;     /* somebody was told that there is no place for cards; atomic */
 };
 
 /* Fixed once it is open, but for what is atomic. */
