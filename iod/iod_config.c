@@ -187,9 +187,12 @@ static int check_root(struct zc_settings *s)
         return zc_errorf(errno, "--root: %s: %s", s->root, strerror(errno));
     if (!S_ISDIR(st.st_mode))
         return zc_errorf(ENOTDIR, "--root: %s is not a directory", s->root);
-    if (faccessat(AT_FDCWD, s->root, R_OK | W_OK | X_OK, AT_EACCESS) < 0)
-        return zc_errorf(errno, "--root: user %u may not read and write in %s: %s", geteuid(),
-                         s->root, strerror(errno));
+    if (faccessat(AT_FDCWD, s->root, R_OK | X_OK, AT_EACCESS) < 0)
+        return zc_errorf(errno, "--root: user %u may not read in %s: %s", geteuid(), s->root,
+                         strerror(errno));
+    if (faccessat(AT_FDCWD, s->root, W_OK, AT_EACCESS) < 0) /* input, maybe of somebody else */
+        zc_info("--root: user %u may not create files in %s: %s; those that are there are served",
+                geteuid(), s->root, strerror(errno));
     return iod_path_absolute(&s->root);
 }
 

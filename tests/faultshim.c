@@ -13,6 +13,7 @@
  *     FAULTSHIM_SEED=N
  *     FAULTSHIM_SWITCH=FILE   while it exists and says EIO, ENOSPC or EDQUOT, nothing can be
  *                             written: writes, allocations and fdatasync fail with that
+ *     FAULTSHIM_CUT=FILE      while it exists, no size can be set: ftruncate fails with EIO
  *     FAULTSHIM_HOLD=FILE     while it exists, what would be written waits
  *     FAULTSHIM_REPORT=FILE   at exit a line of counts is appended here
  */
@@ -34,7 +35,7 @@
 enum { MAX_IOV = 1024 };
 
 static struct {
-    const char *under, *toggle, *hold;
+    const char *under, *toggle, *cut, *hold;
     unsigned short_rate, eintr_rate, delay_rate, delay_us;
     uint64_t seed;
 } want;
@@ -54,6 +55,7 @@ __attribute__((constructor)) static void read_environment(void)
 
     want.under = getenv("FAULTSHIM_UNDER");
     want.toggle = getenv("FAULTSHIM_SWITCH");
+    want.cut = getenv("FAULTSHIM_CUT");
     want.hold = getenv("FAULTSHIM_HOLD");
     want.short_rate = number("FAULTSHIM_SHORT");
     want.eintr_rate = number("FAULTSHIM_EINTR");
@@ -237,6 +239,10 @@ int ftruncate(int fd, off_t size)
     FIND("ftruncate");
     if (MEDDLE(fd) && !passes(false))
         return -1;
+    if (MEDDLE(fd) && want.cut && access(want.cut, F_OK) == 0) {
+        errno = EIO;
+        return -1;
+    }
     return next(fd, size);
 }
 

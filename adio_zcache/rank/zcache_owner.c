@@ -94,14 +94,15 @@ static int outcome(const struct first_error *e)
     return e->rc ? zc_errorf(-e->rc, "%s", e->text) : 0;
 }
 
-/* One request to every owner: all remote ones are started before the local one is done and
+/* One request to every owner from one on: all remote ones are started before the local one is done and
  * any is waited for. */
 struct request {
     void (*start)(struct zc_client *c, uint64_t number, uint64_t arg, struct zc_later *l);
     int (*local)(struct zc_handle *h, uint64_t arg);
     uint64_t (*count)(struct zc_handle *h); /* instead of local: what it counts */
     uint64_t arg;
-    uint64_t sum; /* of what all owners have counted */
+    uint64_t sum;  /* of what all owners have counted */
+    uint32_t from; /* the first that is asked */
 };
 
 static int ask_owners(struct zcache_file *f, struct request *q)
@@ -115,7 +116,7 @@ static int ask_owners(struct zcache_file *f, struct request *q)
         free(clients);
         return zc_errorf(ENOMEM, "no memory to ask %u aggregators", f->nowners);
     }
-    for (uint32_t i = 0; i < f->nowners; i++) {
+    for (uint32_t i = q->from; i < f->nowners; i++) {
         struct zcache_owner *o = &f->owners[i];
         int rc = o->local ? 0 : zcache_owner_client(f, o, &clients[i]);
 
@@ -123,13 +124,13 @@ static int ask_owners(struct zcache_file *f, struct request *q)
         if (rc == 0 && clients[i])
             q->start(clients[i], o->number, q->arg, &later[i]);
     }
-    for (uint32_t i = 0; i < f->nowners; i++) {
+    for (uint32_t i = q->from; i < f->nowners; i++) {
         if (f->owners[i].local && q->count)
             q->sum += q->count(f->owners[i].local);
         else if (f->owners[i].local)
             note(&e, q->local(f->owners[i].local, q->arg));
     }
-    for (uint32_t i = 0; i < f->nowners; i++) {
+    for (uint32_t i = q->from; i < f->nowners; i++) {
         if (clients[i])
             note(&e, zc_client_wait(clients[i], &later[i]));
         q->sum += later[i].count;
@@ -158,16 +159,58 @@ int zcache_owners_sync(struct zcache_file *f, enum zc_level level)
     return ask_owners(f, &q);
 }
 
-static void start_truncate(struct zc_client *c, uint64_t number, uint64_t size, struct zc_later *l)
+static void start_cut(struct zc_client *c, uint64_t number, uint64_t size, struct zc_later *l)
 {
-    zc_client_truncate_start(c, number, size, l);
+    zc_client_cut_start(c, number, size, l);
 }
 
+/* Whether all that have to cut the file are there. */
+static int owners_answer(struct zcache_file *f)
+{
+    struct zc_client *c;
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < f->nowners; i++)
+        if (!f->owners[i].local) {
+            rc = zcache_owner_client(f, &f->owners[i], &c);
+            if (rc == 0 && f->nowners > 1)
+                rc = zc_client_ping(c);
+        }
+    return rc;
+}
+
+static int truncate_first(struct zcache_file *f, uint64_t size)
+{
+    struct zcache_owner *o = &f->owners[0];
+    struct zc_client *c;
+    int rc;
+
+    if (o->local)
+        return zc_cache_truncate(o->local, size);
+    rc = zcache_owner_client(f, o, &c);
+    return rc ? rc : zc_client_truncate(c, o->number, size);
+}
+
+/* -EREMOTEIO: the file is cut, as told in zc_store.h; then the others cut what they have, too. */
 int zcache_owners_truncate(struct zcache_file *f, uint64_t size)
 {
-    struct request q = {.start = start_truncate, .local = zc_cache_truncate, .arg = size};
+    struct request q = {.start = start_cut, .local = zc_cache_cut, .arg = size, .from = 1};
+    struct first_error e = {0};
+    int rc = owners_answer(f);
 
-    return ask_owners(f, &q);
+    if (rc == 0)
+        rc = truncate_first(f, size);
+    if (rc && rc != -EREMOTEIO)
+        return rc;
+    note(&e, rc);
+    rc = ask_owners(f, &q);
+    if (rc && rc != -EREMOTEIO && !e.rc) {
+        note(&e, rc);
+        return zc_errorf(EREMOTEIO, "the file has %llu bytes now, but not at every aggregator: %s",
+                         (unsigned long long)size, e.text);
+    }
+    note(&e, rc);
+    return outcome(&e);
 }
 
 static void start_backlog(struct zc_client *c, uint64_t number, uint64_t what, struct zc_later *l)

@@ -42,6 +42,8 @@ int zcache_owners_size(struct zcache_file *f, uint64_t *size);
  * in them and in the daemons, other jobs' there included.  Never too few; bytes on their way
  * from one to the other may count twice. */
 int zcache_owners_backlog(struct zcache_file *f, uint64_t *dirty, uint64_t *unstored);
+/* By the first owner, then by the others.  -EREMOTEIO: the file has that size now, though not all
+ * that cache it could be told; any other error: it is as it was, as far as is known. */
 int zcache_owners_truncate(struct zcache_file *f, uint64_t size);
 int zcache_owners_allocate(struct zcache_file *f, uint64_t size);
 /* Everything written before reaches `level`; then owners drop what others may have changed.

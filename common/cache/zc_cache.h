@@ -162,8 +162,11 @@ int zc_cache_refresh(struct zc_handle *h);
 /* Overtakes queued write-back and store reads beyond `size`, waits for store writes there.
  * A write access that is pinned meanwhile and ends afterwards counts as a write after the
  * truncation, with all its bytes; one that ends before is cut.  On an error nothing has
- * changed. */
+ * changed, but for -EREMOTEIO: then this cache and the file are cut, and others may not be. */
 int zc_cache_truncate(struct zc_handle *h, uint64_t size);
+/* The same after somebody else has truncated the file: this cache is cut also when the store
+ * fails (it is asked, for what this cache has written there meanwhile). */
+int zc_cache_cut(struct zc_handle *h, uint64_t size);
 int zc_cache_allocate(struct zc_handle *h, uint64_t off, uint64_t len);
 
 /* Unlinks.  Dirty pages of a file whose last link this was are dropped when nobody has

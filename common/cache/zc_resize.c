@@ -2,8 +2,7 @@
  *
  * Truncation freezes store I/O beyond the new size (file->frozen: none begins, what reads
  * under way bring is thrown away, writes under way are waited for), asks the store, and only
- * when that worked cuts the pages.  Cached
- * bytes beyond the new size are forgotten rather than zeroed: whoever reads there after the
+ * when that worked, or the file is cut all the same, cuts the pages.  Cached bytes beyond the new size are forgotten rather than zeroed: whoever reads there after the
  * file has grown again reads the store, which has zeros.
  */
 #include "config.h"
@@ -66,7 +65,8 @@ static int check_writable(const struct zc_handle *h, uint64_t end, const char *w
     return 0;
 }
 
-int zc_cache_truncate(struct zc_handle *h, uint64_t size)
+/* `cut_already`: by somebody else. */
+static int resize(struct zc_handle *h, uint64_t size, bool cut_already)
 {
     struct zc_file *f = h->file;
     struct zc_cache *c = f->cache;
@@ -89,11 +89,11 @@ int zc_cache_truncate(struct zc_handle *h, uint64_t size)
     zc_lock_get(&c->lock);
     c->changes++;
     f->changes++;
-    if (rc == 0) {
+    if (rc)
+        c->st.store_errors++;
+    if (rc == 0 || rc == -EREMOTEIO || cut_already) {
         cut(c, f, size);
         f->size = size;
-    } else {
-        c->st.store_errors++;
     }
     f->frozen = ZC_NOT_FROZEN;
     wake_all(c, f);
@@ -102,6 +102,16 @@ int zc_cache_truncate(struct zc_handle *h, uint64_t size)
     zc_kick(c);
     zc_cache_unlock(c);
     return rc;
+}
+
+int zc_cache_truncate(struct zc_handle *h, uint64_t size)
+{
+    return resize(h, size, false);
+}
+
+int zc_cache_cut(struct zc_handle *h, uint64_t size)
+{
+    return resize(h, size, true);
 }
 
 int zc_cache_allocate(struct zc_handle *h, uint64_t off, uint64_t len)

@@ -204,10 +204,9 @@ void zc_client_refresh_start(struct zc_client *c, uint64_t handle, enum zc_level
     start_later(c, &m, l);
 }
 
-void zc_client_truncate_start(struct zc_client *c, uint64_t handle, uint64_t size,
-                              struct zc_later *l)
+void zc_client_cut_start(struct zc_client *c, uint64_t handle, uint64_t size, struct zc_later *l)
 {
-    struct zc_msg m = {.type = ZC_T_TRUNCATE, .handle = handle, .size = size};
+    struct zc_msg m = {.type = ZC_T_TRUNCATE, .flags = ZC_F_CUT, .handle = handle, .size = size};
 
     start_later(c, &m, l);
 }
@@ -230,10 +229,9 @@ int zc_client_close(struct zc_client *c, uint64_t handle, enum zc_level level)
 
 int zc_client_truncate(struct zc_client *c, uint64_t handle, uint64_t size)
 {
-    struct zc_later l;
+    struct zc_msg m = {.type = ZC_T_TRUNCATE, .handle = handle, .size = size};
 
-    zc_client_truncate_start(c, handle, size, &l);
-    return zc_client_wait(c, &l);
+    return zc_call(c, &m, NULL);
 }
 
 int zc_client_flush(struct zc_client *c, uint64_t handle, enum zc_level level)

@@ -56,8 +56,8 @@ void zc_client_refresh_start(struct zc_client *c, uint64_t handle, enum zc_level
                              struct zc_later *l);
 void zc_client_close_start(struct zc_client *c, uint64_t handle, enum zc_level level,
                            struct zc_later *l);
-void zc_client_truncate_start(struct zc_client *c, uint64_t handle, uint64_t size,
-                              struct zc_later *l);
+/* After another server has truncated the file: ZC_F_CUT. */
+void zc_client_cut_start(struct zc_client *c, uint64_t handle, uint64_t size, struct zc_later *l);
 /* Counts bytes that are not written back; `what` is an enum zc_backlog. */
 void zc_client_backlog_start(struct zc_client *c, uint64_t handle, uint32_t what,
                              struct zc_later *l);

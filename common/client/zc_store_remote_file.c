@@ -124,9 +124,9 @@ static void start_close(struct zc_client *c, uint64_t handle, uint64_t level, st
     zc_client_close_start(c, handle, (enum zc_level)level, l);
 }
 
-static void start_truncate(struct zc_client *c, uint64_t handle, uint64_t size, struct zc_later *l)
+static void start_cut(struct zc_client *c, uint64_t handle, uint64_t size, struct zc_later *l)
 {
-    zc_client_truncate_start(c, handle, size, l);
+    zc_client_cut_start(c, handle, size, l);
 }
 
 static void start_backlog(struct zc_client *c, uint64_t handle, uint64_t what, struct zc_later *l)
@@ -134,16 +134,16 @@ static void start_backlog(struct zc_client *c, uint64_t handle, uint64_t what, s
     zc_client_backlog_start(c, handle, (uint32_t)what, l);
 }
 
-/* Asks all daemons at once; every one is waited for, the first failure is returned.
- * *sum, when not NULL, is what they counted. */
-static int ask_all(struct rfile *f, start_fn start, uint64_t arg, uint64_t *sum)
+/* Asks all daemons from the `at`-th on at once; every one is waited for, the first failure is
+ * returned.  *sum, when not NULL, is what they counted. */
+static int ask(struct rfile *f, uint32_t at, start_fn start, uint64_t arg, uint64_t *sum)
 {
     struct remote *r = remote_of(f->file.store);
     struct zc_later later[ASKED];
     char text[256] = "";
     int first = 0;
 
-    for (uint32_t at = 0; at < r->n; at += ASKED) {
+    for (; at < r->n; at += ASKED) {
         uint32_t end = at + ASKED < r->n ? at + ASKED : r->n;
 
         for (uint32_t i = at; i < end; i++)
@@ -160,6 +160,11 @@ static int ask_all(struct rfile *f, start_fn start, uint64_t arg, uint64_t *sum)
         }
     }
     return first ? zc_errorf(-first, "%s", text) : 0;
+}
+
+static int ask_all(struct rfile *f, start_fn start, uint64_t arg, uint64_t *sum)
+{
+    return ask(f, 0, start, arg, sum);
 }
 
 int zc_remote_close(struct zc_sfile *sf, enum zc_level level)
@@ -181,9 +186,25 @@ int zc_remote_backlog(struct zc_sfile *sf, uint64_t *bytes)
     return ask_all(rfile_of(sf), start_backlog, ZC_BACKLOG_HERE, bytes);
 }
 
+/* What is cut cannot be taken back, so all are to be there before the first one cuts the file; the
+ * others then cut what they have cached. */
 int zc_remote_truncate(struct zc_sfile *sf, uint64_t size)
 {
-    return ask_all(rfile_of(sf), start_truncate, size, NULL);
+    struct rfile *f = rfile_of(sf);
+    struct remote *r = remote_of(sf->store);
+    char text[400];
+    int rc = r->n > 1 ? zc_store_ping(sf->store) : 0;
+
+    if (rc == 0)
+        rc = zc_client_truncate(r->clients[0], f->handles[0], size);
+    if (rc)
+        return rc;
+    rc = ask(f, 1, start_cut, size, NULL);
+    if (rc == 0)
+        return 0;
+    snprintf(text, sizeof text, "%s", zc_error_text(rc));
+    return zc_errorf(EREMOTEIO, "the file has %llu bytes now, but not at every daemon: %s",
+                     (unsigned long long)size, text);
 }
 
 int zc_remote_allocate(struct zc_sfile *sf, uint64_t off, uint64_t len)

@@ -113,7 +113,8 @@ static void getattr(struct zc_request *r)
 
 static void do_truncate(struct zc_request *r)
 {
-    zc_request_check(r, zc_cache_truncate(r->handle, r->msg.size));
+    zc_request_check(r, r->msg.flags & ZC_F_CUT ? zc_cache_cut(r->handle, r->msg.size)
+                                                : zc_cache_truncate(r->handle, r->msg.size));
 }
 
 static void do_allocate(struct zc_request *r)

@@ -105,6 +105,8 @@ struct zc_store_ops {
                             uint32_t n, uint64_t off);
 
     int (*getattr)(struct zc_sfile *f, struct zc_attr *attr);
+    /* -EREMOTEIO: the file has the new size, but not everybody who caches it has cut what he has;
+     * any other error: as far as is known the file is as it was. */
     int (*truncate)(struct zc_sfile *f, uint64_t size);
     /* Reserves space and extends the size to at least off + len (MPI_File_preallocate).  The
      * caller writes nothing meanwhile: the store may have to write the last byte itself. */

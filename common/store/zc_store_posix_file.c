@@ -172,7 +172,9 @@ int zc_posix_truncate(struct zc_sfile *sf, uint64_t size)
     do {
         rc = ftruncate(f->fd, (off_t)size);
     } while (rc < 0 && errno == EINTR);
-    return rc < 0 ? zc_posix_explain(errno, "truncate", f->path) : 0;
+    if (rc < 0) /* one of the errors would say that it has worked */
+        rc = zc_posix_explain(errno == EREMOTEIO ? EIO : errno, "truncate", f->path);
+    return rc;
 }
 
 /* For file systems without fallocate: the size grows, space is not reserved.  By a byte at the

@@ -33,7 +33,7 @@ const char *zc_posix_remedy(int err)
     case EDQUOT:
         return "; free space or raise the quota";
     case EROFS:
-        return "; the file system is mounted read-only";
+        return "; open it for reading only, or mount the file system for writing";
     case ENOSYS:
         return "; confinement needs Linux 5.6 and a container that allows openat2";
     case EMFILE:

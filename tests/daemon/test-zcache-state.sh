@@ -32,5 +32,5 @@ requires as_nobody test -x "$zcached"
 requires as_nobody test -w mine
 expect 0 "*serving*" as_nobody "$zcache" run --no-preload --state mine/state --root mine \
     --cache-size 16M "$zcachectl" status
-expect 2 "zcached: --root: user [0-9]* may not read and write in /root: *" \
+expect 2 "zcached: --root: user [0-9]* may not read in /root: *" \
     as_nobody "$zcached" --root /root --address-file mine/0.addr
