@@ -5,6 +5,7 @@
  * zc_request.c       one request: checking, waiting, reply
  * zc_request_kinds.c what each request does: the table
  * zc_transfer.c      what moves data: bytes between pages and clients
+ * zc_transfer_begin.c  what it needs first: a view, a list
  * zc_bounce.c        buffers for those that go through a view
  * zc_request_coord.c POINTER, LOCK, UNLOCK: what ranks share of a file
  * zc_request_meet.c  MEET: the cards that clients leave at files

@@ -25,8 +25,6 @@
  * 2. Between move() and moved() the page (straight) or the buffer belongs to the fabric.  A
  *    scattered piece holds its page while bytes are copied in memory only.
  * 3. Buffers are few; pieces wait for one in order, and hold nothing while they wait.
- * 4. Lists in memory are few, too: a request whose list is not decoded yet waits with a copy of its
- *    message, and is begun by the main loop (zc_transfer_serve()).
  *
  * Counts: a write answers with the bytes before the first one that did not arrive, which is
  * all of them or the reply is an error.  A read ends at the end of the file.
@@ -39,66 +37,13 @@
 #include <string.h>
 
 #include "zc_log.h"
-#include "zc_server_internal.h"
+#include "zc_transfer_internal.h"
 #include "zc_view.h"
 #include "zc_vspan.h"
 
-enum {
-    WINDOW = 4,          /* pieces of a request under way ... */
-    VIEW_WINDOW = 2,     /* ... of one with a view */
-    LONG_RUN = 32 << 10, /* bytes of a run worth an RMA of its own */
-};
+enum { LONG_RUN = 32 << 10 }; /* bytes of a run worth an RMA of its own */
 
-struct piece {
-    struct zc_access access;
-    struct zc_op op;
-    struct zc_notice ready;
-    struct zc_bounce_wait wait;
-    struct zc_request *request;
-    bool used;
-    bool plain;
-    unsigned char *buf;           /* buffered: its buffer, else NULL */
-    uint64_t off;                 /* of its first byte in the request ... */
-    uint64_t first;               /* ... and in the file */
-    uint32_t len;                 /* bytes that are moved */
-    struct zc_view_ranges ranges; /* scattered: where they are in the page */
-    char text[ZC_TEXT_MAX];       /* why the cache failed it */
-};
-
-struct zc_transfer {
-    struct zc_view *view;          /* NULL: none; it belongs to ... */
-    struct zc_shared_view *shared; /* ... what is installed, or */
-    bool listed;                   /* ... to this transfer, one of zc_server.lists */
-    struct zc_list link;           /* zc_server.lists_waiting */
-    unsigned char *copy;           /* of list and data, while it waits there */
-    struct zc_request *request;
-    int64_t disp;
-    uint64_t next, end; /* offsets: the next piece, and where to stop */
-    uint64_t eof;       /* reads: the end of the file, when a piece met it; else ~0 */
-    unsigned flying;    /* pieces under way */
-    unsigned window;
-    unsigned char *data; /* inline payload */
-    struct piece pieces[WINDOW];
-};
-
-static void advance(struct zc_request *r);
 static void moved(struct zc_op *op, int status);
-
-static bool writes(const struct zc_request *r)
-{
-    return r->msg.type == ZC_T_WRITE || r->msg.type == ZC_T_VWRITE ||
-           r->msg.type == ZC_T_LIST_WRITE;
-}
-
-static bool has_list(const struct zc_request *r)
-{
-    return r->msg.type == ZC_T_LIST_READ || r->msg.type == ZC_T_LIST_WRITE;
-}
-
-static bool by_rma(const struct zc_request *r)
-{
-    return r->msg.flags & ZC_F_RMA;
-}
 
 /* Whether anybody still waits for its bytes; else nothing may be posted to the client. */
 static bool wanted(const struct zc_request *r)
@@ -106,21 +51,16 @@ static bool wanted(const struct zc_request *r)
     return !r->status && !zc_session_gone(r->session);
 }
 
-static struct zc_server *server_of(const struct zc_request *r)
-{
-    return r->session->server;
-}
-
 static uint32_t page_size(const struct zc_request *r)
 {
-    return zc_cache_page_size(server_of(r)->cfg.cache);
+    return zc_cache_page_size(zc_server_of(r)->cfg.cache);
 }
 
 /* It holds nothing any more. */
 static void piece_over(struct piece *p)
 {
     if (p->buf)
-        zc_bounce_give(&server_of(p->request)->bounce, p->buf);
+        zc_bounce_give(&zc_server_of(p->request)->bounce, p->buf);
     p->buf = NULL;
     p->used = false;
     p->request->transfer->flying--;
@@ -146,7 +86,7 @@ static void leave_page(struct piece *p, uint32_t arrived)
 static void move(struct piece *p)
 {
     struct zc_request *r = p->request;
-    struct zc_server *s = server_of(r);
+    struct zc_server *s = zc_server_of(r);
     bool straight = !p->buf;
     int rc = 0;
 
@@ -158,7 +98,8 @@ static void move(struct piece *p)
         p->op.len = p->len;
         p->op.raddr = r->msg.raddr + (p->off - r->msg.off);
         p->op.rkey = r->msg.rkey;
-        rc = zc_tp_rma(s->tp, r->session->peer, writes(r) ? ZC_RMA_PULL : ZC_RMA_PUSH, &p->op);
+        rc = zc_tp_rma(s->tp, r->session->peer, zc_transfer_writes(r) ? ZC_RMA_PULL : ZC_RMA_PUSH,
+                       &p->op);
         if (rc == 0)
             return;
     }
@@ -210,13 +151,13 @@ static void on_page(struct piece *p)
     struct zc_request *r = p->request;
     unsigned char *data = r->transfer->data;
 
-    if (!writes(r))
+    if (!zc_transfer_writes(r))
         cut_at_eof(p);
     if (data || p->buf) {
         copy(p, p->buf ? p->buf : data + (p->off - r->msg.off));
         leave_page(p, p->len);
     }
-    if (data || (p->buf && writes(r)))
+    if (data || (p->buf && zc_transfer_writes(r)))
         piece_over(p);
     else
         move(p);
@@ -232,7 +173,7 @@ static void page_ready(struct zc_server *s, struct zc_notice *n)
         piece_fail(p, p->access.status, p->text);
     else
         on_page(p);
-    advance(r);
+    zc_transfer_advance(r);
 }
 
 /* On a thread of the cache. */
@@ -242,7 +183,7 @@ static void access_ready(struct zc_access *a)
 
     if (a->status)
         snprintf(p->text, sizeof p->text, "%s", zc_error_text(a->status));
-    zc_server_notify(server_of(p->request), &p->ready);
+    zc_server_notify(zc_server_of(p->request), &p->ready);
 }
 
 /* Which bytes of the file it needs, from the first to the last. */
@@ -278,7 +219,7 @@ static void enter_page(struct piece *p)
     int rc = aim(p);
 
     a->handle = r->handle;
-    a->dir = writes(r) ? ZC_WRITE : ZC_READ;
+    a->dir = zc_transfer_writes(r) ? ZC_WRITE : ZC_READ;
     a->view = t->listed ? NULL : t->view; /* no list comes again */
     a->disp = t->disp;
     a->view_off = (int64_t)p->off;
@@ -297,24 +238,24 @@ static void moved(struct zc_op *op, int status)
 {
     struct piece *p = zc_list_entry(op, struct piece, op);
     struct zc_request *r = p->request;
-    struct zc_server_stats *st = &server_of(r)->stats;
+    struct zc_server_stats *st = &zc_server_of(r)->stats;
     bool straight = !p->buf;
 
     if (straight)
         leave_page(p, status ? 0 : p->len);
     if (status)
         st->rma_failed++;
-    else if (writes(r))
+    else if (zc_transfer_writes(r))
         st->rma_in_bytes += op->len;
     else
         st->rma_out_bytes += op->len;
     if (status)
         piece_fail(p, status == -ECANCELED ? -EPIPE : status, "the fabric could not move the data");
-    else if (writes(r) && !straight)
+    else if (zc_transfer_writes(r) && !straight)
         enter_page(p);
     else
         piece_over(p);
-    advance(r);
+    zc_transfer_advance(r);
 }
 
 /* ---- buffers ---- */
@@ -323,7 +264,7 @@ static void with_buffer(struct piece *p)
 {
     if (!wanted(p->request))
         piece_over(p);
-    else if (writes(p->request))
+    else if (zc_transfer_writes(p->request))
         move(p);
     else
         enter_page(p);
@@ -337,13 +278,13 @@ static void got_buffer(struct zc_bounce_wait *w, unsigned char *buf)
 
     p->buf = buf;
     with_buffer(p);
-    advance(r);
+    zc_transfer_advance(r);
 }
 
 static void get_buffer(struct piece *p)
 {
     p->wait.got = got_buffer;
-    p->buf = zc_bounce_get(&server_of(p->request)->bounce, &p->wait);
+    p->buf = zc_bounce_get(&zc_server_of(p->request)->bounce, &p->wait);
     if (p->buf)
         with_buffer(p);
 }
@@ -357,7 +298,7 @@ static bool long_run(const struct zc_request *r, int64_t room, int64_t *first, i
     const struct zc_transfer *t = r->transfer;
     struct zc_view_iter it;
 
-    if (writes(r) || !by_rma(r) || room < LONG_RUN ||
+    if (zc_transfer_writes(r) || !zc_transfer_by_rma(r) || room < LONG_RUN ||
         zc_view_start(&it, t->view, t->disp, (int64_t)t->next) ||
         zc_view_next(&it, room, first, len))
         return false;
@@ -395,7 +336,7 @@ static void start_piece(struct zc_request *r, struct piece *p)
     p->request = r;
     r->transfer->next += p->len;
     r->transfer->flying++;
-    if (!p->plain && by_rma(r))
+    if (!p->plain && zc_transfer_by_rma(r))
         get_buffer(p);
     else
         enter_page(p);
@@ -412,14 +353,15 @@ static struct piece *free_piece(struct zc_transfer *t)
 static void finish(struct zc_request *r)
 {
     struct zc_transfer *t = r->transfer;
-    struct zc_server_stats *st = &server_of(r)->stats;
+    struct zc_server_stats *st = &zc_server_of(r)->stats;
     uint64_t end = t->eof < t->end ? t->eof : t->end;
     uint64_t n = end > r->msg.off ? end - r->msg.off : 0;
 
     r->reply.count = n;
-    if (r->status == 0 && !by_rma(r))
-        *(writes(r) ? &st->inline_in_bytes : &st->inline_out_bytes) += n;
-    if (writes(r)) {
+    if (r->status == 0 && !zc_transfer_by_rma(r))
+        *(zc_transfer_writes(r) ? &st->inline_in_bytes : &st->inline_out_bytes) += n;
+    zc_transfer_leave_view(r->session, t);
+    if (zc_transfer_writes(r)) {
         zc_request_written(r);
         return;
     }
@@ -431,7 +373,7 @@ static void finish(struct zc_request *r)
 /* Keeps the window full; finishes the request when nothing is left to do or under way.  Called
  * once for each callback, and never by what it calls: they end inside the transport's progress or
  * in the main loop. */
-static void advance(struct zc_request *r)
+void zc_transfer_advance(struct zc_request *r)
 {
     struct zc_transfer *t = r->transfer;
     struct piece *p;
@@ -440,168 +382,4 @@ static void advance(struct zc_request *r)
         start_piece(r, p);
     if (t->flying == 0)
         finish(r);
-}
-
-/* ---- beginning and end ---- */
-
-static int check_payload(const struct zc_request *r)
-{
-    const struct zc_msg *m = &r->msg;
-
-    if (by_rma(r))
-        return m->data.n ? zc_errorf(EPROTO, "a payload both inline and by RMA") : 0;
-    if (writes(r) && m->data.n != m->len)
-        return zc_errorf(EPROTO, "inline payload and length differ");
-    if (m->len > ZC_MAX_INLINE)
-        return zc_errorf(EPROTO, "too long for an inline payload");
-    return 0;
-}
-
-static int find_view(struct zc_request *r)
-{
-    struct zc_transfer *t = r->transfer;
-
-    t->shared = zc_session_view(r->session, r->msg.view, r->msg.handle);
-    if (!t->shared)
-        return zc_errorf(ENOKEY, "this view is not known here");
-    t->view = zc_shared_view_of(t->shared);
-    if (r->msg.len && zc_view_size(t->view) == 0)
-        return zc_errorf(EINVAL, "the view shows no bytes");
-    return 0;
-}
-
-static int take_list(struct zc_request *r)
-{
-    const struct zc_msg *m = &r->msg;
-    struct zc_transfer *t = r->transfer;
-    int rc = zc_view_decode_list(m->list.p, m->list.n, &t->view);
-
-    if (rc)
-        return rc;
-    if (m->len > (uint64_t)zc_view_size(t->view))
-        return zc_errorf(EPROTO, "%llu bytes, and a list of %lld", (unsigned long long)m->len,
-                         (long long)zc_view_size(t->view));
-    return 0;
-}
-
-/* What is looked at through one. */
-static int prepare_view(struct zc_request *r)
-{
-    int rc = by_rma(r) ? zc_bounce_make(server_of(r)) : 0;
-
-    if (rc)
-        return rc;
-    if (r->msg.disp > INT64_MAX)
-        return zc_errorf(EINVAL, "negative displacement");
-    r->transfer->disp = (int64_t)r->msg.disp;
-    r->transfer->window = VIEW_WINDOW;
-    return has_list(r) ? take_list(r) : find_view(r);
-}
-
-static int prepare(struct zc_request *r)
-{
-    struct zc_transfer *t = r->transfer;
-    int rc = check_payload(r);
-
-    if (rc)
-        return rc;
-    t->next = r->msg.off;
-    t->end = r->msg.off + r->msg.len;
-    t->eof = UINT64_MAX;
-    t->window = WINDOW;
-    if (r->msg.type != ZC_T_READ && r->msg.type != ZC_T_WRITE)
-        rc = prepare_view(r);
-    if (rc || by_rma(r) || !r->msg.len)
-        return rc;
-    t->data = malloc(r->msg.len);
-    if (!t->data)
-        return zc_errorf(ENOMEM, "the daemon has no memory");
-    if (writes(r))
-        memcpy(t->data, r->msg.data.p, r->msg.len);
-    return 0;
-}
-
-static void begin(struct zc_request *r)
-{
-    int rc = prepare(r);
-
-    zc_request_check(r, rc);
-    if (rc)
-        zc_request_finish(r);
-    else
-        advance(r);
-}
-
-/* ---- lists wait for each other ---- */
-
-static void begin_list(struct zc_request *r)
-{
-    r->transfer->listed = true;
-    server_of(r)->lists++;
-    server_of(r)->stats.lists++;
-    begin(r);
-}
-
-/* The message goes when this returns. */
-static void wait_with_list(struct zc_request *r)
-{
-    struct zc_transfer *t = r->transfer;
-    struct zc_msg *m = &r->msg;
-
-    t->copy = malloc((size_t)m->list.n + m->data.n + 1);
-    if (!t->copy) {
-        zc_request_fail(r, -ENOMEM, "the daemon has no memory");
-        zc_request_finish(r);
-        return;
-    }
-    if (m->list.n)
-        memcpy(t->copy, m->list.p, m->list.n);
-    if (m->data.n)
-        memcpy(t->copy + m->list.n, m->data.p, m->data.n);
-    m->list.p = t->copy;
-    m->data.p = t->copy + m->list.n;
-    zc_list_add_tail(&server_of(r)->lists_waiting, &t->link);
-}
-
-void zc_transfer_serve(struct zc_server *s)
-{
-    struct zc_list *n;
-
-    while (s->lists < ZC_SERVER_LISTS && (n = zc_list_pop(&s->lists_waiting)))
-        begin_list(zc_list_entry(n, struct zc_transfer, link)->request);
-}
-
-void zc_transfer_start(struct zc_request *r)
-{
-    struct zc_server *s = server_of(r);
-
-    r->transfer = calloc(1, sizeof *r->transfer);
-    if (!r->transfer) {
-        zc_request_fail(r, -ENOMEM, "the daemon has no memory");
-        zc_request_finish(r);
-        return;
-    }
-    r->transfer->request = r;
-    if (!has_list(r))
-        begin(r);
-    else if (s->lists < ZC_SERVER_LISTS && zc_list_empty(&s->lists_waiting))
-        begin_list(r);
-    else
-        wait_with_list(r);
-}
-
-void zc_transfer_free(struct zc_session *ss, struct zc_transfer *t)
-{
-    if (!t)
-        return;
-    for (int i = 0; i < WINDOW; i++)
-        free(t->pieces[i].ranges.r);
-    if (t->shared)
-        zc_session_view_put(ss, t->shared);
-    else
-        zc_view_put(t->view);
-    ss->server->lists -= t->listed;
-    free(t->copy);
-    free(t->data);
-    free(t);
 }

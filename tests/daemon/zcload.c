@@ -85,9 +85,30 @@ static void plain(struct load *l, uint64_t h, unsigned char *buf, size_t len, bo
         bad(l, write ? "write" : "read", zc_io_wait(l->client, &io[i]));
 }
 
+/* Of each as much as one message lists, for daemons have no memory for views. */
+static void scattered(struct load *l, uint64_t h, struct zc_view *v, int64_t size,
+                      unsigned char *buf, bool write)
+{
+    struct zc_vio io[FLYING];
+    int n = 0;
+
+    for (; n < FLYING; n++) {
+        io[n] = (struct zc_vio){.write = write,
+                                .handle = h,
+                                .view = v,
+                                .disp = (int64_t)n * LARGE,
+                                .buf = write ? buf : buf + (size_t)n * LARGE,
+                                .len = (size_t)size};
+        if (bad(l, "list pieces", zc_vio_aim(l->client, &io[n])))
+            break;
+        zc_vio_start(l->client, &io[n]);
+    }
+    for (int i = 0; i < n; i++)
+        bad(l, write ? "write pieces" : "read pieces", zc_vio_wait(l->client, &io[i]));
+}
+
 static void through_view(struct load *l, uint64_t h, unsigned char *buf, int round)
 {
-    struct zc_io io[FLYING];
     int64_t size;
     struct zc_view *v = irregular((unsigned)(l->number * 1000 + round), &size);
 
@@ -95,24 +116,9 @@ static void through_view(struct load *l, uint64_t h, unsigned char *buf, int rou
         l->failed = true;
         return;
     }
-    for (int i = 0; i < FLYING; i++) {
-        io[i] = (struct zc_io){.write = true,
-                               .handle = h,
-                               .view = v,
-                               .disp = (int64_t)i * LARGE,
-                               .buf = buf,
-                               .len = (size_t)size};
-        zc_io_start(l->client, &io[i]);
-    }
-    for (int i = 0; i < FLYING; i++)
-        bad(l, "write through a view", zc_io_wait(l->client, &io[i]));
-    for (int i = 0; i < FLYING; i++) {
-        io[i].write = false;
-        io[i].buf = buf + (size_t)i * LARGE;
-        zc_io_start(l->client, &io[i]);
-    }
-    for (int i = 0; i < FLYING; i++)
-        bad(l, "read through a view", zc_io_wait(l->client, &io[i]));
+    scattered(l, h, v, size, buf, true);
+    scattered(l, h, v, size, buf, false);
+    zc_client_views_end(l->client, h);
     zc_view_put(v);
 }
 

@@ -1,0 +1,185 @@
+/* zc_transfer_begin.c - what a request that moves data needs before it moves any: its view, its
+ * list.
+ *
+ * Lists in memory are few: a request whose list is not decoded yet waits with a copy of its
+ * message, in order, and is begun by the main loop (zc_transfer_serve()).  It gives its view or
+ * list back as soon as its bytes have moved, however long it waits for them to be stored.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zc_log.h"
+#include "zc_transfer_internal.h"
+
+static int check_payload(const struct zc_request *r)
+{
+    const struct zc_msg *m = &r->msg;
+
+    if (zc_transfer_by_rma(r))
+        return m->data.n ? zc_errorf(EPROTO, "a payload both inline and by RMA") : 0;
+    if (zc_transfer_writes(r) && m->data.n != m->len)
+        return zc_errorf(EPROTO, "inline payload and length differ");
+    if (m->len > ZC_MAX_INLINE)
+        return zc_errorf(EPROTO, "too long for an inline payload");
+    return 0;
+}
+
+static int find_view(struct zc_request *r)
+{
+    struct zc_transfer *t = r->transfer;
+
+    t->shared = zc_session_view(r->session, r->msg.view, r->msg.handle);
+    if (!t->shared)
+        return zc_errorf(ENOKEY, "this view is not known here");
+    t->view = zc_shared_view_of(t->shared);
+    if (r->msg.len && zc_view_size(t->view) == 0)
+        return zc_errorf(EINVAL, "the view shows no bytes");
+    return 0;
+}
+
+static int take_list(struct zc_request *r)
+{
+    const struct zc_msg *m = &r->msg;
+    struct zc_transfer *t = r->transfer;
+    int rc = zc_view_decode_list(m->list.p, m->list.n, &t->view);
+
+    if (rc)
+        return rc;
+    if (m->len > (uint64_t)zc_view_size(t->view))
+        return zc_errorf(EPROTO, "%llu bytes, and a list of %lld", (unsigned long long)m->len,
+                         (long long)zc_view_size(t->view));
+    return 0;
+}
+
+/* What is looked at through one. */
+static int prepare_view(struct zc_request *r)
+{
+    int rc = zc_transfer_by_rma(r) ? zc_bounce_make(zc_server_of(r)) : 0;
+
+    if (rc)
+        return rc;
+    if (r->msg.disp > INT64_MAX)
+        return zc_errorf(EINVAL, "negative displacement");
+    r->transfer->disp = (int64_t)r->msg.disp;
+    r->transfer->window = ZC_VIEW_WINDOW;
+    return zc_transfer_has_list(r) ? take_list(r) : find_view(r);
+}
+
+static int prepare(struct zc_request *r)
+{
+    struct zc_transfer *t = r->transfer;
+    int rc = check_payload(r);
+
+    if (rc)
+        return rc;
+    t->next = r->msg.off;
+    t->end = r->msg.off + r->msg.len;
+    t->eof = UINT64_MAX;
+    t->window = ZC_TRANSFER_WINDOW;
+    if (r->msg.type != ZC_T_READ && r->msg.type != ZC_T_WRITE)
+        rc = prepare_view(r);
+    if (rc || zc_transfer_by_rma(r) || !r->msg.len)
+        return rc;
+    t->data = malloc(r->msg.len);
+    if (!t->data)
+        return zc_errorf(ENOMEM, "the daemon has no memory");
+    if (zc_transfer_writes(r))
+        memcpy(t->data, r->msg.data.p, r->msg.len);
+    return 0;
+}
+
+static void begin(struct zc_request *r)
+{
+    int rc = prepare(r);
+
+    zc_request_check(r, rc);
+    if (rc)
+        zc_request_finish(r);
+    else
+        zc_transfer_advance(r);
+}
+
+/* ---- lists wait for each other ---- */
+
+static void begin_list(struct zc_request *r)
+{
+    r->transfer->listed = true;
+    zc_server_of(r)->lists++;
+    zc_server_of(r)->stats.lists++;
+    begin(r);
+}
+
+/* The message goes when this returns. */
+static void wait_with_list(struct zc_request *r)
+{
+    struct zc_transfer *t = r->transfer;
+    struct zc_msg *m = &r->msg;
+
+    t->copy = malloc((size_t)m->list.n + m->data.n + 1);
+    if (!t->copy) {
+        zc_request_fail(r, -ENOMEM, "the daemon has no memory");
+        zc_request_finish(r);
+        return;
+    }
+    if (m->list.n)
+        memcpy(t->copy, m->list.p, m->list.n);
+    if (m->data.n)
+        memcpy(t->copy + m->list.n, m->data.p, m->data.n);
+    m->list.p = t->copy;
+    m->data.p = t->copy + m->list.n;
+    zc_list_add_tail(&zc_server_of(r)->lists_waiting, &t->link);
+}
+
+void zc_transfer_serve(struct zc_server *s)
+{
+    struct zc_list *n;
+
+    while (s->lists < ZC_SERVER_LISTS && (n = zc_list_pop(&s->lists_waiting)))
+        begin_list(zc_list_entry(n, struct zc_transfer, link)->request);
+}
+
+void zc_transfer_start(struct zc_request *r)
+{
+    struct zc_server *s = zc_server_of(r);
+
+    r->transfer = calloc(1, sizeof *r->transfer);
+    if (!r->transfer) {
+        zc_request_fail(r, -ENOMEM, "the daemon has no memory");
+        zc_request_finish(r);
+        return;
+    }
+    r->transfer->request = r;
+    if (!zc_transfer_has_list(r))
+        begin(r);
+    else if (s->lists < ZC_SERVER_LISTS && zc_list_empty(&s->lists_waiting))
+        begin_list(r);
+    else
+        wait_with_list(r);
+}
+
+void zc_transfer_leave_view(struct zc_session *ss, struct zc_transfer *t)
+{
+    if (t->shared)
+        zc_session_view_put(ss, t->shared);
+    else
+        zc_view_put(t->view);
+    t->shared = NULL;
+    t->view = NULL;
+    ss->server->lists -= t->listed;
+    t->listed = false;
+}
+
+void zc_transfer_free(struct zc_session *ss, struct zc_transfer *t)
+{
+    if (!t)
+        return;
+    for (int i = 0; i < ZC_TRANSFER_WINDOW; i++)
+        free(t->pieces[i].ranges.r);
+    zc_transfer_leave_view(ss, t);
+    free(t->copy);
+    free(t->data);
+    free(t);
+}

@@ -1,0 +1,73 @@
+/* zc_transfer_internal.h - a request that moves data, for zc_transfer.c, which moves it, and
+ * zc_transfer_begin.c, which finds what it needs first and gives it back.
+ */
+#ifndef ZC_TRANSFER_INTERNAL_H
+#define ZC_TRANSFER_INTERNAL_H
+
+#include "zc_server_internal.h"
+#include "zc_view.h"
+
+enum {
+    ZC_TRANSFER_WINDOW = 4, /* pieces of a request under way ... */
+    ZC_VIEW_WINDOW = 2,     /* ... of one with a view */
+};
+
+struct piece {
+    struct zc_access access;
+    struct zc_op op;
+    struct zc_notice ready;
+    struct zc_bounce_wait wait;
+    struct zc_request *request;
+    bool used;
+    bool plain;
+    unsigned char *buf;           /* buffered: its buffer, else NULL */
+    uint64_t off;                 /* of its first byte in the request ... */
+    uint64_t first;               /* ... and in the file */
+    uint32_t len;                 /* bytes that are moved */
+    struct zc_view_ranges ranges; /* scattered: where they are in the page */
+    char text[ZC_TEXT_MAX];       /* why the cache failed it */
+};
+
+struct zc_transfer {
+    struct zc_view *view;          /* NULL: none; it belongs to ... */
+    struct zc_shared_view *shared; /* ... what is installed, or */
+    bool listed;                   /* ... to this transfer, one of zc_server.lists */
+    struct zc_list link;           /* zc_server.lists_waiting */
+    unsigned char *copy;           /* of list and data, while it waits there */
+    struct zc_request *request;
+    int64_t disp;
+    uint64_t next, end; /* offsets: the next piece, and where to stop */
+    uint64_t eof;       /* reads: the end of the file, when a piece met it; else ~0 */
+    unsigned flying;    /* pieces under way */
+    unsigned window;
+    unsigned char *data; /* inline payload */
+    struct piece pieces[ZC_TRANSFER_WINDOW];
+};
+
+static inline bool zc_transfer_writes(const struct zc_request *r)
+{
+    return r->msg.type == ZC_T_WRITE || r->msg.type == ZC_T_VWRITE ||
+           r->msg.type == ZC_T_LIST_WRITE;
+}
+
+static inline bool zc_transfer_has_list(const struct zc_request *r)
+{
+    return r->msg.type == ZC_T_LIST_READ || r->msg.type == ZC_T_LIST_WRITE;
+}
+
+static inline bool zc_transfer_by_rma(const struct zc_request *r)
+{
+    return r->msg.flags & ZC_F_RMA;
+}
+
+static inline struct zc_server *zc_server_of(const struct zc_request *r)
+{
+    return r->session->server;
+}
+
+/* zc_transfer.c: keeps its window full, and finishes it at the end. */
+void zc_transfer_advance(struct zc_request *r);
+/* zc_transfer_begin.c: no byte of it goes through its view any more. */
+void zc_transfer_leave_view(struct zc_session *ss, struct zc_transfer *t);
+
+#endif
