@@ -24,9 +24,15 @@ static struct {
 
 /* ---- turns ---- */
 
-static unsigned users_of(const struct zcache_share *s)
+/* A file is about to be opened there, or is: by whomever. */
+static bool in_use(const struct zcache_share *s)
 {
-    return __atomic_load_n(&s->users, __ATOMIC_RELAXED);
+    struct zc_cache_stats stats;
+
+    if (__atomic_load_n(&s->users, __ATOMIC_RELAXED))
+        return true;
+    zc_cache_stats(s->cache, &stats);
+    return stats.handles > 0;
 }
 
 /* How many caches have a file in use. */
@@ -35,7 +41,7 @@ static unsigned count_in_use(void)
     unsigned count = 0;
 
     zc_list_each (&all.shares, n)
-        count += users_of(zc_list_entry(n, struct zcache_share, link)) > 0;
+        count += in_use(zc_list_entry(n, struct zcache_share, link));
     return count;
 }
 
@@ -103,11 +109,10 @@ struct zc_view_budget *zcache_share_views(void)
     return &all.views;
 }
 
-/* What one of `count` caches that divide `size` bytes has; with 0 bytes, one without files. */
+/* What one of `count` caches that divide `size` bytes has. */
 static struct zc_cache_limits part_of(const struct zcache_share *s, uint64_t size, unsigned count)
 {
-    struct zc_cache_limits l = {.capacity =
-                                    size ? whole_pages(s, (size - for_views(size)) / count) : 0,
+    struct zc_cache_limits l = {.capacity = whole_pages(s, (size - for_views(size)) / count),
                                 .high_watermark = 100,
                                 .low_watermark = 99};
 
@@ -134,7 +139,7 @@ static int extend_all(uint64_t size, unsigned count)
     zc_list_each (&all.shares, n) {
         struct zcache_share *s = zc_list_entry(n, struct zcache_share, link);
 
-        if (rc == 0 && users_of(s))
+        if (rc == 0 && s->used)
             rc = extend(s, part_of(s, size, count).capacity);
     }
     return rc;
@@ -151,18 +156,31 @@ static uint64_t limit(struct zcache_share *s, uint64_t size, unsigned count)
     return stats.capacity_bytes;
 }
 
+/* All memory goes that can; for files yet to come there are two pages. */
+static void empty(struct zcache_share *s)
+{
+    struct zc_cache_limits l = part_of(s, 0, 1);
+
+    l.capacity = 0;
+    zc_cache_limit(s->cache, &l);
+    l.capacity = whole_pages(s, 0);
+    zc_cache_limit(s->cache, &l);
+}
+
 /* First those that lose all.  What is told afterwards is what there is. */
 static void divide(uint64_t size)
 {
-    unsigned count = count_in_use();
+    unsigned count = 0;
     uint64_t sum = 0;
     int rc;
 
     zc_list_each (&all.shares, n) {
         struct zcache_share *s = zc_list_entry(n, struct zcache_share, link);
 
-        if (!users_of(s))
-            limit(s, 0, count);
+        s->used = in_use(s);
+        count += s->used;
+        if (!s->used)
+            empty(s);
     }
     rc = extend_all(size, count);
     if (rc)
@@ -172,7 +190,7 @@ static void divide(uint64_t size)
     zc_list_each (&all.shares, n) {
         struct zcache_share *s = zc_list_entry(n, struct zcache_share, link);
 
-        if (users_of(s))
+        if (s->used)
             sum += limit(s, size, count);
     }
     limit_views(size, sum);
@@ -216,8 +234,11 @@ static size_t room_to_grow(void)
 
 void zcache_share_config(const struct zcache_share *s, struct zc_cache_config *cfg)
 {
-    struct zc_cache_limits l = part_of(s, all.now.cache_size, count_in_use() + 1);
+    struct zc_cache_limits l;
 
+    zc_lock_get(&lock);
+    l = part_of(s, all.now.cache_size, count_in_use() + 1);
+    zc_lock_put(&lock);
     cfg->capacity = l.capacity;
     cfg->high_watermark = l.high_watermark;
     cfg->low_watermark = l.low_watermark;

@@ -7,8 +7,8 @@
  *  - the first open that finds no file in use decides all of it;
  *  - while files are in use, an open that asks for more memory gets it, for all of them; anything
  *    else stays what it is, and zcache_share_in_force() tells;
- *  - caches with a file in use have equal parts; one without has none: what is clean there goes,
- *    what is not is written back first.  No cache in use has less than two pages.
+ *  - caches with a file in use have equal parts; one without is emptied: what is clean there goes,
+ *    what is not is written back first.  No cache has less than two pages.
  *
  * Opens are in turn here; a turn is no lock, and nothing of this may be called within a cache's
  * callback.  Threads: any.
@@ -31,7 +31,8 @@ struct zcache_share {
     struct zc_cache *cache;
     uint32_t page_size;
     bool background; /* writes back between the watermarks; else when it is full */
-    unsigned users;  /* files */
+    unsigned users;  /* opens; atomic */
+    bool used;       /* while memory is divided: it is to have some */
     /* The cache is about to use more of its arena: whoever registers it does.  No lock is held. */
     int (*cover)(struct zcache_share *s);
 };

@@ -173,7 +173,7 @@ static enum outcome enter(struct zc_cache *c, struct zc_page *p, struct zc_acces
 /* Nothing will ever make room by itself: every page holds bytes the store refused. */
 static bool stuck(struct zc_cache *c)
 {
-    return c->nfailed >= c->npages;
+    return c->nfailed > 0 && c->nfailed >= c->npages;
 }
 
 static int stuck_error(struct zc_cache *c, struct zc_access *a)

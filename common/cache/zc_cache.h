@@ -103,7 +103,7 @@ void zc_cache_destroy(struct zc_cache *c);
 
 /* What may change while a cache is in use. */
 struct zc_cache_limits {
-    size_t capacity; /* bytes; 0 for a cache that nobody has a file open in */
+    size_t capacity; /* bytes; less than two pages: all that can go goes, nothing comes */
     unsigned high_watermark, low_watermark, idle_ms; /* as in zc_cache_config */
 };
 

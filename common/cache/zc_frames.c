@@ -169,6 +169,7 @@ void zc_cache_limit(struct zc_cache *c, const struct zc_cache_limits *l)
         c->populated = fresh;
     }
     set_limits(c, npages);
+    c->draining = c->draining || c->dirty_bytes + c->flushing_bytes > c->high_bytes;
     zc_kick(c); /* there may be more to write, or sooner */
     zc_cache_unlock(c);
 }

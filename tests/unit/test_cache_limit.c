@@ -176,6 +176,7 @@ START_TEST(watermarks_change)
     cfg.high_watermark = 50;
     cfg.low_watermark = 0;
     limit(4);
+    WAIT_FOR(st.dirty_bytes == 0);
     put_pages(0, 3);
     WAIT_FOR(st.dirty_bytes == 0);
     stop();
