@@ -126,11 +126,11 @@ fails() {
 
     for i in 1 2; do
         ((SECONDS < shrink_until)) || return 1
-        "$model" "$@" >"$tmp/shrink.log" 2>&1 </dev/null || {
-            cp "$tmp/shrink.log" "$tmp/smallest.log"
-            smallest=("$@")
-            return 0
-        }
+        "$model" "$@" >"$tmp/shrink.log" 2>&1 </dev/null && continue
+        grep -q 'FAILED\|HANGS' "$tmp/shrink.log" || continue
+        cp "$tmp/shrink.log" "$tmp/smallest.log"
+        smallest=("$@")
+        return 0
     done
     return 1
 }
@@ -159,10 +159,12 @@ shrink_ranks() {
         fails "${smallest[0]}" $((smallest[1] - 1)) "${smallest[@]:2}"; do :; done
 }
 
+# A failure is none of the steps after it; with several launches, of none before the last either.
 shrink_steps() {
-    local least=1 most middle
+    local least=1 most=15 middle
 
-    most=$(sed -n 's/.*: seed [0-9]*, step \([0-9]*\):.*/\1/p' "$tmp/smallest.log" | head -n 1)
+    [[ ${smallest[0]} =~ -(plan|killed|moving) ]] ||
+        most=$(sed -n 's/.*: seed [0-9]*, step \([0-9]*\):.*/\1/p' "$tmp/smallest.log" | head -n 1)
     [[ $most ]] && fails "${smallest[@]}" --ops "$most" || return
     while ((least < most)); do
         middle=$(((least + most) / 2))
