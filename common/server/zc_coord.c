@@ -170,6 +170,17 @@ struct zc_range_lock *zc_coord_find(struct zc_coord *s, uint64_t owner, uint64_t
     return found;
 }
 
+struct zc_range_lock *zc_coord_held(struct zc_coord *s)
+{
+    struct zc_range_lock *l = NULL;
+
+    zc_lock_get(&s->lock);
+    if (!zc_list_empty(&s->held))
+        l = zc_list_entry(s->held.next, struct zc_range_lock, link);
+    zc_lock_put(&s->lock);
+    return l;
+}
+
 /* ---- waiting ---- */
 
 struct waiter {

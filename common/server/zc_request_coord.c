@@ -118,6 +118,15 @@ void zc_request_unlock(struct zc_request *r)
     zc_request_finish(r);
 }
 
+/* Nobody asks for any more. */
+void zc_request_forget_all_locks(struct zc_coord *coord)
+{
+    struct zc_range_lock *l;
+
+    while ((l = zc_coord_held(coord)))
+        unlock(coord, l);
+}
+
 void zc_request_forget_locks(struct zc_coord *coord, uint64_t session)
 {
     struct zc_range_lock *l;

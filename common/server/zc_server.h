@@ -44,6 +44,8 @@ struct zc_server_config {
     int (*open_transport)(const struct zc_tp_config *cfg, struct zc_tp **out);
     const char *provider, *listen;
     unsigned spin_us;
+    bool for_all;      /* a client may open files for all: see ZC_OPEN_FOR_ALL */
+    unsigned prefetch; /* pages read ahead of these */
 };
 
 /* The endpoint is ready when this returns. */

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ZC_PROTOCOL    2
+#define ZC_PROTOCOL    3
 #define ZC_MAGIC       0x006568636163637aull /* "zcache\0\0" up to byte order */
 #define ZC_HEADER_SIZE 24
 #define ZC_REPLY       0x80
@@ -43,6 +43,10 @@ enum {
     ZC_F_RMA = 1,     /* READ, WRITE, VREAD, VWRITE: data moves by RMA at raddr/rkey */
     ZC_F_REFRESH = 2, /* FLUSH: then drop clean pages, others may have changed the file */
 };
+
+/* OPEN, beside the store's ZC_OPEN_* flags: all clients of the server may use the handle, which ends
+ * with a CLOSE by who opened it, or with his session. */
+enum { ZC_OPEN_FOR_ALL = 128 };
 
 enum zc_backlog {
     ZC_BACKLOG_HERE = 1,  /* cached here and not in the store below */
