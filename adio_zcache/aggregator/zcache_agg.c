@@ -11,6 +11,7 @@
 #include "zc_tp_local.h"
 #include "zc_tp_ofi.h"
 #include "zcache_agg.h"
+#include "zcache_finalize.h"
 #include "zcache_network.h"
 #include "zcache_registry.h"
 #include "zcache_stores.h"
@@ -79,6 +80,11 @@ static void *serve(void *arg)
     return NULL;
 }
 
+static unsigned read_ahead(const struct zc_settings *s)
+{
+    return s->agg_prefetch ? (unsigned)s->agg_prefetch_depth : 0;
+}
+
 static int endpoint_make(struct zcache_item *i, const void *key)
 {
     const struct endpoint_key *k = key;
@@ -86,7 +92,9 @@ static int endpoint_make(struct zcache_item *i, const void *key)
     struct zc_server_config cfg = {.cache = e->agg->cache,
                                    .credits = AGG_CREDITS,
                                    .open_transport = e->near ? zc_tp_local_open : zc_tp_ofi_open,
-                                   .provider = zcache_network_provider(k->settings)};
+                                   .provider = zcache_network_provider(k->settings),
+                                   .for_all = true,
+                                   .prefetch = read_ahead(k->settings)};
     int rc;
 
     if (getrandom(&cfg.boot_id, sizeof cfg.boot_id, 0) != sizeof cfg.boot_id)
@@ -174,6 +182,7 @@ static int agg_make(struct zcache_item *i, const void *key)
     cfg.max_io = cfg.max_io < page_size ? page_size : cfg.max_io;
     cfg.max_extents = page_size / LEAST_PIECE < 1024 ? 1024 : page_size / LEAST_PIECE;
     cfg.level = ZC_LEVEL_VISIBLE;
+    cfg.transient = true; /* others may change the file while none of the job has it open */
     return zc_cache_create(&cfg, zcache_store_files(a->store), &a->cache);
 }
 
@@ -210,30 +219,61 @@ static void stop(struct zcache_store *store)
     zcache_registry_remove(&aggs, agg_is_over, store);
 }
 
+/* ---- the end of the process ---- */
+
+static bool wait_closed(struct zcache_item *i, void *arg)
+{
+    (void)arg;
+    zc_cache_wait_closed(((struct zcache_agg *)i)->cache);
+    return true;
+}
+
+static void wait_all_closed(void)
+{
+    zcache_registry_each(&aggs, wait_closed, NULL);
+}
+
+static bool is_closed(struct zcache_item *i, void *arg)
+{
+    (void)arg;
+    return zc_cache_closed(((struct zcache_agg *)i)->cache);
+}
+
+static bool any_open(void)
+{
+    return !zcache_registry_each(&aggs, is_closed, NULL);
+}
+
 /* ---- for others ---- */
 
 /* What is got here is given back by nobody: it goes with the store. */
 int zcache_agg_get(struct zcache_store *store, const struct zc_settings *s, uint32_t page_size,
-                   bool served, bool near, struct zcache_agg **out)
+                   struct zcache_agg **out)
 {
     struct agg_key key = {store, page_size, s};
-    struct endpoint_key wanted = {.near = near, .settings = s};
-    struct zcache_item *i, *e;
+    struct zcache_item *i;
     int rc;
 
     *out = NULL;
     zcache_store_before_close(store, stop);
+    zcache_finalize_add(ZCACHE_END_ATTACHED, wait_all_closed);
+    zcache_finalize_ask(any_open);
     rc = zcache_registry_get(&aggs, &key, &i);
     if (rc < 0)
         return rc;
-    wanted.agg = (struct zcache_agg *)i;
-    if (served) {
-        rc = zcache_registry_get(&endpoints, &wanted, &e);
-        if (rc < 0)
-            return rc;
-        __atomic_store_n(&wanted.agg->endpoints[near], (struct endpoint *)e, __ATOMIC_RELEASE);
-    }
-    *out = wanted.agg;
+    *out = (struct zcache_agg *)i;
+    return 0;
+}
+
+int zcache_agg_serve(struct zcache_agg *a, const struct zc_settings *s, bool near)
+{
+    struct endpoint_key key = {.agg = a, .near = near, .settings = s};
+    struct zcache_item *e;
+    int rc = zcache_registry_get(&endpoints, &key, &e);
+
+    if (rc < 0)
+        return rc;
+    __atomic_store_n(&a->endpoints[near], (struct endpoint *)e, __ATOMIC_RELEASE);
     return 0;
 }
 
@@ -244,7 +284,11 @@ struct zc_cache *zcache_agg_cache(struct zcache_agg *a)
 
 int zcache_agg_address(struct zcache_agg *a, bool near, void *buf, size_t *len)
 {
-    return zc_server_address(a->endpoints[near]->server, buf, len);
+    struct endpoint *e = __atomic_load_n(&a->endpoints[near], __ATOMIC_ACQUIRE);
+
+    if (!e)
+        return -ENOENT;
+    return zc_server_address(e->server, buf, len);
 }
 
 uint64_t zcache_agg_export(struct zcache_agg *a, bool near, struct zc_handle *h,
