@@ -36,12 +36,17 @@ static void group_free(struct zcache_group *g)
     free(g);
 }
 
-/* Takes those off the list that nobody uses; they are the caller's to free, without the lock. */
-static void sort_out(struct zc_list *over)
+/* Takes those off the list that nobody uses, or that `now` has come in the place of: the file's
+ * number may be another file's by now, which our aggregator has open.  They are the caller's to
+ * free, without the lock. */
+static void sort_out(const struct zcache_group *now, struct zc_list *over)
 {
     zc_assert_held(&lock);
     zc_list_each_safe (&groups, n) {
-        if (is_used(zc_list_entry(n, struct zcache_group, link)))
+        const struct zcache_group *g = zc_list_entry(n, struct zcache_group, link);
+        bool replaced = now && now->dev == g->dev && now->ino == g->ino && !g->users;
+
+        if (is_used(g) && !replaced)
             continue;
         zc_list_del(n);
         zc_list_add_tail(over, n);
@@ -79,7 +84,7 @@ void zcache_group_put(struct zcache_group *g)
     if (!zc_list_linked(&g->link)) /* never entered */
         zc_list_add_tail(&groups, &g->link);
     g->users--;
-    sort_out(&over);
+    sort_out(NULL, &over);
     zc_lock_put(&lock);
     free_all(&over);
 }
@@ -130,19 +135,25 @@ static struct zcache_group *by_id(const unsigned char *id)
 struct zcache_group *zcache_group_find(uint64_t dev, uint64_t ino)
 {
     struct zcache_group *g;
+    struct zc_list over;
 
+    zc_list_init(&over);
     zc_lock_get(&lock);
+    sort_out(NULL, &over);
     g = by_file(dev, ino);
     if (g)
         g->users++;
     zc_lock_put(&lock);
+    free_all(&over);
     return g;
 }
 
 struct zcache_group *zcache_group_enter(struct zcache_group *g, bool unless_known)
 {
     struct zcache_group *known;
+    struct zc_list over;
 
+    zc_list_init(&over);
     zcache_finalize_add(ZCACHE_END_MEETING, take_cards_back);
     zc_lock_get(&lock);
     known = by_id(g->id);
@@ -150,9 +161,11 @@ struct zcache_group *zcache_group_enter(struct zcache_group *g, bool unless_know
         known = by_file(g->dev, g->ino);
     if (known)
         known->users++;
-    else
+    sort_out(known ? known : g, &over);
+    if (!known)
         zc_list_add_tail(&groups, &g->link);
     zc_lock_put(&lock);
+    free_all(&over);
     if (!known)
         return g;
     zcache_group_put(g);
