@@ -68,6 +68,10 @@ int zc_client_pointer(struct zc_client *c, uint64_t handle, uint32_t what, uint6
 int zc_client_lock(struct zc_client *c, uint64_t handle, bool exclusive, uint64_t off, uint64_t len,
                    uint64_t *number);
 int zc_client_unlock(struct zc_client *c, uint64_t handle, uint64_t number);
+/* See zc_store_meet(); *mine is the number of our card, 0: another one is there.  One at a time. */
+int zc_client_meet(struct zc_client *c, uint64_t handle, const char *job, const void *card,
+                   size_t len, uint64_t replaces, uint64_t *mine, struct zc_card *theirs);
+int zc_client_part(struct zc_client *c, uint64_t mine);
 int zc_client_unlink(struct zc_client *c, const char *path);
 int zc_client_stat(struct zc_client *c, const char *path, struct zc_attr *attr);
 int zc_client_ping(struct zc_client *c);

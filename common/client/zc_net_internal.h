@@ -6,6 +6,7 @@
  * zc_call.c          a call: one request on its way, and its reply
  * zc_client.c        requests, one function each
  * zc_client_io.c     transfers
+ * zc_client_meet.c   cards at files
  *
  * Locking: zc_net.lock guards everything in these structs but what a comment says is fixed
  * after creation or is guarded by another lock.  It is not held while the transport is called.

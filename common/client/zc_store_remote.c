@@ -58,6 +58,8 @@ void zc_remote_destroy(struct zc_store *s)
             zc_client_disconnect(r->clients[i]);
     if (r->net)
         zc_net_destroy(r->net);
+    pthread_cond_destroy(&r->met);
+    zc_lock_destroy(&r->lock);
     free(r);
 }
 
@@ -73,6 +75,8 @@ static const struct zc_store_ops remote_ops = {
     .allocate = zc_remote_allocate,
     .sync = zc_remote_sync,
     .backlog = zc_remote_backlog,
+    .meet = zc_remote_meet,
+    .part = zc_remote_part,
     .unlink = remote_unlink,
     .stat = remote_stat,
     .ping = remote_ping,
@@ -88,6 +92,8 @@ struct remote *zc_remote_new(uint32_t n)
         r->store.servers = n;
         r->store.names_bytes = true;
         r->n = n;
+        zc_lock_init(&r->lock, ZC_ORDER_STORE);
+        zc_cond_init(&r->met);
     }
     return r;
 }

@@ -4,13 +4,15 @@
  * zc_store_remote_connect.c  finding daemons and connecting to all of them
  * zc_store_remote_file.c     a file: open, close, and what is asked of all daemons
  * zc_store_remote_io.c       its data, cut along blocks
+ * zc_store_remote_meet.c     cards at it
  *
- * Everything here is fixed once a store, or a file, is there: no lock.
+ * Everything here is fixed once a store, or a file, is there, but for what `lock` guards.
  */
 #ifndef ZC_STORE_REMOTE_INTERNAL_H
 #define ZC_STORE_REMOTE_INTERNAL_H
 
 #include "zc_addrfile.h"
+#include "zc_lock.h"
 #include "zc_place.h"
 #include "zc_store_remote.h"
 
@@ -18,6 +20,9 @@ struct remote {
     struct zc_store store;
     struct zc_net *net;
     char provider[sizeof((struct zc_addrfile *)0)->provider]; /* of the first daemon, when net is */
+    struct zc_lock lock;                                      /* guards: */
+    bool meeting; /* a thread leaves a card or reads one, in pieces */
+    zc_cond met;  /* it has */
     uint32_t n;
     struct zc_client *clients[];
 };
@@ -58,5 +63,10 @@ ssize_t zc_remote_preadv(struct zc_sfile *sf, const struct iovec *iov, int n, ui
 ssize_t zc_remote_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off);
 ssize_t zc_remote_write_ranges(struct zc_sfile *sf, const char *data, const struct zc_range *r,
                                uint32_t n, uint64_t off);
+
+/* ---- zc_store_remote_meet.c: see zc_store_ops ---- */
+int zc_remote_meet(struct zc_sfile *sf, const char *job, const void *card, size_t len,
+                   uint64_t replaces, struct zc_seat **mine, struct zc_card *theirs);
+int zc_remote_part(struct zc_seat *mine);
 
 #endif

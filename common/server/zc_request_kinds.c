@@ -1,6 +1,7 @@
 /* zc_request_kinds.c - what each request does: one row a message, in the table at the end.
  *
- * What moves data is in zc_transfer.c, what ranks agree through in zc_request_coord.c.
+ * What moves data is in zc_transfer.c, what ranks agree through in zc_request_coord.c and
+ * zc_request_meet.c.
  */
 #include "config.h"
 
@@ -235,6 +236,7 @@ static void bye(struct zc_request *r)
     struct zc_session *ss = r->session;
 
     zc_request_finish(r);
+    zc_session_leave_meeting(ss);
     ss->state = ZC_SESSION_DEAD;
     ss->server->next_tick = 0;
 }
@@ -321,6 +323,7 @@ static const struct zc_request_kind kinds[] = {
     {ZC_T_POINTER,   ZC_KIND_HANDLE,                                  zc_request_pointer},
     {ZC_T_LOCK,      ZC_KIND_HANDLE,                                  zc_request_lock},
     {ZC_T_UNLOCK,    ZC_KIND_HANDLE,                                  zc_request_unlock},
+    {ZC_T_MEET,      0,                                               zc_request_meet},
 };
 /* clang-format on */
 

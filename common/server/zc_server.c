@@ -304,6 +304,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
     zc_list_init(&s->leaving);
     zc_list_init(&s->notices);
     zc_list_init(&s->views);
+    zc_cards_init(&s->cards, cfg->boot_id);
     zc_list_init(&s->bounce.waiting);
     zc_cond_init(&s->export_idle);
     for (unsigned i = 0; i < ZC_SERVER_BUCKETS; i++)

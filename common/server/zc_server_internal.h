@@ -7,6 +7,7 @@
  * zc_transfer.c      READ, WRITE, VREAD, VWRITE: bytes between pages and clients
  * zc_bounce.c        buffers for those that go through a view
  * zc_request_coord.c POINTER, LOCK, UNLOCK: what ranks share of a file
+ * zc_request_meet.c  MEET: the cards that clients leave at files
  * zc_server_views.c  the views clients have sent
  * zc_export.c        open files that all clients may use
  * zc_server_info.c   what the server says about itself
@@ -31,6 +32,7 @@
 #define ZC_SERVER_INTERNAL_H
 
 #include "zc_cache.h"
+#include "zc_cards.h"
 #include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_log.h"
@@ -53,6 +55,7 @@ enum {
     ZC_SERVER_BUCKETS = 1024,
     ZC_SERVER_REFUSED_MS = 2000, /* the address of a refused client is kept this long */
     ZC_SERVER_HANDLES = 65536,   /* most open files a client */
+    ZC_SERVER_CARDS = 16 << 20,  /* memory for a client's cards, bytes */
     ZC_SERVER_SILENCE_MAX_MS = 3600000,
 };
 
@@ -115,6 +118,7 @@ struct zc_server {
     struct zc_list views; /* struct view, least recently used first */
     size_t view_bytes;
     struct zc_bounce bounce;
+    struct zc_cards cards;
 
     struct zc_lock lock; /* guards what follows; and `tp` stays open while it is held */
     struct zc_list notices;
@@ -150,6 +154,14 @@ struct zc_partial {
 struct zc_sent {
     uint64_t low, high;
     struct zc_view *view; /* NULL: none, or the transfer has come */
+};
+
+/* What a session has to do with cards. */
+struct zc_meeting {
+    struct zc_cards_owner cards; /* that it has left */
+    unsigned char *buf;          /* of one that it is leaving: `at` of `size` bytes; or NULL */
+    uint64_t size, at;
+    struct zc_laid *reads; /* the one it has found, or NULL */
 };
 
 /* An open file of a session. */
@@ -191,6 +203,7 @@ struct zc_session {
     uint32_t nslots;
     struct zc_partial partial;
     struct zc_sent sent;
+    struct zc_meeting meeting;
     struct zc_list told; /* struct zc_told */
     char *info;          /* text being fetched in pieces */
     size_t info_len;
@@ -340,6 +353,11 @@ void zc_request_lock(struct zc_request *r);
 void zc_request_unlock(struct zc_request *r);
 void zc_request_forget_locks(struct zc_coord *coord, uint64_t session);
 void zc_request_forget_all_locks(struct zc_coord *coord);
+
+/* zc_request_meet.c */
+void zc_request_meet(struct zc_request *r);
+/* A client is gone: its cards as well. */
+void zc_session_leave_meeting(struct zc_session *ss);
 
 /* zc_server_info.c: allocated text, *len without its NUL; NULL: no memory */
 char *zc_server_info(struct zc_server *s, uint32_t what, size_t *len);

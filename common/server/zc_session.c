@@ -160,6 +160,7 @@ void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why
     zc_list_add_tail(&s->leaving, &ss->link);
     zc_tp_peer_remove(s->tp, ss->peer);
     zc_exports_forget(s, ss->id);
+    zc_session_leave_meeting(ss);
     zc_session_settle(ss);
 }
 
@@ -202,6 +203,7 @@ static struct zc_session *session_new(struct zc_server *s, const struct zc_msg *
     memcpy(ss->name, m->name.p, m->name.n);
     zc_list_init(&ss->requests);
     zc_list_init(&ss->told);
+    zc_cards_owner_init(&ss->meeting.cards);
     zc_list_add_tail(&s->sessions, &ss->link);
     zc_list_add_tail(&s->by_id[ss->id % ZC_SERVER_BUCKETS], &ss->hash);
     s->stats.sessions++;

@@ -128,7 +128,9 @@ int zc_store_meet(struct zc_sfile *f, const char *job, const void *card, size_t 
         return zc_errorf(EMSGSIZE, "a card of %zu bytes; 1 to %d are allowed", len, ZC_MAX_CARD);
     rc = f->store->ops->meet(f, job, card, len, replaces, mine, theirs);
     zc_trace("%s: meet at %p for job %s: %s", f->store->ops->name, (void *)f, job,
-             rc ? "failed" : *mine ? "first" : "found a card");
+             rc      ? "failed"
+             : *mine ? "first"
+                     : "found a card");
     return rc;
 }
 

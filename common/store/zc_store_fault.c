@@ -204,6 +204,15 @@ static int fault_backlog(struct zc_sfile *f, uint64_t *bytes)
     return rc < 0 ? rc : zc_store_backlog(below(f), bytes);
 }
 
+/* The card is the store's below, which takes it back without us. */
+static int fault_meet(struct zc_sfile *f, const char *job, const void *card, size_t len,
+                      uint64_t replaces, struct zc_seat **mine, struct zc_card *theirs)
+{
+    int rc = gate(f->store, ZC_FAULT_MEET, "meet");
+
+    return rc < 0 ? rc : zc_store_meet(below(f), job, card, len, replaces, mine, theirs);
+}
+
 static int fault_unlink(struct zc_store *s, const char *path)
 {
     struct zc_store *b = fault_store(s)->below;
@@ -242,6 +251,7 @@ static const struct zc_store_ops fault_ops = {
     .allocate = fault_allocate,
     .sync = fault_sync,
     .backlog = fault_backlog,
+    .meet = fault_meet,
     .unlink = fault_unlink,
     .stat = fault_stat,
     .destroy = fault_destroy,

@@ -19,6 +19,7 @@ enum zc_fault_op {
     ZC_FAULT_ATTR = 128, /* getattr, stat and backlog */
     ZC_FAULT_ALL = 255,
     ZC_FAULT_READ_RESULT = 256, /* a read that was carried out and has not returned */
+    ZC_FAULT_MEET = 512,
 };
 
 /* Takes ownership of `below`. */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zc_cards.h"
 #include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_log.h"
@@ -35,6 +36,13 @@ struct mem_store {
     struct zc_list files; /* lock, as everything below and in mem_file */
     uint64_t next_ino;
     int64_t now;
+    struct zc_cards cards;
+    struct zc_cards_owner card_owner;
+};
+
+struct mem_seat {
+    struct zc_seat seat;
+    uint64_t number;
 };
 
 struct mem_sfile {
@@ -275,6 +283,59 @@ static int mem_sync(struct zc_sfile *sfile, enum zc_level level)
     return 0;
 }
 
+static int copy_card(const struct zc_laid *l, struct zc_card *theirs)
+{
+    theirs->bytes = malloc(l->len);
+    if (!theirs->bytes)
+        return zc_errorf(ENOMEM, "no memory for a card");
+    memcpy(theirs->bytes, l->bytes, l->len);
+    theirs->len = l->len;
+    theirs->number = l->number;
+    return 0;
+}
+
+static int mem_meet(struct zc_sfile *sfile, const char *job, const void *card, size_t len,
+                    uint64_t replaces, struct zc_seat **mine, struct zc_card *theirs)
+{
+    struct mem_store *m = mem_store(sfile->store);
+    struct zc_cards_key key = {job, strlen(job), 0, ((struct mem_sfile *)sfile)->file->ino};
+    struct mem_seat *seat = calloc(1, sizeof *seat);
+    struct zc_laid *l;
+    int rc = 0;
+
+    if (!seat)
+        return zc_errorf(ENOMEM, "no memory for a card");
+    seat->seat.store = sfile->store;
+    zc_lock_get(&m->lock);
+    l = zc_cards_find(&m->cards, &key, replaces);
+    if (l) {
+        rc = copy_card(l, theirs);
+    } else {
+        l = zc_cards_lay(&m->cards, &m->card_owner, &key, card, len);
+        if (l)
+            seat->number = l->number;
+        else
+            rc = zc_errorf(ENOMEM, "no memory for a card");
+    }
+    zc_lock_put(&m->lock);
+    if (seat->number)
+        *mine = &seat->seat;
+    else
+        free(seat);
+    return rc;
+}
+
+static int mem_part(struct zc_seat *mine)
+{
+    struct mem_store *m = mem_store(mine->store);
+
+    zc_lock_get(&m->lock);
+    zc_cards_take_back(&m->cards, &m->card_owner, ((struct mem_seat *)mine)->number);
+    zc_lock_put(&m->lock);
+    free(mine);
+    return 0;
+}
+
 static int mem_unlink(struct zc_store *s, const char *path)
 {
     struct mem_store *m = mem_store(s);
@@ -317,6 +378,7 @@ static void mem_destroy(struct zc_store *s)
 
     while (!zc_list_empty(&m->files))
         free_file(zc_list_entry(m->files.next, struct mem_file, link));
+    zc_cards_forget(&m->card_owner);
     zc_lock_destroy(&m->lock);
     free(m);
 }
@@ -331,6 +393,8 @@ static const struct zc_store_ops mem_ops = {
     .truncate = mem_truncate,
     .allocate = mem_allocate,
     .sync = mem_sync,
+    .meet = mem_meet,
+    .part = mem_part,
     .unlink = mem_unlink,
     .stat = mem_stat,
     .destroy = mem_destroy,
@@ -346,6 +410,8 @@ int zc_store_mem_create(struct zc_store **out)
     m->store.ops = &mem_ops;
     zc_lock_init(&m->lock, ZC_ORDER_STORE);
     zc_list_init(&m->files);
+    zc_cards_init(&m->cards, 0);
+    zc_cards_owner_init(&m->card_owner);
     *out = &m->store;
     return 0;
 }

@@ -5,6 +5,7 @@
  * zc_store_posix_file.c    a file: open, close, size, space, sync
  * zc_store_posix_io.c      its data
  * zc_store_posix_ranges.c  many small pieces as one large one, and locks against other writers
+ * zc_store_posix_cards.c   cards at files, for processes of one host and user
  */
 #ifndef ZC_STORE_POSIX_INTERNAL_H
 #define ZC_STORE_POSIX_INTERNAL_H
@@ -13,12 +14,13 @@
 
 #include "zc_store_posix.h"
 
-/* Fixed once it is created. */
+/* Fixed once it is created, but for what is atomic. */
 struct posix_store {
     struct zc_store store;
     int root_fd;    /* -1: no confinement */
     char *given;    /* root as given, without trailing slashes */
     char *resolved; /* root without symbolic links */
+    bool swept;     /* cards of dead processes were looked for; atomic */
 };
 
 /* Fixed once it is open, but for what is atomic. */
@@ -72,5 +74,10 @@ ssize_t zc_posix_write_ranges(struct zc_sfile *sf, const char *data, const struc
                               uint32_t n, uint64_t off);
 /* 1: locked; 0: to be written without; or a negative errno: not to be written now. */
 int zc_posix_lock(struct posix_file *f, uint64_t off, uint64_t len);
+
+/* ---- zc_store_posix_cards.c: see zc_store_ops ---- */
+int zc_posix_meet(struct zc_sfile *sf, const char *job, const void *card, size_t len,
+                  uint64_t replaces, struct zc_seat **mine, struct zc_card *theirs);
+int zc_posix_part(struct zc_seat *mine);
 
 #endif

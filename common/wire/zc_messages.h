@@ -80,5 +80,10 @@ ZC_MESSAGE(LOCK, 35,
     .request = {F(U64, handle), F(U32, what), F(U64, off), F(U64, len)},
     .reply = {F(U64, count)})
 ZC_MESSAGE(UNLOCK, 36, .request = {F(U64, handle), F(U64, count)})
+/* a card at a file, in pieces: leave it or find another's, read that, take ours back */
+ZC_MESSAGE(MEET, 37,
+    .request = {F(U64, handle), F(U32, what), F(U64, count), F(U64, size), F(U64, off),
+            V(STR, job, ZC_MAX_JOB_NAME), V(BYTES, data, ZC_MAX_CARD_PIECE)},
+    .reply = {F(U64, count), F(U64, size), V(BYTES, data, ZC_MAX_CARD_PIECE)})
 /* clang-format on */
 #undef ZC_MESSAGE

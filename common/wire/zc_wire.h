@@ -32,6 +32,9 @@
 #define ZC_MAX_ADDRESS 512
 #define ZC_MAX_NAME    128
 #define ZC_MAX_TEXT    1024
+/* MEET: the name of a job, and how much of a card is carried. */
+#define ZC_MAX_JOB_NAME   255
+#define ZC_MAX_CARD_PIECE 8192
 
 enum zc_type {
 #define ZC_MESSAGE(name, number, ...) ZC_T_##name = number,
@@ -51,6 +54,13 @@ enum { ZC_OPEN_FOR_ALL = 128 };
 enum zc_backlog {
     ZC_BACKLOG_HERE = 1,  /* cached here and not in the store below */
     ZC_BACKLOG_BELOW = 2, /* in the store below and not in the file system */
+};
+
+/* What MEET is to do. */
+enum zc_meet {
+    ZC_MEET_LEAVE = 1, /* a piece of a card; with the last one it lies there, or another's does */
+    ZC_MEET_READ = 2,  /* more of the card that was found */
+    ZC_MEET_PART = 3,  /* take it back */
 };
 
 /* What LOCK is to do: enum zc_pointer is POINTER's. */
@@ -94,7 +104,7 @@ struct zc_msg {
     uint64_t boot_id; /* HELLO reply: one per start of the server */
     uint32_t max_inline, credits, page_size;
 
-    struct zc_bytes path;
+    struct zc_bytes path, job;
     uint32_t open_flags, mode, level, what;
     uint64_t handle, off, len, size, block_size;
     uint64_t stride; /* OPEN: the client reads every so-manieth block; 0: all */
@@ -102,9 +112,9 @@ struct zc_msg {
     uint64_t raddr, rkey;
     uint64_t view_low, view_high; /* hash of the view */
     uint64_t disp;                /* displacement of the view, bytes; `off` is a view offset then */
-    uint64_t count;               /* replies: bytes moved, or counted; a lock's number; a pointer */
-    uint64_t epoch;               /* of the shared file pointer: views that were set before */
-    struct zc_bytes data;         /* inline payload */
+    uint64_t count; /* replies: bytes moved, or counted; a lock's or card's number; a pointer */
+    uint64_t epoch; /* of the shared file pointer: views that were set before */
+    struct zc_bytes data; /* inline payload */
 };
 
 /* Bytes the encoded message takes; m->type decides the body. */

@@ -13,7 +13,7 @@ static const uint8_t types[] = {
     ZC_T_HELLO,  ZC_T_PING,    ZC_T_BYE,     ZC_T_PENDING,  ZC_T_OPEN,     ZC_T_CLOSE,
     ZC_T_READ,   ZC_T_WRITE,   ZC_T_GETATTR, ZC_T_TRUNCATE, ZC_T_ALLOCATE, ZC_T_FLUSH,
     ZC_T_UNLINK, ZC_T_STAT,    ZC_T_INFO,    ZC_T_CONTROL,  ZC_T_VIEW,     ZC_T_VREAD,
-    ZC_T_VWRITE, ZC_T_BACKLOG, ZC_T_POINTER, ZC_T_LOCK,     ZC_T_UNLOCK,
+    ZC_T_VWRITE, ZC_T_BACKLOG, ZC_T_POINTER, ZC_T_LOCK,     ZC_T_UNLOCK,   ZC_T_MEET,
 };
 enum { NTYPES = sizeof types };
 
@@ -38,6 +38,7 @@ static struct zc_msg full(uint8_t type)
                            .credits = 0x65666768,
                            .page_size = 0x696a6b6c,
                            .path = {"/a b", 4},
+                           .job = {"job 7", 5},
                            .open_flags = 0x71727374,
                            .mode = 0x75767778,
                            .level = 0x797a7b7c,

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "raw_peer.h"
 #include "rig.h"
 #include "zc_store_remote.h"
 
@@ -412,77 +413,14 @@ START_TEST(server_dies)
 }
 END_TEST
 
-/* ---- a peer that speaks for itself ---- */
-
-struct raw {
-    struct zc_tp *tp;
-    zc_peer peer;
-    struct zc_msg last;
-    char text[256];
-    unsigned received;
-};
-
-static void raw_recv(void *arg, const void *msg, size_t len)
-{
-    struct raw *r = arg;
-
-    if (zc_msg_decode(&r->last, msg, len) == 0 || r->last.type) {
-        snprintf(r->text, sizeof r->text, "%.*s", (int)r->last.text.n,
-                 (const char *)r->last.text.p);
-        r->received++;
-    }
-}
-
-static void raw_up(struct raw *r)
-{
-    struct zc_tp_config tp = {.max_msg = ZC_MAX_MESSAGE, .nrecv = 4, .recv = raw_recv, .arg = r};
-
-    memset(r, 0, sizeof *r);
-    ck_assert_int_eq(zc_tp_loop_open(&tp, &r->tp), 0);
-    ck_assert_int_eq(zc_tp_peer_add(r->tp, rig.addr, rig.addr_len, &r->peer), 0);
-}
-
-static void raw_send(struct raw *r, struct zc_msg *m)
-{
-    unsigned char buf[ZC_MAX_MESSAGE];
-    int n = zc_msg_encode(m, buf, sizeof buf);
-
-    ck_assert_int_gt(n, 0);
-    ck_assert_int_eq(zc_tp_send(r->tp, r->peer, buf, (size_t)n), 0);
-}
-
-static void raw_call(struct raw *r, struct zc_msg *m)
-{
-    unsigned before = r->received;
-
-    raw_send(r, m);
-    WAIT_FOR((zc_tp_progress(r->tp, 10), r->received > before));
-}
-
-static uint64_t raw_hello(struct raw *r, uint32_t silence_ms, uint16_t version)
-{
-    unsigned char addr[64];
-    size_t len = sizeof addr;
-    struct zc_msg m = {.type = ZC_T_HELLO,
-                       .magic = ZC_MAGIC,
-                       .version_min = version,
-                       .version_max = version,
-                       .client_id = 4711,
-                       .silence_ms = silence_ms,
-                       .name = {"raw", 3}};
-
-    zc_tp_address(r->tp, addr, &len);
-    m.address = (struct zc_bytes){addr, (uint32_t)len};
-    raw_call(r, &m);
-    return r->last.session;
-}
+/* ---- a peer that speaks for itself: raw_peer.h ---- */
 
 START_TEST(other_version_is_refused_with_a_reason)
 {
     struct raw r;
 
     up();
-    raw_up(&r);
+    raw_up(&r, &rig);
     ck_assert_uint_eq(raw_hello(&r, 1000, ZC_PROTOCOL + 5), 0);
     ck_assert_int_eq(r.last.status, -EPROTONOSUPPORT);
     ck_assert_uint_eq(r.last.version_max, ZC_PROTOCOL);
@@ -502,7 +440,7 @@ START_TEST(rubbish_does_no_harm)
     up();
     h = rig_open(client, "/f");
     ck_assert_int_eq(zc_client_write(client, h, "good", 4, 0), 4);
-    raw_up(&r);
+    raw_up(&r, &rig);
     session = raw_hello(&r, 60000, ZC_PROTOCOL);
     ck_assert_uint_ne(session, 0);
     for (int i = 0; i < 20000; i++) {
@@ -544,7 +482,7 @@ START_TEST(bad_rma_key)
     uint64_t session, h;
 
     up();
-    raw_up(&r);
+    raw_up(&r, &rig);
     session = m.session = raw_hello(&r, 60000, ZC_PROTOCOL);
     raw_call(&r, &m);
     h = r.last.handle;
@@ -576,7 +514,7 @@ START_TEST(client_dies)
     struct raw r;
 
     up();
-    raw_up(&r);
+    raw_up(&r, &rig);
     session = m.session = raw_hello(&r, 2000, ZC_PROTOCOL);
     raw_call(&r, &m);
     m = (struct zc_msg){.type = ZC_T_WRITE,
@@ -610,7 +548,7 @@ START_TEST(client_dies_in_a_write)
     struct raw r;
 
     up();
-    raw_up(&r);
+    raw_up(&r, &rig);
     session = m.session = raw_hello(&r, 2000, ZC_PROTOCOL);
     raw_call(&r, &m);
     zc_store_fault_hold(rig.store, ZC_FAULT_READ);
