@@ -117,6 +117,8 @@ void zc_export_put(struct zc_server *s, struct zc_export *e)
 {
     bool close;
 
+    if (e->orphan) /* whoever has one cannot give it back, and others wait */
+        zc_request_forget_all_locks(e->coord);
     zc_lock_get(&s->lock);
     e->busy--;
     if (e->leaving)
@@ -197,6 +199,8 @@ static bool orphan(struct zc_server *s, uint32_t i, uint64_t session)
         idle = e->busy == 0;
     }
     zc_lock_put(&s->lock);
+    if (e && e->orphan && !idle)
+        zc_request_forget_all_locks(e->coord);
     if (idle)
         zc_pool_submit(s->pool, &e->close_work);
     return !end;
