@@ -15,7 +15,7 @@
 struct zcache_file;
 
 struct zcache_opening {
-    int rank; /* in the communicator */
+    int rank;       /* in the communicator */
     unsigned flags; /* ZC_OPEN_READ, _WRITE */
     mode_t mode;
     struct zc_attr attr;    /* of the file, the same on every rank */
@@ -27,8 +27,8 @@ struct zcache_opening {
  * of the file. */
 int zcache_attach(ADIO_File fd, const struct zcache_opening *o);
 
-/* This rank's share of writing everything back, and then, when all ranks have done that, of closing:
- * nobody else uses this open any more. */
+/* This rank's share of writing everything back, and then, when all ranks have done that, of
+ * closing: nobody else uses this open any more. */
 int zcache_detach_flush(ADIO_File fd, enum zc_level level);
 int zcache_detach(ADIO_File fd);
 

@@ -20,8 +20,7 @@ static struct zc_list groups = {&groups, &groups};
 /* Somebody has the file open, here or through our aggregator. */
 static bool is_used(const struct zcache_group *g)
 {
-    return g->users ||
-           (g->agg && zc_cache_has_open(zcache_agg_cache(g->agg), g->dev, g->ino));
+    return g->users || (g->agg && zc_cache_has_open(zcache_agg_cache(g->agg), g->dev, g->ino));
 }
 
 static void group_free(struct zcache_group *g)
@@ -148,6 +147,22 @@ struct zcache_group *zcache_group_find(uint64_t dev, uint64_t ino)
     return g;
 }
 
+/* Both are the same group: another thread has found the card that this one has just left. */
+static void merge(struct zcache_group *known, struct zcache_group *g)
+{
+    zc_assert_held(&lock);
+    if (!known->seat) {
+        known->seat = g->seat;
+        g->seat = NULL;
+    }
+    if (!known->agg) {
+        known->agg = g->agg;
+        known->store = g->store;
+        g->agg = NULL;
+        g->store = NULL;
+    }
+}
+
 struct zcache_group *zcache_group_enter(struct zcache_group *g, bool unless_known)
 {
     struct zcache_group *known;
@@ -157,6 +172,8 @@ struct zcache_group *zcache_group_enter(struct zcache_group *g, bool unless_know
     zcache_finalize_add(ZCACHE_END_MEETING, take_cards_back);
     zc_lock_get(&lock);
     known = by_id(g->id);
+    if (known)
+        merge(known, g);
     if (!known && unless_known)
         known = by_file(g->dev, g->ino);
     if (known)

@@ -55,8 +55,9 @@ struct zcache_group {
 struct zcache_group *zcache_group_find(uint64_t dev, uint64_t ino);
 /* A new one, with zeros for owners, of which nobody knows before enter(); NULL: no memory. */
 struct zcache_group *zcache_group_new(const struct zc_place *place);
-/* Makes it known in this process.  When there is one of its file, and `unless_known`: returns that,
- * with one user more, and gives `g` back; else returns `g`. */
+/* Makes it known in this process.  When that knows it already, from its card, or, `unless_known`,
+ * another one of its file: returns that, with one user more, and gives `g` back; else returns `g`.
+ */
 struct zcache_group *zcache_group_enter(struct zcache_group *g, bool unless_known);
 /* One user less; NULL: nothing.  May talk to the store. */
 void zcache_group_put(struct zcache_group *g);

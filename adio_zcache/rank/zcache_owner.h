@@ -15,10 +15,10 @@
 #include "zcache_agg.h"
 
 struct zcache_owner {
-    int rank;        /* in the file's communicator, or -1 */
-    bool elsewhere;  /* not in it: rank 0 has opened the file there, for all */
+    int rank;            /* in the file's communicator, or -1 */
+    bool elsewhere;      /* not in it: rank 0 has opened the file there, for all */
     uint32_t world_rank; /* of the job, for messages */
-    uint64_t number; /* of the open file there */
+    uint64_t number;     /* of the open file there */
     uint32_t addr_len;
     unsigned char addr[ZC_MAX_ADDRESS];
     struct zc_handle *local;  /* this rank's own cache, or NULL */

@@ -66,7 +66,7 @@ struct zc_cache_config {
         ZC_FLUSH_OLDEST, /* least recently dirtied first */
         ZC_FLUSH_NEWEST, /* last modified first, as in the paper */
     } flush_order;
-    bool uncached; /* pages are buffers: forgotten when they are clean and nobody uses them */
+    bool uncached;  /* pages are buffers: forgotten when they are clean and nobody uses them */
     bool transient; /* pages of a file are forgotten with its last handle, and others write to
                        the file while it is open: what is between dirty bytes may be theirs */
 };

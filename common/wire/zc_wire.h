@@ -47,8 +47,8 @@ enum {
     ZC_F_REFRESH = 2, /* FLUSH: then drop clean pages, others may have changed the file */
 };
 
-/* OPEN, beside the store's ZC_OPEN_* flags: all clients of the server may use the handle, which ends
- * with a CLOSE by who opened it, or with his session. */
+/* OPEN, beside the store's ZC_OPEN_* flags: all clients of the server may use the handle, which
+ * ends with a CLOSE by who opened it, or with his session. */
 enum { ZC_OPEN_FOR_ALL = 128 };
 
 enum zc_backlog {

@@ -97,9 +97,10 @@ static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *c
                                   struct zc_store *mem, unsigned silence_ms)
 {
     struct zc_cache_config small = ZC_CACHE_CONFIG_DEFAULT;
-    struct zc_server_config s = {
-        .boot_id = 42, .open_transport = rig_transport, .silence_ms = silence_ms,
-        .for_all = rig_for_all};
+    struct zc_server_config s = {.boot_id = 42,
+                                 .open_transport = rig_transport,
+                                 .silence_ms = silence_ms,
+                                 .for_all = rig_for_all};
 
     memset(r, 0, sizeof *r);
     small.capacity = 64 * 4096;

@@ -10,15 +10,14 @@
 
 enum { PAGE = 4096, FILE_SIZE = 40 * PAGE };
 
-static struct zc_store *store; /* the faulty one, over memory */
+static struct zc_store *store;               /* the faulty one, over memory */
 static struct zc_cache *cache, *other_cache; /* the other one: of another job */
 
 static struct zc_handle *open_in(struct zc_cache *c, const char *path)
 {
     struct zc_attr attr = {0};
     struct zc_handle *h;
-    int rc =
-        zc_cache_open(c, path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0600, &h, &attr);
+    int rc = zc_cache_open(c, path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0600, &h, &attr);
 
     ck_assert_msg(rc == 0, "open: %s", zc_error_text(rc));
     return h;
@@ -721,8 +720,7 @@ int main(void)
          room_for_ranges, room_of_clean_pages, pieces_during_a_store_write);
     CASE(s, "reads", 60, the_end_of_the_file_moves_between_two_reads_of_a_page);
     CASE(s, "opens", 60, transient_caches, transient_opens_during_settling, visible_to_other_jobs,
-         refresh_keeps_what_is_dirty,
-         refresh_of_a_page_in_use, refused_pieces_are_given_up_while_the_page_is_read,
-         successor_of_a_removed_file);
+         refresh_keeps_what_is_dirty, refresh_of_a_page_in_use,
+         refused_pieces_are_given_up_while_the_page_is_read, successor_of_a_removed_file);
     return run_suite(s);
 }

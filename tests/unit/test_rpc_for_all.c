@@ -34,10 +34,10 @@ static uint64_t open_for_all(struct zc_client *c)
     struct zc_attr attr = {.block_size = 8192};
     uint64_t h = 0;
 
-    ck_assert_int_eq(
-        zc_client_open(c, "/f", ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE | ZC_OPEN_FOR_ALL,
-                       0644, &h, &attr),
-        0);
+    ck_assert_int_eq(zc_client_open(c, "/f",
+                                    ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE | ZC_OPEN_FOR_ALL,
+                                    0644, &h, &attr),
+                     0);
     ck_assert_uint_ne(h, 0);
     return h;
 }
