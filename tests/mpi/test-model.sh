@@ -167,12 +167,6 @@ embedded-maps 3 6
 three-maps 4 4
 three-moving 1 10
 three-moving 3 6
-END
-}
-
-# The same programs over ufs:, too: where they fail there the test is wrong.
-next() {
-    cat <<'END'
 ufs-opens 1 40
 ufs-opens 4 40
 ufs-opens-waits 4 40
@@ -183,6 +177,12 @@ one-opens 3 10
 three-opens 4 10
 embedded-opens-waits 4 20
 three-opens-waits 4 10
+END
+}
+
+# The same programs over ufs:, too: where they fail there the test is wrong.
+next() {
+    cat <<'END'
 END
 }
 
