@@ -30,11 +30,6 @@ int zcache_process_id(unsigned char id[ZCACHE_PROCESS_ID])
     return 0;
 }
 
-const char *zcache_process_job(void)
-{
-    return "job";
-}
-
 static int world_size(void)
 {
     int size = 1;

@@ -12,9 +12,6 @@ enum { ZCACHE_PROCESS_ID = 16 }; /* bytes */
 /* What no other process has: random, made once.  0 or a negative errno, explained. */
 int zcache_process_id(unsigned char id[ZCACHE_PROCESS_ID]);
 
-/* Names the job, the same in all of its processes; "": unknown. */
-const char *zcache_process_job(void);
-
 /* MPI_COMM_WORLD has no other member; all of its members are on this host, as far as the launcher
  * has told. */
 bool zcache_process_alone(void);

@@ -26,6 +26,7 @@
 #include "zcache_attempt.h"
 #include "zcache_file.h"
 #include "zcache_group.h"
+#include "zcache_job_key.h"
 #include "zcache_network.h"
 #include "zcache_outcome.h"
 
@@ -152,7 +153,7 @@ static int leave_card(struct zcache_attempt *a, uint64_t replaces, struct met *m
         sfile = opened;
     }
     if (rc == 0)
-        rc = zc_store_meet(sfile, zcache_process_job(), card, len, replaces, &seat, &found);
+        rc = zc_store_meet(sfile, zcache_job_key(), card, len, replaces, &seat, &found);
     if (rc == -EOPNOTSUPP) /* nobody can be met */
         rc = 0;
     if (seat)
@@ -262,7 +263,7 @@ static int still_there(ADIO_File fd, const struct zcache_opening *o, const struc
     if (o->rank == 0) {
         rc = zcache_group_card(f->group, &card, &len);
         if (rc == 0)
-            rc = zc_store_meet(o->sfile, zcache_process_job(), card, len, 0, &seat, &found);
+            rc = zc_store_meet(o->sfile, zcache_job_key(), card, len, 0, &seat, &found);
         there = rc == 0 && found.bytes && found.number == m->number;
         zc_store_part(seat);
         free(found.bytes);
