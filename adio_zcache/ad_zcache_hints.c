@@ -311,6 +311,8 @@ static void differs(ADIO_File fd, const char *name, const char *asked, const cha
              why);
 }
 
+static const char in_use[] = "the file is in use with it";
+
 static void decided(ADIO_File fd, const char *name, uint64_t now, const char *why)
 {
     struct zc_settings *s = &zcache_file_of(fd)->settings;
@@ -325,11 +327,17 @@ static void decided(ADIO_File fd, const char *name, uint64_t now, const char *wh
         differs(fd, name, asked, told, why);
 }
 
-void zcache_hints_placed(ADIO_File fd, uint64_t block_size)
+void zcache_hints_joined(ADIO_File fd, const struct zcache_wished *wished)
 {
+    struct zc_settings *s = &zcache_file_of(fd)->settings;
+    uint64_t block_size = s->block_size, write_back = s->write_back;
+
+    s->block_size = wished->block_size;
+    s->write_back = wished->write_back;
     decided(fd, "block_size", block_size,
             "the file is in use, or in a daemon's cache, with blocks of that size, which it keeps "
             "until it is not");
+    decided(fd, "write_back", write_back, in_use);
 }
 
 static const char of_process[] =
@@ -496,8 +504,7 @@ static void take_in_force(ADIO_File fd, const struct zcache_in_force *now)
     decided(fd, "high_watermark", now->high_watermark, why);
     decided(fd, "low_watermark", now->low_watermark, why);
     decided(fd, "idle_time", now->idle_time, why);
-    decided(fd, "write_back", below | (now->background ? ZC_WRITE_BACK_AGGREGATOR : 0),
-            "the file is in use with it");
+    decided(fd, "write_back", below | (now->background ? ZC_WRITE_BACK_AGGREGATOR : 0), in_use);
 }
 
 /* Two names of one protocol, of which a libfabric knows one. */

@@ -16,8 +16,11 @@ void zcache_hints_environment(void);
 /* Opening, collective: every rank takes the settings of rank 0 of the file's communicator, but that
  * the timeout is what connections have ... */
 int zcache_hints_agree(ADIO_File fd, struct zcache_file *f);
-/* ... not collective: the file has blocks of this size ... */
-void zcache_hints_placed(ADIO_File fd, uint64_t block_size);
+/* ... not collective: the settings are those of the file's group now, and were asked for so ... */
+struct zcache_wished {
+    uint64_t block_size, write_back; /* as in zc_settings */
+};
+void zcache_hints_joined(ADIO_File fd, const struct zcache_wished *wished);
 /* ... and, collective, once the aggregators have it open: what they do becomes the settings. */
 int zcache_hints_settle(ADIO_File fd);
 /* Echoes the values in force. */

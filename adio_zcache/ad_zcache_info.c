@@ -17,8 +17,8 @@
 #include "zcache_file.h"
 #include "zcache_outcome.h"
 
-/* This rank's blocks. */
-static int flush_mine(struct zcache_file *f, int how)
+/* This rank's blocks, and, for all, those of aggregators that are not among the ranks. */
+static int flush_mine(struct zcache_file *f, int rank, int how)
 {
     int rc = 0;
 
@@ -29,6 +29,10 @@ static int flush_mine(struct zcache_file *f, int how)
             rc = how == ZCACHE_FLUSH_WAIT ? zc_cache_flush(h, ZC_LEVEL_STORED)
                                           : zc_cache_flush_later(h, ZC_LEVEL_STORED);
     }
+    if (rank == 0 && how == ZCACHE_FLUSH_START)
+        zcache_owners_flush_later(f);
+    else if (rank == 0 && rc == 0)
+        rc = zcache_owners_flush_elsewhere(f, ZC_LEVEL_STORED);
     return rc;
 }
 
@@ -37,14 +41,15 @@ void zcache_info_changed(ADIO_File fd, int *error_code)
 {
     struct zcache_file *f = zcache_file_of(fd);
     struct zcache_outcome o = {0};
-    int how;
+    int how, rank;
 
     zc_error_clear();
     how = zcache_hints_change(fd);
     *error_code = MPI_SUCCESS;
     if (how == ZCACHE_FLUSH_NONE)
         return;
-    zcache_outcome_set(&o, flush_mine(f, how));
+    MPI_Comm_rank(fd->comm, &rank);
+    zcache_outcome_set(&o, flush_mine(f, rank, how));
     zcache_set_error(error_code, zcache_outcome_agree(&o, fd->comm), "cannot write back", f->path);
 }
 

@@ -11,6 +11,7 @@
 #include "zc_tp_local.h"
 #include "zc_tp_ofi.h"
 #include "zcache_agg.h"
+#include "zcache_finalize.h"
 #include "zcache_network.h"
 #include "zcache_registry.h"
 #include "zcache_share.h"
@@ -76,6 +77,11 @@ static void *serve(void *arg)
     return NULL;
 }
 
+static unsigned read_ahead(const struct zc_settings *s)
+{
+    return s->agg_prefetch ? (unsigned)s->agg_prefetch_depth : 0;
+}
+
 static int endpoint_make(struct zcache_item *i, const void *key)
 {
     const struct endpoint_key *k = key;
@@ -84,7 +90,9 @@ static int endpoint_make(struct zcache_item *i, const void *key)
                                    .credits = AGG_CREDITS,
                                    .open_transport = e->near ? zc_tp_local_open : zc_tp_ofi_open,
                                    .provider = zcache_network_provider(k->settings),
-                                   .views = zcache_share_views()};
+                                   .views = zcache_share_views(),
+                                   .for_all = true,
+                                   .prefetch = read_ahead(k->settings)};
     int rc;
 
     if (getrandom(&cfg.boot_id, sizeof cfg.boot_id, 0) != sizeof cfg.boot_id)
@@ -185,6 +193,7 @@ static int agg_make(struct zcache_item *i, const void *key)
     cfg.max_io = cfg.max_io < page_size ? page_size : cfg.max_io;
     cfg.max_extents = page_size / LEAST_PIECE < 1024 ? 1024 : page_size / LEAST_PIECE;
     cfg.level = ZC_LEVEL_VISIBLE;
+    cfg.transient = true; /* others may change the file while none of the job has it open */
     rc = zc_cache_create(&cfg, zcache_store_files(a->store), &a->cache);
     if (rc)
         return rc;
@@ -227,6 +236,31 @@ static void stop(struct zcache_store *store)
     zcache_registry_remove(&aggs, agg_is_over, store);
 }
 
+/* ---- the end of the process ---- */
+
+static bool wait_closed(struct zcache_item *i, void *arg)
+{
+    (void)arg;
+    zc_cache_wait_closed(((struct zcache_agg *)i)->cache);
+    return true;
+}
+
+static void wait_all_closed(void)
+{
+    zcache_registry_each(&aggs, wait_closed, NULL);
+}
+
+static bool is_closed(struct zcache_item *i, void *arg)
+{
+    (void)arg;
+    return zc_cache_closed(((struct zcache_agg *)i)->cache);
+}
+
+static bool any_open(void)
+{
+    return !zcache_registry_each(&aggs, is_closed, NULL);
+}
+
 /* ---- for others ---- */
 
 /* In turn, so that opens at the same time do not divide memory differently. */
@@ -262,22 +296,20 @@ static int get_endpoint(struct zcache_agg *a, bool near, const struct zc_setting
 }
 
 int zcache_agg_get(struct zcache_store *store, const struct zc_settings *s, uint32_t page_size,
-                   bool served, bool near, struct zcache_agg **out)
+                   struct zcache_agg **out)
 {
     struct agg_key key = {store, page_size, s};
-    struct zcache_agg *a = NULL;
-    int rc;
 
     *out = NULL;
     zcache_store_before_close(store, stop);
-    rc = get_cache(&key, &a);
-    if (rc == 0 && served)
-        rc = get_endpoint(a, near, s);
-    if (rc && a)
-        zcache_agg_put(a);
-    if (rc == 0)
-        *out = a;
-    return rc;
+    zcache_finalize_add(ZCACHE_END_ATTACHED, wait_all_closed);
+    zcache_finalize_ask(any_open);
+    return get_cache(&key, out);
+}
+
+int zcache_agg_serve(struct zcache_agg *a, const struct zc_settings *s, bool near)
+{
+    return get_endpoint(a, near, s);
 }
 
 /* The item stays: it goes with the store. */
@@ -312,7 +344,11 @@ struct zc_cache *zcache_agg_cache(struct zcache_agg *a)
 
 int zcache_agg_address(struct zcache_agg *a, bool near, void *buf, size_t *len)
 {
-    return zc_server_address(a->endpoints[near]->server, buf, len);
+    struct endpoint *e = __atomic_load_n(&a->endpoints[near], __ATOMIC_ACQUIRE);
+
+    if (!e)
+        return -ENOENT;
+    return zc_server_address(e->server, buf, len);
 }
 
 uint64_t zcache_agg_export(struct zcache_agg *a, bool near, struct zc_handle *h,

@@ -16,12 +16,13 @@
 struct zcache_agg;
 struct zcache_store;
 
-/* The aggregator for this store, with a cache of its own over it, for one file more.  `served`:
- * other ranks will ask, so it needs an endpoint; `near`: they are on this host.  Asks for the
+/* The aggregator for this store, with a cache of its own over it, for one file more.  Asks for the
  * memory that `s` wants (zcache_share.h).  To be put when the file is closed; it stays for further
  * files until its store goes. */
 int zcache_agg_get(struct zcache_store *store, const struct zc_settings *s, uint32_t page_size,
-                   bool served, bool near, struct zcache_agg **out);
+                   struct zcache_agg **out);
+/* Others will ask, so it needs an endpoint; `near`: they are on this host.  Once for each kind. */
+int zcache_agg_serve(struct zcache_agg *a, const struct zc_settings *s, bool near);
 
 /* The same for a further open of a file that it serves. */
 void zcache_agg_attach(struct zcache_agg *a, const struct zc_settings *s);
@@ -33,7 +34,7 @@ void zcache_agg_in_force(const struct zcache_agg *a, struct zcache_in_force *out
 const char *zcache_agg_provider(const struct zcache_agg *a, bool near);
 
 struct zc_cache *zcache_agg_cache(struct zcache_agg *a);
-/* Address of its endpoint of that kind; *len is in/out. */
+/* Address of its endpoint of that kind; *len is in/out.  -ENOENT, not explained: it has none. */
 int zcache_agg_address(struct zcache_agg *a, bool near, void *buf, size_t *len);
 /* Exports an open file to the other ranks through that endpoint, and ends that.  `coord`:
  * what they share of it besides its bytes, or NULL. */

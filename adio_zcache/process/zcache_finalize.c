@@ -13,34 +13,39 @@ static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_PROCESS);
 
 /* Under the lock. */
 static void (*ends[ZCACHE_ENDS])(void);
+static bool (*others)(void);
 static bool watching;
 static unsigned files; /* open in this process */
 static bool ending;    /* MPI_Finalize has begun */
 
-static void end_all(void)
+static void end(enum zcache_end what)
 {
-    for (int i = 0; i < ZCACHE_ENDS; i++) {
-        void (*fn)(void);
-
-        zc_lock_get(&lock);
-        fn = ends[i];
-        ends[i] = NULL;
-        zc_lock_put(&lock);
-        if (fn)
-            fn();
-    }
-}
-
-/* For a program that never closes its file: nobody will come any more. */
-static void at_exit(void)
-{
-    bool left;
+    void (*fn)(void);
 
     zc_lock_get(&lock);
-    left = files > 0;
+    fn = ends[what];
+    ends[what] = NULL;
     zc_lock_put(&lock);
-    if (left)
-        end_all();
+    if (fn)
+        fn();
+}
+
+static void end_all(void)
+{
+    for (int i = 0; i < ZCACHE_ENDS; i++)
+        end((enum zcache_end)i);
+}
+
+/* This process has no file open.  Whether another one has, through an aggregator of this one. */
+static bool is_attached(void)
+{
+    bool (*fn)(void);
+
+    end(ZCACHE_END_MEETING);
+    zc_lock_get(&lock);
+    fn = others;
+    zc_lock_put(&lock);
+    return fn && fn();
 }
 
 static int at_finalize(MPI_Comm comm, int key, void *value, void *extra)
@@ -55,9 +60,9 @@ static int at_finalize(MPI_Comm comm, int key, void *value, void *extra)
     ending = true;
     busy = files > 0;
     zc_lock_put(&lock);
-    if (!busy)
+    if (!busy && !is_attached())
         end_all();
-    else if (atexit(at_exit))
+    else if (atexit(end_all))
         zc_error("a file that is never closed may lose what was written to it");
     return MPI_SUCCESS;
 }
@@ -66,6 +71,13 @@ void zcache_finalize_add(enum zcache_end what, void (*fn)(void))
 {
     zc_lock_get(&lock);
     ends[what] = fn;
+    zc_lock_put(&lock);
+}
+
+void zcache_finalize_ask(bool (*attached)(void))
+{
+    zc_lock_get(&lock);
+    others = attached;
     zc_lock_put(&lock);
 }
 
@@ -99,6 +111,6 @@ void zcache_finalize_file_closed(void)
     zc_lock_get(&lock);
     last = --files == 0 && ending;
     zc_lock_put(&lock);
-    if (last)
+    if (last && !is_attached())
         end_all();
 }

@@ -128,6 +128,11 @@ int zcache_store_get(const struct zc_settings *s, int rank, struct zcache_store 
     return 0;
 }
 
+void zcache_store_hold(struct zcache_store *s)
+{
+    zcache_registry_hold(&stores, &s->item);
+}
+
 void zcache_store_put(struct zcache_store *s, bool broken)
 {
     zcache_registry_put(&stores, &s->item, broken);

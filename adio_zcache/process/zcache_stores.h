@@ -19,6 +19,8 @@ struct zcache_store;
  * may have been started again.  `rank` is for the daemon's log.  Calls MPI.  0, or a negative
  * errno, explained.  Give it back with zcache_store_put(). */
 int zcache_store_get(const struct zc_settings *s, int rank, struct zcache_store **out);
+/* One more user of it. */
+void zcache_store_hold(struct zcache_store *s);
 /* `broken`: do not offer it again; it is closed with its last user. */
 void zcache_store_put(struct zcache_store *s, bool broken);
 

@@ -1,6 +1,7 @@
 /* zcache_file.c - what the driver keeps of an open file, and how long. */
 #include "config.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,6 +45,17 @@ void zcache_file_free(ADIO_File fd)
     free(f->path);
     free(f);
     fd->fs_ptr = NULL;
+}
+
+int zcache_file_store(ADIO_File fd, int rank)
+{
+    struct zcache_file *f = fd->fs_ptr;
+
+    if (!f->path)
+        f->path = zcache_absolute(fd->filename);
+    if (!f->path)
+        return zc_errorf(errno ? errno : ENOMEM, "no absolute path for %s", fd->filename);
+    return zcache_store_get(&f->settings, rank, &f->store);
 }
 
 char *zcache_absolute(const char *name)

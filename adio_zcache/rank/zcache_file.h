@@ -15,6 +15,7 @@
 #include "zc_settings.h"
 #include "zcache_jobs.h"
 #include "zcache_owner.h"
+#include "zcache_stores.h"
 
 struct zcache_file {
     struct zc_settings settings; /* the same on every rank once the file is open */
@@ -23,6 +24,7 @@ struct zcache_file {
     struct zcache_store *store;  /* shared with other files: zcache_stores.h */
     bool near;                   /* all ranks are on one host: zcache_near.h */
     struct zcache_agg *agg;      /* this rank's aggregator, if it is one of this file */
+    struct zcache_group *group;  /* who owns the file in this job */
     struct zcache_owner *owners; /* the same on every rank, but for what is local */
     uint32_t nowners;
     uint64_t failures; /* to reach aggregators, before this open: zcache_peer.h */
@@ -50,6 +52,10 @@ static inline struct zcache_file *zcache_file_of(ADIO_File fd)
 /* The driver's part of a file handle, made at the first call; NULL: no memory. */
 struct zcache_file *zcache_file_get(ADIO_File fd);
 void zcache_file_free(ADIO_File fd);
+
+/* Path and store of the file, for a rank that needs them; 0 or a negative errno, explained.  Calls
+ * MPI. */
+int zcache_file_store(ADIO_File fd, int rank);
 
 /* The absolute path of a file name, allocated; NULL with errno. */
 char *zcache_absolute(const char *name);

@@ -18,7 +18,10 @@ int zcache_owner_client(struct zcache_file *f, struct zcache_owner *o, struct zc
     *out = __atomic_load_n(&o->client, __ATOMIC_ACQUIRE);
     if (*out)
         return 0;
-    snprintf(label, sizeof label, "aggregator on rank %d", o->rank);
+    if (o->elsewhere)
+        snprintf(label, sizeof label, "aggregator on rank %u of the job", o->world_rank);
+    else
+        snprintf(label, sizeof label, "aggregator on rank %d", o->rank);
     rc = zcache_peer_get(o->addr, o->addr_len, label, &f->settings, f->failures, out);
     if (rc == 0)
         __atomic_store_n(&o->client, *out, __ATOMIC_RELEASE);
@@ -94,15 +97,16 @@ static int outcome(const struct first_error *e)
     return e->rc ? zc_errorf(-e->rc, "%s", e->text) : 0;
 }
 
-/* One request to every owner from one on: all remote ones are started before the local one is done and
- * any is waited for. */
+/* One request to every owner from one on: all remote ones are started before the local one is done
+ * and any is waited for. */
 struct request {
     void (*start)(struct zc_client *c, uint64_t number, uint64_t arg, struct zc_later *l);
     int (*local)(struct zc_handle *h, uint64_t arg);
     uint64_t (*count)(struct zc_handle *h); /* instead of local: what it counts */
     uint64_t arg;
-    uint64_t sum;  /* of what all owners have counted */
-    uint32_t from; /* the first that is asked */
+    bool elsewhere; /* ask those only */
+    uint64_t sum;   /* of what all owners have counted */
+    uint32_t from;  /* the first that is asked */
 };
 
 static int ask_owners(struct zcache_file *f, struct request *q)
@@ -118,16 +122,19 @@ static int ask_owners(struct zcache_file *f, struct request *q)
     }
     for (uint32_t i = q->from; i < f->nowners; i++) {
         struct zcache_owner *o = &f->owners[i];
-        int rc = o->local ? 0 : zcache_owner_client(f, o, &clients[i]);
+        bool asked = q->elsewhere ? o->elsewhere : !o->local;
+        int rc = asked ? zcache_owner_client(f, o, &clients[i]) : 0;
 
         note(&e, rc);
         if (rc == 0 && clients[i])
             q->start(clients[i], o->number, q->arg, &later[i]);
     }
     for (uint32_t i = q->from; i < f->nowners; i++) {
-        if (f->owners[i].local && q->count)
+        if (q->elsewhere || !f->owners[i].local)
+            continue;
+        if (q->count)
             q->sum += q->count(f->owners[i].local);
-        else if (f->owners[i].local)
+        else
             note(&e, q->local(f->owners[i].local, q->arg));
     }
     for (uint32_t i = q->from; i < f->nowners; i++) {
@@ -157,6 +164,54 @@ int zcache_owners_sync(struct zcache_file *f, enum zc_level level)
     struct request q = {.start = start_sync, .local = local_sync, .arg = level};
 
     return ask_owners(f, &q);
+}
+
+static void start_flush(struct zc_client *c, uint64_t number, uint64_t level, struct zc_later *l)
+{
+    zc_client_flush_start(c, number, (enum zc_level)level, l);
+}
+
+static bool any_elsewhere(const struct zcache_file *f)
+{
+    for (uint32_t i = 0; i < f->nowners; i++)
+        if (f->owners[i].elsewhere)
+            return true;
+    return false;
+}
+
+int zcache_owners_flush_elsewhere(struct zcache_file *f, enum zc_level level)
+{
+    struct request q = {.start = start_flush, .arg = level, .elsewhere = true};
+
+    return any_elsewhere(f) ? ask_owners(f, &q) : 0;
+}
+
+static void start_close(struct zc_client *c, uint64_t number, uint64_t level, struct zc_later *l)
+{
+    zc_client_close_start(c, number, (enum zc_level)level, l);
+}
+
+int zcache_owners_close_elsewhere(struct zcache_file *f)
+{
+    struct request q = {.start = start_close, .arg = ZC_LEVEL_VISIBLE, .elsewhere = true};
+
+    return any_elsewhere(f) ? ask_owners(f, &q) : 0;
+}
+
+static int64_t flush_elsewhere(void *arg)
+{
+    return zcache_owners_flush_elsewhere(arg, ZC_LEVEL_STORED);
+}
+
+void zcache_owners_flush_later(struct zcache_file *f)
+{
+    static const struct zcache_job_kind kind = {flush_elsewhere, let_go};
+    struct zcache_job *j = any_elsewhere(f) ? zcache_job_new(&kind, f, &f->jobs) : NULL;
+
+    if (!j)
+        return;
+    zcache_job_start(j);
+    zcache_job_release(j);
 }
 
 static void start_cut(struct zc_client *c, uint64_t number, uint64_t size, struct zc_later *l)

@@ -6,6 +6,7 @@
 #ifndef ZCACHE_OWNER_H
 #define ZCACHE_OWNER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "zc_client.h"
@@ -14,8 +15,10 @@
 #include "zcache_agg.h"
 
 struct zcache_owner {
-    int rank;        /* in the file's communicator */
-    uint64_t number; /* of the open file there */
+    int rank;            /* in the file's communicator, or -1 */
+    bool elsewhere;      /* not in it: rank 0 has opened the file there, for all */
+    uint32_t world_rank; /* of the job, for messages */
+    uint64_t number;     /* of the open file there */
     uint32_t addr_len;
     unsigned char addr[ZC_MAX_ADDRESS];
     struct zc_handle *local;  /* this rank's own cache, or NULL */
@@ -46,6 +49,13 @@ int zcache_owners_backlog(struct zcache_file *f, uint64_t *dirty, uint64_t *unst
  * that cache it could be told; any other error: it is as it was, as far as is known. */
 int zcache_owners_truncate(struct zcache_file *f, uint64_t size);
 int zcache_owners_allocate(struct zcache_file *f, uint64_t size);
+/* Those that are elsewhere write back everything written before; they close the file, of which
+ * nothing is written back.  Every one is asked; the first failure is returned.  By rank 0, which
+ * opened it there. */
+int zcache_owners_flush_elsewhere(struct zcache_file *f, enum zc_level level);
+int zcache_owners_close_elsewhere(struct zcache_file *f);
+/* Begins that in the background, one of f->jobs.  Failures are told by later flushes. */
+void zcache_owners_flush_later(struct zcache_file *f);
 /* Everything written before reaches `level`; then owners drop what others may have changed.
  * Every owner is asked; the first failure is returned. */
 int zcache_owners_sync(struct zcache_file *f, enum zc_level level);

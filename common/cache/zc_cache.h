@@ -62,13 +62,15 @@ struct zc_cache_config {
     size_t range_memory;     /* bytes for ranges of all pages: beyond, pages are collapsed that
                                 have more than a few */
     enum zc_level level;     /* what data in this cache has reached: VISIBLE in a job, STAGED
-                                in a daemon; a flush up to this level has nothing to do, but of a
-                                private open */
+                                in a daemon; a flush up to this level has nothing to do, unless
+                                the cache is transient */
     enum zc_flush_order {
         ZC_FLUSH_OLDEST, /* least recently dirtied first */
         ZC_FLUSH_NEWEST, /* last modified first, as in the paper */
     } flush_order;
-    bool uncached; /* pages are buffers: forgotten when they are clean and nobody uses them */
+    bool uncached;  /* pages are buffers: forgotten when they are clean and nobody uses them */
+    bool transient; /* pages of a file are forgotten with its last handle, and others write to
+                       the file while it is open: what is between dirty bytes may be theirs */
 };
 
 /* What has an option, too: the table in zc_options.c makes its text of these numbers, which
@@ -126,12 +128,10 @@ bool zc_cache_uncached(const struct zc_cache *c);
 
 /* ---- files: these calls block in the store; call them where blocking is allowed ---- */
 
-/* For zc_cache_open() alone: share pages with no other open, and forget them at its close. */
-enum { ZC_OPEN_PRIVATE = 64 };
-
 /* Opens through the store with ZC_OPEN_* flags.  Opens that meet the same (dev, ino)
  * share a file.  When nobody has it open, cached pages are kept only if size, mtime
- * and ctime are what they were when the last handle was closed and clean.
+ * and ctime are what they were when the last handle was closed and clean; by a transient cache
+ * only what is not written back.
  * `attr` as in zc_store_ops.open, with the size as zc_cache_size() sees it; its block size
  * and stride say along which pages the handle is read ahead. */
 int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t mode,
@@ -148,6 +148,12 @@ void zc_cache_prefetch(struct zc_handle *h, uint32_t depth);
  * unlinked file is dropped without write-back.  Also returns a failed sync this handle has
  * not been told of. */
 int zc_cache_close(struct zc_handle *h);
+
+/* Whether somebody has this file open. */
+bool zc_cache_has_open(struct zc_cache *c, uint64_t dev, uint64_t ino);
+/* Whether nobody has any file open, and returns when that is so. */
+bool zc_cache_closed(struct zc_cache *c);
+void zc_cache_wait_closed(struct zc_cache *c);
 
 /* Size in bytes, counting cached writes. Does not block. */
 uint64_t zc_cache_size(struct zc_handle *h);
@@ -244,7 +250,7 @@ ssize_t zc_cache_vwrite(struct zc_handle *h, const struct zc_view *v, int64_t di
 /* Belongs to the caller until done(). */
 struct zc_flush {
     struct zc_handle *handle;
-    enum zc_level level; /* up to the cache's own level: complete at once, if not private */
+    enum zc_level level; /* up to the cache's own level: complete at once, unless transient */
     bool quiet;          /* failed syncs are left for another flush to tell */
     void (*done)(struct zc_flush *f);
     /* Where several share a handle: failed syncs this one of them has been told of, so that

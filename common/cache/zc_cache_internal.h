@@ -100,7 +100,6 @@ struct zc_file {
     unsigned handles, refs; /* refs: others who need this struct to stay */
     bool ctl;               /* one of open, close, truncate, allocate, unlink is at work */
     bool unlinked;
-    bool private;    /* of one open; forgotten with it */
     bool settling;   /* the store files are being closed; with ctl */
     uint64_t frozen; /* no store I/O starts on pages that end beyond this offset */
 

@@ -8,7 +8,8 @@
  *                    |                v
  *                    |          settle: attributes noted, rd and wr closed
  *                    |                |
- *                    +--- open: attributes unchanged, pages kept; else pages dropped
+ *                    +--- open: attributes unchanged, pages kept; else pages dropped, as in a
+ *                              transient cache always
  *
  * A file without handles, pages and store files is freed.  `ctl` serialises open, close,
  * truncate, allocate, unlink and settle of one file; it is held across store calls.
@@ -71,7 +72,7 @@ struct zc_file *zc_file_find(struct zc_cache *c, uint64_t dev, uint64_t ino)
     zc_list_each (bucket(c, dev, ino), n) {
         struct zc_file *f = zc_list_entry(n, struct zc_file, link);
 
-        if (f->dev == dev && f->ino == ino && !f->private)
+        if (f->dev == dev && f->ino == ino)
             return f;
     }
     return NULL;
@@ -131,6 +132,26 @@ void zc_file_discard(struct zc_cache *c, struct zc_file *f)
 static bool changed(const struct zc_attr *a, const struct zc_attr *b)
 {
     return a->size != b->size || a->mtime_ns != b->mtime_ns || a->ctime_ns != b->ctime_ns;
+}
+
+/* Pages in use stay, for what is dirty in them: their clean bytes do not.  0 or -ENOMEM. */
+static int drop_clean(struct zc_cache *c, struct zc_file *f)
+{
+    int rc = 0;
+
+    zc_list_each_safe (&f->pages, n) {
+        struct zc_page *p = zc_list_entry(n, struct zc_page, file_link);
+
+        if (p->on == ZC_ON_NONE && zc_page_idle(p)) {
+            zc_page_drop(c, p);
+            continue;
+        }
+        if (p->reading && !zc_list_linked(&p->fill_link))
+            p->stale = true; /* read before the change that we are told of, maybe */
+        if (zc_page_outdate(c, p) < 0)
+            rc = zc_errorf(ENOMEM, "%s: out of memory", f->path);
+    }
+    return rc;
 }
 
 /* The first open after nobody had it: do the cached pages still tell the truth?  While
@@ -197,17 +218,14 @@ static int opening_alloc(struct zc_cache *c, const char *path, struct opening *o
 }
 
 /* The file with these attributes, made of the spare when it is not known yet. */
-static struct zc_file *meet(struct zc_cache *c, struct opening *o, unsigned flags,
-                            const struct zc_attr *attr)
+static struct zc_file *meet(struct zc_cache *c, struct opening *o, const struct zc_attr *attr)
 {
-    bool private = flags & ZC_OPEN_PRIVATE;
-    struct zc_file *f = private ? NULL : zc_file_find(c, attr->dev, attr->ino);
+    struct zc_file *f = zc_file_find(c, attr->dev, attr->ino);
 
     if (f)
         return f;
     f = o->spare;
     o->spare = NULL;
-    f->private = private;
     f->dev = attr->dev;
     f->ino = attr->ino;
     zc_list_add_tail(bucket(c, f->dev, f->ino), &f->link);
@@ -293,11 +311,13 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
         return rc;
     }
     zc_lock_get(&c->lock);
-    f = meet(c, &o, flags, attr);
+    f = meet(c, &o, attr);
     f->refs++;
     zc_ctl_get(c, f);
     if (f->handles == 0 && c->changes != changes)
         rc = look_again(c, f, sf, attr);
+    if (rc == 0 && f->handles == 0 && c->cfg.transient)
+        rc = drop_clean(c, f);
     surplus = sf;
     if (rc == 0) {
         surplus = opened(c, f, &o, sf, flags, stride, attr);
@@ -339,7 +359,7 @@ int zc_file_settle(struct zc_cache *c, struct zc_file *f)
     f->settling = true;
     f->rd = f->wr = NULL; /* nobody may use what is being closed */
     f->wr_reads = false;
-    if (f->unlinked || f->private)
+    if (f->unlinked || c->cfg.transient)
         zc_file_discard(c, f);
     zc_cache_unlock(c);
     rc = zc_store_getattr(sf, &f->attr); /* ours while we have ctl */
@@ -482,26 +502,6 @@ void zc_cache_grow(struct zc_handle *h, uint64_t size)
     zc_lock_put(&c->lock);
 }
 
-/* Pages in use stay, for what is dirty in them: their clean bytes do not.  0 or -ENOMEM. */
-static int drop_clean(struct zc_cache *c, struct zc_file *f)
-{
-    int rc = 0;
-
-    zc_list_each_safe (&f->pages, n) {
-        struct zc_page *p = zc_list_entry(n, struct zc_page, file_link);
-
-        if (p->on == ZC_ON_NONE && zc_page_idle(p)) {
-            zc_page_drop(c, p);
-            continue;
-        }
-        if (p->reading && !zc_list_linked(&p->fill_link))
-            p->stale = true; /* read before the change that we are told of, maybe */
-        if (zc_page_outdate(c, p) < 0)
-            rc = zc_errorf(ENOMEM, "%s: out of memory", f->path);
-    }
-    return rc;
-}
-
 int zc_cache_refresh(struct zc_handle *h)
 {
     struct zc_file *f = h->file;
@@ -532,4 +532,34 @@ uint64_t zc_cache_size(struct zc_handle *h)
     size = h->file->size;
     zc_lock_put(&c->lock);
     return size;
+}
+
+bool zc_cache_has_open(struct zc_cache *c, uint64_t dev, uint64_t ino)
+{
+    struct zc_file *f;
+    bool yes;
+
+    zc_lock_get(&c->lock);
+    f = zc_file_find(c, dev, ino);
+    yes = f && f->handles > 0;
+    zc_lock_put(&c->lock);
+    return yes;
+}
+
+bool zc_cache_closed(struct zc_cache *c)
+{
+    bool yes;
+
+    zc_lock_get(&c->lock);
+    yes = c->st.handles == 0;
+    zc_lock_put(&c->lock);
+    return yes;
+}
+
+void zc_cache_wait_closed(struct zc_cache *c)
+{
+    zc_lock_get(&c->lock);
+    while (c->st.handles > 0)
+        zc_cache_wait(c);
+    zc_cache_unlock(c);
 }

@@ -162,13 +162,13 @@ static void squeeze(struct zc_cache *c, struct zc_page *p)
     zc_kick(c);
 }
 
-/* A page has too many ranges.  When it is one open's, other opens may write the bytes between
- * what is dirty here: those must not become dirty. */
+/* A page has too many ranges.  Of a file that others write to, the bytes between what is dirty here
+ * may be theirs: those must not become dirty. */
 void zc_fill_collapse(struct zc_cache *c, struct zc_page *p)
 {
     if (p->squeeze)
         return;
-    if (p->file->private && p->dirty.n > p->valid.n / 2)
+    if (c->cfg.transient && p->dirty.n > p->valid.n / 2)
         squeeze(c, p);
     else if (zc_fill_start(c, p))
         p->collapsing = true;
@@ -401,7 +401,7 @@ static void collapsed(struct zc_cache *c, struct zc_page *p, int rc)
         return;
     }
     c->st.collapses++;
-    if (!p->file->private && p->dirty.n > 1 &&
+    if (!c->cfg.transient && p->dirty.n > 1 &&
         zc_extents_cover(&p->valid, r[0].lo, r[p->dirty.n - 1].hi))
         zc_page_dirty(c, p, r[0].lo, r[p->dirty.n - 1].hi);
 }

@@ -163,7 +163,7 @@ static void start(struct zc_cache *c, struct zc_flush *fl)
     fl->target = f->epoch++;
     zc_list_add_tail(&f->flushes, &fl->link);
     c->st.waiting_flush++;
-    if (fl->level <= c->cfg.level && !f->private) /* a private open's bytes are nobody else's */
+    if (fl->level <= c->cfg.level && !c->cfg.transient) /* or those who open it elsewhere miss it */
         finish(c, fl, NULL);
     else
         zc_flush_check(c, f);

@@ -155,7 +155,8 @@ void zc_coord_unlock(struct zc_coord *s, struct zc_range_lock *l)
         next->granted(next);
 }
 
-struct zc_range_lock *zc_coord_find(struct zc_coord *s, uint64_t owner, uint64_t from)
+/* `owner` NULL: anybody's. */
+static struct zc_range_lock *find(struct zc_coord *s, const uint64_t *owner, uint64_t from)
 {
     struct zc_range_lock *found = NULL;
 
@@ -163,11 +164,22 @@ struct zc_range_lock *zc_coord_find(struct zc_coord *s, uint64_t owner, uint64_t
     zc_list_each (&s->held, n) {
         struct zc_range_lock *l = zc_list_entry(n, struct zc_range_lock, link);
 
-        if (l->owner == owner && l->number >= from && (!found || l->number < found->number))
+        if ((!owner || l->owner == *owner) && l->number >= from &&
+            (!found || l->number < found->number))
             found = l;
     }
     zc_lock_put(&s->lock);
     return found;
+}
+
+struct zc_range_lock *zc_coord_find(struct zc_coord *s, uint64_t owner, uint64_t from)
+{
+    return find(s, &owner, from);
+}
+
+struct zc_range_lock *zc_coord_held(struct zc_coord *s, uint64_t from)
+{
+    return find(s, NULL, from);
 }
 
 /* ---- waiting ---- */

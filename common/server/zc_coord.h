@@ -49,5 +49,7 @@ void zc_coord_lock_wait(struct zc_coord *s, struct zc_range_lock *l);
 void zc_coord_unlock(struct zc_coord *s, struct zc_range_lock *l);
 /* Of the locks this owner holds, the one with the lowest number from `from` on; NULL: none. */
 struct zc_range_lock *zc_coord_find(struct zc_coord *s, uint64_t owner, uint64_t from);
+/* The same of all that are held, whoever holds them. */
+struct zc_range_lock *zc_coord_held(struct zc_coord *s, uint64_t from);
 
 #endif

@@ -1,7 +1,9 @@
 /* zc_export.c - open files of this process that all clients may use.
  *
- * An aggregator opens a file once for the whole job; the ranks learn its number by MPI and
- * need not open it each.  Numbers have the highest bit set, handles of sessions have not.
+ * An aggregator opens a file once for all ranks of an open; they learn its number by MPI and need
+ * not open it each.  It does that for a communicator it is in itself (zc_server_export()), or is
+ * asked to by a member of another one (OPEN for all): such an open file is closed by who asked for
+ * it, or when he is gone.  Numbers have the highest bit set, handles of sessions have not.
  *
  * Entries stay where they are until the server ends.  While somebody has one in use, its handle,
  * generation and coord do not change, and need no lock: zc_server_unexport() waits.
@@ -42,7 +44,7 @@ static struct zc_export *entry(struct zc_server *s)
 
     zc_assert_held(&s->lock);
     for (uint32_t i = 0; i < s->nexports; i++)
-        if (!s->exports[i]->handle)
+        if (!s->exports[i]->handle && !s->exports[i]->busy)
             return s->exports[i];
     more = realloc(s->exports, (s->nexports + 1) * sizeof *more);
     if (!more)
@@ -52,11 +54,13 @@ static struct zc_export *entry(struct zc_server *s)
     if (!e)
         return NULL;
     e->index = s->nexports;
+    e->server = s;
     s->exports[s->nexports++] = e;
     return e;
 }
 
-uint64_t zc_server_export(struct zc_server *s, struct zc_handle *h, struct zc_coord *coord)
+static uint64_t add(struct zc_server *s, struct zc_handle *h, struct zc_coord *coord,
+                    uint64_t opener)
 {
     struct zc_export *e;
     uint64_t number = 0;
@@ -66,12 +70,18 @@ uint64_t zc_server_export(struct zc_server *s, struct zc_handle *h, struct zc_co
     if (e) {
         e->handle = h;
         e->coord = coord;
-        e->leaving = false;
+        e->opener = opener;
+        e->leaving = e->orphan = false;
         e->generation++;
         number = number_of(e);
     }
     zc_lock_put(&s->lock);
     return number;
+}
+
+uint64_t zc_server_export(struct zc_server *s, struct zc_handle *h, struct zc_coord *coord)
+{
+    return add(s, h, coord, 0);
 }
 
 void zc_server_unexport(struct zc_server *s, uint64_t number)
@@ -105,10 +115,95 @@ struct zc_export *zc_export_get(struct zc_server *s, uint64_t number)
 
 void zc_export_put(struct zc_server *s, struct zc_export *e)
 {
+    bool close;
+
+    if (e->orphan) /* whoever has one cannot give it back, and others wait */
+        zc_request_forget_all_locks(e->coord);
     zc_lock_get(&s->lock);
-    if (--e->busy == 0)
+    e->busy--;
+    if (e->leaving)
         pthread_cond_broadcast(&s->export_idle);
+    close = e->busy == 0 && e->orphan;
     zc_lock_put(&s->lock);
+    if (close)
+        zc_pool_submit(s->pool, &e->close_work);
+}
+
+/* ---- opened for all ---- */
+
+uint64_t zc_export_open(struct zc_session *ss, struct zc_handle *h)
+{
+    struct zc_coord *coord = zc_coord_create();
+    uint64_t number = coord ? add(ss->server, h, coord, ss->id) : 0;
+
+    if (!number)
+        zc_coord_destroy(coord);
+    return number;
+}
+
+bool zc_export_leave(struct zc_server *s, struct zc_export *e)
+{
+    bool alone;
+
+    zc_lock_get(&s->lock);
+    alone = e->busy == 1;
+    e->leaving = e->leaving || alone;
+    zc_lock_put(&s->lock);
+    return alone;
+}
+
+int zc_export_close(struct zc_export *e, unsigned mine)
+{
+    struct zc_coord *coord;
+    int rc;
+
+    zc_lock_get(&e->server->lock);
+    coord = e->coord;
+    e->coord = NULL;
+    while (e->busy > mine) /* somebody looks for locks of a client that is gone: moments */
+        zc_cond_wait(&e->server->export_idle, &e->server->lock);
+    zc_lock_put(&e->server->lock);
+    rc = zc_cache_close(e->handle);
+    zc_request_forget_all_locks(coord);
+    zc_lock_get(&e->server->lock);
+    e->handle = NULL;
+    e->orphan = false;
+    zc_lock_put(&e->server->lock);
+    zc_coord_destroy(coord);
+    return rc;
+}
+
+/* What its opener wrote stays dirty and is written back: errors are the next flush's to tell. */
+static void close_orphan(struct zc_work *w)
+{
+    int rc = zc_export_close(zc_list_entry(w, struct zc_export, close_work), 0);
+
+    if (rc)
+        zc_warn("closing what a process that is gone had opened: %s", zc_error_text(rc));
+}
+
+/* The i-th, if it is the session's, is closed when nobody is busy with it; false: there is no such
+ * one, nor any behind. */
+static bool orphan(struct zc_server *s, uint32_t i, uint64_t session)
+{
+    struct zc_export *e = NULL;
+    bool idle = false, end;
+
+    zc_lock_get(&s->lock);
+    end = i >= s->nexports;
+    if (!end)
+        e = s->exports[i];
+    if (e && e->handle && e->opener == session && !e->leaving) {
+        e->leaving = e->orphan = true;
+        e->close_work.run = close_orphan;
+        idle = e->busy == 0;
+    }
+    zc_lock_put(&s->lock);
+    if (e && e->orphan && !idle)
+        zc_request_forget_all_locks(e->coord);
+    if (idle)
+        zc_pool_submit(s->pool, &e->close_work);
+    return !end;
 }
 
 bool zc_export_there(struct zc_server *s, uint64_t number)
@@ -170,6 +265,8 @@ void zc_exports_forget(struct zc_server *s, uint64_t session)
         zc_request_forget_locks(e->coord, session);
         zc_export_put(s, e);
     }
+    for (uint32_t i = 0; orphan(s, i, session);)
+        i++;
 }
 
 void zc_exports_free(struct zc_server *s)

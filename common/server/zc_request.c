@@ -156,9 +156,11 @@ void zc_request_written(struct zc_request *r)
 
 /* ---- a message arrives ---- */
 
-static bool bad_open_flags(const struct zc_msg *m)
+static bool bad_open_flags(const struct zc_server *s, const struct zc_msg *m)
 {
-    return m->open_flags > ZC_OPEN_ALL || !(m->open_flags & (ZC_OPEN_READ | ZC_OPEN_WRITE));
+    unsigned known = ZC_OPEN_ALL | (s->cfg.for_all ? ZC_OPEN_FOR_ALL : 0);
+
+    return m->open_flags & ~known || !(m->open_flags & (ZC_OPEN_READ | ZC_OPEN_WRITE));
 }
 
 /* Why a well-formed message cannot be taken; 0: it can.  `k`: NULL if it is no request. */
@@ -185,7 +187,7 @@ static int objection(struct zc_server *s, struct zc_session *ss, const struct zc
         *text = "the path is empty";
         return -ENOENT;
     }
-    if (k->flags & ZC_KIND_OPENS && bad_open_flags(m)) {
+    if (k->flags & ZC_KIND_OPENS && bad_open_flags(s, m)) {
         *text = "unknown flags, or neither for reading nor for writing";
         return -EINVAL;
     }
@@ -231,11 +233,11 @@ static bool take_handle(struct zc_request *r)
     if (!(r->kind->flags & ZC_KIND_HANDLE))
         return true;
     if (zc_export_number(r->msg.handle)) {
-        if (r->kind->flags & ZC_KIND_OWN)
-            return false;
         r->export = zc_export_get(ss->server, r->msg.handle);
-        r->handle = r->export ? r->export->handle : NULL;
-        return r->handle;
+        if (!r->export || (r->kind->flags & ZC_KIND_OWN && r->export->opener != ss->id))
+            return false; /* what is in use is given back as the request ends */
+        r->handle = r->export->handle;
+        return true;
     }
     slot = zc_session_slot(ss, r->msg.handle);
     if (!slot)

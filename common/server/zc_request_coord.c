@@ -118,6 +118,18 @@ void zc_request_unlock(struct zc_request *r)
     zc_request_finish(r);
 }
 
+/* Who waits behind them is answered then. */
+void zc_request_forget_all_locks(struct zc_coord *coord)
+{
+    struct zc_range_lock *l;
+
+    for (uint64_t from = 0; (l = zc_coord_held(coord, from));) {
+        from = l->number + 1;
+        if (!grant_of(l)->request)
+            unlock(coord, l);
+    }
+}
+
 void zc_request_forget_locks(struct zc_coord *coord, uint64_t session)
 {
     struct zc_range_lock *l;

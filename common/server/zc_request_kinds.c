@@ -35,7 +35,8 @@ static int open_as_placed(struct zc_request *r, struct zc_attr *attr)
     for (int tries = 0;; tries++) {
         attr->block_size = decided;
         attr->stride = r->msg.stride;
-        rc = zc_cache_open(c, r->path, r->msg.open_flags, r->msg.mode & 07777, &r->opened, attr);
+        rc = zc_cache_open(c, r->path, r->msg.open_flags & ZC_OPEN_ALL, r->msg.mode & 07777,
+                           &r->opened, attr);
         if (rc || !(r->msg.open_flags & ZC_OPEN_PLACED) || attr->block_size == decided || tries)
             return rc;
         rc = zc_cache_flush(r->opened, ZC_LEVEL_STORED);
@@ -61,6 +62,15 @@ static void do_close(struct zc_request *r)
     zc_request_check(r, zc_cache_close(r->opened));
 }
 
+static uint64_t open_for_all(struct zc_request *r)
+{
+    unsigned prefetch = r->session->server->cfg.prefetch;
+
+    if (prefetch)
+        zc_cache_prefetch(r->opened, prefetch);
+    return zc_export_open(r->session, r->opened);
+}
+
 static void opened(struct zc_request *r)
 {
     struct zc_session *ss = r->session;
@@ -68,7 +78,9 @@ static void opened(struct zc_request *r)
         (r->msg.open_flags & ZC_OPEN_THROUGH) || zc_cache_uncached(ss->server->cfg.cache);
 
     if (r->status == 0) {
-        r->reply.handle = zc_session_add(ss, r->opened, &r->attr, through);
+        r->reply.handle = r->msg.open_flags & ZC_OPEN_FOR_ALL
+                              ? open_for_all(r)
+                              : zc_session_add(ss, r->opened, &r->attr, through);
         fill_attr(&r->reply, &r->attr);
         if (!r->reply.handle) {
             zc_request_fail(r, -EMFILE, "too many open files in this process");
@@ -181,9 +193,28 @@ static void start_flush(struct zc_request *r)
     flush(r, flushed);
 }
 
+static void refuse_close(struct zc_request *r)
+{
+    zc_request_fail(r, -EBUSY, "requests on this file are under way");
+    zc_request_finish(r);
+}
+
+static void do_close_export(struct zc_request *r)
+{
+    zc_request_check(r, zc_export_close(r->export, 1));
+}
+
 /* The file is closed whatever came of the flush. */
 static void flushed_to_close(struct zc_request *r)
 {
+    if (r->export && zc_export_leave(r->session->server, r->export)) {
+        zc_request_submit(r, do_close_export, zc_request_finish);
+        return;
+    }
+    if (r->export) {
+        refuse_close(r);
+        return;
+    }
     r->opened = r->handle;
     zc_session_views_forget(r->session, r->msg.handle);
     r->session->slots[r->slot - 1].handle = NULL;
@@ -193,12 +224,10 @@ static void flushed_to_close(struct zc_request *r)
 
 static void start_close(struct zc_request *r)
 {
-    if (r->session->slots[r->slot - 1].busy > 1) {
-        zc_request_fail(r, -EBUSY, "requests on this file are under way");
-        zc_request_finish(r);
-        return;
-    }
-    flush(r, flushed_to_close);
+    if (r->slot && r->session->slots[r->slot - 1].busy > 1)
+        refuse_close(r);
+    else
+        flush(r, flushed_to_close);
 }
 
 /* ---- sessions and the server itself ---- */

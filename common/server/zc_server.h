@@ -54,6 +54,8 @@ struct zc_server_config {
     const char *provider, *listen;
     unsigned spin_us;
     struct zc_view_budget *views; /* borrowed; NULL: clients send lists */
+    bool for_all;                 /* a client may open files for all: see ZC_OPEN_FOR_ALL */
+    unsigned prefetch;            /* pages read ahead of these */
 };
 
 /* The endpoint is ready when this returns. */

@@ -150,6 +150,11 @@ struct zc_export {
     struct zc_coord *coord;   /* or NULL */
     unsigned busy;            /* requests that use it */
     bool leaving;             /* no more requests */
+
+    struct zc_server *server;
+    uint64_t opener;           /* the session that opened it for all; 0: this process did */
+    bool orphan;               /* the opener is gone: closed when nobody is busy with it */
+    struct zc_work close_work; /* then */
 };
 
 /* A view that a session has installed. */
@@ -351,7 +356,13 @@ void zc_export_put(struct zc_server *s, struct zc_export *e);
 bool zc_export_there(struct zc_server *s, uint64_t number);
 /* The session's record of an export it uses; NULL: no memory. */
 struct zc_told *zc_export_told(struct zc_session *ss, const struct zc_export *e);
-/* A client is gone: its locks are given back. */
+/* Makes the session's open file one that all may use; its number, or 0: no memory. */
+uint64_t zc_export_open(struct zc_session *ss, struct zc_handle *h);
+/* No request but the caller's uses it, and none will any more; else false, and nothing is done. */
+bool zc_export_leave(struct zc_server *s, struct zc_export *e);
+/* Closes one that was left, which `mine` requests of the caller use.  Blocks. */
+int zc_export_close(struct zc_export *e, unsigned mine);
+/* A client is gone: its locks are given back, and what it had opened for all is closed. */
 void zc_exports_forget(struct zc_server *s, uint64_t session);
 void zc_exports_free(struct zc_server *s);
 
@@ -360,6 +371,7 @@ void zc_request_pointer(struct zc_request *r);
 void zc_request_lock(struct zc_request *r);
 void zc_request_unlock(struct zc_request *r);
 void zc_request_forget_locks(struct zc_coord *coord, uint64_t session);
+void zc_request_forget_all_locks(struct zc_coord *coord);
 
 /* zc_request_meet.c */
 void zc_request_meet(struct zc_request *r);

@@ -48,6 +48,10 @@ enum {
     ZC_F_CUT = 4,     /* TRUNCATE: another server has: cut what is cached, whatever the store says */
 };
 
+/* OPEN, beside the store's ZC_OPEN_* flags: all clients of the server may use the handle, which
+ * ends with a CLOSE by who opened it, or with his session. */
+enum { ZC_OPEN_FOR_ALL = 128 };
+
 enum zc_backlog {
     ZC_BACKLOG_HERE = 1,  /* cached here and not in the store below */
     ZC_BACKLOG_BELOW = 2, /* in the store below and not in the file system */

@@ -353,6 +353,12 @@ three-plan5-killed-opens-waits 4 6
 END
 }
 
+# The same programs over ufs:, too: where they fail there the test is wrong.
+next() {
+    cat <<'END'
+END
+}
+
 make_tmp
 failed=0
 case ${1:-} in

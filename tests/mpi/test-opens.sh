@@ -2,7 +2,7 @@
 # Several opens of one file in one job, by 1 to 4 ranks: without daemons, with one, with two; and
 # over ufs:, where the same cases pass, or the test is wrong.
 #
-#     test-opens.sh                                what make check-next runs
+#     test-opens.sh                                what make check runs
 #     test-opens.sh --each [WHERE [RANKS [CASE]]]  every case by itself: which fail, and how often;
 #                                                  WHERE is ufs, embedded, one or two
 # ROUNDS: of each case (3: every one with other hints); VERBOSE=1 shows what --each has seen.

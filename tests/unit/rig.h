@@ -92,14 +92,19 @@ static inline void *rig_main(void *arg)
     return NULL;
 }
 
+/* Clients may open files for all, as at an aggregator; set before rig_up(). */
+static bool rig_for_all;
+
 /* Serves `mem`; with mem == NULL a memory store of its own.  Clients are dropped after
  * `silence_ms`; 0: after what they ask for. */
 static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *cfg,
                                   struct zc_store *mem, unsigned silence_ms)
 {
     struct zc_cache_config small = ZC_CACHE_CONFIG_DEFAULT;
-    struct zc_server_config s = {
-        .boot_id = 42, .open_transport = rig_transport, .silence_ms = silence_ms};
+    struct zc_server_config s = {.boot_id = 42,
+                                 .open_transport = rig_transport,
+                                 .silence_ms = silence_ms,
+                                 .for_all = rig_for_all};
 
     memset(r, 0, sizeof *r);
     small.capacity = 64 * 4096;

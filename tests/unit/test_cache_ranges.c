@@ -1,4 +1,4 @@
-/* test_cache_ranges.c - writes that fill some ranges of a page, opens of one's own, refresh. */
+/* test_cache_ranges.c - writes that fill some ranges of a page, caches of jobs, refresh. */
 #include "config.h"
 
 #include <errno.h>
@@ -10,18 +10,22 @@
 
 enum { PAGE = 4096, FILE_SIZE = 40 * PAGE };
 
-static struct zc_store *store; /* the faulty one, over memory */
-static struct zc_cache *cache;
+static struct zc_store *store;               /* the faulty one, over memory */
+static struct zc_cache *cache, *other_cache; /* the other one: of another job */
 
-static struct zc_handle *open_flags(const char *path, unsigned flags)
+static struct zc_handle *open_in(struct zc_cache *c, const char *path)
 {
     struct zc_attr attr = {0};
     struct zc_handle *h;
-    int rc = zc_cache_open(cache, path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE | flags, 0600,
-                           &h, &attr);
+    int rc = zc_cache_open(c, path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0600, &h, &attr);
 
     ck_assert_msg(rc == 0, "open: %s", zc_error_text(rc));
     return h;
+}
+
+static struct zc_handle *open_file(const char *path)
+{
+    return open_in(cache, path);
 }
 
 /* A cache of so many pages that writes nothing back by itself. */
@@ -42,14 +46,16 @@ static void up_with(const struct zc_cache_config *cfg)
     ck_assert_int_eq(zc_store_mem_create(&mem), 0);
     ck_assert_int_eq(zc_store_fault_create(mem, &store), 0);
     ck_assert_int_eq(zc_cache_create(cfg, store, &cache), 0);
+    ck_assert_int_eq(zc_cache_create(cfg, store, &other_cache), 0);
 }
 
-static void up(unsigned pages, uint32_t max_extents)
+static void up(unsigned pages, uint32_t max_extents, bool transient)
 {
     struct zc_cache_config cfg = cache_of(pages);
 
     cfg.idle_ms = 1;
     cfg.max_extents = max_extents;
+    cfg.transient = transient;
     up_with(&cfg);
 }
 
@@ -57,6 +63,8 @@ static void down(void)
 {
     ck_assert_int_eq(zc_cache_drain(cache), 0);
     zc_cache_destroy(cache);
+    ck_assert_int_eq(zc_cache_drain(other_cache), 0);
+    zc_cache_destroy(other_cache);
     zc_store_destroy(store);
 }
 
@@ -128,15 +136,15 @@ static void write_ranges(struct zc_handle *h, unsigned char *model, uint64_t *si
     zc_cache_end_ranges(&w.a, r, n);
 }
 
-static void against_model(unsigned pages, uint32_t max_extents, unsigned flags)
+static void against_model(unsigned pages, uint32_t max_extents, bool transient)
 {
     static unsigned char model[FILE_SIZE], in[FILE_SIZE];
     unsigned seed = pages * 31 + max_extents;
     uint64_t size = 0;
     struct zc_handle *h;
 
-    up(pages, max_extents);
-    h = open_flags("/f", flags);
+    up(pages, max_extents, transient);
+    h = open_file("/f");
     memset(model, 0, sizeof model);
     for (unsigned i = 0; i < cases(3000); i++) {
         if (rand_r(&seed) % 3) {
@@ -153,7 +161,7 @@ static void against_model(unsigned pages, uint32_t max_extents, unsigned flags)
     }
     ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), 0);
     ck_assert_int_eq(zc_cache_close(h), 0);
-    h = open_flags("/f", 0);
+    h = open_file("/f");
     ck_assert_int_eq(zc_cache_read(h, in, FILE_SIZE, 0), (ssize_t)size);
     ck_assert_mem_eq(in, model, size);
     ck_assert_int_eq(zc_cache_close(h), 0);
@@ -162,19 +170,19 @@ static void against_model(unsigned pages, uint32_t max_extents, unsigned flags)
 
 START_TEST(ranges_with_room)
 {
-    against_model(64, 1024, 0);
+    against_model(64, 1024, false);
 }
 END_TEST
 
 START_TEST(ranges_in_two_pages)
 {
-    against_model(2, 1024, ZC_OPEN_PRIVATE);
+    against_model(2, 1024, true);
 }
 END_TEST
 
 START_TEST(ranges_that_collapse)
 {
-    against_model(5, 3, 0);
+    against_model(5, 3, false);
 }
 END_TEST
 
@@ -211,7 +219,7 @@ START_TEST(room_for_ranges)
         if (scarce)
             cfg.range_memory = 1024;
         up_with(&cfg);
-        h = open_flags("/f", 0);
+        h = open_file("/f");
         kept = holes_and_plugs(h);
         if (scarce)
             ck_assert_uint_lt(kept, 1024);
@@ -235,7 +243,7 @@ START_TEST(room_of_clean_pages)
     struct zc_handle *h;
 
     up_with(&cfg);
-    h = open_flags("/f", 0);
+    h = open_file("/f");
     for (uint64_t at = 0; at < 16 * PAGE; at += 128)
         ck_assert_int_eq(zc_cache_write(h, "x", 1, at), 1);
     zc_cache_stats(cache, &st);
@@ -256,30 +264,52 @@ START_TEST(room_of_clean_pages)
 }
 END_TEST
 
-/* Two opens of one's own know nothing of each other until flush and refresh. */
-START_TEST(private_opens)
+static void expect_text(struct zc_handle *h, const char *want, uint64_t off)
 {
-    struct zc_handle *a, *b;
+    char is[8] = "";
+
+    ck_assert_int_eq(zc_cache_read(h, is, strlen(want), off), (ssize_t)strlen(want));
+    ck_assert_str_eq(is, want);
+}
+
+/* Two jobs know nothing of each other until flush and refresh; each forgets its pages with its last
+ * handle, and not before. */
+START_TEST(transient_caches)
+{
+    struct zc_cache_config cfg = cache_of(8);
+    struct zc_handle *a, *more, *b;
     struct zc_cache_stats st;
     char buf[4] = "";
 
-    up(8, 1024);
-    a = open_flags("/f", ZC_OPEN_PRIVATE);
+    cfg.transient = true;
+    up_with(&cfg);
+    a = open_file("/f");
     ck_assert_int_eq(zc_cache_write(a, "old", 3, 0), 3);
     ck_assert_int_eq(zc_cache_flush(a, ZC_LEVEL_STORED), 0);
-    b = open_flags("/f", ZC_OPEN_PRIVATE);
+    b = open_in(other_cache, "/f");
     ck_assert_int_eq(zc_cache_read(b, buf, 3, 0), 3);
     ck_assert_str_eq(buf, "old");
+    more = open_file("/f");
     ck_assert_int_eq(zc_cache_write(a, "newer", 5, 0), 5);
     ck_assert_int_eq(zc_cache_read(b, buf, 3, 0), 3);
     ck_assert_str_eq(buf, "old");
-    ck_assert_int_eq(zc_cache_flush(a, ZC_LEVEL_STORED), 0);
+    ck_assert_int_eq(zc_cache_read(more, buf, 3, 0), 3);
+    ck_assert_str_eq(buf, "new");
+    ck_assert_uint_eq(zc_cache_size(more), 5);
+    ck_assert_int_eq(zc_cache_close(a), 0);
+    ck_assert_int_eq(zc_cache_read(b, buf, 3, 0), 3);
+    ck_assert_str_eq(buf, "old");
+    ck_assert_int_eq(zc_cache_flush(more, ZC_LEVEL_STORED), 0);
     ck_assert_int_eq(zc_cache_refresh(b), 0);
     ck_assert_uint_eq(zc_cache_size(b), 5);
     ck_assert_int_eq(zc_cache_read(b, buf, 3, 0), 3);
     ck_assert_str_eq(buf, "new");
-    ck_assert_int_eq(zc_cache_close(a), 0);
+    zc_cache_stats(cache, &st);
+    ck_assert_uint_gt(st.used_bytes, 0);
+    ck_assert(zc_cache_closed(cache) == false);
+    ck_assert_int_eq(zc_cache_close(more), 0);
     ck_assert_int_eq(zc_cache_close(b), 0);
+    zc_cache_wait_closed(cache);
     ck_assert_int_eq(zc_cache_drain(cache), 0);
     zc_cache_stats(cache, &st);
     ck_assert_uint_eq(st.used_bytes, 0); /* nothing of them is kept */
@@ -287,21 +317,62 @@ START_TEST(private_opens)
 }
 END_TEST
 
-/* Nobody else sees what an open of one's own has cached: it is not visible before the store has it.
- */
-START_TEST(visible_to_other_opens)
+static void *open_late(void *arg)
 {
-    struct zc_handle *a, *b;
-    char buf[4] = "";
+    (void)arg;
+    return open_file("/f");
+}
 
-    up(8, 1024);
-    a = open_flags("/f", ZC_OPEN_PRIVATE);
-    b = open_flags("/f", ZC_OPEN_PRIVATE);
+/* The last handle goes, another one comes while the store files are being closed: somebody else
+ * may have written in between. */
+START_TEST(transient_opens_during_settling)
+{
+    struct zc_cache_config cfg = cache_of(8);
+    struct zc_handle *h, *b;
+    pthread_t opener;
+    void *late;
+
+    cfg.transient = true;
+    up_with(&cfg);
+    h = open_file("/f");
+    ck_assert_int_eq(zc_cache_write(h, "old", 3, 0), 3);
+    zc_store_fault_hold(store, ZC_FAULT_WRITE);
+    ck_assert_int_eq(zc_cache_flush_later(h, ZC_LEVEL_STORED), 0);
+    WAIT_FOR(zc_store_fault_held(store) == 1);
+    ck_assert_int_eq(zc_cache_write(h, "more", 4, 100), 4);
+    ck_assert_int_eq(zc_cache_close(h), 0); /* it is still being written */
+    ck_assert(zc_cache_closed(cache));
+    ck_assert_int_eq(pthread_create(&opener, NULL, open_late, NULL), 0);
+    pthread_join(opener, &late);
+    zc_store_fault_release(store);
+    ck_assert_int_eq(zc_cache_flush(late, ZC_LEVEL_STORED), 0);
+    ck_assert_int_eq(zc_cache_close(late), 0);
+    b = open_in(other_cache, "/f");
+    ck_assert_int_eq(zc_cache_write(b, "new", 3, 0), 3);
+    ck_assert_int_eq(zc_cache_flush(b, ZC_LEVEL_STORED), 0);
+    ck_assert_int_eq(zc_cache_close(b), 0);
+    h = open_file("/f");
+    expect_text(h, "new", 0);
+    expect_text(h, "more", 100);
+    ck_assert_int_eq(zc_cache_close(h), 0);
+    down();
+}
+END_TEST
+
+/* Nobody else sees what a job has cached: it is not visible before the store has it. */
+START_TEST(visible_to_other_jobs)
+{
+    struct zc_cache_config cfg = cache_of(8);
+    struct zc_handle *a, *b;
+
+    cfg.transient = true;
+    up_with(&cfg);
+    a = open_file("/f");
+    b = open_in(other_cache, "/f");
     ck_assert_int_eq(zc_cache_write(a, "new", 3, 0), 3);
     ck_assert_int_eq(zc_cache_flush(a, ZC_LEVEL_VISIBLE), 0);
     ck_assert_int_eq(zc_cache_refresh(b), 0);
-    ck_assert_int_eq(zc_cache_read(b, buf, 3, 0), 3);
-    ck_assert_str_eq(buf, "new");
+    expect_text(b, "new", 0);
     ck_assert_int_eq(zc_cache_close(a), 0);
     ck_assert_int_eq(zc_cache_close(b), 0);
     down();
@@ -313,8 +384,8 @@ START_TEST(refresh_keeps_what_is_dirty)
     struct zc_handle *h;
     char buf[8];
 
-    up(8, 1024);
-    h = open_flags("/f", 0);
+    up(8, 1024, false);
+    h = open_file("/f");
     zc_cache_grow(h, 100);
     ck_assert_uint_eq(zc_cache_size(h), 100);
     ck_assert_int_eq(zc_cache_write(h, "dirty", 5, 200), 5);
@@ -335,7 +406,7 @@ START_TEST(pieces_during_a_store_write)
     struct zc_handle *h;
 
     up_with(&cfg);
-    h = open_flags("/f", 0);
+    h = open_file("/f");
     memset(want, 'o', sizeof want);
     ck_assert_int_eq(zc_cache_write(h, want, sizeof want, 0), sizeof want);
     zc_store_fault_hold(store, ZC_FAULT_WRITE);
@@ -400,9 +471,10 @@ static void refresh_in_use(enum use use)
 
     cfg.prefetch = 0;
     cfg.readers = 1;
+    cfg.transient = true;
     up_with(&cfg);
-    mine = open_flags("/f", ZC_OPEN_PRIVATE);
-    other = open_flags("/f", ZC_OPEN_PRIVATE);
+    mine = open_file("/f");
+    other = open_in(other_cache, "/f");
     memset(page, 'o', sizeof page);
     ck_assert_int_eq(zc_cache_write(other, page, PAGE, PAGE), PAGE);
     ck_assert_int_eq(zc_cache_flush(other, ZC_LEVEL_STORED), 0);
@@ -475,7 +547,7 @@ START_TEST(refused_pieces_are_given_up_while_the_page_is_read)
     struct zc_handle *h;
 
     up_with(&cfg);
-    h = open_flags("/f", 0);
+    h = open_file("/f");
     memset(old, 'o', PAGE);
     ck_assert_int_eq(zc_cache_write(h, old, PAGE, 0), PAGE);
     ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), 0);
@@ -540,7 +612,7 @@ static void *close_it(void *arg)
 
 static void *open_it(void *arg)
 {
-    *(struct zc_handle **)arg = open_flags("/f", 0);
+    *(struct zc_handle **)arg = open_file("/f");
     return NULL;
 }
 
@@ -562,7 +634,7 @@ START_TEST(successor_of_a_removed_file)
     ((struct borrowed *)store)->ops.stat = same_number_stat;
     ck_assert_int_eq(zc_cache_create(&cfg, store, &cache), 0);
 
-    old = open_flags("/f", 0);
+    old = open_file("/f");
     ck_assert_int_eq(zc_store_stat(store, "/f", &attr), 0);
     ck_assert_int_eq(zc_cache_write(old, "old", 3, 0), 3);
     ck_assert_int_eq(zc_cache_unlink(cache, "/f"), 0);
@@ -619,8 +691,9 @@ START_TEST(the_end_of_the_file_moves_between_two_reads_of_a_page)
 
     cfg.max_extents = 64;
     cfg.prefetch = 0;
+    cfg.transient = true;
     up_with(&cfg);
-    h = open_flags("/f", ZC_OPEN_PRIVATE);
+    h = open_file("/f");
     for (unsigned i = 0; i < 64; i++)
         ck_assert_int_eq(zc_cache_write(h, "x", 1, 10 + 10 * i), 1);
     begin(&w, h, 3000, 4, 1);
@@ -646,8 +719,8 @@ int main(void)
     CASE(s, "model", 120, ranges_with_room, ranges_in_two_pages, ranges_that_collapse,
          room_for_ranges, room_of_clean_pages, pieces_during_a_store_write);
     CASE(s, "reads", 60, the_end_of_the_file_moves_between_two_reads_of_a_page);
-    CASE(s, "opens", 60, private_opens, visible_to_other_opens, refresh_keeps_what_is_dirty,
-         refresh_of_a_page_in_use, refused_pieces_are_given_up_while_the_page_is_read,
-         successor_of_a_removed_file);
+    CASE(s, "opens", 60, transient_caches, transient_opens_during_settling, visible_to_other_jobs,
+         refresh_keeps_what_is_dirty, refresh_of_a_page_in_use,
+         refused_pieces_are_given_up_while_the_page_is_read, successor_of_a_removed_file);
     return run_suite(s);
 }

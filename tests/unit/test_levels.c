@@ -295,8 +295,9 @@ START_TEST(backlog_of_two_levels)
     }
     ck_assert_int_eq(zc_store_remote_over(net, clients, 2, &remote), 0);
     cfg.level = ZC_LEVEL_VISIBLE;
+    cfg.transient = true;
     ck_assert_int_eq(zc_cache_create(&cfg, remote, &agg), 0);
-    ck_assert_int_eq(zc_cache_open(agg, "/f", RW | ZC_OPEN_PRIVATE, 0600, &h, &attr), 0);
+    ck_assert_int_eq(zc_cache_open(agg, "/f", RW, 0600, &h, &attr), 0);
     ck_assert_int_eq(zc_cache_write(h, buf, sizeof buf, 0), sizeof buf);
     ck_assert_int_eq(zc_cache_backlog_below(h, &below), 0);
     ck_assert_uint_eq(zc_cache_backlog(h), sizeof buf);

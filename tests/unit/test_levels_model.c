@@ -1,6 +1,6 @@
 /* test_levels_model.c - random pieces through both levels at once, compared with plain memory.
  *
- * What a job and a daemon do, in one process: threads share one private open in an
+ * What a job and a daemon do, in one process: threads share one open in an
  * aggregator's cache of few large pages, whose store is a daemon with few small pages over a
  * real file that grows.  Each thread writes and reads its own bytes, down to every second
  * one, mostly through a view, so that pages of both levels are collapsed, squeezed, read
@@ -177,6 +177,7 @@ static void make_aggregator(struct world *w)
     cfg.idle_ms = (unsigned)below(&w->rng, 3);
     cfg.prefetch = (unsigned[]){0, 0, 1, 8}[below(&w->rng, 4)];
     cfg.max_extents = below(&w->rng, 3) ? cfg.page_size / 16 : 2 + (unsigned)below(&w->rng, 100);
+    cfg.transient = true;
     ck_assert_int_eq(zc_cache_create(&cfg, w->store, &w->cache), 0);
 }
 
@@ -185,8 +186,7 @@ static void open_file(struct world *w)
     struct zc_attr attr = {.block_size = 64 << 10};
 
     ok(w, "open",
-       zc_cache_open(w->cache, path,
-                     ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE | ZC_OPEN_PRIVATE, 0600, &w->h,
+       zc_cache_open(w->cache, path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0600, &w->h,
                      &attr));
 }
 

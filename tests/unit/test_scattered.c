@@ -88,10 +88,9 @@ static void *write_mine(void *arg)
     cfg.capacity = PAGES * PAGE;
     cfg.idle_ms = 0;
     cfg.max_extents = max_extents;
+    cfg.transient = true;
     ck_assert_int_eq(zc_cache_create(&cfg, store, &cache), 0);
-    ck_assert_int_eq(
-        zc_cache_open(cache, path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_PRIVATE, 0, &h, &attr),
-        0);
+    ck_assert_int_eq(zc_cache_open(cache, path, ZC_OPEN_READ | ZC_OPEN_WRITE, 0, &h, &attr), 0);
     for (unsigned round = rounds; round-- > 0;) {
         for (unsigned i = 0; i < COUNT * PIECE; i++)
             buf[i] =

@@ -1,0 +1,351 @@
+/* zcache_attach.c - an open finds those who own the file, or makes its ranks own it; together.
+ *
+ *     known by a rank? --yes--> its card to all --> join
+ *          | no                                      ^
+ *          v                                         | verified: the card still lies there
+ *     make: the ranks of ranklist own it             |
+ *          |                                         |
+ *          v              another card lies there    |
+ *     meet: our card at the file? --------------> undo, take it
+ *          | it lies there now; or nobody can be met
+ *          v
+ *        done
+ *
+ * A group whose owner does not answer although its card lies there is gone: the next card replaces
+ * that one.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zc_log.h"
+#include "zcache_attach.h"
+#include "zcache_attempt.h"
+#include "zcache_file.h"
+#include "zcache_group.h"
+#include "zcache_job_key.h"
+#include "zcache_network.h"
+#include "zcache_outcome.h"
+
+static int size_of(MPI_Comm comm)
+{
+    int size;
+
+    MPI_Comm_size(comm, &size);
+    return size;
+}
+
+/* ---- a group that is there ---- */
+
+/* The file is attached to a group that somebody has told of, which is taken over. */
+static int join(ADIO_File fd, const struct zcache_opening *o, struct zcache_group *g)
+{
+    struct zcache_attempt a = {.fd = fd, .o = o, .f = zcache_file_of(fd), .g = g, .mine = -1};
+    int rc;
+
+    rc = zcache_attempt_take(&a);
+    if (rc == 0 && g->place.daemons != o->servers)
+        rc = zc_errorf(EINVAL, "%s is open in this job with %u daemons, and not with %u", a.f->path,
+                       g->place.daemons, o->servers);
+    rc = zcache_attempt_agree(&a, rc);
+    if (rc == 0)
+        rc = zcache_attempt_look(&a);
+    if (rc == 0)
+        rc = zcache_attempt_open(&a);
+    if (rc) {
+        struct zcache_outcome why = {0};
+
+        zcache_outcome_set(&why, rc);
+        zcache_attempt_undo(&a);
+        rc = zc_errorf(-rc, "%s", why.text);
+    }
+    zcache_attempt_end(&a);
+    return rc;
+}
+
+/* `root` has the bytes, the others get the group that they are of. */
+static int tell(ADIO_File fd, int root, int rank, void *bytes, size_t len,
+                struct zcache_group **out)
+{
+    struct zcache_outcome o = {0};
+    uint64_t n = len;
+    void *card = bytes;
+    int rc;
+
+    *out = NULL;
+    rc = zcache_outcome_mpi(MPI_Bcast(&n, 1, MPI_UINT64_T, root, fd->comm));
+    if (rc == 0 && rank != root)
+        card = malloc(n);
+    if (rc == 0 && !card)
+        rc = zc_errorf(ENOMEM, "no memory for a card of %llu bytes", (unsigned long long)n);
+    zcache_outcome_set(&o, rc);
+    rc = zcache_outcome_agree(&o, fd->comm);
+    if (rc == 0)
+        rc = zcache_outcome_mpi(MPI_Bcast(card, (int)n, MPI_BYTE, root, fd->comm));
+    if (rc == 0)
+        rc = zcache_group_of_card(card, n, out);
+    if (card != bytes)
+        free(card);
+    zcache_outcome_set(&o, rc);
+    rc = zcache_outcome_agree(&o, fd->comm);
+    if (rc) {
+        zcache_group_put(*out);
+        *out = NULL;
+    }
+    return rc;
+}
+
+/* The group that the lowest rank has, if any has one: on every rank the same, or NULL. */
+static int known(ADIO_File fd, const struct zcache_opening *o, struct zcache_group **out)
+{
+    struct zcache_group *mine = zcache_group_find(o->attr.dev, o->attr.ino);
+    int size = size_of(fd->comm), who = mine ? o->rank : size, first, rc;
+    size_t len = 0;
+    void *card = NULL;
+
+    *out = NULL;
+    rc = zcache_outcome_mpi(MPI_Allreduce(&who, &first, 1, MPI_INT, MPI_MIN, fd->comm));
+    if (rc == 0 && first < size) {
+        struct zcache_outcome told = {0};
+
+        if (o->rank == first)
+            zcache_outcome_set(&told, zcache_group_card(mine, &card, &len));
+        rc = zcache_outcome_bcast(&told, first, fd->comm);
+        if (rc == 0)
+            rc = tell(fd, first, o->rank, card, len, out);
+        free(card);
+    }
+    if (rc == 0 && mine && *out != mine)
+        zc_warn("%s: processes of this job that could not know of each other have it open; what "
+                "they write meanwhile, each sees after MPI_File_sync only",
+                fd->filename);
+    zcache_group_put(mine);
+    return rc;
+}
+
+/* ---- a group of one's own ---- */
+
+/* What became of our card. */
+struct met {
+    int32_t rc;
+    char text[400];
+    bool theirs; /* another one lay there ... */
+    uint64_t number, len;
+};
+
+/* By the first owner. */
+static int leave_card(struct zcache_attempt *a, uint64_t replaces, struct met *m, void **theirs)
+{
+    struct zc_sfile *sfile = a->o->sfile, *opened = NULL;
+    struct zc_attr attr = {.block_size = a->f->place.block_size};
+    struct zc_card found = {0};
+    struct zc_seat *seat = NULL;
+    size_t len = 0;
+    void *card = NULL;
+    int rc = zcache_group_card(a->g, &card, &len);
+
+    if (rc == 0 && !sfile) {
+        rc = zc_store_open_file(zcache_store_files(a->f->store), a->f->path, a->o->flags,
+                                a->o->mode, &opened, &attr);
+        sfile = opened;
+    }
+    if (rc == 0)
+        rc = zc_store_meet(sfile, zcache_job_key(), card, len, replaces, &seat, &found);
+    if (rc == -EOPNOTSUPP) /* nobody can be met */
+        rc = 0;
+    if (seat)
+        zcache_group_sit(a->g, seat);
+    if (opened)
+        zc_store_close_file(opened, ZC_LEVEL_VISIBLE);
+    free(card);
+    m->theirs = rc == 0 && found.bytes;
+    m->number = found.number;
+    m->len = found.len;
+    *theirs = found.bytes;
+    return rc;
+}
+
+/* Leaves our card, or finds another one; *out: whose it is, or NULL. */
+static int meet(struct zcache_attempt *a, uint64_t replaces, struct met *m,
+                struct zcache_group **out)
+{
+    void *theirs = NULL;
+    int root = a->ranks[0], rc;
+
+    *out = NULL;
+    if (a->o->rank == root) {
+        m->rc = leave_card(a, replaces, m, &theirs);
+        snprintf(m->text, sizeof m->text, "%s", m->rc ? zc_error_text(m->rc) : "");
+    }
+    rc = zcache_outcome_mpi(MPI_Bcast(m, sizeof *m, MPI_BYTE, root, a->fd->comm));
+    if (rc == 0 && m->rc)
+        rc = zc_errorf(-m->rc, "%s", m->text);
+    if (rc == 0 && m->theirs)
+        rc = tell(a->fd, root, a->o->rank, theirs, m->len, out);
+    free(theirs);
+    return rc;
+}
+
+static int new_group(struct zcache_attempt *a)
+{
+    struct zcache_file *f = a->f;
+    uint64_t block = a->o->attr.block_size ? a->o->attr.block_size : f->settings.block_size;
+    struct zc_place place = {block, a->o->servers, (uint32_t)a->fd->hints->cb_nodes};
+
+    a->g = zcache_group_new(&place);
+    if (!a->g)
+        return zc_errorf(ENOMEM, "no memory to open a file");
+    a->g->dev = a->o->attr.dev;
+    a->g->ino = a->o->attr.ino;
+    a->g->write_back = f->settings.write_back;
+    return 0;
+}
+
+/* The ranks of the communicator come to own the file; *out: or another group has the file, and
+ * nothing has changed. */
+static int make(ADIO_File fd, const struct zcache_opening *o, struct met *m,
+                struct zcache_group **out)
+{
+    struct zcache_attempt a = {.fd = fd, .o = o, .f = zcache_file_of(fd), .new = true, .mine = -1};
+    struct zcache_outcome why = {0};
+    uint64_t replaces = m->number;
+    struct zcache_group *entered;
+    unsigned char id[sizeof a.g->id];
+    int rc;
+
+    *out = NULL;
+    rc = new_group(&a);
+    if (rc == 0)
+        rc = zcache_attempt_take(&a);
+    for (uint32_t i = 0; rc == 0 && i < a.f->nowners; i++) {
+        a.ranks[i] = fd->hints->ranklist[i];
+        if (a.ranks[i] == o->rank)
+            a.mine = (int)i;
+    }
+    rc = zcache_attempt_agree(&a, rc);
+    if (rc == 0)
+        rc = zcache_attempt_open(&a);
+    if (rc == 0 && !zcache_process_alone())
+        rc = meet(&a, replaces, m, out);
+    if (rc == 0 && !*out) {
+        /* of threads that open alone at the same time, one is the first */
+        memcpy(id, a.g->id, sizeof id);
+        entered = zcache_group_enter(a.g, size_of(fd->comm) == 1);
+        a.f->group = entered;
+        if (memcmp(entered->id, id, sizeof id)) {
+            *out = entered;
+            a.f->group = NULL;
+        }
+    }
+    zcache_outcome_set(&why, rc);
+    if (rc || *out)
+        zcache_attempt_undo(&a);
+    zcache_attempt_end(&a);
+    return why.rc ? zc_errorf(-why.rc, "%s", why.text) : 0;
+}
+
+/* Since the card was found the group may have ended: then others do not find it, but one another.
+ * By rank 0, which asks the store. */
+static int still_there(ADIO_File fd, const struct zcache_opening *o, const struct met *m, bool *yes)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    struct zcache_outcome told = {0};
+    struct zc_card found = {0};
+    struct zc_seat *seat = NULL;
+    size_t len = 0;
+    void *card = NULL;
+    int there = 0, rc = 0;
+
+    if (o->rank == 0) {
+        rc = zcache_group_card(f->group, &card, &len);
+        if (rc == 0)
+            rc = zc_store_meet(o->sfile, zcache_job_key(), card, len, 0, &seat, &found);
+        there = rc == 0 && found.bytes && found.number == m->number;
+        zc_store_part(seat);
+        free(found.bytes);
+        free(card);
+    }
+    zcache_outcome_set(&told, rc);
+    rc = zcache_outcome_bcast(&told, 0, fd->comm);
+    if (rc == 0)
+        rc = zcache_outcome_mpi(MPI_Bcast(&there, 1, MPI_INT, 0, fd->comm));
+    *yes = there;
+    return rc;
+}
+
+int zcache_attach(ADIO_File fd, const struct zcache_opening *o)
+{
+    struct met m = {0};
+
+    for (;;) {
+        struct zcache_group *g;
+        bool yes = false;
+        int rc = known(fd, o, &g);
+
+        if (rc)
+            return rc;
+        if (g)
+            return join(fd, o, g);
+        rc = make(fd, o, &m, &g);
+        if (rc || !g)
+            return rc;
+        rc = join(fd, o, g);
+        if (rc == 0 && !m.theirs)
+            return 0; /* another thread's */
+        if (rc == 0)
+            rc = still_there(fd, o, &m, &yes);
+        else if (m.theirs && (zcache_network_is_loss(rc) || rc == -EHOSTUNREACH))
+            continue; /* m.number is to be replaced */
+        if (rc || yes)
+            return rc;
+        zcache_detach(fd);
+        m.number = 0;
+    }
+}
+
+/* ---- the end ---- */
+
+int zcache_detach_flush(ADIO_File fd, enum zc_level level)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    int rank, rc = 0;
+
+    MPI_Comm_rank(fd->comm, &rank);
+    for (uint32_t i = 0; i < f->nowners; i++)
+        if (f->owners[i].local)
+            rc = zc_cache_flush(f->owners[i].local, level);
+    return rc || rank ? rc : zcache_owners_flush_elsewhere(f, level);
+}
+
+int zcache_detach(ADIO_File fd)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    int rank, rc = 0, there = 0;
+
+    MPI_Comm_rank(fd->comm, &rank);
+    for (uint32_t i = 0; i < f->nowners; i++) {
+        struct zcache_owner *o = &f->owners[i];
+
+        if (!o->local)
+            continue;
+        if (o->number)
+            zcache_agg_unexport(f->agg, f->near, o->number);
+        rc = zc_cache_close(o->local);
+    }
+    if (rank == 0)
+        there = zcache_owners_close_elsewhere(f);
+    rc = rc ? rc : there;
+    zc_coord_destroy(f->coord);
+    f->coord = NULL;
+    if (f->agg)
+        zcache_agg_put(f->agg);
+    f->agg = NULL;
+    free(f->owners);
+    f->owners = NULL;
+    zcache_group_put(f->group);
+    f->group = NULL;
+    return rc;
+}

@@ -1,0 +1,363 @@
+/* zcache_attempt.c - an open of a file at all owners of a group. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "zc_log.h"
+#include "zc_tp_local.h"
+#include "zcache_attempt.h"
+#include "zcache_file.h"
+#include "zcache_outcome.h"
+#include "zcache_peer.h"
+
+enum {
+    PAGE_MAX = 1 << 20, /* largest page of an aggregator's cache, bytes */
+    NOBODY = -1,        /* instead of a rank of the communicator */
+};
+
+static int size_of(MPI_Comm comm)
+{
+    int size;
+
+    MPI_Comm_size(comm, &size);
+    return size;
+}
+
+int zcache_attempt_agree(struct zcache_attempt *a, int rc)
+{
+    struct zcache_outcome o = {0};
+
+    zcache_outcome_set(&o, rc);
+    return zcache_outcome_agree(&o, a->fd->comm);
+}
+
+/* ---- an owner among the ranks ---- */
+
+static int get_aggregator(struct zcache_attempt *a)
+{
+    struct zcache_file *f = a->f;
+    struct zcache_agg *got;
+    uint64_t block = a->g->place.block_size;
+    uint32_t page = block < PAGE_MAX ? (uint32_t)block : PAGE_MAX, servers;
+    int rc;
+
+    f->agg = zcache_group_agg(a->g);
+    if (f->agg) {
+        zcache_agg_attach(f->agg, &f->settings);
+        return 0;
+    }
+    rc = f->store ? 0 : zcache_file_store(a->fd, a->o->rank);
+    if (rc)
+        return rc;
+    servers = zcache_store_files(f->store)->servers;
+    if (servers != a->o->servers)
+        return zc_errorf(EINVAL, "rank 0 knows of %u daemons, rank %d of %u", a->o->servers,
+                         a->o->rank, servers);
+    rc = zcache_agg_get(f->store, &f->settings, page, &got);
+    if (rc)
+        return rc;
+    f->agg = zcache_group_own(a->g, got, f->store);
+    if (f->agg != got) { /* another thread's open was first */
+        zcache_agg_attach(f->agg, &f->settings);
+        zcache_agg_put(got);
+    }
+    return 0;
+}
+
+/* Those of this open ask through one kind of endpoint; processes of other hosts that come later
+ * need the other one, if there are any. */
+static int serve(struct zcache_attempt *a)
+{
+    struct zcache_file *f = a->f;
+    int rc, far;
+
+    if (!a->served)
+        return 0;
+    rc = zcache_agg_serve(f->agg, &f->settings, f->near);
+    if (rc || !f->near || zcache_process_one_host())
+        return rc;
+    far = zcache_agg_serve(f->agg, &f->settings, false);
+    if (far)
+        zc_info("processes of other hosts cannot reach this one: %s", zc_error_text(far));
+    return 0;
+}
+
+static uint32_t address_of(struct zcache_attempt *a, bool near, unsigned char *addr)
+{
+    size_t len = ZC_MAX_ADDRESS;
+
+    return a->served && zcache_agg_address(a->f->agg, near, addr, &len) == 0 ? (uint32_t)len : 0;
+}
+
+/* Says who this owner is, for a new group. */
+static int introduce(struct zcache_attempt *a)
+{
+    struct zcache_member *m = &a->entry.member;
+    int world = 0, rc;
+
+    rc = zcache_process_id(m->process);
+    if (rc == 0 && a->mine == 0 &&
+        getrandom(a->entry.group, sizeof a->entry.group, 0) != sizeof a->entry.group)
+        rc = zc_errorf(errno, "getrandom");
+    MPI_Comm_rank(MPI_COMM_WORLD, &world);
+    m->world_rank = (uint32_t)world;
+    m->near_len = address_of(a, true, m->near);
+    m->far_len = address_of(a, false, m->far);
+    return rc;
+}
+
+static unsigned store_flags(const struct zcache_attempt *a)
+{
+    bool through = !(a->f->settings.write_back & ZC_WRITE_BACK_DAEMON);
+
+    return a->o->flags | (through ? ZC_OPEN_THROUGH : 0);
+}
+
+/* Between rank 0's look and an owner's the path may have become another file's. */
+static int same_file(const struct zcache_attempt *a, const struct zc_attr *is)
+{
+    const struct zc_attr *is_to_be = &a->o->attr;
+
+    if (is->ino == is_to_be->ino && (is->dev == is_to_be->dev || !a->o->servers))
+        return 0;
+    return zc_errorf(ESTALE, "%s was replaced by another file while it was being opened",
+                     a->f->path);
+}
+
+static int open_here(struct zcache_attempt *a)
+{
+    struct zcache_file *f = a->f;
+    struct zc_attr attr = {.block_size = f->place.block_size, .stride = f->nowners};
+    int rc = 0;
+
+    if (a->mine == 0) {
+        f->coord = zc_coord_create();
+        rc = f->coord ? 0 : zc_errorf(ENOMEM, "no memory to open a file");
+    }
+    if (rc == 0)
+        rc = get_aggregator(a);
+    if (rc == 0)
+        rc = serve(a);
+    if (rc == 0 && a->new)
+        rc = introduce(a);
+    if (rc == 0)
+        rc = zc_cache_open(zcache_agg_cache(f->agg), f->path, store_flags(a), a->o->mode,
+                           &a->handle, &attr);
+    if (rc)
+        return rc;
+    rc = same_file(a, &attr);
+    if (rc)
+        return rc;
+    zc_cache_grow(a->handle, a->o->attr.size);
+    if (f->settings.agg_prefetch)
+        zc_cache_prefetch(a->handle, (uint32_t)f->settings.agg_prefetch_depth);
+    if (size_of(a->fd->comm) == 1)
+        return 0;
+    a->entry.number = zcache_agg_export(f->agg, f->near, a->handle, f->coord);
+    a->entry.addr_len = address_of(a, f->near, a->entry.addr);
+    return a->entry.number ? 0 : zc_errorf(ENOMEM, "no memory to export a file");
+}
+
+/* ---- an owner elsewhere; by rank 0 ---- */
+
+static int open_there(struct zcache_attempt *a, uint32_t i)
+{
+    const struct zcache_member *m = &a->g->owners[i];
+    bool near = a->reachable && m->near_len;
+    struct zcache_file *f = a->f;
+    struct zcache_entry *e = &a->all[i];
+    struct zc_attr attr = {.block_size = f->place.block_size, .stride = f->nowners};
+    struct zc_client *c;
+    char label[64];
+    int rc;
+
+    e->addr_len = near ? m->near_len : m->far_len;
+    memcpy(e->addr, near ? m->near : m->far, e->addr_len);
+    if (!e->addr_len)
+        return zc_errorf(EHOSTUNREACH,
+                         "%s is open in this job, and rank %u, which has its pages, can be reached "
+                         "from its own host only: give all opens the same hint zcache_local",
+                         f->path, m->world_rank);
+    snprintf(label, sizeof label, "aggregator on rank %u of the job", m->world_rank);
+    rc = zcache_peer_get(e->addr, e->addr_len, label, &f->settings, f->failures, &c);
+    if (rc == 0)
+        rc = zc_client_open(c, f->path, store_flags(a) | ZC_OPEN_FOR_ALL, a->o->mode, &e->number,
+                            &attr);
+    return rc ? rc : same_file(a, &attr);
+}
+
+static int open_all_there(struct zcache_attempt *a)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < a->f->nowners; i++)
+        if (a->ranks[i] == NOBODY)
+            rc = open_there(a, i);
+    return rc;
+}
+
+static void close_there(struct zcache_attempt *a, const struct zcache_entry *e)
+{
+    struct zc_client *c;
+
+    if (e->number && zcache_peer_get(e->addr, e->addr_len, "aggregator", &a->f->settings,
+                                     a->f->failures, &c) == 0)
+        zc_client_close(c, e->number, ZC_LEVEL_VISIBLE);
+}
+
+/* ---- all of them ---- */
+
+void zcache_attempt_end(struct zcache_attempt *a)
+{
+    free(a->ranks);
+    free(a->all);
+    a->ranks = NULL;
+    a->all = NULL;
+}
+
+/* Nothing of the attempt is left but what the file got: undone by a failed one. */
+void zcache_attempt_undo(struct zcache_attempt *a)
+{
+    struct zcache_file *f = a->f;
+
+    if (a->handle) {
+        if (a->entry.number)
+            zcache_agg_unexport(f->agg, f->near, a->entry.number);
+        zc_cache_close(a->handle);
+    }
+    for (uint32_t i = 0; a->o->rank == 0 && a->all && i < f->nowners; i++)
+        if (a->ranks[i] == NOBODY)
+            close_there(a, &a->all[i]);
+    zc_coord_destroy(f->coord);
+    f->coord = NULL;
+    if (f->agg)
+        zcache_agg_put(f->agg);
+    f->agg = NULL;
+    free(f->owners);
+    f->owners = NULL;
+    zcache_group_put(f->group);
+    f->group = NULL;
+}
+
+/* Every rank learns of every owner; those of owners elsewhere are rank 0's. */
+static int exchange(struct zcache_attempt *a)
+{
+    int size = size_of(a->fd->comm), *counts, *at, rc;
+    bool elsewhere = false;
+
+    if (size == 1) { /* some libraries put a lonely rank's part first, wherever it belongs */
+        if (a->mine >= 0)
+            a->all[a->mine] = a->entry;
+        return 0;
+    }
+    counts = ADIOI_Calloc(2 * (size_t)size, sizeof *counts);
+    at = counts + size;
+    for (uint32_t i = 0; i < a->f->nowners; i++) {
+        elsewhere = elsewhere || a->ranks[i] == NOBODY;
+        if (a->ranks[i] == NOBODY)
+            continue;
+        counts[a->ranks[i]] = sizeof a->entry;
+        at[a->ranks[i]] = (int)(i * sizeof a->entry);
+    }
+    rc = zcache_outcome_mpi(MPI_Allgatherv(&a->entry, a->mine >= 0 ? (int)sizeof a->entry : 0,
+                                           MPI_BYTE, a->all, counts, at, MPI_BYTE, a->fd->comm));
+    ADIOI_Free(counts);
+    if (rc == 0 && elsewhere)
+        rc = zcache_outcome_mpi(
+            MPI_Bcast(a->all, (int)(a->f->nowners * sizeof *a->all), MPI_BYTE, 0, a->fd->comm));
+    return rc;
+}
+
+static void take_entries(struct zcache_attempt *a)
+{
+    for (uint32_t i = 0; i < a->f->nowners; i++) {
+        struct zcache_owner *w = &a->f->owners[i];
+        const struct zcache_entry *e = &a->all[i];
+
+        w->rank = a->ranks[i];
+        w->elsewhere = a->ranks[i] == NOBODY;
+        w->world_rank = a->new ? e->member.world_rank : a->g->owners[i].world_rank;
+        w->number = e->number;
+        w->addr_len = e->addr_len;
+        memcpy(w->addr, e->addr, sizeof w->addr);
+        w->local = (int)i == a->mine ? a->handle : NULL;
+        if (a->new)
+            a->g->owners[i] = e->member;
+    }
+    if (a->new)
+        memcpy(a->g->id, a->all[0].group, sizeof a->g->id);
+}
+
+/* The attempt's group becomes the file's, and its settings those in force. */
+int zcache_attempt_take(struct zcache_attempt *a)
+{
+    struct zcache_file *f = a->f;
+    uint32_t n = a->g->nowners;
+
+    a->served = size_of(a->fd->comm) > 1 || !zcache_process_alone();
+    f->group = a->g;
+    f->place = a->g->place;
+    f->nowners = n;
+    f->settings.block_size = a->g->place.block_size;
+    f->settings.write_back = a->g->write_back;
+    a->ranks = a->ranks ? a->ranks : calloc(n, sizeof *a->ranks);
+    a->all = calloc(n, sizeof *a->all);
+    f->owners = calloc(n, sizeof *f->owners);
+    if (!f->path)
+        f->path = zcache_absolute(a->fd->filename);
+    if (a->ranks && a->all && f->owners && f->path)
+        return 0;
+    return zc_errorf(ENOMEM, "no memory for %u aggregators", n);
+}
+
+/* Opens at all owners; which of them are among the ranks is known.  Takes the attempt's group over,
+ * whatever comes of it. */
+int zcache_attempt_open(struct zcache_attempt *a)
+{
+    int rc = 0, there = 0;
+
+    if (a->mine >= 0)
+        rc = open_here(a);
+    if (a->o->rank == 0)
+        there = open_all_there(a);
+    rc = zcache_attempt_agree(a, rc ? rc : there);
+    if (rc == 0)
+        rc = exchange(a);
+    if (rc == 0)
+        take_entries(a);
+    return rc;
+}
+
+/* Which owners are among the ranks, and whether those who are not can be reached by all as
+ * processes of their host. */
+int zcache_attempt_look(struct zcache_attempt *a)
+{
+    uint32_t n = a->f->nowners;
+    int *mine = calloc(n + 1, sizeof *mine), *all = calloc(n + 1, sizeof *all), rc;
+
+    a->mine = zcache_group_mine(a->g);
+    rc = zcache_attempt_agree(
+        a, mine && all ? 0 : zc_errorf(ENOMEM, "no memory for %u aggregators", n));
+    if (rc == 0) {
+        if (a->mine >= 0)
+            mine[a->mine] = a->o->rank + 1;
+        for (uint32_t i = 0; i < n; i++) {
+            const struct zcache_member *m = &a->g->owners[i];
+
+            if (m->near_len && !zc_tp_local_can_reach(m->near, m->near_len))
+                mine[n] = 1;
+        }
+        rc =
+            zcache_outcome_mpi(MPI_Allreduce(mine, all, (int)n + 1, MPI_INT, MPI_MAX, a->fd->comm));
+    }
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        a->ranks[i] = all[i] - 1; /* 0 is NOBODY's */
+    a->reachable = rc == 0 && !all[n];
+    free(mine);
+    free(all);
+    return rc;
+}

@@ -1,0 +1,345 @@
+/* zcache_group.c - who owns the blocks of a file in this job: the groups of this process. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "zc_lock.h"
+#include "zc_log.h"
+#include "zcache_finalize.h"
+#include "zcache_group.h"
+
+enum { MAX_OWNERS = 1 << 16 };
+
+static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_PROCESS);
+static struct zc_list groups = {&groups, &groups};
+
+/* ---- how long ---- */
+
+/* Somebody has the file open, here or through our aggregator. */
+static bool is_used(const struct zcache_group *g)
+{
+    return g->users || (g->agg && zc_cache_has_open(zcache_agg_cache(g->agg), g->dev, g->ino));
+}
+
+static void group_free(struct zcache_group *g)
+{
+    int rc = zc_store_part(g->seat);
+
+    if (rc) /* it ends with this process at the latest */
+        zc_info("taking a card back: %s", zc_error_text(rc));
+    if (g->store)
+        zcache_store_put(g->store, false);
+    free(g->owners);
+    free(g);
+}
+
+/* Takes those off the list that nobody uses, or that `now` has come in the place of: the file's
+ * number may be another file's by now, which our aggregator has open.  They are the caller's to
+ * free, without the lock. */
+static void sort_out(const struct zcache_group *now, struct zc_list *over)
+{
+    zc_assert_held(&lock);
+    zc_list_each_safe (&groups, n) {
+        const struct zcache_group *g = zc_list_entry(n, struct zcache_group, link);
+        bool replaced = now && now->dev == g->dev && now->ino == g->ino && !g->users;
+
+        if (is_used(g) && !replaced)
+            continue;
+        zc_list_del(n);
+        zc_list_add_tail(over, n);
+    }
+}
+
+static void free_all(struct zc_list *over)
+{
+    struct zc_list *n;
+
+    while ((n = zc_list_pop(over)))
+        group_free(zc_list_entry(n, struct zcache_group, link));
+}
+
+/* This process has nothing open any more, and nobody shall find it. */
+static void take_cards_back(void)
+{
+    struct zc_list over;
+
+    zc_list_init(&over);
+    zc_lock_get(&lock);
+    zc_list_splice(&over, &groups);
+    zc_lock_put(&lock);
+    free_all(&over);
+}
+
+void zcache_group_put(struct zcache_group *g)
+{
+    struct zc_list over;
+
+    if (!g)
+        return;
+    zc_list_init(&over);
+    zc_lock_get(&lock);
+    if (!zc_list_linked(&g->link)) /* never entered */
+        zc_list_add_tail(&groups, &g->link);
+    g->users--;
+    sort_out(NULL, &over);
+    zc_lock_put(&lock);
+    free_all(&over);
+}
+
+/* ---- by file, by id ---- */
+
+struct zcache_group *zcache_group_new(const struct zc_place *place)
+{
+    struct zcache_group *g = calloc(1, sizeof *g);
+
+    if (!g)
+        return NULL;
+    zc_list_init(&g->link);
+    g->place = *place;
+    g->nowners = zc_place_owners(place);
+    g->users = 1;
+    g->owners = calloc(g->nowners, sizeof *g->owners);
+    if (g->owners)
+        return g;
+    free(g);
+    return NULL;
+}
+
+static struct zcache_group *by_file(uint64_t dev, uint64_t ino)
+{
+    zc_assert_held(&lock);
+    zc_list_each (&groups, n) {
+        struct zcache_group *g = zc_list_entry(n, struct zcache_group, link);
+
+        if (g->dev == dev && g->ino == ino && is_used(g))
+            return g;
+    }
+    return NULL;
+}
+
+static struct zcache_group *by_id(const unsigned char *id)
+{
+    zc_assert_held(&lock);
+    zc_list_each (&groups, n) {
+        struct zcache_group *g = zc_list_entry(n, struct zcache_group, link);
+
+        if (!memcmp(g->id, id, sizeof g->id))
+            return g;
+    }
+    return NULL;
+}
+
+struct zcache_group *zcache_group_find(uint64_t dev, uint64_t ino)
+{
+    struct zcache_group *g;
+    struct zc_list over;
+
+    zc_list_init(&over);
+    zc_lock_get(&lock);
+    sort_out(NULL, &over);
+    g = by_file(dev, ino);
+    if (g)
+        g->users++;
+    zc_lock_put(&lock);
+    free_all(&over);
+    return g;
+}
+
+/* Both are the same group: another thread has found the card that this one has just left. */
+static void merge(struct zcache_group *known, struct zcache_group *g)
+{
+    zc_assert_held(&lock);
+    if (!known->seat) {
+        known->seat = g->seat;
+        g->seat = NULL;
+    }
+    if (!known->agg) {
+        known->agg = g->agg;
+        known->store = g->store;
+        g->agg = NULL;
+        g->store = NULL;
+    }
+}
+
+struct zcache_group *zcache_group_enter(struct zcache_group *g, bool unless_known)
+{
+    struct zcache_group *known;
+    struct zc_list over;
+
+    zc_list_init(&over);
+    zcache_finalize_add(ZCACHE_END_MEETING, take_cards_back);
+    zc_lock_get(&lock);
+    known = by_id(g->id);
+    if (known)
+        merge(known, g);
+    if (!known && unless_known)
+        known = by_file(g->dev, g->ino);
+    if (known)
+        known->users++;
+    sort_out(known ? known : g, &over);
+    if (!known)
+        zc_list_add_tail(&groups, &g->link);
+    zc_lock_put(&lock);
+    free_all(&over);
+    if (!known)
+        return g;
+    zcache_group_put(g);
+    return known;
+}
+
+/* ---- cards ---- */
+
+struct head {
+    uint64_t dev, ino;
+    unsigned char id[16];
+    uint64_t block_size, write_back;
+    uint32_t daemons, aggregators;
+};
+
+/* Of each owner, what comes before the bytes of its addresses. */
+struct place_card {
+    unsigned char process[ZCACHE_PROCESS_ID];
+    uint32_t world_rank, near_len, far_len;
+};
+
+int zcache_group_card(const struct zcache_group *g, void **card, size_t *len)
+{
+    struct head h = {.dev = g->dev,
+                     .ino = g->ino,
+                     .block_size = g->place.block_size,
+                     .write_back = g->write_back,
+                     .daemons = g->place.daemons,
+                     .aggregators = g->place.aggregators};
+    char *at;
+
+    *len = sizeof h;
+    for (uint32_t i = 0; i < g->nowners; i++)
+        *len += sizeof(struct place_card) + g->owners[i].near_len + g->owners[i].far_len;
+    *card = at = malloc(*len);
+    if (!at)
+        return zc_errorf(ENOMEM, "no memory for a card of %zu bytes", *len);
+    memcpy(h.id, g->id, sizeof h.id);
+    memcpy(at, &h, sizeof h);
+    at += sizeof h;
+    for (uint32_t i = 0; i < g->nowners; i++) {
+        const struct zcache_member *m = &g->owners[i];
+        struct place_card p = {
+            .world_rank = m->world_rank, .near_len = m->near_len, .far_len = m->far_len};
+
+        memcpy(p.process, m->process, sizeof p.process);
+        memcpy(at, &p, sizeof p);
+        at += sizeof p;
+        memcpy(at, m->near, m->near_len);
+        at += m->near_len;
+        memcpy(at, m->far, m->far_len);
+        at += m->far_len;
+    }
+    return 0;
+}
+
+/* Takes `n` bytes of a card; false: it has no more. */
+static bool take(const char **at, size_t *left, void *to, size_t n)
+{
+    if (*left < n)
+        return false;
+    memcpy(to, *at, n);
+    *at += n;
+    *left -= n;
+    return true;
+}
+
+static bool take_owners(struct zcache_group *g, const char *at, size_t left)
+{
+    for (uint32_t i = 0; i < g->nowners; i++) {
+        struct zcache_member *m = &g->owners[i];
+        struct place_card p;
+
+        if (!take(&at, &left, &p, sizeof p) || p.near_len > sizeof m->near ||
+            p.far_len > sizeof m->far || !take(&at, &left, m->near, p.near_len) ||
+            !take(&at, &left, m->far, p.far_len))
+            return false;
+        m->near_len = p.near_len;
+        m->far_len = p.far_len;
+        m->world_rank = p.world_rank;
+        memcpy(m->process, p.process, sizeof m->process);
+    }
+    return left == 0;
+}
+
+int zcache_group_of_card(const void *card, size_t len, struct zcache_group **out)
+{
+    const char *at = card;
+    struct zc_place place;
+    struct zcache_group *g;
+    struct head h;
+
+    if (!take(&at, &len, &h, sizeof h) || !h.block_size || !h.aggregators ||
+        h.aggregators > MAX_OWNERS || h.daemons > MAX_OWNERS)
+        return zc_errorf(EPROTO, "the card of those who have the file open makes no sense");
+    place = (struct zc_place){h.block_size, h.daemons, h.aggregators};
+    g = zcache_group_new(&place);
+    if (!g)
+        return zc_errorf(ENOMEM, "no memory for %u aggregators", h.aggregators);
+    g->dev = h.dev;
+    g->ino = h.ino;
+    g->write_back = h.write_back;
+    memcpy(g->id, h.id, sizeof g->id);
+    if (!take_owners(g, at, len)) {
+        zcache_group_put(g);
+        return zc_errorf(EPROTO, "the card of those who have the file open is cut off");
+    }
+    *out = zcache_group_enter(g, false);
+    return 0;
+}
+
+/* ---- this process ---- */
+
+int zcache_group_mine(const struct zcache_group *g)
+{
+    unsigned char me[ZCACHE_PROCESS_ID];
+
+    if (zcache_process_id(me))
+        return -1;
+    for (uint32_t i = 0; i < g->nowners; i++)
+        if (!memcmp(g->owners[i].process, me, sizeof me))
+            return (int)i;
+    return -1;
+}
+
+struct zcache_agg *zcache_group_agg(struct zcache_group *g)
+{
+    struct zcache_agg *agg;
+
+    zc_lock_get(&lock);
+    agg = g->agg;
+    zc_lock_put(&lock);
+    return agg;
+}
+
+struct zcache_agg *zcache_group_own(struct zcache_group *g, struct zcache_agg *agg,
+                                    struct zcache_store *store)
+{
+    bool first;
+
+    zcache_store_hold(store);
+    zc_lock_get(&lock);
+    first = !g->agg;
+    if (first) {
+        g->agg = agg;
+        g->store = store;
+    }
+    agg = g->agg;
+    zc_lock_put(&lock);
+    if (!first)
+        zcache_store_put(store, false);
+    return agg;
+}
+
+void zcache_group_sit(struct zcache_group *g, struct zc_seat *seat)
+{
+    zc_lock_get(&lock);
+    g->seat = seat;
+    zc_lock_put(&lock);
+}

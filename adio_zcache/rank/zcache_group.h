@@ -1,0 +1,79 @@
+/* zcache_group.h - who owns the blocks of a file in this job.
+ *
+ * Pages, size and dirty bytes belong to the file, and the aggregators that have them to the group
+ * of the file: whichever process opens it next, through whatever communicator and under whatever
+ * name, uses the same ones (zcache_attach.h).  A group begins with an open that finds none, and
+ * lasts as long as any process has the file open.
+ *
+ * A process knows the groups of the files it has open, and those whose owner it is while somebody
+ * else has them open.  A card is a group as bytes, for others: its id, placement, what is in force
+ * for its caches, and where the owners are.
+ *
+ * Threads: any.  What a group says of itself does not change while one has it.
+ */
+#ifndef ZCACHE_GROUP_H
+#define ZCACHE_GROUP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "zc_list.h"
+#include "zc_place.h"
+#include "zc_settings.h"
+#include "zc_store.h"
+#include "zc_wire.h"
+#include "zcache_agg.h"
+#include "zcache_process.h"
+#include "zcache_stores.h"
+
+/* Where an owner can be asked by processes of its host, and by all; no length: not at all. */
+struct zcache_member {
+    unsigned char process[ZCACHE_PROCESS_ID];
+    uint32_t world_rank; /* for messages */
+    uint32_t near_len, far_len;
+    unsigned char near[ZC_MAX_ADDRESS], far[ZC_MAX_ADDRESS];
+};
+
+struct zcache_group {
+    uint64_t dev, ino;
+    unsigned char id[16]; /* random */
+    struct zc_place place;
+    uint64_t write_back; /* as in zc_settings: of the open that began it */
+    uint32_t nowners;
+    struct zcache_member *owners; /* the first keeps the card */
+
+    /* private, under the lock of zcache_group.c */
+    struct zc_list link;
+    unsigned users;
+    struct zcache_agg *agg;     /* of this process, which owns blocks; else NULL */
+    struct zcache_store *store; /* below it, one user of which we are */
+    struct zc_seat *seat;       /* the card, which is left at the file */
+};
+
+/* The group of a file as this process knows it, or NULL.  Give it back with put(). */
+struct zcache_group *zcache_group_find(uint64_t dev, uint64_t ino);
+/* A new one, with zeros for owners, of which nobody knows before enter(); NULL: no memory. */
+struct zcache_group *zcache_group_new(const struct zc_place *place);
+/* Makes it known in this process.  When that knows it already, from its card, or, `unless_known`,
+ * another one of its file: returns that, with one user more, and gives `g` back; else returns `g`.
+ */
+struct zcache_group *zcache_group_enter(struct zcache_group *g, bool unless_known);
+/* One user less; NULL: nothing.  May talk to the store. */
+void zcache_group_put(struct zcache_group *g);
+
+/* As bytes, allocated; 0 or a negative errno, explained. */
+int zcache_group_card(const struct zcache_group *g, void **card, size_t *len);
+/* The group of a card: the one this process knows, or as the card says. */
+int zcache_group_of_card(const void *card, size_t len, struct zcache_group **out);
+
+/* Which owner this process is, or -1. */
+int zcache_group_mine(const struct zcache_group *g);
+/* The aggregator of this process: what was said first.  The group keeps the store. */
+struct zcache_agg *zcache_group_agg(struct zcache_group *g);
+struct zcache_agg *zcache_group_own(struct zcache_group *g, struct zcache_agg *agg,
+                                    struct zcache_store *store);
+/* The group's card lies at the file, until nobody has it open. */
+void zcache_group_sit(struct zcache_group *g, struct zc_seat *seat);
+
+#endif

@@ -1,0 +1,167 @@
+/* test_rpc_for_all.c - a file that one client opens for all of them. */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "rig.h"
+#include "zc_coord.h"
+
+static struct rig rig;
+static struct zc_net *net;
+static struct zc_client *opener, *user;
+
+static void up(void)
+{
+    rig_for_all = true;
+    rig_up(&rig, NULL, NULL);
+    net = rig_net(60000);
+    opener = rig_connect(&rig, net);
+    user = rig_connect(&rig, net);
+}
+
+static void down(void)
+{
+    if (opener)
+        zc_client_disconnect(opener);
+    zc_client_disconnect(user);
+    zc_net_destroy(net);
+    rig_down(&rig);
+}
+
+static uint64_t open_for_all(struct zc_client *c)
+{
+    struct zc_attr attr = {.block_size = 8192};
+    uint64_t h = 0;
+
+    ck_assert_int_eq(zc_client_open(c, "/f",
+                                    ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE | ZC_OPEN_FOR_ALL,
+                                    0644, &h, &attr),
+                     0);
+    ck_assert_uint_ne(h, 0);
+    return h;
+}
+
+static void has(struct zc_client *c, uint64_t h, const char *want)
+{
+    char is[8] = "";
+
+    ck_assert_int_eq(zc_client_read(c, h, is, strlen(want), 0), (ssize_t)strlen(want));
+    ck_assert_str_eq(is, want);
+}
+
+/* ---- */
+
+START_TEST(daemons_refuse_it)
+{
+    struct zc_attr attr = {.block_size = 8192};
+    uint64_t h;
+
+    rig_for_all = false;
+    rig_up(&rig, NULL, NULL);
+    net = rig_net(60000);
+    user = rig_connect(&rig, net);
+    opener = NULL;
+    ck_assert_int_eq(zc_client_open(user, "/f",
+                                    ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE | ZC_OPEN_FOR_ALL,
+                                    0644, &h, &attr),
+                     -EINVAL);
+    down();
+}
+END_TEST
+
+START_TEST(all_use_it)
+{
+    uint64_t h, other, was;
+
+    up();
+    h = open_for_all(opener);
+    other = open_for_all(opener);
+    ck_assert_uint_ne(h, other);
+    ck_assert_int_eq(zc_client_write(user, h, "bytes", 5, 0), 5);
+    has(opener, h, "bytes");
+    has(user, other, "bytes");
+    /* each open has a pointer of its own */
+    ck_assert_int_eq(zc_client_pointer(user, h, ZC_POINTER_ADD, 0, 7, &was), 0);
+    ck_assert_int_eq(zc_client_pointer(opener, h, ZC_POINTER_ADD, 0, 1, &was), 0);
+    ck_assert_uint_eq(was, 7);
+    ck_assert_int_eq(zc_client_pointer(user, other, ZC_POINTER_ADD, 0, 1, &was), 0);
+    ck_assert_uint_eq(was, 0);
+    /* it is its opener's to close */
+    ck_assert_int_eq(zc_client_close(user, h, ZC_LEVEL_VISIBLE), -EBADF);
+    has(user, h, "bytes");
+    ck_assert_int_eq(zc_client_close(opener, h, ZC_LEVEL_STORED), 0);
+    ck_assert_int_eq(zc_client_close(opener, h, ZC_LEVEL_VISIBLE), -EBADF);
+    ck_assert_int_eq(zc_client_write(user, h, "x", 1, 0), -EBADF);
+    has(user, other, "bytes");
+    ck_assert_uint_eq(rig_stat(user, "handles"), 1);
+    ck_assert_int_eq(zc_client_close(opener, other, ZC_LEVEL_VISIBLE), 0);
+    ck_assert_uint_eq(rig_stat(user, "handles"), 0);
+    down();
+}
+END_TEST
+
+static void *wait_for_lock(void *arg)
+{
+    uint64_t number;
+
+    return (void *)(intptr_t)zc_client_lock(user, *(uint64_t *)arg, true, 0, 10, &number);
+}
+
+/* The opener goes: what it had opened is closed, although others hold locks and wait for some. */
+START_TEST(opener_goes)
+{
+    uint64_t h, mine, number;
+    pthread_t waiter[2];
+    void *rc;
+
+    up();
+    h = open_for_all(opener);
+    mine = open_for_all(user);
+    ck_assert_int_eq(zc_client_write(user, h, "bytes", 5, 0), 5);
+    ck_assert_int_eq(zc_client_lock(user, h, true, 0, 10, &number), 0);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(pthread_create(&waiter[i], NULL, wait_for_lock, &h), 0);
+    WAIT_FOR(rig_stat(user, "requests_active") == 3); /* the question is one, too */
+    zc_client_disconnect(opener);
+    opener = NULL;
+    for (int i = 0; i < 2; i++) {
+        pthread_join(waiter[i], &rc);
+        ck_assert_ptr_null(rc);
+    }
+    WAIT_FOR(rig_stat(user, "handles") == 1);
+    ck_assert_int_eq(zc_client_write(user, h, "x", 1, 0), -EBADF);
+    has(user, mine, "bytes");
+    ck_assert_int_eq(zc_client_close(user, mine, ZC_LEVEL_STORED), 0);
+    ck_assert_uint_eq(rig_stat(user, "handles"), 0);
+    down();
+}
+END_TEST
+
+/* Its number is free then, and an old one is not taken for the new one. */
+START_TEST(numbers_are_not_used_again)
+{
+    uint64_t before = 0;
+
+    up();
+    for (int i = 0; i < 5; i++) {
+        uint64_t h = open_for_all(opener);
+
+        ck_assert_uint_ne(h, before);
+        if (before)
+            ck_assert_int_eq(zc_client_write(user, before, "x", 1, 0), -EBADF);
+        ck_assert_int_eq(zc_client_close(opener, h, ZC_LEVEL_VISIBLE), 0);
+        before = h;
+    }
+    down();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("files for all");
+
+    CASE(s, "open", 60, daemons_refuse_it, all_use_it, numbers_are_not_used_again);
+    CASE(s, "ends", 60, opener_goes);
+    return run_suite(s);
+}
