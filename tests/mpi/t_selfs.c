@@ -1,0 +1,348 @@
+/* t_selfs.c - opens of one file by ranks that never open it together: each by MPI_COMM_SELF.
+ *
+ * As t_opens.h says; and
+ *
+ *     t_selfs FILE killed DIR RANK   rank RANK opens first and is killed: the others are told or
+ *                                    have their bytes written, and open the file again
+ */
+#include <signal.h>
+#include <time.h>
+
+#include "t_opens.h"
+
+enum { PIECE = 4099 };
+
+/* Each a piece of its own, in every turn another one. */
+static long long piece_of(int rank, int turn)
+{
+    return (long long)(turn * t_size + rank) * PIECE;
+}
+
+/* All write a piece, not one after another; everybody notes all of them. */
+static void put_pieces(MPI_File fh, int turn)
+{
+    long long first = piece_of(0, turn), mine = piece_of(t_rank, turn);
+
+    t_stamps(image + first, first, (long long)t_size * PIECE, ++gen);
+    if (fh != MPI_FILE_NULL)
+        OK(MPI_File_write_at(fh, mine, image + mine, PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
+}
+
+static void look_pieces(MPI_File fh, int turn, const char *when)
+{
+    look_together(fh, piece_of(0, turn), t_size * PIECE, when);
+}
+
+/* Writes its part, reads its neighbour's. */
+static void parts(void)
+{
+    MPI_File fh = open_self();
+    int neighbour = (t_rank + 1) % t_size;
+
+    put_pieces(fh, 0);
+    meet();
+    look(fh, piece_of(neighbour, 0), PIECE, "the neighbour's part");
+    size_is(fh, (long long)t_size * PIECE, "with all parts");
+    look_pieces(fh, 0, "all parts");
+    shut(&fh);
+    stored(0, t_size * PIECE, "closed");
+}
+
+/* Parts that overlap, one rank after the other: the newest byte wins, whoever closes last. */
+static void overlapping(void)
+{
+    MPI_File fh = open_self();
+    int len = 2 * PIECE;
+
+    for (int turn = 0; turn < 3; turn++)
+        for (int i = 0; i < t_size; i++) {
+            int who = turn % 2 ? t_size - 1 - i : i;
+
+            put(fh, who, (long long)who * PIECE, len);
+            look_together(fh, (long long)who * PIECE, len, "what overlaps");
+        }
+    look_together(fh, 0, (t_size + 1) * PIECE, "in the end");
+    shut(&fh);
+    stored(0, (t_size + 1) * PIECE, "closed");
+}
+
+/* Rank n of the order closes n-th; the others write and read on. */
+static void close_in_order(const int *order)
+{
+    MPI_File fh = MPI_FILE_NULL;
+    int open[8], turn = 0;
+
+    for (int i = 0; i < t_size; i++) { /* opened in another order */
+        if (t_rank == (order[i] + 1) % t_size)
+            fh = open_self();
+        meet();
+        open[i] = 1;
+    }
+    put_pieces(fh, turn);
+    look_pieces(fh, turn++, "all have it open");
+    for (int i = 0; i < t_size; i++) {
+        if (t_rank == order[i])
+            shut(&fh);
+        open[order[i]] = 0;
+        meet();
+        for (int rank = 0; rank < t_size; rank++)
+            if (open[rank])
+                put(fh, rank, piece_of(rank, turn), PIECE);
+        meet();
+        for (int rank = 0; rank < t_size; rank++)
+            if (open[rank])
+                look(fh, piece_of(rank, turn), PIECE, "one has closed it");
+        look(fh, 0, t_size * PIECE, "what was written before it was closed");
+        meet();
+        turn++;
+    }
+    stored(0, t_size * PIECE, "all have closed it");
+}
+
+/* The orders of all ranks, or twenty-four of them. */
+static void closed_in_all_orders(void)
+{
+    int order[8] = {0};
+
+    if (t_size > 8)
+        return;
+    for (int n = 0; n < 24; n++) {
+        int left[8], rest = n;
+
+        for (int i = 0; i < t_size; i++)
+            left[i] = i;
+        for (int i = 0; i < t_size; i++) {
+            int of = t_size - i, which = rest % of;
+
+            rest /= of;
+            order[i] = left[which];
+            memmove(left + which, left + which + 1, (size_t)(of - which - 1) * sizeof left[0]);
+        }
+        if (rest == 0)
+            close_in_order(order);
+    }
+}
+
+/* Who was first leaves, others come, and never do all have it open. */
+static void passed_on(void)
+{
+    MPI_File fh = MPI_FILE_NULL;
+    int turns = 3 * t_size;
+
+    if (t_rank == 0)
+        fh = open_self();
+    for (int turn = 0; turn < turns; turn++) {
+        int has = turn % t_size, next = (turn + 1) % t_size;
+
+        put(fh, has, (long long)turn * PIECE, PIECE);
+        meet();
+        if (t_rank == next && next != has)
+            fh = open_self();
+        meet();
+        look(fh, 0, (turn + 1) * PIECE, "who had it, and who comes");
+        meet();
+        if (t_rank == has && next != has)
+            shut(&fh);
+        meet();
+        look(fh, 0, (turn + 1) * PIECE, "who had it has closed it");
+    }
+    shut(&fh);
+    stored(0, turns * PIECE, "closed by all");
+}
+
+/* All open and close as fast as they can, each with its own bytes. */
+static void at_any_time(void)
+{
+    enum { TIMES = 20 };
+    static unsigned char got[TIMES * 64];
+
+    for (int i = 0; i < TIMES; i++) {
+        MPI_File fh = open_self();
+        long long at = t_rank * (long long)sizeof got;
+
+        t_stamps(image + at + i * 64, at + i * 64, 64, gen);
+        OK(MPI_File_write_at(fh, at + i * 64, image + at + i * 64, 64, MPI_BYTE,
+                             MPI_STATUS_IGNORE));
+        OK(MPI_File_read_at(fh, at, got, (i + 1) * 64, MPI_BYTE, MPI_STATUS_IGNORE));
+        t_equal(got, image, at, (i + 1) * 64, "what this rank has written");
+        shut(&fh);
+    }
+    t_stamps(image, 0, t_size * (long long)sizeof got, gen);
+    stored(0, t_size * (int)sizeof got, "closed");
+}
+
+/* Two halves of the ranks, each together. */
+static void halves(void)
+{
+    MPI_Comm half;
+    MPI_File fh;
+
+    OK(MPI_Comm_split(MPI_COMM_WORLD, t_rank % 2, 0, &half));
+    fh = open_with(half, name, RW, info);
+    put_pieces(fh, 0);
+    look_pieces(fh, 0, "both halves' bytes");
+    if (t_rank % 2 == 0)
+        shut(&fh);
+    meet();
+    for (int rank = 1; rank < t_size; rank += 2)
+        put(fh, rank, piece_of(rank, 1), PIECE);
+    meet();
+    look(fh, 0, t_size * PIECE, "one half has closed it");
+    for (int rank = 1; rank < t_size; rank += 2)
+        look(fh, piece_of(rank, 1), PIECE, "one half writes on");
+    shut(&fh);
+    stored(0, t_size * PIECE, "closed");
+    OK(MPI_Comm_free(&half));
+}
+
+/* Its size is everybody's. */
+static void sizes(void)
+{
+    MPI_File fh = open_self();
+
+    put_pieces(fh, 0);
+    meet();
+    for (int rank = 0; rank < t_size; rank++) {
+        long long size = 100000 - 7 * rank;
+
+        if (t_rank == rank)
+            OK(MPI_File_set_size(fh, size));
+        meet();
+        size_is(fh, size, "set by another");
+        meet();
+    }
+    shut(&fh);
+    meet();
+}
+
+/* Several files, each rank begins with another one. */
+static void many(void)
+{
+    enum { FILES = 6 };
+    MPI_File fh[FILES];
+    char path[FILES][1000];
+
+    for (int i = 0; i < FILES; i++) {
+        int which = (i + t_rank) % FILES;
+
+        snprintf(path[which], sizeof path[0], "%s.%d", name, which);
+        fh[which] = open_with(MPI_COMM_SELF, path[which], RW, info);
+    }
+    for (int i = 0; i < FILES; i++) {
+        put_pieces(fh[i], 0);
+        look_pieces(fh[i], 0, path[i]);
+    }
+    for (int i = 0; i < FILES; i++)
+        shut(&fh[i]);
+    meet();
+    for (int i = 0; t_rank == 0 && i < FILES; i++)
+        unlink(t_path(path[i]));
+}
+
+/* ---- the first one is killed ---- */
+
+static const char *dir; /* where ranks leave word: MPI's own calls may fail from then on */
+
+/* The file appears with the number of this process in it. */
+static void say(const char *what, int rank)
+{
+    char path[1000], part[1010];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/%s.%d", dir, what, rank);
+    snprintf(part, sizeof part, "%s.part", path);
+    f = fopen(part, "w");
+    if (!f)
+        return;
+    fprintf(f, "%ld\n", (long)getpid());
+    fclose(f);
+    rename(part, path);
+}
+
+static int wait_for(const char *what, int rank)
+{
+    struct timespec nap = {0, 10000000};
+    char path[1000];
+
+    snprintf(path, sizeof path, "%s/%s.%d", dir, what, rank);
+    for (int i = 0; i < 6000 && access(path, F_OK); i++)
+        nanosleep(&nap, NULL);
+    return access(path, F_OK) == 0;
+}
+
+/* What it wrote after the death, and was told nothing of, is in the file. */
+static int survivor(MPI_File fh)
+{
+    long long at = piece_of(t_rank, 0);
+    unsigned char *got = calloc(1, PIECE);
+    MPI_Status status;
+    int rc, closed, n = 0;
+
+    t_stamps(image + at, at, PIECE, 2);
+    rc = MPI_File_write_at(fh, at, image + at, PIECE, MPI_BYTE, MPI_STATUS_IGNORE);
+    closed = MPI_File_close(&fh);
+    fprintf(stderr, "rank %d: after the death the write %s, the close %s\n", t_rank,
+            rc ? "fails" : "succeeds", closed ? "fails" : "succeeds");
+    if (rc == MPI_SUCCESS && closed == MPI_SUCCESS) {
+        MPI_File_open(MPI_COMM_SELF, name, RW, MPI_INFO_NULL, &fh);
+        MPI_File_read_at(fh, at, got, PIECE, MPI_BYTE, &status);
+        MPI_Get_count(&status, MPI_BYTE, &n);
+        CHECK(n == PIECE);
+        t_equal(got, image, at, n, "written after the death without an error");
+        MPI_File_close(&fh);
+    }
+
+    /* Opened anew it is as good as ever. */
+    t_stamps(image + at, at, PIECE, 3);
+    OK(MPI_File_open(MPI_COMM_SELF, name, RW, MPI_INFO_NULL, &fh));
+    OK(MPI_File_write_at(fh, at, image + at, PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
+    OK(MPI_File_read_at(fh, at, got, PIECE, MPI_BYTE, &status));
+    t_equal(got, image, at, PIECE, "opened again");
+    OK(MPI_File_close(&fh));
+    free(got);
+    return t_failures;
+}
+
+static int killed(const char *where, int victim)
+{
+    MPI_File fh;
+
+    dir = where;
+    if (t_rank == victim) {
+        fh = open_self();
+        say("opened", victim);
+        for (int rank = 0; rank < t_size; rank++)
+            if (rank != victim)
+                wait_for("opened", rank);
+        say("dying", victim);
+        raise(SIGKILL);
+    }
+    CHECK(wait_for("opened", victim));
+    MPI_File_open(MPI_COMM_SELF, name, RW, MPI_INFO_NULL, &fh);
+    OK(MPI_File_write_at(fh, piece_of(t_rank, 1), image, PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
+    say("opened", t_rank);
+    CHECK(wait_for("dead", victim)); /* whoever runs this says so */
+    if (survivor(fh) == 0)
+        say("well", t_rank);
+    wait_for("end", victim);
+    _exit(0); /* MPI_Finalize may wait for the dead */
+}
+
+int main(int argc, char **argv)
+{
+    static const struct t_case cases[] = {{"parts", parts},
+                                          {"overlapping", overlapping},
+                                          {"closed_in_all_orders", closed_in_all_orders},
+                                          {"passed_on", passed_on},
+                                          {"at_any_time", at_any_time},
+                                          {"halves", halves},
+                                          {"sizes", sizes},
+                                          {"many", many},
+                                          {NULL, NULL}};
+
+    if (argc < 5 || strcmp(argv[2], "killed"))
+        return run_cases(argc, argv, cases);
+    name = t_begin(argc, argv, MPI_THREAD_SINGLE);
+    image = calloc(1, SIZE);
+    return killed(argv[3], atoi(argv[4]));
+}
