@@ -74,8 +74,8 @@ static int outcome(const struct first_error *e)
     return e->rc ? zc_errorf(-e->rc, "%s", e->text) : 0;
 }
 
-/* One request to every owner from one on: all remote ones are started before the local one is done and
- * any is waited for. */
+/* One request to every owner from one on: all remote ones are started before the local one is done
+ * and any is waited for. */
 struct request {
     void (*start)(struct zc_client *c, uint64_t number, uint64_t arg, struct zc_later *l);
     int (*local)(struct zc_handle *h, uint64_t arg);
