@@ -23,7 +23,8 @@ static bool is_ours(const char *name)
 /* What MPI asks of it, as ROMIO does. */
 static void check(int amode, struct zcache_refusal *r)
 {
-    int ways = !!(amode & MPI_MODE_RDONLY) + !!(amode & MPI_MODE_RDWR) + !!(amode & MPI_MODE_WRONLY);
+    int ways =
+        !!(amode & MPI_MODE_RDONLY) + !!(amode & MPI_MODE_RDWR) + !!(amode & MPI_MODE_WRONLY);
 
     if (ways != 1)
         zcache_refuse(r, MPI_ERR_AMODE,

@@ -105,7 +105,8 @@ int zcache_set_atomicity(ADIO_File fd, int flag)
 
     zc_error_clear();
     if (!zcache_refusal_agree(&r, !!flag, "flag", fd->comm))
-        return zcache_refusal_code(&r, "cannot change the atomic mode of", zcache_file_of(fd)->path);
+        return zcache_refusal_code(&r, "cannot change the atomic mode of",
+                                   zcache_file_of(fd)->path);
     fd->atomicity = !!flag;
     return MPI_SUCCESS;
 }

@@ -39,14 +39,14 @@ struct pending {
     struct zcache_job *job;
     MPI_Request others; /* come first: the job is started when this is complete */
     MPI_Request request;
-    bool looking;        /* a thread is at completing it; atomic */
-    bool completed;      /* MPI_Grequest_complete was called */
-    bool raised;         /* the error handler was, and */
-    int code;            /* made this of the error */
-    struct zc_list link; /* of its file's requests; these under lock: */
+    bool looking;         /* a thread is at completing it; atomic */
+    bool completed;       /* MPI_Grequest_complete was called */
+    bool raised;          /* the error handler was, and */
+    int code;             /* made this of the error */
+    struct zc_list link;  /* of its file's requests; these under lock: */
     struct zc_list alike; /* of requests of all files: known[] */
-    MPI_File fh;         /* MPI_FILE_NULL once it is closed ... */
-    MPI_Errhandler errh; /* ... and then the handler it had, with a reference */
+    MPI_File fh;          /* MPI_FILE_NULL once it is closed ... */
+    MPI_Errhandler errh;  /* ... and then the handler it had, with a reference */
 };
 
 /* Of the requests of all files. */
@@ -55,7 +55,7 @@ static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_REQUESTS);
 /* By their handles, which are integers; under lock but for the number. */
 enum { KINDS = 64 };
 static struct zc_list known[KINDS];
-static unsigned nknown; /* atomic */
+static unsigned pending_now; /* atomic */
 
 /* ---- an access as a job ---- */
 
@@ -182,14 +182,14 @@ static void remember(struct pending *p)
     if (!l->next)
         zc_list_init(l);
     zc_list_add_tail(l, &p->alike);
-    __atomic_add_fetch(&nknown, 1, __ATOMIC_RELEASE);
+    __atomic_add_fetch(&pending_now, 1, __ATOMIC_RELEASE);
 }
 
 static void forget(struct pending *p)
 {
     zc_assert_held(&lock);
     zc_list_del(&p->alike);
-    __atomic_sub_fetch(&nknown, 1, __ATOMIC_RELEASE);
+    __atomic_sub_fetch(&pending_now, 1, __ATOMIC_RELEASE);
 }
 
 void zcache_request_poll(MPI_Request request)
@@ -197,7 +197,7 @@ void zcache_request_poll(MPI_Request request)
     struct pending *found = NULL;
     struct zc_list *l = alike(request);
 
-    if (!__atomic_load_n(&nknown, __ATOMIC_ACQUIRE))
+    if (!__atomic_load_n(&pending_now, __ATOMIC_ACQUIRE))
         return;
     zc_lock_get(&lock);
     if (l->next)

@@ -57,7 +57,8 @@ static void check_types(const struct asked *v, struct zcache_refusal *r)
                MPI_Type_size_x(v->filetype, &filetype) != MPI_SUCCESS) {
         zcache_refuse(r, MPI_ERR_TYPE, "etype or filetype is no datatype");
     } else if (etype && filetype % etype) {
-        zcache_refuse(r, MPI_ERR_ARG, "the filetype has %lld bytes, no multiple of the etype's %lld",
+        zcache_refuse(r, MPI_ERR_ARG,
+                      "the filetype has %lld bytes, no multiple of the etype's %lld",
                       (long long)filetype, (long long)etype);
     }
 }

@@ -232,6 +232,6 @@ void zcache_set_error(int *error_code, int rc, const char *what, const char *pat
     if (rc == 0)
         *error_code = MPI_SUCCESS;
     else
-        *error_code =
-            zcache_mpi_errorf(zcache_error_class(rc), "zcache: %s %s: %s", what, path, zc_error_text(rc));
+        *error_code = zcache_mpi_errorf(zcache_error_class(rc), "zcache: %s %s: %s", what, path,
+                                        zc_error_text(rc));
 }

@@ -101,7 +101,7 @@ MPI_File MPI_File_fromint(int fint) __attribute__((alias("PMPI_File_fromint")));
     int ROMIO_File_##name params;                                                                  \
     int PMPI_File_##name params                                                                    \
     {                                                                                              \
-        int rc = zcache_is_ours(fh) ? zcache_##name args : ROMIO_File_##name args;                        \
+        int rc = zcache_is_ours(fh) ? zcache_##name args : ROMIO_File_##name args;                 \
                                                                                                    \
         return zcache_leave(NULL, fh, rc, "MPI_File_" #name);                                      \
     }                                                                                              \

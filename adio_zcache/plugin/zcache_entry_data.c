@@ -181,7 +181,7 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
     int ROMIO_File_##name(MPI_File fh, buffer buf, int count, MPI_Datatype type last##_P);         \
     int PMPI_File_##name(MPI_File fh, buffer buf, int count, MPI_Datatype type last##_P)           \
     {                                                                                              \
-        bool ours = zcache_is_ours(fh);                        \
+        bool ours = zcache_is_ours(fh);                                                            \
         unsigned turn = turn_of(fh);                                                               \
         MPI_Offset at;                                                                             \
         int rc, sequential;                                                                        \
@@ -203,7 +203,6 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
     int MPI_File_##name(MPI_File fh, buffer buf, int count, MPI_Datatype type last##_P)            \
         __attribute__((alias("PMPI_File_" #name)));                                                \
     LARGE(name, NO_AT, buffer, last, keep)
-
 
 /* ---- independent ------------------------------------------------------------------ */
 
@@ -247,7 +246,7 @@ ORDERED(write_ordered_begin, write_at_all_begin, WRITE, NOTHING, KEEP);
     int ROMIO_File_##name(MPI_File fh, buffer buf, MPI_Status *status);                            \
     int PMPI_File_##name(MPI_File fh, buffer buf, MPI_Status *status)                              \
     {                                                                                              \
-        bool ours = zcache_is_ours(fh);                        \
+        bool ours = zcache_is_ours(fh);                                                            \
         int code = ours && fh->split_coll_count ? zcache_split_end(fh) : MPI_SUCCESS;              \
         int rc = ROMIO_File_##name(fh, buf, status);                                               \
                                                                                                    \

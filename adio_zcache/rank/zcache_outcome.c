@@ -79,7 +79,8 @@ int zcache_outcome_agree(struct zcache_outcome *o, MPI_Comm comm)
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
     mine = o->rc ? rank : size;
-    rc = zcache_outcome_wait(MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm, &request), &request);
+    rc = zcache_outcome_wait(MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm, &request),
+                             &request);
     if (rc) {
         zcache_outcome_set(o, rc);
         return rc;

@@ -34,9 +34,9 @@ static void learn(struct zcache_refusal *r, int first, MPI_Comm comm)
     struct zcache_refusal theirs = *r;
     MPI_Request request = MPI_REQUEST_NULL;
 
-    zcache_refuse_rc(r, zcache_outcome_wait(
-                            MPI_Ibcast(&theirs, sizeof theirs, MPI_BYTE, first, comm, &request),
-                            &request));
+    zcache_refuse_rc(
+        r, zcache_outcome_wait(MPI_Ibcast(&theirs, sizeof theirs, MPI_BYTE, first, comm, &request),
+                               &request));
     zcache_refuse(r, theirs.mpi_class, "rank %d: %s", first, theirs.text);
 }
 

@@ -2,8 +2,9 @@
  *
  * Truncation freezes store I/O beyond the new size (file->frozen: none begins, what reads
  * under way bring is thrown away, writes under way are waited for), asks the store, and only
- * when that worked, or the file is cut all the same, cuts the pages.  Cached bytes beyond the new size are forgotten rather than zeroed: whoever reads there after the
- * file has grown again reads the store, which has zeros.
+ * when that worked, or the file is cut all the same, cuts the pages.  Cached bytes beyond the new
+ * size are forgotten rather than zeroed: whoever reads there after the file has grown again reads
+ * the store, which has zeros.
  */
 #include "config.h"
 

@@ -15,7 +15,8 @@ static MPI_File fh;
 static int bad;   /* the rank that is wrong */
 static int wrong; /* this is it */
 
-/* RC is of class `own` on the rank that is wrong, and of the same elsewhere, which say who it was. */
+/* RC is of class `own` on the rank that is wrong, and of the same elsewhere, which say who it was.
+ */
 static void check(int rc, int own, int line)
 {
     char text[MPI_MAX_ERROR_STRING] = "", who[32];
@@ -175,7 +176,7 @@ int main(int argc, char **argv)
     name = t_begin(argc, argv, MPI_THREAD_SINGLE);
 
     OK(MPI_File_open(MPI_COMM_WORLD, name, RW, MPI_INFO_NULL, &fh));
-    for (bad = 0; bad < t_size; bad += t_size > 2 ? t_size - 1 : 1) {
+    for (bad = 0; bad<t_size; bad += t_size> 2 ? t_size - 1 : 1) {
         wrong = t_rank == bad;
         views();
         sizes();

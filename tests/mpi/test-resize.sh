@@ -16,8 +16,8 @@ sized() {
     [[ $now == "$1" ]] || fail "$2: the file has $now bytes, not $1"
 }
 
-# resize FAILING-RANK same|cut BYTES WHAT [DAEMON]: with three ranks, of which 0 and 1 are aggregators,
-# and one has a file system that can set no sizes.
+# resize FAILING-RANK same|cut BYTES WHAT [DAEMON]: with three ranks, of which 0 and 1 are
+# aggregators, and one has a file system that can set no sizes.
 resize() {
     local run='[ "$PMI_RANK" != "$0" ] || export FAULTSHIM_CUT=/; exec "$@"'
 

@@ -7,13 +7,20 @@
 #include "zc_store_remote.h"
 #include "zc_tp_fault.h"
 
-enum { DAEMONS = 3, PAGE = 4096, BLOCK = 8192, SIZE = 12 * BLOCK, CUT = BLOCK + 100, TIMEOUT_MS = 1500 };
+enum {
+    DAEMONS = 3,
+    PAGE = 4096,
+    BLOCK = 8192,
+    SIZE = 12 * BLOCK,
+    CUT = BLOCK + 100,
+    TIMEOUT_MS = 1500
+};
 enum { RW = ZC_OPEN_READ | ZC_OPEN_WRITE };
 
 static struct zc_store *mem, *remote;
 static struct rig rigs[DAEMONS];
 static struct zc_tp *endpoints[DAEMONS]; /* theirs */
-static struct zc_cache *owner; /* an aggregator's */
+static struct zc_cache *owner;           /* an aggregator's */
 static struct zc_handle *file;
 
 /* What is written has come to `level`, and further when it is asked for alone. */
