@@ -24,11 +24,14 @@ struct sums {
 
 static bool covers(const struct zc_extents *big, const struct zc_extents *small)
 {
-    const struct zc_range *r = zc_extents_ranges(small);
+    const struct zc_range *b = zc_extents_ranges(big), *r = zc_extents_ranges(small);
 
-    for (uint32_t i = 0; i < small->n; i++)
-        if (!zc_extents_cover(big, r[i].lo, r[i].hi))
+    for (uint32_t i = 0, j = 0; i < small->n; i++) {
+        while (j < big->n && b[j].hi < r[i].hi)
+            j++;
+        if (j == big->n || b[j].lo > r[i].lo)
             return false;
+    }
     return true;
 }
 

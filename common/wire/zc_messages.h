@@ -8,8 +8,8 @@
  *     ATTR                        what stat() tells
  *
  * Every reply begins with status and text, and ends there when it is a failed one.  Numbers are
- * never used again (26 was a view, in pieces).  A change of a row raises ZC_PROTOCOL; doc/PROTOCOL.md is compared with the
- * table by a test.
+ * never used again (26 was a view, in pieces).  A change of a row raises ZC_PROTOCOL;
+ * doc/PROTOCOL.md is compared with the table by a test.
  */
 /* clang-format off */
 /* opens a session; frozen layout */

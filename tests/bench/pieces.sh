@@ -5,6 +5,7 @@
 #
 # collective    64-byte pieces of all ranks in turn, 128 KiB of each rank per call, on tmpfs:
 #               zcache: without a daemon beside ROMIO's two-phase I/O
+# irregular     a climate model's maps: 8-byte elements dealt out at random, collective, on tmpfs
 # independent   8-byte pieces, by independent calls, on tmpfs and on slowfs, which has a price
 #               for each request: beside ROMIO's data sieving
 # ROMIO runs with several settings; the best of them counts for the ratio.
@@ -44,6 +45,9 @@ variants=("${collective[@]}")
 bench_turns 'collective, 64 B, tmpfs' "$memory" "$memory" "${opt[ranks]}" \
     --phases "${opt[phases]}" \
     --record "${opt[record]}" --pattern interleaved --piece 64
+bench_turns 'irregular, 8 B, tmpfs' "$memory" "$memory" "${opt[ranks]}" \
+    --phases "${opt[phases]}" \
+    --record "${opt[record]}" --pattern irregular
 variants=("$without_sieving" "${independent[@]}")
 bench_turns 'independent, 8 B, tmpfs' "$memory" "$memory" "${opt[ranks]}" \
     --phases "${opt[phases]}" \
@@ -54,7 +58,7 @@ bench_turns 'independent, 8 B, slowfs' "$slow" "$memory/slow" "${opt[ranks]}" \
     --record "${opt[slow-record]}" --pattern interleaved --piece 8 --access independent
 slowfs_unmount "$slow" || bench_problem "slowfs ended with status $?"
 
-work="${opt[phases]} collective calls of ${opt[record]} and as many independent ones; of ${opt[slow-record]} on slowfs"
+work="twice ${opt[phases]} collective calls of ${opt[record]} and as many independent ones; of ${opt[slow-record]} on slowfs"
 bench_results store="tmpfs; slowfs, 200 MB/s, 50 us per request, 200 us round trip" work="$work"
 echo "${opt[ranks]} ranks; per rank $work"
 echo "layout: $(bench_layout)"

@@ -14,13 +14,13 @@ views() {
 }
 
 make_root
-views 4 700000 2 48 zcache_cache_size=16M
-views 16 300000 1 48 zcache_cache_size=16M
+views 4 700000 2 112 zcache_cache_size=80M
+views 16 300000 1 112 zcache_cache_size=80M
 # memory for none, for one view of four, for all
-views 4 100000 4 48 zcache_cache_size=16M zcache_view_memory=0%
-views 4 100000 4 48 zcache_cache_size=16M zcache_view_memory=20%
-views 4 100000 4 96 zcache_cache_size=64M zcache_view_memory=50%
-# owners in all ranks, some of them across the network, and a daemon behind them
+views 4 50000 4 48 zcache_cache_size=16M zcache_view_memory=0%
+views 4 50000 4 48 zcache_cache_size=16M zcache_view_memory=4%
+views 4 50000 4 48 zcache_cache_size=16M zcache_view_memory=50%
+# owners in all ranks, across the network, and a daemon behind them
 start_daemons 1 --cache-size 16M
-views 3 100000 4 0 zcache_local=false cb_nodes=3 "cb_config_list=*:*" zcache_block_size=256K
+views 3 50000 4 0 zcache_local=false cb_nodes=3 "cb_config_list=*:*" zcache_block_size=256K
 stop_daemons || fail "not drained"
