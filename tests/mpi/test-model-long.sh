@@ -39,7 +39,7 @@ configure() {
     one_of "" "" tiny page16K page64K cache64K page16K-cache128K ahead1 ahead64
     one_of "" waits
     one_of "" "" "" "" "" maps
-    [[ $mode == *-tiny* || $mode == *-maps* ]] || one_of "" "" "" "" "" "" "" budget
+    [[ $mode == *-tiny* || $mode == *-maps* ]] || one_of "" "" "" "" "" "" budget0 budget1
     one_of "" "" "" opens
     one_of "" "" "plan$1"
     one_of "" "" "" killed

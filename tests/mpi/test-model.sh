@@ -15,7 +15,8 @@
 #     -fabric                   ranks use libfabric among themselves and to daemons
 #     -stutter -broken          the file system does, or cannot be written for a while
 #     -opens -waits             several opens; collective reads right behind writes, no barrier
-#     -maps -budget             views of thousands of pieces; of more, with hardly any memory
+#     -maps -budget1            views of thousands of pieces; of more, with so many percent of
+#                               1 MiB for them
 #     -moving                   five launches that use the same file, with other daemons each
 #     -plan7                    some launches, of other ranks and daemons, as drawn from 7;
 #                               plan0: {a}, {a,b}, {a}, {b}, {a,b,c}, none, {a}
@@ -86,9 +87,10 @@ mode_word() {
     opens) model_options+=(--opens 5) ;;
     waits) model_options+=(--no-barriers) ;;
     maps) model_options+=(--irregular 6000 --max-file 1000000 --ops 20) ;;
-    budget)
+    budget*)
         model_options+=(--irregular 400000 --max-file 2000000 --ops 20)
-        knows zcache_view_memory && model_options+=(--hints zcache_view_memory=64K)
+        ! knows view_memory || model_options+=(--hints "zcache_view_memory=$number%")
+        model_options+=(--hints zcache_cache_size=1M)
         ;;
     moving)
         model_options+=(--keep --ops 15)
@@ -110,8 +112,8 @@ mode_word() {
 
 everyone() { ((daemons == 0)) || seq -s ' ' 0 $((daemons - 1)); }
 
-# knows HINT: whether this build does.
-knows() { grep -qs "$1" "${plugin:-$zcached}"; }
+# knows OPTION: whether this build does.
+knows() { grep -aqsP "\\0$1\\0" "${plugin:-$zcached}"; }
 
 # draw_plan N: launches, of daemons there are: any of them, in any order.  Plan 0 has every change
 # that once went wrong.
@@ -326,8 +328,8 @@ three-waits 3 10
 embedded-maps 3 6
 three-maps 4 4
 ufs-budget 2 3
-embedded-budget 4 3
-two-budget-waits 3 3
+embedded-budget0 4 3
+two-budget1-waits 3 3
 three-moving 1 10
 three-moving 3 6
 ufs-opens 1 40
