@@ -77,6 +77,15 @@ static void *serve(void *arg)
     return NULL;
 }
 
+static bool (*attach)(uint64_t group); /* atomic, both */
+static void (*detach)(uint64_t group);
+
+void zcache_agg_groups(bool (*do_attach)(uint64_t group), void (*do_detach)(uint64_t group))
+{
+    __atomic_store_n(&detach, do_detach, __ATOMIC_RELEASE);
+    __atomic_store_n(&attach, do_attach, __ATOMIC_RELEASE);
+}
+
 static unsigned read_ahead(const struct zc_settings *s)
 {
     return s->agg_prefetch ? (unsigned)s->agg_prefetch_depth : 0;
@@ -92,6 +101,8 @@ static int endpoint_make(struct zcache_item *i, const void *key)
                                    .provider = zcache_network_provider(k->settings),
                                    .views = zcache_share_views(),
                                    .for_all = true,
+                                   .attach = __atomic_load_n(&attach, __ATOMIC_ACQUIRE),
+                                   .detach = __atomic_load_n(&detach, __ATOMIC_ACQUIRE),
                                    .prefetch = read_ahead(k->settings)};
     int rc;
 

@@ -8,6 +8,9 @@
 #ifndef ZCACHE_AGG_H
 #define ZCACHE_AGG_H
 
+#include <stdbool.h>
+#include <stdint.h>
+
 #include "zc_cache.h"
 #include "zc_settings.h"
 #include "zc_coord.h"
@@ -21,6 +24,8 @@ struct zcache_store;
  * files until its store goes. */
 int zcache_agg_get(struct zcache_store *store, const struct zc_settings *s, uint32_t page_size,
                    struct zcache_agg **out);
+/* From now on, who is asked whether this process is of a group of owners: zc_server.h. */
+void zcache_agg_groups(bool (*attach)(uint64_t group), void (*detach)(uint64_t group));
 /* Others will ask, so it needs an endpoint; `near`: they are on this host.  Once for each kind. */
 int zcache_agg_serve(struct zcache_agg *a, const struct zc_settings *s, bool near);
 

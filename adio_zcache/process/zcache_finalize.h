@@ -19,6 +19,7 @@ enum zcache_end {
     ZCACHE_END_WORK,        /* accesses of threads of their own */
     ZCACHE_END_CONNECTIONS, /* to other ranks */
     ZCACHE_END_ATTACHED,    /* waits until other ranks have closed what they have open here */
+    ZCACHE_END_GROUPS,      /* those who owned files together */
     ZCACHE_END_STORES,      /* and what stands on them */
     ZCACHE_ENDS
 };

@@ -1,18 +1,18 @@
 /* zcache_attach.c - an open finds those who own the file, or makes its ranks own it; together.
  *
- *     known by a rank? --yes--> its card to all --> join
- *          | no                                      ^
- *          v                                         | verified: the card still lies there
- *     make: the ranks of ranklist own it             |
- *          |                                         |
+ *     known by a rank? --yes--> its card to all ----> join: open at its owners
+ *          | no                                      ^   |
+ *          v                                         |   | an owner says that it is gone, or is
+ *     make: the ranks of ranklist own it             |   v gone himself
+ *          |                                         |  make, and replace its card
  *          v              another card lies there    |
- *     meet: our card at the file? --------------> undo, take it
+ *     meet: our card at the file? ------> undo, take it
  *          | it lies there now; or nobody can be met
  *          v
  *        done
  *
- * A group whose owner does not answer although its card lies there is gone: the next card replaces
- * that one.
+ * All owners of a group know it before its card is left, and as long as anybody has the file open
+ * at all of them: so who is let in by all is in a group that has not ended.
  */
 #include "config.h"
 
@@ -206,14 +206,12 @@ static int new_group(struct zcache_attempt *a)
 
 /* The ranks of the communicator come to own the file; *out: or another group has the file, and
  * nothing has changed. */
-static int make(ADIO_File fd, const struct zcache_opening *o, struct met *m,
+static int make(ADIO_File fd, const struct zcache_opening *o, uint64_t replaces, struct met *m,
                 struct zcache_group **out)
 {
     struct zcache_attempt a = {.fd = fd, .o = o, .f = zcache_file_of(fd), .new = true, .mine = -1};
     struct zcache_outcome why = {0};
-    uint64_t replaces = m->number;
     struct zcache_group *entered;
-    unsigned char id[sizeof a.g->id];
     int rc;
 
     *out = NULL;
@@ -232,10 +230,9 @@ static int make(ADIO_File fd, const struct zcache_opening *o, struct met *m,
         rc = meet(&a, replaces, m, out);
     if (rc == 0 && !*out) {
         /* of threads that open alone at the same time, one is the first */
-        memcpy(id, a.g->id, sizeof id);
         entered = zcache_group_enter(a.g, size_of(fd->comm) == 1);
         a.f->group = entered;
-        if (memcmp(entered->id, id, sizeof id)) {
+        if (entered != a.g) {
             *out = entered;
             a.f->group = NULL;
         }
@@ -247,62 +244,31 @@ static int make(ADIO_File fd, const struct zcache_opening *o, struct met *m,
     return why.rc ? zc_errorf(-why.rc, "%s", why.text) : 0;
 }
 
-/* Since the card was found the group may have ended: then others do not find it, but one another.
- * By rank 0, which asks the store. */
-static int still_there(ADIO_File fd, const struct zcache_opening *o, const struct met *m, bool *yes)
+/* A group that was told of has ended, or is not reached any more. */
+static bool is_gone(int rc)
 {
-    struct zcache_file *f = zcache_file_of(fd);
-    struct zcache_outcome told = {0};
-    struct zc_card found = {0};
-    struct zc_seat *seat = NULL;
-    size_t len = 0;
-    void *card = NULL;
-    int there = 0, rc = 0;
-
-    if (o->rank == 0) {
-        rc = zcache_group_card(f->group, &card, &len);
-        if (rc == 0)
-            rc = zc_store_meet(o->sfile, zcache_job_key(), card, len, 0, &seat, &found);
-        there = rc == 0 && found.bytes && found.number == m->number;
-        zc_store_part(seat);
-        free(found.bytes);
-        free(card);
-    }
-    zcache_outcome_set(&told, rc);
-    rc = zcache_outcome_bcast(&told, 0, fd->comm);
-    if (rc == 0)
-        rc = zcache_outcome_mpi(MPI_Bcast(&there, 1, MPI_INT, 0, fd->comm));
-    *yes = there;
-    return rc;
+    return rc == -ESTALE || rc == -EHOSTUNREACH || zcache_network_is_loss(rc);
 }
 
 int zcache_attach(ADIO_File fd, const struct zcache_opening *o)
 {
-    struct met m = {0};
+    uint64_t replaces = 0;
 
     for (;;) {
         struct zcache_group *g;
-        bool yes = false;
+        struct met m = {0};
         int rc = known(fd, o, &g);
 
-        if (rc)
+        if (rc == 0 && g)
+            rc = join(fd, o, g);
+        if (rc ? rc != -ESTALE : g != NULL)
             return rc;
-        if (g)
-            return join(fd, o, g);
-        rc = make(fd, o, &m, &g);
-        if (rc || !g)
+        rc = make(fd, o, replaces, &m, &g);
+        if (rc == 0 && g)
+            rc = join(fd, o, g);
+        if (rc == 0 || !m.theirs || !is_gone(rc))
             return rc;
-        rc = join(fd, o, g);
-        if (rc == 0 && !m.theirs)
-            return 0; /* another thread's */
-        if (rc == 0)
-            rc = still_there(fd, o, &m, &yes);
-        else if (m.theirs && (zcache_network_is_loss(rc) || rc == -EHOSTUNREACH))
-            continue; /* m.number is to be replaced */
-        if (rc || yes)
-            return rc;
-        zcache_detach(fd);
-        m.number = 0;
+        replaces = m.number;
     }
 }
 

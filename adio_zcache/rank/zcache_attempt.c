@@ -185,8 +185,8 @@ static int open_there(struct zcache_attempt *a, uint32_t i)
     snprintf(label, sizeof label, "aggregator on rank %u of the job", m->world_rank);
     rc = zcache_peer_get(e->addr, e->addr_len, label, &f->settings, f->failures, &c);
     if (rc == 0)
-        rc = zc_client_open(c, f->path, store_flags(a) | ZC_OPEN_FOR_ALL, a->o->mode, &e->number,
-                            &attr);
+        rc = zc_client_open_for_all(c, f->path, store_flags(a), a->o->mode,
+                                    zcache_group_number(a->g), &e->number, &attr);
     return rc ? rc : same_file(a, &attr);
 }
 
@@ -318,18 +318,22 @@ int zcache_attempt_take(struct zcache_attempt *a)
  * whatever comes of it. */
 int zcache_attempt_open(struct zcache_attempt *a)
 {
+    struct zcache_outcome o = {0};
     int rc = 0, there = 0;
 
     if (a->mine >= 0)
         rc = open_here(a);
     if (a->o->rank == 0)
         there = open_all_there(a);
-    rc = zcache_attempt_agree(a, rc ? rc : there);
-    if (rc == 0)
-        rc = exchange(a);
+    zcache_outcome_set(&o, rc ? rc : there);
+    rc = exchange(a);
     if (rc == 0)
         take_entries(a);
-    return rc;
+    else
+        zcache_outcome_set(&o, rc);
+    if (rc == 0 && a->new) /* before anybody can find its card: that is behind what follows */
+        zcache_group_expect(a->g);
+    return zcache_outcome_agree(&o, a->fd->comm);
 }
 
 /* Which owners are among the ranks, and whether those who are not can be reached by all as

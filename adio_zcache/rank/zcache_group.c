@@ -20,7 +20,7 @@ static struct zc_list groups = {&groups, &groups};
 /* Somebody has the file open, here or through our aggregator. */
 static bool is_used(const struct zcache_group *g)
 {
-    return g->users || (g->agg && zc_cache_has_open(zcache_agg_cache(g->agg), g->dev, g->ino));
+    return g->users || g->attached;
 }
 
 static void group_free(struct zcache_group *g)
@@ -35,17 +35,12 @@ static void group_free(struct zcache_group *g)
     free(g);
 }
 
-/* Takes those off the list that nobody uses, or that `now` has come in the place of: the file's
- * number may be another file's by now, which our aggregator has open.  They are the caller's to
- * free, without the lock. */
-static void sort_out(const struct zcache_group *now, struct zc_list *over)
+/* Takes those off the list that nobody uses; they are the caller's to free, without the lock. */
+static void sort_out(struct zc_list *over)
 {
     zc_assert_held(&lock);
     zc_list_each_safe (&groups, n) {
-        const struct zcache_group *g = zc_list_entry(n, struct zcache_group, link);
-        bool replaced = now && now->dev == g->dev && now->ino == g->ino && !g->users;
-
-        if (is_used(g) && !replaced)
+        if (is_used(zc_list_entry(n, struct zcache_group, link)))
             continue;
         zc_list_del(n);
         zc_list_add_tail(over, n);
@@ -60,8 +55,20 @@ static void free_all(struct zc_list *over)
         group_free(zc_list_entry(n, struct zcache_group, link));
 }
 
-/* This process has nothing open any more, and nobody shall find it. */
-static void take_cards_back(void)
+/* This process has nothing open any more: nobody shall find it who has not found it yet. */
+static void leave(void)
+{
+    struct zc_list over;
+
+    zc_list_init(&over);
+    zc_lock_get(&lock);
+    sort_out(&over);
+    zc_lock_put(&lock);
+    free_all(&over);
+}
+
+/* Nor do others have any more at our aggregators; or the process ends. */
+static void leave_all(void)
 {
     struct zc_list over;
 
@@ -70,6 +77,12 @@ static void take_cards_back(void)
     zc_list_splice(&over, &groups);
     zc_lock_put(&lock);
     free_all(&over);
+}
+
+static void watch_end(void)
+{
+    zcache_finalize_add(ZCACHE_END_MEETING, leave);
+    zcache_finalize_add(ZCACHE_END_GROUPS, leave_all);
 }
 
 void zcache_group_put(struct zcache_group *g)
@@ -83,9 +96,48 @@ void zcache_group_put(struct zcache_group *g)
     if (!zc_list_linked(&g->link)) /* never entered */
         zc_list_add_tail(&groups, &g->link);
     g->users--;
-    sort_out(NULL, &over);
+    sort_out(&over);
     zc_lock_put(&lock);
     free_all(&over);
+}
+
+/* ---- others, at our aggregator ---- */
+
+static struct zcache_group *by_number(uint64_t number)
+{
+    zc_assert_held(&lock);
+    zc_list_each (&groups, n) {
+        struct zcache_group *g = zc_list_entry(n, struct zcache_group, link);
+
+        if (zcache_group_number(g) == number)
+            return g;
+    }
+    return NULL;
+}
+
+/* One more handle.  Nobody is let in to a group that has ended: its card may be on its way back. */
+static bool attach(uint64_t number)
+{
+    struct zcache_group *g;
+
+    zc_lock_get(&lock);
+    g = by_number(number);
+    if (g)
+        g->attached++;
+    zc_lock_put(&lock);
+    return g;
+}
+
+/* By the aggregator's threads: the group goes when this process next opens or closes a file. */
+static void detach(uint64_t number)
+{
+    struct zcache_group *g;
+
+    zc_lock_get(&lock);
+    g = by_number(number);
+    if (g)
+        g->attached--;
+    zc_lock_put(&lock);
 }
 
 /* ---- by file, by id ---- */
@@ -96,6 +148,7 @@ struct zcache_group *zcache_group_new(const struct zc_place *place)
 
     if (!g)
         return NULL;
+    zcache_agg_groups(attach, detach);
     zc_list_init(&g->link);
     g->place = *place;
     g->nowners = zc_place_owners(place);
@@ -113,7 +166,7 @@ static struct zcache_group *by_file(uint64_t dev, uint64_t ino)
     zc_list_each (&groups, n) {
         struct zcache_group *g = zc_list_entry(n, struct zcache_group, link);
 
-        if (g->dev == dev && g->ino == ino && is_used(g))
+        if (g->dev == dev && g->ino == ino && is_used(g) && !g->expected)
             return g;
     }
     return NULL;
@@ -138,7 +191,7 @@ struct zcache_group *zcache_group_find(uint64_t dev, uint64_t ino)
 
     zc_list_init(&over);
     zc_lock_get(&lock);
-    sort_out(NULL, &over);
+    sort_out(&over);
     g = by_file(dev, ino);
     if (g)
         g->users++;
@@ -147,42 +200,26 @@ struct zcache_group *zcache_group_find(uint64_t dev, uint64_t ino)
     return g;
 }
 
-/* Both are the same group: another thread has found the card that this one has just left. */
-static void merge(struct zcache_group *known, struct zcache_group *g)
+void zcache_group_expect(struct zcache_group *g)
 {
-    zc_assert_held(&lock);
-    if (!known->seat) {
-        known->seat = g->seat;
-        g->seat = NULL;
-    }
-    if (!known->agg) {
-        known->agg = g->agg;
-        known->store = g->store;
-        g->agg = NULL;
-        g->store = NULL;
-    }
+    watch_end();
+    zc_lock_get(&lock);
+    g->expected = true;
+    zc_list_add_tail(&groups, &g->link);
+    zc_lock_put(&lock);
 }
 
 struct zcache_group *zcache_group_enter(struct zcache_group *g, bool unless_known)
 {
     struct zcache_group *known;
-    struct zc_list over;
 
-    zc_list_init(&over);
-    zcache_finalize_add(ZCACHE_END_MEETING, take_cards_back);
     zc_lock_get(&lock);
-    known = by_id(g->id);
-    if (known)
-        merge(known, g);
-    if (!known && unless_known)
-        known = by_file(g->dev, g->ino);
+    known = unless_known ? by_file(g->dev, g->ino) : NULL;
     if (known)
         known->users++;
-    sort_out(known ? known : g, &over);
-    if (!known)
-        zc_list_add_tail(&groups, &g->link);
+    else
+        g->expected = false;
     zc_lock_put(&lock);
-    free_all(&over);
     if (!known)
         return g;
     zcache_group_put(g);
@@ -268,6 +305,29 @@ static bool take_owners(struct zcache_group *g, const char *at, size_t left)
     return left == 0;
 }
 
+/* The group that this process knows by this id, or `g` itself, from now on. */
+static int known_or_new(struct zcache_group *g, struct zcache_group **out)
+{
+    struct zcache_group *known;
+    bool gone;
+
+    watch_end();
+    zc_lock_get(&lock);
+    known = by_id(g->id);
+    gone = !known && zcache_group_mine(g) >= 0;
+    if (known) {
+        known->users++;
+        known->expected = false; /* who has its card knows that it has the file */
+    } else if (!gone) {
+        zc_list_add_tail(&groups, &g->link);
+    }
+    zc_lock_put(&lock);
+    if (known || gone)
+        zcache_group_put(g);
+    *out = gone ? NULL : known ? known : g;
+    return gone ? zc_errorf(ESTALE, "those who had the file open have closed it") : 0;
+}
+
 int zcache_group_of_card(const void *card, size_t len, struct zcache_group **out)
 {
     const char *at = card;
@@ -290,8 +350,7 @@ int zcache_group_of_card(const void *card, size_t len, struct zcache_group **out
         zcache_group_put(g);
         return zc_errorf(EPROTO, "the card of those who have the file open is cut off");
     }
-    *out = zcache_group_enter(g, false);
-    return 0;
+    return known_or_new(g, out);
 }
 
 /* ---- this process ---- */
@@ -306,6 +365,14 @@ int zcache_group_mine(const struct zcache_group *g)
         if (!memcmp(g->owners[i].process, me, sizeof me))
             return (int)i;
     return -1;
+}
+
+uint64_t zcache_group_number(const struct zcache_group *g)
+{
+    uint64_t number;
+
+    memcpy(&number, g->id, sizeof number);
+    return number;
 }
 
 struct zcache_agg *zcache_group_agg(struct zcache_group *g)

@@ -5,9 +5,10 @@
  * name, uses the same ones (zcache_attach.h).  A group begins with an open that finds none, and
  * lasts as long as any process has the file open.
  *
- * A process knows the groups of the files it has open, and those whose owner it is while somebody
- * else has them open.  A card is a group as bytes, for others: its id, placement, what is in force
- * for its caches, and where the owners are.
+ * A process knows the groups of the files it has open, and those whose owner it is while others
+ * have them open at it: an owner that does not know a group says that it is gone.  A card is a
+ * group as bytes, for others: its id, placement, what is in force for its caches, and where the
+ * owners are.
  *
  * Threads: any.  What a group says of itself does not change while one has it.
  */
@@ -45,7 +46,9 @@ struct zcache_group {
 
     /* private, under the lock of zcache_group.c */
     struct zc_list link;
-    unsigned users;
+    bool expected;              /* it has not been entered yet */
+    unsigned users;             /* opens of this process */
+    unsigned attached;          /* handles of others here */
     struct zcache_agg *agg;     /* of this process, which owns blocks; else NULL */
     struct zcache_store *store; /* below it, one user of which we are */
     struct zc_seat *seat;       /* the card, which is left at the file */
@@ -55,20 +58,24 @@ struct zcache_group {
 struct zcache_group *zcache_group_find(uint64_t dev, uint64_t ino);
 /* A new one, with zeros for owners, of which nobody knows before enter(); NULL: no memory. */
 struct zcache_group *zcache_group_new(const struct zc_place *place);
-/* Makes it known in this process.  When that knows it already, from its card, or, `unless_known`,
- * another one of its file: returns that, with one user more, and gives `g` back; else returns `g`.
- */
+/* Those who find its card are let in from now on, though its file is not known to be its own. */
+void zcache_group_expect(struct zcache_group *g);
+/* It is, in this process.  When there is another one of the file, and `unless_known`: returns that,
+ * with one user more, and gives `g` back; else returns `g`. */
 struct zcache_group *zcache_group_enter(struct zcache_group *g, bool unless_known);
 /* One user less; NULL: nothing.  May talk to the store. */
 void zcache_group_put(struct zcache_group *g);
 
 /* As bytes, allocated; 0 or a negative errno, explained. */
 int zcache_group_card(const struct zcache_group *g, void **card, size_t *len);
-/* The group of a card: the one this process knows, or as the card says. */
+/* The group of a card: the one this process knows, or as the card says.  -ESTALE: it is gone, for
+ * this process would know it. */
 int zcache_group_of_card(const void *card, size_t len, struct zcache_group **out);
 
 /* Which owner this process is, or -1. */
 int zcache_group_mine(const struct zcache_group *g);
+/* Names it among the groups of the job. */
+uint64_t zcache_group_number(const struct zcache_group *g);
 /* The aggregator of this process: what was said first.  The group keeps the store. */
 struct zcache_agg *zcache_group_agg(struct zcache_group *g);
 struct zcache_agg *zcache_group_own(struct zcache_group *g, struct zcache_agg *agg,

@@ -144,11 +144,12 @@ static void take_attr(struct zc_attr *a, const struct zc_msg *m)
                           .block_size = m->block_size};
 }
 
-int zc_client_open(struct zc_client *c, const char *path, unsigned flags, mode_t mode,
-                   uint64_t *handle, struct zc_attr *attr)
+static int open_at(struct zc_client *c, const char *path, unsigned flags, mode_t mode,
+                   uint64_t group, uint64_t *handle, struct zc_attr *attr)
 {
     struct zc_msg m = {.type = ZC_T_OPEN,
                        .open_flags = flags,
+                       .group = group,
                        .mode = mode,
                        .block_size = attr->block_size,
                        .stride = attr->stride};
@@ -162,6 +163,18 @@ int zc_client_open(struct zc_client *c, const char *path, unsigned flags, mode_t
     *handle = reply.handle;
     take_attr(attr, &reply);
     return 0;
+}
+
+int zc_client_open(struct zc_client *c, const char *path, unsigned flags, mode_t mode,
+                   uint64_t *handle, struct zc_attr *attr)
+{
+    return open_at(c, path, flags, mode, 0, handle, attr);
+}
+
+int zc_client_open_for_all(struct zc_client *c, const char *path, unsigned flags, mode_t mode,
+                           uint64_t group, uint64_t *handle, struct zc_attr *attr)
+{
+    return open_at(c, path, flags | ZC_OPEN_FOR_ALL, mode, group, handle, attr);
 }
 
 static void start_later(struct zc_client *c, struct zc_msg *m, struct zc_later *l)

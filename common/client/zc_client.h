@@ -36,6 +36,9 @@ const char *zc_client_label(const struct zc_client *c);
 
 int zc_client_open(struct zc_client *c, const char *path, unsigned flags, mode_t mode,
                    uint64_t *handle, struct zc_attr *attr);
+/* ZC_OPEN_FOR_ALL at an aggregator; -ESTALE: it is not of this group (any more). */
+int zc_client_open_for_all(struct zc_client *c, const char *path, unsigned flags, mode_t mode,
+                           uint64_t group, uint64_t *handle, struct zc_attr *attr);
 /* Ends the handle, whatever it returns. */
 int zc_client_close(struct zc_client *c, uint64_t handle, enum zc_level level);
 int zc_client_getattr(struct zc_client *c, uint64_t handle, struct zc_attr *attr);

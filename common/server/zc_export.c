@@ -60,7 +60,7 @@ static struct zc_export *entry(struct zc_server *s)
 }
 
 static uint64_t add(struct zc_server *s, struct zc_handle *h, struct zc_coord *coord,
-                    uint64_t opener)
+                    uint64_t opener, uint64_t group)
 {
     struct zc_export *e;
     uint64_t number = 0;
@@ -71,6 +71,7 @@ static uint64_t add(struct zc_server *s, struct zc_handle *h, struct zc_coord *c
         e->handle = h;
         e->coord = coord;
         e->opener = opener;
+        e->group = group;
         e->leaving = e->orphan = false;
         e->generation++;
         number = number_of(e);
@@ -81,7 +82,7 @@ static uint64_t add(struct zc_server *s, struct zc_handle *h, struct zc_coord *c
 
 uint64_t zc_server_export(struct zc_server *s, struct zc_handle *h, struct zc_coord *coord)
 {
-    return add(s, h, coord, 0);
+    return add(s, h, coord, 0, 0);
 }
 
 void zc_server_unexport(struct zc_server *s, uint64_t number)
@@ -131,10 +132,10 @@ void zc_export_put(struct zc_server *s, struct zc_export *e)
 
 /* ---- opened for all ---- */
 
-uint64_t zc_export_open(struct zc_session *ss, struct zc_handle *h)
+uint64_t zc_export_open(struct zc_session *ss, struct zc_handle *h, uint64_t group)
 {
     struct zc_coord *coord = zc_coord_create();
-    uint64_t number = coord ? add(ss->server, h, coord, ss->id) : 0;
+    uint64_t number = coord ? add(ss->server, h, coord, ss->id, group) : 0;
 
     if (!number)
         zc_coord_destroy(coord);
@@ -164,6 +165,8 @@ int zc_export_close(struct zc_export *e, unsigned mine)
         zc_cond_wait(&e->server->export_idle, &e->server->lock);
     zc_lock_put(&e->server->lock);
     rc = zc_cache_close(e->handle);
+    if (e->server->cfg.detach)
+        e->server->cfg.detach(e->group);
     zc_request_forget_all_locks(coord);
     zc_lock_get(&e->server->lock);
     e->handle = NULL;

@@ -46,7 +46,7 @@ static int open_as_placed(struct zc_request *r, struct zc_attr *attr)
     }
 }
 
-static void do_open(struct zc_request *r)
+static void do_open_file(struct zc_request *r)
 {
     struct zc_attr *attr = &r->attr;
 
@@ -57,9 +57,31 @@ static void do_open(struct zc_request *r)
     zc_request_check(r, open_as_placed(r, attr));
 }
 
+static void detach(struct zc_request *r)
+{
+    if (r->msg.type == ZC_T_OPEN && r->msg.open_flags & ZC_OPEN_FOR_ALL &&
+        r->session->server->cfg.detach)
+        r->session->server->cfg.detach(r->msg.group);
+}
+
+static void do_open(struct zc_request *r)
+{
+    const struct zc_server_config *cfg = &r->session->server->cfg;
+    bool for_all = r->msg.open_flags & ZC_OPEN_FOR_ALL;
+
+    if (for_all && cfg->attach && !cfg->attach(r->msg.group)) {
+        zc_request_fail(r, -ESTALE, "this process does not own the file any more");
+        return;
+    }
+    do_open_file(r);
+    if (r->status)
+        detach(r);
+}
+
 static void do_close(struct zc_request *r)
 {
     zc_request_check(r, zc_cache_close(r->opened));
+    detach(r); /* of an open that came to nothing */
 }
 
 static uint64_t open_for_all(struct zc_request *r)
@@ -68,7 +90,7 @@ static uint64_t open_for_all(struct zc_request *r)
 
     if (prefetch)
         zc_cache_prefetch(r->opened, prefetch);
-    return zc_export_open(r->session, r->opened);
+    return zc_export_open(r->session, r->opened, r->msg.group);
 }
 
 static void opened(struct zc_request *r)

@@ -56,6 +56,10 @@ struct zc_server_config {
     struct zc_view_budget *views; /* borrowed; NULL: clients send lists */
     bool for_all;                 /* a client may open files for all: see ZC_OPEN_FOR_ALL */
     unsigned prefetch;            /* pages read ahead of these */
+    /* Whether this process is of the group that the client names; then it stays that until
+     * detach() was called as often.  On the pool.  NULL: it is of all. */
+    bool (*attach)(uint64_t group);
+    void (*detach)(uint64_t group);
 };
 
 /* The endpoint is ready when this returns. */

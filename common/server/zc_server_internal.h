@@ -153,6 +153,7 @@ struct zc_export {
 
     struct zc_server *server;
     uint64_t opener;           /* the session that opened it for all; 0: this process did */
+    uint64_t group;            /* that it is of, then */
     bool orphan;               /* the opener is gone: closed when nobody is busy with it */
     struct zc_work close_work; /* then */
 };
@@ -357,7 +358,7 @@ bool zc_export_there(struct zc_server *s, uint64_t number);
 /* The session's record of an export it uses; NULL: no memory. */
 struct zc_told *zc_export_told(struct zc_session *ss, const struct zc_export *e);
 /* Makes the session's open file one that all may use; its number, or 0: no memory. */
-uint64_t zc_export_open(struct zc_session *ss, struct zc_handle *h);
+uint64_t zc_export_open(struct zc_session *ss, struct zc_handle *h, uint64_t group);
 /* No request but the caller's uses it, and none will any more; else false, and nothing is done. */
 bool zc_export_leave(struct zc_server *s, struct zc_export *e);
 /* Closes one that was left, which `mine` requests of the caller use.  Blocks. */

@@ -108,6 +108,7 @@ struct zc_msg {
     struct zc_bytes path, job;
     uint32_t open_flags, mode, level, what;
     uint64_t handle, off, len, size, block_size;
+    uint64_t group;  /* OPEN for all: of the owners that the opener takes for the file's */
     uint64_t stride; /* OPEN: the client reads every so-manieth block; 0: all */
     uint64_t dev, ino, nlink, mtime_ns, ctime_ns;
     uint64_t raddr, rkey;
