@@ -6,9 +6,11 @@
  *                    ^                | yes: flushers write them back; then as below
  *                    |                | no
  *                    |                v
- *                    |          settle: attributes noted, rd and wr closed
+ *                    |          settle: rd and wr closed, pages kept
  *                    |                |
- *                    +--- open: attributes unchanged, pages kept; else pages dropped
+ *                    +----------------+
+ *
+ * Every open compares the file with what it was when its pages were clean (zc_token.h).
  *
  * A file without handles, pages and store files is freed.  `ctl` serialises open, close,
  * truncate, allocate, unlink and settle of one file; it is held across store calls.
@@ -94,6 +96,7 @@ static struct zc_file *new_file(struct zc_cache *c)
     zc_list_init(&f->flushes);
     zc_list_init(&f->eager_link);
     zc_list_init(&f->failed_link);
+    zc_token_init(&f->token);
     return f;
 }
 
@@ -101,6 +104,7 @@ void zc_file_destroy(struct zc_file *f)
 {
     zc_list_del(&f->link);
     zc_list_del(&f->eager_link);
+    zc_list_del(&f->token.link);
     free(f->path);
     free(f);
 }
@@ -127,30 +131,6 @@ void zc_file_discard(struct zc_cache *c, struct zc_file *f)
 }
 
 /* ---- open ---- */
-
-static bool changed(const struct zc_attr *a, const struct zc_attr *b)
-{
-    return a->size != b->size || a->mtime_ns != b->mtime_ns || a->ctime_ns != b->ctime_ns;
-}
-
-/* The first open after nobody had it: do the cached pages still tell the truth?  While
- * bytes wait to be written back, or the store files are still open, we are the ones who
- * change the file, and there is nothing to compare with. */
-static void revalidate(struct zc_cache *c, struct zc_file *f, const struct zc_attr *now)
-{
-    if (zc_file_unwritten(f)) {
-        if (now->size > f->size)
-            f->size = now->size;
-        return;
-    }
-    if (f->npages > 0 && !f->rd && !f->wr && changed(&f->attr, now)) {
-        zc_info("%s has changed since it was closed; %llu cached pages are dropped", f->path,
-                (unsigned long long)f->npages);
-        zc_file_discard(c, f);
-        c->st.stale_drops++;
-    }
-    f->size = now->size;
-}
 
 /* Keeps the new store file when it can do what those at hand cannot; else returns it. */
 static struct zc_sfile *adopt(struct zc_file *f, struct zc_sfile *sf, unsigned flags)
@@ -227,8 +207,6 @@ static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct ope
                                struct zc_sfile *sf, unsigned flags, uint64_t stride,
                                struct zc_attr *attr)
 {
-    if (f->handles == 0)
-        revalidate(c, f, attr);
     if ((flags & ZC_OPEN_PLACED) && f->handles == 0 && !zc_file_unwritten(f) &&
         f->block_size != attr->block_size) {
         zc_file_discard(c, f); /* others may own these bytes now */
@@ -249,34 +227,14 @@ static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct ope
     return adopt(f, sf, flags);
 }
 
-/* Attributes that are not older than our last change of the file.  With ctl; drops the lock. */
-static int look_again(struct zc_cache *c, struct zc_file *f, struct zc_sfile *sf,
-                      struct zc_attr *attr)
-{
-    struct zc_attr fresh;
-    uint64_t changes;
-    int rc;
-
-    do {
-        changes = f->changes;
-        zc_cache_unlock(c);
-        rc = zc_store_getattr(sf, &fresh);
-        zc_lock_get(&c->lock);
-    } while (rc == 0 && f->changes != changes); /* write-back goes on meanwhile */
-    if (rc == 0) {
-        fresh.block_size = attr->block_size;
-        *attr = fresh;
-    }
-    return rc;
-}
-
 int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t mode,
                   struct zc_handle **out, struct zc_attr *attr)
 {
     struct zc_sfile *sf, *surplus;
+    uint64_t block_size;
     struct opening o;
     struct zc_file *f;
-    uint64_t changes, stride = attr->stride;
+    uint64_t before, stride = attr->stride;
     int rc;
 
     *out = NULL;
@@ -285,7 +243,7 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
     if (rc < 0)
         return rc;
     zc_lock_get(&c->lock);
-    changes = c->changes;
+    before = c->changes;
     zc_lock_put(&c->lock);
     rc = zc_store_open_file(c->store, path, flags & ZC_OPEN_ALL, mode, &sf, attr);
     if (rc < 0) {
@@ -296,8 +254,9 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
     f = meet(c, &o, flags, attr);
     f->refs++;
     zc_ctl_get(c, f);
-    if (f->handles == 0 && c->changes != changes)
-        rc = look_again(c, f, sf, attr);
+    block_size = attr->block_size;
+    rc = zc_token_open(c, f, sf, attr, before);
+    attr->block_size = block_size;
     surplus = sf;
     if (rc == 0) {
         surplus = opened(c, f, &o, sf, flags, stride, attr);
@@ -320,7 +279,7 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
 bool zc_file_may_settle(const struct zc_file *f)
 {
     return f->handles == 0 && !f->ctl && (f->rd || f->wr) && f->nreading == 0 && !f->syncing &&
-           !zc_file_unwritten(f) && zc_list_empty(&f->flushes);
+           !zc_file_unwritten(f) && zc_list_empty(&f->flushes) && !f->token.looking;
 }
 
 static int close_one(struct zc_sfile *sf)
@@ -328,30 +287,30 @@ static int close_one(struct zc_sfile *sf)
     return sf ? zc_store_close_file(sf, ZC_LEVEL_STAGED) : 0;
 }
 
-/* Notes the attributes and closes the store files; pages stay.  Drops the lock. */
+/* Closes the store files; pages stay when we know of what they are.  Drops the lock. */
 int zc_file_settle(struct zc_cache *c, struct zc_file *f)
 {
-    struct zc_sfile *rd = f->rd, *wr = f->wr, *sf = wr ? wr : rd;
-    int rc, rc_wr, rc_rd;
+    struct zc_sfile *rd = f->rd, *wr = f->wr;
+    int rc_wr, rc_rd;
+    bool keep;
 
     zc_assert_held(&c->lock);
     f->ctl = true;
     f->settling = true;
+    keep = zc_token_settle(c, f);
     f->rd = f->wr = NULL; /* nobody may use what is being closed */
     f->wr_reads = false;
     if (f->unlinked || f->private)
         zc_file_discard(c, f);
     zc_cache_unlock(c);
-    rc = zc_store_getattr(sf, &f->attr); /* ours while we have ctl */
     rc_rd = close_one(rd);
     rc_wr = close_one(wr);
     zc_lock_get(&c->lock);
     if (rc_rd < 0)
         rc_wr = rc_rd;
-    if (rc < 0 || rc_wr < 0) {
-        c->st.store_errors++;
+    c->st.store_errors += rc_wr < 0;
+    if (!keep || rc_wr < 0)
         zc_file_discard(c, f); /* we cannot tell whether they are what the file holds */
-    }
     f->settling = false;
     f->unlinked = false; /* its number is free: who waits for ctl may have opened the next of it */
     zc_ctl_put(c, f);
@@ -438,6 +397,15 @@ static void last_close(struct zc_cache *c, struct zc_file *f, struct zc_why *why
         lose_failed(c, f, why);
 }
 
+void zc_cache_disown(struct zc_handle *h)
+{
+    struct zc_cache *c = h->file->cache;
+
+    zc_lock_get(&c->lock);
+    h->disowned = true;
+    zc_lock_put(&c->lock);
+}
+
 int zc_cache_close(struct zc_handle *h)
 {
     struct zc_file *f = h->file;
@@ -456,6 +424,8 @@ int zc_cache_close(struct zc_handle *h)
         why = f->sync_why;
     if (f->handles == 1)
         last_close(c, f, &why);
+    if (!h->disowned)
+        zc_token_vouch(c, f);
     f->handles--;
     c->st.handles--;
     zc_ctl_put(c, f);
@@ -483,7 +453,7 @@ void zc_cache_grow(struct zc_handle *h, uint64_t size)
 }
 
 /* Pages in use stay, for what is dirty in them: their clean bytes do not.  0 or -ENOMEM. */
-static int drop_clean(struct zc_cache *c, struct zc_file *f)
+int zc_file_outdate(struct zc_cache *c, struct zc_file *f)
 {
     int rc = 0;
 
@@ -506,18 +476,12 @@ int zc_cache_refresh(struct zc_handle *h)
 {
     struct zc_file *f = h->file;
     struct zc_cache *c = f->cache;
-    struct zc_attr attr = {0};
     int rc;
 
     zc_error_clear();
     zc_lock_get(&c->lock);
     zc_ctl_get(c, f);
-    rc = look_again(c, f, f->rd ? f->rd : f->wr, &attr);
-    if (rc == 0) {
-        rc = drop_clean(c, f);
-        if (attr.size > f->size || !zc_file_unwritten(f))
-            f->size = attr.size;
-    }
+    rc = zc_token_refresh(c, f);
     zc_ctl_put(c, f);
     zc_cache_unlock(c);
     return rc;

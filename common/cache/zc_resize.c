@@ -84,11 +84,11 @@ int zc_cache_truncate(struct zc_handle *h, uint64_t size)
     zc_ahead_overtake(c, f, size);
     while (writes_beyond(c, f))
         zc_cache_wait(c);
+    zc_token_writing(c, f);
     zc_cache_unlock(c);
     rc = zc_store_truncate(f->wr, size);
     zc_lock_get(&c->lock);
-    c->changes++;
-    f->changes++;
+    zc_token_written(c, f);
     if (rc == 0) {
         cut(c, f, size);
         f->size = size;
@@ -121,11 +121,11 @@ int zc_cache_allocate(struct zc_handle *h, uint64_t off, uint64_t len)
     f->frozen = 0; /* the store may have to write the last byte itself */
     while (writes_beyond(c, f))
         zc_cache_wait(c);
+    zc_token_writing(c, f);
     zc_cache_unlock(c);
     rc = zc_store_allocate(f->wr, off, len);
     zc_lock_get(&c->lock);
-    c->changes++;
-    f->changes++;
+    zc_token_written(c, f);
     if (rc < 0)
         c->st.store_errors++;
     else if (off + len > f->size)

@@ -93,6 +93,7 @@ static void do_stat(struct zc_request *r)
     if (r->status)
         return;
     fill_attr(&r->reply, &r->attr);
+    zc_cache_disown(h);
     zc_cache_close(h);
 }
 

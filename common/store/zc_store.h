@@ -45,6 +45,7 @@ struct zc_attr {
     uint64_t dev, ino;
     uint64_t nlink; /* 0: unlinked */
     int64_t mtime_ns, ctime_ns;
+    bool exact;          /* a later change shows in these times, however soon it comes */
     uint64_t block_size; /* unit of placement in bytes; 0: the store has no opinion */
     uint64_t stride;     /* open, on entry: the opener reads every so-manieth block; 0: all */
 };
