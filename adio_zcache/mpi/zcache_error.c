@@ -205,6 +205,8 @@ static int class_of(int rc)
     case ENOSPC:
     case EFBIG:
         return MPI_ERR_NO_SPACE;
+    case EBUSY:
+        return MPI_ERR_FILE_IN_USE;
     case EDQUOT:
         return MPI_ERR_QUOTA;
     case EISDIR:

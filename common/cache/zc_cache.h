@@ -111,7 +111,11 @@ bool zc_cache_uncached(const struct zc_cache *c);
 /* For zc_cache_open() alone: share pages with no other open, and forget them at its close. */
 enum { ZC_OPEN_PRIVATE = 64 };
 
-/* Opens through the store with ZC_OPEN_* flags.  Opens that meet the same (dev, ino)
+/* attr->set, on entry: the daemons that serve the file, as the opener sees it.  -EBUSY, and
+ * attr->set says which: another set has it open.  On return the one in force, which is not the
+ * opener's while bytes of another are unwritten: flush, close, and open again.
+ *
+ * Opens through the store with ZC_OPEN_* flags.  Opens that meet the same (dev, ino)
  * share a file.  What is cached and clean is kept only if the file is known not to have been
  * changed by others (zc_token.h), whoever has it open.
  * `attr` as in zc_store_ops.open, with the size as zc_cache_size() sees it; its block size

@@ -95,6 +95,8 @@ struct zc_file {
 
     uint64_t size;            /* bytes, counting cached writes */
     struct zc_token token;    /* of what its clean bytes are */
+    struct zc_set set;        /* whose bytes they are: of the daemons that opens have named */
+    unsigned nplaced;         /* handles whose open has named them */
     struct zc_sfile *rd, *wr; /* store files: for reading, for writing; may be NULL */
     bool wr_reads;            /* wr was opened for reading as well */
 
@@ -134,6 +136,7 @@ struct zc_handle {
     uint64_t sync_seen;   /* file->sync_seq this handle has been told of */
     unsigned accesses;    /* begun and not ended */
     bool disowned;        /* zc_cache_disown() */
+    bool placed;          /* fixed: its open has named the daemons that serve the file */
 
     struct zc_predict predict;
     struct zc_list ahead;      /* zc_page.ahead_link, oldest first */

@@ -202,11 +202,45 @@ static void swap_path(struct zc_file *f, char **path)
     *path = old;
 }
 
+/* Each daemon of a set caches the blocks that are its own: through another set somebody else would
+ * write them. */
+static int check_set(const struct zc_file *f, struct zc_attr *attr)
+{
+    uint32_t asked = attr->set.count;
+
+    if (!attr->set.id || !f->nplaced || f->set.id == attr->set.id)
+        return 0;
+    attr->set = f->set;
+    return zc_errorf(
+        EBUSY,
+        "%s is open through another set of daemons (of %u, this one is of %u): close it "
+        "there first, or use the same ZCACHE_DAEMONS, in the same order",
+        f->path, f->set.count, asked);
+}
+
+/* Nobody has it open through a set of daemons: from now on it is that of this open, when nothing
+ * has to be written back first.  0 or a negative errno. */
+static int enter_set(struct zc_cache *c, struct zc_file *f, const struct zc_set *set)
+{
+    int rc;
+
+    if (!set->id || f->set.id == set->id || zc_file_unwritten(f))
+        return 0;
+    rc = zc_file_outdate(c, f); /* others may have written here since */
+    if (rc == 0)
+        f->set = *set;
+    return rc;
+}
+
 /* With the lock and ctl: the open of `f` takes effect. */
 static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct opening *o,
                                struct zc_sfile *sf, unsigned flags, uint64_t stride,
                                struct zc_attr *attr)
 {
+    o->handle->placed = attr->set.id && attr->set.id == f->set.id;
+    f->nplaced += o->handle->placed;
+    if (attr->set.id)
+        attr->set = f->set;
     if ((flags & ZC_OPEN_PLACED) && f->handles == 0 && !zc_file_unwritten(f) &&
         f->block_size != attr->block_size) {
         zc_file_discard(c, f); /* others may own these bytes now */
@@ -235,6 +269,7 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
     struct opening o;
     struct zc_file *f;
     uint64_t before, stride = attr->stride;
+    struct zc_set set = attr->set;
     int rc;
 
     *out = NULL;
@@ -255,7 +290,14 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
     f->refs++;
     zc_ctl_get(c, f);
     block_size = attr->block_size;
-    rc = zc_token_open(c, f, sf, attr, before);
+    attr->set = set;
+    rc = check_set(f, attr);
+    if (rc == 0)
+        rc = zc_token_open(c, f, sf, attr, before);
+    if (rc == 0)
+        rc = enter_set(c, f, &set);
+    if (rc == 0)
+        attr->set = set;
     attr->block_size = block_size;
     surplus = sf;
     if (rc == 0) {
@@ -427,6 +469,7 @@ int zc_cache_close(struct zc_handle *h)
     if (!h->disowned)
         zc_token_vouch(c, f);
     f->handles--;
+    f->nplaced -= h->placed;
     c->st.handles--;
     zc_ctl_put(c, f);
     if (zc_file_may_settle(f)) {

@@ -163,6 +163,7 @@ static void tick(struct zc_server *s)
             send_pending(s, ss, now);
         }
     }
+    zc_conflicts_look(s);
     zc_server_check(s);
 }
 
@@ -303,6 +304,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
     zc_list_init(&s->sessions);
     zc_list_init(&s->leaving);
     zc_list_init(&s->notices);
+    zc_list_init(&s->conflicts);
     zc_list_init(&s->views);
     zc_list_init(&s->bounce.waiting);
     zc_cond_init(&s->export_idle);

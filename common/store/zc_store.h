@@ -39,6 +39,13 @@ enum {
 /* MiB; the unit of placement when nobody wishes another; zc_options.c makes its text of it. */
 #define ZC_DEFAULT_BLOCK_MIB 4
 
+/* The daemons that serve a file, and which of them somebody asks.  Each owns the blocks that
+ * zc_place.h gives it. */
+struct zc_set {
+    uint64_t id;           /* the same daemons in the same order; 0: nothing is said of them */
+    uint32_t index, count; /* the one that is asked, from 0; how many there are */
+};
+
 /* What a store knows of a file; dev and ino say whether two opens met the same file. */
 struct zc_attr {
     uint64_t size; /* bytes */
@@ -48,6 +55,8 @@ struct zc_attr {
     bool exact;          /* a later change shows in these times, however soon it comes */
     uint64_t block_size; /* unit of placement in bytes; 0: the store has no opinion */
     uint64_t stride;     /* open, on entry: the opener reads every so-manieth block; 0: all */
+    struct zc_set
+        set; /* zc_cache_open(), on entry: whom the opener asks besides; for the rest void */
 };
 
 struct zc_store;

@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ZC_PROTOCOL    2
+#define ZC_PROTOCOL    3
 #define ZC_MAGIC       0x006568636163637aull /* "zcache\0\0" up to byte order */
 #define ZC_HEADER_SIZE 24
 #define ZC_REPLY       0x80
@@ -93,7 +93,9 @@ struct zc_msg {
     struct zc_bytes path;
     uint32_t open_flags, mode, level, what;
     uint64_t handle, off, len, size, block_size;
-    uint64_t stride; /* OPEN: the client reads every so-manieth block; 0: all */
+    uint64_t set;             /* OPEN: which daemons serve the file ... */
+    uint32_t daemon, daemons; /* ... this one's place among them, and how many they are */
+    uint64_t stride;          /* OPEN: the client reads every so-manieth block; 0: all */
     uint64_t dev, ino, nlink, mtime_ns, ctime_ns;
     uint64_t raddr, rkey;
     uint64_t view_low, view_high; /* hash of the view */

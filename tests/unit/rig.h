@@ -20,6 +20,9 @@
 /* What endpoints are opened with. */
 static int (*rig_transport)(const struct zc_tp_config *cfg, struct zc_tp **out) = zc_tp_loop_open;
 
+/* What servers that come up next call themselves. */
+static uint64_t rig_boot_id = 42;
+
 struct rig {
     struct zc_store *store; /* the faulty one, over memory */
     struct zc_cache *cache;
@@ -95,7 +98,7 @@ static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *c
 {
     struct zc_cache_config small = ZC_CACHE_CONFIG_DEFAULT;
     struct zc_server_config s = {
-        .boot_id = 42, .open_transport = rig_transport, .silence_ms = silence_ms};
+        .boot_id = rig_boot_id, .open_transport = rig_transport, .silence_ms = silence_ms};
 
     memset(r, 0, sizeof *r);
     small.capacity = 64 * 4096;
