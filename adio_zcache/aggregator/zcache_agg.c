@@ -174,7 +174,7 @@ static int agg_make(struct zcache_item *i, const void *key)
     cfg.max_io = cfg.max_io < page_size ? page_size : cfg.max_io;
     cfg.max_extents = page_size / LEAST_PIECE < 1024 ? 1024 : page_size / LEAST_PIECE;
     cfg.level = ZC_LEVEL_VISIBLE;
-    cfg.vouched = true;
+    cfg.transient = true;
     return zc_cache_create(&cfg, zcache_store_files(a->store), &a->cache);
 }
 

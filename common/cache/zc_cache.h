@@ -66,9 +66,9 @@ struct zc_cache_config {
         ZC_FLUSH_OLDEST, /* least recently dirtied first */
         ZC_FLUSH_NEWEST, /* last modified first, as in the paper */
     } flush_order;
-    bool vouched;  /* handles are of this process's own: while there is one, a file is changed by
-                      its job alone (zc_token.h) */
-    bool uncached; /* pages are buffers: forgotten when they are clean and nobody uses them */
+    bool uncached;  /* pages are buffers: forgotten when they are clean and nobody uses them */
+    bool transient; /* handles are of this process's own: while there is one, a file is changed by
+                       its job alone, and other processes of that are at work on it (zc_token.h) */
 };
 
 /* What has an option, too: the table in zc_options.c makes its text of these numbers, which
@@ -89,7 +89,7 @@ struct zc_cache_config {
         .high_watermark = ZC_DEFAULT_HIGH_PERCENT, .low_watermark = ZC_DEFAULT_LOW_PERCENT,        \
         .idle_ms = ZC_DEFAULT_IDLE_MS, .retry_ms = 500, .flushers = ZC_DEFAULT_FLUSHERS,           \
         .readers = ZC_DEFAULT_READERS, .max_io = ZC_DEFAULT_MAX_IO_MIB << 20,                      \
-        .max_read = ZC_DEFAULT_MAX_READ_MIB << 20, .max_extents = 1024, .range_memory = 6u << 20,  \
+        .max_read = ZC_DEFAULT_MAX_READ_MIB << 20, .max_extents = 4096, .range_memory = 6u << 20,  \
         .flush_order = ZC_FLUSH_OLDEST                                                             \
     }
 

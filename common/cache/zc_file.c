@@ -519,12 +519,18 @@ int zc_cache_refresh(struct zc_handle *h)
 {
     struct zc_file *f = h->file;
     struct zc_cache *c = f->cache;
+    struct zc_sfile *sf;
     int rc;
 
     zc_error_clear();
     zc_lock_get(&c->lock);
     zc_ctl_get(c, f);
-    rc = zc_token_refresh(c, f);
+    sf = f->rd ? f->rd : f->wr;
+    zc_cache_unlock(c);
+    rc = zc_store_refresh(sf); /* which stays while we have ctl, and a handle */
+    zc_lock_get(&c->lock);
+    if (rc == 0)
+        rc = zc_token_refresh(c, f);
     zc_ctl_put(c, f);
     zc_cache_unlock(c);
     return rc;

@@ -30,7 +30,7 @@ static bool tells(const struct zc_cache *c)
 /* Who has it open is alive, and says so by having it open. */
 static bool vouched(const struct zc_cache *c, const struct zc_file *f)
 {
-    return c->cfg.vouched && f->handles > 0;
+    return c->cfg.transient && f->handles > 0;
 }
 
 static bool same(const struct zc_attr *a, const struct zc_attr *b)
@@ -315,7 +315,7 @@ int zc_token_refresh(struct zc_cache *c, struct zc_file *f)
         return rc;
     if (now.size > f->size || !zc_file_unwritten(f))
         f->size = now.size;
-    if (!tells(c) || c->cfg.vouched || t->writing > 0 ||
+    if (!tells(c) || c->cfg.transient || t->writing > 0 ||
         !(t->state == ZC_TOKEN_OURS || holds(t, &now)))
         rc = zc_file_outdate(c, f);
     note(c, f, &now);
@@ -328,7 +328,7 @@ void zc_token_vouch(struct zc_cache *c, struct zc_file *f)
 {
     struct zc_attr now;
 
-    if (!tells(c) || f->npages == 0 || (c->cfg.vouched && f->handles > 1))
+    if (!tells(c) || f->npages == 0 || (c->cfg.transient && f->handles > 1))
         return;
     wait_for_looks(c, f);
     if (f->token.writing > 0)

@@ -73,6 +73,7 @@ static const struct zc_store_ops remote_ops = {
     .allocate = zc_remote_allocate,
     .sync = zc_remote_sync,
     .backlog = zc_remote_backlog,
+    .refresh = zc_remote_refresh,
     .unlink = remote_unlink,
     .stat = remote_stat,
     .ping = remote_ping,

@@ -134,6 +134,11 @@ static void start_flush(struct zc_client *c, uint64_t handle, uint64_t level, st
     zc_client_flush_start(c, handle, (enum zc_level)level, l);
 }
 
+static void start_refresh(struct zc_client *c, uint64_t handle, uint64_t level, struct zc_later *l)
+{
+    zc_client_refresh_start(c, handle, (enum zc_level)level, l);
+}
+
 static void start_close(struct zc_client *c, uint64_t handle, uint64_t level, struct zc_later *l)
 {
     zc_client_close_start(c, handle, (enum zc_level)level, l);
@@ -194,6 +199,11 @@ int zc_remote_backlog(struct zc_sfile *sf, uint64_t *bytes)
 {
     *bytes = 0;
     return ask_all(rfile_of(sf), start_backlog, ZC_BACKLOG_HERE, bytes);
+}
+
+int zc_remote_refresh(struct zc_sfile *sf)
+{
+    return ask_all(rfile_of(sf), start_refresh, ZC_LEVEL_STAGED, NULL);
 }
 
 int zc_remote_truncate(struct zc_sfile *sf, uint64_t size)

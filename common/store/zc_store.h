@@ -96,6 +96,9 @@ struct zc_store_ops {
      * has not.  NULL: there are never any. */
     int (*backlog)(struct zc_sfile *f, uint64_t *bytes);
 
+    /* Others may have changed the file: whoever the store depends on looks.  NULL: nobody. */
+    int (*refresh)(struct zc_sfile *f);
+
     int (*unlink)(struct zc_store *s, const char *path);
     int (*stat)(struct zc_store *s, const char *path, struct zc_attr *attr);
     /* 0: whoever the store depends on is there.  NULL: it depends on nobody. */
@@ -130,6 +133,7 @@ int zc_store_allocate(struct zc_sfile *f, uint64_t off, uint64_t len);
 int zc_store_sync(struct zc_sfile *f, enum zc_level level);
 bool zc_store_has_backlog(const struct zc_store *s);
 int zc_store_backlog(struct zc_sfile *f, uint64_t *bytes);
+int zc_store_refresh(struct zc_sfile *f);
 int zc_store_unlink(struct zc_store *s, const char *path);
 int zc_store_stat(struct zc_store *s, const char *path, struct zc_attr *attr);
 int zc_store_ping(struct zc_store *s);

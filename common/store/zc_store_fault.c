@@ -204,6 +204,13 @@ static int fault_backlog(struct zc_sfile *f, uint64_t *bytes)
     return rc < 0 ? rc : zc_store_backlog(below(f), bytes);
 }
 
+static int fault_refresh(struct zc_sfile *f)
+{
+    int rc = gate(f->store, ZC_FAULT_ATTR, "refresh");
+
+    return rc < 0 ? rc : zc_store_refresh(below(f));
+}
+
 static int fault_unlink(struct zc_store *s, const char *path)
 {
     struct zc_store *b = fault_store(s)->below;
@@ -242,6 +249,7 @@ static const struct zc_store_ops fault_ops = {
     .allocate = fault_allocate,
     .sync = fault_sync,
     .backlog = fault_backlog,
+    .refresh = fault_refresh,
     .unlink = fault_unlink,
     .stat = fault_stat,
     .destroy = fault_destroy,

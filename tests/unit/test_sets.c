@@ -246,6 +246,51 @@ START_TEST(the_set_of_the_dead)
 }
 END_TEST
 
+/* ---- sync ---- */
+
+/* What others changed while it is open is seen after a sync, behind two caches. */
+START_TEST(a_refresh_reaches_the_daemons)
+{
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct iovec iov = {(void *)(uintptr_t) "other", 5};
+    struct zc_attr attr = {.block_size = BLOCK};
+    struct zc_cache *agg;
+    struct zc_handle *h;
+    struct zc_sfile *sf;
+    unsigned char buf[5];
+    struct job j;
+
+    up();
+    job_is_on(&j, "ab");
+    job_write(&j, 1);
+    cfg.capacity = 8 * BLOCK;
+    cfg.page_size = BLOCK;
+    cfg.transient = true;
+    ck_assert_int_eq(zc_cache_create(&cfg, j.store, &agg), 0);
+    ck_assert_int_eq(zc_cache_open(agg, "/f", RW, 0, &h, &attr), 0);
+    ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), 0);
+    job_reads(&j, 1);
+    ck_assert_int_eq(zc_cache_read(h, buf, 5, BLOCK), 5);
+    expect(buf, 5, BLOCK, 1);
+    attr = (struct zc_attr){0};
+    ck_assert_int_eq(zc_store_open_file(shared, "/f", RW, 0, &sf, &attr), 0);
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_int_eq(zc_store_pwritev(sf, &iov, 1, i * BLOCK), 5);
+    zc_store_close_file(sf, ZC_LEVEL_VISIBLE);
+    ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), 0);
+    ck_assert_int_eq(zc_cache_refresh(h), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_int_eq(zc_cache_read(h, buf, 5, i * BLOCK), 5);
+        ck_assert_mem_eq(buf, "other", 5);
+    }
+    ck_assert_int_eq(zc_cache_close(h), 0);
+    zc_cache_drain(agg);
+    zc_cache_destroy(agg);
+    job_close(&j, ZC_LEVEL_STORED);
+    down();
+}
+END_TEST
+
 /* ---- whose bytes are in a page ---- */
 
 /* Blocks that are no multiple of a page would share one between two daemons. */
@@ -292,6 +337,7 @@ int main(void)
     zc_log_init(NULL);
     CASE(s, "sets", 30, sets_one_after_the_other, staged_bytes_of_another_set,
          a_second_set_is_refused, the_set_of_the_dead);
+    CASE(s, "sync", 30, a_refresh_reaches_the_daemons);
     CASE(s, "pages", 30, no_page_is_of_two_daemons, daemons_with_pages_of_two_sizes);
     return run_suite(s);
 }

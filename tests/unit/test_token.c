@@ -298,6 +298,28 @@ START_TEST(two_caches_of_one_job)
 }
 END_TEST
 
+/* Too many pieces in a page: what lies between them is read, and not written back. */
+START_TEST(what_lies_between_pieces_is_not_written)
+{
+    setup();
+    cfg.max_extents = 8;
+    store_put("/f", 0, PAGE, 's');
+    start();
+    expect(0, PAGE, 's');
+    for (unsigned i = 0; i < 64; i++) {
+        put(64 * i, 1, 'a');
+        if (i == 20)
+            store_put("/f", 1, 1, 'o'); /* another daemon of the job, or a program */
+    }
+    flush_ok();
+    for (unsigned i = 0; i < 64; i++)
+        expect_stored("/f", 64 * i, 1, 'a');
+    expect_stored("/f", 1, 1, 'o');
+    expect_stored("/f", 2, 62, 's');
+    stop();
+}
+END_TEST
+
 /* ---- a store that keeps coarse time, and may get stuck ---- */
 
 static struct zc_store_ops plain, bent;
@@ -448,7 +470,8 @@ int main(void)
          the_size_is_taken_anew, write_back_blesses_no_change_before_it,
          write_back_after_the_close_blesses_no_change_before_it);
     CASE(s, "ours", 60, our_own_changes_are_ours, what_the_dead_have_written_is_good,
-         opens_while_it_is_written, two_caches_of_one_job, a_stuck_write_keeps_nobody_from_opening);
+         opens_while_it_is_written, what_lies_between_pieces_is_not_written, two_caches_of_one_job,
+         a_stuck_write_keeps_nobody_from_opening);
     CASE(s, "ticks", 30, attributes_of_this_very_tick_prove_nothing,
          attributes_are_read_again_after_the_tick);
     return run_suite(s);
