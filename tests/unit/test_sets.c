@@ -118,7 +118,8 @@ START_TEST(sets_one_after_the_other)
             job_reads(&j, i - 1);
         job_write(&j, i);
         job_reads(&j, i);
-        job_close(&j, ZC_LEVEL_STORED);
+        ck_assert_int_eq(zc_store_sync(j.file, ZC_LEVEL_STORED), 0);
+        job_close(&j, ZC_LEVEL_STORED); /* as MPI_File_close: all is stored before any closes */
     }
     down();
 }
