@@ -21,10 +21,10 @@ void zc_token_init(struct zc_token *t)
     zc_list_init(&t->link);
 }
 
-/* Attributes are those of the file, which nobody stands before. */
+/* Something is kept, and attributes are those of the file: nobody stands before it. */
 static bool tells(const struct zc_cache *c)
 {
-    return c->store->servers == 0;
+    return c->store->servers == 0 && !c->cfg.uncached;
 }
 
 /* Who has it open is alive, and says so by having it open. */

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Cached bytes know when they are stale: the set of daemons changes between jobs, a job is killed and
-# its file rewritten while the daemon still has it open, an address file is older than its daemon.
+# Cached bytes know when they are stale: the set of daemons changes between jobs, a job is killed
+# and its file rewritten while the daemon still has it open, an address file is older than its
+# daemon.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -36,8 +37,8 @@ through 0 mpi_quiet 2 "$programs/t_jobs" "zcache:$root/f" 8 || fail "the same da
 [[ $(stat_of 0 store_reads) == "$before" ]] ||
     fail "$(($(stat_of 0 store_reads) - before)) reads of what was cached"
 
-# A second set while it is open is refused.  When the job has been killed it is not, at the latest when
-# the daemon has not heard of it for long enough.
+# A second set while it is open is refused.  When the job has been killed it is not, at the latest
+# when the daemon has not heard of it for long enough.
 through 0 mpi 1 "$programs/t_fault" write "zcache:$root/g" 100 "$tmp" >"$tmp/bg" 2>&1 </dev/null &
 job=$!
 wait_for 60 test -e "$tmp/begun.0" || fail "the program did not begin: $(cat "$tmp/bg")"
