@@ -204,7 +204,7 @@ static int agg_make(struct zcache_item *i, const void *key)
     cfg.max_io = cfg.max_io < page_size ? page_size : cfg.max_io;
     cfg.max_extents = page_size / LEAST_PIECE < 1024 ? 1024 : page_size / LEAST_PIECE;
     cfg.level = ZC_LEVEL_VISIBLE;
-    cfg.transient = true; /* others may change the file while none of the job has it open */
+    cfg.transient = true;
     rc = zc_cache_create(&cfg, zcache_store_files(a->store), &a->cache);
     if (rc)
         return rc;

@@ -204,6 +204,8 @@ int zcache_error_class(int rc)
     case ENOSPC:
     case EFBIG:
         return MPI_ERR_NO_SPACE;
+    case EBUSY:
+        return MPI_ERR_FILE_IN_USE;
     case EDQUOT:
         return MPI_ERR_QUOTA;
     case EISDIR:

@@ -80,18 +80,19 @@ static ssize_t around(struct zc_handle *h, const void *buf, size_t len, uint64_t
 
     zc_lock_get(&c->lock);
     n = claim(c, f, &a, off, len);
-    if (n > 0)
-        h->accesses++;
-    zc_lock_put(&c->lock);
-    if (n == 0)
+    if (n == 0) {
+        zc_lock_put(&c->lock);
         return 0;
+    }
+    h->accesses++;
+    zc_token_writing(c, f);
+    zc_lock_put(&c->lock);
     iov = (struct iovec){(void *)buf, n};
     rc = zc_store_pwritev(sf, &iov, 1, off);
     zc_lock_get(&c->lock);
     h->accesses--;
     zc_list_del(&a.link);
-    c->changes++;
-    f->changes++;
+    zc_token_written(c, f);
     c->st.store_writes++;
     if (rc < 0) {
         c->st.store_errors++;

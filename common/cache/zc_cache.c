@@ -201,6 +201,7 @@ static void init_lists(struct zc_cache *c)
     zc_list_init(&c->room);
     zc_list_init(&c->eager);
     zc_list_init(&c->failed_files);
+    zc_list_init(&c->looks);
     zc_list_init(&c->done_accesses);
     zc_list_init(&c->done_flushes);
     for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++)
@@ -357,8 +358,10 @@ void zc_cache_stats(struct zc_cache *c, struct zc_cache_stats *out)
     zc_list_each (&c->failed_files, n)
         out->failed_bytes += failed_bytes(zc_list_entry(n, struct zc_file, failed_link));
     for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++)
-        zc_list_each (&c->files[i], n)
+        zc_list_each (&c->files[i], n) {
             out->files++;
+            out->racy_files += zc_list_entry(n, struct zc_file, link)->token.racy;
+        }
     zc_lock_put(&c->lock);
 }
 

@@ -69,8 +69,8 @@ struct zc_cache_config {
         ZC_FLUSH_NEWEST, /* last modified first, as in the paper */
     } flush_order;
     bool uncached;  /* pages are buffers: forgotten when they are clean and nobody uses them */
-    bool transient; /* pages of a file are forgotten with its last handle, and others write to
-                       the file while it is open: what is between dirty bytes may be theirs */
+    bool transient; /* handles are of this process's own: while there is one, a file is changed by
+                       its job alone, and other processes of that are at work on it (zc_token.h) */
 };
 
 /* What has an option, too: the table in zc_options.c makes its text of these numbers, which
@@ -91,7 +91,7 @@ struct zc_cache_config {
         .high_watermark = ZC_DEFAULT_HIGH_PERCENT, .low_watermark = ZC_DEFAULT_LOW_PERCENT,        \
         .idle_ms = ZC_DEFAULT_IDLE_MS, .retry_ms = 500, .flushers = ZC_DEFAULT_FLUSHERS,           \
         .readers = ZC_DEFAULT_READERS, .max_io = ZC_DEFAULT_MAX_IO_MIB << 20,                      \
-        .max_read = ZC_DEFAULT_MAX_READ_MIB << 20, .max_extents = 1024, .range_memory = 6u << 20,  \
+        .max_read = ZC_DEFAULT_MAX_READ_MIB << 20, .max_extents = 4096, .range_memory = 6u << 20,  \
         .flush_order = ZC_FLUSH_OLDEST                                                             \
     }
 
@@ -128,10 +128,13 @@ bool zc_cache_uncached(const struct zc_cache *c);
 
 /* ---- files: these calls block in the store; call them where blocking is allowed ---- */
 
-/* Opens through the store with ZC_OPEN_* flags.  Opens that meet the same (dev, ino)
- * share a file.  When nobody has it open, cached pages are kept only if size, mtime
- * and ctime are what they were when the last handle was closed and clean; by a transient cache
- * only what is not written back.
+/* attr->set, on entry: the daemons that serve the file, as the opener sees it.  -EBUSY, and
+ * attr->set says which: another set has it open.  On return the one in force, which is not the
+ * opener's while bytes of another are unwritten: flush, close, and open again.
+ *
+ * Opens through the store with ZC_OPEN_* flags.  Opens that meet the same (dev, ino)
+ * share a file.  What is cached and clean is kept only if the file is known not to have been
+ * changed by others (zc_token.h), whoever has it open.
  * `attr` as in zc_store_ops.open, with the size as zc_cache_size() sees it; its block size
  * and stride say along which pages the handle is read ahead. */
 int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t mode,
@@ -148,6 +151,9 @@ void zc_cache_prefetch(struct zc_handle *h, uint32_t depth);
  * unlinked file is dropped without write-back.  Also returns a failed sync this handle has
  * not been told of. */
 int zc_cache_close(struct zc_handle *h);
+/* Whose handle it was is gone, or never had the file for longer than a look: its close does not
+ * mean that nobody else has changed the file until now. */
+void zc_cache_disown(struct zc_handle *h);
 
 /* Whether somebody has this file open. */
 bool zc_cache_has_open(struct zc_cache *c, uint64_t dev, uint64_t ino);
@@ -160,7 +166,8 @@ uint64_t zc_cache_size(struct zc_handle *h);
 /* Somebody else knows that the file is at least this large. */
 void zc_cache_grow(struct zc_handle *h, uint64_t size);
 
-/* Forgets what is clean and takes the size from the store: others may have changed the file.
+/* Forgets what is clean, unless the file is known not to have been changed by others, and takes the
+ * size from the store.
  * What is dirty stays.  Reads that begin afterwards see what others wrote, also in pages that
  * are dirty, in use or being read meanwhile.  Blocks in the store. */
 int zc_cache_refresh(struct zc_handle *h);
@@ -338,7 +345,8 @@ uint64_t zc_cache_evict(struct zc_cache *c);
     X(range_bytes, "memory for ranges of bytes within pages")                                      \
     X(evictions, "pages evicted")                                                                  \
     X(collapses, "pages read to merge too many ranges")                                            \
-    X(stale_drops, "files whose cached pages were dropped because they had changed")
+    X(stale_drops, "times clean pages of a file were dropped because others may have changed it")  \
+    X(racy_files, "files that have changed too lately for their times to tell")
 
 struct zc_cache_stats {
 #define X(name, help) uint64_t name;

@@ -15,6 +15,7 @@
 #include "zc_log.h"
 #include "zc_lru.h"
 #include "zc_predict.h"
+#include "zc_token.h"
 
 enum { ZC_FILE_BUCKETS = 256 };
 
@@ -93,7 +94,9 @@ struct zc_file {
     struct zc_list link;    /* cache->files[] */
 
     uint64_t size;            /* bytes, counting cached writes */
-    struct zc_attr attr;      /* when the store file was closed; nothing cached was dirty */
+    struct zc_token token;    /* of what its clean bytes are */
+    struct zc_set set;        /* whose bytes they are: of the daemons that opens have named */
+    unsigned nplaced;         /* handles whose open has named them */
     struct zc_sfile *rd, *wr; /* store files: for reading, for writing; may be NULL */
     bool wr_reads;            /* wr was opened for reading as well */
 
@@ -118,7 +121,6 @@ struct zc_file {
     struct zc_list failed_link; /* cache->failed_files */
     uint64_t retry_at, backoff; /* ns; of failed pages */
     uint64_t drain_pass;
-    uint64_t changes; /* of the store file, made by us */
 
     struct zc_why write_why;  /* why pages are in `failed` */
     struct zc_why access_why; /* why an access was failed last */
@@ -132,6 +134,8 @@ struct zc_handle {
     uint64_t sync_base;   /* fixed: file->sync_seq at open */
     uint64_t sync_seen;   /* file->sync_seq this handle has been told of */
     unsigned accesses;    /* begun and not ended */
+    bool disowned;        /* zc_cache_disown() */
+    bool placed;          /* fixed: its open has named the daemons that serve the file */
 
     struct zc_predict predict;
     struct zc_list ahead;      /* zc_page.ahead_link, oldest first */
@@ -173,6 +177,7 @@ struct zc_cache {
     struct zc_list files[ZC_FILE_BUCKETS];
     struct zc_list eager;        /* files to be written back, synced or closed now */
     struct zc_list failed_files; /* files with failed pages */
+    struct zc_list looks;        /* files whose attributes are to be read, zc_token.link */
 
     /* Completions of this critical section; empty whenever the lock is free. */
     struct zc_list done_accesses, done_flushes;
@@ -312,6 +317,7 @@ bool zc_file_unwritten(const struct zc_file *f);
 bool zc_file_may_settle(const struct zc_file *f);
 int zc_file_settle(struct zc_cache *c, struct zc_file *f);
 void zc_file_discard(struct zc_cache *c, struct zc_file *f);
+int zc_file_outdate(struct zc_cache *c, struct zc_file *f);
 void zc_file_reap(struct zc_file *f);
 void zc_file_destroy(struct zc_file *f);
 struct zc_file *zc_file_find(struct zc_cache *c, uint64_t dev, uint64_t ino);

@@ -108,6 +108,7 @@ static void check_file(struct zc_cache *c, struct zc_file *f)
     assert(s.ndirty == length(&f->dirty) && s.failed == length(&f->failed));
     assert(s.in_flush == length(&f->flushing));
     assert(zc_list_linked(&f->failed_link) == !zc_list_empty(&f->failed));
+    assert(f->token.writing == 0 || f->token.state != ZC_TOKEN_NOTED);
     zc_list_each (&f->dirty, n) {
         struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
 

@@ -6,10 +6,11 @@
  *                    ^                | yes: flushers write them back; then as below
  *                    |                | no
  *                    |                v
- *                    |          settle: attributes noted, rd and wr closed
+ *                    |          settle: rd and wr closed, pages kept
  *                    |                |
- *                    +--- open: attributes unchanged, pages kept; else pages dropped, as in a
- *                              transient cache always
+ *                    +----------------+
+ *
+ * Every open compares the file with what it was when its pages were clean (zc_token.h).
  *
  * A file without handles, pages and store files is freed.  `ctl` serialises open, close,
  * truncate, allocate, unlink and settle of one file; it is held across store calls.
@@ -95,6 +96,7 @@ static struct zc_file *new_file(struct zc_cache *c)
     zc_list_init(&f->flushes);
     zc_list_init(&f->eager_link);
     zc_list_init(&f->failed_link);
+    zc_token_init(&f->token);
     return f;
 }
 
@@ -102,6 +104,7 @@ void zc_file_destroy(struct zc_file *f)
 {
     zc_list_del(&f->link);
     zc_list_del(&f->eager_link);
+    zc_list_del(&f->token.link);
     free(f->path);
     free(f);
 }
@@ -128,50 +131,6 @@ void zc_file_discard(struct zc_cache *c, struct zc_file *f)
 }
 
 /* ---- open ---- */
-
-static bool changed(const struct zc_attr *a, const struct zc_attr *b)
-{
-    return a->size != b->size || a->mtime_ns != b->mtime_ns || a->ctime_ns != b->ctime_ns;
-}
-
-/* Pages in use stay, for what is dirty in them: their clean bytes do not.  0 or -ENOMEM. */
-static int drop_clean(struct zc_cache *c, struct zc_file *f)
-{
-    int rc = 0;
-
-    zc_list_each_safe (&f->pages, n) {
-        struct zc_page *p = zc_list_entry(n, struct zc_page, file_link);
-
-        if (p->on == ZC_ON_NONE && zc_page_idle(p)) {
-            zc_page_drop(c, p);
-            continue;
-        }
-        if (p->reading && !zc_list_linked(&p->fill_link))
-            p->stale = true; /* read before the change that we are told of, maybe */
-        if (zc_page_outdate(c, p) < 0)
-            rc = zc_errorf(ENOMEM, "%s: out of memory", f->path);
-    }
-    return rc;
-}
-
-/* The first open after nobody had it: do the cached pages still tell the truth?  While
- * bytes wait to be written back, or the store files are still open, we are the ones who
- * change the file, and there is nothing to compare with. */
-static void revalidate(struct zc_cache *c, struct zc_file *f, const struct zc_attr *now)
-{
-    if (zc_file_unwritten(f)) {
-        if (now->size > f->size)
-            f->size = now->size;
-        return;
-    }
-    if (f->npages > 0 && !f->rd && !f->wr && changed(&f->attr, now)) {
-        zc_info("%s has changed since it was closed; %llu cached pages are dropped", f->path,
-                (unsigned long long)f->npages);
-        zc_file_discard(c, f);
-        c->st.stale_drops++;
-    }
-    f->size = now->size;
-}
 
 /* Keeps the new store file when it can do what those at hand cannot; else returns it. */
 static struct zc_sfile *adopt(struct zc_file *f, struct zc_sfile *sf, unsigned flags)
@@ -240,13 +199,45 @@ static void swap_path(struct zc_file *f, char **path)
     *path = old;
 }
 
+/* Each daemon of a set caches the blocks that are its own: through another set somebody else would
+ * write them. */
+static int check_set(const struct zc_file *f, struct zc_attr *attr)
+{
+    uint32_t asked = attr->set.count;
+
+    if (!attr->set.id || !f->nplaced || f->set.id == attr->set.id)
+        return 0;
+    attr->set = f->set;
+    return zc_errorf(
+        EBUSY,
+        "%s is open through another set of daemons (of %u, this one is of %u): close it "
+        "there first, or use the same ZCACHE_DAEMONS, in the same order",
+        f->path, f->set.count, asked);
+}
+
+/* Nobody has it open through a set of daemons: from now on it is that of this open, when nothing
+ * has to be written back first.  0 or a negative errno. */
+static int enter_set(struct zc_cache *c, struct zc_file *f, const struct zc_set *set)
+{
+    int rc;
+
+    if (!set->id || f->set.id == set->id || zc_file_unwritten(f))
+        return 0;
+    rc = zc_file_outdate(c, f); /* others may have written here since */
+    if (rc == 0)
+        f->set = *set;
+    return rc;
+}
+
 /* With the lock and ctl: the open of `f` takes effect. */
 static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct opening *o,
                                struct zc_sfile *sf, unsigned flags, uint64_t stride,
                                struct zc_attr *attr)
 {
-    if (f->handles == 0)
-        revalidate(c, f, attr);
+    o->handle->placed = attr->set.id && attr->set.id == f->set.id;
+    f->nplaced += o->handle->placed;
+    if (attr->set.id)
+        attr->set = f->set;
     if ((flags & ZC_OPEN_PLACED) && f->handles == 0 && !zc_file_unwritten(f) &&
         f->block_size != attr->block_size) {
         zc_file_discard(c, f); /* others may own these bytes now */
@@ -267,34 +258,15 @@ static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct ope
     return adopt(f, sf, flags);
 }
 
-/* Attributes that are not older than our last change of the file.  With ctl; drops the lock. */
-static int look_again(struct zc_cache *c, struct zc_file *f, struct zc_sfile *sf,
-                      struct zc_attr *attr)
-{
-    struct zc_attr fresh;
-    uint64_t changes;
-    int rc;
-
-    do {
-        changes = f->changes;
-        zc_cache_unlock(c);
-        rc = zc_store_getattr(sf, &fresh);
-        zc_lock_get(&c->lock);
-    } while (rc == 0 && f->changes != changes); /* write-back goes on meanwhile */
-    if (rc == 0) {
-        fresh.block_size = attr->block_size;
-        *attr = fresh;
-    }
-    return rc;
-}
-
 int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t mode,
                   struct zc_handle **out, struct zc_attr *attr)
 {
     struct zc_sfile *sf, *surplus;
+    uint64_t block_size;
     struct opening o;
     struct zc_file *f;
-    uint64_t changes, stride = attr->stride;
+    uint64_t before, stride = attr->stride;
+    struct zc_set set = attr->set;
     int rc;
 
     *out = NULL;
@@ -303,7 +275,7 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
     if (rc < 0)
         return rc;
     zc_lock_get(&c->lock);
-    changes = c->changes;
+    before = c->changes;
     zc_lock_put(&c->lock);
     rc = zc_store_open_file(c->store, path, flags & ZC_OPEN_ALL, mode, &sf, attr);
     if (rc < 0) {
@@ -314,10 +286,18 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
     f = meet(c, &o, attr);
     f->refs++;
     zc_ctl_get(c, f);
-    if (f->handles == 0 && c->changes != changes)
-        rc = look_again(c, f, sf, attr);
+    block_size = attr->block_size;
+    attr->set = set;
+    rc = check_set(f, attr);
+    if (rc == 0)
+        rc = zc_token_open(c, f, sf, attr, before);
     if (rc == 0 && f->handles == 0 && c->cfg.transient)
-        rc = drop_clean(c, f);
+        rc = zc_file_outdate(c, f);
+    if (rc == 0)
+        rc = enter_set(c, f, &set);
+    if (rc == 0)
+        attr->set = set;
+    attr->block_size = block_size;
     surplus = sf;
     if (rc == 0) {
         surplus = opened(c, f, &o, sf, flags, stride, attr);
@@ -340,7 +320,7 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
 bool zc_file_may_settle(const struct zc_file *f)
 {
     return f->handles == 0 && !f->ctl && (f->rd || f->wr) && f->nreading == 0 && !f->syncing &&
-           !zc_file_unwritten(f) && zc_list_empty(&f->flushes);
+           !zc_file_unwritten(f) && zc_list_empty(&f->flushes) && !f->token.looking;
 }
 
 static int close_one(struct zc_sfile *sf)
@@ -348,30 +328,30 @@ static int close_one(struct zc_sfile *sf)
     return sf ? zc_store_close_file(sf, ZC_LEVEL_STAGED) : 0;
 }
 
-/* Notes the attributes and closes the store files; pages stay.  Drops the lock. */
+/* Closes the store files; pages stay when we know of what they are.  Drops the lock. */
 int zc_file_settle(struct zc_cache *c, struct zc_file *f)
 {
-    struct zc_sfile *rd = f->rd, *wr = f->wr, *sf = wr ? wr : rd;
-    int rc, rc_wr, rc_rd;
+    struct zc_sfile *rd = f->rd, *wr = f->wr;
+    int rc_wr, rc_rd;
+    bool keep;
 
     zc_assert_held(&c->lock);
     f->ctl = true;
     f->settling = true;
+    keep = zc_token_settle(c, f);
     f->rd = f->wr = NULL; /* nobody may use what is being closed */
     f->wr_reads = false;
     if (f->unlinked || c->cfg.transient)
         zc_file_discard(c, f);
     zc_cache_unlock(c);
-    rc = zc_store_getattr(sf, &f->attr); /* ours while we have ctl */
     rc_rd = close_one(rd);
     rc_wr = close_one(wr);
     zc_lock_get(&c->lock);
     if (rc_rd < 0)
         rc_wr = rc_rd;
-    if (rc < 0 || rc_wr < 0) {
-        c->st.store_errors++;
+    c->st.store_errors += rc_wr < 0;
+    if (!keep || rc_wr < 0)
         zc_file_discard(c, f); /* we cannot tell whether they are what the file holds */
-    }
     f->settling = false;
     f->unlinked = false; /* its number is free: who waits for ctl may have opened the next of it */
     zc_ctl_put(c, f);
@@ -458,6 +438,15 @@ static void last_close(struct zc_cache *c, struct zc_file *f, struct zc_why *why
         lose_failed(c, f, why);
 }
 
+void zc_cache_disown(struct zc_handle *h)
+{
+    struct zc_cache *c = h->file->cache;
+
+    zc_lock_get(&c->lock);
+    h->disowned = true;
+    zc_lock_put(&c->lock);
+}
+
 int zc_cache_close(struct zc_handle *h)
 {
     struct zc_file *f = h->file;
@@ -476,7 +465,10 @@ int zc_cache_close(struct zc_handle *h)
         why = f->sync_why;
     if (f->handles == 1)
         last_close(c, f, &why);
+    if (!h->disowned)
+        zc_token_vouch(c, f);
     f->handles--;
+    f->nplaced -= h->placed;
     c->st.handles--;
     zc_ctl_put(c, f);
     if (zc_file_may_settle(f)) {
@@ -502,22 +494,42 @@ void zc_cache_grow(struct zc_handle *h, uint64_t size)
     zc_lock_put(&c->lock);
 }
 
+/* Pages in use stay, for what is dirty in them: their clean bytes do not.  0 or -ENOMEM. */
+int zc_file_outdate(struct zc_cache *c, struct zc_file *f)
+{
+    int rc = 0;
+
+    zc_list_each_safe (&f->pages, n) {
+        struct zc_page *p = zc_list_entry(n, struct zc_page, file_link);
+
+        if (p->on == ZC_ON_NONE && zc_page_idle(p)) {
+            zc_page_drop(c, p);
+            continue;
+        }
+        if (p->reading && !zc_list_linked(&p->fill_link))
+            p->stale = true; /* read before the change that we are told of, maybe */
+        if (zc_page_outdate(c, p) < 0)
+            rc = zc_errorf(ENOMEM, "%s: out of memory", f->path);
+    }
+    return rc;
+}
+
 int zc_cache_refresh(struct zc_handle *h)
 {
     struct zc_file *f = h->file;
     struct zc_cache *c = f->cache;
-    struct zc_attr attr = {0};
+    struct zc_sfile *sf;
     int rc;
 
     zc_error_clear();
     zc_lock_get(&c->lock);
     zc_ctl_get(c, f);
-    rc = look_again(c, f, f->rd ? f->rd : f->wr, &attr);
-    if (rc == 0) {
-        rc = drop_clean(c, f);
-        if (attr.size > f->size || !zc_file_unwritten(f))
-            f->size = attr.size;
-    }
+    sf = f->rd ? f->rd : f->wr;
+    zc_cache_unlock(c);
+    rc = zc_store_refresh(sf); /* which stays while we have ctl, and a handle */
+    zc_lock_get(&c->lock);
+    if (rc == 0)
+        rc = zc_token_refresh(c, f);
     zc_ctl_put(c, f);
     zc_cache_unlock(c);
     return rc;

@@ -162,13 +162,13 @@ static void squeeze(struct zc_cache *c, struct zc_page *p)
     zc_kick(c);
 }
 
-/* A page has too many ranges.  Of a file that others write to, the bytes between what is dirty here
- * may be theirs: those must not become dirty. */
+/* A page has too many ranges.  Others may write the bytes between those that are dirty here: they
+ * do not become dirty by being read.  So what is mostly dirty is written, the rest read. */
 void zc_fill_collapse(struct zc_cache *c, struct zc_page *p)
 {
     if (p->squeeze)
         return;
-    if (c->cfg.transient && p->dirty.n > p->valid.n / 2)
+    if (p->dirty.n > p->valid.n / 2)
         squeeze(c, p);
     else if (zc_fill_start(c, p))
         p->collapsing = true;
@@ -383,13 +383,10 @@ static int fill(struct zc_cache *c, struct fill_job *job)
 
 /* ---- the end of a read ---- */
 
-/* The read to merge ranges is over.  Dirty bytes become one range when all bytes between
- * are known and nobody else writes them; when the store cannot be read, the page is written and
- * then forgotten. */
+/* The read to merge ranges is over: what is known is one range.  When the store cannot be read, the
+ * page is written and then forgotten. */
 static void collapsed(struct zc_cache *c, struct zc_page *p, int rc)
 {
-    const struct zc_range *r = zc_extents_ranges(&p->dirty);
-
     p->collapsing = false;
     if (rc < 0 && zc_extents_empty(&p->dirty) && !p->in_flush) {
         zc_page_forget_clean(c, p);
@@ -401,9 +398,6 @@ static void collapsed(struct zc_cache *c, struct zc_page *p, int rc)
         return;
     }
     c->st.collapses++;
-    if (!c->cfg.transient && p->dirty.n > 1 &&
-        zc_extents_cover(&p->valid, r[0].lo, r[p->dirty.n - 1].hi))
-        zc_page_dirty(c, p, r[0].lo, r[p->dirty.n - 1].hi);
 }
 
 /* Nothing in it, nobody wants it: a read ahead that failed or was overtaken. */

@@ -130,7 +130,6 @@ void zc_flush_sync(struct zc_cache *c, struct zc_file *f)
         zc_cache_unlock(c);
         rc = zc_store_sync(sf, level);
         zc_lock_get(&c->lock);
-        f->syncing = false;
     }
     if (rc < 0) {
         const char *text = zc_error_text(rc);
@@ -144,6 +143,9 @@ void zc_flush_sync(struct zc_cache *c, struct zc_file *f)
         f->sync_why = why;
         f->sync_seq++;
     }
+    if (sf)
+        zc_token_flushed(c, f);
+    f->syncing = false;
     zc_list_each_safe (&f->flushes, n) {
         struct zc_flush *fl = zc_list_entry(n, struct zc_flush, link);
 

@@ -85,11 +85,11 @@ static int resize(struct zc_handle *h, uint64_t size, bool cut_already)
     zc_ahead_overtake(c, f, size);
     while (writes_beyond(c, f))
         zc_cache_wait(c);
+    zc_token_writing(c, f);
     zc_cache_unlock(c);
     rc = zc_store_truncate(f->wr, size);
     zc_lock_get(&c->lock);
-    c->changes++;
-    f->changes++;
+    zc_token_written(c, f);
     if (rc)
         c->st.store_errors++;
     if (rc == 0 || rc == -EREMOTEIO || cut_already) {
@@ -132,11 +132,11 @@ int zc_cache_allocate(struct zc_handle *h, uint64_t off, uint64_t len)
     f->frozen = 0; /* the store may have to write the last byte itself */
     while (writes_beyond(c, f))
         zc_cache_wait(c);
+    zc_token_writing(c, f);
     zc_cache_unlock(c);
     rc = zc_store_allocate(f->wr, off, len);
     zc_lock_get(&c->lock);
-    c->changes++;
-    f->changes++;
+    zc_token_written(c, f);
     if (rc < 0)
         c->st.store_errors++;
     else if (off + len > f->size)

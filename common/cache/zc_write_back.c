@@ -32,7 +32,7 @@ enum {
 };
 
 struct write_job {
-    enum { JOB_WRITE, JOB_SYNC, JOB_SETTLE } kind;
+    enum { JOB_WRITE, JOB_SYNC, JOB_SETTLE, JOB_LOOK } kind;
     struct zc_file *file;
     struct zc_page *pages[JOB_PAGES]; /* consecutive */
     unsigned n;
@@ -45,7 +45,7 @@ struct write_job {
 
 static bool eligible(struct zc_cache *c, const struct zc_page *p)
 {
-    return !zc_page_frozen(c, p);
+    return !zc_page_frozen(c, p) && !p->file->token.quiet;
 }
 
 /* ---- building a job ---- */
@@ -243,6 +243,11 @@ static bool pick(struct zc_cache *c, struct write_job *job, struct zc_page **pag
 
     job->kind = JOB_WRITE;
     *limit = c->cfg.max_io;
+    job->file = zc_token_due(c, now, wake);
+    if (job->file) {
+        job->kind = JOB_LOOK;
+        return true;
+    }
     if (pick_eager(c, job, page))
         return true;
     *page = pick_squeezed(c);
@@ -316,8 +321,6 @@ static ssize_t write_scattered(struct zc_cache *c, struct zc_page *p)
     if (rc == -EOPNOTSUPP)
         return rc;
     c->st.store_writes++;
-    c->changes++;
-    p->file->changes++;
     if (rc > 0)
         c->st.store_written_bytes += (uint64_t)rc;
     return rc;
@@ -366,8 +369,6 @@ static int write_pieces(struct zc_cache *c, struct write_job *job, struct zc_why
         rc = zc_store_pwritev(sf, job->iov, n, off);
         zc_lock_get(&c->lock);
         c->st.store_writes++;
-        c->changes++;
-        f->changes++;
         if (rc < 0) {
             c->st.store_errors++;
             explain(f, off, bytes, (int)rc, why);
@@ -451,8 +452,12 @@ static void run_write(struct zc_cache *c, struct write_job *job)
 {
     struct zc_file *f = job->file;
     struct zc_why why = {.err = 0};
+    int rc;
 
-    if (write_pieces(c, job, &why) == 0)
+    zc_token_writing(c, f);
+    rc = write_pieces(c, job, &why);
+    zc_token_written(c, f);
+    if (rc == 0)
         job_done(c, job);
     else
         job_failed(c, job, &why);
@@ -478,6 +483,8 @@ static void run(struct zc_cache *c, struct write_job *job, struct zc_page *p, ui
     f->refs++;
     if (job->kind == JOB_SYNC) {
         zc_flush_sync(c, f);
+    } else if (job->kind == JOB_LOOK) {
+        zc_token_look(c, f);
     } else if (job->kind == JOB_SETTLE) {
         int rc = zc_file_settle(c, f);
 

@@ -152,7 +152,10 @@ static int open_at(struct zc_client *c, const char *path, unsigned flags, mode_t
                        .group = group,
                        .mode = mode,
                        .block_size = attr->block_size,
-                       .stride = attr->stride};
+                       .stride = attr->stride,
+                       .set = attr->set.id,
+                       .daemon = attr->set.index,
+                       .daemons = attr->set.count};
     struct zc_msg reply;
     int rc = path_of(path, &m);
 

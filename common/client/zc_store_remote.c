@@ -77,6 +77,7 @@ static const struct zc_store_ops remote_ops = {
     .backlog = zc_remote_backlog,
     .meet = zc_remote_meet,
     .part = zc_remote_part,
+    .refresh = zc_remote_refresh,
     .unlink = remote_unlink,
     .stat = remote_stat,
     .ping = remote_ping,

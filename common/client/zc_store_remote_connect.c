@@ -71,6 +71,17 @@ static int open_net(struct remote *r, const struct zc_addrfile *a, const char *p
     return rc;
 }
 
+/* Addresses are used again: whoever answers may be somebody's daemon, for other files. */
+static int check_boot(const char *path, const struct zc_addrfile *a, const struct zc_client *c)
+{
+    if (zc_client_boot_id(c) == a->boot_id)
+        return 0;
+    return zc_errorf(ESTALE,
+                     "another daemon answers at the address in %s than the one that wrote it (pid "
+                     "%ld on %s, root %s), which is gone; start that again, or remove the file",
+                     path, a->pid, a->host, a->root);
+}
+
 static int connect_one(struct remote *r, uint32_t i, const struct zc_addrfile *a, const char *path,
                        const struct zc_net_config *cfg)
 {
@@ -82,7 +93,8 @@ static int connect_one(struct remote *r, uint32_t i, const struct zc_addrfile *a
     if (rc)
         return rc;
     snprintf(label, sizeof label, "zcached on %s (pid %ld)", a->host, a->pid);
-    return zc_client_connect(r->net, addr, len, label, &r->clients[i]);
+    rc = zc_client_connect(r->net, addr, len, label, &r->clients[i]);
+    return rc ? rc : check_boot(path, a, r->clients[i]);
 }
 
 /* One endpoint for all: it is a local one when all daemons can be reached so. */

@@ -14,6 +14,19 @@
 
 enum { ASKED = 8 }; /* daemons asked at a time */
 
+/* Known by their boot ids, in order. */
+static struct zc_set set_of(const struct remote *r, uint32_t index)
+{
+    struct zc_set set = {.id = r->n, .index = index, .count = r->n};
+
+    for (uint32_t i = 0; i < r->n; i++) {
+        set.id = (set.id ^ zc_client_boot_id(r->clients[i])) * 0x9e3779b97f4a7c15ull;
+        set.id ^= set.id >> 29;
+    }
+    set.id |= !set.id; /* 0 says nothing */
+    return set;
+}
+
 /* Opens at the first daemon; *created tells whether the file is of our making.  Without
  * O_EXCL that takes a look first, so that a failure elsewhere can be undone exactly. */
 static int open_first(struct remote *r, const char *path, unsigned flags, mode_t mode,
@@ -22,6 +35,7 @@ static int open_first(struct remote *r, const char *path, unsigned flags, mode_t
     bool create = flags & ZC_OPEN_CREATE;
     int rc;
 
+    attr->set = set_of(r, 0);
     *created = false;
     if (r->n == 1 || !create || (flags & ZC_OPEN_EXCL)) {
         rc = zc_client_open(r->clients[0], path, flags, mode, handle, attr);
@@ -79,7 +93,8 @@ int zc_remote_open(struct zc_store *s, const char *path, unsigned flags, mode_t 
         attr->block_size = wished ? wished : ZC_DEFAULT_BLOCK_MIB << 20;
     f->place = (struct zc_place){attr->block_size, r->n, r->n};
     for (; opened < r->n; opened++) {
-        struct zc_attr other = {.block_size = attr->block_size, .stride = stride};
+        struct zc_attr other = {
+            .block_size = attr->block_size, .stride = stride, .set = set_of(r, opened)};
 
         rc = zc_client_open(r->clients[opened], path,
                             (flags & ~(ZC_OPEN_CREATE | ZC_OPEN_EXCL)) | ZC_OPEN_PLACED, mode,
@@ -117,6 +132,11 @@ typedef void (*start_fn)(struct zc_client *c, uint64_t handle, uint64_t arg, str
 static void start_flush(struct zc_client *c, uint64_t handle, uint64_t level, struct zc_later *l)
 {
     zc_client_flush_start(c, handle, (enum zc_level)level, l);
+}
+
+static void start_refresh(struct zc_client *c, uint64_t handle, uint64_t level, struct zc_later *l)
+{
+    zc_client_refresh_start(c, handle, (enum zc_level)level, l);
 }
 
 static void start_close(struct zc_client *c, uint64_t handle, uint64_t level, struct zc_later *l)
@@ -184,6 +204,11 @@ int zc_remote_backlog(struct zc_sfile *sf, uint64_t *bytes)
 {
     *bytes = 0;
     return ask_all(rfile_of(sf), start_backlog, ZC_BACKLOG_HERE, bytes);
+}
+
+int zc_remote_refresh(struct zc_sfile *sf)
+{
+    return ask_all(rfile_of(sf), start_refresh, ZC_LEVEL_STAGED, NULL);
 }
 
 /* What is cut cannot be taken back, so all are to be there before the first one cuts the file; the

@@ -54,6 +54,7 @@ int zc_remote_open(struct zc_store *s, const char *path, unsigned flags, mode_t 
 int zc_remote_close(struct zc_sfile *sf, enum zc_level level);
 int zc_remote_sync(struct zc_sfile *sf, enum zc_level level);
 int zc_remote_backlog(struct zc_sfile *sf, uint64_t *bytes);
+int zc_remote_refresh(struct zc_sfile *sf);
 int zc_remote_truncate(struct zc_sfile *sf, uint64_t size);
 int zc_remote_allocate(struct zc_sfile *sf, uint64_t off, uint64_t len);
 int zc_remote_getattr(struct zc_sfile *sf, struct zc_attr *attr);

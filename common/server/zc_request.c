@@ -217,6 +217,7 @@ static struct zc_request *request_new(struct zc_session *ss, const struct zc_req
     r->msg = *m;
     r->finished.handle = resume;
     r->last_sign = zc_now();
+    zc_list_init(&r->conflict);
     zc_list_add_tail(&ss->requests, &r->link);
     ss->nrequests++;
     ss->server->stats.requests++;

@@ -24,23 +24,32 @@ static void fill_attr(struct zc_msg *m, const struct zc_attr *a)
     m->ctime_ns = (uint64_t)a->ctime_ns;
 }
 
-/* A file may be remembered with another block size, and bytes not written back under it:
- * when the size is decided elsewhere, they are written first. */
+/* A file may be remembered with another block size or set of daemons, and bytes not written back
+ * under it: when both are decided elsewhere, they are written first. */
 static int open_as_placed(struct zc_request *r, struct zc_attr *attr)
 {
     struct zc_cache *c = r->session->server->cfg.cache;
+    struct zc_set set = {r->msg.set, r->msg.daemon, r->msg.daemons};
     uint64_t decided = attr->block_size;
+    bool sized = r->msg.open_flags & ZC_OPEN_PLACED, another;
     int rc;
 
     for (int tries = 0;; tries++) {
         attr->block_size = decided;
         attr->stride = r->msg.stride;
-        rc = zc_cache_open(c, r->path, r->msg.open_flags & ZC_OPEN_ALL, r->msg.mode & 07777,
-                           &r->opened, attr);
-        if (rc || !(r->msg.open_flags & ZC_OPEN_PLACED) || attr->block_size == decided || tries)
+        attr->set = set;
+        rc = zc_cache_open(c, r->path, r->msg.open_flags & ZC_OPEN_ALL, r->msg.mode & 07777, &r->opened, attr);
+        another = set.id && attr->set.id != set.id;
+        r->set_in_use = rc == -EBUSY && another;
+        if (rc || (!another && (!sized || attr->block_size == decided || tries)))
             return rc;
         rc = zc_cache_flush(r->opened, ZC_LEVEL_STORED);
+        zc_cache_disown(r->opened);
         zc_cache_close(r->opened);
+        if (rc == 0 && tries)
+            rc = zc_errorf(EBUSY,
+                           "open %s: others write to it, without saying through which daemons",
+                           r->path);
         if (rc)
             return rc;
     }
@@ -49,12 +58,22 @@ static int open_as_placed(struct zc_request *r, struct zc_attr *attr)
 static void do_open_file(struct zc_request *r)
 {
     struct zc_attr *attr = &r->attr;
+    uint64_t page;
 
-    /* A page inside one block: what is merged to be written back is all this server's. */
-    attr->block_size = r->msg.block_size;
-    if (attr->block_size < zc_cache_page_size(r->session->server->cfg.cache))
-        attr->block_size = zc_cache_page_size(r->session->server->cfg.cache);
+    /* A page inside one block: all that is read or written with it is this server's. */
+    page = zc_cache_page_size(r->session->server->cfg.cache);
+    attr->block_size = (r->msg.block_size / page + (r->msg.block_size % page != 0)) * page;
+    if (attr->block_size == 0)
+        attr->block_size = page;
     zc_request_check(r, open_as_placed(r, attr));
+    if (r->status || attr->block_size % page == 0)
+        return;
+    zc_cache_close(r->opened);
+    zc_request_check(
+        r, zc_errorf(EINVAL,
+                     "%s: blocks of %llu bytes cannot be cached in pages of %llu; give "
+                     "all daemons the same --page-size",
+                     r->path, (unsigned long long)attr->block_size, (unsigned long long)page));
 }
 
 static void detach(struct zc_request *r)
@@ -99,6 +118,8 @@ static void opened(struct zc_request *r)
     bool through =
         (r->msg.open_flags & ZC_OPEN_THROUGH) || zc_cache_uncached(ss->server->cfg.cache);
 
+    if (r->set_in_use && zc_conflict_wait(r))
+        return;
     if (r->status == 0) {
         r->reply.handle = r->msg.open_flags & ZC_OPEN_FOR_ALL
                               ? open_for_all(r)
@@ -113,7 +134,7 @@ static void opened(struct zc_request *r)
     zc_request_finish(r);
 }
 
-static void start_open(struct zc_request *r)
+void zc_request_open(struct zc_request *r)
 {
     zc_request_submit(r, do_open, opened);
 }
@@ -128,6 +149,7 @@ static void do_stat(struct zc_request *r)
     if (r->status)
         return;
     fill_attr(&r->reply, &r->attr);
+    zc_cache_disown(h);
     zc_cache_close(h);
 }
 
@@ -322,7 +344,7 @@ static void control(struct zc_request *r)
 static const struct zc_request_kind kinds[] = {
     {ZC_T_PING,      ZC_KIND_ALWAYS,                                  zc_request_finish},
     {ZC_T_BYE,       ZC_KIND_ALWAYS,                                  bye},
-    {ZC_T_OPEN,      ZC_KIND_PATH | ZC_KIND_OPENS,                    start_open},
+    {ZC_T_OPEN,      ZC_KIND_PATH | ZC_KIND_OPENS,                    zc_request_open},
     {ZC_T_CLOSE,     ZC_KIND_HANDLE | ZC_KIND_OWN | ZC_KIND_ALWAYS,   start_close},
     {ZC_T_READ,      ZC_KIND_HANDLE,                                  zc_transfer_start},
     {ZC_T_WRITE,     ZC_KIND_HANDLE,                                  zc_transfer_start},

@@ -172,6 +172,7 @@ static void tick(struct zc_server *s)
             send_pending(s, ss, now);
         }
     }
+    zc_conflicts_look(s);
     zc_server_check(s);
 }
 
@@ -354,6 +355,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
     zc_server_views_init(s);
     zc_list_init(&s->lists_waiting);
     zc_cards_init(&s->cards, cfg->boot_id);
+    zc_list_init(&s->conflicts);
     zc_list_init(&s->bounce.waiting);
     zc_cond_init(&s->export_idle);
     for (unsigned i = 0; i < ZC_SERVER_BUCKETS; i++)

@@ -4,6 +4,7 @@
  * zc_session.c       sessions of clients and their handles
  * zc_request.c       one request: checking, waiting, reply
  * zc_request_kinds.c what each request does: the table
+ * zc_conflict.c      OPENs that meet another set of daemons
  * zc_transfer.c      what moves data: bytes between pages and clients
  * zc_transfer_begin.c  what it needs first: a view, a list
  * zc_bounce.c        buffers for those that go through a view
@@ -132,6 +133,7 @@ struct zc_server {
     struct zc_list installs_waiting;         /* ... and that wait for it: struct zc_install */
     unsigned lists;                          /* transfers that have a list in memory ... */
     struct zc_list lists_waiting;            /* ... and that wait to: struct zc_transfer */
+    struct zc_list conflicts;                /* zc_request.conflict */
     struct zc_bounce bounce;
     struct zc_cards cards;
 
@@ -266,6 +268,9 @@ struct zc_request {
     struct zc_flush flush;
     struct zc_handle *opened;
     struct zc_attr attr;
+    bool set_in_use;         /* OPEN: the file is open through another set of daemons ... */
+    struct zc_list conflict; /* ... in zc_server.conflicts while it waits ... */
+    uint64_t conflict_since; /* ... since then; 0: it has not */
 };
 
 /* zc_server.c */
@@ -320,6 +325,7 @@ void zc_server_reply(struct zc_server *s, zc_peer peer, struct zc_msg *m, int st
                      const char *text);
 
 /* zc_request_kinds.c: NULL if messages of this type are no requests */
+void zc_request_open(struct zc_request *r); /* OPEN, also once more */
 const struct zc_request_kind *zc_request_kind(uint8_t type);
 
 /* zc_transfer.c: starts what moves data, which finishes by itself */
@@ -336,6 +342,12 @@ unsigned char *zc_bounce_get(struct zc_bounce *b, struct zc_bounce_wait *w);
 void zc_bounce_give(struct zc_bounce *b, unsigned char *buf);
 /* Gives free buffers to those who wait for one; from the main loop only. */
 void zc_bounce_serve(struct zc_bounce *b);
+
+/* zc_conflict.c */
+/* An OPEN met another set of daemons.  True: it waits, to see whether those who have the file open
+ * are alive; false: they are. */
+bool zc_conflict_wait(struct zc_request *r);
+void zc_conflicts_look(struct zc_server *s); /* by the tick */
 
 /* zc_server_views.c */
 void zc_server_views_init(struct zc_server *s);

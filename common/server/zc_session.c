@@ -134,8 +134,10 @@ static void close_handles(struct zc_work *w)
     struct zc_session *ss = zc_list_entry(w, struct zc_session, close_work);
 
     for (uint32_t i = 0; i < ss->nslots; i++)
-        if (ss->slots[i].handle)
+        if (ss->slots[i].handle) {
+            zc_cache_disown(ss->slots[i].handle);
             zc_cache_close(ss->slots[i].handle);
+        }
     zc_server_notify(ss->server, &ss->closed);
 }
 

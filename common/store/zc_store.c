@@ -143,6 +143,13 @@ int zc_store_part(struct zc_seat *mine)
     return mine->store->ops->part(mine);
 }
 
+int zc_store_refresh(struct zc_sfile *f)
+{
+    zc_assert_none_held();
+    zc_trace("%s: refresh %p", f->store->ops->name, (void *)f);
+    return f->store->ops->refresh ? f->store->ops->refresh(f) : 0;
+}
+
 int zc_store_unlink(struct zc_store *s, const char *path)
 {
     zc_assert_none_held();

@@ -39,14 +39,24 @@ enum {
 /* MiB; the unit of placement when nobody wishes another; zc_options.c makes its text of it. */
 #define ZC_DEFAULT_BLOCK_MIB 4
 
+/* The daemons that serve a file, and which of them somebody asks.  Each owns the blocks that
+ * zc_place.h gives it. */
+struct zc_set {
+    uint64_t id;           /* the same daemons in the same order; 0: nothing is said of them */
+    uint32_t index, count; /* the one that is asked, from 0; how many there are */
+};
+
 /* What a store knows of a file; dev and ino say whether two opens met the same file. */
 struct zc_attr {
     uint64_t size; /* bytes */
     uint64_t dev, ino;
     uint64_t nlink; /* 0: unlinked */
     int64_t mtime_ns, ctime_ns;
+    bool exact;          /* a later change shows in these times, however soon it comes */
     uint64_t block_size; /* unit of placement in bytes; 0: the store has no opinion */
     uint64_t stride;     /* open, on entry: the opener reads every so-manieth block; 0: all */
+    struct zc_set
+        set; /* zc_cache_open(), on entry: whom the opener asks besides; for the rest void */
 };
 
 struct zc_store;
@@ -120,6 +130,8 @@ struct zc_store_ops {
     int (*meet)(struct zc_sfile *f, const char *job, const void *card, size_t len,
                 uint64_t replaces, struct zc_seat **mine, struct zc_card *theirs);
     int (*part)(struct zc_seat *mine); /* always frees it */
+    /* Others may have changed the file: whoever the store depends on looks.  NULL: nobody. */
+    int (*refresh)(struct zc_sfile *f);
 
     int (*unlink)(struct zc_store *s, const char *path);
     int (*stat)(struct zc_store *s, const char *path, struct zc_attr *attr);
@@ -173,6 +185,7 @@ int zc_store_meet(struct zc_sfile *f, const char *job, const void *card, size_t 
 /* Takes the card back, and frees `mine` whatever it returns; not an error when it was replaced.
  * Before the store is destroyed; the file may be closed.  NULL: nothing. */
 int zc_store_part(struct zc_seat *mine);
+int zc_store_refresh(struct zc_sfile *f);
 int zc_store_unlink(struct zc_store *s, const char *path);
 int zc_store_stat(struct zc_store *s, const char *path, struct zc_attr *attr);
 int zc_store_ping(struct zc_store *s);

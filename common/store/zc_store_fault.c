@@ -213,6 +213,13 @@ static int fault_meet(struct zc_sfile *f, const char *job, const void *card, siz
     return rc < 0 ? rc : zc_store_meet(below(f), job, card, len, replaces, mine, theirs);
 }
 
+static int fault_refresh(struct zc_sfile *f)
+{
+    int rc = gate(f->store, ZC_FAULT_ATTR, "refresh");
+
+    return rc < 0 ? rc : zc_store_refresh(below(f));
+}
+
 static int fault_unlink(struct zc_store *s, const char *path)
 {
     struct zc_store *b = fault_store(s)->below;
@@ -252,6 +259,7 @@ static const struct zc_store_ops fault_ops = {
     .sync = fault_sync,
     .backlog = fault_backlog,
     .meet = fault_meet,
+    .refresh = fault_refresh,
     .unlink = fault_unlink,
     .stat = fault_stat,
     .destroy = fault_destroy,

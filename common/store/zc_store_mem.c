@@ -78,6 +78,7 @@ static void get_attr(struct mem_store *m, const struct mem_file *f, struct zc_at
         .nlink = f->path ? 1 : 0,
         .mtime_ns = f->mtime,
         .ctime_ns = f->mtime,
+        .exact = true,
         .block_size = f->block_size,
     };
 }

@@ -7,9 +7,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "zc_log.h"
@@ -27,6 +31,21 @@ void zc_posix_attr(const struct stat *st, struct zc_attr *a)
         .mtime_ns = (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec,
         .ctime_ns = (int64_t)st->st_ctim.tv_sec * 1000000000 + st->st_ctim.tv_nsec,
     };
+}
+
+/* Since Linux 6.13 these give a change a time of its own when somebody has asked for the times
+ * since the one before. */
+bool zc_posix_exact(int fd)
+{
+    unsigned major, minor;
+    struct utsname u;
+    struct statfs fs;
+
+    if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2 || major < 6 ||
+        (major == 6 && minor < 13) || fstatfs(fd, &fs) < 0)
+        return false;
+    return fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC ||
+           fs.f_type == BTRFS_SUPER_MAGIC || fs.f_type == TMPFS_MAGIC;
 }
 
 static int posix_unlink(struct zc_store *s, const char *path)

@@ -120,6 +120,7 @@ int zc_posix_open(struct zc_store *s, const char *path, unsigned flags, mode_t m
     if (rc < 0)
         goto fail_close;
     zc_posix_attr(&st, attr);
+    f->exact = attr->exact = zc_posix_exact(f->fd);
     attr->block_size = block_size; /* any will do */
     *out = &f->sfile;
     return 0;
@@ -158,6 +159,7 @@ int zc_posix_getattr(struct zc_sfile *sf, struct zc_attr *attr)
     if (fstat(posix_file(sf)->fd, &st) < 0)
         return zc_posix_explain(errno, "stat", posix_file(sf)->path);
     zc_posix_attr(&st, attr);
+    attr->exact = posix_file(sf)->exact;
     return 0;
 }
 

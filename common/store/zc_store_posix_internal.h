@@ -29,6 +29,7 @@ struct posix_file {
     struct zc_sfile sfile;
     int fd;
     char *path;     /* for messages */
+    bool exact;     /* as zc_attr.exact */
     bool shared;    /* by writers that do not know each other, see zc_store_posix_ranges.h */
     bool locks;     /* they keep out of each other's way; atomic: any thread may give that up */
     bool impatient; /* what a program has locked is not waited for any more; atomic */
@@ -46,6 +47,7 @@ static inline struct posix_file *posix_file(struct zc_sfile *f)
 
 /* ---- zc_store_posix.c ---- */
 void zc_posix_attr(const struct stat *st, struct zc_attr *a);
+bool zc_posix_exact(int fd); /* zc_attr.exact of its file system */
 
 /* ---- zc_store_posix_path.c ---- */
 /* What may help against `err` (positive errno): "; free space ...", or "". */

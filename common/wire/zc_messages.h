@@ -26,7 +26,7 @@ ZC_MESSAGE(BYE, 3, .request = {{0}})
 ZC_MESSAGE(PENDING, 4, .no_reply = true)
 ZC_MESSAGE(OPEN, 16,
     .request = {F(U32, open_flags), F(U32, mode), F(U64, block_size), F(U64, stride),
-            F(HEX, group), V(STR, path, ZC_MAX_PATH)},
+            F(HEX, group), F(HEX, set), F(U32, daemon), F(U32, daemons), V(STR, path, ZC_MAX_PATH)},
     .reply = {F(U64, handle), ATTR})
 ZC_MESSAGE(CLOSE, 17, .request = {F(U64, handle), F(U32, level)})
 ZC_MESSAGE(READ, 18,

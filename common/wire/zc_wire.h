@@ -108,8 +108,10 @@ struct zc_msg {
     struct zc_bytes path, job;
     uint32_t open_flags, mode, level, what;
     uint64_t handle, off, len, size, block_size;
-    uint64_t group;  /* OPEN for all: of the owners that the opener takes for the file's */
-    uint64_t stride; /* OPEN: the client reads every so-manieth block; 0: all */
+    uint64_t group;           /* OPEN for all: of the owners that the opener takes for the file's */
+    uint64_t set;             /* OPEN: which daemons serve the file ... */
+    uint32_t daemon, daemons; /* ... this one's place among them, and how many they are */
+    uint64_t stride;          /* OPEN: the client reads every so-manieth block; 0: all */
     uint64_t dev, ino, nlink, mtime_ns, ctime_ns;
     uint64_t raddr, rkey;
     uint64_t view;                /* number of a view that this session has installed */

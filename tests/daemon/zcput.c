@@ -3,6 +3,7 @@
  *     zcput write ADDRESS-FILE PATH SIZE   writes SIZE bytes, says "written", and keeps the
  *                                          file open until its standard input ends
  *     zcput forever ADDRESS-FILE PATH SIZE   the same, again and again
+ *     zcput read ADDRESS-FILE PATH SIZE   prints SIZE bytes as the daemon has them
  *     zcput check FILE SIZE                compares a file with what write wrote
  */
 #include "config.h"
@@ -31,6 +32,26 @@ static int explain(int rc)
     return 1;
 }
 
+static int read_in(struct zc_client *c, const char *path, size_t size)
+{
+    struct zc_attr attr = {0};
+    unsigned char *buf = malloc(size);
+    uint64_t handle;
+    ssize_t rc;
+
+    if (!buf)
+        return -ENOMEM;
+    rc = zc_client_open(c, path, ZC_OPEN_READ, 0, &handle, &attr);
+    if (rc >= 0)
+        rc = zc_client_read(c, handle, buf, size, 0);
+    if (rc >= 0)
+        fwrite(buf, 1, (size_t)rc, stdout);
+    free(buf);
+    if (rc >= 0)
+        rc = zc_client_close(c, handle, ZC_LEVEL_STORED);
+    return (int)rc;
+}
+
 static int write_out(struct zc_client *c, const char *path, size_t size, bool forever)
 {
     struct zc_attr attr = {0};
@@ -51,7 +72,7 @@ static int write_out(struct zc_client *c, const char *path, size_t size, bool fo
     return rc < 0 ? (int)rc : 0;
 }
 
-static int do_write(const char *address, const char *path, size_t size, bool forever)
+static int do_client(const char *what, const char *address, const char *path, size_t size)
 {
     struct zc_net_config cfg = {.timeout_ms = 10000, .name = "zcput"};
     struct zc_addrfile a;
@@ -68,10 +89,17 @@ static int do_write(const char *address, const char *path, size_t size, bool for
     rc = zc_net_create(&cfg, &net);
     if (rc == 0)
         rc = zc_client_connect(net, a.address, a.address_len, "zcached", &client);
-    if (rc == 0)
-        rc = write_out(client, path, size, forever);
+    if (rc == 0 && !strcmp(what, "read"))
+        rc = read_in(client, path, size);
+    else if (rc == 0)
+        rc = write_out(client, path, size, !strcmp(what, "forever"));
     if (rc < 0)
         return explain(rc);
+    if (!strcmp(what, "read")) {
+        zc_client_disconnect(client);
+        zc_net_destroy(net);
+        return 0;
+    }
     puts("written");
     fflush(stdout);
     while (read(STDIN_FILENO, &c, 1) > 0)
@@ -110,5 +138,5 @@ int main(int argc, char **argv)
         return 2;
     if (argc == 4)
         return do_check(argv[2], size);
-    return do_write(argv[2], argv[3], size, !strcmp(argv[1], "forever"));
+    return do_client(argv[1], argv[2], argv[3], size);
 }

@@ -22,6 +22,8 @@ static int (*rig_transport)(const struct zc_tp_config *cfg, struct zc_tp **out) 
 
 /* Bytes of memory for views. */
 static size_t rig_views = 16 << 20;
+/* What servers that come up next call themselves. */
+static uint64_t rig_boot_id = 42;
 
 struct rig {
     struct zc_store *store; /* the faulty one, over memory */
@@ -101,7 +103,7 @@ static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *c
                                   struct zc_store *mem, unsigned silence_ms)
 {
     struct zc_cache_config small = ZC_CACHE_CONFIG_DEFAULT;
-    struct zc_server_config s = {.boot_id = 42,
+    struct zc_server_config s = {.boot_id = rig_boot_id,
                                  .open_transport = rig_transport,
                                  .silence_ms = silence_ms,
                                  .for_all = rig_for_all};

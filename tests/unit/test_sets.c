@@ -1,0 +1,344 @@
+/* test_sets.c - one file behind changing sets of daemons: who caches what, and for how long. */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+
+#include "rig.h"
+#include "zc_store_remote.h"
+
+enum {
+    PAGE = 4096,
+    BLOCK = 8192,
+    BLOCKS = 6,
+    RW = ZC_OPEN_READ | ZC_OPEN_WRITE,
+    NEW = RW | ZC_OPEN_CREATE
+};
+
+static struct rig rigs[2];
+static struct zc_store *shared; /* the file system of both */
+
+static void up_with(const struct zc_cache_config *a, const struct zc_cache_config *b)
+{
+    const struct zc_cache_config *cfg[] = {a, b};
+
+    ck_assert_int_eq(zc_store_mem_create(&shared), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        rig_boot_id = 100 + i;
+        rig_up(&rigs[i], cfg[i], borrow(shared));
+    }
+}
+
+static void up(void)
+{
+    up_with(NULL, NULL);
+}
+
+static void down(void)
+{
+    rig_down(&rigs[0]);
+    rig_down(&rigs[1]);
+    zc_store_destroy(shared);
+}
+
+/* A job: a store over these daemons, by their letters, with /f open. */
+struct job {
+    struct zc_store *store;
+    struct zc_sfile *file;
+    struct zc_attr attr;
+};
+
+static int job_begin(struct job *j, const char *daemons, uint64_t block)
+{
+    struct zc_net *net = rig_net(10000);
+    struct zc_client *clients[4];
+    uint32_t n = 0;
+
+    for (; daemons[n]; n++)
+        clients[n] = rig_connect(&rigs[daemons[n] - 'a'], net);
+    ck_assert_int_eq(zc_store_remote_over(net, clients, n, &j->store), 0);
+    j->attr = (struct zc_attr){.block_size = block};
+    j->file = NULL;
+    return zc_store_open_file(j->store, "/f", NEW, 0600, &j->file, &j->attr);
+}
+
+static void job_is_on(struct job *j, const char *daemons)
+{
+    int rc = job_begin(j, daemons, BLOCK);
+
+    ck_assert_msg(rc == 0, "open through %s: %s", daemons, zc_error_text(rc));
+}
+
+static void job_write(struct job *j, unsigned gen)
+{
+    unsigned char buf[BLOCKS * BLOCK];
+    struct iovec iov = {buf, sizeof buf};
+
+    fill(buf, sizeof buf, 0, gen);
+    ck_assert_int_eq(zc_store_pwritev(j->file, &iov, 1, 0), (ssize_t)sizeof buf);
+}
+
+static void job_reads(struct job *j, unsigned gen)
+{
+    unsigned char buf[BLOCKS * BLOCK];
+    struct iovec iov = {buf, sizeof buf};
+
+    ck_assert_int_eq(zc_store_preadv(j->file, &iov, 1, 0), (ssize_t)sizeof buf);
+    expect(buf, sizeof buf, 0, gen);
+}
+
+static void job_close(struct job *j, enum zc_level level)
+{
+    if (j->file)
+        ck_assert_int_eq(zc_store_close_file(j->file, level), 0);
+    zc_store_destroy(j->store);
+}
+
+static uint64_t counter(int i, const char *name)
+{
+    struct zc_net *net = rig_net(10000);
+    struct zc_client *c = rig_connect(&rigs[i], net);
+    uint64_t v = rig_stat(c, name);
+
+    zc_client_disconnect(c);
+    zc_net_destroy(net);
+    return v;
+}
+
+/* What a daemon has cached under one set is not what another set has written since. */
+START_TEST(sets_one_after_the_other)
+{
+    static const char *const sets[] = {"a", "ab", "a", "ba", "b", "ab", "a"};
+    struct job j;
+
+    up();
+    for (unsigned i = 0; i < sizeof sets / sizeof *sets; i++) {
+        job_is_on(&j, sets[i]);
+        if (i > 0)
+            job_reads(&j, i - 1);
+        job_write(&j, i);
+        job_reads(&j, i);
+        ck_assert_int_eq(zc_store_sync(j.file, ZC_LEVEL_STORED), 0);
+        job_close(&j, ZC_LEVEL_STORED); /* as MPI_File_close: all is stored before any closes */
+    }
+    down();
+}
+END_TEST
+
+/* The set changes while bytes of the last one are not written back: they are, before it is open. */
+START_TEST(staged_bytes_of_another_set)
+{
+    struct zc_cache_config lazy = ZC_CACHE_CONFIG_DEFAULT;
+    struct job j;
+
+    lazy.capacity = 64 * PAGE;
+    lazy.page_size = PAGE;
+    lazy.idle_ms = 0;
+    lazy.level = ZC_LEVEL_STAGED;
+    up_with(&lazy, &lazy);
+    job_is_on(&j, "ab");
+    job_write(&j, 1);
+    zc_store_fault_delay(rigs[0].store, ZC_FAULT_WRITE, 2000);
+    zc_store_fault_delay(rigs[1].store, ZC_FAULT_WRITE, 2000);
+    job_close(&j, ZC_LEVEL_STAGED);
+    job_is_on(&j, "ba");
+    job_reads(&j, 1);
+    job_write(&j, 2);
+    job_close(&j, ZC_LEVEL_STAGED);
+    job_is_on(&j, "ab");
+    job_reads(&j, 2);
+    job_close(&j, ZC_LEVEL_STORED);
+    down();
+}
+END_TEST
+
+/* Two sets at a time would each cache what the other writes. */
+START_TEST(a_second_set_is_refused)
+{
+    struct job j, k;
+    int rc;
+
+    up();
+    job_is_on(&j, "a");
+    rc = job_begin(&k, "ab", BLOCK);
+    ck_assert_int_eq(rc, -EBUSY);
+    ck_assert_msg(strstr(zc_error_text(rc), "/f is open through another set of daemons") != NULL,
+                  "%s", zc_error_text(rc));
+    ck_assert_msg(strstr(zc_error_text(rc), "ZCACHE_DAEMONS") != NULL, "%s", zc_error_text(rc));
+    job_close(&k, ZC_LEVEL_STORED);
+    job_write(&j, 1);
+    job_is_on(&k, "a"); /* the same one is fine */
+    job_reads(&k, 1);
+    job_close(&k, ZC_LEVEL_STORED);
+    job_close(&j, ZC_LEVEL_STORED);
+    job_is_on(&k, "ab");
+    job_reads(&k, 1);
+    job_close(&k, ZC_LEVEL_STORED);
+    down();
+}
+END_TEST
+
+/* ---- a client that is killed ---- */
+
+static struct zc_msg last;
+
+static void on_message(void *arg, const void *msg, size_t len)
+{
+    (void)arg;
+    if (zc_msg_decode(&last, msg, len) == 0)
+        last.text.n = 0;
+}
+
+static void say(struct zc_tp *tp, zc_peer peer, const struct zc_msg *m)
+{
+    unsigned char buf[ZC_MAX_MESSAGE];
+    int n = zc_msg_encode(m, buf, sizeof buf);
+
+    last.type = 0;
+    ck_assert_int_eq(zc_tp_send(tp, peer, buf, (size_t)n), 0);
+    WAIT_FOR((zc_tp_progress(tp, 10), last.type == (m->type | ZC_REPLY)));
+    ck_assert_int_eq(last.status, 0);
+}
+
+/* Its session stays for as long as it could be silent; it keeps nobody from opening the file for
+ * longer than that, and what another set writes then is read. */
+START_TEST(the_set_of_the_dead)
+{
+    struct zc_tp_config cfg = {.max_msg = ZC_MAX_MESSAGE, .nrecv = 4, .recv = on_message};
+    struct zc_msg m = {.type = ZC_T_HELLO,
+                       .magic = ZC_MAGIC,
+                       .version_min = ZC_PROTOCOL,
+                       .version_max = ZC_PROTOCOL,
+                       .client_id = 4711,
+                       .silence_ms = 1500,
+                       .name = {"short of life", 13}};
+    unsigned char addr[64];
+    size_t len = sizeof addr;
+    struct zc_tp *tp;
+    zc_peer peer;
+    struct job j;
+
+    up();
+    job_is_on(&j, "a");
+    job_write(&j, 1);
+    job_close(&j, ZC_LEVEL_STORED);
+    ck_assert_int_eq(zc_tp_loop_open(&cfg, &tp), 0);
+    ck_assert_int_eq(zc_tp_peer_add(tp, rigs[0].addr, rigs[0].addr_len, &peer), 0);
+    zc_tp_address(tp, addr, &len);
+    m.address = (struct zc_bytes){addr, (uint32_t)len};
+    say(tp, peer, &m);
+    m = (struct zc_msg){.type = ZC_T_OPEN,
+                        .session = last.session,
+                        .open_flags = RW,
+                        .set = 12345,
+                        .daemons = 1,
+                        .path = {"/f", 2}};
+    say(tp, peer, &m);
+    ck_assert_uint_eq(counter(0, "handles"), 1);
+    job_is_on(&j, "ab");
+    ck_assert_uint_eq(counter(0, "sessions_lost"), 1);
+    job_write(&j, 2);
+    job_close(&j, ZC_LEVEL_STORED);
+    job_is_on(&j, "a");
+    job_reads(&j, 2);
+    job_close(&j, ZC_LEVEL_STORED);
+    zc_tp_close(tp);
+    down();
+}
+END_TEST
+
+/* ---- sync ---- */
+
+/* What others changed while it is open is seen after a sync, behind two caches. */
+START_TEST(a_refresh_reaches_the_daemons)
+{
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct iovec iov = {(void *)(uintptr_t) "other", 5};
+    struct zc_attr attr = {.block_size = BLOCK};
+    struct zc_cache *agg;
+    struct zc_handle *h;
+    struct zc_sfile *sf;
+    unsigned char buf[5];
+    struct job j;
+
+    up();
+    job_is_on(&j, "ab");
+    job_write(&j, 1);
+    cfg.capacity = 8 * BLOCK;
+    cfg.page_size = BLOCK;
+    cfg.transient = true;
+    ck_assert_int_eq(zc_cache_create(&cfg, j.store, &agg), 0);
+    ck_assert_int_eq(zc_cache_open(agg, "/f", RW, 0, &h, &attr), 0);
+    ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), 0);
+    job_reads(&j, 1);
+    ck_assert_int_eq(zc_cache_read(h, buf, 5, BLOCK), 5);
+    expect(buf, 5, BLOCK, 1);
+    attr = (struct zc_attr){0};
+    ck_assert_int_eq(zc_store_open_file(shared, "/f", RW, 0, &sf, &attr), 0);
+    for (unsigned i = 0; i < 2; i++)
+        ck_assert_int_eq(zc_store_pwritev(sf, &iov, 1, i * BLOCK), 5);
+    zc_store_close_file(sf, ZC_LEVEL_VISIBLE);
+    ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), 0);
+    ck_assert_int_eq(zc_cache_refresh(h), 0);
+    for (unsigned i = 0; i < 2; i++) {
+        ck_assert_int_eq(zc_cache_read(h, buf, 5, i * BLOCK), 5);
+        ck_assert_mem_eq(buf, "other", 5);
+    }
+    ck_assert_int_eq(zc_cache_close(h), 0);
+    zc_cache_drain(agg);
+    zc_cache_destroy(agg);
+    job_close(&j, ZC_LEVEL_STORED);
+    down();
+}
+END_TEST
+
+/* ---- whose bytes are in a page ---- */
+
+/* Blocks that are no multiple of a page would share one between two daemons. */
+START_TEST(no_page_is_of_two_daemons)
+{
+    struct job j;
+
+    up();
+    ck_assert_int_eq(job_begin(&j, "ab", PAGE + PAGE / 2), 0);
+    ck_assert_uint_eq(j.attr.block_size, 2 * PAGE);
+    job_write(&j, 1);
+    job_close(&j, ZC_LEVEL_STORED);
+    down();
+}
+END_TEST
+
+/* The same when one daemon has larger pages than the other. */
+START_TEST(daemons_with_pages_of_two_sizes)
+{
+    struct zc_cache_config small = ZC_CACHE_CONFIG_DEFAULT, large = small;
+    struct job j;
+    int rc;
+
+    small.capacity = large.capacity = 64 * PAGE;
+    small.page_size = PAGE;
+    large.page_size = 8 * PAGE;
+    up_with(&small, &large);
+    rc = job_begin(&j, "ab", PAGE);
+    ck_assert_int_eq(rc, -EINVAL);
+    ck_assert_msg(strstr(zc_error_text(rc), "--page-size") != NULL, "%s", zc_error_text(rc));
+    job_close(&j, ZC_LEVEL_STORED);
+    rc = job_begin(&j, "ba", PAGE);
+    ck_assert_msg(rc == 0, "%s", rc ? zc_error_text(rc) : "");
+    ck_assert_uint_eq(j.attr.block_size, 8 * PAGE);
+    job_close(&j, ZC_LEVEL_STORED);
+    down();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("sets of daemons");
+
+    zc_log_init(NULL);
+    CASE(s, "sets", 30, sets_one_after_the_other, staged_bytes_of_another_set,
+         a_second_set_is_refused, the_set_of_the_dead);
+    CASE(s, "sync", 30, a_refresh_reaches_the_daemons);
+    CASE(s, "pages", 30, no_page_is_of_two_daemons, daemons_with_pages_of_two_sizes);
+    return run_suite(s);
+}

@@ -1,0 +1,478 @@
+/* test_token.c - cached bytes know when they are stale: zc_token.h. */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <time.h>
+
+#include "cache_rig.h"
+
+static struct zc_handle *again(unsigned flags)
+{
+    file = open_flags("/f", flags);
+    return file;
+}
+
+/* Whoever has it has been killed, which nobody knows yet: `file` is open, and stays so. */
+static struct zc_handle *leave_open(void)
+{
+    struct zc_handle *left = file;
+
+    file = NULL;
+    return left;
+}
+
+/* ---- what others changed ---- */
+
+/* A handle that a client left behind keeps nobody from looking. */
+START_TEST(left_over_handles_do_not_hide_a_change)
+{
+    struct zc_handle *left;
+
+    setup();
+    store_put("/f", 0, PAGE, 'a');
+    start();
+    expect(0, PAGE, 'a');
+    left = leave_open();
+    store_put("/f", 10, 10, 'o');
+    again(RW);
+    ck_assert_uint_eq(stats().stale_drops, 1);
+    expect(0, 10, 'a');
+    expect(10, 10, 'o');
+    zc_cache_close(left);
+    expect(10, 10, 'o');
+    stop();
+}
+END_TEST
+
+/* Between our last write and the end of the session somebody else has written. */
+START_TEST(the_end_of_a_dead_client_blesses_nothing)
+{
+    struct zc_handle *left;
+
+    setup();
+    start();
+    put(0, PAGE, 'a');
+    flush_ok();
+    left = leave_open();
+    store_put("/f", 10, 10, 'o');
+    zc_cache_disown(left);
+    ck_assert_int_eq(zc_cache_close(left), 0);
+    again(RW);
+    expect(0, 10, 'a');
+    expect(10, 10, 'o');
+    stop();
+}
+END_TEST
+
+/* What is not written back stays, what is clean does not. */
+START_TEST(dirty_bytes_outlive_a_change)
+{
+    struct zc_handle *left;
+
+    setup();
+    start();
+    put(0, 2 * PAGE, 'a');
+    flush_ok();
+    put(PAGE, 10, 'd');
+    left = leave_open();
+    store_put("/f", 0, 3 * PAGE, 'o');
+    again(RW);
+    ck_assert_uint_eq(zc_cache_size(file), 3 * PAGE);
+    expect(0, PAGE, 'o');
+    expect(PAGE, 10, 'd');
+    expect(PAGE + 10, 2 * PAGE - 10, 'o');
+    zc_cache_close(left);
+    flush_ok();
+    expect_stored("/f", PAGE, 10, 'd');
+    stop();
+}
+END_TEST
+
+/* The file became shorter: its size is that, or the end of what is to be written. */
+START_TEST(the_size_is_taken_anew)
+{
+    struct iovec iov = {(void *)(uintptr_t) "x", 1};
+    struct zc_attr attr = {0};
+    struct zc_handle *left;
+    struct zc_sfile *sf;
+
+    setup();
+    start();
+    put(0, 3 * PAGE, 'a');
+    flush_ok();
+    put(PAGE, 10, 'd');
+    left = leave_open();
+    ck_assert_int_eq(zc_store_open_file(store, "/f", RW, 0, &sf, &attr), 0);
+    ck_assert_int_eq(zc_store_truncate(sf, 0), 0);
+    ck_assert_int_eq(zc_store_pwritev(sf, &iov, 1, 0), 1);
+    zc_store_close_file(sf, ZC_LEVEL_VISIBLE);
+    again(RW);
+    ck_assert_uint_eq(zc_cache_size(file), PAGE + 10);
+    expect(1, PAGE - 1, 0);
+    zc_cache_close(left);
+    stop();
+}
+END_TEST
+
+/* Late write-back meets a file that others have changed: what it does to the attributes does
+ * not make their change ours. */
+START_TEST(write_back_blesses_no_change_before_it)
+{
+    struct zc_handle *left;
+
+    setup();
+    start();
+    put(0, PAGE, 'a');
+    flush_ok();
+    put(PAGE, PAGE, 'd');
+    left = leave_open();
+    store_put("/f", 0, 10, 'o');
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    expect_stored("/f", PAGE, PAGE, 'd');
+    again(RW);
+    ck_assert_uint_eq(stats().stale_drops, 1);
+    expect(0, 10, 'o');
+    expect(10, PAGE - 10, 'a');
+    zc_cache_close(left);
+    stop();
+}
+END_TEST
+
+/* The same when nobody has it open any more, and all that is there is pages. */
+START_TEST(write_back_after_the_close_blesses_no_change_before_it)
+{
+    setup();
+    start();
+    put(0, PAGE, 'a');
+    flush_ok();
+    put(PAGE, PAGE, 'd');
+    zc_store_fault_hold(store, ZC_FAULT_ATTR);
+    ck_assert_int_eq(zc_cache_flush_later(file, ZC_LEVEL_STORED), 0);
+    wait_held(1); /* the flusher asks whether it is the first to change the file */
+    store_put("/f", 0, 10, 'o');
+    zc_store_fault_release(store);
+    zc_cache_disown(file);
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    file = NULL;
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    again(RW);
+    expect(0, 10, 'o');
+    stop();
+}
+END_TEST
+
+/* ---- what we changed ---- */
+
+/* Written, closed in order, opened: what is cached is used, also when write-back came last. */
+START_TEST(our_own_changes_are_ours)
+{
+    uint64_t reads;
+
+    setup();
+    start();
+    put(0, 2 * PAGE, 'a');
+    flush_ok();
+    ck_assert_int_eq(zc_cache_truncate(file, PAGE + 10), 0);
+    ck_assert_int_eq(zc_cache_allocate(file, 0, 2 * PAGE), 0);
+    put(0, PAGE, 'b');
+    ck_assert_int_eq(zc_cache_close(file), 0); /* and is written back */
+    file = NULL;
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    again(RW);
+    reads = stats().store_reads;
+    expect(0, PAGE, 'b');
+    ck_assert_uint_eq(stats().store_reads, reads);
+    ck_assert_uint_eq(stats().stale_drops, 0);
+    stop();
+}
+END_TEST
+
+/* A client is killed after it has written: nobody else came, so its bytes are good. */
+START_TEST(what_the_dead_have_written_is_good)
+{
+    struct zc_handle *left;
+    uint64_t reads;
+
+    setup();
+    start();
+    put(0, PAGE, 'a');
+    flush_ok();
+    left = leave_open();
+    again(RW);
+    reads = stats().store_reads;
+    expect(0, PAGE, 'a');
+    zc_cache_disown(left);
+    zc_cache_close(left);
+    zc_cache_close(file);
+    again(RW);
+    expect(0, PAGE, 'a');
+    ck_assert_uint_eq(stats().store_reads, reads);
+    ck_assert_uint_eq(stats().stale_drops, 0);
+    stop();
+}
+END_TEST
+
+static atomic_bool enough;
+
+static void *write_on(void *arg)
+{
+    struct zc_handle *h = arg;
+    char buf[PAGE] = {1};
+
+    while (!atomic_load(&enough)) {
+        for (unsigned i = 0; i < 3; i++)
+            ck_assert_int_eq(zc_cache_write(h, buf, sizeof buf, i * PAGE), PAGE);
+        ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), 0);
+    }
+    return NULL;
+}
+
+/* Others open it while a job writes, and writes back: that throws nothing away. */
+START_TEST(opens_while_it_is_written)
+{
+    struct zc_handle *writer;
+    uint64_t reads;
+    pthread_t t;
+
+    setup();
+    cfg.flushers = 4;
+    cfg.max_io = PAGE;
+    start();
+    put(3 * PAGE, PAGE, 'c');
+    flush_ok();
+    writer = leave_open();
+    reads = stats().store_reads;
+    zc_store_fault_delay(store, ZC_FAULT_WRITE, 200);
+    pthread_create(&t, NULL, write_on, writer);
+    for (int i = 0; i < 200; i++) {
+        again(RW);
+        expect(3 * PAGE, PAGE, 'c');
+        zc_cache_disown(file);
+        ck_assert_int_eq(zc_cache_close(file), 0);
+    }
+    atomic_store(&enough, true);
+    pthread_join(t, NULL);
+    ck_assert_uint_eq(stats().stale_drops, 0);
+    ck_assert_uint_eq(stats().store_reads, reads);
+    file = writer;
+    stop();
+}
+END_TEST
+
+/* A job over two daemons: each sees the other's writes as somebody's.  Closing in order vouches for
+ * both. */
+START_TEST(two_caches_of_one_job)
+{
+    struct zc_handle *h[2];
+    struct zc_cache *c[2];
+
+    setup();
+    for (int i = 0; i < 2; i++) {
+        make_cache();
+        c[i] = cache;
+        h[i] = open_flags("/f", NEW);
+    }
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < 2; i++) {
+            file = h[i];
+            put((uint64_t)i * PAGE, PAGE, 'a' + i + round);
+            flush_ok();
+        }
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(zc_cache_close(h[i]), 0);
+    for (int i = 0; i < 2; i++) {
+        uint64_t reads;
+
+        cache = c[i];
+        again(RW);
+        reads = stats().store_reads;
+        expect((uint64_t)i * PAGE, PAGE, 'c' + i);
+        ck_assert_uint_eq(stats().store_reads, reads);
+        ck_assert_uint_eq(stats().stale_drops, 0);
+        ck_assert_int_eq(zc_cache_close(file), 0);
+    }
+    zc_cache_destroy(c[0]);
+    file = NULL;
+    stop();
+}
+END_TEST
+
+/* Too many pieces in a page: what lies between them is read, and not written back. */
+START_TEST(what_lies_between_pieces_is_not_written)
+{
+    setup();
+    cfg.max_extents = 8;
+    store_put("/f", 0, PAGE, 's');
+    start();
+    expect(0, PAGE, 's');
+    for (unsigned i = 0; i < 64; i++) {
+        put(64 * i, 1, 'a');
+        if (i == 20)
+            store_put("/f", 1, 1, 'o'); /* another daemon of the job, or a program */
+    }
+    flush_ok();
+    for (unsigned i = 0; i < 64; i++)
+        expect_stored("/f", 64 * i, 1, 'a');
+    expect_stored("/f", 1, 1, 'o');
+    expect_stored("/f", 2, 62, 's');
+    stop();
+}
+END_TEST
+
+/* ---- a store that keeps coarse time, and may get stuck ---- */
+
+static struct zc_store_ops plain, bent;
+static _Atomic(int64_t) coarse_ns; /* 0: the store's own times */
+static atomic_bool stuck, reached;
+
+static void bend(struct zc_attr *attr)
+{
+    if (atomic_load(&coarse_ns)) {
+        attr->mtime_ns = attr->ctime_ns = atomic_load(&coarse_ns);
+        attr->exact = false;
+    }
+}
+
+static int bent_open(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
+                     struct zc_sfile **out, struct zc_attr *attr)
+{
+    int rc = plain.open(s, path, flags, mode, out, attr);
+
+    bend(attr);
+    return rc;
+}
+
+static int bent_getattr(struct zc_sfile *f, struct zc_attr *attr)
+{
+    int rc = plain.getattr(f, attr);
+
+    bend(attr);
+    return rc;
+}
+
+static int bent_stat(struct zc_store *s, const char *path, struct zc_attr *attr)
+{
+    int rc = plain.stat(s, path, attr);
+
+    bend(attr);
+    return rc;
+}
+
+static ssize_t bent_pwritev(struct zc_sfile *f, const struct iovec *iov, int n, uint64_t off)
+{
+    ssize_t rc = plain.pwritev(f, iov, n, off);
+
+    if (atomic_load(&stuck))
+        atomic_store(&reached, true);
+    while (atomic_load(&stuck))
+        sched_yield();
+    return rc;
+}
+
+static void setup_bent(void)
+{
+    struct zc_store *mem;
+
+    setup();
+    zc_store_destroy(store);
+    ck_assert_int_eq(zc_store_mem_create(&mem), 0);
+    plain = bent = *mem->ops;
+    bent.open = bent_open;
+    bent.getattr = bent_getattr;
+    bent.stat = bent_stat;
+    bent.pwritev = bent_pwritev;
+    mem->ops = &bent;
+    ck_assert_int_eq(zc_store_fault_create(mem, &store), 0);
+}
+
+/* A store write that takes for ever: an open does not wait for it, but trusts nothing clean. */
+START_TEST(a_stuck_write_keeps_nobody_from_opening)
+{
+    struct zc_handle *left;
+    uint64_t reads;
+
+    setup_bent();
+    start();
+    put(0, PAGE, 'a');
+    flush_ok();
+    put(PAGE, PAGE, 'b');
+    atomic_store(&stuck, true);
+    ck_assert_int_eq(zc_cache_flush_later(file, ZC_LEVEL_STORED), 0);
+    while (!atomic_load(&reached))
+        sched_yield();
+    left = leave_open();
+    again(RW);
+    ck_assert_uint_eq(stats().stale_drops, 1);
+    reads = stats().store_reads;
+    expect(0, PAGE, 'a');
+    expect(PAGE, PAGE, 'b');
+    ck_assert_uint_eq(stats().store_reads, reads + 1);
+    atomic_store(&stuck, false);
+    zc_cache_close(left);
+    stop();
+}
+END_TEST
+
+static int64_t real_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Changed in the tick in which we have written and looked: that shows in no attribute. */
+START_TEST(attributes_of_this_very_tick_prove_nothing)
+{
+    setup_bent();
+    start();
+    put(0, PAGE, 'a');
+    atomic_store(&coarse_ns, real_now() + 3600 * INT64_C(1000000000)); /* a long tick */
+    flush_ok();
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    store_put("/f", 0, 10, 'o');
+    again(RW);
+    expect(0, 10, 'o');
+    stop();
+}
+END_TEST
+
+/* When the tick is over they are read again, and good. */
+START_TEST(attributes_are_read_again_after_the_tick)
+{
+    uint64_t reads;
+
+    setup_bent();
+    start();
+    put(0, PAGE, 'a');
+    atomic_store(&coarse_ns, real_now());
+    flush_ok();
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    file = NULL;
+    WAIT_FOR(st.racy_files == 0);
+    again(RW);
+    reads = stats().store_reads;
+    expect(0, PAGE, 'a');
+    ck_assert_uint_eq(stats().store_reads, reads);
+    ck_assert_uint_eq(stats().stale_drops, 0);
+    stop();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("token");
+
+    quiet_log();
+    CASE(s, "others", 30, left_over_handles_do_not_hide_a_change,
+         the_end_of_a_dead_client_blesses_nothing, dirty_bytes_outlive_a_change,
+         the_size_is_taken_anew, write_back_blesses_no_change_before_it,
+         write_back_after_the_close_blesses_no_change_before_it);
+    CASE(s, "ours", 60, our_own_changes_are_ours, what_the_dead_have_written_is_good,
+         opens_while_it_is_written, what_lies_between_pieces_is_not_written, two_caches_of_one_job,
+         a_stuck_write_keeps_nobody_from_opening);
+    CASE(s, "ticks", 30, attributes_of_this_very_tick_prove_nothing,
+         attributes_are_read_again_after_the_tick);
+    return run_suite(s);
+}
