@@ -129,8 +129,6 @@ void zc_cache_prefetch(struct zc_handle *h, uint32_t depth);
  * not been told of. */
 int zc_cache_close(struct zc_handle *h);
 
-/* Whether somebody has this file open. */
-bool zc_cache_has_open(struct zc_cache *c, uint64_t dev, uint64_t ino);
 /* Whether nobody has any file open, and returns when that is so. */
 bool zc_cache_closed(struct zc_cache *c);
 void zc_cache_wait_closed(struct zc_cache *c);
