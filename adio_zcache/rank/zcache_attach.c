@@ -55,6 +55,8 @@ static int join(ADIO_File fd, const struct zcache_opening *o, struct zcache_grou
         rc = zcache_attempt_look(&a);
     if (rc == 0)
         rc = zcache_attempt_open(&a);
+    if (rc == 0)
+        zcache_group_enter(a.g, false);
     if (rc) {
         struct zcache_outcome why = {0};
 
@@ -132,6 +134,7 @@ static int known(ADIO_File fd, const struct zcache_opening *o, struct zcache_gro
 struct met {
     int32_t rc;
     char text[400];
+    bool ours;   /* it lies there */
     bool theirs; /* another one lay there ... */
     uint64_t number, len;
 };
@@ -161,6 +164,7 @@ static int leave_card(struct zcache_attempt *a, uint64_t replaces, struct met *m
     if (opened)
         zc_store_close_file(opened, ZC_LEVEL_VISIBLE);
     free(card);
+    m->ours = seat;
     m->theirs = rc == 0 && found.bytes;
     m->number = found.number;
     m->len = found.len;
@@ -230,7 +234,7 @@ static int make(ADIO_File fd, const struct zcache_opening *o, uint64_t replaces,
         rc = meet(&a, replaces, m, out);
     if (rc == 0 && !*out) {
         /* of threads that open alone at the same time, one is the first */
-        entered = zcache_group_enter(a.g, size_of(fd->comm) == 1);
+        entered = zcache_group_enter(a.g, size_of(fd->comm) == 1 && !m->ours);
         a.f->group = entered;
         if (entered != a.g) {
             *out = entered;
@@ -258,15 +262,17 @@ int zcache_attach(ADIO_File fd, const struct zcache_opening *o)
         struct zcache_group *g;
         struct met m = {0};
         int rc = known(fd, o, &g);
+        bool told;
 
         if (rc == 0 && g)
             rc = join(fd, o, g);
         if (rc ? rc != -ESTALE : g != NULL)
             return rc;
         rc = make(fd, o, replaces, &m, &g);
+        told = m.theirs || g;
         if (rc == 0 && g)
             rc = join(fd, o, g);
-        if (rc == 0 || !m.theirs || !is_gone(rc))
+        if (rc == 0 || !told || !is_gone(rc))
             return rc;
         replaces = m.number;
     }

@@ -317,8 +317,8 @@ static int known_or_new(struct zcache_group *g, struct zcache_group **out)
     gone = !known && zcache_group_mine(g) >= 0;
     if (known) {
         known->users++;
-        known->expected = false; /* who has its card knows that it has the file */
     } else if (!gone) {
+        g->expected = true; /* its owners may say that it has ended */
         zc_list_add_tail(&groups, &g->link);
     }
     zc_lock_put(&lock);

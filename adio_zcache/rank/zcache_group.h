@@ -46,7 +46,7 @@ struct zcache_group {
 
     /* private, under the lock of zcache_group.c */
     struct zc_list link;
-    bool expected;              /* it has not been entered yet */
+    bool expected;              /* nobody has opened the file at all of its owners yet */
     unsigned users;             /* opens of this process */
     unsigned attached;          /* handles of others here */
     struct zcache_agg *agg;     /* of this process, which owns blocks; else NULL */
@@ -60,8 +60,8 @@ struct zcache_group *zcache_group_find(uint64_t dev, uint64_t ino);
 struct zcache_group *zcache_group_new(const struct zc_place *place);
 /* Those who find its card are let in from now on, though its file is not known to be its own. */
 void zcache_group_expect(struct zcache_group *g);
-/* It is, in this process.  When there is another one of the file, and `unless_known`: returns that,
- * with one user more, and gives `g` back; else returns `g`. */
+/* The file is open at its owners, and known to be its own.  When there is another one of the file,
+ * and `unless_known`: returns that, with one user more, and gives `g` back; else returns `g`. */
 struct zcache_group *zcache_group_enter(struct zcache_group *g, bool unless_known);
 /* One user less; NULL: nothing.  May talk to the store. */
 void zcache_group_put(struct zcache_group *g);

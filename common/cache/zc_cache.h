@@ -155,8 +155,6 @@ int zc_cache_close(struct zc_handle *h);
  * mean that nobody else has changed the file until now. */
 void zc_cache_disown(struct zc_handle *h);
 
-/* Whether somebody has this file open. */
-bool zc_cache_has_open(struct zc_cache *c, uint64_t dev, uint64_t ino);
 /* Whether nobody has any file open, and returns when that is so. */
 bool zc_cache_closed(struct zc_cache *c);
 void zc_cache_wait_closed(struct zc_cache *c);

@@ -546,18 +546,6 @@ uint64_t zc_cache_size(struct zc_handle *h)
     return size;
 }
 
-bool zc_cache_has_open(struct zc_cache *c, uint64_t dev, uint64_t ino)
-{
-    struct zc_file *f;
-    bool yes;
-
-    zc_lock_get(&c->lock);
-    f = zc_file_find(c, dev, ino);
-    yes = f && f->handles > 0;
-    zc_lock_put(&c->lock);
-    return yes;
-}
-
 bool zc_cache_closed(struct zc_cache *c)
 {
     bool yes;
