@@ -344,5 +344,6 @@ int main(int argc, char **argv)
         return run_cases(argc, argv, cases);
     name = t_begin(argc, argv, MPI_THREAD_SINGLE);
     image = calloc(1, SIZE);
+    info = MPI_INFO_NULL;
     return killed(argv[3], atoi(argv[4]));
 }

@@ -40,7 +40,8 @@ together() {
     grep 'rounds failed$' "$tmp/out" || head -n 20 "$tmp/out"
 }
 
-all_well() { (($(find "$tmp/word" -name 'well.*' | wc -l) == ranks - 1)); }
+all_well() { (($(find "$tmp/word" -name 'well.?' | wc -l) == ranks - 1)); }
+settled() { all_well || is_dead "$job"; }
 is_dead() { grep -qsE '^State:.[ZX]' "/proc/$1/status" || [[ ! -e /proc/$1 ]]; }
 
 # The first one to have it open dies by itself when all have it open.
@@ -55,7 +56,8 @@ killed() { # WHERE VICTIM
     job=$!
     wait_for 60 test -e "$tmp/word/dying.$2" && wait_for 60 is_dead "$(<"$tmp/word/dying.$2")"
     touch "$tmp/word/dead.$2"
-    wait_for 60 all_well || {
+    wait_for 60 settled
+    all_well || {
         failed=1
         echo "FAILED: $1, the first one is rank $2 and killed"
         head -n 20 "$tmp/out"
