@@ -1,13 +1,7 @@
 /* t_selfs.c - opens of one file by ranks that never open it together: each by MPI_COMM_SELF.
  *
- * As t_opens.h says; and
- *
- *     t_selfs FILE killed DIR RANK   rank RANK opens first and is killed: the others are told or
- *                                    have their bytes written, and open the file again
+ * Run as t_opens.h says.
  */
-#include <signal.h>
-#include <time.h>
-
 #include "t_opens.h"
 
 enum { PIECE = 4099 };
@@ -239,95 +233,6 @@ static void many(void)
         unlink(t_path(path[i]));
 }
 
-/* ---- the first one is killed ---- */
-
-static const char *dir; /* where ranks leave word: MPI's own calls may fail from then on */
-
-/* The file appears with the number of this process in it. */
-static void say(const char *what, int rank)
-{
-    char path[1000], part[1010];
-    FILE *f;
-
-    snprintf(path, sizeof path, "%s/%s.%d", dir, what, rank);
-    snprintf(part, sizeof part, "%s.part", path);
-    f = fopen(part, "w");
-    if (!f)
-        return;
-    fprintf(f, "%ld\n", (long)getpid());
-    fclose(f);
-    rename(part, path);
-}
-
-static int wait_for(const char *what, int rank)
-{
-    struct timespec nap = {0, 10000000};
-    char path[1000];
-
-    snprintf(path, sizeof path, "%s/%s.%d", dir, what, rank);
-    for (int i = 0; i < 6000 && access(path, F_OK); i++)
-        nanosleep(&nap, NULL);
-    return access(path, F_OK) == 0;
-}
-
-/* What it wrote after the death, and was told nothing of, is in the file. */
-static int survivor(MPI_File fh)
-{
-    long long at = piece_of(t_rank, 0);
-    unsigned char *got = calloc(1, PIECE);
-    MPI_Status status;
-    int rc, closed, n = 0;
-
-    t_stamps(image + at, at, PIECE, 2);
-    rc = MPI_File_write_at(fh, at, image + at, PIECE, MPI_BYTE, MPI_STATUS_IGNORE);
-    closed = MPI_File_close(&fh);
-    fprintf(stderr, "rank %d: after the death the write %s, the close %s\n", t_rank,
-            rc ? "fails" : "succeeds", closed ? "fails" : "succeeds");
-    if (rc == MPI_SUCCESS && closed == MPI_SUCCESS) {
-        MPI_File_open(MPI_COMM_SELF, name, RW, MPI_INFO_NULL, &fh);
-        MPI_File_read_at(fh, at, got, PIECE, MPI_BYTE, &status);
-        MPI_Get_count(&status, MPI_BYTE, &n);
-        CHECK(n == PIECE);
-        t_equal(got, image, at, n, "written after the death without an error");
-        MPI_File_close(&fh);
-    }
-
-    /* Opened anew it is as good as ever. */
-    t_stamps(image + at, at, PIECE, 3);
-    OK(MPI_File_open(MPI_COMM_SELF, name, RW, MPI_INFO_NULL, &fh));
-    OK(MPI_File_write_at(fh, at, image + at, PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
-    OK(MPI_File_read_at(fh, at, got, PIECE, MPI_BYTE, &status));
-    t_equal(got, image, at, PIECE, "opened again");
-    OK(MPI_File_close(&fh));
-    free(got);
-    return t_failures;
-}
-
-static int killed(const char *where, int victim)
-{
-    MPI_File fh;
-
-    dir = where;
-    if (t_rank == victim) {
-        fh = open_self();
-        say("opened", victim);
-        for (int rank = 0; rank < t_size; rank++)
-            if (rank != victim)
-                wait_for("opened", rank);
-        say("dying", victim);
-        raise(SIGKILL);
-    }
-    CHECK(wait_for("opened", victim));
-    MPI_File_open(MPI_COMM_SELF, name, RW, MPI_INFO_NULL, &fh);
-    OK(MPI_File_write_at(fh, piece_of(t_rank, 1), image, PIECE, MPI_BYTE, MPI_STATUS_IGNORE));
-    say("opened", t_rank);
-    CHECK(wait_for("dead", victim)); /* whoever runs this says so */
-    if (survivor(fh) == 0)
-        say("well", t_rank);
-    wait_for("end", victim);
-    _exit(0); /* MPI_Finalize may wait for the dead */
-}
-
 int main(int argc, char **argv)
 {
     static const struct t_case cases[] = {{"parts", parts},
@@ -340,9 +245,5 @@ int main(int argc, char **argv)
                                           {"many", many},
                                           {NULL, NULL}};
 
-    if (argc < 5 || strcmp(argv[2], "killed"))
-        return run_cases(argc, argv, cases);
-    name = t_begin(argc, argv, MPI_THREAD_SINGLE);
-    image = calloc(1, SIZE);
-    return killed(argv[3], atoi(argv[4]));
+    return run_cases(argc, argv, cases);
 }
