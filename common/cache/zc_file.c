@@ -203,16 +203,13 @@ static void swap_path(struct zc_file *f, char **path)
  * write them. */
 static int check_set(const struct zc_file *f, struct zc_attr *attr)
 {
-    uint32_t asked = attr->set.count;
-
     if (!attr->set.id || !f->nplaced || f->set.id == attr->set.id)
         return 0;
     attr->set = f->set;
-    return zc_errorf(
-        EBUSY,
-        "%s is open through another set of daemons (of %u, this one is of %u): close it "
-        "there first, or use the same ZCACHE_DAEMONS, in the same order",
-        f->path, f->set.count, asked);
+    return zc_errorf(EBUSY,
+                     "%s is open through another set of daemons: use the same ZCACHE_DAEMONS, in "
+                     "the same order, or close it there first",
+                     f->path);
 }
 
 /* Nobody has it open through a set of daemons: from now on it is that of this open, when nothing
@@ -471,6 +468,8 @@ int zc_cache_close(struct zc_handle *h)
     f->nplaced -= h->placed;
     c->st.handles--;
     zc_ctl_put(c, f);
+    while (f->token.looking)
+        zc_cache_wait(c); /* so that this close is told what closing the store's files says */
     if (zc_file_may_settle(f)) {
         rc = zc_file_settle(c, f);
         if (rc < 0 && why.err == 0)

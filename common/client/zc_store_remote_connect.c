@@ -77,8 +77,8 @@ static int check_boot(const char *path, const struct zc_addrfile *a, const struc
     if (zc_client_boot_id(c) == a->boot_id)
         return 0;
     return zc_errorf(ESTALE,
-                     "another daemon answers at the address in %s than the one that wrote it (pid "
-                     "%ld on %s, root %s), which is gone; start that again, or remove the file",
+                     "another daemon answers at the address in %s: the one that wrote it (pid %ld "
+                     "on %s, root %s) is gone; start it again, or remove the file",
                      path, a->pid, a->host, a->root);
 }
 

@@ -42,9 +42,8 @@ through 0 mpi_quiet 2 "$programs/t_jobs" "zcache:$root/f" 8 || fail "the same da
 through 0 mpi 1 "$programs/t_fault" write "zcache:$root/g" 100 "$tmp" >"$tmp/bg" 2>&1 </dev/null &
 job=$!
 wait_for 60 test -e "$tmp/begun.0" || fail "the program did not begin: $(cat "$tmp/bg")"
-through "0 1" mpi 1 "$programs/t_jobs" "zcache:$root/g" 1 >"$tmp/out" 2>&1 &&
-    fail "two sets of daemons at a time"
-grep -q "is open through another set of daemons" "$tmp/out" || fail "no reason: $(cat "$tmp/out")"
+through "0 1" mpi_quiet 2 "$programs/t_open" "zcache:$root/g" rdwr MPI_ERR_FILE_IN_USE \
+    "another set of daemons" ZCACHE_DAEMONS || fail "two sets of daemons at a time"
 ranks() {
     local pid
 
@@ -55,8 +54,8 @@ ranks() {
 }
 for pid in $(ranks); do kill -KILL "$pid"; done
 wait "$job"
-through "0 1" mpi 1 "$programs/t_jobs" "zcache:$root/g" 1 >"$tmp/out" 2>&1 # which finds it too long
-grep -q "^unstored" "$tmp/out" || fail "the set of the dead keeps it: $(cat "$tmp/out")"
+through "0 1" mpi_quiet 2 "$programs/t_open" "zcache:$root/g" rdwr MPI_SUCCESS ||
+    fail "the set of the dead"
 
 # A client reads and is killed; over libfabric nobody hears of that for a while.
 mkfifo "$tmp/fifo"
@@ -75,8 +74,7 @@ cmp "$tmp/got" "$root/h" || fail "a daemon gives bytes that are older than the f
 
 # Somebody else's daemon answers at the address.
 sed "s/^boot .*/boot 0123456789abcdef/" "$tmp/0.addr" >"$tmp/old.addr"
-through old mpi 1 "$programs/t_posix" "zcache:$root/i" >"$tmp/out" 2>&1 &&
-    fail "an address file of another daemon is taken"
-grep -q "another daemon answers" "$tmp/out" || fail "no reason: $(cat "$tmp/out")"
+through old mpi_quiet 2 "$programs/t_open" "zcache:$root/i" rdwr,create MPI_ERR_IO \
+    "another daemon answers" old.addr || fail "an address file of another daemon is taken"
 [[ ! -e $root/i ]] || fail "a file was made through another daemon"
 stop_daemons || fail "not drained"
