@@ -25,8 +25,8 @@
 
 enum {
     SMALL = 4 << 10, /* bytes, encoded, of a view that is installed at once */
-    KEEP = 8,        /* old views of a client, and ... */
-    KEPT = 64 << 10, /* ... their memory at the server, bytes each at most */
+    KEEP = 32,       /* old views of a client, and ... */
+    KEPT = 8 << 10,  /* ... their memory at the server, bytes each at most */
 };
 
 struct zc_held_view {
