@@ -401,7 +401,7 @@ static void collapsed(struct zc_cache *c, struct zc_page *p, int rc)
         return;
     }
     c->st.collapses++;
-    if (!p->file->private && p->dirty.n > 1 &&
+    if (!p->file->private && p->dirty.n > 1 && zc_page_unspoil(c, p) &&
         zc_extents_cover(&p->valid, r[0].lo, r[p->dirty.n - 1].hi))
         zc_page_dirty(c, p, r[0].lo, r[p->dirty.n - 1].hi);
 }

@@ -139,9 +139,10 @@ void zc_request_flush(struct zc_request *r, enum zc_level level, void (*then)(st
 /* What the store refuses is the client's again: it has the bytes, and is told. */
 static void written_through(struct zc_request *r)
 {
-    if (r->flush.status && r->msg.type == ZC_T_WRITE)
-        zc_cache_give_up(r->handle, r->msg.off, r->msg.len);
-    zc_request_finish(r); /* a VWRITE's bytes lie anywhere: the close gives them up */
+    if (r->flush.status)
+        zc_request_submit(r, zc_transfer_give_up, zc_request_finish);
+    else
+        zc_request_finish(r);
 }
 
 void zc_request_written(struct zc_request *r)

@@ -295,6 +295,8 @@ const struct zc_request_kind *zc_request_kind(uint8_t type);
 
 /* zc_transfer.c: starts a READ, WRITE, VREAD or VWRITE, which finishes by itself */
 void zc_transfer_start(struct zc_request *r);
+/* What a WRITE or VWRITE brought is to be kept no longer.  Blocks; not on the server's thread. */
+void zc_transfer_give_up(struct zc_request *r);
 void zc_transfer_free(struct zc_transfer *t); /* nothing of it is under way; NULL is fine */
 
 /* zc_bounce.c */

@@ -498,6 +498,16 @@ void zc_transfer_start(struct zc_request *r)
         advance(r);
 }
 
+void zc_transfer_give_up(struct zc_request *r)
+{
+    const struct zc_transfer *t = r->transfer;
+
+    if (t->view)
+        zc_cache_give_up_view(r->handle, t->view, t->disp, r->msg.len, (int64_t)r->msg.off);
+    else
+        zc_cache_give_up(r->handle, r->msg.off, r->msg.len);
+}
+
 void zc_transfer_free(struct zc_transfer *t)
 {
     if (!t)
