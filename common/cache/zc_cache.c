@@ -344,17 +344,13 @@ static void stop_threads(struct zc_cache *c)
         pthread_join(c->readers[i], NULL);
 }
 
-/* A file at the end of the cache. */
+/* A file at the end of the cache: its store files are closed. */
 static void end_file(struct zc_cache *c, struct zc_file *f)
 {
     f->refs++;
     zc_lock_get(&c->lock);
     zc_file_discard(c, f);
     zc_lock_put(&c->lock);
-    if (f->rd)
-        zc_store_close_file(f->rd, ZC_LEVEL_STAGED);
-    if (f->wr)
-        zc_store_close_file(f->wr, ZC_LEVEL_STAGED);
     zc_file_destroy(f);
 }
 

@@ -100,6 +100,7 @@ struct zc_file {
     bool ctl;               /* one of open, close, truncate, allocate, unlink is at work */
     bool unlinked;
     bool private;    /* of one open; forgotten with it */
+    bool abandoned;  /* by zc_cache_abandon() */
     bool settling;   /* the store files are being closed; with ctl */
     uint64_t frozen; /* no store I/O starts on pages that end beyond this offset */
 

@@ -106,15 +106,36 @@ bool zc_flush_wants_sync(const struct zc_file *f)
     return false;
 }
 
-static void sync_failed(struct zc_cache *c, const struct zc_file *f, int rc, struct zc_why *why)
-{
-    const char *text = zc_error_text(rc);
+/* What the store said of a failed sync, without the lock.  One that remembers names the bytes,
+ * unless it is `gone`. */
+struct sync_failure {
+    int rc;
+    bool gone;
+    char text[ZC_TEXT_MAX];
+};
 
+static void sync_store(struct zc_sfile *sf, enum zc_level level, struct sync_failure *failure)
+{
+    failure->rc = zc_store_sync(sf, level);
+    if (failure->rc == 0)
+        return;
+    snprintf(failure->text, sizeof failure->text, "%s", zc_error_text(failure->rc));
+    failure->gone = sf->store->remembers && zc_store_ping(sf->store) < 0;
+}
+
+static void sync_failed(struct zc_cache *c, const struct zc_file *f,
+                        const struct sync_failure *failure, const struct zc_spans *about,
+                        struct zc_why *why)
+{
     c->st.store_errors++;
-    if (c->store->names_bytes)
-        zc_why_set(why, rc, "%s", text);
+    if (failure->gone && about->n > 0)
+        zc_why_set(why, failure->rc, "%llu bytes of %s within %llu-%llu may be lost: %s",
+                   (unsigned long long)about->bytes, f->path, (unsigned long long)about->s[0].lo,
+                   (unsigned long long)about->s[about->n - 1].hi - 1, failure->text);
+    else if (c->store->names_bytes)
+        zc_why_set(why, failure->rc, "%s", failure->text);
     else
-        zc_why_set(why, rc, "sync of %s: %s", f->path, text);
+        zc_why_set(why, failure->rc, "sync of %s: %s", f->path, failure->text);
     zc_warn("%s: %s", f->path, why->text);
 }
 
@@ -124,8 +145,8 @@ void zc_flush_sync(struct zc_cache *c, struct zc_file *f)
     enum zc_level level = ZC_LEVEL_VISIBLE;
     struct zc_sfile *sf = f->wr;
     struct zc_why why = {.err = 0};
+    struct sync_failure failure;
     struct zc_spans about;
-    int rc = 0;
 
     zc_assert_held(&c->lock);
     zc_list_each (&f->flushes, n) {
@@ -141,13 +162,13 @@ void zc_flush_sync(struct zc_cache *c, struct zc_file *f)
         f->syncing = true;
         zc_ledger_sync_begins(f, &about);
         zc_cache_unlock(c);
-        rc = zc_store_sync(sf, level);
+        sync_store(sf, level, &failure);
         zc_lock_get(&c->lock);
         f->syncing = false;
-        if (rc < 0)
-            sync_failed(c, f, rc, &why);
+        if (failure.rc < 0)
+            sync_failed(c, f, &failure, &about, &why);
         zc_ledger_synced(c, f, &about, level, &why);
-        if (rc < 0 && f->ledger.lost_why.err)
+        if (failure.rc < 0 && f->ledger.lost_why.err)
             why = f->ledger.lost_why; /* says how much it is about */
     }
     zc_list_each_safe (&f->flushes, n) {

@@ -164,15 +164,35 @@ void zc_cache_give_up_view(struct zc_handle *h, const struct zc_view *v, int64_t
 static void abandon_file(struct zc_cache *c, struct zc_file *f)
 {
     f->refs++;
+    while (!c->stop && (f->ctl || f->nreading > 0))
+        zc_cache_wait(c);
     if (!f->unlinked)
         zc_ledger_lose_unwritten(c, f);
     zc_file_discard(c, f);
+    if (f->rd || f->wr)
+        zc_file_settle(c, f); /* a close that fails loses bytes, too, and says so */
     f->refs--;
     zc_file_reap(f);
 }
 
+/* One that was not abandoned yet. */
+static struct zc_file *next_file(struct zc_cache *c)
+{
+    for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++)
+        zc_list_each (&c->files[i], n) {
+            struct zc_file *f = zc_list_entry(n, struct zc_file, link);
+
+            if (!f->abandoned) {
+                f->abandoned = true;
+                return f;
+            }
+        }
+    return NULL;
+}
+
 uint64_t zc_cache_abandon(struct zc_cache *c)
 {
+    struct zc_file *f;
     uint64_t lost;
     bool first;
 
@@ -181,9 +201,8 @@ uint64_t zc_cache_abandon(struct zc_cache *c)
     c->over = true; /* nothing is tried again */
     while (c->nflushing > 0 && !c->stop)
         zc_cache_wait(c);
-    for (unsigned i = 0; first && i < ZC_FILE_BUCKETS; i++)
-        zc_list_each_safe (&c->files[i], n)
-            abandon_file(c, zc_list_entry(n, struct zc_file, link));
+    while (first && (f = next_file(c)))
+        abandon_file(c, f);
     lost = c->st.lost_bytes;
     zc_cache_unlock(c);
     return lost;
