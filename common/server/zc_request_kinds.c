@@ -158,6 +158,7 @@ static void flush(struct zc_request *r, void (*then)(struct zc_request *r))
             return;
         }
         r->flush.told = &t->syncs;
+        r->flush.for_all = r->msg.flags & ZC_F_FOR_ALL;
     }
     zc_request_flush(r, (enum zc_level)r->msg.level, then);
 }

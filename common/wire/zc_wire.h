@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ZC_PROTOCOL    2
+#define ZC_PROTOCOL    3
 #define ZC_MAGIC       0x006568636163637aull /* "zcache\0\0" up to byte order */
 #define ZC_HEADER_SIZE 24
 #define ZC_REPLY       0x80
@@ -42,6 +42,7 @@ enum zc_type {
 enum {
     ZC_F_RMA = 1,     /* READ, WRITE, VREAD, VWRITE: data moves by RMA at raddr/rkey */
     ZC_F_REFRESH = 2, /* FLUSH: then drop clean pages, others may have changed the file */
+    ZC_F_FOR_ALL = 4, /* FLUSH: the client tells all who share the handle what comes of it */
 };
 
 enum zc_backlog {
