@@ -181,11 +181,11 @@ void zc_ledger_lose(struct zc_cache *c, struct zc_file *f, const struct zc_spans
             l->why = *why;
         }
     }
-    f->ledger.lost_why = *why;
+    f->ledger.lost_why = *why; /* which names the file */
     if (f->ledger.lost.n > 0)
         zc_why_set(&f->ledger.lost_why, why->err,
-                   "%" PRIu64 " bytes of %s within %" PRIu64 "-%" PRIu64 " may be lost: %s",
-                   f->ledger.lost.bytes, f->path, f->ledger.lost.s[0].lo,
+                   "%" PRIu64 " bytes within %" PRIu64 "-%" PRIu64 " may be lost: %s",
+                   f->ledger.lost.bytes, f->ledger.lost.s[0].lo,
                    f->ledger.lost.s[f->ledger.lost.n - 1].hi - 1, why->text);
 }
 
@@ -266,6 +266,14 @@ void zc_ledger_page_failed(struct zc_cache *c, struct zc_page *p, bool failed)
     }
 }
 
+/* The explanation without the file and the bytes of one write: MPI shows 239 bytes in all. */
+static const char *cause(const struct zc_cache *c, const struct zc_why *why)
+{
+    const char *plain = strerror(-why->err);
+
+    return !c->store->remembers && strstr(why->text, plain) ? plain : why->text;
+}
+
 bool zc_ledger_refused(struct zc_cache *c, const struct zc_file *f, struct zc_why *why)
 {
     struct zc_spans s = {0};
@@ -281,9 +289,8 @@ bool zc_ledger_refused(struct zc_cache *c, const struct zc_file *f, struct zc_wh
     *why = f->write_why;
     if (s.n > 1)
         zc_why_set(why, why->err,
-                   "%s, %" PRIu64 " bytes in %u ranges within %" PRIu64 "-%" PRIu64
-                   " are not written back: %s",
-                   f->path, s.bytes, s.n, s.s[0].lo, s.s[s.n - 1].hi - 1, f->write_why.text);
+                   "write of %s, %" PRIu64 " bytes in %u ranges within %" PRIu64 "-%" PRIu64 ": %s",
+                   f->path, s.bytes, s.n, s.s[0].lo, s.s[s.n - 1].hi - 1, cause(c, &f->write_why));
     return true;
 }
 

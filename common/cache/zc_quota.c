@@ -65,8 +65,7 @@ enum zc_quota zc_quota_ask(struct zc_cache *c, struct zc_file *f, const struct z
     if (f->nfailed > 0) {
         if (failing_may(c, f))
             return ZC_QUOTA_FREE;
-        zc_why_set(&f->access_why, f->write_why.err,
-                   "%s has reached the quota of a file that cannot be written back: %s", f->path,
+        zc_why_set(&f->access_why, f->write_why.err, "quota of the cache reached: %s",
                    f->write_why.text);
         return ZC_QUOTA_FULL;
     }
