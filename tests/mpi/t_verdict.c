@@ -1,13 +1,15 @@
 /* t_verdict.c - what ranks are told of bytes that cannot be kept.
  *
- *     t_verdict FILE rounds|deaf ROOM [HINT=VALUE ...]
+ *     t_verdict FILE rounds|deaf|killed ROOM [HINT=VALUE ...]
  *
  * rounds  the file system is full; rank 0 syncs, then removes the file ROOM, which makes room, and
  *         waits until all is written; then the others sync, one after the other.  All of them fail
  *         or none does, in that round and the next, and so with zcache_flush=wait; the close is
  *         good everywhere.
+ * killed  the daemon, process ROOM, is killed before the close, which fails everywhere
  * deaf    40 MB onto a smaller file system by a program that ignores every error
  */
+#include <signal.h>
 #include <unistd.h>
 
 #include "t_file.h"
@@ -75,6 +77,20 @@ static void rounds(const char *room)
     free(buf);
 }
 
+static void killed(const char *daemon)
+{
+    char *buf = malloc(MINE);
+
+    memset(buf, 'a' + t_rank, MINE);
+    OK(MPI_File_write_at(fh, (MPI_Offset)t_rank * MINE, buf, MINE, MPI_BYTE, MPI_STATUS_IGNORE));
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (t_rank == 0)
+        CHECK(kill(atoi(daemon), SIGKILL) == 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK(same_on_all(MPI_File_close(&fh)) != MPI_SUCCESS);
+    free(buf);
+}
+
 static void deaf(void)
 {
     char *buf = malloc(DEAF);
@@ -95,6 +111,8 @@ int main(int argc, char **argv)
     OK(MPI_Info_free(&info));
     if (!strcmp(what, "rounds") && argc > 3)
         rounds(argv[3]);
+    else if (!strcmp(what, "killed") && argc > 3)
+        killed(argv[3]);
     else
         deaf();
     return t_end("t_verdict");

@@ -24,6 +24,20 @@ for n in 0 1 2; do
     stop_daemons || fail "$n daemons: not drained"
 done
 
+# A daemon is killed: what is given up at the close is named, all of it.
+start_daemons 1 --page-size 64K
+rm -f "$root/f" "$tmp/losses"
+ZCACHE_LOSSES=$tmp/losses mpi 4 "$programs/t_verdict" "zcache:$root/f" killed "${daemon_pids[0]}" \
+    zcache_block_size=64K cb_nodes=2 "cb_config_list=*:2" >"$tmp/out" 2>&1 </dev/null ||
+    fail "the daemon is killed: $(cat "$tmp/out")"
+grep -q "$root/f: [0-9]* bytes are lost, .* within bytes " "$tmp/out" ||
+    fail "not named: $(cat "$tmp/out")"
+(($(awk '{ n += $1 } END { print n }' "$tmp/losses") == 16 << 20)) ||
+    fail "not all of 16 MiB: $(cat "$tmp/losses")"
+wait "${daemon_pids[0]}" 2>/dev/null
+daemon_pids=()
+unset ZCACHE_DAEMONS
+
 # 40 MB onto 24: without a daemon the aggregators have lost what did not fit, with one it has.
 rm -f "$root/f"
 export XDG_RUNTIME_DIR=$tmp
