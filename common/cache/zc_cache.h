@@ -63,7 +63,8 @@ struct zc_cache_config {
     size_t range_memory;     /* bytes for ranges of all pages: beyond, pages are collapsed that
                                 have more than a few */
     unsigned failed_quota;   /* percent of capacity that unwritten pages of a file may take up
-                                which the store refuses; beyond, its writers get the store's error */
+                                which the store refuses bytes of; beyond, its writers get the
+                                store's error */
     enum zc_level level;     /* what data in this cache has reached: VISIBLE in a job, STAGED
                                 in a daemon; a flush up to this level has nothing to do, but of a
                                 private open */

@@ -200,10 +200,8 @@ void zc_client_refresh_start(struct zc_client *c, uint64_t handle, enum zc_level
 void zc_client_refresh_for_all_start(struct zc_client *c, uint64_t handle, enum zc_level level,
                                      struct zc_later *l)
 {
-    struct zc_msg m = {.type = ZC_T_FLUSH,
-                       .flags = ZC_F_REFRESH | ZC_F_FOR_ALL,
-                       .handle = handle,
-                       .level = level};
+    struct zc_msg m = {
+        .type = ZC_T_FLUSH, .flags = ZC_F_REFRESH | ZC_F_FOR_ALL, .handle = handle, .level = level};
 
     start_later(c, &m, l);
 }
