@@ -34,12 +34,17 @@ static int sync_owners(struct zcache_file *f, uint64_t level)
     return zcache_owners_sync(f, (enum zc_level)level);
 }
 
+static int sync_owners_for_all(struct zcache_file *f, uint64_t level)
+{
+    return zcache_owners_sync_for_all(f, (enum zc_level)level);
+}
+
 /* Rank 0 asks for all, when all have written. */
 static int sync_together(ADIO_File fd, uint64_t level)
 {
     int rc = zcache_outcome_barrier(fd->comm);
 
-    return rc ? rc : by_rank_0(fd, sync_owners, level);
+    return rc ? rc : by_rank_0(fd, sync_owners_for_all, level);
 }
 
 /* MPI_File_sync; programs call it on one rank, too, so no rank needs another here, unless the

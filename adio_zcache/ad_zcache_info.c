@@ -26,7 +26,7 @@ static int flush_mine(struct zcache_file *f, int rank, int how)
         struct zc_handle *h = f->owners[i].local;
 
         if (h)
-            rc = how == ZCACHE_FLUSH_WAIT ? zc_cache_flush(h, ZC_LEVEL_STORED)
+            rc = how == ZCACHE_FLUSH_WAIT ? zc_cache_flush_for_all(h, ZC_LEVEL_STORED)
                                           : zc_cache_flush_later(h, ZC_LEVEL_STORED);
     }
     if (rank == 0 && how == ZCACHE_FLUSH_START)

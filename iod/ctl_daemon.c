@@ -112,8 +112,10 @@ static int ask(const struct job *j, struct zc_client *c)
 {
     struct ctl_daemon *d = j->daemon;
 
-    if (j->cmd->control)
+    if (j->cmd->control) {
+        d->told = true;
         return zc_client_control(c, j->cmd->what, &d->count);
+    }
     return zc_client_info(c, j->cmd->what, &d->text);
 }
 
@@ -162,8 +164,11 @@ static void *run_job(void *arg)
         d->rc = check_alive(d);
     if (d->rc == 0)
         d->rc = connect_and_ask(j);
-    if (d->rc == 0 && j->cmd->control && j->cmd->what == ZC_CONTROL_STOP)
-        d->rc = wait_until_gone(d, j->timeout_ms);
+    if (d->told && j->cmd->what == ZC_CONTROL_STOP) { /* it ends, whatever it has answered */
+        int rc = wait_until_gone(d, j->timeout_ms);
+
+        d->rc = d->rc ? d->rc : rc;
+    }
     if (d->rc < 0 && !*d->error)
         snprintf(d->error, sizeof d->error, "%s", zc_error_text(d->rc));
     return NULL;

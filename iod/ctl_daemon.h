@@ -19,6 +19,7 @@ struct ctl_daemon {
     const char *path; /* of the address file */
     char name[64];    /* the file's name without .addr */
     bool found;       /* `addr` is valid */
+    bool told;        /* it was there, and was told to do something */
     struct zc_addrfile addr;
 
     int rc; /* 0 or negative errno, explained by error */

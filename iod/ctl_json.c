@@ -61,6 +61,7 @@ static json_t *json_files(char *text)
         json_object_set_new(o, "cached_bytes", json_integer((json_int_t)f.cached));
         json_object_set_new(o, "dirty_bytes", json_integer((json_int_t)f.dirty));
         json_object_set_new(o, "failed_bytes", json_integer((json_int_t)f.failed));
+        json_object_set_new(o, "lost_bytes", json_integer((json_int_t)f.lost));
         json_object_set_new(o, "error", f.error ? json_text(strerror(abs(f.error))) : json_null());
         json_array_append_new(list, o);
     }

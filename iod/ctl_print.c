@@ -123,18 +123,19 @@ static void print_pairs(const struct ctl_daemon *d, int n, const char *title, bo
 static void print_status(const struct ctl_daemon *d, int n)
 {
     static const char *const columns[] = {
-        "daemon", "host", "pid", "state", "up", "sessions", "cache", "used", "dirty", "failed",
+        "daemon", "host", "pid",   "state",  "up",   "sessions",
+        "cache",  "used", "dirty", "failed", "lost",
     };
     static const char *const names[] = {
         "host",           "pid",        "state",       "uptime_s",     "sessions",
-        "capacity_bytes", "used_bytes", "dirty_bytes", "failed_bytes",
+        "capacity_bytes", "used_bytes", "dirty_bytes", "failed_bytes", "lost_bytes",
     };
     enum { NCOLUMNS = sizeof columns / sizeof *columns, NNAMES = sizeof names / sizeof *names };
     struct ctl_table *t;
 
     if (!answers(d, n))
         return;
-    t = ctl_table_create(NCOLUMNS + 1, 0x3f4);
+    t = ctl_table_create(NCOLUMNS + 1, 0x7f4);
     for (size_t i = 0; i < NCOLUMNS; i++)
         ctl_table_add(t, "%s", columns[i]);
     ctl_table_add(t, "root");
@@ -169,6 +170,7 @@ static void add_files(struct ctl_table *t, struct ctl_daemon *d)
         add_size(t, f.cached);
         add_size(t, f.dirty);
         add_size(t, f.failed);
+        add_size(t, f.lost);
         ctl_table_add(t, "%s", f.error ? strerror(abs(f.error)) : "-");
         ctl_table_add(t, "%s", f.path);
     }
@@ -176,14 +178,14 @@ static void add_files(struct ctl_table *t, struct ctl_daemon *d)
 
 static void print_files(struct ctl_daemon *d, int n)
 {
-    static const char *const columns[] = {"daemon", "opens",  "size",  "cached",
-                                          "dirty",  "failed", "error", "path"};
+    static const char *const columns[] = {"daemon", "opens", "size",  "cached", "dirty",
+                                          "failed", "lost",  "error", "path"};
     enum { NCOLUMNS = sizeof columns / sizeof *columns };
     struct ctl_table *t;
 
     if (!answers(d, n))
         return;
-    t = ctl_table_create(NCOLUMNS, 0x3e);
+    t = ctl_table_create(NCOLUMNS, 0x7e);
     for (size_t i = 0; i < NCOLUMNS; i++)
         ctl_table_add(t, "%s", columns[i]);
     for (int i = 0; i < n; i++)

@@ -55,8 +55,10 @@ bool ctl_text_file(char **text, struct ctl_file *f)
     while ((line = strsep(text, "\n"))) {
         int at = 0;
 
-        if (sscanf(line, "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %d %n",
-                   &f->handles, &f->size, &f->cached, &f->dirty, &f->failed, &f->error, &at) == 6 &&
+        if (sscanf(line,
+                   "%" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %" SCNu64 " %d %n",
+                   &f->handles, &f->size, &f->cached, &f->dirty, &f->failed, &f->lost, &f->error,
+                   &at) == 7 &&
             at > 0 && line[at]) {
             f->path = line + at;
             return true;

@@ -12,7 +12,7 @@ bool ctl_text_pair(char **text, char **name, char **value);
 char *ctl_text_value(const char *text, const char *name, char *buf, int len);
 
 struct ctl_file {
-    uint64_t handles, size, cached, dirty, failed;
+    uint64_t handles, size, cached, dirty, failed, lost;
     int error; /* negative errno or 0 */
     char *path;
 };

@@ -4,14 +4,15 @@
  *     signal thread    stop, abandon, reopen the log
  *     cache, server    threads of their own (zc_cache.h, zc_server.h)
  *
- * Exit status: 0 everything is in the files; 1 failed to start or to write back;
- * 2 wrong use; 3 ended by a second signal.
+ * Exit status: 0 everything is in the files; 1 failed to start, or while it served; 2 wrong use;
+ * 3 ended by a second signal; 4 bytes were lost, or could not be written back at the end.
  */
 #include "config.h"
 
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,7 +36,7 @@ enum {
     BUFFER_PAGES = 4,   /* ... and so many pages at least */
 };
 
-enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_ABANDONED };
+enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_ABANDONED, EXIT_LOST };
 
 struct iod {
     struct zc_settings settings;
@@ -43,6 +44,7 @@ struct iod {
     struct zc_store *store;
     struct zc_cache *cache;
     struct zc_server *server;
+    bool lost; /* bytes */
 
     /* Taken by whoever ends the process, and never released: the signal thread must not
      * look at a cache that the main thread destroys. */
@@ -133,6 +135,7 @@ static int create_cache(struct iod *d)
     cfg.max_io = (uint32_t)s->max_io;
     cfg.max_read = (uint32_t)s->max_read;
     cfg.prefetch = s->prefetch ? (unsigned)s->prefetch_depth : 0;
+    cfg.failed_quota = (unsigned)s->failed_quota;
     cfg.level = ZC_LEVEL_STAGED;
     cfg.flush_order = s->flush_order ? ZC_FLUSH_NEWEST : ZC_FLUSH_OLDEST;
     return zc_cache_create(&cfg, d->store, &d->cache);
@@ -186,26 +189,44 @@ static int announce(struct iod *d)
     return 0;
 }
 
+static void log_loss(void *arg, const struct zc_loss *l)
+{
+    char size[32];
+
+    (void)arg;
+    zc_error("lost: %s (%" PRIu64 " bytes) of %s: %s", zc_format_size(l->bytes, size, sizeof size),
+             l->bytes, l->path, l->cause);
+}
+
 static int serve(struct iod *d)
 {
     int rc = zc_server_run(d->server);
 
-    if (rc < 0) {
+    if (rc < 0)
         zc_error("not everything could be written back: %s", zc_error_text(rc));
-        zc_cache_files(d->cache, log_unstored, "not written back");
-    } else {
-        zc_info("stopped: everything is written back");
-    }
     return rc;
 }
 
-static void cleanup(struct iod *d)
+/* Nobody writes any more.  What could not be written back until now is tried no longer. */
+static void give_account(struct iod *d, int rc)
+{
+    if (zc_cache_abandon(d->cache) > 0) {
+        zc_cache_losses(d->cache, log_loss, NULL);
+        d->lost = true;
+    } else if (rc == 0) {
+        zc_info("stopped: everything is written back");
+    }
+}
+
+static void cleanup(struct iod *d, int rc)
 {
     pthread_mutex_lock(&d->ending);
     if (d->server)
         zc_server_destroy(d->server);
-    if (d->cache)
+    if (d->cache) {
+        give_account(d, rc);
         zc_cache_destroy(d->cache);
+    }
     if (d->store)
         zc_store_destroy(d->store);
     remove_files(d);
@@ -228,7 +249,7 @@ static int run(struct iod *d)
         zc_error("%s", zc_error_text(rc));
     else
         rc = serve(d);
-    cleanup(d);
+    cleanup(d, rc);
     return rc;
 }
 
@@ -260,7 +281,7 @@ int main(int argc, char **argv)
             zc_error("%s", zc_error_text(rc));
         else
             rc = run(&d);
-        rc = rc < 0 ? EXIT_FAILED : EXIT_OK;
+        rc = d.lost ? EXIT_LOST : rc < 0 ? EXIT_FAILED : EXIT_OK;
     }
     zc_settings_free(&d.settings);
     return rc;

@@ -12,6 +12,7 @@
 #include "zc_tp_ofi.h"
 #include "zcache_agg.h"
 #include "zcache_finalize.h"
+#include "zcache_losses.h"
 #include "zcache_network.h"
 #include "zcache_registry.h"
 #include "zcache_share.h"
@@ -221,7 +222,9 @@ static void agg_unmake(struct zcache_item *i)
     zcache_share_remove(&a->share);
     zcache_registry_remove(&endpoints, endpoint_is_of, a);
     rc = zc_cache_drain(a->cache);
-    if (rc)
+    if (zc_cache_abandon(a->cache) > 0) /* which has said so */
+        zcache_losses_report(a->cache);
+    else if (rc)
         zc_error("aggregator: %s", zc_error_text(rc));
     zc_cache_destroy(a->cache);
 }

@@ -214,6 +214,26 @@ void zcache_owners_flush_later(struct zcache_file *f)
     zcache_job_release(j);
 }
 
+static void start_sync_for_all(struct zc_client *c, uint64_t number, uint64_t level,
+                               struct zc_later *l)
+{
+    zc_client_refresh_for_all_start(c, number, (enum zc_level)level, l);
+}
+
+static int local_sync_for_all(struct zc_handle *h, uint64_t level)
+{
+    int rc = zc_cache_flush_for_all(h, (enum zc_level)level);
+
+    return rc ? rc : zc_cache_refresh(h);
+}
+
+int zcache_owners_sync_for_all(struct zcache_file *f, enum zc_level level)
+{
+    struct request q = {.start = start_sync_for_all, .local = local_sync_for_all, .arg = level};
+
+    return ask_owners(f, &q);
+}
+
 static void start_cut(struct zc_client *c, uint64_t number, uint64_t size, struct zc_later *l)
 {
     zc_client_cut_start(c, number, size, l);

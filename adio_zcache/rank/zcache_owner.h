@@ -57,7 +57,11 @@ int zcache_owners_close_elsewhere(struct zcache_file *f);
 /* Begins that in the background, one of f->jobs.  Failures are told by later flushes. */
 void zcache_owners_flush_later(struct zcache_file *f);
 /* Everything written before reaches `level`; then owners drop what others may have changed.
- * Every owner is asked; the first failure is returned. */
+ * Every owner is asked; the first failure is returned.  Every owner tells every rank as often as
+ * any other of what has failed: a round of syncs, one of each rank, has the same verdict on all
+ * of them, though none waits for another. */
 int zcache_owners_sync(struct zcache_file *f, enum zc_level level);
+/* The same by one rank, which tells the others what came of it. */
+int zcache_owners_sync_for_all(struct zcache_file *f, enum zc_level level);
 
 #endif

@@ -1,7 +1,8 @@
 /* zc_access.c - accesses to a page: begin, end, and those who wait in between.
  *
  * Who waits where:
- *   - for memory: cache->room, first come first served;
+ *   - for memory: cache->room, first come first served; cache->curbed, because too much is
+ *     unwritten already (zc_quota.c): others pass;
  *   - for bytes: page->waiters.  A reader waits for a store read or for the end of a write
  *     under way over bytes it misses; a writer waits while the page is being read and
  *     behind anyone who already waits, so that readers are not starved.
@@ -20,7 +21,7 @@
 /* A page that is modified all the time is written back after so many times the idle time. */
 enum { RESTLESS = 20 };
 
-enum outcome { DONE, WAIT, FAILED };
+enum outcome { DONE, WAIT, CURBED, FAILED };
 
 static struct zc_page *page_of(struct zc_cache *c, const struct zc_access *a, uint64_t *no)
 {
@@ -49,6 +50,27 @@ static void pin(struct zc_cache *c, struct zc_page *p, struct zc_access *a)
     zc_page_place(c, p);
 }
 
+static enum outcome no_memory(struct zc_access *a)
+{
+    struct zc_file *f = a->handle->file;
+    const char *what = a->dir == ZC_READ ? "read of" : "write to";
+
+    a->status = zc_errorf(ENOMEM, "%s %s: out of memory", what, f->path);
+    zc_why_set(&f->access_why, a->status, "%s %s: out of memory", what, f->path);
+    return FAILED;
+}
+
+/* Whether a write may begin on page `p` (NULL: one that is not cached): DONE, CURBED or FAILED. */
+static enum outcome ask_quota(struct zc_cache *c, struct zc_access *a, const struct zc_page *p)
+{
+    struct zc_file *f = a->handle->file;
+    enum zc_quota q = a->dir == ZC_WRITE ? zc_quota_ask(c, f, p) : ZC_QUOTA_FREE;
+
+    if (q == ZC_QUOTA_FULL)
+        a->status = zc_errorf(-f->access_why.err, "%s", f->access_why.text);
+    return q == ZC_QUOTA_FREE ? DONE : q == ZC_QUOTA_WAIT ? CURBED : FAILED;
+}
+
 static enum outcome try_read(struct zc_cache *c, struct zc_page *p, struct zc_access *a,
                              bool may_start)
 {
@@ -58,6 +80,8 @@ static enum outcome try_read(struct zc_cache *c, struct zc_page *p, struct zc_ac
 
     if (p->outdated)
         return WAIT; /* for readers that began before */
+    if (!zc_page_unspoil(c, p))
+        return no_memory(a);
     if (zc_extents_cover(&p->valid, lo, hi)) {
         a->avail = a->off >= size ? 0 : size - a->off < a->len ? (uint32_t)(size - a->off) : a->len;
         pin(c, p, a);
@@ -75,13 +99,15 @@ static unsigned promised(const struct zc_access *a)
 
 static enum outcome try_write(struct zc_cache *c, struct zc_page *p, struct zc_access *a)
 {
+    enum outcome out;
+
     if (p->reading || p->squeeze || p->outdated)
         return WAIT;
-    if (zc_page_reserve(p, promised(a)) < 0) {
-        a->status = zc_errorf(ENOMEM, "write to %s: out of memory", p->file->path);
-        zc_why_set(&p->file->access_why, a->status, "write to %s: out of memory", p->file->path);
-        return FAILED;
-    }
+    out = ask_quota(c, a, p);
+    if (out != DONE)
+        return out;
+    if (zc_page_reserve(p, promised(a)) < 0)
+        return no_memory(a);
     zc_page_count_ranges(c, p);
     p->nwriters++;
     p->promised += promised(a);
@@ -96,6 +122,13 @@ static void complete(struct zc_cache *c, struct zc_access *a)
         a->handle->accesses--;
     /* a pinned writer's link is on page->writers: completions have their own */
     zc_list_add_tail(&c->done_accesses, &a->done_link);
+}
+
+static void curb(struct zc_cache *c, struct zc_access *a)
+{
+    zc_list_add_tail(&c->curbed, &a->link);
+    c->st.waiting_room++;
+    zc_kick(c);
 }
 
 /* Lets everyone go who can, in order. */
@@ -123,7 +156,10 @@ void zc_page_wake(struct zc_cache *c, struct zc_page *p)
             continue;
         }
         c->st.waiting_read--;
-        complete(c, a);
+        if (out == CURBED)
+            curb(c, a);
+        else
+            complete(c, a);
     }
     zc_page_place(c, p);
 }
@@ -163,28 +199,15 @@ static enum outcome enter(struct zc_cache *c, struct zc_page *p, struct zc_acces
     if (out == WAIT) {
         zc_list_add_tail(&p->waiters, &a->link);
         c->st.waiting_read++;
+    } else if (out == CURBED) {
+        curb(c, a);
+        out = WAIT;
     }
     zc_page_place(c, p);
     return out;
 }
 
 /* ---- room ---- */
-
-/* Nothing will ever make room by itself: every page holds bytes the store refused. */
-static bool stuck(struct zc_cache *c)
-{
-    return c->nfailed > 0 && c->nfailed >= c->npages;
-}
-
-static int stuck_error(struct zc_cache *c, struct zc_access *a)
-{
-    struct zc_file *bad = zc_list_entry(c->failed_files.next, struct zc_file, failed_link);
-    struct zc_why *why = &a->handle->file->access_why;
-    struct zc_why cause = bad->write_why; /* may be the same file */
-
-    zc_why_set(why, cause.err, "no room in the cache: %s", cause.text);
-    return why->err;
-}
 
 static void leave_room(struct zc_cache *c, struct zc_access *a)
 {
@@ -206,26 +229,51 @@ static void admit_same(struct zc_cache *c, struct zc_page *p)
     }
 }
 
+/* Those go who may write now: to their page, or behind those who wait for one. */
+static void serve_curbed(struct zc_cache *c)
+{
+    zc_list_each_safe (&c->curbed, n) {
+        struct zc_access *a = zc_list_entry(n, struct zc_access, link);
+        uint64_t no;
+        struct zc_page *p = page_of(c, a, &no);
+        enum outcome out = ask_quota(c, a, p);
+
+        if (out == CURBED)
+            continue;
+        leave_room(c, a);
+        if (out == DONE && !p) {
+            zc_list_add_tail(&c->room, &a->link);
+            c->st.waiting_room++;
+        } else if (out == FAILED || enter(c, p, a) != WAIT) {
+            complete(c, a);
+        }
+    }
+}
+
 void zc_room_serve(struct zc_cache *c)
 {
     zc_assert_held(&c->lock);
+    serve_curbed(c);
     while (!zc_list_empty(&c->room)) {
         struct zc_access *a = zc_list_entry(c->room.next, struct zc_access, link);
         uint64_t no;
         struct zc_page *p = page_of(c, a, &no);
+        enum outcome out = ask_quota(c, a, p);
 
+        if (out != DONE) {
+            leave_room(c, a);
+            if (out == CURBED)
+                curb(c, a);
+            else
+                complete(c, a);
+            continue;
+        }
         if (!p)
             p = take_page(c, a->handle->file, no);
-        if (p) {
-            admit_same(c, p);
-            zc_page_place(c, p);
-        } else if (stuck(c)) {
-            leave_room(c, a);
-            a->status = stuck_error(c, a);
-            complete(c, a);
-        } else {
+        if (!p)
             return;
-        }
+        admit_same(c, p);
+        zc_page_place(c, p);
     }
 }
 
@@ -269,7 +317,7 @@ static void count_access(struct zc_cache *c, const struct zc_access *a, enum out
 int zc_cache_begin(struct zc_access *a)
 {
     struct zc_cache *c = a->handle->file->cache;
-    enum outcome out = WAIT;
+    enum outcome out = WAIT, quota = DONE;
     struct zc_page *p;
     bool late = false;
     uint64_t no;
@@ -289,15 +337,17 @@ int zc_cache_begin(struct zc_access *a)
     }
     a->handle->accesses++;
     p = page_of(c, a, &no);
-    if (!p && zc_list_empty(&c->room))
+    if (!p)
+        quota = ask_quota(c, a, p);
+    if (!p && quota == DONE && zc_list_empty(&c->room))
         p = take_page(c, a->handle->file, no);
     if (p) {
         late = p->reading && p->read_ahead && !zc_list_linked(&p->fill_link);
         out = enter(c, p, a);
-    } else if (stuck(c)) {
-        a->status = stuck_error(c, a);
-        zc_errorf(-a->status, "%s", a->handle->file->access_why.text);
+    } else if (quota == FAILED) {
         out = FAILED;
+    } else if (quota == CURBED) {
+        curb(c, a);
     } else {
         zc_list_add_tail(&c->room, &a->link);
         c->st.waiting_room++;
@@ -322,7 +372,8 @@ static void wake_flushers(struct zc_cache *c, bool first)
     if (!c->draining && unwritten > c->high_bytes) {
         c->draining = true;
         zc_kick(c);
-    } else if (c->draining || first || !zc_list_empty(&c->room) || c->drains) {
+    } else if (c->draining || first || !zc_list_empty(&c->room) || !zc_list_empty(&c->curbed) ||
+               c->drains) {
         pthread_cond_signal(&c->work);
     }
 }

@@ -40,8 +40,8 @@ uint64_t zc_cache_room(struct zc_handle *h)
     uint64_t all, taken;
 
     zc_lock_get(&c->lock);
-    all = c->npages << c->page_shift;
-    taken = c->dirty_bytes + c->flushing_bytes;
+    all = zc_quota_healthy(c) << c->page_shift;
+    taken = (c->nclaimed - c->nbarred) << c->page_shift;
     zc_lock_put(&c->lock);
     return taken < all ? all - taken : 0;
 }
@@ -100,6 +100,7 @@ static ssize_t around(struct zc_handle *h, const void *buf, size_t len, uint64_t
         c->st.store_written_bytes += n;
         c->st.written_bytes += n;
         c->st.around_bytes += n;
+        zc_ledger_stored(f, off, off + n, n);
         if (off + n > f->size)
             f->size = off + n;
     }

@@ -22,6 +22,8 @@
  * 11. A page is outdated only while readers that began before are at work on it; no access begins
  *     meanwhile, and `valid` has room for `dirty`, `flushing` and what writes under way may add.
  * 12. Every frame held has a page or is on `free`; those of `spare` have no memory (zc_frames.c).
+ * 13. A page is claimed iff it has dirty or flushing bytes or a write under way; never are all of
+ *     them: readers find one (zc_quota.c).
  *
  * Locks: cache->lock guards everything.  One lock is enough because it is held for list and
  * range operations only: never over store calls, copies of data or callbacks.  No lock comes
@@ -114,9 +116,9 @@ void zc_cache_unlock(struct zc_cache *c)
 
     if (c->nheld > c->npages)
         zc_frames_shed(c);
-    if (!zc_list_empty(&c->room)) {
+    if (c->st.waiting_room > 0) {
         zc_room_serve(c);
-        if (!zc_list_empty(&c->room))
+        if (c->st.waiting_room > 0)
             pthread_cond_signal(&c->work);
     }
     if (c->cfg.uncached)
@@ -140,7 +142,7 @@ void zc_cache_wait(struct zc_cache *c)
 {
     if (c->nheld > c->npages)
         zc_frames_shed(c);
-    if (!zc_list_empty(&c->room))
+    if (c->st.waiting_room > 0)
         zc_room_serve(c);
     if (have_completions(c)) {
         zc_cache_unlock(c);
@@ -199,6 +201,8 @@ static void init_lists(struct zc_cache *c)
     zc_list_init(&c->fills_ahead);
     zc_list_init(&c->ahead_waits);
     zc_list_init(&c->room);
+    zc_list_init(&c->curbed);
+    zc_list_init(&c->losses);
     zc_list_init(&c->eager);
     zc_list_init(&c->failed_files);
     zc_list_init(&c->looks);
@@ -281,20 +285,13 @@ static void stop_threads(struct zc_cache *c)
         pthread_join(c->readers[i], NULL);
 }
 
-/* A file at the end of the cache: what is dirty now is dropped. */
+/* A file at the end of the cache: its store files are closed. */
 static void end_file(struct zc_cache *c, struct zc_file *f)
 {
-    if (f->dirty_bytes > 0 && !f->unlinked)
-        zc_warn("%s: %llu bytes that were not written back are dropped with the cache", f->path,
-                (unsigned long long)f->dirty_bytes);
     f->refs++;
     zc_lock_get(&c->lock);
     zc_file_discard(c, f);
     zc_lock_put(&c->lock);
-    if (f->rd)
-        zc_store_close_file(f->rd, ZC_LEVEL_STAGED);
-    if (f->wr)
-        zc_store_close_file(f->wr, ZC_LEVEL_STAGED);
     zc_file_destroy(f);
 }
 
@@ -303,6 +300,7 @@ void zc_cache_destroy(struct zc_cache *c)
     if (!c)
         return;
     stop_threads(c);
+    zc_cache_abandon(c);
     for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++) {
         zc_list_each_safe (&c->files[i], n)
             end_file(c, zc_list_entry(n, struct zc_file, link));
@@ -317,6 +315,7 @@ void zc_cache_destroy(struct zc_cache *c)
     pthread_cond_destroy(&c->fill_work);
     pthread_cond_destroy(&c->changed);
     zc_lock_destroy(&c->lock);
+    zc_losses_free(c);
     free(c->flushers);
     free(c->readers);
     free(c);
@@ -352,6 +351,7 @@ void zc_cache_stats(struct zc_cache *c, struct zc_cache_stats *out)
     out->range_bytes = c->range_bytes;
     out->dirty_bytes = c->dirty_bytes + c->flushing_bytes;
     out->flushing_bytes = c->flushing_bytes;
+    out->held_bytes = c->nbarred << c->page_shift;
     out->pinned_pages = c->npinned;
     out->reading_pages = c->nreading;
     out->prefetch_waiting_pages = c->nahead;
@@ -378,8 +378,9 @@ void zc_cache_files(struct zc_cache *c, void (*fn)(void *arg, const struct zc_fi
                 .cached_bytes = f->npages << c->page_shift,
                 .dirty_bytes = f->dirty_bytes + f->flushing_bytes,
                 .failed_bytes = failed_bytes(f),
+                .lost_bytes = f->ledger.lost.bytes,
                 .handles = f->handles,
-                .error = f->write_why.err ? f->write_why.err : f->sync_why.err,
+                .error = f->write_why.err ? f->write_why.err : f->ledger.lost_why.err,
             };
 
             fn(arg, &info);

@@ -19,8 +19,11 @@
  *    smaller first has to get rid of what it holds), memory for ranges hardly
  *    cfg.range_memory (by what is on its way); who finds no room waits in
  *    order and is woken in order; hits bypass waiters;
- *  - only clean, unpinned pages are evicted; nothing dirty is dropped but by
- *    truncate, unlink, or a last close that returned the error that prevented it;
+ *  - only clean, unpinned pages are evicted; nothing dirty is dropped but by truncate,
+ *    unlink, zc_cache_give_up(), or the end of the cache, which counts and names it;
+ *  - what a store refuses belongs to the file (zc_ledger.h): it is tried again for as long
+ *    as the cache lives, whoever closes the file, and is never more than leaves the
+ *    files of others room;
  *  - a page under read is waited for by those who need those bytes; others pass;
  *  - what is read ahead displaces old clean pages only (zc_ahead.c);
  *  - no lock is held while the store or a callback runs;
@@ -61,6 +64,9 @@ struct zc_cache_config {
     uint32_t max_extents;    /* dirty or valid ranges a page may have before it is collapsed */
     size_t range_memory;     /* bytes for ranges of all pages: beyond, pages are collapsed that
                                 have more than a few */
+    unsigned failed_quota;   /* percent of capacity that unwritten pages of a file may take up
+                                which the store refuses bytes of; beyond, its writers get the
+                                store's error */
     enum zc_level level;     /* what data in this cache has reached: VISIBLE in a job, STAGED
                                 in a daemon; a flush up to this level has nothing to do, unless
                                 the cache is transient */
@@ -75,15 +81,16 @@ struct zc_cache_config {
 
 /* What has an option, too: the table in zc_options.c makes its text of these numbers, which
  * therefore are bare. */
-#define ZC_DEFAULT_CACHE_MIB    512
-#define ZC_DEFAULT_PAGE_MIB     1
-#define ZC_DEFAULT_HIGH_PERCENT 75
-#define ZC_DEFAULT_LOW_PERCENT  50
-#define ZC_DEFAULT_IDLE_MS      50
-#define ZC_DEFAULT_FLUSHERS     2
-#define ZC_DEFAULT_READERS      4
-#define ZC_DEFAULT_MAX_IO_MIB   8
-#define ZC_DEFAULT_MAX_READ_MIB 4
+#define ZC_DEFAULT_CACHE_MIB      512
+#define ZC_DEFAULT_PAGE_MIB       1
+#define ZC_DEFAULT_HIGH_PERCENT   75
+#define ZC_DEFAULT_LOW_PERCENT    50
+#define ZC_DEFAULT_FAILED_PERCENT 25
+#define ZC_DEFAULT_IDLE_MS        50
+#define ZC_DEFAULT_FLUSHERS       2
+#define ZC_DEFAULT_READERS        4
+#define ZC_DEFAULT_MAX_IO_MIB     8
+#define ZC_DEFAULT_MAX_READ_MIB   4
 
 #define ZC_CACHE_CONFIG_DEFAULT                                                                    \
     {                                                                                              \
@@ -92,7 +99,7 @@ struct zc_cache_config {
         .idle_ms = ZC_DEFAULT_IDLE_MS, .retry_ms = 500, .flushers = ZC_DEFAULT_FLUSHERS,           \
         .readers = ZC_DEFAULT_READERS, .max_io = ZC_DEFAULT_MAX_IO_MIB << 20,                      \
         .max_read = ZC_DEFAULT_MAX_READ_MIB << 20, .max_extents = 4096, .range_memory = 6u << 20,  \
-        .flush_order = ZC_FLUSH_OLDEST                                                             \
+        .failed_quota = ZC_DEFAULT_FAILED_PERCENT, .flush_order = ZC_FLUSH_OLDEST                  \
     }
 
 /* Does not take ownership of `store`, which must outlive the cache.
@@ -100,7 +107,7 @@ struct zc_cache_config {
 int zc_cache_create(const struct zc_cache_config *cfg, struct zc_store *store,
                     struct zc_cache **out);
 /* Handles should be closed; those that are not, of files that a program never closes, must not be
- * used any more.  Dirty pages are dropped: drain first. */
+ * used any more.  What is not written back is lost (zc_cache_abandon()): drain first. */
 void zc_cache_destroy(struct zc_cache *c);
 
 /* What may change while a cache is in use. */
@@ -146,10 +153,10 @@ void zc_cache_prefetch(struct zc_handle *h, uint32_t depth);
 
 /* Ends the handle, always; no access or flush of it may be under way.  Does not write
  * back: zc_cache_flush() first, or let the background do it (a file nobody has open is
- * written back at once, however little is dirty).  The last handle's close discards pages
- * whose write-back failed, after logging path, range and cause, and returns that error; an
- * unlinked file is dropped without write-back.  Also returns a failed sync this handle has
- * not been told of. */
+ * written back at once, however little is dirty).  What the store refuses stays, and is tried
+ * again; the close of a handle that may write returns that, with path, amount, range and
+ * cause, as it returns what is lost of the file, and a failure this handle has not been told
+ * of.  An unlinked file is dropped without write-back. */
 int zc_cache_close(struct zc_handle *h);
 /* Whose handle it was is gone, or never had the file for longer than a look: its close does not
  * mean that nobody else has changed the file until now. */
@@ -256,11 +263,12 @@ ssize_t zc_cache_vwrite(struct zc_handle *h, const struct zc_view *v, int64_t di
 struct zc_flush {
     struct zc_handle *handle;
     enum zc_level level; /* up to the cache's own level: complete at once, unless transient */
-    bool quiet;          /* failed syncs are left for another flush to tell */
+    bool quiet;          /* only what is refused now; the rest is left for another flush to tell */
     void (*done)(struct zc_flush *f);
-    /* Where several share a handle: failed syncs this one of them has been told of, so that
+    /* Where several share a handle: failures this one of them has been told of, so that
      * each is told.  ZC_TOLD_NOTHING at first; NULL: the handle's own. */
     uint64_t *told;
+    bool for_all; /* whoever shares the handle will be told what comes of it */
     int status;
     char text[256]; /* explanation when status < 0: path, range, cause */
 
@@ -273,8 +281,11 @@ struct zc_flush {
 
 /* Starts writing everything dirty at the time of the call, pages whose write-back failed
  * included, and calls done() once, when all of it is at `level` or has failed again.
- * An fsync that failed is reported to every handle open at the time, once (zc_flush.told: to
- * every one of those who share it). */
+ * A failure is told to every handle open at the time (zc_flush.told: to every one of those who
+ * share it), as often as to any other of them, also when all is well by then: so the first of
+ * several to ask and the last come to the same verdict.  When the store's sync has failed, or
+ * its close, what was written before may be lost: every flush fails from then on, until the
+ * file is truncated to 0 or unlinked, or that is given up. */
 void zc_cache_flush_start(struct zc_flush *f);
 /* The same, waiting for it. */
 int zc_cache_flush(struct zc_handle *h, enum zc_level level);
@@ -282,9 +293,17 @@ int zc_cache_flush(struct zc_handle *h, enum zc_level level);
  * handle may be closed meanwhile.  -ENOMEM: nothing was started. */
 int zc_cache_flush_later(struct zc_handle *h, enum zc_level level);
 
-/* The writer of these bytes has been told that they could not be written back: those that
- * are still refused are forgotten. */
+/* The same for somebody who tells all others that share the handle. */
+int zc_cache_flush_for_all(struct zc_handle *h, enum zc_level level);
+
+/* The writer of these bytes has been told that they could not be written back, or that they are
+ * lost: those still refused are forgotten, as is what they made of the file's size.  Waits for
+ * store writes of them that are under way, and asks the store for the size: blocks.  `len`
+ * UINT64_MAX: whatever is owed of the file from `off` on. */
 void zc_cache_give_up(struct zc_handle *h, uint64_t off, uint64_t len);
+/* The same of `len` visible bytes of a view from `view_off` on. */
+void zc_cache_give_up_view(struct zc_handle *h, const struct zc_view *v, int64_t disp, size_t len,
+                           int64_t view_off);
 
 /* Bytes of the file that are not in the store yet, those in store writes under way included.
  * Does not block. */
@@ -293,9 +312,29 @@ uint64_t zc_cache_backlog(struct zc_handle *h);
 int zc_cache_backlog_below(struct zc_handle *h, uint64_t *bytes);
 
 /* Writes back everything of every file, open or not, and closes the store files of those
- * nobody has open; 0 only when nothing dirty is left and no such close failed since the
- * last drain.  -EBUSY when writers kept on writing. */
+ * nobody has open; 0 only when nothing dirty is left, nothing is lost of a file that is there,
+ * and no such close failed since the last drain.  -EBUSY when writers kept on writing. */
 int zc_cache_drain(struct zc_cache *c);
+
+/* The end has come: what is not written back is lost.  Returns the bytes lost since the cache was
+ * made.  Nobody writes any more. */
+uint64_t zc_cache_abandon(struct zc_cache *c);
+
+struct zc_span {
+    uint64_t lo, hi; /* bytes lo <= x < hi of a file */
+};
+
+/* What the cache has lost of a file since it was made. */
+struct zc_loss {
+    const char *path;
+    uint64_t bytes;
+    const struct zc_span *spans; /* within these */
+    unsigned nspans;
+    int err; /* negative errno, and its explanation, of the last of it */
+    const char *cause;
+};
+/* Calls fn for every file that bytes were lost of; fn must not call the cache. */
+void zc_cache_losses(struct zc_cache *c, void (*fn)(void *arg, const struct zc_loss *), void *arg);
 
 /* Drops clean pages nobody uses; returns how many bytes. */
 uint64_t zc_cache_evict(struct zc_cache *c);
@@ -309,7 +348,10 @@ uint64_t zc_cache_evict(struct zc_cache *c);
     X(dirty_bytes, "bytes not written back yet, those in store writes under way included")         \
     X(flushing_bytes, "bytes in store writes under way")                                           \
     X(failed_bytes, "dirty bytes whose last write-back failed")                                    \
-    X(lost_bytes, "bytes discarded after their error was reported")                                \
+    X(lost_bytes,                                                                                  \
+      "bytes that could not be kept: refused to the end, or their sync or close failed")           \
+    X(dropped_bytes, "bytes of files that somebody else deleted before they were written back")    \
+    X(held_bytes, "page memory with unwritten bytes of files that the store refuses bytes of")     \
     X(pinned_pages, "pages in use by an access")                                                   \
     X(reading_pages, "pages under a store read")                                                   \
     X(waiting_room, "accesses waiting for page memory")                                            \
@@ -358,6 +400,7 @@ void zc_cache_stats(struct zc_cache *c, struct zc_cache_stats *out);
 struct zc_file_info {
     const char *path; /* as last opened */
     uint64_t size, cached_bytes, dirty_bytes, failed_bytes;
+    uint64_t lost_bytes; /* and not resolved since */
     unsigned handles;
     int error; /* latched write-back error, negative errno, or 0 */
 };

@@ -10,6 +10,7 @@
 
 #include "zc_cache.h"
 #include "zc_extent.h"
+#include "zc_ledger.h"
 #include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_log.h"
@@ -20,12 +21,6 @@
 enum { ZC_FILE_BUCKETS = 256 };
 
 #define ZC_NOT_FROZEN UINT64_MAX
-
-/* An error and its explanation, as kept for somebody who asks later. */
-struct zc_why {
-    int err; /* negative errno; 0: none */
-    char text[ZC_TEXT_MAX];
-};
 
 /* Which of the file's three lists of unwritten pages a page is on. */
 enum zc_page_on { ZC_ON_NONE, ZC_ON_DIRTY, ZC_ON_FAILED, ZC_ON_FLUSHING };
@@ -61,9 +56,13 @@ struct zc_page {
     bool squeeze;    /* too many ranges, not to be merged: to be written, then forgotten */
     bool in_flush;   /* part of a flush job */
     bool alone;      /* failed together with others: try it alone before blaming it */
-    bool failed;     /* its last write-back failed */
+    bool failed;     /* its last write-back failed; zc_ledger_page_failed() */
+    bool claimed;    /* has unwritten bytes, or will have: a write is under way */
+    bool spoiled;    /* clean bytes of [spoiled_lo, spoiled_hi) may hold anything, and are among
+                        `valid` for want of memory */
     bool outdated;   /* others may have changed what is clean: readers wait for those at work */
 
+    uint32_t spoiled_lo, spoiled_hi;
     uint32_t max_extents; /* more ranges than this ask for a collapse */
     size_t range_bytes;   /* its part of cache->range_bytes */
     uint64_t epoch;       /* file->epoch when the oldest dirty byte became dirty */
@@ -103,11 +102,14 @@ struct zc_file {
     unsigned handles, refs; /* refs: others who need this struct to stay */
     bool ctl;               /* one of open, close, truncate, allocate, unlink is at work */
     bool unlinked;
+    bool abandoned;  /* by zc_cache_abandon() */
     bool settling;   /* the store files are being closed; with ctl */
     uint64_t frozen; /* no store I/O starts on pages that end beyond this offset */
 
     struct zc_list pages;
     uint64_t npages, nreading, nflushing;
+    uint64_t nclaimed;       /* pages with `claimed` ... */
+    uint64_t nfailed;        /* ... and with `failed`, being tried again or not */
     struct zc_list dirty;    /* by epoch */
     struct zc_list failed;   /* dirty, last write-back failed */
     struct zc_list flushing; /* in a flush job */
@@ -124,15 +126,14 @@ struct zc_file {
 
     struct zc_why write_why;  /* why pages are in `failed` */
     struct zc_why access_why; /* why an access was failed last */
-    struct zc_why sync_why;   /* why a sync failed last ... */
-    uint64_t sync_seq;        /* ... and how many have failed */
+    struct zc_ledger ledger;
 };
 
 struct zc_handle {
     struct zc_file *file; /* fixed */
     unsigned flags;       /* fixed */
-    uint64_t sync_base;   /* fixed: file->sync_seq at open */
-    uint64_t sync_seen;   /* file->sync_seq this handle has been told of */
+    uint64_t told_base;   /* failures before the open, or told to all who share it */
+    uint64_t told;        /* failures this handle has been told of */
     unsigned accesses;    /* begun and not ended */
     bool disowned;        /* zc_cache_disown() */
     bool placed;          /* fixed: its open has named the daemons that serve the file */
@@ -174,6 +175,7 @@ struct zc_cache {
     struct zc_list fills_ahead; /* the same, when nobody waits for them */
     struct zc_list ahead_waits; /* handles that would read ahead more, zc_handle.ahead_link */
     struct zc_list room;        /* accesses that wait for a page, zc_access.link */
+    struct zc_list curbed;      /* writes that wait because too much is unwritten, the same */
     struct zc_list files[ZC_FILE_BUCKETS];
     struct zc_list eager;        /* files to be written back, synced or closed now */
     struct zc_list failed_files; /* files with failed pages */
@@ -182,6 +184,7 @@ struct zc_cache {
     /* Completions of this critical section; empty whenever the lock is free. */
     struct zc_list done_accesses, done_flushes;
 
+    bool over;           /* zc_cache_abandon() */
     bool stop, draining; /* draining: between the watermarks, on the way down */
     unsigned drains;     /* zc_cache_drain() calls under way */
     uint64_t drain_pass;
@@ -196,7 +199,11 @@ struct zc_cache {
     uint64_t nahead;         /* pages with ahead_for */
 
     uint64_t dirty_bytes, flushing_bytes; /* sums over pages */
-    uint64_t nused, npinned, nreading, nflushing, nfailed;
+    uint64_t nused, npinned, nreading, nflushing;
+    uint64_t nclaimed;     /* pages with `claimed`, ... */
+    uint64_t nbarred;      /* ... of files that have failed ones */
+    struct zc_list losses; /* zc_ledger.c */
+    unsigned nlosses;
     struct zc_cache_stats st; /* the counters; gauges are filled in by zc_cache_stats() */
 };
 
@@ -268,7 +275,22 @@ void zc_page_unflushed(struct zc_cache *c, struct zc_page *p);
 void zc_page_forget_clean(struct zc_cache *c, struct zc_page *p);
 int zc_page_outdate(struct zc_cache *c, struct zc_page *p); /* 0 or -ENOMEM */
 void zc_page_renew(struct zc_cache *c, struct zc_page *p);
+/* Clean bytes of [lo, hi) may hold anything: nobody reads them any more. */
 void zc_page_invalidate(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi);
+/* Makes an end of `spoiled`; false: there is still no memory for it. */
+bool zc_page_unspoil(struct zc_cache *c, struct zc_page *p);
+
+/* ---- zc_quota.c: how much may be unwritten ---- */
+enum zc_quota {
+    ZC_QUOTA_FREE, /* a write may begin */
+    ZC_QUOTA_WAIT, /* for write-back */
+    ZC_QUOTA_FULL, /* nothing will make room; file->access_why says why */
+};
+/* Before a write to the file begins, on page `p` or one that is not cached (NULL). */
+enum zc_quota zc_quota_ask(struct zc_cache *c, struct zc_file *f, const struct zc_page *p);
+void zc_quota_claim(struct zc_cache *c, struct zc_page *p, bool claimed);
+/* Pages that files may claim which nothing is refused of. */
+uint64_t zc_quota_healthy(const struct zc_cache *c);
 
 /* ---- zc_access.c: begin, end, waiters ---- */
 void zc_page_wake(struct zc_cache *c, struct zc_page *p);
@@ -316,6 +338,9 @@ void zc_file_eager(struct zc_cache *c, struct zc_file *f); /* on or off cache->e
 bool zc_file_unwritten(const struct zc_file *f);
 bool zc_file_may_settle(const struct zc_file *f);
 int zc_file_settle(struct zc_cache *c, struct zc_file *f);
+/* If nobody has it open: was it deleted by somebody else?  Then its bytes are dropped.  May drop
+ * the lock; the caller keeps the file by a ref. */
+void zc_file_look(struct zc_cache *c, struct zc_file *f);
 void zc_file_discard(struct zc_cache *c, struct zc_file *f);
 int zc_file_outdate(struct zc_cache *c, struct zc_file *f);
 void zc_file_reap(struct zc_file *f);

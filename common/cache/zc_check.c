@@ -20,6 +20,7 @@ enum { SMALL_PAGES = 64, EVERY_LARGE = 1024 };
 
 struct sums {
     uint64_t dirty, flushing, used, pinned, reading, in_flush, failed, lru, ndirty, ahead, ranges;
+    uint64_t refused, claimed, barred;
 };
 
 static bool covers(const struct zc_extents *big, const struct zc_extents *small)
@@ -70,6 +71,11 @@ static void check_page(struct zc_cache *c, struct zc_page *p, struct sums *s)
     assert(!p->outdated || room_of(&p->valid) >= p->dirty.n + p->flushing.n + p->promised);
     assert(!zc_list_linked(&p->fill_link) || !p->read_ahead || zc_list_empty(&p->waiters));
     assert(zc_list_linked(&p->ahead_link) == (p->ahead_for != NULL));
+    assert(p->claimed == (dirty || p->in_flush || p->nwriters > 0)); /* 12 */
+    assert(!p->failed || dirty || p->in_flush);
+    s->refused += p->failed;
+    s->claimed += p->claimed;
+    s->barred += p->claimed && p->file->nfailed > 0;
     s->ahead += p->ahead_for != NULL;
     s->ranges += p->range_bytes;
     s->dirty += zc_extents_bytes(&p->dirty);
@@ -107,6 +113,8 @@ static void check_file(struct zc_cache *c, struct zc_file *f)
     assert(s.used == f->npages && s.reading == f->nreading && s.in_flush == f->nflushing);
     assert(s.ndirty == length(&f->dirty) && s.failed == length(&f->failed));
     assert(s.in_flush == length(&f->flushing));
+    assert(s.refused == f->nfailed && s.claimed == f->nclaimed);
+    assert((f->nfailed > 0) == (f->write_why.err != 0));
     assert(zc_list_linked(&f->failed_link) == !zc_list_empty(&f->failed));
     assert(f->token.writing == 0 || f->token.state != ZC_TOKEN_NOTED);
     zc_list_each (&f->dirty, n) {
@@ -126,14 +134,16 @@ static void full_scan(struct zc_cache *c)
             check_page(c, &c->pages[i], &s);
     assert(s.dirty == c->dirty_bytes && s.flushing == c->flushing_bytes); /* 6 */
     assert(s.used == c->nused && s.pinned == c->npinned && s.reading == c->nreading);
-    assert(s.in_flush == c->nflushing && s.failed == c->nfailed);
+    assert(s.in_flush == c->nflushing);
+    assert(s.claimed == c->nclaimed && s.barred == c->nbarred); /* 13 */
+    assert(c->npages < 2 || c->nclaimed < c->npages || c->nheld > c->npages);
     assert(s.ahead == c->nahead && c->nahead <= c->extent / 4); /* 10 */
     assert(length(&c->fills_ahead) == c->nfills_ahead);
     assert(s.ranges == c->range_bytes);                                 /* free pages hold none */
     assert(s.lru == zc_lru_length(c) && s.ndirty == length(&c->dirty)); /* 3, 4 */
     assert(s.used + length(&c->free) == c->nheld);                      /* 12 */
     assert(c->nheld + length(&c->spare) == c->fresh && c->fresh <= c->extent);
-    assert(c->st.waiting_room == length(&c->room));
+    assert(c->st.waiting_room == length(&c->room) + length(&c->curbed));
     for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++)
         zc_list_each (&c->files[i], n)
             check_file(c, zc_list_entry(n, struct zc_file, link));

@@ -109,11 +109,13 @@ void zc_file_destroy(struct zc_file *f)
     free(f);
 }
 
-/* Frees a file nothing refers to. */
+/* Frees a file nothing refers to, and of which nothing is owed. */
 void zc_file_reap(struct zc_file *f)
 {
+    bool owed = f->ledger.lost_why.err && !f->cache->cfg.transient && !f->cache->over;
+
     if (f->handles == 0 && f->refs == 0 && !f->ctl && f->npages == 0 && !f->rd && !f->wr &&
-        zc_list_empty(&f->flushes))
+        zc_list_empty(&f->flushes) && !owed)
         zc_file_destroy(f);
 }
 
@@ -126,8 +128,6 @@ void zc_file_discard(struct zc_cache *c, struct zc_file *f)
         if (zc_page_idle(p))
             zc_page_drop(c, p);
     }
-    if (zc_list_empty(&f->failed))
-        f->write_why.err = 0;
 }
 
 /* ---- open ---- */
@@ -235,6 +235,8 @@ static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct ope
     f->nplaced += o->handle->placed;
     if (attr->set.id)
         attr->set = f->set;
+    if (f->handles == 0 && attr->size == 0 && !zc_file_unwritten(f))
+        zc_ledger_forgive(f, 0, UINT64_MAX); /* truncated, or another file of that number */
     if ((flags & ZC_OPEN_PLACED) && f->handles == 0 && !zc_file_unwritten(f) &&
         f->block_size != attr->block_size) {
         zc_file_discard(c, f); /* others may own these bytes now */
@@ -249,7 +251,7 @@ static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct ope
     o->handle->file = f;
     zc_ahead_open(c, o->handle, attr->block_size, stride);
     o->handle->flags = flags;
-    o->handle->sync_base = o->handle->sync_seen = f->sync_seq;
+    o->handle->told_base = o->handle->told = f->ledger.reports;
     f->handles++;
     c->st.handles++;
     return adopt(f, sf, flags);
@@ -329,8 +331,9 @@ static int close_one(struct zc_sfile *sf)
 int zc_file_settle(struct zc_cache *c, struct zc_file *f)
 {
     struct zc_sfile *rd = f->rd, *wr = f->wr;
+    struct zc_why why = {.err = 0};
     int rc_wr, rc_rd;
-    bool keep;
+    bool keep, lost = false;
 
     zc_assert_held(&c->lock);
     f->ctl = true;
@@ -343,74 +346,30 @@ int zc_file_settle(struct zc_cache *c, struct zc_file *f)
     zc_cache_unlock(c);
     rc_rd = close_one(rd);
     rc_wr = close_one(wr);
+    if (rc_wr < 0) {
+        zc_why_set(&why, rc_wr, "close of %s: %s", f->path, zc_error_text(rc_wr));
+        lost = !c->store->remembers || zc_store_ping(c->store) < 0;
+    }
     zc_lock_get(&c->lock);
-    if (rc_rd < 0)
-        rc_wr = rc_rd;
-    c->st.store_errors += rc_wr < 0;
-    if (!keep || rc_wr < 0)
+    if (lost && f->ledger.unsure.n > 0) {
+        zc_ledger_lose(c, f, &f->ledger.unsure, &why);
+        f->ledger.unsure = (struct zc_spans){0};
+        why = f->ledger.lost_why;
+    }
+    c->st.store_errors += rc_wr < 0 || rc_rd < 0;
+    if (!keep || rc_wr < 0 || rc_rd < 0)
         zc_file_discard(c, f); /* we cannot tell whether they are what the file holds */
     f->settling = false;
     f->unlinked = false; /* its number is free: who waits for ctl may have opened the next of it */
     zc_ctl_put(c, f);
-    if (rc_wr < 0) {
-        rc_wr = zc_errorf(-rc_wr, "close of %s: %s", f->path, zc_error_text(rc_wr));
-        zc_error("%s; bytes written to it may be lost", zc_error_text(rc_wr));
-    }
-    return rc_wr;
+    return why.err ? zc_errorf(-why.err, "%s", why.text) : rc_rd;
 }
 
-/* Does the page's first dirty byte continue what is lost of the page before it? */
-static bool continues(struct zc_cache *c, const struct zc_page *p)
-{
-    const struct zc_page *before = p->no ? zc_page_find(c, p->file, p->no - 1) : NULL;
-
-    return zc_extents_touch(&p->dirty, 0, 1) && before && before->on == ZC_ON_FAILED &&
-           zc_extents_touch(&before->dirty, c->page_size - 1, c->page_size);
-}
-
-/* One line, however many pages it is. */
-static void log_lost(struct zc_cache *c, const struct zc_file *f)
-{
-    uint64_t bytes = 0, ranges = 0, first = UINT64_MAX, end = 0;
-
-    zc_list_each (&f->failed, n) {
-        const struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
-        const struct zc_range *r = zc_extents_ranges(&p->dirty);
-        uint64_t start = zc_page_offset(c, p);
-
-        bytes += zc_extents_bytes(&p->dirty);
-        ranges += p->dirty.n - continues(c, p);
-        if (start + r[0].lo < first)
-            first = start + r[0].lo;
-        if (start + r[p->dirty.n - 1].hi > end)
-            end = start + r[p->dirty.n - 1].hi;
-    }
-    zc_error("%s: %llu bytes are lost, %llu range%s within bytes %llu-%llu: %s", f->path,
-             (unsigned long long)bytes, (unsigned long long)ranges, ranges == 1 ? "" : "s",
-             (unsigned long long)first, (unsigned long long)(end - 1), f->write_why.text);
-}
-
-/* Gives up on pages whose write-back failed. */
-static void lose_failed(struct zc_cache *c, struct zc_file *f, struct zc_why *why)
-{
-    if (zc_list_empty(&f->failed))
-        return;
-    if (why->err == 0)
-        *why = f->write_why;
-    log_lost(c, f);
-    zc_list_each_safe (&f->failed, n) {
-        struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
-
-        c->st.lost_bytes += zc_extents_bytes(&p->dirty);
-        zc_page_drop(c, p);
-    }
-    f->write_why.err = 0;
-}
-
-/* Did somebody else unlink it?  Then its bytes need not be written.  Drops the lock. */
+/* Did somebody else unlink it?  Then its bytes need not be written.  With ctl; drops the lock. */
 static void look_for_unlink(struct zc_cache *c, struct zc_file *f)
 {
     struct zc_sfile *sf = f->wr;
+    uint64_t bytes;
     struct zc_attr now;
     int rc;
 
@@ -419,20 +378,48 @@ static void look_for_unlink(struct zc_cache *c, struct zc_file *f)
     zc_cache_unlock(c);
     rc = zc_store_getattr(sf, &now);
     zc_lock_get(&c->lock);
-    if (rc == 0 && now.nlink == 0)
-        f->unlinked = true;
+    bytes = f->dirty_bytes + f->flushing_bytes;
+    if (rc < 0 || now.nlink > 0 || f->unlinked || bytes == 0)
+        return;
+    f->unlinked = true;
+    c->st.dropped_bytes += bytes;
+    zc_ledger_forgive(f, 0, UINT64_MAX);
+    zc_warn("%s: %llu bytes that were not written back are dropped: somebody else has deleted or "
+            "replaced the file",
+            f->path, (unsigned long long)bytes);
 }
 
-static void last_close(struct zc_cache *c, struct zc_file *f, struct zc_why *why)
+void zc_file_look(struct zc_cache *c, struct zc_file *f)
+{
+    zc_assert_held(&c->lock);
+    if (f->handles > 0 || f->ctl)
+        return;
+    f->ctl = true;
+    look_for_unlink(c, f);
+    if (f->unlinked)
+        zc_file_discard(c, f);
+    zc_ctl_put(c, f);
+}
+
+static void last_close(struct zc_cache *c, struct zc_file *f)
 {
     look_for_unlink(c, f);
     /* another try may be under way, and ranges may be being merged */
-    while (f->nreading > 0 || (f->write_why.err && f->nflushing > 0))
+    while (f->nreading > 0 || (f->nfailed > 0 && f->nflushing > 0))
         zc_cache_wait(c);
     if (f->unlinked)
         zc_file_discard(c, f);
-    else
-        lose_failed(c, f, why);
+}
+
+/* What a writer has to know who goes. */
+static void close_verdict(struct zc_cache *c, struct zc_handle *h, struct zc_why *why)
+{
+    if (!(h->flags & ZC_OPEN_WRITE))
+        return;
+    if (h->told < h->told_base)
+        h->told = h->told_base;
+    if (!zc_ledger_refused(c, h->file, why))
+        zc_ledger_verdict(h->file, NULL, &h->told, why);
 }
 
 void zc_cache_disown(struct zc_handle *h)
@@ -458,12 +445,11 @@ int zc_cache_close(struct zc_handle *h)
     zc_ahead_stop(c, h);
     f->refs++;
     zc_ctl_get(c, f);
-    if (h->sync_seen < f->sync_seq)
-        why = f->sync_why;
     if (f->handles == 1)
-        last_close(c, f, &why);
+        last_close(c, f);
     if (!h->disowned)
         zc_token_vouch(c, f);
+    close_verdict(c, h, &why);
     f->handles--;
     f->nplaced -= h->placed;
     c->st.handles--;

@@ -50,25 +50,23 @@ uint64_t zc_flush_target(const struct zc_file *f, bool *any)
     return *any ? zc_list_entry(f->flushes.prev, struct zc_flush, link)->target : 0;
 }
 
-static void finish(struct zc_cache *c, struct zc_flush *fl, const struct zc_why *why)
+static void finish(struct zc_cache *c, struct zc_flush *fl, const struct zc_why *failed)
 {
     struct zc_handle *h = fl->handle;
     struct zc_file *f = fl->file;
-    uint64_t *told = fl->told ? fl->told : h && !fl->quiet ? &h->sync_seen : NULL;
+    uint64_t *told = fl->told ? fl->told : h && !fl->quiet ? &h->told : NULL;
+    struct zc_why why = {.err = 0};
 
-    fl->status = 0;
-    fl->text[0] = '\0';
-    if (told && *told == ZC_TOLD_NOTHING)
-        *told = h->sync_base;
-    if (told && *told < f->sync_seq) {
-        *told = f->sync_seq;
-        if (!why)
-            why = &f->sync_why;
-    }
-    if (why) {
-        fl->status = why->err;
-        snprintf(fl->text, sizeof(fl->text), "%s", why->text);
-    }
+    if (told && (*told == ZC_TOLD_NOTHING || *told < h->told_base))
+        *told = h->told_base;
+    if (h && !fl->quiet)
+        zc_ledger_verdict(f, failed, told, &why);
+    else if (failed)
+        why = *failed;
+    if (fl->for_all)
+        h->told = h->told_base = f->ledger.reports;
+    fl->status = why.err;
+    snprintf(fl->text, sizeof(fl->text), "%s", why.err ? why.text : "");
     zc_list_del(&fl->link);
     c->st.waiting_flush--;
     zc_list_add_tail(&c->done_flushes, &fl->link);
@@ -81,12 +79,13 @@ void zc_flush_check(struct zc_cache *c, struct zc_file *f)
     zc_list_each_safe (&f->flushes, n) {
         struct zc_flush *fl = zc_list_entry(n, struct zc_flush, link);
         enum progress done;
+        struct zc_why why;
 
         if (fl->syncing)
             continue;
         done = progress_of(f, fl->target);
-        if (done == REFUSED)
-            finish(c, fl, &f->write_why);
+        if (done == REFUSED && zc_ledger_refused(c, f, &why))
+            finish(c, fl, &why);
         else if (done == WRITTEN && !f->wr)
             finish(c, fl, NULL);
     }
@@ -107,13 +106,47 @@ bool zc_flush_wants_sync(const struct zc_file *f)
     return false;
 }
 
+/* What the store said of a failed sync, without the lock.  One that remembers names the bytes,
+ * unless it is `gone`. */
+struct sync_failure {
+    int rc;
+    bool gone;
+    char text[ZC_TEXT_MAX];
+};
+
+static void sync_store(struct zc_sfile *sf, enum zc_level level, struct sync_failure *failure)
+{
+    failure->rc = zc_store_sync(sf, level);
+    if (failure->rc == 0)
+        return;
+    snprintf(failure->text, sizeof failure->text, "%s", zc_error_text(failure->rc));
+    failure->gone = sf->store->remembers && zc_store_ping(sf->store) < 0;
+}
+
+static void sync_failed(struct zc_cache *c, const struct zc_file *f,
+                        const struct sync_failure *failure, const struct zc_spans *about,
+                        struct zc_why *why)
+{
+    c->st.store_errors++;
+    if (failure->gone && about->n > 0)
+        zc_why_set(why, failure->rc, "%llu bytes of %s within %llu-%llu may be lost: %s",
+                   (unsigned long long)about->bytes, f->path, (unsigned long long)about->s[0].lo,
+                   (unsigned long long)about->s[about->n - 1].hi - 1, failure->text);
+    else if (c->store->names_bytes)
+        zc_why_set(why, failure->rc, "%s", failure->text);
+    else
+        zc_why_set(why, failure->rc, "sync of %s: %s", f->path, failure->text);
+    zc_warn("%s: %s", f->path, why->text);
+}
+
 /* One store sync for all requests that are ready for it. */
 void zc_flush_sync(struct zc_cache *c, struct zc_file *f)
 {
     enum zc_level level = ZC_LEVEL_VISIBLE;
     struct zc_sfile *sf = f->wr;
     struct zc_why why = {.err = 0};
-    int rc = 0;
+    struct sync_failure failure;
+    struct zc_spans about;
 
     zc_assert_held(&c->lock);
     zc_list_each (&f->flushes, n) {
@@ -127,21 +160,15 @@ void zc_flush_sync(struct zc_cache *c, struct zc_file *f)
     }
     if (sf) {
         f->syncing = true;
+        zc_ledger_sync_begins(f, &about);
         zc_cache_unlock(c);
-        rc = zc_store_sync(sf, level);
+        sync_store(sf, level, &failure);
         zc_lock_get(&c->lock);
-    }
-    if (rc < 0) {
-        const char *text = zc_error_text(rc);
-
-        c->st.store_errors++;
-        if (c->store->names_bytes)
-            zc_why_set(&why, rc, "%s", text);
-        else
-            zc_why_set(&why, rc, "sync of %s: %s", f->path, text);
-        zc_warn("%s: %s", f->path, why.text);
-        f->sync_why = why;
-        f->sync_seq++;
+        if (failure.rc < 0)
+            sync_failed(c, f, &failure, &about, &why);
+        zc_ledger_synced(c, f, &about, level, &why);
+        if (failure.rc < 0 && f->ledger.lost_why.err)
+            why = f->ledger.lost_why; /* says how much it is about */
     }
     if (sf)
         zc_token_flushed(c, f);
@@ -202,10 +229,10 @@ static void wake_waiter(struct zc_flush *fl)
 
 /* Flushes and waits; without the lock.  The file must stay: a handle or a ref. */
 static int flush_and_wait(struct zc_cache *c, struct zc_file *f, struct zc_handle *h,
-                          enum zc_level level)
+                          enum zc_level level, bool for_all)
 {
     struct flush_wait w = {
-        .flush = {.handle = h, .file = f, .level = level, .done = wake_waiter},
+        .flush = {.handle = h, .file = f, .level = level, .for_all = for_all, .done = wake_waiter},
     };
 
     zc_lock_init(&w.lock, ZC_ORDER_WAITER);
@@ -226,7 +253,12 @@ static int flush_and_wait(struct zc_cache *c, struct zc_file *f, struct zc_handl
 
 int zc_cache_flush(struct zc_handle *h, enum zc_level level)
 {
-    return flush_and_wait(h->file->cache, h->file, h, level);
+    return flush_and_wait(h->file->cache, h->file, h, level, false);
+}
+
+int zc_cache_flush_for_all(struct zc_handle *h, enum zc_level level)
+{
+    return flush_and_wait(h->file->cache, h->file, h, level, true);
 }
 
 static void forget(struct zc_flush *fl)
@@ -248,40 +280,6 @@ int zc_cache_flush_later(struct zc_handle *h, enum zc_level level)
     start(c, fl);
     zc_cache_unlock(c);
     return 0;
-}
-
-/* Bytes [lo, hi) of a page that failed; without memory to cut it up it stays as it is. */
-static void give_up(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
-{
-    if (p->on != ZC_ON_FAILED || zc_page_reserve(p, 1) < 0)
-        return;
-    zc_page_clean(c, p, lo, hi);
-    zc_extents_sub(&p->valid, lo, hi);
-    zc_page_place(c, p);
-    if (zc_page_idle(p) && zc_extents_empty(&p->valid))
-        zc_page_drop(c, p);
-}
-
-void zc_cache_give_up(struct zc_handle *h, uint64_t off, uint64_t len)
-{
-    struct zc_file *f = h->file;
-    struct zc_cache *c = f->cache;
-
-    zc_lock_get(&c->lock);
-    while (len > 0) {
-        uint32_t lo = (uint32_t)(off & (c->page_size - 1)), room = c->page_size - lo;
-        uint32_t n = len < room ? (uint32_t)len : room;
-        struct zc_page *p = zc_page_find(c, f, off >> c->page_shift);
-
-        if (p)
-            give_up(c, p, lo, lo + n);
-        off += n;
-        len -= n;
-    }
-    if (zc_list_empty(&f->failed))
-        f->write_why.err = 0;
-    zc_flush_check(c, f);
-    zc_cache_unlock(c);
 }
 
 uint64_t zc_cache_backlog(struct zc_handle *h)
@@ -345,8 +343,9 @@ static int drain_file(struct zc_cache *c, struct zc_file *f)
     int rc;
 
     f->refs++;
+    zc_file_look(c, f);
     zc_cache_unlock(c);
-    rc = flush_and_wait(c, f, NULL, ZC_LEVEL_STORED);
+    rc = flush_and_wait(c, f, NULL, ZC_LEVEL_STORED, false);
     zc_lock_get(&c->lock);
     zc_file_eager(c, f);
     while (f->handles == 0 && (f->rd || f->wr || f->settling) && !zc_file_unwritten(f))
@@ -354,6 +353,54 @@ static int drain_file(struct zc_cache *c, struct zc_file *f)
     f->refs--;
     zc_file_reap(f);
     return rc;
+}
+
+/* Was the file, which nobody has open, deleted or replaced by somebody else?  Then what is lost of
+ * it is nobody's concern any more.  Drops the lock. */
+static void look_for_replacement(struct zc_cache *c, struct zc_file *f)
+{
+    char *path = f->handles == 0 && !f->rd && !f->wr && !f->ctl ? strdup(f->path) : NULL;
+    struct zc_attr now;
+    int rc;
+
+    if (!path)
+        return;
+    f->refs++;
+    zc_cache_unlock(c);
+    rc = zc_store_stat(c->store, path, &now);
+    zc_lock_get(&c->lock);
+    f->refs--;
+    if (rc == -ENOENT || (rc == 0 && (now.dev != f->dev || now.ino != f->ino)))
+        zc_ledger_forgive(f, 0, UINT64_MAX);
+    free(path);
+}
+
+static struct zc_file *next_lost(struct zc_cache *c)
+{
+    for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++)
+        zc_list_each (&c->files[i], n) {
+            struct zc_file *f = zc_list_entry(n, struct zc_file, link);
+
+            if (f->drain_pass < c->drain_pass && f->ledger.lost.n > 0) {
+                f->drain_pass = c->drain_pass;
+                return f;
+            }
+        }
+    return NULL;
+}
+
+/* Why bytes are lost of a file that is there. */
+static void lost_files(struct zc_cache *c, struct zc_why *why)
+{
+    struct zc_file *f;
+
+    c->drain_pass++;
+    while ((f = next_lost(c)) != NULL) {
+        look_for_replacement(c, f);
+        if (f->ledger.lost.n > 0 && why->err == 0)
+            *why = f->ledger.lost_why;
+        zc_file_reap(f);
+    }
 }
 
 int zc_cache_drain(struct zc_cache *c)
@@ -377,6 +424,8 @@ int zc_cache_drain(struct zc_cache *c)
             break;
     }
     c->drains--;
+    if (why.err == 0)
+        lost_files(c, &why);
     if (why.err == 0 && c->late.err) {
         why = c->late;
         c->late.err = 0;

@@ -115,7 +115,7 @@ struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no)
     f->npages++;
     c->nused++;
     p->max_extents = c->cfg.max_extents;
-    p->alone = p->failed = p->squeeze = p->collapsing = p->written = p->foreseen = false;
+    p->alone = p->squeeze = p->collapsing = p->written = p->foreseen = p->spoiled = false;
     zc_lru_enter(p);
     return p;
 }
@@ -184,7 +184,6 @@ static void leave(struct zc_cache *c, struct zc_page *p)
     zc_list_del(&p->state_link);
     zc_list_del(&p->dirty_link);
     if (p->on == ZC_ON_FAILED) {
-        c->nfailed--;
         if (zc_list_empty(&f->failed))
             zc_list_del(&f->failed_link);
     } else if (p->on == ZC_ON_FLUSHING) {
@@ -206,7 +205,6 @@ static void join(struct zc_cache *c, struct zc_page *p)
         zc_list_add_tail(&f->failed, &p->state_link);
         if (!zc_list_linked(&f->failed_link))
             zc_list_add_tail(&c->failed_files, &f->failed_link);
-        c->nfailed++;
         break;
     case ZC_ON_FLUSHING:
         zc_list_add_tail(&f->flushing, &p->state_link);
@@ -224,10 +222,12 @@ void zc_page_place(struct zc_cache *c, struct zc_page *p)
 
     zc_assert_held(&c->lock);
     if (zc_extents_empty(&p->dirty) && !p->in_flush) {
-        p->failed = p->alone = p->squeeze = false;
+        p->alone = p->squeeze = false;
         zc_list_del(&p->squeeze_link);
+        zc_ledger_page_failed(c, p, false);
     }
     on = where(p);
+    zc_quota_claim(c, p, on != ZC_ON_NONE || p->nwriters > 0);
     if (on != p->on) {
         leave(c, p);
         p->on = on;
@@ -417,21 +417,39 @@ void zc_page_renew(struct zc_cache *c, struct zc_page *p)
 }
 
 /* The bytes may hold anything now.  Dirty ones stay dirty; those in a store write become
- * dirty again, so that memory and store agree in the end; clean ones become invalid. */
-void zc_page_invalidate(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
+ * dirty again, so that memory and store agree in the end; clean ones become invalid.  False: no
+ * memory, nothing has changed. */
+static bool invalidate(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
 {
     uint32_t n = p->dirty.n + p->flushing.n;
     struct zc_range r;
     uint32_t at;
 
     if (zc_extents_reserve(&p->dirty, n + p->flushing.n + p->promised + 1) < 0 ||
-        zc_extents_reserve(&p->valid, p->valid.n + n + p->flushing.n + p->promised + 1) < 0) {
-        zc_error("%s: out of memory at the end of a failed write; bytes %llu+%u stay readable",
-                 p->file->path, (unsigned long long)(zc_page_offset(c, p) + lo), hi - lo);
-        return;
-    }
+        zc_extents_reserve(&p->valid, p->valid.n + n + p->flushing.n + p->promised + 1) < 0)
+        return false;
     for (at = lo; zc_extents_next(&p->flushing, at, hi, &r); at = r.hi)
         zc_page_dirty(c, p, r.lo, r.hi);
     for (at = lo; zc_extents_gap(&p->dirty, at, hi, &r); at = r.hi)
         zc_extents_sub(&p->valid, r.lo, r.hi);
+    return true;
+}
+
+void zc_page_invalidate(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
+{
+    zc_assert_held(&c->lock);
+    if (p->spoiled) {
+        lo = p->spoiled_lo < lo ? p->spoiled_lo : lo;
+        hi = p->spoiled_hi > hi ? p->spoiled_hi : hi;
+    }
+    p->spoiled = !invalidate(c, p, lo, hi);
+    p->spoiled_lo = lo;
+    p->spoiled_hi = hi;
+}
+
+bool zc_page_unspoil(struct zc_cache *c, struct zc_page *p)
+{
+    if (p->spoiled)
+        zc_page_invalidate(c, p, p->spoiled_lo, p->spoiled_hi);
+    return !p->spoiled;
 }

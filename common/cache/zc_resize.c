@@ -42,8 +42,7 @@ static void cut(struct zc_cache *c, struct zc_file *f, uint64_t size)
         if (zc_page_idle(p) && zc_extents_empty(&p->valid))
             zc_page_drop(c, p);
     }
-    if (zc_list_empty(&f->failed))
-        f->write_why.err = 0;
+    zc_ledger_forgive(f, size, UINT64_MAX);
 }
 
 static void wake_all(struct zc_cache *c, struct zc_file *f)
@@ -186,6 +185,7 @@ int zc_cache_unlink(struct zc_cache *c, const char *path)
     zc_lock_get(&c->lock);
     if (rc == 0 && is_gone(c, f, &attr)) {
         f->unlinked = f->rd || f->wr;
+        zc_ledger_forgive(f, 0, UINT64_MAX);
         zc_ahead_forget(c, f);
         if (f->handles == 0)
             zc_file_discard(c, f);

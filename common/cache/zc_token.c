@@ -250,6 +250,13 @@ static int calm(struct zc_cache *c, struct zc_file *f, struct zc_sfile *sf, stru
     return rc < 0 ? rc : t->writing > 0;
 }
 
+int zc_token_attr(struct zc_cache *c, struct zc_file *f, struct zc_attr *now)
+{
+    int rc = calm(c, f, f->wr, now);
+
+    return rc > 0 ? -EBUSY : rc;
+}
+
 /* Nothing has changed since the token was noted. */
 static bool holds(const struct zc_token *t, const struct zc_attr *now)
 {

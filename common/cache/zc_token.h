@@ -81,6 +81,9 @@ int zc_token_open(struct zc_cache *c, struct zc_file *f, struct zc_sfile *sf, st
 /* With ctl: the same for somebody who has it open, and is told that others may have changed it.
  * Drops the lock. */
 int zc_token_refresh(struct zc_cache *c, struct zc_file *f);
+/* With ctl: attributes of a file that is open for writing, not older than our last change.  0 or a
+ * negative errno, -EBUSY: our changes do not cease.  Drops the lock. */
+int zc_token_attr(struct zc_cache *c, struct zc_file *f, struct zc_attr *now);
 /* With ctl: somebody who has had the file open says that all changes so far were of its job.  Drops
  * the lock. */
 void zc_token_vouch(struct zc_cache *c, struct zc_file *f);

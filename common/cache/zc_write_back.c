@@ -152,7 +152,7 @@ static bool pick_eager(struct zc_cache *c, struct write_job *job, struct zc_page
     zc_list_each_safe (&c->eager, n) {
         struct zc_file *f = zc_list_entry(n, struct zc_file, eager_link);
 
-        *page = wanted_page(c, f);
+        *page = c->over ? NULL : wanted_page(c, f);
         job->file = f;
         if (*page)
             job->kind = JOB_WRITE;
@@ -250,11 +250,13 @@ static bool pick(struct zc_cache *c, struct write_job *job, struct zc_page **pag
     }
     if (pick_eager(c, job, page))
         return true;
+    if (c->over)
+        return false;
     *page = pick_squeezed(c);
     if (!*page && (c->drains > 0 || c->nheld > c->npages))
         *page = in_order(c);
-    if (!*page && !zc_list_empty(&c->room) && !zc_page_available(c) &&
-        c->nflushing < c->st.waiting_room)
+    if (!*page && c->nflushing < c->st.waiting_room &&
+        (!zc_list_empty(&c->curbed) || !zc_page_available(c)))
         *page = in_order(c);
     if (c->draining && c->dirty_bytes <= c->low_bytes)
         c->draining = false;
@@ -308,12 +310,13 @@ static ssize_t write_scattered(struct zc_cache *c, struct zc_page *p)
     struct zc_sfile *sf = p->file->wr;
     uint64_t off = zc_page_offset(c, p);
     uint32_t n = p->flushing.n;
-    struct zc_range *r = zc_store_writes_ranges(sf->store) ? malloc(n * sizeof *r) : NULL;
+    struct zc_range *r = zc_store_writes_ranges(sf->store) ? malloc(n * sizeof *r) : NULL, span;
     ssize_t rc;
 
     if (!r)
         return -EOPNOTSUPP;
     memcpy(r, zc_extents_ranges(&p->flushing), n * sizeof *r);
+    span = (struct zc_range){r[0].lo, r[n - 1].hi};
     zc_cache_unlock(c);
     rc = zc_store_write_ranges(sf, zc_page_data(c, p), r, n, off);
     zc_lock_get(&c->lock);
@@ -321,8 +324,10 @@ static ssize_t write_scattered(struct zc_cache *c, struct zc_page *p)
     if (rc == -EOPNOTSUPP)
         return rc;
     c->st.store_writes++;
-    if (rc > 0)
+    if (rc > 0) {
         c->st.store_written_bytes += (uint64_t)rc;
+        zc_ledger_stored(p->file, off + span.lo, off + span.hi, (uint64_t)rc);
+    }
     return rc;
 }
 
@@ -375,6 +380,7 @@ static int write_pieces(struct zc_cache *c, struct write_job *job, struct zc_why
             return (int)rc;
         }
         c->st.store_written_bytes += bytes;
+        zc_ledger_stored(f, off, off + bytes, bytes);
     }
     return 0;
 }
@@ -395,12 +401,14 @@ static void job_done(struct zc_cache *c, struct write_job *job)
 {
     struct zc_file *f = job->file;
     bool retried = job->pages[0]->failed; /* then it is alone */
+    bool failing = f->nfailed > 0;
 
     for (unsigned i = 0; i < job->n; i++) {
         struct zc_page *p = job->pages[i];
 
         zc_page_flushed(c, p);
-        p->failed = p->alone = false;
+        p->alone = false;
+        zc_ledger_page_failed(c, p, false);
         unsqueeze(c, p, true);
         zc_page_place(c, p);
     }
@@ -408,10 +416,8 @@ static void job_done(struct zc_cache *c, struct write_job *job)
         f->backoff = 0;
         f->retry_at = 0; /* the others may work again */
     }
-    if (f->write_why.err && zc_list_empty(&f->failed)) {
+    if (failing && f->nfailed == 0)
         zc_info("%s: written back after all", f->path);
-        f->write_why.err = 0;
-    }
 }
 
 static void count_failure(struct zc_cache *c, struct zc_file *f, const struct zc_why *why)
@@ -439,7 +445,7 @@ static void job_failed(struct zc_cache *c, struct write_job *job, const struct z
         if (job->n > 1) {
             p->alone = true;
         } else {
-            p->failed = true;
+            zc_ledger_page_failed(c, p, true);
             p->attempt = job->attempt;
             count_failure(c, job->file, why);
         }
@@ -461,6 +467,8 @@ static void run_write(struct zc_cache *c, struct write_job *job)
         job_done(c, job);
     else
         job_failed(c, job, &why);
+    if (why.err)
+        zc_file_look(c, f);
     if (f->unlinked && f->handles == 0)
         zc_file_discard(c, f);
 }
@@ -488,7 +496,7 @@ static void run(struct zc_cache *c, struct write_job *job, struct zc_page *p, ui
     } else if (job->kind == JOB_SETTLE) {
         int rc = zc_file_settle(c, f);
 
-        if (rc < 0)
+        if (rc < 0 && (c->cfg.transient || !f->ledger.lost_why.err)) /* else the file says so */
             zc_why_set(&c->late, rc, "%s", zc_error_text(rc));
     } else if (build(c, p, limit, job)) {
         run_write(c, job);

@@ -220,6 +220,15 @@ void zc_client_refresh_start(struct zc_client *c, uint64_t handle, enum zc_level
     start_later(c, &m, l);
 }
 
+void zc_client_refresh_for_all_start(struct zc_client *c, uint64_t handle, enum zc_level level,
+                                     struct zc_later *l)
+{
+    struct zc_msg m = {
+        .type = ZC_T_FLUSH, .flags = ZC_F_REFRESH | ZC_F_FOR_ALL, .handle = handle, .level = level};
+
+    start_later(c, &m, l);
+}
+
 void zc_client_cut_start(struct zc_client *c, uint64_t handle, uint64_t size, struct zc_later *l)
 {
     struct zc_msg m = {.type = ZC_T_TRUNCATE, .flags = ZC_F_CUT, .handle = handle, .size = size};

@@ -57,6 +57,9 @@ void zc_client_flush_start(struct zc_client *c, uint64_t handle, enum zc_level l
 /* The same, then the server drops what others may have changed. */
 void zc_client_refresh_start(struct zc_client *c, uint64_t handle, enum zc_level level,
                              struct zc_later *l);
+/* The same for somebody who tells all others that share the file what comes of it. */
+void zc_client_refresh_for_all_start(struct zc_client *c, uint64_t handle, enum zc_level level,
+                                     struct zc_later *l);
 void zc_client_close_start(struct zc_client *c, uint64_t handle, enum zc_level level,
                            struct zc_later *l);
 /* After another server has truncated the file: ZC_F_CUT. */

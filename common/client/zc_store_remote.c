@@ -92,6 +92,7 @@ struct remote *zc_remote_new(uint32_t n)
         r->store.ops = &remote_ops;
         r->store.servers = n;
         r->store.names_bytes = true;
+        r->store.remembers = true;
         r->n = n;
         zc_lock_init(&r->lock, ZC_ORDER_STORE);
         zc_cond_init(&r->met);

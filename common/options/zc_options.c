@@ -108,6 +108,10 @@ const struct zc_option zc_options[] = {
      "share of the cache that may still be dirty when write-back stops"},
     {"idle_time", ZC_OPT_TIME, DAEMON, TEXT(ZC_DEFAULT_IDLE_MS) "ms", 0, 24 * HOUR, NULL,
      AT(idle_time), "TIME", "write back what has not been touched for so long, 0 for never"},
+    {"failed_quota", ZC_OPT_PERCENT, DAEMON, PERCENT_TEXT(ZC_DEFAULT_FAILED_PERCENT), 1, 50, NULL,
+     AT(failed_quota), "PERCENT",
+     "share of the cache that a file may take up whose write-back fails; then its writers get "
+     "the error, and other files have the rest"},
     {"flush_order", ZC_OPT_ENUM, DAEMON, "oldest", 0, 0, orders, AT(flush_order), "ORDER",
      "what to write back first: what became dirty first, or what was modified last"},
     {"flushers", ZC_OPT_COUNT, DAEMON, TEXT(ZC_DEFAULT_FLUSHERS), 1, 64, NULL, AT(flushers), "N",
@@ -137,6 +141,8 @@ const struct zc_option zc_options[] = {
      "by default the address file's name with .log behind it"},
 
     /* ---- the library in an MPI program ---- */
+    {"losses", ZC_OPT_STRING, ENV, NULL, 0, 0, NULL, AT(losses), "FILE",
+     "append a line here for every file that bytes were lost of, as zcache run asks for"},
     {"local", ZC_OPT_FLAG, HINT | ENV, "true", 0, 0, NULL, AT(local), NULL,
      "ranks that are all on one host, and may, reach each other's memory through the kernel "
      "and not by libfabric"},

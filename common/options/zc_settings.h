@@ -20,6 +20,7 @@ struct zc_settings {
     uint64_t timeout; /* ms of silence after which a peer counts as gone */
 
     /* the library in an MPI program */
+    char *losses;                /* ZCACHE_LOSSES: where aggregators tell what they have lost */
     char *daemons;               /* ZCACHE_DAEMONS: address files or directories, comma-separated */
     bool local;                  /* processes of one host do without libfabric where they can */
     uint64_t block_size;         /* bytes; unit of ownership and placement */
@@ -40,7 +41,8 @@ struct zc_settings {
 
     /* the daemon */
     char *root, *address_file, *config, *log_file, *pid_file, *listen;
-    uint64_t cache_size, page_size, high_watermark, low_watermark, idle_time, flushers, readers;
+    uint64_t cache_size, page_size, high_watermark, low_watermark, idle_time, flushers, readers,
+        failed_quota;
     uint64_t max_io, max_read, flush_order, prefetch_depth;
     bool prefetch;
     bool daemonize;

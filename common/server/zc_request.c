@@ -139,14 +139,20 @@ void zc_request_flush(struct zc_request *r, enum zc_level level, void (*then)(st
 /* What the store refuses is the client's again: it has the bytes, and is told. */
 static void written_through(struct zc_request *r)
 {
-    if (r->flush.status && r->msg.type == ZC_T_WRITE)
-        zc_cache_give_up(r->handle, r->msg.off, r->msg.len);
-    zc_request_finish(r); /* a VWRITE's bytes lie anywhere: the close gives them up */
+    if (r->flush.status)
+        zc_request_submit(r, zc_transfer_give_up, zc_request_finish);
+    else
+        zc_request_finish(r);
+}
+
+bool zc_request_through(const struct zc_request *r)
+{
+    return r->status == 0 && r->slot && r->session->slots[r->slot - 1].through;
 }
 
 void zc_request_written(struct zc_request *r)
 {
-    if (r->status || !r->slot || !r->session->slots[r->slot - 1].through) {
+    if (!zc_request_through(r)) {
         zc_request_finish(r);
         return;
     }

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "zc_log.h"
@@ -215,6 +216,7 @@ static void flush(struct zc_request *r, void (*then)(struct zc_request *r))
             return;
         }
         r->flush.told = &t->syncs;
+        r->flush.for_all = r->msg.flags & ZC_F_FOR_ALL;
     }
     zc_request_flush(r, (enum zc_level)r->msg.level, then);
 }
@@ -308,11 +310,23 @@ static void info(struct zc_request *r)
     zc_request_finish(r);
 }
 
+/* Who stops a daemon is the last to hear of it. */
+static void lost_already(void *arg, const struct zc_loss *l)
+{
+    char text[256];
+
+    snprintf(text, sizeof text, "%llu bytes of %s are lost: %s", (unsigned long long)l->bytes,
+             l->path, l->cause);
+    zc_request_fail(arg, l->err, text);
+}
+
 static void do_drain(struct zc_request *r)
 {
     struct zc_cache *c = r->session->server->cfg.cache;
 
     zc_request_check(r, zc_cache_drain(c));
+    if (r->msg.what == ZC_CONTROL_STOP)
+        zc_cache_losses(c, lost_already, r);
     if (r->msg.what == ZC_CONTROL_EVICT)
         r->reply.count = zc_cache_evict(c);
 }

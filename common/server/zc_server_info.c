@@ -55,8 +55,9 @@ static void status(struct zc_server *s, FILE *f)
             s->stats.requests);
     fprintf(f,
             "capacity_bytes %" PRIu64 "\nused_bytes %" PRIu64 "\ndirty_bytes %" PRIu64
-            "\nfailed_bytes %" PRIu64 "\nlost_bytes %" PRIu64 "\n",
-            c.capacity_bytes, c.used_bytes, c.dirty_bytes, c.failed_bytes, c.lost_bytes);
+            "\nfailed_bytes %" PRIu64 "\nlost_bytes %" PRIu64 "\ndropped_bytes %" PRIu64 "\n",
+            c.capacity_bytes, c.used_bytes, c.dirty_bytes, c.failed_bytes, c.lost_bytes,
+            c.dropped_bytes);
     zc_cache_limits(s->cfg.cache, &limits);
     fprintf(f, "budget_bytes %" PRIu64 "\nhigh_watermark %u\nlow_watermark %u\nidle_ms %u\n",
             zc_cache_budget(s->cfg.cache), limits.high_watermark, limits.low_watermark,
@@ -65,13 +66,13 @@ static void status(struct zc_server *s, FILE *f)
         fprintf(f, "view_memory %u\n", __atomic_load_n(&s->cfg.views->percent, __ATOMIC_RELAXED));
 }
 
-/* handles size cached dirty failed error path; newlines of the path as \n */
+/* handles size cached dirty failed lost error path; newlines of the path as \n */
 static void file_line(void *arg, const struct zc_file_info *i)
 {
     FILE *f = arg;
 
-    fprintf(f, "%u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d ", i->handles, i->size,
-            i->cached_bytes, i->dirty_bytes, i->failed_bytes, i->error);
+    fprintf(f, "%u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d ", i->handles,
+            i->size, i->cached_bytes, i->dirty_bytes, i->failed_bytes, i->lost_bytes, i->error);
     for (const char *p = i->path; *p; p++) {
         if (*p == '\n')
             fputs("\\n", f);

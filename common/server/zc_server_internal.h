@@ -321,6 +321,8 @@ void zc_request_finish(struct zc_request *r);
 /* The same for a WRITE or VWRITE whose bytes are in the cache; they may have to go further
  * before the reply. */
 void zc_request_written(struct zc_request *r);
+/* Whether it writes to an open file whose writes are answered when they are stored. */
+bool zc_request_through(const struct zc_request *r);
 void zc_server_reply(struct zc_server *s, zc_peer peer, struct zc_msg *m, int status,
                      const char *text);
 
@@ -330,6 +332,9 @@ const struct zc_request_kind *zc_request_kind(uint8_t type);
 
 /* zc_transfer.c: starts what moves data, which finishes by itself */
 void zc_transfer_start(struct zc_request *r);
+/* What a request that writes brought is to be kept no longer.  Blocks; not on the server's thread.
+ */
+void zc_transfer_give_up(struct zc_request *r);
 /* Begins those that waited for others' lists to go; from the main loop only. */
 void zc_transfer_serve(struct zc_server *s);
 /* Nothing of it is under way; NULL is fine. */

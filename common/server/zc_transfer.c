@@ -360,7 +360,8 @@ static void finish(struct zc_request *r)
     r->reply.count = n;
     if (r->status == 0 && !zc_transfer_by_rma(r))
         *(zc_transfer_writes(r) ? &st->inline_in_bytes : &st->inline_out_bytes) += n;
-    zc_transfer_leave_view(r->session, t);
+    if (!zc_transfer_writes(r) || !zc_request_through(r))
+        zc_transfer_leave_view(r->session, t); /* else zc_transfer_give_up() may need it */
     if (zc_transfer_writes(r)) {
         zc_request_written(r);
         return;
@@ -382,4 +383,14 @@ void zc_transfer_advance(struct zc_request *r)
         start_piece(r, p);
     if (t->flying == 0)
         finish(r);
+}
+
+void zc_transfer_give_up(struct zc_request *r)
+{
+    const struct zc_transfer *t = r->transfer;
+
+    if (t->view)
+        zc_cache_give_up_view(r->handle, t->view, t->disp, r->msg.len, (int64_t)r->msg.off);
+    else
+        zc_cache_give_up(r->handle, r->msg.off, r->msg.len);
 }

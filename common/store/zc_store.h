@@ -145,6 +145,7 @@ struct zc_store_ops {
 struct zc_store {
     const struct zc_store_ops *ops;
     uint32_t servers; /* blocks are spread over so many daemons; 0: there is none */
+    bool remembers;   /* what it could not keep, and says so whenever it is asked (daemons) */
     bool names_bytes; /* it explains which bytes an error is about, and which file if it knows */
 };
 struct zc_sfile {

@@ -274,6 +274,7 @@ int zc_store_fault_create(struct zc_store *below_store, struct zc_store **out)
         return zc_errorf(ENOMEM, "fault store: out of memory");
     fs->store.ops = &fault_ops;
     fs->store.names_bytes = below_store->names_bytes;
+    fs->store.remembers = below_store->remembers;
     fs->below = below_store;
     zc_lock_init(&fs->lock, ZC_ORDER_STORE);
     zc_cond_init(&fs->released);

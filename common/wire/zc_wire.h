@@ -46,6 +46,7 @@ enum {
     ZC_F_RMA = 1,     /* what moves data: it moves by RMA at raddr/rkey */
     ZC_F_REFRESH = 2, /* FLUSH: then drop clean pages, others may have changed the file */
     ZC_F_CUT = 4, /* TRUNCATE: another server has: cut what is cached, whatever the store says */
+    ZC_F_FOR_ALL = 8, /* FLUSH: the client tells all who share the handle what comes of it */
 };
 
 /* OPEN, beside the store's ZC_OPEN_* flags: all clients of the server may use the handle, which

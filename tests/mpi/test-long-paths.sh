@@ -33,7 +33,7 @@ for n in 0 1; do
             "No such file or directory" "${who[@]}"
         echo EIO >"$tmp/switch"
         says "$ranks" "$deep/file.7" rdwr,create,write,sync MPI_ERR_IO "cannot write" /.../file.7: \
-            "write of " "/.../file.7, " " bytes at " "Input/output error" "${who[@]}"
+            "write of " "/.../file.7, " " bytes " "Input/output error" "${who[@]}"
         : >"$tmp/switch"
         rm -f "$deep/file.7"
     done

@@ -7,6 +7,7 @@
 
 #include "rig.h"
 #include "zc_store_remote.h"
+#include "zc_view.h"
 
 enum { PAGE = 4096, RW = ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE };
 
@@ -142,7 +143,46 @@ START_TEST(refused_writes_are_not_kept)
 }
 END_TEST
 
-/* A sync that failed is for sync and close to tell, not for a write that went well. */
+/* The same of pieces that lie anywhere: nothing of them can be read, nor does the file end where
+ * they would. */
+START_TEST(refused_pieces_are_not_kept)
+{
+    struct zc_view_builder *b;
+    static unsigned char in[30 * PAGE], there[30 * PAGE], buf[9000];
+    struct iovec iov = {there, sizeof there};
+    struct zc_sfile *sf;
+    struct zc_attr attr;
+    struct zc_view *v;
+    struct zc_io io;
+    uint64_t h;
+
+    lazy();
+    up();
+    h = open_with("/f", ZC_OPEN_THROUGH);
+    ck_assert_int_eq(zc_view_builder_create(&b), 0);
+    ck_assert_int_eq(zc_view_add_run(b, 0, 10, 100, 1000), 0);
+    ck_assert_int_eq(zc_view_finish(b, 100000, &v), 0);
+    zc_store_fault_set(rig.store, ZC_FAULT_WRITE, 1, UINT32_MAX, ENOSPC);
+    memset(buf, 'x', sizeof buf);
+    io = (struct zc_io){.write = true, .handle = h, .view = v, .disp = 5, .buf = buf, .len = 9000};
+    zc_io_start(client, &io);
+    ck_assert_int_eq(zc_io_wait(client, &io), -ENOSPC);
+    ck_assert_uint_eq(rig_stat(client, "dirty_bytes") + rig_stat(client, "failed_bytes"), 0);
+    ck_assert_int_eq(zc_store_stat(rig.store, "/f", &attr), 0);
+    ck_assert_int_eq(zc_client_read(client, h, in, sizeof in, 0), (ssize_t)attr.size);
+    ck_assert_int_eq(zc_store_open_file(rig.store, "/f", ZC_OPEN_READ, 0, &sf, &attr), 0);
+    ck_assert_int_eq(zc_store_preadv(sf, &iov, 1, 0), (ssize_t)attr.size);
+    zc_store_close_file(sf, ZC_LEVEL_VISIBLE);
+    ck_assert_mem_eq(in, there, attr.size); /* first halves of store writes */
+    zc_store_fault_set(rig.store, 0, 0, 0, 0);
+    ck_assert_int_eq(zc_client_close(client, h, ZC_LEVEL_STORED), 0);
+    zc_view_put(v);
+    down();
+}
+END_TEST
+
+/* A sync that failed is for syncs and closes to tell, all of them, not for a write that went well.
+ */
 START_TEST(writes_do_not_take_the_errors_of_syncs)
 {
     uint64_t h, other;
@@ -155,7 +195,7 @@ START_TEST(writes_do_not_take_the_errors_of_syncs)
     ck_assert_int_eq(zc_client_flush(client, other, ZC_LEVEL_DURABLE), -EIO);
     put(h, 100, 0, 1);
     ck_assert_int_eq(zc_client_close(client, h, ZC_LEVEL_STORED), -EIO);
-    ck_assert_int_eq(zc_client_close(client, other, ZC_LEVEL_STORED), 0);
+    ck_assert_int_eq(zc_client_close(client, other, ZC_LEVEL_STORED), -EIO);
     down();
 }
 END_TEST
@@ -329,7 +369,7 @@ int main(void)
     if (!getenv("ZCACHE_LOG")) /* failures are expected here */
         zc_log_to_fd(open("/dev/null", O_WRONLY | O_CLOEXEC));
     CASE(s, "through", 60, through_writes_are_stored, refused_writes_are_not_kept,
-         writes_do_not_take_the_errors_of_syncs);
+         refused_pieces_are_not_kept, writes_do_not_take_the_errors_of_syncs);
     CASE(s, "uncached", 60, nothing_is_cached, few_buffers_for_many);
     CASE(s, "backlog", 60, backlog_of_a_server, backlog_of_two_levels);
     return run_suite(s);

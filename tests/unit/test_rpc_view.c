@@ -72,8 +72,8 @@ static struct zc_view *irregular(unsigned *seed, unsigned n)
     return v;
 }
 
-/* All clients of a exported file share its handle; a sync that failed is told to each of them,
- * once, also when it was made for one alone and the next one succeeds. */
+/* All clients of a exported file share its handle; a sync that failed is told to each of them, also
+ * when it was made for one alone and the next one succeeds, and for good. */
 START_TEST(failed_sync_is_told_to_all)
 {
     struct zc_client *other;
@@ -84,10 +84,36 @@ START_TEST(failed_sync_is_told_to_all)
     zc_store_fault_set(rig.store, ZC_FAULT_SYNC, 1, 1, EIO);
     ck_assert_int_eq(zc_client_flush(client, number, ZC_LEVEL_DURABLE), -EIO);
     ck_assert_int_eq(zc_client_flush(other, number, ZC_LEVEL_DURABLE), -EIO);
+    ck_assert_int_eq(zc_client_flush(client, number, ZC_LEVEL_DURABLE), -EIO);
+    ck_assert_int_eq(zc_cache_flush(exported, ZC_LEVEL_DURABLE), -EIO);
+    ck_assert_int_eq(zc_client_truncate(client, number, 0), 0);
     ck_assert_int_eq(zc_client_flush(client, number, ZC_LEVEL_DURABLE), 0);
     ck_assert_int_eq(zc_client_flush(other, number, ZC_LEVEL_DURABLE), 0);
-    ck_assert_int_eq(zc_cache_flush(exported, ZC_LEVEL_DURABLE), -EIO);
     ck_assert_int_eq(zc_cache_flush(exported, ZC_LEVEL_DURABLE), 0);
+    zc_client_disconnect(other);
+    down();
+}
+END_TEST
+
+/* One round of syncs, one of each client, fails on all of them or on none: the first asks while the
+ * disk is full, the second when there is room again, the owner itself last. */
+START_TEST(a_round_of_syncs_has_one_verdict)
+{
+    struct zc_client *other;
+
+    up(NULL);
+    other = rig_connect(&rig, net);
+    for (int i = 0; i < 3; i++) {
+        ck_assert_int_eq(zc_client_write(other, number, "abc", 3, 0), 3);
+        zc_store_fault_set(rig.store, ZC_FAULT_WRITE, 1, UINT32_MAX, ENOSPC);
+        ck_assert_int_eq(zc_client_flush(client, number, ZC_LEVEL_STORED), -ENOSPC);
+        zc_store_fault_set(rig.store, 0, 0, 0, 0);
+        ck_assert_int_eq(zc_client_flush(other, number, ZC_LEVEL_STORED), -ENOSPC);
+        ck_assert_int_eq(zc_cache_flush(exported, ZC_LEVEL_STORED), -ENOSPC);
+        ck_assert_int_eq(zc_cache_flush(exported, ZC_LEVEL_STORED), 0);
+        ck_assert_int_eq(zc_client_flush(other, number, ZC_LEVEL_STORED), 0);
+        ck_assert_int_eq(zc_client_flush(client, number, ZC_LEVEL_STORED), 0);
+    }
     zc_client_disconnect(other);
     down();
 }
@@ -338,7 +364,8 @@ int main(void)
     Suite *s = suite_create("rpc view");
 
     zc_log_init(NULL);
-    CASE(s, "exported", 60, exported_file, failed_sync_is_told_to_all);
+    CASE(s, "exported", 60, exported_file, failed_sync_is_told_to_all,
+         a_round_of_syncs_has_one_verdict);
     CASE(s, "views", 240, views_against_a_model, views_as_lists, views_in_two_pages,
          long_pieces_are_not_copied, end_of_file_in_a_view, false_sharing,
          threads_send_views_of_their_own);

@@ -1,0 +1,209 @@
+/* zc_give_up.c - what is not written back and will not be: given up, or lost at the end. */
+#include "config.h"
+
+#include <errno.h>
+
+#include "zc_cache_internal.h"
+#include "zc_log.h"
+#include "zc_view.h"
+
+/* ---- a writer gives up ---- */
+
+/* The part of the page that lies in [off, end) of the file; false: none. */
+static bool part(struct zc_cache *c, const struct zc_page *p, uint64_t off, uint64_t end,
+                 struct zc_range *r)
+{
+    uint64_t start = zc_page_offset(c, p);
+
+    if (start >= end || start + c->page_size <= off)
+        return false;
+    r->lo = off > start ? (uint32_t)(off - start) : 0;
+    r->hi = end - start < c->page_size ? (uint32_t)(end - start) : c->page_size;
+    return true;
+}
+
+/* A page with refused bytes in [off, end), being tried again or not; NULL: there is none. */
+static struct zc_page *refused_in(struct zc_cache *c, struct zc_file *f, uint64_t off, uint64_t end)
+{
+    struct zc_range r;
+
+    zc_list_each (&f->failed, n) {
+        struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
+
+        if (part(c, p, off, end, &r) && zc_extents_touch(&p->dirty, r.lo, r.hi))
+            return p;
+    }
+    zc_list_each (&f->flushing, n) {
+        struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
+
+        if (p->failed && part(c, p, off, end, &r))
+            return p;
+    }
+    return NULL;
+}
+
+/* False: there is no memory to cut it up. */
+static bool forget(struct zc_cache *c, struct zc_page *p, uint64_t off, uint64_t end)
+{
+    struct zc_range r;
+
+    if (zc_page_reserve(p, 1) < 0) {
+        zc_error("%s: out of memory: bytes that were given up are tried again", p->file->path);
+        return false;
+    }
+    if (part(c, p, off, end, &r)) {
+        zc_page_clean(c, p, r.lo, r.hi);
+        zc_extents_sub(&p->valid, r.lo, r.hi);
+    }
+    zc_page_place(c, p);
+    if (zc_page_idle(p) && zc_extents_empty(&p->valid))
+        zc_page_drop(c, p);
+    return true;
+}
+
+/* What was given up makes the file no longer. */
+static void take_size(struct zc_cache *c, struct zc_file *f)
+{
+    struct zc_attr attr = {0};
+
+    if (!f->wr || zc_token_attr(c, f, &attr) < 0)
+        return;
+    zc_list_each (&f->pages, n) {
+        const struct zc_page *p = zc_list_entry(n, struct zc_page, file_link);
+        const struct zc_extents *sets[] = {&p->dirty, &p->flushing};
+
+        for (int i = 0; i < 2; i++)
+            if (sets[i]->n > 0) {
+                uint64_t end = zc_page_offset(c, p) + zc_extents_ranges(sets[i])[sets[i]->n - 1].hi;
+
+                attr.size = end > attr.size ? end : attr.size;
+            }
+    }
+    if (attr.size < f->size)
+        f->size = attr.size;
+}
+
+/* Where few pages are concerned they are looked up, and else the refused ones looked through. */
+static struct zc_page *next_refused(struct zc_cache *c, struct zc_file *f, uint64_t off,
+                                    uint64_t end)
+{
+    uint64_t first = off >> c->page_shift, last = (end - 1) >> c->page_shift;
+
+    if (f->nfailed == 0 || off >= end)
+        return NULL;
+    if (last - first > f->nfailed)
+        return refused_in(c, f, off, end);
+    for (uint64_t no = first; no <= last; no++) {
+        struct zc_page *p = zc_page_find(c, f, no);
+        struct zc_range r;
+
+        if (p && p->failed && part(c, p, off, end, &r) &&
+            (p->in_flush || zc_extents_touch(&p->dirty, r.lo, r.hi)))
+            return p;
+    }
+    return NULL;
+}
+
+/* With ctl; may drop the lock.  True: something was forgotten. */
+static bool forget_range(struct zc_cache *c, struct zc_file *f, uint64_t off, uint64_t end)
+{
+    bool forgotten = false;
+    struct zc_page *p;
+
+    while ((p = next_refused(c, f, off, end))) {
+        if (p->in_flush)
+            zc_cache_wait(c); /* it would bring them back */
+        else if (!forget(c, p, off, end))
+            break;
+        else
+            forgotten = true;
+    }
+    zc_ledger_forgive(f, off, end);
+    return forgotten;
+}
+
+static void given_up(struct zc_cache *c, struct zc_file *f, bool forgotten)
+{
+    if (forgotten)
+        take_size(c, f);
+    zc_flush_check(c, f);
+    zc_ctl_put(c, f);
+    zc_cache_unlock(c);
+}
+
+void zc_cache_give_up(struct zc_handle *h, uint64_t off, uint64_t len)
+{
+    uint64_t end = len > UINT64_MAX - off ? UINT64_MAX : off + len;
+    struct zc_file *f = h->file;
+    struct zc_cache *c = f->cache;
+
+    zc_lock_get(&c->lock);
+    zc_ctl_get(c, f);
+    given_up(c, f, forget_range(c, f, off, end));
+}
+
+void zc_cache_give_up_view(struct zc_handle *h, const struct zc_view *v, int64_t disp, size_t len,
+                           int64_t view_off)
+{
+    struct zc_file *f = h->file;
+    struct zc_cache *c = f->cache;
+    int64_t left = (int64_t)len, first, n;
+    bool forgotten = false;
+    struct zc_view_iter it;
+
+    zc_lock_get(&c->lock);
+    zc_ctl_get(c, f);
+    if (zc_view_start(&it, v, disp, view_off) == 0)
+        for (; left > 0 && zc_view_next(&it, left, &first, &n) == 0; left -= n)
+            forgotten |= forget_range(c, f, (uint64_t)first, (uint64_t)(first + n));
+    given_up(c, f, forgotten);
+}
+
+/* ---- the end ---- */
+
+static void abandon_file(struct zc_cache *c, struct zc_file *f)
+{
+    f->refs++;
+    while (!c->stop && (f->ctl || f->nreading > 0))
+        zc_cache_wait(c);
+    if (!f->unlinked)
+        zc_ledger_lose_unwritten(c, f);
+    zc_file_discard(c, f);
+    if (f->rd || f->wr)
+        zc_file_settle(c, f); /* a close that fails loses bytes, too, and says so */
+    f->refs--;
+    zc_file_reap(f);
+}
+
+/* One that was not abandoned yet. */
+static struct zc_file *next_file(struct zc_cache *c)
+{
+    for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++)
+        zc_list_each (&c->files[i], n) {
+            struct zc_file *f = zc_list_entry(n, struct zc_file, link);
+
+            if (!f->abandoned) {
+                f->abandoned = true;
+                return f;
+            }
+        }
+    return NULL;
+}
+
+uint64_t zc_cache_abandon(struct zc_cache *c)
+{
+    struct zc_file *f;
+    uint64_t lost;
+    bool first;
+
+    zc_lock_get(&c->lock);
+    first = !c->over;
+    c->over = true; /* nothing is tried again */
+    while (c->nflushing > 0 && !c->stop)
+        zc_cache_wait(c);
+    while (first && (f = next_file(c)))
+        abandon_file(c, f);
+    lost = c->st.lost_bytes;
+    zc_cache_unlock(c);
+    return lost;
+}

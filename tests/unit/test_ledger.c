@@ -1,0 +1,550 @@
+/* test_ledger.c - dirty bytes belong to the file: what a cache owes, and until when.
+ *
+ * No close, STAT, dead client or shutdown ends what is owed; success, truncation, deletion and an
+ * explicit zc_cache_give_up() do.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "cache_rig.h"
+
+enum { FOREVER = 1000000 };
+
+/* Writes fail with this error until works(). */
+static void refuses(unsigned ops, int err)
+{
+    zc_store_fault_set(store, ops, 1, UINT32_MAX, err);
+}
+
+static void works(void)
+{
+    zc_store_fault_set(store, 0, 0, 0, 0);
+}
+
+/* The file is open, and 10 bytes of it could not be written. */
+static void start_refused(unsigned retry_ms)
+{
+    setup();
+    cfg.retry_ms = retry_ms;
+    start();
+    put(100, 10, 'a');
+    refuses(ZC_FAULT_WRITE, ENOSPC);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -ENOSPC);
+}
+
+static void says(int rc, int want, const char *a, const char *b)
+{
+    const char *text = zc_error_text(rc);
+
+    ck_assert_int_eq(rc, want);
+    ck_assert_msg(strstr(text, a) && strstr(text, b), "%s", text);
+}
+
+/* ---- refused bytes stay ---- */
+
+START_TEST(no_space_for_a_moment)
+{
+    start_refused(FOREVER);
+    says(zc_cache_close(file), -ENOSPC, "/f", "100-109");
+    file = NULL;
+    ck_assert_uint_eq(stats().failed_bytes, 10);
+    ck_assert_uint_eq(stats().lost_bytes, 0);
+    works();
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    expect_stored("/f", 100, 10, 'a');
+    ck_assert_uint_eq(stats().lost_bytes + stats().failed_bytes, 0);
+    stop();
+}
+END_TEST
+
+/* Nobody asks: tried again until it works, at growing intervals. */
+START_TEST(the_background_goes_on_trying)
+{
+    start_refused(1);
+    ck_assert_int_eq(zc_cache_close(file), -ENOSPC);
+    file = NULL;
+    works();
+    WAIT_FOR(st.dirty_bytes == 0 && st.failed_bytes == 0);
+    expect_stored("/f", 100, 10, 'a');
+    stop();
+}
+END_TEST
+
+/* A client is killed: its handles are closed and nobody hears what comes of it. */
+START_TEST(a_client_is_killed)
+{
+    setup();
+    cfg.idle_ms = 1;
+    cfg.retry_ms = FOREVER;
+    start();
+    refuses(ZC_FAULT_WRITE, ENOSPC);
+    put(0, 10, 'a');
+    WAIT_FOR(st.failed_bytes == 10);
+    zc_cache_close(file);
+    file = NULL;
+    works();
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    expect_stored("/f", 0, 10, 'a');
+    stop();
+}
+END_TEST
+
+/* A STAT, a reader that opens and closes: none of them is a last close that gives anything up,
+ * nor is a reader told of what is not its own. */
+START_TEST(others_come_by)
+{
+    start_refused(FOREVER);
+    ck_assert_int_eq(zc_cache_close(file), -ENOSPC);
+    for (int i = 0; i < 3; i++) {
+        file = open_flags("/f", ZC_OPEN_READ);
+        ck_assert_uint_eq(zc_cache_size(file), 110);
+        expect(100, 10, 'a');
+        ck_assert_int_eq(zc_cache_close(file), 0);
+    }
+    file = NULL;
+    ck_assert_uint_eq(stats().failed_bytes, 10);
+    works();
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    expect_stored("/f", 100, 10, 'a');
+    stop();
+}
+END_TEST
+
+START_TEST(a_later_open_finds_them)
+{
+    start_refused(FOREVER);
+    ck_assert_int_eq(zc_cache_close(file), -ENOSPC);
+    file = open_flags("/f", RW);
+    expect(100, 10, 'a');
+    says(zc_cache_flush(file, ZC_LEVEL_STORED), -ENOSPC, "/f", "100-109");
+    ck_assert_int_eq(zc_cache_close(file), -ENOSPC);
+    file = open_flags("/f", RW);
+    works();
+    flush_ok();
+    expect_stored("/f", 100, 10, 'a');
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    file = NULL;
+    stop();
+}
+END_TEST
+
+/* Path, amount, range and cause, in one line, however many pages it is. */
+START_TEST(the_verdict_names_it_all)
+{
+    setup();
+    cfg.retry_ms = FOREVER;
+    cfg.capacity = 8 * PAGE;
+    start();
+    put(PAGE - 6, 6 + PAGE + 4, 'a'); /* one range over three pages */
+    put(2 * PAGE + 100, 10, 'b');
+    put(3 * PAGE + 1, 1, 'c');
+    refuses(ZC_FAULT_WRITE, ENOSPC);
+    says(zc_cache_flush(file, ZC_LEVEL_STORED), -ENOSPC, "/f",
+         "4117 bytes in 3 ranges within 4090-12289");
+    says(zc_cache_close(file), -ENOSPC, "/f", "4117 bytes in 3 ranges within 4090-12289");
+    file = NULL;
+    stop();
+}
+END_TEST
+
+/* ---- what ends it ---- */
+
+START_TEST(a_truncation_ends_it)
+{
+    start_refused(FOREVER);
+    ck_assert_int_eq(zc_cache_truncate(file, 50), 0);
+    flush_ok();
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    file = NULL;
+    ck_assert_uint_eq(stats().lost_bytes + stats().failed_bytes, 0);
+    stop();
+}
+END_TEST
+
+START_TEST(an_unlink_ends_it)
+{
+    start_refused(FOREVER);
+    ck_assert_int_eq(zc_cache_close(file), -ENOSPC);
+    file = NULL;
+    ck_assert_int_eq(zc_cache_unlink(cache, "/f"), 0);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    ck_assert_uint_eq(stats().files + stats().dirty_bytes, 0);
+    stop();
+}
+END_TEST
+
+/* The cache holds what the store does, and no more. */
+static void expect_like_store(void)
+{
+    static char here[4 * PAGE], there[4 * PAGE];
+    struct iovec iov = {there, sizeof there};
+    struct zc_attr attr = {0};
+    struct zc_sfile *sf;
+    ssize_t n = zc_cache_read(file, here, sizeof here, 0);
+
+    ck_assert_int_eq(zc_store_open_file(store, "/f", ZC_OPEN_READ, 0, &sf, &attr), 0);
+    ck_assert_int_eq(zc_store_preadv(sf, &iov, 1, 0), n);
+    zc_store_close_file(sf, ZC_LEVEL_VISIBLE);
+    ck_assert_mem_eq(here, there, (size_t)n);
+    ck_assert_uint_eq(zc_cache_size(file), attr.size);
+}
+
+/* Nothing is left of what is given up, the size it made included.  (The store has taken the first
+ * half of a write that it failed.) */
+START_TEST(a_writer_gives_up)
+{
+    start_refused(FOREVER);
+    works();
+    put(0, 20, 'k');
+    flush_ok();
+    put(10, 100, 'x');
+    refuses(ZC_FAULT_WRITE, EIO);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -EIO);
+    zc_cache_give_up(file, 10, 150);
+    works();
+    expect_like_store();
+    put(1000, 10, 'x');
+    refuses(ZC_FAULT_WRITE, EIO);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -EIO);
+    zc_cache_give_up(file, 0, UINT64_MAX);
+    expect_like_store();
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    file = NULL;
+    ck_assert_uint_eq(stats().dirty_bytes + stats().lost_bytes, 0);
+    stop();
+}
+END_TEST
+
+/* A store write of them is under way: it is waited for, or they would be there again. */
+static void *give_up(void *h)
+{
+    zc_cache_give_up(h, 0, UINT64_MAX);
+    return NULL;
+}
+
+START_TEST(given_up_while_tried_again)
+{
+    struct flush_note n;
+    pthread_t t;
+
+    start_refused(FOREVER);
+    zc_store_fault_hold(store, ZC_FAULT_WRITE);
+    start_flush(&n, ZC_LEVEL_STORED);
+    wait_held(1);
+    pthread_create(&t, NULL, give_up, file);
+    for (int i = 0; i < 100; i++)
+        sched_yield();
+    zc_store_fault_release(store);
+    pthread_join(t, NULL);
+    await_flush(&n);
+    ck_assert_uint_eq(stats().dirty_bytes, 0);
+    ck_assert_uint_eq(zc_cache_size(file), stored_size("/f"));
+    works();
+    flush_ok();
+    stop();
+}
+END_TEST
+
+/* ---- somebody else's deletion ---- */
+
+/* What a test logs. */
+static char *logged(FILE *log)
+{
+    static char text[4096];
+    ssize_t n = pread(fileno(log), text, sizeof text - 1, 0);
+
+    ck_assert_int_ge(n, 0);
+    text[n] = '\0';
+    return text;
+}
+
+START_TEST(deleted_by_somebody_else_while_dirty)
+{
+    FILE *log = tmpfile();
+    char *text;
+
+    start_refused(FOREVER);
+    ck_assert_int_eq(zc_cache_close(file), -ENOSPC);
+    file = NULL;
+    ck_assert_int_eq(zc_store_unlink(store, "/f"), 0);
+    zc_log_to_fd(fileno(log));
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    zc_log_to_fd(STDERR_FILENO);
+    text = logged(log);
+    ck_assert_msg(strstr(text, "/f: 10 bytes that were not written back are dropped"), "%s", text);
+    ck_assert_uint_eq(stats().dropped_bytes, 10);
+    ck_assert_uint_eq(stats().lost_bytes + stats().dirty_bytes + stats().files, 0);
+    fclose(log);
+    stop();
+}
+END_TEST
+
+/* ---- syncs that fail ---- */
+
+/* What a failed fdatasync was about may be gone, whatever the next one says. */
+START_TEST(a_failed_fsync_is_for_good)
+{
+    struct zc_handle *other, *later, *reader;
+
+    setup();
+    start();
+    other = open_flags("/f", RW);
+    put(0, 10, 'a');
+    zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
+    says(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO, "/f", "10 bytes");
+    for (int i = 0; i < 2; i++) {
+        ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO);
+        ck_assert_int_eq(zc_cache_flush(other, ZC_LEVEL_STORED), -EIO);
+    }
+    later = open_flags("/f", RW);
+    ck_assert_int_eq(zc_cache_flush(later, ZC_LEVEL_DURABLE), -EIO);
+    ck_assert_int_eq(zc_cache_close(other), -EIO);
+    ck_assert_int_eq(zc_cache_close(later), -EIO);
+    ck_assert_int_eq(zc_cache_close(file), -EIO); /* the last one */
+    ck_assert_uint_eq(stats().lost_bytes, 10);
+    zc_cache_evict(cache);
+    reader = open_flags("/f", ZC_OPEN_READ);
+    ck_assert_int_eq(zc_cache_close(reader), 0);
+    file = open_flags("/f", RW);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -EIO);
+    ck_assert_int_eq(zc_cache_drain(cache), -EIO);
+    ck_assert_int_eq(zc_cache_truncate(file, 0), 0);
+    put(0, 10, 'b');
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    ck_assert_uint_eq(stats().lost_bytes, 10); /* of the cache's life */
+    stop();
+}
+END_TEST
+
+/* Bytes that a good sync has covered are not in question. */
+START_TEST(only_what_was_written_since)
+{
+    setup();
+    start();
+    put(0, 1000, 'a');
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    put(2000, 7, 'b');
+    zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
+    says(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO, "7 bytes", "2000-2006");
+    ck_assert_uint_eq(stats().lost_bytes, 7);
+    zc_cache_give_up(file, 0, UINT64_MAX);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    file = NULL;
+    stop();
+}
+END_TEST
+
+/* Over NFS a write may fail as late as at the close, which comes when nobody has it open. */
+START_TEST(a_close_that_fails_loses_bytes)
+{
+    setup();
+    start();
+    put(5, 10, 'a');
+    zc_store_fault_hold(store, ZC_FAULT_WRITE);
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    wait_held(1);
+    zc_store_fault_set(store, ZC_FAULT_CLOSE, 1, 1, EIO);
+    zc_store_fault_release(store);
+    says(zc_cache_drain(cache), -EIO, "/f", "10 bytes");
+    ck_assert_uint_eq(stats().lost_bytes, 10);
+    file = open_flags("/f", RW);
+    says(zc_cache_flush(file, ZC_LEVEL_STORED), -EIO, "/f", "5-14");
+    ck_assert_int_eq(zc_cache_close(file), -EIO);
+    file = NULL;
+    ck_assert_int_eq(zc_cache_unlink(cache, "/f"), 0);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    ck_assert_uint_eq(stats().files, 0);
+    stop();
+}
+END_TEST
+
+/* ---- one verdict for all ---- */
+
+/* Ranks share a handle.  In the second round the first asks while the disk is full, the others when
+ * there is room again and all is written: all of them hear of it, and of nothing in the third. */
+START_TEST(who_asks_later_hears_the_same)
+{
+    uint64_t told[3] = {ZC_TOLD_NOTHING, ZC_TOLD_NOTHING, ZC_TOLD_NOTHING};
+    struct flush_note n;
+
+    setup();
+    cfg.retry_ms = FOREVER;
+    start();
+    put(0, 10, 'a');
+    refuses(ZC_FAULT_WRITE, ENOSPC);
+    for (int round = 0; round < 3; round++)
+        for (int i = 0; i < 3; i++) {
+            if (round == 1 && i == 1)
+                works();
+            memset(&n.f, 0, sizeof n.f);
+            atomic_store(&n.calls, 0);
+            n.f = (struct zc_flush){
+                .handle = file, .level = ZC_LEVEL_STORED, .done = flushed, .told = &told[i]};
+            zc_cache_flush_start(&n.f);
+            await_flush(&n);
+            ck_assert_int_eq(n.f.status, round < 2 ? -ENOSPC : 0);
+        }
+    put(20, 10, 'b');
+    refuses(ZC_FAULT_WRITE, EIO);
+    for (int i = 0; i < 3; i++) {
+        n.f = (struct zc_flush){
+            .handle = file, .level = ZC_LEVEL_STORED, .done = flushed, .told = &told[i]};
+        atomic_store(&n.calls, 0);
+        zc_cache_flush_start(&n.f);
+        await_flush(&n);
+        ck_assert_int_eq(n.f.status, -EIO);
+        works(); /* the others find it written */
+    }
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -EIO); /* the handle itself */
+    flush_ok();
+    stop();
+}
+END_TEST
+
+/* ---- a full disk of one is not another's ---- */
+
+/* A writer of the file that fails has a quarter of the cache, then hears why. */
+START_TEST(the_quota_of_a_failing_file)
+{
+    char c = 'x';
+
+    setup();
+    cfg.capacity = 16 * PAGE;
+    cfg.retry_ms = FOREVER;
+    start();
+    put(0, PAGE, 'a');
+    refuses(ZC_FAULT_WRITE, ENOSPC);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -ENOSPC);
+    for (int i = 1; i < 4; i++)
+        put((uint64_t)i * PAGE, PAGE, 'a');
+    says((int)zc_cache_write(file, &c, 1, 10 * PAGE), -ENOSPC, "/f", "quota");
+    put(3 * PAGE, 10, 'b'); /* no more than it has already */
+    expect(0, 3 * PAGE, 'a');
+    expect(3 * PAGE, 10, 'b');
+    works();
+    flush_ok();
+    put(10 * PAGE, 1, 'c');
+    flush_ok();
+    expect_stored("/f", 0, 3 * PAGE, 'a');
+    expect_stored("/f", 3 * PAGE, 10, 'b');
+    ck_assert_uint_eq(stats().lost_bytes, 0);
+    stop();
+}
+END_TEST
+
+static void *write_much(void *h)
+{
+    static char buf[64 * PAGE];
+
+    memset(buf, 'a', sizeof buf);
+    return (void *)(intptr_t)zc_cache_write(h, buf, sizeof buf, 0);
+}
+
+/* A fills the cache before anybody knows that its disk is full; B goes on reading and writing. */
+START_TEST(another_file_goes_on)
+{
+    struct zc_handle *full;
+    uint64_t acknowledged;
+    pthread_t t;
+    void *n;
+
+    setup();
+    cfg.capacity = 16 * PAGE;
+    cfg.retry_ms = FOREVER;
+    start();
+    store_put("/healthy", 0, 40 * PAGE, 'h');
+    full = file;
+    zc_store_fault_hold(store, ZC_FAULT_WRITE);
+    pthread_create(&t, NULL, write_much, full);
+    wait_held(1);
+    WAIT_FOR(st.waiting_room == 1);
+    refuses(ZC_FAULT_WRITE, ENOSPC);
+    zc_store_fault_release(store);
+    pthread_join(t, &n);
+    acknowledged = (uint64_t)(intptr_t)n;
+    ck_assert_uint_ge(acknowledged, 8 * PAGE);
+    ck_assert_uint_lt(acknowledged, 16 * PAGE);
+    ck_assert_int_eq(zc_cache_flush(full, ZC_LEVEL_STORED), -ENOSPC);
+    ck_assert_uint_eq(stats().failed_bytes, acknowledged);
+
+    works();
+    file = open_flags("/healthy", RW);
+    expect(0, 40 * PAGE, 'h');
+    for (int i = 0; i < 40; i++)
+        put((uint64_t)i * PAGE, 100, 'n');
+    flush_ok();
+    expect_stored("/healthy", 39 * PAGE, 100, 'n');
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    ck_assert_uint_eq(stats().failed_bytes, acknowledged); /* nothing was dropped for it */
+    file = full;
+    expect(0, acknowledged, 'a');
+    flush_ok();
+    expect_stored("/f", 0, acknowledged, 'a');
+    stop();
+}
+END_TEST
+
+/* ---- the end ---- */
+
+static unsigned nlosses;
+static struct zc_loss last_loss;
+static char last_text[256];
+
+static void note_loss(void *arg, const struct zc_loss *l)
+{
+    (void)arg;
+    nlosses++;
+    last_loss = *l;
+    snprintf(last_text, sizeof last_text, "%s: %s", l->path, l->cause);
+}
+
+START_TEST(what_is_left_at_the_end_is_lost)
+{
+    FILE *log = tmpfile();
+    char *text;
+
+    start_refused(FOREVER);
+    ck_assert_int_eq(zc_cache_close(file), -ENOSPC);
+    file = NULL;
+    ck_assert_int_eq(zc_cache_drain(cache), -ENOSPC);
+    zc_cache_losses(cache, note_loss, NULL);
+    ck_assert_uint_eq(nlosses, 0);
+    zc_log_to_fd(fileno(log));
+    ck_assert_uint_eq(zc_cache_abandon(cache), 10);
+    ck_assert_uint_eq(zc_cache_abandon(cache), 10);
+    zc_log_to_fd(STDERR_FILENO);
+    text = logged(log);
+    ck_assert_msg(strstr(text, "/f: 10 bytes are lost, 1 range within bytes 100-109: "), "%s",
+                  text);
+    ck_assert_msg(strchr(strstr(text, "are lost"), '\n')[1] == '\0', "once: %s", text);
+    zc_cache_losses(cache, note_loss, NULL);
+    ck_assert_uint_eq(nlosses, 1);
+    ck_assert_uint_eq(last_loss.bytes, 10);
+    ck_assert_uint_eq(last_loss.nspans, 1);
+    ck_assert_msg(strncmp(last_text, "/f: ", 4) == 0, "%s", last_text);
+    ck_assert_uint_eq(stats().lost_bytes, 10);
+    fclose(log);
+    stop();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("cache: ledger");
+
+    quiet_log();
+    CASE(s, "refused", 30, no_space_for_a_moment, the_background_goes_on_trying, a_client_is_killed,
+         others_come_by, a_later_open_finds_them, the_verdict_names_it_all);
+    CASE(s, "ends", 30, a_truncation_ends_it, an_unlink_ends_it, a_writer_gives_up,
+         given_up_while_tried_again, deleted_by_somebody_else_while_dirty);
+    CASE(s, "syncs", 30, a_failed_fsync_is_for_good, only_what_was_written_since,
+         a_close_that_fails_loses_bytes);
+    CASE(s, "verdicts", 30, who_asks_later_hears_the_same);
+    CASE(s, "quota", 30, the_quota_of_a_failing_file, another_file_goes_on);
+    CASE(s, "end", 30, what_is_left_at_the_end_is_lost);
+    return run_suite(s);
+}
