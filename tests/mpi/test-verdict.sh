@@ -55,5 +55,6 @@ zcache: the logs are kept in $tmp/state" "${run[@]}" "${job[@]}"
 
 # The file is removed, or has room in the end: nothing is lost.
 rm -f "$root/f"
+# shellcheck disable=SC2016
 expect 0 "*" "${run[@]}" bash -c '"${@:2}"; rm -f "$1"' - "$root/f" "${job[@]}"
 [[ ! -e $tmp/state/losses ]] || fail "an old list of losses stays"
