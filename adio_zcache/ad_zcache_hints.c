@@ -1,10 +1,8 @@
 /* ad_zcache_hints.c - MPI_Info <-> the option table.
  *
- * Hints that are unknown or bad are said once, by rank 0, and the values in force are
- * echoed by MPI_File_get_info, the same on every rank.  At open every rank takes rank 0's settings,
- * so that no policy differs between ranks; what those come to where something is decided already,
- * by files in use, connections or daemons, takes their place, and is said once if somebody asked
- * for something else.  After that MPI_File_set_info changes the few that may change, for all ranks.
+ * Hints that are unknown or bad are said once, by rank 0, and the values in force are echoed by
+ * MPI_File_get_info.  What an open comes to is settled in ad_zcache_settle.c; after that
+ * MPI_File_set_info changes the few that may change, for all ranks.
  */
 #include "config.h"
 
@@ -19,13 +17,7 @@
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_options.h"
-#include "zcache_agg.h"
-#include "zcache_counters.h"
 #include "zcache_file.h"
-#include "zcache_network.h"
-#include "zcache_outcome.h"
-
-#define PREFIX "zcache_"
 
 /* ---- said once ---- */
 
@@ -61,8 +53,7 @@ static bool already_said(const char *about)
 
 /* Says of a hint what is wrong with it: rank 0 of the file does, and once in a process, however
  * many files and calls it is given to. */
-__attribute__((format(printf, 3, 4))) static void complain(ADIO_File fd, const char *hint,
-                                                           const char *fmt, ...)
+void zcache_hints_complain(ADIO_File fd, const char *hint, const char *fmt, ...)
 {
     char text[400];
     va_list ap;
@@ -97,11 +88,6 @@ static bool changes(const char *name)
     return false;
 }
 
-static const struct zc_option *option(const char *name)
-{
-    return zc_option_find(name, ZC_SCOPE_HINT);
-}
-
 /* What MPI_File_get_info counts; programs give what they got from it to other calls. */
 static bool is_count(const char *name)
 {
@@ -123,13 +109,13 @@ static void take_value(ADIO_File fd, struct zcache_file *f, const char *key,
         return;
     rc = zc_option_set(s, o, value);
     if (rc)
-        complain(fd, key, "hint %s ignored: %s", key, zc_error_text(rc));
+        zcache_hints_complain(fd, key, "hint %s ignored: %s", key, zc_error_text(rc));
 }
 
 static void take_hint(ADIO_File fd, struct zcache_file *f, const char *key, const char *value)
 {
-    const char *name = key + strlen(PREFIX);
-    const struct zc_option *o = option(name), *near;
+    const char *name = key + strlen(ZCACHE_HINT);
+    const struct zc_option *o = zc_option_find(name, ZC_SCOPE_HINT), *near;
 
     if (is_count(name))
         return;
@@ -138,8 +124,9 @@ static void take_hint(ADIO_File fd, struct zcache_file *f, const char *key, cons
         return;
     }
     near = zc_option_guess(name, ZC_SCOPE_HINT);
-    complain(fd, key, "unknown hint %s=%s ignored%s%s%s", key, value,
-             near ? "; did you mean " PREFIX : "", near ? near->name : "", near ? "?" : "");
+    zcache_hints_complain(fd, key, "unknown hint %s=%s ignored%s%s%s", key, value,
+                          near ? "; did you mean " ZCACHE_HINT : "", near ? near->name : "",
+                          near ? "?" : "");
 }
 
 /* The standard name of zcache_block_size, which goes first; a file has one until it is closed. */
@@ -148,10 +135,10 @@ static void take_striping(ADIO_File fd, struct zcache_file *f, MPI_Info info)
     char value[MPI_MAX_INFO_VAL + 1];
     int found = 0, other = 0, len;
 
-    MPI_Info_get_valuelen(info, PREFIX "block_size", &len, &other);
+    MPI_Info_get_valuelen(info, ZCACHE_HINT "block_size", &len, &other);
     MPI_Info_get(info, "striping_unit", MPI_MAX_INFO_VAL, value, &found);
     if (found && !other && !f->owners)
-        take_value(fd, f, "striping_unit", option("block_size"), value);
+        take_value(fd, f, "striping_unit", zc_option_find("block_size", ZC_SCOPE_HINT), value);
 }
 
 void ADIOI_ZCACHE_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
@@ -173,7 +160,7 @@ void ADIOI_ZCACHE_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
         int found = 0;
 
         MPI_Info_get_nthkey(users_info, i, key);
-        if (strncmp(key, PREFIX, strlen(PREFIX)))
+        if (strncmp(key, ZCACHE_HINT, strlen(ZCACHE_HINT)))
             continue;
         MPI_Info_get(users_info, key, MPI_MAX_INFO_VAL, value, &found);
         if (found)
@@ -186,13 +173,14 @@ void zcache_hints_no_change(ADIO_File fd)
     struct zcache_file *f = zcache_file_of(fd);
 
     for (int i = 0; f->owners && i < CHANGING; i++) {
-        const struct zc_option *o = option(changing[i]);
+        const struct zc_option *o = zc_option_find(changing[i], ZC_SCOPE_HINT);
         char asked[64], now[64];
 
         if (strcmp(zc_option_show(&f->asked, o, asked, sizeof asked),
                    zc_option_show(&f->settings, o, now, sizeof now)))
-            complain(fd, o->name, "hint " PREFIX "%s=%s ignored: it means something to %s alone",
-                     o->name, asked, "MPI_File_set_info");
+            zcache_hints_complain(
+                fd, o->name, "hint " ZCACHE_HINT "%s=%s ignored: it means something to %s alone",
+                o->name, asked, "MPI_File_set_info");
     }
     f->asked = f->settings;
 }
@@ -282,7 +270,7 @@ void zcache_hints_echo(ADIO_File fd)
 
         if (!(o->scope & ZC_SCOPE_HINT))
             continue;
-        snprintf(key, sizeof key, PREFIX "%s", o->name);
+        snprintf(key, sizeof key, ZCACHE_HINT "%s", o->name);
         show(fd, o, value, sizeof value);
         if (value[0])
             ADIOI_Info_set(fd->info, key, value);
@@ -294,289 +282,7 @@ void zcache_hints_tell_size(MPI_Info info, uint64_t bytes)
     struct zc_settings s = {.agg_cache_size = bytes};
     char value[64];
 
-    MPI_Info_set(info, PREFIX "cache_size",
-                 zc_option_show(&s, option("cache_size"), value, sizeof value));
-}
-
-/* ---- what is in force instead ---- */
-
-/* Somebody asked for something else than there is: says so, and what to do. */
-static void differs(ADIO_File fd, const char *name, const char *asked, const char *now,
-                    const char *why)
-{
-    char about[ZC_OPTION_NAME_MAX + 16];
-
-    snprintf(about, sizeof about, "%s in force", name);
-    complain(fd, about, "hint " PREFIX "%s=%s has no effect, %s is in force: %s", name, asked, now,
-             why);
-}
-
-static const char in_use[] = "the file is in use with it";
-
-static void decided(ADIO_File fd, const char *name, uint64_t now, const char *why)
-{
-    struct zc_settings *s = &zcache_file_of(fd)->settings;
-    const struct zc_option *o = option(name);
-    bool given = zc_option_given(s, o);
-    char asked[64], told[64];
-
-    zc_option_show(s, o, asked, sizeof asked);
-    zc_option_assign_number(s, o, now);
-    zc_option_show(s, o, told, sizeof told);
-    if (given && strcmp(asked, told))
-        differs(fd, name, asked, told, why);
-}
-
-void zcache_hints_joined(ADIO_File fd, const struct zcache_wished *wished)
-{
-    struct zc_settings *s = &zcache_file_of(fd)->settings;
-    uint64_t block_size = s->block_size, write_back = s->write_back;
-
-    s->block_size = wished->block_size;
-    s->write_back = wished->write_back;
-    decided(fd, "block_size", block_size,
-            "the file is in use, or in a daemon's cache, with blocks of that size, which it keeps "
-            "until it is not");
-    decided(fd, "write_back", write_back, in_use);
-}
-
-static const char of_process[] =
-    "connections that exist have it, until the program ends; give the hint to the first open";
-
-/* What rank 0's connections have goes for everybody. */
-static void take_network(ADIO_File fd, struct zc_settings *s)
-{
-    uint64_t timeout = s->timeout;
-    char *provider = s->provider ? strdup(s->provider) : NULL;
-    const struct zc_option *o = option("provider");
-
-    zcache_network_adopt(s);
-    if (s->timeout != timeout) {
-        uint64_t now = s->timeout;
-
-        s->timeout = timeout;
-        decided(fd, "timeout", now, of_process);
-    }
-    if (provider && s->provider && zc_option_given(s, o) && strcmp(provider, s->provider))
-        differs(fd, o->name, provider, s->provider, of_process);
-    free(provider);
-}
-
-/* Ranks may have connections with another timeout, from files that rank 0 has nothing to do with:
- * the least of all is what may be relied on. */
-static int agree_timeout(ADIO_File fd, struct zcache_file *f)
-{
-    struct zc_settings mine = {.timeout = f->settings.timeout};
-    long long had, least;
-    int rc;
-
-    zcache_network_adopt(&mine);
-    free(mine.provider);
-    had = (long long)mine.timeout;
-    rc = zcache_outcome_mpi(MPI_Allreduce(&had, &least, 1, MPI_LONG_LONG, MPI_MIN, fd->comm));
-    if (rc == 0)
-        decided(fd, "timeout", (uint64_t)least, of_process);
-    return rc;
-}
-
-/* ---- agreeing ---- */
-
-/* What is no value by itself, but for want of another; on rank 0. */
-static void check(ADIO_File fd, struct zc_settings *s)
-{
-    const struct zc_option *high = option("high_watermark"), *low = option("low_watermark");
-    const struct zc_option *flush = option("flush");
-    char h[16], l[16];
-
-    if (s->agg_low_watermark >= s->agg_high_watermark) {
-        zc_option_show(s, high, h, sizeof h);
-        zc_option_show(s, low, l, sizeof l);
-        zc_option_reset(s, high);
-        zc_option_reset(s, low);
-        complain(fd, high->name,
-                 "hints " PREFIX "high_watermark=%s and " PREFIX "low_watermark=%s ignored: the "
-                 "low one must be below the high one; they are %s and %s",
-                 h, l, high->deflt, low->deflt);
-    }
-    if (s->flush != ZCACHE_FLUSH_NONE)
-        complain(fd, flush->name, "hint " PREFIX "flush ignored: it means something to %s alone",
-                 "MPI_File_set_info");
-    zc_option_reset(s, flush);
-}
-
-/* "+name=value" of every row that somebody set, "-name=value" of the others, empty values included,
- * each with its NUL; allocated. */
-static char *settings_text(const struct zc_settings *s, size_t *len)
-{
-    char *text = NULL;
-    FILE *f = open_memstream(&text, len);
-    char number[64];
-
-    if (!f)
-        return NULL;
-    for (const struct zc_option *o = zc_options; o->name; o++) {
-        const char *value = zc_option_string(s, o);
-
-        if (!(o->scope & (ZC_SCOPE_HINT | ZC_SCOPE_ENV)))
-            continue;
-        if (!value)
-            value = zc_option_show(s, o, number, sizeof number);
-        fprintf(f, "%c%s=%s%c", zc_option_given(s, o) ? '+' : '-', o->name, value, 0);
-    }
-    if (fclose(f)) {
-        free(text);
-        return NULL;
-    }
-    return text;
-}
-
-static void take_setting(struct zc_settings *s, const char *line)
-{
-    char name[ZC_OPTION_NAME_MAX];
-    const char *value = strchr(line, '=');
-    const struct zc_option *o;
-
-    if (!value)
-        return;
-    snprintf(name, sizeof name, "%.*s", (int)(value - line - 1), line + 1);
-    o = zc_option_find(name, ZC_SCOPE_HINT | ZC_SCOPE_ENV);
-    if (!o)
-        return;
-    zc_option_reset(s, o);
-    if (*++value)
-        zc_option_set(s, o, value);
-    if (*line == '-')
-        zc_option_ungive(s, o);
-}
-
-static void take_settings(struct zc_settings *s, const char *text, size_t len)
-{
-    for (const char *line = text; line < text + len; line += strlen(line) + 1)
-        take_setting(s, line);
-}
-
-int zcache_hints_agree(ADIO_File fd, struct zcache_file *f)
-{
-    char *text = NULL;
-    size_t len = 0;
-    int n = 0, rank, rc;
-
-    MPI_Comm_rank(fd->comm, &rank);
-    if (rank == 0) {
-        check(fd, &f->settings);
-        take_network(fd, &f->settings);
-        text = settings_text(&f->settings, &len);
-        n = text ? (int)len + 1 : 0;
-    }
-    rc = zcache_outcome_mpi(MPI_Bcast(&n, 1, MPI_INT, 0, fd->comm));
-    if (rc) {
-        free(text);
-        return rc;
-    }
-    if (n == 0)
-        return zc_errorf(ENOMEM, "no memory for the settings");
-    if (rank != 0)
-        text = malloc((size_t)n);
-    if (!text) /* the broadcast must not miss anybody: give it a place to go */
-        ADIOI_Assert(text);
-    rc = zcache_outcome_mpi(MPI_Bcast(text, n, MPI_CHAR, 0, fd->comm));
-    if (rc == 0 && rank != 0)
-        take_settings(&f->settings, text, (size_t)n - 1);
-    free(text);
-    return rc ? rc : agree_timeout(fd, f);
-}
-
-/* ---- what the aggregators do ---- */
-
-static const char of_caches[] =
-    "files in use have it; give the hint to the first open, or when no file is open";
-
-static void take_in_force(ADIO_File fd, const struct zcache_in_force *now)
-{
-    struct zc_settings *s = &zcache_file_of(fd)->settings;
-    uint64_t below = s->write_back & ~(uint64_t)ZC_WRITE_BACK_AGGREGATOR;
-    const char *why = now->background ? of_caches
-                                      : "with this zcache_write_back aggregators do so at sync and "
-                                        "close, and when they are full";
-
-    decided(fd, "cache_size", now->cache_size, of_caches);
-    decided(fd, "view_memory", now->view_memory, of_caches);
-    decided(fd, "high_watermark", now->high_watermark, why);
-    decided(fd, "low_watermark", now->low_watermark, why);
-    decided(fd, "idle_time", now->idle_time, why);
-    decided(fd, "write_back", below | (now->background ? ZC_WRITE_BACK_AGGREGATOR : 0), in_use);
-}
-
-/* Two names of one protocol, of which a libfabric knows one. */
-static bool is_tcp(const char *provider)
-{
-    return !strcmp(provider, "tcp") || !strcmp(provider, "net");
-}
-
-/* The first owner's, which the other ranks reach it by. */
-static int take_provider(ADIO_File fd, struct zcache_file *f)
-{
-    const char *mine = f->agg ? zcache_agg_provider(f->agg, f->near) : NULL;
-    const struct zc_option *o = option("provider");
-    bool given = zc_option_given(&f->settings, o);
-    char name[64] = "";
-    int rc;
-
-    if (mine)
-        snprintf(name, sizeof name, "%s", mine);
-    rc = zcache_outcome_mpi(MPI_Bcast(name, sizeof name, MPI_CHAR, f->owners[0].rank, fd->comm));
-    if (rc || !name[0] || !strcmp(name, f->settings.provider))
-        return rc;
-    if (given && !(is_tcp(name) && is_tcp(f->settings.provider)))
-        differs(fd, o->name, f->settings.provider, name,
-                "this libfabric has no other, or connections that exist have it");
-    rc = zc_option_set(&f->settings, o, name);
-    if (!given)
-        zc_option_ungive(&f->settings, o);
-    return rc;
-}
-
-/* No rank of the open is an owner: the first rank asks those who are. */
-static int ask_in_force(ADIO_File fd, struct zcache_in_force *now)
-{
-    struct zcache_outcome o = {0};
-    int rank, rc;
-
-    MPI_Comm_rank(fd->comm, &rank);
-    if (rank == 0)
-        zcache_outcome_set(&o, zcache_counters_in_force(zcache_file_of(fd), now));
-    now->background = !!(zcache_file_of(fd)->settings.write_back & ZC_WRITE_BACK_AGGREGATOR);
-    rc = zcache_outcome_bcast(&o, 0, fd->comm);
-    return rc ? rc : zcache_outcome_mpi(MPI_Bcast(now, sizeof *now, MPI_BYTE, 0, fd->comm));
-}
-
-int zcache_hints_settle(ADIO_File fd)
-{
-    enum { N = sizeof(struct zcache_in_force) / sizeof(uint64_t) };
-    struct zcache_file *f = zcache_file_of(fd);
-    struct zcache_in_force least;
-    union {
-        struct zcache_in_force told;
-        int64_t
-            number[N]; /* MPICH 4.0 takes unsigned ones for signed when it looks for the least */
-    } mine;
-    int rc, size;
-
-    for (int i = 0; i < N; i++) /* who owns nothing agrees to anything */
-        mine.number[i] = INT64_MAX;
-    if (f->agg)
-        zcache_agg_in_force(f->agg, &mine.told);
-    rc = zcache_outcome_mpi(MPI_Allreduce(mine.number, &least, N, MPI_INT64_T, MPI_MIN, fd->comm));
-    if (rc == 0 && least.cache_size == INT64_MAX)
-        rc = ask_in_force(fd, &least);
-    if (rc == 0)
-        take_in_force(fd, &least);
-    MPI_Comm_size(fd->comm, &size);
-    if (rc == 0 && size > 1 && !f->near)
-        rc = take_provider(fd, f);
-    if (rc == 0 && size > 1 && zc_option_given(&f->settings, option("local")) &&
-        f->settings.local && !f->near)
-        differs(fd, "local", "true", "false",
-                "its ranks are not all on one host, or may not reach each other's memory there");
-    return rc;
+    MPI_Info_set(
+        info, ZCACHE_HINT "cache_size",
+        zc_option_show(&s, zc_option_find("cache_size", ZC_SCOPE_HINT), value, sizeof value));
 }

@@ -11,10 +11,17 @@ struct zcache_file;
 /* What the hint zcache_flush asks for. */
 enum zcache_flush { ZCACHE_FLUSH_NONE, ZCACHE_FLUSH_START, ZCACHE_FLUSH_WAIT };
 
+#define ZCACHE_HINT "zcache_" /* what names of hints begin with */
+
+/* Says of a hint what is wrong with it: rank 0 of the file does, and once in a process, however
+ * many files and calls it is given to. */
+__attribute__((format(printf, 3, 4))) void zcache_hints_complain(ADIO_File fd, const char *hint,
+                                                                 const char *fmt, ...);
+
 /* On rank 0 of an open: what is wrong with the environment is said, once. */
 void zcache_hints_environment(void);
-/* Opening, collective: every rank takes the settings of rank 0 of the file's communicator, but that
- * the timeout is what connections have ... */
+/* ad_zcache_settle.c.  Opening, collective: every rank takes the settings of rank 0 of the file's
+ * communicator, but that the timeout is what connections have ... */
 int zcache_hints_agree(ADIO_File fd, struct zcache_file *f);
 /* ... not collective: the settings are those of the file's group now, and were asked for so ... */
 struct zcache_wished {

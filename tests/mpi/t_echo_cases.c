@@ -107,7 +107,8 @@ static void shares(void)
     MPI_File a, b, c;
 
     a = open_on(MPI_COMM_WORLD, "a",
-                "zcache_cache_size=8M,zcache_counters=true,zcache_block_size=64K");
+                "zcache_cache_size=8M,zcache_counters=true,zcache_block_size=64K,"
+                "zcache_view_memory=0%");
     fill(a, 1);
     CHECK(count(a, "zcache_agg_capacity_bytes") == 8 * MIB);
     b = open_on(MPI_COMM_WORLD, "b",
@@ -127,7 +128,7 @@ static void shares(void)
     CHECK(count(b, "zcache_agg_capacity_bytes") + count(c, "zcache_agg_capacity_bytes") <= 8 * MIB);
     OK(MPI_File_close(&b));
     OK(MPI_File_close(&c));
-    c = open_on(MPI_COMM_WORLD, "c", "zcache_counters=true");
+    c = open_on(MPI_COMM_WORLD, "c", "zcache_counters=true,zcache_view_memory=0%");
     expect(c, "zcache_cache_size", "128M"); /* nobody has anything in use */
     CHECK(count(c, "zcache_agg_capacity_bytes") == 128 * MIB);
     fill(c, 51);

@@ -42,6 +42,9 @@ static void assert_defaults(void)
     ck_assert_uint_eq(s.high_watermark, 75);
     ck_assert_uint_eq(s.low_watermark, 50);
     ck_assert_uint_eq(s.idle_time, 50);
+    ck_assert_uint_eq(s.agg_high_watermark, 50);
+    ck_assert_uint_eq(s.agg_low_watermark, 10);
+    ck_assert_uint_eq(s.agg_idle_time, 20);
     ck_assert_uint_eq(s.max_io, 8 << 20);
     ck_assert_uint_eq(s.flush_order, 0);
     ck_assert_uint_eq(s.block_size, 4 << 20);
@@ -174,10 +177,35 @@ START_TEST(test_environment)
 }
 END_TEST
 
+/* A default is nobody's choice; a value that equals it may be somebody's. */
+START_TEST(test_given)
+{
+    const struct zc_option *size = zc_option_find("cache_size", ZC_SCOPE_HINT);
+    const struct zc_option *provider = zc_option_find("provider", ZC_SCOPE_HINT);
+    struct zc_settings e;
+
+    for (const struct zc_option *o = zc_options; o->name; o++)
+        ck_assert_msg(!zc_option_given(&s, o), "%s", o->name);
+    ck_assert_int_eq(zc_option_set(&s, size, size->deflt), 0);
+    ck_assert(zc_option_given(&s, size) && !zc_option_given(&s, provider));
+    ck_assert_int_eq(zc_option_set(&s, size, "never"), -EINVAL);
+    ck_assert_int_eq(zc_option_set(&s, provider, "net"), 0);
+    zc_option_reset(&s, size);
+    zc_option_reset(&s, provider);
+    ck_assert(!zc_option_given(&s, size) && !zc_option_given(&s, provider));
+    assert_defaults();
+    setenv("ZCACHE_PROVIDER", "net", 1);
+    ck_assert_int_eq(zc_settings_init(&e), 0);
+    ck_assert(zc_option_given(&e, provider) && !zc_option_given(&e, size));
+    zc_settings_free(&e);
+}
+END_TEST
+
 /* Rows are complete, share no member, and in one scope no name. */
 START_TEST(test_table)
 {
     for (const struct zc_option *o = zc_options; o->name; o++) {
+        ck_assert_msg(o - zc_options < 64, "%s: zc_settings.given has no bit for it", o->name);
         ck_assert_msg(o->help && o->scope, "%s", o->name);
         ck_assert_msg(o->help[strlen(o->help) - 1] != '.', "%s", o->name);
         ck_assert_msg((o->type == ZC_OPT_FLAG) == (o->arg == NULL), "%s", o->name);
@@ -234,6 +262,7 @@ int main(void)
     tcase_add_test(tc, test_bad_values);
     tcase_add_test(tc, test_did_you_mean);
     tcase_add_test(tc, test_environment);
+    tcase_add_test(tc, test_given);
     tcase_add_test(tc, test_table);
     tcase_add_test(tc, test_help_fits);
     suite_add_tcase(suite, tc);
