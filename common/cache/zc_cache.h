@@ -129,10 +129,6 @@ void zc_cache_prefetch(struct zc_handle *h, uint32_t depth);
  * not been told of. */
 int zc_cache_close(struct zc_handle *h);
 
-/* Whether nobody has any file open, and returns when that is so. */
-bool zc_cache_closed(struct zc_cache *c);
-void zc_cache_wait_closed(struct zc_cache *c);
-
 /* Size in bytes, counting cached writes. Does not block. */
 uint64_t zc_cache_size(struct zc_handle *h);
 /* Somebody else knows that the file is at least this large. */
