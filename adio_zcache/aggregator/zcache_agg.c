@@ -11,7 +11,6 @@
 #include "zc_tp_local.h"
 #include "zc_tp_ofi.h"
 #include "zcache_agg.h"
-#include "zcache_finalize.h"
 #include "zcache_losses.h"
 #include "zcache_network.h"
 #include "zcache_registry.h"
@@ -250,31 +249,6 @@ static void stop(struct zcache_store *store)
     zcache_registry_remove(&aggs, agg_is_over, store);
 }
 
-/* ---- the end of the process ---- */
-
-static bool wait_closed(struct zcache_item *i, void *arg)
-{
-    (void)arg;
-    zc_cache_wait_closed(((struct zcache_agg *)i)->cache);
-    return true;
-}
-
-static void wait_all_closed(void)
-{
-    zcache_registry_each(&aggs, wait_closed, NULL);
-}
-
-static bool is_closed(struct zcache_item *i, void *arg)
-{
-    (void)arg;
-    return zc_cache_closed(((struct zcache_agg *)i)->cache);
-}
-
-static bool any_open(void)
-{
-    return !zcache_registry_each(&aggs, is_closed, NULL);
-}
-
 /* ---- for others ---- */
 
 /* In turn, so that opens at the same time do not divide memory differently. */
@@ -316,8 +290,6 @@ int zcache_agg_get(struct zcache_store *store, const struct zc_settings *s, uint
 
     *out = NULL;
     zcache_store_before_close(store, stop);
-    zcache_finalize_add(ZCACHE_END_ATTACHED, wait_all_closed);
-    zcache_finalize_ask(any_open);
     return get_cache(&key, out);
 }
 

@@ -126,27 +126,6 @@ void zcache_registry_hold(struct zcache_registry *r, struct zcache_item *i)
     zc_lock_put(&r->lock);
 }
 
-bool zcache_registry_each(struct zcache_registry *r, bool (*fn)(struct zcache_item *i, void *arg),
-                          void *arg)
-{
-    bool going_on = true;
-
-    zc_lock_get(&r->lock);
-    zc_list_each (&r->items, n) {
-        struct zcache_item *i = zc_list_entry(n, struct zcache_item, link);
-
-        if (i->state != ZCACHE_ITEM_READY)
-            continue;
-        zc_lock_put(&r->lock);
-        going_on = fn(i, arg);
-        zc_lock_get(&r->lock);
-        if (!going_on)
-            break;
-    }
-    zc_lock_put(&r->lock);
-    return going_on;
-}
-
 void zcache_registry_put(struct zcache_registry *r, struct zcache_item *i, bool drop)
 {
     zc_lock_get(&r->lock);

@@ -70,10 +70,6 @@ int zcache_registry_get(struct zcache_registry *r, const void *key, struct zcach
 void zcache_registry_put(struct zcache_registry *r, struct zcache_item *i, bool drop);
 /* One user more of an item that has one. */
 void zcache_registry_hold(struct zcache_registry *r, struct zcache_item *i);
-/* Calls fn for each that is ready, without the lock, as long as it returns true; whether it always
- * did.  None may be removed meanwhile. */
-bool zcache_registry_each(struct zcache_registry *r, bool (*fn)(struct zcache_item *i, void *arg),
-                          void *arg);
 /* Unmakes those that `which` chooses (NULL: all), one after the other, whatever their users: there
  * are none any more that matter. */
 void zcache_registry_remove(struct zcache_registry *r,

@@ -14,6 +14,7 @@ enum { MAX_OWNERS = 1 << 16 };
 
 static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_PROCESS);
 static struct zc_list groups = {&groups, &groups};
+static zc_cond detached = PTHREAD_COND_INITIALIZER;
 
 /* ---- how long ---- */
 
@@ -79,12 +80,6 @@ static void leave_all(void)
     free_all(&over);
 }
 
-static void watch_end(void)
-{
-    zcache_finalize_add(ZCACHE_END_MEETING, leave);
-    zcache_finalize_add(ZCACHE_END_GROUPS, leave_all);
-}
-
 void zcache_group_put(struct zcache_group *g)
 {
     struct zc_list over;
@@ -137,7 +132,44 @@ static void detach(uint64_t number)
     g = by_number(number);
     if (g)
         g->attached--;
+    pthread_cond_broadcast(&detached);
     zc_lock_put(&lock);
+}
+
+static bool is_attached(void)
+{
+    zc_assert_held(&lock);
+    zc_list_each (&groups, n)
+        if (zc_list_entry(n, struct zcache_group, link)->attached)
+            return true;
+    return false;
+}
+
+static bool any_attached(void)
+{
+    bool any;
+
+    zc_lock_get(&lock);
+    any = is_attached();
+    zc_lock_put(&lock);
+    return any;
+}
+
+/* Those who are gone without a word are noticed by the aggregator. */
+static void wait_for_all(void)
+{
+    zc_lock_get(&lock);
+    while (is_attached())
+        zc_cond_wait(&detached, &lock);
+    zc_lock_put(&lock);
+}
+
+static void watch_end(void)
+{
+    zcache_finalize_add(ZCACHE_END_MEETING, leave);
+    zcache_finalize_add(ZCACHE_END_ATTACHED, wait_for_all);
+    zcache_finalize_add(ZCACHE_END_GROUPS, leave_all);
+    zcache_finalize_ask(any_attached);
 }
 
 /* ---- by file, by id ---- */

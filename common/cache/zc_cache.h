@@ -162,10 +162,6 @@ int zc_cache_close(struct zc_handle *h);
  * mean that nobody else has changed the file until now. */
 void zc_cache_disown(struct zc_handle *h);
 
-/* Whether nobody has any file open, and returns when that is so. */
-bool zc_cache_closed(struct zc_cache *c);
-void zc_cache_wait_closed(struct zc_cache *c);
-
 /* Size in bytes, counting cached writes. Does not block. */
 uint64_t zc_cache_size(struct zc_handle *h);
 /* Somebody else knows that the file is at least this large. */

@@ -530,21 +530,3 @@ uint64_t zc_cache_size(struct zc_handle *h)
     zc_lock_put(&c->lock);
     return size;
 }
-
-bool zc_cache_closed(struct zc_cache *c)
-{
-    bool yes;
-
-    zc_lock_get(&c->lock);
-    yes = c->st.handles == 0;
-    zc_lock_put(&c->lock);
-    return yes;
-}
-
-void zc_cache_wait_closed(struct zc_cache *c)
-{
-    zc_lock_get(&c->lock);
-    while (c->st.handles > 0)
-        zc_cache_wait(c);
-    zc_cache_unlock(c);
-}
