@@ -80,8 +80,9 @@ left_to_do() {
 }
 
 interrupted() {
+    trap '' INT TERM # what is asked here is answered, also when the signal comes twice
     echo
-    ((${#running[@]} == 0)) || kill "${!running[@]}"
+    ((${#running[@]} == 0)) || kill "${!running[@]}" 2>/dev/null
     echo "interrupted; to go on: SEEDS=$(left_to_do)"
     exit 130
 }
