@@ -202,6 +202,7 @@ struct zc_cache {
     uint64_t nused, npinned, nreading, nflushing;
     uint64_t nclaimed;     /* pages with `claimed`, ... */
     uint64_t nbarred;      /* ... of files that have failed ones */
+    bool shrunk;           /* all pages may be claimed until some are written back */
     struct zc_list losses; /* zc_ledger.c */
     unsigned nlosses;
     struct zc_cache_stats st; /* the counters; gauges are filled in by zc_cache_stats() */

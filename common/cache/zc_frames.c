@@ -168,6 +168,7 @@ void zc_cache_limit(struct zc_cache *c, const struct zc_cache_limits *l)
         madvise(c->arena + fresh, c->populated - fresh, MADV_DONTNEED);
         c->populated = fresh;
     }
+    c->shrunk = c->shrunk || npages < c->npages;
     set_limits(c, npages);
     c->draining = c->draining || c->dirty_bytes + c->flushing_bytes > c->high_bytes;
     zc_kick(c); /* there may be more to write, or sooner */

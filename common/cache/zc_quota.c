@@ -18,6 +18,7 @@
 
 #include "zc_cache_internal.h"
 
+/* A cache that has become smaller may have all its pages claimed until some are written back. */
 void zc_quota_claim(struct zc_cache *c, struct zc_page *p, bool claimed)
 {
     struct zc_file *f = p->file;
@@ -31,6 +32,8 @@ void zc_quota_claim(struct zc_cache *c, struct zc_page *p, bool claimed)
     c->nclaimed += more;
     if (f->nfailed > 0)
         c->nbarred += more;
+    if (c->nclaimed < c->npages)
+        c->shrunk = false;
 }
 
 static uint64_t at_least(uint64_t a, uint64_t b)

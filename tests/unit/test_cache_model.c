@@ -10,8 +10,7 @@
  * call for N = 1, 2, 3, ... until a run passes untouched.  What must hold: right bytes, or
  * an error that somebody saw.
  *
- * ZC_SEED=n (or the first argument) runs one seed; ZC_TEST_LONG=1 runs thousands; ZC_TEST_NEXT=1
- * asks for what the engine is to promise next (model_next).
+ * ZC_SEED=n (or the first argument) runs one seed; ZC_TEST_LONG=1 runs thousands.
  */
 #include "config.h"
 
@@ -269,7 +268,6 @@ int main(int argc, char **argv)
     Suite *s = suite_create("cache model");
 
     only_seed = argc > 1 ? argv[1] : getenv("ZC_SEED");
-    model_next = getenv("ZC_TEST_NEXT") != NULL;
     zc_log_init(NULL);
     if (!getenv("ZCACHE_LOG")) /* faults are many, and expected */
         zc_log_to_fd(open("/dev/null", O_WRONLY | O_CLOEXEC));

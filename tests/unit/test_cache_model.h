@@ -44,10 +44,6 @@ struct actor {
     pthread_t thread;
 };
 
-/* What the engine is to promise next, which ZC_TEST_NEXT=1 asks for: what a store refuses is never
- * dropped by a close; a change by others is seen at the next open, whoever has the file open. */
-extern bool model_next;
-
 static inline uint64_t below(uint64_t *s, uint64_t n)
 {
     return splitmix(s) % n;
@@ -55,8 +51,8 @@ static inline uint64_t below(uint64_t *s, uint64_t n)
 
 #define FAIL(w, ...)                                                                               \
     do {                                                                                           \
-        fprintf(stderr, "replay with: %sCK_RUN_CASE=%s ZC_SEED=%llu ./test_cache_model\n",         \
-                model_next ? "ZC_TEST_NEXT=1 " : "", (w)->what, (unsigned long long)(w)->seed);    \
+        fprintf(stderr, "replay with: CK_RUN_CASE=%s ZC_SEED=%llu ./test_cache_model\n",           \
+                (w)->what, (unsigned long long)(w)->seed);                                         \
         ck_abort_msg(__VA_ARGS__);                                                                 \
     } while (0)
 

@@ -10,8 +10,6 @@
 #include "zc_log.h"
 #include "zc_store.h"
 
-bool model_next;
-
 void model_expected_error(struct world *w, const char *what, long rc)
 {
     atomic_fetch_add(&w->errors, 1);
@@ -260,11 +258,8 @@ static void close_one(struct actor *a, unsigned i)
     a->handles[i] = a->handles[--a->nhandles];
     a->reader[i] = a->reader[a->nhandles];
     a->h = a->handles[0];
-    if (rc < 0) {
+    if (rc < 0)
         model_expected_error(w, "close", rc);
-        if (!model_next && (a->nhandles == 0 || w->nthreads > 1))
-            atomic_store(&w->lost, true);
-    }
 }
 
 void model_close_all(struct actor *a)
@@ -434,7 +429,7 @@ static void alone(struct actor *a, unsigned dice)
         op_others(a);
     else if (dice < 90)
         op_others_refresh(a);
-    else if (model_next)
+    else
         op_left_over(a);
 }
 

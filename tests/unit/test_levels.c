@@ -153,7 +153,7 @@ START_TEST(refused_pieces_are_not_kept)
     struct zc_sfile *sf;
     struct zc_attr attr;
     struct zc_view *v;
-    struct zc_io io;
+    struct zc_vio io;
     uint64_t h;
 
     lazy();
@@ -164,9 +164,10 @@ START_TEST(refused_pieces_are_not_kept)
     ck_assert_int_eq(zc_view_finish(b, 100000, &v), 0);
     zc_store_fault_set(rig.store, ZC_FAULT_WRITE, 1, UINT32_MAX, ENOSPC);
     memset(buf, 'x', sizeof buf);
-    io = (struct zc_io){.write = true, .handle = h, .view = v, .disp = 5, .buf = buf, .len = 9000};
-    zc_io_start(client, &io);
-    ck_assert_int_eq(zc_io_wait(client, &io), -ENOSPC);
+    io = (struct zc_vio){.write = true, .handle = h, .view = v, .disp = 5, .buf = buf, .len = 9000};
+    ck_assert_int_eq(zc_vio_aim(client, &io), 0);
+    zc_vio_start(client, &io);
+    ck_assert_int_eq(zc_vio_wait(client, &io), -ENOSPC);
     ck_assert_uint_eq(rig_stat(client, "dirty_bytes") + rig_stat(client, "failed_bytes"), 0);
     ck_assert_int_eq(zc_store_stat(rig.store, "/f", &attr), 0);
     ck_assert_int_eq(zc_client_read(client, h, in, sizeof in, 0), (ssize_t)attr.size);
