@@ -39,7 +39,8 @@ static int open_as_placed(struct zc_request *r, struct zc_attr *attr)
         attr->block_size = decided;
         attr->stride = r->msg.stride;
         attr->set = set;
-        rc = zc_cache_open(c, r->path, r->msg.open_flags & ZC_OPEN_ALL, r->msg.mode & 07777, &r->opened, attr);
+        rc = zc_cache_open(c, r->path, r->msg.open_flags & ZC_OPEN_ALL, r->msg.mode & 07777,
+                           &r->opened, attr);
         another = set.id && attr->set.id != set.id;
         r->set_in_use = rc == -EBUSY && another;
         if (rc || (!another && (!sized || attr->block_size == decided || tries)))
