@@ -271,10 +271,15 @@ static void flushed_to_close(struct zc_request *r)
 
 static void start_close(struct zc_request *r)
 {
-    if (r->slot && r->session->slots[r->slot - 1].busy > 1)
+    struct zc_slot *slot = r->slot ? &r->session->slots[r->slot - 1] : NULL;
+
+    if (slot && slot->busy > 1) {
         refuse_close(r);
-    else
-        flush(r, flushed_to_close);
+        return;
+    }
+    if (slot)
+        slot->closing = r->msg.level <= ZC_LEVEL_DURABLE; /* else it comes to nothing */
+    flush(r, flushed_to_close);
 }
 
 /* ---- sessions and the server itself ---- */
