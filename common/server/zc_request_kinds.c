@@ -347,8 +347,13 @@ static void drained_to_stop(struct zc_request *r)
 
 static void control(struct zc_request *r)
 {
-    if (r->msg.what < ZC_CONTROL_FLUSH || r->msg.what > ZC_CONTROL_STOP) {
+    if (r->msg.what < ZC_CONTROL_FLUSH || r->msg.what > ZC_CONTROL_RESUME) {
         zc_request_fail(r, -EINVAL, "no such control");
+        zc_request_finish(r);
+        return;
+    }
+    if (r->msg.what == ZC_CONTROL_RESUME) {
+        r->session->server->draining = false;
         zc_request_finish(r);
         return;
     }
