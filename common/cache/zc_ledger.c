@@ -230,6 +230,8 @@ void zc_ledger_synced(struct zc_cache *c, struct zc_file *f, const struct zc_spa
     bool remembers = c->store->remembers;
 
     zc_assert_held(&c->lock);
+    if (about->n == 0)
+        return; /* nothing of ours was at stake: who asked is told, and the next sync may succeed */
     if (why->err && !remembers && level >= ZC_LEVEL_DURABLE)
         zc_ledger_lose(c, f, about, why);
     else if (why->err || level < (remembers ? ZC_LEVEL_STORED : ZC_LEVEL_DURABLE))
