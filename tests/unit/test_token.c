@@ -518,8 +518,8 @@ int main(void)
     CASE(s, "others", 30, left_over_handles_do_not_hide_a_change,
          the_end_of_a_dead_client_blesses_nothing, dirty_bytes_outlive_a_change,
          the_size_is_taken_anew, a_flush_of_nothing_but_a_size_ends_what_is_ours,
-         a_close_after_nothing_but_a_size_ends_what_is_ours,
-         write_back_blesses_no_change_before_it, write_back_after_the_close_blesses_no_change_before_it);
+         a_close_after_nothing_but_a_size_ends_what_is_ours, write_back_blesses_no_change_before_it,
+         write_back_after_the_close_blesses_no_change_before_it);
     CASE(s, "ours", 60, our_own_changes_are_ours, what_the_dead_have_written_is_good,
          opens_while_it_is_written, what_lies_between_pieces_is_not_written, two_caches_of_one_job,
          a_stuck_write_keeps_nobody_from_opening);
