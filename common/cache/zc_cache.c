@@ -203,6 +203,7 @@ static void init_lists(struct zc_cache *c)
     zc_list_init(&c->room);
     zc_list_init(&c->curbed);
     zc_list_init(&c->losses);
+    zc_list_init(&c->kept);
     zc_list_init(&c->eager);
     zc_list_init(&c->failed_files);
     zc_list_init(&c->looks);
