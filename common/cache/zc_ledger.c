@@ -10,7 +10,10 @@
 #include "zc_ledger.h"
 #include "zc_log.h"
 
-enum { LOSSES_MOST = 1000 }; /* files whose losses are kept by name */
+enum {
+    LOSSES_MOST = 1000, /* files whose losses are kept by name */
+    KEPT_MOST = 4096,   /* files that are kept for them, some 3 KiB each */
+};
 
 /* ---- spans ---- */
 
@@ -248,6 +251,40 @@ void zc_ledger_forgive(struct zc_file *f, uint64_t lo, uint64_t hi)
     zc_spans_sub(&l->lost, lo, hi);
     if (known ? l->lost.n == 0 : lo == 0 && hi == UINT64_MAX)
         l->lost_why.err = 0;
+}
+
+static void forget_oldest(struct zc_cache *c)
+{
+    zc_list_each (&c->kept, n) {
+        struct zc_file *f = zc_list_entry(n, struct zc_file, ledger.kept);
+
+        if (!zc_file_unused(f))
+            continue;
+        zc_warn("%s: nobody who opens it will be told any more what is lost of it: more than %d "
+                "files have lost bytes",
+                f->path, KEPT_MOST);
+        if (c->late.err == 0)
+            c->late = f->ledger.lost_why;
+        zc_file_destroy(f);
+        return;
+    }
+}
+
+void zc_ledger_keep(struct zc_cache *c, struct zc_file *f)
+{
+    zc_assert_held(&c->lock);
+    if (!zc_list_linked(&f->ledger.kept)) {
+        zc_list_add_tail(&c->kept, &f->ledger.kept);
+        c->nkept++;
+    }
+    if (c->nkept > KEPT_MOST)
+        forget_oldest(c);
+}
+
+void zc_ledger_unkeep(struct zc_file *f)
+{
+    f->cache->nkept -= zc_list_linked(&f->ledger.kept);
+    zc_list_del(&f->ledger.kept);
 }
 
 /* ---- what is refused, and who is told ---- */
