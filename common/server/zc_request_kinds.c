@@ -39,7 +39,8 @@ static int open_as_placed(struct zc_request *r, struct zc_attr *attr)
         attr->block_size = decided;
         attr->stride = r->msg.stride;
         attr->set = set;
-        rc = zc_cache_open(c, r->path, r->msg.open_flags & ZC_OPEN_ALL, r->msg.mode & 07777, &r->opened, attr);
+        rc = zc_cache_open(c, r->path, r->msg.open_flags & ZC_OPEN_ALL, r->msg.mode & 07777,
+                           &r->opened, attr);
         another = set.id && attr->set.id != set.id;
         r->set_in_use = rc == -EBUSY && another;
         if (rc || (!another && (!sized || attr->block_size == decided || tries)))
@@ -104,6 +105,13 @@ static void do_close(struct zc_request *r)
     detach(r); /* of an open that came to nothing */
 }
 
+/* Nobody vouches for what a client that is gone did meanwhile. */
+static void do_close_gone(struct zc_request *r)
+{
+    zc_cache_disown(r->opened);
+    do_close(r);
+}
+
 static uint64_t open_for_all(struct zc_request *r)
 {
     unsigned prefetch = r->session->server->cfg.prefetch;
@@ -121,6 +129,10 @@ static void opened(struct zc_request *r)
 
     if (r->set_in_use && zc_conflict_wait(r))
         return;
+    if (r->status == 0 && ss->state >= ZC_SESSION_LEAVING) { /* its files are being closed */
+        zc_request_submit(r, do_close_gone, zc_request_finish);
+        return;
+    }
     if (r->status == 0) {
         r->reply.handle = r->msg.open_flags & ZC_OPEN_FOR_ALL
                               ? open_for_all(r)
