@@ -262,14 +262,14 @@ static void do_close_export(struct zc_request *r)
     zc_request_check(r, zc_export_close(r->export, 1));
 }
 
-/* The file is closed whatever came of the flush. */
+/* The file is closed whatever came of the flush, unless requests have come meanwhile. */
 static void flushed_to_close(struct zc_request *r)
 {
     if (r->export && zc_export_leave(r->session->server, r->export)) {
         zc_request_submit(r, do_close_export, zc_request_finish);
         return;
     }
-    if (r->export) {
+    if (r->export || r->session->slots[r->slot - 1].busy > 1) {
         refuse_close(r);
         return;
     }
