@@ -112,7 +112,9 @@ void zc_file_destroy(struct zc_file *f)
 /* Frees a file nothing refers to, and of which nothing is owed. */
 void zc_file_reap(struct zc_file *f)
 {
-    bool owed = f->ledger.lost_why.err && !f->cache->cfg.transient && !f->cache->over;
+    const struct zc_cache *c = f->cache;
+    bool told_below = c->cfg.transient && c->store->remembers; /* and who comes next hears it */
+    bool owed = f->ledger.lost_why.err && !told_below && !c->over;
 
     if (f->handles == 0 && f->refs == 0 && !f->ctl && f->npages == 0 && !f->rd && !f->wr &&
         zc_list_empty(&f->flushes) && !owed)
