@@ -509,11 +509,8 @@ START_TEST(used_while_it_is_closed)
                         .level = ZC_LEVEL_STORED};
     raw_send(&raw, &m);
     WAIT_FOR(zc_store_fault_held(rig.store) == 1);
-    m = (struct zc_msg){.type = ZC_T_READ,
-                        .version = ZC_PROTOCOL,
-                        .session = session,
-                        .handle = handle,
-                        .len = 5};
+    m = (struct zc_msg){
+        .type = ZC_T_READ, .version = ZC_PROTOCOL, .session = session, .handle = handle, .len = 5};
     raw_send(&raw, &m);
     WAIT_FOR(rig_stat(client, "waiting_read") == 1);
     zc_store_fault_release(rig.store);
@@ -811,8 +808,7 @@ int main(void)
          a_stopped_client_finds_its_server_alive, more_requests_than_credits);
     CASE(s, "failure", 120, pending_keeps_a_slow_request_alive, idle_client_is_kept, silent_server,
          server_dies, other_version_is_refused_with_a_reason, rubbish_does_no_harm, bad_rma_key,
-         used_while_it_is_closed,
-         client_dies, client_dies_in_a_write);
+         used_while_it_is_closed, client_dies, client_dies_in_a_write);
     CASE(s, "server", 60, information_in_pieces, stop_drains, stopping_lets_files_be_closed,
          stop_says_what_cannot_be_stored, stopping_refuses);
     CASE(s, "remote", 120, blocks_over_three_servers);
