@@ -114,7 +114,7 @@ void zc_cache_unlock(struct zc_cache *c)
 {
     struct deliveries d;
 
-    if (c->nheld > c->npages)
+    if (c->nheld > zc_frames_most(c))
         zc_frames_shed(c);
     if (c->st.waiting_room > 0) {
         zc_room_serve(c);
@@ -140,7 +140,7 @@ void zc_cache_unlock(struct zc_cache *c)
 
 void zc_cache_wait(struct zc_cache *c)
 {
-    if (c->nheld > c->npages)
+    if (c->nheld > zc_frames_most(c))
         zc_frames_shed(c);
     if (c->st.waiting_room > 0)
         zc_room_serve(c);

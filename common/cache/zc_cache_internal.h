@@ -222,6 +222,7 @@ void zc_why_set(struct zc_why *w, int err, const char *fmt, ...)
 /* ---- zc_frames.c: how many there are ---- */
 int zc_frames_init(struct zc_cache *c); /* 0 or -ENOMEM; zc_frames_free() either way */
 void zc_frames_free(struct zc_cache *c);
+uint64_t zc_frames_most(const struct zc_cache *c);  /* how many may be held: npages, mostly */
 bool zc_frames_any(const struct zc_cache *c);       /* one without a page may be had */
 struct zc_page *zc_frames_take(struct zc_cache *c); /* that one; NULL: none */
 void zc_frames_give(struct zc_cache *c, struct zc_page *p);

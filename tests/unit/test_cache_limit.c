@@ -151,6 +151,34 @@ START_TEST(nobody_waits_for_ever_in_a_smaller_cache)
 }
 END_TEST
 
+/* What a store refuses keeps its memory, all of a smaller cache and more: others can read. */
+START_TEST(refused_bytes_fill_a_smaller_cache)
+{
+    struct zc_handle *bad;
+    char c = 'x';
+
+    setup_with_room(16);
+    cfg.retry_ms = 1000000;
+    limit(16);
+    store_put("/g", 0, 8 * PAGE, 'g');
+    put_pages(0, 4);
+    zc_store_fault_set(store, ZC_FAULT_WRITE, 1, UINT32_MAX, ENOSPC);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -ENOSPC);
+    bad = file;
+    file = open_flags("/g", RW);
+    limit(3);
+    expect(0, 8 * PAGE, 'g');
+    ck_assert_int_eq(zc_cache_write(file, &c, 1, 0), -ENOSPC);
+    ck_assert_uint_le(resident_pages(16), 6);
+    zc_store_fault_set(store, 0, 0, 0, 0);
+    ck_assert_int_eq(zc_cache_flush(bad, ZC_LEVEL_STORED), 0);
+    WAIT_FOR(st.used_bytes <= 3 * PAGE);
+    put(0, 1, 'x');
+    zc_cache_close(bad);
+    stop();
+}
+END_TEST
+
 /* Of a cache that nobody has a file open in. */
 START_TEST(nothing_is_left_without_files)
 {
@@ -192,7 +220,8 @@ int main(void)
     CASE(s, "larger", 30, who_waits_for_room_gets_what_is_added,
          what_is_cached_is_found_in_a_larger_cache, there_is_an_end_to_it);
     CASE(s, "smaller", 30, a_smaller_cache_gives_memory_back,
-         nobody_waits_for_ever_in_a_smaller_cache, nothing_is_left_without_files);
+         nobody_waits_for_ever_in_a_smaller_cache, refused_bytes_fill_a_smaller_cache,
+         nothing_is_left_without_files);
     CASE(s, "watermarks", 30, watermarks_change);
     return run_suite(s);
 }
