@@ -120,7 +120,9 @@ bool zc_file_unused(const struct zc_file *f)
 /* Frees a file nothing refers to, and of which nothing is owed. */
 void zc_file_reap(struct zc_file *f)
 {
-    bool owed = f->ledger.lost_why.err && !f->cache->cfg.transient && !f->cache->over;
+    const struct zc_cache *c = f->cache;
+    bool told_below = c->cfg.transient && c->store->remembers; /* and who comes next hears it */
+    bool owed = f->ledger.lost_why.err && !told_below && !c->over;
 
     if (!zc_file_unused(f))
         return;

@@ -134,9 +134,10 @@ static void sync_store(struct zc_sfile *sf, enum zc_level level, struct sync_fai
 }
 
 static void sync_failed(struct zc_cache *c, const struct zc_file *f,
-                        const struct sync_failure *failure, const struct zc_spans *about,
-                        struct zc_why *why)
+                        const struct sync_failure *failure, struct zc_why *why)
 {
+    const struct zc_spans *about = &f->ledger.syncing;
+
     c->st.store_errors++;
     if (failure->gone && about->n > 0)
         zc_why_set(why, failure->rc, "%llu bytes of %s within %llu-%llu may be lost: %s",
@@ -190,20 +191,19 @@ void zc_flush_sync(struct zc_cache *c, struct zc_file *f)
     struct zc_sfile *sf = f->wr;
     struct zc_why why = {.err = 0};
     struct sync_failure failure;
-    struct zc_spans about;
     enum zc_level level;
 
     zc_assert_held(&c->lock);
     level = choose(f);
     if (sf) {
         f->syncing = true;
-        zc_ledger_sync_begins(f, &about);
+        zc_ledger_sync_begins(f);
         zc_cache_unlock(c);
         sync_store(sf, level, &failure);
         zc_lock_get(&c->lock);
         if (failure.rc < 0)
-            sync_failed(c, f, &failure, &about, &why);
-        zc_ledger_synced(c, f, &about, level, &why);
+            sync_failed(c, f, &failure, &why);
+        zc_ledger_synced(c, f, level, &why);
         if (failure.rc < 0 && f->ledger.lost_why.err)
             why = f->ledger.lost_why; /* says how much it is about */
     }

@@ -164,7 +164,7 @@ void zc_cache_give_up_view(struct zc_handle *h, const struct zc_view *v, int64_t
 static void abandon_file(struct zc_cache *c, struct zc_file *f)
 {
     f->refs++;
-    while (!c->stop && (f->ctl || f->nreading > 0))
+    while (!c->stop && (f->ctl || f->nreading > 0 || f->syncing))
         zc_cache_wait(c);
     if (!f->unlinked)
         zc_ledger_lose_unwritten(c, f);

@@ -220,36 +220,41 @@ void zc_ledger_lose_unwritten(struct zc_cache *c, struct zc_file *f)
     zc_ledger_lose(c, f, &s, &why);
 }
 
-void zc_ledger_sync_begins(struct zc_file *f, struct zc_spans *about)
+void zc_ledger_sync_begins(struct zc_file *f)
 {
     zc_assert_held(&f->cache->lock);
-    *about = f->ledger.unsure;
+    f->ledger.syncing = f->ledger.unsure;
     f->ledger.unsure = (struct zc_spans){0};
 }
 
-void zc_ledger_synced(struct zc_cache *c, struct zc_file *f, const struct zc_spans *about,
-                      enum zc_level level, const struct zc_why *why)
+void zc_ledger_synced(struct zc_cache *c, struct zc_file *f, enum zc_level level,
+                      const struct zc_why *why)
 {
+    struct zc_spans about = f->ledger.syncing;
     bool remembers = c->store->remembers;
 
     zc_assert_held(&c->lock);
-    if (about->n == 0)
-        return; /* nothing of ours was at stake: who asked is told, and the next sync may succeed */
-    if (why->err && !remembers && level >= ZC_LEVEL_DURABLE)
-        zc_ledger_lose(c, f, about, why);
-    else if (why->err || level < (remembers ? ZC_LEVEL_STORED : ZC_LEVEL_DURABLE))
-        zc_spans_join(&f->ledger.unsure, about);
+    f->ledger.syncing = (struct zc_spans){0};
+    if (why->err && !remembers && level >= ZC_LEVEL_DURABLE) {
+        zc_spans_join(&about, &f->ledger.unsure); /* stored meanwhile: it may have been these */
+        f->ledger.unsure = (struct zc_spans){0};
+        if (about.n > 0) /* else nothing of ours was at stake: the next sync may succeed */
+            zc_ledger_lose(c, f, &about, why);
+    } else if (why->err || level < (remembers ? ZC_LEVEL_STORED : ZC_LEVEL_DURABLE)) {
+        zc_spans_join(&f->ledger.unsure, &about);
+    }
 }
 
 void zc_ledger_forgive(struct zc_file *f, uint64_t lo, uint64_t hi)
 {
     struct zc_ledger *l = &f->ledger;
-    bool known = l->lost.n > 0;
+    bool known = l->lost.n > 0, all = lo == 0 && hi == UINT64_MAX;
 
     zc_assert_held(&f->cache->lock);
     zc_spans_sub(&l->unsure, lo, hi);
+    zc_spans_sub(&l->syncing, lo, hi);
     zc_spans_sub(&l->lost, lo, hi);
-    if (known ? l->lost.n == 0 : lo == 0 && hi == UINT64_MAX)
+    if (known ? l->lost.n == 0 : all)
         l->lost_why.err = 0;
 }
 

@@ -2,7 +2,7 @@
  *
  *     unwritten   dirty pages                                        zc_file.dirty, .flushing
  *     failed      those the store refused last, and why              zc_file.failed, .write_why
- *     unsure      in the store, since its last good sync began       zc_ledger.unsure
+ *     unsure      in the store, since its last good sync began       zc_ledger.unsure, .syncing
  *     lost        gone, or gone perhaps, and why                     zc_ledger.lost
  *
  * An entry ends by success, by truncation, by deletion of the file, or when a writer that was told
@@ -58,9 +58,10 @@ void zc_spans_sub(struct zc_spans *s, uint64_t lo, uint64_t hi);
 
 struct zc_ledger {
     struct zc_spans unsure, lost;
-    struct zc_why lost_why; /* .err != 0: latched */
-    unsigned told;          /* flushes and closes that have reported what is lost */
-    struct zc_list kept;    /* cache->kept */
+    struct zc_spans syncing; /* what the sync under way is about */
+    struct zc_why lost_why;  /* .err != 0: latched */
+    unsigned told;           /* flushes and closes that have reported what is lost */
+    struct zc_list kept;     /* cache->kept */
 
     uint64_t reports;         /* of failures, to whoever was told most often, ... */
     struct zc_why report_why; /* ... and the last one */
@@ -68,10 +69,10 @@ struct zc_ledger {
 
 /* The store has taken `bytes` bytes of [lo, hi). */
 void zc_ledger_stored(struct zc_file *f, uint64_t lo, uint64_t hi, uint64_t bytes);
-/* A sync begins: what it is about, which the caller gives back when that is over. */
-void zc_ledger_sync_begins(struct zc_file *f, struct zc_spans *about);
-void zc_ledger_synced(struct zc_cache *c, struct zc_file *f, const struct zc_spans *about,
-                      enum zc_level level, const struct zc_why *why);
+/* A sync begins, one at a time: what is unsure is what it is about until it is over. */
+void zc_ledger_sync_begins(struct zc_file *f);
+void zc_ledger_synced(struct zc_cache *c, struct zc_file *f, enum zc_level level,
+                      const struct zc_why *why);
 /* These bytes are lost: counted, logged, latched. */
 void zc_ledger_lose(struct zc_cache *c, struct zc_file *f, const struct zc_spans *s,
                     const struct zc_why *why);

@@ -38,12 +38,13 @@ static bool same(const struct zc_attr *a, const struct zc_attr *b)
     return a->size == b->size && a->mtime_ns == b->mtime_ns && a->ctime_ns == b->ctime_ns;
 }
 
-/* Puts the file on or off the list of those to be looked at. */
+/* Puts the file on or off the list of those to be looked at; what is not cached now may be read
+ * later. */
 static void place(struct zc_cache *c, struct zc_file *f)
 {
     struct zc_token *t = &f->token;
     bool ended = t->state == ZC_TOKEN_OURS && t->writing == 0 && !vouched(c, f);
-    bool want = (ended || (t->state == ZC_TOKEN_NOTED && t->racy)) && tells(c) && f->npages > 0;
+    bool want = (ended || (t->state == ZC_TOKEN_NOTED && t->racy)) && tells(c);
 
     if (!want || t->looking) {
         zc_list_del(&t->link);
@@ -276,6 +277,18 @@ static void take_size(struct zc_file *f, const struct zc_attr *now)
         f->size = now->size;
 }
 
+/* What is clean has been compared, or forgotten, unless rc < 0: then the next one has to. */
+static void agreed(struct zc_cache *c, struct zc_file *f, const struct zc_attr *now, int rc,
+                   bool busy)
+{
+    if (rc == 0)
+        note(c, f, now);
+    if (rc < 0)
+        set(c, f, ZC_TOKEN_BROKEN);
+    else if (busy)
+        set(c, f, ZC_TOKEN_OURS);
+}
+
 /* With ctl.  `now` was read from `sf`; fresh: after our last change. */
 static int compare(struct zc_cache *c, struct zc_file *f, struct zc_sfile *sf, struct zc_attr *now,
                    bool fresh)
@@ -291,9 +304,7 @@ static int compare(struct zc_cache *c, struct zc_file *f, struct zc_sfile *sf, s
         take_size(f, now);
     else
         rc = outdate(c, f, now);
-    note(c, f, now);
-    if (busy)
-        set(c, f, ZC_TOKEN_OURS);
+    agreed(c, f, now, rc, busy);
     return rc;
 }
 
@@ -330,9 +341,7 @@ int zc_token_refresh(struct zc_cache *c, struct zc_file *f)
     if (!tells(c) || c->cfg.transient || t->writing > 0 ||
         !(t->state == ZC_TOKEN_OURS || holds(t, &now)))
         rc = zc_file_outdate(c, f);
-    note(c, f, &now);
-    if (t->writing > 0)
-        set(c, f, ZC_TOKEN_OURS);
+    agreed(c, f, &now, rc, t->writing > 0);
     return rc;
 }
 

@@ -72,7 +72,7 @@ static uint64_t add(struct zc_server *s, struct zc_handle *h, struct zc_coord *c
         e->coord = coord;
         e->opener = opener;
         e->group = group;
-        e->leaving = e->orphan = false;
+        e->leaving = e->orphan = e->closing = false;
         e->generation++;
         number = number_of(e);
     }
@@ -114,6 +114,16 @@ struct zc_export *zc_export_get(struct zc_server *s, uint64_t number)
     return e;
 }
 
+/* With the lock: it is to be closed now, which is said once. */
+static bool may_close(struct zc_server *s, struct zc_export *e)
+{
+    bool yes = e->orphan && e->busy == 0 && !e->closing;
+
+    zc_assert_held(&s->lock);
+    e->closing = e->closing || yes;
+    return yes;
+}
+
 void zc_export_put(struct zc_server *s, struct zc_export *e)
 {
     bool close;
@@ -124,7 +134,7 @@ void zc_export_put(struct zc_server *s, struct zc_export *e)
     e->busy--;
     if (e->leaving)
         pthread_cond_broadcast(&s->export_idle);
-    close = e->busy == 0 && e->orphan;
+    close = may_close(s, e);
     zc_lock_put(&s->lock);
     if (close)
         zc_pool_submit(s->pool, &e->close_work);
@@ -194,18 +204,19 @@ static bool orphan(struct zc_server *s, uint32_t i, uint64_t session)
 
     zc_lock_get(&s->lock);
     end = i >= s->nexports;
-    if (!end)
+    if (!end && s->exports[i]->handle && s->exports[i]->opener == session &&
+        !s->exports[i]->leaving)
         e = s->exports[i];
-    if (e && e->handle && e->opener == session && !e->leaving) {
+    if (e) {
         e->leaving = e->orphan = true;
         e->close_work.run = close_orphan;
-        idle = e->busy == 0;
+        idle = may_close(s, e);
     }
     zc_lock_put(&s->lock);
-    if (e && e->orphan && !idle)
-        zc_request_forget_all_locks(e->coord);
     if (idle)
         zc_pool_submit(s->pool, &e->close_work);
+    else if (e)
+        zc_request_forget_all_locks(e->coord);
     return !end;
 }
 
@@ -248,7 +259,7 @@ static struct zc_export *get_nth(struct zc_server *s, uint32_t i, bool *end)
 
     zc_lock_get(&s->lock);
     *end = i >= s->nexports;
-    if (!*end && s->exports[i]->handle && s->exports[i]->coord)
+    if (!*end && s->exports[i]->handle && s->exports[i]->coord && !s->exports[i]->closing)
         e = s->exports[i];
     if (e)
         e->busy++;

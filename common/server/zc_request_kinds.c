@@ -105,6 +105,13 @@ static void do_close(struct zc_request *r)
     detach(r); /* of an open that came to nothing */
 }
 
+/* Nobody vouches for what a client that is gone did meanwhile. */
+static void do_close_gone(struct zc_request *r)
+{
+    zc_cache_disown(r->opened);
+    do_close(r);
+}
+
 static uint64_t open_for_all(struct zc_request *r)
 {
     unsigned prefetch = r->session->server->cfg.prefetch;
@@ -122,6 +129,10 @@ static void opened(struct zc_request *r)
 
     if (r->set_in_use && zc_conflict_wait(r))
         return;
+    if (r->status == 0 && ss->state >= ZC_SESSION_LEAVING) { /* its files are being closed */
+        zc_request_submit(r, do_close_gone, zc_request_finish);
+        return;
+    }
     if (r->status == 0) {
         r->reply.handle = r->msg.open_flags & ZC_OPEN_FOR_ALL
                               ? open_for_all(r)
@@ -251,7 +262,7 @@ static void do_close_export(struct zc_request *r)
     zc_request_check(r, zc_export_close(r->export, 1));
 }
 
-/* The file is closed whatever came of the flush. */
+/* The file is closed whatever came of the flush, unless requests have come meanwhile. */
 static void flushed_to_close(struct zc_request *r)
 {
     if (r->export && zc_export_leave(r->session->server, r->export)) {

@@ -385,6 +385,7 @@ static void end_sessions(struct zc_server *s)
 
     while (!zc_list_empty(&s->sessions))
         zc_session_kill(s, zc_list_entry(s->sessions.next, struct zc_session, link), NULL);
+    zc_conflicts_look(s); /* nobody waits any more */
     while (!zc_list_empty(&s->leaving) && zc_now() < until) {
         zc_tp_progress(s->tp, 10);
         handle_notices(s);

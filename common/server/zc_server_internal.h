@@ -156,7 +156,8 @@ struct zc_export {
     struct zc_server *server;
     uint64_t opener;           /* the session that opened it for all; 0: this process did */
     uint64_t group;            /* that it is of, then */
-    bool orphan;               /* the opener is gone: closed when nobody is busy with it */
+    bool orphan;               /* the opener is gone: closed when nobody is busy with it, ... */
+    bool closing;              /* ... which it is now: once */
     struct zc_work close_work; /* then */
 };
 

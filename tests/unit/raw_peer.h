@@ -7,6 +7,7 @@
 struct raw {
     struct zc_tp *tp;
     zc_peer peer;
+    uint64_t id; /* 0: any */
     struct zc_msg last;
     char text[256];
     unsigned received;
@@ -57,7 +58,7 @@ static inline uint64_t raw_hello(struct raw *r, uint32_t silence_ms, uint16_t ve
                        .magic = ZC_MAGIC,
                        .version_min = version,
                        .version_max = version,
-                       .client_id = 4711,
+                       .client_id = r->id ? r->id : 4711,
                        .silence_ms = silence_ms,
                        .name = {"raw", 3}};
 

@@ -409,6 +409,86 @@ START_TEST(a_close_that_fails_loses_bytes)
 }
 END_TEST
 
+static void *syncs(void *arg)
+{
+    (void)arg;
+    return (void *)(intptr_t)zc_cache_flush(file, ZC_LEVEL_DURABLE);
+}
+
+/* What a sync under way is about is cut off before it fails. */
+START_TEST(cut_off_during_a_sync)
+{
+    pthread_t other;
+    void *rc;
+
+    setup();
+    start();
+    put(0, 10, 'a');
+    zc_store_fault_hold(store, ZC_FAULT_SYNC);
+    ck_assert_int_eq(pthread_create(&other, NULL, syncs, NULL), 0);
+    wait_held(1);
+    ck_assert_int_eq(zc_cache_truncate(file, 0), 0);
+    zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
+    zc_store_fault_release(store);
+    pthread_join(other, &rc);
+    ck_assert_int_eq((int)(intptr_t)rc, -EIO);
+    ck_assert_uint_eq(stats().lost_bytes, 0);
+    put(0, 10, 'b');
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    file = NULL;
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    stop();
+}
+END_TEST
+
+/* The kernel may have failed at what was written since the sync began. */
+START_TEST(stored_during_a_sync)
+{
+    pthread_t other;
+    void *rc;
+
+    setup();
+    cfg.idle_ms = 1;
+    start();
+    put(PAGE, 10, 'a');
+    zc_store_fault_hold(store, ZC_FAULT_SYNC);
+    ck_assert_int_eq(pthread_create(&other, NULL, syncs, NULL), 0);
+    wait_held(1);
+    put(0, 10, 'b');
+    WAIT_FOR(st.dirty_bytes == 0);
+    zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
+    zc_store_fault_release(store);
+    pthread_join(other, &rc);
+    ck_assert_int_eq((int)(intptr_t)rc, -EIO);
+    ck_assert_int_eq(zc_cache_truncate(file, PAGE), 0); /* which takes the first ones */
+    says(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO, "/f", "may be lost");
+    stop();
+}
+END_TEST
+
+/* An aggregator over the file system itself has nobody below who would remember. */
+START_TEST(also_of_a_file_that_nobody_has_open)
+{
+    setup();
+    cfg.transient = true;
+    start();
+    put(0, 10, 'a');
+    zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO);
+    ck_assert_int_eq(zc_cache_close(file), -EIO);
+    file = open_flags("/f", RW);
+    says(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO, "/f", "10 bytes");
+    ck_assert_int_eq(zc_cache_close(file), -EIO);
+    file = open_flags("/f", RW);
+    ck_assert_int_eq(zc_cache_truncate(file, 0), 0);
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    file = NULL;
+    ck_assert_uint_eq(stats().files, 0);
+    stop();
+}
+END_TEST
+
 /* ---- one verdict for all ---- */
 
 /* Ranks share a handle.  In the second round the first asks while the disk is full, the others when
@@ -579,6 +659,40 @@ START_TEST(what_is_left_at_the_end_is_lost)
 }
 END_TEST
 
+static void *abandons(void *arg)
+{
+    (void)arg;
+    ck_assert_uint_eq(zc_cache_abandon(cache), 10);
+    return NULL;
+}
+
+/* A sync that somebody wanted and does not wait for is over before its file is closed. */
+START_TEST(the_end_waits_for_syncs)
+{
+    pthread_t other;
+
+    setup();
+    cfg.retry_ms = FOREVER;
+    start();
+    put(0, 10, 'a');
+    zc_store_fault_hold(store, ZC_FAULT_SYNC);
+    ck_assert_int_eq(zc_cache_flush_later(file, ZC_LEVEL_STORED), 0);
+    wait_held(1);
+    put(PAGE, 10, 'b');
+    refuses(ZC_FAULT_WRITE, ENOSPC);
+    zc_cache_close(file);
+    file = NULL;
+    ck_assert_int_eq(zc_cache_drain(cache), -ENOSPC);
+    ck_assert_int_eq(pthread_create(&other, NULL, abandons, NULL), 0);
+    usleep(100000);
+    ck_assert_uint_eq(stats().files, 1);
+    zc_store_fault_release(store);
+    pthread_join(other, NULL);
+    ck_assert_uint_eq(stats().files, 0);
+    stop();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("cache: ledger");
@@ -589,9 +703,10 @@ int main(void)
     CASE(s, "ends", 30, a_truncation_ends_it, an_unlink_ends_it, a_writer_gives_up,
          given_up_while_tried_again, deleted_by_somebody_else_while_dirty);
     CASE(s, "syncs", 30, a_failed_fsync_is_for_good, only_what_was_written_since,
-         a_close_that_fails_loses_bytes, the_lost_are_remembered_in_turn);
+         a_close_that_fails_loses_bytes, the_lost_are_remembered_in_turn, cut_off_during_a_sync,
+         stored_during_a_sync, also_of_a_file_that_nobody_has_open);
     CASE(s, "verdicts", 30, who_asks_later_hears_the_same);
     CASE(s, "quota", 30, the_quota_of_a_failing_file, another_file_goes_on);
-    CASE(s, "end", 30, what_is_left_at_the_end_is_lost);
+    CASE(s, "end", 30, what_is_left_at_the_end_is_lost, the_end_waits_for_syncs);
     return run_suite(s);
 }

@@ -192,9 +192,10 @@ START_TEST(writes_do_not_take_the_errors_of_syncs)
     up();
     h = open_with("/f", ZC_OPEN_THROUGH);
     other = open_with("/f", 0);
+    put(h, 100, 0, 1);
     zc_store_fault_set(rig.store, ZC_FAULT_SYNC, 1, 1, EIO);
     ck_assert_int_eq(zc_client_flush(client, other, ZC_LEVEL_DURABLE), -EIO);
-    put(h, 100, 0, 1);
+    put(h, 100, 0, 2);
     ck_assert_int_eq(zc_client_close(client, h, ZC_LEVEL_STORED), -EIO);
     ck_assert_int_eq(zc_client_close(client, other, ZC_LEVEL_STORED), -EIO);
     down();

@@ -181,6 +181,51 @@ START_TEST(sweep)
 }
 END_TEST
 
+/* Others have changed the file, which an open that fails has seen: the next one knows it, too. */
+START_TEST(what_is_outdated_stays_so)
+{
+    struct zc_attr attr = {0};
+    struct zc_handle *left, *h;
+
+    setup();
+    start();
+    put(0, PAGE, 'a');
+    flush_ok();
+    for (int i = 0; i < 20; i++)
+        put((uint64_t)(100 * i), 10, 'd');
+    left = file;
+    store_put("/f", 50, 10, 'o');
+    fail_after(0, UINT32_MAX);
+    ck_assert_int_eq(zc_cache_open(cache, "/f", RW, 0, &h, &attr), -ENOMEM);
+    memory_again();
+    file = open_flags("/f", RW);
+    expect(0, 10, 'd');
+    expect(50, 10, 'o');
+    expect(60, 40, 'a');
+    zc_cache_close(left);
+    stop();
+}
+END_TEST
+
+/* The same of one that has it open and asks. */
+START_TEST(what_is_outdated_by_a_refresh_stays_so)
+{
+    setup();
+    start();
+    put(0, PAGE, 'a');
+    flush_ok();
+    for (int i = 0; i < 20; i++)
+        put((uint64_t)(100 * i), 10, 'd');
+    store_put("/f", 50, 10, 'o');
+    fail_after(0, UINT32_MAX);
+    ck_assert_int_eq(zc_cache_refresh(file), -ENOMEM);
+    memory_again();
+    ck_assert_int_eq(zc_cache_refresh(file), 0);
+    expect(50, 10, 'o');
+    stop();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("cache: no memory");
@@ -188,6 +233,7 @@ int main(void)
     quiet_log();
     CASE(s, "broken off", 30, the_rest_of_a_broken_write_is_not_readable,
          broken_off_while_written_back);
+    CASE(s, "outdated", 30, what_is_outdated_stays_so, what_is_outdated_by_a_refresh_stays_so);
     CASE(s, "sweep", 300, sweep);
     return run_suite(s);
 }

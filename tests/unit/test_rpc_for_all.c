@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "rig.h"
+#include "raw_peer.h"
 #include "zc_coord.h"
 
 static struct rig rig;
@@ -157,11 +157,75 @@ START_TEST(numbers_are_not_used_again)
 }
 END_TEST
 
+/* ---- a client that is killed ---- */
+
+static struct zc_msg asks_to_open(uint64_t session)
+{
+    return (struct zc_msg){.type = ZC_T_OPEN,
+                           .version = ZC_PROTOCOL,
+                           .session = session,
+                           .open_flags =
+                               ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE | ZC_OPEN_FOR_ALL,
+                           .mode = 0644,
+                           .block_size = 8192,
+                           .path = {"/f", 2}};
+}
+
+/* It is gone when its open comes about: nobody will close that. */
+START_TEST(opener_is_gone_before)
+{
+    struct zc_msg m;
+    struct raw raw;
+
+    up();
+    raw_up(&raw, &rig);
+    m = asks_to_open(raw_hello(&raw, 500, ZC_PROTOCOL));
+    zc_store_fault_hold(rig.store, ZC_FAULT_OPEN);
+    raw_send(&raw, &m);
+    WAIT_FOR(zc_store_fault_held(rig.store) == 1);
+    WAIT_FOR(rig_stat(user, "sessions_lost") == 1);
+    zc_store_fault_release(rig.store);
+    WAIT_FOR(rig_stat(user, "requests_active") == 1); /* the question is one, too */
+    WAIT_FOR(rig_stat(user, "handles") == 0);
+    zc_tp_close(raw.tp);
+    down();
+}
+END_TEST
+
+/* Others go at the same time, while the pool is busy: it is closed once. */
+START_TEST(all_go_at_once)
+{
+    enum { POOL = 4, CLIENTS = 3 };
+    struct raw raw[CLIENTS];
+    struct zc_msg m, other;
+
+    up();
+    for (int i = 0; i < CLIENTS; i++) {
+        raw_up(&raw[i], &rig);
+        raw[i].id = 5000 + (uint64_t)i;
+        m = asks_to_open(raw_hello(&raw[i], 1000, ZC_PROTOCOL));
+        raw_call(&raw[i], &m);
+        ck_assert_int_eq(raw[i].last.status, 0);
+    }
+    zc_store_fault_hold(rig.store, ZC_FAULT_OPEN);
+    other = asks_to_open(m.session);
+    for (int i = 0; i < POOL; i++)
+        raw_send(&raw[CLIENTS - 1], &other);
+    WAIT_FOR(zc_store_fault_held(rig.store) == POOL);
+    WAIT_FOR(rig_stat(user, "sessions_lost") == CLIENTS);
+    zc_store_fault_release(rig.store);
+    WAIT_FOR(rig_stat(user, "handles") == 0);
+    for (int i = 0; i < CLIENTS; i++)
+        zc_tp_close(raw[i].tp);
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("files for all");
 
     CASE(s, "open", 60, daemons_refuse_it, all_use_it, numbers_are_not_used_again);
-    CASE(s, "ends", 60, opener_goes);
+    CASE(s, "ends", 60, opener_goes, opener_is_gone_before, all_go_at_once);
     return run_suite(s);
 }

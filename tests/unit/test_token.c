@@ -65,6 +65,29 @@ START_TEST(the_end_of_a_dead_client_blesses_nothing)
 }
 END_TEST
 
+/* Changes of ours that left nothing in the cache, and then reads: what is changed after those is
+ * not taken for ours. */
+START_TEST(read_after_changes_that_left_no_page)
+{
+    struct zc_handle *left;
+
+    setup();
+    store_put("/f", 0, PAGE, 'a');
+    start();
+    ck_assert_int_eq(zc_cache_truncate(file, 2 * PAGE), 0);
+    usleep(100000); /* the flushers' time to look */
+    expect(0, PAGE, 'a');
+    usleep(100000);
+    left = leave_open();
+    store_put("/f", 10, 10, 'o');
+    again(RW);
+    expect(0, 10, 'a');
+    expect(10, 10, 'o');
+    zc_cache_close(left);
+    stop();
+}
+END_TEST
+
 /* What is not written back stays, what is clean does not. */
 START_TEST(dirty_bytes_outlive_a_change)
 {
@@ -516,8 +539,9 @@ int main(void)
 
     quiet_log();
     CASE(s, "others", 30, left_over_handles_do_not_hide_a_change,
-         the_end_of_a_dead_client_blesses_nothing, dirty_bytes_outlive_a_change,
-         the_size_is_taken_anew, a_flush_of_nothing_but_a_size_ends_what_is_ours,
+         read_after_changes_that_left_no_page, the_end_of_a_dead_client_blesses_nothing,
+         dirty_bytes_outlive_a_change, the_size_is_taken_anew,
+         a_flush_of_nothing_but_a_size_ends_what_is_ours,
          a_close_after_nothing_but_a_size_ends_what_is_ours, write_back_blesses_no_change_before_it,
          write_back_after_the_close_blesses_no_change_before_it);
     CASE(s, "ours", 60, our_own_changes_are_ours, what_the_dead_have_written_is_good,

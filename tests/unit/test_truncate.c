@@ -110,17 +110,19 @@ static void all_see(uint64_t size, uint64_t written)
 {
     struct zc_cache_config cfg = lazy(ZC_LEVEL_VISIBLE);
     struct zc_attr attr = {.block_size = BLOCK};
+    struct zc_store *below = borrow(remote);
     struct zc_cache *another;
     struct zc_handle *h;
 
     sees(file, size, written);
     ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), 0);
     ck_assert_uint_eq(stored_size(), size);
-    ck_assert_int_eq(zc_cache_create(&cfg, borrow(remote), &another), 0);
+    ck_assert_int_eq(zc_cache_create(&cfg, below, &another), 0);
     ck_assert_int_eq(zc_cache_open(another, "/f", ZC_OPEN_READ, 0, &h, &attr), 0);
     sees(h, size, written);
     zc_cache_close(h);
     zc_cache_destroy(another);
+    zc_store_destroy(below);
 }
 
 /* Nothing behind CUT comes back, not from the owner, a daemon or the store. */
