@@ -111,8 +111,8 @@ static struct zcache_group *by_number(uint64_t number)
     return NULL;
 }
 
-/* One more handle.  Nobody is let in to a group that has ended: its card may be on its way back, and
- * what was decided for its file, which nobody has open, is decided anew. */
+/* One more handle.  Nobody is let in to a group that has ended: its card may be on its way back,
+ * and what was decided for its file, which nobody has open, is decided anew. */
 static bool attach(uint64_t number)
 {
     struct zcache_group *g;
