@@ -161,9 +161,7 @@ static int size_to_append_to(ADIO_File fd, int rank, uint64_t *size)
     rc = zcache_outcome_bcast(&o, 0, fd->comm);
     if (rc == 0)
         rc = zcache_outcome_mpi(MPI_Bcast(size, 1, MPI_UINT64_T, 0, fd->comm));
-    if (rc)
-        zcache_detach(fd);
-    return rc ? zc_errorf(-rc, "%s", o.text) : 0;
+    return rc;
 }
 
 static void undo_open(ADIO_File fd, int rc, bool created)
@@ -228,6 +226,7 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     struct layout layout = {.created = false};
     struct zcache_outcome o = {0};
     char path[1024], text[508] = "";
+    bool attached;
     int rc;
 
     zc_error_clear();
@@ -247,11 +246,14 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     }
     if (rc == 0)
         rc = open_owners(fd, rank, amode, &layout);
+    attached = rc == 0;
     if (rc == 0 && (amode & ADIO_APPEND))
         rc = size_to_append_to(fd, rank, &layout.attr.size);
     if (rc == 0)
         rc = zcache_hints_settle(fd);
     snprintf(text, sizeof text, "%s", rc ? zc_error_text(rc) : "");
+    if (rc && attached)
+        zcache_detach(fd);
     if (layout.sfile)
         zc_store_close_file(layout.sfile, ZC_LEVEL_VISIBLE);
     if (rc)

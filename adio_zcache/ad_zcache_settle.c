@@ -246,18 +246,39 @@ static bool is_tcp(const char *provider)
     return !strcmp(provider, "tcp") || !strcmp(provider, "net");
 }
 
-/* The first owner's, which the other ranks reach it by. */
+/* Who knows what owners are reached by: the first that is among the ranks, or else rank 0, which
+ * has opened the file at the others. */
+static int provider_root(const struct zcache_file *f)
+{
+    for (uint32_t i = 0; i < f->nowners; i++)
+        if (!f->owners[i].elsewhere)
+            return f->owners[i].rank;
+    return 0;
+}
+
+static const char *provider_in_use(struct zcache_file *f)
+{
+    struct zc_client *c;
+
+    if (f->agg)
+        return zcache_agg_provider(f->agg, f->near);
+    return zcache_owner_client(f, &f->owners[0], &c) ? NULL : zc_client_provider(c);
+}
+
+/* What the ranks reach an owner by. */
 static int take_provider(ADIO_File fd, struct zcache_file *f)
 {
-    const char *mine = f->agg ? zcache_agg_provider(f->agg, f->near) : NULL;
     const struct zc_option *o = option("provider");
     bool given = zc_option_given(&f->settings, o);
+    int rank, root = provider_root(f), rc;
+    const char *mine;
     char name[64] = "";
-    int rc;
 
+    MPI_Comm_rank(fd->comm, &rank);
+    mine = rank == root ? provider_in_use(f) : NULL;
     if (mine)
         snprintf(name, sizeof name, "%s", mine);
-    rc = zcache_outcome_mpi(MPI_Bcast(name, sizeof name, MPI_CHAR, f->owners[0].rank, fd->comm));
+    rc = zcache_outcome_mpi(MPI_Bcast(name, sizeof name, MPI_CHAR, root, fd->comm));
     if (rc || !name[0] || !strcmp(name, f->settings.provider))
         return rc;
     if (given && !(is_tcp(name) && is_tcp(f->settings.provider)))

@@ -99,7 +99,7 @@ static bool prepare(ADIO_File fd, struct asked *a, struct zcache_new_view *v,
     check(fd, a, r);
     if (r->mpi_class == MPI_SUCCESS)
         zcache_refuse_rc(r, zcache_view_prepare(fd, a->etype, a->filetype, v));
-    if (!zcache_refusal_agree(r, 0, NULL, fd->comm))
+    if (!zcache_refusal_agree(r, is_external32(a->datarep), "data representation", fd->comm))
         return false;
     if (a->disp != MPI_DISPLACEMENT_CURRENT)
         return true;

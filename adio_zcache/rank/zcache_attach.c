@@ -256,7 +256,8 @@ static bool is_gone(int rc)
 
 int zcache_attach(ADIO_File fd, const struct zcache_opening *o)
 {
-    uint64_t replaces = 0;
+    struct zc_settings *s = &zcache_file_of(fd)->settings;
+    uint64_t replaces = 0, block_size = s->block_size, write_back = s->write_back;
 
     for (;;) {
         struct zcache_group *g;
@@ -268,6 +269,8 @@ int zcache_attach(ADIO_File fd, const struct zcache_opening *o)
             rc = join(fd, o, g);
         if (rc ? rc != -ESTALE : g != NULL)
             return rc;
+        s->block_size = block_size; /* as is asked for, not as in a group that has ended */
+        s->write_back = write_back;
         rc = make(fd, o, replaces, &m, &g);
         told = m.theirs || g;
         if (rc == 0 && g)

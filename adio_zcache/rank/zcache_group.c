@@ -98,19 +98,21 @@ void zcache_group_put(struct zcache_group *g)
 
 /* ---- others, at our aggregator ---- */
 
+/* One that has ended is on the list until this process next opens or closes a file. */
 static struct zcache_group *by_number(uint64_t number)
 {
     zc_assert_held(&lock);
     zc_list_each (&groups, n) {
         struct zcache_group *g = zc_list_entry(n, struct zcache_group, link);
 
-        if (zcache_group_number(g) == number)
+        if (zcache_group_number(g) == number && is_used(g))
             return g;
     }
     return NULL;
 }
 
-/* One more handle.  Nobody is let in to a group that has ended: its card may be on its way back. */
+/* One more handle.  Nobody is let in to a group that has ended: its card may be on its way back,
+ * and what was decided for its file, which nobody has open, is decided anew. */
 static bool attach(uint64_t number)
 {
     struct zcache_group *g;
@@ -210,7 +212,7 @@ static struct zcache_group *by_id(const unsigned char *id)
     zc_list_each (&groups, n) {
         struct zcache_group *g = zc_list_entry(n, struct zcache_group, link);
 
-        if (!memcmp(g->id, id, sizeof g->id))
+        if (!memcmp(g->id, id, sizeof g->id) && is_used(g))
             return g;
     }
     return NULL;

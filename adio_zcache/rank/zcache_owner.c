@@ -18,10 +18,8 @@ int zcache_owner_client(struct zcache_file *f, struct zcache_owner *o, struct zc
     *out = __atomic_load_n(&o->client, __ATOMIC_ACQUIRE);
     if (*out)
         return 0;
-    if (o->elsewhere)
-        snprintf(label, sizeof label, "aggregator on rank %u of the job", o->world_rank);
-    else
-        snprintf(label, sizeof label, "aggregator on rank %d", o->rank);
+    /* Other communicators' files use the connection, too. */
+    snprintf(label, sizeof label, "aggregator on rank %u of the job", o->world_rank);
     rc = zcache_peer_get(o->addr, o->addr_len, label, &f->settings, f->failures, out);
     if (rc == 0)
         __atomic_store_n(&o->client, *out, __ATOMIC_RELEASE);

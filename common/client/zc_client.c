@@ -32,6 +32,11 @@ const char *zc_client_label(const struct zc_client *c)
     return c->label;
 }
 
+const char *zc_client_provider(const struct zc_client *c)
+{
+    return c->net->tp->provider;
+}
+
 bool zc_client_broken(struct zc_client *c)
 {
     bool yes;

@@ -33,6 +33,8 @@ uint64_t zc_client_boot_id(const struct zc_client *c);
 uint32_t zc_client_page_size(const struct zc_client *c);  /* bytes; unit of large transfers */
 uint32_t zc_client_max_inline(const struct zc_client *c); /* bytes of data in a message */
 const char *zc_client_label(const struct zc_client *c);
+/* libfabric's, in use; NULL: it does without. */
+const char *zc_client_provider(const struct zc_client *c);
 
 int zc_client_open(struct zc_client *c, const char *path, unsigned flags, mode_t mode,
                    uint64_t *handle, struct zc_attr *attr);

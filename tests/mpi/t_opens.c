@@ -426,6 +426,39 @@ static void atomic(void)
 
 /* ---- the end ---- */
 
+/* Whose owner is asked by others alone: when they have closed it, it is nobody's any more. */
+static void nobody_left(void)
+{
+    char value[MPI_MAX_INFO_VAL + 1] = "";
+    MPI_File first, last;
+    MPI_Info own, now;
+    int there;
+
+    OK(MPI_Info_dup(info, &own));
+    OK(MPI_Info_set(own, "zcache_write_back", "none"));
+    first = open_with(t_rank ? MPI_COMM_NULL : MPI_COMM_SELF, name, RW, own);
+    meet();
+    last = open_by(t_size - 1);
+    put(last, t_size - 1, 100, 50000);
+    meet();
+    shut(&first);
+    meet();
+    shut(&last);
+    OK(MPI_Info_set(own, "zcache_write_back", "both"));
+    last = open_with(t_rank < t_size - 1 ? MPI_COMM_NULL : MPI_COMM_SELF, name, RW, own);
+    if (last != MPI_FILE_NULL && !reference) {
+        OK(MPI_File_get_info(last, &now));
+        OK(MPI_Info_get(now, "zcache_write_back", MPI_MAX_INFO_VAL, value, &there));
+        OK(MPI_Info_free(&now));
+        CHECK(!strcmp(value, "both"));
+    }
+    put(last, t_size - 1, 70000, 50000);
+    look(last, 0, 120000, "all of it");
+    shut(&last);
+    OK(MPI_Info_free(&own));
+    t_same(name, image, 120000, "closed");
+}
+
 /* The others have closed the file, and do something else. */
 static void late_close(void)
 {
@@ -490,6 +523,7 @@ int main(int argc, char **argv)
                                           {"netcdf", netcdf},
                                           {"loops", loops},
                                           {"atomic", atomic},
+                                          {"nobody_left", nobody_left},
                                           {"late_close", late_close},
                                           {NULL, NULL}};
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Several opens of one file in one job, by 1 to 4 ranks: without daemons, with one, with two; and
-# over ufs:, where the same cases pass, or the test is wrong.
+# over ufs:, where the same cases pass, or the test is wrong.  Once more with libfabric between ranks.
 #
 #     test-opens.sh                                what make check runs
 #     test-opens.sh --each [WHERE [RANKS [CASE]]]  every case by itself: which fail, and how often;
@@ -53,6 +53,11 @@ everything() {
         done
         leave "$where"
     done
+    at embedded
+    for ranks in 3 4; do # with opens that no owner is among, and that the first owner is not among
+        ZCACHE_LOCAL=false all_of "embedded, libfabric" "$ranks" t_opens 3 all
+    done
+    leave embedded
 }
 
 # all_of WHERE RANKS PROGRAM ROUNDS CASE
