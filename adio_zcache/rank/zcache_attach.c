@@ -3,16 +3,17 @@
  *     known by a rank? --yes--> its card to all ----> join: open at its owners
  *          | no                                      ^   |
  *          v                                         |   | an owner says that it is gone, or is
- *     make: the ranks of ranklist own it             |   v gone himself
+ *     make: the ranks of ranklist will own it        |   v gone himself
  *          |                                         |  make, and replace its card
  *          v              another card lies there    |
  *     meet: our card at the file? ------> undo, take it
  *          | it lies there now; or nobody can be met
  *          v
- *        done
+ *     open at the owners
  *
  * All owners of a group know it before its card is left, and as long as anybody has the file open
- * at all of them: so who is let in by all is in a group that has not ended.
+ * at all of them: so who is let in by all is in a group that has not ended.  They open the file
+ * when the card lies there, and so see the size that those of a group before have left.
  */
 #include "config.h"
 
@@ -229,9 +230,11 @@ static int make(ADIO_File fd, const struct zcache_opening *o, uint64_t replaces,
     }
     rc = zcache_attempt_agree(&a, rc);
     if (rc == 0)
-        rc = zcache_attempt_open(&a);
+        rc = zcache_attempt_introduce(&a);
     if (rc == 0 && !zcache_process_alone())
         rc = meet(&a, replaces, m, out);
+    if (rc == 0 && !*out)
+        rc = zcache_attempt_open(&a);
     if (rc == 0 && !*out) {
         /* of threads that open alone at the same time, one is the first */
         entered = zcache_group_enter(a.g, size_of(fd->comm) == 1 && !m->ours);

@@ -164,8 +164,6 @@ void zc_cache_disown(struct zc_handle *h);
 
 /* Size in bytes, counting cached writes. Does not block. */
 uint64_t zc_cache_size(struct zc_handle *h);
-/* Somebody else knows that the file is at least this large. */
-void zc_cache_grow(struct zc_handle *h, uint64_t size);
 
 /* Forgets what is clean, unless the file is known not to have been changed by others, and takes the
  * size from the store.

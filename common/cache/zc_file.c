@@ -469,16 +469,6 @@ int zc_cache_close(struct zc_handle *h)
     return why.err ? zc_errorf(-why.err, "%s", why.text) : 0;
 }
 
-void zc_cache_grow(struct zc_handle *h, uint64_t size)
-{
-    struct zc_cache *c = h->file->cache;
-
-    zc_lock_get(&c->lock);
-    if (size > h->file->size)
-        h->file->size = size;
-    zc_lock_put(&c->lock);
-}
-
 /* Pages in use stay, for what is dirty in them: their clean bytes do not.  0 or -ENOMEM. */
 int zc_file_outdate(struct zc_cache *c, struct zc_file *f)
 {
