@@ -162,7 +162,7 @@ static int size_to_append_to(ADIO_File fd, int rank, uint64_t *size)
     if (rc == 0)
         rc = zcache_outcome_mpi(MPI_Bcast(size, 1, MPI_UINT64_T, 0, fd->comm));
     if (rc)
-        zcache_detach(fd);
+        zcache_detach(fd, 0);
     return rc ? zc_errorf(-rc, "%s", o.text) : 0;
 }
 
@@ -307,7 +307,7 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     zcache_jobs_drain(&f->jobs);
     zcache_owners_views_end(f);
     zcache_outcome_set(&o, flush_to_close(fd));
-    rc = zcache_detach(fd);
+    rc = zcache_detach(fd, o.rc);
     if (rc && !o.rc)
         zcache_outcome_set(&o, rc);
     if (f->store)

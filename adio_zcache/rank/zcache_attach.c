@@ -62,6 +62,8 @@ static int join(ADIO_File fd, const struct zcache_opening *o, struct zcache_grou
         struct zcache_outcome why = {0};
 
         zcache_outcome_set(&why, rc);
+        if (rc == -ESTALE) /* another owner waits for nobody */
+            zcache_group_owe(a.g, 0);
         zcache_attempt_undo(&a);
         rc = zc_errorf(-rc, "%s", why.text);
     }
@@ -295,7 +297,14 @@ int zcache_detach_flush(ADIO_File fd, enum zc_level level)
     return rc || rank ? rc : zcache_owners_flush_elsewhere(f, level);
 }
 
-int zcache_detach(ADIO_File fd)
+/* The first owner, if he is not among the ranks, does not learn that another one could not write:
+ * the open that stays at him makes the group stay, until this process ends. */
+static bool keeps_there(const struct zcache_file *f, int flushed)
+{
+    return flushed && !zcache_network_is_loss(flushed) && f->nowners > 1 && f->owners[0].elsewhere;
+}
+
+int zcache_detach(ADIO_File fd, int flushed)
 {
     struct zcache_file *f = zcache_file_of(fd);
     int rank, rc = 0, there = 0;
@@ -310,7 +319,8 @@ int zcache_detach(ADIO_File fd)
             zcache_agg_unexport(f->agg, f->near, o->number);
         rc = zc_cache_close(o->local);
     }
-    if (rank == 0)
+    zcache_group_owe(f->group, flushed);
+    if (rank == 0 && !keeps_there(f, flushed))
         there = zcache_owners_close_elsewhere(f);
     rc = rc ? rc : there;
     zc_coord_destroy(f->coord);

@@ -302,6 +302,9 @@ void zc_cache_give_up_view(struct zc_handle *h, const struct zc_view *v, int64_t
 /* Bytes of the file that are not in the store yet, those in store writes under way included.
  * Does not block. */
 uint64_t zc_cache_backlog(struct zc_handle *h);
+/* Why bytes of the file are not in the store yet, whoever has it open: a negative errno, -EAGAIN
+ * when nothing has been refused; 0: they are.  Not explained.  Does not block. */
+int zc_cache_owes(struct zc_cache *c, uint64_t dev, uint64_t ino);
 /* Bytes that the store has taken and the file system has not.  Blocks in the store. */
 int zc_cache_backlog_below(struct zc_handle *h, uint64_t *bytes);
 

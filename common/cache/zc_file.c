@@ -520,3 +520,16 @@ uint64_t zc_cache_size(struct zc_handle *h)
     zc_lock_put(&c->lock);
     return size;
 }
+
+int zc_cache_owes(struct zc_cache *c, uint64_t dev, uint64_t ino)
+{
+    struct zc_file *f;
+    int rc = 0;
+
+    zc_lock_get(&c->lock);
+    f = zc_file_find(c, dev, ino);
+    if (f && !f->unlinked && zc_file_unwritten(f))
+        rc = f->nfailed ? f->write_why.err : -EAGAIN;
+    zc_lock_put(&c->lock);
+    return rc;
+}
