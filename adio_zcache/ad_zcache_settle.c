@@ -246,18 +246,29 @@ static bool is_tcp(const char *provider)
     return !strcmp(provider, "tcp") || !strcmp(provider, "net");
 }
 
-/* The first owner's, which the other ranks reach it by. */
+/* The rank of the first owner that is among the ranks, or -1. */
+static int rank_of_owner(const struct zcache_file *f)
+{
+    for (uint32_t i = 0; i < f->nowners; i++)
+        if (!f->owners[i].elsewhere)
+            return f->owners[i].rank;
+    return -1;
+}
+
+/* The first owner's, which the other ranks reach it by; of owners elsewhere nobody asks. */
 static int take_provider(ADIO_File fd, struct zcache_file *f)
 {
     const char *mine = f->agg ? zcache_agg_provider(f->agg, f->near) : NULL;
     const struct zc_option *o = option("provider");
     bool given = zc_option_given(&f->settings, o);
+    int root = rank_of_owner(f), rc;
     char name[64] = "";
-    int rc;
 
+    if (root < 0)
+        return 0;
     if (mine)
         snprintf(name, sizeof name, "%s", mine);
-    rc = zcache_outcome_mpi(MPI_Bcast(name, sizeof name, MPI_CHAR, f->owners[0].rank, fd->comm));
+    rc = zcache_outcome_mpi(MPI_Bcast(name, sizeof name, MPI_CHAR, root, fd->comm));
     if (rc || !name[0] || !strcmp(name, f->settings.provider))
         return rc;
     if (given && !(is_tcp(name) && is_tcp(f->settings.provider)))
