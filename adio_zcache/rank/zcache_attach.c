@@ -253,10 +253,11 @@ static int make(ADIO_File fd, const struct zcache_opening *o, uint64_t replaces,
     return why.rc ? zc_errorf(-why.rc, "%s", why.text) : 0;
 }
 
-/* A group that was told of has ended, or is not reached any more. */
+/* A group that was told of has ended, or is not reached any more.  One that cannot be reached from
+ * here (-EHOSTUNREACH) goes on: the file is not opened beside it. */
 static bool is_gone(int rc)
 {
-    return rc == -ESTALE || rc == -EHOSTUNREACH || zcache_network_is_loss(rc);
+    return rc == -ESTALE || zcache_network_is_loss(rc);
 }
 
 int zcache_attach(ADIO_File fd, const struct zcache_opening *o)

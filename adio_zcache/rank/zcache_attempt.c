@@ -180,6 +180,8 @@ static int open_there(struct zcache_attempt *a, uint32_t i)
 
     e->addr_len = near ? m->near_len : m->far_len;
     memcpy(e->addr, near ? m->near : m->far, e->addr_len);
+    if (!e->addr_len && zc_tp_local_is_over(m->near, m->near_len))
+        return zc_errorf(ESTALE, "rank %u, which had %s open, has ended", m->world_rank, f->path);
     if (!e->addr_len)
         return zc_errorf(EHOSTUNREACH,
                          "%s is open in this job, and rank %u, which has its pages, can be reached "
