@@ -253,7 +253,7 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
         rc = zcache_hints_settle(fd);
     snprintf(text, sizeof text, "%s", rc ? zc_error_text(rc) : "");
     if (rc && attached)
-        zcache_detach(fd);
+        zcache_detach(fd, 0);
     if (layout.sfile)
         zc_store_close_file(layout.sfile, ZC_LEVEL_VISIBLE);
     if (rc)
@@ -309,7 +309,7 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     zcache_jobs_drain(&f->jobs);
     zcache_owners_views_end(f);
     zcache_outcome_set(&o, flush_to_close(fd));
-    rc = zcache_detach(fd);
+    rc = zcache_detach(fd, o.rc);
     if (fd->access_mode & ADIO_DELETE_ON_CLOSE && !zcache_network_is_loss(rc))
         rc = 0; /* what cannot be written of a file that goes is nobody's loss */
     if (rc && !o.rc)

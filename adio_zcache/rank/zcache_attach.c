@@ -3,16 +3,17 @@
  *     known by a rank? --yes--> its card to all ----> join: open at its owners
  *          | no                                      ^   |
  *          v                                         |   | an owner says that it is gone, or is
- *     make: the ranks of ranklist own it             |   v gone himself
+ *     make: the ranks of ranklist will own it        |   v gone himself
  *          |                                         |  make, and replace its card
  *          v              another card lies there    |
  *     meet: our card at the file? ------> undo, take it
  *          | it lies there now; or nobody can be met
  *          v
- *        done
+ *     open at the owners
  *
  * All owners of a group know it before its card is left, and as long as anybody has the file open
- * at all of them: so who is let in by all is in a group that has not ended.
+ * at all of them: so who is let in by all is in a group that has not ended.  They open the file
+ * when the card lies there, and so see the size that those of a group before have left.
  */
 #include "config.h"
 
@@ -61,6 +62,8 @@ static int join(ADIO_File fd, const struct zcache_opening *o, struct zcache_grou
         struct zcache_outcome why = {0};
 
         zcache_outcome_set(&why, rc);
+        if (rc == -ESTALE) /* another owner waits for nobody */
+            zcache_group_owe(a.g, 0);
         zcache_attempt_undo(&a);
         rc = zc_errorf(-rc, "%s", why.text);
     }
@@ -229,9 +232,11 @@ static int make(ADIO_File fd, const struct zcache_opening *o, uint64_t replaces,
     }
     rc = zcache_attempt_agree(&a, rc);
     if (rc == 0)
-        rc = zcache_attempt_open(&a);
+        rc = zcache_attempt_introduce(&a);
     if (rc == 0 && !zcache_process_alone())
         rc = meet(&a, replaces, m, out);
+    if (rc == 0 && !*out)
+        rc = zcache_attempt_open(&a);
     if (rc == 0 && !*out) {
         /* of threads that open alone at the same time, one is the first */
         entered = zcache_group_enter(a.g, size_of(fd->comm) == 1 && !m->ours);
@@ -248,10 +253,11 @@ static int make(ADIO_File fd, const struct zcache_opening *o, uint64_t replaces,
     return why.rc ? zc_errorf(-why.rc, "%s", why.text) : 0;
 }
 
-/* A group that was told of has ended, or is not reached any more. */
+/* A group that was told of has ended, or is not reached any more.  One that cannot be reached from
+ * here (-EHOSTUNREACH) goes on: the file is not opened beside it. */
 static bool is_gone(int rc)
 {
-    return rc == -ESTALE || rc == -EHOSTUNREACH || zcache_network_is_loss(rc);
+    return rc == -ESTALE || zcache_network_is_loss(rc);
 }
 
 int zcache_attach(ADIO_File fd, const struct zcache_opening *o)
@@ -295,7 +301,14 @@ int zcache_detach_flush(ADIO_File fd, enum zc_level level)
     return rc || rank ? rc : zcache_owners_flush_elsewhere(f, level);
 }
 
-int zcache_detach(ADIO_File fd)
+/* The first owner, if he is not among the ranks, does not learn that another one could not write:
+ * the open that stays at him makes the group stay, until this process ends. */
+static bool keeps_there(const struct zcache_file *f, int flushed)
+{
+    return flushed && !zcache_network_is_loss(flushed) && f->nowners > 1 && f->owners[0].elsewhere;
+}
+
+int zcache_detach(ADIO_File fd, int flushed)
 {
     struct zcache_file *f = zcache_file_of(fd);
     int rank, rc = 0, there = 0;
@@ -310,7 +323,8 @@ int zcache_detach(ADIO_File fd)
             zcache_agg_unexport(f->agg, f->near, o->number);
         rc = zc_cache_close(o->local);
     }
-    if (rank == 0)
+    zcache_group_owe(f->group, flushed);
+    if (rank == 0 && !keeps_there(f, flushed))
         there = zcache_owners_close_elsewhere(f);
     rc = rc ? rc : there;
     zc_coord_destroy(f->coord);

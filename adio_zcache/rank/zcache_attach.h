@@ -27,9 +27,9 @@ struct zcache_opening {
  * of the file. */
 int zcache_attach(ADIO_File fd, const struct zcache_opening *o);
 
-/* This rank's share of writing everything back, and then, when all ranks have done that, of
- * closing: nobody else uses this open any more. */
+/* This rank's share of writing everything back, and then, when all ranks have done that, with what
+ * came of it, of closing: nobody else uses this open any more. */
 int zcache_detach_flush(ADIO_File fd, enum zc_level level);
-int zcache_detach(ADIO_File fd);
+int zcache_detach(ADIO_File fd, int flushed);
 
 #endif

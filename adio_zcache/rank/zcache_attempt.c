@@ -128,6 +128,14 @@ static int same_file(const struct zcache_attempt *a, const struct zc_attr *is)
                      a->f->path);
 }
 
+/* The aggregator, and who else may ask it. */
+static int be_there(struct zcache_attempt *a)
+{
+    int rc = get_aggregator(a);
+
+    return rc ? rc : serve(a);
+}
+
 static int open_here(struct zcache_attempt *a)
 {
     struct zcache_file *f = a->f;
@@ -138,12 +146,8 @@ static int open_here(struct zcache_attempt *a)
         f->coord = zc_coord_create();
         rc = f->coord ? 0 : zc_errorf(ENOMEM, "no memory to open a file");
     }
-    if (rc == 0)
-        rc = get_aggregator(a);
-    if (rc == 0)
-        rc = serve(a);
-    if (rc == 0 && a->new)
-        rc = introduce(a);
+    if (rc == 0 && !f->agg)
+        rc = be_there(a);
     if (rc == 0)
         rc = zc_cache_open(zcache_agg_cache(f->agg), f->path, store_flags(a), a->o->mode,
                            &a->handle, &attr);
@@ -152,7 +156,6 @@ static int open_here(struct zcache_attempt *a)
     rc = same_file(a, &attr);
     if (rc)
         return rc;
-    zc_cache_grow(a->handle, a->o->attr.size);
     if (f->settings.agg_prefetch)
         zc_cache_prefetch(a->handle, (uint32_t)f->settings.agg_prefetch_depth);
     if (size_of(a->fd->comm) == 1)
@@ -177,6 +180,8 @@ static int open_there(struct zcache_attempt *a, uint32_t i)
 
     e->addr_len = near ? m->near_len : m->far_len;
     memcpy(e->addr, near ? m->near : m->far, e->addr_len);
+    if (!e->addr_len && zc_tp_local_is_over(m->near, m->near_len))
+        return zc_errorf(ESTALE, "rank %u, which had %s open, has ended", m->world_rank, f->path);
     if (!e->addr_len)
         return zc_errorf(EHOSTUNREACH,
                          "%s is open in this job, and rank %u, which has its pages, can be reached "
@@ -280,16 +285,12 @@ static void take_entries(struct zcache_attempt *a)
 
         w->rank = a->ranks[i];
         w->elsewhere = a->ranks[i] == NOBODY;
-        w->world_rank = a->new ? e->member.world_rank : a->g->owners[i].world_rank;
+        w->world_rank = a->g->owners[i].world_rank;
         w->number = e->number;
         w->addr_len = e->addr_len;
         memcpy(w->addr, e->addr, sizeof w->addr);
         w->local = (int)i == a->mine ? a->handle : NULL;
-        if (a->new)
-            a->g->owners[i] = e->member;
     }
-    if (a->new)
-        memcpy(a->g->id, a->all[0].group, sizeof a->g->id);
 }
 
 /* The attempt's group becomes the file's, and its settings those in force. */
@@ -331,8 +332,29 @@ int zcache_attempt_open(struct zcache_attempt *a)
         take_entries(a);
     else
         zcache_outcome_set(&o, rc);
-    if (rc == 0 && a->new) /* before anybody can find its card: that is behind what follows */
-        zcache_group_expect(a->g);
+    return zcache_outcome_agree(&o, a->fd->comm);
+}
+
+int zcache_attempt_introduce(struct zcache_attempt *a)
+{
+    struct zcache_outcome o = {0};
+    int rc = 0;
+
+    if (a->mine >= 0)
+        rc = be_there(a);
+    if (rc == 0 && a->mine >= 0)
+        rc = introduce(a);
+    zcache_outcome_set(&o, rc);
+    rc = exchange(a);
+    if (rc) {
+        zcache_outcome_set(&o, rc);
+    } else {
+        for (uint32_t i = 0; i < a->g->nowners; i++)
+            a->g->owners[i] = a->all[i].member;
+        memcpy(a->g->id, a->all[0].group, sizeof a->g->id);
+        zcache_group_expect(
+            a->g); /* before anybody can find its card: that is behind what follows */
+    }
     return zcache_outcome_agree(&o, a->fd->comm);
 }
 

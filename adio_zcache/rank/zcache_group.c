@@ -9,6 +9,7 @@
 #include "zc_log.h"
 #include "zcache_finalize.h"
 #include "zcache_group.h"
+#include "zcache_network.h"
 
 enum { MAX_OWNERS = 1 << 16 };
 
@@ -18,10 +19,20 @@ static zc_cond detached = PTHREAD_COND_INITIALIZER;
 
 /* ---- how long ---- */
 
-/* Somebody has the file open, here or through our aggregator. */
+/* What could not be written back before the last close is kept, and only here is it seen by those
+ * who open the file next, and older than what they write.  Where it was to go is no more: there is
+ * nothing to wait for. */
+static bool owes(const struct zcache_group *g)
+{
+    int why = g->agg ? zc_cache_owes(zcache_agg_cache(g->agg), g->dev, g->ino) : 0;
+
+    return g->owing || (why && !zcache_network_is_loss(why));
+}
+
+/* Somebody has the file open, here or through our aggregator; or will have to. */
 static bool is_used(const struct zcache_group *g)
 {
-    return g->users || g->attached;
+    return g->users || g->attached || owes(g);
 }
 
 static void group_free(struct zcache_group *g)
@@ -68,11 +79,39 @@ static void leave(void)
     free_all(&over);
 }
 
-/* Nor do others have any more at our aggregators; or the process ends. */
+/* A group with bytes that are to be tried once more, with one user more; or NULL. */
+static struct zcache_group *next_to_pay(void)
+{
+    struct zcache_group *found = NULL;
+
+    zc_lock_get(&lock);
+    zc_list_each (&groups, n) {
+        struct zcache_group *g = zc_list_entry(n, struct zcache_group, link);
+
+        if (!found && !g->paid && g->agg && owes(g))
+            found = g;
+    }
+    if (found) {
+        found->paid = true;
+        found->users++;
+    }
+    zc_lock_put(&lock);
+    return found;
+}
+
+/* Nor do others have any more at our aggregators; or the process ends.  What is owed is written
+ * while others still find it here, or never: the end of the cache says so. */
 static void leave_all(void)
 {
+    struct zcache_group *g;
     struct zc_list over;
 
+    while ((g = next_to_pay())) {
+        zc_cache_drain(zcache_agg_cache(g->agg));
+        zc_lock_get(&lock);
+        g->users--;
+        zc_lock_put(&lock);
+    }
     zc_list_init(&over);
     zc_lock_get(&lock);
     zc_list_splice(&over, &groups);
@@ -94,6 +133,13 @@ void zcache_group_put(struct zcache_group *g)
     sort_out(&over);
     zc_lock_put(&lock);
     free_all(&over);
+}
+
+void zcache_group_owe(struct zcache_group *g, int rc)
+{
+    zc_lock_get(&lock);
+    g->owing = rc && !zcache_network_is_loss(rc) && g->nowners > 1 && g->agg;
+    zc_lock_put(&lock);
 }
 
 /* ---- others, at our aggregator ---- */

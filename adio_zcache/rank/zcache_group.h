@@ -3,7 +3,8 @@
  * Pages, size and dirty bytes belong to the file, and the aggregators that have them to the group
  * of the file: whichever process opens it next, through whatever communicator and under whatever
  * name, uses the same ones (zcache_attach.h).  A group begins with an open that finds none, and
- * lasts as long as any process has the file open.
+ * lasts as long as any process has the file open, or an owner has bytes of it that could not be
+ * written back: whoever opens it then is to find them.
  *
  * A process knows the groups of the files it has open, and those whose owner it is while others
  * have them open at it: an owner that does not know a group says that it is gone.  A card is a
@@ -49,6 +50,8 @@ struct zcache_group {
     bool expected;              /* nobody has opened the file at all of its owners yet */
     unsigned users;             /* opens of this process */
     unsigned attached;          /* handles of others here */
+    bool owing;                 /* other owners may have bytes that could not be written back */
+    bool paid;                  /* at the end: they have been tried once more */
     struct zcache_agg *agg;     /* of this process, which owns blocks; else NULL */
     struct zcache_store *store; /* below it, one user of which we are */
     struct zc_seat *seat;       /* the card, which is left at the file */
@@ -63,6 +66,9 @@ void zcache_group_expect(struct zcache_group *g);
 /* The file is open at its owners, and known to be its own.  When there is another one of the file,
  * and `unless_known`: returns that, with one user more, and gives `g` back; else returns `g`. */
 struct zcache_group *zcache_group_enter(struct zcache_group *g, bool unless_known);
+/* What a flush by all owners has come to, of an open that is about to end: each stays for the
+ * others' sake, too, as long as that is not well. */
+void zcache_group_owe(struct zcache_group *g, int rc);
 /* One user less; NULL: nothing.  May talk to the store. */
 void zcache_group_put(struct zcache_group *g);
 

@@ -164,8 +164,6 @@ void zc_cache_disown(struct zc_handle *h);
 
 /* Size in bytes, counting cached writes. Does not block. */
 uint64_t zc_cache_size(struct zc_handle *h);
-/* Somebody else knows that the file is at least this large. */
-void zc_cache_grow(struct zc_handle *h, uint64_t size);
 
 /* Forgets what is clean, unless the file is known not to have been changed by others, and takes the
  * size from the store.
@@ -305,6 +303,9 @@ void zc_cache_give_up_view(struct zc_handle *h, const struct zc_view *v, int64_t
 /* Bytes of the file that are not in the store yet, those in store writes under way included.
  * Does not block. */
 uint64_t zc_cache_backlog(struct zc_handle *h);
+/* Why bytes of the file are not in the store yet, whoever has it open: a negative errno, -EAGAIN
+ * when nothing has been refused; 0: they are.  Not explained.  Does not block. */
+int zc_cache_owes(struct zc_cache *c, uint64_t dev, uint64_t ino);
 /* Bytes that the store has taken and the file system has not.  Blocks in the store. */
 int zc_cache_backlog_below(struct zc_handle *h, uint64_t *bytes);
 

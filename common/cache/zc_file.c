@@ -484,16 +484,6 @@ int zc_cache_close(struct zc_handle *h)
     return why.err ? zc_errorf(-why.err, "%s", why.text) : 0;
 }
 
-void zc_cache_grow(struct zc_handle *h, uint64_t size)
-{
-    struct zc_cache *c = h->file->cache;
-
-    zc_lock_get(&c->lock);
-    if (size > h->file->size)
-        h->file->size = size;
-    zc_lock_put(&c->lock);
-}
-
 /* Pages in use stay, for what is dirty in them: their clean bytes do not.  0 or -ENOMEM. */
 int zc_file_outdate(struct zc_cache *c, struct zc_file *f)
 {
@@ -544,4 +534,17 @@ uint64_t zc_cache_size(struct zc_handle *h)
     size = h->file->size;
     zc_lock_put(&c->lock);
     return size;
+}
+
+int zc_cache_owes(struct zc_cache *c, uint64_t dev, uint64_t ino)
+{
+    struct zc_file *f;
+    int rc = 0;
+
+    zc_lock_get(&c->lock);
+    f = zc_file_find(c, dev, ino);
+    if (f && !f->unlinked && zc_file_unwritten(f))
+        rc = f->nfailed ? f->write_why.err : -EAGAIN;
+    zc_lock_put(&c->lock);
+    return rc;
 }

@@ -109,6 +109,16 @@ bool zc_tp_local_can_reach(const void *addr, size_t len)
     return zc_tp_local_reaches(&a.card);
 }
 
+bool zc_tp_local_is_over(const void *addr, size_t len)
+{
+    struct local_address a;
+
+    if (!zc_tp_local_is_address(addr, len))
+        return false;
+    memcpy(&a, addr, sizeof a);
+    return zc_tp_local_has_ended(&a.card);
+}
+
 bool zc_tp_local_is_address(const void *addr, size_t len)
 {
     return len == sizeof(struct local_address) && !memcmp(addr, magic, sizeof magic);

@@ -26,6 +26,8 @@ int zc_tp_local_fd(struct zc_tp *tp);
 bool zc_tp_local_is_address(const void *addr, size_t len);
 /* ... of a process that this one can use it with, as far as can be seen without asking it. */
 bool zc_tp_local_can_reach(const void *addr, size_t len);
+/* ... of one that is known to have ended. */
+bool zc_tp_local_is_over(const void *addr, size_t len);
 
 /* What a process hands to another one so that it can try.  No padding: it may travel as bytes. */
 struct zc_tp_local_card {
@@ -39,7 +41,8 @@ struct zc_tp_local_card {
  * for that (PR_SET_PTRACER).  0 or a negative errno, explained. */
 int zc_tp_local_card(struct zc_tp_local_card *out);
 
-/* True when this process can reach that one. */
+/* True when this process can reach that one; when it knows that that one is no more. */
 bool zc_tp_local_reaches(const struct zc_tp_local_card *card);
+bool zc_tp_local_has_ended(const struct zc_tp_local_card *card);
 
 #endif

@@ -50,16 +50,33 @@ int zc_tp_local_card(struct zc_tp_local_card *out)
     return network(&out->net_dev, &out->net_ino);
 }
 
-bool zc_tp_local_reaches(const struct zc_tp_local_card *card)
+static bool same_host(const struct zc_tp_local_card *card)
+{
+    uint64_t dev = 0, ino = 0;
+
+    return card->uid == geteuid() && !network(&dev, &ino) && dev == card->net_dev &&
+           ino == card->net_ino;
+}
+
+/* 0: its process has it; -ESRCH: that has ended; or it may not be looked at. */
+static int look(const struct zc_tp_local_card *card)
 {
     unsigned char seen[sizeof card->stamp];
     struct iovec here = {seen, sizeof seen};
     struct iovec there = {(void *)(uintptr_t)card->where, sizeof seen};
-    uint64_t dev = 0, ino = 0;
+    ssize_t n = process_vm_readv((pid_t)card->pid, &here, 1, &there, 1, 0);
 
-    if (card->uid != geteuid() || network(&dev, &ino) || dev != card->net_dev ||
-        ino != card->net_ino)
-        return false;
-    return process_vm_readv((pid_t)card->pid, &here, 1, &there, 1, 0) == sizeof seen &&
-           memcmp(seen, card->stamp, sizeof seen) == 0;
+    if (n < 0 && errno != EFAULT)
+        return -errno;
+    return n == sizeof seen && memcmp(seen, card->stamp, sizeof seen) == 0 ? 0 : -ESRCH;
+}
+
+bool zc_tp_local_reaches(const struct zc_tp_local_card *card)
+{
+    return same_host(card) && look(card) == 0;
+}
+
+bool zc_tp_local_has_ended(const struct zc_tp_local_card *card)
+{
+    return same_host(card) && look(card) == -ESRCH;
 }

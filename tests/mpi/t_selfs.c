@@ -165,6 +165,32 @@ static void at_any_time(void)
     stored(0, t_size * (int)sizeof got, "closed");
 }
 
+/* Who opens while another one writes and closes: what that one has written is there, and all of it
+ * counts, when both are done. */
+static void opened_meanwhile(void)
+{
+    for (int turn = 0; turn < 3 * t_size; turn++) {
+        int who = turn % t_size;
+        MPI_File fh = open_by(who);
+
+        meet();
+        for (int i = 0; i < turn && t_rank == who; i++) /* they are at different places by then */
+            OK(MPI_File_sync(fh));
+        put(fh, who, (long long)turn * PIECE, PIECE);
+        if (t_rank == who)
+            shut(&fh);
+        else
+            fh = open_self();
+        meet();
+        size_is(fh, (turn + 1LL) * PIECE, "opened while another one wrote");
+        look(fh, 0, (turn + 1) * PIECE, "opened while another one wrote");
+        meet();
+        shut(&fh);
+        meet();
+    }
+    stored(0, 3 * t_size * PIECE, "closed by all");
+}
+
 /* Two halves of the ranks, each together. */
 static void halves(void)
 {
@@ -240,6 +266,7 @@ int main(int argc, char **argv)
                                           {"closed_in_all_orders", closed_in_all_orders},
                                           {"passed_on", passed_on},
                                           {"at_any_time", at_any_time},
+                                          {"opened_meanwhile", opened_meanwhile},
                                           {"halves", halves},
                                           {"sizes", sizes},
                                           {"many", many},

@@ -198,6 +198,7 @@ START_TEST(writes_do_not_take_the_errors_of_syncs)
     put(h, 100, 0, 2);
     ck_assert_int_eq(zc_client_close(client, h, ZC_LEVEL_STORED), -EIO);
     ck_assert_int_eq(zc_client_close(client, other, ZC_LEVEL_STORED), -EIO);
+    ck_assert_int_eq(zc_client_unlink(client, "/f"), 0); /* which ends it */
     down();
 }
 END_TEST

@@ -1,0 +1,88 @@
+/* t_leftover.c - bytes that could not be written when their file was closed belong to it.
+ *
+ *     t_leftover FILE SWITCH alone|both IMAGE
+ *
+ * While the file SWITCH says so nothing can be written to FILE's file system, or its daemon.
+ *
+ * alone  rank 0 is the only owner of the file
+ * both   ranks 0 and 1 are, and the bytes are rank 1's
+ *
+ * They write and close the file in vain.  The last rank opens it, with other pages and as if it
+ * were the owner: it reads those bytes, and writes half of them anew.  When writing works again and
+ * it has closed the file, its bytes are the newer ones, whoever ends when; the others are there,
+ * too.  What is to be there is left in the file IMAGE.
+ */
+#include "t_file.h"
+
+enum { BLOCK = 64 << 10, LEN = 2 * BLOCK, HALF = BLOCK + BLOCK / 2 };
+
+static unsigned char image[LEN], got[LEN];
+static const char *toggle;
+
+static void refuse(void)
+{
+    FILE *f = t_rank == 0 ? fopen(toggle, "w") : NULL;
+
+    CHECK(t_rank != 0 || (f && fputs("EIO", f) > 0 && fclose(f) == 0));
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static MPI_File open_by(MPI_Comm comm, const char *name, const char *block)
+{
+    MPI_File fh = MPI_FILE_NULL;
+    MPI_Info info;
+
+    OK(MPI_Info_create(&info));
+    OK(MPI_Info_set(info, "zcache_block_size", block));
+    OK(MPI_Info_set(info, "cb_nodes", "2"));
+    OK(MPI_Info_set(info, "cb_config_list", "*:2"));
+    if (comm != MPI_COMM_NULL)
+        OK(MPI_File_open(comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &fh));
+    OK(MPI_Info_free(&info));
+    return fh;
+}
+
+/* The second block, by the owners. */
+static void write_in_vain(const char *name, int owners)
+{
+    MPI_Comm comm;
+    MPI_File fh;
+
+    OK(MPI_Comm_split(MPI_COMM_WORLD, t_rank < owners ? 0 : MPI_UNDEFINED, 0, &comm));
+    fh = open_by(comm, name, "64K");
+    if (t_rank == 0)
+        OK(MPI_File_write_at(fh, BLOCK, image + BLOCK, BLOCK, MPI_BYTE, MPI_STATUS_IGNORE));
+    if (t_rank < owners)
+        CHECK(MPI_File_close(&fh) != MPI_SUCCESS);
+    if (comm != MPI_COMM_NULL)
+        OK(MPI_Comm_free(&comm));
+}
+
+static void write_anew(const char *name, const char *copy)
+{
+    MPI_File fh = open_by(MPI_COMM_SELF, name, "4K");
+    FILE *f = fopen(copy, "w");
+
+    OK(MPI_File_read_at(fh, 0, got, LEN, MPI_BYTE, MPI_STATUS_IGNORE));
+    t_equal(got, image, 0, LEN, "bytes that are not written yet");
+    t_stamps(image + HALF, HALF, LEN - HALF, 2);
+    OK(MPI_File_write_at(fh, HALF, image + HALF, LEN - HALF, MPI_BYTE, MPI_STATUS_IGNORE));
+    CHECK(unlink(toggle) == 0);
+    OK(MPI_File_close(&fh));
+    CHECK(f && fwrite(image, 1, LEN, f) == LEN && fclose(f) == 0);
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = t_begin(argc, argv, MPI_THREAD_SINGLE);
+
+    toggle = argv[2];
+    t_stamps(image + BLOCK, BLOCK, BLOCK, 1);
+    refuse();
+    write_in_vain(name, !strcmp(argv[3], "both") ? 2 : 1);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (t_rank == t_size - 1)
+        write_anew(name, argv[4]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    return t_end(argv[0]);
+}

@@ -1,0 +1,23 @@
+#!/usr/bin/env bash
+# Bytes that an aggregator could not write back before the last close of their file are seen by who
+# opens it next in the job, and are never written over newer ones: without a daemon, and with one
+# that writes go through.
+set -u
+# shellcheck source=tests/mpi/functions.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
+
+requires test -e "$faultshim"
+make_root
+export FAULTSHIM_UNDER=$root FAULTSHIM_SWITCH=$tmp/switch
+preload=$faultshim:$preload daemon_preload=$faultshim
+for n in 0 1; do
+
+    start_daemons "$n" --cache-size 0
+    for who in alone both; do
+        mpi_quiet 3 "$programs/t_leftover" "zcache:$root/$who" "$tmp/switch" "$who" "$tmp/image" ||
+            fail "$n daemons: $who"
+        cmp "$root/$who" "$tmp/image" || fail "$n daemons: $who: not the newer bytes"
+        rm "$root/$who"
+    done
+    stop_daemons || fail "$n daemons: not drained"
+done
