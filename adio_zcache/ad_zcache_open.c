@@ -308,6 +308,8 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     zcache_owners_views_end(f);
     zcache_outcome_set(&o, flush_to_close(fd));
     rc = zcache_detach(fd);
+    if (fd->access_mode & ADIO_DELETE_ON_CLOSE && !zcache_network_is_loss(rc))
+        rc = 0; /* what cannot be written of a file that goes is nobody's loss */
     if (rc && !o.rc)
         zcache_outcome_set(&o, rc);
     if (f->store)

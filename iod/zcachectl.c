@@ -1,4 +1,4 @@
-/* zcachectl.c - asks running daemons, and tells them to flush, evict, drain, stop.
+/* zcachectl.c - asks running daemons, and tells them to flush, evict, drain, resume, stop.
  *
  * Exit status: 0 every daemon did it; 1 one did not; 2 wrong use.
  */
@@ -31,7 +31,9 @@ static const struct ctl_command commands[] = {
     {"evict", true, ZC_CONTROL_EVICT, true, "dropped from the cache",
      "flush, then drop what is cached"},
     {"drain", true, ZC_CONTROL_DRAIN, false, "everything is written back; opens are refused",
-     "flush, and refuse new opens from now on"},
+     "flush, and refuse new opens until resume"},
+    {"resume", true, ZC_CONTROL_RESUME, false, "opens files again",
+     "open files again, after drain"},
     {"stop", true, ZC_CONTROL_STOP, false, "everything is written back; stopped",
      "drain, and end the daemon; returns when it is gone"},
     {0},

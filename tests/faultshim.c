@@ -12,7 +12,8 @@
  *     FAULTSHIM_DELAY=P:US    P percent of all calls take US microseconds longer
  *     FAULTSHIM_SEED=N
  *     FAULTSHIM_SWITCH=FILE   while it exists and says EIO, ENOSPC or EDQUOT, nothing can be
- *                             written: writes, allocations and fdatasync fail with that
+ *                             written: writes, allocations and fdatasync fail with that;
+ *                             with "but sync" behind it fdatasync works
  *     FAULTSHIM_CUT=FILE      while it exists, no size can be set: ftruncate fails with EIO
  *     FAULTSHIM_HOLD=FILE     while it exists, what would be written waits
  *     FAULTSHIM_REPORT=FILE   at exit a line of counts is appended here
@@ -133,9 +134,9 @@ static void sleep_us(unsigned us)
 }
 
 /* What the switch says; 0: all is well. */
-static int broken(void)
+static int broken(bool sync)
 {
-    char word[16] = "";
+    char word[32] = "";
     int fd = want.toggle ? open(want.toggle, O_RDONLY | O_CLOEXEC) : -1;
     ssize_t n;
 
@@ -143,18 +144,18 @@ static int broken(void)
         return 0;
     n = read(fd, word, sizeof word - 1);
     close(fd);
-    if (n <= 0)
+    if (n <= 0 || (sync && strstr(word, "but sync")))
         return 0;
     __atomic_fetch_add(&errors, 1, __ATOMIC_RELAXED);
     return !strncmp(word, "ENOSPC", 6) ? ENOSPC : !strncmp(word, "EDQUOT", 6) ? EDQUOT : EIO;
 }
 
 /* Passes a call: true, or errno is set and it fails. */
-static bool passes(bool writes)
+static bool passes(bool writes, bool sync)
 {
-    int err = writes ? broken() : 0;
+    int err = writes || sync ? broken(sync) : 0;
 
-    while (writes && want.hold && access(want.hold, F_OK) == 0)
+    while ((writes || sync) && want.hold && access(want.hold, F_OK) == 0)
         sleep_us(10000);
     if (falls(want.delay_rate, &delays))
         sleep_us(want.delay_us);
@@ -201,7 +202,7 @@ ssize_t preadv(int fd, const struct iovec *iov, int n, off_t off)
     FIND("preadv");
     if (!MEDDLE(fd))
         return next(fd, iov, n, off);
-    if (!passes(false))
+    if (!passes(false, false))
         return -1;
     used = shorten(iov, n, cut);
     return next(fd, used ? cut : iov, used ? used : n, off);
@@ -216,7 +217,7 @@ ssize_t pwritev(int fd, const struct iovec *iov, int n, off_t off)
     FIND("pwritev");
     if (!MEDDLE(fd))
         return next(fd, iov, n, off);
-    if (!passes(true))
+    if (!passes(true, false))
         return -1;
     used = shorten(iov, n, cut);
     return next(fd, used ? cut : iov, used ? used : n, off);
@@ -227,7 +228,7 @@ int fdatasync(int fd)
     static int (*next)(int);
 
     FIND("fdatasync");
-    if (MEDDLE(fd) && !passes(true))
+    if (MEDDLE(fd) && !passes(false, true))
         return -1;
     return next(fd);
 }
@@ -237,7 +238,7 @@ int ftruncate(int fd, off_t size)
     static int (*next)(int, off_t);
 
     FIND("ftruncate");
-    if (MEDDLE(fd) && !passes(false))
+    if (MEDDLE(fd) && !passes(false, false))
         return -1;
     if (MEDDLE(fd) && want.cut && access(want.cut, F_OK) == 0) {
         errno = EIO;
@@ -251,7 +252,7 @@ int fallocate(int fd, int mode, off_t off, off_t len)
     static int (*next)(int, int, off_t, off_t);
 
     FIND("fallocate");
-    if (MEDDLE(fd) && !passes(true))
+    if (MEDDLE(fd) && !passes(true, false))
         return -1;
     return next(fd, mode, off, len);
 }

@@ -114,7 +114,7 @@ void zc_cache_unlock(struct zc_cache *c)
 {
     struct deliveries d;
 
-    if (c->nheld > zc_frames_most(c))
+    if (zc_frames_over(c))
         zc_frames_shed(c);
     if (c->st.waiting_room > 0) {
         zc_room_serve(c);
@@ -140,7 +140,7 @@ void zc_cache_unlock(struct zc_cache *c)
 
 void zc_cache_wait(struct zc_cache *c)
 {
-    if (c->nheld > zc_frames_most(c))
+    if (zc_frames_over(c))
         zc_frames_shed(c);
     if (c->st.waiting_room > 0)
         zc_room_serve(c);
@@ -203,6 +203,7 @@ static void init_lists(struct zc_cache *c)
     zc_list_init(&c->room);
     zc_list_init(&c->curbed);
     zc_list_init(&c->losses);
+    zc_list_init(&c->kept);
     zc_list_init(&c->eager);
     zc_list_init(&c->failed_files);
     zc_list_init(&c->looks);

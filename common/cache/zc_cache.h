@@ -273,6 +273,7 @@ struct zc_flush {
     struct zc_list link;
     uint64_t target;
     bool syncing;
+    bool asking, asked; /* the store, to try again what it owes itself; once */
 };
 
 /* Starts writing everything dirty at the time of the call, pages whose write-back failed

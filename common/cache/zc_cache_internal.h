@@ -205,6 +205,8 @@ struct zc_cache {
     bool shrunk;           /* all pages may be claimed until some are written back */
     struct zc_list losses; /* zc_ledger.c */
     unsigned nlosses;
+    struct zc_list kept; /* files kept for what is lost of them, the one used last at the tail */
+    unsigned nkept;
     struct zc_cache_stats st; /* the counters; gauges are filled in by zc_cache_stats() */
 };
 
@@ -222,7 +224,7 @@ void zc_why_set(struct zc_why *w, int err, const char *fmt, ...)
 /* ---- zc_frames.c: how many there are ---- */
 int zc_frames_init(struct zc_cache *c); /* 0 or -ENOMEM; zc_frames_free() either way */
 void zc_frames_free(struct zc_cache *c);
-uint64_t zc_frames_most(const struct zc_cache *c);  /* how many may be held: npages, mostly */
+bool zc_frames_over(const struct zc_cache *c);      /* more are held than may be */
 bool zc_frames_any(const struct zc_cache *c);       /* one without a page may be had */
 struct zc_page *zc_frames_take(struct zc_cache *c); /* that one; NULL: none */
 void zc_frames_give(struct zc_cache *c, struct zc_page *p);
@@ -345,6 +347,7 @@ int zc_file_settle(struct zc_cache *c, struct zc_file *f);
 void zc_file_look(struct zc_cache *c, struct zc_file *f);
 void zc_file_discard(struct zc_cache *c, struct zc_file *f);
 int zc_file_outdate(struct zc_cache *c, struct zc_file *f);
+bool zc_file_unused(const struct zc_file *f); /* nothing refers to it */
 void zc_file_reap(struct zc_file *f);
 void zc_file_destroy(struct zc_file *f);
 struct zc_file *zc_file_find(struct zc_cache *c, uint64_t dev, uint64_t ino);

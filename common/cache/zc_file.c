@@ -96,6 +96,7 @@ static struct zc_file *new_file(struct zc_cache *c)
     zc_list_init(&f->flushes);
     zc_list_init(&f->eager_link);
     zc_list_init(&f->failed_link);
+    zc_list_init(&f->ledger.kept);
     zc_token_init(&f->token);
     return f;
 }
@@ -105,8 +106,15 @@ void zc_file_destroy(struct zc_file *f)
     zc_list_del(&f->link);
     zc_list_del(&f->eager_link);
     zc_list_del(&f->token.link);
+    zc_ledger_unkeep(f);
     free(f->path);
     free(f);
+}
+
+bool zc_file_unused(const struct zc_file *f)
+{
+    return f->handles == 0 && f->refs == 0 && !f->ctl && f->npages == 0 && !f->rd && !f->wr &&
+           zc_list_empty(&f->flushes);
 }
 
 /* Frees a file nothing refers to, and of which nothing is owed. */
@@ -116,8 +124,11 @@ void zc_file_reap(struct zc_file *f)
     bool told_below = c->cfg.transient && c->store->remembers; /* and who comes next hears it */
     bool owed = f->ledger.lost_why.err && !told_below && !c->over;
 
-    if (f->handles == 0 && f->refs == 0 && !f->ctl && f->npages == 0 && !f->rd && !f->wr &&
-        zc_list_empty(&f->flushes) && !owed)
+    if (!zc_file_unused(f))
+        return;
+    if (owed)
+        zc_ledger_keep(f->cache, f);
+    else
         zc_file_destroy(f);
 }
 
@@ -183,8 +194,10 @@ static struct zc_file *meet(struct zc_cache *c, struct opening *o, const struct 
 {
     struct zc_file *f = zc_file_find(c, attr->dev, attr->ino);
 
-    if (f)
+    if (f) {
+        zc_ledger_unkeep(f);
         return f;
+    }
     f = o->spare;
     o->spare = NULL;
     f->dev = attr->dev;

@@ -5,6 +5,10 @@
  * later epoch as soon as the page's older ones are in a store write, hence a request ends
  * however fast writers go on.  A failed page counts as "failed again" when the attempt that
  * failed began after the request (attempt > target).
+ *
+ * A store that remembers (a daemon) may have refused pages because it is full of what its own
+ * store refused, and has not tried again since.  So a request whose pages were refused asks it to,
+ * by a sync, and when that works its own are tried once more: what is mended below is mended here.
  */
 #include "config.h"
 
@@ -41,6 +45,11 @@ static enum progress progress_of(const struct zc_file *f, uint64_t target)
         result = REFUSED;
     }
     return result;
+}
+
+static bool may_ask(const struct zc_file *f, const struct zc_flush *fl)
+{
+    return f->wr && f->cache->store->remembers && !fl->asked && !f->cache->over;
 }
 
 /* The latest target of the requests that wait for pages; *any: there is one. */
@@ -84,7 +93,7 @@ void zc_flush_check(struct zc_cache *c, struct zc_file *f)
         if (fl->syncing)
             continue;
         done = progress_of(f, fl->target);
-        if (done == REFUSED && zc_ledger_refused(c, f, &why))
+        if (done == REFUSED && !may_ask(f, fl) && zc_ledger_refused(c, f, &why))
             finish(c, fl, &why);
         else if (done == WRITTEN && !f->wr)
             finish(c, fl, NULL);
@@ -92,15 +101,16 @@ void zc_flush_check(struct zc_cache *c, struct zc_file *f)
     zc_file_eager(c, f);
 }
 
-/* A request has all its pages written and now needs the store to sync. */
+/* A request has all its pages written and now needs the store to sync, or to be asked. */
 bool zc_flush_wants_sync(const struct zc_file *f)
 {
     if (f->syncing)
         return false;
     zc_list_each (&f->flushes, n) {
         const struct zc_flush *fl = zc_list_entry(n, struct zc_flush, link);
+        enum progress done = fl->syncing ? WRITING : progress_of(f, fl->target);
 
-        if (!fl->syncing && progress_of(f, fl->target) == WRITTEN)
+        if (done == WRITTEN || (done == REFUSED && may_ask(f, fl)))
             return true;
     }
     return false;
@@ -140,24 +150,51 @@ static void sync_failed(struct zc_cache *c, const struct zc_file *f,
     zc_warn("%s: %s", f->path, why->text);
 }
 
+/* Which requests the next sync is for; its level. */
+static enum zc_level choose(const struct zc_file *f)
+{
+    enum zc_level level = ZC_LEVEL_VISIBLE, l;
+
+    zc_list_each (&f->flushes, n) {
+        struct zc_flush *fl = zc_list_entry(n, struct zc_flush, link);
+        enum progress done = progress_of(f, fl->target);
+
+        fl->asking = done == REFUSED && may_ask(f, fl);
+        fl->syncing = done == WRITTEN || fl->asking;
+        l = fl->asking && fl->level < ZC_LEVEL_STORED ? ZC_LEVEL_STORED : fl->level;
+        if (fl->syncing && l > level)
+            level = l;
+    }
+    return level;
+}
+
+/* What was refused is tried again, if the store could do all it was asked for. */
+static void asked(struct zc_cache *c, struct zc_flush *fl, const struct zc_why *failed)
+{
+    struct zc_file *f = fl->file;
+    struct zc_why why;
+
+    fl->syncing = fl->asking = false;
+    fl->asked = true;
+    if (failed) {
+        finish(c, fl, zc_ledger_refused(c, f, &why) ? &why : failed);
+        return;
+    }
+    fl->target = f->epoch++; /* every attempt so far was before */
+    zc_list_del(&fl->link);
+    zc_list_add_tail(&f->flushes, &fl->link);
+}
+
 /* One store sync for all requests that are ready for it. */
 void zc_flush_sync(struct zc_cache *c, struct zc_file *f)
 {
-    enum zc_level level = ZC_LEVEL_VISIBLE;
     struct zc_sfile *sf = f->wr;
     struct zc_why why = {.err = 0};
     struct sync_failure failure;
+    enum zc_level level;
 
     zc_assert_held(&c->lock);
-    zc_list_each (&f->flushes, n) {
-        struct zc_flush *fl = zc_list_entry(n, struct zc_flush, link);
-
-        if (progress_of(f, fl->target) != WRITTEN)
-            continue;
-        fl->syncing = true;
-        if (fl->level > level)
-            level = fl->level;
-    }
+    level = choose(f);
     if (sf) {
         f->syncing = true;
         zc_ledger_sync_begins(f);
@@ -176,7 +213,9 @@ void zc_flush_sync(struct zc_cache *c, struct zc_file *f)
     zc_list_each_safe (&f->flushes, n) {
         struct zc_flush *fl = zc_list_entry(n, struct zc_flush, link);
 
-        if (fl->syncing)
+        if (fl->asking)
+            asked(c, fl, why.err ? &why : NULL);
+        else if (fl->syncing)
             finish(c, fl, why.err ? &why : NULL);
     }
 }
@@ -188,7 +227,7 @@ static void start(struct zc_cache *c, struct zc_flush *fl)
 
     zc_assert_held(&c->lock);
     fl->status = -EINPROGRESS;
-    fl->syncing = false;
+    fl->syncing = fl->asking = fl->asked = false;
     fl->target = f->epoch++;
     zc_list_add_tail(&f->flushes, &fl->link);
     c->st.waiting_flush++;

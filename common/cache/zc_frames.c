@@ -7,10 +7,12 @@
  * A cache that may become larger has addresses for more than it may use (cfg.reserve): where pages
  * lie never changes.  zc_cache_extend() makes more of them usable, zc_cache_limit() says how many
  * frames may have memory, `npages`, and may say less at any time.  What is held beyond that is
- * given back as it becomes clean and nobody uses it; until then no frame is taken.  Where what a
- * store refuses fills all of the smaller cache there is one frame more: others have to read.
+ * given back as it becomes clean and nobody uses it; until then no frame is taken.
  *
- *  nheld <= zc_frames_most(), but while a cache that became smaller gives back;
+ * What a store refuses cannot go however small the cache has become: where such pages take all of
+ * `npages` one frame more may be held, for readers.
+ *
+ *  nheld <= npages, but then, and while a cache that became smaller gives back;
  *  nheld + spare == fresh <= extent <= reserved.
  *
  * Locks: all with cache->lock, but creation, destruction and what zc_cache_limit() gets before.
@@ -205,18 +207,22 @@ uint64_t zc_cache_budget(struct zc_cache *c)
 
 /* ---- frames ---- */
 
-uint64_t zc_frames_most(const struct zc_cache *c)
+/* Less than two pages are none that anybody uses: zc_cache_limit(). */
+static uint64_t most(const struct zc_cache *c)
 {
-    if (c->nbarred < c->npages || c->npages == 0)
-        return c->npages;
-    return c->nbarred < c->extent ? c->nbarred + 1 : c->extent;
+    uint64_t with_refused = c->nbarred < c->extent ? c->nbarred + 1 : c->extent;
+
+    return c->npages >= 2 && c->npages < with_refused ? with_refused : c->npages;
+}
+
+bool zc_frames_over(const struct zc_cache *c)
+{
+    return c->nheld > most(c);
 }
 
 bool zc_frames_any(const struct zc_cache *c)
 {
-    uint64_t most = zc_frames_most(c);
-
-    return c->nheld < most || (c->nheld == most && !zc_list_empty(&c->free));
+    return c->nheld < most(c) || (c->nheld == most(c) && !zc_list_empty(&c->free));
 }
 
 static struct zc_page *new_frame(struct zc_cache *c)
@@ -258,7 +264,7 @@ void zc_frames_give(struct zc_cache *c, struct zc_page *p)
 void zc_frames_shed(struct zc_cache *c)
 {
     zc_assert_held(&c->lock);
-    while (c->nheld > zc_frames_most(c) && (!zc_list_empty(&c->free) || zc_lru_evict(c))) {
+    while (zc_frames_over(c) && (!zc_list_empty(&c->free) || zc_lru_evict(c))) {
         struct zc_list *n = zc_list_pop(&c->free);
         struct zc_page *p = zc_list_entry(n, struct zc_page, file_link);
 

@@ -10,7 +10,10 @@
 #include "zc_ledger.h"
 #include "zc_log.h"
 
-enum { LOSSES_MOST = 1000 }; /* files whose losses are kept by name */
+enum {
+    LOSSES_MOST = 1000, /* files whose losses are kept by name */
+    KEPT_MOST = 4096,   /* files that are kept for them, some 3 KiB each */
+};
 
 /* ---- spans ---- */
 
@@ -222,7 +225,6 @@ void zc_ledger_sync_begins(struct zc_file *f)
     zc_assert_held(&f->cache->lock);
     f->ledger.syncing = f->ledger.unsure;
     f->ledger.unsure = (struct zc_spans){0};
-    f->ledger.moot = false;
 }
 
 void zc_ledger_synced(struct zc_cache *c, struct zc_file *f, enum zc_level level,
@@ -236,26 +238,58 @@ void zc_ledger_synced(struct zc_cache *c, struct zc_file *f, enum zc_level level
     if (why->err && !remembers && level >= ZC_LEVEL_DURABLE) {
         zc_spans_join(&about, &f->ledger.unsure); /* stored meanwhile: it may have been these */
         f->ledger.unsure = (struct zc_spans){0};
-        if (about.n > 0 || !f->ledger.moot)
+        if (about.n > 0) /* else who asked is told, and the next sync may succeed */
             zc_ledger_lose(c, f, &about, why);
-    } else if (why->err || level < (remembers ? ZC_LEVEL_STORED : ZC_LEVEL_DURABLE))
+    } else if (why->err || level < (remembers ? ZC_LEVEL_STORED : ZC_LEVEL_DURABLE)) {
         zc_spans_join(&f->ledger.unsure, &about);
+    }
 }
 
 void zc_ledger_forgive(struct zc_file *f, uint64_t lo, uint64_t hi)
 {
     struct zc_ledger *l = &f->ledger;
     bool known = l->lost.n > 0, all = lo == 0 && hi == UINT64_MAX;
-    bool about = l->syncing.n > 0;
 
     zc_assert_held(&f->cache->lock);
     zc_spans_sub(&l->unsure, lo, hi);
     zc_spans_sub(&l->syncing, lo, hi);
     zc_spans_sub(&l->lost, lo, hi);
-    if (about ? l->syncing.n == 0 : all)
-        l->moot = true;
     if (known ? l->lost.n == 0 : all)
         l->lost_why.err = 0;
+}
+
+static void forget_oldest(struct zc_cache *c)
+{
+    zc_list_each (&c->kept, n) {
+        struct zc_file *f = zc_list_entry(n, struct zc_file, ledger.kept);
+
+        if (!zc_file_unused(f))
+            continue;
+        zc_warn("%s: nobody who opens it will be told any more what is lost of it: more than %d "
+                "files have lost bytes",
+                f->path, KEPT_MOST);
+        if (c->late.err == 0)
+            c->late = f->ledger.lost_why;
+        zc_file_destroy(f);
+        return;
+    }
+}
+
+void zc_ledger_keep(struct zc_cache *c, struct zc_file *f)
+{
+    zc_assert_held(&c->lock);
+    if (!zc_list_linked(&f->ledger.kept)) {
+        zc_list_add_tail(&c->kept, &f->ledger.kept);
+        c->nkept++;
+    }
+    if (c->nkept > KEPT_MOST)
+        forget_oldest(c);
+}
+
+void zc_ledger_unkeep(struct zc_file *f)
+{
+    f->cache->nkept -= zc_list_linked(&f->ledger.kept);
+    zc_list_del(&f->ledger.kept);
 }
 
 /* ---- what is refused, and who is told ---- */

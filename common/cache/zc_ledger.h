@@ -58,10 +58,10 @@ void zc_spans_sub(struct zc_spans *s, uint64_t lo, uint64_t hi);
 
 struct zc_ledger {
     struct zc_spans unsure, lost;
-    struct zc_spans syncing; /* what the sync under way is about ... */
-    bool moot;               /* ... was forgiven meanwhile, all of it */
+    struct zc_spans syncing; /* what the sync under way is about */
     struct zc_why lost_why;  /* .err != 0: latched */
     unsigned told;           /* flushes and closes that have reported what is lost */
+    struct zc_list kept;     /* cache->kept */
 
     uint64_t reports;         /* of failures, to whoever was told most often, ... */
     struct zc_why report_why; /* ... and the last one */
@@ -93,6 +93,12 @@ bool zc_ledger_refused(struct zc_cache *c, const struct zc_file *f, struct zc_wh
  * `failed` is what went wrong now, or NULL.  False: all is well. */
 bool zc_ledger_verdict(struct zc_file *f, const struct zc_why *failed, uint64_t *told,
                        struct zc_why *why);
+
+/* Nothing else is left of the file: it is kept for what is lost of it, with the last so many such.
+ * The one that nobody has used for longest is forgotten, and freed, which zc_cache_drain() tells
+ * once.  Until zc_ledger_unkeep(): it is used again, or freed. */
+void zc_ledger_keep(struct zc_cache *c, struct zc_file *f);
+void zc_ledger_unkeep(struct zc_file *f);
 
 void zc_losses_free(struct zc_cache *c);
 

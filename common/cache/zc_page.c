@@ -73,7 +73,7 @@ bool zc_page_frozen(struct zc_cache *c, const struct zc_page *p)
 
 bool zc_page_available(struct zc_cache *c)
 {
-    return zc_frames_any(c) || (c->nheld <= zc_frames_most(c) && zc_lru_any(c));
+    return zc_frames_any(c) || (!zc_frames_over(c) && zc_lru_any(c));
 }
 
 bool zc_page_idle(const struct zc_page *p)
@@ -93,7 +93,7 @@ static struct zc_page *take_frame(struct zc_cache *c)
 {
     struct zc_page *p = zc_frames_take(c);
 
-    while (!p && c->nheld <= zc_frames_most(c) && zc_lru_evict(c))
+    while (!p && !zc_frames_over(c) && zc_lru_evict(c))
         p = zc_frames_take(c);
     return p;
 }

@@ -188,10 +188,15 @@ void zc_token_look(struct zc_cache *c, struct zc_file *f)
         look_again(c, f);
 }
 
+/* Also where no page is cached: the size is. */
 void zc_token_flushed(struct zc_cache *c, struct zc_file *f)
 {
-    if (f->token.state == ZC_TOKEN_OURS)
-        zc_token_look(c, f);
+    struct zc_token *t = &f->token;
+
+    while (t->looking || t->quiet)
+        zc_cache_wait(c);
+    if (t->state == ZC_TOKEN_OURS && t->writing == 0 && tells(c) && !vouched(c, f))
+        look_again(c, f);
 }
 
 /* ---- comparing ---- */
@@ -342,10 +347,11 @@ int zc_token_refresh(struct zc_cache *c, struct zc_file *f)
 
 void zc_token_vouch(struct zc_cache *c, struct zc_file *f)
 {
+    bool last = f->handles == 1;
     struct zc_attr now;
 
-    if (!tells(c) || f->npages == 0 || (c->cfg.transient && f->handles > 1))
-        return;
+    if (!tells(c) || (last ? f->npages == 0 : c->cfg.transient))
+        return; /* nobody needs it: no page, and the next open takes the size as it is */
     wait_for_looks(c, f);
     if (f->token.writing > 0)
         set(c, f, ZC_TOKEN_OURS);

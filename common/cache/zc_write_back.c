@@ -253,7 +253,7 @@ static bool pick(struct zc_cache *c, struct write_job *job, struct zc_page **pag
     if (c->over)
         return false;
     *page = pick_squeezed(c);
-    if (!*page && (c->drains > 0 || c->nheld > zc_frames_most(c)))
+    if (!*page && (c->drains > 0 || zc_frames_over(c)))
         *page = in_order(c);
     if (!*page && c->nflushing < c->st.waiting_room &&
         (!zc_list_empty(&c->curbed) || !zc_page_available(c)))

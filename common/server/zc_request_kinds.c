@@ -262,14 +262,14 @@ static void do_close_export(struct zc_request *r)
     zc_request_check(r, zc_export_close(r->export, 1));
 }
 
-/* The file is closed whatever came of the flush, unless requests have come meanwhile. */
+/* The file is closed whatever came of the flush. */
 static void flushed_to_close(struct zc_request *r)
 {
     if (r->export && zc_export_leave(r->session->server, r->export)) {
         zc_request_submit(r, do_close_export, zc_request_finish);
         return;
     }
-    if (r->export || r->session->slots[r->slot - 1].busy > 1) {
+    if (r->export) {
         refuse_close(r);
         return;
     }
@@ -282,10 +282,15 @@ static void flushed_to_close(struct zc_request *r)
 
 static void start_close(struct zc_request *r)
 {
-    if (r->slot && r->session->slots[r->slot - 1].busy > 1)
+    struct zc_slot *slot = r->slot ? &r->session->slots[r->slot - 1] : NULL;
+
+    if (slot && slot->busy > 1) {
         refuse_close(r);
-    else
-        flush(r, flushed_to_close);
+        return;
+    }
+    if (slot)
+        slot->closing = r->msg.level <= ZC_LEVEL_DURABLE; /* else it comes to nothing */
+    flush(r, flushed_to_close);
 }
 
 /* ---- sessions and the server itself ---- */
@@ -353,8 +358,13 @@ static void drained_to_stop(struct zc_request *r)
 
 static void control(struct zc_request *r)
 {
-    if (r->msg.what < ZC_CONTROL_FLUSH || r->msg.what > ZC_CONTROL_STOP) {
+    if (r->msg.what < ZC_CONTROL_FLUSH || r->msg.what > ZC_CONTROL_RESUME) {
         zc_request_fail(r, -EINVAL, "no such control");
+        zc_request_finish(r);
+        return;
+    }
+    if (r->msg.what == ZC_CONTROL_RESUME) {
+        r->session->server->draining = false;
         zc_request_finish(r);
         return;
     }

@@ -181,6 +181,7 @@ struct zc_slot {
     struct zc_handle *handle; /* NULL: free */
     uint32_t generation;      /* of the handle number, so that an old one is not taken */
     unsigned busy;            /* requests that use it */
+    bool closing;             /* a CLOSE is writing back: no more requests */
     struct zc_attr attr;      /* at open */
     bool through;             /* a write is answered when the store has it */
 };

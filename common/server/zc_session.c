@@ -63,7 +63,7 @@ struct zc_slot *zc_session_slot(struct zc_session *ss, uint64_t handle)
 {
     uint32_t index = (uint32_t)handle - 1;
 
-    if (index >= ss->nslots || !ss->slots[index].handle ||
+    if (index >= ss->nslots || !ss->slots[index].handle || ss->slots[index].closing ||
         number_of(&ss->slots[index], index) != handle)
         return NULL;
     return &ss->slots[index];
@@ -102,6 +102,7 @@ uint64_t zc_session_add(struct zc_session *ss, struct zc_handle *h, const struct
     slot->attr = *attr;
     slot->through = through;
     slot->busy = 0;
+    slot->closing = false;
     slot->generation++;
     return number_of(slot, (uint32_t)(slot - ss->slots));
 }

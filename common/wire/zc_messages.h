@@ -63,7 +63,7 @@ ZC_MESSAGE(BACKLOG, 29,
 ZC_MESSAGE(INFO, 32,
     .request = {F(U32, what), F(U64, off)},
     .reply = {F(U64, size), V(BYTES, data, ZC_MAX_INLINE)})
-/* flush, evict, drain, stop */
+/* flush, evict, drain, resume, stop */
 ZC_MESSAGE(CONTROL, 33,
     .request = {F(U32, what)},
     .reply = {F(U64, count)})

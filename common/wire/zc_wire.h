@@ -75,10 +75,11 @@ enum zc_info {
 };
 
 enum zc_control {
-    ZC_CONTROL_FLUSH = 1, /* write back everything; the reply comes when it is stored */
-    ZC_CONTROL_EVICT = 2, /* then drop clean pages */
-    ZC_CONTROL_DRAIN = 3, /* flush, and refuse new opens from now on */
-    ZC_CONTROL_STOP = 4,  /* drain, reply, exit */
+    ZC_CONTROL_FLUSH = 1,  /* write back everything; the reply comes when it is stored */
+    ZC_CONTROL_EVICT = 2,  /* then drop clean pages */
+    ZC_CONTROL_DRAIN = 3,  /* flush, and refuse new opens from now on */
+    ZC_CONTROL_STOP = 4,   /* drain, reply, exit */
+    ZC_CONTROL_RESUME = 5, /* open files again, after a drain */
 };
 
 /* Bytes inside the message buffer (decode) or the caller's memory (encode). */

@@ -63,6 +63,7 @@ expect 2 "zcache: a command is missing*" "$zcache"
 expect 2 "zcache: unknown command \"walk\"*" "$zcache" walk
 expect 2 "zcache: run: a command is missing*" "$zcache" run
 expect 2 "zcache: run: unknown option \"--frob\"*" "$zcache" run --frob true
-expect 2 "zcache: --daemons: \"0\" is not allowed*" "$zcache" run --daemons 0 true
+expect 2 "zcache: --daemons: \"0\" is not allowed*" "$zcache" start --daemons 0
+expect 2 "zcache: --daemons: \"many\" is not allowed*" "$zcache" run --daemons many true
 expect 2 "zcache: --root needs a value*" "$zcache" run --root
 expect 127 "zcache: run: no-such-command: no such command" "$zcache" run no-such-command

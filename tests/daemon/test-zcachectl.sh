@@ -48,9 +48,15 @@ ctl --json status | jq -e '.daemons[1].error and .daemons[2].status' >/dev/null 
     fail "JSON of a failure"
 rm 1.addr
 
-# Draining daemons can still be asked and stopped.
+# Draining daemons open nothing until they are told to again, and can be asked and stopped.
 expect 0 "*opens are refused*" ctl drain
 expect 0 "*draining*draining*" ctl status
+echo hello >root/f
+expect 1 "*opens no more files*" "$build/tests/daemon/zcput" read 0.addr "$tmp/root/f" 5
+expect 0 "0: opens files again*2: opens files again" ctl resume
+expect 0 "*serving*serving*" ctl status
+"$build/tests/daemon/zcput" read 0.addr "$tmp/root/f" 5 >/dev/null || fail "not opened after resume"
+expect 0 "*opens are refused*" ctl drain
 expect 0 "0: *stopped*2: *stopped" ctl stop
 [[ -z $(ls ./*.addr 2>/dev/null) ]] || fail "stop returned too early"
 for i in 0 2; do

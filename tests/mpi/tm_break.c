@@ -4,8 +4,9 @@
  * then fail; who is told that his succeeded goes on as ever, and whoever is told that a sync
  * or a close succeeded finds his bytes in the file: also while the disk is broken.  A sync
  * that fails does so on every rank and names the file; once the disk is mended a sync brings
- * everything to the file that was ever said to be written.  (The first one may still fail: an
- * fsync that failed for one aggregator is told to the others too, once, perhaps only then.)
+ * everything to the file that was ever said to be written.  (The first one may still fail: what
+ * failed for one rank is told to the others too, perhaps only then.)  fdatasync goes on working:
+ * what that could not keep is lost, and every later sync would say so.
  *
  * The model stays exact but for bytes that are anybody's guess (TM_UNSURE): those of an access
  * that failed, and after a close that failed those written since the last good sync.  The size
@@ -164,7 +165,7 @@ static void end_with_close(struct tm *tm, const uint32_t *before)
 
 void tm_break(struct tm *tm)
 {
-    static const char *const words[] = {"EIO", "ENOSPC", "EDQUOT"};
+    static const char *const words[] = {"EIO but sync", "ENOSPC but sync", "EDQUOT but sync"};
     const char *word = words[tm_pick(&tm->rng, 3)];
     int steps = (int)tm_between(&tm->rng, 1, 3);
     bool sync = tm_chance(&tm->rng, 60);

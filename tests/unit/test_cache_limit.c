@@ -151,30 +151,59 @@ START_TEST(nobody_waits_for_ever_in_a_smaller_cache)
 }
 END_TEST
 
-/* What a store refuses keeps its memory, all of a smaller cache and more: others can read. */
-START_TEST(refused_bytes_fill_a_smaller_cache)
+/* More pages than there may be now hold what the store refuses, and cannot go: readers find one
+ * all the same, and writers hear why there is none.  Less than two pages: nothing comes. */
+START_TEST(a_smaller_cache_of_refused_pages)
 {
-    struct zc_handle *bad;
-    char c = 'x';
+    static char buf[PAGE];
+    struct zc_handle *failing, *healthy;
+    struct acc r;
 
-    setup_with_room(16);
+    setup();
+    cfg.reserve = 16 * PAGE;
     cfg.retry_ms = 1000000;
-    limit(16);
     store_put("/g", 0, 8 * PAGE, 'g');
-    put_pages(0, 4);
+    start();
+    limit(16);
+    failing = file;
+    healthy = open_flags("/g", RW);
+    put_pages(0, 6);
     zc_store_fault_set(store, ZC_FAULT_WRITE, 1, UINT32_MAX, ENOSPC);
     ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -ENOSPC);
-    bad = file;
-    file = open_flags("/g", RW);
-    limit(3);
-    expect(0, 8 * PAGE, 'g');
-    ck_assert_int_eq(zc_cache_write(file, &c, 1, 0), -ENOSPC);
-    ck_assert_uint_le(resident_pages(16), 6);
+    for (int n = 7; n >= 2; n--) {
+        limit((unsigned)n);
+        file = healthy;
+        expect(0, 8 * PAGE, 'g');
+        if (n <= 6)
+            ck_assert_int_eq(zc_cache_write(file, buf, 1, (uint64_t)n * PAGE), -ENOSPC);
+        file = failing;
+        put_pages(n - 2, n - 1); /* a page that it has */
+        expect_pages(0, 6);
+        ck_assert_int_eq(zc_cache_write(file, buf, 1, 9 * PAGE), -ENOSPC);
+        ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -ENOSPC);
+        ck_assert_uint_le(stats().used_bytes, 7 * PAGE);
+    }
+    for (unsigned n = 0; n < 2; n++) {
+        limit(n);
+        WAIT_FOR(st.used_bytes == 6 * PAGE);
+        file = healthy;
+        ck_assert_int_eq(begin(&r, ZC_READ, n * PAGE, 1), -EINPROGRESS);
+        ck_assert_int_eq(zc_cache_flush(failing, ZC_LEVEL_STORED), -ENOSPC);
+        limit(2);
+        await(&r);
+        ck_assert_int_eq(*(char *)r.a.data, 'g');
+        zc_cache_end(&r.a, 0);
+    }
     zc_store_fault_set(store, 0, 0, 0, 0);
-    ck_assert_int_eq(zc_cache_flush(bad, ZC_LEVEL_STORED), 0);
-    WAIT_FOR(st.used_bytes <= 3 * PAGE);
-    put(0, 1, 'x');
-    zc_cache_close(bad);
+    file = failing;
+    flush_ok();
+    WAIT_FOR(st.used_bytes <= 2 * PAGE);
+    for (int i = 0; i < 6; i++)
+        expect_stored("/f", (uint64_t)i * PAGE, PAGE, 1 + i);
+    file = healthy;
+    put_pages(0, 8);
+    expect_pages(0, 8);
+    ck_assert_int_eq(zc_cache_close(failing), 0);
     stop();
 }
 END_TEST
@@ -220,7 +249,7 @@ int main(void)
     CASE(s, "larger", 30, who_waits_for_room_gets_what_is_added,
          what_is_cached_is_found_in_a_larger_cache, there_is_an_end_to_it);
     CASE(s, "smaller", 30, a_smaller_cache_gives_memory_back,
-         nobody_waits_for_ever_in_a_smaller_cache, refused_bytes_fill_a_smaller_cache,
+         nobody_waits_for_ever_in_a_smaller_cache, a_smaller_cache_of_refused_pages,
          nothing_is_left_without_files);
     CASE(s, "watermarks", 30, watermarks_change);
     return run_suite(s);

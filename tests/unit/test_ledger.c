@@ -319,6 +319,53 @@ START_TEST(a_failed_fsync_is_for_good)
 }
 END_TEST
 
+/* Files of which nothing is left but that bytes are lost are remembered, not without end: the
+ * oldest is forgotten, which is logged and told whoever drains. */
+START_TEST(the_lost_are_remembered_in_turn)
+{
+    enum { MOST = 4096 };
+    FILE *log = tmpfile();
+    struct zc_handle *first = NULL;
+    char path[32];
+
+    setup();
+    make_cache();
+    zc_store_fault_set(store, ZC_FAULT_SYNC, 1, UINT32_MAX, EIO);
+    for (int i = 0; i <= MOST; i++) {
+        snprintf(path, sizeof path, "/f%d", i);
+        file = open_flags(path, NEW);
+        put(0, 10, 'a');
+        ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO);
+        ck_assert_int_eq(zc_cache_close(file), -EIO);
+        zc_cache_evict(cache);
+        if (i == 0) { /* used again: not the oldest any more */
+            first = open_flags("/f0", RW);
+        } else if (i == 1) {
+            ck_assert_int_eq(zc_cache_close(first), -EIO);
+        } else if (i == MOST - 1) {
+            ck_assert_uint_eq(stats().files, MOST);
+            zc_log_to_fd(fileno(log));
+        }
+    }
+    zc_log_to_fd(STDERR_FILENO);
+    ck_assert_uint_eq(stats().files, MOST);
+    ck_assert_msg(strstr(logged(log), "/f1: ") != NULL, "%s", logged(log));
+    fclose(log);
+    zc_store_fault_set(store, 0, 0, 0, 0);
+    file = open_flags("/f1", RW); /* the one that is forgotten */
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    for (int i = 0; i <= MOST; i++) {
+        snprintf(path, sizeof path, "/f%d", i);
+        ck_assert_int_eq(zc_store_unlink(store, path), 0);
+    }
+    ck_assert_int_eq(zc_cache_drain(cache), -EIO);
+    ck_assert_uint_eq(stats().lost_bytes, 10 * (MOST + 1));
+    ck_assert_uint_eq(stats().files, 0);
+    file = NULL;
+    stop();
+}
+END_TEST
+
 /* Bytes that a good sync has covered are not in question. */
 START_TEST(only_what_was_written_since)
 {
@@ -656,8 +703,8 @@ int main(void)
     CASE(s, "ends", 30, a_truncation_ends_it, an_unlink_ends_it, a_writer_gives_up,
          given_up_while_tried_again, deleted_by_somebody_else_while_dirty);
     CASE(s, "syncs", 30, a_failed_fsync_is_for_good, only_what_was_written_since,
-         a_close_that_fails_loses_bytes, cut_off_during_a_sync, stored_during_a_sync,
-         also_of_a_file_that_nobody_has_open);
+         a_close_that_fails_loses_bytes, the_lost_are_remembered_in_turn, cut_off_during_a_sync,
+         stored_during_a_sync, also_of_a_file_that_nobody_has_open);
     CASE(s, "verdicts", 30, who_asks_later_hears_the_same);
     CASE(s, "quota", 30, the_quota_of_a_failing_file, another_file_goes_on);
     CASE(s, "end", 30, what_is_left_at_the_end_is_lost, the_end_waits_for_syncs);

@@ -362,6 +362,47 @@ START_TEST(backlog_of_two_levels)
 }
 END_TEST
 
+/* The lower cache holds so much that its disk refused that it takes no more of what the upper one
+ * writes back.  When the disk is mended, one flush of the upper cache brings all of it there. */
+START_TEST(a_full_cache_below_is_asked_to_try_again)
+{
+    static unsigned char buf[PAGE];
+    struct zc_attr attr = {.block_size = 8192};
+    struct zc_store *remote;
+    struct zc_cache *agg;
+    struct zc_handle *h;
+    uint64_t dirty;
+
+    lazy();
+    cfg.capacity = 16 * PAGE;
+    up();
+    ck_assert_int_eq(zc_store_remote_over(net, &client, 1, &remote), 0);
+    cfg.capacity = 64 * PAGE;
+    cfg.level = ZC_LEVEL_VISIBLE;
+    cfg.transient = true;
+    ck_assert_int_eq(zc_cache_create(&cfg, remote, &agg), 0);
+    ck_assert_int_eq(zc_cache_open(agg, "/f", RW, 0600, &h, &attr), 0);
+    zc_store_fault_set(rig.store, ZC_FAULT_WRITE, 1, UINT32_MAX, ENOSPC);
+    for (unsigned i = 0; i < 32; i++) {
+        fill(buf, PAGE, (uint64_t)2 * i * PAGE, 1);
+        ck_assert_int_eq(zc_cache_write(h, buf, PAGE, (uint64_t)2 * i * PAGE), PAGE);
+    }
+    ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STORED), -ENOSPC);
+    dirty = zc_cache_backlog(h);
+    ck_assert_uint_gt(dirty, 0); /* not taken below ... */
+    ck_assert_uint_lt(dirty, 32 * PAGE);
+    zc_store_fault_set(rig.store, 0, 0, 0, 0);
+    ck_assert_msg(zc_cache_flush(h, ZC_LEVEL_STORED) == 0, "%s", zc_error_text(ENOSPC));
+    for (uint64_t i = 0; i < 32; i++)
+        stored("/f", PAGE, 2 * i * PAGE, 1);
+    ck_assert_int_eq(zc_cache_close(h), 0);
+    ck_assert_int_eq(zc_cache_drain(agg), 0);
+    zc_cache_destroy(agg);
+    zc_store_destroy(remote);
+    rig_down(&rig);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("levels");
@@ -372,6 +413,7 @@ int main(void)
     CASE(s, "through", 60, through_writes_are_stored, refused_writes_are_not_kept,
          refused_pieces_are_not_kept, writes_do_not_take_the_errors_of_syncs);
     CASE(s, "uncached", 60, nothing_is_cached, few_buffers_for_many);
-    CASE(s, "backlog", 60, backlog_of_a_server, backlog_of_two_levels);
+    CASE(s, "backlog", 60, backlog_of_a_server, backlog_of_two_levels,
+         a_full_cache_below_is_asked_to_try_again);
     return run_suite(s);
 }

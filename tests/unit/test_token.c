@@ -138,6 +138,56 @@ START_TEST(the_size_is_taken_anew)
 }
 END_TEST
 
+/* Somebody else cuts the file to `size`. */
+static void store_cut(uint64_t size)
+{
+    struct zc_attr attr = {0};
+    struct zc_sfile *sf;
+
+    ck_assert_int_eq(zc_store_open_file(store, "/f", RW, 0, &sf, &attr), 0);
+    ck_assert_int_eq(zc_store_truncate(sf, size), 0);
+    zc_store_close_file(sf, ZC_LEVEL_VISIBLE);
+}
+
+/* Cut by us, and by others after that was flushed: no byte is cached, but the size is. */
+START_TEST(a_flush_of_nothing_but_a_size_ends_what_is_ours)
+{
+    struct zc_handle *left;
+
+    setup();
+    store_put("/f", 0, 3 * PAGE, 's');
+    start();
+    ck_assert_int_eq(zc_cache_truncate(file, 2 * PAGE), 0);
+    flush_ok();
+    left = leave_open();
+    store_cut(PAGE);
+    again(RW);
+    ck_assert_uint_eq(zc_cache_size(file), PAGE);
+    zc_cache_close(left);
+    stop();
+}
+END_TEST
+
+/* The same when who has cut it closes it, while a handle is left over. */
+START_TEST(a_close_after_nothing_but_a_size_ends_what_is_ours)
+{
+    struct zc_handle *left;
+
+    setup();
+    store_put("/f", 0, 3 * PAGE, 's');
+    start();
+    left = leave_open();
+    again(RW);
+    ck_assert_int_eq(zc_cache_truncate(file, 2 * PAGE), 0);
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    store_cut(PAGE);
+    again(RW);
+    ck_assert_uint_eq(zc_cache_size(file), PAGE);
+    zc_cache_close(left);
+    stop();
+}
+END_TEST
+
 /* Late write-back meets a file that others have changed: what it does to the attributes does
  * not make their change ours. */
 START_TEST(write_back_blesses_no_change_before_it)
@@ -491,7 +541,8 @@ int main(void)
     CASE(s, "others", 30, left_over_handles_do_not_hide_a_change,
          read_after_changes_that_left_no_page, the_end_of_a_dead_client_blesses_nothing,
          dirty_bytes_outlive_a_change, the_size_is_taken_anew,
-         write_back_blesses_no_change_before_it,
+         a_flush_of_nothing_but_a_size_ends_what_is_ours,
+         a_close_after_nothing_but_a_size_ends_what_is_ours, write_back_blesses_no_change_before_it,
          write_back_after_the_close_blesses_no_change_before_it);
     CASE(s, "ours", 60, our_own_changes_are_ours, what_the_dead_have_written_is_good,
          opens_while_it_is_written, what_lies_between_pieces_is_not_written, two_caches_of_one_job,
