@@ -7,8 +7,7 @@
  * A cache that may become larger has addresses for more than it may use (cfg.reserve): where pages
  * lie never changes.  zc_cache_extend() makes more of them usable, zc_cache_limit() says how many
  * frames may have memory, `npages`, and may say less at any time.  What is held beyond that is
- * given back as it becomes clean and nobody uses it; until then no frame is taken.  Where what a
- * store refuses fills all of the smaller cache there is one frame more: others have to read.
+ * given back as it becomes clean and nobody uses it; until then no frame is taken.
  *
  * What a store refuses cannot go however small the cache has become: where such pages take all of
  * `npages` one frame more may be held, for readers.

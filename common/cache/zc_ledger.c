@@ -238,7 +238,7 @@ void zc_ledger_synced(struct zc_cache *c, struct zc_file *f, enum zc_level level
     if (why->err && !remembers && level >= ZC_LEVEL_DURABLE) {
         zc_spans_join(&about, &f->ledger.unsure); /* stored meanwhile: it may have been these */
         f->ledger.unsure = (struct zc_spans){0};
-        if (about.n > 0) /* else nothing of ours was at stake: the next sync may succeed */
+        if (about.n > 0) /* else who asked is told, and the next sync may succeed */
             zc_ledger_lose(c, f, &about, why);
     } else if (why->err || level < (remembers ? ZC_LEVEL_STORED : ZC_LEVEL_DURABLE)) {
         zc_spans_join(&f->ledger.unsure, &about);

@@ -40,7 +40,7 @@ static enum holders holders(struct zc_server *s, const struct zc_request *r)
 
         if (ss->state != ZC_SESSION_ALIVE || !has_it(ss, r))
             continue;
-        if (ss == r->session || ss->last_heard > r->conflict_since)
+        if (ss == r->session || ss->heard > r->conflict_since)
             return ALIVE;
         most = UNHEARD;
     }

@@ -262,7 +262,7 @@ static void do_close_export(struct zc_request *r)
     zc_request_check(r, zc_export_close(r->export, 1));
 }
 
-/* The file is closed whatever came of the flush, unless requests have come meanwhile. */
+/* The file is closed whatever came of the flush. */
 static void flushed_to_close(struct zc_request *r)
 {
     if (r->export && zc_export_leave(r->session->server, r->export)) {

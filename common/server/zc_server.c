@@ -85,7 +85,7 @@ static void on_message(void *arg, const void *buf, size_t len)
         zc_server_complain(s, rc ? zc_error_text(rc) : "it belongs to no session");
         return;
     }
-    ss->last_heard = zc_now();
+    ss->last_heard = ss->heard = zc_now();
     if (rc == 0 && !(m.type & ZC_REPLY)) {
         zc_request_arrived(s, ss, &m);
         return;

@@ -208,7 +208,8 @@ struct zc_session {
     uint64_t id, client_id;
     zc_peer peer;
     enum zc_session_state state;
-    uint64_t silence_ns, last_heard;
+    uint64_t silence_ns, last_heard; /* the latter counts our own absence as its presence */
+    uint64_t heard;                  /* when it said something indeed */
     char name[ZC_MAX_NAME + 1];
     struct zc_list requests; /* struct zc_request */
     unsigned nrequests;

@@ -201,7 +201,7 @@ static struct zc_session *session_new(struct zc_server *s, const struct zc_msg *
     ss->client_id = m->client_id;
     ss->peer = peer;
     ss->silence_ns = silence * ZC_NS_PER_MS;
-    ss->last_heard = zc_now();
+    ss->last_heard = ss->heard = zc_now();
     memcpy(ss->name, m->name.p, m->name.n);
     zc_list_init(&ss->requests);
     zc_list_init(&ss->told);

@@ -2,9 +2,11 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
+#include <unistd.h>
 
-#include "rig.h"
+#include "raw_peer.h"
 #include "zc_store_remote.h"
 
 enum {
@@ -247,6 +249,71 @@ START_TEST(the_set_of_the_dead)
 }
 END_TEST
 
+/* The transport of a daemon that has no processor for a while. */
+static int (*loop_progress)(struct zc_tp *tp, int timeout_ms);
+static atomic_uint stall_ms;
+
+static int stalled_progress(struct zc_tp *tp, int timeout_ms)
+{
+    usleep(1000 * atomic_exchange(&stall_ms, 0));
+    return loop_progress(tp, timeout_ms);
+}
+
+static int open_stalled(const struct zc_tp_config *cfg, struct zc_tp **out)
+{
+    static struct zc_tp_ops ops;
+    int rc = zc_tp_loop_open(cfg, out);
+
+    if (rc == 0) {
+        ops = *(*out)->ops;
+        loop_progress = ops.progress;
+        ops.progress = stalled_progress;
+        (*out)->ops = &ops;
+    }
+    return rc;
+}
+
+static void *opens_through_ab(void *job)
+{
+    return (void *)(intptr_t)job_begin(job, "ab", BLOCK);
+}
+
+/* The time that is forgiven to the dead is no sign of life. */
+START_TEST(the_set_of_the_dead_at_a_busy_daemon)
+{
+    struct raw raw;
+    struct zc_msg m;
+    pthread_t opener;
+    struct job j;
+    void *rc;
+
+    rig_transport = open_stalled;
+    up();
+    rig_transport = zc_tp_loop_open;
+    job_is_on(&j, "a");
+    job_close(&j, ZC_LEVEL_STORED);
+    raw_up(&raw, &rigs[0]);
+    m = (struct zc_msg){.type = ZC_T_OPEN,
+                        .version = ZC_PROTOCOL,
+                        .session = raw_hello(&raw, 3000, ZC_PROTOCOL),
+                        .open_flags = RW,
+                        .set = 12345,
+                        .daemons = 1,
+                        .path = {"/f", 2}};
+    raw_call(&raw, &m);
+    ck_assert_int_eq(raw.last.status, 0);
+    ck_assert_int_eq(pthread_create(&opener, NULL, opens_through_ab, &j), 0);
+    usleep(500000); /* it waits */
+    atomic_store(&stall_ms, 1500);
+    pthread_join(opener, &rc);
+    ck_assert_int_eq((int)(intptr_t)rc, 0);
+    ck_assert_uint_eq(counter(0, "sessions_lost"), 1);
+    job_close(&j, ZC_LEVEL_STORED);
+    zc_tp_close(raw.tp);
+    down();
+}
+END_TEST
+
 /* ---- sync ---- */
 
 /* What others changed while it is open is seen after a sync, behind two caches. */
@@ -337,7 +404,7 @@ int main(void)
 
     zc_log_init(NULL);
     CASE(s, "sets", 30, sets_one_after_the_other, staged_bytes_of_another_set,
-         a_second_set_is_refused, the_set_of_the_dead);
+         a_second_set_is_refused, the_set_of_the_dead, the_set_of_the_dead_at_a_busy_daemon);
     CASE(s, "sync", 30, a_refresh_reaches_the_daemons);
     CASE(s, "pages", 30, no_page_is_of_two_daemons, daemons_with_pages_of_two_sizes);
     return run_suite(s);
