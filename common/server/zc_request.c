@@ -145,9 +145,10 @@ static void written_through(struct zc_request *r)
         zc_request_finish(r);
 }
 
+/* Also when a part of it has failed: the rest is in the cache, and would stay. */
 bool zc_request_through(const struct zc_request *r)
 {
-    return r->status == 0 && r->slot && r->session->slots[r->slot - 1].through;
+    return r->slot && r->session->slots[r->slot - 1].through;
 }
 
 void zc_request_written(struct zc_request *r)

@@ -4,12 +4,12 @@
  */
 #include "config.h"
 
-#include "zc_server_internal.h"
+#include "zc_transfer_internal.h"
 
 #ifdef ZC_DEBUG
 
-/* 4 and 5; how many requests it has under way. */
-static uint64_t check_session(struct zc_session *ss)
+/* 4 and 5; how many requests it has under way, and how many of them have a list in memory. */
+static uint64_t check_session(struct zc_session *ss, unsigned *lists)
 {
     uint64_t n = 0, with_slot = 0, busy = 0;
 
@@ -19,6 +19,7 @@ static uint64_t check_session(struct zc_session *ss)
         assert(r->session == ss);
         assert(!r->export || r->export->busy);
         with_slot += r->slot != 0;
+        *lists += r->transfer && r->transfer->listed;
         n++;
     }
     assert(n == ss->nrequests);
@@ -33,25 +34,27 @@ static uint64_t check_session(struct zc_session *ss)
 void zc_server_check(struct zc_server *s)
 {
     uint64_t sessions = 0, requests = 0;
+    unsigned lists = 0;
 
     zc_list_each (&s->sessions, i) {
         struct zc_session *ss = zc_list_entry(i, struct zc_session, link);
 
         assert(ss->state < ZC_SESSION_LEAVING);
-        requests += check_session(ss);
+        requests += check_session(ss, &lists);
         sessions++;
     }
     zc_list_each (&s->leaving, i) {
         struct zc_session *ss = zc_list_entry(i, struct zc_session, link);
 
         assert(ss->state >= ZC_SESSION_LEAVING);
-        requests += check_session(ss);
+        requests += check_session(ss, &lists);
     }
     assert(sessions == s->stats.sessions);
     assert(requests == s->stats.requests_active);
     assert(s->bounce.nfree == 0 || zc_list_empty(&s->bounce.waiting));
     assert(s->bounce.nfree <= ZC_SERVER_BOUNCE);
     assert(s->installs > 0 || zc_list_empty(&s->installs_waiting));
+    assert(s->lists == lists);
     assert(s->lists >= ZC_SERVER_LISTS || zc_list_empty(&s->lists_waiting));
     zc_assert_none_held();
 }

@@ -59,11 +59,15 @@ static uint32_t page_size(const struct zc_request *r)
 /* It holds nothing any more. */
 static void piece_over(struct piece *p)
 {
+    struct zc_transfer *t = p->request->transfer;
+
+    if (!p->arrived && p->off < t->missing)
+        t->missing = p->off;
     if (p->buf)
         zc_bounce_give(&zc_server_of(p->request)->bounce, p->buf);
     p->buf = NULL;
     p->used = false;
-    p->request->transfer->flying--;
+    t->flying--;
 }
 
 static void piece_fail(struct piece *p, int rc, const char *text)
@@ -155,6 +159,7 @@ static void on_page(struct piece *p)
         cut_at_eof(p);
     if (data || p->buf) {
         copy(p, p->buf ? p->buf : data + (p->off - r->msg.off));
+        p->arrived = true;
         leave_page(p, p->len);
     }
     if (data || (p->buf && zc_transfer_writes(r)))
@@ -241,8 +246,10 @@ static void moved(struct zc_op *op, int status)
     struct zc_server_stats *st = &zc_server_of(r)->stats;
     bool straight = !p->buf;
 
-    if (straight)
+    if (straight) {
         leave_page(p, status ? 0 : p->len);
+        p->arrived = !status;
+    }
     if (status)
         st->rma_failed++;
     else if (zc_transfer_writes(r))
@@ -333,6 +340,7 @@ static void start_piece(struct zc_request *r, struct piece *p)
     if (rc)
         return;
     p->used = true;
+    p->arrived = false;
     p->request = r;
     r->transfer->next += p->len;
     r->transfer->flying++;
@@ -385,12 +393,14 @@ void zc_transfer_advance(struct zc_request *r)
         finish(r);
 }
 
+/* Only what it has written: behind that others' refused bytes may be. */
 void zc_transfer_give_up(struct zc_request *r)
 {
     const struct zc_transfer *t = r->transfer;
+    uint64_t end = t->missing < t->next ? t->missing : t->next, len = end - r->msg.off;
 
     if (t->view)
-        zc_cache_give_up_view(r->handle, t->view, t->disp, r->msg.len, (int64_t)r->msg.off);
+        zc_cache_give_up_view(r->handle, t->view, t->disp, len, (int64_t)r->msg.off);
     else
-        zc_cache_give_up(r->handle, r->msg.off, r->msg.len);
+        zc_cache_give_up(r->handle, r->msg.off, len);
 }

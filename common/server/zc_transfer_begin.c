@@ -3,7 +3,8 @@
  *
  * Lists in memory are few: a request whose list is not decoded yet waits with a copy of its
  * message, in order, and is begun by the main loop (zc_transfer_serve()).  It gives its view or
- * list back as soon as its bytes have moved, however long it waits for them to be stored.
+ * list back as soon as its bytes have moved; a write-through only when they are stored, which needs
+ * no list, for what is refused is given up by it.
  */
 #include "config.h"
 
@@ -77,7 +78,7 @@ static int prepare(struct zc_request *r)
         return rc;
     t->next = r->msg.off;
     t->end = r->msg.off + r->msg.len;
-    t->eof = UINT64_MAX;
+    t->eof = t->missing = UINT64_MAX;
     t->window = ZC_TRANSFER_WINDOW;
     if (r->msg.type != ZC_T_READ && r->msg.type != ZC_T_WRITE)
         rc = prepare_view(r);

@@ -20,6 +20,7 @@ struct piece {
     struct zc_request *request;
     bool used;
     bool plain;
+    bool arrived;                 /* writing: its bytes are in the page */
     unsigned char *buf;           /* buffered: its buffer, else NULL */
     uint64_t off;                 /* of its first byte in the request ... */
     uint64_t first;               /* ... and in the file */
@@ -37,6 +38,7 @@ struct zc_transfer {
     struct zc_request *request;
     int64_t disp;
     uint64_t next, end; /* offsets: the next piece, and where to stop */
+    uint64_t missing;   /* writes: where the first piece is that did not arrive; else ~0 */
     uint64_t eof;       /* reads: the end of the file, when a piece met it; else ~0 */
     unsigned flying;    /* pieces under way */
     unsigned window;
