@@ -190,7 +190,7 @@ static void close_orphan(struct zc_work *w)
 static bool orphan(struct zc_server *s, uint32_t i, uint64_t session)
 {
     struct zc_export *e = NULL;
-    bool idle = false, end;
+    bool end;
 
     zc_lock_get(&s->lock);
     end = i >= s->nexports;
@@ -199,13 +199,13 @@ static bool orphan(struct zc_server *s, uint32_t i, uint64_t session)
     if (e && e->handle && e->opener == session && !e->leaving) {
         e->leaving = e->orphan = true;
         e->close_work.run = close_orphan;
-        idle = e->busy == 0;
+        e->busy++;
+    } else {
+        e = NULL; /* nor one that another session has left: it may be being closed */
     }
     zc_lock_put(&s->lock);
-    if (e && e->orphan && !idle)
-        zc_request_forget_all_locks(e->coord);
-    if (idle)
-        zc_pool_submit(s->pool, &e->close_work);
+    if (e)
+        zc_export_put(s, e);
     return !end;
 }
 
@@ -241,14 +241,15 @@ struct zc_told *zc_export_told(struct zc_session *ss, const struct zc_export *e)
     return t;
 }
 
-/* The i-th if there are clients' locks to look for, in use until put; *end: there are no more. */
+/* The i-th if there are clients' locks to look for, in use until put: not in one that is being
+ * closed, with all of them.  *end: there are no more. */
 static struct zc_export *get_nth(struct zc_server *s, uint32_t i, bool *end)
 {
     struct zc_export *e = NULL;
 
     zc_lock_get(&s->lock);
     *end = i >= s->nexports;
-    if (!*end && s->exports[i]->handle && s->exports[i]->coord)
+    if (!*end && s->exports[i]->handle && s->exports[i]->coord && !s->exports[i]->leaving)
         e = s->exports[i];
     if (e)
         e->busy++;
