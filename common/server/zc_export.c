@@ -200,7 +200,7 @@ static void close_orphan(struct zc_work *w)
 static bool orphan(struct zc_server *s, uint32_t i, uint64_t session)
 {
     struct zc_export *e = NULL;
-    bool idle = false, end;
+    bool end;
 
     zc_lock_get(&s->lock);
     end = i >= s->nexports;
@@ -252,7 +252,8 @@ struct zc_told *zc_export_told(struct zc_session *ss, const struct zc_export *e)
     return t;
 }
 
-/* The i-th if there are clients' locks to look for, in use until put; *end: there are no more. */
+/* The i-th if there are clients' locks to look for, in use until put: not in one that is being
+ * closed, with all of them.  *end: there are no more. */
 static struct zc_export *get_nth(struct zc_server *s, uint32_t i, bool *end)
 {
     struct zc_export *e = NULL;

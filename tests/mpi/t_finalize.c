@@ -2,7 +2,8 @@
  * A program that closes its file while MPI_Finalize is under way, in the callback of an attribute
  * of MPI_COMM_SELF, as HDF5 does for a user who does not. The attribute is set before the first
  * open, so that the callback comes last. Rank 0, which owns the blocks, is there before the others,
- * which write and read meanwhile. With "never" as second argument the file is not closed at all.
+ * which write and read meanwhile. With "never" as second argument the file is not closed at all;
+ * with "apart" neither, and each rank has opened it by itself, attached to one that ends first.
  */
 #include "t_mpiio.h"
 
@@ -11,7 +12,7 @@
 enum { PER_RANK = 100000 };
 
 static MPI_File fh;
-static int never;
+static int never, apart;
 static unsigned char data[PER_RANK], back[PER_RANK];
 
 static void write_mine(MPI_Offset at)
@@ -53,7 +54,8 @@ int main(int argc, char **argv)
     const char *name = t_begin(argc, argv, MPI_THREAD_SINGLE);
     int key;
 
-    never = argc > 2 && !strcmp(argv[2], "never");
+    apart = argc > 2 && !strcmp(argv[2], "apart");
+    never = apart || (argc > 2 && !strcmp(argv[2], "never"));
     for (int i = 0; i < PER_RANK; i++)
         data[i] = (unsigned char)(i * 7 + (i >> 8) + t_rank);
     OK(MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, late_close, &key, NULL));
@@ -62,7 +64,12 @@ int main(int argc, char **argv)
         leave_at_once(name);
         return t_failures != 0;
     }
-    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, MPI_INFO_NULL, &fh));
+    if (apart && t_rank != 0)
+        OK(MPI_Barrier(MPI_COMM_WORLD)); /* rank 0 is the owner */
+    OK(MPI_File_open(apart ? MPI_COMM_SELF : MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR,
+                     MPI_INFO_NULL, &fh));
+    if (apart && t_rank == 0)
+        OK(MPI_Barrier(MPI_COMM_WORLD));
     OK(MPI_Barrier(MPI_COMM_WORLD));
     if (t_rank != 0)
         usleep(200000); /* rank 0 owns the file's blocks and is in MPI_Finalize by now */
