@@ -187,7 +187,7 @@ static int open_there(struct zcache_attempt *a, uint32_t i)
                          "%s is open in this job, and rank %u, which has its pages, can be reached "
                          "from its own host only: give all opens the same hint zcache_local",
                          f->path, m->world_rank);
-    snprintf(label, sizeof label, "aggregator on rank %u of the job", m->world_rank);
+    snprintf(label, sizeof label, "aggregator on rank %u", m->world_rank);
     rc = zcache_peer_get(e->addr, e->addr_len, label, &f->settings, f->failures, &c);
     if (rc == 0)
         rc = zc_client_open_for_all(c, f->path, store_flags(a), a->o->mode,

@@ -19,7 +19,7 @@ int zcache_owner_client(struct zcache_file *f, struct zcache_owner *o, struct zc
     if (*out)
         return 0;
     /* Other communicators' files use the connection, too. */
-    snprintf(label, sizeof label, "aggregator on rank %u of the job", o->world_rank);
+    snprintf(label, sizeof label, "aggregator on rank %u", o->world_rank);
     rc = zcache_peer_get(o->addr, o->addr_len, label, &f->settings, f->failures, out);
     if (rc == 0)
         __atomic_store_n(&o->client, *out, __ATOMIC_RELEASE);

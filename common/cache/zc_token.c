@@ -224,9 +224,9 @@ static uint64_t unwritten_end(struct zc_cache *c, const struct zc_file *f)
 }
 
 /* Others may have changed the file: what is clean goes.  0 or -ENOMEM. */
-static int outdate(struct zc_cache *c, struct zc_file *f, const struct zc_attr *now)
+static int outdate(struct zc_cache *c, struct zc_file *f, const struct zc_attr *now, bool busy)
 {
-    uint64_t end = unwritten_end(c, f);
+    uint64_t end = busy ? f->size : unwritten_end(c, f); /* a write may have ended since */
 
     f->size = now->size > end ? now->size : end;
     if (f->npages == 0)
@@ -303,7 +303,7 @@ static int compare(struct zc_cache *c, struct zc_file *f, struct zc_sfile *sf, s
     if (t->state == ZC_TOKEN_NONE || holds(t, now) || (t->state == ZC_TOKEN_OURS && !busy))
         take_size(f, now);
     else
-        rc = outdate(c, f, now);
+        rc = outdate(c, f, now, busy);
     agreed(c, f, now, rc, busy);
     return rc;
 }
@@ -330,13 +330,15 @@ int zc_token_refresh(struct zc_cache *c, struct zc_file *f)
 {
     struct zc_token *t = &f->token;
     struct zc_attr now;
+    bool busy;
     int rc;
 
     wait_for_looks(c, f);
+    busy = t->writing > 0; /* what ends while we look may not be in the size that we see */
     rc = look(c, f, NULL, &now);
     if (rc < 0)
         return rc;
-    if (now.size > f->size || !zc_file_unwritten(f))
+    if (now.size > f->size || (!busy && !zc_file_unwritten(f)))
         f->size = now.size;
     if (!tells(c) || c->cfg.transient || t->writing > 0 ||
         !(t->state == ZC_TOKEN_OURS || holds(t, &now)))

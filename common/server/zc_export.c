@@ -200,7 +200,7 @@ static void close_orphan(struct zc_work *w)
 static bool orphan(struct zc_server *s, uint32_t i, uint64_t session)
 {
     struct zc_export *e = NULL;
-    bool end;
+    bool end, idle = false;
 
     zc_lock_get(&s->lock);
     end = i >= s->nexports;
