@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Several opens of one file in one job, by 1 to 4 ranks: without daemons, with one, with two; and
-# over ufs:, where the same cases pass, or the test is wrong.  Once more with libfabric between ranks.
+# over ufs:, where the same cases pass, or the test is wrong.  Without daemons once more with
+# libfabric between ranks.
 #
 #     test-opens.sh                                what make check runs
 #     test-opens.sh --each [WHERE [RANKS [CASE]]]  every case by itself: which fail, and how often;
