@@ -158,6 +158,9 @@ void zc_cache_prefetch(struct zc_handle *h, uint32_t depth);
  * cause, as it returns what is lost of the file, and a failure this handle has not been told
  * of.  An unlinked file is dropped without write-back. */
 int zc_cache_close(struct zc_handle *h);
+/* Before the close of one that several shared: who closes it has been told of so many failures
+ * (zc_flush.told). */
+void zc_cache_told(struct zc_handle *h, uint64_t told);
 /* Whose handle it was is gone, or never had the file for longer than a look: its close does not
  * mean that nobody else has changed the file until now. */
 void zc_cache_disown(struct zc_handle *h);

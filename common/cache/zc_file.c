@@ -437,6 +437,16 @@ static void close_verdict(struct zc_cache *c, struct zc_handle *h, struct zc_why
         zc_ledger_verdict(h->file, NULL, &h->told, why);
 }
 
+void zc_cache_told(struct zc_handle *h, uint64_t told)
+{
+    struct zc_cache *c = h->file->cache;
+
+    zc_lock_get(&c->lock);
+    if (told != ZC_TOLD_NOTHING && told > h->told)
+        h->told = told;
+    zc_lock_put(&c->lock);
+}
+
 void zc_cache_disown(struct zc_handle *h)
 {
     struct zc_cache *c = h->file->cache;

@@ -266,6 +266,7 @@ static void do_close_export(struct zc_request *r)
 static void flushed_to_close(struct zc_request *r)
 {
     if (r->export && zc_export_leave(r->session->server, r->export)) {
+        zc_cache_told(r->handle, *r->flush.told);
         zc_request_submit(r, do_close_export, zc_request_finish);
         return;
     }

@@ -108,6 +108,23 @@ static void *wait_for_lock(void *arg)
     return (void *)(intptr_t)zc_client_lock(user, *(uint64_t *)arg, true, 0, 10, &number);
 }
 
+/* Whoever has been told of a failure, by a sync, is not told again by the close. */
+START_TEST(a_close_does_not_repeat)
+{
+    uint64_t h;
+
+    up();
+    h = open_for_all(opener);
+    ck_assert_int_eq(zc_client_write(opener, h, "bytes", 5, 0), 5);
+    zc_store_fault_set(rig.store, ZC_FAULT_WRITE, 1, UINT32_MAX, ENOSPC);
+    ck_assert_int_eq(zc_client_flush(opener, h, ZC_LEVEL_STORED), -ENOSPC);
+    zc_store_fault_set(rig.store, 0, 0, 0, 0);
+    ck_assert_int_eq(zc_client_flush(opener, h, ZC_LEVEL_STORED), 0);
+    ck_assert_int_eq(zc_client_close(opener, h, ZC_LEVEL_STORED), 0);
+    down();
+}
+END_TEST
+
 /* The opener goes: what it had opened is closed, although others hold locks and wait for some. */
 START_TEST(opener_goes)
 {
@@ -225,7 +242,8 @@ int main(void)
 {
     Suite *s = suite_create("files for all");
 
-    CASE(s, "open", 60, daemons_refuse_it, all_use_it, numbers_are_not_used_again);
+    CASE(s, "open", 60, daemons_refuse_it, all_use_it, a_close_does_not_repeat,
+         numbers_are_not_used_again);
     CASE(s, "ends", 60, opener_goes, opener_is_gone_before, all_go_at_once);
     return run_suite(s);
 }
