@@ -8,7 +8,7 @@ make_root
 for daemons in 0 1; do
     start_daemons "$daemons"
     for ranks in 2 5; do
-        mpi_quiet "$ranks" "$programs/t_one_rank" "zcache:$root/one" ${plugin:+reads} ||
+        mpi_quiet "$ranks" "$programs/t_one_rank" "zcache:$root/one" ${plugin:+plugin} ||
             fail "$daemons daemons, $ranks ranks"
     done
     stop_daemons || fail "not drained"
