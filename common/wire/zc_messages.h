@@ -46,7 +46,7 @@ ZC_MESSAGE(UNLINK, 24, .request = {V(STR, path, ZC_MAX_PATH)})
 ZC_MESSAGE(STAT, 25,
     .request = {V(STR, path, ZC_MAX_PATH)},
     .reply = {ATTR})
-/* through a view that this session has installed; -ENOKEY: it has not */
+/* through a view that the session has installed; -ENOKEY: it has not */
 ZC_MESSAGE(VREAD, 27,
     .request = {F(U64, handle), F(HEX, view), F(U64, disp), F(U64, off), F(U64, len), F(HEX, raddr),
             F(HEX, rkey)},

@@ -116,7 +116,7 @@ struct zc_msg {
     uint64_t stride;          /* OPEN: the client reads every so-manieth block; 0: all */
     uint64_t dev, ino, nlink, mtime_ns, ctime_ns;
     uint64_t raddr, rkey;
-    uint64_t view;                /* number of a view that this session has installed */
+    uint64_t view;                /* number of a view that the session has installed */
     uint64_t view_low, view_high; /* its hash */
     uint64_t memory;              /* VIEW_INSTALL: bytes it takes at most while it is decoded */
     uint64_t disp;                /* displacement of the view, bytes; `off` is a view offset then */
