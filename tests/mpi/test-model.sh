@@ -123,7 +123,7 @@ draw_plan() {
     drawn=$(($1 * 7919 + 1)) launches=()
     if (($1 == 0)); then
         for set in 0 "0 1" 0 1 "0 1 2" "" 0; do
-            [[ $set != *$daemons* ]] || continue
+            [[ ! $set ]] || ((${set##* } < daemons)) || continue
             launches+=("$set")
         done
         return
