@@ -9,5 +9,7 @@ void ctl_print(const struct ctl_command *cmd, struct ctl_daemon *d, int n, bool 
 
 /* The same as one JSON object on standard output, failures in it. */
 void ctl_print_json(const struct ctl_command *cmd, struct ctl_daemon *d, int n);
+/* The same where no daemon was asked, and why; cmd may be NULL. */
+void ctl_print_json_error(const struct ctl_command *cmd, const char *error);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ctl_table.h"
+#include "ctl_text.h"
 
 struct ctl_table {
     unsigned columns;
@@ -41,6 +42,21 @@ void ctl_table_destroy(struct ctl_table *t)
     free(t);
 }
 
+/* What a terminal would obey, or cannot show: control characters, also those of two bytes, and
+ * bytes that are not UTF-8. */
+static void make_harmless(char *s)
+{
+    while (*s) {
+        size_t n = ctl_text_character(s);
+        bool control = n == 1 ? iscntrl((unsigned char)*s)
+                              : (unsigned char)s[0] == 0xc2 && (unsigned char)s[1] < 0xa0;
+
+        if (n == 0 || control)
+            memset(s, '?', n ? n : 1);
+        s += n ? n : 1;
+    }
+}
+
 void ctl_table_add(struct ctl_table *t, const char *fmt, ...)
 {
     char *text = NULL;
@@ -50,9 +66,7 @@ void ctl_table_add(struct ctl_table *t, const char *fmt, ...)
     if (vasprintf(&text, fmt, ap) < 0)
         text = NULL;
     va_end(ap);
-    for (char *p = must(text); *p; p++)
-        if (iscntrl((unsigned char)*p))
-            *p = '?';
+    make_harmless(must(text));
     t->cells = must(reallocarray(t->cells, t->count + 1, sizeof *t->cells));
     t->cells[t->count++] = text;
 }

@@ -44,6 +44,7 @@ struct args {
     const char *daemons;
     uint64_t timeout_ms;
     bool json, verbose;
+    char wrong[512]; /* why this is wrong use; empty: it is not */
 };
 
 static void print_help(void)
@@ -73,41 +74,41 @@ static void print_help(void)
            "    zcachectl --json stats | jq '.daemons[].stats.dirty_bytes'\n");
 }
 
-static int usage(const char *fmt, const char *what)
+/* The first mistake counts. */
+static void usage(struct args *a, const char *fmt, const char *what)
 {
-    fputs("zcachectl: ", stderr);
-    fprintf(stderr, fmt, what);
-    fputs("; see zcachectl --help\n", stderr);
-    return -EINVAL;
+    if (!*a->wrong)
+        snprintf(a->wrong, sizeof a->wrong, fmt, what);
 }
 
-static int parse_timeout(const char *s, struct args *a)
+static void parse_timeout(const char *s, struct args *a)
 {
-    if (zc_parse_time(s, &a->timeout_ms) == 0 && a->timeout_ms >= MIN_TIMEOUT_MS &&
-        a->timeout_ms <= MAX_TIMEOUT_MS)
-        return 0;
-    return usage("--timeout: \"%s\" is not allowed; it takes a time from 100ms to 24h", s);
+    if (zc_parse_time(s, &a->timeout_ms) < 0 || a->timeout_ms < MIN_TIMEOUT_MS ||
+        a->timeout_ms > MAX_TIMEOUT_MS)
+        usage(a, "--timeout: \"%s\" is not allowed; it takes a time from 100ms to 24h", s);
 }
 
-static int parse_command(int argc, char **argv, struct args *a)
+static void parse_command(int argc, char **argv, struct args *a)
 {
-    if (optind == argc)
-        return usage("%s is missing", "a command");
+    if (optind == argc) {
+        usage(a, "%s is missing", "a command");
+        return;
+    }
     for (const struct ctl_command *c = commands; c->name; c++)
         if (strcmp(c->name, argv[optind]) == 0)
             a->command = c;
     if (!a->command)
-        return usage("unknown command \"%s\"", argv[optind]);
+        usage(a, "unknown command \"%s\"", argv[optind]);
     if (optind + 1 < argc)
-        return usage("unexpected argument \"%s\"", argv[optind + 1]);
+        usage(a, "unexpected argument \"%s\"", argv[optind + 1]);
     if (!a->daemons)
         a->daemons = getenv("ZCACHE_DAEMONS");
     if (!a->daemons || !*a->daemons)
-        return usage("no daemon to ask: give %s or set ZCACHE_DAEMONS", "--daemons");
-    return 0;
+        usage(a, "no daemon to ask: give %s or set ZCACHE_DAEMONS", "--daemons");
 }
 
-/* 0: go on; 1: answered; negative: said why. */
+/* 0: go on; 1: answered; negative: a->wrong says why.  Goes on behind a mistake: --json may come.
+ */
 static int parse(int argc, char **argv, struct args *a)
 {
     static const struct option options[] = {
@@ -134,8 +135,7 @@ static int parse(int argc, char **argv, struct args *a)
             a->verbose = true;
             break;
         case 't':
-            if (parse_timeout(optarg, a) < 0)
-                return -EINVAL;
+            parse_timeout(optarg, a);
             break;
         case 'h':
             print_help();
@@ -144,12 +144,22 @@ static int parse(int argc, char **argv, struct args *a)
             printf("zcachectl (zcache) %s, protocol %d\n", PACKAGE_VERSION, ZC_PROTOCOL);
             return 1;
         case ':':
-            return usage("%s needs a value", argv[optind - 1]);
+            usage(a, "%s needs a value", argv[optind - 1]);
+            break;
         default:
-            return usage("unknown option \"%s\"", argv[optind - 1]);
+            usage(a, "unknown option \"%s\"", argv[optind - 1]);
         }
     }
-    return parse_command(argc, argv, a);
+    parse_command(argc, argv, a);
+    return *a->wrong ? -EINVAL : 0;
+}
+
+static int complain(const struct args *a, int status, const char *why, const char *more)
+{
+    fprintf(stderr, "zcachectl: %s%s\n", why, more);
+    if (a->json)
+        ctl_print_json_error(a->command, why);
+    return status;
 }
 
 static int run(const struct args *a)
@@ -157,10 +167,8 @@ static int run(const struct args *a)
     struct ctl_daemon *daemons;
     int n = ctl_daemons_find(a->daemons, &daemons), status = EXIT_OK;
 
-    if (n < 0) {
-        fprintf(stderr, "zcachectl: %s\n", zc_error_text(n));
-        return EXIT_FAILED;
-    }
+    if (n < 0)
+        return complain(a, EXIT_FAILED, zc_error_text(n), "");
     ctl_daemons_run(daemons, n, a->command, a->timeout_ms);
     for (int i = 0; i < n; i++)
         if (daemons[i].rc < 0)
@@ -184,7 +192,9 @@ int main(int argc, char **argv)
 
     zc_log_init(NULL);
     rc = parse(argc, argv, &a);
-    if (rc != 0)
-        return rc < 0 ? EXIT_USAGE : EXIT_OK;
+    if (rc < 0)
+        return complain(&a, EXIT_USAGE, a.wrong, "; see zcachectl --help");
+    if (rc > 0)
+        return EXIT_OK;
     return run(&a);
 }
