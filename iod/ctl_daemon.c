@@ -57,6 +57,7 @@ void ctl_daemons_free(struct ctl_daemon *d, int n)
         if (*d[i].path)
             free((char *)d[i].path);
         free(d[i].text);
+        free(d[i].status);
     }
     free(d);
 }
@@ -112,6 +113,8 @@ static int ask(const struct job *j, struct zc_client *c)
 {
     struct ctl_daemon *d = j->daemon;
 
+    if (d->talk)
+        return d->talk(d, c);
     if (j->cmd->control) {
         d->told = true;
         return zc_client_control(c, j->cmd->what, &d->count);

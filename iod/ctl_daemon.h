@@ -15,16 +15,21 @@ struct ctl_command {
     const char *done, *help;
 };
 
+struct zc_client;
+
 struct ctl_daemon {
     const char *path; /* of the address file */
     char name[64];    /* the file's name without .addr */
     bool found;       /* `addr` is valid */
     bool told;        /* it was there, and was told to do something */
     struct zc_addrfile addr;
+    /* Talks with it, instead of one request; NULL: the command is that request. */
+    int (*talk)(struct ctl_daemon *d, struct zc_client *c);
 
     int rc; /* 0 or negative errno, explained by error */
     char error[512];
     char *text;     /* INFO; freed by ctl_daemons_free() */
+    char *status;   /* the same of what talk() may ask besides */
     uint64_t count; /* CONTROL */
 };
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ctl_print.h"
+#include "ctl_prometheus.h"
 #include "zc_log.h"
 #include "zc_options.h"
 #include "zc_units.h"
@@ -43,7 +44,8 @@ struct args {
     const struct ctl_command *command;
     const char *daemons;
     uint64_t timeout_ms;
-    bool json, verbose;
+    bool json, verbose, prometheus;
+    const char *textfile;
     char wrong[512]; /* why this is wrong use; empty: it is not */
 };
 
@@ -62,6 +64,9 @@ static void print_help(void)
            "                  commas (default: $ZCACHE_DAEMONS)\n"
            "  --json          print one JSON object, sizes in bytes\n"
            "  -v, --verbose   print more\n"
+           "  --prometheus    stats: print them in Prometheus' text format\n"
+           "  --textfile FILE\n"
+           "                  stats: write that to FILE, all at once, for a collector\n"
            "  --timeout TIME  give up on a daemon that is silent for so long (default 10s)\n"
            "  --help          print this\n"
            "  --version       print version and protocol\n"
@@ -88,6 +93,19 @@ static void parse_timeout(const char *s, struct args *a)
         usage(a, "--timeout: \"%s\" is not allowed; it takes a time from 100ms to 24h", s);
 }
 
+/* What is for one command is wrong for the others. */
+static void check_options(struct args *a)
+{
+    uint32_t what = a->command && !a->command->control ? a->command->what : 0;
+
+    if (a->command && what != ZC_INFO_STATS && a->prometheus)
+        usage(a, "%s is for stats", a->textfile ? "--textfile" : "--prometheus");
+    if (a->json && a->prometheus)
+        usage(a, "%s is another format than --json", a->textfile ? "--textfile" : "--prometheus");
+    if (a->textfile && !*a->textfile)
+        usage(a, "%s needs a value", "--textfile");
+}
+
 static void parse_command(int argc, char **argv, struct args *a)
 {
     if (optind == argc) {
@@ -105,6 +123,7 @@ static void parse_command(int argc, char **argv, struct args *a)
         a->daemons = getenv("ZCACHE_DAEMONS");
     if (!a->daemons || !*a->daemons)
         usage(a, "no daemon to ask: give %s or set ZCACHE_DAEMONS", "--daemons");
+    check_options(a);
 }
 
 /* 0: go on; 1: answered; negative: a->wrong says why.  Goes on behind a mistake: --json may come.
@@ -115,6 +134,8 @@ static int parse(int argc, char **argv, struct args *a)
         {"daemons", required_argument, NULL, 'd'},
         {"json", no_argument, NULL, 'j'},
         {"verbose", no_argument, NULL, 'v'},
+        {"prometheus", no_argument, NULL, 'p'},
+        {"textfile", required_argument, NULL, 'f'},
         {"timeout", required_argument, NULL, 't'},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},
@@ -133,6 +154,13 @@ static int parse(int argc, char **argv, struct args *a)
             break;
         case 'v':
             a->verbose = true;
+            break;
+        case 'f':
+            a->textfile = optarg;
+            a->prometheus = true;
+            break;
+        case 'p':
+            a->prometheus = true;
             break;
         case 't':
             parse_timeout(optarg, a);
@@ -162,25 +190,53 @@ static int complain(const struct args *a, int status, const char *why, const cha
     return status;
 }
 
-static int run(const struct args *a)
+/* A collector's file is written even where there is no daemon: what it had is not true any more. */
+static int no_daemons(const struct args *a, int rc)
 {
-    struct ctl_daemon *daemons;
-    int n = ctl_daemons_find(a->daemons, &daemons), status = EXIT_OK;
+    int status = complain(a, EXIT_FAILED, zc_error_text(rc), "");
 
-    if (n < 0)
-        return complain(a, EXIT_FAILED, zc_error_text(n), "");
-    ctl_daemons_run(daemons, n, a->command, a->timeout_ms);
-    for (int i = 0; i < n; i++)
-        if (daemons[i].rc < 0)
-            status = EXIT_FAILED;
-    if (a->json)
+    if (a->textfile && (rc = ctl_write_prometheus(a->textfile, NULL, 0)) < 0)
+        complain(a, EXIT_FAILED, zc_error_text(rc), "");
+    return status;
+}
+
+static int print(const struct args *a, struct ctl_daemon *daemons, int n)
+{
+    int rc = 0;
+
+    if (a->textfile)
+        rc = ctl_write_prometheus(a->textfile, daemons, n);
+    else if (a->prometheus)
+        ctl_print_prometheus(daemons, n);
+    else if (a->json)
         ctl_print_json(a->command, daemons, n);
     else
         ctl_print(a->command, daemons, n, a->verbose);
+    if (a->prometheus)
+        ctl_print_failures(daemons, n);
+    if (rc < 0)
+        return complain(a, EXIT_FAILED, zc_error_text(rc), "");
     if (fflush(stdout) || ferror(stdout)) {
         fprintf(stderr, "zcachectl: cannot write: %s\n", strerror(errno));
-        status = EXIT_FAILED;
+        return EXIT_FAILED;
     }
+    return EXIT_OK;
+}
+
+static int run(const struct args *a)
+{
+    struct ctl_daemon *daemons;
+    int n = ctl_daemons_find(a->daemons, &daemons), status;
+
+    if (n < 0)
+        return no_daemons(a, n);
+    for (int i = 0; i < n && a->prometheus; i++)
+        daemons[i].talk = ctl_prometheus_ask;
+    ctl_daemons_run(daemons, n, a->command, a->timeout_ms);
+    status = print(a, daemons, n);
+    for (int i = 0; i < n; i++)
+        if (daemons[i].rc < 0)
+            status = EXIT_FAILED;
     ctl_daemons_free(daemons, n);
     return status;
 }
