@@ -1,4 +1,5 @@
-/* zcachectl.c - asks running daemons, and tells them to flush, evict, drain, resume, stop.
+/* zcachectl.c - asks running daemons, watches them, and tells them to flush, evict, drain,
+ * resume, stop.
  *
  * Exit status: 0 every daemon did it; 1 one did not; 2 wrong use.
  */
@@ -12,6 +13,7 @@
 
 #include "ctl_print.h"
 #include "ctl_prometheus.h"
+#include "ctl_top.h"
 #include "zc_log.h"
 #include "zc_options.h"
 #include "zc_units.h"
@@ -19,6 +21,7 @@
 
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE };
 enum { DEFAULT_TIMEOUT_MS = 10000, MIN_TIMEOUT_MS = 100, MAX_TIMEOUT_MS = 24 * 3600 * 1000 };
+enum { DEFAULT_INTERVAL_MS = 1000, MIN_INTERVAL_MS = 100 };
 
 static const struct ctl_command commands[] = {
     {"status", false, ZC_INFO_STATUS, false, NULL,
@@ -27,6 +30,7 @@ static const struct ctl_command commands[] = {
      "counters, a column a daemon; with -v what they count"},
     {"files", false, ZC_INFO_FILES, false, NULL,
      "the files in the cache and what is dirty of them"},
+    {"top", false, CTL_TOP, false, NULL, "rates and busy files, renewed every second; q ends it"},
     {"flush", true, ZC_CONTROL_FLUSH, false, "everything is written back",
      "write back everything, and wait for it"},
     {"evict", true, ZC_CONTROL_EVICT, true, "dropped from the cache",
@@ -46,7 +50,8 @@ struct args {
     uint64_t timeout_ms;
     bool json, verbose, prometheus;
     const char *textfile;
-    char wrong[512]; /* why this is wrong use; empty: it is not */
+    uint64_t interval_ms, count; /* of top; 0: not given */
+    char wrong[512];             /* why this is wrong use; empty: it is not */
 };
 
 static void print_help(void)
@@ -64,6 +69,9 @@ static void print_help(void)
            "                  commas (default: $ZCACHE_DAEMONS)\n"
            "  --json          print one JSON object, sizes in bytes\n"
            "  -v, --verbose   print more\n"
+           "  -n, --interval TIME\n"
+           "                  top: renew so often (default 1s)\n"
+           "  -c, --count N   top: end after so many pictures\n"
            "  --prometheus    stats: print them in Prometheus' text format\n"
            "  --textfile FILE\n"
            "                  stats: write that to FILE, all at once, for a collector\n"
@@ -76,7 +84,8 @@ static void print_help(void)
            "\n"
            "Examples:\n"
            "    zcachectl --daemons /run/zcache status\n"
-           "    zcachectl --json stats | jq '.daemons[].stats.dirty_bytes'\n");
+           "    zcachectl --json stats | jq '.daemons[].stats.dirty_bytes'\n"
+           "    zcachectl top -n 5s\n");
 }
 
 /* The first mistake counts. */
@@ -93,11 +102,26 @@ static void parse_timeout(const char *s, struct args *a)
         usage(a, "--timeout: \"%s\" is not allowed; it takes a time from 100ms to 24h", s);
 }
 
+static void parse_interval(const char *s, struct args *a)
+{
+    if (zc_parse_time(s, &a->interval_ms) < 0 || a->interval_ms < MIN_INTERVAL_MS ||
+        a->interval_ms > MAX_TIMEOUT_MS)
+        usage(a, "--interval: \"%s\" is not allowed; it takes a time from 100ms to 24h", s);
+}
+
+static void parse_count(const char *s, struct args *a)
+{
+    if (zc_parse_count(s, &a->count) < 0 || a->count == 0)
+        usage(a, "--count: \"%s\" is not allowed; it takes a number from 1 on", s);
+}
+
 /* What is for one command is wrong for the others. */
 static void check_options(struct args *a)
 {
     uint32_t what = a->command && !a->command->control ? a->command->what : 0;
 
+    if (a->command && what != CTL_TOP && (a->interval_ms || a->count))
+        usage(a, "%s is for top", a->interval_ms ? "--interval" : "--count");
     if (a->command && what != ZC_INFO_STATS && a->prometheus)
         usage(a, "%s is for stats", a->textfile ? "--textfile" : "--prometheus");
     if (a->json && a->prometheus)
@@ -134,6 +158,8 @@ static int parse(int argc, char **argv, struct args *a)
         {"daemons", required_argument, NULL, 'd'},
         {"json", no_argument, NULL, 'j'},
         {"verbose", no_argument, NULL, 'v'},
+        {"interval", required_argument, NULL, 'n'},
+        {"count", required_argument, NULL, 'c'},
         {"prometheus", no_argument, NULL, 'p'},
         {"textfile", required_argument, NULL, 'f'},
         {"timeout", required_argument, NULL, 't'},
@@ -144,7 +170,7 @@ static int parse(int argc, char **argv, struct args *a)
     int c;
 
     opterr = 0;
-    while ((c = getopt_long(argc, argv, ":vhV", options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, ":vhVn:c:", options, NULL)) != -1) {
         switch (c) {
         case 'd':
             a->daemons = optarg;
@@ -154,6 +180,12 @@ static int parse(int argc, char **argv, struct args *a)
             break;
         case 'v':
             a->verbose = true;
+            break;
+        case 'n':
+            parse_interval(optarg, a);
+            break;
+        case 'c':
+            parse_count(optarg, a);
             break;
         case 'f':
             a->textfile = optarg;
@@ -188,6 +220,20 @@ static int complain(const struct args *a, int status, const char *why, const cha
     if (a->json)
         ctl_print_json_error(a->command, why);
     return status;
+}
+
+static int run_top(const struct args *a)
+{
+    struct ctl_top top = {.daemons = a->daemons,
+                          .timeout_ms = a->timeout_ms,
+                          .interval_ms = a->interval_ms ? a->interval_ms : DEFAULT_INTERVAL_MS,
+                          .count = a->count,
+                          .json = a->json};
+    int rc = ctl_top_run(&top);
+
+    if (rc < 0)
+        return complain(a, EXIT_FAILED, zc_error_text(rc), "");
+    return rc == 0 ? EXIT_OK : EXIT_FAILED;
 }
 
 /* A collector's file is written even where there is no daemon: what it had is not true any more. */
@@ -252,5 +298,5 @@ int main(int argc, char **argv)
         return complain(&a, EXIT_USAGE, a.wrong, "; see zcachectl --help");
     if (rc > 0)
         return EXIT_OK;
-    return run(&a);
+    return a.command->what == CTL_TOP ? run_top(&a) : run(&a);
 }
