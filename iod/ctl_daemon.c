@@ -57,6 +57,7 @@ void ctl_daemons_free(struct ctl_daemon *d, int n)
         if (*d[i].path)
             free((char *)d[i].path);
         free(d[i].text);
+        free(d[i].status);
     }
     free(d);
 }
@@ -71,8 +72,7 @@ struct job {
     bool started;
 };
 
-/* A daemon of this host that is gone need not be waited for. */
-static int check_alive(const struct ctl_daemon *d)
+int ctl_daemon_check_alive(const struct ctl_daemon *d)
 {
     if (iod_is_this_host(d->addr.host) && iod_process_kind(d->addr.pid) == IOD_PROCESS_NONE)
         return zc_errorf(ESRCH, "process %ld is gone and left %s behind", d->addr.pid, d->path);
@@ -100,7 +100,7 @@ static int wait_until_gone(const struct ctl_daemon *d, uint64_t timeout_ms)
     const struct timespec pause = {0, POLL_MS * 1000000};
     uint64_t deadline = now_ms() + timeout_ms;
 
-    while (address_file_is_current(d) && check_alive(d) == 0) {
+    while (address_file_is_current(d) && ctl_daemon_check_alive(d) == 0) {
         if (now_ms() > deadline)
             return zc_errorf(ETIMEDOUT, "it has stopped, but %s is still there", d->path);
         nanosleep(&pause, NULL);
@@ -112,6 +112,8 @@ static int ask(const struct job *j, struct zc_client *c)
 {
     struct ctl_daemon *d = j->daemon;
 
+    if (d->talk)
+        return d->talk(d, c);
     if (j->cmd->control) {
         d->told = true;
         return zc_client_control(c, j->cmd->what, &d->count);
@@ -161,7 +163,7 @@ static void *run_job(void *arg)
     d->rc = zc_addrfile_read(d->path, &d->addr);
     d->found = d->rc == 0;
     if (d->rc == 0)
-        d->rc = check_alive(d);
+        d->rc = ctl_daemon_check_alive(d);
     if (d->rc == 0)
         d->rc = connect_and_ask(j);
     if (d->told && j->cmd->what == ZC_CONTROL_STOP) { /* it ends, whatever it has answered */
@@ -172,6 +174,15 @@ static void *run_job(void *arg)
     if (d->rc < 0 && !*d->error)
         snprintf(d->error, sizeof d->error, "%s", zc_error_text(d->rc));
     return NULL;
+}
+
+void ctl_daemon_run(struct ctl_daemon *d, const struct ctl_command *cmd, uint64_t timeout_ms)
+{
+    struct job j = {.daemon = d, .cmd = cmd, .timeout_ms = timeout_ms};
+
+    d->told = false;
+    *d->error = '\0';
+    run_job(&j);
 }
 
 void ctl_daemons_run(struct ctl_daemon *d, int n, const struct ctl_command *cmd,

@@ -7,6 +7,9 @@
 
 #include "zc_addrfile.h"
 
+/* Besides enum zc_info: asked again and again (ctl_top.h). */
+#define CTL_TOP UINT32_MAX
+
 struct ctl_command {
     const char *name;
     bool control;  /* CONTROL, else INFO */
@@ -15,16 +18,22 @@ struct ctl_command {
     const char *done, *help;
 };
 
+struct zc_client;
+
 struct ctl_daemon {
     const char *path; /* of the address file */
     char name[64];    /* the file's name without .addr */
     bool found;       /* `addr` is valid */
     bool told;        /* it was there, and was told to do something */
     struct zc_addrfile addr;
+    /* Talks with it, instead of one request; NULL: the command is that request. */
+    int (*talk)(struct ctl_daemon *d, struct zc_client *c);
+    void *talker; /* what talk() needs besides */
 
     int rc; /* 0 or negative errno, explained by error */
     char error[512];
     char *text;     /* INFO; freed by ctl_daemons_free() */
+    char *status;   /* the same of what talk() may ask besides */
     uint64_t count; /* CONTROL */
 };
 
@@ -36,5 +45,11 @@ void ctl_daemons_free(struct ctl_daemon *d, int n);
  * timeout_ms has failed.  After STOP it also waits until they are gone. */
 void ctl_daemons_run(struct ctl_daemon *d, int n, const struct ctl_command *cmd,
                      uint64_t timeout_ms);
+
+/* The same of one daemon, by the calling thread.  What an earlier request left in *d is gone. */
+void ctl_daemon_run(struct ctl_daemon *d, const struct ctl_command *cmd, uint64_t timeout_ms);
+
+/* -ESRCH, explained by zc_errorf(): a daemon of this host that is gone need not be waited for. */
+int ctl_daemon_check_alive(const struct ctl_daemon *d);
 
 #endif

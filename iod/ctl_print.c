@@ -23,7 +23,7 @@ static const struct {
 #undef X
 };
 
-static const char *help_of(const char *name)
+const char *ctl_help_of(const char *name)
 {
     for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
         if (strcmp(counters[i].name, name) == 0)
@@ -113,7 +113,7 @@ static void print_pairs(const struct ctl_daemon *d, int n, const char *title, bo
             if (d[i].rc == 0)
                 add_from(t, &d[i], name);
         if (help)
-            ctl_table_add(t, "%s", help_of(name));
+            ctl_table_add(t, "%s", ctl_help_of(name));
     }
     ctl_table_print(t, stdout);
     ctl_table_destroy(t);
@@ -208,6 +208,13 @@ static void print_done(const struct ctl_command *cmd, const struct ctl_daemon *d
     }
 }
 
+void ctl_print_failures(const struct ctl_daemon *d, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (d[i].rc < 0)
+            fprintf(stderr, "zcachectl: %s: %s\n", d[i].name, d[i].error);
+}
+
 void ctl_print(const struct ctl_command *cmd, struct ctl_daemon *d, int n, bool verbose)
 {
     if (cmd->control)
@@ -221,7 +228,5 @@ void ctl_print(const struct ctl_command *cmd, struct ctl_daemon *d, int n, bool 
     else
         print_status(d, n);
     fflush(stdout);
-    for (int i = 0; i < n; i++)
-        if (d[i].rc < 0)
-            fprintf(stderr, "zcachectl: %s: %s\n", d[i].name, d[i].error);
+    ctl_print_failures(d, n);
 }

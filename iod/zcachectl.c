@@ -1,4 +1,5 @@
-/* zcachectl.c - asks running daemons, and tells them to flush, evict, drain, resume, stop.
+/* zcachectl.c - asks running daemons, watches them, and tells them to flush, evict, drain,
+ * resume, stop.
  *
  * Exit status: 0 every daemon did it; 1 one did not; 2 wrong use.
  */
@@ -11,6 +12,8 @@
 #include <string.h>
 
 #include "ctl_print.h"
+#include "ctl_prometheus.h"
+#include "ctl_top.h"
 #include "zc_log.h"
 #include "zc_options.h"
 #include "zc_units.h"
@@ -18,6 +21,7 @@
 
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE };
 enum { DEFAULT_TIMEOUT_MS = 10000, MIN_TIMEOUT_MS = 100, MAX_TIMEOUT_MS = 24 * 3600 * 1000 };
+enum { DEFAULT_INTERVAL_MS = 1000, MIN_INTERVAL_MS = 100 };
 
 static const struct ctl_command commands[] = {
     {"status", false, ZC_INFO_STATUS, false, NULL,
@@ -26,6 +30,7 @@ static const struct ctl_command commands[] = {
      "counters, a column a daemon; with -v what they count"},
     {"files", false, ZC_INFO_FILES, false, NULL,
      "the files in the cache and what is dirty of them"},
+    {"top", false, CTL_TOP, false, NULL, "rates and busy files, renewed every second; q ends it"},
     {"flush", true, ZC_CONTROL_FLUSH, false, "everything is written back",
      "write back everything, and wait for it"},
     {"evict", true, ZC_CONTROL_EVICT, true, "dropped from the cache",
@@ -43,7 +48,10 @@ struct args {
     const struct ctl_command *command;
     const char *daemons;
     uint64_t timeout_ms;
-    bool json, verbose;
+    bool json, verbose, prometheus;
+    const char *textfile;
+    uint64_t interval_ms, count; /* of top; 0: not given */
+    char wrong[512];             /* why this is wrong use; empty: it is not */
 };
 
 static void print_help(void)
@@ -61,6 +69,12 @@ static void print_help(void)
            "                  commas (default: $ZCACHE_DAEMONS)\n"
            "  --json          print one JSON object, sizes in bytes\n"
            "  -v, --verbose   print more\n"
+           "  -n, --interval TIME\n"
+           "                  top: renew so often (default 1s)\n"
+           "  -c, --count N   top: end after so many pictures\n"
+           "  --prometheus    stats: print them in Prometheus' text format\n"
+           "  --textfile FILE\n"
+           "                  stats: write that to FILE, all at once, for a collector\n"
            "  --timeout TIME  give up on a daemon that is silent for so long (default 10s)\n"
            "  --help          print this\n"
            "  --version       print version and protocol\n"
@@ -70,50 +84,84 @@ static void print_help(void)
            "\n"
            "Examples:\n"
            "    zcachectl --daemons /run/zcache status\n"
-           "    zcachectl --json stats | jq '.daemons[].stats.dirty_bytes'\n");
+           "    zcachectl --json stats | jq '.daemons[].stats.dirty_bytes'\n"
+           "    zcachectl top -n 5s\n");
 }
 
-static int usage(const char *fmt, const char *what)
+/* The first mistake counts. */
+static void usage(struct args *a, const char *fmt, const char *what)
 {
-    fputs("zcachectl: ", stderr);
-    fprintf(stderr, fmt, what);
-    fputs("; see zcachectl --help\n", stderr);
-    return -EINVAL;
+    if (!*a->wrong)
+        snprintf(a->wrong, sizeof a->wrong, fmt, what);
 }
 
-static int parse_timeout(const char *s, struct args *a)
+static void parse_timeout(const char *s, struct args *a)
 {
-    if (zc_parse_time(s, &a->timeout_ms) == 0 && a->timeout_ms >= MIN_TIMEOUT_MS &&
-        a->timeout_ms <= MAX_TIMEOUT_MS)
-        return 0;
-    return usage("--timeout: \"%s\" is not allowed; it takes a time from 100ms to 24h", s);
+    if (zc_parse_time(s, &a->timeout_ms) < 0 || a->timeout_ms < MIN_TIMEOUT_MS ||
+        a->timeout_ms > MAX_TIMEOUT_MS)
+        usage(a, "--timeout: \"%s\" is not allowed; it takes a time from 100ms to 24h", s);
 }
 
-static int parse_command(int argc, char **argv, struct args *a)
+static void parse_interval(const char *s, struct args *a)
 {
-    if (optind == argc)
-        return usage("%s is missing", "a command");
+    if (zc_parse_time(s, &a->interval_ms) < 0 || a->interval_ms < MIN_INTERVAL_MS ||
+        a->interval_ms > MAX_TIMEOUT_MS)
+        usage(a, "--interval: \"%s\" is not allowed; it takes a time from 100ms to 24h", s);
+}
+
+static void parse_count(const char *s, struct args *a)
+{
+    if (zc_parse_count(s, &a->count) < 0 || a->count == 0)
+        usage(a, "--count: \"%s\" is not allowed; it takes a number from 1 on", s);
+}
+
+/* What is for one command is wrong for the others. */
+static void check_options(struct args *a)
+{
+    uint32_t what = a->command && !a->command->control ? a->command->what : 0;
+
+    if (a->command && what != CTL_TOP && (a->interval_ms || a->count))
+        usage(a, "%s is for top", a->interval_ms ? "--interval" : "--count");
+    if (a->command && what != ZC_INFO_STATS && a->prometheus)
+        usage(a, "%s is for stats", a->textfile ? "--textfile" : "--prometheus");
+    if (a->json && a->prometheus)
+        usage(a, "%s is another format than --json", a->textfile ? "--textfile" : "--prometheus");
+    if (a->textfile && !*a->textfile)
+        usage(a, "%s needs a value", "--textfile");
+}
+
+static void parse_command(int argc, char **argv, struct args *a)
+{
+    if (optind == argc) {
+        usage(a, "%s is missing", "a command");
+        return;
+    }
     for (const struct ctl_command *c = commands; c->name; c++)
         if (strcmp(c->name, argv[optind]) == 0)
             a->command = c;
     if (!a->command)
-        return usage("unknown command \"%s\"", argv[optind]);
+        usage(a, "unknown command \"%s\"", argv[optind]);
     if (optind + 1 < argc)
-        return usage("unexpected argument \"%s\"", argv[optind + 1]);
+        usage(a, "unexpected argument \"%s\"", argv[optind + 1]);
     if (!a->daemons)
         a->daemons = getenv("ZCACHE_DAEMONS");
     if (!a->daemons || !*a->daemons)
-        return usage("no daemon to ask: give %s or set ZCACHE_DAEMONS", "--daemons");
-    return 0;
+        usage(a, "no daemon to ask: give %s or set ZCACHE_DAEMONS", "--daemons");
+    check_options(a);
 }
 
-/* 0: go on; 1: answered; negative: said why. */
+/* 0: go on; 1: answered; negative: a->wrong says why.  Goes on behind a mistake: --json may come.
+ */
 static int parse(int argc, char **argv, struct args *a)
 {
     static const struct option options[] = {
         {"daemons", required_argument, NULL, 'd'},
         {"json", no_argument, NULL, 'j'},
         {"verbose", no_argument, NULL, 'v'},
+        {"interval", required_argument, NULL, 'n'},
+        {"count", required_argument, NULL, 'c'},
+        {"prometheus", no_argument, NULL, 'p'},
+        {"textfile", required_argument, NULL, 'f'},
         {"timeout", required_argument, NULL, 't'},
         {"help", no_argument, NULL, 'h'},
         {"version", no_argument, NULL, 'V'},
@@ -122,7 +170,7 @@ static int parse(int argc, char **argv, struct args *a)
     int c;
 
     opterr = 0;
-    while ((c = getopt_long(argc, argv, ":vhV", options, NULL)) != -1) {
+    while ((c = getopt_long(argc, argv, ":vhVn:c:", options, NULL)) != -1) {
         switch (c) {
         case 'd':
             a->daemons = optarg;
@@ -133,9 +181,21 @@ static int parse(int argc, char **argv, struct args *a)
         case 'v':
             a->verbose = true;
             break;
+        case 'n':
+            parse_interval(optarg, a);
+            break;
+        case 'c':
+            parse_count(optarg, a);
+            break;
+        case 'f':
+            a->textfile = optarg;
+            a->prometheus = true;
+            break;
+        case 'p':
+            a->prometheus = true;
+            break;
         case 't':
-            if (parse_timeout(optarg, a) < 0)
-                return -EINVAL;
+            parse_timeout(optarg, a);
             break;
         case 'h':
             print_help();
@@ -144,35 +204,85 @@ static int parse(int argc, char **argv, struct args *a)
             printf("zcachectl (zcache) %s, protocol %d\n", PACKAGE_VERSION, ZC_PROTOCOL);
             return 1;
         case ':':
-            return usage("%s needs a value", argv[optind - 1]);
+            usage(a, "%s needs a value", argv[optind - 1]);
+            break;
         default:
-            return usage("unknown option \"%s\"", argv[optind - 1]);
+            usage(a, "unknown option \"%s\"", argv[optind - 1]);
         }
     }
-    return parse_command(argc, argv, a);
+    parse_command(argc, argv, a);
+    return *a->wrong ? -EINVAL : 0;
+}
+
+static int complain(const struct args *a, int status, const char *why, const char *more)
+{
+    fprintf(stderr, "zcachectl: %s%s\n", why, more);
+    if (a->json)
+        ctl_print_json_error(a->command, why);
+    return status;
+}
+
+static int run_top(const struct args *a)
+{
+    struct ctl_top top = {.daemons = a->daemons,
+                          .timeout_ms = a->timeout_ms,
+                          .interval_ms = a->interval_ms ? a->interval_ms : DEFAULT_INTERVAL_MS,
+                          .count = a->count,
+                          .json = a->json};
+    int rc = ctl_top_run(&top);
+
+    if (rc < 0)
+        return complain(a, EXIT_FAILED, zc_error_text(rc), "");
+    return rc == 0 ? EXIT_OK : EXIT_FAILED;
+}
+
+/* A collector's file is written even where there is no daemon: what it had is not true any more. */
+static int no_daemons(const struct args *a, int rc)
+{
+    int status = complain(a, EXIT_FAILED, zc_error_text(rc), "");
+
+    if (a->textfile && (rc = ctl_write_prometheus(a->textfile, NULL, 0)) < 0)
+        complain(a, EXIT_FAILED, zc_error_text(rc), "");
+    return status;
+}
+
+static int print(const struct args *a, struct ctl_daemon *daemons, int n)
+{
+    int rc = 0;
+
+    if (a->textfile)
+        rc = ctl_write_prometheus(a->textfile, daemons, n);
+    else if (a->prometheus)
+        ctl_print_prometheus(daemons, n);
+    else if (a->json)
+        ctl_print_json(a->command, daemons, n);
+    else
+        ctl_print(a->command, daemons, n, a->verbose);
+    if (a->prometheus)
+        ctl_print_failures(daemons, n);
+    if (rc < 0)
+        return complain(a, EXIT_FAILED, zc_error_text(rc), "");
+    if (fflush(stdout) || ferror(stdout)) {
+        fprintf(stderr, "zcachectl: cannot write: %s\n", strerror(errno));
+        return EXIT_FAILED;
+    }
+    return EXIT_OK;
 }
 
 static int run(const struct args *a)
 {
     struct ctl_daemon *daemons;
-    int n = ctl_daemons_find(a->daemons, &daemons), status = EXIT_OK;
+    int n = ctl_daemons_find(a->daemons, &daemons), status;
 
-    if (n < 0) {
-        fprintf(stderr, "zcachectl: %s\n", zc_error_text(n));
-        return EXIT_FAILED;
-    }
+    if (n < 0)
+        return no_daemons(a, n);
+    for (int i = 0; i < n && a->prometheus; i++)
+        daemons[i].talk = ctl_prometheus_ask;
     ctl_daemons_run(daemons, n, a->command, a->timeout_ms);
+    status = print(a, daemons, n);
     for (int i = 0; i < n; i++)
         if (daemons[i].rc < 0)
             status = EXIT_FAILED;
-    if (a->json)
-        ctl_print_json(a->command, daemons, n);
-    else
-        ctl_print(a->command, daemons, n, a->verbose);
-    if (fflush(stdout) || ferror(stdout)) {
-        fprintf(stderr, "zcachectl: cannot write: %s\n", strerror(errno));
-        status = EXIT_FAILED;
-    }
     ctl_daemons_free(daemons, n);
     return status;
 }
@@ -184,7 +294,9 @@ int main(int argc, char **argv)
 
     zc_log_init(NULL);
     rc = parse(argc, argv, &a);
-    if (rc != 0)
-        return rc < 0 ? EXIT_USAGE : EXIT_OK;
-    return run(&a);
+    if (rc < 0)
+        return complain(&a, EXIT_USAGE, a.wrong, "; see zcachectl --help");
+    if (rc > 0)
+        return EXIT_OK;
+    return a.command->what == CTL_TOP ? run_top(&a) : run(&a);
 }

@@ -36,3 +36,8 @@ completes "zcached --cache-size " ""
 completes "zcachectl stat" "stats status"
 completes "zcachectl --js" --json
 completes "zcachectl --daemons dir" directory
+completes "zcachectl stats --te" --textfile
+completes "zcachectl stats --textfile dir" directory
+completes "zcachectl to" top
+completes "zcachectl top --count " ""
+completes "zcachectl top -n " ""
