@@ -3,8 +3,8 @@
  *     mpicc -o consistency consistency.c
  *     mpiexec -n 4 ./consistency zcache:/scratch/file
  *
- * doc/consistency.md shows the parts between [name] and [end]; a test compares the two, and runs
- * this program, which ends with 0 when all of it holds.
+ * doc/consistency.md and the guide show the parts between [name] and [end]; a test compares them,
+ * and runs this program, which ends with 0 when all of it holds.
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -72,6 +72,27 @@ static void numbers(int *n, int who)
     times++;
     for (int i = 0; i < N; i++)
         n[i] = times * 1000000 + who * N + i;
+}
+
+static void hints(void)
+{
+    MPI_File file;
+    MPI_Info info;
+    char value[MPI_MAX_INFO_VAL + 1] = "256M";
+    int found;
+
+    /* [hints] */
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "zcache_cache_size", "256M");
+    MPI_Info_set(info, "cb_nodes", "2");
+    MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &file);
+    MPI_Info_free(&info);
+    /* [end] */
+    ok(MPI_File_get_info(file, &info));
+    ok(MPI_Info_get(info, "zcache_cache_size", MPI_MAX_INFO_VAL, value, &found));
+    EXPECT(!strcmp(value, "256M"));
+    ok(MPI_Info_free(&info));
+    ok(MPI_File_close(&file));
 }
 
 static void neighbour(void)
@@ -274,6 +295,7 @@ int main(int argc, char **argv)
     if (argc != 2)
         MPI_Abort(MPI_COMM_WORLD, 2);
     name = argv[1];
+    hints();
     neighbour();
     collective();
     two_opens();
