@@ -1,4 +1,4 @@
-/* test_documents.c - what README says of options is what the option table has. */
+/* test_documents.c - what the documents say of options is what the option table has. */
 #include "config.h"
 
 #include <ctype.h>
@@ -8,6 +8,19 @@
 #include "zc_options.h"
 
 static char text[256 << 10];
+
+/* What speaks of options to users. */
+static const char *const documents[] = {"README",
+                                        "doc/SEMANTICS.md",
+                                        "doc/settings.md",
+                                        "doc/guide.md",
+                                        "doc/install.md",
+                                        "doc/benchmarks.md",
+                                        "doc/operations.md",
+                                        "doc/consistency.md",
+                                        "doc/tuning.md",
+                                        "doc/comparison.md",
+                                        NULL};
 
 static void read_document(const char *name)
 {
@@ -57,19 +70,20 @@ START_TEST(hints)
 {
     char spelt[ZC_OPTION_NAME_MAX], said[2000];
 
-    read_document("README");
+    read_document("doc/settings.md");
     for (const struct zc_option *o = zc_options; o->name; o++) {
         if (!(o->scope & ZC_SCOPE_HINT))
             continue;
         zc_option_spell(o, ZC_SCOPE_HINT, spelt, sizeof spelt);
-        ck_assert_msg(entry(spelt, said, sizeof said) != NULL, "README has no line for %s", spelt);
+        ck_assert_msg(entry(spelt, said, sizeof said) != NULL, "doc/settings.md has no line for %s",
+                      spelt);
         if (o->deflt && isdigit((unsigned char)*o->deflt))
-            ck_assert_msg(strstr(said, o->deflt) != NULL, "README: the default of %s is %s: %s",
-                          spelt, o->deflt, said);
+            ck_assert_msg(strstr(said, o->deflt) != NULL,
+                          "doc/settings.md: the default of %s is %s: %s", spelt, o->deflt, said);
         for (int i = 0; o->type == ZC_OPT_ENUM && strcmp(o->name, "close_level") && o->choices[i];
              i++)
             ck_assert_msg(strstr(said, o->choices[i]) != NULL || !strcmp(o->choices[i], "none"),
-                          "README: %s may be %s: %s", spelt, o->choices[i], said);
+                          "doc/settings.md: %s may be %s: %s", spelt, o->choices[i], said);
     }
 }
 END_TEST
@@ -101,8 +115,8 @@ START_TEST(no_other_hints)
     static const char *const counted[] = {"zcache_dirty_bytes", "zcache_unstored_bytes",
                                           "zcache_agg_", "zcache_iod_", NULL};
 
-    nothing_else("README", "zcache_", ZC_SCOPE_HINT, counted);
-    nothing_else("doc/SEMANTICS.md", "zcache_", ZC_SCOPE_HINT, counted);
+    for (int i = 0; documents[i]; i++)
+        nothing_else(documents[i], "zcache_", ZC_SCOPE_HINT, counted);
 }
 END_TEST
 
@@ -111,12 +125,13 @@ START_TEST(variables)
     static const char *const others[] = {"ZCACHE_LOG", NULL};
     char spelt[ZC_OPTION_NAME_MAX];
 
-    nothing_else("doc/SEMANTICS.md", "ZCACHE_", ZC_SCOPE_ENV, others);
-    nothing_else("README", "ZCACHE_", ZC_SCOPE_ENV, others);
+    for (int i = 0; documents[i]; i++)
+        nothing_else(documents[i], "ZCACHE_", ZC_SCOPE_ENV, others);
+    read_document("doc/settings.md");
     for (const struct zc_option *o = zc_options; o->name; o++)
         if (o->scope & ZC_SCOPE_ENV)
             ck_assert_msg(strstr(text, zc_option_spell(o, ZC_SCOPE_ENV, spelt, sizeof spelt)),
-                          "README does not speak of %s", spelt);
+                          "doc/settings.md does not speak of %s", spelt);
 }
 END_TEST
 

@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Links, fragments and messages of the documents are what they say: check-documents; and it notices
+# when one is not.
+set -u
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+top=$(cd "$here/../.." && pwd)
+command -v python3 >/dev/null || { echo "skipped: no python3"; exit 77; }
+tmp=$(mktemp -d) || exit 99
+trap 'rm -rf "$tmp"' EXIT
+"$here/check-documents" "$top" || exit 1
+
+# spoil FILE SED-SCRIPT WORDS: with that change there is a line with WORDS.
+spoil() {
+    rm -rf "$tmp/tree"
+    mkdir "$tmp/tree"
+    (cd "$top" && cp -r --parents README LICENSE CONTRIBUTING doc/*.md doc/*.json doc/*.svg \
+        doc/results examples common adio_zcache iod "$tmp/tree") || exit 99
+    chmod -R u+w "$tmp/tree"
+    sed -i "$2" "$tmp/tree/$1"
+    if "$here/check-documents" "$tmp/tree" >"$tmp/out"; then
+        echo "not noticed: $2 in $1"
+        exit 1
+    fi
+    grep -qF -- "$3" "$tmp/out" || { echo "$2 in $1, and it says:"; cat "$tmp/out"; exit 1; }
+}
+spoil README 's|(doc/guide.md)|(doc/guides.md)|' 'README: doc/guides.md is no file'
+spoil doc/guide.md 's|#exit-status-4|#exit-status-5|' 'has no such heading'
+spoil doc/driver-tests.md 's|(programs.md)|(nothing.md)|' \
+    'doc/driver-tests.md: nothing.md is no file'
+spoil doc/consistency.md 's|MPI_Barrier(MPI_COMM_WORLD)|MPI_Barrier(MPI_COMM_SELF)|' \
+    '"neighbour" is not what'
+spoil doc/operations.md 's|is the daemon running?`|does the daemon run?`|' 'does the daemon run'
+spoil doc/guide.md 's|(../examples/write_read_h5py.py)|(../examples/write_read.c)|' \
+    'examples/write_read_h5py.py is in neither'
+spoil doc/tuning.md 's/0.51 s (OMPIO)/0.2718 s (OMPIO)/' '0.2718 is in no published result'
