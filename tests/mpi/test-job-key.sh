@@ -48,6 +48,9 @@ job 1 alone sh -c "unset PMI_FD PMI_PORT PMI_RANK PMI_SIZE PMIX_NAMESPACE; '$pro
     fail "not two keys: $(cat "$tmp/outer" "$tmp/alone")"
 differ outer alone
 
-job 2 spawn "$program" spawn
-grep '^skipped' "$tmp/spawn" | sort -u
+if mpi 2 "$program" able >"$tmp/able" 2>&1 </dev/null; then
+    job 2 spawn "$program" spawn
+else
+    echo "skipped: this MPI library spawns nothing: $(grep -m 1 '[[:alpha:]]' "$tmp/able")"
+fi
 exit 0
