@@ -1,0 +1,99 @@
+# shellcheck shell=bash
+# judge.sh - whether the daemon of an address file still is there.
+#
+# A part of the launcher, iod/zcache.in.  A process id proves nothing by itself: the process may
+# have ended, may have ended and wait for its parent, and the number may be another program's
+# by now, or another daemon's, or of the time before the host was started again.
+
+# judge_here FILE: "runs", or what became of it.
+judge_here() {
+    local file=$1 pid boot words word next=0 address=
+
+    pid=$(sed -n 's/^pid //p' "$file" 2>/dev/null)
+    if [[ ! $pid =~ ^[1-9][0-9]*$ ]]; then
+        echo "$file is not an address file"
+        return
+    fi
+    boot=$(cat "${file%.addr}.boot" 2>/dev/null)
+    if [[ -n $boot && $boot != "$(cat /proc/sys/kernel/random/boot_id)" ]]; then
+        echo "$here was started again, so process $pid is gone"
+    elif ! kill -0 "$pid" 2>/dev/null && [[ ! -e /proc/$pid ]]; then
+        echo "process $pid is gone"
+    elif grep -qs '^State:.[ZX]' "/proc/$pid/status"; then
+        echo "process $pid is gone; its parent has not taken notice yet"
+    elif [[ $(cat "/proc/$pid/comm" 2>/dev/null) != zcached ]]; then
+        echo "process $pid is gone; its number is now that of" \
+            "\"$(cat "/proc/$pid/comm" 2>/dev/null)\""
+    else
+        mapfile -d '' -t words < <(cat "/proc/$pid/cmdline" 2>/dev/null)
+        for word in "${words[@]}"; do
+            if ((next)); then address=$word; fi
+            next=0
+            case $word in
+            --address-file) next=1 ;;
+            --address-file=*) address=${word#*=} ;;
+            esac
+        done
+        if [[ $address == /* && -e $address && ! $address -ef $file ]]; then
+            echo "process $pid is gone; its number is now that of a daemon with $address"
+        else
+            echo runs
+        fi
+    fi
+}
+
+# judge FILE: the same of a daemon on any host; fails, and says why, if that host does not answer.
+judge() {
+    local file=$1 host i answer
+
+    host=$(recall_host "$file")
+    if is_here "$host"; then
+        judge_here "$file"
+        return
+    fi
+    i=${file##*/}
+    if answer=$(ask_host "$host" judge "$state" "${i%.addr}" 2>&1); then
+        printf '%s\n' "$answer"
+    else
+        printf 'host %s does not answer: %s\n' "$host" "$(tail -n 1 <<<"$answer")"
+        return 1
+    fi
+}
+
+# The address files of daemons that run to `living`; says what became of the others, and fails.
+living=()
+find_living() {
+    local file verdict all=0
+
+    living=()
+    for file in "$state"/*.addr; do
+        [[ -e $file ]] || continue
+        # A host that cannot be asked may have one.
+        if verdict=$(judge "$file") && [[ $verdict != runs ]]; then
+            say "${file##*/}: $verdict"
+            all=1
+        else
+            living+=("$file")
+        fi
+    done
+    return $all
+}
+
+# Daemons that live are in the way; what others left behind is removed.
+clear_stale() {
+    local file verdict host
+
+    for file in "$state"/*.addr; do
+        [[ -e $file ]] || continue
+        host=$(recall_host "$file")
+        verdict=$(judge "$file") ||
+            die "$file may belong to a daemon that runs: $verdict;" \
+                "\"$me stop --state $state\" ends it, or remove the file if it is gone"
+        [[ $verdict != runs ]] ||
+            die "daemons run already in $state (process $(sed -n 's/^pid //p' "$file") on" \
+                "$host); \"$me stop --state $state\" ends them"
+        say "$file is removed: $verdict"
+        rm -f -- "$file" "${file%.addr}".{log,err,boot}
+    done
+    rm -f -- "$state"/{losses,hosts,ssh,token}
+}
