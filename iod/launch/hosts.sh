@@ -19,6 +19,7 @@ hosts=()        # --hosts, each once
 host_of=()      # by number of the daemon; empty: here
 ssh=()          # the remote shell
 start_time=60   # seconds that daemons get to be ready
+export -n ZCACHE_SSH 2>/dev/null # daemons and programs would ask what it means
 
 need_host_name() {
     [[ $1 =~ ^[A-Za-z0-9]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?$ ]] ||

@@ -48,15 +48,22 @@ on_signal() {
     esac
 }
 
+# Wakes us each second while there is somebody to wake, so that daemons that ended are noticed.
+watch_time() {
+    exec </dev/null >/dev/null 2>&1 {err}>&- {hold}>&-
+    trap - INT TERM HUP USR1 EXIT
+    while sleep 1; do kill -USR1 $$ || exit; done
+}
+
 # In the background for bash, so that traps run at once; the explicit standard input and
 # the reset of SIGINT undo what bash does to background commands.
 run_job() {
-    local preload=${LD_PRELOAD:-} tick
+    local preload=${LD_PRELOAD:-} watch
 
     if ((preload_plugin)); then preload=$library${preload:+:$preload}; fi
     phase=job
     (
-        trap - INT QUIT TERM EXIT
+        trap - INT QUIT TERM USR1 EXIT
         unset ZCACHE_DAEMONS
         if ((count)); then export ZCACHE_DAEMONS=$state; fi
         export ZCACHE_LOSSES=$state/losses
@@ -64,18 +71,15 @@ run_job() {
         exec "$@"
     ) <&0 2>&"$err" {err}>&- {hold}>&- &
     job=$!
+    watch_time &
+    watch=$!
+    # Never for one of several: "wait -n" does not know of those that end in a trap before it, and
+    # would wait for a daemon.  A wait for one returns what that had to say, however late it comes.
     while kill -0 "$job" 2>/dev/null; do
-        # A job that ends between kill and wait, in a trap, is one that wait -n does not know
-        # any more: it would wait for a daemon to end.  So it never waits for long.
-        # shellcheck disable=SC2217 # its standard input is not the job's
-        sleep 1 </dev/null >/dev/null 2>&1 {err}>&- {hold}>&- &
-        tick=$!
-        # Not quoted: the empty places of daemons that are gone vanish.
-        # shellcheck disable=SC2068
-        wait -n "$job" "$tick" ${pids[@]}
-        kill "$tick" 2>/dev/null
+        wait "$job"
         check_daemons
     done
+    kill "$watch" 2>/dev/null
     wait "$job"
 }
 
@@ -182,6 +186,7 @@ do_run() {
     trap 'on_signal INT' INT
     trap 'on_signal TERM' TERM
     trap 'on_signal HUP' HUP
+    trap : USR1 # see watch_time
     trap finish EXIT
     exec {err}>&2 {hold}</dev/null 2>/dev/null
     remember_hosts
