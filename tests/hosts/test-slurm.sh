@@ -91,6 +91,19 @@ ended COMPLETED "rank 0 on h1, daemon on h2" "rank 1 on h2, daemon on h1"
 written g.1 1048576
 no_daemon
 
+# ---- several programs of a job, with the same daemons ----
+cat >../several <<END
+#!/bin/bash
+zcache start --per-node 1 && eval "\$(zcache env --no-preload)" && zcache status &&
+    srun -n 2 "$tmp/ranks" "$zcput" "$tmp/root/i" && srun -n 2 "$tmp/ranks" "$zcput" "$tmp/root/j" &&
+    zcache stop && echo "stopped, \$(ls -A ~/.zcache)"
+END
+chmod +x ../several
+job 120 --nodes=2 "$tmp/several"
+ended COMPLETED "^0 *h1 .* serving" "^1 *h2 .* serving" "rank 1 on h2, daemon on h1" "^stopped, $"
+written j.1 1048576
+no_daemon
+
 # ---- a daemon that dies fails the job, one that cannot start, too ----
 cat >../dies <<'END'
 #!/bin/sh
@@ -107,22 +120,30 @@ job 120 --nodes=2 "$tmp/private"
 ended FAILED "the state directory /run/state is not visible on host h2; use --state"
 no_daemon
 
-# ---- cancelled: what was written is written back first ----
+# ---- cancelled: what was written is written back first, on whatever node ----
 cat >../cancelled <<END
 #!/bin/bash
 exec zcache run --per-node 1 --config "$tmp/lazy.conf" -- \\
-    srun -n 1 -N 1 bash -c '"$zcput" write "\$ZCACHE_DAEMONS/1.addr" "$tmp/root/c" 4M </dev/null
-        echo >"$tmp/root/up"; sleep 100'
+    srun -n 1 -N 1 bash -c 'for i in 0 1; do
+            "$zcput" write "\$ZCACHE_DAEMONS/\$i.addr" "$tmp/root/c.\$i" 4M </dev/null
+        done
+        echo >"$tmp/root/up"
+        sleep 100'
 END
 chmod +x ../cancelled
-submit --nodes=2 "$tmp/cancelled"
-wait_for 60 test -e up || fail "no job: $(cat "$tmp/job.out")"
-[[ ! -e c || $(stat -c %b c) == 0 ]] || fail "it was written back before"
-on h0 "${as_user[@]}" scancel --full "$job_id"
-wait_for 60 job_ended || fail "job $job_id goes on"
-wait_for 60 slurm_ready 3 || fail "nodes are not free again"
-written c $((4 << 20))
-no_daemon
+for how in "" --full "--batch --signal=TERM"; do
+    rm -f up c.?
+    submit --nodes=2 "$tmp/cancelled"
+    wait_for 60 test -e up || fail "no job: $(cat "$tmp/job.out")"
+    [[ ! -e c.1 || $(stat -c %b c.1) == 0 ]] || fail "it was written back before"
+    # shellcheck disable=SC2086 # words
+    on h0 "${as_user[@]}" scancel $how "$job_id"
+    wait_for 60 job_ended || fail "scancel $how: job $job_id goes on"
+    wait_for 60 slurm_ready 3 || fail "scancel $how: nodes are not free again"
+    written c.0 $((4 << 20))
+    written c.1 $((4 << 20))
+    no_daemon
+done
 
 # ---- prolog and epilog ----
 cat >../hooked <<END
