@@ -7,9 +7,9 @@
 # quoted once.  It gets there by srun, where the host is one of this Slurm job's, else by ssh.  A
 # state directory remembers its hosts and the remote shell, for those who look at it later:
 #
-#     hosts       a line a daemon: its number, its host as the user wrote it
-#     ssh         the remote shell, a word a line, if it is not the usual one
-#     token       tells this directory from another of the same name on another host
+#     zcache.hosts    a line a daemon: its number, its host as the user wrote it
+#     zcache.ssh      the remote shell, a word a line
+#     zcache.token    tells this directory from another of the same name on another host
 #
 # Exit statuses that are ours, not a daemon's, when a daemon was to be started on another host:
 unseen=66   # the state directory cannot be seen there
@@ -64,10 +64,11 @@ read_job_nodes() {
         die "job $SLURM_JOB_ID: scontrol does not say which hosts $SLURM_JOB_NODELIST are"
 }
 
-is_job_node() {
+# Who names a remote shell wants that.
+by_srun() { # HOST
     local node
 
-    in_slurm && command -v srun >/dev/null || return 1
+    [[ -z $ssh_option ]] && in_slurm && command -v srun >/dev/null || return 1
     read_job_nodes
     for node in "${job_nodes[@]}"; do [[ $node != "$1" ]] || return 0; done
     return 1
@@ -86,8 +87,8 @@ is_here() {
 choose_ssh() {
     if [[ -n $ssh_option ]]; then
         read -ra ssh <<<"$ssh_option"
-    elif [[ -s $state/ssh ]]; then
-        mapfile -t ssh <"$state/ssh"
+    elif [[ -s $state/zcache.ssh ]]; then
+        mapfile -t ssh <"$state/zcache.ssh"
     elif [[ -n ${ZCACHE_SSH:-} ]]; then
         read -ra ssh <<<"$ZCACHE_SSH"
     else
@@ -110,7 +111,7 @@ to_host() {
     local host=$1
 
     shift
-    if [[ -z $ssh_option ]] && is_job_node "$host"; then
+    if by_srun "$host"; then
         there=(srun --jobid="$SLURM_JOB_ID" --overlap --nodes=1 --ntasks=1 --ntasks-per-node=1
             --cpus-per-task=1 --mem=0 --nodelist="$host" --mpi=none --chdir=/ --quiet
             --export=ALL "$self" on-host "$@")
@@ -177,12 +178,16 @@ remember_hosts() {
     for ((i = 0; i < count; i++)); do
         printf '%s %s\n' "$i" "${host_of[i]:-$here}"
         if [[ -z ${host_of[i]} ]]; then cat /proc/sys/kernel/random/boot_id >"$state/$i.boot"; fi
-    done >"$state/hosts"
+    done >"$state/zcache.hosts"
     ((elsewhere)) || return 0
-    choose_ssh
-    printf '%s\n' "${ssh[@]}" >"$state/ssh"
+    for ((i = 0; i < count; i++)); do
+        if [[ -z ${host_of[i]} ]] || by_srun "${host_of[i]}"; then continue; fi
+        choose_ssh
+        printf '%s\n' "${ssh[@]}" >"$state/zcache.ssh"
+        break
+    done
     token=$(od -An -N16 -tx1 /dev/urandom | tr -d ' \n')
-    printf '%s\n' "$token" >"$state/token"
+    printf '%s\n' "$token" >"$state/zcache.token"
 }
 
 # The host of an address file, as the user wrote it; else as the daemon did.
@@ -195,7 +200,7 @@ recall_host() { # FILE
             printf '%s' "$host"
             return
         fi
-    done < <(cat "$state/hosts" 2>/dev/null)
+    done < <(cat "$state/zcache.hosts" 2>/dev/null)
     sed -n 's/^host //p' "$1"
 }
 
@@ -219,7 +224,7 @@ launch_there() {
 
 # "start": srun's child stays with its daemon, ssh's ends when it is ready.
 start_there() {
-    if is_job_node "${host_of[$1]}"; then
+    if by_srun "${host_of[$1]}"; then
         launch_there "$1" stay
     else
         detached=1

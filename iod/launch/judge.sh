@@ -60,20 +60,40 @@ judge() {
     fi
 }
 
-# The address files of daemons that run to `living`; says what became of the others, and fails.
+# What became of all daemons, each by its address file; hosts are asked at the same time.
+files=() verdicts=() known=()
+judge_all() {
+    local file i dir
+
+    files=() verdicts=() known=()
+    for file in "$state"/*.addr; do [[ ! -e $file ]] || files+=("$file"); done
+    ((${#files[@]})) || return 0
+    dir=$(mktemp -d) || die "cannot make a directory in ${TMPDIR:-/tmp}"
+    for i in "${!files[@]}"; do
+        (judge "${files[i]}" >"$dir/$i" && : >"$dir/$i.known") &
+    done
+    wait
+    for i in "${!files[@]}"; do
+        verdicts[i]=$(cat "$dir/$i")
+        [[ ! -e $dir/$i.known ]] || known[i]=1
+    done
+    rm -rf -- "$dir"
+}
+
+# The address files of daemons that run, or may, to `living`; says what became of the others, and
+# fails.
 living=()
 find_living() {
-    local file verdict all=0
+    local i all=0
 
     living=()
-    for file in "$state"/*.addr; do
-        [[ -e $file ]] || continue
-        # A host that cannot be asked may have one.
-        if verdict=$(judge "$file") && [[ $verdict != runs ]]; then
-            say "${file##*/}: $verdict"
+    judge_all
+    for i in "${!files[@]}"; do
+        if [[ -n ${known[i]:-} && ${verdicts[i]} != runs ]]; then
+            say "${files[i]##*/}: ${verdicts[i]}"
             all=1
         else
-            living+=("$file")
+            living+=("${files[i]}")
         fi
     done
     return $all
@@ -81,19 +101,19 @@ find_living() {
 
 # Daemons that live are in the way; what others left behind is removed.
 clear_stale() {
-    local file verdict host
+    local i file
 
-    for file in "$state"/*.addr; do
-        [[ -e $file ]] || continue
-        host=$(recall_host "$file")
-        verdict=$(judge "$file") ||
-            die "$file may belong to a daemon that runs: $verdict;" \
+    judge_all
+    for i in "${!files[@]}"; do
+        file=${files[i]}
+        [[ -n ${known[i]:-} ]] ||
+            die "$file may belong to a daemon that runs: ${verdicts[i]};" \
                 "\"$me stop --state $state\" ends it, or remove the file if it is gone"
-        [[ $verdict != runs ]] ||
+        [[ ${verdicts[i]} != runs ]] ||
             die "daemons run already in $state (process $(sed -n 's/^pid //p' "$file") on" \
-                "$host); \"$me stop --state $state\" ends them"
-        say "$file is removed: $verdict"
+                "$(recall_host "$file")); \"$me stop --state $state\" ends them"
+        say "$file is removed: ${verdicts[i]}"
         rm -f -- "$file" "${file%.addr}".{log,err,boot}
     done
-    rm -f -- "$state"/{losses,hosts,ssh,token}
+    rm -f -- "$state"/{losses,zcache.hosts,zcache.ssh,zcache.token}
 }

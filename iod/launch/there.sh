@@ -17,7 +17,7 @@ sees_state() { # STATE TOKEN
     local tries
 
     for ((tries = 0; tries < 30; tries++)); do
-        [[ $(cat -- "$1/token" 2>/dev/null) == "$2" ]] && return
+        [[ $(cat -- "$1/zcache.token" 2>/dev/null) == "$2" ]] && return
         sleep 0.1
         compgen -G "$1/*" >/dev/null # looks into it anew
     done

@@ -43,8 +43,12 @@ expect 0 "a b a 0
 0 a
 1 b
 2 a" run --hosts a,b --daemons 3 --state "$tmp/state" \
-    bash -c 'sed "s/^[^ ]* //" state/hosts | tr "\n" " "; echo 0; cat state/hosts'
+    bash -c 'sed "s/^[^ ]* //" state/zcache.hosts | tr "\n" " "; echo 0; cat state/zcache.hosts'
 nothing_left
+# Blanks in names, also of the directory that others see.
+expect 0 "*
+1 *serving*$tmp/a root" run --hosts a,b --state "$tmp/a state's" "$zcachectl" status
+[[ ! -e "a state's" ]] || fail "left: $(ls "a state's")"
 # This host needs no remote shell.
 rm asked
 expect 0 "" run --hosts "$(uname -n)" true

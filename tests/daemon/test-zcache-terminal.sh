@@ -22,8 +22,8 @@ printf '#!/bin/sh\nexec /bin/sh -c "$2"\n' >rsh
 chmod +x rsh
 run="'$zcache' run --no-preload --cache-size 128M --root root --state state --config lazy.conf"
 
-# at_terminal COMMAND: in the background, at a terminal of its own that `keys` types at; what runs in
-# the background of a script ignores SIGINT, unless told otherwise.
+# at_terminal COMMAND: in the background, at a terminal of its own that `keys` types at.  What runs
+# in the background of a script ignores SIGINT, unless told otherwise.
 at_terminal() {
     rm -f typed screen up
     mkfifo typed

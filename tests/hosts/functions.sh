@@ -105,8 +105,8 @@ END
 }
 
 # ---- Slurm ------------------------------------------------------------------------------------
-# Debian's packages; nothing of the system's own configuration is used or changed.  slurm_more: lines
-# of slurm.conf, with @TMP@ for the test's directory.
+# Debian's packages; nothing of the system's own configuration is used or changed.
+# slurm_more: lines of slurm.conf, with @TMP@ for the test's directory.
 slurm_more=
 slurm_up() { # N
     local i tool
