@@ -157,6 +157,7 @@ finish() {
 
     trap '' HUP
     if [[ -n $unready ]]; then
+        sed 's/^/    /' "$state/zcache.err" >&"$err" 2>/dev/null
         drop_hold
         drop_unready
     fi
@@ -187,10 +188,11 @@ do_run() {
     trap 'on_signal TERM' TERM
     trap 'on_signal HUP' HUP
     trap : USR1 # see watch_time
-    trap finish EXIT
-    exec {err}>&2 {hold}</dev/null 2>/dev/null
-    remember_hosts
     unready=1
+    trap finish EXIT
+    # What bash has to say of its children and of itself is of interest when nothing starts.
+    exec {err}>&2 {hold}</dev/null 2>"$state/zcache.err"
+    remember_hosts
     start_children || exit 1
     unready=
     run_job "$@"
