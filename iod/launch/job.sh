@@ -5,6 +5,7 @@
 
 # ---- the job ------------------------------------------------------------------------
 job=
+early= # a signal for it that came before it was there
 
 # Whether an interrupt typed at the terminal reaches the job without us.
 in_foreground() {
@@ -22,7 +23,11 @@ on_signal() {
 
     case $phase in
     job)
-        if [[ $1 != INT ]] || ! in_foreground; then kill -"$1" "$job" 2>/dev/null; fi
+        if [[ -z $job ]]; then
+            early=$1
+        elif [[ $1 != INT ]] || ! in_foreground; then
+            kill -"$1" "$job" 2>/dev/null
+        fi
         ;;
     drain)
         interrupts=$((interrupts + 1))
@@ -48,39 +53,40 @@ on_signal() {
     esac
 }
 
-# Wakes us each second while there is somebody to wake, so that daemons that ended are noticed.
-watch_time() {
-    exec </dev/null >/dev/null 2>&1 {err}>&- {hold}>&-
-    trap - INT TERM HUP USR1 EXIT
-    while sleep 1; do kill -USR1 $$ || exit; done
-}
-
-# In the background for bash, so that traps run at once; the explicit standard input and
-# the reset of SIGINT undo what bash does to background commands.
-run_job() {
-    local preload=${LD_PRELOAD:-} watch
-
-    if ((preload_plugin)); then preload=$library${preload:+:$preload}; fi
-    phase=job
+# In a process between us and the command, which tells its number, waits for it, and tells its exit
+# status.  "wait" of bash forgets a child that ends in the moment of a signal, and stands for ever;
+# to read what somebody tells does not.  This process ignores signals, the command does not: what
+# bash does to background commands is undone.
+supervise() {
+    exec {hold}>&-
+    trap - EXIT
+    trap '' INT QUIT TERM HUP
     (
-        trap - INT QUIT TERM USR1 EXIT
+        echo "$BASHPID"
+        trap - INT QUIT TERM HUP
         unset ZCACHE_DAEMONS
         if ((count)); then export ZCACHE_DAEMONS=$state; fi
         export ZCACHE_LOSSES=$state/losses
         if [[ -n $preload ]]; then export LD_PRELOAD=$preload; fi
-        exec "$@"
-    ) <&0 2>&"$err" {err}>&- {hold}>&- &
-    job=$!
-    watch_time &
-    watch=$!
-    # Never for one of several: "wait -n" does not know of those that end in a trap before it, and
-    # would wait for a daemon.  A wait for one returns what that had to say, however late it comes.
-    while kill -0 "$job" 2>/dev/null; do
-        wait "$job"
+        exec "$@" <&"$in" >&"$out" 2>&"$err" {in}<&- {out}>&- {err}>&-
+    )
+    echo "$?"
+}
+
+run_job() {
+    local preload=${LD_PRELOAD:-} in out report status=
+
+    if ((preload_plugin)); then preload=$library${preload:+:$preload}; fi
+    exec {in}<&0 {out}>&1
+    phase=job
+    exec {report}< <(supervise "$@")
+    until [[ -n $job ]]; do read -r -t 1 -u "$report" job || (($? > 128)) || return 1; done
+    [[ -z $early ]] || kill -"$early" "$job" 2>/dev/null
+    until [[ -n $status ]]; do
+        read -r -t 1 -u "$report" status || (($? > 128)) || status=1
         check_daemons
     done
-    kill "$watch" 2>/dev/null
-    wait "$job"
+    return "$status"
 }
 
 # ---- what is easily done wrong ----------------------------------------------------------
@@ -157,7 +163,7 @@ finish() {
 
     trap '' HUP
     if [[ -n $unready ]]; then
-        sed 's/^/    /' "$state/zcache.err" >&"$err" 2>/dev/null
+        tail -n 10 -- "$state/zcache.err" 2>/dev/null | sed 's/^/    /' >&"$err"
         drop_hold
         drop_unready
     fi
@@ -187,7 +193,6 @@ do_run() {
     trap 'on_signal INT' INT
     trap 'on_signal TERM' TERM
     trap 'on_signal HUP' HUP
-    trap : USR1 # see watch_time
     unready=1
     trap finish EXIT
     # What bash has to say of its children and of itself is of interest when nothing starts.

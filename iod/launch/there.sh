@@ -38,25 +38,23 @@ address_of_interface() {
 
 # A signal that Slurm sends to all processes of a step reaches the daemon by itself: a second one
 # from us would make it give up what is not written.
-serve_here() { # DO, zcached option ...
-    local mode=$1 daemon watch= status
+serve_here() { # MODE, zcached option ...
+    local mode=$1 watch= status
 
     shift
     trap : TERM INT HUP
-    trap 'kill -TERM "$daemon"' USR1
-    "$zcached" "$@" </dev/null >"$state/$i.log" 2>&1 &
-    daemon=$!
     if [[ $mode == serve ]]; then
         (
-            trap - TERM INT HUP USR1
+            trap - TERM INT HUP
             while read -r _; do :; done
-            kill -USR1 $$
+            pkill -TERM -P $$ -x zcached
         ) <&0 &
         watch=$!
     fi
-    wait "$daemon"
-    while kill -0 "$daemon" 2>/dev/null; do wait "$daemon"; done
-    wait "$daemon"
+    (
+        trap - TERM INT HUP
+        exec "$zcached" "$@" </dev/null >"$state/$i.log" 2>&1
+    )
     status=$?
     [[ -z $watch ]] || kill "$watch" 2>/dev/null
     exit "$status"

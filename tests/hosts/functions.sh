@@ -7,6 +7,7 @@
 #
 #     hosts_up N            h0, from where jobs are started, to hN
 #     on HOST COMMAND ...   there
+#     login COMMAND ...     on h0, for a bounded time
 #     $remote               an ssh: $remote HOST LINE-FOR-A-SHELL, for use on h0
 #     unreachable HOST      nothing arrives there any more, and nothing comes from there
 #     slurm_up N            hosts_up N, and Slurm on them: h0 controls, h1 to hN compute
@@ -73,6 +74,17 @@ on() { # HOST COMMAND ...
 
     [[ $1 != h0 ]] || own=()
     nsenter -t "${holder[$1]}" -m -u -i -n "${own[@]}" --wd="$PWD" -- "${@:2}"
+}
+
+# login COMMAND ...: on h0; what has not ended after 90 seconds is shown with all there is, and
+# ended.
+login() {
+    local pid
+
+    on h0 timeout -k 5 100 "$@" </dev/null &
+    pid=$!
+    wait_for 90 gone "$pid" || ps -eo pid,ppid,stat,wchan:24,args --forest >&2
+    wait "$pid"
 }
 
 unreachable() { ip link set "p${1#h}" nomaster; }

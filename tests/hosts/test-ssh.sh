@@ -5,7 +5,6 @@ hosts_up 3
 on h0 true || fail "no h0"
 mkdir root
 opts=(--no-preload --cache-size 16M --root "$tmp/root")
-login() { on h0 timeout -k 5 100 "$@"; }
 daemon_host() { sed -n 's/^host //p' "$1"; }
 daemon_of() { sed -n 's/^pid //p' "$1"; }
 zcput=$build/tests/daemon/zcput
