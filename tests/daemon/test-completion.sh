@@ -29,6 +29,9 @@ completes "zcache ru" run
 completes "zcache run --ro" --root
 completes "zcache run --root dir" directory
 completes "zcache run --daemons " ""
+completes "zcache run --per" --per-node
+completes "zcache start --hosts dir" directory
+completes "zcache run --interface lo" "lo*"
 completes "zcached --high" --high-watermark
 completes "zcached --flush-order o" oldest
 completes "zcached --address-file dir" directory

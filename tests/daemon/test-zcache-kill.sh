@@ -15,9 +15,11 @@ killer='kill -KILL "$(sed -n "s/^pid //p" "$tmp/state/$0.addr")"; exit 0'
 expect 1 "zcache: daemon 0 was killed by signal 9; its log*logs are kept in $tmp/state" \
     "${run[@]}" sh -c "$killer" 0
 # shellcheck disable=SC2016
-expect 5 "zcache: daemon 1 was killed by signal 9*" \
+expect 5 "zcache: $tmp/state/0.addr is removed: process [0-9]* is gone
+zcache: daemon 1 was killed by signal 9*" \
     "${run[@]}" --daemons 2 sh -c "${killer/exit 0/exit 5}" 1
-# The stale address files do not hinder the next run.
+# The stale address files do not hinder the next run, which says what becomes of them.
+expect 0 "zcache: $tmp/state/1.addr is removed: process [0-9]* is gone" "${run[@]}" true
 expect 0 "" "${run[@]}" true
 
 # zcache is told to end: the job gets the signal, the daemon is stopped.

@@ -25,11 +25,12 @@ expect 1 "zcached: --cache-size 1M holds*zcache: daemon 0 did not start" \
     "$zcache" start --root root --cache-size 1M
 expect 1 "zcache: nothing was started here: *" "$zcache" status
 
-# A daemon that was killed: stop says so, the next start clears up.
+# A daemon that was killed: stop says so, the next start clears up, and says so, too.
 expect 0 "" "$zcache" start --state s "${opts[@]}"
 kill -KILL "$(sed -n 's/^pid //p' s/0.addr)"
 stopped() { [[ $("$zcache" status --state s 2>&1) == *"is gone"* ]]; }
 wait_for 60 stopped || fail "status does not notice"
 expect 1 "*is gone*not everything was written back and stopped*" "$zcache" stop --state s
-expect 0 "" "$zcache" start --state s "${opts[@]}"
+expect 0 "zcache: $tmp/s/0.addr is removed: process [0-9]* is gone*" \
+    "$zcache" start --state s "${opts[@]}"
 expect 0 "" "$zcache" stop --state s

@@ -1,0 +1,204 @@
+# shellcheck shell=bash
+# job.sh - "zcache run": the command, interrupts, and what is said at the end.
+#
+# A part of the launcher, iod/zcache.in.
+
+# ---- the job ------------------------------------------------------------------------
+job=
+early= # a signal for it that came before it was there
+
+# Whether an interrupt typed at the terminal reaches the job without us.
+in_foreground() {
+    local pgrp tpgid
+
+    read -r pgrp tpgid < <(ps -o pgid=,tpgid= -p $$ 2>/dev/null) || return 1
+    [[ $pgrp == "$tpgid" ]]
+}
+
+# The first interrupt of the draining is a question, the second gives up what is left, and from the
+# third on remote shells are not waited for either.
+interrupts=0
+on_signal() {
+    local i
+
+    case $phase in
+    job)
+        if [[ -z $job ]]; then
+            early=$1
+        elif [[ $1 != INT ]] || ! in_foreground; then
+            kill -"$1" "$job" 2>/dev/null
+        fi
+        ;;
+    drain)
+        interrupts=$((interrupts + 1))
+        if ((interrupts == 1)); then
+            say "writing back; interrupt once more to give up what is not written yet"
+            return
+        fi
+        [[ -z $flusher ]] || kill -TERM "$flusher" 2>/dev/null
+        for i in "${!pids[@]}"; do
+            [[ -n ${pids[i]} ]] || continue
+            if [[ -z ${host_of[i]} ]]; then
+                kill -TERM "${pids[i]}" 2>/dev/null
+            elif ((interrupts == 2)); then
+                give_up_there "$i"
+            else
+                kill -KILL "${pids[i]}" 2>/dev/null
+            fi
+        done
+        ;;
+    *)
+        exit $((128 + $(kill -l "$1")))
+        ;;
+    esac
+}
+
+# In a process between us and the command, which tells its number, waits for it, and tells its exit
+# status.  "wait" of bash forgets a child that ends in the moment of a signal, and stands for ever;
+# to read what somebody tells does not.  This process ignores signals, the command does not: what
+# bash does to background commands is undone.
+supervise() {
+    exec {hold}>&-
+    trap - EXIT
+    trap '' INT QUIT TERM HUP
+    (
+        echo "$BASHPID"
+        trap - INT QUIT TERM HUP
+        unset ZCACHE_DAEMONS
+        if ((count)); then export ZCACHE_DAEMONS=$state; fi
+        export ZCACHE_LOSSES=$state/losses
+        if [[ -n $preload ]]; then export LD_PRELOAD=$preload; fi
+        exec "$@" <&"$in" >&"$out" 2>&"$err" {in}<&- {out}>&- {err}>&-
+    )
+    echo "$?"
+}
+
+run_job() {
+    local preload=${LD_PRELOAD:-} in out report status=
+
+    if ((preload_plugin)); then preload=$library${preload:+:$preload}; fi
+    exec {in}<&0 {out}>&1
+    phase=job
+    exec {report}< <(supervise "$@")
+    until [[ -n $job ]]; do read -r -t 1 -u "$report" job || (($? > 128)) || return 1; done
+    [[ -z $early ]] || kill -"$early" "$job" 2>/dev/null
+    until [[ -n $status ]]; do
+        read -r -t 1 -u "$report" status || (($? > 128)) || status=1
+        check_daemons
+    done
+    return "$status"
+}
+
+# ---- what is easily done wrong ----------------------------------------------------------
+# The plugin sees no name that does not begin with zcache:, so only we can tell.
+check_names() { # the command's words
+    local word prefix
+
+    for word; do
+        if [[ $word == *zcache:'~'* ]]; then
+            misuse "run: the shell does not replace ~ in \"$word\"; write zcache:\$HOME/... instead"
+        fi
+        prefix=${word%%:/*}
+        [[ $prefix != "$word" && $prefix =~ ^[a-z]{4,8}$ && $prefix != zcache ]] || continue
+        case $prefix in
+        z*c*h*e | z*a*c*h | zc*a*h[!e] | zcac[!h]e | [!z]cache)
+            say "run: $word: did you mean zcache:${word#*:}?"
+            ;;
+        esac
+    done
+}
+
+# Programs connect to daemons when they open their first file: if there was nobody but us, no name
+# began with zcache:.  Who preloads the plugin himself is not told.
+check_use() {
+    local n lines=0
+
+    ((count && preload_plugin)) || return 0
+    while read -r n; do
+        lines=$((lines + 1))
+        ((n <= 1)) || return 0
+    done < <("$zcachectl" --daemons "$state" --timeout 3s --json stats 2>/dev/null |
+        sed -n 's/^ *"sessions_opened": \([0-9]*\),*$/\1/p; s/^ *"error":.*/2/p')
+    ((lines == count)) || return 0
+    say "no file was opened through zcache: names of files have to begin with zcache:," \
+        "such as zcache:$(absolute "$root")/x"
+}
+
+# ---- the end --------------------------------------------------------------------------------
+flusher=
+
+# What all daemons together have not written, in bytes; nothing if one does not answer.
+unwritten() {
+    "$zcachectl" --daemons "$state" --timeout 3s --json stats 2>/dev/null |
+        awk '/"error":/ { bad = 1 }
+            /"dirty_bytes":/ { n += $2 }
+            END { if (!bad) printf "%.0f", n }'
+}
+
+# On a terminal: how much there still is to be written.  Daemons that stop answer nobody, so they
+# are made to write first.
+show_progress() {
+    local left shown=0
+
+    [[ -t $err && $count != 0 && -z $unready ]] || return 0
+    setsid "$zcachectl" --daemons "$state" flush </dev/null >/dev/null 2>&1 {err}>&- {hold}>&- &
+    flusher=$!
+    sleep 0.1 {err}>&- {hold}>&-
+    while kill -0 "$flusher" 2>/dev/null && ((interrupts < 2)); do
+        left=$(unwritten)
+        if [[ -n $left && $left != 0 ]]; then
+            printf '\r%s: writing back: %s MiB left \e[K' "$me" \
+                $(((left + 1048575) / 1048576)) >&"$err"
+            shown=1
+        fi
+        sleep 0.5 {err}>&- {hold}>&-
+    done
+    ((!shown)) || printf '\r\e[K' >&"$err"
+    flusher=
+}
+
+# Whatever happens, no daemon stays behind.
+finish() {
+    local status=$?
+
+    trap '' HUP
+    if [[ -n $unready ]]; then
+        tail -n 10 -- "$state/zcache.err" 2>/dev/null | sed 's/^/    /' >&"$err"
+        drop_hold
+        drop_unready
+    fi
+    if ((status == 0 && !failed)) && [[ $phase == job ]]; then check_use; fi
+    stop_children
+    drop_hold
+    check_losses
+    if ((failed)); then
+        say "the logs are kept in $state"
+        ((status)) || status=1
+    elif ((!keep)); then
+        remove_state
+    fi
+    trap - EXIT
+    exit "$status"
+}
+
+do_run() {
+    (($#)) || misuse "run: a command is missing, for instance mpiexec -n 4 ./a.out"
+    type -P -- "$1" >/dev/null || { say "run: $1: no such command"; exit 127; }
+    check_names "$@"
+    if ((preload_plugin)); then check_library; fi
+    spread_daemons
+    choose_listen
+    choose_state
+    clear_stale
+    trap 'on_signal INT' INT
+    trap 'on_signal TERM' TERM
+    trap 'on_signal HUP' HUP
+    unready=1
+    trap finish EXIT
+    # What bash has to say of its children and of itself is of interest when nothing starts.
+    exec {err}>&2 {hold}</dev/null 2>"$state/zcache.err"
+    remember_hosts
+    start_children || exit 1
+    unready=
+    run_job "$@"
+}
