@@ -73,7 +73,7 @@ chmod 555 "$root"
 chmod 777 "$tmp"
 if [[ -w $root ]]; then
     as=(setpriv --reuid 65534 --regid 65534 --clear-groups)
-    requires "${as[@]}" test -x "$programs/t_open"
+    requires "${as[@]}" test -x "$programs/t_open" -a -x "$(command -v "$mpiexec")"
     printf '#!/bin/sh\nexec %s "%s" "$@"\n' "${as[*]}" "$zcachectl" >"$tmp/ctl"
     chmod 755 "$tmp/ctl"
     zcachectl=$tmp/ctl
