@@ -117,7 +117,7 @@ static void store_step(const struct step *s)
         zc_store_fault_set(rig.store, ops, s->off % 8 + 1, s->len % 16 + 1, errors[s->key % 8]);
         break;
     case 1:
-        zc_store_fault_delay(rig.store, ops, s->len * 8u);
+        zc_store_fault_delay(rig.store, ops, s->len * 20u);
         break;
     case 2:
         zc_store_fault_hold(rig.store, ops);

@@ -352,13 +352,25 @@ static void sessions_of_several(void)
 
 static void sessions_with_store(void)
 {
-    SESSION("close-while-flushing", SAY(ZC_T_OPEN), SAY(ZC_T_WRITE, .len = n(8192)),
-            STORE(HOLD, .flags = 2), LATER(ZC_T_CLOSE, .what = 2), LATER(ZC_T_READ, .len = n(4096)),
+    SESSION("close-while-flushing", SAY(ZC_T_OPEN), STORE(HOLD, .flags = 2),
+            SAY(ZC_T_WRITE, .len = n(8192)), LATER(ZC_T_CLOSE, .what = 2),
+            LATER(ZC_T_READ, .len = n(4096)),
             LATER(ZC_T_READ, .len = n(4096), .flags = ZC_F_RMA), LATER(ZC_T_GETATTR),
             LATER(ZC_T_CLOSE, .what = 2), LATER(ZC_T_LIST_WRITE, .payload = 1, .len = n(64)),
             LATER(ZC_T_TRUNCATE), STORE(WORK), SAY(ZC_T_READ, .len = n(64)), HONEST(2));
+    /* the read is under way until the goodbye at the end: to who had that session nothing comes */
+    SESSION("read-while-closing", SAY(ZC_T_OPEN), STORE(HOLD, .flags = 2),
+            SAY(ZC_T_WRITE, .len = n(8192)), LATER(ZC_T_CLOSE, .what = 2), {.kind = STEP_GONE},
+            LATER(ZC_T_READ, .who = 1 | 6 << 2, .len = n(4096), .flags = ZC_F_RMA),
+            LATER(ZC_T_VREAD, .who = 1 | 6 << 2, .len = n(4096), .flags = ZC_F_RMA),
+            SAY(ZC_T_PING, .who = 1), STORE(WORK), SAY(ZC_T_PING, .who = 1), HONEST(2));
+    SESSION("slow-read-while-closing", SAY(ZC_T_OPEN), SAY(ZC_T_WRITE, .len = n(8192)),
+            SAY(ZC_T_FLUSH, .what = 2), SAY(ZC_T_CONTROL, .what = 2), STORE(HOLD, .flags = 2),
+            SAY(ZC_T_WRITE, .len = n(64)), LATER(ZC_T_CLOSE, .what = 2),
+            STORE(SLOW, .flags = 1, .len = 255), LATER(ZC_T_READ, .off = n(4096), .len = n(4096)),
+            SAY(ZC_T_PING), STORE(WORK), SAY(ZC_T_PING), HONEST(2));
     SESSION("close-while-flushing-for-all", SAY(ZC_T_OPEN, .what = FOR_ALL),
-            SAY(ZC_T_WRITE, .len = n(8192)), STORE(HOLD, .flags = 2), LATER(ZC_T_CLOSE, .what = 2),
+            STORE(HOLD, .flags = 2), SAY(ZC_T_WRITE, .len = n(8192)), LATER(ZC_T_CLOSE, .what = 2),
             LATER(ZC_T_READ, .who = 1, .len = n(4096)), LATER(ZC_T_CLOSE, .what = 2),
             {.kind = STEP_GONE, .who = 1}, LATER(ZC_T_BYE, .who = 2), STORE(WORK),
             LATER(ZC_T_CLOSE, .what = 2), LATER(ZC_T_BYE, .who = 1), SAY(ZC_T_PING));
