@@ -15,8 +15,8 @@
 #include "zc_vspan.h"
 
 enum {
-    WALK = 200,        /* pieces */
-    WINDOW = 64 << 10, /* bytes of the file that are looked at */
+    WALK = 200,       /* pieces */
+    WINDOW = 8 << 10, /* bytes of the file that are looked at */
 };
 
 /* ---- memory that is in use ---- */
@@ -79,23 +79,24 @@ static void decode_within(const struct zc_view *v, const uint8_t *data, size_t l
     REQUIRE(decode(data, len, need - 1, &again) == -EPROTO, "%zu bytes are enough", need - 1);
 }
 
-/* The bytes may say in a longer way what encoding says in a shorter one. */
-static void encode_again(const struct zc_view *v, const uint8_t *data, size_t len)
+/* A list may say that its entries differ when they do not (zc_view_list.c writes such), so that the
+ * bytes may be others; but once written they are the same for ever. */
+static void encode_again(const struct zc_view *v, size_t len)
 {
     size_t n = zc_view_encoded(v);
-    uint8_t *bytes = malloc(n);
+    uint8_t *bytes = malloc(n), *same = malloc(n);
     struct zc_view *again;
 
-    REQUIRE(bytes && n <= len, "%zu bytes became %zu", len, n);
+    REQUIRE(bytes && same && n <= len, "%zu bytes became %zu", len, n);
     REQUIRE(zc_view_encode(v, bytes, n - 1) == -ENOSPC, "%zu", n);
     REQUIRE(zc_view_encode(v, bytes, n) == 0, "%zu", n);
-    if (n == len)
-        REQUIRE(memcmp(bytes, data, n) == 0, "%zu bytes", n);
     REQUIRE(decode(bytes, n, SIZE_MAX, &again) == 0, "%s", zc_error_text(EPROTO));
     REQUIRE(zc_view_equal(v, again) && zc_view_encoded(again) == n, "%zu bytes", n);
+    REQUIRE(zc_view_encode(again, same, n) == 0 && memcmp(same, bytes, n) == 0, "%zu bytes", n);
     zc_view_put(again);
     decode_within(v, bytes, n);
     free(bytes);
+    free(same);
 }
 
 /* ---- mappings ---- */
@@ -241,7 +242,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
         return 0;
     REQUIRE(zc_view_size(v) == zc_view_size(list), "%lld bytes", (long long)zc_view_size(v));
     zc_view_put(list);
-    encode_again(v, data + 1, len - 1);
+    encode_again(v, len - 1);
     use(v, data[0]);
     zc_view_put(v);
     return 0;

@@ -300,6 +300,12 @@ static void sessions_of_one(void)
             SAY(ZC_T_LIST_READ, .payload = 5, .len = n(2)),
             SAY(ZC_T_LIST_WRITE, .payload = 6, .len = n(8192), .disp = n(INT64_MAX)),
             SAY(ZC_T_LIST_READ, .payload = 7, .len = n(65536), .flags = ZC_F_RMA));
+    SESSION("last-page", SAY(ZC_T_OPEN),
+            SAY(ZC_T_LIST_WRITE, .len = n(64), .disp = n(INT64_MAX - 4096)),
+            SAY(ZC_T_LIST_READ, .len = n(64), .disp = n(INT64_MAX - 4096)),
+            SAY(ZC_T_LIST_READ, .len = n(64), .disp = n(INT64_MAX - 1)), SAY(ZC_T_VIEW_INSTALL),
+            SAY(ZC_T_VREAD, .len = n(64), .disp = n(INT64_MAX)),
+            SAY(ZC_T_VWRITE, .len = n(4096), .disp = n(INT64_MAX - 4096), .flags = ZC_F_RMA));
     SESSION("questions", SAY(ZC_T_PING), SAY(ZC_T_INFO, .what = 1), SAY(ZC_T_INFO, .what = 2),
             SAY(ZC_T_INFO, .what = 3, .off = n(100)), SAY(ZC_T_CONTROL, .what = 1),
             SAY(ZC_T_CONTROL, .what = 2), SAY(ZC_T_CONTROL, .what = 3), SAY(ZC_T_OPEN),
@@ -354,10 +360,10 @@ static void sessions_with_store(void)
 {
     SESSION("close-while-flushing", SAY(ZC_T_OPEN), STORE(HOLD, .flags = 2),
             SAY(ZC_T_WRITE, .len = n(8192)), LATER(ZC_T_CLOSE, .what = 2),
-            LATER(ZC_T_READ, .len = n(4096)),
-            LATER(ZC_T_READ, .len = n(4096), .flags = ZC_F_RMA), LATER(ZC_T_GETATTR),
-            LATER(ZC_T_CLOSE, .what = 2), LATER(ZC_T_LIST_WRITE, .payload = 1, .len = n(64)),
-            LATER(ZC_T_TRUNCATE), STORE(WORK), SAY(ZC_T_READ, .len = n(64)), HONEST(2));
+            LATER(ZC_T_READ, .len = n(4096)), LATER(ZC_T_READ, .len = n(4096), .flags = ZC_F_RMA),
+            LATER(ZC_T_GETATTR), LATER(ZC_T_CLOSE, .what = 2),
+            LATER(ZC_T_LIST_WRITE, .payload = 1, .len = n(64)), LATER(ZC_T_TRUNCATE), STORE(WORK),
+            SAY(ZC_T_READ, .len = n(64)), HONEST(2));
     /* the read is under way until the goodbye at the end: to who had that session nothing comes */
     SESSION("read-while-closing", SAY(ZC_T_OPEN), STORE(HOLD, .flags = 2),
             SAY(ZC_T_WRITE, .len = n(8192)), LATER(ZC_T_CLOSE, .what = 2), {.kind = STEP_GONE},
