@@ -246,6 +246,7 @@ static void up(void)
     cfg.retry_ms = 2;
     cfg.readers = 2;
     cfg.prefetch = 2;
+    cfg.max_extents = 16;
     cfg.level = ZC_LEVEL_STAGED;
     rig_for_all = true;
     rig_views = 1 << 20;

@@ -53,7 +53,7 @@ static uint64_t recall(const struct numbers *l, uint8_t b)
 
 /* ---- views that are sent ---- */
 
-enum { VIEWS = 10, VIEW_BYTES = 4096 };
+enum { VIEWS = 11, VIEW_BYTES = 4096 };
 
 static struct sample {
     unsigned char bytes[VIEW_BYTES];
@@ -89,12 +89,13 @@ static void run(struct sample *s, int64_t len, int64_t stride, int64_t count, in
     end(s, b, extent);
 }
 
-static void irregular(struct sample *s, int64_t step)
+/* Pieces of 8 bytes, or of so many more. */
+static void irregular(struct sample *s, int64_t step, int64_t more)
 {
     struct zc_view_builder *b = begin();
 
     for (int64_t i = 0; i < 300; i++)
-        ck_assert_int_eq(zc_view_add(b, i * step + i * i % 5, 8), 0);
+        ck_assert_int_eq(zc_view_add(b, i * step + i * i % 5, 8 + i * i % 7 * more), 0);
     end(s, b, 300 * step + 1000);
 }
 
@@ -106,12 +107,13 @@ static void make_samples(void)
     run(&samples[1], 8, 32, 20, 4096);
     run(&samples[2], 1, 1, 100000, 100000);
     run(&samples[3], 3000, 5000, 9, 50000);
-    irregular(&samples[4], 40);
-    irregular(&samples[5], 3); /* pieces overlap */
+    irregular(&samples[4], 40, 0);
+    irregular(&samples[5], 3, 0); /* pieces overlap */
     run(&samples[6], 8, 0, INT64_C(1) << 40, 64);
     run(&samples[7], 1, INT64_C(1) << 30, INT64_C(1) << 31, INT64_MAX / 2 + 1);
     run(&samples[8], 40000, 100000, 4, 400000);
     end(&samples[9], begin(), 0);
+    irregular(&samples[10], 70, 9);
 }
 
 /* ---- a message ---- */

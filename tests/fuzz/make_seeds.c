@@ -300,6 +300,10 @@ static void sessions_of_one(void)
             SAY(ZC_T_LIST_READ, .payload = 5, .len = n(2)),
             SAY(ZC_T_LIST_WRITE, .payload = 6, .len = n(8192), .disp = n(INT64_MAX)),
             SAY(ZC_T_LIST_READ, .payload = 7, .len = n(65536), .flags = ZC_F_RMA));
+    SESSION("mixed-lengths", SAY(ZC_T_OPEN), SAY(ZC_T_VIEW_INSTALL, .payload = 10),
+            SAY(ZC_T_VWRITE, .len = n(8192), .flags = ZC_F_RMA), SAY(ZC_T_VREAD, .len = n(4096)),
+            SAY(ZC_T_LIST_WRITE, .payload = 10, .len = n(4096)),
+            SAY(ZC_T_LIST_READ, .payload = 10, .len = n(8192), .flags = ZC_F_RMA), HONEST(5));
     SESSION("last-page", SAY(ZC_T_OPEN),
             SAY(ZC_T_LIST_WRITE, .len = n(64), .disp = n(INT64_MAX - 4096)),
             SAY(ZC_T_LIST_READ, .len = n(64), .disp = n(INT64_MAX - 4096)),
