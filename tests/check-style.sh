@@ -34,8 +34,8 @@ without_exempt() {
     esac
 }
 
-# Pages that a program wrote are as it wrote them.
-of_people() { grep -vE '^doc/(results/|programs\.md$)|\.(json|png|svg)$'; }
+# Pages and inputs that a program wrote are as it wrote them.
+of_people() { grep -vE '^doc/(results/|programs\.md$)|^tests/fuzz/corpus/|\.(json|png|svg)$'; }
 
 # say WHAT: complains of the lines of standard input, if there are any.
 say() {

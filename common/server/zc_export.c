@@ -6,7 +6,9 @@
  * it, or when he is gone.  Numbers have the highest bit set, handles of sessions have not.
  *
  * Entries stay where they are until the server ends.  While somebody has one in use, its handle,
- * generation and coord do not change, and need no lock: zc_server_unexport() waits.
+ * generation and coord do not change, and need no lock: zc_server_unexport() waits.  But coord goes
+ * while clients that are gone are looked for: zc_export_close() takes it, and then waits for who
+ * had found it (get_nth()).
  */
 #include "config.h"
 
@@ -124,12 +126,25 @@ static bool may_close(struct zc_server *s, struct zc_export *e)
     return yes;
 }
 
+/* What the clients of an orphan share; NULL: it is none, or is being closed, with all locks.  It
+ * stays while the caller uses the export. */
+static struct zc_coord *coord_of_orphan(struct zc_server *s, struct zc_export *e)
+{
+    struct zc_coord *coord;
+
+    zc_lock_get(&s->lock);
+    coord = e->orphan ? e->coord : NULL;
+    zc_lock_put(&s->lock);
+    return coord;
+}
+
 void zc_export_put(struct zc_server *s, struct zc_export *e)
 {
+    struct zc_coord *coord = coord_of_orphan(s, e);
     bool close;
 
-    if (e->orphan) /* whoever has one cannot give it back, and others wait */
-        zc_request_forget_all_locks(e->coord);
+    if (coord) /* whoever has one cannot give it back, and others wait */
+        zc_request_forget_all_locks(coord);
     zc_lock_get(&s->lock);
     e->busy--;
     if (e->leaving)
@@ -253,8 +268,10 @@ struct zc_told *zc_export_told(struct zc_session *ss, const struct zc_export *e)
 }
 
 /* The i-th if there are clients' locks to look for, in use until put: not in one that is being
- * closed, with all of them.  *end: there are no more. */
-static struct zc_export *get_nth(struct zc_server *s, uint32_t i, bool *end)
+ * closed, with all of them.  *coord is what they are in, which the export itself may say no more
+ * when this has returned, and stays until put.  *end: there are no more. */
+static struct zc_export *get_nth(struct zc_server *s, uint32_t i, struct zc_coord **coord,
+                                 bool *end)
 {
     struct zc_export *e = NULL;
 
@@ -262,22 +279,25 @@ static struct zc_export *get_nth(struct zc_server *s, uint32_t i, bool *end)
     *end = i >= s->nexports;
     if (!*end && s->exports[i]->handle && s->exports[i]->coord && !s->exports[i]->closing)
         e = s->exports[i];
-    if (e)
+    if (e) {
         e->busy++;
+        *coord = e->coord;
+    }
     zc_lock_put(&s->lock);
     return e;
 }
 
 void zc_exports_forget(struct zc_server *s, uint64_t session)
 {
+    struct zc_coord *coord = NULL;
     bool end = false;
 
     for (uint32_t i = 0; !end; i++) {
-        struct zc_export *e = get_nth(s, i, &end);
+        struct zc_export *e = get_nth(s, i, &coord, &end);
 
         if (!e)
             continue;
-        zc_request_forget_locks(e->coord, session);
+        zc_request_forget_locks(coord, session);
         zc_export_put(s, e);
     }
     for (uint32_t i = 0; orphan(s, i, session);)

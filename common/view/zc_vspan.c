@@ -1,7 +1,17 @@
 /* zc_vspan.c - cutting what is visible through a view along pages and blocks. */
 #include "config.h"
 
+#include <errno.h>
+
 #include "zc_vspan.h"
+
+/* Where the unit of a file offset ends; the last one at INT64_MAX, where no file has a byte. */
+static int64_t end_of_unit(int64_t off, uint64_t unit)
+{
+    int64_t room = (int64_t)(unit - (uint64_t)off % unit);
+
+    return off > INT64_MAX - room ? INT64_MAX : off + room;
+}
 
 int zc_vspan(const struct zc_view *v, int64_t disp, int64_t view_off, int64_t max, uint64_t unit,
              int64_t *first, int64_t *len)
@@ -12,10 +22,9 @@ int zc_vspan(const struct zc_view *v, int64_t disp, int64_t view_off, int64_t ma
 
     if (zc_view_monotone(v)) {
         rc = zc_view_to_file(v, disp, view_off, first);
-        if (rc == 0) {
-            end = (int64_t)((uint64_t)*first - (uint64_t)*first % unit + unit);
-            rc = zc_view_before(v, disp, end, &end);
-        }
+        if (rc == 0)
+            rc = *first == INT64_MAX ? -EOVERFLOW
+                                     : zc_view_before(v, disp, end_of_unit(*first, unit), &end);
         if (rc)
             return rc;
         *len = end - view_off < max ? end - view_off : max;

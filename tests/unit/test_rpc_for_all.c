@@ -238,12 +238,41 @@ START_TEST(all_go_at_once)
 }
 END_TEST
 
+/* Clients go while what was opened for all is closed: looking for locks of theirs, and closing,
+ * meet at what the clients share. */
+START_TEST(others_go_as_it_is_closed)
+{
+    enum { ROUNDS = 1000 };
+    uint64_t h, number;
+
+    up();
+    for (unsigned i = 0; i < cases(ROUNDS); i++) {
+        struct raw raw;
+        struct zc_msg bye = {.type = ZC_T_BYE};
+        struct zc_later close;
+
+        h = open_for_all(opener);
+        raw_up(&raw, &rig);
+        raw.id = 6000 + i;
+        bye.session = raw_hello(&raw, 60000, ZC_PROTOCOL);
+        ck_assert_int_eq(zc_client_lock(user, h, true, 0, 10, &number), 0);
+        zc_client_close_start(opener, h, ZC_LEVEL_VISIBLE, &close);
+        raw_send(&raw, &bye);
+        ck_assert_int_eq(zc_client_wait(opener, &close), 0);
+        WAIT_FOR(rig_stat(user, "sessions") == 2);
+        zc_tp_close(raw.tp);
+    }
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("files for all");
 
     CASE(s, "open", 60, daemons_refuse_it, all_use_it, a_close_does_not_repeat,
          numbers_are_not_used_again);
-    CASE(s, "ends", 60, opener_goes, opener_is_gone_before, all_go_at_once);
+    CASE(s, "ends", 60, opener_goes, opener_is_gone_before, all_go_at_once,
+         others_go_as_it_is_closed);
     return run_suite(s);
 }

@@ -5,6 +5,7 @@
 
 #include "test_view.h"
 #include "zc_view_internal.h"
+#include "zc_vspan.h"
 
 enum { VIEWS = 4000 };
 
@@ -390,6 +391,25 @@ START_TEST(far_out)
 }
 END_TEST
 
+/* Files end before 2^63, and so does the last page, whatever its size. */
+START_TEST(pages_at_the_end)
+{
+    static const int64_t at[] = {INT64_MAX - 1, INT64_MAX - 8, INT64_MAX - 4096};
+    struct zc_view *v = single(0, 8, 16);
+    int64_t first, len;
+
+    for (unsigned i = 0; i < sizeof at / sizeof *at; i++)
+        for (uint64_t unit = 4096; unit <= 1 << 22; unit <<= 10) {
+            REQUIRE(zc_vspan(v, at[i], 0, 8, unit, &first, &len) == 0);
+            REQUIRE(first == at[i] && len > 0 && len <= INT64_MAX - at[i]);
+        }
+    REQUIRE(zc_vspan(v, INT64_MAX - 8, 7, 8, 4096, &first, &len) == 0);
+    REQUIRE(first == INT64_MAX - 1 && len == 1);
+    REQUIRE(zc_vspan(v, INT64_MAX, 0, 8, 4096, &first, &len) == -EOVERFLOW);
+    zc_view_put(v);
+}
+END_TEST
+
 START_TEST(contiguous_never_ends)
 {
     struct zc_view *v = single(100, 16, 16);
@@ -448,7 +468,7 @@ int main(void)
 
     CASE(s, "model", 300, shapes_and_mappings, walks, copies, every_length);
     CASE(s, "edges", 10, nothing_visible, refused, refused_runs, just_inside, far_out,
-         contiguous_never_ends, tile_of_one_piece, references);
+         pages_at_the_end, contiguous_never_ends, tile_of_one_piece, references);
     add_wire_cases(s);
     return run_suite(s);
 }
