@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -239,6 +240,9 @@ static int run(struct iod *d)
     int rc;
 
     iod_process_raise_limits();
+    /* glibc gives threads a heap each, and what one has freed no other one uses: megabytes of a
+     * daemon that has promised how many it takes. */
+    mallopt(M_ARENA_MAX, 1);
     rc = start(d);
     signals.arg = d;
     if (rc == 0)
