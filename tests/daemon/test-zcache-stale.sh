@@ -74,4 +74,4 @@ wait_for 60 gone "$pid" || fail "it lives"
 expect 1 "*zcache: 0.addr: process $pid is gone*1 *serving*" "$zcache" status --state s
 pid=$(daemon_of s/1.addr)
 expect 1 "*zcache: 0.addr: process * is gone*" "$zcache" stop --state s
-gone "$pid" || fail "the other was not stopped"
+wait_for 60 gone "$pid" || fail "the other was not stopped"
