@@ -1,10 +1,11 @@
-/* zc_conflict.c - OPENs that meet a file open through another set of daemons.
+/* zc_conflict.c - OPENs that meet a file open in another way: through another set of daemons, or in
+ * blocks of another size than the opener's other daemons have agreed to.
  *
  * Clients that were killed keep their files open until their silence is long enough (reliable
  * datagrams hide dead peers), and shall not keep a new job from its file; those that live shall. So
  * the OPEN waits for a sign of life of a session that has the file:
  *
- *     OPEN, another set has it --> waits --> one of those sessions was heard since: refused
+ *     OPEN, others have it so --> waits --> one of those sessions was heard since: refused
  *            ^                      |
  *            +----------------------+  none of them is left
  *
@@ -17,15 +18,19 @@
 #include "zc_log.h"
 #include "zc_server_internal.h"
 
+static bool excludes(const struct zc_attr *a, const struct zc_request *r)
+{
+    bool set = a->set.id && r->msg.set && a->set.id != r->msg.set;
+    bool blocks = r->block_size && a->block_size != r->block_size;
+
+    return a->dev == r->attr.dev && a->ino == r->attr.ino && (set || blocks);
+}
+
 static bool has_it(const struct zc_session *ss, const struct zc_request *r)
 {
-    for (uint32_t i = 0; i < ss->nslots; i++) {
-        const struct zc_attr *a = &ss->slots[i].attr;
-
-        if (ss->slots[i].handle && a->dev == r->attr.dev && a->ino == r->attr.ino && a->set.id &&
-            a->set.id != r->msg.set)
+    for (uint32_t i = 0; i < ss->nslots; i++)
+        if (ss->slots[i].handle && excludes(&ss->slots[i].attr, r))
             return true;
-    }
     return false;
 }
 

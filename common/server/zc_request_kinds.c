@@ -25,6 +25,16 @@ static void fill_attr(struct zc_msg *m, const struct zc_attr *a)
     m->ctime_ns = (uint64_t)a->ctime_ns;
 }
 
+static int in_other_blocks(struct zc_request *r, uint64_t decided, uint64_t in_use)
+{
+    r->in_use = true;
+    r->block_size = decided;
+    return zc_errorf(EBUSY,
+                     "%s is open here in blocks of %llu bytes, and in blocks of %llu at another "
+                     "daemon: close it there first, or give all daemons the same --page-size",
+                     r->path, (unsigned long long)in_use, (unsigned long long)decided);
+}
+
 /* A file may be remembered with another block size or set of daemons, and bytes not written back
  * under it: when both are decided elsewhere, they are written first. */
 static int open_as_placed(struct zc_request *r, struct zc_attr *attr)
@@ -32,7 +42,7 @@ static int open_as_placed(struct zc_request *r, struct zc_attr *attr)
     struct zc_cache *c = r->session->server->cfg.cache;
     struct zc_set set = {r->msg.set, r->msg.daemon, r->msg.daemons};
     uint64_t decided = attr->block_size;
-    bool sized = r->msg.open_flags & ZC_OPEN_PLACED, another;
+    bool sized = r->msg.open_flags & ZC_OPEN_PLACED, another, resized;
     int rc;
 
     for (int tries = 0;; tries++) {
@@ -42,16 +52,19 @@ static int open_as_placed(struct zc_request *r, struct zc_attr *attr)
         rc = zc_cache_open(c, r->path, r->msg.open_flags & ZC_OPEN_ALL, r->msg.mode & 07777,
                            &r->opened, attr);
         another = set.id && attr->set.id != set.id;
-        r->set_in_use = rc == -EBUSY && another;
-        if (rc || (!another && (!sized || attr->block_size == decided || tries)))
+        r->in_use = rc == -EBUSY && another;
+        resized = rc == 0 && sized && attr->block_size != decided;
+        if (rc || (!another && !resized))
             return rc;
         rc = zc_cache_flush(r->opened, ZC_LEVEL_STORED);
         zc_cache_disown(r->opened);
         zc_cache_close(r->opened);
-        if (rc == 0 && tries)
+        if (rc == 0 && tries && another)
             rc = zc_errorf(EBUSY,
                            "open %s: others write to it, without saying through which daemons",
                            r->path);
+        else if (rc == 0 && tries)
+            rc = in_other_blocks(r, decided, attr->block_size);
         if (rc)
             return rc;
     }
@@ -127,7 +140,7 @@ static void opened(struct zc_request *r)
     bool through =
         (r->msg.open_flags & ZC_OPEN_THROUGH) || zc_cache_uncached(ss->server->cfg.cache);
 
-    if (r->set_in_use && zc_conflict_wait(r))
+    if (r->in_use && zc_conflict_wait(r))
         return;
     if (r->status == 0 && ss->state >= ZC_SESSION_LEAVING) { /* its files are being closed */
         zc_request_submit(r, do_close_gone, zc_request_finish);

@@ -4,7 +4,7 @@
  * zc_session.c       sessions of clients and their handles
  * zc_request.c       one request: checking, waiting, reply
  * zc_request_kinds.c what each request does: the table
- * zc_conflict.c      OPENs that meet another set of daemons
+ * zc_conflict.c      OPENs that meet another set of daemons, or another block size
  * zc_transfer.c      what moves data: bytes between pages and clients
  * zc_transfer_begin.c  what it needs first: a view, a list
  * zc_bounce.c        buffers for those that go through a view
@@ -271,7 +271,8 @@ struct zc_request {
     struct zc_flush flush;
     struct zc_handle *opened;
     struct zc_attr attr;
-    bool set_in_use;         /* OPEN: the file is open through another set of daemons ... */
+    bool in_use;             /* OPEN: the file is open in a way that excludes this one ... */
+    uint64_t block_size;     /* ... that wants blocks of this size; 0: of any */
     struct zc_list conflict; /* ... in zc_server.conflicts while it waits ... */
     uint64_t conflict_since; /* ... since then; 0: it has not */
 };
@@ -352,8 +353,8 @@ void zc_bounce_give(struct zc_bounce *b, unsigned char *buf);
 void zc_bounce_serve(struct zc_bounce *b);
 
 /* zc_conflict.c */
-/* An OPEN met another set of daemons.  True: it waits, to see whether those who have the file open
- * are alive; false: they are. */
+/* An OPEN met another set of daemons, or another block size.  True: it waits, to see whether those
+ * who have the file open are alive; false: they are. */
 bool zc_conflict_wait(struct zc_request *r);
 void zc_conflicts_look(struct zc_server *s); /* by the tick */
 

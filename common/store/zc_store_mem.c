@@ -155,7 +155,7 @@ static int mem_open(struct zc_store *s, const char *path, unsigned flags, mode_t
             rc = zc_errorf(ENOMEM, "memory file %s: out of memory", path);
     }
     if (rc == 0) {
-        if (f->block_size == 0)
+        if (f->block_size == 0 || (flags & ZC_OPEN_PLACED))
             f->block_size = attr->block_size;
         f->opens++;
         sf->sfile.store = s;

@@ -314,6 +314,74 @@ START_TEST(the_set_of_the_dead_at_a_busy_daemon)
 }
 END_TEST
 
+/* ---- blocks of another size ---- */
+
+static void opens_in_pages(struct raw *raw, uint32_t silence_ms)
+{
+    struct zc_msg m = {.type = ZC_T_OPEN, .version = ZC_PROTOCOL};
+
+    raw_up(raw, &rigs[1]);
+    m.session = raw_hello(raw, silence_ms, ZC_PROTOCOL);
+    m.open_flags = RW | ZC_OPEN_PLACED;
+    m.block_size = PAGE;
+    m.path = (struct zc_bytes){"/f", 2};
+    raw_call(raw, &m);
+    ck_assert_int_eq(raw->last.status, 0);
+    ck_assert_uint_eq(raw->last.block_size, PAGE);
+}
+
+/* One daemon has given up on a client that was killed, the other one not yet. */
+START_TEST(the_blocks_of_the_dead)
+{
+    struct raw raw;
+    struct job j;
+
+    up();
+    job_is_on(&j, "ab");
+    job_write(&j, 1);
+    job_close(&j, ZC_LEVEL_STORED);
+    opens_in_pages(&raw, 1500);
+    job_is_on(&j, "ab");
+    ck_assert_uint_eq(j.attr.block_size, BLOCK);
+    ck_assert_uint_eq(counter(1, "sessions_lost"), 1);
+    job_reads(&j, 1);
+    job_close(&j, ZC_LEVEL_STORED);
+    zc_tp_close(raw.tp);
+    down();
+}
+END_TEST
+
+START_TEST(the_blocks_of_the_living)
+{
+    struct zc_net *net = rig_net(10000);
+    struct zc_attr attr = {.block_size = PAGE};
+    struct zc_client *c;
+    uint64_t handle;
+    struct job j;
+    int rc;
+
+    up();
+    job_is_on(&j, "ab");
+    job_write(&j, 1); /* the file is remembered with its blocks */
+    job_close(&j, ZC_LEVEL_STORED);
+    c = rig_connect(&rigs[1], net);
+    ck_assert_int_eq(zc_client_open(c, "/f", RW | ZC_OPEN_PLACED, 0, &handle, &attr), 0);
+    ck_assert_uint_eq(attr.block_size, PAGE);
+    rc = job_begin(&j, "ab", BLOCK);
+    ck_assert_int_eq(rc, -EBUSY);
+    ck_assert_msg(strstr(zc_error_text(rc), "/f is open here in blocks of 4096") != NULL, "%s",
+                  zc_error_text(rc));
+    job_close(&j, ZC_LEVEL_STORED);
+    ck_assert_int_eq(zc_client_close(c, handle, ZC_LEVEL_STORED), 0);
+    job_is_on(&j, "ab");
+    job_reads(&j, 1);
+    job_close(&j, ZC_LEVEL_STORED);
+    zc_client_disconnect(c);
+    zc_net_destroy(net);
+    down();
+}
+END_TEST
+
 /* ---- sync ---- */
 
 /* What others changed while it is open is seen after a sync, behind two caches. */
@@ -405,6 +473,7 @@ int main(void)
     zc_log_init(NULL);
     CASE(s, "sets", 30, sets_one_after_the_other, staged_bytes_of_another_set,
          a_second_set_is_refused, the_set_of_the_dead, the_set_of_the_dead_at_a_busy_daemon);
+    CASE(s, "blocks", 30, the_blocks_of_the_dead, the_blocks_of_the_living);
     CASE(s, "sync", 30, a_refresh_reaches_the_daemons);
     CASE(s, "pages", 30, no_page_is_of_two_daemons, daemons_with_pages_of_two_sizes);
     return run_suite(s);
