@@ -220,6 +220,26 @@ static int fault_refresh(struct zc_sfile *f)
     return rc < 0 ? rc : zc_store_refresh(below(f));
 }
 
+static uint32_t fault_server(const struct zc_sfile *f, uint64_t off)
+{
+    return zc_store_server(((const struct fault_sfile *)f)->below, off);
+}
+
+static void fault_progress(struct zc_sfile *f, uint32_t server, struct zc_progress *out)
+{
+    zc_store_progress(below(f), server, out);
+}
+
+static void fault_watch(struct zc_store *s, struct zc_watch *w)
+{
+    zc_store_watch(fault_store(s)->below, w);
+}
+
+static void fault_unwatch(struct zc_store *s, struct zc_watch *w)
+{
+    zc_store_unwatch(fault_store(s)->below, w);
+}
+
 static int fault_unlink(struct zc_store *s, const char *path)
 {
     struct zc_store *b = fault_store(s)->below;
@@ -260,6 +280,10 @@ static const struct zc_store_ops fault_ops = {
     .backlog = fault_backlog,
     .meet = fault_meet,
     .refresh = fault_refresh,
+    .server = fault_server,
+    .progress = fault_progress,
+    .watch = fault_watch,
+    .unwatch = fault_unwatch,
     .unlink = fault_unlink,
     .stat = fault_stat,
     .destroy = fault_destroy,
@@ -275,6 +299,8 @@ int zc_store_fault_create(struct zc_store *below_store, struct zc_store **out)
     fs->store.ops = &fault_ops;
     fs->store.names_bytes = below_store->names_bytes;
     fs->store.remembers = below_store->remembers;
+    fs->store.servers = below_store->servers;
+    fs->store.lossy = below_store->lossy;
     fs->below = below_store;
     zc_lock_init(&fs->lock, ZC_ORDER_STORE);
     zc_cond_init(&fs->released);

@@ -3,6 +3,10 @@
  * Behaves like the posix store without confinement: paths are names, there are no
  * directories.  Time is a counter that every change moves on, so that a change is
  * always seen in mtime.  One lock guards everything.
+ *
+ * A lossy one is what a daemon is to its clients: `data` is what it has in memory, and all see;
+ * `disk` is what is stored.  Numbers of writes are those of zc_progress, one more each; which bytes
+ * have which is on a list until they are stored.  What changes a file as a whole goes to both.
  */
 #include "config.h"
 
@@ -17,6 +21,7 @@
 #include "zc_racy.h"
 #include "zc_store.h"
 #include "zc_store_mem.h"
+#include "zc_watch.h"
 
 enum { MEM_MAX_SIZE = 1 << 30 };
 
@@ -28,6 +33,16 @@ struct mem_file {
     unsigned opens;
     char *data;
     uint64_t size, room;
+    /* lossy */
+    char *disk;
+    uint64_t disk_size;      /* bytes, all of them allocated */
+    struct zc_list unstored; /* struct mem_write, by number */
+    uint64_t taken, stored;
+};
+
+struct mem_write {
+    struct zc_list link;
+    uint64_t lo, hi, number;
 };
 
 struct mem_store {
@@ -38,6 +53,8 @@ struct mem_store {
     int64_t now;
     struct zc_cards cards;
     struct zc_cards_owner card_owner;
+    uint64_t epoch; /* lossy: how often it has died */
+    struct zc_watchers watchers;
 };
 
 struct mem_seat {
@@ -83,31 +100,6 @@ static void get_attr(struct mem_store *m, const struct mem_file *f, struct zc_at
     };
 }
 
-static void free_file(struct mem_file *f)
-{
-    zc_list_del(&f->link);
-    free(f->path);
-    free(f->data);
-    free(f);
-}
-
-static struct mem_file *create_file(struct mem_store *m, const char *path)
-{
-    struct mem_file *f = calloc(1, sizeof(*f));
-
-    if (!f)
-        return NULL;
-    f->path = strdup(path);
-    if (!f->path) {
-        free(f);
-        return NULL;
-    }
-    f->ino = ++m->next_ino;
-    f->mtime = ++m->now;
-    zc_list_add_tail(&m->files, &f->link);
-    return f;
-}
-
 /* Changes the size; bytes that come into being are zero. */
 static int resize(struct mem_store *m, struct mem_file *f, uint64_t size)
 {
@@ -129,6 +121,113 @@ static int resize(struct mem_store *m, struct mem_file *f, uint64_t size)
     f->size = size;
     f->mtime = ++m->now;
     return 0;
+}
+
+/* ---- lossy ---- */
+
+static void forget_writes(struct mem_file *f, uint64_t upto)
+{
+    struct zc_list *n;
+
+    while (!zc_list_empty(&f->unstored)) {
+        struct mem_write *w = zc_list_entry(f->unstored.next, struct mem_write, link);
+
+        if (w->number > upto)
+            return;
+        n = zc_list_pop(&f->unstored);
+        free(zc_list_entry(n, struct mem_write, link));
+    }
+}
+
+/* The file on disk has this size; what is new is zero. */
+static void resize_disk(struct mem_file *f, uint64_t size)
+{
+    char *disk = realloc(f->disk, size ? size : 1);
+
+    if (!disk)
+        abort(); /* in a test */
+    if (size > f->disk_size)
+        memset(disk + f->disk_size, 0, size - f->disk_size);
+    f->disk = disk;
+    f->disk_size = size;
+}
+
+static void took(struct mem_store *m, struct mem_file *f, uint64_t lo, uint64_t hi)
+{
+    struct mem_write *w;
+
+    zc_assert_held(&m->lock);
+    if (!m->store.lossy || lo >= hi)
+        return;
+    w = malloc(sizeof *w);
+    if (!w)
+        abort(); /* in a test */
+    *w = (struct mem_write){.lo = lo, .hi = hi, .number = ++f->taken};
+    zc_list_add_tail(&f->unstored, &w->link);
+}
+
+/* Newer bytes may get there with older ones; a write that was cut off has none left. */
+static void store_file(struct mem_store *m, struct mem_file *f, uint64_t upto)
+{
+    zc_assert_held(&m->lock);
+    zc_list_each (&f->unstored, n) {
+        const struct mem_write *w = zc_list_entry(n, struct mem_write, link);
+        uint64_t hi = w->hi < f->size ? w->hi : f->size;
+
+        if (w->number > upto)
+            break;
+        if (w->lo >= hi)
+            continue;
+        if (hi > f->disk_size)
+            resize_disk(f, hi);
+        memcpy(f->disk + w->lo, f->data + w->lo, hi - w->lo);
+    }
+    forget_writes(f, upto);
+    if (upto > f->taken)
+        upto = f->taken;
+    if (upto > f->stored)
+        f->stored = upto;
+}
+
+/* What is on disk is all there is. */
+static int lose_memory(struct mem_store *m, struct mem_file *f)
+{
+    forget_writes(f, UINT64_MAX);
+    f->taken = f->stored = 0;
+    f->size = 0;
+    if (resize(m, f, f->disk_size))
+        return -ENOMEM;
+    if (f->size)
+        memcpy(f->data, f->disk, f->size);
+    return 0;
+}
+
+static void free_file(struct mem_file *f)
+{
+    zc_list_del(&f->link);
+    forget_writes(f, UINT64_MAX);
+    free(f->disk);
+    free(f->path);
+    free(f->data);
+    free(f);
+}
+
+static struct mem_file *create_file(struct mem_store *m, const char *path)
+{
+    struct mem_file *f = calloc(1, sizeof(*f));
+
+    if (!f)
+        return NULL;
+    f->path = strdup(path);
+    if (!f->path) {
+        free(f);
+        return NULL;
+    }
+    zc_list_init(&f->unstored);
+    f->ino = ++m->next_ino;
+    f->mtime = ++m->now;
+    zc_list_add_tail(&m->files, &f->link);
+    return f;
 }
 
 static int mem_open(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
@@ -231,6 +330,7 @@ static ssize_t mem_pwritev(struct zc_sfile *sfile, const struct iovec *iov, int 
         }
         ZC_RACY_READ_END();
         f->mtime = ++m->now;
+        took(m, f, off - len, off);
     }
     zc_lock_put(&m->lock);
     return rc < 0 ? rc : (ssize_t)len;
@@ -256,6 +356,8 @@ static int mem_truncate(struct zc_sfile *sfile, uint64_t size)
         return zc_errorf(EBADF, "memory file is not open for writing");
     zc_lock_get(&m->lock);
     rc = resize(m, sf->file, size);
+    if (rc == 0 && m->store.lossy)
+        resize_disk(sf->file, size);
     zc_lock_put(&m->lock);
     return rc;
 }
@@ -273,15 +375,75 @@ static int mem_allocate(struct zc_sfile *sfile, uint64_t off, uint64_t len)
     zc_lock_get(&m->lock);
     if (off + len > sf->file->size)
         rc = resize(m, sf->file, off + len);
+    if (rc == 0 && m->store.lossy && off + len > sf->file->disk_size)
+        resize_disk(sf->file, off + len);
     zc_lock_put(&m->lock);
     return rc;
 }
 
 static int mem_sync(struct zc_sfile *sfile, enum zc_level level)
 {
-    (void)sfile;
-    (void)level;
+    struct mem_store *m = mem_store(sfile->store);
+
+    if (!m->store.lossy || level < ZC_LEVEL_STORED)
+        return 0;
+    zc_lock_get(&m->lock);
+    store_file(m, ((struct mem_sfile *)sfile)->file, UINT64_MAX);
+    zc_lock_put(&m->lock);
+    zc_watchers_tell(&m->watchers);
     return 0;
+}
+
+static uint32_t mem_server(const struct zc_sfile *sfile, uint64_t off)
+{
+    (void)sfile;
+    (void)off;
+    return 0;
+}
+
+static void mem_progress(struct zc_sfile *sfile, uint32_t server, struct zc_progress *out)
+{
+    struct mem_file *f = ((struct mem_sfile *)sfile)->file;
+    struct mem_store *m = mem_store(sfile->store);
+
+    (void)server;
+    zc_lock_get(&m->lock);
+    *out = (struct zc_progress){m->epoch, f->taken, f->stored};
+    zc_lock_put(&m->lock);
+}
+
+static void mem_watch(struct zc_store *s, struct zc_watch *w)
+{
+    zc_watchers_add(&mem_store(s)->watchers, w);
+}
+
+static void mem_unwatch(struct zc_store *s, struct zc_watch *w)
+{
+    zc_watchers_remove(&mem_store(s)->watchers, w);
+}
+
+void zc_store_mem_store(struct zc_store *s, uint64_t upto)
+{
+    struct mem_store *m = mem_store(s);
+
+    zc_lock_get(&m->lock);
+    zc_list_each (&m->files, n)
+        store_file(m, zc_list_entry(n, struct mem_file, link), upto);
+    zc_lock_put(&m->lock);
+    zc_watchers_tell(&m->watchers);
+}
+
+void zc_store_mem_die(struct zc_store *s)
+{
+    struct mem_store *m = mem_store(s);
+
+    zc_lock_get(&m->lock);
+    m->epoch++;
+    zc_list_each (&m->files, n)
+        if (lose_memory(m, zc_list_entry(n, struct mem_file, link)))
+            abort(); /* in a test */
+    zc_lock_put(&m->lock);
+    zc_watchers_tell(&m->watchers);
 }
 
 static int copy_card(const struct zc_laid *l, struct zc_card *theirs)
@@ -380,6 +542,7 @@ static void mem_destroy(struct zc_store *s)
     while (!zc_list_empty(&m->files))
         free_file(zc_list_entry(m->files.next, struct mem_file, link));
     zc_cards_forget(&m->card_owner);
+    zc_watchers_destroy(&m->watchers);
     zc_lock_destroy(&m->lock);
     free(m);
 }
@@ -396,6 +559,10 @@ static const struct zc_store_ops mem_ops = {
     .sync = mem_sync,
     .meet = mem_meet,
     .part = mem_part,
+    .server = mem_server,
+    .progress = mem_progress,
+    .watch = mem_watch,
+    .unwatch = mem_unwatch,
     .unlink = mem_unlink,
     .stat = mem_stat,
     .destroy = mem_destroy,
@@ -413,6 +580,19 @@ int zc_store_mem_create(struct zc_store **out)
     zc_list_init(&m->files);
     zc_cards_init(&m->cards, 0);
     zc_cards_owner_init(&m->card_owner);
+    zc_watchers_init(&m->watchers);
     *out = &m->store;
+    return 0;
+}
+
+int zc_store_mem_create_lossy(struct zc_store **out)
+{
+    int rc = zc_store_mem_create(out);
+
+    if (rc)
+        return rc;
+    (*out)->lossy = true;
+    (*out)->remembers = true;
+    (*out)->servers = 1;
     return 0;
 }
