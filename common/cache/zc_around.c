@@ -54,7 +54,7 @@ static size_t claim(struct zc_cache *c, struct zc_file *f, struct zc_around *a, 
     uint64_t no = off >> c->page_shift, end;
 
     zc_assert_held(&c->lock);
-    if (off & (c->page_size - 1))
+    if (off & (c->page_size - 1) || (f->retain.servers && c->cfg.replay == ZC_REPLAY_STRICT))
         return 0;
     end = no + ((len < AROUND_MAX ? len : AROUND_MAX) >> c->page_shift);
     a->first = a->end = no;
@@ -67,12 +67,29 @@ static size_t claim(struct zc_cache *c, struct zc_file *f, struct zc_around *a, 
     return (size_t)(a->end - a->first) << c->page_shift;
 }
 
+/* The same once more when a daemon has died meanwhile, for who has the bytes. */
+static ssize_t write_taken(struct zc_cache *c, struct zc_file *f, const struct iovec *iov,
+                           uint64_t off)
+{
+    unsigned deaths;
+    ssize_t rc;
+
+    do {
+        zc_retain_look(c, f);
+        deaths = f->retain.deaths;
+        zc_lock_put(&c->lock);
+        rc = zc_store_pwritev(f->wr, iov, 1, off);
+        zc_lock_get(&c->lock);
+        zc_retain_look(c, f);
+    } while (rc >= 0 && deaths != f->retain.deaths);
+    return rc;
+}
+
 /* Writes what can go around at `off`; 0: nothing. */
 static ssize_t around(struct zc_handle *h, const void *buf, size_t len, uint64_t off)
 {
     struct zc_file *f = h->file;
     struct zc_cache *c = f->cache;
-    struct zc_sfile *sf = f->wr;
     struct zc_around a;
     struct iovec iov;
     ssize_t rc;
@@ -86,10 +103,8 @@ static ssize_t around(struct zc_handle *h, const void *buf, size_t len, uint64_t
     }
     h->accesses++;
     zc_token_writing(c, f);
-    zc_lock_put(&c->lock);
     iov = (struct iovec){(void *)buf, n};
-    rc = zc_store_pwritev(sf, &iov, 1, off);
-    zc_lock_get(&c->lock);
+    rc = write_taken(c, f, &iov, off);
     h->accesses--;
     zc_list_del(&a.link);
     zc_token_written(c, f);
@@ -101,6 +116,7 @@ static ssize_t around(struct zc_handle *h, const void *buf, size_t len, uint64_t
         c->st.written_bytes += n;
         c->st.around_bytes += n;
         zc_ledger_stored(f, off, off + n, n);
+        zc_retain_expose(c, f, off, off + n);
         if (off + n > f->size)
             f->size = off + n;
     }

@@ -6,8 +6,8 @@
  * 5 and 11 say of a moment: that is asserted where it comes)
  *  1. valid covers dirty and flushing.
  *  2. A page is in at most one flush job; `flushing` is empty unless in_flush.
- *  3. A page is on the LRU list iff it is CLEAN, unpinned, not reading and not waited for;
- *     only such pages are evicted.
+ *  3. A page is on an LRU list iff it is CLEAN, unpinned, not reading, not waited for, and need
+ *     not stay for what it retains; only such pages are evicted.
  *  4. A page with dirty bytes is on exactly one of file->dirty, ->failed, ->flushing;
  *     cache->dirty holds exactly those on some file->dirty.
  *  5. While page->reading no write begins on the page, and a store read only touches bytes
@@ -22,8 +22,12 @@
  * 11. A page is outdated only while readers that began before are at work on it; no access begins
  *     meanwhile, and `valid` has room for `dirty`, `flushing` and what writes under way may add.
  * 12. Every frame held has a page or is on `free`; those of `spare` have no memory (zc_frames.c).
- * 13. A page is claimed iff it has dirty or flushing bytes or a write under way; never are all of
- *     them: readers find one (zc_quota.c).
+ * 13. A page is claimed iff it has dirty or flushing bytes or a write under way, or must stay for
+ *     what it retains; never are all of them: readers find one (zc_quota.c).
+ *
+ * 14. valid covers retained; a page is on file->retain.pages iff it retains bytes, and the file is
+ *     on cache->retaining then; nstake counts such pages and the claimed ones; retained_bytes of
+ * cache and files are the sums (zc_retain.c).
  *
  * Locks: cache->lock guards everything.  One lock is enough because it is held for list and
  * range operations only: never over store calls, copies of data or callbacks.  No lock comes
@@ -114,6 +118,8 @@ void zc_cache_unlock(struct zc_cache *c)
 {
     struct deliveries d;
 
+    if (c->retained_bytes > 0)
+        zc_retain_make_room(c);
     if (zc_frames_over(c))
         zc_frames_shed(c);
     if (c->st.waiting_room > 0) {
@@ -206,6 +212,7 @@ static void init_lists(struct zc_cache *c)
     zc_list_init(&c->kept);
     zc_list_init(&c->eager);
     zc_list_init(&c->failed_files);
+    zc_list_init(&c->retaining);
     zc_list_init(&c->looks);
     zc_list_init(&c->done_accesses);
     zc_list_init(&c->done_flushes);
@@ -256,6 +263,8 @@ int zc_cache_create(const struct zc_cache_config *cfg, struct zc_store *store,
         return zc_errorf(ENOMEM, "cache: out of memory");
     c->cfg = *cfg;
     c->store = store;
+    c->watch.moved = zc_retain_moved;
+    zc_list_init(&c->watch.link);
     c->page_size = cfg->page_size;
     zc_lock_init(&c->lock, ZC_ORDER_CACHE);
     zc_cond_init(&c->work);
@@ -269,6 +278,7 @@ int zc_cache_create(const struct zc_cache_config *cfg, struct zc_store *store,
         zc_cache_destroy(c);
         return rc;
     }
+    zc_store_watch(store, &c->watch);
     *out = c;
     return 0;
 }
@@ -300,6 +310,8 @@ void zc_cache_destroy(struct zc_cache *c)
 {
     if (!c)
         return;
+    if (zc_list_linked(&c->watch.link))
+        zc_store_unwatch(c->store, &c->watch);
     stop_threads(c);
     zc_cache_abandon(c);
     for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++) {
@@ -310,6 +322,7 @@ void zc_cache_destroy(struct zc_cache *c)
         zc_extents_free(&c->pages[i].valid);
         zc_extents_free(&c->pages[i].dirty);
         zc_extents_free(&c->pages[i].flushing);
+        zc_extents_free(&c->pages[i].retained);
     }
     zc_frames_free(c);
     pthread_cond_destroy(&c->work);
@@ -352,6 +365,9 @@ void zc_cache_stats(struct zc_cache *c, struct zc_cache_stats *out)
     out->range_bytes = c->range_bytes;
     out->dirty_bytes = c->dirty_bytes + c->flushing_bytes;
     out->flushing_bytes = c->flushing_bytes;
+    out->retained_bytes = c->retained_bytes;
+    zc_list_each (&c->retaining, n)
+        out->exposed_bytes += zc_retain_exposed(c, zc_list_entry(n, struct zc_file, retain.link));
     out->held_bytes = c->nbarred << c->page_shift;
     out->pinned_pages = c->npinned;
     out->reading_pages = c->nreading;

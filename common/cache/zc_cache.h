@@ -24,6 +24,8 @@
  *  - what a store refuses belongs to the file (zc_ledger.h): it is tried again for as long
  *    as the cache lives, whoever closes the file, and is never more than leaves the
  *    files of others room;
+ *  - what a lossy store has taken is kept and sent again when that loses it, or is named as
+ *    lost (zc_retain.h);
  *  - a page under read is waited for by those who need those bytes; others pass;
  *  - what is read ahead displaces old clean pages only (zc_ahead.c);
  *  - no lock is held while the store or a callback runs;
@@ -74,6 +76,11 @@ struct zc_cache_config {
         ZC_FLUSH_OLDEST, /* least recently dirtied first */
         ZC_FLUSH_NEWEST, /* last modified first, as in the paper */
     } flush_order;
+    enum zc_replay {
+        ZC_REPLAY_OFF,    /* bytes that a lossy store has taken are not kept for it; ... */
+        ZC_REPLAY_ON,     /* they are, while there is room, to be sent again; ... */
+        ZC_REPLAY_STRICT, /* they stay until they are stored: see zc_retain.h */
+    } replay;
     bool uncached;  /* pages are buffers: forgotten when they are clean and nobody uses them */
     bool transient; /* handles are of this process's own: while there is one, a file is changed by
                        its job alone, and other processes of that are at work on it (zc_token.h) */
@@ -352,6 +359,10 @@ uint64_t zc_cache_evict(struct zc_cache *c);
     X(lost_bytes,                                                                                  \
       "bytes that could not be kept: refused to the end, or their sync or close failed")           \
     X(dropped_bytes, "bytes of files that somebody else deleted before they were written back")    \
+    X(retained_bytes, "bytes that a daemon has taken and not stored, kept to be sent again")       \
+    X(exposed_bytes, "bytes that a daemon has taken and not stored, and that are not kept")        \
+    X(replayed_bytes, "bytes sent again because a daemon died before it had stored them")          \
+    X(lost_exposed_bytes, "bytes lost with a daemon that had not stored them, not kept here")      \
     X(held_bytes, "page memory with unwritten bytes of files that the store refuses bytes of")     \
     X(pinned_pages, "pages in use by an access")                                                   \
     X(reading_pages, "pages under a store read")                                                   \

@@ -16,6 +16,7 @@
 #include "zc_log.h"
 #include "zc_lru.h"
 #include "zc_predict.h"
+#include "zc_retain.h"
 #include "zc_token.h"
 
 enum { ZC_FILE_BUCKETS = 256 };
@@ -29,16 +30,19 @@ struct zc_page {
     struct zc_file *file; /* NULL: free */
     uint64_t no;          /* page number in the file */
     struct zc_page *hash_next;
-    struct zc_list file_link;    /* file->pages, or cache->free */
-    struct zc_list dirty_link;   /* cache->dirty, by last modification */
-    struct zc_list state_link;   /* file->dirty, ->failed or ->flushing, see `on` */
-    struct zc_list squeeze_link; /* cache->squeeze */
-    struct zc_list fill_link;    /* cache->fills or ->fills_ahead: no thread has begun */
-    struct zc_list ahead_link;   /* ahead_for->ahead */
+    struct zc_list file_link;     /* file->pages, or cache->free */
+    struct zc_list dirty_link;    /* cache->dirty, by last modification */
+    struct zc_list state_link;    /* file->dirty, ->failed or ->flushing, see `on` */
+    struct zc_list squeeze_link;  /* cache->squeeze */
+    struct zc_list fill_link;     /* cache->fills or ->fills_ahead: no thread has begun */
+    struct zc_list ahead_link;    /* ahead_for->ahead */
+    struct zc_list retained_link; /* file->retain.pages, if it retains any */
 
     struct zc_extents valid;    /* bytes that may be read */
     struct zc_extents dirty;    /* newer than the store */
     struct zc_extents flushing; /* in a store write under way, as they were when it began */
+
+    struct zc_extents retained; /* a lossy store has taken and not stored them: zc_retain.h */
 
     unsigned pins;          /* accesses between begin and end */
     unsigned nwriters;      /* those of them that write ... */
@@ -57,19 +61,23 @@ struct zc_page {
     bool in_flush;   /* part of a flush job */
     bool alone;      /* failed together with others: try it alone before blaming it */
     bool failed;     /* its last write-back failed; zc_ledger_page_failed() */
+    bool handed;     /* others may have changed in the store what it retains */
     bool claimed;    /* has unwritten bytes, or will have: a write is under way */
+    bool at_stake;   /* claimed, or retains bytes */
     bool spoiled;    /* clean bytes of [spoiled_lo, spoiled_hi) may hold anything, and are among
                         `valid` for want of memory */
     bool outdated;   /* others may have changed what is clean: readers wait for those at work */
 
     uint32_t spoiled_lo, spoiled_hi;
-    uint32_t max_extents; /* more ranges than this ask for a collapse */
-    size_t range_bytes;   /* its part of cache->range_bytes */
-    uint64_t epoch;       /* file->epoch when the oldest dirty byte became dirty */
-    uint64_t flush_epoch; /* the same for the bytes in `flushing` */
-    uint64_t attempt;     /* file->epoch when the last write-back that failed began */
-    uint64_t dirty_since; /* when the oldest byte that waits for write-back was written, ns */
-    uint64_t touched;     /* when it was last modified, ns, unless that was too often */
+    uint32_t max_extents;     /* more ranges than this ask for a collapse */
+    size_t range_bytes;       /* its part of cache->range_bytes */
+    uint64_t epoch;           /* file->epoch when the oldest dirty byte became dirty */
+    uint64_t flush_epoch;     /* the same for the bytes in `flushing` */
+    uint64_t retained_epoch;  /* file->epoch when the oldest byte of `retained` became dirty ... */
+    uint64_t retained_number; /* ... and the store's number of them: zc_progress.taken */
+    uint64_t attempt;         /* file->epoch when the last write-back that failed began */
+    uint64_t dirty_since;     /* when the oldest byte that waits for write-back was written, ns */
+    uint64_t touched;         /* when it was last modified, ns, unless that was too often */
     struct zc_lru_page lru;
 
     struct zc_handle *ahead_for; /* read ahead for this handle, not asked for yet; or NULL */
@@ -127,6 +135,7 @@ struct zc_file {
     struct zc_why write_why;  /* why pages are in `failed` */
     struct zc_why access_why; /* why an access was failed last */
     struct zc_ledger ledger;
+    struct zc_retain retain;
 };
 
 struct zc_handle {
@@ -179,6 +188,7 @@ struct zc_cache {
     struct zc_list files[ZC_FILE_BUCKETS];
     struct zc_list eager;        /* files to be written back, synced or closed now */
     struct zc_list failed_files; /* files with failed pages */
+    struct zc_list retaining;    /* files with retained or exposed bytes, zc_retain.link */
     struct zc_list looks;        /* files whose attributes are to be read, zc_token.link */
 
     /* Completions of this critical section; empty whenever the lock is free. */
@@ -198,9 +208,11 @@ struct zc_cache {
     uint64_t nfills_ahead;   /* length of fills_ahead */
     uint64_t nahead;         /* pages with ahead_for */
 
-    uint64_t dirty_bytes, flushing_bytes; /* sums over pages */
+    uint64_t dirty_bytes, flushing_bytes, retained_bytes; /* sums over pages */
+    struct zc_watch watch;                                /* of the store, if it is lossy */
     uint64_t nused, npinned, nreading, nflushing;
     uint64_t nclaimed;     /* pages with `claimed`, ... */
+    uint64_t nstake;       /* pages that are claimed or retain bytes */
     uint64_t nbarred;      /* ... of files that have failed ones */
     bool shrunk;           /* all pages may be claimed until some are written back */
     struct zc_list losses; /* zc_ledger.c */
@@ -275,6 +287,8 @@ bool zc_page_scattered(const struct zc_cache *c, const struct zc_page *p);
 /* Counts the memory of the page's ranges, after giving back what nobody needs. */
 void zc_page_trim(struct zc_cache *c, struct zc_page *p);
 void zc_page_count_ranges(struct zc_cache *c, struct zc_page *p);
+/* What it retains is dirty again; 0, or -ENOMEM and nothing has changed. */
+int zc_page_again(struct zc_cache *c, struct zc_page *p);
 void zc_page_unflushed(struct zc_cache *c, struct zc_page *p);
 void zc_page_forget_clean(struct zc_cache *c, struct zc_page *p);
 int zc_page_outdate(struct zc_cache *c, struct zc_page *p); /* 0 or -ENOMEM */
@@ -336,6 +350,8 @@ uint64_t zc_flush_target(const struct zc_file *f, bool *any);
 void zc_flush_check(struct zc_cache *c, struct zc_file *f);
 bool zc_flush_wants_sync(const struct zc_file *f);
 void zc_flush_sync(struct zc_cache *c, struct zc_file *f);
+/* Asks the store of a file to store what it has taken (zc_retain_to_ask()). */
+void zc_flush_ask(struct zc_cache *c, struct zc_file *f);
 
 /* ---- zc_file.c: opens and closes ---- */
 void zc_file_eager(struct zc_cache *c, struct zc_file *f); /* on or off cache->eager */

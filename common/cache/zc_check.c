@@ -20,7 +20,7 @@ enum { SMALL_PAGES = 64, EVERY_LARGE = 1024 };
 
 struct sums {
     uint64_t dirty, flushing, used, pinned, reading, in_flush, failed, lru, ndirty, ahead, ranges;
-    uint64_t refused, claimed, barred;
+    uint64_t refused, claimed, barred, retained, at_stake;
 };
 
 static bool covers(const struct zc_extents *big, const struct zc_extents *small)
@@ -49,10 +49,10 @@ static void check_page(struct zc_cache *c, struct zc_page *p, struct sums *s)
     zc_list_each (&p->writers, n)
         writers++;
     assert(writers == p->nwriters && writers <= p->pins);
-    assert(covers(&p->valid, &p->dirty));                   /* 1 */
-    assert(covers(&p->valid, &p->flushing));                /* 1 */
-    assert(p->in_flush || zc_extents_empty(&p->flushing));  /* 2 */
-    assert(zc_lru_holds(p) == (!dirty && zc_page_idle(p))); /* 3 */
+    assert(covers(&p->valid, &p->dirty));                                            /* 1 */
+    assert(covers(&p->valid, &p->flushing));                                         /* 1 */
+    assert(p->in_flush || zc_extents_empty(&p->flushing));                           /* 2 */
+    assert(zc_lru_holds(p) == (!dirty && zc_page_idle(p) && !zc_retain_pins(c, p))); /* 3 */
     assert(p->on == (p->in_flush ? ZC_ON_FLUSHING
                      : !dirty    ? ZC_ON_NONE
                      : p->failed ? ZC_ON_FAILED
@@ -68,10 +68,19 @@ static void check_page(struct zc_cache *c, struct zc_page *p, struct sums *s)
     assert(zc_page_find(c, p->file, p->no) == p);
     assert(p->reading || !(zc_list_linked(&p->fill_link) || p->stale || p->read_ahead)); /* 9 */
     assert(!p->outdated || p->pins > p->nwriters);                                       /* 11 */
-    assert(!p->outdated || room_of(&p->valid) >= p->dirty.n + p->flushing.n + p->promised);
+    assert(!p->outdated ||
+           room_of(&p->valid) >= p->dirty.n + p->flushing.n + p->retained.n + p->promised);
     assert(!zc_list_linked(&p->fill_link) || !p->read_ahead || zc_list_empty(&p->waiters));
     assert(zc_list_linked(&p->ahead_link) == (p->ahead_for != NULL));
-    assert(p->claimed == (dirty || p->in_flush || p->nwriters > 0)); /* 12 */
+    assert(p->claimed ==
+           (dirty || p->in_flush || p->nwriters > 0 || zc_retain_pins(c, p))); /* 13 */
+    assert(covers(&p->valid, &p->retained));                                   /* 14 */
+    assert(zc_list_linked(&p->retained_link) == !zc_extents_empty(&p->retained));
+    assert(!zc_list_linked(&p->retained_link) || zc_list_linked(&p->file->retain.link));
+    assert(!p->handed || zc_list_linked(&p->retained_link));
+    assert(p->at_stake == (p->claimed || zc_list_linked(&p->retained_link)));
+    s->at_stake += p->at_stake;
+    s->retained += zc_extents_bytes(&p->retained);
     assert(!p->failed || dirty || p->in_flush);
     s->refused += p->failed;
     s->claimed += p->claimed;
@@ -110,6 +119,7 @@ static void check_file(struct zc_cache *c, struct zc_file *f)
         check_page(c, p, &s);
     }
     assert(s.dirty == f->dirty_bytes && s.flushing == f->flushing_bytes); /* 6 */
+    assert(s.retained == f->retain.bytes);                                /* 14 */
     assert(s.used == f->npages && s.reading == f->nreading && s.in_flush == f->nflushing);
     assert(s.ndirty == length(&f->dirty) && s.failed == length(&f->failed));
     assert(s.in_flush == length(&f->flushing));
@@ -133,6 +143,7 @@ static void full_scan(struct zc_cache *c)
         if (c->pages[i].file)
             check_page(c, &c->pages[i], &s);
     assert(s.dirty == c->dirty_bytes && s.flushing == c->flushing_bytes); /* 6 */
+    assert(s.retained == c->retained_bytes && s.at_stake == c->nstake);   /* 14 */
     assert(s.used == c->nused && s.pinned == c->npinned && s.reading == c->nreading);
     assert(s.in_flush == c->nflushing);
     assert(s.claimed == c->nclaimed && s.barred == c->nbarred); /* 13 */

@@ -98,6 +98,10 @@ static struct zc_file *new_file(struct zc_cache *c)
     zc_list_init(&f->failed_link);
     zc_list_init(&f->ledger.kept);
     zc_token_init(&f->token);
+    if (zc_retain_init(c, f) < 0) {
+        free(f);
+        return NULL;
+    }
     return f;
 }
 
@@ -107,6 +111,7 @@ void zc_file_destroy(struct zc_file *f)
     zc_list_del(&f->eager_link);
     zc_list_del(&f->token.link);
     zc_ledger_unkeep(f);
+    zc_retain_free(f);
     free(f->path);
     free(f);
 }
@@ -141,6 +146,8 @@ void zc_file_discard(struct zc_cache *c, struct zc_file *f)
         if (zc_page_idle(p))
             zc_page_drop(c, p);
     }
+    if (f->unlinked)
+        zc_retain_end(c, f);
 }
 
 /* ---- open ---- */
@@ -150,6 +157,7 @@ static struct zc_sfile *adopt(struct zc_file *f, struct zc_sfile *sf, unsigned f
 {
     if ((flags & ZC_OPEN_WRITE) && !f->wr) {
         f->wr = sf;
+        zc_retain_begin(f->cache, f);
         f->wr_reads = flags & ZC_OPEN_READ;
         return NULL;
     }
@@ -169,8 +177,10 @@ struct opening {
 
 static void opening_free(struct opening *o)
 {
-    if (o->spare)
+    if (o->spare) {
         free(o->spare->path);
+        zc_retain_free(o->spare);
+    }
     free(o->spare);
     free(o->handle);
     free(o->path);
@@ -342,7 +352,8 @@ static int close_one(struct zc_sfile *sf)
     return sf ? zc_store_close_file(sf, ZC_LEVEL_STAGED) : 0;
 }
 
-/* Closes the store files; pages stay when we know of what they are.  Drops the lock. */
+/* Closes the store files, unless something has to be sent again first; pages stay when we know of
+ * what they are.  Drops the lock. */
 int zc_file_settle(struct zc_cache *c, struct zc_file *f)
 {
     struct zc_sfile *rd = f->rd, *wr = f->wr;
@@ -351,9 +362,13 @@ int zc_file_settle(struct zc_cache *c, struct zc_file *f)
     bool keep, lost = false;
 
     zc_assert_held(&c->lock);
+    zc_retain_look(c, f);
+    if (zc_file_unwritten(f) && !c->over)
+        return 0;
     f->ctl = true;
     f->settling = true;
     keep = zc_token_settle(c, f);
+    zc_retain_end(c, f);
     f->rd = f->wr = NULL; /* nobody may use what is being closed */
     f->wr_reads = false;
     if (f->unlinked || c->cfg.transient)
@@ -502,7 +517,11 @@ int zc_file_outdate(struct zc_cache *c, struct zc_file *f)
     zc_list_each_safe (&f->pages, n) {
         struct zc_page *p = zc_list_entry(n, struct zc_page, file_link);
 
-        if (p->on == ZC_ON_NONE && zc_page_idle(p)) {
+        if (p->handed) {
+            zc_retain_let_go(c, p);
+            zc_page_place(c, p);
+        }
+        if (p->on == ZC_ON_NONE && zc_page_idle(p) && zc_extents_empty(&p->retained)) {
             zc_page_drop(c, p);
             continue;
         }
@@ -514,6 +533,19 @@ int zc_file_outdate(struct zc_cache *c, struct zc_file *f)
     return rc;
 }
 
+/* Others may have changed what a sync has handed to the store, and nothing may be let go here
+ * before it is stored. */
+static int store_handed(struct zc_handle *h)
+{
+    struct zc_cache *c = h->file->cache;
+    bool handed;
+
+    zc_lock_get(&c->lock);
+    handed = c->cfg.replay == ZC_REPLAY_STRICT && zc_retain_handed(h->file);
+    zc_lock_put(&c->lock);
+    return handed ? zc_cache_flush(h, ZC_LEVEL_STORED) : 0;
+}
+
 int zc_cache_refresh(struct zc_handle *h)
 {
     struct zc_file *f = h->file;
@@ -522,6 +554,9 @@ int zc_cache_refresh(struct zc_handle *h)
     int rc;
 
     zc_error_clear();
+    rc = store_handed(h);
+    if (rc < 0)
+        return rc;
     zc_lock_get(&c->lock);
     zc_ctl_get(c, f);
     sf = f->rd ? f->rd : f->wr;

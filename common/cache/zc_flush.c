@@ -6,6 +6,9 @@
  * however fast writers go on.  A failed page counts as "failed again" when the attempt that
  * failed began after the request (attempt > target).
  *
+ * When a server of a lossy store dies during a sync, what it had not stored is dirty again, as old
+ * as it was: the requests wait for its write-back, and for another sync.
+ *
  * A store that remembers (a daemon) may have refused pages because it is full of what its own
  * store refused, and has not tried again since.  So a request whose pages were refused asks it to,
  * by a sync, and when that works its own are tried once more: what is mended below is mended here.
@@ -185,35 +188,56 @@ static void asked(struct zc_cache *c, struct zc_flush *fl, const struct zc_why *
     zc_list_add_tail(&f->flushes, &fl->link);
 }
 
+/* Syncs the store file; true: one of its servers has died meanwhile, whatever it said. */
+static bool sync_file(struct zc_cache *c, struct zc_file *f, enum zc_level level,
+                      struct zc_why *why)
+{
+    unsigned deaths;
+    struct sync_failure failure;
+    bool died;
+
+    f->syncing = true;
+    zc_retain_sync_begins(c, f);
+    deaths = f->retain.deaths;
+    zc_ledger_sync_begins(f);
+    zc_cache_unlock(c);
+    sync_store(f->wr, level, &failure);
+    zc_lock_get(&c->lock);
+    zc_retain_synced(c, f, level, failure.rc);
+    died = f->retain.deaths != deaths;
+    if (failure.rc < 0 && !died)
+        sync_failed(c, f, &failure, why);
+    zc_ledger_synced(c, f, died ? ZC_LEVEL_VISIBLE : level, why);
+    if (failure.rc < 0 && !died && f->ledger.lost_why.err)
+        *why = f->ledger.lost_why; /* says how much it is about */
+    zc_token_flushed(c, f);
+    f->syncing = false;
+    return died;
+}
+
+void zc_flush_ask(struct zc_cache *c, struct zc_file *f)
+{
+    struct zc_why why = {.err = 0};
+
+    zc_assert_held(&c->lock);
+    if (!sync_file(c, f, ZC_LEVEL_STORED, &why))
+        zc_retain_asked(c, f, &why);
+}
+
 /* One store sync for all requests that are ready for it. */
 void zc_flush_sync(struct zc_cache *c, struct zc_file *f)
 {
-    struct zc_sfile *sf = f->wr;
+    enum zc_level level = choose(f);
     struct zc_why why = {.err = 0};
-    struct sync_failure failure;
-    enum zc_level level;
+    bool again = f->wr && sync_file(c, f, level, &why);
 
     zc_assert_held(&c->lock);
-    level = choose(f);
-    if (sf) {
-        f->syncing = true;
-        zc_ledger_sync_begins(f);
-        zc_cache_unlock(c);
-        sync_store(sf, level, &failure);
-        zc_lock_get(&c->lock);
-        if (failure.rc < 0)
-            sync_failed(c, f, &failure, &why);
-        zc_ledger_synced(c, f, level, &why);
-        if (failure.rc < 0 && f->ledger.lost_why.err)
-            why = f->ledger.lost_why; /* says how much it is about */
-    }
-    if (sf)
-        zc_token_flushed(c, f);
-    f->syncing = false;
     zc_list_each_safe (&f->flushes, n) {
         struct zc_flush *fl = zc_list_entry(n, struct zc_flush, link);
 
-        if (fl->asking)
+        if (again)
+            fl->syncing = fl->asking = false; /* what is to be sent again comes first */
+        else if (fl->asking)
             asked(c, fl, why.err ? &why : NULL);
         else if (fl->syncing)
             finish(c, fl, why.err ? &why : NULL);
@@ -358,7 +382,8 @@ int zc_cache_backlog_below(struct zc_handle *h, uint64_t *bytes)
 
 static bool needs_drain(const struct zc_file *f)
 {
-    return zc_file_unwritten(f) || (f->handles == 0 && (f->rd || f->wr || f->settling));
+    return zc_file_unwritten(f) || zc_list_linked(&f->retain.link) ||
+           (f->handles == 0 && (f->rd || f->wr || f->settling));
 }
 
 static struct zc_file *next_to_drain(struct zc_cache *c)

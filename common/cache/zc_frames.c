@@ -236,6 +236,7 @@ static struct zc_page *new_frame(struct zc_cache *c)
     zc_list_init(&p->squeeze_link);
     zc_list_init(&p->fill_link);
     zc_list_init(&p->ahead_link);
+    zc_list_init(&p->retained_link);
     zc_list_init(&p->writers);
     zc_list_init(&p->waiters);
     return p;

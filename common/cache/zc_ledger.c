@@ -254,6 +254,7 @@ void zc_ledger_forgive(struct zc_file *f, uint64_t lo, uint64_t hi)
     zc_spans_sub(&l->unsure, lo, hi);
     zc_spans_sub(&l->syncing, lo, hi);
     zc_spans_sub(&l->lost, lo, hi);
+    zc_retain_forgive(f, lo, hi);
     if (known ? l->lost.n == 0 : all)
         l->lost_why.err = 0;
 }

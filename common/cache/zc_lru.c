@@ -11,6 +11,9 @@
  * store; one that somebody waits for is wanted next.  None of these is on the list, so that
  * nothing is skipped by looking at it.
  *
+ * Pages that hold bytes which a daemon has taken and not stored (zc_retain.h) are on a list of
+ * their own, and go when no other may: then those bytes are not to be had any more if it dies.
+ *
  * For a page that is read ahead an old one goes, or none: old is what was neither written nor read
  * ahead since half a cache of pages was asked for.  A guess shall not displace what was written
  * and will be read soon, nor what another guess has just brought.
@@ -32,6 +35,7 @@
 void zc_lru_init(struct zc_cache *c)
 {
     zc_list_init(&c->lru.pages);
+    zc_list_init(&c->lru.retained);
     c->lru.clock = c->npages; /* what was never written is old */
 }
 
@@ -57,15 +61,20 @@ void zc_lru_spare(struct zc_cache *c, struct zc_page *p)
 
 bool zc_lru_place(struct zc_cache *c, struct zc_page *p, bool evictable)
 {
+    bool retained = !zc_extents_empty(&p->retained), there;
+
     zc_assert_held(&c->lock);
     if (!evictable) {
         zc_list_del(&p->lru.link);
         return false;
     }
-    if (zc_lru_holds(p))
+    if (zc_lru_holds(p) && p->lru.retained == retained)
         return false;
-    zc_list_add_tail(&c->lru.pages, &p->lru.link);
-    return true;
+    there = zc_lru_holds(p);
+    zc_list_del(&p->lru.link);
+    p->lru.retained = retained;
+    zc_list_add_tail(retained ? &c->lru.retained : &c->lru.pages, &p->lru.link);
+    return !there;
 }
 
 bool zc_lru_holds(const struct zc_page *p)
@@ -73,11 +82,16 @@ bool zc_lru_holds(const struct zc_page *p)
     return zc_list_linked(&p->lru.link);
 }
 
+static struct zc_page *first_of(const struct zc_list *l)
+{
+    return zc_list_empty(l) ? NULL : zc_list_entry(l->next, struct zc_page, lru.link);
+}
+
 static struct zc_page *first(const struct zc_cache *c)
 {
-    return zc_list_empty(&c->lru.pages)
-               ? NULL
-               : zc_list_entry(c->lru.pages.next, struct zc_page, lru.link);
+    struct zc_page *p = first_of(&c->lru.pages);
+
+    return p ? p : first_of(&c->lru.retained);
 }
 
 bool zc_lru_any(const struct zc_cache *c)
@@ -87,9 +101,14 @@ bool zc_lru_any(const struct zc_cache *c)
 
 bool zc_lru_any_old(const struct zc_cache *c)
 {
-    const struct zc_page *p = first(c);
+    const struct zc_page *p = first_of(&c->lru.pages);
 
     return p && c->lru.clock - p->lru.young >= c->npages / 2;
+}
+
+struct zc_page *zc_lru_retained(const struct zc_cache *c)
+{
+    return first_of(&c->lru.retained);
 }
 
 bool zc_lru_evict(struct zc_cache *c)
@@ -110,7 +129,7 @@ uint64_t zc_lru_drop_all(struct zc_cache *c)
     uint64_t n = 0;
 
     zc_assert_held(&c->lock);
-    for (; (p = first(c)) != NULL; n++)
+    for (; (p = first_of(&c->lru.pages)) != NULL; n++)
         zc_page_drop(c, p);
     return n;
 }
@@ -132,6 +151,8 @@ uint64_t zc_lru_length(const struct zc_cache *c)
     uint64_t len = 0;
 
     zc_list_each (&c->lru.pages, n)
+        len++;
+    zc_list_each (&c->lru.retained, n)
         len++;
     return len;
 }

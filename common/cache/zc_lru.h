@@ -20,13 +20,15 @@ struct zc_page;
 
 /* The part of a cache. */
 struct zc_lru {
-    struct zc_list pages; /* those that may go, the next one first */
-    uint64_t clock;       /* pages asked for so far, that had to be taken or were read ahead */
+    struct zc_list pages;    /* those that may go, the next one first */
+    struct zc_list retained; /* those that may go when none of these is left, the same */
+    uint64_t clock;          /* pages asked for so far, that had to be taken or were read ahead */
 };
 
 /* The part of a page. */
 struct zc_lru_page {
-    struct zc_list link; /* zc_lru.pages */
+    struct zc_list link; /* zc_lru.pages, or ... */
+    bool retained;       /* ... zc_lru.retained */
     uint64_t young;      /* zc_lru.clock when it was last written, or read ahead */
 };
 
@@ -43,9 +45,11 @@ bool zc_lru_holds(const struct zc_page *p); /* may go */
 
 bool zc_lru_any(const struct zc_cache *c);     /* one may go ... */
 bool zc_lru_any_old(const struct zc_cache *c); /* ... for a page that nobody has asked for yet */
+struct zc_page *zc_lru_retained(const struct zc_cache *c); /* the next that retains; or NULL */
 /* Drops the next page, which may free its file; false: none may go. */
 bool zc_lru_evict(struct zc_cache *c);
-/* Drops all that may go; returns how many, which do not count as evictions. */
+/* Drops all that may go, but for what is retained; returns how many, which do not count as
+ * evictions. */
 uint64_t zc_lru_drop_all(struct zc_cache *c);
 
 #ifdef ZC_DEBUG

@@ -22,6 +22,10 @@
  * bytes then are in `flushing` and again in `dirty`, zc_page_flushed() leaves it DIRTY, and they go
  * out in the next store write.
  *
+ * Over a lossy store the bytes of a page that was written back are retained until they are stored
+ * (zc_retain.h), in any of these states; zc_page_again() makes them dirty when the store has lost
+ * them.
+ *
  * Orthogonal to these: pinned (pins > 0), reading (a store read fills gaps, or is queued to:
  * zc_fill.c), read ahead and not asked for yet (zc_ahead.c), waited for, outdated (others may have
  * changed what is clean: zc_page_outdate() until zc_page_renew()).
@@ -115,6 +119,7 @@ struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no)
     f->npages++;
     c->nused++;
     p->max_extents = c->cfg.max_extents;
+    p->handed = false;
     p->alone = p->squeeze = p->collapsing = p->written = p->foreseen = p->spoiled = false;
     zc_lru_enter(p);
     return p;
@@ -135,6 +140,7 @@ void zc_page_drop(struct zc_cache *c, struct zc_page *p)
     if (p->ahead_for)
         zc_ahead_wasted(c, p);
     zc_page_clean(c, p, 0, c->page_size);
+    zc_retain_let_go(c, p);
     zc_page_place(c, p);
     while (*at != p)
         at = &(*at)->hash_next;
@@ -148,6 +154,7 @@ void zc_page_drop(struct zc_cache *c, struct zc_page *p)
     zc_extents_free(&p->valid);
     zc_extents_free(&p->dirty);
     zc_extents_free(&p->flushing);
+    zc_extents_free(&p->retained);
     zc_page_count_ranges(c, p);
     zc_frames_give(c, p);
     zc_file_reap(f);
@@ -227,13 +234,14 @@ void zc_page_place(struct zc_cache *c, struct zc_page *p)
         zc_ledger_page_failed(c, p, false);
     }
     on = where(p);
-    zc_quota_claim(c, p, on != ZC_ON_NONE || p->nwriters > 0);
+    zc_quota_claim(c, p, on != ZC_ON_NONE || p->nwriters > 0 || zc_retain_pins(c, p));
+    zc_retain_stake(c, p);
     if (on != p->on) {
         leave(c, p);
         p->on = on;
         join(c, p);
     }
-    if (zc_lru_place(c, p, on == ZC_ON_NONE && zc_page_idle(p)))
+    if (zc_lru_place(c, p, on == ZC_ON_NONE && zc_page_idle(p) && !zc_retain_pins(c, p)))
         zc_page_trim(c, p);
 }
 
@@ -275,7 +283,8 @@ bool zc_page_scattered(const struct zc_cache *c, const struct zc_page *p)
 
 void zc_page_count_ranges(struct zc_cache *c, struct zc_page *p)
 {
-    size_t now = ((size_t)p->valid.cap + p->dirty.cap + p->flushing.cap) * sizeof(struct zc_range);
+    size_t now = ((size_t)p->valid.cap + p->dirty.cap + p->flushing.cap + p->retained.cap) *
+                 sizeof(struct zc_range);
 
     zc_assert_held(&c->lock);
     c->range_bytes += now - p->range_bytes;
@@ -291,6 +300,7 @@ void zc_page_trim(struct zc_cache *c, struct zc_page *p)
     if (p->nwriters == 0 && !p->in_flush) {
         zc_extents_trim(&p->dirty);
         zc_extents_trim(&p->flushing);
+        zc_extents_trim(&p->retained);
     }
     zc_page_count_ranges(c, p);
 }
@@ -298,9 +308,10 @@ void zc_page_trim(struct zc_cache *c, struct zc_page *p)
 int zc_page_reserve(struct zc_page *p, unsigned more)
 {
     uint32_t n = p->promised + more, unwritten = p->dirty.n + p->flushing.n;
-    bool renewed = p->outdated && unwritten > p->valid.n; /* as zc_page_renew() will */
+    uint32_t kept = unwritten + p->retained.n;
+    bool renewed = p->outdated && kept > p->valid.n; /* as zc_page_renew() will */
 
-    if (zc_extents_reserve(&p->valid, (renewed ? unwritten : p->valid.n) + n) < 0)
+    if (zc_extents_reserve(&p->valid, (renewed ? kept : p->valid.n) + n) < 0)
         return -ENOMEM;
     /* a flush that fails merges its ranges back without asking for memory */
     return zc_extents_reserve(&p->dirty, unwritten + n);
@@ -349,6 +360,8 @@ int zc_page_to_flushing(struct zc_cache *c, struct zc_page *p)
     zc_debug_assert(!p->in_flush && zc_extents_empty(&p->flushing));
     if (zc_extents_reserve(&p->flushing, p->dirty.n + p->promised) < 0)
         return -ENOMEM;
+    if (p->file->retain.servers && zc_extents_reserve(&p->retained, p->retained.n + p->dirty.n) < 0)
+        return -ENOMEM;
     zc_extents_swap(&p->dirty, &p->flushing);
     zc_page_count_ranges(c, p);
     bytes = zc_extents_bytes(&p->flushing);
@@ -381,11 +394,33 @@ void zc_page_unflushed(struct zc_cache *c, struct zc_page *p)
     zc_page_flushed(c, p);
 }
 
-/* Has too many ranges and cannot be read: keeps only what is dirty, if nobody looks. */
+/* What it retains comes before what is dirty, on the list of those to be written, too. */
+int zc_page_again(struct zc_cache *c, struct zc_page *p)
+{
+    uint64_t before = zc_extents_bytes(&p->dirty);
+
+    if (zc_extents_reserve(&p->dirty, p->dirty.n + p->retained.n + p->flushing.n + p->promised) < 0)
+        return -ENOMEM;
+    if (p->on == ZC_ON_DIRTY)
+        leave(c, p);
+    if (zc_extents_empty(&p->dirty) || p->retained_epoch < p->epoch)
+        p->epoch = p->retained_epoch;
+    zc_extents_merge(&p->dirty, &p->retained);
+    count_dirty(c, p, zc_extents_bytes(&p->dirty), before);
+    if (p->on == ZC_ON_DIRTY)
+        join(c, p);
+    zc_page_count_ranges(c, p);
+    return 0;
+}
+
+/* Has too many ranges and cannot be read: keeps only what is dirty, if nobody looks, and nothing
+ * has to stay. */
 void zc_page_forget_clean(struct zc_cache *c, struct zc_page *p)
 {
-    if (p->pins > 0 || p->in_flush || zc_extents_reserve(&p->valid, p->dirty.n) < 0)
+    if (p->pins > 0 || p->in_flush || zc_retain_pins(c, p) ||
+        zc_extents_reserve(&p->valid, p->dirty.n) < 0)
         return;
+    zc_retain_let_go(c, p);
     zc_extents_clear(&p->valid);
     zc_extents_merge(&p->valid, &p->dirty);
     p->max_extents = c->cfg.max_extents;
@@ -395,7 +430,8 @@ void zc_page_forget_clean(struct zc_cache *c, struct zc_page *p)
  * the page's memory, which is not read into before they have ended. */
 int zc_page_outdate(struct zc_cache *c, struct zc_page *p)
 {
-    if (zc_extents_reserve(&p->valid, p->dirty.n + p->flushing.n + p->promised + 1) < 0)
+    if (zc_extents_reserve(&p->valid,
+                           p->dirty.n + p->flushing.n + p->retained.n + p->promised + 1) < 0)
         return -ENOMEM;
     zc_page_count_ranges(c, p);
     p->outdated = true;
@@ -412,23 +448,27 @@ void zc_page_renew(struct zc_cache *c, struct zc_page *p)
         return;
     p->outdated = false;
     zc_extents_clear(&p->valid);
-    if (zc_extents_merge(&p->valid, &p->dirty) < 0 || zc_extents_merge(&p->valid, &p->flushing) < 0)
+    if (zc_extents_merge(&p->valid, &p->dirty) < 0 ||
+        zc_extents_merge(&p->valid, &p->flushing) < 0 ||
+        zc_extents_merge(&p->valid, &p->retained) < 0)
         abort(); /* it was not to need memory */
 }
 
-/* The bytes may hold anything now.  Dirty ones stay dirty; those in a store write become
- * dirty again, so that memory and store agree in the end; clean ones become invalid.  False: no
- * memory, nothing has changed. */
+/* The bytes may hold anything now.  Dirty ones stay dirty; those in a store write, and those that
+ * are retained, become dirty again, so that memory and store agree in the end; clean ones become
+ * invalid.  False: no memory, nothing has changed. */
 static bool invalidate(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
 {
-    uint32_t n = p->dirty.n + p->flushing.n;
+    uint32_t more = p->flushing.n + p->retained.n, n = p->dirty.n + p->flushing.n;
     struct zc_range r;
     uint32_t at;
 
-    if (zc_extents_reserve(&p->dirty, n + p->flushing.n + p->promised + 1) < 0 ||
-        zc_extents_reserve(&p->valid, p->valid.n + n + p->flushing.n + p->promised + 1) < 0)
+    if (zc_extents_reserve(&p->dirty, n + more + p->promised + 1) < 0 ||
+        zc_extents_reserve(&p->valid, p->valid.n + n + more + p->promised + 1) < 0)
         return false;
     for (at = lo; zc_extents_next(&p->flushing, at, hi, &r); at = r.hi)
+        zc_page_dirty(c, p, r.lo, r.hi);
+    for (at = lo; zc_extents_next(&p->retained, at, hi, &r); at = r.hi)
         zc_page_dirty(c, p, r.lo, r.hi);
     for (at = lo; zc_extents_gap(&p->dirty, at, hi, &r); at = r.hi)
         zc_extents_sub(&p->valid, r.lo, r.hi);

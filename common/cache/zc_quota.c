@@ -11,6 +11,9 @@
  *     the others meanwhile   claim a quarter, and a page at least, of what those have left; who
  *                            wants more waits for write-back of the others' own bytes
  *
+ * What must stay because a daemon has not stored it (zc_retain.h) is claimed, too.  When the
+ * daemon cannot store it, and nothing else is unwritten, writers get its error.
+ *
  * So readers always find a page to read into, and writers one to write, but where files that fail
  * one after the other have left a single page: then writers get the error of one of those.
  */
@@ -59,6 +62,7 @@ static bool failing_may(const struct zc_cache *c, const struct zc_file *f)
 
 enum zc_quota zc_quota_ask(struct zc_cache *c, struct zc_file *f, const struct zc_page *p)
 {
+    const struct zc_why *stuck;
     const struct zc_file *bad;
     uint64_t healthy = c->nclaimed - c->nbarred;
 
@@ -74,6 +78,11 @@ enum zc_quota zc_quota_ask(struct zc_cache *c, struct zc_file *f, const struct z
     }
     if (healthy < zc_quota_healthy(c))
         return ZC_QUOTA_FREE;
+    stuck = c->dirty_bytes + c->flushing_bytes == 0 ? zc_retain_stuck(c) : NULL;
+    if (stuck) {
+        zc_why_set(&f->access_why, stuck->err, "no room in the cache: %s", stuck->text);
+        return ZC_QUOTA_FULL;
+    }
     if (healthy > 0 || zc_list_empty(&c->failed_files))
         return ZC_QUOTA_WAIT;
     bad = zc_list_entry(c->failed_files.next, struct zc_file, failed_link);

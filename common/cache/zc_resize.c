@@ -37,6 +37,7 @@ static void cut(struct zc_cache *c, struct zc_file *f, uint64_t size)
         if (start + c->page_size <= size)
             continue;
         zc_page_clean(c, p, lo, c->page_size);
+        zc_retain_cut(c, p, lo);
         zc_extents_sub(&p->valid, lo, c->page_size); /* a tail: needs no memory */
         zc_page_place(c, p);
         if (zc_page_idle(p) && zc_extents_empty(&p->valid))

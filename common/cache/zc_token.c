@@ -104,6 +104,7 @@ static int look(struct zc_cache *c, struct zc_file *f, struct zc_sfile *sf, stru
         rc = zc_store_stat(c->store, path, now);
     free(path);
     zc_lock_get(&c->lock);
+    zc_retain_look(c, f); /* what is to be sent again is not in the size yet */
     f->token.looking = false;
     f->token.looked = zc_now();
     place(c, f);

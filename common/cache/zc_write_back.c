@@ -32,10 +32,11 @@ enum {
 };
 
 struct write_job {
-    enum { JOB_WRITE, JOB_SYNC, JOB_SETTLE, JOB_LOOK } kind;
+    enum { JOB_WRITE, JOB_SYNC, JOB_SETTLE, JOB_LOOK, JOB_ASK } kind;
     struct zc_file *file;
     struct zc_page *pages[JOB_PAGES]; /* consecutive */
     unsigned n;
+    bool stored; /* the store was asked to store what it has taken, and did */
     uint64_t attempt;
     /* where the next store write begins */
     unsigned at_page;
@@ -96,6 +97,7 @@ static bool build(struct zc_cache *c, struct zc_page *p, uint64_t limit, struct 
     first = p->no - p->no % window;
     last = first + window - 1;
     job->kind = JOB_WRITE;
+    job->stored = false;
     job->file = p->file;
     job->attempt = p->file->epoch;
     run[lo] = p;
@@ -236,6 +238,13 @@ static struct zc_page *pick_retry(struct zc_cache *c, uint64_t now, uint64_t *wa
     return NULL;
 }
 
+/* Somebody waits for memory that write-back alone does not free. */
+static bool lacks_room(struct zc_cache *c)
+{
+    return zc_frames_over(c) || !zc_list_empty(&c->curbed) ||
+           (!zc_list_empty(&c->room) && !zc_page_available(c));
+}
+
 static bool pick(struct zc_cache *c, struct write_job *job, struct zc_page **page, uint64_t *limit,
                  uint64_t *wake)
 {
@@ -265,6 +274,10 @@ static bool pick(struct zc_cache *c, struct write_job *job, struct zc_page **pag
         *limit = c->dirty_bytes - c->low_bytes;
         if (*limit > c->cfg.max_io)
             *limit = c->cfg.max_io;
+    }
+    if (!*page && lacks_room(c) && (job->file = zc_retain_to_ask(c, now, wake))) {
+        job->kind = JOB_ASK;
+        return true;
     }
     if (!*page)
         *page = pick_idle(c, now, wake);
@@ -406,6 +419,10 @@ static void job_done(struct zc_cache *c, struct write_job *job)
     for (unsigned i = 0; i < job->n; i++) {
         struct zc_page *p = job->pages[i];
 
+        if (job->stored)
+            zc_retain_stored(c, p);
+        else
+            zc_retain_page(c, p);
         zc_page_flushed(c, p);
         p->alone = false;
         zc_ledger_page_failed(c, p, false);
@@ -454,16 +471,57 @@ static void job_failed(struct zc_cache *c, struct write_job *job, const struct z
     }
 }
 
+/* A daemon has died meanwhile: nobody knows what of the job has been taken, and nobody is to
+ * blame. */
+static void job_again(struct zc_cache *c, struct write_job *job)
+{
+    for (unsigned i = 0; i < job->n; i++) {
+        struct zc_page *p = job->pages[i];
+
+        if (p->in_flush)
+            zc_page_unflushed(c, p);
+        zc_page_place(c, p);
+    }
+}
+
+/* A page that is to be forgotten, of a file that nothing may be forgotten of that is not stored. */
+static int store_squeezed(struct zc_cache *c, struct write_job *job, struct zc_why *why)
+{
+    struct zc_file *f = job->file;
+    bool any = false;
+    int rc;
+
+    for (unsigned i = 0; i < job->n; i++)
+        any = any || job->pages[i]->squeeze;
+    if (!any || c->cfg.replay != ZC_REPLAY_STRICT || !f->retain.servers)
+        return 0;
+    zc_cache_unlock(c);
+    rc = zc_store_sync(f->wr, ZC_LEVEL_STORED);
+    if (rc < 0)
+        zc_why_set(why, rc, "%s", zc_error_text(rc));
+    zc_lock_get(&c->lock);
+    job->stored = rc == 0;
+    return rc;
+}
+
 static void run_write(struct zc_cache *c, struct write_job *job)
 {
     struct zc_file *f = job->file;
     struct zc_why why = {.err = 0};
+    unsigned deaths;
     int rc;
 
     zc_token_writing(c, f);
+    zc_retain_look(c, f);
+    deaths = f->retain.deaths;
     rc = write_pieces(c, job, &why);
-    zc_token_written(c, f);
     if (rc == 0)
+        rc = store_squeezed(c, job, &why);
+    zc_token_written(c, f);
+    zc_retain_look(c, f);
+    if (f->retain.deaths != deaths)
+        job_again(c, job);
+    else if (rc == 0)
         job_done(c, job);
     else
         job_failed(c, job, &why);
@@ -491,6 +549,8 @@ static void run(struct zc_cache *c, struct write_job *job, struct zc_page *p, ui
     f->refs++;
     if (job->kind == JOB_SYNC) {
         zc_flush_sync(c, f);
+    } else if (job->kind == JOB_ASK) {
+        zc_flush_ask(c, f);
     } else if (job->kind == JOB_LOOK) {
         zc_token_look(c, f);
     } else if (job->kind == JOB_SETTLE) {
