@@ -25,10 +25,11 @@
 
 /* The counters of `stats` that go up and down. */
 static const char *const gauges[] = {
-    "sessions",     "requests_active", "views",          "view_bytes",   "capacity_bytes",
-    "used_bytes",   "dirty_bytes",     "flushing_bytes", "failed_bytes", "held_bytes",
-    "pinned_pages", "reading_pages",   "waiting_room",   "waiting_read", "waiting_flush",
-    "files",        "handles",         "range_bytes",    "racy_files",   "prefetch_waiting_pages",
+    "sessions",       "requests_active", "views",          "view_bytes",   "capacity_bytes",
+    "used_bytes",     "dirty_bytes",     "flushing_bytes", "failed_bytes", "held_bytes",
+    "pinned_pages",   "reading_pages",   "waiting_room",   "waiting_read", "waiting_flush",
+    "files",          "handles",         "range_bytes",    "racy_files",   "prefetch_waiting_pages",
+    "retained_bytes", "exposed_bytes",
 };
 
 /* Those that only grow while a daemon lives. */
@@ -40,6 +41,7 @@ static const char *const growing[] = {
     "requests_refused",
     "malformed",
     "pending_sent",
+    "stored_sent",
     "inline_in_bytes",
     "inline_out_bytes",
     "rma_in_bytes",
@@ -48,6 +50,8 @@ static const char *const growing[] = {
     "lists",
     "lost_bytes",
     "dropped_bytes",
+    "replayed_bytes",
+    "lost_exposed_bytes",
     "read_hits",
     "read_misses",
     "read_late",

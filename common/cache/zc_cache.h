@@ -310,6 +310,12 @@ void zc_cache_give_up(struct zc_handle *h, uint64_t off, uint64_t len);
 void zc_cache_give_up_view(struct zc_handle *h, const struct zc_view *v, int64_t disp, size_t len,
                            int64_t view_off);
 
+/* Numbers for who keeps a copy of what it has written until it is stored.  What was written before
+ * this call has numbers up to *taken; what has numbers up to *stored is in the store, or was cut
+ * off, given up or deleted since.  They only grow, as long as the cache lives, whoever opens and
+ * closes the file.  `next`: what is written from now on has higher ones.  Does not block. */
+void zc_cache_taken(struct zc_handle *h, bool next, uint64_t *taken, uint64_t *stored);
+
 /* Bytes of the file that are not in the store yet, those in store writes under way included.
  * Does not block. */
 uint64_t zc_cache_backlog(struct zc_handle *h);

@@ -124,7 +124,8 @@ struct zc_file {
     uint64_t dirty_bytes, flushing_bytes;
     struct zc_list arounds; /* struct zc_around */
 
-    uint64_t epoch;             /* flush requests begun so far */
+    uint64_t epoch; /* from 1; more with each flush request, and whenever who asks for numbers of
+                       what is written wants higher ones (zc_cache_taken()) */
     struct zc_list flushes;     /* zc_flush.link */
     bool syncing;               /* a store sync is under way */
     struct zc_list eager_link;  /* cache->eager */
@@ -198,6 +199,7 @@ struct zc_cache {
     bool stop, draining; /* draining: between the watermarks, on the way down */
     unsigned drains;     /* zc_cache_drain() calls under way */
     uint64_t drain_pass;
+    uint64_t epochs;    /* the highest of files that were forgotten */
     uint64_t changes;   /* of store files, made by us; those forgotten included */
     struct zc_why late; /* a store file nobody had open failed to close */
     unsigned nflushers;

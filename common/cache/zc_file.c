@@ -107,6 +107,10 @@ static struct zc_file *new_file(struct zc_cache *c)
 
 void zc_file_destroy(struct zc_file *f)
 {
+    struct zc_cache *c = f->cache;
+
+    if (f->epoch > c->epochs)
+        c->epochs = f->epoch;
     zc_list_del(&f->link);
     zc_list_del(&f->eager_link);
     zc_list_del(&f->token.link);
@@ -210,6 +214,7 @@ static struct zc_file *meet(struct zc_cache *c, struct opening *o, const struct 
     }
     f = o->spare;
     o->spare = NULL;
+    f->epoch = c->epochs + 1; /* its numbers go on, if it was here before */
     f->dev = attr->dev;
     f->ino = attr->ino;
     zc_list_add_tail(bucket(c, f->dev, f->ino), &f->link);

@@ -345,6 +345,53 @@ int zc_cache_flush_later(struct zc_handle *h, enum zc_level level)
     return 0;
 }
 
+/* ---- numbers ----
+ *
+ * The number of what is written is the file's epoch then: what is unwritten of it has that epoch
+ * for as long as it is.  All of an epoch is stored when nothing of it is unwritten; for that to
+ * come while others go on writing, it has to end: by a flush, by who asks for the next, and when
+ * all is stored, since what is written afterwards is not.
+ */
+
+/* The oldest epoch of which anything is unwritten; UINT64_MAX: all is written. */
+static uint64_t oldest_unwritten(const struct zc_file *f)
+{
+    uint64_t oldest = UINT64_MAX;
+
+    if (!zc_list_empty(&f->dirty))
+        oldest = zc_list_entry(f->dirty.next, struct zc_page, state_link)->epoch;
+    zc_list_each (&f->flushing, n) {
+        const struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
+
+        if (p->flush_epoch < oldest)
+            oldest = p->flush_epoch;
+        if (!zc_extents_empty(&p->dirty) && p->epoch < oldest)
+            oldest = p->epoch;
+    }
+    zc_list_each (&f->failed, n) {
+        const struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
+
+        if (p->epoch < oldest)
+            oldest = p->epoch;
+    }
+    return oldest;
+}
+
+void zc_cache_taken(struct zc_handle *h, bool next, uint64_t *taken, uint64_t *stored)
+{
+    struct zc_file *f = h->file;
+    struct zc_cache *c = f->cache;
+    uint64_t oldest;
+
+    zc_lock_get(&c->lock);
+    oldest = oldest_unwritten(f);
+    *taken = f->epoch;
+    *stored = oldest > f->epoch ? f->epoch : oldest - 1;
+    if (next || *stored == f->epoch)
+        f->epoch++;
+    zc_lock_put(&c->lock);
+}
+
 uint64_t zc_cache_backlog(struct zc_handle *h)
 {
     struct zc_cache *c = h->file->cache;

@@ -139,6 +139,7 @@ void zc_request_flush(struct zc_request *r, enum zc_level level, void (*then)(st
 /* What the store refuses is the client's again: it has the bytes, and is told. */
 static void written_through(struct zc_request *r)
 {
+    zc_taken_reply(r);
     if (r->flush.status)
         zc_request_submit(r, zc_transfer_give_up, zc_request_finish);
     else
@@ -154,6 +155,7 @@ bool zc_request_through(const struct zc_request *r)
 void zc_request_written(struct zc_request *r)
 {
     if (!zc_request_through(r)) {
+        zc_taken_reply(r);
         zc_request_finish(r);
         return;
     }

@@ -150,6 +150,7 @@ static void opened(struct zc_request *r)
         r->reply.handle = r->msg.open_flags & ZC_OPEN_FOR_ALL
                               ? open_for_all(r)
                               : zc_session_add(ss, r->opened, &r->attr, through);
+        zc_taken_begin(ss, r->reply.handle);
         fill_attr(&r->reply, &r->attr);
         if (!r->reply.handle) {
             zc_request_fail(r, -EMFILE, "too many open files in this process");

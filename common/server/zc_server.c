@@ -170,6 +170,7 @@ static void tick(struct zc_server *s)
             zc_session_kill(s, ss, "nothing was heard of it");
         } else {
             send_pending(s, ss, now);
+            zc_taken_tell(s, ss);
         }
     }
     zc_conflicts_look(s);

@@ -29,6 +29,7 @@ struct zc_server;
     X(requests_refused, "requests refused: over the credits, or while stopping")                   \
     X(malformed, "messages thrown away as malformed or unknown")                                   \
     X(pending_sent, "notices to clients that a request takes long")                                \
+    X(stored_sent, "notices to clients that what they wrote is stored")                            \
     X(inline_in_bytes, "payload received inside messages")                                         \
     X(inline_out_bytes, "payload sent inside messages")                                            \
     X(rma_in_bytes, "payload pulled from clients by RMA")                                          \

@@ -7,6 +7,7 @@
  * zc_conflict.c      OPENs that meet another set of daemons, or another block size
  * zc_transfer.c      what moves data: bytes between pages and clients
  * zc_transfer_begin.c  what it needs first: a view, a list
+ * zc_taken.c         what of their writes is stored: numbers, and who is told
  * zc_bounce.c        buffers for those that go through a view
  * zc_request_coord.c POINTER, LOCK, UNLOCK: what ranks share of a file
  * zc_request_meet.c  MEET: the cards that clients leave at files
@@ -184,6 +185,7 @@ struct zc_slot {
     bool closing;             /* a CLOSE is writing back: no more requests */
     struct zc_attr attr;      /* at open */
     bool through;             /* a write is answered when the store has it */
+    uint64_t taken, stored;   /* as the client was told last: zc_taken.c */
 };
 
 /* What the clients of an export share is one handle: who has been told what of it. */
@@ -215,6 +217,7 @@ struct zc_session {
     unsigned nrequests;
     struct zc_slot *slots;
     uint32_t nslots;
+    bool owes_stored; /* of one at least was told more `taken` than `stored` */
     struct zc_meeting meeting;
     struct zc_owned *owned;
     uint32_t nowned;
@@ -304,6 +307,17 @@ struct zc_slot *zc_session_slot(struct zc_session *ss, uint64_t handle);
 /* Makes a handle number; 0: too many open files. */
 uint64_t zc_session_add(struct zc_session *ss, struct zc_handle *h, const struct zc_attr *attr,
                         bool through);
+
+/* Its number. */
+uint64_t zc_session_number(const struct zc_session *ss, const struct zc_slot *slot);
+
+/* zc_taken.c */
+/* A handle is new. */
+void zc_taken_begin(struct zc_session *ss, uint64_t handle);
+/* Fills in the numbers of the reply to a write. */
+void zc_taken_reply(struct zc_request *r);
+/* At each tick, for a session that is alive. */
+void zc_taken_tell(struct zc_server *s, struct zc_session *ss);
 
 /* zc_request.c */
 void zc_request_arrived(struct zc_server *s, struct zc_session *ss, const struct zc_msg *m);

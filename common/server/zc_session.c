@@ -107,6 +107,11 @@ uint64_t zc_session_add(struct zc_session *ss, struct zc_handle *h, const struct
     return number_of(slot, (uint32_t)(slot - ss->slots));
 }
 
+uint64_t zc_session_number(const struct zc_session *ss, const struct zc_slot *slot)
+{
+    return number_of(slot, (uint32_t)(slot - ss->slots));
+}
+
 /* ---- the end of a session ---- */
 
 static void session_free(struct zc_session *ss)
