@@ -73,6 +73,10 @@ void zc_call_on_message(void *net, const void *buf, size_t len)
     }
     if (zc_log_on(ZC_LOG_TRACE))
         zc_trace("< %s", zc_msg_print(&m, text, sizeof text));
+    if (m.type == ZC_T_STORED) {
+        zc_client_stored(n, &m);
+        return;
+    }
     zc_lock_get(&n->lock);
     call = find_call(n, &m, &c);
     if (call && !call->done) {

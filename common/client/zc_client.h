@@ -106,6 +106,8 @@ struct zc_io {
     size_t list_len;  /* bytes of it */
     int64_t disp;     /* of the view, or where the list begins */
 
+    uint64_t taken, stored; /* a write, when it is over: what the server's reply has told */
+
     struct zc_call *call; /* private, from here on */
     struct zc_mr mr;
     int status;
@@ -116,6 +118,12 @@ struct zc_io {
 void zc_io_start(struct zc_client *c, struct zc_io *io);
 /* Bytes moved, for a read up to the end of the file as this server knows it. */
 ssize_t zc_io_wait(struct zc_client *c, struct zc_io *io);
+
+/* Of an open file that this client writes to: what was taken with numbers up to `stored` is stored
+ * (zc_progress).  Called by whoever drives progress, without locks; must not block, nor end the
+ * client.  Set before a file is opened. */
+typedef void zc_client_stored_fn(void *arg, struct zc_client *c, uint64_t handle, uint64_t stored);
+void zc_client_on_stored(struct zc_client *c, zc_client_stored_fn *fn, void *arg);
 
 /* A transfer through a view, which the server has, or gets, or pieces are listed: whichever it is,
  * the bytes go where they belong. */

@@ -53,6 +53,7 @@ void zc_io_start(struct zc_client *c, struct zc_io *io)
                        .list = {io->list, (uint32_t)io->list_len}};
     size_t beside = io->write ? io->list_len : 0; /* of the data, in the same message */
 
+    io->taken = io->stored = 0;
     io->call = NULL;
     io->mr.priv = NULL;
     io->status = 0;
@@ -76,8 +77,11 @@ static int wait_once(struct zc_client *c, struct zc_io *io, uint64_t *count)
     rc = zc_call_wait(c, io->call, &reply);
     if (io->mr.priv)
         zc_tp_dereg(tp, &io->mr);
-    if (rc == 0)
+    if (rc == 0) {
         *count = reply.count;
+        io->taken = reply.taken;
+        io->stored = reply.stored;
+    }
     return rc;
 }
 
@@ -113,4 +117,45 @@ ssize_t zc_client_write(struct zc_client *c, uint64_t handle, const void *buf, s
 
     zc_io_start(c, &io);
     return zc_io_wait(c, &io);
+}
+
+/* ---- what is stored ---- */
+
+void zc_client_on_stored(struct zc_client *c, zc_client_stored_fn *fn, void *arg)
+{
+    zc_lock_get(&c->net->lock);
+    c->stored = fn;
+    c->stored_arg = arg;
+    zc_lock_put(&c->net->lock);
+}
+
+static struct zc_client *client_of(struct zc_net *n, uint64_t session)
+{
+    zc_list_each (&n->clients, cn) {
+        struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
+
+        if (c->session == session && !c->broken)
+            return c;
+    }
+    return NULL;
+}
+
+/* The client stays as for a thread that posts. */
+void zc_client_stored(struct zc_net *n, const struct zc_msg *m)
+{
+    struct zc_client *c;
+
+    zc_lock_get(&n->lock);
+    c = client_of(n, m->session);
+    if (c && c->stored) {
+        zc_client_stored_fn *fn = c->stored;
+        void *arg = c->stored_arg;
+
+        c->sending++;
+        zc_lock_put(&n->lock);
+        fn(arg, c, m->handle, m->stored);
+        zc_lock_get(&n->lock);
+        zc_net_sent(c);
+    }
+    zc_lock_put(&n->lock);
 }

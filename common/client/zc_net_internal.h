@@ -73,6 +73,9 @@ struct zc_client {
     bool removed;     /* its peer was removed */
     unsigned sending; /* threads that post to the peer, which must stay for them */
 
+    zc_client_stored_fn *stored; /* who wants to know, or NULL; and with what */
+    void *stored_arg;
+
     struct zc_lock view_lock; /* guards: */
     struct zc_list views;     /* struct zc_held_view: those in use, and old ones */
     bool installing;          /* a thread installs one */
@@ -101,6 +104,9 @@ void zc_net_on_peer_error(void *net, zc_peer peer, int err); /* zc_tp_config.pee
 void zc_net_look_at_deadlines(struct zc_net *n);
 /* A thread that raised `sending` has posted; with the lock. */
 void zc_net_sent(struct zc_client *c);
+
+/* ---- zc_client_io.c ---- */
+void zc_client_stored(struct zc_net *n, const struct zc_msg *m); /* a STORED has arrived */
 
 /* ---- zc_client_view.c ---- */
 void zc_client_views_free(struct zc_client *c);

@@ -58,6 +58,7 @@ void zc_remote_destroy(struct zc_store *s)
             zc_client_disconnect(r->clients[i]);
     if (r->net)
         zc_net_destroy(r->net);
+    zc_watchers_destroy(&r->watchers);
     pthread_cond_destroy(&r->met);
     zc_lock_destroy(&r->lock);
     free(r);
@@ -78,6 +79,10 @@ static const struct zc_store_ops remote_ops = {
     .meet = zc_remote_meet,
     .part = zc_remote_part,
     .refresh = zc_remote_refresh,
+    .server = zc_remote_server,
+    .progress = zc_remote_progress,
+    .watch = zc_remote_watch,
+    .unwatch = zc_remote_unwatch,
     .unlink = remote_unlink,
     .stat = remote_stat,
     .ping = remote_ping,
@@ -93,9 +98,12 @@ struct remote *zc_remote_new(uint32_t n)
         r->store.servers = n;
         r->store.names_bytes = true;
         r->store.remembers = true;
+        r->store.lossy = true;
         r->n = n;
         zc_lock_init(&r->lock, ZC_ORDER_STORE);
         zc_cond_init(&r->met);
+        zc_list_init(&r->files);
+        zc_watchers_init(&r->watchers);
     }
     return r;
 }
@@ -112,6 +120,8 @@ int zc_store_remote_over(struct zc_net *net, struct zc_client **clients, uint32_
         return zc_errorf(ENOMEM, "no memory for a store");
     }
     memcpy(r->clients, clients, n * sizeof *clients);
+    for (uint32_t i = 0; i < n; i++)
+        zc_client_on_stored(clients[i], zc_remote_stored, r);
     r->net = net;
     *out = &r->store;
     return 0;

@@ -94,6 +94,8 @@ static int connect_one(struct remote *r, uint32_t i, const struct zc_addrfile *a
         return rc;
     snprintf(label, sizeof label, "zcached on %s (pid %ld)", a->host, a->pid);
     rc = zc_client_connect(r->net, addr, len, label, &r->clients[i]);
+    if (rc == 0)
+        zc_client_on_stored(r->clients[i], zc_remote_stored, r);
     return rc ? rc : check_boot(path, a, r->clients[i]);
 }
 

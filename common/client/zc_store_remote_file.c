@@ -81,9 +81,12 @@ int zc_remote_open(struct zc_store *s, const char *path, unsigned flags, mode_t 
     bool created;
     int rc;
 
-    if (!f)
+    if (f)
+        f->file.store = s;
+    if (!f || zc_remote_taken_begin(f)) {
+        free(f);
         return zc_errorf(ENOMEM, "no memory to open %s", path);
-    f->file.store = s;
+    }
     attr->stride = stride;
     rc = open_first(r, path, flags, mode, &f->handles[0], attr, &created);
     if (rc)
@@ -121,6 +124,7 @@ fail:
         zc_client_close(r->clients[i], f->handles[i], ZC_LEVEL_VISIBLE);
     if (opened && created)
         zc_client_unlink(r->clients[0], path);
+    zc_remote_taken_end(f);
     free(f);
     return zc_errorf(-rc, "%s", text);
 }
@@ -191,6 +195,7 @@ int zc_remote_close(struct zc_sfile *sf, enum zc_level level)
 {
     int rc = ask_all(rfile_of(sf), start_close, level, NULL);
 
+    zc_remote_taken_end(rfile_of(sf));
     free(rfile_of(sf));
     return rc;
 }

@@ -4,6 +4,7 @@
  * zc_store_remote_connect.c  finding daemons and connecting to all of them
  * zc_store_remote_file.c     a file: open, close, and what is asked of all daemons
  * zc_store_remote_io.c       its data, cut along blocks
+ * zc_store_remote_taken.c    what of it is taken, and how far that is stored
  * zc_store_remote_meet.c     cards at it
  *
  * Everything here is fixed once a store, or a file, is there, but for what `lock` guards.
@@ -15,14 +16,17 @@
 #include "zc_lock.h"
 #include "zc_place.h"
 #include "zc_store_remote.h"
+#include "zc_watch.h"
 
 struct remote {
     struct zc_store store;
     struct zc_net *net;
     char provider[sizeof((struct zc_addrfile *)0)->provider]; /* of the first daemon, when net is */
     struct zc_lock lock;                                      /* guards: */
-    bool meeting; /* a thread leaves a card or reads one, in pieces */
-    zc_cond met;  /* it has */
+    bool meeting;                /* a thread leaves a card or reads one, in pieces */
+    zc_cond met;                 /* it has */
+    struct zc_list files;        /* struct rfile */
+    struct zc_watchers watchers; /* not by `lock`: they are told without it */
     uint32_t n;
     struct zc_client *clients[];
 };
@@ -30,7 +34,9 @@ struct remote {
 struct rfile {
     struct zc_sfile file;
     struct zc_place place;
-    uint64_t handles[]; /* by daemon */
+    struct zc_list link;          /* remote.files */
+    struct zc_progress *progress; /* by daemon; the store's lock guards it, and the link */
+    uint64_t handles[];           /* by daemon */
 };
 
 static inline struct remote *remote_of(struct zc_store *s)
@@ -64,6 +70,19 @@ ssize_t zc_remote_preadv(struct zc_sfile *sf, const struct iovec *iov, int n, ui
 ssize_t zc_remote_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off);
 ssize_t zc_remote_write_ranges(struct zc_sfile *sf, const char *data, const struct zc_range *r,
                                uint32_t n, uint64_t off);
+
+/* ---- zc_store_remote_taken.c: see zc_store_ops, and: ---- */
+int zc_remote_taken_begin(struct rfile *f); /* 0 or -ENOMEM; before it is opened */
+void zc_remote_taken_end(struct rfile *f);  /* it is closed, or could not be opened */
+/* The epoch of a write that begins, and its numbers when it is over. */
+uint64_t zc_remote_epoch(struct rfile *f, uint32_t daemon);
+void zc_remote_took(struct rfile *f, uint32_t daemon, uint64_t epoch, const struct zc_io *io);
+/* zc_client_stored_fn; `remote` is the store. */
+void zc_remote_stored(void *remote, struct zc_client *c, uint64_t handle, uint64_t stored);
+uint32_t zc_remote_server(const struct zc_sfile *sf, uint64_t off);
+void zc_remote_progress(struct zc_sfile *sf, uint32_t server, struct zc_progress *out);
+void zc_remote_watch(struct zc_store *s, struct zc_watch *w);
+void zc_remote_unwatch(struct zc_store *s, struct zc_watch *w);
 
 /* ---- zc_store_remote_meet.c: see zc_store_ops ---- */
 int zc_remote_meet(struct zc_sfile *sf, const char *job, const void *card, size_t len,

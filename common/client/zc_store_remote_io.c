@@ -19,6 +19,8 @@
 struct part {
     struct zc_io io;
     struct zc_client *client;
+    uint32_t daemon;
+    uint64_t epoch; /* when it began */
 };
 
 struct transfer {
@@ -62,6 +64,8 @@ static int64_t finish_part(void *transfer, unsigned slot, bool wanted)
 
     if (got < 0)
         return explain((int)got, p->io.off, p->io.len);
+    if (t->write)
+        zc_remote_took(t->file, p->daemon, p->epoch, &p->io);
     if (!wanted || (size_t)got == p->io.len)
         return got;
     if (t->write)
@@ -78,6 +82,8 @@ static size_t start_part(struct transfer *t, struct part *p, char *buf, size_t l
     uint32_t daemon = zc_place_daemon(place, zc_place_block(place, off));
 
     p->client = remote_of(t->file->file.store)->clients[daemon];
+    p->daemon = daemon;
+    p->epoch = zc_remote_epoch(t->file, daemon);
     p->io = (struct zc_io){.write = t->write,
                            .handle = t->file->handles[daemon],
                            .buf = buf,
@@ -124,6 +130,9 @@ ssize_t zc_remote_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, u
 /* Pieces of a page, packed and listed, in as many messages as it takes. */
 struct scatter {
     struct zc_client *client;
+    struct rfile *file;
+    uint32_t daemon;
+    uint64_t epoch; /* when it began */
     uint64_t handle;
     struct zc_io io[ZC_WINDOW];
     unsigned char *lists; /* ZC_WINDOW of them, each max_inline bytes */
@@ -140,6 +149,8 @@ static int64_t finish_list(void *scatter, unsigned slot, bool wanted)
     if (got >= 0 && (size_t)got != io->len)
         return zc_errorf(EIO, "%s took %zd of %zu bytes in pieces at offset %llu",
                          zc_client_label(s->client), got, io->len, (unsigned long long)io->disp);
+    if (got >= 0)
+        zc_remote_took(s->file, s->daemon, s->epoch, io);
     return got;
 }
 
@@ -203,6 +214,9 @@ ssize_t zc_remote_write_ranges(struct zc_sfile *sf, const char *data, const stru
     uint64_t first = zc_place_block(&f->place, off + r[0].lo);
     uint32_t d = zc_place_daemon(&f->place, first);
     struct scatter s = {.client = remote_of(f->file.store)->clients[d],
+                        .file = f,
+                        .daemon = d,
+                        .epoch = zc_remote_epoch(f, d),
                         .handle = f->handles[d],
                         .room = zc_client_max_inline(remote_of(f->file.store)->clients[d])};
     char *buf;

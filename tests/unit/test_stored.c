@@ -1,0 +1,292 @@
+/* test_stored.c - a server numbers what it takes, and tells its clients how far that is stored. */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+
+#include "rig.h"
+#include "zc_store_remote.h"
+
+static struct rig rig;
+static struct zc_net *net;
+static struct zc_client *client;
+static uint64_t file;
+static atomic_ullong told; /* the last STORED of `file` */
+
+static void on_stored(void *arg, struct zc_client *c, uint64_t handle, uint64_t stored)
+{
+    ck_assert_ptr_eq(arg, &rig);
+    ck_assert_ptr_eq(c, client);
+    ck_assert_uint_eq(handle, file);
+    ck_assert_uint_gt(stored, atomic_load(&told));
+    atomic_store(&told, stored);
+}
+
+static void up(void)
+{
+    rig_up(&rig, NULL, NULL);
+    net = rig_net(800); /* its heart beats ten times a second, and finds what has come */
+    client = rig_connect(&rig, net);
+    zc_client_on_stored(client, on_stored, &rig);
+    file = rig_open(client, "/f");
+    atomic_store(&told, 0);
+}
+
+static void down(void)
+{
+    zc_store_fault_set(rig.store, 0, 0, 0, 0);
+    zc_store_fault_release(rig.store);
+    zc_client_close(client, file, ZC_LEVEL_STORED);
+    zc_client_disconnect(client);
+    zc_net_destroy(net);
+    rig_down(&rig);
+}
+
+static void hold(void)
+{
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+}
+
+/* Writes, and what the reply tells. */
+static struct zc_io put(size_t len, uint64_t off)
+{
+    char buf[8192] = {0};
+    struct zc_io io = {.write = true, .handle = file, .buf = buf, .len = len, .off = off};
+
+    zc_io_start(client, &io);
+    ck_assert_int_eq(zc_io_wait(client, &io), (ssize_t)len);
+    return io;
+}
+
+/* Without a call of ours: its heartbeat is enough. */
+static void await_told(uint64_t number)
+{
+    WAIT_FOR(atomic_load(&told) >= number);
+}
+
+/* ---- numbers ---- */
+
+START_TEST(not_before_it_is_stored)
+{
+    struct zc_io io;
+
+    up();
+    hold();
+    io = put(10, 0);
+    ck_assert_uint_gt(io.taken, 0);
+    ck_assert_uint_lt(io.stored, io.taken);
+    WAIT_FOR(zc_store_fault_held(rig.store) == 1);
+    ck_assert_int_eq(zc_client_ping(client), 0);
+    ck_assert_uint_lt(atomic_load(&told), io.taken);
+    zc_store_fault_release(rig.store);
+    await_told(io.taken);
+    down();
+}
+END_TEST
+
+/* What is written while others are being stored is not: also in the same page. */
+START_TEST(during_a_store_write)
+{
+    struct zc_io first, second;
+
+    up();
+    hold();
+    first = put(10, 0);
+    WAIT_FOR(zc_store_fault_held(rig.store) == 1);
+    WAIT_FOR(rig_stat(client, "stored_sent") == 0);
+    second = put(10, 5);
+    ck_assert_uint_ge(second.taken, first.taken);
+    ck_assert_uint_lt(second.stored, second.taken);
+    zc_store_fault_release(rig.store);
+    await_told(second.taken);
+    down();
+}
+END_TEST
+
+START_TEST(the_first_and_not_the_second)
+{
+    struct zc_io first, second;
+
+    up();
+    first = put(10, 0);
+    await_told(first.taken);
+    hold();
+    second = put(10, 4096);
+    ck_assert_uint_gt(second.taken, atomic_load(&told));
+    ck_assert_uint_lt(second.stored, second.taken);
+    WAIT_FOR(zc_store_fault_held(rig.store) == 1);
+    ck_assert_uint_lt(atomic_load(&told), second.taken);
+    zc_store_fault_release(rig.store);
+    await_told(second.taken);
+    down();
+}
+END_TEST
+
+/* One page is written all the time: that does not keep the other from being stored. */
+START_TEST(although_others_go_on_writing)
+{
+    struct zc_io first, last = {0};
+
+    up();
+    first = put(10, 0);
+    for (int i = 0; last.stored < first.taken && atomic_load(&told) < first.taken; i++) {
+        last = put(10, 4096);
+        nanosleep(&(struct timespec){0, 1000000}, NULL);
+        ck_assert_int_lt(i, 20000);
+    }
+    await_told(last.taken);
+    down();
+}
+END_TEST
+
+START_TEST(what_is_refused_is_not_stored)
+{
+    struct zc_io io;
+
+    up();
+    zc_store_fault_set(rig.store, ZC_FAULT_WRITE, 1, UINT32_MAX, ENOSPC);
+    io = put(10, 0);
+    ck_assert_int_eq(zc_client_flush(client, file, ZC_LEVEL_STORED), -ENOSPC);
+    ck_assert_uint_lt(put(10, 4096).stored, io.taken);
+    ck_assert_uint_lt(atomic_load(&told), io.taken);
+    zc_store_fault_set(rig.store, 0, 0, 0, 0);
+    ck_assert_int_eq(zc_client_flush(client, file, ZC_LEVEL_STORED), 0);
+    await_told(io.taken);
+    down();
+}
+END_TEST
+
+START_TEST(what_is_cut_off_is_nobodys)
+{
+    struct zc_io io;
+
+    up();
+    zc_store_fault_set(rig.store, ZC_FAULT_WRITE, 1, UINT32_MAX, ENOSPC);
+    io = put(10, 8192);
+    ck_assert_int_eq(zc_client_flush(client, file, ZC_LEVEL_STORED), -ENOSPC);
+    ck_assert_uint_lt(atomic_load(&told), io.taken);
+    ck_assert_int_eq(zc_client_truncate(client, file, 100), 0);
+    await_told(io.taken);
+    down();
+}
+END_TEST
+
+/* Also when nothing is left of the file meanwhile: who comes back compares. */
+START_TEST(they_go_on_when_it_is_opened_again)
+{
+    struct zc_io before, after;
+
+    up();
+    before = put(10, 0);
+    await_told(before.taken);
+    ck_assert_int_eq(zc_client_close(client, file, ZC_LEVEL_STORED), 0);
+    WAIT_FOR(rig_stat(client, "handles") == 0);
+    zc_cache_evict(rig.cache);
+    WAIT_FOR(rig_stat(client, "files") == 0);
+    atomic_store(&told, 0);
+    file = rig_open(client, "/f");
+    after = put(10, 0);
+    ck_assert_uint_gt(after.taken, before.taken);
+    ck_assert_uint_ge(after.stored, before.taken);
+    await_told(after.taken);
+    down();
+}
+END_TEST
+
+/* ---- who is told, and how often ---- */
+
+START_TEST(not_for_each_write)
+{
+    uint64_t began = zc_now(), ticks;
+    struct zc_io io;
+
+    up();
+    for (int i = 0; i < 2000; i++)
+        io = put(10, (uint64_t)(i % 60) * 4096);
+    await_told(io.taken);
+    ticks = (zc_now() - began) / (100 * ZC_NS_PER_MS) + 1;
+    ck_assert_uint_le(rig_stat(client, "stored_sent"), ticks);
+    ck_assert_uint_ge(rig_stat(client, "stored_sent"), 1);
+    down();
+}
+END_TEST
+
+START_TEST(writes_through_are_stored_by_their_reply)
+{
+    char buf[10] = {0};
+    struct zc_attr attr = {.block_size = 8192};
+    struct zc_io io = {.write = true, .buf = buf, .len = sizeof buf};
+    uint64_t through;
+
+    up();
+    ck_assert_int_eq(zc_client_open(client, "/t",
+                                    ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE | ZC_OPEN_THROUGH,
+                                    0644, &through, &attr),
+                     0);
+    io.handle = through;
+    zc_io_start(client, &io);
+    ck_assert_int_eq(zc_io_wait(client, &io), sizeof buf);
+    ck_assert_uint_gt(io.taken, 0);
+    ck_assert_uint_eq(io.stored, io.taken);
+    ck_assert_int_eq(zc_client_close(client, through, ZC_LEVEL_STORED), 0);
+    down();
+}
+END_TEST
+
+/* ---- an aggregator's cache over it ---- */
+
+START_TEST(a_cache_lets_go_without_asking)
+{
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT, daemon = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_attr attr = {.block_size = 8192};
+    struct zc_cache_stats st;
+    struct zc_cache *cache;
+    struct zc_handle *h;
+    struct zc_store *store;
+    char buf[8192] = {1};
+
+    daemon.page_size = 4096;
+    daemon.capacity = 64 * 4096;
+    daemon.level = ZC_LEVEL_STAGED;
+    rig_up(&rig, &daemon, NULL);
+    net = rig_net(800);
+    client = rig_connect(&rig, net);
+    ck_assert_int_eq(zc_store_remote_over(net, &client, 1, &store), 0);
+    cfg.page_size = 4096;
+    cfg.capacity = 64 * 4096;
+    cfg.idle_ms = 0;
+    cfg.transient = true;
+    cfg.replay = ZC_REPLAY_ON;
+    ck_assert_int_eq(zc_cache_create(&cfg, store, &cache), 0);
+    ck_assert_int_eq(
+        zc_cache_open(cache, "/f", ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0644, &h, &attr),
+        0);
+    hold();
+    ck_assert_int_eq(zc_cache_write(h, buf, sizeof buf, 0), sizeof buf);
+    ck_assert_int_eq(zc_cache_flush(h, ZC_LEVEL_STAGED), 0);
+    zc_cache_stats(cache, &st);
+    ck_assert_uint_eq(st.retained_bytes, sizeof buf);
+    zc_store_fault_release(rig.store);
+    WAIT_FOR((zc_cache_stats(cache, &st), st.retained_bytes == 0));
+    ck_assert_int_eq(zc_cache_close(h), 0);
+    zc_cache_destroy(cache);
+    zc_store_destroy(store);
+    rig_down(&rig);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("stored");
+
+    zc_log_init(NULL);
+    if (!getenv("ZCACHE_LOG"))
+        zc_log_to_fd(open("/dev/null", O_WRONLY | O_CLOEXEC));
+    CASE(s, "numbers", 60, not_before_it_is_stored, during_a_store_write,
+         the_first_and_not_the_second, although_others_go_on_writing, what_is_refused_is_not_stored,
+         what_is_cut_off_is_nobodys, they_go_on_when_it_is_opened_again);
+    CASE(s, "told", 60, not_for_each_write, writes_through_are_stored_by_their_reply);
+    CASE(s, "cache", 60, a_cache_lets_go_without_asking);
+    return run_suite(s);
+}
