@@ -142,7 +142,8 @@ static int open_owners(ADIO_File fd, int rank, int amode, const struct layout *l
                                .attr = l->attr,
                                .servers = l->servers,
                                .sfile = l->sfile};
-    struct zcache_wished wished = {f->settings.block_size, f->settings.write_back};
+    struct zcache_wished wished = {f->settings.block_size, f->settings.write_back,
+                                   f->settings.replay};
     int rc = zcache_attach(fd, &o);
 
     if (rc == 0)

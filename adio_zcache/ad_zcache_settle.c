@@ -61,14 +61,17 @@ static const char in_use[] = "the file is in use with it";
 void zcache_hints_joined(ADIO_File fd, const struct zcache_wished *wished)
 {
     struct zc_settings *s = &zcache_file_of(fd)->settings;
-    uint64_t block_size = s->block_size, write_back = s->write_back;
+    uint64_t block_size = s->block_size, write_back = s->write_back, replay = s->replay;
 
     s->block_size = wished->block_size;
     s->write_back = wished->write_back;
+    s->replay = wished->replay;
     decided(fd, "block_size", block_size,
             "the file is in use, or in a daemon's cache, with blocks of that size, which it keeps "
             "until it is not");
     decided(fd, "write_back", write_back, in_use);
+    decided(fd, "replay", replay,
+            zcache_file_of(fd)->place.daemons ? in_use : "there is no daemon that could die");
 }
 
 static const char of_process[] =

@@ -22,7 +22,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zc_cache.h"
 #include "zc_log.h"
+#include "zc_options.h"
 #include "zcache_attach.h"
 #include "zcache_attempt.h"
 #include "zcache_file.h"
@@ -196,6 +198,17 @@ static int meet(struct zcache_attempt *a, uint64_t replaces, struct met *m,
     return rc;
 }
 
+/* Without daemons there is nothing to send again; without room nothing would be kept, and what is
+ * needed would go the sooner. */
+static uint64_t replay(const struct zc_settings *s, const struct zc_place *place)
+{
+    bool given = zc_option_given(s, zc_option_find("replay", ZC_SCOPE_HINT));
+
+    if (place->daemons == 0 || (!given && s->agg_cache_size < 2 * place->block_size))
+        return ZC_REPLAY_OFF;
+    return s->replay;
+}
+
 static int new_group(struct zcache_attempt *a)
 {
     struct zcache_file *f = a->f;
@@ -208,6 +221,7 @@ static int new_group(struct zcache_attempt *a)
     a->g->dev = a->o->attr.dev;
     a->g->ino = a->o->attr.ino;
     a->g->write_back = f->settings.write_back;
+    a->g->replay = replay(&f->settings, &place);
     return 0;
 }
 
@@ -264,6 +278,7 @@ int zcache_attach(ADIO_File fd, const struct zcache_opening *o)
 {
     struct zc_settings *s = &zcache_file_of(fd)->settings;
     uint64_t replaces = 0, block_size = s->block_size, write_back = s->write_back;
+    uint64_t wished = s->replay;
 
     for (;;) {
         struct zcache_group *g;
@@ -277,6 +292,7 @@ int zcache_attach(ADIO_File fd, const struct zcache_opening *o)
             return rc;
         s->block_size = block_size; /* as is asked for, not as in a group that has ended */
         s->write_back = write_back;
+        s->replay = wished;
         rc = make(fd, o, replaces, &m, &g);
         told = m.theirs || g;
         if (rc == 0 && g)

@@ -112,9 +112,11 @@ static int introduce(struct zcache_attempt *a)
 
 static unsigned store_flags(const struct zcache_attempt *a)
 {
+    static const unsigned replay[] = {
+        [ZC_REPLAY_ON] = ZC_OPEN_REPLAY, [ZC_REPLAY_STRICT] = ZC_OPEN_REPLAY_STRICT};
     bool through = !(a->f->settings.write_back & ZC_WRITE_BACK_DAEMON);
 
-    return a->o->flags | (through ? ZC_OPEN_THROUGH : 0);
+    return a->o->flags | (through ? ZC_OPEN_THROUGH : 0) | replay[a->f->settings.replay];
 }
 
 /* Between rank 0's look and an owner's the path may have become another file's. */
@@ -305,6 +307,7 @@ int zcache_attempt_take(struct zcache_attempt *a)
     f->nowners = n;
     f->settings.block_size = a->g->place.block_size;
     f->settings.write_back = a->g->write_back;
+    f->settings.replay = a->g->replay;
     a->ranks = a->ranks ? a->ranks : calloc(n, sizeof *a->ranks);
     a->all = calloc(n, sizeof *a->all);
     f->owners = calloc(n, sizeof *f->owners);

@@ -54,7 +54,7 @@ static size_t claim(struct zc_cache *c, struct zc_file *f, struct zc_around *a, 
     uint64_t no = off >> c->page_shift, end;
 
     zc_assert_held(&c->lock);
-    if (off & (c->page_size - 1) || (f->retain.servers && c->cfg.replay == ZC_REPLAY_STRICT))
+    if (off & (c->page_size - 1) || zc_retain_strict(f))
         return 0;
     end = no + ((len < AROUND_MAX ? len : AROUND_MAX) >> c->page_shift);
     a->first = a->end = no;

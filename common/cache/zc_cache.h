@@ -80,7 +80,7 @@ struct zc_cache_config {
         ZC_REPLAY_OFF,    /* bytes that a lossy store has taken are not kept for it; ... */
         ZC_REPLAY_ON,     /* they are, while there is room, to be sent again; ... */
         ZC_REPLAY_STRICT, /* they stay until they are stored: see zc_retain.h */
-    } replay;
+    } replay;             /* for files that are not opened with ZC_OPEN_REPLAY* */
     bool uncached;  /* pages are buffers: forgotten when they are clean and nobody uses them */
     bool transient; /* handles are of this process's own: while there is one, a file is changed by
                        its job alone, and other processes of that are at work on it (zc_token.h) */
@@ -141,6 +141,10 @@ uint32_t zc_cache_page_size(const struct zc_cache *c);
 bool zc_cache_uncached(const struct zc_cache *c);
 
 /* ---- files: these calls block in the store; call them where blocking is allowed ---- */
+
+/* Beside the store's ZC_OPEN_*: how what a lossy store has taken of the file is kept, as long as
+ * somebody has it open, and at least so. */
+enum { ZC_OPEN_REPLAY = 256, ZC_OPEN_REPLAY_STRICT = 512 };
 
 /* attr->set, on entry: the daemons that serve the file, as the opener sees it.  -EBUSY, and
  * attr->set says which: another set has it open.  On return the one in force, which is not the

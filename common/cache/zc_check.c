@@ -49,10 +49,10 @@ static void check_page(struct zc_cache *c, struct zc_page *p, struct sums *s)
     zc_list_each (&p->writers, n)
         writers++;
     assert(writers == p->nwriters && writers <= p->pins);
-    assert(covers(&p->valid, &p->dirty));                                            /* 1 */
-    assert(covers(&p->valid, &p->flushing));                                         /* 1 */
-    assert(p->in_flush || zc_extents_empty(&p->flushing));                           /* 2 */
-    assert(zc_lru_holds(p) == (!dirty && zc_page_idle(p) && !zc_retain_pins(c, p))); /* 3 */
+    assert(covers(&p->valid, &p->dirty));                                         /* 1 */
+    assert(covers(&p->valid, &p->flushing));                                      /* 1 */
+    assert(p->in_flush || zc_extents_empty(&p->flushing));                        /* 2 */
+    assert(zc_lru_holds(p) == (!dirty && zc_page_idle(p) && !zc_retain_pins(p))); /* 3 */
     assert(p->on == (p->in_flush ? ZC_ON_FLUSHING
                      : !dirty    ? ZC_ON_NONE
                      : p->failed ? ZC_ON_FAILED
@@ -72,9 +72,8 @@ static void check_page(struct zc_cache *c, struct zc_page *p, struct sums *s)
            room_of(&p->valid) >= p->dirty.n + p->flushing.n + p->retained.n + p->promised);
     assert(!zc_list_linked(&p->fill_link) || !p->read_ahead || zc_list_empty(&p->waiters));
     assert(zc_list_linked(&p->ahead_link) == (p->ahead_for != NULL));
-    assert(p->claimed ==
-           (dirty || p->in_flush || p->nwriters > 0 || zc_retain_pins(c, p))); /* 13 */
-    assert(covers(&p->valid, &p->retained));                                   /* 14 */
+    assert(p->claimed == (dirty || p->in_flush || p->nwriters > 0 || zc_retain_pins(p))); /* 13 */
+    assert(covers(&p->valid, &p->retained));                                              /* 14 */
     assert(zc_list_linked(&p->retained_link) == !zc_extents_empty(&p->retained));
     assert(!zc_list_linked(&p->retained_link) || zc_list_linked(&p->file->retain.link));
     assert(!p->handed || zc_list_linked(&p->retained_link));

@@ -281,6 +281,7 @@ static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct ope
     o->handle->file = f;
     zc_ahead_open(c, o->handle, attr->block_size, stride);
     o->handle->flags = flags;
+    zc_retain_choose(c, f, flags);
     o->handle->told_base = o->handle->told = f->ledger.reports;
     f->handles++;
     c->st.handles++;
@@ -546,7 +547,7 @@ static int store_handed(struct zc_handle *h)
     bool handed;
 
     zc_lock_get(&c->lock);
-    handed = c->cfg.replay == ZC_REPLAY_STRICT && zc_retain_handed(h->file);
+    handed = zc_retain_strict(h->file) && zc_retain_handed(h->file);
     zc_lock_put(&c->lock);
     return handed ? zc_cache_flush(h, ZC_LEVEL_STORED) : 0;
 }

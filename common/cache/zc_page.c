@@ -234,14 +234,14 @@ void zc_page_place(struct zc_cache *c, struct zc_page *p)
         zc_ledger_page_failed(c, p, false);
     }
     on = where(p);
-    zc_quota_claim(c, p, on != ZC_ON_NONE || p->nwriters > 0 || zc_retain_pins(c, p));
+    zc_quota_claim(c, p, on != ZC_ON_NONE || p->nwriters > 0 || zc_retain_pins(p));
     zc_retain_stake(c, p);
     if (on != p->on) {
         leave(c, p);
         p->on = on;
         join(c, p);
     }
-    if (zc_lru_place(c, p, on == ZC_ON_NONE && zc_page_idle(p) && !zc_retain_pins(c, p)))
+    if (zc_lru_place(c, p, on == ZC_ON_NONE && zc_page_idle(p) && !zc_retain_pins(p)))
         zc_page_trim(c, p);
 }
 
@@ -417,7 +417,7 @@ int zc_page_again(struct zc_cache *c, struct zc_page *p)
  * has to stay. */
 void zc_page_forget_clean(struct zc_cache *c, struct zc_page *p)
 {
-    if (p->pins > 0 || p->in_flush || zc_retain_pins(c, p) ||
+    if (p->pins > 0 || p->in_flush || zc_retain_pins(p) ||
         zc_extents_reserve(&p->valid, p->dirty.n) < 0)
         return;
     zc_retain_let_go(c, p);

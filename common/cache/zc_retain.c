@@ -49,7 +49,7 @@ static bool pages_lie_at_one(const struct zc_cache *c, const struct zc_file *f)
 
 static bool retains(const struct zc_cache *c, const struct zc_file *f)
 {
-    return c->cfg.replay != ZC_REPLAY_OFF && !c->cfg.uncached && pages_lie_at_one(c, f);
+    return f->retain.replay != ZC_REPLAY_OFF && !c->cfg.uncached && pages_lie_at_one(c, f);
 }
 
 static uint32_t server_of(struct zc_cache *c, const struct zc_page *p)
@@ -57,9 +57,26 @@ static uint32_t server_of(struct zc_cache *c, const struct zc_page *p)
     return zc_store_server(p->file->wr, zc_page_offset(c, p));
 }
 
-bool zc_retain_pins(const struct zc_cache *c, const struct zc_page *p)
+bool zc_retain_pins(const struct zc_page *p)
 {
-    return c->cfg.replay == ZC_REPLAY_STRICT && !zc_extents_empty(&p->retained);
+    return zc_retain_strict(p->file) && !zc_extents_empty(&p->retained);
+}
+
+bool zc_retain_strict(const struct zc_file *f)
+{
+    return f->retain.servers && f->retain.replay == ZC_REPLAY_STRICT;
+}
+
+void zc_retain_choose(struct zc_cache *c, struct zc_file *f, unsigned flags)
+{
+    enum zc_replay wished = flags & ZC_OPEN_REPLAY_STRICT ? ZC_REPLAY_STRICT
+                            : flags & ZC_OPEN_REPLAY      ? ZC_REPLAY_ON
+                                                          : c->cfg.replay;
+
+    if (!zc_list_empty(&f->retain.pages))
+        return; /* which are as they were asked for */
+    if (f->handles == 0 || wished > f->retain.replay)
+        f->retain.replay = wished;
 }
 
 bool zc_retain_handed(const struct zc_file *f)
@@ -414,12 +431,10 @@ void zc_retain_make_room(struct zc_cache *c)
 
 struct zc_file *zc_retain_to_ask(struct zc_cache *c, uint64_t now, uint64_t *wake)
 {
-    if (c->cfg.replay != ZC_REPLAY_STRICT)
-        return NULL;
     zc_list_each (&c->retaining, n) {
         struct zc_file *f = zc_list_entry(n, struct zc_file, retain.link);
 
-        if (zc_list_empty(&f->retain.pages) || f->syncing || !f->wr)
+        if (!zc_retain_strict(f) || zc_list_empty(&f->retain.pages) || f->syncing || !f->wr)
             continue;
         if (f->retain.ask_at <= now)
             return f;
@@ -452,7 +467,7 @@ const struct zc_why *zc_retain_stuck(const struct zc_cache *c)
     zc_list_each (&c->retaining, n) {
         const struct zc_file *f = zc_list_entry(n, struct zc_file, retain.link);
 
-        if (zc_list_empty(&f->retain.pages))
+        if (!zc_retain_strict(f) || zc_list_empty(&f->retain.pages))
             continue;
         if (f->retain.why.err == 0)
             return NULL;

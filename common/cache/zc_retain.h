@@ -60,6 +60,7 @@ struct zc_retain_server {
 /* The part of a file. */
 struct zc_retain {
     struct zc_retain_server *servers; /* NULL: the store is not lossy */
+    enum zc_replay replay;            /* what of it is kept */
     struct zc_list pages;             /* zc_page.retained_link */
     struct zc_list link;              /* cache->retaining: has such pages, or exposed bytes */
     uint64_t bytes;                   /* sum over the pages */
@@ -70,6 +71,8 @@ struct zc_retain {
 
 int zc_retain_init(struct zc_cache *c, struct zc_file *f); /* 0 or -ENOMEM */
 void zc_retain_free(struct zc_file *f);
+/* A file is opened with these flags, before it counts as open. */
+void zc_retain_choose(struct zc_cache *c, struct zc_file *f, unsigned flags);
 /* A store file has been opened to write to. */
 void zc_retain_begin(struct zc_cache *c, struct zc_file *f);
 /* It will be closed, or the file is deleted: nothing is retained or exposed any more. */
@@ -98,7 +101,9 @@ void zc_retain_stake(struct zc_cache *c, struct zc_page *p);
 /* Retained and unwritten pages leave room for others, as far as they need not stay. */
 void zc_retain_make_room(struct zc_cache *c);
 /* The page must stay for what it retains. */
-bool zc_retain_pins(const struct zc_cache *c, const struct zc_page *p);
+bool zc_retain_pins(const struct zc_page *p);
+/* Pages of the file stay until they are stored. */
+bool zc_retain_strict(const struct zc_file *f);
 /* Something retained was handed to others: see above. */
 bool zc_retain_handed(const struct zc_file *f);
 

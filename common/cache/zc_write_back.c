@@ -493,7 +493,7 @@ static int store_squeezed(struct zc_cache *c, struct write_job *job, struct zc_w
 
     for (unsigned i = 0; i < job->n; i++)
         any = any || job->pages[i]->squeeze;
-    if (!any || c->cfg.replay != ZC_REPLAY_STRICT || !f->retain.servers)
+    if (!any || !zc_retain_strict(f))
         return 0;
     zc_cache_unlock(c);
     rc = zc_store_sync(f->wr, ZC_LEVEL_STORED);

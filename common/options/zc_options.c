@@ -51,6 +51,12 @@ static const char *const write_backs[] = {
     [ZC_WRITE_BACK_BOTH] = "both",
     NULL,
 };
+static const char *const replays[] = {
+    [ZC_REPLAY_OFF] = "off",
+    [ZC_REPLAY_ON] = "on",
+    [ZC_REPLAY_STRICT] = "strict",
+    NULL,
+};
 static const char *const flushes[] = {"none", "start", "wait", NULL};
 static const char *const orders[] = {"oldest", "newest", NULL}; /* enum zc_flush_order */
 
@@ -92,6 +98,10 @@ const struct zc_option zc_options[] = {
     {"write_back", ZC_OPT_ENUM, HINT, "both", 0, 0, write_backs, AT(write_back), "WHO",
      "who writes back while the program computes; else an aggregator does so when full, at sync "
      "and close, and a daemon before it acknowledges a write"},
+
+    {"replay", ZC_OPT_ENUM, HINT, "on", 0, 0, replays, AT(replay), "WHAT",
+     "aggregators keep what a daemon has not stored yet, and send it again when that died: while "
+     "there is room, or strictly; off where their cache has not twice a block, unless it is given"},
 
     /* ---- the daemon's cache ---- */
     {"cache_size", ZC_OPT_SIZE, DAEMON, MIB_TEXT(ZC_DEFAULT_CACHE_MIB), 0, PIB, NULL,

@@ -33,6 +33,7 @@ struct zc_settings {
     uint64_t agg_low_watermark;  /* percent; hint low_watermark */
     uint64_t agg_idle_time;      /* ms; hint idle_time */
     uint64_t write_back;         /* enum zc_write_back */
+    uint64_t replay;             /* enum zc_replay */
     bool agg_prefetch;           /* an aggregator reads ahead; hint prefetch */
     uint64_t agg_prefetch_depth; /* pages; hint prefetch_depth */
     bool stats;                  /* summary at close */

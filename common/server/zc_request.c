@@ -167,7 +167,8 @@ void zc_request_written(struct zc_request *r)
 
 static bool bad_open_flags(const struct zc_server *s, const struct zc_msg *m)
 {
-    unsigned known = ZC_OPEN_ALL | (s->cfg.for_all ? ZC_OPEN_FOR_ALL : 0);
+    unsigned for_all = ZC_OPEN_FOR_ALL | ZC_OPEN_REPLAY | ZC_OPEN_REPLAY_STRICT;
+    unsigned known = ZC_OPEN_ALL | (s->cfg.for_all ? for_all : 0);
 
     return m->open_flags & ~known || !(m->open_flags & (ZC_OPEN_READ | ZC_OPEN_WRITE));
 }

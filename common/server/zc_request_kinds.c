@@ -49,7 +49,7 @@ static int open_as_placed(struct zc_request *r, struct zc_attr *attr)
         attr->block_size = decided;
         attr->stride = r->msg.stride;
         attr->set = set;
-        rc = zc_cache_open(c, r->path, r->msg.open_flags & ZC_OPEN_ALL, r->msg.mode & 07777,
+        rc = zc_cache_open(c, r->path, r->msg.open_flags & ~ZC_OPEN_FOR_ALL, r->msg.mode & 07777,
                            &r->opened, attr);
         another = set.id && attr->set.id != set.id;
         r->in_use = rc == -EBUSY && another;
