@@ -10,6 +10,9 @@
  * call for N = 1, 2, 3, ... until a run passes untouched.  What must hold: right bytes, or
  * an error that somebody saw.
  *
+ * And deaths of a lossy store, which forgets what it has not stored: right bytes, or named as lost
+ * by range, and with strict replay right bytes alone.
+ *
  * ZC_SEED=n (or the first argument) runs one seed; ZC_TEST_LONG=1 runs thousands.
  */
 #include "config.h"
@@ -58,7 +61,10 @@ static void make_cache(struct world *w, uint64_t *rng)
     cfg.max_io = PAGE << below(rng, 4);
     cfg.max_extents = below(rng, 2) ? 2 + (unsigned)below(rng, 6) : 1024;
     cfg.flush_order = below(rng, 2) ? ZC_FLUSH_OLDEST : ZC_FLUSH_NEWEST;
-    ck_assert_int_eq(zc_store_mem_create(&w->mem), 0);
+    cfg.transient = w->lossy;
+    cfg.replay = w->replay;
+    ck_assert_int_eq(w->lossy ? zc_store_mem_create_lossy(&w->mem) : zc_store_mem_create(&w->mem),
+                     0);
     ck_assert_int_eq(zc_store_fault_create(w->mem, &w->store), 0);
     ck_assert_int_eq(zc_cache_create(&cfg, w->store, &w->cache), 0);
 }
@@ -190,6 +196,20 @@ static void run_seed(uint64_t seed, const char *what, unsigned nthreads, bool fa
     free(w);
 }
 
+static void run_deaths(uint64_t seed, const char *what, unsigned nthreads)
+{
+    struct world *w = new_world(seed, what, nthreads, nthreads > 1 ? 120 : 300);
+    struct actor actors[MAX_THREADS];
+    uint64_t rng = seed;
+
+    w->lossy = true;
+    w->replay = nthreads > 1 ? ZC_REPLAY_STRICT : (enum zc_replay)below(&rng, 3);
+    start_world(w, actors, &rng);
+    run_phases(w, actors);
+    finish_world(w, actors);
+    free(w);
+}
+
 static void run_seeds(const char *what, unsigned nthreads, bool faults, unsigned n)
 {
     if (only_seed) {
@@ -224,6 +244,24 @@ END_TEST
 START_TEST(faulty_together)
 {
     run_seeds("faulty_together", 3, true, 40);
+}
+END_TEST
+
+START_TEST(deaths)
+{
+    uint64_t first = only_seed ? strtoull(only_seed, NULL, 0) : 1;
+
+    for (uint64_t seed = first; seed <= (only_seed ? first : cases(300)); seed++)
+        run_deaths(seed, "deaths", 1);
+}
+END_TEST
+
+START_TEST(deaths_together)
+{
+    uint64_t first = only_seed ? strtoull(only_seed, NULL, 0) : 1;
+
+    for (uint64_t seed = first; seed <= (only_seed ? first : cases(60)); seed++)
+        run_deaths(seed, "deaths_together", 2 + seed % (MAX_THREADS - 1));
 }
 END_TEST
 
@@ -275,6 +313,8 @@ int main(int argc, char **argv)
     CASE(s, "together", 1800, together);
     CASE(s, "faulty", 1800, faulty);
     CASE(s, "faulty_together", 1800, faulty_together);
+    CASE(s, "deaths", 1800, deaths);
+    CASE(s, "deaths_together", 1800, deaths_together);
     CASE(s, "sweep", 1800, sweep);
     return run_suite(s);
 }

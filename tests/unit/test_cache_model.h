@@ -23,8 +23,10 @@ struct world {
     struct zc_store *store, *mem; /* mem: below, without faults */
     struct zc_cache *cache;
     unsigned nthreads, ops, phases;
-    uint32_t grain;   /* byte b belongs to thread (b / grain) % nthreads */
-    bool faults;      /* errors are expected */
+    uint32_t grain; /* byte b belongs to thread (b / grain) % nthreads */
+    bool faults;    /* errors are expected */
+    bool lossy;     /* the store may die with what it has not stored; without faults */
+    enum zc_replay replay;
     atomic_bool lost; /* a close has reported lost bytes */
     atomic_uint errors;
     /* the model */

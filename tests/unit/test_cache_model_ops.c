@@ -9,6 +9,7 @@
 #include "test_cache_model.h"
 #include "zc_log.h"
 #include "zc_store.h"
+#include "zc_store_mem.h"
 
 void model_expected_error(struct world *w, const char *what, long rc)
 {
@@ -193,7 +194,10 @@ static void op_refresh(struct actor *a)
 
 static void op_flush(struct actor *a)
 {
-    int rc = zc_cache_flush(a->h, below(&a->rng, 2) ? ZC_LEVEL_STORED : ZC_LEVEL_DURABLE);
+    bool staged = a->w->lossy && below(&a->rng, 2);
+    int rc = zc_cache_flush(a->h, staged              ? ZC_LEVEL_STAGED
+                                  : below(&a->rng, 2) ? ZC_LEVEL_STORED
+                                                      : ZC_LEVEL_DURABLE);
 
     if (rc < 0)
         model_expected_error(a->w, "flush", rc);
@@ -217,6 +221,62 @@ void model_truncate(struct actor *a)
         return;
     }
     resize(w, size);
+}
+
+/* ---- deaths ---- */
+
+/* Bytes that the error of a flush names as lost may hold anything. */
+static void take_losses(struct world *w, const char *text)
+{
+    unsigned long long bytes, lo, hi;
+    const char *at = strstr(text, " bytes within ");
+
+    while (at && at > text && at[-1] >= '0' && at[-1] <= '9')
+        at--;
+    if (!at || sscanf(at, "%llu bytes within %llu-%llu", &bytes, &lo, &hi) != 3 || hi < lo)
+        FAIL(w, "seed %llu: a loss without a range: %s", (unsigned long long)w->seed, text);
+    if (hi >= SPAN)
+        hi = SPAN - 1;
+    memset(w->known + lo, 0, hi - lo + 1);
+}
+
+/* What the store had not stored is gone there.  Who asks hears which of it is lost, and all else is
+ * to be right. */
+static void op_die(struct actor *a)
+{
+    struct world *w = a->w;
+    struct zc_cache_stats before, after;
+    int rc;
+
+    zc_cache_stats(w->cache, &before);
+    zc_store_mem_die(w->mem);
+    if (w->nthreads > 1)
+        return; /* strict: nothing may be lost */
+    rc = zc_cache_flush(a->handles[0], ZC_LEVEL_STORED);
+    zc_cache_stats(w->cache, &after);
+    if ((after.lost_bytes > before.lost_bytes) != (rc < 0))
+        FAIL(w, "seed %llu: %llu bytes are lost, and a flush says %d", (unsigned long long)w->seed,
+             (unsigned long long)(after.lost_bytes - before.lost_bytes), rc);
+    if (rc == 0)
+        return;
+    if (w->replay == ZC_REPLAY_STRICT)
+        FAIL(w, "seed %llu: strict, and lost: %s", (unsigned long long)w->seed, zc_error_text(rc));
+    take_losses(w, zc_error_text(rc));
+    zc_cache_give_up(a->handles[0], 0, UINT64_MAX);
+    rc = zc_cache_truncate(a->handles[0], w->size); /* the last of the file may be lost */
+    if (rc < 0)
+        FAIL(w, "seed %llu: truncate: %s", (unsigned long long)w->seed, zc_error_text(rc));
+}
+
+/* As daemons do all the time; or it dies. */
+static void op_store_or_die(struct actor *a)
+{
+    uint64_t dice = below(&a->rng, 8);
+
+    if (dice < 2)
+        op_die(a);
+    else
+        zc_store_mem_store(a->w->mem, dice < 5 ? UINT64_MAX : below(&a->rng, 200));
 }
 
 /* ---- handles ---- */
@@ -264,6 +324,8 @@ static void close_one(struct actor *a, unsigned i)
 
 void model_close_all(struct actor *a)
 {
+    if (a->w->lossy) /* what is staged when nobody has it open is the store's to lose */
+        ck_assert_int_eq(zc_cache_flush(a->handles[0], ZC_LEVEL_STORED), 0);
     while (a->nhandles > 0)
         close_one(a, a->nhandles - 1);
 }
@@ -354,6 +416,8 @@ static void others_change(struct actor *a, bool replace)
         resize(w, size);
     }
     ck_assert_int_eq(zc_store_close_file(sf, ZC_LEVEL_VISIBLE), 0);
+    if (w->lossy)
+        zc_store_mem_store(w->mem, UINT64_MAX);
 }
 
 /* All that was written is in the store; what failed there is not for others to overwrite. */
@@ -429,7 +493,8 @@ static void alone(struct actor *a, unsigned dice)
         op_others(a);
     else if (dice < 90)
         op_others_refresh(a);
-    else
+    else if (!a->w->lossy) /* who has servers below takes its own word for it that nobody else
+                              writes */
         op_left_over(a);
 }
 
@@ -461,6 +526,8 @@ void model_act(struct actor *a)
     a->h = a->handles[below(&a->rng, a->nhandles)];
     if (dice >= 35 && !writes(a))
         a->h = a->handles[0];
+    if (a->w->lossy && below(&a->rng, 8) == 0)
+        op_store_or_die(a);
     if (dice < 35)
         op_read(a);
     else if (dice < 78)
