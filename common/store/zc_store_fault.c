@@ -146,13 +146,16 @@ static void write_half(struct zc_sfile *f, const struct iovec *iov, int n, uint6
 
 static ssize_t fault_pwritev(struct zc_sfile *f, const struct iovec *iov, int n, uint64_t off)
 {
-    int rc = gate(f->store, ZC_FAULT_WRITE, "write");
+    int rc = gate(f->store, ZC_FAULT_WRITE, "write"), late;
+    ssize_t done;
 
     if (rc < 0) {
         write_half(below(f), iov, n, off);
         return zc_errorf(-rc, "fault injected into write: %s", strerror(-rc));
     }
-    return zc_store_pwritev(below(f), iov, n, off);
+    done = zc_store_pwritev(below(f), iov, n, off);
+    late = gate(f->store, ZC_FAULT_WRITE_RESULT, "write");
+    return late < 0 ? late : done;
 }
 
 static ssize_t fault_write_ranges(struct zc_sfile *f, const char *data, const struct zc_range *r,

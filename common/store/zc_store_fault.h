@@ -20,6 +20,7 @@ enum zc_fault_op {
     ZC_FAULT_ALL = 255,
     ZC_FAULT_READ_RESULT = 256, /* a read that was carried out and has not returned */
     ZC_FAULT_MEET = 512,
+    ZC_FAULT_WRITE_RESULT = 1024, /* a write that was carried out and has not returned */
 };
 
 /* Takes ownership of `below`. */

@@ -433,7 +433,7 @@ void zc_store_mem_store(struct zc_store *s, uint64_t upto)
     zc_watchers_tell(&m->watchers);
 }
 
-void zc_store_mem_die(struct zc_store *s)
+void zc_store_mem_die_unsaid(struct zc_store *s)
 {
     struct mem_store *m = mem_store(s);
 
@@ -443,7 +443,12 @@ void zc_store_mem_die(struct zc_store *s)
         if (lose_memory(m, zc_list_entry(n, struct mem_file, link)))
             abort(); /* in a test */
     zc_lock_put(&m->lock);
-    zc_watchers_tell(&m->watchers);
+}
+
+void zc_store_mem_die(struct zc_store *s)
+{
+    zc_store_mem_die_unsaid(s);
+    zc_watchers_tell(&mem_store(s)->watchers);
 }
 
 static int copy_card(const struct zc_laid *l, struct zc_card *theirs)

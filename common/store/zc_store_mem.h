@@ -13,5 +13,7 @@ int zc_store_mem_create_lossy(struct zc_store **out);
 void zc_store_mem_store(struct zc_store *s, uint64_t upto);
 /* What is not stored is gone; files that are open stay open. */
 void zc_store_mem_die(struct zc_store *s);
+/* The same, and nobody is told: who asks sees it. */
+void zc_store_mem_die_unsaid(struct zc_store *s);
 
 #endif

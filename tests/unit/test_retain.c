@@ -213,10 +213,10 @@ START_TEST(during_a_write)
 
     start_lossy(ZC_REPLAY_ON);
     put(0, 10, 'a');
-    zc_store_fault_hold(store, ZC_FAULT_WRITE);
+    zc_store_fault_hold(store, ZC_FAULT_WRITE_RESULT);
     start_flush(&n, ZC_LEVEL_STAGED);
     wait_held(1);
-    zc_store_mem_die(mem);
+    zc_store_mem_die_unsaid(mem); /* with what it has taken */
     zc_store_fault_release(store);
     await_flush(&n);
     ck_assert_int_eq(n.f.status, 0);
@@ -253,15 +253,33 @@ START_TEST(during_a_sync)
 {
     struct flush_note n;
 
-    start_lossy(ZC_REPLAY_ON);
+    setup_lossy(ZC_REPLAY_ON);
+    cfg.flushers = 1; /* which is in the sync: nobody writes meanwhile */
+    start();
     put(0, 10, 'a');
     zc_store_fault_hold(store, ZC_FAULT_SYNC);
     start_flush(&n, ZC_LEVEL_STORED);
     wait_held(1);
-    zc_store_mem_die(mem);
+    zc_store_mem_die_unsaid(mem);
     zc_store_fault_release(store);
     await_flush(&n);
     ck_assert_msg(n.f.status == 0, "%s", n.f.text);
+    expect_on_disk(0, 10, 'a');
+    stop();
+}
+END_TEST
+
+/* Whose store files are about to be closed: what they have lost is written first. */
+START_TEST(before_a_close)
+{
+    start_lossy(ZC_REPLAY_ON);
+    put(0, 10, 'a');
+    hand_over();
+    zc_store_mem_die_unsaid(mem);
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    file = NULL;
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    zc_store_mem_store(mem, UINT64_MAX);
     expect_on_disk(0, 10, 'a');
     stop();
 }
@@ -470,10 +488,10 @@ START_TEST(around_the_cache_once_more)
     pthread_t t;
 
     start_lossy(ZC_REPLAY_ON);
-    zc_store_fault_hold(store, ZC_FAULT_WRITE);
+    zc_store_fault_hold(store, ZC_FAULT_WRITE_RESULT);
     pthread_create(&t, NULL, write_around, &len);
     wait_held(1);
-    zc_store_mem_die(mem);
+    zc_store_mem_die_unsaid(mem);
     zc_store_fault_release(store);
     pthread_join(t, NULL);
     ck_assert_uint_eq(stats().lost_bytes, 0);
@@ -636,7 +654,7 @@ START_TEST(the_size_survives)
     put(0, PAGE, 'a');
     zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
     ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STAGED), -EIO);
-    zc_store_mem_die(mem);
+    zc_store_mem_die_unsaid(mem);
     ck_assert_uint_eq(stored_size("/f"), 0);
     ck_assert_int_eq(zc_cache_refresh(file), 0);
     ck_assert_uint_eq(zc_cache_size(file), PAGE);
@@ -656,7 +674,7 @@ int main(void)
          a_sync_that_fails_does_not, the_last_close_ends_it);
     CASE(s, "deaths", 30, a_death_makes_it_dirty_again, a_death_after_another,
          only_what_was_not_stored, the_newest_bytes_are_sent, during_a_write,
-         during_a_write_that_fails, during_a_sync, what_was_cut_off_is_not_sent,
+         during_a_write_that_fails, during_a_sync, before_a_close, what_was_cut_off_is_not_sent,
          nor_what_was_deleted, a_write_over_it_that_breaks_off);
     CASE(s, "room", 30, others_go_first, what_was_evicted_is_lost_by_range,
          what_was_evicted_and_stored_is_not, a_death_leaves_readers_room,
