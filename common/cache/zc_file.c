@@ -523,7 +523,7 @@ int zc_file_outdate(struct zc_cache *c, struct zc_file *f)
     zc_list_each_safe (&f->pages, n) {
         struct zc_page *p = zc_list_entry(n, struct zc_page, file_link);
 
-        if (p->handed) {
+        if (p->handed && !zc_retain_strict(f)) { /* else since store_handed(): the next refresh */
             zc_retain_let_go(c, p);
             zc_page_place(c, p);
         }

@@ -276,7 +276,8 @@ static void op_store_or_die(struct actor *a)
     if (dice < 2)
         op_die(a);
     else
-        zc_store_mem_store(a->w->mem, dice < 5 ? UINT64_MAX : below(&a->rng, 200));
+        zc_store_mem_store(a->w->mem,
+                           dice < 4 ? UINT64_MAX : below(&a->rng, 1u << below(&a->rng, 8)));
 }
 
 /* ---- handles ---- */
