@@ -100,7 +100,7 @@ START_TEST(golden_bytes)
 {
     /* A WRITE of three bytes, written down by hand from doc/PROTOCOL.md. */
     static const unsigned char golden[] = {
-        71, 0, 0, 0, 19, 3, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0,   0,   0,  0,
+        71, 0, 0, 0, 19, 4, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0,   0,   0,  0,
         1,  0, 0, 0, 0,  0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0,   0,   0,  0,
         0,  0, 0, 0, 0,  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 'a', 'b', 'c'};
     struct zc_msg m = {.type = ZC_T_WRITE,

@@ -269,6 +269,28 @@ START_TEST(during_a_sync)
 }
 END_TEST
 
+/* The page has newer bytes by then, which the flush need not wait for: for the older it does. */
+START_TEST(during_a_sync_and_written_again)
+{
+    struct flush_note n;
+
+    setup_lossy(ZC_REPLAY_ON);
+    cfg.flushers = 1;
+    start();
+    put(0, 10, 'a');
+    zc_store_fault_hold(store, ZC_FAULT_SYNC);
+    start_flush(&n, ZC_LEVEL_STORED);
+    wait_held(1);
+    put(0, 5, 'b');
+    zc_store_mem_die_unsaid(mem);
+    zc_store_fault_release(store);
+    await_flush(&n);
+    ck_assert_msg(n.f.status == 0, "%s", n.f.text);
+    expect_on_disk(5, 5, 'a');
+    stop();
+}
+END_TEST
+
 /* Whose store files are about to be closed: what they have lost is written first. */
 START_TEST(before_a_close)
 {
@@ -456,6 +478,21 @@ START_TEST(off_keeps_nothing)
 }
 END_TEST
 
+START_TEST(what_was_exposed_and_cut_off)
+{
+    start_lossy(ZC_REPLAY_OFF);
+    put(0, PAGE, 'a');
+    hand_over();
+    ck_assert_int_eq(zc_cache_truncate(file, 100), 0);
+    ck_assert_uint_eq(stats().exposed_bytes, 100);
+    ck_assert_int_eq(zc_cache_truncate(file, 0), 0);
+    zc_store_mem_die(mem);
+    ck_assert_uint_eq(stats().lost_bytes, 0);
+    flush_ok();
+    stop();
+}
+END_TEST
+
 START_TEST(around_the_cache_is_exposed)
 {
     char *buf = calloc(1, 8 * PAGE);
@@ -572,6 +609,7 @@ START_TEST(strict_stores_what_is_squeezed)
     start();
     for (int i = 0; i < 8; i++)
         put((uint64_t)i * 100, 10, 'a');
+    ck_assert_uint_eq(stats().retained_bytes, 0); /* they wait for it, and it is forgotten then */
     hand_over();
     zc_store_mem_die(mem);
     flush_ok();
@@ -674,12 +712,12 @@ int main(void)
          a_sync_that_fails_does_not, the_last_close_ends_it);
     CASE(s, "deaths", 30, a_death_makes_it_dirty_again, a_death_after_another,
          only_what_was_not_stored, the_newest_bytes_are_sent, during_a_write,
-         during_a_write_that_fails, during_a_sync, before_a_close, what_was_cut_off_is_not_sent,
-         nor_what_was_deleted, a_write_over_it_that_breaks_off);
+         during_a_write_that_fails, during_a_sync, during_a_sync_and_written_again, before_a_close,
+         what_was_cut_off_is_not_sent, nor_what_was_deleted, a_write_over_it_that_breaks_off);
     CASE(s, "room", 30, others_go_first, what_was_evicted_is_lost_by_range,
          what_was_evicted_and_stored_is_not, a_death_leaves_readers_room,
-         what_is_exposed_ends_in_turn, off_keeps_nothing, around_the_cache_is_exposed,
-         around_the_cache_once_more);
+         what_is_exposed_ends_in_turn, off_keeps_nothing, what_was_exposed_and_cut_off,
+         around_the_cache_is_exposed, around_the_cache_once_more);
     CASE(s, "strict", 30, strict_evicts_nothing, strict_readers_find_room,
          strict_and_the_store_is_full, strict_goes_around_nothing, strict_stores_what_is_squeezed,
          a_smaller_strict_cache);
