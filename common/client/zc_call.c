@@ -33,6 +33,31 @@ static struct zc_call *find_call(struct zc_net *n, const struct zc_msg *m, struc
     return NULL;
 }
 
+/* Somebody speaks of a session: its server is there.  With the lock. */
+static struct zc_client *heard(struct zc_net *n, const struct zc_msg *m)
+{
+    zc_assert_held(&n->lock);
+    zc_list_each (&n->clients, cn) {
+        struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
+
+        if (c->session && c->session == m->session) {
+            c->unanswered = 0;
+            return c;
+        }
+    }
+    return NULL;
+}
+
+/* The server has ended the session. */
+static void dropped(struct zc_client *c, const struct zc_msg *m)
+{
+    if (c->failed || c->broken)
+        return;
+    c->failed = m->status < 0 ? m->status : -ECONNRESET;
+    snprintf(c->dropped, sizeof c->dropped, "%.*s", (int)m->text.n,
+             m->text.n ? (const char *)m->text.p : "");
+}
+
 /* Copies what must outlive the receive buffer. */
 static void take_reply(struct zc_call *call, const struct zc_msg *m)
 {
@@ -74,6 +99,9 @@ void zc_call_on_message(void *net, const void *buf, size_t len)
     if (zc_log_on(ZC_LOG_TRACE))
         zc_trace("< %s", zc_msg_print(&m, text, sizeof text));
     zc_lock_get(&n->lock);
+    c = heard(n, &m);
+    if (c && m.type == ZC_T_DROPPED)
+        dropped(c, &m);
     call = find_call(n, &m, &c);
     if (call && !call->done) {
         call->last_sign = zc_now();
@@ -104,6 +132,8 @@ static int enter(struct zc_client *c, struct zc_call *call, struct zc_msg *msg)
     } else {
         call->tag = msg->tag = ++n->next_tag;
         call->last_sign = c->last_sent = zc_now();
+        if (!c->unanswered)
+            c->unanswered = c->last_sent;
         msg->session = c->session;
         c->ncalls++;
         c->sending++;
@@ -188,7 +218,8 @@ int zc_call(struct zc_client *c, struct zc_msg *msg, struct zc_msg *reply)
     return rc ? rc : zc_call_wait(c, call, reply);
 }
 
-int zc_call_brief(struct zc_client *c, struct zc_msg *msg, uint64_t patience_ms)
+int zc_call_brief(struct zc_client *c, struct zc_msg *msg, struct zc_msg *reply,
+                  uint64_t patience_ms)
 {
     struct zc_call *call;
     int rc = zc_call_start(c, msg, NULL, 0, &call);
@@ -199,5 +230,5 @@ int zc_call_brief(struct zc_client *c, struct zc_msg *msg, uint64_t patience_ms)
     if (call->patience > patience_ms * ZC_NS_PER_MS)
         call->patience = patience_ms * ZC_NS_PER_MS;
     zc_lock_put(&c->net->lock);
-    return zc_call_wait(c, call, NULL);
+    return zc_call_wait(c, call, reply);
 }

@@ -14,7 +14,7 @@ static const uint8_t types[] = {
     ZC_T_READ,      ZC_T_WRITE,      ZC_T_GETATTR, ZC_T_TRUNCATE, ZC_T_ALLOCATE,     ZC_T_FLUSH,
     ZC_T_UNLINK,    ZC_T_STAT,       ZC_T_INFO,    ZC_T_CONTROL,  ZC_T_VREAD,        ZC_T_VWRITE,
     ZC_T_BACKLOG,   ZC_T_POINTER,    ZC_T_LOCK,    ZC_T_UNLOCK,   ZC_T_VIEW_INSTALL, ZC_T_VIEW_DROP,
-    ZC_T_LIST_READ, ZC_T_LIST_WRITE, ZC_T_MEET,
+    ZC_T_LIST_READ, ZC_T_LIST_WRITE, ZC_T_MEET,    ZC_T_DROPPED,
 };
 enum { NTYPES = sizeof types };
 
@@ -100,7 +100,7 @@ START_TEST(golden_bytes)
 {
     /* A WRITE of three bytes, written down by hand from doc/PROTOCOL.md. */
     static const unsigned char golden[] = {
-        71, 0, 0, 0, 19, 3, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0,   0,   0,  0,
+        71, 0, 0, 0, 19, 4, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 0,   0,   0,  0,
         1,  0, 0, 0, 0,  0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0,   0,   0,  0,
         0,  0, 0, 0, 0,  0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 'a', 'b', 'c'};
     struct zc_msg m = {.type = ZC_T_WRITE,
