@@ -150,6 +150,32 @@ int zc_store_refresh(struct zc_sfile *f)
     return f->store->ops->refresh ? f->store->ops->refresh(f) : 0;
 }
 
+uint32_t zc_store_server(const struct zc_sfile *f, uint64_t off)
+{
+    return f->store->lossy ? f->store->ops->server(f, off) : 0;
+}
+
+void zc_store_progress(struct zc_sfile *f, uint32_t server, struct zc_progress *out)
+{
+    *out = (struct zc_progress){0};
+    if (f->store->lossy)
+        f->store->ops->progress(f, server, out);
+}
+
+void zc_store_watch(struct zc_store *s, struct zc_watch *w)
+{
+    zc_assert_none_held();
+    if (s->lossy)
+        s->ops->watch(s, w);
+}
+
+void zc_store_unwatch(struct zc_store *s, struct zc_watch *w)
+{
+    zc_assert_none_held();
+    if (s->lossy)
+        s->ops->unwatch(s, w);
+}
+
 int zc_store_unlink(struct zc_store *s, const char *path)
 {
     zc_assert_none_held();

@@ -17,6 +17,7 @@
 #include <sys/uio.h>
 
 #include "zc_extent.h"
+#include "zc_list.h"
 
 /* How far data has come when a sync or close returns (doc/SEMANTICS.md). */
 enum zc_level {
@@ -90,6 +91,38 @@ struct zc_seat {
     struct zc_store *store;
 };
 
+/* ---- stores that may lose what they have taken ----
+ *
+ * A daemon keeps in memory what a write has brought it, until it is in the file system.  When it
+ * dies before, those bytes are gone although the write has returned: such a store is *lossy*
+ * (zc_store.lossy), and who writes to it keeps a copy of what is taken and not stored.  For that
+ * the store numbers what it takes, for each file and each server of it (zc_place.h), and tells
+ * how far that is stored:
+ *
+ *     1. A write that began and returned while `epoch` was one and the same is taken, with a number
+ *        not above what `taken` is when it has returned.  If the epoch changed meanwhile, nobody
+ *        knows: it counts as not taken.
+ *     2. All that was taken with numbers up to `stored` is stored, or was cut off, given up or
+ *        deleted since.
+ *     3. A sync at ZC_LEVEL_STORED or above that has worked, in one epoch, has stored what was
+ *        taken when it began.
+ *     4. A new epoch: the server that took them is dead, and all bytes with numbers above `stored`,
+ *        as it was last, are lost there.  `taken` and `stored` begin again at 0.  It is to be
+ *        seen here before any call to the server's successor returns.
+ *
+ * Posix and memory stores are not lossy: what is written is in the file.
+ */
+struct zc_progress {
+    uint64_t epoch, taken, stored;
+};
+
+/* Somebody who wants to know when that changes: the caller's, until zc_store_unwatch(). */
+struct zc_watch {
+    void (*moved)(struct zc_watch *w); /* without locks, on any thread; must not block */
+    struct zc_list link;               /* of the store, as the rest */
+    unsigned calls;
+};
+
 struct zc_store_ops {
     const char *name; /* "posix", ... for messages */
 
@@ -133,6 +166,13 @@ struct zc_store_ops {
     /* Others may have changed the file: whoever the store depends on looks.  NULL: nobody. */
     int (*refresh)(struct zc_sfile *f);
 
+    /* A lossy store, all four; else NULL.  The first two may be called with locks held that stand
+     * above ZC_ORDER_TURN, and do not block. */
+    uint32_t (*server)(const struct zc_sfile *f, uint64_t off); /* of so many: zc_store.servers */
+    void (*progress)(struct zc_sfile *f, uint32_t server, struct zc_progress *out);
+    void (*watch)(struct zc_store *s, struct zc_watch *w);
+    void (*unwatch)(struct zc_store *s, struct zc_watch *w);
+
     int (*unlink)(struct zc_store *s, const char *path);
     int (*stat)(struct zc_store *s, const char *path, struct zc_attr *attr);
     /* 0: whoever the store depends on is there.  NULL: it depends on nobody. */
@@ -146,6 +186,7 @@ struct zc_store {
     const struct zc_store_ops *ops;
     uint32_t servers; /* blocks are spread over so many daemons; 0: there is none */
     bool remembers;   /* what it could not keep, and says so whenever it is asked (daemons) */
+    bool lossy;       /* what it has taken may be lost before it is stored: see zc_progress */
     bool names_bytes; /* it explains which bytes an error is about, and which file if it knows */
 };
 struct zc_sfile {
@@ -187,6 +228,19 @@ int zc_store_meet(struct zc_sfile *f, const char *job, const void *card, size_t 
  * Before the store is destroyed; the file may be closed.  NULL: nothing. */
 int zc_store_part(struct zc_seat *mine);
 int zc_store_refresh(struct zc_sfile *f);
+
+static inline bool zc_store_lossy(const struct zc_store *s)
+{
+    return s->lossy;
+}
+/* Which server takes the byte at `off`, and what it has taken and stored of the file. */
+uint32_t zc_store_server(const struct zc_sfile *f, uint64_t off);
+void zc_store_progress(struct zc_sfile *f, uint32_t server, struct zc_progress *out);
+/* w->moved() is called after any progress of any file, until unwatch() has returned, which waits
+ * for calls under way. */
+void zc_store_watch(struct zc_store *s, struct zc_watch *w);
+void zc_store_unwatch(struct zc_store *s, struct zc_watch *w);
+
 int zc_store_unlink(struct zc_store *s, const char *path);
 int zc_store_stat(struct zc_store *s, const char *path, struct zc_attr *attr);
 int zc_store_ping(struct zc_store *s);

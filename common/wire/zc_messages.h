@@ -38,7 +38,7 @@ ZC_MESSAGE(READ, 18,
 ZC_MESSAGE(WRITE, 19,
     .request = {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey),
             V(BYTES, data, ZC_MAX_INLINE)},
-    .reply = {F(U64, count)})
+    .reply = {F(U64, count), F(U64, taken), F(U64, stored)})
 ZC_MESSAGE(GETATTR, 20,
     .request = {F(U64, handle)},
     .reply = {ATTR})
@@ -57,7 +57,7 @@ ZC_MESSAGE(VREAD, 27,
 ZC_MESSAGE(VWRITE, 28,
     .request = {F(U64, handle), F(HEX, view), F(U64, disp), F(U64, off), F(U64, len), F(HEX, raddr),
             F(HEX, rkey), V(BYTES, data, ZC_MAX_INLINE)},
-    .reply = {F(U64, count)})
+    .reply = {F(U64, count), F(U64, taken), F(U64, stored)})
 /* bytes of a file that are not written back yet */
 ZC_MESSAGE(BACKLOG, 29,
     .request = {F(U64, handle), F(U32, what)},
@@ -98,6 +98,8 @@ ZC_MESSAGE(LIST_READ, 40,
 ZC_MESSAGE(LIST_WRITE, 41,
     .request = {F(U64, handle), F(U64, disp), F(U64, len), F(HEX, raddr), F(HEX, rkey),
             V(BYTES, list, ZC_MAX_INLINE), V(BYTES, data, ZC_MAX_INLINE)},
-    .reply = {F(U64, count)})
+    .reply = {F(U64, count), F(U64, taken), F(U64, stored)})
+/* server to client, no reply: what was taken of an open file up to this number is stored */
+ZC_MESSAGE(STORED, 42, .request = {F(U64, handle), F(U64, stored)}, .no_reply = true)
 /* clang-format on */
 #undef ZC_MESSAGE

@@ -125,8 +125,9 @@ struct zc_msg {
     uint64_t disp;                /* displacement of the view, bytes; `off` is a view offset then */
     uint64_t count; /* replies: bytes moved, or counted; a lock's or card's number; a pointer */
     uint64_t epoch; /* of the shared file pointer: views that were set before */
-    struct zc_bytes list; /* pieces of a file, as the encoding of a view */
-    struct zc_bytes data; /* inline payload */
+    uint64_t taken, stored; /* what is written: its number, and up to which it is in the store */
+    struct zc_bytes list;   /* pieces of a file, as the encoding of a view */
+    struct zc_bytes data;   /* inline payload */
 };
 
 /* Bytes the encoded message takes; m->type decides the body. */
