@@ -60,6 +60,7 @@ enum {
     ZC_SERVER_SESSIONS = 16384,  /* most clients at a time */
     ZC_SERVER_BUCKETS = 1024,
     ZC_SERVER_REFUSED_MS = 2000, /* the address of a refused client is kept this long */
+    ZC_SERVER_FOLLOW_MS = 500,   /* who waits for his session before to end hears so this often */
     ZC_SERVER_DROPPED = 256,     /* clients remembered that were dropped */
     ZC_SERVER_HANDLES = 65536,   /* most open files a client */
     ZC_SERVER_CARDS = 16 << 20,  /* memory for a client's cards, bytes */

@@ -147,19 +147,36 @@ static void answer_followers(struct zc_server *s, uint64_t id)
     }
 }
 
-void zc_session_tell_follower(struct zc_session *ss, uint64_t now)
+/* It stays for a moment only, to send this: removing the peer now would cancel it. */
+static void refuse(struct zc_session *ss, uint64_t tag, int status, const char *why)
+{
+    ss->state = ZC_SESSION_REFUSED;
+    ss->follows = 0;
+    ss->last_heard = zc_now();
+    ss->silence_ns = ZC_SERVER_REFUSED_MS * ZC_NS_PER_MS;
+    zc_info("client %s refused: %s", ss->name, why);
+    answer(ss->server, ss->peer, tag, NULL, status, why);
+}
+
+static void say_pending(struct zc_session *ss, uint64_t now)
 {
     struct zc_msg m = {.type = ZC_T_PENDING, .tag = ss->hello_tag};
     unsigned char buf[64];
-    int len;
+    int len = zc_msg_encode(&m, buf, sizeof buf);
 
-    ss->last_heard = now; /* it waits for us */
-    if (now - ss->hello_sign < ss->silence_ns / 4)
-        return;
     ss->hello_sign = now;
-    len = zc_msg_encode(&m, buf, sizeof buf);
     if (len > 0 && zc_tp_send(ss->server->tp, ss->peer, buf, (size_t)len) == 0)
         ss->server->stats.pending_sent++;
+}
+
+void zc_session_tell_follower(struct zc_session *ss, uint64_t now)
+{
+    ss->last_heard = now; /* it waits for us */
+    if (now - ss->heard > ss->silence_ns)
+        refuse(ss, ss->hello_tag, -EBUSY,
+               "the daemon still works for the session that this client had before");
+    else if (now - ss->hello_sign >= ZC_SERVER_FOLLOW_MS * ZC_NS_PER_MS)
+        say_pending(ss, now);
 }
 
 /* ---- the end of a session ---- */
@@ -315,7 +332,7 @@ static void accepted(struct zc_server *s, struct zc_session *ss, const struct zc
     s->stats.sessions_replaced++;
     ss->follows = old->id;
     ss->hello_tag = m->tag;
-    ss->hello_sign = zc_now();
+    say_pending(ss, zc_now());
     if (old->state == ZC_SESSION_ALIVE) {
         zc_session_leave_meeting(old);
         old->state = ZC_SESSION_DEAD;
@@ -354,8 +371,5 @@ void zc_session_hello(struct zc_server *s, const struct zc_msg *m)
         accepted(s, ss, m);
         return;
     }
-    ss->state = ZC_SESSION_REFUSED; /* removing the peer now would cancel the answer */
-    ss->silence_ns = ZC_SERVER_REFUSED_MS * ZC_NS_PER_MS;
-    zc_info("client %s refused: %s", ss->name, why);
-    answer(s, peer, m->tag, NULL, status, why);
+    refuse(ss, m->tag, status, why);
 }
