@@ -158,7 +158,7 @@ static int connect_all(struct remote *r)
     for (uint32_t i = 0; rc == 0 && i < r->n; i++)
         rc = connect_one(&r->servers[i], &files[i]);
     free(files);
-    return rc;
+    return rc ? rc : zc_remote_watch_start(r);
 }
 
 /* ENOENT is for files that programs open: one of ours that is missing means no daemon. */

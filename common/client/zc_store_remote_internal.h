@@ -78,6 +78,8 @@ struct remote {
     char name[ZC_MAX_NAME];
     char **paths; /* of address files; NULL: none */
     uint64_t timeout_ns;
+    pthread_t watch;
+    bool watched;                /* there is one */
     struct zc_watchers watchers; /* who is told of new epochs; never while `lock` is held */
 
     struct zc_lock lock;  /* guards what follows, in servers, files and seats, too */
@@ -151,7 +153,9 @@ void zc_remote_session_free(struct session *s);
 /* ---- zc_store_remote_server.c ---- */
 /* The first session; the keeper is started. */
 int zc_remote_server_up(struct server *sv, struct session *s);
-void zc_remote_servers_stop(struct remote *r); /* keepers end, sessions are freed */
+/* Somebody looks whether they are still there. */
+int zc_remote_watch_start(struct remote *r);
+void zc_remote_servers_stop(struct remote *r); /* keepers and the watch end, sessions are freed */
 /* The session with a daemon, once there is one: waits for `zcache_timeout` after it went away. Else
  * the error is what happened to it. */
 int zc_remote_use(struct remote *r, uint32_t i, struct use *use);

@@ -1,28 +1,27 @@
-/* zc_store_remote_server.c - one daemon of a remote store: the session with it, and getting
- * another.
+/* zc_store_remote_server.c - one daemon of a remote store: the session with it, and another one.
  *
  *     zc_remote_server_up()
  *          |
- *          v    a call fails because the session is over (zc_remote_end()), or the keeper finds
+ *          v    a call fails because the session is over, zc_remote_end(); or the watch
  *         UP -------------------------------------------------------------------------> AWAY
- *          ^    that it is, or that another daemon has taken the place of this one        |
+ *          ^    finds that it is, or that another daemon has the place of this one        |
  *          |                                                                              |
  *          |    heal(): the keeper has another session                                    |
- *          +---------------------------------------------------------------------------- -+
+ *          +------------------------------------------------------------------------------+
  *          |                                                                              |
- *          |    the same                          zc_store's time-out has passed since    |
- *          +-------------------------------- GONE <-------------------------------------- +
- *                                                 the last sign of life: gone()
+ *          |    the same                             the time-out has passed since the    |
+ *          +-------------------------------- GONE <---------------------------------------+
+ *                                                    last sign of life: gone()
  *
  * While a server is away, calls wait for it; when it is gone they fail at once, with what happened
  * to it.  The keeper, a thread for each server, looks for it in both states: reads the address
- * file, which may name another daemon by now, and connects.  A server without an address file is
- * gone as soon as its session is over.
+ * file, which may name another daemon by now, connects, and opens the files.  A server without an
+ * address file is gone as soon as its session is over.
  *
  * Reliable datagrams tell nothing of a peer that has died, and waiting for a deadline is long.  So
- * when nothing comes of a server to which something was sent, for a second, the keeper looks
- * whether the address file is another daemon's, or a process of this host that is not there any
- * more.
+ * when nothing comes of a server to which something was sent, for most of a second, the watch, a
+ * thread for all servers of a store, looks whether the address file is another daemon's, or that of
+ * a process of this host that is not there any more.
  */
 #include "config.h"
 
@@ -38,8 +37,8 @@
 #include "zc_thread.h"
 
 enum {
-    LOOK_MS = 500,      /* the keeper looks after a session so often */
-    QUIET_MS = 1000,    /* nothing heard for so long: is it still that daemon? */
+    LOOK_MS = 250,      /* the watch looks after sessions so often */
+    QUIET_MS = 750,     /* nothing heard for so long: is it still that daemon? */
     RETRY_MS = 50,      /* between attempts to connect, at first ... */
     RETRY_MS_MAX = 500, /* ... and at last; and when the server is gone: */
     GONE_MS = 2000,
@@ -245,16 +244,15 @@ static bool stopped(struct remote *r, uint64_t ms)
     return stop;
 }
 
-/* Sleeps while the server is up and nothing is to be looked at. */
-static enum server_state state_in(struct server *sv, uint64_t ms)
+/* Sleeps while the server is up. */
+static enum server_state state_of(struct server *sv)
 {
     struct remote *r = sv->remote;
-    uint64_t until = zc_now() + ms * ZC_NS_PER_MS;
     enum server_state state;
 
     zc_lock_get(&r->lock);
-    while (!r->stop && sv->state == SERVER_UP && zc_now() < until)
-        zc_cond_wait_until(&r->changed, &r->lock, until);
+    while (!r->stop && sv->state == SERVER_UP)
+        zc_cond_wait(&r->changed, &r->lock);
     if (sv->state == SERVER_AWAY && zc_now() >= patience_ends(sv))
         gone(sv);
     state = sv->state;
@@ -269,12 +267,11 @@ static void *keep(void *server)
     uint64_t pause = 0;
 
     while (!stopped(r, pause)) {
-        enum server_state state = state_in(sv, LOOK_MS);
+        enum server_state state = state_of(sv);
 
-        if (state == SERVER_UP) {
-            look_after(sv);
-            pause = 0;
-        } else if (heal(sv)) {
+        if (state == SERVER_UP)
+            break; /* it is to stop */
+        if (heal(sv)) {
             zc_remote_reopen_all(r, sv->index);
             zc_remote_meet_again(r, sv->index);
             pause = 0;
@@ -285,6 +282,26 @@ static void *keep(void *server)
         }
     }
     return NULL;
+}
+
+/* ---- the watch ---- */
+
+static void *watch(void *store)
+{
+    struct remote *r = store;
+
+    while (!stopped(r, LOOK_MS))
+        for (uint32_t i = 0; i < r->n; i++)
+            look_after(&r->servers[i]);
+    return NULL;
+}
+
+int zc_remote_watch_start(struct remote *r)
+{
+    int rc = zc_thread_start(&r->watch, "zc-watch", watch, r);
+
+    r->watched = rc == 0;
+    return rc;
 }
 
 /* ---- begin and end ---- */
@@ -312,6 +329,8 @@ void zc_remote_servers_stop(struct remote *r)
     r->stop = true;
     pthread_cond_broadcast(&r->changed);
     zc_lock_put(&r->lock);
+    if (r->watched)
+        pthread_join(r->watch, NULL);
     for (uint32_t i = 0; i < r->n; i++) {
         struct server *sv = &r->servers[i];
 
