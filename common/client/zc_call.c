@@ -156,6 +156,12 @@ static int post(struct zc_client *c, const struct zc_msg *msg)
     return zc_tp_send(c->net->tp, c->peer, buf, (size_t)len);
 }
 
+/* What cannot be sent because the other end is gone ends with the client, as all its calls do. */
+static bool is_lost(int rc)
+{
+    return rc == -ECONNRESET || rc == -EPIPE || rc == -ENOTCONN || rc == -ECONNREFUSED;
+}
+
 int zc_call_start(struct zc_client *c, struct zc_msg *msg, void *data, size_t data_cap,
                   struct zc_call **out)
 {
@@ -177,7 +183,9 @@ int zc_call_start(struct zc_client *c, struct zc_msg *msg, void *data, size_t da
     }
     rc = post(c, msg);
     zc_lock_get(&n->lock);
-    if (rc < 0 && !call->done) { /* zc_call_wait() returns it */
+    if (is_lost(rc) && !c->failed)
+        c->failed = rc;
+    else if (rc < 0 && !is_lost(rc) && !call->done) { /* zc_call_wait() returns it */
         call->status = rc;
         snprintf(call->text, sizeof call->text, "%s", zc_error_text(rc));
         zc_call_done(c, call);
