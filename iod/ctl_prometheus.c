@@ -36,6 +36,7 @@ static const char *const gauges[] = {
 static const char *const growing[] = {
     "sessions_opened",
     "sessions_lost",
+    "sessions_replaced",
     "requests",
     "requests_failed",
     "requests_refused",

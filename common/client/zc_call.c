@@ -33,6 +33,31 @@ static struct zc_call *find_call(struct zc_net *n, const struct zc_msg *m, struc
     return NULL;
 }
 
+/* Somebody speaks of a session: its server is there.  With the lock. */
+static struct zc_client *heard(struct zc_net *n, const struct zc_msg *m)
+{
+    zc_assert_held(&n->lock);
+    zc_list_each (&n->clients, cn) {
+        struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
+
+        if (c->session && c->session == m->session) {
+            c->unanswered = 0;
+            return c;
+        }
+    }
+    return NULL;
+}
+
+/* The server has ended the session. */
+static void dropped(struct zc_client *c, const struct zc_msg *m)
+{
+    if (c->failed || c->broken)
+        return;
+    c->failed = m->status < 0 ? m->status : -ECONNRESET;
+    snprintf(c->dropped, sizeof c->dropped, "%.*s", (int)m->text.n,
+             m->text.n ? (const char *)m->text.p : "");
+}
+
 /* Copies what must outlive the receive buffer. */
 static void take_reply(struct zc_call *call, const struct zc_msg *m)
 {
@@ -78,6 +103,9 @@ void zc_call_on_message(void *net, const void *buf, size_t len)
         return;
     }
     zc_lock_get(&n->lock);
+    c = heard(n, &m);
+    if (c && m.type == ZC_T_DROPPED)
+        dropped(c, &m);
     call = find_call(n, &m, &c);
     if (call && !call->done) {
         call->last_sign = zc_now();
@@ -108,6 +136,8 @@ static int enter(struct zc_client *c, struct zc_call *call, struct zc_msg *msg)
     } else {
         call->tag = msg->tag = ++n->next_tag;
         call->last_sign = c->last_sent = zc_now();
+        if (!c->unanswered)
+            c->unanswered = c->last_sent;
         msg->session = c->session;
         c->ncalls++;
         c->sending++;
@@ -128,6 +158,12 @@ static int post(struct zc_client *c, const struct zc_msg *msg)
     if (zc_log_on(ZC_LOG_TRACE))
         zc_trace("> %s", zc_msg_print(msg, line, sizeof line));
     return zc_tp_send(c->net->tp, c->peer, buf, (size_t)len);
+}
+
+/* What cannot be sent because the other end is gone ends with the client, as all its calls do. */
+static bool is_lost(int rc)
+{
+    return rc == -ECONNRESET || rc == -EPIPE || rc == -ENOTCONN || rc == -ECONNREFUSED;
 }
 
 int zc_call_start(struct zc_client *c, struct zc_msg *msg, void *data, size_t data_cap,
@@ -151,7 +187,9 @@ int zc_call_start(struct zc_client *c, struct zc_msg *msg, void *data, size_t da
     }
     rc = post(c, msg);
     zc_lock_get(&n->lock);
-    if (rc < 0 && !call->done) { /* zc_call_wait() returns it */
+    if (is_lost(rc) && !c->failed)
+        c->failed = rc;
+    else if (rc < 0 && !is_lost(rc) && !call->done) { /* zc_call_wait() returns it */
         call->status = rc;
         snprintf(call->text, sizeof call->text, "%s", zc_error_text(rc));
         zc_call_done(c, call);
@@ -192,7 +230,8 @@ int zc_call(struct zc_client *c, struct zc_msg *msg, struct zc_msg *reply)
     return rc ? rc : zc_call_wait(c, call, reply);
 }
 
-int zc_call_brief(struct zc_client *c, struct zc_msg *msg, uint64_t patience_ms)
+int zc_call_brief(struct zc_client *c, struct zc_msg *msg, struct zc_msg *reply,
+                  uint64_t patience_ms)
 {
     struct zc_call *call;
     int rc = zc_call_start(c, msg, NULL, 0, &call);
@@ -203,5 +242,5 @@ int zc_call_brief(struct zc_client *c, struct zc_msg *msg, uint64_t patience_ms)
     if (call->patience > patience_ms * ZC_NS_PER_MS)
         call->patience = patience_ms * ZC_NS_PER_MS;
     zc_lock_put(&c->net->lock);
-    return zc_call_wait(c, call, NULL);
+    return zc_call_wait(c, call, reply);
 }

@@ -17,6 +17,16 @@ uint64_t zc_client_boot_id(const struct zc_client *c)
     return c->boot_id;
 }
 
+uint64_t zc_client_identity(const struct zc_client *c)
+{
+    return c->identity;
+}
+
+struct zc_past zc_client_past(const struct zc_client *c)
+{
+    return (struct zc_past){c->session, c->client_id};
+}
+
 uint32_t zc_client_max_inline(const struct zc_client *c)
 {
     return c->max_inline;
@@ -47,9 +57,34 @@ bool zc_client_broken(struct zc_client *c)
     return yes;
 }
 
+uint64_t zc_client_quiet(struct zc_client *c)
+{
+    uint64_t since;
+
+    zc_lock_get(&c->net->lock);
+    since = c->broken ? 0 : c->unanswered;
+    zc_lock_put(&c->net->lock);
+    return since ? zc_now() - since : 0;
+}
+
+void zc_client_give_up(struct zc_client *c, const char *why)
+{
+    struct zc_net *n = c->net;
+
+    zc_lock_get(&n->lock);
+    if (!c->failed && !c->broken) {
+        c->failed = -ECONNRESET;
+        snprintf(c->dropped, sizeof c->dropped, "%s", why);
+    }
+    if (!c->broken)
+        zc_net_look_now(n);
+    zc_lock_put(&n->lock);
+}
+
 /* ---- connect ---- */
 
-static int hello(struct zc_client *c)
+/* patience_ms: 0: the time-out. */
+static int hello(struct zc_client *c, const struct zc_past *past, uint64_t patience_ms)
 {
     unsigned char addr[ZC_MAX_ADDRESS];
     size_t len = sizeof addr;
@@ -58,6 +93,7 @@ static int hello(struct zc_client *c)
                        .magic = ZC_MAGIC,
                        .version_min = ZC_PROTOCOL,
                        .version_max = ZC_PROTOCOL,
+                       .client_id = c->client_id,
                        .silence_ms = (uint32_t)(c->net->timeout_ns / ZC_NS_PER_MS),
                        .name = {name, (uint32_t)strlen(name)}};
     struct zc_msg reply;
@@ -66,9 +102,11 @@ static int hello(struct zc_client *c)
     if (rc)
         return rc;
     m.address = (struct zc_bytes){addr, (uint32_t)len};
-    if (getrandom(&m.client_id, sizeof m.client_id, 0) != sizeof m.client_id)
-        return zc_errorf(errno, "getrandom");
-    rc = zc_call(c, &m, &reply);
+    if (past) {
+        m.replaces = past->session;
+        m.replaces_client = past->client_id;
+    }
+    rc = patience_ms ? zc_call_brief(c, &m, &reply, patience_ms) : zc_call(c, &m, &reply);
     if (rc)
         return rc;
     zc_net_accepted(c, &reply);
@@ -86,12 +124,23 @@ static void client_free(struct zc_client *c)
 int zc_client_connect(struct zc_net *n, const void *addr, size_t len, const char *label,
                       struct zc_client **out)
 {
+    return zc_client_connect_again(n, addr, len, label, NULL, 0, out);
+}
+
+int zc_client_connect_again(struct zc_net *n, const void *addr, size_t len, const char *label,
+                            const struct zc_past *past, uint64_t patience_ms,
+                            struct zc_client **out)
+{
     struct zc_client *c = calloc(1, sizeof *c);
     int rc;
 
     if (!c)
         return zc_errorf(ENOMEM, "no memory for a connection");
     c->net = n;
+    if (getrandom(&c->client_id, sizeof c->client_id, 0) != sizeof c->client_id) {
+        free(c);
+        return zc_errorf(errno, "getrandom: %s", strerror(errno));
+    }
     c->credits = 1;
     c->last_sent = zc_now();
     snprintf(c->label, sizeof c->label, "%s", label);
@@ -106,7 +155,7 @@ int zc_client_connect(struct zc_net *n, const void *addr, size_t len, const char
         return zc_errorf(-rc, "%s: %s", label, zc_error_text(rc));
     }
     zc_net_add(n, c);
-    rc = hello(c);
+    rc = hello(c, past, patience_ms);
     if (rc) {
         zc_net_remove(n, c);
         client_free(c);
@@ -121,7 +170,7 @@ void zc_client_disconnect(struct zc_client *c)
     struct zc_msg m = {.type = ZC_T_BYE};
 
     if (c->session && !zc_client_broken(c))
-        zc_call_brief(c, &m, BYE_MS);
+        zc_call_brief(c, &m, NULL, BYE_MS);
     zc_net_remove(c->net, c);
     client_free(c);
 }

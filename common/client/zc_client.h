@@ -24,13 +24,28 @@ struct zc_client;
  * -EPROTONOSUPPORT: it speaks another protocol version; -ETIMEDOUT: nobody answers. */
 int zc_client_connect(struct zc_net *n, const void *addr, size_t len, const char *label,
                       struct zc_client **out);
+/* The same, again: in place of a session before, which the server ends first.  Waits for a sign of
+ * life for `patience_ms` at most, whatever the time-out. */
+struct zc_past {
+    uint64_t session, client_id;
+};
+int zc_client_connect_again(struct zc_net *n, const void *addr, size_t len, const char *label,
+                            const struct zc_past *past, uint64_t patience_ms,
+                            struct zc_client **out);
 /* Says BYE if it can; always frees.  No call may be under way. */
 void zc_client_disconnect(struct zc_client *c);
 
 /* True when all its calls fail. */
 bool zc_client_broken(struct zc_client *c);
+/* For this many ns something that was sent has had no answer, nor anything else come from the
+ * server; 0: all is well. */
+uint64_t zc_client_quiet(struct zc_client *c);
+/* The server is known to be gone: breaks the client, as a deadline would. */
+void zc_client_give_up(struct zc_client *c, const char *why);
+struct zc_past zc_client_past(const struct zc_client *c);
 uint64_t zc_client_boot_id(const struct zc_client *c);
-uint32_t zc_client_page_size(const struct zc_client *c);  /* bytes; unit of large transfers */
+uint64_t zc_client_identity(const struct zc_client *c);  /* of the server, through all its starts */
+uint32_t zc_client_page_size(const struct zc_client *c); /* bytes; unit of large transfers */
 uint32_t zc_client_max_inline(const struct zc_client *c); /* bytes of data in a message */
 const char *zc_client_label(const struct zc_client *c);
 /* libfabric's, in use; NULL: it does without. */

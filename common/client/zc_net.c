@@ -48,10 +48,12 @@ void zc_net_accepted(struct zc_client *c, const struct zc_msg *reply)
         n->background_ns = silence / 8;
     pthread_cond_broadcast(&n->stop_cond);
     c->boot_id = reply->boot_id;
+    c->identity = reply->identity;
     c->page_size = reply->page_size;
     c->max_inline = reply->max_inline < ZC_MAX_INLINE ? reply->max_inline : ZC_MAX_INLINE;
     c->credits = reply->credits ? reply->credits : 1;
     c->session = reply->session;
+    c->unanswered = 0;
     zc_lock_put(&n->lock);
 }
 

@@ -7,9 +7,9 @@
  *         v        zc_net_accepted()
  *     connecting --------------------> in use
  *         |                              |
- *         +---------------+--------------+      zc_net_on_peer_error(), or drive() when the
- *         |               |                     endpoint is unusable: `failed`, and at the
- *         |   a deadline, |                     next look ...
+ *         +---------------+--------------+      zc_net_on_peer_error(), drive() when the endpoint
+ *         |               |                     is unusable, DROPPED from the server or
+ *         |   a deadline, |                     zc_client_give_up(): `failed`, and at the next look
  *         |   or failed   v
  *         |            broken                   break_client(), sever(): no call can be started
  *         |               |                     any more; who posts is waited for
@@ -179,6 +179,10 @@ static int overdue(struct zc_client *c, uint64_t now)
 {
     char name[16];
 
+    if (c->failed && c->dropped[0]) {
+        snprintf(c->why, sizeof c->why, "the session was ended: %s", c->dropped);
+        return c->failed;
+    }
     if (c->failed) {
         snprintf(c->why, sizeof c->why, "connection lost: %s", strerror(-c->failed));
         return c->failed == -ECANCELED ? -ECONNRESET : c->failed;
@@ -214,6 +218,8 @@ static void forgive_absence(struct zc_net *n, uint64_t now)
 
             call->last_sign = now - call->last_sign > away ? call->last_sign + away : now;
         }
+        if (c->unanswered)
+            c->unanswered = now;
     }
 }
 
@@ -238,4 +244,20 @@ void zc_net_look_at_deadlines(struct zc_net *n)
         }
     } while (again);
     check(n);
+}
+
+void zc_net_look_now(struct zc_net *n)
+{
+    zc_assert_held(&n->lock);
+    while (n->driven) { /* it looks when it has been woken */
+        zc_lock_put(&n->lock);
+        zc_tp_wake(n->tp);
+        zc_lock_get(&n->lock);
+        if (n->driven)
+            zc_cond_wait_until(&n->changed, &n->lock, zc_now() + ZC_DRIVE_MS * ZC_NS_PER_MS / 10);
+    }
+    n->driven = true;
+    zc_net_look_at_deadlines(n);
+    n->driven = false;
+    zc_net_leave(n);
 }

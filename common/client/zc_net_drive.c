@@ -83,6 +83,8 @@ static void send_heartbeat(struct zc_net *n, struct zc_client *c)
 
     zc_assert_held(&n->lock);
     c->last_sent = zc_now();
+    if (!c->unanswered)
+        c->unanswered = c->last_sent;
     c->sending++;
     zc_lock_put(&n->lock);
     if (len > 0)

@@ -59,19 +59,23 @@ struct zc_client {
     struct zc_net *net; /* fixed, as are label and peer */
     char label[300];
     zc_peer peer;
-    uint64_t session, boot_id; /* fixed when accepted, as are credits, max_inline, page_size */
+    uint64_t client_id;        /* fixed before it is added */
+    uint64_t session, boot_id; /* fixed when accepted, as are these: */
+    uint64_t identity;
     uint32_t credits, max_inline, page_size;
 
     struct zc_list link;  /* zc_net.clients */
     struct zc_list calls; /* struct zc_call, until they are waited for */
     unsigned ncalls;      /* of these: not done */
     uint64_t last_sent;
-    uint64_t ping_ns; /* it says something at least this often */
-    int failed;       /* the transport said so; not acted upon yet */
-    int broken;       /* negative errno; no call can succeed any more */
-    char why[256];    /* it is broken */
-    bool removed;     /* its peer was removed */
-    unsigned sending; /* threads that post to the peer, which must stay for them */
+    uint64_t ping_ns;    /* it says something at least this often */
+    uint64_t unanswered; /* since then something is, and nothing was heard; 0: nothing is */
+    int failed;          /* the transport or the server said so; not acted upon yet */
+    char dropped[160];   /* then: what it said, or "" */
+    int broken;          /* negative errno; no call can succeed any more */
+    char why[256];       /* it is broken */
+    bool removed;        /* its peer was removed */
+    unsigned sending;    /* threads that post to the peer, which must stay for them */
 
     zc_client_stored_fn *stored; /* who wants to know, or NULL; and with what */
     void *stored_arg;
@@ -102,6 +106,8 @@ void zc_net_on_peer_error(void *net, zc_peer peer, int err); /* zc_tp_config.pee
 /* Breaks every client that is not to be waited for any longer.  By the driver, with the lock,
  * which is dropped where one is. */
 void zc_net_look_at_deadlines(struct zc_net *n);
+/* The same at once, because a client has `failed`; with the lock. */
+void zc_net_look_now(struct zc_net *n);
 /* A thread that raised `sending` has posted; with the lock. */
 void zc_net_sent(struct zc_client *c);
 
@@ -126,6 +132,7 @@ int zc_call_start(struct zc_client *c, struct zc_msg *msg, void *data, size_t da
 int zc_call_wait(struct zc_client *c, struct zc_call *call, struct zc_msg *reply);
 /* Both; the second waits for `patience_ms` at most, whatever the time-out. */
 int zc_call(struct zc_client *c, struct zc_msg *msg, struct zc_msg *reply);
-int zc_call_brief(struct zc_client *c, struct zc_msg *msg, uint64_t patience_ms);
+int zc_call_brief(struct zc_client *c, struct zc_msg *msg, struct zc_msg *reply,
+                  uint64_t patience_ms);
 
 #endif

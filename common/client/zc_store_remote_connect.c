@@ -1,4 +1,8 @@
-/* zc_store_remote_connect.c - finding the daemons of a remote store, and connecting to all. */
+/* zc_store_remote_connect.c - finding the daemons of a remote store, and connecting to them.
+ *
+ * Each session has an endpoint of its own: what has to be done to it when its daemon dies in the
+ * middle of a transfer is nothing to those of other daemons.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -11,6 +15,8 @@
 #include "zc_log.h"
 #include "zc_store_remote_internal.h"
 #include "zc_wire.h"
+
+enum { AGAIN_MS = 2000 }; /* an attempt to get another session waits so long for a sign of life */
 
 /* What can be said without waiting for a time-out. */
 static int check_daemon(const char *path, const struct zc_addrfile *a)
@@ -30,45 +36,11 @@ static int check_daemon(const char *path, const struct zc_addrfile *a)
     return 0;
 }
 
-static int find_daemon(const char *path, struct zc_addrfile *a)
+int zc_remote_find(const struct server *sv, struct zc_addrfile *a)
 {
-    int rc = zc_addrfile_read(path, a);
+    int rc = zc_addrfile_read(sv->path, a);
 
-    return rc ? rc : check_daemon(path, a);
-}
-
-/* cfg->local: all daemons were near when we looked. */
-static const void *address_of(const struct zc_addrfile *a, const struct zc_net_config *cfg,
-                              size_t *len)
-{
-    *len = cfg->local ? a->local_len : a->address_len;
-    return cfg->local ? a->local : a->address;
-}
-
-/* One endpoint for all daemons, made for the first; they must understand each other's. */
-static int open_net(struct remote *r, const struct zc_addrfile *a, const char *path,
-                    const struct zc_net_config *cfg)
-{
-    struct zc_net_config c = *cfg;
-    int rc;
-
-    if (r->net && !cfg->local && strcmp(r->provider, a->provider))
-        return zc_errorf(EINVAL,
-                         "the daemon of %s uses the libfabric provider %s, others of this job %s; "
-                         "start them with the same --provider",
-                         path, a->provider, r->provider);
-    if (r->net)
-        return 0;
-    snprintf(r->provider, sizeof r->provider, "%s", a->provider);
-    c.provider = r->provider;
-    c.toward = address_of(a, cfg, &c.toward_len);
-    rc = zc_net_create(&c, &r->net);
-    if (rc == -ENODEV)
-        return zc_errorf(ENODEV,
-                         "%s; the daemon of %s uses it (\"zcached --provider net\" can be reached "
-                         "by every release of libfabric)",
-                         zc_error_text(rc), path);
-    return rc;
+    return rc ? rc : check_daemon(sv->path, a);
 }
 
 /* Addresses are used again: whoever answers may be somebody's daemon, for other files. */
@@ -82,38 +54,113 @@ static int check_boot(const char *path, const struct zc_addrfile *a, const struc
                      path, a->pid, a->host, a->root);
 }
 
-static int connect_one(struct remote *r, uint32_t i, const struct zc_addrfile *a, const char *path,
-                       const struct zc_net_config *cfg)
+static int open_net(const struct remote *r, const struct zc_addrfile *a, const char *path,
+                    const void *addr, size_t len, struct zc_net **out)
 {
-    char label[300];
-    size_t len;
-    const void *addr = address_of(a, cfg, &len);
-    int rc = open_net(r, a, path, cfg);
+    struct zc_net_config cfg = {.open_transport = r->open_transport,
+                                .provider = a->provider,
+                                .toward = addr,
+                                .toward_len = len,
+                                .timeout_ms = r->timeout_ns / ZC_NS_PER_MS,
+                                .name = r->name};
+    int rc = zc_net_create(&cfg, out);
 
-    if (rc)
-        return rc;
-    snprintf(label, sizeof label, "zcached on %s (pid %ld)", a->host, a->pid);
-    rc = zc_client_connect(r->net, addr, len, label, &r->clients[i]);
-    if (rc == 0)
-        zc_client_on_stored(r->clients[i], zc_remote_stored, r);
-    return rc ? rc : check_boot(path, a, r->clients[i]);
+    if (rc == -ENODEV)
+        return zc_errorf(ENODEV,
+                         "%s; the daemon of %s uses it (\"zcached --provider net\" can be reached "
+                         "by every release of libfabric)",
+                         zc_error_text(rc), path);
+    return rc;
 }
 
-/* One endpoint for all: it is a local one when all daemons can be reached so. */
-static int connect_all(struct remote *r, char **paths, const struct zc_net_config *cfg)
+void zc_remote_session_free(struct session *s)
+{
+    if (s->client)
+        zc_client_disconnect(s->client);
+    if (s->net)
+        zc_net_destroy(s->net);
+    free(s);
+}
+
+static uint64_t hash_of(const char *host)
+{
+    uint64_t h = 0xcbf29ce484222325ull;
+
+    for (; *host; host++)
+        h = (h ^ (unsigned char)*host) * 0x100000001b3ull;
+    return h;
+}
+
+int zc_remote_connect(struct server *sv, const struct zc_addrfile *a, bool local,
+                      const struct zc_past *past, struct session **out)
+{
+    struct session *s = calloc(1, sizeof *s);
+    size_t len = local ? a->local_len : a->address_len;
+    const void *addr = local ? a->local : a->address;
+    char label[300], text[400];
+    int rc;
+
+    if (!s)
+        return zc_errorf(ENOMEM, "no memory for a session");
+    s->host = hash_of(a->host);
+    snprintf(label, sizeof label, "zcached on %s (pid %ld)", a->host, a->pid);
+    rc = open_net(sv->remote, a, sv->path, addr, len, &s->net);
+    if (rc == 0)
+        rc = zc_client_connect_again(s->net, addr, len, label, past, past ? AGAIN_MS : 0,
+                                     &s->client);
+    if (rc == 0)
+        zc_client_on_stored(s->client, zc_remote_stored, sv->remote);
+    if (rc == 0)
+        rc = check_boot(sv->path, a, s->client);
+    if (rc) {
+        snprintf(text, sizeof text, "%s", zc_error_text(rc));
+        zc_remote_session_free(s);
+        return zc_errorf(-rc, "%s", text);
+    }
+    *out = s;
+    return 0;
+}
+
+/* ---- all of them, at first ---- */
+
+/* Libfabric of this process has one provider for all daemons. */
+static int check_provider(struct remote *r, const struct zc_addrfile *a, const char *path)
+{
+    if (!r->provider[0])
+        snprintf(r->provider, sizeof r->provider, "%s", a->provider);
+    if (r->local || !strcmp(r->provider, a->provider))
+        return 0;
+    return zc_errorf(EINVAL,
+                     "the daemon of %s uses the libfabric provider %s, others of this job %s; "
+                     "start them with the same --provider",
+                     path, a->provider, r->provider);
+}
+
+static int connect_one(struct server *sv, const struct zc_addrfile *a)
+{
+    struct remote *r = sv->remote;
+    struct session *s;
+    int rc = check_provider(r, a, sv->path);
+
+    if (rc == 0)
+        rc = zc_remote_connect(sv, a, r->local, NULL, &s);
+    return rc ? rc : zc_remote_server_up(sv, s);
+}
+
+/* They are reached locally when all of them can be. */
+static int connect_all(struct remote *r)
 {
     struct zc_addrfile *files = calloc(r->n, sizeof *files);
-    struct zc_net_config c = *cfg;
     int rc = files ? 0 : zc_errorf(ENOMEM, "no memory for address files");
 
     for (uint32_t i = 0; rc == 0 && i < r->n; i++) {
-        rc = find_daemon(paths[i], &files[i]);
-        c.local = c.local && zc_addrfile_is_near(&files[i]);
+        rc = zc_remote_find(&r->servers[i], &files[i]);
+        r->local = r->local && zc_addrfile_is_near(&files[i]);
     }
     for (uint32_t i = 0; rc == 0 && i < r->n; i++)
-        rc = connect_one(r, i, &files[i], paths[i], &c);
+        rc = connect_one(&r->servers[i], &files[i]);
     free(files);
-    return rc;
+    return rc ? rc : zc_remote_watch_start(r);
 }
 
 /* ENOENT is for files that programs open: one of ours that is missing means no daemon. */
@@ -126,23 +173,30 @@ int zc_store_remote_create(const char *daemons, const struct zc_net_config *cfg,
                            struct zc_store **out)
 {
     char **paths;
-    int n = zc_addrfile_list(daemons, &paths), rc = 0;
+    int n = zc_addrfile_list(daemons, &paths), rc;
     struct remote *r;
 
     if (n < 0)
         return no_daemon(n);
     r = zc_remote_new((uint32_t)n);
-    if (!r)
-        rc = zc_errorf(ENOMEM, "no memory for a store");
-    if (rc == 0)
-        rc = no_daemon(connect_all(r, paths, cfg));
-    free(paths);
+    if (!r) {
+        free(paths);
+        return zc_errorf(ENOMEM, "no memory for a store");
+    }
+    r->local = cfg->local;
+    r->open_transport = cfg->open_transport;
+    if (cfg->timeout_ms)
+        r->timeout_ns = cfg->timeout_ms * ZC_NS_PER_MS;
+    snprintf(r->name, sizeof r->name, "%s", cfg->name ? cfg->name : "?");
+    r->paths = paths;
+    for (uint32_t i = 0; i < r->n; i++)
+        r->servers[i].path = paths[i];
+    rc = no_daemon(connect_all(r));
     if (rc) {
         char text[400];
 
         snprintf(text, sizeof text, "%s", zc_error_text(rc));
-        if (r)
-            zc_remote_destroy(&r->store);
+        zc_remote_destroy(&r->store);
         return zc_errorf(-rc, "%s", text);
     }
     *out = &r->store;

@@ -2,52 +2,88 @@
  *
  * It is open at every daemon, or at none: an open that fails at one is undone at the others, and a
  * file that it has created is removed.
+ *
+ * Where a daemon's answer is lost with its session the call is made again in the next one, for it
+ * does the same then; an exclusive creation does not, and says so.
  */
 #include "config.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "zc_log.h"
 #include "zc_store_remote_internal.h"
 
 enum { ASKED = 8 }; /* daemons asked at a time */
 
-/* Known by their boot ids, in order. */
-static struct zc_set set_of(const struct remote *r, uint32_t index)
-{
-    struct zc_set set = {.id = r->n, .index = index, .count = r->n};
+/* ---- open ---- */
 
-    for (uint32_t i = 0; i < r->n; i++) {
-        set.id = (set.id ^ zc_client_boot_id(r->clients[i])) * 0x9e3779b97f4a7c15ull;
-        set.id ^= set.id >> 29;
-    }
-    set.id |= !set.id; /* 0 says nothing */
-    return set;
+/* Opens at one daemon, in whatever session there is. */
+static int open_at(struct rfile *f, uint32_t i, unsigned flags, mode_t mode, struct zc_attr *attr)
+{
+    struct remote *r = remote_of(f->file.store);
+    struct zc_attr wish = *attr;
+    uint64_t handle;
+    struct use use;
+    int rc;
+
+    wish.set = zc_remote_set(r, i);
+    wish.stride = f->stride;
+    do {
+        *attr = wish;
+        rc = zc_remote_use(r, i, &use);
+        if (rc)
+            return rc;
+        rc = zc_client_open(use.client, f->path, flags, mode, &handle, attr);
+        if (rc == 0) {
+            zc_lock_get(&r->lock);
+            zc_remote_opened(f, &use, handle, attr);
+            zc_lock_put(&r->lock);
+        }
+        if (rc == -ESHUTDOWN && !zc_client_broken(use.client)) {
+            char text[400];
+
+            snprintf(text, sizeof text, "%s", zc_error_text(rc));
+            zc_remote_end(&use, 0); /* it may go on serving those who have files open */
+            return zc_errorf(ESHUTDOWN, "%s", text);
+        }
+    } while (zc_remote_end(&use, rc) && !(flags & ZC_OPEN_EXCL));
+    return rc;
+}
+
+static bool is_loss(int rc)
+{
+    return rc == -ETIMEDOUT || rc == -ECONNRESET || rc == -EPIPE || rc == -ENOTCONN;
 }
 
 /* Opens at the first daemon; *created tells whether the file is of our making.  Without
- * O_EXCL that takes a look first, so that a failure elsewhere can be undone exactly. */
-static int open_first(struct remote *r, const char *path, unsigned flags, mode_t mode,
-                      uint64_t *handle, struct zc_attr *attr, bool *created)
+ * O_EXCL that takes a look first, so that a failure elsewhere can be undone exactly; but for a file
+ * whose creation was not answered, which stays. */
+static int open_first(struct rfile *f, unsigned flags, mode_t mode, struct zc_attr *attr,
+                      bool *created)
 {
+    struct zc_attr wish = *attr;
     bool create = flags & ZC_OPEN_CREATE;
     int rc;
 
-    attr->set = set_of(r, 0);
     *created = false;
-    if (r->n == 1 || !create || (flags & ZC_OPEN_EXCL)) {
-        rc = zc_client_open(r->clients[0], path, flags, mode, handle, attr);
+    if (remote_of(f->file.store)->n == 1 || !create || (flags & ZC_OPEN_EXCL)) {
+        rc = open_at(f, 0, flags, mode, attr);
         *created = rc == 0 && create && (flags & ZC_OPEN_EXCL);
+        if (is_loss(rc) && (flags & ZC_OPEN_EXCL))
+            rc = zc_errorf(-rc, "%s may have been created or not: %s", f->path, zc_error_text(rc));
         return rc;
     }
     for (int tries = 0; tries < 3; tries++) {
-        rc = zc_client_open(r->clients[0], path, flags & ~ZC_OPEN_CREATE, mode, handle, attr);
+        *attr = wish;
+        rc = open_at(f, 0, flags & ~ZC_OPEN_CREATE, mode, attr);
         if (rc != -ENOENT)
             return rc;
-        rc = zc_client_open(r->clients[0], path, flags | ZC_OPEN_EXCL, mode, handle, attr);
-        if (rc != -EEXIST) {
+        *attr = wish;
+        rc = open_at(f, 0, flags | ZC_OPEN_EXCL, mode, attr);
+        if (rc != -EEXIST && !is_loss(rc)) {
             *created = rc == 0;
             return rc;
         }
@@ -70,62 +106,112 @@ static uint64_t stride_at(const struct remote *r, uint64_t n)
     return (n ? n : 1) / a * r->n;
 }
 
+static struct rfile *file_new(struct remote *r, const char *path, unsigned flags)
+{
+    struct rfile *f = calloc(1, sizeof *f + r->n * sizeof f->at[0]);
+
+    if (f)
+        f->path = strdup(path);
+    if (!f || !f->path) {
+        free(f);
+        return NULL;
+    }
+    f->file.store = &r->store;
+    f->flags = flags & ~(ZC_OPEN_CREATE | ZC_OPEN_EXCL);
+    return f;
+}
+
+/* From now on keepers look after it. */
+static void file_enter(struct remote *r, struct rfile *f)
+{
+    zc_lock_get(&r->lock);
+    zc_list_add_tail(&r->files, &f->link);
+    zc_lock_put(&r->lock);
+}
+
+static void file_leave(struct remote *r, struct rfile *f)
+{
+    zc_lock_get(&r->lock);
+    while (f->kept)
+        zc_cond_wait(&r->changed, &r->lock);
+    zc_list_del(&f->link);
+    zc_lock_put(&r->lock);
+}
+
+static void file_free(struct rfile *f)
+{
+    free(f->path);
+    free(f);
+}
+
+/* Opens at all daemons but the first. */
+static int open_others(struct rfile *f, unsigned flags, mode_t mode, struct zc_attr *attr)
+{
+    flags = (flags & ~(ZC_OPEN_CREATE | ZC_OPEN_EXCL)) | ZC_OPEN_PLACED;
+    for (uint32_t i = 1; i < remote_of(f->file.store)->n; i++) {
+        struct zc_attr other = {.block_size = attr->block_size};
+        int rc = open_at(f, i, flags, mode, &other);
+
+        if (rc)
+            return rc;
+        if (other.block_size != attr->block_size)
+            return zc_errorf(EINVAL,
+                             "%s: daemons place blocks of %llu and of %llu bytes; give all of them "
+                             "the same --page-size and open files with the same daemons",
+                             f->path, (unsigned long long)attr->block_size,
+                             (unsigned long long)other.block_size);
+        if (other.size > attr->size)
+            attr->size = other.size;
+    }
+    return 0;
+}
+
+/* Takes back what an open that failed has done.  What was opened in a session that is over was
+ * closed with it. */
+static void undo(struct rfile *f, bool created)
+{
+    struct remote *r = remote_of(f->file.store);
+    struct use use;
+
+    for (uint32_t i = 0; i < r->n; i++) {
+        if (!f->at[i].session || !zc_remote_use_now(r, i, &use))
+            continue;
+        if (use.session->number == f->at[i].session)
+            zc_client_close(use.client, f->at[i].handle, ZC_LEVEL_VISIBLE);
+        zc_remote_end(&use, 0);
+    }
+    if (created)
+        zc_store_unlink(&r->store, f->path);
+}
+
 int zc_remote_open(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
                    struct zc_sfile **out, struct zc_attr *attr)
 {
     struct remote *r = remote_of(s);
-    struct rfile *f = calloc(1, sizeof *f + r->n * sizeof f->handles[0]);
-    uint64_t wished = attr->block_size, stride = stride_at(r, attr->stride);
-    uint32_t opened = 0;
+    struct rfile *f = file_new(r, path, flags);
+    uint64_t wished = attr->block_size;
     char text[400];
     bool created;
     int rc;
 
-    if (f)
-        f->file.store = s;
-    if (!f || zc_remote_taken_begin(f)) {
-        free(f);
+    if (!f)
         return zc_errorf(ENOMEM, "no memory to open %s", path);
+    f->stride = stride_at(r, attr->stride);
+    rc = open_first(f, flags, mode, attr, &created);
+    if (rc == 0) {
+        if (!attr->block_size)
+            attr->block_size = wished ? wished : ZC_DEFAULT_BLOCK_MIB << 20;
+        f->place = (struct zc_place){attr->block_size, r->n, r->n};
+        rc = open_others(f, flags, mode, attr);
     }
-    attr->stride = stride;
-    rc = open_first(r, path, flags, mode, &f->handles[0], attr, &created);
-    if (rc)
-        goto fail;
-    opened = 1;
-    if (!attr->block_size)
-        attr->block_size = wished ? wished : ZC_DEFAULT_BLOCK_MIB << 20;
-    f->place = (struct zc_place){attr->block_size, r->n, r->n};
-    for (; opened < r->n; opened++) {
-        struct zc_attr other = {
-            .block_size = attr->block_size, .stride = stride, .set = set_of(r, opened)};
-
-        rc = zc_client_open(r->clients[opened], path,
-                            (flags & ~(ZC_OPEN_CREATE | ZC_OPEN_EXCL)) | ZC_OPEN_PLACED, mode,
-                            &f->handles[opened], &other);
-        if (rc)
-            goto fail;
-        if (other.block_size != attr->block_size) {
-            opened++;
-            rc = zc_errorf(EINVAL,
-                           "%s: daemons place blocks of %llu and of %llu bytes; give all of them "
-                           "the same --page-size and open files with the same daemons",
-                           path, (unsigned long long)attr->block_size,
-                           (unsigned long long)other.block_size);
-            goto fail;
-        }
-        if (other.size > attr->size)
-            attr->size = other.size;
+    if (rc == 0) {
+        file_enter(r, f);
+        *out = &f->file;
+        return 0;
     }
-    *out = &f->file;
-    return 0;
-fail:
     snprintf(text, sizeof text, "%s", zc_error_text(rc));
-    for (uint32_t i = 0; i < opened; i++)
-        zc_client_close(r->clients[i], f->handles[i], ZC_LEVEL_VISIBLE);
-    if (opened && created)
-        zc_client_unlink(r->clients[0], path);
-    zc_remote_taken_end(f);
-    free(f);
+    undo(f, created);
+    file_free(f);
     return zc_errorf(-rc, "%s", text);
 }
 
@@ -158,32 +244,63 @@ static void start_backlog(struct zc_client *c, uint64_t handle, uint64_t what, s
     zc_client_backlog_start(c, handle, (uint32_t)what, l);
 }
 
+struct first_error {
+    int rc;
+    char text[400];
+};
+
+static void note(struct first_error *e, int rc)
+{
+    if (!rc || e->rc)
+        return;
+    e->rc = rc;
+    snprintf(e->text, sizeof e->text, "%s", zc_error_text(rc));
+}
+
+/* The answer to what was started; it is asked again where that was in vain. */
+static int answer_of(struct rfile *f, uint32_t i, start_fn start, uint64_t arg, struct use *use,
+                     struct zc_later *l)
+{
+    for (;;) {
+        int rc = zc_client_wait(use->client, l);
+
+        if (!zc_remote_end(use, rc))
+            return rc;
+        rc = zc_remote_begin(f, i, use);
+        if (rc)
+            return rc;
+        start(use->client, use->handle, arg, l);
+    }
+}
+
 /* Asks all daemons from the `at`-th on at once; every one is waited for, the first failure is
  * returned.  *sum, when not NULL, is what they counted. */
 static int ask(struct rfile *f, uint32_t at, start_fn start, uint64_t arg, uint64_t *sum)
 {
     struct remote *r = remote_of(f->file.store);
     struct zc_later later[ASKED];
-    char text[256] = "";
-    int first = 0;
+    struct use use[ASKED];
+    struct first_error e = {0};
+    int begun[ASKED];
 
     for (; at < r->n; at += ASKED) {
         uint32_t end = at + ASKED < r->n ? at + ASKED : r->n;
 
-        for (uint32_t i = at; i < end; i++)
-            start(r->clients[i], f->handles[i], arg, &later[i - at]);
         for (uint32_t i = at; i < end; i++) {
-            int rc = zc_client_wait(r->clients[i], &later[i - at]);
-
+            begun[i - at] = zc_remote_begin(f, i, &use[i - at]);
+            later[i - at].count = 0;
+            if (begun[i - at] == 0)
+                start(use[i - at].client, use[i - at].handle, arg, &later[i - at]);
+            note(&e, begun[i - at]);
+        }
+        for (uint32_t i = at; i < end; i++) {
+            if (begun[i - at] == 0)
+                note(&e, answer_of(f, i, start, arg, &use[i - at], &later[i - at]));
             if (sum)
                 *sum += later[i - at].count;
-            if (rc && !first) {
-                first = rc;
-                snprintf(text, sizeof text, "%s", zc_error_text(rc));
-            }
         }
     }
-    return first ? zc_errorf(-first, "%s", text) : 0;
+    return e.rc ? zc_errorf(-e.rc, "%s", e.text) : 0;
 }
 
 static int ask_all(struct rfile *f, start_fn start, uint64_t arg, uint64_t *sum)
@@ -191,18 +308,71 @@ static int ask_all(struct rfile *f, start_fn start, uint64_t arg, uint64_t *sum)
     return ask(f, 0, start, arg, sum);
 }
 
-int zc_remote_close(struct zc_sfile *sf, enum zc_level level)
-{
-    int rc = ask_all(rfile_of(sf), start_close, level, NULL);
+/* ---- what is stored ---- */
 
-    zc_remote_taken_end(rfile_of(sf));
-    free(rfile_of(sf));
-    return rc;
+/* What each daemon has taken so far, and in which epoch; NULL: no memory, nothing is noted. */
+static struct zc_progress *note_written(struct rfile *f, enum zc_level level)
+{
+    struct remote *r = remote_of(f->file.store);
+    struct zc_progress *p = level < ZC_LEVEL_STORED ? NULL : calloc(r->n, sizeof *p);
+
+    zc_lock_get(&r->lock);
+    for (uint32_t i = 0; p && i < r->n; i++)
+        p[i] = (struct zc_progress){.epoch = f->at[i].progress.epoch, .taken = f->at[i].written};
+    zc_lock_put(&r->lock);
+    return p;
+}
+
+/* That is stored now. */
+static void note_safe(struct rfile *f, const struct zc_progress *p)
+{
+    struct remote *r = remote_of(f->file.store);
+
+    zc_lock_get(&r->lock);
+    for (uint32_t i = 0; p && i < r->n; i++)
+        if (f->at[i].progress.epoch == p[i].epoch && p[i].taken > f->at[i].safe)
+            f->at[i].safe = p[i].taken;
+    zc_lock_put(&r->lock);
 }
 
 int zc_remote_sync(struct zc_sfile *sf, enum zc_level level)
 {
-    return ask_all(rfile_of(sf), start_flush, level, NULL);
+    struct rfile *f = rfile_of(sf);
+    struct zc_progress *p = note_written(f, level);
+    int rc = ask_all(f, start_flush, level, NULL);
+
+    if (rc == 0)
+        note_safe(f, p);
+    free(p);
+    return rc ? rc : zc_remote_losses(f);
+}
+
+/* A file that was deleted, and that no daemon has a byte of that matters, is closed. */
+static bool was_closed(struct rfile *f, int rc)
+{
+    struct remote *r = remote_of(f->file.store);
+    bool all_safe = rc == -ESTALE;
+
+    zc_lock_get(&r->lock);
+    for (uint32_t i = 0; i < r->n; i++)
+        all_safe = all_safe && f->at[i].written == f->at[i].safe;
+    zc_lock_put(&r->lock);
+    return all_safe;
+}
+
+int zc_remote_close(struct zc_sfile *sf, enum zc_level level)
+{
+    struct rfile *f = rfile_of(sf);
+    int rc;
+
+    file_leave(remote_of(sf->store), f);
+    rc = ask_all(f, start_close, level, NULL);
+    if (was_closed(f, rc))
+        rc = 0;
+    if (rc == 0)
+        rc = zc_remote_losses(f);
+    file_free(f);
+    return rc;
 }
 
 int zc_remote_backlog(struct zc_sfile *sf, uint64_t *bytes)
@@ -216,6 +386,32 @@ int zc_remote_refresh(struct zc_sfile *sf)
     return ask_all(rfile_of(sf), start_refresh, ZC_LEVEL_STAGED, NULL);
 }
 
+/* ---- size ---- */
+
+static int truncate_first(struct rfile *f, uint64_t size)
+{
+    struct use use;
+    int rc;
+
+    do {
+        rc = zc_remote_begin(f, 0, &use);
+        if (rc == 0)
+            rc = zc_client_truncate(use.client, use.handle, size);
+    } while (zc_remote_end(&use, rc));
+    return rc;
+}
+
+/* Nothing of what was lost is in a file of no bytes. */
+static void forget_losses(struct rfile *f)
+{
+    struct remote *r = remote_of(f->file.store);
+
+    zc_lock_get(&r->lock);
+    for (uint32_t i = 0; i < r->n; i++)
+        f->at[i].lost = 0;
+    zc_lock_put(&r->lock);
+}
+
 /* What is cut cannot be taken back, so all are to be there before the first one cuts the file; the
  * others then cut what they have cached. */
 int zc_remote_truncate(struct zc_sfile *sf, uint64_t size)
@@ -226,9 +422,11 @@ int zc_remote_truncate(struct zc_sfile *sf, uint64_t size)
     int rc = r->n > 1 ? zc_store_ping(sf->store) : 0;
 
     if (rc == 0)
-        rc = zc_client_truncate(r->clients[0], f->handles[0], size);
+        rc = truncate_first(f, size);
     if (rc)
         return rc;
+    if (size == 0)
+        forget_losses(f);
     rc = ask(f, 1, start_cut, size, NULL);
     if (rc == 0)
         return 0;
@@ -239,21 +437,39 @@ int zc_remote_truncate(struct zc_sfile *sf, uint64_t size)
 
 int zc_remote_allocate(struct zc_sfile *sf, uint64_t off, uint64_t len)
 {
-    struct remote *r = remote_of(sf->store);
+    struct use use;
+    int rc;
 
-    return zc_client_allocate(r->clients[0], rfile_of(sf)->handles[0], off, len);
+    do {
+        rc = zc_remote_begin(rfile_of(sf), 0, &use);
+        if (rc == 0)
+            rc = zc_client_allocate(use.client, use.handle, off, len);
+    } while (zc_remote_end(&use, rc));
+    return rc;
+}
+
+static int getattr_at(struct rfile *f, uint32_t i, struct zc_attr *attr)
+{
+    struct use use;
+    int rc;
+
+    do {
+        rc = zc_remote_begin(f, i, &use);
+        if (rc == 0)
+            rc = zc_client_getattr(use.client, use.handle, attr);
+    } while (zc_remote_end(&use, rc));
+    return rc;
 }
 
 int zc_remote_getattr(struct zc_sfile *sf, struct zc_attr *attr)
 {
     struct rfile *f = rfile_of(sf);
-    struct remote *r = remote_of(sf->store);
-    int rc = zc_client_getattr(r->clients[0], f->handles[0], attr);
+    int rc = getattr_at(f, 0, attr);
 
-    for (uint32_t i = 1; rc == 0 && i < r->n; i++) {
+    for (uint32_t i = 1; rc == 0 && i < remote_of(sf->store)->n; i++) {
         struct zc_attr other;
 
-        rc = zc_client_getattr(r->clients[i], f->handles[i], &other);
+        rc = getattr_at(f, i, &other);
         if (rc == 0 && other.size > attr->size)
             attr->size = other.size;
     }

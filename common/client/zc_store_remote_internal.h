@@ -1,42 +1,130 @@
 /* zc_store_remote_internal.h - what the files of the remote store share.
  *
  * zc_store_remote.c          the store: its table, and names
- * zc_store_remote_connect.c  finding daemons and connecting to all of them
+ * zc_store_remote_connect.c  finding a daemon, and connecting to it
+ * zc_store_remote_server.c   the session with a daemon, and getting another: states are drawn there
  * zc_store_remote_file.c     a file: open, close, and what is asked of all daemons
+ * zc_store_remote_reopen.c   a file at a daemon that is back
  * zc_store_remote_io.c       its data, cut along blocks
  * zc_store_remote_taken.c    what of it is taken, and how far that is stored
  * zc_store_remote_meet.c     cards at it
  *
- * Everything here is fixed once a store, or a file, is there, but for what `lock` guards.
+ * How a call is made: what needs a daemon takes the session there is (zc_remote_begin(), or
+ * zc_remote_use() where it is not about an open file), which waits while there is none, and gives
+ * it back with the outcome (zc_remote_end()), which says whether the call was made in vain, because
+ * the session is over, and may be made again:
+ *
+ *     do {
+ *         rc = zc_remote_begin(f, i, &use);
+ *         if (rc == 0)
+ *             rc = zc_client_...(use.client, use.handle, ...);
+ *     } while (zc_remote_end(&use, rc));
+ *
+ * Which calls may be is told in doc/PROTOCOL.md, "What is said again".
+ *
+ * Invariants
+ *  1. A server has a session when it is up, and only then.
+ *  2. A handle is used in the session it was opened in.
+ *  3. A session is freed by its last user; the server is one, while it is up.
+ *  4. What the server with another boot id is asked for a file comes after its epoch was raised.
  */
 #ifndef ZC_STORE_REMOTE_INTERNAL_H
 #define ZC_STORE_REMOTE_INTERNAL_H
 
 #include "zc_addrfile.h"
+#include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_place.h"
 #include "zc_store_remote.h"
 #include "zc_watch.h"
 
+struct remote;
+
+/* A session with a daemon, all fixed but `users`, which the store's lock guards. */
+struct session {
+    struct zc_net *net; /* its endpoint; NULL: the store's */
+    struct zc_client *client;
+    uint64_t number; /* at its server, from 1 */
+    uint64_t host;   /* a hash of the daemon's */
+    unsigned users;
+};
+
+enum server_state { SERVER_UP, SERVER_AWAY, SERVER_GONE };
+
+struct server {
+    struct remote *remote; /* fixed, as are these: */
+    uint32_t index;
+    const char *path;  /* of its address file; NULL: there is none, and it does not come back */
+    uint64_t identity; /* in sets of daemons: what it was at first */
+    pthread_t keeper;
+    bool kept; /* there is a keeper */
+
+    enum server_state state; /* the store's lock guards all from here */
+    struct session *session; /* when it is up */
+    uint64_t sessions;       /* that there were */
+    struct zc_past past;     /* the last one */
+    uint64_t boot_id;        /* its daemon's */
+    uint64_t since;          /* it is away, or gone */
+    int rc;                  /* why */
+    char why[400];
+    char tried[400]; /* what came of the last attempt to get another session */
+};
+
 struct remote {
     struct zc_store store;
-    struct zc_net *net;
-    char provider[sizeof((struct zc_addrfile *)0)->provider]; /* of the first daemon, when net is */
-    struct zc_lock lock;                                      /* guards: */
-    bool meeting;                /* a thread leaves a card or reads one, in pieces */
-    zc_cond met;                 /* it has */
-    struct zc_list files;        /* struct rfile */
-    struct zc_watchers watchers; /* not by `lock`: they are told without it */
+    struct zc_net *net; /* of all clients; NULL: sessions have their own */
+    bool local; /* fixed, as are these; processes of this host are reached without libfabric */
+    zc_tp_open_fn *open_transport;
+    char provider[sizeof((struct zc_addrfile *)0)->provider]; /* of the first daemon */
+    char name[ZC_MAX_NAME];
+    char **paths; /* of address files; NULL: none */
+    uint64_t timeout_ns;
+    pthread_t watch;
+    bool watched;                /* there is one */
+    struct zc_watchers watchers; /* who is told of new epochs; never while `lock` is held */
+
+    struct zc_lock lock;  /* guards what follows, in servers, files and seats, too */
+    zc_cond changed;      /* a server's state, or a turn is over */
+    bool stop;            /* keepers end */
+    bool meeting;         /* a thread leaves a card or reads one, in pieces */
+    struct zc_list files; /* struct rfile */
+    struct zc_list seats; /* cards of ours */
     uint32_t n;
-    struct zc_client *clients[];
+    struct server servers[];
+};
+
+/* A file at one daemon. */
+struct rhandle {
+    uint64_t handle;
+    uint64_t session; /* number of the session it is of; 0: of none */
+    uint64_t boot_id; /* of the daemon that has taken what was written */
+    uint64_t dev, ino, host;
+    struct zc_progress progress; /* see zc_store.h */
+    uint64_t written, safe; /* bytes that it took, and how many of them are stored */
+    uint64_t lost;          /* of those: with a daemon that has died */
+    int status;             /* it cannot be opened any more, because ... */
+    char why[400];
 };
 
 struct rfile {
     struct zc_sfile file;
-    struct zc_place place;
-    struct zc_list link;          /* remote.files */
-    struct zc_progress *progress; /* by daemon; the store's lock guards it, and the link */
-    uint64_t handles[];           /* by daemon */
+    struct zc_place place; /* fixed, as are these: */
+    char *path;
+    unsigned flags; /* to open it again */
+    uint64_t stride;
+    struct zc_list link; /* remote.files */
+    unsigned kept;       /* keepers that look after it */
+    bool reopening;      /* a thread does */
+    struct rhandle at[]; /* by daemon */
+};
+
+/* A session, and a handle in it, while a call is made. */
+struct use {
+    struct remote *remote;
+    uint32_t index;
+    struct session *session; /* NULL: there is none */
+    struct zc_client *client;
+    uint64_t handle;
 };
 
 static inline struct remote *remote_of(struct zc_store *s)
@@ -50,9 +138,46 @@ static inline struct rfile *rfile_of(struct zc_sfile *f)
 }
 
 /* ---- zc_store_remote.c ---- */
-/* For `n` daemons, without net and clients yet; NULL: no memory. */
+/* For `n` daemons, without sessions yet; NULL: no memory. */
 struct remote *zc_remote_new(uint32_t n);
-void zc_remote_destroy(struct zc_store *s); /* with the net and the clients that it has */
+void zc_remote_destroy(struct zc_store *s);
+
+/* ---- zc_store_remote_connect.c ---- */
+/* A session with the daemon that the server's address file names now, in place of the one before,
+ * if there was one.  0, or a negative errno, explained. */
+int zc_remote_connect(struct server *sv, const struct zc_addrfile *a, bool local,
+                      const struct zc_past *past, struct session **out);
+/* What the address file says, and what can be said without waiting for a time-out. */
+int zc_remote_find(const struct server *sv, struct zc_addrfile *a);
+void zc_remote_session_free(struct session *s);
+
+/* ---- zc_store_remote_server.c ---- */
+/* The first session; the keeper is started. */
+int zc_remote_server_up(struct server *sv, struct session *s);
+/* Somebody looks whether they are still there. */
+int zc_remote_watch_start(struct remote *r);
+void zc_remote_servers_stop(struct remote *r); /* keepers and the watch end, sessions are freed */
+/* The session with a daemon, once there is one: waits for `zcache_timeout` after it went away. Else
+ * the error is what happened to it. */
+int zc_remote_use(struct remote *r, uint32_t i, struct use *use);
+/* The same without waiting; false: there is none. */
+bool zc_remote_use_now(struct remote *r, uint32_t i, struct use *use);
+/* Gives it back, if there is one.  True: the call failed with rc because the session is over, and
+ * the next zc_remote_use() finds another.  Keeps the explanation of rc. */
+bool zc_remote_end(struct use *use, int rc);
+
+/* ---- zc_store_remote_reopen.c ---- */
+/* zc_remote_use() with the handle of an open file. */
+int zc_remote_begin(struct rfile *f, uint32_t i, struct use *use);
+/* Opens all files at a server that is back. */
+void zc_remote_reopen_all(struct remote *r, uint32_t i);
+/* Notes what was opened in a session; with the store's lock. */
+void zc_remote_opened(struct rfile *f, const struct use *use, uint64_t handle,
+                      const struct zc_attr *attr);
+/* What was lost of the file with daemons that have died: 0, or an error that names it. */
+int zc_remote_losses(struct rfile *f);
+/* The set of the file's daemons, of which one is asked. */
+struct zc_set zc_remote_set(const struct remote *r, uint32_t index);
 
 /* ---- zc_store_remote_file.c: see zc_store_ops ---- */
 int zc_remote_open(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
@@ -72,11 +197,9 @@ ssize_t zc_remote_write_ranges(struct zc_sfile *sf, const char *data, const stru
                                uint32_t n, uint64_t off);
 
 /* ---- zc_store_remote_taken.c: see zc_store_ops, and: ---- */
-int zc_remote_taken_begin(struct rfile *f); /* 0 or -ENOMEM; before it is opened */
-void zc_remote_taken_end(struct rfile *f);  /* it is closed, or could not be opened */
-/* The epoch of a write that begins, and its numbers when it is over. */
-uint64_t zc_remote_epoch(struct rfile *f, uint32_t daemon);
-void zc_remote_took(struct rfile *f, uint32_t daemon, uint64_t epoch, const struct zc_io *io);
+/* A write is over, in that session; `bytes` were taken, with these numbers. */
+void zc_remote_took(struct rfile *f, const struct use *use, uint64_t bytes, uint64_t taken,
+                    uint64_t stored);
 /* zc_client_stored_fn; `remote` is the store. */
 void zc_remote_stored(void *remote, struct zc_client *c, uint64_t handle, uint64_t stored);
 uint32_t zc_remote_server(const struct zc_sfile *sf, uint64_t off);
@@ -88,5 +211,7 @@ void zc_remote_unwatch(struct zc_store *s, struct zc_watch *w);
 int zc_remote_meet(struct zc_sfile *sf, const char *job, const void *card, size_t len,
                    uint64_t replaces, struct zc_seat **mine, struct zc_card *theirs);
 int zc_remote_part(struct zc_seat *mine);
+/* Leaves again the cards that lay at a server that is back. */
+void zc_remote_meet_again(struct remote *r, uint32_t i);
 
 #endif

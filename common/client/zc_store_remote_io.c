@@ -2,10 +2,15 @@
  *
  * A part that comes back short is no end of file yet, for another daemon may know of bytes behind:
  * what lies before the largest size anyone knows reads as zeros.
+ *
+ * A part whose daemon is away is made when it is back, and one whose answer was lost with the
+ * session is made again: a write has the same bytes then, for whoever writes here keeps them until
+ * it is over, and nobody else writes them (doc/PROTOCOL.md, "Taken and stored").
  */
 #include "config.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,9 +23,10 @@
 /* One block's part of a transfer; io says which bytes. */
 struct part {
     struct zc_io io;
-    struct zc_client *client;
     uint32_t daemon;
-    uint64_t epoch; /* when it began */
+    struct use use; /* where it is under way ... */
+    int rc;         /* ... or why it is not */
+    char text[400];
 };
 
 struct transfer {
@@ -56,21 +62,50 @@ static int64_t fill_hole(struct transfer *t, const struct zc_io *io, size_t got)
     return (int64_t)(end - io->off);
 }
 
+static void start(struct transfer *t, struct part *p)
+{
+    p->rc = zc_remote_begin(t->file, p->daemon, &p->use);
+    if (p->rc) {
+        snprintf(p->text, sizeof p->text, "%s", zc_error_text(p->rc));
+        return;
+    }
+    p->io.handle = p->use.handle;
+    zc_io_start(p->use.client, &p->io);
+}
+
+/* Waits for it, and makes it again where that was in vain. */
+static ssize_t outcome(struct transfer *t, struct part *p)
+{
+    for (;;) {
+        ssize_t got;
+        bool over;
+
+        if (p->rc)
+            return zc_errorf(-p->rc, "%s", p->text);
+        got = zc_io_wait(p->use.client, &p->io);
+        if (got > 0 && t->write)
+            zc_remote_took(t->file, &p->use, (uint64_t)got, p->io.taken, p->io.stored);
+        if (got >= 0 && t->write && (size_t)got != p->io.len)
+            got = zc_errorf(EIO, "%s took %zd of %zu bytes at offset %llu",
+                            zc_client_label(p->use.client), got, p->io.len,
+                            (unsigned long long)p->io.off);
+        over = zc_remote_end(&p->use, got < 0 ? (int)got : 0);
+        if (!over)
+            return got;
+        start(t, p);
+    }
+}
+
 static int64_t finish_part(void *transfer, unsigned slot, bool wanted)
 {
     struct transfer *t = transfer;
     struct part *p = &t->parts[slot];
-    ssize_t got = zc_io_wait(p->client, &p->io);
+    ssize_t got = outcome(t, p);
 
     if (got < 0)
         return explain((int)got, p->io.off, p->io.len);
-    if (t->write)
-        zc_remote_took(t->file, p->daemon, p->epoch, &p->io);
     if (!wanted || (size_t)got == p->io.len)
         return got;
-    if (t->write)
-        return zc_errorf(EIO, "%s took %zd of %zu bytes at offset %llu", zc_client_label(p->client),
-                         got, p->io.len, (unsigned long long)p->io.off);
     return fill_hole(t, &p->io, (size_t)got);
 }
 
@@ -79,17 +114,11 @@ static size_t start_part(struct transfer *t, struct part *p, char *buf, size_t l
 {
     const struct zc_place *place = &t->file->place;
     uint64_t room = place->daemons == 1 ? left : zc_place_room(place, off);
-    uint32_t daemon = zc_place_daemon(place, zc_place_block(place, off));
 
-    p->client = remote_of(t->file->file.store)->clients[daemon];
-    p->daemon = daemon;
-    p->epoch = zc_remote_epoch(t->file, daemon);
-    p->io = (struct zc_io){.write = t->write,
-                           .handle = t->file->handles[daemon],
-                           .buf = buf,
-                           .len = left < room ? left : (size_t)room,
-                           .off = off};
-    zc_io_start(p->client, &p->io);
+    p->daemon = zc_place_daemon(place, zc_place_block(place, off));
+    p->io = (struct zc_io){
+        .write = t->write, .buf = buf, .len = left < room ? left : (size_t)room, .off = off};
+    start(t, p);
     return p->io.len;
 }
 
@@ -129,10 +158,9 @@ ssize_t zc_remote_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, u
 
 /* Pieces of a page, packed and listed, in as many messages as it takes. */
 struct scatter {
-    struct zc_client *client;
     struct rfile *file;
-    uint32_t daemon;
-    uint64_t epoch; /* when it began */
+    const struct use *use;
+    struct zc_client *client;
     uint64_t handle;
     struct zc_io io[ZC_WINDOW];
     unsigned char *lists; /* ZC_WINDOW of them, each max_inline bytes */
@@ -149,8 +177,8 @@ static int64_t finish_list(void *scatter, unsigned slot, bool wanted)
     if (got >= 0 && (size_t)got != io->len)
         return zc_errorf(EIO, "%s took %zd of %zu bytes in pieces at offset %llu",
                          zc_client_label(s->client), got, io->len, (unsigned long long)io->disp);
-    if (got >= 0)
-        zc_remote_took(s->file, s->daemon, s->epoch, io);
+    if (got > 0)
+        zc_remote_took(s->file, s->use, (uint64_t)got, io->taken, io->stored);
     return got;
 }
 
@@ -207,28 +235,36 @@ static ssize_t write_lists(struct scatter *s, const char *data, const struct zc_
     return zc_window_end(&w);
 }
 
+static ssize_t write_at(struct rfile *f, const struct use *use, const char *data,
+                        const struct zc_range *r, uint32_t n, uint64_t off)
+{
+    struct scatter s = {
+        .file = f, .use = use, .client = use->client, .handle = use->handle, .room = zc_client_max_inline(use->client)};
+    char *buf = malloc(r[n - 1].hi - r[0].lo);
+    ssize_t rc;
+
+    s.lists = malloc(ZC_WINDOW * s.room);
+    rc = buf && s.lists ? write_lists(&s, data, r, n, off, buf) : -EOPNOTSUPP;
+    free(s.lists);
+    free(buf);
+    return rc;
+}
+
 ssize_t zc_remote_write_ranges(struct zc_sfile *sf, const char *data, const struct zc_range *r,
                                uint32_t n, uint64_t off)
 {
     struct rfile *f = rfile_of(sf);
     uint64_t first = zc_place_block(&f->place, off + r[0].lo);
-    uint32_t d = zc_place_daemon(&f->place, first);
-    struct scatter s = {.client = remote_of(f->file.store)->clients[d],
-                        .file = f,
-                        .daemon = d,
-                        .epoch = zc_remote_epoch(f, d),
-                        .handle = f->handles[d],
-                        .room = zc_client_max_inline(remote_of(f->file.store)->clients[d])};
-    char *buf;
+    struct use use;
     ssize_t rc;
 
     if (f->place.daemons > 1 && zc_place_block(&f->place, off + r[n - 1].hi - 1) != first)
         return -EOPNOTSUPP;
-    buf = malloc(r[n - 1].hi - r[0].lo);
-    s.lists = malloc(ZC_WINDOW * s.room);
-    rc = buf && s.lists ? write_lists(&s, data, r, n, off, buf) : -EOPNOTSUPP;
-    free(s.lists);
-    free(buf);
+    do {
+        rc = zc_remote_begin(f, zc_place_daemon(&f->place, first), &use);
+        if (rc == 0)
+            rc = write_at(f, &use, data, r, n, off);
+    } while (zc_remote_end(&use, rc < 0 ? (int)rc : 0));
     if (rc < 0 && rc != -EOPNOTSUPP)
         rc = explain((int)rc, off + r[0].lo, r[n - 1].hi - r[0].lo);
     return rc;

@@ -1,68 +1,35 @@
 /* zc_store_remote_taken.c - what the daemons of a file have taken, and how far they have stored it.
  *
  * Replies to writes and STORED messages say so (doc/PROTOCOL.md); numbers are a daemon's own, for
- * each file.  A reply counts for the epoch that its write began in.
+ * each file, and those of one that has died since are void.
  */
 #include "config.h"
 
-#include <errno.h>
-#include <stdlib.h>
-
 #include "zc_store_remote_internal.h"
 
-int zc_remote_taken_begin(struct rfile *f)
-{
-    struct remote *r = remote_of(f->file.store);
-
-    f->progress = calloc(r->n, sizeof *f->progress);
-    if (!f->progress)
-        return -ENOMEM;
-    zc_lock_get(&r->lock);
-    zc_list_add_tail(&r->files, &f->link);
-    zc_lock_put(&r->lock);
-    return 0;
-}
-
-void zc_remote_taken_end(struct rfile *f)
-{
-    struct remote *r = remote_of(f->file.store);
-
-    zc_lock_get(&r->lock);
-    zc_list_del(&f->link);
-    zc_lock_put(&r->lock);
-    free(f->progress);
-}
-
 /* With the lock; true: it has moved on. */
-static bool stored_up_to(struct zc_progress *p, uint64_t stored)
+static bool stored_up_to(struct rhandle *h, uint64_t stored)
 {
-    if (stored <= p->stored)
+    if (stored <= h->progress.stored)
         return false;
-    p->stored = stored;
+    h->progress.stored = stored;
     return true;
 }
 
-uint64_t zc_remote_epoch(struct rfile *f, uint32_t daemon)
+void zc_remote_took(struct rfile *f, const struct use *use, uint64_t bytes, uint64_t taken,
+                    uint64_t stored)
 {
-    struct remote *r = remote_of(f->file.store);
-    uint64_t epoch;
+    struct remote *r = use->remote;
+    struct rhandle *h = &f->at[use->index];
+    bool through = f->flags & ZC_OPEN_THROUGH, moved = false;
 
     zc_lock_get(&r->lock);
-    epoch = f->progress[daemon].epoch;
-    zc_lock_put(&r->lock);
-    return epoch;
-}
-
-void zc_remote_took(struct rfile *f, uint32_t daemon, uint64_t epoch, const struct zc_io *io)
-{
-    struct remote *r = remote_of(f->file.store);
-    struct zc_progress *p = &f->progress[daemon];
-    bool moved = false;
-
-    zc_lock_get(&r->lock);
-    if (p->epoch == epoch) {
-        p->taken = io->taken > p->taken ? io->taken : p->taken;
-        moved = stored_up_to(p, io->stored);
+    if (h->boot_id == zc_client_boot_id(use->client)) {
+        h->written += through ? 0 : bytes;
+        h->progress.taken = taken > h->progress.taken ? taken : h->progress.taken;
+        moved = stored_up_to(h, stored);
+    } else {
+        h->lost += through ? 0 : bytes; /* with one that has died since */
     }
     zc_lock_put(&r->lock);
     if (moved)
@@ -78,9 +45,12 @@ void zc_remote_stored(void *remote, struct zc_client *c, uint64_t handle, uint64
     zc_list_each (&r->files, n) {
         struct rfile *f = zc_list_entry(n, struct rfile, link);
 
-        for (uint32_t i = 0; i < r->n; i++)
-            if (r->clients[i] == c && f->handles[i] == handle)
-                moved = stored_up_to(&f->progress[i], stored) || moved;
+        for (uint32_t i = 0; i < r->n; i++) {
+            const struct session *s = r->servers[i].session;
+
+            if (s && s->client == c && f->at[i].session == s->number && f->at[i].handle == handle)
+                moved = stored_up_to(&f->at[i], stored) || moved;
+        }
     }
     zc_lock_put(&r->lock);
     if (moved)
@@ -99,7 +69,7 @@ void zc_remote_progress(struct zc_sfile *sf, uint32_t server, struct zc_progress
     struct remote *r = remote_of(sf->store);
 
     zc_lock_get(&r->lock);
-    *out = rfile_of(sf)->progress[server];
+    *out = rfile_of(sf)->at[server].progress;
     zc_lock_put(&r->lock);
 }
 

@@ -82,7 +82,8 @@ static void on_message(void *arg, const void *buf, size_t len)
     }
     ss = m.session ? zc_session_find(s, m.session) : NULL;
     if (!ss) { /* of an earlier start of this daemon, or rubbish */
-        zc_server_complain(s, rc ? zc_error_text(rc) : "it belongs to no session");
+        if (rc || !zc_dropped_spoke(s, m.session))
+            zc_server_complain(s, rc ? zc_error_text(rc) : "it belongs to no session");
         return;
     }
     ss->last_heard = ss->heard = zc_now();
@@ -161,8 +162,11 @@ static void tick(struct zc_server *s)
     zc_list_each_safe (&s->sessions, n) {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
 
-        bool silent = now > ss->last_heard + ss->silence_ns;
+        bool silent;
 
+        if (ss->follows && !zc_session_gone(ss))
+            zc_session_tell_follower(ss, now);
+        silent = now > ss->last_heard + ss->silence_ns;
         if (zc_session_gone(ss) || (ss->state == ZC_SESSION_REFUSED && silent)) {
             zc_session_kill(s, ss, NULL);
         } else if (silent) {
@@ -174,6 +178,7 @@ static void tick(struct zc_server *s)
         }
     }
     zc_conflicts_look(s);
+    zc_dropped_tick(s, now);
     zc_server_check(s);
 }
 
@@ -352,6 +357,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
     zc_lock_init(&s->lock, ZC_ORDER_SERVER);
     zc_list_init(&s->sessions);
     zc_list_init(&s->leaving);
+    zc_list_init(&s->dropped);
     zc_list_init(&s->notices);
     zc_server_views_init(s);
     zc_list_init(&s->lists_waiting);
@@ -413,6 +419,7 @@ void zc_server_destroy(struct zc_server *s)
 {
     if (s->tp) {
         end_sessions(s);
+        zc_dropped_forget(s);
         if (s->bounce.memory)
             zc_tp_dereg(s->tp, &s->bounce.mr);
         uncover(s);

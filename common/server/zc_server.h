@@ -23,6 +23,7 @@ struct zc_server;
     X(sessions, "clients connected")                                                               \
     X(sessions_opened, "clients that ever connected")                                              \
     X(sessions_lost, "clients dropped because nothing was heard of them")                          \
+    X(sessions_replaced, "clients that came back, and whose session before was ended")             \
     X(requests, "requests served")                                                                 \
     X(requests_active, "requests under way")                                                       \
     X(requests_failed, "requests answered with an error")                                          \
@@ -48,6 +49,7 @@ struct zc_view_budget {
 struct zc_server_config {
     struct zc_cache *cache;
     uint64_t boot_id;    /* random, one per start */
+    uint64_t identity;   /* the same through all starts, in sets of daemons; 0: boot_id */
     unsigned credits;    /* requests a client may have under way; 0: a default */
     unsigned silence_ms; /* a client unheard of for this long is dropped; 0: what it said */
     /* Opens the endpoint: zc_tp_ofi_open or, in tests, zc_tp_loop_open. */

@@ -2,6 +2,7 @@
  *
  * zc_server.c        endpoint, main loop, deadlines, stopping
  * zc_session.c       sessions of clients and their handles
+ * zc_dropped.c       clients whose session was ended, and who are told so
  * zc_request.c       one request: checking, waiting, reply
  * zc_request_kinds.c what each request does: the table
  * zc_conflict.c      OPENs that meet another set of daemons, or another block size
@@ -30,7 +31,8 @@
  * 6. A request that is not running waits for one thing, the pool, the cache's write-back or a
  *    lock; or its transfer's pieces wait, each for a page, a buffer or the fabric.
  * 7. When the main loop has gone round, a buffer is free or wanted, not both.
- * 8. A view in memory has an owner, a session or a request; an installation waits only while
+ * 8. A session that another one takes the place of (`follows`) has been freed when that is told of.
+ * 9. A view in memory has an owner, a session or a request; an installation waits only while
  *    another one is under way.
  */
 #ifndef ZC_SERVER_INTERNAL_H
@@ -59,6 +61,8 @@ enum {
     ZC_SERVER_SESSIONS = 16384,  /* most clients at a time */
     ZC_SERVER_BUCKETS = 1024,
     ZC_SERVER_REFUSED_MS = 2000, /* the address of a refused client is kept this long */
+    ZC_SERVER_FOLLOW_MS = 500,   /* who waits for his session before to end hears so this often */
+    ZC_SERVER_DROPPED = 256,     /* clients remembered that were dropped */
     ZC_SERVER_HANDLES = 65536,   /* most open files a client */
     ZC_SERVER_CARDS = 16 << 20,  /* memory for a client's cards, bytes */
     ZC_SERVER_SILENCE_MAX_MS = 3600000,
@@ -117,6 +121,8 @@ struct zc_server {
     struct zc_list sessions; /* struct zc_session */
     struct zc_list by_id[ZC_SERVER_BUCKETS];
     struct zc_list leaving; /* those whose requests or closes are under way */
+    struct zc_list dropped; /* struct zc_dropped, and how many */
+    unsigned ndropped;
     struct zc_server_stats stats;
     uint64_t next_tick, last_look;
     uint64_t last_complaint; /* about malformed messages */
@@ -209,7 +215,11 @@ struct zc_session {
     struct zc_list link, hash;
     uint64_t id, client_id;
     zc_peer peer;
+    unsigned char *address; /* the client's */
+    size_t address_len;
     enum zc_session_state state;
+    uint64_t follows; /* a session that has to be freed before HELLO is answered; 0: it was */
+    uint64_t hello_tag, hello_sign;  /* then: of HELLO, and when the client last heard of it */
     uint64_t silence_ns, last_heard; /* the latter counts our own absence as its presence */
     uint64_t heard;                  /* when it said something indeed */
     char name[ZC_MAX_NAME + 1];
@@ -302,6 +312,8 @@ static inline bool zc_session_gone(const struct zc_session *ss)
 {
     return ss->state >= ZC_SESSION_DEAD;
 }
+/* HELLO takes longer: says so to those who wait for the session they follow. */
+void zc_session_tell_follower(struct zc_session *ss, uint64_t now);
 /* The slot of a handle number, or NULL. */
 struct zc_slot *zc_session_slot(struct zc_session *ss, uint64_t handle);
 /* Makes a handle number; 0: too many open files. */
@@ -318,6 +330,14 @@ void zc_taken_begin(struct zc_session *ss, uint64_t handle);
 void zc_taken_reply(struct zc_request *r);
 /* At each tick, for a session that is alive. */
 void zc_taken_tell(struct zc_server *s, struct zc_session *ss);
+/* zc_dropped.c */
+/* The session is ended for this reason: tells its client, now and whenever it speaks; its peer was
+ * removed.  Not from a transport callback. */
+void zc_dropped_add(struct zc_server *s, const struct zc_session *ss, const char *why);
+/* A message of no session: true if its client was dropped, and is told again. */
+bool zc_dropped_spoke(struct zc_server *s, uint64_t session);
+void zc_dropped_tick(struct zc_server *s, uint64_t now);
+void zc_dropped_forget(struct zc_server *s); /* all, before the endpoint is closed */
 
 /* zc_request.c */
 void zc_request_arrived(struct zc_server *s, struct zc_session *ss, const struct zc_msg *m);

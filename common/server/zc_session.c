@@ -3,7 +3,7 @@
  *                    zc_session_hello()
  *                     |              |
  *                     v              v
- *                   ALIVE         REFUSED
+ *    accepted()    ALIVE         REFUSED
  *           BYE:     |   |           |
  *           bye()    v   |           |
  *                  DEAD  | silence   | its time is over
@@ -17,6 +17,12 @@
  *                    |  handles_closed()
  *                    v
  *                  freed
+ *
+ * A client that has lost its connection comes back with a new HELLO, which names the session
+ * before. That one ends first, on the way above, and HELLO is answered when it has been freed:
+ * until then the new session `follows` it, and no message can be of it, for its number is not known
+ * yet.  So nothing of the old one takes effect after anything of the new one: what arrives late
+ * finds no session, what was being worked on has ended.
  *
  * Closing handles writes nothing back and reports nothing: what a client that is gone has
  * written stays dirty in the cache and is written back like everything else.
@@ -112,10 +118,78 @@ uint64_t zc_session_number(const struct zc_session *ss, const struct zc_slot *sl
     return number_of(slot, (uint32_t)(slot - ss->slots));
 }
 
+/* ---- the answer to HELLO ---- */
+
+static void answer(struct zc_server *s, zc_peer peer, uint64_t tag, const struct zc_session *ss,
+                   int status, const char *text)
+{
+    struct zc_msg r = {.type = ZC_T_HELLO,
+                       .tag = tag,
+                       .session = ss ? ss->id : 0,
+                       .version_min = ZC_PROTOCOL,
+                       .version_max = ZC_PROTOCOL,
+                       .boot_id = s->cfg.boot_id,
+                       .identity = s->cfg.identity ? s->cfg.identity : s->cfg.boot_id,
+                       .silence_ms = ss ? (uint32_t)(ss->silence_ns / ZC_NS_PER_MS) : 0,
+                       .max_inline = ZC_MAX_INLINE,
+                       .credits = s->cfg.credits,
+                       .page_size = zc_cache_page_size(s->cfg.cache)};
+
+    zc_server_reply(s, peer, &r, status, text);
+}
+
+/* The session `id` is no more: who waited for that may begin. */
+static void answer_followers(struct zc_server *s, uint64_t id)
+{
+    zc_list_each (&s->sessions, n) {
+        struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
+
+        if (ss->follows != id || ss->state != ZC_SESSION_ALIVE)
+            continue;
+        ss->follows = 0;
+        ss->last_heard = zc_now();
+        answer(s, ss->peer, ss->hello_tag, ss, 0, NULL);
+    }
+}
+
+/* It stays for a moment only, to send this: removing the peer now would cancel it. */
+static void refuse(struct zc_session *ss, uint64_t tag, int status, const char *why)
+{
+    ss->state = ZC_SESSION_REFUSED;
+    ss->follows = 0;
+    ss->last_heard = zc_now();
+    ss->silence_ns = ZC_SERVER_REFUSED_MS * ZC_NS_PER_MS;
+    zc_info("client %s refused: %s", ss->name, why);
+    answer(ss->server, ss->peer, tag, NULL, status, why);
+}
+
+static void say_pending(struct zc_session *ss, uint64_t now)
+{
+    struct zc_msg m = {.type = ZC_T_PENDING, .tag = ss->hello_tag};
+    unsigned char buf[64];
+    int len = zc_msg_encode(&m, buf, sizeof buf);
+
+    ss->hello_sign = now;
+    if (len > 0 && zc_tp_send(ss->server->tp, ss->peer, buf, (size_t)len) == 0)
+        ss->server->stats.pending_sent++;
+}
+
+void zc_session_tell_follower(struct zc_session *ss, uint64_t now)
+{
+    ss->last_heard = now; /* it waits for us */
+    if (now - ss->heard > ss->silence_ns)
+        refuse(ss, ss->hello_tag, -EBUSY,
+               "the daemon still works for the session that this client had before");
+    else if (now - ss->hello_sign >= ZC_SERVER_FOLLOW_MS * ZC_NS_PER_MS)
+        say_pending(ss, now);
+}
+
 /* ---- the end of a session ---- */
 
 static void session_free(struct zc_session *ss)
 {
+    struct zc_server *s = ss->server;
+    uint64_t id = ss->id;
     struct zc_list *n;
 
     zc_list_del(&ss->link);
@@ -126,7 +200,9 @@ static void session_free(struct zc_session *ss)
     free(ss->info);
     zc_session_views_forget(ss, 0);
     free(ss->owned);
+    free(ss->address);
     free(ss);
+    answer_followers(s, id);
 }
 
 static void handles_closed(struct zc_server *s, struct zc_notice *n)
@@ -166,29 +242,14 @@ void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why
     zc_list_del(&ss->link);
     zc_list_add_tail(&s->leaving, &ss->link);
     zc_tp_peer_remove(s->tp, ss->peer);
+    if (why)
+        zc_dropped_add(s, ss, why);
     zc_exports_forget(s, ss->id);
     zc_session_leave_meeting(ss);
     zc_session_settle(ss);
 }
 
 /* ---- hello ---- */
-
-static void answer(struct zc_server *s, zc_peer peer, uint64_t tag, const struct zc_session *ss,
-                   int status, const char *text)
-{
-    struct zc_msg r = {.type = ZC_T_HELLO,
-                       .tag = tag,
-                       .session = ss ? ss->id : 0,
-                       .version_min = ZC_PROTOCOL,
-                       .version_max = ZC_PROTOCOL,
-                       .boot_id = s->cfg.boot_id,
-                       .silence_ms = ss ? (uint32_t)(ss->silence_ns / ZC_NS_PER_MS) : 0,
-                       .max_inline = ZC_MAX_INLINE,
-                       .credits = s->cfg.credits,
-                       .page_size = zc_cache_page_size(s->cfg.cache)};
-
-    zc_server_reply(s, peer, &r, status, text);
-}
 
 static struct zc_session *session_new(struct zc_server *s, const struct zc_msg *m, zc_peer peer)
 {
@@ -197,6 +258,13 @@ static struct zc_session *session_new(struct zc_server *s, const struct zc_msg *
 
     if (!ss)
         return NULL;
+    ss->address = malloc(m->address.n);
+    if (!ss->address) {
+        free(ss);
+        return NULL;
+    }
+    memcpy(ss->address, m->address.p, m->address.n);
+    ss->address_len = m->address.n;
     if (silence < 100)
         silence = 100;
     if (silence > ZC_SERVER_SILENCE_MAX_MS)
@@ -240,6 +308,44 @@ static const char *refusal(struct zc_server *s, const struct zc_msg *m, int *sta
     return NULL;
 }
 
+/* The session that HELLO says it takes the place of, in whatever state; NULL: there is none (any
+ * more). */
+static struct zc_session *find_replaced(struct zc_server *s, const struct zc_msg *m)
+{
+    zc_list_each (&s->by_id[m->replaces % ZC_SERVER_BUCKETS], n) {
+        struct zc_session *ss = zc_list_entry(n, struct zc_session, hash);
+
+        if (ss->id == m->replaces && ss->client_id == m->replaces_client &&
+            ss->state != ZC_SESSION_REFUSED)
+            return ss;
+    }
+    return NULL;
+}
+
+/* HELLO takes effect: the session it replaces ends, and the new one is told of when that is over,
+ * at once if there is none.  The old one is killed by the tick, outside the transport's callback.
+ */
+static void accepted(struct zc_server *s, struct zc_session *ss, const struct zc_msg *m)
+{
+    struct zc_session *old = m->replaces ? find_replaced(s, m) : NULL;
+
+    s->stats.sessions_opened++;
+    if (!old) {
+        answer(s, ss->peer, m->tag, ss, 0, NULL);
+        return;
+    }
+    s->stats.sessions_replaced++;
+    ss->follows = old->id;
+    ss->hello_tag = m->tag;
+    say_pending(ss, zc_now());
+    if (old->state == ZC_SESSION_ALIVE) {
+        zc_session_leave_meeting(old);
+        old->state = ZC_SESSION_DEAD;
+        s->next_tick = 0;
+    }
+    zc_info("client %s is back, in place of its session before", ss->name);
+}
+
 void zc_session_hello(struct zc_server *s, const struct zc_msg *m)
 {
     struct zc_session *ss = find_client(s, m->client_id);
@@ -249,7 +355,8 @@ void zc_session_hello(struct zc_server *s, const struct zc_msg *m)
     int status = 0, rc;
 
     if (ss) { /* said twice */
-        answer(s, ss->peer, m->tag, ss, 0, NULL);
+        if (!ss->follows)
+            answer(s, ss->peer, m->tag, ss, 0, NULL);
         return;
     }
     if (m->magic != ZC_MAGIC) {
@@ -265,12 +372,9 @@ void zc_session_hello(struct zc_server *s, const struct zc_msg *m)
     if (!ss)
         return; /* no memory: the client's deadline tells it */
     why = refusal(s, m, &status, buf, sizeof buf);
-    if (why) { /* removing the peer now would cancel the answer */
-        ss->state = ZC_SESSION_REFUSED;
-        ss->silence_ns = ZC_SERVER_REFUSED_MS * ZC_NS_PER_MS;
-        zc_info("client %s refused: %s", ss->name, why);
-    } else {
-        s->stats.sessions_opened++;
+    if (!why) {
+        accepted(s, ss, m);
+        return;
     }
-    answer(s, peer, m->tag, why ? NULL : ss, status, why);
+    refuse(ss, m->tag, status, why);
 }

@@ -12,18 +12,21 @@
  * doc/PROTOCOL.md is compared with the table by a test.
  */
 /* clang-format off */
-/* opens a session; frozen layout */
+/* opens a session; frozen layout, since version 4 */
 ZC_MESSAGE(HELLO, 1,
     .request = {F(HEX, magic), F(U16, version_min), F(U16, version_max), F(HEX, client_id),
-            F(U32, silence_ms), V(BIN, address, ZC_MAX_ADDRESS), V(STR, name, ZC_MAX_NAME)},
-    .reply = {F(U16, version_min), F(U16, version_max), F(HEX, boot_id), F(U32, silence_ms),
-            F(U32, max_inline), F(U32, credits), F(U32, page_size)})
+            F(U32, silence_ms), F(HEX, replaces), F(HEX, replaces_client),
+            V(BIN, address, ZC_MAX_ADDRESS), V(STR, name, ZC_MAX_NAME)},
+    .reply = {F(U16, version_min), F(U16, version_max), F(HEX, boot_id), F(HEX, identity),
+            F(U32, silence_ms), F(U32, max_inline), F(U32, credits), F(U32, page_size)})
 /* answered at once; keeps a session alive */
 ZC_MESSAGE(PING, 2, .request = {{0}})
 /* ends a session; its handles are closed */
 ZC_MESSAGE(BYE, 3, .request = {{0}})
 /* server to client, no reply: the request `tag` is still worked on */
 ZC_MESSAGE(PENDING, 4, .no_reply = true)
+/* server to client, no reply: the session has ended, and why */
+ZC_MESSAGE(DROPPED, 6, .request = {F(I32, status), V(STR, text, ZC_MAX_TEXT)}, .no_reply = true)
 ZC_MESSAGE(OPEN, 16,
     .request = {F(U32, open_flags), F(U32, mode), F(U64, block_size), F(U64, stride),
             F(HEX, group), F(HEX, set), F(U32, daemon), F(U32, daemons), V(STR, path, ZC_MAX_PATH)},

@@ -10,8 +10,8 @@
  * A new message is a row of that table, a row and a function of the server's
  * (zc_request_kinds.c), a call of the client's, and lines of doc/PROTOCOL.md.
  *
- * HELLO and its reply keep their layout for ever, so that any two versions can tell each other
- * apart.
+ * HELLO and its reply keep their layout since version 4, so that any two versions can tell each
+ * other apart.
  */
 #ifndef ZC_WIRE_H
 #define ZC_WIRE_H
@@ -94,17 +94,20 @@ struct zc_msg {
     uint16_t flags;
     uint64_t tag, session;
 
-    int32_t status;       /* replies: 0 or -errno (Linux asm-generic numbers) */
-    struct zc_bytes text; /* replies: explanation of a failure; INFO: the text */
+    int32_t status;       /* replies, DROPPED: 0 or -errno (Linux asm-generic numbers) */
+    struct zc_bytes text; /* the same: explanation of a failure; INFO: the text */
 
     uint64_t magic; /* HELLO */
     uint16_t version_min, version_max;
-    struct zc_bytes address; /* of the client's endpoint, as fi_getname gives it */
-    uint64_t client_id;      /* random; one per connect */
-    uint32_t silence_ms;     /* each side may call the other gone after this long */
-    struct zc_bytes name;    /* "host:pid rank 3", for people */
+    struct zc_bytes address;  /* of the client's endpoint, as fi_getname gives it */
+    uint64_t client_id;       /* random; one per connect */
+    uint32_t silence_ms;      /* each side may call the other gone after this long */
+    uint64_t replaces;        /* the session that this one takes the place of, or 0 ... */
+    uint64_t replaces_client; /* ... and the client_id that it was opened with */
+    struct zc_bytes name;     /* "host:pid rank 3", for people */
 
-    uint64_t boot_id; /* HELLO reply: one per start of the server */
+    uint64_t boot_id;  /* HELLO reply: one per start of the server */
+    uint64_t identity; /* HELLO reply: that of the server, through all its starts */
     uint32_t max_inline, credits, page_size;
 
     struct zc_bytes path, job;

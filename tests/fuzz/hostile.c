@@ -283,7 +283,8 @@ static void received(void *arg, const void *msg, size_t len)
     int rc = zc_msg_decode(&m, msg, len);
 
     REQUIRE(rc == 0, "the server sends %zu bytes that are no message: %s", len, zc_error_text(rc));
-    REQUIRE(m.type & ZC_REPLY || m.type == ZC_T_PENDING, "the server sends a request, %u", m.type);
+    REQUIRE(m.type & ZC_REPLY || m.type == ZC_T_PENDING || m.type == ZC_T_DROPPED,
+            "the server sends a request, %u", m.type);
     if (m.type & ZC_REPLY)
         h->answered = m.tag;
     if (m.status || !(m.type & ZC_REPLY))
@@ -341,7 +342,7 @@ static bool answered_here(const struct hostile *h, const struct zc_msg *m)
     if (m->type == ZC_T_HELLO)
         return true;
     return h->session && m->session == h->session && m->type != ZC_T_LOCK &&
-           m->type != ZC_T_PENDING && !(m->type & ZC_REPLY);
+           m->type != ZC_T_PENDING && m->type != ZC_T_DROPPED && !(m->type & ZC_REPLY);
 }
 
 static void forget_session(struct crowd *c, uint64_t session)

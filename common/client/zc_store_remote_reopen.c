@@ -1,0 +1,233 @@
+/* zc_store_remote_reopen.c - a file at a daemon that is back.
+ *
+ * Handles are of a session.  Whoever needs one in another session opens the file again, by its
+ * name, one thread at a time for each file; the keeper does so for all files as soon as there is
+ * another session, so that nobody has to come for what was lost to be known.
+ *
+ * The file has to be the same one: with another inode it was replaced, and its bytes are nobody's.
+ * With another boot id, what the daemon before had taken and not stored is gone: the file's epoch
+ * is raised, and those who watch the store are told.  Where nobody keeps what was taken (the store
+ * is not lossy), that is an error of each sync and of the close.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "zc_log.h"
+#include "zc_store_remote_internal.h"
+
+/* Known by their identities, in order: those of the first sessions, so that the set stays the same
+ * one when a daemon is started again. */
+struct zc_set zc_remote_set(const struct remote *r, uint32_t index)
+{
+    struct zc_set set = {.id = r->n, .index = index, .count = r->n};
+
+    for (uint32_t i = 0; i < r->n; i++) {
+        set.id = (set.id ^ r->servers[i].identity) * 0x9e3779b97f4a7c15ull;
+        set.id ^= set.id >> 29;
+    }
+    set.id |= !set.id; /* 0 says nothing */
+    return set;
+}
+
+void zc_remote_opened(struct rfile *f, const struct use *use, uint64_t handle,
+                      const struct zc_attr *attr)
+{
+    struct rhandle *h = &f->at[use->index];
+
+    zc_assert_held(&use->remote->lock);
+    h->handle = handle;
+    h->session = use->session->number;
+    h->boot_id = zc_client_boot_id(use->client);
+    h->dev = attr->dev;
+    h->ino = attr->ino;
+    h->host = use->session->host;
+}
+
+/* The daemon that took what was written is dead.  With the lock. */
+static void new_epoch(struct rfile *f, uint32_t i)
+{
+    struct rhandle *h = &f->at[i];
+
+    h->progress = (struct zc_progress){.epoch = h->progress.epoch + 1};
+    h->lost += h->written - h->safe;
+    h->written = h->safe = 0;
+}
+
+/* Why what was opened is not the file that it was; 0: it is. */
+static int check(const struct rfile *f, const struct use *use, const struct zc_attr *attr)
+{
+    const struct rhandle *h = &f->at[use->index];
+
+    if (h->ino != attr->ino || (h->host == use->session->host && h->dev != attr->dev))
+        return zc_errorf(ESTALE, "%s was replaced while its daemon was away", f->path);
+    if (attr->block_size != f->place.block_size)
+        return zc_errorf(
+            EINVAL,
+            "%s: %s places blocks of %llu bytes, its other daemons of %llu; give all of "
+            "them the same --page-size",
+            f->path, zc_client_label(use->client), (unsigned long long)attr->block_size,
+            (unsigned long long)f->place.block_size);
+    return 0;
+}
+
+/* Those after which no other attempt will do better. */
+static bool is_final(int rc)
+{
+    return rc == -ESTALE || rc == -EINVAL;
+}
+
+/* Opens the file in a session; the epoch is raised before anything is asked of another daemon. */
+static int open_again(struct rfile *f, const struct use *use)
+{
+    struct remote *r = use->remote;
+    struct rhandle *h = &f->at[use->index];
+    struct zc_attr attr = {.block_size = f->place.block_size,
+                           .stride = f->stride,
+                           .set = zc_remote_set(r, use->index)};
+    bool died = h->boot_id != zc_client_boot_id(use->client);
+    uint64_t handle = 0;
+    int rc;
+
+    if (died) {
+        zc_lock_get(&r->lock);
+        new_epoch(f, use->index);
+        h->boot_id = zc_client_boot_id(use->client);
+        zc_lock_put(&r->lock);
+        zc_watchers_tell(&r->watchers);
+    }
+    rc = zc_client_open(use->client, f->path, f->flags | ZC_OPEN_PLACED, 0, &handle, &attr);
+    if (rc == -ENOENT)
+        rc = zc_errorf(ESTALE, "%s was deleted while its daemon was away", f->path);
+    if (rc == 0) {
+        rc = check(f, use, &attr);
+        if (rc)
+            zc_client_close(use->client, handle, ZC_LEVEL_VISIBLE);
+        if (rc == -ESTALE)
+            zc_errorf(ESTALE, "%s was replaced while its daemon was away", f->path);
+    }
+    zc_lock_get(&r->lock);
+    if (rc == 0)
+        zc_remote_opened(f, use, handle, &attr);
+    if (is_final(rc)) {
+        h->status = rc;
+        snprintf(h->why, sizeof h->why, "%s", zc_error_text(rc));
+    }
+    zc_lock_put(&r->lock);
+    return rc;
+}
+
+/* One thread at a time; with the lock. */
+static void take_turn(struct remote *r, struct rfile *f)
+{
+    while (f->reopening)
+        zc_cond_wait(&r->changed, &r->lock);
+    f->reopening = true;
+}
+
+static void end_turn(struct remote *r, struct rfile *f)
+{
+    zc_lock_get(&r->lock);
+    f->reopening = false;
+    pthread_cond_broadcast(&r->changed);
+    zc_lock_put(&r->lock);
+}
+
+/* Makes sure that the handle is of this session. */
+static int have_handle(struct rfile *f, const struct use *use)
+{
+    struct remote *r = use->remote;
+    struct rhandle *h = &f->at[use->index];
+    char why[sizeof h->why];
+    bool mine;
+    int rc;
+
+    zc_lock_get(&r->lock);
+    if (h->session != use->session->number)
+        take_turn(r, f);
+    else
+        f = NULL; /* no turn was needed */
+    mine = h->session == use->session->number;
+    rc = mine ? 0 : h->status;
+    memcpy(why, h->why, sizeof why);
+    zc_lock_put(&r->lock);
+    if (rc)
+        rc = zc_errorf(-rc, "%s", why);
+    else if (!mine)
+        rc = open_again(f, use);
+    if (f)
+        end_turn(r, f);
+    return rc;
+}
+
+int zc_remote_begin(struct rfile *f, uint32_t i, struct use *use)
+{
+    struct remote *r = remote_of(f->file.store);
+    int rc;
+
+    do {
+        rc = zc_remote_use(r, i, use);
+        if (rc)
+            return rc;
+        rc = have_handle(f, use);
+        if (rc == 0) {
+            zc_lock_get(&r->lock);
+            use->handle = f->at[i].handle;
+            zc_lock_put(&r->lock);
+            return 0;
+        }
+    } while (zc_remote_end(use, rc));
+    return rc;
+}
+
+/* The next file after `f` (NULL: the first) that is not being closed, kept. */
+static struct rfile *next_file(struct remote *r, struct rfile *f)
+{
+    struct zc_list *n;
+
+    zc_lock_get(&r->lock);
+    n = f ? f->link.next : r->files.next;
+    if (f && --f->kept == 0)
+        pthread_cond_broadcast(&r->changed);
+    f = n == &r->files ? NULL : zc_list_entry(n, struct rfile, link);
+    if (f)
+        f->kept++;
+    zc_lock_put(&r->lock);
+    return f;
+}
+
+void zc_remote_reopen_all(struct remote *r, uint32_t i)
+{
+    for (struct rfile *f = next_file(r, NULL); f; f = next_file(r, f)) {
+        struct use use;
+        int rc;
+
+        if (!zc_remote_use_now(r, i, &use))
+            continue;
+        rc = have_handle(f, &use);
+        if (rc)
+            zc_warn("%s", zc_error_text(rc));
+        zc_remote_end(&use, rc);
+    }
+}
+
+int zc_remote_losses(struct rfile *f)
+{
+    struct remote *r = remote_of(f->file.store);
+    uint64_t lost = 0;
+
+    if (r->store.lossy)
+        return 0; /* who writes has kept it */
+    zc_lock_get(&r->lock);
+    for (uint32_t i = 0; i < r->n; i++)
+        lost += f->at[i].lost;
+    zc_lock_put(&r->lock);
+    if (!lost)
+        return 0;
+    return zc_errorf(EIO,
+                     "%s: up to %llu bytes are lost: a daemon had taken them and died before it "
+                     "wrote them",
+                     f->path, (unsigned long long)lost);
+}

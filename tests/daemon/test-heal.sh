@@ -1,0 +1,86 @@
+#!/usr/bin/env bash
+# A program goes on when its daemons are killed and started again, by the local socket and by
+# libfabric: no call fails, what it wrote is there, and it goes on within two seconds of the start.
+. "$(dirname -- "$0")/functions.sh"
+zcheal=$build/tests/daemon/zcheal
+requires test -x "$zcheal"
+
+make_tmp
+cd "$tmp" || exit 99
+mkdir root
+opts=(--root root --cache-size 16M)
+program=
+
+# begin HOW TIMEOUT-MS: a program with daemons 0 and 1.
+begin() {
+    rm -f fifo out root/f
+    mkfifo fifo
+    "$zcheal" "$1" 0.addr,1.addr "$tmp/root/f" "$2" <fifo >out 2>err &
+    program=$!
+    exec {hold}>fifo
+    rounds 2 || fail "$1: it does not begin: $(cat err)"
+}
+
+count() { grep -c round out; }
+has_rounds() { (($(count) >= $1)) || gone "$program"; }
+# rounds N: N more than now.
+rounds() { wait_for 60 has_rounds $(($(count) + $1)) && ! gone "$program"; }
+
+now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
+
+# goes_on DAEMON: that was killed, and is started again.
+goes_on() {
+    local begun took
+
+    start_daemon "$1" "${opts[@]}"
+    begun=$(now_ms)
+    rounds 1 || fail "it does not go on: $(cat err)"
+    took=$(($(now_ms) - begun))
+    echo "went on $took ms after the start"
+    ((took < ${HEAL_MS:-2000})) || fail "it took $took ms to go on"
+    rounds 2 || fail "it does not go on: $(cat err)"
+}
+
+finish() {
+    exec {hold}>&-
+    wait "$program" || fail "status $? of the program: $(cat err)"
+}
+
+for how in local fabric; do
+    start_daemon 0 "${opts[@]}"
+    start_daemon 1 "${opts[@]}"
+    begin $how 30000
+
+    # In the middle of calls; one, the other, the first again.
+    for daemon in 0 1 0; do
+        stop_daemon $daemon KILL
+        goes_on $daemon
+    done
+
+    # Both at a time, and away for a while.
+    stop_daemon 0 KILL
+    stop_daemon 1 KILL
+    wait_for 60 grep -q "waiting for it" err || fail "$how: nothing was said: $(cat err)"
+    start_daemon 1 "${opts[@]}"
+    goes_on 0
+
+    # Stopped, as for an update.
+    stop_daemon 0 || fail "status $? of the daemon"
+    goes_on 0
+
+    finish
+    stop_daemon 0 || fail "status $? of the daemon"
+    stop_daemon 1 || fail "status $? of the daemon"
+    cmp <(grep -c "there after" err) <(echo 6) || fail "$how: not found again six times: $(cat err)"
+
+    # One that does not come back is an error, in time.
+    start_daemon 0 "${opts[@]}"
+    start_daemon 1 "${opts[@]}"
+    begin $how 3000
+    stop_daemon 1 KILL
+    wait_for 30 gone "$program" || fail "$how: no error in time"
+    wait "$program" && fail "$how: it did not notice"
+    grep -q "zcheal: .*zcached on .*did not come back" err || fail "$how: said: $(cat err)"
+    exec {hold}>&-
+    stop_daemon 0 || fail "status $? of the daemon"
+done

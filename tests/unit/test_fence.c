@@ -1,0 +1,309 @@
+/* test_fence.c - a client comes back: nothing of its session before takes effect any more. */
+#include "config.h"
+
+#include <errno.h>
+
+#include "raw_peer.h"
+#include "zc_tp_fault.h"
+
+enum { SILENCE = 20000, RW = ZC_OPEN_READ | ZC_OPEN_WRITE };
+
+static struct rig rig;
+static struct zc_store *mem; /* the file system, which stays when the server goes */
+
+static void up(unsigned silence_ms)
+{
+    ck_assert_int_eq(zc_store_mem_create(&mem), 0);
+    rig_up_silence(&rig, NULL, borrow(mem), silence_ms);
+}
+
+/* Ends it; `want`: what the file has then, or NULL. */
+static void down(const char *want)
+{
+    struct zc_attr attr = {0};
+    char is[16] = "";
+    struct iovec iov = {is, sizeof is - 1};
+    struct zc_sfile *f;
+
+    rig_down(&rig);
+    if (want) {
+        ck_assert_int_eq(zc_store_open_file(mem, "/f", ZC_OPEN_READ, 0, &f, &attr), 0);
+        ck_assert_int_eq(zc_store_preadv(f, &iov, 1, 0), (ssize_t)strlen(want));
+        ck_assert_str_eq(is, want);
+        zc_store_close_file(f, ZC_LEVEL_VISIBLE);
+    }
+    zc_store_destroy(mem);
+}
+
+static uint64_t open_file(struct raw *p, uint64_t session)
+{
+    struct zc_msg m = {.type = ZC_T_OPEN,
+                       .session = session,
+                       .open_flags = RW | ZC_OPEN_CREATE,
+                       .mode = 0600,
+                       .block_size = 8192,
+                       .path = {"/f", 2}};
+
+    raw_call(p, &m);
+    ck_assert_msg(p->last.type == (ZC_T_OPEN | ZC_REPLY) && p->last.status == 0, "%s", p->text);
+    return p->last.handle;
+}
+
+static struct zc_msg writing(uint64_t session, uint64_t handle, uint64_t off, const char *data)
+{
+    return (struct zc_msg){.type = ZC_T_WRITE,
+                           .session = session,
+                           .handle = handle,
+                           .off = off,
+                           .len = strlen(data),
+                           .data = {data, (uint32_t)strlen(data)}};
+}
+
+static uint64_t clients = 5000;
+
+/* HELLO in place of a session; not answered yet. */
+static void come_back(struct raw *p, uint64_t replaces, uint64_t replaces_client)
+{
+    unsigned char addr[64];
+    size_t len = sizeof addr;
+    struct zc_msg m = {.type = ZC_T_HELLO,
+                       .magic = ZC_MAGIC,
+                       .version_min = ZC_PROTOCOL,
+                       .version_max = ZC_PROTOCOL,
+                       .tag = 99,
+                       .client_id = ++clients,
+                       .silence_ms = SILENCE,
+                       .replaces = replaces,
+                       .replaces_client = replaces_client,
+                       .name = {"raw again", 9}};
+
+    zc_tp_address(p->tp, addr, &len);
+    m.address = (struct zc_bytes){addr, (uint32_t)len};
+    raw_send(p, &m);
+}
+
+static uint64_t answered(struct raw *p)
+{
+    WAIT_FOR((zc_tp_progress(p->tp, 10), p->last.type == (ZC_T_HELLO | ZC_REPLY)));
+    ck_assert_msg(p->last.status == 0, "%s", p->text);
+    return p->last.session;
+}
+
+/* A write that was under way arrives late; what was taken before stays. */
+START_TEST(late_messages_have_no_effect)
+{
+    struct raw old, new;
+    uint64_t was, is, h;
+    struct zc_msg m;
+
+    up(0);
+    raw_up(&old, &rig);
+    raw_up(&new, &rig);
+    was = raw_hello(&old, SILENCE, ZC_PROTOCOL);
+    h = open_file(&old, was);
+    m = writing(was, h, 0, "old old old");
+    raw_call(&old, &m);
+    come_back(&new, was, 4711);
+    is = answered(&new);
+    ck_assert_uint_ne(is, was);
+    raw_send(&old, &m); /* in flight, so to speak */
+    h = open_file(&new, is);
+    m = writing(is, h, 4, "new");
+    raw_call(&new, &m);
+    ck_assert_msg(new.last.status == 0, "%s", new.text);
+    zc_tp_close(old.tp);
+    zc_tp_close(new.tp);
+    down("old new old");
+}
+END_TEST
+
+/* What the server still works on for the session before comes to its end first. */
+START_TEST(requests_under_way_end_first)
+{
+    struct raw old, new;
+    uint64_t was, h;
+    struct zc_msg m;
+
+    up(0);
+    raw_up(&old, &rig);
+    raw_up(&new, &rig);
+    was = raw_hello(&old, SILENCE, ZC_PROTOCOL);
+    h = open_file(&old, was);
+    m = writing(was, h, 0, "old");
+    raw_call(&old, &m);
+    zc_store_fault_hold(rig.store, ZC_FAULT_TRUNCATE);
+    m = (struct zc_msg){.type = ZC_T_TRUNCATE, .session = was, .handle = h, .size = 1};
+    raw_send(&old, &m);
+    WAIT_FOR(zc_store_fault_held(rig.store) == 1);
+    come_back(&new, was, 4711);
+    /* the client is told that it takes time, more than once, and nothing else */
+    WAIT_FOR((zc_tp_progress(new.tp, 10), new.received >= 2));
+    ck_assert_int_eq(new.last.type, ZC_T_PENDING);
+    ck_assert_uint_eq(new.last.tag, 99);
+    zc_store_fault_release(rig.store);
+    was = answered(&new);
+    m = writing(was, open_file(&new, was), 1, "new");
+    raw_call(&new, &m);
+    ck_assert_msg(new.last.status == 0, "%s", new.text);
+    zc_tp_close(old.tp);
+    zc_tp_close(new.tp);
+    down("onew");
+}
+END_TEST
+
+/* A server that cannot end it says so in the end. */
+START_TEST(a_session_that_does_not_end)
+{
+    struct raw old, new;
+    struct zc_msg m;
+    uint64_t was;
+
+    up(700);
+    raw_up(&old, &rig);
+    raw_up(&new, &rig);
+    was = raw_hello(&old, SILENCE, ZC_PROTOCOL);
+    m = (struct zc_msg){
+        .type = ZC_T_TRUNCATE, .session = was, .handle = open_file(&old, was), .size = 1};
+    zc_store_fault_hold(rig.store, ZC_FAULT_TRUNCATE);
+    raw_send(&old, &m);
+    WAIT_FOR(zc_store_fault_held(rig.store) == 1);
+    come_back(&new, was, 4711);
+    WAIT_FOR((zc_tp_progress(new.tp, 10), new.last.type == (ZC_T_HELLO | ZC_REPLY)));
+    ck_assert_int_eq(new.last.status, -EBUSY);
+    zc_store_fault_release(rig.store);
+    come_back(&new, was, 4711); /* as soon as it has */
+    new.last.type = 0;
+    WAIT_FOR((zc_tp_progress(new.tp, 10), new.last.type == (ZC_T_HELLO | ZC_REPLY)));
+    zc_tp_close(old.tp);
+    zc_tp_close(new.tp);
+    down(NULL);
+}
+END_TEST
+
+/* A transfer that never ends is cut off, and puts nothing into the file. */
+START_TEST(transfers_are_cut_off)
+{
+    static char memory[32 << 10];
+    struct zc_tp *server;
+    struct raw old, new;
+    struct zc_mr mr;
+    struct zc_msg m;
+    uint64_t was, h;
+
+    rig_transport = zc_tp_fault_open;
+    up(0);
+    server = zc_tp_fault_last();
+    raw_up(&old, &rig);
+    raw_up(&new, &rig);
+    was = raw_hello(&old, SILENCE, ZC_PROTOCOL);
+    h = open_file(&old, was);
+    memset(memory, 'o', sizeof memory);
+    ck_assert_int_eq(zc_tp_reg(old.tp, memory, sizeof memory, &mr), 0);
+    zc_tp_fault_set(server, ZC_TP_FAULT_PULL, ZC_TP_FAULT_DROP, 1, 100);
+    m = (struct zc_msg){.type = ZC_T_WRITE,
+                        .flags = ZC_F_RMA,
+                        .session = was,
+                        .handle = h,
+                        .len = sizeof memory,
+                        .raddr = mr.raddr,
+                        .rkey = mr.rkey};
+    raw_send(&old, &m);
+    WAIT_FOR(zc_tp_fault_raised(server) > 0);
+    zc_tp_fault_set(server, 0, ZC_TP_FAULT_DROP, 1, 0);
+    come_back(&new, was, 4711);
+    was = answered(&new);
+    m = writing(was, open_file(&new, was), 0, "new");
+    raw_call(&new, &m);
+    ck_assert_msg(new.last.status == 0, "%s", new.text);
+    zc_tp_dereg(old.tp, &mr);
+    zc_tp_close(old.tp);
+    zc_tp_close(new.tp);
+    down("new");
+}
+END_TEST
+
+/* Who does not know the client_id of a session does not end it; nor does the number of none. */
+START_TEST(nobody_else_is_replaced)
+{
+    struct raw old, new;
+    uint64_t was;
+    struct zc_msg m;
+
+    up(0);
+    raw_up(&old, &rig);
+    raw_up(&new, &rig);
+    was = raw_hello(&old, SILENCE, ZC_PROTOCOL);
+    come_back(&new, was, 4713);
+    answered(&new);
+    m = (struct zc_msg){.type = ZC_T_PING, .session = was};
+    raw_call(&old, &m);
+    ck_assert_int_eq(old.last.type, ZC_T_PING | ZC_REPLY);
+    new.last.type = 0;
+    come_back(&new, 12345, 4711);
+    answered(&new);
+    raw_call(&old, &m);
+    ck_assert_int_eq(old.last.type, ZC_T_PING | ZC_REPLY);
+    zc_tp_close(old.tp);
+    zc_tp_close(new.tp);
+    down(NULL);
+}
+END_TEST
+
+/* A client that was silent is told, and again when it speaks. */
+START_TEST(who_is_dropped_is_told)
+{
+    struct zc_msg m = {.type = ZC_T_PING};
+    struct raw p;
+
+    up(300);
+    raw_up(&p, &rig);
+    m.session = raw_hello(&p, SILENCE, ZC_PROTOCOL);
+    for (int i = 0; i < 2; i++) {
+        p.last.type = 0;
+        WAIT_FOR((zc_tp_progress(p.tp, 10), p.last.type == ZC_T_DROPPED));
+        ck_assert_uint_eq(p.last.session, m.session);
+        ck_assert_int_eq(p.last.status, -ECONNRESET);
+        ck_assert_msg(strstr(p.text, "nothing was heard") != NULL, "%s", p.text);
+        nanosleep(&(struct timespec){0, 150000000}, NULL); /* it is told now and then only */
+        raw_send(&p, &m);
+    }
+    zc_tp_close(p.tp);
+    down(NULL);
+}
+END_TEST
+
+/* The client's own side: its calls end at once, with the reason. */
+START_TEST(a_dropped_client_hears_why)
+{
+    struct zc_net *net;
+    struct zc_client *c;
+    struct zc_tp *tp;
+    int rc;
+
+    rig_transport = zc_tp_fault_open;
+    up(400);
+    net = rig_net(60000);
+    tp = zc_tp_fault_last();
+    c = rig_connect(&rig, net);
+    zc_tp_fault_set(tp, ZC_TP_FAULT_SEND, ZC_TP_FAULT_DROP, 1, 1000000);
+    WAIT_FOR(zc_client_broken(c));
+    rc = zc_client_ping(c);
+    ck_assert_int_eq(rc, -ECONNRESET);
+    ck_assert_msg(strstr(zc_error_text(rc), "nothing was heard of it") != NULL, "%s",
+                  zc_error_text(rc));
+    zc_client_disconnect(c);
+    zc_net_destroy(net);
+    down(NULL);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("fence");
+
+    zc_log_init(NULL);
+    CASE(s, "fence", 30, late_messages_have_no_effect, requests_under_way_end_first,
+         a_session_that_does_not_end, transfers_are_cut_off, nobody_else_is_replaced);
+    CASE(s, "dropped", 30, who_is_dropped_is_told, a_dropped_client_hears_why);
+    return run_suite(s);
+}
