@@ -14,7 +14,7 @@ static const uint8_t types[] = {
     ZC_T_READ,      ZC_T_WRITE,      ZC_T_GETATTR, ZC_T_TRUNCATE, ZC_T_ALLOCATE,     ZC_T_FLUSH,
     ZC_T_UNLINK,    ZC_T_STAT,       ZC_T_INFO,    ZC_T_CONTROL,  ZC_T_VREAD,        ZC_T_VWRITE,
     ZC_T_BACKLOG,   ZC_T_POINTER,    ZC_T_LOCK,    ZC_T_UNLOCK,   ZC_T_VIEW_INSTALL, ZC_T_VIEW_DROP,
-    ZC_T_LIST_READ, ZC_T_LIST_WRITE, ZC_T_MEET,
+    ZC_T_LIST_READ, ZC_T_LIST_WRITE, ZC_T_MEET,    ZC_T_STORED,
 };
 enum { NTYPES = sizeof types };
 

@@ -1,0 +1,347 @@
+/* test_replay.c - a daemon dies with what it has not stored, another takes its place, and the job
+ * goes on: cache, remote store and server together.
+ *
+ * Daemons are rigs with address files, over one memory store, which is their file system.  They
+ * store nothing by themselves, so that each death loses what was not asked for.  Where the remote
+ * store does not find the successor of a daemon there is nothing to be seen here.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "rig.h"
+#include "zc_addrfile.h"
+#include "zc_store_remote.h"
+#include "zc_tp_fault.h"
+
+enum { DAEMONS = 2, PAGE = 4096, BLOCK = 4 * PAGE, BYTES = 16 * BLOCK };
+
+static struct rig rigs[DAEMONS];
+static struct zc_tp *endpoints[DAEMONS];
+static bool runs[DAEMONS];
+static struct zc_store *shared; /* the file system of all */
+static char dir[64];
+static uint64_t starts;
+
+static struct zc_store *store;
+static struct zc_cache *cache;
+static struct zc_handle *file;
+
+/* ---- daemons ---- */
+
+static void path_of(unsigned i, char *path)
+{
+    sprintf(path, "%s/%u.addr", dir, i);
+}
+
+static void announce(unsigned i)
+{
+    struct zc_addrfile a = {.protocol = ZC_PROTOCOL,
+                            .provider = "loop",
+                            .pid = getpid(),
+                            .boot_id = rig_boot_id,
+                            .root = "/"};
+    char path[80];
+
+    path_of(i, path);
+    gethostname(a.host, sizeof a.host - 1);
+    memcpy(a.address, rigs[i].addr, rigs[i].addr_len);
+    a.address_len = rigs[i].addr_len;
+    ck_assert_int_eq(zc_addrfile_write(path, &a), 0);
+}
+
+static void start_daemon(unsigned i)
+{
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+
+    cfg.page_size = PAGE;
+    cfg.capacity = 4 * BYTES;
+    cfg.idle_ms = 0;
+    cfg.level = ZC_LEVEL_STAGED;
+    rig_boot_id = 1000 * ++starts;
+    rig_transport = zc_tp_fault_open;
+    rig_up(&rigs[i], &cfg, borrow(shared));
+    endpoints[i] = zc_tp_fault_last();
+    runs[i] = true;
+    announce(i);
+}
+
+/* As kill -9: nothing is said any more, and nothing written. */
+static void kill_daemon(unsigned i)
+{
+    zc_tp_fault_set(endpoints[i], ZC_TP_FAULT_ALL, ZC_TP_FAULT_DROP, 1, UINT64_MAX);
+    zc_store_fault_set(rigs[i].store, ZC_FAULT_WRITE, 1, UINT64_MAX, EIO);
+    rig_stop(&rigs[i]);
+    rig_free(&rigs[i]);
+    runs[i] = false;
+}
+
+static void replace_daemon(unsigned i)
+{
+    kill_daemon(i);
+    start_daemon(i);
+}
+
+/* ---- a job ---- */
+
+static void connect_to(unsigned daemons)
+{
+    struct zc_net_config cfg = {
+        .open_transport = zc_tp_loop_open, .timeout_ms = 10000, .name = "job"};
+    char paths[200];
+    int rc;
+
+    path_of(0, paths);
+    if (daemons > 1) {
+        strcat(paths, ",");
+        path_of(1, paths + strlen(paths));
+    }
+    rc = zc_store_remote_create(paths, &cfg, &store);
+    ck_assert_msg(rc == 0, "connect: %s", rc ? zc_error_text(rc) : "");
+}
+
+/* False, and said: the store does not reopen. */
+static bool reopens(void)
+{
+    static const char why[] = "skipped: the remote store does not find a daemon's successor\n";
+    bool yes;
+
+    connect_to(1);
+    replace_daemon(0);
+    yes = zc_store_ping(store) == 0;
+    zc_store_destroy(store);
+    if (!yes)
+        fputs(why, stdout);
+    fflush(stdout);
+    return yes;
+}
+
+/* Daemons, and a cache of so many pages with the file open; false: skipped. */
+static bool up(unsigned daemons, enum zc_replay replay, unsigned pages)
+{
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_attr attr = {.block_size = BLOCK};
+    int rc;
+
+    strcpy(dir, "/tmp/zc-replay-XXXXXX");
+    ck_assert(mkdtemp(dir) != NULL);
+    ck_assert_int_eq(zc_store_mem_create(&shared), 0);
+    for (unsigned i = 0; i < daemons; i++)
+        start_daemon(i);
+    if (!reopens())
+        return false;
+    connect_to(daemons);
+    cfg.page_size = PAGE;
+    cfg.capacity = (size_t)pages * PAGE;
+    cfg.idle_ms = 1;
+    cfg.retry_ms = 10;
+    cfg.transient = true;
+    cfg.replay = replay;
+    ck_assert_int_eq(zc_cache_create(&cfg, store, &cache), 0);
+    rc = zc_cache_open(cache, "/f", ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0644, &file,
+                       &attr);
+    ck_assert_msg(rc == 0, "open: %s", rc ? zc_error_text(rc) : "");
+    return true;
+}
+
+static void down(void)
+{
+    char path[80];
+
+    if (cache) {
+        zc_cache_close(file);
+        zc_cache_destroy(cache);
+        zc_store_destroy(store);
+    }
+    for (unsigned i = 0; i < DAEMONS; i++) {
+        path_of(i, path);
+        unlink(path);
+        if (runs[i])
+            rig_down(&rigs[i]);
+    }
+    rmdir(dir);
+    zc_store_destroy(shared);
+}
+
+static struct zc_cache_stats stats(void)
+{
+    struct zc_cache_stats st;
+
+    zc_cache_stats(cache, &st);
+    return st;
+}
+
+static void put(uint64_t off, size_t len, unsigned gen)
+{
+    unsigned char *buf = malloc(len);
+    ssize_t n;
+
+    fill(buf, len, off, gen);
+    n = zc_cache_write(file, buf, len, off);
+    ck_assert_msg(n == (ssize_t)len, "write: %s", n < 0 ? zc_error_text((int)n) : "short");
+    free(buf);
+}
+
+static void flush_ok(enum zc_level level)
+{
+    int rc = zc_cache_flush(file, level);
+
+    ck_assert_msg(rc == 0, "flush: %s", rc ? zc_error_text(rc) : "");
+}
+
+/* What is in the file. */
+static void is_stored(uint64_t off, size_t len, unsigned gen)
+{
+    unsigned char *buf = malloc(len);
+    struct iovec iov = {buf, len};
+    struct zc_attr attr = {0};
+    struct zc_sfile *sf;
+
+    ck_assert_int_eq(zc_store_open_file(shared, "/f", ZC_OPEN_READ, 0, &sf, &attr), 0);
+    ck_assert_int_eq(zc_store_preadv(sf, &iov, 1, off), (ssize_t)len);
+    zc_store_close_file(sf, ZC_LEVEL_VISIBLE);
+    expect(buf, len, off, gen);
+    free(buf);
+}
+
+/* ---- tests ---- */
+
+START_TEST(what_was_staged_is_sent_again)
+{
+    if (up(1, ZC_REPLAY_ON, 128)) {
+        put(0, BYTES, 1);
+        flush_ok(ZC_LEVEL_STAGED);
+        ck_assert_uint_eq(stats().retained_bytes, BYTES);
+        replace_daemon(0);
+        WAIT_FOR(stats().replayed_bytes == BYTES); /* nobody has to come for it */
+        flush_ok(ZC_LEVEL_STORED);
+        is_stored(0, BYTES, 1);
+        ck_assert_uint_eq(stats().lost_bytes, 0);
+    }
+    down();
+}
+END_TEST
+
+START_TEST(only_what_the_dead_one_had)
+{
+    if (up(2, ZC_REPLAY_ON, 128)) {
+        put(0, BYTES, 1);
+        flush_ok(ZC_LEVEL_STAGED);
+        replace_daemon(1);
+        WAIT_FOR(stats().replayed_bytes > 0);
+        ck_assert_uint_eq(stats().replayed_bytes, BYTES / 2);
+        flush_ok(ZC_LEVEL_STORED);
+        is_stored(0, BYTES, 1);
+    }
+    down();
+}
+END_TEST
+
+START_TEST(and_not_what_was_stored)
+{
+    if (up(1, ZC_REPLAY_ON, 128)) {
+        put(0, BYTES, 1);
+        flush_ok(ZC_LEVEL_STORED);
+        put(BLOCK, PAGE, 2);
+        flush_ok(ZC_LEVEL_STAGED);
+        replace_daemon(0);
+        WAIT_FOR(stats().replayed_bytes == PAGE);
+        flush_ok(ZC_LEVEL_STORED);
+        is_stored(0, BLOCK, 1);
+        is_stored(BLOCK, PAGE, 2);
+        is_stored(BLOCK + PAGE, PAGE, 1);
+    }
+    down();
+}
+END_TEST
+
+static atomic_bool writing;
+
+/* Writes all over the file, generation by generation, and hands it over. */
+static void *writer(void *arg)
+{
+    unsigned *gen = arg;
+
+    for (*gen = 0; atomic_load(&writing); ++*gen) {
+        put(0, BYTES, *gen + 1);
+        flush_ok(ZC_LEVEL_STAGED);
+    }
+    return NULL;
+}
+
+static void kills_while_it_writes(unsigned daemons, enum zc_replay replay, unsigned pages)
+{
+    pthread_t t;
+    unsigned gen;
+
+    if (up(daemons, replay, pages)) {
+        atomic_store(&writing, true);
+        ck_assert_int_eq(pthread_create(&t, NULL, writer, &gen), 0);
+        for (unsigned i = 0; i < 4; i++) {
+            uint64_t before = stats().store_written_bytes;
+
+            WAIT_FOR(stats().store_written_bytes > before + BYTES / 2);
+            replace_daemon(i % daemons);
+        }
+        atomic_store(&writing, false);
+        pthread_join(t, NULL);
+        flush_ok(ZC_LEVEL_STORED);
+        is_stored(0, BYTES, gen);
+        ck_assert_uint_eq(stats().lost_bytes, 0);
+    }
+    down();
+}
+
+START_TEST(killed_while_it_is_written)
+{
+    kills_while_it_writes(1, ZC_REPLAY_ON, 128);
+}
+END_TEST
+
+START_TEST(either_of_two)
+{
+    kills_while_it_writes(2, ZC_REPLAY_ON, 128);
+}
+END_TEST
+
+START_TEST(strict_in_little_room)
+{
+    kills_while_it_writes(2, ZC_REPLAY_STRICT, 16);
+}
+END_TEST
+
+START_TEST(what_was_not_kept_is_named)
+{
+    int rc;
+
+    if (up(1, ZC_REPLAY_OFF, 128)) {
+        put(0, BYTES, 1);
+        flush_ok(ZC_LEVEL_STORED);
+        put(PAGE, 100, 2);
+        flush_ok(ZC_LEVEL_STAGED);
+        replace_daemon(0);
+        rc = zc_cache_flush(file, ZC_LEVEL_STORED);
+        ck_assert_int_eq(rc, -EIO);
+        ck_assert_msg(strstr(zc_error_text(rc), "100 bytes within 4096-4195"), "%s",
+                      zc_error_text(rc));
+    }
+    down();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("replay");
+
+    zc_log_init(NULL);
+    if (!getenv("ZCACHE_LOG"))
+        zc_log_to_fd(open("/dev/null", O_WRONLY | O_CLOEXEC));
+    CASE(s, "staged", 120, what_was_staged_is_sent_again, only_what_the_dead_one_had,
+         and_not_what_was_stored, what_was_not_kept_is_named);
+    CASE(s, "writing", 120, killed_while_it_is_written, either_of_two, strict_in_little_room);
+    return run_suite(s);
+}
