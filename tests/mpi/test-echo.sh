@@ -7,9 +7,9 @@ set -u
 
 make_root
 bad=0
-names=$("$programs/t_echo" --names) || fail "a hint of the table is not tested"
 for daemons in 0 1; do
     start_daemons "$daemons"
+    names=$("$programs/t_echo" --names) || fail "a hint of the table is not tested"
     while read -r name number times; do
         mpi 3 "$programs/t_echo" "zcache:$root/$name$number" "$name" "$number" \
             >"$tmp/out" 2>&1 </dev/null
