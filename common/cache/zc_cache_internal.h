@@ -213,10 +213,10 @@ struct zc_cache {
     uint64_t dirty_bytes, flushing_bytes, retained_bytes; /* sums over pages */
     struct zc_watch watch;                                /* of the store, if it is lossy */
     uint64_t nused, npinned, nreading, nflushing;
-    uint64_t nclaimed;     /* pages with `claimed`, ... */
-    uint64_t nstake;       /* pages that are claimed or retain bytes */
-    uint64_t nbarred;      /* ... of files that have failed ones */
-    bool shrunk;           /* all pages may be claimed until some are written back */
+    uint64_t nclaimed; /* pages with `claimed`, ... */
+    uint64_t nstake;   /* pages that are claimed or retain bytes */
+    uint64_t nbarred;  /* ... of files that have failed ones */
+    bool shrunk;       /* or a daemon died: all pages may be claimed until some are written back */
     struct zc_list losses; /* zc_ledger.c */
     unsigned nlosses;
     struct zc_list kept; /* files kept for what is lost of them, the one used last at the tail */

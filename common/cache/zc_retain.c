@@ -289,6 +289,9 @@ static void died(struct zc_cache *c, struct zc_file *f, uint32_t server)
     if (c->st.replayed_bytes > before)
         zc_info("%s: a daemon has died: %llu bytes that it had not stored are sent again", f->path,
                 (unsigned long long)(c->st.replayed_bytes - before));
+    f->retry_at = f->backoff = 0; /* what the dead one refused its successor may take */
+    if (c->nclaimed >= c->npages)
+        c->shrunk = true; /* pages in use could not be let go: zc_retain_make_room() */
     s->older = s->newer = (struct zc_exposed){0};
     s->synced = (struct zc_progress){0};
     if (c->store->servers == 1)
@@ -346,6 +349,8 @@ void zc_retain_moved(struct zc_watch *w)
         zc_retain_look(c, f);
         zc_file_eager(c, f);
     }
+    zc_list_each_safe (&c->failed_files, n)
+        zc_retain_look(c, zc_list_entry(n, struct zc_file, failed_link));
     zc_cache_unlock(c);
 }
 

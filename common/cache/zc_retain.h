@@ -81,7 +81,8 @@ void zc_retain_end(struct zc_cache *c, struct zc_file *f);
 /* How far the store has come: lets go what is stored, makes dirty what a dead server has lost.
  * Before a store write and after it, with the same f->retain.deaths, the bytes are taken. */
 void zc_retain_look(struct zc_cache *c, struct zc_file *f);
-void zc_retain_moved(struct zc_watch *w); /* zc_cache.watch: looks at all files; without lock */
+void zc_retain_moved(
+    struct zc_watch *w); /* zc_cache.watch: looks at all files concerned; without lock */
 
 /* A store write of p->flushing is over: after zc_retain_look(), before zc_page_flushed(). */
 void zc_retain_page(struct zc_cache *c, struct zc_page *p);

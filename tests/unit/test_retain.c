@@ -248,6 +248,28 @@ START_TEST(during_a_write_that_fails)
 }
 END_TEST
 
+/* What a dead one refused its successor is asked to take, however long the delay would have been.
+ */
+START_TEST(the_successor_takes_what_was_refused)
+{
+    setup_lossy(ZC_REPLAY_ON);
+    cfg.retry_ms = 1000000;
+    start();
+    put(0, 10, 'a');
+    hand_over();
+    put(PAGE, 10, 'b');
+    refuses(ZC_FAULT_WRITE, ENOSPC);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STAGED), -ENOSPC);
+    zc_store_fault_set(store, 0, 0, 0, 0);
+    zc_store_mem_die(mem);
+    WAIT_FOR(st.failed_bytes == 0 && st.flushing_bytes == 0);
+    flush_ok();
+    expect_on_disk(0, 10, 'a');
+    expect_on_disk(PAGE, 10, 'b');
+    stop();
+}
+END_TEST
+
 /* Its sync is answered by the successor, which has nothing: the flush goes on, it does not end. */
 START_TEST(during_a_sync)
 {
@@ -712,8 +734,9 @@ int main(void)
          a_sync_that_fails_does_not, the_last_close_ends_it);
     CASE(s, "deaths", 30, a_death_makes_it_dirty_again, a_death_after_another,
          only_what_was_not_stored, the_newest_bytes_are_sent, during_a_write,
-         during_a_write_that_fails, during_a_sync, during_a_sync_and_written_again, before_a_close,
-         what_was_cut_off_is_not_sent, nor_what_was_deleted, a_write_over_it_that_breaks_off);
+         during_a_write_that_fails, the_successor_takes_what_was_refused, during_a_sync,
+         during_a_sync_and_written_again, before_a_close, what_was_cut_off_is_not_sent,
+         nor_what_was_deleted, a_write_over_it_that_breaks_off);
     CASE(s, "room", 30, others_go_first, what_was_evicted_is_lost_by_range,
          what_was_evicted_and_stored_is_not, a_death_leaves_readers_room,
          what_is_exposed_ends_in_turn, off_keeps_nothing, what_was_exposed_and_cut_off,
