@@ -125,14 +125,14 @@ static int resize(struct mem_store *m, struct mem_file *f, uint64_t size)
 
 /* ---- lossy ---- */
 
-static void forget_writes(struct mem_file *f, uint64_t upto)
+static void forget_writes(struct mem_file *f, uint64_t last)
 {
     struct zc_list *n;
 
     while (!zc_list_empty(&f->unstored)) {
         struct mem_write *w = zc_list_entry(f->unstored.next, struct mem_write, link);
 
-        if (w->number > upto)
+        if (w->number > last)
             return;
         n = zc_list_pop(&f->unstored);
         free(zc_list_entry(n, struct mem_write, link));
@@ -167,14 +167,14 @@ static void took(struct mem_store *m, struct mem_file *f, uint64_t lo, uint64_t 
 }
 
 /* Newer bytes may get there with older ones; a write that was cut off has none left. */
-static void store_file(struct mem_store *m, struct mem_file *f, uint64_t upto)
+static void store_file(struct mem_store *m, struct mem_file *f, uint64_t last)
 {
     zc_assert_held(&m->lock);
     zc_list_each (&f->unstored, n) {
         const struct mem_write *w = zc_list_entry(n, struct mem_write, link);
         uint64_t hi = w->hi < f->size ? w->hi : f->size;
 
-        if (w->number > upto)
+        if (w->number > last)
             break;
         if (w->lo >= hi)
             continue;
@@ -182,11 +182,11 @@ static void store_file(struct mem_store *m, struct mem_file *f, uint64_t upto)
             resize_disk(f, hi);
         memcpy(f->disk + w->lo, f->data + w->lo, hi - w->lo);
     }
-    forget_writes(f, upto);
-    if (upto > f->taken)
-        upto = f->taken;
-    if (upto > f->stored)
-        f->stored = upto;
+    forget_writes(f, last);
+    if (last > f->taken)
+        last = f->taken;
+    if (last > f->stored)
+        f->stored = last;
 }
 
 /* What is on disk is all there is. */
@@ -422,13 +422,13 @@ static void mem_unwatch(struct zc_store *s, struct zc_watch *w)
     zc_watchers_remove(&mem_store(s)->watchers, w);
 }
 
-void zc_store_mem_store(struct zc_store *s, uint64_t upto)
+void zc_store_mem_store(struct zc_store *s, uint64_t last)
 {
     struct mem_store *m = mem_store(s);
 
     zc_lock_get(&m->lock);
     zc_list_each (&m->files, n)
-        store_file(m, zc_list_entry(n, struct mem_file, link), upto);
+        store_file(m, zc_list_entry(n, struct mem_file, link), last);
     zc_lock_put(&m->lock);
     zc_watchers_tell(&m->watchers);
 }

@@ -484,6 +484,119 @@ START_TEST(growing_without_fallocate)
 }
 END_TEST
 
+/* ---- lossy stores ---- */
+
+static struct zc_progress progress_of(struct zc_sfile *f)
+{
+    struct zc_progress p;
+
+    ck_assert_uint_eq(zc_store_server(f, 12345), 0);
+    zc_store_progress(f, 0, &p);
+    return p;
+}
+
+/* What zc_store.h says of numbers and epochs, through the faulty store. */
+START_TEST(a_lossy_store)
+{
+    struct zc_attr a = {0};
+    struct zc_store *mem;
+    struct zc_sfile *f;
+    char buf[8] = "";
+
+    ck_assert_int_eq(zc_store_mem_create_lossy(&mem), 0);
+    ck_assert_int_eq(zc_store_fault_create(mem, &store), 0);
+    ck_assert(zc_store_lossy(store));
+    ck_assert_int_eq(zc_store_open_file(store, "/f", NEW, 0644, &f, &a), 0);
+    put(f, "abcd", 4, 0);
+    put(f, "efgh", 4, 4);
+    ck_assert_uint_eq(progress_of(f).taken, 2);
+    ck_assert_uint_eq(progress_of(f).stored, 0);
+    zc_store_mem_store(mem, 1);
+    ck_assert_uint_eq(progress_of(f).stored, 1);
+    zc_store_mem_die(mem);
+    ck_assert_uint_eq(progress_of(f).epoch, 1);
+    ck_assert_uint_eq(progress_of(f).taken + progress_of(f).stored, 0);
+    ck_assert_int_eq(get(f, buf, sizeof buf, 0), 4);
+    ck_assert_mem_eq(buf, "abcd", 4);
+    put(f, "EFGH", 4, 4);
+    ck_assert_int_eq(zc_store_sync(f, ZC_LEVEL_STAGED), 0);
+    ck_assert_uint_eq(progress_of(f).stored, 0);
+    ck_assert_int_eq(zc_store_sync(f, ZC_LEVEL_STORED), 0);
+    ck_assert_uint_eq(progress_of(f).stored, progress_of(f).taken);
+    put(f, "late", 4, 100);
+    ck_assert_int_eq(zc_store_truncate(f, 6), 0); /* at once, for all */
+    zc_store_mem_die(mem);
+    ck_assert_int_eq(get(f, buf, sizeof buf, 0), 6);
+    ck_assert_mem_eq(buf, "abcdEF", 6);
+    close_it(f);
+    zc_store_destroy(store);
+}
+END_TEST
+
+struct watcher {
+    struct zc_watch watch;
+    pthread_mutex_t lock;
+    pthread_cond_t cond;
+    int calls;
+    bool go;
+};
+
+static void moved(struct zc_watch *w)
+{
+    struct watcher *x = (struct watcher *)w;
+
+    pthread_mutex_lock(&x->lock);
+    x->calls++;
+    pthread_cond_broadcast(&x->cond);
+    while (!x->go)
+        pthread_cond_wait(&x->cond, &x->lock);
+    pthread_mutex_unlock(&x->lock);
+}
+
+static void *tell(void *mem)
+{
+    zc_store_mem_store(mem, UINT64_MAX);
+    return NULL;
+}
+
+static void *let_go(void *watcher)
+{
+    struct watcher *x = watcher;
+
+    pthread_mutex_lock(&x->lock);
+    x->go = true;
+    pthread_cond_broadcast(&x->cond);
+    pthread_mutex_unlock(&x->lock);
+    return NULL;
+}
+
+/* Its memory may go when zc_store_unwatch() has returned: no call is under way then. */
+START_TEST(a_watch_ends_after_its_calls)
+{
+    struct watcher *x = calloc(1, sizeof *x);
+    pthread_t teller, other;
+
+    ck_assert_int_eq(zc_store_mem_create_lossy(&store), 0);
+    pthread_mutex_init(&x->lock, NULL);
+    pthread_cond_init(&x->cond, NULL);
+    x->watch.moved = moved;
+    zc_store_watch(store, &x->watch);
+    ck_assert_int_eq(pthread_create(&teller, NULL, tell, store), 0);
+    pthread_mutex_lock(&x->lock);
+    while (x->calls == 0)
+        pthread_cond_wait(&x->cond, &x->lock);
+    pthread_mutex_unlock(&x->lock);
+    ck_assert_int_eq(pthread_create(&other, NULL, let_go, x), 0);
+    zc_store_unwatch(store, &x->watch);
+    ck_assert(x->go);
+    pthread_join(other, NULL);
+    pthread_join(teller, NULL);
+    free(x);
+    zc_store_mem_store(store, UINT64_MAX); /* nobody is left to be told */
+    zc_store_destroy(store);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("stores");
@@ -491,6 +604,7 @@ int main(void)
 
     CASE(s, "common", 20, memory, fault_in_front, posix_without_root, nth_call_fails,
          growing_without_fallocate, held_calls_wait);
+    CASE(s, "lossy", 20, a_lossy_store, a_watch_ends_after_its_calls);
     tcase_add_checked_fixture(root, setup_root, teardown);
     tcase_set_timeout(root, 20);
     tcase_add_test(root, posix);
