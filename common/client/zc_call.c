@@ -183,9 +183,10 @@ int zc_call_start(struct zc_client *c, struct zc_msg *msg, void *data, size_t da
     }
     rc = post(c, msg);
     zc_lock_get(&n->lock);
-    if (is_lost(rc) && !c->failed)
-        c->failed = rc;
-    else if (rc < 0 && !is_lost(rc) && !call->done) { /* zc_call_wait() returns it */
+    if (is_lost(rc)) {
+        if (!c->failed)
+            c->failed = rc;
+    } else if (rc < 0 && !call->done) { /* zc_call_wait() returns it */
         call->status = rc;
         snprintf(call->text, sizeof call->text, "%s", zc_error_text(rc));
         zc_call_done(c, call);
