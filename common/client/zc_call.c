@@ -41,7 +41,7 @@ static struct zc_client *heard(struct zc_net *n, const struct zc_msg *m)
         struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
 
         if (c->session && c->session == m->session) {
-            c->unanswered = 0;
+            c->unanswered = c->ncalls ? zc_now() : 0; /* others are still waited for */
             return c;
         }
     }
@@ -79,7 +79,8 @@ void zc_call_done(struct zc_client *c, struct zc_call *call)
 {
     zc_assert_held(&c->net->lock);
     call->done = true;
-    c->ncalls--;
+    if (--c->ncalls == 0)
+        c->unanswered = 0;
     pthread_cond_broadcast(&c->net->changed);
 }
 
