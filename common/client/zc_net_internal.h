@@ -74,6 +74,7 @@ struct zc_client {
     char dropped[160];   /* then: what it said, or "" */
     int broken;          /* negative errno; no call can succeed any more */
     char why[256];       /* it is broken */
+    bool bystander;      /* then: with another one whose server is gone; its own may be well */
     bool removed;        /* its peer was removed */
     unsigned sending;    /* threads that post to the peer, which must stay for them */
 
