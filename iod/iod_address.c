@@ -9,12 +9,14 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "iod_address.h"
 #include "iod_alive.h"
+#include "iod_path.h"
 #include "zc_addrfile.h"
 #include "zc_client.h"
 #include "zc_log.h"
@@ -91,6 +93,37 @@ int iod_address_claim(const struct zc_settings *s)
                          "choose another name",
                          path, zc_error_text(rc));
     return claim_from(path, &a);
+}
+
+static uint64_t hash(uint64_t h, const void *bytes, size_t n)
+{
+    const unsigned char *p = bytes;
+
+    while (n--)
+        h = (h ^ *p++) * 0x100000001b3ull; /* FNV-1a */
+    return h;
+}
+
+/* The directory's inode number tells directories of one name on different hosts apart. */
+uint64_t iod_address_identity(const struct zc_settings *s)
+{
+    const char *name = strrchr(s->address_file, '/');
+    char dir[ZC_MAX_PATH], *real = NULL;
+    uint64_t h = 0xcbf29ce484222325ull;
+    struct stat st = {0};
+
+    if (iod_path_dirname(s->address_file, dir, sizeof dir) == 0)
+        real = realpath(dir, NULL);
+    if (!name || !real || stat(real, &st)) {
+        free(real);
+        return 0; /* a boot id then, which changes */
+    }
+    h = hash(h, real, strlen(real));
+    h = hash(h, &st.st_ino, sizeof st.st_ino);
+    h = hash(h, name, strlen(name) + 1);
+    h = hash(h, s->root, strlen(s->root));
+    free(real);
+    return h;
 }
 
 int iod_address_publish(const struct zc_settings *s, struct zc_server *server, uint64_t boot_id)

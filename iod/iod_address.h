@@ -9,6 +9,10 @@
  * explanation says how to stop it.  -EEXIST: the file is something else. */
 int iod_address_claim(const struct zc_settings *s);
 
+/* What the daemon is in sets of daemons (zc_server_config.identity): the same for one that is
+ * started again, or takes its place on another host, with the same address file and root. */
+uint64_t iod_address_identity(const struct zc_settings *s);
+
 /* Tells the world that the daemon is ready. */
 int iod_address_publish(const struct zc_settings *s, struct zc_server *server, uint64_t boot_id);
 

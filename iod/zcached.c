@@ -147,6 +147,7 @@ static int create_server(struct iod *d)
     struct zc_server_config cfg = {
         .cache = d->cache,
         .boot_id = d->boot_id,
+        .identity = iod_address_identity(&d->settings),
         .silence_ms = (unsigned)d->settings.timeout,
         .open_transport = zc_tp_both_open,
         .provider = d->settings.provider,

@@ -22,6 +22,7 @@ struct key {
     size_t len;
     const char *label;
     const struct zc_settings *settings;
+    const struct zc_past *past; /* or NULL */
 };
 
 /* ---- endpoints: one for processes of this host, one for others ---- */
@@ -129,8 +130,8 @@ static int peer_make(struct zcache_item *i, const void *key)
 
     if (rc < 0)
         return rc;
-    return zc_client_connect(((struct endpoint *)e)->net, k->addr, k->len, k->label,
-                             &((struct peer *)i)->client);
+    return zc_client_connect_again(((struct endpoint *)e)->net, k->addr, k->len, k->label, k->past,
+                                   0, &((struct peer *)i)->client);
 }
 
 static void peer_unmake(struct zcache_item *i)
@@ -244,9 +245,10 @@ static void close_all(void)
 
 /* Its users are not counted: it is nobody's to give back. */
 int zcache_peer_get(const void *addr, size_t len, const char *label, const struct zc_settings *s,
-                    uint64_t failures_before, struct zc_client **out)
+                    uint64_t failures_before, struct zc_client *past, struct zc_client **out)
 {
-    struct key key = {addr, len, label, s};
+    struct zc_past was = past ? zc_client_past(past) : (struct zc_past){0, 0};
+    struct key key = {addr, len, label, s, past ? &was : NULL};
     struct zcache_item *i;
     int rc = recall(&key, failures_before);
 

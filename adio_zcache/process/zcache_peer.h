@@ -14,8 +14,9 @@
 /* How many attempts have failed so far; a file asks when it is opened. */
 uint64_t zcache_peer_failures(void);
 /* `label` names the aggregator in messages.  Not reached since `failures_before`: the same error
- * at once. */
+ * at once.  `past`: a connection that broke with that of another aggregator, and whose session
+ * there ends before the new one begins; or NULL. */
 int zcache_peer_get(const void *addr, size_t len, const char *label, const struct zc_settings *s,
-                    uint64_t failures_before, struct zc_client **out);
+                    uint64_t failures_before, struct zc_client *past, struct zc_client **out);
 
 #endif

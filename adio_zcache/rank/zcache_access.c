@@ -128,9 +128,49 @@ static void start_remote(struct transfer *t, struct part *p)
     zc_io_start(p->client, &p->io);
 }
 
-static int64_t wait_remote(struct part *p)
+/* All of a part through the view, in as many transfers as it takes. */
+static int64_t move_viewed(struct transfer *t, struct part *p)
 {
-    return p->viewed ? zc_vio_wait(p->client, &p->vio) : zc_io_wait(p->client, &p->io);
+    int64_t whole = p->len, done = 0;
+    struct part rest = *p;
+
+    while (done < whole) {
+        int64_t got;
+        int rc;
+
+        rest.view_off = p->view_off + done;
+        rest.buf = p->buf + done;
+        rest.len = whole - done;
+        rc = aim_remote(t, &rest);
+        if (rc)
+            return rc;
+        start_remote(t, &rest);
+        got = zc_vio_wait(rest.client, &rest.vio);
+        if (got < 0)
+            return got;
+        done += got;
+        if (got < rest.len)
+            break;
+    }
+    return done;
+}
+
+/* Waits for it; it is made again where the connection broke because of another owner. */
+static int64_t wait_remote(struct transfer *t, struct part *p)
+{
+    int64_t got = p->viewed ? zc_vio_wait(p->client, &p->vio) : zc_io_wait(p->client, &p->io);
+    int rc = got < 0 ? (int)got : 0;
+
+    while (zcache_owner_again(t->f, p->owner, &p->client, &rc)) {
+        if (p->viewed) {
+            got = move_viewed(t, p);
+        } else {
+            start_remote(t, p);
+            got = zc_io_wait(p->client, &p->io);
+        }
+        rc = got < 0 ? (int)got : 0;
+    }
+    return rc ? rc : got;
 }
 
 /* A read came back short: zeros up to where the file really ends, for another owner may
@@ -174,7 +214,7 @@ static int64_t finish_part(void *transfer, unsigned slot, bool wanted)
 {
     struct transfer *t = transfer;
     struct part *p = &t->parts[slot];
-    int64_t got = p->client ? wait_remote(p) : do_local(t, p);
+    int64_t got = p->client ? wait_remote(t, p) : do_local(t, p);
 
     if (got >= 0 && wanted)
         got = settle(t, p, got);
@@ -220,7 +260,9 @@ static int64_t start_part(struct transfer *t, struct part *p, int64_t view_off, 
     int rc = cut(t, p, view_off, left);
 
     if (rc == 0 && p->client)
-        rc = aim_remote(t, p);
+        do
+            rc = aim_remote(t, p);
+        while (zcache_owner_again(t->f, p->owner, &p->client, &rc));
     if (rc)
         return rc;
     rc = lay_out(t, p);

@@ -190,7 +190,7 @@ static int open_there(struct zcache_attempt *a, uint32_t i)
                          "from its own host only: give all opens the same hint zcache_local",
                          f->path, m->world_rank);
     snprintf(label, sizeof label, "aggregator on rank %u", m->world_rank);
-    rc = zcache_peer_get(e->addr, e->addr_len, label, &f->settings, f->failures, &c);
+    rc = zcache_peer_get(e->addr, e->addr_len, label, &f->settings, f->failures, NULL, &c);
     if (rc == 0)
         rc = zc_client_open_for_all(c, f->path, store_flags(a), a->o->mode,
                                     zcache_group_number(a->g), &e->number, &attr);
@@ -212,7 +212,7 @@ static void close_there(struct zcache_attempt *a, const struct zcache_entry *e)
     struct zc_client *c;
 
     if (e->number && zcache_peer_get(e->addr, e->addr_len, "aggregator", &a->f->settings,
-                                     a->f->failures, &c) == 0)
+                                     a->f->failures, NULL, &c) == 0)
         zc_client_close(c, e->number, ZC_LEVEL_VISIBLE);
 }
 

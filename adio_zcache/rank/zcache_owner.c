@@ -12,18 +12,28 @@
 
 int zcache_owner_client(struct zcache_file *f, struct zcache_owner *o, struct zc_client **out)
 {
+    struct zc_client *was = __atomic_load_n(&o->client, __ATOMIC_ACQUIRE);
     char label[64];
     int rc;
 
-    *out = __atomic_load_n(&o->client, __ATOMIC_ACQUIRE);
-    if (*out)
+    *out = was;
+    if (was && !zc_client_bystander(was))
         return 0;
     /* Other communicators' files use the connection, too. */
     snprintf(label, sizeof label, "aggregator on rank %u", o->world_rank);
-    rc = zcache_peer_get(o->addr, o->addr_len, label, &f->settings, f->failures, out);
+    rc = zcache_peer_get(o->addr, o->addr_len, label, &f->settings, f->failures, was, out);
     if (rc == 0)
         __atomic_store_n(&o->client, *out, __ATOMIC_RELEASE);
     return rc;
+}
+
+bool zcache_owner_again(struct zcache_file *f, struct zcache_owner *o, struct zc_client **c,
+                        int *rc)
+{
+    if (*rc == 0 || !zc_client_bystander(*c))
+        return false;
+    *rc = zcache_owner_client(f, o, c);
+    return *rc == 0;
 }
 
 static int64_t warm(void *arg)
@@ -107,6 +117,18 @@ struct request {
     uint32_t from;  /* the first that is asked */
 };
 
+static int answer_of(struct zcache_file *f, uint32_t i, const struct request *q,
+                     struct zc_client **c, struct zc_later *l)
+{
+    int rc = zc_client_wait(*c, l);
+
+    while (zcache_owner_again(f, &f->owners[i], c, &rc)) {
+        q->start(*c, f->owners[i].number, q->arg, l);
+        rc = zc_client_wait(*c, l);
+    }
+    return rc;
+}
+
 static int ask_owners(struct zcache_file *f, struct request *q)
 {
     struct zc_later *later = calloc(f->nowners, sizeof *later);
@@ -137,7 +159,7 @@ static int ask_owners(struct zcache_file *f, struct request *q)
     }
     for (uint32_t i = q->from; i < f->nowners; i++) {
         if (clients[i])
-            note(&e, zc_client_wait(clients[i], &later[i]));
+            note(&e, answer_of(f, i, q, &clients[i], &later[i]));
         q->sum += later[i].count;
     }
     free(later);
@@ -247,7 +269,9 @@ static int owners_answer(struct zcache_file *f)
         if (!f->owners[i].local) {
             rc = zcache_owner_client(f, &f->owners[i], &c);
             if (rc == 0 && f->nowners > 1)
-                rc = zc_client_ping(c);
+                do
+                    rc = zc_client_ping(c);
+                while (zcache_owner_again(f, &f->owners[i], &c, &rc));
         }
     return rc;
 }
@@ -351,7 +375,9 @@ int zcache_owners_size(struct zcache_file *f, uint64_t *size)
         } else {
             rc = zcache_owner_client(f, o, &c);
             if (rc == 0)
-                rc = zc_client_getattr(c, o->number, &attr);
+                do
+                    rc = zc_client_getattr(c, o->number, &attr);
+                while (zcache_owner_again(f, o, &c, &rc));
         }
         if (rc)
             return rc;

@@ -31,8 +31,13 @@ struct zcache_file;
  * takes a third of a second.  A failure is met again by the first access.  One of f->jobs. */
 void zcache_owners_warm(struct zcache_file *f);
 
-/* The connection to an owner that is not this rank. */
+/* The connection to an owner that is not this rank; another one, where the one there was broke
+ * because of another owner. */
 int zcache_owner_client(struct zcache_file *f, struct zcache_owner *o, struct zc_client **out);
+/* A call through *c has failed with *rc.  True: because of another owner, and it is to be made
+ * again through *c, which is another connection now.  Not for what has an effect twice. */
+bool zcache_owner_again(struct zcache_file *f, struct zcache_owner *o, struct zc_client **c,
+                        int *rc);
 
 /* The view of this rank's handle has been replaced; or the file is to be closed, and no access is
  * under way: the owners need what they keep of it no more. */

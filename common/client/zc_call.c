@@ -41,7 +41,7 @@ static struct zc_client *heard(struct zc_net *n, const struct zc_msg *m)
         struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
 
         if (c->session && c->session == m->session) {
-            c->unanswered = 0;
+            c->unanswered = c->ncalls ? zc_now() : 0; /* others are still waited for */
             return c;
         }
     }
@@ -79,7 +79,8 @@ void zc_call_done(struct zc_client *c, struct zc_call *call)
 {
     zc_assert_held(&c->net->lock);
     call->done = true;
-    c->ncalls--;
+    if (--c->ncalls == 0)
+        c->unanswered = 0;
     pthread_cond_broadcast(&c->net->changed);
 }
 
@@ -187,9 +188,10 @@ int zc_call_start(struct zc_client *c, struct zc_msg *msg, void *data, size_t da
     }
     rc = post(c, msg);
     zc_lock_get(&n->lock);
-    if (is_lost(rc) && !c->failed)
-        c->failed = rc;
-    else if (rc < 0 && !is_lost(rc) && !call->done) { /* zc_call_wait() returns it */
+    if (is_lost(rc)) {
+        if (!c->failed)
+            c->failed = rc;
+    } else if (rc < 0 && !call->done) { /* zc_call_wait() returns it */
         call->status = rc;
         snprintf(call->text, sizeof call->text, "%s", zc_error_text(rc));
         zc_call_done(c, call);

@@ -81,6 +81,16 @@ void zc_client_give_up(struct zc_client *c, const char *why)
     zc_lock_put(&n->lock);
 }
 
+bool zc_client_bystander(struct zc_client *c)
+{
+    bool yes;
+
+    zc_lock_get(&c->net->lock);
+    yes = c->broken && c->bystander;
+    zc_lock_put(&c->net->lock);
+    return yes;
+}
+
 /* ---- connect ---- */
 
 /* patience_ms: 0: the time-out. */

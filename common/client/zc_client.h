@@ -43,6 +43,9 @@ uint64_t zc_client_quiet(struct zc_client *c);
 /* The server is known to be gone: breaks the client, as a deadline would. */
 void zc_client_give_up(struct zc_client *c, const char *why);
 struct zc_past zc_client_past(const struct zc_client *c);
+/* It is broken because the endpoint was severed for another client's sake: its server may be well,
+ * and be connected to again through another endpoint. */
+bool zc_client_bystander(struct zc_client *c);
 uint64_t zc_client_boot_id(const struct zc_client *c);
 uint64_t zc_client_identity(const struct zc_client *c);  /* of the server, through all its starts */
 uint32_t zc_client_page_size(const struct zc_client *c); /* bytes; unit of large transfers */

@@ -138,6 +138,7 @@ static void sever(struct zc_net *n, struct zc_client *c, int err)
         if (k->broken)
             continue;
         k->broken = err;
+        k->bystander = k != c && !k->failed;
         if (k != c)
             snprintf(k->why, sizeof k->why, "given up together with %.100s: %.120s", c->label,
                      c->why);

@@ -69,11 +69,12 @@ struct zc_client {
     unsigned ncalls;      /* of these: not done */
     uint64_t last_sent;
     uint64_t ping_ns;    /* it says something at least this often */
-    uint64_t unanswered; /* since then something is, and nothing was heard; 0: nothing is */
+    uint64_t unanswered; /* since then nothing was heard, and something is asked; 0: nothing is */
     int failed;          /* the transport or the server said so; not acted upon yet */
     char dropped[160];   /* then: what it said, or "" */
     int broken;          /* negative errno; no call can succeed any more */
     char why[256];       /* it is broken */
+    bool bystander;      /* then: with another one whose server is gone; its own may be well */
     bool removed;        /* its peer was removed */
     unsigned sending;    /* threads that post to the peer, which must stay for them */
 

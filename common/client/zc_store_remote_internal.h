@@ -57,7 +57,8 @@ struct server {
     const char *path;  /* of its address file; NULL: there is none, and it does not come back */
     uint64_t identity; /* in sets of daemons: what it was at first */
     pthread_t keeper;
-    bool kept; /* there is a keeper */
+    bool kept;       /* there is a keeper */
+    uint64_t looked; /* the watch's: at the address file */
 
     enum server_state state; /* the store's lock guards all from here */
     struct session *session; /* when it is up */

@@ -179,16 +179,31 @@ static bool was_replaced(const struct server *sv, const struct session *s, char 
     return true;
 }
 
+/* The longer it is quiet the more seldom, for many processes may look at the same file. */
+static bool time_to_look(struct server *sv, uint64_t quiet)
+{
+    uint64_t now = zc_now(), pause = quiet / 3;
+
+    if (pause > QUIET_MS * ZC_NS_PER_MS)
+        pause = QUIET_MS * ZC_NS_PER_MS;
+    if (now - sv->looked < pause)
+        return false;
+    sv->looked = now;
+    return true;
+}
+
 /* Looks after the session that there is. */
 static void look_after(struct server *sv)
 {
+    uint64_t quiet;
     struct use use;
     char why[160];
     int rc = 0;
 
     if (!zc_remote_use_now(sv->remote, sv->index, &use))
         return;
-    if (zc_client_quiet(use.client) > QUIET_MS * ZC_NS_PER_MS &&
+    quiet = zc_client_quiet(use.client);
+    if (quiet > QUIET_MS * ZC_NS_PER_MS && time_to_look(sv, quiet) &&
         was_replaced(sv, use.session, why, sizeof why))
         zc_client_give_up(use.client, why);
     if (zc_client_broken(use.client))

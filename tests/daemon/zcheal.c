@@ -1,16 +1,15 @@
 /* zcheal.c - for tests of the daemon: a program that goes on while its daemons are killed.
  *
- *     zcheal local|fabric DAEMONS PATH TIMEOUT-MS
+ *     zcheal local|fabric DAEMONS PATH TIMEOUT-MS STOP
  *
  * Writes and reads a file again and again, through the daemons into the file system: what has
- * returned is there.  Prints "round N" after each, on a line of its own, until its standard input
- * ends; then it syncs, closes, and checks that the file has what was written last.  Exits with 1
+ * returned is there.  Prints "round N" after each, on a line of its own, until there is a file
+ * STOP; then it syncs, closes, and checks that the file has what was written last.  Exits with 1
  * when a call failed, which it says.
  */
 #include "config.h"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,13 +34,6 @@ static int failed(const char *what, ssize_t rc)
     else
         fprintf(stderr, "zcheal: %s: other bytes\n", what);
     return 1;
-}
-
-static bool stdin_ended(void)
-{
-    struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
-
-    return poll(&p, 1, 0) != 0;
 }
 
 static int one_round(struct zc_sfile *f, unsigned round)
@@ -81,7 +73,7 @@ int main(int argc, char **argv)
     int rc;
 
     zc_log_init("zcheal");
-    if (argc != 5)
+    if (argc != 6)
         return 2;
     cfg.local = !strcmp(argv[1], "local");
     cfg.daemons = argv[2];
@@ -94,7 +86,7 @@ int main(int argc, char **argv)
                             &f, &attr);
     if (rc)
         return failed("open", rc);
-    for (unsigned round = 1; !stdin_ended(); round++)
+    for (unsigned round = 1; access(argv[5], F_OK) != 0; round++)
         if (one_round(f, round))
             return 1;
     rc = zc_store_sync(f, ZC_LEVEL_DURABLE);

@@ -93,8 +93,8 @@ static uint64_t answered(struct raw *p)
 START_TEST(late_messages_have_no_effect)
 {
     struct raw old, new;
+    struct zc_msg m, late;
     uint64_t was, is, h;
-    struct zc_msg m;
 
     up(0);
     raw_up(&old, &rig);
@@ -106,11 +106,14 @@ START_TEST(late_messages_have_no_effect)
     come_back(&new, was, 4711);
     is = answered(&new);
     ck_assert_uint_ne(is, was);
-    raw_send(&old, &m); /* in flight, so to speak */
+    late = m;
     h = open_file(&new, is);
     m = writing(is, h, 4, "new");
     raw_call(&new, &m);
     ck_assert_msg(new.last.status == 0, "%s", new.text);
+    raw_send(&old, &late); /* it was in flight, so to speak */
+    m = (struct zc_msg){.type = ZC_T_PING, .session = is};
+    raw_call(&new, &m);
     zc_tp_close(old.tp);
     zc_tp_close(new.tp);
     down("old new old");
