@@ -165,6 +165,9 @@ void zc_cache_told(struct zc_handle *h, uint64_t told);
  * mean that nobody else has changed the file until now. */
 void zc_cache_disown(struct zc_handle *h);
 
+/* The same for all handles of a file, and most likely for no other file's. */
+uint64_t zc_cache_key(const struct zc_handle *h);
+
 /* Size in bytes, counting cached writes. Does not block. */
 uint64_t zc_cache_size(struct zc_handle *h);
 

@@ -105,12 +105,24 @@ static void call_work(struct zc_work *w)
     zc_request_resume(r);
 }
 
+/* What the call may get stuck on.  Views are decoded a few at a time, to leave threads for calls.
+ */
+static uint64_t key_of(const struct zc_request *r)
+{
+    if (r->install)
+        return ZC_KEY_VIEWS;
+    if (r->handle)
+        return zc_cache_key(r->handle);
+    return r->path ? zc_pool_key_of(r->path, strlen(r->path)) : ZC_KEY_ALL;
+}
+
 void zc_request_submit(struct zc_request *r, void (*call)(struct zc_request *),
                        void (*then)(struct zc_request *))
 {
     r->call = call;
     r->then = then;
     r->work.run = call_work;
+    r->work.key = key_of(r);
     zc_pool_submit(r->session->server->pool, &r->work);
 }
 

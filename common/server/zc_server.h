@@ -53,6 +53,7 @@ struct zc_server_config {
     int (*open_transport)(const struct zc_tp_config *cfg, struct zc_tp **out);
     const char *provider, *listen;
     unsigned spin_us;
+    unsigned stuck_ms; /* calls that take longer do not keep others waiting; 0: a default */
     struct zc_view_budget *views; /* borrowed; NULL: clients send lists */
     bool for_all;                 /* a client may open files for all: see ZC_OPEN_FOR_ALL */
     unsigned prefetch;            /* pages read ahead of these */

@@ -48,7 +48,9 @@
 enum {
     ZC_SERVER_CREDITS = 16,      /* requests a client may have under way */
     ZC_SERVER_RECEIVES = 128,    /* receive buffers */
-    ZC_SERVER_POOL = 4,          /* threads for calls that block */
+    ZC_SERVER_POOL = 4,          /* threads for calls that block ... */
+    ZC_SERVER_POOL_MOST = 64,    /* ... with those that are stuck in one */
+    ZC_SERVER_PER_FILE = 2,      /* of these, for one file or path */
     ZC_SERVER_TICK_MS = 100,     /* deadlines are looked at this often */
     ZC_SERVER_BOUNCE = 16,       /* buffers for data on its way through a view, and ... */
     ZC_SERVER_CHUNK = 256 << 10, /* ... their size, bytes */
@@ -61,6 +63,13 @@ enum {
     ZC_SERVER_HANDLES = 65536,   /* most open files a client */
     ZC_SERVER_CARDS = 16 << 20,  /* memory for a client's cards, bytes */
     ZC_SERVER_SILENCE_MAX_MS = 3600000,
+};
+
+/* Keys of works on the pool that are not about one file. */
+enum {
+    ZC_KEY_ALL,   /* all files: CONTROL */
+    ZC_KEY_END,   /* the same at the end */
+    ZC_KEY_VIEWS, /* decoding of views */
 };
 
 struct zc_server_stats {
@@ -184,6 +193,9 @@ struct zc_slot {
     bool closing;             /* a CLOSE is writing back: no more requests */
     struct zc_attr attr;      /* at open */
     bool through;             /* a write is answered when the store has it */
+
+    struct zc_session *session; /* of one that is CLOSING: what closes the handle */
+    struct zc_work close_work;
 };
 
 /* What the clients of an export share is one handle: who has been told what of it. */
@@ -222,8 +234,8 @@ struct zc_session {
     struct zc_list told; /* struct zc_told */
     char *info;          /* text being fetched in pieces */
     size_t info_len;
-    struct zc_work close_work; /* closes the handles of a dead session ... */
-    struct zc_notice closed;   /* ... and says so */
+    uint32_t closing;        /* CLOSING: handles that are not closed yet; atomic */
+    struct zc_notice closed; /* then */
     struct zc_server *server;
 };
 
@@ -311,7 +323,8 @@ void zc_request_arrived(struct zc_server *s, struct zc_session *ss, const struct
 void zc_request_fail(struct zc_request *r, int status, const char *text);
 /* The same for what a call returned, with this thread's explanation; 0 is none. */
 void zc_request_check(struct zc_request *r, int rc);
-/* Runs call(r) on the pool, where it may block, and then then(r) on the server's thread. */
+/* Runs call(r) on the pool, where it may block, and then then(r) on the server's thread.  Its key
+ * there is the open file it is about, else its path. */
 void zc_request_submit(struct zc_request *r, void (*call)(struct zc_request *r),
                        void (*then)(struct zc_request *r));
 /* Flushes the open file, fails the request if that does, and goes on with then(r); r->flush.told
