@@ -24,6 +24,8 @@ static int (*rig_transport)(const struct zc_tp_config *cfg, struct zc_tp **out) 
 static size_t rig_views = 16 << 20;
 /* What servers that come up next call themselves. */
 static uint64_t rig_boot_id = 42;
+/* Calls that take longer are stuck; 0: a default. */
+static unsigned rig_stuck_ms;
 
 struct rig {
     struct zc_store *store; /* the faulty one, over memory */
@@ -106,6 +108,7 @@ static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *c
     struct zc_server_config s = {.boot_id = rig_boot_id,
                                  .open_transport = rig_transport,
                                  .silence_ms = silence_ms,
+                                 .stuck_ms = rig_stuck_ms,
                                  .for_all = rig_for_all};
 
     memset(r, 0, sizeof *r);
