@@ -186,13 +186,13 @@ static bool bad_open_flags(const struct zc_server *s, const struct zc_msg *m)
 static int objection(struct zc_server *s, struct zc_session *ss, const struct zc_msg *m,
                      const struct zc_request_kind *k, const char **text)
 {
-    if (ss->nrequests >= s->cfg.credits * 2) {
-        *text = "too many requests at once";
-        return -EBUSY;
-    }
     if (!k) {
         *text = "not a request";
         return -EPROTO;
+    }
+    if (ss->nrequests >= s->cfg.credits * 2 && !(k->flags & ZC_KIND_LIFE)) {
+        *text = "too many requests at once";
+        return -EBUSY;
     }
     if (s->stopping && !(k->flags & ZC_KIND_ALWAYS)) {
         *text = "the daemon is stopping";

@@ -392,8 +392,8 @@ static void control(struct zc_request *r)
 
 /* clang-format off */
 static const struct zc_request_kind kinds[] = {
-    {ZC_T_PING,      ZC_KIND_ALWAYS,                                  zc_request_finish},
-    {ZC_T_BYE,       ZC_KIND_ALWAYS,                                  bye},
+    {ZC_T_PING,      ZC_KIND_ALWAYS | ZC_KIND_LIFE,                   zc_request_finish},
+    {ZC_T_BYE,       ZC_KIND_ALWAYS | ZC_KIND_LIFE,                   bye},
     {ZC_T_OPEN,      ZC_KIND_PATH | ZC_KIND_OPENS,                    zc_request_open},
     {ZC_T_CLOSE,     ZC_KIND_HANDLE | ZC_KIND_OWN | ZC_KIND_ALWAYS,   start_close},
     {ZC_T_READ,      ZC_KIND_HANDLE,                                  zc_transfer_start},

@@ -43,11 +43,11 @@ static uint64_t raw_open(const char *path)
     return peer.last.handle;
 }
 
-/* As many of them as the store holds, and nothing comes back yet. */
-static void send_stuck(struct zc_msg *m, unsigned held)
+/* So many; those the store holds are `held`, and nothing comes back yet. */
+static void send_stuck(struct zc_msg *m, unsigned n, unsigned held)
 {
     m->session = peer.last.session;
-    for (unsigned i = 0; i < STUCK; i++) {
+    for (unsigned i = 0; i < n; i++) {
         m->tag = 100 + i;
         raw_send(&peer, m);
     }
@@ -55,11 +55,16 @@ static void send_stuck(struct zc_msg *m, unsigned held)
     peer.received = 0;
 }
 
+static void come_back(unsigned n)
+{
+    zc_store_fault_release(rig.store);
+    WAIT_FOR((zc_tp_progress(peer.tp, 10), peer.received == n));
+}
+
 static void all_come_back(void)
 {
     ck_assert_uint_eq(peer.received, 0);
-    zc_store_fault_release(rig.store);
-    WAIT_FOR((zc_tp_progress(peer.tp, 10), peer.received == STUCK));
+    come_back(STUCK);
 }
 
 /* Another file is opened, written, truncated, flushed, closed and removed. */
@@ -81,7 +86,7 @@ START_TEST(calls_about_a_file)
     up();
     m.handle = raw_open("/stuck");
     zc_store_fault_hold_path(rig.store, ZC_FAULT_TRUNCATE, "/stuck");
-    send_stuck(&m, 1); /* the others wait for it in the cache, or their turn */
+    send_stuck(&m, STUCK, 1); /* the others wait for it in the cache, or their turn */
     others_go_on();
     all_come_back();
     down();
@@ -95,7 +100,7 @@ START_TEST(calls_about_a_path)
     up();
     raw_open("/stuck");
     zc_store_fault_hold_path(rig.store, ZC_FAULT_OPEN, "/stuck");
-    send_stuck(&m, 2);
+    send_stuck(&m, STUCK, 2);
     others_go_on();
     all_come_back();
     down();
@@ -120,6 +125,32 @@ START_TEST(calls_about_many_paths)
     WAIT_FOR(zc_store_fault_held(rig.store) == STUCK);
     peer.received = 0;
     all_come_back();
+    down();
+}
+END_TEST
+
+/* A client with all requests it may have under way can say that it lives, and that it goes. */
+START_TEST(signs_of_life_are_always_taken)
+{
+    enum { MOST = 2 * 16 }; /* twice the credits: what a server takes */
+    struct zc_msg m = {.type = ZC_T_TRUNCATE, .size = 10};
+    struct zc_msg ping = {.type = ZC_T_PING}, bye = {.type = ZC_T_BYE};
+
+    up();
+    m.handle = raw_open("/stuck");
+    zc_store_fault_hold_path(rig.store, ZC_FAULT_TRUNCATE, "/stuck");
+    send_stuck(&m, MOST, 1);
+    WAIT_FOR(rig_stat(client, "requests_active") == MOST + 1); /* with the one that asks */
+    ping.session = bye.session = m.session;
+    raw_call(&peer, &m);
+    ck_assert_int_eq(peer.last.status, -EBUSY);
+    raw_call(&peer, &ping);
+    ck_assert_int_eq(peer.last.type, ZC_T_PING | ZC_REPLY);
+    ck_assert_int_eq(peer.last.status, 0);
+    raw_call(&peer, &bye);
+    ck_assert_int_eq(peer.last.type, ZC_T_BYE | ZC_REPLY);
+    ck_assert_int_eq(peer.last.status, 0);
+    WAIT_FOR(rig_stat(client, "sessions") == 1);
     down();
 }
 END_TEST
@@ -153,6 +184,6 @@ int main(void)
 
     zc_log_init(NULL);
     CASE(s, "stuck", 60, calls_about_a_file, calls_about_a_path, calls_about_many_paths,
-         what_a_client_leaves_behind);
+         signs_of_life_are_always_taken, what_a_client_leaves_behind);
     return run_suite(s);
 }
