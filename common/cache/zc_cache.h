@@ -342,6 +342,11 @@ struct zc_loss {
 /* Calls fn for every file that bytes were lost of; fn must not call the cache. */
 void zc_cache_losses(struct zc_cache *c, void (*fn)(void *arg, const struct zc_loss *), void *arg);
 
+/* The same for every file of which something is not written back yet, store writes under way
+ * included. */
+void zc_cache_unwritten(struct zc_cache *c, void (*fn)(void *arg, const struct zc_loss *),
+                        void *arg);
+
 /* Drops clean pages nobody uses; returns how many bytes. */
 uint64_t zc_cache_evict(struct zc_cache *c);
 
