@@ -15,8 +15,8 @@ in_foreground() {
     [[ $pgrp == "$tpgid" ]]
 }
 
-# Daemons give up what is left at the second signal.  They get two of different kinds: of a kind, two
-# that come before the first is taken are one.
+# Daemons give up what is left at the second signal.  They get two of different kinds: of one kind,
+# those that come before the first is taken are lost.
 give_up() {
     local i
 
