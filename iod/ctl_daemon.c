@@ -183,7 +183,8 @@ void ctl_daemon_run(struct ctl_daemon *d, const struct ctl_command *cmd, uint64_
         d->rc = ctl_daemon_check_alive(d);
     if (d->rc == 0)
         d->rc = connect_and_ask(&q);
-    if (d->told && cmd->what == ZC_CONTROL_STOP) { /* it ends, whatever it has answered */
+    /* It ends, whatever it has answered; or ends already, and takes no more requests. */
+    if ((d->told || d->rc == -ESHUTDOWN) && cmd->control && cmd->what == ZC_CONTROL_STOP) {
         int rc;
 
         waits_for(d, "it to end");

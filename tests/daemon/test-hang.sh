@@ -59,7 +59,8 @@ wait_for 60 grep -qs "writing back: 16 MiB left, nothing moves" screen ||
 
 # Other files are served meanwhile.
 "$zcput" write 0.addr "$tmp/root/g" 1M </dev/null >/dev/null || fail "another file is not written"
-"$zcput" check root/g 1M || fail "another file is not stored"
+other_stored() { "$zcput" check root/g 1M 2>/dev/null; }
+wait_for 60 other_stored || fail "another file is not stored"
 
 answer
 wait "$flusher" || fail "flush: $(cat -A screen)"
