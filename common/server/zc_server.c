@@ -336,6 +336,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
                               .max_msg = ZC_MAX_MESSAGE,
                               .nrecv = ZC_SERVER_RECEIVES,
                               .spin_us = cfg->spin_us,
+                              .hurried = true,
                               .recv = on_message,
                               .peer_error = on_peer_error};
     const struct zc_pool_config pool = {.name = "zc-calls",
