@@ -113,7 +113,9 @@ static uint64_t key_of(const struct zc_request *r)
         return ZC_KEY_VIEWS;
     if (r->handle)
         return zc_cache_key(r->handle);
-    return r->path ? zc_pool_key_of(r->path, strlen(r->path)) : ZC_KEY_ALL;
+    if (r->path)
+        return zc_pool_key_of(r->path, strlen(r->path));
+    return r->msg.type == ZC_T_INFO ? ZC_KEY_INFO : ZC_KEY_ALL;
 }
 
 void zc_request_submit(struct zc_request *r, void (*call)(struct zc_request *),

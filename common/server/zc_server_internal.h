@@ -70,6 +70,7 @@ enum {
     ZC_KEY_ALL,   /* all files: CONTROL */
     ZC_KEY_END,   /* the same at the end */
     ZC_KEY_VIEWS, /* decoding of views */
+    ZC_KEY_INFO,  /* what is said of all files */
 };
 
 struct zc_server_stats {
@@ -180,9 +181,9 @@ struct zc_owned {
 /* What a session has to do with cards. */
 struct zc_meeting {
     struct zc_cards_owner cards; /* that it has left */
-    unsigned char *buf;          /* of one that it is leaving: `at` of `size` bytes; or NULL */
-    uint64_t size, at;
-    struct zc_laid *reads; /* the one it has found, or NULL */
+    unsigned char *buf;          /* of one that it is leaving: `at` of `size` bytes, ... */
+    uint64_t size, at, room;     /* ... with room for so many; size 0: of none */
+    struct zc_laid *reads;       /* the one it has found, or NULL */
 };
 
 /* An open file of a session. */
@@ -234,6 +235,7 @@ struct zc_session {
     struct zc_list told; /* struct zc_told */
     char *info;          /* text being fetched in pieces */
     size_t info_len;
+    bool informing;          /* it is being made, on the pool */
     uint32_t closing;        /* CLOSING: handles that are not closed yet; atomic */
     struct zc_notice closed; /* then */
     struct zc_server *server;
