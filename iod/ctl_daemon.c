@@ -1,4 +1,5 @@
-/* ctl_daemon.c - one request to each of several daemons, a thread for each. */
+/* ctl_daemon.c - one request to each of several daemons, a thread for each, which is not waited for
+ * longer than was said. */
 #include "config.h"
 
 #include <errno.h>
@@ -13,8 +14,10 @@
 #include "zc_client.h"
 #include "zc_log.h"
 #include "zc_thread.h"
+#include "zc_units.h"
+#include "zc_wire.h"
 
-enum { POLL_MS = 20 };
+enum { POLL_MS = 20, TICK_MS = 500 };
 
 /* ---- finding ---- */
 
@@ -64,13 +67,20 @@ void ctl_daemons_free(struct ctl_daemon *d, int n)
 
 /* ---- asking ---- */
 
-struct job {
+/* One request. */
+struct question {
     struct ctl_daemon *daemon;
     const struct ctl_command *cmd;
     uint64_t timeout_ms;
-    pthread_t thread;
-    bool started;
 };
+
+static const char address_file[] = "its address file";
+
+/* When it is no longer the address file, `found` and `addr` are there to stay. */
+static void waits_for(struct ctl_daemon *d, const char *what)
+{
+    __atomic_store_n(&d->waits_for, what, __ATOMIC_RELEASE);
+}
 
 int ctl_daemon_check_alive(const struct ctl_daemon *d)
 {
@@ -108,35 +118,40 @@ static int wait_until_gone(const struct ctl_daemon *d, uint64_t timeout_ms)
     return 0;
 }
 
-static int ask(const struct job *j, struct zc_client *c)
+static int ask(const struct question *q, struct zc_client *c)
 {
-    struct ctl_daemon *d = j->daemon;
+    struct ctl_daemon *d = q->daemon;
+    bool writes = q->cmd->control && q->cmd->what != ZC_CONTROL_RESUME;
 
+    waits_for(d, writes ? "it to write everything back" : "its answer");
     if (d->talk)
         return d->talk(d, c);
-    if (j->cmd->control) {
+    if (q->cmd->control) {
         d->told = true;
-        return zc_client_control(c, j->cmd->what, &d->count);
+        return zc_client_control(c, q->cmd->what, &d->count);
     }
-    return zc_client_info(c, j->cmd->what, &d->text);
+    return zc_client_info(c, q->cmd->what, &d->text);
 }
 
-static int connect_and_ask(const struct job *j)
+static int connect_and_ask(const struct question *q)
 {
-    struct ctl_daemon *d = j->daemon;
+    struct ctl_daemon *d = q->daemon;
     size_t len;
     const void *addr = zc_addrfile_address(&d->addr, true, &len);
     struct zc_net_config cfg = {
         .provider = d->addr.provider,
         .toward = addr,
         .toward_len = len,
-        .timeout_ms = j->timeout_ms,
+        .timeout_ms = q->timeout_ms,
         .name = "zcachectl",
     };
     struct zc_client *client = NULL;
     struct zc_net *net;
     char label[384];
-    int rc = zc_net_create(&cfg, &net);
+    int rc;
+
+    waits_for(d, "a connection");
+    rc = zc_net_create(&cfg, &net);
 
     if (rc < 0)
         return rc;
@@ -145,7 +160,7 @@ static int connect_and_ask(const struct job *j)
     if (rc == 0 && zc_client_boot_id(client) != d->addr.boot_id)
         rc = zc_errorf(ESTALE, "another daemon answers than the one that wrote %s", d->path);
     else if (rc == 0)
-        rc = ask(j, client);
+        rc = ask(q, client);
     /* Keeps the explanation across the goodbye. */
     if (rc < 0)
         snprintf(d->error, sizeof d->error, "%s", zc_error_text(rc));
@@ -155,54 +170,139 @@ static int connect_and_ask(const struct job *j)
     return rc;
 }
 
-static void *run_job(void *arg)
+void ctl_daemon_run(struct ctl_daemon *d, const struct ctl_command *cmd, uint64_t timeout_ms)
 {
-    struct job *j = arg;
-    struct ctl_daemon *d = j->daemon;
+    struct question q = {.daemon = d, .cmd = cmd, .timeout_ms = timeout_ms};
 
+    d->told = false;
+    *d->error = '\0';
+    waits_for(d, address_file);
     d->rc = zc_addrfile_read(d->path, &d->addr);
     d->found = d->rc == 0;
     if (d->rc == 0)
         d->rc = ctl_daemon_check_alive(d);
     if (d->rc == 0)
-        d->rc = connect_and_ask(j);
-    if (d->told && j->cmd->what == ZC_CONTROL_STOP) { /* it ends, whatever it has answered */
-        int rc = wait_until_gone(d, j->timeout_ms);
+        d->rc = connect_and_ask(&q);
+    /* It ends, whatever it has answered; or ends already, and takes no more requests. */
+    if ((d->told || d->rc == -ESHUTDOWN) && cmd->control && cmd->what == ZC_CONTROL_STOP) {
+        int rc;
 
+        waits_for(d, "it to end");
+        rc = wait_until_gone(d, timeout_ms);
         d->rc = d->rc ? d->rc : rc;
     }
     if (d->rc < 0 && !*d->error)
         snprintf(d->error, sizeof d->error, "%s", zc_error_text(d->rc));
+}
+
+/* ---- all of them ---- */
+
+/* What threads work at and we wait for, until we give up: it is theirs as well, and stays then. */
+struct round {
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    int running; /* lock */
+};
+
+struct job {
+    struct ctl_daemon daemon; /* a copy */
+    const struct ctl_command *cmd;
+    uint64_t silence_ms;
+    struct round *round;
+    pthread_t thread;
+    bool over; /* round->lock */
+};
+
+static void *run_job(void *arg)
+{
+    struct job *j = arg;
+
+    ctl_daemon_run(&j->daemon, j->cmd, j->silence_ms);
+    pthread_mutex_lock(&j->round->lock);
+    j->over = true;
+    j->round->running--;
+    pthread_cond_signal(&j->round->ended);
+    pthread_mutex_unlock(&j->round->lock);
     return NULL;
 }
 
-void ctl_daemon_run(struct ctl_daemon *d, const struct ctl_command *cmd, uint64_t timeout_ms)
+static void wait_for_all(struct round *r, const struct ctl_wait *w)
 {
-    struct job j = {.daemon = d, .cmd = cmd, .timeout_ms = timeout_ms};
+    uint64_t now = now_ms(), end = w->until_ms ? now + w->until_ms : UINT64_MAX;
 
-    d->told = false;
-    *d->error = '\0';
-    run_job(&j);
+    pthread_mutex_lock(&r->lock);
+    while (r->running && (now = now_ms()) < end) {
+        uint64_t until = now + TICK_MS < end ? now + TICK_MS : end;
+        struct timespec t = {(time_t)(until / 1000), (long)(until % 1000) * 1000000};
+
+        if (pthread_cond_timedwait(&r->ended, &r->lock, &t) == 0 || !w->tick)
+            continue;
+        pthread_mutex_unlock(&r->lock);
+        w->tick(w->arg);
+        pthread_mutex_lock(&r->lock);
+    }
+    pthread_mutex_unlock(&r->lock);
 }
 
-void ctl_daemons_run(struct ctl_daemon *d, int n, const struct ctl_command *cmd,
-                     uint64_t timeout_ms)
+/* What is not over stays as it was, but for the reason. */
+static bool collect(struct job *j, struct ctl_daemon *d, const struct ctl_wait *w)
+{
+    const char *what = __atomic_load_n(&j->daemon.waits_for, __ATOMIC_ACQUIRE);
+    char time[32];
+    bool over;
+
+    pthread_mutex_lock(&j->round->lock);
+    over = j->over;
+    pthread_mutex_unlock(&j->round->lock);
+    if (over) {
+        pthread_join(j->thread, NULL);
+        *d = j->daemon;
+        return true;
+    }
+    if (what && what != address_file) {
+        d->found = j->daemon.found;
+        d->addr = j->daemon.addr;
+    }
+    d->rc = -ETIMEDOUT;
+    snprintf(d->error, sizeof d->error, "not done within %s: waiting for %s",
+             zc_show_time(w->until_ms, time, sizeof time), what ? what : address_file);
+    return false;
+}
+
+static void no_memory(void) __attribute__((noreturn));
+static void no_memory(void)
+{
+    fputs("zcachectl: out of memory\n", stderr);
+    exit(1);
+}
+
+bool ctl_daemons_run(struct ctl_daemon *d, int n, const struct ctl_command *cmd,
+                     const struct ctl_wait *wait)
 {
     struct job *jobs = calloc((size_t)n, sizeof *jobs);
+    struct round *r = calloc(1, sizeof *r);
+    pthread_condattr_t attr;
+    bool all = true;
 
-    if (!jobs) {
-        fputs("zcachectl: out of memory\n", stderr);
-        exit(1);
-    }
+    if (!jobs || !r)
+        no_memory();
+    pthread_mutex_init(&r->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&r->ended, &attr);
+    r->running = n;
     for (int i = 0; i < n; i++) {
-        jobs[i] = (struct job){.daemon = &d[i], .cmd = cmd, .timeout_ms = timeout_ms};
-        jobs[i].started =
-            n > 1 && zc_thread_start(&jobs[i].thread, "daemon", run_job, &jobs[i]) == 0;
-        if (!jobs[i].started)
-            run_job(&jobs[i]);
+        jobs[i] =
+            (struct job){.daemon = d[i], .cmd = cmd, .silence_ms = wait->silence_ms, .round = r};
+        if (zc_thread_start(&jobs[i].thread, "daemon", run_job, &jobs[i]) < 0)
+            no_memory();
     }
+    wait_for_all(r, wait);
     for (int i = 0; i < n; i++)
-        if (jobs[i].started)
-            pthread_join(jobs[i].thread, NULL);
+        all = collect(&jobs[i], &d[i], wait) && all;
+    if (!all)
+        return false;
     free(jobs);
+    free(r);
+    return true;
 }

@@ -28,7 +28,8 @@ struct ctl_daemon {
     struct zc_addrfile addr;
     /* Talks with it, instead of one request; NULL: the command is that request. */
     int (*talk)(struct ctl_daemon *d, struct zc_client *c);
-    void *talker; /* what talk() needs besides */
+    void *talker;          /* what talk() needs besides */
+    const char *waits_for; /* atomic: while it is asked; or NULL */
 
     int rc; /* 0 or negative errno, explained by error */
     char error[512];
@@ -41,10 +42,17 @@ struct ctl_daemon {
 int ctl_daemons_find(const char *list, struct ctl_daemon **out);
 void ctl_daemons_free(struct ctl_daemon *d, int n);
 
-/* Sends the command to all and waits for all answers; a daemon that is silent for
- * timeout_ms has failed.  After STOP it also waits until they are gone. */
-void ctl_daemons_run(struct ctl_daemon *d, int n, const struct ctl_command *cmd,
-                     uint64_t timeout_ms);
+struct ctl_wait {
+    uint64_t silence_ms; /* a daemon that is silent for so long has failed */
+    uint64_t until_ms;   /* so has, with -ETIMEDOUT, what is not done after so long; 0: for ever */
+    void (*tick)(void *arg); /* called now and then; or NULL */
+    void *arg;
+};
+
+/* Sends the command to all and waits for all answers, and after STOP until they are gone.  False:
+ * threads are left that still wait, and there is only _exit(). */
+bool ctl_daemons_run(struct ctl_daemon *d, int n, const struct ctl_command *cmd,
+                     const struct ctl_wait *wait);
 
 /* The same of one daemon, by the calling thread.  What an earlier request left in *d is gone. */
 void ctl_daemon_run(struct ctl_daemon *d, const struct ctl_command *cmd, uint64_t timeout_ms);

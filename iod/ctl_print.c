@@ -124,18 +124,18 @@ static void print_status(const struct ctl_daemon *d, int n)
 {
     static const char *const columns[] = {
         "daemon", "host", "pid",   "state",  "up",   "sessions",
-        "cache",  "used", "dirty", "failed", "lost",
+        "cache",  "used", "dirty", "failed", "lost", "hung",
     };
     static const char *const names[] = {
-        "host",           "pid",        "state",       "uptime_s",     "sessions",
-        "capacity_bytes", "used_bytes", "dirty_bytes", "failed_bytes", "lost_bytes",
+        "host",       "pid",         "state",        "uptime_s",   "sessions",   "capacity_bytes",
+        "used_bytes", "dirty_bytes", "failed_bytes", "lost_bytes", "store_hung",
     };
     enum { NCOLUMNS = sizeof columns / sizeof *columns, NNAMES = sizeof names / sizeof *names };
     struct ctl_table *t;
 
     if (!answers(d, n))
         return;
-    t = ctl_table_create(NCOLUMNS + 1, 0x7f4);
+    t = ctl_table_create(NCOLUMNS + 1, 0xff4);
     for (size_t i = 0; i < NCOLUMNS; i++)
         ctl_table_add(t, "%s", columns[i]);
     ctl_table_add(t, "root");

@@ -25,11 +25,12 @@
 
 /* The counters of `stats` that go up and down. */
 static const char *const gauges[] = {
-    "sessions",       "requests_active", "views",          "view_bytes",   "capacity_bytes",
-    "used_bytes",     "dirty_bytes",     "flushing_bytes", "failed_bytes", "held_bytes",
-    "pinned_pages",   "reading_pages",   "waiting_room",   "waiting_read", "waiting_flush",
-    "files",          "handles",         "range_bytes",    "racy_files",   "prefetch_waiting_pages",
-    "retained_bytes", "exposed_bytes",
+    "sessions",       "requests_active", "views",         "view_bytes",
+    "capacity_bytes", "used_bytes",      "dirty_bytes",   "flushing_bytes",
+    "failed_bytes",   "held_bytes",      "pinned_pages",  "reading_pages",
+    "waiting_room",   "waiting_read",    "waiting_flush", "files",
+    "handles",        "range_bytes",     "racy_files",    "prefetch_waiting_pages",
+    "retained_bytes", "exposed_bytes",   "store_hung",    "store_longest_ms",
 };
 
 /* Those that only grow while a daemon lives. */
@@ -49,6 +50,7 @@ static const char *const growing[] = {
     "rma_out_bytes",
     "rma_failed",
     "lists",
+    "store_hangs",
     "lost_bytes",
     "dropped_bytes",
     "replayed_bytes",

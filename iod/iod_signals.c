@@ -1,9 +1,11 @@
 /* iod_signals.c - signals, taken by a thread of their own. */
 #include "config.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <time.h>
 
 #include "iod_signals.h"
 #include "zc_log.h"
@@ -29,6 +31,18 @@ void iod_signals_block(void)
     pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
+/* The next one; 0: none has come for a while, and we are stopping. */
+static int next_signal(const sigset_t *set, bool stopping)
+{
+    const struct timespec wait = {IOD_SIGNALS_WAIT_MS / 1000, IOD_SIGNALS_WAIT_MS % 1000 * 1000000};
+    int sig;
+
+    do
+        sig = stopping ? sigtimedwait(set, NULL, &wait) : sigwaitinfo(set, NULL);
+    while (sig < 0 && errno == EINTR);
+    return sig < 0 ? 0 : sig;
+}
+
 static void *take_signals(void *arg)
 {
     const struct iod_signals *s = arg;
@@ -37,9 +51,10 @@ static void *take_signals(void *arg)
     int sig;
 
     for (;;) {
-        if (sigwait(&set, &sig))
-            continue;
-        if (sig == SIGHUP) {
+        sig = next_signal(&set, stopping);
+        if (sig == 0) {
+            s->wait(s->arg);
+        } else if (sig == SIGHUP) {
             s->reopen(s->arg);
         } else if (stopping) {
             s->abandon(s->arg);

@@ -3,10 +3,13 @@
 #ifndef IOD_SIGNALS_H
 #define IOD_SIGNALS_H
 
+enum { IOD_SIGNALS_WAIT_MS = 500 };
+
 struct iod_signals {
     void (*stop)(void *arg);                              /* first SIGTERM or SIGINT */
     void (*abandon)(void *arg) __attribute__((noreturn)); /* second one */
     void (*reopen)(void *arg);                            /* SIGHUP */
+    void (*wait)(void *arg); /* after stop, again and again, every IOD_SIGNALS_WAIT_MS */
     void *arg;
 };
 

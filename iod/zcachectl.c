@@ -1,7 +1,7 @@
 /* zcachectl.c - asks running daemons, watches them, and tells them to flush, evict, drain,
  * resume, stop.
  *
- * Exit status: 0 every daemon did it; 1 one did not; 2 wrong use.
+ * Exit status: 0 every daemon did it; 1 one did not; 2 wrong use; 3 one had not by --timeout.
  */
 #include "config.h"
 
@@ -10,8 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "ctl_print.h"
+#include "ctl_progress.h"
 #include "ctl_prometheus.h"
 #include "ctl_top.h"
 #include "zc_log.h"
@@ -19,7 +21,7 @@
 #include "zc_units.h"
 #include "zc_wire.h"
 
-enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE };
+enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_LATE };
 enum { DEFAULT_TIMEOUT_MS = 10000, MIN_TIMEOUT_MS = 100, MAX_TIMEOUT_MS = 24 * 3600 * 1000 };
 enum { DEFAULT_INTERVAL_MS = 1000, MIN_INTERVAL_MS = 100 };
 
@@ -47,7 +49,7 @@ static const struct ctl_command commands[] = {
 struct args {
     const struct ctl_command *command;
     const char *daemons;
-    uint64_t timeout_ms;
+    uint64_t timeout_ms; /* 0: not given */
     bool json, verbose, prometheus;
     const char *textfile;
     uint64_t interval_ms, count; /* of top; 0: not given */
@@ -63,29 +65,31 @@ static void print_help(void)
            "Commands:\n");
     for (const struct ctl_command *c = commands; c->name; c++)
         printf("  %-8s  %s\n", c->name, c->help);
-    printf("\n"
-           "Options:\n"
-           "  --daemons LIST  address files, or directories of them (*.addr), separated by\n"
-           "                  commas (default: $ZCACHE_DAEMONS)\n"
-           "  --json          print one JSON object, sizes in bytes\n"
-           "  -v, --verbose   print more\n"
-           "  -n, --interval TIME\n"
-           "                  top: renew so often (default 1s)\n"
-           "  -c, --count N   top: end after so many pictures\n"
-           "  --prometheus    stats: print them in Prometheus' text format\n"
-           "  --textfile FILE\n"
-           "                  stats: write that to FILE, all at once, for a collector\n"
-           "  --timeout TIME  give up on a daemon that is silent for so long (default 10s)\n"
-           "  --help          print this\n"
-           "  --version       print version and protocol\n"
-           "\n"
-           "Exit status: 0 every daemon did it; 1 one did not, its reason is on standard\n"
-           "error; 2 wrong use.\n"
-           "\n"
-           "Examples:\n"
-           "    zcachectl --daemons /run/zcache status\n"
-           "    zcachectl --json stats | jq '.daemons[].stats.dirty_bytes'\n"
-           "    zcachectl top -n 5s\n");
+    printf(
+        "\n"
+        "Options:\n"
+        "  --daemons LIST  address files, or directories of them (*.addr), separated by\n"
+        "                  commas (default: $ZCACHE_DAEMONS)\n"
+        "  --json          print one JSON object, sizes in bytes\n"
+        "  -v, --verbose   print more\n"
+        "  -n, --interval TIME\n"
+        "                  top: renew so often (default 1s)\n"
+        "  -c, --count N   top: end after so many pictures\n"
+        "  --prometheus    stats: print them in Prometheus' text format\n"
+        "  --textfile FILE\n"
+        "                  stats: write that to FILE, all at once, for a collector\n"
+        "  --timeout TIME  give up on what is not done after so long, writing back included;\n"
+        "                  what was begun goes on (default: on a daemon that is silent for 10s)\n"
+        "  --help          print this\n"
+        "  --version       print version and protocol\n"
+        "\n"
+        "Exit status: 0 every daemon did it; 1 one did not, its reason is on standard\n"
+        "error; 2 wrong use; 3 one had not done it by --timeout.\n"
+        "\n"
+        "Examples:\n"
+        "    zcachectl --daemons /run/zcache status\n"
+        "    zcachectl --json stats | jq '.daemons[].stats.dirty_bytes'\n"
+        "    zcachectl top -n 5s\n");
 }
 
 /* The first mistake counts. */
@@ -222,10 +226,15 @@ static int complain(const struct args *a, int status, const char *why, const cha
     return status;
 }
 
+static uint64_t silence(const struct args *a)
+{
+    return a->timeout_ms ? a->timeout_ms : DEFAULT_TIMEOUT_MS;
+}
+
 static int run_top(const struct args *a)
 {
     struct ctl_top top = {.daemons = a->daemons,
-                          .timeout_ms = a->timeout_ms,
+                          .timeout_ms = silence(a),
                           .interval_ms = a->interval_ms ? a->interval_ms : DEFAULT_INTERVAL_MS,
                           .count = a->count,
                           .json = a->json};
@@ -269,27 +278,59 @@ static int print(const struct args *a, struct ctl_daemon *daemons, int n)
     return EXIT_OK;
 }
 
+static void draw_progress(void *progress)
+{
+    ctl_progress_step(progress);
+}
+
+/* False: there is only _exit(). */
+static bool ask(const struct args *a, struct ctl_daemon *daemons, int n)
+{
+    struct ctl_progress progress = {.daemons = a->daemons};
+    struct ctl_wait wait = {.silence_ms = silence(a), .until_ms = a->timeout_ms};
+    bool over;
+
+    if (a->command->control && a->command->what != ZC_CONTROL_RESUME && !a->json) {
+        wait.tick = draw_progress;
+        wait.arg = &progress;
+    }
+    over = ctl_daemons_run(daemons, n, a->command, &wait);
+    return ctl_progress_end(&progress) && over;
+}
+
+static int status_of(const struct args *a, const struct ctl_daemon *d)
+{
+    if (d->rc == 0)
+        return EXIT_OK;
+    return d->rc == -ETIMEDOUT && a->timeout_ms ? EXIT_LATE : EXIT_FAILED;
+}
+
 static int run(const struct args *a)
 {
     struct ctl_daemon *daemons;
     int n = ctl_daemons_find(a->daemons, &daemons), status;
+    bool over;
 
     if (n < 0)
         return no_daemons(a, n);
     for (int i = 0; i < n && a->prometheus; i++)
         daemons[i].talk = ctl_prometheus_ask;
-    ctl_daemons_run(daemons, n, a->command, a->timeout_ms);
+    over = ask(a, daemons, n);
     status = print(a, daemons, n);
     for (int i = 0; i < n; i++)
-        if (daemons[i].rc < 0)
-            status = EXIT_FAILED;
+        if (status == EXIT_OK || status_of(a, &daemons[i]) == EXIT_FAILED)
+            status = status_of(a, &daemons[i]);
+    if (!over) {
+        fflush(stdout);
+        _exit(status);
+    }
     ctl_daemons_free(daemons, n);
     return status;
 }
 
 int main(int argc, char **argv)
 {
-    struct args a = {.timeout_ms = DEFAULT_TIMEOUT_MS};
+    struct args a = {0};
     int rc;
 
     zc_log_init(NULL);

@@ -1,11 +1,12 @@
 /* zcached.c - the I/O-node daemon: a store, a cache before it, a server before that.
  *
  *     main thread      starts all, serves, drains, reports
- *     signal thread    stop, abandon, reopen the log
+ *     signal thread    stop, abandon, reopen the log; tells how far the writing back is
  *     cache, server    threads of their own (zc_cache.h, zc_server.h)
  *
  * Exit status: 0 everything is in the files; 1 failed to start, or while it served; 2 wrong use;
- * 3 ended by a second signal; 4 bytes were lost, or could not be written back at the end.
+ * 3 ended by a second signal, with nothing left to write; 4 bytes were lost, or could not be
+ * written back at the end, or were given up by a second signal.
  */
 #include "config.h"
 
@@ -24,8 +25,10 @@
 #include "iod_config.h"
 #include "iod_notify.h"
 #include "iod_process.h"
+#include "iod_progress.h"
 #include "iod_signals.h"
 #include "zc_addrfile.h"
+#include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_server.h"
 #include "zc_store_open.h"
@@ -35,6 +38,7 @@
 enum {
     BUFFERS = 32 << 20, /* page memory of --cache-size 0, bytes, ... */
     BUFFER_PAGES = 4,   /* ... and so many pages at least */
+    TELL_MS = 5000,     /* the log hears so often how far the writing back at the end is */
 };
 
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_ABANDONED, EXIT_LOST };
@@ -47,22 +51,36 @@ struct iod {
     struct zc_server *server;
     bool lost; /* bytes */
 
-    /* Taken by whoever ends the process, and never released: the signal thread must not
-     * look at a cache that the main thread destroys. */
-    pthread_mutex_t ending;
+    /* The signal thread looks at the cache, which is NULL when the main thread destroys it. */
+    pthread_mutex_t looking;
+
+    /* The signal thread's. */
+    struct iod_progress progress;
+    uint64_t told; /* ns; the log, of it */
+    bool shown;    /* on the terminal */
 };
 
 /* ---- what is not in the files ---- */
 
-static void log_unstored(void *arg, const struct zc_file_info *f)
+/* "bytes 0-4095, 8192-12287" */
+static const char *ranges(const struct zc_loss *l, char *buf, size_t len)
 {
-    char size[32];
+    size_t at = 0;
 
-    if (f->dirty_bytes == 0)
-        return;
-    zc_error("%s: %s of %s%s%s", (const char *)arg,
-             zc_format_size(f->dirty_bytes, size, sizeof size), f->path, f->error ? ": " : "",
-             f->error ? strerror(-f->error) : "");
+    for (unsigned i = 0; i < l->nspans && at < len; i++)
+        at += (size_t)snprintf(buf + at, len - at, "%s%" PRIu64 "-%" PRIu64, i ? ", " : "",
+                               l->spans[i].lo, l->spans[i].hi - 1);
+    return buf;
+}
+
+static void log_loss(void *arg, const struct zc_loss *l)
+{
+    char size[32], where[768];
+
+    (void)arg;
+    zc_error("lost: %s (%" PRIu64 " bytes) of %s: within bytes %s%s%s",
+             zc_format_size(l->bytes, size, sizeof size), l->bytes, l->path,
+             ranges(l, where, sizeof where), *l->cause ? ": " : "", l->cause);
 }
 
 static void remove_files(struct iod *d)
@@ -82,20 +100,88 @@ static void on_stop(void *arg)
     zc_server_stop(d->server);
 }
 
+static void lost_before(void *status, const struct zc_loss *l)
+{
+    *(int *)status = EXIT_LOST;
+    log_loss(NULL, l);
+}
+
+/* Bytes that are not written back yet. */
+static uint64_t left(struct iod *d)
+{
+    struct zc_cache_stats c;
+
+    if (!d->cache)
+        return 0;
+    zc_cache_stats(d->cache, &c);
+    return c.dirty_bytes;
+}
+
+/* Where a person sees it come and go; else it is for the log, now and then. */
+static bool on_terminal(const struct iod *d)
+{
+    return !d->settings.log_file && isatty(STDERR_FILENO);
+}
+
+static void clear_line(struct iod *d)
+{
+    if (d->shown)
+        fputs("\r\033[K", stderr);
+    d->shown = false;
+}
+
+static void tell(struct iod *d, uint64_t bytes)
+{
+    uint64_t now = zc_now();
+    char text[IOD_PROGRESS_TEXT];
+
+    if (!d->told)
+        d->told = now;
+    iod_progress(&d->progress, now, bytes, text);
+    if (on_terminal(d)) {
+        fprintf(stderr, "\rzcached: writing back: %s\033[K", text);
+        d->shown = true;
+    } else if (now - d->told >= TELL_MS * ZC_NS_PER_MS) {
+        zc_warn("stopping: writing back: %s", text);
+        d->told = now;
+    }
+}
+
+static void on_wait(void *arg)
+{
+    struct iod *d = arg;
+    uint64_t bytes;
+
+    pthread_mutex_lock(&d->looking);
+    bytes = left(d);
+    pthread_mutex_unlock(&d->looking);
+    if (bytes)
+        tell(d, bytes);
+    else
+        clear_line(d);
+}
+
 static void on_abandon(void *arg) __attribute__((noreturn));
 static void on_abandon(void *arg)
 {
     struct iod *d = arg;
-    struct zc_cache_stats c;
+    int status = EXIT_ABANDONED;
+    uint64_t bytes;
     char size[32];
 
-    pthread_mutex_lock(&d->ending);
-    zc_cache_stats(d->cache, &c);
-    zc_error("second signal: exiting at once, %s not written back are lost",
-             zc_format_size(c.dirty_bytes, size, sizeof size));
-    zc_cache_files(d->cache, log_unstored, "lost");
+    clear_line(d);
+    pthread_mutex_lock(&d->looking); /* for ever: the cache stays until we are gone */
+    bytes = left(d);
+    if (bytes) {
+        zc_error("second signal: exiting at once, %s not written back are lost",
+                 zc_format_size(bytes, size, sizeof size));
+        zc_cache_unwritten(d->cache, log_loss, NULL);
+        status = EXIT_LOST;
+    }
+    if (d->cache)
+        zc_cache_losses(d->cache, lost_before, &status);
     remove_files(d);
-    _exit(EXIT_ABANDONED);
+    _exit(status);
 }
 
 static void on_reopen(void *arg)
@@ -146,6 +232,7 @@ static int create_server(struct iod *d)
 {
     struct zc_server_config cfg = {
         .cache = d->cache,
+        .store = d->store,
         .boot_id = d->boot_id,
         .identity = iod_address_identity(&d->settings),
         .silence_ms = (unsigned)d->settings.timeout,
@@ -160,7 +247,7 @@ static int create_server(struct iod *d)
 static int start(struct iod *d)
 {
     const struct zc_settings *s = &d->settings;
-    const struct zc_store_config files = {.root = s->root};
+    const struct zc_store_config files = {.root = s->root, .hang_report_ms = s->hang_report};
     int rc = s->log_file ? iod_process_open_log(s->log_file) : 0;
 
     if (rc == 0)
@@ -191,15 +278,6 @@ static int announce(struct iod *d)
     return 0;
 }
 
-static void log_loss(void *arg, const struct zc_loss *l)
-{
-    char size[32];
-
-    (void)arg;
-    zc_error("lost: %s (%" PRIu64 " bytes) of %s: %s", zc_format_size(l->bytes, size, sizeof size),
-             l->bytes, l->path, l->cause);
-}
-
 static int serve(struct iod *d)
 {
     int rc = zc_server_run(d->server);
@@ -220,14 +298,20 @@ static void give_account(struct iod *d, int rc)
     }
 }
 
+/* A second signal ends it at any time: a store that hangs may keep us here. */
 static void cleanup(struct iod *d, int rc)
 {
-    pthread_mutex_lock(&d->ending);
+    struct zc_cache *cache = d->cache;
+
     if (d->server)
         zc_server_destroy(d->server);
-    if (d->cache) {
+    if (cache) {
         give_account(d, rc);
-        zc_cache_destroy(d->cache);
+        pthread_mutex_lock(&d->looking);
+        clear_line(d);
+        d->cache = NULL;
+        pthread_mutex_unlock(&d->looking);
+        zc_cache_destroy(cache);
     }
     if (d->store)
         zc_store_destroy(d->store);
@@ -237,7 +321,7 @@ static void cleanup(struct iod *d, int rc)
 static int run(struct iod *d)
 {
     static struct iod_signals signals = {
-        .stop = on_stop, .abandon = on_abandon, .reopen = on_reopen};
+        .stop = on_stop, .abandon = on_abandon, .reopen = on_reopen, .wait = on_wait};
     int rc;
 
     iod_process_raise_limits();
@@ -266,7 +350,7 @@ static int usage_error(int rc)
 
 int main(int argc, char **argv)
 {
-    static struct iod d = {.ending = PTHREAD_MUTEX_INITIALIZER};
+    static struct iod d = {.looking = PTHREAD_MUTEX_INITIALIZER};
     int rc;
 
     zc_log_init("zcached");

@@ -58,6 +58,7 @@ static int store_make(struct zcache_item *i, const void *key)
     struct zc_store_config cfg = {.daemons = k->settings->daemons,
                                   .local = k->settings->local,
                                   .timeout_ms = k->settings->timeout,
+                                  .hang_report_ms = k->settings->hang_report,
                                   .name = name};
 
     int rc;

@@ -44,7 +44,8 @@
 #include "zc_cache_internal.h"
 #include "zc_log.h"
 #include "zc_text.h"
-#include "zc_thread.h"
+
+enum { STUCK_MOST = 60 }; /* threads of a crew that may be stuck before it has fewer hands */
 
 /* ---- completions ---- */
 
@@ -220,31 +221,26 @@ static void init_lists(struct zc_cache *c)
         zc_list_init(&c->files[i]);
 }
 
-static int start_some(struct zc_cache *c, unsigned n, const char *name, void *(*run)(void *),
-                      pthread_t *threads, unsigned *started)
+static int start_crew(struct zc_cache *c, struct zc_crew *crew, unsigned hands, const char *name,
+                      void *(*run)(void *))
 {
-    int rc = 0;
+    const struct zc_crew_config cfg = {.name = name,
+                                       .hands = hands,
+                                       .most = hands + STUCK_MOST,
+                                       .stuck_ms = c->cfg.stuck_ms,
+                                       .lock = &c->lock,
+                                       .run = run,
+                                       .arg = c};
 
-    while (rc == 0 && *started < n) {
-        rc = zc_thread_start(&threads[*started], name, run, c);
-        if (rc == 0)
-            ++*started;
-    }
-    return rc;
+    return zc_crew_start(crew, &cfg);
 }
 
 static int start_threads(struct zc_cache *c)
 {
-    int rc;
+    int rc = start_crew(c, &c->readers, c->cfg.readers, "zc-read", zc_fill_thread);
 
-    c->readers = calloc(c->cfg.readers, sizeof(*c->readers));
-    c->flushers = calloc(c->cfg.flushers, sizeof(*c->flushers));
-    if (!c->readers || !c->flushers)
-        return zc_errorf(ENOMEM, "cache: out of memory");
-    rc = start_some(c, c->cfg.readers, "zc-read", zc_fill_thread, c->readers, &c->nreaders);
     if (rc == 0)
-        rc = start_some(c, c->cfg.flushers, "zc-flush", zc_write_back_thread, c->flushers,
-                        &c->nflushers);
+        rc = start_crew(c, &c->flushers, c->cfg.flushers, "zc-flush", zc_write_back_thread);
     return rc;
 }
 
@@ -289,11 +285,11 @@ static void stop_threads(struct zc_cache *c)
     c->stop = true;
     zc_kick(c);
     pthread_cond_broadcast(&c->fill_work);
+    zc_crew_stop(&c->flushers);
+    zc_crew_stop(&c->readers);
     zc_lock_put(&c->lock);
-    for (unsigned i = 0; i < c->nflushers; i++)
-        pthread_join(c->flushers[i], NULL);
-    for (unsigned i = 0; i < c->nreaders; i++)
-        pthread_join(c->readers[i], NULL);
+    zc_crew_join(&c->flushers);
+    zc_crew_join(&c->readers);
 }
 
 /* A file at the end of the cache: its store files are closed. */
@@ -330,8 +326,6 @@ void zc_cache_destroy(struct zc_cache *c)
     pthread_cond_destroy(&c->changed);
     zc_lock_destroy(&c->lock);
     zc_losses_free(c);
-    free(c->flushers);
-    free(c->readers);
     free(c);
 }
 

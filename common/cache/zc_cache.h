@@ -59,19 +59,21 @@ struct zc_cache_config {
                                 up to 64 times this */
     unsigned flushers;       /* write-back threads; at least 1 */
     unsigned readers;        /* threads for store reads; at least 1 */
-    unsigned prefetch;       /* pages read ahead of a reader at most; 0: none.  See
-                                zc_cache_prefetch() */
-    uint32_t max_io;         /* bytes of the largest coalesced store write ... */
-    uint32_t max_read;       /* ... and of the largest store read of several pages */
-    uint32_t max_extents;    /* dirty or valid ranges a page may have before it is collapsed */
-    size_t range_memory;     /* bytes for ranges of all pages: beyond, pages are collapsed that
-                                have more than a few */
-    unsigned failed_quota;   /* percent of capacity that unwritten pages of a file may take up
-                                which the store refuses bytes of; beyond, its writers get the
-                                store's error */
-    enum zc_level level;     /* what data in this cache has reached: VISIBLE in a job, STAGED
-                                in a daemon; a flush up to this level has nothing to do, unless
-                                the cache is transient */
+    unsigned stuck_ms;     /* a store call that takes longer keeps only its own file waiting: others
+                              get more threads; 0: a default */
+    unsigned prefetch;     /* pages read ahead of a reader at most; 0: none.  See
+                              zc_cache_prefetch() */
+    uint32_t max_io;       /* bytes of the largest coalesced store write ... */
+    uint32_t max_read;     /* ... and of the largest store read of several pages */
+    uint32_t max_extents;  /* dirty or valid ranges a page may have before it is collapsed */
+    size_t range_memory;   /* bytes for ranges of all pages: beyond, pages are collapsed that
+                              have more than a few */
+    unsigned failed_quota; /* percent of capacity that unwritten pages of a file may take up
+                              which the store refuses bytes of; beyond, its writers get the
+                              store's error */
+    enum zc_level level;   /* what data in this cache has reached: VISIBLE in a job, STAGED
+                              in a daemon; a flush up to this level has nothing to do, unless
+                              the cache is transient */
     enum zc_flush_order {
         ZC_FLUSH_OLDEST, /* least recently dirtied first */
         ZC_FLUSH_NEWEST, /* last modified first, as in the paper */
@@ -175,6 +177,9 @@ void zc_cache_told(struct zc_handle *h, uint64_t told);
 /* Whose handle it was is gone, or never had the file for longer than a look: its close does not
  * mean that nobody else has changed the file until now. */
 void zc_cache_disown(struct zc_handle *h);
+
+/* The same for all handles of a file, and most likely for no other file's. */
+uint64_t zc_cache_key(const struct zc_handle *h);
 
 /* Size in bytes, counting cached writes. Does not block. */
 uint64_t zc_cache_size(struct zc_handle *h);
@@ -353,6 +358,11 @@ struct zc_loss {
 };
 /* Calls fn for every file that bytes were lost of; fn must not call the cache. */
 void zc_cache_losses(struct zc_cache *c, void (*fn)(void *arg, const struct zc_loss *), void *arg);
+
+/* The same for every file of which something is not written back yet, store writes under way
+ * included. */
+void zc_cache_unwritten(struct zc_cache *c, void (*fn)(void *arg, const struct zc_loss *),
+                        void *arg);
 
 /* Drops clean pages nobody uses; returns how many bytes. */
 uint64_t zc_cache_evict(struct zc_cache *c);

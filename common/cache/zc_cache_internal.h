@@ -9,6 +9,7 @@
 #define ZC_CACHE_INTERNAL_H
 
 #include "zc_cache.h"
+#include "zc_crew.h"
 #include "zc_extent.h"
 #include "zc_ledger.h"
 #include "zc_list.h"
@@ -199,16 +200,13 @@ struct zc_cache {
     bool stop, draining; /* draining: between the watermarks, on the way down */
     unsigned drains;     /* zc_cache_drain() calls under way */
     uint64_t drain_pass;
-    uint64_t epochs;    /* the highest of files that were forgotten */
-    uint64_t changes;   /* of store files, made by us; those forgotten included */
-    struct zc_why late; /* a store file nobody had open failed to close */
-    unsigned nflushers;
-    pthread_t *flushers;
-    unsigned nreaders;
-    pthread_t *readers;
-    unsigned nfilling_ahead; /* readers at work on reads ahead */
-    uint64_t nfills_ahead;   /* length of fills_ahead */
-    uint64_t nahead;         /* pages with ahead_for */
+    uint64_t epochs;                  /* the highest of files that were forgotten */
+    uint64_t changes;                 /* of store files, made by us; those forgotten included */
+    struct zc_why late;               /* a store file nobody had open failed to close */
+    struct zc_crew flushers, readers; /* about files: zc_crew_file() */
+    unsigned nfilling_ahead;          /* readers at work on reads ahead */
+    uint64_t nfills_ahead;            /* length of fills_ahead */
+    uint64_t nahead;                  /* pages with ahead_for */
 
     uint64_t dirty_bytes, flushing_bytes, retained_bytes; /* sums over pages */
     struct zc_watch watch;                                /* of the store, if it is lossy */
@@ -257,6 +255,12 @@ static inline void zc_cache_check(struct zc_cache *c)
     (void)c;
 }
 #endif
+
+/* What members of the crews get stuck about. */
+static inline uint64_t zc_crew_file(const struct zc_file *f)
+{
+    return (uintptr_t)f;
+}
 
 /* ---- zc_page.c: frames, table, lists, dirty accounting ---- */
 struct zc_page *zc_page_find(struct zc_cache *c, const struct zc_file *f, uint64_t no);

@@ -23,6 +23,7 @@
 
 #include "zc_cache_internal.h"
 #include "zc_log.h"
+#include "zc_pool.h"
 
 void zc_ctl_get(struct zc_cache *c, struct zc_file *f)
 {
@@ -574,6 +575,11 @@ int zc_cache_refresh(struct zc_handle *h)
     zc_ctl_put(c, f);
     zc_cache_unlock(c);
     return rc;
+}
+
+uint64_t zc_cache_key(const struct zc_handle *h)
+{
+    return zc_pool_key(h->file->dev, h->file->ino);
 }
 
 uint64_t zc_cache_size(struct zc_handle *h)

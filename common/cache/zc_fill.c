@@ -451,13 +451,16 @@ static void run(struct zc_cache *c, struct zc_page *p)
 {
     struct zc_file *f = p->file;
     struct fill_job job;
+    struct zc_member me;
     bool ahead = p->read_ahead;
     int rc;
 
     build(c, p, &job);
     f->refs++;
     c->nfilling_ahead += ahead;
+    zc_crew_enter(&c->readers, &me, zc_crew_file(f));
     rc = fill(c, &job);
+    zc_crew_leave(&c->readers, &me);
     c->nfilling_ahead -= ahead;
     if (rc < 0 && job.n > 1)
         take_apart(c, &job);
@@ -472,16 +475,28 @@ static void run(struct zc_cache *c, struct zc_page *p)
     zc_file_reap(f);
 }
 
-static struct zc_page *next_fill(struct zc_cache *c)
+/* The first whose file is not stuck in the store (zc_crew.h). */
+static struct zc_page *first_fill(const struct zc_cache *c, const struct zc_list *queue)
 {
-    if (!zc_list_empty(&c->fills))
-        return zc_list_entry(c->fills.next, struct zc_page, fill_link);
-    if (!zc_list_empty(&c->fills_ahead) && c->nfilling_ahead < zc_ahead_threads(c))
-        return zc_list_entry(c->fills_ahead.next, struct zc_page, fill_link);
+    zc_list_each (queue, n) {
+        struct zc_page *p = zc_list_entry(n, struct zc_page, fill_link);
+
+        if (!zc_crew_stuck(&c->readers, zc_crew_file(p->file)))
+            return p;
+    }
     return NULL;
 }
 
-/* A reader thread.  Ends when told to and nothing is queued. */
+static struct zc_page *next_fill(struct zc_cache *c)
+{
+    struct zc_page *p = first_fill(c, &c->fills);
+
+    if (!p && c->nfilling_ahead < zc_ahead_threads(c) + c->readers.nstuck)
+        p = first_fill(c, &c->fills_ahead);
+    return p;
+}
+
+/* A reader thread.  Ends when told to and nothing is queued that is not stuck behind others. */
 void *zc_fill_thread(void *cache)
 {
     struct zc_cache *c = cache;
@@ -489,6 +504,8 @@ void *zc_fill_thread(void *cache)
 
     zc_lock_get(&c->lock);
     for (;;) {
+        if (!zc_crew_turn(&c->readers))
+            continue;
         p = next_fill(c);
         if (p) {
             run(c, p);

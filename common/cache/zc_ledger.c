@@ -202,9 +202,8 @@ static void add_page(struct zc_cache *c, const struct zc_page *p, const struct z
         zc_spans_add(s, start + r[i].lo, start + r[i].hi, r[i].hi - r[i].lo);
 }
 
-void zc_ledger_lose_unwritten(struct zc_cache *c, struct zc_file *f)
+static struct zc_spans unwritten(struct zc_cache *c, const struct zc_file *f)
 {
-    struct zc_why why = f->write_why;
     struct zc_spans s = {0};
 
     zc_list_each (&f->pages, n) {
@@ -213,11 +212,40 @@ void zc_ledger_lose_unwritten(struct zc_cache *c, struct zc_file *f)
         add_page(c, p, &p->dirty, &s);
         add_page(c, p, &p->flushing, &s);
     }
+    return s;
+}
+
+void zc_ledger_lose_unwritten(struct zc_cache *c, struct zc_file *f)
+{
+    struct zc_why why = f->write_why;
+    struct zc_spans s = unwritten(c, f);
+
     if (s.n == 0)
         return;
     if (why.err == 0)
         zc_why_set(&why, -ECANCELED, "it was not written back when the cache ended");
     zc_ledger_lose(c, f, &s, &why);
+}
+
+void zc_cache_unwritten(struct zc_cache *c, void (*fn)(void *arg, const struct zc_loss *),
+                        void *arg)
+{
+    zc_lock_get(&c->lock);
+    for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++)
+        zc_list_each (&c->files[i], n) {
+            const struct zc_file *f = zc_list_entry(n, struct zc_file, link);
+            struct zc_spans s = unwritten(c, f);
+            struct zc_loss out = {.path = f->path,
+                                  .bytes = s.bytes,
+                                  .spans = s.s,
+                                  .nspans = s.n,
+                                  .err = f->write_why.err,
+                                  .cause = f->write_why.err ? f->write_why.text : ""};
+
+            if (s.n > 0 && !f->unlinked)
+                fn(arg, &out);
+        }
+    zc_lock_put(&c->lock);
 }
 
 void zc_ledger_sync_begins(struct zc_file *f)

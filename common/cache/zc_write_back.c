@@ -13,6 +13,9 @@
  * borders, inside one window of max_io bytes aligned to max_io, so that a sequentially
  * written file leaves in large aligned calls.  A job that fails as a whole is taken apart
  * and its pages are tried alone, so that blame falls on those that cannot be written.
+ *
+ * A store call that does not come back (zc_crew.h) holds its file's write-back up, and no other
+ * one's: nothing more is begun for the file, and a thread more writes back the rest.
  */
 #include "config.h"
 
@@ -44,9 +47,15 @@ struct write_job {
     struct iovec iov[JOB_IOV];
 };
 
+/* A call for the file is stuck in the store: no more are sent after it. */
+static bool stuck(const struct zc_cache *c, const struct zc_file *f)
+{
+    return zc_crew_stuck(&c->flushers, zc_crew_file(f));
+}
+
 static bool eligible(struct zc_cache *c, const struct zc_page *p)
 {
-    return !zc_page_frozen(c, p) && !p->file->token.quiet;
+    return !zc_page_frozen(c, p) && !p->file->token.quiet && !stuck(c, p->file);
 }
 
 /* ---- building a job ---- */
@@ -158,6 +167,8 @@ static bool pick_eager(struct zc_cache *c, struct write_job *job, struct zc_page
         job->file = f;
         if (*page)
             job->kind = JOB_WRITE;
+        else if (stuck(c, f))
+            continue;
         else if (zc_flush_wants_sync(f))
             job->kind = JOB_SYNC;
         else if (zc_file_may_settle(f))
@@ -545,8 +556,10 @@ static void no_memory(struct zc_cache *c, struct zc_page *p, struct write_job *j
 static void run(struct zc_cache *c, struct write_job *job, struct zc_page *p, uint64_t limit)
 {
     struct zc_file *f = job->kind == JOB_WRITE ? p->file : job->file;
+    struct zc_member me;
 
     f->refs++;
+    zc_crew_enter(&c->flushers, &me, zc_crew_file(f));
     if (job->kind == JOB_SYNC) {
         zc_flush_sync(c, f);
     } else if (job->kind == JOB_ASK) {
@@ -563,6 +576,7 @@ static void run(struct zc_cache *c, struct write_job *job, struct zc_page *p, ui
     } else {
         no_memory(c, p, job);
     }
+    zc_crew_leave(&c->flushers, &me);
     zc_flush_check(c, f);
     f->refs--;
     zc_file_eager(c, f);
@@ -579,6 +593,8 @@ void *zc_write_back_thread(void *cache)
 
     zc_lock_get(&c->lock);
     while (!c->stop) {
+        if (!zc_crew_turn(&c->flushers))
+            continue;
         wake = UINT64_MAX;
         p = NULL;
         if (pick(c, &job, &p, &limit, &wake)) {

@@ -4,8 +4,9 @@
 #include "zc_store_open.h"
 #include "zc_store_posix.h"
 #include "zc_store_remote.h"
+#include "zc_store_slow.h"
 
-int zc_store_open(const struct zc_store_config *cfg, struct zc_store **out)
+static int open_store(const struct zc_store_config *cfg, struct zc_store **out)
 {
     struct zc_net_config net = {
         .local = cfg->local, .timeout_ms = cfg->timeout_ms, .name = cfg->name};
@@ -13,4 +14,18 @@ int zc_store_open(const struct zc_store_config *cfg, struct zc_store **out)
     if (!cfg->daemons || !*cfg->daemons)
         return zc_store_posix_create(cfg->root, out);
     return zc_store_remote_create(cfg->daemons, &net, out);
+}
+
+int zc_store_open(const struct zc_store_config *cfg, struct zc_store **out)
+{
+    struct zc_store *store;
+    int rc = open_store(cfg, out);
+
+    if (rc < 0 || !cfg->hang_report_ms)
+        return rc;
+    store = *out;
+    rc = zc_store_slow_create(store, cfg->hang_report_ms, out);
+    if (rc < 0)
+        zc_store_destroy(store);
+    return rc;
 }

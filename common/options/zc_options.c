@@ -72,6 +72,8 @@ const struct zc_option zc_options[] = {
      "own host name or address to be reached at (default: the provider's first)"},
     {"timeout", ZC_OPT_TIME, HINT | DAEMON | ENV, TEXT(ZC_DEFAULT_TIMEOUT_S) "s", 100, 24 * HOUR,
      NULL, AT(timeout), "TIME", "silence after which the other side counts as gone"},
+    {"hang_report", ZC_OPT_TIME, DAEMON | ENV, "30s", 0, 24 * HOUR, NULL, AT(hang_report), "TIME",
+     "log calls to the store that take longer, by path, and when they are over; 0 for none"},
     {"daemons", ZC_OPT_STRING, ENV, NULL, 0, 0, NULL, AT(daemons), "LIST",
      "address files, or directories of them (*.addr), in order, separated by commas; unset: "
      "no daemon, files are reached directly"},

@@ -16,8 +16,9 @@ enum zc_write_back {
 
 struct zc_settings {
     /* both sides */
-    char *provider;   /* libfabric provider */
-    uint64_t timeout; /* ms of silence after which a peer counts as gone */
+    char *provider;       /* libfabric provider */
+    uint64_t timeout;     /* ms of silence after which a peer counts as gone */
+    uint64_t hang_report; /* ms after which a call to the store is told in the log; 0: never */
 
     /* the library in an MPI program */
     char *losses;                /* ZCACHE_LOSSES: where aggregators tell what they have lost */

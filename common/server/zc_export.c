@@ -116,6 +116,13 @@ struct zc_export *zc_export_get(struct zc_server *s, uint64_t number)
     return e;
 }
 
+/* On the pool; may_close() has said so. */
+static void submit_close(struct zc_server *s, struct zc_export *e)
+{
+    e->close_work.key = zc_cache_key(e->handle);
+    zc_pool_submit(s->pool, &e->close_work);
+}
+
 /* With the lock: it is to be closed now, which is said once. */
 static bool may_close(struct zc_server *s, struct zc_export *e)
 {
@@ -152,7 +159,7 @@ void zc_export_put(struct zc_server *s, struct zc_export *e)
     close = may_close(s, e);
     zc_lock_put(&s->lock);
     if (close)
-        zc_pool_submit(s->pool, &e->close_work);
+        submit_close(s, e);
 }
 
 /* ---- opened for all ---- */
@@ -229,7 +236,7 @@ static bool orphan(struct zc_server *s, uint32_t i, uint64_t session)
     }
     zc_lock_put(&s->lock);
     if (idle)
-        zc_pool_submit(s->pool, &e->close_work);
+        submit_close(s, e);
     else if (e)
         zc_request_forget_all_locks(e->coord);
     return !end;

@@ -105,12 +105,26 @@ static void call_work(struct zc_work *w)
     zc_request_resume(r);
 }
 
+/* What the call may get stuck on.  Views are decoded a few at a time, to leave threads for calls.
+ */
+static uint64_t key_of(const struct zc_request *r)
+{
+    if (r->install)
+        return ZC_KEY_VIEWS;
+    if (r->handle)
+        return zc_cache_key(r->handle);
+    if (r->path)
+        return zc_pool_key_of(r->path, strlen(r->path));
+    return r->msg.type == ZC_T_INFO ? ZC_KEY_INFO : ZC_KEY_ALL;
+}
+
 void zc_request_submit(struct zc_request *r, void (*call)(struct zc_request *),
                        void (*then)(struct zc_request *))
 {
     r->call = call;
     r->then = then;
     r->work.run = call_work;
+    r->work.key = key_of(r);
     zc_pool_submit(r->session->server->pool, &r->work);
 }
 
@@ -177,13 +191,13 @@ static bool bad_open_flags(const struct zc_server *s, const struct zc_msg *m)
 static int objection(struct zc_server *s, struct zc_session *ss, const struct zc_msg *m,
                      const struct zc_request_kind *k, const char **text)
 {
-    if (ss->nrequests >= s->cfg.credits * 2) {
-        *text = "too many requests at once";
-        return -EBUSY;
-    }
     if (!k) {
         *text = "not a request";
         return -EPROTO;
+    }
+    if (ss->nrequests >= s->cfg.credits * 2 && !(k->flags & ZC_KIND_LIFE)) {
+        *text = "too many requests at once";
+        return -EBUSY;
     }
     if (s->stopping && !(k->flags & ZC_KIND_ALWAYS)) {
         *text = "the daemon is stopping";

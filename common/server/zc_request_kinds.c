@@ -321,15 +321,11 @@ static void bye(struct zc_request *r)
     ss->server->next_tick = 0;
 }
 
-static void info(struct zc_request *r)
+static void tell_info(struct zc_request *r)
 {
     struct zc_session *ss = r->session;
     uint64_t off = r->msg.off;
 
-    if (off == 0) {
-        free(ss->info);
-        ss->info = zc_server_info(ss->server, r->msg.what, &ss->info_len);
-    }
     if (!ss->info || off > ss->info_len) {
         zc_request_fail(r, -EINVAL, "no such information");
     } else {
@@ -340,6 +336,44 @@ static void info(struct zc_request *r)
         r->reply.data.n = n < ZC_MAX_INLINE ? (uint32_t)n : ZC_MAX_INLINE;
     }
     zc_request_finish(r);
+}
+
+/* On the pool: there may be any number of files. */
+static void do_info(struct zc_request *r)
+{
+    struct zc_session *ss = r->session;
+
+    ss->info = zc_server_info(ss->server, r->msg.what, &ss->info_len);
+}
+
+static void informed(struct zc_request *r)
+{
+    r->session->informing = false;
+    tell_info(r);
+}
+
+static void info(struct zc_request *r)
+{
+    struct zc_session *ss = r->session;
+
+    if (ss->informing) {
+        zc_request_fail(r, -EBUSY, "a process asks for one information at a time");
+        zc_request_finish(r);
+        return;
+    }
+    if (r->msg.off) {
+        tell_info(r);
+        return;
+    }
+    free(ss->info);
+    ss->info = NULL;
+    if (r->msg.what == ZC_INFO_FILES) {
+        ss->informing = true;
+        zc_request_submit(r, do_info, informed);
+        return;
+    }
+    ss->info = zc_server_info(ss->server, r->msg.what, &ss->info_len);
+    tell_info(r);
 }
 
 /* Who stops a daemon is the last to hear of it. */
@@ -393,8 +427,8 @@ static void control(struct zc_request *r)
 
 /* clang-format off */
 static const struct zc_request_kind kinds[] = {
-    {ZC_T_PING,      ZC_KIND_ALWAYS,                                  zc_request_finish},
-    {ZC_T_BYE,       ZC_KIND_ALWAYS,                                  bye},
+    {ZC_T_PING,      ZC_KIND_ALWAYS | ZC_KIND_LIFE,                   zc_request_finish},
+    {ZC_T_BYE,       ZC_KIND_ALWAYS | ZC_KIND_LIFE,                   bye},
     {ZC_T_OPEN,      ZC_KIND_PATH | ZC_KIND_OPENS,                    zc_request_open},
     {ZC_T_CLOSE,     ZC_KIND_HANDLE | ZC_KIND_OWN | ZC_KIND_ALWAYS,   start_close},
     {ZC_T_READ,      ZC_KIND_HANDLE,                                  zc_transfer_start},

@@ -17,6 +17,7 @@ static void drop_pieces(struct zc_meeting *m)
 {
     free(m->buf);
     m->buf = NULL;
+    m->size = m->at = m->room = 0;
 }
 
 /* Answers with bytes of the card that the session reads. */
@@ -31,20 +32,41 @@ static void tell(struct zc_request *r, uint64_t off)
     r->reply.data.n = left < ZC_MAX_CARD_PIECE ? (uint32_t)left : ZC_MAX_CARD_PIECE;
 }
 
+/* Memory for `n` bytes more: twice of what has come at most, whatever is announced. */
+static int make_room(struct zc_meeting *m, uint64_t n)
+{
+    uint64_t room = m->room ? m->room : n;
+    unsigned char *more;
+
+    while (room < m->at + n)
+        room *= 2;
+    if (room > m->size)
+        room = m->size;
+    if (room == m->room)
+        return 0;
+    more = realloc(m->buf, room);
+    if (!more)
+        return zc_errorf(ENOMEM, "no memory for a card");
+    m->buf = more;
+    m->room = room;
+    return 0;
+}
+
 /* Pieces come in order, the first one at 0. */
 static int add_piece(struct zc_meeting *m, const struct zc_msg *msg)
 {
+    int rc;
+
     if (msg->off == 0) {
         drop_pieces(m);
-        m->buf = malloc(msg->size);
-        if (!m->buf)
-            return zc_errorf(ENOMEM, "no memory for a card");
         m->size = msg->size;
-        m->at = 0;
     }
-    if (!m->buf || msg->size != m->size || msg->off != m->at || msg->data.n == 0 ||
+    if (!m->size || msg->size != m->size || msg->off != m->at || msg->data.n == 0 ||
         msg->data.n > m->size - m->at)
         return zc_errorf(EINVAL, "a piece of a card out of order");
+    rc = make_room(m, msg->data.n);
+    if (rc)
+        return rc;
     memcpy(m->buf + m->at, msg->data.p, msg->data.n);
     m->at += msg->data.n;
     return 0;

@@ -226,6 +226,7 @@ static void start_drain(struct zc_server *s)
     }
     d->server = s;
     d->work.run = drain_work;
+    d->work.key = ZC_KEY_END;
     d->done.handle = drain_done;
     zc_pool_submit(s->pool, &d->work);
 }
@@ -341,8 +342,14 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
                               .max_msg = ZC_MAX_MESSAGE,
                               .nrecv = ZC_SERVER_RECEIVES,
                               .spin_us = cfg->spin_us,
+                              .hurried = true,
                               .recv = on_message,
                               .peer_error = on_peer_error};
+    const struct zc_pool_config pool = {.name = "zc-calls",
+                                        .threads = ZC_SERVER_POOL,
+                                        .most = ZC_SERVER_POOL_MOST,
+                                        .per_key = ZC_SERVER_PER_FILE,
+                                        .stuck_ms = cfg->stuck_ms};
     struct zc_server *s = calloc(1, sizeof *s);
     int rc;
 
@@ -368,7 +375,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
     for (unsigned i = 0; i < ZC_SERVER_BUCKETS; i++)
         zc_list_init(&s->by_id[i]);
     tp.arg = s;
-    rc = zc_pool_create(ZC_SERVER_POOL, "zc-calls", &s->pool);
+    rc = zc_pool_create(&pool, &s->pool);
     if (rc)
         goto fail;
     rc = cfg->open_transport(&tp, &s->tp);

@@ -38,7 +38,10 @@ struct zc_server;
     X(rma_failed, "RMA operations that failed")                                                    \
     X(views, "views kept for clients")                                                             \
     X(view_bytes, "memory that they take, and those being installed")                              \
-    X(lists, "requests with a list of pieces")
+    X(lists, "requests with a list of pieces")                                                     \
+    X(store_hung, "store calls that take longer than hang-report and go on")                       \
+    X(store_hangs, "store calls that ever did")                                                    \
+    X(store_longest_ms, "milliseconds of the longest store call")
 
 /* Memory for the views of clients, which servers of one process may share. */
 struct zc_view_budget {
@@ -48,14 +51,16 @@ struct zc_view_budget {
 
 struct zc_server_config {
     struct zc_cache *cache;
-    uint64_t boot_id;    /* random, one per start */
-    uint64_t identity;   /* the same through all starts, in sets of daemons; 0: boot_id */
-    unsigned credits;    /* requests a client may have under way; 0: a default */
-    unsigned silence_ms; /* a client unheard of for this long is dropped; 0: what it said */
+    struct zc_store *store; /* below it; borrowed, to tell of its calls; or NULL */
+    uint64_t boot_id;       /* random, one per start */
+    uint64_t identity;      /* the same through all starts, in sets of daemons; 0: boot_id */
+    unsigned credits;       /* requests a client may have under way; 0: a default */
+    unsigned silence_ms;    /* a client unheard of for this long is dropped; 0: what it said */
     /* Opens the endpoint: zc_tp_ofi_open or, in tests, zc_tp_loop_open. */
     int (*open_transport)(const struct zc_tp_config *cfg, struct zc_tp **out);
     const char *provider, *listen;
     unsigned spin_us;
+    unsigned stuck_ms; /* calls that take longer do not keep others waiting; 0: a default */
     struct zc_view_budget *views; /* borrowed; NULL: clients send lists */
     bool for_all;                 /* a client may open files for all: see ZC_OPEN_FOR_ALL */
     unsigned prefetch;            /* pages read ahead of these */

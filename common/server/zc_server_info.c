@@ -9,11 +9,23 @@
 #include "zc_fabric.h"
 #include "zc_log.h"
 #include "zc_server_internal.h"
+#include "zc_store_slow.h"
+
+static void ask_store(struct zc_server *s)
+{
+    struct zc_store_slow_stats slow;
+
+    zc_store_slow_stats(s->cfg.store, &slow);
+    s->stats.store_hung = slow.hung;
+    s->stats.store_hangs = slow.hangs;
+    s->stats.store_longest_ms = slow.longest_ms;
+}
 
 static void stats(struct zc_server *s, FILE *f)
 {
     struct zc_cache_stats c;
 
+    ask_store(s);
     zc_cache_stats(s->cfg.cache, &c);
 #define X(name, help) fprintf(f, #name " %" PRIu64 "\n", s->stats.name);
     ZC_SERVER_STATS(X)
@@ -53,6 +65,9 @@ static void status(struct zc_server *s, FILE *f)
     fprintf(f, "state %s\n", s->stopping ? "stopping" : s->draining ? "draining" : "serving");
     fprintf(f, "sessions %" PRIu64 "\nrequests %" PRIu64 "\n", s->stats.sessions,
             s->stats.requests);
+    ask_store(s);
+    fprintf(f, "store_hung %" PRIu64 "\nstore_longest_ms %" PRIu64 "\n", s->stats.store_hung,
+            s->stats.store_longest_ms);
     fprintf(f,
             "capacity_bytes %" PRIu64 "\nused_bytes %" PRIu64 "\ndirty_bytes %" PRIu64
             "\nfailed_bytes %" PRIu64 "\nlost_bytes %" PRIu64 "\ndropped_bytes %" PRIu64 "\n",

@@ -51,7 +51,9 @@
 enum {
     ZC_SERVER_CREDITS = 16,      /* requests a client may have under way */
     ZC_SERVER_RECEIVES = 128,    /* receive buffers */
-    ZC_SERVER_POOL = 4,          /* threads for calls that block */
+    ZC_SERVER_POOL = 4,          /* threads for calls that block ... */
+    ZC_SERVER_POOL_MOST = 64,    /* ... with those that are stuck in one */
+    ZC_SERVER_PER_FILE = 2,      /* of these, for one file or path */
     ZC_SERVER_TICK_MS = 100,     /* deadlines are looked at this often */
     ZC_SERVER_BOUNCE = 16,       /* buffers for data on its way through a view, and ... */
     ZC_SERVER_CHUNK = 256 << 10, /* ... their size, bytes */
@@ -66,6 +68,14 @@ enum {
     ZC_SERVER_HANDLES = 65536,   /* most open files a client */
     ZC_SERVER_CARDS = 16 << 20,  /* memory for a client's cards, bytes */
     ZC_SERVER_SILENCE_MAX_MS = 3600000,
+};
+
+/* Keys of works on the pool that are not about one file. */
+enum {
+    ZC_KEY_ALL,   /* all files: CONTROL */
+    ZC_KEY_END,   /* the same at the end */
+    ZC_KEY_VIEWS, /* decoding of views */
+    ZC_KEY_INFO,  /* what is said of all files */
 };
 
 struct zc_server_stats {
@@ -178,9 +188,9 @@ struct zc_owned {
 /* What a session has to do with cards. */
 struct zc_meeting {
     struct zc_cards_owner cards; /* that it has left */
-    unsigned char *buf;          /* of one that it is leaving: `at` of `size` bytes; or NULL */
-    uint64_t size, at;
-    struct zc_laid *reads; /* the one it has found, or NULL */
+    unsigned char *buf;          /* of one that it is leaving: `at` of `size` bytes, ... */
+    uint64_t size, at, room;     /* ... with room for so many; size 0: of none */
+    struct zc_laid *reads;       /* the one it has found, or NULL */
 };
 
 /* An open file of a session. */
@@ -192,6 +202,9 @@ struct zc_slot {
     struct zc_attr attr;      /* at open */
     bool through;             /* a write is answered when the store has it */
     uint64_t taken, stored;   /* as the client was told last: zc_taken.c */
+
+    struct zc_session *session; /* of one that is CLOSING: what closes the handle */
+    struct zc_work close_work;
 };
 
 /* What the clients of an export share is one handle: who has been told what of it. */
@@ -235,8 +248,9 @@ struct zc_session {
     struct zc_list told; /* struct zc_told */
     char *info;          /* text being fetched in pieces */
     size_t info_len;
-    struct zc_work close_work; /* closes the handles of a dead session ... */
-    struct zc_notice closed;   /* ... and says so */
+    bool informing;          /* it is being made, on the pool */
+    uint32_t closing;        /* CLOSING: handles that are not closed yet; atomic */
+    struct zc_notice closed; /* then */
     struct zc_server *server;
 };
 
@@ -248,6 +262,7 @@ enum {
     ZC_KIND_OPENS = 8,   /* opens it: has open_flags, and is refused while draining */
     ZC_KIND_ALWAYS = 16, /* taken while stopping, too */
     ZC_KIND_BLOCKS = 32, /* blocks in the store: run on the pool, and finished when it returns */
+    ZC_KIND_LIFE = 64,   /* a sign of life, or of its end: waits for nothing, and is always taken */
 };
 
 /* A kind of request.  What does not block runs on the server's thread: it finishes the request, or
@@ -345,7 +360,8 @@ void zc_request_arrived(struct zc_server *s, struct zc_session *ss, const struct
 void zc_request_fail(struct zc_request *r, int status, const char *text);
 /* The same for what a call returned, with this thread's explanation; 0 is none. */
 void zc_request_check(struct zc_request *r, int rc);
-/* Runs call(r) on the pool, where it may block, and then then(r) on the server's thread. */
+/* Runs call(r) on the pool, where it may block, and then then(r) on the server's thread.  Its key
+ * there is the open file it is about, else its path. */
 void zc_request_submit(struct zc_request *r, void (*call)(struct zc_request *r),
                        void (*then)(struct zc_request *r));
 /* Flushes the open file, fails the request if that does, and goes on with then(r); r->flush.told

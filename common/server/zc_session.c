@@ -13,8 +13,8 @@
  *                    |      removed, nothing is posted to it any more
  *                    |  its last request has ended: zc_session_settle()
  *                    v
- *                 CLOSING   close_handles(), on the pool
- *                    |  handles_closed()
+ *                 CLOSING   close_handle(), on the pool, each under the key of its file
+ *                    |  the last one: handles_closed()
  *                    v
  *                  freed
  *
@@ -211,16 +211,19 @@ static void handles_closed(struct zc_server *s, struct zc_notice *n)
     session_free(zc_list_entry(n, struct zc_session, closed));
 }
 
-static void close_handles(struct zc_work *w)
+static void one_closed(struct zc_session *ss)
 {
-    struct zc_session *ss = zc_list_entry(w, struct zc_session, close_work);
+    if (__atomic_sub_fetch(&ss->closing, 1, __ATOMIC_ACQ_REL) == 0)
+        zc_server_notify(ss->server, &ss->closed);
+}
 
-    for (uint32_t i = 0; i < ss->nslots; i++)
-        if (ss->slots[i].handle) {
-            zc_cache_disown(ss->slots[i].handle);
-            zc_cache_close(ss->slots[i].handle);
-        }
-    zc_server_notify(ss->server, &ss->closed);
+static void close_handle(struct zc_work *w)
+{
+    struct zc_slot *slot = zc_list_entry(w, struct zc_slot, close_work);
+
+    zc_cache_disown(slot->handle);
+    zc_cache_close(slot->handle);
+    one_closed(slot->session);
 }
 
 void zc_session_settle(struct zc_session *ss)
@@ -228,9 +231,20 @@ void zc_session_settle(struct zc_session *ss)
     if (ss->state != ZC_SESSION_LEAVING || ss->nrequests)
         return;
     ss->state = ZC_SESSION_CLOSING;
-    ss->close_work.run = close_handles;
     ss->closed.handle = handles_closed;
-    zc_pool_submit(ss->server->pool, &ss->close_work);
+    ss->closing = 1; /* by us, until all are on their way */
+    for (uint32_t i = 0; i < ss->nslots; i++) {
+        struct zc_slot *slot = &ss->slots[i];
+
+        if (!slot->handle)
+            continue;
+        slot->session = ss;
+        slot->close_work.run = close_handle;
+        slot->close_work.key = zc_cache_key(slot->handle);
+        __atomic_add_fetch(&ss->closing, 1, __ATOMIC_RELAXED);
+        zc_pool_submit(ss->server->pool, &slot->close_work);
+    }
+    one_closed(ss);
 }
 
 void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why)

@@ -22,12 +22,14 @@ struct fault_store {
     int err;
     unsigned delay_ops, delay_us;
     unsigned hold_ops, held;
+    char *hold_path; /* NULL: any */
     uint64_t raised;
 };
 
 struct fault_sfile {
     struct zc_sfile sfile;
     struct zc_sfile *below;
+    char *path; /* it was opened by */
 };
 
 static struct fault_store *fault_store(struct zc_store *s)
@@ -40,6 +42,11 @@ static struct zc_sfile *below(struct zc_sfile *f)
     return ((struct fault_sfile *)f)->below;
 }
 
+static const char *path_of(struct zc_sfile *f)
+{
+    return ((struct fault_sfile *)f)->path;
+}
+
 static void sleep_us(unsigned us)
 {
     struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000};
@@ -48,17 +55,22 @@ static void sleep_us(unsigned us)
         continue;
 }
 
+static bool holds(const struct fault_store *fs, const char *path, enum zc_fault_op op)
+{
+    return fs->hold_ops & op && (!fs->hold_path || strcmp(fs->hold_path, path) == 0);
+}
+
 /* Passes one call of kind `op`: 0, or the negative errno it is to fail with. */
-static int gate(struct zc_store *s, enum zc_fault_op op, const char *name)
+static int gate(struct zc_store *s, const char *path, enum zc_fault_op op, const char *name)
 {
     struct fault_store *fs = fault_store(s);
     unsigned us;
     int err = 0;
 
     zc_lock_get(&fs->lock);
-    if (fs->hold_ops & op) {
+    if (holds(fs, path, op)) {
         fs->held++;
-        while (fs->hold_ops & op)
+        while (holds(fs, path, op))
             zc_cond_wait(&fs->released, &fs->lock);
         fs->held--;
     }
@@ -88,14 +100,17 @@ static int fault_open(struct zc_store *s, const char *path, unsigned flags, mode
     int rc;
 
     *out = NULL;
-    rc = gate(s, ZC_FAULT_OPEN, "open");
+    rc = gate(s, path, ZC_FAULT_OPEN, "open");
     if (rc < 0)
         return rc;
     f = calloc(1, sizeof(*f));
     if (!f)
         return zc_errorf(ENOMEM, "open %s: out of memory", path);
-    rc = zc_store_open_file(fs->below, path, flags, mode, &f->below, attr);
+    f->path = strdup(path);
+    rc = f->path ? zc_store_open_file(fs->below, path, flags, mode, &f->below, attr)
+                 : zc_errorf(ENOMEM, "open %s: out of memory", path);
     if (rc < 0) {
+        free(f->path);
         free(f);
         return rc;
     }
@@ -106,21 +121,22 @@ static int fault_open(struct zc_store *s, const char *path, unsigned flags, mode
 
 static int fault_close(struct zc_sfile *f, enum zc_level level)
 {
-    int rc = gate(f->store, ZC_FAULT_CLOSE, "close");
+    int rc = gate(f->store, path_of(f), ZC_FAULT_CLOSE, "close");
     int rc2 = zc_store_close_file(below(f), level);
 
+    free(((struct fault_sfile *)f)->path);
     free(f);
     return rc < 0 ? rc : rc2;
 }
 
 static ssize_t fault_preadv(struct zc_sfile *f, const struct iovec *iov, int n, uint64_t off)
 {
-    ssize_t rc = gate(f->store, ZC_FAULT_READ, "read");
+    ssize_t rc = gate(f->store, path_of(f), ZC_FAULT_READ, "read");
     int late;
 
     if (rc == 0)
         rc = zc_store_preadv(below(f), iov, n, off);
-    late = gate(f->store, ZC_FAULT_READ_RESULT, "read");
+    late = gate(f->store, path_of(f), ZC_FAULT_READ_RESULT, "read");
     return late < 0 ? late : rc;
 }
 
@@ -146,7 +162,7 @@ static void write_half(struct zc_sfile *f, const struct iovec *iov, int n, uint6
 
 static ssize_t fault_pwritev(struct zc_sfile *f, const struct iovec *iov, int n, uint64_t off)
 {
-    int rc = gate(f->store, ZC_FAULT_WRITE, "write"), late;
+    int rc = gate(f->store, path_of(f), ZC_FAULT_WRITE, "write"), late;
     ssize_t done;
 
     if (rc < 0) {
@@ -154,7 +170,7 @@ static ssize_t fault_pwritev(struct zc_sfile *f, const struct iovec *iov, int n,
         return zc_errorf(-rc, "fault injected into write: %s", strerror(-rc));
     }
     done = zc_store_pwritev(below(f), iov, n, off);
-    late = gate(f->store, ZC_FAULT_WRITE_RESULT, "write");
+    late = gate(f->store, path_of(f), ZC_FAULT_WRITE_RESULT, "write");
     return late < 0 ? late : done;
 }
 
@@ -165,7 +181,7 @@ static ssize_t fault_write_ranges(struct zc_sfile *f, const char *data, const st
 
     if (!zc_store_writes_ranges(below(f)->store))
         return -EOPNOTSUPP;
-    rc = gate(f->store, ZC_FAULT_WRITE, "write");
+    rc = gate(f->store, path_of(f), ZC_FAULT_WRITE, "write");
     if (rc < 0)
         return zc_errorf(-rc, "fault injected into write: %s", strerror(-rc));
     return zc_store_write_ranges(below(f), data, r, n, off);
@@ -173,35 +189,35 @@ static ssize_t fault_write_ranges(struct zc_sfile *f, const char *data, const st
 
 static int fault_getattr(struct zc_sfile *f, struct zc_attr *attr)
 {
-    int rc = gate(f->store, ZC_FAULT_ATTR, "getattr");
+    int rc = gate(f->store, path_of(f), ZC_FAULT_ATTR, "getattr");
 
     return rc < 0 ? rc : zc_store_getattr(below(f), attr);
 }
 
 static int fault_truncate(struct zc_sfile *f, uint64_t size)
 {
-    int rc = gate(f->store, ZC_FAULT_TRUNCATE, "truncate");
+    int rc = gate(f->store, path_of(f), ZC_FAULT_TRUNCATE, "truncate");
 
     return rc < 0 ? rc : zc_store_truncate(below(f), size);
 }
 
 static int fault_allocate(struct zc_sfile *f, uint64_t off, uint64_t len)
 {
-    int rc = gate(f->store, ZC_FAULT_TRUNCATE, "allocate");
+    int rc = gate(f->store, path_of(f), ZC_FAULT_TRUNCATE, "allocate");
 
     return rc < 0 ? rc : zc_store_allocate(below(f), off, len);
 }
 
 static int fault_sync(struct zc_sfile *f, enum zc_level level)
 {
-    int rc = gate(f->store, ZC_FAULT_SYNC, "sync");
+    int rc = gate(f->store, path_of(f), ZC_FAULT_SYNC, "sync");
 
     return rc < 0 ? rc : zc_store_sync(below(f), level);
 }
 
 static int fault_backlog(struct zc_sfile *f, uint64_t *bytes)
 {
-    int rc = gate(f->store, ZC_FAULT_ATTR, "backlog");
+    int rc = gate(f->store, path_of(f), ZC_FAULT_ATTR, "backlog");
 
     *bytes = 0;
     return rc < 0 ? rc : zc_store_backlog(below(f), bytes);
@@ -211,14 +227,14 @@ static int fault_backlog(struct zc_sfile *f, uint64_t *bytes)
 static int fault_meet(struct zc_sfile *f, const char *job, const void *card, size_t len,
                       uint64_t replaces, struct zc_seat **mine, struct zc_card *theirs)
 {
-    int rc = gate(f->store, ZC_FAULT_MEET, "meet");
+    int rc = gate(f->store, path_of(f), ZC_FAULT_MEET, "meet");
 
     return rc < 0 ? rc : zc_store_meet(below(f), job, card, len, replaces, mine, theirs);
 }
 
 static int fault_refresh(struct zc_sfile *f)
 {
-    int rc = gate(f->store, ZC_FAULT_ATTR, "refresh");
+    int rc = gate(f->store, path_of(f), ZC_FAULT_ATTR, "refresh");
 
     return rc < 0 ? rc : zc_store_refresh(below(f));
 }
@@ -246,7 +262,7 @@ static void fault_unwatch(struct zc_store *s, struct zc_watch *w)
 static int fault_unlink(struct zc_store *s, const char *path)
 {
     struct zc_store *b = fault_store(s)->below;
-    int rc = gate(s, ZC_FAULT_UNLINK, "unlink");
+    int rc = gate(s, path, ZC_FAULT_UNLINK, "unlink");
 
     return rc < 0 ? rc : zc_store_unlink(b, path);
 }
@@ -254,7 +270,7 @@ static int fault_unlink(struct zc_store *s, const char *path)
 static int fault_stat(struct zc_store *s, const char *path, struct zc_attr *attr)
 {
     struct zc_store *b = fault_store(s)->below;
-    int rc = gate(s, ZC_FAULT_ATTR, "stat");
+    int rc = gate(s, path, ZC_FAULT_ATTR, "stat");
 
     return rc < 0 ? rc : zc_store_stat(b, path, attr);
 }
@@ -264,6 +280,7 @@ static void fault_destroy(struct zc_store *s)
     struct fault_store *fs = fault_store(s);
 
     zc_store_destroy(fs->below);
+    free(fs->hold_path);
     pthread_cond_destroy(&fs->released);
     zc_lock_destroy(&fs->lock);
     free(fs);
@@ -335,9 +352,16 @@ void zc_store_fault_delay(struct zc_store *s, unsigned ops, unsigned us)
 
 void zc_store_fault_hold(struct zc_store *s, unsigned ops)
 {
+    zc_store_fault_hold_path(s, ops, NULL);
+}
+
+void zc_store_fault_hold_path(struct zc_store *s, unsigned ops, const char *path)
+{
     struct fault_store *fs = fault_store(s);
 
     zc_lock_get(&fs->lock);
+    free(fs->hold_path);
+    fs->hold_path = path ? strdup(path) : NULL;
     fs->hold_ops = ops;
     zc_lock_put(&fs->lock);
 }

@@ -39,6 +39,8 @@ void zc_store_fault_delay(struct zc_store *s, unsigned ops, unsigned us);
  * hold a read or a write-back in flight for as long as they like. */
 void zc_store_fault_hold(struct zc_store *s, unsigned ops);
 void zc_store_fault_release(struct zc_store *s);
+/* The same for calls about what was opened, or is named, by `path`; NULL: about all. */
+void zc_store_fault_hold_path(struct zc_store *s, unsigned ops, const char *path);
 unsigned zc_store_fault_held(struct zc_store *s);
 
 /* Faults raised so far. */

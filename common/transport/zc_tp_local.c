@@ -138,12 +138,13 @@ static socklen_t socket_name(const struct local_address *a, struct sockaddr_un *
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n);
 }
 
-static int connect_to(const struct local_address *a, int *out)
+static int connect_to(const struct local_address *a, bool hurried, int *out)
 {
     struct timeval patience = {.tv_sec = CONNECT_S};
     struct sockaddr_un name;
     socklen_t len = socket_name(a, &name);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), rc;
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (hurried ? SOCK_NONBLOCK : 0), 0);
+    int rc;
 
     if (fd < 0)
         return zc_errorf(errno, "cannot make a socket: %s", strerror(errno));
@@ -171,7 +172,7 @@ static int peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out
     if (!zc_tp_local_is_address(addr, len))
         return zc_errorf(EINVAL, "an address of %zu bytes is none of a process of this host", len);
     memcpy(&a, addr, sizeof a);
-    rc = connect_to(&a, &fd);
+    rc = connect_to(&a, local_of(tp)->cfg.hurried, &fd);
     if (rc == 0)
         rc = zc_tp_local_conn_new(local_of(tp), CONN_OUT, fd, &c);
     if (rc == 0)

@@ -1,82 +1,197 @@
-/* zc_pool.c - a queue of work and the threads that take from it.
+/* zc_pool.c - work that waits for threads, by key.
  *
- * Invariant: a thread ends only when it was told to stop and the queue is empty.
+ *     submit --first of its key--> ready --take()--> runs
+ *        |                           ^
+ *        +--others before it--> rest of the first one: the next is first when that is taken
+ *
+ * Invariants
+ * 1. Each key that has works waiting has a first one, in `keys`; all others are in that one's
+ *    `rest`, in order.
+ * 2. A first one is in `ready` iff fewer than per_key works of its key run.  Keys come to its end
+ *    when one of their works was taken: so they take turns.
+ * 3. A thread ends only when it was told to stop and nothing is ready: what waits for works of its
+ *    key to end is run by the threads that run those.
  */
 #include "config.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
+#include "zc_crew.h"
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_pool.h"
-#include "zc_thread.h"
+
+enum { BUCKETS = 64 };
 
 struct zc_pool {
-    struct zc_lock lock;
+    struct zc_lock lock; /* guards the rest */
     zc_cond some;
-    struct zc_list queue; /* lock */
-    bool stop;            /* lock */
-    unsigned nthreads;    /* those started */
-    pthread_t threads[];
+    struct zc_crew crew;
+    unsigned per_key;
+    struct zc_list keys[BUCKETS]; /* zc_work.hash */
+    struct zc_list ready;         /* zc_work.link */
+    bool stop;
 };
+
+uint64_t zc_pool_key(uint64_t a, uint64_t b)
+{
+    uint64_t x = (a ^ b << 32 ^ b >> 32) * 0x9e3779b97f4a7c15ull;
+
+    return (x ^ x >> 29) * 0xbf58476d1ce4e5b9ull ^ b;
+}
+
+uint64_t zc_pool_key_of(const void *bytes, size_t n)
+{
+    const unsigned char *b = bytes;
+    uint64_t x = n;
+
+    for (size_t i = 0; i < n; i++)
+        x = (x ^ b[i]) * 0x100000001b3ull;
+    return zc_pool_key(x, n);
+}
+
+/* ---- queues ---- */
+
+static struct zc_list *bucket(struct zc_pool *p, uint64_t key)
+{
+    return &p->keys[key % BUCKETS];
+}
+
+static struct zc_work *first_of(struct zc_pool *p, uint64_t key)
+{
+    zc_list_each (bucket(p, key), n) {
+        struct zc_work *w = zc_list_entry(n, struct zc_work, hash);
+
+        if (w->key == key)
+            return w;
+    }
+    return NULL;
+}
+
+/* Of a first one. */
+static void make_ready(struct zc_pool *p, struct zc_work *w)
+{
+    if (zc_list_linked(&w->link) || (p->per_key && zc_crew_busy(&p->crew, w->key) >= p->per_key))
+        return;
+    zc_list_add_tail(&p->ready, &w->link);
+    pthread_cond_signal(&p->some);
+}
+
+static void make_first(struct zc_pool *p, struct zc_work *w)
+{
+    zc_list_init(&w->link);
+    zc_list_add_tail(bucket(p, w->key), &w->hash);
+}
+
+/* Takes what is ready, as `me`; NULL: nothing is. */
+static struct zc_work *take(struct zc_pool *p, struct zc_member *me)
+{
+    struct zc_list *n = zc_list_pop(&p->ready);
+    struct zc_work *w, *next;
+
+    if (!n)
+        return NULL;
+    w = zc_list_entry(n, struct zc_work, link);
+    zc_list_del(&w->hash);
+    zc_crew_enter(&p->crew, me, w->key);
+    n = zc_list_pop(&w->rest);
+    if (n) {
+        next = zc_list_entry(n, struct zc_work, link);
+        zc_list_init(&next->rest);
+        zc_list_splice(&next->rest, &w->rest);
+        make_first(p, next);
+        make_ready(p, next);
+    }
+    return w;
+}
+
+/* A work of the key has ended. */
+static void ended(struct zc_pool *p, struct zc_member *me)
+{
+    struct zc_work *w;
+
+    zc_crew_leave(&p->crew, me);
+    w = first_of(p, me->about);
+    if (w)
+        make_ready(p, w);
+}
+
+void zc_pool_submit(struct zc_pool *p, struct zc_work *w)
+{
+    struct zc_work *first;
+
+    zc_lock_get(&p->lock);
+    first = first_of(p, w->key);
+    if (first) {
+        zc_list_add_tail(&first->rest, &w->link);
+    } else {
+        zc_list_init(&w->rest);
+        make_first(p, w);
+        make_ready(p, w);
+    }
+    zc_lock_put(&p->lock);
+}
+
+/* ---- threads ---- */
 
 static void *pool_thread(void *arg)
 {
     struct zc_pool *p = arg;
-    struct zc_list *n;
+    struct zc_member me;
+    struct zc_work *w;
 
     zc_lock_get(&p->lock);
-    for (;;) {
-        n = zc_list_pop(&p->queue);
-        if (n) {
-            struct zc_work *w = zc_list_entry(n, struct zc_work, link);
-
-            zc_lock_put(&p->lock);
-            w->run(w);
-            zc_lock_get(&p->lock);
-        } else if (p->stop) {
-            break;
-        } else {
+    while (!p->stop || !zc_list_empty(&p->ready)) {
+        if (!zc_crew_turn(&p->crew))
+            continue;
+        w = take(p, &me);
+        if (!w) {
             zc_cond_wait(&p->some, &p->lock);
+            continue;
         }
+        zc_lock_put(&p->lock);
+        w->run(w);
+        zc_lock_get(&p->lock);
+        ended(p, &me);
     }
     zc_lock_put(&p->lock);
     return NULL;
 }
 
-int zc_pool_create(unsigned nthreads, const char *name, struct zc_pool **out)
+int zc_pool_create(const struct zc_pool_config *cfg, struct zc_pool **out)
 {
+    struct zc_crew_config crew = {.name = cfg->name,
+                                  .hands = cfg->threads,
+                                  .most = cfg->most,
+                                  .stuck_ms = cfg->stuck_ms,
+                                  .run = pool_thread};
     struct zc_pool *p;
     int rc;
 
     *out = NULL;
-    if (nthreads == 0)
-        return zc_errorf(EINVAL, "thread pool %s needs at least one thread", name);
-    p = calloc(1, sizeof(*p) + nthreads * sizeof(p->threads[0]));
+    if (cfg->threads == 0)
+        return zc_errorf(EINVAL, "thread pool %s needs at least one thread", cfg->name);
+    p = calloc(1, sizeof(*p));
     if (!p)
-        return zc_errorf(ENOMEM, "thread pool %s: out of memory", name);
+        return zc_errorf(ENOMEM, "thread pool %s: out of memory", cfg->name);
     zc_lock_init(&p->lock, ZC_ORDER_POOL);
     zc_cond_init(&p->some);
-    zc_list_init(&p->queue);
-    for (; p->nthreads < nthreads; p->nthreads++) {
-        rc = zc_thread_start(&p->threads[p->nthreads], name, pool_thread, p);
-        if (rc) {
-            zc_pool_destroy(p);
-            return rc;
-        }
+    p->per_key = cfg->per_key;
+    zc_list_init(&p->ready);
+    for (unsigned i = 0; i < BUCKETS; i++)
+        zc_list_init(&p->keys[i]);
+    crew.lock = &p->lock;
+    crew.arg = p;
+    rc = zc_crew_start(&p->crew, &crew);
+    if (rc) {
+        zc_pool_destroy(p);
+        return rc;
     }
     *out = p;
     return 0;
-}
-
-void zc_pool_submit(struct zc_pool *p, struct zc_work *w)
-{
-    zc_lock_get(&p->lock);
-    zc_list_add_tail(&p->queue, &w->link);
-    zc_lock_put(&p->lock);
-    pthread_cond_signal(&p->some);
 }
 
 void zc_pool_destroy(struct zc_pool *p)
@@ -85,10 +200,10 @@ void zc_pool_destroy(struct zc_pool *p)
         return;
     zc_lock_get(&p->lock);
     p->stop = true;
+    zc_crew_stop(&p->crew);
     pthread_cond_broadcast(&p->some);
     zc_lock_put(&p->lock);
-    for (unsigned i = 0; i < p->nthreads; i++)
-        pthread_join(p->threads[i], NULL);
+    zc_crew_join(&p->crew);
     pthread_cond_destroy(&p->some);
     zc_lock_destroy(&p->lock);
     free(p);

@@ -15,12 +15,29 @@ in_foreground() {
     [[ $pgrp == "$tpgid" ]]
 }
 
+# Daemons give up what is left at the second signal.  They get two of different kinds: of one kind,
+# those that come before the first is taken are lost.
+give_up() {
+    local i
+
+    [[ -z $flusher ]] || kill -TERM "$flusher" 2>/dev/null
+    for i in "${!pids[@]}"; do
+        [[ -n ${pids[i]} ]] || continue
+        if [[ -z ${host_of[i]} ]]; then
+            kill -TERM "${pids[i]}" 2>/dev/null
+            kill -INT "${pids[i]}" 2>/dev/null
+        elif ((interrupts == 2)); then
+            give_up_there "$i"
+        else
+            kill -KILL "${pids[i]}" 2>/dev/null
+        fi
+    done
+}
+
 # The first interrupt of the draining is a question, the second gives up what is left, and from the
 # third on remote shells are not waited for either.
 interrupts=0
 on_signal() {
-    local i
-
     case $phase in
     job)
         if [[ -z $job ]]; then
@@ -35,17 +52,7 @@ on_signal() {
             say "writing back; interrupt once more to give up what is not written yet"
             return
         fi
-        [[ -z $flusher ]] || kill -TERM "$flusher" 2>/dev/null
-        for i in "${!pids[@]}"; do
-            [[ -n ${pids[i]} ]] || continue
-            if [[ -z ${host_of[i]} ]]; then
-                kill -TERM "${pids[i]}" 2>/dev/null
-            elif ((interrupts == 2)); then
-                give_up_there "$i"
-            else
-                kill -KILL "${pids[i]}" 2>/dev/null
-            fi
-        done
+        give_up
         ;;
     *)
         exit $((128 + $(kill -l "$1")))
@@ -135,10 +142,27 @@ unwritten() {
             END { if (!bad) printf "%.0f", n }'
 }
 
+# The time for writing back at the end is over (--timeout): as if interrupted twice.
+late() {
+    ((drain_time && interrupts < 2 && SECONDS - drain_since >= drain_time)) || return 1
+    say "not written back within $drain_time s (see --timeout): what is left is given up"
+    failed=1
+    interrupts=2
+    give_up
+}
+
+# ", 25 MiB/s, about 7 s", of what was left in the beginning and is left now.
+rate() { # BYTES BYTES MICROSECONDS
+    local done_each_s=$((($1 - $2) * 1000000 / ($3 + 1)))
+
+    ((done_each_s > 0)) || return 0
+    echo ", $(((done_each_s + 524288) / 1048576)) MiB/s, about $(($2 / done_each_s + 1)) s"
+}
+
 # On a terminal: how much there still is to be written.  Daemons that stop answer nobody, so they
 # are made to write first.
 show_progress() {
-    local left shown=0
+    local left shown=0 first=0 since=0 now
 
     [[ -t $err && $count != 0 && -z $unready ]] || return 0
     setsid "$zcachectl" --daemons "$state" flush </dev/null >/dev/null 2>&1 {err}>&- {hold}>&- &
@@ -146,11 +170,14 @@ show_progress() {
     sleep 0.1 {err}>&- {hold}>&-
     while kill -0 "$flusher" 2>/dev/null && ((interrupts < 2)); do
         left=$(unwritten)
+        now=${EPOCHREALTIME/[.,]/}
         if [[ -n $left && $left != 0 ]]; then
-            printf '\r%s: writing back: %s MiB left \e[K' "$me" \
-                $(((left + 1048575) / 1048576)) >&"$err"
+            if ((!shown)); then first=$left since=$now; fi
+            printf '\r%s: writing back: %s MiB left%s \e[K' "$me" \
+                $(((left + 1048575) / 1048576)) "$(rate "$first" "$left" $((now - since)))" >&"$err"
             shown=1
         fi
+        ! late || break
         sleep 0.5 {err}>&- {hold}>&-
     done
     ((!shown)) || printf '\r\e[K' >&"$err"

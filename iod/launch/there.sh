@@ -91,6 +91,7 @@ end_here() { # STATE I once|now
     pid=$(sed -n 's/^pid //p' "$file")
     kill -TERM "$pid" || return
     [[ $3 == now ]] || return 0
+    kill -INT "$pid" # another one, for two of a kind may become one
     for ((tries = 0; tries < 50; tries++)); do
         sleep 0.2
         [[ $(judge_here "$file") == runs ]] || return 0

@@ -26,6 +26,8 @@ static size_t rig_views = 16 << 20;
 static uint64_t rig_boot_id = 42;
 /* And what they are in sets of daemons; 0: the same. */
 static uint64_t rig_identity;
+/* Calls that take longer are stuck; 0: a default. */
+static unsigned rig_stuck_ms;
 
 struct rig {
     struct zc_store *store; /* the faulty one, over memory */
@@ -109,6 +111,7 @@ static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *c
                                  .identity = rig_identity,
                                  .open_transport = rig_transport,
                                  .silence_ms = silence_ms,
+                                 .stuck_ms = rig_stuck_ms,
                                  .for_all = rig_for_all};
 
     memset(r, 0, sizeof *r);

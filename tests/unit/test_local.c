@@ -295,6 +295,54 @@ START_TEST(rubbish_ends_its_connection_only)
 }
 END_TEST
 
+/* One that takes no connections, with room for a few in its queue. */
+static int deaf(struct local_address *at, unsigned room)
+{
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0), n;
+
+    at->name[0]++;
+    n = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "zcache-");
+    for (int i = 0; i < LOCAL_NAME; i++)
+        n += snprintf(name.sun_path + 1 + n, sizeof name.sun_path - 1 - (size_t)n, "%02x",
+                      at->name[i]);
+    ck_assert_int_eq(bind(fd, (struct sockaddr *)&name,
+                          (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)n)),
+                     0);
+    ck_assert_int_eq(listen(fd, (int)room), 0);
+    return fd;
+}
+
+/* A server adds its clients by the thread that serves the others. */
+START_TEST(who_is_in_a_hurry_does_not_wait_for_a_peer)
+{
+    struct zc_tp_config cfg = {.max_msg = MESSAGE,
+                               .nrecv = 4,
+                               .recv = on_message,
+                               .peer_error = on_error,
+                               .hurried = true};
+    uint64_t since = zc_now();
+    struct local_address nowhere;
+    struct zc_tp *tp;
+    struct end e;
+    zc_peer peer;
+    int fd, rc = 0;
+
+    end_up(&e);
+    cfg.arg = &e;
+    memcpy(&nowhere, e.addr, sizeof nowhere);
+    fd = deaf(&nowhere, 2);
+    ck_assert_int_eq(zc_tp_local_open(&cfg, &tp), 0);
+    for (int i = 0; i < 10 && rc == 0; i++)
+        rc = zc_tp_peer_add(tp, &nowhere, sizeof nowhere, &peer);
+    ck_assert_int_eq(rc, -EAGAIN);
+    ck_assert_uint_lt(zc_now() - since, 5000 * ZC_NS_PER_MS); /* half of what others wait */
+    zc_tp_close(tp);
+    close(fd);
+    zc_tp_close(e.tp);
+}
+END_TEST
+
 START_TEST(a_card_shows_who_can_be_reached)
 {
     struct zc_tp_local_card card;
@@ -510,7 +558,7 @@ int main(void)
     CASE(s, "endpoints", 120, messages_arrive_in_order, memory_is_reached_while_it_is_registered,
          a_wake_ends_the_wait, closing_ends_what_is_under_way, a_child_keeps_nothing_alive,
          what_is_no_address_is_refused, rubbish_ends_its_connection_only,
-         a_card_shows_who_can_be_reached);
+         a_card_shows_who_can_be_reached, who_is_in_a_hurry_does_not_wait_for_a_peer);
     CASE(s, "processes", 120, memory_of_another_process_is_reached, the_death_of_a_peer_is_noticed,
          a_stopped_peer_gets_everything_later, an_operation_outlives_the_removal_of_its_peer);
     CASE(s, "service", 120, client_and_server_work_over_it, a_server_that_goes_is_noticed_at_once);

@@ -213,6 +213,7 @@ END_TEST
 START_TEST(all_go_at_once)
 {
     enum { POOL = 4, CLIENTS = 3 };
+    static const char *const paths[POOL] = {"/0", "/1", "/2", "/3"};
     struct raw raw[CLIENTS];
     struct zc_msg m, other;
 
@@ -226,8 +227,10 @@ START_TEST(all_go_at_once)
     }
     zc_store_fault_hold(rig.store, ZC_FAULT_OPEN);
     other = asks_to_open(m.session);
-    for (int i = 0; i < POOL; i++)
+    for (int i = 0; i < POOL; i++) { /* a path each: of one not all are let in */
+        other.path.p = paths[i];
         raw_send(&raw[CLIENTS - 1], &other);
+    }
     WAIT_FOR(zc_store_fault_held(rig.store) == POOL);
     WAIT_FOR(rig_stat(user, "sessions_lost") == CLIENTS);
     zc_store_fault_release(rig.store);

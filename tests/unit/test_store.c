@@ -17,6 +17,7 @@
 #include "zc_store_fault.h"
 #include "zc_store_mem.h"
 #include "zc_store_posix.h"
+#include "zc_store_slow.h"
 
 enum { RW = ZC_OPEN_READ | ZC_OPEN_WRITE, NEW = RW | ZC_OPEN_CREATE };
 
@@ -597,6 +598,111 @@ START_TEST(a_watch_ends_after_its_calls)
 }
 END_TEST
 
+/* ---- calls that take long ---- */
+
+static int log_fd;
+
+/* How many lines of the log say so. */
+static unsigned said(const char *what)
+{
+    char text[8192];
+    ssize_t n = pread(log_fd, text, sizeof text - 1, 0);
+    unsigned count = 0;
+
+    text[n > 0 ? n : 0] = '\0';
+    for (const char *at = text; (at = strstr(at, what)); at++)
+        count++;
+    return count;
+}
+
+static struct zc_store_slow_stats slow_stats(void)
+{
+    struct zc_store_slow_stats st;
+
+    zc_store_slow_stats(store, &st);
+    return st;
+}
+
+#define AWAIT(cond)                                                                                \
+    while (!(cond))                                                                                \
+    sched_yield()
+
+static struct zc_store *setup_slow(uint64_t report_ms)
+{
+    struct zc_store *mem, *fault;
+
+    log_fd = fileno(tmpfile());
+    zc_log_to_fd(log_fd);
+    ck_assert_int_eq(zc_store_mem_create(&mem), 0);
+    ck_assert_int_eq(zc_store_fault_create(mem, &fault), 0);
+    ck_assert_int_eq(zc_store_slow_create(fault, report_ms, &store), 0);
+    return fault;
+}
+
+static void *write_a_byte(void *f)
+{
+    ck_assert_int_eq(put(f, "x", 1, 0), 1);
+    return NULL;
+}
+
+START_TEST(slow_in_front)
+{
+    setup_slow(60000);
+    check_common("/file");
+    ck_assert_uint_eq(slow_stats().hangs, 0);
+    zc_store_destroy(store);
+    ck_assert_uint_eq(said("store"), 0);
+}
+END_TEST
+
+START_TEST(calls_that_hang_are_told_by_path_and_once)
+{
+    struct zc_store *fault = setup_slow(20);
+    struct zc_sfile *f, *g;
+    pthread_t t[4];
+
+    ck_assert_int_eq(open_it("/f", NEW, &f), 0);
+    ck_assert_int_eq(open_it("/g", NEW, &g), 0);
+    zc_store_fault_hold(fault, ZC_FAULT_WRITE);
+    for (int i = 0; i < 4; i++)
+        pthread_create(&t[i], NULL, write_a_byte, i < 3 ? f : g);
+    AWAIT(slow_stats().hung == 4);
+    ck_assert_uint_ge(slow_stats().longest_ms, 20);
+    AWAIT(said("and goes on") == 2);
+    ck_assert_uint_eq(said("/f: a call to the store (write) has taken 0 s and goes on"), 1);
+    ck_assert_uint_eq(said("/g: a call to the store (write) has taken 0 s and goes on"), 1);
+    ck_assert_uint_eq(said("answers"), 0);
+    zc_store_fault_release(fault);
+    for (int i = 0; i < 4; i++)
+        pthread_join(t[i], NULL);
+    ck_assert_uint_eq(said("/f: the store answers again, after 0 s"), 1);
+    ck_assert_uint_eq(said("/g: the store answers again, after 0 s"), 1);
+    ck_assert_uint_eq(said("\n"), 4);
+    ck_assert_uint_eq(slow_stats().hung, 0);
+    ck_assert_uint_eq(slow_stats().hangs, 4);
+    close_it(f);
+    close_it(g);
+    zc_store_destroy(store);
+}
+END_TEST
+
+/* What the store below cannot do is not made up. */
+START_TEST(slow_hides_nothing)
+{
+    struct zc_store *mem;
+    struct zc_store_slow_stats st;
+
+    ck_assert_int_eq(zc_store_mem_create(&mem), 0);
+    zc_store_slow_stats(mem, &st);
+    ck_assert_uint_eq(st.longest_ms, 0);
+    ck_assert_int_eq(zc_store_slow_create(mem, 1000, &store), 0);
+    ck_assert_int_eq(zc_store_writes_ranges(store), zc_store_writes_ranges(mem));
+    ck_assert_int_eq(zc_store_has_backlog(store), zc_store_has_backlog(mem));
+    ck_assert_str_eq(store->ops->name, mem->ops->name);
+    zc_store_destroy(store);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("stores");
@@ -605,6 +711,8 @@ int main(void)
     CASE(s, "common", 20, memory, fault_in_front, posix_without_root, nth_call_fails,
          growing_without_fallocate, held_calls_wait);
     CASE(s, "lossy", 20, a_lossy_store, a_watch_ends_after_its_calls);
+    CASE(s, "slow", 20, slow_in_front, calls_that_hang_are_told_by_path_and_once,
+         slow_hides_nothing);
     tcase_add_checked_fixture(root, setup_root, teardown);
     tcase_set_timeout(root, 20);
     tcase_add_test(root, posix);

@@ -1,0 +1,146 @@
+/* test_cache_stuck.c - a store call that does not come back is its file's trouble, and no other
+ * one's. */
+#include "config.h"
+
+#include <errno.h>
+
+#include "cache_rig.h"
+
+static struct zc_handle *stuck, *other;
+
+static void setup_stuck(void)
+{
+    setup();
+    cfg.capacity = 64 * PAGE;
+    cfg.max_io = PAGE;
+    cfg.flushers = 2;
+    cfg.readers = 2;
+    cfg.stuck_ms = 10;
+}
+
+static void start_two(void)
+{
+    start();
+    stuck = file;
+    other = open_flags("/g", NEW);
+}
+
+static void stop_two(void)
+{
+    zc_store_fault_release(store);
+    zc_cache_close(other);
+    file = stuck;
+    stop();
+}
+
+START_TEST(write_back_of_other_files_goes_on)
+{
+    struct flush_note n;
+
+    setup_stuck();
+    start_two();
+    for (int i = 0; i < 10; i++)
+        put(2 * i * PAGE, PAGE, 'a');
+    zc_store_fault_hold_path(store, ZC_FAULT_WRITE, "/f");
+    start_flush(&n, ZC_LEVEL_STORED);
+    wait_held(2); /* both flushers */
+    file = other;
+    for (int i = 0; i < 10; i++) {
+        put(2 * i * PAGE, PAGE, 'b');
+        flush_ok();
+    }
+    ck_assert_uint_eq(zc_store_fault_held(store), 2); /* nothing more was begun for the file */
+    ck_assert_int_eq(atomic_load(&n.calls), 0);
+    zc_store_fault_release(store);
+    await_flush(&n);
+    ck_assert_int_eq(n.f.status, 0);
+    for (int i = 0; i < 10; i++)
+        expect_stored("/f", 2 * i * PAGE, PAGE, 'a');
+    stop_two();
+}
+END_TEST
+
+START_TEST(a_stuck_sync_lets_others_sync)
+{
+    struct flush_note n;
+
+    setup_stuck();
+    cfg.flushers = 1;
+    start_two();
+    put(0, PAGE, 'a');
+    zc_store_fault_hold_path(store, ZC_FAULT_SYNC, "/f");
+    start_flush(&n, ZC_LEVEL_DURABLE);
+    wait_held(1);
+    file = other;
+    put(0, PAGE, 'b');
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    zc_store_fault_release(store);
+    await_flush(&n);
+    stop_two();
+}
+END_TEST
+
+/* As many as there may be threads, and each has one that writes it. */
+START_TEST(many_stuck_files)
+{
+    enum { N = 20 };
+    struct zc_handle *h[N];
+    struct flush_note n[N];
+    char path[16];
+
+    setup_stuck();
+    start_two();
+    for (int i = 0; i < N; i++) {
+        snprintf(path, sizeof path, "/%d", i);
+        h[i] = file = open_flags(path, NEW);
+        put(0, PAGE, 'a');
+    }
+    zc_store_fault_hold(store, ZC_FAULT_WRITE);
+    for (int i = 0; i < N; i++) {
+        file = h[i];
+        start_flush(&n[i], ZC_LEVEL_STORED);
+    }
+    wait_held(N);
+    zc_store_fault_release(store);
+    for (int i = 0; i < N; i++) {
+        await_flush(&n[i]);
+        zc_cache_close(h[i]);
+    }
+    stop_two();
+}
+END_TEST
+
+START_TEST(reads_of_other_files_go_on)
+{
+    struct acc reads[10];
+
+    setup_stuck();
+    store_put("/f", 0, 20 * PAGE, 'a');
+    store_put("/g", 0, 20 * PAGE, 'b');
+    cfg.max_read = PAGE;
+    start_two();
+    zc_store_fault_hold_path(store, ZC_FAULT_READ, "/f");
+    for (int i = 0; i < 10; i++)
+        ck_assert_int_eq(begin(&reads[i], ZC_READ, 2 * i * PAGE, PAGE), -EINPROGRESS);
+    wait_held(2);
+    file = other;
+    expect(0, 20 * PAGE, 'b');
+    ck_assert_uint_eq(zc_store_fault_held(store), 2);
+    zc_store_fault_release(store);
+    for (int i = 0; i < 10; i++) {
+        await(&reads[i]);
+        zc_cache_end(&reads[i].a, 0);
+    }
+    stop_two();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("cache: stuck");
+
+    quiet_log();
+    CASE(s, "stuck", 30, write_back_of_other_files_goes_on, a_stuck_sync_lets_others_sync,
+         many_stuck_files, reads_of_other_files_go_on);
+    return run_suite(s);
+}
