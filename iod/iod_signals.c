@@ -17,6 +17,8 @@ static sigset_t wanted(void)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGUSR2);
     return set;
 }
 
@@ -27,6 +29,18 @@ void iod_signals_block(void)
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file size limit is an error of that file: EFBIG */
     pthread_sigmask(SIG_BLOCK, &set, NULL);
+}
+
+static void change_log_level(int by)
+{
+    int level = (int)zc_log_threshold + by;
+
+    if (level < ZC_LOG_ERROR || level > ZC_LOG_TRACE)
+        return;
+    if (by > 0)
+        zc_log_level((enum zc_log_level)level);
+    zc_warn("log level is %s from now on", zc_log_levels[level]);
+    zc_log_level((enum zc_log_level)level);
 }
 
 static void *take_signals(void *arg)
@@ -41,6 +55,8 @@ static void *take_signals(void *arg)
             continue;
         if (sig == SIGHUP) {
             s->reopen(s->arg);
+        } else if (sig == SIGUSR1 || sig == SIGUSR2) {
+            change_log_level(sig == SIGUSR1 ? 1 : -1);
         } else if (stopping) {
             s->abandon(s->arg);
         } else {

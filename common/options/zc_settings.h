@@ -18,6 +18,7 @@ struct zc_settings {
     /* both sides */
     char *provider;   /* libfabric provider */
     uint64_t timeout; /* ms of silence after which a peer counts as gone */
+    uint64_t log;     /* enum zc_log_level, when given; hint and --log */
 
     /* the library in an MPI program */
     char *losses;                /* ZCACHE_LOSSES: where aggregators tell what they have lost */
