@@ -18,38 +18,7 @@
 #include "zc_log.h"
 #include "zc_options.h"
 #include "zcache_file.h"
-
-/* ---- said once ---- */
-
-enum { SAID_MOST = 256 }; /* hints; more names than that a program makes up as it goes */
-
-static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_PROCESS);
-static struct said {
-    struct said *next;
-    char about[];
-} * said; /* for ever; under the lock */
-static unsigned nsaid;
-
-/* Whether something was said of this before; from now on it was. */
-static bool already_said(const char *about)
-{
-    struct said *s;
-    bool known = false;
-
-    zc_lock_get(&lock);
-    for (s = said; s && !known; s = s->next)
-        known = !strcmp(s->about, about);
-    s = known || nsaid == SAID_MOST ? NULL : malloc(sizeof *s + strlen(about) + 1);
-    known = known || nsaid == SAID_MOST;
-    if (s) {
-        strcpy(s->about, about);
-        s->next = said;
-        said = s;
-        nsaid++;
-    }
-    zc_lock_put(&lock);
-    return known;
-}
+#include "zcache_log.h"
 
 /* Says of a hint what is wrong with it: rank 0 of the file does, and once in a process, however
  * many files and calls it is given to. */
@@ -60,7 +29,7 @@ void zcache_hints_complain(ADIO_File fd, const char *hint, const char *fmt, ...)
     int rank;
 
     MPI_Comm_rank(fd->comm, &rank);
-    if (rank != 0 || already_said(hint))
+    if (rank != 0 || zcache_log_said(hint))
         return;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
@@ -70,7 +39,7 @@ void zcache_hints_complain(ADIO_File fd, const char *hint, const char *fmt, ...)
 
 void zcache_hints_environment(void)
 {
-    if (!already_said("the environment"))
+    if (!zcache_log_said("the environment"))
         zc_settings_warn_env();
 }
 

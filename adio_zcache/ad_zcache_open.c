@@ -25,6 +25,7 @@
 #include "zcache_error.h"
 #include "zcache_file.h"
 #include "zcache_finalize.h"
+#include "zcache_log.h"
 #include "zcache_near.h"
 #include "zcache_network.h"
 #include "zcache_outcome.h"
@@ -230,6 +231,7 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     bool attached;
     int rc;
 
+    zcache_log_begin();
     zc_error_clear();
     fd->access_mode = amode;
     snprintf(path, sizeof path, "%s", fd->filename);
@@ -261,6 +263,8 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
         undo_open(fd, rc, layout.created);
     else
         opened(fd, &layout);
+    if (rc && rank == 0)
+        zcache_log_open_failed(path, rc, !(amode & ADIO_CREATE) == (rc == -ENOENT), text);
     if (rc)
         zc_errorf(-rc, "%s", text);
     zcache_set_error(error_code, rc, "cannot open", path);

@@ -138,6 +138,8 @@ static void check(ADIO_File fd, struct zc_settings *s)
                               "hint " ZCACHE_HINT "flush ignored: it means something to %s alone",
                               "MPI_File_set_info");
     zc_option_reset(s, flush);
+    if (!zc_option_given(s, option("log")))
+        s->log = zc_log_threshold;
 }
 
 /* "+name=value" of every row that somebody set, "-name=value" of the others, empty values included,
@@ -218,6 +220,8 @@ int zcache_hints_agree(ADIO_File fd, struct zcache_file *f)
     rc = zcache_outcome_mpi(MPI_Bcast(text, n, MPI_CHAR, 0, fd->comm));
     if (rc == 0 && rank != 0)
         take_settings(&f->settings, text, (size_t)n - 1);
+    if (rc == 0 && zc_option_given(&f->settings, option("log")))
+        zc_log_level((enum zc_log_level)f->settings.log);
     free(text);
     return rc ? rc : agree_timeout(fd, f);
 }

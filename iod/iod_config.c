@@ -38,7 +38,8 @@ static void print_help(void)
            "says how much is logged: error, warn (the default), info, debug, trace.\n"
            "\n"
            "SIGTERM or SIGINT: accept nothing new, write back everything, exit.  A second one:\n"
-           "exit at once and say what is lost.  SIGHUP: reopen the log file.\n"
+           "exit at once and say what is lost.  SIGHUP: reopen the log file.  SIGUSR1,\n"
+           "SIGUSR2: log more, less.\n"
            "\n"
            "Exit status: 0 all data is in the files; 1 it could not start, or serve; 2 wrong\n"
            "use; 3 ended by a second signal, with nothing left to write; 4 bytes were lost, or\n"
@@ -238,7 +239,7 @@ static int check_files(struct zc_settings *s)
     rc = check_file("--address-file", &s->address_file);
     if (rc == 0)
         rc = default_log_file(s);
-    if (rc == 0 && s->log_file)
+    if (rc == 0 && s->log_file && strcmp(s->log_file, "syslog"))
         rc = check_file("--log-file", &s->log_file);
     if (rc == 0 && s->pid_file)
         rc = check_file("--pid-file", &s->pid_file);

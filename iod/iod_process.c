@@ -19,6 +19,7 @@
 static int ready_fd = -1; /* write end of the pipe our parent waits on */
 static int log_fd = -1;
 static const char *log_path;
+static bool log_to_syslog;
 
 /* ---- background ---- */
 
@@ -81,7 +82,9 @@ void iod_process_ready(void)
 {
     int fd;
 
-    if (log_fd >= 0)
+    if (log_to_syslog)
+        zc_log_to_syslog();
+    else if (log_fd >= 0)
         zc_log_to_fd(log_fd);
     if (ready_fd < 0)
         return;
@@ -110,8 +113,12 @@ static int open_log(const char *path)
 
 int iod_process_open_log(const char *path)
 {
-    int fd = open_log(path);
+    int fd;
 
+    log_to_syslog = strcmp(path, "syslog") == 0;
+    if (log_to_syslog)
+        return 0;
+    fd = open_log(path);
     if (fd < 0)
         return fd;
     log_fd = fd;

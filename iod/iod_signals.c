@@ -19,6 +19,8 @@ static sigset_t wanted(void)
     sigaddset(&set, SIGTERM);
     sigaddset(&set, SIGINT);
     sigaddset(&set, SIGHUP);
+    sigaddset(&set, SIGUSR1);
+    sigaddset(&set, SIGUSR2);
     return set;
 }
 
@@ -43,6 +45,18 @@ static int next_signal(const sigset_t *set, bool stopping)
     return sig < 0 ? 0 : sig;
 }
 
+static void change_log_level(int by)
+{
+    int level = (int)zc_log_threshold + by;
+
+    if (level < ZC_LOG_ERROR || level > ZC_LOG_TRACE)
+        return;
+    if (by > 0)
+        zc_log_level((enum zc_log_level)level);
+    zc_warn("log level is %s from now on", zc_log_levels[level]);
+    zc_log_level((enum zc_log_level)level);
+}
+
 static void *take_signals(void *arg)
 {
     const struct iod_signals *s = arg;
@@ -56,6 +70,8 @@ static void *take_signals(void *arg)
             s->wait(s->arg);
         } else if (sig == SIGHUP) {
             s->reopen(s->arg);
+        } else if (sig == SIGUSR1 || sig == SIGUSR2) {
+            change_log_level(sig == SIGUSR1 ? 1 : -1);
         } else if (stopping) {
             s->abandon(s->arg);
         } else {

@@ -1,5 +1,5 @@
 /* iod_signals.h - signals, taken by a thread of their own, so that no code of the daemon
- * is ever interrupted by one. */
+ * is ever interrupted by one.  SIGUSR1 and SIGUSR2: the log says more, or less. */
 #ifndef IOD_SIGNALS_H
 #define IOD_SIGNALS_H
 

@@ -362,6 +362,8 @@ int main(int argc, char **argv)
     else if (rc > 0)
         rc = EXIT_OK;
     else {
+        if (zc_option_given(&d.settings, zc_option_find("log", ZC_SCOPE_DAEMON)))
+            zc_log_level((enum zc_log_level)d.settings.log);
         zc_settings_warn_env();
         iod_signals_block();
         if (d.settings.daemonize)

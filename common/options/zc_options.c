@@ -145,7 +145,10 @@ const struct zc_option zc_options[] = {
     {"config", ZC_OPT_STRING, ZC_SCOPE_DAEMON, NULL, 0, 0, NULL, AT(config), "FILE",
      "read options from this file, one \"name = value\" a line; the command line wins"},
     {"log_file", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(log_file), "FILE",
-     "append messages here instead of standard error; SIGHUP reopens it"},
+     "append messages here instead of standard error, or hand them to syslog if it is that word; "
+     "SIGHUP reopens it"},
+    {"log", ZC_OPT_ENUM, HINT | DAEMON, "warn", 0, 0, zc_log_levels, AT(log), "LEVEL",
+     "least important messages that are logged; ZCACHE_LOG is the default"},
     {"pid_file", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(pid_file), "FILE",
      "write the process id here"},
     {"daemonize", ZC_OPT_FLAG, DAEMON, NULL, 0, 0, NULL, AT(daemonize), NULL,
@@ -179,7 +182,7 @@ const struct zc_option zc_options[] = {
 };
 
 /* Variables read elsewhere, without a row. */
-static const char *const other_env[] = {"ZCACHE_LOG", NULL};
+static const char *const other_env[] = {"ZCACHE_LOG", "ZCACHE_LOG_FILE", NULL};
 
 /* ---- names ---- */
 

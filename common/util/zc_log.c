@@ -6,23 +6,30 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <syslog.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "zc_log.h"
 #include "zc_text.h"
 
-enum { WHO_MAX = 64, LINE_MAX_BYTES = 1024, TEXT_MAX = 512 };
+enum { WHO_MAX = 64, LINE_MAX_BYTES = 1280, TEXT_MAX = 512, TO_SYSLOG = -1 };
 
-enum zc_log_level zc_log_threshold = ZC_LOG_WARN;
+_Atomic enum zc_log_level zc_log_threshold = ZC_LOG_WARN;
 
-static const char *const level_names[] = {"error", "warn", "info", "debug", "trace"};
-enum { NLEVELS = sizeof(level_names) / sizeof(level_names[0]) };
+const char *const zc_log_levels[] = {"error", "warn", "info", "debug", "trace", NULL};
+static const int priorities[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG, LOG_DEBUG};
 
-static char log_who[WHO_MAX]; /* "[rank 3] " or empty; set before threads start */
+/* All set before threads start, but for the descriptor, which keeps its number. */
+static char log_host[HOST_NAME_MAX + 1];
+static char log_who[WHO_MAX];  /* "zcached"; empty: short lines */
+static char log_rank[WHO_MAX]; /* "rank 3 " or empty */
 static int log_fd = STDERR_FILENO;
 
 static _Thread_local struct {
@@ -32,10 +39,10 @@ static _Thread_local struct {
 
 /* One write per line; a short write on a full pipe is continued, an error is
  * nothing we could report anywhere. */
-static void write_line(const char *s, size_t len)
+static void write_line(int fd, const char *s, size_t len)
 {
     while (len > 0) {
-        ssize_t n = write(log_fd, s, len);
+        ssize_t n = write(fd, s, len);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -46,17 +53,45 @@ static void write_line(const char *s, size_t len)
     }
 }
 
+/* Time with milliseconds and offset, host, process. */
+static size_t print_origin(char *line, size_t len)
+{
+    struct timespec now;
+    struct tm tm;
+    char date[32], zone[8];
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    localtime_r(&now.tv_sec, &tm);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &tm);
+    strftime(zone, sizeof zone, "%z", &tm);
+    return (size_t)snprintf(line, len, "%s.%03ld%s %s %s[%ld] ", date, now.tv_nsec / 1000000, zone,
+                            log_host, log_who, (long)getpid());
+}
+
+/* What stands before the text; syslog knows time, host, process and level itself. */
+static size_t print_head(char *line, size_t len, enum zc_log_level level, int fd)
+{
+    size_t n = 0;
+
+    if (fd == TO_SYSLOG)
+        return (size_t)snprintf(line, len, "%s", log_rank);
+    if (log_who[0])
+        n = print_origin(line, len);
+    else
+        n = (size_t)snprintf(line, len, "zcache: ");
+    return n + (size_t)snprintf(line + n, len - n, "%s%s: ", log_rank, zc_log_levels[level]);
+}
+
 void zc_log(enum zc_log_level level, const char *fmt, ...)
 {
     char line[LINE_MAX_BYTES];
-    int saved = errno, head, body;
+    int saved = errno, fd = log_fd, body;
     size_t len;
     va_list ap;
 
     if (!zc_log_on(level))
         return;
-    head = snprintf(line, sizeof(line), "zcache: %s: %s", level_names[level], log_who);
-    len = (size_t)head;
+    len = print_head(line, sizeof line, level, fd);
     va_start(ap, fmt);
     body = vsnprintf(line + len, sizeof(line) - len, fmt, ap);
     va_end(ap);
@@ -66,35 +101,79 @@ void zc_log(enum zc_log_level level, const char *fmt, ...)
         len += (size_t)body;
     else
         len = sizeof(line) - 1; /* cut; the last byte becomes the newline */
-    line[len++] = '\n';
-    write_line(line, len);
-    errno = saved;
-}
-
-void zc_log_init(const char *who)
-{
-    const char *env = getenv("ZCACHE_LOG");
-    unsigned level;
-
-    if (who)
-        snprintf(log_who, sizeof(log_who), "[%.*s] ", WHO_MAX - 4, who);
-    else
-        log_who[0] = '\0';
-    zc_log_threshold = ZC_LOG_WARN;
-    if (!env || !*env)
-        return;
-    for (level = 0; level < NLEVELS; level++) {
-        if (strcmp(env, level_names[level]) == 0) {
-            zc_log_threshold = (enum zc_log_level)level;
-            return;
-        }
+    line[len] = '\0';
+    if (fd == TO_SYSLOG) {
+        syslog(priorities[level], "%s", line);
+    } else {
+        line[len++] = '\n';
+        write_line(fd, line, len);
     }
-    zc_warn("ZCACHE_LOG=%s is no log level; taken as warn (error, warn, info, debug, trace)", env);
+    errno = saved;
 }
 
 void zc_log_to_fd(int fd)
 {
     log_fd = fd;
+}
+
+void zc_log_to_syslog(void)
+{
+    openlog(log_who[0] ? log_who : "zcache", LOG_PID | LOG_NDELAY, LOG_DAEMON);
+    log_fd = TO_SYSLOG;
+}
+
+void zc_log_level(enum zc_log_level level)
+{
+    atomic_store_explicit(&zc_log_threshold, level, memory_order_relaxed);
+}
+
+static void init_level(const char *name)
+{
+    zc_log_level(ZC_LOG_WARN);
+    if (!name || !*name)
+        return;
+    for (unsigned i = 0; zc_log_levels[i]; i++) {
+        if (strcmp(name, zc_log_levels[i]) == 0) {
+            zc_log_level((enum zc_log_level)i);
+            return;
+        }
+    }
+    zc_warn("ZCACHE_LOG=%s is no log level; taken as warn (error, warn, info, debug, trace)", name);
+}
+
+static void init_file(const char *name)
+{
+    int fd;
+
+    if (!name || !*name)
+        return;
+    if (strcmp(name, "syslog") == 0) {
+        zc_log_to_syslog();
+        return;
+    }
+    fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0644);
+    if (fd < 0)
+        zc_warn("ZCACHE_LOG_FILE=%s cannot be opened: %s; messages go to standard error", name,
+                strerror(errno));
+    else
+        zc_log_to_fd(fd);
+}
+
+void zc_log_init(const char *who)
+{
+    snprintf(log_who, sizeof log_who, "%s", who ? who : "");
+    log_rank[0] = '\0';
+    if (gethostname(log_host, sizeof log_host) != 0)
+        snprintf(log_host, sizeof log_host, "-");
+    log_host[sizeof log_host - 1] = '\0';
+    init_level(getenv("ZCACHE_LOG"));
+    if (who)
+        init_file(getenv("ZCACHE_LOG_FILE"));
+}
+
+void zc_log_rank(int rank)
+{
+    snprintf(log_rank, sizeof log_rank, "rank %d ", rank);
 }
 
 int zc_errorf(int err, const char *fmt, ...)

@@ -1,11 +1,14 @@
-/* zc_log.h - what zcache says on standard error (or in the daemon's log file).
+/* zc_log.h - what zcache says: on standard error, in a file, or to syslog.
  *
- * ZCACHE_LOG names the least important level that is printed: error, warn
- * (the default), info, debug, trace.  A line reads
+ * ZCACHE_LOG names the least important level that is said: error, warn (the default), info, debug,
+ * trace.  ZCACHE_LOG_FILE names a file that lines are appended to instead, by any number of
+ * processes; "syslog" stands for that.  A line of a daemon or of a program reads
  *
- *     zcache: warn: [rank 3] text
+ *     2026-05-01T12:00:00.123+0200 node7 zcached[4711] warn: text
+ *     2026-05-01T12:00:00.124+0200 node3 zcache[812] rank 3 error: text
  *
- * and is written with one write(2), so that lines of many ranks do not mix.
+ * and one of a tool that a person waits for, "zcache: warn: text".  It is written with one
+ * write(2), so that lines of many ranks do not mix.
  *
  * zc_errorf() is for code that detects a failure and knows the name of the
  * thing that failed: it keeps the sentence for this thread and returns the
@@ -14,23 +17,36 @@
 #ifndef ZC_LOG_H
 #define ZC_LOG_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 
 enum zc_log_level { ZC_LOG_ERROR, ZC_LOG_WARN, ZC_LOG_INFO, ZC_LOG_DEBUG, ZC_LOG_TRACE };
 
-/* Level in force; read it through zc_log_on(). */
-extern enum zc_log_level zc_log_threshold;
+/* Level in force; read it through zc_log_on(), set it by zc_log_level(). */
+extern _Atomic enum zc_log_level zc_log_threshold;
 
-/* Reads ZCACHE_LOG; an unknown level is said once and taken as warn.
- * `who` ("rank 3", "zcached") is copied and may be NULL.  Call before threads start. */
+/* Reads ZCACHE_LOG and ZCACHE_LOG_FILE; what cannot be used is said once, and the default taken.
+ * `who` ("zcached") names the process in each line and is copied; NULL: a tool with short lines,
+ * always on standard error.  Call before threads start. */
 void zc_log_init(const char *who);
+
+/* This process is that rank of MPI_COMM_WORLD.  Call before threads start. */
+void zc_log_rank(int rank);
+
+/* From any thread: says so much from now on. */
+void zc_log_level(enum zc_log_level level);
+/* The words of enum zc_log_level, and a NULL. */
+extern const char *const zc_log_levels[];
 
 /* Sends the log to an open descriptor instead of standard error; not closed by us. */
 void zc_log_to_fd(int fd);
 
+/* Sends it to syslog, as facility daemon. */
+void zc_log_to_syslog(void);
+
 static inline bool zc_log_on(enum zc_log_level level)
 {
-    return level <= zc_log_threshold;
+    return level <= atomic_load_explicit(&zc_log_threshold, memory_order_relaxed);
 }
 
 void zc_log(enum zc_log_level level, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -41,6 +41,7 @@ static const struct echo {
     {"close_level", {"durable", "staged", "stored"}, {"durable", "staged", "stored"}, 0, 0},
     {"read_after_write", {"false", "true", "false"}, {"false", "true", "false"}, 0, 0},
     {"counters", {"true", "false", "true"}, {"true", "false", "true"}, 0, 0},
+    {"log", {"error", "error", "warn"}, {"error", "error", "warn"}, 0, 0},
     {"flush", {"wait", "start", "wait"}, {"none", "none", "none"}, 0, 1},
 };
 

@@ -122,7 +122,7 @@ END_TEST
 
 START_TEST(variables)
 {
-    static const char *const others[] = {"ZCACHE_LOG", NULL};
+    static const char *const others[] = {"ZCACHE_LOG", "ZCACHE_LOG_FILE", NULL};
     char spelt[ZC_OPTION_NAME_MAX];
 
     for (int i = 0; documents[i]; i++)
