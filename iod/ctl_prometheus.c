@@ -29,12 +29,17 @@ static const char *const gauges[] = {
     "used_bytes",   "dirty_bytes",     "flushing_bytes", "failed_bytes", "held_bytes",
     "pinned_pages", "reading_pages",   "waiting_room",   "waiting_read", "waiting_flush",
     "files",        "handles",         "range_bytes",    "racy_files",   "prefetch_waiting_pages",
+    "handshakes",
 };
 
 /* Those that only grow while a daemon lives. */
 static const char *const growing[] = {
     "sessions_opened",
     "sessions_lost",
+    "handshakes_lapsed",
+    "handshakes_refused",
+    "forged",
+    "replayed",
     "requests",
     "requests_failed",
     "requests_refused",

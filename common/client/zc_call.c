@@ -13,6 +13,8 @@
 #include "zc_log.h"
 #include "zc_net_internal.h"
 
+enum { COMPLAIN_EVERY_S = 60 };
+
 /* ---- what arrives ---- */
 
 static struct zc_call *find_call(struct zc_net *n, const struct zc_msg *m, struct zc_client **out)
@@ -50,11 +52,67 @@ static void take_reply(struct zc_call *call, const struct zc_msg *m)
     }
 }
 
+/* What R-HELLO proves: the server knows the secret, and said and heard this. */
+static void check_hello(struct zc_client *c, struct zc_call *call, const struct zc_msg *m,
+                        const void *buf, size_t len)
+{
+    if (m->nonce.n != ZC_NONCE_SIZE || m->proof.n != ZC_PROOF_SIZE ||
+        !zc_shake_check_answer(&c->shake, buf, len)) {
+        call->status = -ESTALE;
+        snprintf(call->text, sizeof call->text,
+                 "somebody else answers at its address, who does not know its secret");
+        return;
+    }
+    zc_shake_keys(&c->shake, false, &c->keys);
+    c->keyed = true;
+}
+
+/* Why a message about this call is not the server's; NULL: it is, and new. */
+static const char *objection(struct zc_client *c, const struct zc_call *call,
+                             const struct zc_msg *m, const void *buf, size_t len)
+{
+    if (!zc_msg_is_sealed(m->type))
+        return m->type == (ZC_T_HELLO | ZC_REPLY) && call->type == ZC_T_HELLO ? NULL
+                                                                              : "it has no seal";
+    if (!c->keyed || !zc_seal_check(&c->keys, buf, len))
+        return "its seal is wrong";
+    if (m->type & ZC_REPLY)
+        return NULL;
+    if (m->count <= c->notices)
+        return "it has come before";
+    c->notices = m->count;
+    return NULL;
+}
+
+void zc_call_complain(struct zc_net *n, const char *whose, const char *text)
+{
+    uint64_t now = zc_now();
+
+    zc_assert_held(&n->lock);
+    n->refused++;
+    if (n->last_complaint && now - n->last_complaint < COMPLAIN_EVERY_S * 1000 * ZC_NS_PER_MS)
+        return;
+    n->last_complaint = now;
+    zc_warn("message from %s thrown away (%llu so far): %s", whose, (unsigned long long)n->refused,
+            text);
+}
+
+static unsigned free_lane(const struct zc_client *c)
+{
+    unsigned lane = 1;
+
+    while (lane < ZC_LANES && c->lanes >> (lane - 1) & 1)
+        lane++;
+    assert(lane < ZC_LANES); /* there are as many as credits at most */
+    return lane;
+}
+
 void zc_call_done(struct zc_client *c, struct zc_call *call)
 {
     zc_assert_held(&c->net->lock);
     call->done = true;
     c->ncalls--;
+    c->lanes &= ~(UINT64_C(1) << (zc_tag_lane(call->tag) - 1));
     pthread_cond_broadcast(&c->net->changed);
 }
 
@@ -65,23 +123,31 @@ void zc_call_on_message(void *net, const void *buf, size_t len)
     struct zc_call *call;
     struct zc_msg m;
     char text[512];
+    const char *why;
     int rc = zc_msg_decode(&m, buf, len);
 
     if (rc) {
-        zc_warn("message from a server thrown away: %s", zc_error_text(rc));
+        zc_lock_get(&n->lock);
+        zc_call_complain(n, "a server", zc_error_text(rc));
+        zc_lock_put(&n->lock);
         return;
     }
     if (zc_log_on(ZC_LOG_TRACE))
         zc_trace("< %s", zc_msg_print(&m, text, sizeof text));
     zc_lock_get(&n->lock);
     call = find_call(n, &m, &c);
-    if (call && !call->done) {
+    why = call && !call->done ? objection(c, call, &m, buf, len) : NULL;
+    if (why) {
+        zc_call_complain(n, c->label, why);
+    } else if (call && !call->done) {
         call->last_sign = zc_now();
         if (m.type == (call->type | ZC_REPLY)) {
             take_reply(call, &m);
+            if (m.type == (ZC_T_HELLO | ZC_REPLY) && m.status == 0)
+                check_hello(c, call, &m, buf, len);
             zc_call_done(c, call);
         } else if (m.type != ZC_T_PENDING) {
-            zc_warn("%s: reply of another type thrown away", c->label);
+            zc_call_complain(n, c->label, "a reply of another type");
         }
     }
     zc_lock_put(&n->lock);
@@ -102,9 +168,13 @@ static int enter(struct zc_client *c, struct zc_call *call, struct zc_msg *msg)
     if (c->broken) {
         rc = zc_errorf(-c->broken, "%s: %s", c->label, c->why);
     } else {
-        call->tag = msg->tag = ++n->next_tag;
+        unsigned lane = free_lane(c);
+
+        call->tag = msg->tag = zc_tag(lane, ++n->next_count);
         call->last_sign = c->last_sent = zc_now();
-        msg->session = c->session;
+        if (c->session)
+            msg->session = c->session;
+        c->lanes |= UINT64_C(1) << (lane - 1);
         c->ncalls++;
         c->sending++;
         zc_list_add_tail(&c->calls, &call->link);
@@ -123,6 +193,10 @@ static int post(struct zc_client *c, const struct zc_msg *msg)
         return len;
     if (zc_log_on(ZC_LOG_TRACE))
         zc_trace("> %s", zc_msg_print(msg, line, sizeof line));
+    if (msg->type == ZC_T_HELLO)
+        zc_shake_begin(&c->shake, &c->secret, buf, (size_t)len);
+    else if (zc_msg_is_sealed(msg->type))
+        zc_seal_put(&c->keys, buf, (size_t)len);
     return zc_tp_send(c->net->tp, c->peer, buf, (size_t)len);
 }
 

@@ -49,9 +49,24 @@ bool zc_client_broken(struct zc_client *c)
 
 /* ---- connect ---- */
 
+/* Shows that we know the secret, as the server has; the session begins. */
+static int authenticate(struct zc_client *c, const struct zc_msg *reply)
+{
+    unsigned char proof[ZC_PROOF_SIZE];
+    struct zc_msg m = {
+        .type = ZC_T_AUTH, .session = reply->session, .proof = {proof, sizeof proof}};
+    int rc;
+
+    zc_shake_prove(&c->shake, proof);
+    rc = zc_call(c, &m, NULL);
+    if (rc == 0)
+        zc_net_accepted(c, reply);
+    return rc;
+}
+
 static int hello(struct zc_client *c)
 {
-    unsigned char addr[ZC_MAX_ADDRESS];
+    unsigned char addr[ZC_MAX_ADDRESS], nonce[ZC_NONCE_SIZE];
     size_t len = sizeof addr;
     const char *name = c->net->name;
     struct zc_msg m = {.type = ZC_T_HELLO,
@@ -59,32 +74,34 @@ static int hello(struct zc_client *c)
                        .version_min = ZC_PROTOCOL,
                        .version_max = ZC_PROTOCOL,
                        .silence_ms = (uint32_t)(c->net->timeout_ns / ZC_NS_PER_MS),
-                       .name = {name, (uint32_t)strlen(name)}};
+                       .name = {name, (uint32_t)strlen(name)},
+                       .method = ZC_METHOD_SECRET,
+                       .nonce = {nonce, sizeof nonce}};
     struct zc_msg reply;
     int rc = zc_tp_address(c->net->tp, addr, &len);
 
+    if (rc == 0)
+        rc = zc_nonce_make(nonce);
     if (rc)
         return rc;
     m.address = (struct zc_bytes){addr, (uint32_t)len};
     if (getrandom(&m.client_id, sizeof m.client_id, 0) != sizeof m.client_id)
         return zc_errorf(errno, "getrandom");
     rc = zc_call(c, &m, &reply);
-    if (rc)
-        return rc;
-    zc_net_accepted(c, &reply);
-    return 0;
+    return rc ? rc : authenticate(c, &reply);
 }
 
 static void client_free(struct zc_client *c)
 {
+    zc_secret_forget(&c->secret);
     zc_client_views_free(c);
     pthread_cond_destroy(&c->installed);
     zc_lock_destroy(&c->view_lock);
     free(c);
 }
 
-int zc_client_connect(struct zc_net *n, const void *addr, size_t len, const char *label,
-                      struct zc_client **out)
+int zc_client_connect(struct zc_net *n, const void *addr, size_t len,
+                      const struct zc_secret *secret, const char *label, struct zc_client **out)
 {
     struct zc_client *c = calloc(1, sizeof *c);
     int rc;
@@ -92,6 +109,7 @@ int zc_client_connect(struct zc_net *n, const void *addr, size_t len, const char
     if (!c)
         return zc_errorf(ENOMEM, "no memory for a connection");
     c->net = n;
+    c->secret = *secret;
     c->credits = 1;
     c->last_sent = zc_now();
     snprintf(c->label, sizeof c->label, "%s", label);

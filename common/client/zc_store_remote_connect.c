@@ -72,13 +72,12 @@ static int open_net(struct remote *r, const struct zc_addrfile *a, const char *p
 }
 
 /* Addresses are used again: whoever answers may be somebody's daemon, for other files. */
-static int check_boot(const char *path, const struct zc_addrfile *a, const struct zc_client *c)
+static int another_answers(const char *path, const struct zc_addrfile *a)
 {
-    if (zc_client_boot_id(c) == a->boot_id)
-        return 0;
     return zc_errorf(ESTALE,
-                     "another daemon answers at the address in %s: the one that wrote it (pid %ld "
-                     "on %s, root %s) is gone; start it again, or remove the file",
+                     "another daemon answers at the address in %s, and does not know its secret: "
+                     "the one that wrote it (pid %ld on %s, root %s) is gone; start it again, or "
+                     "remove the file",
                      path, a->pid, a->host, a->root);
 }
 
@@ -93,8 +92,10 @@ static int connect_one(struct remote *r, uint32_t i, const struct zc_addrfile *a
     if (rc)
         return rc;
     snprintf(label, sizeof label, "zcached on %s (pid %ld)", a->host, a->pid);
-    rc = zc_client_connect(r->net, addr, len, label, &r->clients[i]);
-    return rc ? rc : check_boot(path, a, r->clients[i]);
+    rc = zc_client_connect(r->net, addr, len, &a->secret, label, &r->clients[i]);
+    if (rc == -ESTALE || (rc == 0 && zc_client_boot_id(r->clients[i]) != a->boot_id))
+        return another_answers(path, a);
+    return rc;
 }
 
 /* One endpoint for all: it is a local one when all daemons can be reached so. */

@@ -2,7 +2,10 @@
  *
  *                    zc_session_hello()
  *                     |              |
- *                     v              v
+ *                     v              |
+ *                  SHAKING ----.     |        SHAKING, with no AUTH in time or no room: DEAD
+ *  zc_session_auth(): |         \    |
+ *   accept_client()   v          v   v
  *                   ALIVE         REFUSED
  *           BYE:     |   |           |
  *           bye()    v   |           |
@@ -18,6 +21,10 @@
  *                    v
  *                  freed
  *
+ * What HELLO asks for happens when AUTH has shown that its sender knows the secret, and in one
+ * place, accept_client(); until then a session is an address and 32 bytes, of which there are not
+ * more than ZC_SERVER_SHAKING.
+ *
  * Closing handles writes nothing back and reports nothing: what a client that is gone has
  * written stays dirty in the cache and is written back like everything else.
  */
@@ -26,19 +33,28 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "zc_log.h"
 #include "zc_server_internal.h"
 
-struct zc_session *zc_session_find(struct zc_server *s, uint64_t id)
+/* In whatever state. */
+static struct zc_session *find(struct zc_server *s, uint64_t id)
 {
     zc_list_each (&s->by_id[id % ZC_SERVER_BUCKETS], n) {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, hash);
 
         if (ss->id == id)
-            return ss->state == ZC_SESSION_ALIVE ? ss : NULL;
+            return ss;
     }
     return NULL;
+}
+
+struct zc_session *zc_session_find(struct zc_server *s, uint64_t id)
+{
+    struct zc_session *ss = find(s, id);
+
+    return ss && ss->state == ZC_SESSION_ALIVE ? ss : NULL;
 }
 
 static struct zc_session *find_client(struct zc_server *s, uint64_t client_id)
@@ -157,7 +173,10 @@ void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why
     if (why)
         zc_warn("client %s is dropped: %s; what it wrote is kept and written back", ss->name, why);
     ss->state = ZC_SESSION_LEAVING;
-    s->stats.sessions--;
+    if (ss->accepted)
+        s->stats.sessions--;
+    else
+        s->stats.handshakes--;
     zc_list_del(&ss->link);
     zc_list_add_tail(&s->leaving, &ss->link);
     zc_tp_peer_remove(s->tp, ss->peer);
@@ -166,106 +185,264 @@ void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why
     zc_session_settle(ss);
 }
 
-/* ---- hello ---- */
+/* ---- what is said to a client ---- */
 
-static void answer(struct zc_server *s, zc_peer peer, uint64_t tag, const struct zc_session *ss,
-                   int status, const char *text)
+static int post(struct zc_session *ss, const struct zc_msg *m, const void *buf, size_t len)
 {
-    struct zc_msg r = {.type = ZC_T_HELLO,
-                       .tag = tag,
-                       .session = ss ? ss->id : 0,
-                       .version_min = ZC_PROTOCOL,
-                       .version_max = ZC_PROTOCOL,
-                       .boot_id = s->cfg.boot_id,
-                       .silence_ms = ss ? (uint32_t)(ss->silence_ns / ZC_NS_PER_MS) : 0,
-                       .max_inline = ZC_MAX_INLINE,
-                       .credits = s->cfg.credits,
-                       .page_size = zc_cache_page_size(s->cfg.cache)};
+    char line[512];
 
-    zc_server_reply(s, peer, &r, status, text);
+    if (zc_log_on(ZC_LOG_TRACE))
+        zc_trace("> %s", zc_msg_print(m, line, sizeof line));
+    return zc_tp_send(ss->server->tp, ss->peer, buf, len);
 }
 
+static int send_sealed(struct zc_session *ss, struct zc_msg *m)
+{
+    unsigned char buf[ZC_MAX_MESSAGE];
+    int len;
+
+    m->session = ss->id;
+    len = zc_msg_encode(m, buf, sizeof buf);
+    if (len < 0)
+        return len;
+    zc_seal_put(&ss->keys, buf, (size_t)len);
+    return post(ss, m, buf, (size_t)len);
+}
+
+void zc_session_reply(struct zc_session *ss, struct zc_msg *m, int status, const char *text)
+{
+    int rc;
+
+    m->type |= ZC_REPLY;
+    m->version = ZC_PROTOCOL;
+    m->status = status;
+    if (status && text)
+        m->text = (struct zc_bytes){text, (uint32_t)strlen(text)};
+    rc = send_sealed(ss, m);
+    if (rc) /* the client's deadline tells it */
+        zc_debug("cannot reply: %s", zc_error_text(rc));
+}
+
+int zc_session_notify(struct zc_session *ss, struct zc_msg *m)
+{
+    m->count = ++ss->notices;
+    return send_sealed(ss, m);
+}
+
+/* ---- hello: nobody is let in by it ---- */
+
+static uint64_t new_id(struct zc_server *s)
+{
+    uint64_t id = 0;
+
+    while (id == 0 || find(s, id))
+        if (getrandom(&id, sizeof id, 0) != sizeof id)
+            return 0;
+    return id;
+}
+
+/* NULL: no memory, or no random number. */
 static struct zc_session *session_new(struct zc_server *s, const struct zc_msg *m, zc_peer peer)
 {
     struct zc_session *ss = calloc(1, sizeof *ss);
-    uint64_t silence = s->cfg.silence_ms ? s->cfg.silence_ms : m->silence_ms;
+    uint64_t id = new_id(s);
 
-    if (!ss)
+    if (!ss || !id) {
+        free(ss);
         return NULL;
-    if (silence < 100)
-        silence = 100;
-    if (silence > ZC_SERVER_SILENCE_MAX_MS)
-        silence = ZC_SERVER_SILENCE_MAX_MS;
+    }
     ss->server = s;
-    ss->id = ++s->next_session ? s->next_session : ++s->next_session;
+    ss->id = id;
     ss->client_id = m->client_id;
     ss->peer = peer;
-    ss->silence_ns = silence * ZC_NS_PER_MS;
+    ss->asked_ms = m->silence_ms;
+    ss->silence_ns = ZC_SERVER_SHAKING_MS * ZC_NS_PER_MS;
     ss->last_heard = ss->heard = zc_now();
     memcpy(ss->name, m->name.p, m->name.n);
     zc_list_init(&ss->requests);
     zc_list_init(&ss->told);
     zc_cards_owner_init(&ss->meeting.cards);
-    zc_list_add_tail(&s->sessions, &ss->link);
+    zc_list_add_tail(&s->shaking, &ss->link);
     zc_list_add_tail(&s->by_id[ss->id % ZC_SERVER_BUCKETS], &ss->hash);
-    s->stats.sessions++;
-    zc_debug("client %s, silence %llu ms", ss->name, (unsigned long long)silence);
+    s->stats.handshakes++;
     return ss;
 }
 
-/* Why this HELLO is refused; NULL: it is not. */
-static const char *refusal(struct zc_server *s, const struct zc_msg *m, int *status, char *buf,
-                           size_t len)
+/* Who has waited the longest has to go where there are too many: who means it has answered at once.
+ * The tick does it, as this is a callback. */
+static void make_room(struct zc_server *s)
 {
-    if (m->version_min > ZC_PROTOCOL || m->version_max < ZC_PROTOCOL) {
-        *status = -EPROTONOSUPPORT;
-        snprintf(buf, len,
-                 "this daemon speaks protocol %u, the client %u to %u; use the same release",
-                 (unsigned)ZC_PROTOCOL, m->version_min, m->version_max);
-        return buf;
+    if (s->stats.handshakes < ZC_SERVER_SHAKING)
+        return;
+    zc_list_each (&s->shaking, n) {
+        struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
+
+        if (zc_session_gone(ss))
+            continue;
+        s->stats.handshakes_lapsed += ss->state == ZC_SESSION_SHAKING;
+        ss->state = ZC_SESSION_DEAD;
+        s->next_tick = 0;
+        return;
     }
-    if (s->stopping) {
-        *status = -ESHUTDOWN;
-        return "the daemon is stopping";
-    }
-    if (s->stats.sessions >= ZC_SERVER_SESSIONS) {
-        *status = -EUSERS;
-        return "the daemon has too many clients";
-    }
-    return NULL;
 }
 
-void zc_session_hello(struct zc_server *s, const struct zc_msg *m)
+static uint64_t silence_of(const struct zc_session *ss)
 {
-    struct zc_session *ss = find_client(s, m->client_id);
-    const char *why;
-    char buf[160];
-    zc_peer peer;
-    int status = 0, rc;
+    uint64_t ms = ss->server->cfg.silence_ms ? ss->server->cfg.silence_ms : ss->asked_ms;
 
-    if (ss) { /* said twice */
-        answer(s, ss->peer, m->tag, ss, 0, NULL);
-        return;
+    if (ms < 100)
+        ms = 100;
+    return ms < ZC_SERVER_SILENCE_MAX_MS ? ms : ZC_SERVER_SILENCE_MAX_MS;
+}
+
+/* Why nobody can be let in by this HELLO; 0: he can. */
+static int objection(const struct zc_msg *m, char *text, size_t len)
+{
+    if (m->version_min > ZC_PROTOCOL || m->version_max < ZC_PROTOCOL || m->version != ZC_PROTOCOL) {
+        snprintf(text, len,
+                 "this daemon speaks protocol %u, the client %u to %u; use the same release",
+                 (unsigned)ZC_PROTOCOL, m->version_min, m->version_max);
+        return -EPROTONOSUPPORT;
     }
+    if (m->method != ZC_METHOD_SECRET) {
+        snprintf(text, len, "this daemon lets in who knows its secret, not by method %u",
+                 m->method);
+        return -EOPNOTSUPP;
+    }
+    if (m->nonce.n != ZC_NONCE_SIZE) {
+        snprintf(text, len, "HELLO with a nonce of %u bytes", m->nonce.n);
+        return -EPROTO;
+    }
+    return 0;
+}
+
+/* R-HELLO: with our proof, or, where that is not 0, why there is none. */
+static int answer(struct zc_session *ss, uint64_t tag, int status, const char *why)
+{
+    struct zc_server *s = ss->server;
+    unsigned char buf[1024], nonce[ZC_NONCE_SIZE], proof[ZC_PROOF_SIZE] = {0};
+    struct zc_msg r = {.type = ZC_T_HELLO | ZC_REPLY,
+                       .tag = tag,
+                       .session = status ? 0 : ss->id,
+                       .status = status,
+                       .text = {why, status ? (uint32_t)strlen(why) : 0},
+                       .version_min = ZC_PROTOCOL,
+                       .version_max = ZC_PROTOCOL,
+                       .boot_id = s->cfg.boot_id,
+                       .silence_ms = (uint32_t)silence_of(ss),
+                       .max_inline = ZC_MAX_INLINE,
+                       .credits = s->cfg.credits,
+                       .page_size = zc_cache_page_size(s->cfg.cache),
+                       .nonce = {nonce, sizeof nonce},
+                       .proof = {proof, sizeof proof}};
+    int len = zc_nonce_make(nonce);
+
+    if (len == 0)
+        len = zc_msg_encode(&r, buf, sizeof buf);
+    if (len < 0)
+        return len;
+    if (status == 0)
+        zc_shake_answer(&ss->shake, buf, (size_t)len);
+    return post(ss, &r, buf, (size_t)len);
+}
+
+void zc_session_hello(struct zc_server *s, const struct zc_msg *m, const void *buf, size_t len)
+{
+    struct zc_session *ss;
+    char why[160] = "";
+    zc_peer peer;
+    int status, rc;
+
     if (m->magic != ZC_MAGIC) {
-        zc_server_complain(s, "HELLO with a wrong magic");
+        zc_server_complain(s, &s->stats.malformed, "HELLO with a wrong magic");
         return;
     }
+    make_room(s);
     rc = zc_tp_peer_add(s->tp, m->address.p, m->address.n, &peer);
     if (rc) {
-        zc_server_complain(s, zc_error_text(rc));
+        zc_server_complain(s, &s->stats.malformed, zc_error_text(rc));
         return;
     }
     ss = session_new(s, m, peer);
-    if (!ss)
-        return; /* no memory: the client's deadline tells it */
-    why = refusal(s, m, &status, buf, sizeof buf);
-    if (why) { /* removing the peer now would cancel the answer */
+    if (!ss) /* the client's deadline tells it */
+        return;
+    status = objection(m, why, sizeof why);
+    if (status) { /* removing the peer now would cancel the answer */
         ss->state = ZC_SESSION_REFUSED;
         ss->silence_ns = ZC_SERVER_REFUSED_MS * ZC_NS_PER_MS;
         zc_info("client %s refused: %s", ss->name, why);
     } else {
-        s->stats.sessions_opened++;
+        zc_shake_begin(&ss->shake, &s->cfg.secret, buf, len);
     }
-    answer(s, peer, m->tag, why ? NULL : ss, status, why);
+    rc = answer(ss, m->tag, status, why);
+    if (rc)
+        zc_debug("cannot answer %s: %s", ss->name, zc_error_text(rc));
+}
+
+/* ---- auth: the session begins ---- */
+
+/* Why nobody is let in now; 0: he is. */
+static int full(const struct zc_server *s, const char **why)
+{
+    if (s->stopping) {
+        *why = "the daemon is stopping";
+        return -ESHUTDOWN;
+    }
+    if (s->stats.sessions >= ZC_SERVER_SESSIONS) {
+        *why = "the daemon has too many clients";
+        return -EUSERS;
+    }
+    return 0;
+}
+
+/* The one place where a client is let in: it has shown that it knows the secret. */
+static void accept_client(struct zc_session *ss)
+{
+    struct zc_server *s = ss->server;
+    struct zc_session *before = find_client(s, ss->client_id);
+
+    if (before) { /* it has begun anew */
+        before->state = ZC_SESSION_DEAD;
+        s->next_tick = 0;
+    }
+    zc_list_del(&ss->link);
+    zc_list_add_tail(&s->sessions, &ss->link);
+    s->stats.handshakes--;
+    s->stats.sessions++;
+    s->stats.sessions_opened++;
+    ss->state = ZC_SESSION_ALIVE;
+    ss->accepted = true;
+    ss->silence_ns = silence_of(ss) * ZC_NS_PER_MS;
+    ss->last_heard = ss->heard = zc_now();
+    zc_debug("client %s, silence %llu ms", ss->name,
+             (unsigned long long)(ss->silence_ns / ZC_NS_PER_MS));
+}
+
+/* A wrong proof changes nothing: who sent HELLO may still send the right one, until his time is
+ * over.  He is not told either: it was not him. */
+void zc_session_auth(struct zc_server *s, const struct zc_msg *m)
+{
+    struct zc_session *ss = find(s, m->session);
+    struct zc_msg reply = {.type = ZC_T_AUTH, .tag = m->tag};
+    const char *why = NULL;
+    int status;
+
+    if (!ss || ss->state != ZC_SESSION_SHAKING ||
+        !zc_shake_check_proof(&ss->shake, m->proof.p, m->proof.n)) {
+        zc_server_complain(s, &s->stats.handshakes_refused,
+                           "AUTH by somebody who does not know the secret");
+        return;
+    }
+    zc_shake_keys(&ss->shake, true, &ss->keys);
+    memset(&ss->shake, 0, sizeof ss->shake);
+    status = full(s, &why);
+    if (status) {
+        ss->state = ZC_SESSION_REFUSED;
+        ss->last_heard = zc_now();
+        ss->silence_ns = ZC_SERVER_REFUSED_MS * ZC_NS_PER_MS;
+        zc_info("client %s refused: %s", ss->name, why);
+    } else {
+        accept_client(ss);
+    }
+    zc_session_reply(ss, &reply, status, why);
 }

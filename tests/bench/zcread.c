@@ -121,7 +121,7 @@ static int run(const struct options *o)
     rc = zc_net_create(&cfg, &net);
     if (rc)
         return rc;
-    rc = zc_client_connect(net, a.address, a.address_len, "the daemon", &client);
+    rc = zc_client_connect(net, a.address, a.address_len, &a.secret, "the daemon", &client);
     if (rc == 0) {
         rc = zc_client_open(client, o->path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0644,
                             &handle, &attr);

@@ -66,6 +66,7 @@ static void address_file(const char *path)
     REQUIRE(rc == 0, "%s", zc_error_text(rc));
     unlink(copy);
     REQUIRE(a.protocol == b.protocol && a.pid == b.pid && a.boot_id == b.boot_id, "pid %ld", a.pid);
+    REQUIRE(memcmp(&a.secret, &b.secret, sizeof a.secret) == 0, "another secret");
     REQUIRE(strcmp(a.provider, b.provider) == 0, "%s", a.provider);
     REQUIRE(strcmp(a.host, b.host) == 0, "%s", a.host);
     REQUIRE(strcmp(a.root, b.root) == 0, "%s", a.root);
