@@ -386,6 +386,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
                               .max_msg = ZC_MAX_MESSAGE,
                               .nrecv = ZC_SERVER_RECEIVES,
                               .spin_us = cfg->spin_us,
+                              .hidden = true,
                               .recv = on_message,
                               .peer_error = on_peer_error};
     struct zc_server *s = calloc(1, sizeof *s);

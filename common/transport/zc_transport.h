@@ -41,6 +41,7 @@ struct zc_tp_config {
     size_t max_msg;   /* bytes of the largest message */
     unsigned nrecv;   /* messages that may arrive between two calls of progress */
     unsigned spin_us; /* progress polls this long after the last event before it sleeps */
+    bool hidden;      /* what it registers is for RMA of its own: no peer can reach it */
 
     /* A message; `msg` is valid during the call. */
     void (*recv)(void *arg, const void *msg, size_t len);
