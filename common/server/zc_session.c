@@ -241,6 +241,16 @@ static uint64_t new_id(struct zc_server *s)
     return id;
 }
 
+/* How long its client may be silent, ms. */
+static uint64_t silence_of(const struct zc_session *ss)
+{
+    uint64_t ms = ss->server->cfg.silence_ms ? ss->server->cfg.silence_ms : ss->asked_ms;
+
+    if (ms < 100)
+        ms = 100;
+    return ms < ZC_SERVER_SILENCE_MAX_MS ? ms : ZC_SERVER_SILENCE_MAX_MS;
+}
+
 /* NULL: no memory, or no random number. */
 static struct zc_session *session_new(struct zc_server *s, const struct zc_msg *m, zc_peer peer)
 {
@@ -256,7 +266,9 @@ static struct zc_session *session_new(struct zc_server *s, const struct zc_msg *
     ss->client_id = m->client_id;
     ss->peer = peer;
     ss->asked_ms = m->silence_ms;
-    ss->silence_ns = ZC_SERVER_SHAKING_MS * ZC_NS_PER_MS;
+    ss->silence_ns = silence_of(ss) * ZC_NS_PER_MS; /* it waits no longer for us */
+    if (ss->silence_ns > ZC_SERVER_SHAKING_MS * ZC_NS_PER_MS)
+        ss->silence_ns = ZC_SERVER_SHAKING_MS * ZC_NS_PER_MS;
     ss->last_heard = ss->heard = zc_now();
     memcpy(ss->name, m->name.p, m->name.n);
     zc_list_init(&ss->requests);
@@ -284,15 +296,6 @@ static void make_room(struct zc_server *s)
         s->next_tick = 0;
         return;
     }
-}
-
-static uint64_t silence_of(const struct zc_session *ss)
-{
-    uint64_t ms = ss->server->cfg.silence_ms ? ss->server->cfg.silence_ms : ss->asked_ms;
-
-    if (ms < 100)
-        ms = 100;
-    return ms < ZC_SERVER_SILENCE_MAX_MS ? ms : ZC_SERVER_SILENCE_MAX_MS;
 }
 
 /* Why nobody can be let in by this HELLO; 0: he can. */
