@@ -14,7 +14,7 @@
  * doc/PROTOCOL.md is compared with the table by a test.
  */
 /* clang-format off */
-/* begins a session; the fields up to name, and up to page_size, stay for ever.  The proof is last. */
+/* begins a session; fields up to name, and up to page_size, stay for ever; the proof is last */
 ZC_MESSAGE(HELLO, 1,
     .request = {F(HEX, magic), F(U16, version_min), F(U16, version_max), F(HEX, client_id),
             F(U32, silence_ms), V(BIN, address, ZC_MAX_ADDRESS), V(STR, name, ZC_MAX_NAME),

@@ -11,6 +11,7 @@
 
 #include "raw_peer.h"
 #include "rig.h"
+#include "zc_box.h"
 #include "zc_net_internal.h"
 
 static struct rig rig;
@@ -463,6 +464,31 @@ START_TEST(the_servers_memory)
 }
 END_TEST
 
+/* What lies in a box is read by who knows the secret, and as it was put there. */
+START_TEST(a_box)
+{
+    static const char text[] = "how to reach those who own the file";
+    unsigned char box[sizeof text + ZC_BOX_EXTRA], other[sizeof box];
+    struct zc_secret wrong = rig_secret;
+    char out[sizeof text];
+
+    ck_assert_int_eq(zc_box_close(&rig_secret, text, sizeof text, box), 0);
+    ck_assert_int_eq(zc_box_close(&rig_secret, text, sizeof text, other), 0);
+    ck_assert_mem_ne(box, other, sizeof box);
+    ck_assert_ptr_null(memmem(box, sizeof box, "reach", 5));
+    for (size_t i = 0; i < sizeof box; i++) {
+        box[i] ^= 1;
+        ck_assert_msg(!zc_box_open(&rig_secret, box, sizeof box, out), "byte %zu", i);
+        box[i] ^= 1;
+        ck_assert(!zc_box_open(&rig_secret, box, i, out));
+    }
+    wrong.bytes[0] ^= 1;
+    ck_assert(!zc_box_open(&wrong, box, sizeof box, out));
+    ck_assert(zc_box_open(&rig_secret, box, sizeof box, out));
+    ck_assert_str_eq(out, text);
+}
+END_TEST
+
 /* ---- a client, and who says to be its server ---- */
 
 /* Knows the secret, and answers each PING with all that should not be taken before it answers. */
@@ -604,6 +630,6 @@ int main(void)
     CASE(s, "handshake", 60, a_wrong_secret, no_secret, a_replayed_handshake, an_altered_hello,
          an_altered_answer, an_altered_auth, half_a_handshake);
     CASE(s, "session", 60, an_altered_request, a_request_comes_once, a_hijacked_session,
-         a_reflected_reply, the_servers_memory, a_client_takes_what_its_server_has_sealed);
+         a_reflected_reply, the_servers_memory, a_box, a_client_takes_what_its_server_has_sealed);
     return run_suite(s);
 }
