@@ -14,9 +14,9 @@
  * Prints "MICROSECONDS-A-READ MB/S READS", or fails: every byte read is compared.  "MICROSECONDS 0
  * N" of the others.  What the protocol costs shows between two builds, run in turn:
  *
- *     for i in 1 2 3 4 5; do
- *         for b in before after; do
- *             $b/tests/run-iod sh -c 'zcread --fill 4K --count 20000 $ZCACHE_DAEMONS $PWD/f'
+ *     for build in before after before after; do
+ *         $build/tests/run-iod sh -c 'zcread --fill 4K --count 20000 $ZCACHE_DAEMONS $IOD_ROOT/f'
+ *     done
  */
 #include "config.h"
 
