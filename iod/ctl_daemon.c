@@ -156,8 +156,8 @@ static int connect_and_ask(const struct question *q)
     if (rc < 0)
         return rc;
     snprintf(label, sizeof label, "zcached on %s", d->addr.host);
-    rc = zc_client_connect(net, addr, len, label, &client);
-    if (rc == 0 && zc_client_boot_id(client) != d->addr.boot_id)
+    rc = zc_client_connect(net, addr, len, &d->addr.secret, label, &client);
+    if (rc == -ESTALE || (rc == 0 && zc_client_boot_id(client) != d->addr.boot_id))
         rc = zc_errorf(ESTALE, "another daemon answers than the one that wrote %s", d->path);
     else if (rc == 0)
         rc = ask(q, client);

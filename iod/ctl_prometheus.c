@@ -31,6 +31,7 @@ static const char *const gauges[] = {
     "waiting_room",   "waiting_read",    "waiting_flush", "files",
     "handles",        "range_bytes",     "racy_files",    "prefetch_waiting_pages",
     "retained_bytes", "exposed_bytes",   "store_hung",    "store_longest_ms",
+    "handshakes",
 };
 
 /* Those that only grow while a daemon lives. */
@@ -38,6 +39,10 @@ static const char *const growing[] = {
     "sessions_opened",
     "sessions_lost",
     "sessions_replaced",
+    "handshakes_lapsed",
+    "handshakes_refused",
+    "forged",
+    "replayed",
     "requests",
     "requests_failed",
     "requests_refused",

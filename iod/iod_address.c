@@ -39,8 +39,8 @@ static bool answers(const struct zc_addrfile *a)
 
     if (zc_net_create(&cfg, &net) < 0)
         return false;
-    rc = zc_client_connect(net, a->address, a->address_len, "the daemon of the address file",
-                           &client);
+    rc = zc_client_connect(net, a->address, a->address_len, &a->secret,
+                           "the daemon of the address file", &client);
     if (rc == 0) {
         same = zc_client_boot_id(client) == a->boot_id;
         zc_client_disconnect(client);
@@ -126,7 +126,8 @@ uint64_t iod_address_identity(const struct zc_settings *s)
     return h;
 }
 
-int iod_address_publish(const struct zc_settings *s, struct zc_server *server, uint64_t boot_id)
+int iod_address_publish(const struct zc_settings *s, struct zc_server *server, uint64_t boot_id,
+                        const struct zc_secret *secret)
 {
     struct zc_addrfile a = {
         .protocol = ZC_PROTOCOL,
@@ -134,6 +135,7 @@ int iod_address_publish(const struct zc_settings *s, struct zc_server *server, u
         .local_len = sizeof a.local,
         .pid = getpid(),
         .boot_id = boot_id,
+        .secret = *secret,
     };
     int rc = zc_server_address(server, a.address, &a.address_len);
 

@@ -14,6 +14,7 @@ int iod_address_claim(const struct zc_settings *s);
 uint64_t iod_address_identity(const struct zc_settings *s);
 
 /* Tells the world that the daemon is ready. */
-int iod_address_publish(const struct zc_settings *s, struct zc_server *server, uint64_t boot_id);
+int iod_address_publish(const struct zc_settings *s, struct zc_server *server, uint64_t boot_id,
+                        const struct zc_secret *secret);
 
 #endif

@@ -46,6 +46,7 @@ enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_ABANDONED, EXIT_LOST };
 struct iod {
     struct zc_settings settings;
     uint64_t boot_id;
+    struct zc_secret secret;
     struct zc_store *store;
     struct zc_cache *cache;
     struct zc_server *server;
@@ -235,6 +236,7 @@ static int create_server(struct iod *d)
         .store = d->store,
         .boot_id = d->boot_id,
         .identity = iod_address_identity(&d->settings),
+        .secret = d->secret,
         .silence_ms = (unsigned)d->settings.timeout,
         .open_transport = zc_tp_both_open,
         .provider = d->settings.provider,
@@ -257,6 +259,8 @@ static int start(struct iod *d)
     if (rc == 0)
         rc = new_boot_id(&d->boot_id);
     if (rc == 0)
+        rc = zc_secret_make(&d->secret);
+    if (rc == 0)
         rc = zc_store_open(&files, &d->store);
     if (rc == 0)
         rc = create_cache(d);
@@ -267,7 +271,7 @@ static int start(struct iod *d)
 
 static int announce(struct iod *d)
 {
-    int rc = iod_address_publish(&d->settings, d->server, d->boot_id);
+    int rc = iod_address_publish(&d->settings, d->server, d->boot_id, &d->secret);
 
     if (rc < 0)
         return rc;

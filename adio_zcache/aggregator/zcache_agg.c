@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "zc_log.h"
@@ -39,6 +40,7 @@ struct endpoint {
     struct zcache_agg *agg;
     bool near;
     struct zc_server *server;
+    struct zc_secret secret;
     pthread_t thread;
 };
 
@@ -108,6 +110,10 @@ static int endpoint_make(struct zcache_item *i, const void *key)
 
     if (getrandom(&cfg.boot_id, sizeof cfg.boot_id, 0) != sizeof cfg.boot_id)
         return zc_errorf(errno, "getrandom");
+    rc = zc_secret_make(&e->secret);
+    if (rc)
+        return rc;
+    cfg.secret = e->secret;
     rc = zc_server_create(&cfg, &e->server);
     if (rc)
         return rc;
@@ -328,13 +334,20 @@ struct zc_cache *zcache_agg_cache(struct zcache_agg *a)
     return a->cache;
 }
 
-int zcache_agg_address(struct zcache_agg *a, bool near, void *buf, size_t *len)
+int zcache_agg_way(struct zcache_agg *a, bool near, void *buf, size_t *len)
 {
     struct endpoint *e = __atomic_load_n(&a->endpoints[near], __ATOMIC_ACQUIRE);
+    int rc;
 
     if (!e)
         return -ENOENT;
-    return zc_server_address(e->server, buf, len);
+    *len -= sizeof e->secret;
+    rc = zc_server_address(e->server, buf, len);
+    if (rc)
+        return rc;
+    memcpy((char *)buf + *len, &e->secret, sizeof e->secret);
+    *len += sizeof e->secret;
+    return 0;
 }
 
 uint64_t zcache_agg_export(struct zcache_agg *a, bool near, struct zc_handle *h,

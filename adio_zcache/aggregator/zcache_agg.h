@@ -14,6 +14,7 @@
 #include "zc_cache.h"
 #include "zc_settings.h"
 #include "zc_coord.h"
+#include "zcache_peer.h"
 #include "zcache_share.h"
 
 struct zcache_agg;
@@ -39,8 +40,9 @@ void zcache_agg_in_force(const struct zcache_agg *a, struct zcache_in_force *out
 const char *zcache_agg_provider(const struct zcache_agg *a, bool near);
 
 struct zc_cache *zcache_agg_cache(struct zcache_agg *a);
-/* Address of its endpoint of that kind; *len is in/out.  -ENOENT, not explained: it has none. */
-int zcache_agg_address(struct zcache_agg *a, bool near, void *buf, size_t *len);
+/* The way to its endpoint of that kind (zcache_peer.h); *len is in/out, ZCACHE_WAY at least.
+ * -ENOENT, not explained: it has none. */
+int zcache_agg_way(struct zcache_agg *a, bool near, void *buf, size_t *len);
 /* Exports an open file to the other ranks through that endpoint, and ends that.  `coord`:
  * what they share of it besides its bytes, or NULL. */
 uint64_t zcache_agg_export(struct zcache_agg *a, bool near, struct zc_handle *h,

@@ -1,6 +1,7 @@
 /* zcache_peer.c - connections of this process to aggregators. */
 #include "config.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,12 +19,17 @@
 
 /* What a connection is asked for with. */
 struct key {
-    const void *addr;
+    const void *way;
     size_t len;
     const char *label;
     const struct zc_settings *settings;
     const struct zc_past *past; /* or NULL */
 };
+
+static bool is_local(const struct key *k)
+{
+    return zc_tp_local_is_address(k->way, zcache_way_address(k->len));
+}
 
 /* ---- endpoints: one for processes of this host, one for others ---- */
 
@@ -37,7 +43,7 @@ static bool endpoint_init(struct zcache_item *i, const void *key)
 {
     const struct key *k = key;
 
-    ((struct endpoint *)i)->local = zc_tp_local_is_address(k->addr, k->len);
+    ((struct endpoint *)i)->local = is_local(k);
     return true;
 }
 
@@ -45,7 +51,7 @@ static bool endpoint_matches(const struct zcache_item *i, const void *key)
 {
     const struct key *k = key;
 
-    return ((const struct endpoint *)i)->local == zc_tp_local_is_address(k->addr, k->len);
+    return ((const struct endpoint *)i)->local == is_local(k);
 }
 
 /* One that was given up is kept for its clients, until the end. */
@@ -59,8 +65,8 @@ static int endpoint_make(struct zcache_item *i, const void *key)
     const struct key *k = key;
     char host[200] = "?", name[256];
     struct zc_net_config cfg = {.provider = zcache_network_provider(k->settings),
-                                .toward = k->addr,
-                                .toward_len = k->len,
+                                .toward = k->way,
+                                .toward_len = zcache_way_address(k->len),
                                 .timeout_ms = k->settings->timeout,
                                 .name = name};
     int rc;
@@ -94,7 +100,7 @@ static struct zcache_registry endpoints = ZCACHE_REGISTRY_INITIALIZER(endpoints,
 struct peer {
     struct zcache_item item;
     size_t len;
-    unsigned char addr[ZC_MAX_ADDRESS];
+    unsigned char way[ZCACHE_WAY];
     struct zc_client *client;
 };
 
@@ -104,7 +110,7 @@ static bool peer_init(struct zcache_item *i, const void *key)
     struct peer *p = (struct peer *)i;
 
     p->len = k->len;
-    memcpy(p->addr, k->addr, k->len);
+    memcpy(p->way, k->way, k->len);
     return true;
 }
 
@@ -113,7 +119,7 @@ static bool peer_matches(const struct zcache_item *i, const void *key)
     const struct key *k = key;
     const struct peer *p = (const struct peer *)i;
 
-    return p->len == k->len && !memcmp(p->addr, k->addr, k->len);
+    return p->len == k->len && !memcmp(p->way, k->way, k->len);
 }
 
 /* One that broke is kept for the files that have it, until the end. */
@@ -125,13 +131,16 @@ static bool peer_usable(const struct zcache_item *i)
 static int peer_make(struct zcache_item *i, const void *key)
 {
     const struct key *k = key;
+    size_t len = zcache_way_address(k->len);
+    struct zc_secret secret;
     struct zcache_item *e;
     int rc = zcache_registry_get(&endpoints, key, &e);
 
     if (rc < 0)
         return rc;
-    return zc_client_connect_again(((struct endpoint *)e)->net, k->addr, k->len, k->label, k->past,
-                                   0, &((struct peer *)i)->client);
+    memcpy(&secret, (const char *)k->way + len, sizeof secret);
+    return zc_client_connect_again(((struct endpoint *)e)->net, k->way, len, &secret, k->label,
+                                   k->past, 0, &((struct peer *)i)->client);
 }
 
 static void peer_unmake(struct zcache_item *i)
@@ -157,7 +166,7 @@ struct lost {
     struct zc_list link;
     uint64_t number; /* of the failure */
     size_t len;
-    unsigned char addr[ZC_MAX_ADDRESS];
+    unsigned char way[ZCACHE_WAY];
     int rc;
     char text[400];
 };
@@ -182,7 +191,7 @@ static struct lost *find_lost(const struct key *k)
     zc_list_each (&lost, n) {
         struct lost *l = zc_list_entry(n, struct lost, link);
 
-        if (l->len == k->len && !memcmp(l->addr, k->addr, k->len))
+        if (l->len == k->len && !memcmp(l->way, k->way, k->len))
             return l;
     }
     return NULL;
@@ -213,7 +222,7 @@ static void remember(const struct key *k, int rc)
         l = calloc(1, sizeof *l);
         if (l) {
             l->len = k->len;
-            memcpy(l->addr, k->addr, k->len);
+            memcpy(l->way, k->way, k->len);
             zc_list_add_tail(&lost, &l->link);
         }
     }
@@ -244,16 +253,18 @@ static void close_all(void)
 }
 
 /* Its users are not counted: it is nobody's to give back. */
-int zcache_peer_get(const void *addr, size_t len, const char *label, const struct zc_settings *s,
+int zcache_peer_get(const void *way, size_t len, const char *label, const struct zc_settings *s,
                     uint64_t failures_before, struct zc_client *past, struct zc_client **out)
 {
     struct zc_past was = past ? zc_client_past(past) : (struct zc_past){0, 0};
-    struct key key = {addr, len, label, s, past ? &was : NULL};
+    struct key key = {way, len, label, s, past ? &was : NULL};
     struct zcache_item *i;
     int rc = recall(&key, failures_before);
 
     if (rc)
         return rc;
+    if (!zcache_way_address(len) || len > ZCACHE_WAY)
+        return zc_errorf(EPROTO, "a way to %s of %zu bytes is none", label, len);
     zcache_finalize_add(ZCACHE_END_CONNECTIONS, close_all);
     rc = zcache_registry_get(&peers, &key, &i);
     if (zcache_network_is_loss(rc))

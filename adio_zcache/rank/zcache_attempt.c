@@ -86,11 +86,11 @@ static int serve(struct zcache_attempt *a)
     return 0;
 }
 
-static uint32_t address_of(struct zcache_attempt *a, bool near, unsigned char *addr)
+static uint32_t way_of(struct zcache_attempt *a, bool near, unsigned char *way)
 {
-    size_t len = ZC_MAX_ADDRESS;
+    size_t len = ZCACHE_WAY;
 
-    return a->served && zcache_agg_address(a->f->agg, near, addr, &len) == 0 ? (uint32_t)len : 0;
+    return a->served && zcache_agg_way(a->f->agg, near, way, &len) == 0 ? (uint32_t)len : 0;
 }
 
 /* Says who this owner is, for a new group. */
@@ -105,8 +105,8 @@ static int introduce(struct zcache_attempt *a)
         rc = zc_errorf(errno, "getrandom");
     MPI_Comm_rank(MPI_COMM_WORLD, &world);
     m->world_rank = (uint32_t)world;
-    m->near_len = address_of(a, true, m->near);
-    m->far_len = address_of(a, false, m->far);
+    m->near_len = way_of(a, true, m->near);
+    m->far_len = way_of(a, false, m->far);
     return rc;
 }
 
@@ -163,7 +163,7 @@ static int open_here(struct zcache_attempt *a)
     if (size_of(a->fd->comm) == 1)
         return 0;
     a->entry.number = zcache_agg_export(f->agg, f->near, a->handle, f->coord);
-    a->entry.addr_len = address_of(a, f->near, a->entry.addr);
+    a->entry.way_len = way_of(a, f->near, a->entry.way);
     return a->entry.number ? 0 : zc_errorf(ENOMEM, "no memory to export a file");
 }
 
@@ -180,17 +180,17 @@ static int open_there(struct zcache_attempt *a, uint32_t i)
     char label[64];
     int rc;
 
-    e->addr_len = near ? m->near_len : m->far_len;
-    memcpy(e->addr, near ? m->near : m->far, e->addr_len);
-    if (!e->addr_len && zc_tp_local_is_over(m->near, m->near_len))
+    e->way_len = near ? m->near_len : m->far_len;
+    memcpy(e->way, near ? m->near : m->far, e->way_len);
+    if (!e->way_len && zc_tp_local_is_over(m->near, zcache_way_address(m->near_len)))
         return zc_errorf(ESTALE, "rank %u, which had %s open, has ended", m->world_rank, f->path);
-    if (!e->addr_len)
+    if (!e->way_len)
         return zc_errorf(EHOSTUNREACH,
                          "%s is open in this job, and rank %u, which has its pages, can be reached "
                          "from its own host only: give all opens the same hint zcache_local",
                          f->path, m->world_rank);
     snprintf(label, sizeof label, "aggregator on rank %u", m->world_rank);
-    rc = zcache_peer_get(e->addr, e->addr_len, label, &f->settings, f->failures, NULL, &c);
+    rc = zcache_peer_get(e->way, e->way_len, label, &f->settings, f->failures, NULL, &c);
     if (rc == 0)
         rc = zc_client_open_for_all(c, f->path, store_flags(a), a->o->mode,
                                     zcache_group_number(a->g), &e->number, &attr);
@@ -211,7 +211,7 @@ static void close_there(struct zcache_attempt *a, const struct zcache_entry *e)
 {
     struct zc_client *c;
 
-    if (e->number && zcache_peer_get(e->addr, e->addr_len, "aggregator", &a->f->settings,
+    if (e->number && zcache_peer_get(e->way, e->way_len, "aggregator", &a->f->settings,
                                      a->f->failures, NULL, &c) == 0)
         zc_client_close(c, e->number, ZC_LEVEL_VISIBLE);
 }
@@ -289,8 +289,8 @@ static void take_entries(struct zcache_attempt *a)
         w->elsewhere = a->ranks[i] == NOBODY;
         w->world_rank = a->g->owners[i].world_rank;
         w->number = e->number;
-        w->addr_len = e->addr_len;
-        memcpy(w->addr, e->addr, sizeof w->addr);
+        w->way_len = e->way_len;
+        memcpy(w->way, e->way, sizeof w->way);
         w->local = (int)i == a->mine ? a->handle : NULL;
     }
 }
@@ -377,7 +377,7 @@ int zcache_attempt_look(struct zcache_attempt *a)
         for (uint32_t i = 0; i < n; i++) {
             const struct zcache_member *m = &a->g->owners[i];
 
-            if (m->near_len && !zc_tp_local_can_reach(m->near, m->near_len))
+            if (m->near_len && !zc_tp_local_can_reach(m->near, zcache_way_address(m->near_len)))
                 mine[n] = 1;
         }
         rc =

@@ -15,8 +15,8 @@
 /* What all ranks learn of an owner: where this open is, and, in a new group, where he is. */
 struct zcache_entry {
     uint64_t number;
-    uint32_t addr_len;
-    unsigned char addr[ZC_MAX_ADDRESS];
+    uint32_t way_len;
+    unsigned char way[ZCACHE_WAY];
     unsigned char group[16]; /* of a new group's first owner: its id */
     struct zcache_member member;
 };

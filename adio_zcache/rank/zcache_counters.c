@@ -223,7 +223,7 @@ static int ask_at(const struct zcache_file *f, const struct zc_addrfile *a, cons
 
     if (rc)
         return rc;
-    rc = zc_client_connect(net, addr, len, path, &c);
+    rc = zc_client_connect(net, addr, len, &a->secret, path, &c);
     if (rc == 0) {
         rc = ask(c, l);
         zc_client_disconnect(c);

@@ -29,12 +29,13 @@
 #include "zcache_process.h"
 #include "zcache_stores.h"
 
-/* Where an owner can be asked by processes of its host, and by all; no length: not at all. */
+/* The ways to an owner (zcache_peer.h) for processes of its host, and for all; no length: there is
+ * none. */
 struct zcache_member {
     unsigned char process[ZCACHE_PROCESS_ID];
     uint32_t world_rank; /* for messages */
     uint32_t near_len, far_len;
-    unsigned char near[ZC_MAX_ADDRESS], far[ZC_MAX_ADDRESS];
+    unsigned char near[ZCACHE_WAY], far[ZCACHE_WAY];
 };
 
 struct zcache_group {

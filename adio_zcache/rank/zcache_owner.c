@@ -21,7 +21,7 @@ int zcache_owner_client(struct zcache_file *f, struct zcache_owner *o, struct zc
         return 0;
     /* Other communicators' files use the connection, too. */
     snprintf(label, sizeof label, "aggregator on rank %u", o->world_rank);
-    rc = zcache_peer_get(o->addr, o->addr_len, label, &f->settings, f->failures, was, out);
+    rc = zcache_peer_get(o->way, o->way_len, label, &f->settings, f->failures, was, out);
     if (rc == 0)
         __atomic_store_n(&o->client, *out, __ATOMIC_RELEASE);
     return rc;

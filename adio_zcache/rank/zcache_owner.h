@@ -19,8 +19,8 @@ struct zcache_owner {
     bool elsewhere;      /* not in it: rank 0 has opened the file there, for all */
     uint32_t world_rank; /* of the job, for messages */
     uint64_t number;     /* of the open file there */
-    uint32_t addr_len;
-    unsigned char addr[ZC_MAX_ADDRESS];
+    uint32_t way_len;
+    unsigned char way[ZCACHE_WAY];
     struct zc_handle *local;  /* this rank's own cache, or NULL */
     struct zc_client *client; /* else: the connection, once made; atomic */
 };

@@ -45,20 +45,21 @@ static void print_hex(const unsigned char *bytes, size_t n, char *out)
 
 static int print_file(const struct zc_addrfile *a, char *buf, size_t len)
 {
-    char hex[2 * ZC_MAX_ADDRESS + 1], local[2 * ZC_MAX_ADDRESS + 1];
+    char hex[2 * ZC_MAX_ADDRESS + 1], local[2 * ZC_MAX_ADDRESS + 1], secret[2 * ZC_SECRET_SIZE + 1];
     int n;
 
     if (!one_line(a->provider) || !one_line(a->host) || !one_line(a->root) || a->address_len == 0 ||
-        a->address_len > ZC_MAX_ADDRESS || a->pid <= 0)
+        a->address_len > ZC_MAX_ADDRESS || a->pid <= 0 || !zc_secret_is_made(&a->secret))
         return zc_errorf(EINVAL, "a value does not fit into an address file (root \"%s\")",
                          a->root);
     print_hex(a->address, a->address_len, hex);
     print_hex(a->local, a->local_len, local);
+    print_hex(a->secret.bytes, sizeof a->secret.bytes, secret);
     n = snprintf(buf, len,
                  FIRST_LINE "\nprotocol %u\nprovider %s\naddress %s\nhost %s\npid %ld\n"
-                            "boot %016" PRIx64 "\n%s%s%sroot %s\n",
+                            "boot %016" PRIx64 "\n%s%s%ssecret %s\nroot %s\n",
                  a->protocol, a->provider, hex, a->host, a->pid, a->boot_id,
-                 a->local_len ? "local " : "", local, a->local_len ? "\n" : "", a->root);
+                 a->local_len ? "local " : "", local, a->local_len ? "\n" : "", secret, a->root);
     return (size_t)n < len ? n : zc_errorf(EINVAL, "an address file would be too long");
 }
 
@@ -77,16 +78,8 @@ static int write_all(int fd, const char *p, size_t n)
     return 0;
 }
 
-/* mkstemp() makes the file private; programs of others must be able to read it. */
-static int open_to_all(int fd)
-{
-    mode_t mask = umask(0);
-
-    umask(mask);
-    return fchmod(fd, 0666 & ~mask) < 0 ? -errno : 0;
-}
-
-/* The temporary name does not end in .addr, so zc_addrfile_list() never sees it. */
+/* mkstemp() makes the file private, which it stays.  The temporary name does not end in .addr, so
+ * zc_addrfile_list() never sees it. */
 int zc_addrfile_write(const char *path, const struct zc_addrfile *a)
 {
     char text[FILE_MAX], temp[ZC_MAX_PATH];
@@ -101,8 +94,6 @@ int zc_addrfile_write(const char *path, const struct zc_addrfile *a)
     if (fd < 0)
         return zc_errorf(errno, "cannot create a file beside %s: %s", path, strerror(errno));
     rc = write_all(fd, text, (size_t)n);
-    if (rc == 0)
-        rc = open_to_all(fd);
     if (close(fd) < 0 && rc == 0)
         rc = -errno;
     if (rc == 0 && rename(temp, path) < 0)
@@ -141,9 +132,9 @@ static bool copy_text(char *to, size_t cap, const char *s)
     return *s && (size_t)snprintf(to, cap, "%s", s) < cap;
 }
 
-enum { PROTOCOL, PROVIDER, ADDRESS, HOST, PID, BOOT, ROOT, LOCAL, NKEYS };
-static const char *const keys[NKEYS] = {"protocol", "provider", "address", "host",
-                                        "pid",      "boot",     "root",    "local"};
+enum { PROTOCOL, PROVIDER, ADDRESS, HOST, PID, BOOT, SECRET, ROOT, LOCAL, NKEYS };
+static const char *const keys[NKEYS] = {"protocol", "provider", "address", "host", "pid",
+                                        "boot",     "secret",   "root",    "local"};
 
 static bool parse_value(struct zc_addrfile *a, int key, const char *value)
 {
@@ -175,6 +166,9 @@ static bool parse_value(struct zc_addrfile *a, int key, const char *value)
             return false;
         a->boot_id = strtoull(value, NULL, 16);
         return true;
+    case SECRET:
+        return parse_hex(value, a->secret.bytes, sizeof a->secret.bytes, &n) &&
+               n == sizeof a->secret.bytes && zc_secret_is_made(&a->secret);
     default:
         return copy_text(a->root, sizeof a->root, value);
     }
@@ -210,20 +204,47 @@ static int parse_file(const char *path, char *text, struct zc_addrfile *a)
             continue;
         if ((seen & 1u << key) || !parse_value(a, key, value))
             return zc_errorf(EINVAL, "%s: bad value \"%s %.80s\" in an address file", path, line,
-                             value);
+                             key == SECRET ? "..." : value);
         seen |= 1u << key;
     }
     /* cppcheck-suppress nullPointerRedundantCheck ; the loop ends before line is none */
     if (*line)
         return zc_errorf(EINVAL, "%s: the last line of the address file is cut off", path);
+    if (!(seen & 1u << SECRET))
+        return zc_errorf(EINVAL,
+                         "%s has no secret, by which its daemon would know us: it was written by "
+                         "an older release, or is cut; start the daemon again",
+                         path);
     for (int key = 0; key < NKEYS; key++)
         if (!(seen & 1u << key) && key != LOCAL)
             return zc_errorf(EINVAL, "%s: incomplete address file, no \"%s\"", path, keys[key]);
     return 0;
 }
 
+/* Whoever can read the secret, or has written the file, may be the daemon for us. */
+static int check_owner(const char *path, int fd)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return zc_errorf(errno, "cannot look at %s: %s", path, strerror(errno));
+    if (!S_ISREG(st.st_mode))
+        return 0; /* reading it fails */
+    if (st.st_uid != geteuid())
+        return zc_errorf(EPERM,
+                         "%s belongs to another user (uid %ld): a daemon serves who started it; "
+                         "start one of your own",
+                         path, (long)st.st_uid);
+    if (st.st_mode & (S_IRWXG | S_IRWXO))
+        return zc_errorf(EPERM,
+                         "%s may be read or written by others (mode %04o), and who has read its "
+                         "secret may use the daemon: start the daemon again, which makes a new one",
+                         path, (unsigned)st.st_mode & 07777);
+    return 0;
+}
+
 /* Reads the file as a string; returns its length. */
-static ssize_t slurp(const char *path, char *buf, size_t cap)
+static ssize_t slurp(const char *path, char *buf, size_t cap, bool *explained)
 {
     size_t len = 0;
     ssize_t n = 0;
@@ -231,6 +252,12 @@ static ssize_t slurp(const char *path, char *buf, size_t cap)
 
     if (fd < 0)
         return -errno;
+    n = check_owner(path, fd);
+    *explained = n < 0;
+    if (n < 0) {
+        close(fd);
+        return n;
+    }
     while (len < cap && ((n = read(fd, buf + len, cap - len)) > 0 || (n < 0 && errno == EINTR)))
         if (n > 0)
             len += (size_t)n;
@@ -249,9 +276,12 @@ int zc_addrfile_read(const char *path, struct zc_addrfile *out)
 {
     struct zc_addrfile a = {0};
     char text[FILE_MAX];
-    ssize_t n = slurp(path, text, sizeof text);
+    bool explained = false;
+    ssize_t n = slurp(path, text, sizeof text, &explained);
     int rc;
 
+    if (explained)
+        return (int)n;
     if (n == -EFBIG)
         return zc_errorf(EINVAL, "%s is not a zcache address file", path);
     if (n == -ENOENT)

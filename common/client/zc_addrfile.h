@@ -1,16 +1,18 @@
 /* zc_addrfile.h - the small text file by which a daemon is found.
  *
  *     zcache-daemon 1
- *     protocol 1
+ *     protocol 4
  *     provider tcp;ofi_rxm
  *     address 0200a3...        (hexadecimal, as fi_getname gives it)
  *     host n17
  *     pid 4711
  *     boot 1f2e3d4c5b6a7988
  *     local 7a63...            (for processes of this host, see zc_tp_local.h; may be missing)
+ *     secret 5c0f...           (hexadecimal: who knows it may use the daemon)
  *     root /scratch
  *
- * It is written beside its final name and renamed, so a reader sees all of it or nothing.
+ * It is written beside its final name and renamed, so a reader sees all of it or nothing.  For its
+ * secret it is its owner's alone (mode 0600), and of no use to anybody when it is not.
  */
 #ifndef ZC_ADDRFILE_H
 #define ZC_ADDRFILE_H
@@ -19,6 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "zc_shake.h"
 #include "zc_wire.h"
 
 struct zc_addrfile {
@@ -31,12 +34,14 @@ struct zc_addrfile {
     char host[256];
     long pid;
     uint64_t boot_id;
+    struct zc_secret secret;
     char root[ZC_MAX_PATH];
 };
 
 int zc_addrfile_write(const char *path, const struct zc_addrfile *a);
 
-/* -ENOENT, -EACCES, -EINVAL (not such a file, or incomplete), explained by zc_errorf(). */
+/* -ENOENT, -EACCES, -EPERM (others may read it, or it is another user's), -EINVAL (not such a file,
+ * or incomplete), explained by zc_errorf(). */
 int zc_addrfile_read(const char *path, struct zc_addrfile *out);
 
 /* The address to use, of *len bytes, inside `a`: the local one where it is wanted and works. */

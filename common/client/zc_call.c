@@ -13,6 +13,8 @@
 #include "zc_log.h"
 #include "zc_net_internal.h"
 
+enum { COMPLAIN_EVERY_S = 60 };
+
 /* ---- what arrives ---- */
 
 static struct zc_call *find_call(struct zc_net *n, const struct zc_msg *m, struct zc_client **out)
@@ -33,19 +35,24 @@ static struct zc_call *find_call(struct zc_net *n, const struct zc_msg *m, struc
     return NULL;
 }
 
-/* Somebody speaks of a session: its server is there.  With the lock. */
-static struct zc_client *heard(struct zc_net *n, const struct zc_msg *m)
+/* The client of the session that a message is of; NULL: none.  With the lock. */
+static struct zc_client *client_of(struct zc_net *n, const struct zc_msg *m)
 {
     zc_assert_held(&n->lock);
     zc_list_each (&n->clients, cn) {
         struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
 
-        if (c->session && c->session == m->session) {
-            c->unanswered = c->ncalls ? zc_now() : 0; /* others are still waited for */
+        if (c->session && c->session == m->session)
             return c;
-        }
     }
     return NULL;
+}
+
+/* The server has said something, now: it is there.  With the lock. */
+static void heard(struct zc_client *c)
+{
+    zc_assert_held(&c->net->lock);
+    c->unanswered = c->ncalls ? zc_now() : 0; /* others are still waited for */
 }
 
 /* The server has ended the session. */
@@ -75,48 +82,149 @@ static void take_reply(struct zc_call *call, const struct zc_msg *m)
     }
 }
 
+/* What R-HELLO proves: the server knows the secret, and said and heard this. */
+static void check_hello(struct zc_client *c, struct zc_call *call, const struct zc_msg *m,
+                        const void *buf, size_t len)
+{
+    if (m->nonce.n != ZC_NONCE_SIZE || m->proof.n != ZC_PROOF_SIZE ||
+        !zc_shake_check_answer(&c->shake, buf, len)) {
+        call->status = -ESTALE;
+        snprintf(call->text, sizeof call->text,
+                 "somebody else answers at its address, who does not know its secret");
+        return;
+    }
+    zc_shake_keys(&c->shake, false, &c->keys);
+    c->keyed = true;
+}
+
+/* Why a message to this client is not its server's; NULL: it is, and new.  `call`: that it is
+ * about, and that is under way, or NULL.
+ * A STORED is taken in whatever order they come, and more than once, as it says the same for ever;
+ * what it says must not be lost with an order. */
+static const char *objection(struct zc_client *c, const struct zc_call *call,
+                             const struct zc_msg *m, const void *buf, size_t len)
+{
+    if (!zc_msg_is_sealed(m->type))
+        return m->type == (ZC_T_HELLO | ZC_REPLY) && call && call->type == ZC_T_HELLO
+                   ? NULL
+                   : "it has no seal";
+    if (!c->keyed || !zc_seal_check(&c->keys, buf, len))
+        return "its seal is wrong";
+    if (m->type & ZC_REPLY || (m->type == ZC_T_STORED && m->count <= c->notices))
+        return NULL;
+    if (m->count <= c->notices)
+        return "it has come before";
+    c->notices = m->count;
+    heard(c);
+    return NULL;
+}
+
+void zc_call_complain(struct zc_net *n, const char *whose, const char *text)
+{
+    uint64_t now = zc_now();
+
+    zc_assert_held(&n->lock);
+    n->refused++;
+    if (n->last_complaint && now - n->last_complaint < COMPLAIN_EVERY_S * 1000 * ZC_NS_PER_MS)
+        return;
+    n->last_complaint = now;
+    zc_warn("message from %s thrown away (%llu so far): %s", whose, (unsigned long long)n->refused,
+            text);
+}
+
+static unsigned free_lane(const struct zc_client *c)
+{
+    unsigned lane = 1;
+
+    while (lane < ZC_LANES && c->lanes >> (lane - 1) & 1)
+        lane++;
+    assert(lane < ZC_LANES); /* there are as many as credits at most */
+    return lane;
+}
+
 void zc_call_done(struct zc_client *c, struct zc_call *call)
 {
     zc_assert_held(&c->net->lock);
     call->done = true;
     if (--c->ncalls == 0)
         c->unanswered = 0;
+    c->lanes &= ~(UINT64_C(1) << (zc_tag_lane(call->tag) - 1));
     pthread_cond_broadcast(&c->net->changed);
+}
+
+/* A reply that was waited for, or a sign of life. */
+static void take_for(struct zc_client *c, struct zc_call *call, const struct zc_msg *m,
+                     const void *buf, size_t len)
+{
+    call->last_sign = zc_now();
+    if (m->type == (call->type | ZC_REPLY)) {
+        heard(c);
+        take_reply(call, m);
+        if (m->type == (ZC_T_HELLO | ZC_REPLY) && m->status == 0)
+            check_hello(c, call, m, buf, len);
+        zc_call_done(c, call);
+    } else if (m->type != ZC_T_PENDING) {
+        zc_call_complain(c->net, c->label, "a reply of another type");
+    }
+}
+
+/* The reply to a PING nobody waits for, once. */
+static void take_pong(struct zc_client *c, const struct zc_msg *m)
+{
+    if (m->tag <= c->ponged || m->tag > c->pinged)
+        return;
+    c->ponged = m->tag;
+    heard(c);
+}
+
+/* A reply to a call that is over, or to none: nobody looks at it. */
+static bool is_late(const struct zc_call *call, const struct zc_msg *m)
+{
+    bool pong = m->type == (ZC_T_PING | ZC_REPLY) && zc_tag_lane(m->tag) == 0;
+
+    return m->type & ZC_REPLY && !call && !pong;
+}
+
+/* With the lock, which is dropped where the message is a STORED. */
+static void take(struct zc_net *n, const struct zc_msg *m, const void *buf, size_t len)
+{
+    struct zc_client *c = NULL;
+    struct zc_call *call = find_call(n, m, &c);
+    const char *why;
+
+    if (!c)
+        c = client_of(n, m);
+    if (call && call->done)
+        call = NULL;
+    if (!c || is_late(call, m))
+        return;
+    why = objection(c, call, m, buf, len);
+    if (why)
+        zc_call_complain(n, c->label, why);
+    else if (m->type == ZC_T_STORED)
+        zc_client_stored(c, m);
+    else if (m->type == ZC_T_DROPPED)
+        dropped(c, m);
+    else if (call)
+        take_for(c, call, m, buf, len);
+    else if (m->type & ZC_REPLY)
+        take_pong(c, m);
 }
 
 void zc_call_on_message(void *net, const void *buf, size_t len)
 {
     struct zc_net *n = net;
-    struct zc_client *c;
-    struct zc_call *call;
     struct zc_msg m;
     char text[512];
     int rc = zc_msg_decode(&m, buf, len);
 
-    if (rc) {
-        zc_warn("message from a server thrown away: %s", zc_error_text(rc));
-        return;
-    }
-    if (zc_log_on(ZC_LOG_TRACE))
+    if (rc == 0 && zc_log_on(ZC_LOG_TRACE))
         zc_trace("< %s", zc_msg_print(&m, text, sizeof text));
-    if (m.type == ZC_T_STORED) {
-        zc_client_stored(n, &m);
-        return;
-    }
     zc_lock_get(&n->lock);
-    c = heard(n, &m);
-    if (c && m.type == ZC_T_DROPPED)
-        dropped(c, &m);
-    call = find_call(n, &m, &c);
-    if (call && !call->done) {
-        call->last_sign = zc_now();
-        if (m.type == (call->type | ZC_REPLY)) {
-            take_reply(call, &m);
-            zc_call_done(c, call);
-        } else if (m.type != ZC_T_PENDING) {
-            zc_warn("%s: reply of another type thrown away", c->label);
-        }
-    }
+    if (rc)
+        zc_call_complain(n, "a server", zc_error_text(rc));
+    else
+        take(n, &m, buf, len);
     zc_lock_put(&n->lock);
 }
 
@@ -135,11 +243,15 @@ static int enter(struct zc_client *c, struct zc_call *call, struct zc_msg *msg)
     if (c->broken) {
         rc = zc_errorf(-c->broken, "%s: %s", c->label, c->why);
     } else {
-        call->tag = msg->tag = ++n->next_tag;
+        unsigned lane = free_lane(c);
+
+        call->tag = msg->tag = zc_tag(lane, ++n->next_count);
         call->last_sign = c->last_sent = zc_now();
         if (!c->unanswered)
             c->unanswered = c->last_sent;
-        msg->session = c->session;
+        if (c->session)
+            msg->session = c->session;
+        c->lanes |= UINT64_C(1) << (lane - 1);
         c->ncalls++;
         c->sending++;
         zc_list_add_tail(&c->calls, &call->link);
@@ -158,6 +270,10 @@ static int post(struct zc_client *c, const struct zc_msg *msg)
         return len;
     if (zc_log_on(ZC_LOG_TRACE))
         zc_trace("> %s", zc_msg_print(msg, line, sizeof line));
+    if (msg->type == ZC_T_HELLO)
+        zc_shake_begin(&c->shake, &c->secret, buf, (size_t)len);
+    else if (zc_msg_is_sealed(msg->type))
+        zc_seal_put(&c->keys, buf, (size_t)len);
     return zc_tp_send(c->net->tp, c->peer, buf, (size_t)len);
 }
 

@@ -94,9 +94,30 @@ bool zc_client_bystander(struct zc_client *c)
 /* ---- connect ---- */
 
 /* patience_ms: 0: the time-out. */
+static int ask(struct zc_client *c, struct zc_msg *m, struct zc_msg *reply, uint64_t patience_ms)
+{
+    return patience_ms ? zc_call_brief(c, m, reply, patience_ms) : zc_call(c, m, reply);
+}
+
+/* Shows that we know the secret, as the server has; the session begins, when the one that it takes
+ * the place of has ended. */
+static int authenticate(struct zc_client *c, const struct zc_msg *reply, uint64_t patience_ms)
+{
+    unsigned char proof[ZC_PROOF_SIZE];
+    struct zc_msg m = {
+        .type = ZC_T_AUTH, .session = reply->session, .proof = {proof, sizeof proof}};
+    int rc;
+
+    zc_shake_prove(&c->shake, proof);
+    rc = ask(c, &m, NULL, patience_ms);
+    if (rc == 0)
+        zc_net_accepted(c, reply);
+    return rc;
+}
+
 static int hello(struct zc_client *c, const struct zc_past *past, uint64_t patience_ms)
 {
-    unsigned char addr[ZC_MAX_ADDRESS];
+    unsigned char addr[ZC_MAX_ADDRESS], nonce[ZC_NONCE_SIZE];
     size_t len = sizeof addr;
     const char *name = c->net->name;
     struct zc_msg m = {.type = ZC_T_HELLO,
@@ -105,10 +126,14 @@ static int hello(struct zc_client *c, const struct zc_past *past, uint64_t patie
                        .version_max = ZC_PROTOCOL,
                        .client_id = c->client_id,
                        .silence_ms = (uint32_t)(c->net->timeout_ns / ZC_NS_PER_MS),
-                       .name = {name, (uint32_t)strlen(name)}};
+                       .name = {name, (uint32_t)strlen(name)},
+                       .method = ZC_METHOD_SECRET,
+                       .nonce = {nonce, sizeof nonce}};
     struct zc_msg reply;
     int rc = zc_tp_address(c->net->tp, addr, &len);
 
+    if (rc == 0)
+        rc = zc_nonce_make(nonce);
     if (rc)
         return rc;
     m.address = (struct zc_bytes){addr, (uint32_t)len};
@@ -116,28 +141,27 @@ static int hello(struct zc_client *c, const struct zc_past *past, uint64_t patie
         m.replaces = past->session;
         m.replaces_client = past->client_id;
     }
-    rc = patience_ms ? zc_call_brief(c, &m, &reply, patience_ms) : zc_call(c, &m, &reply);
-    if (rc)
-        return rc;
-    zc_net_accepted(c, &reply);
-    return 0;
+    rc = ask(c, &m, &reply, patience_ms);
+    return rc ? rc : authenticate(c, &reply, patience_ms);
 }
 
 static void client_free(struct zc_client *c)
 {
+    zc_secret_forget(&c->secret);
     zc_client_views_free(c);
     pthread_cond_destroy(&c->installed);
     zc_lock_destroy(&c->view_lock);
     free(c);
 }
 
-int zc_client_connect(struct zc_net *n, const void *addr, size_t len, const char *label,
-                      struct zc_client **out)
+int zc_client_connect(struct zc_net *n, const void *addr, size_t len,
+                      const struct zc_secret *secret, const char *label, struct zc_client **out)
 {
-    return zc_client_connect_again(n, addr, len, label, NULL, 0, out);
+    return zc_client_connect_again(n, addr, len, secret, label, NULL, 0, out);
 }
 
-int zc_client_connect_again(struct zc_net *n, const void *addr, size_t len, const char *label,
+int zc_client_connect_again(struct zc_net *n, const void *addr, size_t len,
+                            const struct zc_secret *secret, const char *label,
                             const struct zc_past *past, uint64_t patience_ms,
                             struct zc_client **out)
 {
@@ -151,6 +175,7 @@ int zc_client_connect_again(struct zc_net *n, const void *addr, size_t len, cons
         free(c);
         return zc_errorf(errno, "getrandom: %s", strerror(errno));
     }
+    c->secret = *secret;
     c->credits = 1;
     c->last_sent = zc_now();
     snprintf(c->label, sizeof c->label, "%s", label);

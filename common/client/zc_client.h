@@ -15,21 +15,24 @@
 #include <sys/types.h>
 
 #include "zc_net.h"
+#include "zc_shake.h"
 #include "zc_store.h"
 #include "zc_transport.h"
 
 struct zc_client;
 
-/* Says HELLO.  `label` names the server in messages ("zcached on n17").
- * -EPROTONOSUPPORT: it speaks another protocol version; -ETIMEDOUT: nobody answers. */
-int zc_client_connect(struct zc_net *n, const void *addr, size_t len, const char *label,
-                      struct zc_client **out);
+/* Begins a session with the server that knows the same secret.  `label` names it in messages
+ * ("zcached on n17").  -ESTALE: who answers does not know it; -EPROTONOSUPPORT: it speaks another
+ * protocol version; -ETIMEDOUT: nobody answers. */
+int zc_client_connect(struct zc_net *n, const void *addr, size_t len,
+                      const struct zc_secret *secret, const char *label, struct zc_client **out);
 /* The same, again: in place of a session before, which the server ends first.  Waits for a sign of
  * life for `patience_ms` at most, whatever the time-out. */
 struct zc_past {
     uint64_t session, client_id;
 };
-int zc_client_connect_again(struct zc_net *n, const void *addr, size_t len, const char *label,
+int zc_client_connect_again(struct zc_net *n, const void *addr, size_t len,
+                            const struct zc_secret *secret, const char *label,
                             const struct zc_past *past, uint64_t patience_ms,
                             struct zc_client **out);
 /* Says BYE if it can; always frees.  No call may be under way. */

@@ -129,33 +129,19 @@ void zc_client_on_stored(struct zc_client *c, zc_client_stored_fn *fn, void *arg
     zc_lock_put(&c->net->lock);
 }
 
-static struct zc_client *client_of(struct zc_net *n, uint64_t session)
-{
-    zc_list_each (&n->clients, cn) {
-        struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
-
-        if (c->session == session && !c->broken)
-            return c;
-    }
-    return NULL;
-}
-
 /* The client stays as for a thread that posts. */
-void zc_client_stored(struct zc_net *n, const struct zc_msg *m)
+void zc_client_stored(struct zc_client *c, const struct zc_msg *m)
 {
-    struct zc_client *c;
+    struct zc_net *n = c->net;
+    zc_client_stored_fn *fn = c->stored;
+    void *arg = c->stored_arg;
 
-    zc_lock_get(&n->lock);
-    c = client_of(n, m->session);
-    if (c && c->stored) {
-        zc_client_stored_fn *fn = c->stored;
-        void *arg = c->stored_arg;
-
-        c->sending++;
-        zc_lock_put(&n->lock);
-        fn(arg, c, m->handle, m->stored);
-        zc_lock_get(&n->lock);
-        zc_net_sent(c);
-    }
+    zc_assert_held(&n->lock);
+    if (!fn || c->broken)
+        return;
+    c->sending++;
     zc_lock_put(&n->lock);
+    fn(arg, c, m->handle, m->stored);
+    zc_lock_get(&n->lock);
+    zc_net_sent(c);
 }

@@ -1,10 +1,15 @@
-/* zc_client_meet.c - cards at a server's files: what is longer than a message in pieces. */
+/* zc_client_meet.c - cards at a server's files: what is longer than a message in pieces.
+ *
+ * A card has the secrets of those whom it names: it lies at the server, and travels, in a box for
+ * those who know the server's secret.
+ */
 #include "config.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "zc_box.h"
 #include "zc_log.h"
 #include "zc_net_internal.h"
 
@@ -47,7 +52,7 @@ static int fetch(struct zc_client *c, const struct zc_msg *first, struct zc_card
     size_t at = 0;
     int rc = 0;
 
-    if (first->size > ZC_MAX_CARD)
+    if (first->size > ZC_MAX_CARD + ZC_BOX_EXTRA)
         return zc_errorf(EPROTO, "%s: a card of %llu bytes", c->label,
                          (unsigned long long)first->size);
     theirs->bytes = malloc(first->size);
@@ -79,6 +84,23 @@ static int fetch(struct zc_client *c, const struct zc_msg *first, struct zc_card
     return 0;
 }
 
+/* In the place of the box comes what is in it. */
+static int open_box(struct zc_client *c, struct zc_card *theirs)
+{
+    unsigned char *card = theirs->len > ZC_BOX_EXTRA ? malloc(theirs->len - ZC_BOX_EXTRA) : NULL;
+    bool opened = card && zc_box_open(&c->secret, theirs->bytes, theirs->len, card);
+
+    free(theirs->bytes);
+    theirs->bytes = NULL;
+    if (!opened) {
+        free(card);
+        return zc_errorf(EPROTO, "%s: a card by somebody who does not know its secret", c->label);
+    }
+    theirs->bytes = card;
+    theirs->len -= ZC_BOX_EXTRA;
+    return 0;
+}
+
 int zc_client_meet(struct zc_client *c, uint64_t handle, const char *job, const void *card,
                    size_t len, uint64_t replaces, uint64_t *mine, struct zc_card *theirs)
 {
@@ -87,14 +109,21 @@ int zc_client_meet(struct zc_client *c, uint64_t handle, const char *job, const 
                        .what = ZC_MEET_LEAVE,
                        .handle = handle,
                        .count = replaces,
-                       .size = len,
+                       .size = len + ZC_BOX_EXTRA,
                        .job = {job, (uint32_t)strlen(job)}};
+    unsigned char *box = malloc(len + ZC_BOX_EXTRA);
     struct zc_msg reply;
-    int rc = leave(c, &m, card, first, &reply);
+    int rc =
+        box ? zc_box_close(&c->secret, card, len, box) : zc_errorf(ENOMEM, "no memory for a card");
 
+    if (rc == 0)
+        rc = leave(c, &m, box, first, &reply);
+    free(box);
     *mine = 0;
-    if (rc == 0 && reply.size)
-        return fetch(c, &reply, theirs);
+    if (rc == 0 && reply.size) {
+        rc = fetch(c, &reply, theirs);
+        return rc ? rc : open_box(c, theirs);
+    }
     if (rc == 0)
         *mine = reply.count;
     return rc;

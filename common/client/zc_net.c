@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "zc_log.h"
 #include "zc_net_internal.h"
@@ -24,6 +25,16 @@ bool zc_net_severed(struct zc_net *n)
     yes = n->severed;
     zc_lock_put(&n->lock);
     return yes;
+}
+
+uint64_t zc_net_refused(struct zc_net *n)
+{
+    uint64_t count;
+
+    zc_lock_get(&n->lock);
+    count = n->refused;
+    zc_lock_put(&n->lock);
+    return count;
 }
 
 /* ---- clients ---- */
@@ -52,6 +63,8 @@ void zc_net_accepted(struct zc_client *c, const struct zc_msg *reply)
     c->page_size = reply->page_size;
     c->max_inline = reply->max_inline < ZC_MAX_INLINE ? reply->max_inline : ZC_MAX_INLINE;
     c->credits = reply->credits ? reply->credits : 1;
+    if (c->credits > ZC_LANES - 1)
+        c->credits = ZC_LANES - 1;
     c->session = reply->session;
     c->unanswered = 0;
     zc_lock_put(&n->lock);
@@ -101,6 +114,9 @@ int zc_net_create(const struct zc_net_config *cfg, struct zc_net **out)
         n->background_ns = BACKGROUND_MS_MAX * ZC_NS_PER_MS;
     snprintf(n->name, sizeof n->name, "%s", cfg->name ? cfg->name : "?");
     zc_lock_init(&n->lock, ZC_ORDER_NET);
+    if (getrandom(&n->next_count, sizeof n->next_count, 0) != sizeof n->next_count)
+        n->next_count = zc_now(); /* only HELLO's tag is not sealed */
+    n->next_count >>= 17;         /* of 48 bits: 2^47 are left */
     zc_cond_init(&n->changed);
     zc_cond_init(&n->stop_cond);
     zc_list_init(&n->clients);

@@ -76,19 +76,22 @@ static struct zc_client *quiet_client(struct zc_net *n, uint64_t now)
 /* Sends a PING nobody waits for; silence is noticed by its deadline like any call's. */
 static void send_heartbeat(struct zc_net *n, struct zc_client *c)
 {
-    struct zc_msg m = {.type = ZC_T_PING, .session = c->session, .tag = ++n->next_tag};
-    unsigned char buf[ZC_HEADER_SIZE];
+    struct zc_msg m = {.type = ZC_T_PING, .session = c->session, .tag = zc_tag(0, ++n->next_count)};
+    unsigned char buf[ZC_HEADER_SIZE + ZC_SEAL_SIZE];
     int len = zc_msg_encode(&m, buf, sizeof buf);
     zc_peer peer = c->peer;
 
     zc_assert_held(&n->lock);
+    c->pinged = m.tag;
     c->last_sent = zc_now();
     if (!c->unanswered)
         c->unanswered = c->last_sent;
     c->sending++;
     zc_lock_put(&n->lock);
-    if (len > 0)
+    if (len > 0) {
+        zc_seal_put(&c->keys, buf, (size_t)len);
         zc_tp_send(n->tp, peer, buf, (size_t)len);
+    }
     zc_lock_get(&n->lock);
     zc_net_sent(c);
 }

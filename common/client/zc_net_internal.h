@@ -19,6 +19,8 @@
 #include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_net.h"
+#include "zc_seal.h"
+#include "zc_shake.h"
 #include "zc_wire.h"
 
 enum { ZC_DRIVE_MS = 100 }; /* a driver looks at the deadlines at least this often */
@@ -36,8 +38,9 @@ struct zc_net {
     zc_cond stop_cond;
     struct zc_list clients; /* struct zc_client */
     bool driven, stop, severed;
-    uint64_t last_driven, last_look; /* last_look: at the deadlines */
-    uint64_t next_tag;
+    uint64_t last_driven, last_look;  /* last_look: at the deadlines */
+    uint64_t next_count;              /* of tags: from a random number on */
+    uint64_t refused, last_complaint; /* messages that were thrown away */
 };
 
 struct zc_call {
@@ -59,10 +62,17 @@ struct zc_client {
     struct zc_net *net; /* fixed, as are label and peer */
     char label[300];
     zc_peer peer;
+    struct zc_secret secret;   /* the server's; fixed */
     uint64_t client_id;        /* fixed before it is added */
     uint64_t session, boot_id; /* fixed when accepted, as are these: */
     uint64_t identity;
     uint32_t credits, max_inline, page_size;
+    struct zc_shake shake; /* while it is connecting: its threads' in turn */
+    struct zc_keys keys;   /* fixed when `keyed`, since R-HELLO */
+    bool keyed;
+    uint64_t lanes;          /* a bit for each that carries a request, from lane 1 on */
+    uint64_t notices;        /* of the server that were no replies: the last one's number */
+    uint64_t pinged, ponged; /* tags of PINGs nobody waits for: the last one's, and answered */
 
     struct zc_list link;  /* zc_net.clients */
     struct zc_list calls; /* struct zc_call, until they are waited for */
@@ -89,7 +99,8 @@ struct zc_client {
 
 /* ---- zc_net.c ---- */
 void zc_net_add(struct zc_net *n, struct zc_client *c);
-/* Takes what the reply to HELLO says; the heartbeat looks at the client meanwhile. */
+/* Takes what the reply to HELLO says, when AUTH was answered; the heartbeat looks at the client
+ * meanwhile. */
 void zc_net_accepted(struct zc_client *c, const struct zc_msg *reply);
 /* Waits until nobody posts to the peer, which is removed then. */
 void zc_net_remove(struct zc_net *n, struct zc_client *c);
@@ -113,19 +124,22 @@ void zc_net_look_now(struct zc_net *n);
 void zc_net_sent(struct zc_client *c);
 
 /* ---- zc_client_io.c ---- */
-void zc_client_stored(struct zc_net *n, const struct zc_msg *m); /* a STORED has arrived */
+/* A STORED has arrived; with the lock, which is dropped meanwhile. */
+void zc_client_stored(struct zc_client *c, const struct zc_msg *m);
 
 /* ---- zc_client_view.c ---- */
 void zc_client_views_free(struct zc_client *c);
 
 /* ---- zc_call.c ---- */
 void zc_call_on_message(void *net, const void *buf, size_t len); /* zc_tp_config.recv */
+/* Counts a message that is thrown away, and says so now and then; with the lock. */
+void zc_call_complain(struct zc_net *n, const char *whose, const char *text);
 /* Gives the credit back: a finished call that nobody has waited for yet costs none.  With the
  * lock; status and text are set. */
 void zc_call_done(struct zc_client *c, struct zc_call *call);
 
-/* Puts a call on its way; *out is the caller's until zc_call_wait().  msg->tag and session
- * are filled in.  `data` receives the reply's payload.  Waits for a credit. */
+/* Puts a call on its way; *out is the caller's until zc_call_wait().  msg->tag is filled in, and
+ * session, once there is one.  `data` receives the reply's payload.  Waits for a credit. */
 int zc_call_start(struct zc_client *c, struct zc_msg *msg, void *data, size_t data_cap,
                   struct zc_call **out);
 /* Waits until the call is done; its status, explained.  *reply may be NULL; its text field

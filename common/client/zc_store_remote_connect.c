@@ -44,13 +44,12 @@ int zc_remote_find(const struct server *sv, struct zc_addrfile *a)
 }
 
 /* Addresses are used again: whoever answers may be somebody's daemon, for other files. */
-static int check_boot(const char *path, const struct zc_addrfile *a, const struct zc_client *c)
+static int another_answers(const char *path, const struct zc_addrfile *a)
 {
-    if (zc_client_boot_id(c) == a->boot_id)
-        return 0;
     return zc_errorf(ESTALE,
-                     "another daemon answers at the address in %s: the one that wrote it (pid %ld "
-                     "on %s, root %s) is gone; start it again, or remove the file",
+                     "another daemon answers at the address in %s, and does not know its secret: "
+                     "the one that wrote it (pid %ld on %s, root %s) is gone; start it again, or "
+                     "remove the file",
                      path, a->pid, a->host, a->root);
 }
 
@@ -106,12 +105,12 @@ int zc_remote_connect(struct server *sv, const struct zc_addrfile *a, bool local
     snprintf(label, sizeof label, "zcached on %s (pid %ld)", a->host, a->pid);
     rc = open_net(sv->remote, a, sv->path, addr, len, &s->net);
     if (rc == 0)
-        rc = zc_client_connect_again(s->net, addr, len, label, past, past ? AGAIN_MS : 0,
-                                     &s->client);
+        rc = zc_client_connect_again(s->net, addr, len, &a->secret, label, past,
+                                     past ? AGAIN_MS : 0, &s->client);
     if (rc == 0)
         zc_client_on_stored(s->client, zc_remote_stored, sv->remote);
-    if (rc == 0)
-        rc = check_boot(sv->path, a, s->client);
+    if (rc == -ESTALE || (rc == 0 && zc_client_boot_id(s->client) != a->boot_id))
+        rc = another_answers(sv->path, a);
     if (rc) {
         snprintf(text, sizeof text, "%s", zc_error_text(rc));
         zc_remote_session_free(s);

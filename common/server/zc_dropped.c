@@ -5,8 +5,12 @@
  * speaks of its session, for the first message may have been lost with the network, or been said
  * while it was stopped.
  *
- * The last ZC_SERVER_DROPPED of them are remembered by number and address.  Their peers are there
- * for a moment only, after each message (removing them cancels it).
+ * The last ZC_SERVER_DROPPED of them are remembered by number, address and keys: DROPPED is sealed
+ * like all that is said in a session, and who speaks without its seal is told nothing.  So a client
+ * need not believe anybody else.  Who is forgotten, as after a new start of this server, hears
+ * nothing, and finds out by a deadline or the address file.
+ *
+ * Their peers are there for a moment only, after each message (removing them cancels it).
  */
 #include "config.h"
 
@@ -22,6 +26,8 @@ enum { AGAIN_MS = 100 }; /* a client is told this often at most */
 struct zc_dropped {
     struct zc_list link;
     uint64_t session, told;
+    struct zc_keys keys;
+    uint64_t notices; /* as in zc_session */
     bool has_peer;
     zc_peer peer;
     char why[128];
@@ -54,6 +60,7 @@ static void tell(struct zc_server *s, struct zc_dropped *d)
 {
     struct zc_msg m = {.type = ZC_T_DROPPED,
                        .session = d->session,
+                       .count = ++d->notices,
                        .status = -ECONNRESET,
                        .text = {d->why, (uint32_t)strlen(d->why)}};
     unsigned char buf[256];
@@ -63,8 +70,10 @@ static void tell(struct zc_server *s, struct zc_dropped *d)
     if (!d->has_peer && zc_tp_peer_add(s->tp, d->address, d->address_len, &d->peer))
         return;
     d->has_peer = true;
-    if (len > 0)
-        zc_tp_send(s->tp, d->peer, buf, (size_t)len);
+    if (len <= 0)
+        return;
+    zc_seal_put(&d->keys, buf, (size_t)len);
+    zc_tp_send(s->tp, d->peer, buf, (size_t)len);
 }
 
 void zc_dropped_add(struct zc_server *s, const struct zc_session *ss, const char *why)
@@ -74,6 +83,8 @@ void zc_dropped_add(struct zc_server *s, const struct zc_session *ss, const char
     if (!d)
         return; /* its deadlines tell it */
     d->session = ss->id;
+    d->keys = ss->keys;
+    d->notices = ss->notices;
     d->address_len = ss->address_len;
     memcpy(d->address, ss->address, ss->address_len);
     snprintf(d->why, sizeof d->why, "%s", why);
@@ -84,13 +95,15 @@ void zc_dropped_add(struct zc_server *s, const struct zc_session *ss, const char
     tell(s, d);
 }
 
-bool zc_dropped_spoke(struct zc_server *s, uint64_t session)
+bool zc_dropped_spoke(struct zc_server *s, uint64_t session, const void *buf, size_t len)
 {
     zc_list_each (&s->dropped, n) {
         struct zc_dropped *d = dropped_of(n);
 
         if (d->session != session)
             continue;
+        if (!zc_seal_check(&d->keys, buf, len))
+            return false;
         if (zc_now() - d->told >= AGAIN_MS * ZC_NS_PER_MS)
             tell(s, d);
         return true;

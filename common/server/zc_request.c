@@ -19,27 +19,6 @@
 #include "zc_log.h"
 #include "zc_server_internal.h"
 
-void zc_server_reply(struct zc_server *s, zc_peer peer, struct zc_msg *m, int status,
-                     const char *text)
-{
-    unsigned char buf[ZC_MAX_MESSAGE];
-    char line[512];
-    int len;
-
-    m->type |= ZC_REPLY;
-    m->version = ZC_PROTOCOL;
-    m->status = status;
-    if (status && text)
-        m->text = (struct zc_bytes){text, (uint32_t)strlen(text)};
-    len = zc_msg_encode(m, buf, sizeof buf);
-    if (len > 0 && zc_log_on(ZC_LOG_TRACE))
-        zc_trace("> %s", zc_msg_print(m, line, sizeof line));
-    if (len > 0)
-        len = zc_tp_send(s->tp, peer, buf, (size_t)len);
-    if (len < 0) /* the client's deadline tells it */
-        zc_debug("cannot reply: %s", zc_error_text(len));
-}
-
 void zc_request_fail(struct zc_request *r, int status, const char *text)
 {
     if (r->status)
@@ -68,8 +47,7 @@ void zc_request_finish(struct zc_request *r)
     if (!zc_session_gone(ss)) {
         r->reply.type = r->msg.type;
         r->reply.tag = r->msg.tag;
-        r->reply.session = ss->id;
-        zc_server_reply(s, ss->peer, &r->reply, r->status, r->text);
+        zc_session_reply(ss, &r->reply, r->status, r->text);
     }
     s->stats.requests_active--;
     ss->nrequests--;
@@ -281,10 +259,10 @@ void zc_request_arrived(struct zc_server *s, struct zc_session *ss, const struct
     struct zc_request *r = status ? NULL : request_new(ss, k, m);
 
     if (!r) {
-        struct zc_msg reply = {.type = m->type, .tag = m->tag, .session = ss->id};
+        struct zc_msg reply = {.type = m->type, .tag = m->tag};
 
         s->stats.requests_refused++;
-        zc_server_reply(s, ss->peer, &reply, status ? status : -ENOMEM, text);
+        zc_session_reply(ss, &reply, status ? status : -ENOMEM, text);
     } else if (!take_handle(r)) {
         zc_request_fail(r, -EBADF, "no such open file");
         zc_request_finish(r);

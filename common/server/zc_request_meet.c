@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zc_box.h"
 #include "zc_log.h"
 #include "zc_server_internal.h"
 
@@ -100,7 +101,7 @@ static int leave(struct zc_request *r)
 
     if (!slot)
         return zc_errorf(EBADF, "no such open file");
-    if (msg->job.n == 0 || msg->size == 0 || msg->size > ZC_MAX_CARD)
+    if (msg->job.n == 0 || msg->size == 0 || msg->size > ZC_MAX_CARD + ZC_BOX_EXTRA)
         return zc_errorf(EINVAL, "a card without a job, or of %llu bytes",
                          (unsigned long long)msg->size);
     key.dev = slot->attr.dev;

@@ -54,16 +54,43 @@ static void serve_waiting(struct zc_server *s)
     } while (s->bounce.nfree && !zc_list_empty(&s->bounce.waiting));
 }
 
+/* What was thrown away so far, for whatever reason. */
+static uint64_t thrown_away(const struct zc_server *s)
+{
+    return s->stats.malformed + s->stats.forged + s->stats.replayed + s->stats.handshakes_refused;
+}
+
 /* One line a minute at most, however much rubbish arrives. */
-void zc_server_complain(struct zc_server *s, const char *text)
+void zc_server_complain(struct zc_server *s, uint64_t *count, const char *text)
 {
     uint64_t now = zc_now();
 
-    s->stats.malformed++;
+    ++*count;
     if (s->last_complaint && now - s->last_complaint < COMPLAIN_EVERY_S * 1000000000ull)
         return;
     s->last_complaint = now;
-    zc_warn("message thrown away (%llu so far): %s", (unsigned long long)s->stats.malformed, text);
+    zc_warn("message thrown away (%llu so far): %s", (unsigned long long)thrown_away(s), text);
+}
+
+/* The session that a message is of, if it is: what it says of itself was said by its client, and
+ * for the first time.  NULL: it is not. */
+static struct zc_session *sender(struct zc_server *s, const struct zc_msg *m, const void *buf,
+                                 size_t len, int rc)
+{
+    struct zc_session *ss = m->session ? zc_session_find(s, m->session) : NULL;
+
+    if (!ss) { /* of an earlier start of this daemon, or rubbish */
+        if (rc || !zc_dropped_spoke(s, m->session, buf, len))
+            zc_server_complain(s, &s->stats.malformed,
+                               rc ? zc_error_text(rc) : "it belongs to no session");
+    } else if (!zc_seal_check(&ss->keys, buf, len)) {
+        zc_server_complain(s, &s->stats.forged, "its seal is wrong");
+        ss = NULL;
+    } else if (!zc_lanes_take(&ss->lanes, m->tag)) {
+        zc_server_complain(s, &s->stats.replayed, "it has come before");
+        ss = NULL;
+    }
+    return ss;
 }
 
 static void on_message(void *arg, const void *buf, size_t len)
@@ -77,34 +104,33 @@ static void on_message(void *arg, const void *buf, size_t len)
     if (zc_log_on(ZC_LOG_TRACE) && rc == 0)
         zc_trace("< %s", zc_msg_print(&m, text, sizeof text));
     if (rc == 0 && m.type == ZC_T_HELLO) {
-        zc_session_hello(s, &m);
+        zc_session_hello(s, &m, buf, len);
         return;
     }
-    ss = m.session ? zc_session_find(s, m.session) : NULL;
-    if (!ss) { /* of an earlier start of this daemon, or rubbish */
-        if (rc || !zc_dropped_spoke(s, m.session))
-            zc_server_complain(s, rc ? zc_error_text(rc) : "it belongs to no session");
+    if (rc == 0 && m.type == ZC_T_AUTH) {
+        zc_session_auth(s, &m);
         return;
     }
+    ss = sender(s, &m, buf, len, rc);
+    if (!ss)
+        return;
     ss->last_heard = ss->heard = zc_now();
     if (rc == 0 && !(m.type & ZC_REPLY)) {
         zc_request_arrived(s, ss, &m);
         return;
     }
-    zc_server_complain(s, rc ? zc_error_text(rc) : "a reply to nothing");
+    zc_server_complain(s, &s->stats.malformed, rc ? zc_error_text(rc) : "a reply to nothing");
     if (!(m.type & ZC_REPLY)) {
-        struct zc_msg reply = {.type = m.type, .tag = m.tag, .session = m.session};
+        struct zc_msg reply = {.type = m.type, .tag = m.tag};
 
-        zc_server_reply(s, ss->peer, &reply, rc, zc_error_text(rc));
+        zc_session_reply(ss, &reply, rc, zc_error_text(rc));
     }
 }
 
 /* Sends to a client failed: it is looked at again at the next tick, outside the callback. */
-static void on_peer_error(void *arg, zc_peer peer, int err)
+static void cannot_reach(struct zc_server *s, struct zc_list *list, zc_peer peer, int err)
 {
-    struct zc_server *s = arg;
-
-    zc_list_each (&s->sessions, n) {
+    zc_list_each (list, n) {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
 
         if (ss->peer == peer && !zc_session_gone(ss)) {
@@ -115,22 +141,37 @@ static void on_peer_error(void *arg, zc_peer peer, int err)
     }
 }
 
+static void on_peer_error(void *arg, zc_peer peer, int err)
+{
+    struct zc_server *s = arg;
+
+    cannot_reach(s, &s->sessions, peer, err);
+    cannot_reach(s, &s->shaking, peer, err);
+}
+
 /* ---- deadlines ---- */
 
 static void send_pending(struct zc_server *s, struct zc_session *ss, uint64_t now)
 {
     zc_list_each (&ss->requests, n) {
         struct zc_request *r = zc_list_entry(n, struct zc_request, link);
-        struct zc_msg m = {.type = ZC_T_PENDING, .tag = r->msg.tag, .session = ss->id};
-        unsigned char buf[64];
-        int len;
+        struct zc_msg m = {.type = ZC_T_PENDING, .tag = r->msg.tag};
 
         if (now - r->last_sign < ss->silence_ns / 4)
             continue;
         r->last_sign = now;
-        len = zc_msg_encode(&m, buf, sizeof buf);
-        if (len > 0 && zc_tp_send(s->tp, ss->peer, buf, (size_t)len) == 0)
+        if (zc_session_notify(ss, &m) == 0)
             s->stats.pending_sent++;
+    }
+}
+
+static void forgive(struct zc_list *list, uint64_t away)
+{
+    zc_list_each (list, n) {
+        struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
+
+        if (ss->last_heard)
+            ss->last_heard += away;
     }
 }
 
@@ -143,11 +184,23 @@ static void forgive_absence(struct zc_server *s, uint64_t now)
     s->last_look = now;
     if (away < 2 * ZC_SERVER_TICK_MS * ZC_NS_PER_MS)
         return;
-    zc_list_each (&s->sessions, n) {
+    forgive(&s->sessions, away);
+    forgive(&s->shaking, away);
+}
+
+/* Who was not accepted in time; those that had to make room, or were refused; and who waits for
+ * another session to end. */
+static void look_at_shaking(struct zc_server *s, uint64_t now)
+{
+    zc_list_each_safe (&s->shaking, n) {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
 
-        if (ss->last_heard)
-            ss->last_heard += away;
+        if (ss->state == ZC_SESSION_FOLLOWING)
+            zc_session_tell_follower(ss, now);
+        if (!zc_session_gone(ss) && now <= ss->last_heard + ss->silence_ns)
+            continue;
+        s->stats.handshakes_lapsed += ss->state == ZC_SESSION_SHAKING;
+        zc_session_kill(s, ss, NULL);
     }
 }
 
@@ -162,12 +215,9 @@ static void tick(struct zc_server *s)
     zc_list_each_safe (&s->sessions, n) {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
 
-        bool silent;
+        bool silent = now > ss->last_heard + ss->silence_ns;
 
-        if (ss->follows && !zc_session_gone(ss))
-            zc_session_tell_follower(ss, now);
-        silent = now > ss->last_heard + ss->silence_ns;
-        if (zc_session_gone(ss) || (ss->state == ZC_SESSION_REFUSED && silent)) {
+        if (zc_session_gone(ss)) {
             zc_session_kill(s, ss, NULL);
         } else if (silent) {
             s->stats.sessions_lost++;
@@ -177,6 +227,7 @@ static void tick(struct zc_server *s)
             zc_taken_tell(s, ss);
         }
     }
+    look_at_shaking(s, now);
     zc_conflicts_look(s);
     zc_dropped_tick(s, now);
     zc_server_check(s);
@@ -343,6 +394,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
                               .nrecv = ZC_SERVER_RECEIVES,
                               .spin_us = cfg->spin_us,
                               .hurried = true,
+                              .hidden = true,
                               .recv = on_message,
                               .peer_error = on_peer_error};
     const struct zc_pool_config pool = {.name = "zc-calls",
@@ -353,15 +405,19 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
     struct zc_server *s = calloc(1, sizeof *s);
     int rc;
 
+    if (!zc_secret_is_made(&cfg->secret)) {
+        free(s);
+        return zc_errorf(EINVAL, "a server without a secret");
+    }
     if (!s)
         return zc_errorf(ENOMEM, "no memory for a server");
     s->cfg = *cfg;
     if (!s->cfg.credits)
         s->cfg.credits = ZC_SERVER_CREDITS;
     s->started = zc_now();
-    s->next_session = cfg->boot_id;
     gethostname(s->host, sizeof s->host - 1);
     zc_lock_init(&s->lock, ZC_ORDER_SERVER);
+    zc_list_init(&s->shaking);
     zc_list_init(&s->sessions);
     zc_list_init(&s->leaving);
     zc_list_init(&s->dropped);
@@ -397,6 +453,8 @@ static void end_sessions(struct zc_server *s)
 {
     uint64_t until = zc_now() + ZC_SERVER_ABANDON_MS * ZC_NS_PER_MS;
 
+    while (!zc_list_empty(&s->shaking))
+        zc_session_kill(s, zc_list_entry(s->shaking.next, struct zc_session, link), NULL);
     while (!zc_list_empty(&s->sessions))
         zc_session_kill(s, zc_list_entry(s->sessions.next, struct zc_session, link), NULL);
     zc_conflicts_look(s); /* nobody waits any more */
@@ -436,6 +494,7 @@ void zc_server_destroy(struct zc_server *s)
         zc_pool_destroy(s->pool);
     free(s->bounce.memory);
     zc_exports_free(s);
+    zc_secret_forget(&s->cfg.secret);
     pthread_cond_destroy(&s->export_idle);
     zc_lock_destroy(&s->lock);
     free(s);

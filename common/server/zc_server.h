@@ -14,6 +14,7 @@
 
 #include "zc_cache.h"
 #include "zc_coord.h"
+#include "zc_shake.h"
 #include "zc_transport.h"
 
 struct zc_server;
@@ -24,6 +25,11 @@ struct zc_server;
     X(sessions_opened, "clients that ever connected")                                              \
     X(sessions_lost, "clients dropped because nothing was heard of them")                          \
     X(sessions_replaced, "clients that came back, and whose session before was ended")             \
+    X(handshakes, "clients that have not shown yet that they know the secret")                     \
+    X(handshakes_lapsed, "clients that did not show it in time")                                   \
+    X(handshakes_refused, "attempts to show it that were none")                                    \
+    X(forged, "messages thrown away because their seal was wrong")                                 \
+    X(replayed, "messages thrown away because they had come before")                               \
     X(requests, "requests served")                                                                 \
     X(requests_active, "requests under way")                                                       \
     X(requests_failed, "requests answered with an error")                                          \
@@ -51,11 +57,12 @@ struct zc_view_budget {
 
 struct zc_server_config {
     struct zc_cache *cache;
-    struct zc_store *store; /* below it; borrowed, to tell of its calls; or NULL */
-    uint64_t boot_id;       /* random, one per start */
-    uint64_t identity;      /* the same through all starts, in sets of daemons; 0: boot_id */
-    unsigned credits;       /* requests a client may have under way; 0: a default */
-    unsigned silence_ms;    /* a client unheard of for this long is dropped; 0: what it said */
+    struct zc_store *store;  /* below it; borrowed, to tell of its calls; or NULL */
+    uint64_t boot_id;        /* random, one per start */
+    uint64_t identity;       /* the same through all starts, in sets of daemons; 0: boot_id */
+    struct zc_secret secret; /* that clients know; has to be made */
+    unsigned credits;        /* requests a client may have under way; 0: a default */
+    unsigned silence_ms;     /* a client unheard of for this long is dropped; 0: what it said */
     /* Opens the endpoint: zc_tp_ofi_open or, in tests, zc_tp_loop_open. */
     int (*open_transport)(const struct zc_tp_config *cfg, struct zc_tp **out);
     const char *provider, *listen;

@@ -33,13 +33,20 @@ static uint64_t check_session(struct zc_session *ss, unsigned *lists)
 
 void zc_server_check(struct zc_server *s)
 {
-    uint64_t sessions = 0, requests = 0;
+    uint64_t shaking = 0, sessions = 0, requests = 0;
     unsigned lists = 0;
 
+    zc_list_each (&s->shaking, i) {
+        struct zc_session *ss = zc_list_entry(i, struct zc_session, link);
+
+        assert(!ss->accepted && ss->state != ZC_SESSION_ALIVE && ss->state < ZC_SESSION_LEAVING);
+        assert(check_session(ss, &lists) == 0);
+        shaking++;
+    }
     zc_list_each (&s->sessions, i) {
         struct zc_session *ss = zc_list_entry(i, struct zc_session, link);
 
-        assert(ss->state < ZC_SESSION_LEAVING);
+        assert(ss->accepted && ss->state < ZC_SESSION_LEAVING);
         requests += check_session(ss, &lists);
         sessions++;
     }
@@ -50,6 +57,7 @@ void zc_server_check(struct zc_server *s)
         requests += check_session(ss, &lists);
     }
     assert(sessions == s->stats.sessions);
+    assert(shaking == s->stats.handshakes);
     assert(requests == s->stats.requests_active);
     assert(s->bounce.nfree == 0 || zc_list_empty(&s->bounce.waiting));
     assert(s->bounce.nfree <= ZC_SERVER_BOUNCE);

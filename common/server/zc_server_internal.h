@@ -22,8 +22,8 @@
  *    (zc_access, zc_flush, zc_op) until it says so by a notice or a callback.
  * 2. The server's thread never blocks, and holds no lock when it calls the cache, the fabric or the
  *    pool; zc_tp_wake(), which never waits, is the exception (zc_server_notify()).
- * 3. A session is in `sessions` until it is LEAVING, in `leaving` from then on, and in `by_id`
- *    always.  Nothing is posted to the peer of one that is DEAD or later.
+ * 3. A session is in `shaking` until it is accepted, in `sessions` then, in `leaving` from LEAVING
+ *    on, and in `by_id` always.  Nothing is posted to the peer of one that is DEAD or later.
  * 4. A request is in its session's list until it is finished; stats.requests_active counts those of
  *    all sessions.  A REFUSED session has none, a CLOSING one none any more.
  * 5. A request that names an open file keeps it: zc_slot.busy counts those of the session's own,
@@ -44,7 +44,9 @@
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_pool.h"
+#include "zc_seal.h"
 #include "zc_server.h"
+#include "zc_shake.h"
 #include "zc_transport.h"
 #include "zc_wire.h"
 
@@ -62,11 +64,13 @@ enum {
     ZC_SERVER_LINGER_MS = 500,   /* at the end, for clients to say goodbye */
     ZC_SERVER_SESSIONS = 16384,  /* most clients at a time */
     ZC_SERVER_BUCKETS = 1024,
-    ZC_SERVER_REFUSED_MS = 2000, /* the address of a refused client is kept this long */
-    ZC_SERVER_FOLLOW_MS = 500,   /* who waits for his session before to end hears so this often */
-    ZC_SERVER_DROPPED = 256,     /* clients remembered that were dropped */
-    ZC_SERVER_HANDLES = 65536,   /* most open files a client */
-    ZC_SERVER_CARDS = 16 << 20,  /* memory for a client's cards, bytes */
+    ZC_SERVER_REFUSED_MS = 2000,  /* the address of a refused client is kept this long */
+    ZC_SERVER_SHAKING = 4096,     /* most clients that are not accepted yet, and ... */
+    ZC_SERVER_SHAKING_MS = 30000, /* ... how long they are waited for at most */
+    ZC_SERVER_FOLLOW_MS = 500,    /* who waits for his session before to end hears so this often */
+    ZC_SERVER_DROPPED = 256,      /* clients remembered that were dropped */
+    ZC_SERVER_HANDLES = 65536,    /* most open files a client */
+    ZC_SERVER_CARDS = 16 << 20,   /* memory for a client's cards, bytes */
     ZC_SERVER_SILENCE_MAX_MS = 3600000,
 };
 
@@ -126,8 +130,8 @@ struct zc_server {
     struct zc_arena *arena; /* atomic: the last one covers all pages */
     char host[256];
     uint64_t started;
-    uint64_t next_session;
 
+    struct zc_list shaking;  /* struct zc_session: not accepted yet; the oldest first */
     struct zc_list sessions; /* struct zc_session */
     struct zc_list by_id[ZC_SERVER_BUCKETS];
     struct zc_list leaving; /* those whose requests or closes are under way */
@@ -217,6 +221,8 @@ struct zc_told {
 
 /* zc_session.c has the transitions. */
 enum zc_session_state {
+    ZC_SESSION_SHAKING,   /* its client has to show that it knows the secret */
+    ZC_SESSION_FOLLOWING, /* it has; the session before has to be freed */
     ZC_SESSION_ALIVE,
     ZC_SESSION_REFUSED, /* exists only to send the refusal */
     ZC_SESSION_DEAD,    /* no message is taken or sent any more */
@@ -226,13 +232,20 @@ enum zc_session_state {
 
 struct zc_session {
     struct zc_list link, hash;
-    uint64_t id, client_id;
+    uint64_t id, client_id; /* the former is random */
     zc_peer peer;
     unsigned char *address; /* the client's */
     size_t address_len;
     enum zc_session_state state;
-    uint64_t follows; /* a session that has to be freed before HELLO is answered; 0: it was */
-    uint64_t hello_tag, hello_sign;  /* then: of HELLO, and when the client last heard of it */
+    uint64_t replaces, replaces_client; /* of HELLO */
+    uint64_t follows; /* FOLLOWING: a session that has to be freed before AUTH is answered ... */
+    uint64_t auth_tag, auth_sign; /* ... and when its client last heard of that */
+    bool accepted;                /* it was ALIVE */
+    struct zc_shake shake;        /* of one that is SHAKING */
+    struct zc_keys keys;          /* since AUTH, as are: */
+    struct zc_lanes lanes;
+    uint64_t notices;                /* messages that were no replies */
+    uint32_t asked_ms;               /* HELLO's silence_ms */
     uint64_t silence_ns, last_heard; /* the latter counts our own absence as its presence */
     uint64_t heard;                  /* when it said something indeed */
     char name[ZC_MAX_NAME + 1];
@@ -308,14 +321,16 @@ struct zc_request {
 /* zc_server.c */
 void zc_server_notify(struct zc_server *s, struct zc_notice *n); /* from any thread */
 
-/* Counts a message that is thrown away, and says so now and then. */
-void zc_server_complain(struct zc_server *s, const char *text);
+/* Counts a message that is thrown away, and says so now and then.  `count`: one of s->stats. */
+void zc_server_complain(struct zc_server *s, uint64_t *count, const char *text);
 
 /* zc_server_check.c: aborts where an invariant does not hold, in debug builds */
 void zc_server_check(struct zc_server *s);
 
 /* zc_session.c */
-void zc_session_hello(struct zc_server *s, const struct zc_msg *m);
+/* HELLO, whose bytes these are; AUTH. */
+void zc_session_hello(struct zc_server *s, const struct zc_msg *m, const void *buf, size_t len);
+void zc_session_auth(struct zc_server *s, const struct zc_msg *m);
 struct zc_session *zc_session_find(struct zc_server *s, uint64_t id);
 /* Ends a session; it is freed when its requests and the closing of its files are done.
  * Not from a transport callback. */
@@ -327,7 +342,7 @@ static inline bool zc_session_gone(const struct zc_session *ss)
 {
     return ss->state >= ZC_SESSION_DEAD;
 }
-/* HELLO takes longer: says so to those who wait for the session they follow. */
+/* AUTH takes longer: says so to who is FOLLOWING another session. */
 void zc_session_tell_follower(struct zc_session *ss, uint64_t now);
 /* The slot of a handle number, or NULL. */
 struct zc_slot *zc_session_slot(struct zc_session *ss, uint64_t handle);
@@ -349,8 +364,9 @@ void zc_taken_tell(struct zc_server *s, struct zc_session *ss);
 /* The session is ended for this reason: tells its client, now and whenever it speaks; its peer was
  * removed.  Not from a transport callback. */
 void zc_dropped_add(struct zc_server *s, const struct zc_session *ss, const char *why);
-/* A message of no session: true if its client was dropped, and is told again. */
-bool zc_dropped_spoke(struct zc_server *s, uint64_t session);
+/* A message of no session: true if its seal is that of a client that was dropped, which is told
+ * again. */
+bool zc_dropped_spoke(struct zc_server *s, uint64_t session, const void *buf, size_t len);
 void zc_dropped_tick(struct zc_server *s, uint64_t now);
 void zc_dropped_forget(struct zc_server *s); /* all, before the endpoint is closed */
 
@@ -377,8 +393,9 @@ void zc_request_finish(struct zc_request *r);
 void zc_request_written(struct zc_request *r);
 /* Whether it writes to an open file whose writes are answered when they are stored. */
 bool zc_request_through(const struct zc_request *r);
-void zc_server_reply(struct zc_server *s, zc_peer peer, struct zc_msg *m, int status,
-                     const char *text);
+void zc_session_reply(struct zc_session *ss, struct zc_msg *m, int status, const char *text);
+/* A message to the client that is no reply. */
+int zc_session_notify(struct zc_session *ss, struct zc_msg *m);
 
 /* zc_request_kinds.c: NULL if messages of this type are no requests */
 void zc_request_open(struct zc_request *r); /* OPEN, also once more */

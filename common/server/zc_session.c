@@ -2,8 +2,15 @@
  *
  *                    zc_session_hello()
  *                     |              |
- *                     v              v
- *    accepted()    ALIVE         REFUSED
+ *                     v              |
+ *                  SHAKING ----.     |        SHAKING, with no AUTH in time or no room: DEAD
+ *  zc_session_auth(): |         \    |
+ *         follow()    |------.   |   |
+ *                     |      v   |   |
+ *                     | FOLLOWING |  |        another session, until that is freed
+ *   accept_client()   |   /    \  |  |
+ *                     v  v      v v  v
+ *                   ALIVE         REFUSED
  *           BYE:     |   |           |
  *           bye()    v   |           |
  *                  DEAD  | silence   | its time is over
@@ -18,11 +25,15 @@
  *                    v
  *                  freed
  *
+ * What HELLO asks for happens when AUTH has shown that its sender knows the secret, and in one
+ * place, accept_client(); until then a session is an address and 32 bytes, of which there are not
+ * more than ZC_SERVER_SHAKING.
+ *
  * A client that has lost its connection comes back with a new HELLO, which names the session
- * before. That one ends first, on the way above, and HELLO is answered when it has been freed:
- * until then the new session `follows` it, and no message can be of it, for its number is not known
- * yet.  So nothing of the old one takes effect after anything of the new one: what arrives late
- * finds no session, what was being worked on has ended.
+ * before.  When AUTH was right that one ends first, on the way above, and AUTH is answered when it
+ * has been freed: until then the new session is FOLLOWING it, and no request of it is taken.  So
+ * nothing of the old one takes effect after anything of the new one: what arrives late finds no
+ * session, what was being worked on has ended.
  *
  * Closing handles writes nothing back and reports nothing: what a client that is gone has
  * written stays dirty in the cache and is written back like everything else.
@@ -32,19 +43,28 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #include "zc_log.h"
 #include "zc_server_internal.h"
 
-struct zc_session *zc_session_find(struct zc_server *s, uint64_t id)
+/* In whatever state. */
+static struct zc_session *find(struct zc_server *s, uint64_t id)
 {
     zc_list_each (&s->by_id[id % ZC_SERVER_BUCKETS], n) {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, hash);
 
         if (ss->id == id)
-            return ss->state == ZC_SESSION_ALIVE ? ss : NULL;
+            return ss;
     }
     return NULL;
+}
+
+struct zc_session *zc_session_find(struct zc_server *s, uint64_t id)
+{
+    struct zc_session *ss = find(s, id);
+
+    return ss && ss->state == ZC_SESSION_ALIVE ? ss : NULL;
 }
 
 static struct zc_session *find_client(struct zc_server *s, uint64_t client_id)
@@ -118,70 +138,359 @@ uint64_t zc_session_number(const struct zc_session *ss, const struct zc_slot *sl
     return number_of(slot, (uint32_t)(slot - ss->slots));
 }
 
-/* ---- the answer to HELLO ---- */
+/* ---- what is said to a client ---- */
 
-static void answer(struct zc_server *s, zc_peer peer, uint64_t tag, const struct zc_session *ss,
-                   int status, const char *text)
+static int post(struct zc_session *ss, const struct zc_msg *m, const void *buf, size_t len)
 {
-    struct zc_msg r = {.type = ZC_T_HELLO,
+    char line[512];
+
+    if (zc_log_on(ZC_LOG_TRACE))
+        zc_trace("> %s", zc_msg_print(m, line, sizeof line));
+    return zc_tp_send(ss->server->tp, ss->peer, buf, len);
+}
+
+static int send_sealed(struct zc_session *ss, struct zc_msg *m)
+{
+    unsigned char buf[ZC_MAX_MESSAGE];
+    int len;
+
+    m->session = ss->id;
+    len = zc_msg_encode(m, buf, sizeof buf);
+    if (len < 0)
+        return len;
+    zc_seal_put(&ss->keys, buf, (size_t)len);
+    return post(ss, m, buf, (size_t)len);
+}
+
+void zc_session_reply(struct zc_session *ss, struct zc_msg *m, int status, const char *text)
+{
+    int rc;
+
+    m->type |= ZC_REPLY;
+    m->version = ZC_PROTOCOL;
+    m->status = status;
+    if (status && text)
+        m->text = (struct zc_bytes){text, (uint32_t)strlen(text)};
+    rc = send_sealed(ss, m);
+    if (rc) /* the client's deadline tells it */
+        zc_debug("cannot reply: %s", zc_error_text(rc));
+}
+
+int zc_session_notify(struct zc_session *ss, struct zc_msg *m)
+{
+    m->count = ++ss->notices;
+    return send_sealed(ss, m);
+}
+
+/* ---- hello: nobody is let in by it ---- */
+
+static uint64_t new_id(struct zc_server *s)
+{
+    uint64_t id = 0;
+
+    while (id == 0 || find(s, id))
+        if (getrandom(&id, sizeof id, 0) != sizeof id)
+            return 0;
+    return id;
+}
+
+/* How long its client may be silent, ms. */
+static uint64_t silence_of(const struct zc_session *ss)
+{
+    uint64_t ms = ss->server->cfg.silence_ms ? ss->server->cfg.silence_ms : ss->asked_ms;
+
+    if (ms < 100)
+        ms = 100;
+    return ms < ZC_SERVER_SILENCE_MAX_MS ? ms : ZC_SERVER_SILENCE_MAX_MS;
+}
+
+/* NULL: no memory, or no random number. */
+static struct zc_session *session_new(struct zc_server *s, const struct zc_msg *m, zc_peer peer)
+{
+    struct zc_session *ss = calloc(1, sizeof *ss);
+    uint64_t id = new_id(s);
+
+    if (ss)
+        ss->address = malloc(m->address.n);
+    if (!ss || !ss->address || !id) {
+        if (ss)
+            free(ss->address);
+        free(ss);
+        return NULL;
+    }
+    memcpy(ss->address, m->address.p, m->address.n);
+    ss->address_len = m->address.n;
+    ss->server = s;
+    ss->id = id;
+    ss->client_id = m->client_id;
+    ss->replaces = m->replaces;
+    ss->replaces_client = m->replaces_client;
+    ss->peer = peer;
+    ss->asked_ms = m->silence_ms;
+    ss->silence_ns = silence_of(ss) * ZC_NS_PER_MS; /* it waits no longer for us */
+    if (ss->silence_ns > ZC_SERVER_SHAKING_MS * ZC_NS_PER_MS)
+        ss->silence_ns = ZC_SERVER_SHAKING_MS * ZC_NS_PER_MS;
+    ss->last_heard = ss->heard = zc_now();
+    memcpy(ss->name, m->name.p, m->name.n);
+    zc_list_init(&ss->requests);
+    zc_list_init(&ss->told);
+    zc_cards_owner_init(&ss->meeting.cards);
+    zc_list_add_tail(&s->shaking, &ss->link);
+    zc_list_add_tail(&s->by_id[ss->id % ZC_SERVER_BUCKETS], &ss->hash);
+    s->stats.handshakes++;
+    return ss;
+}
+
+/* Who has waited the longest has to go where there are too many: who means it has answered at once.
+ * The tick does it, as this is a callback. */
+static void make_room(struct zc_server *s)
+{
+    if (s->stats.handshakes < ZC_SERVER_SHAKING)
+        return;
+    zc_list_each (&s->shaking, n) {
+        struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
+
+        if (zc_session_gone(ss) || ss->state == ZC_SESSION_FOLLOWING)
+            continue;
+        s->stats.handshakes_lapsed += ss->state == ZC_SESSION_SHAKING;
+        ss->state = ZC_SESSION_DEAD;
+        s->next_tick = 0;
+        return;
+    }
+}
+
+/* Why nobody can be let in by this HELLO; 0: he can. */
+static int objection(const struct zc_msg *m, char *text, size_t len)
+{
+    if (m->version_min > ZC_PROTOCOL || m->version_max < ZC_PROTOCOL || m->version != ZC_PROTOCOL) {
+        snprintf(text, len,
+                 "this daemon speaks protocol %u, the client %u to %u; use the same release",
+                 (unsigned)ZC_PROTOCOL, m->version_min, m->version_max);
+        return -EPROTONOSUPPORT;
+    }
+    if (m->method != ZC_METHOD_SECRET) {
+        snprintf(text, len, "this daemon lets in who knows its secret, not by method %u",
+                 m->method);
+        return -EOPNOTSUPP;
+    }
+    if (m->nonce.n != ZC_NONCE_SIZE) {
+        snprintf(text, len, "HELLO with a nonce of %u bytes", m->nonce.n);
+        return -EPROTO;
+    }
+    return 0;
+}
+
+/* R-HELLO: with our proof, or, where that is not 0, why there is none. */
+static int answer(struct zc_session *ss, uint64_t tag, int status, const char *why)
+{
+    struct zc_server *s = ss->server;
+    unsigned char buf[1024], nonce[ZC_NONCE_SIZE], proof[ZC_PROOF_SIZE] = {0};
+    struct zc_msg r = {.type = ZC_T_HELLO | ZC_REPLY,
                        .tag = tag,
-                       .session = ss ? ss->id : 0,
+                       .session = status ? 0 : ss->id,
+                       .status = status,
+                       .text = {why, status ? (uint32_t)strlen(why) : 0},
                        .version_min = ZC_PROTOCOL,
                        .version_max = ZC_PROTOCOL,
                        .boot_id = s->cfg.boot_id,
                        .identity = s->cfg.identity ? s->cfg.identity : s->cfg.boot_id,
-                       .silence_ms = ss ? (uint32_t)(ss->silence_ns / ZC_NS_PER_MS) : 0,
+                       .silence_ms = (uint32_t)silence_of(ss),
                        .max_inline = ZC_MAX_INLINE,
                        .credits = s->cfg.credits,
-                       .page_size = zc_cache_page_size(s->cfg.cache)};
+                       .page_size = zc_cache_page_size(s->cfg.cache),
+                       .nonce = {nonce, sizeof nonce},
+                       .proof = {proof, sizeof proof}};
+    int len = zc_nonce_make(nonce);
 
-    zc_server_reply(s, peer, &r, status, text);
+    if (len == 0)
+        len = zc_msg_encode(&r, buf, sizeof buf);
+    if (len < 0)
+        return len;
+    if (status == 0)
+        zc_shake_answer(&ss->shake, buf, (size_t)len);
+    return post(ss, &r, buf, (size_t)len);
 }
 
-/* The session `id` is no more: who waited for that may begin. */
-static void answer_followers(struct zc_server *s, uint64_t id)
+void zc_session_hello(struct zc_server *s, const struct zc_msg *m, const void *buf, size_t len)
 {
-    zc_list_each (&s->sessions, n) {
-        struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
+    struct zc_session *ss;
+    char why[160] = "";
+    zc_peer peer;
+    int status, rc;
 
-        if (ss->follows != id || ss->state != ZC_SESSION_ALIVE)
-            continue;
-        ss->follows = 0;
-        ss->last_heard = zc_now();
-        answer(s, ss->peer, ss->hello_tag, ss, 0, NULL);
+    if (m->magic != ZC_MAGIC) {
+        zc_server_complain(s, &s->stats.malformed, "HELLO with a wrong magic");
+        return;
     }
+    make_room(s);
+    rc = zc_tp_peer_add(s->tp, m->address.p, m->address.n, &peer);
+    if (rc) {
+        zc_server_complain(s, &s->stats.malformed, zc_error_text(rc));
+        return;
+    }
+    ss = session_new(s, m, peer);
+    if (!ss) /* the client's deadline tells it */
+        return;
+    status = objection(m, why, sizeof why);
+    if (status) { /* removing the peer now would cancel the answer */
+        ss->state = ZC_SESSION_REFUSED;
+        ss->silence_ns = ZC_SERVER_REFUSED_MS * ZC_NS_PER_MS;
+        zc_info("client %s refused: %s", ss->name, why);
+    } else {
+        zc_shake_begin(&ss->shake, &s->cfg.secret, buf, len);
+    }
+    rc = answer(ss, m->tag, status, why);
+    if (rc)
+        zc_debug("cannot answer %s: %s", ss->name, zc_error_text(rc));
+}
+
+/* ---- auth: the session begins ---- */
+
+/* Why nobody is let in now; 0: he is. */
+static int full(const struct zc_server *s, const char **why)
+{
+    if (s->stopping) {
+        *why = "the daemon is stopping";
+        return -ESHUTDOWN;
+    }
+    if (s->stats.sessions >= ZC_SERVER_SESSIONS) {
+        *why = "the daemon has too many clients";
+        return -EUSERS;
+    }
+    return 0;
 }
 
 /* It stays for a moment only, to send this: removing the peer now would cancel it. */
 static void refuse(struct zc_session *ss, uint64_t tag, int status, const char *why)
 {
+    struct zc_msg reply = {.type = ZC_T_AUTH, .tag = tag};
+
     ss->state = ZC_SESSION_REFUSED;
-    ss->follows = 0;
     ss->last_heard = zc_now();
     ss->silence_ns = ZC_SERVER_REFUSED_MS * ZC_NS_PER_MS;
     zc_info("client %s refused: %s", ss->name, why);
-    answer(ss->server, ss->peer, tag, NULL, status, why);
+    zc_session_reply(ss, &reply, status, why);
+}
+
+/* The one place where a client is let in: it has shown that it knows the secret, and the session
+ * that this one takes the place of is no more. */
+static void accept_client(struct zc_session *ss, uint64_t tag)
+{
+    struct zc_server *s = ss->server;
+    struct zc_session *before = find_client(s, ss->client_id);
+    struct zc_msg reply = {.type = ZC_T_AUTH, .tag = tag};
+
+    if (before) { /* it has begun anew */
+        before->state = ZC_SESSION_DEAD;
+        s->next_tick = 0;
+    }
+    zc_list_del(&ss->link);
+    zc_list_add_tail(&s->sessions, &ss->link);
+    s->stats.handshakes--;
+    s->stats.sessions++;
+    s->stats.sessions_opened++;
+    ss->state = ZC_SESSION_ALIVE;
+    ss->accepted = true;
+    ss->follows = 0;
+    ss->silence_ns = silence_of(ss) * ZC_NS_PER_MS;
+    ss->last_heard = ss->heard = zc_now();
+    zc_debug("client %s, silence %llu ms", ss->name,
+             (unsigned long long)(ss->silence_ns / ZC_NS_PER_MS));
+    zc_session_reply(ss, &reply, 0, NULL);
+}
+
+/* Lets it in, or says why not. */
+static void decide(struct zc_session *ss, uint64_t tag)
+{
+    const char *why = NULL;
+    int status = full(ss->server, &why);
+
+    if (status)
+        refuse(ss, tag, status, why);
+    else
+        accept_client(ss, tag);
+}
+
+/* ---- auth, of one that takes the place of another session ---- */
+
+/* The session that HELLO said it takes the place of, in whatever state; NULL: there is none (any
+ * more). */
+static struct zc_session *find_replaced(const struct zc_session *ss)
+{
+    struct zc_session *old = ss->replaces ? find(ss->server, ss->replaces) : NULL;
+
+    return old && old->accepted && old->client_id == ss->replaces_client ? old : NULL;
 }
 
 static void say_pending(struct zc_session *ss, uint64_t now)
 {
-    struct zc_msg m = {.type = ZC_T_PENDING, .tag = ss->hello_tag};
-    unsigned char buf[64];
-    int len = zc_msg_encode(&m, buf, sizeof buf);
+    struct zc_msg m = {.type = ZC_T_PENDING, .tag = ss->auth_tag};
 
-    ss->hello_sign = now;
-    if (len > 0 && zc_tp_send(ss->server->tp, ss->peer, buf, (size_t)len) == 0)
+    ss->auth_sign = now;
+    if (zc_session_notify(ss, &m) == 0)
         ss->server->stats.pending_sent++;
+}
+
+/* The old one is killed by the tick, outside the transport's callback. */
+static void follow(struct zc_session *ss, struct zc_session *old, uint64_t tag)
+{
+    struct zc_server *s = ss->server;
+
+    s->stats.sessions_replaced++;
+    ss->state = ZC_SESSION_FOLLOWING;
+    ss->follows = old->id;
+    ss->auth_tag = tag;
+    ss->silence_ns = silence_of(ss) * ZC_NS_PER_MS;
+    ss->last_heard = ss->heard = zc_now();
+    say_pending(ss, zc_now());
+    if (old->state == ZC_SESSION_ALIVE) {
+        zc_session_leave_meeting(old);
+        old->state = ZC_SESSION_DEAD;
+        s->next_tick = 0;
+    }
+    zc_info("client %s is back, in place of its session before", ss->name);
 }
 
 void zc_session_tell_follower(struct zc_session *ss, uint64_t now)
 {
     ss->last_heard = now; /* it waits for us */
     if (now - ss->heard > ss->silence_ns)
-        refuse(ss, ss->hello_tag, -EBUSY,
+        refuse(ss, ss->auth_tag, -EBUSY,
                "the daemon still works for the session that this client had before");
-    else if (now - ss->hello_sign >= ZC_SERVER_FOLLOW_MS * ZC_NS_PER_MS)
+    else if (now - ss->auth_sign >= ZC_SERVER_FOLLOW_MS * ZC_NS_PER_MS)
         say_pending(ss, now);
+}
+
+/* The session `id` is no more: who waited for that may begin. */
+static void followed(struct zc_server *s, uint64_t id)
+{
+    zc_list_each_safe (&s->shaking, n) {
+        struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
+
+        if (ss->state == ZC_SESSION_FOLLOWING && ss->follows == id)
+            decide(ss, ss->auth_tag);
+    }
+}
+
+/* A wrong proof changes nothing: who sent HELLO may still send the right one, until his time is
+ * over.  He is not told either: it was not him. */
+void zc_session_auth(struct zc_server *s, const struct zc_msg *m)
+{
+    struct zc_session *ss = find(s, m->session), *old;
+
+    if (!ss || ss->state != ZC_SESSION_SHAKING ||
+        !zc_shake_check_proof(&ss->shake, m->proof.p, m->proof.n)) {
+        zc_server_complain(s, &s->stats.handshakes_refused,
+                           "AUTH by somebody who does not know the secret");
+        return;
+    }
+    zc_shake_keys(&ss->shake, true, &ss->keys);
+    memset(&ss->shake, 0, sizeof ss->shake);
+    old = s->stopping ? NULL : find_replaced(ss);
+    if (old)
+        follow(ss, old, m->tag);
+    else
+        decide(ss, m->tag);
 }
 
 /* ---- the end of a session ---- */
@@ -202,7 +511,7 @@ static void session_free(struct zc_session *ss)
     free(ss->owned);
     free(ss->address);
     free(ss);
-    answer_followers(s, id);
+    followed(s, id);
 }
 
 static void handles_closed(struct zc_server *s, struct zc_notice *n)
@@ -252,7 +561,10 @@ void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why
     if (why)
         zc_warn("client %s is dropped: %s; what it wrote is kept and written back", ss->name, why);
     ss->state = ZC_SESSION_LEAVING;
-    s->stats.sessions--;
+    if (ss->accepted)
+        s->stats.sessions--;
+    else
+        s->stats.handshakes--;
     zc_list_del(&ss->link);
     zc_list_add_tail(&s->leaving, &ss->link);
     zc_tp_peer_remove(s->tp, ss->peer);
@@ -261,134 +573,4 @@ void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why
     zc_exports_forget(s, ss->id);
     zc_session_leave_meeting(ss);
     zc_session_settle(ss);
-}
-
-/* ---- hello ---- */
-
-static struct zc_session *session_new(struct zc_server *s, const struct zc_msg *m, zc_peer peer)
-{
-    struct zc_session *ss = calloc(1, sizeof *ss);
-    uint64_t silence = s->cfg.silence_ms ? s->cfg.silence_ms : m->silence_ms;
-
-    if (!ss)
-        return NULL;
-    ss->address = malloc(m->address.n);
-    if (!ss->address) {
-        free(ss);
-        return NULL;
-    }
-    memcpy(ss->address, m->address.p, m->address.n);
-    ss->address_len = m->address.n;
-    if (silence < 100)
-        silence = 100;
-    if (silence > ZC_SERVER_SILENCE_MAX_MS)
-        silence = ZC_SERVER_SILENCE_MAX_MS;
-    ss->server = s;
-    ss->id = ++s->next_session ? s->next_session : ++s->next_session;
-    ss->client_id = m->client_id;
-    ss->peer = peer;
-    ss->silence_ns = silence * ZC_NS_PER_MS;
-    ss->last_heard = ss->heard = zc_now();
-    memcpy(ss->name, m->name.p, m->name.n);
-    zc_list_init(&ss->requests);
-    zc_list_init(&ss->told);
-    zc_cards_owner_init(&ss->meeting.cards);
-    zc_list_add_tail(&s->sessions, &ss->link);
-    zc_list_add_tail(&s->by_id[ss->id % ZC_SERVER_BUCKETS], &ss->hash);
-    s->stats.sessions++;
-    zc_debug("client %s, silence %llu ms", ss->name, (unsigned long long)silence);
-    return ss;
-}
-
-/* Why this HELLO is refused; NULL: it is not. */
-static const char *refusal(struct zc_server *s, const struct zc_msg *m, int *status, char *buf,
-                           size_t len)
-{
-    if (m->version_min > ZC_PROTOCOL || m->version_max < ZC_PROTOCOL) {
-        *status = -EPROTONOSUPPORT;
-        snprintf(buf, len,
-                 "this daemon speaks protocol %u, the client %u to %u; use the same release",
-                 (unsigned)ZC_PROTOCOL, m->version_min, m->version_max);
-        return buf;
-    }
-    if (s->stopping) {
-        *status = -ESHUTDOWN;
-        return "the daemon is stopping";
-    }
-    if (s->stats.sessions >= ZC_SERVER_SESSIONS) {
-        *status = -EUSERS;
-        return "the daemon has too many clients";
-    }
-    return NULL;
-}
-
-/* The session that HELLO says it takes the place of, in whatever state; NULL: there is none (any
- * more). */
-static struct zc_session *find_replaced(struct zc_server *s, const struct zc_msg *m)
-{
-    zc_list_each (&s->by_id[m->replaces % ZC_SERVER_BUCKETS], n) {
-        struct zc_session *ss = zc_list_entry(n, struct zc_session, hash);
-
-        if (ss->id == m->replaces && ss->client_id == m->replaces_client &&
-            ss->state != ZC_SESSION_REFUSED)
-            return ss;
-    }
-    return NULL;
-}
-
-/* HELLO takes effect: the session it replaces ends, and the new one is told of when that is over,
- * at once if there is none.  The old one is killed by the tick, outside the transport's callback.
- */
-static void accepted(struct zc_server *s, struct zc_session *ss, const struct zc_msg *m)
-{
-    struct zc_session *old = m->replaces ? find_replaced(s, m) : NULL;
-
-    s->stats.sessions_opened++;
-    if (!old) {
-        answer(s, ss->peer, m->tag, ss, 0, NULL);
-        return;
-    }
-    s->stats.sessions_replaced++;
-    ss->follows = old->id;
-    ss->hello_tag = m->tag;
-    say_pending(ss, zc_now());
-    if (old->state == ZC_SESSION_ALIVE) {
-        zc_session_leave_meeting(old);
-        old->state = ZC_SESSION_DEAD;
-        s->next_tick = 0;
-    }
-    zc_info("client %s is back, in place of its session before", ss->name);
-}
-
-void zc_session_hello(struct zc_server *s, const struct zc_msg *m)
-{
-    struct zc_session *ss = find_client(s, m->client_id);
-    const char *why;
-    char buf[160];
-    zc_peer peer;
-    int status = 0, rc;
-
-    if (ss) { /* said twice */
-        if (!ss->follows)
-            answer(s, ss->peer, m->tag, ss, 0, NULL);
-        return;
-    }
-    if (m->magic != ZC_MAGIC) {
-        zc_server_complain(s, "HELLO with a wrong magic");
-        return;
-    }
-    rc = zc_tp_peer_add(s->tp, m->address.p, m->address.n, &peer);
-    if (rc) {
-        zc_server_complain(s, zc_error_text(rc));
-        return;
-    }
-    ss = session_new(s, m, peer);
-    if (!ss)
-        return; /* no memory: the client's deadline tells it */
-    why = refusal(s, m, &status, buf, sizeof buf);
-    if (!why) {
-        accepted(s, ss, m);
-        return;
-    }
-    refuse(ss, m->tag, status, why);
 }

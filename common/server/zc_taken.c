@@ -42,16 +42,13 @@ void zc_taken_reply(struct zc_request *r)
 
 static void tell(struct zc_server *s, struct zc_session *ss, struct zc_slot *slot, uint64_t number)
 {
-    struct zc_msg m = {.type = ZC_T_STORED, .session = ss->id, .handle = number};
-    unsigned char buf[64];
+    struct zc_msg m = {.type = ZC_T_STORED, .handle = number};
     uint64_t taken;
-    int len;
 
     zc_cache_taken(slot->handle, true, &taken, &m.stored);
     if (m.stored <= slot->stored)
         return;
-    len = zc_msg_encode(&m, buf, sizeof buf);
-    if (len <= 0 || zc_tp_send(s->tp, ss->peer, buf, (size_t)len))
+    if (zc_session_notify(ss, &m))
         return; /* the next tick tries again */
     slot->stored = m.stored;
     s->stats.stored_sent++;

@@ -221,7 +221,9 @@ static int reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out)
     r->len = len;
     zc_lock_get(&l->lock);
     r->key = l->next_key++;
-    zc_list_add_tail(&l->mrs, &r->link);
+    zc_list_init(&r->link);
+    if (!l->cfg.hidden)
+        zc_list_add_tail(&l->mrs, &r->link);
     zc_lock_put(&l->lock);
     *out = (struct zc_mr){.desc = r, .raddr = (uintptr_t)buf, .rkey = r->key, .priv = r};
     return 0;

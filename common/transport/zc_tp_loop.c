@@ -130,7 +130,9 @@ static int loop_reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out)
     r->len = len;
     zc_lock_get(&lock);
     r->key = next_key++;
-    zc_list_add_tail(&loop_of(tp)->mrs, &r->link);
+    zc_list_init(&r->link);
+    if (!loop_of(tp)->cfg.hidden)
+        zc_list_add_tail(&loop_of(tp)->mrs, &r->link);
     zc_lock_put(&lock);
     *out = (struct zc_mr){.desc = r, .raddr = (uintptr_t)buf, .rkey = r->key, .priv = r};
     return 0;

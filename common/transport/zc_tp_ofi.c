@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <unistd.h>
 
 #include "zc_log.h"
@@ -20,6 +21,19 @@ int zc_tp_ofi_failed(struct ofi *o, const char *call, long rc)
 
 /* ---- memory ---- */
 
+/* Whoever guesses a key and an address can use them: so keys are as long as they may be.  0, or
+ * libfabric's error. */
+static int random_key(const struct ofi *o, uint64_t *key)
+{
+    size_t size = o->info->domain_attr->mr_key_size;
+
+    if (getrandom(key, sizeof *key, 0) != sizeof *key)
+        return -FI_EAVAIL;
+    if (size && size < sizeof *key)
+        *key &= (UINT64_C(1) << 8 * size) - 1;
+    return 0;
+}
+
 /* 0, or libfabric's error. */
 static int mr_reg(struct ofi *o, void *buf, size_t len, uint64_t access, struct fid_mr **mr)
 {
@@ -27,8 +41,11 @@ static int mr_reg(struct ofi *o, void *buf, size_t len, uint64_t access, struct 
     uint64_t key = 0;
     int rc;
 
-    if (!(mode & FI_MR_PROV_KEY))
-        key = __atomic_add_fetch(&o->next_key, 1, __ATOMIC_RELAXED);
+    if (!(mode & FI_MR_PROV_KEY)) {
+        rc = random_key(o, &key);
+        if (rc)
+            return rc;
+    }
     rc = fi_mr_reg(o->domain, buf, len, access, 0, key, 0, mr, NULL);
     if (rc == 0 && (mode & FI_MR_ENDPOINT)) {
         rc = fi_mr_bind(*mr, &o->ep->fid, 0);
@@ -62,9 +79,8 @@ static int ofi_reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out)
 {
     struct ofi *o = ofi_of(tp);
     struct fid_mr *mr;
-    int rc = register_memory(
-        o, buf, len, FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_SEND | FI_RECV,
-        &mr);
+    uint64_t access = FI_READ | FI_WRITE | (o->cfg.hidden ? 0 : FI_REMOTE_READ | FI_REMOTE_WRITE);
+    int rc = register_memory(o, buf, len, access, &mr);
 
     if (rc)
         return rc;

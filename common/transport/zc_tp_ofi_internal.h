@@ -83,7 +83,6 @@ struct ofi {
     size_t name_len;
     bool in_turn;        /* calls of libfabric must not meet: ofi_enter() */
     struct zc_lock turn; /* inner to all others */
-    uint64_t next_key;   /* atomic */
     uint64_t last_event; /* progress() only */
     unsigned nap_us;     /* progress() only */
 

@@ -43,6 +43,7 @@ struct zc_tp_config {
     unsigned spin_us; /* progress polls this long after the last event before it sleeps */
     bool hurried; /* a peer that cannot be added at once is not waited for, for others are served
                      meanwhile: -EAGAIN */
+    bool hidden;  /* what it registers is for RMA of its own: no peer can reach it */
 
     /* A message; `msg` is valid during the call. */
     void (*recv)(void *arg, const void *msg, size_t len);

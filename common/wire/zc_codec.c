@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -33,9 +34,10 @@ struct field {
 /* A message and its reply. */
 struct layout {
     uint8_t type;
-    const char *name;                   /* of the reply: that of the request after "R-" */
-    struct field request[12], reply[9]; /* ended by name == NULL */
-    bool no_reply;
+    const char *name;                    /* of the reply: that of the request after "R-" */
+    struct field request[12], reply[11]; /* ended by name == NULL */
+    bool no_reply, open;
+    uint8_t stay[2]; /* HELLO: fields of the request and of the reply that all versions have */
 };
 
 #define F(kind, member)                                                                            \
@@ -157,11 +159,12 @@ static void store(struct zc_msg *m, const struct field *f, uint64_t v)
 
 /* ---- encode ---- */
 
-static size_t fields_size(const struct zc_msg *m, const struct field *f)
+/* Of the first fields, `most` at most; so it is below. */
+static size_t fields_size(const struct zc_msg *m, const struct field *f, unsigned most)
 {
     size_t n = 0;
 
-    for (; f->name; f++) {
+    for (; f->name && most--; f++) {
         n += fixed_size(f->kind);
         if (is_bytes(f->kind))
             n += ((const struct zc_bytes *)((const char *)m + f->member))->n;
@@ -169,27 +172,46 @@ static size_t fields_size(const struct zc_msg *m, const struct field *f)
     return n;
 }
 
-/* A failed reply has no body but its head; HELLO's keeps the versions either way. */
-static bool has_body(const struct zc_msg *m)
+/* HELLO and its reply are the last words that are not sealed, but for AUTH. */
+bool zc_msg_is_sealed(uint8_t type)
 {
-    return !(m->type & ZC_REPLY) || m->status == 0 || m->type == (ZC_T_HELLO | ZC_REPLY);
+    const struct layout *l = layout_of(type);
+
+    return !l || !l->open || type == (ZC_T_AUTH | ZC_REPLY);
+}
+
+static size_t seal_size(const struct zc_msg *m)
+{
+    return zc_msg_is_sealed(m->type) ? ZC_SEAL_SIZE : 0;
+}
+
+/* How many fields the body has at most.  A failed reply has none but its head; HELLO's keeps those
+ * that stay, as does HELLO between versions. */
+static unsigned body(const struct layout *l, const struct zc_msg *m)
+{
+    bool reply = m->type & ZC_REPLY, failed = reply && m->status;
+
+    if (failed || (m->version && m->version != ZC_PROTOCOL))
+        return l->stay[reply];
+    return UINT_MAX;
 }
 
 size_t zc_msg_size(const struct zc_msg *m)
 {
     const struct layout *l = layout_of(m->type);
-    size_t n = ZC_HEADER_SIZE;
+    size_t n = ZC_HEADER_SIZE + seal_size(m);
 
     if (m->type & ZC_REPLY)
-        n += fields_size(m, reply_head);
-    if (l && has_body(m))
-        n += fields_size(m, fields_of(l, m->type));
+        n += fields_size(m, reply_head, UINT_MAX);
+    if (l)
+        n += fields_size(m, fields_of(l, m->type), body(l, m));
     return n;
 }
 
-static unsigned char *put_fields(unsigned char *p, const struct zc_msg *m, const struct field *f)
+static unsigned char *put_fields(unsigned char *p, const struct zc_msg *m, const struct field *f,
+                                 unsigned most)
 {
-    for (; f->name; f++) {
+    for (; f->name && most--; f++) {
         unsigned n = fixed_size(f->kind);
 
         if (is_bytes(f->kind)) {
@@ -231,11 +253,12 @@ int zc_msg_encode(const struct zc_msg *m, void *buf, size_t cap)
     put_int(p + 16, 8, m->session);
     p += ZC_HEADER_SIZE;
     if (m->type & ZC_REPLY)
-        p = put_fields(p, m, reply_head);
-    if (p && has_body(m))
-        p = put_fields(p, m, fields_of(l, m->type));
+        p = put_fields(p, m, reply_head, UINT_MAX);
+    if (p)
+        p = put_fields(p, m, fields_of(l, m->type), body(l, m));
     if (!p)
         return zc_errorf(EMSGSIZE, "a field of %s is too long", name_of(l, m->type));
+    memset(p, 0, seal_size(m));
     return (int)size;
 }
 
@@ -245,9 +268,10 @@ struct cursor {
     const unsigned char *p, *end;
 };
 
-static int get_fields(struct cursor *c, struct zc_msg *m, const char *name, const struct field *f)
+static int get_fields(struct cursor *c, struct zc_msg *m, const char *name, const struct field *f,
+                      unsigned most)
 {
-    for (; f->name; f++) {
+    for (; f->name && most--; f++) {
         unsigned n = fixed_size(f->kind);
         uint64_t v;
 
@@ -294,13 +318,16 @@ int zc_msg_decode(struct zc_msg *m, const void *buf, size_t len)
     if (!l)
         return zc_errorf(EPROTO, "unknown message type %u", m->type);
     name = name_of(l, m->type);
+    if (len < ZC_HEADER_SIZE + seal_size(m))
+        return zc_errorf(EPROTO, "%s has no room for its seal", name);
+    c.end -= seal_size(m);
     if (m->type & ZC_REPLY)
-        rc = get_fields(&c, m, name, reply_head);
+        rc = get_fields(&c, m, name, reply_head, UINT_MAX);
     if (rc == 0 && m->status > 0)
         rc = zc_errorf(EPROTO, "%s has the positive status %d", name, m->status);
-    if (rc == 0 && has_body(m))
-        rc = get_fields(&c, m, name, fields_of(l, m->type));
-    if (rc == 0 && c.p != c.end)
+    if (rc == 0)
+        rc = get_fields(&c, m, name, fields_of(l, m->type), body(l, m));
+    if (rc == 0 && c.p != c.end && (!m->version || m->version == ZC_PROTOCOL))
         rc = zc_errorf(EPROTO, "%s has %td bytes too many", name, c.end - c.p);
     return rc;
 }
@@ -336,9 +363,10 @@ static void say_string(struct text *t, const struct zc_bytes *b)
     say(t, "\"");
 }
 
-static void print_fields(struct text *t, const struct zc_msg *m, const struct field *f)
+static void print_fields(struct text *t, const struct zc_msg *m, const struct field *f,
+                         unsigned most)
 {
-    for (; f->name; f++) {
+    for (; f->name && most--; f++) {
         const struct zc_bytes *b = (const void *)((const char *)m + f->member);
 
         if (is_bytes(f->kind) && b->n == 0)
@@ -373,14 +401,16 @@ char *zc_msg_print(const struct zc_msg *m, char *buf, size_t len)
     struct text t = {buf, len, 0};
     char name[16];
 
-    say(&t, "%s tag %" PRIu64 " session %" PRIx64, zc_type_name(m->type, name, sizeof name), m->tag,
-        m->session);
+    say(&t, "%s tag ", zc_type_name(m->type, name, sizeof name));
+    if (m->tag >> 48) /* lane and count: zc_seal.h */
+        say(&t, "%u.", (unsigned)(m->tag >> 48));
+    say(&t, "%" PRIu64 " session %" PRIx64, m->tag & UINT64_MAX >> 16, m->session);
     if (m->flags)
         say(&t, " flags 0x%x", m->flags);
     if (m->type & ZC_REPLY)
-        print_fields(&t, m, reply_head);
-    if (l && has_body(m))
-        print_fields(&t, m, fields_of(l, m->type));
+        print_fields(&t, m, reply_head, UINT_MAX);
+    if (l)
+        print_fields(&t, m, fields_of(l, m->type), body(l, m));
     return buf;
 }
 

@@ -6,27 +6,35 @@
  *     F(kind, member)             a number, of struct zc_msg
  *     V(kind, member, maximum)    bytes, and how many at most
  *     ATTR                        what stat() tells
+ *     .stay = {request, reply}    so many fields do not change with the protocol's version
+ *     .open = true                without a seal; HELLO's reply is, too
  *
  * Every reply begins with status and text, and ends there when it is a failed one.  Numbers are
  * never used again (26 was a view, in pieces).  A change of a row raises ZC_PROTOCOL;
  * doc/PROTOCOL.md is compared with the table by a test.
  */
 /* clang-format off */
-/* opens a session; frozen layout, since version 4 */
+/* begins a session; fields up to name, and up to page_size, stay for ever; the proof is last */
 ZC_MESSAGE(HELLO, 1,
     .request = {F(HEX, magic), F(U16, version_min), F(U16, version_max), F(HEX, client_id),
-            F(U32, silence_ms), F(HEX, replaces), F(HEX, replaces_client),
-            V(BIN, address, ZC_MAX_ADDRESS), V(STR, name, ZC_MAX_NAME)},
-    .reply = {F(U16, version_min), F(U16, version_max), F(HEX, boot_id), F(HEX, identity),
-            F(U32, silence_ms), F(U32, max_inline), F(U32, credits), F(U32, page_size)})
+            F(U32, silence_ms), V(BIN, address, ZC_MAX_ADDRESS), V(STR, name, ZC_MAX_NAME),
+            F(HEX, replaces), F(HEX, replaces_client), F(U32, method),
+            V(BIN, nonce, ZC_NONCE_SIZE)},
+    .reply = {F(U16, version_min), F(U16, version_max), F(HEX, boot_id), F(U32, silence_ms),
+            F(U32, max_inline), F(U32, credits), F(U32, page_size), F(HEX, identity),
+            V(BIN, nonce, ZC_NONCE_SIZE), V(BIN, proof, ZC_PROOF_SIZE)},
+    .stay = {7, 7}, .open = true)
 /* answered at once; keeps a session alive */
 ZC_MESSAGE(PING, 2, .request = {{0}})
 /* ends a session; its handles are closed */
 ZC_MESSAGE(BYE, 3, .request = {{0}})
-/* server to client, no reply: the request `tag` is still worked on */
-ZC_MESSAGE(PENDING, 4, .no_reply = true)
+/* server to client, no reply: the request `tag` is still worked on; `count` grows */
+ZC_MESSAGE(PENDING, 4, .request = {F(U64, count)}, .no_reply = true)
+/* opens the session that HELLO has begun; its reply is sealed */
+ZC_MESSAGE(AUTH, 5, .request = {V(BIN, proof, ZC_PROOF_SIZE)}, .open = true)
 /* server to client, no reply: the session has ended, and why */
-ZC_MESSAGE(DROPPED, 6, .request = {F(I32, status), V(STR, text, ZC_MAX_TEXT)}, .no_reply = true)
+ZC_MESSAGE(DROPPED, 6,
+    .request = {F(U64, count), F(I32, status), V(STR, text, ZC_MAX_TEXT)}, .no_reply = true)
 ZC_MESSAGE(OPEN, 16,
     .request = {F(U32, open_flags), F(U32, mode), F(U64, block_size), F(U64, stride),
             F(HEX, group), F(HEX, set), F(U32, daemon), F(U32, daemons), V(STR, path, ZC_MAX_PATH)},
@@ -100,6 +108,7 @@ ZC_MESSAGE(LIST_WRITE, 41,
             V(BYTES, list, ZC_MAX_INLINE), V(BYTES, data, ZC_MAX_INLINE)},
     .reply = {F(U64, count), F(U64, taken), F(U64, stored)})
 /* server to client, no reply: what was taken of an open file up to this number is stored */
-ZC_MESSAGE(STORED, 42, .request = {F(U64, handle), F(U64, stored)}, .no_reply = true)
+ZC_MESSAGE(STORED, 42,
+    .request = {F(U64, count), F(U64, handle), F(U64, stored)}, .no_reply = true)
 /* clang-format on */
 #undef ZC_MESSAGE

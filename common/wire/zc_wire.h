@@ -10,12 +10,15 @@
  * A new message is a row of that table, a row and a function of the server's
  * (zc_request_kinds.c), a call of the client's, and lines of doc/PROTOCOL.md.
  *
- * HELLO and its reply keep their layout since version 4, so that any two versions can tell each
- * other apart.
+ * HELLO and its reply begin with fields that stay for ever, so that any two versions can tell each
+ * other apart; the others of them are for those that speak the same one.
+ *
+ * Every message but HELLO, its reply, and AUTH ends with a seal (zc_seal.h); here it is room.
  */
 #ifndef ZC_WIRE_H
 #define ZC_WIRE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,6 +26,7 @@
 #define ZC_MAGIC       0x006568636163637aull /* "zcache\0\0" up to byte order */
 #define ZC_HEADER_SIZE 24
 #define ZC_REPLY       0x80
+#define ZC_SEAL_SIZE   8
 
 /* A message, whole; bodies with inline data are the largest. */
 #define ZC_MAX_MESSAGE 16384
@@ -32,6 +36,8 @@
 #define ZC_MAX_ADDRESS 512
 #define ZC_MAX_NAME    128
 #define ZC_MAX_TEXT    1024
+#define ZC_NONCE_SIZE  32
+#define ZC_PROOF_SIZE  32
 /* MEET: the name of a job, and how much of a card is carried. */
 #define ZC_MAX_JOB_NAME   255
 #define ZC_MAX_CARD_PIECE 8192
@@ -48,6 +54,9 @@ enum {
     ZC_F_CUT = 4, /* TRUNCATE: another server has: cut what is cached, whatever the store says */
     ZC_F_FOR_ALL = 8, /* FLUSH: the client tells all who share the handle what comes of it */
 };
+
+/* HELLO: by what the client shows who it is. */
+enum zc_method { ZC_METHOD_SECRET = 1 /* that it knows the server's secret */ };
 
 /* OPEN, beside the store's ZC_OPEN_* flags: all clients of the server may use the handle, which
  * ends with a CLOSE by who opened it, or with his session. */
@@ -102,9 +111,12 @@ struct zc_msg {
     struct zc_bytes address;  /* of the client's endpoint, as fi_getname gives it */
     uint64_t client_id;       /* random; one per connect */
     uint32_t silence_ms;      /* each side may call the other gone after this long */
+    struct zc_bytes name;     /* "host:pid rank 3", for people */
     uint64_t replaces;        /* the session that this one takes the place of, or 0 ... */
     uint64_t replaces_client; /* ... and the client_id that it was opened with */
-    struct zc_bytes name;     /* "host:pid rank 3", for people */
+    uint32_t method;          /* enum zc_method */
+    struct zc_bytes nonce;    /* HELLO and its reply; ZC_NONCE_SIZE */
+    struct zc_bytes proof;    /* HELLO's reply, AUTH; ZC_PROOF_SIZE */
 
     uint64_t boot_id;  /* HELLO reply: one per start of the server */
     uint64_t identity; /* HELLO reply: that of the server, through all its starts */
@@ -130,11 +142,14 @@ struct zc_msg {
     struct zc_bytes data;   /* inline payload */
 };
 
+/* Whether messages of this type end with a seal. */
+bool zc_msg_is_sealed(uint8_t type);
+
 /* Bytes the encoded message takes; m->type decides the body. */
 size_t zc_msg_size(const struct zc_msg *m);
 
-/* Writes the message; returns its size, or -EMSGSIZE when `cap` or a field limit is too
- * small, -EINVAL for an unknown type. */
+/* Writes the message, and zeros where its seal is to be; returns its size, or -EMSGSIZE when `cap`
+ * or a field limit is too small, -EINVAL for an unknown type. */
 int zc_msg_encode(const struct zc_msg *m, void *buf, size_t cap);
 
 /* Checks and reads a message of `len` bytes; byte fields point into `buf`.

@@ -6,9 +6,17 @@
  *     --size SIZE      of each read (4K)
  *     --count N        reads (1000), from the start of the file on, again and again
  *     --until FILE     instead of --count: read until FILE exists
+ *     --opens N        instead of reads: open and close the file N times
+ *     --connects N     instead of reads: begin and end a session N times
+ *     --local          as processes of the daemon's host do
  *     --spin US        poll so long for a reply before sleeping (the library's default)
  *
- * Prints "MICROSECONDS-A-READ MB/S READS", or fails: every byte read is compared.
+ * Prints "MICROSECONDS-A-READ MB/S READS", or fails: every byte read is compared.  "MICROSECONDS 0
+ * N" of the others.  What the protocol costs shows between two builds, run in turn:
+ *
+ *     for build in before after before after; do
+ *         $build/tests/run-iod sh -c 'zcread --fill 4K --count 20000 $ZCACHE_DAEMONS $IOD_ROOT/f'
+ *     done
  */
 #include "config.h"
 
@@ -28,7 +36,8 @@
 enum { CHUNK = 1 << 20 };
 
 struct options {
-    uint64_t fill, size, count, spin;
+    uint64_t fill, size, count, opens, connects, spin;
+    bool local;
     const char *until, *address, *path;
 };
 
@@ -102,6 +111,47 @@ static int read_file(struct zc_client *c, uint64_t handle, uint64_t size, const 
     return rc;
 }
 
+static void print(uint64_t began, uint64_t n)
+{
+    printf("%.2f 0 %llu\n", (double)(zc_now() - began) / 1e3 / (double)n, (unsigned long long)n);
+}
+
+static int open_often(struct zc_client *c, const struct options *o)
+{
+    uint64_t began = zc_now(), handle;
+    int rc = 0;
+
+    for (uint64_t i = 0; rc == 0 && i < o->opens; i++) {
+        struct zc_attr attr = {.stride = 1};
+
+        rc = zc_client_open(c, o->path, ZC_OPEN_READ, 0, &handle, &attr);
+        if (rc == 0)
+            rc = zc_client_close(c, handle, ZC_LEVEL_VISIBLE);
+    }
+    if (rc == 0)
+        print(began, o->opens);
+    return rc;
+}
+
+static int connect_often(struct zc_net *net, const struct zc_addrfile *a, const struct options *o)
+{
+    uint64_t began = zc_now();
+    int rc = 0;
+
+    for (uint64_t i = 0; rc == 0 && i < o->connects; i++) {
+        struct zc_client *c;
+        size_t len;
+        const void *addr = zc_addrfile_address(a, o->local, &len);
+
+        rc = zc_client_connect(net, addr, len, &a->secret, "the daemon", &c);
+        if (rc == 0)
+            zc_client_disconnect(c);
+    }
+    if (rc == 0)
+        print(began, o->connects);
+    return rc;
+}
+
 static int run(const struct options *o)
 {
     struct zc_net_config cfg = {
@@ -110,18 +160,21 @@ static int run(const struct options *o)
     struct zc_addrfile a;
     struct zc_client *client;
     struct zc_net *net;
+    const void *addr;
     uint64_t handle;
+    size_t len;
     int rc = zc_addrfile_read(o->address, &a);
 
     if (rc)
         return rc;
     cfg.provider = a.provider;
-    cfg.toward = a.address;
-    cfg.toward_len = a.address_len;
+    addr = zc_addrfile_address(&a, o->local, &len);
+    cfg.toward = addr;
+    cfg.toward_len = len;
     rc = zc_net_create(&cfg, &net);
     if (rc)
         return rc;
-    rc = zc_client_connect(net, a.address, a.address_len, "the daemon", &client);
+    rc = zc_client_connect(net, addr, len, &a.secret, "the daemon", &client);
     if (rc == 0) {
         rc = zc_client_open(client, o->path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0644,
                             &handle, &attr);
@@ -129,7 +182,11 @@ static int run(const struct options *o)
             attr.size = o->fill;
             rc = write_file(client, handle, o->fill);
         }
-        if (rc == 0 && o->count)
+        if (rc == 0 && o->connects)
+            rc = connect_often(net, &a, o);
+        else if (rc == 0 && o->opens)
+            rc = open_often(client, o);
+        else if (rc == 0 && o->count)
             rc = read_file(client, handle, attr.size, o);
         zc_client_disconnect(client);
     }
@@ -139,9 +196,10 @@ static int run(const struct options *o)
 
 static bool parse(int argc, char **argv, struct options *o)
 {
-    static const struct option options[] = {{"fill", 1, NULL, 'f'},  {"size", 1, NULL, 's'},
-                                            {"count", 1, NULL, 'n'}, {"until", 1, NULL, 'u'},
-                                            {"spin", 1, NULL, 'p'},  {0}};
+    static const struct option options[] = {
+        {"fill", 1, NULL, 'f'},     {"size", 1, NULL, 's'},  {"count", 1, NULL, 'n'},
+        {"until", 1, NULL, 'u'},    {"spin", 1, NULL, 'p'},  {"opens", 1, NULL, 'o'},
+        {"connects", 1, NULL, 'c'}, {"local", 0, NULL, 'l'}, {0}};
     int c;
 
     *o = (struct options){.size = 4096, .count = 1000};
@@ -149,10 +207,14 @@ static bool parse(int argc, char **argv, struct options *o)
         uint64_t *number = c == 'f'   ? &o->fill
                            : c == 's' ? &o->size
                            : c == 'n' ? &o->count
+                           : c == 'o' ? &o->opens
+                           : c == 'c' ? &o->connects
                                       : &o->spin;
 
         if (c == 'u')
             o->until = optarg;
+        else if (c == 'l')
+            o->local = true;
         else if (c == '?' || zc_parse_size(optarg, number))
             return false;
     }

@@ -2,6 +2,7 @@
 # The address file appears whole, keeps a second daemon off, and goes; stale ones are replaced.
 . "$(dirname -- "$0")/functions.sh"
 
+umask 077 # address files are their owner's
 make_tmp
 cd "$tmp" || exit 99
 mkdir root

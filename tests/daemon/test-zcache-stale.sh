@@ -3,6 +3,7 @@
 # stop and start; no process but the daemon of a file is ever ended.
 . "$(dirname -- "$0")/functions.sh"
 
+umask 077 # address files are their owner's
 make_tmp
 cd "$tmp" || exit 99
 mkdir root

@@ -7,6 +7,7 @@ requires test -x "$zcput"
 requires command -v jq
 requires command -v python3
 
+umask 077 # address files are their owner's
 make_tmp
 cd "$tmp" || exit 99
 commands=$("$zcachectl" --help | awk '/^[^ ]/ { on = /^Commands:/ } on && /^  [a-z]/ { print $1 }')

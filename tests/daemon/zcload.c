@@ -179,7 +179,8 @@ static int endpoint(const struct zc_addrfile *a, struct load *loads, int n, stru
     int rc = zc_net_create(&cfg, net);
 
     for (int i = 0; rc == 0 && i < n; i++)
-        rc = zc_client_connect(*net, a->address, a->address_len, "zcached", &loads[i].client);
+        rc = zc_client_connect(*net, a->address, a->address_len, &a->secret, "zcached",
+                               &loads[i].client);
     return rc;
 }
 

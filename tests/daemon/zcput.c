@@ -88,7 +88,7 @@ static int do_client(const char *what, const char *address, const char *path, si
     cfg.toward_len = a.address_len;
     rc = zc_net_create(&cfg, &net);
     if (rc == 0)
-        rc = zc_client_connect(net, a.address, a.address_len, "zcached", &client);
+        rc = zc_client_connect(net, a.address, a.address_len, &a.secret, "zcached", &client);
     if (rc == 0 && !strcmp(what, "read"))
         rc = read_in(client, path, size);
     else if (rc == 0)

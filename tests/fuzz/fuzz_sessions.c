@@ -14,6 +14,7 @@
 #include <errno.h>
 
 #include "hostile.h"
+#include "zc_net_internal.h"
 #include "zc_view.h"
 
 enum {
@@ -259,7 +260,7 @@ static void up(void)
     honest.generation = 0;
     memset(honest.bytes, 0, sizeof honest.bytes);
     ck_assert_int_eq(honest_open(), 0);
-    crowd_up(&crowd, &rig, rig_boot_id + 1);
+    crowd_up(&crowd, &rig, honest.client->session);
     honest_write(0, 3 * PAGE + 5);
 }
 

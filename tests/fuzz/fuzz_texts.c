@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fuzz.h"
@@ -66,6 +67,7 @@ static void address_file(const char *path)
     REQUIRE(rc == 0, "%s", zc_error_text(rc));
     unlink(copy);
     REQUIRE(a.protocol == b.protocol && a.pid == b.pid && a.boot_id == b.boot_id, "pid %ld", a.pid);
+    REQUIRE(memcmp(&a.secret, &b.secret, sizeof a.secret) == 0, "another secret");
     REQUIRE(strcmp(a.provider, b.provider) == 0, "%s", a.provider);
     REQUIRE(strcmp(a.host, b.host) == 0, "%s", a.host);
     REQUIRE(strcmp(a.root, b.root) == 0, "%s", a.root);
@@ -122,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     if (len == 0)
         return 0;
     fd = memfd_create("text", MFD_CLOEXEC);
-    REQUIRE(fd >= 0, "%s", strerror(errno));
+    REQUIRE(fd >= 0 && fchmod(fd, 0600) == 0, "%s", strerror(errno));
     REQUIRE(write(fd, data + 1, len - 1) == (ssize_t)(len - 1), "%s", strerror(errno));
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
     if (data[0] & 1)

@@ -116,6 +116,76 @@ static void make_samples(void)
     irregular(&samples[10], 70, 9);
 }
 
+/* ---- sessions of theirs ---- */
+
+static struct opened *opened(struct crowd *c, uint64_t session)
+{
+    for (unsigned i = 0; i < c->nopened; i++)
+        if (c->opened[i].session == session)
+            return &c->opened[i];
+    return NULL;
+}
+
+static uint64_t next_tag(struct crowd *c)
+{
+    return zc_tag(1, ++c->next_tag);
+}
+
+static uint64_t session_in(const unsigned char *buf)
+{
+    uint64_t session = 0;
+
+    for (int i = 7; i >= 0; i--)
+        session = session << 8 | buf[16 + i];
+    return session;
+}
+
+/* What is to be sent looks as if its sender had meant it. */
+static void seal(struct crowd *c, struct hostile *h, unsigned char *buf, size_t len)
+{
+    struct opened *o;
+
+    if (len < ZC_HEADER_SIZE + ZC_SEAL_SIZE)
+        return;
+    o = opened(c, session_in(buf));
+    if (buf[4] == ZC_T_HELLO)
+        zc_shake_begin(&h->shake, &rig_secret, buf, len);
+    else if (o && buf[4] != ZC_T_AUTH)
+        zc_seal_put(&o->keys, buf, len);
+}
+
+static void seal_anew(struct crowd *c, struct hostile *h, unsigned char *buf, size_t len)
+{
+    uint64_t tag = next_tag(c);
+
+    for (size_t i = 0; i < 8 && 8 + i < len; i++)
+        buf[8 + i] = (unsigned char)(tag >> 8 * i);
+    seal(c, h, buf, len);
+}
+
+/* R-HELLO: AUTH is next, if the server has understood what we said last. */
+static void greeted(struct crowd *c, struct hostile *h, const struct zc_msg *m, const void *bytes,
+                    size_t len)
+{
+    unsigned char proof[ZC_PROOF_SIZE], buf[128];
+    struct zc_msg auth = {.type = ZC_T_AUTH,
+                          .tag = next_tag(c),
+                          .session = m->session,
+                          .proof = {proof, sizeof proof}};
+    int n;
+
+    if (m->status || c->nopened == MANY_SESSIONS || !zc_shake_check_answer(&h->shake, bytes, len)) {
+        h->answered = m->tag;
+        return;
+    }
+    h->greeted = m->tag;
+    zc_shake_prove(&h->shake, proof);
+    c->opened[c->nopened].session = m->session;
+    zc_shake_keys(&h->shake, false, &c->opened[c->nopened++].keys);
+    n = zc_msg_encode(&auth, buf, sizeof buf);
+    ck_assert_int_eq(zc_tp_send(h->tp, h->server, buf, (size_t)n), 0);
+}
+
 /* ---- a message ---- */
 
 /* Where memory of the peer lies, or is said to. */
@@ -225,9 +295,10 @@ static uint64_t session(const struct crowd *c, const struct hostile *h, uint8_t 
 
 static size_t message(struct crowd *c, struct hostile *h, const struct step *s, unsigned char *buf)
 {
+    unsigned char nonce[ZC_NONCE_SIZE] = {s->extra};
     struct zc_msg m = {.type = types[s->type % NTYPES],
                        .flags = s->flags % 16,
-                       .tag = ++c->next_tag,
+                       .tag = next_tag(c),
                        .session = session(c, h, s->who),
                        .level = s->what % 5,
                        .what = s->what % 8,
@@ -244,7 +315,10 @@ static size_t message(struct crowd *c, struct hostile *h, const struct step *s, 
                        .version_max = ZC_PROTOCOL + (s->what == 77),
                        .client_id = s->view & 1 ? ++c->next_client : h->client_id,
                        .silence_ms = s->size & 1 ? (uint32_t)number(s->size) : 60000,
-                       .name = {"hostile", 7}};
+                       .name = {"hostile", 7},
+                       .method = s->what == 78 ? 2 : ZC_METHOD_SECRET,
+                       .nonce = {nonce, s->what == 79 ? 3 : sizeof nonce},
+                       .proof = {nonce, s->extra % 2 ? 5 : sizeof nonce}};
     unsigned char addr[64];
     size_t len = sizeof addr;
     int n;
@@ -254,7 +328,11 @@ static size_t message(struct crowd *c, struct hostile *h, const struct step *s, 
     key(&m, c, h, s->key);
     open_fields(&m, s);
     payload(&m, s, h);
+    if (m.type == ZC_T_HELLO && s->flags & 64)
+        m.type = ZC_T_AUTH;
     n = zc_msg_encode(&m, buf, ZC_MAX_MESSAGE);
+    if (n > 0 && !(s->flags & 128))
+        seal(c, h, buf, (size_t)n);
     return n > 0 ? (size_t)n : 0;
 }
 
@@ -262,12 +340,10 @@ static size_t message(struct crowd *c, struct hostile *h, const struct step *s, 
 
 /* Whether nobody has a right to be spared: what the honest client may not do to itself, or what
  * any client may do to its file, is not sent. */
-static bool fair(const struct crowd *c, const struct zc_msg *m)
+static bool fair(const struct zc_msg *m)
 {
     bool its_file = m->path.n == strlen(HONEST_PATH) && !memcmp(m->path.p, HONEST_PATH, m->path.n);
 
-    if (m->session == c->honest)
-        return false;
     if (m->type == ZC_T_CONTROL && m->what == ZC_CONTROL_STOP)
         return false;
     if (its_file && m->type == ZC_T_UNLINK)
@@ -279,18 +355,26 @@ static void received(void *arg, const void *msg, size_t len)
 {
     struct hostile *h = arg;
     struct crowd *c = h->crowd;
+    struct opened *o;
     struct zc_msg m;
     int rc = zc_msg_decode(&m, msg, len);
 
     REQUIRE(rc == 0, "the server sends %zu bytes that are no message: %s", len, zc_error_text(rc));
-    REQUIRE(m.type & ZC_REPLY || m.type == ZC_T_PENDING || m.type == ZC_T_DROPPED,
+    REQUIRE(m.type & ZC_REPLY || m.type == ZC_T_PENDING || m.type == ZC_T_DROPPED ||
+                m.type == ZC_T_STORED,
             "the server sends a request, %u", m.type);
+    if (zc_msg_is_sealed(m.type) && (o = opened(c, m.session)))
+        REQUIRE(zc_seal_check(&o->keys, msg, len), "the server's seal is wrong");
+    if (m.type == (ZC_T_HELLO | ZC_REPLY)) {
+        greeted(c, h, &m, msg, len);
+        return;
+    }
     if (m.type & ZC_REPLY)
-        h->answered = m.tag;
+        h->answered = m.type == (ZC_T_AUTH | ZC_REPLY) ? h->greeted : m.tag;
     if (m.status || !(m.type & ZC_REPLY))
         return;
     switch (m.type & ~ZC_REPLY) {
-    case ZC_T_HELLO:
+    case ZC_T_AUTH:
         if (!h->session)
             h->session = m.session;
         remember(&c->sessions, m.session);
@@ -342,7 +426,8 @@ static bool answered_here(const struct hostile *h, const struct zc_msg *m)
     if (m->type == ZC_T_HELLO)
         return true;
     return h->session && m->session == h->session && m->type != ZC_T_LOCK &&
-           m->type != ZC_T_PENDING && m->type != ZC_T_DROPPED && !(m->type & ZC_REPLY);
+           m->type != ZC_T_PENDING && m->type != ZC_T_DROPPED && m->type != ZC_T_STORED &&
+           !(m->type & ZC_REPLY);
 }
 
 static void forget_session(struct crowd *c, uint64_t session)
@@ -358,7 +443,7 @@ static void send_bytes(struct crowd *c, struct hostile *h, const unsigned char *
     struct zc_msg m;
     int rc = zc_msg_decode(&m, buf, len);
 
-    if (len == 0 || !h->tp || !fair(c, &m))
+    if (len == 0 || !h->tp || !fair(&m))
         return;
     ck_assert_int_eq(zc_tp_send(h->tp, h->server, buf, len), 0);
     c->sent++;
@@ -390,6 +475,8 @@ static void again(struct crowd *c, struct hostile *h, const struct step *s)
         buf[at] ^= s->extra;
         break;
     }
+    if (!(s->key & 1))
+        seal_anew(c, h, buf, len);
     send_bytes(c, h, buf, len, s->wait);
 }
 
@@ -450,7 +537,11 @@ void crowd_step(struct crowd *c, const struct step *s, const uint8_t *more, size
         again(c, h, s);
         break;
     case STEP_BYTES:
-        send_bytes(c, h, more, len < ZC_MAX_MESSAGE ? len : ZC_MAX_MESSAGE, s->wait);
+        n = len < ZC_MAX_MESSAGE ? len : ZC_MAX_MESSAGE;
+        memcpy(buf, more, n);
+        if (!(s->key & 1))
+            seal_anew(c, h, buf, n);
+        send_bytes(c, h, buf, n, s->wait);
         break;
     case STEP_GONE:
         hostile_down(h);
@@ -465,21 +556,21 @@ void crowd_up(struct crowd *c, struct rig *rig, uint64_t honest)
     make_samples();
     memset(c, 0, sizeof *c);
     c->rig = rig;
-    c->honest = honest;
+    remember(&c->sessions, honest);
     c->patience_ms = 200;
     c->next_client = UINT64_C(0xbad) << 32;
     for (int i = 0; i < HOSTILES; i++)
         hostile_up(c, &c->h[i]);
 }
 
-/* Sessions are numbered in their order; each message may have been a HELLO. */
 void crowd_bye(struct crowd *c)
 {
-    for (uint64_t id = 1; id <= c->sent; id++) {
-        struct zc_msg m = {.type = ZC_T_BYE, .tag = ++c->next_tag, .session = c->honest + id};
+    for (unsigned i = 0; i < c->nopened; i++) {
+        struct zc_msg m = {.type = ZC_T_BYE, .tag = next_tag(c), .session = c->opened[i].session};
         unsigned char buf[64];
         int n = zc_msg_encode(&m, buf, sizeof buf);
 
+        zc_seal_put(&c->opened[i].keys, buf, (size_t)n);
         ck_assert_int_eq(zc_tp_send(c->h[0].tp, c->h[0].server, buf, (size_t)n), 0);
     }
     progress(c);

@@ -1,11 +1,15 @@
-/* hostile.h - peers of a rig's server that say whatever the steps of an input tell them to. */
+/* hostile.h - peers of a rig's server that say whatever the steps of an input tell them to.
+ *
+ * They know its secret, so that they get far, and no key of the honest client's session.
+ */
 #ifndef HOSTILE_H
 #define HOSTILE_H
 
 #include "fuzz_rig.h"
 #include "session_steps.h"
+#include "zc_shake.h"
 
-enum { HOSTILES = 3, HOSTILE_MEMORY = 32 << 10, REMEMBERED = 32 };
+enum { HOSTILES = 3, HOSTILE_MEMORY = 32 << 10, REMEMBERED = 32, MANY_SESSIONS = 1024 };
 
 /* Numbers that the server gave to anybody: the last ones, in a ring. */
 struct numbers {
@@ -21,13 +25,22 @@ struct hostile {
     unsigned char *memory;       /* what the server may reach ... */
     struct zc_mr mr, old;        /* ... and may no more */
     uint64_t answered;           /* tag of the last reply */
+    struct zc_shake shake;       /* of the last HELLO */
+    uint64_t greeted;            /* and its tag */
+};
+
+/* A session that one of them has opened: it knows the secret.  All of them may speak for it. */
+struct opened {
+    uint64_t session;
+    struct zc_keys keys;
 };
 
 struct crowd {
     struct rig *rig;
     struct hostile h[HOSTILES];
     struct numbers sessions, handles, views, grants;
-    uint64_t honest; /* session that nobody speaks for but its client */
+    struct opened opened[MANY_SESSIONS];
+    unsigned nopened;
     uint64_t next_tag, next_client;
     unsigned sent;                      /* messages */
     unsigned char last[ZC_MAX_MESSAGE]; /* message, for STEP_AGAIN */
@@ -39,7 +52,7 @@ struct crowd {
 /* The file of the honest client: hostile ones read it, and try to write through that handle. */
 #define HONEST_PATH "/honest"
 
-/* All of them say hello. */
+/* All of them say hello.  `honest` is the number of a session that they have no keys of. */
 void crowd_up(struct crowd *c, struct rig *rig, uint64_t honest);
 /* STEP_MESSAGE, _AGAIN, _BYTES (`len` bytes that follow), _GONE. */
 void crowd_step(struct crowd *c, const struct step *s, const uint8_t *more, size_t len);

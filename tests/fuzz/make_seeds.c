@@ -56,6 +56,9 @@ static void message(const char *name, uint8_t type, int status)
                        .version_max = ZC_PROTOCOL,
                        .address = b,
                        .name = b,
+                       .method = ZC_METHOD_SECRET,
+                       .nonce = b,
+                       .proof = b,
                        .path = {"/a/file", 7},
                        .job = b,
                        .list = b,
@@ -89,6 +92,8 @@ static void messages(void)
         snprintf(name, sizeof name, "R-%s", zc_type_name(type, what, sizeof what));
         message(name, type | ZC_REPLY, 0);
     }
+    message("AUTH", ZC_T_AUTH, 0);
+    message("R-AUTH", ZC_T_AUTH | ZC_REPLY, 0);
     message("R-OPEN.failed", ZC_T_OPEN | ZC_REPLY, -ENOENT);
     message("R-HELLO.failed", ZC_T_HELLO | ZC_REPLY, -EPROTONOSUPPORT);
 }
@@ -171,6 +176,7 @@ static void address_file(void)
                                          .host = "n17",
                                          .pid = 4711,
                                          .boot_id = 0x1f2e3d4c5b6a7988,
+                                         .secret = {{1, 2, 3, [31] = 4}},
                                          .root = "/scratch"};
     char path[4096], text[4096];
     size_t n;

@@ -6,8 +6,9 @@
 
 enum step_kind {
     STEP_MESSAGE, /* a message made of the fields below */
-    STEP_AGAIN,   /* the last one once more: whole, cut, or with another byte */
-    STEP_BYTES,   /* the bytes of the next steps, as they are */
+    STEP_AGAIN,   /* the last one once more: whole, cut, or with another byte; an odd `key`: as it
+                   * is, else with a new tag and seal */
+    STEP_BYTES,   /* the bytes of the next steps, the same */
     STEP_GONE,    /* an endpoint is closed, and another one comes in its place */
     STEP_STORE,   /* the store fails, is slow, holds calls, lets them go */
     STEP_HONEST,  /* the honest client does something */
@@ -20,7 +21,7 @@ struct step {
     uint8_t kind;
     uint8_t who;    /* bits 0-1: which peer; 2-4: whose session */
     uint8_t type;   /* of the message: index into session_types */
-    uint8_t flags;  /* of the header */
+    uint8_t flags;  /* bits 0-3: of the header; 6: AUTH for HELLO; 7: the seal is wrong */
     uint8_t handle; /* below 192: one that a reply named; else invented */
     uint8_t path;   /* bits 0-2: which; OPEN: the rest are open_flags */
     uint8_t what;   /* level, what, version, ... */

@@ -73,7 +73,7 @@ head -c 1M /dev/zero | tr '\0' o >"$root/h" || fail "cannot rewrite the file"
 cmp "$tmp/got" "$root/h" || fail "a daemon gives bytes that are older than the file"
 
 # Somebody else's daemon answers at the address.
-sed "s/^boot .*/boot 0123456789abcdef/" "$tmp/0.addr" >"$tmp/old.addr"
+(umask 077 && sed "s/^boot .*/boot 0123456789abcdef/" "$tmp/0.addr" >"$tmp/old.addr")
 through old mpi_quiet 2 "$programs/t_open" "zcache:$root/i" rdwr,create MPI_ERR_IO \
     "another daemon answers" old.addr || fail "an address file of another daemon is taken"
 [[ ! -e $root/i ]] || fail "a file was made through another daemon"

@@ -28,6 +28,8 @@ static uint64_t rig_boot_id = 42;
 static uint64_t rig_identity;
 /* Calls that take longer are stuck; 0: a default. */
 static unsigned rig_stuck_ms;
+/* What they have their clients know. */
+static const struct zc_secret rig_secret = {"what is known to the rig only"};
 
 struct rig {
     struct zc_store *store; /* the faulty one, over memory */
@@ -109,6 +111,7 @@ static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *c
     struct zc_cache_config small = ZC_CACHE_CONFIG_DEFAULT;
     struct zc_server_config s = {.boot_id = rig_boot_id,
                                  .identity = rig_identity,
+                                 .secret = rig_secret,
                                  .open_transport = rig_transport,
                                  .silence_ms = silence_ms,
                                  .stuck_ms = rig_stuck_ms,
@@ -170,7 +173,7 @@ static inline struct zc_net *rig_net(uint64_t timeout_ms)
 static inline struct zc_client *rig_connect(struct rig *r, struct zc_net *net)
 {
     struct zc_client *c;
-    int rc = zc_client_connect(net, r->addr, r->addr_len, "the server", &c);
+    int rc = zc_client_connect(net, r->addr, r->addr_len, &rig_secret, "the server", &c);
 
     ck_assert_msg(rc == 0, "connect: %s", zc_error_text(rc));
     return c;

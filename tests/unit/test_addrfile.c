@@ -26,11 +26,13 @@ static const struct zc_addrfile sample = {
     .host = "n17",
     .pid = 4711,
     .boot_id = 0x0f2e3d4c5b6a7988,
+    .secret = {{0, 1, 0xfe, 0xff, 4, 5, [31] = 9}},
     .root = "/scratch/with a blank",
 };
 
 static void setup(void)
 {
+    umask(077);
     strcpy(dir + sizeof dir - 7, "XXXXXX");
     ck_assert_ptr_nonnull(mkdtemp(dir));
     snprintf(path, sizeof path, "%s/0.addr", dir);
@@ -78,6 +80,7 @@ static void assert_same(const struct zc_addrfile *a, const struct zc_addrfile *b
     ck_assert_str_eq(a->host, b->host);
     ck_assert_int_eq(a->pid, b->pid);
     ck_assert_uint_eq(a->boot_id, b->boot_id);
+    ck_assert_mem_eq(&a->secret, &b->secret, sizeof a->secret);
     ck_assert_str_eq(a->root, b->root);
 }
 
@@ -114,7 +117,32 @@ START_TEST(test_round_trip)
     ck_assert_int_eq(zc_addrfile_read(path, &a), 0);
     assert_same(&a, &sample);
     ck_assert_int_eq(stat(path, &st), 0);
-    ck_assert_int_eq(st.st_mode & 0777, 0644);
+    ck_assert_int_eq(st.st_mode & 0777, 0600); /* whatever the mask */
+}
+END_TEST
+
+/* A secret that others can read, or that others have made up, is none. */
+START_TEST(test_others)
+{
+    static const mode_t modes[] = {0640, 0604, 0620, 0602, 0644, 0666, 0610};
+    struct zc_addrfile a = {.pid = 1};
+
+    ck_assert_int_eq(zc_addrfile_write(path, &sample), 0);
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        ck_assert_int_eq(chmod(path, modes[i]), 0);
+        ck_assert_msg(zc_addrfile_read(path, &a) == -EPERM, "mode %o", (unsigned)modes[i]);
+        ck_assert_msg(strstr(zc_error_text(EPERM), "others") != NULL, "%s", zc_error_text(EPERM));
+    }
+    ck_assert_int_eq(chmod(path, 0600), 0);
+    if (geteuid() == 0) { /* who may give files away */
+        ck_assert_int_eq(chown(path, 65534, (gid_t)-1), 0);
+        ck_assert_int_eq(zc_addrfile_read(path, &a), -EPERM);
+        ck_assert_msg(strstr(zc_error_text(EPERM), "another user") != NULL, "%s",
+                      zc_error_text(EPERM));
+        ck_assert_int_eq(chown(path, 0, (gid_t)-1), 0);
+    }
+    ck_assert(a.pid == 1 && a.protocol == 0);
+    ck_assert_int_eq(zc_addrfile_read(path, &a), 0);
 }
 END_TEST
 
@@ -194,8 +222,9 @@ static void assert_unreadable(const char *text, const char *why)
     ck_assert_str_eq(zc_error_text(EINVAL), expected);
 }
 
-#define HEAD "zcache-daemon 1\nprotocol 1\nprovider p\naddress 0a\nhost h\n"
-#define TAIL "boot 0123456789abcdef\nroot /\n"
+#define HEAD   "zcache-daemon 1\nprotocol 1\nprovider p\naddress 0a\nhost h\n"
+#define SECRET "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+#define TAIL   "boot 0123456789abcdef\nsecret " SECRET "\nroot /\n"
 
 START_TEST(test_refused)
 {
@@ -211,6 +240,11 @@ START_TEST(test_refused)
     assert_unreadable(HEAD "pid 5000000000\n" TAIL,
                       "%s: bad value \"pid 5000000000\" in an address file");
     assert_unreadable(HEAD "pid 1\npid 1\n" TAIL, "%s: bad value \"pid 1\" in an address file");
+    assert_unreadable(HEAD "pid 1\nboot 0123456789abcdef\nroot /\n",
+                      "%s has no secret, by which its daemon would know us: it was written by an "
+                      "older release, or is cut; start the daemon again");
+    assert_unreadable(HEAD "pid 1\nsecret 0123\n" TAIL,
+                      "%s: bad value \"secret ...\" in an address file");
     assert_unreadable(HEAD "pid 1\nboot 12\nroot /\n",
                       "%s: bad value \"boot 12\" in an address file");
     assert_unreadable(HEAD "pid 1\nhello\n" TAIL, "%s: bad line \"hello\" in an address file");
@@ -291,6 +325,7 @@ int main(void)
     tcase_add_test(tc, test_address_to_use);
     tcase_add_test(tc, test_local_may_be_missing);
     tcase_add_test(tc, test_round_trip);
+    tcase_add_test(tc, test_others);
     tcase_add_test(tc, test_limits);
     tcase_add_test(tc, test_cut_short);
     tcase_add_test(tc, test_corrupted);

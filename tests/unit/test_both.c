@@ -60,7 +60,7 @@ static void connect_user(struct user *u, struct zc_net **net, const void *addr, 
 
     snprintf(path, sizeof path, "/%u", u->number);
     ck_assert_int_eq(zc_net_create(&cfg, net), 0);
-    ck_assert_int_eq(zc_client_connect(*net, addr, len, "the server", &u->client), 0);
+    ck_assert_int_eq(zc_client_connect(*net, addr, len, &rig_secret, "the server", &u->client), 0);
     ck_assert_int_eq(zc_client_open(u->client, path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE,
                                     0644, &u->handle, &attr),
                      0);

@@ -61,31 +61,27 @@ static struct zc_msg writing(uint64_t session, uint64_t handle, uint64_t off, co
 
 static uint64_t clients = 5000;
 
-/* HELLO in place of a session; not answered yet. */
+/* HELLO and AUTH in place of a session; the latter is not answered yet. */
 static void come_back(struct raw *p, uint64_t replaces, uint64_t replaces_client)
 {
-    unsigned char addr[64];
-    size_t len = sizeof addr;
-    struct zc_msg m = {.type = ZC_T_HELLO,
-                       .magic = ZC_MAGIC,
-                       .version_min = ZC_PROTOCOL,
-                       .version_max = ZC_PROTOCOL,
-                       .tag = 99,
-                       .client_id = ++clients,
-                       .silence_ms = SILENCE,
-                       .replaces = replaces,
-                       .replaces_client = replaces_client,
-                       .name = {"raw again", 9}};
+    unsigned char proof[ZC_PROOF_SIZE];
+    struct zc_msg m;
 
-    zc_tp_address(p->tp, addr, &len);
-    m.address = (struct zc_bytes){addr, (uint32_t)len};
+    p->id = ++clients;
+    p->replaces = replaces;
+    p->replaces_client = replaces_client;
+    raw_greet(p, SILENCE, ZC_PROTOCOL);
+    m = raw_auth(p, proof);
+    m.tag = 99;
+    p->received = 0;
     raw_send(p, &m);
 }
 
 static uint64_t answered(struct raw *p)
 {
-    WAIT_FOR((zc_tp_progress(p->tp, 10), p->last.type == (ZC_T_HELLO | ZC_REPLY)));
+    WAIT_FOR((zc_tp_progress(p->tp, 10), p->last.type == (ZC_T_AUTH | ZC_REPLY)));
     ck_assert_msg(p->last.status == 0, "%s", p->text);
+    ck_assert(zc_seal_check(&p->keys, p->bytes, p->len));
     return p->last.session;
 }
 
@@ -143,6 +139,7 @@ START_TEST(requests_under_way_end_first)
     WAIT_FOR((zc_tp_progress(new.tp, 10), new.received >= 2));
     ck_assert_int_eq(new.last.type, ZC_T_PENDING);
     ck_assert_uint_eq(new.last.tag, 99);
+    ck_assert(zc_seal_check(&new.keys, new.bytes, new.len));
     zc_store_fault_release(rig.store);
     was = answered(&new);
     m = writing(was, open_file(&new, was), 1, "new");
@@ -171,12 +168,12 @@ START_TEST(a_session_that_does_not_end)
     raw_send(&old, &m);
     WAIT_FOR(zc_store_fault_held(rig.store) == 1);
     come_back(&new, was, 4711);
-    WAIT_FOR((zc_tp_progress(new.tp, 10), new.last.type == (ZC_T_HELLO | ZC_REPLY)));
+    WAIT_FOR((zc_tp_progress(new.tp, 10), new.last.type == (ZC_T_AUTH | ZC_REPLY)));
     ck_assert_int_eq(new.last.status, -EBUSY);
     zc_store_fault_release(rig.store);
     come_back(&new, was, 4711); /* as soon as it has */
     new.last.type = 0;
-    WAIT_FOR((zc_tp_progress(new.tp, 10), new.last.type == (ZC_T_HELLO | ZC_REPLY)));
+    WAIT_FOR((zc_tp_progress(new.tp, 10), new.last.type == (ZC_T_AUTH | ZC_REPLY)));
     zc_tp_close(old.tp);
     zc_tp_close(new.tp);
     down(NULL);
@@ -265,6 +262,7 @@ START_TEST(who_is_dropped_is_told)
         p.last.type = 0;
         WAIT_FOR((zc_tp_progress(p.tp, 10), p.last.type == ZC_T_DROPPED));
         ck_assert_uint_eq(p.last.session, m.session);
+        ck_assert(zc_seal_check(&p.keys, p.bytes, p.len));
         ck_assert_int_eq(p.last.status, -ECONNRESET);
         ck_assert_msg(strstr(p.text, "nothing was heard") != NULL, "%s", p.text);
         nanosleep(&(struct timespec){0, 150000000}, NULL); /* it is told now and then only */

@@ -358,7 +358,7 @@ START_TEST(silent_server)
     ck_assert_int_eq(zc_tp_loop_open(&tp, &deaf), 0);
     ck_assert_int_eq(zc_tp_address(deaf, addr, &len), 0);
     net = rig_net(300);
-    ck_assert_int_eq(zc_client_connect(net, addr, len, "deaf", &c), -ETIMEDOUT);
+    ck_assert_int_eq(zc_client_connect(net, addr, len, &rig_secret, "deaf", &c), -ETIMEDOUT);
     ck_assert_uint_ge(zc_now() - start, 300 * ZC_NS_PER_MS);
     ck_assert_uint_lt(zc_now() - start, 20000 * ZC_NS_PER_MS);
     ck_assert_msg(strstr(zc_error_text(ETIMEDOUT), "deaf: no sign of life") != NULL, "%s",
@@ -446,6 +446,7 @@ START_TEST(rubbish_does_no_harm)
     for (int i = 0; i < 20000; i++) {
         size_t n = (size_t)rand_r(&seed) % sizeof buf;
         struct zc_msg m = {.type = (uint8_t)(rand_r(&seed) % 40),
+                           .tag = zc_tag(1, ++r.count),
                            .session = i % 3 ? session : (uint64_t)rand_r(&seed),
                            .handle = (uint64_t)rand_r(&seed),
                            .off = (uint64_t)rand_r(&seed) << 33,
@@ -458,6 +459,8 @@ START_TEST(rubbish_does_no_harm)
         if (m.type == ZC_T_BYE || m.type == ZC_T_CONTROL) /* those would be obeyed */
             continue;
         len = i % 2 ? zc_msg_encode(&m, buf, sizeof buf) : (int)n;
+        if (len >= ZC_HEADER_SIZE + ZC_SEAL_SIZE && i % 4) /* some without */
+            zc_seal_put(&r.keys, buf, (size_t)len);
         if (len > 0)
             ck_assert_int_eq(zc_tp_send(r.tp, r.peer, buf, (size_t)len), 0);
         zc_tp_progress(r.tp, 0);

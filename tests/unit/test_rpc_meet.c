@@ -7,6 +7,7 @@
 
 #include "raw_peer.h"
 #include "rig.h"
+#include "zc_box.h"
 #include "zc_store_remote.h"
 
 static struct rig rig;
@@ -364,7 +365,7 @@ START_TEST(rubbish_is_refused)
     raw_begin(60000, &session, &handle);
     answered(piece(session, handle + 1, 10, 0, 10), -EBADF);
     answered(piece(session, handle, 0, 0, 0), -EINVAL);
-    answered(piece(session, handle, ZC_MAX_CARD + 1, 0, 10), -EINVAL);
+    answered(piece(session, handle, ZC_MAX_CARD + ZC_BOX_EXTRA + 1, 0, 10), -EINVAL);
     answered(piece(session, handle, 10, 0, 0), -EINVAL);
     answered(piece(session, handle, 10, 0, 11), -EINVAL);
     answered(piece(session, handle, 20, 10, 10), -EINVAL); /* no first piece */
@@ -392,14 +393,14 @@ START_TEST(rubbish_is_refused)
     find(f, 'x', 20000);
     answered(piece(session, handle, 10, 0, 10), 0);
     ck_assert_uint_eq(raw.last.count, number);
-    ck_assert_uint_eq(raw.last.size, 20000);
+    ck_assert_uint_eq(raw.last.size, 20000 + ZC_BOX_EXTRA);
     ck_assert_uint_eq(raw.last.data.n, ZC_MAX_CARD_PIECE);
     part(mine); /* who has found it reads all of it */
     m.what = ZC_MEET_READ;
     m.off = 19000;
     answered(m, 0);
-    ck_assert_uint_eq(raw.last.data.n, 1000);
-    m.off = 20001;
+    ck_assert_uint_eq(raw.last.data.n, 1000 + ZC_BOX_EXTRA);
+    m.off = 20000 + ZC_BOX_EXTRA + 1;
     answered(m, -EINVAL);
     m.off = 0;
     m.count = number + 1;
@@ -418,20 +419,26 @@ START_TEST(a_dead_client_leaves_nothing)
     struct zc_store *s;
     struct zc_sfile *f;
     struct zc_seat *mine = NULL;
+    static const unsigned char card[10];
+    unsigned char box[sizeof card + ZC_BOX_EXTRA];
     uint64_t session, handle;
+    struct zc_msg m;
 
     rig_up(&rig, NULL, NULL);
     raw_begin(1000, &session, &handle);
     s = connect_to(&rig, 1);
     f = open_in(s, "/f");
+    ck_assert_int_eq(zc_box_close(&rig_secret, card, sizeof card, box), 0);
+    m = piece(session, handle, sizeof box, 0, sizeof box);
+    m.data.p = box;
     mine = leave(f, 'x', 20000);
-    answered(piece(session, handle, 10, 0, 10), 0); /* reads that one */
+    answered(m, 0); /* reads that one */
     part(mine);
-    answered(piece(session, handle, 10, 0, 10), 0); /* has one */
+    answered(m, 0); /* has one */
     ck_assert_uint_eq(raw.last.size, 0);
-    answered(piece(session, handle, 10, 0, 10), 0); /* finds its own */
-    ck_assert_uint_eq(raw.last.size, 10);
-    find(f, 0, 10);
+    answered(m, 0); /* finds its own */
+    ck_assert_uint_eq(raw.last.size, sizeof box);
+    find(f, 0, sizeof card);
     do { /* the server drops it when a second has passed */
         struct zc_card theirs;
 

@@ -182,60 +182,23 @@ END_TEST
 
 /* ---- a client that is killed ---- */
 
-static struct zc_msg last;
-
-static void on_message(void *arg, const void *msg, size_t len)
-{
-    (void)arg;
-    if (zc_msg_decode(&last, msg, len) == 0)
-        last.text.n = 0;
-}
-
-static void say(struct zc_tp *tp, zc_peer peer, const struct zc_msg *m)
-{
-    unsigned char buf[ZC_MAX_MESSAGE];
-    int n = zc_msg_encode(m, buf, sizeof buf);
-
-    last.type = 0;
-    ck_assert_int_eq(zc_tp_send(tp, peer, buf, (size_t)n), 0);
-    WAIT_FOR((zc_tp_progress(tp, 10), last.type == (m->type | ZC_REPLY)));
-    ck_assert_int_eq(last.status, 0);
-}
-
 /* Its session stays for as long as it could be silent; it keeps nobody from opening the file for
  * longer than that, and what another set writes then is read. */
 START_TEST(the_set_of_the_dead)
 {
-    struct zc_tp_config cfg = {.max_msg = ZC_MAX_MESSAGE, .nrecv = 4, .recv = on_message};
-    struct zc_msg m = {.type = ZC_T_HELLO,
-                       .magic = ZC_MAGIC,
-                       .version_min = ZC_PROTOCOL,
-                       .version_max = ZC_PROTOCOL,
-                       .client_id = 4711,
-                       .silence_ms = 1500,
-                       .name = {"short of life", 13}};
-    unsigned char addr[64];
-    size_t len = sizeof addr;
-    struct zc_tp *tp;
-    zc_peer peer;
+    struct zc_msg m = {
+        .type = ZC_T_OPEN, .open_flags = RW, .set = 12345, .daemons = 1, .path = {"/f", 2}};
+    struct raw raw;
     struct job j;
 
     up();
     job_is_on(&j, "a");
     job_write(&j, 1);
     job_close(&j, ZC_LEVEL_STORED);
-    ck_assert_int_eq(zc_tp_loop_open(&cfg, &tp), 0);
-    ck_assert_int_eq(zc_tp_peer_add(tp, rigs[0].addr, rigs[0].addr_len, &peer), 0);
-    zc_tp_address(tp, addr, &len);
-    m.address = (struct zc_bytes){addr, (uint32_t)len};
-    say(tp, peer, &m);
-    m = (struct zc_msg){.type = ZC_T_OPEN,
-                        .session = last.session,
-                        .open_flags = RW,
-                        .set = 12345,
-                        .daemons = 1,
-                        .path = {"/f", 2}};
-    say(tp, peer, &m);
+    raw_up(&raw, &rigs[0]);
+    m.session = raw_hello(&raw, 1500, ZC_PROTOCOL);
+    raw_call(&raw, &m);
+    ck_assert_int_eq(raw.last.status, 0);
     ck_assert_uint_eq(counter(0, "handles"), 1);
     job_is_on(&j, "ab");
     ck_assert_uint_eq(counter(0, "sessions_lost"), 1);
@@ -244,7 +207,7 @@ START_TEST(the_set_of_the_dead)
     job_is_on(&j, "a");
     job_reads(&j, 2);
     job_close(&j, ZC_LEVEL_STORED);
-    zc_tp_close(tp);
+    zc_tp_close(raw.tp);
     down();
 }
 END_TEST

@@ -69,7 +69,7 @@ static struct zc_client *connect_or_not(void)
 {
     struct zc_client *c;
 
-    return zc_client_connect(net, rig.addr, rig.addr_len, "the server", &c) ? NULL : c;
+    return zc_client_connect(net, rig.addr, rig.addr_len, &rig_secret, "the server", &c) ? NULL : c;
 }
 
 /* A small session; true when the server said that all of `buf` is stored. */

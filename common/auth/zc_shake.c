@@ -1,0 +1,116 @@
+/* zc_shake.c - handshakes: what was said, proofs, keys. */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sodium.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "zc_log.h"
+#include "zc_shake.h"
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+/* Without it the library works as well, with slower functions. */
+static void prepare(void)
+{
+    if (sodium_init() < 0)
+        zc_debug("sodium_init failed");
+}
+
+/* ---- random numbers ---- */
+
+static int fill(void *buf, size_t len, const char *what)
+{
+    if (getrandom(buf, len, 0) == (ssize_t)len)
+        return 0;
+    return zc_errorf(errno, "no random numbers for %s: %s", what, strerror(errno));
+}
+
+int zc_secret_make(struct zc_secret *out)
+{
+    return fill(out->bytes, sizeof out->bytes, "a secret");
+}
+
+void zc_secret_forget(struct zc_secret *s)
+{
+    sodium_memzero(s->bytes, sizeof s->bytes);
+}
+
+bool zc_secret_is_made(const struct zc_secret *s)
+{
+    return !sodium_is_zero(s->bytes, sizeof s->bytes);
+}
+
+int zc_nonce_make(unsigned char nonce[ZC_NONCE_SIZE])
+{
+    return fill(nonce, ZC_NONCE_SIZE, "a nonce");
+}
+
+/* ---- what was said ---- */
+
+/* H(key, label bytes); `out` may be the key. */
+static void hash(unsigned char out[32], const unsigned char key[32], const char *label,
+                 const void *bytes, size_t len)
+{
+    crypto_generichash_state h;
+
+    pthread_once(&once, prepare);
+    crypto_generichash_init(&h, key, 32, 32);
+    crypto_generichash_update(&h, (const unsigned char *)label, strlen(label) + 1);
+    if (len)
+        crypto_generichash_update(&h, bytes, len);
+    crypto_generichash_final(&h, out, 32);
+    sodium_memzero(&h, sizeof h);
+}
+
+void zc_shake_begin(struct zc_shake *s, const struct zc_secret *secret, const void *hello,
+                    size_t len)
+{
+    hash(s->said, secret->bytes, "zcache hello", hello, len);
+}
+
+void zc_shake_answer(struct zc_shake *s, void *reply, size_t len)
+{
+    unsigned char *proof = (unsigned char *)reply + len - ZC_PROOF_SIZE;
+
+    hash(proof, s->said, "server", reply, len - ZC_PROOF_SIZE);
+    hash(s->said, s->said, "reply", reply, len);
+}
+
+bool zc_shake_check_answer(struct zc_shake *s, const void *reply, size_t len)
+{
+    unsigned char proof[ZC_PROOF_SIZE];
+
+    if (len < ZC_PROOF_SIZE)
+        return false;
+    hash(proof, s->said, "server", reply, len - ZC_PROOF_SIZE);
+    if (sodium_memcmp(proof, (const unsigned char *)reply + len - ZC_PROOF_SIZE, sizeof proof))
+        return false;
+    hash(s->said, s->said, "reply", reply, len);
+    return true;
+}
+
+void zc_shake_prove(const struct zc_shake *s, unsigned char proof[ZC_PROOF_SIZE])
+{
+    hash(proof, s->said, "client", NULL, 0);
+}
+
+bool zc_shake_check_proof(const struct zc_shake *s, const void *proof, size_t len)
+{
+    unsigned char right[ZC_PROOF_SIZE];
+
+    zc_shake_prove(s, right);
+    return len == sizeof right && sodium_memcmp(right, proof, sizeof right) == 0;
+}
+
+void zc_shake_keys(const struct zc_shake *s, bool server, struct zc_keys *out)
+{
+    unsigned char both[32];
+
+    hash(both, s->said, "keys", NULL, 0);
+    memcpy(server ? out->theirs : out->ours, both, ZC_SEAL_KEY_SIZE);
+    memcpy(server ? out->ours : out->theirs, both + ZC_SEAL_KEY_SIZE, ZC_SEAL_KEY_SIZE);
+    sodium_memzero(both, sizeof both);
+}

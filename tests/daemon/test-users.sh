@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Two users of one host: who did not start a daemon does not reach it, and nobody is led to a daemon
+# of somebody else.
+. "$(dirname -- "$0")/functions.sh"
+
+[[ $(id -u) == 0 ]] || {
+    echo "skipped: only root can be two users"
+    exit 77
+}
+requires setpriv --reuid=nobody --regid=nogroup --clear-groups true
+as_other() { setpriv --reuid=nobody --regid=nogroup --clear-groups -- "$@"; }
+requires as_other "$zcachectl" --version
+
+umask 077 # address files are their owner's
+make_tmp
+chmod 711 "$tmp"
+cd "$tmp" || exit 99
+mkdir root theirs
+chown nobody:nogroup theirs
+start_daemon 0 --root "$tmp/root" --cache-size 16M
+address=$tmp/0.addr
+
+count() { "$zcachectl" --daemons "$address" --json stats | sed -n "s/^ *\"$1\": \([0-9]*\),*$/\1/p"; }
+
+# The file is its owner's, whatever the mask; so is a copy.
+[[ $(stat -c %a "$address") == 600 ]] || fail "mode $(stat -c %a "$address")"
+cp "$address" theirs/copy.addr
+for file in "$address" "$tmp/theirs/copy.addr"; do
+    expect 1 "*cannot read $file: Permission denied*" \
+        as_other "$zcachectl" --daemons "$file" status
+    expect 1 "*" as_other "$zcachectl" --daemons "$file" stop
+done
+
+# All of it but the secret, which cannot be guessed.
+sed "s/^secret .*/secret $(printf '%064d' 1)/" "$address" >theirs/forged.addr
+chown nobody:nogroup theirs/forged.addr
+chmod 600 theirs/forged.addr
+for command in status files flush evict drain stop; do
+    expect 1 "*another daemon answers*" \
+        as_other "$zcachectl" --daemons "$tmp/theirs/forged.addr" --timeout 3s "$command"
+done
+expect 0 "*serving*" "$zcachectl" --daemons "$address" status
+[[ $(count sessions) == 1 ]] || fail "$(count sessions) sessions"
+echo "handshakes that came to nothing: $(($(count handshakes) + $(count handshakes_lapsed)))"
+(($(count handshakes) + $(count handshakes_lapsed) >= 6)) || fail "not all were counted"
+
+# A file by which somebody else wants to have our data.
+setpriv --reuid=nobody --regid=nogroup --clear-groups -- "$zcached" --root "$tmp/theirs" \
+    --cache-size 16M --address-file "$tmp/theirs/1.addr" 2>1.log &
+daemon_pids[1]=$!
+wait_for 60 test -s theirs/1.addr || fail "their daemon did not start: $(cat 1.log)"
+expect 0 "*serving*" as_other "$zcachectl" --daemons "$tmp/theirs/1.addr" status
+expect 1 "*theirs/1.addr belongs to another user*" \
+    "$zcachectl" --daemons "$tmp/theirs/1.addr" status
+cp theirs/1.addr mine.addr
+chmod 644 mine.addr
+expect 1 "*mine.addr may be read or written by others (mode 0644)*" \
+    "$zcachectl" --daemons "$tmp/mine.addr" status
+stop_daemon 1 || fail "status $? of their daemon"
+
+# Without a secret, as older releases wrote it.
+sed '/^secret /d' "$address" >old.addr
+chmod 600 old.addr
+expect 1 "*old.addr has no secret*" "$zcachectl" --daemons "$tmp/old.addr" status
+
+expect 0 "*serving*" "$zcachectl" --daemons "$address" status
+stop_daemon 0 || fail "status $? of the daemon"

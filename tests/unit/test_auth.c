@@ -1,0 +1,635 @@
+/* test_auth.c - who does not know the secret gets nowhere, and nobody else notices.
+ *
+ * Raw peers are attackers: they send what they have heard, changed, or made up.  The owner's
+ * client goes on all the time.  Messages reach the server in the order they are sent, so that
+ * everything sent before has been dealt with when the owner's PING is answered.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "raw_peer.h"
+#include "rig.h"
+#include "zc_box.h"
+#include "zc_net_internal.h"
+
+static struct rig rig;
+static struct zc_net *net;
+static struct zc_client *owner;
+static uint64_t file;
+static struct raw raw;
+
+static void up(void)
+{
+    rig_up(&rig, NULL, NULL);
+    net = rig_net(60000);
+    owner = rig_connect(&rig, net);
+    file = rig_open(owner, "/owners");
+    ck_assert_int_eq(zc_client_write(owner, file, "mine", 4, 0), 4);
+    raw_up(&raw, &rig);
+}
+
+static void down(void)
+{
+    char buf[5] = "";
+
+    ck_assert_int_eq(zc_client_read(owner, file, buf, 4, 0), 4);
+    ck_assert_str_eq(buf, "mine");
+    ck_assert_uint_eq(zc_net_refused(net), 0);
+    zc_tp_close(raw.tp);
+    zc_client_disconnect(owner);
+    zc_net_destroy(net);
+    rig_down(&rig);
+}
+
+/* Everything that was sent to the server before has been dealt with, and what it said is here. */
+static void settle(struct raw *r)
+{
+    ck_assert_int_eq(zc_client_ping(owner), 0);
+    while (zc_tp_progress(r->tp, 0) > 0)
+        ;
+}
+
+/* ---- the handshake ---- */
+
+START_TEST(a_wrong_secret)
+{
+    struct zc_secret wrong = rig_secret;
+    struct zc_client *c;
+
+    up();
+    wrong.bytes[31] ^= 1;
+    ck_assert_int_eq(zc_client_connect(net, rig.addr, rig.addr_len, &wrong, "it", &c), -ESTALE);
+    ck_assert_msg(strstr(zc_error_text(ESTALE), "secret") != NULL, "%s", zc_error_text(ESTALE));
+    ck_assert_uint_eq(rig_stat(owner, "sessions"), 1);
+    ck_assert_uint_eq(rig_stat(owner, "sessions_opened"), 1);
+    down();
+}
+END_TEST
+
+/* A session that nobody has proved anything for takes no message, and a wrong proof is none. */
+START_TEST(no_secret)
+{
+    unsigned char proof[ZC_PROOF_SIZE], wrong[ZC_PROOF_SIZE];
+    struct zc_msg auth, ping = {.type = ZC_T_PING};
+
+    up();
+    raw_greet(&raw, 60000, ZC_PROTOCOL);
+    auth = raw_auth(&raw, proof);
+    ping.session = auth.session;
+    raw_send(&raw, &ping);
+    memcpy(wrong, proof, sizeof wrong);
+    wrong[7] ^= 0x10;
+    auth.proof.p = wrong;
+    raw_send(&raw, &auth);
+    auth.proof.n = 31;
+    raw_send(&raw, &auth);
+    auth.proof.n = 0;
+    raw_send(&raw, &auth);
+    settle(&raw);
+    ck_assert_uint_eq(raw.received, 1); /* R-HELLO */
+    ck_assert_uint_eq(rig_stat(owner, "handshakes_refused"), 3);
+    ck_assert_uint_eq(rig_stat(owner, "malformed"), 1);
+    ck_assert_uint_eq(rig_stat(owner, "handshakes"), 1);
+    ck_assert_uint_eq(rig_stat(owner, "sessions"), 1);
+    auth.proof = (struct zc_bytes){proof, sizeof proof}; /* he who did know it is not kept out */
+    raw_call(&raw, &auth);
+    ck_assert_int_eq(raw.last.status, 0);
+    ck_assert_uint_eq(rig_stat(owner, "handshakes"), 0);
+    ck_assert_uint_eq(rig_stat(owner, "sessions"), 2);
+    raw_call(&raw, &ping);
+    ck_assert_int_eq(raw.last.status, 0);
+    down();
+}
+END_TEST
+
+static size_t hello_bytes(struct raw *r, unsigned char *buf)
+{
+    static const unsigned char nonce[ZC_NONCE_SIZE] = {1, 2, 3};
+    unsigned char addr[64];
+    size_t len = sizeof addr;
+    struct zc_msg m = {.type = ZC_T_HELLO,
+                       .magic = ZC_MAGIC,
+                       .version_min = ZC_PROTOCOL,
+                       .version_max = ZC_PROTOCOL,
+                       .client_id = 99,
+                       .silence_ms = 60000,
+                       .name = {"raw", 3},
+                       .method = ZC_METHOD_SECRET,
+                       .nonce = {nonce, sizeof nonce}};
+
+    zc_tp_address(r->tp, addr, &len);
+    m.address = (struct zc_bytes){addr, (uint32_t)len};
+    return raw_encode(r, &m, buf);
+}
+
+/* Somebody sends again what he has heard another one say. */
+START_TEST(a_replayed_handshake)
+{
+    unsigned char hello[ZC_MAX_MESSAGE], auth[ZC_MAX_MESSAGE], proof[ZC_PROOF_SIZE];
+    struct zc_msg m;
+    size_t nh, na;
+
+    up();
+    nh = hello_bytes(&raw, hello);
+    raw_bytes(&raw, hello, nh);
+    WAIT_FOR((zc_tp_progress(raw.tp, 10), raw.received == 1));
+    m = raw_auth(&raw, proof);
+    na = raw_encode(&raw, &m, auth);
+    raw_bytes(&raw, auth, na);
+    WAIT_FOR((zc_tp_progress(raw.tp, 10), raw.received == 2));
+    ck_assert_int_eq(raw.last.status, 0);
+    ck_assert_uint_eq(rig_stat(owner, "sessions"), 2);
+
+    raw_bytes(&raw, auth, na); /* that session has begun */
+    raw_bytes(&raw, hello, nh);
+    WAIT_FOR((zc_tp_progress(raw.tp, 10), raw.received == 3)); /* another nonce, another number */
+    ck_assert_uint_ne(raw.last.session, m.session);
+    raw_bytes(&raw, auth, na);
+    memcpy(auth + 16, raw.bytes + 16, 8); /* the old proof for the new number */
+    raw_bytes(&raw, auth, na);
+    settle(&raw);
+    ck_assert_uint_eq(rig_stat(owner, "handshakes_refused"), 3);
+    ck_assert_uint_eq(rig_stat(owner, "sessions"), 2); /* the first goes on */
+    ck_assert_uint_eq(rig_stat(owner, "sessions_opened"), 2);
+    m = (struct zc_msg){.type = ZC_T_PING, .session = m.session};
+    raw_call(&raw, &m);
+    ck_assert_int_eq(raw.last.status, 0);
+    down();
+}
+END_TEST
+
+/* Whichever byte is changed on its way to the server, the client sees it in the answer. */
+START_TEST(an_altered_hello)
+{
+    unsigned char hello[ZC_MAX_MESSAGE], altered[ZC_MAX_MESSAGE];
+    unsigned answered = 0;
+    size_t n;
+
+    up();
+    n = hello_bytes(&raw, hello);
+    for (size_t i = 0; i < n; i++) {
+        unsigned before = raw.received;
+        struct zc_shake said = raw.shake;
+
+        memcpy(altered, hello, n);
+        altered[i] ^= 1;
+        raw_bytes(&raw, altered, n);
+        settle(&raw);
+        if (raw.received == before || raw.last.status)
+            continue;
+        answered++;
+        ck_assert_msg(!zc_shake_check_answer(&said, raw.bytes, raw.len), "byte %zu", i);
+    }
+    ck_assert_uint_gt(answered, 40); /* the nonce, at least */
+    ck_assert_uint_eq(rig_stat(owner, "sessions_opened"), 1);
+    down();
+}
+END_TEST
+
+START_TEST(an_altered_answer)
+{
+    unsigned char hello[ZC_MAX_MESSAGE];
+    struct zc_shake said;
+    size_t n;
+
+    up();
+    n = hello_bytes(&raw, hello);
+    raw_bytes(&raw, hello, n);
+    WAIT_FOR((zc_tp_progress(raw.tp, 10), raw.received == 1));
+    for (size_t i = 0; i < raw.len; i++)
+        for (unsigned bit = 1; bit < 256; bit <<= 1) {
+            said = raw.shake;
+            raw.bytes[i] ^= (unsigned char)bit;
+            ck_assert_msg(!zc_shake_check_answer(&said, raw.bytes, raw.len), "byte %zu", i);
+            ck_assert_mem_eq(&said, &raw.shake, sizeof said);
+            raw.bytes[i] ^= (unsigned char)bit;
+        }
+    said = raw.shake;
+    ck_assert(!zc_shake_check_answer(&said, raw.bytes, raw.len - 1));
+    ck_assert(!zc_shake_check_answer(&said, raw.bytes, 10));
+    ck_assert(zc_shake_check_answer(&said, raw.bytes, raw.len));
+    down();
+}
+END_TEST
+
+START_TEST(an_altered_auth)
+{
+    unsigned char auth[ZC_MAX_MESSAGE], altered[ZC_MAX_MESSAGE], proof[ZC_PROOF_SIZE];
+    uint64_t thrown_away;
+    unsigned tried = 0;
+    struct zc_msg m;
+    size_t n;
+
+    up();
+    raw_greet(&raw, 60000, ZC_PROTOCOL);
+    m = raw_auth(&raw, proof);
+    n = raw_encode(&raw, &m, auth);
+    for (size_t i = 0; i < n; i++) {
+        if (i >= 5 && i < 16) /* version, flags and tag are not part of what is proved */
+            continue;
+        memcpy(altered, auth, n);
+        altered[i] ^= 1;
+        raw_bytes(&raw, altered, n);
+        tried++;
+    }
+    settle(&raw);
+    thrown_away = rig_stat(owner, "handshakes_refused") + rig_stat(owner, "malformed");
+    ck_assert_uint_eq(thrown_away, tried);
+    ck_assert_uint_eq(raw.received, 1);
+    ck_assert_uint_eq(rig_stat(owner, "sessions"), 1);
+    raw_bytes(&raw, auth, n);
+    WAIT_FOR((zc_tp_progress(raw.tp, 10), raw.received == 2));
+    ck_assert_int_eq(raw.last.status, 0);
+    down();
+}
+END_TEST
+
+/* Who begins and does not go on is forgotten, and cannot be many. */
+START_TEST(half_a_handshake)
+{
+    unsigned char hello[ZC_MAX_MESSAGE];
+    uint64_t opened;
+    size_t n;
+
+    up();
+    raw_greet(&raw, 200, ZC_PROTOCOL);
+    ck_assert_uint_eq(rig_stat(owner, "handshakes"), 1);
+    WAIT_FOR(rig_stat(owner, "handshakes") == 0);
+    ck_assert_uint_eq(rig_stat(owner, "handshakes_lapsed"), 1);
+
+    n = hello_bytes(&raw, hello);
+    for (int i = 0; i < 4096 + 300; i++) {
+        raw_bytes(&raw, hello, n);
+        if (i % 64 == 0)
+            settle(&raw);
+    }
+    settle(&raw);
+    WAIT_FOR(rig_stat(owner, "handshakes") <= 4096);
+    ck_assert_uint_ge(rig_stat(owner, "handshakes_lapsed"), 300);
+    opened = raw_hello(&raw, 60000, ZC_PROTOCOL); /* there is room for who means it */
+    ck_assert_uint_ne(opened, 0);
+    down();
+}
+END_TEST
+
+/* ---- a session ---- */
+
+static struct zc_msg write_to(uint64_t session, uint64_t handle, const char *text)
+{
+    return (struct zc_msg){.type = ZC_T_WRITE,
+                           .session = session,
+                           .handle = handle,
+                           .len = strlen(text),
+                           .data = {text, (uint32_t)strlen(text)}};
+}
+
+static uint64_t raw_open(struct raw *r, uint64_t session, const char *path)
+{
+    struct zc_msg m = {.type = ZC_T_OPEN,
+                       .session = session,
+                       .open_flags = ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE,
+                       .mode = 0600,
+                       .path = {path, (uint32_t)strlen(path)}};
+
+    raw_call(r, &m);
+    ck_assert_int_eq(r->last.status, 0);
+    return r->last.handle;
+}
+
+static uint64_t not_taken(void)
+{
+    return rig_stat(owner, "forged") + rig_stat(owner, "malformed");
+}
+
+START_TEST(an_altered_request)
+{
+    unsigned char buf[ZC_MAX_MESSAGE], altered[ZC_MAX_MESSAGE], out[8] = "";
+    uint64_t session, handle, h, before;
+    unsigned received;
+    struct zc_msg m;
+    size_t n;
+
+    up();
+    session = raw_hello(&raw, 60000, ZC_PROTOCOL);
+    handle = raw_open(&raw, session, "/f");
+    received = raw.received;
+    m = write_to(session, handle, "written");
+    n = raw_encode(&raw, &m, buf);
+    before = not_taken();
+    for (size_t i = 0; i < n; i++) {
+        memcpy(altered, buf, n);
+        altered[i] ^= 0x20;
+        raw_bytes(&raw, altered, n);
+    }
+    settle(&raw);
+    ck_assert_uint_eq(not_taken() - before, n);
+    ck_assert_uint_ge(rig_stat(owner, "forged"), n - 4 - 8); /* but for size and session */
+    ck_assert_uint_eq(raw.received, received);
+    h = rig_open(owner, "/f");
+    ck_assert_int_eq(zc_client_read(owner, h, out, sizeof out, 0), 0);
+    raw_bytes(&raw, buf, n); /* as it was meant */
+    WAIT_FOR((zc_tp_progress(raw.tp, 10), raw.received == received + 1));
+    ck_assert_int_eq(raw.last.status, 0);
+    ck_assert_int_eq(zc_client_read(owner, h, out, sizeof out, 0), 7);
+    ck_assert_str_eq((char *)out, "written");
+    down();
+}
+END_TEST
+
+START_TEST(a_request_comes_once)
+{
+    unsigned char buf[ZC_MAX_MESSAGE];
+    struct zc_msg m = {.type = ZC_T_PING};
+    unsigned received;
+    size_t n;
+
+    up();
+    m.session = raw_hello(&raw, 60000, ZC_PROTOCOL);
+    received = raw.received;
+    n = raw_encode(&raw, &m, buf);
+    for (int i = 0; i < 3; i++)
+        raw_bytes(&raw, buf, n);
+    settle(&raw);
+    ck_assert_uint_eq(raw.received, received + 1);
+    ck_assert_uint_eq(rig_stat(owner, "replayed"), 2);
+
+    m.tag = zc_tag(7, 1000); /* other lanes have counts of their own, in any order */
+    raw_call(&raw, &m);
+    m.tag = zc_tag(8, 999);
+    raw_call(&raw, &m);
+    m.tag = zc_tag(7, 1001);
+    raw_call(&raw, &m);
+    ck_assert_uint_eq(rig_stat(owner, "replayed"), 2);
+    received = raw.received;
+    m.tag = zc_tag(7, 1000);
+    raw_send(&raw, &m);
+    m.tag = zc_tag(8, 1);
+    raw_send(&raw, &m);
+    m.tag = zc_tag(ZC_LANES, 1);
+    raw_send(&raw, &m);
+    m.tag = UINT64_MAX;
+    raw_send(&raw, &m);
+    settle(&raw);
+    ck_assert_uint_eq(raw.received, received);
+    ck_assert_uint_eq(rig_stat(owner, "replayed"), 6);
+    down();
+}
+END_TEST
+
+/* The number of a session is no right to it: for who has none, and for who has another one. */
+START_TEST(a_hijacked_session)
+{
+    struct zc_msg m, bye = {.type = ZC_T_BYE},
+                     stop = {.type = ZC_T_CONTROL, .what = ZC_CONTROL_STOP};
+    uint64_t theirs, mine;
+    unsigned received;
+
+    up();
+    theirs = bye.session = stop.session = owner->session;
+    m = write_to(theirs, file, "HACK");
+    m.tag = bye.tag = stop.tag = zc_tag(60, UINT64_MAX);
+    raw_send(&raw, &m); /* the keys are zeros */
+    raw_send(&raw, &bye);
+    mine = raw_hello(&raw, 60000, ZC_PROTOCOL);
+    ck_assert(mine - theirs > 1000 && theirs - mine > 1000);
+    received = raw.received;
+    raw_send(&raw, &m);
+    raw_send(&raw, &bye);
+    raw_send(&raw, &stop);
+    settle(&raw);
+    ck_assert_uint_eq(raw.received, received);
+    ck_assert_uint_eq(rig_stat(owner, "forged"), 5);
+    ck_assert_uint_eq(rig_stat(owner, "sessions"), 2);
+    down();
+}
+END_TEST
+
+/* What the server has said is not taken from a client. */
+START_TEST(a_reflected_reply)
+{
+    struct zc_msg m = {.type = ZC_T_PING};
+    unsigned char request[ZC_MAX_MESSAGE];
+    size_t n;
+
+    up();
+    m.session = raw_hello(&raw, 60000, ZC_PROTOCOL);
+    raw_call(&raw, &m);
+    raw_bytes(&raw, raw.bytes, raw.len);
+    settle(&raw);
+    ck_assert_uint_eq(rig_stat(owner, "forged"), 1);
+    n = raw_encode(&raw, &m, request); /* nor in the shape of a request, with the server's seal */
+    zc_seal_put(&(struct zc_keys){.ours = {0}}, request, n);
+    raw_bytes(&raw, request, n);
+    settle(&raw);
+    ck_assert_uint_eq(rig_stat(owner, "forged"), 2);
+    down();
+}
+END_TEST
+
+/* Nobody reaches the server's memory, whichever key he guesses. */
+static int moved;
+
+static void was_moved(struct zc_op *op, int status)
+{
+    (void)op;
+    moved = status ? status : 1;
+}
+
+START_TEST(the_servers_memory)
+{
+    char here[64];
+    struct zc_op op = {.done = was_moved, .local = here, .len = sizeof here};
+    struct zc_mr mine;
+    size_t len;
+    void *base;
+
+    up();
+    zc_cache_arena(rig.cache, &base, &len);
+    ck_assert_int_eq(zc_tp_reg(raw.tp, here, sizeof here, &mine), 0);
+    op.desc = mine.desc;
+    ck_assert_uint_gt(mine.rkey, 0);
+    for (uint64_t key = mine.rkey > 200 ? mine.rkey - 200 : 0; key < mine.rkey; key++) {
+        op.raddr = (uintptr_t)base;
+        op.rkey = key;
+        moved = 0;
+        if (zc_tp_rma(raw.tp, raw.peer, ZC_RMA_PULL, &op))
+            continue;
+        WAIT_FOR((zc_tp_progress(raw.tp, 10), moved != 0));
+        ck_assert_msg(moved < 0, "key %llu opens it", (unsigned long long)key);
+    }
+    zc_tp_dereg(raw.tp, &mine);
+    down();
+}
+END_TEST
+
+/* What lies in a box is read by who knows the secret, and as it was put there. */
+START_TEST(a_box)
+{
+    static const char text[] = "how to reach those who own the file";
+    unsigned char box[sizeof text + ZC_BOX_EXTRA], other[sizeof box];
+    struct zc_secret wrong = rig_secret;
+    char out[sizeof text];
+
+    ck_assert_int_eq(zc_box_close(&rig_secret, text, sizeof text, box), 0);
+    ck_assert_int_eq(zc_box_close(&rig_secret, text, sizeof text, other), 0);
+    ck_assert_mem_ne(box, other, sizeof box);
+    ck_assert_ptr_null(memmem(box, sizeof box, "reach", 5));
+    for (size_t i = 0; i < sizeof box; i++) {
+        box[i] ^= 1;
+        ck_assert_msg(!zc_box_open(&rig_secret, box, sizeof box, out), "byte %zu", i);
+        box[i] ^= 1;
+        ck_assert(!zc_box_open(&rig_secret, box, i, out));
+    }
+    wrong.bytes[0] ^= 1;
+    ck_assert(!zc_box_open(&wrong, box, sizeof box, out));
+    ck_assert(zc_box_open(&rig_secret, box, sizeof box, out));
+    ck_assert_str_eq(out, text);
+}
+END_TEST
+
+/* ---- a client, and who says to be its server ---- */
+
+/* Knows the secret, and answers each PING with all that should not be taken before it answers. */
+static struct liar {
+    struct zc_tp *tp;
+    zc_peer peer;
+    struct zc_shake shake;
+    struct zc_keys keys;
+    unsigned char last[ZC_MAX_MESSAGE]; /* reply that was right */
+    size_t last_len;
+    uint64_t count;
+    bool stop, wrong_proof;
+    pthread_t thread;
+} liar;
+
+static void say(const struct zc_msg *m, bool sealed, size_t damage)
+{
+    unsigned char buf[ZC_MAX_MESSAGE];
+    int n = zc_msg_encode(m, buf, sizeof buf);
+
+    ck_assert_int_gt(n, 0);
+    if (m->type == (ZC_T_HELLO | ZC_REPLY))
+        zc_shake_answer(&liar.shake, buf, (size_t)n);
+    else if (sealed)
+        zc_seal_put(&liar.keys, buf, (size_t)n);
+    if (damage)
+        buf[damage % (size_t)n] ^= 4;
+    else if (m->type == (ZC_T_PING | ZC_REPLY) && sealed)
+        memcpy(liar.last, buf, liar.last_len = (size_t)n);
+    ck_assert_int_eq(zc_tp_send(liar.tp, liar.peer, buf, (size_t)n), 0);
+}
+
+enum { LIES_OF_A_PING = 5 };
+
+static void answer_ping(const struct zc_msg *m, const void *msg, size_t len)
+{
+    struct zc_msg r = {.type = ZC_T_PING | ZC_REPLY, .tag = m->tag, .session = m->session};
+    struct zc_msg pending = {.type = ZC_T_PENDING, .tag = m->tag, .session = m->session};
+    struct zc_msg open = {.type = ZC_T_HELLO | ZC_REPLY, .tag = m->tag, .session = m->session};
+
+    say(&r, false, 0);                                             /* 1: no seal */
+    say(&r, true, 6);                                              /* 2: damaged */
+    ck_assert_int_eq(zc_tp_send(liar.tp, liar.peer, msg, len), 0); /* 3: its own words */
+    pending.count = ++liar.count;
+    say(&pending, true, 0);
+    say(&pending, true, 0); /* 4: once more */
+    open.status = -EPERM;
+    say(&open, false, 0); /* 5: of the only kind that has no seal */
+    if (liar.last_len)    /* a reply of before: nobody waits for it */
+        ck_assert_int_eq(zc_tp_send(liar.tp, liar.peer, liar.last, liar.last_len), 0);
+    say(&r, true, 0);
+}
+
+static void on_message(void *arg, const void *msg, size_t len)
+{
+    static const unsigned char nonce[ZC_NONCE_SIZE] = {9}, room[ZC_PROOF_SIZE];
+    struct zc_msg m, r = {.credits = 4, .max_inline = 100, .page_size = 4096, .silence_ms = 60000};
+
+    (void)arg;
+    ck_assert_int_eq(zc_msg_decode(&m, msg, len), 0);
+    r.type = m.type | ZC_REPLY;
+    r.tag = m.tag;
+    r.session = 4242;
+    switch (m.type) {
+    case ZC_T_HELLO:
+        ck_assert_int_eq(zc_tp_peer_add(liar.tp, m.address.p, m.address.n, &liar.peer), 0);
+        zc_shake_begin(&liar.shake, &rig_secret, msg, len);
+        r.nonce = (struct zc_bytes){nonce, sizeof nonce};
+        r.proof = (struct zc_bytes){room, sizeof room};
+        say(&r, false, liar.wrong_proof ? 100 : 0);
+        break;
+    case ZC_T_AUTH:
+        ck_assert(zc_shake_check_proof(&liar.shake, m.proof.p, m.proof.n));
+        zc_shake_keys(&liar.shake, true, &liar.keys);
+        say(&r, false, 0); /* one more lie */
+        say(&r, true, 0);
+        break;
+    case ZC_T_PING:
+        ck_assert(zc_seal_check(&liar.keys, msg, len));
+        answer_ping(&m, msg, len);
+        break;
+    default:
+        say(&r, true, 0);
+    }
+}
+
+static void *serve(void *arg)
+{
+    (void)arg;
+    while (!__atomic_load_n(&liar.stop, __ATOMIC_ACQUIRE))
+        zc_tp_progress(liar.tp, 5);
+    return NULL;
+}
+
+static void liar_up(unsigned char *addr, size_t *len)
+{
+    struct zc_tp_config tp = {.max_msg = ZC_MAX_MESSAGE, .nrecv = 4, .recv = on_message};
+
+    memset(&liar, 0, sizeof liar);
+    ck_assert_int_eq(zc_tp_loop_open(&tp, &liar.tp), 0);
+    ck_assert_int_eq(zc_tp_address(liar.tp, addr, len), 0);
+    ck_assert_int_eq(pthread_create(&liar.thread, NULL, serve, NULL), 0);
+}
+
+static void liar_down(void)
+{
+    __atomic_store_n(&liar.stop, true, __ATOMIC_RELEASE);
+    pthread_join(liar.thread, NULL);
+    zc_tp_close(liar.tp);
+}
+
+START_TEST(a_client_takes_what_its_server_has_sealed)
+{
+    unsigned char addr[64];
+    size_t len = sizeof addr;
+    struct zc_client *c;
+
+    liar_up(addr, &len);
+    net = rig_net(60000);
+    ck_assert_int_eq(zc_client_connect(net, addr, len, &rig_secret, "liar", &c), 0);
+    ck_assert_uint_eq(zc_net_refused(net), 1);
+    for (unsigned i = 1; i <= 3; i++) {
+        ck_assert_int_eq(zc_client_ping(c), 0);
+        ck_assert_uint_eq(zc_net_refused(net), 1 + i * LIES_OF_A_PING);
+    }
+    zc_client_disconnect(c);
+    __atomic_store_n(&liar.wrong_proof, true, __ATOMIC_RELEASE);
+    ck_assert_int_eq(zc_client_connect(net, addr, len, &rig_secret, "liar", &c), -ESTALE);
+    zc_net_destroy(net);
+    liar_down();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("auth");
+
+    zc_log_init(NULL);
+    CASE(s, "handshake", 60, a_wrong_secret, no_secret, a_replayed_handshake, an_altered_hello,
+         an_altered_answer, an_altered_auth, half_a_handshake);
+    CASE(s, "session", 60, an_altered_request, a_request_comes_once, a_hijacked_session,
+         a_reflected_reply, the_servers_memory, a_box, a_client_takes_what_its_server_has_sealed);
+    return run_suite(s);
+}
