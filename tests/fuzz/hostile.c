@@ -316,6 +316,10 @@ static size_t message(struct crowd *c, struct hostile *h, const struct step *s, 
                        .client_id = s->view & 1 ? ++c->next_client : h->client_id,
                        .silence_ms = s->size & 1 ? (uint32_t)number(s->size) : 60000,
                        .name = {"hostile", 7},
+                       .replaces = s->what & 1 ? recall(&c->sessions, s->handle) : 0,
+                       .replaces_client = h->client_id,
+                       .status = s->what & 2 ? -1 : 0,
+                       .stored = number(s->off),
                        .method = s->what == 78 ? 2 : ZC_METHOD_SECRET,
                        .nonce = {nonce, s->what == 79 ? 3 : sizeof nonce},
                        .proof = {nonce, s->extra % 2 ? 5 : sizeof nonce}};
@@ -330,6 +334,8 @@ static size_t message(struct crowd *c, struct hostile *h, const struct step *s, 
     payload(&m, s, h);
     if (m.type == ZC_T_HELLO && s->flags & 64)
         m.type = ZC_T_AUTH;
+    if (m.type == ZC_T_PENDING && s->flags & 96)
+        m.type = s->flags & 64 ? ZC_T_DROPPED : ZC_T_STORED;
     n = zc_msg_encode(&m, buf, ZC_MAX_MESSAGE);
     if (n > 0 && !(s->flags & 128))
         seal(c, h, buf, (size_t)n);

@@ -320,7 +320,8 @@ static void sessions_of_one(void)
             SAY(ZC_T_INFO, .what = 3, .off = n(100)), SAY(ZC_T_CONTROL, .what = 1),
             SAY(ZC_T_CONTROL, .what = 2), SAY(ZC_T_CONTROL, .what = 3), SAY(ZC_T_OPEN),
             SAY(ZC_T_CONTROL, .what = 5), SAY(ZC_T_STAT), SAY(ZC_T_STAT, .path = HONESTS),
-            SAY(ZC_T_UNLINK), SAY(ZC_T_READ | ZC_REPLY), SAY(ZC_T_PENDING));
+            SAY(ZC_T_UNLINK), SAY(ZC_T_READ | ZC_REPLY), SAY(ZC_T_PENDING),
+            SAY(ZC_T_PENDING, .flags = 32), SAY(ZC_T_PENDING, .flags = 64));
     SESSION("cards", SAY(ZC_T_OPEN), SAY(ZC_T_MEET, .what = 1, .size = n(100), .extra = 64),
             SAY(ZC_T_MEET, .what = 1, .size = n(100), .off = n(64), .extra = 36),
             SAY(ZC_T_OPEN, .who = 1),

@@ -28,8 +28,8 @@ static uint64_t rig_boot_id = 42;
 static uint64_t rig_identity;
 /* Calls that take longer are stuck; 0: a default. */
 static unsigned rig_stuck_ms;
-/* What they have their clients know. */
-static const struct zc_secret rig_secret = {"what is known to the rig only"};
+/* What those that come up next have their clients know. */
+static struct zc_secret rig_secret = {"what is known to the rig only"};
 
 struct rig {
     struct zc_store *store; /* the faulty one, over memory */

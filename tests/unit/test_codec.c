@@ -37,7 +37,10 @@ static struct zc_msg full(uint8_t type)
                            .method = 0x45464748,
                            .nonce = {"nonce", 5},
                            .proof = {"the proof", 9},
+                           .replaces = 0x0a0b0c0d0e0f1a1b,
+                           .replaces_client = 0x1c1d1e1f2a2b2c2d,
                            .boot_id = 0x5152535455565758,
+                           .identity = 0x595a5b5c5d5e5f50,
                            .max_inline = 0x61626364,
                            .credits = 0x65666768,
                            .page_size = 0x696a6b6c,
@@ -66,6 +69,8 @@ static struct zc_msg full(uint8_t type)
                            .view_high = 0x0e1e2e3e4e5e6e7e,
                            .disp = 0x0f1f2f3f4f5f6f7f,
                            .count = 0x0c1c2c3c4c5c6c7c,
+                           .taken = 0x2e2f3a3b3c3d3e3f,
+                           .stored = 0x4a4b4c4d4e4f5a5b,
                            .data = {"payload\0with NUL", 16}};
 }
 

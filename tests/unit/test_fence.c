@@ -151,6 +151,48 @@ START_TEST(requests_under_way_end_first)
 }
 END_TEST
 
+/* Its number and keys are known since R-HELLO, and are of no use before R-AUTH; nor is HELLO before
+ * AUTH. */
+START_TEST(nothing_is_taken_too_early)
+{
+    unsigned char proof[ZC_PROOF_SIZE];
+    struct zc_msg m, auth, ping = {.type = ZC_T_PING};
+    struct raw old, new;
+    uint64_t was;
+
+    up(0);
+    raw_up(&old, &rig);
+    raw_up(&new, &rig);
+    was = raw_hello(&old, SILENCE, ZC_PROTOCOL);
+    m = (struct zc_msg){
+        .type = ZC_T_TRUNCATE, .session = was, .handle = open_file(&old, was), .size = 1};
+    new.id = ++clients;
+    new.replaces = was;
+    new.replaces_client = 4711;
+    raw_greet(&new, SILENCE, ZC_PROTOCOL);
+    auth = raw_auth(&new, proof);
+    ping.session = was;
+    raw_call(&old, &ping); /* it lives */
+    ck_assert_int_eq(old.last.type, ZC_T_PING | ZC_REPLY);
+    zc_store_fault_hold(rig.store, ZC_FAULT_TRUNCATE);
+    raw_send(&old, &m);
+    WAIT_FOR(zc_store_fault_held(rig.store) == 1);
+    raw_send(&new, &auth);
+    ping.session = auth.session;
+    raw_send(&new, &ping);
+    new.received = 0;
+    WAIT_FOR((zc_tp_progress(new.tp, 10), new.received >= 2));
+    ck_assert_int_eq(new.last.type, ZC_T_PENDING);
+    zc_store_fault_release(rig.store);
+    answered(&new);
+    raw_call(&new, &ping);
+    ck_assert_int_eq(new.last.type, ZC_T_PING | ZC_REPLY);
+    zc_tp_close(old.tp);
+    zc_tp_close(new.tp);
+    down(NULL);
+}
+END_TEST
+
 /* A server that cannot end it says so in the end. */
 START_TEST(a_session_that_does_not_end)
 {
@@ -304,7 +346,8 @@ int main(void)
 
     zc_log_init(NULL);
     CASE(s, "fence", 30, late_messages_have_no_effect, requests_under_way_end_first,
-         a_session_that_does_not_end, transfers_are_cut_off, nobody_else_is_replaced);
+         nothing_is_taken_too_early, a_session_that_does_not_end, transfers_are_cut_off,
+         nobody_else_is_replaced);
     CASE(s, "dropped", 30, who_is_dropped_is_told, a_dropped_client_hears_why);
     return run_suite(s);
 }

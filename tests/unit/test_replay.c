@@ -44,6 +44,7 @@ static void announce(unsigned i)
                             .provider = "loop",
                             .pid = getpid(),
                             .boot_id = rig_boot_id,
+                            .secret = rig_secret,
                             .root = "/"};
     char path[80];
 
