@@ -238,8 +238,11 @@ static ssize_t write_lists(struct scatter *s, const char *data, const struct zc_
 static ssize_t write_at(struct rfile *f, const struct use *use, const char *data,
                         const struct zc_range *r, uint32_t n, uint64_t off)
 {
-    struct scatter s = {
-        .file = f, .use = use, .client = use->client, .handle = use->handle, .room = zc_client_max_inline(use->client)};
+    struct scatter s = {.file = f,
+                        .use = use,
+                        .client = use->client,
+                        .handle = use->handle,
+                        .room = zc_client_max_inline(use->client)};
     char *buf = malloc(r[n - 1].hi - r[0].lo);
     ssize_t rc;
 
