@@ -558,7 +558,7 @@ static void on_message(void *arg, const void *msg, size_t len)
         zc_shake_begin(&liar.shake, &rig_secret, msg, len);
         r.nonce = (struct zc_bytes){nonce, sizeof nonce};
         r.proof = (struct zc_bytes){room, sizeof room};
-        say(&r, false, liar.wrong_proof ? 100 : 0);
+        say(&r, false, liar.wrong_proof ? 110 : 0);
         break;
     case ZC_T_AUTH:
         ck_assert(zc_shake_check_proof(&liar.shake, m.proof.p, m.proof.n));
