@@ -142,6 +142,7 @@ START_TEST(signs_of_life_are_always_taken)
     send_stuck(&m, MOST, 1);
     WAIT_FOR(rig_stat(client, "requests_active") == MOST + 1); /* with the one that asks */
     ping.session = bye.session = m.session;
+    m.tag = 0; /* a new one */
     raw_call(&peer, &m);
     ck_assert_int_eq(peer.last.status, -EBUSY);
     raw_call(&peer, &ping);
