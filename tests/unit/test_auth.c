@@ -521,12 +521,14 @@ static void say(const struct zc_msg *m, bool sealed, size_t damage)
     ck_assert_int_eq(zc_tp_send(liar.tp, liar.peer, buf, (size_t)n), 0);
 }
 
-enum { LIES_OF_A_PING = 5 };
+enum { LIES_OF_A_PING = 6 };
 
 static void answer_ping(const struct zc_msg *m, const void *msg, size_t len)
 {
     struct zc_msg r = {.type = ZC_T_PING | ZC_REPLY, .tag = m->tag, .session = m->session};
     struct zc_msg pending = {.type = ZC_T_PENDING, .tag = m->tag, .session = m->session};
+    struct zc_msg dropped = {
+        .type = ZC_T_DROPPED, .session = m->session, .count = 1000, .status = -ECONNRESET};
     struct zc_msg open = {.type = ZC_T_HELLO | ZC_REPLY, .tag = m->tag, .session = m->session};
 
     say(&r, false, 0);                                             /* 1: no seal */
@@ -536,8 +538,9 @@ static void answer_ping(const struct zc_msg *m, const void *msg, size_t len)
     say(&pending, true, 0);
     say(&pending, true, 0); /* 4: once more */
     open.status = -EPERM;
-    say(&open, false, 0); /* 5: of the only kind that has no seal */
-    if (liar.last_len)    /* a reply of before: nobody waits for it */
+    say(&open, false, 0);    /* 5: of the only kind that has no seal */
+    say(&dropped, false, 0); /* 6: the end, by somebody else */
+    if (liar.last_len)       /* a reply of before: nobody waits for it */
         ck_assert_int_eq(zc_tp_send(liar.tp, liar.peer, liar.last, liar.last_len), 0);
     say(&r, true, 0);
 }
