@@ -152,11 +152,12 @@ bool zc_fill_cancel(struct zc_cache *c, struct zc_page *p)
     return true;
 }
 
-/* The page is written, then forgotten; writers wait for that. */
+/* The page is written, then forgotten; writers wait for that.  Those that were let in before its
+ * read began may have asked for it already. */
 static void squeeze(struct zc_cache *c, struct zc_page *p)
 {
-    if (p->failed)
-        return; /* cannot be written: nobody shall wait for that */
+    if (p->squeeze || p->failed)
+        return; /* failed: it cannot be written, and nobody shall wait for that */
     p->squeeze = true;
     zc_list_add_tail(&c->squeeze, &p->squeeze_link);
     zc_kick(c);

@@ -4,9 +4,10 @@
  * then fail; who is told that his succeeded goes on as ever, and whoever is told that a sync
  * or a close succeeded finds his bytes in the file: also while the disk is broken.  A sync
  * that fails does so on every rank and names the file; once the disk is mended a sync brings
- * everything to the file that was ever said to be written.  (The first one may still fail: what
- * failed for one rank is told to the others too, perhaps only then.)  fdatasync goes on working:
- * what that could not keep is lost, and every later sync would say so.
+ * everything to the file that was ever said to be written.  (The first one may still fail, for a
+ * write that was on its way when the disk was mended; and the second, for what failed for one rank
+ * is told to the others too, perhaps only then.)  fdatasync goes on working: what that could not
+ * keep is lost, and every later sync would say so.
  *
  * The model stays exact but for bytes that are anybody's guess (TM_UNSURE): those of an access
  * that failed, and after a close that failed those written since the last good sync.  The size
@@ -132,8 +133,13 @@ static void end_with_sync(struct tm *tm)
         rc = MPI_File_sync(tm->h->fh);
     if (rc && !tm_break_class(rc))
         tm_ok(tm, rc, "a sync with a mended disk");
+    MPI_Barrier(MPI_COMM_WORLD); /* what was being written when it was mended has come to an end */
     if (tm->h->me >= 0)
-        tm_ok(tm, MPI_File_sync(tm->h->fh), "a second sync with a mended disk");
+        rc = MPI_File_sync(tm->h->fh);
+    if (rc && !tm_break_class(rc))
+        tm_ok(tm, rc, "a second sync with a mended disk");
+    if (tm->h->me >= 0)
+        tm_ok(tm, MPI_File_sync(tm->h->fh), "a third sync with a mended disk");
     look_at_file(tm);
     tm_barrier(tm);
 }

@@ -143,7 +143,13 @@ grep -q " $m " /proc/self/mounts && fail "still mounted"
 
 slowfs_mount "$below" "$m" "${fast[@]}" --cached-reads || fail "mount: $(<"$tmp/slowfs.log")"
 cmp <(head -c 5000000 "$m/b" | md5sum) <(head -c 5000000 "$below/b" | md5sum) || fail "cached read"
-before=$(slowfs_count "$m" read.bytes)
-cat "$m/b" >/dev/null
-[[ $(slowfs_count "$m" read.bytes) == "$before" ]] || fail "a cached read reached the server"
+# The kernel may drop pages when it likes, but not each time.
+cached_read() {
+    local before
+
+    before=$(slowfs_count "$m" read.bytes)
+    cat "$m/b" >/dev/null
+    [[ $(slowfs_count "$m" read.bytes) == "$before" ]]
+}
+cached_read || cached_read || cached_read || fail "a cached read reached the server"
 slowfs_unmount "$m" || fail "slowfs ended with status $?"

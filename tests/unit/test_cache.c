@@ -401,6 +401,39 @@ START_TEST(many_ranges_without_reading)
 }
 END_TEST
 
+/* The store cannot be read, and meanwhile writers that were let in before have made the page one
+ * that is to be written anyway. */
+START_TEST(many_ranges_and_a_read_that_fails)
+{
+    enum { WRITERS = 8 };
+    struct acc w[WRITERS];
+
+    setup();
+    cfg.max_extents = 4;
+    store_put("/f", 0, PAGE, 's');
+    start();
+    for (int i = 0; i < 4; i++)
+        put(100 * i + 50, 10, 'a');
+    flush_ok();
+    for (int i = 0; i < WRITERS; i++)
+        ck_assert_int_eq(begin(&w[i], ZC_WRITE, 1000 + 100 * (uint64_t)i, 10), 0);
+    zc_store_fault_set(store, ZC_FAULT_READ, 1, 1, EIO);
+    zc_store_fault_hold(store, ZC_FAULT_READ | ZC_FAULT_WRITE);
+    end_write(&w[0], 'b');
+    wait_held(1); /* the read that makes one range of them */
+    for (int i = 1; i < WRITERS; i++)
+        end_write(&w[i], 'b');
+    zc_store_fault_release(store);
+    put(2500, 10, 'c'); /* life goes on */
+    flush_ok();
+    for (int i = 0; i < WRITERS; i++)
+        expect_stored("/f", 1000 + 100 * (uint64_t)i, 10, 'b');
+    expect_stored("/f", 2500, 10, 'c');
+    expect_stored("/f", 1010, 90, 's');
+    stop();
+}
+END_TEST
+
 /* ---- completions ---- */
 
 /* Ends itself in the callback: that makes room for the next one. */
@@ -452,6 +485,7 @@ int main(void)
          broken_off_write, failed_read_is_told_and_forgotten);
     CASE(s, "room", 120, waiters_for_room_in_order, only_clean_unpinned_pages_are_evicted, lru,
          memory_is_got_ahead_of_its_use, callbacks_do_not_nest);
-    CASE(s, "ranges", 30, many_ranges_collapse, many_ranges_without_reading);
+    CASE(s, "ranges", 30, many_ranges_collapse, many_ranges_without_reading,
+         many_ranges_and_a_read_that_fails);
     return run_suite(s);
 }
