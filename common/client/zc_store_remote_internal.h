@@ -101,9 +101,9 @@ struct rhandle {
     uint64_t boot_id; /* of the daemon that has taken what was written */
     uint64_t dev, ino, host;
     struct zc_progress progress; /* see zc_store.h */
-    uint64_t written, safe; /* bytes that it took, and how many of them are stored */
-    uint64_t lost;          /* of those: with a daemon that has died */
-    int status;             /* it cannot be opened any more, because ... */
+    uint64_t written, safe;      /* bytes that it took, and how many of them are stored */
+    uint64_t lost;               /* of those: with a daemon that has died */
+    int status;                  /* it cannot be opened any more, because ... */
     char why[400];
 };
 
