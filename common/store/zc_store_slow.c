@@ -323,6 +323,27 @@ static int slow_refresh(struct zc_sfile *f)
     return rc;
 }
 
+/* What does not block is not noted. */
+static uint32_t slow_server(const struct zc_sfile *f, uint64_t off)
+{
+    return zc_store_server(((const struct slow_sfile *)f)->below, off);
+}
+
+static void slow_progress(struct zc_sfile *f, uint32_t server, struct zc_progress *out)
+{
+    zc_store_progress(below(f), server, out);
+}
+
+static void slow_watch(struct zc_store *s, struct zc_watch *w)
+{
+    zc_store_watch(slow_store(s)->below, w);
+}
+
+static void slow_unwatch(struct zc_store *s, struct zc_watch *w)
+{
+    zc_store_unwatch(slow_store(s)->below, w);
+}
+
 static int slow_unlink(struct zc_store *s, const char *path)
 {
     struct call c;
@@ -381,6 +402,10 @@ static const struct zc_store_ops slow_ops = {
     .backlog = slow_backlog,
     .meet = slow_meet,
     .refresh = slow_refresh,
+    .server = slow_server,
+    .progress = slow_progress,
+    .watch = slow_watch,
+    .unwatch = slow_unwatch,
     .unlink = slow_unlink,
     .stat = slow_stat,
     .ping = slow_ping,

@@ -496,16 +496,25 @@ static struct zc_progress progress_of(struct zc_sfile *f)
     return p;
 }
 
-/* What zc_store.h says of numbers and epochs, through the faulty store. */
+/* Through the two that stand in front of others; what is said of it is the last one's. */
+static struct zc_store *setup_lossy(void)
+{
+    struct zc_store *mem, *fault;
+
+    ck_assert_int_eq(zc_store_mem_create_lossy(&mem), 0);
+    ck_assert_int_eq(zc_store_fault_create(mem, &fault), 0);
+    ck_assert_int_eq(zc_store_slow_create(fault, 60000, &store), 0);
+    return mem;
+}
+
+/* What zc_store.h says of numbers and epochs. */
 START_TEST(a_lossy_store)
 {
     struct zc_attr a = {0};
-    struct zc_store *mem;
+    struct zc_store *mem = setup_lossy();
     struct zc_sfile *f;
     char buf[8] = "";
 
-    ck_assert_int_eq(zc_store_mem_create_lossy(&mem), 0);
-    ck_assert_int_eq(zc_store_fault_create(mem, &store), 0);
     ck_assert(zc_store_lossy(store));
     ck_assert_int_eq(zc_store_open_file(store, "/f", NEW, 0644, &f, &a), 0);
     put(f, "abcd", 4, 0);
@@ -575,14 +584,14 @@ static void *let_go(void *watcher)
 START_TEST(a_watch_ends_after_its_calls)
 {
     struct watcher *x = calloc(1, sizeof *x);
+    struct zc_store *mem = setup_lossy();
     pthread_t teller, other;
 
-    ck_assert_int_eq(zc_store_mem_create_lossy(&store), 0);
     pthread_mutex_init(&x->lock, NULL);
     pthread_cond_init(&x->cond, NULL);
     x->watch.moved = moved;
     zc_store_watch(store, &x->watch);
-    ck_assert_int_eq(pthread_create(&teller, NULL, tell, store), 0);
+    ck_assert_int_eq(pthread_create(&teller, NULL, tell, mem), 0);
     pthread_mutex_lock(&x->lock);
     while (x->calls == 0)
         pthread_cond_wait(&x->cond, &x->lock);
@@ -593,7 +602,7 @@ START_TEST(a_watch_ends_after_its_calls)
     pthread_join(other, NULL);
     pthread_join(teller, NULL);
     free(x);
-    zc_store_mem_store(store, UINT64_MAX); /* nobody is left to be told */
+    zc_store_mem_store(mem, UINT64_MAX); /* nobody is left to be told */
     zc_store_destroy(store);
 }
 END_TEST
