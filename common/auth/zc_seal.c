@@ -10,11 +10,20 @@
 _Static_assert(crypto_shorthash_KEYBYTES == ZC_SEAL_KEY_SIZE, "the size of a key");
 _Static_assert(crypto_shorthash_BYTES == ZC_SEAL_SIZE, "the size of a seal");
 
+/* The seal of a message of `len` bytes. */
+static void seal(unsigned char out[ZC_SEAL_SIZE], const unsigned char *msg, size_t len, bool brief,
+                 const unsigned char *key)
+{
+    size_t n = len - ZC_SEAL_SIZE;
+
+    crypto_shorthash(out, msg, brief && n > ZC_SEAL_BRIEF ? ZC_SEAL_BRIEF : n, key);
+}
+
 void zc_seal_put(const struct zc_keys *k, void *msg, size_t len)
 {
     unsigned char *p = msg;
 
-    crypto_shorthash(p + len - ZC_SEAL_SIZE, p, len - ZC_SEAL_SIZE, k->ours);
+    seal(p + len - ZC_SEAL_SIZE, p, len, k->brief, k->ours);
 }
 
 bool zc_seal_check(const struct zc_keys *k, const void *msg, size_t len)
@@ -24,7 +33,7 @@ bool zc_seal_check(const struct zc_keys *k, const void *msg, size_t len)
 
     if (len < ZC_HEADER_SIZE + ZC_SEAL_SIZE)
         return false;
-    crypto_shorthash(right, p, len - ZC_SEAL_SIZE, k->theirs);
+    seal(right, p, len, k->brief, k->theirs);
     return sodium_memcmp(right, p + len - ZC_SEAL_SIZE, sizeof right) == 0;
 }
 

@@ -4,6 +4,10 @@
  * and of the direction.  Who does not have that cannot make one, change one, use one in another
  * session, or send one back to where it came from.
  *
+ * Between processes of one host, whose channel nobody else can write to (zc_tp_is_local()), only
+ * the first ZC_SEAL_BRIEF bytes are hashed, where the fields stand, and not the data, which the
+ * kernel carries as it is.
+ *
  * Nor send a request once more: its tag has been used.  A tag is a lane and a count.  A lane
  * carries one request at a time, and the next with a higher count; it is free again when the reply
  * has come, so messages of one lane cannot overtake each other, in whatever order a fabric
@@ -20,6 +24,7 @@
 
 enum {
     ZC_SEAL_KEY_SIZE = 16,
+    ZC_SEAL_BRIEF = 256,
     ZC_LANES = 65, /* requests that a client may have under way, and lane 0 */
 };
 
@@ -27,6 +32,7 @@ enum {
 struct zc_keys {
     unsigned char ours[ZC_SEAL_KEY_SIZE];   /* of what we send */
     unsigned char theirs[ZC_SEAL_KEY_SIZE]; /* of what we receive */
+    bool brief;                             /* the channel is local */
 };
 
 /* Writes the seal of an encoded message into its last bytes; or looks whether it is right. */

@@ -105,7 +105,7 @@ bool zc_shake_check_proof(const struct zc_shake *s, const void *proof, size_t le
     return len == sizeof right && sodium_memcmp(right, proof, sizeof right) == 0;
 }
 
-void zc_shake_keys(const struct zc_shake *s, bool server, struct zc_keys *out)
+void zc_shake_keys(const struct zc_shake *s, bool server, bool local, struct zc_keys *out)
 {
     unsigned char both[32];
 
@@ -113,4 +113,5 @@ void zc_shake_keys(const struct zc_shake *s, bool server, struct zc_keys *out)
     memcpy(server ? out->theirs : out->ours, both, ZC_SEAL_KEY_SIZE);
     memcpy(server ? out->ours : out->theirs, both + ZC_SEAL_KEY_SIZE, ZC_SEAL_KEY_SIZE);
     sodium_memzero(both, sizeof both);
+    out->brief = local;
 }

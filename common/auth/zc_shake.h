@@ -57,7 +57,7 @@ bool zc_shake_check_answer(struct zc_shake *s, const void *reply, size_t len);
 void zc_shake_prove(const struct zc_shake *s, unsigned char proof[ZC_PROOF_SIZE]);
 bool zc_shake_check_proof(const struct zc_shake *s, const void *proof, size_t len);
 
-/* The session's keys, for either side. */
-void zc_shake_keys(const struct zc_shake *s, bool server, struct zc_keys *out);
+/* The session's keys, for either side; `local`: how the two are connected, zc_tp_is_local(). */
+void zc_shake_keys(const struct zc_shake *s, bool server, bool local, struct zc_keys *out);
 
 #endif

@@ -93,7 +93,7 @@ static void check_hello(struct zc_client *c, struct zc_call *call, const struct 
                  "somebody else answers at its address, who does not know its secret");
         return;
     }
-    zc_shake_keys(&c->shake, false, &c->keys);
+    zc_shake_keys(&c->shake, false, zc_tp_is_local(c->net->tp, c->peer), &c->keys);
     c->keyed = true;
 }
 

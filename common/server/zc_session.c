@@ -484,7 +484,7 @@ void zc_session_auth(struct zc_server *s, const struct zc_msg *m)
                            "AUTH by somebody who does not know the secret");
         return;
     }
-    zc_shake_keys(&ss->shake, true, &ss->keys);
+    zc_shake_keys(&ss->shake, true, zc_tp_is_local(s->tp, ss->peer), &ss->keys);
     memset(&ss->shake, 0, sizeof ss->shake);
     old = s->stopping ? NULL : find_replaced(ss);
     if (old)

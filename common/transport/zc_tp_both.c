@@ -103,6 +103,13 @@ static void peer_remove(struct zc_tp *tp, zc_peer peer)
     zc_tp_peer_remove(s, peer);
 }
 
+static bool is_local(struct zc_tp *tp, zc_peer peer)
+{
+    struct zc_tp *s = side(tp, &peer);
+
+    return zc_tp_is_local(s, peer);
+}
+
 static int send_to(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
 {
     struct zc_tp *s = side(tp, &peer);
@@ -193,6 +200,7 @@ static const struct zc_tp_ops both_ops = {
     .local_address = local_address,
     .peer_add = peer_add,
     .peer_remove = peer_remove,
+    .is_local = is_local,
     .send = send_to,
     .reg = reg,
     .dereg = dereg,

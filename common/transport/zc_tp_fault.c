@@ -124,6 +124,11 @@ static void on_peer_error(void *arg, zc_peer peer, int err)
 
 /* ---- what passes through ---- */
 
+static bool fault_is_local(struct zc_tp *tp, zc_peer peer)
+{
+    return zc_tp_is_local(fault_of(tp)->below, peer);
+}
+
 static int fault_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
 {
     struct fault_tp *f = fault_of(tp);
@@ -343,6 +348,7 @@ static const struct zc_tp_ops fault_ops = {
     .address = fault_address,
     .peer_add = fault_peer_add,
     .peer_remove = fault_peer_remove,
+    .is_local = fault_is_local,
     .send = fault_send,
     .reg = fault_reg,
     .dereg = fault_dereg,

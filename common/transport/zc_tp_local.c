@@ -182,6 +182,13 @@ static int peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out
 
 /* What the peer was asked for already it may be doing: those operations stay, and the
  * connection with them. */
+static bool is_local(struct zc_tp *tp, zc_peer peer)
+{
+    (void)tp;
+    (void)peer;
+    return true;
+}
+
 static void peer_remove(struct zc_tp *tp, zc_peer peer)
 {
     struct local *l = local_of(tp);
@@ -321,6 +328,7 @@ static const struct zc_tp_ops local_ops = {
     .address = address,
     .peer_add = peer_add,
     .peer_remove = peer_remove,
+    .is_local = is_local,
     .send = zc_tp_local_send,
     .reg = reg,
     .dereg = dereg,

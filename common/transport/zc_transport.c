@@ -48,6 +48,11 @@ void zc_tp_peer_remove(struct zc_tp *tp, zc_peer peer)
     tp->ops->peer_remove(tp, peer);
 }
 
+bool zc_tp_is_local(struct zc_tp *tp, zc_peer peer)
+{
+    return tp->ops->is_local && tp->ops->is_local(tp, peer);
+}
+
 int zc_tp_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
 {
     zc_assert_none_held();

@@ -95,6 +95,8 @@ struct zc_tp_ops {
     int (*local_address)(struct zc_tp *tp, void *buf, size_t *len);
     int (*peer_add)(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out);
     void (*peer_remove)(struct zc_tp *tp, zc_peer peer);
+    /* NULL: none is. */
+    bool (*is_local)(struct zc_tp *tp, zc_peer peer);
     int (*send)(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
     int (*reg)(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out);
     void (*dereg)(struct zc_tp *tp, struct zc_mr *mr);
@@ -125,6 +127,9 @@ int zc_tp_address(struct zc_tp *tp, void *buf, size_t *len);
 int zc_tp_local_address(struct zc_tp *tp, void *buf, size_t *len);
 int zc_tp_peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out);
 void zc_tp_peer_remove(struct zc_tp *tp, zc_peer peer);
+/* What goes to and from this peer is carried by this host's kernel between processes of one user:
+ * nobody else can change it. */
+bool zc_tp_is_local(struct zc_tp *tp, zc_peer peer);
 int zc_tp_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
 int zc_tp_reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out);
 void zc_tp_dereg(struct zc_tp *tp, struct zc_mr *mr);

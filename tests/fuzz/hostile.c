@@ -181,7 +181,7 @@ static void greeted(struct crowd *c, struct hostile *h, const struct zc_msg *m, 
     h->greeted = m->tag;
     zc_shake_prove(&h->shake, proof);
     c->opened[c->nopened].session = m->session;
-    zc_shake_keys(&h->shake, false, &c->opened[c->nopened++].keys);
+    zc_shake_keys(&h->shake, false, false, &c->opened[c->nopened++].keys);
     n = zc_msg_encode(&auth, buf, sizeof buf);
     ck_assert_int_eq(zc_tp_send(h->tp, h->server, buf, (size_t)n), 0);
 }

@@ -89,7 +89,7 @@ static inline struct zc_msg raw_auth(struct raw *r, unsigned char proof[ZC_PROOF
     ck_assert_int_eq(r->last.status, 0);
     ck_assert_msg(zc_shake_check_answer(&r->shake, r->bytes, r->len), "the server's proof");
     zc_shake_prove(&r->shake, proof);
-    zc_shake_keys(&r->shake, false, &r->keys);
+    zc_shake_keys(&r->shake, false, false, &r->keys);
     return (struct zc_msg){
         .type = ZC_T_AUTH, .session = r->last.session, .proof = {proof, ZC_PROOF_SIZE}};
 }

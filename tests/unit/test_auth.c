@@ -464,6 +464,31 @@ START_TEST(the_servers_memory)
 }
 END_TEST
 
+/* On a local channel a seal is of the beginning, on any other of everything. */
+START_TEST(a_brief_seal)
+{
+    unsigned char msg[1000] = {0};
+    struct zc_shake shake = {{7}};
+    struct zc_keys ours, theirs;
+
+    for (int local = 0; local < 2; local++) {
+        zc_shake_keys(&shake, false, local, &ours);
+        zc_shake_keys(&shake, true, local, &theirs);
+        for (size_t len = ZC_HEADER_SIZE + ZC_SEAL_SIZE; len <= sizeof msg; len += 113) {
+            zc_seal_put(&ours, msg, len);
+            ck_assert(zc_seal_check(&theirs, msg, len));
+            for (size_t i = 0; i < len; i++) {
+                bool data = local && i >= ZC_SEAL_BRIEF && i < len - ZC_SEAL_SIZE;
+
+                msg[i] ^= 1;
+                ck_assert_int_eq(zc_seal_check(&theirs, msg, len), data);
+                msg[i] ^= 1;
+            }
+        }
+    }
+}
+END_TEST
+
 /* What lies in a box is read by who knows the secret, and as it was put there. */
 START_TEST(a_box)
 {
@@ -565,7 +590,7 @@ static void on_message(void *arg, const void *msg, size_t len)
         break;
     case ZC_T_AUTH:
         ck_assert(zc_shake_check_proof(&liar.shake, m.proof.p, m.proof.n));
-        zc_shake_keys(&liar.shake, true, &liar.keys);
+        zc_shake_keys(&liar.shake, true, false, &liar.keys);
         say(&r, false, 0); /* one more lie */
         say(&r, true, 0);
         break;
@@ -633,6 +658,7 @@ int main(void)
     CASE(s, "handshake", 60, a_wrong_secret, no_secret, a_replayed_handshake, an_altered_hello,
          an_altered_answer, an_altered_auth, half_a_handshake);
     CASE(s, "session", 60, an_altered_request, a_request_comes_once, a_hijacked_session,
-         a_reflected_reply, the_servers_memory, a_box, a_client_takes_what_its_server_has_sealed);
+         a_reflected_reply, the_servers_memory, a_brief_seal, a_box,
+         a_client_takes_what_its_server_has_sealed);
     return run_suite(s);
 }
