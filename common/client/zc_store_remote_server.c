@@ -51,9 +51,10 @@ static void gone(struct server *sv)
     zc_assert_held(&sv->remote->lock);
     sv->state = SERVER_GONE;
     if (sv->tried[0]) {
-        size_t n = strlen(sv->why);
+        char more[200];
 
-        snprintf(sv->why + n, sizeof sv->why - n, "; it did not come back: %.150s", sv->tried);
+        snprintf(more, sizeof more, "; it did not come back: %.150s", sv->tried);
+        strncat(sv->why, more, sizeof sv->why - strlen(sv->why) - 1);
     }
     pthread_cond_broadcast(&sv->remote->changed);
 }
