@@ -57,6 +57,7 @@ done
 
 # Address files that are of no use, and daemons that are not there any more.
 what="address files"
+umask 077 # others may not read them
 z=zcache:$root/a
 start_daemons 1
 good=$tmp/0.addr
