@@ -195,17 +195,45 @@ static int64_t fill_hole(struct transfer *t, struct part *p, int64_t got)
     return have;
 }
 
+/* A write came back short: the rest of it is told what is in the way. */
+static int64_t write_rest(struct transfer *t, const struct part *p, int64_t got)
+{
+    while (got < p->len) {
+        struct part rest = *p;
+        int64_t more;
+
+        rest.view_off += got;
+        rest.file_off += got; /* of no use where the part is not plain */
+        rest.buf += got;
+        rest.len -= got;
+        if (!rest.client) {
+            more = do_local(t, &rest);
+        } else if (rest.viewed) {
+            more = move_viewed(t, &rest);
+        } else {
+            start_remote(t, &rest);
+            more = zc_io_wait(rest.client, &rest.io);
+        }
+        if (more == 0)
+            more = zc_errorf(EIO, "%lld of %lld bytes written at view offset %lld", (long long)got,
+                             (long long)p->len, (long long)p->view_off);
+        if (more < 0)
+            return more;
+        got += more;
+    }
+    return got;
+}
+
 /* `got` bytes of a part have moved: how many it has. */
 static int64_t settle(struct transfer *t, struct part *p, int64_t got)
 {
     int rc = 0;
 
-    if (got < p->len && t->a->dir == ZCACHE_WRITE)
-        return zc_errorf(EIO, "%lld of %lld bytes written at view offset %lld", (long long)got,
-                         (long long)p->len, (long long)p->view_off);
+    if (t->a->dir == ZCACHE_WRITE)
+        return write_rest(t, p, got);
     if (got < p->len)
         got = fill_hole(t, p, got);
-    if (got >= 0 && p->packed && t->a->dir == ZCACHE_READ)
+    if (got >= 0 && p->packed)
         rc = zcache_layout_unpack(t->a->mem, t->a->buf, mem_pos(t, p), p->packed, got);
     return rc ? rc : got;
 }

@@ -3,9 +3,9 @@
  *     t_open FILE WORD[,WORD ...] CLASS [TEXT ...]
  *
  * WORDs: rdonly, wronly, rdwr, create, excl, append, write (bytes
- * before closing), sync, preallocate, delete (MPI_File_delete instead of an open).  CLASS is
- * the error class of what fails first, or MPI_SUCCESS; each TEXT has to be part of its
- * message.
+ * before closing), strided (through a view, every rank's pieces between the others'), sync,
+ * preallocate, delete (MPI_File_delete instead of an open).  CLASS is the error class of what
+ * fails first, or MPI_SUCCESS; each TEXT has to be part of its message.
  */
 #include "t_mpiio.h"
 
@@ -27,7 +27,7 @@ static const struct {
     {"MPI_ERR_UNSUPPORTED_OPERATION", MPI_ERR_UNSUPPORTED_OPERATION},
 };
 
-enum { CHUNK = 1 << 20, CHUNKS = 64 };
+enum { CHUNK = 1 << 20, CHUNKS = 64, PIECE = 512 };
 
 static const char *words;
 
@@ -45,16 +45,32 @@ static int amode(void)
            (asked("excl") ? MPI_MODE_EXCL : 0) | (asked("append") ? MPI_MODE_APPEND : 0);
 }
 
+static int set_pieces(MPI_File fh)
+{
+    MPI_Datatype piece, pieces;
+    int rc;
+
+    MPI_Type_contiguous(PIECE, MPI_BYTE, &piece);
+    MPI_Type_create_resized(piece, 0, (MPI_Aint)t_size * PIECE, &pieces);
+    MPI_Type_commit(&pieces);
+    rc = MPI_File_set_view(fh, (MPI_Offset)t_rank * PIECE, MPI_BYTE, pieces, "native",
+                           MPI_INFO_NULL);
+    MPI_Type_free(&pieces);
+    MPI_Type_free(&piece);
+    return rc;
+}
+
 /* More than a small file system holds. */
 static int write_much(MPI_File fh)
 {
     static char buf[CHUNK];
-    int rc = MPI_SUCCESS;
+    int strided = asked("strided");
+    int rc = strided ? set_pieces(fh) : MPI_SUCCESS;
 
     memset(buf, 'z', sizeof buf);
     for (int i = 0; i < CHUNKS && rc == MPI_SUCCESS; i++)
-        rc = MPI_File_write_at(fh, (MPI_Offset)(i * t_size + t_rank) * CHUNK, buf, CHUNK, MPI_BYTE,
-                               MPI_STATUS_IGNORE);
+        rc = MPI_File_write_at(fh, (MPI_Offset)(strided ? i : i * t_size + t_rank) * CHUNK, buf,
+                               CHUNK, MPI_BYTE, MPI_STATUS_IGNORE);
     return rc;
 }
 

@@ -11,7 +11,7 @@ requires mount -t tmpfs -o size=16m none "$root"
 cleanup_fn "umount -l '$root'"
 
 for n in 0 1 2; do
-    for words in write write,sync preallocate; do
+    for words in write write,sync write,strided preallocate; do
         start_daemons "$n"
         # Preallocating is one rank's work; the others hear that it failed.
         text=$root/big
