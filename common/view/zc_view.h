@@ -182,4 +182,21 @@ size_t zc_view_list_end(struct zc_view_list *l);
 /* As zc_view_decode(), but the view has no hash: what needs one must not be asked of it. */
 int zc_view_decode_list(const void *buf, size_t len, struct zc_view **v);
 
+/* ---- slices: what one of those needs among whom a file is divided -----------------------------
+ */
+
+/* Bytes [k * unit, (k + 1) * unit) of the file for every k with k % count == turn. */
+struct zc_view_slice {
+    uint64_t unit;
+    uint32_t count, turn;
+};
+
+/* Every tile is cut as the first one is, wherever the view is put. */
+bool zc_view_slices_alike(const struct zc_view *v, const struct zc_view_slice *s);
+/* What a view at `disp` shows of a slice in its first tile; and in the others, if they are alike.
+ * A view of its own, to be put at the same displacement: its view offsets count its own bytes, and
+ * zc_view_before() of it tells them.  O(pieces).  -ENOTSUP: the view is not monotone. */
+int zc_view_cut(const struct zc_view *v, int64_t disp, const struct zc_view_slice *s,
+                struct zc_view **out);
+
 #endif

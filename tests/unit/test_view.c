@@ -106,6 +106,78 @@ START_TEST(walks)
 }
 END_TEST
 
+/* ---- slices --- */
+
+/* What a model at `disp` shows of a slice in its first tile; a byte of it at a time. */
+static struct model model_of_slice(const struct model *m, int64_t disp,
+                                   const struct zc_view_slice *s)
+{
+    struct model out = {.extent = m->extent};
+
+    for (size_t i = 0; i < m->n; i++)
+        for (int64_t at = m->p[i].off; at < m->p[i].off + m->p[i].len; at++)
+            if ((uint64_t)(disp + at) / s->unit % s->count == s->turn)
+                put(&out, at, 1);
+    settle(&out);
+    return out;
+}
+
+/* Every byte is in the one slice it belongs to, and is found there. */
+static void slices_of(const struct model *m, struct zc_view *v)
+{
+    uint32_t count = (uint32_t)between(1, 5);
+    struct zc_view_slice s = {.unit = (uint64_t)between(1, 300), .count = count};
+    int64_t disp = between(lower(m) < 0 ? -lower(m) : 0, 2000), sum = 0;
+    bool alike = m->extent % (int64_t)(s.unit * count) == 0;
+
+    REQUIRE(zc_view_slices_alike(v, &s) == alike);
+    for (s.turn = 0; s.turn < count; s.turn++) {
+        struct model want = model_of_slice(m, disp, &s);
+        int64_t x = want.size ? below(want.size * (alike ? 3 : 1)) : -1;
+        struct zc_view *cut, *other = view_of(&want);
+
+        REQUIRE(zc_view_cut(v, disp, &s, &cut) == 0);
+        REQUIRE(zc_view_equal(cut, other));
+        sum += zc_view_size(cut);
+        if (x >= 0) {
+            int64_t at, whole, same, again;
+
+            REQUIRE(zc_view_to_file(cut, disp, x, &at) == 0);
+            REQUIRE((uint64_t)at / s.unit % count == s.turn);
+            REQUIRE(zc_view_before(cut, disp, at, &again) == 0 && again == x);
+            REQUIRE(zc_view_before(v, disp, at, &whole) == 0);
+            REQUIRE(zc_view_to_file(v, disp, whole, &same) == 0 && same == at);
+        }
+        zc_view_put(cut);
+        zc_view_put(other);
+        model_free(&want);
+    }
+    REQUIRE(sum == zc_view_size(v));
+}
+
+START_TEST(slices)
+{
+    struct zc_view_slice s = {.unit = 1, .count = 1};
+
+    for (uint64_t n = 1; n <= cases(VIEWS); n++) {
+        struct model m = {0};
+        struct zc_view *v, *cut;
+
+        seed(n);
+        random_model(&m);
+        if (below(2))
+            m.extent += 300 - m.extent % 300;
+        v = view_of(&m);
+        if (monotone(&m) && m.size < 20000)
+            slices_of(&m, v);
+        else if (!monotone(&m))
+            REQUIRE(zc_view_cut(v, 2000, &s, &cut) == -ENOTSUP && !cut);
+        zc_view_put(v);
+        model_free(&m);
+    }
+}
+END_TEST
+
 /* ---- copying ------------------------------------------------------------------------------ */
 
 enum { WINDOW = 3000, VISIBLE = 3000 };
@@ -449,6 +521,25 @@ START_TEST(tile_of_one_piece)
 }
 END_TEST
 
+/* Units of which the tile has billions that are others'. */
+START_TEST(slices_far_apart)
+{
+    struct zc_view_slice s = {.unit = 1, .count = UINT32_MAX, .turn = 5};
+    struct zc_view *v = single(0, INT64_C(1) << 40, (INT64_C(1) << 40) + 1), *cut;
+    int64_t at;
+
+    REQUIRE(zc_view_cut(v, 0, &s, &cut) == 0);
+    REQUIRE(zc_view_size(cut) == 257);
+    REQUIRE(zc_view_to_file(cut, 0, 256, &at) == 0 && at == 5 + 256 * (int64_t)UINT32_MAX);
+    zc_view_put(cut);
+    s = (struct zc_view_slice){.unit = UINT64_MAX, .count = 7, .turn = 6};
+    REQUIRE(zc_view_cut(v, 0, &s, &cut) == 0);
+    REQUIRE(zc_view_size(cut) == 0);
+    zc_view_put(cut);
+    zc_view_put(v);
+}
+END_TEST
+
 START_TEST(references)
 {
     struct zc_view *v = single(0, 8, 32);
@@ -466,9 +557,9 @@ int main(void)
 {
     Suite *s = suite_create("view");
 
-    CASE(s, "model", 300, shapes_and_mappings, walks, copies, every_length);
+    CASE(s, "model", 300, shapes_and_mappings, walks, slices, copies, every_length);
     CASE(s, "edges", 10, nothing_visible, refused, refused_runs, just_inside, far_out,
-         pages_at_the_end, contiguous_never_ends, tile_of_one_piece, references);
+         pages_at_the_end, contiguous_never_ends, tile_of_one_piece, references, slices_far_apart);
     add_wire_cases(s);
     return run_suite(s);
 }
