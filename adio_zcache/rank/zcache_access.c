@@ -96,6 +96,8 @@ static ssize_t do_local(struct transfer *t, struct part *p)
 /* How an owner is asked: through the view, or for a run of the file. */
 static int aim_remote(struct transfer *t, struct part *p)
 {
+    const struct zc_place *place = &t->f->place;
+    uint64_t block = zc_place_block(place, (uint64_t)p->file_off);
     bool write = t->a->dir == ZCACHE_WRITE;
     int rc;
 
@@ -107,7 +109,10 @@ static int aim_remote(struct transfer *t, struct part *p)
                              .view = (struct zc_view *)(uintptr_t)t->view, /* counts references */
                              .disp = t->disp,
                              .off = (uint64_t)p->view_off,
-                             .len = (size_t)p->len};
+                             .len = (size_t)p->len,
+                             .slice = {.unit = place->block_size,
+                                       .count = zc_place_owners(place),
+                                       .turn = zc_place_aggregator(place, block)}};
     rc = zc_vio_aim(p->client, &p->vio);
     p->len = (int64_t)p->vio.len;
     return rc;

@@ -18,6 +18,7 @@
 #include "zc_shake.h"
 #include "zc_store.h"
 #include "zc_transport.h"
+#include "zc_view.h"
 
 struct zc_client;
 
@@ -156,6 +157,9 @@ struct zc_vio {
     uint64_t off; /* in its visible bytes */
     size_t len;
     void *buf; /* contiguous data; from start to wait */
+    /* All transfers to this server with this handle lie in this slice of the file; count 0 or 1:
+     * anywhere. */
+    struct zc_view_slice slice;
 
     struct zc_held_view *held; /* private, from here on */
     unsigned char *list;

@@ -10,6 +10,10 @@
  *        +---- not yet ---------+--> list --LIST_READ, LIST_WRITE--> ----+   for when it comes
  * again
  *
+ * Of a large view the server gets the slice that it owns of the file, where one does for all
+ * transfers alike: those in the first tile, or in any when all tiles are cut in the same way.  Its
+ * view offsets count what is in it.
+ *
  * A view that was replaced (old) is dropped when no transfer uses it any more; a few small ones are
  * kept, since programs set the same ones in turn, and go when the server is short of memory.
  */
@@ -33,8 +37,11 @@ struct zc_held_view {
     struct zc_list link; /* zc_client.views; the client's view_lock guards: */
     struct zc_view *view;
     uint64_t handle;
-    uint64_t number; /* at the server; 0: it is not installed */
-    unsigned users;  /* transfers */
+    bool sliced;           /* the server gets: */
+    struct zc_view *slice; /* of `view` at `disp`; made when it is installed */
+    int64_t disp;          /* 0: it is not sliced */
+    uint64_t number;       /* at the server; 0: it is not installed */
+    unsigned users;        /* transfers */
     bool old;
     uint64_t listed, price; /* bytes of lists sent; so many, and it is installed */
 };
@@ -48,12 +55,22 @@ static bool same(const struct zc_view *a, const struct zc_view *b)
     return a == b || (x.low == y.low && x.high == y.high);
 }
 
-static struct zc_held_view *find(struct zc_client *c, uint64_t handle, const struct zc_view *v)
+/* Whether a slice is as good for this transfer as the whole view. */
+static bool sliceable(const struct zc_vio *v)
+{
+    return v->slice.count > 1 && zc_view_encoded(v->view) > SMALL && zc_view_monotone(v->view) &&
+           (zc_view_slices_alike(v->view, &v->slice) ||
+            (v->off <= (uint64_t)zc_view_size(v->view) &&
+             v->len <= (uint64_t)zc_view_size(v->view) - v->off));
+}
+
+static struct zc_held_view *find(struct zc_client *c, const struct zc_vio *v, bool sliced)
 {
     zc_list_each (&c->views, n) {
         struct zc_held_view *h = zc_list_entry(n, struct zc_held_view, link);
 
-        if (h->handle == handle && same(h->view, v))
+        if (h->handle == v->handle && h->sliced == sliced && h->disp == (sliced ? v->disp : 0) &&
+            same(h->view, v->view))
             return h;
     }
     return NULL;
@@ -62,22 +79,35 @@ static struct zc_held_view *find(struct zc_client *c, uint64_t handle, const str
 static void held_free(struct zc_held_view *h)
 {
     zc_view_put(h->view);
+    zc_view_put(h->slice);
     free(h);
 }
 
-/* Found or made, and used until let_go(); NULL: no memory. */
-static struct zc_held_view *hold(struct zc_client *c, uint64_t handle, struct zc_view *v)
+static uint64_t price(const struct zc_held_view *h, const struct zc_view_slice *s)
 {
+    size_t bytes = zc_view_encoded(h->view);
+
+    if (bytes <= SMALL)
+        return 0;
+    return h->sliced ? bytes / s->count : bytes;
+}
+
+/* Found or made, and used until let_go(); NULL: no memory. */
+static struct zc_held_view *hold(struct zc_client *c, const struct zc_vio *v)
+{
+    bool sliced = sliceable(v);
     struct zc_held_view *h;
 
     zc_lock_get(&c->view_lock);
-    h = find(c, handle, v);
+    h = find(c, v, sliced);
     if (!h) {
         h = calloc(1, sizeof *h);
         if (h) {
-            h->view = zc_view_get(v);
-            h->handle = handle;
-            h->price = zc_view_encoded(v) > SMALL ? zc_view_encoded(v) : 0;
+            h->view = zc_view_get(v->view);
+            h->handle = v->handle;
+            h->sliced = sliced;
+            h->disp = sliced ? v->disp : 0;
+            h->price = price(h, &v->slice);
             zc_list_add_tail(&c->views, &h->link);
         }
     }
@@ -181,16 +211,17 @@ void zc_client_views_free(struct zc_client *c)
 
 /* ---- installing ---- */
 
-/* The server reaches for it until this returns. */
-static int send_view(struct zc_client *c, const struct zc_held_view *h, void *buf, uint64_t *number)
+/* The server reaches for `buf`, which has the view, until this returns. */
+static int send_view(struct zc_client *c, uint64_t handle, const struct zc_view *v, void *buf,
+                     uint64_t *number)
 {
-    struct zc_view_hash hash = zc_view_hash(h->view);
+    struct zc_view_hash hash = zc_view_hash(v);
     struct zc_msg reply, m = {.type = ZC_T_VIEW_INSTALL,
-                              .handle = h->handle,
+                              .handle = handle,
                               .view_low = hash.low,
                               .view_high = hash.high,
-                              .size = zc_view_encoded(h->view),
-                              .memory = zc_view_decoding(h->view)};
+                              .size = zc_view_encoded(v),
+                              .memory = zc_view_decoding(v)};
     struct zc_mr mr = {0};
     int rc = 0;
 
@@ -225,27 +256,42 @@ static bool drop_kept(struct zc_client *c)
     return some;
 }
 
-/* Its number, or 0. */
-static uint64_t install(struct zc_client *c, const struct zc_held_view *h)
+/* 0, and its number, or an error. */
+static int install_view(struct zc_client *c, uint64_t handle, const struct zc_view *v,
+                        uint64_t *number)
 {
-    size_t size = zc_view_encoded(h->view);
+    size_t size = zc_view_encoded(v);
     unsigned char *buf = malloc(size);
-    uint64_t number = 0;
-    int rc = buf ? zc_view_encode(h->view, buf, size) : -ENOMEM;
+    int rc = buf ? zc_view_encode(v, buf, size) : -ENOMEM;
 
     if (rc == 0)
-        rc = send_view(c, h, buf, &number);
+        rc = send_view(c, handle, v, buf, number);
     if (rc == -ENOSPC && drop_kept(c))
-        rc = send_view(c, h, buf, &number);
-    if (rc)
-        zc_debug("%s: a view of %zu bytes is not installed: %s", c->label, size, zc_error_text(rc));
+        rc = send_view(c, handle, v, buf, number);
     free(buf);
+    return rc;
+}
+
+/* Its number, or 0. */
+static uint64_t install(struct zc_client *c, struct zc_held_view *h, const struct zc_view_slice *s)
+{
+    uint64_t number = 0;
+    int rc = 0;
+
+    if (h->sliced && !h->slice)
+        rc = zc_view_cut(h->view, h->disp, s, &h->slice);
+    if (rc == 0)
+        rc = install_view(c, h->handle, h->sliced ? h->slice : h->view, &number);
+    if (rc)
+        zc_debug("%s: a view of %zu bytes is not installed: %s", c->label, zc_view_encoded(h->view),
+                 zc_error_text(rc));
     return rc ? 0 : number;
 }
 
 /* The number for a transfer, 0: there is none.  One thread of a client installs at a time, and
  * those who want one meanwhile wait; no lock is held while it does. */
-static uint64_t number_of(struct zc_client *c, struct zc_held_view *h)
+static uint64_t number_of(struct zc_client *c, struct zc_held_view *h,
+                          const struct zc_view_slice *s)
 {
     uint64_t number;
 
@@ -256,12 +302,12 @@ static uint64_t number_of(struct zc_client *c, struct zc_held_view *h)
     if (!number && h->listed >= h->price) {
         c->installing = true;
         zc_lock_put(&c->view_lock);
-        number = install(c, h);
+        number = install(c, h, s);
         zc_lock_get(&c->view_lock);
         c->installing = false;
         h->number = number;
         if (!number)
-            h->price = 2 * h->listed + zc_view_encoded(h->view);
+            h->price = 2 * h->listed + price(h, s);
         pthread_cond_broadcast(&c->installed);
     }
     zc_lock_put(&c->view_lock);
@@ -296,19 +342,33 @@ static void end(struct zc_client *c, struct zc_vio *v)
     free(v->list);
 }
 
+/* Where the transfer begins in what the server has. */
+static int place_in_slice(const struct zc_vio *v, uint64_t *off)
+{
+    int64_t at;
+    int rc = zc_view_to_file(v->view, v->disp, (int64_t)v->off, &at);
+
+    if (rc == 0)
+        rc = zc_view_before(v->held->slice, v->disp, at, &at);
+    *off = (uint64_t)at;
+    return rc;
+}
+
 int zc_vio_aim(struct zc_client *c, struct zc_vio *v)
 {
-    uint64_t number;
+    uint64_t number, off = v->off;
     int rc = 0;
 
     v->list = NULL;
-    v->held = hold(c, v->handle, v->view);
+    v->held = hold(c, v);
     if (!v->held)
         return zc_errorf(ENOMEM, "no memory for a view");
-    number = number_of(c, v->held);
-    if (number)
-        v->io = (struct zc_io){.view = number, .disp = v->disp, .off = v->off};
-    else
+    number = number_of(c, v->held, &v->slice);
+    if (number && v->held->sliced)
+        rc = place_in_slice(v, &off);
+    if (number && rc == 0)
+        v->io = (struct zc_io){.view = number, .disp = v->disp, .off = off};
+    else if (rc == 0)
         rc = make_list(c, v);
     if (rc)
         end(c, v);

@@ -190,10 +190,11 @@ static inline uint64_t rig_open(struct zc_client *c, const char *path)
     return h;
 }
 
-/* Transfers through a view, one after the other, until all is moved or the file ends. */
-static inline ssize_t rig_through_view(struct zc_client *c, uint64_t handle, bool write,
-                                       struct zc_view *v, int64_t disp, const void *buf, size_t len,
-                                       int64_t off)
+/* Transfers through a view, one after the other, until all is moved or the file ends; all of it
+ * lies in the slice of the file. */
+static inline ssize_t rig_through_slice(struct zc_client *c, uint64_t handle, bool write,
+                                        struct zc_view *v, int64_t disp, const void *buf,
+                                        size_t len, int64_t off, struct zc_view_slice slice)
 {
     size_t done = 0;
 
@@ -204,7 +205,8 @@ static inline ssize_t rig_through_view(struct zc_client *c, uint64_t handle, boo
                             .disp = disp,
                             .buf = (char *)(uintptr_t)buf + done,
                             .len = len - done,
-                            .off = (uint64_t)off + done};
+                            .off = (uint64_t)off + done,
+                            .slice = slice};
         ssize_t n = zc_vio_aim(c, &io);
 
         if (n == 0) {
@@ -218,6 +220,13 @@ static inline ssize_t rig_through_view(struct zc_client *c, uint64_t handle, boo
             break;
     }
     return (ssize_t)done;
+}
+
+static inline ssize_t rig_through_view(struct zc_client *c, uint64_t handle, bool write,
+                                       struct zc_view *v, int64_t disp, const void *buf, size_t len,
+                                       int64_t off)
+{
+    return rig_through_slice(c, handle, write, v, disp, buf, len, off, (struct zc_view_slice){0});
 }
 
 /* A counter of the server by name. */

@@ -7,6 +7,7 @@
 #include "rig.h"
 #include "zc_net_internal.h"
 #include "zc_view.h"
+#include "zc_vspan.h"
 
 enum { PIECES = 30000, STEP = 24 };
 
@@ -369,6 +370,59 @@ START_TEST(old_views_make_room)
 }
 END_TEST
 
+/* ---- slices ---- */
+
+/* What tiles of `v` show of a slice at `disp`, block by block, there and back. */
+static void through_slice(struct zc_view *v, int64_t disp, unsigned tiles, struct zc_view_slice s)
+{
+    static unsigned char out[65536], in[sizeof out];
+    int64_t size = zc_view_size(v), first, len;
+
+    for (int64_t x = 0; x < tiles * size; x += len) {
+        ck_assert_int_eq(zc_vspan(v, disp, x, size - x % size, s.unit, &first, &len), 0);
+        if ((uint64_t)first / s.unit % s.count != s.turn)
+            continue;
+        fill(out, (size_t)len, (uint64_t)x, s.turn);
+        ck_assert_int_eq(rig_through_slice(one, number, true, v, disp, out, (size_t)len, x, s),
+                         len);
+        ck_assert_int_eq(rig_through_slice(one, number, false, v, disp, in, (size_t)len, x, s),
+                         len);
+        ck_assert_mem_eq(in, out, (size_t)len);
+        ck_assert_int_eq(zc_cache_vread(exported, v, disp, in, (size_t)len, x), len);
+        ck_assert_mem_eq(in, out, (size_t)len);
+    }
+}
+
+/* A server that owns a quarter of the blocks needs a quarter of the view; for all tiles, if they
+ * are cut alike; else for the first, and whoever goes on to the second needs all of it. */
+START_TEST(a_server_gets_its_slice)
+{
+    struct zc_view_slice s = {.unit = 6000, .count = 4, .turn = 2};
+    struct zc_view *alike = irregular(1, PIECES), *others = irregular(2, PIECES + 100);
+
+    up(16 << 20);
+    ck_assert(zc_view_slices_alike(alike, &s));
+    ck_assert(!zc_view_slices_alike(others, &s));
+    through_slice(alike, 77, 2, s);
+    ck_assert_uint_eq(rig_stat(one, "views"), 1);
+    ck_assert_uint_le(used(), zc_view_memory(alike) / 4 + 20000);
+    through_slice(alike, 6077, 2, s); /* another displacement is another slice */
+    ck_assert_uint_eq(rig_stat(one, "views"), 2);
+    ck_assert_uint_le(used(), zc_view_memory(alike) / 2 + 40000);
+    zc_client_view_replaced(one, number);
+    ck_assert_uint_eq(used(), 0);
+    through_slice(others, 77, 1, s);
+    ck_assert_uint_eq(rig_stat(one, "views"), 1);
+    ck_assert_uint_le(used(), zc_view_memory(others) / 4 + 20000);
+    through_slice(others, 77, 8, s);
+    ck_assert_uint_eq(rig_stat(one, "views"), 2);
+    ck_assert_uint_ge(used(), zc_view_memory(others) * 5 / 4 - 20000);
+    zc_view_put(alike);
+    zc_view_put(others);
+    down();
+}
+END_TEST
+
 /* ---- what must not be believed ---- */
 
 START_TEST(lies_about_views)
@@ -518,6 +572,7 @@ int main(void)
          views_go_with_what_they_are_for);
     CASE(s, "memory", 60, two_views_of_more_than_half, installations_wait_for_each_other,
          too_large_is_told_at_once, replaced_views_are_dropped, old_views_make_room);
+    CASE(s, "slices", 60, a_server_gets_its_slice);
     CASE(s, "lies", 60, lies_about_views, one_installation_a_session, lies_about_lists, many_lists);
     return run_suite(s);
 }
