@@ -38,6 +38,7 @@ struct fault_tp {
     struct zc_tp_config cfg; /* of those above */
 
     struct zc_lock lock; /* guards all below */
+    bool killed;
     unsigned ops, message_ms, transfer_ms;
     enum zc_tp_fault_how how;
     uint64_t skip, count, raised;
@@ -261,9 +262,15 @@ static int hand_on(struct fault_tp *f)
 static int fault_progress(struct zc_tp *tp, int timeout_ms)
 {
     struct fault_tp *f = fault_of(tp);
-    int handled = report_ended(f) + hand_on(f), rc;
-    bool waiting;
+    bool waiting, killed;
+    int handled, rc;
 
+    zc_lock_get(&f->lock);
+    killed = f->killed;
+    zc_lock_put(&f->lock);
+    if (killed)
+        cancel(f, 0, true);
+    handled = report_ended(f) + hand_on(f);
     zc_lock_get(&f->lock);
     waiting =
         !zc_list_empty(&f->late) || !zc_list_empty(&f->ended) || !zc_list_empty(&f->transfers);
@@ -411,6 +418,17 @@ void zc_tp_fault_set(struct zc_tp *tp, unsigned ops, enum zc_tp_fault_how how, u
     f->skip = nth > 0 ? nth - 1 : 0;
     f->count = count;
     zc_lock_put(&f->lock);
+}
+
+void zc_tp_fault_kill(struct zc_tp *tp)
+{
+    struct fault_tp *f = fault_of(tp);
+
+    zc_tp_fault_set(tp, ZC_TP_FAULT_ALL, ZC_TP_FAULT_FAIL, 1, UINT64_MAX);
+    zc_lock_get(&f->lock);
+    f->killed = true; /* the next progress cancels */
+    zc_lock_put(&f->lock);
+    zc_tp_wake(f->below);
 }
 
 void zc_tp_fault_delay(struct zc_tp *tp, unsigned messages_ms, unsigned transfers_ms)

@@ -35,6 +35,9 @@ void zc_tp_fault_set(struct zc_tp *tp, unsigned ops, enum zc_tp_fault_how how, u
                      uint64_t count);
 /* Messages that arrive and transfers of this endpoint take `ms` longer; order is kept. */
 void zc_tp_fault_delay(struct zc_tp *tp, unsigned messages_ms, unsigned transfers_ms);
+/* As if its process had been killed: nothing leaves any more, nothing arrives, and transfers are
+ * over with -ECANCELED, those that never ended, too. */
+void zc_tp_fault_kill(struct zc_tp *tp);
 /* Faults raised so far. */
 uint64_t zc_tp_fault_raised(struct zc_tp *tp);
 

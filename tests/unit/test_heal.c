@@ -78,7 +78,7 @@ static void start(unsigned i)
 /* As kill -9: nothing is said any more, and nothing written. */
 static void kill_daemon(unsigned i)
 {
-    zc_tp_fault_set(endpoints[i], ZC_TP_FAULT_ALL, ZC_TP_FAULT_DROP, 1, UINT64_MAX);
+    zc_tp_fault_kill(endpoints[i]);
     zc_store_fault_set(rigs[i].store, ZC_FAULT_WRITE, 1, UINT64_MAX, EIO);
     rig_stop(&rigs[i]);
     rig_free(&rigs[i]);
@@ -88,6 +88,7 @@ static void kill_daemon(unsigned i)
 static void up(void)
 {
     strcpy(dir, "/tmp/zc-heal-XXXXXX");
+    job_transport = zc_tp_loop_open;
     ck_assert(mkdtemp(dir) != NULL);
     ck_assert_int_eq(zc_store_mem_create(&shared), 0);
 }
@@ -101,6 +102,7 @@ static void down(void)
         unlink(path);
         if (runs[i])
             rig_down(&rigs[i]);
+        runs[i] = false;
     }
     rmdir(dir);
     zc_store_destroy(shared);
@@ -281,6 +283,39 @@ static void *write_on(void *arg)
     }
     return NULL;
 }
+
+static void *write_once(void *arg)
+{
+    struct writer *w = arg;
+
+    works(write_at(&w->job, 0, BLOCK, 1));
+    return NULL;
+}
+
+/* A daemon that dies while it fetches the bytes of a write takes no time to die, and the write is
+ * made again as soon as it is back. */
+START_TEST(killed_in_a_transfer)
+{
+    struct writer w = {.stop = false};
+    uint64_t before;
+    pthread_t thread;
+
+    up();
+    start(0);
+    begin(&w.job, 1, 0, NEW | ZC_OPEN_THROUGH);
+    zc_tp_fault_set(endpoints[0], ZC_TP_FAULT_PULL, ZC_TP_FAULT_DROP, 1, UINT64_MAX);
+    ck_assert_int_eq(pthread_create(&thread, NULL, write_once, &w), 0);
+    WAIT_FOR(zc_tp_fault_raised(endpoints[0]) > 0);
+    before = zc_now();
+    kill_daemon(0);
+    start(0);
+    pthread_join(thread, NULL);
+    ck_assert_uint_lt(zc_now() - before, 10000 * ZC_NS_PER_MS);
+    is_stored(0, BLOCK, 1);
+    end(&w.job);
+    down();
+}
+END_TEST
 
 /* Whatever was under way is made again; a write that has returned is in the file. */
 START_TEST(started_again_during_calls)
@@ -512,7 +547,8 @@ int main(void)
 
     zc_log_init(NULL);
     CASE(s, "again", 60, started_again_between_calls, what_it_had_taken_is_told,
-         started_again_during_calls, one_of_two_dies, dropped_by_the_same_one);
+         killed_in_a_transfer, started_again_during_calls, one_of_two_dies,
+         dropped_by_the_same_one);
     CASE(s, "files", 60, a_file_that_was_replaced, the_set_stays, cards_are_left_again,
          calls_by_name);
     return run_suite(s);

@@ -74,7 +74,7 @@ static void start_daemon(unsigned i)
 /* As kill -9: nothing is said any more, and nothing written. */
 static void kill_daemon(unsigned i)
 {
-    zc_tp_fault_set(endpoints[i], ZC_TP_FAULT_ALL, ZC_TP_FAULT_DROP, 1, UINT64_MAX);
+    zc_tp_fault_kill(endpoints[i]);
     zc_store_fault_set(rigs[i].store, ZC_FAULT_WRITE, 1, UINT64_MAX, EIO);
     rig_stop(&rigs[i]);
     rig_free(&rigs[i]);
