@@ -171,7 +171,9 @@ int zc_client_connect_again(struct zc_net *n, const void *addr, size_t len,
     if (!c)
         return zc_errorf(ENOMEM, "no memory for a connection");
     c->net = n;
-    if (getrandom(&c->client_id, sizeof c->client_id, 0) != sizeof c->client_id) {
+    if (past) {
+        c->client_id = past->client_id + 1;
+    } else if (getrandom(&c->client_id, sizeof c->client_id, 0) != sizeof c->client_id) {
         free(c);
         return zc_errorf(errno, "getrandom: %s", strerror(errno));
     }

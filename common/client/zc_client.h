@@ -27,8 +27,9 @@ struct zc_client;
  * protocol version; -ETIMEDOUT: nobody answers. */
 int zc_client_connect(struct zc_net *n, const void *addr, size_t len,
                       const struct zc_secret *secret, const char *label, struct zc_client **out);
-/* The same, again: in place of a session before, which the server ends first.  Waits for a sign of
- * life for `patience_ms` at most, whatever the time-out. */
+/* The same, again: in place of a session before, which the server ends first, as it does with what
+ * came of earlier attempts to take its place: one at a time.  Waits for a sign of life for
+ * `patience_ms` at most, whatever the time-out. */
 struct zc_past {
     uint64_t session, client_id;
 };

@@ -35,6 +35,9 @@
  * nothing of the old one takes effect after anything of the new one: what arrives late finds no
  * session, what was being worked on has ended.
  *
+ * Its attempts to come back have one client_id.  One that it gave up, because it heard nothing, may
+ * be here still, in any state: it ends when AUTH of a later one is right.
+ *
  * Closing handles writes nothing back and reports nothing: what a client that is gone has
  * written stays dirty in the cache and is written back like everything else.
  */
@@ -472,6 +475,23 @@ static void followed(struct zc_server *s, uint64_t id)
     }
 }
 
+/* Those in whose place this one has come: nobody waits for them any more, and an AUTH that was
+ * delayed must not begin a session, in which accept_client() would end ours. */
+static void end_attempts_before(struct zc_session *ss)
+{
+    zc_list_each (&ss->server->shaking, n) {
+        struct zc_session *before = zc_list_entry(n, struct zc_session, link);
+
+        if (before == ss)
+            return; /* what comes now is later */
+        if (before->client_id != ss->client_id ||
+            (before->state != ZC_SESSION_SHAKING && before->state != ZC_SESSION_FOLLOWING))
+            continue;
+        before->state = ZC_SESSION_DEAD;
+        ss->server->next_tick = 0;
+    }
+}
+
 /* A wrong proof changes nothing: who sent HELLO may still send the right one, until his time is
  * over.  He is not told either: it was not him. */
 void zc_session_auth(struct zc_server *s, const struct zc_msg *m)
@@ -486,6 +506,7 @@ void zc_session_auth(struct zc_server *s, const struct zc_msg *m)
     }
     zc_shake_keys(&ss->shake, true, zc_tp_is_local(s->tp, ss->peer), &ss->keys);
     memset(&ss->shake, 0, sizeof ss->shake);
+    end_attempts_before(ss);
     old = s->stopping ? NULL : find_replaced(ss);
     if (old)
         follow(ss, old, m->tag);

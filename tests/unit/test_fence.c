@@ -264,6 +264,113 @@ START_TEST(transfers_are_cut_off)
 }
 END_TEST
 
+/* HELLO and AUTH are those of an attempt before, by the same client. */
+static void come_again(struct raw *p, uint64_t replaces, uint64_t replaces_client)
+{
+    clients--;
+    come_back(p, replaces, replaces_client);
+}
+
+static void has_sessions(struct raw *p, uint64_t session, const char *count)
+{
+    struct zc_msg m = {.type = ZC_T_INFO, .session = session, .what = ZC_INFO_STATS};
+    char want[40];
+    bool is;
+
+    sprintf(want, "sessions %s\n", count);
+    do { /* those that are dead are killed by the tick */
+        raw_call(p, &m);
+        is = memmem(p->last.data.p, p->last.data.n, want, strlen(want)) != NULL;
+    } while (!is);
+}
+
+/* Two attempts follow the same session, the first of them given up: one session comes of it. */
+START_TEST(an_attempt_that_was_given_up)
+{
+    struct raw old, first, second;
+    struct zc_msg m;
+    uint64_t was, is;
+
+    up(0);
+    raw_up(&old, &rig);
+    raw_up(&first, &rig);
+    raw_up(&second, &rig);
+    was = raw_hello(&old, SILENCE, ZC_PROTOCOL);
+    m = (struct zc_msg){
+        .type = ZC_T_TRUNCATE, .session = was, .handle = open_file(&old, was), .size = 1};
+    zc_store_fault_hold(rig.store, ZC_FAULT_TRUNCATE);
+    raw_send(&old, &m);
+    WAIT_FOR(zc_store_fault_held(rig.store) == 1);
+    come_back(&first, was, 4711);
+    WAIT_FOR((zc_tp_progress(first.tp, 10), first.last.type == ZC_T_PENDING));
+    come_again(&second, was, 4711);
+    WAIT_FOR((zc_tp_progress(second.tp, 10), second.last.type == ZC_T_PENDING));
+    zc_store_fault_release(rig.store);
+    is = answered(&second);
+    has_sessions(&second, is, "1");
+    while (zc_tp_progress(first.tp, 0) > 0)
+        ;
+    ck_assert_int_eq(first.last.type, ZC_T_PENDING);
+    zc_tp_close(old.tp);
+    zc_tp_close(first.tp);
+    zc_tp_close(second.tp);
+    down(NULL);
+}
+END_TEST
+
+/* AUTH of the first attempt comes when the second one has its session already. */
+START_TEST(an_attempt_that_comes_late)
+{
+    unsigned char proof[ZC_PROOF_SIZE];
+    struct raw first, second;
+    struct zc_msg late, ping = {.type = ZC_T_PING};
+    unsigned before;
+
+    up(0);
+    raw_up(&first, &rig);
+    raw_up(&second, &rig);
+    first.id = ++clients;
+    raw_greet(&first, SILENCE, ZC_PROTOCOL);
+    late = raw_auth(&first, proof);
+    come_again(&second, 0, 0);
+    ping.session = answered(&second);
+    before = first.received;
+    raw_send(&first, &late);
+    has_sessions(&second, ping.session, "1");
+    raw_call(&second, &ping);
+    ck_assert_int_eq(second.last.type, ZC_T_PING | ZC_REPLY);
+    while (zc_tp_progress(first.tp, 0) > 0)
+        ;
+    ck_assert_uint_eq(first.received, before);
+    zc_tp_close(first.tp);
+    zc_tp_close(second.tp);
+    down(NULL);
+}
+END_TEST
+
+/* The client's own side: all its attempts are of one client, for the server. */
+START_TEST(attempts_of_a_client)
+{
+    struct zc_client *c[3];
+    struct zc_net *net;
+    struct zc_past past;
+
+    up(0);
+    net = rig_net(10000);
+    c[0] = rig_connect(&rig, net);
+    past = zc_client_past(c[0]);
+    for (int i = 1; i < 3; i++)
+        ck_assert_int_eq(zc_client_connect_again(net, rig.addr, rig.addr_len, &rig_secret,
+                                                 "the server", &past, 2000, &c[i]),
+                         0);
+    WAIT_FOR(rig_stat(c[2], "sessions") == 1);
+    for (int i = 0; i < 3; i++)
+        zc_client_disconnect(c[i]);
+    zc_net_destroy(net);
+    down(NULL);
+}
+END_TEST
+
 /* Who does not know the client_id of a session does not end it; nor does the number of none. */
 START_TEST(nobody_else_is_replaced)
 {
@@ -348,6 +455,8 @@ int main(void)
     CASE(s, "fence", 30, late_messages_have_no_effect, requests_under_way_end_first,
          nothing_is_taken_too_early, a_session_that_does_not_end, transfers_are_cut_off,
          nobody_else_is_replaced);
+    CASE(s, "attempts", 30, an_attempt_that_was_given_up, an_attempt_that_comes_late,
+         attempts_of_a_client);
     CASE(s, "dropped", 30, who_is_dropped_is_told, a_dropped_client_hears_why);
     return run_suite(s);
 }

@@ -547,7 +547,8 @@ int main(void)
 
     zc_log_init(NULL);
     CASE(s, "again", 60, started_again_between_calls, what_it_had_taken_is_told,
-         killed_in_a_transfer, started_again_during_calls, one_of_two_dies, dropped_by_the_same_one);
+         killed_in_a_transfer, started_again_during_calls, one_of_two_dies,
+         dropped_by_the_same_one);
     CASE(s, "files", 60, a_file_that_was_replaced, the_set_stays, cards_are_left_again,
          calls_by_name);
     return run_suite(s);
