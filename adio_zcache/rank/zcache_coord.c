@@ -35,9 +35,13 @@ int zcache_lock(struct zcache_file *f, bool exclusive, int64_t off, int64_t len,
 
     if (rc)
         return rc;
-    if (c)
-        return zc_client_lock(c, f->owners[0].number, exclusive, (uint64_t)off, (uint64_t)len,
-                              &l->number);
+    if (c) { /* one that was granted unheard has ended with its session */
+        do
+            rc = zc_client_lock(c, f->owners[0].number, exclusive, (uint64_t)off, (uint64_t)len,
+                                &l->number);
+        while (zcache_owner_again(f, &f->owners[0], &c, &rc));
+        return rc;
+    }
     l->local =
         (struct zc_range_lock){.off = (uint64_t)off, .len = (uint64_t)len, .exclusive = exclusive};
     zc_coord_lock_wait(f->coord, &l->local);

@@ -285,7 +285,11 @@ static int truncate_first(struct zcache_file *f, uint64_t size)
     if (o->local)
         return zc_cache_truncate(o->local, size);
     rc = zcache_owner_client(f, o, &c);
-    return rc ? rc : zc_client_truncate(c, o->number, size);
+    if (rc == 0)
+        do
+            rc = zc_client_truncate(c, o->number, size);
+        while (zcache_owner_again(f, o, &c, &rc));
+    return rc;
 }
 
 /* -EREMOTEIO: the file is cut, as told in zc_store.h; then the others cut what they have, too. */
@@ -329,8 +333,10 @@ static int backlog_below(struct zcache_file *f, uint64_t *bytes)
     rc = zcache_owner_client(f, o, &c);
     if (rc)
         return rc;
-    zc_client_backlog_start(c, o->number, ZC_BACKLOG_BELOW, &l);
-    rc = zc_client_wait(c, &l);
+    do {
+        zc_client_backlog_start(c, o->number, ZC_BACKLOG_BELOW, &l);
+        rc = zc_client_wait(c, &l);
+    } while (zcache_owner_again(f, o, &c, &rc));
     *bytes = l.count;
     return rc;
 }
@@ -358,7 +364,11 @@ int zcache_owners_allocate(struct zcache_file *f, uint64_t size)
     if (o->local)
         return zc_cache_allocate(o->local, 0, size);
     rc = zcache_owner_client(f, o, &c);
-    return rc ? rc : zc_client_allocate(c, o->number, 0, size);
+    if (rc == 0)
+        do
+            rc = zc_client_allocate(c, o->number, 0, size);
+        while (zcache_owner_again(f, o, &c, &rc));
+    return rc;
 }
 
 int zcache_owners_size(struct zcache_file *f, uint64_t *size)
