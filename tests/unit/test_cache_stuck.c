@@ -33,6 +33,14 @@ static void stop_two(void)
     stop();
 }
 
+/* A call of the file is held; of a second one the thread that would make it may come when the
+ * first has been told to be stuck already, and makes none. */
+static void wait_stuck(void)
+{
+    while (zc_store_fault_held(store) == 0)
+        sched_yield();
+}
+
 START_TEST(write_back_of_other_files_goes_on)
 {
     struct flush_note n;
@@ -43,13 +51,13 @@ START_TEST(write_back_of_other_files_goes_on)
         put(2 * i * PAGE, PAGE, 'a');
     zc_store_fault_hold_path(store, ZC_FAULT_WRITE, "/f");
     start_flush(&n, ZC_LEVEL_STORED);
-    wait_held(2); /* both flushers */
+    wait_stuck();
     file = other;
     for (int i = 0; i < 10; i++) {
         put(2 * i * PAGE, PAGE, 'b');
         flush_ok();
     }
-    ck_assert_uint_eq(zc_store_fault_held(store), 2); /* nothing more was begun for the file */
+    ck_assert_uint_le(zc_store_fault_held(store), 2); /* nothing more was begun for the file */
     ck_assert_int_eq(atomic_load(&n.calls), 0);
     zc_store_fault_release(store);
     await_flush(&n);
@@ -122,10 +130,10 @@ START_TEST(reads_of_other_files_go_on)
     zc_store_fault_hold_path(store, ZC_FAULT_READ, "/f");
     for (int i = 0; i < 10; i++)
         ck_assert_int_eq(begin(&reads[i], ZC_READ, 2 * i * PAGE, PAGE), -EINPROGRESS);
-    wait_held(2);
+    wait_stuck();
     file = other;
     expect(0, 20 * PAGE, 'b');
-    ck_assert_uint_eq(zc_store_fault_held(store), 2);
+    ck_assert_uint_le(zc_store_fault_held(store), 2);
     zc_store_fault_release(store);
     for (int i = 0; i < 10; i++) {
         await(&reads[i]);
