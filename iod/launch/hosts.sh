@@ -133,8 +133,8 @@ settings_to_send() {
 
     for name in $(compgen -e); do
         case $name in
-        FI_* | LD_LIBRARY_PATH | ZCACHE_LOG | ZCACHE_LOG_FILE | ZCACHE_PROVIDER | ZCACHE_TIMEOUT | \
-            ZCACHE_LOCAL | ZCACHE_HANG_REPORT)
+        FI_* | LD_LIBRARY_PATH | ZCACHE_LOG | ZCACHE_PROVIDER | ZCACHE_TIMEOUT | ZCACHE_LOCAL | \
+            ZCACHE_HANG_REPORT)
             printf '%s=%s\0' "$name" "${!name}"
             ;;
         esac

@@ -35,6 +35,9 @@ expect 0 "*" run --state "$tmp/state" --keep ls "$tmp/state"
 expect 0 "" run --state "$tmp/state" true
 [[ ! -e state ]] || fail "the state directory was kept"
 
-# A daemon that does not start is explained.
-expect 1 "zcache: daemon 0 did not start:*--cache-size 1M holds fewer than 2 pages*" \
-    "$zcache" run --no-preload --cache-size 1M true
+# A daemon that does not start is explained, wherever programs are to log.
+for log in '' ZCACHE_LOG_FILE=elsewhere; do
+    expect 1 "zcache: daemon 0 did not start:*--cache-size 1M holds fewer than 2 pages*" \
+        env $log "$zcache" run --no-preload --cache-size 1M true
+done
+[[ ! -e elsewhere ]] || fail "a daemon of ours has another log: $(cat elsewhere)"
