@@ -702,7 +702,7 @@ int main(void)
          others_come_by, a_later_open_finds_them, the_verdict_names_it_all);
     CASE(s, "ends", 30, a_truncation_ends_it, an_unlink_ends_it, a_writer_gives_up,
          given_up_while_tried_again, deleted_by_somebody_else_while_dirty);
-    CASE(s, "syncs", 30, a_failed_fsync_is_for_good, only_what_was_written_since,
+    CASE(s, "syncs", 120, a_failed_fsync_is_for_good, only_what_was_written_since,
          a_close_that_fails_loses_bytes, the_lost_are_remembered_in_turn, cut_off_during_a_sync,
          stored_during_a_sync, also_of_a_file_that_nobody_has_open);
     CASE(s, "verdicts", 30, who_asks_later_hears_the_same);
