@@ -7,7 +7,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +22,9 @@
 
 enum { ASK_MS = 3000 };
 
-static bool answers(const struct zc_addrfile *a)
+/* 0: it serves; -ESHUTDOWN: it is stopping, and may have bytes to write; else nobody answers who
+ * knows its secret. */
+static int ask(const struct zc_addrfile *a)
 {
     struct zc_net_config cfg = {
         .provider = a->provider,
@@ -34,20 +35,19 @@ static bool answers(const struct zc_addrfile *a)
     };
     struct zc_client *client;
     struct zc_net *net;
-    bool same = false;
-    int rc;
+    int rc = zc_net_create(&cfg, &net);
 
-    if (zc_net_create(&cfg, &net) < 0)
-        return false;
+    if (rc < 0)
+        return rc;
     rc = zc_client_connect(net, a->address, a->address_len, &a->secret,
                            "the daemon of the address file", &client);
     if (rc == 0) {
-        same = zc_client_boot_id(client) == a->boot_id;
+        rc = zc_client_boot_id(client) == a->boot_id ? 0 : -ESTALE;
         zc_client_disconnect(client);
     }
     zc_net_destroy(net);
-    /* One that speaks another protocol version is a daemon all the same. */
-    return same || rc == -EPROTONOSUPPORT;
+    /* One that speaks another protocol version, or has clients enough, is a daemon all the same. */
+    return rc == -EPROTONOSUPPORT || rc == -EUSERS ? 0 : rc;
 }
 
 static int refuse(const char *path, const struct zc_addrfile *a)
@@ -58,15 +58,29 @@ static int refuse(const char *path, const struct zc_addrfile *a)
                      path, a->pid, a->host, a->root, path);
 }
 
+/* What it writes now would come after what ours writes. */
+static int refuse_until_it_ends(const char *path, const struct zc_addrfile *a)
+{
+    return zc_errorf(
+        EBUSY,
+        "--address-file: %s belongs to a daemon that is stopping, and writes back what "
+        "it has (process %ld on %s, root %s); wait until it has ended",
+        path, a->pid, a->host, a->root);
+}
+
 static int claim_from(const char *path, const struct zc_addrfile *a)
 {
     enum iod_process_kind kind = IOD_PROCESS_OTHER;
+    int rc;
 
     if (iod_is_this_host(a->host))
         kind = iod_process_kind(a->pid);
     if (kind != IOD_PROCESS_NONE && a->pid != getpid()) {
-        if (answers(a))
+        rc = ask(a);
+        if (rc == 0)
             return refuse(path, a);
+        if (rc == -ESHUTDOWN)
+            return refuse_until_it_ends(path, a);
         if (kind == IOD_PROCESS_ZCACHED)
             return zc_errorf(EBUSY,
                              "--address-file: %s belongs to zcached %ld on this host, which runs "

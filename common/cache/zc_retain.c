@@ -95,8 +95,19 @@ static void list_file(struct zc_cache *c, struct zc_file *f)
 
 /* ---- exposed bytes ---- */
 
-static void add(struct zc_retain_server *s, uint64_t lo, uint64_t hi)
+/* All that it has taken is stored, as what is written through it is by the time of the answer:
+ * there would be no news of it. */
+static bool is_clear(const struct zc_retain_server *s)
 {
+    return s->at.taken && s->at.stored >= s->at.taken;
+}
+
+static void add(struct zc_cache *c, struct zc_file *f, struct zc_retain_server *s, uint64_t lo,
+                uint64_t hi)
+{
+    if (is_clear(s))
+        return;
+    list_file(c, f);
     zc_spans_add(&s->newer.spans, lo, hi, hi - lo);
     s->newer.number = s->at.taken;
 }
@@ -109,11 +120,10 @@ void zc_retain_expose(struct zc_cache *c, struct zc_file *f, uint64_t lo, uint64
     zc_assert_held(&c->lock);
     if (!f->retain.servers || !f->wr)
         return;
-    list_file(c, f);
     while (lo < hi) {
         uint64_t room = block - lo % block, end = room < hi - lo ? lo + room : hi;
 
-        add(&f->retain.servers[zc_store_server(f->wr, lo)], lo, end);
+        add(c, f, &f->retain.servers[zc_store_server(f->wr, lo)], lo, end);
         lo = end;
     }
 }
@@ -208,6 +218,7 @@ void zc_retain_page(struct zc_cache *c, struct zc_page *p)
 {
     struct zc_file *f = p->file;
     uint64_t before = zc_extents_bytes(&p->retained);
+    struct zc_retain_server *s;
 
     zc_assert_held(&c->lock);
     if (!f->retain.servers || zc_extents_empty(&p->flushing))
@@ -216,12 +227,17 @@ void zc_retain_page(struct zc_cache *c, struct zc_page *p)
         expose_extents(c, p, &p->flushing);
         return;
     }
+    s = &f->retain.servers[server_of(c, p)];
+    if (is_clear(s)) {
+        zc_retain_stored(c, p);
+        return;
+    }
     if (zc_extents_merge(&p->retained, &p->flushing) < 0)
         abort(); /* zc_page_to_flushing() */
     count(c, p, zc_extents_bytes(&p->retained), before);
     if (before == 0 || p->flush_epoch < p->retained_epoch)
         p->retained_epoch = p->flush_epoch;
-    p->retained_number = f->retain.servers[server_of(c, p)].at.taken;
+    p->retained_number = s->at.taken;
     if (before == 0)
         zc_list_add_tail(&f->retain.pages, &p->retained_link);
     list_file(c, f);

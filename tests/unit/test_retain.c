@@ -123,6 +123,25 @@ START_TEST(a_sync_that_fails_does_not)
 }
 END_TEST
 
+/* Writes through a daemon are stored by the time they are answered. */
+START_TEST(what_is_stored_when_it_is_taken)
+{
+    start_lossy(ZC_REPLAY_ON);
+    zc_store_fault_hold(store, ZC_FAULT_WRITE_RESULT);
+    put(0, 10, 'a');
+    ck_assert_int_eq(zc_cache_flush_later(file, ZC_LEVEL_STAGED), 0);
+    wait_held(1);
+    zc_store_mem_store(mem, UINT64_MAX);
+    zc_store_fault_release(store);
+    hand_over();
+    ck_assert_uint_eq(stats().retained_bytes, 0);
+    zc_store_mem_die(mem);
+    ck_assert_uint_eq(stats().replayed_bytes, 0);
+    flush_ok();
+    stop();
+}
+END_TEST
+
 START_TEST(the_last_close_ends_it)
 {
     start_lossy(ZC_REPLAY_ON);
@@ -560,6 +579,26 @@ START_TEST(around_the_cache_once_more)
 }
 END_TEST
 
+START_TEST(around_the_cache_and_stored)
+{
+    size_t len = 2 * PAGE;
+    pthread_t t;
+
+    start_lossy(ZC_REPLAY_ON);
+    zc_store_fault_hold(store, ZC_FAULT_WRITE_RESULT);
+    pthread_create(&t, NULL, write_around, &len);
+    wait_held(1);
+    zc_store_mem_store(mem, UINT64_MAX);
+    zc_store_fault_release(store);
+    pthread_join(t, NULL);
+    ck_assert_uint_eq(stats().exposed_bytes, 0);
+    zc_store_mem_die(mem);
+    ck_assert_uint_eq(stats().lost_bytes, 0);
+    flush_ok();
+    stop();
+}
+END_TEST
+
 /* ---- strict ---- */
 
 START_TEST(strict_evicts_nothing)
@@ -731,7 +770,7 @@ int main(void)
     quiet_log();
     CASE(s, "kept", 30, until_it_is_stored, as_far_as_it_is_stored,
          a_page_of_two_writes_until_the_second_is_stored, a_sync_that_stores_ends_it,
-         a_sync_that_fails_does_not, the_last_close_ends_it);
+         a_sync_that_fails_does_not, what_is_stored_when_it_is_taken, the_last_close_ends_it);
     CASE(s, "deaths", 30, a_death_makes_it_dirty_again, a_death_after_another,
          only_what_was_not_stored, the_newest_bytes_are_sent, during_a_write,
          during_a_write_that_fails, the_successor_takes_what_was_refused, during_a_sync,
@@ -740,7 +779,7 @@ int main(void)
     CASE(s, "room", 30, others_go_first, what_was_evicted_is_lost_by_range,
          what_was_evicted_and_stored_is_not, a_death_leaves_readers_room,
          what_is_exposed_ends_in_turn, off_keeps_nothing, what_was_exposed_and_cut_off,
-         around_the_cache_is_exposed, around_the_cache_once_more);
+         around_the_cache_is_exposed, around_the_cache_once_more, around_the_cache_and_stored);
     CASE(s, "strict", 30, strict_evicts_nothing, strict_readers_find_room,
          strict_and_the_store_is_full, strict_goes_around_nothing, strict_stores_what_is_squeezed,
          a_smaller_strict_cache);
