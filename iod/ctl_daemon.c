@@ -263,6 +263,7 @@ static bool collect(struct job *j, struct ctl_daemon *d, const struct ctl_wait *
         d->found = j->daemon.found;
         d->addr = j->daemon.addr;
     }
+    pthread_detach(j->thread);
     d->rc = -ETIMEDOUT;
     snprintf(d->error, sizeof d->error, "not done within %s: waiting for %s",
              zc_show_time(w->until_ms, time, sizeof time), what ? what : address_file);

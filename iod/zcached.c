@@ -52,7 +52,8 @@ struct iod {
     struct zc_server *server;
     bool lost; /* bytes */
 
-    /* The signal thread looks at the cache, which is NULL when the main thread destroys it. */
+    /* The signal thread looks at the cache, which is NULL when the main thread destroys it, and both
+     * write to the terminal. */
     pthread_mutex_t looking;
 
     /* The signal thread's. */
@@ -155,11 +156,11 @@ static void on_wait(void *arg)
 
     pthread_mutex_lock(&d->looking);
     bytes = left(d);
-    pthread_mutex_unlock(&d->looking);
     if (bytes)
         tell(d, bytes);
     else
         clear_line(d);
+    pthread_mutex_unlock(&d->looking);
 }
 
 static void on_abandon(void *arg) __attribute__((noreturn));
@@ -170,8 +171,8 @@ static void on_abandon(void *arg)
     uint64_t bytes;
     char size[32];
 
-    clear_line(d);
     pthread_mutex_lock(&d->looking); /* for ever: the cache stays until we are gone */
+    clear_line(d);
     bytes = left(d);
     if (bytes) {
         zc_error("second signal: exiting at once, %s not written back are lost",
