@@ -52,8 +52,8 @@ struct iod {
     struct zc_server *server;
     bool lost; /* bytes */
 
-    /* The signal thread looks at the cache, which is NULL when the main thread destroys it, and both
-     * write to the terminal. */
+    /* The signal thread looks at the cache, which is NULL when the main thread destroys it, and
+     * both write to the terminal. */
     pthread_mutex_t looking;
 
     /* The signal thread's. */

@@ -414,7 +414,7 @@ START_TEST(a_server_gets_its_slice)
     through_slice(others, 77, 1, s);
     ck_assert_uint_eq(rig_stat(one, "views"), 1);
     ck_assert_uint_le(used(), zc_view_memory(others) / 4 + 20000);
-    through_slice(others, 77, 8, s);
+    through_slice(others, 77, 6, s);
     ck_assert_uint_eq(rig_stat(one, "views"), 2);
     ck_assert_uint_ge(used(), zc_view_memory(others) * 5 / 4 - 20000);
     zc_view_put(alike);
