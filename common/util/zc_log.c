@@ -26,11 +26,11 @@ _Atomic enum zc_log_level zc_log_threshold = ZC_LOG_WARN;
 const char *const zc_log_levels[] = {"error", "warn", "info", "debug", "trace", NULL};
 static const int priorities[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG, LOG_DEBUG};
 
-/* All set before threads start, but for the descriptor, which keeps its number. */
+/* All set before threads start, but for the descriptor. */
 static char log_host[HOST_NAME_MAX + 1];
 static char log_who[WHO_MAX];  /* "zcached"; empty: short lines */
 static char log_rank[WHO_MAX]; /* "rank 3 " or empty */
-static int log_fd = STDERR_FILENO;
+static _Atomic int log_fd = STDERR_FILENO;
 
 static _Thread_local struct {
     int err; /* positive errno that `text` explains; 0: none */
