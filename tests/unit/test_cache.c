@@ -342,12 +342,9 @@ END_TEST
 
 /* ---- many ranges ---- */
 
-/* Those that are valid become one; those that are dirty stay what they are. */
-START_TEST(many_ranges_collapse)
+/* A page with as many ranges as it may have, all of them written back. */
+static void four_ranges(void)
 {
-    uint64_t writes;
-    struct acc w;
-
     setup();
     cfg.max_extents = 4;
     store_put("/f", 0, PAGE, 's');
@@ -355,6 +352,15 @@ START_TEST(many_ranges_collapse)
     for (int i = 0; i < 4; i++)
         put(100 * i + 50, 10, 'a');
     flush_ok();
+}
+
+/* Those that are valid become one; those that are dirty stay what they are. */
+START_TEST(many_ranges_collapse)
+{
+    uint64_t writes;
+    struct acc w;
+
+    four_ranges();
     writes = stats().store_writes;
     zc_store_fault_hold(store, ZC_FAULT_READ);
     put(450, 10, 'a');
@@ -408,13 +414,7 @@ START_TEST(many_ranges_and_a_read_that_fails)
     enum { WRITERS = 8 };
     struct acc w[WRITERS];
 
-    setup();
-    cfg.max_extents = 4;
-    store_put("/f", 0, PAGE, 's');
-    start();
-    for (int i = 0; i < 4; i++)
-        put(100 * i + 50, 10, 'a');
-    flush_ok();
+    four_ranges();
     for (int i = 0; i < WRITERS; i++)
         ck_assert_int_eq(begin(&w[i], ZC_WRITE, 1000 + 100 * (uint64_t)i, 10), 0);
     zc_store_fault_set(store, ZC_FAULT_READ, 1, 1, EIO);
