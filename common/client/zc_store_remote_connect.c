@@ -16,7 +16,9 @@
 #include "zc_store_remote_internal.h"
 #include "zc_wire.h"
 
-enum { AGAIN_MS = 2000 }; /* an attempt to get another session waits so long for a sign of life */
+/* An attempt to get another session waits so long for a sign of life; of a daemon that has said
+ * that it stops, which may be gone the next moment, not long. */
+enum { AGAIN_MS = 2000, STOPPING_MS = 300 };
 
 /* What can be said without waiting for a time-out. */
 static int check_daemon(const char *path, const struct zc_addrfile *a)
@@ -90,6 +92,21 @@ static uint64_t hash_of(const char *host)
     return h;
 }
 
+/* ms; 0: the first session, which may take the whole time-out. */
+static uint64_t patience(const struct server *sv, const struct zc_addrfile *a,
+                         const struct zc_past *past)
+{
+    struct remote *r = sv->remote;
+    bool stopping;
+
+    if (!past)
+        return 0;
+    zc_lock_get(&r->lock);
+    stopping = sv->rc == -ESHUTDOWN && sv->boot_id == a->boot_id;
+    zc_lock_put(&r->lock);
+    return stopping ? STOPPING_MS : AGAIN_MS;
+}
+
 int zc_remote_connect(struct server *sv, const struct zc_addrfile *a, bool local,
                       const struct zc_past *past, struct session **out)
 {
@@ -106,7 +123,7 @@ int zc_remote_connect(struct server *sv, const struct zc_addrfile *a, bool local
     rc = open_net(sv->remote, a, sv->path, addr, len, &s->net);
     if (rc == 0)
         rc = zc_client_connect_again(s->net, addr, len, &a->secret, label, past,
-                                     past ? AGAIN_MS : 0, &s->client);
+                                     patience(sv, a, past), &s->client);
     if (rc == 0)
         zc_client_on_stored(s->client, zc_remote_stored, sv->remote);
     if (rc == -ESTALE || (rc == 0 && zc_client_boot_id(s->client) != a->boot_id))
