@@ -94,6 +94,7 @@ void zc_remote_destroy(struct zc_store *s)
     zc_remote_servers_stop(r);
     if (r->net)
         zc_net_destroy(r->net);
+    zc_remote_seats_free(r);
     zc_watchers_destroy(&r->watchers);
     pthread_cond_destroy(&r->changed);
     zc_lock_destroy(&r->lock);

@@ -214,5 +214,7 @@ int zc_remote_meet(struct zc_sfile *sf, const char *job, const void *card, size_
 int zc_remote_part(struct zc_seat *mine);
 /* Leaves again the cards that lay at a server that is back. */
 void zc_remote_meet_again(struct remote *r, uint32_t i);
+/* Those that nobody has taken back; the store ends, and its sessions have. */
+void zc_remote_seats_free(struct remote *r);
 
 #endif

@@ -57,6 +57,14 @@ static void seat_free(struct seat *s)
     free(s);
 }
 
+void zc_remote_seats_free(struct remote *r)
+{
+    struct zc_list *n;
+
+    while ((n = zc_list_pop(&r->seats)))
+        seat_free(zc_list_entry(n, struct seat, link));
+}
+
 static struct seat *seat_new(const struct rfile *f, const char *job, const void *card, size_t len)
 {
     struct seat *s = calloc(1, sizeof *s);

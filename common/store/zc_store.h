@@ -225,7 +225,8 @@ int zc_store_backlog(struct zc_sfile *f, uint64_t *bytes);
 int zc_store_meet(struct zc_sfile *f, const char *job, const void *card, size_t len,
                   uint64_t replaces, struct zc_seat **mine, struct zc_card *theirs);
 /* Takes the card back, and frees `mine` whatever it returns; not an error when it was replaced.
- * Before the store is destroyed; the file may be closed.  NULL: nothing. */
+ * Before the store is destroyed, which cards at daemons do not outlive; the file may be closed.
+ * NULL: nothing. */
 int zc_store_part(struct zc_seat *mine);
 int zc_store_refresh(struct zc_sfile *f);
 

@@ -162,8 +162,8 @@ START_TEST(a_card_goes_with_its_client)
     mine = leave(a, '1', 10);
     find(b, '1', 10);
     close_it(a);
-    zc_store_destroy(one); /* says BYE */
-    free(mine);
+    ck_assert(mine != NULL);
+    zc_store_destroy(one); /* says BYE, and it is gone */
     part(leave(b, '2', 10));
     close_it(b);
     zc_store_destroy(two);
