@@ -202,12 +202,18 @@ int zc_client_connect_again(struct zc_net *n, const void *addr, size_t len,
     return 0;
 }
 
-void zc_client_disconnect(struct zc_client *c)
+void zc_client_bye(struct zc_client *c)
 {
     struct zc_msg m = {.type = ZC_T_BYE};
 
-    if (c->session && !zc_client_broken(c))
+    if (c->session && !c->bye && !zc_client_broken(c))
         zc_call_brief(c, &m, NULL, BYE_MS);
+    c->bye = true;
+}
+
+void zc_client_disconnect(struct zc_client *c)
+{
+    zc_client_bye(c);
     zc_net_remove(c->net, c);
     client_free(c);
 }

@@ -37,7 +37,10 @@ int zc_client_connect_again(struct zc_net *n, const void *addr, size_t len,
                             const struct zc_secret *secret, const char *label,
                             const struct zc_past *past, uint64_t patience_ms,
                             struct zc_client **out);
-/* Says BYE if it can; always frees.  No call may be under way. */
+/* Says BYE if it can, once, and takes what the server has said until then, a STORED for one: what
+ * zc_client_disconnect() begins with.  No call may be under way. */
+void zc_client_bye(struct zc_client *c);
+/* Always frees.  No call may be under way. */
 void zc_client_disconnect(struct zc_client *c);
 
 /* True when all its calls fail. */

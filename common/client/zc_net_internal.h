@@ -67,9 +67,9 @@ struct zc_client {
     uint64_t session, boot_id; /* fixed when accepted, as are these: */
     uint64_t identity;
     uint32_t credits, max_inline, page_size;
-    struct zc_shake shake; /* while it is connecting: its threads' in turn */
-    struct zc_keys keys;   /* fixed when `keyed`, since R-HELLO */
-    bool keyed;
+    struct zc_shake shake;   /* while it is connecting: its threads' in turn */
+    struct zc_keys keys;     /* fixed when `keyed`, since R-HELLO */
+    bool keyed, bye;         /* bye: said, by who disconnects */
     uint64_t lanes;          /* a bit for each that carries a request, from lane 1 on */
     uint64_t notices;        /* of the server that were no replies: the last one's number */
     uint64_t pinged, ponged; /* tags of PINGs nobody waits for: the last one's, and answered */

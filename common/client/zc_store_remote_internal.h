@@ -25,7 +25,7 @@
  * Invariants
  *  1. A server has a session when it is up, and only then.
  *  2. A handle is used in the session it was opened in.
- *  3. A session is freed by its last user; the server is one, while it is up.
+ *  3. A session is freed by its last user; the server is one, while it is up, and while it ends.
  *  4. What the server with another boot id is asked for a file comes after its epoch was raised.
  */
 #ifndef ZC_STORE_REMOTE_INTERNAL_H
@@ -62,6 +62,7 @@ struct server {
 
     enum server_state state; /* the store's lock guards all from here */
     struct session *session; /* when it is up */
+    struct session *ending;  /* the one before, of a daemon that stops: says what it still stores */
     uint64_t sessions;       /* that there were */
     struct zc_past past;     /* the last one */
     uint64_t boot_id;        /* its daemon's */
@@ -201,6 +202,8 @@ ssize_t zc_remote_write_ranges(struct zc_sfile *sf, const char *data, const stru
 /* A write is over, in that session; `bytes` were taken, with these numbers. */
 void zc_remote_took(struct rfile *f, const struct use *use, uint64_t bytes, uint64_t taken,
                     uint64_t stored);
+/* All that files have handed over in that session is stored; with the store's lock. */
+bool zc_remote_all_stored(struct remote *r, uint32_t i, const struct session *s);
 /* zc_client_stored_fn; `remote` is the store. */
 void zc_remote_stored(void *remote, struct zc_client *c, uint64_t handle, uint64_t stored);
 uint32_t zc_remote_server(const struct zc_sfile *sf, uint64_t off);

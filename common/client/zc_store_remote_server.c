@@ -18,6 +18,10 @@
  * file, which may name another daemon by now, connects, and opens the files.  A server without an
  * address file is gone as soon as its session is over.
  *
+ * A daemon that is told to stop refuses calls, and writes back all that it has.  Its session stays
+ * beside, to hear what is stored, until that is all or another session is there: so what nobody
+ * keeps here is not taken for lost with it.
+ *
  * Reliable datagrams tell nothing of a peer that has died, and waiting for a deadline is long.  So
  * when nothing comes of a server to which something was sent, for most of a second, the watch, a
  * thread for all servers of a store, looks whether the address file is another daemon's, or that of
@@ -70,7 +74,10 @@ static void away(struct server *sv, int rc, const char *why)
     uint64_t now = zc_now(), silent = rc == -ETIMEDOUT ? sv->remote->timeout_ns : 0;
 
     zc_assert_held(&sv->remote->lock);
-    sv->session->users--;
+    if (rc == -ESHUTDOWN && sv->kept && !sv->ending)
+        sv->ending = sv->session;
+    else
+        sv->session->users--;
     sv->session = NULL;
     sv->state = SERVER_AWAY;
     sv->since = now > silent ? now - silent : 0;
@@ -212,6 +219,36 @@ static void look_after(struct server *sv)
     zc_remote_end(&use, rc);
 }
 
+/* All that was handed over in the session that ends is stored; with the store's lock. */
+static bool is_done(const struct server *sv)
+{
+    return sv->ending->users == 1 && zc_remote_all_stored(sv->remote, sv->index, sv->ending);
+}
+
+/* Lets the session that ends go: when nothing more is to be heard of it, or `now`, when what has
+ * come of it is taken. */
+static void hear_out(struct server *sv, bool now)
+{
+    struct remote *r = sv->remote;
+    struct session *s;
+    bool alone, last;
+
+    zc_lock_get(&r->lock);
+    s = sv->ending && (now || is_done(sv)) ? sv->ending : NULL;
+    alone = s && s->users == 1; /* else others drive it */
+    zc_lock_put(&r->lock);
+    if (!s)
+        return;
+    if (alone)
+        zc_client_bye(s->client);
+    zc_lock_get(&r->lock);
+    sv->ending = NULL;
+    last = --s->users == 0;
+    zc_lock_put(&r->lock);
+    if (last)
+        zc_remote_session_free(s);
+}
+
 /* Another session; false: not now. */
 static bool heal(struct server *sv)
 {
@@ -231,6 +268,7 @@ static bool heal(struct server *sv)
         zc_lock_put(&r->lock);
         return false;
     }
+    hear_out(sv, true); /* before anybody takes for lost what has died with it */
     zc_lock_get(&r->lock);
     again = zc_client_boot_id(s->client) == sv->boot_id;
     seconds = (double)(zc_now() - sv->since) / 1e9;
@@ -287,6 +325,7 @@ static void *keep(void *server)
 
         if (state == SERVER_UP)
             break; /* it is to stop */
+        hear_out(sv, false);
         if (heal(sv)) {
             zc_remote_reopen_all(r, sv->index);
             zc_remote_meet_again(r, sv->index);
@@ -354,6 +393,8 @@ void zc_remote_servers_stop(struct remote *r)
             pthread_join(sv->keeper, NULL);
         if (sv->session)
             zc_remote_session_free(sv->session);
-        sv->session = NULL;
+        if (sv->ending)
+            zc_remote_session_free(sv->ending);
+        sv->session = sv->ending = NULL;
     }
 }

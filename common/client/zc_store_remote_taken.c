@@ -36,6 +36,26 @@ void zc_remote_took(struct rfile *f, const struct use *use, uint64_t bytes, uint
         zc_watchers_tell(&r->watchers);
 }
 
+bool zc_remote_all_stored(struct remote *r, uint32_t i, const struct session *s)
+{
+    zc_assert_held(&r->lock);
+    zc_list_each (&r->files, n) {
+        const struct rhandle *h = &zc_list_entry(n, struct rfile, link)->at[i];
+
+        if (h->session == s->number && h->progress.stored < h->progress.taken)
+            return false;
+    }
+    return true;
+}
+
+/* The session of a client, whether it goes on or ends; NULL: none. */
+static const struct session *session_of(const struct server *sv, const struct zc_client *c)
+{
+    if (sv->session && sv->session->client == c)
+        return sv->session;
+    return sv->ending && sv->ending->client == c ? sv->ending : NULL;
+}
+
 void zc_remote_stored(void *remote, struct zc_client *c, uint64_t handle, uint64_t stored)
 {
     struct remote *r = remote;
@@ -46,9 +66,9 @@ void zc_remote_stored(void *remote, struct zc_client *c, uint64_t handle, uint64
         struct rfile *f = zc_list_entry(n, struct rfile, link);
 
         for (uint32_t i = 0; i < r->n; i++) {
-            const struct session *s = r->servers[i].session;
+            const struct session *s = session_of(&r->servers[i], c);
 
-            if (s && s->client == c && f->at[i].session == s->number && f->at[i].handle == handle)
+            if (s && f->at[i].session == s->number && f->at[i].handle == handle)
                 moved = stored_up_to(&f->at[i], stored) || moved;
         }
     }

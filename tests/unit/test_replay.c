@@ -334,6 +334,50 @@ START_TEST(what_was_not_kept_is_named)
 }
 END_TEST
 
+static void *flusher(void *rc)
+{
+    *(int *)rc = zc_cache_flush(file, ZC_LEVEL_STORED);
+    return NULL;
+}
+
+static bool is_in(int log, const char *text)
+{
+    char buf[4096];
+    ssize_t n = pread(log, buf, sizeof buf - 1, 0);
+
+    buf[n > 0 ? n : 0] = 0;
+    return strstr(buf, text);
+}
+
+/* It writes back everything before it ends: nothing is lost, kept or not. */
+START_TEST(a_stop_is_no_death)
+{
+    int log = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC | O_APPEND, 0600), rc;
+    pthread_t t;
+
+    if (up(1, ZC_REPLAY_OFF, 128)) {
+        zc_store_fault_hold(rigs[0].store, ZC_FAULT_WRITE);
+        put(0, BYTES, 1);
+        flush_ok(ZC_LEVEL_STAGED);
+        ck_assert_uint_eq(stats().exposed_bytes, BYTES);
+        zc_log_to_fd(log);
+        zc_server_stop(rigs[0].server);
+        WAIT_FOR(zc_store_fault_held(rigs[0].store) > 0);
+        pthread_create(&t, NULL, flusher, &rc);
+        WAIT_FOR(is_in(log, "waiting for it"));
+        zc_store_fault_release(rigs[0].store);
+        rig_down(&rigs[0]);
+        start_daemon(0);
+        pthread_join(t, NULL);
+        is_stored(0, BYTES, 1);
+        ck_assert_msg(rc == 0, "flush: %s", rc ? zc_error_text(rc) : "");
+        ck_assert_uint_eq(stats().lost_bytes, 0);
+        ck_assert_int_eq(rc, 0);
+    }
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("replay");
@@ -342,7 +386,7 @@ int main(void)
     if (!getenv("ZCACHE_LOG"))
         zc_log_to_fd(open("/dev/null", O_WRONLY | O_CLOEXEC));
     CASE(s, "staged", 120, what_was_staged_is_sent_again, only_what_the_dead_one_had,
-         and_not_what_was_stored, what_was_not_kept_is_named);
+         and_not_what_was_stored, what_was_not_kept_is_named, a_stop_is_no_death);
     CASE(s, "writing", 120, killed_while_it_is_written, either_of_two, strict_in_little_room);
     return run_suite(s);
 }
