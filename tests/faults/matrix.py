@@ -22,7 +22,8 @@ DAEMON_OPTIONS = ("--page-size", "64K", "--cache-size", "16M", "--idle-time", "0
                   "--high-watermark", "90%", "--low-watermark", "80%")
 HINTS = ("cb_nodes=2", "cb_config_list=*:2", "zcache_block_size=256K", "zcache_cache_size=16M")
 HERE, ELSEWHERE = "127.0.0.1", "127.0.0.2"
-CALLS = 10  # of the program: so many timeouts in a row are not a hang
+DEFAULT_S = 30  # zcache_timeout's default, for whoever comes back
+CALLS = 6  # of the program that may each take a timeout
 SLACK_S = 60
 
 
@@ -47,10 +48,13 @@ class Result:
 class Run:
     def __init__(self, tree, cell, timeout_s, base=None):
         self.cell = cell
-        self.w = World(tree, timeout_s, base)
         self.n = DAEMONS[cell.daemons]
-        self.timeout_s = timeout_s
-        self.bound_s = CALLS * timeout_s + SLACK_S
+        gone = cell.victim == "daemon-stop-long" or (of_daemon(cell) and cell.restart == "no" and
+                                                     cell.victim != "daemon-stop-short")
+        self.timeout_s = timeout_s if gone else DEFAULT_S
+        self.short_s = timeout_s * 0.5  # a silence that is none, beside the default
+        self.w = World(tree, self.timeout_s, base)
+        self.bound_s = CALLS * self.timeout_s + SLACK_S
         self.draining = []
 
     # ---- before ----
@@ -107,23 +111,20 @@ class Run:
         if c.victim in ("daemon-stop-short", "daemon-stop-long"):
             w.daemons[0].send_signal(signal.SIGSTOP)
             w.release()
-            time.sleep(self.timeout_s * (0.3 if c.victim == "daemon-stop-short" else 1.8))
+            time.sleep(self.short_s if c.victim == "daemon-stop-short" else 1.8 * self.timeout_s)
             w.daemons[0].send_signal(signal.SIGCONT)
         elif of_daemon(c):
             if c.victim == "daemon-term":
                 w.daemons[0].send_signal(signal.SIGTERM)
                 w.release()
-            self.struck(w.end_daemon(0, signal.SIGKILL if c.victim == "daemon-kill" else
-                                     signal.SIGTERM, self.bound_s))
+            w.end_daemon(0, signal.SIGKILL if c.victim == "daemon-kill" else signal.SIGTERM,
+                         self.bound_s)
             w.release()
             if c.restart != "no":
                 self.start_daemon(0, ELSEWHERE if c.restart == "new" else HERE)
         else:
             subprocess.run(["kill", "-KILL", str(pid)], check=False)
             w.release()
-
-    def struck(self, status):
-        self.status_of_victim = status
 
     def let_go_on(self):
         for p in self.draining:

@@ -41,6 +41,8 @@ enum { PIECE = 64 << 10, WORDS = PIECE / 8, PIECES = 16, NAP_US = 10000 };
 static uint64_t words[WORDS];
 static int record = -1;
 static int errors; /* that this rank was told */
+static bool brief; /* good accesses are not in the record */
+
 static const char *dir, *moment, *hold_file;
 
 static void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -79,7 +81,8 @@ static int class_of(int rc)
 
 static void told(const char *what, int rc)
 {
-    note("told %s %d %s", what, class_of(rc), text_of(rc));
+    if (!brief || rc != MPI_SUCCESS)
+        note("told %s %d %s", what, class_of(rc), text_of(rc));
 }
 
 static void wait_for_file(const char *name)
@@ -106,9 +109,11 @@ static void write_piece(MPI_File fh, int i, int gen)
 
     for (int w = 0; w < WORDS; w++)
         words[w] = (uint64_t)gen << 56 | ((uint64_t)at / 8 + (uint64_t)w);
-    note("begin %lld %d %d", (long long)at, PIECE, gen);
+    if (!brief)
+        note("begin %lld %d %d", (long long)at, PIECE, gen);
     rc = MPI_File_write_at(fh, at, words, PIECE, MPI_BYTE, MPI_STATUS_IGNORE);
-    note("end %lld %d %d %d %s", (long long)at, PIECE, gen, class_of(rc), text_of(rc));
+    if (!brief || rc != MPI_SUCCESS)
+        note("end %lld %d %d %d %s", (long long)at, PIECE, gen, class_of(rc), text_of(rc));
 }
 
 /* The generations in `words`, into `gens`; a word that is not of its place is "bad". */
@@ -138,7 +143,8 @@ static void read_piece(MPI_File fh, int i, int rank, char *gens, size_t size)
     memset(words, 0xee, sizeof words);
     rc = MPI_File_read_at(fh, at, words, PIECE, MPI_BYTE, MPI_STATUS_IGNORE);
     generations(at, gens, size);
-    note("read %lld %d %d %s", (long long)at, PIECE, class_of(rc), gens);
+    if (!brief || rc != MPI_SUCCESS)
+        note("read %lld %d %d %s", (long long)at, PIECE, class_of(rc), gens);
 }
 
 static void set_info(MPI_File fh, const char *hint, const char *value, const char *what)
@@ -297,7 +303,8 @@ static long verify(MPI_File fh, const unsigned char *theirs, long *bad)
         seen++;
         if (strcmp(gens, want)) {
             ++*bad;
-            note("phase wrong: %s, not %s", gens, want);
+            note("wrong %lld %d: %s, not %s", (long long)place(i, (t_rank + 1) % t_size), PIECE,
+                 gens, want);
         }
     }
     return seen;
@@ -323,6 +330,7 @@ static void run_soak(MPI_File fh, int seconds, uint64_t seed)
     double end = MPI_Wtime() + seconds;
     int on = 1;
 
+    brief = true;
     for (long turn = 1; on; turn++) {
         bool stored;
 
@@ -341,6 +349,12 @@ static void run_soak(MPI_File fh, int seconds, uint64_t seed)
         on = MPI_Wtime() < end;
         MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
     }
+    brief = false;
+    for (int i = 0; i < PIECES; i++)
+        if (have[i]) {
+            note("begin %lld %d %d", (long long)place(i, t_rank), PIECE, have[i]);
+            note("end %lld %d %d 0 ", (long long)place(i, t_rank), PIECE, have[i]);
+        }
     told("close", MPI_File_close(&fh));
     errors += bad > 0;
 }

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 POLL_S = 0.005
@@ -20,6 +21,13 @@ AGGREGATOR, OTHER = 0, 2  # with two aggregators, ranks 0 and 1
 
 class Late(Exception):
     """A condition that did not come in time."""
+
+
+class Stopped(Exception):
+    """Somebody has ended the whole."""
+
+
+stopping = threading.Event()
 
 
 class Tree:
@@ -157,6 +165,8 @@ class World:
     def wait(self, seconds, what, condition):
         end = time.monotonic() + seconds
         while not condition():
+            if stopping.is_set():
+                raise Stopped(what)
             if time.monotonic() > end:
                 raise Late(what)
             time.sleep(POLL_S)
