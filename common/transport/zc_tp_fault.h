@@ -37,5 +37,7 @@ void zc_tp_fault_set(struct zc_tp *tp, unsigned ops, enum zc_tp_fault_how how, u
 void zc_tp_fault_delay(struct zc_tp *tp, unsigned messages_ms, unsigned transfers_ms);
 /* Faults raised so far. */
 uint64_t zc_tp_fault_raised(struct zc_tp *tp);
+/* The same of all endpoints there have been, closed ones included. */
+uint64_t zc_tp_fault_raised_by_all(void);
 
 #endif
