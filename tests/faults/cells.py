@@ -78,8 +78,10 @@ PROMISES = [
      "A daemon that is away, or silent, for `zcache_timeout` counts as gone"),
     (lambda c: c.restart == "no" or c.moment == "handshake", {RIGHT, TOLD},
      "A daemon that is away, or silent, for `zcache_timeout` counts as gone"),
-    (lambda c: c.victim == "daemon-term", {RIGHT},
+    (lambda c: c.victim == "daemon-term" and c.replay == "on", {RIGHT},
      "zcached writes everything back on SIGTERM before it exits with 0."),
+    (lambda c: c.victim == "daemon-term", {RIGHT, TOLD},
+     "What is named may be more than was lost, never less."),
     (lambda c: c.replay == "on", {RIGHT},
      "what was handed to a daemon stays in the aggregator's cache, clean, until the daemon says "
      "that it is in the file"),
@@ -87,6 +89,12 @@ PROMISES = [
      "Loss is never silent: sync, `zcache_flush=wait` and close fail on every rank, and name the "
      "file, the bytes and their range"),
 ]
+
+
+def nothing_is_lost(cell):
+    """Whatever is told, the file is right: what the daemon had it wrote before it ended."""
+    return cell.victim in ("daemon-term", "daemon-stop-short") and (
+        cell.restart != "no" or cell.victim == "daemon-stop-short")
 
 
 def promise(cell):

@@ -50,6 +50,7 @@ class Record:
         self.failed = []      # texts of calls that failed
         self.bursts = []      # of reads: [(off, gens)], and what was allowed when it began
         self.may = []
+        self.misread = []     # [(off, bytes, kind)], that the rank has found itself
         reading = False
         for line in text.splitlines():
             word, _, rest = line.partition(" ")
@@ -77,6 +78,11 @@ class Record:
             self.bursts[-1].append((int(off), gens.split(",") if gens.strip() else []))
         else:
             self.failed.append("a read")
+
+    def take_wrong(self, rest, _):
+        off, size, gens = rest.replace(":", "").split(" ", 2)
+        kind = FOREIGN if "bad" in gens.split(" not ")[0] else STALE
+        self.misread.append((int(off), int(size), kind))
 
     def take_told(self, rest, levels):
         what, code, text = (rest + " ").split(" ", 2)
@@ -156,7 +162,7 @@ class Seen:
         return wrong
 
     def look_at_reads(self):
-        wrong = []
+        wrong = [misread for r in self.records for misread in r.misread]
         for i, record in enumerate(self.records):
             other = self.records[(i + 1) % RANKS]
             for burst, may in zip(record.bursts, other.may):

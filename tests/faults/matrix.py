@@ -14,7 +14,8 @@ import signal
 import subprocess
 import time
 
-from cells import DAEMONS, KEPT, RIGHT, TOLD, name_of, of_daemon, promise
+from cells import (DAEMONS, KEPT, RIGHT, TOLD, name_of, nothing_is_lost, of_daemon,
+                   promise)
 from judge import FOREIGN, Seen
 from world import AGGREGATOR, OTHER, Late, World
 
@@ -114,11 +115,11 @@ class Run:
             time.sleep(self.short_s if c.victim == "daemon-stop-short" else 1.8 * self.timeout_s)
             w.daemons[0].send_signal(signal.SIGCONT)
         elif of_daemon(c):
-            if c.victim == "daemon-term":
-                w.daemons[0].send_signal(signal.SIGTERM)
+            sig = signal.SIGTERM if c.victim == "daemon-term" else signal.SIGKILL
+            w.daemons[0].send_signal(sig)
+            if sig == signal.SIGTERM:
                 w.release()
-            w.end_daemon(0, signal.SIGKILL if c.victim == "daemon-kill" else signal.SIGTERM,
-                         self.bound_s)
+            w.end_daemon(0, sig, self.bound_s, sent=True)
             w.release()
             if c.restart != "no":
                 self.start_daemon(0, ELSEWHERE if c.restart == "new" else HERE)
@@ -170,6 +171,8 @@ class Run:
             where = f"{size} bytes at {off}"
             if kind == FOREIGN:
                 result.violations.append(f"bytes that nobody wrote there: {where}")
+            elif nothing_is_lost(self.cell):
+                result.violations.append(f"lost, though it was to be written: {where}")
             elif not killed and seen.errors and seen.is_named(off, size):
                 result.lost_told += size
                 continue

@@ -5,14 +5,21 @@ What is drawn comes from the seed.  A kill comes when the job has made some turn
 "goes on" with the first turn that ends, after all daemons are ready again, by seeing its bytes
 stored.
 """
+import argparse
+import concurrent.futures
+import json
+import os
 import random
 import signal
 import statistics
+import sys
 import time
 
-from judge import Seen
+sys.dont_write_bytecode = True
+
+from judge import FOREIGN, PIECE, Seen
 from matrix import HINTS, DAEMON_OPTIONS
-from world import Late, World
+from world import Late, Stopped, Tree, World, stopping, text_of
 
 TIMEOUT_S = 30   # zcache's default
 DAEMONS = 2
@@ -24,6 +31,20 @@ class Turn:
 
     def __init__(self, line):
         self.turn, self.stored, self.written, self.verified, self.wrong = map(int, line.split())
+
+
+def read_turns(path, begin=0):
+    """Those from that byte on, and where the next ones will be."""
+    turns, lines = [], []
+    if os.path.exists(path + "/turns"):
+        with open(path + "/turns") as f:
+            f.seek(begin)
+            lines = f.readlines()
+    for line in lines:
+        if line.endswith("\n"):
+            turns.append(Turn(line))
+            begin += len(line)
+    return turns, begin
 
 
 class Job:
@@ -45,16 +66,8 @@ class Job:
 
     def turns(self):
         """All there are by now."""
-        try:
-            with open(self.w.dir + "/turns") as f:
-                f.seek(self.read_to)
-                lines = f.read().splitlines(True)
-        except FileNotFoundError:
-            return self.known
-        for line in lines:
-            if line.endswith("\n"):
-                self.known.append(Turn(line))
-                self.read_to += len(line)
+        more, self.read_to = read_turns(self.w.dir, self.read_to)
+        self.known += more
         return self.known
 
     def ended(self):
@@ -102,7 +115,12 @@ def soak(tree, transport, seconds, seed, base=None, keep=False):
         job.finish()
     except Late as late:
         violations.append(f"hang: {late}")
-    result = judge(job, violations)
+    except Stopped:
+        job.w.clean_up(keep)
+        raise
+    result = judge(job.w, job.w.job.returncode, violations)
+    if result["errors"]:
+        result["violations"].append("not as promised: " + result["first_error"])
     result.update(transport=transport, seconds=time.monotonic() - began, seed=seed, kills=kills,
                   went_on_median_s=statistics.median(times) if times else None,
                   went_on_max_s=max(times, default=None))
@@ -110,21 +128,41 @@ def soak(tree, transport, seconds, seed, base=None, keep=False):
     return result
 
 
-def judge(job, violations):
-    turns = job.turns()
+def judge(where, status, violations):
+    """`where` has the records and the logs of a job that nothing may be lost of, or that is told
+    of each loss."""
+    turns = read_turns(where.dir)[0]
     last = turns[-1] if turns else Turn("0 0 0 0 0")
-    seen = Seen(job.w)
-    if job.w.job.returncode:
-        violations.append(f"the job's status is {job.w.job.returncode}: "
-                          f"{(seen.errors or ['no error was told'])[0][:300]}")
-    violations += [f"lost: {size} bytes at {off}: {kind}" for off, size, kind in seen.wrong]
-    violations += [line for r in range(3) for line in job.w.record(r).splitlines()
-                   if line.startswith("wrong")]
-    unseen = last.wrong + sum(size for _, size, _ in seen.wrong)
-    return {"turns": last.turn, "operations": (last.written + last.verified) // (64 << 10),
+    seen = Seen(where)
+    found = seen.wrong + seen.misread
+    unseen = [w for w in found if w[2] == FOREIGN or not seen.errors or
+              not seen.is_named_in_part(w[0], w[1])]
+    violations = violations + [f"{kind}: {size} bytes at {off}" for off, size, kind in unseen]
+    if status != (1 if seen.errors or last.wrong else 0):
+        violations.append(f"the job's status is {status}")
+    return {"turns": last.turn, "operations": (last.written + last.verified) // PIECE,
             "written": last.written, "verified": last.verified + seen.verified,
-            "lost_unseen": 0 if seen.errors else unseen, "wrong": unseen,
-            "violations": violations[:20]}
+            "errors": len(seen.errors), "first_error": (seen.errors or [""])[0][:300],
+            "lost_told": sum(w[1] for w in seen.wrong if w not in unseen),
+            "lost_unseen": sum(w[1] for w in unseen), "violations": violations[:20]}
+
+
+class Where:
+    """A directory that another program has filled."""
+
+    def __init__(self, path):
+        self.dir, self.file, self.out = path, path + "/root/f", path + "/job.log"
+
+    def record(self, rank):
+        return text_of(f"{self.dir}/rank.{rank}")
+
+
+def judge_soak(path, name, promised, status, hangs):
+    result = judge(Where(path), status, [f"hang: {h}" for h in hangs])
+    result.update(name=name, promised=promised, seen="told" if result["errors"] else "right")
+    if promised == "right" and result["errors"]:
+        result["violations"].append("not as promised: " + result["first_error"])
+    return result
 
 
 def retention(tree, transport, runs, seconds, base=None):
@@ -140,3 +178,34 @@ def retention(tree, transport, runs, seconds, base=None):
             finally:
                 job.w.clean_up()
     return rates
+
+
+def main():
+    parser = argparse.ArgumentParser(description="daemons are killed and started again; a line "
+                                     "of JSON for each transport")
+    parser.add_argument("--seconds", type=int, default=1200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--transport", action="append", choices=["local", "fabric"])
+    parser.add_argument("--keep", action="store_true", help="keep the directories")
+    parser.add_argument("--retention", type=int, metavar="RUNS",
+                        help="instead: the rates with and without keeping, of so many runs")
+    args = parser.parse_args()
+    for sig in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(sig, lambda *_: stopping.set())
+    tree = Tree(os.path.abspath(os.environ.get("top_builddir", "build")))
+    if args.retention:
+        print(json.dumps(retention(tree, "local", args.retention, 10)))
+        return 0
+    bad = 0
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(soak, tree, t, args.seconds, args.seed, keep=args.keep)
+                for t in args.transport or ["local", "fabric"]]
+        for run in runs:
+            result = run.result()
+            print(json.dumps(result), flush=True)
+            bad += len(result["violations"])
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -15,8 +15,9 @@
  *     begin OFF LEN GEN        of a write; "end OFF LEN GEN CLASS TEXT" when it has returned
  *     end ...
  *     read OFF LEN CLASS GENS  what was found there: generations and "bad", by commas
+ *     wrong OFF LEN: GENS, not GEN   the same in a soak, which says no more of reads
  *     told WHAT CLASS TEXT     the verdict of open, start, wait, sync or close; "staged": the
- * daemons have all of the file
+ *                              daemons have all of the file
  *
  * "phases": the phases are those of the list below.  Where MOMENT is one in which the store is
  * written to, the file HOLD is made first, which faultshim.so takes for an order to wait.  At the
@@ -102,7 +103,7 @@ static MPI_Offset place(int i, int rank)
     return ((MPI_Offset)i * t_size + rank) * PIECE;
 }
 
-static void write_piece(MPI_File fh, int i, int gen)
+static bool write_piece(MPI_File fh, int i, int gen)
 {
     MPI_Offset at = place(i, t_rank);
     int rc;
@@ -114,6 +115,7 @@ static void write_piece(MPI_File fh, int i, int gen)
     rc = MPI_File_write_at(fh, at, words, PIECE, MPI_BYTE, MPI_STATUS_IGNORE);
     if (!brief || rc != MPI_SUCCESS)
         note("end %lld %d %d %d %s", (long long)at, PIECE, gen, class_of(rc), text_of(rc));
+    return rc == MPI_SUCCESS;
 }
 
 /* The generations in `words`, into `gens`; a word that is not of its place is "bad". */
@@ -135,7 +137,7 @@ static void generations(MPI_Offset at, char *gens, size_t size)
     }
 }
 
-static void read_piece(MPI_File fh, int i, int rank, char *gens, size_t size)
+static bool read_piece(MPI_File fh, int i, int rank, char *gens, size_t size)
 {
     MPI_Offset at = place(i, rank);
     int rc;
@@ -145,6 +147,7 @@ static void read_piece(MPI_File fh, int i, int rank, char *gens, size_t size)
     generations(at, gens, size);
     if (!brief || rc != MPI_SUCCESS)
         note("read %lld %d %d %s", (long long)at, PIECE, class_of(rc), gens);
+    return rc == MPI_SUCCESS;
 }
 
 static void set_info(MPI_File fh, const char *hint, const char *value, const char *what)
@@ -289,7 +292,7 @@ static void tell_turn(long turn, int stored, long written, long verified, long b
         MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
-/* The generations of the rank's pieces are in `have`; those of the other's in `theirs`. */
+/* `theirs`: the generations of the other's pieces, 0 where it is not sure of one. */
 static long verify(MPI_File fh, const unsigned char *theirs, long *bad)
 {
     char gens[200], want[8];
@@ -298,7 +301,8 @@ static long verify(MPI_File fh, const unsigned char *theirs, long *bad)
     for (int i = 0; i < PIECES; i++) {
         if (!theirs[i])
             continue;
-        read_piece(fh, i, (t_rank + 1) % t_size, gens, sizeof gens);
+        if (!read_piece(fh, i, (t_rank + 1) % t_size, gens, sizeof gens))
+            continue;
         snprintf(want, sizeof want, "%d", theirs[i]);
         seen++;
         if (strcmp(gens, want)) {
@@ -322,39 +326,82 @@ static bool store_now_and_then(MPI_File fh, uint64_t *all)
     return dice < 2;
 }
 
+/* A rank's pieces: the generation written last, and the last one that was good. */
+struct own {
+    uint64_t rng;
+    long written;
+    unsigned char last[PIECES], good[PIECES];
+};
+
+static void write_some(MPI_File fh, struct own *o)
+{
+    for (unsigned n = 1 + draw(&o->rng, PIECES); n; n--, o->written++) {
+        unsigned i = draw(&o->rng, PIECES);
+
+        o->last[i] = (unsigned char)(o->last[i] % 255 + 1);
+        if (write_piece(fh, (int)i, o->last[i]))
+            o->good[i] = o->last[i];
+    }
+}
+
+/* What the other rank is sure of. */
+static void exchange(const struct own *o, unsigned char *theirs)
+{
+    unsigned char sure[PIECES];
+
+    for (int i = 0; i < PIECES; i++)
+        sure[i] = o->last[i] == o->good[i] ? o->good[i] : 0;
+    MPI_Sendrecv(sure, PIECES, MPI_BYTE, (t_rank + t_size - 1) % t_size, 0, theirs, PIECES,
+                 MPI_BYTE, (t_rank + 1) % t_size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void note_last(const struct own *o)
+{
+    for (int i = 0; i < PIECES; i++) {
+        long long at = (long long)place(i, t_rank);
+
+        if (o->good[i]) {
+            note("begin %lld %d %d", at, PIECE, o->good[i]);
+            note("end %lld %d %d 0 ", at, PIECE, o->good[i]);
+        }
+        if (o->last[i] != o->good[i])
+            note("begin %lld %d %d", at, PIECE, o->last[i]);
+    }
+}
+
+static int goes_on(double end)
+{
+    char path[4096];
+    struct stat st;
+    int on;
+
+    snprintf(path, sizeof path, "%s/stop", dir);
+    on = MPI_Wtime() < end && stat(path, &st);
+    MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return on;
+}
+
 static void run_soak(MPI_File fh, int seconds, uint64_t seed)
 {
-    uint64_t all = seed, own = (seed + 1) * 1000003 + (uint64_t)t_rank;
-    unsigned char have[PIECES] = {0}, theirs[PIECES];
-    long written = 0, verified = 0, bad = 0;
+    struct own o = {.rng = (seed + 1) * 1000003 + (uint64_t)t_rank};
     double end = MPI_Wtime() + seconds;
-    int on = 1;
+    unsigned char theirs[PIECES];
+    long verified = 0, bad = 0;
+    uint64_t all = seed;
 
     brief = true;
-    for (long turn = 1; on; turn++) {
+    for (long turn = 1; goes_on(end); turn++) {
         bool stored;
 
-        for (unsigned n = 1 + draw(&own, PIECES); n; n--, written++) {
-            unsigned i = draw(&own, PIECES);
-
-            have[i] = (unsigned char)(have[i] % 255 + 1);
-            write_piece(fh, (int)i, have[i]);
-        }
+        write_some(fh, &o);
         stored = store_now_and_then(fh, &all);
-        MPI_Sendrecv(have, PIECES, MPI_BYTE, (t_rank + t_size - 1) % t_size, 0, theirs, PIECES,
-                     MPI_BYTE, (t_rank + 1) % t_size, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-        MPI_Barrier(MPI_COMM_WORLD);
+        exchange(&o, theirs);
         verified += verify(fh, theirs, &bad);
-        tell_turn(turn, stored, written, verified, bad);
-        on = MPI_Wtime() < end;
-        MPI_Bcast(&on, 1, MPI_INT, 0, MPI_COMM_WORLD);
+        tell_turn(turn, stored, o.written, verified, bad);
     }
     brief = false;
-    for (int i = 0; i < PIECES; i++)
-        if (have[i]) {
-            note("begin %lld %d %d", (long long)place(i, t_rank), PIECE, have[i]);
-            note("end %lld %d %d 0 ", (long long)place(i, t_rank), PIECE, have[i]);
-        }
+    note_last(&o);
     told("close", MPI_File_close(&fh));
     errors += bad > 0;
 }

@@ -27,9 +27,9 @@
 #include "zc_tp_fault.h"
 
 enum {
-    CHUNK = 3000,
+    CHUNK = 12000,
     CHUNKS = 16,
-    PAGE = 4096,
+    PAGE = 16384,
     TIMEOUT_MS = 400,
     HANG_S = 120,
     MAX_AT_A_TIME = 64,

@@ -94,10 +94,10 @@ class World:
         if p.poll() is not None:
             raise Late(f"daemon {i} did not start: {text_of(f'{self.dir}/{i}.log')[-500:]}")
 
-    def end_daemon(self, i, sig, within_s):
-        """Its status is noted; None: it did not end."""
+    def end_daemon(self, i, sig, within_s, sent=False):
+        """Its status is noted.  `sent`: it has had the signal, and a second one means more."""
         p = self.daemons.pop(i)
-        if p.poll() is None:
+        if p.poll() is None and not sent:
             p.send_signal(sig)
         try:
             p.wait(within_s)
