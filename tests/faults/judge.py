@@ -75,7 +75,7 @@ class Record:
     def take_read(self, rest, _):
         off, _, code, gens = (rest + " ").split(" ", 3)
         if code == "0":
-            self.bursts[-1].append((int(off), gens.split(",") if gens.strip() else []))
+            self.bursts[-1].append((int(off), gens.strip().split(",")))
         else:
             self.failed.append("a read")
 
