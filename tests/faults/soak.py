@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """soak.py - daemons are killed and started again, at random and for long, under a job that checks
 all it reads; and what it costs aggregators to keep what daemons have, without any faults.
 
