@@ -134,6 +134,8 @@ class Page:
             "lies in a range that\nwas named.  *kept*: the job is dead; what it had seen stored " \
             "is there, and no bytes that\nnobody wrote.\n\n" + \
             rows(["promise", "promised", "seen", "cells"], promises) + \
+            "\nAn open that is the first to meet a daemon, which dies in that moment, fails, " \
+            "whatever is\nstarted in its place: the column *handshake*.\n" \
             "\nCombinations without a meaning:\n\n" + \
             rows(["reason", "combinations"], [[why, n] for why, n in dropped.items()])
         bad = [r for r in self.matrix if r["violations"]]
@@ -142,6 +144,28 @@ class Page:
                 ["cell", "violation"],
                 [[r["name"], r["violations"][0].replace("|", "/")[:200]] for r in bad])
         return text
+
+    def cells_part(self):
+        """Promised and seen in every cell."""
+        columns = [("embedded", t, "off") for t in AXES["transport"]] + [
+            (d, t, r) for d in ("one", "two") for t in AXES["transport"] for r in AXES["replay"]]
+        lines = collections.OrderedDict()
+        for r in self.matrix:
+            line = lines.setdefault((r["victim"], r["moment"], r["restart"]), {})
+            line[(r["daemons"], r["transport"], r["replay"])] = r
+        table = []
+        for key, line in sorted(lines.items(), key=lambda x: [
+                list(axis).index(v) for axis, v in zip(AXES.values(), x[0])]):
+            seen = [line.get(c) for c in columns]
+            promised = [{" or ".join(r["promised"]) for r in line.values() if r["replay"] == kept}
+                        for kept in ("on", "off")]
+            table.append(list(key) + [" ".join(p) or "-" for p in promised] +
+                         ["-" if r is None else ("**" + r["seen"] + "**") if r["violations"] else
+                          r["seen"] for r in seen])
+        heading = ["victim", "moment", "restart", "promised, kept", "promised, not kept"] + [
+            f"{d} {t}" + ("" if d == "embedded" else f" {r}") for d, t, r in columns]
+        return "## Every cell\n\nWhere, by which transport, `zcache_replay`; what is in bold is a " \
+            "violation.\n\n" + rows(heading, table)
 
     def sweep_part(self):
         return "## The sweep\n\n" + self.when("sweep") + \
@@ -187,7 +211,7 @@ class Page:
 
     def text(self):
         return "\n".join([self.head(), self.matrix_part(), self.sweep_part(), self.soak_part(),
-                          self.hosts_part(), self.retention_part()])
+                          self.hosts_part(), self.retention_part(), self.cells_part()])
 
 
 def check_quotations(semantics):
