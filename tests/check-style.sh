@@ -35,7 +35,9 @@ without_exempt() {
 }
 
 # Pages and inputs that a program wrote are as it wrote them.
-of_people() { grep -vE '^doc/(results/|programs\.md$)|^tests/fuzz/corpus/|\.(json|png|svg)$'; }
+of_people() {
+    grep -vE '^doc/((results|faults)/|programs\.md$)|^tests/fuzz/corpus/|\.(json|png|svg)$'
+}
 
 # say WHAT: complains of the lines of standard input, if there are any.
 say() {

@@ -15,7 +15,8 @@
  *                             written: writes, allocations and fdatasync fail with that;
  *                             with "but sync" behind it fdatasync works
  *     FAULTSHIM_CUT=FILE      while it exists, no size can be set: ftruncate fails with EIO
- *     FAULTSHIM_HOLD=FILE     while it exists, what would be written waits
+ *     FAULTSHIM_HOLD=FILE     while it exists, what would be written waits; a process that does has
+ *                             made FILE.PID
  *     FAULTSHIM_REPORT=FILE   at exit a line of counts is appended here
  */
 #include "config.h"
@@ -150,13 +151,28 @@ static int broken(bool sync)
     return !strncmp(word, "ENOSPC", 6) ? ENOSPC : !strncmp(word, "EDQUOT", 6) ? EDQUOT : EIO;
 }
 
+static void wait_while_held(void)
+{
+    char note[PATH_MAX];
+    int fd;
+
+    if (!want.hold || access(want.hold, F_OK))
+        return;
+    snprintf(note, sizeof note, "%s.%ld", want.hold, (long)getpid());
+    fd = open(note, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    if (fd >= 0)
+        close(fd);
+    while (access(want.hold, F_OK) == 0)
+        sleep_us(10000);
+}
+
 /* Passes a call: true, or errno is set and it fails. */
 static bool passes(bool writes, bool sync)
 {
     int err = writes || sync ? broken(sync) : 0;
 
-    while ((writes || sync) && want.hold && access(want.hold, F_OK) == 0)
-        sleep_us(10000);
+    if (writes || sync)
+        wait_while_held();
     if (falls(want.delay_rate, &delays))
         sleep_us(want.delay_us);
     if (!err && falls(want.eintr_rate, &eintrs))

@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,6 +51,7 @@ struct fault_tp {
 static struct zc_lock lock = /* guards `last` */
     ZC_LOCK_INITIALIZER(ZC_ORDER_INJECTION);
 static struct zc_tp *last;
+static atomic_uint_fast64_t raised_by_all;
 
 static struct fault_tp *fault_of(struct zc_tp *tp)
 {
@@ -68,6 +70,7 @@ static bool falls(struct fault_tp *f, enum zc_tp_fault_op op, enum zc_tp_fault_h
         } else {
             f->count--;
             f->raised++;
+            atomic_fetch_add(&raised_by_all, 1);
             *how = f->how;
             yes = true;
         }
@@ -439,6 +442,11 @@ void zc_tp_fault_delay(struct zc_tp *tp, unsigned messages_ms, unsigned transfer
     f->message_ms = messages_ms;
     f->transfer_ms = transfers_ms;
     zc_lock_put(&f->lock);
+}
+
+uint64_t zc_tp_fault_raised_by_all(void)
+{
+    return atomic_load(&raised_by_all);
 }
 
 uint64_t zc_tp_fault_raised(struct zc_tp *tp)

@@ -40,5 +40,7 @@ void zc_tp_fault_delay(struct zc_tp *tp, unsigned messages_ms, unsigned transfer
 void zc_tp_fault_kill(struct zc_tp *tp);
 /* Faults raised so far. */
 uint64_t zc_tp_fault_raised(struct zc_tp *tp);
+/* The same of all endpoints there have been, closed ones included. */
+uint64_t zc_tp_fault_raised_by_all(void);
 
 #endif

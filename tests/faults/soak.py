@@ -1,0 +1,212 @@
+#!/usr/bin/env python3
+"""soak.py - daemons are killed and started again, at random and for long, under a job that checks
+all it reads; and what it costs aggregators to keep what daemons have, without any faults.
+
+What is drawn comes from the seed.  A kill comes when the job has made some turns more.  The job
+"goes on" with the first turn that ends, after all daemons are ready again, by seeing its bytes
+stored.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import random
+import signal
+import statistics
+import sys
+import time
+
+sys.dont_write_bytecode = True
+
+from judge import FOREIGN, PIECE, Seen
+from matrix import HINTS, DAEMON_OPTIONS
+from world import Late, Stopped, Tree, World, stopping, text_of
+
+TIMEOUT_S = 30   # zcache's default
+DAEMONS = 2
+LAZY, EAGER = DAEMON_OPTIONS, ("--page-size", "64K", "--cache-size", "16M")
+
+
+class Turn:
+    """A line of what the program says of its turns."""
+
+    def __init__(self, line):
+        self.turn, self.stored, self.written, self.verified, self.wrong = map(int, line.split())
+
+
+def read_turns(path, begin=0):
+    """Those from that byte on, and where the next ones will be."""
+    turns, lines = [], []
+    if os.path.exists(path + "/turns"):
+        with open(path + "/turns") as f:
+            f.seek(begin)
+            lines = f.readlines()
+    for line in lines:
+        if line.endswith("\n"):
+            turns.append(Turn(line))
+            begin += len(line)
+    return turns, begin
+
+
+class Job:
+    """A soaking program, its daemons, and how far it is."""
+
+    def __init__(self, tree, transport, seconds, seed, replay="on", base=None):
+        self.w = World(tree, TIMEOUT_S, base)
+        self.fabric = transport == "fabric"
+        self.draw = random.Random(seed)
+        self.known, self.read_to = [], 0
+        for i in range(DAEMONS):
+            self.start(i)
+        self.w.start_job("soak", f"zcache:{self.w.file}", self.w.dir, str(seconds), str(seed),
+                         *HINTS, f"zcache_replay={replay}", local=not self.fabric)
+
+    def start(self, i):
+        listen = self.draw.choice(["127.0.0.1", "127.0.0.2"]) if self.fabric else None
+        self.w.start_daemon(i, listen, self.draw.choice([LAZY, EAGER]))
+
+    def turns(self):
+        """All there are by now."""
+        more, self.read_to = read_turns(self.w.dir, self.read_to)
+        self.known += more
+        return self.known
+
+    def ended(self):
+        return self.w.job.poll() is not None
+
+    def wait_for_turns(self, n):
+        """False: the job has ended before."""
+        last = len(self.turns()) + n
+        self.w.wait(10 * TIMEOUT_S, "turns", lambda: self.ended() or len(self.turns()) >= last)
+        return not self.ended()
+
+    def wait_until_stored(self):
+        """Seconds until a turn has ended that saw its bytes stored."""
+        began, had = time.monotonic(), len(self.turns())
+        self.w.wait(10 * TIMEOUT_S, "the job to go on", lambda: self.ended() or
+                    any(t.stored for t in self.turns()[had:]))
+        return None if self.ended() else time.monotonic() - began
+
+    def kill_some(self):
+        victims = self.draw.choice([[0], [1], [0, 1]])
+        for i in victims:
+            self.w.end_daemon(i, signal.SIGKILL, TIMEOUT_S)
+        for i in victims:
+            self.start(i)
+        return len(victims)
+
+    def finish(self):
+        self.w.wait(10 * TIMEOUT_S, "the end of the job", self.ended)
+        self.w.wait(TIMEOUT_S, "the end of all ranks", lambda: not self.w.job_runs())
+        for i in sorted(self.w.daemons):
+            self.w.end_daemon(i, signal.SIGTERM, 10 * TIMEOUT_S)
+
+
+def soak(tree, transport, seconds, seed, base=None, keep=False):
+    """What is said of it on the page."""
+    job = Job(tree, transport, seconds, seed, base=base)
+    times, kills, violations = [], 0, []
+    began = time.monotonic()
+    try:
+        while job.wait_for_turns(job.draw.randint(1, 40)):
+            kills += job.kill_some()
+            took = job.wait_until_stored()
+            if took is not None:
+                times.append(took)
+        job.finish()
+    except Late as late:
+        violations.append(f"hang: {late}")
+    except Stopped:
+        job.w.clean_up(keep)
+        raise
+    result = judge(job.w, job.w.job.returncode, violations)
+    if result["errors"]:
+        result["violations"].append("not as promised: " + result["first_error"])
+    result.update(transport=transport, seconds=time.monotonic() - began, seed=seed, kills=kills,
+                  went_on_median_s=statistics.median(times) if times else None,
+                  went_on_max_s=max(times, default=None))
+    job.w.clean_up(keep)
+    return result
+
+
+def judge(where, status, violations):
+    """`where` has the records and the logs of a job that nothing may be lost of, or that is told
+    of each loss."""
+    turns = read_turns(where.dir)[0]
+    last = turns[-1] if turns else Turn("0 0 0 0 0")
+    seen = Seen(where)
+    found = seen.wrong + seen.misread
+    unseen = [w for w in found if w[2] == FOREIGN or not seen.errors or
+              not seen.is_named_in_part(w[0], w[1])]
+    violations = violations + [f"{kind}: {size} bytes at {off}" for off, size, kind in unseen]
+    if status != (1 if seen.errors or last.wrong else 0):
+        violations.append(f"the job's status is {status}")
+    return {"turns": last.turn, "operations": (last.written + last.verified) // PIECE,
+            "written": last.written, "verified": last.verified + seen.verified,
+            "errors": len(seen.errors), "first_error": (seen.errors or [""])[0][:300],
+            "lost_told": sum(w[1] for w in seen.wrong if w not in unseen),
+            "lost_unseen": sum(w[1] for w in unseen), "violations": violations[:20]}
+
+
+class Where:
+    """A directory that another program has filled."""
+
+    def __init__(self, path):
+        self.dir, self.file, self.out = path, path + "/root/f", path + "/job.log"
+
+    def record(self, rank):
+        return text_of(f"{self.dir}/rank.{rank}")
+
+
+def judge_soak(path, name, promised, status, hangs):
+    result = judge(Where(path), status, [f"hang: {h}" for h in hangs])
+    result.update(name=name, promised=promised, seen="told" if result["errors"] else "right")
+    if promised == "right" and result["errors"]:
+        result["violations"].append("not as promised: " + result["first_error"])
+    return result
+
+
+def retention(tree, transport, runs, seconds, base=None):
+    """Bytes written in a second, with and without keeping, in turns: {replay: [rates]}."""
+    rates = {"on": [], "off": []}
+    for run in range(runs):
+        for replay in rates:
+            job = Job(tree, transport, seconds, run, replay, base)
+            try:
+                began = time.monotonic()
+                job.finish()
+                rates[replay].append(job.turns()[-1].written / (time.monotonic() - began))
+            finally:
+                job.w.clean_up()
+    return rates
+
+
+def main():
+    parser = argparse.ArgumentParser(description="daemons are killed and started again; a line "
+                                     "of JSON for each transport")
+    parser.add_argument("--seconds", type=int, default=1200)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--transport", action="append", choices=["local", "fabric"])
+    parser.add_argument("--keep", action="store_true", help="keep the directories")
+    parser.add_argument("--retention", type=int, metavar="RUNS",
+                        help="instead: the rates with and without keeping, of so many runs")
+    args = parser.parse_args()
+    for sig in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(sig, lambda *_: stopping.set())
+    tree = Tree(os.path.abspath(os.environ.get("top_builddir", "build")))
+    if args.retention:
+        print(json.dumps(retention(tree, "local", args.retention, 10)))
+        return 0
+    bad = 0
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        runs = [pool.submit(soak, tree, t, args.seconds, args.seed, keep=args.keep)
+                for t in args.transport or ["local", "fabric"]]
+        for run in runs:
+            result = run.result()
+            print(json.dumps(result), flush=True)
+            bad += len(result["violations"])
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
