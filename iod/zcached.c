@@ -179,8 +179,9 @@ static void on_abandon(void *arg)
     pthread_mutex_lock(&d->looking); /* for ever: the cache stays until we are gone */
     bytes = left(d);
     if (bytes) {
-        zc_error("second signal: exiting at once, %s not written back are lost",
-                 zc_format_size(bytes, size, sizeof size));
+        zc_error("second signal: exiting at once, %s not written back are %s",
+                 zc_format_size(bytes, size, sizeof size),
+                 d->journal ? "in the journal only" : "lost");
         zc_cache_unwritten(d->cache, log_loss, NULL);
         status = EXIT_LOST;
     }
@@ -273,8 +274,10 @@ static int start(struct iod *d)
         rc = iod_journal_open(s, &d->journal);
     if (rc == 0 && d->journal)
         rc = zc_store_journal_create(d->files, d->journal, &d->store);
-    if (rc < 0)
+    if (rc < 0) {
+        d->store = d->files;
         return rc;
+    }
     rc = create_cache(d);
     if (rc == 0 && d->journal)
         rc = iod_journal_replay(d->journal, d->cache, d->files, &d->lost);

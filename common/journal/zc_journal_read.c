@@ -186,11 +186,12 @@ static int damaged(void *arg, const struct zc_record *r, uint64_t at, uint64_t l
 
 /* ---- segments ---- */
 
-/* A record of another version at its begin, which nothing here can tell from damage. */
 static int check_version(const struct zc_journal *j, const unsigned char *map, size_t len,
                          const char *name)
 {
-    if (len < ZC_RECORD_HEAD || memcmp(map, "ZCJR", 4) || map[5] == ZC_RECORD_VERSION)
+    unsigned version = zc_record_version(map, len);
+
+    if (version == 0 || version == ZC_RECORD_VERSION)
         return 0;
     return zc_errorf(EPROTO,
                      "journal %s/%s was written by another version of zcached: start that one, "
@@ -264,7 +265,8 @@ static int read_segment(struct zc_journal *j, uint64_t number, bool last)
     if (rc == 0 && last)
         rc = cut_tail(j, fd, s, end);
     close(fd);
-    if (rc == 0 && number == before + 1 && w.first_seq != seq + 1 && damage == j->scan->ndamage) {
+    if (rc == 0 && before && number == before + 1 && w.first_seq && w.first_seq != seq + 1 &&
+        damage == j->scan->ndamage) {
         struct zc_damage d = {0};
 
         snprintf(d.where, sizeof d.where, "the end of segment %" PRIu64, before);

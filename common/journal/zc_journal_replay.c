@@ -19,7 +19,7 @@
 
 #include "zc_journal_internal.h"
 
-enum { PAGE = 1 << 20, BUCKETS = 1 << 16 };
+enum { PAGE = 1 << 20, BUCKETS = 1 << 12 };
 
 /* Of a file. */
 struct zc_replay {

@@ -127,6 +127,13 @@ enum zc_record_found zc_record_read(const unsigned char *p, size_t room, uint64_
     return ZC_FOUND_RECORD;
 }
 
+unsigned zc_record_version(const unsigned char *p, size_t room)
+{
+    if (room < ZC_RECORD_HEAD || get32(p) != MAGIC || get32(p + AT_HEAD_SUM) != head_sum(p))
+        return 0;
+    return p[AT_VERSION];
+}
+
 /* ---- bodies ---- */
 
 void zc_record_put_range(unsigned char *body, uint32_t i, uint32_t lo, uint32_t len)

@@ -86,6 +86,10 @@ enum zc_record_found {
 enum zc_record_found zc_record_read(const unsigned char *p, size_t room, uint64_t segment,
                                     struct zc_record *r);
 
+/* The version that a good head is of, which all versions have in the same place, as they have magic
+ * and head_sum; 0: it is none. */
+unsigned zc_record_version(const unsigned char *p, size_t room);
+
 /* Bodies. */
 void zc_record_put_range(unsigned char *body, uint32_t i, uint32_t lo, uint32_t len);
 void zc_record_get_range(const struct zc_record *r, uint32_t i, uint32_t *lo, uint32_t *len);
