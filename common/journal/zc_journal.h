@@ -166,9 +166,9 @@ void zc_journal_closed(struct zc_journal *j, struct zc_journal_file *f, bool set
  * brought is in what is written now.  Both may block. */
 uint64_t zc_journal_changing(struct zc_journal *j, struct zc_journal_file *f);
 void zc_journal_changed(struct zc_journal *j, struct zc_journal_file *f);
-/* Bytes [off + r.lo, off + r.hi) of records up to `upto` are in the file.  Blocks. */
-void zc_journal_stored(struct zc_journal *j, struct zc_journal_file *f, uint64_t upto, uint64_t off,
-                       const struct zc_range *r, uint32_t n);
+/* Bytes [off + r.lo, off + r.hi) of records up to `until` are in the file.  Blocks. */
+void zc_journal_stored(struct zc_journal *j, struct zc_journal_file *f, uint64_t until,
+                       uint64_t off, const struct zc_range *r, uint32_t n);
 /* The file was truncated by us.  Blocks. */
 void zc_journal_cut(struct zc_journal *j, struct zc_journal_file *f, uint64_t size);
 /* The file is deleted.  Blocks. */

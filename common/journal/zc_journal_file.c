@@ -171,16 +171,16 @@ struct zc_journal_file *zc_journal_opened(struct zc_journal *j, const char *path
 
 void zc_journal_closed(struct zc_journal *j, struct zc_journal_file *f, bool settled)
 {
-    uint64_t upto;
+    uint64_t until;
     bool tell;
 
     zc_lock_get(&j->lock);
-    upto = j->seq;
+    until = j->seq;
     tell = settled && f->segments > 0 && !f->gone && f->tickets == 0;
     zc_lock_put(&j->lock);
     if (tell) {
         zc_journal_take_turn(j);
-        zc_journal_note(j, f, ZC_RECORD_VOID, upto);
+        zc_journal_note(j, f, ZC_RECORD_VOID, until);
         zc_journal_push(j, false);
         zc_journal_end_turn(j);
     }
@@ -296,8 +296,8 @@ void zc_journal_unlinked(struct zc_journal *j, uint64_t dev, uint64_t ino)
     zc_journal_closed(j, f, false);
 }
 
-void zc_journal_stored(struct zc_journal *j, struct zc_journal_file *f, uint64_t upto, uint64_t off,
-                       const struct zc_range *r, uint32_t n)
+void zc_journal_stored(struct zc_journal *j, struct zc_journal_file *f, uint64_t until,
+                       uint64_t off, const struct zc_range *r, uint32_t n)
 {
     bool tell;
 
@@ -307,7 +307,7 @@ void zc_journal_stored(struct zc_journal *j, struct zc_journal_file *f, uint64_t
     if (!tell)
         return;
     zc_journal_take_turn(j);
-    zc_journal_note_ranges(j, f, upto, off, r, n);
+    zc_journal_note_ranges(j, f, until, off, r, n);
     zc_journal_push(j, false);
     zc_journal_end_turn(j);
 }

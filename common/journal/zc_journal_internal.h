@@ -121,8 +121,8 @@ void zc_journal_append(struct zc_journal *j, struct zc_record *r, size_t body);
 void zc_journal_write_out(struct zc_journal *j, struct zc_journal_write *w);
 /* Notes of a file; without room they get it. */
 void zc_journal_note(struct zc_journal *j, struct zc_journal_file *f, enum zc_record_kind kind,
-                     uint64_t upto);
-void zc_journal_note_ranges(struct zc_journal *j, struct zc_journal_file *f, uint64_t upto,
+                     uint64_t until);
+void zc_journal_note_ranges(struct zc_journal *j, struct zc_journal_file *f, uint64_t until,
                             uint64_t off, const struct zc_range *r, uint32_t n);
 
 /* ---- zc_journal_segment.c; with the turn ---- */

@@ -114,8 +114,8 @@ static int read_file(struct zc_journal *j, struct zc_journal_file *f, const stru
                                 .born_ns = rf.born_ns,
                                 .mtime_ns = rf.mtime_ns,
                                 .ctime_ns = rf.ctime_ns};
-    f->flux = r->upto & ZC_RECORD_FLUX;
-    f->shared = r->upto & ZC_RECORD_SHARED;
+    f->flux = r->until & ZC_RECORD_FLUX;
+    f->shared = r->until & ZC_RECORD_SHARED;
     return 0;
 }
 
@@ -148,7 +148,7 @@ static int take(void *arg, const struct zc_record *r)
         return r->file ? no_memory(j) : 0;
     if (r->file >= j->next_id)
         j->next_id = r->file + 1;
-    if (r->kind == ZC_RECORD_VOID && r->upto == UINT64_MAX)
+    if (r->kind == ZC_RECORD_VOID && r->until == UINT64_MAX)
         f->gone = true;
     return r->kind == ZC_RECORD_FILE ? read_file(j, f, r) : 0;
 }

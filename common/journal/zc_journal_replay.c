@@ -2,7 +2,7 @@
  *
  * First which bytes these are, without looking at any: records are gone through in order; what a
  * DATA brings is pending, and what a STORED, CUT or VOID is about is not any more.  A STORED is
- * about records up to its `upto`, which may be well before where it lies itself, so these are
+ * about records up to its `until`, which may be well before where it lies itself, so these are
  * sorted by that first.  Then the DATA are gone through once more, and what is pending of each is
  * written, older ones before newer ones: so what was written last is there in the end.
  *
@@ -164,7 +164,7 @@ static int remove_one(struct replaying *w, const struct zc_record *r)
         return 0;
     if (r->kind == ZC_RECORD_STORED)
         return change_ranges(w, f->old, r, false);
-    return cut(w, f->old, r->kind == ZC_RECORD_CUT ? r->upto : 0);
+    return cut(w, f->old, r->kind == ZC_RECORD_CUT ? r->until : 0);
 }
 
 static int remove_until(struct replaying *w, uint64_t seq)
@@ -196,7 +196,7 @@ static int collect(void *arg, const struct zc_record *r)
         w->cap = cap;
     }
     w->removals[w->n++] =
-        (struct removal){.key = r->kind == ZC_RECORD_CUT ? r->seq : r->upto, .r = *r};
+        (struct removal){.key = r->kind == ZC_RECORD_CUT ? r->seq : r->until, .r = *r};
     return 0;
 }
 

@@ -165,7 +165,7 @@ static int declare(struct zc_journal *j, struct zc_journal_file *f, bool again)
     if (p->declared && !again)
         return 0;
     zc_lock_get(&j->lock);
-    body = zc_jfile_record(f, zc_journal_body(j), &r.upto);
+    body = zc_jfile_record(f, zc_journal_body(j), &r.until);
     zc_lock_put(&j->lock);
     zc_journal_append(j, &r, body);
     p->declared = true;
@@ -288,9 +288,9 @@ void zc_journal_write_out(struct zc_journal *j, struct zc_journal_write *w)
 /* A note that cannot be written is no reason to fail anything: what is stored may be written once
  * more, and the log has been told. */
 void zc_journal_note(struct zc_journal *j, struct zc_journal_file *f, enum zc_record_kind kind,
-                     uint64_t upto)
+                     uint64_t until)
 {
-    struct zc_record r = {.kind = kind, .file = f->id, .upto = upto};
+    struct zc_record r = {.kind = kind, .file = f->id, .until = until};
 
     if (j->frozen || make_room(j, f, 0, NULL) < 0 || declare(j, f, kind == ZC_RECORD_FILE) < 0)
         return;
@@ -298,13 +298,13 @@ void zc_journal_note(struct zc_journal *j, struct zc_journal_file *f, enum zc_re
         zc_journal_append(j, &r, 0);
 }
 
-void zc_journal_note_ranges(struct zc_journal *j, struct zc_journal_file *f, uint64_t upto,
+void zc_journal_note_ranges(struct zc_journal *j, struct zc_journal_file *f, uint64_t until,
                             uint64_t off, const struct zc_range *r, uint32_t n)
 {
     uint32_t most = (uint32_t)(j->body_max / ZC_RECORD_RANGE), k;
 
     for (uint32_t i = 0; i < n && !j->frozen; i += k) {
-        struct zc_record rec = {.kind = ZC_RECORD_STORED, .file = f->id, .upto = upto};
+        struct zc_record rec = {.kind = ZC_RECORD_STORED, .file = f->id, .until = until};
         unsigned char *body;
 
         k = n - i < most ? n - i : most;

@@ -18,7 +18,7 @@ enum {
     AT_NRANGES = 12,
     AT_SEGMENT = 16,
     AT_SEQ = 24,
-    AT_UPTO = 32,
+    AT_UNTIL = 32,
     AT_OFF = 40,
     AT_SPAN = 48,
     AT_FILE = 56,
@@ -82,7 +82,7 @@ size_t zc_record_seal(unsigned char *at, const struct zc_record *r, size_t body)
     put32(at + AT_NRANGES, r->nranges);
     put64(at + AT_SEGMENT, r->segment);
     put64(at + AT_SEQ, r->seq);
-    put64(at + AT_UPTO, r->upto);
+    put64(at + AT_UNTIL, r->until);
     put64(at + AT_OFF, r->off);
     put64(at + AT_SPAN, r->span);
     put32(at + AT_FILE, r->file);
@@ -113,7 +113,7 @@ enum zc_record_found zc_record_read(const unsigned char *p, size_t room, uint64_
         .nranges = get32(p + AT_NRANGES),
         .segment = segment,
         .seq = get64(p + AT_SEQ),
-        .upto = get64(p + AT_UPTO),
+        .until = get64(p + AT_UNTIL),
         .off = get64(p + AT_OFF),
         .span = get64(p + AT_SPAN),
         .body = p + ZC_RECORD_HEAD,

@@ -4,13 +4,13 @@
  * before; the rest of the file is zeros, or was torn.  Numbers are little endian:
  *
  *     magic[4] kind[1] version[1] zero[2] length[4] nranges[4] segment[8] seq[8]
- *     upto[8] off[8] span[8] file[4] head_sum[4] body_sum[8] body[length - 72, padded with zeros]
+ *     until[8] off[8] span[8] file[4] head_sum[4] body_sum[8] body[length - 72, padded with zeros]
  *
  * `head_sum` is the lower half of XXH3-64 over the 72 bytes with itself as zero, `body_sum` that of
  * the body.  So a damaged body still says of which bytes of which file it was.  `segment` and
  * `seq`, which has no gaps, tell a record from what lay there before.
  *
- *     kind     file  upto                    off, span            body
+ *     kind     file  until                    off, span            body
  *     SEGMENT  -     -                       -                    the root, a text
  *     FILE     yes   flags                   -                    its state: struct zc_record_file
  *     DATA     yes   -                       within these bytes   nranges of (lo[4] len[4]), from
@@ -56,7 +56,7 @@ enum {
 struct zc_record {
     enum zc_record_kind kind;
     uint32_t file, nranges;
-    uint64_t segment, seq, upto, off, span;
+    uint64_t segment, seq, until, off, span;
     const unsigned char *body;
     uint32_t body_len; /* bytes, without padding to 8 that a writer adds: a reader sees it */
     uint32_t length;   /* of all of it */

@@ -98,16 +98,16 @@ static ssize_t jn_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, u
     struct zc_journal *j = journal_of(sf);
     struct zc_journal_file *f = jn_sfile(sf)->file;
     struct zc_range all = {0, 0};
-    uint64_t upto;
+    uint64_t until;
     ssize_t rc;
 
     if (!f)
         return zc_store_pwritev(below(sf), iov, n, off);
-    upto = zc_journal_changing(j, f);
+    until = zc_journal_changing(j, f);
     rc = zc_store_pwritev(below(sf), iov, n, off);
     if (rc > 0) {
         all.hi = (uint32_t)rc; /* zc_cache_config.max_io */
-        zc_journal_stored(j, f, upto, off, &all, 1);
+        zc_journal_stored(j, f, until, off, &all, 1);
     }
     zc_journal_changed(j, f);
     return rc;
@@ -118,15 +118,15 @@ static ssize_t jn_write_ranges(struct zc_sfile *sf, const char *data, const stru
 {
     struct zc_journal *j = journal_of(sf);
     struct zc_journal_file *f = jn_sfile(sf)->file;
-    uint64_t upto;
+    uint64_t until;
     ssize_t rc;
 
     if (!f)
         return zc_store_write_ranges(below(sf), data, r, n, off);
-    upto = zc_journal_changing(j, f);
+    until = zc_journal_changing(j, f);
     rc = zc_store_write_ranges(below(sf), data, r, n, off);
     if (rc > 0)
-        zc_journal_stored(j, f, upto, off, r, n);
+        zc_journal_stored(j, f, until, off, r, n);
     zc_journal_changed(j, f);
     return rc;
 }

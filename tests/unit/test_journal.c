@@ -337,7 +337,7 @@ static void look(struct model_file *f)
 /* A store write of what is pending there, and, meanwhile, another write of `byte` >= 0 to `at`. */
 static void store(struct model_file *f, uint32_t lo, uint32_t hi, int byte, uint32_t at)
 {
-    uint64_t upto = zc_journal_changing(j, f->jfile);
+    uint64_t until = zc_journal_changing(j, f->jfile);
     struct zc_range r = {0, hi - lo};
 
     touch(f);
@@ -345,7 +345,7 @@ static void store(struct model_file *f, uint32_t lo, uint32_t hi, int byte, uint
         f->attr.size = hi;
     if (byte >= 0)
         ck_assert_int_eq(put(f, byte, at, at + 50), 0);
-    zc_journal_stored(j, f->jfile, upto, lo, &r, 1);
+    zc_journal_stored(j, f->jfile, until, lo, &r, 1);
     pthread_mutex_lock(&model_lock);
     for (uint32_t x = lo; x < hi; x++)
         if (byte < 0 || x < at || x >= at + 50)
