@@ -59,11 +59,12 @@
 struct zc_journal;
 struct zc_journal_file; /* a file that the journal knows */
 
-#define ZC_JOURNAL_DEFAULT_MIB 1024
+/* GiB; zc_options.c makes its text of it. */
+#define ZC_JOURNAL_DEFAULT_GIB 1
 
 enum {
     ZC_JOURNAL_SIZE_MIN = 1 << 20, /* bytes */
-    ZC_JOURNAL_PAGES_MIN = 4,      /* pages of the cache it has to have room for */
+    ZC_JOURNAL_PAGES_MIN = 16,     /* pages of the cache: one of small pieces takes several */
     ZC_JOURNAL_SLACK_MS = 3000,    /* a change of a file in flux may be so much later */
 };
 

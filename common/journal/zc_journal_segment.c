@@ -211,6 +211,16 @@ static int owed_until(struct zc_journal *j, const struct zc_journal_part *last, 
     return 0;
 }
 
+static unsigned tickets_in(struct zc_journal *j, const struct zc_segment *s)
+{
+    unsigned busy;
+
+    zc_lock_get(&j->lock);
+    busy = s->busy;
+    zc_lock_put(&j->lock);
+    return busy;
+}
+
 static bool needed(struct zc_journal *j, const struct zc_segment *s)
 {
     bool before;
@@ -218,7 +228,7 @@ static bool needed(struct zc_journal *j, const struct zc_segment *s)
     zc_list_each (&s->parts, n)
         if (owed_until(j, zc_list_entry(n, struct zc_journal_part, link), &before))
             return true;
-    return s->busy > 0;
+    return tickets_in(j, s) > 0;
 }
 
 /* What is in older ones of its files is not needed any more: nobody would say so without it. */
@@ -288,7 +298,9 @@ static int held_by(struct zc_journal *j, const struct zc_segment *s,
         if (rc && rc != -EAGAIN)
             return rc;
     }
-    return s->busy && t && s->number >= t->first && s->number <= t->last ? -EDEADLK : 0;
+    if (t && t->file && s->number >= t->first && s->number <= t->last && tickets_in(j, s) == 1)
+        return -EDEADLK; /* it waits for itself */
+    return 0;
 }
 
 /* Why nothing will make room; 0: something may. */

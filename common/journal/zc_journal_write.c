@@ -275,8 +275,13 @@ static int write_records(struct zc_journal *j, struct zc_journal_write *w)
 
 void zc_journal_write_out(struct zc_journal *j, struct zc_journal_write *w)
 {
-    int rc = w->file->gone ? 0 : write_records(j, w);
+    bool gone;
+    int rc;
 
+    zc_lock_get(&j->lock);
+    gone = w->file->gone;
+    zc_lock_put(&j->lock);
+    rc = gone ? 0 : write_records(j, w);
     w->status = rc;
     if (rc < 0)
         snprintf(w->text, sizeof w->text, "%s", zc_error_text(rc));

@@ -146,9 +146,9 @@ const struct zc_option zc_options[] = {
     {"journal", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(journal), "DIR",
      "keep what is not stored yet in this directory of a local disk, too: when the daemon dies the "
      "next one that is given it writes it back; of its own user, and of one daemon"},
-    {"journal_size", ZC_OPT_SIZE, DAEMON, MIB_TEXT(ZC_JOURNAL_DEFAULT_MIB), MIB, PIB, NULL,
+    {"journal_size", ZC_OPT_SIZE, DAEMON, TEXT(ZC_JOURNAL_DEFAULT_GIB) "G", MIB, PIB, NULL,
      AT(journal_size), "SIZE",
-     "what the journal may take of the disk; at least 4 pages.  When it is full, writers wait for "
+     "what the journal may take of the disk; at least 16 pages.  When it is full, writers wait for "
      "write-back"},
     {"journal_sync", ZC_OPT_FLAG, DAEMON, "false", 0, 0, NULL, AT(journal_sync), NULL,
      "acknowledge writes when the disk has them: they survive the host's death, not only the "

@@ -66,13 +66,13 @@ stop_daemon 0 || fail "status $?: $(cat 0.log)"
 # In the middle of writing, whatever is on its way; a small journal, of which segments come and go.
 rm -f root/f
 for _ in 1 2 3; do
-    start_daemon 0 "${small[@]}" --journal-size 8M
+    start_daemon 0 "${small[@]}" --page-size 256K --journal-size 8M
     "$zcput" forever 0.addr "$root/f" 6M >/dev/null 2>&1 </dev/null &
     writer=$!
     wait_for 60 at_least written_bytes 20000000 || fail "too little is written"
     kill_daemon
     wait "$writer"
-    start_daemon 0 "${small[@]}" --journal-size 8M
+    start_daemon 0 "${small[@]}" --page-size 256K --journal-size 8M
     stop_daemon 0 || fail "status $?: $(cat 0.log)"
     "$zcput" check root/f 6M || fail "it is not all there"
 done
@@ -111,7 +111,7 @@ stop_daemon 0 || fail "status $?: $(cat 0.log)"
 
 # ---- full ----
 rm root/f
-start_daemon 0 "${small[@]}" --journal-size 4M --idle-time 0 --high-watermark 100%
+start_daemon 0 "${small[@]}" --page-size 256K --journal-size 4M --idle-time 0 --high-watermark 100%
 put f 40M
 (($(stat journal_full) > 0)) || fail "it was never full"
 (($(stat journal_bytes) <= 4 << 20)) || fail "it has $(stat journal_bytes) bytes"
@@ -130,7 +130,7 @@ expect 1 "*journal $tmp/no/j: cannot be made: No such file*" \
     "$zcached" --root root --journal no/j --address-file 1.addr
 expect 2 "zcached: --journal: with --cache-size 0 *" \
     "$zcached" --root root --journal j --cache-size 0 --address-file 1.addr
-expect 2 "zcached: --journal-size 2M: give at least 4 pages of --page-size 1M" \
+expect 2 "zcached: --journal-size 2M: give at least 16 pages of --page-size 1M" \
     "$zcached" --root root --journal j --journal-size 2M --address-file 1.addr
 if unshare -rm true 2>/dev/null; then
     mkdir tiny
