@@ -167,6 +167,13 @@ static void on_wait(void *arg)
         clear_line(d);
 }
 
+static void tell_journal(const struct iod *d)
+{
+    if (d->journal)
+        zc_error("what is not written back is in the journal %s: the next start tries again",
+                 d->settings.journal);
+}
+
 static void on_abandon(void *arg) __attribute__((noreturn));
 static void on_abandon(void *arg)
 {
@@ -179,9 +186,9 @@ static void on_abandon(void *arg)
     pthread_mutex_lock(&d->looking); /* for ever: the cache stays until we are gone */
     bytes = left(d);
     if (bytes) {
-        zc_error("second signal: exiting at once, %s not written back are %s",
-                 zc_format_size(bytes, size, sizeof size),
-                 d->journal ? "in the journal only" : "lost");
+        zc_error("second signal: exiting at once, %s not written back are lost",
+                 zc_format_size(bytes, size, sizeof size));
+        tell_journal(d);
         zc_cache_unwritten(d->cache, log_loss, NULL);
         status = EXIT_LOST;
     }
@@ -326,8 +333,7 @@ static bool end_journal(struct iod *d)
     bool stored = iod_journal_end(d->journal, d->cache);
 
     if (!stored)
-        zc_error("what is not written back is in the journal %s: the next start tries again",
-                 d->settings.journal);
+        tell_journal(d);
     return stored && d->replayed;
 }
 
