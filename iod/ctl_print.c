@@ -19,7 +19,7 @@ static const struct {
 #ifdef ZC_SERVER_STATS
     ZC_SERVER_STATS(X)
 #endif
-        ZC_CACHE_STATS(X)
+        ZC_CACHE_STATS(X) ZC_JOURNAL_STATS(X)
 #undef X
 };
 

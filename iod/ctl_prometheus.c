@@ -25,13 +25,35 @@
 
 /* The counters of `stats` that go up and down. */
 static const char *const gauges[] = {
-    "sessions",       "requests_active", "views",         "view_bytes",
-    "capacity_bytes", "used_bytes",      "dirty_bytes",   "flushing_bytes",
-    "failed_bytes",   "held_bytes",      "pinned_pages",  "reading_pages",
-    "waiting_room",   "waiting_read",    "waiting_flush", "files",
-    "handles",        "range_bytes",     "racy_files",    "prefetch_waiting_pages",
-    "retained_bytes", "exposed_bytes",   "store_hung",    "store_longest_ms",
+    "sessions",
+    "requests_active",
+    "views",
+    "view_bytes",
+    "capacity_bytes",
+    "used_bytes",
+    "dirty_bytes",
+    "flushing_bytes",
+    "failed_bytes",
+    "held_bytes",
+    "pinned_pages",
+    "reading_pages",
+    "waiting_room",
+    "waiting_read",
+    "waiting_flush",
+    "files",
+    "handles",
+    "range_bytes",
+    "racy_files",
+    "prefetch_waiting_pages",
+    "retained_bytes",
+    "exposed_bytes",
+    "store_hung",
+    "store_longest_ms",
     "handshakes",
+    "journal_bytes",
+    "journal_limit_bytes",
+    "journal_records",
+    "journal_waiting",
 };
 
 /* Those that only grow while a daemon lives. */
@@ -85,6 +107,11 @@ static const char *const growing[] = {
     "evictions",
     "collapses",
     "stale_drops",
+    "journal_written_bytes",
+    "journal_full",
+    "journal_syncs",
+    "journal_replayed_bytes",
+    "journal_lost_bytes",
 };
 
 #define IS_IN(list, name) is_in(list, sizeof(list) / sizeof *(list), name)

@@ -14,6 +14,7 @@
 #include "iod_config.h"
 #include "iod_ini.h"
 #include "iod_path.h"
+#include "zc_journal.h"
 #include "zc_log.h"
 #include "zc_units.h"
 #include "zc_wire.h"
@@ -280,11 +281,30 @@ static int check_cache(const struct zc_settings *s)
     return 0;
 }
 
+/* The directory itself is the journal's to look at. */
+static int check_journal(struct zc_settings *s)
+{
+    char a[32], b[32];
+
+    if (!s->journal)
+        return 0;
+    if (s->cache_size == 0)
+        return zc_errorf(EINVAL, "--journal: with --cache-size 0 writes are in the file system "
+                                 "before they are acknowledged: leave one of them out");
+    if (s->journal_size / ZC_JOURNAL_PAGES_MIN < s->page_size)
+        return zc_errorf(EINVAL, "--journal-size %s: give at least %d pages of --page-size %s",
+                         zc_show_size(s->journal_size, a, sizeof a), ZC_JOURNAL_PAGES_MIN,
+                         zc_show_size(s->page_size, b, sizeof b));
+    return iod_path_absolute(&s->journal);
+}
+
 int iod_config_check(struct zc_settings *s)
 {
     int rc = check_root(s);
 
     if (rc == 0)
         rc = check_files(s);
-    return rc ? rc : check_cache(s);
+    if (rc == 0)
+        rc = check_cache(s);
+    return rc ? rc : check_journal(s);
 }

@@ -23,6 +23,7 @@
 
 #include "iod_address.h"
 #include "iod_config.h"
+#include "iod_journal.h"
 #include "iod_notify.h"
 #include "iod_process.h"
 #include "iod_progress.h"
@@ -31,6 +32,7 @@
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_server.h"
+#include "zc_store_journal.h"
 #include "zc_store_open.h"
 #include "zc_tp_both.h"
 #include "zc_units.h"
@@ -47,10 +49,13 @@ struct iod {
     struct zc_settings settings;
     uint64_t boot_id;
     struct zc_secret secret;
-    struct zc_store *store;
+    struct zc_store *store;     /* what is below the cache ... */
+    struct zc_store *files;     /* ... and below the journal: the same without one */
+    struct zc_journal *journal; /* or NULL */
     struct zc_cache *cache;
     struct zc_server *server;
-    bool lost; /* bytes */
+    bool lost;     /* bytes */
+    bool replayed; /* nothing of an earlier daemon is in the journal only */
 
     /* The signal thread looks at the cache, which is NULL when the main thread destroys it, and
      * both write to the terminal. */
@@ -163,6 +168,13 @@ static void on_wait(void *arg)
     pthread_mutex_unlock(&d->looking);
 }
 
+static void tell_journal(const struct iod *d)
+{
+    if (d->journal)
+        zc_error("what is not written back is in the journal %s: the next start tries again",
+                 d->settings.journal);
+}
+
 static void on_abandon(void *arg) __attribute__((noreturn));
 static void on_abandon(void *arg)
 {
@@ -177,6 +189,7 @@ static void on_abandon(void *arg)
     if (bytes) {
         zc_error("second signal: exiting at once, %s not written back are lost",
                  zc_format_size(bytes, size, sizeof size));
+        tell_journal(d);
         zc_cache_unwritten(d->cache, log_loss, NULL);
         status = EXIT_LOST;
     }
@@ -234,7 +247,8 @@ static int create_server(struct iod *d)
 {
     struct zc_server_config cfg = {
         .cache = d->cache,
-        .store = d->store,
+        .store = d->files,
+        .journal = d->journal,
         .boot_id = d->boot_id,
         .identity = iod_address_identity(&d->settings),
         .secret = d->secret,
@@ -262,9 +276,20 @@ static int start(struct iod *d)
     if (rc == 0)
         rc = zc_secret_make(&d->secret);
     if (rc == 0)
-        rc = zc_store_open(&files, &d->store);
+        rc = zc_store_open(&files, &d->files);
+    d->store = d->files;
     if (rc == 0)
-        rc = create_cache(d);
+        rc = iod_journal_open(s, &d->journal);
+    if (rc == 0 && d->journal)
+        rc = zc_store_journal_create(d->files, d->journal, &d->store);
+    if (rc < 0) {
+        d->store = d->files;
+        return rc;
+    }
+    rc = create_cache(d);
+    if (rc == 0 && d->journal)
+        rc = iod_journal_replay(d->journal, d->cache, d->files, &d->lost);
+    d->replayed = rc == 0;
     if (rc == 0)
         rc = create_server(d);
     return rc;
@@ -303,14 +328,27 @@ static void give_account(struct iod *d, int rc)
     }
 }
 
+/* Whether nothing is in the journal that is not in the files. */
+static bool end_journal(struct iod *d)
+{
+    bool stored = iod_journal_end(d->journal, d->cache);
+
+    if (!stored)
+        tell_journal(d);
+    return stored && d->replayed;
+}
+
 /* A second signal ends it at any time: a store that hangs may keep us here. */
 static void cleanup(struct iod *d, int rc)
 {
     struct zc_cache *cache = d->cache;
+    bool stored = false;
 
     if (d->server)
         zc_server_destroy(d->server);
     if (cache) {
+        if (d->journal)
+            stored = end_journal(d);
         give_account(d, rc);
         pthread_mutex_lock(&d->looking);
         clear_line(d);
@@ -320,6 +358,7 @@ static void cleanup(struct iod *d, int rc)
     }
     if (d->store)
         zc_store_destroy(d->store);
+    zc_journal_close(d->journal, stored);
     remove_files(d);
 }
 

@@ -331,6 +331,12 @@ uint64_t zc_cache_backlog(struct zc_handle *h);
 /* Why bytes of the file are not in the store yet, whoever has it open: a negative errno, -EAGAIN
  * when nothing has been refused; 0: they are.  Not explained.  Does not block. */
 int zc_cache_owes(struct zc_cache *c, uint64_t dev, uint64_t ino);
+/* The same of what has numbers up to this one (zc_cache_taken()); what is written from now on has
+ * higher ones. */
+int zc_cache_owes_until(struct zc_cache *c, uint64_t dev, uint64_t ino, uint64_t number);
+/* Writes back all that is dirty, whatever the watermarks say, until it is called as often without
+ * `on`.  Does not block. */
+void zc_cache_hurry(struct zc_cache *c, bool on);
 /* Bytes that the store has taken and the file system has not.  Blocks in the store. */
 int zc_cache_backlog_below(struct zc_handle *h, uint64_t *bytes);
 

@@ -392,6 +392,29 @@ void zc_cache_taken(struct zc_handle *h, bool next, uint64_t *taken, uint64_t *s
     zc_lock_put(&c->lock);
 }
 
+int zc_cache_owes_until(struct zc_cache *c, uint64_t dev, uint64_t ino, uint64_t number)
+{
+    struct zc_file *f;
+    int rc = 0;
+
+    zc_lock_get(&c->lock);
+    f = zc_file_find(c, dev, ino);
+    if (f && !f->unlinked && oldest_unwritten(f) <= number)
+        rc = f->nfailed ? f->write_why.err : -EAGAIN;
+    if (f && rc)
+        f->epoch++;
+    zc_lock_put(&c->lock);
+    return rc;
+}
+
+void zc_cache_hurry(struct zc_cache *c, bool on)
+{
+    zc_lock_get(&c->lock);
+    c->drains += on ? 1 : (unsigned)-1;
+    zc_kick(c);
+    zc_lock_put(&c->lock);
+}
+
 uint64_t zc_cache_backlog(struct zc_handle *h)
 {
     struct zc_cache *c = h->file->cache;

@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "zc_cache.h"
+#include "zc_journal.h"
 #include "zc_log.h"
 #include "zc_options.h"
 #include "zc_predict.h"
@@ -140,6 +141,18 @@ const struct zc_option zc_options[] = {
     {"prefetch_depth", ZC_OPT_COUNT, DAEMON, "32", 0, ZC_PREDICT_DEPTH_MAX, NULL,
      AT(prefetch_depth), "N",
      "pages read ahead of a client at most, and a quarter of the cache for all of them"},
+
+    /* ---- its journal ---- */
+    {"journal", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(journal), "DIR",
+     "keep what is not stored yet in this directory of a local disk, too: when the daemon dies the "
+     "next one that is given it writes it back; of its own user, and of one daemon"},
+    {"journal_size", ZC_OPT_SIZE, DAEMON, TEXT(ZC_JOURNAL_DEFAULT_GIB) "G", MIB, PIB, NULL,
+     AT(journal_size), "SIZE",
+     "what the journal may take of the disk; at least 16 pages.  When it is full, writers wait for "
+     "write-back"},
+    {"journal_sync", ZC_OPT_FLAG, DAEMON, "false", 0, 0, NULL, AT(journal_sync), NULL,
+     "acknowledge writes when the disk has them: they survive the host's death, not only the "
+     "daemon's"},
 
     /* ---- the daemon as a process ---- */
     {"config", ZC_OPT_STRING, ZC_SCOPE_DAEMON, NULL, 0, 0, NULL, AT(config), "FILE",

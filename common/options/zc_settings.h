@@ -49,6 +49,9 @@ struct zc_settings {
     uint64_t max_io, max_read, flush_order, prefetch_depth;
     bool prefetch;
     bool daemonize;
+    char *journal;         /* its directory; NULL: none */
+    uint64_t journal_size; /* bytes */
+    bool journal_sync;     /* writes are on its disk before they are answered */
 
     uint64_t given; /* bit i: somebody set the table's row i; else it is the default */
 };

@@ -14,6 +14,7 @@
 
 #include "zc_cache.h"
 #include "zc_coord.h"
+#include "zc_journal.h"
 #include "zc_shake.h"
 #include "zc_transport.h"
 
@@ -57,12 +58,14 @@ struct zc_view_budget {
 
 struct zc_server_config {
     struct zc_cache *cache;
-    struct zc_store *store;  /* below it; borrowed, to tell of its calls; or NULL */
-    uint64_t boot_id;        /* random, one per start */
-    uint64_t identity;       /* the same through all starts, in sets of daemons; 0: boot_id */
-    struct zc_secret secret; /* that clients know; has to be made */
-    unsigned credits;        /* requests a client may have under way; 0: a default */
-    unsigned silence_ms;     /* a client unheard of for this long is dropped; 0: what it said */
+    struct zc_store *store;     /* below it; borrowed, to tell of its calls; or NULL */
+    struct zc_journal *journal; /* what writes bring is in it before they are answered; borrowed,
+                                   to be closed after the server; NULL: there is none */
+    uint64_t boot_id;           /* random, one per start */
+    uint64_t identity;          /* the same through all starts, in sets of daemons; 0: boot_id */
+    struct zc_secret secret;    /* that clients know; has to be made */
+    unsigned credits;           /* requests a client may have under way; 0: a default */
+    unsigned silence_ms;        /* a client unheard of for this long is dropped; 0: what it said */
     /* Opens the endpoint: zc_tp_ofi_open or, in tests, zc_tp_loop_open. */
     int (*open_transport)(const struct zc_tp_config *cfg, struct zc_tp **out);
     const char *provider, *listen;

@@ -23,15 +23,20 @@ static void ask_store(struct zc_server *s)
 
 static void stats(struct zc_server *s, FILE *f)
 {
+    struct zc_journal_stats j;
     struct zc_cache_stats c;
 
     ask_store(s);
     zc_cache_stats(s->cfg.cache, &c);
+    zc_journal_stats(s->cfg.journal, &j);
 #define X(name, help) fprintf(f, #name " %" PRIu64 "\n", s->stats.name);
     ZC_SERVER_STATS(X)
 #undef X
 #define X(name, help) fprintf(f, #name " %" PRIu64 "\n", c.name);
     ZC_CACHE_STATS(X)
+#undef X
+#define X(name, help) fprintf(f, #name " %" PRIu64 "\n", j.name);
+    ZC_JOURNAL_STATS(X)
 #undef X
 }
 
@@ -53,6 +58,7 @@ static uint64_t peak_rss(void)
 static void status(struct zc_server *s, FILE *f)
 {
     struct zc_cache_limits limits;
+    struct zc_journal_stats j;
     struct zc_cache_stats c;
 
     zc_cache_stats(s->cfg.cache, &c);
@@ -73,6 +79,11 @@ static void status(struct zc_server *s, FILE *f)
             "\nfailed_bytes %" PRIu64 "\nlost_bytes %" PRIu64 "\ndropped_bytes %" PRIu64 "\n",
             c.capacity_bytes, c.used_bytes, c.dirty_bytes, c.failed_bytes, c.lost_bytes,
             c.dropped_bytes);
+    zc_journal_stats(s->cfg.journal, &j);
+    fprintf(f,
+            "journal_bytes %" PRIu64 "\njournal_limit_bytes %" PRIu64 "\njournal_records %" PRIu64
+            "\n",
+            j.journal_bytes, j.journal_limit_bytes, j.journal_records);
     zc_cache_limits(s->cfg.cache, &limits);
     fprintf(f, "budget_bytes %" PRIu64 "\nhigh_watermark %u\nlow_watermark %u\nidle_ms %u\n",
             zc_cache_budget(s->cfg.cache), limits.high_watermark, limits.low_watermark,

@@ -8,6 +8,7 @@
  * zc_conflict.c      OPENs that meet another set of daemons, or another block size
  * zc_transfer.c      what moves data: bytes between pages and clients
  * zc_transfer_begin.c  what it needs first: a view, a list
+ * zc_transfer_journal.c  what is in the journal before it is answered
  * zc_taken.c         what of their writes is stored: numbers, and who is told
  * zc_bounce.c        buffers for those that go through a view
  * zc_request_coord.c POINTER, LOCK, UNLOCK: what ranks share of a file

@@ -20,6 +20,9 @@
  *     buffered, writing  start_piece, get_buffer*, move*, moved: enter_page*, on_page: copy, leave
  *     buffered, reading  start_piece, get_buffer*, enter_page*, on_page: copy, leave, move*, moved
  *
+ * Where there is a journal, what a write has brought goes there before it leaves its page
+ * (zc_transfer_journal.c).
+ *
  * 1. A piece holds at most one page, and no piece waits for another while it holds one, so that
  *    requests cannot block each other for want of pages.
  * 2. Between move() and moved() the page (straight) or the buffer belongs to the fabric.  A
@@ -76,13 +79,21 @@ static void piece_fail(struct piece *p, int rc, const char *text)
     piece_over(p);
 }
 
-/* Gives the page back; `arrived`: how many of a plain write's bytes are in it, the first ones. */
-static void leave_page(struct piece *p, uint32_t arrived)
+void zc_transfer_leave_page(struct piece *p, uint32_t arrived)
 {
     if (p->plain || p->access.dir == ZC_READ)
         zc_cache_end(&p->access, arrived);
     else
         zc_cache_end_ranges(&p->access, p->ranges.r, p->ranges.n);
+}
+
+void zc_transfer_kept(struct piece *p, int status, const char *text)
+{
+    p->arrived = !status;
+    if (status)
+        piece_fail(p, status, text);
+    else
+        piece_over(p);
 }
 
 /* ---- between the client and a page, or a buffer ---- */
@@ -109,7 +120,7 @@ static void move(struct piece *p)
     }
     zc_request_check(r, rc);
     if (straight)
-        leave_page(p, 0);
+        zc_transfer_leave_page(p, 0);
     piece_over(p);
 }
 
@@ -159,8 +170,10 @@ static void on_page(struct piece *p)
         cut_at_eof(p);
     if (data || p->buf) {
         copy(p, p->buf ? p->buf : data + (p->off - r->msg.off));
+        if (zc_transfer_writes(r) && zc_transfer_journal(p))
+            return;
         p->arrived = true;
-        leave_page(p, p->len);
+        zc_transfer_leave_page(p, p->len);
     }
     if (data || (p->buf && zc_transfer_writes(r)))
         piece_over(p);
@@ -246,16 +259,18 @@ static void moved(struct zc_op *op, int status)
     struct zc_server_stats *st = &zc_server_of(r)->stats;
     bool straight = !p->buf;
 
-    if (straight) {
-        leave_page(p, status ? 0 : p->len);
-        p->arrived = !status;
-    }
     if (status)
         st->rma_failed++;
     else if (zc_transfer_writes(r))
         st->rma_in_bytes += op->len;
     else
         st->rma_out_bytes += op->len;
+    if (straight && !status && zc_transfer_writes(r) && zc_transfer_journal(p))
+        return;
+    if (straight) {
+        zc_transfer_leave_page(p, status ? 0 : p->len);
+        p->arrived = !status;
+    }
     if (status)
         piece_fail(p, status == -ECANCELED ? -EPIPE : status, "the fabric could not move the data");
     else if (zc_transfer_writes(r) && !straight)

@@ -20,13 +20,16 @@ struct piece {
     struct zc_request *request;
     bool used;
     bool plain;
-    bool arrived;                 /* writing: its bytes are in the page */
-    unsigned char *buf;           /* buffered: its buffer, else NULL */
-    uint64_t off;                 /* of its first byte in the request ... */
-    uint64_t first;               /* ... and in the file */
-    uint32_t len;                 /* bytes that are moved */
-    struct zc_view_ranges ranges; /* scattered: where they are in the page */
-    char text[ZC_TEXT_MAX];       /* why the cache failed it */
+    bool arrived;                    /* writing: its bytes are in the page */
+    unsigned char *buf;              /* buffered: its buffer, else NULL */
+    uint64_t off;                    /* of its first byte in the request ... */
+    uint64_t first;                  /* ... and in the file */
+    uint32_t len;                    /* bytes that are moved */
+    struct zc_view_ranges ranges;    /* scattered: where they are in the page */
+    char text[ZC_TEXT_MAX];          /* why the cache failed it */
+    struct zc_journal_write journal; /* its bytes on the way there: zc_transfer_journal.c */
+    struct zc_journal_ticket ticket;
+    struct zc_range all; /* plain: which they are */
 };
 
 struct zc_transfer {
@@ -69,6 +72,13 @@ static inline struct zc_server *zc_server_of(const struct zc_request *r)
 
 /* zc_transfer.c: keeps its window full, and finishes it at the end. */
 void zc_transfer_advance(struct zc_request *r);
+/* Gives the page back; `arrived`: how many of a plain write's bytes are in it, the first ones. */
+void zc_transfer_leave_page(struct piece *p, uint32_t arrived);
+/* The piece, which has left its page, is in the journal, or not. */
+void zc_transfer_kept(struct piece *p, int status, const char *text);
+/* zc_transfer_journal.c: the bytes of a write are in their page.  True: they go to the journal
+ * first, then zc_transfer_kept() is called. */
+bool zc_transfer_journal(struct piece *p);
 /* zc_transfer_begin.c: no byte of it goes through its view any more. */
 void zc_transfer_leave_view(struct zc_session *ss, struct zc_transfer *t);
 

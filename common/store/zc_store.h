@@ -53,11 +53,12 @@ struct zc_attr {
     uint64_t dev, ino;
     uint64_t nlink; /* 0: unlinked */
     int64_t mtime_ns, ctime_ns;
+    int64_t born_ns;     /* open and stat: when it was made; 0: nobody knows */
     bool exact;          /* a later change shows in these times, however soon it comes */
     uint64_t block_size; /* unit of placement in bytes; 0: the store has no opinion */
     uint64_t stride;     /* open, on entry: the opener reads every so-manieth block; 0: all */
-    struct zc_set
-        set; /* zc_cache_open(), on entry: whom the opener asks besides; for the rest void */
+    struct zc_set set; /* zc_cache_open(), on entry: whom the opener asks besides, which a store is
+                          told at its open; for the rest void */
 };
 
 struct zc_store;

@@ -33,6 +33,16 @@ void zc_posix_attr(const struct stat *st, struct zc_attr *a)
     };
 }
 
+/* Not all file systems know. */
+int64_t zc_posix_born(int fd)
+{
+    struct statx sx;
+
+    if (statx(fd, "", AT_EMPTY_PATH, STATX_BTIME, &sx) < 0 || !(sx.stx_mask & STATX_BTIME))
+        return 0;
+    return (int64_t)sx.stx_btime.tv_sec * 1000000000 + sx.stx_btime.tv_nsec;
+}
+
 /* Since Linux 6.13 these give a change a time of its own when somebody has asked for the times
  * since the one before. */
 bool zc_posix_exact(int fd)
@@ -74,6 +84,8 @@ static int posix_stat(struct zc_store *s, const char *path, struct zc_attr *attr
         rc = zc_posix_explain(errno, "stat", path);
     else
         zc_posix_attr(&st, attr);
+    if (rc == 0)
+        attr->born_ns = zc_posix_born(fd);
     close(fd);
     return rc;
 }

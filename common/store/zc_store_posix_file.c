@@ -120,6 +120,7 @@ int zc_posix_open(struct zc_store *s, const char *path, unsigned flags, mode_t m
     if (rc < 0)
         goto fail_close;
     zc_posix_attr(&st, attr);
+    attr->born_ns = zc_posix_born(f->fd);
     f->exact = attr->exact = zc_posix_exact(f->fd);
     attr->block_size = block_size; /* any will do */
     *out = &f->sfile;

@@ -47,7 +47,8 @@ static inline struct posix_file *posix_file(struct zc_sfile *f)
 
 /* ---- zc_store_posix.c ---- */
 void zc_posix_attr(const struct stat *st, struct zc_attr *a);
-bool zc_posix_exact(int fd); /* zc_attr.exact of its file system */
+int64_t zc_posix_born(int fd); /* zc_attr.born_ns */
+bool zc_posix_exact(int fd);   /* zc_attr.exact of its file system */
 
 /* ---- zc_store_posix_path.c ---- */
 /* What may help against `err` (positive errno): "; free space ...", or "". */

@@ -35,7 +35,7 @@ enum zc_lock_order {
     ZC_ORDER_NET,       /* zc_net: clients and their calls */
     ZC_ORDER_POOL,      /* zc_pool: work that waits for a thread */
     ZC_ORDER_WAITER,    /* one thread that waits for an answer */
-    ZC_ORDER_STORE,     /* inside a store */
+    ZC_ORDER_STORE,     /* inside a store; a journal */
     ZC_ORDER_INJECTION, /* inside a transport that is told to fail */
     ZC_ORDER_TRANSPORT, /* inside a transport */
     ZC_ORDER_LIBFABRIC, /* its calls, where they must not meet; and loading it */

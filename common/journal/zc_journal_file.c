@@ -1,0 +1,313 @@
+/* zc_journal_file.c - the files that a journal knows, and what it notes of them.
+ *
+ * A file is known from its first open for writing, or from a segment of an earlier daemon, until no
+ * store file of it is open, no ticket names it and no segment has records of it.  One that is gone
+ * is not found any more: its device and inode may be another one's soon.
+ *
+ *     NOTED  --changing(): before the first change the journal is told-->  FLUX
+ *     FLUX   --looked(), opened(): none of our changes under way, nor since-->  NOTED
+ *
+ * The journal is told of either only if it has records of the file; the FILE with which those of a
+ * segment begin has the state as it is.  A note is made of the state there is when its turn has
+ * come, so that two of them cannot be the wrong way round.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "zc_journal_internal.h"
+
+static struct zc_list *bucket(struct zc_journal *j, uint64_t dev, uint64_t ino)
+{
+    uint64_t x = (dev * 0x9e3779b97f4a7c15ull) ^ (ino * 0xd6e8feb86659fd93ull);
+
+    return &j->files[(x >> 32) % ZC_JOURNAL_BUCKETS];
+}
+
+struct zc_journal_file *zc_jfile_find(struct zc_journal *j, uint64_t dev, uint64_t ino)
+{
+    zc_assert_held(&j->lock);
+    zc_list_each (bucket(j, dev, ino), n) {
+        struct zc_journal_file *f = zc_list_entry(n, struct zc_journal_file, link);
+
+        if (f->dev == dev && f->ino == ino && !f->gone)
+            return f;
+    }
+    return NULL;
+}
+
+struct zc_journal_file *zc_jfile_new(struct zc_journal *j, uint32_t id)
+{
+    struct zc_journal_file *f = calloc(1, sizeof *f);
+
+    (void)j;
+    if (!f)
+        return NULL;
+    zc_list_init(&f->link);
+    zc_list_init(&f->parts);
+    f->id = id;
+    return f;
+}
+
+void zc_jfile_place(struct zc_journal *j, struct zc_journal_file *f)
+{
+    zc_list_del(&f->link);
+    zc_list_add_tail(bucket(j, f->dev, f->ino), &f->link);
+}
+
+void zc_jfile_destroy(struct zc_journal_file *f)
+{
+    zc_list_del(&f->link);
+    free(f->path);
+    free(f);
+}
+
+void zc_jfile_reap(struct zc_journal_file *f)
+{
+    if (!f->opens && !f->tickets && !f->segments && !f->changing && !f->old)
+        zc_jfile_destroy(f);
+}
+
+size_t zc_jfile_record(const struct zc_journal_file *f, unsigned char *body, uint64_t *flags)
+{
+    struct zc_record_file r = {
+        .dev = f->dev,
+        .ino = f->ino,
+        .size = f->noted.size,
+        .born_ns = f->noted.born_ns,
+        .mtime_ns = f->noted.mtime_ns,
+        .ctime_ns = f->noted.ctime_ns,
+        .path = f->path,
+        .path_len = (uint32_t)strlen(f->path),
+    };
+
+    if (r.path_len > ZC_RECORD_PATH_MAX)
+        r.path_len = ZC_RECORD_PATH_MAX;
+    *flags = (f->flux ? ZC_RECORD_FLUX : 0) | (f->shared ? ZC_RECORD_SHARED : 0);
+    return zc_record_put_file(body, &r);
+}
+
+struct zc_journal_file *zc_journal_find(struct zc_journal *j, uint64_t dev, uint64_t ino)
+{
+    struct zc_journal_file *f;
+
+    zc_lock_get(&j->lock);
+    f = zc_jfile_find(j, dev, ino);
+    if (f && !f->opens)
+        f = NULL;
+    zc_lock_put(&j->lock);
+    return f;
+}
+
+static void note(struct zc_journal *j, struct zc_journal_file *f)
+{
+    zc_journal_take_turn(j);
+    zc_journal_note(j, f, ZC_RECORD_FILE, 0);
+    zc_journal_push(j, false);
+    zc_journal_end_turn(j);
+}
+
+/* A birth is read at opens only. */
+static void set_noted(struct zc_journal_file *f, const struct zc_attr *attr)
+{
+    int64_t born = attr->born_ns ? attr->born_ns : f->noted.born_ns;
+
+    f->noted = *attr;
+    f->noted.born_ns = born;
+}
+
+/* The file of these attributes, made if need be, with the path it is opened by; with the lock. */
+static struct zc_journal_file *meet(struct zc_journal *j, char **path, const struct zc_attr *attr)
+{
+    struct zc_journal_file *f = zc_jfile_find(j, attr->dev, attr->ino);
+    char *old;
+
+    if (f && f->noted.born_ns && attr->born_ns && f->noted.born_ns != attr->born_ns)
+        f = NULL; /* deleted by others, and the number is another one's */
+    if (!f) {
+        f = zc_jfile_new(j, j->next_id);
+        if (!f)
+            return NULL;
+        j->next_id++;
+        f->dev = attr->dev;
+        f->ino = attr->ino;
+        zc_jfile_place(j, f);
+    }
+    old = f->path;
+    f->path = *path;
+    *path = old;
+    return f;
+}
+
+struct zc_journal_file *zc_journal_opened(struct zc_journal *j, const char *path,
+                                          const struct zc_attr *attr, bool shared)
+{
+    char *copy = strdup(path);
+    struct zc_journal_file *f;
+    bool tell = false;
+
+    if (!copy)
+        return NULL;
+    zc_lock_get(&j->lock);
+    f = meet(j, &copy, attr);
+    if (f) {
+        bool renamed = copy && strcmp(copy, f->path) != 0;
+
+        tell = f->segments > 0 && (f->flux || renamed || f->shared != shared);
+        f->opens++;
+        f->shared = f->shared || shared;
+        if (!f->changing) {
+            set_noted(f, attr);
+            f->flux = false;
+        }
+    }
+    zc_lock_put(&j->lock);
+    free(copy);
+    if (tell)
+        note(j, f);
+    return f;
+}
+
+void zc_journal_closed(struct zc_journal *j, struct zc_journal_file *f, bool settled)
+{
+    uint64_t until;
+    bool tell;
+
+    zc_lock_get(&j->lock);
+    until = j->seq;
+    tell = settled && f->segments > 0 && !f->gone && f->tickets == 0;
+    zc_lock_put(&j->lock);
+    if (tell) {
+        zc_journal_take_turn(j);
+        zc_journal_note(j, f, ZC_RECORD_VOID, until);
+        zc_journal_push(j, false);
+        zc_journal_end_turn(j);
+    }
+    zc_lock_get(&j->lock);
+    f->opens--;
+    zc_jfile_reap(f);
+    zc_lock_put(&j->lock);
+}
+
+uint64_t zc_journal_changing(struct zc_journal *j, struct zc_journal_file *f)
+{
+    uint64_t seq;
+    bool tell;
+
+    zc_lock_get(&j->lock);
+    tell = !f->flux && f->segments > 0 && !f->gone;
+    f->changing++;
+    f->flux = true;
+    zc_lock_put(&j->lock);
+    if (tell)
+        note(j, f);
+    zc_lock_get(&j->lock);
+    seq = j->seq;
+    zc_lock_put(&j->lock);
+    return seq;
+}
+
+void zc_journal_changed(struct zc_journal *j, struct zc_journal_file *f)
+{
+    zc_lock_get(&j->lock);
+    f->changing--;
+    f->changes++;
+    zc_lock_put(&j->lock);
+}
+
+uint64_t zc_journal_changes(struct zc_journal *j, struct zc_journal_file *f)
+{
+    uint64_t changes;
+
+    zc_lock_get(&j->lock);
+    changes = f->changing ? UINT64_MAX : f->changes;
+    zc_lock_put(&j->lock);
+    return changes;
+}
+
+void zc_journal_looked(struct zc_journal *j, struct zc_journal_file *f, uint64_t changes,
+                       const struct zc_attr *attr)
+{
+    bool tell = false;
+
+    if (attr->nlink == 0) {
+        zc_journal_gone(j, f);
+        return;
+    }
+    zc_lock_get(&j->lock);
+    if (f->flux && !f->changing && f->changes == changes) {
+        set_noted(f, attr);
+        f->flux = false;
+        tell = f->segments > 0 && !f->gone;
+    }
+    zc_lock_put(&j->lock);
+    if (tell)
+        note(j, f);
+}
+
+void zc_journal_cut(struct zc_journal *j, struct zc_journal_file *f, uint64_t size)
+{
+    bool tell;
+
+    zc_lock_get(&j->lock);
+    tell = f->segments > 0 && !f->gone;
+    f->noted.size = size;
+    zc_lock_put(&j->lock);
+    if (!tell)
+        return;
+    zc_journal_take_turn(j);
+    zc_journal_note(j, f, ZC_RECORD_CUT, size);
+    zc_journal_note(j, f, ZC_RECORD_FILE, 0); /* it may be smaller now */
+    zc_journal_push(j, false);
+    zc_journal_end_turn(j);
+}
+
+void zc_journal_gone(struct zc_journal *j, struct zc_journal_file *f)
+{
+    bool tell;
+
+    zc_lock_get(&j->lock);
+    tell = f->segments > 0 && !f->gone;
+    zc_lock_put(&j->lock);
+    if (tell) {
+        zc_journal_take_turn(j);
+        zc_journal_note(j, f, ZC_RECORD_VOID, UINT64_MAX);
+        zc_journal_push(j, false);
+        zc_journal_end_turn(j);
+    }
+    zc_lock_get(&j->lock);
+    f->gone = true;
+    zc_lock_put(&j->lock);
+}
+
+void zc_journal_unlinked(struct zc_journal *j, uint64_t dev, uint64_t ino)
+{
+    struct zc_journal_file *f;
+
+    zc_lock_get(&j->lock);
+    f = zc_jfile_find(j, dev, ino);
+    if (f)
+        f->opens++; /* it stays */
+    zc_lock_put(&j->lock);
+    if (!f)
+        return;
+    zc_journal_gone(j, f);
+    zc_journal_closed(j, f, false);
+}
+
+void zc_journal_stored(struct zc_journal *j, struct zc_journal_file *f, uint64_t until,
+                       uint64_t off, const struct zc_range *r, uint32_t n)
+{
+    bool tell;
+
+    zc_lock_get(&j->lock);
+    tell = f->segments > 0 && !f->gone && n > 0;
+    zc_lock_put(&j->lock);
+    if (!tell)
+        return;
+    zc_journal_take_turn(j);
+    zc_journal_note_ranges(j, f, until, off, r, n);
+    zc_journal_push(j, false);
+    zc_journal_end_turn(j);
+}

@@ -1,0 +1,326 @@
+/* zc_journal_write.c - appending to a journal: the buffer, writes, notes of what became of them.
+ *
+ * Records are made in a buffer, from which they are summed and written while they are in the
+ * processor's cache, some at a time: what is in a page may be written to meanwhile, by others who
+ * are not ordered with this write, and would not fit its sum then.
+ *
+ * A write that fails leaves the journal as it was: the records of the buffer are forgotten, with
+ * their numbers, and what is appended next lies where they would have.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "zc_journal_internal.h"
+
+/* ---- the buffer ---- */
+
+static int write_all(int fd, const unsigned char *p, size_t len, uint64_t off)
+{
+    while (len > 0) {
+        ssize_t n = pwrite(fd, p, len, (off_t)off);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? -errno : -EIO;
+        p += n;
+        off += (uint64_t)n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+static void deliver(struct zc_journal *j, int status, const char *text)
+{
+    struct zc_list *n;
+
+    while ((n = zc_list_pop(&j->appended))) {
+        struct zc_journal_write *w = zc_list_entry(n, struct zc_journal_write, link);
+
+        if (status && !w->status) {
+            w->status = status;
+            snprintf(w->text, sizeof w->text, "%s", text);
+        }
+        zc_lock_get(&j->lock);
+        j->st.journal_waiting--;
+        zc_lock_put(&j->lock);
+        w->done(w);
+    }
+}
+
+static void written(struct zc_journal *j)
+{
+    struct zc_segment *s = j->current;
+
+    zc_lock_get(&j->lock);
+    s->at += j->fill;
+    s->records += j->buf_records;
+    j->st.journal_bytes += j->fill;
+    j->st.journal_written_bytes += j->fill;
+    j->st.journal_records += j->buf_records;
+    zc_lock_put(&j->lock);
+    j->unsynced = true;
+}
+
+/* Nothing of the buffer is in the journal. */
+static void unwritten(struct zc_journal *j)
+{
+    zc_lock_get(&j->lock);
+    j->seq = j->buf_seq - 1;
+    zc_lock_put(&j->lock);
+    zc_segment_undeclare(j->current);
+}
+
+static int push(struct zc_journal *j)
+{
+    int rc;
+
+    if (j->fill == 0)
+        return 0;
+    rc = write_all(j->fd, j->buf, j->fill, j->current->at);
+    if (rc < 0) {
+        unwritten(j);
+        rc = zc_errorf(-rc, "journal %s: %s", j->dir, strerror(-rc));
+        zc_error("%s", zc_error_text(rc));
+    } else {
+        written(j);
+    }
+    j->fill = 0;
+    j->buf_records = 0;
+    return rc;
+}
+
+static int sync_out(struct zc_journal *j)
+{
+    int rc = 0;
+
+    if (!j->cfg.sync || !j->unsynced || j->fd < 0)
+        return 0;
+    if (fdatasync(j->fd) < 0)
+        rc = zc_errorf(errno, "journal %s: sync: %s", j->dir, strerror(errno));
+    j->unsynced = rc < 0;
+    zc_lock_get(&j->lock);
+    j->st.journal_syncs++;
+    zc_lock_put(&j->lock);
+    return rc;
+}
+
+int zc_journal_push(struct zc_journal *j, bool sync)
+{
+    int rc = push(j);
+    char text[ZC_TEXT_MAX] = "";
+
+    if (rc == 0 && sync)
+        rc = sync_out(j);
+    if (rc < 0)
+        snprintf(text, sizeof text, "%s", zc_error_text(rc));
+    if (rc < 0 || sync || !j->cfg.sync)
+        deliver(j, rc, text);
+    return rc < 0 ? zc_errorf(-rc, "%s", text) : 0;
+}
+
+unsigned char *zc_journal_body(struct zc_journal *j)
+{
+    return j->buf + j->fill + ZC_RECORD_HEAD;
+}
+
+void zc_journal_append(struct zc_journal *j, struct zc_record *r, size_t body)
+{
+    zc_lock_get(&j->lock);
+    r->seq = ++j->seq;
+    zc_lock_put(&j->lock);
+    r->segment = j->current->number;
+    if (j->fill == 0)
+        j->buf_seq = r->seq;
+    j->fill += zc_record_seal(j->buf + j->fill, r, body);
+    j->buf_records += r->kind != ZC_RECORD_SEGMENT;
+}
+
+/* Room for a body in the buffer, and in the current segment, with a FILE before it. */
+static int make_room(struct zc_journal *j, const struct zc_journal_file *f, size_t body,
+                     const struct zc_journal_write *w)
+{
+    size_t len = zc_record_length(body) + zc_record_length(64 + strlen(f->path));
+    int rc = 0;
+
+    if (j->fill + len > ZC_JOURNAL_BUFFER)
+        rc = zc_journal_push(j, w != NULL);
+    return rc < 0 ? rc : zc_segment_room(j, len, w);
+}
+
+/* The segment says what the file is; room was made. */
+static int declare(struct zc_journal *j, struct zc_journal_file *f, bool again)
+{
+    struct zc_journal_part *p = zc_segment_part(j, j->current, f);
+    struct zc_record r = {.kind = ZC_RECORD_FILE, .file = f->id};
+    size_t body;
+
+    if (!p)
+        return zc_errorf(ENOMEM, "journal %s: out of memory", j->dir);
+    if (p->declared && !again)
+        return 0;
+    zc_lock_get(&j->lock);
+    body = zc_jfile_record(f, zc_journal_body(j), &r.until);
+    zc_lock_put(&j->lock);
+    zc_journal_append(j, &r, body);
+    p->declared = true;
+    return 0;
+}
+
+/* ---- writes ---- */
+
+/* The ticket is in the current segment, too. */
+static void enter(struct zc_journal *j, struct zc_journal_ticket *t, struct zc_journal_file *f)
+{
+    struct zc_segment *s = j->current;
+
+    zc_lock_get(&j->lock);
+    if (!t->file) {
+        t->file = f;
+        t->first = s->number;
+        t->last = s->number - 1;
+        f->tickets++;
+    }
+    if (t->last < s->number) {
+        zc_list_each (&j->segments, n) {
+            struct zc_segment *o = zc_list_entry(n, struct zc_segment, link);
+
+            o->busy += o->number > t->last;
+        }
+        t->last = s->number;
+    }
+    zc_lock_put(&j->lock);
+}
+
+/* Where in the ranges of a write its next record begins. */
+struct cursor {
+    uint32_t i, skip; /* range, bytes of it that are done */
+};
+
+/* What fits into a body: how many ranges, and their bytes; the first one's place. */
+static uint32_t fit(const struct zc_journal *j, const struct zc_journal_write *w,
+                    const struct cursor *c, size_t *bytes)
+{
+    size_t room = j->body_max;
+    uint32_t n = 0, skip = c->skip;
+
+    *bytes = 0;
+    for (uint32_t i = c->i; i < w->n && room > ZC_RECORD_RANGE; i++, n++, skip = 0) {
+        size_t len = w->r[i].hi - w->r[i].lo - skip;
+
+        room -= ZC_RECORD_RANGE;
+        if (len > room)
+            len = room;
+        room -= len;
+        *bytes += len;
+    }
+    return n;
+}
+
+/* Makes the record of these ranges, and moves on. */
+static void append_data(struct zc_journal *j, const struct zc_journal_write *w, struct cursor *c,
+                        uint32_t n, size_t bytes)
+{
+    uint32_t from = w->r[c->i].lo + c->skip;
+    struct zc_record r = {.kind = ZC_RECORD_DATA,
+                          .file = w->file->id,
+                          .nranges = n,
+                          .off = w->off + (from - w->base)};
+    unsigned char *body = zc_journal_body(j), *to = body + (size_t)n * ZC_RECORD_RANGE;
+    size_t left = bytes;
+
+    for (uint32_t k = 0; k < n; k++) {
+        uint32_t lo = w->r[c->i].lo + c->skip, len = w->r[c->i].hi - lo;
+
+        if (len > left) {
+            len = (uint32_t)left;
+            c->skip += len;
+        } else {
+            c->i++;
+            c->skip = 0;
+        }
+        left -= len;
+        zc_record_put_range(body, k, lo - from, len);
+        memcpy(to, (const char *)w->data + (lo - w->base), len);
+        to += len;
+        r.span = lo - from + len;
+    }
+    zc_journal_append(j, &r, (size_t)(to - body));
+}
+
+static int write_records(struct zc_journal *j, struct zc_journal_write *w)
+{
+    struct cursor c = {0, 0};
+    int rc;
+
+    while (c.i < w->n) {
+        size_t bytes;
+        uint32_t n = fit(j, w, &c, &bytes);
+
+        rc = make_room(j, w->file, (size_t)n * ZC_RECORD_RANGE + bytes, w);
+        if (rc == 0)
+            rc = declare(j, w->file, false);
+        if (rc < 0)
+            return rc;
+        enter(j, w->ticket, w->file);
+        append_data(j, w, &c, n, bytes);
+    }
+    return 0;
+}
+
+void zc_journal_write_out(struct zc_journal *j, struct zc_journal_write *w)
+{
+    bool gone;
+    int rc;
+
+    zc_lock_get(&j->lock);
+    gone = w->file->gone;
+    zc_lock_put(&j->lock);
+    rc = gone ? 0 : write_records(j, w);
+    w->status = rc;
+    if (rc < 0)
+        snprintf(w->text, sizeof w->text, "%s", zc_error_text(rc));
+    zc_list_add_tail(&j->appended, &w->link);
+}
+
+/* ---- notes ---- */
+
+/* A note that cannot be written is no reason to fail anything: what is stored may be written once
+ * more, and the log has been told. */
+void zc_journal_note(struct zc_journal *j, struct zc_journal_file *f, enum zc_record_kind kind,
+                     uint64_t until)
+{
+    struct zc_record r = {.kind = kind, .file = f->id, .until = until};
+
+    if (j->frozen || make_room(j, f, 0, NULL) < 0 || declare(j, f, kind == ZC_RECORD_FILE) < 0)
+        return;
+    if (kind != ZC_RECORD_FILE)
+        zc_journal_append(j, &r, 0);
+}
+
+void zc_journal_note_ranges(struct zc_journal *j, struct zc_journal_file *f, uint64_t until,
+                            uint64_t off, const struct zc_range *r, uint32_t n)
+{
+    uint32_t most = (uint32_t)(j->body_max / ZC_RECORD_RANGE), k;
+
+    for (uint32_t i = 0; i < n && !j->frozen; i += k) {
+        struct zc_record rec = {.kind = ZC_RECORD_STORED, .file = f->id, .until = until};
+        unsigned char *body;
+
+        k = n - i < most ? n - i : most;
+        if (make_room(j, f, (size_t)k * ZC_RECORD_RANGE, NULL) < 0 || declare(j, f, false) < 0)
+            return;
+        rec.nranges = k;
+        rec.off = off + r[i].lo;
+        rec.span = r[i + k - 1].hi - r[i].lo;
+        body = zc_journal_body(j);
+        for (uint32_t x = 0; x < k; x++)
+            zc_record_put_range(body, x, r[i + x].lo - r[i].lo, r[i + x].hi - r[i + x].lo);
+        zc_journal_append(j, &rec, (size_t)k * ZC_RECORD_RANGE);
+    }
+}

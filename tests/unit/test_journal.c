@@ -1,0 +1,907 @@
+/* test_journal.c - a journal alone: without a daemon, a cache or a store.
+ *
+ * A model knows, of each byte of some small files, what was written and not stored.  A journal that
+ * is opened again has to bring back these bytes, all of them and no other: after any series of
+ * writes, store writes, truncations and deletions, with segments coming and going; after a tail
+ * torn at any byte; and when a bit has flipped it has to say so.
+ */
+#include "config.h"
+
+#include <dirent.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check_main.h"
+#include "splitmix.h"
+#include "zc_journal.h"
+#include "zc_lock.h"
+#include "zc_log.h"
+#include "zc_record.h"
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+/* Until it is so; Check ends what takes too long. */
+#define WAIT_FOR(cond)                                                                             \
+    do {                                                                                           \
+        while (!(cond))                                                                            \
+            usleep(50);                                                                            \
+    } while (0)
+
+enum { FILES = 3, SIZE = 40000, MIB = 1 << 20 };
+
+/* ---- a model, and the store it stands for ---- */
+
+struct model_file {
+    char path[32];
+    struct zc_attr attr;
+    bool there;
+    struct zc_journal_file *jfile;
+    short pending[SIZE];   /* the byte; -1: none */
+    uint64_t number[SIZE]; /* of the write that brought it */
+    short returned[SIZE];  /* by a replay */
+};
+
+static struct model {
+    struct model_file f[FILES];
+    uint64_t numbers;
+    int refused;  /* what the store says; 0: nothing */
+    bool holding; /* nothing is stored by itself when it is asked to hurry */
+    atomic_int hurried;
+    uint64_t lost;
+    unsigned complaints;
+    char why[256];
+} m;
+
+/* The journal's thread asks for it. */
+static pthread_mutex_t model_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static char dir[64], root[] = "/root/of/all";
+static struct zc_journal *j;
+static uint64_t size = MIB;
+static bool sync_too;
+
+static struct model_file *by_ino(uint64_t ino)
+{
+    for (int i = 0; i < FILES; i++)
+        if (m.f[i].there && m.f[i].attr.ino == ino)
+            return &m.f[i];
+    return NULL;
+}
+
+static int owes(void *arg, uint64_t dev, uint64_t ino, uint64_t number)
+{
+    const struct model_file *f;
+    int rc = 0;
+
+    (void)arg;
+    (void)dev;
+    pthread_mutex_lock(&model_lock);
+    f = by_ino(ino);
+    for (int i = 0; f && i < SIZE && rc == 0; i++)
+        if (f->pending[i] >= 0 && f->number[i] <= number)
+            rc = m.refused ? m.refused : -EAGAIN;
+    pthread_mutex_unlock(&model_lock);
+    return rc;
+}
+
+static void hurry(void *arg, bool on)
+{
+    (void)arg;
+    atomic_fetch_add(&m.hurried, on ? 1 : -1);
+}
+
+/* ---- a sink ---- */
+
+static struct model_file *by_path(const char *path)
+{
+    for (int i = 0; i < FILES; i++)
+        if (strcmp(m.f[i].path, path) == 0)
+            return &m.f[i];
+    ck_abort_msg("no file %s", path);
+    return NULL;
+}
+
+static int sink_stat(void *arg, const char *path, struct zc_attr *attr)
+{
+    struct model_file *f = by_path(path);
+
+    (void)arg;
+    *attr = f->attr;
+    return f->there ? 0 : -ENOENT;
+}
+
+static int sink_open(void *arg, const char *path, void **file)
+{
+    (void)arg;
+    *file = by_path(path);
+    return 0;
+}
+
+static int sink_write(void *file, const void *buf, size_t len, uint64_t off)
+{
+    struct model_file *f = file;
+
+    if (off + len > SIZE)
+        ck_abort_msg("beyond the end");
+    for (size_t i = 0; i < len; i++)
+        f->returned[off + i] = ((const unsigned char *)buf)[i];
+    return 0;
+}
+
+static int sink_close(void *file, uint64_t *number)
+{
+    (void)file;
+    *number = ++m.numbers;
+    return 0;
+}
+
+static void sink_lost(void *arg, const char *path, uint64_t lo, uint64_t hi, uint64_t bytes,
+                      const char *why)
+{
+    (void)arg;
+    (void)path;
+    (void)lo;
+    (void)hi;
+    m.lost += bytes;
+    m.complaints++;
+    snprintf(m.why, sizeof m.why, "%s", why);
+}
+
+static const struct zc_journal_sink sink = {.stat = sink_stat,
+                                            .open = sink_open,
+                                            .write = sink_write,
+                                            .close = sink_close,
+                                            .lost = sink_lost};
+
+/* ---- up and down ---- */
+
+static int try_open(struct zc_journal **out)
+{
+    struct zc_journal_config cfg = {.dir = dir, .root = root, .size = size, .sync = sync_too};
+
+    return zc_journal_open(&cfg, out);
+}
+
+static void open_journal(void)
+{
+    int rc = try_open(&j);
+
+    ck_assert_msg(rc == 0, "%s", zc_error_text(rc));
+    zc_journal_attach(j, NULL, owes, hurry);
+    atomic_store(&m.hurried, 0);
+}
+
+static struct zc_journal_replayed replay(void)
+{
+    struct zc_journal_replayed r;
+    int rc;
+
+    m.lost = m.complaints = 0;
+    for (int i = 0; i < FILES; i++)
+        memset(m.f[i].returned, -1, sizeof m.f[i].returned);
+    rc = zc_journal_replay(j, &sink, &r);
+    ck_assert_msg(rc == 0, "%s", zc_error_text(rc));
+    ck_assert_uint_eq(r.lost_bytes, m.lost);
+    return r;
+}
+
+static void open_file(struct model_file *f)
+{
+    f->jfile = zc_journal_opened(j, f->path, &f->attr, false);
+    ck_assert_ptr_nonnull(f->jfile);
+}
+
+static void make_file(struct model_file *f)
+{
+    static uint64_t inos = 100;
+
+    pthread_mutex_lock(&model_lock);
+    f->attr = (struct zc_attr){.dev = 7, .ino = inos++, .nlink = 1, .born_ns = (int64_t)inos};
+    f->there = true;
+    memset(f->pending, -1, sizeof f->pending);
+    pthread_mutex_unlock(&model_lock);
+}
+
+static void clean_dir(void)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+
+    if (!d)
+        return;
+    while ((e = readdir(d)))
+        if (e->d_name[0] != '.')
+            ck_assert_int_eq(unlinkat(dirfd(d), e->d_name, 0), 0);
+    closedir(d);
+    ck_assert_int_eq(rmdir(dir), 0);
+}
+
+static void up(void)
+{
+    memset(&m, 0, sizeof m);
+    size = MIB;
+    sync_too = false;
+    snprintf(dir, sizeof dir, "/tmp/zcache-journal.%ld", (long)getpid());
+    clean_dir();
+    for (int i = 0; i < FILES; i++) {
+        snprintf(m.f[i].path, sizeof m.f[i].path, "/f%d", i);
+        make_file(&m.f[i]);
+    }
+    open_journal();
+    replay();
+    for (int i = 0; i < FILES; i++)
+        open_file(&m.f[i]);
+}
+
+/* The daemon dies: what it has answered is there. */
+static void die(void)
+{
+    zc_journal_freeze(j);
+    zc_journal_close(j, false);
+    for (int i = 0; i < FILES; i++)
+        m.f[i].jfile = NULL;
+}
+
+static void down(void)
+{
+    zc_journal_close(j, true);
+    clean_dir();
+}
+
+/* ---- what a daemon does ---- */
+
+struct put {
+    struct zc_journal_write w;
+    struct zc_journal_ticket ticket;
+    atomic_bool done;
+};
+
+static void put_done(struct zc_journal_write *w)
+{
+    atomic_store(&((struct put *)w)->done, true);
+}
+
+static void begin_put(struct put *p, struct model_file *f, const void *data, uint64_t off,
+                      const struct zc_range *r, uint32_t n)
+{
+    *p = (struct put){.w = {.file = f->jfile,
+                            .data = data,
+                            .off = off,
+                            .r = r,
+                            .n = n,
+                            .base = r[0].lo,
+                            .done = put_done}};
+    p->w.ticket = &p->ticket;
+    zc_journal_put(j, &p->w);
+}
+
+static int end_put(struct put *p)
+{
+    WAIT_FOR(atomic_load(&p->done));
+    zc_journal_taken(j, &p->ticket, m.numbers);
+    return p->w.status;
+}
+
+/* A write of these ranges of the file, with one byte everywhere. */
+static int put_ranges(struct model_file *f, int byte, const struct zc_range *r, uint32_t n)
+{
+    unsigned char data[SIZE];
+    struct put p;
+    int rc;
+
+    memset(data, byte, sizeof data);
+    m.numbers++;
+    begin_put(&p, f, data + r[0].lo, r[0].lo, r, n);
+    WAIT_FOR(atomic_load(&p.done));
+    rc = p.w.status;
+    pthread_mutex_lock(&model_lock);
+    for (uint32_t i = 0; rc == 0 && i < n; i++)
+        for (uint32_t x = r[i].lo; x < r[i].hi; x++) {
+            f->pending[x] = (short)byte;
+            f->number[x] = m.numbers;
+        }
+    pthread_mutex_unlock(&model_lock);
+    zc_journal_taken(j, &p.ticket, m.numbers);
+    return rc;
+}
+
+static int put(struct model_file *f, int byte, uint32_t lo, uint32_t hi)
+{
+    struct zc_range r = {lo, hi};
+
+    return put_ranges(f, byte, &r, 1);
+}
+
+static void touch(struct model_file *f)
+{
+    f->attr.mtime_ns += 1000;
+    f->attr.ctime_ns += 1000;
+}
+
+static void look(struct model_file *f)
+{
+    uint64_t changes = zc_journal_changes(j, f->jfile);
+
+    zc_journal_looked(j, f->jfile, changes, &f->attr);
+}
+
+/* A store write of what is pending there, and, meanwhile, another write of `byte` >= 0 to `at`. */
+static void store(struct model_file *f, uint32_t lo, uint32_t hi, int byte, uint32_t at)
+{
+    uint64_t until = zc_journal_changing(j, f->jfile);
+    struct zc_range r = {0, hi - lo};
+
+    touch(f);
+    if (hi > f->attr.size)
+        f->attr.size = hi;
+    if (byte >= 0)
+        ck_assert_int_eq(put(f, byte, at, at + 50), 0);
+    zc_journal_stored(j, f->jfile, until, lo, &r, 1);
+    pthread_mutex_lock(&model_lock);
+    for (uint32_t x = lo; x < hi; x++)
+        if (byte < 0 || x < at || x >= at + 50)
+            f->pending[x] = -1;
+    pthread_mutex_unlock(&model_lock);
+    zc_journal_changed(j, f->jfile);
+}
+
+static void truncate_to(struct model_file *f, uint32_t end)
+{
+    zc_journal_changing(j, f->jfile);
+    f->attr.size = end;
+    touch(f);
+    zc_journal_cut(j, f->jfile, end);
+    pthread_mutex_lock(&model_lock);
+    for (uint32_t x = end; x < SIZE; x++)
+        f->pending[x] = -1;
+    pthread_mutex_unlock(&model_lock);
+    zc_journal_changed(j, f->jfile);
+}
+
+static void delete_and_make(struct model_file *f)
+{
+    zc_journal_unlinked(j, f->attr.dev, f->attr.ino);
+    zc_journal_closed(j, f->jfile, false);
+    make_file(f);
+    open_file(f);
+}
+
+/* What has come back is what was pending. */
+static void compare(void)
+{
+    for (int i = 0; i < FILES; i++)
+        for (int x = 0; x < SIZE; x++)
+            if (m.f[i].returned[x] != m.f[i].pending[x])
+                ck_abort_msg("file %d, byte %d: %d, not %d", i, x, m.f[i].returned[x],
+                             m.f[i].pending[x]);
+}
+
+static void come_back(void)
+{
+    struct zc_journal_replayed r;
+
+    open_journal();
+    r = replay();
+    ck_assert_msg(m.complaints == 0, "%s", m.why);
+    ck_assert_uint_eq(r.damaged, 0);
+    compare();
+    for (int i = 0; i < FILES; i++) {
+        pthread_mutex_lock(&model_lock);
+        for (int x = 0; x < SIZE; x++)
+            m.f[i].number[x] = 0;
+        pthread_mutex_unlock(&model_lock);
+        open_file(&m.f[i]);
+    }
+}
+
+static struct zc_journal_stats stats(void)
+{
+    struct zc_journal_stats st;
+
+    zc_journal_stats(j, &st);
+    return st;
+}
+
+/* ---- any series of calls ---- */
+
+static void random_put(struct model_file *f, uint64_t *seed)
+{
+    struct zc_range r[20];
+    uint32_t n = 1 + (uint32_t)(splitmix(seed) % 20), at = (uint32_t)(splitmix(seed) % 1000);
+    uint32_t most = splitmix(seed) % 3 ? 40 : 1900;
+
+    for (uint32_t i = 0; i < n; i++) {
+        at += 1 + (uint32_t)(splitmix(seed) % 50);
+        r[i].lo = at;
+        at += 1 + (uint32_t)(splitmix(seed) % most);
+        r[i].hi = at;
+    }
+    ck_assert_int_eq(put_ranges(f, (int)(splitmix(seed) % 256), r, n), 0);
+}
+
+static void random_step(uint64_t *seed)
+{
+    struct model_file *f = &m.f[splitmix(seed) % FILES];
+    uint32_t lo = (uint32_t)(splitmix(seed) % (SIZE - 100));
+    uint32_t hi = lo + 1 + (uint32_t)(splitmix(seed) % (SIZE - 100 - lo));
+    unsigned what = (unsigned)(splitmix(seed) % 100);
+
+    if (stats().journal_bytes > size / 2) /* as the cache would */
+        for (int i = 0; i < FILES; i++)
+            store(&m.f[i], 0, SIZE, -1, 0);
+    if (what < 55)
+        random_put(f, seed);
+    else if (what < 80)
+        store(f, lo, hi, -1, 0);
+    else if (what < 90)
+        store(f, lo, hi, (int)(splitmix(seed) % 256), lo);
+    else if (what < 94)
+        look(f);
+    else if (what < 96)
+        truncate_to(f, lo);
+    else if (what < 98)
+        delete_and_make(f);
+    else if (what < 99) {
+        store(f, 0, SIZE, -1, 0);
+        zc_journal_closed(j, f->jfile, true);
+        open_file(f);
+    } else {
+        die();
+        come_back();
+    }
+}
+
+START_TEST(any_series_of_calls)
+{
+    uint64_t seed = (uint64_t)_i * 7919 + 1;
+    int steps = (int)cases(700);
+
+    up();
+    for (int i = 0; i < steps; i++)
+        random_step(&seed);
+    die();
+    come_back();
+    down();
+}
+END_TEST
+
+/* ---- torn and damaged ---- */
+
+static char *image;
+static size_t image_len;
+
+static void segment_path(char *path, size_t len)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+
+    *path = '\0';
+    while ((e = readdir(d)))
+        if (strncmp(e->d_name, "segment.", 8) == 0 &&
+            (!*path || strcmp(e->d_name, strrchr(path, '/') + 1) < 0))
+            snprintf(path, len, "%s/%s", dir, e->d_name);
+    closedir(d);
+    ck_assert(*path);
+}
+
+static void write_image(size_t len, size_t file_len, int fill)
+{
+    char path[512], rubbish[128];
+    int fd;
+
+    ck_assert_uint_le(file_len - len, sizeof rubbish);
+    clean_dir();
+    ck_assert_int_eq(mkdir(dir, 0700), 0);
+    snprintf(path, sizeof path, "%s/segment.0000000000000001", dir);
+    fd = open(path, O_RDWR | O_CREAT, 0600);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(pwrite(fd, image, len, 0), (ssize_t)len);
+    for (size_t i = 0; i < sizeof rubbish; i++)
+        rubbish[i] = (char)(fill * (int)(i % 13));
+    if (len < file_len)
+        ck_assert_int_eq(pwrite(fd, rubbish, file_len - len, (off_t)len),
+                         (ssize_t)(file_len - len));
+    ck_assert_int_eq(ftruncate(fd, (off_t)file_len), 0);
+    close(fd);
+}
+
+static void read_image(void)
+{
+    char path[512];
+    int fd;
+
+    segment_path(path, sizeof path);
+    fd = open(path, O_RDONLY);
+    image_len = stats().journal_bytes;
+    image = malloc(image_len);
+    ck_assert_int_eq(pread(fd, image, image_len, 0), (ssize_t)image_len);
+    close(fd);
+}
+
+enum { STEPS = 9 };
+static struct {
+    size_t end;
+    short pending[FILES][200];
+} history[STEPS + 1];
+
+static void remember(int step)
+{
+    history[step].end = stats().journal_bytes;
+    for (int i = 0; i < FILES; i++)
+        memcpy(history[step].pending[i], m.f[i].pending, sizeof history[step].pending[i]);
+}
+
+static void make_history(void)
+{
+    const struct zc_range three[] = {{3, 5}, {9, 40}, {41, 42}};
+
+    up();
+    zc_log_level(ZC_LOG_ERROR); /* each torn tail is told */
+    remember(0);
+    for (int i = 1; i <= STEPS; i++) {
+        struct model_file *f = &m.f[i == 4];
+
+        if (i == 3)
+            store(f, 10, 30, -1, 0);
+        else if (i == 6)
+            truncate_to(f, 35);
+        else if (i == 5)
+            ck_assert_int_eq(put_ranges(f, i, three, 3), 0);
+        else
+            ck_assert_int_eq(put(f, i, (uint32_t)(i * 7), (uint32_t)(i * 7 + 60)), 0);
+        remember(i);
+    }
+    read_image();
+    die();
+}
+
+/* Some step is what came back, and no byte of it is wrong; which, or -1. */
+static int step_of(int from)
+{
+    for (int s = from; s >= 0; s--) {
+        bool same = true;
+
+        for (int i = 0; i < FILES; i++)
+            same = same && memcmp(m.f[i].returned, history[s].pending[i],
+                                  sizeof history[s].pending[i]) == 0;
+        if (same)
+            return s;
+    }
+    return -1;
+}
+
+/* Of files in flux nobody asks for times. */
+static void forgive_times(void)
+{
+    for (int i = 0; i < FILES; i++)
+        m.f[i].attr.size = SIZE;
+}
+
+static bool padded;
+
+/* What is missing of the step is padding, which is there again behind the cut.  (Steps 3 and 6 are
+ * two records each.) */
+static bool whole(int step, size_t cut)
+{
+    return padded && history[step].end - cut < 8;
+}
+
+START_TEST(torn_at_every_byte)
+{
+    make_history();
+    padded = _i > 0;
+    for (size_t cut = 0; cut <= image_len; cut += _i ? 3 : 1) {
+        int want = STEPS, got;
+
+        while (want > 0 && history[want].end > cut)
+            want--;
+        /* the end of the file, zeros behind it, or rubbish */
+        write_image(cut, _i == 0 ? cut : cut + 100, _i == 2 ? 17 : 0);
+        for (int i = 0; i < FILES; i++)
+            m.f[i].attr.mtime_ns = m.f[i].attr.ctime_ns = m.f[i].attr.size = 0;
+        m.f[0].attr.size = want >= 3 ? 35 : 0; /* from the store write on it is in flux */
+        open_journal();
+        replay();
+        got = step_of(STEPS);
+        if (got != want && !(got == want + 1 && (got == 3 || got == 6 || whole(got, cut))))
+            ck_abort_msg("cut at %zu: step %d, not %d", cut, got, want);
+        ck_assert_msg(m.complaints == 0, "cut at %zu: %s", cut, m.why);
+        zc_journal_close(j, true);
+    }
+    free(image);
+    clean_dir();
+}
+END_TEST
+
+START_TEST(flipped_bits)
+{
+    make_history();
+    forgive_times();
+    for (size_t at = (size_t)_i; at < image_len; at += 3) {
+        char was = image[at];
+        size_t last;
+
+        image[at] = (char)(was ^ 1 << (at + (size_t)_i) % 8);
+        write_image(image_len, image_len + 64, 0);
+        image[at] = was;
+        last = history[STEPS - 1].end;
+        if (try_open(&j) < 0) { /* its begin */
+            ck_assert_uint_lt(at, history[0].end);
+            continue;
+        }
+        zc_journal_attach(j, NULL, owes, hurry);
+        replay();
+        if (m.complaints == 0)
+            ck_assert_msg(at >= last ? step_of(STEPS) == STEPS - 1 : step_of(STEPS) == STEPS,
+                          "a bit of byte %zu, and nobody says so", at);
+        zc_journal_close(j, true);
+    }
+    free(image);
+    clean_dir();
+}
+END_TEST
+
+/* ---- whose file it is ---- */
+
+static void die_and_look(const char *want)
+{
+    struct zc_journal_replayed r;
+
+    die();
+    open_journal();
+    r = replay();
+    if (want) {
+        ck_assert_uint_eq(m.complaints, 1);
+        ck_assert_ptr_nonnull(strstr(m.why, want));
+        ck_assert_uint_eq(r.lost_bytes, 50);
+        ck_assert_uint_eq(r.bytes, 0);
+        zc_journal_close(j, false); /* it is said once */
+        open_journal();
+        replay();
+    }
+    ck_assert_msg(m.complaints == 0, "%s", m.why);
+    down();
+}
+
+static int64_t real_now(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+START_TEST(a_file_that_is_another_one)
+{
+    struct model_file *f = &m.f[0];
+    const char *want = NULL;
+
+    up();
+    f->attr.size = 100;
+    store(f, 0, 100, -1, 0);
+    look(f);
+    ck_assert_int_eq(put(f, 5, 50, 100), 0);
+    switch (_i) {
+    case 0: /* as it was */
+        break;
+    case 1:
+        f->there = false;
+        want = "deleted";
+        break;
+    case 2:
+        f->attr.ino++;
+        want = "replaced";
+        break;
+    case 3: /* the number is another one's */
+        f->attr.born_ns++;
+        want = "replaced";
+        break;
+    case 4:
+        f->attr.size = 99;
+        want = "truncated";
+        break;
+    case 5:
+        touch(f);
+        want = "changed";
+        break;
+    case 6: /* by us, as we were when we died */
+        zc_journal_changing(j, f->jfile);
+        touch(f);
+        f->attr.size = 200;
+        f->attr.ctime_ns = real_now();
+        break;
+    case 7: /* and somebody else, after that */
+        zc_journal_changing(j, f->jfile);
+        f->attr.ctime_ns = real_now() + 60000 * (int64_t)ZC_NS_PER_MS;
+        want = "changed";
+        break;
+    case 8: /* other daemons serve it, too */
+        zc_journal_closed(j, f->jfile, false);
+        f->jfile = zc_journal_opened(j, f->path, &f->attr, true);
+        touch(f);
+        break;
+    default: /* another host may have given the device another number: the birth decides */
+        f->attr.dev = 8;
+        f->attr.born_ns = 0;
+        want = "replaced";
+        break;
+    }
+    die_and_look(want);
+}
+END_TEST
+
+/* ---- full ---- */
+
+START_TEST(a_full_one_waits_for_write_back)
+{
+    static unsigned char data[SIZE];
+    struct model_file *f = &m.f[0];
+    struct zc_range all = {0, SIZE};
+    struct put p;
+    int n = 0;
+
+    up();
+    do {
+        ck_assert_int_eq(put(f, n % 256, 0, SIZE), 0);
+        n++;
+    } while (stats().journal_bytes < size - 3 * SIZE);
+    do {
+        m.numbers++;
+        begin_put(&p, f, data, 0, &all, 1);
+        WAIT_FOR(atomic_load(&p.done) || stats().journal_full > 0);
+        if (stats().journal_full > 0)
+            break;
+        ck_assert_int_eq(end_put(&p), 0);
+    } while (true);
+    ck_assert_int_eq(atomic_load(&m.hurried), 1);
+    ck_assert(!atomic_load(&p.done));
+    ck_assert_uint_eq(stats().journal_waiting, 1);
+    ck_assert_uint_le(stats().journal_bytes, size);
+    store(f, 0, SIZE, -1, 0); /* a note finds room */
+    ck_assert_int_eq(end_put(&p), 0);
+    WAIT_FOR(stats().journal_bytes < size / 2);
+    WAIT_FOR(atomic_load(&m.hurried) == 0);
+    down();
+}
+END_TEST
+
+START_TEST(what_is_refused_does_not_fill_it)
+{
+    struct model_file *bad = &m.f[0], *good = &m.f[1];
+    int rc;
+
+    up();
+    ck_assert_int_eq(put(bad, 1, 0, SIZE), 0);
+    m.refused = -EDQUOT;
+    for (int i = 0; (rc = put(bad, i % 256, 0, SIZE)) == 0; i++)
+        ck_assert_int_lt(i, 100);
+    ck_assert_int_eq(rc, -EDQUOT);
+    ck_assert_uint_lt(stats().journal_bytes, size / 4 * 3);
+    for (int i = 0; i < 100; i++) { /* many times its size */
+        ck_assert_int_eq(put(good, i % 256, 0, SIZE), 0);
+        store(good, 0, SIZE, -1, 0);
+    }
+    die();
+    come_back();
+    down();
+}
+END_TEST
+
+/* ---- who may use it ---- */
+
+static void refused(int want, const char *text)
+{
+    struct zc_journal *other;
+    int rc = try_open(&other);
+
+    ck_assert_int_eq(rc, want);
+    ck_assert_msg(strstr(zc_error_text(rc), text), "%s", zc_error_text(rc));
+}
+
+/* Of the first record, whose body is the root. */
+static void set_version(int fd, unsigned version)
+{
+    unsigned char head[ZC_RECORD_HEAD];
+    uint32_t sum;
+
+    ck_assert_int_eq(pread(fd, head, sizeof head, 0), sizeof head);
+    head[5] = (unsigned char)version;
+    memset(head + 60, 0, 4);
+    sum = htole32((uint32_t)XXH3_64bits(head, sizeof head));
+    memcpy(head + 60, &sum, sizeof sum);
+    ck_assert_int_eq(pwrite(fd, head, sizeof head, 0), sizeof head);
+}
+
+START_TEST(one_daemon_one_root_one_user)
+{
+    char path[512];
+    int fd;
+
+    up();
+    refused(-EBUSY, "in use by another daemon (process ");
+    ck_assert_int_eq(put(&m.f[0], 1, 0, 10), 0);
+    segment_path(path, sizeof path);
+    die();
+    root[1] = 'R';
+    refused(-EINVAL, "has bytes of files below /root/of/all");
+    root[1] = 'r';
+    fd = open(path, O_RDWR);
+    set_version(fd, ZC_RECORD_VERSION + 1);
+    refused(-EPROTO, "another version");
+    set_version(fd, ZC_RECORD_VERSION);
+    close(fd);
+    ck_assert_int_eq(chmod(dir, 0777), 0);
+    refused(-EPERM, "may be written to by others");
+    ck_assert_int_eq(chmod(dir, 0700), 0);
+    if (geteuid() == 0) {
+        ck_assert_int_eq(chown(dir, 4711, 4711), 0);
+        refused(-EPERM, "belongs to user 4711");
+        ck_assert_int_eq(chown(dir, 0, 0), 0);
+    }
+    size = 1000;
+    refused(-EINVAL, "too few");
+    size = MIB;
+    come_back();
+    down();
+}
+END_TEST
+
+START_TEST(nothing_is_left_of_a_good_end)
+{
+    const struct dirent *e;
+    DIR *d;
+
+    up();
+    sync_too = true;
+    ck_assert_int_eq(put(&m.f[0], 1, 0, 10), 0);
+    store(&m.f[0], 0, 10, -1, 0);
+    zc_journal_close(j, true);
+    d = opendir(dir);
+    while ((e = readdir(d)))
+        ck_assert_msg(strncmp(e->d_name, "segment", 7), "%s is left", e->d_name);
+    closedir(d);
+    clean_dir();
+}
+END_TEST
+
+START_TEST(writes_are_synced_if_asked_for)
+{
+    up();
+    die();
+    sync_too = true;
+    come_back();
+    ck_assert_int_eq(put(&m.f[0], 1, 0, 10), 0);
+    ck_assert_uint_gt(stats().journal_syncs, 0);
+    die();
+    come_back();
+    down();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("journal");
+    TCase *tc = tcase_create("records");
+
+    tcase_set_timeout(tc, 120);
+    tcase_add_loop_test(tc, any_series_of_calls, 0, 8);
+    tcase_add_loop_test(tc, torn_at_every_byte, 0, 3);
+    tcase_add_loop_test(tc, flipped_bits, 0, 2);
+    suite_add_tcase(s, tc);
+    tc = tcase_create("files");
+    tcase_add_loop_test(tc, a_file_that_is_another_one, 0, 10);
+    suite_add_tcase(s, tc);
+    CASE(s, "room", 60, a_full_one_waits_for_write_back, what_is_refused_does_not_fill_it);
+    CASE(s, "directory", 20, one_daemon_one_root_one_user, nothing_is_left_of_a_good_end,
+         writes_are_synced_if_asked_for);
+    return run_suite(s);
+}
