@@ -23,6 +23,7 @@
 
 #include "iod_address.h"
 #include "iod_config.h"
+#include "iod_listen.h"
 #include "iod_notify.h"
 #include "iod_process.h"
 #include "iod_progress.h"
@@ -47,6 +48,7 @@ struct iod {
     struct zc_settings settings;
     uint64_t boot_id;
     struct zc_secret secret;
+    char address[IOD_LISTEN_MAX]; /* that it listens at */
     struct zc_store *store;
     struct zc_cache *cache;
     struct zc_server *server;
@@ -229,6 +231,14 @@ static int create_cache(struct iod *d)
     return zc_cache_create(&cfg, d->store, &d->cache);
 }
 
+/* A provider that is no network of this host's may have no loopback. */
+static int cannot_listen(const struct zc_settings *s, int rc)
+{
+    if (rc != -ENODEV || strcmp(s->listen, "loopback"))
+        return rc;
+    return zc_errorf(ENODEV, "%s; it may need --listen fabric, or an interface", zc_error_text(rc));
+}
+
 static int create_server(struct iod *d)
 {
     struct zc_server_config cfg = {
@@ -240,10 +250,10 @@ static int create_server(struct iod *d)
         .silence_ms = (unsigned)d->settings.timeout,
         .open_transport = zc_tp_both_open,
         .provider = d->settings.provider,
-        .listen = d->settings.listen,
     };
+    int rc = iod_listen_at(d->settings.listen, cfg.provider, d->address, &cfg.listen);
 
-    return zc_server_create(&cfg, &d->server);
+    return rc ? rc : cannot_listen(&d->settings, zc_server_create(&cfg, &d->server));
 }
 
 static int start(struct iod *d)
@@ -269,6 +279,25 @@ static int start(struct iod *d)
     return rc;
 }
 
+/* With where it can be reached from. */
+static int tell_ready(struct iod *d)
+{
+    unsigned char address[ZC_MAX_ADDRESS], local[ZC_MAX_ADDRESS];
+    size_t len = sizeof address, local_len = sizeof local;
+    int rc = zc_server_address(d->server, address, &len);
+    char text[64];
+
+    if (rc == 0)
+        rc = zc_server_local_address(d->server, local, &local_len);
+    if (rc < 0)
+        return rc;
+    zc_info("ready: process %ld serves %s over %s, listens at %s%s, boot %016" PRIx64,
+            (long)getpid(), d->settings.root, d->settings.provider,
+            iod_listen_text(address, len, text, sizeof text),
+            local_len ? " and a local socket" : "", d->boot_id);
+    return 0;
+}
+
 static int announce(struct iod *d)
 {
     int rc = iod_address_publish(&d->settings, d->server, d->boot_id, &d->secret);
@@ -277,9 +306,7 @@ static int announce(struct iod *d)
         return rc;
     iod_process_ready();
     iod_notify_ready(d->settings.root);
-    zc_info("ready: process %ld serves %s over %s, boot %016" PRIx64, (long)getpid(),
-            d->settings.root, d->settings.provider, d->boot_id);
-    return 0;
+    return tell_ready(d);
 }
 
 static int serve(struct iod *d)
