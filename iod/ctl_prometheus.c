@@ -31,7 +31,7 @@ static const char *const gauges[] = {
     "waiting_room",   "waiting_read",    "waiting_flush", "files",
     "handles",        "range_bytes",     "racy_files",    "prefetch_waiting_pages",
     "retained_bytes", "exposed_bytes",   "store_hung",    "store_longest_ms",
-    "handshakes",
+    "handshakes",     "client_bytes",
 };
 
 /* Those that only grow while a daemon lives. */
@@ -46,6 +46,7 @@ static const char *const growing[] = {
     "requests",
     "requests_failed",
     "requests_refused",
+    "unread",
     "malformed",
     "pending_sent",
     "stored_sent",

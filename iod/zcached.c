@@ -39,7 +39,10 @@
 enum {
     BUFFERS = 32 << 20, /* page memory of --cache-size 0, bytes, ... */
     BUFFER_PAGES = 4,   /* ... and so many pages at least */
-    TELL_MS = 5000,     /* the log hears so often how far the writing back at the end is */
+    CLIENTS = 12 << 20, /* bytes that clients may make us hold, beside the cache ... */
+    CLIENTS_SHARE = 32, /* ... and one of so many of a cache of CLIENTS_FROM bytes, or more */
+    CLIENTS_FROM = 256 << 20,
+    TELL_MS = 5000, /* the log hears so often how far the writing back at the end is */
 };
 
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_ABANDONED, EXIT_LOST };
@@ -206,12 +209,20 @@ static int new_boot_id(uint64_t *id)
     return 0;
 }
 
+/* What of the cache's memory is for clients. */
+static uint64_t share_of_clients(const struct zc_settings *s)
+{
+    uint64_t share = s->cache_size < CLIENTS_FROM ? 0 : s->cache_size / CLIENTS_SHARE;
+
+    return share - share % s->page_size;
+}
+
 static int create_cache(struct iod *d)
 {
     const struct zc_settings *s = &d->settings;
     struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
 
-    cfg.capacity = s->cache_size;
+    cfg.capacity = s->cache_size - share_of_clients(s);
     cfg.uncached = s->cache_size == 0;
     if (cfg.uncached)
         cfg.capacity =
@@ -248,6 +259,7 @@ static int create_server(struct iod *d)
         .identity = iod_address_identity(&d->settings),
         .secret = d->secret,
         .silence_ms = (unsigned)d->settings.timeout,
+        .budget = CLIENTS + share_of_clients(&d->settings),
         .open_transport = zc_tp_both_open,
         .provider = d->settings.provider,
     };

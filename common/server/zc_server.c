@@ -51,6 +51,7 @@ static void serve_waiting(struct zc_server *s)
     do {
         zc_bounce_serve(&s->bounce);
         zc_transfer_serve(s);
+        zc_unread_serve(s);
     } while (s->bounce.nfree && !zc_list_empty(&s->bounce.waiting));
 }
 
@@ -116,11 +117,12 @@ static void on_message(void *arg, const void *buf, size_t len)
         return;
     ss->last_heard = ss->heard = zc_now();
     if (rc == 0 && !(m.type & ZC_REPLY)) {
-        zc_request_arrived(s, ss, &m);
+        if (!zc_unread_keep(ss, &m, buf, len))
+            zc_request_arrived(s, ss, &m);
         return;
     }
     zc_server_complain(s, &s->stats.malformed, rc ? zc_error_text(rc) : "a reply to nothing");
-    if (!(m.type & ZC_REPLY)) {
+    if (!(m.type & ZC_REPLY) && !zc_session_stalled(ss)) {
         struct zc_msg reply = {.type = m.type, .tag = m.tag};
 
         zc_session_reply(ss, &reply, rc, zc_error_text(rc));
@@ -422,6 +424,8 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
     zc_list_init(&s->leaving);
     zc_list_init(&s->dropped);
     zc_list_init(&s->notices);
+    zc_list_init(&s->unread);
+    s->account.limit = cfg->budget;
     zc_server_views_init(s);
     zc_list_init(&s->lists_waiting);
     zc_cards_init(&s->cards, cfg->boot_id);
