@@ -259,6 +259,7 @@ static int create_server(struct iod *d)
         .identity = iod_address_identity(&d->settings),
         .secret = d->secret,
         .silence_ms = (unsigned)d->settings.timeout,
+        .audit = true,
         .budget = CLIENTS + share_of_clients(&d->settings),
         .open_transport = zc_tp_both_open,
         .provider = d->settings.provider,

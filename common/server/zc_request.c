@@ -44,6 +44,7 @@ void zc_request_finish(struct zc_request *r)
         zc_export_put(s, r->export);
     if (r->status)
         s->stats.requests_failed++;
+    zc_audit_request(r);
     if (!zc_session_gone(ss)) {
         r->reply.type = r->msg.type;
         r->reply.tag = r->msg.tag;

@@ -232,6 +232,7 @@ static void tick(struct zc_server *s)
     look_at_shaking(s, now);
     zc_conflicts_look(s);
     zc_dropped_tick(s, now);
+    zc_audit_tick(&s->audit, now);
     zc_server_check(s);
 }
 
@@ -493,6 +494,7 @@ void zc_server_destroy(struct zc_server *s)
             zc_tp_dereg(s->tp, &s->bounce.mr);
         uncover(s);
         close_endpoint(s);
+        zc_audit_rest(&s->audit);
     }
     if (s->pool)
         zc_pool_destroy(s->pool);

@@ -72,6 +72,7 @@ struct zc_server_config {
     unsigned spin_us;
     unsigned stuck_ms; /* calls that take longer do not keep others waiting; 0: a default */
     struct zc_view_budget *views; /* borrowed; NULL: clients send lists */
+    bool audit;                   /* who does what is logged, at level info */
     bool for_all;                 /* a client may open files for all: see ZC_OPEN_FOR_ALL */
     unsigned prefetch;            /* pages read ahead of these */
     /* Whether this process is of the group that the client names; then it stays that until

@@ -4,6 +4,7 @@
  * zc_session.c       sessions of clients and their handles
  * zc_dropped.c       clients whose session was ended, and who are told so
  * zc_account.c       what clients make it hold
+ * zc_audit.c         who did what
  * zc_unread.c        who is not read any more
  * zc_request.c       one request: checking, waiting, reply
  * zc_request_kinds.c what each request does: the table
@@ -41,6 +42,7 @@
 #define ZC_SERVER_INTERNAL_H
 
 #include "zc_account.h"
+#include "zc_audit.h"
 #include "zc_cache.h"
 #include "zc_cards.h"
 #include "zc_list.h"
@@ -142,6 +144,7 @@ struct zc_server {
     unsigned ndropped;
     struct zc_server_stats stats;
     struct zc_account account;
+    struct zc_audit audit;
     struct zc_list unread; /* struct zc_session: a message of theirs waits */
     uint64_t next_tick, last_look;
     uint64_t last_complaint; /* about malformed messages */
@@ -248,6 +251,7 @@ struct zc_session {
     uint64_t follows; /* FOLLOWING: a session that has to be freed before AUTH is answered ... */
     uint64_t auth_tag, auth_sign; /* ... and when its client last heard of that */
     bool accepted;                /* it was ALIVE */
+    uint64_t number;              /* then: of all that ever were */
     struct zc_shake shake;        /* of one that is SHAKING */
     struct zc_keys keys;          /* since AUTH, as are: */
     struct zc_lanes lanes;

@@ -350,7 +350,7 @@ void zc_session_hello(struct zc_server *s, const struct zc_msg *m, const void *b
     if (status) { /* removing the peer now would cancel the answer */
         ss->state = ZC_SESSION_REFUSED;
         ss->silence_ns = ZC_SERVER_REFUSED_MS * ZC_NS_PER_MS;
-        zc_info("client %s refused: %s", ss->name, why);
+        zc_audit_stranger(ss, why);
     } else {
         zc_shake_begin(&ss->shake, &s->cfg.secret, buf, len);
     }
@@ -383,7 +383,7 @@ static void refuse(struct zc_session *ss, uint64_t tag, int status, const char *
     ss->state = ZC_SESSION_REFUSED;
     ss->last_heard = zc_now();
     ss->silence_ns = ZC_SERVER_REFUSED_MS * ZC_NS_PER_MS;
-    zc_info("client %s refused: %s", ss->name, why);
+    zc_audit_stranger(ss, why);
     zc_session_reply(ss, &reply, status, why);
 }
 
@@ -406,11 +406,13 @@ static void accept_client(struct zc_session *ss, uint64_t tag)
     s->stats.sessions_opened++;
     ss->state = ZC_SESSION_ALIVE;
     ss->accepted = true;
+    ss->number = s->stats.sessions_opened;
     ss->follows = 0;
     ss->silence_ns = silence_of(ss) * ZC_NS_PER_MS;
     ss->last_heard = ss->heard = zc_now();
     zc_debug("client %s, silence %llu ms", ss->name,
              (unsigned long long)(ss->silence_ns / ZC_NS_PER_MS));
+    zc_audit_begins(ss);
     zc_session_reply(ss, &reply, 0, NULL);
 }
 
@@ -497,6 +499,8 @@ void zc_session_auth(struct zc_server *s, const struct zc_msg *m)
         !zc_shake_check_proof(&ss->shake, m->proof.p, m->proof.n)) {
         zc_server_complain(s, &s->stats.handshakes_refused,
                            "AUTH by somebody who does not know the secret");
+        if (ss && ss->state == ZC_SESSION_SHAKING)
+            zc_audit_stranger(ss, "it does not know the secret");
         return;
     }
     zc_shake_keys(&ss->shake, true, zc_tp_is_local(s->tp, ss->peer), &ss->keys);
@@ -577,6 +581,7 @@ void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why
 {
     if (why)
         zc_warn("client %s is dropped: %s; what it wrote is kept and written back", ss->name, why);
+    zc_audit_ends(ss, why ? why : "it said goodbye, or began anew");
     ss->state = ZC_SESSION_LEAVING;
     if (ss->accepted)
         s->stats.sessions--;
