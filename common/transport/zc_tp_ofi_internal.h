@@ -89,13 +89,13 @@ struct ofi {
     uint64_t last_event; /* progress() only */
     unsigned nap_us;     /* progress() only */
 
-    struct zc_lock lock;      /* guards all below, and struct peer */
-    zc_cond retried;          /* a peer's retrying went false */
-    struct slab *slabs;       /* of send and receive buffers */
+    struct zc_lock lock;                  /* guards all below, and struct peer */
+    zc_cond retried;                      /* a peer's retrying went false */
+    struct slab *slabs;                   /* of send and receive buffers */
     struct zc_list free_send, free_brief; /* struct buffer: of max_msg, of SEND_BRIEF bytes */
-    struct zc_list pending;   /* struct peer with a queue */
-    struct zc_list flying;    /* posts with the fabric */
-    struct zc_list cancelled; /* posts to be reported with -ECANCELED */
+    struct zc_list pending;               /* struct peer with a queue */
+    struct zc_list flying;                /* posts with the fabric */
+    struct zc_list cancelled;             /* posts to be reported with -ECANCELED */
     struct zc_list peers;
 };
 

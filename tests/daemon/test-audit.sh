@@ -37,9 +37,9 @@ exec {hold}<>hold
 ZCACHE_LOCAL=1 "$build/tests/daemon/zcflood" opens 0.addr "$tmp/root" 1 1 500 <&"$hold" \
     {hold}>&- >out 2>&1 &
 daemon_pids[1]=$!
-done_or_gone() { grep -qsx done out || gone "${daemon_pids[1]}"; }
+done_or_gone() { grep -qsx "done" out || gone "${daemon_pids[1]}"; }
 wait_for 120 done_or_gone
-grep -qx done out || fail "$(cat out)"
+grep -qx "done" out || fail "$(cat out)"
 lines=$(grep -c "audit: client [0-9]*: open" 0.log)
 ((lines >= 100 && lines <= 125)) || fail "$lines lines of 501"
 stop_daemon 1 KILL

@@ -20,7 +20,7 @@ within_bound() { # WHAT
     ((peak <= (CACHE + 64) * 1024)) || fail "$1: the daemon took $peak KiB"
 }
 counter() { "$zcachectl" --daemons 0.addr --json stats | sed -n "s/^ *\"$1\": \([0-9]*\),*$/\1/p"; }
-over() { grep -qsx done out || gone "$1"; }
+over() { grep -qsx "done" out || gone "$1"; }
 # flood LOCAL WHAT SESSIONS ENDPOINTS COUNT
 flood() {
     local pid
@@ -31,7 +31,7 @@ flood() {
     pid=$!
     daemon_pids[1]=$pid # to be ended with us
     wait_for 300 over "$pid" || fail "$2: no end"
-    grep -qx done out || fail "$2: $(cat out; tail -n 3 0.log)"
+    grep -qx "done" out || fail "$2: $(cat out; tail -n 3 0.log)"
     within_bound "local $1, $2"
     stop_daemon 1 KILL
 }
