@@ -182,6 +182,8 @@ void ctl_daemon_run(struct ctl_daemon *d, const struct ctl_command *cmd, uint64_
     if (d->rc == 0)
         d->rc = ctl_daemon_check_alive(d);
     if (d->rc == 0)
+        d->rc = zc_addrfile_check_reach(d->path, &d->addr);
+    if (d->rc == 0)
         d->rc = connect_and_ask(&q);
     /* It ends, whatever it has answered; or ends already, and takes no more requests. */
     if ((d->told || d->rc == -ESHUTDOWN) && cmd->control && cmd->what == ZC_CONTROL_STOP) {

@@ -54,6 +54,7 @@ static const char *const gauges[] = {
     "journal_limit_bytes",
     "journal_records",
     "journal_waiting",
+    "client_bytes",
 };
 
 /* Those that only grow while a daemon lives. */
@@ -68,6 +69,7 @@ static const char *const growing[] = {
     "requests",
     "requests_failed",
     "requests_refused",
+    "unread",
     "malformed",
     "pending_sent",
     "stored_sent",

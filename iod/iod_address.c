@@ -76,6 +76,11 @@ static int claim_from(const char *path, const struct zc_addrfile *a)
     if (iod_is_this_host(a->host))
         kind = iod_process_kind(a->pid);
     if (kind != IOD_PROCESS_NONE && a->pid != getpid()) {
+        if (zc_addrfile_check_reach(path, a) < 0)
+            return zc_errorf(EBUSY,
+                             "--address-file: %s belongs to a daemon of host %s that cannot be "
+                             "asked from here; if it runs no more, remove the file",
+                             path, a->host);
         rc = ask(a);
         if (rc == 0)
             return refuse(path, a);

@@ -24,6 +24,7 @@
 #include "iod_address.h"
 #include "iod_config.h"
 #include "iod_journal.h"
+#include "iod_listen.h"
 #include "iod_notify.h"
 #include "iod_process.h"
 #include "iod_progress.h"
@@ -40,7 +41,10 @@
 enum {
     BUFFERS = 32 << 20, /* page memory of --cache-size 0, bytes, ... */
     BUFFER_PAGES = 4,   /* ... and so many pages at least */
-    TELL_MS = 5000,     /* the log hears so often how far the writing back at the end is */
+    CLIENTS = 12 << 20, /* bytes that clients may make us hold, beside the cache ... */
+    CLIENTS_SHARE = 32, /* ... and one of so many of a cache of CLIENTS_FROM bytes, or more */
+    CLIENTS_FROM = 256 << 20,
+    TELL_MS = 5000, /* the log hears so often how far the writing back at the end is */
 };
 
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_ABANDONED, EXIT_LOST };
@@ -49,9 +53,10 @@ struct iod {
     struct zc_settings settings;
     uint64_t boot_id;
     struct zc_secret secret;
-    struct zc_store *store;     /* what is below the cache ... */
-    struct zc_store *files;     /* ... and below the journal: the same without one */
-    struct zc_journal *journal; /* or NULL */
+    char address[IOD_LISTEN_MAX]; /* that it listens at */
+    struct zc_store *store;       /* what is below the cache ... */
+    struct zc_store *files;       /* ... and below the journal: the same without one */
+    struct zc_journal *journal;   /* or NULL */
     struct zc_cache *cache;
     struct zc_server *server;
     bool lost;     /* bytes */
@@ -218,12 +223,20 @@ static int new_boot_id(uint64_t *id)
     return 0;
 }
 
+/* What of the cache's memory is for clients. */
+static uint64_t share_of_clients(const struct zc_settings *s)
+{
+    uint64_t share = s->cache_size < CLIENTS_FROM ? 0 : s->cache_size / CLIENTS_SHARE;
+
+    return share - share % s->page_size;
+}
+
 static int create_cache(struct iod *d)
 {
     const struct zc_settings *s = &d->settings;
     struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
 
-    cfg.capacity = s->cache_size;
+    cfg.capacity = s->cache_size - share_of_clients(s);
     cfg.uncached = s->cache_size == 0;
     if (cfg.uncached)
         cfg.capacity =
@@ -243,6 +256,14 @@ static int create_cache(struct iod *d)
     return zc_cache_create(&cfg, d->store, &d->cache);
 }
 
+/* A provider that is no network of this host's may have no loopback. */
+static int cannot_listen(const struct zc_settings *s, int rc)
+{
+    if (rc != -ENODEV || strcmp(s->listen, "loopback"))
+        return rc;
+    return zc_errorf(ENODEV, "%s; it may need --listen fabric, or an interface", zc_error_text(rc));
+}
+
 static int create_server(struct iod *d)
 {
     struct zc_server_config cfg = {
@@ -253,12 +274,14 @@ static int create_server(struct iod *d)
         .identity = iod_address_identity(&d->settings),
         .secret = d->secret,
         .silence_ms = (unsigned)d->settings.timeout,
+        .audit = true,
+        .budget = CLIENTS + share_of_clients(&d->settings),
         .open_transport = zc_tp_both_open,
         .provider = d->settings.provider,
-        .listen = d->settings.listen,
     };
+    int rc = iod_listen_at(d->settings.listen, cfg.provider, d->address, &cfg.listen);
 
-    return zc_server_create(&cfg, &d->server);
+    return rc ? rc : cannot_listen(&d->settings, zc_server_create(&cfg, &d->server));
 }
 
 static int start(struct iod *d)
@@ -295,6 +318,25 @@ static int start(struct iod *d)
     return rc;
 }
 
+/* With where it can be reached from. */
+static int tell_ready(struct iod *d)
+{
+    unsigned char address[ZC_MAX_ADDRESS], local[ZC_MAX_ADDRESS];
+    size_t len = sizeof address, local_len = sizeof local;
+    int rc = zc_server_address(d->server, address, &len);
+    char text[64];
+
+    if (rc == 0)
+        rc = zc_server_local_address(d->server, local, &local_len);
+    if (rc < 0)
+        return rc;
+    zc_info("ready: process %ld serves %s over %s, listens at %s%s, boot %016" PRIx64,
+            (long)getpid(), d->settings.root, d->settings.provider,
+            iod_listen_text(address, len, text, sizeof text),
+            local_len ? " and a local socket" : "", d->boot_id);
+    return 0;
+}
+
 static int announce(struct iod *d)
 {
     int rc = iod_address_publish(&d->settings, d->server, d->boot_id, &d->secret);
@@ -303,9 +345,7 @@ static int announce(struct iod *d)
         return rc;
     iod_process_ready();
     iod_notify_ready(d->settings.root);
-    zc_info("ready: process %ld serves %s over %s, boot %016" PRIx64, (long)getpid(),
-            d->settings.root, d->settings.provider, d->boot_id);
-    return 0;
+    return tell_ready(d);
 }
 
 static int serve(struct iod *d)

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "zc_list.h"
 #include "zc_lock.h"
@@ -63,16 +62,13 @@ static bool endpoint_usable(const struct zcache_item *i)
 static int endpoint_make(struct zcache_item *i, const void *key)
 {
     const struct key *k = key;
-    char host[200] = "?", name[256];
     struct zc_net_config cfg = {.provider = zcache_network_provider(k->settings),
                                 .toward = k->way,
                                 .toward_len = zcache_way_address(k->len),
                                 .timeout_ms = k->settings->timeout,
-                                .name = name};
+                                .name = "rank"};
     int rc;
 
-    gethostname(host, sizeof host - 1);
-    snprintf(name, sizeof name, "%s:%ld", host, (long)getpid());
     rc = zc_net_create(&cfg, &((struct endpoint *)i)->net);
     if (rc == 0)
         zcache_network_keep(k->settings);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "zc_log.h"
 #include "zc_store_open.h"
@@ -54,17 +53,15 @@ static bool store_matches(const struct zcache_item *i, const void *key)
 static int store_make(struct zcache_item *i, const void *key)
 {
     const struct key *k = key;
-    char host[256] = "?", name[320];
+    char name[32];
     struct zc_store_config cfg = {.daemons = k->settings->daemons,
                                   .local = k->settings->local,
                                   .timeout_ms = k->settings->timeout,
                                   .hang_report_ms = k->settings->hang_report,
                                   .name = name};
-
     int rc;
 
-    gethostname(host, sizeof host - 1);
-    snprintf(name, sizeof name, "%s:%ld rank %d", host, (long)getpid(), k->rank);
+    snprintf(name, sizeof name, "rank %d", k->rank);
     rc = zc_store_open(&cfg, &((struct zcache_store *)i)->files);
     if (rc == 0 && *daemons_of(k->settings))
         zcache_network_keep(k->settings); /* the open may fail yet: connections stay */

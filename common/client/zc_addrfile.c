@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -297,6 +298,31 @@ int zc_addrfile_read(const char *path, struct zc_addrfile *out)
 bool zc_addrfile_is_near(const struct zc_addrfile *a)
 {
     return zc_tp_local_can_reach(a->local, a->local_len);
+}
+
+static bool is_loopback(const struct zc_addrfile *a)
+{
+    struct sockaddr_in in;
+
+    if (a->address_len != sizeof in)
+        return false;
+    memcpy(&in, a->address, sizeof in);
+    return in.sin_family == AF_INET && ntohl(in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+/* A container may share the network with a host of another name: its daemon is near, then. */
+int zc_addrfile_check_reach(const char *path, const struct zc_addrfile *a)
+{
+    char here[256] = "";
+
+    gethostname(here, sizeof here - 1);
+    if (!is_loopback(a) || !strcmp(here, a->host) || zc_addrfile_is_near(a))
+        return 0;
+    return zc_errorf(EHOSTUNREACH,
+                     "the daemon of %s (pid %ld) can be reached on its host %s only, and this is "
+                     "%s: start it with --listen and the interface that hosts reach each other by "
+                     "(zcache start: --interface)",
+                     path, a->pid, a->host, here);
 }
 
 const void *zc_addrfile_address(const struct zc_addrfile *a, bool local, size_t *len)

@@ -48,6 +48,10 @@ int zc_addrfile_read(const char *path, struct zc_addrfile *out);
 const void *zc_addrfile_address(const struct zc_addrfile *a, bool local, size_t *len);
 bool zc_addrfile_is_near(const struct zc_addrfile *a); /* it works */
 
+/* -EHOSTUNREACH, explained with the remedy: the daemon listens on its own host only, which is not
+ * this one.  `path`: the file's. */
+int zc_addrfile_check_reach(const char *path, const struct zc_addrfile *a);
+
 /* Removes the file if it still is the one of `boot_id`. */
 void zc_addrfile_remove(const char *path, uint64_t boot_id);
 

@@ -35,7 +35,7 @@ static int check_daemon(const char *path, const struct zc_addrfile *a)
         return zc_errorf(ECONNREFUSED,
                          "the daemon of %s (pid %ld on this host) is not running; start it again",
                          path, a->pid);
-    return 0;
+    return zc_addrfile_check_reach(path, a);
 }
 
 int zc_remote_find(const struct server *sv, struct zc_addrfile *a)

@@ -69,8 +69,9 @@ const struct zc_option zc_options[] = {
      "write the daemon's address here when it is ready; programs find it by this file"},
     {"provider", ZC_OPT_STRING, HINT | DAEMON | ENV, ZC_DEFAULT_PROVIDER, 0, 0, NULL, AT(provider),
      "NAME", "libfabric provider, as fi_info lists them"},
-    {"listen", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(listen), "HOST",
-     "own host name or address to be reached at (default: the provider's first)"},
+    {"listen", ZC_OPT_STRING, DAEMON, "loopback", 0, 0, NULL, AT(listen), "WHERE",
+     "be reached at this own address, host name or network interface; fabric: the provider's "
+     "first; loopback: from this host only"},
     {"timeout", ZC_OPT_TIME, HINT | DAEMON | ENV, TEXT(ZC_DEFAULT_TIMEOUT_S) "s", 100, 24 * HOUR,
      NULL, AT(timeout), "TIME", "silence after which the other side counts as gone"},
     {"hang_report", ZC_OPT_TIME, DAEMON | ENV, "30s", 0, 24 * HOUR, NULL, AT(hang_report), "TIME",

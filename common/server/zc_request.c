@@ -44,6 +44,7 @@ void zc_request_finish(struct zc_request *r)
         zc_export_put(s, r->export);
     if (r->status)
         s->stats.requests_failed++;
+    zc_audit_request(r);
     if (!zc_session_gone(ss)) {
         r->reply.type = r->msg.type;
         r->reply.tag = r->msg.tag;
@@ -51,6 +52,7 @@ void zc_request_finish(struct zc_request *r)
     }
     s->stats.requests_active--;
     ss->nrequests--;
+    ss->purse.active -= r->cost;
     zc_list_del(&r->link);
     zc_transfer_free(ss, r->transfer);
     free(r->path);
@@ -173,9 +175,13 @@ static int objection(struct zc_server *s, struct zc_session *ss, const struct zc
         *text = "not a request";
         return -EPROTO;
     }
-    if (ss->nrequests >= s->cfg.credits * 2 && !(k->flags & ZC_KIND_LIFE)) {
+    if (ss->nrequests >= ss->purse.credits * 2 && !(k->flags & ZC_KIND_LIFE)) {
         *text = "too many requests at once";
         return -EBUSY;
+    }
+    if (zc_account_cost(m) > ZC_ACCOUNT_REQUEST + ss->purse.max_inline) {
+        *text = "more data in a message than was agreed upon";
+        return -EMSGSIZE;
     }
     if (s->stopping && !(k->flags & ZC_KIND_ALWAYS)) {
         *text = "the daemon is stopping";
@@ -218,6 +224,8 @@ static struct zc_request *request_new(struct zc_session *ss, const struct zc_req
     r->kind = k;
     r->msg = *m;
     r->finished.handle = resume;
+    r->cost = zc_account_cost(m);
+    ss->purse.active += r->cost;
     r->last_sign = zc_now();
     zc_list_init(&r->conflict);
     zc_list_add_tail(&ss->requests, &r->link);

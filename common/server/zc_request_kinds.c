@@ -8,9 +8,12 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "zc_log.h"
 #include "zc_server_internal.h"
+
+enum { OPEN_FILE = 1024 }; /* memory of one, without its name, bytes */
 
 /* ---- files ---- */
 
@@ -134,6 +137,26 @@ static uint64_t open_for_all(struct zc_request *r)
     return zc_export_open(r->session, r->opened, r->msg.group);
 }
 
+/* Its number; 0: there is no memory for more. */
+static uint64_t add_handle(struct zc_request *r, bool through)
+{
+    struct zc_session *ss = r->session;
+    struct zc_account *a = &ss->server->account;
+    size_t bytes = OPEN_FILE + strlen(r->path);
+    uint64_t number;
+
+    if (!zc_account_keep(a, &ss->purse, bytes)) {
+        zc_request_fail(r, -EMFILE, "the daemon has no memory for more open files of this process");
+        return 0;
+    }
+    number = zc_session_add(ss, r->opened, &r->attr, through);
+    if (number)
+        zc_session_slot(ss, number)->kept = bytes;
+    else
+        zc_account_give(a, &ss->purse, bytes);
+    return number;
+}
+
 static void opened(struct zc_request *r)
 {
     struct zc_session *ss = r->session;
@@ -147,9 +170,8 @@ static void opened(struct zc_request *r)
         return;
     }
     if (r->status == 0) {
-        r->reply.handle = r->msg.open_flags & ZC_OPEN_FOR_ALL
-                              ? open_for_all(r)
-                              : zc_session_add(ss, r->opened, &r->attr, through);
+        r->reply.handle =
+            r->msg.open_flags & ZC_OPEN_FOR_ALL ? open_for_all(r) : add_handle(r, through);
         zc_taken_begin(ss, r->reply.handle);
         fill_attr(&r->reply, &r->attr);
         if (!r->reply.handle) {
@@ -290,6 +312,8 @@ static void flushed_to_close(struct zc_request *r)
     }
     r->opened = r->handle;
     zc_session_views_forget(r->session, r->msg.handle);
+    zc_account_give(&r->session->server->account, &r->session->purse,
+                    r->session->slots[r->slot - 1].kept);
     r->session->slots[r->slot - 1].handle = NULL;
     r->slot = 0;
     zc_request_submit(r, do_close, zc_request_finish);
@@ -321,13 +345,30 @@ static void bye(struct zc_request *r)
     ss->server->next_tick = 0;
 }
 
+static void forget_info(struct zc_session *ss)
+{
+    if (ss->info)
+        zc_account_give(&ss->server->account, &ss->purse, ss->info_len);
+    free(ss->info);
+    ss->info = NULL;
+}
+
+/* The text is there; what there is no memory to keep is not told. */
+static void keep_info(struct zc_session *ss)
+{
+    if (ss->info && !zc_account_keep(&ss->server->account, &ss->purse, ss->info_len)) {
+        free(ss->info);
+        ss->info = NULL;
+    }
+}
+
 static void tell_info(struct zc_request *r)
 {
     struct zc_session *ss = r->session;
     uint64_t off = r->msg.off;
 
     if (!ss->info || off > ss->info_len) {
-        zc_request_fail(r, -EINVAL, "no such information");
+        zc_request_fail(r, -EINVAL, "no such information, or no memory for it");
     } else {
         uint64_t n = ss->info_len - off;
 
@@ -349,6 +390,7 @@ static void do_info(struct zc_request *r)
 static void informed(struct zc_request *r)
 {
     r->session->informing = false;
+    keep_info(r->session);
     tell_info(r);
 }
 
@@ -365,14 +407,14 @@ static void info(struct zc_request *r)
         tell_info(r);
         return;
     }
-    free(ss->info);
-    ss->info = NULL;
+    forget_info(ss);
     if (r->msg.what == ZC_INFO_FILES) {
         ss->informing = true;
         zc_request_submit(r, do_info, informed);
         return;
     }
     ss->info = zc_server_info(ss->server, r->msg.what, &ss->info_len);
+    keep_info(ss);
     tell_info(r);
 }
 

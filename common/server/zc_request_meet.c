@@ -14,8 +14,21 @@
 #include "zc_log.h"
 #include "zc_server_internal.h"
 
-static void drop_pieces(struct zc_meeting *m)
+static void give(struct zc_session *ss, size_t bytes)
 {
+    zc_account_give(&ss->server->account, &ss->purse, bytes);
+}
+
+static bool keep(struct zc_session *ss, size_t bytes)
+{
+    return zc_account_keep(&ss->server->account, &ss->purse, bytes);
+}
+
+static void drop_pieces(struct zc_session *ss)
+{
+    struct zc_meeting *m = &ss->meeting;
+
+    give(ss, m->room);
     free(m->buf);
     m->buf = NULL;
     m->size = m->at = m->room = 0;
@@ -34,8 +47,9 @@ static void tell(struct zc_request *r, uint64_t off)
 }
 
 /* Memory for `n` bytes more: twice of what has come at most, whatever is announced. */
-static int make_room(struct zc_meeting *m, uint64_t n)
+static int make_room(struct zc_session *ss, uint64_t n)
 {
+    struct zc_meeting *m = &ss->meeting;
     uint64_t room = m->room ? m->room : n;
     unsigned char *more;
 
@@ -45,27 +59,32 @@ static int make_room(struct zc_meeting *m, uint64_t n)
         room = m->size;
     if (room == m->room)
         return 0;
+    if (!keep(ss, room - m->room))
+        return zc_errorf(EDQUOT, "no memory for a card more of this process");
     more = realloc(m->buf, room);
-    if (!more)
+    if (!more) {
+        give(ss, room - m->room);
         return zc_errorf(ENOMEM, "no memory for a card");
+    }
     m->buf = more;
     m->room = room;
     return 0;
 }
 
 /* Pieces come in order, the first one at 0. */
-static int add_piece(struct zc_meeting *m, const struct zc_msg *msg)
+static int add_piece(struct zc_session *ss, const struct zc_msg *msg)
 {
+    struct zc_meeting *m = &ss->meeting;
     int rc;
 
     if (msg->off == 0) {
-        drop_pieces(m);
+        drop_pieces(ss);
         m->size = msg->size;
     }
     if (!m->size || msg->size != m->size || msg->off != m->at || msg->data.n == 0 ||
         msg->data.n > m->size - m->at)
         return zc_errorf(EINVAL, "a piece of a card out of order");
-    rc = make_room(m, msg->data.n);
+    rc = make_room(ss, msg->data.n);
     if (rc)
         return rc;
     memcpy(m->buf + m->at, msg->data.p, msg->data.n);
@@ -73,15 +92,29 @@ static int add_piece(struct zc_meeting *m, const struct zc_msg *msg)
     return 0;
 }
 
+/* Others may have replaced cards of ours. */
+static void settle(struct zc_session *ss)
+{
+    struct zc_meeting *m = &ss->meeting;
+
+    if (m->kept > m->cards.bytes)
+        give(ss, m->kept - m->cards.bytes);
+    m->kept = m->cards.bytes;
+}
+
 static int lay(struct zc_request *r, const struct zc_cards_key *key)
 {
     struct zc_session *ss = r->session;
     struct zc_meeting *m = &ss->meeting;
+    size_t cost = zc_cards_cost(key, m->size);
     struct zc_laid *l;
 
-    if (m->cards.bytes + zc_cards_cost(key, m->size) > ZC_SERVER_CARDS)
+    settle(ss);
+    if (m->cards.bytes + cost > ZC_SERVER_CARDS || !keep(ss, cost))
         return zc_errorf(EDQUOT, "this process has left too many cards at files");
+    m->kept += cost;
     l = zc_cards_lay(&ss->server->cards, &m->cards, key, m->buf, m->size);
+    settle(ss);
     if (!l)
         return zc_errorf(ENOMEM, "no memory for a card");
     r->reply.count = l->number;
@@ -108,18 +141,18 @@ static int leave(struct zc_request *r)
     key.ino = slot->attr.ino;
     there = zc_cards_find(&ss->server->cards, &key, msg->count);
     if (there) {
-        drop_pieces(m);
+        drop_pieces(ss);
         zc_laid_put(m->reads);
         m->reads = zc_laid_get(there);
         tell(r, 0);
         return 0;
     }
-    rc = add_piece(m, msg);
+    rc = add_piece(ss, msg);
     if (rc == 0 && m->at < m->size)
         return 0;
     if (rc == 0)
         rc = lay(r, &key);
-    drop_pieces(m);
+    drop_pieces(ss);
     return rc;
 }
 
@@ -155,5 +188,6 @@ void zc_session_leave_meeting(struct zc_session *ss)
     zc_cards_forget(&m->cards);
     zc_laid_put(m->reads);
     m->reads = NULL;
-    drop_pieces(m);
+    drop_pieces(ss);
+    settle(ss);
 }

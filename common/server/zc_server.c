@@ -51,6 +51,7 @@ static void serve_waiting(struct zc_server *s)
     do {
         zc_bounce_serve(&s->bounce);
         zc_transfer_serve(s);
+        zc_unread_serve(s);
     } while (s->bounce.nfree && !zc_list_empty(&s->bounce.waiting));
 }
 
@@ -116,11 +117,12 @@ static void on_message(void *arg, const void *buf, size_t len)
         return;
     ss->last_heard = ss->heard = zc_now();
     if (rc == 0 && !(m.type & ZC_REPLY)) {
-        zc_request_arrived(s, ss, &m);
+        if (!zc_unread_keep(ss, &m, buf, len))
+            zc_request_arrived(s, ss, &m);
         return;
     }
     zc_server_complain(s, &s->stats.malformed, rc ? zc_error_text(rc) : "a reply to nothing");
-    if (!(m.type & ZC_REPLY)) {
+    if (!(m.type & ZC_REPLY) && !zc_session_stalled(ss)) {
         struct zc_msg reply = {.type = m.type, .tag = m.tag};
 
         zc_session_reply(ss, &reply, rc, zc_error_text(rc));
@@ -230,6 +232,7 @@ static void tick(struct zc_server *s)
     look_at_shaking(s, now);
     zc_conflicts_look(s);
     zc_dropped_tick(s, now);
+    zc_audit_tick(&s->audit, now);
     zc_server_check(s);
 }
 
@@ -422,6 +425,8 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
     zc_list_init(&s->leaving);
     zc_list_init(&s->dropped);
     zc_list_init(&s->notices);
+    zc_list_init(&s->unread);
+    s->account.limit = cfg->budget;
     zc_server_views_init(s);
     zc_list_init(&s->lists_waiting);
     zc_cards_init(&s->cards, cfg->boot_id);
@@ -489,6 +494,7 @@ void zc_server_destroy(struct zc_server *s)
             zc_tp_dereg(s->tp, &s->bounce.mr);
         uncover(s);
         close_endpoint(s);
+        zc_audit_rest(&s->audit);
     }
     if (s->pool)
         zc_pool_destroy(s->pool);

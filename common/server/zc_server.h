@@ -35,6 +35,8 @@ struct zc_server;
     X(requests_active, "requests under way")                                                       \
     X(requests_failed, "requests answered with an error")                                          \
     X(requests_refused, "requests refused: over the credits, or while stopping")                   \
+    X(unread, "messages not read, of clients that do not take their answers")                      \
+    X(client_bytes, "memory set aside for clients, of the budget for all of them")                 \
     X(malformed, "messages thrown away as malformed or unknown")                                   \
     X(pending_sent, "notices to clients that a request takes long")                                \
     X(stored_sent, "notices to clients that what they wrote is stored")                            \
@@ -64,7 +66,8 @@ struct zc_server_config {
     uint64_t boot_id;           /* random, one per start */
     uint64_t identity;          /* the same through all starts, in sets of daemons; 0: boot_id */
     struct zc_secret secret;    /* that clients know; has to be made */
-    unsigned credits;           /* requests a client may have under way; 0: a default */
+    unsigned credits;           /* requests a client may have under way at most; 0: a default */
+    size_t budget;              /* bytes that clients may make the server hold; 0: zc_account.h */
     unsigned silence_ms;        /* a client unheard of for this long is dropped; 0: what it said */
     /* Opens the endpoint: zc_tp_ofi_open or, in tests, zc_tp_loop_open. */
     int (*open_transport)(const struct zc_tp_config *cfg, struct zc_tp **out);
@@ -72,6 +75,7 @@ struct zc_server_config {
     unsigned spin_us;
     unsigned stuck_ms; /* calls that take longer do not keep others waiting; 0: a default */
     struct zc_view_budget *views; /* borrowed; NULL: clients send lists */
+    bool audit;                   /* who does what is logged, at level info */
     bool for_all;                 /* a client may open files for all: see ZC_OPEN_FOR_ALL */
     unsigned prefetch;            /* pages read ahead of these */
     /* Whether this process is of the group that the client names; then it stays that until

@@ -11,7 +11,7 @@
 /* 4 and 5; how many requests it has under way, and how many of them have a list in memory. */
 static uint64_t check_session(struct zc_session *ss, unsigned *lists)
 {
-    uint64_t n = 0, with_slot = 0, busy = 0;
+    uint64_t n = 0, with_slot = 0, busy = 0, cost = 0;
 
     zc_list_each (&ss->requests, i) {
         const struct zc_request *r = zc_list_entry(i, struct zc_request, link);
@@ -19,10 +19,12 @@ static uint64_t check_session(struct zc_session *ss, unsigned *lists)
         assert(r->session == ss);
         assert(!r->export || r->export->busy);
         with_slot += r->slot != 0;
+        cost += r->cost;
         *lists += r->transfer && r->transfer->listed;
         n++;
     }
     assert(n == ss->nrequests);
+    assert(cost == ss->purse.active);
     assert(n == 0 || (ss->state != ZC_SESSION_REFUSED && ss->state != ZC_SESSION_CLOSING));
     for (uint32_t i = 0; i < ss->nslots; i++)
         busy += ss->slots[i].handle ? ss->slots[i].busy : 0;

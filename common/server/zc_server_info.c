@@ -27,6 +27,7 @@ static void stats(struct zc_server *s, FILE *f)
     struct zc_cache_stats c;
 
     ask_store(s);
+    s->stats.client_bytes = s->account.used;
     zc_cache_stats(s->cfg.cache, &c);
     zc_journal_stats(s->cfg.journal, &j);
 #define X(name, help) fprintf(f, #name " %" PRIu64 "\n", s->stats.name);

@@ -3,6 +3,9 @@
  * zc_server.c        endpoint, main loop, deadlines, stopping
  * zc_session.c       sessions of clients and their handles
  * zc_dropped.c       clients whose session was ended, and who are told so
+ * zc_account.c       what clients make it hold
+ * zc_audit.c         who did what
+ * zc_unread.c        who is not read any more
  * zc_request.c       one request: checking, waiting, reply
  * zc_request_kinds.c what each request does: the table
  * zc_conflict.c      OPENs that meet another set of daemons, or another block size
@@ -39,6 +42,8 @@
 #ifndef ZC_SERVER_INTERNAL_H
 #define ZC_SERVER_INTERNAL_H
 
+#include "zc_account.h"
+#include "zc_audit.h"
 #include "zc_cache.h"
 #include "zc_cards.h"
 #include "zc_list.h"
@@ -139,6 +144,9 @@ struct zc_server {
     struct zc_list dropped; /* struct zc_dropped, and how many */
     unsigned ndropped;
     struct zc_server_stats stats;
+    struct zc_account account;
+    struct zc_audit audit;
+    struct zc_list unread; /* struct zc_session: a message of theirs waits */
     uint64_t next_tick, last_look;
     uint64_t last_complaint; /* about malformed messages */
 
@@ -192,7 +200,8 @@ struct zc_owned {
 
 /* What a session has to do with cards. */
 struct zc_meeting {
-    struct zc_cards_owner cards; /* that it has left */
+    struct zc_cards_owner cards; /* that it has left ... */
+    size_t kept;                 /* ... as its purse has them: at least their bytes */
     unsigned char *buf;          /* of one that it is leaving: `at` of `size` bytes, ... */
     uint64_t size, at, room;     /* ... with room for so many; size 0: of none */
     struct zc_laid *reads;       /* the one it has found, or NULL */
@@ -206,6 +215,7 @@ struct zc_slot {
     bool closing;             /* a CLOSE is writing back: no more requests */
     struct zc_attr attr;      /* at open */
     bool through;             /* a write is answered when the store has it */
+    size_t kept;              /* of the session's purse */
     uint64_t taken, stored;   /* as the client was told last: zc_taken.c */
 
     struct zc_session *session; /* of one that is CLOSING: what closes the handle */
@@ -242,6 +252,7 @@ struct zc_session {
     uint64_t follows; /* FOLLOWING: a session that has to be freed before AUTH is answered ... */
     uint64_t auth_tag, auth_sign; /* ... and when its client last heard of that */
     bool accepted;                /* it was ALIVE */
+    uint64_t number;              /* then: of all that ever were */
     struct zc_shake shake;        /* of one that is SHAKING */
     struct zc_keys keys;          /* since AUTH, as are: */
     struct zc_lanes lanes;
@@ -250,7 +261,9 @@ struct zc_session {
     uint64_t silence_ns, last_heard; /* the latter counts our own absence as its presence */
     uint64_t heard;                  /* when it said something indeed */
     char name[ZC_MAX_NAME + 1];
-    struct zc_list requests; /* struct zc_request */
+    struct zc_purse purse;
+    struct zc_unread *unread; /* a message that waits, or NULL */
+    struct zc_list requests;  /* struct zc_request */
     unsigned nrequests;
     struct zc_slot *slots;
     uint32_t nslots;
@@ -260,7 +273,7 @@ struct zc_session {
     uint32_t nowned;
     bool installing;     /* a view */
     struct zc_list told; /* struct zc_told */
-    char *info;          /* text being fetched in pieces */
+    char *info;          /* text being fetched in pieces, kept */
     size_t info_len;
     bool informing;          /* it is being made, on the pool */
     uint32_t closing;        /* CLOSING: handles that are not closed yet; atomic */
@@ -291,6 +304,7 @@ struct zc_request {
     struct zc_list link;
     struct zc_session *session;
     const struct zc_request_kind *kind;
+    size_t cost;              /* of the session's allowance */
     struct zc_msg msg;        /* its byte fields while kind->run() runs on the server's thread */
     struct zc_handle *handle; /* the open file it is about */
     uint32_t slot;            /* 1 + index of its slot; 0: none */
@@ -370,6 +384,17 @@ void zc_dropped_add(struct zc_server *s, const struct zc_session *ss, const char
 bool zc_dropped_spoke(struct zc_server *s, uint64_t session, const void *buf, size_t len);
 void zc_dropped_tick(struct zc_server *s, uint64_t now);
 void zc_dropped_forget(struct zc_server *s); /* all, before the endpoint is closed */
+
+/* zc_unread.c */
+/* Whether the session has more under way, and answers waiting for it, than it may. */
+bool zc_session_overdrawn(const struct zc_session *ss);
+/* Whether it takes no answers at all: notices would pile up. */
+bool zc_session_stalled(const struct zc_session *ss);
+/* A message of a session, checked: true: it is not to be read now, or never.  `m` is in `buf`. */
+bool zc_unread_keep(struct zc_session *ss, const struct zc_msg *m, const void *buf, size_t len);
+/* Those that may be read go on; from the main loop only. */
+void zc_unread_serve(struct zc_server *s);
+void zc_unread_forget(struct zc_session *ss);
 
 /* zc_request.c */
 void zc_request_arrived(struct zc_server *s, struct zc_session *ss, const struct zc_msg *m);

@@ -181,6 +181,8 @@ void zc_session_reply(struct zc_session *ss, struct zc_msg *m, int status, const
 
 int zc_session_notify(struct zc_session *ss, struct zc_msg *m)
 {
+    if (zc_session_stalled(ss))
+        return -EAGAIN;
     m->count = ++ss->notices;
     return send_sealed(ss, m);
 }
@@ -244,11 +246,16 @@ static struct zc_session *session_new(struct zc_server *s, const struct zc_msg *
     return ss;
 }
 
+static bool have_room(const struct zc_server *s)
+{
+    return s->stats.handshakes < ZC_SERVER_SHAKING && zc_account_has_room(&s->account);
+}
+
 /* Who has waited the longest has to go where there are too many: who means it has answered at once.
  * The tick does it, as this is a callback. */
 static void make_room(struct zc_server *s)
 {
-    if (s->stats.handshakes < ZC_SERVER_SHAKING)
+    if (have_room(s))
         return;
     zc_list_each (&s->shaking, n) {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
@@ -257,6 +264,7 @@ static void make_room(struct zc_server *s)
             continue;
         s->stats.handshakes_lapsed += ss->state == ZC_SESSION_SHAKING;
         ss->state = ZC_SESSION_DEAD;
+        zc_account_close(&s->account, &ss->purse);
         s->next_tick = 0;
         return;
     }
@@ -298,8 +306,8 @@ static int answer(struct zc_session *ss, uint64_t tag, int status, const char *w
                        .boot_id = s->cfg.boot_id,
                        .identity = s->cfg.identity ? s->cfg.identity : s->cfg.boot_id,
                        .silence_ms = (uint32_t)silence_of(ss),
-                       .max_inline = ZC_MAX_INLINE,
-                       .credits = s->cfg.credits,
+                       .max_inline = ss->purse.max_inline,
+                       .credits = ss->purse.credits,
                        .page_size = zc_cache_page_size(s->cfg.cache),
                        .nonce = {nonce, sizeof nonce},
                        .proof = {proof, sizeof proof}};
@@ -332,13 +340,20 @@ void zc_session_hello(struct zc_server *s, const struct zc_msg *m, const void *b
         return;
     }
     ss = session_new(s, m, peer);
-    if (!ss) /* the client's deadline tells it */
+    if (!ss) { /* the client's deadline tells it */
+        zc_tp_peer_remove(s->tp, peer);
         return;
+    }
     status = objection(m, why, sizeof why);
+    if (status == 0 && !zc_account_open(&s->account, &ss->purse, s->cfg.credits)) {
+        snprintf(why, sizeof why, "the daemon has no memory for more clients than %llu",
+                 (unsigned long long)s->stats.sessions);
+        status = -EUSERS;
+    }
     if (status) { /* removing the peer now would cancel the answer */
         ss->state = ZC_SESSION_REFUSED;
         ss->silence_ns = ZC_SERVER_REFUSED_MS * ZC_NS_PER_MS;
-        zc_info("client %s refused: %s", ss->name, why);
+        zc_audit_stranger(ss, why);
     } else {
         zc_shake_begin(&ss->shake, &s->cfg.secret, buf, len);
     }
@@ -371,7 +386,7 @@ static void refuse(struct zc_session *ss, uint64_t tag, int status, const char *
     ss->state = ZC_SESSION_REFUSED;
     ss->last_heard = zc_now();
     ss->silence_ns = ZC_SERVER_REFUSED_MS * ZC_NS_PER_MS;
-    zc_info("client %s refused: %s", ss->name, why);
+    zc_audit_stranger(ss, why);
     zc_session_reply(ss, &reply, status, why);
 }
 
@@ -394,11 +409,13 @@ static void accept_client(struct zc_session *ss, uint64_t tag)
     s->stats.sessions_opened++;
     ss->state = ZC_SESSION_ALIVE;
     ss->accepted = true;
+    ss->number = s->stats.sessions_opened;
     ss->follows = 0;
     ss->silence_ns = silence_of(ss) * ZC_NS_PER_MS;
     ss->last_heard = ss->heard = zc_now();
     zc_debug("client %s, silence %llu ms", ss->name,
              (unsigned long long)(ss->silence_ns / ZC_NS_PER_MS));
+    zc_audit_begins(ss);
     zc_session_reply(ss, &reply, 0, NULL);
 }
 
@@ -502,6 +519,8 @@ void zc_session_auth(struct zc_server *s, const struct zc_msg *m)
         !zc_shake_check_proof(&ss->shake, m->proof.p, m->proof.n)) {
         zc_server_complain(s, &s->stats.handshakes_refused,
                            "AUTH by somebody who does not know the secret");
+        if (ss && ss->state == ZC_SESSION_SHAKING)
+            zc_audit_stranger(ss, "it does not know the secret");
         return;
     }
     zc_shake_keys(&ss->shake, true, zc_tp_is_local(s->tp, ss->peer), &ss->keys);
@@ -531,6 +550,8 @@ static void session_free(struct zc_session *ss)
     zc_session_views_forget(ss, 0);
     free(ss->owned);
     free(ss->address);
+    zc_account_close(&s->account, &ss->purse);
+    zc_unread_forget(ss);
     free(ss);
     followed(s, id);
 }
@@ -581,6 +602,7 @@ void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why
 {
     if (why)
         zc_warn("client %s is dropped: %s; what it wrote is kept and written back", ss->name, why);
+    zc_audit_ends(ss, why ? why : "it said goodbye, or began anew");
     ss->state = ZC_SESSION_LEAVING;
     if (ss->accepted)
         s->stats.sessions--;

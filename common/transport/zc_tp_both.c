@@ -117,6 +117,13 @@ static int send_to(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
     return zc_tp_send(s, peer, msg, len);
 }
 
+static size_t backlog(struct zc_tp *tp, zc_peer peer)
+{
+    struct zc_tp *s = side(tp, &peer);
+
+    return zc_tp_backlog(s, peer);
+}
+
 static int reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out)
 {
     struct both *b = both_of(tp);
@@ -202,6 +209,7 @@ static const struct zc_tp_ops both_ops = {
     .peer_remove = peer_remove,
     .is_local = is_local,
     .send = send_to,
+    .backlog = backlog,
     .reg = reg,
     .dereg = dereg,
     .rma = rma,

@@ -54,8 +54,6 @@ int zc_tp_local_conn_new(struct local *l, enum conn_kind kind, int fd, struct co
 
 void zc_tp_local_conn_close(struct local *l, struct conn *c)
 {
-    struct zc_list *n;
-
     zc_assert_held(&l->lock);
     c->broken = true;
     if (c->fd >= 0) { /* a child of fork() may have it, too: closing alone ends nothing */
@@ -64,8 +62,8 @@ void zc_tp_local_conn_close(struct local *l, struct conn *c)
         close(c->fd);
     }
     c->fd = -1;
-    while ((n = zc_list_pop(&c->queue)))
-        free(zc_list_entry(n, struct queued, link));
+    while (!zc_list_empty(&c->queue))
+        zc_tp_local_drop(c, zc_list_entry(c->queue.next, struct queued, link));
 }
 
 void zc_tp_local_conn_bury(struct local *l, struct conn *c)
@@ -193,17 +191,16 @@ static void peer_remove(struct zc_tp *tp, zc_peer peer)
 {
     struct local *l = local_of(tp);
     struct conn *c = conn_of(peer);
-    struct zc_list *n;
     bool told;
 
     zc_lock_get(&l->lock);
     c->removed = true;
-    while ((n = zc_list_pop(&c->queue))) {
-        struct queued *q = zc_list_entry(n, struct queued, link);
+    while (!zc_list_empty(&c->queue)) {
+        struct queued *q = zc_list_entry(c->queue.next, struct queued, link);
 
         if (q->op)
             zc_tp_local_op_over(l, q->op, -ECANCELED);
-        free(q);
+        zc_tp_local_drop(c, q);
     }
     if (c->broken)
         zc_tp_local_conn_bury(l, c);
@@ -330,6 +327,7 @@ static const struct zc_tp_ops local_ops = {
     .peer_remove = peer_remove,
     .is_local = is_local,
     .send = zc_tp_local_send,
+    .backlog = zc_tp_local_backlog,
     .reg = reg,
     .dereg = dereg,
     .rma = zc_tp_local_rma,

@@ -61,7 +61,8 @@ struct conn {
     int fd;               /* -1: closed */
     pid_t pid;            /* IN: of the asker */
     struct zc_list link;  /* local.conns or local.gone */
-    struct zc_list queue; /* struct queued: what the socket had no room for */
+    struct zc_list queue; /* struct queued: what the socket had no room for ... */
+    size_t queued;        /* ... and its memory, bytes */
     struct zc_list ops;   /* OUT: struct zc_op by post.link: asked for and not answered */
     bool removed;         /* OUT: by peer_remove(); it lives on while it has ops */
     bool broken;          /* nothing goes through any more */
@@ -129,6 +130,9 @@ void zc_tp_local_granted_put(struct local *l, struct registration *r);
 /* ---- zc_tp_local_io.c ---- */
 
 int zc_tp_local_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
+/* Frees what waits for room, with the lock held. */
+void zc_tp_local_drop(struct conn *c, struct queued *q);
+size_t zc_tp_local_backlog(struct zc_tp *tp, zc_peer peer);
 int zc_tp_local_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op);
 int zc_tp_local_progress(struct zc_tp *tp, int timeout_ms);
 void zc_tp_local_wake(struct zc_tp *tp);

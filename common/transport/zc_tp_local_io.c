@@ -23,9 +23,13 @@ enum {
 
 /* ---- sending ---- */
 
+/* Who asks for copies and does not take the answers is not heard before he does. */
 static void watch_room(struct local *l, struct conn *c, bool on)
 {
-    struct epoll_event e = {.events = EPOLLIN | (on ? EPOLLOUT : 0u), .data.ptr = c};
+    struct epoll_event e = {.events = on ? EPOLLOUT : EPOLLIN, .data.ptr = c};
+
+    if (c->kind != CONN_IN)
+        e.events |= EPOLLIN;
 
     epoll_ctl(l->epoll, EPOLL_CTL_MOD, c->fd, &e);
 }
@@ -44,7 +48,26 @@ static int enqueue(struct local *l, struct conn *c, const struct iovec *iov, str
     if (zc_list_empty(&c->queue))
         watch_room(l, c, true);
     zc_list_add_tail(&c->queue, &q->link);
+    c->queued += sizeof *q + q->len;
     return 0;
+}
+
+void zc_tp_local_drop(struct conn *c, struct queued *q)
+{
+    c->queued -= sizeof *q + q->len;
+    zc_list_del(&q->link);
+    free(q);
+}
+
+size_t zc_tp_local_backlog(struct zc_tp *tp, zc_peer peer)
+{
+    struct local *l = local_of(tp);
+    size_t bytes;
+
+    zc_lock_get(&l->lock);
+    bytes = conn_of(peer)->queued;
+    zc_lock_put(&l->lock);
+    return bytes;
 }
 
 static bool no_room(int err)
@@ -80,8 +103,7 @@ static void send_queue(struct local *l, struct conn *c)
 
         if (send(c->fd, q->data, q->len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
             break; /* no room, or an end that the next receive finds */
-        zc_list_del(&q->link);
-        free(q);
+        zc_tp_local_drop(c, q);
     }
     if (zc_list_empty(&c->queue) && !c->broken)
         watch_room(l, c, false);

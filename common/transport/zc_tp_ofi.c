@@ -106,14 +106,15 @@ static void slab_free(struct ofi *o, struct slab *s)
     free(s);
 }
 
-/* n message buffers, registered where the provider wants that; NULL: no memory. */
-static struct slab *slab_new(struct ofi *o, unsigned n, uint64_t access)
+/* n message buffers of `size` bytes, registered where the provider wants that; NULL: no memory. */
+static struct slab *slab_new(struct ofi *o, unsigned n, size_t size, uint64_t access)
 {
     struct slab *s = calloc(1, sizeof *s);
-    size_t stride = (o->cfg.max_msg + 63) & ~(size_t)63;
+    size_t stride = (size + 63) & ~(size_t)63;
 
     if (!s)
         return NULL;
+    s->stride = stride;
     s->buffers = calloc(n, sizeof *s->buffers);
     s->memory = aligned_alloc(64, n * stride);
     if (!s->buffers || !s->memory)
@@ -135,33 +136,64 @@ fail:
     return NULL;
 }
 
-struct buffer *zc_tp_ofi_send_buffer(struct ofi *o)
+static struct zc_list *free_buffers(struct ofi *o, size_t size)
 {
-    struct zc_list *n;
+    return size <= SEND_BRIEF ? &o->free_brief : &o->free_send;
+}
+
+/* The lock is held. */
+static struct buffer *goes_to(struct buffer *b, zc_peer peer)
+{
+    b->post.peer = peer;
+    peer_of(peer)->sending += b->slab->stride;
+    return b;
+}
+
+struct buffer *zc_tp_ofi_send_buffer(struct ofi *o, zc_peer peer, size_t len)
+{
+    struct zc_list *list = free_buffers(o, len), *n;
+    struct buffer *b = NULL;
     struct slab *s;
 
     zc_lock_get(&o->lock);
-    n = zc_list_pop(&o->free_send);
-    zc_lock_put(&o->lock);
+    n = zc_list_pop(list);
     if (n)
-        return zc_list_entry(n, struct buffer, post.link);
-    s = slab_new(o, SEND_SLAB, FI_SEND);
+        b = goes_to(zc_list_entry(n, struct buffer, post.link), peer);
+    zc_lock_put(&o->lock);
+    if (b)
+        return b;
+    s = slab_new(o, SEND_SLAB, len <= SEND_BRIEF ? SEND_BRIEF : o->cfg.max_msg, FI_SEND);
     if (!s)
         return NULL;
     zc_lock_get(&o->lock);
     s->next = o->slabs;
     o->slabs = s;
     for (unsigned i = 1; i < SEND_SLAB; i++)
-        zc_list_add_tail(&o->free_send, &s->buffers[i].post.link);
+        zc_list_add_tail(list, &s->buffers[i].post.link);
+    b = goes_to(&s->buffers[0], peer);
     zc_lock_put(&o->lock);
-    return &s->buffers[0];
+    return b;
 }
 
+/* The last one used is the next: so many take memory as ever were needed at a time. */
 void zc_tp_ofi_send_buffer_put(struct ofi *o, struct buffer *b)
 {
     zc_lock_get(&o->lock);
-    zc_list_add_tail(&o->free_send, &b->post.link);
+    if (b->post.peer)
+        peer_of(b->post.peer)->sending -= b->slab->stride;
+    zc_list_add_tail(free_buffers(o, b->slab->stride)->next, &b->post.link);
     zc_lock_put(&o->lock);
+}
+
+size_t zc_tp_ofi_backlog(struct zc_tp *tp, zc_peer peer)
+{
+    struct ofi *o = ofi_of(tp);
+    size_t bytes;
+
+    zc_lock_get(&o->lock);
+    bytes = peer_of(peer)->sending;
+    zc_lock_put(&o->lock);
+    return bytes;
 }
 
 /* ---- peers ---- */
@@ -199,11 +231,13 @@ static void ofi_peer_remove(struct zc_tp *tp, zc_peer peer)
     struct ofi *o = ofi_of(tp);
     struct peer *p = peer_of(peer);
     fi_addr_t addr = p->addr;
+    struct zc_list *n;
 
     zc_lock_get(&o->lock);
     p->removed = true;
     p->with_fabric++; /* whoever retries it or completes its posts must leave it to us */
-    zc_list_splice(&o->cancelled, &p->queue);
+    while ((n = zc_list_pop(&p->queue)))
+        zc_tp_ofi_cancel(o, zc_list_entry(n, struct zc_post, link));
     zc_list_del(&p->pending);
     while (p->retrying)
         zc_cond_wait(&o->retried, &o->lock);
@@ -349,7 +383,7 @@ fail:
 
 static int post_receives(struct ofi *o)
 {
-    struct slab *s = slab_new(o, o->cfg.nrecv, FI_RECV);
+    struct slab *s = slab_new(o, o->cfg.nrecv, o->cfg.max_msg, FI_RECV);
     ssize_t rc;
 
     if (!s)
@@ -465,6 +499,7 @@ static const struct zc_tp_ops ofi_ops = {
     .peer_add = ofi_peer_add,
     .peer_remove = ofi_peer_remove,
     .send = zc_tp_ofi_send,
+    .backlog = zc_tp_ofi_backlog,
     .reg = ofi_reg,
     .dereg = ofi_dereg,
     .rma = zc_tp_ofi_rma,
@@ -498,6 +533,7 @@ int zc_tp_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     zc_lock_init(&o->turn, ZC_ORDER_LIBFABRIC);
     zc_cond_init(&o->retried);
     zc_list_init(&o->free_send);
+    zc_list_init(&o->free_brief);
     zc_list_init(&o->pending);
     zc_list_init(&o->cancelled);
     zc_list_init(&o->flying);

@@ -35,6 +35,7 @@ enum { KIND_RECV, KIND_SEND, KIND_PULL, KIND_PUSH };
 
 enum {
     SEND_SLAB = 32,    /* send buffers allocated together */
+    SEND_BRIEF = 512,  /* most messages are not longer: buffers for these, bytes */
     CONNECT_MS = 10,   /* rxm accepts connections only when it is looked at: no event tells */
     RETRY_MS = 1,      /* a busy fabric is tried again after this long */
     NAP_US_MAX = 1000, /* longest sleep between looks where the provider cannot wake us */
@@ -44,7 +45,7 @@ enum {
 struct buffer {
     struct zc_post post;
     size_t len;
-    unsigned char *data; /* max_msg bytes inside the slab */
+    unsigned char *data; /* slab->stride bytes inside it */
     struct slab *slab;
 };
 
@@ -52,6 +53,7 @@ struct slab {
     struct slab *next;
     struct buffer *buffers;
     unsigned char *memory;
+    size_t stride;
     struct fid_mr *mr;
     void *desc;
 };
@@ -62,6 +64,7 @@ struct peer {
     struct zc_list queue;   /* posts the fabric had no room for */
     struct zc_list pending; /* on ofi.pending while the queue is not empty */
     unsigned with_fabric;   /* posts handed over and not completed */
+    size_t sending;         /* memory of messages that are not sent yet, bytes */
     bool removed, retrying;
 };
 
@@ -86,13 +89,13 @@ struct ofi {
     uint64_t last_event; /* progress() only */
     unsigned nap_us;     /* progress() only */
 
-    struct zc_lock lock;      /* guards all below, and struct peer */
-    zc_cond retried;          /* a peer's retrying went false */
-    struct slab *slabs;       /* of send and receive buffers */
-    struct zc_list free_send; /* struct buffer */
-    struct zc_list pending;   /* struct peer with a queue */
-    struct zc_list flying;    /* posts with the fabric */
-    struct zc_list cancelled; /* posts to be reported with -ECANCELED */
+    struct zc_lock lock;                  /* guards all below, and struct peer */
+    zc_cond retried;                      /* a peer's retrying went false */
+    struct slab *slabs;                   /* of send and receive buffers */
+    struct zc_list free_send, free_brief; /* struct buffer: of max_msg, of SEND_BRIEF bytes */
+    struct zc_list pending;               /* struct peer with a queue */
+    struct zc_list flying;                /* posts with the fabric */
+    struct zc_list cancelled;             /* posts to be reported with -ECANCELED */
     struct zc_list peers;
 };
 
@@ -136,9 +139,11 @@ int zc_tp_ofi_failed(struct ofi *o, const char *call, long rc);
 
 /* ---- zc_tp_ofi.c ---- */
 
-/* A buffer for a message, and back; NULL: no memory. */
-struct buffer *zc_tp_ofi_send_buffer(struct ofi *o);
+/* A buffer for a message of `len` bytes to this peer, and back; NULL: no memory. */
+struct buffer *zc_tp_ofi_send_buffer(struct ofi *o, zc_peer peer, size_t len);
 void zc_tp_ofi_send_buffer_put(struct ofi *o, struct buffer *b);
+/* Memory of those that are not back. */
+size_t zc_tp_ofi_backlog(struct zc_tp *tp, zc_peer peer);
 
 /* ---- zc_tp_ofi_post.c ---- */
 
@@ -146,6 +151,8 @@ int zc_tp_ofi_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
 int zc_tp_ofi_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op);
 /* Frees a removed peer that nothing needs any more; call with the lock held. */
 void zc_tp_ofi_peer_free_if_idle(struct ofi *o, struct peer *p);
+/* A post whose peer was removed will be reported, without its peer; with the lock held. */
+void zc_tp_ofi_cancel(struct ofi *o, struct zc_post *post);
 /* A post has come back from the fabric, or will never get there: reports and forgets it. */
 void zc_tp_ofi_completed(struct ofi *o, struct zc_post *post, int status);
 /* Tells the owner of a post how it ended. */

@@ -79,6 +79,14 @@ static void peer_put(struct ofi *o, struct peer *p)
     zc_lock_put(&o->lock);
 }
 
+/* Its peer was removed, and may be freed before it is reported. */
+void zc_tp_ofi_cancel(struct ofi *o, struct zc_post *post)
+{
+    zc_assert_held(&o->lock);
+    post->peer = 0;
+    zc_list_add_tail(&o->cancelled, &post->link);
+}
+
 /* Puts a post the fabric had no room for on its peer's queue. */
 static void enqueue(struct ofi *o, struct peer *p, struct zc_post *post, bool first)
 {
@@ -86,7 +94,7 @@ static void enqueue(struct ofi *o, struct peer *p, struct zc_post *post, bool fi
     zc_list_del(&post->link);
     p->with_fabric--;
     if (p->removed) {
-        zc_list_add_tail(&o->cancelled, &post->link);
+        zc_tp_ofi_cancel(o, post);
         zc_tp_ofi_peer_free_if_idle(o, p);
     } else {
         zc_list_add_tail(first ? p->queue.next : &p->queue, &post->link);
@@ -125,12 +133,11 @@ int zc_tp_ofi_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
 
     if (len > o->cfg.max_msg)
         return zc_errorf(EMSGSIZE, "message of %zu bytes, limit %zu", len, o->cfg.max_msg);
-    b = zc_tp_ofi_send_buffer(o);
+    b = zc_tp_ofi_send_buffer(o, peer, len);
     if (!b)
         return zc_errorf(ENOMEM, "no memory for a send buffer");
     memcpy(b->data, msg, len);
     b->len = len;
-    b->post.peer = peer;
     rc = post(o, &b->post);
     if (rc)
         zc_tp_ofi_send_buffer_put(o, b);

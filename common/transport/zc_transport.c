@@ -59,6 +59,12 @@ int zc_tp_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
     return tp->ops->send(tp, peer, msg, len);
 }
 
+size_t zc_tp_backlog(struct zc_tp *tp, zc_peer peer)
+{
+    zc_assert_none_held();
+    return tp->ops->backlog ? tp->ops->backlog(tp, peer) : 0;
+}
+
 int zc_tp_reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out)
 {
     zc_assert_none_held();

@@ -98,6 +98,8 @@ struct zc_tp_ops {
     /* NULL: none is. */
     bool (*is_local)(struct zc_tp *tp, zc_peer peer);
     int (*send)(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
+    /* Memory of messages to this peer that it has not taken yet, bytes.  NULL: none is kept. */
+    size_t (*backlog)(struct zc_tp *tp, zc_peer peer);
     int (*reg)(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out);
     void (*dereg)(struct zc_tp *tp, struct zc_mr *mr);
     /* op->local, desc, len, raddr, rkey are set.  0: op->done() will be called.  Else an
@@ -131,6 +133,7 @@ void zc_tp_peer_remove(struct zc_tp *tp, zc_peer peer);
  * nobody else can change it. */
 bool zc_tp_is_local(struct zc_tp *tp, zc_peer peer);
 int zc_tp_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
+size_t zc_tp_backlog(struct zc_tp *tp, zc_peer peer);
 int zc_tp_reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out);
 void zc_tp_dereg(struct zc_tp *tp, struct zc_mr *mr);
 int zc_tp_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op);

@@ -145,12 +145,22 @@ settings_to_send() {
 elsewhere=0 # a daemon is on another host
 ours=1      # a daemon is on this host
 
+# Alone on a host daemons need no network.  Where others are to reach them, and neither --interface
+# nor the configuration file says how, the provider's first address has to do.
 choose_listen() {
     local address
 
+    if [[ -z $interface ]] && several_hosts && ! grep -qsE '^[[:space:]]*listen[[:space:]]*=' "$config"
+    then
+        interface=fabric
+    fi
     [[ -n $interface && $ours != 0 ]] || return 0
     address=$(address_of_interface "$interface") || exit 1
     listen=(--listen "$address")
+}
+
+several_hosts() {
+    ((${#hosts[@]})) || { in_slurm && ((${SLURM_JOB_NUM_NODES:-${SLURM_NNODES:-1}} > 1)); }
 }
 
 # Daemons go round the hosts: neighbouring blocks of a file are on different ones.

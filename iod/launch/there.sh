@@ -27,6 +27,7 @@ sees_state() { # STATE TOKEN
 address_of_interface() {
     local address
 
+    case $1 in fabric | loopback) printf '%s' "$1"; return ;; esac
     address=$(ip -o -4 addr show dev "$1" 2>/dev/null |
         awk '{ sub("/.*", "", $4); print $4; exit }')
     if [[ -z $address ]]; then

@@ -80,6 +80,12 @@ expect 1 "zcache: daemon 0 on a did not start:*no network interface nosuch0*" \
     run --hosts a --interface nosuch0 true
 expect 1 "zcache: daemon 0 on a listens at 127.0.0.1, which other hosts do not reach; *" \
     run --hosts a --interface lo true
+# What the configuration file says is not overruled; alone on a host nobody else is let in.
+printf 'listen = lo\n' >lo.conf
+expect 1 "zcache: daemon 0 on a listens at 127.0.0.1, which other hosts do not reach; *" \
+    run --hosts a --config lo.conf true
+# shellcheck disable=SC2016
+expect 0 "*address 0200????7f000001*" run sh -c 'cat "$ZCACHE_DAEMONS/0.addr"'
 rm -rf home/.zcache/*
 if unshare -m true 2>/dev/null; then
     expect 1 "zcache: daemon 1: the state directory $tmp/state is not visible on host blind; use *" \

@@ -22,6 +22,12 @@ expect 0 "written" login "$zcache" run "${opts[@]}" --hosts h1,h2 --state "$tmp/
 expect 0 "*serving*" login "$zcache" run "${opts[@]}" --hosts h1 --interface eth0 "$zcachectl" status
 expect 1 "*zcache: daemon 0 on h1 listens at 127.0.0.1*" \
     login "$zcache" run "${opts[@]}" --hosts h1 --interface lo true
+# One that listens on its own host only says so to those on others.
+expect 0 "" login "$zcache" start "${opts[@]}" --state "$tmp/near" --interface loopback
+expect 0 "*serving*" login "$zcachectl" --daemons "$tmp/near" status
+expect 1 "*can be reached on its host h0 only, and this is h1: start it with --listen *" \
+    on h1 "$zcachectl" --daemons "$tmp/near" stats
+expect 0 "" login "$zcache" stop --state "$tmp/near"
 
 # What only h0 sees is no state directory for h1: /run is each host's own.
 expect 1 "zcache: daemon 0: the state directory /run/state is not visible on host h1; use --state*" \

@@ -288,6 +288,27 @@ static void assert_list(const char *spec, const char *const *names)
     free(paths);
 }
 
+/* A daemon that only its own host reaches is none for others. */
+START_TEST(test_reach)
+{
+    static const unsigned char loopback[16] = {2, 0, 0x12, 0x34, 127, 0, 0, 1};
+    struct zc_addrfile a = sample;
+
+    snprintf(a.host, sizeof a.host, "elsewhere");
+    ck_assert_int_eq(zc_addrfile_check_reach("x.addr", &a), 0);
+    memcpy(a.address, loopback, sizeof loopback);
+    a.address_len = sizeof loopback;
+    ck_assert_int_eq(zc_addrfile_check_reach("x.addr", &a), -EHOSTUNREACH);
+    ck_assert_ptr_nonnull(strstr(zc_error_text(EHOSTUNREACH), "its host elsewhere only"));
+    ck_assert_ptr_nonnull(strstr(zc_error_text(EHOSTUNREACH), "--listen"));
+    a.address[4] = 10;
+    ck_assert_int_eq(zc_addrfile_check_reach("x.addr", &a), 0);
+    a.address[4] = 127;
+    gethostname(a.host, sizeof a.host - 1);
+    ck_assert_int_eq(zc_addrfile_check_reach("x.addr", &a), 0);
+}
+END_TEST
+
 START_TEST(test_list)
 {
     static const char *const all[] = {"0.addr",  "1.addr",   "2.addr",   "010.addr", "10.addr",
@@ -331,6 +352,7 @@ int main(void)
     tcase_add_test(tc, test_corrupted);
     tcase_add_test(tc, test_refused);
     tcase_add_test(tc, test_remove);
+    tcase_add_test(tc, test_reach);
     tcase_add_test(tc, test_list);
     suite_add_tcase(s, tc);
     srunner_run_all(r, CK_NORMAL);

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Clients that mean it ill, and know the secret: the daemon stays within its cache and 64 MiB,
+# and serves who behaves, whatever they do.  Both ways to reach it.
+. "$(dirname -- "$0")/functions.sh"
+
+CACHE=16 # MiB
+make_tmp
+cd "$tmp" || exit 99
+mkdir root
+mkfifo hold
+exec {hold}<>hold
+zcput=$build/tests/daemon/zcput
+
+kib() { sed -n "s/^$1:[^0-9]*\([0-9]*\) kB/\1/p" "/proc/${daemon_pids[0]}/status"; }
+within_bound() { # WHAT
+    local peak
+
+    peak=$(kib VmHWM)
+    echo "$1: resident $(($(kib VmRSS) / 1024)) MiB, peak $((peak / 1024)) of $((CACHE + 64))"
+    ((peak <= (CACHE + 64) * 1024)) || fail "$1: the daemon took $peak KiB"
+}
+counter() { "$zcachectl" --daemons 0.addr --json stats | sed -n "s/^ *\"$1\": \([0-9]*\),*$/\1/p"; }
+over() { grep -qsx "done" out || gone "$1"; }
+# flood LOCAL WHAT SESSIONS ENDPOINTS COUNT
+flood() {
+    local pid
+
+    rm -f out
+    ZCACHE_LOCAL=$1 "$build/tests/daemon/zcflood" "$2" 0.addr "$tmp/root" "${@:3}" \
+        <&"$hold" {hold}>&- >out 2>&1 &
+    pid=$!
+    daemon_pids[1]=$pid # to be ended with us
+    wait_for 300 over "$pid" || fail "$2: no end"
+    grep -qx "done" out || fail "$2: $(cat out; tail -n 3 0.log)"
+    within_bound "local $1, $2"
+    stop_daemon 1 KILL
+}
+
+start_daemon 0 --root root --cache-size "$CACHE"M
+expect 0 written "$zcput" write 0.addr "$tmp/root/f" 40M
+within_bound "a full cache"
+
+flood 1 sessions 700 20 1
+flood 1 replies 1 1 20000
+flood 1 replies 60 6 200
+flood 1 lists 40 10 100
+flood 1 opens 8 8 1500
+flood 1 paths 4 4 500
+flood 1 cards 20 10 500
+flood 1 infos 200 10 2
+flood 1 hellos 1 10 3000
+(($(counter unread) > 0)) || fail "nobody was left unread"
+flood 0 sessions 64 4 1
+flood 0 replies 4 2 500
+flood 0 cards 8 2 200
+
+# Bytes that are the beginning of a message, and nothing after it.
+address=$(sed -n 's/^address //p' 0.addr)
+port=$((16#${address:4:4}))
+for i in {1..200}; do
+    exec {fd}<>"/dev/tcp/127.0.0.1/$port" || fail "no connection $i"
+    printf '\1\2\3' >&"$fd"
+done
+within_bound "half messages"
+
+# Who behaves is served all the time, and what he wrote is there.
+expect 0 written "$zcput" write 0.addr "$tmp/root/g" 8M
+within_bound "in the end"
+stop_daemon 0 || fail "status $? of the daemon: $(cat 0.log)"
+expect 0 "" "$zcput" check root/g 8M

@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Where a daemon can be reached from: this host alone, unless it was told.
+. "$(dirname -- "$0")/functions.sh"
+
+make_tmp
+cd "$tmp" || exit 99
+mkdir root
+opts=(--root root --cache-size 16M --log info)
+zcput=$build/tests/daemon/zcput
+
+# Sockets of TCP that a process listens at: addresses as the kernel has them, 127.0.0.1 backwards.
+listening() { # PID
+    local inodes
+
+    inodes=$(find "/proc/$1/fd" -lname 'socket:*' -printf '%l\n' 2>/dev/null | tr -dc '0-9\n')
+    awk -v inodes="$inodes" 'BEGIN { n = split(inodes, a, "\n"); for (i in a) own[a[i]] = 1 }
+        $4 == "0A" && $10 in own { sub(":.*", "", $2); print $2 }' \
+        "/proc/$1/net/tcp" "/proc/$1/net/tcp6" | sort -u
+}
+# starts LISTENS-AT [OPTION ...]: and programs of this host use it.
+starts() {
+    local where=$1
+
+    shift
+    start_daemon 0 "${opts[@]}" "$@"
+    grep -qE "info: ready: process [0-9]+ serves .* listens at $where:[0-9]+ and a local socket, boot" \
+        0.log || fail "does not listen at $where: $(cat 0.log)"
+    expect 0 "written" "$zcput" write 0.addr "$tmp/root/f" 1M
+}
+stops() { stop_daemon 0 || fail "status $? of the daemon: $(cat 0.log)"; }
+
+starts 127.0.0.1
+[[ $(listening "${daemon_pids[0]}") == 0100007F ]] ||
+    fail "it listens at $(listening "${daemon_pids[0]}")"
+# What other hosts are told, who have the file and reach nothing of it.
+sed '/^local /d; s/^host .*/host elsewhere/' 0.addr >far.addr
+chmod 600 far.addr
+expect 1 "*the daemon of far.addr (pid *) can be reached on its host elsewhere only, and this is \
+$(uname -n): start it with --listen *" "$zcachectl" --daemons far.addr stats
+# Nor is its place taken by another one that cannot ask it.
+sed -i "s/^pid .*/pid $$/" far.addr
+expect 1 "*--address-file: *far.addr belongs to a daemon of host elsewhere that cannot be asked \
+from here; if it runs no more, remove the file*" "$zcached" "${opts[@]}" --address-file far.addr
+stops
+
+starts 127.0.0.1 --listen lo
+stops
+starts 127.0.0.2 --listen 127.0.0.2
+stops
+starts 127.0.0.1 --listen localhost
+stops
+starts "[0-9.]+" --listen fabric
+stops
+printf 'listen = lo\n' >c.conf
+starts 127.0.0.1 --config c.conf
+stops
+
+bad() { # WHERE PATTERN
+    expect 1 "*--listen: $2*" "$zcached" "${opts[@]}" --address-file bad.addr --listen "$1"
+}
+bad nosuch0 '"nosuch0" is neither an interface nor an IPv4 address or host name; *here: *lo*'
+bad 192.0.2.77 "192.0.2.77 is no address of this host*"
