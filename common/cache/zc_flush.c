@@ -194,15 +194,18 @@ static bool sync_file(struct zc_cache *c, struct zc_file *f, enum zc_level level
 {
     unsigned deaths;
     struct sync_failure failure;
+    uint64_t began;
     bool died;
 
     f->syncing = true;
     zc_retain_sync_begins(c, f);
     deaths = f->retain.deaths;
     zc_ledger_sync_begins(f);
+    began = zc_call_began(c);
     zc_cache_unlock(c);
     sync_store(f->wr, level, &failure);
     zc_lock_get(&c->lock);
+    zc_call_ended(c, began, &c->st.store_sync_ns);
     zc_retain_synced(c, f, level, failure.rc);
     died = f->retain.deaths != deaths;
     if (failure.rc < 0 && !died)
