@@ -11,6 +11,7 @@
 #include "zc_options.h"
 #include "zcache_error.h"
 #include "zcache_file.h"
+#include "zcache_measure.h"
 #include "zcache_network.h"
 #include "zcache_outcome.h"
 #include "zcache_refusal.h"
@@ -54,10 +55,13 @@ void ADIOI_ZCACHE_Flush(ADIO_File fd, int *error_code)
     struct zcache_file *f = zcache_file_of(fd);
     uint64_t level = f->settings.sync_level;
     bool together = fd->hints->synchronizing_flush == ADIOI_HINT_ENABLE;
+    struct zcache_stopwatch watch;
 
     zc_error_clear();
+    zcache_watch_start(f->measure, &watch);
     zcache_set_error(error_code, together ? sync_together(fd, level) : sync_owners(f, level),
                      "cannot write back", f->path);
+    zcache_watch_sync(f->measure, &watch);
 }
 
 void ADIOI_ZCACHE_Resize(ADIO_File fd, ADIO_Offset size, int *error_code)

@@ -26,6 +26,7 @@
 #include "zcache_file.h"
 #include "zcache_finalize.h"
 #include "zcache_log.h"
+#include "zcache_measure.h"
 #include "zcache_near.h"
 #include "zcache_network.h"
 #include "zcache_outcome.h"
@@ -196,7 +197,7 @@ static void echo_layout(ADIO_File fd)
 static void opened(ADIO_File fd, const struct layout *l)
 {
     struct zcache_file *f = zcache_file_of(fd);
-    int size;
+    int size, rank;
 
     zcache_finalize_watch();
     zcache_finalize_file_opened();
@@ -214,6 +215,8 @@ static void opened(ADIO_File fd, const struct layout *l)
         fd->fp_ind = (ADIO_Offset)l->attr.size;
     zcache_owners_warm(f);
     zcache_hints_echo(fd);
+    MPI_Comm_rank(fd->comm, &rank);
+    zcache_measure_open(f, rank);
 }
 
 static int check_settings(const struct zcache_file *f)
@@ -286,34 +289,45 @@ void ADIOI_ZCACHE_Open(ADIO_File fd, int *error_code)
 static int flush_to_close(ADIO_File fd)
 {
     enum zc_level level = (enum zc_level)zcache_file_of(fd)->settings.close_level;
+    struct zcache_measure *m = zcache_file_of(fd)->measure;
     struct zcache_outcome o = {0};
-    int rc = zcache_outcome_barrier(fd->comm); /* all accesses of all ranks are done */
+    struct zcache_stopwatch watch;
+    int rc;
 
+    zcache_watch_start(m, &watch);
+    rc = zcache_outcome_barrier(fd->comm); /* all accesses of all ranks are done */
+    zcache_watch_ranks(m, &watch);
+    zcache_watch_start(m, &watch);
     if (rc == 0 && !(fd->access_mode & ADIO_DELETE_ON_CLOSE))
         rc = zcache_detach_flush(fd, level);
     zcache_outcome_set(&o, rc);
-    return zcache_outcome_agree(&o, fd->comm);
+    rc = zcache_outcome_agree(&o, fd->comm);
+    zcache_watch_close(m, &watch);
+    return rc;
 }
 
 void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
 {
     struct zcache_file *f = zcache_file_of(fd);
     struct zcache_outcome o = {0};
+    struct zcache_measure *m;
+    struct zcache_stopwatch watch;
     char path[1024];
-    int rc = 0;
+    int rc = 0, rank;
 
     if (!f || !f->owners) {
         *error_code = MPI_SUCCESS;
         return;
     }
     zc_error_clear();
-    if (f->settings.stats)
-        zcache_stats_report(fd);
     zcache_split_end(fd); /* a program that closes too early must not write into what is freed */
     zcache_requests_leave(fd);
     zcache_jobs_drain(&f->jobs);
     zcache_owners_views_end(f);
     zcache_outcome_set(&o, flush_to_close(fd));
+    MPI_Comm_rank(fd->comm, &rank);
+    m = zcache_measure_take(f, rank, o.rc == 0);
+    zcache_watch_start(m, &watch);
     rc = zcache_detach(fd, o.rc);
     if (fd->access_mode & ADIO_DELETE_ON_CLOSE && !zcache_network_is_loss(rc))
         rc = 0; /* what cannot be written of a file that goes is nobody's loss */
@@ -325,6 +339,8 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     zcache_file_free(fd);
     fd->is_open = 0;
     rc = zcache_outcome_agree(&o, fd->comm);
+    zcache_watch_close(m, &watch);
+    zcache_stats_report(m, fd->comm);
     zcache_set_error(error_code, rc, "cannot close", path);
     zcache_finalize_file_closed();
 }

@@ -57,6 +57,12 @@ static const char *const replays[] = {
     [ZC_REPLAY_STRICT] = "strict",
     NULL,
 };
+static const char *const stats[] = {
+    [ZC_STATS_OFF] = "0",
+    [ZC_STATS_TEXT] = "1",
+    [ZC_STATS_JSON] = "json",
+    NULL,
+};
 static const char *const flushes[] = {"none", "start", "wait", NULL};
 static const char *const orders[] = {"oldest", "newest", NULL}; /* enum zc_flush_order */
 
@@ -176,8 +182,11 @@ const struct zc_option zc_options[] = {
     {"counters", ZC_OPT_FLAG, HINT, NULL, 0, 0, NULL, AT(counters), NULL,
      "let MPI_File_get_info tell what the caches did: zcache_agg_... of the aggregators, "
      "zcache_iod_... of the daemons"},
-    {"stats", ZC_OPT_FLAG, ENV, NULL, 0, 0, NULL, AT(stats), NULL,
-     "print a summary of what the caches did when a file is closed"},
+    {"stats", ZC_OPT_ENUM, ENV, "0", 0, 0, stats, AT(stats), "HOW",
+     "print what a file's accesses took and waited for when it is closed, and what limited them; "
+     "json: as one line of JSON"},
+    {"summary", ZC_OPT_STRING, ENV, NULL, 0, 0, NULL, AT(summary), "FILE",
+     "append that line of JSON here, as zcache run --summary asks for"},
     {0},
 };
 

@@ -14,6 +14,9 @@ enum zc_write_back {
     ZC_WRITE_BACK_BOTH = 3,
 };
 
+/* What is told of a file when it is closed. */
+enum zc_stats { ZC_STATS_OFF, ZC_STATS_TEXT, ZC_STATS_JSON };
+
 struct zc_settings {
     /* both sides */
     char *provider;       /* libfabric provider */
@@ -38,7 +41,8 @@ struct zc_settings {
     uint64_t replay;             /* enum zc_replay */
     bool agg_prefetch;           /* an aggregator reads ahead; hint prefetch */
     uint64_t agg_prefetch_depth; /* pages; hint prefetch_depth */
-    bool stats;                  /* summary at close */
+    uint64_t stats;              /* enum zc_stats */
+    char *summary;               /* ZCACHE_SUMMARY: a file for the same, for a program */
     bool read_after_write;       /* collective reads wait for the writes before them */
     bool counters;               /* MPI_File_get_info tells those of the caches */
 
