@@ -109,16 +109,16 @@ static enum zcache_limit why_writes_wait(const struct zcache_figures *f,
 {
     uint64_t open = each(f->open_ns, f->ranks), busy = each(f->agg_store_busy_ns, f->aggregators);
     uint64_t theirs = each(f->iod_store_busy_ns, f->daemons);
-    uint64_t computed = less(open, each(t->total, f->ranks));
+    uint64_t computed = less(open, each(t->total, f->ranks)), full = open * BUSY_PERCENT / 100;
 
-    if (computed < busy * HIDING_PERCENT / 100)
+    if (computed < (busy > theirs ? busy : theirs) * HIDING_PERCENT / 100)
         return ZCACHE_LIMIT_NO_HIDING;
-    if (busy >= open * BUSY_PERCENT / 100) {
-        if (f->daemons && theirs < open * BUSY_PERCENT / 100 &&
-            each(f->iod_room_ns, f->daemons) >= busy / 2)
-            return ZCACHE_LIMIT_IOD_CACHE;
+    if ((f->daemons ? theirs : busy) >= full)
+        return ZCACHE_LIMIT_STORE;
+    if (f->daemons && t->room >= t->drain && each(f->iod_room_ns, f->daemons) >= busy / 2)
+        return ZCACHE_LIMIT_IOD_CACHE;
+    if (f->daemons && busy >= full)
         return below(f);
-    }
     return t->room >= t->drain ? ZCACHE_LIMIT_CACHE : ZCACHE_LIMIT_NO_HIDING;
 }
 
@@ -218,14 +218,14 @@ char *zcache_limit_text(const struct zcache_figures *f, char *buf, size_t len)
                  "file system had time; raise --cache-size of zcached");
         break;
     case ZCACHE_LIMIT_STORE:
-        snprintf(buf, len,
-                 "limited by the file system: it was at work %u%% of the time that the file was "
-                 "open; read and write fewer bytes, in order, or spread them over more of its "
-                 "servers",
-                 f->daemons ? percent(each(f->iod_store_busy_ns, f->daemons),
-                                      each(f->open_ns, f->ranks))
-                            : percent(each(f->agg_store_busy_ns, f->aggregators),
-                                      each(f->open_ns, f->ranks)));
+        snprintf(
+            buf, len,
+            "limited by the file system: it was at work %u%% of the time that the file was "
+            "open; read and write fewer bytes, in order, or spread them over more of its "
+            "servers",
+            f->daemons
+                ? percent(each(f->iod_store_busy_ns, f->daemons), each(f->open_ns, f->ranks))
+                : percent(each(f->agg_store_busy_ns, f->aggregators), each(f->open_ns, f->ranks)));
         break;
     case ZCACHE_LIMIT_NETWORK:
         snprintf(buf, len,

@@ -42,23 +42,22 @@ static uint64_t rate(uint64_t bytes, double s)
 
 static uint64_t stored_rate(const struct zcache_figures *f)
 {
-    return rate(f->agg_store_written_bytes, seconds(f->agg_store_write_ns ? f->agg_store_busy_ns : 0,
-                                                    f->aggregators));
+    return rate(f->agg_store_written_bytes,
+                seconds(f->agg_store_write_ns ? f->agg_store_busy_ns : 0, f->aggregators));
 }
 
 /* What the program saw: with the syncs and the close, which make it true. */
 static uint64_t write_rate(const struct zcache_figures *f)
 {
-    return f->writes ? rate(f->written_bytes,
-                            seconds(f->write_ns + f->background_ns + f->sync_ns + f->close_ns,
-                                    f->ranks))
-                     : 0;
+    return f->writes
+               ? rate(f->written_bytes,
+                      seconds(f->write_ns + f->background_ns + f->sync_ns + f->close_ns, f->ranks))
+               : 0;
 }
 
 static uint64_t read_rate(const struct zcache_figures *f)
 {
-    return rate(f->read_bytes,
-                seconds(f->read_ns + (f->writes ? 0 : f->background_ns), f->ranks));
+    return rate(f->read_bytes, seconds(f->read_ns + (f->writes ? 0 : f->background_ns), f->ranks));
 }
 
 /* ---- for people ---- */

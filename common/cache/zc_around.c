@@ -72,6 +72,7 @@ static size_t claim(struct zc_cache *c, struct zc_file *f, struct zc_around *a, 
 static ssize_t write_taken(struct zc_cache *c, struct zc_file *f, const struct iovec *iov,
                            uint64_t off)
 {
+    struct zc_waited before;
     unsigned deaths;
     uint64_t began;
     ssize_t rc;
@@ -79,6 +80,7 @@ static ssize_t write_taken(struct zc_cache *c, struct zc_file *f, const struct i
     do {
         zc_retain_look(c, f);
         deaths = f->retain.deaths;
+        before = zc_waited;
         began = zc_call_began(c);
         zc_lock_put(&c->lock);
         rc = zc_store_pwritev(f->wr, iov, 1, off);
@@ -86,6 +88,7 @@ static ssize_t write_taken(struct zc_cache *c, struct zc_file *f, const struct i
         zc_call_ended(c, began, &c->st.store_write_ns);
         began = zc_now() - began;
         c->st.room_wait_ns += began;
+        zc_waited = before; /* all of it was for want of room */
         zc_waited.cache += began;
         zc_retain_look(c, f);
     } while (rc >= 0 && deaths != f->retain.deaths);

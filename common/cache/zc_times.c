@@ -1,7 +1,7 @@
 /* zc_times.c - how long the store takes, and how long accesses wait.
  *
- * The store is busy while at least one of its calls is under way: with several flushers that is less
- * than the sum of their times, and is what tells whether there was time left that nobody used.
+ * The store is busy while at least one of its calls is under way: with several flushers that is
+ * less than the sum of their times, and is what tells whether there was time left that nobody used.
  */
 #include "config.h"
 

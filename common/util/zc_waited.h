@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-struct zc_waited { /* ns */
+struct zc_waited {   /* ns */
     uint64_t cache;  /* for room or bytes in a cache of this process */
     uint64_t credit; /* until a server was ready for a further request */
     uint64_t reply;  /* for replies to requests */

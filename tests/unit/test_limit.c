@@ -5,7 +5,6 @@
 
 #include "check_main.h"
 
-
 #include "../../adio_zcache/rank/zcache_limit.c"
 
 #define S   1000000000ull
