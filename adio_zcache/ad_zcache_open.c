@@ -30,6 +30,7 @@
 #include "zcache_near.h"
 #include "zcache_network.h"
 #include "zcache_outcome.h"
+#include "zcache_progress.h"
 #include "zcache_stats.h"
 #include "zcache_stores.h"
 
@@ -290,18 +291,23 @@ static int flush_to_close(ADIO_File fd)
 {
     enum zc_level level = (enum zc_level)zcache_file_of(fd)->settings.close_level;
     struct zcache_measure *m = zcache_file_of(fd)->measure;
+    struct zcache_progress *p = NULL;
     struct zcache_outcome o = {0};
     struct zcache_stopwatch watch;
-    int rc;
+    int rc, rank;
 
     zcache_watch_start(m, &watch);
     rc = zcache_outcome_barrier(fd->comm); /* all accesses of all ranks are done */
     zcache_watch_ranks(m, &watch);
     zcache_watch_start(m, &watch);
+    MPI_Comm_rank(fd->comm, &rank);
+    if (rc == 0 && rank == 0)
+        p = zcache_progress_start(zcache_file_of(fd));
     if (rc == 0 && !(fd->access_mode & ADIO_DELETE_ON_CLOSE))
         rc = zcache_detach_flush(fd, level);
     zcache_outcome_set(&o, rc);
     rc = zcache_outcome_agree(&o, fd->comm);
+    zcache_progress_stop(p);
     zcache_watch_close(m, &watch);
     return rc;
 }

@@ -185,6 +185,9 @@ const struct zc_option zc_options[] = {
     {"stats", ZC_OPT_ENUM, ENV, "0", 0, 0, stats, AT(stats), "HOW",
      "print what a file's accesses took and waited for when it is closed, and what limited them; "
      "json: as one line of JSON"},
+    {"progress", ZC_OPT_TIME, ENV, NULL, 0, 24 * HOUR, NULL, AT(progress), "TIME",
+     "say how much is left while a close takes longer, every so often; 0 for never; unset: 5s on a "
+     "terminal"},
     {"summary", ZC_OPT_STRING, ENV, NULL, 0, 0, NULL, AT(summary), "FILE",
      "append that line of JSON here, as zcache run --summary asks for"},
     {0},

@@ -43,6 +43,7 @@ struct zc_settings {
     uint64_t agg_prefetch_depth; /* pages; hint prefetch_depth */
     uint64_t stats;              /* enum zc_stats */
     char *summary;               /* ZCACHE_SUMMARY: a file for the same, for a program */
+    uint64_t progress;           /* ms; meant for who given() it: zcache_progress.c */
     bool read_after_write;       /* collective reads wait for the writes before them */
     bool counters;               /* MPI_File_get_info tells those of the caches */
 
