@@ -33,6 +33,7 @@
 #include "zcache_progress.h"
 #include "zcache_stats.h"
 #include "zcache_stores.h"
+#include "zcache_used.h"
 
 /* ---- open ---- */
 
@@ -217,6 +218,8 @@ static void opened(ADIO_File fd, const struct layout *l)
     zcache_owners_warm(f);
     zcache_hints_echo(fd);
     MPI_Comm_rank(fd->comm, &rank);
+    if (rank == 0)
+        zcache_used_tell(&f->settings);
     zcache_measure_open(f, rank);
 }
 

@@ -182,6 +182,8 @@ const struct zc_option zc_options[] = {
     {"counters", ZC_OPT_FLAG, HINT, NULL, 0, 0, NULL, AT(counters), NULL,
      "let MPI_File_get_info tell what the caches did: zcache_agg_... of the aggregators, "
      "zcache_iod_... of the daemons"},
+    {"used", ZC_OPT_STRING, ENV, NULL, 0, 0, NULL, AT(used), "FILE",
+     "make this file when one is opened, as zcache run asks for"},
     {"stats", ZC_OPT_ENUM, ENV, "0", 0, 0, stats, AT(stats), "HOW",
      "print what a file's accesses took and waited for when it is closed, and what limited them; "
      "json: as one line of JSON"},

@@ -42,6 +42,7 @@ struct zc_settings {
     bool agg_prefetch;           /* an aggregator reads ahead; hint prefetch */
     uint64_t agg_prefetch_depth; /* pages; hint prefetch_depth */
     uint64_t stats;              /* enum zc_stats */
+    char *used;                  /* ZCACHE_USED: made when a file is opened */
     char *summary;               /* ZCACHE_SUMMARY: a file for the same, for a program */
     uint64_t progress;           /* ms; meant for who given() it: zcache_progress.c */
     bool read_after_write;       /* collective reads wait for the writes before them */
