@@ -18,6 +18,7 @@
 #include "ad_zcache.h"
 #include "ad_zcache_hints.h"
 #include "ad_zcache_seams.h"
+#include "zc_events.h"
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_options.h"
@@ -235,10 +236,12 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     struct layout layout = {.created = false};
     struct zcache_outcome o = {0};
     char path[1024], text[508] = "";
+    uint64_t began;
     bool attached;
     int rc;
 
     zcache_log_begin();
+    began = zc_event_begin();
     zc_error_clear();
     fd->access_mode = amode;
     snprintf(path, sizeof path, "%s", fd->filename);
@@ -275,6 +278,7 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     if (rc)
         zc_errorf(-rc, "%s", text);
     zcache_set_error(error_code, rc, "cannot open", path);
+    zc_event_end(ZC_EVENT_OPEN, began, 0);
 }
 
 /* ROMIO opens alone only when it has put an open off, which a driver without two-phase
@@ -321,6 +325,7 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     struct zcache_outcome o = {0};
     struct zcache_measure *m;
     struct zcache_stopwatch watch;
+    uint64_t began = zc_event_begin();
     char path[1024];
     int rc = 0, rank;
 
@@ -350,6 +355,7 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     rc = zcache_outcome_agree(&o, fd->comm);
     zcache_watch_close(m, &watch);
     zcache_stats_report(m, fd->comm);
+    zc_event_end(ZC_EVENT_CLOSE, began, 0);
     zcache_set_error(error_code, rc, "cannot close", path);
     zcache_finalize_file_closed();
 }

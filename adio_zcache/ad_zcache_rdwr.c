@@ -8,6 +8,7 @@
 
 #include "ad_zcache.h"
 #include "ad_zcache_seams.h"
+#include "zc_events.h"
 #include "zc_log.h"
 #include "zcache_file.h"
 #include "zcache_measure.h"
@@ -76,8 +77,10 @@ void zcache_reads_at_once(ADIO_File fd, int yes)
         struct zcache_slot_args s = {fd,     direction, (void *)(uintptr_t)buf,                    \
                                      count,  type,      file_ptr_type,                             \
                                      offset, is_strided};                                          \
+        uint64_t began = zc_event_begin();                                                         \
                                                                                                    \
         blocking(&s, is_collective, status, error_code);                                           \
+        zc_event_end(direction == ZCACHE_WRITE ? ZC_EVENT_WRITE : ZC_EVENT_READ, began, 0);        \
     }
 
 BLOCKING(ReadContig, , ZCACHE_READ, 0, false)

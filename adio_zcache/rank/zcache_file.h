@@ -39,10 +39,10 @@ struct zcache_file {
     unsigned orders;              /* collective reads that have waited, or begun to */
     MPI_Request *owed;            /* what others were given instead of reads that failed here */
     int nowed;
-    struct zcache_jobs jobs;  /* accesses under way in threads of their own */
-    struct zc_list requests;  /* not completed; guarded by the lock of ad_zcache_nb.c */
-    struct zcache_job *split; /* a split collective access, between begin and end */
-    char *path;               /* absolute */
+    struct zcache_jobs jobs;        /* accesses under way in threads of their own */
+    struct zc_list requests;        /* not completed; guarded by the lock of ad_zcache_nb.c */
+    struct zcache_job *split;       /* a split collective access, between begin and end */
+    char *path;                     /* absolute */
     struct zcache_measure *measure; /* NULL: nothing is measured */
 };
 

@@ -85,7 +85,7 @@ static ssize_t write_taken(struct zc_cache *c, struct zc_file *f, const struct i
         zc_lock_put(&c->lock);
         rc = zc_store_pwritev(f->wr, iov, 1, off);
         zc_lock_get(&c->lock);
-        zc_call_ended(c, began, &c->st.store_write_ns);
+        zc_call_ended(c, began, ZC_EVENT_STORE_WRITE, rc);
         began = zc_now() - began;
         c->st.room_wait_ns += began;
         zc_waited = before; /* all of it was for want of room */

@@ -290,6 +290,7 @@ struct zc_flush {
     struct zc_file *file;
     struct zc_list link;
     uint64_t target;
+    uint64_t since; /* ns; 0: nobody wants to know */
     bool syncing;
     bool asking, asked; /* the store, to try again what it owes itself; once */
 };

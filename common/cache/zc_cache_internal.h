@@ -10,6 +10,7 @@
 
 #include "zc_cache.h"
 #include "zc_crew.h"
+#include "zc_events.h"
 #include "zc_extent.h"
 #include "zc_ledger.h"
 #include "zc_list.h"
@@ -236,9 +237,10 @@ void zc_why_set(struct zc_why *w, int err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* ---- zc_times.c: how long the store takes, and who waits ---- */
-/* Around a store call, both with the lock; begin tells when.  `sum` is one of c->st, in ns. */
+/* Around a store call, both with the lock; begin tells when.  `kind` is ZC_EVENT_STORE_..., and
+ * `bytes` negative when it has failed. */
 uint64_t zc_call_began(struct zc_cache *c);
-void zc_call_ended(struct zc_cache *c, uint64_t began, uint64_t *sum);
+void zc_call_ended(struct zc_cache *c, uint64_t began, enum zc_event_kind kind, int64_t bytes);
 /* An access begins to wait for room, or for a page; and has waited. */
 void zc_waits_room(struct zc_cache *c, struct zc_access *a);
 void zc_waited_room(struct zc_cache *c, const struct zc_access *a);

@@ -346,7 +346,7 @@ static ssize_t write_scattered(struct zc_cache *c, struct zc_page *p)
     zc_cache_unlock(c);
     rc = zc_store_write_ranges(sf, zc_page_data(c, p), r, n, off);
     zc_lock_get(&c->lock);
-    zc_call_ended(c, began, &c->st.store_write_ns);
+    zc_call_ended(c, began, ZC_EVENT_STORE_WRITE, rc);
     free(r);
     if (rc == -EOPNOTSUPP)
         return rc;
@@ -402,7 +402,7 @@ static int write_pieces(struct zc_cache *c, struct write_job *job, struct zc_why
         zc_cache_unlock(c);
         rc = zc_store_pwritev(sf, job->iov, n, off);
         zc_lock_get(&c->lock);
-        zc_call_ended(c, began, &c->st.store_write_ns);
+        zc_call_ended(c, began, ZC_EVENT_STORE_WRITE, rc);
         c->st.store_writes++;
         if (rc < 0) {
             c->st.store_errors++;
@@ -519,7 +519,7 @@ static int store_squeezed(struct zc_cache *c, struct write_job *job, struct zc_w
     if (rc < 0)
         zc_why_set(why, rc, "%s", zc_error_text(rc));
     zc_lock_get(&c->lock);
-    zc_call_ended(c, began, &c->st.store_sync_ns);
+    zc_call_ended(c, began, ZC_EVENT_STORE_SYNC, 0);
     job->stored = rc == 0;
     return rc;
 }
@@ -528,6 +528,7 @@ static void run_write(struct zc_cache *c, struct write_job *job)
 {
     struct zc_file *f = job->file;
     struct zc_why why = {.err = 0};
+    uint64_t began = zc_event_begin();
     unsigned deaths;
     int rc;
 
@@ -537,6 +538,7 @@ static void run_write(struct zc_cache *c, struct write_job *job)
     rc = write_pieces(c, job, &why);
     if (rc == 0)
         rc = store_squeezed(c, job, &why);
+    zc_event_end(ZC_EVENT_WRITE_BACK, began, (uint64_t)job->n << c->page_shift);
     zc_token_written(c, f);
     zc_retain_look(c, f);
     if (f->retain.deaths != deaths)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zc_events.h"
 #include "zc_log.h"
 #include "zc_net_internal.h"
 #include "zc_waited.h"
@@ -238,6 +239,7 @@ static void wait_for_credit(struct zc_client *c)
     while (c->ncalls >= c->credits && !c->broken)
         zc_net_wait_for_change(c->net);
     zc_waited.credit += zc_now() - began;
+    zc_event_was(ZC_EVENT_CREDIT, began, zc_now(), 0);
 }
 
 /* Waits for a credit and takes it; or why the client is broken. */
@@ -339,6 +341,7 @@ int zc_call_wait(struct zc_client *c, struct zc_call *call, struct zc_msg *reply
     while (!call->done || (c->broken && !c->removed))
         zc_net_wait_for_change(n);
     zc_waited.reply += zc_now() - began;
+    zc_event_was(ZC_EVENT_WIRE, began, zc_now(), 0);
     zc_net_leave(n);
     zc_list_del(&call->link);
     zc_lock_put(&n->lock);
