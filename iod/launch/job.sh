@@ -74,6 +74,7 @@ supervise() {
         unset ZCACHE_DAEMONS
         if ((count)); then export ZCACHE_DAEMONS=$state; fi
         export ZCACHE_LOSSES=$state/losses ZCACHE_USED=$state/used
+        if [[ -n $trace ]]; then export ZCACHE_TRACE=$state/trace; fi
         if ((summary)); then export ZCACHE_SUMMARY=$state/summary; fi
         if [[ -t $err ]]; then export ZCACHE_PROGRESS=${ZCACHE_PROGRESS-5s}; fi
         if [[ -n $preload ]]; then export LD_PRELOAD=$preload; fi
@@ -176,9 +177,32 @@ show_summary() {
             if (NR > most)
                 printf "%s: summary: and %d more\n", me, NR - most
             if (NR > 1)
-                printf "%s: summary: %d files: wrote %s in %.3f s, read %s in %.3f s, sync and close %.3f s\n",
+                printf "%s: summary: all %d closes: wrote %s in %.3f s, read %s in %.3f s, sync and close %.3f s\n",
                     me, NR, size(written), wrote, size(read), took, rests
         }' "$state/summary" >&"$err"
+}
+
+# ---- the trace ---------------------------------------------------------------------------
+# Every process has a file of its own; when all have ended, they become one.
+check_trace() {
+    [[ -n $trace ]] || return 0
+    { : >"$trace"; } 2>/dev/null ||
+        misuse "--trace: $trace cannot be written; name a file in a directory that is there"
+}
+
+begin_trace() {
+    [[ -n $trace ]] || return 0
+    rm -rf -- "$state/trace"
+    mkdir -m 700 -- "$state/trace" || die "cannot make the directory $state/trace"
+    daemon_options+=(--trace "$state/trace")
+}
+
+end_trace() {
+    [[ -n $trace && -d $state/trace ]] || return 0
+    if [[ -z $unready ]]; then
+        "$merge_trace" "$state/trace" "$trace" 2>&"$err" || failed=1
+    fi
+    rm -rf -- "$state/trace"
 }
 
 # ---- the end --------------------------------------------------------------------------------
@@ -250,6 +274,7 @@ finish() {
     fi
     stop_children
     drop_hold
+    end_trace
     check_losses
     if ((failed)); then
         say "the logs are kept in $state"
@@ -265,11 +290,13 @@ do_run() {
     (($#)) || misuse "run: a command is missing, for instance mpiexec -n 4 ./a.out"
     type -P -- "$1" >/dev/null || { say "run: $1: no such command"; exit 127; }
     check_names "$@"
+    check_trace
     if ((preload_plugin)); then check_library; fi
     spread_daemons
     choose_listen
     choose_state
     clear_stale
+    begin_trace
     trap 'on_signal INT' INT
     trap 'on_signal TERM' TERM
     trap 'on_signal HUP' HUP

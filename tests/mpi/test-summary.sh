@@ -40,7 +40,7 @@ for daemons in 0 1; do
 
     run --daemons "$daemons" --summary -- "zcache:$root/a" "zcache:$root/b"
     (($(wc -l <said) == 3)) || fail "$daemons daemons: not three lines: $(<said)"
-    grep -q '^zcache: summary: 2 files: wrote 8.0 MiB in ' said ||
+    grep -q '^zcache: summary: all 2 closes: wrote 8.0 MiB in ' said ||
         fail "$daemons daemons: no sum: $(<said)"
 
     run --daemons "$daemons" --summary -- "ufs:$root/a"
