@@ -7,10 +7,12 @@
 
 #include "ad_zcache.h"
 #include "ad_zcache_seams.h"
+#include "zc_events.h"
 #include "zc_log.h"
 #include "zc_options.h"
 #include "zcache_error.h"
 #include "zcache_file.h"
+#include "zcache_measure.h"
 #include "zcache_network.h"
 #include "zcache_outcome.h"
 #include "zcache_refusal.h"
@@ -54,10 +56,15 @@ void ADIOI_ZCACHE_Flush(ADIO_File fd, int *error_code)
     struct zcache_file *f = zcache_file_of(fd);
     uint64_t level = f->settings.sync_level;
     bool together = fd->hints->synchronizing_flush == ADIOI_HINT_ENABLE;
+    struct zcache_stopwatch watch;
+    uint64_t began = zc_event_begin();
 
     zc_error_clear();
+    zcache_watch_start(f->measure, &watch);
     zcache_set_error(error_code, together ? sync_together(fd, level) : sync_owners(f, level),
                      "cannot write back", f->path);
+    zcache_watch_sync(f->measure, &watch);
+    zc_event_end(ZC_EVENT_SYNC, began, 0);
 }
 
 void ADIOI_ZCACHE_Resize(ADIO_File fd, ADIO_Offset size, int *error_code)

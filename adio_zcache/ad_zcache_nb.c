@@ -97,6 +97,7 @@ static struct zcache_job *work_new(const struct zcache_access *a, int rc)
     if (!w)
         return NULL;
     w->a = *a;
+    w->a.background = true;
     w->rc = rc;
     snprintf(w->why, sizeof w->why, "%s", rc ? zc_error_text(rc) : "");
     strcpy(w->path, path);

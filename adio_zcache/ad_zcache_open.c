@@ -18,6 +18,7 @@
 #include "ad_zcache.h"
 #include "ad_zcache_hints.h"
 #include "ad_zcache_seams.h"
+#include "zc_events.h"
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_options.h"
@@ -26,11 +27,14 @@
 #include "zcache_file.h"
 #include "zcache_finalize.h"
 #include "zcache_log.h"
+#include "zcache_measure.h"
 #include "zcache_near.h"
 #include "zcache_network.h"
 #include "zcache_outcome.h"
+#include "zcache_progress.h"
 #include "zcache_stats.h"
 #include "zcache_stores.h"
+#include "zcache_used.h"
 
 /* ---- open ---- */
 
@@ -196,7 +200,7 @@ static void echo_layout(ADIO_File fd)
 static void opened(ADIO_File fd, const struct layout *l)
 {
     struct zcache_file *f = zcache_file_of(fd);
-    int size;
+    int size, rank;
 
     zcache_finalize_watch();
     zcache_finalize_file_opened();
@@ -214,6 +218,10 @@ static void opened(ADIO_File fd, const struct layout *l)
         fd->fp_ind = (ADIO_Offset)l->attr.size;
     zcache_owners_warm(f);
     zcache_hints_echo(fd);
+    MPI_Comm_rank(fd->comm, &rank);
+    if (rank == 0)
+        zcache_used_tell(&f->settings);
+    zcache_measure_open(f, rank);
 }
 
 static int check_settings(const struct zcache_file *f)
@@ -228,10 +236,12 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     struct layout layout = {.created = false};
     struct zcache_outcome o = {0};
     char path[1024], text[508] = "";
+    uint64_t began;
     bool attached;
     int rc;
 
     zcache_log_begin();
+    began = zc_event_begin();
     zc_error_clear();
     fd->access_mode = amode;
     snprintf(path, sizeof path, "%s", fd->filename);
@@ -268,6 +278,7 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     if (rc)
         zc_errorf(-rc, "%s", text);
     zcache_set_error(error_code, rc, "cannot open", path);
+    zc_event_end(ZC_EVENT_OPEN, began, 0);
 }
 
 /* ROMIO opens alone only when it has put an open off, which a driver without two-phase
@@ -286,34 +297,51 @@ void ADIOI_ZCACHE_Open(ADIO_File fd, int *error_code)
 static int flush_to_close(ADIO_File fd)
 {
     enum zc_level level = (enum zc_level)zcache_file_of(fd)->settings.close_level;
+    struct zcache_measure *m = zcache_file_of(fd)->measure;
+    struct zcache_progress *p = NULL;
     struct zcache_outcome o = {0};
-    int rc = zcache_outcome_barrier(fd->comm); /* all accesses of all ranks are done */
+    struct zcache_stopwatch watch;
+    int rc, rank;
 
+    zcache_watch_start(m, &watch);
+    rc = zcache_outcome_barrier(fd->comm); /* all accesses of all ranks are done */
+    zcache_watch_ranks(m, &watch);
+    zcache_watch_start(m, &watch);
+    MPI_Comm_rank(fd->comm, &rank);
+    if (rc == 0 && rank == 0)
+        p = zcache_progress_start(zcache_file_of(fd));
     if (rc == 0 && !(fd->access_mode & ADIO_DELETE_ON_CLOSE))
         rc = zcache_detach_flush(fd, level);
     zcache_outcome_set(&o, rc);
-    return zcache_outcome_agree(&o, fd->comm);
+    rc = zcache_outcome_agree(&o, fd->comm);
+    zcache_progress_stop(p);
+    zcache_watch_close(m, &watch);
+    return rc;
 }
 
 void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
 {
     struct zcache_file *f = zcache_file_of(fd);
     struct zcache_outcome o = {0};
+    struct zcache_measure *m;
+    struct zcache_stopwatch watch;
+    uint64_t began = zc_event_begin();
     char path[1024];
-    int rc = 0;
+    int rc = 0, rank;
 
     if (!f || !f->owners) {
         *error_code = MPI_SUCCESS;
         return;
     }
     zc_error_clear();
-    if (f->settings.stats)
-        zcache_stats_report(fd);
     zcache_split_end(fd); /* a program that closes too early must not write into what is freed */
     zcache_requests_leave(fd);
     zcache_jobs_drain(&f->jobs);
     zcache_owners_views_end(f);
     zcache_outcome_set(&o, flush_to_close(fd));
+    MPI_Comm_rank(fd->comm, &rank);
+    m = zcache_measure_take(f, rank, o.rc == 0);
+    zcache_watch_start(m, &watch);
     rc = zcache_detach(fd, o.rc);
     if (fd->access_mode & ADIO_DELETE_ON_CLOSE && !zcache_network_is_loss(rc))
         rc = 0; /* what cannot be written of a file that goes is nobody's loss */
@@ -325,6 +353,9 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     zcache_file_free(fd);
     fd->is_open = 0;
     rc = zcache_outcome_agree(&o, fd->comm);
+    zcache_watch_close(m, &watch);
+    zcache_stats_report(m, fd->comm);
+    zc_event_end(ZC_EVENT_CLOSE, began, 0);
     zcache_set_error(error_code, rc, "cannot close", path);
     zcache_finalize_file_closed();
 }

@@ -8,9 +8,23 @@
 
 #include "ad_zcache.h"
 #include "ad_zcache_seams.h"
+#include "zc_events.h"
 #include "zc_log.h"
 #include "zcache_file.h"
+#include "zcache_measure.h"
 #include "zcache_order.h"
+
+static int wait_for_ranks(ADIO_File fd)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    struct zcache_stopwatch watch;
+    int rc;
+
+    zcache_watch_start(f->measure, &watch);
+    rc = zcache_order_wait(fd);
+    zcache_watch_ranks(f->measure, &watch);
+    return rc;
+}
 
 static void blocking(struct zcache_slot_args *s, bool collective, ADIO_Status *status,
                      int *error_code)
@@ -20,7 +34,7 @@ static void blocking(struct zcache_slot_args *s, bool collective, ADIO_Status *s
     int rc;
 
     zc_error_clear();
-    rc = collective ? zcache_order_wait(s->fd) : 0;
+    rc = collective ? wait_for_ranks(s->fd) : 0;
     if (rc) {
         zcache_slot_error(s->dir, zcache_file_of(s->fd)->path, rc, error_code);
         return;
@@ -63,8 +77,10 @@ void zcache_reads_at_once(ADIO_File fd, int yes)
         struct zcache_slot_args s = {fd,     direction, (void *)(uintptr_t)buf,                    \
                                      count,  type,      file_ptr_type,                             \
                                      offset, is_strided};                                          \
+        uint64_t began = zc_event_begin();                                                         \
                                                                                                    \
         blocking(&s, is_collective, status, error_code);                                           \
+        zc_event_end(direction == ZCACHE_WRITE ? ZC_EVENT_WRITE : ZC_EVENT_READ, began, 0);        \
     }
 
 BLOCKING(ReadContig, , ZCACHE_READ, 0, false)

@@ -9,6 +9,7 @@
 #include "zcache_error.h"
 #include "zcache_file.h"
 #include "zcache_fileview.h"
+#include "zcache_measure.h"
 #include "zcache_memory.h"
 
 /* The view offset an access begins at. */
@@ -60,23 +61,14 @@ void zcache_slot_done(struct zcache_access *a)
     zc_view_put((struct zc_view *)a->view);
 }
 
-static void count_bytes(struct zcache_file *f, enum zcache_dir dir, MPI_Offset n)
-{
-    if (dir == ZCACHE_WRITE) {
-        __atomic_add_fetch(&f->writes, 1, __ATOMIC_RELAXED);
-        __atomic_add_fetch(&f->written_bytes, (uint64_t)n, __ATOMIC_RELAXED);
-    } else {
-        __atomic_add_fetch(&f->reads, 1, __ATOMIC_RELAXED);
-        __atomic_add_fetch(&f->read_bytes, (uint64_t)n, __ATOMIC_RELAXED);
-    }
-}
-
 int64_t zcache_slot_run(const struct zcache_access *a)
 {
-    int64_t n = a->atomic ? zcache_transfer_atomic(a) : zcache_transfer(a);
+    struct zcache_stopwatch watch;
+    int64_t n;
 
-    if (n >= 0)
-        count_bytes(a->f, a->dir, n);
+    zcache_watch_start(a->f->measure, &watch);
+    n = a->atomic ? zcache_transfer_atomic(a) : zcache_transfer(a);
+    zcache_watch_access(a->f->measure, &watch, a->dir, n, a->background);
     return n;
 }
 

@@ -23,7 +23,7 @@ struct zcache_slot_args {
  * explained; on success zcache_slot_done() gives back what the access refers to. */
 int zcache_slot_begin(const struct zcache_slot_args *s, struct zcache_access *a);
 void zcache_slot_done(struct zcache_access *a);
-/* Makes the access, and counts it; returns the bytes moved or a negative errno. */
+/* Makes the access, and measures it; returns the bytes moved or a negative errno. */
 int64_t zcache_slot_run(const struct zcache_access *a);
 /* What is said of a failed one of the file PATH; 0 is success. */
 void zcache_slot_error(enum zcache_dir dir, const char *path, int rc, int *error_code);

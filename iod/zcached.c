@@ -30,6 +30,7 @@
 #include "iod_progress.h"
 #include "iod_signals.h"
 #include "zc_addrfile.h"
+#include "zc_events.h"
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_server.h"
@@ -452,6 +453,8 @@ int main(int argc, char **argv)
         iod_signals_block();
         if (d.settings.daemonize)
             rc = iod_process_daemonize();
+        if (rc == 0 && d.settings.trace)
+            zc_events_start(d.settings.trace, "zcached", -1);
         if (rc < 0)
             zc_error("%s", zc_error_text(rc));
         else

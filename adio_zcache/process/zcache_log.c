@@ -8,9 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zc_events.h"
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zc_options.h"
 #include "zcache_log.h"
+
+static void trace(int rank)
+{
+    struct zc_settings s;
+
+    if (zc_settings_init(&s) == 0 && s.trace)
+        zc_events_start(s.trace, "rank", rank);
+    zc_settings_free(&s);
+}
 
 static void begin(void)
 {
@@ -19,6 +30,9 @@ static void begin(void)
     zc_log_init("zcache");
     if (MPI_Comm_rank(MPI_COMM_WORLD, &rank) == MPI_SUCCESS)
         zc_log_rank(rank);
+    else
+        rank = -1;
+    trace(rank);
 }
 
 void zcache_log_begin(void)

@@ -7,7 +7,8 @@
 
 #include <stdbool.h>
 
-/* From the first open on: ZCACHE_LOG and ZCACHE_LOG_FILE are in force, lines have the rank. */
+/* From the first open on: ZCACHE_LOG and ZCACHE_LOG_FILE are in force, lines have the rank; what
+ * happens is recorded, if ZCACHE_TRACE is set. */
 void zcache_log_begin(void);
 
 /* Whether something was said of this before by this process; from now on it was. */

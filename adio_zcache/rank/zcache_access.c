@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zc_events.h"
 #include "zc_log.h"
 #include "zc_vspan.h"
 #include "zc_window.h"
@@ -347,7 +348,8 @@ int64_t zcache_transfer(const struct zcache_access *a)
 {
     struct transfer t = {
         .a = a, .f = a->f, .view = a->view, .disp = a->disp, .around = finds_no_room(a)};
-    int64_t view_off = a->view_offset, left = a->len;
+    int64_t view_off = a->view_offset, left = a->len, moved;
+    uint64_t began = zc_event_begin();
 
     if (view_off < 0 || a->disp < 0)
         return zc_errorf(EINVAL, "negative offset");
@@ -357,5 +359,7 @@ int64_t zcache_transfer(const struct zcache_access *a)
         return zc_errorf(EFBIG, "the access ends beyond 2^63");
     t.foresee = t.view && zc_view_monotone(t.view) && t.f->settings.agg_prefetch &&
                 zc_view_memory(t.view) <= ZC_FORESEEN_VIEW;
-    return move(&t, view_off, left);
+    moved = move(&t, view_off, left);
+    zc_event_end(ZC_EVENT_EXCHANGE, began, moved > 0 ? (uint64_t)moved : 0);
+    return moved;
 }

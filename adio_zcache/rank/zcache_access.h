@@ -23,6 +23,7 @@ struct zcache_access {
     int64_t disp;
     int64_t view_offset, len; /* bytes */
     bool atomic;              /* against other accesses through this handle: zcache_atomic.h */
+    bool background;          /* the program does not wait for it yet */
 };
 
 /* Moves the bytes; returns how many, up to the end of the file for a read, or a negative

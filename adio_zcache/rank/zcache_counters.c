@@ -291,6 +291,16 @@ static void tell(MPI_Info info, const char *prefix, struct level *l)
         set(info, prefix, "version", l->version);
 }
 
+int zcache_counters_of_daemons(struct zcache_file *f, struct zc_cache_stats *sum, unsigned *n)
+{
+    struct level daemons = {0};
+    int rc = ask_daemons(f, &daemons);
+
+    *sum = daemons.sum;
+    *n = daemons.servers;
+    return rc;
+}
+
 int zcache_counters_report(struct zcache_file *f, MPI_Info info)
 {
     struct level aggregators = {0}, daemons = {0};

@@ -11,6 +11,7 @@
 #include "zc_options.h"
 #include "zcache_file.h"
 #include "zcache_layout.h"
+#include "zcache_measure.h"
 #include "zcache_peer.h"
 
 struct zcache_file *zcache_file_get(ADIO_File fd)
@@ -40,6 +41,7 @@ void zcache_file_free(ADIO_File fd)
         return;
     zcache_layout_put(f->layout);
     zc_coord_destroy(f->coord);
+    zcache_measure_free(f->measure);
     zc_settings_free(&f->settings);
     free(f->owners);
     free(f->path);

@@ -17,6 +17,8 @@
 #include "zcache_owner.h"
 #include "zcache_stores.h"
 
+struct zcache_measure;
+
 struct zcache_file {
     struct zc_settings settings; /* the same on every rank once the file is open */
     struct zc_settings asked;    /* by MPI_File_set_info; shares the texts of settings */
@@ -37,11 +39,11 @@ struct zcache_file {
     unsigned orders;              /* collective reads that have waited, or begun to */
     MPI_Request *owed;            /* what others were given instead of reads that failed here */
     int nowed;
-    struct zcache_jobs jobs;  /* accesses under way in threads of their own */
-    struct zc_list requests;  /* not completed; guarded by the lock of ad_zcache_nb.c */
-    struct zcache_job *split; /* a split collective access, between begin and end */
-    char *path;               /* absolute */
-    uint64_t read_bytes, written_bytes, reads, writes; /* of this rank */
+    struct zcache_jobs jobs;        /* accesses under way in threads of their own */
+    struct zc_list requests;        /* not completed; guarded by the lock of ad_zcache_nb.c */
+    struct zcache_job *split;       /* a split collective access, between begin and end */
+    char *path;                     /* absolute */
+    struct zcache_measure *measure; /* NULL: nothing is measured */
 };
 
 static inline struct zcache_file *zcache_file_of(ADIO_File fd)

@@ -31,7 +31,8 @@ int zcache_outcome_mpi(int code)
     return zc_errorf(EIO, "MPI cannot reach the other ranks: %s", text);
 }
 
-int zcache_outcome_wait(int code, MPI_Request *request)
+/* Until the time `until`, ns; 0: for as long as it takes. */
+static int wait_until(int code, MPI_Request *request, uint64_t until)
 {
     struct timespec nap = {.tv_nsec = NAP_MIN_NS};
     int done = 0;
@@ -44,10 +45,22 @@ int zcache_outcome_wait(int code, MPI_Request *request)
             sched_yield();
             continue;
         }
+        if (until && zc_now() > until)
+            return zc_errorf(ETIMEDOUT, "not all ranks have answered");
         nanosleep(&nap, NULL);
         nap.tv_nsec = 2 * nap.tv_nsec < NAP_MAX_NS ? 2 * nap.tv_nsec : NAP_MAX_NS;
     }
     return zcache_outcome_mpi(code);
+}
+
+int zcache_outcome_wait(int code, MPI_Request *request)
+{
+    return wait_until(code, request, 0);
+}
+
+int zcache_outcome_wait_for(int code, MPI_Request *request, uint64_t ms)
+{
+    return wait_until(code, request, zc_now() + ms * ZC_NS_PER_MS);
 }
 
 int zcache_outcome_barrier(MPI_Comm comm)

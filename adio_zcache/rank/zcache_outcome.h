@@ -3,6 +3,7 @@
 #define ZCACHE_OUTCOME_H
 
 #include <mpi.h>
+#include <stdint.h>
 
 struct zcache_outcome {
     int rc; /* 0 or a negative errno */
@@ -20,6 +21,8 @@ void zcache_outcome_set(struct zcache_outcome *o, int rc);
 
 /* For what a nonblocking call has begun, which returned `code`.  As zcache_outcome_mpi(). */
 int zcache_outcome_wait(int code, MPI_Request *request);
+/* The same for so many ms at most: -ETIMEDOUT, explained, and the request is still active. */
+int zcache_outcome_wait_for(int code, MPI_Request *request, uint64_t ms);
 
 int zcache_outcome_barrier(MPI_Comm comm);
 /* Everybody learns what `root` met.  Returns it, explained. */

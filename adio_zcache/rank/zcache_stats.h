@@ -1,10 +1,14 @@
-/* zcache_stats.h - what ZCACHE_STATS=1 prints when a file is closed. */
+/* zcache_stats.h - what ZCACHE_STATS prints when a file is closed. */
 #ifndef ZCACHE_STATS_H
 #define ZCACHE_STATS_H
 
 #include "adio.h"
 
-/* Prints what was accessed and what the caches did; collective, before the caches close. */
-void zcache_stats_report(ADIO_File fd);
+struct zcache_measure;
+
+/* Sums up the measures of the ranks of `comm`, and prints on rank 0 what became of the file, if it
+ * was used.  Collective: one reduction.  Rank 0 does not wait for ever for ranks that do not come.
+ * Frees the measure, which may be NULL, on all ranks then. */
+void zcache_stats_report(struct zcache_measure *m, MPI_Comm comm);
 
 #endif

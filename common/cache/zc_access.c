@@ -127,7 +127,7 @@ static void complete(struct zc_cache *c, struct zc_access *a)
 static void curb(struct zc_cache *c, struct zc_access *a)
 {
     zc_list_add_tail(&c->curbed, &a->link);
-    c->st.waiting_room++;
+    zc_waits_room(c, a);
     zc_kick(c);
 }
 
@@ -155,7 +155,7 @@ void zc_page_wake(struct zc_cache *c, struct zc_page *p)
             writer_waits = writer_waits || a->dir == ZC_WRITE;
             continue;
         }
-        c->st.waiting_read--;
+        zc_waited_page(c, a);
         if (out == CURBED)
             curb(c, a);
         else
@@ -176,7 +176,7 @@ void zc_page_fail_readers(struct zc_cache *c, struct zc_page *p, int err, const 
         if (a->dir != ZC_READ || !zc_fill_gap(p, a->page_off, a->page_off + a->len, &gap))
             continue;
         zc_list_del(&a->link);
-        c->st.waiting_read--;
+        zc_waited_page(c, a);
         a->status = err;
         complete(c, a);
     }
@@ -198,7 +198,7 @@ static enum outcome enter(struct zc_cache *c, struct zc_page *p, struct zc_acces
         out = queue ? WAIT : try_write(c, p, a);
     if (out == WAIT) {
         zc_list_add_tail(&p->waiters, &a->link);
-        c->st.waiting_read++;
+        zc_waits_page(c, a);
     } else if (out == CURBED) {
         curb(c, a);
         out = WAIT;
@@ -212,7 +212,7 @@ static enum outcome enter(struct zc_cache *c, struct zc_page *p, struct zc_acces
 static void leave_room(struct zc_cache *c, struct zc_access *a)
 {
     zc_list_del(&a->link);
-    c->st.waiting_room--;
+    zc_waited_room(c, a);
 }
 
 /* A page has just been taken for one waiter: others may want the same. */
@@ -243,7 +243,7 @@ static void serve_curbed(struct zc_cache *c)
         leave_room(c, a);
         if (out == DONE && !p) {
             zc_list_add_tail(&c->room, &a->link);
-            c->st.waiting_room++;
+            zc_waits_room(c, a);
         } else if (out == FAILED || enter(c, p, a) != WAIT) {
             complete(c, a);
         }
@@ -350,7 +350,7 @@ int zc_cache_begin(struct zc_access *a)
         curb(c, a);
     } else {
         zc_list_add_tail(&c->room, &a->link);
-        c->st.waiting_room++;
+        zc_waits_room(c, a);
         zc_kick(c);
     }
     count_access(c, a, out, late);

@@ -12,6 +12,7 @@
 
 #include "zc_cache_internal.h"
 #include "zc_log.h"
+#include "zc_waited.h"
 
 enum { AROUND_MAX = 64 << 20 }; /* bytes of one store write */
 
@@ -71,15 +72,24 @@ static size_t claim(struct zc_cache *c, struct zc_file *f, struct zc_around *a, 
 static ssize_t write_taken(struct zc_cache *c, struct zc_file *f, const struct iovec *iov,
                            uint64_t off)
 {
+    struct zc_waited before;
     unsigned deaths;
+    uint64_t began;
     ssize_t rc;
 
     do {
         zc_retain_look(c, f);
         deaths = f->retain.deaths;
+        before = zc_waited;
+        began = zc_call_began(c);
         zc_lock_put(&c->lock);
         rc = zc_store_pwritev(f->wr, iov, 1, off);
         zc_lock_get(&c->lock);
+        zc_call_ended(c, began, ZC_EVENT_STORE_WRITE, rc);
+        began = zc_now() - began;
+        c->st.room_wait_ns += began;
+        zc_waited = before; /* all of it was for want of room */
+        zc_waited.cache += began;
         zc_retain_look(c, f);
     } while (rc >= 0 && deaths != f->retain.deaths);
     return rc;

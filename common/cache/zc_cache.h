@@ -234,6 +234,7 @@ struct zc_access {
     /* Private to the engine. */
     struct zc_page *page;
     uint32_t page_off;
+    uint64_t since; /* when it began to wait */
     struct zc_list link, done_link;
 };
 
@@ -289,6 +290,7 @@ struct zc_flush {
     struct zc_file *file;
     struct zc_list link;
     uint64_t target;
+    uint64_t since; /* ns; 0: nobody wants to know */
     bool syncing;
     bool asking, asked; /* the store, to try again what it owes itself; once */
 };
@@ -411,6 +413,12 @@ uint64_t zc_cache_evict(struct zc_cache *c);
     X(store_written_bytes, "bytes written to the store")                                           \
     X(around_bytes, "bytes of writes that went around the cache for want of room")                 \
     X(store_errors, "failed store calls")                                                          \
+    X(store_read_ns, "time in store reads, of all calls together")                                 \
+    X(store_write_ns, "time in store writes, of all calls together")                               \
+    X(store_sync_ns, "time in store syncs, of all calls together")                                 \
+    X(store_busy_ns, "time in which at least one of these calls was under way")                    \
+    X(room_wait_ns, "time accesses waited for page memory, or wrote around the cache for want")    \
+    X(read_wait_ns, "time accesses waited for a store read or a conflicting write")                \
     X(prefetched_pages, "pages whose read ahead began")                                            \
     X(prefetched_bytes, "their bytes")                                                             \
     X(prefetch_used_pages, "of these, pages asked for since")                                      \

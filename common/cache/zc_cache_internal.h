@@ -10,6 +10,7 @@
 
 #include "zc_cache.h"
 #include "zc_crew.h"
+#include "zc_events.h"
 #include "zc_extent.h"
 #include "zc_ledger.h"
 #include "zc_list.h"
@@ -220,6 +221,8 @@ struct zc_cache {
     struct zc_list kept; /* files kept for what is lost of them, the one used last at the tail */
     unsigned nkept;
     struct zc_cache_stats st; /* the counters; gauges are filled in by zc_cache_stats() */
+    unsigned ncalls;          /* of the store, to read, write or sync, under way */
+    uint64_t busy_since;      /* ns; since when there are any */
 };
 
 /* ---- zc_cache.c ---- */
@@ -232,6 +235,17 @@ void zc_cache_wait(struct zc_cache *c);
 void zc_kick(struct zc_cache *c); /* wakes every flusher */
 void zc_why_set(struct zc_why *w, int err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* ---- zc_times.c: how long the store takes, and who waits ---- */
+/* Around a store call, both with the lock; begin tells when.  `kind` is ZC_EVENT_STORE_..., and
+ * `bytes` negative when it has failed. */
+uint64_t zc_call_began(struct zc_cache *c);
+void zc_call_ended(struct zc_cache *c, uint64_t began, enum zc_event_kind kind, int64_t bytes);
+/* An access begins to wait for room, or for a page; and has waited. */
+void zc_waits_room(struct zc_cache *c, struct zc_access *a);
+void zc_waited_room(struct zc_cache *c, const struct zc_access *a);
+void zc_waits_page(struct zc_cache *c, struct zc_access *a);
+void zc_waited_page(struct zc_cache *c, const struct zc_access *a);
 
 /* ---- zc_frames.c: how many there are ---- */
 int zc_frames_init(struct zc_cache *c); /* 0 or -ENOMEM; zc_frames_free() either way */

@@ -327,6 +327,8 @@ static int fill_scattered(struct zc_cache *c, struct zc_page *p)
     int n = list_gaps(c, p, &gaps);
 
     if (n > 0) {
+        uint64_t began = zc_call_began(c);
+
         zc_cache_unlock(c);
         iov.iov_len = gaps[n - 1].hi - gaps[0].lo;
         iov.iov_base = malloc(iov.iov_len);
@@ -335,6 +337,7 @@ static int fill_scattered(struct zc_cache *c, struct zc_page *p)
             copy_gaps(zc_page_data(c, p), gaps, n, iov.iov_base, (size_t)got);
         free(iov.iov_base);
         zc_lock_get(&c->lock);
+        zc_call_ended(c, began, ZC_EVENT_STORE_READ, got);
         c->st.store_reads++;
         if (got < 0)
             c->st.store_errors++;
@@ -364,11 +367,13 @@ static int fill(struct zc_cache *c, struct fill_job *job)
     if (scattered(job->pages[0]))
         return fill_scattered(c, job->pages[0]);
     while (next_batch(c, job, &b)) {
+        uint64_t began = zc_call_began(c);
         ssize_t got;
 
         zc_cache_unlock(c);
         got = read_batch(sf, &b);
         zc_lock_get(&c->lock);
+        zc_call_ended(c, began, ZC_EVENT_STORE_READ, got);
         c->st.store_reads++;
         if (got < 0) {
             c->st.store_errors++;
@@ -454,6 +459,7 @@ static void run(struct zc_cache *c, struct zc_page *p)
     struct fill_job job;
     struct zc_member me;
     bool ahead = p->read_ahead;
+    uint64_t began = zc_event_begin();
     int rc;
 
     build(c, p, &job);
@@ -462,6 +468,8 @@ static void run(struct zc_cache *c, struct zc_page *p)
     zc_crew_enter(&c->readers, &me, zc_crew_file(f));
     rc = fill(c, &job);
     zc_crew_leave(&c->readers, &me);
+    zc_event_end(ahead ? ZC_EVENT_PREFETCH : ZC_EVENT_FILL, began,
+                 (uint64_t)job.n << c->page_shift);
     c->nfilling_ahead -= ahead;
     if (rc < 0 && job.n > 1)
         take_apart(c, &job);

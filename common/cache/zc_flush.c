@@ -81,6 +81,7 @@ static void finish(struct zc_cache *c, struct zc_flush *fl, const struct zc_why 
     snprintf(fl->text, sizeof(fl->text), "%s", why.err ? why.text : "");
     zc_list_del(&fl->link);
     c->st.waiting_flush--;
+    zc_event_end(ZC_EVENT_FLUSH, fl->since, 0);
     zc_list_add_tail(&c->done_flushes, &fl->link);
 }
 
@@ -194,15 +195,18 @@ static bool sync_file(struct zc_cache *c, struct zc_file *f, enum zc_level level
 {
     unsigned deaths;
     struct sync_failure failure;
+    uint64_t began;
     bool died;
 
     f->syncing = true;
     zc_retain_sync_begins(c, f);
     deaths = f->retain.deaths;
     zc_ledger_sync_begins(f);
+    began = zc_call_began(c);
     zc_cache_unlock(c);
     sync_store(f->wr, level, &failure);
     zc_lock_get(&c->lock);
+    zc_call_ended(c, began, ZC_EVENT_STORE_SYNC, 0);
     zc_retain_synced(c, f, level, failure.rc);
     died = f->retain.deaths != deaths;
     if (failure.rc < 0 && !died)
@@ -253,6 +257,7 @@ static void start(struct zc_cache *c, struct zc_flush *fl)
     fl->status = -EINPROGRESS;
     fl->syncing = fl->asking = fl->asked = false;
     fl->target = f->epoch++;
+    fl->since = zc_event_begin();
     zc_list_add_tail(&f->flushes, &fl->link);
     c->st.waiting_flush++;
     if (fl->level <= c->cfg.level && !c->cfg.transient) /* or those who open it elsewhere miss it */

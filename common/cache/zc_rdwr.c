@@ -13,6 +13,7 @@
 #include "zc_cache_internal.h"
 #include "zc_log.h"
 #include "zc_vspan.h"
+#include "zc_waited.h"
 
 enum { STEP = 256 << 10 }; /* visible bytes copied with a page pinned once */
 
@@ -40,16 +41,19 @@ static void ready(struct zc_access *a)
 /* begin, and the wait for ready(): 0, the page is pinned, or a negative errno. */
 static int waiter_begin(struct waiter *w)
 {
+    uint64_t began;
     int rc;
 
     w->done = false;
     rc = zc_cache_begin(&w->access);
     if (rc != -EINPROGRESS)
         return rc;
+    began = zc_now();
     zc_lock_get(&w->lock);
     while (!w->done)
         zc_cond_wait(&w->cond, &w->lock);
     zc_lock_put(&w->lock);
+    zc_waited.cache += zc_now() - began;
     if (w->access.status < 0)
         return zc_errorf(-w->access.status, "%s", w->why.text);
     return 0;

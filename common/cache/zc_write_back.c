@@ -335,15 +335,18 @@ static ssize_t write_scattered(struct zc_cache *c, struct zc_page *p)
     uint64_t off = zc_page_offset(c, p);
     uint32_t n = p->flushing.n;
     struct zc_range *r = zc_store_writes_ranges(sf->store) ? malloc(n * sizeof *r) : NULL, span;
+    uint64_t began;
     ssize_t rc;
 
     if (!r)
         return -EOPNOTSUPP;
     memcpy(r, zc_extents_ranges(&p->flushing), n * sizeof *r);
     span = (struct zc_range){r[0].lo, r[n - 1].hi};
+    began = zc_call_began(c);
     zc_cache_unlock(c);
     rc = zc_store_write_ranges(sf, zc_page_data(c, p), r, n, off);
     zc_lock_get(&c->lock);
+    zc_call_ended(c, began, ZC_EVENT_STORE_WRITE, rc);
     free(r);
     if (rc == -EOPNOTSUPP)
         return rc;
@@ -394,9 +397,12 @@ static int write_pieces(struct zc_cache *c, struct write_job *job, struct zc_why
         }
     }
     while ((n = next_piece(c, job, &off, &bytes)) > 0) {
+        uint64_t began = zc_call_began(c);
+
         zc_cache_unlock(c);
         rc = zc_store_pwritev(sf, job->iov, n, off);
         zc_lock_get(&c->lock);
+        zc_call_ended(c, began, ZC_EVENT_STORE_WRITE, rc);
         c->st.store_writes++;
         if (rc < 0) {
             c->st.store_errors++;
@@ -500,17 +506,20 @@ static int store_squeezed(struct zc_cache *c, struct write_job *job, struct zc_w
 {
     struct zc_file *f = job->file;
     bool any = false;
+    uint64_t began;
     int rc;
 
     for (unsigned i = 0; i < job->n; i++)
         any = any || job->pages[i]->squeeze;
     if (!any || !zc_retain_strict(f))
         return 0;
+    began = zc_call_began(c);
     zc_cache_unlock(c);
     rc = zc_store_sync(f->wr, ZC_LEVEL_STORED);
     if (rc < 0)
         zc_why_set(why, rc, "%s", zc_error_text(rc));
     zc_lock_get(&c->lock);
+    zc_call_ended(c, began, ZC_EVENT_STORE_SYNC, 0);
     job->stored = rc == 0;
     return rc;
 }
@@ -519,6 +528,7 @@ static void run_write(struct zc_cache *c, struct write_job *job)
 {
     struct zc_file *f = job->file;
     struct zc_why why = {.err = 0};
+    uint64_t began = zc_event_begin();
     unsigned deaths;
     int rc;
 
@@ -528,6 +538,7 @@ static void run_write(struct zc_cache *c, struct write_job *job)
     rc = write_pieces(c, job, &why);
     if (rc == 0)
         rc = store_squeezed(c, job, &why);
+    zc_event_end(ZC_EVENT_WRITE_BACK, began, (uint64_t)job->n << c->page_shift);
     zc_token_written(c, f);
     zc_retain_look(c, f);
     if (f->retain.deaths != deaths)

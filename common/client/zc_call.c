@@ -10,8 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zc_events.h"
 #include "zc_log.h"
 #include "zc_net_internal.h"
+#include "zc_waited.h"
 
 enum { COMPLAIN_EVERY_S = 60 };
 
@@ -230,6 +232,16 @@ void zc_call_on_message(void *net, const void *buf, size_t len)
 
 /* ---- start and wait ---- */
 
+static void wait_for_credit(struct zc_client *c)
+{
+    uint64_t began = zc_now();
+
+    while (c->ncalls >= c->credits && !c->broken)
+        zc_net_wait_for_change(c->net);
+    zc_waited.credit += zc_now() - began;
+    zc_event_was(ZC_EVENT_CREDIT, began, zc_now(), 0);
+}
+
 /* Waits for a credit and takes it; or why the client is broken. */
 static int enter(struct zc_client *c, struct zc_call *call, struct zc_msg *msg)
 {
@@ -237,8 +249,8 @@ static int enter(struct zc_client *c, struct zc_call *call, struct zc_msg *msg)
     int rc = 0;
 
     zc_lock_get(&n->lock);
-    while (c->ncalls >= c->credits && !c->broken)
-        zc_net_wait_for_change(n);
+    if (c->ncalls >= c->credits && !c->broken)
+        wait_for_credit(c);
     zc_net_leave(n);
     if (c->broken) {
         rc = zc_errorf(-c->broken, "%s: %s", c->label, c->why);
@@ -322,11 +334,14 @@ int zc_call_wait(struct zc_client *c, struct zc_call *call, struct zc_msg *reply
 {
     struct zc_net *n = c->net;
     char text[sizeof call->text];
+    uint64_t began = zc_now();
     int status;
 
     zc_lock_get(&n->lock);
     while (!call->done || (c->broken && !c->removed))
         zc_net_wait_for_change(n);
+    zc_waited.reply += zc_now() - began;
+    zc_event_was(ZC_EVENT_WIRE, began, zc_now(), 0);
     zc_net_leave(n);
     zc_list_del(&call->link);
     zc_lock_put(&n->lock);

@@ -58,6 +58,12 @@ static const char *const replays[] = {
     [ZC_REPLAY_STRICT] = "strict",
     NULL,
 };
+static const char *const stats[] = {
+    [ZC_STATS_OFF] = "0",
+    [ZC_STATS_TEXT] = "1",
+    [ZC_STATS_JSON] = "json",
+    NULL,
+};
 static const char *const flushes[] = {"none", "start", "wait", NULL};
 static const char *const orders[] = {"oldest", "newest", NULL}; /* enum zc_flush_order */
 
@@ -76,6 +82,8 @@ const struct zc_option zc_options[] = {
      NULL, AT(timeout), "TIME", "silence after which the other side counts as gone"},
     {"hang_report", ZC_OPT_TIME, DAEMON | ENV, "30s", 0, 24 * HOUR, NULL, AT(hang_report), "TIME",
      "log calls to the store that take longer, by path, and when they are over; 0 for none"},
+    {"trace", ZC_OPT_STRING, DAEMON | ENV, NULL, 0, 0, NULL, AT(trace), "DIR",
+     "record what is done when, in a file of this directory, as zcache run --trace asks for"},
     {"daemons", ZC_OPT_STRING, ENV, NULL, 0, 0, NULL, AT(daemons), "LIST",
      "address files, or directories of them (*.addr), in order, separated by commas; unset: "
      "no daemon, files are reached directly"},
@@ -190,8 +198,16 @@ const struct zc_option zc_options[] = {
     {"counters", ZC_OPT_FLAG, HINT, NULL, 0, 0, NULL, AT(counters), NULL,
      "let MPI_File_get_info tell what the caches did: zcache_agg_... of the aggregators, "
      "zcache_iod_... of the daemons"},
-    {"stats", ZC_OPT_FLAG, ENV, NULL, 0, 0, NULL, AT(stats), NULL,
-     "print a summary of what the caches did when a file is closed"},
+    {"used", ZC_OPT_STRING, ENV, NULL, 0, 0, NULL, AT(used), "FILE",
+     "make this file when one is opened, as zcache run asks for"},
+    {"stats", ZC_OPT_ENUM, ENV, "0", 0, 0, stats, AT(stats), "HOW",
+     "print what a file's accesses took and waited for when it is closed, and what limited them; "
+     "json: as one line of JSON"},
+    {"progress", ZC_OPT_TIME, ENV, NULL, 0, 24 * HOUR, NULL, AT(progress), "TIME",
+     "say how much is left while a close takes longer, every so often; 0 for never; unset: 5s on a "
+     "terminal"},
+    {"summary", ZC_OPT_STRING, ENV, NULL, 0, 0, NULL, AT(summary), "FILE",
+     "append that line of JSON here, as zcache run --summary asks for"},
     {0},
 };
 
@@ -239,33 +255,6 @@ const struct zc_option *zc_option_find(const char *name, unsigned scope)
     return NULL;
 }
 
-/* Insertions, deletions and replacements that turn a into b; both shorter than
- * ZC_OPTION_NAME_MAX.  row[j] is the distance of a's first i bytes to b's first j. */
-static size_t distance(const char *a, const char *b)
-{
-    size_t row[ZC_OPTION_NAME_MAX];
-    size_t n = strlen(b);
-
-    for (size_t j = 0; j <= n; j++)
-        row[j] = j;
-    for (size_t i = 1; a[i - 1]; i++) {
-        size_t diagonal = row[0];
-
-        row[0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            size_t best = diagonal + (a[i - 1] != b[j - 1]);
-
-            if (row[j] + 1 < best)
-                best = row[j] + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            diagonal = row[j];
-            row[j] = best;
-        }
-    }
-    return row[n];
-}
-
 const struct zc_option *zc_option_guess(const char *name, unsigned scope)
 {
     const struct zc_option *best = NULL;
@@ -278,7 +267,7 @@ const struct zc_option *zc_option_guess(const char *name, unsigned scope)
 
         if (!(o->scope & scope))
             continue;
-        d = distance(bare, o->name);
+        d = zc_option_distance(bare, o->name);
         if (d < nearest && d <= 1 + strlen(o->name) / 3) {
             nearest = d;
             best = o;

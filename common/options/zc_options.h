@@ -58,6 +58,8 @@ const struct zc_option *zc_option_find(const char *name, unsigned scope);
 const struct zc_option *zc_option_guess(const char *name, unsigned scope);
 
 enum { ZC_OPTION_NAME_MAX = 64 }; /* bytes that hold any name with its prefix */
+/* Insertions, deletions and replacements that turn a into b; both shorter than that. */
+size_t zc_option_distance(const char *a, const char *b);
 
 /* The name as users of `scope` (one bit) write it: "--cache-size"; returns buf. */
 char *zc_option_spell(const struct zc_option *o, unsigned scope, char *buf, size_t len);

@@ -14,12 +14,16 @@ enum zc_write_back {
     ZC_WRITE_BACK_BOTH = 3,
 };
 
+/* What is told of a file when it is closed. */
+enum zc_stats { ZC_STATS_OFF, ZC_STATS_TEXT, ZC_STATS_JSON };
+
 struct zc_settings {
     /* both sides */
     char *provider;       /* libfabric provider */
     uint64_t timeout;     /* ms of silence after which a peer counts as gone */
     uint64_t hang_report; /* ms after which a call to the store is told in the log; 0: never */
     uint64_t log;         /* enum zc_log_level, when given; hint and --log */
+    char *trace;          /* ZCACHE_TRACE, --trace: a directory for zc_events.h */
 
     /* the library in an MPI program */
     char *losses;                /* ZCACHE_LOSSES: where aggregators tell what they have lost */
@@ -38,7 +42,10 @@ struct zc_settings {
     uint64_t replay;             /* enum zc_replay */
     bool agg_prefetch;           /* an aggregator reads ahead; hint prefetch */
     uint64_t agg_prefetch_depth; /* pages; hint prefetch_depth */
-    bool stats;                  /* summary at close */
+    uint64_t stats;              /* enum zc_stats */
+    char *used;                  /* ZCACHE_USED: made when a file is opened */
+    char *summary;               /* ZCACHE_SUMMARY: a file for the same, for a program */
+    uint64_t progress;           /* ms; meant for who given() it: zcache_progress.c */
     bool read_after_write;       /* collective reads wait for the writes before them */
     bool counters;               /* MPI_File_get_info tells those of the caches */
 

@@ -73,7 +73,10 @@ supervise() {
         trap - INT QUIT TERM HUP
         unset ZCACHE_DAEMONS
         if ((count)); then export ZCACHE_DAEMONS=$state; fi
-        export ZCACHE_LOSSES=$state/losses
+        export ZCACHE_LOSSES=$state/losses ZCACHE_USED=$state/used
+        if [[ -n $trace ]]; then export ZCACHE_TRACE=$state/trace; fi
+        if ((summary)); then export ZCACHE_SUMMARY=$state/summary; fi
+        if [[ -t $err ]]; then export ZCACHE_PROGRESS=${ZCACHE_PROGRESS-5s}; fi
         if [[ -n $preload ]]; then export LD_PRELOAD=$preload; fi
         exec "$@" <&"$in" >&"$out" 2>&"$err" {in}<&- {out}>&- {err}>&-
     )
@@ -98,10 +101,12 @@ run_job() {
 
 # ---- what is easily done wrong ----------------------------------------------------------
 # The plugin sees no name that does not begin with zcache:, so only we can tell.
+named=0 # one of the command's words has it
 check_names() { # the command's words
     local word prefix
 
     for word; do
+        [[ $word != *zcache:* ]] || named=1
         if [[ $word == *zcache:'~'* ]]; then
             misuse "run: the shell does not replace ~ in \"$word\"; write zcache:\$HOME/... instead"
         fi
@@ -115,20 +120,89 @@ check_names() { # the command's words
     done
 }
 
-# Programs connect to daemons when they open their first file: if there was nobody but us, no name
-# began with zcache:.  Who preloads the plugin himself is not told.
+# The plugin makes a file when a program opens one.  Where it could not, as on a host that does not
+# see the state directory, daemons know: programs connect when they open their first file, and if
+# there was nobody but us, no name began with zcache:.  Without daemons a name in the command has to
+# do.  Who preloads the plugin himself is not told.
 check_use() {
     local n lines=0
 
-    ((count && preload_plugin)) || return 0
+    [[ ! -e $state/used ]] && ((preload_plugin && (count || !named))) || return 0
     while read -r n; do
         lines=$((lines + 1))
         ((n <= 1)) || return 0
-    done < <("$zcachectl" --daemons "$state" --timeout 3s --json stats 2>/dev/null |
+    done < <(((count)) && "$zcachectl" --daemons "$state" --timeout 3s --json stats 2>/dev/null |
         sed -n 's/^ *"sessions_opened": \([0-9]*\),*$/\1/p; s/^ *"error":.*/2/p')
     ((lines == count)) || return 0
     say "no file was opened through zcache: names of files have to begin with zcache:," \
         "such as zcache:$(absolute "$root")/x"
+}
+
+# ---- what became of the files -------------------------------------------------------------
+# A line of JSON each (doc/observing.md), in which no quote stands within a text.
+show_summary() {
+    ((summary)) || return 0
+    if [[ ! -s $state/summary ]]; then
+        say "summary: no file that was read or written through zcache has been closed"
+        return
+    fi
+    awk -v me="$me" -v most="$summary_most" '
+        BEGIN { split("B KiB MiB GiB TiB PiB", unit) }
+        function number(key) {
+            if (!match($0, "\"" key "\": [0-9.]+"))
+                return 0
+            return substr($0, RSTART + length(key) + 4, RLENGTH - length(key) - 4) + 0
+        }
+        function text(key) {
+            if (!match($0, "\"" key "\": \"[^\"]*"))
+                return ""
+            return substr($0, RSTART + length(key) + 5, RLENGTH - length(key) - 5)
+        }
+        function size(bytes, i) {
+            for (i = 1; bytes >= 1024 && i < 6; i++)
+                bytes /= 1024
+            return sprintf(i > 1 ? "%.1f %s" : "%d %s", bytes, unit[i])
+        }
+        {
+            written += number("written_bytes"); wrote += number("write_seconds")
+            read += number("read_bytes"); took += number("read_seconds")
+            rest = number("sync_seconds") + number("close_seconds"); rests += rest
+            if (NR > most)
+                next
+            printf "%s: summary: %s: wrote %s in %.3f s, read %s in %.3f s, sync and close %.3f s; %s\n",
+                me, text("file"), size(number("written_bytes")), number("write_seconds"),
+                size(number("read_bytes")), number("read_seconds"), rest, text("advice")
+        }
+        END {
+            if (NR > most)
+                printf "%s: summary: and %d more\n", me, NR - most
+            if (NR > 1)
+                printf "%s: summary: all %d closes: wrote %s in %.3f s, read %s in %.3f s, sync and close %.3f s\n",
+                    me, NR, size(written), wrote, size(read), took, rests
+        }' "$state/summary" >&"$err"
+}
+
+# ---- the trace ---------------------------------------------------------------------------
+# Every process has a file of its own; when all have ended, they become one.
+check_trace() {
+    [[ -n $trace ]] || return 0
+    { : >"$trace"; } 2>/dev/null ||
+        misuse "--trace: $trace cannot be written; name a file in a directory that is there"
+}
+
+begin_trace() {
+    [[ -n $trace ]] || return 0
+    rm -rf -- "$state/trace"
+    mkdir -m 700 -- "$state/trace" || die "cannot make the directory $state/trace"
+    daemon_options+=(--trace "$state/trace")
+}
+
+end_trace() {
+    [[ -n $trace && -d $state/trace ]] || return 0
+    if [[ -z $unready ]]; then
+        "$merge_trace" "$state/trace" "$trace" 2>&"$err" || failed=1
+    fi
+    rm -rf -- "$state/trace"
 }
 
 # ---- the end --------------------------------------------------------------------------------
@@ -194,9 +268,13 @@ finish() {
         drop_hold
         drop_unready
     fi
-    if ((status == 0 && !failed)) && [[ $phase == job ]]; then check_use; fi
+    if [[ $phase == job ]]; then
+        if ((status == 0 && !failed)); then check_use; fi
+        show_summary
+    fi
     stop_children
     drop_hold
+    end_trace
     check_losses
     if ((failed)); then
         say "the logs are kept in $state"
@@ -212,11 +290,13 @@ do_run() {
     (($#)) || misuse "run: a command is missing, for instance mpiexec -n 4 ./a.out"
     type -P -- "$1" >/dev/null || { say "run: $1: no such command"; exit 127; }
     check_names "$@"
+    check_trace
     if ((preload_plugin)); then check_library; fi
     spread_daemons
     choose_listen
     choose_state
     clear_stale
+    begin_trace
     trap 'on_signal INT' INT
     trap 'on_signal TERM' TERM
     trap 'on_signal HUP' HUP
