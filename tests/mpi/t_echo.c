@@ -35,6 +35,7 @@ static const struct echo {
     {"prefetch_depth", {"3", "5", "7"}, {"3", "5", "7"}, 0, 0},
     {"write_back", {"none", "both", "daemon"}, {"none", "both", "daemon"}, 0, 0},
     {"replay", {"on", "strict", "off"}, {"on", "strict", "off"}, 0, 0},
+    {"on_daemon_loss", {"error", "bypass", "error"}, {"error", "bypass", "error"}, 0, 0},
     {"local", {"true", "false", "true"}, {"true", "false", "true"}, 0, 0},
     {"block_size", {"2M", "8M", "1M"}, {"2M", "8M", "1M"}, 0, 0},
     {"sync_level", {"stored", "staged", "visible"}, {"stored", "staged", "visible"}, 0, 0},
