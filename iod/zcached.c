@@ -23,6 +23,7 @@
 
 #include "iod_address.h"
 #include "iod_config.h"
+#include "iod_lost.h"
 #include "iod_notify.h"
 #include "iod_process.h"
 #include "iod_progress.h"

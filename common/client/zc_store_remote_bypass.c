@@ -160,11 +160,14 @@ static void begin(struct rfile *f, uint32_t i)
             f->path, why);
 }
 
-/* What it has taken nobody would write again. */
-static int check_close(const struct rfile *f, uint32_t i)
+/* Why its part of the file is not to be written; 0: it is.  With the lock. */
+static int check(const struct rfile *f, uint32_t i)
 {
     const struct rhandle *h = &f->at[i];
 
+    if (h->status)
+        return zc_errorf(-h->status, "%s", h->why);
+    /* what it has taken nobody would write again */
     if (!f->closing || h->written == h->safe || h->progress.taken == h->progress.stored)
         return 0;
     return zc_errorf(EIO, "it had bytes that nobody has any more");
@@ -179,7 +182,7 @@ static int bypass(struct rfile *f, uint32_t i)
 
     zc_lock_get(&r->lock);
     over = f->at[i].bypassed || r->servers[i].state != SERVER_GONE;
-    rc = over ? 0 : check_close(f, i);
+    rc = over ? 0 : check(f, i);
     zc_lock_put(&r->lock);
     if (rc == 0 && !over)
         rc = shut_out(&r->servers[i]);
