@@ -71,9 +71,9 @@ struct server {
     uint64_t boot_id;        /* its daemon's, as are these two */
     long pid;
     bool here;
-    uint64_t shut_out;       /* the daemon with this boot id writes nothing any more */
-    uint64_t since;          /* it is away, or gone */
-    int rc;                  /* why */
+    uint64_t shut_out; /* the daemon with this boot id writes nothing any more */
+    uint64_t since;    /* it is away, or gone */
+    int rc;            /* why */
     char why[400];
     char tried[400]; /* what came of the last attempt to get another session */
 };
@@ -92,13 +92,13 @@ struct remote {
     bool watched;                /* there is one */
     struct zc_watchers watchers; /* who is told of new epochs; never while `lock` is held */
 
-    struct zc_lock lock;  /* guards what follows, in servers, files and seats, too */
-    zc_cond changed;      /* a server's state, or a turn is over */
+    struct zc_lock lock;     /* guards what follows, in servers, files and seats, too */
+    zc_cond changed;         /* a server's state, or a turn is over */
     struct zc_store *direct; /* the file system, without daemons; NULL: nobody has asked for it */
-    bool stop;            /* keepers end */
-    bool meeting;         /* a thread leaves a card or reads one, in pieces */
-    struct zc_list files; /* struct rfile */
-    struct zc_list seats; /* cards of ours */
+    bool stop;               /* keepers end */
+    bool meeting;            /* a thread leaves a card or reads one, in pieces */
+    struct zc_list files;    /* struct rfile */
+    struct zc_list seats;    /* cards of ours */
     uint32_t n;
     struct server servers[];
 };

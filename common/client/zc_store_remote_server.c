@@ -14,9 +14,10 @@
  *                                                    last sign of life: gone()
  *
  * While a server is away, calls wait for it; when it is gone they fail at once, with what happened
- * to it, or its part of a file is reached without it (zc_store_remote_bypass.c).  The keeper, a thread for each server, looks for it in both states: reads the address
- * file, which may name another daemon by now, connects, and opens the files.  A server without an
- * address file is gone as soon as its session is over.
+ * to it, or its part of a file is reached without it (zc_store_remote_bypass.c).  The keeper, a
+ * thread for each server, looks for it in both states: reads the address file, which may name
+ * another daemon by now, connects, and opens the files.  A server without an address file is gone
+ * as soon as its session is over.
  *
  * Reliable datagrams tell nothing of a peer that has died, and waiting for a deadline is long.  So
  * when nothing comes of a server to which something was sent, for most of a second, the watch, a

@@ -17,13 +17,13 @@
 /* Fixed once it is created, but for what is atomic. */
 struct posix_store {
     struct zc_store store;
-    int root_fd;    /* -1: no confinement */
-    char *given;    /* root as given, without trailing slashes */
-    char *resolved; /* root without symbolic links */
+    int root_fd;            /* -1: no confinement */
+    char *given;            /* root as given, without trailing slashes */
+    char *resolved;         /* root without symbolic links */
     void (*ask)(void *arg); /* see zc_store_posix_ask_first(); or NULL */
     void *ask_arg;
-    bool swept;     /* cards of dead processes were looked for; atomic */
-    bool apart;     /* somebody was told that there is no place for cards; atomic */
+    bool swept; /* cards of dead processes were looked for; atomic */
+    bool apart; /* somebody was told that there is no place for cards; atomic */
 };
 
 /* Fixed once it is open, but for what is atomic. */

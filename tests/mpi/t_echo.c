@@ -75,8 +75,7 @@ static int print_names(void)
             missing = 1;
         }
         for (int i = 0; find(o->name, i); i++)
-            printf("%s %d %d\n", o->name, i,
-                   alone(find(o->name, i)) ? 1 : find(o->name, i)->said);
+            printf("%s %d %d\n", o->name, i, alone(find(o->name, i)) ? 1 : find(o->name, i)->said);
     }
     return missing;
 }

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A daemon is lost for good while a job writes.  With ZCACHE_ON_DAEMON_LOSS=bypass the job ends with
-# success and every byte is right, also when the daemon wakes up afterwards; without, it hears of it.
-# Daemons write nothing to the file by themselves, so that what they have is lost with them.
+# success and every byte is right, also when the daemon wakes up afterwards; without, it hears of
+# it. Daemons write nothing to the file by themselves, so that what they have is lost with them.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
