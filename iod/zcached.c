@@ -25,6 +25,7 @@
 #include "iod_config.h"
 #include "iod_journal.h"
 #include "iod_listen.h"
+#include "iod_lost.h"
 #include "iod_notify.h"
 #include "iod_process.h"
 #include "iod_progress.h"
@@ -62,6 +63,7 @@ struct iod {
     struct zc_server *server;
     bool lost;     /* bytes */
     bool replayed; /* nothing of an earlier daemon is in the journal only */
+    struct iod_lost given_up;
 
     /* The signal thread looks at the cache, which is NULL when the main thread destroys it, and
      * both write to the terminal. */
@@ -288,7 +290,10 @@ static int create_server(struct iod *d)
 static int start(struct iod *d)
 {
     const struct zc_settings *s = &d->settings;
-    const struct zc_store_config files = {.root = s->root, .hang_report_ms = s->hang_report};
+    const struct zc_store_config files = {.root = s->root,
+                                          .hang_report_ms = s->hang_report,
+                                          .ask_first = iod_lost_look,
+                                          .ask_arg = &d->given_up};
     int rc = s->log_file ? iod_process_open_log(s->log_file) : 0;
 
     if (rc == 0)
@@ -297,6 +302,7 @@ static int start(struct iod *d)
         rc = iod_process_write_pid(s->pid_file);
     if (rc == 0)
         rc = new_boot_id(&d->boot_id);
+    d->given_up = (struct iod_lost){.address_file = s->address_file, .boot_id = d->boot_id};
     if (rc == 0)
         rc = zc_secret_make(&d->secret);
     if (rc == 0)

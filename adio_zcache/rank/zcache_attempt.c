@@ -116,7 +116,8 @@ static unsigned store_flags(const struct zcache_attempt *a)
         [ZC_REPLAY_ON] = ZC_OPEN_REPLAY, [ZC_REPLAY_STRICT] = ZC_OPEN_REPLAY_STRICT};
     bool through = !(a->f->settings.write_back & ZC_WRITE_BACK_DAEMON);
 
-    return a->o->flags | (through ? ZC_OPEN_THROUGH : 0) | replay[a->f->settings.replay];
+    return a->o->flags | (through ? ZC_OPEN_THROUGH : 0) | replay[a->f->settings.replay] |
+           (a->f->settings.on_daemon_loss == ZC_LOSS_BYPASS ? ZC_OPEN_BYPASS : 0);
 }
 
 /* Between rank 0's look and an owner's the path may have become another file's. */
@@ -308,6 +309,7 @@ int zcache_attempt_take(struct zcache_attempt *a)
     f->settings.block_size = a->g->place.block_size;
     f->settings.write_back = a->g->write_back;
     f->settings.replay = a->g->replay;
+    f->settings.on_daemon_loss = a->g->on_daemon_loss;
     a->ranks = a->ranks ? a->ranks : calloc(n, sizeof *a->ranks);
     a->all = calloc(n, sizeof *a->all);
     f->owners = calloc(n, sizeof *f->owners);

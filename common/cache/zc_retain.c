@@ -223,6 +223,11 @@ void zc_retain_page(struct zc_cache *c, struct zc_page *p)
     zc_assert_held(&c->lock);
     if (!f->retain.servers || zc_extents_empty(&p->flushing))
         return;
+    s = &f->retain.servers[server_of(c, p)];
+    if (pages_lie_at_one(c, f) && s->at.taken > 0 && s->at.taken <= s->at.stored) {
+        zc_retain_stored(c, p); /* of a server that stores what it takes at once */
+        return;
+    }
     if (!retains(c, f)) {
         expose_extents(c, p, &p->flushing);
         return;

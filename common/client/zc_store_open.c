@@ -11,8 +11,13 @@ static int open_store(const struct zc_store_config *cfg, struct zc_store **out)
     struct zc_net_config net = {
         .local = cfg->local, .timeout_ms = cfg->timeout_ms, .name = cfg->name};
 
-    if (!cfg->daemons || !*cfg->daemons)
-        return zc_store_posix_create(cfg->root, out);
+    if (!cfg->daemons || !*cfg->daemons) {
+        int rc = zc_store_posix_create(cfg->root, out);
+
+        if (rc == 0)
+            zc_store_posix_ask_first(*out, cfg->ask_first, cfg->ask_arg);
+        return rc;
+    }
     return zc_store_remote_create(cfg->daemons, &net, out);
 }
 

@@ -12,9 +12,11 @@ struct zc_store_config {
     const char *daemons; /* address files (zc_addrfile_list()); NULL or empty: the file system */
     bool local;          /* daemons of this host may be reached without libfabric */
     uint64_t timeout_ms; /* silence after which a daemon counts as gone */
-    uint64_t hang_report_ms; /* a call that takes longer is told in the log; 0: none is */
-    const char *name;        /* who we are, for the daemons' logs */
-    const char *root;        /* of the file system: files below it and only those; NULL: any */
+    uint64_t hang_report_ms;      /* a call that takes longer is told in the log; 0: none is */
+    const char *name;             /* who we are, for the daemons' logs */
+    const char *root;             /* of the file system: files below it and only those; NULL: any */
+    void (*ask_first)(void *arg); /* of the file system: zc_store_posix_ask_first(); or NULL */
+    void *ask_arg;
 };
 
 /* Connects to the daemons, if there are any.  0, or a negative errno explained by zc_errorf();

@@ -27,7 +27,7 @@ static int remote_unlink(struct zc_store *s, const char *path)
     do {
         rc = zc_remote_use(remote_of(s), 0, &use);
         if (rc)
-            return rc;
+            return zc_remote_unlink_direct(remote_of(s), path, rc);
         rc = zc_client_unlink(use.client, path);
         over = zc_remote_end(&use, rc);
     } while (rc == -ESHUTDOWN && over); /* it was refused */
@@ -94,6 +94,7 @@ void zc_remote_destroy(struct zc_store *s)
     zc_remote_servers_stop(r);
     if (r->net)
         zc_net_destroy(r->net);
+    zc_store_destroy(r->direct);
     zc_remote_seats_free(r);
     zc_watchers_destroy(&r->watchers);
     pthread_cond_destroy(&r->changed);

@@ -119,6 +119,8 @@ int zc_remote_connect(struct server *sv, const struct zc_addrfile *a, bool local
     if (!s)
         return zc_errorf(ENOMEM, "no memory for a session");
     s->host = hash_of(a->host);
+    s->pid = a->pid;
+    s->here = s->host == sv->remote->host;
     snprintf(label, sizeof label, "zcached on %s (pid %ld)", a->host, a->pid);
     rc = open_net(sv->remote, a, sv->path, addr, len, &s->net);
     if (rc == 0)
@@ -188,7 +190,7 @@ static int no_daemon(int rc)
 int zc_store_remote_create(const char *daemons, const struct zc_net_config *cfg,
                            struct zc_store **out)
 {
-    char **paths;
+    char **paths, host[256] = "";
     int n = zc_addrfile_list(daemons, &paths), rc;
     struct remote *r;
 
@@ -205,6 +207,8 @@ int zc_store_remote_create(const char *daemons, const struct zc_net_config *cfg,
         r->timeout_ns = cfg->timeout_ms * ZC_NS_PER_MS;
     snprintf(r->name, sizeof r->name, "%s", cfg->name ? cfg->name : "?");
     r->paths = paths;
+    gethostname(host, sizeof host - 1);
+    r->host = hash_of(host);
     for (uint32_t i = 0; i < r->n; i++)
         r->servers[i].path = paths[i];
     rc = no_daemon(connect_all(r));

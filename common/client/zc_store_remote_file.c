@@ -117,7 +117,7 @@ static struct rfile *file_new(struct remote *r, const char *path, unsigned flags
         return NULL;
     }
     f->file.store = &r->store;
-    f->flags = flags & ~(ZC_OPEN_CREATE | ZC_OPEN_EXCL);
+    f->flags = flags & ~(unsigned)(ZC_OPEN_CREATE | ZC_OPEN_EXCL | ZC_OPEN_BYPASS);
     return f;
 }
 
@@ -190,12 +190,13 @@ int zc_remote_open(struct zc_store *s, const char *path, unsigned flags, mode_t 
     struct remote *r = remote_of(s);
     struct rfile *f = file_new(r, path, flags);
     uint64_t wished = attr->block_size;
+    bool may_bypass = flags & ZC_OPEN_BYPASS, created;
     char text[400];
-    bool created;
     int rc;
 
     if (!f)
         return zc_errorf(ENOMEM, "no memory to open %s", path);
+    flags &= ~(unsigned)ZC_OPEN_BYPASS; /* no daemon's concern */
     f->stride = stride_at(r, attr->stride);
     rc = open_first(f, flags, mode, attr, &created);
     if (rc == 0) {
@@ -205,6 +206,8 @@ int zc_remote_open(struct zc_store *s, const char *path, unsigned flags, mode_t 
         rc = open_others(f, flags, mode, attr);
     }
     if (rc == 0) {
+        if (may_bypass)
+            zc_remote_look(f, attr);
         file_enter(r, f);
         *out = &f->file;
         return 0;
@@ -257,7 +260,8 @@ static void note(struct first_error *e, int rc)
     snprintf(e->text, sizeof e->text, "%s", zc_error_text(rc));
 }
 
-/* The answer to what was started; it is asked again where that was in vain. */
+/* The answer to what was started; it is asked again where that was in vain.  Who is bypassed has
+ * nothing to say: what has to be done to the file is done once. */
 static int answer_of(struct rfile *f, uint32_t i, start_fn start, uint64_t arg, struct use *use,
                      struct zc_later *l)
 {
@@ -267,7 +271,7 @@ static int answer_of(struct rfile *f, uint32_t i, start_fn start, uint64_t arg, 
         if (!zc_remote_end(use, rc))
             return rc;
         rc = zc_remote_begin(f, i, use);
-        if (rc)
+        if (rc || use->direct)
             return rc;
         start(use->client, use->handle, arg, l);
     }
@@ -289,12 +293,12 @@ static int ask(struct rfile *f, uint32_t at, start_fn start, uint64_t arg, uint6
         for (uint32_t i = at; i < end; i++) {
             begun[i - at] = zc_remote_begin(f, i, &use[i - at]);
             later[i - at].count = 0;
-            if (begun[i - at] == 0)
+            if (begun[i - at] == 0 && !use[i - at].direct)
                 start(use[i - at].client, use[i - at].handle, arg, &later[i - at]);
             note(&e, begun[i - at]);
         }
         for (uint32_t i = at; i < end; i++) {
-            if (begun[i - at] == 0)
+            if (begun[i - at] == 0 && !use[i - at].direct)
                 note(&e, answer_of(f, i, start, arg, &use[i - at], &later[i - at]));
             if (sum)
                 *sum += later[i - at].count;
@@ -341,6 +345,8 @@ int zc_remote_sync(struct zc_sfile *sf, enum zc_level level)
     struct zc_progress *p = note_written(f, level);
     int rc = ask_all(f, start_flush, level, NULL);
 
+    if (rc == 0 && zc_remote_bypasses(f))
+        rc = zc_store_sync(f->direct, level);
     if (rc == 0)
         note_safe(f, p);
     free(p);
@@ -360,15 +366,28 @@ static bool was_closed(struct rfile *f, int rc)
     return all_safe;
 }
 
+/* Keeps an error that there is, and what explains it. */
+static int close_direct(struct rfile *f, enum zc_level level, int rc)
+{
+    struct first_error e = {0};
+
+    note(&e, rc);
+    if (f->direct)
+        note(&e, zc_store_close_file(f->direct, zc_remote_bypasses(f) ? level : ZC_LEVEL_VISIBLE));
+    return e.rc ? zc_errorf(-e.rc, "%s", e.text) : 0;
+}
+
 int zc_remote_close(struct zc_sfile *sf, enum zc_level level)
 {
     struct rfile *f = rfile_of(sf);
     int rc;
 
     file_leave(remote_of(sf->store), f);
+    f->closing = true;
     rc = ask_all(f, start_close, level, NULL);
     if (was_closed(f, rc))
         rc = 0;
+    rc = close_direct(f, level, rc);
     if (rc == 0)
         rc = zc_remote_losses(f);
     file_free(f);
@@ -396,7 +415,8 @@ static int truncate_first(struct rfile *f, uint64_t size)
     do {
         rc = zc_remote_begin(f, 0, &use);
         if (rc == 0)
-            rc = zc_client_truncate(use.client, use.handle, size);
+            rc = use.direct ? zc_store_truncate(use.direct, size)
+                            : zc_client_truncate(use.client, use.handle, size);
     } while (zc_remote_end(&use, rc));
     return rc;
 }
@@ -412,6 +432,20 @@ static void forget_losses(struct rfile *f)
     zc_lock_put(&r->lock);
 }
 
+static int all_are_there(struct rfile *f)
+{
+    struct use use;
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < remote_of(f->file.store)->n; i++)
+        do {
+            rc = zc_remote_begin(f, i, &use);
+            if (rc == 0 && !use.direct)
+                rc = zc_client_ping(use.client);
+        } while (zc_remote_end(&use, rc));
+    return rc;
+}
+
 /* What is cut cannot be taken back, so all are to be there before the first one cuts the file; the
  * others then cut what they have cached. */
 int zc_remote_truncate(struct zc_sfile *sf, uint64_t size)
@@ -419,7 +453,7 @@ int zc_remote_truncate(struct zc_sfile *sf, uint64_t size)
     struct rfile *f = rfile_of(sf);
     struct remote *r = remote_of(sf->store);
     char text[400];
-    int rc = r->n > 1 ? zc_store_ping(sf->store) : 0;
+    int rc = r->n > 1 ? all_are_there(f) : 0;
 
     if (rc == 0)
         rc = truncate_first(f, size);
@@ -443,7 +477,8 @@ int zc_remote_allocate(struct zc_sfile *sf, uint64_t off, uint64_t len)
     do {
         rc = zc_remote_begin(rfile_of(sf), 0, &use);
         if (rc == 0)
-            rc = zc_client_allocate(use.client, use.handle, off, len);
+            rc = use.direct ? zc_store_allocate(use.direct, off, len)
+                            : zc_client_allocate(use.client, use.handle, off, len);
     } while (zc_remote_end(&use, rc));
     return rc;
 }
@@ -456,7 +491,8 @@ static int getattr_at(struct rfile *f, uint32_t i, struct zc_attr *attr)
     do {
         rc = zc_remote_begin(f, i, &use);
         if (rc == 0)
-            rc = zc_client_getattr(use.client, use.handle, attr);
+            rc = use.direct ? zc_store_getattr(use.direct, attr)
+                            : zc_client_getattr(use.client, use.handle, attr);
     } while (zc_remote_end(&use, rc));
     return rc;
 }

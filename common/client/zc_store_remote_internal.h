@@ -8,6 +8,7 @@
  * zc_store_remote_io.c       its data, cut along blocks
  * zc_store_remote_taken.c    what of it is taken, and how far that is stored
  * zc_store_remote_meet.c     cards at it
+ * zc_store_remote_bypass.c   a file whose daemon is lost for good
  *
  * How a call is made: what needs a daemon takes the session there is (zc_remote_begin(), or
  * zc_remote_use() where it is not about an open file), which waits while there is none, and gives
@@ -20,7 +21,8 @@
  *             rc = zc_client_...(use.client, use.handle, ...);
  *     } while (zc_remote_end(&use, rc));
  *
- * Which calls may be is told in doc/PROTOCOL.md, "What is said again".
+ * Where a file's daemon is bypassed there is no client but use.direct, of which the call is made
+ * then.  Which calls may be is told in doc/PROTOCOL.md, "What is said again".
  *
  * Invariants
  *  1. A server has a session when it is up, and only then.
@@ -46,6 +48,8 @@ struct session {
     struct zc_client *client;
     uint64_t number; /* at its server, from 1 */
     uint64_t host;   /* a hash of the daemon's */
+    long pid;        /* 0: not known */
+    bool here;       /* it is a process of this host */
     unsigned users;
 };
 
@@ -65,9 +69,12 @@ struct server {
     struct session *ending;  /* the one before, of a daemon that stops: says what it still stores */
     uint64_t sessions;       /* that there were */
     struct zc_past past;     /* the last one */
-    uint64_t boot_id;        /* its daemon's */
-    uint64_t since;          /* it is away, or gone */
-    int rc;                  /* why */
+    uint64_t boot_id;        /* its daemon's, as are these two */
+    long pid;
+    bool here;
+    uint64_t shut_out; /* the daemon with this boot id writes nothing any more */
+    uint64_t since;    /* it is away, or gone */
+    int rc;            /* why */
     char why[400];
     char tried[400]; /* what came of the last attempt to get another session */
 };
@@ -81,16 +88,18 @@ struct remote {
     char name[ZC_MAX_NAME];
     char **paths; /* of address files; NULL: none */
     uint64_t timeout_ns;
+    uint64_t host; /* a hash of ours */
     pthread_t watch;
     bool watched;                /* there is one */
     struct zc_watchers watchers; /* who is told of new epochs; never while `lock` is held */
 
-    struct zc_lock lock;  /* guards what follows, in servers, files and seats, too */
-    zc_cond changed;      /* a server's state, or a turn is over */
-    bool stop;            /* keepers end */
-    bool meeting;         /* a thread leaves a card or reads one, in pieces */
-    struct zc_list files; /* struct rfile */
-    struct zc_list seats; /* cards of ours */
+    struct zc_lock lock;     /* guards what follows, in servers, files and seats, too */
+    zc_cond changed;         /* a server's state, or a turn is over */
+    struct zc_store *direct; /* the file system, without daemons; NULL: nobody has asked for it */
+    bool stop;               /* keepers end */
+    bool meeting;            /* a thread leaves a card or reads one, in pieces */
+    struct zc_list files;    /* struct rfile */
+    struct zc_list seats;    /* cards of ours */
     uint32_t n;
     struct server servers[];
 };
@@ -104,6 +113,7 @@ struct rhandle {
     struct zc_progress progress; /* see zc_store.h */
     uint64_t written, safe;      /* bytes that it took, and how many of them are stored */
     uint64_t lost;               /* of those: with a daemon that has died */
+    bool bypassed;               /* whatever becomes of its daemon; it has no session */
     int status;                  /* it cannot be opened any more, because ... */
     char why[400];
 };
@@ -114,6 +124,9 @@ struct rfile {
     char *path;
     unsigned flags; /* to open it again */
     uint64_t stride;
+    struct zc_sfile *direct; /* the file without its daemons; NULL: it is not to be had, because */
+    char apart[400];         /* ... of this; empty: nobody has asked for it */
+    bool closing;
     struct zc_list link; /* remote.files */
     unsigned kept;       /* keepers that look after it */
     bool reopening;      /* a thread does */
@@ -127,6 +140,7 @@ struct use {
     struct session *session; /* NULL: there is none */
     struct zc_client *client;
     uint64_t handle;
+    struct zc_sfile *direct; /* the server is bypassed, and there is no session */
 };
 
 static inline struct remote *remote_of(struct zc_store *s)
@@ -178,6 +192,13 @@ void zc_remote_opened(struct rfile *f, const struct use *use, uint64_t handle,
                       const struct zc_attr *attr);
 /* What was lost of the file with daemons that have died: 0, or an error that names it. */
 int zc_remote_losses(struct rfile *f);
+/* The daemon that took what was written is dead.  With the lock. */
+void zc_remote_new_epoch(struct rfile *f, uint32_t i);
+/* One thread at a time changes by what a server's part of the file is reached. */
+void zc_remote_turn(struct rfile *f);
+void zc_remote_turn_ends(struct rfile *f);
+/* The next file after `f` (NULL: the first) that is not being closed, kept. */
+struct rfile *zc_remote_next_file(struct remote *r, struct rfile *f);
 /* The set of the file's daemons, of which one is asked. */
 struct zc_set zc_remote_set(const struct remote *r, uint32_t index);
 
@@ -210,6 +231,23 @@ uint32_t zc_remote_server(const struct zc_sfile *sf, uint64_t off);
 void zc_remote_progress(struct zc_sfile *sf, uint32_t server, struct zc_progress *out);
 void zc_remote_watch(struct zc_store *s, struct zc_watch *w);
 void zc_remote_unwatch(struct zc_store *s, struct zc_watch *w);
+
+/* ---- zc_store_remote_bypass.c ---- */
+/* The file has been opened, with these attributes: it is found without its daemons, too, or a
+ * warning says why not. */
+void zc_remote_look(struct rfile *f, const struct zc_attr *at_open);
+/* There is no session with the server, for the reason `lost`: its part of the file goes there from
+ * now on.  0: it does, or the server is there again; else `lost`, and why. */
+int zc_remote_bypass(struct rfile *f, uint32_t i, int lost);
+/* The same for all files that may be. */
+void zc_remote_bypass_all(struct remote *r, uint32_t i);
+/* It does; use->direct says where. */
+bool zc_remote_bypassed(struct rfile *f, uint32_t i, struct use *use);
+bool zc_remote_bypasses(struct rfile *f); /* any server */
+/* A write there is over. */
+void zc_remote_wrote(struct rfile *f, uint32_t i);
+/* Deletes a file that is open here and bypasses the daemon that deletes; else `lost`. */
+int zc_remote_unlink_direct(struct remote *r, const char *path, int lost);
 
 /* ---- zc_store_remote_meet.c: see zc_store_ops ---- */
 int zc_remote_meet(struct zc_sfile *sf, const char *job, const void *card, size_t len,

@@ -69,8 +69,22 @@ static void start(struct transfer *t, struct part *p)
         snprintf(p->text, sizeof p->text, "%s", zc_error_text(p->rc));
         return;
     }
+    if (p->use.direct)
+        return; /* outcome() makes it */
     p->io.handle = p->use.handle;
     zc_io_start(p->use.client, &p->io);
+}
+
+/* Its server is bypassed. */
+static ssize_t move_direct(struct transfer *t, struct part *p)
+{
+    struct iovec iov = {p->io.buf, p->io.len};
+    ssize_t got = t->write ? zc_store_pwritev(p->use.direct, &iov, 1, p->io.off)
+                           : zc_store_preadv(p->use.direct, &iov, 1, p->io.off);
+
+    if (got > 0 && t->write)
+        zc_remote_wrote(t->file, p->daemon);
+    return got;
 }
 
 /* Waits for it, and makes it again where that was in vain. */
@@ -82,6 +96,8 @@ static ssize_t outcome(struct transfer *t, struct part *p)
 
         if (p->rc)
             return zc_errorf(-p->rc, "%s", p->text);
+        if (p->use.direct)
+            return move_direct(t, p);
         got = zc_io_wait(p->use.client, &p->io);
         if (got > 0 && t->write)
             zc_remote_took(t->file, &p->use, (uint64_t)got, p->io.taken, p->io.stored);
@@ -235,6 +251,16 @@ static ssize_t write_lists(struct scatter *s, const char *data, const struct zc_
     return zc_window_end(&w);
 }
 
+static ssize_t write_direct(struct rfile *f, const struct use *use, const char *data,
+                            const struct zc_range *r, uint32_t n, uint64_t off)
+{
+    ssize_t rc = zc_store_write_ranges(use->direct, data, r, n, off);
+
+    if (rc > 0)
+        zc_remote_wrote(f, use->index);
+    return rc;
+}
+
 static ssize_t write_at(struct rfile *f, const struct use *use, const char *data,
                         const struct zc_range *r, uint32_t n, uint64_t off)
 {
@@ -266,7 +292,8 @@ ssize_t zc_remote_write_ranges(struct zc_sfile *sf, const char *data, const stru
     do {
         rc = zc_remote_begin(f, zc_place_daemon(&f->place, first), &use);
         if (rc == 0)
-            rc = write_at(f, &use, data, r, n, off);
+            rc = use.direct ? write_direct(f, &use, data, r, n, off)
+                            : write_at(f, &use, data, r, n, off);
     } while (zc_remote_end(&use, rc < 0 ? (int)rc : 0));
     if (rc < 0 && rc != -EOPNOTSUPP)
         rc = explain((int)rc, off + r[0].lo, r[n - 1].hi - r[0].lo);

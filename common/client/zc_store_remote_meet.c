@@ -112,6 +112,8 @@ int zc_remote_meet(struct zc_sfile *sf, const char *job, const void *card, size_
     take_turn(r);
     do {
         rc = zc_remote_begin(f, s->daemon, &use);
+        if (rc == 0 && use.direct)
+            rc = zc_errorf(EOPNOTSUPP, "the daemon at which cards lie is bypassed");
         if (rc == 0)
             rc = zc_client_meet(use.client, use.handle, job, card, len, replaces, &s->number,
                                 theirs);

@@ -46,11 +46,11 @@ void zc_remote_opened(struct rfile *f, const struct use *use, uint64_t handle,
     h->host = use->session->host;
 }
 
-/* The daemon that took what was written is dead.  With the lock. */
-static void new_epoch(struct rfile *f, uint32_t i)
+void zc_remote_new_epoch(struct rfile *f, uint32_t i)
 {
     struct rhandle *h = &f->at[i];
 
+    zc_assert_held(&remote_of(f->file.store)->lock);
     h->progress = (struct zc_progress){.epoch = h->progress.epoch + 1};
     h->lost += h->written - h->safe;
     h->written = h->safe = 0;
@@ -93,7 +93,7 @@ static int open_again(struct rfile *f, const struct use *use)
 
     if (died) {
         zc_lock_get(&r->lock);
-        new_epoch(f, use->index);
+        zc_remote_new_epoch(f, use->index);
         h->boot_id = zc_client_boot_id(use->client);
         zc_lock_put(&r->lock);
         zc_watchers_tell(&r->watchers);
@@ -127,15 +127,26 @@ static void take_turn(struct remote *r, struct rfile *f)
     f->reopening = true;
 }
 
-static void end_turn(struct remote *r, struct rfile *f)
+void zc_remote_turn(struct rfile *f)
 {
+    struct remote *r = remote_of(f->file.store);
+
+    zc_lock_get(&r->lock);
+    take_turn(r, f);
+    zc_lock_put(&r->lock);
+}
+
+void zc_remote_turn_ends(struct rfile *f)
+{
+    struct remote *r = remote_of(f->file.store);
+
     zc_lock_get(&r->lock);
     f->reopening = false;
     pthread_cond_broadcast(&r->changed);
     zc_lock_put(&r->lock);
 }
 
-/* Makes sure that the handle is of this session. */
+/* Makes sure that the handle is of this session; 1: the server is bypassed by now. */
 static int have_handle(struct rfile *f, const struct use *use)
 {
     struct remote *r = use->remote;
@@ -150,40 +161,52 @@ static int have_handle(struct rfile *f, const struct use *use)
     else
         f = NULL; /* no turn was needed */
     mine = h->session == use->session->number;
-    rc = mine ? 0 : h->status;
+    rc = mine ? 0 : h->bypassed ? 1 : h->status;
     memcpy(why, h->why, sizeof why);
     zc_lock_put(&r->lock);
-    if (rc)
+    if (rc < 0)
         rc = zc_errorf(-rc, "%s", why);
-    else if (!mine)
+    else if (rc == 0 && !mine)
         rc = open_again(f, use);
     if (f)
-        end_turn(r, f);
+        zc_remote_turn_ends(f);
+    return rc;
+}
+
+/* In the session that there is; *again: the call is to be tried anew. */
+static int begin_in(struct rfile *f, struct use *use, bool *again)
+{
+    struct remote *r = use->remote;
+    int rc = have_handle(f, use);
+
+    *again = rc > 0;
+    if (rc == 0) {
+        zc_lock_get(&r->lock);
+        use->handle = f->at[use->index].handle;
+        zc_lock_put(&r->lock);
+    } else if (zc_remote_end(use, *again ? 0 : rc)) {
+        *again = true;
+    }
     return rc;
 }
 
 int zc_remote_begin(struct rfile *f, uint32_t i, struct use *use)
 {
     struct remote *r = remote_of(f->file.store);
-    int rc;
+    bool again = true;
+    int rc = 0;
 
-    do {
+    while (again && !zc_remote_bypassed(f, i, use)) {
         rc = zc_remote_use(r, i, use);
-        if (rc)
-            return rc;
-        rc = have_handle(f, use);
-        if (rc == 0) {
-            zc_lock_get(&r->lock);
-            use->handle = f->at[i].handle;
-            zc_lock_put(&r->lock);
-            return 0;
-        }
-    } while (zc_remote_end(use, rc));
-    return rc;
+        if (rc == 0)
+            rc = begin_in(f, use, &again);
+        else
+            again = (rc = zc_remote_bypass(f, i, rc)) == 0;
+    }
+    return use->direct ? 0 : rc;
 }
 
-/* The next file after `f` (NULL: the first) that is not being closed, kept. */
-static struct rfile *next_file(struct remote *r, struct rfile *f)
+struct rfile *zc_remote_next_file(struct remote *r, struct rfile *f)
 {
     struct zc_list *n;
 
@@ -200,14 +223,14 @@ static struct rfile *next_file(struct remote *r, struct rfile *f)
 
 void zc_remote_reopen_all(struct remote *r, uint32_t i)
 {
-    for (struct rfile *f = next_file(r, NULL); f; f = next_file(r, f)) {
+    for (struct rfile *f = zc_remote_next_file(r, NULL); f; f = zc_remote_next_file(r, f)) {
         struct use use;
         int rc;
 
         if (!zc_remote_use_now(r, i, &use))
             continue;
         rc = have_handle(f, &use);
-        if (rc)
+        if (rc < 0)
             zc_warn("%s", zc_error_text(rc));
         zc_remote_end(&use, rc);
     }

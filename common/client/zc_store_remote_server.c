@@ -14,9 +14,10 @@
  *                                                    last sign of life: gone()
  *
  * While a server is away, calls wait for it; when it is gone they fail at once, with what happened
- * to it.  The keeper, a thread for each server, looks for it in both states: reads the address
- * file, which may name another daemon by now, connects, and opens the files.  A server without an
- * address file is gone as soon as its session is over.
+ * to it, or its part of a file is reached without it (zc_store_remote_bypass.c).  The keeper, a
+ * thread for each server, looks for it in both states: reads the address file, which may name
+ * another daemon by now, connects, and opens the files.  A server without an address file is gone
+ * as soon as its session is over.
  *
  * A daemon that is told to stop refuses calls, and writes back all that it has.  Its session stays
  * beside, to hear what is stored, until that is all or another session is there: so what nobody
@@ -249,6 +250,14 @@ static void hear_out(struct server *sv, bool now)
         zc_remote_session_free(s);
 }
 
+static void note_daemon(struct server *sv, const struct session *s)
+{
+    sv->past = zc_client_past(s->client);
+    sv->boot_id = zc_client_boot_id(s->client);
+    sv->pid = s->pid;
+    sv->here = s->here;
+}
+
 /* Another session; false: not now. */
 static bool heal(struct server *sv)
 {
@@ -275,8 +284,7 @@ static bool heal(struct server *sv)
     s->number = ++sv->sessions;
     s->users = 1;
     sv->session = s;
-    sv->past = zc_client_past(s->client);
-    sv->boot_id = zc_client_boot_id(s->client);
+    note_daemon(sv, s);
     sv->state = SERVER_UP;
     pthread_cond_broadcast(&r->changed);
     zc_lock_put(&r->lock);
@@ -331,6 +339,8 @@ static void *keep(void *server)
             zc_remote_meet_again(r, sv->index);
             pause = 0;
         } else {
+            if (state == SERVER_GONE)
+                zc_remote_bypass_all(r, sv->index);
             pause = pause ? 2 * pause : RETRY_MS;
             if (pause > RETRY_MS_MAX)
                 pause = state == SERVER_GONE ? GONE_MS : RETRY_MS_MAX;
@@ -369,8 +379,7 @@ int zc_remote_server_up(struct server *sv, struct session *s)
     s->users = 1;
     sv->session = s;
     sv->state = SERVER_UP;
-    sv->past = zc_client_past(s->client);
-    sv->boot_id = zc_client_boot_id(s->client);
+    note_daemon(sv, s);
     sv->identity = zc_client_identity(s->client);
     if (sv->path)
         rc = zc_thread_start(&sv->keeper, "zc-daemon", keep, sv);

@@ -64,6 +64,11 @@ static const char *const stats[] = {
     [ZC_STATS_JSON] = "json",
     NULL,
 };
+static const char *const losses[] = {
+    [ZC_LOSS_ERROR] = "error",
+    [ZC_LOSS_BYPASS] = "bypass",
+    NULL,
+};
 static const char *const flushes[] = {"none", "start", "wait", NULL};
 static const char *const orders[] = {"oldest", "newest", NULL}; /* enum zc_flush_order */
 
@@ -114,6 +119,9 @@ const struct zc_option zc_options[] = {
     {"replay", ZC_OPT_ENUM, HINT, "on", 0, 0, replays, AT(replay), "WHAT",
      "aggregators keep what a daemon has not stored yet, and send it again when that died: while "
      "there is room, or strictly; off where their cache has not twice a block, unless it is given"},
+    {"on_daemon_loss", ZC_OPT_ENUM, HINT | ENV, "error", 0, 0, losses, AT(on_daemon_loss), "WHAT",
+     "a daemon that is not back when the timeout is over makes errors, or is bypassed: aggregators "
+     "write its part of open files themselves"},
 
     /* ---- the daemon's cache ---- */
     {"cache_size", ZC_OPT_SIZE, DAEMON, MIB_TEXT(ZC_DEFAULT_CACHE_MIB), 0, PIB, NULL,

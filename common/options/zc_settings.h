@@ -17,6 +17,12 @@ enum zc_write_back {
 /* What is told of a file when it is closed. */
 enum zc_stats { ZC_STATS_OFF, ZC_STATS_TEXT, ZC_STATS_JSON };
 
+/* A daemon is lost for good. */
+enum zc_daemon_loss {
+    ZC_LOSS_ERROR,
+    ZC_LOSS_BYPASS, /* its part of a file is written without it */
+};
+
 struct zc_settings {
     /* both sides */
     char *provider;       /* libfabric provider */
@@ -40,6 +46,7 @@ struct zc_settings {
     uint64_t agg_idle_time;      /* ms; hint idle_time */
     uint64_t write_back;         /* enum zc_write_back */
     uint64_t replay;             /* enum zc_replay */
+    uint64_t on_daemon_loss;     /* enum zc_daemon_loss */
     bool agg_prefetch;           /* an aggregator reads ahead; hint prefetch */
     uint64_t agg_prefetch_depth; /* pages; hint prefetch_depth */
     uint64_t stats;              /* enum zc_stats */

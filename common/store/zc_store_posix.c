@@ -64,6 +64,7 @@ static int posix_unlink(struct zc_store *s, const char *path)
     const char *base;
     int fd = zc_posix_open_parent(ps, path, &base), rc = 0;
 
+    posix_ask(s);
     if (fd < 0)
         return zc_posix_path_error(ps, errno, "unlink", path);
     if (unlinkat(fd, base, 0) < 0)
@@ -141,6 +142,14 @@ static int open_root(struct posix_store *ps, const char *root)
     if (ps->root_fd < 0)
         return zc_posix_explain(errno, "root", root);
     return 0;
+}
+
+void zc_store_posix_ask_first(struct zc_store *s, void (*fn)(void *arg), void *arg)
+{
+    struct posix_store *ps = posix_store(s);
+
+    ps->ask = fn;
+    ps->ask_arg = arg;
 }
 
 int zc_store_posix_create(const char *root, struct zc_store **out)

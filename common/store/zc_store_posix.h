@@ -8,5 +8,8 @@
  * given or as resolved, and no symbolic link may lead out of it (openat2
  * RESOLVE_BENEATH); else EACCES.  root == NULL: no confinement, any path (embedded mode). */
 int zc_store_posix_create(const char *root, struct zc_store **out);
+/* Before each call that changes a file, and each open, `fn` is called, without locks; at once after
+ * creation. */
+void zc_store_posix_ask_first(struct zc_store *s, void (*fn)(void *arg), void *arg);
 
 #endif

@@ -95,6 +95,7 @@ int zc_posix_open(struct zc_store *s, const char *path, unsigned flags, mode_t m
     int rc;
 
     *out = NULL;
+    posix_ask(s);
     if (f)
         f->path = strdup(path);
     if (!f || !f->path) {
@@ -172,6 +173,7 @@ int zc_posix_truncate(struct zc_sfile *sf, uint64_t size)
     if (size > INT64_MAX)
         return zc_errorf(EFBIG, "truncate %s: %llu bytes are more than a file can hold", f->path,
                          (unsigned long long)size);
+    posix_ask(sf->store);
     do {
         rc = ftruncate(f->fd, (off_t)size);
     } while (rc < 0 && errno == EINTR);
@@ -214,6 +216,7 @@ int zc_posix_allocate(struct zc_sfile *sf, uint64_t off, uint64_t len)
                          f->path, (unsigned long long)off, (unsigned long long)len);
     if (len == 0)
         return 0;
+    posix_ask(sf->store);
     do {
         rc = fallocate(f->fd, 0, (off_t)off, (off_t)len);
     } while (rc < 0 && errno == EINTR);

@@ -17,11 +17,13 @@
 /* Fixed once it is created, but for what is atomic. */
 struct posix_store {
     struct zc_store store;
-    int root_fd;    /* -1: no confinement */
-    char *given;    /* root as given, without trailing slashes */
-    char *resolved; /* root without symbolic links */
-    bool swept;     /* cards of dead processes were looked for; atomic */
-    bool apart;     /* somebody was told that there is no place for cards; atomic */
+    int root_fd;            /* -1: no confinement */
+    char *given;            /* root as given, without trailing slashes */
+    char *resolved;         /* root without symbolic links */
+    void (*ask)(void *arg); /* see zc_store_posix_ask_first(); or NULL */
+    void *ask_arg;
+    bool swept; /* cards of dead processes were looked for; atomic */
+    bool apart; /* somebody was told that there is no place for cards; atomic */
 };
 
 /* Fixed once it is open, but for what is atomic. */
@@ -38,6 +40,15 @@ struct posix_file {
 static inline struct posix_store *posix_store(struct zc_store *s)
 {
     return (struct posix_store *)s;
+}
+
+/* A file is about to be changed. */
+static inline void posix_ask(struct zc_store *s)
+{
+    const struct posix_store *ps = posix_store(s);
+
+    if (ps->ask)
+        ps->ask(ps->ask_arg);
 }
 
 static inline struct posix_file *posix_file(struct zc_sfile *f)

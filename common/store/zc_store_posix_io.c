@@ -132,6 +132,7 @@ ssize_t zc_posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, ui
     while (total < len) {
         int nb = walk_batch(&w, batch);
 
+        posix_ask(sf->store);
         ZC_RACY_READ_BEGIN();
         put = pwritev(f->fd, batch, nb, (off_t)(off + (uint64_t)total));
         ZC_RACY_READ_END();
@@ -161,6 +162,7 @@ ssize_t zc_posix_write_ranges(struct zc_sfile *sf, const char *data, const struc
 
     if (rc < 0)
         return rc;
+    posix_ask(sf->store);
     if (f->shared) {
         uint64_t len = r[n - 1].hi - r[0].lo;
         int locked = zc_posix_lock(f, off + r[0].lo, len);

@@ -35,6 +35,7 @@ static const struct echo {
     {"prefetch_depth", {"3", "5", "7"}, {"3", "5", "7"}, 0, 0},
     {"write_back", {"none", "both", "daemon"}, {"none", "both", "daemon"}, 0, 0},
     {"replay", {"on", "strict", "off"}, {"on", "strict", "off"}, 0, 0},
+    {"on_daemon_loss", {"error", "bypass", "error"}, {"error", "bypass", "error"}, 0, 0},
     {"local", {"true", "false", "true"}, {"true", "false", "true"}, 0, 0},
     {"block_size", {"2M", "8M", "1M"}, {"2M", "8M", "1M"}, 0, 0},
     {"sync_level", {"stored", "staged", "visible"}, {"stored", "staged", "visible"}, 0, 0},
@@ -53,10 +54,13 @@ static const struct echo *find(const char *name, int number)
     return NULL;
 }
 
-/* Without daemons there is nothing to replay: it is off each time, and that is said once. */
-static int is_alone(const struct echo *r)
+/* Without daemons there is nothing to replay, and none to lose: what is in force then, each time,
+ * which is said once; NULL: the same as with them. */
+static const char *alone(const struct echo *r)
 {
-    return !strcmp(r->name, "replay") && !getenv("ZCACHE_DAEMONS");
+    if (getenv("ZCACHE_DAEMONS"))
+        return NULL;
+    return !strcmp(r->name, "replay") ? "off" : !strcmp(r->name, "on_daemon_loss") ? "error" : NULL;
 }
 
 static int print_names(void)
@@ -71,8 +75,7 @@ static int print_names(void)
             missing = 1;
         }
         for (int i = 0; find(o->name, i); i++)
-            printf("%s %d %d\n", o->name, i,
-                   is_alone(find(o->name, i)) ? 1 : find(o->name, i)->said);
+            printf("%s %d %d\n", o->name, i, alone(find(o->name, i)) ? 1 : find(o->name, i)->said);
     }
     return missing;
 }
@@ -99,8 +102,8 @@ static void expect(MPI_File fh, const struct echo *r, const char *want, const ch
     MPI_Info info;
     int found;
 
-    if (is_alone(r))
-        want = "off";
+    if (alone(r))
+        want = alone(r);
     snprintf(key, sizeof key, "zcache_%s", r->name);
     OK(MPI_File_get_info(fh, &info));
     OK(MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found));

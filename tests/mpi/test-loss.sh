@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# A daemon is lost for good while a job writes.  With ZCACHE_ON_DAEMON_LOSS=bypass the job ends with
+# success and every byte is right, also when the daemon wakes up afterwards; without, it hears of
+# it. Daemons write nothing to the file by themselves, so that what they have is lost with them.
+set -u
+# shellcheck source=tests/mpi/functions.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
+export ZCACHE_TIMEOUT=3s
+
+lazy=(--idle-time 0 --high-watermark 90% --low-watermark 80%)
+turns=12
+
+# lose DAEMONS LOSS LOCAL SIGNAL: the last of them, in the fifth turn.
+lose() {
+    local daemons=$1 victim=$(($1 - 1)) job
+
+    make_root
+    start_daemons "$daemons" "${lazy[@]}"
+    ZCACHE_ON_DAEMON_LOSS=$2 ZCACHE_LOCAL=$3 mpi 3 "$programs/t_replay" "zcache:$root/f" "$turns" \
+        "$tmp" on 128M >"$tmp/out" 2>&1 </dev/null &
+    job=$!
+    wait_for 60 test -e "$tmp/turn.5" || fail "$*: turn 5: $(cat "$tmp/out")"
+    if [[ $4 == KILL ]]; then
+        stop_daemon "$victim" KILL
+        daemon_pids[victim]=
+    else
+        kill -STOP "${daemon_pids[victim]}"
+    fi
+    wait "$job"
+}
+
+# The daemon has bytes that it would write when it is told to stop.
+wakes_up() {
+    local victim=$(($1 - 1)) before status
+
+    before=$(cksum <"$root/f")
+    kill -CONT "${daemon_pids[victim]}"
+    stop_daemon "$victim"
+    status=$?
+    daemon_pids[victim]=
+    ((status == 4)) || fail "it ended with $status: $(cat "$tmp/$victim.log")"
+    grep -q "has gone on without this daemon" "$tmp/$victim.log" ||
+        fail "it does not say why: $(cat "$tmp/$victim.log")"
+    [[ $(cksum <"$root/f") == "$before" ]] || fail "it has written after all"
+}
+
+# Who comes next uses another daemon, as ever.
+next() {
+    local victim=$(($1 - 1))
+
+    start_daemon "$victim" --root "$root"
+    mpi_quiet 3 "$programs/t_replay" "zcache:$root/g" 4 "$tmp" on 128M || fail "$*: the next job"
+}
+
+goes_on() {
+    lose "$1" bypass "$2" "$3" || fail "$*: $(cat "$tmp/out")"
+    grep -q "bypassing a daemon" "$tmp/out" || fail "$*: nobody says so: $(cat "$tmp/out")"
+    [[ $3 == KILL ]] || wakes_up "$1"
+    next "$1"
+    stop_daemons || fail "$*: not drained"
+    rm -rf -- "$tmp"
+}
+
+hears_of_it() {
+    lose "$1" error true KILL && fail "$*: nobody heard of it: $(cat "$tmp/out")"
+    grep -q "zcached on" "$tmp/out" || fail "$*: it is not named: $(cat "$tmp/out")"
+    stop_daemons
+    rm -rf -- "$tmp"
+}
+
+goes_on 1 true KILL
+goes_on 2 false KILL
+goes_on 2 true STOP
+hears_of_it 2
