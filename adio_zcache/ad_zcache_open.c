@@ -310,7 +310,9 @@ static int flush_to_close(ADIO_File fd)
     MPI_Comm_rank(fd->comm, &rank);
     if (rc == 0 && rank == 0)
         p = zcache_progress_start(zcache_file_of(fd));
-    if (rc == 0 && !(fd->access_mode & ADIO_DELETE_ON_CLOSE))
+    if (fd->access_mode & ADIO_DELETE_ON_CLOSE)
+        zcache_detach_doom(fd);
+    else if (rc == 0)
         rc = zcache_detach_flush(fd, level);
     zcache_outcome_set(&o, rc);
     rc = zcache_outcome_agree(&o, fd->comm);
