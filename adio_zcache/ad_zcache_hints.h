@@ -25,7 +25,7 @@ void zcache_hints_environment(void);
 int zcache_hints_agree(ADIO_File fd, struct zcache_file *f);
 /* ... not collective: the settings are those of the file's group now, and were asked for so ... */
 struct zcache_wished {
-    uint64_t block_size, write_back, replay, on_daemon_loss; /* as in zc_settings */
+    uint64_t block_size, write_back, replay, on_daemon_loss, checksum; /* as in zc_settings */
 };
 void zcache_hints_joined(ADIO_File fd, const struct zcache_wished *wished);
 /* ... and, collective, once the aggregators have it open: what they do becomes the settings. */

@@ -148,7 +148,8 @@ static int open_owners(ADIO_File fd, int rank, int amode, const struct layout *l
                                .servers = l->servers,
                                .sfile = l->sfile};
     struct zcache_wished wished = {f->settings.block_size, f->settings.write_back,
-                                   f->settings.replay, f->settings.on_daemon_loss};
+                                   f->settings.replay, f->settings.on_daemon_loss,
+                                   f->settings.checksum};
     int rc = zcache_attach(fd, &o);
 
     if (rc == 0)

@@ -62,13 +62,14 @@ void zcache_hints_joined(ADIO_File fd, const struct zcache_wished *wished)
 {
     struct zc_settings *s = &zcache_file_of(fd)->settings;
     uint64_t block_size = s->block_size, write_back = s->write_back, replay = s->replay;
-    uint64_t on_loss = s->on_daemon_loss;
+    uint64_t on_loss = s->on_daemon_loss, checksum = s->checksum;
     const char *why = zcache_file_of(fd)->place.daemons ? in_use : "there is no daemon to lose";
 
     s->block_size = wished->block_size;
     s->write_back = wished->write_back;
     s->replay = wished->replay;
     s->on_daemon_loss = wished->on_daemon_loss;
+    s->checksum = wished->checksum;
     decided(fd, "block_size", block_size,
             "the file is in use, or in a daemon's cache, with blocks of that size, which it keeps "
             "until it is not");
@@ -76,6 +77,8 @@ void zcache_hints_joined(ADIO_File fd, const struct zcache_wished *wished)
     decided(fd, "replay", replay,
             zcache_file_of(fd)->place.daemons ? in_use : "there is no daemon that could die");
     decided(fd, "on_daemon_loss", on_loss, why);
+    decided(fd, "checksum", checksum,
+            zcache_file_of(fd)->place.daemons ? in_use : "there is no daemon to send to");
 }
 
 static const char of_process[] =

@@ -223,6 +223,7 @@ static int new_group(struct zcache_attempt *a)
     a->g->write_back = f->settings.write_back;
     a->g->replay = replay(&f->settings, &place);
     a->g->on_daemon_loss = place.daemons ? f->settings.on_daemon_loss : ZC_LOSS_ERROR;
+    a->g->checksum = place.daemons ? f->settings.checksum : ZC_CHECKSUM_OFF;
     return 0;
 }
 
@@ -279,7 +280,7 @@ int zcache_attach(ADIO_File fd, const struct zcache_opening *o)
 {
     struct zc_settings *s = &zcache_file_of(fd)->settings;
     uint64_t replaces = 0, block_size = s->block_size, write_back = s->write_back;
-    uint64_t wished = s->replay, on_loss = s->on_daemon_loss;
+    uint64_t wished = s->replay, on_loss = s->on_daemon_loss, checksum = s->checksum;
 
     for (;;) {
         struct zcache_group *g;
@@ -295,6 +296,7 @@ int zcache_attach(ADIO_File fd, const struct zcache_opening *o)
         s->write_back = write_back;
         s->replay = wished;
         s->on_daemon_loss = on_loss;
+        s->checksum = checksum;
         rc = make(fd, o, replaces, &m, &g);
         told = m.theirs || g;
         if (rc == 0 && g)

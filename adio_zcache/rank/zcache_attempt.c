@@ -117,6 +117,7 @@ static unsigned store_flags(const struct zcache_attempt *a)
     bool through = !(a->f->settings.write_back & ZC_WRITE_BACK_DAEMON);
 
     return a->o->flags | (through ? ZC_OPEN_THROUGH : 0) | replay[a->f->settings.replay] |
+           (a->f->settings.checksum == ZC_CHECKSUM_ON ? ZC_OPEN_CHECKSUM : 0) |
            (a->f->settings.on_daemon_loss == ZC_LOSS_BYPASS ? ZC_OPEN_BYPASS : 0);
 }
 
@@ -310,6 +311,7 @@ int zcache_attempt_take(struct zcache_attempt *a)
     f->settings.write_back = a->g->write_back;
     f->settings.replay = a->g->replay;
     f->settings.on_daemon_loss = a->g->on_daemon_loss;
+    f->settings.checksum = a->g->checksum;
     a->ranks = a->ranks ? a->ranks : calloc(n, sizeof *a->ranks);
     a->all = calloc(n, sizeof *a->all);
     f->owners = calloc(n, sizeof *f->owners);

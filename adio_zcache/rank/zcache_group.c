@@ -311,7 +311,7 @@ struct zcache_group *zcache_group_enter(struct zcache_group *g, bool unless_know
 struct head {
     uint64_t dev, ino;
     unsigned char id[16];
-    uint64_t block_size, write_back, replay, on_daemon_loss;
+    uint64_t block_size, write_back, replay, on_daemon_loss, checksum;
     uint32_t daemons, aggregators;
 };
 
@@ -329,6 +329,7 @@ int zcache_group_card(const struct zcache_group *g, void **card, size_t *len)
                      .write_back = g->write_back,
                      .replay = g->replay,
                      .on_daemon_loss = g->on_daemon_loss,
+                     .checksum = g->checksum,
                      .daemons = g->place.daemons,
                      .aggregators = g->place.aggregators};
     char *at;
@@ -419,7 +420,7 @@ int zcache_group_of_card(const void *card, size_t len, struct zcache_group **out
 
     if (!take(&at, &len, &h, sizeof h) || !h.block_size || !h.aggregators ||
         h.aggregators > MAX_OWNERS || h.daemons > MAX_OWNERS || h.replay > ZC_REPLAY_STRICT ||
-        h.on_daemon_loss > ZC_LOSS_BYPASS)
+        h.on_daemon_loss > ZC_LOSS_BYPASS || h.checksum > ZC_CHECKSUM_ON)
         return zc_errorf(EPROTO, "the card of those who have the file open makes no sense");
     place = (struct zc_place){h.block_size, h.daemons, h.aggregators};
     g = zcache_group_new(&place);
@@ -430,6 +431,7 @@ int zcache_group_of_card(const void *card, size_t len, struct zcache_group **out
     g->write_back = h.write_back;
     g->replay = h.replay;
     g->on_daemon_loss = h.on_daemon_loss;
+    g->checksum = h.checksum;
     memcpy(g->id, h.id, sizeof g->id);
     if (!take_owners(g, at, len)) {
         zcache_group_put(g);

@@ -45,6 +45,7 @@ struct zcache_group {
     uint64_t write_back;     /* as in zc_settings: of the open that began it, ... */
     uint64_t replay;         /* ... and what it came to */
     uint64_t on_daemon_loss; /* ... likewise */
+    uint64_t checksum;       /* ... likewise */
     uint32_t nowners;
     struct zcache_member *owners; /* the first keeps the card */
 

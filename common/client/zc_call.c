@@ -82,6 +82,14 @@ static void take_reply(struct zc_call *call, const struct zc_msg *m)
         memcpy(call->data, m->data.p, m->data.n);
         call->reply.data.p = call->data;
     }
+    if (m->sums.n > call->sums_cap) {
+        call->status = -EPROTO;
+        snprintf(call->text, sizeof call->text, "reply with %u bytes of checksums, asked for %zu",
+                 m->sums.n, call->sums_cap);
+    } else if (m->sums.n) {
+        memcpy(call->sums, m->sums.p, m->sums.n);
+        call->reply.sums.p = call->sums;
+    }
 }
 
 /* What R-HELLO proves: the server knows the secret, and said and heard this. */
@@ -307,6 +315,10 @@ int zc_call_start(struct zc_client *c, struct zc_msg *msg, void *data, size_t da
     call->type = msg->type;
     call->data = data;
     call->data_cap = data_cap;
+    if (msg->type == ZC_T_READ) {
+        call->sums = (void *)(uintptr_t)msg->sums.p;
+        call->sums_cap = msg->sums.n;
+    }
     call->patience = n->timeout_ns;
     call->exposed = msg->flags & ZC_F_RMA;
     rc = enter(c, call, msg);

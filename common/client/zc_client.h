@@ -132,11 +132,18 @@ struct zc_io {
     size_t list_len;  /* bytes of it */
     int64_t disp;     /* of the view, or where the list begins */
 
+    bool checked; /* with checksums (zc_sums.h): ZC_SUMS_SPAN bytes at most, of no view; a list has
+                   * to fit in a message with its data.  Damaged bytes are moved again, then -EIO */
+
     uint64_t taken, stored; /* a write, when it is over: what the server's reply has told */
 
     struct zc_call *call; /* private, from here on */
     struct zc_mr mr;
     int status;
+    bool by_rma;
+    unsigned char *sums;
+    uint32_t nsums;
+    unsigned tries, races; /* in vain: damaged, overwritten meanwhile */
 };
 
 /* Starts the transfer; never fails: a failure shows in zc_io_wait().  Waits while the server's

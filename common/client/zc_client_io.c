@@ -34,7 +34,7 @@ static void start_rma(struct zc_client *c, struct zc_io *io, struct zc_msg *m)
     io->status = zc_tp_reg(tp, io->buf, io->len, &io->mr);
     if (io->status)
         return;
-    m->flags = ZC_F_RMA;
+    m->flags |= ZC_F_RMA;
     m->raddr = io->mr.raddr;
     m->rkey = io->mr.rkey;
     io->status = zc_call_start(c, m, NULL, 0, &io->call);
@@ -51,7 +51,8 @@ void zc_io_start(struct zc_client *c, struct zc_io *io)
                        .view = io->view,
                        .disp = (uint64_t)io->disp,
                        .list = {io->list, (uint32_t)io->list_len}};
-    size_t beside = io->write ? io->list_len : 0; /* of the data, in the same message */
+    size_t beside = (io->write ? io->list_len : 0) + /* of the data, in the same message */
+                    (io->checked ? ZC_SUM_SIZE : 0);
 
     io->taken = io->stored = 0;
     io->call = NULL;
@@ -59,16 +60,20 @@ void zc_io_start(struct zc_client *c, struct zc_io *io)
     io->status = 0;
     if (io->len == 0)
         return;
-    if (io->len <= c->max_inline - beside)
-        start_inline(c, io, &m);
-    else
+    io->by_rma = io->len > c->max_inline - beside;
+    io->status = io->checked ? zc_io_sums(c, io, &m) : 0;
+    if (io->status)
+        return;
+    if (io->by_rma)
         start_rma(c, io, &m);
+    else
+        start_inline(c, io, &m);
 }
 
 static int wait_once(struct zc_client *c, struct zc_io *io, uint64_t *count)
 {
     struct zc_tp *tp = c->net->tp;
-    struct zc_msg reply;
+    struct zc_msg reply = {0};
     int rc;
 
     *count = 0;
@@ -77,6 +82,8 @@ static int wait_once(struct zc_client *c, struct zc_io *io, uint64_t *count)
     rc = zc_call_wait(c, io->call, &reply);
     if (io->mr.priv)
         zc_tp_dereg(tp, &io->mr);
+    if (io->checked)
+        rc = zc_io_check(c, io, rc, &reply);
     if (rc == 0) {
         *count = reply.count;
         io->taken = reply.taken;
@@ -88,8 +95,17 @@ static int wait_once(struct zc_client *c, struct zc_io *io, uint64_t *count)
 ssize_t zc_io_wait(struct zc_client *c, struct zc_io *io)
 {
     uint64_t count;
-    int rc = wait_once(c, io, &count);
+    int rc;
 
+    for (;;) {
+        rc = wait_once(c, io, &count);
+        free(io->sums);
+        io->sums = NULL;
+        if (rc != -EAGAIN || !io->checked)
+            break;
+        zc_io_start(c, io); /* it was damaged on the way */
+    }
+    io->tries = io->races = 0;
     if (rc)
         return rc;
     if (count > io->len)

@@ -7,6 +7,7 @@
  * zc_client.c        requests, one function each
  * zc_client_io.c     transfers
  * zc_client_meet.c   cards at files
+ * zc_client_sums.c   checksums of transfers
  * zc_client_view.c   transfers through views, and which the server has
  *
  * Locking: zc_net.lock guards everything in these structs but what a comment says is fixed
@@ -50,6 +51,8 @@ struct zc_call {
     bool exposed; /* memory of the caller is: the server may reach it */
     void *data;   /* where reply.data goes; the caller's */
     size_t data_cap;
+    void *sums; /* where reply.sums goes, or NULL; fixed as well */
+    size_t sums_cap;
     bool done; /* nothing below changes any more; whoever waits for it may read it without lock */
     uint64_t last_sign;  /* of life concerning this call */
     uint64_t patience;   /* silence (ns) after which it has failed */
@@ -127,6 +130,13 @@ void zc_net_sent(struct zc_client *c);
 /* A STORED has arrived; with the lock, which is dropped meanwhile. */
 void zc_client_stored(struct zc_client *c, const struct zc_msg *m);
 
+/* ---- zc_client_sums.c ---- */
+/* The transfer is to be started with `m`: its checksums. */
+int zc_io_sums(struct zc_client *c, struct zc_io *io, struct zc_msg *m);
+/* It is over with `rc`: that, or -EAGAIN, the bytes came damaged and are to be moved again, or what
+ * to report. */
+int zc_io_check(struct zc_client *c, struct zc_io *io, int rc, const struct zc_msg *reply);
+
 /* ---- zc_client_view.c ---- */
 void zc_client_views_free(struct zc_client *c);
 
@@ -139,7 +149,8 @@ void zc_call_complain(struct zc_net *n, const char *whose, const char *text);
 void zc_call_done(struct zc_client *c, struct zc_call *call);
 
 /* Puts a call on its way; *out is the caller's until zc_call_wait().  msg->tag is filled in, and
- * session, once there is one.  `data` receives the reply's payload.  Waits for a credit. */
+ * session, once there is one.  `data` receives the reply's payload, and msg->sums of a READ is
+ * where its checksums go.  Waits for a credit. */
 int zc_call_start(struct zc_client *c, struct zc_msg *msg, void *data, size_t data_cap,
                   struct zc_call **out);
 /* Waits until the call is done; its status, explained.  *reply may be NULL; its text field

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zc_crc.h"
 #include "zc_log.h"
 #include "zc_store_remote_internal.h"
 
@@ -198,6 +199,11 @@ int zc_remote_open(struct zc_store *s, const char *path, unsigned flags, mode_t 
         return zc_errorf(ENOMEM, "no memory to open %s", path);
     flags &= ~(unsigned)ZC_OPEN_BYPASS; /* no daemon's concern */
     f->stride = stride_at(r, attr->stride);
+    rc = flags & ZC_OPEN_CHECKSUM ? zc_crc_load() : 0;
+    if (rc) {
+        file_free(f);
+        return rc;
+    }
     rc = open_first(f, flags, mode, attr, &created);
     if (rc == 0) {
         if (!attr->block_size)

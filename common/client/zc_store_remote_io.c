@@ -16,6 +16,7 @@
 
 #include "zc_log.h"
 #include "zc_racy.h"
+#include "zc_sums.h"
 #include "zc_store_remote_internal.h"
 #include "zc_view.h"
 #include "zc_window.h"
@@ -134,6 +135,9 @@ static size_t start_part(struct transfer *t, struct part *p, char *buf, size_t l
     p->daemon = zc_place_daemon(place, zc_place_block(place, off));
     p->io = (struct zc_io){
         .write = t->write, .buf = buf, .len = left < room ? left : (size_t)room, .off = off};
+    p->io.checked = t->file->flags & ZC_OPEN_CHECKSUM;
+    if (p->io.checked && p->io.len > ZC_SUMS_SPAN)
+        p->io.len = ZC_SUMS_SPAN;
     start(t, p);
     return p->io.len;
 }
@@ -172,6 +176,15 @@ ssize_t zc_remote_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, u
 
 /* ---- pieces ---- */
 
+/* A piece that does not fit in a message has no checksum as one of a list. */
+static bool too_long(const struct zc_range *r, uint32_t n, size_t most)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (r[i].hi - r[i].lo > most)
+            return true;
+    return false;
+}
+
 /* Pieces of a page, packed and listed, in as many messages as it takes. */
 struct scatter {
     struct rfile *file;
@@ -181,6 +194,7 @@ struct scatter {
     struct zc_io io[ZC_WINDOW];
     unsigned char *lists; /* ZC_WINDOW of them, each max_inline bytes */
     size_t room;          /* of one */
+    size_t most;          /* data of one; with checksums it has to fit in the same message */
 };
 
 static int64_t finish_list(void *scatter, unsigned slot, bool wanted)
@@ -200,7 +214,7 @@ static int64_t finish_list(void *scatter, unsigned slot, bool wanted)
 
 /* The first ranges of n, as many as a message has room for, packed in buf; how many. */
 static uint32_t pack(struct zc_view_list *l, const char *data, const struct zc_range *r, uint32_t n,
-                     uint64_t off, char *buf)
+                     uint64_t off, char *buf, size_t most)
 {
     uint32_t i = 0;
 
@@ -209,7 +223,8 @@ static uint32_t pack(struct zc_view_list *l, const char *data, const struct zc_r
         size_t len = r[i].hi - r[i].lo;
         char *to = buf + l->bytes;
 
-        if (!zc_view_list_add(l, (int64_t)(off + r[i].lo), (int64_t)len))
+        if ((size_t)l->bytes + len > most ||
+            !zc_view_list_add(l, (int64_t)(off + r[i].lo), (int64_t)len))
             break;
         memcpy(to, data + r[i].lo, len);
     }
@@ -230,7 +245,7 @@ static ssize_t write_lists(struct scatter *s, const char *data, const struct zc_
         uint32_t taken;
 
         zc_view_list_begin(&l, list, s->room);
-        taken = pack(&l, data, r, n, off, buf);
+        taken = pack(&l, data, r, n, off, buf, s->most);
         if (taken == 0) {
             zc_window_fail(&w, zc_errorf(EPROTO, "it takes no pieces"));
             break;
@@ -241,6 +256,7 @@ static ssize_t write_lists(struct scatter *s, const char *data, const struct zc_
                                      .len = (size_t)l.bytes,
                                      .disp = l.first,
                                      .list = list,
+                                     .checked = s->file->flags & ZC_OPEN_CHECKSUM,
                                      .list_len = zc_view_list_end(&l)};
         zc_io_start(s->client, &s->io[slot]);
         zc_window_started(&w, l.bytes);
@@ -268,10 +284,18 @@ static ssize_t write_at(struct rfile *f, const struct use *use, const char *data
                         .use = use,
                         .client = use->client,
                         .handle = use->handle,
-                        .room = zc_client_max_inline(use->client)};
-    char *buf = malloc(r[n - 1].hi - r[0].lo);
+                        .room = zc_client_max_inline(use->client),
+                        .most = SIZE_MAX};
+    char *buf;
     ssize_t rc;
 
+    if (f->flags & ZC_OPEN_CHECKSUM) {
+        s.room /= 2;
+        s.most = s.room - ZC_SUM_SIZE;
+        if (too_long(r, n, s.most))
+            return -EOPNOTSUPP; /* they are written one by one */
+    }
+    buf = malloc(r[n - 1].hi - r[0].lo);
     s.lists = malloc(ZC_WINDOW * s.room);
     rc = buf && s.lists ? write_lists(&s, data, r, n, off, buf) : -EOPNOTSUPP;
     free(s.lists);

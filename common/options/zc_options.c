@@ -64,6 +64,11 @@ static const char *const stats[] = {
     [ZC_STATS_JSON] = "json",
     NULL,
 };
+static const char *const checksums[] = {
+    [ZC_CHECKSUM_OFF] = "off",
+    [ZC_CHECKSUM_ON] = "on",
+    NULL,
+};
 static const char *const losses[] = {
     [ZC_LOSS_ERROR] = "error",
     [ZC_LOSS_BYPASS] = "bypass",
@@ -122,6 +127,11 @@ const struct zc_option zc_options[] = {
     {"on_daemon_loss", ZC_OPT_ENUM, HINT | ENV, "error", 0, 0, losses, AT(on_daemon_loss), "WHAT",
      "a daemon that is not back when the timeout is over makes errors, or is bypassed: aggregators "
      "write its part of open files themselves"},
+
+    {"checksum", ZC_OPT_ENUM, HINT | ENV, "off", 0, 0, checksums, AT(checksum), "WHAT",
+     "what aggregators and daemons send each other has checksums; what comes damaged is sent "
+     "again, "
+     "or an error"},
 
     /* ---- the daemon's cache ---- */
     {"cache_size", ZC_OPT_SIZE, DAEMON, MIB_TEXT(ZC_DEFAULT_CACHE_MIB), 0, PIB, NULL,

@@ -17,6 +17,8 @@ enum zc_write_back {
 /* What is told of a file when it is closed. */
 enum zc_stats { ZC_STATS_OFF, ZC_STATS_TEXT, ZC_STATS_JSON };
 
+enum zc_checksum { ZC_CHECKSUM_OFF, ZC_CHECKSUM_ON };
+
 /* A daemon is lost for good. */
 enum zc_daemon_loss {
     ZC_LOSS_ERROR,
@@ -47,6 +49,7 @@ struct zc_settings {
     uint64_t write_back;         /* enum zc_write_back */
     uint64_t replay;             /* enum zc_replay */
     uint64_t on_daemon_loss;     /* enum zc_daemon_loss */
+    uint64_t checksum;           /* enum zc_checksum */
     bool agg_prefetch;           /* an aggregator reads ahead; hint prefetch */
     uint64_t agg_prefetch_depth; /* pages; hint prefetch_depth */
     uint64_t stats;              /* enum zc_stats */

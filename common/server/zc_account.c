@@ -119,7 +119,7 @@ static uint64_t answer(const struct zc_msg *m)
 
 size_t zc_account_cost(const struct zc_msg *m)
 {
-    uint64_t brought = m->type == ZC_T_MEET ? 0 : m->data.n + (uint64_t)m->list.n;
+    uint64_t brought = m->type == ZC_T_MEET ? 0 : m->data.n + (uint64_t)m->list.n + m->sums.n;
 
     return ZC_ACCOUNT_REQUEST + (size_t)(answer(m) > brought ? answer(m) : brought);
 }

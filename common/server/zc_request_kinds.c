@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zc_crc.h"
 #include "zc_log.h"
 #include "zc_server_internal.h"
 
@@ -106,6 +107,11 @@ static void do_open(struct zc_request *r)
     const struct zc_server_config *cfg = &r->session->server->cfg;
     bool for_all = r->msg.open_flags & ZC_OPEN_FOR_ALL;
 
+    if (r->msg.open_flags & ZC_OPEN_CHECKSUM) {
+        zc_request_check(r, zc_crc_load()); /* not only when the first bytes come */
+        if (r->status)
+            return;
+    }
     if (for_all && cfg->attach && !cfg->attach(r->msg.group)) {
         zc_request_fail(r, -ESTALE, "this process does not own the file any more");
         return;

@@ -45,6 +45,8 @@ struct zc_server;
     X(rma_in_bytes, "payload pulled from clients by RMA")                                          \
     X(rma_out_bytes, "payload pushed to clients by RMA")                                           \
     X(rma_failed, "RMA operations that failed")                                                    \
+    X(checksum_errors, "payloads with checksums that came damaged, and had to come again")         \
+    X(checksum_bytes, "payload with checksums, moved in both directions")                          \
     X(views, "views kept for clients")                                                             \
     X(view_bytes, "memory that they take, and those being installed")                              \
     X(lists, "requests with a list of pieces")                                                     \

@@ -106,6 +106,7 @@ static void move(struct piece *p)
     int rc = 0;
 
     if (wanted(r) && p->len) {
+        zc_transfer_sums_go(p);
         p->op.done = moved;
         p->op.local = straight ? p->access.data : p->buf;
         p->op.desc =
@@ -265,6 +266,12 @@ static void moved(struct zc_op *op, int status)
         st->rma_in_bytes += op->len;
     else
         st->rma_out_bytes += op->len;
+    if (!status && straight && zc_transfer_writes(r) && !zc_transfer_sums_came(p)) {
+        zc_transfer_leave_page(p, 0);
+        piece_over(p);
+        zc_transfer_advance(r);
+        return;
+    }
     if (straight && !status && zc_transfer_writes(r) && zc_transfer_journal(p))
         return;
     if (straight) {
@@ -391,6 +398,7 @@ static void finish(struct zc_request *r)
     }
     if (t->data)
         r->reply.data = (struct zc_bytes){t->data, (uint32_t)n};
+    zc_transfer_sums_end(r);
     zc_request_finish(r);
 }
 

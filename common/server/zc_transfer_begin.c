@@ -82,14 +82,16 @@ static int prepare(struct zc_request *r)
     t->window = ZC_TRANSFER_WINDOW;
     if (r->msg.type != ZC_T_READ && r->msg.type != ZC_T_WRITE)
         rc = prepare_view(r);
-    if (rc || zc_transfer_by_rma(r) || !r->msg.len)
+    if (rc || !r->msg.len)
         return rc;
+    if (zc_transfer_by_rma(r))
+        return zc_transfer_sums_begin(r);
     t->data = malloc(r->msg.len);
     if (!t->data)
         return zc_errorf(ENOMEM, "the daemon has no memory");
     if (zc_transfer_writes(r))
         memcpy(t->data, r->msg.data.p, r->msg.len);
-    return 0;
+    return zc_transfer_sums_begin(r);
 }
 
 static void begin(struct zc_request *r)
@@ -119,7 +121,7 @@ static void wait_with_list(struct zc_request *r)
     struct zc_transfer *t = r->transfer;
     struct zc_msg *m = &r->msg;
 
-    t->copy = malloc((size_t)m->list.n + m->data.n + 1);
+    t->copy = malloc((size_t)m->list.n + m->data.n + m->sums.n + 1);
     if (!t->copy) {
         zc_request_fail(r, -ENOMEM, "the daemon has no memory");
         zc_request_finish(r);
@@ -129,8 +131,11 @@ static void wait_with_list(struct zc_request *r)
         memcpy(t->copy, m->list.p, m->list.n);
     if (m->data.n)
         memcpy(t->copy + m->list.n, m->data.p, m->data.n);
+    if (m->sums.n)
+        memcpy(t->copy + m->list.n + m->data.n, m->sums.p, m->sums.n);
     m->list.p = t->copy;
     m->data.p = t->copy + m->list.n;
+    m->sums.p = t->copy + m->list.n + m->data.n;
     zc_list_add_tail(&zc_server_of(r)->lists_waiting, &t->link);
 }
 
@@ -182,5 +187,6 @@ void zc_transfer_free(struct zc_session *ss, struct zc_transfer *t)
     zc_transfer_leave_view(ss, t);
     free(t->copy);
     free(t->data);
+    free(t->sums);
     free(t);
 }

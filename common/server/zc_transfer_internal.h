@@ -46,6 +46,7 @@ struct zc_transfer {
     unsigned flying;    /* pieces under way */
     unsigned window;
     unsigned char *data; /* inline payload */
+    unsigned char *sums; /* its checksums: what the message said, or the reply will; NULL: none */
     struct piece pieces[ZC_TRANSFER_WINDOW];
 };
 
@@ -79,6 +80,16 @@ void zc_transfer_kept(struct piece *p, int status, const char *text);
 /* zc_transfer_journal.c: the bytes of a write are in their page.  True: they go to the journal
  * first, then zc_transfer_kept() is called. */
 bool zc_transfer_journal(struct piece *p);
+/* zc_transfer_sums.c, which does nothing where the request has no checksums.  Looks at the message,
+ * once its inline payload is in `data`; the text of an error is set. */
+int zc_transfer_sums_begin(struct zc_request *r);
+/* Whether the plain piece by RMA, which is in its page, has come undamaged; else it is in
+ * r->status. */
+bool zc_transfer_sums_came(struct piece *p);
+/* The piece is about to leave its page by RMA. */
+void zc_transfer_sums_go(struct piece *p);
+/* The request has worked, and its reply is about to go: with sums. */
+void zc_transfer_sums_end(struct zc_request *r);
 /* zc_transfer_begin.c: no byte of it goes through its view any more. */
 void zc_transfer_leave_view(struct zc_session *ss, struct zc_transfer *t);
 

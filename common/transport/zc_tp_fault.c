@@ -142,11 +142,54 @@ static int fault_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t le
         return zc_tp_send(f->below, peer, msg, len);
     if (how == ZC_TP_FAULT_FAIL)
         return zc_errorf(EIO, "fault injected into send");
+    if (how == ZC_TP_FAULT_FLIP)
+        return zc_tp_send(f->below, peer, msg, len);
     if (how == ZC_TP_FAULT_BREAK) {
         withhold(f, &(struct late){.peer = peer, .err = -EIO}, NULL, 0, 0);
         zc_tp_wake(f->below);
     }
     return 0;
+}
+
+/* A transfer by which a bit is flipped: pulled, in the memory it goes to; pushed, in a copy. */
+struct flipped {
+    struct zc_op op;
+    struct zc_op *above;
+    bool pull;
+    unsigned char data[];
+};
+
+static void flipped_done(struct zc_op *op, int status)
+{
+    struct flipped *x = zc_list_entry(op, struct flipped, op);
+    struct zc_op *above = x->above;
+
+    if (x->pull && status == 0)
+        ((unsigned char *)above->local)[above->len / 2] ^= 4;
+    free(x);
+    above->done(above, status);
+}
+
+static int flip(struct fault_tp *f, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op)
+{
+    struct flipped *x = malloc(sizeof *x + op->len);
+    int rc;
+
+    if (!x)
+        return zc_errorf(ENOMEM, "no memory to flip a bit");
+    x->op = *op;
+    x->op.done = flipped_done;
+    x->above = op;
+    x->pull = dir == ZC_RMA_PULL;
+    if (!x->pull) {
+        memcpy(x->data, op->local, op->len);
+        x->data[op->len / 2] ^= 4;
+        x->op.local = x->data;
+    }
+    rc = zc_tp_rma(f->below, peer, dir, &x->op);
+    if (rc)
+        free(x);
+    return rc;
 }
 
 static int fault_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op)
@@ -167,6 +210,8 @@ static int fault_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct
     }
     if (how == ZC_TP_FAULT_FAIL)
         return zc_errorf(EIO, "fault injected into a transfer");
+    if (how == ZC_TP_FAULT_FLIP)
+        return flip(f, peer, dir, op);
     op->post.peer = peer;
     op->post.kind = -EIO;
     zc_list_init(&op->post.link);

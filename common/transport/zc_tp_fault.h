@@ -1,7 +1,8 @@
 /* zc_tp_fault.h - a transport that fails on purpose, in front of the loop.
  *
  * For tests of what is above it: messages that are lost or late, sends and transfers that
- * fail, peers that fall silent.  Nothing arrives twice: reliable datagrams do not do that.
+ * fail or bring wrong bytes, peers that fall silent.  Nothing arrives twice: reliable datagrams do
+ * not do that.
  *
  * Endpoints are opened by zc_tp_fault_open(), which fits zc_net_config.open_transport and
  * zc_server_config.open_transport; the one opened last is zc_tp_fault_last().  Settings may be
@@ -24,6 +25,7 @@ enum zc_tp_fault_how {
     ZC_TP_FAULT_DROP,  /* messages vanish, transfers never end (but with their peer or endpoint) */
     ZC_TP_FAULT_FAIL,  /* the call fails with -EIO; a message that arrives is dropped */
     ZC_TP_FAULT_BREAK, /* messages: peer_error() instead; transfers: done() says -EIO, later */
+    ZC_TP_FAULT_FLIP,  /* transfers: one bit arrives flipped, and nobody says so; messages pass */
 };
 
 int zc_tp_fault_open(const struct zc_tp_config *cfg, struct zc_tp **out);

@@ -42,10 +42,11 @@ ZC_MESSAGE(OPEN, 16,
 ZC_MESSAGE(CLOSE, 17, .request = {F(U64, handle), F(U32, level)})
 ZC_MESSAGE(READ, 18,
     .request = {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey)},
-    .reply = {F(U64, count), V(BYTES, data, ZC_MAX_INLINE)})
+    .reply = {F(U64, count), V(BYTES, sums, ZC_MAX_SUMS * ZC_SUM_SIZE),
+            V(BYTES, data, ZC_MAX_INLINE)})
 ZC_MESSAGE(WRITE, 19,
     .request = {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey),
-            V(BYTES, data, ZC_MAX_INLINE)},
+            V(BYTES, sums, ZC_MAX_SUMS * ZC_SUM_SIZE), V(BYTES, data, ZC_MAX_INLINE)},
     .reply = {F(U64, count), F(U64, taken), F(U64, stored)})
 ZC_MESSAGE(GETATTR, 20,
     .request = {F(U64, handle)},
@@ -105,7 +106,8 @@ ZC_MESSAGE(LIST_READ, 40,
     .reply = {F(U64, count), V(BYTES, data, ZC_MAX_INLINE)})
 ZC_MESSAGE(LIST_WRITE, 41,
     .request = {F(U64, handle), F(U64, disp), F(U64, len), F(HEX, raddr), F(HEX, rkey),
-            V(BYTES, list, ZC_MAX_INLINE), V(BYTES, data, ZC_MAX_INLINE)},
+            V(BYTES, list, ZC_MAX_INLINE), V(BYTES, sums, ZC_MAX_SUMS * ZC_SUM_SIZE),
+            V(BYTES, data, ZC_MAX_INLINE)},
     .reply = {F(U64, count), F(U64, taken), F(U64, stored)})
 /* server to client, no reply: what was taken of an open file up to this number is stored */
 ZC_MESSAGE(STORED, 42,

@@ -22,6 +22,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "zc_sums.h"
+
 #define ZC_PROTOCOL    4
 #define ZC_MAGIC       0x006568636163637aull /* "zcache\0\0" up to byte order */
 #define ZC_HEADER_SIZE 24
@@ -53,6 +55,9 @@ enum {
     ZC_F_REFRESH = 2, /* FLUSH: then drop clean pages, others may have changed the file */
     ZC_F_CUT = 4, /* TRUNCATE: another server has: cut what is cached, whatever the store says */
     ZC_F_FOR_ALL = 8, /* FLUSH: the client tells all who share the handle what comes of it */
+    ZC_F_SUMS = 16,   /* READ, WRITE, LIST_WRITE: with checksums (zc_sums.h); a failed R-WRITE: they
+                         are not those of what has come */
+    ZC_F_AGAIN = 32,  /* READ: what came before was damaged */
 };
 
 /* HELLO: by what the client shows who it is. */
@@ -139,6 +144,7 @@ struct zc_msg {
     uint64_t epoch; /* of the shared file pointer: views that were set before */
     uint64_t taken, stored; /* what is written: its number, and up to which it is in the store */
     struct zc_bytes list;   /* pieces of a file, as the encoding of a view */
+    struct zc_bytes sums;   /* checksums of the payload */
     struct zc_bytes data;   /* inline payload */
 };
 

@@ -36,6 +36,7 @@ static const struct echo {
     {"write_back", {"none", "both", "daemon"}, {"none", "both", "daemon"}, 0, 0},
     {"replay", {"on", "strict", "off"}, {"on", "strict", "off"}, 0, 0},
     {"on_daemon_loss", {"error", "bypass", "error"}, {"error", "bypass", "error"}, 0, 0},
+    {"checksum", {"on", "off", "on"}, {"on", "off", "on"}, 0, 0},
     {"local", {"true", "false", "true"}, {"true", "false", "true"}, 0, 0},
     {"block_size", {"2M", "8M", "1M"}, {"2M", "8M", "1M"}, 0, 0},
     {"sync_level", {"stored", "staged", "visible"}, {"stored", "staged", "visible"}, 0, 0},
@@ -60,7 +61,9 @@ static const char *alone(const struct echo *r)
 {
     if (getenv("ZCACHE_DAEMONS"))
         return NULL;
-    return !strcmp(r->name, "replay") ? "off" : !strcmp(r->name, "on_daemon_loss") ? "error" : NULL;
+    if (!strcmp(r->name, "replay") || !strcmp(r->name, "checksum"))
+        return "off";
+    return !strcmp(r->name, "on_daemon_loss") ? "error" : NULL;
 }
 
 static int print_names(void)

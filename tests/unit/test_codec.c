@@ -107,11 +107,12 @@ END_TEST
 START_TEST(golden_bytes)
 {
     /* A WRITE of three bytes, written down by hand from doc/PROTOCOL.md. */
-    static const unsigned char
-        golden[] = {79, 0, 0, 0, 19, 4, 0, 0, 7,   0,   0,   0, 0, 0, 0, 0, 9, 0, 0, 0,
-                    0,  0, 0, 0, 1,  0, 0, 0, 0,   0,   0,   0, 0, 1, 0, 0, 0, 0, 0, 0,
-                    3,  0, 0, 0, 0,  0, 0, 0, 0,   0,   0,   0, 0, 0, 0, 0, 0, 0, 0, 0,
-                    0,  0, 0, 0, 3,  0, 0, 0, 'a', 'b', 'c', 0, 0, 0, 0, 0, 0, 0, 0 /* the seal */};
+    static const unsigned char golden[] =
+        {
+            83, 0, 0, 0, 19, 4, 0, 0, 7, 0,   0,   0,   0, 0, 0, 0, 9, 0, 0, 0, 0,
+            0,  0, 0, 1, 0,  0, 0, 0, 0, 0,   0,   0,   1, 0, 0, 0, 0, 0, 0, 3, 0,
+            0,  0, 0, 0, 0,  0, 0, 0, 0, 0,   0,   0,   0, 0, 0, 0, 0, 0, 0, 0, 0,
+            0,  0, 0, 0, 0,  3, 0, 0, 0, 'a', 'b', 'c', 0, 0, 0, 0, 0, 0, 0, 0 /* the seal */};
     struct zc_msg m = {.type = ZC_T_WRITE,
                        .tag = 7,
                        .session = 9,

@@ -1,0 +1,62 @@
+/* zc_sums.c - the checksums of a payload. */
+#include "config.h"
+
+#include <endian.h>
+#include <string.h>
+
+#include "zc_crc.h"
+#include "zc_racy.h"
+#include "zc_sums.h"
+
+uint64_t zc_sums_count(uint64_t off, uint64_t len, uint32_t page)
+{
+    if (!page || !len)
+        return 1;
+    return (off + len - 1) / page - off / page + 1;
+}
+
+/* Where the piece that begins at `at` ends. */
+static uint64_t piece_end(uint64_t at, uint64_t end, uint32_t page)
+{
+    uint64_t next = page ? at - at % page + page : end;
+
+    return next < end ? next : end;
+}
+
+void zc_sums_make(unsigned char *sums, const void *buf, uint64_t off, uint64_t len, uint32_t page)
+{
+    uint64_t at = off, end = off + len;
+
+    do {
+        uint64_t next = piece_end(at, end, page);
+        uint32_t sum;
+
+        ZC_RACY_READ_BEGIN();
+        sum = htole32(zc_crc((const char *)buf + (at - off), (size_t)(next - at)));
+        ZC_RACY_READ_END();
+        memcpy(sums, &sum, ZC_SUM_SIZE);
+        sums += ZC_SUM_SIZE;
+        at = next;
+    } while (at < end);
+}
+
+bool zc_sums_check(const unsigned char *sums, const void *buf, uint64_t off, uint64_t len,
+                   uint32_t page, uint64_t *lo, uint64_t *hi)
+{
+    uint64_t at = off, end = off + len;
+
+    do {
+        uint64_t next = piece_end(at, end, page);
+        unsigned char sum[ZC_SUM_SIZE];
+
+        zc_sums_make(sum, (const char *)buf + (at - off), at, next - at, 0);
+        if (memcmp(sum, sums, ZC_SUM_SIZE)) {
+            *lo = at;
+            *hi = next;
+            return false;
+        }
+        sums += ZC_SUM_SIZE;
+        at = next;
+    } while (at < end);
+    return true;
+}

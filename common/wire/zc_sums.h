@@ -1,0 +1,49 @@
+/* zc_sums.h - the checksums that travel with the payload of a READ, WRITE or LIST_WRITE.
+ *
+ * A payload has a CRC-32C for each piece that is checked by itself, little endian, in order:
+ *
+ *     inline   one, of all bytes
+ *     by RMA   one for each page of the server that the range touches, of its bytes in that page,
+ *              so that the server can check what has come before it takes it for written, and pages
+ *              need not be there at the same time
+ *
+ * Who has the bytes makes them, who gets the bytes checks, over the same bytes of memory:
+ *
+ *     WRITE    aggregator's page --sums in the request-->  daemon: checked when they have come, and
+ *              before they count as written; else EBADMSG with the flag SUMS, nothing is taken of
+ *              that piece, and the client sends it again
+ *     READ     daemon's page  --sums in the reply-->  aggregator: checked before the bytes are
+ * taken for read; else it reads again, with the flag AGAIN
+ *
+ * So ranges are those of the transfer, dirty bytes of a page as well as whole pages, and nothing is
+ * kept with a page: what is sent again to another daemon gets new sums.  What is flipped in the
+ * memory of an aggregator or a daemon, while it is there, is not seen.
+ *
+ * Bytes that are overwritten by their owner while they are under way differ from their sum, too:
+ * the client tells that by making it again, and sends what is there now.
+ */
+#ifndef ZC_SUMS_H
+#define ZC_SUMS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    ZC_SUM_SIZE = 4,       /* bytes of one in a message */
+    ZC_MAX_SUMS = 512,     /* of one payload */
+    ZC_SUMS_SPAN = 1 << 20 /* bytes of a transfer that never has more: pages are 4 KiB or more */
+};
+
+/* How many a payload of `len` bytes at `off` has.  `page`: bytes of a server's page, a power of
+ * two; 0: it is inline. */
+uint64_t zc_sums_count(uint64_t off, uint64_t len, uint32_t page);
+
+/* Makes all of them; zc_crc_load() has worked.  `sums` has room for zc_sums_count(). */
+void zc_sums_make(unsigned char *sums, const void *buf, uint64_t off, uint64_t len, uint32_t page);
+
+/* Whether the bytes are those; else [*lo, *hi) are the first that are not. */
+bool zc_sums_check(const unsigned char *sums, const void *buf, uint64_t off, uint64_t len,
+                   uint32_t page, uint64_t *lo, uint64_t *hi);
+
+#endif
