@@ -120,6 +120,8 @@ static const char *const growing[] = {
     "journal_syncs",
     "journal_replayed_bytes",
     "journal_lost_bytes",
+    "checksum_errors",
+    "checksum_bytes",
 };
 
 #define IS_IN(list, name) is_in(list, sizeof(list) / sizeof *(list), name)
