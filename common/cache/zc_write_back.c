@@ -505,6 +505,7 @@ static void job_again(struct zc_cache *c, struct write_job *job)
 static int store_squeezed(struct zc_cache *c, struct write_job *job, struct zc_why *why)
 {
     struct zc_file *f = job->file;
+    struct zc_sfile *sf;
     bool any = false;
     uint64_t began;
     int rc;
@@ -514,8 +515,9 @@ static int store_squeezed(struct zc_cache *c, struct write_job *job, struct zc_w
     if (!any || !zc_retain_strict(f))
         return 0;
     began = zc_call_began(c);
+    sf = f->wr;
     zc_cache_unlock(c);
-    rc = zc_store_sync(f->wr, ZC_LEVEL_STORED);
+    rc = zc_store_sync(sf, ZC_LEVEL_STORED);
     if (rc < 0)
         zc_why_set(why, rc, "%s", zc_error_text(rc));
     zc_lock_get(&c->lock);
