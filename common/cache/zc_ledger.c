@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -339,12 +340,15 @@ void zc_ledger_page_failed(struct zc_cache *c, struct zc_page *p, bool failed)
     }
 }
 
-/* The explanation without the file and the bytes of one write: MPI shows 239 bytes in all. */
-static const char *cause(const struct zc_cache *c, const struct zc_why *why)
+const char *zc_ledger_cause(const struct zc_cache *c, const struct zc_why *why)
 {
     const char *plain = strerror(-why->err);
+    int skip = 0;
 
-    return !c->store->remembers && strstr(why->text, plain) ? plain : why->text;
+    if (!c->store->remembers)
+        return strstr(why->text, plain) ? plain : why->text;
+    (void)sscanf(why->text, "bytes %*u-%*u: %n", &skip);
+    return why->text + skip;
 }
 
 bool zc_ledger_refused(struct zc_cache *c, const struct zc_file *f, struct zc_why *why)
@@ -363,7 +367,8 @@ bool zc_ledger_refused(struct zc_cache *c, const struct zc_file *f, struct zc_wh
     if (s.n > 1)
         zc_why_set(why, why->err,
                    "write of %s, %" PRIu64 " bytes in %u ranges within %" PRIu64 "-%" PRIu64 ": %s",
-                   f->path, s.bytes, s.n, s.s[0].lo, s.s[s.n - 1].hi - 1, cause(c, &f->write_why));
+                   f->path, s.bytes, s.n, s.s[0].lo, s.s[s.n - 1].hi - 1,
+                   zc_ledger_cause(c, &f->write_why));
     return true;
 }
 
