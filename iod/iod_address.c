@@ -68,7 +68,7 @@ static int refuse_until_it_ends(const char *path, const struct zc_addrfile *a)
         path, a->pid, a->host, a->root);
 }
 
-static int claim_from(const char *path, const struct zc_addrfile *a)
+static int claim_from(const char *path, const struct zc_addrfile *a, bool *replaces)
 {
     enum iod_process_kind kind = IOD_PROCESS_OTHER;
     int rc;
@@ -92,17 +92,19 @@ static int claim_from(const char *path, const struct zc_addrfile *a)
                              "but does not answer; end it (kill %ld) and remove the file",
                              path, a->pid, a->pid);
     }
+    *replaces = !iod_is_this_host(a->host);
     zc_warn("%s was left by process %ld on %s, which is gone; replacing it", path, a->pid, a->host);
     return 0;
 }
 
-int iod_address_claim(const struct zc_settings *s)
+int iod_address_claim(const struct zc_settings *s, bool *replaces)
 {
     const char *path = s->address_file;
     struct zc_addrfile a;
     struct stat st;
     int rc;
 
+    *replaces = false;
     if (lstat(path, &st) < 0 || (S_ISREG(st.st_mode) && st.st_size == 0))
         return 0; /* not there, or an empty one made to reserve the name */
     rc = zc_addrfile_read(path, &a);
@@ -111,7 +113,7 @@ int iod_address_claim(const struct zc_settings *s)
                          "--address-file: %s exists and cannot be replaced (%s); remove it or "
                          "choose another name",
                          path, zc_error_text(rc));
-    return claim_from(path, &a);
+    return claim_from(path, &a, replaces);
 }
 
 static uint64_t hash(uint64_t h, const void *bytes, size_t n)

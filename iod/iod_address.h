@@ -6,8 +6,9 @@
 #include "zc_settings.h"
 
 /* Whether the address file may be (over)written.  -EBUSY: it names a daemon that runs; the
- * explanation says how to stop it.  -EEXIST: the file is something else. */
-int iod_address_claim(const struct zc_settings *s);
+ * explanation says how to stop it.  -EEXIST: the file is something else.  *replaces: it names one
+ * that does not answer, and may be alive all the same, on another host. */
+int iod_address_claim(const struct zc_settings *s, bool *replaces);
 
 /* What the daemon is in sets of daemons (zc_server_config.identity): the same for one that is
  * started again, or takes its place on another host, with the same address file and root. */

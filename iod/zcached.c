@@ -63,6 +63,7 @@ struct iod {
     struct zc_server *server;
     bool lost;     /* bytes */
     bool replayed; /* nothing of an earlier daemon is in the journal only */
+    bool replaces; /* a daemon that may be alive: iod_lost_published() */
     struct iod_lost given_up;
 
     /* The signal thread looks at the cache, which is NULL when the main thread destroys it, and
@@ -297,7 +298,7 @@ static int start(struct iod *d)
     int rc = s->log_file ? iod_process_open_log(s->log_file) : 0;
 
     if (rc == 0)
-        rc = iod_address_claim(s);
+        rc = iod_address_claim(s, &d->replaces);
     if (rc == 0 && s->pid_file)
         rc = iod_process_write_pid(s->pid_file);
     if (rc == 0)
@@ -350,6 +351,7 @@ static int announce(struct iod *d)
 
     if (rc < 0)
         return rc;
+    iod_lost_published(&d->given_up, d->replaces);
     iod_process_ready();
     iod_notify_ready(d->settings.root);
     return tell_ready(d);

@@ -52,7 +52,7 @@ static bool forget(struct zc_cache *c, struct zc_page *p, uint64_t off, uint64_t
         return false;
     }
     if (part(c, p, off, end, &r)) {
-        zc_retain_let_go(c, p);
+        zc_retain_let_go_part(c, p, r.lo, r.hi);
         zc_page_clean(c, p, r.lo, r.hi);
         zc_extents_sub(&p->valid, r.lo, r.hi);
     }

@@ -202,6 +202,23 @@ void zc_retain_let_go(struct zc_cache *c, struct zc_page *p)
     release(c, p);
 }
 
+void zc_retain_let_go_part(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
+{
+    uint64_t before = zc_extents_bytes(&p->retained), start = zc_page_offset(c, p);
+    struct zc_range r = {lo, lo};
+
+    zc_assert_held(&c->lock);
+    while (zc_extents_next(&p->retained, r.hi, hi, &r))
+        zc_retain_expose(c, p->file, start + r.lo, start + r.hi);
+    if (zc_extents_sub(&p->retained, lo, hi) < 0) {
+        zc_retain_let_go(c, p);
+        return;
+    }
+    count(c, p, zc_extents_bytes(&p->retained), before);
+    if (before > 0 && zc_extents_empty(&p->retained))
+        release(c, p);
+}
+
 void zc_retain_cut(struct zc_cache *c, struct zc_page *p, uint32_t lo)
 {
     uint64_t before = zc_extents_bytes(&p->retained);

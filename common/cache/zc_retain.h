@@ -92,6 +92,8 @@ void zc_retain_stored(struct zc_cache *c, struct zc_page *p);
 void zc_retain_expose(struct zc_cache *c, struct zc_file *f, uint64_t lo, uint64_t hi);
 /* What the page retains is exposed from now on: the page is to go. */
 void zc_retain_let_go(struct zc_cache *c, struct zc_page *p);
+/* The same of [lo, hi) of the page; of all of it where there is no memory for the rest. */
+void zc_retain_let_go_part(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi);
 /* Bytes of the page from `lo` on were cut off. */
 void zc_retain_cut(struct zc_cache *c, struct zc_page *p, uint32_t lo);
 /* What was exposed of [lo, hi) of the file is nobody's concern any more. */

@@ -9,8 +9,12 @@
  *     no change of a file by the daemon begins more than ZC_LOST_LOOK_MS after it has looked,
  *     no write around it begins less than ZC_LOST_WAIT_MS after the mark was left.
  *
- * What is left is a daemon that is stopped in the few instructions between the look and the system
- * call, and a directory whose changes take more than a second to be seen (NFS without
+ * A daemon that was told to stop is not given up while it answers: it writes what is nowhere else,
+ * and ends.  One whose address file is another daemon's by now ends as by the mark (iod_lost.h).
+ *
+ * What is left is a change that the kernel has begun, and that the file system holds for longer
+ * than ZC_LOST_WAIT_MS, a daemon that is stopped in the few instructions between the look and the
+ * system call, and a directory whose changes take more than a second to be seen (NFS without
  * lookupcache=positive).
  */
 #ifndef ZC_LOST_MARK_H

@@ -17,7 +17,8 @@
  * changed at the same nanosecond.  And an open file is the same one whatever becomes of its name.
  *
  * Only one may write to the file for a block: a daemon that is not known to be dead is told first
- * (zc_lost_mark.h).
+ * (zc_lost_mark.h), and one that stops, and writes back what it has, is waited for: calls fail
+ * until it has ended.
  */
 #include "config.h"
 
@@ -113,20 +114,67 @@ static bool is_dead(const struct server *sv)
     return sv->here && sv->pid > 0 && kill((pid_t)sv->pid, 0) && errno == ESRCH;
 }
 
+/* A daemon that was told to stop: the last that it does is to remove its address file, and none
+ * takes its place before. */
+static bool has_stopped(const struct server *sv, uint64_t boot_id)
+{
+    struct zc_addrfile a;
+    int rc = zc_addrfile_read(sv->path, &a);
+
+    return rc == -ENOENT || (rc == 0 && a.boot_id != boot_id);
+}
+
+/* It has said that it stops, and still gives signs of life. */
+static bool is_at_it(struct server *sv)
+{
+    struct remote *r = sv->remote;
+    struct session *s;
+    bool alive, last;
+
+    zc_lock_get(&r->lock);
+    s = sv->ending;
+    if (s)
+        s->users++;
+    zc_lock_put(&r->lock);
+    if (!s)
+        return false;
+    alive = !zc_client_broken(s->client);
+    zc_lock_get(&r->lock);
+    last = --s->users == 0;
+    zc_lock_put(&r->lock);
+    if (last)
+        zc_remote_session_free(s);
+    return alive;
+}
+
+static void note_out(struct server *sv, uint64_t boot_id)
+{
+    zc_lock_get(&sv->remote->lock);
+    sv->shut_out = boot_id;
+    zc_lock_put(&sv->remote->lock);
+}
+
 /* Makes sure that the daemon writes nothing any more; may take ZC_LOST_WAIT_MS. */
 static int shut_out(struct server *sv)
 {
     struct remote *r = sv->remote;
     uint64_t boot_id, until;
-    bool out;
+    bool out, stops;
     int rc;
 
     zc_lock_get(&r->lock);
     boot_id = sv->boot_id;
+    stops = sv->path && sv->rc == -ESHUTDOWN;
     out = sv->shut_out == boot_id || is_dead(sv);
     zc_lock_put(&r->lock);
     if (out)
         return 0;
+    if (stops && has_stopped(sv, boot_id)) {
+        note_out(sv, boot_id);
+        return 0;
+    }
+    if (stops && is_at_it(sv)) /* the mark would keep it from writing what is nowhere else */
+        return zc_errorf(EBUSY, "it is stopping, and writes back what it has");
     rc = sv->path ? zc_lost_mark_leave(sv->path, boot_id)
                   : zc_errorf(ENOTSUP, "it has no address file");
     if (rc)
@@ -135,8 +183,8 @@ static int shut_out(struct server *sv)
     zc_lock_get(&r->lock);
     while (zc_now() < until)
         zc_cond_wait_until(&r->changed, &r->lock, until);
-    sv->shut_out = boot_id;
     zc_lock_put(&r->lock);
+    note_out(sv, boot_id);
     return 0;
 }
 

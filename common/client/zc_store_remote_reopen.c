@@ -146,13 +146,14 @@ void zc_remote_turn_ends(struct rfile *f)
     zc_lock_put(&r->lock);
 }
 
-/* Makes sure that the handle is of this session; 1: the server is bypassed by now. */
+/* Makes sure that the handle is of this session; 1: the server is bypassed by now, or the session
+ * is over, and the handle of a later one: what is taken there is not to count as this daemon's. */
 static int have_handle(struct rfile *f, const struct use *use)
 {
     struct remote *r = use->remote;
     struct rhandle *h = &f->at[use->index];
     char why[sizeof h->why];
-    bool mine;
+    bool mine, later;
     int rc;
 
     zc_lock_get(&r->lock);
@@ -161,7 +162,8 @@ static int have_handle(struct rfile *f, const struct use *use)
     else
         f = NULL; /* no turn was needed */
     mine = h->session == use->session->number;
-    rc = mine ? 0 : h->bypassed ? 1 : h->status;
+    later = h->session > use->session->number;
+    rc = mine ? 0 : h->bypassed || later ? 1 : h->status;
     memcpy(why, h->why, sizeof why);
     zc_lock_put(&r->lock);
     if (rc < 0)
@@ -173,20 +175,29 @@ static int have_handle(struct rfile *f, const struct use *use)
     return rc;
 }
 
+/* False: it is of a later session by now. */
+static bool take_handle(const struct rfile *f, struct use *use)
+{
+    const struct rhandle *h = &f->at[use->index];
+    bool mine;
+
+    zc_lock_get(&use->remote->lock);
+    mine = h->session == use->session->number;
+    use->handle = h->handle;
+    zc_lock_put(&use->remote->lock);
+    return mine;
+}
+
 /* In the session that there is; *again: the call is to be tried anew. */
 static int begin_in(struct rfile *f, struct use *use, bool *again)
 {
-    struct remote *r = use->remote;
     int rc = have_handle(f, use);
 
+    if (rc == 0 && !take_handle(f, use))
+        rc = 1;
     *again = rc > 0;
-    if (rc == 0) {
-        zc_lock_get(&r->lock);
-        use->handle = f->at[use->index].handle;
-        zc_lock_put(&r->lock);
-    } else if (zc_remote_end(use, *again ? 0 : rc)) {
+    if (rc && zc_remote_end(use, *again ? 0 : rc))
         *again = true;
-    }
     return rc;
 }
 

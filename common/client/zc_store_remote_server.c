@@ -220,10 +220,12 @@ static void look_after(struct server *sv)
     zc_remote_end(&use, rc);
 }
 
-/* All that was handed over in the session that ends is stored; with the store's lock. */
+/* All that was handed over in the session that ends is stored, and nobody has to know whether its
+ * daemon is still at it (zc_store_remote_bypass.c); with the store's lock. */
 static bool is_done(const struct server *sv)
 {
-    return sv->ending->users == 1 && zc_remote_all_stored(sv->remote, sv->index, sv->ending);
+    return sv->ending->users == 1 && !sv->remote->direct &&
+           zc_remote_all_stored(sv->remote, sv->index, sv->ending);
 }
 
 /* Lets the session that ends go: when nothing more is to be heard of it, or `now`, when what has

@@ -4,7 +4,9 @@
  * dies (doc/PROTOCOL.md, "Taken and stored").  The cache numbers what it takes of a file
  * (zc_cache_taken()); a reply to a write tells the number and how far the file is stored, and as
  * long as a client was told a number that is not stored, each tick looks, and tells it by a STORED.
- * So a client that is silent hears of it within a tick, and none is told more often.
+ * So a client that is silent hears of it within a tick, and none is told more often.  One that has
+ * come back (HELLO names a session before) may have written in that: it is told of each file that
+ * it opens.
  *
  * Only of open files of the session's own: what all clients of a server use is an aggregator's, and
  * nobody keeps anything for that.  All by the server's thread.
@@ -22,9 +24,15 @@ static bool owes(const struct zc_slot *slot)
 void zc_taken_begin(struct zc_session *ss, uint64_t handle)
 {
     struct zc_slot *slot = zc_session_slot(ss, handle);
+    uint64_t stored;
 
-    if (slot)
-        slot->taken = slot->stored = 0;
+    if (!slot)
+        return;
+    slot->taken = slot->stored = 0;
+    if (!ss->replaces)
+        return;
+    zc_cache_taken(slot->handle, false, &slot->taken, &stored);
+    ss->owes_stored = true;
 }
 
 void zc_taken_reply(struct zc_request *r)

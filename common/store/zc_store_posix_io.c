@@ -157,22 +157,23 @@ ssize_t zc_posix_write_ranges(struct zc_sfile *sf, const char *data, const struc
                               uint32_t n, uint64_t off)
 {
     struct posix_file *f = posix_file(sf);
+    const struct posix_store *ps = posix_store(sf->store);
+    const struct zc_ranges_ask ask = {ps->ask, ps->ask_arg};
     struct iovec whole = {NULL, r[n - 1].hi};
     ssize_t rc = check_range(f, &whole, 1, off);
 
     if (rc < 0)
         return rc;
-    posix_ask(sf->store);
     if (f->shared) {
         uint64_t len = r[n - 1].hi - r[0].lo;
         int locked = zc_posix_lock(f, off + r[0].lo, len);
 
         if (locked <= 0)
             return locked < 0 ? locked : -EOPNOTSUPP;
-        rc = zc_ranges_write(f->fd, data, r, n, off);
+        rc = zc_ranges_write(f->fd, data, r, n, off, &ask);
         zc_ranges_unlock(f->fd, off + r[0].lo, len);
     } else {
-        rc = zc_ranges_write(f->fd, data, r, n, off);
+        rc = zc_ranges_write(f->fd, data, r, n, off, &ask);
     }
     if (rc < 0 && rc != -EOPNOTSUPP)
         return zc_errorf((int)-rc, "write of %s, %u pieces at %llu: %s%s", f->path, n,

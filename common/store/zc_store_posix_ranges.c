@@ -80,11 +80,15 @@ static int read_all(int fd, char *buf, size_t len, uint64_t off)
     return 0;
 }
 
-static int write_all(int fd, const char *buf, size_t len, uint64_t off)
+static int write_all(int fd, const char *buf, size_t len, uint64_t off,
+                     const struct zc_ranges_ask *ask)
 {
     while (len > 0) {
-        ssize_t put = pwrite(fd, buf, len, (off_t)off);
+        ssize_t put;
 
+        if (ask->fn)
+            ask->fn(ask->arg);
+        put = pwrite(fd, buf, len, (off_t)off);
         if (put < 0 && errno == EINTR)
             continue;
         if (put <= 0)
@@ -97,7 +101,7 @@ static int write_all(int fd, const char *buf, size_t len, uint64_t off)
 }
 
 ssize_t zc_ranges_write(int fd, const char *data, const struct zc_range *r, uint32_t n,
-                        uint64_t off)
+                        uint64_t off, const struct zc_ranges_ask *ask)
 {
     uint32_t lo = r[0].lo, len = r[n - 1].hi - lo;
     ssize_t total = 0;
@@ -113,7 +117,7 @@ ssize_t zc_ranges_write(int fd, const char *data, const struct zc_range *r, uint
             total += r[i].hi - r[i].lo;
         }
         ZC_RACY_READ_END();
-        rc = write_all(fd, buf, len, off + lo);
+        rc = write_all(fd, buf, len, off + lo, ask);
     }
     free(buf);
     return rc < 0 ? rc : total;

@@ -23,9 +23,15 @@ bool zc_ranges_may_lock(int fd);
 int zc_ranges_lock(int fd, uint64_t off, uint64_t len, bool patient);
 void zc_ranges_unlock(int fd, uint64_t off, uint64_t len);
 
+/* What is called when all is read, before each write; fn may be NULL. */
+struct zc_ranges_ask {
+    void (*fn)(void *arg);
+    void *arg;
+};
+
 /* As zc_store_ops.write_ranges, without explanations or lock: the caller holds it where others
  * may write between. */
 ssize_t zc_ranges_write(int fd, const char *data, const struct zc_range *r, uint32_t n,
-                        uint64_t off);
+                        uint64_t off, const struct zc_ranges_ask *ask);
 
 #endif

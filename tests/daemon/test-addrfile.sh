@@ -68,3 +68,30 @@ start_daemon 0 "${opts[@]}"
 cp stale.addr 0.addr
 stop_daemon 0 || fail "status $? of the daemon"
 cmp 0.addr stale.addr || fail "removed another daemon's address file"
+
+# Another daemon has its place, which was started on another host while this one was cut off: this
+# one writes nothing any more of what it has, and says so.
+zcput=$build/tests/daemon/zcput
+[[ -x $zcput ]] || exit 0
+opts+=(--listen fabric) # elsewhere it could not be asked else
+start_daemon 0 "${opts[@]}" --idle-time 0
+"$zcput" write 0.addr "$tmp/root/f" 4M </dev/null >/dev/null || fail "cannot write: $(cat 0.log)"
+sed 's/^boot .*/boot 00000000deadbeef/; s/^host .*/host elsewhere/' 0.addr >other.addr
+cp other.addr 0.new
+mv 0.new 0.addr
+replaced=${EPOCHREALTIME/./}
+looks_again() { ((${EPOCHREALTIME/./} - replaced > 1100000)); }
+wait_for 60 looks_again
+stop_daemon 0
+status=$?
+((status == 4)) || fail "status $status, not 4, of a daemon that was replaced: $(cat 0.log)"
+expect 0 "*another daemon was started in the place of this one*" cat 0.log
+[[ ! -s root/f ]] || fail "it has written after all"
+cmp 0.addr other.addr || fail "removed another daemon's address file"
+
+# Who takes the place of such a one says so, and serves when that one begins no write any more.
+before=${EPOCHREALTIME/./}
+start_daemon 0 "${opts[@]}"
+expect 0 "*serving*" "$zcachectl" --daemons 0.addr status
+((${EPOCHREALTIME/./} - before >= 2000000)) || fail "it serves at once"
+stop_daemon 0 || fail "status $? of the daemon"

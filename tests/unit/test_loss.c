@@ -392,6 +392,34 @@ START_TEST(a_daemon_that_cannot_be_told)
 }
 END_TEST
 
+/* One that was told to stop writes what it has, and nothing is written around it until then. */
+START_TEST(a_daemon_that_stops)
+{
+    char path[80];
+
+    up(1, NEW | ZC_OPEN_BYPASS);
+    put(0, BYTES, 1);
+    works(zc_cache_flush(file, ZC_LEVEL_STAGED));
+    zc_store_fault_hold(rigs[0].store, ZC_FAULT_WRITE);
+    zc_server_stop(rigs[0].server);
+    WAIT_FOR(zc_store_fault_held(rigs[0].store) > 0);
+    put(0, BYTES, 2);
+    says(zc_cache_flush(file, ZC_LEVEL_STORED), "it cannot be bypassed: it is stopping");
+    ck_assert(!was_told(0));
+    zc_store_fault_release(rigs[0].store);
+    rig_stop(&rigs[0]);
+    rig_free(&rigs[0]);
+    runs[0] = false;
+    path_of(0, path);
+    ck_assert_int_eq(unlink(path), 0); /* as the last that it does */
+    works(zc_cache_flush(file, ZC_LEVEL_STORED));
+    is_stored(0, BYTES, 2);
+    ck_assert(!was_told(0));
+    close_well();
+    down();
+}
+END_TEST
+
 START_TEST(a_file_that_is_not_here)
 {
     struct zc_store *mem;
@@ -433,7 +461,7 @@ int main(void)
         zc_log_to_fd(open("/dev/null", O_WRONLY | O_CLOEXEC));
     CASE(s, "bypass", 120, what_was_staged_is_written_directly, random_writes,
          size_without_the_first, size_without_the_second, too_late);
-    CASE(s, "not", 120, unless_it_is_asked_for, a_daemon_that_cannot_be_told,
+    CASE(s, "not", 120, unless_it_is_asked_for, a_daemon_that_cannot_be_told, a_daemon_that_stops,
          a_file_that_is_not_here, a_file_that_is_another_one_here);
     return run_suite(s);
 }

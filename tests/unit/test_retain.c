@@ -747,6 +747,29 @@ START_TEST(a_strict_refresh_stores_it)
 END_TEST
 
 /* The size that the successor tells is not the file's: bytes at its end are to be sent again. */
+/* Who gives up what was refused gives up no more than that. */
+START_TEST(giving_up_a_part_keeps_the_rest)
+{
+    start_lossy(ZC_REPLAY_ON);
+    put(0, 20, 'a');
+    hand_over();
+    put(15, 10, 'x');
+    refuses(ZC_FAULT_WRITE | ZC_FAULT_SYNC, EIO);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STAGED), -EIO);
+    ck_assert_uint_eq(stats().retained_bytes, 20);
+    zc_cache_give_up(file, 15, 10);
+    zc_store_fault_set(store, 0, 0, 0, 0);
+    ck_assert_uint_eq(stats().retained_bytes, 15);
+    ck_assert_uint_eq(stats().exposed_bytes, 0); /* nobody's, who gave them up */
+    zc_store_mem_die(mem);
+    ck_assert_uint_eq(stats().lost_bytes, 0);
+    hand_over();
+    zc_store_mem_store(mem, UINT64_MAX);
+    expect_on_disk(0, 15, 'a');
+    stop();
+}
+END_TEST
+
 START_TEST(the_size_survives)
 {
     start_lossy(ZC_REPLAY_ON);
@@ -784,6 +807,6 @@ int main(void)
          strict_and_the_store_is_full, strict_goes_around_nothing, strict_stores_what_is_squeezed,
          a_smaller_strict_cache);
     CASE(s, "others", 30, a_refresh_after_it_was_handed_over, a_refresh_keeps_the_rest,
-         a_strict_refresh_stores_it, the_size_survives);
+         a_strict_refresh_stores_it, giving_up_a_part_keeps_the_rest, the_size_survives);
     return run_suite(s);
 }

@@ -333,6 +333,36 @@ START_TEST(links_to_nothing)
 }
 END_TEST
 
+static unsigned asked, asked_by_read;
+
+ssize_t pread(int fd, void *buf, size_t len, off_t off)
+{
+    asked_by_read = asked;
+    return (ssize_t)syscall(SYS_pread64, fd, buf, len, off);
+}
+
+static void count_questions(void *arg)
+{
+    ++*(unsigned *)arg;
+}
+
+/* Reading what lies between may take long: whoever may forbid the change is asked after it. */
+START_TEST(asked_right_before_a_change)
+{
+    const struct zc_range r[] = {{0, 10}, {20, 30}};
+    char data[30] = {0};
+    struct zc_sfile *f;
+
+    zc_store_posix_ask_first(store, count_questions, &asked);
+    ck_assert_int_eq(open_it(in("/root/f"), NEW, &f), 0);
+    ck_assert_int_eq(put(f, "0123456789012345678901234567890", 30, 0), 30);
+    asked = asked_by_read = 0;
+    ck_assert_int_eq(zc_store_write_ranges(f, data, r, 2, 0), 20);
+    ck_assert_uint_gt(asked, asked_by_read);
+    close_it(f);
+}
+END_TEST
+
 START_TEST(modes)
 {
     struct zc_sfile *f;
@@ -732,6 +762,7 @@ int main(void)
     tcase_add_test(root, bad_roots);
     tcase_add_test(root, only_regular_files);
     tcase_add_test(root, links_to_nothing);
+    tcase_add_test(root, asked_right_before_a_change);
     tcase_add_test(root, modes);
     tcase_add_test(root, offsets_that_overflow);
     tcase_add_test(root, many_pieces);

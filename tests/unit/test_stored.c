@@ -209,6 +209,35 @@ END_TEST
 
 /* ---- who is told, and how often ---- */
 
+/* Of what it wrote in the session before, without a call of its own. */
+START_TEST(who_comes_back)
+{
+    struct zc_client *before;
+    struct zc_net *again;
+    struct zc_past past;
+    struct zc_io io;
+
+    up();
+    hold();
+    io = put(10, 0);
+    WAIT_FOR(zc_store_fault_held(rig.store) == 1);
+    past = zc_client_past(client);
+    before = client;
+    again = rig_net(800);
+    ck_assert_int_eq(zc_client_connect_again(again, rig.addr, rig.addr_len, &rig_secret,
+                                             "the server", &past, 20000, &client),
+                     0);
+    zc_client_on_stored(client, on_stored, &rig);
+    file = rig_open(client, "/f");
+    zc_store_fault_release(rig.store);
+    await_told(io.taken);
+    zc_client_disconnect(before);
+    zc_net_destroy(net);
+    net = again;
+    down();
+}
+END_TEST
+
 START_TEST(not_for_each_write)
 {
     uint64_t began = zc_now(), ticks;
@@ -299,7 +328,8 @@ int main(void)
     CASE(s, "numbers", 60, not_before_it_is_stored, during_a_store_write,
          the_first_and_not_the_second, although_others_go_on_writing, what_is_refused_is_not_stored,
          what_is_cut_off_is_nobodys, they_go_on_when_it_is_opened_again);
-    CASE(s, "told", 60, not_for_each_write, writes_through_are_stored_by_their_reply);
+    CASE(s, "told", 60, who_comes_back, not_for_each_write,
+         writes_through_are_stored_by_their_reply);
     CASE(s, "cache", 60, a_cache_lets_go_without_asking);
     return run_suite(s);
 }
