@@ -15,14 +15,14 @@ enum {
     RACES = 64 /* of bytes that are overwritten meanwhile */
 };
 
-static uint32_t page_of(const struct zc_client *c, const struct zc_io *io)
+static uint32_t unit_of(const struct zc_client *c, const struct zc_io *io)
 {
-    return io->by_rma ? c->page_size : 0;
+    return io->by_rma ? zc_sums_unit(c->page_size) : 0;
 }
 
 int zc_io_sums(struct zc_client *c, struct zc_io *io, struct zc_msg *m)
 {
-    uint64_t n = zc_sums_count(io->off, io->len, page_of(c, io));
+    uint64_t n = zc_sums_count(io->off, io->len, unit_of(c, io));
     int rc = zc_crc_load();
 
     if (rc)
@@ -34,7 +34,7 @@ int zc_io_sums(struct zc_client *c, struct zc_io *io, struct zc_msg *m)
         return zc_errorf(ENOMEM, "no memory for checksums");
     io->nsums = (uint32_t)n;
     if (io->write)
-        zc_sums_make(io->sums, io->buf, io->off, io->len, page_of(c, io));
+        zc_sums_make(io->sums, io->buf, io->off, io->len, unit_of(c, io));
     m->flags |= ZC_F_SUMS | (io->tries && !io->write ? ZC_F_AGAIN : 0);
     m->sums = (struct zc_bytes){io->sums, io->nsums * ZC_SUM_SIZE};
     return 0;
@@ -45,17 +45,17 @@ static bool overwritten(struct zc_client *c, const struct zc_io *io)
 {
     uint64_t lo, hi;
 
-    return !zc_sums_check(io->sums, io->buf, io->off, io->len, page_of(c, io), &lo, &hi);
+    return !zc_sums_check(io->sums, io->buf, io->off, io->len, unit_of(c, io), &lo, &hi);
 }
 
 /* What has come, `n` bytes, is what was sent; else where it is not. */
 static int check_read(struct zc_client *c, const struct zc_io *io, uint64_t n, uint32_t sums,
                       uint64_t *lo, uint64_t *hi)
 {
-    if (n > io->len || sums != ZC_SUM_SIZE * zc_sums_count(io->off, n, page_of(c, io)))
+    if (n > io->len || sums != ZC_SUM_SIZE * zc_sums_count(io->off, n, unit_of(c, io)))
         return zc_errorf(EPROTO, "%s: %u bytes of checksums for %llu of data", c->label, sums,
                          (unsigned long long)n);
-    return zc_sums_check(io->sums, io->buf, io->off, n, page_of(c, io), lo, hi) ? 0 : -EBADMSG;
+    return zc_sums_check(io->sums, io->buf, io->off, n, unit_of(c, io), lo, hi) ? 0 : -EBADMSG;
 }
 
 int zc_io_check(struct zc_client *c, struct zc_io *io, int rc, const struct zc_msg *reply)

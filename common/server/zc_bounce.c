@@ -1,7 +1,8 @@
 /* zc_bounce.c - registered buffers for data on its way between a client and a view's pieces.
  *
- * They are made when the first view is used.  Who finds none free is served in order, from the main
- * loop alone: a buffer that comes back inside a callback does not call into another request.
+ * They are made when the first view, or write with checksums, is used.  Who finds none free is
+ * served in order, from the main loop alone: a buffer that comes back inside a callback does not
+ * call into another request.
  */
 #include "config.h"
 

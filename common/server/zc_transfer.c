@@ -11,7 +11,8 @@
  *
  *     inline     the message's payload, in memory     -- copied --  page
  *     straight   the client  -- RMA -->  page                            plain pieces
- *     buffered   the client  -- RMA -->  a buffer     -- copied --  page scattered ones
+ *     buffered   the client  -- RMA -->  a buffer     -- copied --  page scattered ones, and
+ *                                                                        writes with checksums
  *
  * with these steps, where * may wait:
  *
@@ -266,8 +267,7 @@ static void moved(struct zc_op *op, int status)
         st->rma_in_bytes += op->len;
     else
         st->rma_out_bytes += op->len;
-    if (!status && straight && zc_transfer_writes(r) && !zc_transfer_sums_came(p)) {
-        zc_transfer_leave_page(p, 0);
+    if (!status && zc_transfer_writes(r) && !zc_transfer_sums_came(p)) {
         piece_over(p);
         zc_transfer_advance(r);
         return;
@@ -341,7 +341,8 @@ static int cut(struct zc_request *r, struct piece *p)
 {
     struct zc_transfer *t = r->transfer;
     int64_t room = (int64_t)(t->end - t->next), first = (int64_t)t->next;
-    int64_t len = page_size(r) - first % page_size(r);
+    uint32_t most = zc_transfer_sums_piece(r) ? zc_transfer_sums_piece(r) : page_size(r);
+    int64_t len = most - first % most;
     int rc = 0;
 
     p->plain = !t->view || long_run(r, room, &first, &len);
@@ -366,7 +367,7 @@ static void start_piece(struct zc_request *r, struct piece *p)
     p->request = r;
     r->transfer->next += p->len;
     r->transfer->flying++;
-    if (!p->plain && zc_transfer_by_rma(r))
+    if (zc_transfer_by_rma(r) && (!p->plain || zc_transfer_sums_piece(r)))
         get_buffer(p);
     else
         enter_page(p);

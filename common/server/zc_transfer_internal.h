@@ -83,8 +83,9 @@ bool zc_transfer_journal(struct piece *p);
 /* zc_transfer_sums.c, which does nothing where the request has no checksums.  Looks at the message,
  * once its inline payload is in `data`; the text of an error is set. */
 int zc_transfer_sums_begin(struct zc_request *r);
-/* Whether the plain piece by RMA, which is in its page, has come undamaged; else it is in
- * r->status. */
+/* Not 0: a write by RMA, checked in buffers, in pieces that begin and end at multiples of this. */
+uint32_t zc_transfer_sums_piece(const struct zc_request *r);
+/* Whether the piece of it that is in its buffer has come undamaged; else it is in r->status. */
 bool zc_transfer_sums_came(struct piece *p);
 /* The piece is about to leave its page by RMA. */
 void zc_transfer_sums_go(struct piece *p);

@@ -10,9 +10,13 @@
 #include "zc_log.h"
 #include "zc_transfer_internal.h"
 
-static uint32_t page_of(const struct zc_request *r)
+_Static_assert((int)ZC_SUMS_UNIT <= (int)ZC_SERVER_CHUNK, "a piece is checked in a buffer");
+
+static uint32_t unit_of(const struct zc_request *r)
 {
-    return zc_transfer_by_rma(r) ? zc_cache_page_size(zc_server_of(r)->cfg.cache) : 0;
+    uint32_t page = zc_cache_page_size(zc_server_of(r)->cfg.cache);
+
+    return zc_transfer_by_rma(r) ? zc_sums_unit(page) : 0;
 }
 
 static unsigned char *sum_of(const struct piece *p)
@@ -20,7 +24,7 @@ static unsigned char *sum_of(const struct piece *p)
     const struct zc_request *r = p->request;
 
     return r->transfer->sums +
-           ZC_SUM_SIZE * (zc_sums_count(r->msg.off, p->off - r->msg.off + 1, page_of(r)) - 1);
+           ZC_SUM_SIZE * (zc_sums_count(r->msg.off, p->off - r->msg.off + 1, unit_of(r)) - 1);
 }
 
 /* Also for the client to know, which is to send it again: a status that a store may return, too. */
@@ -52,7 +56,7 @@ static int check_inline(struct zc_request *r)
 int zc_transfer_sums_begin(struct zc_request *r)
 {
     const struct zc_msg *m = &r->msg;
-    uint64_t n = zc_sums_count(m->off, m->len, page_of(r));
+    uint64_t n = zc_sums_count(m->off, m->len, unit_of(r));
     int rc;
 
     if (!(m->flags & ZC_F_SUMS))
@@ -74,7 +78,14 @@ int zc_transfer_sums_begin(struct zc_request *r)
         return 0;
     }
     memcpy(r->transfer->sums, m->sums.p, m->sums.n);
-    return zc_transfer_by_rma(r) ? 0 : check_inline(r);
+    return zc_transfer_by_rma(r) ? zc_bounce_make(zc_server_of(r)) : check_inline(r);
+}
+
+uint32_t zc_transfer_sums_piece(const struct zc_request *r)
+{
+    const struct zc_transfer *t = r->transfer;
+
+    return t->sums && zc_transfer_writes(r) ? unit_of(r) : 0;
 }
 
 bool zc_transfer_sums_came(struct piece *p)
@@ -84,7 +95,7 @@ bool zc_transfer_sums_came(struct piece *p)
     if (!p->request->transfer->sums)
         return true;
     zc_server_of(p->request)->stats.checksum_bytes += p->len;
-    if (zc_sums_check(sum_of(p), p->access.data, p->off, p->len, 0, &lo, &hi))
+    if (zc_sums_check(sum_of(p), p->buf, p->off, p->len, 0, &lo, &hi))
         return true;
     damaged(p->request, lo, hi);
     return false;
@@ -93,7 +104,7 @@ bool zc_transfer_sums_came(struct piece *p)
 void zc_transfer_sums_go(struct piece *p)
 {
     if (p->request->transfer->sums && !zc_transfer_writes(p->request))
-        zc_sums_make(sum_of(p), p->access.data, p->off, p->len, 0);
+        zc_sums_make(sum_of(p), p->access.data, p->off, p->len, unit_of(p->request));
 }
 
 void zc_transfer_sums_end(struct zc_request *r)
@@ -107,5 +118,5 @@ void zc_transfer_sums_end(struct zc_request *r)
     if (t->data)
         zc_sums_make(t->sums, t->data, r->msg.off, n, 0);
     r->reply.sums = (struct zc_bytes){
-        t->sums, (uint32_t)(ZC_SUM_SIZE * zc_sums_count(r->msg.off, n, page_of(r)))};
+        t->sums, (uint32_t)(ZC_SUM_SIZE * zc_sums_count(r->msg.off, n, unit_of(r)))};
 }

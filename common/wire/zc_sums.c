@@ -8,27 +8,27 @@
 #include "zc_racy.h"
 #include "zc_sums.h"
 
-uint64_t zc_sums_count(uint64_t off, uint64_t len, uint32_t page)
+uint64_t zc_sums_count(uint64_t off, uint64_t len, uint32_t unit)
 {
-    if (!page || !len)
+    if (!unit || !len)
         return 1;
-    return (off + len - 1) / page - off / page + 1;
+    return (off + len - 1) / unit - off / unit + 1;
 }
 
 /* Where the piece that begins at `at` ends. */
-static uint64_t piece_end(uint64_t at, uint64_t end, uint32_t page)
+static uint64_t piece_end(uint64_t at, uint64_t end, uint32_t unit)
 {
-    uint64_t next = page ? at - at % page + page : end;
+    uint64_t next = unit ? at - at % unit + unit : end;
 
     return next < end ? next : end;
 }
 
-void zc_sums_make(unsigned char *sums, const void *buf, uint64_t off, uint64_t len, uint32_t page)
+void zc_sums_make(unsigned char *sums, const void *buf, uint64_t off, uint64_t len, uint32_t unit)
 {
     uint64_t at = off, end = off + len;
 
     do {
-        uint64_t next = piece_end(at, end, page);
+        uint64_t next = piece_end(at, end, unit);
         uint32_t sum;
 
         ZC_RACY_READ_BEGIN();
@@ -41,12 +41,12 @@ void zc_sums_make(unsigned char *sums, const void *buf, uint64_t off, uint64_t l
 }
 
 bool zc_sums_check(const unsigned char *sums, const void *buf, uint64_t off, uint64_t len,
-                   uint32_t page, uint64_t *lo, uint64_t *hi)
+                   uint32_t unit, uint64_t *lo, uint64_t *hi)
 {
     uint64_t at = off, end = off + len;
 
     do {
-        uint64_t next = piece_end(at, end, page);
+        uint64_t next = piece_end(at, end, unit);
         unsigned char sum[ZC_SUM_SIZE];
 
         zc_sums_make(sum, (const char *)buf + (at - off), at, next - at, 0);

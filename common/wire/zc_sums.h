@@ -3,17 +3,17 @@
  * A payload has a CRC-32C for each piece that is checked by itself, little endian, in order:
  *
  *     inline   one, of all bytes
- *     by RMA   one for each page of the server that the range touches, of its bytes in that page,
- *              so that the server can check what has come before it takes it for written, and pages
- *              need not be there at the same time
+ *     by RMA   one for each stretch of zc_sums_unit() bytes of the file that the range touches, of
+ *              its bytes there, so that the server can check what has come before it goes to a
+ *              page, and stretches need not be there at the same time
  *
  * Who has the bytes makes them, who gets the bytes checks, over the same bytes of memory:
  *
- *     WRITE    aggregator's page --sums in the request-->  daemon: checked when they have come, and
- *              before they count as written; else EBADMSG with the flag SUMS, nothing is taken of
- *              that piece, and the client sends it again
+ *     WRITE    aggregator's page --sums in the request-->  daemon: checked in a buffer, before any
+ *              byte goes to a page, so that what the page had stays when it is damaged: EBADMSG
+ *              with the flag SUMS then, and the client sends it again
  *     READ     daemon's page  --sums in the reply-->  aggregator: checked before the bytes are
- * taken for read; else it reads again, with the flag AGAIN
+ *              taken for read; else it reads again, with the flag AGAIN
  *
  * So ranges are those of the transfer, dirty bytes of a page as well as whole pages, and nothing is
  * kept with a page: what is sent again to another daemon gets new sums.  What is flipped in the
@@ -30,20 +30,27 @@
 #include <stdint.h>
 
 enum {
-    ZC_SUM_SIZE = 4,       /* bytes of one in a message */
-    ZC_MAX_SUMS = 512,     /* of one payload */
-    ZC_SUMS_SPAN = 1 << 20 /* bytes of a transfer that never has more: pages are 4 KiB or more */
+    ZC_SUM_SIZE = 4,          /* bytes of one in a message */
+    ZC_MAX_SUMS = 512,        /* of one payload */
+    ZC_SUMS_SPAN = 1 << 20,   /* bytes of a transfer that never has more: pages are 4 KiB or more */
+    ZC_SUMS_UNIT = 256 << 10, /* bytes that one is of at most, by RMA */
 };
 
-/* How many a payload of `len` bytes at `off` has.  `page`: bytes of a server's page, a power of
- * two; 0: it is inline. */
-uint64_t zc_sums_count(uint64_t off, uint64_t len, uint32_t page);
+/* Bytes that one is of, by RMA to or from a server with pages of this size. */
+static inline uint32_t zc_sums_unit(uint32_t page)
+{
+    return page < ZC_SUMS_UNIT ? page : ZC_SUMS_UNIT;
+}
+
+/* How many a payload of `len` bytes at `off` has.  `unit`: zc_sums_unit(), a power of two; 0: it is
+ * inline. */
+uint64_t zc_sums_count(uint64_t off, uint64_t len, uint32_t unit);
 
 /* Makes all of them; zc_crc_load() has worked.  `sums` has room for zc_sums_count(). */
-void zc_sums_make(unsigned char *sums, const void *buf, uint64_t off, uint64_t len, uint32_t page);
+void zc_sums_make(unsigned char *sums, const void *buf, uint64_t off, uint64_t len, uint32_t unit);
 
 /* Whether the bytes are those; else [*lo, *hi) are the first that are not. */
 bool zc_sums_check(const unsigned char *sums, const void *buf, uint64_t off, uint64_t len,
-                   uint32_t page, uint64_t *lo, uint64_t *hi);
+                   uint32_t unit, uint64_t *lo, uint64_t *hi);
 
 #endif

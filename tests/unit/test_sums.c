@@ -7,6 +7,7 @@
 
 #include "raw_peer.h"
 #include "zc_crc.h"
+#include "zc_net_internal.h"
 #include "zc_store_remote.h"
 #include "zc_tp_fault.h"
 
@@ -25,14 +26,19 @@ static struct zc_tp *server_end;
 static uint64_t file;
 static unsigned char out[LARGE], in[LARGE];
 
-static void up(void)
+static void up_with(const struct zc_cache_config *cfg)
 {
     rig_transport = zc_tp_fault_open;
-    rig_up(&rig, NULL, NULL);
+    rig_up(&rig, cfg, NULL);
     server_end = zc_tp_fault_last();
     net = rig_net(60000);
     client = rig_connect(&rig, net);
     file = rig_open(client, "/f");
+}
+
+static void up(void)
+{
+    up_with(NULL);
 }
 
 static void down(void)
@@ -116,6 +122,100 @@ START_TEST(flipped_in_each_write)
     flips(0, 1, 0);
     ck_assert_int_eq(zc_client_read(client, file, in, LARGE, 0), LARGE);
     expect(in, LARGE, 0, 1);
+    down();
+}
+END_TEST
+
+static void expect_in_store(size_t len, uint64_t off, unsigned gen)
+{
+    struct zc_attr attr = {0};
+    struct iovec iov = {in, len};
+    struct zc_sfile *sf;
+
+    ck_assert_int_eq(zc_store_open_file(rig.store, "/f", ZC_OPEN_READ, 0, &sf, &attr), 0);
+    ck_assert_int_eq(zc_store_preadv(sf, &iov, 1, off), (ssize_t)len);
+    zc_store_close_file(sf, ZC_LEVEL_VISIBLE);
+    expect(in, len, off, gen);
+}
+
+/* The bytes before it are not in the store yet: they are what is read, and what goes there, also
+ * while the damaged ones are asked for again. */
+START_TEST(flipped_over_unwritten)
+{
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+
+    cfg.capacity = 64 * 4096;
+    cfg.page_size = 4096;
+    cfg.idle_ms = 0;
+    up_with(&cfg);
+    fill(out, LARGE, OFF, 1);
+    ck_assert_int_eq(transfer(true, out, LARGE, OFF), LARGE);
+    fill(out, LARGE, OFF, 2);
+    for (unsigned nth = 1; nth <= 6; nth++) {
+        flips(ZC_TP_FAULT_PULL, nth, FOREVER);
+        ck_assert_int_eq(transfer(true, out, LARGE, OFF), -EIO);
+        flips(0, 1, 0);
+        ck_assert_int_eq(zc_client_read(client, file, in, LARGE, OFF), LARGE);
+        for (size_t i = 0, cut = nth == 1 ? 0 : (nth - 1) * 4096 - OFF; i < LARGE; i += 61)
+            ck_assert_msg(in[i] == stamp(OFF + i, 1) || (i < cut && in[i] == stamp(OFF + i, 2)),
+                          "damaged at %u: byte %zu is of neither write", nth, i);
+    }
+    fill(out, LARGE, OFF, 1);
+    ck_assert_int_eq(transfer(true, out, LARGE, OFF), LARGE);
+    fill(out, LARGE, OFF, 2);
+    flips(ZC_TP_FAULT_PULL, 1, FOREVER);
+    ck_assert_int_eq(transfer(true, out, LARGE, OFF), -EIO);
+    flips(0, 1, 0);
+    ck_assert_int_eq(zc_client_flush(client, file, ZC_LEVEL_STORED), 0);
+    expect_in_store(4096 - OFF, OFF, 1);
+    down();
+}
+END_TEST
+
+/* Where a page is of several stretches that have sums of their own. */
+START_TEST(flipped_in_a_large_page)
+{
+    enum { LEN = 700001, FIRST = 100003 };
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    unsigned char *a = malloc(LEN), *b = malloc(LEN);
+
+    cfg.capacity = 4 << 20;
+    cfg.page_size = 1 << 20;
+    up_with(&cfg);
+    for (unsigned nth = 1; nth <= 4; nth++) {
+        fill(a, LEN, FIRST, nth);
+        flips(ZC_TP_FAULT_PULL, nth, 1);
+        ck_assert_int_eq(transfer(true, a, LEN, FIRST), LEN);
+        flips(ZC_TP_FAULT_PUSH, 1, 1);
+        ck_assert_int_eq(transfer(false, b, LEN, FIRST), LEN);
+        expect(b, LEN, FIRST, nth);
+        ck_assert_uint_eq(rig_stat(client, "checksum_errors"), 2 * nth);
+    }
+    free(a);
+    free(b);
+    down();
+}
+END_TEST
+
+/* What a message brings is as it may come: the client asks again, and gives up in the end. */
+START_TEST(wrong_in_a_reply)
+{
+    unsigned char sums[ZC_SUM_SIZE];
+    struct zc_io io = {.handle = 1, .buf = in, .len = SMALL, .off = OFF, .sums = sums};
+    struct zc_msg reply = {.count = SMALL, .sums = {sums, sizeof sums}};
+
+    up();
+    ck_assert_int_eq(zc_crc_load(), 0);
+    fill(in, SMALL, OFF, 1);
+    zc_sums_make(sums, in, OFF, SMALL, 0);
+    ck_assert_int_eq(zc_io_check(client, &io, 0, &reply), 0);
+    in[SMALL - 1] ^= 1;
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(zc_io_check(client, &io, 0, &reply), -EAGAIN);
+    ck_assert_int_eq(zc_io_check(client, &io, 0, &reply), -EIO);
+    ck_assert_msg(strstr(zc_error_text(-EIO), "bytes 2999-7998"), "%s", zc_error_text(-EIO));
+    reply.sums.n = 0;
+    ck_assert_int_eq(zc_io_check(client, &io, 0, &reply), -EPROTO);
     down();
 }
 END_TEST
@@ -234,7 +334,8 @@ int main(void)
     if (!getenv("ZCACHE_LOG"))
         zc_log_to_fd(open("/dev/null", O_WRONLY | O_CLOEXEC));
     CASE(s, "transfers", 60, known_value, sizes_and_offsets, flipped_in_a_write,
-         flipped_in_each_write, flipped_in_a_read, off_it_is_not_seen, wrong_in_a_message);
+         flipped_in_each_write, flipped_over_unwritten, flipped_in_a_large_page, flipped_in_a_read,
+         off_it_is_not_seen, wrong_in_a_message, wrong_in_a_reply);
     CASE(s, "store", 60, through_the_store);
     return run_suite(s);
 }
