@@ -35,6 +35,12 @@ cleanup_fn stop_munged
 start_munged || fail "munged did not start: $(cat munge/log)"
 wait_for 20 test -S munge/sock || fail "no socket of munged"
 
+if "$zcached" --auth munge --root root --address-file x.addr --provider nosuch 2>&1 |
+    grep -q 'built without munge'; then
+    echo "skipped: built without munge.h (libmunge-dev)"
+    exit 77
+fi
+
 # In words, what a daemon of many users needs, and what root's of one user is.
 expect 2 "zcached: --auth munge serves all users, for which the daemon has to be root*" \
     bob "$zcached" --auth munge --root "$tmp/root" --address-file /tmp/zcache-not-there.addr
