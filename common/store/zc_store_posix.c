@@ -59,14 +59,16 @@ bool zc_posix_exact(int fd)
            fs.f_type == BTRFS_SUPER_MAGIC || fs.f_type == TMPFS_MAGIC;
 }
 
-/* ---- calls by name, as whom the thread works for ---- */
+/* ---- calls by name, as whom the thread works for; who asks first is ourselves ---- */
 
 static int posix_open(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
                       struct zc_sfile **out, struct zc_attr *attr)
 {
-    int rc = zc_cred_enter();
+    int rc;
 
     *out = NULL;
+    posix_ask(s);
+    rc = zc_cred_enter();
     if (rc < 0)
         return rc;
     rc = zc_posix_open(s, path, flags, mode, out, attr);
@@ -80,7 +82,6 @@ static int unlink_it(struct zc_store *s, const char *path)
     const char *base;
     int fd = zc_posix_open_parent(ps, path, &base), rc = 0;
 
-    posix_ask(s);
     if (fd < 0)
         return zc_posix_path_error(ps, errno, "unlink", path);
     if (unlinkat(fd, base, 0) < 0)
@@ -91,8 +92,10 @@ static int unlink_it(struct zc_store *s, const char *path)
 
 static int posix_unlink(struct zc_store *s, const char *path)
 {
-    int rc = zc_cred_enter();
+    int rc;
 
+    posix_ask(s);
+    rc = zc_cred_enter();
     if (rc < 0)
         return rc;
     rc = unlink_it(s, path);
