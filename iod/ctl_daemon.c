@@ -142,6 +142,7 @@ static int connect_and_ask(const struct question *q)
         .provider = d->addr.provider,
         .toward = addr,
         .toward_len = len,
+        .munge = d->addr.munge,
         .timeout_ms = q->timeout_ms,
         .name = "zcachectl",
     };

@@ -26,6 +26,7 @@
 /* The counters of `stats` that go up and down. */
 static const char *const gauges[] = {
     "sessions",
+    "users",
     "requests_active",
     "views",
     "view_bytes",

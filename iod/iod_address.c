@@ -30,6 +30,7 @@ static int ask(const struct zc_addrfile *a)
         .provider = a->provider,
         .toward = a->address,
         .toward_len = a->address_len,
+        .munge = a->munge,
         .timeout_ms = ASK_MS,
         .name = "zcached, starting",
     };
@@ -157,6 +158,7 @@ int iod_address_publish(const struct zc_settings *s, struct zc_server *server, u
         .pid = getpid(),
         .boot_id = boot_id,
         .secret = *secret,
+        .munge = s->auth == ZC_AUTH_MUNGE,
     };
     int rc = zc_server_address(server, a.address, &a.address_len);
 

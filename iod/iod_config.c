@@ -14,8 +14,10 @@
 #include "iod_config.h"
 #include "iod_ini.h"
 #include "iod_path.h"
+#include "zc_cred.h"
 #include "zc_journal.h"
 #include "zc_log.h"
+#include "zc_munge.h"
 #include "zc_units.h"
 #include "zc_wire.h"
 
@@ -298,6 +300,55 @@ static int check_journal(struct zc_settings *s)
     return iod_path_absolute(&s->journal);
 }
 
+/* Whether we may act as others: a unit or a container may have left root without that. */
+static int try_nobody(void)
+{
+    enum { NOBODY = 65534 };
+    struct zc_cred *c;
+    int rc = zc_cred_make(NOBODY, NOBODY, NULL, 0, &c);
+
+    if (rc < 0)
+        return rc;
+    zc_cred_use(c);
+    rc = zc_cred_enter();
+    if (rc == 0)
+        zc_cred_leave();
+    zc_cred_use(NULL);
+    zc_cred_free(c);
+    return rc;
+}
+
+/* A journal is replayed by who starts the daemon, whatever was put in a file's place since. */
+static int check_munge(const struct zc_settings *s)
+{
+    int rc;
+
+    if (geteuid() != 0)
+        return zc_errorf(EPERM, "--auth munge serves all users, for which the daemon has to be "
+                                "root; one of your own needs no munge: leave it out");
+    if (s->journal)
+        return zc_errorf(EINVAL, "--auth munge: a daemon of many users keeps no --journal: leave "
+                                 "one of them out");
+    if (s->munge_socket)
+        setenv("ZCACHE_MUNGE_SOCKET", s->munge_socket, 1);
+    rc = zc_munge_load();
+    if (rc == 0)
+        rc = try_nobody();
+    return rc < 0 ? zc_errorf(-rc, "--auth munge: %s", zc_error_text(rc)) : 0;
+}
+
+static int check_user(const struct zc_settings *s)
+{
+    if (s->auth == ZC_AUTH_MUNGE)
+        return check_munge(s);
+    if (geteuid() != 0 || s->allow_root)
+        return 0;
+    return zc_errorf(EPERM, "as root, a daemon would hand out root's files to whoever can read its "
+                            "address file: start it as the user whose programs it is for, or with "
+                            "--auth munge for all users, each with his own rights; --allow-root "
+                            "(ZCACHE_ALLOW_ROOT=true) serves root's programs as root");
+}
+
 int iod_config_check(struct zc_settings *s)
 {
     int rc = check_root(s);
@@ -306,5 +357,7 @@ int iod_config_check(struct zc_settings *s)
         rc = check_files(s);
     if (rc == 0)
         rc = check_cache(s);
-    return rc ? rc : check_journal(s);
+    if (rc == 0)
+        rc = check_journal(s);
+    return rc ? rc : check_user(s);
 }

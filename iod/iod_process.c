@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,6 +187,22 @@ void iod_process_remove_pid(const char *path)
 }
 
 /* ---- limits ---- */
+
+void iod_process_drop_powers(void)
+{
+    const uint32_t ours[] = {CAP_FSETID, CAP_SYS_RESOURCE};
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct caps[_LINUX_CAPABILITY_U32S_3];
+    long rc = syscall(SYS_capget, &head, caps);
+
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++) {
+        caps[CAP_TO_INDEX(ours[i])].effective &= ~CAP_TO_MASK(ours[i]);
+        caps[CAP_TO_INDEX(ours[i])].permitted &= ~CAP_TO_MASK(ours[i]);
+    }
+    if (rc < 0 || syscall(SYS_capset, &head, caps) < 0)
+        zc_warn("cannot drop capabilities: %s; what users write may pass their quotas",
+                strerror(errno));
+}
 
 void iod_process_raise_limits(void)
 {

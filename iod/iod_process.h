@@ -25,4 +25,9 @@ void iod_process_remove_pid(const char *path);
 /* As many open files as we may have: one a cached file is needed. */
 void iod_process_raise_limits(void);
 
+/* Of root, what a daemon of many users must not use for them when it writes back what they wrote:
+ * to keep the set-user-id bits of what is written to, to use space beyond quotas and what is kept
+ * for root.  Before threads are started. */
+void iod_process_drop_powers(void);
+
 #endif

@@ -277,6 +277,10 @@ static int create_server(struct iod *d)
         .boot_id = d->boot_id,
         .identity = iod_address_identity(&d->settings),
         .secret = d->secret,
+        .munge = d->settings.auth == ZC_AUTH_MUNGE,
+        .user = {.sessions = (unsigned)d->settings.user_sessions,
+                 .opens = (unsigned)d->settings.user_opens,
+                 .share = (unsigned)d->settings.user_share},
         .silence_ms = (unsigned)d->settings.timeout,
         .audit = true,
         .budget = CLIENTS + share_of_clients(&d->settings),
@@ -338,10 +342,11 @@ static int tell_ready(struct iod *d)
         rc = zc_server_local_address(d->server, local, &local_len);
     if (rc < 0)
         return rc;
-    zc_info("ready: process %ld serves %s over %s, listens at %s%s, boot %016" PRIx64,
+    zc_info("ready: process %ld serves %s over %s, listens at %s%s%s, boot %016" PRIx64,
             (long)getpid(), d->settings.root, d->settings.provider,
             iod_listen_text(address, len, text, sizeof text),
-            local_len ? " and a local socket" : "", d->boot_id);
+            local_len ? " and a local socket" : "",
+            d->settings.auth == ZC_AUTH_MUNGE ? ", for all users" : "", d->boot_id);
     return 0;
 }
 
@@ -418,6 +423,8 @@ static int run(struct iod *d)
     int rc;
 
     iod_process_raise_limits();
+    if (d->settings.auth == ZC_AUTH_MUNGE)
+        iod_process_drop_powers();
     /* glibc gives threads a heap each, and what one has freed no other one uses: megabytes of a
      * daemon that has promised how many it takes. */
     mallopt(M_ARENA_MAX, 1);

@@ -215,6 +215,7 @@ static int ask_at(const struct zcache_file *f, const struct zc_addrfile *a, cons
     struct zc_net_config cfg = {.provider = a->provider,
                                 .toward = addr,
                                 .toward_len = len,
+                                .munge = a->munge,
                                 .timeout_ms = f->settings.timeout,
                                 .name = "counters"};
     struct zc_client *c = NULL;

@@ -57,6 +57,11 @@ bool zc_shake_check_answer(struct zc_shake *s, const void *reply, size_t len);
 void zc_shake_prove(const struct zc_shake *s, unsigned char proof[ZC_PROOF_SIZE]);
 bool zc_shake_check_proof(const struct zc_shake *s, const void *proof, size_t len);
 
+/* Where munge says who the client is (zc_munge.h), instead of AUTH: `key` came in the credential,
+ * and what follows is of those who know it: T3 = H(key, "munge" T2) takes T2's place.  The secret
+ * is none, but a number by which all who may read the address file know the server. */
+void zc_shake_vouched(struct zc_shake *s, const unsigned char key[32]);
+
 /* The session's keys, for either side; `local`: how the two are connected, zc_tp_is_local(). */
 void zc_shake_keys(const struct zc_shake *s, bool server, bool local, struct zc_keys *out);
 

@@ -43,6 +43,7 @@
 
 #include "zc_cache_internal.h"
 #include "zc_log.h"
+#include "zc_pool.h"
 #include "zc_text.h"
 
 enum { STUCK_MOST = 60 }; /* threads of a crew that may be stuck before it has fewer hands */
@@ -384,6 +385,7 @@ void zc_cache_files(struct zc_cache *c, void (*fn)(void *arg, const struct zc_fi
         zc_list_each (&c->files[i], n) {
             const struct zc_file *f = zc_list_entry(n, struct zc_file, link);
             struct zc_file_info info = {
+                .key = zc_pool_key(f->dev, f->ino),
                 .path = f->path,
                 .size = f->size,
                 .cached_bytes = f->npages << c->page_shift,

@@ -447,6 +447,7 @@ struct zc_cache_stats {
 void zc_cache_stats(struct zc_cache *c, struct zc_cache_stats *out);
 
 struct zc_file_info {
+    uint64_t key;     /* zc_cache_key() of its handles */
     const char *path; /* as last opened */
     uint64_t size, cached_bytes, dirty_bytes, failed_bytes;
     uint64_t lost_bytes; /* and not resolved since */

@@ -58,9 +58,10 @@ static int print_file(const struct zc_addrfile *a, char *buf, size_t len)
     print_hex(a->secret.bytes, sizeof a->secret.bytes, secret);
     n = snprintf(buf, len,
                  FIRST_LINE "\nprotocol %u\nprovider %s\naddress %s\nhost %s\npid %ld\n"
-                            "boot %016" PRIx64 "\n%s%s%ssecret %s\nroot %s\n",
+                            "boot %016" PRIx64 "\n%s%s%s%s %s\nroot %s\n",
                  a->protocol, a->provider, hex, a->host, a->pid, a->boot_id,
-                 a->local_len ? "local " : "", local, a->local_len ? "\n" : "", secret, a->root);
+                 a->local_len ? "local " : "", local, a->local_len ? "\n" : "",
+                 a->munge ? "munge" : "secret", secret, a->root);
     return (size_t)n < len ? n : zc_errorf(EINVAL, "an address file would be too long");
 }
 
@@ -79,8 +80,8 @@ static int write_all(int fd, const char *p, size_t n)
     return 0;
 }
 
-/* mkstemp() makes the file private, which it stays.  The temporary name does not end in .addr, so
- * zc_addrfile_list() never sees it. */
+/* mkstemp() makes the file private, which it stays, unless there is no secret in it.  The temporary
+ * name does not end in .addr, so zc_addrfile_list() never sees it. */
 int zc_addrfile_write(const char *path, const struct zc_addrfile *a)
 {
     char text[FILE_MAX], temp[ZC_MAX_PATH];
@@ -95,6 +96,8 @@ int zc_addrfile_write(const char *path, const struct zc_addrfile *a)
     if (fd < 0)
         return zc_errorf(errno, "cannot create a file beside %s: %s", path, strerror(errno));
     rc = write_all(fd, text, (size_t)n);
+    if (rc == 0 && a->munge && fchmod(fd, 0644) < 0)
+        rc = -errno;
     if (close(fd) < 0 && rc == 0)
         rc = -errno;
     if (rc == 0 && rename(temp, path) < 0)
@@ -133,9 +136,9 @@ static bool copy_text(char *to, size_t cap, const char *s)
     return *s && (size_t)snprintf(to, cap, "%s", s) < cap;
 }
 
-enum { PROTOCOL, PROVIDER, ADDRESS, HOST, PID, BOOT, SECRET, ROOT, LOCAL, NKEYS };
-static const char *const keys[NKEYS] = {"protocol", "provider", "address", "host", "pid",
-                                        "boot",     "secret",   "root",    "local"};
+enum { PROTOCOL, PROVIDER, ADDRESS, HOST, PID, BOOT, SECRET, ROOT, LOCAL, MUNGE, NKEYS };
+static const char *const keys[NKEYS] = {"protocol", "provider", "address", "host",  "pid",
+                                        "boot",     "secret",   "root",    "local", "munge"};
 
 static bool parse_value(struct zc_addrfile *a, int key, const char *value)
 {
@@ -167,7 +170,9 @@ static bool parse_value(struct zc_addrfile *a, int key, const char *value)
             return false;
         a->boot_id = strtoull(value, NULL, 16);
         return true;
+    case MUNGE:
     case SECRET:
+        a->munge = key == MUNGE;
         return parse_hex(value, a->secret.bytes, sizeof a->secret.bytes, &n) &&
                n == sizeof a->secret.bytes && zc_secret_is_made(&a->secret);
     default:
@@ -211,41 +216,55 @@ static int parse_file(const char *path, char *text, struct zc_addrfile *a)
     /* cppcheck-suppress nullPointerRedundantCheck ; the loop ends before line is none */
     if (*line)
         return zc_errorf(EINVAL, "%s: the last line of the address file is cut off", path);
-    if (!(seen & 1u << SECRET))
+    if (!(seen & (1u << SECRET | 1u << MUNGE)))
         return zc_errorf(EINVAL,
                          "%s has no secret, by which its daemon would know us: it was written by "
                          "an older release, or is cut; start the daemon again",
                          path);
+    if ((seen & 1u << SECRET) && (seen & 1u << MUNGE))
+        return zc_errorf(EINVAL, "%s: an address file with \"secret\" and \"munge\"", path);
     for (int key = 0; key < NKEYS; key++)
-        if (!(seen & 1u << key) && key != LOCAL)
+        if (!(seen & 1u << key) && key != LOCAL && key != SECRET && key != MUNGE)
             return zc_errorf(EINVAL, "%s: incomplete address file, no \"%s\"", path, keys[key]);
     return 0;
 }
 
-/* Whoever can read the secret, or has written the file, may be the daemon for us. */
-static int check_owner(const char *path, int fd)
+/* A daemon of many users is root's, and its file, or a copy of ours. */
+static int check_public(const char *path, const struct stat *st)
 {
-    struct stat st;
-
-    if (fstat(fd, &st) < 0)
-        return zc_errorf(errno, "cannot look at %s: %s", path, strerror(errno));
-    if (!S_ISREG(st.st_mode))
-        return 0; /* reading it fails */
-    if (st.st_uid != geteuid())
+    if (st->st_uid != 0 && st->st_uid != geteuid())
         return zc_errorf(EPERM,
-                         "%s belongs to another user (uid %ld): a daemon serves who started it; "
-                         "start one of your own",
-                         path, (long)st.st_uid);
-    if (st.st_mode & (S_IRWXG | S_IRWXO))
+                         "%s belongs to another user (uid %ld): that of a daemon of many users is "
+                         "root's; ask for where yours is",
+                         path, (long)st->st_uid);
+    if (st->st_mode & (S_IWGRP | S_IWOTH))
         return zc_errorf(EPERM,
-                         "%s may be read or written by others (mode %04o), and who has read its "
-                         "secret may use the daemon: start the daemon again, which makes a new one",
-                         path, (unsigned)st.st_mode & 07777);
+                         "%s may be written by others (mode %04o), who could name a daemon of "
+                         "theirs in it: start the daemon again, which makes a new one",
+                         path, (unsigned)st->st_mode & 07777);
     return 0;
 }
 
-/* Reads the file as a string; returns its length. */
-static ssize_t slurp(const char *path, char *buf, size_t cap, bool *explained)
+/* Whoever can read the secret, or has written the file, may be the daemon for us. */
+static int check_owner(const char *path, const struct stat *st, const char *text)
+{
+    if (strstr(text, "\nmunge "))
+        return check_public(path, st);
+    if (st->st_uid != geteuid())
+        return zc_errorf(EPERM,
+                         "%s belongs to another user (uid %ld): a daemon serves who started it; "
+                         "start one of your own",
+                         path, (long)st->st_uid);
+    if (st->st_mode & (S_IRWXG | S_IRWXO))
+        return zc_errorf(EPERM,
+                         "%s may be read or written by others (mode %04o), and who has read its "
+                         "secret may use the daemon: start the daemon again, which makes a new one",
+                         path, (unsigned)st->st_mode & 07777);
+    return 0;
+}
+
+/* Reads the file as a string; returns its length.  *st: what it is. */
+static ssize_t slurp(const char *path, char *buf, size_t cap, struct stat *st)
 {
     size_t len = 0;
     ssize_t n = 0;
@@ -253,9 +272,8 @@ static ssize_t slurp(const char *path, char *buf, size_t cap, bool *explained)
 
     if (fd < 0)
         return -errno;
-    n = check_owner(path, fd);
-    *explained = n < 0;
-    if (n < 0) {
+    if (fstat(fd, st) < 0) {
+        n = -errno;
         close(fd);
         return n;
     }
@@ -277,19 +295,19 @@ int zc_addrfile_read(const char *path, struct zc_addrfile *out)
 {
     struct zc_addrfile a = {0};
     char text[FILE_MAX];
-    bool explained = false;
-    ssize_t n = slurp(path, text, sizeof text, &explained);
+    struct stat st;
+    ssize_t n = slurp(path, text, sizeof text, &st);
     int rc;
 
-    if (explained)
-        return (int)n;
     if (n == -EFBIG)
         return zc_errorf(EINVAL, "%s is not a zcache address file", path);
     if (n == -ENOENT)
         return zc_errorf(ENOENT, "no address file %s: is the daemon running?", path);
     if (n < 0)
         return zc_errorf((int)-n, "cannot read %s: %s", path, strerror((int)-n));
-    rc = parse_file(path, text, &a);
+    rc = check_owner(path, &st, text);
+    if (rc == 0)
+        rc = parse_file(path, text, &a);
     if (rc == 0)
         *out = a;
     return rc;

@@ -8,11 +8,14 @@
  *     pid 4711
  *     boot 1f2e3d4c5b6a7988
  *     local 7a63...            (for processes of this host, see zc_tp_local.h; may be missing)
- *     secret 5c0f...           (hexadecimal: who knows it may use the daemon)
+ *     secret 5c0f...           (hexadecimal: who knows it may use the daemon; or)
+ *     munge 5c0f...            (hexadecimal: by which it is known; munge says who may use it)
  *     root /scratch
  *
  * It is written beside its final name and renamed, so a reader sees all of it or nothing.  For its
- * secret it is its owner's alone (mode 0600), and of no use to anybody when it is not.
+ * secret it is its owner's alone (mode 0600), and of no use to anybody when it is not.  That of a
+ * daemon of many users has no secret, is for all to read (mode 0644), and root's, as the daemon is:
+ * who could write it could lead others to a daemon of his own.
  */
 #ifndef ZC_ADDRFILE_H
 #define ZC_ADDRFILE_H
@@ -35,13 +38,14 @@ struct zc_addrfile {
     long pid;
     uint64_t boot_id;
     struct zc_secret secret;
+    bool munge; /* that is none, but a number; zc_net_config.munge is to be set */
     char root[ZC_MAX_PATH];
 };
 
 int zc_addrfile_write(const char *path, const struct zc_addrfile *a);
 
-/* -ENOENT, -EACCES, -EPERM (others may read it, or it is another user's), -EINVAL (not such a file,
- * or incomplete), explained by zc_errorf(). */
+/* -ENOENT, -EACCES, -EPERM (others may read it, or write it, or it is another user's), -EINVAL (not
+ * such a file, or incomplete), explained by zc_errorf(). */
 int zc_addrfile_read(const char *path, struct zc_addrfile *out);
 
 /* The address to use, of *len bytes, inside `a`: the local one where it is wanted and works. */

@@ -107,6 +107,18 @@ static void check_hello(struct zc_client *c, struct zc_call *call, const struct 
     c->keyed = true;
 }
 
+static bool answers_hello(const struct zc_call *call, const struct zc_msg *m)
+{
+    return call && call->type == ZC_T_HELLO && m->type == (ZC_T_HELLO | ZC_REPLY);
+}
+
+/* Who cannot read our credential has no key to seal that with.  It may have been said by anybody
+ * who hears us, and who could as well keep our messages from arriving. */
+static bool refuses_credential(const struct zc_call *call, const struct zc_msg *m)
+{
+    return call && call->type == ZC_T_VOUCH && m->type == (ZC_T_HELLO | ZC_REPLY) && m->status;
+}
+
 /* Why a message to this client is not its server's; NULL: it is, and new.  `call`: that it is
  * about, and that is under way, or NULL.
  * A STORED is taken in whatever order they come, and more than once, as it says the same for ever;
@@ -115,9 +127,7 @@ static const char *objection(struct zc_client *c, const struct zc_call *call,
                              const struct zc_msg *m, const void *buf, size_t len)
 {
     if (!zc_msg_is_sealed(m->type))
-        return m->type == (ZC_T_HELLO | ZC_REPLY) && call && call->type == ZC_T_HELLO
-                   ? NULL
-                   : "it has no seal";
+        return answers_hello(call, m) || refuses_credential(call, m) ? NULL : "it has no seal";
     if (!c->keyed || !zc_seal_check(&c->keys, buf, len))
         return "its seal is wrong";
     if (m->type & ZC_REPLY || (m->type == ZC_T_STORED && m->count <= c->notices))
@@ -167,7 +177,7 @@ static void take_for(struct zc_client *c, struct zc_call *call, const struct zc_
                      const void *buf, size_t len)
 {
     call->last_sign = zc_now();
-    if (m->type == (call->type | ZC_REPLY)) {
+    if (m->type == (call->type | ZC_REPLY) || refuses_credential(call, m)) {
         heard(c);
         take_reply(call, m);
         if (m->type == (ZC_T_HELLO | ZC_REPLY) && m->status == 0)

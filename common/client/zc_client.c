@@ -8,6 +8,7 @@
 #include <sys/random.h>
 
 #include "zc_log.h"
+#include "zc_munge.h"
 #include "zc_net_internal.h"
 
 enum { BYE_MS = 200 }; /* a goodbye is not worth the whole time-out */
@@ -115,6 +116,42 @@ static int authenticate(struct zc_client *c, const struct zc_msg *reply, uint64_
     return rc;
 }
 
+/* The keys change to those that only we know and who reads the credential. */
+static void take_keys(struct zc_client *c, const struct zc_pledge *p)
+{
+    zc_lock_get(&c->net->lock);
+    zc_shake_vouched(&c->shake, p->key);
+    zc_shake_keys(&c->shake, false, zc_tp_is_local(c->net->tp, c->peer), &c->keys);
+    zc_lock_put(&c->net->lock);
+}
+
+/* The same where munge says who we are; the server shows by the seal of its reply that it could
+ * read the credential. */
+static int vouch(struct zc_client *c, const struct zc_msg *reply, uint64_t patience_ms)
+{
+    char credential[ZC_MAX_CREDENTIAL + 1];
+    struct zc_msg m = {.type = ZC_T_VOUCH, .session = reply->session};
+    struct zc_secret key;
+    struct zc_pledge p;
+    int rc = zc_secret_make(&key);
+
+    if (rc == 0) {
+        memcpy(p.said, c->shake.said, sizeof p.said);
+        memcpy(p.key, key.bytes, sizeof p.key);
+        rc = zc_munge_vouch(&p, credential, sizeof credential);
+    }
+    if (rc == 0) {
+        take_keys(c, &p);
+        m.credential = (struct zc_bytes){credential, (uint32_t)strlen(credential)};
+        rc = ask(c, &m, NULL, patience_ms);
+    }
+    zc_secret_forget(&key);
+    memset(&p, 0, sizeof p);
+    if (rc == 0)
+        zc_net_accepted(c, reply);
+    return rc;
+}
+
 static int hello(struct zc_client *c, const struct zc_past *past, uint64_t patience_ms)
 {
     unsigned char addr[ZC_MAX_ADDRESS], nonce[ZC_NONCE_SIZE];
@@ -127,7 +164,7 @@ static int hello(struct zc_client *c, const struct zc_past *past, uint64_t patie
                        .client_id = c->client_id,
                        .silence_ms = (uint32_t)(c->net->timeout_ns / ZC_NS_PER_MS),
                        .name = {name, (uint32_t)strlen(name)},
-                       .method = ZC_METHOD_SECRET,
+                       .method = c->net->munge ? ZC_METHOD_MUNGE : ZC_METHOD_SECRET,
                        .nonce = {nonce, sizeof nonce}};
     struct zc_msg reply;
     int rc = zc_tp_address(c->net->tp, addr, &len);
@@ -142,7 +179,9 @@ static int hello(struct zc_client *c, const struct zc_past *past, uint64_t patie
         m.replaces_client = past->client_id;
     }
     rc = ask(c, &m, &reply, patience_ms);
-    return rc ? rc : authenticate(c, &reply, patience_ms);
+    if (rc)
+        return rc;
+    return c->net->munge ? vouch(c, &reply, patience_ms) : authenticate(c, &reply, patience_ms);
 }
 
 static void client_free(struct zc_client *c)

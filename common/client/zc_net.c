@@ -113,6 +113,7 @@ int zc_net_create(const struct zc_net_config *cfg, struct zc_net **out)
     n->background_ns = n->timeout_ns / 8;
     if (n->background_ns > BACKGROUND_MS_MAX * ZC_NS_PER_MS)
         n->background_ns = BACKGROUND_MS_MAX * ZC_NS_PER_MS;
+    n->munge = cfg->munge;
     zc_whoami(cfg->name ? cfg->name : "?", n->name, sizeof n->name);
     zc_lock_init(&n->lock, ZC_ORDER_NET);
     if (getrandom(&n->next_count, sizeof n->next_count, 0) != sizeof n->next_count)

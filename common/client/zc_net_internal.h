@@ -32,6 +32,7 @@ struct zc_net {
     uint64_t timeout_ns;
     pthread_t thread;
     bool have_thread;
+    bool munge; /* fixed: it says who we are */
 
     struct zc_lock lock;    /* guards all below */
     uint64_t background_ns; /* the background thread looks this often */

@@ -62,6 +62,7 @@ static int open_net(const struct remote *r, const struct zc_addrfile *a, const c
                                 .provider = a->provider,
                                 .toward = addr,
                                 .toward_len = len,
+                                .munge = a->munge,
                                 .timeout_ms = r->timeout_ns / ZC_NS_PER_MS,
                                 .name = r->name};
     int rc = zc_net_create(&cfg, out);

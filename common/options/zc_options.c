@@ -74,6 +74,11 @@ static const char *const losses[] = {
     [ZC_LOSS_BYPASS] = "bypass",
     NULL,
 };
+static const char *const auths[] = {
+    [ZC_AUTH_SECRET] = "secret",
+    [ZC_AUTH_MUNGE] = "munge",
+    NULL,
+};
 static const char *const flushes[] = {"none", "start", "wait", NULL};
 static const char *const orders[] = {"oldest", "newest", NULL}; /* enum zc_flush_order */
 
@@ -168,6 +173,22 @@ const struct zc_option zc_options[] = {
     {"prefetch_depth", ZC_OPT_COUNT, DAEMON, "32", 0, ZC_PREDICT_DEPTH_MAX, NULL,
      AT(prefetch_depth), "N",
      "pages read ahead of a client at most, and a quarter of the cache for all of them"},
+
+    /* ---- whom it serves ---- */
+    {"auth", ZC_OPT_ENUM, DAEMON, "secret", 0, 0, auths, AT(auth), "HOW",
+     "serve who knows the secret in the address file, its own user; or, as root, all users whom "
+     "munge knows, each with his own rights"},
+    {"allow_root", ZC_OPT_FLAG, DAEMON | ENV, "false", 0, 0, NULL, AT(allow_root), NULL,
+     "serve as root without munge: who can read the address file has root's rights to files"},
+    {"munge_socket", ZC_OPT_STRING, DAEMON | ENV, NULL, 0, 0, NULL, AT(munge_socket), "SOCKET",
+     "munged's, where it is not the usual one; programs need the variable then, too"},
+    {"user_sessions", ZC_OPT_COUNT, DAEMON, "1024", 0, 65536, NULL, AT(user_sessions), "N",
+     "with munge: clients that one user may have at a time; 0 for any number"},
+    {"user_opens", ZC_OPT_COUNT, DAEMON, "16384", 0, 1 << 20, NULL, AT(user_opens), "N",
+     "with munge: files that one user may have open at a time; 0 for any number"},
+    {"user_share", ZC_OPT_PERCENT, DAEMON, "50%", 0, 100, NULL, AT(user_share), "PERCENT",
+     "with munge: share of the memory for requests and answers of clients that those of one user "
+     "may have; 0 for all"},
 
     /* ---- its journal ---- */
     {"journal", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(journal), "DIR",

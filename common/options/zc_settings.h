@@ -17,6 +17,9 @@ enum zc_write_back {
 /* What is told of a file when it is closed. */
 enum zc_stats { ZC_STATS_OFF, ZC_STATS_TEXT, ZC_STATS_JSON };
 
+/* How clients of a daemon show who they are. */
+enum zc_auth { ZC_AUTH_SECRET, ZC_AUTH_MUNGE };
+
 enum zc_checksum { ZC_CHECKSUM_OFF, ZC_CHECKSUM_ON };
 
 /* A daemon is lost for good. */
@@ -66,9 +69,13 @@ struct zc_settings {
     uint64_t max_io, max_read, flush_order, prefetch_depth;
     bool prefetch;
     bool daemonize;
-    char *journal;         /* its directory; NULL: none */
-    uint64_t journal_size; /* bytes */
-    bool journal_sync;     /* writes are on its disk before they are answered */
+    uint64_t auth; /* enum zc_auth */
+    bool allow_root;
+    char *munge_socket;                             /* NULL: the library's */
+    uint64_t user_sessions, user_opens, user_share; /* of one user: how many, and percent */
+    char *journal;                                  /* its directory; NULL: none */
+    uint64_t journal_size;                          /* bytes */
+    bool journal_sync; /* writes are on its disk before they are answered */
 
     uint64_t given; /* bit i: somebody set the table's row i; else it is the default */
 };

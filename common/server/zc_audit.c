@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "zc_audit.h"
+#include "zc_cred.h"
 #include "zc_log.h"
 #include "zc_server_internal.h"
 
@@ -73,12 +74,23 @@ static const char *way(struct zc_session *ss)
     return zc_tp_is_local(ss->server->tp, ss->peer) ? "a local socket" : "the fabric";
 }
 
+/* By what we know it. */
+static const char *proof(const struct zc_session *ss, char *buf, size_t len)
+{
+    if (!ss->cred)
+        return "its secret";
+    snprintf(buf, len, "munge, as user %u", (unsigned)ss->cred->uid);
+    return buf;
+}
+
 void zc_audit_begins(struct zc_session *ss)
 {
+    char text[40];
+
     if (on(ss))
         zc_audit(&ss->server->audit, ZC_AUDIT_BEGINS,
-                 "client %" PRIu64 " begins: %s, by its secret, over %s", ss->number, ss->name,
-                 way(ss));
+                 "client %" PRIu64 " begins: %s, by %s, over %s", ss->number, ss->name,
+                 proof(ss, text, sizeof text), way(ss));
 }
 
 void zc_audit_ends(struct zc_session *ss, const char *why)

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zc_cred.h"
 #include "zc_log.h"
 #include "zc_server_internal.h"
 
@@ -55,6 +56,7 @@ void zc_request_finish(struct zc_request *r)
     ss->purse.active -= r->cost;
     zc_list_del(&r->link);
     zc_transfer_free(ss, r->transfer);
+    free(r->mine);
     free(r->path);
     free(r);
     zc_session_settle(ss);
@@ -81,7 +83,9 @@ static void call_work(struct zc_work *w)
     struct zc_request *r = zc_list_entry(w, struct zc_request, work);
 
     zc_error_clear();
+    zc_cred_use(r->session->cred); /* it is his call */
     r->call(r);
+    zc_cred_use(NULL);
     zc_request_resume(r);
 }
 

@@ -151,15 +151,24 @@ static uint64_t add_handle(struct zc_request *r, bool through)
     size_t bytes = OPEN_FILE + strlen(r->path);
     uint64_t number;
 
+    if (!zc_user_opens(ss)) {
+        zc_request_fail(r, -EMFILE,
+                        "this user has as many files open here as one user may have "
+                        "(--user-opens)");
+        return 0;
+    }
     if (!zc_account_keep(a, &ss->purse, bytes)) {
+        zc_user_closes(ss);
         zc_request_fail(r, -EMFILE, "the daemon has no memory for more open files of this process");
         return 0;
     }
     number = zc_session_add(ss, r->opened, &r->attr, through);
-    if (number)
+    if (number) {
         zc_session_slot(ss, number)->kept = bytes;
-    else
+    } else {
+        zc_user_closes(ss);
         zc_account_give(a, &ss->purse, bytes);
+    }
     return number;
 }
 
@@ -320,6 +329,7 @@ static void flushed_to_close(struct zc_request *r)
     zc_session_views_forget(r->session, r->msg.handle);
     zc_account_give(&r->session->server->account, &r->session->purse,
                     r->session->slots[r->slot - 1].kept);
+    zc_user_closes(r->session);
     r->session->slots[r->slot - 1].handle = NULL;
     r->slot = 0;
     zc_request_submit(r, do_close, zc_request_finish);
@@ -390,7 +400,7 @@ static void do_info(struct zc_request *r)
 {
     struct zc_session *ss = r->session;
 
-    ss->info = zc_server_info(ss->server, r->msg.what, &ss->info_len);
+    ss->info = zc_server_info(ss->server, r->msg.what, r, &ss->info_len);
 }
 
 static void informed(struct zc_request *r)
@@ -414,12 +424,17 @@ static void info(struct zc_request *r)
         return;
     }
     forget_info(ss);
+    if (r->msg.what == ZC_INFO_FILES && !zc_user_is_owner(ss) && !zc_server_info_mine(r)) {
+        zc_request_fail(r, -ENOMEM, "no memory to look for files");
+        zc_request_finish(r);
+        return;
+    }
     if (r->msg.what == ZC_INFO_FILES) {
         ss->informing = true;
         zc_request_submit(r, do_info, informed);
         return;
     }
-    ss->info = zc_server_info(ss->server, r->msg.what, &ss->info_len);
+    ss->info = zc_server_info(ss->server, r->msg.what, r, &ss->info_len);
     keep_info(ss);
     tell_info(r);
 }
@@ -457,6 +472,12 @@ static void control(struct zc_request *r)
 {
     if (r->msg.what < ZC_CONTROL_FLUSH || r->msg.what > ZC_CONTROL_RESUME) {
         zc_request_fail(r, -EINVAL, "no such control");
+        zc_request_finish(r);
+        return;
+    }
+    if (!zc_user_is_owner(r->session)) {
+        zc_request_fail(r, -EPERM,
+                        "a daemon of many users does this for its owner and for root only");
         zc_request_finish(r);
         return;
     }

@@ -168,6 +168,11 @@ static int read_piece(struct zc_request *r)
 
 void zc_request_meet(struct zc_request *r)
 {
+    if (r->session->server->cfg.munge) { /* cards have secrets, and no secret is theirs alone */
+        zc_request_fail(r, -EOPNOTSUPP, "a daemon of many users keeps no cards");
+        zc_request_finish(r);
+        return;
+    }
     struct zc_session *ss = r->session;
 
     if (r->msg.what == ZC_MEET_LEAVE)

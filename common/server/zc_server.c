@@ -112,6 +112,10 @@ static void on_message(void *arg, const void *buf, size_t len)
         zc_session_auth(s, &m);
         return;
     }
+    if (rc == 0 && m.type == ZC_T_VOUCH) {
+        zc_session_vouch(s, &m);
+        return;
+    }
     ss = sender(s, &m, buf, len, rc);
     if (!ss)
         return;
@@ -421,6 +425,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
     gethostname(s->host, sizeof s->host - 1);
     zc_lock_init(&s->lock, ZC_ORDER_SERVER);
     zc_list_init(&s->shaking);
+    zc_list_init(&s->users);
     zc_list_init(&s->sessions);
     zc_list_init(&s->leaving);
     zc_list_init(&s->dropped);
@@ -498,6 +503,8 @@ void zc_server_destroy(struct zc_server *s)
     }
     if (s->pool)
         zc_pool_destroy(s->pool);
+    handle_notices(s); /* of credentials that were being read for sessions that are no more */
+    zc_users_free(s);
     free(s->bounce.memory);
     zc_exports_free(s);
     zc_secret_forget(&s->cfg.secret);

@@ -17,6 +17,7 @@
 #include "zc_journal.h"
 #include "zc_shake.h"
 #include "zc_transport.h"
+#include "zc_user.h"
 
 struct zc_server;
 
@@ -29,6 +30,7 @@ struct zc_server;
     X(handshakes, "clients that have not shown yet that they know the secret")                     \
     X(handshakes_lapsed, "clients that did not show it in time")                                   \
     X(handshakes_refused, "attempts to show it that were none")                                    \
+    X(users, "users of whom clients are connected, of a daemon of many")                           \
     X(forged, "messages thrown away because their seal was wrong")                                 \
     X(replayed, "messages thrown away because they had come before")                               \
     X(requests, "requests served")                                                                 \
@@ -68,6 +70,8 @@ struct zc_server_config {
     uint64_t boot_id;           /* random, one per start */
     uint64_t identity;          /* the same through all starts, in sets of daemons; 0: boot_id */
     struct zc_secret secret;    /* that clients know; has to be made */
+    bool munge; /* it has many users, whom munge knows: the secret is none; see zc_user.h */
+    struct zc_user_limits user; /* then */
     unsigned credits;           /* requests a client may have under way at most; 0: a default */
     size_t budget;              /* bytes that clients may make the server hold; 0: zc_account.h */
     unsigned silence_ms;        /* a client unheard of for this long is dropped; 0: what it said */

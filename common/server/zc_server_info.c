@@ -93,11 +93,58 @@ static void status(struct zc_server *s, FILE *f)
         fprintf(f, "view_memory %u\n", __atomic_load_n(&s->cfg.views->percent, __ATOMIC_RELAXED));
 }
 
+/* ---- files ---- */
+
+/* Of all sessions of the user who asks. */
+static size_t for_each_open(const struct zc_request *r, uint64_t *keys)
+{
+    size_t n = 0;
+
+    zc_list_each (&r->session->server->sessions, l) {
+        const struct zc_session *ss = zc_list_entry(l, struct zc_session, link);
+
+        for (uint32_t i = 0; zc_user_same(ss, r->session) && i < ss->nslots; i++) {
+            if (!ss->slots[i].handle)
+                continue;
+            if (keys)
+                keys[n] = zc_cache_key(ss->slots[i].handle);
+            n++;
+        }
+    }
+    return n;
+}
+
+bool zc_server_info_mine(struct zc_request *r)
+{
+    r->nmine = for_each_open(r, NULL);
+    r->mine = calloc(r->nmine + 1, sizeof *r->mine);
+    if (!r->mine)
+        return false;
+    for_each_open(r, r->mine);
+    return true;
+}
+
+static bool may_name(const struct zc_request *r, uint64_t key)
+{
+    for (size_t i = 0; i < r->nmine; i++)
+        if (r->mine[i] == key)
+            return true;
+    return !r->mine;
+}
+
+struct listing {
+    FILE *f;
+    const struct zc_request *r;
+};
+
 /* handles size cached dirty failed lost error path; newlines of the path as \n */
 static void file_line(void *arg, const struct zc_file_info *i)
 {
-    FILE *f = arg;
+    const struct listing *l = arg;
+    FILE *f = l->f;
 
+    if (!may_name(l->r, i->key))
+        return;
     fprintf(f, "%u %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %d ", i->handles,
             i->size, i->cached_bytes, i->dirty_bytes, i->failed_bytes, i->lost_bytes, i->error);
     for (const char *p = i->path; *p; p++) {
@@ -109,19 +156,21 @@ static void file_line(void *arg, const struct zc_file_info *i)
     fputc('\n', f);
 }
 
-char *zc_server_info(struct zc_server *s, uint32_t what, size_t *len)
+char *zc_server_info(struct zc_server *s, uint32_t what, const struct zc_request *r, size_t *len)
 {
+    struct listing files = {.r = r};
     char *text = NULL;
     FILE *f = open_memstream(&text, len);
 
     if (!f)
         return NULL;
+    files.f = f;
     if (what == ZC_INFO_STATS)
         stats(s, f);
     else if (what == ZC_INFO_STATUS)
         status(s, f);
     else if (what == ZC_INFO_FILES)
-        zc_cache_files(s->cfg.cache, file_line, f);
+        zc_cache_files(s->cfg.cache, file_line, &files);
     else
         fputs("\n", f);
     if (fclose(f)) {

@@ -2,6 +2,8 @@
  *
  * zc_server.c        endpoint, main loop, deadlines, stopping
  * zc_session.c       sessions of clients and their handles
+ * zc_session_vouch.c who they are, where munge says it
+ * zc_user.c          the users of a server that has many
  * zc_dropped.c       clients whose session was ended, and who are told so
  * zc_account.c       what clients make it hold
  * zc_audit.c         who did what
@@ -86,6 +88,7 @@ enum {
     ZC_KEY_END,   /* the same at the end */
     ZC_KEY_VIEWS, /* decoding of views */
     ZC_KEY_INFO,  /* what is said of all files */
+    ZC_KEY_VOUCH, /* what munge says of clients */
 };
 
 struct zc_server_stats {
@@ -140,6 +143,7 @@ struct zc_server {
     struct zc_list shaking;  /* struct zc_session: not accepted yet; the oldest first */
     struct zc_list sessions; /* struct zc_session */
     struct zc_list by_id[ZC_SERVER_BUCKETS];
+    struct zc_list users;   /* struct zc_user: of whom there are sessions */
     struct zc_list leaving; /* those whose requests or closes are under way */
     struct zc_list dropped; /* struct zc_dropped, and how many */
     unsigned ndropped;
@@ -254,6 +258,10 @@ struct zc_session {
     bool accepted;                /* it was ALIVE */
     uint64_t number;              /* then: of all that ever were */
     struct zc_shake shake;        /* of one that is SHAKING */
+    bool vouching;                /* the same: its credential is being read */
+    struct zc_cred *cred;         /* whose it is; NULL: not known yet, or the owner's */
+    struct zc_user *user;         /* who has it, of a server of many; NULL: not counted */
+    unsigned opens;               /* of his open files: its own */
     struct zc_keys keys;          /* since AUTH, as are: */
     struct zc_lanes lanes;
     uint64_t notices;                /* messages that were no replies */
@@ -331,6 +339,8 @@ struct zc_request {
     uint64_t block_size;     /* ... that wants blocks of this size; 0: of any */
     struct zc_list conflict; /* ... in zc_server.conflicts while it waits ... */
     uint64_t conflict_since; /* ... since then; 0: it has not */
+    uint64_t *mine;          /* INFO: the files that may be named, zc_cache_key(), ... */
+    size_t nmine;            /* ... so many; NULL: all may */
 };
 
 /* zc_server.c */
@@ -347,6 +357,15 @@ void zc_server_check(struct zc_server *s);
 void zc_session_hello(struct zc_server *s, const struct zc_msg *m, const void *buf, size_t len);
 void zc_session_auth(struct zc_server *s, const struct zc_msg *m);
 struct zc_session *zc_session_find(struct zc_server *s, uint64_t id);
+/* One whose client has not shown yet who it is, or NULL. */
+struct zc_session *zc_session_shaking(struct zc_server *s, uint64_t id);
+/* R-HELLO: with our proof, or, where status is not 0, why there is none. */
+int zc_session_answer(struct zc_session *ss, uint64_t tag, int status, const char *why);
+/* Its client is known: it is let in, or refused, by a reply to the message with this tag. */
+void zc_session_known(struct zc_session *ss, uint64_t tag);
+/* zc_session_vouch.c */
+void zc_session_vouch(struct zc_server *s, const struct zc_msg *m);
+/* zc_session.c */
 /* Ends a session; it is freed when its requests and the closing of its files are done.
  * Not from a transport callback. */
 void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why);
@@ -493,7 +512,11 @@ void zc_request_meet(struct zc_request *r);
 /* A client is gone: its cards as well. */
 void zc_session_leave_meeting(struct zc_session *ss);
 
-/* zc_server_info.c: allocated text, *len without its NUL; NULL: no memory */
-char *zc_server_info(struct zc_server *s, uint32_t what, size_t *len);
+/* zc_server_info.c: allocated text, *len without its NUL; NULL: no memory.  `r` says which files
+ * may be named. */
+char *zc_server_info(struct zc_server *s, uint32_t what, const struct zc_request *r, size_t *len);
+/* INFO about files, of who is not the owner: those that his sessions have open may be named. False:
+ * no memory. */
+bool zc_server_info_mine(struct zc_request *r);
 
 #endif

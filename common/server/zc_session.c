@@ -48,6 +48,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "zc_cred.h"
 #include "zc_log.h"
 #include "zc_server_internal.h"
 
@@ -63,6 +64,13 @@ static struct zc_session *find(struct zc_server *s, uint64_t id)
     return NULL;
 }
 
+struct zc_session *zc_session_shaking(struct zc_server *s, uint64_t id)
+{
+    struct zc_session *ss = find(s, id);
+
+    return ss && ss->state == ZC_SESSION_SHAKING ? ss : NULL;
+}
+
 struct zc_session *zc_session_find(struct zc_server *s, uint64_t id)
 {
     struct zc_session *ss = find(s, id);
@@ -70,12 +78,13 @@ struct zc_session *zc_session_find(struct zc_server *s, uint64_t id)
     return ss && ss->state == ZC_SESSION_ALIVE ? ss : NULL;
 }
 
-static struct zc_session *find_client(struct zc_server *s, uint64_t client_id)
+/* The one that this client has. */
+static struct zc_session *find_client(const struct zc_session *of)
 {
-    zc_list_each (&s->sessions, n) {
+    zc_list_each (&of->server->sessions, n) {
         struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
 
-        if (ss->client_id == client_id && ss->state == ZC_SESSION_ALIVE)
+        if (ss->client_id == of->client_id && ss->state == ZC_SESSION_ALIVE && zc_user_same(ss, of))
             return ss;
     }
     return NULL;
@@ -271,7 +280,7 @@ static void make_room(struct zc_server *s)
 }
 
 /* Why nobody can be let in by this HELLO; 0: he can. */
-static int objection(const struct zc_msg *m, char *text, size_t len)
+static int objection(const struct zc_msg *m, bool munge, char *text, size_t len)
 {
     if (m->version_min > ZC_PROTOCOL || m->version_max < ZC_PROTOCOL || m->version != ZC_PROTOCOL) {
         snprintf(text, len,
@@ -279,9 +288,9 @@ static int objection(const struct zc_msg *m, char *text, size_t len)
                  (unsigned)ZC_PROTOCOL, m->version_min, m->version_max);
         return -EPROTONOSUPPORT;
     }
-    if (m->method != ZC_METHOD_SECRET) {
-        snprintf(text, len, "this daemon lets in who knows its secret, not by method %u",
-                 m->method);
+    if (m->method != (munge ? ZC_METHOD_MUNGE : ZC_METHOD_SECRET)) {
+        snprintf(text, len, "this daemon lets in %s, not by method %u",
+                 munge ? "whom munge knows" : "who knows its secret", m->method);
         return -EOPNOTSUPP;
     }
     if (m->nonce.n != ZC_NONCE_SIZE) {
@@ -291,8 +300,7 @@ static int objection(const struct zc_msg *m, char *text, size_t len)
     return 0;
 }
 
-/* R-HELLO: with our proof, or, where that is not 0, why there is none. */
-static int answer(struct zc_session *ss, uint64_t tag, int status, const char *why)
+int zc_session_answer(struct zc_session *ss, uint64_t tag, int status, const char *why)
 {
     struct zc_server *s = ss->server;
     unsigned char buf[1024], nonce[ZC_NONCE_SIZE], proof[ZC_PROOF_SIZE] = {0};
@@ -344,7 +352,7 @@ void zc_session_hello(struct zc_server *s, const struct zc_msg *m, const void *b
         zc_tp_peer_remove(s->tp, peer);
         return;
     }
-    status = objection(m, why, sizeof why);
+    status = objection(m, s->cfg.munge, why, sizeof why);
     if (status == 0 && !zc_account_open(&s->account, &ss->purse, s->cfg.credits)) {
         snprintf(why, sizeof why, "the daemon has no memory for more clients than %llu",
                  (unsigned long long)s->stats.sessions);
@@ -357,16 +365,18 @@ void zc_session_hello(struct zc_server *s, const struct zc_msg *m, const void *b
     } else {
         zc_shake_begin(&ss->shake, &s->cfg.secret, buf, len);
     }
-    rc = answer(ss, m->tag, status, why);
+    rc = zc_session_answer(ss, m->tag, status, why);
     if (rc)
         zc_debug("cannot answer %s: %s", ss->name, zc_error_text(rc));
 }
 
 /* ---- auth: the session begins ---- */
 
-/* Why nobody is let in now; 0: he is. */
-static int full(const struct zc_server *s, const char **why)
+/* Why nobody is let in now, or this one is not; 0: he is, and counted. */
+static int full(struct zc_session *ss, const char **why)
 {
+    struct zc_server *s = ss->server;
+
     if (s->stopping) {
         *why = "the daemon is stopping";
         return -ESHUTDOWN;
@@ -375,13 +385,20 @@ static int full(const struct zc_server *s, const char **why)
         *why = "the daemon has too many clients";
         return -EUSERS;
     }
-    return 0;
+    *why = s->cfg.munge ? zc_user_enter(ss) : NULL;
+    return *why ? -EUSERS : 0;
+}
+
+/* What showed who the client is, and is answered now. */
+static uint8_t proof_type(const struct zc_session *ss)
+{
+    return ss->server->cfg.munge ? ZC_T_VOUCH : ZC_T_AUTH;
 }
 
 /* It stays for a moment only, to send this: removing the peer now would cancel it. */
 static void refuse(struct zc_session *ss, uint64_t tag, int status, const char *why)
 {
-    struct zc_msg reply = {.type = ZC_T_AUTH, .tag = tag};
+    struct zc_msg reply = {.type = proof_type(ss), .tag = tag};
 
     ss->state = ZC_SESSION_REFUSED;
     ss->last_heard = zc_now();
@@ -395,8 +412,8 @@ static void refuse(struct zc_session *ss, uint64_t tag, int status, const char *
 static void accept_client(struct zc_session *ss, uint64_t tag)
 {
     struct zc_server *s = ss->server;
-    struct zc_session *before = find_client(s, ss->client_id);
-    struct zc_msg reply = {.type = ZC_T_AUTH, .tag = tag};
+    struct zc_session *before = find_client(ss);
+    struct zc_msg reply = {.type = proof_type(ss), .tag = tag};
 
     if (before) { /* it has begun anew */
         before->state = ZC_SESSION_DEAD;
@@ -423,7 +440,7 @@ static void accept_client(struct zc_session *ss, uint64_t tag)
 static void decide(struct zc_session *ss, uint64_t tag)
 {
     const char *why = NULL;
-    int status = full(ss->server, &why);
+    int status = full(ss, &why);
 
     if (status)
         refuse(ss, tag, status, why);
@@ -439,7 +456,9 @@ static struct zc_session *find_replaced(const struct zc_session *ss)
 {
     struct zc_session *old = ss->replaces ? find(ss->server, ss->replaces) : NULL;
 
-    return old && old->accepted && old->client_id == ss->replaces_client ? old : NULL;
+    return old && old->accepted && old->client_id == ss->replaces_client && zc_user_same(old, ss)
+               ? old
+               : NULL;
 }
 
 static void say_pending(struct zc_session *ss, uint64_t now)
@@ -501,7 +520,7 @@ static void end_attempts_before(struct zc_session *ss)
 
         if (before == ss)
             return; /* what comes now is later */
-        if (before->client_id != ss->client_id ||
+        if (before->client_id != ss->client_id || (before->cred && !zc_user_same(before, ss)) ||
             (before->state != ZC_SESSION_SHAKING && before->state != ZC_SESSION_FOLLOWING))
             continue;
         before->state = ZC_SESSION_DEAD;
@@ -509,13 +528,28 @@ static void end_attempts_before(struct zc_session *ss)
     }
 }
 
+void zc_session_known(struct zc_session *ss, uint64_t tag)
+{
+    struct zc_server *s = ss->server;
+    struct zc_session *old;
+
+    zc_shake_keys(&ss->shake, true, zc_tp_is_local(s->tp, ss->peer), &ss->keys);
+    memset(&ss->shake, 0, sizeof ss->shake);
+    end_attempts_before(ss);
+    old = s->stopping ? NULL : find_replaced(ss);
+    if (old)
+        follow(ss, old, tag);
+    else
+        decide(ss, tag);
+}
+
 /* A wrong proof changes nothing: who sent HELLO may still send the right one, until his time is
  * over.  He is not told either: it was not him. */
 void zc_session_auth(struct zc_server *s, const struct zc_msg *m)
 {
-    struct zc_session *ss = find(s, m->session), *old;
+    struct zc_session *ss = find(s, m->session);
 
-    if (!ss || ss->state != ZC_SESSION_SHAKING ||
+    if (!ss || ss->state != ZC_SESSION_SHAKING || s->cfg.munge ||
         !zc_shake_check_proof(&ss->shake, m->proof.p, m->proof.n)) {
         zc_server_complain(s, &s->stats.handshakes_refused,
                            "AUTH by somebody who does not know the secret");
@@ -523,14 +557,7 @@ void zc_session_auth(struct zc_server *s, const struct zc_msg *m)
             zc_audit_stranger(ss, "it does not know the secret");
         return;
     }
-    zc_shake_keys(&ss->shake, true, zc_tp_is_local(s->tp, ss->peer), &ss->keys);
-    memset(&ss->shake, 0, sizeof ss->shake);
-    end_attempts_before(ss);
-    old = s->stopping ? NULL : find_replaced(ss);
-    if (old)
-        follow(ss, old, m->tag);
-    else
-        decide(ss, m->tag);
+    zc_session_known(ss, m->tag);
 }
 
 /* ---- the end of a session ---- */
@@ -550,6 +577,8 @@ static void session_free(struct zc_session *ss)
     zc_session_views_forget(ss, 0);
     free(ss->owned);
     free(ss->address);
+    zc_user_leave(ss);
+    zc_cred_free(ss->cred);
     zc_account_close(&s->account, &ss->purse);
     zc_unread_forget(ss);
     free(ss);

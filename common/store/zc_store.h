@@ -3,6 +3,9 @@
  * Implementations: posix (a directory tree), remote (daemons, zc_store_remote.c),
  * memory (tests), fault (wraps another one and fails chosen calls).
  *
+ * Where one process serves many users, open, unlink and stat are made as whom the thread works for
+ * (zc_cred.h), by those implementations that reach files by name.
+ *
  * All calls block until done and may be made from any thread, several at once on
  * one file.  They return 0 or a byte count, or a negative errno explained by
  * zc_errorf().  Offsets and lengths are bytes of the file.

@@ -16,6 +16,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "zc_cred.h"
 #include "zc_log.h"
 #include "zc_store_posix_internal.h"
 
@@ -58,13 +59,29 @@ bool zc_posix_exact(int fd)
            fs.f_type == BTRFS_SUPER_MAGIC || fs.f_type == TMPFS_MAGIC;
 }
 
-static int posix_unlink(struct zc_store *s, const char *path)
+/* ---- calls by name, as whom the thread works for; who asks first is ourselves ---- */
+
+static int posix_open(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
+                      struct zc_sfile **out, struct zc_attr *attr)
+{
+    int rc;
+
+    *out = NULL;
+    posix_ask(s);
+    rc = zc_cred_enter();
+    if (rc < 0)
+        return rc;
+    rc = zc_posix_open(s, path, flags, mode, out, attr);
+    zc_cred_leave();
+    return rc;
+}
+
+static int unlink_it(struct zc_store *s, const char *path)
 {
     const struct posix_store *ps = posix_store(s);
     const char *base;
     int fd = zc_posix_open_parent(ps, path, &base), rc = 0;
 
-    posix_ask(s);
     if (fd < 0)
         return zc_posix_path_error(ps, errno, "unlink", path);
     if (unlinkat(fd, base, 0) < 0)
@@ -73,7 +90,20 @@ static int posix_unlink(struct zc_store *s, const char *path)
     return rc;
 }
 
-static int posix_stat(struct zc_store *s, const char *path, struct zc_attr *attr)
+static int posix_unlink(struct zc_store *s, const char *path)
+{
+    int rc;
+
+    posix_ask(s);
+    rc = zc_cred_enter();
+    if (rc < 0)
+        return rc;
+    rc = unlink_it(s, path);
+    zc_cred_leave();
+    return rc;
+}
+
+static int stat_it(struct zc_store *s, const char *path, struct zc_attr *attr)
 {
     const struct posix_store *ps = posix_store(s);
     int fd = zc_posix_open_path(ps, path, O_PATH, 0), rc = 0;
@@ -88,6 +118,17 @@ static int posix_stat(struct zc_store *s, const char *path, struct zc_attr *attr
     if (rc == 0)
         attr->born_ns = zc_posix_born(fd);
     close(fd);
+    return rc;
+}
+
+static int posix_stat(struct zc_store *s, const char *path, struct zc_attr *attr)
+{
+    int rc = zc_cred_enter();
+
+    if (rc < 0)
+        return rc;
+    rc = stat_it(s, path, attr);
+    zc_cred_leave();
     return rc;
 }
 
@@ -106,7 +147,7 @@ static void posix_destroy(struct zc_store *s)
 
 static const struct zc_store_ops posix_ops = {
     .name = "posix",
-    .open = zc_posix_open,
+    .open = posix_open,
     .close = zc_posix_close,
     .preadv = zc_posix_preadv,
     .pwritev = zc_posix_pwritev,

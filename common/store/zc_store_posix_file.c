@@ -95,7 +95,6 @@ int zc_posix_open(struct zc_store *s, const char *path, unsigned flags, mode_t m
     int rc;
 
     *out = NULL;
-    posix_ask(s);
     if (f)
         f->path = strdup(path);
     if (!f || !f->path) {

@@ -177,7 +177,7 @@ bool zc_msg_is_sealed(uint8_t type)
 {
     const struct layout *l = layout_of(type);
 
-    return !l || !l->open || type == (ZC_T_AUTH | ZC_REPLY);
+    return !l || !l->open || type == (ZC_T_AUTH | ZC_REPLY) || type == (ZC_T_VOUCH | ZC_REPLY);
 }
 
 static size_t seal_size(const struct zc_msg *m)

@@ -35,6 +35,9 @@ ZC_MESSAGE(AUTH, 5, .request = {V(BIN, proof, ZC_PROOF_SIZE)}, .open = true)
 /* server to client, no reply: the session has ended, and why */
 ZC_MESSAGE(DROPPED, 6,
     .request = {F(U64, count), F(I32, status), V(STR, text, ZC_MAX_TEXT)}, .no_reply = true)
+/* instead of AUTH: munge says who the client is; what cannot be sealed yet, a refusal of it, is an
+ * R-HELLO with this tag */
+ZC_MESSAGE(VOUCH, 7, .request = {V(BIN, credential, ZC_MAX_CREDENTIAL)}, .open = true)
 ZC_MESSAGE(OPEN, 16,
     .request = {F(U32, open_flags), F(U32, mode), F(U64, block_size), F(U64, stride),
             F(HEX, group), F(HEX, set), F(U32, daemon), F(U32, daemons), V(STR, path, ZC_MAX_PATH)},

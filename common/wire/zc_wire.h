@@ -13,7 +13,7 @@
  * HELLO and its reply begin with fields that stay for ever, so that any two versions can tell each
  * other apart; the others of them are for those that speak the same one.
  *
- * Every message but HELLO, its reply, and AUTH ends with a seal (zc_seal.h); here it is room.
+ * Every message but HELLO, its reply, AUTH and VOUCH ends with a seal (zc_seal.h); here it is room.
  */
 #ifndef ZC_WIRE_H
 #define ZC_WIRE_H
@@ -33,13 +33,14 @@
 /* A message, whole; bodies with inline data are the largest. */
 #define ZC_MAX_MESSAGE 16384
 /* Data carried in a message; more goes by RMA.  Leaves room for any header and body. */
-#define ZC_MAX_INLINE  (ZC_MAX_MESSAGE - 256)
-#define ZC_MAX_PATH    4096
-#define ZC_MAX_ADDRESS 512
-#define ZC_MAX_NAME    128
-#define ZC_MAX_TEXT    1024
-#define ZC_NONCE_SIZE  32
-#define ZC_PROOF_SIZE  32
+#define ZC_MAX_INLINE     (ZC_MAX_MESSAGE - 256)
+#define ZC_MAX_PATH       4096
+#define ZC_MAX_ADDRESS    512
+#define ZC_MAX_NAME       128
+#define ZC_MAX_TEXT       1024
+#define ZC_NONCE_SIZE     32
+#define ZC_PROOF_SIZE     32
+#define ZC_MAX_CREDENTIAL 1024
 /* MEET: the name of a job, and how much of a card is carried. */
 #define ZC_MAX_JOB_NAME   255
 #define ZC_MAX_CARD_PIECE 8192
@@ -61,7 +62,10 @@ enum {
 };
 
 /* HELLO: by what the client shows who it is. */
-enum zc_method { ZC_METHOD_SECRET = 1 /* that it knows the server's secret */ };
+enum zc_method {
+    ZC_METHOD_SECRET = 1, /* that it knows the server's secret */
+    ZC_METHOD_MUNGE = 2,  /* munge says which user it is */
+};
 
 /* OPEN, beside the store's ZC_OPEN_* flags: all clients of the server may use the handle, which
  * ends with a CLOSE by who opened it, or with his session. */
@@ -122,6 +126,8 @@ struct zc_msg {
     uint32_t method;          /* enum zc_method */
     struct zc_bytes nonce;    /* HELLO and its reply; ZC_NONCE_SIZE */
     struct zc_bytes proof;    /* HELLO's reply, AUTH; ZC_PROOF_SIZE */
+
+    struct zc_bytes credential; /* VOUCH: munge's, without a NUL */
 
     uint64_t boot_id;  /* HELLO reply: one per start of the server */
     uint64_t identity; /* HELLO reply: that of the server, through all its starts */

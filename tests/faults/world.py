@@ -72,7 +72,8 @@ class World:
         self.job = None
         keep = {k: v for k, v in os.environ.items() if not re.match("ZCACHE_|FAULTSHIM_", k)}
         self.env = dict(keep, LC_ALL="C", FAULTS_WORLD=self.dir, FAULTSHIM_UNDER=self.root,
-                        FAULTSHIM_HOLD=self.hold, ZCACHE_TIMEOUT=f"{int(timeout_s * 1000)}ms")
+                        FAULTSHIM_HOLD=self.hold, ZCACHE_TIMEOUT=f"{int(timeout_s * 1000)}ms",
+                        ZCACHE_ALLOW_ROOT="true")
 
     # ---- processes ----
 

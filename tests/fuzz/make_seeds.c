@@ -94,6 +94,8 @@ static void messages(void)
     }
     message("AUTH", ZC_T_AUTH, 0);
     message("R-AUTH", ZC_T_AUTH | ZC_REPLY, 0);
+    message("VOUCH", ZC_T_VOUCH, 0);
+    message("R-VOUCH", ZC_T_VOUCH | ZC_REPLY, 0);
     message("R-OPEN.failed", ZC_T_OPEN | ZC_REPLY, -ENOENT);
     message("R-HELLO.failed", ZC_T_HELLO | ZC_REPLY, -EPROTONOSUPPORT);
 }

@@ -13,6 +13,7 @@ struct raw {
     zc_peer peer;
     uint64_t id;                        /* 0: any */
     uint64_t replaces, replaces_client; /* HELLO's */
+    uint32_t method;                    /* the same; 0: by the secret */
     struct zc_shake shake;
     struct zc_keys keys; /* of the session, when there is one */
     uint64_t count;      /* of tags */
@@ -108,7 +109,7 @@ static inline void raw_greet(struct raw *r, uint32_t silence_ms, uint16_t versio
                        .replaces = r->replaces,
                        .replaces_client = r->replaces_client,
                        .name = {"raw", 3},
-                       .method = ZC_METHOD_SECRET,
+                       .method = r->method ? r->method : ZC_METHOD_SECRET,
                        .nonce = {nonce, sizeof nonce}};
 
     zc_tp_address(r->tp, addr, &len);

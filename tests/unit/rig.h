@@ -31,6 +31,10 @@ static unsigned rig_stuck_ms;
 /* What those that come up next have their clients know. */
 static struct zc_secret rig_secret = {"what is known to the rig only"};
 
+/* They have many users, whom munge knows; and what these may have. */
+static bool rig_munge;
+static struct zc_user_limits rig_user;
+
 struct rig {
     struct zc_store *store; /* the faulty one, over memory */
     struct zc_cache *cache;
@@ -112,6 +116,8 @@ static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *c
     struct zc_server_config s = {.boot_id = rig_boot_id,
                                  .identity = rig_identity,
                                  .secret = rig_secret,
+                                 .munge = rig_munge,
+                                 .user = rig_user,
                                  .open_transport = rig_transport,
                                  .silence_ms = silence_ms,
                                  .stuck_ms = rig_stuck_ms,
@@ -162,8 +168,10 @@ static inline void rig_down(struct rig *r)
 
 static inline struct zc_net *rig_net(uint64_t timeout_ms)
 {
-    struct zc_net_config cfg = {
-        .open_transport = rig_transport, .timeout_ms = timeout_ms, .name = "test"};
+    struct zc_net_config cfg = {.open_transport = rig_transport,
+                                .munge = rig_munge,
+                                .timeout_ms = timeout_ms,
+                                .name = "test"};
     struct zc_net *net;
 
     ck_assert_int_eq(zc_net_create(&cfg, &net), 0);

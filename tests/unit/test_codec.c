@@ -15,6 +15,7 @@ static const uint8_t types[] = {
     ZC_T_UNLINK,    ZC_T_STAT,       ZC_T_INFO,    ZC_T_CONTROL,  ZC_T_VREAD,        ZC_T_VWRITE,
     ZC_T_BACKLOG,   ZC_T_POINTER,    ZC_T_LOCK,    ZC_T_UNLOCK,   ZC_T_VIEW_INSTALL, ZC_T_VIEW_DROP,
     ZC_T_LIST_READ, ZC_T_LIST_WRITE, ZC_T_MEET,    ZC_T_AUTH,     ZC_T_DROPPED,      ZC_T_STORED,
+    ZC_T_VOUCH,
 };
 enum { NTYPES = sizeof types };
 
@@ -37,6 +38,7 @@ static struct zc_msg full(uint8_t type)
                            .method = 0x45464748,
                            .nonce = {"nonce", 5},
                            .proof = {"the proof", 9},
+                           .credential = {"MUNGE:x:", 8},
                            .replaces = 0x0a0b0c0d0e0f1a1b,
                            .replaces_client = 0x1c1d1e1f2a2b2c2d,
                            .boot_id = 0x5152535455565758,

@@ -1,0 +1,153 @@
+#!/usr/bin/env bash
+# A daemon of many users, with a munged of our own: each has the rights that he has without it, what
+# he creates is his, what is cached is for those who may open it, and what concerns all is root's.
+. "$(dirname -- "$0")/functions.sh"
+
+[[ $(id -u) == 0 ]] || {
+    echo "skipped: only root can serve many users"
+    exit 77
+}
+requires command -v munged
+requires setpriv --reuid=20001 --regid=20001 --clear-groups true
+zcuser=$build/tests/daemon/zcuser
+alice() { setpriv --reuid=20001 --regid=20001 --groups=20010 -- "$@"; }
+bob() { setpriv --reuid=20002 --regid=20002 --clear-groups -- "$@"; }
+requires alice test -x "$zcuser"
+
+make_tmp
+chmod 755 "$tmp"
+cd "$tmp" || exit 99
+umask 022
+mkdir munge root root/private
+chmod 1777 root
+chmod 700 root/private
+echo secret >root/private/file
+head -c 128 /dev/urandom >munge/key
+chmod 600 munge/key
+export ZCACHE_MUNGE_SOCKET=$tmp/munge/sock
+stop_munged() { munged --stop --socket="$ZCACHE_MUNGE_SOCKET" >/dev/null 2>&1; }
+start_munged() { # without the end of a pipe that somebody reads from
+    munged --force --key-file="$tmp/munge/key" --socket="$ZCACHE_MUNGE_SOCKET" \
+        --pid-file="$tmp/munge/pid" --log-file="$tmp/munge/log" --seed-file="$tmp/munge/seed" \
+        --num-threads=2 >/dev/null 2>&1 9>&-
+}
+cleanup_fn stop_munged
+start_munged || fail "munged did not start: $(cat munge/log)"
+wait_for 20 test -S munge/sock || fail "no socket of munged"
+
+if "$zcached" --auth munge --root root --address-file x.addr --provider nosuch 2>&1 |
+    grep -q 'built without munge'; then
+    echo "skipped: built without munge.h (libmunge-dev)"
+    exit 77
+fi
+
+# In words, what a daemon of many users needs, and what root's of one user is.
+expect 2 "zcached: --auth munge serves all users, for which the daemon has to be root*" \
+    bob "$zcached" --auth munge --root "$tmp/root" --address-file /tmp/zcache-not-there.addr
+expect 2 "zcached: --auth munge: a daemon of many users keeps no --journal*" \
+    "$zcached" --auth munge --root root --address-file x.addr --journal j
+expect 2 "zcached: as root, a daemon would hand out root's files*--auth munge*--allow-root*" \
+    env -u ZCACHE_ALLOW_ROOT "$zcached" --root root --address-file x.addr
+
+one=$tmp/1.addr
+count() { "$zcachectl" --daemons "$one" --json stats | sed -n "s/^ *\"$1\": \([0-9]*\),*$/\1/p"; }
+
+users() { # PROVIDER
+    local name kept
+
+    start_daemon 1 --auth munge --root "$tmp/root" --cache-size 16M --log info --provider "$1"
+    [[ $(stat -c %a "$one") == 644 ]] || fail "mode $(stat -c %a "$one") of the address file"
+    ! grep -q '^secret' "$one" || fail "there is a secret in it"
+
+    # What is his is his, and the kernel decides about the rest.
+    expect 0 "" alice "$zcuser" write "$one" "$tmp/root/hers" alices
+    [[ $(stat -c '%u %g %a' root/hers) == "20001 20001 640" ]] || fail "$(stat root/hers)"
+    [[ $(<root/hers) == alices ]] || fail "other content"
+    expect 0 alices alice "$zcuser" read "$one" "$tmp/root/hers"
+    for name in "read $tmp/root/hers" "write $tmp/root/hers x" "truncate $tmp/root/hers 0" \
+        "stat $tmp/root/hers" "read $tmp/root/private/file" "write $tmp/root/private/new x" \
+        "unlink $tmp/root/private/file" "stat $tmp/root/private/file"; do
+        # shellcheck disable=SC2086 # words
+        expect 1 "*Permission denied*" bob "$zcuser" ${name%% *} "$one" ${name#* }
+    done
+    expect 1 "*Operation not permitted*" bob "$zcuser" unlink "$one" "$tmp/root/hers"
+    expect 1 "*outside the root*" bob "$zcuser" read "$one" "$tmp/root/../munge/key"
+    ln -sf /etc/shadow root/out
+    expect 1 "*outside the root*" alice "$zcuser" read "$one" "$tmp/root/out"
+    [[ $(<root/hers) == alices ]] || fail "changed"
+
+    # As soon as he may, he does.
+    chmod 644 root/hers
+    expect 0 alices bob "$zcuser" read "$one" "$tmp/root/hers"
+    expect 0 "" alice "$zcuser" truncate "$one" "$tmp/root/hers" 3
+    expect 0 3 bob "$zcuser" stat "$one" "$tmp/root/hers"
+
+    # What is cached, and not in the file yet, is for those who may open the file.
+    mkfifo go."$1"
+    alice "$zcuser" cached "$one" "$tmp/root/kept" 0123456789 <go."$1" >kept.out 2>&1 &
+    kept=$!
+    exec 9>go."$1"
+    wait_for 60 grep -q written kept.out || fail "$(cat kept.out)"
+    expect 1 "*Permission denied*" bob "$zcuser" read "$one" "$tmp/root/kept"
+    expect 0 0123456789 alice "$zcuser" read "$one" "$tmp/root/kept"
+
+    # What concerns all.
+    for name in stop drain flush evict; do
+        expect 1 "*for its owner and for root only*" bob "$zcachectl" --daemons "$one" "$name"
+    done
+    output=$(bob "$zcachectl" --daemons "$one" files 2>&1)
+    [[ $output != *kept* ]] || fail "bob sees $output"
+    expect 0 "*/root/kept*" alice "$zcachectl" --daemons "$one" files
+    expect 0 "*/root/kept*" "$zcachectl" --daemons "$one" files
+    expect 0 "*serving*" bob "$zcachectl" --daemons "$one" status
+    expect 0 "*" "$zcachectl" --daemons "$one" flush
+    exec 9>&-
+    wait "$kept" || fail "$(cat kept.out)"
+    [[ $(<root/kept) == 0123456789 ]] || fail "kept: $(<root/kept)"
+
+    # Credentials: of another handshake, read before, changed.  The others go on.
+    expect 0 "*another's: *another handshake*once more: *Replayed*changed: *munge cannot*" \
+        alice "$zcuser" other "$one"
+    echo "refused: $(count handshakes_refused) of 3"
+    (($(count handshakes_refused) == 3)) || fail "not all were counted"
+    expect 0 0123456789 alice "$zcuser" read "$one" "$tmp/root/kept"
+
+    # The local socket is root's; others are led to the fabric.
+    expect 1 "*" env ZCACHE_LOCAL=1 bash -c 'exec "$@"' - setpriv --reuid=20002 --regid=20002 \
+        --clear-groups -- "$zcuser" ping "$one"
+    expect 0 "" env ZCACHE_LOCAL=1 "$zcuser" ping "$one"
+    grep -q 'audit: client .* begins: zcuser (uid 20001, .*), by munge, as user 20001, over' 1.log ||
+        fail "no audit of alice: $(cat 1.log)"
+    expect 0 "" alice "$zcuser" unlink "$one" "$tmp/root/hers"
+    expect 0 "" alice "$zcuser" unlink "$one" "$tmp/root/kept"
+    [[ ! -e root/hers && ! -e root/kept ]] || fail "not deleted"
+    stop_daemon 1 || fail "status $? of the daemon"
+}
+
+users "tcp;ofi_rxm"
+users net
+
+# An address file of somebody else leads nobody anywhere.
+start_daemon 1 --auth munge --root "$tmp/root" --cache-size 16M --user-sessions 1
+cp 1.addr forged.addr
+chown 20002:20002 forged.addr
+expect 1 "*belongs to another user*" alice "$zcuser" ping "$tmp/forged.addr"
+chown 0:0 forged.addr
+chmod 666 forged.addr
+expect 1 "*may be written by others*" alice "$zcuser" ping "$tmp/forged.addr"
+
+# One user has a limit; without munged nobody comes, and it says why.
+mkfifo go
+alice "$zcuser" cached "$one" "$tmp/root/kept" 1 <go >kept.out 2>&1 &
+kept=$!
+exec 9>go
+wait_for 60 grep -q written kept.out || fail "$(cat kept.out)"
+expect 1 "*--user-sessions*" alice "$zcuser" ping "$one"
+expect 0 "" bob "$zcuser" ping "$one"
+stop_munged
+expect 1 "*is munged running on this host*" bob "$zcuser" ping "$one"
+start_munged || fail "munged did not start again"
+expect 0 "" bob "$zcuser" ping "$one"
+exec 9>&-
+wait "$kept" || fail "$(cat kept.out)"
+expect 0 "*" "$zcachectl" --daemons "$one" stop

@@ -1,0 +1,195 @@
+/* zcuser.c - for tests of the daemon: what one of its users does.
+ *
+ *     zcuser WHAT ADDRESS-FILE [PATH [TEXT]]
+ *
+ *     write PATH TEXT     creates it where it is not there, and closes it: the file has it
+ *     cached PATH TEXT    the same, but says "written" and keeps it open until the input ends
+ *     read PATH           prints it
+ *     truncate PATH SIZE, unlink PATH, stat PATH
+ *     ping                only begins a session, and ends it
+ *     other               shows, again and again, what munge made for another handshake: as it is,
+ *                         once more, and with one character changed; prints what is said
+ *
+ * The address is the local one where ZCACHE_LOCAL is 1, else the fabric's.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "zc_addrfile.h"
+#include "zc_client.h"
+#include "zc_log.h"
+#include "zc_munge.h"
+
+enum { READS = 64 << 10 };
+
+struct user {
+    struct zc_addrfile file;
+    struct zc_net *net;
+    struct zc_client *client;
+};
+
+static int come(struct user *u)
+{
+    const char *local = getenv("ZCACHE_LOCAL");
+    bool near = local && !strcmp(local, "1");
+    struct zc_net_config cfg = {.provider = u->file.provider,
+                                .toward = near ? u->file.local : u->file.address,
+                                .toward_len = near ? u->file.local_len : u->file.address_len,
+                                .munge = u->file.munge,
+                                .timeout_ms = 20000,
+                                .name = "zcuser"};
+    int rc = zc_net_create(&cfg, &u->net);
+
+    return rc ? rc
+              : zc_client_connect(u->net, cfg.toward, cfg.toward_len, &u->file.secret, "zcached",
+                                  &u->client);
+}
+
+/* ---- files ---- */
+
+static int open_file(struct user *u, const char *path, unsigned flags, uint64_t *h)
+{
+    struct zc_attr attr = {0};
+
+    return zc_client_open(u->client, path, flags, 0640, h, &attr);
+}
+
+static int write_file(struct user *u, const char *path, const char *text, bool stay)
+{
+    uint64_t h;
+    ssize_t rc = open_file(u, path, ZC_OPEN_WRITE | ZC_OPEN_CREATE, &h);
+    char c;
+
+    if (rc == 0)
+        rc = zc_client_write(u->client, h, text, strlen(text), 0);
+    if (rc >= 0 && stay) {
+        puts("written");
+        fflush(stdout);
+        while (read(STDIN_FILENO, &c, 1) > 0)
+            ;
+    }
+    return rc < 0 ? (int)rc : zc_client_close(u->client, h, ZC_LEVEL_STORED);
+}
+
+static int read_file(struct user *u, const char *path)
+{
+    char buf[READS];
+    uint64_t h;
+    ssize_t rc = open_file(u, path, ZC_OPEN_READ, &h);
+
+    if (rc == 0)
+        rc = zc_client_read(u->client, h, buf, sizeof buf, 0);
+    if (rc >= 0)
+        fwrite(buf, 1, (size_t)rc, stdout);
+    return rc < 0 ? (int)rc : zc_client_close(u->client, h, ZC_LEVEL_STORED);
+}
+
+static int truncate_file(struct user *u, const char *path, const char *size)
+{
+    uint64_t h;
+    int rc = open_file(u, path, ZC_OPEN_WRITE, &h);
+
+    if (rc == 0)
+        rc = zc_client_truncate(u->client, h, strtoull(size, NULL, 10));
+    return rc < 0 ? rc : zc_client_close(u->client, h, ZC_LEVEL_STORED);
+}
+
+static int stat_file(struct user *u, const char *path)
+{
+    struct zc_attr attr;
+    int rc = zc_client_stat(u->client, path, &attr);
+
+    if (rc == 0)
+        printf("%llu\n", (unsigned long long)attr.size);
+    return rc;
+}
+
+static int act(struct user *u, const char *what, const char *path, const char *text)
+{
+    if (!strcmp(what, "ping"))
+        return 0;
+    if (!strcmp(what, "write") || !strcmp(what, "cached"))
+        return write_file(u, path, text, *what == 'c');
+    if (!strcmp(what, "read"))
+        return read_file(u, path);
+    if (!strcmp(what, "truncate"))
+        return truncate_file(u, path, text);
+    if (!strcmp(what, "unlink"))
+        return zc_client_unlink(u->client, path);
+    if (!strcmp(what, "stat"))
+        return stat_file(u, path);
+    return zc_errorf(EINVAL, "no such action");
+}
+
+/* ---- what was not made for this handshake ---- */
+
+static char others[1024];
+
+static int show_others(uid_t reader, const void *bytes, size_t len, char **credential)
+{
+    (void)reader, (void)bytes, (void)len;
+    *credential = strdup(others);
+    return *credential ? 0 : -ENOMEM;
+}
+
+static const struct zc_munge_ops showing = {.encode = show_others};
+
+/* It must not be let in. */
+static bool refused(struct user *u, const char *how)
+{
+    struct user again = {.file = u->file};
+    int rc = come(&again);
+
+    printf("%s: %s\n", how, rc ? zc_error_text(rc) : "let in");
+    if (again.client)
+        zc_client_disconnect(again.client);
+    zc_net_destroy(again.net);
+    return rc == -EACCES;
+}
+
+static int show_other(struct user *u)
+{
+    const struct zc_pledge pledge = {.said = {1}, .key = {2}};
+    bool all;
+    int rc = zc_munge_vouch(&pledge, others, sizeof others);
+    size_t middle = strlen(others) / 2;
+
+    if (rc)
+        return rc;
+    zc_munge_replace(&showing);
+    all = refused(u, "another's");
+    all = refused(u, "once more") && all;
+    others[middle] = others[middle] == 'A' ? 'B' : 'A';
+    all = refused(u, "changed") && all;
+    return all ? 0 : zc_errorf(EPROTO, "not all were refused");
+}
+
+int main(int argc, char **argv)
+{
+    struct user u = {0};
+    int rc;
+
+    zc_log_init("zcuser");
+    if (argc < 3)
+        return 2;
+    rc = zc_addrfile_read(argv[2], &u.file);
+    if (rc == 0 && !strcmp(argv[1], "other")) {
+        rc = show_other(&u);
+    } else if (rc == 0) {
+        rc = come(&u);
+        if (rc == 0)
+            rc = act(&u, argv[1], argc > 3 ? argv[3] : "", argc > 4 ? argv[4] : "");
+    }
+    if (rc)
+        fprintf(stderr, "zcuser: %s\n", zc_error_text(rc));
+    if (u.client)
+        zc_client_disconnect(u.client);
+    if (u.net)
+        zc_net_destroy(u.net);
+    return rc ? 1 : 0;
+}

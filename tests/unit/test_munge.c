@@ -1,0 +1,434 @@
+/* test_munge.c - a server of many users: who they are, what they may, and who gets nowhere.
+ *
+ * munge is played by functions here: a credential is text, with the user whose turn it is; it can
+ * be read again and again, so that what refuses one that is used twice is the server.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <unistd.h>
+
+#include "raw_peer.h"
+#include "rig.h"
+#include "zc_cred.h"
+#include "zc_munge.h"
+
+enum { ALICE = 20001, BOB = 20002, OWNER = 0, PAYLOAD = 80 };
+
+/* ---- munge ---- */
+
+static uid_t now_is; /* who makes credentials */
+static bool munge_is_down;
+
+static int encode(uid_t reader, const void *bytes, size_t len, char **out)
+{
+    const unsigned char *p = bytes;
+
+    ck_assert_uint_eq(reader, ZC_MUNGE_SERVER);
+    *out = NULL;
+    if (munge_is_down)
+        return zc_errorf(EIO, "munged does not run");
+    *out = calloc(1, 64 + 2 * len);
+    snprintf(*out, 32, "MUNGE:%08x:", (unsigned)now_is);
+    for (size_t i = 0; i < len; i++)
+        snprintf(*out + 15 + 2 * i, 3, "%02x", p[i]);
+    return 0;
+}
+
+static int decode(const char *credential, void *bytes, size_t cap, size_t *len, uid_t *uid,
+                  gid_t *gid)
+{
+    unsigned char *p = bytes;
+
+    *len = 0;
+    if (strncmp(credential, "MUNGE:", 6) != 0)
+        return zc_errorf(EACCES, "munge cannot vouch for this client: Invalid credential");
+    *uid = *gid = (uid_t)strtoul(credential + 6, NULL, 16);
+    for (credential += 15; *credential && *len < cap; credential += 2, ++*len) {
+        char byte[3] = {credential[0], credential[1], 0};
+
+        p[*len] = (unsigned char)strtoul(byte, NULL, 16);
+    }
+    return 0;
+}
+
+static const struct zc_munge_ops fake = {encode, decode};
+
+/* ---- a store that notes for whom it works ---- */
+
+static uid_t opened_by; /* -1: nobody */
+static struct zc_store *memory;
+static struct zc_store_ops noting;
+
+static int open_noting(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
+                       struct zc_sfile **out, struct zc_attr *attr)
+{
+    const struct zc_cred *c = zc_cred_used();
+
+    opened_by = c ? c->uid : (uid_t)-1;
+    if (strstr(path, "alices") && opened_by != ALICE)
+        return zc_errorf(EACCES, "open %s: Permission denied", path);
+    return borrowed_open(s, path, flags, mode, out, attr);
+}
+
+static struct zc_store *noting_store(void)
+{
+    struct zc_store *s;
+
+    ck_assert_int_eq(zc_store_mem_create(&memory), 0);
+    s = borrow(memory);
+    noting = *s->ops;
+    noting.open = open_noting;
+    s->ops = &noting;
+    return s;
+}
+
+/* ---- */
+
+static struct rig rig;
+
+static void up(void)
+{
+    zc_munge_replace(&fake);
+    rig_munge = true;
+    rig_up(&rig, NULL, noting_store());
+}
+
+static void down(void)
+{
+    rig_down(&rig);
+    zc_store_destroy(memory);
+    zc_munge_replace(NULL);
+}
+
+struct user {
+    struct zc_net *net;
+    struct zc_client *client;
+};
+
+static struct user come(uid_t uid)
+{
+    struct user u = {.net = rig_net(60000)};
+
+    now_is = uid;
+    u.client = rig_connect(&rig, u.net);
+    return u;
+}
+
+static void go(struct user *u)
+{
+    zc_client_disconnect(u->client);
+    zc_net_destroy(u->net);
+}
+
+static int open_file(struct user *u, const char *path, uint64_t *h)
+{
+    struct zc_attr attr = {.block_size = 8192};
+
+    return zc_client_open(u->client, path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0644, h,
+                          &attr);
+}
+
+START_TEST(calls_are_made_as_the_caller)
+{
+    struct user alice, bob;
+    uint64_t h, g;
+    char buf[5] = "";
+
+    up();
+    alice = come(ALICE);
+    bob = come(BOB);
+    ck_assert_int_eq(open_file(&alice, "/alices", &h), 0);
+    ck_assert_uint_eq(opened_by, ALICE);
+    ck_assert_int_eq(zc_client_write(alice.client, h, "hers", 4, 0), 4);
+    ck_assert_int_eq(open_file(&bob, "/alices", &g), -EACCES); /* although it is cached */
+    ck_assert_int_eq(zc_client_read(bob.client, h, buf, 4, 0), -EBADF);
+    ck_assert_int_eq(open_file(&bob, "/bobs", &g), 0);
+    ck_assert_uint_eq(opened_by, BOB);
+    ck_assert_int_eq(zc_client_read(alice.client, h, buf, 4, 0), 4);
+    ck_assert_str_eq(buf, "hers");
+    ck_assert_uint_eq(rig_stat(alice.client, "users"), 2);
+    go(&bob);
+    WAIT_FOR(rig_stat(alice.client, "users") == 1);
+    go(&alice);
+    down();
+}
+END_TEST
+
+START_TEST(what_concerns_all_is_for_the_owner)
+{
+    struct user alice, root;
+    uint64_t h;
+    char *text;
+
+    up();
+    alice = come(ALICE);
+    root = come(OWNER);
+    for (uint32_t what = ZC_CONTROL_FLUSH; what <= ZC_CONTROL_RESUME; what++)
+        ck_assert_int_eq(zc_client_control(alice.client, what, NULL), -EPERM);
+    ck_assert_int_eq(zc_client_control(root.client, ZC_CONTROL_FLUSH, NULL), 0);
+    ck_assert_int_eq(open_file(&alice, "/alices", &h), 0);
+    ck_assert_int_eq(open_file(&root, "/roots", &h), 0);
+    ck_assert_int_eq(zc_client_info(alice.client, ZC_INFO_FILES, &text), 0);
+    ck_assert_ptr_nonnull(strstr(text, "/alices"));
+    ck_assert_ptr_null(strstr(text, "/roots"));
+    free(text);
+    ck_assert_int_eq(zc_client_info(root.client, ZC_INFO_FILES, &text), 0);
+    ck_assert_ptr_nonnull(strstr(text, "/alices"));
+    ck_assert_ptr_nonnull(strstr(text, "/roots"));
+    free(text);
+    go(&alice);
+    go(&root);
+    down();
+}
+END_TEST
+
+START_TEST(one_user_leaves_something_to_others)
+{
+    struct user a, b, c, bob, root;
+    struct zc_net *net;
+    uint64_t h[3];
+
+    rig_user = (struct zc_user_limits){.sessions = 3, .opens = 2};
+    up();
+    a = come(ALICE);
+    b = come(ALICE);
+    c = come(ALICE);
+    net = rig_net(60000);
+    now_is = ALICE;
+    ck_assert_int_eq(zc_client_connect(net, rig.addr, rig.addr_len, &rig_secret, "it", &bob.client),
+                     -EUSERS);
+    ck_assert_ptr_nonnull(strstr(zc_error_text(EUSERS), "--user-sessions"));
+    zc_net_destroy(net);
+    bob = come(BOB);
+    root = come(OWNER);
+    ck_assert_int_eq(open_file(&a, "/1", &h[0]), 0);
+    ck_assert_int_eq(open_file(&b, "/2", &h[1]), 0);
+    ck_assert_int_eq(open_file(&b, "/3", &h[2]), -EMFILE);
+    ck_assert_int_eq(open_file(&bob, "/3", &h[2]), 0);
+    ck_assert_int_eq(zc_client_close(a.client, h[0], ZC_LEVEL_STORED), 0);
+    ck_assert_int_eq(open_file(&b, "/3", &h[2]), 0);
+    go(&b); /* and what it had open */
+    WAIT_FOR(rig_stat(a.client, "sessions") == 4);
+    ck_assert_int_eq(open_file(&a, "/1", &h[0]), 0);
+    ck_assert_int_eq(open_file(&a, "/2", &h[1]), 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(open_file(&root, "/4", &h[2]), 0);
+    go(&a);
+    go(&c);
+    go(&bob);
+    go(&root);
+    down();
+    rig_user = (struct zc_user_limits){0};
+}
+END_TEST
+
+START_TEST(without_munged_it_says_so)
+{
+    struct zc_net *net;
+    struct zc_client *c;
+
+    up();
+    munge_is_down = true;
+    net = rig_net(60000);
+    ck_assert_int_eq(zc_client_connect(net, rig.addr, rig.addr_len, &rig_secret, "it", &c), -EIO);
+    ck_assert_ptr_nonnull(strstr(zc_error_text(EIO), "munged"));
+    munge_is_down = false;
+    zc_net_destroy(net);
+    down();
+}
+END_TEST
+
+/* ---- attackers ---- */
+
+static struct raw raw;
+static char credential[ZC_MAX_CREDENTIAL];
+static struct zc_pledge pledge;
+
+/* R-HELLO has come: a credential for this handshake, by him. */
+static struct zc_msg raw_vouch(uid_t uid)
+{
+    ck_assert_int_eq(raw.last.status, 0);
+    ck_assert_msg(zc_shake_check_answer(&raw.shake, raw.bytes, raw.len), "the server's proof");
+    memcpy(pledge.said, raw.shake.said, sizeof pledge.said);
+    memset(pledge.key, 7, sizeof pledge.key);
+    now_is = uid;
+    ck_assert_int_eq(zc_munge_vouch(&pledge, credential, sizeof credential), 0);
+    zc_shake_vouched(&raw.shake, pledge.key);
+    zc_shake_keys(&raw.shake, false, false, &raw.keys);
+    return (struct zc_msg){.type = ZC_T_VOUCH,
+                           .session = raw.last.session,
+                           .credential = {credential, (uint32_t)strlen(credential)}};
+}
+
+static void raw_begin(void)
+{
+    raw_up(&raw, &rig);
+    raw.method = ZC_METHOD_MUNGE;
+}
+
+START_TEST(another_method)
+{
+    up();
+    raw_up(&raw, &rig);
+    raw_greet(&raw, 60000, ZC_PROTOCOL); /* who knows the number in the address file */
+    ck_assert_int_eq(raw.last.status, -EOPNOTSUPP);
+    ck_assert_ptr_nonnull(strstr(raw.text, "munge"));
+    zc_tp_close(raw.tp);
+    down();
+}
+END_TEST
+
+/* The number in the address file is all that AUTH would take. */
+START_TEST(auth_is_nothing)
+{
+    unsigned char proof[ZC_PROOF_SIZE];
+    struct user root;
+    struct zc_msg m;
+
+    up();
+    root = come(OWNER);
+    raw_begin();
+    raw_greet(&raw, 60000, ZC_PROTOCOL);
+    m = raw_auth(&raw, proof);
+    raw_send(&raw, &m);
+    WAIT_FOR(rig_stat(root.client, "handshakes_refused") == 1);
+    ck_assert_uint_eq(rig_stat(root.client, "sessions"), 1);
+    ck_assert_uint_eq(raw.received, 1);
+    zc_tp_close(raw.tp);
+    go(&root);
+    down();
+}
+END_TEST
+
+/* What was heard, or taken from another handshake, opens no session, though munge would read it;
+ * and he whose handshake it is is not kept out by those who try. */
+START_TEST(a_credential_is_of_one_handshake)
+{
+    char first[ZC_MAX_CREDENTIAL];
+    struct user root;
+    struct zc_msg m;
+
+    up();
+    root = come(OWNER);
+    raw_begin();
+    raw_greet(&raw, 60000, ZC_PROTOCOL);
+    m = raw_vouch(ALICE);
+    memcpy(first, credential, sizeof first);
+    raw_call(&raw, &m);
+    ck_assert_int_eq(raw.last.status, 0);
+    ck_assert_int_eq(raw.last.type, ZC_T_VOUCH | ZC_REPLY);
+    ck_assert(zc_seal_check(&raw.keys, raw.bytes, raw.len));
+    raw_send(&raw, &m); /* once more, in its session */
+    WAIT_FOR(rig_stat(root.client, "handshakes_refused") == 1);
+    zc_tp_close(raw.tp);
+
+    raw_begin();
+    raw.id = 4712;
+    raw_greet(&raw, 60000, ZC_PROTOCOL);
+    m = raw_vouch(ALICE);
+    m.credential = (struct zc_bytes){first, (uint32_t)strlen(first)};
+    raw_call(&raw, &m);
+    ck_assert_int_eq(raw.last.type, ZC_T_HELLO | ZC_REPLY);
+    ck_assert_int_eq(raw.last.status, -EACCES);
+    ck_assert_ptr_nonnull(strstr(raw.text, "another handshake"));
+    m.credential = (struct zc_bytes){credential, (uint32_t)strlen(credential)};
+    raw_call(&raw, &m);
+    ck_assert_int_eq(raw.last.status, 0);
+    ck_assert_uint_eq(rig_stat(root.client, "handshakes_refused"), 2);
+    ck_assert_uint_eq(rig_stat(root.client, "users"), 2);
+    zc_tp_close(raw.tp);
+    go(&root);
+    down();
+}
+END_TEST
+
+static void refused(const struct zc_msg *like, const char *text, uint32_t n)
+{
+    struct zc_msg m = *like;
+
+    m.tag = 0;
+    m.credential = (struct zc_bytes){text, n};
+    raw_call(&raw, &m);
+    ck_assert_msg(raw.last.type == (ZC_T_HELLO | ZC_REPLY), "taken: %.*s", (int)n, text);
+    ck_assert_int_eq(raw.last.status, -EACCES);
+}
+
+/* Each of its bytes, one at a time; cut; none. */
+START_TEST(an_altered_credential)
+{
+    char changed[ZC_MAX_CREDENTIAL];
+    struct user root;
+    struct zc_msg m;
+    uint32_t n;
+
+    up();
+    root = come(OWNER);
+    raw_begin();
+    raw_greet(&raw, 60000, ZC_PROTOCOL);
+    m = raw_vouch(ALICE);
+    n = m.credential.n;
+    for (uint32_t i = 0; i < 15 + 2 * (PAYLOAD - 32); i++) { /* the rest is the key */
+        if (i >= 6 && i < 15)
+            continue; /* munge's own */
+        memcpy(changed, credential, sizeof changed);
+        changed[i] = changed[i] == '0' ? '1' : '0';
+        refused(&m, changed, n);
+    }
+    refused(&m, credential, n - 2);
+    refused(&m, credential, 0);
+    ck_assert_uint_eq(rig_stat(root.client, "sessions"), 1);
+    /* the key: it is taken, but who has changed it cannot speak with it, nor can the client */
+    memcpy(changed, credential, sizeof changed);
+    changed[n - 1] ^= 1;
+    m.credential.p = changed;
+    raw_call(&raw, &m);
+    ck_assert(!zc_seal_check(&raw.keys, raw.bytes, raw.len));
+    zc_tp_close(raw.tp);
+    go(&root);
+    down();
+}
+END_TEST
+
+/* Who has found out the numbers of another user's session does not end it by coming in its place,
+ * nor by calling himself as its client does. */
+START_TEST(sessions_of_others_stay)
+{
+    struct user alice;
+    struct zc_past past;
+    struct zc_msg m;
+    uint64_t h;
+
+    up();
+    alice = come(ALICE);
+    ck_assert_int_eq(open_file(&alice, "/alices", &h), 0);
+    past = zc_client_past(alice.client);
+    raw_begin();
+    raw.id = past.client_id;
+    raw.replaces = past.session;
+    raw.replaces_client = past.client_id;
+    raw_greet(&raw, 60000, ZC_PROTOCOL);
+    m = raw_vouch(BOB);
+    raw_call(&raw, &m);
+    ck_assert_int_eq(raw.last.type, ZC_T_VOUCH | ZC_REPLY);
+    ck_assert_int_eq(raw.last.status, 0);
+    ck_assert_int_eq(zc_client_ping(alice.client), 0);
+    ck_assert_int_eq(zc_client_write(alice.client, h, "hers", 4, 0), 4);
+    ck_assert_uint_eq(rig_stat(alice.client, "sessions"), 2);
+    ck_assert_uint_eq(rig_stat(alice.client, "sessions_replaced"), 0);
+    zc_tp_close(raw.tp);
+    go(&alice);
+    down();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("munge");
+
+    CASE(s, "users", 60, calls_are_made_as_the_caller, what_concerns_all_is_for_the_owner,
+         one_user_leaves_something_to_others, without_munged_it_says_so);
+    CASE(s, "attackers", 60, another_method, auth_is_nothing, a_credential_is_of_one_handshake,
+         an_altered_credential, sessions_of_others_stay);
+    return run_suite(s);
+}
