@@ -340,7 +340,8 @@ void zc_ledger_page_failed(struct zc_cache *c, struct zc_page *p, bool failed)
     }
 }
 
-const char *zc_ledger_cause(const struct zc_cache *c, const struct zc_why *why)
+/* The explanation without the file and the bytes of one write: MPI shows 239 bytes in all. */
+static const char *cause(const struct zc_cache *c, const struct zc_why *why)
 {
     const char *plain = strerror(-why->err);
     int skip = 0;
@@ -367,8 +368,7 @@ bool zc_ledger_refused(struct zc_cache *c, const struct zc_file *f, struct zc_wh
     if (s.n > 1)
         zc_why_set(why, why->err,
                    "write of %s, %" PRIu64 " bytes in %u ranges within %" PRIu64 "-%" PRIu64 ": %s",
-                   f->path, s.bytes, s.n, s.s[0].lo, s.s[s.n - 1].hi - 1,
-                   zc_ledger_cause(c, &f->write_why));
+                   f->path, s.bytes, s.n, s.s[0].lo, s.s[s.n - 1].hi - 1, cause(c, &f->write_why));
     return true;
 }
 

@@ -89,10 +89,6 @@ void zc_ledger_page_failed(struct zc_cache *c, struct zc_page *p, bool failed);
 /* How much of the file is refused, where and why; false: nothing is. */
 bool zc_ledger_refused(struct zc_cache *c, const struct zc_file *f, struct zc_why *why);
 
-/* An explanation without the file and the bytes of one write, for a sentence that has them already:
- * MPI shows 239 bytes in all.  Part of `why`, or static. */
-const char *zc_ledger_cause(const struct zc_cache *c, const struct zc_why *why);
-
 /* The verdict for somebody who was told of *told failures so far (NULL: nobody in particular):
  * `failed` is what went wrong now, or NULL.  False: all is well. */
 bool zc_ledger_verdict(struct zc_file *f, const struct zc_why *failed, uint64_t *told,

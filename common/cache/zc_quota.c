@@ -73,7 +73,7 @@ enum zc_quota zc_quota_ask(struct zc_cache *c, struct zc_file *f, const struct z
         if (failing_may(c, f))
             return ZC_QUOTA_FREE;
         zc_why_set(&f->access_why, f->write_why.err, "quota of the cache reached: %s",
-                   zc_ledger_cause(c, &f->write_why));
+                   f->write_why.text);
         return ZC_QUOTA_FULL;
     }
     if (healthy < zc_quota_healthy(c))

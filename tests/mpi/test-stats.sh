@@ -63,7 +63,7 @@ preload=$fast
 
 limited small_accesses "small accesses" 2 --phases 4000 --record 64 --access independent \
     --no-barrier --hint cb_nodes=1
-limited network "the network" 4 --phases 16 --record 2M --hint cb_nodes=1 \
+limited network "the network" 4 --phases 64 --record 64K --hint cb_nodes=1 \
     --hint zcache_local=false --hint zcache_cache_size=512M
 
 ZCACHE_STATS=1 mpi_quiet 3 "$programs/t_stats" "zcache:$root/file" late || fail "t_stats late"

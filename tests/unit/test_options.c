@@ -18,6 +18,7 @@ static void setup(void)
     unsetenv("ZCACHE_DAEMONS");
     unsetenv("ZCACHE_PROVIDER");
     unsetenv("ZCACHE_STATS");
+    unsetenv("ZCACHE_ALLOW_ROOT");
     ck_assert_int_eq(zc_settings_init(&s), 0);
 }
 
