@@ -295,6 +295,7 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
 {
     struct zc_sfile *sf, *surplus;
     uint64_t block_size;
+    int64_t born_ns;
     struct opening o;
     struct zc_file *f;
     uint64_t before, stride = attr->stride;
@@ -319,6 +320,7 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
     f->refs++;
     zc_ctl_get(c, f);
     block_size = attr->block_size;
+    born_ns = attr->born_ns; /* which opens tell, and no look at the file */
     attr->set = set;
     rc = check_set(f, attr);
     if (rc == 0)
@@ -330,6 +332,7 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
     if (rc == 0)
         attr->set = set;
     attr->block_size = block_size;
+    attr->born_ns = born_ns;
     surplus = sf;
     if (rc == 0) {
         surplus = opened(c, f, &o, sf, flags, stride, attr);

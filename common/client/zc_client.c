@@ -277,6 +277,7 @@ static void take_attr(struct zc_attr *a, const struct zc_msg *m)
                           .nlink = m->nlink,
                           .mtime_ns = (int64_t)m->mtime_ns,
                           .ctime_ns = (int64_t)m->ctime_ns,
+                          .born_ns = (int64_t)m->born_ns,
                           .block_size = m->block_size};
 }
 

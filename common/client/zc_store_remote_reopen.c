@@ -4,7 +4,8 @@
  * name, one thread at a time for each file; the keeper does so for all files as soon as there is
  * another session, so that nobody has to come for what was lost to be known.
  *
- * The file has to be the same one: with another inode it was replaced, and its bytes are nobody's.
+ * The file has to be the same one: with another inode, or one that was made at another time, it was
+ * replaced, and its bytes are nobody's.
  * With another boot id, what the daemon before had taken and not stored is gone: the file's epoch
  * is raised, and those who watch the store are told.  Where nobody keeps what was taken (the store
  * is not lossy), that is an error of each sync and of the close.
@@ -43,6 +44,7 @@ void zc_remote_opened(struct rfile *f, const struct use *use, uint64_t handle,
     h->boot_id = zc_client_boot_id(use->client);
     h->dev = attr->dev;
     h->ino = attr->ino;
+    h->born_ns = attr->born_ns;
     h->host = use->session->host;
 }
 
@@ -56,12 +58,19 @@ void zc_remote_new_epoch(struct rfile *f, uint32_t i)
     h->written = h->safe = 0;
 }
 
+/* A file that was deleted may have left its number to the next one. */
+static bool is_another(const struct rhandle *h, const struct use *use, const struct zc_attr *attr)
+{
+    return h->ino != attr->ino || (h->host == use->session->host && h->dev != attr->dev) ||
+           (h->born_ns && attr->born_ns && h->born_ns != attr->born_ns);
+}
+
 /* Why what was opened is not the file that it was; 0: it is. */
 static int check(const struct rfile *f, const struct use *use, const struct zc_attr *attr)
 {
     const struct rhandle *h = &f->at[use->index];
 
-    if (h->ino != attr->ino || (h->host == use->session->host && h->dev != attr->dev))
+    if (is_another(h, use, attr))
         return zc_errorf(ESTALE, "%s was replaced while its daemon was away", f->path);
     if (attr->block_size != f->place.block_size)
         return zc_errorf(

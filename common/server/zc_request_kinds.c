@@ -27,6 +27,7 @@ static void fill_attr(struct zc_msg *m, const struct zc_attr *a)
     m->nlink = a->nlink;
     m->mtime_ns = (uint64_t)a->mtime_ns;
     m->ctime_ns = (uint64_t)a->ctime_ns;
+    m->born_ns = (uint64_t)a->born_ns;
 }
 
 static int in_other_blocks(struct zc_request *r, uint64_t decided, uint64_t in_use)

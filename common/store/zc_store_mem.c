@@ -29,7 +29,7 @@ struct mem_file {
     struct zc_list link; /* in mem_store.files until nothing refers to it */
     char *path;          /* NULL: unlinked */
     uint64_t ino, block_size;
-    int64_t mtime;
+    int64_t mtime, born;
     unsigned opens;
     char *data;
     uint64_t size, room;
@@ -95,6 +95,7 @@ static void get_attr(struct mem_store *m, const struct mem_file *f, struct zc_at
         .nlink = f->path ? 1 : 0,
         .mtime_ns = f->mtime,
         .ctime_ns = f->mtime,
+        .born_ns = f->born,
         .exact = true,
         .block_size = f->block_size,
     };
@@ -225,7 +226,7 @@ static struct mem_file *create_file(struct mem_store *m, const char *path)
     }
     zc_list_init(&f->unstored);
     f->ino = ++m->next_ino;
-    f->mtime = ++m->now;
+    f->mtime = f->born = ++m->now;
     zc_list_add_tail(&m->files, &f->link);
     return f;
 }
@@ -600,4 +601,13 @@ int zc_store_mem_create_lossy(struct zc_store **out)
     (*out)->remembers = true;
     (*out)->servers = 1;
     return 0;
+}
+
+void zc_store_mem_reuse_number(struct zc_store *s)
+{
+    struct mem_store *m = (struct mem_store *)s;
+
+    zc_lock_get(&m->lock);
+    m->next_ino--;
+    zc_lock_put(&m->lock);
 }

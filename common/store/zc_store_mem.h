@@ -16,4 +16,7 @@ void zc_store_mem_die(struct zc_store *s);
 /* The same, and nobody is told: who asks sees it. */
 void zc_store_mem_die_unsaid(struct zc_store *s);
 
+/* The next file gets the inode number of the last one, which was deleted. */
+void zc_store_mem_reuse_number(struct zc_store *s);
+
 #endif

@@ -54,7 +54,7 @@ static const struct field reply_head[] = {F(I32, status), V(STR, text, ZC_MAX_TE
 
 #define ATTR                                                                                       \
     F(U64, size), F(U64, block_size), F(HEX, dev), F(U64, ino), F(U64, nlink), F(U64, mtime_ns),   \
-        F(U64, ctime_ns)
+        F(U64, ctime_ns), F(U64, born_ns)
 
 static const struct layout layouts[] = {
 #define ZC_MESSAGE(name, number, ...) {ZC_T_##name, "R-" #name, __VA_ARGS__},

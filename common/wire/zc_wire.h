@@ -140,7 +140,7 @@ struct zc_msg {
     uint64_t set;             /* OPEN: which daemons serve the file ... */
     uint32_t daemon, daemons; /* ... this one's place among them, and how many they are */
     uint64_t stride;          /* OPEN: the client reads every so-manieth block; 0: all */
-    uint64_t dev, ino, nlink, mtime_ns, ctime_ns;
+    uint64_t dev, ino, nlink, mtime_ns, ctime_ns, born_ns;
     uint64_t raddr, rkey;
     uint64_t view;                /* number of a view that the session has installed */
     uint64_t view_low, view_high; /* its hash */

@@ -62,6 +62,7 @@ static struct zc_msg full(uint8_t type)
                            .nlink = 3,
                            .mtime_ns = 0xf1f2f3f4f5f6f7f8,
                            .ctime_ns = 0xf9fafbfcfdfeff00,
+                           .born_ns = 0xe9eaebecedeeefe0,
                            .raddr = 0x0a1a2a3a4a5a6a7a,
                            .rkey = 0x0b1b2b3b4b5b6b7b,
                            .view = 0x0c0d0e0f10111213,

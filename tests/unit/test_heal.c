@@ -416,7 +416,7 @@ START_TEST(dropped_by_the_same_one)
 END_TEST
 
 /* Somebody has put another file in its place: its bytes are not written there. */
-START_TEST(a_file_that_was_replaced)
+static void replaced(bool by_one_of_its_number)
 {
     struct zc_attr attr = {.block_size = BLOCK};
     struct zc_sfile *another;
@@ -429,6 +429,8 @@ START_TEST(a_file_that_was_replaced)
     works(zc_store_sync(j.file, ZC_LEVEL_STORED));
     kill_daemon(0);
     works(zc_store_unlink(shared, "/f"));
+    if (by_one_of_its_number)
+        zc_store_mem_reuse_number(shared);
     works(zc_store_open_file(shared, "/f", NEW, 0600, &another, &attr));
     zc_store_close_file(another, ZC_LEVEL_VISIBLE);
     start(0);
@@ -440,6 +442,17 @@ START_TEST(a_file_that_was_replaced)
     ck_assert_uint_eq(attr.size, 0);
     end(&j);
     down();
+}
+
+START_TEST(a_file_that_was_replaced)
+{
+    replaced(false);
+}
+END_TEST
+
+START_TEST(a_file_that_was_replaced_by_one_of_its_number)
+{
+    replaced(true);
 }
 END_TEST
 
@@ -549,7 +562,7 @@ int main(void)
     CASE(s, "again", 60, started_again_between_calls, what_it_had_taken_is_told,
          killed_in_a_transfer, started_again_during_calls, one_of_two_dies,
          dropped_by_the_same_one);
-    CASE(s, "files", 60, a_file_that_was_replaced, the_set_stays, cards_are_left_again,
-         calls_by_name);
+    CASE(s, "files", 60, a_file_that_was_replaced, a_file_that_was_replaced_by_one_of_its_number,
+         the_set_stays, cards_are_left_again, calls_by_name);
     return run_suite(s);
 }
