@@ -17,12 +17,13 @@
 #include <unistd.h>
 
 #include "zc_events.h"
+#include "zc_lock.h"
 #include "zc_log.h"
 
 atomic_bool zc_events_on;
 
 static struct zc_event_file *map; /* set before zc_events_on */
-static pthread_mutex_t starting = PTHREAD_MUTEX_INITIALIZER;
+static struct zc_lock starting = ZC_LOCK_INITIALIZER(ZC_ORDER_EVENTS);
 
 /* Of this thread in map->threads, from 1; 0: it has none yet. */
 static _Thread_local uint32_t thread_number;
@@ -77,10 +78,10 @@ static void start(const char *dir, const char *who, int rank)
 
 void zc_events_start(const char *dir, const char *who, int rank)
 {
-    pthread_mutex_lock(&starting);
+    zc_lock_get(&starting);
     if (!map)
         start(dir, who, rank);
-    pthread_mutex_unlock(&starting);
+    zc_lock_put(&starting);
 }
 
 static uint32_t this_thread(void)

@@ -41,6 +41,7 @@ enum zc_lock_order {
     ZC_ORDER_INJECTION, /* inside a transport that is told to fail */
     ZC_ORDER_TRANSPORT, /* inside a transport */
     ZC_ORDER_LIBFABRIC, /* its calls, where they must not meet; and loading it */
+    ZC_ORDER_EVENTS,    /* a trace begins */
 };
 
 struct zc_lock {
