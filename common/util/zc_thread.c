@@ -1,24 +1,49 @@
-/* zc_thread.c - starting a thread that takes no signals. */
+/* zc_thread.c - starting a thread that takes no signals, and has its name before it does anything:
+ * what it records is put down to that. */
 #include "config.h"
 
+#include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "zc_log.h"
 #include "zc_thread.h"
 
+struct start {
+    char name[16]; /* as pthread_setname_np(3) takes it */
+    void *(*run)(void *);
+    void *arg;
+};
+
+static void *begin(void *arg)
+{
+    struct start s = *(struct start *)arg;
+
+    free(arg);
+    pthread_setname_np(pthread_self(), s.name);
+    return s.run(s.arg);
+}
+
 int zc_thread_start(pthread_t *out, const char *name, void *(*run)(void *), void *arg)
 {
+    struct start *s = malloc(sizeof *s);
     sigset_t all, old;
     int rc;
 
+    if (!s)
+        return zc_errorf(ENOMEM, "thread %s cannot start: out of memory", name);
+    *s = (struct start){.run = run, .arg = arg};
+    snprintf(s->name, sizeof s->name, "%s", name);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = pthread_create(out, NULL, run, arg);
+    rc = pthread_create(out, NULL, begin, s);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
-    if (rc)
+    if (rc) {
+        free(s);
         return zc_errorf(rc, "thread %s cannot start: %s; raise the limit on processes (ulimit -u)",
                          name, strerror(rc));
-    pthread_setname_np(*out, name);
+    }
     return 0;
 }

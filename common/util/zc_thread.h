@@ -4,9 +4,9 @@
 
 #include <pthread.h>
 
-/* Starts run(arg) as thread `name` (at most 15 bytes; shows in ps and top).  All signals are
- * blocked in it: they are for the program's own threads.  0, or a negative errno explained by
- * zc_errorf(). */
+/* Starts run(arg) as thread `name` (at most 15 bytes; shows in ps and top), which it is called
+ * from its first moment on.  All signals are blocked in it: they are for the program's own threads.
+ * 0, or a negative errno explained by zc_errorf(). */
 int zc_thread_start(pthread_t *out, const char *name, void *(*run)(void *), void *arg);
 
 #endif
