@@ -261,6 +261,7 @@ static int cannot_listen(const struct zc_settings *s, int rc)
 static int create_server(struct iod *d)
 {
     struct zc_server_config cfg = {
+        .terse = true,
         .cache = d->cache,
         .store = d->files,
         .journal = d->journal,

@@ -67,7 +67,7 @@ static enum outcome ask_quota(struct zc_cache *c, struct zc_access *a, const str
     enum zc_quota q = a->dir == ZC_WRITE ? zc_quota_ask(c, f, p) : ZC_QUOTA_FREE;
 
     if (q == ZC_QUOTA_FULL)
-        a->status = zc_errorf(-f->access_why.err, "%s", f->access_why.text);
+        a->status = zc_why_tell(&f->access_why);
     return q == ZC_QUOTA_FREE ? DONE : q == ZC_QUOTA_WAIT ? CURBED : FAILED;
 }
 

@@ -67,7 +67,19 @@ void zc_why_set(struct zc_why *w, int err, const char *fmt, ...)
     zc_text_vformat(w->text, sizeof(w->text), sizeof(w->text), fmt, ap);
     va_end(ap);
     w->err = err;
-    w->plain = false;
+    memcpy(w->cause, w->text, sizeof w->cause);
+}
+
+void zc_why_take(struct zc_why *w, int err)
+{
+    w->err = err;
+    snprintf(w->text, sizeof w->text, "%s", zc_error_text(err));
+    snprintf(w->cause, sizeof w->cause, "%s", zc_error_cause(err));
+}
+
+int zc_why_tell(const struct zc_why *w)
+{
+    return zc_error_again(-w->err, w->text, w->cause);
 }
 
 /* The thread that calls ready() must know why. */
@@ -80,7 +92,7 @@ static void explain(struct zc_access *a)
     why = f->access_why;
     zc_lock_put(&f->cache->lock);
     if (why.err == a->status)
-        zc_errorf(-a->status, "%s", why.text);
+        zc_why_tell(&why);
 }
 
 static void deliver(struct deliveries *d)

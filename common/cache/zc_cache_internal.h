@@ -234,8 +234,12 @@ void zc_cache_unlock(struct zc_cache *c);
 /* Waits on c->changed; returns early when there are completions to deliver first. */
 void zc_cache_wait(struct zc_cache *c);
 void zc_kick(struct zc_cache *c); /* wakes every flusher */
+/* An explanation in these words, which are the cause, too; this thread's of `err`; and the reverse:
+ * it becomes this thread's, and its error is returned. */
 void zc_why_set(struct zc_why *w, int err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+void zc_why_take(struct zc_why *w, int err);
+int zc_why_tell(const struct zc_why *w);
 
 /* ---- zc_times.c: how long the store takes, and who waits ---- */
 /* Around a store call, both with the lock; begin tells when.  `kind` is ZC_EVENT_STORE_..., and

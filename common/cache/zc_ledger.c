@@ -361,17 +361,6 @@ void zc_ledger_page_failed(struct zc_cache *c, struct zc_page *p, bool failed)
     }
 }
 
-/* The explanation without the file and the bytes of one write: MPI shows 239 bytes in all. */
-static const char *cause(const struct zc_why *why)
-{
-    int skip = 0;
-
-    if (why->plain)
-        return strerror(-why->err);
-    (void)sscanf(why->text, "bytes %*u-%*u: %n", &skip);
-    return why->text + skip;
-}
-
 bool zc_ledger_refused(struct zc_cache *c, const struct zc_file *f, struct zc_why *why)
 {
     struct zc_spans s = {0};
@@ -385,10 +374,13 @@ bool zc_ledger_refused(struct zc_cache *c, const struct zc_file *f, struct zc_wh
         add_page(c, p, &p->dirty, &s);
     }
     *why = f->write_why;
-    if (s.n > 1)
+    if (s.n == 1)
+        zc_why_set(why, why->err, "write of %s, %" PRIu64 " bytes at %" PRIu64 ": %s", f->path,
+                   s.bytes, s.s[0].lo, f->write_why.cause);
+    else if (s.n > 1)
         zc_why_set(why, why->err,
                    "write of %s, %" PRIu64 " bytes in %u ranges within %" PRIu64 "-%" PRIu64 ": %s",
-                   f->path, s.bytes, s.n, s.s[0].lo, s.s[s.n - 1].hi - 1, cause(&f->write_why));
+                   f->path, s.bytes, s.n, s.s[0].lo, s.s[s.n - 1].hi - 1, f->write_why.cause);
     return true;
 }
 

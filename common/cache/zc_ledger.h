@@ -39,9 +39,9 @@ struct zc_page;
 
 /* An error and its explanation, as kept for somebody who asks later. */
 struct zc_why {
-    int err;    /* negative errno; 0: none */
-    bool plain; /* what `text` says beyond the file and the bytes is strerror(3) of `err` */
+    int err; /* negative errno; 0: none */
     char text[ZC_TEXT_MAX];
+    char cause[ZC_TEXT_MAX]; /* as zc_error_cause() */
 };
 
 enum { ZC_SPANS = 16 };

@@ -19,6 +19,8 @@
  */
 #include "config.h"
 
+#include <stdio.h>
+
 #include "zc_cache_internal.h"
 
 /* A cache that has become smaller may have all its pages claimed until some are written back. */
@@ -60,6 +62,15 @@ static bool failing_may(const struct zc_cache *c, const struct zc_file *f)
     return f->nclaimed < quota && c->nbarred < c->npages / 2 && c->nclaimed + 1 < c->npages;
 }
 
+/* MPI shows 239 bytes: the cause comes first. */
+static void reached(struct zc_why *why, const struct zc_why *refused)
+{
+    static const char more[] = "; quota of the cache reached";
+
+    zc_why_set(why, refused->err, "%s%s", refused->text, more);
+    snprintf(why->cause, sizeof why->cause, "%s%s", refused->cause, more);
+}
+
 enum zc_quota zc_quota_ask(struct zc_cache *c, struct zc_file *f, const struct zc_page *p)
 {
     const struct zc_why *stuck;
@@ -72,8 +83,7 @@ enum zc_quota zc_quota_ask(struct zc_cache *c, struct zc_file *f, const struct z
     if (f->nfailed > 0) {
         if (failing_may(c, f))
             return ZC_QUOTA_FREE;
-        zc_why_set(&f->access_why, f->write_why.err, "%s; quota of the cache reached",
-                   f->write_why.text); /* MPI shows 239 bytes: the cause comes first */
+        reached(&f->access_why, &f->write_why);
         return ZC_QUOTA_FULL;
     }
     if (healthy < zc_quota_healthy(c))

@@ -32,7 +32,7 @@ static void ready(struct zc_access *a)
 
     zc_lock_get(&w->lock);
     if (a->status < 0)
-        zc_why_set(&w->why, a->status, "%s", zc_error_text(a->status));
+        zc_why_take(&w->why, a->status);
     w->done = true;
     pthread_cond_signal(&w->cond);
     zc_lock_put(&w->lock);
@@ -55,7 +55,7 @@ static int waiter_begin(struct waiter *w)
     zc_lock_put(&w->lock);
     zc_waited.cache += zc_now() - began;
     if (w->access.status < 0)
-        return zc_errorf(-w->access.status, "%s", w->why.text);
+        return zc_why_tell(&w->why);
     return 0;
 }
 

@@ -363,14 +363,10 @@ static ssize_t write_scattered(struct zc_cache *c, struct zc_page *p)
 static void explain(const struct zc_file *f, uint64_t off, uint64_t bytes, int rc,
                     struct zc_why *why)
 {
-    const char *text = zc_error_text(rc);
-
-    if (f->cache->store->names_bytes)
-        zc_why_set(why, rc, "%s", text);
-    else
-        zc_why_set(why, rc, "write-back of %s, bytes %llu-%llu: %s", f->path,
-                   (unsigned long long)off, (unsigned long long)(off + bytes - 1), text);
-    why->plain = !f->cache->store->remembers && zc_error_is_plain(rc);
+    if (!f->cache->store->names_bytes)
+        zc_errorf_because(-rc, zc_error_cause(rc), "write-back of %s, bytes %llu-%llu", f->path,
+                          (unsigned long long)off, (unsigned long long)(off + bytes - 1));
+    zc_why_take(why, rc);
 }
 
 /* Writes the job piece by piece, without the lock; the text of an error goes to `why`. */
@@ -520,7 +516,7 @@ static int store_squeezed(struct zc_cache *c, struct write_job *job, struct zc_w
     zc_cache_unlock(c);
     rc = zc_store_sync(sf, ZC_LEVEL_STORED);
     if (rc < 0)
-        zc_why_set(why, rc, "%s", zc_error_text(rc));
+        zc_why_take(why, rc);
     zc_lock_get(&c->lock);
     zc_call_ended(c, began, ZC_EVENT_STORE_SYNC, 0);
     job->stored = rc == 0;

@@ -40,8 +40,8 @@ struct transfer {
  * not. */
 static int explain(int rc, uint64_t off, uint64_t len)
 {
-    return zc_errorf(-rc, "bytes %llu-%llu: %s", (unsigned long long)off,
-                     (unsigned long long)(off + len - 1), zc_error_text(rc));
+    return zc_errorf_because(-rc, zc_error_text(rc), "bytes %llu-%llu", (unsigned long long)off,
+                             (unsigned long long)(off + len - 1));
 }
 
 /* A read came back short: zeros up to the end of the file, wherever that is.  Bytes the part

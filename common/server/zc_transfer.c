@@ -196,13 +196,18 @@ static void page_ready(struct zc_server *s, struct zc_notice *n)
     zc_transfer_advance(r);
 }
 
+static const char *why(const struct zc_request *r, int err)
+{
+    return zc_server_of(r)->cfg.terse ? zc_error_cause(err) : zc_error_text(err);
+}
+
 /* On a thread of the cache. */
 static void access_ready(struct zc_access *a)
 {
     struct piece *p = zc_list_entry(a, struct piece, access);
 
     if (a->status)
-        snprintf(p->text, sizeof p->text, "%s", zc_error_text(a->status));
+        snprintf(p->text, sizeof p->text, "%s", why(p->request, a->status));
     zc_server_notify(zc_server_of(p->request), &p->ready);
 }
 
@@ -251,7 +256,7 @@ static void enter_page(struct piece *p)
     if (rc == 0)
         on_page(p);
     else if (rc != -EINPROGRESS)
-        piece_fail(p, rc, zc_error_text(rc));
+        piece_fail(p, rc, why(r, rc));
 }
 
 static void moved(struct zc_op *op, int status)

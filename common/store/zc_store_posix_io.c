@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -114,11 +115,18 @@ ssize_t zc_posix_preadv(struct zc_sfile *sf, const struct iovec *iov, int n, uin
     return total;
 }
 
+static const char *cause_of(int err, char cause[ZC_TEXT_MAX])
+{
+    snprintf(cause, ZC_TEXT_MAX, "%s%s", strerror(err), zc_posix_remedy(err));
+    return cause;
+}
+
 ssize_t zc_posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off)
 {
     struct posix_file *f = posix_file(sf);
     struct walk w = {.iov = iov, .n = n};
     struct iovec batch[BATCH_IOV];
+    char cause[ZC_TEXT_MAX];
     ssize_t total = 0, put;
     ssize_t len = check_range(f, iov, n, off);
     int locked;
@@ -141,8 +149,9 @@ ssize_t zc_posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, ui
         if (put == 0)
             errno = EIO;
         if (put <= 0) {
-            total = zc_errorf_plain(errno, zc_posix_remedy(errno), "write of %s, %zd bytes at %llu",
-                                    f->path, len, (unsigned long long)off);
+            total =
+                zc_errorf_because(errno, cause_of(errno, cause), "write of %s, %zd bytes at %llu",
+                                  f->path, len, (unsigned long long)off);
             break;
         }
         total += put;
@@ -160,6 +169,7 @@ ssize_t zc_posix_write_ranges(struct zc_sfile *sf, const char *data, const struc
     const struct posix_store *ps = posix_store(sf->store);
     const struct zc_ranges_ask ask = {ps->ask, ps->ask_arg};
     struct iovec whole = {NULL, r[n - 1].hi};
+    char cause[ZC_TEXT_MAX];
     uint64_t len = r[n - 1].hi - r[0].lo;
     ssize_t rc = check_range(f, &whole, 1, off);
     int locked;
@@ -172,8 +182,8 @@ ssize_t zc_posix_write_ranges(struct zc_sfile *sf, const char *data, const struc
     rc = zc_ranges_write(f->fd, data, r, n, off, &ask);
     zc_ranges_unlock(f->fd, off + r[0].lo, len);
     if (rc < 0 && rc != -EOPNOTSUPP)
-        return zc_errorf_plain((int)-rc, zc_posix_remedy((int)-rc),
-                               "write of %s, %u pieces at %llu", f->path, n,
-                               (unsigned long long)off);
+        return zc_errorf_because((int)-rc, cause_of((int)-rc, cause),
+                                 "write of %s, %u pieces at %llu", f->path, n,
+                                 (unsigned long long)off);
     return rc;
 }

@@ -33,9 +33,9 @@ static char log_rank[WHO_MAX]; /* "rank 3 " or empty */
 static _Atomic int log_fd = STDERR_FILENO;
 
 static _Thread_local struct {
-    int err;    /* positive errno that `text` explains; 0: none */
-    bool plain; /* by what strerror() says of it */
+    int err; /* positive errno that `text` explains; 0: none */
     char text[TEXT_MAX];
+    char cause[ZC_TEXT_MAX]; /* at its end; empty: it is all of it */
 } explanation;
 
 /* One write per line; a short write on a full pipe is continued, an error is
@@ -186,22 +186,34 @@ int zc_errorf(int err, const char *fmt, ...)
     zc_text_vformat(explanation.text, sizeof(explanation.text), ZC_TEXT_MAX, fmt, ap);
     va_end(ap);
     explanation.err = err;
-    explanation.plain = false;
+    explanation.cause[0] = '\0';
     errno = saved;
     return -err;
 }
 
-int zc_errorf_plain(int err, const char *remedy, const char *fmt, ...)
+int zc_error_again(int err, const char *text, const char *cause)
+{
+    char kept[ZC_TEXT_MAX];
+
+    snprintf(kept, sizeof kept, "%s", cause);
+    zc_errorf(err, "%s", text);
+    memcpy(explanation.cause, kept, sizeof kept);
+    return -err;
+}
+
+int zc_errorf_because(int err, const char *cause, const char *fmt, ...)
 {
     int saved = errno;
     char text[PATH_MAX + ZC_TEXT_MAX];
+    size_t len;
     va_list ap;
 
     va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
+    vsnprintf(text, sizeof(text) - ZC_TEXT_MAX, fmt, ap);
     va_end(ap);
-    zc_errorf(err, "%s: %s%s", text, strerror(err), remedy);
-    explanation.plain = true;
+    len = strlen(text);
+    snprintf(text + len, sizeof(text) - len, ": %s", cause);
+    zc_error_again(err, text, cause);
     errno = saved;
     return -err;
 }
@@ -216,9 +228,9 @@ const char *zc_error_text(int err)
     return explained(err) ? explanation.text : strerror(abs(err));
 }
 
-bool zc_error_is_plain(int err)
+const char *zc_error_cause(int err)
 {
-    return !explained(err) || explanation.plain;
+    return explained(err) && explanation.cause[0] ? explanation.cause : zc_error_text(err);
 }
 
 void zc_error_clear(void)

@@ -14,7 +14,7 @@ for n in 0 1 2; do
     for words in write write,sync write,strided preallocate; do
         start_daemons "$n"
         # Preallocating is one rank's work; the others hear that it failed.
-        text=$root/big
+        text=/big # MPICH shows 239 bytes: the path may be shortened
         [[ $words != preallocate ]] || text=preallocate
         mpi_quiet 2 "$programs/t_open" "zcache:$root/big" "rdwr,create,$words" MPI_ERR_NO_SPACE \
             "$text" || fail "$n daemons: $words"

@@ -48,7 +48,7 @@ static void says(int rc, int want, const char *a, const char *b)
 START_TEST(no_space_for_a_moment)
 {
     start_refused(FOREVER);
-    says(zc_cache_close(file), -ENOSPC, "/f", "100-109");
+    says(zc_cache_close(file), -ENOSPC, "/f", "10 bytes at 100");
     file = NULL;
     ck_assert_uint_eq(stats().failed_bytes, 10);
     ck_assert_uint_eq(stats().lost_bytes, 0);
@@ -119,7 +119,7 @@ START_TEST(a_later_open_finds_them)
     ck_assert_int_eq(zc_cache_close(file), -ENOSPC);
     file = open_flags("/f", RW);
     expect(100, 10, 'a');
-    says(zc_cache_flush(file, ZC_LEVEL_STORED), -ENOSPC, "/f", "100-109");
+    says(zc_cache_flush(file, ZC_LEVEL_STORED), -ENOSPC, "/f", "10 bytes at 100");
     ck_assert_int_eq(zc_cache_close(file), -ENOSPC);
     file = open_flags("/f", RW);
     works();
