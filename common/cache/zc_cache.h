@@ -346,8 +346,9 @@ void zc_cache_hurry(struct zc_cache *c, bool on);
 int zc_cache_backlog_below(struct zc_handle *h, uint64_t *bytes);
 
 /* Writes back everything of every file, open or not, and closes the store files of those
- * nobody has open; 0 only when nothing dirty is left, nothing is lost of a file that is there,
- * and no such close failed since the last drain.  -EBUSY when writers kept on writing. */
+ * nobody has open; 0 only when nothing dirty is left, nothing is lost of a file that is where it
+ * was opened, and no such close failed since the last drain.  -EBUSY when writers kept on
+ * writing. */
 int zc_cache_drain(struct zc_cache *c);
 
 /* The end has come: what is not written back is lost.  Returns the bytes lost since the cache was

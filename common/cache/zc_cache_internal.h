@@ -98,6 +98,7 @@ struct zc_around {
 struct zc_file {
     struct zc_cache *cache; /* fixed */
     uint64_t dev, ino;      /* fixed */
+    int64_t born_ns;        /* as the last open has it; 0: nobody knows */
     uint64_t block_size;    /* as the store gave it at the first open */
     char *path;             /* as last opened */
     struct zc_list link;    /* cache->files[] */

@@ -262,12 +262,17 @@ static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct ope
                                struct zc_sfile *sf, unsigned flags, uint64_t stride,
                                struct zc_attr *attr)
 {
+    bool other = f->born_ns && attr->born_ns && f->born_ns != attr->born_ns;
+
+    if (f->handles == 0 && (attr->size == 0 || other) && !zc_file_unwritten(f))
+        zc_ledger_forgive(f, 0, UINT64_MAX); /* truncated, or another file of that number */
+    f->ledger.gone = false;
+    if (attr->born_ns)
+        f->born_ns = attr->born_ns;
     o->handle->placed = attr->set.id && attr->set.id == f->set.id;
     f->nplaced += o->handle->placed;
     if (attr->set.id)
         attr->set = f->set;
-    if (f->handles == 0 && attr->size == 0 && !zc_file_unwritten(f))
-        zc_ledger_forgive(f, 0, UINT64_MAX); /* truncated, or another file of that number */
     if ((flags & ZC_OPEN_PLACED) && f->handles == 0 && !zc_file_unwritten(f) &&
         f->block_size != attr->block_size) {
         zc_file_discard(c, f); /* others may own these bytes now */

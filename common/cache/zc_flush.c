@@ -496,9 +496,8 @@ static int drain_file(struct zc_cache *c, struct zc_file *f)
     return rc;
 }
 
-/* Was the file, which nobody has open, deleted or replaced by somebody else?  Then what is lost of
- * it is nobody's concern any more.  Drops the lock. */
-static void look_for_replacement(struct zc_cache *c, struct zc_file *f)
+/* Is the file, which nobody has open, where it was?  Drops the lock. */
+static void look_for_it(struct zc_cache *c, struct zc_file *f)
 {
     char *path = f->handles == 0 && !f->rd && !f->wr && !f->ctl ? strdup(f->path) : NULL;
     struct zc_attr now;
@@ -511,8 +510,10 @@ static void look_for_replacement(struct zc_cache *c, struct zc_file *f)
     rc = zc_store_stat(c->store, path, &now);
     zc_lock_get(&c->lock);
     f->refs--;
-    if (rc == -ENOENT || (rc == 0 && (now.dev != f->dev || now.ino != f->ino)))
-        zc_ledger_forgive(f, 0, UINT64_MAX);
+    if (rc == 0 && now.dev == f->dev && now.ino == f->ino)
+        f->ledger.gone = f->born_ns && now.born_ns && f->born_ns != now.born_ns;
+    else
+        f->ledger.gone = rc == 0 || rc == -ENOENT;
     free(path);
 }
 
@@ -530,15 +531,15 @@ static struct zc_file *next_lost(struct zc_cache *c)
     return NULL;
 }
 
-/* Why bytes are lost of a file that is there. */
+/* Why bytes are lost of a file that is where it was. */
 static void lost_files(struct zc_cache *c, struct zc_why *why)
 {
     struct zc_file *f;
 
     c->drain_pass++;
     while ((f = next_lost(c)) != NULL) {
-        look_for_replacement(c, f);
-        if (f->ledger.lost_why.err && why->err == 0)
+        look_for_it(c, f);
+        if (f->ledger.lost_why.err && !f->ledger.gone && why->err == 0)
             *why = f->ledger.lost_why;
         zc_file_reap(f);
     }

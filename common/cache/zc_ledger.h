@@ -7,7 +7,10 @@
  *
  * An entry ends by success, by truncation, by deletion of the file, or when a writer that was told
  * of it gives it up (zc_cache_give_up()): never by a close, a dead client or the end of the cache,
- * which makes it lost.
+ * which makes it lost.  Deletion is what came by zc_cache_unlink(), or what shows when another
+ * file has the number, which was born at another time.  Else a file that is not at its name any
+ * more may have been renamed: what is lost of it stays lost, and an open by the new name says so;
+ * only a drain asks no more of it.
  *
  * Lost is what a failed sync or close of the store was about: after a failed fsync(2) Linux takes
  * the pages for clean, so that the next one succeeds without having written anything (its
@@ -64,6 +67,7 @@ struct zc_ledger {
     bool syncing_known;      /* that was something when it began */
     struct zc_why lost_why;  /* .err != 0: latched */
     bool lost_unknown;       /* also about bytes that nobody here knows */
+    bool gone;               /* somebody else took the name away: deleted it, or renamed it */
     unsigned told;           /* flushes and closes that have reported what is lost */
     struct zc_list kept;     /* cache->kept */
 

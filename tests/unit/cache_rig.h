@@ -28,7 +28,7 @@
 enum { PAGE = 4096, RW = ZC_OPEN_READ | ZC_OPEN_WRITE, NEW = RW | ZC_OPEN_CREATE };
 
 static struct zc_cache_config cfg;
-static struct zc_store *store;
+static struct zc_store *memory, *store; /* `store` fails calls of the other one when it is told */
 static struct zc_cache *cache;
 static struct zc_handle *file;
 
@@ -51,8 +51,6 @@ static inline struct zc_handle *open_flags(const char *path, unsigned flags)
 /* Before start(): four pages, nothing is written back by itself. */
 static inline void setup(void)
 {
-    struct zc_store *mem;
-
     cfg = (struct zc_cache_config)ZC_CACHE_CONFIG_DEFAULT;
     cfg.page_size = PAGE;
     cfg.capacity = 4 * PAGE;
@@ -60,8 +58,8 @@ static inline void setup(void)
     cfg.low_watermark = 50;
     cfg.idle_ms = 0;
     cfg.retry_ms = 1;
-    ck_assert_int_eq(zc_store_mem_create(&mem), 0);
-    ck_assert_int_eq(zc_store_fault_create(mem, &store), 0);
+    ck_assert_int_eq(zc_store_mem_create(&memory), 0);
+    ck_assert_int_eq(zc_store_fault_create(memory, &store), 0);
 }
 
 static inline void start(void)

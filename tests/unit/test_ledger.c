@@ -336,26 +336,33 @@ START_TEST(a_failed_fsync_is_for_good)
 }
 END_TEST
 
-/* The file has another name, and is as it was. */
-START_TEST(one_of_two_names_is_deleted)
+/* 10 bytes are lost of a new file in the file system, which nobody has open. */
+static void lost_on_posix(const char *path)
 {
-    char dir[] = "/tmp/zcache-ledger.XXXXXX", f[64], g[64];
     struct zc_store *posix;
 
-    ck_assert_ptr_nonnull(mkdtemp(dir));
-    snprintf(f, sizeof f, "%s/f", dir);
-    snprintf(g, sizeof g, "%s/g", dir);
     setup();
     zc_store_destroy(store);
     ck_assert_int_eq(zc_store_posix_create(NULL, &posix), 0);
     ck_assert_int_eq(zc_store_fault_create(posix, &store), 0);
     make_cache();
-    file = open_flags(f, NEW);
+    file = open_flags(path, NEW);
     put(0, 10, 'a');
     zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
     ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO);
     ck_assert_int_eq(zc_cache_close(file), -EIO);
     ck_assert_int_eq(zc_cache_drain(cache), -EIO); /* closes what nobody has open */
+}
+
+/* The file has another name, and is as it was. */
+START_TEST(one_of_two_names_is_deleted)
+{
+    char dir[] = "/tmp/zcache-ledger.XXXXXX", f[64], g[64];
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(f, sizeof f, "%s/f", dir);
+    snprintf(g, sizeof g, "%s/g", dir);
+    lost_on_posix(f);
     ck_assert_int_eq(link(f, g), 0);
     ck_assert_int_eq(zc_cache_unlink(cache, f), 0);
     file = open_flags(g, RW);
@@ -367,6 +374,66 @@ START_TEST(one_of_two_names_is_deleted)
     ck_assert_uint_eq(stats().files, 0);
     stop();
     ck_assert_int_eq(rmdir(dir), 0);
+}
+END_TEST
+
+/* Renamed, and in another order: its old name has another file.  A drain asks for nothing that is
+ * not at its name; whoever opens it hears of it. */
+START_TEST(a_renamed_file_is_as_it_was)
+{
+    char dir[] = "/tmp/zcache-ledger.XXXXXX", f[64], g[64];
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(f, sizeof f, "%s/f", dir);
+    snprintf(g, sizeof g, "%s/g", dir);
+    lost_on_posix(f);
+    ck_assert_int_eq(rename(f, g), 0);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    file = open_flags(g, RW);
+    says(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO, "10 bytes", "may be lost");
+    ck_assert_int_eq(zc_cache_close(file), -EIO);
+    ck_assert_int_eq(zc_cache_drain(cache), -EIO); /* it is at that name */
+    file = open_flags(f, NEW);
+    put(0, 10, 'b');
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    ck_assert_int_eq(rename(f, g), 0); /* which deletes the other one */
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    file = open_flags(g, RW);
+    flush_ok();
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    file = NULL;
+    stop();
+    ck_assert_int_eq(unlink(g), 0);
+    ck_assert_int_eq(rmdir(dir), 0);
+}
+END_TEST
+
+/* Somebody else deletes a file of which bytes are lost, and makes one that gets its number. */
+START_TEST(another_file_of_that_number)
+{
+    struct iovec iov = {"new", 3};
+    struct zc_attr attr = {0};
+    struct zc_sfile *sf;
+
+    setup();
+    start();
+    put(0, 10, 'a');
+    zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO);
+    ck_assert_int_eq(zc_cache_close(file), -EIO);
+    ck_assert_int_eq(zc_cache_drain(cache), -EIO);
+    ck_assert_int_eq(zc_store_unlink(store, "/f"), 0);
+    zc_store_mem_reuse_number(memory);
+    ck_assert_int_eq(zc_store_open_file(store, "/f", NEW, 0600, &sf, &attr), 0);
+    ck_assert_int_eq(zc_store_pwritev(sf, &iov, 1, 0), 3);
+    zc_store_close_file(sf, ZC_LEVEL_STORED);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    file = open_flags("/f", RW);
+    flush_ok();
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    file = NULL;
+    stop();
 }
 END_TEST
 
@@ -411,7 +478,7 @@ START_TEST(the_lost_are_remembered_in_turn)
     }
     ck_assert_int_eq(zc_cache_drain(cache), -EIO);
     ck_assert_uint_eq(stats().lost_bytes, 10 * (MOST + 1));
-    ck_assert_uint_eq(stats().files, 0);
+    ck_assert_uint_eq(stats().files, MOST); /* renamed, perhaps */
     file = NULL;
     stop();
 }
@@ -814,7 +881,8 @@ int main(void)
     CASE(s, "syncs", 120, a_failed_fsync_is_for_good, only_what_was_written_since,
          a_close_that_fails_loses_bytes, the_lost_are_remembered_in_turn, cut_off_during_a_sync,
          stored_during_a_sync, on_its_way_during_a_sync, of_others_during_a_sync,
-         also_of_a_file_that_nobody_has_open, one_of_two_names_is_deleted);
+         also_of_a_file_that_nobody_has_open, one_of_two_names_is_deleted,
+         a_renamed_file_is_as_it_was, another_file_of_that_number);
     CASE(s, "verdicts", 30, who_asks_later_hears_the_same);
     CASE(s, "quota", 30, the_quota_of_a_failing_file, another_file_goes_on);
     CASE(s, "end", 30, what_is_left_at_the_end_is_lost, the_end_waits_for_syncs);
