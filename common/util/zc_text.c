@@ -100,6 +100,8 @@ void zc_text_vformat(char *out, size_t size, size_t fit, const char *fmt, va_lis
     for (size_t limit = LONG; len >= fit && limit >= SHORT; limit -= STEP)
         len = shorten(text, limit, SHORT);
     for (size_t limit = SHORT; len >= fit && limit >= SHORTEST; limit -= STEP)
-        len = shorten(text, limit, limit);
+        len = shorten(text, SHORT, limit);
+    for (size_t limit = SHORT; len >= fit && limit >= SHORTEST; limit -= STEP)
+        len = shorten(text, limit, SHORTEST);
     snprintf(out, size, "%s", text);
 }

@@ -57,6 +57,10 @@ START_TEST(test_shortened)
            path_of(2), path_of(2)); /* the first one need not be shortened */
     ck_assert_str_eq(out, "cannot write back /scratch/directory-0/directory-1/ckpt.0007: "
                           "write of /scratch/.../ckpt.0007, 10 bytes at 7: No space left");
+    format(out, 200, 100, "cannot write back %s: write of %s, 10 bytes at 7: No space left",
+           "/tmp/test/run/ckpt.0007", "/tmp/test/run/ckpt.0007"); /* short already */
+    ck_assert_str_eq(out, "cannot write back /tmp/test/run/ckpt.0007: "
+                          "write of /.../ckpt.0007, 10 bytes at 7: No space left");
     format(out, 200, 200, "cannot write back %s: No space left", path_of(20));
     ck_assert_str_eq(out, "cannot write back /scratch/directory-0/directory-1/directory-2/"
                           "directory-3/directory-4/directory-5/directory-6/directory-7/"
