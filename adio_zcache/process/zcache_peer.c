@@ -10,6 +10,7 @@
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_tp_local.h"
+#include "zc_waited.h"
 #include "zc_wire.h"
 #include "zcache_finalize.h"
 #include "zcache_network.h"
@@ -248,6 +249,18 @@ static void close_all(void)
     zcache_registry_remove(&endpoints, NULL, NULL);
 }
 
+/* All that it takes is waiting for the network, the start of an endpoint included. */
+static int connection(const struct key *k, struct zcache_item **out)
+{
+    struct zc_waited before = zc_waited;
+    uint64_t began = zc_now();
+    int rc = zcache_registry_get(&peers, k, out);
+
+    zc_waited = before;
+    zc_waited.reply += zc_now() - began;
+    return rc;
+}
+
 /* Its users are not counted: it is nobody's to give back. */
 int zcache_peer_get(const void *way, size_t len, const char *label, const struct zc_settings *s,
                     uint64_t failures_before, struct zc_client *past, struct zc_client **out)
@@ -262,7 +275,7 @@ int zcache_peer_get(const void *way, size_t len, const char *label, const struct
     if (!zcache_way_address(len) || len > ZCACHE_WAY)
         return zc_errorf(EPROTO, "a way to %s of %zu bytes is none", label, len);
     zcache_finalize_add(ZCACHE_END_CONNECTIONS, close_all);
-    rc = zcache_registry_get(&peers, &key, &i);
+    rc = connection(&key, &i);
     if (zcache_network_is_loss(rc))
         remember(&key, rc);
     if (rc < 0)

@@ -11,7 +11,7 @@
 struct zc_waited {   /* ns */
     uint64_t cache;  /* for room or bytes in a cache of this process */
     uint64_t credit; /* until a server was ready for a further request */
-    uint64_t reply;  /* for replies to requests */
+    uint64_t reply;  /* for replies to requests, and for connections */
 };
 
 /* Read it at any time; only who waits adds. */
