@@ -110,7 +110,7 @@ struct rhandle {
     uint64_t session; /* number of the session it is of; 0: of none */
     uint64_t boot_id; /* of the daemon that has taken what was written */
     uint64_t dev, ino, host;
-    int64_t born_ns; /* the file; 0: nobody knows */
+    int64_t born_ns;             /* the file; 0: nobody knows */
     struct zc_progress progress; /* see zc_store.h */
     uint64_t written, safe;      /* bytes that it took, and how many of them are stored */
     uint64_t lost;               /* of those: with a daemon that has died */
