@@ -72,11 +72,11 @@ static int munge_load(void)
 }
 
 /* -EACCES: munge says no; -EIO: it could not be asked. */
-static int refused(munge_ctx_t ctx, munge_err_t e, const char *what)
+static int refused(munge_ctx_t ctx, munge_err_t e, const char *said)
 {
     bool asked = e != EMUNGE_SOCKET && e != EMUNGE_TIMEOUT && e != EMUNGE_SNAFU;
 
-    return zc_errorf(asked ? EACCES : EIO, "munge cannot %s: %s%s", what, lib.explain(ctx),
+    return zc_errorf(asked ? EACCES : EIO, "%s: %s%s", said, lib.explain(ctx),
                      asked ? "" : "; is munged running on this host?");
 }
 
@@ -116,7 +116,7 @@ static int munge_encode_for(uid_t reader, const void *bytes, size_t len, char **
     if (e == EMUNGE_SUCCESS)
         e = lib.encode(credential, ctx, bytes, (int)len);
     if (e != EMUNGE_SUCCESS)
-        rc = refused(ctx, e, "make a credential");
+        rc = refused(ctx, e, "munge cannot make a credential");
     lib.destroy(ctx);
     return rc;
 }
@@ -133,7 +133,7 @@ static int munge_decode_for(const char *credential, void *bytes, size_t cap, siz
         return rc;
     e = lib.decode(credential, ctx, &found, &n, uid, gid);
     if (e != EMUNGE_SUCCESS)
-        rc = refused(ctx, e, "vouch for this client");
+        rc = refused(ctx, e, "munge cannot vouch for this client");
     else if (n < 0 || (size_t)n > cap)
         rc = zc_errorf(EACCES, "a credential with %d bytes", n);
     *len = (size_t)n;

@@ -205,7 +205,8 @@ static void make_file(struct model_file *f)
     static uint64_t inos = 100;
 
     pthread_mutex_lock(&model_lock);
-    f->attr = (struct zc_attr){.dev = 7, .ino = inos++, .nlink = 1, .born_ns = (int64_t)inos};
+    inos++;
+    f->attr = (struct zc_attr){.dev = 7, .ino = inos, .nlink = 1, .born_ns = (int64_t)inos};
     f->there = true;
     memset(f->pending, -1, sizeof f->pending);
     pthread_mutex_unlock(&model_lock);
