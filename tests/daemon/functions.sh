@@ -55,6 +55,12 @@ make_tmp() {
     tmp=$(mktemp -d "${TMPDIR:-/tmp}/zcache-test.XXXXXX") || exit 99
 }
 
+# What libfabric's providers allocate as they start, and nobody frees, is not ours.
+ignore_leaks_of_libfabric() {
+    echo "leak:libfabric.so" >"$tmp/leaks"
+    export LSAN_OPTIONS=suppressions=$tmp/leaks:print_suppressions=0
+}
+
 # requires COMMAND ...: skips the test when the command fails.
 requires() {
     "$@" >/dev/null 2>&1 && return

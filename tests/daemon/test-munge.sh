@@ -15,6 +15,7 @@ bob() { setpriv --reuid=20002 --regid=20002 --clear-groups -- "$@"; }
 requires alice test -x "$zcuser"
 
 make_tmp
+ignore_leaks_of_libfabric
 chmod 755 "$tmp"
 cd "$tmp" || exit 99
 umask 022
