@@ -65,16 +65,16 @@ void zc_spans_sub(struct zc_spans *s, uint64_t lo, uint64_t hi);
 
 struct zc_ledger {
     struct zc_spans unsure, lost;
-    struct zc_spans syncing; /* what the sync under way is about */
-    bool syncing_known;      /* that was something when it began */
+    struct zc_spans syncing;           /* what the sync under way is about */
+    bool syncing_known;                /* that was something when it began */
     uint64_t syncing_changes, durable; /* token.changes when it began, and when the last one did
                                           that made all durable; ZC_NEVER_DURABLE: none has since
                                           the file was opened for writing */
-    struct zc_why lost_why;  /* .err != 0: latched */
-    bool lost_unknown;       /* also about bytes that nobody here knows */
-    bool gone;               /* somebody else took the name away: deleted it, or renamed it */
-    unsigned told;           /* flushes and closes that have reported what is lost */
-    struct zc_list kept;     /* cache->kept */
+    struct zc_why lost_why;            /* .err != 0: latched */
+    bool lost_unknown;                 /* also about bytes that nobody here knows */
+    bool gone;           /* somebody else took the name away: deleted it, or renamed it */
+    unsigned told;       /* flushes and closes that have reported what is lost */
+    struct zc_list kept; /* cache->kept */
 
     uint64_t reports;         /* of failures, to whoever was told most often, ... */
     struct zc_why report_why; /* ... and the last one */

@@ -377,6 +377,30 @@ START_TEST(one_of_two_names_is_deleted)
 }
 END_TEST
 
+/* So is the file when a symbolic link to it is deleted. */
+START_TEST(a_link_to_it_is_deleted)
+{
+    char dir[] = "/tmp/zcache-ledger.XXXXXX", f[64], g[64];
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(f, sizeof f, "%s/f", dir);
+    snprintf(g, sizeof g, "%s/g", dir);
+    lost_on_posix(f);
+    ck_assert_int_eq(symlink(f, g), 0);
+    ck_assert_int_eq(zc_cache_unlink(cache, g), 0);
+    ck_assert_int_eq(zc_cache_drain(cache), -EIO);
+    file = open_flags(f, RW);
+    says(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO, "10 bytes", "may be lost");
+    ck_assert_int_eq(zc_cache_close(file), -EIO);
+    file = NULL;
+    ck_assert_int_eq(zc_cache_unlink(cache, f), 0);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    ck_assert_uint_eq(stats().files, 0);
+    stop();
+    ck_assert_int_eq(rmdir(dir), 0);
+}
+END_TEST
+
 /* Renamed, and in another order: its old name has another file.  A drain asks for nothing that is
  * not at its name; whoever opens it hears of it. */
 START_TEST(a_renamed_file_is_as_it_was)
@@ -942,7 +966,7 @@ int main(void)
          stored_during_a_sync, on_its_way_during_a_sync, of_others_during_a_sync,
          also_of_a_file_that_nobody_has_open, one_of_two_names_is_deleted,
          a_renamed_file_is_as_it_was, another_file_of_that_number,
-         what_is_durable_is_not_synced_again);
+         what_is_durable_is_not_synced_again, a_link_to_it_is_deleted);
     CASE(s, "verdicts", 30, who_asks_later_hears_the_same);
     CASE(s, "quota", 30, the_quota_of_a_failing_file, another_file_goes_on);
     CASE(s, "end", 30, what_is_left_at_the_end_is_lost, the_end_waits_for_syncs);
