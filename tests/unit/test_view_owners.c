@@ -241,7 +241,7 @@ static void *use_a_view(void *arg)
     int64_t disp = (int64_t)w->seed * PIECES * STEP;
     unsigned char *out = malloc(LEN), *in = malloc(LEN);
 
-    for (unsigned i = 0; i < ROUNDS; i++) {
+    for (unsigned i = 0; i < (rig_views ? ROUNDS : 1); i++) { /* lists cost the same each time */
         fill(out, LEN, (uint64_t)disp, i);
         w->wrong += rig_through_view(w->client, number, true, v, disp, out, LEN, 0) != LEN;
         w->wrong += rig_through_view(w->client, number, false, v, disp, in, LEN, 0) != LEN;
