@@ -574,6 +574,7 @@ int main(void)
     CASE(s, "memory", 300, two_views_of_more_than_half, installations_wait_for_each_other,
          too_large_is_told_at_once, replaced_views_are_dropped, old_views_make_room);
     CASE(s, "slices", 60, a_server_gets_its_slice);
-    CASE(s, "lies", 300, lies_about_views, one_installation_a_session, lies_about_lists, many_lists);
+    CASE(s, "lies", 300, lies_about_views, one_installation_a_session, lies_about_lists,
+         many_lists);
     return run_suite(s);
 }
