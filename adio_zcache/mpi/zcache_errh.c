@@ -181,7 +181,7 @@ static MPI_File_errhandler_function *function_of(MPI_Errhandler errh)
 
 static void die(MPI_Comm comm, int rc, const char *fn)
 {
-    char text[MPI_MAX_ERROR_STRING] = "";
+    char text[ZCACHE_MPI_TEXT_MAX] = "";
     int len;
 
     PMPI_Error_string(rc, text, &len);

@@ -105,7 +105,7 @@ static int native_code(int mpi_class, const char *text)
  * for. */
 static size_t shown(int code, int mpi_class, const char *text)
 {
-    char all[MPI_MAX_ERROR_STRING] = "";
+    char all[ZCACHE_MPI_TEXT_MAX] = "";
     const char *at;
     size_t n = 0;
     int len, got = -1;

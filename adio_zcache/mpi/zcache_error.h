@@ -14,6 +14,11 @@
 
 #include <mpi.h>
 
+/* Room for what MPI_Error_string() writes. MPICH 4.0 writes beyond MPI_MAX_ERROR_STRING when the
+ * stack of an error of its own is longer: MPIR_Err_print_stack_string() goes on with what is left,
+ * a negative length. */
+enum { ZCACHE_MPI_TEXT_MAX = 8 * MPI_MAX_ERROR_STRING };
+
 /*
  * An MPI error code of class MPI_CLASS (MPI_ERR_NO_SPACE, ...) for which MPI_Error_string shows
  * TEXT, which is copied; what is longer than the library shows (239 bytes with MPICH 4.0) has its

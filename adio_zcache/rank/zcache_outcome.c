@@ -8,6 +8,7 @@
 
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zcache_error.h"
 #include "zcache_outcome.h"
 
 /* A rank that waits polls without pause at first, which is quickest, and then in naps that grow:
@@ -22,7 +23,7 @@ void zcache_outcome_set(struct zcache_outcome *o, int rc)
 
 int zcache_outcome_mpi(int code)
 {
-    char text[MPI_MAX_ERROR_STRING] = "";
+    char text[ZCACHE_MPI_TEXT_MAX] = "";
     int len;
 
     if (code == MPI_SUCCESS)

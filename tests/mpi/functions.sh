@@ -30,6 +30,13 @@ needs_plugin() {
     exit 77
 }
 
+# needs_mpi_across_networks: for tests whose ranks are in networks that do not reach each other.
+needs_mpi_across_networks() {
+    [[ ${MPI_CHANNEL:-} == sock ]] || return 0
+    echo "skipped: ranks of this MPI library reach each other by TCP alone"
+    exit 77
+}
+
 make_root() {
     make_tmp
     root=$tmp/root

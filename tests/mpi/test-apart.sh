@@ -4,6 +4,7 @@
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
+needs_mpi_across_networks
 
 new=(unshare --net)
 ((EUID == 0)) || new=(unshare --map-current-user --net)

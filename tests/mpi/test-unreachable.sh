@@ -3,6 +3,7 @@
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
+needs_mpi_across_networks
 
 # A network of its own that leads everywhere, with nobody in it.
 new=(unshare --net)

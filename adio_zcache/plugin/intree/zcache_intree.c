@@ -55,7 +55,7 @@ void zcache_errh_release(MPI_Errhandler errh)
 
 static void die(int rc, const char *fn)
 {
-    char text[MPI_MAX_ERROR_STRING] = "";
+    char text[ZCACHE_MPI_TEXT_MAX] = "";
     int len;
 
     PMPI_Error_string(rc, text, &len);
