@@ -2,7 +2,8 @@
  *
  * Small caches are scanned whenever the lock is released, large ones now and then.  Thread
  * sanitizer looks for races, and makes a scan twenty times as slow: with it small ones are
- * scanned now and then, too; other debug builds see every transition.
+ * scanned now and then, too; other debug builds see every transition.  Pages of many ranges take
+ * long to look at, and are looked at the less often.
  */
 #include "config.h"
 
@@ -17,6 +18,7 @@ enum { EVERY_SMALL = 16 };
 enum { EVERY_SMALL = 1 };
 #endif
 enum { SMALL_PAGES = 64, EVERY_LARGE = 1024 };
+enum { FEW_RANGES = 16 << 10, RANGES = 512 }; /* bytes of ranges; so many put it off by a turn */
 
 struct sums {
     uint64_t dirty, flushing, used, pinned, reading, in_flush, failed, lru, ndirty, ahead, ranges;
@@ -161,11 +163,16 @@ static void full_scan(struct zc_cache *c)
 
 void zc_cache_check(struct zc_cache *c)
 {
-    static _Thread_local unsigned calls;
+    static _Thread_local uint64_t calls;
+    uint64_t every = c->npages <= SMALL_PAGES ? EVERY_SMALL : EVERY_LARGE;
 
     zc_assert_held(&c->lock);
-    if (++calls % (c->npages <= SMALL_PAGES ? EVERY_SMALL : EVERY_LARGE) == 0)
-        full_scan(c);
+    if (c->range_bytes > FEW_RANGES)
+        every += c->range_bytes / RANGES;
+    if (++calls < every)
+        return;
+    calls = 0;
+    full_scan(c);
 }
 
 #else
