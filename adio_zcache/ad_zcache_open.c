@@ -289,7 +289,9 @@ static int flush_to_close(ADIO_File fd)
     struct zcache_outcome o = {0};
     int rc = zcache_outcome_barrier(fd->comm); /* all accesses of all ranks are done */
 
-    if (rc == 0 && !(fd->access_mode & ADIO_DELETE_ON_CLOSE))
+    if (fd->access_mode & ADIO_DELETE_ON_CLOSE)
+        zcache_detach_doom(fd);
+    else if (rc == 0)
         rc = zcache_detach_flush(fd, level);
     zcache_outcome_set(&o, rc);
     return zcache_outcome_agree(&o, fd->comm);

@@ -317,6 +317,15 @@ int zcache_detach_flush(ADIO_File fd, enum zc_level level)
     return rc || rank ? rc : zcache_owners_flush_elsewhere(f, level);
 }
 
+void zcache_detach_doom(ADIO_File fd)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+
+    for (uint32_t i = 0; i < f->nowners; i++)
+        if (f->owners[i].local)
+            zc_cache_doom(f->owners[i].local);
+}
+
 /* The first owner, if he is not among the ranks, does not learn that another one could not write:
  * the open that stays at him makes the group stay, until this process ends. */
 static bool keeps_there(const struct zcache_file *f, int flushed)

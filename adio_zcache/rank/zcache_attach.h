@@ -30,6 +30,8 @@ int zcache_attach(ADIO_File fd, const struct zcache_opening *o);
 /* This rank's share of writing everything back, and then, when all ranks have done that, with what
  * came of it, of closing: nobody else uses this open any more. */
 int zcache_detach_flush(ADIO_File fd, enum zc_level level);
+/* Instead of that: the file is deleted when it is closed. */
+void zcache_detach_doom(ADIO_File fd);
 int zcache_detach(ADIO_File fd, int flushed);
 
 #endif

@@ -203,6 +203,9 @@ int zc_cache_allocate(struct zc_handle *h, uint64_t off, uint64_t len);
 /* Unlinks.  Dirty pages of a file whose last link this was are dropped when nobody has
  * it open, and never written back to a new file of that name. */
 int zc_cache_unlink(struct zc_cache *c, const char *path);
+/* The file is about to be deleted, by who has it open, but not by way of this cache: what has not
+ * been written back when that has happened is dropped without a word. */
+void zc_cache_doom(struct zc_handle *h);
 
 /* ---- accesses ---- */
 

@@ -111,6 +111,7 @@ struct zc_file {
     unsigned handles, refs; /* refs: others who need this struct to stay */
     bool ctl;               /* one of open, close, truncate, allocate, unlink is at work */
     bool unlinked;
+    bool doomed;     /* zc_cache_doom() */
     bool abandoned;  /* by zc_cache_abandon() */
     bool settling;   /* the store files are being closed; with ctl */
     uint64_t frozen; /* no store I/O starts on pages that end beyond this offset */

@@ -284,6 +284,7 @@ static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct ope
     o->handle->flags = flags;
     zc_retain_choose(c, f, flags);
     o->handle->told_base = o->handle->told = f->ledger.reports;
+    f->doomed = f->doomed && f->handles > 0;
     f->handles++;
     c->st.handles++;
     return adopt(f, sf, flags);
@@ -419,8 +420,10 @@ static void look_for_unlink(struct zc_cache *c, struct zc_file *f)
     if (rc < 0 || now.nlink > 0 || f->unlinked || bytes == 0)
         return;
     f->unlinked = true;
-    c->st.dropped_bytes += bytes;
     zc_ledger_forgive(f, 0, UINT64_MAX);
+    if (f->doomed)
+        return;
+    c->st.dropped_bytes += bytes;
     zc_warn("%s: %llu bytes that were not written back are dropped: somebody else has deleted or "
             "replaced the file",
             f->path, (unsigned long long)bytes);

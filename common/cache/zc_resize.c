@@ -198,3 +198,12 @@ int zc_cache_unlink(struct zc_cache *c, const char *path)
     zc_cache_unlock(c);
     return rc;
 }
+
+void zc_cache_doom(struct zc_handle *h)
+{
+    struct zc_cache *c = h->file->cache;
+
+    zc_lock_get(&c->lock);
+    h->file->doomed = true;
+    zc_lock_put(&c->lock);
+}

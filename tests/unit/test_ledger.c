@@ -260,12 +260,15 @@ static char *logged(FILE *log)
     return text;
 }
 
-START_TEST(deleted_by_somebody_else_while_dirty)
+/* Returns what is logged of it. */
+static char *deleted_while_dirty(bool doomed)
 {
     FILE *log = tmpfile();
     char *text;
 
     start_refused(FOREVER);
+    if (doomed)
+        zc_cache_doom(file);
     ck_assert_int_eq(zc_cache_close(file), -ENOSPC);
     file = NULL;
     ck_assert_int_eq(zc_store_unlink(store, "/f"), 0);
@@ -273,11 +276,24 @@ START_TEST(deleted_by_somebody_else_while_dirty)
     ck_assert_int_eq(zc_cache_drain(cache), 0);
     zc_log_to_fd(STDERR_FILENO);
     text = logged(log);
-    ck_assert_msg(strstr(text, "/f: 10 bytes that were not written back are dropped"), "%s", text);
-    ck_assert_uint_eq(stats().dropped_bytes, 10);
+    ck_assert_uint_eq(stats().dropped_bytes, doomed ? 0 : 10);
     ck_assert_uint_eq(stats().lost_bytes + stats().dirty_bytes + stats().files, 0);
     fclose(log);
     stop();
+    return text;
+}
+
+START_TEST(deleted_by_somebody_else_while_dirty)
+{
+    const char *text = deleted_while_dirty(false);
+
+    ck_assert_msg(strstr(text, "/f: 10 bytes that were not written back are dropped"), "%s", text);
+}
+END_TEST
+
+START_TEST(deleted_when_it_is_closed)
+{
+    ck_assert_str_eq(deleted_while_dirty(true), "");
 }
 END_TEST
 
@@ -701,7 +717,8 @@ int main(void)
     CASE(s, "refused", 30, no_space_for_a_moment, the_background_goes_on_trying, a_client_is_killed,
          others_come_by, a_later_open_finds_them, the_verdict_names_it_all);
     CASE(s, "ends", 30, a_truncation_ends_it, an_unlink_ends_it, a_writer_gives_up,
-         given_up_while_tried_again, deleted_by_somebody_else_while_dirty);
+         given_up_while_tried_again, deleted_by_somebody_else_while_dirty,
+         deleted_when_it_is_closed);
     CASE(s, "syncs", 120, a_failed_fsync_is_for_good, only_what_was_written_since,
          a_close_that_fails_loses_bytes, the_lost_are_remembered_in_turn, cut_off_during_a_sync,
          stored_during_a_sync, also_of_a_file_that_nobody_has_open);
