@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # A program goes on when its daemons are killed and started again, by the local socket and by
-# libfabric: no call fails, what it wrote is there, and it goes on within two seconds of the start.
+# libfabric: no call fails, what it wrote is there, and it goes on within two seconds of the start
+# (HEAL_MS; a sanitized build has ten).
 . "$(dirname -- "$0")/functions.sh"
 zcheal=$build/tests/daemon/zcheal
 requires test -x "$zcheal"
