@@ -107,7 +107,7 @@ void zc_flush_check(struct zc_cache *c, struct zc_file *f)
 /* A request has all its pages written and now needs the store to sync, or to be asked. */
 bool zc_flush_wants_sync(const struct zc_file *f)
 {
-    if (f->syncing)
+    if (f->syncing || f->settling)
         return false;
     zc_list_each (&f->flushes, n) {
         const struct zc_flush *fl = zc_list_entry(n, struct zc_flush, link);
@@ -192,16 +192,18 @@ static void asked(struct zc_cache *c, struct zc_flush *fl, const struct zc_why *
 static bool sync_file(struct zc_cache *c, struct zc_file *f, enum zc_level level,
                       struct zc_why *why)
 {
+    struct zc_sfile *sf = f->wr;
     unsigned deaths;
     struct sync_failure failure;
     bool died;
 
+    zc_debug_assert(!f->settling);
     f->syncing = true;
     zc_retain_sync_begins(c, f);
     deaths = f->retain.deaths;
     zc_ledger_sync_begins(f);
     zc_cache_unlock(c);
-    sync_store(f->wr, level, &failure);
+    sync_store(sf, level, &failure);
     zc_lock_get(&c->lock);
     zc_retain_synced(c, f, level, failure.rc);
     died = f->retain.deaths != deaths;

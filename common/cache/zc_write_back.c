@@ -499,6 +499,7 @@ static void job_again(struct zc_cache *c, struct write_job *job)
 static int store_squeezed(struct zc_cache *c, struct write_job *job, struct zc_why *why)
 {
     struct zc_file *f = job->file;
+    struct zc_sfile *sf;
     bool any = false;
     int rc;
 
@@ -506,8 +507,9 @@ static int store_squeezed(struct zc_cache *c, struct write_job *job, struct zc_w
         any = any || job->pages[i]->squeeze;
     if (!any || !zc_retain_strict(f))
         return 0;
+    sf = f->wr;
     zc_cache_unlock(c);
-    rc = zc_store_sync(f->wr, ZC_LEVEL_STORED);
+    rc = zc_store_sync(sf, ZC_LEVEL_STORED);
     if (rc < 0)
         zc_why_set(why, rc, "%s", zc_error_text(rc));
     zc_lock_get(&c->lock);

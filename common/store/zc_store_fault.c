@@ -363,6 +363,7 @@ void zc_store_fault_hold_path(struct zc_store *s, unsigned ops, const char *path
     free(fs->hold_path);
     fs->hold_path = path ? strdup(path) : NULL;
     fs->hold_ops = ops;
+    pthread_cond_broadcast(&fs->released); /* those that are not among them */
     zc_lock_put(&fs->lock);
 }
 

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "cache_rig.h"
+#include "zc_lock.h"
 
 static struct zc_handle *again(unsigned flags)
 {
@@ -231,6 +232,44 @@ START_TEST(write_back_after_the_close_blesses_no_change_before_it)
     ck_assert_int_eq(zc_cache_drain(cache), 0);
     again(RW);
     expect(0, 10, 'o');
+    stop();
+}
+END_TEST
+
+static void *drain(void *unused)
+{
+    (void)unused;
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    return NULL;
+}
+
+/* The last look, before the store file is closed, takes its time: a drain that comes meanwhile does
+ * not sync what is about to be closed. */
+START_TEST(nothing_is_synced_while_it_is_closed)
+{
+    uint64_t deadline;
+    pthread_t thread;
+
+    setup();
+    cfg.flushers = 2;
+    start();
+    put(0, PAGE, 'a');
+    zc_store_fault_hold(store, ZC_FAULT_WRITE);
+    zc_cache_disown(file);
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    file = NULL;
+    wait_held(1);
+    zc_store_fault_hold(store, ZC_FAULT_ATTR | ZC_FAULT_SYNC); /* and the write goes on */
+    WAIT_FOR(st.dirty_bytes == 0);
+    wait_held(1); /* the last look */
+    pthread_create(&thread, NULL, drain, NULL);
+    WAIT_FOR(st.waiting_flush == 1);
+    deadline = zc_now() + 200 * ZC_NS_PER_MS;
+    while (zc_now() < deadline)
+        ck_assert_uint_le(zc_store_fault_held(store), 1);
+    zc_store_fault_release(store);
+    pthread_join(thread, NULL);
+    expect_stored("/f", 0, PAGE, 'a');
     stop();
 }
 END_TEST
@@ -543,7 +582,8 @@ int main(void)
          dirty_bytes_outlive_a_change, the_size_is_taken_anew,
          a_flush_of_nothing_but_a_size_ends_what_is_ours,
          a_close_after_nothing_but_a_size_ends_what_is_ours, write_back_blesses_no_change_before_it,
-         write_back_after_the_close_blesses_no_change_before_it);
+         write_back_after_the_close_blesses_no_change_before_it,
+         nothing_is_synced_while_it_is_closed);
     CASE(s, "ours", 60, our_own_changes_are_ours, what_the_dead_have_written_is_good,
          opens_while_it_is_written, what_lies_between_pieces_is_not_written, two_caches_of_one_job,
          a_stuck_write_keeps_nobody_from_opening);
