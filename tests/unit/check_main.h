@@ -1,7 +1,7 @@
 /* check_main.h - what every unit test shares: one suite, its exit status.
  *
  * CK_RUN_CASE=name runs one case, CK_FORK=no keeps it in this process for a debugger.
- * ZC_TEST_LONG=1 repeats what is random twenty times as often.
+ * ZC_TEST_LONG=1 repeats what is random forty times as often.
  */
 #ifndef CHECK_MAIN_H
 #define CHECK_MAIN_H
@@ -35,7 +35,7 @@ static bool long_run;
 /* How often something random is repeated that should be `n` times. */
 static inline unsigned cases(unsigned n)
 {
-    return long_run ? 20 * n : n / FEWER;
+    return long_run ? 40 * n : n > FEWER ? n / FEWER : 1;
 }
 
 static inline void add_case(Suite *s, const char *name, double timeout_s, const TTest *const *tests,

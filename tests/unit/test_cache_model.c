@@ -251,7 +251,7 @@ START_TEST(deaths)
 {
     uint64_t first = only_seed ? strtoull(only_seed, NULL, 0) : 1;
 
-    for (uint64_t seed = first; seed <= (only_seed ? first : cases(300)); seed++)
+    for (uint64_t seed = first; seed <= (only_seed ? first : cases(150)); seed++)
         run_deaths(seed, "deaths", 1);
 }
 END_TEST
@@ -260,7 +260,7 @@ START_TEST(deaths_together)
 {
     uint64_t first = only_seed ? strtoull(only_seed, NULL, 0) : 1;
 
-    for (uint64_t seed = first; seed <= (only_seed ? first : cases(60)); seed++)
+    for (uint64_t seed = first; seed <= (only_seed ? first : cases(30)); seed++)
         run_deaths(seed, "deaths_together", 2 + seed % (MAX_THREADS - 1));
 }
 END_TEST
@@ -290,7 +290,7 @@ static bool sweep_once(uint64_t seed, uint64_t nth, uint64_t count)
 START_TEST(sweep)
 {
     uint64_t first = only_seed ? strtoull(only_seed, NULL, 0) : 1;
-    uint64_t last = only_seed ? first : cases(4);
+    uint64_t last = only_seed ? first : cases(2);
 
     for (uint64_t seed = first; seed <= last; seed++) {
         for (uint64_t nth = 1; sweep_once(seed, nth, 1); nth++)
