@@ -455,8 +455,8 @@ struct zc_file *zc_retain_to_ask(struct zc_cache *c, uint64_t now, uint64_t *wak
     zc_list_each (&c->retaining, n) {
         struct zc_file *f = zc_list_entry(n, struct zc_file, retain.link);
 
-        if (!zc_retain_strict(f) || zc_list_empty(&f->retain.pages) || f->syncing ||
-            f->settling || !f->wr)
+        if (!zc_retain_strict(f) || zc_list_empty(&f->retain.pages) || f->syncing || f->settling ||
+            !f->wr)
             continue;
         if (f->retain.ask_at <= now)
             return f;
