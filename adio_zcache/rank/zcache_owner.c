@@ -292,7 +292,8 @@ static int truncate_first(struct zcache_file *f, uint64_t size)
     return rc;
 }
 
-/* -EREMOTEIO: the file is cut, as told in zc_store.h; then the others cut what they have, too. */
+/* -EREMOTEIO: the file is cut, as told in zc_store.h; then the others cut what they have, too.  One
+ * of them that fails may have written back before, beyond the new size: that is cut off again. */
 int zcache_owners_truncate(struct zcache_file *f, uint64_t size)
 {
     struct request q = {.start = start_cut, .local = zc_cache_cut, .arg = size, .from = 1};
@@ -307,6 +308,9 @@ int zcache_owners_truncate(struct zcache_file *f, uint64_t size)
     rc = ask_owners(f, &q);
     if (rc && rc != -EREMOTEIO && !e.rc) {
         note(&e, rc);
+        rc = truncate_first(f, size);
+        if (rc && rc != -EREMOTEIO)
+            return zc_errorf(EREMOTEIO, "nobody knows how many bytes the file has: %s", e.text);
         return zc_errorf(EREMOTEIO, "the file has %llu bytes now, but not at every aggregator: %s",
                          (unsigned long long)size, e.text);
     }

@@ -413,7 +413,8 @@ static void forget_losses(struct rfile *f)
 }
 
 /* What is cut cannot be taken back, so all are to be there before the first one cuts the file; the
- * others then cut what they have cached. */
+ * others then cut what they have cached.  One of them that fails may have written back before,
+ * beyond the new size: that is cut off again. */
 int zc_remote_truncate(struct zc_sfile *sf, uint64_t size)
 {
     struct rfile *f = rfile_of(sf);
@@ -431,6 +432,8 @@ int zc_remote_truncate(struct zc_sfile *sf, uint64_t size)
     if (rc == 0)
         return 0;
     snprintf(text, sizeof text, "%s", zc_error_text(rc));
+    if (truncate_first(f, size) != 0)
+        return zc_errorf(EREMOTEIO, "nobody knows how many bytes the file has: %s", text);
     return zc_errorf(EREMOTEIO, "the file has %llu bytes now, but not at every daemon: %s",
                      (unsigned long long)size, text);
 }

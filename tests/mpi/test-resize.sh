@@ -19,7 +19,7 @@ sized() {
 # resize FAILING-RANK same|cut BYTES WHAT [DAEMON]: with three ranks, of which 0 and 1 are
 # aggregators, and one has a file system that can set no sizes.
 resize() {
-    local run='[ "$PMI_RANK" != "$0" ] || export FAULTSHIM_CUT=/; exec "$@"'
+    local run='[ "$PMI_RANK" != "$0" ] || export FAULTSHIM_CUT=/ $slow; exec "$@"'
 
     rm -f "$root/f"
     preload=$faultshim:$plain FAULTSHIM_UNDER=$root mpi_quiet 3 sh -c "$run" "$1" \
@@ -27,11 +27,12 @@ resize() {
     sized "$3" "$4"
 }
 
-# One of two daemons fails while $tmp/cut.N is there.
+# One of two daemons fails while $tmp/cut.N is there; the second one writes slowly, and at once.
 two_daemons() {
     for i in 0 1; do
         daemon_preload=$faultshim FAULTSHIM_UNDER=$root FAULTSHIM_CUT=$tmp/cut.$i \
-            start_daemon "$i" --root "$root" --page-size 64K
+            FAULTSHIM_DELAY=$((100 * i)):100000 start_daemon "$i" --root "$root" \
+            --page-size 64K --cache-size 1M --high-watermark 2% --low-watermark 1%
     done
     export ZCACHE_DAEMONS=$tmp/0.addr,$tmp/1.addr
 }
@@ -40,6 +41,12 @@ make_root
 plain=$preload
 resize 0 same "$full" "no daemons, the first owner fails"
 resize 1 cut "$cut" "no daemons, the second owner fails"
+
+# And what it is just writing, beyond the new size, comes when the first one has cut the file.
+printf 'zcache_%s\n' "cache_size 1M" "high_watermark 2%" "low_watermark 1%" >"$tmp/hints"
+export ROMIO_HINTS=$tmp/hints
+slow=FAULTSHIM_DELAY=100:100000 \
+    resize 1 cut "$cut" "no daemons, the second owner fails and writes back"
 
 two_daemons
 touch "$tmp/cut.0"
