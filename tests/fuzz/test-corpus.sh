@@ -4,5 +4,5 @@ set -eu
 cd "$top_builddir/tests/fuzz"
 for target in messages views texts sessions; do
     echo "$target:"
-    "./fuzz_$target" "$top_srcdir/tests/fuzz/corpus/$target"/* # libFuzzer goes on with a directory
+    "./fuzz_$target" "$top_srcdir/tests/fuzz/corpus/$target"
 done
