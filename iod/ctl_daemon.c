@@ -12,6 +12,7 @@
 #include "ctl_daemon.h"
 #include "iod_alive.h"
 #include "zc_client.h"
+#include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_thread.h"
 #include "zc_units.h"
@@ -199,8 +200,8 @@ void ctl_daemon_run(struct ctl_daemon *d, const struct ctl_command *cmd, uint64_
 
 /* What threads work at and we wait for, until we give up: it is theirs as well, and stays then. */
 struct round {
-    pthread_mutex_t lock;
-    pthread_cond_t ended;
+    struct zc_lock lock;
+    zc_cond ended;
     int running; /* lock */
 };
 
@@ -218,11 +219,11 @@ static void *run_job(void *arg)
     struct job *j = arg;
 
     ctl_daemon_run(&j->daemon, j->cmd, j->silence_ms);
-    pthread_mutex_lock(&j->round->lock);
+    zc_lock_get(&j->round->lock);
     j->over = true;
     j->round->running--;
     pthread_cond_signal(&j->round->ended);
-    pthread_mutex_unlock(&j->round->lock);
+    zc_lock_put(&j->round->lock);
     return NULL;
 }
 
@@ -230,18 +231,17 @@ static void wait_for_all(struct round *r, const struct ctl_wait *w)
 {
     uint64_t now = now_ms(), end = w->until_ms ? now + w->until_ms : UINT64_MAX;
 
-    pthread_mutex_lock(&r->lock);
+    zc_lock_get(&r->lock);
     while (r->running && (now = now_ms()) < end) {
         uint64_t until = now + TICK_MS < end ? now + TICK_MS : end;
-        struct timespec t = {(time_t)(until / 1000), (long)(until % 1000) * 1000000};
 
-        if (pthread_cond_timedwait(&r->ended, &r->lock, &t) == 0 || !w->tick)
+        if (zc_cond_wait_until(&r->ended, &r->lock, until * ZC_NS_PER_MS) || !w->tick)
             continue;
-        pthread_mutex_unlock(&r->lock);
+        zc_lock_put(&r->lock);
         w->tick(w->arg);
-        pthread_mutex_lock(&r->lock);
+        zc_lock_get(&r->lock);
     }
-    pthread_mutex_unlock(&r->lock);
+    zc_lock_put(&r->lock);
 }
 
 /* What is not over stays as it was, but for the reason. */
@@ -251,9 +251,9 @@ static bool collect(struct job *j, struct ctl_daemon *d, const struct ctl_wait *
     char time[32];
     bool over;
 
-    pthread_mutex_lock(&j->round->lock);
+    zc_lock_get(&j->round->lock);
     over = j->over;
-    pthread_mutex_unlock(&j->round->lock);
+    zc_lock_put(&j->round->lock);
     if (over) {
         pthread_join(j->thread, NULL);
         *d = j->daemon;
@@ -282,15 +282,12 @@ bool ctl_daemons_run(struct ctl_daemon *d, int n, const struct ctl_command *cmd,
 {
     struct job *jobs = calloc((size_t)n, sizeof *jobs);
     struct round *r = calloc(1, sizeof *r);
-    pthread_condattr_t attr;
     bool all = true;
 
     if (!jobs || !r)
         no_memory();
-    pthread_mutex_init(&r->lock, NULL);
-    pthread_condattr_init(&attr);
-    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-    pthread_cond_init(&r->ended, &attr);
+    zc_lock_init(&r->lock, ZC_ORDER_TOOL);
+    zc_cond_init(&r->ended);
     r->running = n;
     for (int i = 0; i < n; i++) {
         jobs[i] =

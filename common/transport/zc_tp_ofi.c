@@ -405,13 +405,13 @@ static bool must_not_close(struct ofi *o)
 static void leave_open(struct ofi *o)
 {
     static struct ofi *left;
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_TRANSPORT);
 
     zc_debug("endpoint left open: an RMA read is under way");
-    pthread_mutex_lock(&lock);
+    zc_lock_get(&lock);
     o->next_left = left;
     left = o;
-    pthread_mutex_unlock(&lock);
+    zc_lock_put(&lock);
 }
 
 static void ofi_close(struct zc_tp *tp)

@@ -5,7 +5,7 @@
 
 #ifdef ZC_DEBUG
 
-enum { DEPTH = 8 }; /* more at a time than the table of locks allows for */
+enum { DEPTH = ZC_ORDER_LIBFABRIC + 1 }; /* each of the table once */
 
 static _Thread_local enum zc_lock_order held[DEPTH];
 static _Thread_local unsigned nheld;

@@ -21,8 +21,10 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Every lock of zcache, the outermost first. */
+/* Every lock of zcache, the outermost first.  (Around ROMIO's own state there is one more, which
+ * follows none of this: plugin/zcache_once.c.) */
 enum zc_lock_order {
+    ZC_ORDER_TOOL,      /* zcached's and zcachectl's own, around what they ask the rest for */
     ZC_ORDER_PROCESS,   /* what there is one of in an MPI process: stores, aggregators, peers */
     ZC_ORDER_REQUESTS,  /* nonblocking accesses of an MPI process */
     ZC_ORDER_JOBS,      /* the threads that make them */
