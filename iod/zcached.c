@@ -54,7 +54,7 @@ struct iod {
 
     /* The signal thread looks at the cache, which is NULL when the main thread destroys it, and
      * both write to the terminal. */
-    pthread_mutex_t looking;
+    struct zc_lock looking;
 
     /* The signal thread's. */
     struct iod_progress progress;
@@ -154,13 +154,13 @@ static void on_wait(void *arg)
     struct iod *d = arg;
     uint64_t bytes;
 
-    pthread_mutex_lock(&d->looking);
+    zc_lock_get(&d->looking);
     bytes = left(d);
     if (bytes)
         tell(d, bytes);
     else
         clear_line(d);
-    pthread_mutex_unlock(&d->looking);
+    zc_lock_put(&d->looking);
 }
 
 static void on_abandon(void *arg) __attribute__((noreturn));
@@ -171,7 +171,7 @@ static void on_abandon(void *arg)
     uint64_t bytes;
     char size[32];
 
-    pthread_mutex_lock(&d->looking); /* for ever: the cache stays until we are gone */
+    zc_lock_get(&d->looking); /* for ever: the cache stays until we are gone */
     clear_line(d);
     bytes = left(d);
     if (bytes) {
@@ -210,23 +210,12 @@ static int create_cache(struct iod *d)
     const struct zc_settings *s = &d->settings;
     struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
 
-    cfg.capacity = s->cache_size;
+    zc_settings_cache(s, &cfg);
     cfg.uncached = s->cache_size == 0;
     if (cfg.uncached)
         cfg.capacity =
             BUFFERS / s->page_size < BUFFER_PAGES ? BUFFER_PAGES * s->page_size : BUFFERS;
-    cfg.page_size = (uint32_t)s->page_size;
-    cfg.high_watermark = (unsigned)s->high_watermark;
-    cfg.low_watermark = (unsigned)s->low_watermark;
-    cfg.idle_ms = (unsigned)s->idle_time;
-    cfg.flushers = (unsigned)s->flushers;
-    cfg.readers = (unsigned)s->readers;
-    cfg.max_io = (uint32_t)s->max_io;
-    cfg.max_read = (uint32_t)s->max_read;
-    cfg.prefetch = s->prefetch ? (unsigned)s->prefetch_depth : 0;
-    cfg.failed_quota = (unsigned)s->failed_quota;
     cfg.level = ZC_LEVEL_STAGED;
-    cfg.flush_order = s->flush_order ? ZC_FLUSH_NEWEST : ZC_FLUSH_OLDEST;
     return zc_cache_create(&cfg, d->store, &d->cache);
 }
 
@@ -312,10 +301,10 @@ static void cleanup(struct iod *d, int rc)
         zc_server_destroy(d->server);
     if (cache) {
         give_account(d, rc);
-        pthread_mutex_lock(&d->looking);
+        zc_lock_get(&d->looking);
         clear_line(d);
         d->cache = NULL;
-        pthread_mutex_unlock(&d->looking);
+        zc_lock_put(&d->looking);
         zc_cache_destroy(cache);
     }
     if (d->store)
@@ -355,7 +344,7 @@ static int usage_error(int rc)
 
 int main(int argc, char **argv)
 {
-    static struct iod d = {.looking = PTHREAD_MUTEX_INITIALIZER};
+    static struct iod d = {.looking = ZC_LOCK_INITIALIZER(ZC_ORDER_TOOL)};
     int rc;
 
     zc_log_init("zcached");

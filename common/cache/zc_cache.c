@@ -30,8 +30,9 @@
  * cache and files are the sums (zc_retain.c).
  *
  * Locks: cache->lock guards everything.  One lock is enough because it is held for list and
- * range operations only: never over store calls, copies of data or callbacks.  No lock comes
- * below it; a store's own locks are taken without it.
+ * range operations only: never over store calls or copies of data, nor over callbacks but those
+ * that zc_cache_files(), zc_cache_losses() and zc_cache_unwritten() make of what they list.  One
+ * store call is made with it: zc_store_progress(), which takes the store's lock for a moment.
  */
 #include "config.h"
 

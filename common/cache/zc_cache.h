@@ -88,7 +88,7 @@ struct zc_cache_config {
                        its job alone, and other processes of that are at work on it (zc_token.h) */
 };
 
-/* What has an option, too: the table in zc_options.c makes its text of these numbers, which
+/* What has an option, too: the table in zc_settings.c makes its text of these numbers, which
  * therefore are bare. */
 #define ZC_DEFAULT_CACHE_MIB      512
 #define ZC_DEFAULT_PAGE_MIB       1

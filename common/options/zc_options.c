@@ -1,4 +1,4 @@
-/* zc_options.c - the option table, and everything that is derived from a row. */
+/* zc_options.c - everything that is derived from a row of the option table (zc_settings.c). */
 #include "config.h"
 
 #include <ctype.h>
@@ -8,178 +8,13 @@
 #include <string.h>
 #include <strings.h>
 
-#include "zc_cache.h"
 #include "zc_log.h"
 #include "zc_options.h"
-#include "zc_predict.h"
-#include "zc_store.h"
-#include "zc_transport.h"
 #include "zc_units.h"
 
 extern char **environ;
 
 enum { VALUE_SHOWN = 80 };
-
-#define KIB  (1ull << 10)
-#define MIB  (1ull << 20)
-#define PIB  (1ull << 50)
-#define HOUR (3600ull * 1000)
-
-/* A default that somebody else defines, as text. */
-#define TEXT_OF(n)      #n
-#define TEXT(n)         TEXT_OF(n)
-#define MIB_TEXT(n)     TEXT(n) "M"
-#define PERCENT_TEXT(n) TEXT(n) "%"
-
-#define HINT   ZC_SCOPE_HINT
-#define ENV    ZC_SCOPE_ENV
-#define DAEMON (ZC_SCOPE_DAEMON | ZC_SCOPE_FILE)
-
-#define AT(member) offsetof(struct zc_settings, member)
-
-static const char *const levels[] = {
-    [ZC_LEVEL_VISIBLE] = "visible",
-    [ZC_LEVEL_STAGED] = "staged",
-    [ZC_LEVEL_STORED] = "stored",
-    [ZC_LEVEL_DURABLE] = "durable",
-    NULL,
-};
-static const char *const write_backs[] = {
-    [ZC_WRITE_BACK_NONE] = "none",
-    [ZC_WRITE_BACK_AGGREGATOR] = "aggregator",
-    [ZC_WRITE_BACK_DAEMON] = "daemon",
-    [ZC_WRITE_BACK_BOTH] = "both",
-    NULL,
-};
-static const char *const replays[] = {
-    [ZC_REPLAY_OFF] = "off",
-    [ZC_REPLAY_ON] = "on",
-    [ZC_REPLAY_STRICT] = "strict",
-    NULL,
-};
-static const char *const flushes[] = {"none", "start", "wait", NULL};
-static const char *const orders[] = {"oldest", "newest", NULL}; /* enum zc_flush_order */
-
-const struct zc_option zc_options[] = {
-    /* ---- what is served and where it is found ---- */
-    {"root", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(root), "DIR",
-     "serve files below this directory, and only those"},
-    {"address_file", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(address_file), "FILE",
-     "write the daemon's address here when it is ready; programs find it by this file"},
-    {"provider", ZC_OPT_STRING, HINT | DAEMON | ENV, ZC_DEFAULT_PROVIDER, 0, 0, NULL, AT(provider),
-     "NAME", "libfabric provider, as fi_info lists them"},
-    {"listen", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(listen), "HOST",
-     "own host name or address to be reached at (default: the provider's first)"},
-    {"timeout", ZC_OPT_TIME, HINT | DAEMON | ENV, TEXT(ZC_DEFAULT_TIMEOUT_S) "s", 100, 24 * HOUR,
-     NULL, AT(timeout), "TIME", "silence after which the other side counts as gone"},
-    {"hang_report", ZC_OPT_TIME, DAEMON | ENV, "30s", 0, 24 * HOUR, NULL, AT(hang_report), "TIME",
-     "log calls to the store that take longer, by path, and when they are over; 0 for none"},
-    {"daemons", ZC_OPT_STRING, ENV, NULL, 0, 0, NULL, AT(daemons), "LIST",
-     "address files, or directories of them (*.addr), in order, separated by commas; unset: "
-     "no daemon, files are reached directly"},
-
-    /* ---- an aggregator's cache ---- */
-    {"cache_size", ZC_OPT_SIZE, HINT, "128M", 8 * KIB, PIB, NULL, AT(agg_cache_size), "SIZE",
-     "memory for cached pages of an aggregator, for all its files together; a later open may ask "
-     "for more"},
-    {"view_memory", ZC_OPT_PERCENT, HINT, "12%", 0, 50, NULL, AT(agg_view_memory), "PERCENT",
-     "share of an aggregator's cache size that is for views of other ranks; what finds no room is "
-     "sent as lists of pieces with each access"},
-    {"high_watermark", ZC_OPT_PERCENT, HINT, "50%", 1, 100, NULL, AT(agg_high_watermark), "PERCENT",
-     "share of an aggregator's cache that may be dirty before write-back starts"},
-    {"low_watermark", ZC_OPT_PERCENT, HINT, "10%", 0, 99, NULL, AT(agg_low_watermark), "PERCENT",
-     "share of an aggregator's cache that may still be dirty when write-back stops; below the high "
-     "one"},
-    {"idle_time", ZC_OPT_TIME, HINT, "20ms", 0, 24 * HOUR, NULL, AT(agg_idle_time), "TIME",
-     "aggregators write back what has not been touched for so long, 0 for never"},
-    {"prefetch", ZC_OPT_FLAG, HINT, "true", 0, 0, NULL, AT(agg_prefetch), NULL,
-     "aggregators read ahead of what the program reads in order"},
-    {"prefetch_depth", ZC_OPT_COUNT, HINT, "16", 0, ZC_PREDICT_DEPTH_MAX, NULL,
-     AT(agg_prefetch_depth), "N",
-     "pages an aggregator reads ahead at most, each a block or 1 MiB if that is less"},
-    {"write_back", ZC_OPT_ENUM, HINT, "both", 0, 0, write_backs, AT(write_back), "WHO",
-     "who writes back while the program computes; else an aggregator does so when full, at sync "
-     "and close, and a daemon before it acknowledges a write"},
-
-    {"replay", ZC_OPT_ENUM, HINT, "on", 0, 0, replays, AT(replay), "WHAT",
-     "aggregators keep what a daemon has not stored yet, and send it again when that died: while "
-     "there is room, or strictly; off where their cache has not twice a block, unless it is given"},
-
-    /* ---- the daemon's cache ---- */
-    {"cache_size", ZC_OPT_SIZE, DAEMON, MIB_TEXT(ZC_DEFAULT_CACHE_MIB), 0, PIB, NULL,
-     AT(cache_size), "SIZE",
-     "memory for cached pages; 0: nothing is cached, writes are in the file system before they "
-     "are acknowledged and reads come from there"},
-    {"page_size", ZC_OPT_POWER, DAEMON, MIB_TEXT(ZC_DEFAULT_PAGE_MIB), ZC_PAGE_SIZE_MIN,
-     ZC_PAGE_SIZE_MAX, NULL, AT(page_size), "SIZE", "unit of caching"},
-    {"high_watermark", ZC_OPT_PERCENT, DAEMON, PERCENT_TEXT(ZC_DEFAULT_HIGH_PERCENT), 1, 100, NULL,
-     AT(high_watermark), "PERCENT",
-     "share of the cache that may be dirty before write-back starts"},
-    {"low_watermark", ZC_OPT_PERCENT, DAEMON, PERCENT_TEXT(ZC_DEFAULT_LOW_PERCENT), 0, 99, NULL,
-     AT(low_watermark), "PERCENT",
-     "share of the cache that may still be dirty when write-back stops"},
-    {"idle_time", ZC_OPT_TIME, DAEMON, TEXT(ZC_DEFAULT_IDLE_MS) "ms", 0, 24 * HOUR, NULL,
-     AT(idle_time), "TIME", "write back what has not been touched for so long, 0 for never"},
-    {"failed_quota", ZC_OPT_PERCENT, DAEMON, PERCENT_TEXT(ZC_DEFAULT_FAILED_PERCENT), 1, 50, NULL,
-     AT(failed_quota), "PERCENT",
-     "share of the cache that a file may take up whose write-back fails; then its writers get "
-     "the error, and other files have the rest"},
-    {"flush_order", ZC_OPT_ENUM, DAEMON, "oldest", 0, 0, orders, AT(flush_order), "ORDER",
-     "what to write back first: what became dirty first, or what was modified last"},
-    {"flushers", ZC_OPT_COUNT, DAEMON, TEXT(ZC_DEFAULT_FLUSHERS), 1, 64, NULL, AT(flushers), "N",
-     "threads that write back"},
-    {"readers", ZC_OPT_COUNT, DAEMON, TEXT(ZC_DEFAULT_READERS), 1, 64, NULL, AT(readers), "N",
-     "threads that read; all but one of them may read ahead"},
-    {"max_io", ZC_OPT_SIZE, DAEMON, MIB_TEXT(ZC_DEFAULT_MAX_IO_MIB), 4 * KIB, 1024 * MIB, NULL,
-     AT(max_io), "SIZE", "largest single write to the file system; at least a page"},
-    {"max_read", ZC_OPT_SIZE, DAEMON, MIB_TEXT(ZC_DEFAULT_MAX_READ_MIB), 4 * KIB, 1024 * MIB, NULL,
-     AT(max_read), "SIZE",
-     "reads of neighbouring pages are merged up to this size; a page is always read at once"},
-    {"prefetch", ZC_OPT_FLAG, DAEMON, "true", 0, 0, NULL, AT(prefetch), NULL,
-     "read ahead of clients that read in order"},
-    {"prefetch_depth", ZC_OPT_COUNT, DAEMON, "32", 0, ZC_PREDICT_DEPTH_MAX, NULL,
-     AT(prefetch_depth), "N",
-     "pages read ahead of a client at most, and a quarter of the cache for all of them"},
-
-    /* ---- the daemon as a process ---- */
-    {"config", ZC_OPT_STRING, ZC_SCOPE_DAEMON, NULL, 0, 0, NULL, AT(config), "FILE",
-     "read options from this file, one \"name = value\" a line; the command line wins"},
-    {"log_file", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(log_file), "FILE",
-     "append messages here instead of standard error, or hand them to syslog if it is that word; "
-     "SIGHUP reopens it"},
-    {"log", ZC_OPT_ENUM, HINT | DAEMON, "warn", 0, 0, zc_log_levels, AT(log), "LEVEL",
-     "least important messages that are logged; ZCACHE_LOG is the default"},
-    {"pid_file", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(pid_file), "FILE",
-     "write the process id here"},
-    {"daemonize", ZC_OPT_FLAG, DAEMON, NULL, 0, 0, NULL, AT(daemonize), NULL,
-     "go to the background as soon as the daemon is ready; messages then go to the log file, "
-     "by default the address file's name with .log behind it"},
-
-    /* ---- the library in an MPI program ---- */
-    {"losses", ZC_OPT_STRING, ENV, NULL, 0, 0, NULL, AT(losses), "FILE",
-     "append a line here for every file that bytes were lost of, as zcache run asks for"},
-    {"local", ZC_OPT_FLAG, HINT | ENV, "true", 0, 0, NULL, AT(local), NULL,
-     "ranks that are all on one host, and may, reach each other's memory through the kernel "
-     "and not by libfabric"},
-    {"block_size", ZC_OPT_POWER, HINT, MIB_TEXT(ZC_DEFAULT_BLOCK_MIB), 4 * KIB, 64 * MIB, NULL,
-     AT(block_size), "SIZE",
-     "unit of a file that one aggregator and one daemon owns; striping_unit is the same"},
-    {"sync_level", ZC_OPT_ENUM, HINT, "durable", 0, 0, levels, AT(sync_level), "LEVEL",
-     "how far data has come when MPI_File_sync returns"},
-    {"close_level", ZC_OPT_ENUM, HINT, "stored", 0, 0, levels, AT(close_level), "LEVEL",
-     "how far data has come when MPI_File_close returns"},
-    {"flush", ZC_OPT_ENUM, HINT, "none", 0, 0, flushes, AT(flush), "WHAT",
-     "for MPI_File_set_info: start to write the file back, or wait until it is stored"},
-    {"read_after_write", ZC_OPT_FLAG, HINT, "true", 0, 0, NULL, AT(read_after_write), NULL,
-     "a collective read of a file that is open for writing waits until all ranks have come to it, "
-     "so that it sees what they wrote before"},
-    {"counters", ZC_OPT_FLAG, HINT, NULL, 0, 0, NULL, AT(counters), NULL,
-     "let MPI_File_get_info tell what the caches did: zcache_agg_... of the aggregators, "
-     "zcache_iod_... of the daemons"},
-    {"stats", ZC_OPT_FLAG, ENV, NULL, 0, 0, NULL, AT(stats), NULL,
-     "print a summary of what the caches did when a file is closed"},
-    {0},
-};
 
 /* Variables read elsewhere, without a row. */
 static const char *const other_env[] = {"ZCACHE_LOG", "ZCACHE_LOG_FILE", NULL};
@@ -536,8 +371,8 @@ int zc_settings_init(struct zc_settings *s)
         if (o->deflt)
             rc = zc_option_set(s, o, o->deflt);
         s->given = before;
-        if (o->scope & ENV)
-            env = getenv(zc_option_spell(o, ENV, spelt, sizeof spelt));
+        if (o->scope & ZC_SCOPE_ENV)
+            env = getenv(zc_option_spell(o, ZC_SCOPE_ENV, spelt, sizeof spelt));
         if (rc == 0 && env && *env)
             rc = set_named(s, o, spelt, env);
     }
@@ -562,14 +397,14 @@ static void warn_if_unknown(const char *name)
     for (size_t i = 0; other_env[i]; i++)
         if (strcmp(name, other_env[i]) == 0)
             return;
-    o = zc_option_find(name, ENV);
-    if (o && strcmp(name, zc_option_spell(o, ENV, spelt, sizeof spelt)) == 0)
+    o = zc_option_find(name, ZC_SCOPE_ENV);
+    if (o && strcmp(name, zc_option_spell(o, ZC_SCOPE_ENV, spelt, sizeof spelt)) == 0)
         return;
     if (!o)
-        o = zc_option_guess(name, ENV);
+        o = zc_option_guess(name, ZC_SCOPE_ENV);
     if (o)
         zc_warn("the environment variable %s means nothing to zcache; did you mean %s?", name,
-                zc_option_spell(o, ENV, spelt, sizeof spelt));
+                zc_option_spell(o, ZC_SCOPE_ENV, spelt, sizeof spelt));
     else
         zc_warn("the environment variable %s means nothing to zcache", name);
 }

@@ -1,5 +1,5 @@
-/* zc_settings.h - the values behind the option table, and no functions: zc_options.c has the rows
- * and what fills them in. */
+/* zc_settings.h - the values behind the option table: zc_settings.c has the rows, zc_options.h what
+ * fills the values in. */
 #ifndef ZC_SETTINGS_H
 #define ZC_SETTINGS_H
 
@@ -52,5 +52,9 @@ struct zc_settings {
 
     uint64_t given; /* bit i: somebody set the table's row i; else it is the default */
 };
+
+struct zc_cache_config;
+/* What a daemon's cache is made with, of `s`; the other members of *cfg stay. */
+void zc_settings_cache(const struct zc_settings *s, struct zc_cache_config *cfg);
 
 #endif

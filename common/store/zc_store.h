@@ -37,7 +37,7 @@ enum {
     ZC_OPEN_ALL = 63,
 };
 
-/* MiB; the unit of placement when nobody wishes another; zc_options.c makes its text of it. */
+/* MiB; the unit of placement when nobody wishes another; zc_settings.c makes its text of it. */
 #define ZC_DEFAULT_BLOCK_MIB 4
 
 /* The daemons that serve a file, and which of them somebody asks.  Each owns the blocks that
@@ -234,7 +234,8 @@ static inline bool zc_store_lossy(const struct zc_store *s)
 {
     return s->lossy;
 }
-/* Which server takes the byte at `off`, and what it has taken and stored of the file. */
+/* Which server takes the byte at `off` (arithmetic), and what it has taken and stored of the file:
+ * both also with locks held that stand above the store's. */
 uint32_t zc_store_server(const struct zc_sfile *f, uint64_t off);
 void zc_store_progress(struct zc_sfile *f, uint32_t server, struct zc_progress *out);
 /* w->moved() is called after any progress of any file, until unwatch() has returned, which waits

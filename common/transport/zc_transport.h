@@ -29,7 +29,7 @@ struct zc_tp;
 typedef uint64_t zc_peer; /* a peer's address in this endpoint's table */
 
 #define ZC_DEFAULT_PROVIDER  "tcp;ofi_rxm"
-#define ZC_DEFAULT_TIMEOUT_S 30 /* silence after which a peer counts as gone; zc_options.c, too */
+#define ZC_DEFAULT_TIMEOUT_S 30 /* silence after which a peer counts as gone; option "timeout" */
 
 struct zc_tp_config {
     /* ofi: "tcp;ofi_rxm", "net", "shm", ...; NULL: the first of those over TCP that there is, for
@@ -117,10 +117,10 @@ struct zc_tp {
 /* Opens an endpoint: zc_tp_ofi_open() and its like, each in the header of its implementation. */
 typedef int zc_tp_open_fn(const struct zc_tp_config *cfg, struct zc_tp **out);
 
-/* The calls, through the table above: without any lock held (zc_lock.h).  What they return and need
- * is told there. */
+/* The calls, through the table above: without any lock held (zc_lock.h), but for the three that
+ * only look or wake.  What they return and need is told there. */
 void zc_tp_close(struct zc_tp *tp);
-bool zc_tp_severs(const struct zc_tp *tp);
+bool zc_tp_severs(const struct zc_tp *tp); /* any lock may be held */
 void zc_tp_sever(struct zc_tp *tp);
 int zc_tp_address(struct zc_tp *tp, void *buf, size_t *len);
 /* *len is 0 when there is no other. */
@@ -128,13 +128,14 @@ int zc_tp_local_address(struct zc_tp *tp, void *buf, size_t *len);
 int zc_tp_peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out);
 void zc_tp_peer_remove(struct zc_tp *tp, zc_peer peer);
 /* What goes to and from this peer is carried by this host's kernel between processes of one user:
- * nobody else can change it. */
+ * nobody else can change it.  Looks into a table of its own: any lock above the transport's may be
+ * held. */
 bool zc_tp_is_local(struct zc_tp *tp, zc_peer peer);
 int zc_tp_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
 int zc_tp_reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out);
 void zc_tp_dereg(struct zc_tp *tp, struct zc_mr *mr);
 int zc_tp_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op);
 int zc_tp_progress(struct zc_tp *tp, int timeout_ms);
-void zc_tp_wake(struct zc_tp *tp); /* also from signal handlers; the one call that never waits */
+void zc_tp_wake(struct zc_tp *tp); /* also from signal handlers, and with locks held: never waits */
 
 #endif

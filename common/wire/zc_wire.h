@@ -22,7 +22,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ZC_PROTOCOL    4
 #define ZC_MAGIC       0x006568636163637aull /* "zcache\0\0" up to byte order */
 #define ZC_HEADER_SIZE 24
 #define ZC_REPLY       0x80
