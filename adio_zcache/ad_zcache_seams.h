@@ -5,8 +5,8 @@
  * the driver. Its functions are led here (zcache_seams.c); for "zcache:" files they call these,
  * which the driver defines. Like slots they store an MPI error code and do not raise it.
  */
-#ifndef ZCACHE_SEAMS_H
-#define ZCACHE_SEAMS_H
+#ifndef AD_ZCACHE_SEAMS_H
+#define AD_ZCACHE_SEAMS_H
 
 #include "adio.h"
 

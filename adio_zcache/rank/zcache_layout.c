@@ -29,7 +29,8 @@ static _Thread_local struct recent {
 
 /* ---- life ---- */
 
-struct zcache_layout *zcache_layout_ref(struct zcache_layout *l)
+/* One more reference. */
+static struct zcache_layout *one_more(struct zcache_layout *l)
 {
     __atomic_add_fetch(&l->references, 1, __ATOMIC_RELAXED);
     return l;
@@ -219,7 +220,7 @@ static int find_or_make(MPI_Datatype type, struct zcache_layout **out, bool *kep
     int found = 0, rc;
 
     if (MPI_Type_get_attr(type, key, out, &found) == MPI_SUCCESS && found) {
-        zcache_layout_ref(*out);
+        one_more(*out);
         *kept = true;
         return 0;
     }
@@ -227,7 +228,7 @@ static int find_or_make(MPI_Datatype type, struct zcache_layout **out, bool *kep
     if (rc)
         return rc;
     /* The attribute has a reference of its own; without it the type is looked at again. */
-    *kept = MPI_Type_set_attr(type, key, zcache_layout_ref(*out)) == MPI_SUCCESS;
+    *kept = MPI_Type_set_attr(type, key, one_more(*out)) == MPI_SUCCESS;
     if (!*kept)
         zcache_layout_put(*out);
     return 0;
@@ -246,7 +247,7 @@ int zcache_layout_get(MPI_Datatype type, struct zcache_layout **out)
     int rc = 0;
 
     if (r->layout && r->type == type && r->gone == now) {
-        *out = zcache_layout_ref(r->layout);
+        *out = one_more(r->layout);
         return 0;
     }
     zcache_turn_take(&turn);

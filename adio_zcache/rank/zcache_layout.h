@@ -41,8 +41,6 @@ struct zcache_layout {
 
 /* 0 or a negative errno, explained by zc_errorf(); give it back with put(). */
 int zcache_layout_get(MPI_Datatype type, struct zcache_layout **out);
-/* One more reference. */
-struct zcache_layout *zcache_layout_ref(struct zcache_layout *l);
 void zcache_layout_put(struct zcache_layout *l); /* NULL is fine */
 
 /* Where the first byte of a buffer of elements lies, from its address; size > 0. */

@@ -119,7 +119,8 @@ static const char *objection(struct zc_client *c, const struct zc_call *call,
     return NULL;
 }
 
-void zc_call_complain(struct zc_net *n, const char *whose, const char *text)
+/* Counts a message that is thrown away, and says so now and then; with the lock. */
+static void complain(struct zc_net *n, const char *whose, const char *text)
 {
     uint64_t now = zc_now();
 
@@ -164,7 +165,7 @@ static void take_for(struct zc_client *c, struct zc_call *call, const struct zc_
             check_hello(c, call, m, buf, len);
         zc_call_done(c, call);
     } else if (m->type != ZC_T_PENDING) {
-        zc_call_complain(c->net, c->label, "a reply of another type");
+        complain(c->net, c->label, "a reply of another type");
     }
 }
 
@@ -200,7 +201,7 @@ static void take(struct zc_net *n, const struct zc_msg *m, const void *buf, size
         return;
     why = objection(c, call, m, buf, len);
     if (why)
-        zc_call_complain(n, c->label, why);
+        complain(n, c->label, why);
     else if (m->type == ZC_T_STORED)
         zc_client_stored(c, m);
     else if (m->type == ZC_T_DROPPED)
@@ -222,7 +223,7 @@ void zc_call_on_message(void *net, const void *buf, size_t len)
         zc_trace("< %s", zc_msg_print(&m, text, sizeof text));
     zc_lock_get(&n->lock);
     if (rc)
-        zc_call_complain(n, "a server", zc_error_text(rc));
+        complain(n, "a server", zc_error_text(rc));
     else
         take(n, &m, buf, len);
     zc_lock_put(&n->lock);

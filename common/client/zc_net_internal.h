@@ -132,8 +132,6 @@ void zc_client_views_free(struct zc_client *c);
 
 /* ---- zc_call.c ---- */
 void zc_call_on_message(void *net, const void *buf, size_t len); /* zc_tp_config.recv */
-/* Counts a message that is thrown away, and says so now and then; with the lock. */
-void zc_call_complain(struct zc_net *n, const char *whose, const char *text);
 /* Gives the credit back: a finished call that nobody has waited for yet costs none.  With the
  * lock; status and text are set. */
 void zc_call_done(struct zc_client *c, struct zc_call *call);

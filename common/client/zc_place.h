@@ -1,4 +1,4 @@
-/* zc_place.h - which daemon and which aggregator own a block.  Pure arithmetic.
+/* zc_place.h - which daemon and which aggregator own a block.  Arithmetic, all inline.
  *
  * With block size B, D daemons and A aggregators, block b = offset / B belongs to
  *

@@ -1,7 +1,7 @@
 /* zc_list.h - an intrusive doubly linked list: LRU, dirty list, queues of waiters.
  *
  * A node belongs to at most one list at a time; zc_list_del() leaves it
- * pointing at itself, so zc_list_linked() tells and a second del does no harm.
+ * pointing at itself, so zc_list_linked() tells and a second del does no harm.  All of it inline.
  */
 #ifndef ZC_LIST_H
 #define ZC_LIST_H

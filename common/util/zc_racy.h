@@ -2,7 +2,7 @@
  *
  * A page may be written to while the store copies it: the copy may be torn, but the
  * bytes are dirty again when the writer ends and are written again.  Thread sanitizer
- * is told so at the very copies, nowhere else.
+ * is told so at the very copies, nowhere else.  The functions are the sanitizer's.
  */
 #ifndef ZC_RACY_H
 #define ZC_RACY_H
