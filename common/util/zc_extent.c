@@ -236,37 +236,6 @@ int zc_extents_copy(struct zc_extents *dst, const struct zc_extents *src)
     return 0;
 }
 
-int zc_extents_subtract(struct zc_extents *dst, const struct zc_extents *src)
-{
-    const struct zc_range *b = zc_extents_ranges(src), *b_end = b + src->n;
-    const struct zc_range *a, *a_end;
-    struct zc_range *out;
-    uint32_t n = 0;
-
-    if (src->n == 0 || dst->n == 0)
-        return 0;
-    a = to_the_end(dst, src->n);
-    if (!a)
-        return -ENOMEM;
-    a_end = a + dst->n;
-    out = ranges(dst);
-    for (; a < a_end; a++) {
-        struct zc_range x = *a;
-
-        while (b < b_end && b->hi <= x.lo)
-            b++;
-        for (; b < b_end && b->lo < x.hi; b++) {
-            n = append(out, n, (struct zc_range){x.lo, b->lo});
-            x.lo = b->hi;
-            if (b->hi > x.hi)
-                break; /* may reach into the next one */
-        }
-        n = append(out, n, x);
-    }
-    dst->n = n;
-    return 0;
-}
-
 void zc_extents_clear(struct zc_extents *e)
 {
     e->n = 0;
@@ -278,13 +247,6 @@ void zc_extents_swap(struct zc_extents *a, struct zc_extents *b)
 
     *a = *b;
     *b = t;
-}
-
-void zc_extents_move(struct zc_extents *dst, struct zc_extents *src)
-{
-    free(dst->many);
-    *dst = *src;
-    zc_extents_init(src);
 }
 
 bool zc_extents_empty(const struct zc_extents *e)

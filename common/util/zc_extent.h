@@ -45,16 +45,12 @@ int zc_extents_add_many(struct zc_extents *e, const struct zc_range *r, uint32_t
 int zc_extents_merge(struct zc_extents *dst, const struct zc_extents *src);
 /* dst becomes what src is. */
 int zc_extents_copy(struct zc_extents *dst, const struct zc_extents *src);
-/* dst loses the bytes of src. */
-int zc_extents_subtract(struct zc_extents *dst, const struct zc_extents *src);
 
 void zc_extents_clear(struct zc_extents *e); /* empty; keeps the room */
 /* Gives room back when little of it is used. */
 void zc_extents_trim(struct zc_extents *e);
 /* Exchanges content and allocated room.  Never fails. */
 void zc_extents_swap(struct zc_extents *a, struct zc_extents *b);
-/* Moves all of src to dst, whose old content is freed; src is left empty.  Never fails. */
-void zc_extents_move(struct zc_extents *dst, struct zc_extents *src);
 
 bool zc_extents_empty(const struct zc_extents *e);
 bool zc_extents_equal(const struct zc_extents *a, const struct zc_extents *b);
