@@ -22,8 +22,8 @@
 #include "zc_wire.h"
 
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_LATE };
-enum { DEFAULT_TIMEOUT_MS = 10000, MIN_TIMEOUT_MS = 100, MAX_TIMEOUT_MS = 24 * 3600 * 1000 };
-enum { DEFAULT_INTERVAL_MS = 1000, MIN_INTERVAL_MS = 100 };
+enum { DEFAULT_TIMEOUT_S = 10, MIN_TIMEOUT_MS = 100, MAX_TIMEOUT_MS = 24 * 3600 * 1000 };
+enum { DEFAULT_INTERVAL_S = 1, MIN_INTERVAL_MS = 100 };
 
 static const struct ctl_command commands[] = {
     {"status", false, ZC_INFO_STATUS, false, NULL,
@@ -73,13 +73,13 @@ static void print_help(void)
         "  --json          print one JSON object, sizes in bytes\n"
         "  -v, --verbose   print more\n"
         "  -n, --interval TIME\n"
-        "                  top: renew so often (default 1s)\n"
+        "                  top: renew so often (default %ds)\n"
         "  -c, --count N   top: end after so many pictures\n"
         "  --prometheus    stats: print them in Prometheus' text format\n"
         "  --textfile FILE\n"
         "                  stats: write that to FILE, all at once, for a collector\n"
         "  --timeout TIME  give up on what is not done after so long, writing back included;\n"
-        "                  what was begun goes on (default: on a daemon that is silent for 10s)\n"
+        "                  what was begun goes on (default: on a daemon that is silent for %ds)\n"
         "  --help          print this\n"
         "  --version       print version and protocol\n"
         "\n"
@@ -89,7 +89,8 @@ static void print_help(void)
         "Examples:\n"
         "    zcachectl --daemons /run/zcache status\n"
         "    zcachectl --json stats | jq '.daemons[].stats.dirty_bytes'\n"
-        "    zcachectl top -n 5s\n");
+        "    zcachectl top -n 5s\n",
+        DEFAULT_INTERVAL_S, DEFAULT_TIMEOUT_S);
 }
 
 /* The first mistake counts. */
@@ -228,14 +229,15 @@ static int complain(const struct args *a, int status, const char *why, const cha
 
 static uint64_t silence(const struct args *a)
 {
-    return a->timeout_ms ? a->timeout_ms : DEFAULT_TIMEOUT_MS;
+    return a->timeout_ms ? a->timeout_ms : DEFAULT_TIMEOUT_S * 1000;
 }
 
 static int run_top(const struct args *a)
 {
     struct ctl_top top = {.daemons = a->daemons,
                           .timeout_ms = silence(a),
-                          .interval_ms = a->interval_ms ? a->interval_ms : DEFAULT_INTERVAL_MS,
+                          .interval_ms =
+                              a->interval_ms ? a->interval_ms : DEFAULT_INTERVAL_S * 1000,
                           .count = a->count,
                           .json = a->json};
     int rc = ctl_top_run(&top);

@@ -12,6 +12,16 @@ expect 0 "*--cache-size SIZE*(default 512M)*--high-watermark*75%*ZCACHE_LOG*" "$
 expect 0 "zcachectl (zcache) *" "$zcachectl" --version
 expect 0 "zcache [0-9]*" "$zcache" --version
 
+# The launcher is a script and has its own words for what zcached does when not told.
+default_of() { # TOOL OPTION
+    "$1" --help | tr -s ' \n' ' ' | sed -n "s/.* $2 [A-Z]* [^(]*(default \([^)]*\)).*/\1/p"
+}
+for option in --cache-size --provider; do
+    default=$(default_of "$zcached" $option)
+    [[ -n $default && $(default_of "$zcache" $option) == "$default" ]] ||
+        fail "zcache --help: the default of $option is not zcached's, $default"
+done
+
 make_tmp
 cd "$tmp" || exit 99
 mkdir root
