@@ -494,7 +494,7 @@ static struct zc_file *next_lost(struct zc_cache *c)
         zc_list_each (&c->files[i], n) {
             struct zc_file *f = zc_list_entry(n, struct zc_file, link);
 
-            if (f->drain_pass < c->drain_pass && f->ledger.lost.n > 0) {
+            if (f->drain_pass < c->drain_pass && f->ledger.lost_why.err) {
                 f->drain_pass = c->drain_pass;
                 return f;
             }
@@ -510,7 +510,7 @@ static void lost_files(struct zc_cache *c, struct zc_why *why)
     c->drain_pass++;
     while ((f = next_lost(c)) != NULL) {
         look_for_replacement(c, f);
-        if (f->ledger.lost.n > 0 && why->err == 0)
+        if (f->ledger.lost_why.err && why->err == 0)
             *why = f->ledger.lost_why;
         zc_file_reap(f);
     }

@@ -248,10 +248,27 @@ void zc_cache_unwritten(struct zc_cache *c, void (*fn)(void *arg, const struct z
     zc_lock_put(&c->lock);
 }
 
+/* Bytes that the store is taking now, or has taken without that we know. */
+static void add_under_way(struct zc_cache *c, const struct zc_file *f, struct zc_spans *s)
+{
+    zc_list_each (&f->flushing, n) {
+        const struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
+
+        add_page(c, p, &p->flushing, s);
+    }
+    zc_list_each (&f->arounds, n) {
+        const struct zc_around *a = zc_list_entry(n, struct zc_around, link);
+
+        zc_spans_add(s, a->first << c->page_shift, a->end << c->page_shift,
+                     (a->end - a->first) << c->page_shift);
+    }
+}
+
 void zc_ledger_sync_begins(struct zc_file *f)
 {
     zc_assert_held(&f->cache->lock);
     f->ledger.syncing = f->ledger.unsure;
+    f->ledger.syncing_known = f->ledger.syncing.n > 0;
     f->ledger.unsure = (struct zc_spans){0};
 }
 
@@ -266,8 +283,10 @@ void zc_ledger_synced(struct zc_cache *c, struct zc_file *f, enum zc_level level
     if (why->err && !remembers && level >= ZC_LEVEL_DURABLE) {
         zc_spans_join(&about, &f->ledger.unsure); /* stored meanwhile: it may have been these */
         f->ledger.unsure = (struct zc_spans){0};
-        if (about.n > 0) /* else who asked is told, and the next sync may succeed */
+        add_under_way(c, f, &about); /* or these */
+        if (about.n > 0 || !f->ledger.syncing_known)
             zc_ledger_lose(c, f, &about, why);
+        /* else it was cut off: who asked is told, and the next sync may succeed */
     } else if (why->err || level < (remembers ? ZC_LEVEL_STORED : ZC_LEVEL_DURABLE)) {
         zc_spans_join(&f->ledger.unsure, &about);
     }

@@ -13,7 +13,8 @@
  * the pages for clean, so that the next one succeeds without having written anything (its
  * Documentation/filesystems/vfs.rst, "Handling errors during writeback"; pages may be evicted
  * before anybody could write them again).  Hence it is latched: every later flush and every
- * writer's close of that file fails.  Stores that remember themselves what they owe
+ * writer's close of that file fails, also where we know of no bytes: others wrote them, perhaps a
+ * cache that has ended.  Stores that remember themselves what they owe
  * (zc_store.remembers) are asked again instead.
  *
  * Who shares a file (ranks, handles) asks at different times, and all shall come to the same
@@ -59,6 +60,7 @@ void zc_spans_sub(struct zc_spans *s, uint64_t lo, uint64_t hi);
 struct zc_ledger {
     struct zc_spans unsure, lost;
     struct zc_spans syncing; /* what the sync under way is about */
+    bool syncing_known;      /* that was something when it began */
     struct zc_why lost_why;  /* .err != 0: latched */
     unsigned told;           /* flushes and closes that have reported what is lost */
     struct zc_list kept;     /* cache->kept */

@@ -157,7 +157,7 @@ static bool is_gone(struct zc_cache *c, struct zc_file *f, const struct zc_attr 
     int rc;
 
     if (!sf)
-        return true; /* only clean pages: forgetting them is always right */
+        return before->nlink <= 1; /* as far as anybody knows without an open file */
     zc_cache_unlock(c);
     rc = zc_store_getattr(sf, &now);
     zc_lock_get(&c->lock);

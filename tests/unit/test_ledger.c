@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "cache_rig.h"
+#include "zc_store_posix.h"
 
 enum { FOREVER = 1000000 };
 
@@ -335,6 +336,40 @@ START_TEST(a_failed_fsync_is_for_good)
 }
 END_TEST
 
+/* The file has another name, and is as it was. */
+START_TEST(one_of_two_names_is_deleted)
+{
+    char dir[] = "/tmp/zcache-ledger.XXXXXX", f[64], g[64];
+    struct zc_store *posix;
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(f, sizeof f, "%s/f", dir);
+    snprintf(g, sizeof g, "%s/g", dir);
+    setup();
+    zc_store_destroy(store);
+    ck_assert_int_eq(zc_store_posix_create(NULL, &posix), 0);
+    ck_assert_int_eq(zc_store_fault_create(posix, &store), 0);
+    make_cache();
+    file = open_flags(f, NEW);
+    put(0, 10, 'a');
+    zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO);
+    ck_assert_int_eq(zc_cache_close(file), -EIO);
+    ck_assert_int_eq(zc_cache_drain(cache), -EIO); /* closes what nobody has open */
+    ck_assert_int_eq(link(f, g), 0);
+    ck_assert_int_eq(zc_cache_unlink(cache, f), 0);
+    file = open_flags(g, RW);
+    says(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO, "10 bytes", "may be lost");
+    ck_assert_int_eq(zc_cache_close(file), -EIO);
+    file = NULL;
+    ck_assert_int_eq(zc_cache_unlink(cache, g), 0);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    ck_assert_uint_eq(stats().files, 0);
+    stop();
+    ck_assert_int_eq(rmdir(dir), 0);
+}
+END_TEST
+
 /* Files of which nothing is left but that bytes are lost are remembered, not without end: the
  * oldest is forgotten, which is logged and told whoever drains. */
 START_TEST(the_lost_are_remembered_in_turn)
@@ -479,6 +514,58 @@ START_TEST(stored_during_a_sync)
     ck_assert_int_eq((int)(intptr_t)rc, -EIO);
     ck_assert_int_eq(zc_cache_truncate(file, PAGE), 0); /* which takes the first ones */
     says(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO, "/f", "may be lost");
+    stop();
+}
+END_TEST
+
+/* Or at what it was taking when the sync failed, which began when nothing was owed. */
+START_TEST(on_its_way_during_a_sync)
+{
+    pthread_t other;
+    void *rc;
+
+    setup();
+    cfg.idle_ms = 1;
+    start();
+    put(PAGE, 10, 'a');
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    zc_store_fault_hold(store, ZC_FAULT_SYNC | ZC_FAULT_WRITE_RESULT);
+    ck_assert_int_eq(pthread_create(&other, NULL, syncs, NULL), 0);
+    wait_held(1);
+    put(0, 10, 'b');
+    wait_held(2);
+    zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
+    zc_store_fault_hold(store, ZC_FAULT_WRITE_RESULT); /* the sync returns before the write */
+    pthread_join(other, &rc);
+    ck_assert_int_eq((int)(intptr_t)rc, -EIO);
+    zc_store_fault_release(store);
+    says(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO, "/f", "10 bytes");
+    ck_assert_uint_eq(stats().lost_bytes, 10);
+    ck_assert_int_eq(zc_cache_close(file), -EIO);
+    file = NULL;
+    ck_assert_int_eq(zc_cache_drain(cache), -EIO);
+    stop();
+}
+END_TEST
+
+/* What an earlier daemon wrote, and ended before it was synced, fails for the next one, which does
+ * not know the bytes. */
+START_TEST(of_others_during_a_sync)
+{
+    setup();
+    start();
+    put(0, 10, 'a');
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
+    says(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO, "sync of", "/f");
+    says(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO, "sync of", "/f");
+    ck_assert_int_eq(zc_cache_close(file), -EIO);
+    ck_assert_int_eq(zc_cache_drain(cache), -EIO);
+    file = open_flags("/f", RW);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -EIO);
+    ck_assert_int_eq(zc_cache_truncate(file, 0), 0);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
     stop();
 }
 END_TEST
@@ -721,7 +808,8 @@ int main(void)
          deleted_when_it_is_closed);
     CASE(s, "syncs", 120, a_failed_fsync_is_for_good, only_what_was_written_since,
          a_close_that_fails_loses_bytes, the_lost_are_remembered_in_turn, cut_off_during_a_sync,
-         stored_during_a_sync, also_of_a_file_that_nobody_has_open);
+         stored_during_a_sync, on_its_way_during_a_sync, of_others_during_a_sync,
+         also_of_a_file_that_nobody_has_open, one_of_two_names_is_deleted);
     CASE(s, "verdicts", 30, who_asks_later_hears_the_same);
     CASE(s, "quota", 30, the_quota_of_a_failing_file, another_file_goes_on);
     CASE(s, "end", 30, what_is_left_at_the_end_is_lost, the_end_waits_for_syncs);
