@@ -359,9 +359,11 @@ int zcache_owners_backlog(struct zcache_file *f, uint64_t *dirty, uint64_t *unst
     return rc;
 }
 
+/* By the owner of the last byte, as zc_remote_allocate(). */
 int zcache_owners_allocate(struct zcache_file *f, uint64_t size)
 {
-    struct zcache_owner *o = &f->owners[0];
+    uint64_t last = zc_place_block(&f->place, size ? size - 1 : 0);
+    struct zcache_owner *o = &f->owners[zc_place_aggregator(&f->place, last)];
     struct zc_client *c;
     int rc;
 

@@ -438,13 +438,18 @@ int zc_remote_truncate(struct zc_sfile *sf, uint64_t size)
                      (unsigned long long)size, text);
 }
 
+/* By whoever has the last byte: where the file system cannot allocate, that one is written, and
+ * must not come over what another daemon, on another host perhaps, has written there. */
 int zc_remote_allocate(struct zc_sfile *sf, uint64_t off, uint64_t len)
 {
+    struct rfile *f = rfile_of(sf);
+    uint64_t last = len == 0 || len - 1 > UINT64_MAX - off ? off : off + len - 1;
+    uint32_t daemon = zc_place_daemon(&f->place, zc_place_block(&f->place, last));
     struct use use;
     int rc;
 
     do {
-        rc = zc_remote_begin(rfile_of(sf), 0, &use);
+        rc = zc_remote_begin(f, daemon, &use);
         if (rc == 0)
             rc = zc_client_allocate(use.client, use.handle, off, len);
     } while (zc_remote_end(&use, rc));

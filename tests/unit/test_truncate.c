@@ -96,7 +96,7 @@ static uint64_t stored_size(void)
 /* `size` bytes are there, the first `written` of them as they were written, the others zeros. */
 static void sees(struct zc_handle *h, uint64_t size, uint64_t written)
 {
-    static unsigned char in[SIZE + 1];
+    static unsigned char in[SIZE + 2 * BLOCK];
 
     ck_assert_uint_eq(zc_cache_size(h), size);
     ck_assert_int_eq(zc_cache_read(h, in, sizeof in, 0), (ssize_t)size);
@@ -246,6 +246,25 @@ START_TEST(after_another_owner)
 }
 END_TEST
 
+/* Where the last byte has to be written, who owns it does that, and nobody else. */
+START_TEST(allocated_by_who_has_the_end)
+{
+    enum { LONGER = SIZE + BLOCK + 1 }; /* the last block is the second daemon's */
+
+    start();
+    cut_fails_at(1, EIO);
+    ck_assert_int_eq(zc_cache_allocate(file, 0, LONGER), -EIO);
+    zc_store_fault_set(rigs[1].store, 0, 0, 0, 0);
+    cut_fails_at(0, EIO);
+    cut_fails_at(2, EIO);
+    ck_assert_int_eq(zc_cache_allocate(file, 0, LONGER), 0);
+    zc_store_fault_set(rigs[0].store, 0, 0, 0, 0);
+    zc_store_fault_set(rigs[2].store, 0, 0, 0, 0);
+    all_see(LONGER, SIZE);
+    stop();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("truncate");
@@ -254,6 +273,6 @@ int main(void)
     CASE(s, "refused", 60, refused_by_the_store, refused_at_the_first_daemon_alone,
          refused_at_another_daemon, grown_at_one_daemon_alone);
     CASE(s, "gone", 60, a_daemon_is_gone, a_daemon_goes_meanwhile);
-    CASE(s, "owners", 60, after_another_owner);
+    CASE(s, "owners", 60, after_another_owner, allocated_by_who_has_the_end);
     return run_suite(s);
 }
