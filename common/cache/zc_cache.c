@@ -66,6 +66,7 @@ void zc_why_set(struct zc_why *w, int err, const char *fmt, ...)
     zc_text_vformat(w->text, sizeof(w->text), sizeof(w->text), fmt, ap);
     va_end(ap);
     w->err = err;
+    w->plain = false;
 }
 
 /* The thread that calls ready() must know why. */

@@ -359,11 +359,9 @@ void zc_ledger_page_failed(struct zc_cache *c, struct zc_page *p, bool failed)
 }
 
 /* The explanation without the file and the bytes of one write: MPI shows 239 bytes in all. */
-static const char *cause(const struct zc_cache *c, const struct zc_why *why)
+static const char *cause(const struct zc_why *why)
 {
-    const char *plain = strerror(-why->err);
-
-    return !c->store->remembers && strstr(why->text, plain) ? plain : why->text;
+    return why->plain ? strerror(-why->err) : why->text;
 }
 
 bool zc_ledger_refused(struct zc_cache *c, const struct zc_file *f, struct zc_why *why)
@@ -382,7 +380,7 @@ bool zc_ledger_refused(struct zc_cache *c, const struct zc_file *f, struct zc_wh
     if (s.n > 1)
         zc_why_set(why, why->err,
                    "write of %s, %" PRIu64 " bytes in %u ranges within %" PRIu64 "-%" PRIu64 ": %s",
-                   f->path, s.bytes, s.n, s.s[0].lo, s.s[s.n - 1].hi - 1, cause(c, &f->write_why));
+                   f->path, s.bytes, s.n, s.s[0].lo, s.s[s.n - 1].hi - 1, cause(&f->write_why));
     return true;
 }
 

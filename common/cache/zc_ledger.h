@@ -39,7 +39,8 @@ struct zc_page;
 
 /* An error and its explanation, as kept for somebody who asks later. */
 struct zc_why {
-    int err; /* negative errno; 0: none */
+    int err;    /* negative errno; 0: none */
+    bool plain; /* what `text` says beyond the file and the bytes is strerror(3) of `err` */
     char text[ZC_TEXT_MAX];
 };
 

@@ -367,6 +367,7 @@ static void explain(const struct zc_file *f, uint64_t off, uint64_t bytes, int r
     else
         zc_why_set(why, rc, "write-back of %s, bytes %llu-%llu: %s", f->path,
                    (unsigned long long)off, (unsigned long long)(off + bytes - 1), text);
+    why->plain = !f->cache->store->remembers && zc_error_is_plain(rc);
 }
 
 /* Writes the job piece by piece, without the lock; the text of an error goes to `why`. */

@@ -140,8 +140,8 @@ ssize_t zc_posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, ui
         if (put == 0)
             errno = EIO;
         if (put <= 0) {
-            total = zc_errorf(errno, "write of %s, %zd bytes at %llu: %s%s", f->path, len,
-                              (unsigned long long)off, strerror(errno), zc_posix_remedy(errno));
+            total = zc_errorf_plain(errno, zc_posix_remedy(errno), "write of %s, %zd bytes at %llu",
+                                    f->path, len, (unsigned long long)off);
             break;
         }
         total += put;
@@ -173,7 +173,8 @@ ssize_t zc_posix_write_ranges(struct zc_sfile *sf, const char *data, const struc
         rc = zc_ranges_write(f->fd, data, r, n, off);
     }
     if (rc < 0 && rc != -EOPNOTSUPP)
-        return zc_errorf((int)-rc, "write of %s, %u pieces at %llu: %s%s", f->path, n,
-                         (unsigned long long)off, strerror((int)-rc), zc_posix_remedy((int)-rc));
+        return zc_errorf_plain((int)-rc, zc_posix_remedy((int)-rc),
+                               "write of %s, %u pieces at %llu", f->path, n,
+                               (unsigned long long)off);
     return rc;
 }

@@ -33,7 +33,8 @@ static char log_rank[WHO_MAX]; /* "rank 3 " or empty */
 static _Atomic int log_fd = STDERR_FILENO;
 
 static _Thread_local struct {
-    int err; /* positive errno that `text` explains; 0: none */
+    int err;    /* positive errno that `text` explains; 0: none */
+    bool plain; /* by what strerror() says of it */
     char text[TEXT_MAX];
 } explanation;
 
@@ -185,17 +186,39 @@ int zc_errorf(int err, const char *fmt, ...)
     zc_text_vformat(explanation.text, sizeof(explanation.text), ZC_TEXT_MAX, fmt, ap);
     va_end(ap);
     explanation.err = err;
+    explanation.plain = false;
     errno = saved;
     return -err;
 }
 
+int zc_errorf_plain(int err, const char *remedy, const char *fmt, ...)
+{
+    int saved = errno;
+    char text[PATH_MAX + ZC_TEXT_MAX];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    zc_errorf(err, "%s: %s%s", text, strerror(err), remedy);
+    explanation.plain = true;
+    errno = saved;
+    return -err;
+}
+
+static bool explained(int err)
+{
+    return err != 0 && explanation.err == abs(err);
+}
+
 const char *zc_error_text(int err)
 {
-    if (err < 0)
-        err = -err;
-    if (err != 0 && explanation.err == err)
-        return explanation.text;
-    return strerror(err);
+    return explained(err) ? explanation.text : strerror(abs(err));
+}
+
+bool zc_error_is_plain(int err)
+{
+    return !explained(err) || explanation.plain;
 }
 
 void zc_error_clear(void)

@@ -73,10 +73,18 @@ enum { ZC_TEXT_MAX = 256 };
  * of a text that is longer all the same 511 bytes are kept. */
 int zc_errorf(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* The same of a call that the system has refused: "text: " and what strerror() says, which is the
+ * whole cause, and the remedy ("": none). */
+int zc_errorf_plain(int err, const char *remedy, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+
 /* The explanation this thread gave for `err` (positive or negative errno) last,
  * or strerror() when its last explanation was for another error.  Valid until the
  * thread's next zc_errorf(). */
 const char *zc_error_text(int err);
+
+/* Whether that explanation gives no other cause than strerror() does. */
+bool zc_error_is_plain(int err);
 
 /* Forgets this thread's explanation; entry points call it so that none goes stale. */
 void zc_error_clear(void);
