@@ -93,7 +93,7 @@ static uint64_t key_of(const struct zc_request *r)
         return zc_cache_key(r->handle);
     if (r->path)
         return zc_pool_key_of(r->path, strlen(r->path));
-    return r->msg.type == ZC_T_INFO ? ZC_KEY_INFO : ZC_KEY_ALL;
+    return r->kind->flags & ZC_KIND_TELLS ? ZC_KEY_INFO : ZC_KEY_ALL;
 }
 
 void zc_request_submit(struct zc_request *r, void (*call)(struct zc_request *),

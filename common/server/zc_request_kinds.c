@@ -442,7 +442,7 @@ static const struct zc_request_kind kinds[] = {
     {ZC_T_VREAD,     ZC_KIND_HANDLE,                                  zc_transfer_start},
     {ZC_T_VWRITE,    ZC_KIND_HANDLE,                                  zc_transfer_start},
     {ZC_T_BACKLOG,   ZC_KIND_HANDLE,                                  backlog},
-    {ZC_T_INFO,      0,                                               info},
+    {ZC_T_INFO,      ZC_KIND_TELLS,                                   info},
     {ZC_T_CONTROL,   0,                                               control},
     {ZC_T_POINTER,   ZC_KIND_HANDLE,                                  zc_request_pointer},
     {ZC_T_LOCK,      ZC_KIND_HANDLE,                                  zc_request_lock},

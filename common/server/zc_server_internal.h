@@ -276,6 +276,7 @@ enum {
     ZC_KIND_ALWAYS = 16, /* taken while stopping, too */
     ZC_KIND_BLOCKS = 32, /* blocks in the store: run on the pool, and finished when it returns */
     ZC_KIND_LIFE = 64,   /* a sign of life, or of its end: waits for nothing, and is always taken */
+    ZC_KIND_TELLS = 128, /* says something of all files: gets stuck on no more than its like */
 };
 
 /* A kind of request.  What does not block runs on the server's thread: it finishes the request, or
