@@ -16,6 +16,10 @@
 
 #define ARGS_MESSAGE 512
 
+/* A default, for the help of an option: a macro that is a number, or a number and its unit. */
+#define ARGS_TEXT_OF(n) #n
+#define ARGS_TEXT(n)    ARGS_TEXT_OF(n)
+
 enum arg_kind {
     ARG_HEADING, /* not an option: a heading in --help */
     ARG_FLAG,    /* int: 0 or 1 */

@@ -12,6 +12,10 @@
 
 #define FIELD(name) offsetof(struct options, name)
 
+#define DEFAULT_SEED       1
+#define DEFAULT_REPEAT     1
+#define DEFAULT_GENERATION 1
+
 /* clang-format off */
 static const struct arg table[] = {
     {ARG_HEADING, .name = "The file"},
@@ -26,10 +30,11 @@ static const struct arg table[] = {
     {ARG_INT,
      .name = "phases", .letter = 'p', .value = "N", .field = FIELD(phases),
      .min = 1, .max = 1000000,
-     .help = "number of phases (20; checkpoint 3, arrays 10)"},
+     .help = "number of phases (" ARGS_TEXT(DEFAULT_PHASES) "; checkpoint "
+             ARGS_TEXT(DEFAULT_PHASES_CHECKPOINT) ", arrays " ARGS_TEXT(DEFAULT_PHASES_ARRAYS) ")"},
     {ARG_SIZE,
      .name = "record", .letter = 'r', .value = "SIZE", .field = FIELD(record), .min = 1,
-     .help = "bytes per rank and phase (1M); of a checkpoint, of data"},
+     .help = "bytes per rank and phase (" ARGS_TEXT(DEFAULT_RECORD_MIB) "M); of a checkpoint, of data"},
     {ARG_SECONDS,
      .name = "compute", .letter = 'c', .value = "SECONDS", .field = FIELD(compute),
      .help = "compute this long in each phase (0); making and checking\n"
@@ -53,25 +58,28 @@ static const struct arg table[] = {
     {ARG_SIZE,
      .name = "piece", .value = "SIZE", .field = FIELD(piece), .min = 1, .max = INT32_MAX,
      .help = "interleaved: bytes per piece, a divisor of the record\n"
-              "(4K, or the record if that is smaller)\n"
-              "subarrays: bytes per element, a divisor of the record (8)"},
+              "(" ARGS_TEXT(DEFAULT_PIECE_KIB) "K, or the record if that is smaller)\n"
+              "subarrays: bytes per element, a divisor of the record ("
+             ARGS_TEXT(DEFAULT_ELEMENT) ")"},
     {ARG_INT,
      .name = "seed", .value = "N", .field = FIELD(seed), .min = 0,
-     .help = "irregular: which of the random maps (1)"},
+     .help = "irregular: which of the random maps (" ARGS_TEXT(DEFAULT_SEED) ")"},
     {ARG_INT,
      .name = "files", .value = "N", .field = FIELD(files), .min = 1, .max = 10000,
-     .help = "checkpoint: number of files, a divisor of that of ranks (2,\n"
+     .help = "checkpoint: number of files, a divisor of that of ranks ("
+             ARGS_TEXT(DEFAULT_FILES) ",\n"
               "or 1 if that does not divide it)"},
     {ARG_INT,
      .name = "parts", .value = "N", .field = FIELD(parts), .min = 1, .max = 1000000,
-     .help = "checkpoint: parts per rank, a divisor of the record (2)"},
+     .help = "checkpoint: parts per rank, a divisor of the record ("
+             ARGS_TEXT(DEFAULT_PARTS) ")"},
     {ARG_SIZE,
      .name = "align", .value = "SIZE", .field = FIELD(align), .min = 1, .max = (int64_t)1 << 40,
      .help = "checkpoint: blocks begin at multiples of this, with gaps\n"
               "between them (otherwise there are none)"},
     {ARG_TEXT,
      .name = "array", .value = "XxYxZ", .field = FIELD(array),
-     .help = "arrays: their sides (360x180x35; the full size of those who\n"
+     .help = "arrays: their sides (" DEFAULT_ARRAY "; the full size of those who\n"
               "do this is 1440x720x70)"},
     {ARG_CHOICE,
      .name = "access", .value = "HOW", .field = FIELD(access), .choices = access_names,
@@ -107,7 +115,7 @@ static const struct arg table[] = {
      .help = "rank r reads what rank r+N wrote (0)"},
     {ARG_INT,
      .name = "repeat", .letter = 'n', .value = "N", .field = FIELD(repeat), .min = 1, .max = 100000,
-     .help = "do everything N times (1)"},
+     .help = "do everything N times (" ARGS_TEXT(DEFAULT_REPEAT) ")"},
     {ARG_FLAG,
      .name = "reference", .field = FIELD(reference),
      .help = "first do everything twice without computing, to know what\n"
@@ -130,7 +138,7 @@ static const struct arg table[] = {
      .name = "generation", .letter = 'g', .value = "N", .field = FIELD(generation),
      .min = 0, .max = STAMP_GENERATIONS - 1,
      .help = "the generation in the stamps of the first repeat, or of the\n"
-              "file that is only read (1)"},
+              "file that is only read (" ARGS_TEXT(DEFAULT_GENERATION) ")"},
     {ARG_TEXT,
      .name = "stamp", .value = "NAME", .field = FIELD(stamp),
      .help = "the file name in the stamps (last component of FILE); for\n"
@@ -217,16 +225,13 @@ const char *options_compute_name(const struct options *o)
     return compute_names[o->compute_by];
 }
 
-#define DEFAULT_PHASES 20
-#define DEFAULT_RECORD (1 << 20)
-
 static struct shape unsettled_shape(const struct options *o, int rank, int nranks)
 {
     int phases = pattern_get(o->pattern)->phases;
     struct shape s = {.rank = rank,
                       .nranks = nranks,
                       .phases = phases > 0 ? phases : DEFAULT_PHASES,
-                      .record = o->record > 0 ? o->record : DEFAULT_RECORD,
+                      .record = o->record > 0 ? o->record : (int64_t)DEFAULT_RECORD_MIB << 20,
                       .piece = o->piece,
                       .seed = o->seed,
                       .files = o->files,
@@ -322,10 +327,10 @@ int options_parse(struct options *o, int argc, char **argv, int nranks, char mes
         .read = -1,
         .verify = 1,
         .reopen = 1,
-        .repeat = 1,
+        .repeat = DEFAULT_REPEAT,
         .reference = -1,
-        .generation = 1,
-        .seed = 1,
+        .generation = DEFAULT_GENERATION,
+        .seed = DEFAULT_SEED,
     };
     int rc = bench_options_parse(table, o, &o->common, argc, argv, message);
     if (rc != 0 || bench_options_only_tell(&o->common))

@@ -71,12 +71,12 @@ static void contiguous_describe(const struct shape *s, char *buf, size_t size)
 
 /* ---- interleaved ---------------------------------------------------------------------------- */
 
-#define DEFAULT_PIECE 4096
-
 static int interleaved_settle(struct shape *s, char message[ARGS_MESSAGE])
 {
+    const int64_t piece = DEFAULT_PIECE_KIB << 10;
+
     if (s->piece == 0)
-        s->piece = s->record < DEFAULT_PIECE ? s->record : DEFAULT_PIECE;
+        s->piece = s->record < piece ? s->record : piece;
     if (s->record % s->piece == 0)
         return 0;
     snprintf(message, ARGS_MESSAGE,

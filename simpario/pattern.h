@@ -21,6 +21,17 @@
 
 #define SHAPE_DIMS 4
 
+/* Defaults; where a pattern has its own, see there. */
+#define DEFAULT_PHASES            20
+#define DEFAULT_PHASES_CHECKPOINT 3
+#define DEFAULT_PHASES_ARRAYS     10
+#define DEFAULT_RECORD_MIB        1
+#define DEFAULT_PIECE_KIB         4 /* interleaved, or the record if that is smaller */
+#define DEFAULT_ELEMENT           8 /* subarrays, bytes */
+#define DEFAULT_FILES             2 /* checkpoint, or 1 if that does not divide the ranks */
+#define DEFAULT_PARTS             2 /* checkpoint */
+#define DEFAULT_ARRAY             "360x180x35"
+
 /* One rank's part of a run. */
 struct shape {
     int rank, nranks, phases;

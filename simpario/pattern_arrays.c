@@ -17,8 +17,7 @@
 
 #include "pattern.h"
 
-#define DEFAULT_ARRAY "360x180x35"
-#define ELEMENT       4 /* single precision */
+#define ELEMENT 4 /* single precision */
 
 /* "360x180x35" */
 static bool parse(const char *text, int sides[3])
@@ -93,7 +92,7 @@ static void describe(const struct shape *s, char *buf, size_t size)
 
 const struct pattern pattern_arrays = {
     .name = "arrays",
-    .phases = 10,
+    .phases = DEFAULT_PHASES_ARRAYS,
     .access = ACCESS_INDEPENDENT,
     .settle = settle,
     .bytes = bytes,

@@ -83,9 +83,9 @@ static int64_t first_part(const struct shape *s)
 static int settle(struct shape *s, char message[ARGS_MESSAGE])
 {
     if (s->files == 0)
-        s->files = s->nranks % 2 == 0 ? 2 : 1;
+        s->files = s->nranks % DEFAULT_FILES == 0 ? DEFAULT_FILES : 1;
     if (s->parts == 0)
-        s->parts = 2;
+        s->parts = DEFAULT_PARTS;
     if (s->piece != 0) {
         strcpy(message, "--pattern checkpoint has blocks: drop --piece, give --record and --parts");
         return -EINVAL;
@@ -237,7 +237,7 @@ static void describe(const struct shape *s, char *buf, size_t size)
 
 const struct pattern pattern_checkpoint = {
     .name = "checkpoint",
-    .phases = 3,
+    .phases = DEFAULT_PHASES_CHECKPOINT,
     .settle = settle,
     .bytes = bytes,
     .file_bytes = file_bytes,

@@ -16,8 +16,6 @@
 
 #include "pattern.h"
 
-#define DEFAULT_ELEMENT 8
-
 static int prepare(struct shape *s)
 {
     int dims = s->dims;
