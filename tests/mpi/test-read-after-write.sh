@@ -3,7 +3,7 @@
 # and over ufs:, where ROMIO's two-phase reads wait, too.
 #
 #     test-read-after-write.sh [WRITE [READ]]      all, or some (see t_read_after_write.c)
-# ROUNDS: of each pair (4).
+# ROUNDS: of each pair (2).
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -15,7 +15,7 @@ for where in ufs 0 1 2; do # daemons
     [[ $where != ufs ]] || file=ufs:$root/f
     start_daemons "${where/ufs/0}" --page-size 16K
     for ranks in 1 2 3 4; do
-        mpi_quiet "$ranks" "$programs/t_read_after_write" "$file" "${ROUNDS:-4}" "$@" || {
+        mpi_quiet "$ranks" "$programs/t_read_after_write" "$file" "${ROUNDS:-2}" "$@" || {
             echo "FAILED: $where, $ranks ranks" >&2
             failed=1
         }
