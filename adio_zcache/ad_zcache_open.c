@@ -133,6 +133,22 @@ static int open_layout(ADIO_File fd, int rank, int amode, struct layout *l)
     return rc;
 }
 
+/* Each host numbers devices in its own way, also for a file system that all of them share. */
+static uint64_t device_here(ADIO_File fd, int rank, const struct layout *l)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    struct zc_attr here;
+
+    if (rank == 0 || l->servers || f->near)
+        return l->attr.dev;
+    if (zcache_file_store(fd, rank) ||
+        zc_store_stat(zcache_store_files(f->store), f->path, &here)) {
+        zc_error_clear(); /* whoever opens the file here hears of it */
+        return 0;
+    }
+    return here.ino == l->attr.ino ? here.dev : 0;
+}
+
 /* Whoever owns the file's blocks opens it: collective, the same outcome on every rank. */
 static int open_owners(ADIO_File fd, int rank, int amode, const struct layout *l)
 {
@@ -141,6 +157,7 @@ static int open_owners(ADIO_File fd, int rank, int amode, const struct layout *l
                                .flags = open_flags(amode),
                                .mode = permissions(fd),
                                .attr = l->attr,
+                               .dev = device_here(fd, rank, l),
                                .servers = l->servers,
                                .sfile = l->sfile};
     struct zcache_wished wished = {f->settings.block_size, f->settings.write_back,

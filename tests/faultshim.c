@@ -16,6 +16,8 @@
  *                             with "but sync" behind it fdatasync works
  *     FAULTSHIM_CUT=FILE      while it exists, no size can be set: ftruncate fails with EIO
  *     FAULTSHIM_HOLD=FILE     while it exists, what would be written waits
+ *     FAULTSHIM_DEV=N         files are on a device whose number is N more, as a file system that
+ *                             several hosts mount is on each another one
  *     FAULTSHIM_REPORT=FILE   at exit a line of counts is appended here
  */
 #include "config.h"
@@ -29,6 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,6 +42,7 @@ static struct {
     const char *under, *toggle, *cut, *hold;
     unsigned short_rate, eintr_rate, delay_rate, delay_us;
     uint64_t seed;
+    unsigned dev;
 } want;
 
 static unsigned long shorts, eintrs, delays, errors; /* raised; atomic */
@@ -63,6 +67,7 @@ __attribute__((constructor)) static void read_environment(void)
     want.delay_rate = number("FAULTSHIM_DELAY");
     want.delay_us = colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
     want.seed = number("FAULTSHIM_SEED");
+    want.dev = number("FAULTSHIM_DEV");
 }
 
 __attribute__((destructor)) static void report(void)
@@ -255,4 +260,16 @@ int fallocate(int fd, int mode, off_t off, off_t len)
     if (MEDDLE(fd) && !passes(true, false))
         return -1;
     return next(fd, mode, off, len);
+}
+
+int fstat(int fd, struct stat *st)
+{
+    static int (*next)(int, struct stat *);
+    int rc;
+
+    FIND("fstat");
+    rc = next(fd, st);
+    if (rc == 0 && want.dev && MEDDLE(fd))
+        st->st_dev += want.dev;
+    return rc;
 }

@@ -74,7 +74,7 @@ static int join(ADIO_File fd, const struct zcache_opening *o, struct zcache_grou
 }
 
 /* `root` has the bytes, the others get the group that they are of. */
-static int tell(ADIO_File fd, int root, int rank, void *bytes, size_t len,
+static int tell(ADIO_File fd, const struct zcache_opening *me, int root, void *bytes, size_t len,
                 struct zcache_group **out)
 {
     struct zcache_outcome o = {0};
@@ -84,7 +84,7 @@ static int tell(ADIO_File fd, int root, int rank, void *bytes, size_t len,
 
     *out = NULL;
     rc = zcache_outcome_mpi(MPI_Bcast(&n, 1, MPI_UINT64_T, root, fd->comm));
-    if (rc == 0 && rank != root)
+    if (rc == 0 && me->rank != root)
         card = malloc(n);
     if (rc == 0 && !card)
         rc = zc_errorf(ENOMEM, "no memory for a card of %llu bytes", (unsigned long long)n);
@@ -93,7 +93,7 @@ static int tell(ADIO_File fd, int root, int rank, void *bytes, size_t len,
     if (rc == 0)
         rc = zcache_outcome_mpi(MPI_Bcast(card, (int)n, MPI_BYTE, root, fd->comm));
     if (rc == 0)
-        rc = zcache_group_of_card(card, n, out);
+        rc = zcache_group_of_card(card, n, me->dev, out);
     if (card != bytes)
         free(card);
     zcache_outcome_set(&o, rc);
@@ -108,7 +108,7 @@ static int tell(ADIO_File fd, int root, int rank, void *bytes, size_t len,
 /* The group that the lowest rank has, if any has one: on every rank the same, or NULL. */
 static int known(ADIO_File fd, const struct zcache_opening *o, struct zcache_group **out)
 {
-    struct zcache_group *mine = zcache_group_find(o->attr.dev, o->attr.ino);
+    struct zcache_group *mine = zcache_group_find(o->dev, o->attr.ino);
     int size = size_of(fd->comm), who = mine ? o->rank : size, first, rc;
     size_t len = 0;
     void *card = NULL;
@@ -122,7 +122,7 @@ static int known(ADIO_File fd, const struct zcache_opening *o, struct zcache_gro
             zcache_outcome_set(&told, zcache_group_card(mine, &card, &len));
         rc = zcache_outcome_bcast(&told, first, fd->comm);
         if (rc == 0)
-            rc = tell(fd, first, o->rank, card, len, out);
+            rc = tell(fd, o, first, card, len, out);
         free(card);
     }
     if (rc == 0 && mine && *out != mine)
@@ -193,7 +193,7 @@ static int meet(struct zcache_attempt *a, uint64_t replaces, struct met *m,
     if (rc == 0 && m->rc)
         rc = zc_errorf(-m->rc, "%s", m->text);
     if (rc == 0 && m->theirs)
-        rc = tell(a->fd, root, a->o->rank, theirs, m->len, out);
+        rc = tell(a->fd, a->o, root, theirs, m->len, out);
     free(theirs);
     return rc;
 }
@@ -218,7 +218,7 @@ static int new_group(struct zcache_attempt *a)
     a->g = zcache_group_new(&place);
     if (!a->g)
         return zc_errorf(ENOMEM, "no memory to open a file");
-    a->g->dev = a->o->attr.dev;
+    a->g->dev = a->o->dev;
     a->g->ino = a->o->attr.ino;
     a->g->write_back = f->settings.write_back;
     a->g->replay = replay(&f->settings, &place);

@@ -246,7 +246,7 @@ static struct zcache_group *by_file(uint64_t dev, uint64_t ino)
     zc_list_each (&groups, n) {
         struct zcache_group *g = zc_list_entry(n, struct zcache_group, link);
 
-        if (g->dev == dev && g->ino == ino && is_used(g) && !g->expected)
+        if (dev && g->dev == dev && g->ino == ino && is_used(g) && !g->expected)
             return g;
     }
     return NULL;
@@ -309,7 +309,7 @@ struct zcache_group *zcache_group_enter(struct zcache_group *g, bool unless_know
 /* ---- cards ---- */
 
 struct head {
-    uint64_t dev, ino;
+    uint64_t ino;
     unsigned char id[16];
     uint64_t block_size, write_back, replay;
     uint32_t daemons, aggregators;
@@ -323,8 +323,7 @@ struct place_card {
 
 int zcache_group_card(const struct zcache_group *g, void **card, size_t *len)
 {
-    struct head h = {.dev = g->dev,
-                     .ino = g->ino,
+    struct head h = {.ino = g->ino,
                      .block_size = g->place.block_size,
                      .write_back = g->write_back,
                      .replay = g->replay,
@@ -409,7 +408,7 @@ static int known_or_new(struct zcache_group *g, struct zcache_group **out)
     return gone ? zc_errorf(ESTALE, "those who had the file open have closed it") : 0;
 }
 
-int zcache_group_of_card(const void *card, size_t len, struct zcache_group **out)
+int zcache_group_of_card(const void *card, size_t len, uint64_t dev, struct zcache_group **out)
 {
     const char *at = card;
     struct zc_place place;
@@ -423,7 +422,7 @@ int zcache_group_of_card(const void *card, size_t len, struct zcache_group **out
     g = zcache_group_new(&place);
     if (!g)
         return zc_errorf(ENOMEM, "no memory for %u aggregators", h.aggregators);
-    g->dev = h.dev;
+    g->dev = dev;
     g->ino = h.ino;
     g->write_back = h.write_back;
     g->replay = h.replay;

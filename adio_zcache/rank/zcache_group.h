@@ -39,7 +39,7 @@ struct zcache_member {
 };
 
 struct zcache_group {
-    uint64_t dev, ino;
+    uint64_t dev, ino;    /* `dev` as it is numbered here, and not in the card; 0: not known */
     unsigned char id[16]; /* random */
     struct zc_place place;
     uint64_t write_back; /* as in zc_settings: of the open that began it, ... */
@@ -59,7 +59,8 @@ struct zcache_group {
     struct zc_seat *seat;       /* the card, which is left at the file */
 };
 
-/* The group of a file as this process knows it, or NULL.  Give it back with put(). */
+/* The group of a file as this process knows it, or NULL.  Without daemons each host has numbers of
+ * its own for devices, also for a file system that all share.  Give it back with put(). */
 struct zcache_group *zcache_group_find(uint64_t dev, uint64_t ino);
 /* A new one, with zeros for owners, of which nobody knows before enter(); NULL: no memory. */
 struct zcache_group *zcache_group_new(const struct zc_place *place);
@@ -76,9 +77,9 @@ void zcache_group_put(struct zcache_group *g);
 
 /* As bytes, allocated; 0 or a negative errno, explained. */
 int zcache_group_card(const struct zcache_group *g, void **card, size_t *len);
-/* The group of a card: the one this process knows, or as the card says.  -ESTALE: it is gone, for
- * this process would know it. */
-int zcache_group_of_card(const void *card, size_t len, struct zcache_group **out);
+/* The group of a card: the one this process knows, or as the card says, of a file on device `dev`.
+ * -ESTALE: it is gone, for this process would know it. */
+int zcache_group_of_card(const void *card, size_t len, uint64_t dev, struct zcache_group **out);
 
 /* Which owner this process is, or -1. */
 int zcache_group_mine(const struct zcache_group *g);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Several opens of one file in one job, by 1 to 4 ranks: without daemons, with one, with two; and
 # over ufs:, where the same cases pass, or the test is wrong.  Without daemons once more with
-# libfabric between ranks.
+# libfabric between ranks, and with hosts that number the file's device each in its own way.
 #
 #     test-opens.sh                                what make check runs
 #     test-opens.sh --each [WHERE [RANKS [CASE]]]  every case by itself: which fail, and how often;
@@ -67,7 +67,21 @@ everything() {
     for ranks in 3 4; do # with opens that no owner is among, and that the first owner is not among
         ZCACHE_LOCAL=false all_of "embedded, libfabric" "$ranks" t_opens 3 all
     done
+    for name in self_reads self_writes newer_wins subset same_ranks netcdf; do
+        across_hosts "$name"
+    done
     leave embedded
+}
+
+# across_hosts CASE: each rank sees the file on a device of another number.
+across_hosts() {
+    # shellcheck disable=SC2016 # for the ranks' shells
+    ZCACHE_LOCAL=false FAULTSHIM_UNDER=$root preload=$faultshim${preload:+:$preload} \
+        mpi 3 sh -c 'export FAULTSHIM_DEV=$((7 * PMI_RANK)); exec "$@"' sh \
+        "$programs/t_opens" "$file" "$rounds" "$1" >"$tmp/out" 2>&1 </dev/null && return
+    failed=1
+    echo "FAILED: embedded, each rank on a host of its own: t_opens $1"
+    head -n 20 "$tmp/out"
 }
 
 # all_of WHERE RANKS PROGRAM ROUNDS CASE
