@@ -308,13 +308,16 @@ int zcache_attach(ADIO_File fd, const struct zcache_opening *o)
 int zcache_detach_flush(ADIO_File fd, enum zc_level level)
 {
     struct zcache_file *f = zcache_file_of(fd);
+    struct zcache_outcome here = {0};
     int rank, rc = 0;
 
     MPI_Comm_rank(fd->comm, &rank);
     for (uint32_t i = 0; i < f->nowners; i++)
         if (f->owners[i].local)
-            rc = zc_cache_flush(f->owners[i].local, level);
-    return rc || rank ? rc : zcache_owners_flush_elsewhere(f, level);
+            zcache_outcome_set(&here, zc_cache_flush(f->owners[i].local, level));
+    if (rank == 0) /* whatever has become of our own */
+        rc = zcache_owners_flush_elsewhere(f, level);
+    return here.rc ? zc_errorf(-here.rc, "%s", here.text) : rc;
 }
 
 void zcache_detach_doom(ADIO_File fd)
