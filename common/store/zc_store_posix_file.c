@@ -111,8 +111,7 @@ int zc_posix_open(struct zc_store *s, const char *path, unsigned flags, mode_t m
                             : zc_posix_path_error(ps, errno, "open", path);
         goto fail;
     }
-    f->shared = ps->root_fd < 0;
-    f->locks = f->shared && zc_ranges_may_lock(f->fd);
+    f->locks = zc_ranges_may_lock(f->fd);
     if (fstat(f->fd, &st) < 0)
         rc = zc_posix_explain(errno, "stat", path);
     else

@@ -30,8 +30,8 @@ struct posix_file {
     int fd;
     char *path;     /* for messages */
     bool exact;     /* as zc_attr.exact */
-    bool shared;    /* by writers that do not know each other, see zc_store_posix_ranges.h */
-    bool locks;     /* they keep out of each other's way; atomic: any thread may give that up */
+    bool locks;     /* keep writers that do not know each other out of each other's way, see
+                     * zc_store_posix_ranges.h; atomic: any thread may give that up */
     bool impatient; /* what a program has locked is not waited for any more; atomic */
 };
 

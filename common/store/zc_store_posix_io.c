@@ -157,21 +157,17 @@ ssize_t zc_posix_write_ranges(struct zc_sfile *sf, const char *data, const struc
 {
     struct posix_file *f = posix_file(sf);
     struct iovec whole = {NULL, r[n - 1].hi};
+    uint64_t len = r[n - 1].hi - r[0].lo;
     ssize_t rc = check_range(f, &whole, 1, off);
+    int locked;
 
     if (rc < 0)
         return rc;
-    if (f->shared) {
-        uint64_t len = r[n - 1].hi - r[0].lo;
-        int locked = zc_posix_lock(f, off + r[0].lo, len);
-
-        if (locked <= 0)
-            return locked < 0 ? locked : -EOPNOTSUPP;
-        rc = zc_ranges_write(f->fd, data, r, n, off);
-        zc_ranges_unlock(f->fd, off + r[0].lo, len);
-    } else {
-        rc = zc_ranges_write(f->fd, data, r, n, off);
-    }
+    locked = zc_posix_lock(f, off + r[0].lo, len);
+    if (locked <= 0)
+        return locked < 0 ? locked : -EOPNOTSUPP;
+    rc = zc_ranges_write(f->fd, data, r, n, off);
+    zc_ranges_unlock(f->fd, off + r[0].lo, len);
     if (rc < 0 && rc != -EOPNOTSUPP)
         return zc_errorf_plain((int)-rc, zc_posix_remedy((int)-rc),
                                "write of %s, %u pieces at %llu", f->path, n,

@@ -1,8 +1,8 @@
 /* zc_store_posix_ranges.h - many small pieces of a file written as one large one.
  *
- * The stretch is read, the pieces are put in, and it is written again.  Where others may write
- * the bytes between (a file system that is every aggregator's store, with one cache for each
- * open of a file), a lock on the stretch keeps them out; they take it too, for any write.
+ * The stretch is read, the pieces are put in, and it is written again.  Others may write the bytes
+ * between (aggregators of other jobs without daemons, daemons of other sets): a lock on the stretch
+ * keeps them out; they take it too, for any write.
  * Locks are of the open file description (F_OFD_SETLK), so they work between threads and go
  * with the descriptor.
  */
@@ -23,8 +23,7 @@ bool zc_ranges_may_lock(int fd);
 int zc_ranges_lock(int fd, uint64_t off, uint64_t len, bool patient);
 void zc_ranges_unlock(int fd, uint64_t off, uint64_t len);
 
-/* As zc_store_ops.write_ranges, without explanations or lock: the caller holds it where others
- * may write between. */
+/* As zc_store_ops.write_ranges, without explanations or lock, which the caller holds. */
 ssize_t zc_ranges_write(int fd, const char *data, const struct zc_range *r, uint32_t n,
                         uint64_t off);
 
