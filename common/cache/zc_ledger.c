@@ -184,6 +184,7 @@ void zc_ledger_lose(struct zc_cache *c, struct zc_file *f, const struct zc_spans
             l->why = *why;
         }
     }
+    f->ledger.lost_unknown = f->ledger.lost_unknown || s->n == 0;
     f->ledger.lost_why = *why; /* which names the file */
     if (f->ledger.lost.n > 0)
         zc_why_set(&f->ledger.lost_why, why->err,
@@ -295,14 +296,15 @@ void zc_ledger_synced(struct zc_cache *c, struct zc_file *f, enum zc_level level
 void zc_ledger_forgive(struct zc_file *f, uint64_t lo, uint64_t hi)
 {
     struct zc_ledger *l = &f->ledger;
-    bool known = l->lost.n > 0, all = lo == 0 && hi == UINT64_MAX;
 
     zc_assert_held(&f->cache->lock);
     zc_spans_sub(&l->unsure, lo, hi);
     zc_spans_sub(&l->syncing, lo, hi);
     zc_spans_sub(&l->lost, lo, hi);
     zc_retain_forgive(f, lo, hi);
-    if (known ? l->lost.n == 0 : all)
+    if (lo == 0 && hi == UINT64_MAX)
+        l->lost_unknown = false;
+    if (l->lost.n == 0 && !l->lost_unknown)
         l->lost_why.err = 0;
 }
 

@@ -63,6 +63,7 @@ struct zc_ledger {
     struct zc_spans syncing; /* what the sync under way is about */
     bool syncing_known;      /* that was something when it began */
     struct zc_why lost_why;  /* .err != 0: latched */
+    bool lost_unknown;       /* also about bytes that nobody here knows */
     unsigned told;           /* flushes and closes that have reported what is lost */
     struct zc_list kept;     /* cache->kept */
 

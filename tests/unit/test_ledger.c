@@ -559,6 +559,11 @@ START_TEST(of_others_during_a_sync)
     zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
     says(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO, "sync of", "/f");
     says(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO, "sync of", "/f");
+    put(PAGE, 10, 'b');
+    zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
+    says(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO, "/f", "10 bytes");
+    ck_assert_int_eq(zc_cache_truncate(file, PAGE), 0); /* these, but not the others */
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO);
     ck_assert_int_eq(zc_cache_close(file), -EIO);
     ck_assert_int_eq(zc_cache_drain(cache), -EIO);
     file = open_flags("/f", RW);
