@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "raw_peer.h"
+#include "zc_view.h"
 
 enum { STUCK = 8 }; /* requests; more than the server has threads for calls */
 
@@ -129,6 +130,57 @@ START_TEST(calls_about_many_paths)
 }
 END_TEST
 
+/* They are decoded by the threads for calls, all of which are stuck; the server's own goes on. */
+START_TEST(views_are_decoded_beside)
+{
+    struct zc_msg m = {.type = ZC_T_STAT}, ping = {.type = ZC_T_PING}, install;
+    unsigned char encoded[ZC_MAX_INLINE];
+    struct zc_view_builder *b;
+    struct zc_view_hash hash;
+    struct zc_view *v;
+    char path[16];
+
+    ck_assert_int_eq(zc_view_builder_create(&b), 0);
+    ck_assert_int_eq(zc_view_add(b, 3, 5), 0);
+    ck_assert_int_eq(zc_view_add(b, 10, 1), 0);
+    ck_assert_int_eq(zc_view_finish(b, 16, &v), 0);
+    hash = zc_view_hash(v);
+    ck_assert_uint_le(zc_view_encoded(v), sizeof encoded);
+    ck_assert_int_eq(zc_view_encode(v, encoded, sizeof encoded), 0);
+    rig_stuck_ms = 60000;
+    up();
+    install = (struct zc_msg){.type = ZC_T_VIEW_INSTALL,
+                              .handle = raw_open("/f"),
+                              .session = peer.last.session,
+                              .tag = 200,
+                              .view_low = hash.low,
+                              .view_high = hash.high,
+                              .size = zc_view_encoded(v),
+                              .memory = zc_view_decoding(v),
+                              .data = {encoded, (uint32_t)zc_view_encoded(v)}};
+    zc_store_fault_hold(rig.store, ZC_FAULT_OPEN);
+    m.session = ping.session = peer.last.session;
+    for (unsigned i = 0; i < STUCK; i++) {
+        m.tag = 100 + i;
+        m.path = (struct zc_bytes){path, (uint32_t)snprintf(path, sizeof path, "/%u", i)};
+        raw_send(&peer, &m);
+    }
+    raw_send(&peer, &install);
+    peer.received = 0;
+    raw_call(&peer, &ping);
+    ck_assert_int_eq(peer.last.type, ZC_T_PING | ZC_REPLY);
+    ck_assert_uint_eq(peer.received, 1);
+    peer.received = 0;
+    come_back(STUCK + 1);
+    install.tag = 0;
+    raw_call(&peer, &install); /* which is there */
+    ck_assert_int_eq(peer.last.type, ZC_T_VIEW_INSTALL | ZC_REPLY);
+    ck_assert_int_eq(peer.last.status, 0);
+    zc_view_put(v);
+    down();
+}
+END_TEST
+
 /* A client with all requests it may have under way can say that it lives, and that it goes. */
 START_TEST(signs_of_life_are_always_taken)
 {
@@ -185,6 +237,6 @@ int main(void)
 
     zc_log_init(NULL);
     CASE(s, "stuck", 60, calls_about_a_file, calls_about_a_path, calls_about_many_paths,
-         signs_of_life_are_always_taken, what_a_client_leaves_behind);
+         views_are_decoded_beside, signs_of_life_are_always_taken, what_a_client_leaves_behind);
     return run_suite(s);
 }
