@@ -1,6 +1,6 @@
 /* t_leftover.c - bytes that could not be written when their file was closed belong to it.
  *
- *     t_leftover FILE SWITCH alone|both IMAGE
+ *     t_leftover FILE SWITCH alone|both|elsewhere IMAGE
  *
  * While the file SWITCH says so nothing can be written to FILE's file system, or its daemon.
  *
@@ -11,13 +11,19 @@
  * were the owner: it reads those bytes, and writes half of them anew.  When writing works again and
  * it has closed the file, its bytes are the newer ones, whoever ends when; the others are there,
  * too.  What is to be there is left in the file IMAGE.
+ *
+ * elsewhere  ranks 0 and 1 are, and only rank 1 cannot write.  Ranks 1 and 2 write a block of each
+ *            and close: that of rank 0, which does not take part, is in the file then.
  */
+#include <stdbool.h>
+
 #include "t_file.h"
 
 enum { BLOCK = 64 << 10, LEN = 2 * BLOCK, HALF = BLOCK + BLOCK / 2 };
 
 static unsigned char image[LEN], got[LEN];
 static const char *toggle;
+static bool at_leisure; /* nothing is written before somebody asks for it */
 
 static void refuse(void)
 {
@@ -36,6 +42,11 @@ static MPI_File open_by(MPI_Comm comm, const char *name, const char *block)
     OK(MPI_Info_set(info, "zcache_block_size", block));
     OK(MPI_Info_set(info, "cb_nodes", "2"));
     OK(MPI_Info_set(info, "cb_config_list", "*:2"));
+    if (at_leisure) {
+        OK(MPI_Info_set(info, "zcache_high_watermark", "100%"));
+        OK(MPI_Info_set(info, "zcache_low_watermark", "99%"));
+        OK(MPI_Info_set(info, "zcache_idle_time", "10m"));
+    }
     if (comm != MPI_COMM_NULL)
         OK(MPI_File_open(comm, name, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &fh));
     OK(MPI_Info_free(&info));
@@ -72,12 +83,54 @@ static void write_anew(const char *name, const char *copy)
     CHECK(f && fwrite(image, 1, LEN, f) == LEN && fclose(f) == 0);
 }
 
+/* Rank 0's block, as the file has it now. */
+static void look(const char *name, ssize_t want)
+{
+    int fd = open(t_path(name), O_RDONLY);
+
+    CHECK(fd >= 0 && pread(fd, got, BLOCK, 0) == want);
+    t_equal(got, image, 0, want, "of the owner that can write");
+    close(fd);
+}
+
+static void write_elsewhere(const char *name)
+{
+    MPI_File all, some;
+    MPI_Comm comm;
+
+    at_leisure = true;
+    t_stamps(image, 0, BLOCK, 1);
+    OK(MPI_Comm_split(MPI_COMM_WORLD, t_rank == 0 ? MPI_UNDEFINED : 0, 0, &comm));
+    all = open_by(MPI_COMM_WORLD, name, "64K");
+    some = open_by(comm, name, "64K");
+    refuse();
+    if (t_rank == 1) {
+        OK(MPI_File_write_at(some, 0, image, LEN, MPI_BYTE, MPI_STATUS_IGNORE));
+        look(name, 0);
+    }
+    if (t_rank != 0) {
+        CHECK(MPI_File_close(&some) != MPI_SUCCESS);
+        OK(MPI_Comm_free(&comm));
+    }
+    if (t_rank == 1) {
+        look(name, BLOCK);
+        CHECK(unlink(toggle) == 0);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    (void)MPI_File_close(&all); /* tells those who have not heard */
+    t_same(name, image, LEN, "when writing works again");
+}
+
 int main(int argc, char **argv)
 {
     const char *name = t_begin(argc, argv, MPI_THREAD_SINGLE);
 
     toggle = argv[2];
     t_stamps(image + BLOCK, BLOCK, BLOCK, 1);
+    if (!strcmp(argv[3], "elsewhere")) {
+        write_elsewhere(name);
+        return t_end(argv[0]);
+    }
     refuse();
     write_in_vain(name, !strcmp(argv[3], "both") ? 2 : 1);
     MPI_Barrier(MPI_COMM_WORLD);

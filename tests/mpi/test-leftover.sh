@@ -11,7 +11,6 @@ make_root
 export FAULTSHIM_UNDER=$root FAULTSHIM_SWITCH=$tmp/switch
 preload=$faultshim:$preload daemon_preload=$faultshim
 for n in 0 1; do
-
     start_daemons "$n" --cache-size 0
     for who in alone both; do
         mpi_quiet 3 "$programs/t_leftover" "zcache:$root/$who" "$tmp/switch" "$who" "$tmp/image" ||
@@ -21,3 +20,8 @@ for n in 0 1; do
     done
     stop_daemons || fail "$n daemons: not drained"
 done
+
+# Only rank 1 cannot write: the other owner, which is not among those who close, does.
+# shellcheck disable=SC2016 # for the ranks' shells
+mpi_quiet 3 sh -c '[ "$PMI_RANK" = 1 ] || unset FAULTSHIM_SWITCH; exec "$@"' sh \
+    "$programs/t_leftover" "zcache:$root/elsewhere" "$tmp/switch" elsewhere - || fail "elsewhere"
