@@ -262,7 +262,8 @@ struct zc_session {
     bool vouching;                /* the same: its credential is being read */
     struct zc_cred *cred;         /* whose it is; NULL: not known yet, or the owner's */
     struct zc_user *user;         /* who has it, of a server of many; NULL: not counted */
-    unsigned opens;               /* of his open files: its own */
+    unsigned opens;               /* of his open files: its own, ... */
+    size_t open_bytes;            /* ... and what they take */
     struct zc_keys keys;          /* since AUTH, as are: */
     struct zc_lanes lanes;
     uint64_t notices;                /* messages that were no replies */
