@@ -659,5 +659,6 @@ void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why
         zc_dropped_add(s, ss, why);
     zc_exports_forget(s, ss->id);
     zc_session_leave_meeting(ss);
+    zc_transfer_write_off(ss);
     zc_session_settle(ss);
 }
