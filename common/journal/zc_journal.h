@@ -117,8 +117,8 @@ struct zc_journal_replayed {
     unsigned damaged; /* records or stretches that could not be read */
 };
 
-/* Writes what an earlier daemon has not stored, in order; before anybody else writes.  On an error
- * the journal is as it was. */
+/* Writes what an earlier daemon has not stored, in order; before anybody else writes.  On an error,
+ * or when the daemon dies, what was not stored meanwhile is still in the journal. */
 int zc_journal_replay(struct zc_journal *j, const struct zc_journal_sink *sink,
                       struct zc_journal_replayed *out);
 
@@ -163,8 +163,9 @@ struct zc_journal_file *zc_journal_opened(struct zc_journal *j, const char *path
                                           const struct zc_attr *attr, bool shared);
 /* One open less.  `settled`: nothing of the file is unwritten.  Blocks. */
 void zc_journal_closed(struct zc_journal *j, struct zc_journal_file *f, bool settled);
-/* Around a change of the file in the store.  Returns the number of the last record: what they
- * brought is in what is written now.  Both may block. */
+/* Around a change of the file in the store.  Returns the number of the last record whose bytes are
+ * in what is written now: that of the journal, or at a start of those that the sink has been given.
+ * Both may block. */
 uint64_t zc_journal_changing(struct zc_journal *j, struct zc_journal_file *f);
 void zc_journal_changed(struct zc_journal *j, struct zc_journal_file *f);
 /* Bytes [off + r.lo, off + r.hi) of records up to `until` are in the file.  Blocks. */

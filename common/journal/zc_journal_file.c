@@ -169,13 +169,20 @@ struct zc_journal_file *zc_journal_opened(struct zc_journal *j, const char *path
     return f;
 }
 
+/* What is stored now is at least as new as records up to this one; with the lock.  At a start those
+ * that the sink has not been given yet are in no page: nothing that is noted may be about them. */
+static uint64_t covered(const struct zc_journal *j)
+{
+    return j->seq < j->given ? j->seq : j->given;
+}
+
 void zc_journal_closed(struct zc_journal *j, struct zc_journal_file *f, bool settled)
 {
     uint64_t until;
     bool tell;
 
     zc_lock_get(&j->lock);
-    until = j->seq;
+    until = covered(j);
     tell = settled && f->segments > 0 && !f->gone && f->tickets == 0;
     zc_lock_put(&j->lock);
     if (tell) {
@@ -203,7 +210,7 @@ uint64_t zc_journal_changing(struct zc_journal *j, struct zc_journal_file *f)
     if (tell)
         note(j, f);
     zc_lock_get(&j->lock);
-    seq = j->seq;
+    seq = covered(j);
     zc_lock_put(&j->lock);
     return seq;
 }

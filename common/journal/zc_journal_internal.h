@@ -91,7 +91,8 @@ struct zc_journal {
     struct zc_lock lock; /* guards what follows */
     bool turn;
     zc_cond turned;
-    uint64_t seq; /* of the last record; written with the turn */
+    uint64_t seq;   /* of the last record; written with the turn */
+    uint64_t given; /* at a start: the last one that the sink has; then UINT64_MAX, all */
     struct zc_list files[ZC_JOURNAL_BUCKETS];
     uint32_t next_id;
     struct zc_list segments;
@@ -172,6 +173,7 @@ struct zc_scan {
     unsigned ndamage;
     struct zc_journal_file **files; /* by id, NULL: none */
     uint32_t nfiles;
+    uint64_t last_seq;
     int64_t beat_ns; /* the last sign of life */
 };
 

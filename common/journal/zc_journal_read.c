@@ -337,6 +337,8 @@ int zc_scan_read(struct zc_journal *j)
     for (int i = 0; rc == 0 && i < n; i++)
         rc = read_segment(j, numbers[i], i == n - 1);
     free(numbers);
+    if (j->scan)
+        j->scan->last_seq = j->seq;
     for (uint32_t i = 0; rc == 0 && i < j->scan->nfiles; i++)
         if (j->scan->files[i])
             zc_jfile_place(j, j->scan->files[i]);

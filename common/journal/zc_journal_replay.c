@@ -6,6 +6,10 @@
  * sorted by that first.  Then the DATA are gone through once more, and what is pending of each is
  * written, older ones before newer ones: so what was written last is there in the end.
  *
+ * Meanwhile the cache stores what it is given, and this is noted as ever, but as being about no
+ * record behind the last that it has been given (zc_journal.given): a start that fails, or dies,
+ * leaves what was not its turn yet to the next one.
+ *
  * Whether a file is still the one that the bytes are for is decided when the first of them is to be
  * written (zc_journal.h says how).
  */
@@ -305,8 +309,7 @@ static void refuse(struct replaying *w, struct zc_journal_file *f, const char *w
     w->out->lost_bytes += bytes;
     w->sink->lost(w->sink->arg, f->path, lo, hi, bytes, why);
     zc_journal_take_turn(w->j); /* nor does the next start ask */
-    zc_journal_note(w->j, f, ZC_RECORD_VOID,
-                    w->j->scan->segments[w->j->scan->n - 1].segment->last_seq);
+    zc_journal_note(w->j, f, ZC_RECORD_VOID, w->j->scan->last_seq);
     zc_journal_push(w->j, true);
     zc_journal_end_turn(w->j);
 }
@@ -398,22 +401,30 @@ static int restore(struct replaying *w, struct zc_journal_file *f, uint64_t lo, 
     return rc;
 }
 
+static void given(struct zc_journal *j, uint64_t seq)
+{
+    zc_lock_get(&j->lock);
+    j->given = seq;
+    zc_lock_put(&j->lock);
+}
+
 static int restore_record(void *arg, const struct zc_record *r)
 {
     struct replaying *w = arg;
     struct zc_journal_file *f = r->kind == ZC_RECORD_DATA ? file_of(w, r) : NULL;
     const unsigned char *bytes = r->body + (size_t)r->nranges * ZC_RECORD_RANGE;
+    bool wanted = f && f->old && f->old->verdict != REFUSED && zc_record_sound(r);
     int rc = 0;
 
-    if (!f || !f->old || f->old->verdict == REFUSED || !zc_record_sound(r))
-        return 0;
-    for (uint32_t i = 0; rc == 0 && i < r->nranges; i++) {
+    for (uint32_t i = 0; wanted && rc == 0 && i < r->nranges; i++) {
         uint32_t lo, len;
 
         zc_record_get_range(r, i, &lo, &len);
         rc = restore(w, f, r->off + lo, len, bytes);
         bytes += len;
     }
+    if (rc == 0)
+        given(w->j, r->seq);
     return rc;
 }
 
@@ -501,6 +512,7 @@ int zc_journal_replay(struct zc_journal *j, const struct zc_journal_sink *sink,
     if (rc == 0)
         rc = rc_close;
     if (rc == 0) {
+        given(j, UINT64_MAX);
         tell_damage(w);
         hand_over(w);
     }

@@ -48,6 +48,7 @@ struct model_file {
     short pending[SIZE];   /* the byte; -1: none */
     uint64_t number[SIZE]; /* of the write that brought it */
     short returned[SIZE];  /* by a replay */
+    short stored[SIZE];    /* by a sink that does; -1: nothing */
 };
 
 static struct model {
@@ -56,6 +57,9 @@ static struct model {
     int refused;  /* what the store says; 0: nothing */
     bool holding; /* nothing is stored by itself when it is asked to hurry */
     atomic_int hurried;
+    bool storing;  /* the sink stores what it is given, as a cache does */
+    int writes;    /* that it has been given, ... */
+    int breaks_at; /* ... of which this one fails; 0: none */
     uint64_t lost;
     unsigned complaints;
     char why[256];
@@ -121,9 +125,33 @@ static int sink_stat(void *arg, const char *path, struct zc_attr *attr)
 
 static int sink_open(void *arg, const char *path, void **file)
 {
+    struct model_file *f = by_path(path);
+
     (void)arg;
-    *file = by_path(path);
+    if (m.storing)
+        f->jfile = zc_journal_opened(j, path, &f->attr, false);
+    *file = f;
     return 0;
+}
+
+static void touch(struct model_file *f)
+{
+    f->attr.mtime_ns += 1000;
+    f->attr.ctime_ns += 1000;
+}
+
+static void sink_store(struct model_file *f, const unsigned char *bytes, size_t len, uint64_t off)
+{
+    uint64_t until = zc_journal_changing(j, f->jfile);
+    struct zc_range r = {0, (uint32_t)len};
+
+    touch(f);
+    if (off + len > f->attr.size)
+        f->attr.size = off + len;
+    for (size_t i = 0; i < len; i++)
+        f->stored[off + i] = bytes[i];
+    zc_journal_stored(j, f->jfile, until, off, &r, 1);
+    zc_journal_changed(j, f->jfile);
 }
 
 static int sink_write(void *file, const void *buf, size_t len, uint64_t off)
@@ -132,14 +160,21 @@ static int sink_write(void *file, const void *buf, size_t len, uint64_t off)
 
     if (off + len > SIZE)
         ck_abort_msg("beyond the end");
+    if (++m.writes == m.breaks_at)
+        return -EIO;
     for (size_t i = 0; i < len; i++)
         f->returned[off + i] = ((const unsigned char *)buf)[i];
+    if (m.storing)
+        sink_store(f, buf, len, off);
     return 0;
 }
 
 static int sink_close(void *file, uint64_t *number)
 {
-    (void)file;
+    struct model_file *f = file;
+
+    if (m.storing)
+        zc_journal_closed(j, f->jfile, true);
     *number = ++m.numbers;
     return 0;
 }
@@ -320,12 +355,6 @@ static int put(struct model_file *f, int byte, uint32_t lo, uint32_t hi)
     struct zc_range r = {lo, hi};
 
     return put_ranges(f, byte, &r, 1);
-}
-
-static void touch(struct model_file *f)
-{
-    f->attr.mtime_ns += 1000;
-    f->attr.ctime_ns += 1000;
 }
 
 static void look(struct model_file *f)
@@ -740,6 +769,52 @@ START_TEST(a_file_that_is_another_one)
 }
 END_TEST
 
+/* ---- a start that does not end ---- */
+
+/* The sink breaks at a write, or the daemon is killed then: what it has stored is. */
+static int break_at(int n)
+{
+    struct zc_journal_replayed r;
+    int rc;
+
+    open_journal();
+    m.writes = 0;
+    m.breaks_at = n;
+    rc = zc_journal_replay(j, &sink, &r);
+    m.breaks_at = 0;
+    die();
+    return rc;
+}
+
+START_TEST(a_start_that_breaks_off_loses_nothing)
+{
+    up();
+    ck_assert_int_eq(put(&m.f[0], 1, 0, 4096), 0);
+    ck_assert_int_eq(put(&m.f[1], 2, 0, 100), 0);
+    ck_assert_int_eq(put(&m.f[2], 3, 0, 100), 0);
+    ck_assert_int_eq(put(&m.f[0], 4, 8192, 12288), 0);
+    ck_assert_int_eq(put(&m.f[0], 5, 2000, 9000), 0);
+    ck_assert_int_eq(put(&m.f[1], 6, 50, 150), 0);
+    die();
+    for (int i = 0; i < FILES; i++)
+        memset(m.f[i].stored, -1, sizeof m.f[i].stored);
+    m.storing = true;
+    ck_assert_int_eq(break_at(1 + _i % 6), -EIO);
+    if (_i >= 6)
+        break_at(1 + _i % 5); /* once more, if so much is left */
+    open_journal();
+    replay();
+    ck_assert_msg(m.complaints == 0, "%s", m.why);
+    for (int i = 0; i < FILES; i++)
+        ck_assert_msg(memcmp(m.f[i].stored, m.f[i].pending, sizeof m.f[i].stored) == 0,
+                      "file %d is not what was written", i);
+    die();
+    open_journal();
+    ck_assert_uint_eq(replay().bytes, 0);
+    down();
+}
+END_TEST
+
 /* ---- full ---- */
 
 START_TEST(a_full_one_waits_for_write_back)
@@ -900,6 +975,7 @@ int main(void)
     suite_add_tcase(s, tc);
     tc = tcase_create("files");
     tcase_add_loop_test(tc, a_file_that_is_another_one, 0, 10);
+    tcase_add_loop_test(tc, a_start_that_breaks_off_loses_nothing, 0, 12);
     suite_add_tcase(s, tc);
     CASE(s, "room", 60, a_full_one_waits_for_write_back, what_is_refused_does_not_fill_it);
     CASE(s, "directory", 20, one_daemon_one_root_one_user, nothing_is_left_of_a_good_end,
