@@ -120,9 +120,9 @@ int zc_journal_push(struct zc_journal *j, bool sync);
 unsigned char *zc_journal_body(struct zc_journal *j);
 void zc_journal_append(struct zc_journal *j, struct zc_record *r, size_t body);
 void zc_journal_write_out(struct zc_journal *j, struct zc_journal_write *w);
-/* Notes of a file; without room they get it. */
-void zc_journal_note(struct zc_journal *j, struct zc_journal_file *f, enum zc_record_kind kind,
-                     uint64_t until);
+/* Notes of a file; without room they get it.  A negative errno, and it is not noted. */
+int zc_journal_note(struct zc_journal *j, struct zc_journal_file *f, enum zc_record_kind kind,
+                    uint64_t until);
 void zc_journal_note_ranges(struct zc_journal *j, struct zc_journal_file *f, uint64_t until,
                             uint64_t off, const struct zc_range *r, uint32_t n);
 

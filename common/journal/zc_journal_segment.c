@@ -231,16 +231,20 @@ static bool needed(struct zc_journal *j, const struct zc_segment *s)
     return tickets_in(j, s) > 0;
 }
 
-/* What is in older ones of its files is not needed any more: nobody would say so without it. */
+/* What is in older ones of its files is not needed any more: nobody would say so without it, and
+ * it stays when that cannot be said. */
 static int bequeath(struct zc_journal *j, struct zc_segment *s)
 {
     bool before;
+    int rc = 0;
 
     zc_list_each (&s->parts, n) {
         struct zc_journal_part *p = zc_list_entry(n, struct zc_journal_part, link);
 
         if (!p->file->gone && p->file->path && owed_until(j, p, &before) == 0 && before)
-            zc_journal_note(j, p->file, ZC_RECORD_VOID, s->last_seq);
+            rc = zc_journal_note(j, p->file, ZC_RECORD_VOID, s->last_seq);
+        if (rc < 0)
+            return rc;
     }
     return zc_journal_push(j, true);
 }

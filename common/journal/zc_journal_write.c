@@ -291,16 +291,19 @@ void zc_journal_write_out(struct zc_journal *j, struct zc_journal_write *w)
 /* ---- notes ---- */
 
 /* A note that cannot be written is no reason to fail anything: what is stored may be written once
- * more, and the log has been told. */
-void zc_journal_note(struct zc_journal *j, struct zc_journal_file *f, enum zc_record_kind kind,
-                     uint64_t until)
+ * more, and the log has been told.  But a segment must not go without what has to be noted before
+ * (zc_journal_segment.c). */
+int zc_journal_note(struct zc_journal *j, struct zc_journal_file *f, enum zc_record_kind kind,
+                    uint64_t until)
 {
     struct zc_record r = {.kind = kind, .file = f->id, .until = until};
+    int rc = j->frozen ? -ESHUTDOWN : make_room(j, f, 0, NULL);
 
-    if (j->frozen || make_room(j, f, 0, NULL) < 0 || declare(j, f, kind == ZC_RECORD_FILE) < 0)
-        return;
-    if (kind != ZC_RECORD_FILE)
+    if (rc == 0)
+        rc = declare(j, f, kind == ZC_RECORD_FILE);
+    if (rc == 0 && kind != ZC_RECORD_FILE)
         zc_journal_append(j, &r, 0);
+    return rc;
 }
 
 void zc_journal_note_ranges(struct zc_journal *j, struct zc_journal_file *f, uint64_t until,

@@ -54,8 +54,8 @@ struct model_file {
 static struct model {
     struct model_file f[FILES];
     uint64_t numbers;
-    int refused;  /* what the store says; 0: nothing */
-    bool holding; /* nothing is stored by itself when it is asked to hurry */
+    int refused; /* what the store says; 0: nothing */
+    bool owing;  /* it does not say that anything is stored */
     atomic_int hurried;
     bool storing;  /* the sink stores what it is given, as a cache does */
     int writes;    /* that it has been given, ... */
@@ -89,6 +89,7 @@ static int owes(void *arg, uint64_t dev, uint64_t ino, uint64_t number)
     (void)arg;
     (void)dev;
     pthread_mutex_lock(&model_lock);
+    rc = m.owing ? -EAGAIN : 0;
     f = by_ino(ino);
     for (int i = 0; f && i < SIZE && rc == 0; i++)
         if (f->pending[i] >= 0 && f->number[i] <= number)
@@ -101,6 +102,18 @@ static void hurry(void *arg, bool on)
 {
     (void)arg;
     atomic_fetch_add(&m.hurried, on ? 1 : -1);
+}
+
+/* ---- a disk ---- */
+
+static atomic_bool disk_full;
+
+/* In the place of the C library's: a journal makes its segments with it. */
+int posix_fallocate(int fd, off_t off, off_t len)
+{
+    if (atomic_load(&disk_full))
+        return ENOSPC;
+    return ftruncate(fd, off + len) < 0 ? errno : 0;
 }
 
 /* ---- a sink ---- */
@@ -872,6 +885,47 @@ START_TEST(what_is_refused_does_not_fill_it)
 }
 END_TEST
 
+static void set_owing(bool on)
+{
+    pthread_mutex_lock(&model_lock);
+    m.owing = on;
+    pthread_mutex_unlock(&model_lock);
+}
+
+/* Some notes, until not one more fits into the last segment. */
+static void fill_segment(struct model_file *f)
+{
+    atomic_store(&disk_full, true);
+    for (int i = 0; i < MIB / 16 / ZC_RECORD_HEAD; i++) {
+        ck_assert_ptr_eq(zc_journal_opened(j, f->path, &f->attr, false), f->jfile);
+        zc_journal_closed(j, f->jfile, true);
+    }
+}
+
+/* Segments that nobody needs, but for what they say of older ones: there is no room to say it. */
+START_TEST(what_cannot_be_bequeathed_stays)
+{
+    up();
+    zc_log_level(ZC_LOG_ERROR);
+    set_owing(true);
+    store(&m.f[0], 0, SIZE, -1, 0);              /* its times say nothing from now on */
+    ck_assert_int_eq(put(&m.f[1], 9, 0, 10), 0); /* keeps the first */
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(put(&m.f[0], i, 0, SIZE), 0);
+    store(&m.f[0], 0, SIZE, -1, 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(put(&m.f[2], i, 0, SIZE), 0);
+    store(&m.f[2], 0, SIZE, -1, 0);
+    fill_segment(&m.f[2]);
+    set_owing(false);
+    usleep(2200000); /* two ticks, in which they would go */
+    die();
+    atomic_store(&disk_full, false);
+    come_back();
+    down();
+}
+END_TEST
+
 /* ---- who may use it ---- */
 
 static void refused(int want, const char *text)
@@ -977,7 +1031,8 @@ int main(void)
     tcase_add_loop_test(tc, a_file_that_is_another_one, 0, 10);
     tcase_add_loop_test(tc, a_start_that_breaks_off_loses_nothing, 0, 12);
     suite_add_tcase(s, tc);
-    CASE(s, "room", 60, a_full_one_waits_for_write_back, what_is_refused_does_not_fill_it);
+    CASE(s, "room", 60, a_full_one_waits_for_write_back, what_is_refused_does_not_fill_it,
+         what_cannot_be_bequeathed_stays);
     CASE(s, "directory", 20, one_daemon_one_root_one_user, nothing_is_left_of_a_good_end,
          writes_are_synced_if_asked_for);
     return run_suite(s);
