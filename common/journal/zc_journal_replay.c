@@ -280,15 +280,16 @@ static uint64_t pending_bytes(const struct zc_replay *of, uint64_t *lo, uint64_t
     return sum;
 }
 
-/* Why the file is not what it was; NULL: it is. */
+/* Why the file is not what it was; NULL: it is.  *gone: it is another one. */
 static const char *objection(const struct replaying *w, const struct zc_journal_file *f,
-                             const struct zc_attr *now)
+                             const struct zc_attr *now, bool *gone)
 {
     const struct zc_attr *was = &f->noted;
     bool births = was->born_ns && now->born_ns;
     int64_t last = w->j->scan->beat_ns + ZC_JOURNAL_SLACK_MS * (int64_t)ZC_NS_PER_MS;
 
-    if (now->ino != was->ino || (births ? now->born_ns != was->born_ns : now->dev != was->dev))
+    *gone = now->ino != was->ino || (births ? now->born_ns != was->born_ns : now->dev != was->dev);
+    if (*gone)
         return "the file was replaced meanwhile";
     if (now->size < was->size)
         return "the file was truncated meanwhile";
@@ -301,7 +302,8 @@ static const char *objection(const struct replaying *w, const struct zc_journal_
     return NULL;
 }
 
-static void refuse(struct replaying *w, struct zc_journal_file *f, const char *why)
+/* `gone`: its number may be another one's. */
+static void refuse(struct replaying *w, struct zc_journal_file *f, const char *why, bool gone)
 {
     uint64_t lo, hi, bytes = pending_bytes(f->old, &lo, &hi);
 
@@ -309,26 +311,30 @@ static void refuse(struct replaying *w, struct zc_journal_file *f, const char *w
     w->out->lost_bytes += bytes;
     w->sink->lost(w->sink->arg, f->path, lo, hi, bytes, why);
     zc_journal_take_turn(w->j); /* nor does the next start ask */
-    zc_journal_note(w->j, f, ZC_RECORD_VOID, w->j->scan->last_seq);
+    zc_journal_note(w->j, f, ZC_RECORD_VOID, gone ? UINT64_MAX : w->j->scan->last_seq);
     zc_journal_push(w->j, true);
     zc_journal_end_turn(w->j);
+    zc_lock_get(&w->j->lock);
+    f->gone = f->gone || gone;
+    zc_lock_put(&w->j->lock);
 }
 
 static int judge(struct replaying *w, struct zc_journal_file *f)
 {
     struct zc_attr now = {0};
     const char *why;
+    bool gone = false;
     int rc = w->sink->stat(w->sink->arg, f->path, &now);
 
     if (rc == -ENOENT || rc == -ENOTDIR) {
-        refuse(w, f, "the file was deleted meanwhile");
+        refuse(w, f, "the file was deleted meanwhile", true);
         return 0;
     }
     if (rc < 0)
         return rc;
-    why = objection(w, f, &now);
+    why = objection(w, f, &now, &gone);
     if (why) {
-        refuse(w, f, why);
+        refuse(w, f, why, gone);
         return 0;
     }
     zc_lock_get(&w->j->lock); /* devices get other numbers when a host starts again */

@@ -782,6 +782,45 @@ START_TEST(a_file_that_is_another_one)
 }
 END_TEST
 
+/* Its writes are journaled, and what the number's file before had is not its. */
+static void use_anew(struct model_file *f)
+{
+    pthread_mutex_lock(&model_lock);
+    memset(f->pending, -1, sizeof f->pending);
+    pthread_mutex_unlock(&model_lock);
+    open_file(f);
+    ck_assert_ptr_eq(zc_journal_find(j, f->attr.dev, f->attr.ino), f->jfile);
+    ck_assert_int_eq(put(f, 7, 10, 60), 0);
+    die();
+    come_back();
+}
+
+/* Others have deleted it, and another file has its number. */
+START_TEST(a_number_that_is_used_again)
+{
+    struct model_file *f = &m.f[0];
+
+    up();
+    ck_assert_int_eq(put(f, 5, 0, 50), 0);
+    if (_i == 2) { /* while no daemon was there */
+        die();
+        f->attr.born_ns++;
+        open_journal();
+        replay();
+        ck_assert_uint_eq(m.complaints, 1);
+        open_file(&m.f[1]);
+        open_file(&m.f[2]);
+    } else {
+        if (_i == 0)
+            store(f, 0, 50, -1, 0);
+        zc_journal_closed(j, f->jfile, _i == 0);
+        f->attr.born_ns++;
+    }
+    use_anew(f);
+    down();
+}
+END_TEST
+
 /* ---- a start that does not end ---- */
 
 /* The sink breaks at a write, or the daemon is killed then: what it has stored is. */
@@ -1029,6 +1068,7 @@ int main(void)
     suite_add_tcase(s, tc);
     tc = tcase_create("files");
     tcase_add_loop_test(tc, a_file_that_is_another_one, 0, 10);
+    tcase_add_loop_test(tc, a_number_that_is_used_again, 0, 3);
     tcase_add_loop_test(tc, a_start_that_breaks_off_loses_nothing, 0, 12);
     suite_add_tcase(s, tc);
     CASE(s, "room", 60, a_full_one_waits_for_write_back, what_is_refused_does_not_fill_it,
