@@ -1,8 +1,12 @@
 /* zc_journal.c - a journal as a whole: its directory, its thread, opening and closing.
  *
  * The thread takes what is queued, as much as there is, and writes it together; so writes that
- * arrive while others are being written or synced share the next call.  Once a second it touches
- * the lock file, and deletes what nobody needs any more.
+ * arrive while others are being written or synced share the next call.  Once a second it deletes
+ * what nobody needs any more.
+ *
+ * Once a second somebody touches the lock file, which is the sign of life: the thread, between any
+ * two writes and while it waits for room, and whoever changes a file, as the thread may be kept by
+ * the journal's disk.
  */
 #include "config.h"
 
@@ -65,6 +69,20 @@ static void rotate(struct zc_journal *j)
         zc_journal_push(j, true);
 }
 
+void zc_journal_beat(struct zc_journal *j)
+{
+    uint64_t now = zc_now();
+    bool due;
+
+    zc_lock_get(&j->lock);
+    due = now - j->last_beat >= ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS;
+    if (due)
+        j->last_beat = now;
+    zc_lock_put(&j->lock);
+    if (due)
+        futimens(j->lock_fd, NULL);
+}
+
 static void tick(struct zc_journal *j)
 {
     uint64_t now = zc_now();
@@ -72,7 +90,6 @@ static void tick(struct zc_journal *j)
     if (now - j->last_tick < ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS || j->frozen)
         return;
     j->last_tick = now;
-    futimens(j->lock_fd, NULL);
     rotate(j);
     zc_segments_reap(j);
 }
@@ -88,8 +105,11 @@ static void *work(void *arg)
             zc_cond_wait_until(&j->work, &j->lock, zc_now() + ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS);
         zc_lock_put(&j->lock);
         zc_journal_take_turn(j);
-        while ((w = next_write(j)) != NULL)
+        zc_journal_beat(j);
+        while ((w = next_write(j)) != NULL) {
             zc_journal_write_out(j, w);
+            zc_journal_beat(j);
+        }
         zc_journal_push(j, true);
         tick(j);
         zc_journal_end_turn(j);

@@ -39,7 +39,7 @@
  *     say nothing
  *
  * and else they are reported as lost, by path and range.  The last sign of life is the time of the
- * lock file, touched every second while there is anything to be lost.
+ * lock file, touched every second, whatever the journal waits for.
  *
  * The directory holds `lock`, which the daemon has locked as long as it lives, and the segments,
  * `segment.NUMBER`.  A daemon that ends with everything stored leaves no segment.

@@ -230,6 +230,7 @@ uint64_t zc_journal_changing(struct zc_journal *j, struct zc_journal_file *f)
     zc_lock_put(&j->lock);
     if (tell)
         note(j, f);
+    zc_journal_beat(j);
     zc_lock_get(&j->lock);
     seq = covered(j);
     zc_lock_put(&j->lock);
@@ -242,6 +243,7 @@ void zc_journal_changed(struct zc_journal *j, struct zc_journal_file *f)
     f->changing--;
     f->changes++;
     zc_lock_put(&j->lock);
+    zc_journal_beat(j);
 }
 
 uint64_t zc_journal_changes(struct zc_journal *j, struct zc_journal_file *f)

@@ -363,6 +363,7 @@ static void pause_turn(struct zc_journal *j)
     if (!j->stop)
         zc_cond_wait_until(&j->room, &j->lock, zc_now() + ZC_JOURNAL_POLL_MS * ZC_NS_PER_MS);
     zc_lock_put(&j->lock);
+    zc_journal_beat(j);
     zc_journal_take_turn(j);
 }
 

@@ -965,6 +965,90 @@ START_TEST(what_cannot_be_bequeathed_stays)
 }
 END_TEST
 
+/* ---- the sign of life ---- */
+
+static int64_t beat(void)
+{
+    char path[128];
+    struct stat st;
+
+    snprintf(path, sizeof path, "%s/lock", dir);
+    ck_assert_int_eq(stat(path, &st), 0);
+    return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+}
+
+static void set_beat(int64_t ns)
+{
+    struct timespec t[2] = {{ns / 1000000000, ns % 1000000000}, {ns / 1000000000, ns % 1000000000}};
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/lock", dir);
+    ck_assert_int_eq(utimensat(AT_FDCWD, path, t, 0), 0);
+}
+
+static void check_alive(void)
+{
+    set_beat(1000000000);
+    for (int i = 0; i < 50 && beat() == 1000000000; i++)
+        usleep(50000);
+    ck_assert_int_ne(beat(), 1000000000);
+}
+
+START_TEST(a_full_one_gives_signs_of_life)
+{
+    static unsigned char data[SIZE];
+    struct zc_range all = {0, SIZE};
+    struct put p[40];
+
+    up();
+    for (int i = 0; i < 40; i++)
+        begin_put(&p[i], &m.f[0], data, 0, &all, 1);
+    WAIT_FOR(stats().journal_full > 0);
+    check_alive();
+    for (int i = 0; i < 40; i++)
+        ck_assert_int_eq(end_put(&p[i]), 0);
+    down();
+}
+END_TEST
+
+static atomic_bool enough;
+
+static void put_again(struct zc_journal_write *w)
+{
+    struct put *p = (struct put *)w;
+
+    zc_journal_taken(j, &p->ticket, 0);
+    if (atomic_load(&enough))
+        atomic_store(&p->done, true);
+    else
+        zc_journal_put(j, w);
+}
+
+/* More than fits into its buffer: some are queued at any moment. */
+START_TEST(a_busy_one_gives_signs_of_life)
+{
+    static unsigned char data[SIZE];
+    struct zc_range all = {0, SIZE};
+    struct put p[100];
+
+    up();
+    die();
+    size = 64 * MIB;
+    come_back();
+    atomic_store(&enough, false);
+    for (int i = 0; i < 100; i++) {
+        begin_put(&p[i], &m.f[0], data, 0, &all, 1);
+        p[i].w.done = put_again;
+    }
+    check_alive();
+    check_alive();
+    atomic_store(&enough, true);
+    for (int i = 0; i < 100; i++)
+        WAIT_FOR(atomic_load(&p[i].done));
+    down();
+}
+END_TEST
+
 /* ---- who may use it ---- */
 
 static void refused(int want, const char *text)
@@ -1072,7 +1156,8 @@ int main(void)
     tcase_add_loop_test(tc, a_start_that_breaks_off_loses_nothing, 0, 12);
     suite_add_tcase(s, tc);
     CASE(s, "room", 60, a_full_one_waits_for_write_back, what_is_refused_does_not_fill_it,
-         what_cannot_be_bequeathed_stays);
+         what_cannot_be_bequeathed_stays, a_full_one_gives_signs_of_life,
+         a_busy_one_gives_signs_of_life);
     CASE(s, "directory", 20, one_daemon_one_root_one_user, nothing_is_left_of_a_good_end,
          writes_are_synced_if_asked_for);
     return run_suite(s);
