@@ -75,12 +75,21 @@ void zc_journal_beat(struct zc_journal *j)
     bool due;
 
     zc_lock_get(&j->lock);
-    due = now - j->last_beat >= ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS;
+    due = j->alive && now - j->last_beat >= ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS;
     if (due)
         j->last_beat = now;
     zc_lock_put(&j->lock);
     if (due)
         futimens(j->lock_fd, NULL);
+}
+
+void zc_journal_come_alive(struct zc_journal *j)
+{
+    zc_lock_get(&j->lock);
+    j->alive = true;
+    j->last_beat = 0;
+    zc_lock_put(&j->lock);
+    zc_journal_beat(j);
 }
 
 static void tick(struct zc_journal *j)
@@ -211,15 +220,19 @@ static int lock_dir(struct zc_journal *j)
     return 0;
 }
 
-/* After the time of it has been read: it is the last sign of life of the daemon before. */
+/* Its time stays the last sign of life of the daemon before, until zc_journal_come_alive(). */
 static int sign_lock(struct zc_journal *j)
 {
+    const int64_t beat = j->scan->beat_ns;
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
+                                      {.tv_sec = beat / 1000000000, .tv_nsec = beat % 1000000000}};
     char host[128] = "", text[256];
     int n;
 
     gethostname(host, sizeof host - 1);
     n = snprintf(text, sizeof text, "process %ld on %s\n", (long)getpid(), host);
-    if (ftruncate(j->lock_fd, 0) < 0 || pwrite(j->lock_fd, text, (size_t)n, 0) != n)
+    if (ftruncate(j->lock_fd, 0) < 0 || pwrite(j->lock_fd, text, (size_t)n, 0) != n ||
+        futimens(j->lock_fd, times) < 0)
         return zc_errorf(errno, "journal %s: cannot be written to: %s", j->dir, strerror(errno));
     return 0;
 }
@@ -375,7 +388,7 @@ void zc_journal_close(struct zc_journal *j, bool stored)
         pthread_join(j->thread, NULL);
     if (stored)
         remove_segments(j);
-    else
+    else if (j->alive)
         futimens(j->lock_fd, NULL);
     destroy(j);
 }

@@ -39,7 +39,8 @@
  *     say nothing
  *
  * and else they are reported as lost, by path and range.  The last sign of life is the time of the
- * lock file, touched every second, whatever the journal waits for.
+ * lock file, touched every second, whatever the journal waits for; at a start not before all files
+ * have been looked at.
  *
  * The directory holds `lock`, which the daemon has locked as long as it lives, and the segments,
  * `segment.NUMBER`.  A daemon that ends with everything stored leaves no segment.

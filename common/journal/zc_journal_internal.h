@@ -100,6 +100,7 @@ struct zc_journal {
     zc_cond work;         /* the thread: there may be something to do */
     zc_cond room;         /* the same while it waits for room, which nobody tells of */
     bool stop, frozen, hurrying;
+    bool alive; /* a start has seen whose the files are, and the lock may be touched */
     uint64_t last_beat;
     struct zc_journal_stats st;
     pthread_t thread;
@@ -113,6 +114,7 @@ void zc_journal_take_turn(struct zc_journal *j);
 void zc_journal_end_turn(struct zc_journal *j);
 /* A sign of life, unless there was one just now. */
 void zc_journal_beat(struct zc_journal *j);
+void zc_journal_come_alive(struct zc_journal *j); /* with the first one */
 void zc_segment_name(uint64_t number, char name[32]);
 
 /* ---- zc_journal_write.c; all with the turn, and may block ---- */

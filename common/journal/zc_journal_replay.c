@@ -10,8 +10,10 @@
  * record behind the last that it has been given (zc_journal.given): a start that fails, or dies,
  * leaves what was not its turn yet to the next one.
  *
- * Whether a file is still the one that the bytes are for is decided when the first of them is to be
- * written (zc_journal.h says how).
+ * Whether a file is still the one that the bytes are for is decided of all files before anything is
+ * written (zc_journal.h says how).  Only then this daemon gives signs of life: when it fails
+ * before, what others do to a file until the next start is still later than the last one of the
+ * daemon that left it.
  */
 #include "config.h"
 
@@ -280,17 +282,20 @@ static uint64_t pending_bytes(const struct zc_replay *of, uint64_t *lo, uint64_t
     return sum;
 }
 
-/* Why the file is not what it was; NULL: it is.  *gone: it is another one. */
+static bool another(const struct zc_attr *was, const struct zc_attr *now)
+{
+    bool births = was->born_ns && now->born_ns;
+
+    return now->ino != was->ino || (births ? now->born_ns != was->born_ns : now->dev != was->dev);
+}
+
+/* Whether somebody else has changed the file: why it is not what it was; NULL: it is. */
 static const char *objection(const struct replaying *w, const struct zc_journal_file *f,
-                             const struct zc_attr *now, bool *gone)
+                             const struct zc_attr *now)
 {
     const struct zc_attr *was = &f->noted;
-    bool births = was->born_ns && now->born_ns;
     int64_t last = w->j->scan->beat_ns + ZC_JOURNAL_SLACK_MS * (int64_t)ZC_NS_PER_MS;
 
-    *gone = now->ino != was->ino || (births ? now->born_ns != was->born_ns : now->dev != was->dev);
-    if (*gone)
-        return "the file was replaced meanwhile";
     if (now->size < was->size)
         return "the file was truncated meanwhile";
     if (f->shared)
@@ -321,29 +326,50 @@ static void refuse(struct replaying *w, struct zc_journal_file *f, const char *w
 
 static int judge(struct replaying *w, struct zc_journal_file *f)
 {
-    struct zc_attr now = {0};
-    const char *why;
-    bool gone = false;
+    struct zc_attr now = {0}, was;
+    const char *why = NULL;
     int rc = w->sink->stat(w->sink->arg, f->path, &now);
 
+    zc_lock_get(&w->j->lock);
+    was = f->noted;
+    zc_lock_put(&w->j->lock);
     if (rc == -ENOENT || rc == -ENOTDIR) {
         refuse(w, f, "the file was deleted meanwhile", true);
         return 0;
     }
     if (rc < 0)
         return rc;
-    why = objection(w, f, &now, &gone);
+    if (another(&was, &now)) {
+        refuse(w, f, "the file was replaced meanwhile", true);
+        return 0;
+    }
+    if (f->old->verdict == GOOD) /* what has changed since was changed by us */
+        return 0;
+    why = objection(w, f, &now);
     if (why) {
-        refuse(w, f, why, gone);
+        refuse(w, f, why, false);
         return 0;
     }
     zc_lock_get(&w->j->lock); /* devices get other numbers when a host starts again */
-    f->dev = now.dev;
+    f->dev = f->noted.dev = now.dev;
     zc_jfile_place(w->j, f);
     zc_lock_put(&w->j->lock);
     f->old->verdict = GOOD;
     w->out->files++;
     return 0;
+}
+
+static int judge_all(struct replaying *w)
+{
+    const struct zc_scan *s = w->j->scan;
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < s->nfiles; i++)
+        if (s->files[i] && s->files[i]->old && !zc_list_empty(&s->files[i]->old->pages))
+            rc = judge(w, s->files[i]);
+    if (rc == 0)
+        zc_journal_come_alive(w->j);
+    return rc;
 }
 
 /* ---- the second time through ---- */
@@ -362,6 +388,7 @@ static int close_file(struct replaying *w)
     return rc;
 }
 
+/* Unless it is refused: it may have gone since. */
 static int open_file(struct replaying *w, struct zc_journal_file *f)
 {
     int rc = 0;
@@ -370,8 +397,10 @@ static int open_file(struct replaying *w, struct zc_journal_file *f)
         return 0;
     rc = close_file(w);
     if (rc == 0)
+        rc = judge(w, f);
+    if (rc == 0 && f->old->verdict == GOOD)
         rc = w->sink->open(w->sink->arg, f->path, &w->file);
-    if (rc == 0)
+    if (rc == 0 && f->old->verdict == GOOD)
         w->open = f;
     return rc;
 }
@@ -394,13 +423,10 @@ static int restore(struct replaying *w, struct zc_journal_file *f, uint64_t lo, 
             continue;
         }
         at = base + r.hi;
-        if (f->old->verdict == UNKNOWN)
-            rc = judge(w, f);
+        rc = open_file(w, f);
         if (rc || f->old->verdict == REFUSED)
             return rc;
-        rc = open_file(w, f);
-        if (rc == 0)
-            rc = w->sink->write(w->file, bytes + (base + r.lo - lo), r.hi - r.lo, base + r.lo);
+        rc = w->sink->write(w->file, bytes + (base + r.lo - lo), r.hi - r.lo, base + r.lo);
         if (rc == 0)
             w->out->bytes += r.hi - r.lo;
     }
@@ -512,6 +538,8 @@ int zc_journal_replay(struct zc_journal *j, const struct zc_journal_sink *sink,
     for (unsigned i = 0; i < BUCKETS; i++)
         zc_list_init(&w->buckets[i]);
     rc = find_pending(w);
+    if (rc == 0)
+        rc = judge_all(w);
     if (rc == 0)
         rc = walk(w, restore_record);
     rc_close = close_file(w);

@@ -44,6 +44,7 @@ struct model_file {
     char path[32];
     struct zc_attr attr;
     bool there;
+    bool hidden; /* it cannot be looked at */
     struct zc_journal_file *jfile;
     short pending[SIZE];   /* the byte; -1: none */
     uint64_t number[SIZE]; /* of the write that brought it */
@@ -57,9 +58,11 @@ static struct model {
     int refused; /* what the store says; 0: nothing */
     bool owing;  /* it does not say that anything is stored */
     atomic_int hurried;
-    bool storing;  /* the sink stores what it is given, as a cache does */
-    int writes;    /* that it has been given, ... */
-    int breaks_at; /* ... of which this one fails; 0: none */
+    bool storing;               /* the sink stores what it is given, as a cache does */
+    int writes;                 /* that it has been given, ... */
+    int breaks_at;              /* ... of which this one fails; 0: none */
+    struct model_file *leaving; /* with the first of them it goes, ... */
+    bool replacing;             /* ... or is another one */
     uint64_t lost;
     unsigned complaints;
     char why[256];
@@ -133,7 +136,7 @@ static int sink_stat(void *arg, const char *path, struct zc_attr *attr)
 
     (void)arg;
     *attr = f->attr;
-    return f->there ? 0 : -ENOENT;
+    return f->hidden ? -EACCES : f->there ? 0 : -ENOENT;
 }
 
 static int sink_open(void *arg, const char *path, void **file)
@@ -175,6 +178,11 @@ static int sink_write(void *file, const void *buf, size_t len, uint64_t off)
         ck_abort_msg("beyond the end");
     if (++m.writes == m.breaks_at)
         return -EIO;
+    if (m.leaving && m.replacing)
+        m.leaving->attr.born_ns++;
+    else if (m.leaving)
+        m.leaving->there = false;
+    m.leaving = NULL;
     for (size_t i = 0; i < len; i++)
         f->returned[off + i] = ((const unsigned char *)buf)[i];
     if (m.storing)
@@ -1049,6 +1057,85 @@ START_TEST(a_busy_one_gives_signs_of_life)
 }
 END_TEST
 
+enum { MINUTE = 60 };
+
+static int64_t ago(int64_t seconds)
+{
+    return real_now() - seconds * 1000000000;
+}
+
+/* A start fails before it has looked at all files: what others do before the next one is seen. */
+START_TEST(a_start_that_fails_is_no_sign_of_life)
+{
+    struct zc_journal_replayed r;
+
+    up();
+    for (int i = 0; i < 2; i++) {
+        zc_journal_changing(j, m.f[i].jfile);
+        ck_assert_int_eq(put(&m.f[i], 5, 0, 50), 0);
+    }
+    die();
+    set_beat(ago(60 * MINUTE));
+    m.f[0].hidden = true;
+    m.f[1].attr.ctime_ns = ago(30 * MINUTE);
+    open_journal();
+    if (_i == 0)
+        ck_assert_int_eq(zc_journal_replay(j, &sink, &r), -EACCES);
+    if (_i == 1)
+        usleep(1200000); /* a tick of its thread */
+    zc_journal_close(j, false);
+    m.f[0].hidden = false;
+    open_journal();
+    replay();
+    ck_assert_uint_eq(m.complaints, 1);
+    ck_assert_uint_eq(m.lost, 50);
+    ck_assert_ptr_nonnull(strstr(m.why, "changed by others"));
+    ck_assert_int_eq(m.f[0].returned[0], 5);
+    down();
+}
+END_TEST
+
+/* One that fails later has changed files itself, and that it has not left them alone is known. */
+START_TEST(a_start_that_stores_is_a_sign_of_life)
+{
+    up();
+    for (int i = 0; i < 2; i++) {
+        zc_journal_changing(j, m.f[i].jfile);
+        ck_assert_int_eq(put(&m.f[i], 5, 0, 50), 0);
+        m.f[i].attr.ctime_ns = ago(61 * MINUTE);
+    }
+    die();
+    set_beat(ago(60 * MINUTE));
+    m.storing = true;
+    ck_assert_int_eq(break_at(2), -EIO);
+    m.f[0].attr.ctime_ns = real_now();
+    open_journal();
+    replay();
+    ck_assert_msg(m.complaints == 0, "%s", m.why);
+    ck_assert_int_eq(m.f[1].returned[0], 5);
+    down();
+}
+END_TEST
+
+/* A file goes, or is replaced, while others are written. */
+START_TEST(a_file_that_goes_during_a_start)
+{
+    up();
+    ck_assert_int_eq(put(&m.f[0], 5, 0, 50), 0);
+    ck_assert_int_eq(put(&m.f[1], 5, 0, 50), 0);
+    die();
+    m.leaving = &m.f[1];
+    m.replacing = _i > 0;
+    open_journal();
+    replay();
+    ck_assert_uint_eq(m.complaints, 1);
+    ck_assert_ptr_nonnull(strstr(m.why, _i > 0 ? "replaced" : "deleted"));
+    ck_assert_int_eq(m.f[0].returned[0], 5);
+    ck_assert_int_eq(m.f[1].returned[0], -1);
+    down();
+}
+END_TEST
+
 /* ---- who may use it ---- */
 
 static void refused(int want, const char *text)
@@ -1154,6 +1241,9 @@ int main(void)
     tcase_add_loop_test(tc, a_file_that_is_another_one, 0, 10);
     tcase_add_loop_test(tc, a_number_that_is_used_again, 0, 3);
     tcase_add_loop_test(tc, a_start_that_breaks_off_loses_nothing, 0, 12);
+    tcase_add_loop_test(tc, a_start_that_fails_is_no_sign_of_life, 0, 3);
+    tcase_add_test(tc, a_start_that_stores_is_a_sign_of_life);
+    tcase_add_loop_test(tc, a_file_that_goes_during_a_start, 0, 2);
     suite_add_tcase(s, tc);
     CASE(s, "room", 60, a_full_one_waits_for_write_back, what_is_refused_does_not_fill_it,
          what_cannot_be_bequeathed_stays, a_full_one_gives_signs_of_life,
