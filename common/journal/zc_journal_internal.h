@@ -86,6 +86,7 @@ struct zc_journal {
     uint64_t next_number;
     bool unsynced; /* something was written since the last sync */
     bool told_full;
+    bool reaping; /* the notes of which may need a segment themselves */
     uint64_t last_tick;
 
     struct zc_lock lock; /* guards what follows */

@@ -165,6 +165,10 @@ int zc_segment_next(struct zc_journal *j, bool note)
             return zc_errorf(ENOSPC, "journal %s: full", j->dir);
     }
     rc = make(j);
+    if ((rc == -ENOSPC || rc == -EDQUOT) && !j->reaping) { /* the disk has less than we may take */
+        zc_segments_reap(j);
+        rc = make(j);
+    }
     if (rc == -ENOSPC && !j->told_full) {
         zc_warn("%s", zc_error_text(rc));
         j->told_full = true;
@@ -269,12 +273,16 @@ bool zc_segments_free(struct zc_journal *j, const struct zc_segment *s)
 
 void zc_segments_reap(struct zc_journal *j)
 {
+    if (j->reaping)
+        return;
+    j->reaping = true;
     zc_list_each_safe (&j->segments, n) {
         struct zc_segment *s = zc_list_entry(n, struct zc_segment, link);
 
         if (s != j->current && !needed(j, s))
             retire(j, s);
     }
+    j->reaping = false;
     zc_segments_hurry(j);
 }
 

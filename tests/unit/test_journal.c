@@ -110,11 +110,25 @@ static void hurry(void *arg, bool on)
 /* ---- a disk ---- */
 
 static atomic_bool disk_full;
+static atomic_int disk_room = -1; /* segments that it has room for; negative: any */
+
+/* The one that is being made is there already. */
+static int segments(void)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    int n = -1;
+
+    while ((e = readdir(d)))
+        n += strncmp(e->d_name, "segment.", 8) == 0;
+    closedir(d);
+    return n;
+}
 
 /* In the place of the C library's: a journal makes its segments with it. */
 int posix_fallocate(int fd, off_t off, off_t len)
 {
-    if (atomic_load(&disk_full))
+    if (atomic_load(&disk_full) || (atomic_load(&disk_room) >= 0 && segments() >= disk_room))
         return ENOSPC;
     return ftruncate(fd, off + len) < 0 ? errno : 0;
 }
@@ -973,6 +987,26 @@ START_TEST(what_cannot_be_bequeathed_stays)
 }
 END_TEST
 
+/* The disk has less than the journal may have: writers wait for write-back all the same. */
+START_TEST(a_disk_that_is_smaller)
+{
+    up();
+    zc_log_level(ZC_LOG_ERROR);
+    atomic_store(&disk_room, 4);
+    for (int i = 0; i < 20; i++) {
+        ck_assert_int_eq(put(&m.f[0], i, 0, SIZE), 0);
+        if (i % 2)
+            store(&m.f[0], 0, SIZE, -1, 0);
+    }
+    ck_assert_int_eq(put(&m.f[1], 7, 0, SIZE), 0);
+    ck_assert_int_le(segments(), 4);
+    die();
+    atomic_store(&disk_room, -1);
+    come_back();
+    down();
+}
+END_TEST
+
 /* ---- the sign of life ---- */
 
 static int64_t beat(void)
@@ -1045,8 +1079,13 @@ START_TEST(a_busy_one_gives_signs_of_life)
     come_back();
     atomic_store(&enough, false);
     for (int i = 0; i < 100; i++) {
-        begin_put(&p[i], &m.f[0], data, 0, &all, 1);
-        p[i].w.done = put_again;
+        p[i] = (struct put){.w = {.file = m.f[0].jfile,
+                                  .ticket = &p[i].ticket,
+                                  .data = data,
+                                  .r = &all,
+                                  .n = 1,
+                                  .done = put_again}};
+        zc_journal_put(j, &p[i].w);
     }
     check_alive();
     check_alive();
@@ -1246,8 +1285,8 @@ int main(void)
     tcase_add_loop_test(tc, a_file_that_goes_during_a_start, 0, 2);
     suite_add_tcase(s, tc);
     CASE(s, "room", 60, a_full_one_waits_for_write_back, what_is_refused_does_not_fill_it,
-         what_cannot_be_bequeathed_stays, a_full_one_gives_signs_of_life,
-         a_busy_one_gives_signs_of_life);
+         what_cannot_be_bequeathed_stays, a_disk_that_is_smaller);
+    CASE(s, "life", 60, a_full_one_gives_signs_of_life, a_busy_one_gives_signs_of_life);
     CASE(s, "directory", 20, one_daemon_one_root_one_user, nothing_is_left_of_a_good_end,
          writes_are_synced_if_asked_for);
     return run_suite(s);
