@@ -154,21 +154,37 @@ static void note_out(struct server *sv, uint64_t boot_id)
     zc_lock_put(&sv->remote->lock);
 }
 
+/* It has left a journal, perhaps, from which the next daemon would write. */
+static void tell_successor(const struct server *sv, uint64_t boot_id)
+{
+    int rc = sv->path ? zc_lost_mark_leave(sv->path, boot_id) : 0;
+
+    if (rc)
+        zc_warn("%s; if that daemon has a journal, delete it before it is started again",
+                zc_error_text(rc));
+}
+
 /* Makes sure that the daemon writes nothing any more; may take ZC_LOST_WAIT_MS. */
 static int shut_out(struct server *sv)
 {
     struct remote *r = sv->remote;
     uint64_t boot_id, until;
-    bool out, stops;
+    bool out, dead, stops;
     int rc;
 
     zc_lock_get(&r->lock);
     boot_id = sv->boot_id;
     stops = sv->path && sv->rc == -ESHUTDOWN;
-    out = sv->shut_out == boot_id || is_dead(sv);
+    out = sv->shut_out == boot_id;
+    dead = is_dead(sv);
     zc_lock_put(&r->lock);
     if (out)
         return 0;
+    if (dead) {
+        tell_successor(sv, boot_id);
+        note_out(sv, boot_id);
+        return 0;
+    }
     if (stops && has_stopped(sv, boot_id)) {
         note_out(sv, boot_id);
         return 0;

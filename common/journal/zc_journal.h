@@ -36,7 +36,7 @@
  *     the inode and the time of birth are the same, and it is not shorter than we left it;
  *     its times are as noted, or, in flux, not later than the daemon's last sign of life
  *     (enum ZC_JOURNAL_SLACK_MS); where other daemons change the file, too (zc_set.count), times
- *     say nothing
+ *     say nothing, but where somebody has written past the daemon: then they are not later either
  *
  * and else they are reported as lost, by path and range.  The last sign of life is the time of the
  * lock file, touched every second, whatever the journal waits for; at a start not before all files
@@ -101,6 +101,7 @@ void zc_journal_close(struct zc_journal *j, bool stored);
 /* Where the bytes go; all may block.  0 or a negative errno, explained. */
 struct zc_journal_sink {
     void *arg;
+    bool bypassed; /* somebody has written past the daemon, who knew that it is dead */
     int (*stat)(void *arg, const char *path, struct zc_attr *attr);
     int (*open)(void *arg, const char *path, void **file);
     int (*write)(void *file, const void *buf, size_t len, uint64_t off);

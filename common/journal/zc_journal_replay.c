@@ -298,6 +298,8 @@ static const char *objection(const struct replaying *w, const struct zc_journal_
 
     if (now->size < was->size)
         return "the file was truncated meanwhile";
+    if (f->shared && w->sink->bypassed && now->ctime_ns > last)
+        return "a job has gone on without the daemon, and the file has changed since";
     if (f->shared)
         return NULL;
     if (f->flux ? now->ctime_ns > last
