@@ -78,8 +78,8 @@ struct zc_journal {
     /* of the turn */
     unsigned char *buf;
     size_t fill;                /* bytes in it that are not written, ... */
-    uint64_t buf_records;       /* ... in so many records, ... */
-    uint64_t buf_seq;           /* ... the first of which has this number */
+    uint64_t buf_records;       /* ... in so many records */
+    uint64_t written_seq;       /* of the last one that is written */
     struct zc_list appended;    /* struct zc_journal_write: all of it is in the buffer, or before */
     int fd;                     /* of the current segment, ... */
     struct zc_segment *current; /* ... the last of the list; NULL: none */
@@ -143,7 +143,8 @@ void zc_segments_reap(struct zc_journal *j);
 /* The file's part of the current segment, new if need be; NULL: no memory. */
 struct zc_journal_part *zc_segment_part(struct zc_journal *j, struct zc_segment *s,
                                         struct zc_journal_file *f);
-void zc_segment_undeclare(struct zc_segment *s);
+/* Nothing more is written to the current one, nor is anything there behind what was. */
+void zc_segment_end(struct zc_journal *j);
 void zc_segment_forget(struct zc_journal *j, struct zc_segment *s); /* not its file */
 void zc_segments_hurry(struct zc_journal *j);
 

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -111,6 +112,22 @@ static void hurry(void *arg, bool on)
 
 static atomic_bool disk_full;
 static atomic_int disk_room = -1; /* segments that it has room for; negative: any */
+
+/* The writes of the journal's thread fail, perhaps when half of it is there; one that is held is
+ * under way until the test has let it go. */
+static atomic_bool disk_breaks, disk_half, disk_holds, disk_held;
+
+ssize_t pwrite(int fd, const void *p, size_t len, off_t off)
+{
+    if (!atomic_load(&disk_breaks))
+        return syscall(SYS_pwrite64, fd, p, len, off);
+    if (atomic_load(&disk_half))
+        syscall(SYS_pwrite64, fd, p, len / 2 & ~(size_t)7, off);
+    atomic_store(&disk_held, true);
+    WAIT_FOR(!atomic_load(&disk_holds));
+    errno = EIO;
+    return -1;
+}
 
 /* The one that is being made is there already. */
 static int segments(void)
@@ -715,6 +732,83 @@ START_TEST(flipped_bits)
 }
 END_TEST
 
+/* ---- a disk that fails ---- */
+
+/* A store write begins while a write to the journal is under way that fails: it is not about the
+ * ones behind that. */
+START_TEST(what_failed_keeps_its_number)
+{
+    static unsigned char data[SIZE]; /* several records */
+    struct model_file *f = &m.f[0];
+    struct zc_range all = {0, SIZE};
+    struct zc_range first = {0, 100};
+    uint64_t until;
+    struct put p;
+
+    up();
+    zc_log_level(ZC_LOG_ERROR);
+    ck_assert_int_eq(put(f, 1, 0, 100), 0);
+    store(f, 0, 100, -1, 0);
+    atomic_store(&disk_half, _i % 2);
+    atomic_store(&disk_held, false);
+    atomic_store(&disk_holds, true);
+    atomic_store(&disk_breaks, true);
+    begin_put(&p, f, data, 0, &all, 1);
+    WAIT_FOR(atomic_load(&disk_held));
+    until = zc_journal_changing(j, f->jfile);
+    atomic_store(&disk_holds, false);
+    ck_assert_int_eq(end_put(&p), -EIO);
+    for (int i = 0; i < 3 * (_i / 2); i++) /* and new segments fail, too */
+        ck_assert_int_eq(put(f, 2, 0, 100), -EIO);
+    ck_assert_int_le(segments(), 3);
+    atomic_store(&disk_breaks, false);
+    ck_assert_int_eq(put(f, 3, 0, 100), 0);
+    zc_journal_stored(j, f->jfile, until, 0, &first, 1);
+    zc_journal_changed(j, f->jfile);
+    die();
+    come_back();
+    down();
+}
+END_TEST
+
+/* Cuts the last record off. */
+static void cut_last(const char *path)
+{
+    static unsigned char bytes[MIB];
+    uint64_t at = 0, last = 0;
+    struct zc_record r;
+    int fd = open(path, O_RDWR);
+    ssize_t n = pread(fd, bytes, sizeof bytes, 0);
+
+    ck_assert_int_gt(n, 0);
+    while (zc_record_read(bytes + at, (size_t)n - at, 1, &r) == ZC_FOUND_RECORD) {
+        last = at;
+        at += r.length;
+    }
+    ck_assert_uint_gt(last, 0);
+    ck_assert_int_eq(ftruncate(fd, (off_t)last), 0);
+    close(fd);
+}
+
+/* Where no sum is wrong a number is missing. */
+START_TEST(a_record_that_is_missing)
+{
+    char path[512];
+
+    up();
+    zc_log_level(ZC_LOG_ERROR);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(put(&m.f[0], i, 0, SIZE), 0);
+    die();
+    segment_path(path, sizeof path);
+    cut_last(path);
+    open_journal();
+    ck_assert_uint_eq(replay().damaged, 1);
+    ck_assert_ptr_nonnull(strstr(m.why, "the end of segment 1"));
+    down();
+}
+END_TEST
+
 /* ---- whose file it is ---- */
 
 static void die_and_look(const char *want)
@@ -1275,6 +1369,8 @@ int main(void)
     tcase_add_loop_test(tc, any_series_of_calls, 0, 8);
     tcase_add_loop_test(tc, torn_at_every_byte, 0, 3);
     tcase_add_loop_test(tc, flipped_bits, 0, 2);
+    tcase_add_loop_test(tc, what_failed_keeps_its_number, 0, 4);
+    tcase_add_test(tc, a_record_that_is_missing);
     suite_add_tcase(s, tc);
     tc = tcase_create("files");
     tcase_add_loop_test(tc, a_file_that_is_another_one, 0, 10);
