@@ -25,7 +25,9 @@
  *  5. When the journal itself fails writes are answered with its error; none goes unjournaled.
  *
  * What survives: the death of the daemon, when the kernel has the records; with `sync` that of the
- * host, too: all that has arrived meanwhile is synced together before it is answered.
+ * host, too: all that has arrived meanwhile is synced together before it is answered.  That is so
+ * until it is in the file, which nobody syncs: what is stored is noted when the store has taken it,
+ * and may be in the host's memory only.
  *
  * Whose bytes they are.  While bytes of a file are staged and not stored nobody else may change it
  * (doc/SEMANTICS.md), but when a daemon is dead somebody may have written the file anew by other
