@@ -150,7 +150,6 @@ struct zc_server {
     struct zc_server_stats stats;
     struct zc_account account;
     struct zc_audit audit;
-    unsigned vouches;      /* that munge is asked about, or will be */
     struct zc_list unread; /* struct zc_session: a message of theirs waits */
     uint64_t next_tick, last_look;
     uint64_t last_complaint; /* about malformed messages */

@@ -470,26 +470,11 @@ static void say_pending(struct zc_session *ss, uint64_t now)
         ss->server->stats.pending_sent++;
 }
 
-/* One at most follows a session: so what waits is counted with those that it waits for. */
-static void end_follower(struct zc_server *s, uint64_t id)
-{
-    zc_list_each (&s->shaking, n) {
-        struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
-
-        if (ss->state != ZC_SESSION_FOLLOWING || ss->follows != id)
-            continue;
-        ss->state = ZC_SESSION_DEAD;
-        zc_account_close(&s->account, &ss->purse);
-        s->next_tick = 0;
-    }
-}
-
 /* The old one is killed by the tick, outside the transport's callback. */
 static void follow(struct zc_session *ss, struct zc_session *old, uint64_t tag)
 {
     struct zc_server *s = ss->server;
 
-    end_follower(s, old->id);
     s->stats.sessions_replaced++;
     ss->state = ZC_SESSION_FOLLOWING;
     ss->follows = old->id;
