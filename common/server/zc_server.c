@@ -237,6 +237,7 @@ static void tick(struct zc_server *s)
     zc_conflicts_look(s);
     zc_dropped_tick(s, now);
     zc_audit_tick(&s->audit, now);
+    serve_waiting(s); /* clients that are gone have left something */
     zc_server_check(s);
 }
 
