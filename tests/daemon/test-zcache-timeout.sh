@@ -45,6 +45,9 @@ cat >job <<'END'
 "$zcput" write "$ZCACHE_DAEMONS/0.addr" "$tmp/root/g" 8M </dev/null
 kill -STOP "$fs"
 END
+# A daemon cannot even be killed while a write of its is with a process that serves files.
+while sleep 30; do kill -CONT "$fs"; done </dev/null >/dev/null 2>&1 &
+cleanup_fn "kill $! 2>/dev/null"
 expect 1 "*zcache: not written back within 1 s (see --timeout): what is left is given up
 *lost: 8 MiB (8388608 bytes) of $tmp/root/g: within bytes 0-8388607
 zcache: the logs are kept in $tmp/state" \
