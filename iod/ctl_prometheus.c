@@ -96,6 +96,7 @@ static const char *const growing[] = {
     "store_reads",
     "store_read_bytes",
     "store_writes",
+    "store_syncs",
     "store_written_bytes",
     "around_bytes",
     "store_errors",

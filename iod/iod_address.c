@@ -19,6 +19,7 @@
 #include "zc_addrfile.h"
 #include "zc_client.h"
 #include "zc_log.h"
+#include "zc_lost_mark.h"
 
 enum { ASK_MS = 3000 };
 
@@ -124,6 +125,14 @@ static uint64_t hash(uint64_t h, const void *bytes, size_t n)
     while (n--)
         h = (h ^ *p++) * 0x100000001b3ull; /* FNV-1a */
     return h;
+}
+
+bool iod_address_was_bypassed(const struct zc_settings *s)
+{
+    struct zc_addrfile a;
+
+    return zc_addrfile_read(s->address_file, &a) == 0 &&
+           zc_lost_mark_is_there(s->address_file, a.boot_id);
 }
 
 /* The directory's inode number tells directories of one name on different hosts apart. */

@@ -10,6 +10,9 @@
  * that does not answer, and may be alive all the same, on another host. */
 int iod_address_claim(const struct zc_settings *s, bool *replaces);
 
+/* A job has gone on without the daemon that has left the address file (zc_lost_mark.h). */
+bool iod_address_was_bypassed(const struct zc_settings *s);
+
 /* What the daemon is in sets of daemons (zc_server_config.identity): the same for one that is
  * started again, or takes its place on another host, with the same address file and root. */
 uint64_t iod_address_identity(const struct zc_settings *s);

@@ -98,10 +98,12 @@ static void sink_lost(void *arg, const char *path, uint64_t lo, uint64_t hi, uin
                  path ? path : "a file that nobody knows", why);
 }
 
-int iod_journal_replay(struct zc_journal *j, struct zc_cache *c, struct zc_store *store, bool *lost)
+int iod_journal_replay(struct zc_journal *j, struct zc_cache *c, struct zc_store *store,
+                       bool bypassed, bool *lost)
 {
     struct sink s = {.cache = c, .store = store};
     const struct zc_journal_sink sink = {.arg = &s,
+                                         .bypassed = bypassed,
                                          .stat = sink_stat,
                                          .open = sink_open,
                                          .write = sink_write,

@@ -314,7 +314,8 @@ static int start(struct iod *d)
     }
     rc = create_cache(d);
     if (rc == 0 && d->journal)
-        rc = iod_journal_replay(d->journal, d->cache, d->files, &d->lost);
+        rc = iod_journal_replay(d->journal, d->cache, d->files, iod_address_was_bypassed(s),
+                                &d->lost);
     d->replayed = rc == 0;
     if (rc == 0)
         rc = create_server(d);

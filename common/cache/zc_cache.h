@@ -415,6 +415,7 @@ uint64_t zc_cache_evict(struct zc_cache *c);
     X(store_read_bytes, "bytes read from the store")                                               \
     X(store_writes, "store write calls")                                                           \
     X(store_written_bytes, "bytes written to the store")                                           \
+    X(store_syncs, "store sync calls")                                                             \
     X(around_bytes, "bytes of writes that went around the cache for want of room")                 \
     X(store_errors, "failed store calls")                                                          \
     X(store_read_ns, "time in store reads, of all calls together")                                 \

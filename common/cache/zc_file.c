@@ -162,6 +162,7 @@ static struct zc_sfile *adopt(struct zc_file *f, struct zc_sfile *sf, unsigned f
 {
     if ((flags & ZC_OPEN_WRITE) && !f->wr) {
         f->wr = sf;
+        f->ledger.durable = ZC_NEVER_DURABLE;
         zc_retain_begin(f->cache, f);
         f->wr_reads = flags & ZC_OPEN_READ;
         return NULL;

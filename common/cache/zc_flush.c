@@ -204,6 +204,7 @@ static bool sync_file(struct zc_cache *c, struct zc_file *f, enum zc_level level
     zc_retain_sync_begins(c, f);
     deaths = f->retain.deaths;
     zc_ledger_sync_begins(f);
+    c->st.store_syncs++;
     began = zc_call_began(c);
     zc_cache_unlock(c);
     sync_store(sf, level, &failure);
@@ -230,12 +231,13 @@ void zc_flush_ask(struct zc_cache *c, struct zc_file *f)
         zc_retain_asked(c, f, &why);
 }
 
-/* One store sync for all requests that are ready for it. */
+/* One store sync for all requests that are ready for it, or none: ranks that sync one after another
+ * have written before the first of them. */
 void zc_flush_sync(struct zc_cache *c, struct zc_file *f)
 {
     enum zc_level level = choose(f);
     struct zc_why why = {.err = 0};
-    bool again = f->wr && sync_file(c, f, level, &why);
+    bool again = f->wr && !zc_ledger_durable(f) && sync_file(c, f, level, &why);
 
     zc_assert_held(&c->lock);
     zc_list_each_safe (&f->flushes, n) {

@@ -270,6 +270,7 @@ void zc_ledger_sync_begins(struct zc_file *f)
 {
     zc_assert_held(&f->cache->lock);
     f->ledger.syncing = f->ledger.unsure;
+    f->ledger.syncing_changes = f->token.changes;
     f->ledger.syncing_known = f->ledger.syncing.n > 0;
     f->ledger.unsure = (struct zc_spans){0};
 }
@@ -282,6 +283,10 @@ void zc_ledger_synced(struct zc_cache *c, struct zc_file *f, enum zc_level level
 
     zc_assert_held(&c->lock);
     f->ledger.syncing = (struct zc_spans){0};
+    if (!why->err && level >= ZC_LEVEL_DURABLE)
+        f->ledger.durable = f->ledger.syncing_changes;
+    else if (why->err)
+        f->ledger.durable = ZC_NEVER_DURABLE;
     if (why->err && !remembers && level >= ZC_LEVEL_DURABLE) {
         zc_spans_join(&about, &f->ledger.unsure); /* stored meanwhile: it may have been these */
         f->ledger.unsure = (struct zc_spans){0};
@@ -292,6 +297,12 @@ void zc_ledger_synced(struct zc_cache *c, struct zc_file *f, enum zc_level level
     } else if (why->err || level < (remembers ? ZC_LEVEL_STORED : ZC_LEVEL_DURABLE)) {
         zc_spans_join(&f->ledger.unsure, &about);
     }
+}
+
+bool zc_ledger_durable(const struct zc_file *f)
+{
+    zc_assert_held(&f->cache->lock);
+    return !f->cache->store->remembers && f->ledger.durable == f->token.changes;
 }
 
 void zc_ledger_forgive(struct zc_file *f, uint64_t lo, uint64_t hi)

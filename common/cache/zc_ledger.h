@@ -61,15 +61,20 @@ void zc_spans_add(struct zc_spans *s, uint64_t lo, uint64_t hi, uint64_t bytes);
 void zc_spans_join(struct zc_spans *s, const struct zc_spans *more);
 void zc_spans_sub(struct zc_spans *s, uint64_t lo, uint64_t hi);
 
+#define ZC_NEVER_DURABLE UINT64_MAX
+
 struct zc_ledger {
     struct zc_spans unsure, lost;
-    struct zc_spans syncing; /* what the sync under way is about */
-    bool syncing_known;      /* that was something when it began */
-    struct zc_why lost_why;  /* .err != 0: latched */
-    bool lost_unknown;       /* also about bytes that nobody here knows */
-    bool gone;               /* somebody else took the name away: deleted it, or renamed it */
-    unsigned told;           /* flushes and closes that have reported what is lost */
-    struct zc_list kept;     /* cache->kept */
+    struct zc_spans syncing;           /* what the sync under way is about */
+    bool syncing_known;                /* that was something when it began */
+    uint64_t syncing_changes, durable; /* token.changes when it began, and when the last one did
+                                          that made all durable; ZC_NEVER_DURABLE: none has since
+                                          the file was opened for writing */
+    struct zc_why lost_why;            /* .err != 0: latched */
+    bool lost_unknown;                 /* also about bytes that nobody here knows */
+    bool gone;           /* somebody else took the name away: deleted it, or renamed it */
+    unsigned told;       /* flushes and closes that have reported what is lost */
+    struct zc_list kept; /* cache->kept */
 
     uint64_t reports;         /* of failures, to whoever was told most often, ... */
     struct zc_why report_why; /* ... and the last one */
@@ -81,6 +86,9 @@ void zc_ledger_stored(struct zc_file *f, uint64_t lo, uint64_t hi, uint64_t byte
 void zc_ledger_sync_begins(struct zc_file *f);
 void zc_ledger_synced(struct zc_cache *c, struct zc_file *f, enum zc_level level,
                       const struct zc_why *why);
+/* We have not changed the file since a sync that made all durable: another one has nothing to do.
+ * (What others change is theirs to sync.)  False where the store knows better. */
+bool zc_ledger_durable(const struct zc_file *f);
 /* These bytes are lost: counted, logged, latched. */
 void zc_ledger_lose(struct zc_cache *c, struct zc_file *f, const struct zc_spans *s,
                     const struct zc_why *why);

@@ -12,7 +12,7 @@
  *                            wants more waits for write-back of the others' own bytes
  *
  * What must stay because a daemon has not stored it (zc_retain.h) is claimed, too.  When the
- * daemon cannot store it, and nothing else is unwritten, writers get its error.
+ * daemon cannot store it, and nothing is unwritten but what is refused, writers get its error.
  *
  * So readers always find a page to read into, and writers one to write, but where files that fail
  * one after the other have left a single page: then writers get the error of one of those.
@@ -88,7 +88,7 @@ enum zc_quota zc_quota_ask(struct zc_cache *c, struct zc_file *f, const struct z
     }
     if (healthy < zc_quota_healthy(c))
         return ZC_QUOTA_FREE;
-    stuck = c->dirty_bytes + c->flushing_bytes == 0 ? zc_retain_stuck(c) : NULL;
+    stuck = zc_list_empty(&c->dirty) && c->nflushing == 0 ? zc_retain_stuck(c) : NULL;
     if (stuck) {
         zc_why_set(&f->access_why, stuck->err, "no room in the cache: %s", stuck->text);
         return ZC_QUOTA_FULL;

@@ -153,15 +153,16 @@ int zc_cache_allocate(struct zc_handle *h, uint64_t off, uint64_t len)
 static bool is_gone(struct zc_cache *c, struct zc_file *f, const struct zc_attr *before)
 {
     struct zc_sfile *sf = f->wr ? f->wr : f->rd;
+    bool last = before->nlink <= 1 && !before->link; /* as far as is known without an open file */
     struct zc_attr now;
     int rc;
 
     if (!sf)
-        return before->nlink <= 1; /* as far as anybody knows without an open file */
+        return last;
     zc_cache_unlock(c);
     rc = zc_store_getattr(sf, &now);
     zc_lock_get(&c->lock);
-    return rc == 0 ? now.nlink == 0 : before->nlink <= 1;
+    return rc == 0 ? now.nlink == 0 : last;
 }
 
 int zc_cache_unlink(struct zc_cache *c, const char *path)

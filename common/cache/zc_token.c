@@ -146,6 +146,7 @@ void zc_token_written(struct zc_cache *c, struct zc_file *f)
     zc_assert_held(&c->lock);
     zc_debug_assert(f->token.writing > 0);
     f->token.writing--;
+    f->token.changes++;
     c->changes++;
     place(c, f);
     pthread_cond_broadcast(&c->changed);

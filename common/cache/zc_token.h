@@ -59,7 +59,8 @@ struct zc_token {
     bool racy;           /* they are younger than the clock can tell ... */
     uint64_t look_at;    /* ... until then, ns */
     uint64_t looked;     /* when attributes were read last, ns */
-    unsigned writing;    /* our changes of the file under way */
+    unsigned writing;    /* our changes of the file under way ... */
+    uint64_t changes;    /* ... and how many are over */
     bool looking;        /* attributes are being read: no change of ours begins */
     bool quiet;          /* an open waits for those under way: none begins either */
     struct zc_list link; /* cache->looks: attributes are to be read, now or at look_at */

@@ -154,21 +154,37 @@ static void note_out(struct server *sv, uint64_t boot_id)
     zc_lock_put(&sv->remote->lock);
 }
 
+/* It has left a journal, perhaps, from which the next daemon would write. */
+static void tell_successor(const struct server *sv, uint64_t boot_id)
+{
+    int rc = sv->path ? zc_lost_mark_leave(sv->path, boot_id) : 0;
+
+    if (rc)
+        zc_warn("%s; if that daemon has a journal, delete it before it is started again",
+                zc_error_text(rc));
+}
+
 /* Makes sure that the daemon writes nothing any more; may take ZC_LOST_WAIT_MS. */
 static int shut_out(struct server *sv)
 {
     struct remote *r = sv->remote;
     uint64_t boot_id, until;
-    bool out, stops;
+    bool out, dead, stops;
     int rc;
 
     zc_lock_get(&r->lock);
     boot_id = sv->boot_id;
     stops = sv->path && sv->rc == -ESHUTDOWN;
-    out = sv->shut_out == boot_id || is_dead(sv);
+    out = sv->shut_out == boot_id;
+    dead = is_dead(sv);
     zc_lock_put(&r->lock);
     if (out)
         return 0;
+    if (dead) {
+        tell_successor(sv, boot_id);
+        note_out(sv, boot_id);
+        return 0;
+    }
     if (stops && has_stopped(sv, boot_id)) {
         note_out(sv, boot_id);
         return 0;
@@ -221,20 +237,31 @@ static int check(const struct rfile *f, uint32_t i)
     return zc_errorf(EIO, "it had bytes that nobody has any more");
 }
 
+static bool is_needed(struct rfile *f, uint32_t i)
+{
+    struct remote *r = remote_of(f->file.store);
+    bool needed;
+
+    zc_lock_get(&r->lock);
+    needed = !f->at[i].bypassed && r->servers[i].state == SERVER_GONE;
+    zc_lock_put(&r->lock);
+    return needed;
+}
+
 /* With the turn. */
 static int bypass(struct rfile *f, uint32_t i)
 {
     struct remote *r = remote_of(f->file.store);
-    bool over;
     int rc;
 
+    if (!is_needed(f, i))
+        return 0;
     zc_lock_get(&r->lock);
-    over = f->at[i].bypassed || r->servers[i].state != SERVER_GONE;
-    rc = over ? 0 : check(f, i);
+    rc = check(f, i);
     zc_lock_put(&r->lock);
-    if (rc == 0 && !over)
+    if (rc == 0)
         rc = shut_out(&r->servers[i]);
-    if (rc == 0 && !over)
+    if (rc == 0 && is_needed(f, i)) /* still: that has taken its time */
         begin(f, i);
     return rc;
 }
@@ -269,6 +296,55 @@ void zc_remote_bypass_all(struct remote *r, uint32_t i)
         bypass(f, i); /* who uses the file hears of it */
         zc_remote_turn_ends(f);
     }
+}
+
+/* Whether somebody who has the same file open here bypasses the server.  With the lock. */
+static bool others_bypass(const struct rfile *f, uint32_t i)
+{
+    const struct rhandle *h = &f->at[0];
+
+    zc_list_each (&remote_of(f->file.store)->files, n) {
+        const struct rhandle *other = zc_list_entry(n, struct rfile, link)->at;
+
+        if (other[i].bypassed && other->ino == h->ino &&
+            (other->host == h->host ? other->dev == h->dev : other->born_ns == h->born_ns))
+            return true;
+    }
+    return false;
+}
+
+static void let_go(struct rfile *f, uint32_t i)
+{
+    struct use use;
+
+    if (!f->at[i].session || !zc_remote_use_now(remote_of(f->file.store), i, &use))
+        return;
+    if (use.session->number == f->at[i].session)
+        zc_client_close(use.client, f->at[i].handle, ZC_LEVEL_VISIBLE);
+    zc_remote_end(&use, 0);
+}
+
+int zc_remote_join_bypass(struct rfile *f)
+{
+    struct remote *r = remote_of(f->file.store);
+
+    for (uint32_t i = 0; i < r->n; i++) {
+        bool yes;
+
+        zc_lock_get(&r->lock);
+        yes = others_bypass(f, i);
+        zc_lock_put(&r->lock);
+        if (!yes)
+            continue;
+        if (!f->direct)
+            return zc_errorf(EBUSY,
+                             "%s: this job bypasses a daemon of it, and it cannot be opened "
+                             "without the daemon: %s",
+                             f->path, f->apart[0] ? f->apart : "zcache_on_daemon_loss=error");
+        let_go(f, i);
+        begin(f, i);
+    }
+    return 0;
 }
 
 /* ---- and from then on ---- */

@@ -214,12 +214,17 @@ int zc_remote_open(struct zc_store *s, const char *path, unsigned flags, mode_t 
     if (rc == 0) {
         if (may_bypass)
             zc_remote_look(f, attr);
+        rc = zc_remote_join_bypass(f);
+    }
+    if (rc == 0) {
         file_enter(r, f);
         *out = &f->file;
         return 0;
     }
     snprintf(text, sizeof text, "%s", zc_error_text(rc));
     undo(f, created);
+    if (f->direct)
+        zc_store_close_file(f->direct, ZC_LEVEL_VISIBLE);
     file_free(f);
     return zc_errorf(-rc, "%s", text);
 }
@@ -392,7 +397,7 @@ int zc_remote_close(struct zc_sfile *sf, enum zc_level level)
     f->closing = true;
     rc = ask_all(f, start_close, level, NULL);
     if (was_closed(f, rc))
-        rc = 0;
+        rc = zc_remote_join_bypass(f);
     rc = close_direct(f, level, rc);
     if (rc == 0)
         rc = zc_remote_losses(f);

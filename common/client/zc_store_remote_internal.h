@@ -245,6 +245,9 @@ void zc_remote_bypass_all(struct remote *r, uint32_t i);
 /* It does; use->direct says where. */
 bool zc_remote_bypassed(struct rfile *f, uint32_t i, struct use *use);
 bool zc_remote_bypasses(struct rfile *f); /* any server */
+/* A file that has been opened: what others who have it open here bypass it does, too, or they would
+ * not see what each other write.  0, or -EBUSY: it cannot. */
+int zc_remote_join_bypass(struct rfile *f);
 /* A write there is over. */
 void zc_remote_wrote(struct rfile *f, uint32_t i);
 /* Deletes a file that is open here and bypasses the daemon that deletes; else `lost`. */

@@ -1,8 +1,12 @@
 /* zc_journal.c - a journal as a whole: its directory, its thread, opening and closing.
  *
  * The thread takes what is queued, as much as there is, and writes it together; so writes that
- * arrive while others are being written or synced share the next call.  Once a second it touches
- * the lock file, and deletes what nobody needs any more.
+ * arrive while others are being written or synced share the next call.  Once a second it deletes
+ * what nobody needs any more.
+ *
+ * Once a second somebody touches the lock file, which is the sign of life: the thread, between any
+ * two writes and while it waits for room, and whoever changes a file, as the thread may be kept by
+ * the journal's disk.
  */
 #include "config.h"
 
@@ -65,6 +69,29 @@ static void rotate(struct zc_journal *j)
         zc_journal_push(j, true);
 }
 
+void zc_journal_beat(struct zc_journal *j)
+{
+    uint64_t now = zc_now();
+    bool due;
+
+    zc_lock_get(&j->lock);
+    due = j->alive && now - j->last_beat >= ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS;
+    if (due)
+        j->last_beat = now;
+    zc_lock_put(&j->lock);
+    if (due)
+        futimens(j->lock_fd, NULL);
+}
+
+void zc_journal_come_alive(struct zc_journal *j)
+{
+    zc_lock_get(&j->lock);
+    j->alive = true;
+    j->last_beat = 0;
+    zc_lock_put(&j->lock);
+    zc_journal_beat(j);
+}
+
 static void tick(struct zc_journal *j)
 {
     uint64_t now = zc_now();
@@ -72,7 +99,6 @@ static void tick(struct zc_journal *j)
     if (now - j->last_tick < ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS || j->frozen)
         return;
     j->last_tick = now;
-    futimens(j->lock_fd, NULL);
     rotate(j);
     zc_segments_reap(j);
 }
@@ -88,8 +114,11 @@ static void *work(void *arg)
             zc_cond_wait_until(&j->work, &j->lock, zc_now() + ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS);
         zc_lock_put(&j->lock);
         zc_journal_take_turn(j);
-        while ((w = next_write(j)) != NULL)
+        zc_journal_beat(j);
+        while ((w = next_write(j)) != NULL) {
             zc_journal_write_out(j, w);
+            zc_journal_beat(j);
+        }
         zc_journal_push(j, true);
         tick(j);
         zc_journal_end_turn(j);
@@ -191,15 +220,19 @@ static int lock_dir(struct zc_journal *j)
     return 0;
 }
 
-/* After the time of it has been read: it is the last sign of life of the daemon before. */
+/* Its time stays the last sign of life of the daemon before, until zc_journal_come_alive(). */
 static int sign_lock(struct zc_journal *j)
 {
+    const int64_t beat = j->scan->beat_ns;
+    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
+                                      {.tv_sec = beat / 1000000000, .tv_nsec = beat % 1000000000}};
     char host[128] = "", text[256];
     int n;
 
     gethostname(host, sizeof host - 1);
     n = snprintf(text, sizeof text, "process %ld on %s\n", (long)getpid(), host);
-    if (ftruncate(j->lock_fd, 0) < 0 || pwrite(j->lock_fd, text, (size_t)n, 0) != n)
+    if (ftruncate(j->lock_fd, 0) < 0 || pwrite(j->lock_fd, text, (size_t)n, 0) != n ||
+        futimens(j->lock_fd, times) < 0)
         return zc_errorf(errno, "journal %s: cannot be written to: %s", j->dir, strerror(errno));
     return 0;
 }
@@ -355,7 +388,7 @@ void zc_journal_close(struct zc_journal *j, bool stored)
         pthread_join(j->thread, NULL);
     if (stored)
         remove_segments(j);
-    else
+    else if (j->alive)
         futimens(j->lock_fd, NULL);
     destroy(j);
 }

@@ -25,7 +25,9 @@
  *  5. When the journal itself fails writes are answered with its error; none goes unjournaled.
  *
  * What survives: the death of the daemon, when the kernel has the records; with `sync` that of the
- * host, too: all that has arrived meanwhile is synced together before it is answered.
+ * host, too: all that has arrived meanwhile is synced together before it is answered.  That is so
+ * until it is in the file, which nobody syncs: what is stored is noted when the store has taken it,
+ * and may be in the host's memory only.
  *
  * Whose bytes they are.  While bytes of a file are staged and not stored nobody else may change it
  * (doc/SEMANTICS.md), but when a daemon is dead somebody may have written the file anew by other
@@ -36,10 +38,11 @@
  *     the inode and the time of birth are the same, and it is not shorter than we left it;
  *     its times are as noted, or, in flux, not later than the daemon's last sign of life
  *     (enum ZC_JOURNAL_SLACK_MS); where other daemons change the file, too (zc_set.count), times
- *     say nothing
+ *     say nothing, but where somebody has written past the daemon: then they are not later either
  *
  * and else they are reported as lost, by path and range.  The last sign of life is the time of the
- * lock file, touched every second while there is anything to be lost.
+ * lock file, touched every second, whatever the journal waits for; at a start not before all files
+ * have been looked at.
  *
  * The directory holds `lock`, which the daemon has locked as long as it lives, and the segments,
  * `segment.NUMBER`.  A daemon that ends with everything stored leaves no segment.
@@ -100,6 +103,7 @@ void zc_journal_close(struct zc_journal *j, bool stored);
 /* Where the bytes go; all may block.  0 or a negative errno, explained. */
 struct zc_journal_sink {
     void *arg;
+    bool bypassed; /* somebody has written past the daemon, who knew that it is dead */
     int (*stat)(void *arg, const char *path, struct zc_attr *attr);
     int (*open)(void *arg, const char *path, void **file);
     int (*write)(void *file, const void *buf, size_t len, uint64_t off);
@@ -117,8 +121,8 @@ struct zc_journal_replayed {
     unsigned damaged; /* records or stretches that could not be read */
 };
 
-/* Writes what an earlier daemon has not stored, in order; before anybody else writes.  On an error
- * the journal is as it was. */
+/* Writes what an earlier daemon has not stored, in order; before anybody else writes.  On an error,
+ * or when the daemon dies, what was not stored meanwhile is still in the journal. */
 int zc_journal_replay(struct zc_journal *j, const struct zc_journal_sink *sink,
                       struct zc_journal_replayed *out);
 
@@ -163,8 +167,9 @@ struct zc_journal_file *zc_journal_opened(struct zc_journal *j, const char *path
                                           const struct zc_attr *attr, bool shared);
 /* One open less.  `settled`: nothing of the file is unwritten.  Blocks. */
 void zc_journal_closed(struct zc_journal *j, struct zc_journal_file *f, bool settled);
-/* Around a change of the file in the store.  Returns the number of the last record: what they
- * brought is in what is written now.  Both may block. */
+/* Around a change of the file in the store.  Returns the number of the last record whose bytes are
+ * in what is written now: that of the journal, or at a start of those that the sink has been given.
+ * Both may block. */
 uint64_t zc_journal_changing(struct zc_journal *j, struct zc_journal_file *f);
 void zc_journal_changed(struct zc_journal *j, struct zc_journal_file *f);
 /* Bytes [off + r.lo, off + r.hi) of records up to `until` are in the file.  Blocks. */

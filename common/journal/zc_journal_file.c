@@ -117,14 +117,20 @@ static void set_noted(struct zc_journal_file *f, const struct zc_attr *attr)
     f->noted.born_ns = born;
 }
 
-/* The file of these attributes, made if need be, with the path it is opened by; with the lock. */
-static struct zc_journal_file *meet(struct zc_journal *j, char **path, const struct zc_attr *attr)
+/* The file of these attributes, made if need be, with the path it is opened by; with the lock.
+ * *before: the one that had the number until others deleted it; it stays for unneeded(). */
+static struct zc_journal_file *meet(struct zc_journal *j, char **path, const struct zc_attr *attr,
+                                    struct zc_journal_file **before)
 {
     struct zc_journal_file *f = zc_jfile_find(j, attr->dev, attr->ino);
     char *old;
 
-    if (f && f->noted.born_ns && attr->born_ns && f->noted.born_ns != attr->born_ns)
-        f = NULL; /* deleted by others, and the number is another one's */
+    if (f && f->noted.born_ns && attr->born_ns && f->noted.born_ns != attr->born_ns) {
+        f->gone = true;
+        f->opens++;
+        *before = f;
+        f = NULL;
+    }
     if (!f) {
         f = zc_jfile_new(j, j->next_id);
         if (!f)
@@ -140,17 +146,26 @@ static struct zc_journal_file *meet(struct zc_journal *j, char **path, const str
     return f;
 }
 
+/* Nothing of the file matters any more. */
+static void unneeded(struct zc_journal *j, struct zc_journal_file *f)
+{
+    zc_journal_take_turn(j);
+    zc_journal_note(j, f, ZC_RECORD_VOID, UINT64_MAX);
+    zc_journal_push(j, false);
+    zc_journal_end_turn(j);
+}
+
 struct zc_journal_file *zc_journal_opened(struct zc_journal *j, const char *path,
                                           const struct zc_attr *attr, bool shared)
 {
     char *copy = strdup(path);
-    struct zc_journal_file *f;
-    bool tell = false;
+    struct zc_journal_file *f, *before = NULL;
+    bool tell = false, tell_before;
 
     if (!copy)
         return NULL;
     zc_lock_get(&j->lock);
-    f = meet(j, &copy, attr);
+    f = meet(j, &copy, attr, &before);
     if (f) {
         bool renamed = copy && strcmp(copy, f->path) != 0;
 
@@ -162,11 +177,24 @@ struct zc_journal_file *zc_journal_opened(struct zc_journal *j, const char *path
             f->flux = false;
         }
     }
+    tell_before = before && before->segments > 0;
     zc_lock_put(&j->lock);
     free(copy);
+    if (before) {
+        if (tell_before)
+            unneeded(j, before);
+        zc_journal_closed(j, before, false);
+    }
     if (tell)
         note(j, f);
     return f;
+}
+
+/* What is stored now is at least as new as records up to this one; with the lock.  At a start those
+ * that the sink has not been given yet are in no page: nothing that is noted may be about them. */
+static uint64_t covered(const struct zc_journal *j)
+{
+    return j->seq < j->given ? j->seq : j->given;
 }
 
 void zc_journal_closed(struct zc_journal *j, struct zc_journal_file *f, bool settled)
@@ -175,7 +203,7 @@ void zc_journal_closed(struct zc_journal *j, struct zc_journal_file *f, bool set
     bool tell;
 
     zc_lock_get(&j->lock);
-    until = j->seq;
+    until = covered(j);
     tell = settled && f->segments > 0 && !f->gone && f->tickets == 0;
     zc_lock_put(&j->lock);
     if (tell) {
@@ -202,8 +230,9 @@ uint64_t zc_journal_changing(struct zc_journal *j, struct zc_journal_file *f)
     zc_lock_put(&j->lock);
     if (tell)
         note(j, f);
+    zc_journal_beat(j);
     zc_lock_get(&j->lock);
-    seq = j->seq;
+    seq = covered(j);
     zc_lock_put(&j->lock);
     return seq;
 }
@@ -214,6 +243,7 @@ void zc_journal_changed(struct zc_journal *j, struct zc_journal_file *f)
     f->changing--;
     f->changes++;
     zc_lock_put(&j->lock);
+    zc_journal_beat(j);
 }
 
 uint64_t zc_journal_changes(struct zc_journal *j, struct zc_journal_file *f)
@@ -270,12 +300,8 @@ void zc_journal_gone(struct zc_journal *j, struct zc_journal_file *f)
     zc_lock_get(&j->lock);
     tell = f->segments > 0 && !f->gone;
     zc_lock_put(&j->lock);
-    if (tell) {
-        zc_journal_take_turn(j);
-        zc_journal_note(j, f, ZC_RECORD_VOID, UINT64_MAX);
-        zc_journal_push(j, false);
-        zc_journal_end_turn(j);
-    }
+    if (tell)
+        unneeded(j, f);
     zc_lock_get(&j->lock);
     f->gone = true;
     zc_lock_put(&j->lock);

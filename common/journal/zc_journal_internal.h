@@ -78,20 +78,22 @@ struct zc_journal {
     /* of the turn */
     unsigned char *buf;
     size_t fill;                /* bytes in it that are not written, ... */
-    uint64_t buf_records;       /* ... in so many records, ... */
-    uint64_t buf_seq;           /* ... the first of which has this number */
+    uint64_t buf_records;       /* ... in so many records */
+    uint64_t written_seq;       /* of the last one that is written */
     struct zc_list appended;    /* struct zc_journal_write: all of it is in the buffer, or before */
     int fd;                     /* of the current segment, ... */
     struct zc_segment *current; /* ... the last of the list; NULL: none */
     uint64_t next_number;
     bool unsynced; /* something was written since the last sync */
     bool told_full;
+    bool reaping; /* the notes of which may need a segment themselves */
     uint64_t last_tick;
 
     struct zc_lock lock; /* guards what follows */
     bool turn;
     zc_cond turned;
-    uint64_t seq; /* of the last record; written with the turn */
+    uint64_t seq;   /* of the last record; written with the turn */
+    uint64_t given; /* at a start: the last one that the sink has; then UINT64_MAX, all */
     struct zc_list files[ZC_JOURNAL_BUCKETS];
     uint32_t next_id;
     struct zc_list segments;
@@ -99,6 +101,8 @@ struct zc_journal {
     zc_cond work;         /* the thread: there may be something to do */
     zc_cond room;         /* the same while it waits for room, which nobody tells of */
     bool stop, frozen, hurrying;
+    bool alive; /* a start has seen whose the files are, and the lock may be touched */
+    uint64_t last_beat;
     struct zc_journal_stats st;
     pthread_t thread;
     bool running;
@@ -109,6 +113,9 @@ struct zc_journal {
 /* ---- zc_journal.c ---- */
 void zc_journal_take_turn(struct zc_journal *j);
 void zc_journal_end_turn(struct zc_journal *j);
+/* A sign of life, unless there was one just now. */
+void zc_journal_beat(struct zc_journal *j);
+void zc_journal_come_alive(struct zc_journal *j); /* with the first one */
 void zc_segment_name(uint64_t number, char name[32]);
 
 /* ---- zc_journal_write.c; all with the turn, and may block ---- */
@@ -119,9 +126,9 @@ int zc_journal_push(struct zc_journal *j, bool sync);
 unsigned char *zc_journal_body(struct zc_journal *j);
 void zc_journal_append(struct zc_journal *j, struct zc_record *r, size_t body);
 void zc_journal_write_out(struct zc_journal *j, struct zc_journal_write *w);
-/* Notes of a file; without room they get it. */
-void zc_journal_note(struct zc_journal *j, struct zc_journal_file *f, enum zc_record_kind kind,
-                     uint64_t until);
+/* Notes of a file; without room they get it.  A negative errno, and it is not noted. */
+int zc_journal_note(struct zc_journal *j, struct zc_journal_file *f, enum zc_record_kind kind,
+                    uint64_t until);
 void zc_journal_note_ranges(struct zc_journal *j, struct zc_journal_file *f, uint64_t until,
                             uint64_t off, const struct zc_range *r, uint32_t n);
 
@@ -136,7 +143,8 @@ void zc_segments_reap(struct zc_journal *j);
 /* The file's part of the current segment, new if need be; NULL: no memory. */
 struct zc_journal_part *zc_segment_part(struct zc_journal *j, struct zc_segment *s,
                                         struct zc_journal_file *f);
-void zc_segment_undeclare(struct zc_segment *s);
+/* Nothing more is written to the current one, nor is anything there behind what was. */
+void zc_segment_end(struct zc_journal *j);
 void zc_segment_forget(struct zc_journal *j, struct zc_segment *s); /* not its file */
 void zc_segments_hurry(struct zc_journal *j);
 
@@ -172,6 +180,7 @@ struct zc_scan {
     unsigned ndamage;
     struct zc_journal_file **files; /* by id, NULL: none */
     uint32_t nfiles;
+    uint64_t last_seq;
     int64_t beat_ns; /* the last sign of life */
 };
 

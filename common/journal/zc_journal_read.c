@@ -66,7 +66,8 @@ int zc_scan_walk(const unsigned char *map, size_t len, uint64_t number, bool las
 struct reading {
     struct zc_journal *j;
     struct zc_segment *segment;
-    uint64_t first_seq;
+    bool begun;
+    uint64_t before; /* the last record that was written before it, in another segment */
 };
 
 static int no_memory(const struct zc_journal *j)
@@ -137,8 +138,9 @@ static int take(void *arg, const struct zc_record *r)
     struct zc_journal *j = w->j;
     struct zc_journal_file *f;
 
-    if (!w->first_seq)
-        w->first_seq = r->seq;
+    if (!w->begun && r->kind == ZC_RECORD_SEGMENT)
+        w->before = r->until;
+    w->begun = true;
     w->segment->last_seq = j->seq = r->seq;
     if (r->kind == ZC_RECORD_SEGMENT)
         return check_root(j, r);
@@ -265,8 +267,7 @@ static int read_segment(struct zc_journal *j, uint64_t number, bool last)
     if (rc == 0 && last)
         rc = cut_tail(j, fd, s, end);
     close(fd);
-    if (rc == 0 && before && number == before + 1 && w.first_seq && w.first_seq != seq + 1 &&
-        damage == j->scan->ndamage) {
+    if (rc == 0 && before && number == before + 1 && seq < w.before && damage == j->scan->ndamage) {
         struct zc_damage d = {0};
 
         snprintf(d.where, sizeof d.where, "the end of segment %" PRIu64, before);
@@ -337,6 +338,8 @@ int zc_scan_read(struct zc_journal *j)
     for (int i = 0; rc == 0 && i < n; i++)
         rc = read_segment(j, numbers[i], i == n - 1);
     free(numbers);
+    if (j->scan)
+        j->scan->last_seq = j->written_seq = j->seq;
     for (uint32_t i = 0; rc == 0 && i < j->scan->nfiles; i++)
         if (j->scan->files[i])
             zc_jfile_place(j, j->scan->files[i]);

@@ -6,8 +6,14 @@
  * sorted by that first.  Then the DATA are gone through once more, and what is pending of each is
  * written, older ones before newer ones: so what was written last is there in the end.
  *
- * Whether a file is still the one that the bytes are for is decided when the first of them is to be
- * written (zc_journal.h says how).
+ * Meanwhile the cache stores what it is given, and this is noted as ever, but as being about no
+ * record behind the last that it has been given (zc_journal.given): a start that fails, or dies,
+ * leaves what was not its turn yet to the next one.
+ *
+ * Whether a file is still the one that the bytes are for is decided of all files before anything is
+ * written (zc_journal.h says how).  Only then this daemon gives signs of life: when it fails
+ * before, what others do to a file until the next start is still later than the last one of the
+ * daemon that left it.
  */
 #include "config.h"
 
@@ -276,18 +282,24 @@ static uint64_t pending_bytes(const struct zc_replay *of, uint64_t *lo, uint64_t
     return sum;
 }
 
-/* Why the file is not what it was; NULL: it is. */
+static bool another(const struct zc_attr *was, const struct zc_attr *now)
+{
+    bool births = was->born_ns && now->born_ns;
+
+    return now->ino != was->ino || (births ? now->born_ns != was->born_ns : now->dev != was->dev);
+}
+
+/* Whether somebody else has changed the file: why it is not what it was; NULL: it is. */
 static const char *objection(const struct replaying *w, const struct zc_journal_file *f,
                              const struct zc_attr *now)
 {
     const struct zc_attr *was = &f->noted;
-    bool births = was->born_ns && now->born_ns;
     int64_t last = w->j->scan->beat_ns + ZC_JOURNAL_SLACK_MS * (int64_t)ZC_NS_PER_MS;
 
-    if (now->ino != was->ino || (births ? now->born_ns != was->born_ns : now->dev != was->dev))
-        return "the file was replaced meanwhile";
     if (now->size < was->size)
         return "the file was truncated meanwhile";
+    if (f->shared && w->sink->bypassed && now->ctime_ns > last)
+        return "a job has gone on without the daemon, and the file has changed since";
     if (f->shared)
         return NULL;
     if (f->flux ? now->ctime_ns > last
@@ -297,7 +309,8 @@ static const char *objection(const struct replaying *w, const struct zc_journal_
     return NULL;
 }
 
-static void refuse(struct replaying *w, struct zc_journal_file *f, const char *why)
+/* `gone`: its number may be another one's. */
+static void refuse(struct replaying *w, struct zc_journal_file *f, const char *why, bool gone)
 {
     uint64_t lo, hi, bytes = pending_bytes(f->old, &lo, &hi);
 
@@ -305,36 +318,60 @@ static void refuse(struct replaying *w, struct zc_journal_file *f, const char *w
     w->out->lost_bytes += bytes;
     w->sink->lost(w->sink->arg, f->path, lo, hi, bytes, why);
     zc_journal_take_turn(w->j); /* nor does the next start ask */
-    zc_journal_note(w->j, f, ZC_RECORD_VOID,
-                    w->j->scan->segments[w->j->scan->n - 1].segment->last_seq);
+    zc_journal_note(w->j, f, ZC_RECORD_VOID, gone ? UINT64_MAX : w->j->scan->last_seq);
     zc_journal_push(w->j, true);
     zc_journal_end_turn(w->j);
+    zc_lock_get(&w->j->lock);
+    f->gone = f->gone || gone;
+    zc_lock_put(&w->j->lock);
 }
 
 static int judge(struct replaying *w, struct zc_journal_file *f)
 {
-    struct zc_attr now = {0};
-    const char *why;
+    struct zc_attr now = {0}, was;
+    const char *why = NULL;
     int rc = w->sink->stat(w->sink->arg, f->path, &now);
 
+    zc_lock_get(&w->j->lock);
+    was = f->noted;
+    zc_lock_put(&w->j->lock);
     if (rc == -ENOENT || rc == -ENOTDIR) {
-        refuse(w, f, "the file was deleted meanwhile");
+        refuse(w, f, "the file was deleted meanwhile", true);
         return 0;
     }
     if (rc < 0)
         return rc;
+    if (another(&was, &now)) {
+        refuse(w, f, "the file was replaced meanwhile", true);
+        return 0;
+    }
+    if (f->old->verdict == GOOD) /* what has changed since was changed by us */
+        return 0;
     why = objection(w, f, &now);
     if (why) {
-        refuse(w, f, why);
+        refuse(w, f, why, false);
         return 0;
     }
     zc_lock_get(&w->j->lock); /* devices get other numbers when a host starts again */
-    f->dev = now.dev;
+    f->dev = f->noted.dev = now.dev;
     zc_jfile_place(w->j, f);
     zc_lock_put(&w->j->lock);
     f->old->verdict = GOOD;
     w->out->files++;
     return 0;
+}
+
+static int judge_all(struct replaying *w)
+{
+    const struct zc_scan *s = w->j->scan;
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < s->nfiles; i++)
+        if (s->files[i] && s->files[i]->old && !zc_list_empty(&s->files[i]->old->pages))
+            rc = judge(w, s->files[i]);
+    if (rc == 0)
+        zc_journal_come_alive(w->j);
+    return rc;
 }
 
 /* ---- the second time through ---- */
@@ -353,6 +390,7 @@ static int close_file(struct replaying *w)
     return rc;
 }
 
+/* Unless it is refused: it may have gone since. */
 static int open_file(struct replaying *w, struct zc_journal_file *f)
 {
     int rc = 0;
@@ -361,8 +399,10 @@ static int open_file(struct replaying *w, struct zc_journal_file *f)
         return 0;
     rc = close_file(w);
     if (rc == 0)
+        rc = judge(w, f);
+    if (rc == 0 && f->old->verdict == GOOD)
         rc = w->sink->open(w->sink->arg, f->path, &w->file);
-    if (rc == 0)
+    if (rc == 0 && f->old->verdict == GOOD)
         w->open = f;
     return rc;
 }
@@ -385,17 +425,21 @@ static int restore(struct replaying *w, struct zc_journal_file *f, uint64_t lo, 
             continue;
         }
         at = base + r.hi;
-        if (f->old->verdict == UNKNOWN)
-            rc = judge(w, f);
+        rc = open_file(w, f);
         if (rc || f->old->verdict == REFUSED)
             return rc;
-        rc = open_file(w, f);
-        if (rc == 0)
-            rc = w->sink->write(w->file, bytes + (base + r.lo - lo), r.hi - r.lo, base + r.lo);
+        rc = w->sink->write(w->file, bytes + (base + r.lo - lo), r.hi - r.lo, base + r.lo);
         if (rc == 0)
             w->out->bytes += r.hi - r.lo;
     }
     return rc;
+}
+
+static void given(struct zc_journal *j, uint64_t seq)
+{
+    zc_lock_get(&j->lock);
+    j->given = seq;
+    zc_lock_put(&j->lock);
 }
 
 static int restore_record(void *arg, const struct zc_record *r)
@@ -403,17 +447,18 @@ static int restore_record(void *arg, const struct zc_record *r)
     struct replaying *w = arg;
     struct zc_journal_file *f = r->kind == ZC_RECORD_DATA ? file_of(w, r) : NULL;
     const unsigned char *bytes = r->body + (size_t)r->nranges * ZC_RECORD_RANGE;
+    bool wanted = f && f->old && f->old->verdict != REFUSED && zc_record_sound(r);
     int rc = 0;
 
-    if (!f || !f->old || f->old->verdict == REFUSED || !zc_record_sound(r))
-        return 0;
-    for (uint32_t i = 0; rc == 0 && i < r->nranges; i++) {
+    for (uint32_t i = 0; wanted && rc == 0 && i < r->nranges; i++) {
         uint32_t lo, len;
 
         zc_record_get_range(r, i, &lo, &len);
         rc = restore(w, f, r->off + lo, len, bytes);
         bytes += len;
     }
+    if (rc == 0)
+        given(w->j, r->seq);
     return rc;
 }
 
@@ -496,11 +541,14 @@ int zc_journal_replay(struct zc_journal *j, const struct zc_journal_sink *sink,
         zc_list_init(&w->buckets[i]);
     rc = find_pending(w);
     if (rc == 0)
+        rc = judge_all(w);
+    if (rc == 0)
         rc = walk(w, restore_record);
     rc_close = close_file(w);
     if (rc == 0)
         rc = rc_close;
     if (rc == 0) {
+        given(j, UINT64_MAX);
         tell_damage(w);
         hand_over(w);
     }

@@ -9,6 +9,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,12 +51,6 @@ struct zc_journal_part *zc_segment_part(struct zc_journal *j, struct zc_segment 
     return p;
 }
 
-void zc_segment_undeclare(struct zc_segment *s)
-{
-    zc_list_each (&s->parts, n)
-        zc_list_entry(n, struct zc_journal_part, link)->declared = false;
-}
-
 void zc_segment_forget(struct zc_journal *j, struct zc_segment *s)
 {
     struct zc_list *n;
@@ -74,6 +69,32 @@ void zc_segment_forget(struct zc_journal *j, struct zc_segment *s)
     j->st.journal_records -= s->records;
     zc_lock_put(&j->lock);
     free(s);
+}
+
+static void delete_file(struct zc_journal *j, const struct zc_segment *s)
+{
+    char name[32];
+
+    zc_segment_name(s->number, name);
+    if (unlinkat(j->dir_fd, name, 0) < 0 && errno != ENOENT)
+        zc_warn("journal %s/%s: %s", j->dir, name, strerror(errno));
+}
+
+void zc_segment_end(struct zc_journal *j)
+{
+    struct zc_segment *s = j->current;
+
+    if (s->at > 0) {
+        if (ftruncate(j->fd, (off_t)s->at) < 0)
+            zc_warn("journal %s: segment %" PRIu64 ": %s", j->dir, s->number, strerror(errno));
+        s->size = s->at;
+        return;
+    }
+    delete_file(j, s); /* not even its first record is there */
+    close(j->fd);
+    j->fd = -1;
+    j->current = NULL;
+    zc_segment_forget(j, s);
 }
 
 /* ---- making one ---- */
@@ -112,7 +133,7 @@ static int make_file(struct zc_journal *j, const char *name)
 
 static int make(struct zc_journal *j)
 {
-    struct zc_record r = {.kind = ZC_RECORD_SEGMENT};
+    struct zc_record r = {.kind = ZC_RECORD_SEGMENT, .until = j->written_seq};
     struct zc_segment *s = calloc(1, sizeof *s);
     size_t len = strlen(j->root);
     char name[32];
@@ -165,6 +186,10 @@ int zc_segment_next(struct zc_journal *j, bool note)
             return zc_errorf(ENOSPC, "journal %s: full", j->dir);
     }
     rc = make(j);
+    if ((rc == -ENOSPC || rc == -EDQUOT) && !j->reaping) { /* the disk has less than we may take */
+        zc_segments_reap(j);
+        rc = make(j);
+    }
     if (rc == -ENOSPC && !j->told_full) {
         zc_warn("%s", zc_error_text(rc));
         j->told_full = true;
@@ -231,31 +256,34 @@ static bool needed(struct zc_journal *j, const struct zc_segment *s)
     return tickets_in(j, s) > 0;
 }
 
-/* What is in older ones of its files is not needed any more: nobody would say so without it. */
+/* What is in older ones of its files is not needed any more: nobody would say so without it, and
+ * it stays when that cannot be said. */
 static int bequeath(struct zc_journal *j, struct zc_segment *s)
 {
     bool before;
+    int rc = 0;
 
     zc_list_each (&s->parts, n) {
         struct zc_journal_part *p = zc_list_entry(n, struct zc_journal_part, link);
 
         if (!p->file->gone && p->file->path && owed_until(j, p, &before) == 0 && before)
-            zc_journal_note(j, p->file, ZC_RECORD_VOID, s->last_seq);
+            rc = zc_journal_note(j, p->file, ZC_RECORD_VOID, s->last_seq);
+        if (rc < 0)
+            return rc;
     }
     return zc_journal_push(j, true);
 }
 
-static void retire(struct zc_journal *j, struct zc_segment *s)
+static int retire(struct zc_journal *j, struct zc_segment *s)
 {
-    char name[32];
+    int rc = bequeath(j, s);
 
-    if (bequeath(j, s) < 0)
-        return;
-    zc_segment_name(s->number, name);
-    if (unlinkat(j->dir_fd, name, 0) < 0 && errno != ENOENT)
-        zc_warn("journal %s/%s: %s", j->dir, name, strerror(errno));
+    if (rc < 0)
+        return rc;
+    delete_file(j, s);
     zc_segment_forget(j, s);
     j->told_full = false;
+    return 0;
 }
 
 bool zc_segments_free(struct zc_journal *j, const struct zc_segment *s)
@@ -265,12 +293,19 @@ bool zc_segments_free(struct zc_journal *j, const struct zc_segment *s)
 
 void zc_segments_reap(struct zc_journal *j)
 {
+    if (j->reaping)
+        return;
+    j->reaping = true;
     zc_list_each_safe (&j->segments, n) {
         struct zc_segment *s = zc_list_entry(n, struct zc_segment, link);
+        const struct zc_segment *current = j->current;
 
-        if (s != j->current && !needed(j, s))
-            retire(j, s);
+        if (s == current || needed(j, s))
+            continue;
+        if (retire(j, s) < 0 && j->current != current)
+            break; /* it may have been the next in the list, and failed */
     }
+    j->reaping = false;
     zc_segments_hurry(j);
 }
 
@@ -359,6 +394,7 @@ static void pause_turn(struct zc_journal *j)
     if (!j->stop)
         zc_cond_wait_until(&j->room, &j->lock, zc_now() + ZC_JOURNAL_POLL_MS * ZC_NS_PER_MS);
     zc_lock_put(&j->lock);
+    zc_journal_beat(j);
     zc_journal_take_turn(j);
 }
 

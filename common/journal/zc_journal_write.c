@@ -4,8 +4,9 @@
  * processor's cache, some at a time: what is in a page may be written to meanwhile, by others who
  * are not ordered with this write, and would not fit its sum then.
  *
- * A write that fails leaves the journal as it was: the records of the buffer are forgotten, with
- * their numbers, and what is appended next lies where they would have.
+ * A write that fails ends its segment: the records of the buffer are forgotten, and what of them is
+ * in the file is cut off.  Their numbers are not used again: a store write may have begun meanwhile
+ * that will be noted as being about records up to them.
  */
 #include "config.h"
 
@@ -57,6 +58,7 @@ static void written(struct zc_journal *j)
 {
     struct zc_segment *s = j->current;
 
+    j->written_seq = j->seq;
     zc_lock_get(&j->lock);
     s->at += j->fill;
     s->records += j->buf_records;
@@ -67,15 +69,6 @@ static void written(struct zc_journal *j)
     j->unsynced = true;
 }
 
-/* Nothing of the buffer is in the journal. */
-static void unwritten(struct zc_journal *j)
-{
-    zc_lock_get(&j->lock);
-    j->seq = j->buf_seq - 1;
-    zc_lock_put(&j->lock);
-    zc_segment_undeclare(j->current);
-}
-
 static int push(struct zc_journal *j)
 {
     int rc;
@@ -84,7 +77,7 @@ static int push(struct zc_journal *j)
         return 0;
     rc = write_all(j->fd, j->buf, j->fill, j->current->at);
     if (rc < 0) {
-        unwritten(j);
+        zc_segment_end(j);
         rc = zc_errorf(-rc, "journal %s: %s", j->dir, strerror(-rc));
         zc_error("%s", zc_error_text(rc));
     } else {
@@ -104,6 +97,8 @@ static int sync_out(struct zc_journal *j)
     if (fdatasync(j->fd) < 0)
         rc = zc_errorf(errno, "journal %s: sync: %s", j->dir, strerror(errno));
     j->unsynced = rc < 0;
+    if (rc < 0)
+        zc_segment_end(j);
     zc_lock_get(&j->lock);
     j->st.journal_syncs++;
     zc_lock_put(&j->lock);
@@ -135,8 +130,6 @@ void zc_journal_append(struct zc_journal *j, struct zc_record *r, size_t body)
     r->seq = ++j->seq;
     zc_lock_put(&j->lock);
     r->segment = j->current->number;
-    if (j->fill == 0)
-        j->buf_seq = r->seq;
     j->fill += zc_record_seal(j->buf + j->fill, r, body);
     j->buf_records += r->kind != ZC_RECORD_SEGMENT;
 }
@@ -291,16 +284,19 @@ void zc_journal_write_out(struct zc_journal *j, struct zc_journal_write *w)
 /* ---- notes ---- */
 
 /* A note that cannot be written is no reason to fail anything: what is stored may be written once
- * more, and the log has been told. */
-void zc_journal_note(struct zc_journal *j, struct zc_journal_file *f, enum zc_record_kind kind,
-                     uint64_t until)
+ * more, and the log has been told.  But a segment must not go without what has to be noted before
+ * (zc_journal_segment.c). */
+int zc_journal_note(struct zc_journal *j, struct zc_journal_file *f, enum zc_record_kind kind,
+                    uint64_t until)
 {
     struct zc_record r = {.kind = kind, .file = f->id, .until = until};
+    int rc = j->frozen ? -ESHUTDOWN : make_room(j, f, 0, NULL);
 
-    if (j->frozen || make_room(j, f, 0, NULL) < 0 || declare(j, f, kind == ZC_RECORD_FILE) < 0)
-        return;
-    if (kind != ZC_RECORD_FILE)
+    if (rc == 0)
+        rc = declare(j, f, kind == ZC_RECORD_FILE);
+    if (rc == 0 && kind != ZC_RECORD_FILE)
         zc_journal_append(j, &r, 0);
+    return rc;
 }
 
 void zc_journal_note_ranges(struct zc_journal *j, struct zc_journal_file *f, uint64_t until,

@@ -8,10 +8,12 @@
  *
  * `head_sum` is the lower half of XXH3-64 over the 72 bytes with itself as zero, `body_sum` that of
  * the body.  So a damaged body still says of which bytes of which file it was.  `segment` and
- * `seq`, which has no gaps, tell a record from what lay there before.
+ * `seq`, which only grows, tell a record from what lay there before.  What could not be written
+ * leaves a gap in `seq`; that nothing else is missing at the end of a segment is seen by the next
+ * one, which has the last `seq` before it that was written.
  *
  *     kind     file  until                    off, span            body
- *     SEGMENT  -     -                       -                    the root, a text
+ *     SEGMENT  -     the last seq before     -                    the root, a text
  *     FILE     yes   flags                   -                    its state: struct zc_record_file
  *     DATA     yes   -                       within these bytes   nranges of (lo[4] len[4]), from
  *                                                                 `off` on, then their bytes

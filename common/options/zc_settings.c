@@ -190,8 +190,8 @@ const struct zc_option zc_options[] = {
      "what the journal may take of the disk; at least 16 pages.  When it is full, writers wait for "
      "write-back"},
     {"journal_sync", ZC_OPT_FLAG, DAEMON, "false", 0, 0, NULL, AT(journal_sync), NULL,
-     "acknowledge writes when the disk has them: they survive the host's death, not only the "
-     "daemon's"},
+     "acknowledge writes when the disk has them: until they are written back they survive the "
+     "host's death, too"},
 
     /* ---- the daemon as a process ---- */
     {"config", ZC_OPT_STRING, ZC_SCOPE_DAEMON, NULL, 0, 0, NULL, AT(config), "FILE",

@@ -14,19 +14,20 @@ enum {
 
 /* A quarter is for what is kept, and another one for allowances that are more than the least; the
  * latter goes to new sessions where it is not used. */
-static size_t quarter(const struct zc_account *a)
+size_t zc_account_quarter(const struct zc_account *a)
 {
     return a->limit / 4;
 }
 
 static bool room_for_one(const struct zc_account *a)
 {
-    return a->used - a->kept + ZC_ACCOUNT_LEAST <= a->limit - quarter(a);
+    return a->used - a->kept + ZC_ACCOUNT_LEAST <= a->limit - zc_account_quarter(a);
 }
 
 static size_t extra(const struct zc_account *a)
 {
-    size_t left = quarter(a) - a->extras, all = a->limit - quarter(a) - (a->used - a->kept);
+    size_t left = zc_account_quarter(a) - a->extras,
+           all = a->limit - zc_account_quarter(a) - (a->used - a->kept);
 
     if (left > all - ZC_ACCOUNT_LEAST)
         left = all - ZC_ACCOUNT_LEAST;
@@ -84,7 +85,8 @@ void zc_account_close(struct zc_account *a, struct zc_purse *p)
 
 bool zc_account_keep(struct zc_account *a, struct zc_purse *p, size_t bytes)
 {
-    size_t left = quarter(a) - a->kept, mine = left / 2 < KEPT_AT_LEAST ? KEPT_AT_LEAST : left / 2;
+    size_t left = zc_account_quarter(a) - a->kept,
+           mine = left / 2 < KEPT_AT_LEAST ? KEPT_AT_LEAST : left / 2;
 
     if (a->limit) {
         if (!p->open || bytes > left || p->kept > mine || bytes > mine - p->kept)

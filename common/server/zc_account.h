@@ -55,6 +55,8 @@ bool zc_account_open(struct zc_account *a, struct zc_purse *p, unsigned credits)
 /* It has ended; more than once is the same. */
 void zc_account_close(struct zc_account *a, struct zc_purse *p);
 
+/* How much may be kept, by all together. */
+size_t zc_account_quarter(const struct zc_account *a);
 /* Something is kept for it; false: it may not be, and nothing is taken.  Nobody gets more than what
  * he leaves to others. */
 bool zc_account_keep(struct zc_account *a, struct zc_purse *p, size_t bytes);

@@ -20,14 +20,6 @@ static const char *const names[ZC_AUDIT_CAUSES] = {
 
 /* ---- lines ---- */
 
-/* Nobody else makes a line of the log. */
-static void clean(char *text)
-{
-    for (unsigned char *p = (unsigned char *)text; *p; p++)
-        if (*p < ' ' || *p == 0x7f)
-            *p = '?';
-}
-
 void zc_audit_rest(struct zc_audit *a)
 {
     for (int i = 0; i < ZC_AUDIT_CAUSES; i++) {
@@ -58,7 +50,6 @@ void zc_audit(struct zc_audit *a, enum zc_audit_cause cause, const char *fmt, ..
     va_start(ap, fmt);
     vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
-    clean(line);
     zc_info("audit: %s", line);
 }
 

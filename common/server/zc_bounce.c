@@ -12,26 +12,52 @@
 #include "zc_log.h"
 #include "zc_server_internal.h"
 
-int zc_bounce_make(struct zc_server *s)
+static const size_t set_size = (size_t)ZC_SERVER_BOUNCE * ZC_SERVER_CHUNK;
+
+static int make_set(struct zc_server *s)
 {
-    size_t len = (size_t)ZC_SERVER_BOUNCE * ZC_SERVER_CHUNK;
     struct zc_bounce *b = &s->bounce;
+    struct zc_bounce_set *set = &b->sets[b->nsets];
     int rc;
 
-    if (b->memory)
-        return 0;
-    b->memory = aligned_alloc(4096, len);
-    if (!b->memory)
-        return zc_errorf(ENOMEM, "no memory for %zu bytes of buffers", len);
-    rc = zc_tp_reg(s->tp, b->memory, len, &b->mr);
+    set->memory = aligned_alloc(4096, set_size);
+    if (!set->memory)
+        return zc_errorf(ENOMEM, "no memory for %zu bytes of buffers", set_size);
+    rc = zc_tp_reg(s->tp, set->memory, set_size, &set->mr);
     if (rc) {
-        free(b->memory);
-        b->memory = NULL;
+        free(set->memory);
         return rc;
     }
+    b->nsets++;
     for (unsigned i = 0; i < ZC_SERVER_BOUNCE; i++)
-        zc_bounce_give(b, b->memory + (size_t)i * ZC_SERVER_CHUNK);
+        zc_bounce_give(b, set->memory + (size_t)i * ZC_SERVER_CHUNK);
     return 0;
+}
+
+int zc_bounce_make(struct zc_server *s)
+{
+    return s->bounce.nsets ? 0 : make_set(s);
+}
+
+void zc_bounce_deregister(struct zc_server *s)
+{
+    for (unsigned i = 0; i < s->bounce.nsets; i++)
+        zc_tp_dereg(s->tp, &s->bounce.sets[i].mr);
+}
+
+void zc_bounce_free(struct zc_bounce *b)
+{
+    while (b->nsets)
+        free(b->sets[--b->nsets].memory);
+}
+
+void *zc_bounce_desc(const struct zc_bounce *b, const unsigned char *buf)
+{
+    const struct zc_bounce_set *set = b->sets;
+
+    while (buf < set->memory || buf >= set->memory + set_size)
+        set++;
+    return set->mr.desc;
 }
 
 unsigned char *zc_bounce_get(struct zc_bounce *b, struct zc_bounce_wait *w)
@@ -44,14 +70,24 @@ unsigned char *zc_bounce_get(struct zc_bounce *b, struct zc_bounce_wait *w)
 
 void zc_bounce_give(struct zc_bounce *b, unsigned char *buf)
 {
-    zc_debug_assert(b->nfree < ZC_SERVER_BOUNCE);
+    zc_debug_assert(b->nfree < b->nsets * ZC_SERVER_BOUNCE);
     b->free[b->nfree++] = buf;
 }
 
-void zc_bounce_serve(struct zc_bounce *b)
+/* Too few are left, but for what clients that are gone have. */
+static bool needs_more(const struct zc_bounce *b)
 {
+    return !b->nfree && !zc_list_empty(&b->waiting) && b->nsets < ZC_BOUNCE_MOST &&
+           b->nsets * ZC_SERVER_BOUNCE - b->lost < ZC_SERVER_BOUNCE;
+}
+
+void zc_bounce_serve(struct zc_server *s)
+{
+    struct zc_bounce *b = &s->bounce;
     struct zc_list *n;
 
+    if (s->tp && needs_more(b))
+        make_set(s); /* without memory they wait on */
     while (b->nfree && (n = zc_list_pop(&b->waiting))) {
         struct zc_bounce_wait *w = zc_list_entry(n, struct zc_bounce_wait, link);
 

@@ -150,16 +150,15 @@ static uint64_t add_handle(struct zc_request *r, bool through)
     struct zc_session *ss = r->session;
     struct zc_account *a = &ss->server->account;
     size_t bytes = OPEN_FILE + strlen(r->path);
+    const char *why = zc_user_opens(ss, bytes);
     uint64_t number;
 
-    if (!zc_user_opens(ss)) {
-        zc_request_fail(r, -EMFILE,
-                        "this user has as many files open here as one user may have "
-                        "(--user-opens)");
+    if (why) {
+        zc_request_fail(r, -EMFILE, why);
         return 0;
     }
     if (!zc_account_keep(a, &ss->purse, bytes)) {
-        zc_user_closes(ss);
+        zc_user_closes(ss, bytes);
         zc_request_fail(r, -EMFILE, "the daemon has no memory for more open files of this process");
         return 0;
     }
@@ -167,7 +166,7 @@ static uint64_t add_handle(struct zc_request *r, bool through)
     if (number) {
         zc_session_slot(ss, number)->kept = bytes;
     } else {
-        zc_user_closes(ss);
+        zc_user_closes(ss, bytes);
         zc_account_give(a, &ss->purse, bytes);
     }
     return number;
@@ -317,6 +316,8 @@ static void do_close_export(struct zc_request *r)
 /* The file is closed whatever came of the flush. */
 static void flushed_to_close(struct zc_request *r)
 {
+    size_t kept;
+
     if (r->export && zc_export_leave(r->session->server, r->export)) {
         zc_cache_told(r->handle, *r->flush.told);
         zc_request_submit(r, do_close_export, zc_request_finish);
@@ -328,9 +329,9 @@ static void flushed_to_close(struct zc_request *r)
     }
     r->opened = r->handle;
     zc_session_views_forget(r->session, r->msg.handle);
-    zc_account_give(&r->session->server->account, &r->session->purse,
-                    r->session->slots[r->slot - 1].kept);
-    zc_user_closes(r->session);
+    kept = r->session->slots[r->slot - 1].kept;
+    zc_account_give(&r->session->server->account, &r->session->purse, kept);
+    zc_user_closes(r->session, kept);
     r->session->slots[r->slot - 1].handle = NULL;
     r->slot = 0;
     zc_request_submit(r, do_close, zc_request_finish);

@@ -49,7 +49,7 @@ static void handle_notices(struct zc_server *s)
 static void serve_waiting(struct zc_server *s)
 {
     do {
-        zc_bounce_serve(&s->bounce);
+        zc_bounce_serve(s);
         zc_transfer_serve(s);
         zc_unread_serve(s);
     } while (s->bounce.nfree && !zc_list_empty(&s->bounce.waiting));
@@ -237,6 +237,7 @@ static void tick(struct zc_server *s)
     zc_conflicts_look(s);
     zc_dropped_tick(s, now);
     zc_audit_tick(&s->audit, now);
+    serve_waiting(s); /* clients that are gone have left something */
     zc_server_check(s);
 }
 
@@ -495,8 +496,7 @@ void zc_server_destroy(struct zc_server *s)
     if (s->tp) {
         end_sessions(s);
         zc_dropped_forget(s);
-        if (s->bounce.memory)
-            zc_tp_dereg(s->tp, &s->bounce.mr);
+        zc_bounce_deregister(s);
         uncover(s);
         close_endpoint(s);
         zc_audit_rest(&s->audit);
@@ -505,7 +505,7 @@ void zc_server_destroy(struct zc_server *s)
         zc_pool_destroy(s->pool);
     handle_notices(s); /* of credentials that were being read for sessions that are no more */
     zc_users_free(s);
-    free(s->bounce.memory);
+    zc_bounce_free(&s->bounce);
     zc_exports_free(s);
     zc_secret_forget(&s->cfg.secret);
     pthread_cond_destroy(&s->export_idle);

@@ -62,7 +62,7 @@ void zc_server_check(struct zc_server *s)
     assert(shaking == s->stats.handshakes);
     assert(requests == s->stats.requests_active);
     assert(s->bounce.nfree == 0 || zc_list_empty(&s->bounce.waiting));
-    assert(s->bounce.nfree <= ZC_SERVER_BOUNCE);
+    assert(s->bounce.nfree + s->bounce.lost <= s->bounce.nsets * ZC_SERVER_BOUNCE);
     assert(s->installs > 0 || zc_list_empty(&s->installs_waiting));
     assert(s->lists == lists);
     assert(s->lists >= ZC_SERVER_LISTS || zc_list_empty(&s->lists_waiting));

@@ -110,11 +110,21 @@ struct zc_notice {
     void (*handle)(struct zc_server *s, struct zc_notice *n);
 };
 
-/* Buffers for data on its way through a view. */
-struct zc_bounce {
-    unsigned char *memory; /* ZC_SERVER_BOUNCE times ZC_SERVER_CHUNK; NULL until a view is used */
+/* Buffers for data on its way through a view.  Those that are lost are with the fabric for clients
+ * that are gone: it cannot be told to let go, and may take minutes until it sees it itself.
+ * Others are made in their place, until there are ZC_BOUNCE_MOST sets. */
+struct zc_bounce_set {
+    unsigned char *memory; /* ZC_SERVER_BOUNCE times ZC_SERVER_CHUNK */
     struct zc_mr mr;
-    unsigned char *free[ZC_SERVER_BOUNCE];
+};
+
+enum { ZC_BOUNCE_MOST = 3 };
+
+struct zc_bounce {
+    struct zc_bounce_set sets[ZC_BOUNCE_MOST];
+    unsigned nsets; /* 0 until a view is used */
+    unsigned lost;
+    unsigned char *free[ZC_BOUNCE_MOST * ZC_SERVER_BOUNCE];
     unsigned nfree;
     struct zc_list waiting; /* struct zc_bounce_wait, first come first */
 };
@@ -150,6 +160,7 @@ struct zc_server {
     struct zc_server_stats stats;
     struct zc_account account;
     struct zc_audit audit;
+    unsigned vouches;      /* that munge is asked about, or will be */
     struct zc_list unread; /* struct zc_session: a message of theirs waits */
     uint64_t next_tick, last_look;
     uint64_t last_complaint; /* about malformed messages */
@@ -165,7 +176,9 @@ struct zc_server {
     struct zc_list views[ZC_SERVER_BUCKETS]; /* struct zc_shared_view, by hash */
     unsigned installs;                       /* that have memory reserved ... */
     struct zc_list installs_waiting;         /* ... and that wait for it: struct zc_install */
-    unsigned lists;                          /* transfers that have a list in memory ... */
+    unsigned lists, lists_lost;              /* transfers that have a list in memory; those of
+                                                clients that are gone, as far as they do not count
+                                                any more; ... */
     struct zc_list lists_waiting;            /* ... and that wait to: struct zc_transfer */
     struct zc_list conflicts;                /* zc_request.conflict */
     struct zc_bounce bounce;
@@ -261,7 +274,8 @@ struct zc_session {
     bool vouching;                /* the same: its credential is being read */
     struct zc_cred *cred;         /* whose it is; NULL: not known yet, or the owner's */
     struct zc_user *user;         /* who has it, of a server of many; NULL: not counted */
-    unsigned opens;               /* of his open files: its own */
+    unsigned opens;               /* of his open files: its own, ... */
+    size_t open_bytes;            /* ... and what they take */
     struct zc_keys keys;          /* since AUTH, as are: */
     struct zc_lanes lanes;
     uint64_t notices;                /* messages that were no replies */
@@ -456,14 +470,19 @@ void zc_transfer_give_up(struct zc_request *r);
 void zc_transfer_serve(struct zc_server *s);
 /* Nothing of it is under way; NULL is fine. */
 void zc_transfer_free(struct zc_session *ss, struct zc_transfer *t);
+/* The client is gone: nobody waits for what its requests have of what there are few. */
+void zc_transfer_write_off(struct zc_session *ss);
 
 /* zc_bounce.c */
 int zc_bounce_make(struct zc_server *s); /* if there are none yet */
 /* NULL: w->got() will be called. */
 unsigned char *zc_bounce_get(struct zc_bounce *b, struct zc_bounce_wait *w);
 void zc_bounce_give(struct zc_bounce *b, unsigned char *buf);
+void *zc_bounce_desc(const struct zc_bounce *b, const unsigned char *buf); /* for the fabric */
 /* Gives free buffers to those who wait for one; from the main loop only. */
-void zc_bounce_serve(struct zc_bounce *b);
+void zc_bounce_serve(struct zc_server *s);
+void zc_bounce_deregister(struct zc_server *s);
+void zc_bounce_free(struct zc_bounce *b);
 
 /* zc_conflict.c */
 /* An OPEN met another set of daemons, or another block size.  True: it waits, to see whether those

@@ -470,11 +470,26 @@ static void say_pending(struct zc_session *ss, uint64_t now)
         ss->server->stats.pending_sent++;
 }
 
+/* One at most follows a session: so what waits is counted with those that it waits for. */
+static void end_follower(struct zc_server *s, uint64_t id)
+{
+    zc_list_each (&s->shaking, n) {
+        struct zc_session *ss = zc_list_entry(n, struct zc_session, link);
+
+        if (ss->state != ZC_SESSION_FOLLOWING || ss->follows != id)
+            continue;
+        ss->state = ZC_SESSION_DEAD;
+        zc_account_close(&s->account, &ss->purse);
+        s->next_tick = 0;
+    }
+}
+
 /* The old one is killed by the tick, outside the transport's callback. */
 static void follow(struct zc_session *ss, struct zc_session *old, uint64_t tag)
 {
     struct zc_server *s = ss->server;
 
+    end_follower(s, old->id);
     s->stats.sessions_replaced++;
     ss->state = ZC_SESSION_FOLLOWING;
     ss->follows = old->id;
@@ -644,5 +659,6 @@ void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why
         zc_dropped_add(s, ss, why);
     zc_exports_forget(s, ss->id);
     zc_session_leave_meeting(ss);
+    zc_transfer_write_off(ss);
     zc_session_settle(ss);
 }

@@ -19,6 +19,8 @@
 #include "zc_munge.h"
 #include "zc_server_internal.h"
 
+enum { VOUCHES_MOST = 256 }; /* at a time, those of sessions that are gone included */
+
 struct vouch {
     struct zc_work work;
     struct zc_notice done;
@@ -73,6 +75,7 @@ static void was_read(struct zc_server *s, struct zc_notice *n)
             zc_session_known(ss, v->tag);
         }
     }
+    s->vouches--;
     zc_cred_free(v->cred);
     memset(&v->pledge, 0, sizeof v->pledge);
     free(v);
@@ -81,13 +84,16 @@ static void was_read(struct zc_server *s, struct zc_notice *n)
 void zc_session_vouch(struct zc_server *s, const struct zc_msg *m)
 {
     struct zc_session *ss = zc_session_shaking(s, m->session);
-    struct vouch *v = ss && s->cfg.munge && !ss->vouching ? calloc(1, sizeof *v) : NULL;
+    bool wanted = ss && s->cfg.munge && !ss->vouching, room = s->vouches < VOUCHES_MOST;
+    struct vouch *v = wanted && room ? calloc(1, sizeof *v) : NULL;
 
-    if (!v) {
+    if (!v) { /* whose client is not told, and begins anew */
         zc_server_complain(s, &s->stats.handshakes_refused,
-                           "VOUCH of a session that is not beginning");
+                           wanted ? "VOUCH while too many wait for munge"
+                                  : "VOUCH of a session that is not beginning");
         return;
     }
+    s->vouches++;
     ss->vouching = true;
     v->server = s;
     v->session = m->session;

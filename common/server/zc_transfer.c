@@ -63,12 +63,15 @@ static uint32_t page_size(const struct zc_request *r)
 /* It holds nothing any more. */
 static void piece_over(struct piece *p)
 {
+    struct zc_bounce *b = &zc_server_of(p->request)->bounce;
     struct zc_transfer *t = p->request->transfer;
 
     if (!p->arrived && p->off < t->missing)
         t->missing = p->off;
     if (p->buf)
-        zc_bounce_give(&zc_server_of(p->request)->bounce, p->buf);
+        zc_bounce_give(b, p->buf);
+    b->lost -= p->lost;
+    p->lost = false;
     p->buf = NULL;
     p->used = false;
     t->flying--;
@@ -110,8 +113,8 @@ static void move(struct piece *p)
         zc_transfer_sums_go(p);
         p->op.done = moved;
         p->op.local = straight ? p->access.data : p->buf;
-        p->op.desc =
-            straight ? __atomic_load_n(&s->arena, __ATOMIC_ACQUIRE)->mr.desc : s->bounce.mr.desc;
+        p->op.desc = straight ? __atomic_load_n(&s->arena, __ATOMIC_ACQUIRE)->mr.desc
+                              : zc_bounce_desc(&s->bounce, p->buf);
         p->op.len = p->len;
         p->op.raddr = r->msg.raddr + (p->off - r->msg.off);
         p->op.rkey = r->msg.rkey;

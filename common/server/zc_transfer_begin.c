@@ -175,7 +175,34 @@ void zc_transfer_leave_view(struct zc_session *ss, struct zc_transfer *t)
     t->shared = NULL;
     t->view = NULL;
     ss->server->lists -= t->listed;
-    t->listed = false;
+    ss->server->lists_lost -= t->list_lost;
+    t->listed = t->list_lost = false;
+}
+
+static void write_off(struct zc_server *s, struct zc_transfer *t)
+{
+    if (t->listed && s->lists_lost < ZC_SERVER_LISTS) { /* memory for as many again */
+        s->lists--;
+        s->lists_lost++;
+        t->listed = false;
+        t->list_lost = true;
+    }
+    for (int i = 0; i < ZC_TRANSFER_WINDOW; i++) {
+        struct piece *p = &t->pieces[i];
+
+        s->bounce.lost += p->buf && !p->lost;
+        p->lost = p->buf;
+    }
+}
+
+void zc_transfer_write_off(struct zc_session *ss)
+{
+    zc_list_each (&ss->requests, n) {
+        struct zc_request *r = zc_list_entry(n, struct zc_request, link);
+
+        if (r->transfer)
+            write_off(ss->server, r->transfer);
+    }
 }
 
 void zc_transfer_free(struct zc_session *ss, struct zc_transfer *t)

@@ -21,7 +21,8 @@ struct piece {
     bool used;
     bool plain;
     bool arrived;                    /* writing: its bytes are in the page */
-    unsigned char *buf;              /* buffered: its buffer, else NULL */
+    unsigned char *buf;              /* buffered: its buffer, else NULL ... */
+    bool lost;                       /* ... which is one of zc_bounce.lost */
     uint64_t off;                    /* of its first byte in the request ... */
     uint64_t first;                  /* ... and in the file */
     uint32_t len;                    /* bytes that are moved */
@@ -35,7 +36,8 @@ struct piece {
 struct zc_transfer {
     struct zc_view *view;          /* NULL: none; it belongs to ... */
     struct zc_shared_view *shared; /* ... what is installed, or */
-    bool listed;                   /* ... to this transfer, one of zc_server.lists */
+    bool listed;                   /* ... to this transfer, one of zc_server.lists, ... */
+    bool list_lost;                /* ... or of zc_server.lists_lost */
     struct zc_list link;           /* zc_server.lists_waiting */
     unsigned char *copy;           /* of list and data, while it waits there */
     struct zc_request *request;

@@ -18,6 +18,8 @@
 #include "zc_log.h"
 #include "zc_server_internal.h"
 
+enum { LONGEST = ZC_MAX_PATH + 1024 }; /* of who keeps to what he was told, but for his data */
+
 struct zc_unread {
     struct zc_list link; /* zc_server.unread */
     struct zc_session *session;
@@ -52,7 +54,7 @@ bool zc_unread_keep(struct zc_session *ss, const struct zc_msg *m, const void *b
     if (may_be_read(ss, m))
         return false;
     s->stats.unread++;
-    if (ss->unread || m->type == ZC_T_PING)
+    if (ss->unread || m->type == ZC_T_PING || len > LONGEST + ss->purse.max_inline)
         return true;
     u = malloc(sizeof *u + len);
     if (!u)

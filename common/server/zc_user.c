@@ -11,7 +11,8 @@ struct zc_user {
     struct zc_list link; /* zc_server.users */
     uid_t uid;
     unsigned sessions, opens;
-    size_t bytes; /* that are set aside for them, of the budget */
+    size_t bytes; /* that are set aside for them, of the budget ... */
+    size_t kept;  /* ... and that open files take, of what may be kept */
 };
 
 static struct zc_user *find(struct zc_server *s, uid_t uid)
@@ -96,29 +97,48 @@ void zc_user_leave(struct zc_session *ss)
     u->sessions--;
     u->bytes -= set_aside(ss);
     u->opens -= ss->opens;
+    u->kept -= ss->open_bytes;
     ss->user = NULL;
     forget(ss->server, u);
 }
 
-bool zc_user_opens(struct zc_session *ss)
+static const char *objection_to_open(const struct zc_session *ss, size_t bytes)
 {
-    unsigned most = ss->server->cfg.user.opens;
+    const struct zc_user_limits *l = &ss->server->cfg.user;
+    const struct zc_account *a = &ss->server->account;
+    const struct zc_user *u = ss->user;
 
-    if (!ss->user)
-        return true;
-    if (most && ss->user->opens >= most && !zc_user_is_owner(ss))
-        return false;
-    ss->user->opens++;
-    ss->opens++;
-    return true;
+    if (zc_user_is_owner(ss))
+        return NULL;
+    if (l->opens && u->opens >= l->opens)
+        return "this user has as many files open here as one user may have (--user-opens)";
+    if (l->share && a->limit && (u->kept + bytes) / l->share > zc_account_quarter(a) / 100)
+        return "this user's open files have as much of the daemon's memory as those of one user "
+               "may have (--user-share)";
+    return NULL;
 }
 
-void zc_user_closes(struct zc_session *ss)
+const char *zc_user_opens(struct zc_session *ss, size_t bytes)
+{
+    const char *why = ss->user ? objection_to_open(ss, bytes) : NULL;
+
+    if (!ss->user || why)
+        return why;
+    ss->user->opens++;
+    ss->user->kept += bytes;
+    ss->opens++;
+    ss->open_bytes += bytes;
+    return NULL;
+}
+
+void zc_user_closes(struct zc_session *ss, size_t bytes)
 {
     if (!ss->user)
         return;
     ss->user->opens--;
+    ss->user->kept -= bytes;
     ss->opens--;
+    ss->open_bytes -= bytes;
 }
 
 bool zc_user_is_owner(const struct zc_session *ss)

@@ -20,7 +20,8 @@
 struct zc_user_limits {
     unsigned sessions;
     unsigned opens; /* open files of all his sessions */
-    unsigned share; /* percent of the budget for clients: what is set aside for his */
+    unsigned share; /* percent of the budget for clients: what is set aside for his, and of what
+                       may be kept: what his open files take */
 };
 
 struct zc_server;
@@ -33,9 +34,9 @@ const char *zc_user_enter(struct zc_session *ss);
 /* It is no more, with all that it had open; nothing where it was not counted. */
 void zc_user_leave(struct zc_session *ss);
 
-/* One more open file; false: he has too many. */
-bool zc_user_opens(struct zc_session *ss);
-void zc_user_closes(struct zc_session *ss);
+/* One more open file, that takes so many bytes; NULL, or why he may not have it. */
+const char *zc_user_opens(struct zc_session *ss, size_t bytes);
+void zc_user_closes(struct zc_session *ss, size_t bytes);
 
 /* Whether it may do what concerns all users. */
 bool zc_user_is_owner(const struct zc_session *ss);

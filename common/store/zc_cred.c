@@ -70,7 +70,11 @@ int zc_cred_look_up(uid_t uid, gid_t gid, struct zc_cred **out)
     int n = 0, rc = names ? 0 : -ENOMEM;
 
     *out = NULL;
-    if (rc == 0 && getpwuid_r(uid, &pw, names, NAMES, &found) == 0 && found)
+    if (rc == 0)
+        rc = -getpwuid_r(uid, &pw, names, NAMES, &found);
+    if (rc == -ENOENT || rc == -ESRCH) /* as some libraries say that there is nobody */
+        rc = 0;
+    if (rc == 0 && found)
         rc = groups_of(pw.pw_name, gid, &groups, &n);
     if (rc < 0)
         rc = zc_errorf(-rc, "cannot find the groups of user %u: %s", (unsigned)uid, strerror(-rc));

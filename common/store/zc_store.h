@@ -59,6 +59,8 @@ struct zc_attr {
     uint64_t nlink; /* 0: unlinked */
     int64_t mtime_ns, ctime_ns;
     int64_t born_ns;     /* open and stat: when it was made; 0: nobody knows */
+    bool link;           /* stat: the name is a symbolic link, or nobody knows; the rest is of the
+                            file */
     bool exact;          /* a later change shows in these times, however soon it comes */
     uint64_t block_size; /* unit of placement in bytes; 0: the store has no opinion */
     uint64_t stride;     /* open, on entry: the opener reads every so-manieth block; 0: all */

@@ -103,6 +103,20 @@ static int posix_unlink(struct zc_store *s, const char *path)
     return rc;
 }
 
+/* What an unlink of the name would take away is not the file. */
+static bool is_link(const struct posix_store *ps, const char *path)
+{
+    const char *base;
+    int fd = zc_posix_open_parent(ps, path, &base), rc;
+    struct stat st;
+
+    if (fd < 0)
+        return true;
+    rc = fstatat(fd, base, &st, AT_SYMLINK_NOFOLLOW);
+    close(fd);
+    return rc < 0 || S_ISLNK(st.st_mode);
+}
+
 static int stat_it(struct zc_store *s, const char *path, struct zc_attr *attr)
 {
     const struct posix_store *ps = posix_store(s);
@@ -117,6 +131,8 @@ static int stat_it(struct zc_store *s, const char *path, struct zc_attr *attr)
         zc_posix_attr(&st, attr);
     if (rc == 0)
         attr->born_ns = zc_posix_born(fd);
+    if (rc == 0)
+        attr->link = is_link(ps, path);
     close(fd);
     return rc;
 }
@@ -166,6 +182,7 @@ static const struct zc_store_ops posix_ops = {
 static int open_root(struct posix_store *ps, const char *root)
 {
     size_t len = strlen(root);
+    int fd;
 
     if (root[0] != '/')
         return zc_errorf(EINVAL, "root %s: must be an absolute path", root);
@@ -182,6 +199,10 @@ static int open_root(struct posix_store *ps, const char *root)
     ps->root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (ps->root_fd < 0)
         return zc_posix_explain(errno, "root", root);
+    fd = zc_posix_open_path(ps, root, O_PATH | O_DIRECTORY, 0); /* as every file will be */
+    if (fd < 0)
+        return zc_posix_path_error(ps, errno, "root", root);
+    close(fd);
     return 0;
 }
 

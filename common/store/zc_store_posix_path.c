@@ -14,10 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_store_posix_internal.h"
+
+enum { AT_ONCE = 64, PATIENCE_MS = 3000 }; /* tries, and how long others may be in the way */
 
 /* ---- explaining ---- */
 
@@ -36,6 +40,8 @@ const char *zc_posix_remedy(int err)
         return "; open it for reading only, or mount the file system for writing";
     case ENOSYS:
         return "; confinement needs Linux 5.6 and a container that allows openat2";
+    case EAGAIN:
+        return "; another program has a lease on it, and does not let go";
     case EMFILE:
     case ENFILE:
         return "; raise the limit on open files (ulimit -n)";
@@ -95,12 +101,20 @@ static int open_beneath(const struct posix_store *ps, const char *rel, int flags
         .mode = flags & O_CREAT ? mode & 07777 : 0,
         .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS,
     };
+    uint64_t until = zc_now() + PATIENCE_MS * ZC_NS_PER_MS;
     int fd;
 
-    do {
+    for (unsigned tries = 0;; tries++) {
         fd = (int)syscall(SYS_openat2, ps->root_fd, rel, &how, sizeof(how));
-    } while (fd < 0 && (errno == EINTR || errno == EAGAIN)); /* EAGAIN: a rename was in the way */
-    return fd;
+        if (fd >= 0 || (errno != EINTR && errno != EAGAIN))
+            return fd;
+        /* EAGAIN: a rename was in the way, or somebody has a lease on the file */
+        if (errno == EAGAIN && tries >= AT_ONCE) {
+            if (zc_now() > until)
+                return -1;
+            nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+        }
+    }
 }
 
 /* The path with its symbolic links resolved, the last component too if it exists; NULL with

@@ -44,7 +44,8 @@ struct fault_tp {
     enum zc_tp_fault_how how;
     uint64_t skip, count, raised;
     struct zc_list late, transfers; /* struct late */
-    struct zc_list stuck;           /* struct zc_op: never to end */
+    struct zc_list stuck;           /* struct zc_op: never to end ... */
+    struct zc_list hanging;         /* ... but with the endpoint */
     struct zc_list ended;           /* struct zc_op: to be reported with post.kind */
 };
 
@@ -216,7 +217,10 @@ static int fault_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct
     op->post.kind = -EIO;
     zc_list_init(&op->post.link);
     zc_lock_get(&f->lock);
-    zc_list_add_tail(how == ZC_TP_FAULT_DROP ? &f->stuck : &f->ended, &op->post.link);
+    zc_list_add_tail(how == ZC_TP_FAULT_DROP   ? &f->stuck
+                     : how == ZC_TP_FAULT_HANG ? &f->hanging
+                                               : &f->ended,
+                     &op->post.link);
     zc_lock_put(&f->lock);
     zc_tp_wake(f->below);
     return 0;
@@ -228,6 +232,8 @@ static int fault_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct
 static void cancel(struct fault_tp *f, zc_peer peer, bool all)
 {
     zc_lock_get(&f->lock);
+    while (all && !zc_list_empty(&f->hanging))
+        zc_list_add_tail(&f->stuck, zc_list_pop(&f->hanging));
     zc_list_each_safe (&f->stuck, n) {
         struct zc_post *post = zc_list_entry(n, struct zc_post, link);
 
@@ -427,6 +433,7 @@ int zc_tp_fault_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     zc_list_init(&f->late);
     zc_list_init(&f->transfers);
     zc_list_init(&f->stuck);
+    zc_list_init(&f->hanging);
     zc_list_init(&f->ended);
     ours.recv = on_message;
     ours.peer_error = on_peer_error;

@@ -23,6 +23,7 @@ enum zc_tp_fault_op {
 
 enum zc_tp_fault_how {
     ZC_TP_FAULT_DROP,  /* messages vanish, transfers never end (but with their peer or endpoint) */
+    ZC_TP_FAULT_HANG,  /* the same, but transfers do not end with their peer either */
     ZC_TP_FAULT_FAIL,  /* the call fails with -EIO; a message that arrives is dropped */
     ZC_TP_FAULT_BREAK, /* messages: peer_error() instead; transfers: done() says -EIO, later */
     ZC_TP_FAULT_FLIP,  /* transfers: one bit arrives flipped, and nobody says so; messages pass */

@@ -83,16 +83,24 @@ static size_t print_head(char *line, size_t len, enum zc_log_level level, int fd
     return n + (size_t)snprintf(line + n, len - n, "%s%s: ", log_rank, zc_log_levels[level]);
 }
 
+/* Names and paths of others are in it: nobody but us begins a line, or speaks to a terminal. */
+static void clean(char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+            text[i] = '?';
+}
+
 void zc_log(enum zc_log_level level, const char *fmt, ...)
 {
     char line[LINE_MAX_BYTES];
     int saved = errno, fd = log_fd, body;
-    size_t len;
+    size_t head, len;
     va_list ap;
 
     if (!zc_log_on(level))
         return;
-    len = print_head(line, sizeof line, level, fd);
+    head = len = print_head(line, sizeof line, level, fd);
     va_start(ap, fmt);
     body = vsnprintf(line + len, sizeof(line) - len, fmt, ap);
     va_end(ap);
@@ -103,6 +111,7 @@ void zc_log(enum zc_log_level level, const char *fmt, ...)
     else
         len = sizeof(line) - 1; /* cut; the last byte becomes the newline */
     line[len] = '\0';
+    clean(line + head, len - head);
     if (fd == TO_SYSLOG) {
         syslog(priorities[level], "%s", line);
     } else {

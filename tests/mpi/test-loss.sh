@@ -10,12 +10,15 @@ export ZCACHE_TIMEOUT=3s
 lazy=(--idle-time 0 --high-watermark 90% --low-watermark 80%)
 turns=12
 
-# lose DAEMONS LOSS LOCAL SIGNAL: the last of them, in the fifth turn.
+# lose DAEMONS LOSS LOCAL SIGNAL [--journal]: the last of them, in the fifth turn.
 lose() {
     local daemons=$1 victim=$(($1 - 1)) job
 
     make_root
-    start_daemons "$daemons" "${lazy[@]}"
+    start_daemons $((victim)) "${lazy[@]}"
+    start_daemon "$victim" --root "$root" "${lazy[@]}" ${5:+"$5" "$tmp/journal"}
+    ZCACHE_DAEMONS=${ZCACHE_DAEMONS:+$ZCACHE_DAEMONS,}$tmp/$victim.addr
+    export ZCACHE_DAEMONS
     ZCACHE_ON_DAEMON_LOSS=$2 ZCACHE_LOCAL=$3 mpi 3 "$programs/t_replay" "zcache:$root/f" "$turns" \
         "$tmp" on 128M >"$tmp/out" 2>&1 </dev/null &
     job=$!
@@ -61,6 +64,24 @@ goes_on() {
     rm -rf -- "$tmp"
 }
 
+# What it had in its journal is older than what the job has written without it.
+stays_in_the_journal() {
+    local before status
+
+    lose 2 bypass true KILL --journal || fail "with a journal: $(cat "$tmp/out")"
+    before=$(cksum <"$root/f")
+    start_daemon 1 --root "$root" "${lazy[@]}" --journal "$tmp/journal"
+    stop_daemon 1
+    status=$?
+    daemon_pids[1]=
+    [[ $(cksum <"$root/f") == "$before" ]] || fail "older bytes are back: $(cat "$tmp/1.log")"
+    grep -q "a job has gone on without the daemon" "$tmp/1.log" ||
+        fail "it does not say what became of its journal: $(cat "$tmp/1.log")"
+    ((status == 4)) || fail "with such a journal it ended with $status"
+    stop_daemons || fail "not drained"
+    rm -rf -- "$tmp"
+}
+
 hears_of_it() {
     lose "$1" error true KILL && fail "$*: nobody heard of it: $(cat "$tmp/out")"
     grep -q "zcached on" "$tmp/out" || fail "$*: it is not named: $(cat "$tmp/out")"
@@ -71,4 +92,5 @@ hears_of_it() {
 goes_on 1 true KILL
 goes_on 2 false KILL
 goes_on 2 true STOP
+stays_in_the_journal
 hears_of_it 2

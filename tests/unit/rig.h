@@ -106,6 +106,8 @@ static inline void *rig_main(void *arg)
 
 /* Clients may open files for all, as at an aggregator; set before rig_up(). */
 static bool rig_for_all;
+/* zc_server_config.budget; set before rig_up(). */
+static size_t rig_budget;
 
 /* Serves `mem`; with mem == NULL a memory store of its own.  Clients are dropped after
  * `silence_ms`; 0: after what they ask for. */
@@ -121,7 +123,8 @@ static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *c
                                  .open_transport = rig_transport,
                                  .silence_ms = silence_ms,
                                  .stuck_ms = rig_stuck_ms,
-                                 .for_all = rig_for_all};
+                                 .for_all = rig_for_all,
+                                 .budget = rig_budget};
 
     memset(r, 0, sizeof *r);
     small.capacity = 64 * 4096;

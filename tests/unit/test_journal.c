@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -44,18 +45,25 @@ struct model_file {
     char path[32];
     struct zc_attr attr;
     bool there;
+    bool hidden; /* it cannot be looked at */
     struct zc_journal_file *jfile;
     short pending[SIZE];   /* the byte; -1: none */
     uint64_t number[SIZE]; /* of the write that brought it */
     short returned[SIZE];  /* by a replay */
+    short stored[SIZE];    /* by a sink that does; -1: nothing */
 };
 
 static struct model {
     struct model_file f[FILES];
     uint64_t numbers;
-    int refused;  /* what the store says; 0: nothing */
-    bool holding; /* nothing is stored by itself when it is asked to hurry */
+    int refused; /* what the store says; 0: nothing */
+    bool owing;  /* it does not say that anything is stored */
     atomic_int hurried;
+    bool storing;               /* the sink stores what it is given, as a cache does */
+    int writes;                 /* that it has been given, ... */
+    int breaks_at;              /* ... of which this one fails; 0: none */
+    struct model_file *leaving; /* with the first of them it goes, ... */
+    bool replacing;             /* ... or is another one */
     uint64_t lost;
     unsigned complaints;
     char why[256];
@@ -85,6 +93,7 @@ static int owes(void *arg, uint64_t dev, uint64_t ino, uint64_t number)
     (void)arg;
     (void)dev;
     pthread_mutex_lock(&model_lock);
+    rc = m.owing ? -EAGAIN : 0;
     f = by_ino(ino);
     for (int i = 0; f && i < SIZE && rc == 0; i++)
         if (f->pending[i] >= 0 && f->number[i] <= number)
@@ -97,6 +106,48 @@ static void hurry(void *arg, bool on)
 {
     (void)arg;
     atomic_fetch_add(&m.hurried, on ? 1 : -1);
+}
+
+/* ---- a disk ---- */
+
+static atomic_bool disk_full;
+static atomic_int disk_room = -1; /* segments that it has room for; negative: any */
+
+/* The writes of the journal's thread fail, perhaps when half of it is there; one that is held is
+ * under way until the test has let it go. */
+static atomic_bool disk_breaks, disk_half, disk_holds, disk_held;
+
+ssize_t pwrite(int fd, const void *p, size_t len, off_t off)
+{
+    if (!atomic_load(&disk_breaks))
+        return syscall(SYS_pwrite64, fd, p, len, off);
+    if (atomic_load(&disk_half))
+        syscall(SYS_pwrite64, fd, p, len / 2 & ~(size_t)7, off);
+    atomic_store(&disk_held, true);
+    WAIT_FOR(!atomic_load(&disk_holds));
+    errno = EIO;
+    return -1;
+}
+
+/* The one that is being made is there already. */
+static int segments(void)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    int n = -1;
+
+    while ((e = readdir(d)))
+        n += strncmp(e->d_name, "segment.", 8) == 0;
+    closedir(d);
+    return n;
+}
+
+/* In the place of the C library's: a journal makes its segments with it. */
+int posix_fallocate(int fd, off_t off, off_t len)
+{
+    if (atomic_load(&disk_full) || (atomic_load(&disk_room) >= 0 && segments() >= disk_room))
+        return ENOSPC;
+    return ftruncate(fd, off + len) < 0 ? errno : 0;
 }
 
 /* ---- a sink ---- */
@@ -116,14 +167,38 @@ static int sink_stat(void *arg, const char *path, struct zc_attr *attr)
 
     (void)arg;
     *attr = f->attr;
-    return f->there ? 0 : -ENOENT;
+    return f->hidden ? -EACCES : f->there ? 0 : -ENOENT;
 }
 
 static int sink_open(void *arg, const char *path, void **file)
 {
+    struct model_file *f = by_path(path);
+
     (void)arg;
-    *file = by_path(path);
+    if (m.storing)
+        f->jfile = zc_journal_opened(j, path, &f->attr, false);
+    *file = f;
     return 0;
+}
+
+static void touch(struct model_file *f)
+{
+    f->attr.mtime_ns += 1000;
+    f->attr.ctime_ns += 1000;
+}
+
+static void sink_store(struct model_file *f, const unsigned char *bytes, size_t len, uint64_t off)
+{
+    uint64_t until = zc_journal_changing(j, f->jfile);
+    struct zc_range r = {0, (uint32_t)len};
+
+    touch(f);
+    if (off + len > f->attr.size)
+        f->attr.size = off + len;
+    for (size_t i = 0; i < len; i++)
+        f->stored[off + i] = bytes[i];
+    zc_journal_stored(j, f->jfile, until, off, &r, 1);
+    zc_journal_changed(j, f->jfile);
 }
 
 static int sink_write(void *file, const void *buf, size_t len, uint64_t off)
@@ -132,14 +207,26 @@ static int sink_write(void *file, const void *buf, size_t len, uint64_t off)
 
     if (off + len > SIZE)
         ck_abort_msg("beyond the end");
+    if (++m.writes == m.breaks_at)
+        return -EIO;
+    if (m.leaving && m.replacing)
+        m.leaving->attr.born_ns++;
+    else if (m.leaving)
+        m.leaving->there = false;
+    m.leaving = NULL;
     for (size_t i = 0; i < len; i++)
         f->returned[off + i] = ((const unsigned char *)buf)[i];
+    if (m.storing)
+        sink_store(f, buf, len, off);
     return 0;
 }
 
 static int sink_close(void *file, uint64_t *number)
 {
-    (void)file;
+    struct model_file *f = file;
+
+    if (m.storing)
+        zc_journal_closed(j, f->jfile, true);
     *number = ++m.numbers;
     return 0;
 }
@@ -320,12 +407,6 @@ static int put(struct model_file *f, int byte, uint32_t lo, uint32_t hi)
     struct zc_range r = {lo, hi};
 
     return put_ranges(f, byte, &r, 1);
-}
-
-static void touch(struct model_file *f)
-{
-    f->attr.mtime_ns += 1000;
-    f->attr.ctime_ns += 1000;
 }
 
 static void look(struct model_file *f)
@@ -651,6 +732,83 @@ START_TEST(flipped_bits)
 }
 END_TEST
 
+/* ---- a disk that fails ---- */
+
+/* A store write begins while a write to the journal is under way that fails: it is not about the
+ * ones behind that. */
+START_TEST(what_failed_keeps_its_number)
+{
+    static unsigned char data[SIZE]; /* several records */
+    struct model_file *f = &m.f[0];
+    struct zc_range all = {0, SIZE};
+    struct zc_range first = {0, 100};
+    uint64_t until;
+    struct put p;
+
+    up();
+    zc_log_level(ZC_LOG_ERROR);
+    ck_assert_int_eq(put(f, 1, 0, 100), 0);
+    store(f, 0, 100, -1, 0);
+    atomic_store(&disk_half, _i % 2);
+    atomic_store(&disk_held, false);
+    atomic_store(&disk_holds, true);
+    atomic_store(&disk_breaks, true);
+    begin_put(&p, f, data, 0, &all, 1);
+    WAIT_FOR(atomic_load(&disk_held));
+    until = zc_journal_changing(j, f->jfile);
+    atomic_store(&disk_holds, false);
+    ck_assert_int_eq(end_put(&p), -EIO);
+    for (int i = 0; i < 3 * (_i / 2); i++) /* and new segments fail, too */
+        ck_assert_int_eq(put(f, 2, 0, 100), -EIO);
+    ck_assert_int_le(segments(), 3);
+    atomic_store(&disk_breaks, false);
+    ck_assert_int_eq(put(f, 3, 0, 100), 0);
+    zc_journal_stored(j, f->jfile, until, 0, &first, 1);
+    zc_journal_changed(j, f->jfile);
+    die();
+    come_back();
+    down();
+}
+END_TEST
+
+/* Cuts the last record off. */
+static void cut_last(const char *path)
+{
+    static unsigned char bytes[MIB];
+    uint64_t at = 0, last = 0;
+    struct zc_record r;
+    int fd = open(path, O_RDWR);
+    ssize_t n = pread(fd, bytes, sizeof bytes, 0);
+
+    ck_assert_int_gt(n, 0);
+    while (zc_record_read(bytes + at, (size_t)n - at, 1, &r) == ZC_FOUND_RECORD) {
+        last = at;
+        at += r.length;
+    }
+    ck_assert_uint_gt(last, 0);
+    ck_assert_int_eq(ftruncate(fd, (off_t)last), 0);
+    close(fd);
+}
+
+/* Where no sum is wrong a number is missing. */
+START_TEST(a_record_that_is_missing)
+{
+    char path[512];
+
+    up();
+    zc_log_level(ZC_LOG_ERROR);
+    for (int i = 0; i < 4; i++)
+        ck_assert_int_eq(put(&m.f[0], i, 0, SIZE), 0);
+    die();
+    segment_path(path, sizeof path);
+    cut_last(path);
+    open_journal();
+    ck_assert_uint_eq(replay().damaged, 1);
+    ck_assert_ptr_nonnull(strstr(m.why, "the end of segment 1"));
+    down();
+}
+END_TEST
+
 /* ---- whose file it is ---- */
 
 static void die_and_look(const char *want)
@@ -740,6 +898,91 @@ START_TEST(a_file_that_is_another_one)
 }
 END_TEST
 
+/* Its writes are journaled, and what the number's file before had is not its. */
+static void use_anew(struct model_file *f)
+{
+    pthread_mutex_lock(&model_lock);
+    memset(f->pending, -1, sizeof f->pending);
+    pthread_mutex_unlock(&model_lock);
+    open_file(f);
+    ck_assert_ptr_eq(zc_journal_find(j, f->attr.dev, f->attr.ino), f->jfile);
+    ck_assert_int_eq(put(f, 7, 10, 60), 0);
+    die();
+    come_back();
+}
+
+/* Others have deleted it, and another file has its number. */
+START_TEST(a_number_that_is_used_again)
+{
+    struct model_file *f = &m.f[0];
+
+    up();
+    ck_assert_int_eq(put(f, 5, 0, 50), 0);
+    if (_i == 2) { /* while no daemon was there */
+        die();
+        f->attr.born_ns++;
+        open_journal();
+        replay();
+        ck_assert_uint_eq(m.complaints, 1);
+        open_file(&m.f[1]);
+        open_file(&m.f[2]);
+    } else {
+        if (_i == 0)
+            store(f, 0, 50, -1, 0);
+        zc_journal_closed(j, f->jfile, _i == 0);
+        f->attr.born_ns++;
+    }
+    use_anew(f);
+    down();
+}
+END_TEST
+
+/* ---- a start that does not end ---- */
+
+/* The sink breaks at a write, or the daemon is killed then: what it has stored is. */
+static int break_at(int n)
+{
+    struct zc_journal_replayed r;
+    int rc;
+
+    open_journal();
+    m.writes = 0;
+    m.breaks_at = n;
+    rc = zc_journal_replay(j, &sink, &r);
+    m.breaks_at = 0;
+    die();
+    return rc;
+}
+
+START_TEST(a_start_that_breaks_off_loses_nothing)
+{
+    up();
+    ck_assert_int_eq(put(&m.f[0], 1, 0, 4096), 0);
+    ck_assert_int_eq(put(&m.f[1], 2, 0, 100), 0);
+    ck_assert_int_eq(put(&m.f[2], 3, 0, 100), 0);
+    ck_assert_int_eq(put(&m.f[0], 4, 8192, 12288), 0);
+    ck_assert_int_eq(put(&m.f[0], 5, 2000, 9000), 0);
+    ck_assert_int_eq(put(&m.f[1], 6, 50, 150), 0);
+    die();
+    for (int i = 0; i < FILES; i++)
+        memset(m.f[i].stored, -1, sizeof m.f[i].stored);
+    m.storing = true;
+    ck_assert_int_eq(break_at(1 + _i % 6), -EIO);
+    if (_i >= 6)
+        break_at(1 + _i % 5); /* once more, if so much is left */
+    open_journal();
+    replay();
+    ck_assert_msg(m.complaints == 0, "%s", m.why);
+    for (int i = 0; i < FILES; i++)
+        ck_assert_msg(memcmp(m.f[i].stored, m.f[i].pending, sizeof m.f[i].stored) == 0,
+                      "file %d is not what was written", i);
+    die();
+    open_journal();
+    ck_assert_uint_eq(replay().bytes, 0);
+    down();
+}
+END_TEST
+
 /* ---- full ---- */
 
 START_TEST(a_full_one_waits_for_write_back)
@@ -793,6 +1036,235 @@ START_TEST(what_is_refused_does_not_fill_it)
     }
     die();
     come_back();
+    down();
+}
+END_TEST
+
+static void set_owing(bool on)
+{
+    pthread_mutex_lock(&model_lock);
+    m.owing = on;
+    pthread_mutex_unlock(&model_lock);
+}
+
+/* Some notes, until not one more fits into the last segment. */
+static void fill_segment(struct model_file *f)
+{
+    atomic_store(&disk_full, true);
+    for (int i = 0; i < MIB / 16 / ZC_RECORD_HEAD; i++) {
+        ck_assert_ptr_eq(zc_journal_opened(j, f->path, &f->attr, false), f->jfile);
+        zc_journal_closed(j, f->jfile, true);
+    }
+}
+
+/* Segments that nobody needs, but for what they say of older ones: there is no room to say it. */
+START_TEST(what_cannot_be_bequeathed_stays)
+{
+    up();
+    zc_log_level(ZC_LOG_ERROR);
+    set_owing(true);
+    store(&m.f[0], 0, SIZE, -1, 0);              /* its times say nothing from now on */
+    ck_assert_int_eq(put(&m.f[1], 9, 0, 10), 0); /* keeps the first */
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(put(&m.f[0], i, 0, SIZE), 0);
+    store(&m.f[0], 0, SIZE, -1, 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(put(&m.f[2], i, 0, SIZE), 0);
+    store(&m.f[2], 0, SIZE, -1, 0);
+    fill_segment(&m.f[2]);
+    set_owing(false);
+    usleep(2200000); /* two ticks, in which they would go */
+    die();
+    atomic_store(&disk_full, false);
+    come_back();
+    down();
+}
+END_TEST
+
+/* The disk has less than the journal may have: writers wait for write-back all the same. */
+START_TEST(a_disk_that_is_smaller)
+{
+    up();
+    zc_log_level(ZC_LOG_ERROR);
+    atomic_store(&disk_room, 4);
+    for (int i = 0; i < 20; i++) {
+        ck_assert_int_eq(put(&m.f[0], i, 0, SIZE), 0);
+        if (i % 2)
+            store(&m.f[0], 0, SIZE, -1, 0);
+    }
+    ck_assert_int_eq(put(&m.f[1], 7, 0, SIZE), 0);
+    ck_assert_int_le(segments(), 4);
+    die();
+    atomic_store(&disk_room, -1);
+    come_back();
+    down();
+}
+END_TEST
+
+/* ---- the sign of life ---- */
+
+static int64_t beat(void)
+{
+    char path[128];
+    struct stat st;
+
+    snprintf(path, sizeof path, "%s/lock", dir);
+    ck_assert_int_eq(stat(path, &st), 0);
+    return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+}
+
+static void set_beat(int64_t ns)
+{
+    struct timespec t[2] = {{ns / 1000000000, ns % 1000000000}, {ns / 1000000000, ns % 1000000000}};
+    char path[128];
+
+    snprintf(path, sizeof path, "%s/lock", dir);
+    ck_assert_int_eq(utimensat(AT_FDCWD, path, t, 0), 0);
+}
+
+static void check_alive(void)
+{
+    set_beat(1000000000);
+    for (int i = 0; i < 50 && beat() == 1000000000; i++)
+        usleep(50000);
+    ck_assert_int_ne(beat(), 1000000000);
+}
+
+START_TEST(a_full_one_gives_signs_of_life)
+{
+    static unsigned char data[SIZE];
+    struct zc_range all = {0, SIZE};
+    struct put p[40];
+
+    up();
+    for (int i = 0; i < 40; i++)
+        begin_put(&p[i], &m.f[0], data, 0, &all, 1);
+    WAIT_FOR(stats().journal_full > 0);
+    check_alive();
+    for (int i = 0; i < 40; i++)
+        ck_assert_int_eq(end_put(&p[i]), 0);
+    down();
+}
+END_TEST
+
+static atomic_bool enough;
+
+static void put_again(struct zc_journal_write *w)
+{
+    struct put *p = (struct put *)w;
+
+    zc_journal_taken(j, &p->ticket, 0);
+    if (atomic_load(&enough))
+        atomic_store(&p->done, true);
+    else
+        zc_journal_put(j, w);
+}
+
+/* More than fits into its buffer: some are queued at any moment. */
+START_TEST(a_busy_one_gives_signs_of_life)
+{
+    static unsigned char data[SIZE];
+    struct zc_range all = {0, SIZE};
+    struct put p[100];
+
+    up();
+    die();
+    size = 64 * MIB;
+    come_back();
+    atomic_store(&enough, false);
+    for (int i = 0; i < 100; i++) {
+        p[i] = (struct put){.w = {.file = m.f[0].jfile,
+                                  .ticket = &p[i].ticket,
+                                  .data = data,
+                                  .r = &all,
+                                  .n = 1,
+                                  .done = put_again}};
+        zc_journal_put(j, &p[i].w);
+    }
+    check_alive();
+    check_alive();
+    atomic_store(&enough, true);
+    for (int i = 0; i < 100; i++)
+        WAIT_FOR(atomic_load(&p[i].done));
+    down();
+}
+END_TEST
+
+enum { MINUTE = 60 };
+
+static int64_t ago(int64_t seconds)
+{
+    return real_now() - seconds * 1000000000;
+}
+
+/* A start fails before it has looked at all files: what others do before the next one is seen. */
+START_TEST(a_start_that_fails_is_no_sign_of_life)
+{
+    struct zc_journal_replayed r;
+
+    up();
+    for (int i = 0; i < 2; i++) {
+        zc_journal_changing(j, m.f[i].jfile);
+        ck_assert_int_eq(put(&m.f[i], 5, 0, 50), 0);
+    }
+    die();
+    set_beat(ago(60 * MINUTE));
+    m.f[0].hidden = true;
+    m.f[1].attr.ctime_ns = ago(30 * MINUTE);
+    open_journal();
+    if (_i == 0)
+        ck_assert_int_eq(zc_journal_replay(j, &sink, &r), -EACCES);
+    if (_i == 1)
+        usleep(1200000); /* a tick of its thread */
+    zc_journal_close(j, false);
+    m.f[0].hidden = false;
+    open_journal();
+    replay();
+    ck_assert_uint_eq(m.complaints, 1);
+    ck_assert_uint_eq(m.lost, 50);
+    ck_assert_ptr_nonnull(strstr(m.why, "changed by others"));
+    ck_assert_int_eq(m.f[0].returned[0], 5);
+    down();
+}
+END_TEST
+
+/* One that fails later has changed files itself, and that it has not left them alone is known. */
+START_TEST(a_start_that_stores_is_a_sign_of_life)
+{
+    up();
+    for (int i = 0; i < 2; i++) {
+        zc_journal_changing(j, m.f[i].jfile);
+        ck_assert_int_eq(put(&m.f[i], 5, 0, 50), 0);
+        m.f[i].attr.ctime_ns = ago(61 * MINUTE);
+    }
+    die();
+    set_beat(ago(60 * MINUTE));
+    m.storing = true;
+    ck_assert_int_eq(break_at(2), -EIO);
+    m.f[0].attr.ctime_ns = real_now();
+    open_journal();
+    replay();
+    ck_assert_msg(m.complaints == 0, "%s", m.why);
+    ck_assert_int_eq(m.f[1].returned[0], 5);
+    down();
+}
+END_TEST
+
+/* A file goes, or is replaced, while others are written. */
+START_TEST(a_file_that_goes_during_a_start)
+{
+    up();
+    ck_assert_int_eq(put(&m.f[0], 5, 0, 50), 0);
+    ck_assert_int_eq(put(&m.f[1], 5, 0, 50), 0);
+    die();
+    m.leaving = &m.f[1];
+    m.replacing = _i > 0;
+    open_journal();
+    replay();
+    ck_assert_uint_eq(m.complaints, 1);
+    ck_assert_ptr_nonnull(strstr(m.why, _i > 0 ? "replaced" : "deleted"));
+    ck_assert_int_eq(m.f[0].returned[0], 5);
+    ck_assert_int_eq(m.f[1].returned[0], -1);
     down();
 }
 END_TEST
@@ -897,11 +1369,20 @@ int main(void)
     tcase_add_loop_test(tc, any_series_of_calls, 0, 8);
     tcase_add_loop_test(tc, torn_at_every_byte, 0, 3);
     tcase_add_loop_test(tc, flipped_bits, 0, 2);
+    tcase_add_loop_test(tc, what_failed_keeps_its_number, 0, 4);
+    tcase_add_test(tc, a_record_that_is_missing);
     suite_add_tcase(s, tc);
     tc = tcase_create("files");
     tcase_add_loop_test(tc, a_file_that_is_another_one, 0, 10);
+    tcase_add_loop_test(tc, a_number_that_is_used_again, 0, 3);
+    tcase_add_loop_test(tc, a_start_that_breaks_off_loses_nothing, 0, 12);
+    tcase_add_loop_test(tc, a_start_that_fails_is_no_sign_of_life, 0, 3);
+    tcase_add_test(tc, a_start_that_stores_is_a_sign_of_life);
+    tcase_add_loop_test(tc, a_file_that_goes_during_a_start, 0, 2);
     suite_add_tcase(s, tc);
-    CASE(s, "room", 60, a_full_one_waits_for_write_back, what_is_refused_does_not_fill_it);
+    CASE(s, "room", 60, a_full_one_waits_for_write_back, what_is_refused_does_not_fill_it,
+         what_cannot_be_bequeathed_stays, a_disk_that_is_smaller);
+    CASE(s, "life", 60, a_full_one_gives_signs_of_life, a_busy_one_gives_signs_of_life);
     CASE(s, "directory", 20, one_daemon_one_root_one_user, nothing_is_left_of_a_good_end,
          writes_are_synced_if_asked_for);
     return run_suite(s);

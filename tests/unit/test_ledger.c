@@ -377,6 +377,30 @@ START_TEST(one_of_two_names_is_deleted)
 }
 END_TEST
 
+/* So is the file when a symbolic link to it is deleted. */
+START_TEST(a_link_to_it_is_deleted)
+{
+    char dir[] = "/tmp/zcache-ledger.XXXXXX", f[64], g[64];
+
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    snprintf(f, sizeof f, "%s/f", dir);
+    snprintf(g, sizeof g, "%s/g", dir);
+    lost_on_posix(f);
+    ck_assert_int_eq(symlink(f, g), 0);
+    ck_assert_int_eq(zc_cache_unlink(cache, g), 0);
+    ck_assert_int_eq(zc_cache_drain(cache), -EIO);
+    file = open_flags(f, RW);
+    says(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO, "10 bytes", "may be lost");
+    ck_assert_int_eq(zc_cache_close(file), -EIO);
+    file = NULL;
+    ck_assert_int_eq(zc_cache_unlink(cache, f), 0);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    ck_assert_uint_eq(stats().files, 0);
+    stop();
+    ck_assert_int_eq(rmdir(dir), 0);
+}
+END_TEST
+
 /* Renamed, and in another order: its old name has another file.  A drain asks for nothing that is
  * not at its name; whoever opens it hears of it. */
 START_TEST(a_renamed_file_is_as_it_was)
@@ -594,8 +618,7 @@ START_TEST(on_its_way_during_a_sync)
     setup();
     cfg.idle_ms = 1;
     start();
-    put(PAGE, 10, 'a');
-    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    ck_assert_int_eq(zc_cache_truncate(file, PAGE), 0);
     zc_store_fault_hold(store, ZC_FAULT_SYNC | ZC_FAULT_WRITE_RESULT);
     ck_assert_int_eq(pthread_create(&other, NULL, syncs, NULL), 0);
     wait_held(1);
@@ -623,6 +646,9 @@ START_TEST(of_others_during_a_sync)
     start();
     put(0, 10, 'a');
     ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    file = open_flags("/f", RW);
     zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
     says(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO, "sync of", "/f");
     says(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO, "sync of", "/f");
@@ -638,6 +664,63 @@ START_TEST(of_others_during_a_sync)
     ck_assert_int_eq(zc_cache_truncate(file, 0), 0);
     ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
     ck_assert_int_eq(zc_cache_drain(cache), 0);
+    stop();
+}
+END_TEST
+
+/* A sync that reached the store would fail, and nothing would be durable any more. */
+static void syncs_nothing(void)
+{
+    uint64_t raised = zc_store_fault_raised(store);
+
+    zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    ck_assert_uint_eq(zc_store_fault_raised(store), raised);
+    works();
+}
+
+static void syncs_something(void)
+{
+    uint64_t before = stats().store_syncs;
+
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    ck_assert_uint_eq(stats().store_syncs, before + 1);
+    syncs_nothing();
+}
+
+/* Ranks that sync one after another have one sync of the store, if nothing changes between. */
+START_TEST(what_is_durable_is_not_synced_again)
+{
+    pthread_t other;
+    void *rc;
+
+    setup();
+    cfg.idle_ms = 1;
+    start();
+    syncs_something(); /* what others have left there */
+    put(0, 10, 'a');
+    syncs_something();
+    put(PAGE, 10, 'b');
+    WAIT_FOR(st.dirty_bytes == 0);
+    syncs_something();
+    ck_assert_int_eq(zc_cache_truncate(file, PAGE), 0);
+    syncs_something();
+    ck_assert_int_eq(zc_cache_allocate(file, 0, 4 * PAGE), 0);
+    syncs_something();
+    put(0, 10, 'c');
+    zc_store_fault_hold(store, ZC_FAULT_SYNC);
+    ck_assert_int_eq(pthread_create(&other, NULL, syncs, NULL), 0);
+    wait_held(1);
+    put(PAGE, 10, 'd'); /* which that one may have missed */
+    WAIT_FOR(st.dirty_bytes == 0);
+    zc_store_fault_release(store);
+    pthread_join(other, &rc);
+    ck_assert_int_eq((int)(intptr_t)rc, 0);
+    syncs_something();
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    file = open_flags("/f", RW);
+    syncs_something(); /* others may have had it meanwhile */
     stop();
 }
 END_TEST
@@ -882,7 +965,8 @@ int main(void)
          a_close_that_fails_loses_bytes, the_lost_are_remembered_in_turn, cut_off_during_a_sync,
          stored_during_a_sync, on_its_way_during_a_sync, of_others_during_a_sync,
          also_of_a_file_that_nobody_has_open, one_of_two_names_is_deleted,
-         a_renamed_file_is_as_it_was, another_file_of_that_number);
+         a_renamed_file_is_as_it_was, another_file_of_that_number,
+         what_is_durable_is_not_synced_again, a_link_to_it_is_deleted);
     CASE(s, "verdicts", 30, who_asks_later_hears_the_same);
     CASE(s, "quota", 30, the_quota_of_a_failing_file, another_file_goes_on);
     CASE(s, "end", 30, what_is_left_at_the_end_is_lost, the_end_waits_for_syncs);

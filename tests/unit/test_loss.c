@@ -263,6 +263,38 @@ START_TEST(what_was_staged_is_written_directly)
 }
 END_TEST
 
+/* The daemon is back, and serves what is opened from then on; but not the file that this job has
+ * open without it: who opens that again would not see what is written past the daemon. */
+START_TEST(opened_again_when_it_is_back)
+{
+    unsigned char buf[PAGE];
+    struct iovec iov = {buf, PAGE};
+    struct zc_attr attr = {0};
+    struct zc_sfile *other;
+
+    up(1, ZC_OPEN_WRITE | ZC_OPEN_CREATE | ZC_OPEN_BYPASS);
+    put(0, BYTES, 1);
+    kill_daemon(0);
+    works(zc_cache_flush(file, ZC_LEVEL_STORED));
+    start_daemon(0);
+    WAIT_FOR(zc_store_ping(store) == 0);
+    works(zc_store_open_file(store, name, ZC_OPEN_READ | ZC_OPEN_BYPASS, 0, &other, &attr));
+    for (unsigned gen = 2; gen < 5; gen++) {
+        put(0, PAGE, gen);
+        works(zc_cache_flush(file, ZC_LEVEL_STORED));
+        ck_assert_int_eq(zc_store_preadv(other, &iov, 1, 0), PAGE);
+        expect(buf, PAGE, 0, gen);
+    }
+    works(zc_store_close_file(other, ZC_LEVEL_VISIBLE));
+    ck_assert_int_eq(zc_store_open_file(store, name, ZC_OPEN_READ, 0, &other, &attr), -EBUSY);
+    close_well();
+    works(zc_cache_drain(cache));
+    works(zc_store_open_file(store, name, ZC_OPEN_READ, 0, &other, &attr));
+    works(zc_store_close_file(other, ZC_LEVEL_VISIBLE));
+    down();
+}
+END_TEST
+
 /* Whose bytes lie about as chance has it, while one of two is killed. */
 START_TEST(random_writes)
 {
@@ -459,8 +491,8 @@ int main(void)
     zc_log_init(NULL);
     if (!getenv("ZCACHE_LOG"))
         zc_log_to_fd(open("/dev/null", O_WRONLY | O_CLOEXEC));
-    CASE(s, "bypass", 120, what_was_staged_is_written_directly, random_writes,
-         size_without_the_first, size_without_the_second, too_late);
+    CASE(s, "bypass", 120, what_was_staged_is_written_directly, opened_again_when_it_is_back,
+         random_writes, size_without_the_first, size_without_the_second, too_late);
     CASE(s, "not", 120, unless_it_is_asked_for, a_daemon_that_cannot_be_told, a_daemon_that_stops,
          a_file_that_is_not_here, a_file_that_is_another_one_here);
     return run_suite(s);

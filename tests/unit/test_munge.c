@@ -422,12 +422,45 @@ START_TEST(sessions_of_others_stay)
 }
 END_TEST
 
+/* Whatever sessions and spellings a user opens a file by: others can open theirs. */
+START_TEST(open_files_of_one_user_leave_memory_to_others)
+{
+    enum { SESSIONS = 4, FOR_BOB = 300 };
+    struct user alice[SESSIONS], bob;
+    unsigned n = 0;
+    uint64_t h;
+
+    rig_user = (struct zc_user_limits){.share = 50};
+    rig_budget = 8 << 20;
+    up();
+    for (int i = 0; i < SESSIONS; i++) {
+        alice[i] = come(ALICE);
+        while (open_file(&alice[i], "/f", &h) == 0)
+            n++;
+        ck_assert_ptr_nonnull(strstr(zc_error_text(EMFILE), i ? "--user-share" : "memory"));
+    }
+    ck_assert_uint_ge(n, FOR_BOB);
+    bob = come(BOB);
+    for (int i = 0; i < FOR_BOB; i++)
+        ck_assert_int_eq(open_file(&bob, "/g", &h), 0);
+    go(&alice[0]); /* and what she had open */
+    WAIT_FOR(open_file(&alice[1], "/f", &h) == 0);
+    for (int i = 1; i < SESSIONS; i++)
+        go(&alice[i]);
+    go(&bob);
+    down();
+    rig_user = (struct zc_user_limits){0};
+    rig_budget = 0;
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("munge");
 
     CASE(s, "users", 60, calls_are_made_as_the_caller, what_concerns_all_is_for_the_owner,
-         one_user_leaves_something_to_others, without_munged_it_says_so);
+         one_user_leaves_something_to_others, open_files_of_one_user_leave_memory_to_others,
+         without_munged_it_says_so);
     CASE(s, "attackers", 60, another_method, auth_is_nothing, a_credential_is_of_one_handshake,
          an_altered_credential, sessions_of_others_stay);
     return run_suite(s);

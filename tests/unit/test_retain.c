@@ -651,6 +651,30 @@ START_TEST(strict_and_the_store_is_full)
 }
 END_TEST
 
+/* Nor for what the store refuses of another file, which is as full. */
+START_TEST(strict_and_the_store_is_full_of_others)
+{
+    char buf[PAGE] = {0};
+    struct zc_handle *other;
+
+    start_lossy(ZC_REPLAY_STRICT);
+    other = open_flags("/g", NEW);
+    put(0, PAGE, 'a');
+    hand_over();
+    refuses(ZC_FAULT_WRITE | ZC_FAULT_SYNC, ENOSPC);
+    ck_assert_int_eq(zc_cache_write(other, buf, PAGE, 0), PAGE);
+    ck_assert_int_eq(zc_cache_flush(other, ZC_LEVEL_STAGED), -ENOSPC);
+    ck_assert_int_eq(zc_cache_write(file, buf, PAGE, PAGE), -ENOSPC);
+    ck_assert_uint_eq(stats().retained_bytes, PAGE);
+    zc_store_fault_set(store, 0, 0, 0, 0);
+    ck_assert_int_eq(zc_cache_flush(other, ZC_LEVEL_STAGED), 0);
+    ck_assert_int_eq(zc_cache_close(other), 0);
+    flush_ok();
+    ck_assert_uint_eq(stats().exposed_bytes, 0);
+    stop();
+}
+END_TEST
+
 START_TEST(strict_goes_around_nothing)
 {
     char *buf = calloc(1, 8 * PAGE);
@@ -804,8 +828,8 @@ int main(void)
          what_is_exposed_ends_in_turn, off_keeps_nothing, what_was_exposed_and_cut_off,
          around_the_cache_is_exposed, around_the_cache_once_more, around_the_cache_and_stored);
     CASE(s, "strict", 30, strict_evicts_nothing, strict_readers_find_room,
-         strict_and_the_store_is_full, strict_goes_around_nothing, strict_stores_what_is_squeezed,
-         a_smaller_strict_cache);
+         strict_and_the_store_is_full, strict_and_the_store_is_full_of_others,
+         strict_goes_around_nothing, strict_stores_what_is_squeezed, a_smaller_strict_cache);
     CASE(s, "others", 30, a_refresh_after_it_was_handed_over, a_refresh_keeps_the_rest,
          a_strict_refresh_stores_it, giving_up_a_part_keeps_the_rest, the_size_survives);
     return run_suite(s);

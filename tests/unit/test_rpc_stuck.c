@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "raw_peer.h"
+#include "zc_tp_fault.h"
 #include "zc_view.h"
 
 enum { STUCK = 8 }; /* requests; more than the server has threads for calls */
@@ -181,6 +182,86 @@ START_TEST(views_are_decoded_beside)
 }
 END_TEST
 
+static void list_write(struct raw *r, uint64_t handle, char *data, const struct zc_mr *mr)
+{
+    unsigned char list[200];
+    struct zc_view_list l;
+    struct zc_msg m = {.type = ZC_T_LIST_WRITE,
+                       .flags = ZC_F_RMA,
+                       .session = r->last.session,
+                       .handle = handle,
+                       .raddr = mr->raddr,
+                       .rkey = mr->rkey,
+                       .len = 16};
+    size_t n;
+
+    zc_view_list_begin(&l, list, sizeof list);
+    ck_assert(zc_view_list_add(&l, 100, 8) && zc_view_list_add(&l, 20000, 8));
+    n = zc_view_list_end(&l);
+    m.disp = (uint64_t)l.first;
+    m.list = (struct zc_bytes){list, (uint32_t)n};
+    memset(data, 'x', 16);
+    raw_send(r, &m);
+}
+
+/* Transfers with a client that is cut off do not end when it is dropped.  They have all buffers and
+ * places for lists, of which others get new ones. */
+START_TEST(what_goes_with_a_client_that_is_gone)
+{
+    enum { MANY = 20 };
+    struct zc_msg bye = {.type = ZC_T_BYE};
+    struct zc_mr mine, theirs;
+    struct zc_tp *tp;
+    struct raw other;
+    char data[32];
+    uint64_t h;
+
+    rig_transport = zc_tp_fault_open;
+    rig_up(&rig, NULL, NULL);
+    tp = zc_tp_fault_last();
+    rig_transport = zc_tp_loop_open;
+    net = rig_net(20000);
+    client = rig_connect(&rig, net);
+    raw_up(&peer, &rig);
+    raw_hello(&peer, 60000, ZC_PROTOCOL);
+    h = raw_open("/f");
+    ck_assert_int_eq(zc_tp_reg(peer.tp, data, 16, &theirs), 0);
+    zc_tp_fault_set(tp, ZC_TP_FAULT_PULL, ZC_TP_FAULT_HANG, 1, UINT64_MAX);
+    for (int i = 0; i < MANY; i++)
+        list_write(&peer, h, data, &theirs);
+    WAIT_FOR(zc_tp_fault_raised(tp) >= 16);
+    bye.session = peer.last.session;
+    raw_send(&peer, &bye);
+    WAIT_FOR(rig_stat(client, "sessions") == 1);
+    zc_tp_fault_set(tp, 0, 0, 0, 0);
+
+    raw_up(&other, &rig);
+    other.id = 4712;
+    raw_hello(&other, 60000, ZC_PROTOCOL);
+    ck_assert_int_eq(zc_tp_reg(other.tp, data + 16, 16, &mine), 0);
+    h = rig_open(client, "/g");
+    ck_assert_int_eq(zc_client_write(client, h, "y", 1, 0), 1);
+    {
+        struct zc_msg m = {.type = ZC_T_OPEN,
+                           .session = other.last.session,
+                           .open_flags = ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE,
+                           .mode = 0644,
+                           .path = {"/g", 2}};
+
+        raw_call(&other, &m);
+        ck_assert_int_eq(other.last.status, 0);
+        list_write(&other, other.last.handle, data + 16, &mine);
+        WAIT_FOR((zc_tp_progress(other.tp, 10), other.last.type == (ZC_T_LIST_WRITE | ZC_REPLY)));
+        ck_assert_int_eq(other.last.status, 0);
+    }
+    ck_assert_uint_eq(rig_stat(client, "lists"), MANY + 1);
+    zc_tp_dereg(other.tp, &mine);
+    zc_tp_dereg(peer.tp, &theirs);
+    zc_tp_close(other.tp);
+    down();
+}
+END_TEST
+
 /* A client with all requests it may have under way can say that it lives, and that it goes. */
 START_TEST(signs_of_life_are_always_taken)
 {
@@ -237,6 +318,7 @@ int main(void)
 
     zc_log_init(NULL);
     CASE(s, "stuck", 60, calls_about_a_file, calls_about_a_path, calls_about_many_paths,
-         views_are_decoded_beside, signs_of_life_are_always_taken, what_a_client_leaves_behind);
+         views_are_decoded_beside, what_goes_with_a_client_that_is_gone,
+         signs_of_life_are_always_taken, what_a_client_leaves_behind);
     return run_suite(s);
 }
