@@ -398,7 +398,7 @@ int zc_file_settle(struct zc_cache *c, struct zc_file *f)
         lost = !c->store->remembers || zc_store_ping(c->store) < 0;
     }
     zc_lock_get(&c->lock);
-    if (lost && f->ledger.unsure.n > 0) {
+    if (lost && !f->unlinked && (f->ledger.unsure.n > 0 || !c->store->remembers)) {
         zc_ledger_lose(c, f, &f->ledger.unsure, &why);
         f->ledger.unsure = (struct zc_spans){0};
         why = f->ledger.lost_why;
