@@ -394,8 +394,9 @@ int zc_file_settle(struct zc_cache *c, struct zc_file *f)
     rc_rd = close_one(rd);
     rc_wr = close_one(wr);
     if (rc_wr < 0) {
-        zc_why_set(&why, rc_wr, "close of %s: %s", f->path, zc_error_text(rc_wr));
-        lost = !c->store->remembers || zc_store_ping(c->store) < 0;
+        zc_why_set(&why, rc_wr == -EOWNERDEAD ? -EIO : rc_wr, "close of %s: %s", f->path,
+                   zc_error_text(rc_wr));
+        lost = rc_wr == -EOWNERDEAD || !c->store->remembers || zc_store_ping(c->store) < 0;
     }
     zc_lock_get(&c->lock);
     if (lost && !f->unlinked && (f->ledger.unsure.n > 0 || !c->store->remembers)) {
