@@ -315,6 +315,10 @@ int zc_cache_flush_later(struct zc_handle *h, enum zc_level level);
 /* The same for somebody who tells all others that share the handle. */
 int zc_cache_flush_for_all(struct zc_handle *h, enum zc_level level);
 
+/* Writes back, down to ZC_LEVEL_STORED, what is here of that file, if it is.  What fails is told to
+ * those who flush or close it, however often this was told of it. */
+int zc_cache_flush_file(struct zc_cache *c, uint64_t dev, uint64_t ino);
+
 /* The writer of these bytes has been told that they could not be written back, or that they are
  * lost: those still refused are forgotten, as is what they made of the file's size.  Waits for
  * store writes of them that are under way, and asks the store for the size: blocks.  `len`

@@ -333,6 +333,26 @@ int zc_cache_flush_for_all(struct zc_handle *h, enum zc_level level)
     return flush_and_wait(h->file->cache, h->file, h, level, true);
 }
 
+int zc_cache_flush_file(struct zc_cache *c, uint64_t dev, uint64_t ino)
+{
+    struct zc_file *f;
+    int rc;
+
+    zc_lock_get(&c->lock);
+    f = zc_file_find(c, dev, ino);
+    if (f)
+        f->refs++;
+    zc_lock_put(&c->lock);
+    if (!f)
+        return 0;
+    rc = flush_and_wait(c, f, NULL, ZC_LEVEL_STORED, false);
+    zc_lock_get(&c->lock);
+    f->refs--;
+    zc_file_reap(f);
+    zc_cache_unlock(c);
+    return rc;
+}
+
 static void forget(struct zc_flush *fl)
 {
     free(fl);
