@@ -67,10 +67,18 @@ for how in ${HEAL_HOW:-local fabric}; do
     stop_daemon 0 || fail "status $? of the daemon"
     goes_on 0
 
+    # A spare takes the place of one: the address file names it from then on.
+    start_daemon 2 "${opts[@]}"
+    stop_daemon 1 KILL
+    cp 2.addr 1.new
+    mv 1.new 1.addr
+    rounds 2 || fail "$how: it does not go on with the spare: $(cat err)"
+
     finish
     stop_daemon 0 || fail "status $? of the daemon"
-    stop_daemon 1 || fail "status $? of the daemon"
-    cmp <(grep -c "there after" err) <(echo 6) || fail "$how: not found again six times: $(cat err)"
+    stop_daemon 2 || fail "status $? of the spare"
+    cmp <(grep -c "there after" err) <(echo 7) || fail "$how: not found again 7 times: $(cat err)"
+    rm -f 1.addr
 
     # One that does not come back is an error, in time.
     start_daemon 0 "${opts[@]}"
