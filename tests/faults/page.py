@@ -12,6 +12,7 @@ import sys
 sys.dont_write_bytecode = True
 
 from cells import AXES, all_cells, PROMISES  # noqa: E402
+from mechanisms import MECHANISMS, check  # noqa: E402
 
 KINDS = {
     "store-once": "a call of the store below the daemon's cache, of any kind",
@@ -239,9 +240,16 @@ class Page:
                 ["case", "variant", "write", "of neither", "write and close", "of neither",
                  "runs"], lines)
 
+    @staticmethod
+    def mechanisms_part():
+        return "## In `make check`\n\nWhat it runs of each mechanism (tests/):\n\n" + rows(
+            ["mechanism", "test: case"],
+            [[what, "; ".join(f"`{s}`" for s in shown)] for what, shown in MECHANISMS])
+
     def text(self):
         return "\n".join([self.head(), self.matrix_part(), self.sweep_part(), self.soak_part(),
-                          self.hosts_part(), self.costs_part(), self.cells_part()])
+                          self.hosts_part(), self.costs_part(), self.mechanisms_part(),
+                          self.cells_part()])
 
 
 def check_quotations(semantics):
@@ -254,6 +262,7 @@ def check_quotations(semantics):
 
 
 if __name__ == "__main__":
-    check_quotations(os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                  "../../doc/SEMANTICS.md"))
+    here = os.path.dirname(os.path.abspath(__file__))
+    check_quotations(os.path.join(here, "../../doc/SEMANTICS.md"))
+    check(os.path.join(here, ".."))
     print(Page(sys.argv[1]).text(), end="")
