@@ -88,7 +88,7 @@ supervise() {
 run_job() {
     local preload=${LD_PRELOAD:-} in out report status=
 
-    if ((preload_plugin)); then preload=$library${preload:+:$preload}; fi
+    if ((preload_plugin)); then preload=$(with_plugin "$preload"); fi
     exec {in}<&0 {out}>&1
     phase=job
     exec {report}< <(supervise "$@")
