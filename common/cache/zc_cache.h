@@ -45,6 +45,7 @@
 struct zc_cache;
 struct zc_file;   /* a file in the cache, shared by all its handles */
 struct zc_handle; /* one open of a file */
+struct zc_share;  /* whose it is, where several share the cache */
 
 enum { ZC_PAGE_SIZE_MIN = 4 << 10, ZC_PAGE_SIZE_MAX = 64 << 20 }; /* bytes */
 
@@ -163,6 +164,14 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
 /* Reads at most `depth` pages ahead for this handle from now on, instead of the cache's own
  * number; 0: none.  An uncached cache never does. */
 void zc_cache_prefetch(struct zc_handle *h, uint32_t depth);
+
+/* Whoever has this number has one share of the cache, besides others (zc_share.h); it is to be put
+ * back as often.  NULL: no memory, and what is opened shares with all who have none. */
+struct zc_share *zc_cache_share(struct zc_cache *c, uint64_t id);
+void zc_cache_share_put(struct zc_cache *c, struct zc_share *s); /* NULL: nothing */
+/* What the handle asks for is of this share (NULL: changes nothing), which may be put back before
+ * the handle is closed.  Once, before its first access. */
+void zc_cache_charge(struct zc_handle *h, struct zc_share *s);
 
 /* Ends the handle, always; no access or flush of it may be under way.  Does not write
  * back: zc_cache_flush() first, or let the background do it (a file nobody has open is

@@ -120,6 +120,13 @@ bool zc_flush_wants_sync(const struct zc_file *f)
     return false;
 }
 
+struct zc_share *zc_flush_share(const struct zc_file *f)
+{
+    const struct zc_flush *fl = zc_list_entry(f->flushes.next, struct zc_flush, link);
+
+    return fl->handle ? fl->handle->share : &f->cache->nobody;
+}
+
 /* What the store said of a failed sync, without the lock.  One that remembers names the bytes,
  * unless it is `gone`. */
 struct sync_failure {
