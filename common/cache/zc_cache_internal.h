@@ -146,14 +146,14 @@ struct zc_file {
 };
 
 struct zc_handle {
-    struct zc_file *file; /* fixed */
-    unsigned flags;       /* fixed */
+    struct zc_file *file;   /* fixed */
+    unsigned flags;         /* fixed */
     struct zc_share *share; /* zc_cache_charge() */
-    uint64_t told_base;   /* failures before the open, or told to all who share it */
-    uint64_t told;        /* failures this handle has been told of */
-    unsigned accesses;    /* begun and not ended */
-    bool disowned;        /* zc_cache_disown() */
-    bool placed;          /* fixed: its open has named the daemons that serve the file */
+    uint64_t told_base;     /* failures before the open, or told to all who share it */
+    uint64_t told;          /* failures this handle has been told of */
+    unsigned accesses;      /* begun and not ended */
+    bool disowned;          /* zc_cache_disown() */
+    bool placed;            /* fixed: its open has named the daemons that serve the file */
 
     struct zc_predict predict;
     struct zc_list ahead;      /* zc_page.ahead_link, oldest first */
@@ -199,11 +199,11 @@ struct zc_cache {
 
     struct zc_list shares; /* zc_share.link */
     unsigned nshares;
-    struct zc_share nobody;            /* one of them: of handles that have no other */
-    unsigned nclaiming;                /* shares that have claimed pages */
-    uint64_t *wants;                   /* room for a number of each, while a level is computed */
+    struct zc_share nobody;             /* one of them: of handles that have no other */
+    unsigned nclaiming;                 /* shares that have claimed pages */
+    uint64_t *wants;                    /* room for a number of each, while a level is computed */
     struct zc_fair_clock writes, reads; /* of the turns of shares */
-    uint64_t tries;                    /* rounds of zc_share_next() */
+    uint64_t tries;                     /* rounds of zc_share_next() */
 
     /* Completions of this critical section; empty whenever the lock is free. */
     struct zc_list done_accesses, done_flushes;

@@ -172,9 +172,9 @@ static void full_scan(struct zc_cache *c)
     assert(s.claimed == c->nclaimed && s.barred == c->nbarred); /* 13 */
     assert(c->npages < 2 || c->nclaimed < c->npages || c->shrunk);
     assert(s.ahead == c->nahead && c->nahead <= c->extent / 4); /* 10 */
-    assert(s.ranges == c->range_bytes);                                 /* free pages hold none */
+    assert(s.ranges == c->range_bytes);                         /* free pages hold none */
     assert(s.lru == zc_lru_length(c) && s.lru == c->lru.n && s.ndirty == c->ndirty); /* 3, 4 */
-    assert(s.used + length(&c->free) == c->nheld);                      /* 12 */
+    assert(s.used + length(&c->free) == c->nheld);                                   /* 12 */
     assert(c->nheld + length(&c->spare) == c->fresh && c->fresh <= c->extent);
     check_shares(c);
     for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++)

@@ -17,8 +17,8 @@
  * their own, and go when no other may: then those bytes are not to be had any more if it dies.
  *
  * For a page that is read ahead an old one goes, or none: old is what was neither written nor read
- * ahead since half a cache of pages was asked for, or one of a share that has more.  A guess shall not displace what was written
- * and will be read soon, nor what another guess has just brought.
+ * ahead since half a cache of pages was asked for, or one of a share that has more.  A guess shall
+ * not displace what was written and will be read soon, nor what another guess has just brought.
  *
  * What it costs
  *  - 24 bytes a page; every use of a page that may go is two list operations, under the lock that

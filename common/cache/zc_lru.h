@@ -44,7 +44,7 @@ void zc_lru_spare(struct zc_cache *c, struct zc_page *p); /* written, or to be r
 bool zc_lru_place(struct zc_cache *c, struct zc_page *p, bool evictable);
 bool zc_lru_holds(const struct zc_page *p); /* may go */
 
-bool zc_lru_any(const struct zc_cache *c);     /* one may go ... */
+bool zc_lru_any(const struct zc_cache *c); /* one may go ... */
 /* ... for a page of the share that nobody has asked for yet */
 bool zc_lru_any_old(const struct zc_cache *c, const struct zc_share *s);
 struct zc_page *zc_lru_retained(const struct zc_cache *c); /* the next that retains; or NULL */

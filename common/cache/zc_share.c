@@ -244,7 +244,8 @@ static uint64_t level(struct zc_cache *c, const struct zc_share *mine, uint64_t 
 
 bool zc_share_full(struct zc_cache *c, const struct zc_share *s)
 {
-    return c->nshares > 1 && c->nbarred == 0 && s->nclaimed >= level(c, s, zc_quota_healthy(c), false);
+    return c->nshares > 1 && c->nbarred == 0 &&
+           s->nclaimed >= level(c, s, zc_quota_healthy(c), false);
 }
 
 uint64_t zc_share_ahead(struct zc_cache *c, const struct zc_share *s, uint64_t quota)
@@ -266,8 +267,8 @@ struct zc_share *zc_share_next(struct zc_cache *c, bool reads)
 
     zc_list_each (&c->shares, n) {
         struct zc_share *s = zc_list_entry(n, struct zc_share, link);
-        uint64_t start = reads ? zc_fair_start(&c->reads, &s->reads)
-                               : zc_fair_start(&c->writes, &s->writes);
+        uint64_t start =
+            reads ? zc_fair_start(&c->reads, &s->reads) : zc_fair_start(&c->writes, &s->writes);
 
         if (s->tried == c->tries || (next && start >= least))
             continue;

@@ -39,7 +39,7 @@ struct zc_share {
     struct zc_list pages;      /* those that may go, the next one first: zc_lru.c */
     struct zc_list dirty;      /* ZC_ON_DIRTY, least recently modified first */
 
-    struct zc_list room; /* its accesses that wait for a page, zc_access.link ... */
+    struct zc_list room;      /* its accesses that wait for a page, zc_access.link ... */
     struct zc_list room_link; /* ... and it is on cache->room */
     unsigned ncurbed;         /* how many are on cache->curbed */
 

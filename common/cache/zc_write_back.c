@@ -168,9 +168,9 @@ static struct zc_page *wanted_page(struct zc_cache *c, struct zc_file *f)
 
 /* Something to do for a file that somebody waits for, or that nobody has open. */
 struct eager {
-    struct zc_file *file; /* NULL: there is nothing */
-    struct zc_page *page; /* to be written; or NULL */
-    int kind;             /* of the job */
+    struct zc_file *file;   /* NULL: there is nothing */
+    struct zc_page *page;   /* to be written; or NULL */
+    int kind;               /* of the job */
     struct zc_share *share; /* whose turn it takes */
 };
 

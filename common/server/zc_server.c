@@ -427,6 +427,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
     zc_lock_init(&s->lock, ZC_ORDER_SERVER);
     zc_list_init(&s->shaking);
     zc_list_init(&s->users);
+    zc_list_init(&s->sharers);
     zc_list_init(&s->sessions);
     zc_list_init(&s->leaving);
     zc_list_init(&s->dropped);

@@ -4,6 +4,7 @@
  * zc_session.c       sessions of clients and their handles
  * zc_session_vouch.c who they are, where munge says it
  * zc_user.c          the users of a server that has many
+ * zc_sharer.c        who of its clients share with whom
  * zc_dropped.c       clients whose session was ended, and who are told so
  * zc_account.c       what clients make it hold
  * zc_audit.c         who did what
@@ -55,6 +56,7 @@
 #include "zc_seal.h"
 #include "zc_server.h"
 #include "zc_shake.h"
+#include "zc_sharer.h"
 #include "zc_transport.h"
 #include "zc_wire.h"
 
@@ -154,6 +156,7 @@ struct zc_server {
     struct zc_list sessions; /* struct zc_session */
     struct zc_list by_id[ZC_SERVER_BUCKETS];
     struct zc_list users;   /* struct zc_user: of whom there are sessions */
+    struct zc_list sharers; /* struct zc_sharer, the same */
     struct zc_list leaving; /* those whose requests or closes are under way */
     struct zc_list dropped; /* struct zc_dropped, and how many */
     unsigned ndropped;
@@ -274,6 +277,7 @@ struct zc_session {
     bool vouching;                /* the same: its credential is being read */
     struct zc_cred *cred;         /* whose it is; NULL: not known yet, or the owner's */
     struct zc_user *user;         /* who has it, of a server of many; NULL: not counted */
+    struct zc_sharer *sharer;     /* whose part of the server it has; NULL: nobody's */
     unsigned opens;               /* of his open files: its own, ... */
     size_t open_bytes;            /* ... and what they take */
     struct zc_keys keys;          /* since AUTH, as are: */

@@ -1,5 +1,5 @@
-/* test_share.c - two jobs and one cache, a greedy and a modest one: what each has of pages, of dirty
- * room and of the store, by counting.
+/* test_share.c - two jobs and one cache, a greedy and a modest one: what each has of pages, of
+ * dirty room and of the store, by counting.
  *
  * Each test runs twice: with a share for each job, and with none, where the greedy one gets in the
  * way of the other as it would in any cache.  A page's bytes say whose it is, 'g' or 'm': so the
