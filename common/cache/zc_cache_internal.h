@@ -200,6 +200,7 @@ struct zc_cache {
     struct zc_list shares; /* zc_share.link */
     unsigned nshares;
     struct zc_share nobody;             /* one of them: of handles that have no other */
+    unsigned nopen;                     /* shares, but nobody's, that have files open */
     unsigned nclaiming;                 /* shares that have claimed pages */
     uint64_t *wants;                    /* room for a number of each, while a level is computed */
     struct zc_fair_clock writes, reads; /* of the turns of shares */

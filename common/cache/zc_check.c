@@ -138,7 +138,8 @@ static void check_file(struct zc_cache *c, struct zc_file *f)
 
 static void check_shares(const struct zc_cache *c) /* 15 */
 {
-    uint64_t waiting = 0, pages = 0, claimed = 0, dirty = 0, ahead = 0, fills = 0, claiming = 0;
+    uint64_t waiting = 0, pages = 0, claimed = 0, dirty = 0, ahead = 0, fills = 0, claiming = 0,
+             open = 0;
 
     zc_list_each (&c->shares, n) {
         const struct zc_share *s = zc_list_entry(n, struct zc_share, link);
@@ -149,11 +150,12 @@ static void check_shares(const struct zc_cache *c) /* 15 */
         pages += s->npages;
         claimed += s->nclaimed;
         claiming += s->nclaimed > 0;
+        open += s->handles > 0 && s != &c->nobody;
         dirty += length(&s->dirty);
         ahead += s->nahead;
         fills += s->nfills_ahead;
     }
-    assert(length(&c->shares) == c->nshares && claiming == c->nclaiming);
+    assert(length(&c->shares) == c->nshares && claiming == c->nclaiming && open == c->nopen);
     assert(pages == c->nused && claimed == c->nclaimed && dirty == c->ndirty);
     assert(ahead == c->nahead && fills == c->nfills_ahead && waiting == c->st.waiting_room);
 }

@@ -287,7 +287,7 @@ static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct ope
     swap_path(f, &o->path);
     o->handle->file = f;
     o->handle->share = &c->nobody;
-    c->nobody.handles++;
+    zc_share_open(c, &c->nobody);
     zc_ahead_open(c, o->handle, attr->block_size, stride);
     o->handle->flags = flags;
     zc_retain_choose(c, f, flags);
@@ -515,8 +515,7 @@ int zc_cache_close(struct zc_handle *h)
     f->handles--;
     f->nplaced -= h->placed;
     c->st.handles--;
-    h->share->handles--;
-    zc_share_reap(c, h->share);
+    zc_share_close(c, h->share);
     zc_ctl_put(c, f);
     while (f->token.looking)
         zc_cache_wait(c); /* so that this close is told what closing the store's files says */

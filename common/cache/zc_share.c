@@ -104,6 +104,19 @@ void zc_cache_share_put(struct zc_cache *c, struct zc_share *s)
     zc_cache_unlock(c);
 }
 
+void zc_share_open(struct zc_cache *c, struct zc_share *s)
+{
+    zc_assert_held(&c->lock);
+    c->nopen += s->handles++ == 0 && s != &c->nobody;
+}
+
+void zc_share_close(struct zc_cache *c, struct zc_share *s)
+{
+    zc_assert_held(&c->lock);
+    c->nopen -= --s->handles == 0 && s != &c->nobody;
+    zc_share_reap(c, s);
+}
+
 void zc_cache_charge(struct zc_handle *h, struct zc_share *s)
 {
     struct zc_cache *c = h->file->cache;
@@ -112,9 +125,9 @@ void zc_cache_charge(struct zc_handle *h, struct zc_share *s)
         return;
     zc_lock_get(&c->lock);
     zc_debug_assert(h->accesses == 0 && h->nahead == 0 && h->share == &c->nobody);
-    h->share->handles--;
+    zc_share_close(c, h->share);
     h->share = s;
-    s->handles++;
+    zc_share_open(c, s);
     zc_lock_put(&c->lock);
 }
 
@@ -290,6 +303,11 @@ static void to_the_end(struct zc_cache *c, struct zc_share *s)
 bool zc_share_turns(const struct zc_cache *c)
 {
     return c->nclaiming > 1;
+}
+
+bool zc_share_crowd(const struct zc_cache *c)
+{
+    return c->nopen > 1;
 }
 
 void zc_share_wrote(struct zc_cache *c, struct zc_share *s, uint64_t bytes)

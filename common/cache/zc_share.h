@@ -75,8 +75,12 @@ struct zc_share *zc_share_giver(const struct zc_cache *c);
  * zc_share_round().  `reads`: whose turn to read it is; else to write. */
 void zc_share_round(struct zc_cache *c);
 struct zc_share *zc_share_next(struct zc_cache *c, bool reads);
-/* Several have something to be written. */
+/* Several have something to be written; or have files open, and so may come at any moment. */
 bool zc_share_turns(const struct zc_cache *c);
+bool zc_share_crowd(const struct zc_cache *c);
+/* A handle of it begins, or ends, which may free it. */
+void zc_share_open(struct zc_cache *c, struct zc_share *s);
+void zc_share_close(struct zc_cache *c, struct zc_share *s);
 void zc_share_wrote(struct zc_cache *c, struct zc_share *s, uint64_t bytes);
 void zc_share_reads(struct zc_cache *c, struct zc_share *s, uint64_t bytes);
 

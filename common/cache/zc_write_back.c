@@ -5,7 +5,8 @@
  *
  * Of several who share the cache (zc_share.h) the one whose turn it is comes first, for whatever of
  * these reasons, but the last: so that what one of them has left alone gets written however much
- * others ask for.  A store write is shorter then, for turns to come soon.
+ * others ask for.  Where several have files
+ * open a store write is shorter, for turns to come soon.
  *
  * Watermarks, an example: capacity 512 MiB, high 75%, low 50%.  Writers fill the cache;
  * at the first byte beyond 384 MiB unwritten `draining` is set and the flushers write the
@@ -332,7 +333,7 @@ static bool pick(struct zc_cache *c, struct write_job *job, struct zc_page **pag
 
     *page = NULL;
     job->kind = JOB_WRITE;
-    *limit = zc_share_turns(c) ? c->cfg.max_io / SHARED_IO : c->cfg.max_io;
+    *limit = zc_share_crowd(c) ? c->cfg.max_io / SHARED_IO : c->cfg.max_io;
     job->file = zc_token_due(c, now, wake);
     if (job->file) {
         job->kind = JOB_LOOK;
