@@ -52,7 +52,7 @@ static void serve_waiting(struct zc_server *s)
         zc_bounce_serve(s);
         zc_transfer_serve(s);
         zc_unread_serve(s);
-    } while (s->bounce.nfree && !zc_list_empty(&s->bounce.waiting));
+    } while (zc_bounce_next(&s->bounce));
 }
 
 /* What was thrown away so far, for whatever reason. */

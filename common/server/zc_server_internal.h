@@ -37,7 +37,7 @@
  *    zc_export.busy is not 0 while there is one.
  * 6. A request that is not running waits for one thing, the pool, the cache's write-back or a
  *    lock; or its transfer's pieces wait, each for a page, a buffer or the fabric.
- * 7. When the main loop has gone round, a buffer is free or wanted, not both.
+ * 7. When the main loop has gone round, no buffer is free that one who waits for it may have.
  * 8. A session that another one takes the place of (`follows`) has been freed when that is told of.
  * 9. A view in memory has an owner, a session or a request; an installation waits only while
  *    another one is under way.
@@ -134,6 +134,7 @@ struct zc_bounce {
 /* Somebody who wants one. */
 struct zc_bounce_wait {
     struct zc_list link;
+    struct zc_session *session;
     void (*got)(struct zc_bounce_wait *w, unsigned char *buf);
 };
 
@@ -470,7 +471,9 @@ void zc_transfer_start(struct zc_request *r);
 /* What a request that writes brought is to be kept no longer.  Blocks; not on the server's thread.
  */
 void zc_transfer_give_up(struct zc_request *r);
-/* Begins those that waited for others' lists to go; from the main loop only. */
+/* The next that waits for others' lists to go, and need not any more; or NULL. */
+struct zc_transfer *zc_transfer_next(const struct zc_server *s);
+/* Begins those; from the main loop only. */
 void zc_transfer_serve(struct zc_server *s);
 /* Nothing of it is under way; NULL is fine. */
 void zc_transfer_free(struct zc_session *ss, struct zc_transfer *t);
@@ -482,6 +485,8 @@ int zc_bounce_make(struct zc_server *s); /* if there are none yet */
 /* NULL: w->got() will be called. */
 unsigned char *zc_bounce_get(struct zc_bounce *b, struct zc_bounce_wait *w);
 void zc_bounce_give(struct zc_bounce *b, unsigned char *buf);
+/* Who waits and may have one, if there is one; NULL: nobody. */
+struct zc_bounce_wait *zc_bounce_next(const struct zc_bounce *b);
 void *zc_bounce_desc(const struct zc_bounce *b, const unsigned char *buf); /* for the fabric */
 /* Gives free buffers to those who wait for one; from the main loop only. */
 void zc_bounce_serve(struct zc_server *s);

@@ -13,6 +13,7 @@ struct zc_sharer {
     unsigned sessions;
     struct zc_share *share; /* of the cache; or NULL */
     struct zc_pool_turn turn;
+    unsigned few[ZC_FEW]; /* that it has */
 };
 
 /* "rank 3 (uid 1000, node7:4711, job slurm 17.0)" -> "slurm 17.0"; without a job, or where its
@@ -99,6 +100,28 @@ void zc_sharer_leave(struct zc_session *ss)
     ss->server->stats.sharers--;
     zc_list_del(&x->link);
     free(x);
+}
+
+bool zc_sharer_may(const struct zc_session *ss, enum zc_few kind, unsigned all)
+{
+    uint64_t n = ss->server->stats.sharers, part;
+
+    if (!ss->sharer || n < 2)
+        return true;
+    part = all / n;
+    return ss->sharer->few[kind] < (part > 0 ? part : 1);
+}
+
+void zc_sharer_took(const struct zc_session *ss, enum zc_few kind)
+{
+    if (ss->sharer)
+        ss->sharer->few[kind]++;
+}
+
+void zc_sharer_gave(const struct zc_session *ss, enum zc_few kind)
+{
+    if (ss->sharer)
+        ss->sharer->few[kind]--;
 }
 
 struct zc_pool_turn *zc_sharer_turn(const struct zc_session *ss)

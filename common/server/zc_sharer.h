@@ -12,6 +12,7 @@
 #ifndef ZC_SHARER_H
 #define ZC_SHARER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "zc_pool.h"
@@ -22,6 +23,15 @@ struct zc_session;
 /* The session begins, is known, and ends. */
 void zc_sharer_enter(struct zc_session *ss);
 void zc_sharer_leave(struct zc_session *ss);
+
+/* Things of which a server has few, and which are held while their holder waits for room. */
+enum zc_few { ZC_FEW_BUFFERS, ZC_FEW_LISTS, ZC_FEW };
+
+/* Whether one of those of the session may have one more: where several share, each has its part of
+ * `all` and no more, so that what some hold while they wait is not what others wait for. */
+bool zc_sharer_may(const struct zc_session *ss, enum zc_few kind, unsigned all);
+void zc_sharer_took(const struct zc_session *ss, enum zc_few kind);
+void zc_sharer_gave(const struct zc_session *ss, enum zc_few kind);
 
 /* Any thread, of a session that lives. */
 struct zc_pool_turn *zc_sharer_turn(const struct zc_session *ss);
