@@ -26,7 +26,7 @@
 
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_LATE };
 enum { DEFAULT_TIMEOUT_S = 10, MIN_TIMEOUT_MS = 100, MAX_TIMEOUT_MS = 24 * 3600 * 1000 };
-enum { GRACE_MS = 1000 }; /* for what keeps --timeout by itself, and says more */
+enum { GRACE_MS = 5000 }; /* for what keeps --timeout by itself, and says more; on a busy machine */
 enum { DEFAULT_INTERVAL_S = 1, MIN_INTERVAL_MS = 100 };
 
 static const struct ctl_command commands[] = {
