@@ -69,7 +69,8 @@ within() {
         mount -t proc proc "$dir/proc" && mount --rbind /sys "$dir/sys" &&
             mount --rbind /dev "$dir/dev" && mount -t tmpfs -o mode=1777 shm "$dir/dev/shm" &&
             mount -t tmpfs -o mode=755 run "$dir/run" || exit 99
-        # For users, as systems have it.
+        # As systems have them.
+        [[ -e $dir/etc/mtab ]] || ln -s ../proc/self/mounts "$dir/etc/mtab"
         [[ ! -e /dev/fuse ]] || [[ -e $dir/fuse ]] || mknod -m 666 "$dir/fuse" c 10 229 || exit 99
         [[ ! -e /dev/fuse ]] || mount --bind "$dir/fuse" "$dir/dev/fuse" || exit 99
         cat /etc/resolv.conf >"$dir/etc/resolv.conf"
