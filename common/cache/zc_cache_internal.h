@@ -204,7 +204,7 @@ struct zc_cache {
     unsigned nclaiming;                 /* shares that have claimed pages */
     uint64_t *wants;                    /* room for a number of each, while a level is computed */
     struct zc_fair_clock writes, reads; /* of the turns of shares */
-    uint64_t tries;                     /* rounds of zc_share_next() */
+    uint64_t tries;                     /* rounds of zc_share_reader(), and writer */
 
     /* Completions of this critical section; empty whenever the lock is free. */
     struct zc_list done_accesses, done_flushes;

@@ -523,7 +523,7 @@ static struct zc_page *next_fill(struct zc_cache *c)
     struct zc_page *p;
 
     zc_share_round(c);
-    while ((s = zc_share_next(c, true)) != NULL) {
+    while ((s = zc_share_reader(c)) != NULL) {
         p = first_fill(c, &s->fills);
         if (!p && ahead)
             p = first_fill(c, &s->fills_ahead);

@@ -273,17 +273,36 @@ void zc_share_round(struct zc_cache *c)
     c->tries++;
 }
 
-struct zc_share *zc_share_next(struct zc_cache *c, bool reads)
+struct zc_share *zc_share_reader(struct zc_cache *c)
 {
     struct zc_share *next = NULL;
     uint64_t least = 0;
 
     zc_list_each (&c->shares, n) {
         struct zc_share *s = zc_list_entry(n, struct zc_share, link);
-        uint64_t start =
-            reads ? zc_fair_start(&c->reads, &s->reads) : zc_fair_start(&c->writes, &s->writes);
+        uint64_t start = zc_fair_start(&c->reads, &s->reads);
 
-        if (s->tried == c->tries || (next && start >= least))
+        if (s->tried == c->tries || (zc_list_empty(&s->fills) && zc_list_empty(&s->fills_ahead)) ||
+            (next && start >= least))
+            continue;
+        next = s;
+        least = start;
+    }
+    if (next)
+        next->tried = c->tries;
+    return next;
+}
+
+struct zc_share *zc_share_writer(struct zc_cache *c, const struct zc_share *also)
+{
+    struct zc_share *next = NULL;
+    uint64_t least = 0;
+
+    zc_list_each (&c->shares, n) {
+        struct zc_share *s = zc_list_entry(n, struct zc_share, link);
+        uint64_t start = zc_fair_start(&c->writes, &s->writes);
+
+        if (s->tried == c->tries || (s->nclaimed == 0 && s != also) || (next && start >= least))
             continue;
         next = s;
         least = start;

@@ -72,9 +72,11 @@ uint64_t zc_share_ahead(struct zc_cache *c, const struct zc_share *s, uint64_t q
 struct zc_share *zc_share_giver(const struct zc_cache *c);
 
 /* The next in turn that was not tried in this round; NULL: all were.  A round begins by
- * zc_share_round().  `reads`: whose turn to read it is; else to write. */
+ * zc_share_round(). Of those that have pages to be read; or claimed ones, to be written, and
+ * `also`. */
 void zc_share_round(struct zc_cache *c);
-struct zc_share *zc_share_next(struct zc_cache *c, bool reads);
+struct zc_share *zc_share_reader(struct zc_cache *c);
+struct zc_share *zc_share_writer(struct zc_cache *c, const struct zc_share *also);
 /* Several have something to be written; or have files open, and so may come at any moment. */
 bool zc_share_turns(const struct zc_cache *c);
 bool zc_share_crowd(const struct zc_cache *c);

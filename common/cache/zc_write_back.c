@@ -347,7 +347,7 @@ static bool pick(struct zc_cache *c, struct write_job *job, struct zc_page **pag
     if (c->draining && c->dirty_bytes <= c->low_bytes)
         c->draining = false;
     zc_share_round(c);
-    while ((s = zc_share_next(c, false)) != NULL) {
+    while ((s = zc_share_writer(c, eager.file ? eager.share : &c->nobody)) != NULL) {
         if (eager.file && eager.share == s) {
             take_eager(c, &eager, job, page);
             return true;
