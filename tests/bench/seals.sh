@@ -7,9 +7,9 @@
 # it, has tests/bench/noseal.c preloaded, with which a seal is nothing. In turn, so that both see
 # the same noise: reads of 4 KiB that are cached, and opens with their closes; by the local socket
 # and by each provider. Printed: the medians of both, and of the ratios of neighbours in time; and
-# what making and checking the seals takes by itself, in processor time, beside the round trip, which
-# a busy machine makes longer, and never the seals. Neither shall be more than 5 percent. Every
-# byte read is compared.
+# what making and checking the seals takes by itself, in processor time, beside the round trip,
+# which a busy machine makes longer, and never the seals. Neither shall be more than 5 percent.
+# Every byte read is compared.
 #
 #     --count N     2000 reads, and a quarter as many opens, of one measurement
 #     --providers   'tcp;ofi_rxm net'
