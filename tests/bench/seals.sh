@@ -86,7 +86,8 @@ done
 
 bench_results store=tmpfs
 printf '%d repetitions in turn, verified\n' "${opt[repeats]}"
-bench_table '|with seals, us|without|ratio|lowest|highest|seals alone, us|of the trip, %' '.cases[] | .case as $c
+bench_table '|with seals, us|without|ratio|lowest|highest|seals alone, us|of the trip, %' '
+    .cases[] | .case as $c
     | (.variants | map({key: .variant, value: .metrics}) | from_entries) as $v
     | [$c, ($v["with seals"].us | m(1)), ($v.without.us | m(1)),
        ($v["with seals"].ratio | m(3), (.lowest | n(3)), (.highest | n(3))),
