@@ -236,7 +236,9 @@ class Page:
             "and checksums\n(`zcache_checksum=on`), beside neither, in turns.  MB/s, medians " \
             "(lowest-highest) of runs that\nverified all bytes: " \
             f"{conditions['options']['ranks']} ranks, {conditions['work']}, one daemon, " \
-            f"{conditions['store']};\n{conditions['layout']}.\n\n" + rows(
+            f"{conditions['store']};\n{conditions['layout']}.  On a busy machine they need " \
+            "priority over what else runs\nthere, or the spread says more than the medians." \
+            "\n\n" + rows(
                 ["case", "variant", "write", "of neither", "write and close", "of neither",
                  "runs"], lines)
 
