@@ -14,7 +14,7 @@ spoil() {
     rm -rf "$tmp/tree"
     mkdir "$tmp/tree"
     (cd "$top" && cp -r --parents README LICENSE CONTRIBUTING doc/*.md doc/*.json doc/*.svg \
-        doc/results examples common adio_zcache iod tests/mpi tests/unit tests/daemon \
+        doc/faults doc/results examples common adio_zcache iod tests/mpi tests/unit tests/daemon \
         "$tmp/tree") || exit 99
     chmod -R u+w "$tmp/tree"
     sed -i "$2" "$tmp/tree/$1"
