@@ -2,6 +2,7 @@
  *
  * zc_server.c        endpoint, main loop, deadlines, stopping
  * zc_session.c       sessions of clients and their handles
+ * zc_session_begin.c how they begin
  * zc_session_vouch.c who they are, where munge says it
  * zc_user.c          the users of a server that has many
  * zc_sharer.c        who of its clients share with whom
@@ -372,20 +373,28 @@ void zc_server_complain(struct zc_server *s, uint64_t *count, const char *text);
 /* zc_server_check.c: aborts where an invariant does not hold, in debug builds */
 void zc_server_check(struct zc_server *s);
 
-/* zc_session.c */
+/* zc_session_begin.c */
 /* HELLO, whose bytes these are; AUTH. */
 void zc_session_hello(struct zc_server *s, const struct zc_msg *m, const void *buf, size_t len);
 void zc_session_auth(struct zc_server *s, const struct zc_msg *m);
-struct zc_session *zc_session_find(struct zc_server *s, uint64_t id);
-/* One whose client has not shown yet who it is, or NULL. */
-struct zc_session *zc_session_shaking(struct zc_server *s, uint64_t id);
 /* R-HELLO: with our proof, or, where status is not 0, why there is none. */
 int zc_session_answer(struct zc_session *ss, uint64_t tag, int status, const char *why);
 /* Its client is known: it is let in, or refused, by a reply to the message with this tag. */
 void zc_session_known(struct zc_session *ss, uint64_t tag);
+/* The session `id` is no more: who waited for that may begin. */
+void zc_session_followed(struct zc_server *s, uint64_t id);
+/* AUTH takes longer: says so to who is FOLLOWING another session. */
+void zc_session_tell_follower(struct zc_session *ss, uint64_t now);
 /* zc_session_vouch.c */
 void zc_session_vouch(struct zc_server *s, const struct zc_msg *m);
 /* zc_session.c */
+/* By its number: in whatever state; one that is alive; one whose client has not shown yet who it
+ * is. NULL: there is none. */
+struct zc_session *zc_session_any(struct zc_server *s, uint64_t id);
+struct zc_session *zc_session_find(struct zc_server *s, uint64_t id);
+struct zc_session *zc_session_shaking(struct zc_server *s, uint64_t id);
+/* Posts an encoded message, which is traced. */
+int zc_session_post(struct zc_session *ss, const struct zc_msg *m, const void *buf, size_t len);
 /* Ends a session; it is freed when its requests and the closing of its files are done.
  * Not from a transport callback. */
 void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why);
@@ -396,8 +405,6 @@ static inline bool zc_session_gone(const struct zc_session *ss)
 {
     return ss->state >= ZC_SESSION_DEAD;
 }
-/* AUTH takes longer: says so to who is FOLLOWING another session. */
-void zc_session_tell_follower(struct zc_session *ss, uint64_t now);
 /* The slot of a handle number, or NULL. */
 struct zc_slot *zc_session_slot(struct zc_session *ss, uint64_t handle);
 /* Makes a handle number; 0: too many open files. */
