@@ -791,7 +791,7 @@ int main(void)
     zc_log_init(NULL);
     CASE(s, "calls", 60, hello_and_ping, write_and_read, end_of_file_and_holes, errors_say_what,
          store_errors_reach_the_client);
-    CASE(s, "many", 120, threads_share_a_client, a_driver_who_leaves_is_replaced,
+    CASE(s, "many", 300, threads_share_a_client, a_driver_who_leaves_is_replaced,
          a_stopped_client_finds_its_server_alive, more_requests_than_credits);
     CASE(s, "failure", 120, pending_keeps_a_slow_request_alive, idle_client_is_kept, silent_server,
          server_dies, other_version_is_refused_with_a_reason, rubbish_does_no_harm, bad_rma_key,
