@@ -34,12 +34,12 @@ has "client 4: flush the daemon"
 # Of each cause so many lines a minute.
 mkfifo hold
 exec {hold}<>hold
-ZCACHE_LOCAL=1 "$build/tests/daemon/zcflood" opens 0.addr "$tmp/root" 1 1 500 <&"$hold" \
+ZCACHE_LOCAL=1 "$build/tests/daemon/zcflood" opens 0.addr "$tmp/root" 1 1 3000 <&"$hold" \
     {hold}>&- >out 2>&1 &
 daemon_pids[1]=$!
 counter() { "$zcachectl" --daemons 0.addr --json stats | sed -n "s/^ *\"$1\": \([0-9]*\),*$/\1/p"; }
 all_asked() { # it waits for no answer, and some are more than a client may ask at a time
-    (($(counter requests) + $(counter requests_refused) >= 501)) || gone "${daemon_pids[1]}"
+    (($(counter requests) + $(counter requests_refused) >= 3001)) || gone "${daemon_pids[1]}"
 }
 wait_for 120 all_asked || fail "not all came: $(cat out)"
 grep -qx "done" out || fail "$(cat out)"
