@@ -134,6 +134,15 @@ static bool sleep_for_event(struct ofi *o, int timeout_ms)
     return !take_wake(o) && !fds[1].revents;
 }
 
+/* How long to sleep at most, of `left` ms. */
+static int nap_of(struct ofi *o, uint64_t now, int left)
+{
+    bool quiet = now - o->last_event > QUIET_MS * ZC_NS_PER_MS;
+    int most = zc_tp_ofi_have_pending(o) ? RETRY_MS : quiet ? SELDOM_MS : CONNECT_MS;
+
+    return left < most ? left : most;
+}
+
 static int look(struct ofi *o)
 {
     int n = zc_tp_ofi_drain_cq(o);
@@ -177,12 +186,7 @@ int zc_tp_ofi_progress(struct zc_tp *tp, int timeout_ms)
             sched_yield();
             continue;
         }
-        int left = (int)((until - now) / ZC_NS_PER_MS) + 1;
-        if (zc_tp_ofi_have_pending(o) && left > RETRY_MS)
-            left = RETRY_MS;
-        else if (left > CONNECT_MS)
-            left = CONNECT_MS;
-        if (!sleep_for_event(o, left))
+        if (!sleep_for_event(o, nap_of(o, now, (int)((until - now) / ZC_NS_PER_MS) + 1)))
             return look(o);
     }
 }

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "rig.h"
@@ -24,6 +25,31 @@ START_TEST(an_idle_endpoint_sleeps)
     began = zc_now();
     ck_assert_int_eq(zc_tp_progress(tp, 300), 0);
     ck_assert_uint_ge(zc_now() - began, 250 * ZC_NS_PER_MS);
+    zc_tp_close(tp);
+}
+END_TEST
+
+/* How often this thread has slept. */
+static long naps(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_THREAD, &u);
+    return u.ru_nvcsw;
+}
+
+/* What nothing has been said to for seconds is looked at less often: an idle daemon costs little. */
+START_TEST(a_quiet_endpoint_is_looked_at_seldom)
+{
+    struct zc_tp_config cfg = {.max_msg = 1000, .nrecv = 4};
+    struct zc_tp *tp;
+    long before;
+
+    ck_assert_int_eq((_i ? zc_tp_both_open : zc_tp_ofi_open)(&cfg, &tp), 0);
+    ck_assert_int_eq(zc_tp_progress(tp, 2500), 0);
+    before = naps();
+    ck_assert_int_eq(zc_tp_progress(tp, 1000), 0);
+    ck_assert_int_lt(naps() - before, 40);
     zc_tp_close(tp);
 }
 END_TEST
@@ -106,6 +132,7 @@ int main(void)
     }
     tcase_set_timeout(idle, 120);
     tcase_add_loop_test(idle, an_idle_endpoint_sleeps, 0, 2);
+    tcase_add_loop_test(idle, a_quiet_endpoint_is_looked_at_seldom, 0, 2);
     suite_add_tcase(s, idle);
     CASE(s, "service", 120, both_kinds_of_clients_are_served);
     return run_suite(s);
