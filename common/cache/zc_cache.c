@@ -28,6 +28,7 @@
  * 14. valid covers retained; a page is on file->retain.pages iff it retains bytes, and the file is
  *     on cache->retaining then; nstake counts such pages and the claimed ones; retained_bytes of
  * cache and files are the sums (zc_retain.c).
+ * 15. What is shown of a page to other processes a read would be given at once (zc_show.c).
  *
  * Locks: cache->lock guards everything.  One lock is enough because it is held for list and
  * range operations only: never over store calls or copies of data, nor over callbacks but those
