@@ -83,6 +83,8 @@ struct zc_server_config {
     struct zc_view_budget *views; /* borrowed; NULL: clients send lists */
     bool audit;                   /* who does what is logged, at level info */
     bool for_all;                 /* a client may open files for all: see ZC_OPEN_FOR_ALL */
+    bool shows;                   /* processes of this host may read the cache's pages by
+                                     themselves (zc_cache_config.shown) */
     bool terse;                   /* clients name file and bytes: they get the cause alone */
     unsigned prefetch;            /* pages read ahead of these */
     /* Whether this process is of the group that the client names; then it stays that until
