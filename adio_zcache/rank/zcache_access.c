@@ -304,7 +304,8 @@ static int cut(struct transfer *t, struct part *p, int64_t view_off, int64_t max
 /* What an owner of this host shows of its pages is read without asking. */
 static bool look(struct transfer *t, struct part *p)
 {
-    if (!p->client || !p->plain || t->a->dir != ZCACHE_READ || lay_out(t, p))
+    if (!p->client || !p->plain || t->a->dir != ZCACHE_READ ||
+        p->len > zc_client_page_size(p->client) || lay_out(t, p))
         return false;
     p->seen =
         zc_client_peek(p->client, p->owner->number, p->buf, (size_t)p->len, (uint64_t)p->file_off);

@@ -12,6 +12,7 @@
  */
 #include "config.h"
 
+#include "zc_log.h"
 #include "zc_net_internal.h"
 
 enum {
@@ -114,6 +115,9 @@ bool zc_client_peek(struct zc_client *c, uint64_t handle, void *buf, size_t len,
     c->peeks += good;
     zc_net_sent(c);
     zc_lock_put(&c->net->lock);
+    if (good)
+        zc_trace("- handle %llu off %llu len %zu: read out of the memory of %s",
+                 (unsigned long long)handle, (unsigned long long)off, len, c->label);
     return good;
 }
 
