@@ -27,6 +27,7 @@
 static const char *const gauges[] = {
     "sessions",
     "users",
+    "sharers",
     "requests_active",
     "views",
     "view_bytes",

@@ -282,14 +282,20 @@ static void tell(const struct trace *t, const char *path)
     fputc('\n', stderr);
 }
 
+static const char usage[] = "Usage: zcache-merge-trace DIR FILE";
+
 int main(int argc, char **argv)
 {
     struct trace t = {0};
     int rc;
 
     zc_log_init(NULL);
+    if (argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "--help"))) {
+        puts(argv[1][2] == 'v' ? "zcache-merge-trace (zcache) " PACKAGE_VERSION : usage);
+        return 0;
+    }
     if (argc != 3) {
-        fprintf(stderr, "Usage: zcache-merge-trace DIR FILE\n");
+        fprintf(stderr, "%s\n", usage);
         return 2;
     }
     rc = find_parts(argv[1], &t);

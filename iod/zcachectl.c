@@ -7,9 +7,11 @@
 
 #include <errno.h>
 #include <getopt.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "ctl_print.h"
@@ -18,11 +20,13 @@
 #include "ctl_top.h"
 #include "zc_log.h"
 #include "zc_options.h"
+#include "zc_thread.h"
 #include "zc_units.h"
 #include "zc_wire.h"
 
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_LATE };
 enum { DEFAULT_TIMEOUT_S = 10, MIN_TIMEOUT_MS = 100, MAX_TIMEOUT_MS = 24 * 3600 * 1000 };
+enum { GRACE_MS = 5000 }; /* for what keeps --timeout by itself, and says more; on a busy machine */
 enum { DEFAULT_INTERVAL_S = 1, MIN_INTERVAL_MS = 100 };
 
 static const struct ctl_command commands[] = {
@@ -227,6 +231,37 @@ static int complain(const struct args *a, int status, const char *why, const cha
     return status;
 }
 
+/* What asks daemons keeps the time itself.  But their address files, and a collector's, may be of a
+ * file system that does not answer. */
+static void *end_late(void *args)
+{
+    const struct args *a = args;
+    uint64_t ms = a->timeout_ms + GRACE_MS;
+    struct timespec t = {(time_t)(ms / 1000), (long)(ms % 1000 * 1000000)};
+    char time[32], why[128];
+
+    while (nanosleep(&t, &t))
+        ;
+    snprintf(why, sizeof why, "not done within %s: waiting for the file system",
+             zc_show_time(a->timeout_ms, time, sizeof time));
+    fprintf(stderr, "zcachectl: %s\n", why);
+    if (a->json && ftrylockfile(stdout) == 0) {
+        ctl_print_json_error(a->command, why);
+        fflush(stdout);
+    }
+    _exit(EXIT_LATE);
+}
+
+static int limit_time(struct args *a)
+{
+    pthread_t thread;
+    int rc = 0;
+
+    if (a->timeout_ms && a->command->what != CTL_TOP)
+        rc = zc_thread_start(&thread, "limit", end_late, a);
+    return rc < 0 ? complain(a, EXIT_FAILED, zc_error_text(rc), "") : EXIT_OK;
+}
+
 static uint64_t silence(const struct args *a)
 {
     return a->timeout_ms ? a->timeout_ms : DEFAULT_TIMEOUT_S * 1000;
@@ -341,5 +376,8 @@ int main(int argc, char **argv)
         return complain(&a, EXIT_USAGE, a.wrong, "; see zcachectl --help");
     if (rc > 0)
         return EXIT_OK;
+    rc = limit_time(&a);
+    if (rc)
+        return rc;
     return a.command->what == CTL_TOP ? run_top(&a) : run(&a);
 }

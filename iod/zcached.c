@@ -274,6 +274,7 @@ static int create_server(struct iod *d)
                  .share = (unsigned)d->settings.user_share},
         .silence_ms = (unsigned)d->settings.timeout,
         .audit = true,
+        .shares = true,
         .budget = CLIENTS + share_of_clients(&d->settings),
         .open_transport = zc_tp_both_open,
         .provider = d->settings.provider,

@@ -10,6 +10,7 @@ debs=(zcache_ zcache-plugin_ zcache-dev_ zcache-benchmarks_ zcache-doc_)
 for deb in "${debs[@]}"; do
     compgen -G "$deb*.deb" >/dev/null || fail "no package $deb"
 done
+[[ -e $(echo zcache_*.changes) ]] || fail "no zcache_*.changes, which says what belongs together"
 if command -v lintian >/dev/null; then
     # Who maintains them, and why they are uploaded, is for who uploads them to say.
     found=$(lintian --allow-root --tag-display-limit 0 --fail-on none --suppress-tags \
@@ -29,9 +30,63 @@ zcache=$tmp/root/usr/bin/zcache
 mkdir "$tmp/data"
 "$zcache" --version >/dev/null || fail "zcache --version"
 # The launcher finds the others beside itself; the plugin's place is the system's, so it is named.
+export ZCACHE_ALLOW_ROOT=true # of root's own
 LD_PRELOAD=$plugin "$zcache" run --no-preload --root "$tmp/data" -- mpiexec.mpich -n 2 \
     "$tmp/root/usr/bin/simpario" -f "zcache:$tmp/data/x" -p 4 -r 64K -q || fail "simpario"
 for page in 1/zcache 1/simpario 5/zcached.conf 7/zcache 8/zcached; do
     [[ -e $tmp/root/usr/share/man/man$page.${page%%/*}.gz ]] || fail "no manual page $page"
 done
+
+# What the module file names is in the packages.
+module=$tmp/root/usr/share/zcache/modulefiles/zcache
+places=$(awk '/^(prepend-path|setenv)/ { print $3 }' "$module")
+[[ $places ]] || fail "no module file, or no paths in it: $module"
+for place in $places; do
+    [[ -e $tmp/root$place ]] || fail "the module file names $place, which no package has"
+done
+
+# As users have them: installed by dpkg, used by somebody who is not root, and removed again, in a
+# file system over this one that is gone with the namespace.
+cat >"$tmp/over-this" <<'END'
+over=$1
+mount -t tmpfs tmpfs "$over"
+mkdir "$over/upper" "$over/work" "$over/root"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$over/upper,workdir=$over/work" "$over/root"
+for at in sys dev; do mount --rbind "/$at" "$over/root/$at"; done
+mount -t proc proc "$over/root/proc"
+exec chroot "$over/root" bash -eux "$2" "${@:3}"
+END
+cat >"$tmp/install" <<'END'
+export DEBIAN_FRONTEND=noninteractive
+dpkg -i "$@"
+home=$(mktemp -d)
+chown nobody "$home"
+cd "$home"
+runuser -u nobody -- env -u XDG_RUNTIME_DIR HOME="$home" bash -eux "${0%install}use"
+dpkg --purge zcache zcache-plugin zcache-dev zcache-benchmarks zcache-doc
+hash -r
+for program in zcache zcached zcachectl simpario btio; do
+    ! command -v "$program" || exit 1
+done
+END
+cat >"$tmp/use" <<'END'
+zcache --version
+zcache run --root "$HOME" --summary -- mpiexec.mpich -n 2 simpario -f "zcache:$HOME/x" -p 4 \
+    -r 64K -q
+pkg-config --exists --print-errors zcache
+systemd-analyze verify zcached@.service
+END
+chmod 755 "$tmp"
+if unshare --mount true 2>/dev/null && grep -qw overlay /proc/filesystems; then
+    mkdir "$tmp/over"
+    files=()
+    for deb in "${debs[@]}"; do files+=("$PWD/$deb"*.deb); done
+    unshare --mount --propagation private --pid --ipc --fork --kill-child \
+        bash -eu "$tmp/over-this" "$tmp/over" "$tmp/install" "${files[@]}" \
+        >"$tmp/out" 2>&1 </dev/null ||
+        fail "installed: $(cat "$tmp/out")"
+    grep -q '^zcache: summary: .*/x: wrote ' "$tmp/out" || fail "not used: $(cat "$tmp/out")"
+else
+    echo "skipped: installing them needs root and overlayfs"
+fi
 echo "packages: ${#debs[@]}, clean and of use"

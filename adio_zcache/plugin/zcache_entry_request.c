@@ -11,7 +11,20 @@
 
 #include <dlfcn.h>
 
+/* MPI-4.1 has const, and mpi.h of MPICH 4.2 has not: what it declares gets other names here. */
+#define MPI_Request_get_status_all   mpi_h_get_status_all
+#define MPI_Request_get_status_any   mpi_h_get_status_any
+#define MPI_Request_get_status_some  mpi_h_get_status_some
+#define PMPI_Request_get_status_all  mpi_h_pget_status_all
+#define PMPI_Request_get_status_any  mpi_h_pget_status_any
+#define PMPI_Request_get_status_some mpi_h_pget_status_some
 #include "adio.h"
+#undef MPI_Request_get_status_all
+#undef MPI_Request_get_status_any
+#undef MPI_Request_get_status_some
+#undef PMPI_Request_get_status_all
+#undef PMPI_Request_get_status_any
+#undef PMPI_Request_get_status_some
 #include "ad_zcache_seams.h"
 #include "zcache_library.h"
 

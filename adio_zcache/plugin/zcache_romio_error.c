@@ -57,7 +57,7 @@ static const struct {
     {"iodispifseq", "MPI_DISPLACEMENT_CURRENT and MPI_MODE_SEQUENTIAL need each other"},
     {"ioetype", "only whole elements of the etype can be accessed"},
     {"iofiletype", "the file type must be made of whole etypes"},
-    {"iofstypeunsupported", "unknown file system prefix"},
+    {"iofstypeunsupported", "unknown file system prefix (that of zcache is zcache:)"},
     {"ioneedrd", "read-only file or file system"},
     {"ionegoffset", "the result would be a negative offset"},
     {"iopreallocrdwr", "the file must be opened with MPI_MODE_RDWR to be preallocated"},

@@ -105,6 +105,20 @@ static int tell(ADIO_File fd, const struct zcache_opening *me, int root, void *b
     return rc;
 }
 
+/* `mine` is not the group that the file is attached to: what this process has of it is written
+ * before anybody writes newer bytes there, and so does not come over them later.  What cannot be
+ * written is told to who syncs or closes the open it came by. */
+static void write_apart(ADIO_File fd, struct zcache_group *mine)
+{
+    struct zcache_agg *agg = zcache_group_agg(mine);
+
+    zc_warn("%s: processes of this job that could not know of each other have it open; what "
+            "they write meanwhile, each sees after MPI_File_sync only",
+            fd->filename);
+    if (agg)
+        zc_cache_flush_file(zcache_agg_cache(agg), mine->dev, mine->ino);
+}
+
 /* The group that the lowest rank has, if any has one: on every rank the same, or NULL. */
 static int known(ADIO_File fd, const struct zcache_opening *o, struct zcache_group **out)
 {
@@ -126,9 +140,7 @@ static int known(ADIO_File fd, const struct zcache_opening *o, struct zcache_gro
         free(card);
     }
     if (rc == 0 && mine && *out != mine)
-        zc_warn("%s: processes of this job that could not know of each other have it open; what "
-                "they write meanwhile, each sees after MPI_File_sync only",
-                fd->filename);
+        write_apart(fd, mine);
     zcache_group_put(mine);
     return rc;
 }

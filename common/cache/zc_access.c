@@ -29,9 +29,9 @@ static struct zc_page *page_of(struct zc_cache *c, const struct zc_access *a, ui
     return zc_page_find(c, a->handle->file, *no);
 }
 
-static struct zc_page *take_page(struct zc_cache *c, struct zc_file *f, uint64_t no)
+static struct zc_page *take_page(struct zc_cache *c, const struct zc_handle *h, uint64_t no)
 {
-    struct zc_page *p = zc_page_take(c, f, no);
+    struct zc_page *p = zc_page_take(c, h, no);
 
     if (p)
         zc_lru_asked(c);
@@ -48,6 +48,8 @@ static void pin(struct zc_cache *c, struct zc_page *p, struct zc_access *a)
     a->data = zc_page_data(c, p) + a->page_off;
     a->status = 0;
     zc_page_place(c, p);
+    if (a->dir == ZC_WRITE || !p->claimed) /* what is unwritten is of who wrote it */
+        zc_share_give(c, p, a->handle->share);
 }
 
 static enum outcome no_memory(struct zc_access *a)
@@ -63,11 +65,10 @@ static enum outcome no_memory(struct zc_access *a)
 /* Whether a write may begin on page `p` (NULL: one that is not cached): DONE, CURBED or FAILED. */
 static enum outcome ask_quota(struct zc_cache *c, struct zc_access *a, const struct zc_page *p)
 {
-    struct zc_file *f = a->handle->file;
-    enum zc_quota q = a->dir == ZC_WRITE ? zc_quota_ask(c, f, p) : ZC_QUOTA_FREE;
+    enum zc_quota q = a->dir == ZC_WRITE ? zc_quota_ask(c, a->handle, p) : ZC_QUOTA_FREE;
 
     if (q == ZC_QUOTA_FULL)
-        a->status = zc_why_tell(&f->access_why);
+        a->status = zc_why_tell(&a->handle->file->access_why);
     return q == ZC_QUOTA_FREE ? DONE : q == ZC_QUOTA_WAIT ? CURBED : FAILED;
 }
 
@@ -127,6 +128,7 @@ static void complete(struct zc_cache *c, struct zc_access *a)
 static void curb(struct zc_cache *c, struct zc_access *a)
 {
     zc_list_add_tail(&c->curbed, &a->link);
+    a->handle->share->ncurbed++;
     zc_waits_room(c, a);
     zc_kick(c);
 }
@@ -209,23 +211,47 @@ static enum outcome enter(struct zc_cache *c, struct zc_page *p, struct zc_acces
 
 /* ---- room ---- */
 
+/* Behind those of its share that wait already, which has its turn among others that do. */
+static void enter_room(struct zc_cache *c, struct zc_access *a)
+{
+    struct zc_share *s = a->handle->share;
+
+    zc_list_add_tail(&s->room, &a->link);
+    if (!zc_list_linked(&s->room_link))
+        zc_list_add_tail(&c->room, &s->room_link);
+    zc_waits_room(c, a);
+}
+
 static void leave_room(struct zc_cache *c, struct zc_access *a)
 {
+    struct zc_share *s = a->handle->share;
+
     zc_list_del(&a->link);
+    if (zc_list_empty(&s->room))
+        zc_list_del(&s->room_link);
+    zc_waited_room(c, a);
+}
+
+static void leave_curbed(struct zc_cache *c, struct zc_access *a)
+{
+    zc_list_del(&a->link);
+    a->handle->share->ncurbed--;
     zc_waited_room(c, a);
 }
 
 /* A page has just been taken for one waiter: others may want the same. */
 static void admit_same(struct zc_cache *c, struct zc_page *p)
 {
-    zc_list_each_safe (&c->room, n) {
-        struct zc_access *a = zc_list_entry(n, struct zc_access, link);
+    zc_list_each_safe (&c->room, l) {
+        zc_list_each_safe (&zc_list_entry(l, struct zc_share, room_link)->room, n) {
+            struct zc_access *a = zc_list_entry(n, struct zc_access, link);
 
-        if (a->handle->file != p->file || a->off >> c->page_shift != p->no)
-            continue;
-        leave_room(c, a);
-        if (enter(c, p, a) != WAIT)
-            complete(c, a);
+            if (a->handle->file != p->file || a->off >> c->page_shift != p->no)
+                continue;
+            leave_room(c, a);
+            if (enter(c, p, a) != WAIT)
+                complete(c, a);
+        }
     }
 }
 
@@ -240,10 +266,9 @@ static void serve_curbed(struct zc_cache *c)
 
         if (out == CURBED)
             continue;
-        leave_room(c, a);
+        leave_curbed(c, a);
         if (out == DONE && !p) {
-            zc_list_add_tail(&c->room, &a->link);
-            zc_waits_room(c, a);
+            enter_room(c, a);
         } else if (out == FAILED || enter(c, p, a) != WAIT) {
             complete(c, a);
         }
@@ -255,7 +280,8 @@ void zc_room_serve(struct zc_cache *c)
     zc_assert_held(&c->lock);
     serve_curbed(c);
     while (!zc_list_empty(&c->room)) {
-        struct zc_access *a = zc_list_entry(c->room.next, struct zc_access, link);
+        struct zc_share *s = zc_list_entry(c->room.next, struct zc_share, room_link);
+        struct zc_access *a = zc_list_entry(s->room.next, struct zc_access, link);
         uint64_t no;
         struct zc_page *p = page_of(c, a, &no);
         enum outcome out = ask_quota(c, a, p);
@@ -269,9 +295,13 @@ void zc_room_serve(struct zc_cache *c)
             continue;
         }
         if (!p)
-            p = take_page(c, a->handle->file, no);
+            p = take_page(c, a->handle, no);
         if (!p)
             return;
+        if (zc_list_linked(&s->room_link)) {
+            zc_list_del(&s->room_link); /* its turn is over */
+            zc_list_add_tail(&c->room, &s->room_link);
+        }
         admit_same(c, p);
         zc_page_place(c, p);
     }
@@ -340,7 +370,7 @@ int zc_cache_begin(struct zc_access *a)
     if (!p)
         quota = ask_quota(c, a, p);
     if (!p && quota == DONE && zc_list_empty(&c->room))
-        p = take_page(c, a->handle->file, no);
+        p = take_page(c, a->handle, no);
     if (p) {
         late = p->reading && p->read_ahead && !zc_list_linked(&p->fill_link);
         out = enter(c, p, a);
@@ -349,8 +379,7 @@ int zc_cache_begin(struct zc_access *a)
     } else if (quota == CURBED) {
         curb(c, a);
     } else {
-        zc_list_add_tail(&c->room, &a->link);
-        zc_waits_room(c, a);
+        enter_room(c, a);
         zc_kick(c);
     }
     count_access(c, a, out, late);
@@ -425,7 +454,7 @@ static void modified(struct zc_cache *c, struct zc_page *p)
     p->touched = now;
     if (p->on == ZC_ON_DIRTY) {
         zc_list_del(&p->dirty_link);
-        zc_list_add_tail(&c->dirty, &p->dirty_link);
+        zc_list_add_tail(&p->share->dirty, &p->dirty_link);
     }
 }
 
@@ -449,7 +478,7 @@ static void written(struct zc_cache *c, struct zc_page *p, struct zc_access *a, 
 static void end_write(struct zc_cache *c, struct zc_page *p, struct zc_access *a, uint32_t moved)
 {
     uint32_t lo = a->page_off, mid = lo + moved, hi = lo + a->len;
-    bool first = zc_list_empty(&c->dirty);
+    bool first = c->ndirty == 0;
 
     zc_list_del(&a->link);
     if (mid < hi)
@@ -497,7 +526,7 @@ void zc_cache_end_ranges(struct zc_access *a, const struct zc_range *r, uint32_t
 {
     struct zc_cache *c = a->handle->file->cache;
     struct zc_page *p = end(c, a);
-    bool first = zc_list_empty(&c->dirty);
+    bool first = c->ndirty == 0;
 
     zc_debug_assert(a->dir == ZC_WRITE && n <= promised(a));
     zc_list_del(&a->link);

@@ -28,6 +28,7 @@ static void detach(struct zc_cache *c, struct zc_page *p)
 {
     zc_list_del(&p->ahead_link);
     p->ahead_for->nahead--;
+    p->ahead_for->share->nahead--;
     p->ahead_for = NULL;
     c->nahead--;
 }
@@ -94,9 +95,9 @@ unsigned zc_ahead_threads(const struct zc_cache *c)
 }
 
 /* Enough is queued for the threads that read ahead. */
-static bool queue_full(const struct zc_cache *c)
+static bool queue_full(const struct zc_cache *c, const struct zc_share *s)
 {
-    return c->nfills_ahead >=
+    return s->nfills_ahead >=
            QUEUE_READS * (zc_ahead_threads(c) + (c->cfg.max_read >> c->page_shift));
 }
 
@@ -120,9 +121,10 @@ static bool give_up_passed(struct zc_cache *c, struct zc_handle *h)
 
 static bool room_for_more(struct zc_cache *c, struct zc_handle *h)
 {
-    if (!zc_list_empty(&c->room) || queue_full(c))
+    if (!zc_list_empty(&c->room) || queue_full(c, h->share))
         return false;
-    while (h->nahead >= h->predict.depth || c->nahead >= quota(c))
+    while (h->nahead >= h->predict.depth || c->nahead >= quota(c) ||
+           h->share->nahead >= zc_share_ahead(c, h->share, quota(c)))
         if (!give_up_passed(c, h))
             return false;
     return true;
@@ -155,6 +157,7 @@ static void ask(struct zc_cache *c, struct zc_handle *h, struct zc_page *p, uint
     zc_lru_spare(c, p);
     zc_list_add_tail(&h->ahead, &p->ahead_link);
     h->nahead++;
+    h->share->nahead++;
     c->nahead++;
     zc_fill_ahead(c, p);
 }
@@ -172,7 +175,7 @@ static bool ask_for(struct zc_cache *c, struct zc_handle *h, const struct zc_pro
         return false;
     p = zc_page_find(c, f, next->page); /* it may have been given up */
     if (!p)
-        p = zc_page_take_ahead(c, f, next->page);
+        p = zc_page_take_ahead(c, h, next->page);
     if (!p)
         return false;
     ask(c, h, p, bytes, next->stream);
@@ -219,12 +222,18 @@ void zc_ahead_serve(struct zc_cache *c)
     struct zc_list round, *n;
 
     zc_assert_held(&c->lock);
-    if (!zc_list_empty(&c->room) || queue_full(c))
+    if (!zc_list_empty(&c->room))
         return;
     zc_list_init(&round);
     zc_list_splice(&round, &c->ahead_waits);
-    while ((n = zc_list_pop(&round)) != NULL)
-        pump(c, zc_list_entry(n, struct zc_handle, ahead_link));
+    while ((n = zc_list_pop(&round)) != NULL) {
+        struct zc_handle *h = zc_list_entry(n, struct zc_handle, ahead_link);
+
+        if (queue_full(c, h->share))
+            zc_list_add_tail(&c->ahead_waits, n);
+        else
+            pump(c, h);
+    }
 }
 
 /* ---- handles ---- */

@@ -9,7 +9,7 @@
  *  3. A page is on an LRU list iff it is CLEAN, unpinned, not reading, not waited for, and need
  *     not stay for what it retains; only such pages are evicted.
  *  4. A page with dirty bytes is on exactly one of file->dirty, ->failed, ->flushing;
- *     cache->dirty holds exactly those on some file->dirty.
+ *     the lists of shares hold exactly those on some file->dirty.
  *  5. While page->reading no write begins on the page, and a store read only touches bytes
  *     that are neither valid nor in the range of a write under way.
  *  6. dirty_bytes and flushing_bytes of cache and files are the sums over their pages.
@@ -28,7 +28,8 @@
  * 14. valid covers retained; a page is on file->retain.pages iff it retains bytes, and the file is
  *     on cache->retaining then; nstake counts such pages and the claimed ones; retained_bytes of
  * cache and files are the sums (zc_retain.c).
- * 15. What is shown of a page to other processes a read would be given at once (zc_show.c).
+ * 15. A page is of one share, on the lists of that one, and counted there (zc_share.h).
+ * 16. What is shown of a page to other processes a read would be given at once (zc_show.c).
  *
  * Locks: cache->lock guards everything.  One lock is enough because it is held for list and
  * range operations only: never over store calls or copies of data, nor over callbacks but those
@@ -218,10 +219,7 @@ static void init_lists(struct zc_cache *c)
 {
     zc_list_init(&c->free);
     zc_list_init(&c->spare);
-    zc_list_init(&c->dirty);
     zc_list_init(&c->squeeze);
-    zc_list_init(&c->fills);
-    zc_list_init(&c->fills_ahead);
     zc_list_init(&c->ahead_waits);
     zc_list_init(&c->room);
     zc_list_init(&c->curbed);
@@ -283,6 +281,7 @@ int zc_cache_create(const struct zc_cache_config *cfg, struct zc_store *store,
     zc_cond_init(&c->fill_work);
     zc_cond_init(&c->changed);
     init_lists(c);
+    zc_shares_init(c);
     rc = zc_frames_init(c);
     if (rc == 0)
         rc = start_threads(c);
@@ -342,6 +341,7 @@ void zc_cache_destroy(struct zc_cache *c)
     pthread_cond_destroy(&c->changed);
     zc_lock_destroy(&c->lock);
     zc_losses_free(c);
+    zc_shares_free(c);
     free(c);
 }
 

@@ -45,6 +45,7 @@
 struct zc_cache;
 struct zc_file;   /* a file in the cache, shared by all its handles */
 struct zc_handle; /* one open of a file */
+struct zc_share;  /* whose it is, where several share the cache */
 
 enum { ZC_PAGE_SIZE_MIN = 4 << 10, ZC_PAGE_SIZE_MAX = 64 << 20 }; /* bytes */
 
@@ -164,6 +165,14 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
 /* Reads at most `depth` pages ahead for this handle from now on, instead of the cache's own
  * number; 0: none.  An uncached cache never does. */
 void zc_cache_prefetch(struct zc_handle *h, uint32_t depth);
+
+/* Whoever has this number has one share of the cache, besides others (zc_share.h); it is to be put
+ * back as often.  NULL: no memory, and what is opened shares with all who have none. */
+struct zc_share *zc_cache_share(struct zc_cache *c, uint64_t id);
+void zc_cache_share_put(struct zc_cache *c, struct zc_share *s); /* NULL: nothing */
+/* What the handle asks for is of this share (NULL: changes nothing), which may be put back before
+ * the handle is closed.  Once, before its first access. */
+void zc_cache_charge(struct zc_handle *h, struct zc_share *s);
 
 /* Ends the handle, always; no access or flush of it may be under way.  Does not write
  * back: zc_cache_flush() first, or let the background do it (a file nobody has open is
@@ -320,6 +329,10 @@ int zc_cache_flush_later(struct zc_handle *h, enum zc_level level);
 
 /* The same for somebody who tells all others that share the handle. */
 int zc_cache_flush_for_all(struct zc_handle *h, enum zc_level level);
+
+/* Writes back, down to ZC_LEVEL_STORED, what is here of that file, if it is.  What fails is told to
+ * those who flush or close it, however often this was told of it. */
+int zc_cache_flush_file(struct zc_cache *c, uint64_t dev, uint64_t ino);
 
 /* The writer of these bytes has been told that they could not be written back, or that they are
  * lost: those still refused are forgotten, as is what they made of the file's size.  Waits for

@@ -20,6 +20,7 @@
 #include "zc_lru.h"
 #include "zc_predict.h"
 #include "zc_retain.h"
+#include "zc_share.h"
 #include "zc_token.h"
 
 enum { ZC_FILE_BUCKETS = 256 };
@@ -32,12 +33,13 @@ enum zc_page_on { ZC_ON_NONE, ZC_ON_DIRTY, ZC_ON_FAILED, ZC_ON_FLUSHING };
 struct zc_page {
     struct zc_file *file; /* NULL: free */
     uint64_t no;          /* page number in the file */
+    struct zc_share *share;
     struct zc_page *hash_next;
     struct zc_list file_link;     /* file->pages, or cache->free */
-    struct zc_list dirty_link;    /* cache->dirty, by last modification */
+    struct zc_list dirty_link;    /* share->dirty, by last modification */
     struct zc_list state_link;    /* file->dirty, ->failed or ->flushing, see `on` */
     struct zc_list squeeze_link;  /* cache->squeeze */
-    struct zc_list fill_link;     /* cache->fills or ->fills_ahead: no thread has begun */
+    struct zc_list fill_link;     /* share->fills or ->fills_ahead: no thread has begun */
     struct zc_list ahead_link;    /* ahead_for->ahead */
     struct zc_list retained_link; /* file->retain.pages, if it retains any */
 
@@ -145,13 +147,14 @@ struct zc_file {
 };
 
 struct zc_handle {
-    struct zc_file *file; /* fixed */
-    unsigned flags;       /* fixed */
-    uint64_t told_base;   /* failures before the open, or told to all who share it */
-    uint64_t told;        /* failures this handle has been told of */
-    unsigned accesses;    /* begun and not ended */
-    bool disowned;        /* zc_cache_disown() */
-    bool placed;          /* fixed: its open has named the daemons that serve the file */
+    struct zc_file *file;   /* fixed */
+    unsigned flags;         /* fixed */
+    struct zc_share *share; /* zc_cache_charge() */
+    uint64_t told_base;     /* failures before the open, or told to all who share it */
+    uint64_t told;          /* failures this handle has been told of */
+    unsigned accesses;      /* begun and not ended */
+    bool disowned;          /* zc_cache_disown() */
+    bool placed;            /* fixed: its open has named the daemons that serve the file */
 
     struct zc_predict predict;
     struct zc_list ahead;      /* zc_page.ahead_link, oldest first */
@@ -186,18 +189,25 @@ struct zc_cache {
     struct zc_list free;  /* frames without a page that have their memory */
     struct zc_list spare; /* frames that have given it back, when the cache became smaller */
     struct zc_lru lru;    /* which page goes when none is free */
-    struct zc_list dirty; /* ZC_ON_DIRTY pages, least recently modified first */
+    uint64_t ndirty;      /* pages that are ZC_ON_DIRTY: zc_share.dirty */
     struct zc_list squeeze;
-    struct zc_list fills;       /* pages to be read, zc_page.fill_link */
-    struct zc_list fills_ahead; /* the same, when nobody waits for them */
     struct zc_list ahead_waits; /* handles that would read ahead more, zc_handle.ahead_link */
-    struct zc_list room;        /* accesses that wait for a page, zc_access.link */
-    struct zc_list curbed;      /* writes that wait because too much is unwritten, the same */
+    struct zc_list room;        /* shares with accesses that wait for a page, zc_share.room_link */
+    struct zc_list curbed;      /* writes that wait because too much is unwritten, zc_access.link */
     struct zc_list files[ZC_FILE_BUCKETS];
     struct zc_list eager;        /* files to be written back, synced or closed now */
     struct zc_list failed_files; /* files with failed pages */
     struct zc_list retaining;    /* files with retained or exposed bytes, zc_retain.link */
     struct zc_list looks;        /* files whose attributes are to be read, zc_token.link */
+
+    struct zc_list shares; /* zc_share.link */
+    unsigned nshares;
+    struct zc_share nobody;             /* one of them: of handles that have no other */
+    unsigned nopen;                     /* shares, but nobody's, that have files open */
+    unsigned nclaiming;                 /* shares that have claimed pages */
+    uint64_t *wants;                    /* room for a number of each, while a level is computed */
+    struct zc_fair_clock writes, reads; /* of the turns of shares */
+    uint64_t tries;                     /* rounds of zc_share_reader(), and writer */
 
     /* Completions of this critical section; empty whenever the lock is free. */
     struct zc_list done_accesses, done_flushes;
@@ -211,7 +221,7 @@ struct zc_cache {
     struct zc_why late;               /* a store file nobody had open failed to close */
     struct zc_crew flushers, readers; /* about files: zc_crew_file() */
     unsigned nfilling_ahead;          /* readers at work on reads ahead */
-    uint64_t nfills_ahead;            /* length of fills_ahead */
+    uint64_t nfills_ahead;            /* pages on fills_ahead of all shares */
     uint64_t nahead;                  /* pages with ahead_for */
 
     uint64_t dirty_bytes, flushing_bytes, retained_bytes; /* sums over pages */
@@ -276,7 +286,7 @@ void zc_show_frame(struct zc_cache *c, const struct zc_page *p); /* a new one */
 void zc_show_page(struct zc_cache *c, const struct zc_page *p);  /* as it is now */
 void zc_show_not(struct zc_cache *c, const struct zc_page *p);
 void zc_show_end(struct zc_file *f, uint64_t size); /* the file has this size from now on */
-bool zc_show_is_true(const struct zc_cache *c, const struct zc_page *p); /* invariant 15 */
+bool zc_show_is_true(const struct zc_cache *c, const struct zc_page *p); /* invariant 16 */
 
 /* ---- zc_check.c: debug builds ---- */
 #ifdef ZC_DEBUG
@@ -297,11 +307,11 @@ static inline uint64_t zc_crew_file(const struct zc_file *f)
 /* ---- zc_page.c: frames, table, lists, dirty accounting ---- */
 struct zc_page *zc_page_find(struct zc_cache *c, const struct zc_file *f, uint64_t no);
 void zc_page_hash(struct zc_cache *c, struct zc_page *p); /* puts it where find() looks */
-/* A frame for page `no`, evicting another page if need be (zc_lru.h); NULL: no room, or
- * the page is on its way to the store around the cache. */
-struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no);
+/* A frame for page `no` of the handle's file, and of its share, evicting another page if need be
+ * (zc_lru.h); NULL: no room, or the page is on its way to the store around the cache. */
+struct zc_page *zc_page_take(struct zc_cache *c, const struct zc_handle *h, uint64_t no);
 /* The same to read ahead: evicts only what is old; NULL: nothing is. */
-struct zc_page *zc_page_take_ahead(struct zc_cache *c, struct zc_file *f, uint64_t no);
+struct zc_page *zc_page_take_ahead(struct zc_cache *c, const struct zc_handle *h, uint64_t no);
 /* Frees a page that nobody uses; its dirty bytes are forgotten.  May free its file. */
 void zc_page_drop(struct zc_cache *c, struct zc_page *p);
 bool zc_page_idle(const struct zc_page *p); /* may be dropped */
@@ -342,8 +352,8 @@ enum zc_quota {
     ZC_QUOTA_WAIT, /* for write-back */
     ZC_QUOTA_FULL, /* nothing will make room; file->access_why says why */
 };
-/* Before a write to the file begins, on page `p` or one that is not cached (NULL). */
-enum zc_quota zc_quota_ask(struct zc_cache *c, struct zc_file *f, const struct zc_page *p);
+/* Before a write by the handle begins, on page `p` or one that is not cached (NULL). */
+enum zc_quota zc_quota_ask(struct zc_cache *c, const struct zc_handle *h, const struct zc_page *p);
 void zc_quota_claim(struct zc_cache *c, struct zc_page *p, bool claimed);
 /* Pages that files may claim which nothing is refused of. */
 uint64_t zc_quota_healthy(const struct zc_cache *c);
@@ -387,6 +397,8 @@ void *zc_write_back_thread(void *cache);
 uint64_t zc_flush_target(const struct zc_file *f, bool *any);
 void zc_flush_check(struct zc_cache *c, struct zc_file *f);
 bool zc_flush_wants_sync(const struct zc_file *f);
+/* Of the first request. */
+struct zc_share *zc_flush_share(const struct zc_file *f);
 void zc_flush_sync(struct zc_cache *c, struct zc_file *f);
 /* Asks the store of a file to store what it has taken (zc_retain_to_ask()). */
 void zc_flush_ask(struct zc_cache *c, struct zc_file *f);

@@ -80,7 +80,7 @@ static void check_page(struct zc_cache *c, struct zc_page *p, struct sums *s)
     assert(!zc_list_linked(&p->retained_link) || zc_list_linked(&p->file->retain.link));
     assert(!p->handed || zc_list_linked(&p->retained_link));
     assert(p->at_stake == (p->claimed || zc_list_linked(&p->retained_link)));
-    assert(zc_show_is_true(c, p)); /* 15 */
+    assert(zc_show_is_true(c, p)); /* 16 */
     s->at_stake += p->at_stake;
     s->retained += zc_extents_bytes(&p->retained);
     assert(!p->failed || dirty || p->in_flush);
@@ -137,6 +137,30 @@ static void check_file(struct zc_cache *c, struct zc_file *f)
     }
 }
 
+static void check_shares(const struct zc_cache *c) /* 15 */
+{
+    uint64_t waiting = 0, pages = 0, claimed = 0, dirty = 0, ahead = 0, fills = 0, claiming = 0,
+             open = 0;
+
+    zc_list_each (&c->shares, n) {
+        const struct zc_share *s = zc_list_entry(n, struct zc_share, link);
+
+        assert(zc_list_linked(&s->room_link) == !zc_list_empty(&s->room));
+        assert(length(&s->fills_ahead) == s->nfills_ahead && s->nclaimed <= s->npages);
+        waiting += length(&s->room) + s->ncurbed;
+        pages += s->npages;
+        claimed += s->nclaimed;
+        claiming += s->nclaimed > 0;
+        open += s->handles > 0 && s != &c->nobody;
+        dirty += length(&s->dirty);
+        ahead += s->nahead;
+        fills += s->nfills_ahead;
+    }
+    assert(length(&c->shares) == c->nshares && claiming == c->nclaiming && open == c->nopen);
+    assert(pages == c->nused && claimed == c->nclaimed && dirty == c->ndirty);
+    assert(ahead == c->nahead && fills == c->nfills_ahead && waiting == c->st.waiting_room);
+}
+
 static void full_scan(struct zc_cache *c)
 {
     struct sums s = {0};
@@ -151,12 +175,11 @@ static void full_scan(struct zc_cache *c)
     assert(s.claimed == c->nclaimed && s.barred == c->nbarred); /* 13 */
     assert(c->npages < 2 || c->nclaimed < c->npages || c->shrunk);
     assert(s.ahead == c->nahead && c->nahead <= c->extent / 4); /* 10 */
-    assert(length(&c->fills_ahead) == c->nfills_ahead);
-    assert(s.ranges == c->range_bytes);                                 /* free pages hold none */
-    assert(s.lru == zc_lru_length(c) && s.ndirty == length(&c->dirty)); /* 3, 4 */
-    assert(s.used + length(&c->free) == c->nheld);                      /* 12 */
+    assert(s.ranges == c->range_bytes);                         /* free pages hold none */
+    assert(s.lru == zc_lru_length(c) && s.lru == c->lru.n && s.ndirty == c->ndirty); /* 3, 4 */
+    assert(s.used + length(&c->free) == c->nheld);                                   /* 12 */
     assert(c->nheld + length(&c->spare) == c->fresh && c->fresh <= c->extent);
-    assert(c->st.waiting_room == length(&c->room) + length(&c->curbed));
+    check_shares(c);
     for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++)
         zc_list_each (&c->files[i], n)
             check_file(c, zc_list_entry(n, struct zc_file, link));

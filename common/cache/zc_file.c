@@ -286,6 +286,8 @@ static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct ope
     attr->stride = stride;
     swap_path(f, &o->path);
     o->handle->file = f;
+    o->handle->share = &c->nobody;
+    zc_share_open(c, &c->nobody);
     zc_ahead_open(c, o->handle, attr->block_size, stride);
     o->handle->flags = flags;
     zc_retain_choose(c, f, flags);
@@ -394,11 +396,12 @@ int zc_file_settle(struct zc_cache *c, struct zc_file *f)
     rc_rd = close_one(rd);
     rc_wr = close_one(wr);
     if (rc_wr < 0) {
-        zc_why_set(&why, rc_wr, "close of %s: %s", f->path, zc_error_text(rc_wr));
-        lost = !c->store->remembers || zc_store_ping(c->store) < 0;
+        zc_why_set(&why, rc_wr == -EOWNERDEAD ? -EIO : rc_wr, "close of %s: %s", f->path,
+                   zc_error_text(rc_wr));
+        lost = rc_wr == -EOWNERDEAD || !c->store->remembers || zc_store_ping(c->store) < 0;
     }
     zc_lock_get(&c->lock);
-    if (lost && f->ledger.unsure.n > 0) {
+    if (lost && !f->unlinked && (f->ledger.unsure.n > 0 || !c->store->remembers)) {
         zc_ledger_lose(c, f, &f->ledger.unsure, &why);
         f->ledger.unsure = (struct zc_spans){0};
         why = f->ledger.lost_why;
@@ -512,6 +515,7 @@ int zc_cache_close(struct zc_handle *h)
     f->handles--;
     f->nplaced -= h->placed;
     c->st.handles--;
+    zc_share_close(c, h->share);
     zc_ctl_put(c, f);
     while (f->token.looking)
         zc_cache_wait(c); /* so that this close is told what closing the store's files says */

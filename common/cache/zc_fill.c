@@ -4,8 +4,8 @@
  * before are left out, so the bytes a read touches belong to the read alone.  What lies
  * beyond the end of the store file reads as zeros and is valid.
  *
- *     zc_fill_start -> queued on cache->fills ----------> run by a reader thread -> done
- *     zc_fill_ahead -> queued on cache->fills_ahead --^    with its queued neighbours,
+ *     zc_fill_start -> queued on share->fills ----------> run by a reader thread -> done
+ *     zc_fill_ahead -> queued on share->fills_ahead --^    with its queued neighbours,
  *                        |                                 up to max_read bytes
  *                        +--> fills: somebody asked for it meanwhile
  *                        +--> cancelled: written to, truncated, its reader has gone
@@ -26,6 +26,7 @@
 enum {
     FILL_PAGES = 64,   /* pages of one job */
     FILL_GAPS = 64,    /* gaps of one store read */
+    SHARED_READ = 4,   /* a read is so much shorter when other shares wait for their turn */
     FILL_SKIP = 16384, /* valid bytes that are read again, and thrown away, to join two gaps */
 };
 
@@ -84,7 +85,10 @@ static bool queued(const struct zc_page *p)
 
 static void enqueue(struct zc_cache *c, struct zc_page *p)
 {
-    zc_list_add_tail(p->read_ahead ? &c->fills_ahead : &c->fills, &p->fill_link);
+    struct zc_share *s = p->share;
+
+    zc_list_add_tail(p->read_ahead ? &s->fills_ahead : &s->fills, &p->fill_link);
+    s->nfills_ahead += p->read_ahead;
     c->nfills_ahead += p->read_ahead;
     pthread_cond_signal(&c->fill_work);
 }
@@ -92,6 +96,7 @@ static void enqueue(struct zc_cache *c, struct zc_page *p)
 static void unqueue(struct zc_cache *c, struct zc_page *p)
 {
     zc_list_del(&p->fill_link);
+    p->share->nfills_ahead -= p->read_ahead;
     c->nfills_ahead -= p->read_ahead;
 }
 
@@ -193,6 +198,17 @@ static struct zc_page *neighbour(struct zc_cache *c, const struct zc_page *p, ui
                : NULL;
 }
 
+static bool others_queue(const struct zc_cache *c, const struct zc_share *mine)
+{
+    zc_list_each (&c->shares, n) {
+        const struct zc_share *s = zc_list_entry(n, struct zc_share, link);
+
+        if (s != mine && (!zc_list_empty(&s->fills) || !zc_list_empty(&s->fills_ahead)))
+            return true;
+    }
+    return false;
+}
+
 static void build(struct zc_cache *c, struct zc_page *p, struct fill_job *job)
 {
     uint64_t most = c->cfg.max_read >> c->page_shift;
@@ -200,6 +216,8 @@ static void build(struct zc_cache *c, struct zc_page *p, struct fill_job *job)
 
     if (p->read_ahead)
         most /= zc_ahead_threads(c); /* what is wanted first shall come first */
+    if (others_queue(c, p->share))
+        most /= SHARED_READ;
     most = most < 1 ? 1 : most > FILL_PAGES ? FILL_PAGES : most;
     if (p->read_alone || scattered(p))
         most = 1;
@@ -463,6 +481,7 @@ static void run(struct zc_cache *c, struct zc_page *p)
     int rc;
 
     build(c, p, &job);
+    zc_share_reads(c, p->share, (uint64_t)job.n << c->page_shift);
     f->refs++;
     c->nfilling_ahead += ahead;
     zc_crew_enter(&c->readers, &me, zc_crew_file(f));
@@ -478,7 +497,7 @@ static void run(struct zc_cache *c, struct zc_page *p)
             page_done(c, job.pages[i], rc);
     f->refs--;
     pthread_cond_broadcast(&c->changed);
-    if (!zc_list_empty(&c->fills_ahead))
+    if (c->nfills_ahead > 0)
         pthread_cond_signal(&c->fill_work); /* a thread may have left one for us */
     zc_file_eager(c, f);
     zc_file_reap(f);
@@ -496,13 +515,22 @@ static struct zc_page *first_fill(const struct zc_cache *c, const struct zc_list
     return NULL;
 }
 
+/* Whose turn it is: of what it wants first, if it can be read. */
 static struct zc_page *next_fill(struct zc_cache *c)
 {
-    struct zc_page *p = first_fill(c, &c->fills);
+    bool ahead = c->nfilling_ahead < zc_ahead_threads(c) + c->readers.nstuck;
+    struct zc_share *s;
+    struct zc_page *p;
 
-    if (!p && c->nfilling_ahead < zc_ahead_threads(c) + c->readers.nstuck)
-        p = first_fill(c, &c->fills_ahead);
-    return p;
+    zc_share_round(c);
+    while ((s = zc_share_reader(c)) != NULL) {
+        p = first_fill(c, &s->fills);
+        if (!p && ahead)
+            p = first_fill(c, &s->fills_ahead);
+        if (p)
+            return p;
+    }
+    return NULL;
 }
 
 /* A reader thread.  Ends when told to and nothing is queued that is not stuck behind others. */

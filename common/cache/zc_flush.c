@@ -120,6 +120,13 @@ bool zc_flush_wants_sync(const struct zc_file *f)
     return false;
 }
 
+struct zc_share *zc_flush_share(const struct zc_file *f)
+{
+    const struct zc_flush *fl = zc_list_entry(f->flushes.next, struct zc_flush, link);
+
+    return fl->handle ? fl->handle->share : &f->cache->nobody;
+}
+
 /* What the store said of a failed sync, without the lock.  One that remembers names the bytes,
  * unless it is `gone`. */
 struct sync_failure {
@@ -331,6 +338,26 @@ int zc_cache_flush(struct zc_handle *h, enum zc_level level)
 int zc_cache_flush_for_all(struct zc_handle *h, enum zc_level level)
 {
     return flush_and_wait(h->file->cache, h->file, h, level, true);
+}
+
+int zc_cache_flush_file(struct zc_cache *c, uint64_t dev, uint64_t ino)
+{
+    struct zc_file *f;
+    int rc;
+
+    zc_lock_get(&c->lock);
+    f = zc_file_find(c, dev, ino);
+    if (f)
+        f->refs++;
+    zc_lock_put(&c->lock);
+    if (!f)
+        return 0;
+    rc = flush_and_wait(c, f, NULL, ZC_LEVEL_STORED, false);
+    zc_lock_get(&c->lock);
+    f->refs--;
+    zc_file_reap(f);
+    zc_cache_unlock(c);
+    return rc;
 }
 
 static void forget(struct zc_flush *fl)

@@ -286,6 +286,22 @@ enum { POPULATE_AHEAD = 16 << 20, POPULATE_STEP = 2 << 20, POPULATE_QUIET_MS = 3
 #define MADV_POPULATE_WRITE 23
 #endif
 
+static uint64_t last_touched(const struct zc_cache *c)
+{
+    uint64_t last = 0;
+
+    zc_list_each (&c->shares, n) {
+        const struct zc_list *dirty = &zc_list_entry(n, struct zc_share, link)->dirty;
+        uint64_t at;
+
+        if (zc_list_empty(dirty))
+            continue;
+        at = zc_list_entry(dirty->prev, struct zc_page, dirty_link)->touched;
+        last = at > last ? at : last;
+    }
+    return last;
+}
+
 bool zc_cache_populate(struct zc_cache *c, uint64_t *wake)
 {
     uint64_t size = c->npages << c->page_shift, used = c->fresh << c->page_shift, now = zc_now();
@@ -298,9 +314,8 @@ bool zc_cache_populate(struct zc_cache *c, uint64_t *wake)
     from = c->populated;
     if (used == 0 || from >= size || from >= used + POPULATE_AHEAD)
         return false;
-    if (!zc_list_empty(&c->dirty)) {
-        quiet_at = zc_list_entry(c->dirty.prev, struct zc_page, dirty_link)->touched +
-                   POPULATE_QUIET_MS * ZC_NS_PER_MS;
+    if (c->ndirty > 0) {
+        quiet_at = last_touched(c) + POPULATE_QUIET_MS * ZC_NS_PER_MS;
         if (now < quiet_at) {
             if (quiet_at < *wake)
                 *wake = quiet_at;

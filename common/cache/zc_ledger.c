@@ -271,7 +271,7 @@ void zc_ledger_sync_begins(struct zc_file *f)
     zc_assert_held(&f->cache->lock);
     f->ledger.syncing = f->ledger.unsure;
     f->ledger.syncing_changes = f->token.changes;
-    f->ledger.syncing_known = f->ledger.syncing.n > 0;
+    f->ledger.syncing_over = false;
     f->ledger.unsure = (struct zc_spans){0};
 }
 
@@ -291,9 +291,9 @@ void zc_ledger_synced(struct zc_cache *c, struct zc_file *f, enum zc_level level
         zc_spans_join(&about, &f->ledger.unsure); /* stored meanwhile: it may have been these */
         f->ledger.unsure = (struct zc_spans){0};
         add_under_way(c, f, &about); /* or these */
-        if (about.n > 0 || !f->ledger.syncing_known)
+        if (about.n > 0 || !f->ledger.syncing_over)
             zc_ledger_lose(c, f, &about, why);
-        /* else it was cut off: who asked is told, and the next sync may succeed */
+        /* else nothing is left of the file: who asked is told, and the next sync may succeed */
     } else if (why->err || level < (remembers ? ZC_LEVEL_STORED : ZC_LEVEL_DURABLE)) {
         zc_spans_join(&f->ledger.unsure, &about);
     }
@@ -314,8 +314,10 @@ void zc_ledger_forgive(struct zc_file *f, uint64_t lo, uint64_t hi)
     zc_spans_sub(&l->syncing, lo, hi);
     zc_spans_sub(&l->lost, lo, hi);
     zc_retain_forgive(f, lo, hi);
-    if (lo == 0 && hi == UINT64_MAX)
+    if (lo == 0 && hi == UINT64_MAX) {
         l->lost_unknown = false;
+        l->syncing_over = true;
+    }
     if (l->lost.n == 0 && !l->lost_unknown)
         l->lost_why.err = 0;
 }

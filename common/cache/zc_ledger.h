@@ -66,7 +66,7 @@ void zc_spans_sub(struct zc_spans *s, uint64_t lo, uint64_t hi);
 struct zc_ledger {
     struct zc_spans unsure, lost;
     struct zc_spans syncing;           /* what the sync under way is about */
-    bool syncing_known;                /* that was something when it began */
+    bool syncing_over;                 /* all of the file was cut off or deleted since it began */
     uint64_t syncing_changes, durable; /* token.changes when it began, and when the last one did
                                           that made all durable; ZC_NEVER_DURABLE: none has since
                                           the file was opened for writing */

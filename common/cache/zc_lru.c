@@ -1,6 +1,6 @@
 /* zc_lru.c - eviction: the least recently used page goes, of those that may.
  *
- *     zc_lru.pages   [ A ] - [ B ] - [ C ] - ... - [ Z ]
+ *   zc_share.pages   [ A ] - [ B ] - [ C ] - ... - [ Z ]
  *                      |                             ^
  *                      |  zc_lru_evict               |  its last use has ended: unpinned, read,
  *                      v                             |  or written back
@@ -11,12 +11,14 @@
  * store; one that somebody waits for is wanted next.  None of these is on the list, so that
  * nothing is skipped by looking at it.
  *
+ * Each share of the cache has such a list; which one's first page goes, zc_share.h says.
+ *
  * Pages that hold bytes which a daemon has taken and not stored (zc_retain.h) are on a list of
  * their own, and go when no other may: then those bytes are not to be had any more if it dies.
  *
  * For a page that is read ahead an old one goes, or none: old is what was neither written nor read
- * ahead since half a cache of pages was asked for.  A guess shall not displace what was written
- * and will be read soon, nor what another guess has just brought.
+ * ahead since half a cache of pages was asked for, or one of a share that has more.  A guess shall
+ * not displace what was written and will be read soon, nor what another guess has just brought.
  *
  * What it costs
  *  - 24 bytes a page; every use of a page that may go is two list operations, under the lock that
@@ -34,7 +36,6 @@
 
 void zc_lru_init(struct zc_cache *c)
 {
-    zc_list_init(&c->lru.pages);
     zc_list_init(&c->lru.retained);
     c->lru.clock = c->npages; /* what was never written is old */
 }
@@ -65,15 +66,17 @@ bool zc_lru_place(struct zc_cache *c, struct zc_page *p, bool evictable)
 
     zc_assert_held(&c->lock);
     if (!evictable) {
+        c->lru.n -= zc_lru_holds(p);
         zc_list_del(&p->lru.link);
         return false;
     }
     if (zc_lru_holds(p) && p->lru.retained == retained)
         return false;
     there = zc_lru_holds(p);
+    c->lru.n += !there;
     zc_list_del(&p->lru.link);
     p->lru.retained = retained;
-    zc_list_add_tail(retained ? &c->lru.retained : &c->lru.pages, &p->lru.link);
+    zc_list_add_tail(retained ? &c->lru.retained : &p->share->pages, &p->lru.link);
     return !there;
 }
 
@@ -89,21 +92,24 @@ static struct zc_page *first_of(const struct zc_list *l)
 
 static struct zc_page *first(const struct zc_cache *c)
 {
-    struct zc_page *p = first_of(&c->lru.pages);
+    struct zc_share *giver = zc_share_giver(c);
 
-    return p ? p : first_of(&c->lru.retained);
+    return giver ? first_of(&giver->pages) : first_of(&c->lru.retained);
 }
 
 bool zc_lru_any(const struct zc_cache *c)
 {
-    return first(c) != NULL;
+    return c->lru.n > 0;
 }
 
-bool zc_lru_any_old(const struct zc_cache *c)
+bool zc_lru_any_old(const struct zc_cache *c, const struct zc_share *s)
 {
-    const struct zc_page *p = first_of(&c->lru.pages);
+    const struct zc_share *giver = zc_share_giver(c);
 
-    return p && c->lru.clock - p->lru.young >= c->npages / 2;
+    if (!giver)
+        return false;
+    return giver->npages > s->npages + 1 ||
+           c->lru.clock - first_of(&giver->pages)->lru.young >= c->npages / 2;
 }
 
 struct zc_page *zc_lru_retained(const struct zc_cache *c)
@@ -129,8 +135,15 @@ uint64_t zc_lru_drop_all(struct zc_cache *c)
     uint64_t n = 0;
 
     zc_assert_held(&c->lock);
-    for (; (p = first_of(&c->lru.pages)) != NULL; n++)
-        zc_page_drop(c, p);
+    zc_list_each_safe (&c->shares, l) {
+        struct zc_share *s = zc_list_entry(l, struct zc_share, link);
+
+        s->refs++; /* its last page may be its end */
+        for (; (p = first_of(&s->pages)) != NULL; n++)
+            zc_page_drop(c, p);
+        s->refs--;
+        zc_share_reap(c, s);
+    }
     return n;
 }
 
@@ -150,8 +163,9 @@ uint64_t zc_lru_length(const struct zc_cache *c)
 {
     uint64_t len = 0;
 
-    zc_list_each (&c->lru.pages, n)
-        len++;
+    zc_list_each (&c->shares, l)
+        zc_list_each (&zc_list_entry(l, struct zc_share, link)->pages, n)
+            len++;
     zc_list_each (&c->lru.retained, n)
         len++;
     return len;

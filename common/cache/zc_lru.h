@@ -17,17 +17,18 @@
 
 struct zc_cache;
 struct zc_page;
+struct zc_share;
 
 /* The part of a cache. */
 struct zc_lru {
-    struct zc_list pages;    /* those that may go, the next one first */
-    struct zc_list retained; /* those that may go when none of these is left, the same */
+    uint64_t n;              /* those that may go: zc_share.pages of all, or ... */
+    struct zc_list retained; /* ... those that may when none of these is left, the next one first */
     uint64_t clock;          /* pages asked for so far, that had to be taken or were read ahead */
 };
 
 /* The part of a page. */
 struct zc_lru_page {
-    struct zc_list link; /* zc_lru.pages, or ... */
+    struct zc_list link; /* zc_share.pages, or ... */
     bool retained;       /* ... zc_lru.retained */
     uint64_t young;      /* zc_lru.clock when it was last written, or read ahead */
 };
@@ -43,8 +44,9 @@ void zc_lru_spare(struct zc_cache *c, struct zc_page *p); /* written, or to be r
 bool zc_lru_place(struct zc_cache *c, struct zc_page *p, bool evictable);
 bool zc_lru_holds(const struct zc_page *p); /* may go */
 
-bool zc_lru_any(const struct zc_cache *c);     /* one may go ... */
-bool zc_lru_any_old(const struct zc_cache *c); /* ... for a page that nobody has asked for yet */
+bool zc_lru_any(const struct zc_cache *c); /* one may go ... */
+/* ... for a page of the share that nobody has asked for yet */
+bool zc_lru_any_old(const struct zc_cache *c, const struct zc_share *s);
 struct zc_page *zc_lru_retained(const struct zc_cache *c); /* the next that retains; or NULL */
 /* Drops the next page, which may free its file; false: none may go. */
 bool zc_lru_evict(struct zc_cache *c);

@@ -102,8 +102,9 @@ static struct zc_page *take_frame(struct zc_cache *c)
     return p;
 }
 
-struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no)
+struct zc_page *zc_page_take(struct zc_cache *c, const struct zc_handle *h, uint64_t no)
 {
+    struct zc_file *f = h->file;
     struct zc_page *p;
 
     zc_assert_held(&c->lock);
@@ -114,6 +115,7 @@ struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no)
         return NULL;
     p->file = f;
     p->no = no;
+    zc_share_give(c, p, h->share);
     zc_page_hash(c, p);
     zc_list_add_tail(&f->pages, &p->file_link);
     f->npages++;
@@ -125,9 +127,9 @@ struct zc_page *zc_page_take(struct zc_cache *c, struct zc_file *f, uint64_t no)
     return p;
 }
 
-struct zc_page *zc_page_take_ahead(struct zc_cache *c, struct zc_file *f, uint64_t no)
+struct zc_page *zc_page_take_ahead(struct zc_cache *c, const struct zc_handle *h, uint64_t no)
 {
-    return zc_frames_any(c) || zc_lru_any_old(c) ? zc_page_take(c, f, no) : NULL;
+    return zc_frames_any(c) || zc_lru_any_old(c, h->share) ? zc_page_take(c, h, no) : NULL;
 }
 
 void zc_page_drop(struct zc_cache *c, struct zc_page *p)
@@ -149,6 +151,7 @@ void zc_page_drop(struct zc_cache *c, struct zc_page *p)
     zc_list_del(&p->file_link);
     zc_lru_place(c, p, false);
     zc_list_del(&p->squeeze_link);
+    zc_share_give(c, p, NULL);
     f->npages--;
     c->nused--;
     p->file = NULL;
@@ -190,6 +193,7 @@ static void leave(struct zc_cache *c, struct zc_page *p)
     struct zc_file *f = p->file;
 
     zc_list_del(&p->state_link);
+    c->ndirty -= zc_list_linked(&p->dirty_link);
     zc_list_del(&p->dirty_link);
     if (p->on == ZC_ON_FAILED) {
         if (zc_list_empty(&f->failed))
@@ -207,7 +211,8 @@ static void join(struct zc_cache *c, struct zc_page *p)
     switch (p->on) {
     case ZC_ON_DIRTY:
         insert_by_epoch(&f->dirty, p);
-        zc_list_add_tail(&c->dirty, &p->dirty_link);
+        zc_list_add_tail(&p->share->dirty, &p->dirty_link);
+        c->ndirty++;
         break;
     case ZC_ON_FAILED:
         zc_list_add_tail(&f->failed, &p->state_link);

@@ -14,6 +14,9 @@
  * What must stay because a daemon has not stored it (zc_retain.h) is claimed, too.  When the
  * daemon cannot store it, and nothing is unwritten but what is refused, writers get its error.
  *
+ * Where several share the cache each has its own part of this room (zc_share.h): who wants more
+ * waits for write-back of its own bytes.
+ *
  * So readers always find a page to read into, and writers one to write, but where files that fail
  * one after the other have left a single page: then writers get the error of one of those.
  */
@@ -35,6 +38,7 @@ void zc_quota_claim(struct zc_cache *c, struct zc_page *p, bool claimed)
     p->claimed = claimed;
     f->nclaimed += more;
     c->nclaimed += more;
+    zc_share_claim(c, p, more);
     if (f->nfailed > 0)
         c->nbarred += more;
     if (c->nclaimed < c->npages)
@@ -71,8 +75,9 @@ static void reached(struct zc_why *why, const struct zc_why *refused)
     snprintf(why->cause, sizeof why->cause, "%s%s", refused->cause, more);
 }
 
-enum zc_quota zc_quota_ask(struct zc_cache *c, struct zc_file *f, const struct zc_page *p)
+enum zc_quota zc_quota_ask(struct zc_cache *c, const struct zc_handle *h, const struct zc_page *p)
 {
+    struct zc_file *f = h->file;
     const struct zc_why *stuck;
     const struct zc_file *bad;
     uint64_t healthy = c->nclaimed - c->nbarred;
@@ -87,8 +92,8 @@ enum zc_quota zc_quota_ask(struct zc_cache *c, struct zc_file *f, const struct z
         return ZC_QUOTA_FULL;
     }
     if (healthy < zc_quota_healthy(c))
-        return ZC_QUOTA_FREE;
-    stuck = zc_list_empty(&c->dirty) && c->nflushing == 0 ? zc_retain_stuck(c) : NULL;
+        return zc_share_full(c, h->share) ? ZC_QUOTA_WAIT : ZC_QUOTA_FREE;
+    stuck = c->ndirty == 0 && c->nflushing == 0 ? zc_retain_stuck(c) : NULL;
     if (stuck) {
         zc_why_set(&f->access_why, stuck->err, "no room in the cache: %s", stuck->text);
         return ZC_QUOTA_FULL;

@@ -3,6 +3,11 @@
  * Reasons, in this order: somebody asked (flush, drain, a file nobody has open), an access
  * waits for memory, the watermarks, the idle timer, another try after a failure.
  *
+ * Of several who share the cache (zc_share.h) the one whose turn it is comes first, for whatever of
+ * these reasons, but the last: so that what one of them has left alone gets written however much
+ * others ask for.  Where several have files
+ * open a store write is shorter, for turns to come soon.
+ *
  * Watermarks, an example: capacity 512 MiB, high 75%, low 50%.  Writers fill the cache;
  * at the first byte beyond 384 MiB unwritten `draining` is set and the flushers write the
  * least recently modified pages until the bytes that are dirty and not yet in a store write
@@ -32,6 +37,8 @@ enum {
     JOB_IOV = 512,
     JOB_SCATTERED = 64, /* a page with more dirty ranges is written by itself, in one call */
     BACKOFF_MOST = 64,  /* times retry_ms: the longest delay of another try */
+    SHARED_IO = 4,      /* a store write is so much shorter where shares take turns ... */
+    SYNC_COST = 1 << 20 /* ... of which a sync takes as much as so many bytes */
 };
 
 struct write_job {
@@ -41,6 +48,7 @@ struct write_job {
     unsigned n;
     bool stored; /* the store was asked to store what it has taken, and did */
     uint64_t attempt;
+    uint64_t bytes;
     /* where the next store write begins */
     unsigned at_page;
     uint32_t at_off;
@@ -127,6 +135,7 @@ static bool build(struct zc_cache *c, struct zc_page *p, uint64_t limit, struct 
         }
     }
     job->n = hi - lo;
+    job->bytes = bytes;
     memcpy(job->pages, run + lo, job->n * sizeof(run[0]));
     return true;
 }
@@ -158,37 +167,71 @@ static struct zc_page *wanted_page(struct zc_cache *c, struct zc_file *f)
     return NULL;
 }
 
-static bool pick_eager(struct zc_cache *c, struct write_job *job, struct zc_page **page)
-{
-    zc_list_each_safe (&c->eager, n) {
-        struct zc_file *f = zc_list_entry(n, struct zc_file, eager_link);
+/* Something to do for a file that somebody waits for, or that nobody has open. */
+struct eager {
+    struct zc_file *file;   /* NULL: there is nothing */
+    struct zc_page *page;   /* to be written; or NULL */
+    int kind;               /* of the job */
+    struct zc_share *share; /* whose turn it takes */
+};
 
-        *page = c->over ? NULL : wanted_page(c, f);
-        job->file = f;
-        if (*page)
-            job->kind = JOB_WRITE;
-        else if (stuck(c, f))
-            continue;
-        else if (zc_flush_wants_sync(f))
-            job->kind = JOB_SYNC;
-        else if (zc_file_may_settle(f))
-            job->kind = JOB_SETTLE;
-        else
-            continue;
-        zc_list_del(&f->eager_link); /* the others first, next time */
-        zc_list_add_tail(&c->eager, &f->eager_link);
-        return true;
+static bool look(struct zc_cache *c, struct zc_file *f, struct eager *e)
+{
+    e->file = f;
+    e->page = c->over ? NULL : wanted_page(c, f);
+    e->share = &c->nobody;
+    if (e->page) {
+        e->kind = JOB_WRITE;
+        e->share = e->page->share;
+    } else if (stuck(c, f)) {
+        return false;
+    } else if (zc_flush_wants_sync(f)) {
+        e->kind = JOB_SYNC;
+        e->share = zc_flush_share(f);
+    } else if (zc_file_may_settle(f)) {
+        e->kind = JOB_SETTLE;
+    } else {
+        return false;
     }
-    return false;
+    return true;
 }
 
-/* First page in flush order that may be written now. */
-static struct zc_page *in_order(struct zc_cache *c)
+/* The first of these, of the share whose turn comes first. */
+static void find_eager(struct zc_cache *c, struct eager *found)
+{
+    struct eager e;
+
+    found->file = NULL;
+    zc_list_each (&c->eager, n) {
+        if (!look(c, zc_list_entry(n, struct zc_file, eager_link), &e) ||
+            (found->file && zc_fair_start(&c->writes, &e.share->writes) >=
+                                zc_fair_start(&c->writes, &found->share->writes)))
+            continue;
+        *found = e;
+        if (!zc_share_turns(c))
+            return;
+    }
+}
+
+static void take_eager(struct zc_cache *c, const struct eager *e, struct write_job *job,
+                       struct zc_page **page)
+{
+    job->kind = e->kind;
+    job->file = e->file;
+    *page = e->page;
+    if (job->kind == JOB_SYNC)
+        zc_share_wrote(c, e->share, SYNC_COST);
+    zc_list_del(&e->file->eager_link); /* the others first, next time */
+    zc_list_add_tail(&c->eager, &e->file->eager_link);
+}
+
+/* First page of the share in flush order that may be written now. */
+static struct zc_page *in_order(struct zc_cache *c, struct zc_share *s)
 {
     bool oldest = c->cfg.flush_order == ZC_FLUSH_OLDEST;
-    struct zc_list *n = oldest ? c->dirty.next : c->dirty.prev;
+    struct zc_list *n = oldest ? s->dirty.next : s->dirty.prev;
 
-    while (n != &c->dirty) {
+    while (n != &s->dirty) {
         struct zc_page *p = zc_list_entry(n, struct zc_page, dirty_link);
 
         if (eligible(c, p))
@@ -198,25 +241,26 @@ static struct zc_page *in_order(struct zc_cache *c)
     return NULL;
 }
 
-static struct zc_page *pick_squeezed(struct zc_cache *c)
+static struct zc_page *pick_squeezed(struct zc_cache *c, const struct zc_share *s)
 {
     zc_list_each (&c->squeeze, n) {
         struct zc_page *p = zc_list_entry(n, struct zc_page, squeeze_link);
 
-        if (p->on == ZC_ON_DIRTY && eligible(c, p))
+        if (p->share == s && p->on == ZC_ON_DIRTY && eligible(c, p))
             return p;
     }
     return NULL;
 }
 
 /* The least recently modified page, when it has been left alone for long enough. */
-static struct zc_page *pick_idle(struct zc_cache *c, uint64_t now, uint64_t *wake)
+static struct zc_page *pick_idle(struct zc_cache *c, const struct zc_share *s, uint64_t now,
+                                 uint64_t *wake)
 {
     uint64_t due;
 
     if (c->cfg.idle_ms == 0)
         return NULL;
-    zc_list_each (&c->dirty, n) {
+    zc_list_each (&s->dirty, n) {
         struct zc_page *p = zc_list_entry(n, struct zc_page, dirty_link);
 
         if (!eligible(c, p))
@@ -256,43 +300,62 @@ static bool lacks_room(struct zc_cache *c)
            (!zc_list_empty(&c->room) && !zc_page_available(c));
 }
 
-static bool pick(struct zc_cache *c, struct write_job *job, struct zc_page **page, uint64_t *limit,
-                 uint64_t *wake)
+/* What the share has to be written but for those who wait for a file. */
+static bool pick_of(struct zc_cache *c, struct zc_share *s, uint64_t now, struct write_job *job,
+                    struct zc_page **page, uint64_t *limit, uint64_t *wake)
 {
-    uint64_t now = zc_now();
-
-    job->kind = JOB_WRITE;
-    *limit = c->cfg.max_io;
-    job->file = zc_token_due(c, now, wake);
-    if (job->file) {
-        job->kind = JOB_LOOK;
-        return true;
-    }
-    if (pick_eager(c, job, page))
-        return true;
-    if (c->over)
-        return false;
-    *page = pick_squeezed(c);
+    *page = pick_squeezed(c, s);
     if (!*page && (c->drains > 0 || zc_frames_over(c)))
-        *page = in_order(c);
+        *page = in_order(c, s);
     if (!*page && c->nflushing < c->st.waiting_room &&
         (!zc_list_empty(&c->curbed) || !zc_page_available(c)))
-        *page = in_order(c);
-    if (c->draining && c->dirty_bytes <= c->low_bytes)
-        c->draining = false;
+        *page = in_order(c, s);
     if (!*page && c->draining) {
-        *page = in_order(c);
-        *limit = c->dirty_bytes - c->low_bytes;
-        if (*limit > c->cfg.max_io)
-            *limit = c->cfg.max_io;
+        *page = in_order(c, s);
+        if (*limit > c->dirty_bytes - c->low_bytes)
+            *limit = c->dirty_bytes - c->low_bytes;
     }
     if (!*page && lacks_room(c) && (job->file = zc_retain_to_ask(c, now, wake))) {
         job->kind = JOB_ASK;
         return true;
     }
     if (!*page)
-        *page = pick_idle(c, now, wake);
-    if (!*page)
+        *page = pick_idle(c, s, now, wake);
+    return *page != NULL;
+}
+
+static bool pick(struct zc_cache *c, struct write_job *job, struct zc_page **page, uint64_t *limit,
+                 uint64_t *wake)
+{
+    uint64_t now = zc_now();
+    struct eager eager;
+    struct zc_share *s;
+
+    *page = NULL;
+    job->kind = JOB_WRITE;
+    *limit = zc_share_crowd(c) ? c->cfg.max_io / SHARED_IO : c->cfg.max_io;
+    job->file = zc_token_due(c, now, wake);
+    if (job->file) {
+        job->kind = JOB_LOOK;
+        return true;
+    }
+    find_eager(c, &eager);
+    if (eager.file && !zc_share_turns(c)) {
+        take_eager(c, &eager, job, page);
+        return true;
+    }
+    if (c->draining && c->dirty_bytes <= c->low_bytes)
+        c->draining = false;
+    zc_share_round(c);
+    while ((s = zc_share_writer(c, eager.file ? eager.share : &c->nobody)) != NULL) {
+        if (eager.file && eager.share == s) {
+            take_eager(c, &eager, job, page);
+            return true;
+        }
+        if (!c->over && pick_of(c, s, now, job, page, limit, wake))
+            return true;
+    }
+    if (!c->over)
         *page = pick_retry(c, now, wake);
     return *page != NULL;
 }
@@ -582,6 +645,7 @@ static void run(struct zc_cache *c, struct write_job *job, struct zc_page *p, ui
         if (rc < 0 && (c->cfg.transient || !f->ledger.lost_why.err)) /* else the file says so */
             zc_why_set(&c->late, rc, "%s", zc_error_text(rc));
     } else if (build(c, p, limit, job)) {
+        zc_share_wrote(c, p->share, job->bytes);
         run_write(c, job);
     } else {
         no_memory(c, p, job);

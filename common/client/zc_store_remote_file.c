@@ -388,6 +388,24 @@ static int close_direct(struct rfile *f, enum zc_level level, int rc)
     return e.rc ? zc_errorf(-e.rc, "%s", e.text) : 0;
 }
 
+/* What was lost since who keeps it has looked last: he lets it go as he closes the file. */
+static int unseen_losses(struct rfile *f)
+{
+    struct remote *r = remote_of(f->file.store);
+    uint64_t lost = 0;
+
+    zc_lock_get(&r->lock);
+    for (uint32_t i = 0; i < r->n; i++)
+        lost += f->at[i].unseen;
+    zc_lock_put(&r->lock);
+    if (!lost || !r->store.lossy)
+        return 0;
+    return zc_errorf(EOWNERDEAD,
+                     "%s: up to %llu bytes are lost: a daemon had taken them, and died before the "
+                     "file was closed there",
+                     f->path, (unsigned long long)lost);
+}
+
 int zc_remote_close(struct zc_sfile *sf, enum zc_level level)
 {
     struct rfile *f = rfile_of(sf);
@@ -401,6 +419,8 @@ int zc_remote_close(struct zc_sfile *sf, enum zc_level level)
     rc = close_direct(f, level, rc);
     if (rc == 0)
         rc = zc_remote_losses(f);
+    if (rc == 0)
+        rc = unseen_losses(f);
     file_free(f);
     return rc;
 }

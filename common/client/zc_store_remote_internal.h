@@ -114,6 +114,7 @@ struct rhandle {
     struct zc_progress progress; /* see zc_store.h */
     uint64_t written, safe;      /* bytes that it took, and how many of them are stored */
     uint64_t lost;               /* of those: with a daemon that has died */
+    uint64_t unseen;             /* those of deaths that who asks for progress has not seen yet */
     bool bypassed;               /* whatever becomes of its daemon; it has no session */
     int status;                  /* it cannot be opened any more, because ... */
     char why[400];

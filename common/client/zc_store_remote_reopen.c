@@ -53,6 +53,8 @@ void zc_remote_new_epoch(struct rfile *f, uint32_t i)
     struct rhandle *h = &f->at[i];
 
     zc_assert_held(&remote_of(f->file.store)->lock);
+    if (h->progress.taken != h->progress.stored)
+        h->unseen += h->written - h->safe;
     h->progress = (struct zc_progress){.epoch = h->progress.epoch + 1};
     h->lost += h->written - h->safe;
     h->written = h->safe = 0;

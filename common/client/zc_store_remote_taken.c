@@ -90,6 +90,7 @@ void zc_remote_progress(struct zc_sfile *sf, uint32_t server, struct zc_progress
 
     zc_lock_get(&r->lock);
     *out = rfile_of(sf)->at[server].progress;
+    rfile_of(sf)->at[server].unseen = 0;
     zc_lock_put(&r->lock);
 }
 

@@ -1,8 +1,8 @@
 /* zc_bounce.c - registered buffers for data on its way between a client and a view's pieces.
  *
- * They are made when the first view, or write with checksums, is used.  Who finds none free is
- * served in order, from the main loop alone: a buffer that comes back inside a callback does not
- * call into another request.
+ * They are made when the first view, or write with checksums, is used.  Who finds none free, or has
+ * his part of them (zc_sharer.h), is served in order, from the main loop alone: a buffer that comes
+ * back inside a callback does not call into another request.
  */
 #include "config.h"
 
@@ -60,10 +60,17 @@ void *zc_bounce_desc(const struct zc_bounce *b, const unsigned char *buf)
     return set->mr.desc;
 }
 
+static bool may(const struct zc_bounce_wait *w)
+{
+    return zc_sharer_may(w->session, ZC_FEW_BUFFERS, ZC_SERVER_BOUNCE);
+}
+
 unsigned char *zc_bounce_get(struct zc_bounce *b, struct zc_bounce_wait *w)
 {
-    if (b->nfree && zc_list_empty(&b->waiting))
+    if (b->nfree && zc_list_empty(&b->waiting) && may(w)) {
+        zc_sharer_took(w->session, ZC_FEW_BUFFERS);
         return b->free[--b->nfree];
+    }
     zc_list_add_tail(&b->waiting, &w->link);
     return NULL;
 }
@@ -81,16 +88,29 @@ static bool needs_more(const struct zc_bounce *b)
            b->nsets * ZC_SERVER_BOUNCE - b->lost < ZC_SERVER_BOUNCE;
 }
 
+struct zc_bounce_wait *zc_bounce_next(const struct zc_bounce *b)
+{
+    if (!b->nfree)
+        return NULL;
+    zc_list_each (&b->waiting, n) {
+        struct zc_bounce_wait *w = zc_list_entry(n, struct zc_bounce_wait, link);
+
+        if (may(w))
+            return w;
+    }
+    return NULL;
+}
+
 void zc_bounce_serve(struct zc_server *s)
 {
     struct zc_bounce *b = &s->bounce;
-    struct zc_list *n;
+    struct zc_bounce_wait *w;
 
     if (s->tp && needs_more(b))
         make_set(s); /* without memory they wait on */
-    while (b->nfree && (n = zc_list_pop(&b->waiting))) {
-        struct zc_bounce_wait *w = zc_list_entry(n, struct zc_bounce_wait, link);
-
+    while ((w = zc_bounce_next(b)) != NULL) {
+        zc_list_del(&w->link);
+        zc_sharer_took(w->session, ZC_FEW_BUFFERS);
         w->got(w, b->free[--b->nfree]);
     }
 }

@@ -109,6 +109,7 @@ void zc_request_submit(struct zc_request *r, void (*call)(struct zc_request *),
     r->then = then;
     r->work.run = call_work;
     r->work.key = key_of(r);
+    r->work.turn = zc_sharer_turn(r->session);
     zc_pool_submit(r->session->server->pool, &r->work);
 }
 

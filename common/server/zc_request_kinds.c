@@ -57,6 +57,8 @@ static int open_as_placed(struct zc_request *r, struct zc_attr *attr)
         rc = zc_cache_open(c, r->path, r->msg.open_flags & ~ZC_OPEN_FOR_ALL, r->msg.mode & 07777,
                            &r->opened, attr);
         another = set.id && attr->set.id != set.id;
+        if (rc == 0)
+            zc_sharer_charge(r->session, r->opened);
         r->in_use = rc == -EBUSY && another;
         resized = rc == 0 && sized && attr->block_size != decided;
         if (rc || (!another && !resized))

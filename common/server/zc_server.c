@@ -52,7 +52,7 @@ static void serve_waiting(struct zc_server *s)
         zc_bounce_serve(s);
         zc_transfer_serve(s);
         zc_unread_serve(s);
-    } while (s->bounce.nfree && !zc_list_empty(&s->bounce.waiting));
+    } while (zc_bounce_next(&s->bounce));
 }
 
 /* What was thrown away so far, for whatever reason. */
@@ -427,6 +427,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
     zc_lock_init(&s->lock, ZC_ORDER_SERVER);
     zc_list_init(&s->shaking);
     zc_list_init(&s->users);
+    zc_list_init(&s->sharers);
     zc_list_init(&s->sessions);
     zc_list_init(&s->leaving);
     zc_list_init(&s->dropped);

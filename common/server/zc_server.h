@@ -31,6 +31,7 @@ struct zc_server;
     X(handshakes_lapsed, "clients that did not show it in time")                                   \
     X(handshakes_refused, "attempts to show it that were none")                                    \
     X(users, "users of whom clients are connected, of a daemon of many")                           \
+    X(sharers, "jobs, or users of a daemon of many, that share it in equal parts")                 \
     X(forged, "messages thrown away because their seal was wrong")                                 \
     X(replayed, "messages thrown away because they had come before")                               \
     X(requests, "requests served")                                                                 \
@@ -82,6 +83,7 @@ struct zc_server_config {
     unsigned stuck_ms; /* calls that take longer do not keep others waiting; 0: a default */
     struct zc_view_budget *views; /* borrowed; NULL: clients send lists */
     bool audit;                   /* who does what is logged, at level info */
+    bool shares;                  /* its clients are of several jobs, or users: zc_sharer.h */
     bool for_all;                 /* a client may open files for all: see ZC_OPEN_FOR_ALL */
     bool shows;                   /* processes of this host may read the cache's pages by
                                      themselves (zc_cache_config.shown) */

@@ -61,11 +61,11 @@ void zc_server_check(struct zc_server *s)
     assert(sessions == s->stats.sessions);
     assert(shaking == s->stats.handshakes);
     assert(requests == s->stats.requests_active);
-    assert(s->bounce.nfree == 0 || zc_list_empty(&s->bounce.waiting));
+    assert(!zc_bounce_next(&s->bounce));
     assert(s->bounce.nfree + s->bounce.lost <= s->bounce.nsets * ZC_SERVER_BOUNCE);
     assert(s->installs > 0 || zc_list_empty(&s->installs_waiting));
     assert(s->lists == lists);
-    assert(s->lists >= ZC_SERVER_LISTS || zc_list_empty(&s->lists_waiting));
+    assert(!zc_transfer_next(s));
     zc_assert_none_held();
 }
 

@@ -4,6 +4,7 @@
  * zc_session.c       sessions of clients and their handles
  * zc_session_vouch.c who they are, where munge says it
  * zc_user.c          the users of a server that has many
+ * zc_sharer.c        who of its clients share with whom
  * zc_dropped.c       clients whose session was ended, and who are told so
  * zc_account.c       what clients make it hold
  * zc_audit.c         who did what
@@ -36,7 +37,7 @@
  *    zc_export.busy is not 0 while there is one.
  * 6. A request that is not running waits for one thing, the pool, the cache's write-back or a
  *    lock; or its transfer's pieces wait, each for a page, a buffer or the fabric.
- * 7. When the main loop has gone round, a buffer is free or wanted, not both.
+ * 7. When the main loop has gone round, no buffer is free that one who waits for it may have.
  * 8. A session that another one takes the place of (`follows`) has been freed when that is told of.
  * 9. A view in memory has an owner, a session or a request; an installation waits only while
  *    another one is under way.
@@ -55,6 +56,7 @@
 #include "zc_seal.h"
 #include "zc_server.h"
 #include "zc_shake.h"
+#include "zc_sharer.h"
 #include "zc_transport.h"
 #include "zc_wire.h"
 
@@ -132,6 +134,7 @@ struct zc_bounce {
 /* Somebody who wants one. */
 struct zc_bounce_wait {
     struct zc_list link;
+    struct zc_session *session;
     void (*got)(struct zc_bounce_wait *w, unsigned char *buf);
 };
 
@@ -154,6 +157,7 @@ struct zc_server {
     struct zc_list sessions; /* struct zc_session */
     struct zc_list by_id[ZC_SERVER_BUCKETS];
     struct zc_list users;   /* struct zc_user: of whom there are sessions */
+    struct zc_list sharers; /* struct zc_sharer, the same */
     struct zc_list leaving; /* those whose requests or closes are under way */
     struct zc_list dropped; /* struct zc_dropped, and how many */
     unsigned ndropped;
@@ -274,6 +278,7 @@ struct zc_session {
     bool vouching;                /* the same: its credential is being read */
     struct zc_cred *cred;         /* whose it is; NULL: not known yet, or the owner's */
     struct zc_user *user;         /* who has it, of a server of many; NULL: not counted */
+    struct zc_sharer *sharer;     /* whose part of the server it has; NULL: nobody's */
     unsigned opens;               /* of his open files: its own, ... */
     size_t open_bytes;            /* ... and what they take */
     struct zc_keys keys;          /* since AUTH, as are: */
@@ -466,7 +471,9 @@ void zc_transfer_start(struct zc_request *r);
 /* What a request that writes brought is to be kept no longer.  Blocks; not on the server's thread.
  */
 void zc_transfer_give_up(struct zc_request *r);
-/* Begins those that waited for others' lists to go; from the main loop only. */
+/* The next that waits for others' lists to go, and need not any more; or NULL. */
+struct zc_transfer *zc_transfer_next(const struct zc_server *s);
+/* Begins those; from the main loop only. */
 void zc_transfer_serve(struct zc_server *s);
 /* Nothing of it is under way; NULL is fine. */
 void zc_transfer_free(struct zc_session *ss, struct zc_transfer *t);
@@ -478,6 +485,8 @@ int zc_bounce_make(struct zc_server *s); /* if there are none yet */
 /* NULL: w->got() will be called. */
 unsigned char *zc_bounce_get(struct zc_bounce *b, struct zc_bounce_wait *w);
 void zc_bounce_give(struct zc_bounce *b, unsigned char *buf);
+/* Who waits and may have one, if there is one; NULL: nobody. */
+struct zc_bounce_wait *zc_bounce_next(const struct zc_bounce *b);
 void *zc_bounce_desc(const struct zc_bounce *b, const unsigned char *buf); /* for the fabric */
 /* Gives free buffers to those who wait for one; from the main loop only. */
 void zc_bounce_serve(struct zc_server *s);

@@ -427,6 +427,7 @@ static void accept_client(struct zc_session *ss, uint64_t tag)
     ss->state = ZC_SESSION_ALIVE;
     ss->accepted = true;
     ss->number = s->stats.sessions_opened;
+    zc_sharer_enter(ss);
     ss->follows = 0;
     ss->silence_ns = silence_of(ss) * ZC_NS_PER_MS;
     ss->last_heard = ss->heard = zc_now();
@@ -593,6 +594,7 @@ static void session_free(struct zc_session *ss)
     free(ss->owned);
     free(ss->address);
     zc_user_leave(ss);
+    zc_sharer_leave(ss);
     zc_cred_free(ss->cred);
     zc_account_close(&s->account, &ss->purse);
     zc_unread_forget(ss);
@@ -636,6 +638,7 @@ void zc_session_settle(struct zc_session *ss)
         slot->session = ss;
         slot->close_work.run = close_handle;
         slot->close_work.key = zc_cache_key(slot->handle);
+        slot->close_work.turn = zc_sharer_turn(ss);
         __atomic_add_fetch(&ss->closing, 1, __ATOMIC_RELAXED);
         zc_pool_submit(ss->server->pool, &slot->close_work);
     }

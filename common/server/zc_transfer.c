@@ -70,6 +70,8 @@ static void piece_over(struct piece *p)
         t->missing = p->off;
     if (p->buf)
         zc_bounce_give(b, p->buf);
+    if (p->buf && !p->lost)
+        zc_sharer_gave(p->request->session, ZC_FEW_BUFFERS);
     b->lost -= p->lost;
     p->lost = false;
     p->buf = NULL;
@@ -332,6 +334,7 @@ static void got_buffer(struct zc_bounce_wait *w, unsigned char *buf)
 
 static void get_buffer(struct piece *p)
 {
+    p->wait.session = p->request->session;
     p->wait.got = got_buffer;
     p->buf = zc_bounce_get(&zc_server_of(p->request)->bounce, &p->wait);
     if (p->buf)

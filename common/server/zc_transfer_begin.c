@@ -110,6 +110,7 @@ static void begin(struct zc_request *r)
 static void begin_list(struct zc_request *r)
 {
     r->transfer->listed = true;
+    zc_sharer_took(r->session, ZC_FEW_LISTS);
     zc_server_of(r)->lists++;
     zc_server_of(r)->stats.lists++;
     begin(r);
@@ -139,12 +140,33 @@ static void wait_with_list(struct zc_request *r)
     zc_list_add_tail(&zc_server_of(r)->lists_waiting, &t->link);
 }
 
+static bool may_have_list(const struct zc_request *r)
+{
+    return zc_server_of(r)->lists < ZC_SERVER_LISTS &&
+           zc_sharer_may(r->session, ZC_FEW_LISTS, ZC_SERVER_LISTS);
+}
+
+struct zc_transfer *zc_transfer_next(const struct zc_server *s)
+{
+    if (s->lists >= ZC_SERVER_LISTS)
+        return NULL;
+    zc_list_each (&s->lists_waiting, n) {
+        struct zc_transfer *t = zc_list_entry(n, struct zc_transfer, link);
+
+        if (may_have_list(t->request))
+            return t;
+    }
+    return NULL;
+}
+
 void zc_transfer_serve(struct zc_server *s)
 {
-    struct zc_list *n;
+    struct zc_transfer *t;
 
-    while (s->lists < ZC_SERVER_LISTS && (n = zc_list_pop(&s->lists_waiting)))
-        begin_list(zc_list_entry(n, struct zc_transfer, link)->request);
+    while ((t = zc_transfer_next(s)) != NULL) {
+        zc_list_del(&t->link);
+        begin_list(t->request);
+    }
 }
 
 void zc_transfer_start(struct zc_request *r)
@@ -160,7 +182,7 @@ void zc_transfer_start(struct zc_request *r)
     r->transfer->request = r;
     if (!zc_transfer_has_list(r))
         begin(r);
-    else if (s->lists < ZC_SERVER_LISTS && zc_list_empty(&s->lists_waiting))
+    else if (may_have_list(r) && zc_list_empty(&s->lists_waiting))
         begin_list(r);
     else
         wait_with_list(r);
@@ -174,24 +196,32 @@ void zc_transfer_leave_view(struct zc_session *ss, struct zc_transfer *t)
         zc_view_put(t->view);
     t->shared = NULL;
     t->view = NULL;
+    if (t->listed)
+        zc_sharer_gave(ss, ZC_FEW_LISTS);
     ss->server->lists -= t->listed;
     ss->server->lists_lost -= t->list_lost;
     t->listed = t->list_lost = false;
 }
 
-static void write_off(struct zc_server *s, struct zc_transfer *t)
+static void write_off(struct zc_session *ss, struct zc_transfer *t)
 {
+    struct zc_server *s = ss->server;
+
     if (t->listed && s->lists_lost < ZC_SERVER_LISTS) { /* memory for as many again */
         s->lists--;
         s->lists_lost++;
         t->listed = false;
         t->list_lost = true;
+        zc_sharer_gave(ss, ZC_FEW_LISTS);
     }
     for (int i = 0; i < ZC_TRANSFER_WINDOW; i++) {
         struct piece *p = &t->pieces[i];
 
-        s->bounce.lost += p->buf && !p->lost;
-        p->lost = p->buf;
+        if (!p->buf || p->lost)
+            continue;
+        s->bounce.lost++;
+        p->lost = true;
+        zc_sharer_gave(ss, ZC_FEW_BUFFERS);
     }
 }
 
@@ -201,7 +231,7 @@ void zc_transfer_write_off(struct zc_session *ss)
         struct zc_request *r = zc_list_entry(n, struct zc_request, link);
 
         if (r->transfer)
-            write_off(ss->server, r->transfer);
+            write_off(ss, r->transfer);
     }
 }
 

@@ -139,7 +139,8 @@ struct zc_store_ops {
     int (*open)(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
                 struct zc_sfile **out, struct zc_attr *attr);
     /* Always frees `f`; the result says whether everything written had arrived
-     * at `level` (a write may fail late, for instance over NFS). */
+     * at `level` (a write may fail late, for instance over NFS).  -EOWNERDEAD: a server of a
+     * lossy store has died, and lost what it had taken, since progress() was last asked for. */
     int (*close)(struct zc_sfile *f, enum zc_level level);
 
     /* Short only at the end of the file. */

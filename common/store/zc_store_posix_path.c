@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,7 +33,7 @@ const char *zc_posix_remedy(int err)
     case EPERM:
         return "; check the permissions of the file and of the directories above it";
     case ENOENT:
-        return "; check the path, or open with create";
+        return "; check the path";
     case ENOSPC:
     case EDQUOT:
         return "; free space or raise the quota";
@@ -50,14 +51,54 @@ const char *zc_posix_remedy(int err)
     }
 }
 
+/* The first directory of `path` that is not there, NULL when it is the file alone. To be freed. */
+static char *missing_directory(const char *path)
+{
+    char *dir = strdup(path);
+    struct stat st;
+
+    for (char *end = dir && *dir ? strchr(dir + 1, '/') : NULL; end; end = strchr(end + 1, '/')) {
+        *end = '\0';
+        if (stat(dir, &st) < 0) {
+            if (errno == ENOENT)
+                return dir;
+            break;
+        }
+        *end = '/';
+    }
+    free(dir);
+    return NULL;
+}
+
+static int explain_missing(const char *what, const char *path)
+{
+    char *dir = missing_directory(path);
+    const char *tilde = dir && strrchr(dir, '/') ? strrchr(dir, '/') : "";
+    int rc;
+
+    if (dir)
+        rc = zc_errorf(
+            ENOENT, "%s %s: %s; there is no directory %s%s", what, path, strerror(ENOENT), dir,
+            tilde[0] && tilde[1] == '~' ? ": no shell replaces ~ here, write $HOME" : "");
+    else
+        rc = zc_errorf(ENOENT, "%s %s: %s; check the path%s", what, path, strerror(ENOENT),
+                       strcmp(what, "open") == 0 ? ", or open with create" : "");
+    free(dir);
+    return rc;
+}
+
 int zc_posix_explain(int err, const char *what, const char *path)
 {
+    if (err == ENOENT)
+        return explain_missing(what, path);
     return zc_errorf(err, "%s %s: %s%s", what, path, strerror(err), zc_posix_remedy(err));
 }
 
 static int outside(const struct posix_store *ps, const char *path)
 {
-    return zc_errorf(EACCES, "path %s leads outside the root %s; only files below it are served",
+    return zc_errorf(EACCES,
+                     "path %s leads outside the root %s; only files below it are served: start the "
+                     "daemon with another --root",
                      path, ps->given);
 }
 

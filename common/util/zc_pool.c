@@ -1,14 +1,15 @@
 /* zc_pool.c - work that waits for threads, by key.
  *
- *     submit --first of its key--> ready --take()--> runs
+ *     submit --first of its key--> ready --take()--> runs      ready: of its turn
  *        |                           ^
  *        +--others before it--> rest of the first one: the next is first when that is taken
  *
  * Invariants
  * 1. Each key that has works waiting has a first one, in `keys`; all others are in that one's
  *    `rest`, in order.
- * 2. A first one is in `ready` iff fewer than per_key works of its key run.  Keys come to its end
- *    when one of their works was taken: so they take turns.
+ * 2. A first one is in `ready` of its turn iff fewer than per_key works of its key run.  Keys come
+ *    to its end when one of their works was taken, and turns to that of `turns`: so both take
+ * turns.
  * 3. A thread ends only when it was told to stop and nothing is ready: what waits for works of its
  *    key to end is run by the threads that run those.
  */
@@ -32,7 +33,8 @@ struct zc_pool {
     struct zc_crew crew;
     unsigned per_key;
     struct zc_list keys[BUCKETS]; /* zc_work.hash */
-    struct zc_list ready;         /* zc_work.link */
+    struct zc_list turns;         /* zc_pool_turn.link: those with works in `ready` */
+    struct zc_pool_turn nobody;   /* of works that name none */
     bool stop;
 };
 
@@ -71,12 +73,46 @@ static struct zc_work *first_of(struct zc_pool *p, uint64_t key)
     return NULL;
 }
 
+static void init_turn(struct zc_pool_turn *t)
+{
+    zc_list_init(&t->link);
+    zc_list_init(&t->ready);
+}
+
+static struct zc_pool_turn *turn_of(struct zc_pool *p, const struct zc_work *w)
+{
+    struct zc_pool_turn *t = w->turn ? w->turn : &p->nobody;
+
+    if (!t->link.next)
+        init_turn(t);
+    return t;
+}
+
+/* The first that is ready, of whoever's turn it is; NULL: nothing is. */
+static struct zc_work *next_ready(struct zc_pool *p)
+{
+    struct zc_list *n = zc_list_pop(&p->turns);
+    struct zc_pool_turn *t;
+
+    if (!n)
+        return NULL;
+    t = zc_list_entry(n, struct zc_pool_turn, link);
+    n = zc_list_pop(&t->ready);
+    if (!zc_list_empty(&t->ready))
+        zc_list_add_tail(&p->turns, &t->link);
+    return zc_list_entry(n, struct zc_work, link);
+}
+
 /* Of a first one. */
 static void make_ready(struct zc_pool *p, struct zc_work *w)
 {
+    struct zc_pool_turn *turn = turn_of(p, w);
+
     if (zc_list_linked(&w->link) || (p->per_key && zc_crew_busy(&p->crew, w->key) >= p->per_key))
         return;
-    zc_list_add_tail(&p->ready, &w->link);
+    zc_list_add_tail(&turn->ready, &w->link);
+    if (!zc_list_linked(&turn->link))
+        zc_list_add_tail(&p->turns, &turn->link);
     pthread_cond_signal(&p->some);
 }
 
@@ -89,12 +125,11 @@ static void make_first(struct zc_pool *p, struct zc_work *w)
 /* Takes what is ready, as `me`; NULL: nothing is. */
 static struct zc_work *take(struct zc_pool *p, struct zc_member *me)
 {
-    struct zc_list *n = zc_list_pop(&p->ready);
-    struct zc_work *w, *next;
+    struct zc_work *w = next_ready(p), *next;
+    struct zc_list *n;
 
-    if (!n)
+    if (!w)
         return NULL;
-    w = zc_list_entry(n, struct zc_work, link);
     zc_list_del(&w->hash);
     zc_crew_enter(&p->crew, me, w->key);
     n = zc_list_pop(&w->rest);
@@ -144,7 +179,7 @@ static void *pool_thread(void *arg)
     struct zc_work *w;
 
     zc_lock_get(&p->lock);
-    while (!p->stop || !zc_list_empty(&p->ready)) {
+    while (!p->stop || !zc_list_empty(&p->turns)) {
         if (!zc_crew_turn(&p->crew))
             continue;
         w = take(p, &me);
@@ -180,7 +215,7 @@ int zc_pool_create(const struct zc_pool_config *cfg, struct zc_pool **out)
     zc_lock_init(&p->lock, ZC_ORDER_POOL);
     zc_cond_init(&p->some);
     p->per_key = cfg->per_key;
-    zc_list_init(&p->ready);
+    zc_list_init(&p->turns);
     for (unsigned i = 0; i < BUCKETS; i++)
         zc_list_init(&p->keys[i]);
     crew.lock = &p->lock;

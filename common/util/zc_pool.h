@@ -4,6 +4,9 @@
  * at a time, and keys take turns, so that one file's trouble does not become that of others; works
  * that are stuck do not count among the pool's threads (zc_crew.h).
  *
+ * A work may be of somebody, too, by a turn that it names: whoever has works that could run has
+ * turns, however many keys his works have.
+ *
  * The work item belongs to the caller and is on the pool from submit until its
  * function is entered; submitting therefore cannot fail and allocates nothing, and what is queued
  * is bounded by what the callers have: requests by credits, files by handles.
@@ -17,9 +20,16 @@
 
 struct zc_pool;
 
+/* Whose works these are; begins as zeros, and outlives them. */
+struct zc_pool_turn {
+    struct zc_list link;  /* zc_pool.turns */
+    struct zc_list ready; /* zc_work.link */
+};
+
 struct zc_work {
     void (*run)(struct zc_work *w); /* may free or resubmit w */
     uint64_t key;                   /* equal for works that get stuck together */
+    struct zc_pool_turn *turn;      /* NULL: of nobody, who has turns, too */
     /* private */
     struct zc_list link; /* in `rest` of the key's first, or that one itself in zc_pool.ready */
     struct zc_list hash; /* the key's first: zc_pool.keys */

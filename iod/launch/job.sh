@@ -17,9 +17,11 @@ in_foreground() {
 
 # Daemons give up what is left at the second signal.  They get two of different kinds: of one kind,
 # those that come before the first is taken are lost.
+given_up= # when, by SECONDS
 give_up() {
     local i
 
+    : "${given_up:=$SECONDS}"
     [[ -z $flusher ]] || kill -TERM "$flusher" 2>/dev/null
     for i in "${!pids[@]}"; do
         [[ -n ${pids[i]} ]] || continue
@@ -86,7 +88,7 @@ supervise() {
 run_job() {
     local preload=${LD_PRELOAD:-} in out report status=
 
-    if ((preload_plugin)); then preload=$library${preload:+:$preload}; fi
+    if ((preload_plugin)); then preload=$(with_plugin "$preload"); fi
     exec {in}<&0 {out}>&1
     phase=job
     exec {report}< <(supervise "$@")

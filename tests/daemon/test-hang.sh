@@ -19,6 +19,7 @@ fs=
 cleanup_fn '[[ -z $fs ]] || kill -CONT "$fs" 2>/dev/null'
 slowfs_mount below root/slow || fail "no slowfs: $(cat slowfs.log)"
 fs=${slowfs_pids[root/slow]}
+mkdir root/slow/addresses
 hang() { kill -STOP "$fs"; }
 answer() { kill -CONT "$fs"; }
 export ZCACHE_DAEMONS=$tmp/0.addr
@@ -45,6 +46,10 @@ expect_late "zcachectl: 0: not done within 1s: waiting for it to write everythin
     "$zcachectl" --timeout 1s flush
 expect_late "*\"error\": \"not done within 1s: waiting for it to write everything back\"*" \
     "$zcachectl" --timeout 1s --json evict
+expect_late "zcachectl: not done within 1s: waiting for the file system" \
+    "$zcachectl" --daemons root/slow/addresses --timeout 1s status
+expect_late "*\"error\": \"not done within 1s: waiting for the file system\"*" \
+    "$zcachectl" --daemons root/slow/addresses --timeout 1s --json status
 wait_for 60 is store_hung 2 || fail "hung: $(status_of store_hung)"
 expect 0 "daemon *hung*0 * 2 *" "$zcachectl" status
 expect 0 "*store_longest_ms*" "$zcachectl" status -v

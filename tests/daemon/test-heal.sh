@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # A program goes on when its daemons are killed and started again, by the local socket and by
 # libfabric: no call fails, what it wrote is there, and it goes on within two seconds of the start
-# (HEAL_MS; a sanitized build has ten).
+# (HEAL_MS; a sanitized build has ten).  Of several starts the one in the middle has to: a busy
+# machine makes one of them late now and then, and what waits for too long does so each time.  None
+# takes five times as long.
 . "$(dirname -- "$0")/functions.sh"
 zcheal=$build/tests/daemon/zcheal
 requires test -x "$zcheal"
@@ -11,6 +13,7 @@ cd "$tmp" || exit 99
 mkdir root
 opts=(--root root --cache-size 16M)
 program=
+times=() # ms
 
 # begin HOW TIMEOUT-MS: a program with daemons 0 and 1.
 begin() {
@@ -35,20 +38,26 @@ goes_on() {
     begun=$(now_ms)
     rounds 1 || fail "it does not go on: $(cat err)"
     took=$(($(now_ms) - begun))
+    times+=("$took")
     echo "went on $took ms after the start"
-    ((took < ${HEAL_MS:-2000})) || fail "it took $took ms to go on: $(cat err)"
+    ((took < 5 * ${HEAL_MS:-2000})) || fail "it took $took ms to go on: $(cat err)"
     rounds 2 || fail "it does not go on: $(cat err)"
 }
 
 finish() {
+    local sorted
+
     touch stop
     wait "$program" || fail "status $? of the program: $(cat err)"
+    mapfile -t sorted < <(printf '%s\n' "${times[@]}" | sort -n)
+    ((sorted[${#sorted[@]} / 2] < ${HEAL_MS:-2000})) || fail "it took ${times[*]} ms to go on"
 }
 
 for how in ${HEAL_HOW:-local fabric}; do
     start_daemon 0 "${opts[@]}"
     start_daemon 1 "${opts[@]}"
     begin $how 30000
+    times=()
 
     # In the middle of calls; one, the other, the first again.
     for daemon in 0 1 0; do
@@ -67,10 +76,18 @@ for how in ${HEAL_HOW:-local fabric}; do
     stop_daemon 0 || fail "status $? of the daemon"
     goes_on 0
 
+    # A spare takes the place of one: the address file names it from then on.
+    start_daemon 2 "${opts[@]}"
+    stop_daemon 1 KILL
+    cp 2.addr 1.new
+    mv 1.new 1.addr
+    rounds 2 || fail "$how: it does not go on with the spare: $(cat err)"
+
     finish
     stop_daemon 0 || fail "status $? of the daemon"
-    stop_daemon 1 || fail "status $? of the daemon"
-    cmp <(grep -c "there after" err) <(echo 6) || fail "$how: not found again six times: $(cat err)"
+    stop_daemon 2 || fail "status $? of the spare"
+    cmp <(grep -c "there after" err) <(echo 7) || fail "$how: not found again 7 times: $(cat err)"
+    rm -f 1.addr
 
     # One that does not come back is an error, in time.
     start_daemon 0 "${opts[@]}"

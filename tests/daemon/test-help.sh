@@ -10,6 +10,8 @@ for tool in "$zcached" "$zcachectl" "$zcache"; do
 done
 expect 0 "*--cache-size SIZE*(default 512M)*--high-watermark*75%*ZCACHE_LOG*" "$zcached" --help
 expect 0 "zcachectl (zcache) *" "$zcachectl" --version
+expect 0 "zcache-merge-trace (zcache) *" "$build/iod/zcache-merge-trace" --version
+expect 0 "Usage: zcache-merge-trace *" "$build/iod/zcache-merge-trace" --help
 expect 0 "zcache [0-9]*" "$zcache" --version
 
 # The launcher is a script and has its own words for what zcached does when not told.

@@ -128,6 +128,31 @@ users() { # PROVIDER
 users "tcp;ofi_rxm"
 users net
 
+# Groups are those that the daemon's host knows a user to have, not what his process has.
+cp /etc/passwd passwd
+cp /etc/group group
+echo "zcalice:x:20001:20001::/:/bin/false" >>passwd
+echo "zcgroup:x:20010:zcalice" >>group
+cat >with-groups <<'SCRIPT'
+#!/bin/sh
+mount --bind "$TMP/passwd" /etc/passwd && mount --bind "$TMP/group" /etc/group && exec "$@"
+SCRIPT
+chmod 755 with-groups
+echo ours >root/ours
+chgrp 20010 root/ours
+chmod 660 root/ours
+export TMP=$tmp
+if unshare -m ./with-groups true 2>/dev/null; then
+    WRAP="unshare -m ./with-groups" start_daemon 1 --auth munge --root "$tmp/root" --cache-size 16M
+    expect 0 ours setpriv --reuid=20001 --regid=20001 --clear-groups -- \
+        "$zcuser" read "$one" "$tmp/root/ours"
+    expect 1 "*Permission denied*" setpriv --reuid=20002 --regid=20002 --groups=20010 -- \
+        "$zcuser" read "$one" "$tmp/root/ours"
+    stop_daemon 1 || fail "status $? of the daemon"
+else
+    echo "skipped: groups of the daemon's host; no file of our own can stand in for /etc/group here"
+fi
+
 # An address file of somebody else leads nobody anywhere.
 start_daemon 1 --auth munge --root "$tmp/root" --cache-size 16M --user-sessions 1
 cp 1.addr forged.addr

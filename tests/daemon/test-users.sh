@@ -19,6 +19,8 @@ mkdir root theirs
 chown nobody:nogroup theirs
 start_daemon 0 --root "$tmp/root" --cache-size 16M
 address=$tmp/0.addr
+zcuser=$build/tests/daemon/zcuser
+zcput=$build/tests/daemon/zcput
 
 count() { "$zcachectl" --daemons "$address" --json stats | sed -n "s/^ *\"$1\": \([0-9]*\),*$/\1/p"; }
 
@@ -31,18 +33,49 @@ for file in "$address" "$tmp/theirs/copy.addr"; do
     expect 1 "*" as_other "$zcachectl" --daemons "$file" stop
 done
 
+# The owner has a job at work meanwhile.
+mkfifo hold
+"$zcput" write "$address" "$tmp/root/kept" 4M <hold >kept.out 2>&1 &
+kept=$!
+exec 9>hold
+wait_for 60 grep -q written kept.out || fail "$(cat kept.out)"
+
 # All of it but the secret, which cannot be guessed.
 sed "s/^secret .*/secret $(printf '%064d' 1)/" "$address" >theirs/forged.addr
 chown nobody:nogroup theirs/forged.addr
 chmod 600 theirs/forged.addr
 for command in status files flush evict drain stop; do
     expect 1 "*another daemon answers*" \
-        as_other "$zcachectl" --daemons "$tmp/theirs/forged.addr" --timeout 3s "$command"
+        as_other "$zcachectl" --daemons "$tmp/theirs/forged.addr" --timeout 30s "$command"
 done
 expect 0 "*serving*" "$zcachectl" --daemons "$address" status
-[[ $(count sessions) == 1 ]] || fail "$(count sessions) sessions"
+[[ $(count sessions) == 2 ]] || fail "$(count sessions) sessions"
 echo "handshakes that came to nothing: $(($(count handshakes) + $(count handshakes_lapsed)))"
 (($(count handshakes) + $(count handshakes_lapsed) >= 6)) || fail "not all were counted"
+
+# What he would do if he were let in, by either way: he is not, by the local socket not even heard.
+before=$(count sessions_opened) tried=0
+for local in 0 1; do
+    for what in "read $tmp/root/kept" "write $tmp/root/kept x" "write $tmp/root/new x" \
+        "truncate $tmp/root/kept 0" "stat $tmp/root/kept" "unlink $tmp/root/kept" ping; do
+        # shellcheck disable=SC2086 # words
+        expect 1 "*" as_other env ZCACHE_LOCAL=$local "$zcuser" ${what%% *} theirs/forged.addr \
+            ${what#* }
+        if ((local)); then
+            [[ $output == *"connection lost"* ]] || fail "by the local socket: $output"
+        else
+            [[ $output == *"somebody else answers at its address"* ]] || fail "by the fabric: $output"
+        fi
+        tried=$((tried + 1))
+    done
+done
+echo "refused: $tried of $tried, 7 by the fabric and 7 by the local socket"
+(($(count sessions_opened) == before + 1)) || fail "somebody was let in" # who counts
+[[ ! -e root/new ]] || fail "a file was created"
+"$zcput" read "$address" "$tmp/root/kept" 4M >kept.read || fail "the owner cannot read"
+expect 0 "" "$zcput" check kept.read 4M
+exec 9>&-
+wait "$kept" || fail "the owner's job: $(cat kept.out)"
 
 # A file by which somebody else wants to have our data.
 setpriv --reuid=nobody --regid=nogroup --clear-groups -- "$zcached" --root "$tmp/theirs" \

@@ -12,7 +12,9 @@ run=("$zcache" run --no-preload --cache-size 16M --root root --state "$tmp/state
 # The daemon dies during the job: said at once, the job ends as it likes.
 # shellcheck disable=SC2016
 killer='kill -KILL "$(sed -n "s/^pid //p" "$tmp/state/$0.addr")"; exit 0'
-expect 1 "zcache: daemon 0 was killed by signal 9; its log*logs are kept in $tmp/state" \
+expect 1 "zcache: daemon 0 was killed by signal 9; its log*
+zcache: what daemon 0 had not written of files *zcache_close_level=staged* is lost*
+zcache: the logs are kept in $tmp/state" \
     "${run[@]}" sh -c "$killer" 0
 # shellcheck disable=SC2016
 expect 5 "zcache: $tmp/state/0.addr is removed: process [0-9]* is gone

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # zcache stop and run --timeout, over a file system that hangs: stop returns and the daemon goes on,
-# run gives up what is left and names it.
+# run gives up what is left and names it, and leaves a daemon behind that cannot end.
 . "$(dirname -- "$0")/functions.sh"
 # shellcheck source=tests/slowfs/functions.sh
 . "$(dirname -- "$0")/../slowfs/functions.sh"
@@ -45,11 +45,27 @@ cat >job <<'END'
 "$zcput" write "$ZCACHE_DAEMONS/0.addr" "$tmp/root/g" 8M </dev/null
 kill -STOP "$fs"
 END
-# A daemon cannot even be killed while a write of its is with a process that serves files.
-while sleep 30; do kill -CONT "$fs"; done </dev/null >/dev/null 2>&1 &
-cleanup_fn "kill $! 2>/dev/null"
 expect 1 "*zcache: not written back within 1 s (see --timeout): what is left is given up
 *lost: 8 MiB (8388608 bytes) of $tmp/root/g: within bytes 0-8388607
 zcache: the logs are kept in $tmp/state" \
     "$zcache" run --no-preload --timeout 1 "${options[@]}" -- sh job
 kill -CONT "$fs"
+
+# A daemon cannot even be killed while a write of its is with a process that serves files: it is
+# left behind, and named.
+mkdir stuck
+slowfs_mount below stuck --write-rate 1 --op-us 0 || fail "no slowfs: $(cat slowfs.log)"
+options=(--root stuck --state state --cache-size 64M --config lazy.conf)
+cat >job <<'END'
+"$zcput" write "$ZCACHE_DAEMONS/0.addr" "$tmp/stuck/h" 8M </dev/null
+sed -n 's/^pid //p' "$ZCACHE_DAEMONS/0.addr" >left
+END
+left_behind() { grep -qs '^State:.[DZ]' "/proc/$(cat left)/status"; }
+expect 1 "*zcache: not written back within 1 s (see --timeout): what is left is given up
+zcache: daemon 0 cannot end: process [0-9]* waits for a file system*; its log ends:
+*lost: 8 MiB (8388608 bytes) of $tmp/stuck/h: within bytes 0-8388607
+zcache: the logs are kept in $tmp/state" \
+    "$zcache" run --no-preload --timeout 1 "${options[@]}" -- sh job
+left_behind || fail "the daemon was not left behind"
+slowfs_unmount stuck
+wait_for 60 gone "$(cat left)" || fail "the daemon stays for good"

@@ -1,18 +1,18 @@
 #!/usr/bin/env python3
 """page.py RESULTS - doc/faults/README.md, from the results of run-faults, to standard output.
 
-RESULTS is a directory: matrix.json, sweep.txt, soak.json, hosts.json, retention.json, and about.txt
+RESULTS is a directory: matrix.json, sweep.txt, soak.json, hosts.json, costs.json, and about.txt
 with lines "KEY: VALUE".  A part that is missing is said to be.
 """
 import collections
 import json
 import os
-import statistics
 import sys
 
 sys.dont_write_bytecode = True
 
 from cells import AXES, all_cells, PROMISES  # noqa: E402
+from mechanisms import MECHANISMS, check  # noqa: E402
 
 KINDS = {
     "store-once": "a call of the store below the daemon's cache, of any kind",
@@ -30,6 +30,8 @@ KINDS = {
     "no-memory-once": "an allocation, of either side",
     "no-memory-for-a-while": "twenty allocations, of either side",
 }
+
+PARTS = ["matrix", "sweep", "soak", "hosts", "costs"]
 
 HOSTS = {
     "link-down-and-up": "the link of a daemon's host is down for 3 s, of 30 s time-out",
@@ -61,6 +63,10 @@ def amount(n):
     return f"{n:,} bytes"
 
 
+def percent(x):
+    return "-" if x is None else f"{100 * x:.0f} %"
+
+
 def seconds(x):
     return "-" if x is None else f"{x:.2f} s"
 
@@ -73,12 +79,25 @@ class Page:
         self.sweep = [s for s in self.sweep if len(s) == 7 and s[0] in KINDS]
         self.soak = [json.loads(s) for s in lines_of(where + "/soak.json")]
         self.hosts = [json.loads(s) for s in lines_of(where + "/hosts.json")]
-        kept = lines_of(where + "/retention.json")
-        self.retention = json.loads(kept[0]) if kept else None
+        self.costs = json.loads("\n".join(lines_of(where + "/costs.json")) or "null")
 
     def when(self, part):
         said = self.about.get(part)
         return f"Measured on {said}.\n" if said else "Not measured here.\n"
+
+    def what_was_run(self):
+        """Whether all parts are there, and of one state."""
+        said = [self.about[p].split(", ")[1:3] for p in PARTS if p in self.about]
+        commits = {", ".join(s[:2 if s[1] == "with changes" else 1]) for s in said}
+        missing = [p for p in PARTS if p not in self.about]
+        text = "All parts were run" if not missing else \
+            "Of its parts were run all but " + " and ".join(missing)
+        text += f", on {commits.pop()}." if len(commits) == 1 else \
+            ", not all on the same commit: each says on which."
+        cells = len(all_cells()[0])
+        if len(self.matrix) < cells:
+            text += f"\nOf the {cells} cells of the matrix {len(self.matrix)} were run."
+        return text + "\n"
 
     def head(self):
         bad = sum(bool(r["violations"]) for r in self.matrix)
@@ -86,13 +105,15 @@ class Page:
         wrong = sum(sum(map(int, s[4:])) for s in self.sweep)
         kills = sum(r["kills"] for r in self.soak)
         verified = sum(r["verified"] for r in self.matrix + self.soak + self.hosts)
+        lost = sum(r["lost_told"] for r in self.matrix + self.soak + self.hosts)
         unseen = sum(r["lost_unseen"] for r in self.matrix + self.soak + self.hosts)
         times = [r["went_on_max_s"] for r in self.soak if r["went_on_max_s"] is not None]
         medians = [r["went_on_median_s"] for r in self.soak if r["went_on_median_s"] is not None]
         return "# Faults: what is promised, and what was seen\n\n" \
             "Made by `make check-faults` (tests/faults/run-faults).  Something dies, stops or fails" \
             "\nat a known moment; then every byte of the file, each of which says when it was " \
-            "written, is\ncompared with what the program was told.\n\n" + rows(
+            "written, is\ncompared with what the program was told.\n\n" + \
+            self.what_was_run() + "\n" + rows(
                 ["figure", ""], [
                     ["cells of the kill matrix", len(self.matrix)],
                     ["cells with violations", bad],
@@ -101,6 +122,7 @@ class Page:
                     ["operations of the soak", f"{sum(r['operations'] for r in self.soak):,}"],
                     ["daemons killed in the soak", kills],
                     ["bytes verified", amount(verified)],
+                    ["bytes lost, and told by range", amount(lost)],
                     ["bytes lost unseen", unseen],
                     ["from a restart until the job goes on, longest median",
                      seconds(max(medians, default=None))],
@@ -197,21 +219,39 @@ class Page:
                    amount(r["verified"]), r["lost_told"], r["lost_unseen"], len(r["violations"])]
                   for r in self.hosts])
 
-    def retention_part(self):
-        if not self.retention:
-            return "## What keeping costs\n\n" + self.when("retention")
-        on, off = (statistics.median(self.retention[x]) for x in ("on", "off"))
-        return "## What keeping costs\n\n" + self.when("retention") + \
-            "\nThe soak's program without faults, in turns with and without keeping what daemons " \
-            "have;\nmedians of bytes written in a second.\n\n" + rows(
-                ["zcache_replay", "runs", "median", "lowest", "highest"],
-                [[k, len(v), amount(statistics.median(v)) + "/s", amount(min(v)) + "/s",
-                  amount(max(v)) + "/s"] for k, v in self.retention.items()]) + \
-            f"\n`on` moves {100 * on / off:.0f} % of what `off` does.\n"
+    def costs_part(self):
+        text = "## What safety costs\n\n" + self.when("costs")
+        if not self.costs:
+            return text
+        conditions, lines = self.costs["conditions"], []
+        for case in self.costs["cases"]:
+            for v in case["variants"]:
+                line = [case["case"], v["variant"]]
+                for key, of in (("write_mb_s", "write"), ("write_close_mb_s", "write_close")):
+                    m = v["metrics"][key]
+                    line += [m and f"{m['median']:.0f} ({m['lowest']:.0f}-{m['highest']:.0f})",
+                             percent(v["of_neither"][of])]
+                lines.append(line + [v["runs"] - v["failed"]])
+        return text + "\nKeeping what daemons have not stored (`zcache_replay=on`, the default), " \
+            "and checksums\n(`zcache_checksum=on`), beside neither, in turns.  MB/s, medians " \
+            "(lowest-highest) of runs that\nverified all bytes: " \
+            f"{conditions['options']['ranks']} ranks, {conditions['work']}, one daemon, " \
+            f"{conditions['store']};\n{conditions['layout']}.  On a busy machine they need " \
+            "priority over what else runs\nthere, or the spread says more than the medians." \
+            "\n\n" + rows(
+                ["case", "variant", "write", "of neither", "write and close", "of neither",
+                 "runs"], lines)
+
+    @staticmethod
+    def mechanisms_part():
+        return "## In `make check`\n\nWhat it runs of each mechanism (tests/):\n\n" + rows(
+            ["mechanism", "test: case"],
+            [[what, "; ".join(f"`{s}`" for s in shown)] for what, shown in MECHANISMS])
 
     def text(self):
         return "\n".join([self.head(), self.matrix_part(), self.sweep_part(), self.soak_part(),
-                          self.hosts_part(), self.retention_part(), self.cells_part()])
+                          self.hosts_part(), self.costs_part(), self.mechanisms_part(),
+                          self.cells_part()])
 
 
 def check_quotations(semantics):
@@ -224,6 +264,7 @@ def check_quotations(semantics):
 
 
 if __name__ == "__main__":
-    check_quotations(os.path.join(os.path.dirname(os.path.abspath(__file__)),
-                                  "../../doc/SEMANTICS.md"))
+    here = os.path.dirname(os.path.abspath(__file__))
+    check_quotations(os.path.join(here, "../../doc/SEMANTICS.md"))
+    check(os.path.join(here, ".."))
     print(Page(sys.argv[1]).text(), end="")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """soak.py - daemons are killed and started again, at random and for long, under a job that checks
-all it reads; and what it costs aggregators to keep what daemons have, without any faults.
+all it reads.
 
 What is drawn comes from the seed.  A kill comes when the job has made some turns more.  The job
 "goes on" with the first turn that ends, after all daemons are ready again, by seeing its bytes
@@ -51,7 +51,7 @@ def read_turns(path, begin=0):
 class Job:
     """A soaking program, its daemons, and how far it is."""
 
-    def __init__(self, tree, transport, seconds, seed, replay="on", base=None):
+    def __init__(self, tree, transport, seconds, seed, base=None):
         self.w = World(tree, TIMEOUT_S, base)
         self.fabric = transport == "fabric"
         self.draw = random.Random(seed)
@@ -59,7 +59,7 @@ class Job:
         for i in range(DAEMONS):
             self.start(i)
         self.w.start_job("soak", f"zcache:{self.w.file}", self.w.dir, str(seconds), str(seed),
-                         *HINTS, f"zcache_replay={replay}", local=not self.fabric)
+                         *HINTS, local=not self.fabric)
 
     def start(self, i):
         listen = self.draw.choice(["127.0.0.1", "127.0.0.2"]) if self.fabric else None
@@ -166,21 +166,6 @@ def judge_soak(path, name, promised, status, hangs):
     return result
 
 
-def retention(tree, transport, runs, seconds, base=None):
-    """Bytes written in a second, with and without keeping, in turns: {replay: [rates]}."""
-    rates = {"on": [], "off": []}
-    for run in range(runs):
-        for replay in rates:
-            job = Job(tree, transport, seconds, run, replay, base)
-            try:
-                began = time.monotonic()
-                job.finish()
-                rates[replay].append(job.turns()[-1].written / (time.monotonic() - began))
-            finally:
-                job.w.clean_up()
-    return rates
-
-
 def main():
     parser = argparse.ArgumentParser(description="daemons are killed and started again; a line "
                                      "of JSON for each transport")
@@ -188,15 +173,10 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--transport", action="append", choices=["local", "fabric"])
     parser.add_argument("--keep", action="store_true", help="keep the directories")
-    parser.add_argument("--retention", type=int, metavar="RUNS",
-                        help="instead: the rates with and without keeping, of so many runs")
     args = parser.parse_args()
     for sig in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sig, lambda *_: stopping.set())
     tree = Tree(os.path.abspath(os.environ.get("top_builddir", "build")))
-    if args.retention:
-        print(json.dumps(retention(tree, "local", args.retention, 10)))
-        return 0
     bad = 0
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         runs = [pool.submit(soak, tree, t, args.seconds, args.seed, keep=args.keep)

@@ -1,14 +1,20 @@
-/* sweep.c - the Nth call fails, for N = 1, 2, 3 ... until a small job passes untouched: what is
- * below a daemon's cache, a message or transfer of either side, an allocation.
+/* sweep.c - the Nth call fails, for N = 1, 2, 3 ... until a small job passes untouched, and some
+ * more, since threads do not make the same number of calls each time: what is below a
+ * daemon's cache, a message or transfer of either side, an allocation.
  *
  *     sweep [-j TRIALS-AT-A-TIME] [KIND [N]]
  *
  * A job is an aggregator's cache, its connection to a daemon, the daemon's cache and a store; all
  * in one process, a new one for each trial.  It writes, overwrites, reads and flushes stamped
  * chunks; no error ends it.  Then all works again, and the file is flushed and closed once more.  A
- * trial is right   no call failed, and every byte is the last one written told    a call failed;
- * when the last flush and the close are good, every byte that was written without an error is right
- * all the same wrong   a read or the file has other bytes, and nobody said a word of it crash, hang
+ * trial is one of
+ *
+ *     right        no call failed, and every byte is the last one written
+ *     told         a call failed; when the last flush and the close are good, every byte that was
+ *                  written without an error is right all the same
+ *     wrong        a read or the file has other bytes, and nobody said a word of it
+ *     crash, hang
+ *
  * Printed is a line for each kind, "KIND TRIALS RIGHT TOLD WRONG CRASH HANG", and one for each
  * trial that is none of the first two.  The status is 0 when there are none.
  */
@@ -33,7 +39,8 @@ enum {
     TIMEOUT_MS = 400,
     HANG_S = 120,
     MAX_AT_A_TIME = 64,
-    RIGHT = 0, /* exit statuses of a trial */
+    ENOUGH = 5, /* trials in which nothing has failed */
+    RIGHT = 0,  /* exit statuses of a trial */
     TOLD = 1,
     WRONG = 2,
     UNTOUCHED = 16, /* no call has failed: there are not so many */
@@ -371,23 +378,24 @@ static struct child begin(uint64_t n)
 /* False: nothing has failed in it. */
 static bool count(struct tally *t, const struct child *c, int status, bool hang)
 {
-    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1, seen;
 
-    if (code >= 0 && code & UNTOUCHED && code != (UNTOUCHED | TOLD))
+    if (code == (UNTOUCHED | RIGHT))
         return false;
     t->trials++;
+    seen = code & ~UNTOUCHED;
     if (hang)
         t->hang++;
-    else if (code < 0 || (code & ~UNTOUCHED) > WRONG)
+    else if (code < 0 || seen > WRONG)
         t->crash++;
     else
-        ++*(code == RIGHT ? &t->right : (code & ~UNTOUCHED) == TOLD ? &t->told : &t->wrong);
-    if (hang || code < 0 || code == WRONG)
-        printf("%s %llu: %s, signal %d\n", kind->name, (unsigned long long)c->n,
-               hang            ? "hang"
-               : code == WRONG ? "wrong"
-                               : "crash",
-               WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+        ++*(seen == RIGHT ? &t->right : seen == TOLD ? &t->told : &t->wrong);
+    if (hang || code < 0 || seen >= WRONG)
+        printf("%s %llu: %s, status %d, signal %d\n", kind->name, (unsigned long long)c->n,
+               hang                         ? "hang"
+               : code >= 0 && seen == WRONG ? "wrong"
+                                            : "crash",
+               code, WIFSIGNALED(status) ? WTERMSIG(status) : 0);
     return true;
 }
 
@@ -412,20 +420,18 @@ static struct tally sweep(unsigned at_a_time)
 {
     struct child c[MAX_AT_A_TIME];
     struct tally t = {0};
-    unsigned running = 0;
+    unsigned running = 0, untouched = 0;
     uint64_t n = 1;
-    bool more = true;
 
-    while (more || running) {
+    while (untouched < ENOUGH || running) {
         int status;
         bool hang;
         unsigned i;
 
-        while (more && running < at_a_time)
+        while (untouched < ENOUGH && running < at_a_time)
             c[running++] = begin(n++);
         i = next(c, running, &status, &hang);
-        if (!count(&t, &c[i], status, hang))
-            more = false;
+        untouched += !count(&t, &c[i], status, hang);
         c[i] = c[--running];
     }
     printf("%s %u %u %u %u %u %u\n", kind->name, t.trials, t.right, t.told, t.wrong, t.crash,

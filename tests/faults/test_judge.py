@@ -9,7 +9,8 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from cells import all_cells, promise  # noqa: E402
 from judge import FOREIGN, PIECE, STALE, Seen, words_of  # noqa: E402
-from page import check_quotations  # noqa: E402
+from mechanisms import check as check_mechanisms  # noqa: E402
+from page import Page, check_quotations  # noqa: E402
 from soak import Where  # noqa: E402
 
 GOOD = f"begin 0 {PIECE} 1\nend 0 {PIECE} 1 0 \ntold sync 0 \nbegin 0 {PIECE} 2\n"
@@ -93,6 +94,15 @@ class Cells(unittest.TestCase):
 
     def test_promises_are_quotations(self):
         check_quotations(os.environ["top_srcdir"] + "/doc/SEMANTICS.md")
+
+    def test_mechanisms_have_their_tests(self):
+        check_mechanisms(os.environ["top_srcdir"] + "/tests")
+
+    def test_the_page_says_what_was_not_run(self):
+        with tempfile.TemporaryDirectory() as empty:
+            text = Page(empty).text()
+        self.assertIn("all but matrix and sweep and soak and hosts and costs", text)
+        self.assertIn(f"Of the {len(all_cells()[0])} cells of the matrix 0 were run", text)
 
 
 if __name__ == "__main__":

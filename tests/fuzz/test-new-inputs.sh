@@ -1,3 +1,3 @@
 #!/usr/bin/env bash
-# test-new-inputs.sh: nor does anything that libFuzzer makes up in 20 seconds, in all.
-exec "$top_srcdir/tests/fuzz/run-fuzz" "$top_builddir/fuzz" "${FUZZ_SECONDS:-20}"
+# test-new-inputs.sh: nor does anything that libFuzzer makes up in a minute, in all.
+exec "$top_srcdir/tests/fuzz/run-fuzz" "$top_builddir/fuzz" "${FUZZ_SECONDS:-60}"

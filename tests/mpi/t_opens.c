@@ -295,6 +295,30 @@ static void selves_first(void)
     t_same(name, image, SIZE, "closed");
 }
 
+/* Opens that perhaps did not find each other: what they wrote does not come over what is written
+ * later in common, whichever is closed last. */
+static void apart_first(void)
+{
+    MPI_File own, all;
+    MPI_Info hints;
+
+    MPI_Info_dup(info, &hints);
+    MPI_Info_set(hints, "zcache_idle_time", "0"); /* nothing is written back by itself */
+    own = open_with(MPI_COMM_SELF, name, RW, hints);
+    MPI_Info_free(&hints);
+    for (int r = 0; r < t_size; r++)
+        put(own, r, place(r), 500);
+    meet();
+    all = open_world();
+    put_all(all, SIZE);
+    meet();
+    shut(round_ & 1 ? &own : &all);
+    meet();
+    shut(round_ & 1 ? &all : &own);
+    meet();
+    t_same(name, image, SIZE, "closed");
+}
+
 /* Two ranks, or one twice, that have nothing in common but the file. */
 static void strangers(void)
 {
@@ -518,6 +542,7 @@ int main(int argc, char **argv)
                                           {"other_hints", other_hints},
                                           {"three", three},
                                           {"selves_first", selves_first},
+                                          {"apart_first", apart_first},
                                           {"strangers", strangers},
                                           {"nonblocking", nonblocking},
                                           {"netcdf", netcdf},

@@ -26,6 +26,11 @@ names() {
     try "$z/absent" rdwr MPI_ERR_NO_SUCH_FILE
     nothing_at "$root/absent"
     try "$z/none/x" rdwr,create MPI_ERR_NO_SUCH_FILE "$root/none/x"
+    # The remedy is of the case: a directory is missing, or the file alone.
+    try "$z/none/y/x" rdwr,create MPI_ERR_NO_SUCH_FILE "; there is no directory $root/none"
+    try "$z/absent" rdwr MPI_ERR_NO_SUCH_FILE "; check the path, or open with create"
+    try "$z/~/x" rdwr,create MPI_ERR_NO_SUCH_FILE \
+        "there is no directory $root/~: no shell replaces ~ here, write \$HOME"
     try "$z/new" rdwr,create,excl MPI_SUCCESS
     try "$z/new" rdwr,create,excl MPI_ERR_FILE_EXISTS "$root/new"
     try "$z/new" rdwr,create MPI_SUCCESS
@@ -38,7 +43,7 @@ names() {
 }
 
 outside() {
-    try "zcache:$tmp/outside" rdwr,create MPI_ERR_ACCESS "$root" "$tmp/outside"
+    try "zcache:$tmp/outside" rdwr,create MPI_ERR_ACCESS "$root" "$tmp/outside" "another --root"
     nothing_at "$tmp/outside"
     ln -sfn "$tmp" "$root/out"
     try "zcache:$root/out/escape" rdwr,create MPI_ERR_ACCESS "$root"

@@ -67,7 +67,7 @@ everything() {
     for ranks in 3 4; do # with opens that no owner is among, and that the first owner is not among
         ZCACHE_LOCAL=false all_of "embedded, libfabric" "$ranks" t_opens 3 all
     done
-    for name in self_reads self_writes newer_wins subset same_ranks netcdf; do
+    for name in self_reads self_writes newer_wins subset same_ranks netcdf apart_first; do
         across_hosts "$name"
     done
     leave embedded

@@ -16,6 +16,7 @@ views() {
 make_root
 views 4 700000 2 112 zcache_cache_size=80M
 views 16 300000 1 112 zcache_cache_size=80M
+views 24 100000 1 112 zcache_cache_size=80M
 # memory for none, for one view of four, for all
 views 4 50000 4 48 zcache_cache_size=16M zcache_view_memory=0%
 views 4 50000 4 48 zcache_cache_size=16M zcache_view_memory=4%

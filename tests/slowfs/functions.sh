@@ -48,7 +48,7 @@ slowfs_unmount() {
     wait_for 10 gone "$pid" || kill -KILL "$pid" 2>/dev/null
     wait "$pid" 2>/dev/null
     status=$?
-    if grep -q " $1 fuse" /proc/self/mounts; then
+    if grep -q "[ /]$1 fuse" /proc/self/mounts; then
         umount -l "$1" 2>/dev/null || fusermount3 -uz "$1"
         ((status)) || status=1
     fi

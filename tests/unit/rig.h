@@ -34,6 +34,8 @@ static struct zc_secret rig_secret = {"what is known to the rig only"};
 /* They have many users, whom munge knows; and what these may have. */
 static bool rig_munge;
 static struct zc_user_limits rig_user;
+/* Their clients' jobs share them. */
+static bool rig_shares;
 
 struct rig {
     struct zc_store *store; /* the faulty one, over memory */
@@ -122,6 +124,7 @@ static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *c
                                  .secret = rig_secret,
                                  .munge = rig_munge,
                                  .user = rig_user,
+                                 .shares = rig_shares,
                                  .open_transport = rig_transport,
                                  .silence_ms = silence_ms,
                                  .stuck_ms = rig_stuck_ms,

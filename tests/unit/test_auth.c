@@ -8,11 +8,13 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "raw_peer.h"
 #include "rig.h"
 #include "zc_box.h"
 #include "zc_net_internal.h"
+#include "zc_tp_local.h"
 
 static struct rig rig;
 static struct zc_net *net;
@@ -464,6 +466,109 @@ START_TEST(the_servers_memory)
 }
 END_TEST
 
+/* ---- memory of a client ---- */
+
+/* A server that moves data once more: with the key of the transfer before, right before the next
+ * one, to and from what that was granted for. */
+static int (*opened_by)(const struct zc_tp_config *cfg, struct zc_tp **out);
+static struct zc_tp_ops again;
+static const struct zc_tp_ops *once;
+static struct zc_op stale;
+static unsigned char stale_bytes[64];
+static struct zc_mr stale_mr;
+static uint64_t old_addr, old_key, now_addr, now_key;
+static atomic_int stale_tries, stale_ends, stale_moves;
+
+static void stale_done(struct zc_op *op, int status)
+{
+    (void)op;
+    atomic_fetch_add(&stale_ends, 1);
+    atomic_fetch_add(&stale_moves, status == 0);
+}
+
+static int rma_again(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op)
+{
+    if (old_key && op->rkey == now_key && atomic_load(&stale_tries) == atomic_load(&stale_ends)) {
+        stale = (struct zc_op){.done = stale_done,
+                               .local = stale_bytes,
+                               .len = sizeof stale_bytes,
+                               .desc = stale_mr.desc,
+                               .raddr = old_addr,
+                               .rkey = old_key};
+        atomic_fetch_add(&stale_tries, 1);
+        if (once->rma(tp, peer, dir, &stale))
+            atomic_fetch_add(&stale_ends, 1);
+    }
+    if (op->rkey != now_key) {
+        old_addr = now_addr;
+        old_key = now_key;
+        now_addr = op->raddr;
+        now_key = op->rkey;
+    }
+    return once->rma(tp, peer, dir, op);
+}
+
+static int open_again(const struct zc_tp_config *cfg, struct zc_tp **out)
+{
+    int rc = opened_by(cfg, out);
+
+    if (rc)
+        return rc;
+    once = (*out)->ops;
+    again = *once;
+    again.rma = rma_again;
+    (*out)->ops = &again;
+    return once->reg(*out, stale_bytes, sizeof stale_bytes, &stale_mr);
+}
+
+static void keys_of_transfers(int (*open)(const struct zc_tp_config *, struct zc_tp **))
+{
+    enum { LONG = 128 << 10, TIMES = 8 };
+    static unsigned char mine[TIMES][LONG];
+    struct rig r;
+    struct zc_net *n;
+    struct zc_client *c;
+    uint64_t h;
+
+    atomic_store(&stale_tries, 0);
+    atomic_store(&stale_ends, 0);
+    atomic_store(&stale_moves, 0);
+    old_key = now_key = 0;
+    memset(stale_bytes, 'x', sizeof stale_bytes);
+    opened_by = open;
+    rig_transport = open_again;
+    rig_up(&r, NULL, NULL);
+    rig_transport = open;
+    n = rig_net(60000);
+    c = rig_connect(&r, n);
+    h = rig_open(c, "/mine");
+    for (int i = 0; i < TIMES; i++) {
+        bool read = i >= TIMES / 2;
+
+        fill(mine[i], LONG, 0, read ? 7 : 1);
+        ck_assert_int_eq(read ? zc_client_read(c, h, mine[i], LONG, 0)
+                              : zc_client_write(c, h, mine[i], LONG, 0),
+                         LONG);
+    }
+    for (int i = 0; i < TIMES; i++)
+        expect(mine[i], LONG, 0, 1);
+    WAIT_FOR(atomic_load(&stale_tries) == atomic_load(&stale_ends));
+    printf("%d transfers with a key that had been used: %d moved anything\n",
+           atomic_load(&stale_tries), atomic_load(&stale_moves));
+    ck_assert_int_gt(atomic_load(&stale_tries), 0);
+    zc_client_disconnect(c);
+    zc_net_destroy(n);
+    rig_down(&r);
+    rig_transport = zc_tp_loop_open;
+}
+
+START_TEST(a_key_is_of_one_transfer)
+{
+    keys_of_transfers(zc_tp_loop_open);
+    keys_of_transfers(zc_tp_local_open);
+}
+END_TEST
+
 /* On a local channel a seal is of the beginning, on any other of everything. */
 START_TEST(a_brief_seal)
 {
@@ -658,7 +763,7 @@ int main(void)
     CASE(s, "handshake", 60, a_wrong_secret, no_secret, a_replayed_handshake, an_altered_hello,
          an_altered_answer, an_altered_auth, half_a_handshake);
     CASE(s, "session", 60, an_altered_request, a_request_comes_once, a_hijacked_session,
-         a_reflected_reply, the_servers_memory, a_brief_seal, a_box,
+         a_reflected_reply, the_servers_memory, a_key_is_of_one_transfer, a_brief_seal, a_box,
          a_client_takes_what_its_server_has_sealed);
     return run_suite(s);
 }

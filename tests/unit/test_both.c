@@ -38,7 +38,7 @@ static long naps(void)
     return u.ru_nvcsw;
 }
 
-/* What nothing was said to for seconds is looked at less often: an idle daemon costs little. */
+/* What nothing has been said to for seconds is looked at less often: to be idle costs little. */
 START_TEST(a_quiet_endpoint_is_looked_at_seldom)
 {
     struct zc_tp_config cfg = {.max_msg = 1000, .nrecv = 4};

@@ -282,6 +282,19 @@ static void op_store_or_die(struct actor *a)
 
 /* ---- handles ---- */
 
+/* Handles of three shares and of none; by every other seed, all of none. */
+static void take_share(struct actor *a, unsigned i)
+{
+    uint64_t id = (a->w->seed / 2 + a->id + i) % 4;
+    struct zc_share *s;
+
+    if (a->w->seed % 2 == 0 || id == 0)
+        return;
+    s = zc_cache_share(a->w->cache, id);
+    zc_cache_charge(a->handles[i], s);
+    zc_cache_share_put(a->w->cache, s);
+}
+
 /* Opens handle number `i`. */
 static void open_one(struct actor *a, unsigned i, bool reader)
 {
@@ -296,6 +309,7 @@ static void open_one(struct actor *a, unsigned i, bool reader)
         if (rc < 0)
             model_expected_error(w, "open", rc);
     } while (rc < 0);
+    take_share(a, i);
     a->reader[i] = reader;
     if (!atomic_load(&w->lost) && attr.size != w->size)
         FAIL(w, "seed %llu: size %llu at open, should be %llu", (unsigned long long)w->seed,

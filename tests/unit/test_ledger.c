@@ -551,6 +551,48 @@ START_TEST(a_close_that_fails_loses_bytes)
 }
 END_TEST
 
+/* Nothing is owed that we know of: it was another one's, perhaps an earlier daemon's. */
+START_TEST(a_close_that_fails_loses_what_nobody_knows)
+{
+    setup();
+    start();
+    put(0, 10, 'a');
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    zc_store_fault_set(store, ZC_FAULT_CLOSE, 1, 1, EIO);
+    says(zc_cache_close(file), -EIO, "close of", "/f");
+    ck_assert_uint_eq(stats().lost_bytes, 0);
+    ck_assert_int_eq(zc_cache_drain(cache), -EIO);
+    file = open_flags("/f", RW);
+    says(zc_cache_flush(file, ZC_LEVEL_STORED), -EIO, "close of", "/f");
+    ck_assert_int_eq(zc_cache_truncate(file, PAGE), 0);
+    ck_assert_int_eq(zc_cache_close(file), -EIO);
+    file = open_flags("/f", RW);
+    ck_assert_int_eq(zc_cache_truncate(file, 0), 0);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    file = NULL;
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    stop();
+}
+END_TEST
+
+/* A file that was deleted leaves nothing behind but what the close says. */
+START_TEST(a_close_that_fails_of_a_deleted_file)
+{
+    setup();
+    start();
+    put(0, 10, 'a');
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    ck_assert_int_eq(zc_cache_unlink(cache, "/f"), 0);
+    zc_store_fault_set(store, ZC_FAULT_CLOSE, 1, 1, EIO);
+    ck_assert_int_eq(zc_cache_close(file), -EIO);
+    file = NULL;
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    ck_assert_uint_eq(stats().files, 0);
+    stop();
+}
+END_TEST
+
 static void *syncs(void *arg)
 {
     (void)arg;
@@ -576,6 +618,36 @@ START_TEST(cut_off_during_a_sync)
     ck_assert_int_eq((int)(intptr_t)rc, -EIO);
     ck_assert_uint_eq(stats().lost_bytes, 0);
     put(0, 10, 'b');
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    file = NULL;
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    stop();
+}
+END_TEST
+
+/* Only what was known of is cut off: it may have been about what an earlier daemon wrote. */
+START_TEST(cut_off_in_part_during_a_sync)
+{
+    pthread_t other;
+    void *rc;
+
+    setup();
+    start();
+    put(0, 10, 'a');
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    put(PAGE, 10, 'b');
+    zc_store_fault_hold(store, ZC_FAULT_SYNC);
+    ck_assert_int_eq(pthread_create(&other, NULL, syncs, NULL), 0);
+    wait_held(1);
+    ck_assert_int_eq(zc_cache_truncate(file, PAGE), 0);
+    zc_store_fault_set(store, ZC_FAULT_SYNC, 1, 1, EIO);
+    zc_store_fault_release(store);
+    pthread_join(other, &rc);
+    ck_assert_int_eq((int)(intptr_t)rc, -EIO);
+    ck_assert_uint_eq(stats().lost_bytes, 0);
+    says(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO, "sync of", "/f");
+    ck_assert_int_eq(zc_cache_truncate(file, 0), 0);
     ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
     ck_assert_int_eq(zc_cache_close(file), 0);
     file = NULL;
@@ -962,10 +1034,11 @@ int main(void)
          given_up_while_tried_again, deleted_by_somebody_else_while_dirty,
          deleted_when_it_is_closed);
     CASE(s, "syncs", 120, a_failed_fsync_is_for_good, only_what_was_written_since,
-         a_close_that_fails_loses_bytes, the_lost_are_remembered_in_turn, cut_off_during_a_sync,
-         stored_during_a_sync, on_its_way_during_a_sync, of_others_during_a_sync,
-         also_of_a_file_that_nobody_has_open, one_of_two_names_is_deleted,
-         a_renamed_file_is_as_it_was, another_file_of_that_number,
+         a_close_that_fails_loses_bytes, a_close_that_fails_loses_what_nobody_knows,
+         a_close_that_fails_of_a_deleted_file, the_lost_are_remembered_in_turn,
+         cut_off_during_a_sync, cut_off_in_part_during_a_sync, stored_during_a_sync,
+         on_its_way_during_a_sync, of_others_during_a_sync, also_of_a_file_that_nobody_has_open,
+         one_of_two_names_is_deleted, a_renamed_file_is_as_it_was, another_file_of_that_number,
          what_is_durable_is_not_synced_again, a_link_to_it_is_deleted);
     CASE(s, "verdicts", 30, who_asks_later_hears_the_same);
     CASE(s, "quota", 30, the_quota_of_a_failing_file, another_file_goes_on);

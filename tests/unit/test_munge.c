@@ -155,6 +155,28 @@ START_TEST(calls_are_made_as_the_caller)
 }
 END_TEST
 
+/* All jobs of a user are one, whatever they call themselves: nobody becomes more by that. */
+START_TEST(a_user_is_one_of_those_who_share)
+{
+    struct user alice, again, bob;
+
+    rig_shares = true;
+    up();
+    setenv("SLURM_JOB_ID", "17", 1);
+    alice = come(ALICE);
+    setenv("SLURM_JOB_ID", "18", 1);
+    again = come(ALICE);
+    ck_assert_uint_eq(rig_stat(alice.client, "sharers"), 1);
+    bob = come(BOB);
+    ck_assert_uint_eq(rig_stat(alice.client, "sharers"), 2);
+    go(&bob);
+    go(&again);
+    WAIT_FOR(rig_stat(alice.client, "sharers") == 1);
+    go(&alice);
+    down();
+}
+END_TEST
+
 START_TEST(what_concerns_all_is_for_the_owner)
 {
     struct user alice, root;
@@ -458,9 +480,9 @@ int main(void)
 {
     Suite *s = suite_create("munge");
 
-    CASE(s, "users", 60, calls_are_made_as_the_caller, what_concerns_all_is_for_the_owner,
-         one_user_leaves_something_to_others, open_files_of_one_user_leave_memory_to_others,
-         without_munged_it_says_so);
+    CASE(s, "users", 60, calls_are_made_as_the_caller, a_user_is_one_of_those_who_share,
+         what_concerns_all_is_for_the_owner, one_user_leaves_something_to_others,
+         open_files_of_one_user_leave_memory_to_others, without_munged_it_says_so);
     CASE(s, "attackers", 60, another_method, auth_is_nothing, a_credential_is_of_one_handshake,
          an_altered_credential, sessions_of_others_stay);
     return run_suite(s);

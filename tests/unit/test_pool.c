@@ -78,7 +78,7 @@ static void meet(struct zc_work *w)
 START_TEST(threads_work_side_by_side)
 {
     const struct zc_pool_config long_name = {.name = "a name that is far too long", .threads = 4};
-    struct meeting m[4];
+    struct meeting m[4] = {0};
     pthread_barrier_t all;
     struct zc_pool *p;
 
@@ -103,6 +103,61 @@ START_TEST(no_threads_is_refused)
     ck_assert_int_eq(zc_pool_create(&none, &p), -EINVAL);
     ck_assert_ptr_null(p);
     zc_pool_destroy(p);
+}
+END_TEST
+
+/* ---- turns ---- */
+
+enum { GREEDY = 100, MODEST = 4 };
+
+struct turn_work {
+    struct zc_work work;
+    char whose;
+};
+
+static char order[GREEDY + MODEST + 1];
+static atomic_uint nran;
+
+static void note_turn(struct zc_work *w)
+{
+    order[atomic_fetch_add(&nran, 1)] = zc_list_entry(w, struct turn_work, work)->whose;
+}
+
+/* Hundred files of one, and four of another that comes later; `turns`: each is known as one. */
+static unsigned last_of_modest(bool turns)
+{
+    const struct zc_pool_config cfg = {.name = "turns", .threads = 1, .most = 1, .per_key = 2};
+    static struct turn_work works[GREEDY + MODEST];
+    struct zc_pool_turn turn[2] = {0};
+    struct meeting first = {.work.run = meet, .work.key = 1000};
+    pthread_barrier_t all;
+    struct zc_pool *p;
+
+    memset(works, 0, sizeof works);
+    memset(order, 0, sizeof order);
+    atomic_store(&nran, 0);
+    pthread_barrier_init(&all, NULL, 2);
+    first.all = &all;
+    ck_assert_int_eq(zc_pool_create(&cfg, &p), 0);
+    zc_pool_submit(p, &first.work);
+    for (unsigned i = 0; i < GREEDY + MODEST; i++) {
+        works[i].whose = i < GREEDY ? 'g' : 'm';
+        works[i].work.run = note_turn;
+        works[i].work.key = i;
+        works[i].work.turn = turns ? &turn[i >= GREEDY] : NULL;
+        zc_pool_submit(p, &works[i].work);
+    }
+    pthread_barrier_wait(&all); /* all are queued: the only thread may begin */
+    zc_pool_destroy(p);
+    pthread_barrier_destroy(&all);
+    ck_assert_uint_eq(atomic_load(&nran), GREEDY + MODEST);
+    return (unsigned)(strrchr(order, 'm') - order) + 1;
+}
+
+START_TEST(who_has_many_keys_has_turns_like_others)
+{
+    ck_assert_uint_eq(last_of_modest(false), GREEDY + MODEST);
+    ck_assert_uint_eq(last_of_modest(true), 2 * MODEST);
 }
 END_TEST
 
@@ -276,6 +331,7 @@ int main(void)
     Suite *s = suite_create("pool");
 
     CASE(s, "pool", 60, all_work_is_done, threads_work_side_by_side, no_threads_is_refused);
+    CASE(s, "turns", 60, who_has_many_keys_has_turns_like_others);
     CASE(s, "stuck", 60, a_key_has_so_many_threads_and_no_more, what_is_stuck_does_not_count,
          no_more_threads_work_than_was_said, keys_take_turns, keys_tell_files_and_paths_apart);
     return run_suite(s);

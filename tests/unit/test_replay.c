@@ -30,6 +30,7 @@ static uint64_t starts;
 static struct zc_store *store;
 static struct zc_cache *cache;
 static struct zc_handle *file;
+static char said[400]; /* by a close */
 
 /* ---- daemons ---- */
 
@@ -334,6 +335,58 @@ START_TEST(what_was_not_kept_is_named)
 }
 END_TEST
 
+static void *closer(void *rc)
+{
+    *(int *)rc = zc_cache_close(file);
+    snprintf(said, sizeof said, "%s", *(int *)rc ? zc_error_text(*(int *)rc) : "");
+    return NULL;
+}
+
+/* The close of a file at a daemon that is dead, answered by the next one. */
+static int close_at_the_next(void)
+{
+    struct zc_attr attr = {.block_size = BLOCK};
+    pthread_t t;
+    int rc;
+
+    kill_daemon(0);
+    ck_assert_int_eq(pthread_create(&t, NULL, closer, &rc), 0);
+    WAIT_FOR(stats().retained_bytes == 0); /* nothing is kept from here on */
+    start_daemon(0);
+    pthread_join(t, NULL);
+    ck_assert_int_eq(zc_cache_open(cache, "/f", ZC_OPEN_READ | ZC_OPEN_WRITE, 0, &file, &attr), 0);
+    return rc;
+}
+
+/* It had handed its bytes over, and did not wait for the file: they are named. */
+START_TEST(killed_while_it_is_closed)
+{
+    if (up(1, ZC_REPLAY_ON, 128)) {
+        put(0, BYTES, 1);
+        flush_ok(ZC_LEVEL_STORED);
+        put(PAGE, 100, 2);
+        flush_ok(ZC_LEVEL_STAGED);
+        ck_assert_int_eq(close_at_the_next(), -EIO);
+        ck_assert_msg(strstr(said, "100 bytes within 4096-4195"), "%s", said);
+        ck_assert_uint_eq(stats().lost_bytes, 100);
+    }
+    down();
+}
+END_TEST
+
+START_TEST(killed_while_it_is_closed_with_all_stored)
+{
+    if (up(1, ZC_REPLAY_ON, 128)) {
+        put(0, BYTES, 1);
+        flush_ok(ZC_LEVEL_STORED);
+        ck_assert_int_eq(close_at_the_next(), 0);
+        ck_assert_uint_eq(stats().lost_bytes, 0);
+        is_stored(0, BYTES, 1);
+    }
+    down();
+}
+END_TEST
+
 static void *flusher(void *rc)
 {
     *(int *)rc = zc_cache_flush(file, ZC_LEVEL_STORED);
@@ -386,7 +439,8 @@ int main(void)
     if (!getenv("ZCACHE_LOG"))
         zc_log_to_fd(open("/dev/null", O_WRONLY | O_CLOEXEC));
     CASE(s, "staged", 120, what_was_staged_is_sent_again, only_what_the_dead_one_had,
-         and_not_what_was_stored, what_was_not_kept_is_named, a_stop_is_no_death);
+         and_not_what_was_stored, what_was_not_kept_is_named, killed_while_it_is_closed,
+         killed_while_it_is_closed_with_all_stored, a_stop_is_no_death);
     CASE(s, "writing", 120, killed_while_it_is_written, either_of_two, strict_in_little_room);
     return run_suite(s);
 }

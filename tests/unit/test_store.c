@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -252,6 +253,79 @@ START_TEST(links_leading_out_are_refused)
     ck_assert_int_eq(access(in("/root2/new"), F_OK), -1);
     ck_assert_int_eq(symlink("/proc/self/fd/0", in("/root/magic")), 0);
     ck_assert_int_eq(open_it(in("/root/magic"), ZC_OPEN_READ, &f), -EACCES);
+}
+END_TEST
+
+/* ---- names that change while they are looked up ---- */
+
+static atomic_bool enough;
+
+/* A directory and a link that leads out change places all the time, and another directory goes out
+ * of the root and comes back. */
+static void *rename_all_the_time(void *arg)
+{
+    char here[PATH_MAX], there[PATH_MAX], inside[PATH_MAX], outside[PATH_MAX];
+
+    (void)arg;
+    snprintf(here, sizeof here, "%s/root/here", dir);
+    snprintf(there, sizeof there, "%s/root/there", dir);
+    snprintf(inside, sizeof inside, "%s/root/moving", dir);
+    snprintf(outside, sizeof outside, "%s/root2/moving", dir);
+    while (!atomic_load(&enough)) {
+        renameat2(AT_FDCWD, here, AT_FDCWD, there, RENAME_EXCHANGE);
+        rename(inside, outside);
+        rename(outside, inside);
+    }
+    return NULL;
+}
+
+/* True: it was opened, and is the file inside; else refused. */
+static bool one_of_ours(const char *path)
+{
+    struct zc_sfile *f;
+    char text[8] = "";
+    struct iovec iov = {text, sizeof text - 1};
+    int rc = open_it(path, RW, &f);
+
+    if (rc < 0) {
+        ck_assert_msg(rc == -EACCES || rc == -ENOENT, "open %s: %s", path, zc_error_text(rc));
+        return false;
+    }
+    ck_assert_int_eq(zc_store_preadv(f, &iov, 1, 0), 4);
+    ck_assert_str_eq(text, "data");
+    close_it(f);
+    return true;
+}
+
+START_TEST(renames_under_way)
+{
+    unsigned opened = 0, refusals = 0, made = 0, dots = 0;
+    struct zc_sfile *f;
+    pthread_t thread;
+
+    ck_assert_int_eq(mkdir(in("/root2"), 0755), 0);
+    ck_assert_int_eq(mkdir(in("/root/here"), 0755), 0);
+    ck_assert_int_eq(mkdir(in("/root/moving"), 0755), 0);
+    touch_file(in("/root/here/file"), "data");
+    touch_file(in("/root/file"), "data");
+    touch_file(in("/root2/file"), "secret");
+    ck_assert_int_eq(symlink("../root2", in("/root/there")), 0);
+    atomic_store(&enough, false);
+    ck_assert_int_eq(pthread_create(&thread, NULL, rename_all_the_time, NULL), 0);
+    while (opened < 200 || refusals < 200 || made < 50 || dots < 200) {
+        *(one_of_ours(in("/root/here/file")) ? &opened : &refusals) += 1;
+        dots += one_of_ours(in("/root/moving/../file"));
+        if (open_it(in("/root/here/new"), NEW, &f) == 0) {
+            made++;
+            close_it(f);
+        }
+        zc_store_unlink(store, in("/root/here/new"));
+    }
+    atomic_store(&enough, true);
+    pthread_join(thread, NULL);
+    printf("opened %u and %u times, refused %u, created %u\n", opened, dots, refusals, made);
+    ck_assert_int_eq(access(in("/root2/new"), F_OK), -1);
+    ck_assert_int_eq(access(in("/root2/file"), F_OK), 0);
 }
 END_TEST
 
@@ -757,6 +831,7 @@ int main(void)
     tcase_add_test(root, posix);
     tcase_add_test(root, outside_is_refused);
     tcase_add_test(root, links_leading_out_are_refused);
+    tcase_add_test(root, renames_under_way);
     tcase_add_test(root, inside_is_served);
     tcase_add_test(root, root_through_a_link);
     tcase_add_test(root, bad_roots);

@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# quickstart, as far as it goes without building: where it cannot build it says so before anything
+# is made; what it would install is named to who may not; with all packages there nobody has to be
+# root.
+. "$(dirname -- "$0")/functions.sh"
+top=$(cd "$(dirname -- "$0")/../.." && pwd)
+[[ -e $top/quickstart ]] || fail "no $top/quickstart"
+
+make_tmp
+cd "$tmp" || exit 99
+# shellcheck disable=SC2016
+for odd in "with blank" "with:colon" "with'quote" $'with\ttab' 'with$dollar'; do
+    mkdir "$odd"
+    cp "$top/quickstart" "$odd"
+    expect 1 "quickstart: $tmp/$odd: make and LD_PRELOAD cannot do with blanks, *; move it" \
+        timeout 10 "$odd/quickstart"
+    [[ $(ls "$odd") == quickstart ]] || fail "made in $odd: $(ls "$odd")"
+done
+
+# A machine where nobody is root, and where these are installed.
+mkdir tree bin
+cp "$top/quickstart" tree
+cat >bin/dpkg-query <<'END'
+#!/bin/sh
+for last; do :; done
+grep -qx -- "$last" "$INSTALLED" && echo installed
+END
+printf '#!/bin/sh\necho 1000\n' >bin/id
+for tool in bash env dirname nproc mktemp rm grep sh; do ln -s "$(command -v $tool)" bin; done
+chmod +x bin/*
+as_user() { env PATH="$tmp/bin" INSTALLED="$tmp/installed" "$@"; }
+printf '%s\n' gcc make jq >installed
+expect 1 "quickstart: not root and no sudo; ask for: apt-get install autoconf automake *" \
+    as_user tree/quickstart packages
+all=${output##*apt-get install }
+[[ " $all " != *" jq "* ]] || fail "asks for what is there: $all"
+tr ' ' '\n' <<<"$all" >>installed
+expect 0 "" as_user tree/quickstart packages
+expect 1 "*; ask for: apt-get install clang libclang-rt-dev *" as_user tree/quickstart packages check
+expect 1 "*no packages for 'fun'; there are those of check and bench" \
+    as_user tree/quickstart packages fun
+[[ $(ls tree) == quickstart ]] || fail "packages are not for building: $(ls tree)"
+expect 1 "*usage: *quickstart: no command 'frob'" tree/quickstart frob
