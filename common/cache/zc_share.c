@@ -273,17 +273,20 @@ void zc_share_round(struct zc_cache *c)
     c->tries++;
 }
 
-struct zc_share *zc_share_reader(struct zc_cache *c)
+/* The one of which a read, or else a write, is begun next; `also` may write whatever it has. */
+static struct zc_share *next_of(struct zc_cache *c, bool reads, const struct zc_share *also)
 {
     struct zc_share *next = NULL;
     uint64_t least = 0;
 
     zc_list_each (&c->shares, n) {
         struct zc_share *s = zc_list_entry(n, struct zc_share, link);
-        uint64_t start = zc_fair_start(&c->reads, &s->reads);
+        uint64_t start = reads ? zc_fair_start(&c->reads, &s->reads)
+                               : zc_fair_start(&c->writes, &s->writes);
+        bool has = reads ? !zc_list_empty(&s->fills) || !zc_list_empty(&s->fills_ahead)
+                         : s->nclaimed > 0 || s == also;
 
-        if (s->tried == c->tries || (zc_list_empty(&s->fills) && zc_list_empty(&s->fills_ahead)) ||
-            (next && start >= least))
+        if (!has || s->tried == c->tries || (next && start >= least))
             continue;
         next = s;
         least = start;
@@ -293,23 +296,14 @@ struct zc_share *zc_share_reader(struct zc_cache *c)
     return next;
 }
 
+struct zc_share *zc_share_reader(struct zc_cache *c)
+{
+    return next_of(c, true, NULL);
+}
+
 struct zc_share *zc_share_writer(struct zc_cache *c, const struct zc_share *also)
 {
-    struct zc_share *next = NULL;
-    uint64_t least = 0;
-
-    zc_list_each (&c->shares, n) {
-        struct zc_share *s = zc_list_entry(n, struct zc_share, link);
-        uint64_t start = zc_fair_start(&c->writes, &s->writes);
-
-        if (s->tried == c->tries || (s->nclaimed == 0 && s != also) || (next && start >= least))
-            continue;
-        next = s;
-        least = start;
-    }
-    if (next)
-        next->tried = c->tries;
-    return next;
+    return next_of(c, false, also);
 }
 
 /* Of equal ones it is the last, next time. */

@@ -71,9 +71,8 @@ uint64_t zc_share_ahead(struct zc_cache *c, const struct zc_share *s, uint64_t q
 /* Which one gives a page, of those that have one that may go; NULL: none has. */
 struct zc_share *zc_share_giver(const struct zc_cache *c);
 
-/* The next in turn that was not tried in this round; NULL: all were.  A round begins by
- * zc_share_round(). Of those that have pages to be read; or claimed ones, to be written, and
- * `also`. */
+/* A round begins; and the next in turn that was not tried in it, of those that have pages to be
+ * read, or claimed ones to be written, and of `also`.  NULL: all were tried. */
 void zc_share_round(struct zc_cache *c);
 struct zc_share *zc_share_reader(struct zc_cache *c);
 struct zc_share *zc_share_writer(struct zc_cache *c, const struct zc_share *also);

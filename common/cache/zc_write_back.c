@@ -5,8 +5,7 @@
  *
  * Of several who share the cache (zc_share.h) the one whose turn it is comes first, for whatever of
  * these reasons, but the last: so that what one of them has left alone gets written however much
- * others ask for.  Where several have files
- * open a store write is shorter, for turns to come soon.
+ * others ask for.  Where several have files open a store write is shorter, for turns to come soon.
  *
  * Watermarks, an example: capacity 512 MiB, high 75%, low 50%.  Writers fill the cache;
  * at the first byte beyond 384 MiB unwritten `draining` is set and the flushers write the
