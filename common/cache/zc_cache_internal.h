@@ -388,6 +388,9 @@ bool zc_flush_wants_sync(const struct zc_file *f);
 /* Of the first request. */
 struct zc_share *zc_flush_share(const struct zc_file *f);
 void zc_flush_sync(struct zc_cache *c, struct zc_file *f);
+/* Hands over what is dirty now, for nobody's handle; drops the lock meanwhile, the caller keeps the
+ * file by a ref.  0, or what the store said. */
+int zc_flush_again(struct zc_cache *c, struct zc_file *f);
 /* Asks the store of a file to store what it has taken (zc_retain_to_ask()). */
 void zc_flush_ask(struct zc_cache *c, struct zc_file *f);
 

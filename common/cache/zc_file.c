@@ -371,8 +371,8 @@ static int close_one(struct zc_sfile *sf)
     return sf ? zc_store_close_file(sf, ZC_LEVEL_STAGED) : 0;
 }
 
-/* Closes the store files, unless something has to be sent again first; pages stay when we know of
- * what they are.  Drops the lock. */
+/* Closes the store files; pages stay when we know of what they are.  1, and nothing is done, when
+ * something has to be sent again first.  Drops the lock. */
 int zc_file_settle(struct zc_cache *c, struct zc_file *f)
 {
     struct zc_sfile *rd = f->rd, *wr = f->wr;
@@ -383,7 +383,7 @@ int zc_file_settle(struct zc_cache *c, struct zc_file *f)
     zc_assert_held(&c->lock);
     zc_retain_look(c, f);
     if (zc_file_unwritten(f) && !c->over)
-        return 0;
+        return 1;
     f->ctl = true;
     f->settling = true;
     keep = zc_token_settle(c, f);
@@ -413,6 +413,20 @@ int zc_file_settle(struct zc_cache *c, struct zc_file *f)
     f->unlinked = false; /* its number is free: who waits for ctl may have opened the next of it */
     zc_ctl_put(c, f);
     return why.err ? zc_errorf(-why.err, "%s", why.text) : rc_rd;
+}
+
+/* As far as nothing keeps it open.  What was flushed before is handed over when this comes back,
+ * even if it is now that a server is found to have died with it.  Drops the lock. */
+static int settle_all(struct zc_cache *c, struct zc_file *f)
+{
+    int rc = 0;
+
+    while (rc >= 0 && zc_file_may_settle(f)) {
+        rc = zc_file_settle(c, f);
+        if (rc == 1)
+            rc = zc_flush_again(c, f);
+    }
+    return rc;
 }
 
 /* Did somebody else unlink it?  Then its bytes need not be written.  With ctl; drops the lock. */
@@ -519,11 +533,9 @@ int zc_cache_close(struct zc_handle *h)
     zc_ctl_put(c, f);
     while (f->token.looking)
         zc_cache_wait(c); /* so that this close is told what closing the store's files says */
-    if (zc_file_may_settle(f)) {
-        rc = zc_file_settle(c, f);
-        if (rc < 0 && why.err == 0)
-            zc_why_set(&why, rc, "%s", zc_error_text(rc));
-    }
+    rc = settle_all(c, f);
+    if (rc < 0 && why.err == 0)
+        zc_why_set(&why, rc, "%s", zc_error_text(rc));
     f->refs--;
     zc_file_reap(f);
     zc_cache_unlock(c);

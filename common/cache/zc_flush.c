@@ -340,6 +340,17 @@ int zc_cache_flush_for_all(struct zc_handle *h, enum zc_level level)
     return flush_and_wait(h->file->cache, h->file, h, level, true);
 }
 
+int zc_flush_again(struct zc_cache *c, struct zc_file *f)
+{
+    int rc;
+
+    zc_assert_held(&c->lock);
+    zc_cache_unlock(c);
+    rc = flush_and_wait(c, f, NULL, ZC_LEVEL_STAGED, false);
+    zc_lock_get(&c->lock);
+    return rc;
+}
+
 int zc_cache_flush_file(struct zc_cache *c, uint64_t dev, uint64_t ino)
 {
     struct zc_file *f;

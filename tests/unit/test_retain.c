@@ -348,6 +348,24 @@ START_TEST(before_a_close)
 }
 END_TEST
 
+/* A close that comes back has handed over, at its level, what was flushed before it. */
+START_TEST(before_a_close_and_refused)
+{
+    start_lossy(ZC_REPLAY_ON);
+    put(0, 10, 'a');
+    hand_over();
+    zc_store_mem_die_unsaid(mem);
+    refuses(ZC_FAULT_WRITE, ENOSPC);
+    says(zc_cache_close(file), -ENOSPC, "/f", "space");
+    file = NULL;
+    zc_store_fault_set(store, 0, 0, 0, 0);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    zc_store_mem_store(mem, UINT64_MAX);
+    expect_on_disk(0, 10, 'a');
+    stop();
+}
+END_TEST
+
 START_TEST(what_was_cut_off_is_not_sent)
 {
     start_lossy(ZC_REPLAY_ON);
@@ -821,8 +839,8 @@ int main(void)
     CASE(s, "deaths", 30, a_death_makes_it_dirty_again, a_death_after_another,
          only_what_was_not_stored, the_newest_bytes_are_sent, during_a_write,
          during_a_write_that_fails, the_successor_takes_what_was_refused, during_a_sync,
-         during_a_sync_and_written_again, before_a_close, what_was_cut_off_is_not_sent,
-         nor_what_was_deleted, a_write_over_it_that_breaks_off);
+         during_a_sync_and_written_again, before_a_close, before_a_close_and_refused,
+         what_was_cut_off_is_not_sent, nor_what_was_deleted, a_write_over_it_that_breaks_off);
     CASE(s, "room", 30, others_go_first, what_was_evicted_is_lost_by_range,
          what_was_evicted_and_stored_is_not, a_death_leaves_readers_room,
          what_is_exposed_ends_in_turn, off_keeps_nothing, what_was_exposed_and_cut_off,
