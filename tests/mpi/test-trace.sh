@@ -81,7 +81,8 @@ done; }
 both_write() { (($(ranks | wc -l) == 2)) && [[ -s $root/h ]]; }
 wait_for 60 both_write || fail "no ranks: $(find state) $(<out)"
 mapfile -t pids < <(ranks)
-kill -KILL "${pids[@]}"
+# mpiexec kills the other: when both go at once, that of MPICH 4.2 may end with 0 and say nothing.
+kill -KILL "${pids[0]}"
 wait "$launcher" && fail "the status is 0, and ranks were killed"
 has "rank 0" "MPI open" "MPI write"
 has "rank 1" "MPI write"
