@@ -230,8 +230,9 @@ char *zcache_limit_text(const struct zcache_figures *f, char *buf, size_t len)
     case ZCACHE_LIMIT_NETWORK:
         snprintf(buf, len,
                  "limited by the network: the way of the bytes took longer than cache and file "
-                 "system; use a faster provider (hint zcache_provider), more aggregators (hint "
-                 "cb_nodes), or more daemons");
+                 "system; between hosts use a faster provider (hint zcache_provider), more "
+                 "aggregators (hint cb_nodes), or more daemons; on one host it is processor time "
+                 "that aggregators and daemons lack: run fewer ranks there");
         break;
     case ZCACHE_LIMIT_SMALL:
         say_small(f, buf, len);
