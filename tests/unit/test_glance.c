@@ -198,6 +198,66 @@ START_TEST(a_frame_that_changes_hands_is_noticed)
 }
 END_TEST
 
+/* What is left in a frame that nobody uses is not shown, when the page has come to another one:
+ * one of these two at least, whichever of them went first. */
+START_TEST(a_frame_that_is_free_shows_nothing)
+{
+    static const uint64_t two[] = {3 * PAGE, 0};
+
+    near();
+    up(8);
+    for (unsigned i = 1; i < 20; i++) {
+        put(0, i, 4 * PAGE, 0);
+        for (int n = 0; n < 2; n++) {
+            check(0, 10, two[n]);
+            check(0, 10, two[n] + 20);
+        }
+        ck_assert_int_eq(zc_client_flush(client[0], handle[0], ZC_LEVEL_STORED), 0);
+        ck_assert_uint_eq(zc_cache_evict(rig.cache), 4 * PAGE);
+        put(1, i, PAGE, PAGE);
+        for (int n = 0; n < 2; n++) {
+            put(1, i + 100, PAGE, two[n]);
+            check(0, 10, two[n] + 40);
+        }
+    }
+    down();
+}
+END_TEST
+
+static void never(struct zc_access *a)
+{
+    (void)a;
+    ck_abort_msg("it was not to wait");
+}
+
+/* From before the first byte changes until after the last one. */
+START_TEST(a_page_that_is_written_to_is_hidden)
+{
+    struct zc_attr attr = {.block_size = 8192};
+    struct zc_access a = {.dir = ZC_WRITE, .off = 100, .len = 50, .ready = never};
+
+    near();
+    up(8);
+    put(0, 1, PAGE, 0);
+    check(0, 10, 0);
+    ck_assert(zc_client_peek(client[0], handle[0], got, 200, 0));
+    ck_assert_int_eq(
+        zc_cache_open(rig.cache, "/f", ZC_OPEN_READ | ZC_OPEN_WRITE, 0644, &a.handle, &attr), 0);
+    for (unsigned i = 2; i < 20; i++) {
+        ck_assert_int_eq(zc_cache_begin(&a), 0);
+        ck_assert(!zc_client_peek(client[0], handle[0], got, 200, 0));
+        fill(image + 100, 50, 100, i);
+        memcpy(a.data, image + 100, 50);
+        ck_assert(!zc_client_peek(client[0], handle[0], got, 10, 120));
+        zc_cache_end(&a, 50);
+        ck_assert(zc_client_peek(client[0], handle[0], got, 200, 0));
+        ck_assert(!memcmp(got, image, 200));
+    }
+    ck_assert_int_eq(zc_cache_close(a.handle), 0);
+    down();
+}
+END_TEST
+
 static atomic_bool enough;
 
 /* Pages of one value each, over and over. */
@@ -294,7 +354,8 @@ int main(void)
 
     CASE(s, "shown", 120, what_is_shown_is_read_without_asking, what_another_one_writes_is_seen,
          a_truncation_is_seen, a_long_read_leaves_what_it_does_not_bring,
-         a_frame_that_changes_hands_is_noticed, bytes_that_change_are_not_taken,
+         a_frame_that_changes_hands_is_noticed, a_frame_that_is_free_shows_nothing,
+         a_page_that_is_written_to_is_hidden, bytes_that_change_are_not_taken,
          nonsense_is_not_believed);
     tcase_add_loop_test(others, who_is_not_shown_anything_asks, 0, 2);
     suite_add_tcase(s, others);
