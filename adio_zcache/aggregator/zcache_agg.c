@@ -103,6 +103,7 @@ static int endpoint_make(struct zcache_item *i, const void *key)
                                    .provider = zcache_network_provider(k->settings),
                                    .views = zcache_share_views(),
                                    .for_all = true,
+                                   .shows = true,
                                    .attach = __atomic_load_n(&attach, __ATOMIC_ACQUIRE),
                                    .detach = __atomic_load_n(&detach, __ATOMIC_ACQUIRE),
                                    .prefetch = read_ahead(k->settings)};
@@ -211,6 +212,7 @@ static int agg_make(struct zcache_item *i, const void *key)
     cfg.max_extents = page_size / LEAST_PIECE < 1024 ? 1024 : page_size / LEAST_PIECE;
     cfg.level = ZC_LEVEL_VISIBLE;
     cfg.transient = true;
+    cfg.shown = true;
     rc = zc_cache_create(&cfg, zcache_store_files(a->store), &a->cache);
     if (rc)
         return rc;

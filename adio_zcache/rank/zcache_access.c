@@ -17,6 +17,7 @@
 #include "zc_window.h"
 #include "zcache_access.h"
 #include "zcache_file.h"
+#include "zcache_measure.h"
 
 enum {
     PACK_MAX = 1 << 20,   /* largest part whose data is packed, bytes */
@@ -30,6 +31,7 @@ struct part {
     struct zc_io io;          /* plain: in one run of the file, or */
     struct zc_vio vio;        /* through the view */
     bool viewed;
+    bool seen;    /* it has been read already, out of the owner's memory */
     char *buf;    /* its data, in the user's memory or packed */
     char *packed; /* what to free */
     int64_t view_off, len;
@@ -161,11 +163,21 @@ static int64_t move_viewed(struct transfer *t, struct part *p)
     return done;
 }
 
+/* Which page may be looked at the next time: look(). */
+static void note(struct transfer *t, struct part *p, int64_t got)
+{
+    if (t->a->dir == ZCACHE_READ && p->plain && got > 0)
+        zc_client_saw(p->client, p->owner->number, (uint64_t)(p->file_off + got - 1),
+                      p->viewed ? &p->vio.io : &p->io);
+}
+
 /* Waits for it; it is made again where the connection broke because of another owner. */
 static int64_t wait_remote(struct transfer *t, struct part *p)
 {
     int64_t got = p->viewed ? zc_vio_wait(p->client, &p->vio) : zc_io_wait(p->client, &p->io);
     int rc = got < 0 ? (int)got : 0;
+
+    note(t, p, got);
 
     while (zcache_owner_again(t->f, p->owner, &p->client, &rc)) {
         if (p->viewed) {
@@ -248,7 +260,7 @@ static int64_t finish_part(void *transfer, unsigned slot, bool wanted)
 {
     struct transfer *t = transfer;
     struct part *p = &t->parts[slot];
-    int64_t got = p->client ? wait_remote(t, p) : do_local(t, p);
+    int64_t got = p->seen ? p->len : p->client ? wait_remote(t, p) : do_local(t, p);
 
     if (got >= 0 && wanted)
         got = settle(t, p, got);
@@ -266,6 +278,7 @@ static int cut(struct transfer *t, struct part *p, int64_t view_off, int64_t max
     int rc;
 
     p->view_off = view_off;
+    p->seen = false;
     if (!t->a->mem->contiguous && max > PACK_MAX)
         max = PACK_MAX;
     if (!t->view) {
@@ -288,11 +301,28 @@ static int cut(struct transfer *t, struct part *p, int64_t view_off, int64_t max
     return p->owner->local ? 0 : zcache_owner_client(t->f, p->owner, &p->client);
 }
 
+/* What an owner of this host shows of its pages is read without asking. */
+static bool look(struct transfer *t, struct part *p)
+{
+    if (!p->client || !p->plain || t->a->dir != ZCACHE_READ ||
+        p->len > zc_client_page_size(p->client) || lay_out(t, p))
+        return false;
+    p->seen =
+        zc_client_peek(p->client, p->owner->number, p->buf, (size_t)p->len, (uint64_t)p->file_off);
+    if (p->seen)
+        zcache_watch_look(t->f->measure);
+    else
+        free(p->packed);
+    return p->seen;
+}
+
 /* Bytes of the part that is under way now, or an error. */
 static int64_t start_part(struct transfer *t, struct part *p, int64_t view_off, int64_t left)
 {
     int rc = cut(t, p, view_off, left);
 
+    if (rc == 0 && look(t, p))
+        return p->len;
     if (rc == 0 && p->client)
         do
             rc = aim_remote(t, p);

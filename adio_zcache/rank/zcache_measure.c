@@ -116,6 +116,7 @@ struct zcache_measure *zcache_measure_take(struct zcache_file *f, int rank, bool
     }
     if (rank == 0 && complete && m->iod_known && zcache_counters_of_daemons(f, &iod, &n) == 0)
         take_daemons(&m->figures, n, &m->iod, &iod);
+    m->figures.agg_read_hits += m->looks;
     f->measure = NULL;
     return m;
 }
@@ -151,6 +152,12 @@ void zcache_watch_access(struct zcache_measure *m, const struct zcache_stopwatch
         return;
     add(write ? &f->writes : &f->reads, 1);
     add(write ? &f->written_bytes : &f->read_bytes, (uint64_t)n);
+}
+
+void zcache_watch_look(struct zcache_measure *m)
+{
+    if (m)
+        add(&m->looks, 1);
 }
 
 void zcache_watch_sync(struct zcache_measure *m, const struct zcache_stopwatch *w)

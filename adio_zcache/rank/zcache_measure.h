@@ -19,6 +19,7 @@ struct zcache_file;
 
 struct zcache_measure {
     struct zcache_figures figures; /* of this rank; atomic */
+    uint64_t looks;                /* reads of what an owner shows: hits; atomic */
     uint64_t opened;               /* ns */
     struct zc_cache_stats agg;     /* of the own aggregator, and on rank 0 */
     struct zc_cache_stats iod;     /* of the daemons, as they were at open */
@@ -46,6 +47,8 @@ void zcache_watch_access(struct zcache_measure *m, const struct zcache_stopwatch
                          enum zcache_dir dir, int64_t n, bool background);
 void zcache_watch_sync(struct zcache_measure *m, const struct zcache_stopwatch *w);
 void zcache_watch_close(struct zcache_measure *m, const struct zcache_stopwatch *w);
+/* A part of a read came out of an owner's memory, which does not know of it. */
+void zcache_watch_look(struct zcache_measure *m);
 /* The other ranks have come. */
 void zcache_watch_ranks(struct zcache_measure *m, const struct zcache_stopwatch *w);
 

@@ -29,6 +29,7 @@
  *     on cache->retaining then; nstake counts such pages and the claimed ones; retained_bytes of
  * cache and files are the sums (zc_retain.c).
  * 15. A page is of one share, on the lists of that one, and counted there (zc_share.h).
+ * 16. What is shown of a page to other processes a read would be given at once (zc_show.c).
  *
  * Locks: cache->lock guards everything.  One lock is enough because it is held for list and
  * range operations only: never over store calls or copies of data, nor over callbacks but those

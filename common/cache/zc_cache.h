@@ -87,6 +87,7 @@ struct zc_cache_config {
     bool uncached;  /* pages are buffers: forgotten when they are clean and nobody uses them */
     bool transient; /* handles are of this process's own: while there is one, a file is changed by
                        its job alone, and other processes of that are at work on it (zc_token.h) */
+    bool shown;     /* other processes of this user may read pages out of this one's memory */
 };
 
 /* What has an option, too: the table in zc_settings.c makes its text of these numbers, which
@@ -257,6 +258,11 @@ int zc_cache_begin(struct zc_access *a);
  * the range is indeterminate: bytes that were clean become invalid, bytes that were dirty
  * stay dirty.  Reads: `moved` is ignored. */
 void zc_cache_end(struct zc_access *a, uint32_t moved);
+
+/* Where other processes of this host find what may be read of the page of an access that has not
+ * ended, without asking: the address of its struct zc_glance, and the file's number there.  False:
+ * nowhere. */
+bool zc_cache_shown(const struct zc_access *a, uint64_t *glance, uint64_t *file);
 
 /* The end of a write that filled only these page-relative ranges of [off, off+len), sorted
  * and disjoint, at most a->nranges; all other bytes are what they were. */

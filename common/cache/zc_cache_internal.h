@@ -12,6 +12,7 @@
 #include "zc_crew.h"
 #include "zc_events.h"
 #include "zc_extent.h"
+#include "zc_glance.h"
 #include "zc_ledger.h"
 #include "zc_list.h"
 #include "zc_lock.h"
@@ -179,6 +180,8 @@ struct zc_cache {
     struct zc_page *pages;          /* fixed; pages[i] describes the i-th frame */
     struct zc_page **hash;
     uint64_t hash_mask;
+    struct zc_glance *glances; /* fixed; of each frame; NULL: they are not shown */
+    uint64_t first_turn;       /* fixed; of all glances: nobody else's memory looks like them */
 
     uint64_t fresh;       /* frames from here on were never used */
     uint64_t populated;   /* bytes of the arena that were asked of the kernel, or all */
@@ -275,6 +278,15 @@ void zc_frames_shed(struct zc_cache *c); /* gives back memory that is more than 
  * nobody writes.  True: it did, and dropped the lock for that; else `*wake`, if that is later,
  * becomes when to ask again.  By flushers that have nothing to do. */
 bool zc_cache_populate(struct zc_cache *c, uint64_t *wake);
+
+/* ---- zc_show.c: what other processes may read without asking ---- */
+bool zc_show_init(struct zc_cache *c); /* false: no memory; zc_show_free() either way */
+void zc_show_free(struct zc_cache *c);
+void zc_show_frame(struct zc_cache *c, const struct zc_page *p); /* a new one */
+void zc_show_page(struct zc_cache *c, const struct zc_page *p);  /* as it is now */
+void zc_show_not(struct zc_cache *c, const struct zc_page *p);
+void zc_show_end(struct zc_file *f, uint64_t size); /* the file has this size from now on */
+bool zc_show_is_true(const struct zc_cache *c, const struct zc_page *p); /* invariant 16 */
 
 /* ---- zc_check.c: debug builds ---- */
 #ifdef ZC_DEBUG

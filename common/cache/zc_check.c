@@ -80,6 +80,7 @@ static void check_page(struct zc_cache *c, struct zc_page *p, struct sums *s)
     assert(!zc_list_linked(&p->retained_link) || zc_list_linked(&p->file->retain.link));
     assert(!p->handed || zc_list_linked(&p->retained_link));
     assert(p->at_stake == (p->claimed || zc_list_linked(&p->retained_link)));
+    assert(zc_show_is_true(c, p)); /* 16 */
     s->at_stake += p->at_stake;
     s->retained += zc_extents_bytes(&p->retained);
     assert(!p->failed || dirty || p->in_flush);

@@ -70,6 +70,7 @@ void zc_frames_free(struct zc_cache *c)
     if (c->pages)
         munmap(c->pages, whole(c->reserved * sizeof *c->pages));
     free(c->hash);
+    zc_show_free(c);
     c->arena = NULL;
     c->pages = NULL;
     c->hash = NULL;
@@ -114,7 +115,7 @@ int zc_frames_init(struct zc_cache *c)
     if ((most <= n || !reserve_frames(c, most)) && !reserve_frames(c, n))
         return zc_errorf(ENOMEM, "a cache of %zu bytes does not fit into memory", c->cfg.capacity);
     c->hash = calloc(c->hash_mask + 1, sizeof(*c->hash));
-    if (!c->hash || make_usable(c, n))
+    if (!c->hash || !zc_show_init(c) || make_usable(c, n))
         return zc_errorf(ENOMEM, "a cache of %zu bytes does not fit into memory", c->cfg.capacity);
     return 0;
 }
@@ -229,6 +230,7 @@ static struct zc_page *new_frame(struct zc_cache *c)
 {
     struct zc_page *p = &c->pages[c->fresh++];
 
+    zc_show_frame(c, p);
     zc_list_init(&p->file_link);
     zc_lru_init_frame(p);
     zc_list_init(&p->dirty_link);

@@ -81,7 +81,7 @@ static void take_size(struct zc_cache *c, struct zc_file *f)
             }
     }
     if (attr.size < f->size)
-        f->size = attr.size;
+        zc_show_end(f, attr.size);
 }
 
 /* Where few pages are concerned they are looked up, and else the refused ones looked through. */

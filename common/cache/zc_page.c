@@ -144,6 +144,7 @@ void zc_page_drop(struct zc_cache *c, struct zc_page *p)
     zc_page_clean(c, p, 0, c->page_size);
     zc_retain_let_go(c, p);
     zc_page_place(c, p);
+    zc_show_not(c, p);
     while (*at != p)
         at = &(*at)->hash_next;
     *at = p->hash_next;
@@ -248,6 +249,7 @@ void zc_page_place(struct zc_cache *c, struct zc_page *p)
     }
     if (zc_lru_place(c, p, on == ZC_ON_NONE && zc_page_idle(p) && !zc_retain_pins(p)))
         zc_page_trim(c, p);
+    zc_show_page(c, p);
 }
 
 /* ---- dirty accounting ---- */
@@ -440,6 +442,7 @@ int zc_page_outdate(struct zc_cache *c, struct zc_page *p)
         return -ENOMEM;
     zc_page_count_ranges(c, p);
     p->outdated = true;
+    zc_show_not(c, p);
     zc_page_renew(c, p);
     return 0;
 }

@@ -94,7 +94,7 @@ static int resize(struct zc_handle *h, uint64_t size, bool cut_already)
         c->st.store_errors++;
     if (rc == 0 || rc == -EREMOTEIO || cut_already) {
         cut(c, f, size);
-        f->size = size;
+        zc_show_end(f, size);
     }
     f->frozen = ZC_NOT_FROZEN;
     wake_all(c, f);

@@ -230,7 +230,7 @@ static int outdate(struct zc_cache *c, struct zc_file *f, const struct zc_attr *
 {
     uint64_t end = busy ? f->size : unwritten_end(c, f); /* a write may have ended since */
 
-    f->size = now->size > end ? now->size : end;
+    zc_show_end(f, now->size > end ? now->size : end);
     if (f->npages == 0)
         return 0;
     zc_info("%s may have changed; what is cached of it and not to be written back is dropped",
@@ -276,7 +276,7 @@ static bool holds(const struct zc_token *t, const struct zc_attr *now)
 static void take_size(struct zc_file *f, const struct zc_attr *now)
 {
     if (now->size > f->size || (f->handles == 0 && !zc_file_unwritten(f)))
-        f->size = now->size;
+        zc_show_end(f, now->size);
 }
 
 /* What is clean has been compared, or forgotten, unless rc < 0: then the next one has to. */
@@ -341,7 +341,7 @@ int zc_token_refresh(struct zc_cache *c, struct zc_file *f)
     if (rc < 0)
         return rc;
     if (now.size > f->size || (!busy && !zc_file_unwritten(f)))
-        f->size = now.size;
+        zc_show_end(f, now.size);
     if (!tells(c) || c->cfg.transient || t->writing > 0 ||
         !(t->state == ZC_TOKEN_OURS || holds(t, &now)))
         rc = zc_file_outdate(c, f);

@@ -136,6 +136,7 @@ struct zc_io {
                    * to fit in a message with its data.  Damaged bytes are moved again, then -EIO */
 
     uint64_t taken, stored; /* a write, when it is over: what the server's reply has told */
+    uint64_t glance, file;  /* a read, the same: for zc_client_saw() */
 
     struct zc_call *call; /* private, from here on */
     struct zc_mr mr;
@@ -151,6 +152,15 @@ struct zc_io {
 void zc_io_start(struct zc_client *c, struct zc_io *io);
 /* Bytes moved, for a read up to the end of the file as this server knows it. */
 ssize_t zc_io_wait(struct zc_client *c, struct zc_io *io);
+
+/* A read is over whose last byte was this one of the file: where its page may be looked at is
+ * remembered. */
+void zc_client_saw(struct zc_client *c, uint64_t handle, uint64_t off, const struct zc_io *io);
+/* Reads bytes of one page, if that is remembered and the server, a process of this host, shows
+ * them.  True: they are in `buf`, as a read that was made now would bring them.  False: that is to
+ * be made; `buf` is as it was, unless others change these bytes meanwhile. */
+bool zc_client_peek(struct zc_client *c, uint64_t handle, void *buf, size_t len, uint64_t off);
+uint64_t zc_client_peeks(struct zc_client *c); /* how often it did */
 
 /* Of an open file that this client writes to: what was taken with numbers up to `stored` is stored
  * (zc_progress).  Called by whoever drives progress, without locks; must not block, nor end the

@@ -54,7 +54,7 @@ void zc_io_start(struct zc_client *c, struct zc_io *io)
     size_t beside = (io->write ? io->list_len : 0) + /* of the data, in the same message */
                     (io->checked ? ZC_SUM_SIZE : 0);
 
-    io->taken = io->stored = 0;
+    io->taken = io->stored = io->glance = io->file = 0;
     io->call = NULL;
     io->mr.priv = NULL;
     io->status = 0;
@@ -88,6 +88,8 @@ static int wait_once(struct zc_client *c, struct zc_io *io, uint64_t *count)
         *count = reply.count;
         io->taken = reply.taken;
         io->stored = reply.stored;
+        io->glance = reply.glance;
+        io->file = reply.file;
     }
     return rc;
 }

@@ -6,6 +6,7 @@
  * zc_call.c          a call: one request on its way, and its reply
  * zc_client.c        requests, one function each
  * zc_client_io.c     transfers
+ * zc_client_glance.c reads of pages that the server shows
  * zc_client_meet.c   cards at files
  * zc_client_sums.c   checksums of transfers
  * zc_client_view.c   transfers through views, and which the server has
@@ -17,6 +18,7 @@
 #define ZC_NET_INTERNAL_H
 
 #include "zc_client.h"
+#include "zc_glance.h"
 #include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_net.h"
@@ -62,6 +64,16 @@ struct zc_call {
     int status;          /* when done: the reply's, or why there is none */
 };
 
+/* Where a page may be looked at without asking. */
+struct zc_seen {
+    uint64_t handle, no; /* the page */
+    uint64_t where;      /* address of its glance in the server; 0: of none */
+    uint64_t file;       /* as the server numbers them */
+    struct zc_glance last;
+};
+
+enum { ZC_SEEN = 64 }; /* pages of which that is remembered */
+
 struct zc_client {
     struct zc_net *net; /* fixed, as are label and peer */
     char label[300];
@@ -91,6 +103,9 @@ struct zc_client {
     bool bystander;      /* then: with another one whose server is gone; its own may be well */
     bool removed;        /* its peer was removed */
     unsigned sending;    /* threads that post to the peer, which must stay for them */
+
+    struct zc_seen seen[ZC_SEEN]; /* zc_client_glance.c ... */
+    uint64_t peeks;               /* ... and how often it was of use */
 
     zc_client_stored_fn *stored; /* who wants to know, or NULL; and with what */
     void *stored_arg;

@@ -85,6 +85,8 @@ struct zc_server_config {
     bool audit;                   /* who does what is logged, at level info */
     bool shares;                  /* its clients are of several jobs, or users: zc_sharer.h */
     bool for_all;                 /* a client may open files for all: see ZC_OPEN_FOR_ALL */
+    bool shows;                   /* processes of this host may read the cache's pages by
+                                     themselves (zc_cache_config.shown) */
     bool terse;                   /* clients name file and bytes: they get the cause alone */
     unsigned prefetch;            /* pages read ahead of these */
     /* Whether this process is of the group that the client names; then it stays that until

@@ -166,6 +166,16 @@ static void copy(struct piece *p, unsigned char *mem)
         memcpy(mem, a->data, p->len);
 }
 
+/* Tells where the page may be looked at, to a client of this host. */
+static void show(struct piece *p)
+{
+    struct zc_request *r = p->request;
+    struct zc_server *s = zc_server_of(r);
+
+    if (s->cfg.shows && zc_tp_is_local(s->tp, r->session->peer))
+        zc_cache_shown(&p->access, &r->reply.glance, &r->reply.file);
+}
+
 /* What came with the message, or goes with the reply, is copied even when another piece has
  * failed: a write that ends with less leaves bytes of the page behind that nobody knows. */
 static void on_page(struct piece *p)
@@ -173,8 +183,10 @@ static void on_page(struct piece *p)
     struct zc_request *r = p->request;
     unsigned char *data = r->transfer->data;
 
-    if (!zc_transfer_writes(r))
+    if (!zc_transfer_writes(r)) {
         cut_at_eof(p);
+        show(p);
+    }
     if (data || p->buf) {
         copy(p, p->buf ? p->buf : data + (p->off - r->msg.off));
         if (zc_transfer_writes(r) && zc_transfer_journal(p))

@@ -171,6 +171,13 @@ static int rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op
     return rc;
 }
 
+static int peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigned n)
+{
+    struct zc_tp *s = side(tp, &peer);
+
+    return zc_tp_peek(s, peer, v, n);
+}
+
 static int progress(struct zc_tp *tp, int timeout_ms)
 {
     struct both *b = both_of(tp);
@@ -213,6 +220,7 @@ static const struct zc_tp_ops both_ops = {
     .reg = reg,
     .dereg = dereg,
     .rma = rma,
+    .peek = peek,
     .progress = progress,
     .wake = wake,
 };

@@ -134,6 +134,11 @@ static bool fault_is_local(struct zc_tp *tp, zc_peer peer)
     return zc_tp_is_local(fault_of(tp)->below, peer);
 }
 
+static int fault_peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigned n)
+{
+    return zc_tp_peek(fault_of(tp)->below, peer, v, n);
+}
+
 static int fault_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len)
 {
     struct fault_tp *f = fault_of(tp);
@@ -414,6 +419,7 @@ static const struct zc_tp_ops fault_ops = {
     .reg = fault_reg,
     .dereg = fault_dereg,
     .rma = fault_rma,
+    .peek = fault_peek,
     .progress = fault_progress,
     .wake = fault_wake,
 };

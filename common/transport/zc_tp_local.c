@@ -173,9 +173,11 @@ static int peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out
     rc = connect_to(&a, local_of(tp)->cfg.hurried, &fd);
     if (rc == 0)
         rc = zc_tp_local_conn_new(local_of(tp), CONN_OUT, fd, &c);
-    if (rc == 0)
-        *out = (uintptr_t)c;
-    return rc;
+    if (rc)
+        return rc;
+    c->pid = (pid_t)a.card.pid;
+    *out = (uintptr_t)c;
+    return 0;
 }
 
 /* What the peer was asked for already it may be doing: those operations stay, and the
@@ -331,6 +333,7 @@ static const struct zc_tp_ops local_ops = {
     .reg = reg,
     .dereg = dereg,
     .rma = zc_tp_local_rma,
+    .peek = zc_tp_local_peek,
     .progress = zc_tp_local_progress,
     .wake = zc_tp_local_wake,
 };

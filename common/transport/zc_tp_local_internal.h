@@ -17,6 +17,9 @@
  * before it copies.  What remains is a peer that is stopped between the two, for longer than
  * the asker, which closes its endpoint, waits for it.
  *
+ * Looking into the peer's memory (peek) is the asker's own doing: it says nothing of what is there,
+ * nor whether it is still the peer's, which who asks finds in what he has copied.
+ *
  * `lock` guards connections, queues, operations and registrations; sockets are never waited
  * for with it.  Callbacks run without it.
  */
@@ -59,7 +62,7 @@ enum conn_kind { CONN_WAKE, CONN_LISTEN, CONN_IN, CONN_OUT };
 struct conn {
     enum conn_kind kind;
     int fd;               /* -1: closed */
-    pid_t pid;            /* IN: of the asker */
+    pid_t pid;            /* IN: of the asker; OUT: of the other end, fixed */
     struct zc_list link;  /* local.conns or local.gone */
     struct zc_list queue; /* struct queued: what the socket had no room for ... */
     size_t queued;        /* ... and its memory, bytes */
@@ -134,6 +137,7 @@ int zc_tp_local_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len
 void zc_tp_local_drop(struct conn *c, struct queued *q);
 size_t zc_tp_local_backlog(struct zc_tp *tp, zc_peer peer);
 int zc_tp_local_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op);
+int zc_tp_local_peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigned n);
 int zc_tp_local_progress(struct zc_tp *tp, int timeout_ms);
 void zc_tp_local_wake(struct zc_tp *tp);
 

@@ -152,6 +152,25 @@ int zc_tp_local_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct 
     return rc;
 }
 
+int zc_tp_local_peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigned n)
+{
+    struct iovec here[ZC_PEEKS], there[ZC_PEEKS];
+    const struct conn *c = conn_of(peer);
+    size_t len = 0;
+    ssize_t got;
+
+    (void)tp;
+    if (n > ZC_PEEKS)
+        return -EINVAL;
+    for (unsigned i = 0; i < n; i++) {
+        here[i] = (struct iovec){v[i].here, v[i].len};
+        there[i] = (struct iovec){(void *)(uintptr_t)v[i].there, v[i].len};
+        len += v[i].len;
+    }
+    got = process_vm_readv(c->pid, here, n, there, n, 0);
+    return got < 0 ? -errno : (size_t)got == len ? 0 : -EFAULT;
+}
+
 /* ---- copies, for a peer that asks ---- */
 
 static bool is_gone(const struct conn *c)

@@ -1,6 +1,8 @@
 /* zc_transport.c - every call through the seam to the fabric: no lock is held. */
 #include "config.h"
 
+#include <errno.h>
+
 #include "zc_lock.h"
 #include "zc_transport.h"
 
@@ -81,6 +83,12 @@ int zc_tp_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op 
 {
     zc_assert_none_held();
     return tp->ops->rma(tp, peer, dir, op);
+}
+
+int zc_tp_peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigned n)
+{
+    zc_assert_none_held();
+    return tp->ops->peek ? tp->ops->peek(tp, peer, v, n) : -EOPNOTSUPP;
 }
 
 int zc_tp_progress(struct zc_tp *tp, int timeout_ms)

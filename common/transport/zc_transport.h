@@ -77,6 +77,13 @@ struct zc_mr {
     void *priv;
 };
 
+/* Bytes to be copied out of a peer's memory. */
+struct zc_peek {
+    void *here;
+    uint64_t there; /* an address in the peer's process */
+    size_t len;
+};
+
 enum zc_rma_dir {
     ZC_RMA_PULL, /* from the peer into local memory */
     ZC_RMA_PUSH, /* into the peer's memory; done when it has arrived there */
@@ -105,6 +112,10 @@ struct zc_tp_ops {
     /* op->local, desc, len, raddr, rkey are set.  0: op->done() will be called.  Else an
      * error and it will not. */
     int (*rma)(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op);
+    /* Copies `n` pieces, one after the other, out of the memory of the process at the other end,
+     * which does nothing for it, and need not be awake.  0 or a negative errno, without an
+     * explanation.  NULL: not from any peer. */
+    int (*peek)(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigned n);
     /* Handles what has happened; waits up to timeout_ms (0: only looks) for something to
      * happen.  > 0: something was handled; 0: nothing; < 0: the endpoint is unusable. */
     int (*progress)(struct zc_tp *tp, int timeout_ms);
@@ -138,6 +149,9 @@ size_t zc_tp_backlog(struct zc_tp *tp, zc_peer peer);
 int zc_tp_reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out);
 void zc_tp_dereg(struct zc_tp *tp, struct zc_mr *mr);
 int zc_tp_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op);
+enum { ZC_PEEKS = 4 }; /* pieces at a time, at most */
+/* -EOPNOTSUPP: not from this peer. */
+int zc_tp_peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigned n);
 int zc_tp_progress(struct zc_tp *tp, int timeout_ms);
 void zc_tp_wake(struct zc_tp *tp); /* also from signal handlers, and with locks held: never waits */
 

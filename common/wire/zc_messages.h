@@ -13,7 +13,7 @@
  * never used again (26 was a view, in pieces).  A change of a row raises ZC_PROTOCOL;
  * doc/PROTOCOL.md is compared with the table by a test.
  */
-#define ZC_PROTOCOL 5
+#define ZC_PROTOCOL 6
 /* clang-format off */
 /* begins a session; fields up to name, and up to page_size, stay for ever; the proof is last */
 ZC_MESSAGE(HELLO, 1,
@@ -46,8 +46,8 @@ ZC_MESSAGE(OPEN, 16,
 ZC_MESSAGE(CLOSE, 17, .request = {F(U64, handle), F(U32, level)})
 ZC_MESSAGE(READ, 18,
     .request = {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey)},
-    .reply = {F(U64, count), V(BYTES, sums, ZC_MAX_SUMS * ZC_SUM_SIZE),
-            V(BYTES, data, ZC_MAX_INLINE)})
+    .reply = {F(U64, count), F(HEX, glance), F(HEX, file),
+            V(BYTES, sums, ZC_MAX_SUMS * ZC_SUM_SIZE), V(BYTES, data, ZC_MAX_INLINE)})
 ZC_MESSAGE(WRITE, 19,
     .request = {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey),
             V(BYTES, sums, ZC_MAX_SUMS * ZC_SUM_SIZE), V(BYTES, data, ZC_MAX_INLINE)},
@@ -66,7 +66,7 @@ ZC_MESSAGE(STAT, 25,
 ZC_MESSAGE(VREAD, 27,
     .request = {F(U64, handle), F(HEX, view), F(U64, disp), F(U64, off), F(U64, len), F(HEX, raddr),
             F(HEX, rkey)},
-    .reply = {F(U64, count), V(BYTES, data, ZC_MAX_INLINE)})
+    .reply = {F(U64, count), F(HEX, glance), F(HEX, file), V(BYTES, data, ZC_MAX_INLINE)})
 ZC_MESSAGE(VWRITE, 28,
     .request = {F(U64, handle), F(HEX, view), F(U64, disp), F(U64, off), F(U64, len), F(HEX, raddr),
             F(HEX, rkey), V(BYTES, data, ZC_MAX_INLINE)},

@@ -108,6 +108,8 @@ static inline void *rig_main(void *arg)
 
 /* Clients may open files for all, as at an aggregator; set before rig_up(). */
 static bool rig_for_all;
+/* Processes of this host may read its pages by themselves. */
+static bool rig_shows;
 /* zc_server_config.budget; set before rig_up(). */
 static size_t rig_budget;
 
@@ -127,6 +129,7 @@ static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *c
                                  .silence_ms = silence_ms,
                                  .stuck_ms = rig_stuck_ms,
                                  .for_all = rig_for_all,
+                                 .shows = rig_shows,
                                  .budget = rig_budget};
 
     memset(r, 0, sizeof *r);

@@ -61,6 +61,7 @@ static void make_cache(struct world *w, uint64_t *rng)
     cfg.max_io = PAGE << below(rng, 4);
     cfg.max_extents = below(rng, 2) ? 2 + (unsigned)below(rng, 6) : 1024;
     cfg.flush_order = below(rng, 2) ? ZC_FLUSH_OLDEST : ZC_FLUSH_NEWEST;
+    cfg.shown = true;
     cfg.transient = w->lossy;
     cfg.replay = w->replay;
     ck_assert_int_eq(w->lossy ? zc_store_mem_create_lossy(&w->mem) : zc_store_mem_create(&w->mem),

@@ -435,6 +435,27 @@ START_TEST(memory_of_another_process_is_reached)
 }
 END_TEST
 
+/* Whether or not it is awake; not when it is gone, and of nothing that is not there. */
+START_TEST(a_peer_is_looked_into)
+{
+    zc_peer p = with_other();
+    unsigned char again[100];
+    const struct zc_peek v[] = {{here, told.mr.raddr, SIZE}, {again, told.mr.raddr + 5, 100}};
+    const struct zc_peek nowhere[] = {v[0], {again, 8, 100}};
+    const struct zc_peek many[ZC_PEEKS + 1] = {v[0]};
+
+    kill(other, SIGSTOP);
+    memset(here, 0, SIZE);
+    ck_assert_int_eq(zc_tp_peek(a.tp, p, v, 2), 0);
+    ck_assert(filled(here, SIZE, 9) && !memcmp(again, here + 5, 100));
+    ck_assert_int_eq(zc_tp_peek(a.tp, p, nowhere, 2), -EFAULT);
+    ck_assert_int_eq(zc_tp_peek(a.tp, p, many, ZC_PEEKS + 1), -EINVAL);
+    end_other();
+    ck_assert_int_eq(zc_tp_peek(a.tp, p, v, 2), -ESRCH);
+    zc_tp_close(a.tp);
+}
+END_TEST
+
 START_TEST(the_death_of_a_peer_is_noticed)
 {
     zc_peer p = with_other();
@@ -559,8 +580,9 @@ int main(void)
          a_wake_ends_the_wait, closing_ends_what_is_under_way, a_child_keeps_nothing_alive,
          what_is_no_address_is_refused, rubbish_ends_its_connection_only,
          a_card_shows_who_can_be_reached, who_is_in_a_hurry_does_not_wait_for_a_peer);
-    CASE(s, "processes", 120, memory_of_another_process_is_reached, the_death_of_a_peer_is_noticed,
-         a_stopped_peer_gets_everything_later, an_operation_outlives_the_removal_of_its_peer);
+    CASE(s, "processes", 120, memory_of_another_process_is_reached, a_peer_is_looked_into,
+         the_death_of_a_peer_is_noticed, a_stopped_peer_gets_everything_later,
+         an_operation_outlives_the_removal_of_its_peer);
     CASE(s, "service", 120, client_and_server_work_over_it, a_server_that_goes_is_noticed_at_once);
     return run_suite(s);
 }

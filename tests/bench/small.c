@@ -1,0 +1,254 @@
+/* small.c - for benchmarks: small independent accesses to one file, by all ranks at once.
+ *
+ *     small records FILE SIZE COUNT   each rank writes COUNT records of SIZE bytes, one after
+ *                                     another, into a part of its own; then reads another rank's
+ *     small shared FILE SIZE COUNT    records of SIZE through the shared file pointer, COUNT a rank
+ *     small opens FILE 1 COUNT        open, close, COUNT times
+ *
+ * Prints a JSON object with microseconds an access: as the slowest rank sees it, and the processor
+ * time of all ranks, with that of their threads.  Ranks that wait for others sleep.  Every byte
+ * that is read is compared.  As hints it takes SMALL_HINTS, "key=value key=value".
+ */
+#include "config.h"
+
+#include <mpi.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+static int rank, ranks, size, count;
+static const char *path;
+static MPI_Info hints = MPI_INFO_NULL;
+static unsigned char *buf, *expected;
+
+static void check(int rc, const char *what)
+{
+    char text[MPI_MAX_ERROR_STRING];
+    int len;
+
+    if (rc == MPI_SUCCESS)
+        return;
+    MPI_Error_string(rc, text, &len);
+    fprintf(stderr, "small: rank %d: %s: %s\n", rank, what, text);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+#define OK(call) check(call, #call)
+
+static void make_hints(void)
+{
+    char *words = getenv("SMALL_HINTS");
+
+    if (!words)
+        return;
+    MPI_Info_create(&hints);
+    for (char *w = strtok(words, " "); w; w = strtok(NULL, " ")) {
+        char *value = strchr(w, '=');
+
+        if (!value)
+            continue;
+        *value++ = 0;
+        MPI_Info_set(hints, w, value);
+    }
+}
+
+/* Bytes that tell whose they are and which. */
+static void stamp(unsigned char *p, int who, int which)
+{
+    for (int i = 0; i < size; i++)
+        p[i] = (unsigned char)(who * 59 + which * 7 + i + (which >> 8));
+}
+
+/* ---- time ---- */
+
+static double processor(void)
+{
+    struct rusage u;
+
+    getrusage(RUSAGE_SELF, &u);
+    return (double)u.ru_utime.tv_sec + (double)u.ru_utime.tv_usec * 1e-6 +
+           (double)u.ru_stime.tv_sec + (double)u.ru_stime.tv_usec * 1e-6;
+}
+
+/* A rank that waits in MPI_Barrier would use up a core, which is not the accesses' time. */
+static void meet(void)
+{
+    MPI_Request r;
+    int done = 0;
+
+    MPI_Ibarrier(MPI_COMM_WORLD, &r);
+    for (;;) {
+        struct timespec nap = {0, 200000};
+
+        MPI_Test(&r, &done, MPI_STATUS_IGNORE);
+        if (done)
+            return;
+        nanosleep(&nap, NULL);
+    }
+}
+
+struct watch {
+    double began, used;
+};
+
+static void start(struct watch *w)
+{
+    meet();
+    MPI_Barrier(MPI_COMM_WORLD);
+    w->used = processor();
+    w->began = MPI_Wtime();
+}
+
+/* Microseconds an access: elapsed, processor. */
+static void stop(const struct watch *w, double out[2])
+{
+    double took = MPI_Wtime() - w->began, used;
+
+    meet();
+    used = processor() - w->used;
+    MPI_Reduce(&took, &out[0], 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    MPI_Reduce(&used, &out[1], 1, MPI_DOUBLE, MPI_SUM, 0, MPI_COMM_WORLD);
+    out[0] *= 1e6 / count;
+    out[1] *= 1e6 / count / ranks;
+}
+
+static void say(const char *what, const double v[2], const char *end)
+{
+    if (rank == 0)
+        printf("\"%s_us\": %.3f, \"%s_cpu_us\": %.3f%s", what, v[0], what, v[1], end);
+}
+
+static MPI_File open_file(void)
+{
+    MPI_File fh;
+
+    OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, hints, &fh));
+    MPI_File_set_errhandler(fh, MPI_ERRORS_RETURN);
+    return fh;
+}
+
+/* ---- the modes ---- */
+
+static void write_records(MPI_File fh)
+{
+    MPI_Offset base = (MPI_Offset)rank * count * size;
+
+    for (int i = 0; i < count; i++) {
+        stamp(buf, rank, i);
+        OK(MPI_File_write_at(fh, base + (MPI_Offset)i * size, buf, size, MPI_BYTE,
+                             MPI_STATUS_IGNORE));
+    }
+}
+
+static void compare(int who, int which)
+{
+    stamp(expected, who, which);
+    if (memcmp(buf, expected, (size_t)size) == 0)
+        return;
+    fprintf(stderr, "small: rank %d: record %d of rank %d is wrong\n", rank, which, who);
+    MPI_Abort(MPI_COMM_WORLD, 1);
+}
+
+static void read_records(MPI_File fh)
+{
+    int who = (rank + 1) % ranks;
+    MPI_Offset base = (MPI_Offset)who * count * size;
+
+    for (int i = 0; i < count; i++) {
+        memset(buf, 0, (size_t)size);
+        OK(MPI_File_read_at(fh, base + (MPI_Offset)i * size, buf, size, MPI_BYTE,
+                            MPI_STATUS_IGNORE));
+        compare(who, i);
+    }
+}
+
+static void records(void)
+{
+    MPI_File fh = open_file();
+    double written[2], read[2], closed[2];
+    struct watch w;
+
+    start(&w);
+    write_records(fh);
+    stop(&w, written);
+    start(&w);
+    read_records(fh);
+    stop(&w, read);
+    start(&w);
+    OK(MPI_File_close(&fh));
+    stop(&w, closed);
+    say("write", written, ", ");
+    say("read", read, ", ");
+    say("close", closed, "");
+}
+
+static void shared(void)
+{
+    MPI_File fh = open_file();
+    double written[2];
+    struct watch w;
+    MPI_Offset bytes;
+
+    start(&w);
+    for (int i = 0; i < count; i++) {
+        stamp(buf, rank, i);
+        OK(MPI_File_write_shared(fh, buf, size, MPI_BYTE, MPI_STATUS_IGNORE));
+    }
+    stop(&w, written);
+    OK(MPI_File_get_size(fh, &bytes));
+    if (bytes != (MPI_Offset)ranks * count * size) {
+        fprintf(stderr, "small: %lld bytes in the file\n", (long long)bytes);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    OK(MPI_File_close(&fh));
+    say("write", written, "");
+}
+
+static void opens(void)
+{
+    double took[2];
+    struct watch w;
+
+    start(&w);
+    for (int i = 0; i < count; i++) {
+        MPI_File fh = open_file();
+
+        OK(MPI_File_close(&fh));
+    }
+    stop(&w, took);
+    say("open", took, "");
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (argc != 5 || (size = atoi(argv[3])) < 1 || (count = atoi(argv[4])) < 1) {
+        fprintf(stderr, "usage: small records|shared|opens FILE SIZE COUNT\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    path = argv[2];
+    buf = malloc((size_t)size);
+    expected = malloc((size_t)size);
+    if (!buf || !expected)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    make_hints();
+    if (rank == 0)
+        printf("{");
+    if (!strcmp(argv[1], "records"))
+        records();
+    else if (!strcmp(argv[1], "shared"))
+        shared();
+    else
+        opens();
+    if (rank == 0)
+        printf("}\n");
+    free(buf);
+    free(expected);
+    MPI_Finalize();
+    return 0;
+}

@@ -1,0 +1,83 @@
+#!/usr/bin/env bash
+# small.sh - small independent accesses by all ranks at once, beside ROMIO's own driver.
+#
+#     small.sh [--quick] [--ranks "2 4 ..."] [--repeats N] [--json FILE] [option ...]
+#
+# Each rank writes records of one size, one after the other, into a part of its own of one file on
+# tmpfs, and reads those of another rank; then records of 4 bytes through the shared file pointer;
+# then the file is opened and closed.  Nothing is computed, and the file system is as fast as
+# memory: nothing can be hidden, so this is what the way to the owner of a block costs.  Every byte
+# that is read is compared.
+#
+#     --sizes LIST   64 4K 64K, of records    --count N   4000 records of a rank, a tenth of 64K
+#     --timeout SECONDS  120, for one run
+set -u
+# shellcheck source=tests/bench/functions.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
+opt+=([ranks]='2 4' [sizes]='64 4K 64K' [count]=4000)
+quick+=([count]=500)
+bench_options "$@"
+read -ra counts <<<"${opt[ranks]}"
+read -ra sizes <<<"${opt[sizes]}"
+most=0
+for n in "${counts[@]}"; do
+    if ((n > most)); then most=$n; fi
+done
+small=$build/tests/bench/small
+[[ -x $small ]] || bench_skip "this build has no small (make bench-tools)"
+
+bench_start "$most" # one layout for all
+bench_memory
+
+# sample CASE VARIANT TYPE PRELOAD RANKS MODE SIZE COUNT
+sample() {
+    local name=$memory/data.$RANDOM
+
+    if ranks "$5" "$4" "$small" "$6" "$3:$name" "$7" "$8" >"$tmp/run.json" 2>"$tmp/run.log" &&
+        jq -ec --arg case "$1" --arg variant "$2" '{$case, $variant, metrics: .}' \
+            "$tmp/run.json" >>"$samples" 2>>"$tmp/run.log"; then
+        rm -f -- "$name"*
+        return
+    fi
+    rm -f -- "$name"*
+    bench_failed "$1" "$2" "no number: $(tail -n 5 "$tmp/run.log")"
+}
+
+# turns CASE RANKS MODE SIZE COUNT
+turns() {
+    local i
+
+    for ((i = 1; i <= opt[repeats]; i++)); do
+        bench_progress "$1, repetition $i"
+        sample "$1" 'ufs:' ufs '' "${@:2}"
+        sample "$1" 'zcache: embedded' zcache "$plugin" "${@:2}"
+    done
+    bench_progress
+}
+
+for n in "${counts[@]}"; do
+    for size in "${sizes[@]}"; do
+        bytes=$(numfmt --from=iec "$size")
+        turns "$size, $n ranks" "$n" records "$bytes" \
+            $((bytes < 65536 ? opt[count] : opt[count] / 10))
+    done
+    turns "shared pointer, $n ranks" "$n" shared 4 $((opt[count] / 4))
+    turns "open and close, $n ranks" "$n" opens 1 $((opt[count] / 40))
+done
+
+bench_results store=tmpfs work="small independent accesses"
+echo "small independent accesses, on tmpfs, every byte read compared"
+echo "layout: $(bench_layout)"
+echo "microseconds an access, median (lowest-highest) of ${opt[repeats]} repetitions in turn"
+echo "time: as the slowest rank sees it; processor: of all ranks and their threads, for each access"
+bench_table '|write|processor|read|processor|open, close|processor' '
+    .cases[] | [.case], (.variants[] | .metrics as $m
+        | ["  " + .variant]
+          + ([["write_us", "write_cpu_us"], ["read_us", "read_cpu_us"], ["open_us", "open_cpu_us"]]
+             | add | map($m[.] | if . then s(2) else "" end)))'
+echo "how many times as fast as ufs:"
+bench_table '|write|processor|read|processor|open, close|processor' '
+    .cases[] as $c | [$c.case] + (["write_us", "write_cpu_us", "read_us", "read_cpu_us", "open_us",
+        "open_cpu_us"] | map(. as $k | $c.variants | [.[].metrics[$k].median]
+            | if .[0] and .[1] then (.[0] / .[1] | n(2)) else "" end))'
+bench_end
