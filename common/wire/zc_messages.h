@@ -13,7 +13,7 @@
  * never used again (26 was a view, in pieces).  A change of a row raises ZC_PROTOCOL;
  * doc/PROTOCOL.md is compared with the table by a test.
  */
-#define ZC_PROTOCOL 5
+#define ZC_PROTOCOL 6
 /* clang-format off */
 /* begins a session; fields up to name, and up to page_size, stay for ever; the proof is last */
 ZC_MESSAGE(HELLO, 1,
