@@ -7,23 +7,32 @@
 #include "zc_seal.h"
 #include "zc_wire.h"
 
-_Static_assert(crypto_shorthash_KEYBYTES == ZC_SEAL_KEY_SIZE, "the size of a key");
+_Static_assert(crypto_shorthash_KEYBYTES == sizeof((struct zc_seal_key *)0)->seal, "a key");
+_Static_assert(crypto_onetimeauth_KEYBYTES == sizeof((struct zc_seal_key *)0)->rest, "a key");
 _Static_assert(crypto_shorthash_BYTES == ZC_SEAL_SIZE, "the size of a seal");
 
-/* The seal of a message of `len` bytes. */
+/* The seal of a message of `len` bytes.  What is hashed of a long one is longer than any short one
+ * is, so that none has the seal of the other. */
 static void seal(unsigned char out[ZC_SEAL_SIZE], const unsigned char *msg, size_t len, bool brief,
-                 const unsigned char *key)
+                 const struct zc_seal_key *key)
 {
+    unsigned char both[ZC_SEAL_BRIEF + crypto_onetimeauth_BYTES];
     size_t n = len - ZC_SEAL_SIZE;
 
-    crypto_shorthash(out, msg, brief && n > ZC_SEAL_BRIEF ? ZC_SEAL_BRIEF : n, key);
+    if (n <= ZC_SEAL_BRIEF || brief) {
+        crypto_shorthash(out, msg, n < ZC_SEAL_BRIEF ? n : ZC_SEAL_BRIEF, key->seal);
+        return;
+    }
+    memcpy(both, msg, ZC_SEAL_BRIEF);
+    crypto_onetimeauth(both + ZC_SEAL_BRIEF, msg + ZC_SEAL_BRIEF, n - ZC_SEAL_BRIEF, key->rest);
+    crypto_shorthash(out, both, sizeof both, key->seal);
 }
 
 void zc_seal_put(const struct zc_keys *k, void *msg, size_t len)
 {
     unsigned char *p = msg;
 
-    seal(p + len - ZC_SEAL_SIZE, p, len, k->brief, k->ours);
+    seal(p + len - ZC_SEAL_SIZE, p, len, k->brief, &k->ours);
 }
 
 bool zc_seal_check(const struct zc_keys *k, const void *msg, size_t len)
@@ -33,7 +42,7 @@ bool zc_seal_check(const struct zc_keys *k, const void *msg, size_t len)
 
     if (len < ZC_HEADER_SIZE + ZC_SEAL_SIZE)
         return false;
-    seal(right, p, len, k->brief, k->theirs);
+    seal(right, p, len, k->brief, &k->theirs);
     return sodium_memcmp(right, p + len - ZC_SEAL_SIZE, sizeof right) == 0;
 }
 

@@ -115,11 +115,15 @@ void zc_shake_vouched(struct zc_shake *s, const unsigned char key[32])
 
 void zc_shake_keys(const struct zc_shake *s, bool server, bool local, struct zc_keys *out)
 {
-    unsigned char both[32];
+    static const unsigned char nonce[crypto_stream_chacha20_NONCEBYTES];
+    unsigned char from[32];
+    struct zc_seal_key both[2]; /* the client's, the server's */
 
-    hash(both, s->said, "keys", NULL, 0);
-    memcpy(server ? out->theirs : out->ours, both, ZC_SEAL_KEY_SIZE);
-    memcpy(server ? out->ours : out->theirs, both + ZC_SEAL_KEY_SIZE, ZC_SEAL_KEY_SIZE);
-    sodium_memzero(both, sizeof both);
+    hash(from, s->said, "keys", NULL, 0);
+    crypto_stream_chacha20((unsigned char *)both, sizeof both, nonce, from);
+    out->ours = both[server];
+    out->theirs = both[!server];
     out->brief = local;
+    sodium_memzero(from, sizeof from);
+    sodium_memzero(both, sizeof both);
 }

@@ -13,7 +13,9 @@
  *     T2 = H(T1,     "reply"  R-HELLO)         proof of the client = H(T2, "client")
  *                                              keys                = H(T2, "keys")
  *
- * H(k, x) is BLAKE2b of x, keyed with k, 32 bytes.  Pure functions; any thread.
+ * H(k, x) is BLAKE2b of x, keyed with k, 32 bytes.  `keys` is a key of ChaCha20, used once, with a
+ * nonce of zeros: the first 96 bytes of its stream are what zc_seal.h needs, the client's 48, then
+ * the server's.  Pure functions; any thread.
  */
 #ifndef ZC_SHAKE_H
 #define ZC_SHAKE_H

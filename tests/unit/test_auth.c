@@ -422,7 +422,7 @@ START_TEST(a_reflected_reply)
     settle(&raw);
     ck_assert_uint_eq(rig_stat(owner, "forged"), 1);
     n = raw_encode(&raw, &m, request); /* nor in the shape of a request, with the server's seal */
-    zc_seal_put(&(struct zc_keys){.ours = {0}}, request, n);
+    zc_seal_put(&(struct zc_keys){.ours = {{0}}}, request, n);
     raw_bytes(&raw, request, n);
     settle(&raw);
     ck_assert_uint_eq(rig_stat(owner, "forged"), 2);
@@ -577,28 +577,164 @@ START_TEST(a_key_is_of_one_transfer)
 }
 END_TEST
 
-/* On a local channel a seal is of the beginning, on any other of everything. */
-START_TEST(a_brief_seal)
+/* ---- seals by themselves ---- */
+
+/* The two sides of the session that `first` begins the transcript of. */
+static void keys_of(unsigned char first, bool local, struct zc_keys *client, struct zc_keys *server)
 {
-    unsigned char msg[1000] = {0};
-    struct zc_shake shake = {{7}};
+    struct zc_shake shake = {{first}};
+
+    zc_shake_keys(&shake, false, local, client);
+    zc_shake_keys(&shake, true, local, server);
+}
+
+/* On a local channel a seal is of the beginning, on any other of everything, each bit. */
+static void each_bit(unsigned char *msg, size_t len, bool local)
+{
     struct zc_keys ours, theirs;
 
-    for (int local = 0; local < 2; local++) {
-        zc_shake_keys(&shake, false, local, &ours);
-        zc_shake_keys(&shake, true, local, &theirs);
-        for (size_t len = ZC_HEADER_SIZE + ZC_SEAL_SIZE; len <= sizeof msg; len += 113) {
-            zc_seal_put(&ours, msg, len);
-            ck_assert(zc_seal_check(&theirs, msg, len));
-            for (size_t i = 0; i < len; i++) {
-                bool data = local && i >= ZC_SEAL_BRIEF && i < len - ZC_SEAL_SIZE;
+    keys_of(7, local, &ours, &theirs);
+    zc_seal_put(&ours, msg, len);
+    ck_assert(zc_seal_check(&theirs, msg, len));
+    for (size_t i = 0; i < 8 * len; i++) {
+        bool data = local && i / 8 >= ZC_SEAL_BRIEF && i / 8 < len - ZC_SEAL_SIZE;
 
-                msg[i] ^= 1;
-                ck_assert_int_eq(zc_seal_check(&theirs, msg, len), data);
-                msg[i] ^= 1;
+        msg[i / 8] ^= (unsigned char)(1 << i % 8);
+        ck_assert_msg(zc_seal_check(&theirs, msg, len) == data, "bit %zu of %zu bytes", i, len);
+        msg[i / 8] ^= (unsigned char)(1 << i % 8);
+    }
+    ck_assert(zc_seal_check(&theirs, msg, len));
+}
+
+START_TEST(a_seal_is_of_each_bit)
+{
+    static const size_t around[] = {ZC_SEAL_BRIEF + ZC_SEAL_SIZE - 1, ZC_SEAL_BRIEF + ZC_SEAL_SIZE,
+                                    ZC_SEAL_BRIEF + ZC_SEAL_SIZE + 1,
+                                    ZC_SEAL_BRIEF + ZC_SEAL_SIZE + 16, 4096 + 100};
+    unsigned char msg[4096 + 100] = {0};
+
+    for (int local = 0; local < 2; local++) {
+        for (size_t len = ZC_HEADER_SIZE + ZC_SEAL_SIZE; len <= 1000; len += 113)
+            each_bit(msg, len, local);
+        for (size_t i = 0; i < sizeof around / sizeof around[0]; i++)
+            each_bit(msg, around[i], local);
+    }
+}
+END_TEST
+
+/* Known answers, of another implementation of what doc/PROTOCOL.md says: whoever changes a seal
+ * changes the protocol. */
+START_TEST(a_seal_is_what_the_protocol_says)
+{
+    static const struct {
+        size_t n; /* bytes before the seal */
+        bool server, local;
+        unsigned char seal[ZC_SEAL_SIZE];
+    } known[] = {
+        {100, false, false, {0x80, 0xf1, 0xb9, 0x46, 0xde, 0x47, 0x62, 0xf2}},
+        {256, false, false, {0xfb, 0xe8, 0x9e, 0x6f, 0x5c, 0xcf, 0x78, 0x3f}},
+        {257, false, false, {0x48, 0x6d, 0xc4, 0xab, 0x78, 0x7d, 0x85, 0x7c}},
+        {4196, false, false, {0x5a, 0xa0, 0xec, 0xd9, 0x38, 0x87, 0x24, 0x61}},
+        {4196, false, true, {0xfb, 0xe8, 0x9e, 0x6f, 0x5c, 0xcf, 0x78, 0x3f}},
+        {100, true, false, {0x27, 0x07, 0x55, 0x0f, 0xfa, 0xf9, 0x5d, 0xc6}},
+        {4196, true, false, {0x49, 0x10, 0x74, 0x12, 0x44, 0x13, 0x52, 0x10}},
+    };
+    unsigned char msg[4196 + ZC_SEAL_SIZE];
+    struct zc_keys side[2];
+
+    for (size_t i = 0; i < sizeof msg; i++)
+        msg[i] = (unsigned char)(i * i + i / 251);
+    for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
+        keys_of(7, known[i].local, &side[0], &side[1]);
+        memcpy(msg + known[i].n, known[i].seal, ZC_SEAL_SIZE);
+        ck_assert_msg(zc_seal_check(&side[!known[i].server], msg, known[i].n + ZC_SEAL_SIZE),
+                      "answer %zu", i);
+        for (size_t j = known[i].n; j < sizeof msg; j++)
+            msg[j] = (unsigned char)(j * j + j / 251);
+    }
+}
+END_TEST
+
+/* Each key of a session, of a direction and of either function is another one, and what is sealed
+ * with one is not taken by another. */
+START_TEST(keys_are_of_a_session_and_a_direction)
+{
+    enum { SESSIONS = 8 };
+    static const size_t lens[] = {100, ZC_SEAL_BRIEF + ZC_SEAL_SIZE, 5000};
+    unsigned char msg[5000] = {1, 2, 3};
+    struct zc_keys side[2 * SESSIONS]; /* clients at even places, their servers behind them */
+
+    for (unsigned i = 0; i < SESSIONS; i++)
+        keys_of((unsigned char)i, false, &side[2 * i], &side[2 * i + 1]);
+    for (unsigned i = 0; i < 2 * SESSIONS; i++) {
+        ck_assert_mem_ne(side[i].ours.seal, side[i].ours.rest, sizeof side[i].ours.seal);
+        ck_assert_mem_ne(side[i].ours.seal, side[i].ours.rest + 16, sizeof side[i].ours.seal);
+        for (unsigned j = 0; j < 2 * SESSIONS; j++) {
+            bool peer = j == (i ^ 1);
+
+            if (i != j)
+                ck_assert_mem_ne(side[i].ours.seal, side[j].ours.seal, sizeof side[i].ours.seal);
+            if (i != j)
+                ck_assert_mem_ne(side[i].ours.rest, side[j].ours.rest, sizeof side[i].ours.rest);
+            for (size_t k = 0; k < sizeof lens / sizeof lens[0]; k++) {
+                zc_seal_put(&side[i], msg, lens[k]);
+                ck_assert_int_eq(zc_seal_check(&side[j], msg, lens[k]), peer);
             }
         }
     }
+}
+END_TEST
+
+/* Nor does either key alone do: who had one of them could still not seal what is long. */
+START_TEST(a_seal_needs_both_keys)
+{
+    unsigned char msg[1000] = {0};
+    struct zc_keys ours, theirs, half;
+
+    keys_of(7, false, &ours, &theirs);
+    for (unsigned i = 0; i < 2; i++) {
+        half = ours;
+        memset(i ? half.ours.seal : half.ours.rest, 0,
+               i ? sizeof half.ours.seal : sizeof half.ours.rest);
+        zc_seal_put(&half, msg, sizeof msg);
+        ck_assert(!zc_seal_check(&theirs, msg, sizeof msg));
+    }
+}
+END_TEST
+
+/* Two messages of one key cannot be made into a third: neither the data of one behind the fields
+ * of the other, nor data that is shorter, longer by zeros, or in another order; and the same data
+ * under another tag has another seal, so that a seal says nothing about what it is of. */
+START_TEST(parts_of_messages_are_no_message)
+{
+    enum { LEN = 4096 + 100, END = LEN - ZC_SEAL_SIZE };
+    unsigned char one[LEN] = {1}, two[LEN] = {2}, mixed[LEN + 64] = {0};
+    struct zc_keys ours, theirs;
+
+    keys_of(7, false, &ours, &theirs);
+    memset(one + ZC_SEAL_BRIEF, 'a', END - ZC_SEAL_BRIEF - 160);
+    memcpy(two + ZC_SEAL_BRIEF, one + ZC_SEAL_BRIEF, END - ZC_SEAL_BRIEF);
+    zc_seal_put(&ours, one, LEN);
+    zc_seal_put(&ours, two, LEN);
+    ck_assert_mem_ne(one + END, two + END, ZC_SEAL_SIZE);
+    two[END - 1] = 'b';
+    zc_seal_put(&ours, two, LEN);
+    for (unsigned i = 0; i < 2; i++) { /* with the one's seal, and with the other's */
+        memcpy(mixed, one, LEN);
+        memcpy(mixed + ZC_SEAL_BRIEF, two + ZC_SEAL_BRIEF, END - ZC_SEAL_BRIEF);
+        memcpy(mixed + END, (i ? one : two) + END, ZC_SEAL_SIZE);
+        ck_assert(!zc_seal_check(&theirs, mixed, LEN));
+    }
+    for (int more = -64; more <= 64; more++) { /* it ends with zeros, and is cut or goes on */
+        memset(mixed, 0, sizeof mixed);
+        memcpy(mixed, one, END);
+        memcpy(mixed + END + more, one + END, ZC_SEAL_SIZE);
+        ck_assert_int_eq(zc_seal_check(&theirs, mixed, (size_t)(LEN + more)), more == 0);
+    }
+    memcpy(mixed, one, LEN); /* blocks of Poly1305, one in the other's place */
+    memcpy(mixed + END - 16, one + ZC_SEAL_BRIEF, 16);
+    memcpy(mixed + ZC_SEAL_BRIEF, one + END - 16, 16);
+    ck_assert(!zc_seal_check(&theirs, mixed, LEN));
 }
 END_TEST
 
@@ -771,7 +907,10 @@ int main(void)
     CASE(s, "handshake", 60, a_wrong_secret, no_secret, a_replayed_handshake, an_altered_hello,
          an_altered_answer, an_altered_auth, half_a_handshake);
     CASE(s, "session", 60, an_altered_request, a_request_comes_once, a_hijacked_session,
-         a_reflected_reply, the_servers_memory, a_key_is_of_one_transfer, a_brief_seal, a_box,
+         a_reflected_reply, the_servers_memory, a_key_is_of_one_transfer, a_box,
          a_client_takes_what_its_server_has_sealed);
+    CASE(s, "seal", 60, a_seal_is_of_each_bit, a_seal_is_what_the_protocol_says,
+         keys_are_of_a_session_and_a_direction, a_seal_needs_both_keys,
+         parts_of_messages_are_no_message);
     return run_suite(s);
 }
