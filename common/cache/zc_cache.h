@@ -408,6 +408,7 @@ uint64_t zc_cache_evict(struct zc_cache *c);
     X(exposed_bytes, "bytes that a daemon has taken and not stored, and that are not kept")        \
     X(replayed_bytes, "bytes sent again because a daemon died before it had stored them")          \
     X(lost_exposed_bytes, "bytes lost with a daemon that had not stored them, not kept here")      \
+    X(damaged_bytes, "bytes whose checksum was wrong in memory: read again, or lost")              \
     X(held_bytes, "page memory with unwritten bytes of files that the store refuses bytes of")     \
     X(pinned_pages, "pages in use by an access")                                                   \
     X(reading_pages, "pages under a store read")                                                   \
