@@ -153,6 +153,9 @@ enum { ZC_OPEN_REPLAY = 256, ZC_OPEN_REPLAY_STRICT = 512 };
  * attr->set says which: another set has it open.  On return the one in force, which is not the
  * opener's while bytes of another are unwritten: flush, close, and open again.
  *
+ * ZC_OPEN_CHECKSUM: pages of the file that enter the cache from now on, until nobody has it open,
+ * have checksums (zc_page_sums.c); an error where they cannot be made.
+ *
  * Opens through the store with ZC_OPEN_* flags.  Opens that meet the same (dev, ino)
  * share a file.  What is cached and clean is kept only if the file is known not to have been
  * changed by others (zc_token.h), whoever has it open.
