@@ -86,6 +86,7 @@ static const char *const growing[] = {
     "dropped_bytes",
     "replayed_bytes",
     "lost_exposed_bytes",
+    "damaged_bytes",
     "read_hits",
     "read_misses",
     "read_late",

@@ -83,6 +83,8 @@ static enum outcome try_read(struct zc_cache *c, struct zc_page *p, struct zc_ac
         return WAIT; /* for readers that began before */
     if (!zc_page_unspoil(c, p))
         return no_memory(a);
+    if (zc_extents_cover(&p->valid, lo, hi))
+        zc_page_sums_check(c, p, lo, hi);
     if (zc_extents_cover(&p->valid, lo, hi)) {
         a->avail = a->off >= size ? 0 : size - a->off < a->len ? (uint32_t)(size - a->off) : a->len;
         pin(c, p, a);
@@ -107,12 +109,14 @@ static enum outcome try_write(struct zc_cache *c, struct zc_page *p, struct zc_a
     out = ask_quota(c, a, p);
     if (out != DONE)
         return out;
+    zc_page_sums_check_write(c, p, a->page_off, a->page_off + a->len, promised(a) == 1);
     if (zc_page_reserve(p, promised(a)) < 0)
         return no_memory(a);
     zc_page_count_ranges(c, p);
     p->nwriters++;
     p->promised += promised(a);
     zc_list_add_tail(&p->writers, &a->link);
+    zc_page_sums_open(c, p, a->page_off, a->page_off + a->len);
     pin(c, p, a);
     return DONE;
 }
@@ -463,6 +467,7 @@ static void written(struct zc_cache *c, struct zc_page *p, struct zc_access *a, 
 {
     p->nwriters--;
     p->promised -= promised(a);
+    zc_page_sums_close(c, p, a->page_off, a->page_off + a->len);
     /* The next pieces will need the room again, until the page is written back; others shall not
      * go short of it. */
     if (c->range_bytes > c->cfg.range_memory / 4)

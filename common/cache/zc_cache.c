@@ -35,6 +35,7 @@
  * range operations only: never over store calls or copies of data, nor over callbacks but those
  * that zc_cache_files(), zc_cache_losses() and zc_cache_unwritten() make of what they list.  One
  * store call is made with it: zc_store_progress(), which takes the store's lock for a moment.
+ *     Where pages have checksums it is held while one is summed (zc_page_sums.c).
  */
 #include "config.h"
 

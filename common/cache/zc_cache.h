@@ -154,6 +154,9 @@ enum { ZC_OPEN_REPLAY = 256, ZC_OPEN_REPLAY_STRICT = 512 };
  * attr->set says which: another set has it open.  On return the one in force, which is not the
  * opener's while bytes of another are unwritten: flush, close, and open again.
  *
+ * ZC_OPEN_CHECKSUM: pages of the file that enter the cache from now on, until nobody has it open,
+ * have checksums (zc_page_sums.c); an error where they cannot be made.
+ *
  * Opens through the store with ZC_OPEN_* flags.  Opens that meet the same (dev, ino)
  * share a file.  What is cached and clean is kept only if the file is known not to have been
  * changed by others (zc_token.h), whoever has it open.
@@ -414,6 +417,7 @@ uint64_t zc_cache_evict(struct zc_cache *c);
     X(exposed_bytes, "bytes that a daemon has taken and not stored, and that are not kept")        \
     X(replayed_bytes, "bytes sent again because a daemon died before it had stored them")          \
     X(lost_exposed_bytes, "bytes lost with a daemon that had not stored them, not kept here")      \
+    X(damaged_bytes, "bytes whose checksum was wrong in memory: read again, or lost")              \
     X(held_bytes, "page memory with unwritten bytes of files that the store refuses bytes of")     \
     X(pinned_pages, "pages in use by an access")                                                   \
     X(reading_pages, "pages under a store read")                                                   \

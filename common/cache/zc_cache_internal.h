@@ -72,6 +72,7 @@ struct zc_page {
     bool spoiled;    /* clean bytes of [spoiled_lo, spoiled_hi) may hold anything, and are among
                         `valid` for want of memory */
     bool outdated;   /* others may have changed what is clean: readers wait for those at work */
+    bool summed;     /* what lies in it has checksums: zc_page_sums.c */
 
     uint32_t spoiled_lo, spoiled_hi;
     uint32_t max_extents;     /* more ranges than this ask for a collapse */
@@ -112,6 +113,7 @@ struct zc_file {
     unsigned nplaced;         /* handles whose open has named them */
     struct zc_sfile *rd, *wr; /* store files: for reading, for writing; may be NULL */
     bool wr_reads;            /* wr was opened for reading as well */
+    bool summed;              /* pages that enter the cache have checksums from now on */
 
     unsigned handles, refs; /* refs: others who need this struct to stay */
     bool ctl;               /* one of open, close, truncate, allocate, unlink is at work */
@@ -178,6 +180,7 @@ struct zc_cache {
     uint64_t high_bytes, low_bytes; /* of these */
     uint64_t budget;                /* bytes: zc_cache_set_budget() */
     struct zc_page *pages;          /* fixed; pages[i] describes the i-th frame */
+    struct zc_grain *grains;        /* of all frames; NULL until a file has checksums */
     struct zc_page **hash;
     uint64_t hash_mask;
     struct zc_glance *glances; /* fixed; of each frame; NULL: they are not shown */
@@ -266,6 +269,21 @@ void zc_waited_room(struct zc_cache *c, const struct zc_access *a);
 void zc_waits_page(struct zc_cache *c, struct zc_access *a);
 void zc_waited_page(struct zc_cache *c, const struct zc_access *a);
 
+/* ---- zc_page_sums.c: checksums of what lies in pages; nothing where a page has none ---- */
+int zc_page_sums_load(struct zc_cache *c); /* without the lock; 0 or explained: before any other */
+void zc_page_sums_free(struct zc_cache *c);
+void zc_page_sums_enter(struct zc_cache *c, struct zc_page *p); /* the page is a file's now */
+/* What is damaged of [lo, hi), to the edges of its grains, is forgotten, and lost if it is not in
+ * the store: `valid` and what is unwritten become less.  Wakes nobody. */
+void zc_page_sums_check(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi);
+void zc_page_sums_check_flushing(struct zc_cache *c, struct zc_page *p); /* where it is flushing */
+/* Where a write leaves bytes as they are; `whole`: it overwrites all of [lo, hi). */
+void zc_page_sums_check_write(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi,
+                              bool whole);
+/* Bytes of [lo, hi) may change between these. */
+void zc_page_sums_open(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi);
+void zc_page_sums_close(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi);
+
 /* ---- zc_frames.c: how many there are ---- */
 int zc_frames_init(struct zc_cache *c); /* 0 or -ENOMEM; zc_frames_free() either way */
 void zc_frames_free(struct zc_cache *c);
@@ -328,6 +346,10 @@ void zc_page_dirty(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t 
 void zc_page_dirty_many(struct zc_cache *c, struct zc_page *p, const struct zc_range *r,
                         uint32_t n);
 void zc_page_clean(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi);
+/* There is memory for zc_page_lose() of a part. */
+bool zc_page_may_lose(struct zc_page *p);
+/* Nothing is known of these bytes any more, dirty ones and those in a store write included. */
+void zc_page_lose(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi);
 int zc_page_to_flushing(struct zc_cache *c, struct zc_page *p); /* 0 or -ENOMEM */
 void zc_page_flushed(struct zc_cache *c, struct zc_page *p);
 /* Whether the page has more ranges than it may, or than there is memory for. */

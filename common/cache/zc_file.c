@@ -291,6 +291,7 @@ static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct ope
     zc_ahead_open(c, o->handle, attr->block_size, stride);
     o->handle->flags = flags;
     zc_retain_choose(c, f, flags);
+    f->summed = (f->handles > 0 && f->summed) || flags & ZC_OPEN_CHECKSUM;
     o->handle->told_base = o->handle->told = f->ledger.reports;
     f->doomed = f->doomed && f->handles > 0;
     f->handles++;
@@ -312,6 +313,9 @@ int zc_cache_open(struct zc_cache *c, const char *path, unsigned flags, mode_t m
 
     *out = NULL;
     zc_error_clear();
+    rc = flags & ZC_OPEN_CHECKSUM ? zc_page_sums_load(c) : 0;
+    if (rc < 0)
+        return rc;
     rc = opening_alloc(c, path, &o);
     if (rc < 0)
         return rc;

@@ -226,6 +226,7 @@ static void build(struct zc_cache *c, struct zc_page *p, struct fill_job *job)
     *job = (struct fill_job){.n = 0};
     do {
         unqueue(c, p);
+        zc_page_sums_check(c, p, 0, c->page_size); /* no write begins until it is read */
         job->pages[job->n++] = p;
         if (p->read_ahead)
             zc_ahead_started(c, p);
@@ -264,6 +265,7 @@ static bool next_batch(struct zc_cache *c, struct fill_job *job, struct fill_bat
         }
         if (b->ngaps > 0 && start + gap.lo - b->hi > FILL_SKIP)
             break;
+        zc_page_sums_open(c, p, gap.lo, gap.hi);
         add_gap(b, p, zc_page_data(c, p), start, gap);
         job->at_off = gap.hi;
     }
@@ -288,6 +290,12 @@ static ssize_t read_batch(struct zc_sfile *sf, struct fill_batch *b)
         at += len;
     }
     return got;
+}
+
+static void batch_over(struct zc_cache *c, const struct fill_batch *b)
+{
+    for (unsigned i = 0; i < b->ngaps; i++)
+        zc_page_sums_close(c, b->gaps[i].page, b->gaps[i].r.lo, b->gaps[i].r.hi);
 }
 
 static int batch_valid(const struct fill_batch *b)
@@ -347,6 +355,8 @@ static int fill_scattered(struct zc_cache *c, struct zc_page *p)
     if (n > 0) {
         uint64_t began = zc_call_began(c);
 
+        for (int i = 0; i < n; i++)
+            zc_page_sums_open(c, p, gaps[i].lo, gaps[i].hi);
         zc_cache_unlock(c);
         iov.iov_len = gaps[n - 1].hi - gaps[0].lo;
         iov.iov_base = malloc(iov.iov_len);
@@ -356,6 +366,8 @@ static int fill_scattered(struct zc_cache *c, struct zc_page *p)
         free(iov.iov_base);
         zc_lock_get(&c->lock);
         zc_call_ended(c, began, ZC_EVENT_STORE_READ, got);
+        for (int i = 0; i < n; i++)
+            zc_page_sums_close(c, p, gaps[i].lo, gaps[i].hi);
         c->st.store_reads++;
         if (got < 0)
             c->st.store_errors++;
@@ -392,6 +404,7 @@ static int fill(struct zc_cache *c, struct fill_job *job)
         got = read_batch(sf, &b);
         zc_lock_get(&c->lock);
         zc_call_ended(c, began, ZC_EVENT_STORE_READ, got);
+        batch_over(c, &b);
         c->st.store_reads++;
         if (got < 0) {
             c->st.store_errors++;

@@ -65,6 +65,7 @@ static bool reserve_frames(struct zc_cache *c, uint64_t n)
 
 void zc_frames_free(struct zc_cache *c)
 {
+    zc_page_sums_free(c);
     if (c->arena)
         munmap(c->arena, c->reserved << c->page_shift);
     if (c->pages)

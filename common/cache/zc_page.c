@@ -123,6 +123,7 @@ struct zc_page *zc_page_take(struct zc_cache *c, const struct zc_handle *h, uint
     p->max_extents = c->cfg.max_extents;
     p->handed = false;
     p->alone = p->squeeze = p->collapsing = p->written = p->foreseen = p->spoiled = false;
+    zc_page_sums_enter(c, p);
     zc_lru_enter(p);
     return p;
 }
@@ -358,6 +359,23 @@ void zc_page_clean(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t 
     count_dirty(c, p, 0, bytes_in(&p->dirty, lo, hi));
     if (zc_extents_sub(&p->dirty, lo, hi) < 0)
         abort(); /* it was not to need memory */
+}
+
+bool zc_page_may_lose(struct zc_page *p)
+{
+    return zc_page_reserve(p, 3) == 0 && /* a range more of each that comes back to these */
+           zc_extents_reserve(&p->flushing, p->flushing.n + 1) == 0 &&
+           (!p->file->retain.servers ||
+            zc_extents_reserve(&p->retained, p->retained.n + p->flushing.n + 2) == 0);
+}
+
+void zc_page_lose(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
+{
+    zc_page_clean(c, p, lo, hi);
+    count_flushing(c, p, 0, bytes_in(&p->flushing, lo, hi));
+    if (zc_extents_sub(&p->flushing, lo, hi) < 0 || zc_extents_sub(&p->valid, lo, hi) < 0)
+        abort(); /* zc_page_may_lose(), or all of the page */
+    zc_page_count_ranges(c, p);
 }
 
 int zc_page_to_flushing(struct zc_cache *c, struct zc_page *p)

@@ -431,6 +431,18 @@ static void explain(const struct zc_file *f, uint64_t off, uint64_t bytes, int r
     zc_why_take(why, rc);
 }
 
+/* What is damaged is not written.  Others get the lock between two pages. */
+static void check_sums(struct zc_cache *c, struct write_job *job)
+{
+    for (unsigned i = 0; i < job->n; i++) {
+        if (!job->pages[i]->summed)
+            continue;
+        zc_page_sums_check_flushing(c, job->pages[i]);
+        zc_cache_unlock(c);
+        zc_lock_get(&c->lock);
+    }
+}
+
 /* Writes the job piece by piece, without the lock; the text of an error goes to `why`. */
 static int write_pieces(struct zc_cache *c, struct write_job *job, struct zc_why *why)
 {
@@ -441,6 +453,7 @@ static int write_pieces(struct zc_cache *c, struct write_job *job, struct zc_why
     ssize_t rc;
     int n;
 
+    check_sums(c, job);
     job->at_page = 0;
     job->at_off = 0;
     if (job->n == 1 && scattered(&job->pages[0]->flushing)) {

@@ -15,9 +15,9 @@
  *     READ     daemon's page  --sums in the reply-->  aggregator: checked before the bytes are
  *              taken for read; else it reads again, with the flag AGAIN
  *
- * So ranges are those of the transfer, dirty bytes of a page as well as whole pages, and nothing is
- * kept with a page: what is sent again to another daemon gets new sums.  What is flipped in the
- * memory of an aggregator or a daemon, while it is there, is not seen.
+ * So ranges are those of the transfer, dirty bytes of a page as well as whole pages, and nothing of
+ * them is kept with a page: what is sent again to another daemon gets new sums.  What is flipped in
+ * a cache while it lies there is seen by sums of its own: cache/zc_page_sums.c.
  *
  * Bytes that are overwritten by their owner while they are under way differ from their sum, too:
  * the client tells that by making it again, and sends what is there now.

@@ -116,6 +116,9 @@ static void end_world(struct world *w)
     zc_cache_stats(w->cache, &st);
     if (st.dirty_bytes || st.pinned_pages || st.handles || st.waiting_room || st.waiting_read)
         FAIL(w, "seed %llu: something is left behind", (unsigned long long)w->seed);
+    if (st.damaged_bytes)
+        FAIL(w, "seed %llu: %llu bytes are taken for damaged", (unsigned long long)w->seed,
+             (unsigned long long)st.damaged_bytes);
     zc_cache_destroy(w->cache);
     zc_store_destroy(w->store);
 }

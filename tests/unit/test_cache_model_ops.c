@@ -303,6 +303,8 @@ static void open_one(struct actor *a, unsigned i, bool reader)
     struct zc_attr attr;
     int rc;
 
+    if (w->seed % 3 == 0)
+        flags |= ZC_OPEN_CHECKSUM;
     do {
         memset(&attr, 0, sizeof(attr));
         rc = zc_cache_open(w->cache, "/file", flags, 0644, &a->handles[i], &attr);

@@ -326,6 +326,51 @@ START_TEST(through_the_store)
 }
 END_TEST
 
+/* In the daemon's page, between the answer and its store write: never in the file, and told. */
+START_TEST(flipped_in_a_daemons_cache)
+{
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_attr attr = {.block_size = 8192};
+    struct iovec iov = {out, 4096};
+    struct zc_store *store;
+    struct zc_sfile *sf;
+    size_t len;
+    void *base;
+    char *at;
+    int rc;
+
+    cfg.page_size = 4096;
+    cfg.capacity = 64 * 4096;
+    cfg.idle_ms = 0; /* nothing is written back by itself */
+    up_with(&cfg);
+    ck_assert_int_eq(zc_store_remote_over(net, &client, 1, &store), 0);
+    ck_assert_int_eq(zc_store_open_file(store, "/g", NEW | ZC_OPEN_CHECKSUM, 0600, &sf, &attr), 0);
+    fill(out, LARGE, 0, 1);
+    ck_assert_int_eq(zc_store_pwritev(sf, &iov, 1, 0), 4096);
+    zc_cache_arena(rig.cache, &base, &len);
+    at = memmem(base, len, out, 4096);
+    ck_assert_ptr_nonnull(at);
+    at[1500] ^= 1;
+    rc = zc_store_sync(sf, ZC_LEVEL_STORED);
+    ck_assert_int_eq(rc, -EIO);
+    ck_assert_msg(strstr(zc_error_text(rc), "1024 bytes within 1024-2047") &&
+                      strstr(zc_error_text(rc), "damaged in memory"),
+                  "%s", zc_error_text(rc));
+    iov.iov_base = in;
+    ck_assert_int_eq(zc_store_preadv(sf, &iov, 1, 0), 4096);
+    ck_assert_mem_eq(in, out, 1024);
+    for (unsigned i = 1024; i < 2048; i++)
+        ck_assert_int_eq(in[i], 0);
+    ck_assert_mem_eq(in + 2048, out + 2048, 2048);
+    ck_assert_int_eq(zc_store_sync(sf, ZC_LEVEL_STORED), -EIO); /* not told once and forgotten */
+    ck_assert_int_eq(zc_store_truncate(sf, 0), 0);
+    ck_assert_int_eq(zc_store_sync(sf, ZC_LEVEL_STORED), 0);
+    ck_assert_int_eq(zc_store_close_file(sf, ZC_LEVEL_STORED), 0);
+    zc_store_destroy(store);
+    rig_down(&rig);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("sums");
@@ -336,6 +381,6 @@ int main(void)
     CASE(s, "transfers", 60, known_value, sizes_and_offsets, flipped_in_a_write,
          flipped_in_each_write, flipped_over_unwritten, flipped_in_a_large_page, flipped_in_a_read,
          off_it_is_not_seen, wrong_in_a_message, wrong_in_a_reply);
-    CASE(s, "store", 60, through_the_store);
+    CASE(s, "store", 60, through_the_store, flipped_in_a_daemons_cache);
     return run_suite(s);
 }
