@@ -2,8 +2,9 @@
  *
  * Every frame has a glance.  It shows the longest run of bytes that may be read, of those that lie
  * before the end of the file, as long as nobody writes to the page or reads into it, and hides the
- * page from then on: zc_page_place(), which every change of a page ends with, looks to that.  What
- * is shown is never more than zc_cache_begin() would give at once (zc_check.c).
+ * page from then on: zc_page_place(), which every change of a page ends with, looks to that.  A
+ * page with checksums, which only its owner looks at, is not shown.  What is shown is never more
+ * than zc_cache_begin() would give at once (zc_check.c).
  */
 #include "config.h"
 
@@ -88,7 +89,8 @@ void zc_show_page(struct zc_cache *c, const struct zc_page *p)
     zc_assert_held(&c->lock);
     if (!c->glances)
         return;
-    if (p->nwriters || p->reading || p->outdated || p->spoiled || !longest(c, p, &r)) {
+    if (p->summed || p->nwriters || p->reading || p->outdated || p->spoiled ||
+        !longest(c, p, &r)) {
         zc_glance_hide(glance_of(c, p));
         return;
     }
@@ -122,8 +124,8 @@ bool zc_show_is_true(const struct zc_cache *c, const struct zc_page *p)
 
     if (!g || !zc_glance_shown(g))
         return true;
-    return !p->nwriters && !p->reading && !p->outdated && !p->spoiled && g->lo < g->hi &&
-           g->file == (uintptr_t)p->file && g->no == p->no &&
+    return !p->summed && !p->nwriters && !p->reading && !p->outdated && !p->spoiled &&
+           g->lo < g->hi && g->file == (uintptr_t)p->file && g->no == p->no &&
            zc_extents_cover(&p->valid, g->lo, g->hi) &&
            (p->no << c->page_shift) + g->hi <= p->file->size;
 }

@@ -339,12 +339,27 @@ START_TEST(nonsense_is_not_believed)
 }
 END_TEST
 
-/* By another transport, and by a server that does not show: nobody looks. */
+/* Checksums are looked at by the owner alone: what has them is not shown. */
+static void reopen_with_checksums(void)
+{
+    struct zc_attr attr = {.block_size = 8192};
+    unsigned flags = ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CHECKSUM;
+
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(zc_client_close(client[i], handle[i], ZC_LEVEL_STORED), 0);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(zc_client_open(client[i], "/f", flags, 0644, &handle[i], &attr), 0);
+}
+
+/* By another transport, by a server that does not show, and of a file with checksums: nobody
+ * looks. */
 START_TEST(who_is_not_shown_anything_asks)
 {
     rig_transport = _i ? zc_tp_local_open : zc_tp_loop_open;
-    rig_shows = !_i;
+    rig_shows = _i != 1;
     up(8);
+    if (_i == 2)
+        reopen_with_checksums();
     put(0, 1, PAGE, 0);
     for (int i = 0; i < 20; i++)
         check(1, 100, 0);
@@ -406,7 +421,7 @@ int main(void)
          a_frame_that_changes_hands_is_noticed, a_frame_that_is_free_shows_nothing,
          a_page_that_is_written_to_is_hidden, bytes_that_change_are_not_taken,
          nonsense_is_not_believed);
-    tcase_add_loop_test(others, who_is_not_shown_anything_asks, 0, 2);
+    tcase_add_loop_test(others, who_is_not_shown_anything_asks, 0, 3);
     tcase_add_test(others, who_may_not_look_any_more_asks); /* the last one: it stays refused */
     suite_add_tcase(s, others);
     return run_suite(s);
