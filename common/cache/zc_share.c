@@ -281,8 +281,8 @@ static struct zc_share *next_of(struct zc_cache *c, bool reads, const struct zc_
 
     zc_list_each (&c->shares, n) {
         struct zc_share *s = zc_list_entry(n, struct zc_share, link);
-        uint64_t start = reads ? zc_fair_start(&c->reads, &s->reads)
-                               : zc_fair_start(&c->writes, &s->writes);
+        uint64_t start =
+            reads ? zc_fair_start(&c->reads, &s->reads) : zc_fair_start(&c->writes, &s->writes);
         bool has = reads ? !zc_list_empty(&s->fills) || !zc_list_empty(&s->fills_ahead)
                          : s->nclaimed > 0 || s == also;
 

@@ -89,8 +89,7 @@ void zc_show_page(struct zc_cache *c, const struct zc_page *p)
     zc_assert_held(&c->lock);
     if (!c->glances)
         return;
-    if (p->summed || p->nwriters || p->reading || p->outdated || p->spoiled ||
-        !longest(c, p, &r)) {
+    if (p->summed || p->nwriters || p->reading || p->outdated || p->spoiled || !longest(c, p, &r)) {
         zc_glance_hide(glance_of(c, p));
         return;
     }
