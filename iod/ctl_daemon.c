@@ -10,10 +10,10 @@
 #include <time.h>
 
 #include "ctl_daemon.h"
-#include "iod_alive.h"
 #include "zc_client.h"
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zc_process.h"
 #include "zc_thread.h"
 #include "zc_units.h"
 #include "zc_wire.h"
@@ -85,7 +85,7 @@ static void waits_for(struct ctl_daemon *d, const char *what)
 
 int ctl_daemon_check_alive(const struct ctl_daemon *d)
 {
-    if (iod_is_this_host(d->addr.host) && iod_process_kind(d->addr.pid) == IOD_PROCESS_NONE)
+    if (zc_is_this_host(d->addr.host) && zc_process_is_gone(d->addr.pid, d->addr.started))
         return zc_errorf(ESRCH, "process %ld is gone and left %s behind", d->addr.pid, d->path);
     return 0;
 }

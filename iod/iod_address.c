@@ -14,12 +14,12 @@
 #include <unistd.h>
 
 #include "iod_address.h"
-#include "iod_alive.h"
 #include "iod_path.h"
 #include "zc_addrfile.h"
 #include "zc_client.h"
 #include "zc_log.h"
 #include "zc_lost_mark.h"
+#include "zc_process.h"
 
 enum { ASK_MS = 3000 };
 
@@ -72,12 +72,12 @@ static int refuse_until_it_ends(const char *path, const struct zc_addrfile *a)
 
 static int claim_from(const char *path, const struct zc_addrfile *a, bool *replaces)
 {
-    enum iod_process_kind kind = IOD_PROCESS_OTHER;
+    enum zc_process_kind kind = ZC_PROCESS_OTHER;
     int rc;
 
-    if (iod_is_this_host(a->host))
-        kind = iod_process_kind(a->pid);
-    if (kind != IOD_PROCESS_NONE && a->pid != getpid()) {
+    if (zc_is_this_host(a->host))
+        kind = zc_process_is_gone(a->pid, a->started) ? ZC_PROCESS_NONE : zc_process_kind(a->pid);
+    if (kind != ZC_PROCESS_NONE && a->pid != getpid()) {
         if (zc_addrfile_check_reach(path, a) < 0)
             return zc_errorf(EBUSY,
                              "--address-file: %s belongs to a daemon of host %s that cannot be "
@@ -88,13 +88,13 @@ static int claim_from(const char *path, const struct zc_addrfile *a, bool *repla
             return refuse(path, a);
         if (rc == -ESHUTDOWN)
             return refuse_until_it_ends(path, a);
-        if (kind == IOD_PROCESS_ZCACHED)
+        if (kind == ZC_PROCESS_ZCACHED)
             return zc_errorf(EBUSY,
                              "--address-file: %s belongs to zcached %ld on this host, which runs "
                              "but does not answer; end it (kill %ld) and remove the file",
                              path, a->pid, a->pid);
     }
-    *replaces = !iod_is_this_host(a->host);
+    *replaces = !zc_is_this_host(a->host);
     zc_warn("%s was left by process %ld on %s, which is gone; replacing it", path, a->pid, a->host);
     return 0;
 }
@@ -165,6 +165,7 @@ int iod_address_publish(const struct zc_settings *s, struct zc_server *server, u
         .address_len = sizeof a.address,
         .local_len = sizeof a.local,
         .pid = getpid(),
+        .started = zc_process_started(getpid()),
         .boot_id = boot_id,
         .secret = *secret,
         .munge = s->auth == ZC_AUTH_MUNGE,

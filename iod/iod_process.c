@@ -14,9 +14,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "iod_alive.h"
 #include "iod_process.h"
 #include "zc_log.h"
+#include "zc_process.h"
 
 static int ready_fd = -1; /* write end of the pipe our parent waits on */
 static int log_fd = -1;
@@ -166,7 +166,7 @@ int iod_process_write_pid(const char *path)
     long old = read_pid(path);
     FILE *f;
 
-    if (old && old != getpid() && iod_process_kind(old) == IOD_PROCESS_ZCACHED)
+    if (old && old != getpid() && zc_process_kind(old) == ZC_PROCESS_ZCACHED)
         return zc_errorf(EBUSY,
                          "--pid-file: %s belongs to zcached %ld, which is running; stop it (kill "
                          "%ld) or choose another name",

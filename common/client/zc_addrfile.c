@@ -1,7 +1,8 @@
 /* zc_addrfile.c - address files: written whole, read with suspicion, listed in order.
  *
  * A file counts as complete when its last byte is a newline and each key is there exactly
- * once, "local" at most once.  Unknown keys are passed over, so that a later version may add some.
+ * once, "local" and "started" at most once.  Unknown keys are passed over, so that a later version
+ * may add some.
  */
 #include "config.h"
 
@@ -58,8 +59,8 @@ static int print_file(const struct zc_addrfile *a, char *buf, size_t len)
     print_hex(a->secret.bytes, sizeof a->secret.bytes, secret);
     n = snprintf(buf, len,
                  FIRST_LINE "\nprotocol %u\nprovider %s\naddress %s\nhost %s\npid %ld\n"
-                            "boot %016" PRIx64 "\n%s%s%s%s %s\nroot %s\n",
-                 a->protocol, a->provider, hex, a->host, a->pid, a->boot_id,
+                            "started %" PRIu64 "\nboot %016" PRIx64 "\n%s%s%s%s %s\nroot %s\n",
+                 a->protocol, a->provider, hex, a->host, a->pid, a->started, a->boot_id,
                  a->local_len ? "local " : "", local, a->local_len ? "\n" : "",
                  a->munge ? "munge" : "secret", secret, a->root);
     return (size_t)n < len ? n : zc_errorf(EINVAL, "an address file would be too long");
@@ -136,9 +137,10 @@ static bool copy_text(char *to, size_t cap, const char *s)
     return *s && (size_t)snprintf(to, cap, "%s", s) < cap;
 }
 
-enum { PROTOCOL, PROVIDER, ADDRESS, HOST, PID, BOOT, SECRET, ROOT, LOCAL, MUNGE, NKEYS };
-static const char *const keys[NKEYS] = {"protocol", "provider", "address", "host",  "pid",
-                                        "boot",     "secret",   "root",    "local", "munge"};
+enum { PROTOCOL, PROVIDER, ADDRESS, HOST, PID, STARTED, BOOT, SECRET, ROOT, LOCAL, MUNGE, NKEYS };
+static const char *const keys[NKEYS] = {"protocol", "provider", "address", "host",
+                                        "pid",      "started",  "boot",    "secret",
+                                        "root",     "local",    "munge"};
 
 static bool parse_value(struct zc_addrfile *a, int key, const char *value)
 {
@@ -165,6 +167,8 @@ static bool parse_value(struct zc_addrfile *a, int key, const char *value)
             return false;
         a->pid = (long)v;
         return true;
+    case STARTED:
+        return zc_parse_count(value, &a->started) == 0;
     case BOOT:
         if (!parse_hex(value, boot, sizeof boot, &n) || n != sizeof boot)
             return false;
@@ -224,7 +228,7 @@ static int parse_file(const char *path, char *text, struct zc_addrfile *a)
     if ((seen & 1u << SECRET) && (seen & 1u << MUNGE))
         return zc_errorf(EINVAL, "%s: an address file with \"secret\" and \"munge\"", path);
     for (int key = 0; key < NKEYS; key++)
-        if (!(seen & 1u << key) && key != LOCAL && key != SECRET && key != MUNGE)
+        if (!(seen & 1u << key) && key != LOCAL && key != STARTED && key != SECRET && key != MUNGE)
             return zc_errorf(EINVAL, "%s: incomplete address file, no \"%s\"", path, keys[key]);
     return 0;
 }

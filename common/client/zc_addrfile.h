@@ -6,6 +6,7 @@
  *     address 0200a3...        (hexadecimal, as fi_getname gives it)
  *     host n17
  *     pid 4711
+ *     started 1234567          (zc_process_started(); may be missing)
  *     boot 1f2e3d4c5b6a7988
  *     local 7a63...            (for processes of this host, see zc_tp_local.h; may be missing)
  *     secret 5c0f...           (hexadecimal: who knows it may use the daemon; or)
@@ -36,6 +37,7 @@ struct zc_addrfile {
     size_t local_len; /* 0: none */
     char host[256];
     long pid;
+    uint64_t started; /* 0: not known */
     uint64_t boot_id;
     struct zc_secret secret;
     bool munge; /* that is none, but a number; zc_net_config.munge is to be set */

@@ -6,13 +6,13 @@
 #include "config.h"
 
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "zc_log.h"
+#include "zc_process.h"
 #include "zc_store_remote_internal.h"
 #include "zc_wire.h"
 
@@ -20,18 +20,16 @@
  * that it stops, which may be gone the next moment, not long. */
 enum { AGAIN_MS = 2000, STOPPING_MS = 300 };
 
-/* What can be said without waiting for a time-out. */
+/* What can be said without waiting for a time-out: of a process that is gone, also where its number
+ * is another one's now, or it lies about as a zombie. */
 static int check_daemon(const char *path, const struct zc_addrfile *a)
 {
-    char host[256] = "";
-
     if (a->protocol != ZC_PROTOCOL)
         return zc_errorf(EPROTONOSUPPORT,
                          "the daemon of %s speaks protocol %u and this library %d; "
                          "install the same release of both",
                          path, a->protocol, ZC_PROTOCOL);
-    gethostname(host, sizeof host - 1);
-    if (!strcmp(host, a->host) && kill((pid_t)a->pid, 0) && errno == ESRCH)
+    if (zc_is_this_host(a->host) && zc_process_is_gone(a->pid, a->started))
         return zc_errorf(ECONNREFUSED,
                          "the daemon of %s (pid %ld on this host) is not running; start it again",
                          path, a->pid);

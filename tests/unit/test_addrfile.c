@@ -25,6 +25,7 @@ static const struct zc_addrfile sample = {
     .local_len = 4,
     .host = "n17",
     .pid = 4711,
+    .started = 1234567,
     .boot_id = 0x0f2e3d4c5b6a7988,
     .secret = {{0, 1, 0xfe, 0xff, 4, 5, [31] = 9}},
     .root = "/scratch/with a blank",
@@ -79,6 +80,7 @@ static void assert_same(const struct zc_addrfile *a, const struct zc_addrfile *b
     ck_assert_mem_eq(a->local, b->local, a->local_len);
     ck_assert_str_eq(a->host, b->host);
     ck_assert_int_eq(a->pid, b->pid);
+    ck_assert_uint_eq(a->started, b->started);
     ck_assert_uint_eq(a->boot_id, b->boot_id);
     ck_assert_mem_eq(&a->secret, &b->secret, sizeof a->secret);
     ck_assert_str_eq(a->root, b->root);
