@@ -65,14 +65,15 @@ void zcache_limit_time(const struct zcache_figures *f, struct zcache_time_spent 
     uint64_t wire = f->credit_ns + f->reply_ns, owners = f->agg_room_ns + f->agg_fill_ns;
     uint64_t here = least(f->cache_ns, owners), there = least(owners - here, wire);
     uint64_t felt = here + there;
+    uint64_t drain = f->writes ? f->sync_ns + f->close_ns : 0; /* of who has read alone: nothing */
 
     /* What threads of their own waited for, the program did not. */
     *out = (struct zcache_time_spent){
-        .total = calls + f->sync_ns + f->close_ns + f->ranks_ns,
+        .total = calls + drain + f->ranks_ns,
         .room = part_of(part_of(felt, f->agg_room_ns, owners), calls, all),
         .fill = part_of(part_of(felt, f->agg_fill_ns, owners), calls, all),
         .network = part_of(wire - there, calls, all),
-        .drain = f->sync_ns + f->close_ns,
+        .drain = drain,
         .ranks = f->ranks_ns,
     };
     out->copying = less(calls, out->room + out->fill + out->network);
@@ -229,10 +230,10 @@ char *zcache_limit_text(const struct zcache_figures *f, char *buf, size_t len)
         break;
     case ZCACHE_LIMIT_NETWORK:
         snprintf(buf, len,
-                 "limited by the network: the way of the bytes took longer than cache and file "
-                 "system; between hosts use a faster provider (hint zcache_provider), more "
-                 "aggregators (hint cb_nodes), or more daemons; on one host it is processor time "
-                 "that aggregators and daemons lack: run fewer ranks there");
+                 "limited by the network, or by processor time on one host: the way of the bytes "
+                 "took longer than cache and file system; between hosts use a faster provider "
+                 "(hint zcache_provider), more aggregators (hint cb_nodes), or more daemons; on "
+                 "one host run fewer ranks, which leave aggregators and daemons processor time");
         break;
     case ZCACHE_LIMIT_SMALL:
         say_small(f, buf, len);

@@ -29,7 +29,7 @@ struct zcache_time_spent {
     uint64_t room;    /* for room in caches */
     uint64_t fill;    /* for bytes from the store */
     uint64_t network; /* credits and replies, but for what their aggregator waited itself */
-    uint64_t drain;   /* in sync and close: until the store had all */
+    uint64_t drain;   /* in sync and close, after writes: until the store had all */
     uint64_t ranks;   /* until other ranks had come */
     uint64_t copying; /* and calls */
 };

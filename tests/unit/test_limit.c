@@ -117,6 +117,21 @@ START_TEST(computing_was_before_the_last_write)
 }
 END_TEST
 
+/* A close writes nothing back then, whatever it takes. */
+START_TEST(a_file_that_was_read_alone)
+{
+    struct zcache_figures f = run(5);
+
+    f.writes = 0;
+    f.written_bytes = 0;
+    f.reads = 100;
+    f.read_bytes = 100 << 20;
+    f.read_ns = S;
+    f.close_ns = 9 * S;
+    expect(&f, ZCACHE_LIMIT_NONE, "copying");
+}
+END_TEST
+
 START_TEST(what_is_waited_for_beyond_the_owner_is_the_network)
 {
     struct zcache_figures f = run(2);
@@ -227,8 +242,9 @@ int main(void)
     CASE(s, "verdicts", 10, a_file_that_takes_no_time_is_not_limited,
          large_accesses_that_wait_for_nothing_are_copied, a_cache_is_too_small,
          a_store_that_never_rests_is_too_slow, reads_of_the_store, nothing_is_computed,
-         computing_was_before_the_last_write, what_is_waited_for_beyond_the_owner_is_the_network,
-         small_accesses, ranks_that_wait_for_each_other);
+         computing_was_before_the_last_write, a_file_that_was_read_alone,
+         what_is_waited_for_beyond_the_owner_is_the_network, small_accesses,
+         ranks_that_wait_for_each_other);
     CASE(s, "daemons", 10, the_store_below_daemons, the_network_between_aggregators_and_daemons,
          the_cache_of_daemons);
     CASE(s, "time", 10, nobody_waits_longer_than_he_did,
