@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "zc_racy.h"
+
 struct zc_glance {
     uint64_t turn;      /* odd: there is nothing to see */
     uint64_t file;      /* which, as its owner numbers them ... */
@@ -40,7 +42,9 @@ static inline void zc_glance_hide(struct zc_glance *g)
 
     if (!(turn & 1))
         __atomic_store_n(&g->turn, turn + 1, __ATOMIC_RELAXED);
+#ifndef ZC_TSAN /* which knows no fences, nor who reads: other processes */
     __atomic_thread_fence(__ATOMIC_RELEASE);
+#endif
 }
 
 /* Shows this; its `turn` is filled in. */
