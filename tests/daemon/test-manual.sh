@@ -36,6 +36,12 @@ every zcached.8 "$zcached"
 every simpario.1 "$build/simpario/simpario"
 every btio.1 "$build/btio/btio"
 
+# Lists stay lists: an item begins a line, and so does what follows the last.
+for start in 'btio.1 W +24 x 24' 'btio.1 C +162 x 162' 'btio.1 none +not at all' \
+    'simpario.1 subarray3d, subarray4d +blocks' 'simpario.1 with the last three'; do
+    grep -qE "^ +${start#* }" "$tmp/${start%% *}" || fail "${start%% *}: no line begins with ${start#* }"
+done
+
 # What the examples of a page call exists.
 for word in $(grep -oE '^ +(zcache|zcachectl) [a-z]+' "$tmp/zcache.1" | awk '{print $2}' | sort -u); do
     "$zcache" --help | grep -qE "^  $word |zcache.* $word" ||
