@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # check-deb.sh DIR: are the Debian packages in DIR sound, and do they work where they are unpacked?
 set -u
+top=$(cd "$(dirname -- "$0")/.." && pwd)
 cd "${1:?the directory of the packages}" || exit 99
 fail() {
     echo "FAILED: $*" >&2
@@ -35,6 +36,15 @@ LD_PRELOAD=$plugin "$zcache" run --no-preload --root "$tmp/data" -- mpiexec.mpic
     "$tmp/root/usr/bin/simpario" -f "zcache:$tmp/data/x" -p 4 -r 64K -q || fail "simpario"
 for page in 1/zcache 1/simpario 5/zcached.conf 7/zcache 8/zcached; do
     [[ -e $tmp/root/usr/share/man/man$page.${page%%/*}.gz ]] || fail "no manual page $page"
+done
+
+# What make install has of documents, the packages have, too.
+documents=$(sed -n '/^documents = /,/[^\\]$/p' "$top/Makefile.am" | grep -oE 'doc/[^ ]+')
+[[ $documents ]] || fail "Makefile.am lists no documents"
+for document in README NEWS $documents; do
+    name=${document##*/}
+    [[ $(find "$tmp/root/usr/share/doc" -name "$name" -o -name "$name.gz") ]] ||
+        fail "no package has $document: packaging/debian/*.docs"
 done
 
 # What the module file names is in the packages.

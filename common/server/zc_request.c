@@ -193,7 +193,8 @@ static int objection(struct zc_server *s, struct zc_session *ss, const struct zc
         return -ESHUTDOWN;
     }
     if (s->draining && k->flags & ZC_KIND_OPENS) {
-        *text = "the daemon is draining and opens no more files";
+        *text = "the daemon is draining and opens no more files; zcachectl resume opens files "
+                "again";
         return -ESHUTDOWN;
     }
     if (k->flags & ZC_KIND_PATH && !m->path.n) {

@@ -1,9 +1,11 @@
 # help-man.awk - the options in a program's --help as entries of a manual page.
 #
 # An option stands two columns in, its text two blanks or a line behind it, and goes on below at
-# the same column; what stands further in is a list.  A line that begins at the margin with options
-# after it is a heading; all other text is the page's own business.  With commands=1, the entries
-# below "Commands:" instead.
+# the same column.  What stands further in there is a list, and so are lines in columns (two blanks
+# within, and no full stop before them): each item begins a line, and what follows a list does.
+# What stands further in than the items goes on with one.  A line that begins at the margin with
+# options after it is a heading; all other text is the page's own business.  With commands=1, the
+# entries below "Commands:" instead.
 
 function roff(s) {
     gsub(/\\/, "\\e", s)
@@ -28,14 +30,18 @@ function text(s) { if (s != "") print roff(s) }
     print ".B " roff(head)
     text(at ? substr(line, at + RLENGTH) : "")
     open = 1
+    item = 0
     next
 }
 open && /^ +[^ ]/ {
     match($0, /^ +/)
     if (!column)
         column = RLENGTH
-    if (RLENGTH > column)
+    in_columns = substr($0, RLENGTH + 1) ~ /[^ .]  +[^ ]/
+    deeper = RLENGTH > column
+    if (deeper ? !item || RLENGTH <= item : item || in_columns)
         print ".br"
+    item = !deeper ? 0 : item && item < RLENGTH ? item : RLENGTH
     text(substr($0, RLENGTH + 1))
     next
 }

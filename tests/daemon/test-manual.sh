@@ -36,6 +36,24 @@ every zcached.8 "$zcached"
 every simpario.1 "$build/simpario/simpario"
 every btio.1 "$build/btio/btio"
 
+# Lists stay lists: an item begins a line, and so does what follows the last.
+for start in 'btio.1 W +24 x 24' 'btio.1 C +162 x 162' 'btio.1 none +not at all' \
+    'simpario.1 subarray3d, subarray4d +blocks' 'simpario.1 with the last three'; do
+    grep -qE "^ +${start#* }" "$tmp/${start%% *}" || fail "${start%% *}: no line begins with ${start#* }"
+done
+
+# The environment of zcached.8 has what the table gives daemons and the environment: options of
+# --help of which zcache.7, for whose environment the table is printed, has the variable.
+environment() { awk '/^[A-Z]/ { on = $1 == "ENVIRONMENT" } on' "$tmp/$1"; }
+shared=0
+for option in $("$zcached" --help | grep -oE "^ +(-., )?--[a-z-]+" | sed "s/.*--//"); do
+    variable=ZCACHE_${option//-/_} variable=${variable^^}
+    environment zcache.7 | grep -qw "$variable" || continue
+    shared=$((shared + 1))
+    environment zcached.8 | grep -qw "$variable" || fail "zcached.8 does not have $variable"
+done
+((shared)) || fail "no option of zcached is a variable, too?"
+
 # What the examples of a page call exists.
 for word in $(grep -oE '^ +(zcache|zcachectl) [a-z]+' "$tmp/zcache.1" | awk '{print $2}' | sort -u); do
     "$zcache" --help | grep -qE "^  $word |zcache.* $word" ||

@@ -52,7 +52,7 @@ rm 1.addr
 expect 0 "*opens are refused*" ctl drain
 expect 0 "*draining*draining*" ctl status
 echo hello >root/f
-expect 1 "*opens no more files*" "$build/tests/daemon/zcput" read 0.addr "$tmp/root/f" 5
+expect 1 "*opens no more files; zcachectl resume opens files again*" "$build/tests/daemon/zcput" read 0.addr "$tmp/root/f" 5
 expect 0 "0: opens files again*2: opens files again" ctl resume
 expect 0 "*serving*serving*" ctl status
 "$build/tests/daemon/zcput" read 0.addr "$tmp/root/f" 5 >/dev/null || fail "not opened after resume"
