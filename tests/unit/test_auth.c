@@ -422,7 +422,7 @@ START_TEST(a_reflected_reply)
     settle(&raw);
     ck_assert_uint_eq(rig_stat(owner, "forged"), 1);
     n = raw_encode(&raw, &m, request); /* nor in the shape of a request, with the server's seal */
-    zc_seal_put(&(struct zc_keys){.ours = {{0}}}, request, n);
+    zc_seal_put(&(struct zc_keys){.brief = false}, request, n);
     raw_bytes(&raw, request, n);
     settle(&raw);
     ck_assert_uint_eq(rig_stat(owner, "forged"), 2);
