@@ -14,7 +14,8 @@
  * opens and closes.  They are in an array beside the arena, 8 bytes for each ZC_GRAIN of it, whose
  * memory is used with that of the pages: a 128th more.
  *
- * With the lock, which is held while a page is summed: about 50 us for 1 MiB.
+ * With the lock, which is held while a page is summed: 27 us for 1 MiB that lies in the processor's
+ * caches, measured on an AMD EPYC; longer where it does not.
  */
 #include "config.h"
 
