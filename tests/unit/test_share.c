@@ -425,7 +425,7 @@ static void room(bool with_shares)
     ck_assert_uint_eq(stats().waiting_room, 10);
     for (unsigned i = 0; i < 4; i++) /* four pages: two for each */
         zc_cache_end(&held[i].a, 0);
-    WAIT_FOR(st.waiting_room == 6 && st.reading_pages == 0);
+    WAIT_FOR(st.waiting_room == 6 && atomic_load(&ready_count) == 4);
     ck_assert_int_eq(is_ready(&m[0]) + is_ready(&m[1]), shared ? 2 : 0);
     for (unsigned i = 4; i < 8; i++)
         zc_cache_end(&held[i].a, 0);
