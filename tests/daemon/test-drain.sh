@@ -77,7 +77,8 @@ expect 0 4 cat status
 expect 0 "*not everything could be written back*lost: * of $tmp/root/f: *" cat 0.log
 [[ ! -e 0.addr ]] || fail "the address file stayed"
 
-# Two signals at once: it ends with 4 and says what is lost.
+# Two signals at once: it ends with 4 and says what is lost.  It goes on writing until it is gone, so
+# that some of it may not be.
 rm -f root/f
 start_daemon 0 "${lazy[@]}"
 dirty 64M
@@ -88,6 +89,6 @@ stop_daemon 0 CONT
 status=$?
 release
 ((status == 4)) || fail "status $status, not 4: $(cat 0.log)"
-expect 0 "*second signal: exiting at once, 64 MiB not written back are lost
-*lost: 64 MiB (67108864 bytes) of *root/f: within bytes 0-67108863" cat 0.log
+expect 0 "*second signal: exiting at once, * MiB not written back are lost
+*lost: * MiB (* bytes) of *root/f: within bytes 0-*" cat 0.log
 [[ ! -e 0.addr ]] || fail "the address file stayed"
