@@ -37,8 +37,15 @@ give_up() {
 }
 
 # The first interrupt of the draining is a question, the second gives up what is left, and from the
-# third on remote shells are not waited for either.
-interrupts=0
+# third on remote shells are not waited for either.  The question is not put by the trap: what
+# arrives while bash runs a trap can be lost, and who reads the question may be quick to answer.
+interrupts=0 asked=0
+ask() {
+    ((interrupts == 1 && !asked)) || return 0
+    asked=1
+    say "writing back; interrupt once more to give up what is not written yet"
+}
+
 on_signal() {
     case $phase in
     job)
@@ -50,11 +57,7 @@ on_signal() {
         ;;
     drain)
         interrupts=$((interrupts + 1))
-        if ((interrupts == 1)); then
-            say "writing back; interrupt once more to give up what is not written yet"
-            return
-        fi
-        give_up
+        ((interrupts == 1)) || give_up
         ;;
     *)
         exit $((128 + $(kill -l "$1")))
@@ -253,6 +256,7 @@ show_progress() {
                 $(((left + 1048575) / 1048576)) "$(rate "$first" "$left" $((now - since)))" >&"$err"
             shown=1
         fi
+        ask
         ! late || break
         sleep 0.5 {err}>&- {hold}>&-
     done
