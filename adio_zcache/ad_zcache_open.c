@@ -64,7 +64,7 @@ static mode_t current_umask(void)
     static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_PROCESS);
     FILE *f = fopen("/proc/self/status", "re");
     unsigned mask;
-    char line[256];
+    char line[ZC_TEXT_MAX];
     bool told = false;
 
     while (f && !told && fgets(line, sizeof line, f))

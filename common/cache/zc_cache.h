@@ -40,6 +40,7 @@
 
 #include "zc_extent.h"
 #include "zc_list.h"
+#include "zc_log.h"
 #include "zc_store.h"
 
 struct zc_cache;
@@ -305,7 +306,7 @@ struct zc_flush {
     uint64_t *told;
     bool for_all; /* whoever shares the handle will be told what comes of it */
     int status;
-    char text[256]; /* explanation when status < 0: path, range, cause */
+    char text[ZC_TEXT_MAX]; /* explanation when status < 0: path, range, cause */
 
     /* Private to the engine. */
     struct zc_file *file;

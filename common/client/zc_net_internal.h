@@ -21,6 +21,7 @@
 #include "zc_glance.h"
 #include "zc_list.h"
 #include "zc_lock.h"
+#include "zc_log.h"
 #include "zc_net.h"
 #include "zc_seal.h"
 #include "zc_shake.h"
@@ -57,11 +58,11 @@ struct zc_call {
     void *sums; /* where reply.sums goes, or NULL; fixed as well */
     size_t sums_cap;
     bool done; /* nothing below changes any more; whoever waits for it may read it without lock */
-    uint64_t last_sign;  /* of life concerning this call */
-    uint64_t patience;   /* silence (ns) after which it has failed */
-    struct zc_msg reply; /* byte fields are copied: */
-    char text[256];      /* reply.text */
-    int status;          /* when done: the reply's, or why there is none */
+    uint64_t last_sign;     /* of life concerning this call */
+    uint64_t patience;      /* silence (ns) after which it has failed */
+    struct zc_msg reply;    /* byte fields are copied: */
+    char text[ZC_TEXT_MAX]; /* reply.text */
+    int status;             /* when done: the reply's, or why there is none */
 };
 
 /* Where a page may be looked at without asking. */
@@ -94,15 +95,15 @@ struct zc_client {
     struct zc_list calls; /* struct zc_call, until they are waited for */
     unsigned ncalls;      /* of these: not done */
     uint64_t last_sent;
-    uint64_t ping_ns;    /* it says something at least this often */
-    uint64_t unanswered; /* since then nothing was heard, and something is asked; 0: nothing is */
-    int failed;          /* the transport or the server said so; not acted upon yet */
-    char dropped[160];   /* then: what it said, or "" */
-    int broken;          /* negative errno; no call can succeed any more */
-    char why[256];       /* it is broken */
-    bool bystander;      /* then: with another one whose server is gone; its own may be well */
-    bool removed;        /* its peer was removed */
-    unsigned sending;    /* threads that post to the peer, which must stay for them */
+    uint64_t ping_ns;      /* it says something at least this often */
+    uint64_t unanswered;   /* since then nothing was heard, and something is asked; 0: nothing is */
+    int failed;            /* the transport or the server said so; not acted upon yet */
+    char dropped[160];     /* then: what it said, or "" */
+    int broken;            /* negative errno; no call can succeed any more */
+    char why[ZC_TEXT_MAX]; /* it is broken */
+    bool bystander;        /* then: with another one whose server is gone; its own may be well */
+    bool removed;          /* its peer was removed */
+    unsigned sending;      /* threads that post to the peer, which must stay for them */
 
     struct zc_seen seen[ZC_SEEN]; /* zc_client_glance.c ... */
     uint64_t peeks;               /* ... and how often it was of use */

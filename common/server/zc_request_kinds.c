@@ -446,7 +446,7 @@ static void info(struct zc_request *r)
 /* Who stops a daemon is the last to hear of it. */
 static void lost_already(void *arg, const struct zc_loss *l)
 {
-    char text[256];
+    char text[ZC_TEXT_MAX];
 
     snprintf(text, sizeof text, "%llu bytes of %s are lost: %s", (unsigned long long)l->bytes,
              l->path, l->cause);

@@ -248,7 +248,7 @@ struct drain {
     struct zc_notice done;
     struct zc_server *server;
     int status;
-    char text[256];
+    char text[ZC_TEXT_MAX];
 };
 
 static void drain_done(struct zc_server *s, struct zc_notice *n)

@@ -176,7 +176,7 @@ struct zc_server {
     bool drain_started, drained;
     uint64_t stopping_since, drained_at;
     int drain_status; /* with drained */
-    char drain_text[256];
+    char drain_text[ZC_TEXT_MAX];
 
     struct zc_list views[ZC_SERVER_BUCKETS]; /* struct zc_shared_view, by hash */
     unsigned installs;                       /* that have memory reserved ... */
@@ -344,7 +344,7 @@ struct zc_request {
     uint64_t last_sign;           /* when its client last heard of it */
     struct zc_msg reply;
     int status;
-    char text[256];
+    char text[ZC_TEXT_MAX];
 
     /* waiting */
     char *path;

@@ -30,7 +30,7 @@ struct vouch {
     struct zc_pledge pledge;
     struct zc_cred *cred;
     int status;
-    char text[256];
+    char text[ZC_TEXT_MAX];
 };
 
 /* On the pool. */

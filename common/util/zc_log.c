@@ -19,7 +19,7 @@
 #include "zc_log.h"
 #include "zc_text.h"
 
-enum { WHO_MAX = 64, LINE_MAX_BYTES = 1280, TEXT_MAX = 512, TO_SYSLOG = -1 };
+enum { WHO_MAX = 64, LINE_MAX_BYTES = 1280, TEXT_MAX = 1024, TO_SYSLOG = -1 };
 
 _Atomic enum zc_log_level zc_log_threshold = ZC_LOG_WARN;
 

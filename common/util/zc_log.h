@@ -66,11 +66,11 @@ void zc_log(enum zc_log_level level, const char *fmt, ...) __attribute__((format
     } while (0)
 
 /* Where an explanation is kept for somebody else it has so many bytes. */
-enum { ZC_TEXT_MAX = 256 };
+enum { ZC_TEXT_MAX = 512 };
 
 /* Remembers "text" as this thread's explanation of error `err` (positive errno)
  * and returns -err.  Paths are shortened where that makes it fit into ZC_TEXT_MAX (zc_text.h);
- * of a text that is longer all the same 511 bytes are kept. */
+ * of a text that is longer all the same 1023 bytes are kept. */
 int zc_errorf(int err, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* The same for "text: cause", where the cause is also kept apart: who says in other words what was

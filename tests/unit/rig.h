@@ -44,7 +44,7 @@ struct rig {
     struct zc_view_budget views;
     pthread_t thread;
     int status; /* of zc_server_run() */
-    char text[256];
+    char text[ZC_TEXT_MAX];
     unsigned char addr[ZC_MAX_ADDRESS];
     size_t addr_len;
 };
