@@ -27,6 +27,7 @@
 #include "iod_listen.h"
 #include "iod_lost.h"
 #include "iod_notify.h"
+#include "iod_poly1305.h"
 #include "iod_process.h"
 #include "iod_progress.h"
 #include "iod_signals.h"
@@ -409,6 +410,14 @@ static void cleanup(struct iod *d, int rc)
     remove_files(d);
 }
 
+static void choose_sum(void)
+{
+    zc_poly1305_fn *fn = iod_poly1305();
+
+    if (fn)
+        zc_seal_sum_with(fn);
+}
+
 static int run(struct iod *d)
 {
     static struct iod_signals signals = {
@@ -416,6 +425,7 @@ static int run(struct iod *d)
     int rc;
 
     iod_process_raise_limits();
+    choose_sum();
     if (d->settings.auth == ZC_AUTH_MUNGE)
         iod_process_drop_powers();
     /* glibc gives threads a heap each, and what one has freed no other one uses: megabytes of a

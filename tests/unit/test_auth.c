@@ -8,8 +8,10 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <sodium.h>
 #include <stdatomic.h>
 
+#include "iod_poly1305.h"
 #include "raw_peer.h"
 #include "rig.h"
 #include "zc_box.h"
@@ -624,7 +626,7 @@ END_TEST
 
 /* Known answers, of another implementation of what doc/PROTOCOL.md says: whoever changes a seal
  * changes the protocol. */
-START_TEST(a_seal_is_what_the_protocol_says)
+static void known_answers(void)
 {
     static const struct {
         size_t n; /* bytes before the seal */
@@ -652,6 +654,47 @@ START_TEST(a_seal_is_what_the_protocol_says)
         for (size_t j = known[i].n; j < sizeof msg; j++)
             msg[j] = (unsigned char)(j * j + j / 251);
     }
+}
+
+START_TEST(a_seal_is_what_the_protocol_says)
+{
+    known_answers();
+}
+END_TEST
+
+static void *sums_are_the_same(void *arg)
+{
+    zc_poly1305_fn **sum = arg;
+    unsigned char text[9000], key[32], a[16], b[16];
+
+    for (size_t len = 0; len < sizeof text; len += 1 + len / 8) {
+        randombytes_buf(text, len);
+        randombytes_buf(key, sizeof key);
+        (*sum)(a, text, len, key);
+        zc_seal_sum_default(b, text, len, key);
+        ck_assert_mem_eq(a, b, sizeof a);
+    }
+    return NULL;
+}
+
+/* A daemon's hash is another library's, where it is there; threads have it each for themselves. */
+START_TEST(a_daemons_seal_is_the_same)
+{
+    zc_poly1305_fn *sum = iod_poly1305();
+    pthread_t threads[4];
+
+#ifdef HAVE_LIBCRYPTO
+    ck_assert_ptr_nonnull(sum);
+#endif
+    if (!sum)
+        return;
+    for (unsigned i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, sums_are_the_same, &sum), 0);
+    for (unsigned i = 0; i < 4; i++)
+        ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+    zc_seal_sum_with(sum);
+    known_answers();
+    zc_seal_sum_with(zc_seal_sum_default);
 }
 END_TEST
 
@@ -910,7 +953,7 @@ int main(void)
          a_reflected_reply, the_servers_memory, a_key_is_of_one_transfer, a_box,
          a_client_takes_what_its_server_has_sealed);
     CASE(s, "seal", 60, a_seal_is_of_each_bit, a_seal_is_what_the_protocol_says,
-         keys_are_of_a_session_and_a_direction, a_seal_needs_both_keys,
+         a_daemons_seal_is_the_same, keys_are_of_a_session_and_a_direction, a_seal_needs_both_keys,
          parts_of_messages_are_no_message);
     return run_suite(s);
 }
