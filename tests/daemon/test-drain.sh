@@ -77,8 +77,8 @@ expect 0 4 cat status
 expect 0 "*not everything could be written back*lost: * of $tmp/root/f: *" cat 0.log
 [[ ! -e 0.addr ]] || fail "the address file stayed"
 
-# Two signals at once: it ends with 4 and says what is lost.  It goes on writing until it is gone, so
-# that some of it may not be.
+# Two signals at once: it ends with 4 and says what is lost.  It goes on writing until it is gone,
+# so that some of it may not be.
 rm -f root/f
 start_daemon 0 "${lazy[@]}"
 dirty 64M
