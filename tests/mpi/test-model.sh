@@ -272,6 +272,10 @@ stop_all() {
     done
 }
 
+# Of an mpiexec that somebody has killed while it began, a proxy may be left that connects to the
+# port it was told: now another mpiexec's, which gives up. Nobody's bytes are to blame.
+met_a_strangers_proxy() { grep -q 'cannot find proxy with ID' "$tmp/errors"; }
+
 # all: the modes on stdin, each with ranks and seeds; what costs a launch is paid once for many
 # seeds.  What failed is said at the end, where somebody who sees the last lines only looks.
 all() {
@@ -279,6 +283,10 @@ all() {
 
     while read -r -a line; do
         run "${line[0]}" "${line[1]}" 1 "${line[2]}" 2>"$tmp/errors" || {
+            if met_a_strangers_proxy; then
+                echo "${line[0]}: once more: mpiexec met the proxy of another one"
+                run "${line[0]}" "${line[1]}" 1 "${line[2]}" 2>"$tmp/errors" && continue
+            fi
             failed=1
             cat "$tmp/errors" >>"$tmp/failures"
         }
