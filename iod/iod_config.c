@@ -49,6 +49,7 @@ static void print_help(void)
            "not written back at the end: the last messages say how many of which file.\n"
            "\n"
            "Example: 4 GiB of cache in front of /scratch, in the background\n"
+           "    mkdir -p ~/zc\n"
            "    zcached --root /scratch --address-file ~/zc/0.addr --cache-size 4G --daemonize\n"
            "    export ZCACHE_DAEMONS=~/zc\n"
            "    zcachectl status\n"
