@@ -55,6 +55,31 @@ false | cat
 EOF
 expect 1 "*FAILED: *a.md:4, with status 1*what it said*" "$run_blocks" "$tmp/a.md"
 
+# Of manual pages.
+cat >"$tmp/page.1.in" <<'EOF'
+.SH EXAMPLES
+.\" first: there=yes
+.nf
+.RS
+[ "$there" = yes ] && [ \-d /scratch ] && echo \(aqwhat it said\(aq >/scratch/x
+zcachectl \-\-version
+.RE
+.fi
+.PP
+.\" not run: another host
+.nf
+exit 9
+.fi
+.nf \" ini
+root = /scratch
+.fi
+.nf
+cat scratch/x >&2; exit 3
+.fi
+EOF
+expect 1 "*page.1.in:11: another host*FAILED: *page.1.in:17, with status 3*what it said*" \
+    "$run_blocks" "$tmp/page.1.in"
+
 document <<'EOF'
 <!-- fails: no such thing -->
 '''sh
