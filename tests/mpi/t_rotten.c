@@ -1,17 +1,21 @@
 /*
- * A bit flips in a daemon's cache, which has checksums.
+ * A bit flips in a cache that has checksums: in that of a daemon, process PID, or of an aggregator,
+ * where PID is "self".
  *
- *     t_rotten FILE PID dirty|write|read [HINT=VALUE ...]
+ *     t_rotten FILE PID dirty|clean|write|read [HINT=VALUE ...]
  *
- * dirty   what ranks have handed to the daemon, process PID, rots before it is written back: sync
- *         and close fail on every rank, by path and range, and the file has all but that KiB
+ * dirty   what ranks have handed to the cache rots before it is written back: sync and close fail
+ *         on every rank, by path and range, and the file has all but that KiB
+ * clean   the same after it is written back, in an aggregator: it is read as it was written
  * write   all of it is in the file, and stays in the daemon's cache
  * read    by another launch: that rots, and is read as it was written
  *
- * The bytes are found in the daemon's memory by their stamps.  Ends with 77, and the reason, where
+ * The bytes are found in the process's memory by their stamps.  Ends with 77, and the reason, where
  * no process may change another one's memory.
  */
 #define _GNU_SOURCE /* memmem */
+#include <stdint.h>
+
 #include "t_file.h"
 
 enum {
@@ -22,10 +26,17 @@ enum {
     SKIP = 77,
 };
 
-static unsigned char image[SIZE], got[SIZE];
+static unsigned char image[SIZE], got[SIZE], buf[CHUNK + GRAIN];
 static MPI_File fh;
 
-/* ---- another process's memory ---- */
+/* ---- the memory of a process ---- */
+
+/* A place of ours that is none of a cache. */
+static int is_ours(off_t at)
+{
+    return (at >= (off_t)(uintptr_t)image && at < (off_t)(uintptr_t)(image + SIZE)) ||
+           (at >= (off_t)(uintptr_t)buf && at < (off_t)(uintptr_t)(buf + sizeof buf));
+}
 
 static void flip(int mem, off_t at, unsigned char byte)
 {
@@ -34,9 +45,8 @@ static void flip(int mem, off_t at, unsigned char byte)
 }
 
 /* Flips a bit of each copy of the KiB that begins in [lo, hi); how many there are. */
-static int flip_between(int mem, off_t lo, off_t hi)
+static int flip_between(int mem, off_t lo, off_t hi, int self)
 {
-    static unsigned char buf[CHUNK + GRAIN];
     const unsigned char *what = image + ROTTEN;
     int n = 0;
 
@@ -46,8 +56,10 @@ static int flip_between(int mem, off_t lo, off_t hi)
         const unsigned char *p = buf;
 
         while (len > 0 && (p = memmem(p, (size_t)(buf + len - p), what, GRAIN)) != NULL) {
-            if (p - buf < CHUNK) {
-                flip(mem, from + (p - buf) + GRAIN / 2, p[GRAIN / 2]);
+            off_t at = from + (p - buf);
+
+            if (p - buf < CHUNK && !(self && is_ours(at))) {
+                flip(mem, at + GRAIN / 2, p[GRAIN / 2]);
                 n++;
             }
             p++;
@@ -75,20 +87,23 @@ static int flip_in(const char *pid)
     CHECK(mem >= 0 && maps);
     while (maps && fgets(line, sizeof line, maps))
         if (sscanf(line, "%lx-%lx %7s", &lo, &hi, perms) == 3 && !strncmp(perms, "rw", 2))
-            n += flip_between(mem, (off_t)lo, (off_t)hi);
+            n += flip_between(mem, (off_t)lo, (off_t)hi, !strcmp(pid, "self"));
     if (maps)
         fclose(maps);
     close(mem);
     return n;
 }
 
-/* Collective; rank 0 does it. */
+/* Collective; rank 0 does it, or who is an aggregator. */
 static void rot(const char *pid)
 {
+    int n = 0, all;
+
     MPI_Barrier(MPI_COMM_WORLD);
-    if (t_rank == 0)
-        CHECK(flip_in(pid) > 0);
-    MPI_Barrier(MPI_COMM_WORLD);
+    if (t_rank == 0 || !strcmp(pid, "self"))
+        n = flip_in(pid);
+    MPI_Allreduce(&n, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    CHECK(all > 0);
 }
 
 /* ---- what ranks do ---- */
@@ -118,9 +133,10 @@ static void sync_to(const char *level)
     OK(MPI_Info_free(&info));
 }
 
-/* The error names the file and the KiB. */
+/* The error names the file, whose path may be shortened, and the KiB. */
 static void names_it(int rc, const char *name)
 {
+    const char *file = strrchr(name, '/');
     char text[MPI_MAX_ERROR_STRING] = "", range[64];
     int len;
 
@@ -130,16 +146,17 @@ static void names_it(int rc, const char *name)
         return;
     CHECK(t_class(rc) == MPI_ERR_IO);
     MPI_Error_string(rc, text, &len);
-    if (!strstr(text, t_path(name)) || !strstr(text, range) || !strstr(text, "damaged in memory"))
+    if (!strstr(text, file) || !strstr(text, range) || !strstr(text, "damaged in memory"))
         fprintf(stderr, "rank %d: %s\n", t_rank, text);
-    CHECK(strstr(text, t_path(name)) && strstr(text, range) && strstr(text, "damaged in memory"));
+    CHECK(strstr(text, file) && strstr(text, range) && strstr(text, "damaged in memory"));
 }
 
 static void dirty(const char *name, const char *pid)
 {
     sync_to("staged");
     write_share();
-    OK(MPI_File_sync(fh));
+    if (strcmp(pid, "self"))
+        OK(MPI_File_sync(fh));
     rot(pid);
     sync_to("stored");
     names_it(MPI_File_sync(fh), name);
@@ -148,19 +165,34 @@ static void dirty(const char *name, const char *pid)
     t_same(name, image, SIZE, "what is left");
 }
 
-static void write_all(const char *name)
+static void read_it(const char *when)
 {
-    write_share();
-    OK(MPI_File_close(&fh));
-    t_same(name, image, SIZE, "what was written");
+    OK(MPI_File_read_at_all(fh, 0, got, SIZE, MPI_BYTE, MPI_STATUS_IGNORE));
+    t_equal(got, image, 0, SIZE, when);
 }
 
 static void read_all(const char *pid)
 {
     rot(pid);
-    OK(MPI_File_read_at_all(fh, 0, got, SIZE, MPI_BYTE, MPI_STATUS_IGNORE));
-    t_equal(got, image, 0, SIZE, "what was read");
+    read_it("what was read");
     OK(MPI_File_close(&fh));
+}
+
+/* What is clean an aggregator forgets with the sync. */
+static void clean(const char *pid)
+{
+    write_share();
+    OK(MPI_File_sync(fh));
+    read_it("what was read first");
+    memset(got, 0, SIZE);
+    read_all(pid);
+}
+
+static void write_all(const char *name)
+{
+    write_share();
+    OK(MPI_File_close(&fh));
+    t_same(name, image, SIZE, "what was written");
 }
 
 int main(int argc, char **argv)
@@ -177,6 +209,8 @@ int main(int argc, char **argv)
     OK(MPI_Info_free(&info));
     if (!strcmp(argv[3], "dirty"))
         dirty(name, argv[2]);
+    else if (!strcmp(argv[3], "clean"))
+        clean(argv[2]);
     else if (!strcmp(argv[3], "write"))
         write_all(name);
     else
