@@ -77,8 +77,7 @@ void zcache_hints_joined(ADIO_File fd, const struct zcache_wished *wished)
     decided(fd, "replay", replay,
             zcache_file_of(fd)->place.daemons ? in_use : "there is no daemon that could die");
     decided(fd, "on_daemon_loss", on_loss, why);
-    decided(fd, "checksum", checksum,
-            zcache_file_of(fd)->place.daemons ? in_use : "there is no daemon to send to");
+    decided(fd, "checksum", checksum, in_use);
 }
 
 static const char of_process[] =

@@ -235,7 +235,7 @@ static int new_group(struct zcache_attempt *a)
     a->g->write_back = f->settings.write_back;
     a->g->replay = replay(&f->settings, &place);
     a->g->on_daemon_loss = place.daemons ? f->settings.on_daemon_loss : ZC_LOSS_ERROR;
-    a->g->checksum = place.daemons ? f->settings.checksum : ZC_CHECKSUM_OFF;
+    a->g->checksum = f->settings.checksum;
     return 0;
 }
 

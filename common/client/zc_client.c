@@ -68,17 +68,31 @@ uint64_t zc_client_quiet(struct zc_client *c)
     return since ? zc_now() - since : 0;
 }
 
+static void give_up(struct zc_client *c, const char *why)
+{
+    if (c->failed || c->broken)
+        return;
+    c->failed = -ECONNRESET;
+    snprintf(c->dropped, sizeof c->dropped, "%s", why);
+}
+
 void zc_client_give_up(struct zc_client *c, const char *why)
 {
     struct zc_net *n = c->net;
 
     zc_lock_get(&n->lock);
-    if (!c->failed && !c->broken) {
-        c->failed = -ECONNRESET;
-        snprintf(c->dropped, sizeof c->dropped, "%s", why);
-    }
+    give_up(c, why);
     if (!c->broken)
         zc_net_look_now(n);
+    zc_lock_put(&n->lock);
+}
+
+void zc_net_give_up(struct zc_net *n, const char *why)
+{
+    zc_lock_get(&n->lock);
+    zc_list_each (&n->clients, cn)
+        give_up(zc_list_entry(cn, struct zc_client, link), why);
+    zc_net_look_now(n);
     zc_lock_put(&n->lock);
 }
 

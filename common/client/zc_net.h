@@ -37,6 +37,9 @@ struct zc_net_config {
 
 int zc_net_create(const struct zc_net_config *cfg, struct zc_net **out);
 void zc_net_destroy(struct zc_net *n); /* clients must be gone */
+/* The servers of all its clients are known to be gone: breaks these, as their deadlines would, also
+ * one that is being connected. */
+void zc_net_give_up(struct zc_net *n, const char *why);
 /* Messages that were thrown away: damaged, forged, or sent once more. */
 uint64_t zc_net_refused(struct zc_net *n);
 /* True when it was given up with a client that broke; clients need a new one. */

@@ -9,7 +9,7 @@
  *         |                              |
  *         +---------------+--------------+      zc_net_on_peer_error(), drive() when the endpoint
  *         |               |                     is unusable, DROPPED from the server or
- *         |   a deadline, |                     zc_client_give_up(): `failed`, and at the next look
+ *         |   a deadline, |                     zc_..._give_up(): `failed`, and at the next look
  *         |   or failed   v
  *         |            broken                   break_client(), sever(): no call can be started
  *         |               |                     any more; who posts is waited for

@@ -122,9 +122,13 @@ int zc_remote_connect(struct server *sv, const struct zc_addrfile *a, bool local
     s->here = s->host == sv->remote->host;
     snprintf(label, sizeof label, "zcached on %s (pid %ld)", a->host, a->pid);
     rc = open_net(sv->remote, a, sv->path, addr, len, &s->net);
+    if (rc == 0 && !past)
+        zc_remote_trying(sv, s, a->boot_id);
     if (rc == 0)
         rc = zc_client_connect_again(s->net, addr, len, &a->secret, label, past,
                                      patience(sv, a, past), &s->client);
+    if (s->net && !past)
+        zc_remote_tried(sv);
     if (rc == 0)
         zc_client_on_stored(s->client, zc_remote_stored, sv->remote);
     if (rc == -ESTALE || (rc == 0 && zc_client_boot_id(s->client) != a->boot_id))
@@ -153,14 +157,36 @@ static int check_provider(struct remote *r, const struct zc_addrfile *a, const c
                      path, a->provider, r->provider);
 }
 
-static int connect_one(struct server *sv, const struct zc_addrfile *a)
+/* It failed for the reason rc, and another daemon has been announced meanwhile: `a` is its. */
+static bool is_another_there(const struct server *sv, struct zc_addrfile *a, int rc)
+{
+    struct zc_addrfile next;
+    char text[ZC_TEXT_MAX];
+
+    snprintf(text, sizeof text, "%s", zc_error_text(rc));
+    if (zc_remote_find(sv, &next) == 0 && next.boot_id != a->boot_id) {
+        zc_warn("%s; trying the one that %s names now", text, sv->path);
+        *a = next;
+        return true;
+    }
+    zc_errorf(-rc, "%s", text);
+    return false;
+}
+
+/* A daemon that dies in this moment is waited for as long as the attempt takes, and no longer: who
+ * begins has nothing to lose yet, and most that do not answer are simply not there. */
+static int connect_one(struct server *sv, struct zc_addrfile *a)
 {
     struct remote *r = sv->remote;
+    uint64_t until = zc_now() + r->timeout_ns;
     struct session *s;
-    int rc = check_provider(r, a, sv->path);
+    int rc;
 
-    if (rc == 0)
-        rc = zc_remote_connect(sv, a, r->local, NULL, &s);
+    do {
+        rc = check_provider(r, a, sv->path);
+        if (rc == 0)
+            rc = zc_remote_connect(sv, a, r->local && zc_addrfile_is_near(a), NULL, &s);
+    } while (rc && zc_now() < until && is_another_there(sv, a, rc));
     return rc ? rc : zc_remote_server_up(sv, s);
 }
 
@@ -174,10 +200,12 @@ static int connect_all(struct remote *r)
         rc = zc_remote_find(&r->servers[i], &files[i]);
         r->local = r->local && zc_addrfile_is_near(&files[i]);
     }
+    if (rc == 0)
+        rc = zc_remote_watch_start(r); /* also over first sessions */
     for (uint32_t i = 0; rc == 0 && i < r->n; i++)
         rc = connect_one(&r->servers[i], &files[i]);
     free(files);
-    return rc ? rc : zc_remote_watch_start(r);
+    return rc;
 }
 
 /* ENOENT is for files that programs open: one of ours that is missing means no daemon. */

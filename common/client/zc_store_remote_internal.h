@@ -53,7 +53,7 @@ struct session {
     unsigned users;
 };
 
-enum server_state { SERVER_UP, SERVER_AWAY, SERVER_GONE };
+enum server_state { SERVER_NEW, SERVER_UP, SERVER_AWAY, SERVER_GONE };
 
 struct server {
     struct remote *remote; /* fixed, as are these: */
@@ -66,14 +66,15 @@ struct server {
 
     enum server_state state; /* the store's lock guards all from here */
     struct session *session; /* when it is up */
+    struct session *first;   /* that there may be, while it is new; it has no client yet */
     struct session *ending;  /* the one before, of a daemon that stops: says what it still stores */
     uint64_t sessions;       /* that there were */
     struct zc_past past;     /* the last one */
-    uint64_t boot_id;        /* its daemon's, as are these two */
+    uint64_t boot_id;        /* its daemon's, which is tried while it is new; as are these two */
     long pid;
     bool here;
     uint64_t shut_out; /* the daemon with this boot id writes nothing any more */
-    uint64_t since;    /* it is away, or gone */
+    uint64_t since;    /* it is away, or gone, or the first session is waited for */
     int rc;            /* why */
     char why[400];
     char tried[400]; /* what came of the last attempt to get another session */
@@ -170,6 +171,10 @@ int zc_remote_find(const struct server *sv, struct zc_addrfile *a);
 void zc_remote_session_free(struct session *s);
 
 /* ---- zc_store_remote_server.c ---- */
+/* The first session is waited for, with the daemon of that boot id, until zc_remote_tried(): when
+ * another one is announced meanwhile its endpoint is given up. */
+void zc_remote_trying(struct server *sv, struct session *s, uint64_t boot_id);
+void zc_remote_tried(struct server *sv);
 /* The first session; the keeper is started. */
 int zc_remote_server_up(struct server *sv, struct session *s);
 /* Somebody looks whether they are still there. */

@@ -1,7 +1,8 @@
 /* zc_store_remote_server.c - one daemon of a remote store: the session with it, and another one.
  *
- *     zc_remote_server_up()
+ *         NEW    zc_remote_trying(), zc_remote_tried()
  *          |
+ *          |    zc_remote_server_up()
  *          v    a call fails because the session is over, zc_remote_end(); or the watch
  *         UP -------------------------------------------------------------------------> AWAY
  *          ^    finds that it is, or that another daemon has the place of this one        |
@@ -19,6 +20,8 @@
  * another daemon by now, connects, and opens the files.  A server without an address file is gone
  * as soon as its session is over.
  *
+ * The first session is had by whoever makes the store, who waits for the time-out and no longer.
+ *
  * A daemon that is told to stop refuses calls, and writes back all that it has.  Its session stays
  * beside, to hear what is stored, until that is all or another session is there: so what nobody
  * keeps here is not taken for lost with it.
@@ -26,7 +29,8 @@
  * Reliable datagrams tell nothing of a peer that has died, and waiting for a deadline is long.  So
  * when nothing comes of a server to which something was sent, for most of a second, the watch, a
  * thread for all servers of a store, looks whether the address file is another daemon's, or that of
- * a process of this host that is not there any more.
+ * a process of this host that is not there any more.  When it is the first session that is quiet it
+ * looks for another daemon only: what is not running may be started again.
  */
 #include "config.h"
 
@@ -169,6 +173,11 @@ bool zc_remote_end(struct use *use, int rc)
 
 /* ---- the keeper ---- */
 
+static void another_has_its_place(const struct zc_addrfile *a, char *why, size_t len)
+{
+    snprintf(why, len, "another daemon has its place (pid %ld on %.60s)", a->pid, a->host);
+}
+
 /* Why the daemon of this session is not there any more; false: nobody knows. */
 static bool was_replaced(const struct server *sv, const struct session *s, char *why, size_t len)
 {
@@ -178,7 +187,7 @@ static bool was_replaced(const struct server *sv, const struct session *s, char 
     if (zc_addrfile_read(sv->path, &a))
         return false;
     if (a.boot_id != zc_client_boot_id(s->client)) {
-        snprintf(why, len, "another daemon has its place (pid %ld on %.60s)", a.pid, a.host);
+        another_has_its_place(&a, why, len);
         return true;
     }
     gethostname(host, sizeof host - 1);
@@ -199,6 +208,35 @@ static bool time_to_look(struct server *sv, uint64_t quiet)
         return false;
     sv->looked = now;
     return true;
+}
+
+/* Looks after the first session, which somebody waits for. */
+static void look_after_first(struct server *sv)
+{
+    struct remote *r = sv->remote;
+    struct zc_addrfile a;
+    struct session *s;
+    uint64_t quiet, boot_id;
+    char why[160];
+
+    zc_lock_get(&r->lock);
+    s = sv->state == SERVER_NEW ? sv->first : NULL;
+    quiet = zc_now() - sv->since;
+    boot_id = sv->boot_id;
+    if (s)
+        s->users++;
+    zc_lock_put(&r->lock);
+    if (!s)
+        return;
+    if (quiet > QUIET_MS * ZC_NS_PER_MS && time_to_look(sv, quiet) && zc_remote_find(sv, &a) == 0 &&
+        a.boot_id != boot_id) {
+        another_has_its_place(&a, why, sizeof why);
+        zc_net_give_up(s->net, why);
+    }
+    zc_lock_get(&r->lock);
+    s->users--;
+    pthread_cond_broadcast(&r->changed);
+    zc_lock_put(&r->lock);
 }
 
 /* Looks after the session that there is. */
@@ -358,8 +396,10 @@ static void *watch(void *store)
     struct remote *r = store;
 
     while (!stopped(r, LOOK_MS))
-        for (uint32_t i = 0; i < r->n; i++)
+        for (uint32_t i = 0; i < r->n; i++) {
+            look_after_first(&r->servers[i]);
             look_after(&r->servers[i]);
+        }
     return NULL;
 }
 
@@ -373,15 +413,37 @@ int zc_remote_watch_start(struct remote *r)
 
 /* ---- begin and end ---- */
 
+void zc_remote_trying(struct server *sv, struct session *s, uint64_t boot_id)
+{
+    zc_lock_get(&sv->remote->lock);
+    sv->first = s;
+    sv->boot_id = boot_id;
+    sv->since = zc_now();
+    zc_lock_put(&sv->remote->lock);
+}
+
+void zc_remote_tried(struct server *sv)
+{
+    struct remote *r = sv->remote;
+
+    zc_lock_get(&r->lock);
+    while (sv->first->users)
+        zc_cond_wait(&r->changed, &r->lock);
+    sv->first = NULL;
+    zc_lock_put(&r->lock);
+}
+
 int zc_remote_server_up(struct server *sv, struct session *s)
 {
     int rc = 0;
 
+    zc_lock_get(&sv->remote->lock);
     s->number = ++sv->sessions;
     s->users = 1;
     sv->session = s;
     sv->state = SERVER_UP;
     note_daemon(sv, s);
+    zc_lock_put(&sv->remote->lock);
     sv->identity = zc_client_identity(s->client);
     if (sv->path)
         rc = zc_thread_start(&sv->keeper, "zc-daemon", keep, sv);

@@ -38,7 +38,7 @@ enum {
     ZC_OPEN_PLACED = 16,     /* the block size is decided: the store is to take it */
     ZC_OPEN_THROUGH = 32,    /* what is written has to be in the file system on return */
     ZC_OPEN_BYPASS = 64,     /* a server that is lost for good is done without, where that can be */
-    ZC_OPEN_CHECKSUM = 1024, /* what moves to and from a server has checksums */
+    ZC_OPEN_CHECKSUM = 1024, /* what moves to and from a server, or is cached, has checksums */
     ZC_OPEN_ALL = 127 | ZC_OPEN_CHECKSUM,
 };
 

@@ -15,7 +15,8 @@ MECHANISMS = [
      ["unit/test_retain: strict_evicts_nothing, off_keeps_nothing",
       "unit/test_replay: strict_in_little_room"]),
     ("A daemon is found again, at its address, a new one, or a spare's, in less than two seconds",
-     ["unit/test_heal: started_again_during_calls", "daemon/test-heal.sh"]),
+     ["unit/test_heal: started_again_during_calls", "unit/test_first: silent_and_started_again",
+      "daemon/test-heal.sh"]),
     ("No request has an effect twice",
      ["unit/test_fence: late_messages_have_no_effect, transfers_are_cut_off"]),
     ("`zcache run` tells what the death of a daemon means for staged data",
@@ -37,7 +38,8 @@ MECHANISMS = [
     ("Checksums: a flipped bit is sent again, or told",
      ["unit/test_sums: flipped_in_a_write, flipped_in_a_read, wrong_in_a_message"]),
     ("Checksums: a bit that flips in a cache is read again, or told, and never written",
-     ["unit/test_page_sums: dirty_bytes_are_lost_and_not_written, seen_by_a_write_to_a_part, "
+     ["mpi/test-rotten.sh",
+      "unit/test_page_sums: dirty_bytes_are_lost_and_not_written, seen_by_a_write_to_a_part, "
       "seen_by_a_read, clean_bytes_come_anew"]),
     ("Nothing begins on what is being closed",
      ["unit/test_rpc: nothing_begins_on_what_is_being_closed"]),

@@ -157,7 +157,8 @@ class Page:
             "is there, and no bytes that\nnobody wrote.\n\n" + \
             rows(["promise", "promised", "seen", "cells"], promises) + \
             "\nAn open that is the first to meet a daemon, which dies in that moment, fails, " \
-            "whatever is\nstarted in its place: the column *handshake*.\n" \
+            "unless it still\nwaits for an answer when another one is announced: the column " \
+            "*handshake*.\n" \
             "\nCombinations without a meaning:\n\n" + \
             rows(["reason", "combinations"], [[why, n] for why, n in dropped.items()])
         bad = [r for r in self.matrix if r["violations"]]

@@ -1,0 +1,237 @@
+/* test_first.c - a daemon dies while the first session with it is being had: who is announced in
+ * its place, in the same address file, is gone to; where nobody is, the error and its time stay.
+ *
+ * Daemons are rigs, as in test_heal.c.  The moment is when the endpoint is opened: the address file
+ * has been read then, and nothing was sent.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "rig.h"
+#include "zc_addrfile.h"
+#include "zc_store_remote.h"
+#include "zc_tp_fault.h"
+
+enum { DAEMONS = 4, LONG_MS = 20000, SHORT_MS = 1000 };
+
+static struct rig rigs[DAEMONS];
+static struct zc_tp *endpoints[DAEMONS];
+static unsigned started; /* rigs, the last of which is announced */
+static struct zc_store *shared, *store;
+static char path[80];
+static void (*moment)(void); /* what happens then, once */
+static bool refuses;         /* what is sent from the endpoint that is opened next */
+static uint64_t took;        /* ns, to connect */
+
+static void announce(long pid)
+{
+    struct rig *r = &rigs[started - 1];
+    struct zc_addrfile a = {.protocol = ZC_PROTOCOL,
+                            .provider = "loop",
+                            .pid = pid,
+                            .boot_id = rig_boot_id,
+                            .secret = rig_secret,
+                            .root = "/"};
+
+    gethostname(a.host, sizeof a.host - 1);
+    memcpy(a.address, r->addr, r->addr_len);
+    a.address_len = r->addr_len;
+    ck_assert_int_eq(zc_addrfile_write(path, &a), 0);
+}
+
+static void start_as(long pid)
+{
+    rig_boot_id += 1000;
+    rig_secret.bytes[31]++; /* another one each time, as daemons have it */
+    rig_transport = zc_tp_fault_open;
+    rig_up(&rigs[started], NULL, borrow(shared));
+    endpoints[started++] = zc_tp_fault_last();
+    announce(pid);
+}
+
+static void start(void)
+{
+    start_as(getpid());
+}
+
+static void up(void)
+{
+    strcpy(path, "/tmp/zc-first-XXXXXX");
+    close(mkstemp(path));
+    ck_assert_int_eq(zc_store_mem_create(&shared), 0);
+    started = 0;
+    store = NULL;
+    start();
+}
+
+static void down(void)
+{
+    if (store)
+        zc_store_destroy(store);
+    for (unsigned i = 0; i < started; i++)
+        rig_down(&rigs[i]);
+    zc_store_destroy(shared);
+    unlink(path);
+}
+
+static int open_and(const struct zc_tp_config *cfg, struct zc_tp **out)
+{
+    void (*now)(void) = moment;
+    int rc;
+
+    moment = NULL;
+    refuses = false;
+    if (now)
+        now();
+    rc = zc_tp_fault_open(cfg, out);
+    if (rc == 0 && refuses)
+        zc_tp_fault_set(*out, ZC_TP_FAULT_SEND, ZC_TP_FAULT_BREAK, 1, UINT64_MAX);
+    return rc;
+}
+
+static int connect_when(void (*what)(void), uint64_t timeout_ms)
+{
+    struct zc_net_config cfg = {
+        .open_transport = open_and, .timeout_ms = timeout_ms, .name = "job"};
+    uint64_t began = zc_now();
+    int rc;
+
+    moment = what;
+    rc = zc_store_remote_create(path, &cfg, &store);
+    took = zc_now() - began;
+    ck_assert_ptr_null(moment);
+    return rc;
+}
+
+/* With the one that was started last. */
+static void goes_to_the_next(int rc)
+{
+    struct zc_net *net = rig_net(LONG_MS);
+    struct zc_client *c = rig_connect(&rigs[started - 1], net);
+
+    ck_assert_msg(rc == 0, "connect: %s", rc ? zc_error_text(rc) : "");
+    ck_assert_int_eq(zc_store_ping(store), 0);
+    ck_assert_uint_eq(rig_stat(c, "sessions"), 2); /* this one, too */
+    zc_client_disconnect(c);
+    zc_net_destroy(net);
+}
+
+static void silent(void)
+{
+    zc_tp_fault_kill(endpoints[started - 1]);
+}
+
+/* Who connects hears of it at once. */
+static void refusing(void)
+{
+    refuses = true;
+}
+
+static void silent_and_replaced(void)
+{
+    silent();
+    start();
+}
+
+static void refusing_and_replaced(void)
+{
+    refusing();
+    start();
+}
+
+static void silent_twice(void)
+{
+    silent();
+    start();
+    moment = silent_and_replaced;
+}
+
+/* By one that has ended meanwhile. */
+static void replaced_in_vain(void)
+{
+    silent();
+    start_as(1 << 30);
+}
+
+static void announced_again(void)
+{
+    silent();
+    announce(getpid());
+}
+
+START_TEST(silent_and_started_again)
+{
+    up();
+    goes_to_the_next(connect_when(silent_and_replaced, LONG_MS));
+    ck_assert_uint_lt(took, LONG_MS / 2 * ZC_NS_PER_MS);
+    down();
+}
+END_TEST
+
+START_TEST(refusing_and_started_again)
+{
+    up();
+    goes_to_the_next(connect_when(refusing_and_replaced, LONG_MS));
+    down();
+}
+END_TEST
+
+START_TEST(twice)
+{
+    up();
+    goes_to_the_next(connect_when(silent_twice, LONG_MS));
+    ck_assert_uint_eq(started, 3);
+    down();
+}
+END_TEST
+
+static void fails_as_ever(void (*what)(void))
+{
+    up();
+    ck_assert_int_eq(connect_when(what, SHORT_MS), -ETIMEDOUT);
+    ck_assert_msg(strstr(zc_error_text(-ETIMEDOUT), "no sign of life for 1.0 s"), "%s",
+                  zc_error_text(-ETIMEDOUT));
+    ck_assert_uint_ge(took, SHORT_MS * ZC_NS_PER_MS);
+    down();
+}
+
+START_TEST(and_nobody_comes)
+{
+    fails_as_ever(silent);
+}
+END_TEST
+
+START_TEST(and_nobody_comes_at_once)
+{
+    up();
+    ck_assert_int_eq(connect_when(refusing, LONG_MS), -EIO);
+    ck_assert_uint_lt(took, LONG_MS / 2 * ZC_NS_PER_MS);
+    down();
+}
+END_TEST
+
+START_TEST(and_who_comes_is_gone)
+{
+    fails_as_ever(replaced_in_vain);
+}
+END_TEST
+
+START_TEST(the_same_is_announced_again)
+{
+    fails_as_ever(announced_again);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("first");
+
+    zc_log_init(NULL);
+    CASE(s, "a successor", 60, silent_and_started_again, refusing_and_started_again, twice);
+    CASE(s, "none", 60, and_nobody_comes, and_nobody_comes_at_once, and_who_comes_is_gone,
+         the_same_is_announced_again);
+    return run_suite(s);
+}
