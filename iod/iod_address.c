@@ -23,6 +23,9 @@
 
 enum { ASK_MS = 3000 };
 
+/* Of the file that was there when the name was claimed; 0: none. */
+static uint64_t claimed;
+
 /* 0: it serves; -ESHUTDOWN: it is stopping, and may have bytes to write; else nobody answers who
  * knows its secret. */
 static int ask(const struct zc_addrfile *a)
@@ -107,6 +110,7 @@ int iod_address_claim(const struct zc_settings *s, bool *replaces)
     int rc;
 
     *replaces = false;
+    claimed = 0;
     if (lstat(path, &st) < 0 || (S_ISREG(st.st_mode) && st.st_size == 0))
         return 0; /* not there, or an empty one made to reserve the name */
     rc = zc_addrfile_read(path, &a);
@@ -115,7 +119,19 @@ int iod_address_claim(const struct zc_settings *s, bool *replaces)
                          "--address-file: %s exists and cannot be replaced (%s); remove it or "
                          "choose another name",
                          path, zc_error_text(rc));
+    claimed = a.boot_id;
     return claim_from(path, &a, replaces);
+}
+
+/* Another daemon may have been started since: who comes second does not take its clients away. */
+static int claim_again(const struct zc_settings *s)
+{
+    struct zc_addrfile a;
+    bool replaces;
+
+    if (zc_addrfile_read(s->address_file, &a) == 0 && a.boot_id == claimed)
+        return 0;
+    return iod_address_claim(s, &replaces);
 }
 
 static uint64_t hash(uint64_t h, const void *bytes, size_t n)
@@ -170,8 +186,10 @@ int iod_address_publish(const struct zc_settings *s, struct zc_server *server, u
         .secret = *secret,
         .munge = s->auth == ZC_AUTH_MUNGE,
     };
-    int rc = zc_server_address(server, a.address, &a.address_len);
+    int rc = claim_again(s);
 
+    if (rc == 0)
+        rc = zc_server_address(server, a.address, &a.address_len);
     if (rc == 0)
         rc = zc_server_local_address(server, a.local, &a.local_len);
     if (rc < 0)

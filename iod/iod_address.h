@@ -17,7 +17,7 @@ bool iod_address_was_bypassed(const struct zc_settings *s);
  * started again, or takes its place on another host, with the same address file and root. */
 uint64_t iod_address_identity(const struct zc_settings *s);
 
-/* Tells the world that the daemon is ready. */
+/* Tells the world that the daemon is ready.  -EBUSY: another one has done so since the claim. */
 int iod_address_publish(const struct zc_settings *s, struct zc_server *server, uint64_t boot_id,
                         const struct zc_secret *secret);
 

@@ -137,6 +137,7 @@ static bool copy_text(char *to, size_t cap, const char *s)
     return *s && (size_t)snprintf(to, cap, "%s", s) < cap;
 }
 
+enum { KEY_SHOWN = 16 };
 enum { PROTOCOL, PROVIDER, ADDRESS, HOST, PID, STARTED, BOOT, SECRET, ROOT, LOCAL, MUNGE, NKEYS };
 static const char *const keys[NKEYS] = {"protocol", "provider", "address", "host",
                                         "pid",      "started",  "boot",    "secret",
@@ -193,6 +194,15 @@ static int key_of(const char *name)
     return key;
 }
 
+/* What it may be the line of, and no more: not a secret that is written wrong. */
+static int bad_line(const char *path, const char *line)
+{
+    size_t word = strspn(line, "abcdefghijklmnopqrstuvwxyz_");
+
+    return zc_errorf(EINVAL, "%s: bad line \"%.*s\" in an address file", path,
+                     (int)(word < KEY_SHOWN ? word : KEY_SHOWN), line);
+}
+
 /* `text` is cut into lines.  All of it must be there. */
 static int parse_file(const char *path, char *text, struct zc_addrfile *a)
 {
@@ -207,7 +217,7 @@ static int parse_file(const char *path, char *text, struct zc_addrfile *a)
         int key;
 
         if (!value)
-            return zc_errorf(EINVAL, "%s: bad line \"%.80s\" in an address file", path, line);
+            return bad_line(path, line);
         *value++ = '\0';
         key = key_of(line);
         if (key == NKEYS)

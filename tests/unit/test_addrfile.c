@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "iod_address.h"
 #include "zc_addrfile.h"
 #include "zc_log.h"
 
@@ -250,6 +251,8 @@ START_TEST(test_refused)
     assert_unreadable(HEAD "pid 1\nboot 12\nroot /\n",
                       "%s: bad value \"boot 12\" in an address file");
     assert_unreadable(HEAD "pid 1\nhello\n" TAIL, "%s: bad line \"hello\" in an address file");
+    assert_unreadable(HEAD "pid 1\nsecret\t0123456789abcdef\n" TAIL,
+                      "%s: bad line \"secret\" in an address file");
     assert_unreadable(HEAD "pid 1\n" TAIL "x", "%s: the last line of the address file is cut off");
     save("0.addr", HEAD "pid 1\nlater thing\n" TAIL, strlen(HEAD "pid 1\nlater thing\n" TAIL));
     ck_assert_int_eq(zc_addrfile_read(path, &a), 0);
@@ -336,6 +339,26 @@ START_TEST(test_list)
 }
 END_TEST
 
+/* Two that are started at the same time both find nobody there. */
+START_TEST(test_second_of_two)
+{
+    static const unsigned char loopback[16] = {2, 0, 0x12, 0x34, 127, 0, 0, 1};
+    struct zc_settings s = {.address_file = path, .provider = "tcp;ofi_rxm", .root = "/"};
+    struct zc_secret secret = {{1}};
+    struct zc_addrfile first = sample, a;
+    bool replaces;
+
+    memcpy(first.address, loopback, sizeof loopback); /* of a host that cannot be asked */
+    first.address_len = sizeof loopback;
+    first.protocol = ZC_PROTOCOL;
+    ck_assert_int_eq(iod_address_claim(&s, &replaces), 0);
+    ck_assert_int_eq(zc_addrfile_write(path, &first), 0);
+    ck_assert_int_eq(iod_address_publish(&s, NULL, first.boot_id + 1, &secret), -EBUSY);
+    ck_assert_int_eq(zc_addrfile_read(path, &a), 0);
+    assert_same(&a, &first);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("addrfile");
@@ -356,6 +379,7 @@ int main(void)
     tcase_add_test(tc, test_remove);
     tcase_add_test(tc, test_reach);
     tcase_add_test(tc, test_list);
+    tcase_add_test(tc, test_second_of_two);
     suite_add_tcase(s, tc);
     srunner_run_all(r, CK_NORMAL);
     failed = srunner_ntests_failed(r);
