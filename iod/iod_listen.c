@@ -57,6 +57,14 @@ static int no_such(const char *listen, struct ifaddrs *list, const char *what)
                      listen, what, interfaces(list, names, sizeof names));
 }
 
+/* All addresses of the host at once, or of several hosts. */
+static bool is_many(const struct addrinfo *ai)
+{
+    uint32_t ip = ntohl(((const struct sockaddr_in *)(const void *)ai->ai_addr)->sin_addr.s_addr);
+
+    return ip == INADDR_ANY || ip == INADDR_BROADCAST || IN_MULTICAST(ip);
+}
+
 /* Whether an endpoint can be there. */
 static int check_own(const char *listen, const struct addrinfo *ai)
 {
@@ -81,7 +89,7 @@ static int look_up(const char *listen, struct ifaddrs *list)
 
     if (rc)
         return no_such(listen, list, "is neither an interface nor an IPv4 address or host name");
-    rc = check_own(listen, ai);
+    rc = is_many(ai) ? no_such(listen, list, "is not one address") : check_own(listen, ai);
     freeaddrinfo(ai);
     return rc;
 }

@@ -59,4 +59,7 @@ bad() { # WHERE PATTERN
     expect 1 "*--listen: $2*" "$zcached" "${opts[@]}" --address-file bad.addr --listen "$1"
 }
 bad nosuch0 '"nosuch0" is neither an interface nor an IPv4 address or host name; *here: *lo*'
+bad 0.0.0.0 '"0.0.0.0" is not one address; give *'
+bad 224.0.0.1 '"224.0.0.1" is not one address; give *'
+bad 255.255.255.255 '"255.255.255.255" is not one address; give *'
 bad 192.0.2.77 "192.0.2.77 is no address of this host*"
