@@ -108,7 +108,8 @@ void iod_process_ready(void)
 
 static int open_log(const char *path)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0644);
+    /* It names files of all who use the daemon. */
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0640);
 
     return fd < 0 ? zc_errorf(errno, "--log-file: cannot open %s: %s", path, strerror(errno)) : fd;
 }

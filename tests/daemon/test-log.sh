@@ -16,11 +16,12 @@ says() {
 # Each line has time, host, process and level.
 expect 2 "*--log: \"loud\" is not allowed; it takes error, warn, info, debug or trace*" "$zcached" --log loud \
     --address-file a "${opts[@]}"
-"$zcached" --address-file a "${opts[@]}" --log info --log-file log &
+(umask 022 && exec "$zcached" --address-file a "${opts[@]}" --log info --log-file log) &
 pid=$!
 cleanup_fn "kill -KILL $pid 2>/dev/null"
 wait_for 60 test -e a || fail "no daemon"
 says log "$pid" info ".*" || fail "$(cat log)"
+[[ $(stat -c %a log) == 640 ]] || fail "the log has mode $(stat -c %a log)" # names of others' files
 if grep -q debug: log; then fail "debug messages at level info"; fi
 
 # More, and less, while it runs.
