@@ -9,6 +9,7 @@
 
 _Static_assert(crypto_shorthash_KEYBYTES == sizeof((struct zc_seal_key *)0)->seal, "a key");
 _Static_assert(crypto_onetimeauth_KEYBYTES == sizeof((struct zc_seal_key *)0)->rest, "a key");
+_Static_assert(crypto_onetimeauth_BYTES == 16, "what zc_poly1305_fn writes");
 _Static_assert(crypto_shorthash_BYTES == ZC_SEAL_SIZE, "the size of a seal");
 
 void zc_seal_sum_default(unsigned char sum[crypto_onetimeauth_BYTES], const void *p, size_t len,
