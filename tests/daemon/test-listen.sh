@@ -56,7 +56,8 @@ starts 127.0.0.1 --config c.conf
 stops
 
 bad() { # WHERE PATTERN
-    expect 1 "*--listen: $2*" "$zcached" "${opts[@]}" --address-file bad.addr --listen "$1"
+    expect 1 "*--listen: $2*" timeout -k 5 30 "$zcached" "${opts[@]}" --address-file bad.addr \
+        --listen "$1"
 }
 bad nosuch0 '"nosuch0" is neither an interface nor an IPv4 address or host name; *here: *lo*'
 bad 0.0.0.0 '"0.0.0.0" is not one address; give *'
