@@ -71,7 +71,7 @@ wait_for 60 other_stored || fail "another file is not stored"
 answer
 wait "$flusher" || fail "flush: $(cat -A screen)"
 shown=$(tr '\r' '\n' <screen)
-[[ $shown == *$'left, nothing moves\e[K\n\e[K0: everything is written back'* ]] ||
+[[ $shown == *$'left'*$'\e[K\n\e[K0: everything is written back'* ]] ||
     fail "the line stays: $(cat -A screen)"
 wait_for 60 grep -q "root/slow/f: the store answers again, after [0-9]* s" 0.log ||
     fail "not said: $(cat 0.log)"
