@@ -15,7 +15,6 @@
 
 #include "iod_address.h"
 #include "iod_path.h"
-#include "zc_addrfile.h"
 #include "zc_client.h"
 #include "zc_log.h"
 #include "zc_lost_mark.h"
@@ -23,7 +22,7 @@
 
 enum { ASK_MS = 3000 };
 
-/* Of the file that was there when the name was claimed; 0: none. */
+/* Of the file that was there when the name was claimed, which is all that is replaced; 0: none. */
 static uint64_t claimed;
 
 /* 0: it serves; -ESHUTDOWN: it is stopping, and may have bytes to write; else nobody answers who
@@ -123,17 +122,6 @@ int iod_address_claim(const struct zc_settings *s, bool *replaces)
     return claim_from(path, &a, replaces);
 }
 
-/* Another daemon may have been started since: who comes second does not take its clients away. */
-static int claim_again(const struct zc_settings *s)
-{
-    struct zc_addrfile a;
-    bool replaces;
-
-    if (zc_addrfile_read(s->address_file, &a) == 0 && a.boot_id == claimed)
-        return 0;
-    return iod_address_claim(s, &replaces);
-}
-
 static uint64_t hash(uint64_t h, const void *bytes, size_t n)
 {
     const unsigned char *p = bytes;
@@ -173,8 +161,21 @@ uint64_t iod_address_identity(const struct zc_settings *s)
     return h;
 }
 
+/* Another daemon may have been started since the claim, and be gone already, or not: who comes
+ * second does not take its clients away. */
+int iod_address_put(const struct zc_settings *s, const struct zc_addrfile *a, bool *replaces)
+{
+    bool one_more;
+    int rc;
+
+    while ((rc = zc_addrfile_replace(s->address_file, a, claimed)) == -EBUSY &&
+           (rc = iod_address_claim(s, &one_more)) == 0)
+        *replaces |= one_more;
+    return rc;
+}
+
 int iod_address_publish(const struct zc_settings *s, struct zc_server *server, uint64_t boot_id,
-                        const struct zc_secret *secret)
+                        const struct zc_secret *secret, bool *replaces)
 {
     struct zc_addrfile a = {
         .protocol = ZC_PROTOCOL,
@@ -186,10 +187,8 @@ int iod_address_publish(const struct zc_settings *s, struct zc_server *server, u
         .secret = *secret,
         .munge = s->auth == ZC_AUTH_MUNGE,
     };
-    int rc = claim_again(s);
+    int rc = zc_server_address(server, a.address, &a.address_len);
 
-    if (rc == 0)
-        rc = zc_server_address(server, a.address, &a.address_len);
     if (rc == 0)
         rc = zc_server_local_address(server, a.local, &a.local_len);
     if (rc < 0)
@@ -199,5 +198,5 @@ int iod_address_publish(const struct zc_settings *s, struct zc_server *server, u
         return zc_errorf(EINVAL, "--provider: \"%s\" is too long", s->provider);
     if ((size_t)snprintf(a.root, sizeof a.root, "%s", s->root) >= sizeof a.root)
         return zc_errorf(ENAMETOOLONG, "--root: %.100s...: name too long", s->root);
-    return zc_addrfile_write(s->address_file, &a);
+    return iod_address_put(s, &a, replaces);
 }

@@ -2,6 +2,7 @@
 #ifndef IOD_ADDRESS_H
 #define IOD_ADDRESS_H
 
+#include "zc_addrfile.h"
 #include "zc_server.h"
 #include "zc_settings.h"
 
@@ -17,8 +18,12 @@ bool iod_address_was_bypassed(const struct zc_settings *s);
  * started again, or takes its place on another host, with the same address file and root. */
 uint64_t iod_address_identity(const struct zc_settings *s);
 
-/* Tells the world that the daemon is ready.  -EBUSY: another one has done so since the claim. */
+/* Tells the world that the daemon is ready.  -EBUSY: another one has done so since the claim.
+ * *replaces becomes true where the file is by now one of which the claim would say so. */
 int iod_address_publish(const struct zc_settings *s, struct zc_server *server, uint64_t boot_id,
-                        const struct zc_secret *secret);
+                        const struct zc_secret *secret, bool *replaces);
+
+/* The same with an address file that is made up. */
+int iod_address_put(const struct zc_settings *s, const struct zc_addrfile *a, bool *replaces);
 
 #endif

@@ -346,7 +346,7 @@ static int tell_ready(struct iod *d)
 
 static int announce(struct iod *d)
 {
-    int rc = iod_address_publish(&d->settings, d->server, d->boot_id, &d->secret);
+    int rc = iod_address_publish(&d->settings, d->server, d->boot_id, &d->secret, &d->replaces);
 
     if (rc < 0)
         return rc;

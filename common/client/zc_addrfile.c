@@ -81,33 +81,126 @@ static int write_all(int fd, const char *p, size_t n)
     return 0;
 }
 
-/* mkstemp() makes the file private, which it stays, unless there is no secret in it.  The temporary
- * name does not end in .addr, so zc_addrfile_list() never sees it. */
-int zc_addrfile_write(const char *path, const struct zc_addrfile *a)
+/* A new file beside `path`: temp[ZC_MAX_PATH] is its name, which does not end in .addr, so
+ * zc_addrfile_list() never sees it.  Returns a descriptor.  mkstemp() makes it private. */
+static int make_beside(const char *path, char *temp)
 {
-    char text[FILE_MAX], temp[ZC_MAX_PATH];
-    int n = print_file(a, text, sizeof text);
-    int fd, rc;
+    int fd;
 
-    if (n < 0)
-        return n;
-    if ((size_t)snprintf(temp, sizeof temp, "%s.XXXXXX", path) >= sizeof temp)
+    if ((size_t)snprintf(temp, ZC_MAX_PATH, "%s.XXXXXX", path) >= ZC_MAX_PATH)
         return zc_errorf(ENAMETOOLONG, "address file \"%.200s...\": name too long", path);
     fd = mkstemp(temp);
+    return fd >= 0 ? fd
+                   : zc_errorf(errno, "cannot create a file beside %s: %s", path, strerror(errno));
+}
+
+/* It stays private, unless there is no secret in it. */
+static int write_beside(const char *path, const struct zc_addrfile *a, char *temp)
+{
+    char text[FILE_MAX];
+    int n = print_file(a, text, sizeof text);
+    int fd = n < 0 ? n : make_beside(path, temp), rc;
+
     if (fd < 0)
-        return zc_errorf(errno, "cannot create a file beside %s: %s", path, strerror(errno));
+        return fd;
     rc = write_all(fd, text, (size_t)n);
     if (rc == 0 && a->munge && fchmod(fd, 0644) < 0)
         rc = -errno;
     if (close(fd) < 0 && rc == 0)
         rc = -errno;
+    if (rc == 0)
+        return 0;
+    unlink(temp);
+    return zc_errorf(-rc, "cannot write %s: %s", path, strerror(-rc));
+}
+
+static int cannot_write(const char *path, const char *temp)
+{
+    int err = errno;
+
+    unlink(temp);
+    return zc_errorf(err, "cannot write %s: %s", path, strerror(err));
+}
+
+int zc_addrfile_write(const char *path, const struct zc_addrfile *a)
+{
+    char temp[ZC_MAX_PATH];
+    int rc = write_beside(path, a, temp);
+
     if (rc == 0 && rename(temp, path) < 0)
-        rc = -errno;
-    if (rc < 0) {
+        rc = cannot_write(path, temp);
+    return rc;
+}
+
+static bool is_of(const char *path, uint64_t boot_id)
+{
+    struct zc_addrfile a;
+    struct stat st;
+
+    if (boot_id)
+        return zc_addrfile_read(path, &a) == 0 && a.boot_id == boot_id;
+    return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0;
+}
+
+/* Not over a file that has come meanwhile: -1 and EEXIST.  A link that NFS calls failed may have
+ * been made (its answer was lost), which the count of links tells: open(2). */
+static int give_name(const char *temp, const char *path)
+{
+    struct stat st;
+
+    if (link(temp, path) == 0 || (lstat(temp, &st) == 0 && st.st_nlink == 2)) {
         unlink(temp);
-        return zc_errorf(-rc, "cannot write %s: %s", path, strerror(-rc));
+        return 0;
     }
-    return 0;
+    if (errno != EEXIST && lstat(path, &st) < 0)
+        return rename(temp, path); /* a file system without links */
+    errno = EEXIST;
+    return -1;
+}
+
+/* Removes the file of `boot_id`, which was looked at, and no other that has come since: it is taken
+ * aside first, and given back when it is another one.  A third daemon that comes in between takes
+ * the name, then; who is second of two does not. */
+static int take_away(const char *path, uint64_t boot_id)
+{
+    char aside[ZC_MAX_PATH];
+    int fd = make_beside(path, aside);
+
+    if (fd < 0)
+        return fd;
+    close(fd);
+    if (rename(path, aside) < 0)
+        return errno == ENOENT ? unlink(aside) : cannot_write(path, aside);
+    if (is_of(aside, boot_id))
+        return unlink(aside);
+    if (give_name(aside, path) < 0)
+        unlink(aside);
+    return zc_errorf(EBUSY, "%s has become another daemon's", path);
+}
+
+int zc_addrfile_replace(const char *path, const struct zc_addrfile *a, uint64_t before)
+{
+    char temp[ZC_MAX_PATH];
+    int rc = write_beside(path, a, temp);
+    struct stat st;
+
+    while (rc == 0 && give_name(temp, path) < 0) {
+        if (errno != EEXIST)
+            return cannot_write(path, temp);
+        if (is_of(path, before))
+            rc = take_away(path, before);
+        else if (lstat(path, &st) == 0)
+            rc = zc_errorf(EBUSY, "%s is another daemon's", path);
+    }
+    if (rc < 0)
+        unlink(temp);
+    return rc;
+}
+
+void zc_addrfile_remove(const char *path, uint64_t boot_id)
+{
+    if (is_of(path, boot_id))
+        take_away(path, boot_id);
 }
 
 /* ---- reading ---- */
@@ -365,14 +458,6 @@ const void *zc_addrfile_address(const struct zc_addrfile *a, bool local, size_t 
     }
     *len = a->address_len;
     return a->address;
-}
-
-void zc_addrfile_remove(const char *path, uint64_t boot_id)
-{
-    struct zc_addrfile a;
-
-    if (zc_addrfile_read(path, &a) == 0 && a.boot_id == boot_id)
-        unlink(path);
 }
 
 /* ---- listing ---- */

@@ -44,7 +44,14 @@ struct zc_addrfile {
     char root[ZC_MAX_PATH];
 };
 
+/* Whatever is there. */
 int zc_addrfile_write(const char *path, const struct zc_addrfile *a);
+
+/* In the place of the file of boot id `before`, or with 0 of none and of an empty one.  -EBUSY:
+ * there is another, which stays.  It does not depend on locks, which not all shared directories
+ * have; of two that replace the same one at the same time, one does.  For a moment there is no
+ * file. */
+int zc_addrfile_replace(const char *path, const struct zc_addrfile *a, uint64_t before);
 
 /* -ENOENT, -EACCES, -EPERM (others may read it, or write it, or it is another user's), -EINVAL (not
  * such a file, or incomplete), explained by zc_errorf(). */
@@ -58,7 +65,7 @@ bool zc_addrfile_is_near(const struct zc_addrfile *a); /* it works */
  * this one.  `path`: the file's. */
 int zc_addrfile_check_reach(const char *path, const struct zc_addrfile *a);
 
-/* Removes the file if it still is the one of `boot_id`. */
+/* Removes the file if it still is the one of `boot_id`; no other that comes meanwhile. */
 void zc_addrfile_remove(const char *path, uint64_t boot_id);
 
 /* The address files named by ZCACHE_DAEMONS: files and directories (all "*.addr" in them,

@@ -2,8 +2,10 @@
 #include "config.h"
 
 #include <check.h>
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -277,6 +279,136 @@ START_TEST(test_remove)
 }
 END_TEST
 
+static int entries(void)
+{
+    DIR *d = opendir(dir);
+    int n = 0;
+
+    ck_assert_ptr_nonnull(d);
+    while (readdir(d))
+        n++;
+    closedir(d);
+    return n - 2;
+}
+
+static void assert_there(const struct zc_addrfile *want)
+{
+    struct zc_addrfile a;
+
+    ck_assert_int_eq(zc_addrfile_read(path, &a), 0);
+    assert_same(&a, want);
+    ck_assert_int_eq(entries(), 1); /* nothing else was left */
+}
+
+START_TEST(test_replace)
+{
+    struct zc_addrfile next = sample;
+
+    next.boot_id = 7;
+    save("0.addr", "", 0); /* reserved by mktemp */
+    ck_assert_int_eq(zc_addrfile_replace(path, &sample, 0), 0);
+    assert_there(&sample);
+    ck_assert_int_eq(zc_addrfile_replace(path, &next, 0), -EBUSY);
+    ck_assert_int_eq(zc_addrfile_replace(path, &next, sample.boot_id + 1), -EBUSY);
+    assert_there(&sample);
+    ck_assert_int_eq(zc_addrfile_replace(path, &next, sample.boot_id), 0);
+    assert_there(&next);
+    unlink(path);
+    ck_assert_int_eq(zc_addrfile_replace(path, &sample, next.boot_id), 0);
+    assert_there(&sample);
+    save("0.addr", "a note", 6);
+    ck_assert_int_eq(zc_addrfile_replace(path, &next, 0), -EBUSY);
+    ck_assert_int_eq(entries(), 1);
+}
+END_TEST
+
+/* One of two that start at the same time, over the file of one that is gone, or over none. */
+enum { ROUNDS = 400 };
+
+struct racer {
+    pthread_t thread;
+    pthread_barrier_t *line;
+    struct zc_addrfile a;
+    uint64_t before;
+    int rc;
+};
+
+static void *race(void *arg)
+{
+    struct racer *r = arg;
+
+    pthread_barrier_wait(r->line);
+    r->rc = zc_addrfile_replace(path, &r->a, r->before);
+    return NULL;
+}
+
+START_TEST(test_race)
+{
+    pthread_barrier_t line;
+    struct racer r[2];
+
+    for (int round = 0; round < ROUNDS; round++) {
+        unlink(path);
+        if (round % 2)
+            ck_assert_int_eq(zc_addrfile_write(path, &sample), 0);
+        pthread_barrier_init(&line, NULL, 2);
+        for (int i = 0; i < 2; i++) {
+            r[i] = (struct racer){.line = &line, .a = sample};
+            r[i].before = round % 2 ? sample.boot_id : 0;
+            r[i].a.boot_id = (uint64_t)i + 1;
+            ck_assert_int_eq(pthread_create(&r[i].thread, NULL, race, &r[i]), 0);
+        }
+        for (int i = 0; i < 2; i++)
+            pthread_join(r[i].thread, NULL);
+        pthread_barrier_destroy(&line);
+        ck_assert_msg((r[0].rc == 0) != (r[1].rc == 0), "round %d: %d and %d", round, r[0].rc,
+                      r[1].rc);
+        ck_assert_int_eq(r[r[0].rc == 0].rc, -EBUSY);
+        assert_there(&r[r[0].rc != 0].a);
+    }
+}
+END_TEST
+
+/* It ends while its successor starts: at any moment of that. */
+struct leaver {
+    pthread_t thread;
+    pthread_barrier_t *line;
+    int moment;
+};
+
+static void *leave(void *arg)
+{
+    struct leaver *l = arg;
+    struct stat st;
+
+    pthread_barrier_wait(l->line);
+    for (int i = 0; i < l->moment; i++)
+        ck_assert_int_eq(lstat(dir, &st), 0);
+    zc_addrfile_remove(path, sample.boot_id);
+    return NULL;
+}
+
+START_TEST(test_remove_not_the_next)
+{
+    pthread_barrier_t line;
+    struct leaver l = {.line = &line};
+    struct racer r = {.line = &line, .a = sample, .before = sample.boot_id};
+
+    r.a.boot_id = 1;
+    for (int round = 0; round < ROUNDS; round++) {
+        ck_assert_int_eq(zc_addrfile_write(path, &sample), 0);
+        pthread_barrier_init(&line, NULL, 2);
+        l.moment = round % 100;
+        ck_assert_int_eq(pthread_create(&l.thread, NULL, leave, &l), 0);
+        race(&r);
+        pthread_join(l.thread, NULL);
+        pthread_barrier_destroy(&line);
+        ck_assert_int_eq(r.rc, 0);
+        assert_there(&r.a);
+    }
+}
+END_TEST
+
 static void assert_list(const char *spec, const char *const *names)
 {
     char **paths;
@@ -344,8 +476,7 @@ START_TEST(test_second_of_two)
 {
     static const unsigned char loopback[16] = {2, 0, 0x12, 0x34, 127, 0, 0, 1};
     struct zc_settings s = {.address_file = path, .provider = "tcp;ofi_rxm", .root = "/"};
-    struct zc_secret secret = {{1}};
-    struct zc_addrfile first = sample, a;
+    struct zc_addrfile first = sample, second, a;
     bool replaces;
 
     memcpy(first.address, loopback, sizeof loopback); /* of a host that cannot be asked */
@@ -353,7 +484,9 @@ START_TEST(test_second_of_two)
     first.protocol = ZC_PROTOCOL;
     ck_assert_int_eq(iod_address_claim(&s, &replaces), 0);
     ck_assert_int_eq(zc_addrfile_write(path, &first), 0);
-    ck_assert_int_eq(iod_address_publish(&s, NULL, first.boot_id + 1, &secret), -EBUSY);
+    second = first;
+    second.boot_id++;
+    ck_assert_int_eq(iod_address_put(&s, &second, &replaces), -EBUSY);
     ck_assert_int_eq(zc_addrfile_read(path, &a), 0);
     assert_same(&a, &first);
 }
@@ -377,6 +510,9 @@ int main(void)
     tcase_add_test(tc, test_corrupted);
     tcase_add_test(tc, test_refused);
     tcase_add_test(tc, test_remove);
+    tcase_add_test(tc, test_replace);
+    tcase_add_test(tc, test_race);
+    tcase_add_test(tc, test_remove_not_the_next);
     tcase_add_test(tc, test_reach);
     tcase_add_test(tc, test_list);
     tcase_add_test(tc, test_second_of_two);
