@@ -154,6 +154,7 @@ struct zc_server {
     char host[256];
     uint64_t started;
 
+    uint64_t begun;          /* HELLOs */
     struct zc_list shaking;  /* struct zc_session: not accepted yet; the oldest first */
     struct zc_list sessions; /* struct zc_session */
     struct zc_list by_id[ZC_SERVER_BUCKETS];
@@ -266,6 +267,7 @@ enum zc_session_state {
 struct zc_session {
     struct zc_list link, hash;
     uint64_t id, client_id; /* the former is random */
+    uint64_t begun;         /* of all HELLOs, which it was */
     zc_peer peer;
     unsigned char *address; /* the client's */
     size_t address_len;

@@ -79,6 +79,7 @@ static struct zc_session *session_new(struct zc_server *s, const struct zc_msg *
     ss->server = s;
     ss->id = id;
     ss->client_id = m->client_id;
+    ss->begun = ++s->begun;
     ss->replaces = m->replaces;
     ss->replaces_client = m->replaces_client;
     ss->peer = peer;
@@ -369,7 +370,8 @@ void zc_session_followed(struct zc_server *s, uint64_t id)
 }
 
 /* Those in whose place this one has come: nobody waits for them any more, and an AUTH that was
- * delayed must not begin a session, in which accept_client() would end ours. */
+ * delayed must not begin a session, in which accept_client() would end ours.  One that is nobody's
+ * yet, as munge has not said whose, may be of somebody else: was_given_up() looks at it, then. */
 static void end_attempts_before(struct zc_session *ss)
 {
     zc_list_each (&ss->server->shaking, n) {
@@ -377,12 +379,30 @@ static void end_attempts_before(struct zc_session *ss)
 
         if (before == ss)
             return; /* what comes now is later */
-        if (before->client_id != ss->client_id || (before->cred && !zc_user_same(before, ss)) ||
+        if (before->client_id != ss->client_id || !zc_user_same(before, ss) ||
             (before->state != ZC_SESSION_SHAKING && before->state != ZC_SESSION_FOLLOWING))
             continue;
         before->state = ZC_SESSION_DEAD;
         ss->server->next_tick = 0;
     }
+}
+
+static bool is_later(const struct zc_session *of, const struct zc_session *ss)
+{
+    return of->begun > ss->begun && of->client_id == ss->client_id && zc_user_same(of, ss) &&
+           (of->state == ZC_SESSION_ALIVE || of->state == ZC_SESSION_FOLLOWING);
+}
+
+/* Its client has begun anew since, and got through. */
+static bool was_given_up(const struct zc_session *ss)
+{
+    zc_list_each (&ss->server->sessions, n)
+        if (is_later(zc_list_entry(n, struct zc_session, link), ss))
+            return true;
+    zc_list_each (&ss->server->shaking, n)
+        if (is_later(zc_list_entry(n, struct zc_session, link), ss))
+            return true;
+    return false;
 }
 
 void zc_session_known(struct zc_session *ss, uint64_t tag)
@@ -392,6 +412,11 @@ void zc_session_known(struct zc_session *ss, uint64_t tag)
 
     zc_shake_keys(&ss->shake, true, zc_tp_is_local(s->tp, ss->peer), &ss->keys);
     memset(&ss->shake, 0, sizeof ss->shake);
+    if (was_given_up(ss)) {
+        ss->state = ZC_SESSION_DEAD;
+        s->next_tick = 0;
+        return;
+    }
     end_attempts_before(ss);
     old = s->stopping ? NULL : find_replaced(ss);
     if (old)

@@ -265,22 +265,28 @@ END_TEST
 
 static struct raw raw;
 static char credential[ZC_MAX_CREDENTIAL];
-static struct zc_pledge pledge;
 
 /* R-HELLO has come: a credential for this handshake, by him. */
-static struct zc_msg raw_vouch(uid_t uid)
+static struct zc_msg vouch(struct raw *r, uid_t uid, char text[ZC_MAX_CREDENTIAL])
 {
-    ck_assert_int_eq(raw.last.status, 0);
-    ck_assert_msg(zc_shake_check_answer(&raw.shake, raw.bytes, raw.len), "the server's proof");
-    memcpy(pledge.said, raw.shake.said, sizeof pledge.said);
+    struct zc_pledge pledge;
+
+    ck_assert_int_eq(r->last.status, 0);
+    ck_assert_msg(zc_shake_check_answer(&r->shake, r->bytes, r->len), "the server's proof");
+    memcpy(pledge.said, r->shake.said, sizeof pledge.said);
     memset(pledge.key, 7, sizeof pledge.key);
     now_is = uid;
-    ck_assert_int_eq(zc_munge_vouch(&pledge, credential, sizeof credential), 0);
-    zc_shake_vouched(&raw.shake, pledge.key);
-    zc_shake_keys(&raw.shake, false, false, &raw.keys);
+    ck_assert_int_eq(zc_munge_vouch(&pledge, text, ZC_MAX_CREDENTIAL), 0);
+    zc_shake_vouched(&r->shake, pledge.key);
+    zc_shake_keys(&r->shake, false, false, &r->keys);
     return (struct zc_msg){.type = ZC_T_VOUCH,
-                           .session = raw.last.session,
-                           .credential = {credential, (uint32_t)strlen(credential)}};
+                           .session = r->last.session,
+                           .credential = {text, (uint32_t)strlen(text)}};
+}
+
+static struct zc_msg raw_vouch(uid_t uid)
+{
+    return vouch(&raw, uid, credential);
 }
 
 static void raw_begin(void)
@@ -444,6 +450,71 @@ START_TEST(sessions_of_others_stay)
 }
 END_TEST
 
+static void is_let_in(struct raw *r, const struct zc_msg *m)
+{
+    raw_call(r, m);
+    ck_assert_int_eq(r->last.type, ZC_T_VOUCH | ZC_REPLY);
+    ck_assert_int_eq(r->last.status, 0);
+}
+
+/* Nor a handshake that is not at its end, and so is nobody's yet. */
+START_TEST(handshakes_of_others_go_on)
+{
+    char hers[ZC_MAX_CREDENTIAL];
+    struct raw alice;
+    struct zc_msg m;
+
+    up();
+    raw_up(&alice, &rig);
+    alice.method = ZC_METHOD_MUNGE;
+    raw_greet(&alice, 60000, ZC_PROTOCOL);
+    raw_begin(); /* with the same client_id */
+    raw_greet(&raw, 60000, ZC_PROTOCOL);
+    m = raw_vouch(BOB);
+    is_let_in(&raw, &m);
+    m = vouch(&alice, ALICE, hers);
+    is_let_in(&alice, &m);
+    zc_tp_close(alice.tp);
+    zc_tp_close(raw.tp);
+    down();
+}
+END_TEST
+
+/* What munge says of the first attempt of a client comes when the second one has its session. */
+START_TEST(a_handshake_that_comes_late)
+{
+    char late[ZC_MAX_CREDENTIAL];
+    struct zc_msg m, before, ping = {.type = ZC_T_PING};
+    struct raw first;
+    struct user root;
+
+    up();
+    root = come(OWNER);
+    raw_up(&first, &rig);
+    first.method = ZC_METHOD_MUNGE;
+    raw_greet(&first, 60000, ZC_PROTOCOL);
+    before = vouch(&first, ALICE, late);
+    raw_begin();
+    raw_greet(&raw, 60000, ZC_PROTOCOL);
+    m = raw_vouch(ALICE);
+    is_let_in(&raw, &m);
+    raw_send(&first, &before);
+    WAIT_FOR(rig_stat(root.client, "handshakes") == 0);
+    ping.session = m.session;
+    raw_call(&raw, &ping);
+    ck_assert_int_eq(raw.last.type, ZC_T_PING | ZC_REPLY);
+    ck_assert_uint_eq(rig_stat(root.client, "sessions"), 2);
+    ck_assert_uint_eq(rig_stat(root.client, "sessions_opened"), 2);
+    while (zc_tp_progress(first.tp, 0) > 0)
+        ;
+    ck_assert_uint_eq(first.received, 1);
+    zc_tp_close(first.tp);
+    zc_tp_close(raw.tp);
+    go(&root);
+    down();
+}
+END_TEST
+
 /* Whatever sessions and spellings a user opens a file by: others can open theirs. */
 START_TEST(open_files_of_one_user_leave_memory_to_others)
 {
@@ -484,6 +555,7 @@ int main(void)
          what_concerns_all_is_for_the_owner, one_user_leaves_something_to_others,
          open_files_of_one_user_leave_memory_to_others, without_munged_it_says_so);
     CASE(s, "attackers", 60, another_method, auth_is_nothing, a_credential_is_of_one_handshake,
-         an_altered_credential, sessions_of_others_stay);
+         an_altered_credential, sessions_of_others_stay, handshakes_of_others_go_on,
+         a_handshake_that_comes_late);
     return run_suite(s);
 }
