@@ -17,7 +17,7 @@
  *
  * prints (norms and hints cut short):
  *
- *   btio 0.1.0, MPICH Version: 4.0.2
+ *   btio 0.2.0, MPICH Version: 4.0.2
  *     problem   class W: 24 x 24 x 24 points, 200 steps of 0.0008
  *     ranks     4, 2 x 2, peak memory 21.1 MiB
  *     file      ufs:/tmp/x, full, 21.1 MiB, 40 dumps, one in 5 steps

@@ -29,7 +29,7 @@
  *
  * prints (hints cut short):
  *
- *   simpario 0.1.0, MPICH Version: 4.0.2
+ *   simpario 0.2.0, MPICH Version: 4.0.2
  *     file      ufs:/tmp/x, 40 MiB, generation 1
  *     ranks     2, peak memory 19.6 MiB
  *     phases    20, record 1 MiB per rank, compute 50.00 ms (spin)
