@@ -18,6 +18,7 @@ times=() # ms
 # begin HOW TIMEOUT-MS: a program with daemons 0 and 1.
 begin() {
     rm -f stop root/f
+    : >out # that of the one before is not what is waited for
     "$zcheal" "$1" 0.addr,1.addr "$tmp/root/f" "$2" stop >out 2>err &
     program=$!
     rounds 2 || fail "$1: it does not begin: $(cat err)"

@@ -85,6 +85,7 @@ users() { # PROVIDER
 
     # What is cached, and not in the file yet, is for those who may open the file.
     mkfifo go."$1"
+    rm -f kept.out
     alice "$zcuser" cached "$one" "$tmp/root/kept" 0123456789 <go."$1" >kept.out 2>&1 &
     kept=$!
     exec 9>go."$1"
@@ -164,6 +165,7 @@ expect 1 "*may be written by others*" alice "$zcuser" ping "$tmp/forged.addr"
 
 # One user has a limit; without munged nobody comes, and it says why.
 mkfifo go
+rm -f kept.out
 alice "$zcuser" cached "$one" "$tmp/root/kept" 1 <go >kept.out 2>&1 &
 kept=$!
 exec 9>go
