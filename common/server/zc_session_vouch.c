@@ -51,7 +51,7 @@ static void read_credential(struct zc_work *w)
 static void refuse(struct zc_session *ss, const struct vouch *v)
 {
     zc_server_complain(ss->server, &ss->server->stats.handshakes_refused, v->text);
-    zc_audit_stranger(ss, v->text);
+    zc_audit_kept_out(ss, v->text);
     zc_session_answer(ss, v->tag, v->status, v->text);
 }
 
