@@ -113,6 +113,7 @@ int zc_remote_connect(struct server *sv, const struct zc_addrfile *a, bool local
     size_t len = local ? a->local_len : a->address_len;
     const void *addr = local ? a->local : a->address;
     char label[300], text[400];
+    bool trying = false;
     int rc;
 
     if (!s)
@@ -122,12 +123,14 @@ int zc_remote_connect(struct server *sv, const struct zc_addrfile *a, bool local
     s->here = s->host == sv->remote->host;
     snprintf(label, sizeof label, "zcached on %s (pid %ld)", a->host, a->pid);
     rc = open_net(sv->remote, a, sv->path, addr, len, &s->net);
-    if (rc == 0 && !past)
+    if (rc == 0 && !past) {
         zc_remote_trying(sv, s, a->boot_id);
+        trying = true;
+    }
     if (rc == 0)
         rc = zc_client_connect_again(s->net, addr, len, &a->secret, label, past,
                                      patience(sv, a, past), &s->client);
-    if (s->net && !past)
+    if (trying)
         zc_remote_tried(sv);
     if (rc == 0)
         zc_client_on_stored(s->client, zc_remote_stored, sv->remote);
