@@ -259,16 +259,18 @@ static int check_public(const char *path, const struct stat *st)
     return 0;
 }
 
-/* Whoever can read the secret, or has written the file, may be the daemon for us. */
+/* Whoever can read the secret, or has written the file, may be the daemon for us.  For root, too:
+ * what he has would go where another user says. */
 static int check_owner(const char *path, const struct stat *st, const char *text)
 {
     if (strstr(text, "\nmunge "))
         return check_public(path, st);
     if (st->st_uid != geteuid())
         return zc_errorf(EPERM,
-                         "%s belongs to another user (uid %ld): a daemon serves who started it; "
-                         "start one of your own",
-                         path, (long)st->st_uid);
+                         "%s belongs to another user (uid %ld): a daemon serves who started it%s",
+                         path, (long)st->st_uid,
+                         geteuid() == 0 ? ", and root is no exception: run this as that user"
+                                        : "; start one of your own");
     if (st->st_mode & (S_IRWXG | S_IRWXO))
         return zc_errorf(EPERM,
                          "%s may be read or written by others (mode %04o), and who has read its "
