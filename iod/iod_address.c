@@ -120,7 +120,9 @@ int iod_address_claim(const struct zc_settings *s, bool *replaces)
                          "choose another name",
                          path, zc_error_text(rc));
     claimed = a.boot_id;
-    return claim_from(path, &a, replaces);
+    rc = claim_from(path, &a, replaces);
+    zc_secret_forget(&a.secret);
+    return rc;
 }
 
 /* Another daemon may have been started since: who comes second does not take its clients away. */
@@ -129,7 +131,7 @@ static int claim_again(const struct zc_settings *s)
     struct zc_addrfile a;
     bool replaces;
 
-    if (zc_addrfile_read(s->address_file, &a) == 0 && a.boot_id == claimed)
+    if (zc_addrfile_look(s->address_file, &a) == 0 && a.boot_id == claimed)
         return 0;
     return iod_address_claim(s, &replaces);
 }
@@ -147,7 +149,7 @@ bool iod_address_was_bypassed(const struct zc_settings *s)
 {
     struct zc_addrfile a;
 
-    return zc_addrfile_read(s->address_file, &a) == 0 &&
+    return zc_addrfile_look(s->address_file, &a) == 0 &&
            zc_lost_mark_is_there(s->address_file, a.boot_id);
 }
 
@@ -183,7 +185,6 @@ int iod_address_publish(const struct zc_settings *s, struct zc_server *server, u
         .pid = getpid(),
         .started = zc_process_started(getpid()),
         .boot_id = boot_id,
-        .secret = *secret,
         .munge = s->auth == ZC_AUTH_MUNGE,
     };
     int rc = claim_again(s);
@@ -199,5 +200,8 @@ int iod_address_publish(const struct zc_settings *s, struct zc_server *server, u
         return zc_errorf(EINVAL, "--provider: \"%s\" is too long", s->provider);
     if ((size_t)snprintf(a.root, sizeof a.root, "%s", s->root) >= sizeof a.root)
         return zc_errorf(ENAMETOOLONG, "--root: %.100s...: name too long", s->root);
-    return zc_addrfile_write(s->address_file, &a);
+    a.secret = *secret;
+    rc = zc_addrfile_write(s->address_file, &a);
+    zc_secret_forget(&a.secret);
+    return rc;
 }

@@ -283,7 +283,10 @@ static int create_server(struct iod *d)
     };
     int rc = iod_listen_at(d->settings.listen, cfg.provider, d->address, &cfg.listen);
 
-    return rc ? rc : cannot_listen(&d->settings, zc_server_create(&cfg, &d->server));
+    if (rc == 0)
+        rc = cannot_listen(&d->settings, zc_server_create(&cfg, &d->server));
+    zc_secret_forget(&cfg.secret);
+    return rc;
 }
 
 static int start(struct iod *d)
@@ -350,6 +353,7 @@ static int announce(struct iod *d)
 {
     int rc = iod_address_publish(&d->settings, d->server, d->boot_id, &d->secret);
 
+    zc_secret_forget(&d->secret); /* the server has its own */
     if (rc < 0)
         return rc;
     iod_lost_published(&d->given_up, d->replaces);

@@ -63,6 +63,7 @@ static int print_file(const struct zc_addrfile *a, char *buf, size_t len)
                  a->protocol, a->provider, hex, a->host, a->pid, a->started, a->boot_id,
                  a->local_len ? "local " : "", local, a->local_len ? "\n" : "",
                  a->munge ? "munge" : "secret", secret, a->root);
+    zc_forget(secret, sizeof secret);
     return (size_t)n < len ? n : zc_errorf(EINVAL, "an address file would be too long");
 }
 
@@ -81,23 +82,20 @@ static int write_all(int fd, const char *p, size_t n)
     return 0;
 }
 
-/* mkstemp() makes the file private, which it stays, unless there is no secret in it.  The temporary
- * name does not end in .addr, so zc_addrfile_list() never sees it. */
-int zc_addrfile_write(const char *path, const struct zc_addrfile *a)
+/* mkstemp() makes the file private, which it stays, unless `all` may read it.  The temporary name
+ * does not end in .addr, so zc_addrfile_list() never sees it. */
+static int replace(const char *path, const char *text, size_t n, bool all)
 {
-    char text[FILE_MAX], temp[ZC_MAX_PATH];
-    int n = print_file(a, text, sizeof text);
+    char temp[ZC_MAX_PATH];
     int fd, rc;
 
-    if (n < 0)
-        return n;
     if ((size_t)snprintf(temp, sizeof temp, "%s.XXXXXX", path) >= sizeof temp)
         return zc_errorf(ENAMETOOLONG, "address file \"%.200s...\": name too long", path);
     fd = mkstemp(temp);
     if (fd < 0)
         return zc_errorf(errno, "cannot create a file beside %s: %s", path, strerror(errno));
-    rc = write_all(fd, text, (size_t)n);
-    if (rc == 0 && a->munge && fchmod(fd, 0644) < 0)
+    rc = write_all(fd, text, n);
+    if (rc == 0 && all && fchmod(fd, 0644) < 0)
         rc = -errno;
     if (close(fd) < 0 && rc == 0)
         rc = -errno;
@@ -108,6 +106,16 @@ int zc_addrfile_write(const char *path, const struct zc_addrfile *a)
         return zc_errorf(-rc, "cannot write %s: %s", path, strerror(-rc));
     }
     return 0;
+}
+
+int zc_addrfile_write(const char *path, const struct zc_addrfile *a)
+{
+    char text[FILE_MAX];
+    int n = print_file(a, text, sizeof text), rc;
+
+    rc = n < 0 ? n : replace(path, text, (size_t)n, a->munge);
+    zc_forget(text, sizeof text);
+    return rc;
 }
 
 /* ---- reading ---- */
@@ -307,12 +315,11 @@ static ssize_t slurp(const char *path, char *buf, size_t cap, struct stat *st)
     return (ssize_t)len;
 }
 
-int zc_addrfile_read(const char *path, struct zc_addrfile *out)
+/* `text` has room for FILE_MAX bytes. */
+static int read_file(const char *path, char *text, struct zc_addrfile *a)
 {
-    struct zc_addrfile a = {0};
-    char text[FILE_MAX];
     struct stat st;
-    ssize_t n = slurp(path, text, sizeof text, &st);
+    ssize_t n = slurp(path, text, FILE_MAX, &st);
     int rc;
 
     if (n == -EFBIG)
@@ -322,10 +329,28 @@ int zc_addrfile_read(const char *path, struct zc_addrfile *out)
     if (n < 0)
         return zc_errorf((int)-n, "cannot read %s: %s", path, strerror((int)-n));
     rc = check_owner(path, &st, text);
-    if (rc == 0)
-        rc = parse_file(path, text, &a);
+    return rc ? rc : parse_file(path, text, a);
+}
+
+int zc_addrfile_read(const char *path, struct zc_addrfile *out)
+{
+    struct zc_addrfile a = {0};
+    char text[FILE_MAX];
+    int rc = read_file(path, text, &a);
+
     if (rc == 0)
         *out = a;
+    zc_secret_forget(&a.secret);
+    zc_forget(text, sizeof text);
+    return rc;
+}
+
+int zc_addrfile_look(const char *path, struct zc_addrfile *out)
+{
+    int rc = zc_addrfile_read(path, out);
+
+    if (rc == 0)
+        zc_secret_forget(&out->secret);
     return rc;
 }
 
@@ -373,7 +398,7 @@ void zc_addrfile_remove(const char *path, uint64_t boot_id)
 {
     struct zc_addrfile a;
 
-    if (zc_addrfile_read(path, &a) == 0 && a.boot_id == boot_id)
+    if (zc_addrfile_look(path, &a) == 0 && a.boot_id == boot_id)
         unlink(path);
 }
 

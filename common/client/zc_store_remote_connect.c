@@ -163,15 +163,17 @@ static int check_provider(struct remote *r, const struct zc_addrfile *a, const c
 /* It failed for the reason rc, and another daemon has been announced meanwhile: `a` is its. */
 static bool is_another_there(const struct server *sv, struct zc_addrfile *a, int rc)
 {
-    struct zc_addrfile next;
+    struct zc_addrfile next = {0};
     char text[ZC_TEXT_MAX];
 
     snprintf(text, sizeof text, "%s", zc_error_text(rc));
     if (zc_remote_find(sv, &next) == 0 && next.boot_id != a->boot_id) {
         zc_warn("%s; trying the one that %s names now", text, sv->path);
         *a = next;
+        zc_secret_forget(&next.secret);
         return true;
     }
+    zc_secret_forget(&next.secret);
     zc_errorf(-rc, "%s", text);
     return false;
 }
@@ -207,6 +209,8 @@ static int connect_all(struct remote *r)
         rc = zc_remote_watch_start(r); /* also over first sessions */
     for (uint32_t i = 0; rc == 0 && i < r->n; i++)
         rc = connect_one(&r->servers[i], &files[i]);
+    if (files)
+        zc_forget(files, r->n * sizeof *files);
     free(files);
     return rc;
 }

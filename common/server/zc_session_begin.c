@@ -392,7 +392,7 @@ void zc_session_known(struct zc_session *ss, uint64_t tag)
 
     ss->known = true;
     zc_shake_keys(&ss->shake, true, zc_tp_is_local(s->tp, ss->peer), &ss->keys);
-    memset(&ss->shake, 0, sizeof ss->shake);
+    zc_forget(&ss->shake, sizeof ss->shake);
     end_attempts_before(ss);
     old = s->stopping ? NULL : find_replaced(ss);
     if (old)

@@ -77,7 +77,7 @@ static void was_read(struct zc_server *s, struct zc_notice *n)
     }
     s->vouches--;
     zc_cred_free(v->cred);
-    memset(&v->pledge, 0, sizeof v->pledge);
+    zc_forget(v, sizeof *v);
     free(v);
 }
 

@@ -147,6 +147,7 @@ static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *c
     r->views.limit = rig_views;
     s.views = &r->views;
     ck_assert_int_eq(zc_server_create(&s, &r->server), 0);
+    zc_secret_forget(&s.secret);
     r->addr_len = sizeof r->addr;
     ck_assert_int_eq(zc_server_address(r->server, r->addr, &r->addr_len), 0);
     ck_assert_int_eq(pthread_create(&r->thread, NULL, rig_main, r), 0);

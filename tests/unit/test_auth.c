@@ -14,6 +14,7 @@
 #include "iod_poly1305.h"
 #include "raw_peer.h"
 #include "rig.h"
+#include "traces.h"
 #include "zc_box.h"
 #include "zc_net_internal.h"
 #include "zc_tp_local.h"
@@ -54,6 +55,34 @@ static void settle(struct raw *r)
     while (zc_tp_progress(r->tp, 0) > 0)
         ;
 }
+
+/* ---- afterwards ---- */
+
+/* Neither freed memory nor stacks have secrets and keys when those are gone who had them. */
+START_TEST(nothing_is_left_of_secrets_and_keys)
+{
+    struct trace secret, key, said;
+
+    if (!TRACES_CAN_BE_SEEN) {
+        puts("skipped: what is left of secrets, which a sanitizer's memory is too large for");
+        return;
+    }
+    ck_assert_int_eq(zc_secret_make(&rig_secret), 0);
+    secret = trace_of(rig_secret.bytes);
+    up();
+    key = trace_of(owner->keys.ours.rest);
+    said = trace_of(owner->shake.said);
+    ck_assert_uint_ge(traces(&secret), 3); /* ours, the server's, the client's */
+    ck_assert_uint_ge(traces(&key), 2);
+    ck_assert_uint_ge(traces(&said), 1);
+    down();
+    zc_secret_forget(&rig_secret);
+    ck_assert_uint_eq(traces(&secret), 0);
+    ck_assert_uint_eq(traces(&key), 0);
+    ck_assert_uint_eq(traces(&said), 0);
+    ck_assert_int_eq(zc_secret_make(&rig_secret), 0);
+}
+END_TEST
 
 /* ---- the handshake ---- */
 
@@ -976,5 +1005,6 @@ int main(void)
          a_daemons_seal_is_the_same, a_libcrypto_that_does_harm_is_known,
          keys_are_of_a_session_and_a_direction, a_seal_needs_both_keys,
          parts_of_messages_are_no_message);
+    CASE(s, "afterwards", 60, nothing_is_left_of_secrets_and_keys);
     return run_suite(s);
 }
