@@ -48,10 +48,12 @@ from here; if it runs no more, remove the file*" "$zcached" "${opts[@]}" --addre
 if ! grep -q 'define HAVE_LIBCRYPTO 1' "$build/config.h"; then
     sums=without
     sums_with "libsodium: it was built without libcrypto"
+    ! readelf -d "$zcached" | grep 'NEEDED.*libcrypto' || fail "it needs libcrypto all the same"
 elif [[ $(uname -m) == ppc* ]] && grep -q 'CVE-2023-6129' 0.log; then
     sums=without
 else
     sums=with
+    [[ $("$build/config.status" --config) != *--with-libcrypto=no* ]] || fail "it has libcrypto"
     sums_with "libcrypto 3\.[0-9.]+"
 fi
 stops
