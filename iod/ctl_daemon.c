@@ -94,7 +94,7 @@ static bool address_file_is_current(const struct ctl_daemon *d)
 {
     struct zc_addrfile a;
 
-    return zc_addrfile_read(d->path, &a) == 0 && a.boot_id == d->addr.boot_id;
+    return zc_addrfile_look(d->path, &a) == 0 && a.boot_id == d->addr.boot_id;
 }
 
 static uint64_t now_ms(void)

@@ -119,7 +119,9 @@ int iod_address_claim(const struct zc_settings *s, bool *replaces)
                          "choose another name",
                          path, zc_error_text(rc));
     claimed = a.boot_id;
-    return claim_from(path, &a, replaces);
+    rc = claim_from(path, &a, replaces);
+    zc_secret_forget(&a.secret);
+    return rc;
 }
 
 static uint64_t hash(uint64_t h, const void *bytes, size_t n)
@@ -135,7 +137,7 @@ bool iod_address_was_bypassed(const struct zc_settings *s)
 {
     struct zc_addrfile a;
 
-    return zc_addrfile_read(s->address_file, &a) == 0 &&
+    return zc_addrfile_look(s->address_file, &a) == 0 &&
            zc_lost_mark_is_there(s->address_file, a.boot_id);
 }
 
@@ -184,7 +186,6 @@ int iod_address_publish(const struct zc_settings *s, struct zc_server *server, u
         .pid = getpid(),
         .started = zc_process_started(getpid()),
         .boot_id = boot_id,
-        .secret = *secret,
         .munge = s->auth == ZC_AUTH_MUNGE,
     };
     int rc = zc_server_address(server, a.address, &a.address_len);
@@ -198,5 +199,8 @@ int iod_address_publish(const struct zc_settings *s, struct zc_server *server, u
         return zc_errorf(EINVAL, "--provider: \"%s\" is too long", s->provider);
     if ((size_t)snprintf(a.root, sizeof a.root, "%s", s->root) >= sizeof a.root)
         return zc_errorf(ENAMETOOLONG, "--root: %.100s...: name too long", s->root);
-    return iod_address_put(s, &a, replaces);
+    a.secret = *secret;
+    rc = iod_address_put(s, &a, replaces);
+    zc_secret_forget(&a.secret);
+    return rc;
 }

@@ -33,7 +33,7 @@ static bool is_replaced(const struct iod_lost *l)
     struct zc_addrfile a;
 
     return __atomic_load_n(&l->published, __ATOMIC_ACQUIRE) &&
-           zc_addrfile_read(l->address_file, &a) == 0 && a.boot_id != l->boot_id;
+           zc_addrfile_look(l->address_file, &a) == 0 && a.boot_id != l->boot_id;
 }
 
 static void end(const char *why) __attribute__((noreturn));

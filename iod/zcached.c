@@ -66,6 +66,7 @@ struct iod {
     bool replayed; /* nothing of an earlier daemon is in the journal only */
     bool replaces; /* a daemon that may be alive: iod_lost_published() */
     struct iod_lost given_up;
+    char sums[ZC_TEXT_MAX]; /* what makes those of seals, and why no other */
 
     /* The signal thread looks at the cache, which is NULL when the main thread destroys it, and
      * both write to the terminal. */
@@ -282,7 +283,10 @@ static int create_server(struct iod *d)
     };
     int rc = iod_listen_at(d->settings.listen, cfg.provider, d->address, &cfg.listen);
 
-    return rc ? rc : cannot_listen(&d->settings, zc_server_create(&cfg, &d->server));
+    if (rc == 0)
+        rc = cannot_listen(&d->settings, zc_server_create(&cfg, &d->server));
+    zc_secret_forget(&cfg.secret);
+    return rc;
 }
 
 static int start(struct iod *d)
@@ -341,6 +345,7 @@ static int tell_ready(struct iod *d)
             iod_listen_text(address, len, text, sizeof text),
             local_len ? " and a local socket" : "",
             d->settings.auth == ZC_AUTH_MUNGE ? ", for all users" : "", d->boot_id);
+    zc_info("seals are made with %s", d->sums);
     return 0;
 }
 
@@ -348,6 +353,7 @@ static int announce(struct iod *d)
 {
     int rc = iod_address_publish(&d->settings, d->server, d->boot_id, &d->secret, &d->replaces);
 
+    zc_secret_forget(&d->secret); /* the server has its own */
     if (rc < 0)
         return rc;
     iod_lost_published(&d->given_up, d->replaces);
@@ -410,12 +416,16 @@ static void cleanup(struct iod *d, int rc)
     remove_files(d);
 }
 
-static void choose_sum(void)
+/* What is said of it waits until there is the log. */
+static void choose_sum(struct iod *d)
 {
     zc_poly1305_fn *fn = iod_poly1305();
+    char name[64];
 
     if (fn)
         zc_seal_sum_with(fn);
+    snprintf(d->sums, sizeof d->sums, "%s%s", fn ? "" : "libsodium: ",
+             fn ? iod_poly1305_name(name, sizeof name) : zc_error_text(ENOSYS));
 }
 
 static int run(struct iod *d)
@@ -425,7 +435,7 @@ static int run(struct iod *d)
     int rc;
 
     iod_process_raise_limits();
-    choose_sum();
+    choose_sum(d);
     if (d->settings.auth == ZC_AUTH_MUNGE)
         iod_process_drop_powers();
     /* glibc gives threads a heap each, and what one has freed no other one uses: megabytes of a

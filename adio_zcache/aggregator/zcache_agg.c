@@ -116,6 +116,7 @@ static int endpoint_make(struct zcache_item *i, const void *key)
         return rc;
     cfg.secret = e->secret;
     rc = zc_server_create(&cfg, &e->server);
+    zc_secret_forget(&cfg.secret);
     if (rc)
         return rc;
     rc = zc_thread_start(&e->thread, "zc-aggregator", serve, e);
@@ -133,6 +134,7 @@ static void endpoint_unmake(struct zcache_item *i)
     zc_server_stop(e->server);
     pthread_join(e->thread, NULL);
     zc_server_destroy(e->server);
+    zc_secret_forget(&e->secret);
 }
 
 static const struct zcache_kind endpoint_kind = {

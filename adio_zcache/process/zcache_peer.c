@@ -136,13 +136,18 @@ static int peer_make(struct zcache_item *i, const void *key)
     if (rc < 0)
         return rc;
     memcpy(&secret, (const char *)k->way + len, sizeof secret);
-    return zc_client_connect_again(((struct endpoint *)e)->net, k->way, len, &secret, k->label,
-                                   k->past, 0, &((struct peer *)i)->client);
+    rc = zc_client_connect_again(((struct endpoint *)e)->net, k->way, len, &secret, k->label,
+                                 k->past, 0, &((struct peer *)i)->client);
+    zc_secret_forget(&secret);
+    return rc;
 }
 
 static void peer_unmake(struct zcache_item *i)
 {
-    zc_client_disconnect(((struct peer *)i)->client);
+    struct peer *p = (struct peer *)i;
+
+    zc_client_disconnect(p->client);
+    zc_forget(p->way, sizeof p->way);
 }
 
 static const struct zcache_kind peer_kind = {

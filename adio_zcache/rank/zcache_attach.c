@@ -25,6 +25,7 @@
 #include "zc_cache.h"
 #include "zc_log.h"
 #include "zc_options.h"
+#include "zc_shake.h"
 #include "zcache_attach.h"
 #include "zcache_attempt.h"
 #include "zcache_file.h"
@@ -94,6 +95,8 @@ static int tell(ADIO_File fd, const struct zcache_opening *me, int root, void *b
         rc = zcache_outcome_mpi(MPI_Bcast(card, (int)n, MPI_BYTE, root, fd->comm));
     if (rc == 0)
         rc = zcache_group_of_card(card, n, me->dev, out);
+    if (card && card != bytes)
+        zc_forget(card, n);
     if (card != bytes)
         free(card);
     zcache_outcome_set(&o, rc);
@@ -137,6 +140,8 @@ static int known(ADIO_File fd, const struct zcache_opening *o, struct zcache_gro
         rc = zcache_outcome_bcast(&told, first, fd->comm);
         if (rc == 0)
             rc = tell(fd, o, first, card, len, out);
+        if (card)
+            zc_forget(card, len);
         free(card);
     }
     if (rc == 0 && mine && *out != mine)
@@ -180,6 +185,8 @@ static int leave_card(struct zcache_attempt *a, uint64_t replaces, struct met *m
         zcache_group_sit(a->g, seat);
     if (opened)
         zc_store_close_file(opened, ZC_LEVEL_VISIBLE);
+    if (card)
+        zc_forget(card, len);
     free(card);
     m->ours = seat;
     m->theirs = rc == 0 && found.bytes;
@@ -206,6 +213,8 @@ static int meet(struct zcache_attempt *a, uint64_t replaces, struct met *m,
         rc = zc_errorf(-m->rc, "%s", m->text);
     if (rc == 0 && m->theirs)
         rc = tell(a->fd, a->o, root, theirs, m->len, out);
+    if (theirs)
+        zc_forget(theirs, m->len);
     free(theirs);
     return rc;
 }
@@ -376,8 +385,7 @@ int zcache_detach(ADIO_File fd, int flushed)
     if (f->agg)
         zcache_agg_put(f->agg);
     f->agg = NULL;
-    free(f->owners);
-    f->owners = NULL;
+    zcache_file_forget_owners(f);
     zcache_group_put(f->group);
     f->group = NULL;
     return rc;

@@ -223,7 +223,10 @@ static void close_there(struct zcache_attempt *a, const struct zcache_entry *e)
 void zcache_attempt_end(struct zcache_attempt *a)
 {
     free(a->ranks);
+    if (a->all)
+        zc_forget(a->all, a->f->nowners * sizeof *a->all);
     free(a->all);
+    zc_forget(&a->entry, sizeof a->entry);
     a->ranks = NULL;
     a->all = NULL;
 }
@@ -246,8 +249,7 @@ void zcache_attempt_undo(struct zcache_attempt *a)
     if (f->agg)
         zcache_agg_put(f->agg);
     f->agg = NULL;
-    free(f->owners);
-    f->owners = NULL;
+    zcache_file_forget_owners(f);
     zcache_group_put(f->group);
     f->group = NULL;
 }

@@ -249,8 +249,10 @@ static int ask_daemons(const struct zcache_file *f, struct level *l)
         rc = zc_errorf(ENOMEM, "no memory for an address file");
     for (int i = 0; rc == 0 && i < n; i++) {
         rc = zc_addrfile_read(paths[i], a);
-        if (rc == 0)
+        if (rc == 0) {
             rc = ask_at(f, a, paths[i], l);
+            zc_secret_forget(&a->secret);
+        }
     }
     free(a);
     free(paths);

@@ -33,6 +33,14 @@ struct zcache_file *zcache_file_get(ADIO_File fd)
     return f;
 }
 
+void zcache_file_forget_owners(struct zcache_file *f)
+{
+    if (f->owners)
+        zc_forget(f->owners, f->nowners * sizeof *f->owners);
+    free(f->owners);
+    f->owners = NULL;
+}
+
 void zcache_file_free(ADIO_File fd)
 {
     struct zcache_file *f = fd->fs_ptr;
@@ -43,7 +51,7 @@ void zcache_file_free(ADIO_File fd)
     zc_coord_destroy(f->coord);
     zcache_measure_free(f->measure);
     zc_settings_free(&f->settings);
-    free(f->owners);
+    zcache_file_forget_owners(f);
     free(f->path);
     free(f);
     fd->fs_ptr = NULL;

@@ -54,6 +54,8 @@ static inline struct zcache_file *zcache_file_of(ADIO_File fd)
 /* The driver's part of a file handle, made at the first call; NULL: no memory. */
 struct zcache_file *zcache_file_get(ADIO_File fd);
 void zcache_file_free(ADIO_File fd);
+/* What is known of its owners, with their secrets; none is left. */
+void zcache_file_forget_owners(struct zcache_file *f);
 
 /* Path and store of the file, for a rank that needs them; 0 or a negative errno, explained.  Calls
  * MPI. */

@@ -7,6 +7,7 @@
 
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zc_shake.h"
 #include "zcache_finalize.h"
 #include "zcache_group.h"
 #include "zcache_network.h"
@@ -43,6 +44,7 @@ static void group_free(struct zcache_group *g)
         zc_info("taking a card back: %s", zc_error_text(rc));
     if (g->store)
         zcache_store_put(g->store, false);
+    zc_forget(g->owners, g->nowners * sizeof *g->owners);
     free(g->owners);
     free(g);
 }

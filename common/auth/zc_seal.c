@@ -40,6 +40,7 @@ static void seal(unsigned char out[ZC_SEAL_SIZE], const unsigned char *msg, size
     memcpy(both, msg, ZC_SEAL_BRIEF);
     sum_with(both + ZC_SEAL_BRIEF, msg + ZC_SEAL_BRIEF, n - ZC_SEAL_BRIEF, key->rest);
     crypto_shorthash(out, both, sizeof both, key->seal);
+    sodium_memzero(both + ZC_SEAL_BRIEF, sizeof both - ZC_SEAL_BRIEF); /* two give the key away */
 }
 
 void zc_seal_put(const struct zc_keys *k, void *msg, size_t len)
@@ -53,11 +54,14 @@ bool zc_seal_check(const struct zc_keys *k, const void *msg, size_t len)
 {
     const unsigned char *p = msg;
     unsigned char right[ZC_SEAL_SIZE];
+    bool same;
 
     if (len < ZC_HEADER_SIZE + ZC_SEAL_SIZE)
         return false;
     seal(right, p, len, k->brief, &k->theirs);
-    return sodium_memcmp(right, p + len - ZC_SEAL_SIZE, sizeof right) == 0;
+    same = sodium_memcmp(right, p + len - ZC_SEAL_SIZE, sizeof right) == 0;
+    sodium_memzero(right, sizeof right);
+    return same;
 }
 
 bool zc_lanes_take(struct zc_lanes *l, uint64_t tag)

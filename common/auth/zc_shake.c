@@ -19,6 +19,11 @@ static void prepare(void)
         zc_debug("sodium_init failed");
 }
 
+void zc_forget(void *p, size_t len)
+{
+    sodium_memzero(p, len);
+}
+
 /* ---- random numbers ---- */
 
 static int fill(void *buf, size_t len, const char *what)
@@ -82,14 +87,17 @@ void zc_shake_answer(struct zc_shake *s, void *reply, size_t len)
 bool zc_shake_check_answer(struct zc_shake *s, const void *reply, size_t len)
 {
     unsigned char proof[ZC_PROOF_SIZE];
+    bool right;
 
     if (len < ZC_PROOF_SIZE)
         return false;
     hash(proof, s->said, "server", reply, len - ZC_PROOF_SIZE);
-    if (sodium_memcmp(proof, (const unsigned char *)reply + len - ZC_PROOF_SIZE, sizeof proof))
-        return false;
-    hash(s->said, s->said, "reply", reply, len);
-    return true;
+    right =
+        sodium_memcmp(proof, (const unsigned char *)reply + len - ZC_PROOF_SIZE, sizeof proof) == 0;
+    sodium_memzero(proof, sizeof proof); /* it would be taken from anybody */
+    if (right)
+        hash(s->said, s->said, "reply", reply, len);
+    return right;
 }
 
 void zc_shake_prove(const struct zc_shake *s, unsigned char proof[ZC_PROOF_SIZE])
@@ -100,9 +108,12 @@ void zc_shake_prove(const struct zc_shake *s, unsigned char proof[ZC_PROOF_SIZE]
 bool zc_shake_check_proof(const struct zc_shake *s, const void *proof, size_t len)
 {
     unsigned char right[ZC_PROOF_SIZE];
+    bool same;
 
     zc_shake_prove(s, right);
-    return len == sizeof right && sodium_memcmp(right, proof, sizeof right) == 0;
+    same = len == sizeof right && sodium_memcmp(right, proof, sizeof right) == 0;
+    sodium_memzero(right, sizeof right);
+    return same;
 }
 
 void zc_shake_vouched(struct zc_shake *s, const unsigned char key[32])

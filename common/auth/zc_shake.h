@@ -33,6 +33,10 @@ struct zc_secret {
     unsigned char bytes[ZC_SECRET_SIZE];
 };
 
+/* Overwrites what is not needed any more, a secret, a key, or what keys are made of: before its
+ * memory is freed, or its function returns. */
+void zc_forget(void *p, size_t len);
+
 /* A new one, random.  0 or a negative errno, explained. */
 int zc_secret_make(struct zc_secret *out);
 void zc_secret_forget(struct zc_secret *s);

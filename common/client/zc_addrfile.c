@@ -63,6 +63,7 @@ static int print_file(const struct zc_addrfile *a, char *buf, size_t len)
                  a->protocol, a->provider, hex, a->host, a->pid, a->started, a->boot_id,
                  a->local_len ? "local " : "", local, a->local_len ? "\n" : "",
                  a->munge ? "munge" : "secret", secret, a->root);
+    zc_forget(secret, sizeof secret);
     return (size_t)n < len ? n : zc_errorf(EINVAL, "an address file would be too long");
 }
 
@@ -101,9 +102,12 @@ static int write_beside(const char *path, const struct zc_addrfile *a, char *tem
     int n = print_file(a, text, sizeof text);
     int fd = n < 0 ? n : make_beside(path, temp), rc;
 
-    if (fd < 0)
+    if (fd < 0) {
+        zc_forget(text, sizeof text);
         return fd;
+    }
     rc = write_all(fd, text, (size_t)n);
+    zc_forget(text, sizeof text);
     if (rc == 0 && a->munge && fchmod(fd, 0644) < 0)
         rc = -errno;
     if (close(fd) < 0 && rc == 0)
@@ -138,7 +142,7 @@ static bool is_of(const char *path, uint64_t boot_id)
     struct stat st;
 
     if (boot_id)
-        return zc_addrfile_read(path, &a) == 0 && a.boot_id == boot_id;
+        return zc_addrfile_look(path, &a) == 0 && a.boot_id == boot_id;
     return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0;
 }
 
@@ -352,16 +356,18 @@ static int check_public(const char *path, const struct stat *st)
     return 0;
 }
 
-/* Whoever can read the secret, or has written the file, may be the daemon for us. */
+/* Whoever can read the secret, or has written the file, may be the daemon for us.  For root, too:
+ * what he has would go where another user says. */
 static int check_owner(const char *path, const struct stat *st, const char *text)
 {
     if (strstr(text, "\nmunge "))
         return check_public(path, st);
     if (st->st_uid != geteuid())
         return zc_errorf(EPERM,
-                         "%s belongs to another user (uid %ld): a daemon serves who started it; "
-                         "start one of your own",
-                         path, (long)st->st_uid);
+                         "%s belongs to another user (uid %ld): a daemon serves who started it%s",
+                         path, (long)st->st_uid,
+                         geteuid() == 0 ? ", and root is no exception: run this as that user"
+                                        : "; start one of your own");
     if (st->st_mode & (S_IRWXG | S_IRWXO))
         return zc_errorf(EPERM,
                          "%s may be read or written by others (mode %04o), and who has read its "
@@ -398,12 +404,11 @@ static ssize_t slurp(const char *path, char *buf, size_t cap, struct stat *st)
     return (ssize_t)len;
 }
 
-int zc_addrfile_read(const char *path, struct zc_addrfile *out)
+/* `text` has room for FILE_MAX bytes. */
+static int read_file(const char *path, char *text, struct zc_addrfile *a)
 {
-    struct zc_addrfile a = {0};
-    char text[FILE_MAX];
     struct stat st;
-    ssize_t n = slurp(path, text, sizeof text, &st);
+    ssize_t n = slurp(path, text, FILE_MAX, &st);
     int rc;
 
     if (n == -EFBIG)
@@ -413,10 +418,28 @@ int zc_addrfile_read(const char *path, struct zc_addrfile *out)
     if (n < 0)
         return zc_errorf((int)-n, "cannot read %s: %s", path, strerror((int)-n));
     rc = check_owner(path, &st, text);
-    if (rc == 0)
-        rc = parse_file(path, text, &a);
+    return rc ? rc : parse_file(path, text, a);
+}
+
+int zc_addrfile_read(const char *path, struct zc_addrfile *out)
+{
+    struct zc_addrfile a = {0};
+    char text[FILE_MAX];
+    int rc = read_file(path, text, &a);
+
     if (rc == 0)
         *out = a;
+    zc_secret_forget(&a.secret);
+    zc_forget(text, sizeof text);
+    return rc;
+}
+
+int zc_addrfile_look(const char *path, struct zc_addrfile *out)
+{
+    int rc = zc_addrfile_read(path, out);
+
+    if (rc == 0)
+        zc_secret_forget(&out->secret);
     return rc;
 }
 

@@ -56,6 +56,9 @@ int zc_addrfile_replace(const char *path, const struct zc_addrfile *a, uint64_t 
 /* -ENOENT, -EACCES, -EPERM (others may read it, or write it, or it is another user's), -EINVAL (not
  * such a file, or incomplete), explained by zc_errorf(). */
 int zc_addrfile_read(const char *path, struct zc_addrfile *out);
+/* The same without the secret, for who only wants to know whose file it is. Of who reads the secret
+ * it is to be forgotten (zc_secret_forget()). */
+int zc_addrfile_look(const char *path, struct zc_addrfile *out);
 
 /* The address to use, of *len bytes, inside `a`: the local one where it is wanted and works. */
 const void *zc_addrfile_address(const struct zc_addrfile *a, bool local, size_t *len);

@@ -160,7 +160,7 @@ static int vouch(struct zc_client *c, const struct zc_msg *reply, uint64_t patie
         rc = ask(c, &m, NULL, patience_ms);
     }
     zc_secret_forget(&key);
-    memset(&p, 0, sizeof p);
+    zc_forget(&p, sizeof p);
     if (rc == 0)
         zc_net_accepted(c, reply);
     return rc;
@@ -201,6 +201,8 @@ static int hello(struct zc_client *c, const struct zc_past *past, uint64_t patie
 static void client_free(struct zc_client *c)
 {
     zc_secret_forget(&c->secret);
+    zc_forget(&c->shake, sizeof c->shake);
+    zc_forget(&c->keys, sizeof c->keys);
     zc_client_views_free(c);
     pthread_cond_destroy(&c->installed);
     zc_lock_destroy(&c->view_lock);

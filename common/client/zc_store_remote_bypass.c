@@ -119,7 +119,7 @@ static bool is_dead(const struct server *sv)
 static bool has_stopped(const struct server *sv, uint64_t boot_id)
 {
     struct zc_addrfile a;
-    int rc = zc_addrfile_read(sv->path, &a);
+    int rc = zc_addrfile_look(sv->path, &a);
 
     return rc == -ENOENT || (rc == 0 && a.boot_id != boot_id);
 }

@@ -113,6 +113,7 @@ int zc_remote_connect(struct server *sv, const struct zc_addrfile *a, bool local
     size_t len = local ? a->local_len : a->address_len;
     const void *addr = local ? a->local : a->address;
     char label[300], text[400];
+    bool trying = false;
     int rc;
 
     if (!s)
@@ -122,12 +123,14 @@ int zc_remote_connect(struct server *sv, const struct zc_addrfile *a, bool local
     s->here = s->host == sv->remote->host;
     snprintf(label, sizeof label, "zcached on %s (pid %ld)", a->host, a->pid);
     rc = open_net(sv->remote, a, sv->path, addr, len, &s->net);
-    if (rc == 0 && !past)
+    if (rc == 0 && !past) {
         zc_remote_trying(sv, s, a->boot_id);
+        trying = true;
+    }
     if (rc == 0)
         rc = zc_client_connect_again(s->net, addr, len, &a->secret, label, past,
                                      patience(sv, a, past), &s->client);
-    if (s->net && !past)
+    if (trying)
         zc_remote_tried(sv);
     if (rc == 0)
         zc_client_on_stored(s->client, zc_remote_stored, sv->remote);
@@ -160,15 +163,17 @@ static int check_provider(struct remote *r, const struct zc_addrfile *a, const c
 /* It failed for the reason rc, and another daemon has been announced meanwhile: `a` is its. */
 static bool is_another_there(const struct server *sv, struct zc_addrfile *a, int rc)
 {
-    struct zc_addrfile next;
+    struct zc_addrfile next = {0};
     char text[ZC_TEXT_MAX];
 
     snprintf(text, sizeof text, "%s", zc_error_text(rc));
     if (zc_remote_find(sv, &next) == 0 && next.boot_id != a->boot_id) {
         zc_warn("%s; trying the one that %s names now", text, sv->path);
         *a = next;
+        zc_secret_forget(&next.secret);
         return true;
     }
+    zc_secret_forget(&next.secret);
     zc_errorf(-rc, "%s", text);
     return false;
 }
@@ -204,6 +209,8 @@ static int connect_all(struct remote *r)
         rc = zc_remote_watch_start(r); /* also over first sessions */
     for (uint32_t i = 0; rc == 0 && i < r->n; i++)
         rc = connect_one(&r->servers[i], &files[i]);
+    if (files)
+        zc_forget(files, r->n * sizeof *files);
     free(files);
     return rc;
 }

@@ -53,6 +53,8 @@ static void seat_free(struct seat *s)
         return;
     free(s->path);
     free(s->job);
+    if (s->card)
+        zc_forget(s->card, s->len);
     free(s->card);
     free(s);
 }
@@ -175,6 +177,8 @@ static uint64_t leave_again(const struct seat *s, const struct use *use)
             "%s: it was opened anew while its daemon was away; opens by other communicators may "
             "find either",
             s->path);
+    if (theirs.bytes)
+        zc_forget(theirs.bytes, theirs.len);
     free(theirs.bytes);
     return number;
 }

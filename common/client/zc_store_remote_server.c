@@ -184,7 +184,7 @@ static bool was_replaced(const struct server *sv, const struct session *s, char 
     struct zc_addrfile a;
     char host[256] = "";
 
-    if (zc_addrfile_read(sv->path, &a))
+    if (zc_addrfile_look(sv->path, &a))
         return false;
     if (a.boot_id != zc_client_boot_id(s->client)) {
         another_has_its_place(&a, why, len);
@@ -233,6 +233,7 @@ static void look_after_first(struct server *sv)
         another_has_its_place(&a, why, sizeof why);
         zc_net_give_up(s->net, why);
     }
+    zc_secret_forget(&a.secret); /* where there is one */
     zc_lock_get(&r->lock);
     s->users--;
     pthread_cond_broadcast(&r->changed);
@@ -311,6 +312,7 @@ static bool heal(struct server *sv)
 
     if (rc == 0)
         rc = zc_remote_connect(sv, &a, r->local && zc_addrfile_is_near(&a), &past, &s);
+    zc_secret_forget(&a.secret);
     if (rc) {
         zc_lock_get(&r->lock);
         snprintf(sv->tried, sizeof sv->tried, "%s", zc_error_text(rc));

@@ -1,32 +1,78 @@
 /* zc_audit.c - who did what, in the log at level info. */
 #include "config.h"
 
+#include <arpa/inet.h>
 #include <inttypes.h>
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "zc_audit.h"
 #include "zc_cred.h"
 #include "zc_log.h"
 #include "zc_server_internal.h"
+#include "zc_text.h"
 
-enum { MINUTE_S = 60, LINE = 1024 };
+enum { MINUTE_S = 60, LINE = 1000 /* the log adds "audit: " and has 1024 */, WHO = 256 };
 
 static const char *const names[ZC_AUDIT_CAUSES] = {
-    [ZC_AUDIT_BEGINS] = "clients that began", [ZC_AUDIT_ENDS] = "clients that ended",
-    [ZC_AUDIT_STRANGER] = "strangers",        [ZC_AUDIT_DOES] = "requests",
+    [ZC_AUDIT_BEGINS] = "clients that began",          [ZC_AUDIT_ENDS] = "clients that ended",
+    [ZC_AUDIT_KEPT_OUT] = "clients that were refused", [ZC_AUDIT_DOES] = "requests",
     [ZC_AUDIT_REFUSED] = "refused requests",
 };
 
-/* ---- lines ---- */
+/* ---- how often ---- */
+
+/* The place of `whom` among `n`, by hash, or that of all for whom there is none. */
+static struct zc_audit_count *find(struct zc_audit_count *counts, unsigned n, const char *whom,
+                                   struct zc_audit_count *others)
+{
+    unsigned first = (unsigned)(zc_pool_key_of(whom, strlen(whom)) % n);
+
+    for (unsigned i = 0; i < n; i++) {
+        struct zc_audit_count *c = &counts[(first + i) % n];
+
+        if (!*c->whom)
+            snprintf(c->whom, sizeof c->whom, "%s", whom);
+        if (!strcmp(c->whom, whom))
+            return c;
+    }
+    return others;
+}
+
+/* Whether one more line may be said; it is counted. */
+static bool may_say(struct zc_audit *a, const char *whom, bool proven, enum zc_audit_cause cause)
+{
+    struct zc_audit_count *c = proven ? find(a->users, ZC_AUDIT_USERS, whom, &a->other_users)
+                                      : find(a->hosts, ZC_AUDIT_HOSTS, whom, &a->other_hosts);
+
+    if (c->causes[cause].said >= (unsigned)(proven ? ZC_AUDIT_LINES : ZC_AUDIT_HOST_LINES)) {
+        c->causes[cause].left_out++;
+        return false;
+    }
+    c->causes[cause].said++;
+    return true;
+}
+
+static void say_rest(struct zc_audit_count *counts, unsigned n, const char *others)
+{
+    for (unsigned k = 0; k < n; k++) {
+        for (int i = 0; i < ZC_AUDIT_CAUSES; i++)
+            if (counts[k].causes[i].left_out)
+                zc_info("audit: %u more %s, of %s", counts[k].causes[i].left_out, names[i],
+                        others ? others : counts[k].whom);
+        memset(&counts[k], 0, sizeof counts[k]);
+    }
+}
 
 void zc_audit_rest(struct zc_audit *a)
 {
-    for (int i = 0; i < ZC_AUDIT_CAUSES; i++) {
-        if (a->causes[i].left_out)
-            zc_info("audit: %u more %s", a->causes[i].left_out, names[i]);
-        a->causes[i].said = a->causes[i].left_out = 0;
-    }
+    say_rest(a->users, ZC_AUDIT_USERS, NULL);
+    say_rest(&a->other_users, 1, "other users");
+    say_rest(a->hosts, ZC_AUDIT_HOSTS, NULL);
+    say_rest(&a->other_hosts, 1, "other hosts");
 }
 
 void zc_audit_tick(struct zc_audit *a, uint64_t now)
@@ -37,23 +83,21 @@ void zc_audit_tick(struct zc_audit *a, uint64_t now)
     a->since = now;
 }
 
-void zc_audit(struct zc_audit *a, enum zc_audit_cause cause, const char *fmt, ...)
+void zc_audit(struct zc_audit *a, const char *whom, bool proven, enum zc_audit_cause cause,
+              const char *fmt, ...)
 {
     char line[LINE];
     va_list ap;
 
-    if (a->causes[cause].said >= ZC_AUDIT_LINES) {
-        a->causes[cause].left_out++;
+    if (!may_say(a, whom, proven, cause))
         return;
-    }
-    a->causes[cause].said++;
     va_start(ap, fmt);
-    vsnprintf(line, sizeof line, fmt, ap);
+    zc_text_vformat(line, sizeof line, sizeof line, fmt, ap);
     va_end(ap);
     zc_info("audit: %s", line);
 }
 
-/* ---- sessions ---- */
+/* ---- who ---- */
 
 static bool on(const struct zc_session *ss)
 {
@@ -65,36 +109,73 @@ static const char *way(struct zc_session *ss)
     return zc_tp_is_local(ss->server->tp, ss->peer) ? "a local socket" : "the fabric";
 }
 
-/* By what we know it. */
-static const char *proof(const struct zc_session *ss, char *buf, size_t len)
+/* The host that it wants its answer at. */
+static void name_host(struct zc_session *ss, char *buf, size_t len)
 {
-    if (!ss->cred)
-        return "its secret";
-    snprintf(buf, len, "munge, as user %u", (unsigned)ss->cred->uid);
-    return buf;
+    const struct sockaddr_in6 *six = (const void *)ss->address;
+    const struct sockaddr_in *four = (const void *)ss->address;
+    char text[INET6_ADDRSTRLEN] = "without an IP address";
+
+    if (zc_tp_is_local(ss->server->tp, ss->peer))
+        snprintf(text, sizeof text, "%s", "of this daemon");
+    else if (ss->address_len == sizeof *four && four->sin_family == AF_INET)
+        inet_ntop(AF_INET, &four->sin_addr, text, sizeof text);
+    else if (ss->address_len == sizeof *six && six->sin6_family == AF_INET6)
+        inet_ntop(AF_INET6, &six->sin6_addr, text, sizeof text);
+    snprintf(buf, len, "host %s", text);
 }
+
+struct who {
+    char whom[ZC_AUDIT_WHOM]; /* whose lines are counted together */
+    char text[WHO];           /* all that is known; what is proven comes first */
+};
+
+static void find_out(struct zc_session *ss, struct who *w)
+{
+    if (ss->known)
+        snprintf(w->whom, sizeof w->whom, "user %u",
+                 (unsigned)(ss->cred ? ss->cred->uid : geteuid()));
+    else
+        name_host(ss, w->whom, sizeof w->whom);
+    if (ss->accepted)
+        snprintf(w->text, sizeof w->text, "client %" PRIu64 " of %s, %s", ss->number, w->whom,
+                 ss->name);
+    else
+        snprintf(w->text, sizeof w->text, "%s, %s", w->whom, ss->name);
+}
+
+/* ---- sessions ---- */
 
 void zc_audit_begins(struct zc_session *ss)
 {
-    char text[40];
+    struct who w;
 
-    if (on(ss))
-        zc_audit(&ss->server->audit, ZC_AUDIT_BEGINS,
-                 "client %" PRIu64 " begins: %s, by %s, over %s", ss->number, ss->name,
-                 proof(ss, text, sizeof text), way(ss));
+    if (!on(ss))
+        return;
+    find_out(ss, &w);
+    zc_audit(&ss->server->audit, w.whom, true, ZC_AUDIT_BEGINS, "%s, begins: by %s, over %s",
+             w.text, ss->cred ? "munge" : "its secret", way(ss));
 }
 
 void zc_audit_ends(struct zc_session *ss, const char *why)
 {
-    if (on(ss) && ss->accepted)
-        zc_audit(&ss->server->audit, ZC_AUDIT_ENDS, "client %" PRIu64 " ends: %s", ss->number, why);
+    struct who w;
+
+    if (!on(ss) || !ss->accepted)
+        return;
+    find_out(ss, &w);
+    zc_audit(&ss->server->audit, w.whom, true, ZC_AUDIT_ENDS, "%s, ends: %s", w.text, why);
 }
 
-void zc_audit_stranger(struct zc_session *ss, const char *why)
+void zc_audit_kept_out(struct zc_session *ss, const char *why)
 {
-    if (on(ss))
-        zc_audit(&ss->server->audit, ZC_AUDIT_STRANGER, "%s is refused, over %s: %s", ss->name,
-                 way(ss), why);
+    struct who w;
+
+    if (!on(ss))
+        return;
+    find_out(ss, &w);
+    zc_audit(&ss->server->audit, w.whom, ss->known, ZC_AUDIT_KEPT_OUT,
+             "%s, is refused, over %s: %s", w.text, way(ss), why);
 }
 
 /* ---- requests ---- */
@@ -136,13 +217,15 @@ void zc_audit_request(const struct zc_request *r)
     struct zc_session *ss = r->session;
     const char *more, *what = on(ss) ? does(r, &more) : NULL;
     const char *path = r->path ? r->path : "the daemon";
+    struct who w;
 
     if (!what)
         return;
+    find_out(ss, &w);
     if (r->status)
-        zc_audit(&ss->server->audit, ZC_AUDIT_REFUSED, "client %" PRIu64 " may not %s %s%s: %s",
-                 ss->number, what, path, more, r->text);
+        zc_audit(&ss->server->audit, w.whom, true, ZC_AUDIT_REFUSED, "%s, may not %s %s%s: %s",
+                 w.text, what, path, more, r->text);
     else
-        zc_audit(&ss->server->audit, ZC_AUDIT_DOES, "client %" PRIu64 ": %s %s%s", ss->number, what,
-                 path, more);
+        zc_audit(&ss->server->audit, w.whom, true, ZC_AUDIT_DOES, "%s: %s %s%s", w.text, what, path,
+                 more);
 }

@@ -52,6 +52,7 @@ static void forget(struct zc_server *s, struct zc_dropped *d)
     hang_up(s, d);
     zc_list_del(&d->link);
     s->ndropped--;
+    zc_forget(&d->keys, sizeof d->keys);
     free(d);
 }
 

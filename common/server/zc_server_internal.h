@@ -275,6 +275,7 @@ struct zc_session {
     uint64_t replaces, replaces_client; /* of HELLO */
     uint64_t follows; /* FOLLOWING: a session that has to be freed before AUTH is answered ... */
     uint64_t auth_tag, auth_sign; /* ... and when its client last heard of that */
+    bool known;                   /* it has shown who it is: cred says who, or it is the owner */
     bool accepted;                /* it was ALIVE */
     uint64_t number;              /* then: of all that ever were */
     struct zc_shake shake;        /* of one that is SHAKING */

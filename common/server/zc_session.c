@@ -193,6 +193,8 @@ static void session_free(struct zc_session *ss)
     zc_cred_free(ss->cred);
     zc_account_close(&s->account, &ss->purse);
     zc_unread_forget(ss);
+    zc_forget(&ss->shake, sizeof ss->shake);
+    zc_forget(&ss->keys, sizeof ss->keys);
     free(ss);
     zc_session_followed(s, id);
 }

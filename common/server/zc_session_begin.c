@@ -204,7 +204,7 @@ void zc_session_hello(struct zc_server *s, const struct zc_msg *m, const void *b
     if (status) { /* removing the peer now would cancel the answer */
         ss->state = ZC_SESSION_REFUSED;
         ss->silence_ns = ZC_SERVER_REFUSED_MS * ZC_NS_PER_MS;
-        zc_audit_stranger(ss, why);
+        zc_audit_kept_out(ss, why);
     } else {
         zc_shake_begin(&ss->shake, &s->cfg.secret, buf, len);
     }
@@ -246,7 +246,7 @@ static void refuse(struct zc_session *ss, uint64_t tag, int status, const char *
     ss->state = ZC_SESSION_REFUSED;
     ss->last_heard = zc_now();
     ss->silence_ns = ZC_SERVER_REFUSED_MS * ZC_NS_PER_MS;
-    zc_audit_stranger(ss, why);
+    zc_audit_kept_out(ss, why);
     zc_session_reply(ss, &reply, status, why);
 }
 
@@ -410,8 +410,9 @@ void zc_session_known(struct zc_session *ss, uint64_t tag)
     struct zc_server *s = ss->server;
     struct zc_session *old;
 
+    ss->known = true;
     zc_shake_keys(&ss->shake, true, zc_tp_is_local(s->tp, ss->peer), &ss->keys);
-    memset(&ss->shake, 0, sizeof ss->shake);
+    zc_forget(&ss->shake, sizeof ss->shake);
     if (was_given_up(ss)) {
         ss->state = ZC_SESSION_DEAD;
         s->next_tick = 0;
@@ -436,7 +437,7 @@ void zc_session_auth(struct zc_server *s, const struct zc_msg *m)
         zc_server_complain(s, &s->stats.handshakes_refused,
                            "AUTH by somebody who does not know the secret");
         if (ss && ss->state == ZC_SESSION_SHAKING)
-            zc_audit_stranger(ss, "it does not know the secret");
+            zc_audit_kept_out(ss, "it does not know the secret");
         return;
     }
     zc_session_known(ss, m->tag);

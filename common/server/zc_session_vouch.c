@@ -51,7 +51,7 @@ static void read_credential(struct zc_work *w)
 static void refuse(struct zc_session *ss, const struct vouch *v)
 {
     zc_server_complain(ss->server, &ss->server->stats.handshakes_refused, v->text);
-    zc_audit_stranger(ss, v->text);
+    zc_audit_kept_out(ss, v->text);
     zc_session_answer(ss, v->tag, v->status, v->text);
 }
 
@@ -77,7 +77,7 @@ static void was_read(struct zc_server *s, struct zc_notice *n)
     }
     s->vouches--;
     zc_cred_free(v->cred);
-    memset(&v->pledge, 0, sizeof v->pledge);
+    zc_forget(v, sizeof *v);
     free(v);
 }
 

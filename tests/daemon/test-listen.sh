@@ -27,6 +27,10 @@ starts() {
         0.log || fail "does not listen at $where: $(cat 0.log)"
     expect 0 "written" "$zcput" write 0.addr "$tmp/root/f" 1M
 }
+# What its seals are made with: a line of the log that comes before it serves anybody.
+sums_with() { # PATTERN
+    grep -qE "info: seals are made with $1\$" 0.log || fail "not with $1: $(cat 0.log)"
+}
 stops() { stop_daemon 0 || fail "status $? of the daemon: $(cat 0.log)"; }
 
 starts 127.0.0.1
@@ -41,9 +45,29 @@ $(uname -n): start it with --listen *" "$zcachectl" --daemons far.addr stats
 sed -i "s/^pid .*/pid $$/" far.addr
 expect 1 "*--address-file: *far.addr belongs to a daemon of host elsewhere that cannot be asked \
 from here; if it runs no more, remove the file*" "$zcached" "${opts[@]}" --address-file far.addr
+if ! grep -q 'define HAVE_LIBCRYPTO 1' "$build/config.h"; then
+    sums=without
+    sums_with "libsodium: it was built without libcrypto"
+    ! readelf -d "$zcached" | grep 'NEEDED.*libcrypto' || fail "it needs libcrypto all the same"
+elif [[ $(uname -m) == ppc* ]] && grep -q 'CVE-2023-6129' 0.log; then
+    sums=without
+else
+    sums=with
+    [[ $("$build/config.status" --config) != *--with-libcrypto=no* ]] || fail "it has libcrypto"
+    sums_with "libcrypto 3\.[0-9.]+"
+fi
 stops
 
-starts 127.0.0.1 --listen lo
+# As FIPS has it, libcrypto has no Poly1305.
+cat >fips.cnf <<'END'
+openssl_conf = all
+[all]
+alg_section = algorithms
+[algorithms]
+default_properties = fips=yes
+END
+OPENSSL_CONF=$tmp/fips.cnf starts 127.0.0.1 --listen lo
+[[ $sums == without ]] || sums_with "libsodium: libcrypto 3[0-9.]+ has no Poly1305 here, as .* FIPS"
 stops
 starts 127.0.0.2 --listen 127.0.0.2
 stops

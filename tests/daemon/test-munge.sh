@@ -118,8 +118,12 @@ users() { # PROVIDER
     expect 1 "*" env ZCACHE_LOCAL=1 bash -c 'exec "$@"' - setpriv --reuid=20002 --regid=20002 \
         --clear-groups -- "$zcuser" ping "$one"
     expect 0 "" env ZCACHE_LOCAL=1 "$zcuser" ping "$one"
-    grep -q 'audit: client .* begins: zcuser (uid 20001, .*), by munge, as user 20001' 1.log ||
+    grep -q 'audit: client .* of user 20001, zcuser (uid 20001, .*), begins: by munge, ' 1.log ||
         fail "no audit of alice: $(cat 1.log)"
+    grep -qE "of user 20002, zcuser .*, may not open $tmp/root/hers to read: .*denied" 1.log ||
+        fail "no audit of what bob may not: $(cat 1.log)"
+    grep -qE 'audit: host [0-9.]+, zcuser .*, is refused, .* another handshake' 1.log ||
+        fail "no audit of a wrong credential: $(cat 1.log)"
     expect 0 "" alice "$zcuser" unlink "$one" "$tmp/root/hers"
     expect 0 "" alice "$zcuser" unlink "$one" "$tmp/root/kept"
     [[ ! -e root/hers && ! -e root/kept ]] || fail "not deleted"

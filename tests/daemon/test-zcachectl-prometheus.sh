@@ -170,6 +170,27 @@ export ZCACHE_DAEMONS=$tmp/0.addr
 expect 0 "" ctl ${line/'${TEXTFILE}'/textfile/zcache.prom}
 valid textfile/zcache.prom
 sample "zcache_up{$labels} 1"
+
+# As root it asks root's daemons alone; another user's it asks with User=, as its text says.
+as_other() { setpriv --reuid=nobody --regid=nogroup --clear-groups -- "$@"; }
+if [[ $(id -u) == 0 ]] && as_other "$zcachectl" --version >/dev/null 2>&1; then
+    grep -q '^# *User=' "$units/zcache-textfile.service" || fail "the unit does not speak of User="
+    chmod 711 "$tmp"
+    mkdir theirs
+    cp 0.addr theirs/0.addr
+    chown -R nobody:nogroup theirs
+    export ZCACHE_DAEMONS=$tmp/theirs/0.addr
+    # shellcheck disable=SC2086,SC2312 # several words
+    {
+        line=${line/'${TEXTFILE}'/$tmp/theirs/zcache.prom}
+        expect 1 "*belongs to another user*run this as that user*" ctl $line
+        grep -q '^zcache_up{.*} 0$' theirs/zcache.prom || fail "$(cat theirs/zcache.prom)"
+        expect 0 "" as_other timeout 60 "$zcachectl" $line
+    }
+    grep -q '^zcache_up{.*} 1$' theirs/zcache.prom || fail "$(cat theirs/zcache.prom)"
+else
+    echo "skipped: another user's daemon; only root can be two users"
+fi
 if ! command -v systemd-analyze >/dev/null; then
     echo "skipped: no systemd-analyze: nobody looks at the units"
     exit 0

@@ -36,6 +36,8 @@ static bool rig_munge;
 static struct zc_user_limits rig_user;
 /* Their clients' jobs share them. */
 static bool rig_shares;
+/* What clients do is logged, at level info. */
+static bool rig_audit;
 
 struct rig {
     struct zc_store *store; /* the faulty one, over memory */
@@ -125,6 +127,7 @@ static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *c
                                  .munge = rig_munge,
                                  .user = rig_user,
                                  .shares = rig_shares,
+                                 .audit = rig_audit,
                                  .open_transport = rig_transport,
                                  .silence_ms = silence_ms,
                                  .stuck_ms = rig_stuck_ms,
@@ -144,6 +147,7 @@ static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *c
     r->views.limit = rig_views;
     s.views = &r->views;
     ck_assert_int_eq(zc_server_create(&s, &r->server), 0);
+    zc_secret_forget(&s.secret);
     r->addr_len = sizeof r->addr;
     ck_assert_int_eq(zc_server_address(r->server, r->addr, &r->addr_len), 0);
     ck_assert_int_eq(pthread_create(&r->thread, NULL, rig_main, r), 0);

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "iod_address.h"
+#include "traces.h"
 #include "zc_addrfile.h"
 #include "zc_log.h"
 
@@ -492,6 +493,38 @@ START_TEST(test_second_of_two)
 }
 END_TEST
 
+/* Who writes and who reads one leaves no copy of the secret, as bytes nor as text. */
+START_TEST(test_nothing_is_left)
+{
+    struct zc_addrfile a = sample, b;
+    struct trace bytes, text;
+    char hex[2 * ZC_SECRET_SIZE + 1];
+
+    if (!TRACES_CAN_BE_SEEN) {
+        puts("skipped: what is left of secrets, which a sanitizer's memory is too large for");
+        return;
+    }
+    ck_assert_int_eq(zc_secret_make(&a.secret), 0);
+    for (size_t i = 0; i < ZC_SECRET_SIZE; i++)
+        snprintf(hex + 2 * i, 3, "%02x", a.secret.bytes[i]);
+    bytes = trace_of(a.secret.bytes);
+    text = trace_of(hex);
+    ck_assert_uint_ge(traces(&text), 1);
+    zc_forget(hex, sizeof hex);
+    ck_assert_int_eq(zc_addrfile_write(path, &a), 0);
+    ck_assert_int_eq(zc_addrfile_read(path, &b), 0);
+    /* not ck_assert_mem_eq(), which makes text of both */
+    ck_assert(memcmp(b.secret.bytes, a.secret.bytes, sizeof a.secret.bytes) == 0);
+    ck_assert_uint_ge(traces(&bytes), 2);
+    zc_secret_forget(&b.secret);
+    ck_assert_int_eq(zc_addrfile_look(path, &b), 0);
+    ck_assert(!zc_secret_is_made(&b.secret) && b.boot_id == a.boot_id);
+    zc_secret_forget(&a.secret);
+    ck_assert_uint_eq(traces(&bytes), 0);
+    ck_assert_uint_eq(traces(&text), 0);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("addrfile");
@@ -516,6 +549,7 @@ int main(void)
     tcase_add_test(tc, test_reach);
     tcase_add_test(tc, test_list);
     tcase_add_test(tc, test_second_of_two);
+    tcase_add_test(tc, test_nothing_is_left);
     suite_add_tcase(s, tc);
     srunner_run_all(r, CK_NORMAL);
     failed = srunner_ntests_failed(r);

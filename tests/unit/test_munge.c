@@ -6,12 +6,16 @@
 #include "config.h"
 
 #include <errno.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "raw_peer.h"
 #include "rig.h"
+#include "traces.h"
+#include "zc_audit.h"
 #include "zc_cred.h"
 #include "zc_munge.h"
+#include "zc_net_internal.h"
 
 enum { ALICE = 20001, BOB = 20002, OWNER = 0, PAYLOAD = 80 };
 
@@ -19,6 +23,7 @@ enum { ALICE = 20001, BOB = 20002, OWNER = 0, PAYLOAD = 80 };
 
 static uid_t now_is; /* who makes credentials */
 static bool munge_is_down;
+static struct trace key_of_pledge; /* the last one's */
 
 static int encode(uid_t reader, const void *bytes, size_t len, char **out)
 {
@@ -28,6 +33,8 @@ static int encode(uid_t reader, const void *bytes, size_t len, char **out)
     *out = NULL;
     if (munge_is_down)
         return zc_errorf(EIO, "munged does not run");
+    ck_assert_uint_eq(len, PAYLOAD);
+    key_of_pledge = trace_of(p + len - ZC_PLEDGE_PART);
     *out = calloc(1, 64 + 2 * len);
     snprintf(*out, 32, "MUNGE:%08x:", (unsigned)now_is);
     for (size_t i = 0; i < len; i++)
@@ -258,6 +265,26 @@ START_TEST(without_munged_it_says_so)
     munge_is_down = false;
     zc_net_destroy(net);
     down();
+}
+END_TEST
+
+START_TEST(nothing_is_left_of_a_pledge)
+{
+    struct user alice;
+    struct trace key;
+
+    if (!TRACES_CAN_BE_SEEN) {
+        puts("skipped: what is left of keys, which a sanitizer's memory is too large for");
+        return;
+    }
+    up();
+    alice = come(ALICE);
+    key = trace_of(alice.client->keys.theirs.rest);
+    ck_assert_uint_ge(traces(&key), 2); /* hers, and the server's */
+    ck_assert_uint_eq(traces(&key_of_pledge), 0);
+    go(&alice);
+    down();
+    ck_assert_uint_eq(traces(&key), 0);
 }
 END_TEST
 
@@ -547,15 +574,133 @@ START_TEST(open_files_of_one_user_leave_memory_to_others)
 }
 END_TEST
 
+/* ---- what is told of them ---- */
+
+static int log_file = -1;
+
+static void log_begins(void)
+{
+    log_file = memfd_create("log", MFD_CLOEXEC);
+    ck_assert_int_ge(log_file, 0);
+    zc_log_to_fd(log_file);
+    zc_log_level(ZC_LOG_INFO);
+}
+
+/* All that was logged, allocated. */
+static char *log_ends(void)
+{
+    off_t n = lseek(log_file, 0, SEEK_END);
+    char *text = calloc(1, (size_t)n + 1);
+
+    ck_assert_int_eq(pread(log_file, text, (size_t)n, 0), n);
+    zc_log_to_fd(STDERR_FILENO);
+    zc_log_level(ZC_LOG_WARN);
+    close(log_file);
+    return text;
+}
+
+/* Lines that have both. */
+static unsigned lines(const char *log, const char *one, const char *two)
+{
+    char *copy = strdup(log), *rest = copy, *line;
+    unsigned n = 0;
+
+    while ((line = strsep(&rest, "\n")))
+        n += strstr(line, one) && strstr(line, two);
+    free(copy);
+    return n;
+}
+
+static int look(struct user *u, const char *path)
+{
+    struct zc_attr attr = {.block_size = 8192};
+    uint64_t h;
+
+    return zc_client_open(u->client, path, ZC_OPEN_READ, 0, &h, &attr);
+}
+
+/* One who is refused all the time, and strangers, who fill what is theirs of the log, do not keep
+ * out the line about another one's refusal; and each line tells who it was. */
+START_TEST(one_user_fills_his_part_of_the_log)
+{
+    struct user alice, bob;
+    struct zc_msg m;
+    char *log;
+
+    rig_audit = true;
+    log_begins();
+    up();
+    bob = come(BOB);
+    raw_begin();
+    raw_greet(&raw, 60000, ZC_PROTOCOL);
+    m = raw_vouch(ALICE);
+    for (int i = 0; i < ZC_AUDIT_LINES + 80; i++) {
+        ck_assert_int_eq(look(&bob, "/alices"), -EACCES);
+        refused(&m, "nothing", 7);
+    }
+    alice = come(ALICE);
+    ck_assert_int_eq(look(&alice, "/not there"), -ENOENT);
+    go(&alice);
+    go(&bob);
+    zc_tp_close(raw.tp);
+    down();
+    log = log_ends();
+    ck_assert_uint_eq(lines(log, "of user 20002, test (uid ", "may not open /alices to read"),
+                      ZC_AUDIT_LINES);
+    ck_assert_uint_eq(lines(log, "of user 20001, test (uid ", "may not open /not there"), 1);
+    ck_assert_uint_eq(lines(log, "of user 20001, test (uid ", "begins: by munge, over"), 1);
+    ck_assert_uint_eq(lines(log, "of user 20001, test (uid ", "ends: "), 1);
+    ck_assert_uint_eq(lines(log, "audit: host without an IP address, ", "is refused"),
+                      ZC_AUDIT_HOST_LINES);
+    ck_assert_uint_eq(lines(log, "audit: 80 more refused requests, of user 20002", ""), 1);
+    ck_assert_uint_eq(lines(log, "audit: 170 more clients that were refused, of host ", ""), 1);
+    free(log);
+    rig_audit = false;
+}
+END_TEST
+
+/* Addresses are what strangers say: however many they make up, what is kept and said of them stays
+ * the same, and users are told of as if they were not there.  So are users, of whom there are more
+ * than places. */
+START_TEST(many_addresses_fill_their_part_of_the_log)
+{
+    enum { MANY = 5000, TIMES = 40, USERS = ZC_AUDIT_USERS + 100 };
+    static struct zc_audit audit;
+    char whom[ZC_AUDIT_WHOM], *log;
+
+    log_begins();
+    for (int i = 0; i < MANY * TIMES; i++) {
+        snprintf(whom, sizeof whom, "host 10.0.%d.%d", i % MANY / 250, i % MANY % 250);
+        zc_audit(&audit, whom, false, ZC_AUDIT_KEPT_OUT, "%s, is refused", whom);
+    }
+    for (int i = 0; i < USERS; i++) {
+        snprintf(whom, sizeof whom, "user %d", i);
+        zc_audit(&audit, whom, true, ZC_AUDIT_DOES, "%s, does it", whom);
+    }
+    zc_audit_rest(&audit);
+    zc_audit(&audit, "user 7", true, ZC_AUDIT_DOES, "user 7, is back");
+    log = log_ends();
+    ck_assert_uint_eq(lines(log, "is refused", ""), (ZC_AUDIT_HOSTS + 1) * ZC_AUDIT_HOST_LINES);
+    ck_assert_uint_eq(lines(log, "does it", ""), USERS);
+    ck_assert_uint_le(lines(log, "more clients that were refused", ""), ZC_AUDIT_HOSTS + 1);
+    ck_assert_uint_eq(lines(log, "more clients that were refused, of other hosts", ""), 1);
+    ck_assert_uint_eq(lines(log, "is back", ""), 1);
+    free(log);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("munge");
 
     CASE(s, "users", 60, calls_are_made_as_the_caller, a_user_is_one_of_those_who_share,
          what_concerns_all_is_for_the_owner, one_user_leaves_something_to_others,
-         open_files_of_one_user_leave_memory_to_others, without_munged_it_says_so);
+         open_files_of_one_user_leave_memory_to_others, without_munged_it_says_so,
+         nothing_is_left_of_a_pledge);
     CASE(s, "attackers", 60, another_method, auth_is_nothing, a_credential_is_of_one_handshake,
          an_altered_credential, sessions_of_others_stay, handshakes_of_others_go_on,
          a_handshake_that_comes_late);
+    CASE(s, "audit", 60, one_user_fills_his_part_of_the_log,
+         many_addresses_fill_their_part_of_the_log);
     return run_suite(s);
 }
