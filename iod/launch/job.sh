@@ -78,9 +78,9 @@ supervise() {
         trap - INT QUIT TERM HUP
         unset ZCACHE_DAEMONS
         if ((count)); then export ZCACHE_DAEMONS=$state; fi
-        export ZCACHE_LOSSES=$state/losses ZCACHE_USED=$state/used
-        if [[ -n $trace ]]; then export ZCACHE_TRACE=$state/trace; fi
-        if ((summary)); then export ZCACHE_SUMMARY=$state/summary; fi
+        export ZCACHE_LOSSES=$state/zcache.losses ZCACHE_USED=$state/zcache.used
+        if [[ -n $trace ]]; then export ZCACHE_TRACE=$state/zcache.trace; fi
+        if ((summary)); then export ZCACHE_SUMMARY=$state/zcache.summary; fi
         if [[ -t $err ]]; then export ZCACHE_PROGRESS=${ZCACHE_PROGRESS-5s}; fi
         if [[ -n $preload ]]; then export LD_PRELOAD=$preload; fi
         exec "$@" <&"$in" >&"$out" 2>&"$err" {in}<&- {out}>&- {err}>&-
@@ -132,7 +132,7 @@ check_names() { # the command's words
 check_use() {
     local n lines=0
 
-    [[ ! -e $state/used ]] && ((preload_plugin && (count || !named))) || return 0
+    [[ ! -e $state/zcache.used ]] && ((preload_plugin && (count || !named))) || return 0
     while read -r n; do
         lines=$((lines + 1))
         ((n <= 1)) || return 0
@@ -147,7 +147,7 @@ check_use() {
 # A line of JSON each (doc/observing.md), in which no quote stands within a text.
 show_summary() {
     ((summary)) || return 0
-    if [[ ! -s $state/summary ]]; then
+    if [[ ! -s $state/zcache.summary ]]; then
         say "summary: no file that was read or written through zcache has been closed"
         return
     fi
@@ -184,7 +184,7 @@ show_summary() {
             if (NR > 1)
                 printf "%s: summary: all %d closes: wrote %s in %.3f s, read %s in %.3f s, sync and close %.3f s\n",
                     me, NR, size(written), wrote, size(read), took, rests
-        }' "$state/summary" >&"$err"
+        }' "$state/zcache.summary" >&"$err"
 }
 
 # ---- the trace ---------------------------------------------------------------------------
@@ -197,17 +197,17 @@ check_trace() {
 
 begin_trace() {
     [[ -n $trace ]] || return 0
-    rm -rf -- "$state/trace"
-    mkdir -m 700 -- "$state/trace" || die "cannot make the directory $state/trace"
-    daemon_options+=(--trace "$state/trace")
+    rm -rf -- "$state/zcache.trace"
+    mkdir -m 700 -- "$state/zcache.trace" || die "cannot make the directory $state/zcache.trace"
+    daemon_options+=(--trace "$state/zcache.trace")
 }
 
 end_trace() {
-    [[ -n $trace && -d $state/trace ]] || return 0
+    [[ -n $trace && -d $state/zcache.trace ]] || return 0
     if [[ -z $unready ]]; then
-        "$merge_trace" "$state/trace" "$trace" 2>&"$err" || failed=1
+        "$merge_trace" "$state/zcache.trace" "$trace" 2>&"$err" || failed=1
     fi
-    rm -rf -- "$state/trace"
+    rm -rf -- "$state/zcache.trace"
 }
 
 # ---- the end --------------------------------------------------------------------------------

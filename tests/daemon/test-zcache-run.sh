@@ -35,6 +35,16 @@ expect 0 "*" run --state "$tmp/state" --keep ls "$tmp/state"
 expect 0 "" run --state "$tmp/state" true
 [[ ! -e state ]] || fail "the state directory was kept"
 
+# In a directory with other things these stay: only what is ours is removed, before and after.
+mkdir -p mine/trace
+touch mine/{losses,used,summary,trace/all,2026-11-25.log,1.old.log}
+find mine | sort >before
+expect 0 "*" run --state "$tmp/mine" --trace "$tmp/trace.json" true
+find mine | sort | diff before - || fail "--state: what was somebody else's is gone"
+expect 0 "" "$zcache" start --cache-size 16M --root root --state "$tmp/mine"
+expect 0 "" "$zcache" stop --state "$tmp/mine"
+find mine | sort | diff before - || fail "start, stop: what was somebody else's is gone"
+
 # A daemon that does not start is explained, wherever programs are to log.
 for log in '' ZCACHE_LOG_FILE=elsewhere; do
     expect 1 "zcache: daemon 0 did not start:*--cache-size 1M holds fewer than 2 pages*" \
