@@ -140,7 +140,7 @@ check_use() {
         sed -n 's/^ *"sessions_opened": \([0-9]*\),*$/\1/p; s/^ *"error":.*/2/p')
     ((lines == count)) || return 0
     say "no file was opened through zcache: names of files have to begin with zcache:," \
-        "such as zcache:$(absolute "$root")/x"
+        "such as zcache:$(absolute "${root:-/path}")/x"
 }
 
 # ---- what became of the files -------------------------------------------------------------

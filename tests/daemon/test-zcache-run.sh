@@ -45,6 +45,17 @@ expect 0 "" "$zcache" start --cache-size 16M --root root --state "$tmp/mine"
 expect 0 "" "$zcache" stop --state "$tmp/mine"
 find mine | sort | diff before - || fail "start, stop: what was somebody else's is gone"
 
+# A configuration file names the root, unless --root does; what it says of the log and of the
+# background is for daemons that nobody waits for.
+printf 'root = %s\nlog-file = %s\ndaemonize = true\n' "$tmp/root" "$tmp/own.log" >c.conf
+expect 0 "*serving*$tmp/root" "$zcache" run --no-preload --cache-size 16M --config c.conf \
+    "$zcachectl" status
+expect 0 "*serving*$tmp" "$zcache" run --no-preload --cache-size 16M --config c.conf --root "$tmp" \
+    "$zcachectl" status
+[[ ! -e own.log ]] || fail "the log is somewhere else: $(<own.log)"
+nothing_left
+rm c.conf
+
 # A daemon that does not start is explained, wherever programs are to log.
 for log in '' ZCACHE_LOG_FILE=elsewhere; do
     expect 1 "zcache: daemon 0 did not start:*--cache-size 1M holds fewer than 2 pages*" \
