@@ -105,6 +105,18 @@ run_job() {
 }
 
 # ---- what is easily done wrong ----------------------------------------------------------
+# With the statuses of a shell.
+need_command() {
+    ! type -P -- "$1" >/dev/null || return 0
+    [[ $1 == */* && -e $1 ]] || { say "run: $1: no such command"; exit 127; }
+    if [[ -d $1 ]]; then
+        say "run: $1 is a directory"
+    else
+        say "run: $1 is there, and may not be executed: chmod +x, if it is a program"
+    fi
+    exit 126
+}
+
 # The plugin sees no name that does not begin with zcache:, so only we can tell.
 named=0 # one of the command's words has it
 check_names() { # the command's words
@@ -294,7 +306,7 @@ finish() {
 
 do_run() {
     (($#)) || misuse "run: a command is missing, for instance mpiexec -n 4 ./a.out"
-    type -P -- "$1" >/dev/null || { say "run: $1: no such command"; exit 127; }
+    need_command "$1"
     check_names "$@"
     check_trace
     if ((preload_plugin)); then check_library; fi

@@ -84,3 +84,7 @@ for option in "start --trace t.json" "start --timeout=3" "start --keep" "stop --
     expect 2 "zcache: ${option%% *} has no use for --[a-z-]*; see zcache --help" "$zcache" $option
 done
 expect 127 "zcache: run: no-such-command: no such command" "$zcache" run no-such-command
+touch program
+expect 126 "zcache: run: ./program is there, and may not be executed: chmod +x, *" \
+    "$zcache" run ./program
+expect 126 "zcache: run: ./root is a directory" "$zcache" run ./root
