@@ -115,5 +115,5 @@ clear_stale() {
         say "$file is removed: ${verdicts[i]}"
         rm -f -- "$file" "${file%.addr}".{log,err,boot}
     done
-    rm -f -- "$state"/zcache.{losses,used,summary,hosts,ssh,token}
+    rm -f -- "$state"/zcache.{hosts,ssh,token}
 }

@@ -45,6 +45,22 @@ expect 0 "" "$zcache" start --cache-size 16M --root root --state "$tmp/mine"
 expect 0 "" "$zcache" stop --state "$tmp/mine"
 find mine | sort | diff before - || fail "start, stop: what was somebody else's is gone"
 
+# Two runs without daemons, and one directory: what is lost in the one is not the other's to forget.
+# shellcheck disable=SC2016
+"$zcache" run --daemons 0 --no-preload --state "$tmp/mine" -- sh -c '
+    printf "4096\\t/file\\tbytes 0-4095\\tcause\\n" >>"$ZCACHE_LOSSES"
+    touch up
+    until [ -e go ]; do sleep 0.05; done' >out 2>&1 &
+first=$!
+wait_for 60 test -e up || fail "it does not begin: $(<out)"
+expect 0 "" "$zcache" run --daemons 0 --no-preload --state "$tmp/mine" true
+touch go
+wait $first && fail "bytes were lost, and the status is 0"
+grep -q "lost: 4096 bytes of /file (bytes 0-4095): cause" out || fail "not named: $(<out)"
+expect 0 "" "$zcache" run --daemons 0 --no-preload --state "$tmp/mine" true
+find mine | sort | diff before - || fail "left, or gone"
+rm up go
+
 # A configuration file names the root, unless --root does; what it says of the log and of the
 # background is for daemons that nobody waits for.
 printf 'root = %s\nlog-file = %s\ndaemonize = true\n' "$tmp/root" "$tmp/own.log" >c.conf
