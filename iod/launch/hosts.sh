@@ -150,10 +150,7 @@ ours=1      # a daemon is on this host
 choose_listen() {
     local address
 
-    if [[ -z $interface ]] && several_hosts && ! grep -qsE '^[[:space:]]*listen[[:space:]]*=' "$config"
-    then
-        interface=fabric
-    fi
+    if [[ -z $interface ]] && several_hosts && ! in_config listen; then interface=fabric; fi
     [[ -n $interface && $ours != 0 ]] || return 0
     address=$(address_of_interface "$interface") || exit 1
     listen=(--listen "$address")

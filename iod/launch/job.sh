@@ -78,9 +78,9 @@ supervise() {
         trap - INT QUIT TERM HUP
         unset ZCACHE_DAEMONS
         if ((count)); then export ZCACHE_DAEMONS=$state; fi
-        export ZCACHE_LOSSES=$state/losses ZCACHE_USED=$state/used
-        if [[ -n $trace ]]; then export ZCACHE_TRACE=$state/trace; fi
-        if ((summary)); then export ZCACHE_SUMMARY=$state/summary; fi
+        export ZCACHE_LOSSES=$work/losses ZCACHE_USED=$work/used
+        if [[ -n $trace ]]; then export ZCACHE_TRACE=$work/trace; fi
+        if ((summary)); then export ZCACHE_SUMMARY=$work/summary; fi
         if [[ -t $err ]]; then export ZCACHE_PROGRESS=${ZCACHE_PROGRESS-5s}; fi
         if [[ -n $preload ]]; then export LD_PRELOAD=$preload; fi
         exec "$@" <&"$in" >&"$out" 2>&"$err" {in}<&- {out}>&- {err}>&-
@@ -104,7 +104,33 @@ run_job() {
     return "$status"
 }
 
+# What programs tell this run alone, for others may use the same state directory, by --state.
+# Those of runs that are no more are removed, but not at once: "the logs are kept".
+work=
+make_work() {
+    local old
+
+    for old in "$state/zcache.run.$here".*; do
+        [[ -d $old ]] && ! kill -0 "${old##*.}" 2>/dev/null && rm -rf -- "$old"
+    done
+    work=$state/zcache.run.$here.$$
+    rm -rf -- "$work"
+    mkdir -m 700 -- "$work" || die "cannot make the directory $work"
+}
+
 # ---- what is easily done wrong ----------------------------------------------------------
+# With the statuses of a shell.
+need_command() {
+    ! type -P -- "$1" >/dev/null || return 0
+    [[ $1 == */* && -e $1 ]] || { say "run: $1: no such command"; exit 127; }
+    if [[ -d $1 ]]; then
+        say "run: $1 is a directory"
+    else
+        say "run: $1 is there, and may not be executed: chmod +x, if it is a program"
+    fi
+    exit 126
+}
+
 # The plugin sees no name that does not begin with zcache:, so only we can tell.
 named=0 # one of the command's words has it
 check_names() { # the command's words
@@ -132,7 +158,7 @@ check_names() { # the command's words
 check_use() {
     local n lines=0
 
-    [[ ! -e $state/used ]] && ((preload_plugin && (count || !named))) || return 0
+    [[ ! -e $work/used ]] && ((preload_plugin && (count || !named))) || return 0
     while read -r n; do
         lines=$((lines + 1))
         ((n <= 1)) || return 0
@@ -140,14 +166,14 @@ check_use() {
         sed -n 's/^ *"sessions_opened": \([0-9]*\),*$/\1/p; s/^ *"error":.*/2/p')
     ((lines == count)) || return 0
     say "no file was opened through zcache: names of files have to begin with zcache:," \
-        "such as zcache:$(absolute "$root")/x"
+        "such as zcache:$(absolute "${root:-/path}")/x"
 }
 
 # ---- what became of the files -------------------------------------------------------------
 # A line of JSON each (doc/observing.md), in which no quote stands within a text.
 show_summary() {
     ((summary)) || return 0
-    if [[ ! -s $state/summary ]]; then
+    if [[ ! -s $work/summary ]]; then
         say "summary: no file that was read or written through zcache has been closed"
         return
     fi
@@ -184,7 +210,7 @@ show_summary() {
             if (NR > 1)
                 printf "%s: summary: all %d closes: wrote %s in %.3f s, read %s in %.3f s, sync and close %.3f s\n",
                     me, NR, size(written), wrote, size(read), took, rests
-        }' "$state/summary" >&"$err"
+        }' "$work/summary" >&"$err"
 }
 
 # ---- the trace ---------------------------------------------------------------------------
@@ -197,17 +223,16 @@ check_trace() {
 
 begin_trace() {
     [[ -n $trace ]] || return 0
-    rm -rf -- "$state/trace"
-    mkdir -m 700 -- "$state/trace" || die "cannot make the directory $state/trace"
-    daemon_options+=(--trace "$state/trace")
+    mkdir -m 700 -- "$work/trace" || die "cannot make the directory $work/trace"
+    daemon_options+=(--trace "$work/trace")
 }
 
 end_trace() {
-    [[ -n $trace && -d $state/trace ]] || return 0
+    [[ -n $trace && -d $work/trace ]] || return 0
     if [[ -z $unready ]]; then
-        "$merge_trace" "$state/trace" "$trace" 2>&"$err" || failed=1
+        "$merge_trace" "$work/trace" "$trace" 2>&"$err" || failed=1
     fi
-    rm -rf -- "$state/trace"
+    rm -rf -- "$work/trace"
 }
 
 # ---- the end --------------------------------------------------------------------------------
@@ -270,7 +295,7 @@ finish() {
 
     trap '' HUP
     if [[ -n $unready ]]; then
-        tail -n 10 -- "$state/zcache.err" 2>/dev/null | sed 's/^/    /' >&"$err"
+        tail -n 10 -- "$work/err" 2>/dev/null | sed 's/^/    /' >&"$err"
         drop_hold
         drop_unready
     fi
@@ -286,7 +311,12 @@ finish() {
         say "the logs are kept in $state"
         ((status)) || status=1
     elif ((!keep)); then
-        remove_state
+        rm -rf -- "$work"
+        if ((count)); then
+            remove_state
+        else
+            rmdir --ignore-fail-on-non-empty -- "$state" 2>/dev/null
+        fi
     fi
     trap - EXIT
     exit "$status"
@@ -294,7 +324,7 @@ finish() {
 
 do_run() {
     (($#)) || misuse "run: a command is missing, for instance mpiexec -n 4 ./a.out"
-    type -P -- "$1" >/dev/null || { say "run: $1: no such command"; exit 127; }
+    need_command "$1"
     check_names "$@"
     check_trace
     if ((preload_plugin)); then check_library; fi
@@ -302,6 +332,7 @@ do_run() {
     choose_listen
     choose_state
     clear_stale
+    make_work
     begin_trace
     trap 'on_signal INT' INT
     trap 'on_signal TERM' TERM
@@ -309,8 +340,8 @@ do_run() {
     unready=1
     trap finish EXIT
     # What bash has to say of its children and of itself is of interest when nothing starts.
-    exec {err}>&2 {hold}</dev/null 2>"$state/zcache.err"
-    remember_hosts
+    exec {err}>&2 {hold}</dev/null 2>"$work/err"
+    ((count == 0)) || remember_hosts
     start_children || exit 1
     unready=
     run_job "$@"

@@ -115,5 +115,5 @@ clear_stale() {
         say "$file is removed: ${verdicts[i]}"
         rm -f -- "$file" "${file%.addr}".{log,err,boot}
     done
-    rm -f -- "$state"/{losses,used,summary,zcache.hosts,zcache.ssh,zcache.token}
+    rm -f -- "$state"/zcache.{hosts,ssh,token}
 }

@@ -54,7 +54,8 @@ serve_here() { # MODE, zcached option ...
     fi
     (
         trap - TERM INT HUP
-        exec "$zcached" "$@" </dev/null >"$state/$i.log" 2>&1
+        exec "$zcached" "$@" --log-file "$state/$i.log" --daemonize=false \
+            </dev/null >>"$state/$i.log" 2>&1
     )
     status=$?
     [[ -z $watch ]] || kill "$watch" 2>/dev/null

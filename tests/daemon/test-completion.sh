@@ -30,6 +30,7 @@ completes "zcache run --ro" --root
 completes "zcache run --root dir" directory
 completes "zcache run --daemons " ""
 completes "zcache run --per" --per-node
+completes "zcache run --trace dir" directory
 completes "zcache start --hosts dir" directory
 completes "zcache run --interface lo" "lo*"
 completes "zcached --high" --high-watermark

@@ -2,6 +2,7 @@
 # The configuration file: values, precedence, and errors that name file and line.
 . "$(dirname -- "$0")/functions.sh"
 
+source=$(cd "$(dirname -- "$0")/../.." && pwd)
 make_tmp
 cd "$tmp" || exit 99
 mkdir root
@@ -34,3 +35,11 @@ start_daemon 0 --cache-size 16M --config c.conf
 expect 0 "*\"capacity_bytes\": 16777216,*" "$zcachectl" --daemons 0.addr --json status
 expect 0 "*root $tmp/root*" cat 0.addr
 stop_daemon 0 || fail "status $? of the daemon"
+
+# The example that is installed names what a daemon needs, and nothing that it does not know.
+example=$source/packaging/zcached.conf
+sed "s|= /scratch|= $tmp/root|" "$example" >c.conf
+expect 2 "*--address-file: cannot create files in $tmp/root/.zcache: *" "$zcached" --config c.conf
+start_daemon 1 --config c.conf --cache-size 16M --listen loopback
+expect 0 "*root $tmp/root*" cat 1.addr
+stop_daemon 1 || fail "status $? of the daemon"

@@ -78,4 +78,13 @@ expect 2 "zcache: run: unknown option \"--frob\"*" "$zcache" run --frob true
 expect 2 "zcache: --daemons: \"0\" is not allowed*" "$zcache" start --daemons 0
 expect 2 "zcache: --daemons: \"many\" is not allowed*" "$zcache" run --daemons many true
 expect 2 "zcache: --root needs a value*" "$zcache" run --root
+for option in "start --trace t.json" "start --timeout=3" "start --keep" "stop --summary" \
+    "stop --root root" "status --timeout 3" "env --daemons 2" "stop --cache-size=1G"; do
+    # shellcheck disable=SC2086 # words
+    expect 2 "zcache: ${option%% *} has no use for --[a-z-]*; see zcache --help" "$zcache" $option
+done
 expect 127 "zcache: run: no-such-command: no such command" "$zcache" run no-such-command
+touch program
+expect 126 "zcache: run: ./program is there, and may not be executed: chmod +x, *" \
+    "$zcache" run ./program
+expect 126 "zcache: run: ./root is a directory" "$zcache" run ./root

@@ -45,3 +45,47 @@ says elsewhere "$pid" info ".*" || fail "$(cat elsewhere)"
 [[ ! -s err ]] || fail "standard error has $(cat err)"
 expect 2 "*ZCACHE_LOG_FILE=/nowhere/x cannot be opened: No such file*" \
     env ZCACHE_LOG_FILE=/nowhere/x "$zcached" --bogus
+
+# To syslog, whose socket is ours in a namespace of its own, by option and by environment.
+within=(unshare --mount)
+((EUID == 0)) || within=(unshare --map-root-user --mount)
+command -v python3 >/dev/null && "${within[@]}" true 2>/dev/null ||
+    { echo "skipped: nobody looks at syslog: needs python3, and to make namespaces"; exit 0; }
+cat >in_syslog <<'END'
+dev=$(mktemp -d "$PWD/dev.XXXXXX") && mkdir "$dev/shm" && rm -f c || exit 99
+for name in null zero random urandom; do
+    : >"$dev/$name"
+    mount --bind "/dev/$name" "$dev/$name" || exit 99
+done
+mount --rbind /dev/shm "$dev/shm" && ln -s /proc/self/fd "$dev/fd" && mount --rbind "$dev" /dev ||
+    exit 99
+python3 - "$1" <<'LISTEN' &
+import socket
+import sys
+
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind("/dev/log")
+with open(sys.argv[1], "wb", buffering=0) as log:
+    while True:
+        log.write(s.recv(65536) + b"\n")
+LISTEN
+listener=$!
+until [[ -S /dev/log ]]; do kill -0 $listener || exit 99; sleep 0.02; done
+shift
+"$@" & # a daemon, with address file c
+echo $! >pid
+until [[ -e c ]]; do kill -0 $! || exit 1; sleep 0.02; done
+kill -TERM $!
+wait $!
+status=$?
+kill $listener
+exit $status
+END
+syslog() { # ENVIRONMENT, zcached OPTION ...
+    timeout 60 "${within[@]}" bash in_syslog "$tmp/log" env "$1" "$zcached" --address-file c \
+        "${opts[@]}" --log info "${@:2}" 2>err || fail "syslog: $? $(cat err)"
+    grep -qE "^<30>.* zcached\[$(cat pid)\]: ready: " log || fail "not in syslog: $(cat log err)"
+    [[ ! -s err ]] || fail "standard error has $(cat err)"
+}
+syslog X= --log-file syslog
+syslog ZCACHE_LOG_FILE=syslog

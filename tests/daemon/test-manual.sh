@@ -14,7 +14,8 @@ plain() { mandoc -T ascii -O width=1000 "$man/$1" | sed 's/.\x08//g'; }
 
 for page in "${pages[@]}"; do
     warnings=$(mandoc -T lint -W warning "$man/$page") || fail "$page: $warnings"
-    grep -q '@' "$man/$page" && fail "$page: something was not filled in: $(grep '@' "$man/$page")"
+    grep -q '@[A-Z]' "$man/$page" &&
+        fail "$page: something was not filled in: $(grep '@[A-Z]' "$man/$page")"
     plain "$page" >"$tmp/$page"
     for other in $(grep -oE '[a-z.]+\([157-8]\)' "$tmp/$page"); do
         other=${other%)}

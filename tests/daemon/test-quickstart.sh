@@ -41,3 +41,17 @@ expect 1 "*no packages for 'fun'; there are those of check and bench" \
     as_user tree/quickstart packages fun
 [[ $(ls tree) == quickstart ]] || fail "packages are not for building: $(ls tree)"
 expect 1 "*usage: *quickstart: no command 'frob'" tree/quickstart frob
+expect 1 "quickstart: no option '--fast' of check; see ./quickstart help" tree/quickstart check --fast
+
+# A tree of somebody else's.
+rm -r tree/build
+chmod a-w tree
+other=()
+if ((EUID == 0)); then
+    chmod 755 .
+    other=(setpriv --reuid=nobody --clear-groups)
+fi
+expect 0 "usage: *" "${other[@]}" tree/quickstart help
+expect 1 "quickstart: $tmp/tree/build/log cannot be written; copy the tree *" \
+    "${other[@]}" tree/quickstart build
+chmod u+w tree

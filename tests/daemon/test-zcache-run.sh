@@ -35,6 +35,43 @@ expect 0 "*" run --state "$tmp/state" --keep ls "$tmp/state"
 expect 0 "" run --state "$tmp/state" true
 [[ ! -e state ]] || fail "the state directory was kept"
 
+# In a directory with other things these stay: only what is ours is removed, before and after.
+mkdir -p mine/trace
+touch mine/{losses,used,summary,trace/all,2026-11-25.log,1.old.log}
+find mine | sort >before
+expect 0 "*" run --state "$tmp/mine" --trace "$tmp/trace.json" true
+find mine | sort | diff before - || fail "--state: what was somebody else's is gone"
+expect 0 "" "$zcache" start --cache-size 16M --root root --state "$tmp/mine"
+expect 0 "" "$zcache" stop --state "$tmp/mine"
+find mine | sort | diff before - || fail "start, stop: what was somebody else's is gone"
+
+# Two runs without daemons, and one directory: what is lost in the one is not the other's to forget.
+# shellcheck disable=SC2016
+"$zcache" run --daemons 0 --no-preload --state "$tmp/mine" -- sh -c '
+    printf "4096\\t/file\\tbytes 0-4095\\tcause\\n" >>"$ZCACHE_LOSSES"
+    touch up
+    until [ -e go ]; do sleep 0.05; done' >out 2>&1 &
+first=$!
+wait_for 60 test -e up || fail "it does not begin: $(<out)"
+expect 0 "" "$zcache" run --daemons 0 --no-preload --state "$tmp/mine" true
+touch go
+wait $first && fail "bytes were lost, and the status is 0"
+grep -q "lost: 4096 bytes of /file (bytes 0-4095): cause" out || fail "not named: $(<out)"
+expect 0 "" "$zcache" run --daemons 0 --no-preload --state "$tmp/mine" true
+find mine | sort | diff before - || fail "left, or gone"
+rm up go
+
+# A configuration file names the root, unless --root does; what it says of the log and of the
+# background is for daemons that nobody waits for.
+printf 'root = %s\nlog-file = %s\ndaemonize = true\n' "$tmp/root" "$tmp/own.log" >c.conf
+expect 0 "*serving*$tmp/root" "$zcache" run --no-preload --cache-size 16M --config c.conf \
+    "$zcachectl" status
+expect 0 "*serving*$tmp" "$zcache" run --no-preload --cache-size 16M --config c.conf --root "$tmp" \
+    "$zcachectl" status
+[[ ! -e own.log ]] || fail "the log is somewhere else: $(<own.log)"
+nothing_left
+rm c.conf
+
 # A daemon that does not start is explained, wherever programs are to log.
 for log in '' ZCACHE_LOG_FILE=elsewhere; do
     expect 1 "zcache: daemon 0 did not start:*--cache-size 1M holds fewer than 2 pages*" \

@@ -34,3 +34,14 @@ expect 0 "*serving*" as_nobody "$zcache" run --no-preload --state mine/state --r
     --cache-size 16M "$zcachectl" status
 expect 2 "zcached: --root: user [0-9]* may not read in /root: *" \
     as_nobody "$zcached" --root /root --address-file mine/0.addr
+
+# As in a container: a user without a name, and without a home.
+! id -un 54321 >/dev/null 2>&1 || { echo "skipped: here user 54321 has a name"; exit 0; }
+mkdir nameless
+chown 54321 nameless
+as_nameless() {
+    setpriv --reuid=54321 --clear-groups env -u HOME XDG_RUNTIME_DIR="$tmp/nameless" "$@"
+}
+expect 0 "" as_nameless "$zcache" run --no-preload --root mine --cache-size 16M true
+expect 1 "zcache: HOME is not set: name a directory with --state" \
+    as_nameless "$zcache" start --root mine --hosts elsewhere --ssh true

@@ -76,7 +76,7 @@ jq -e '[.traceEvents[] | select(.name == "prefetch")] | length > 0' trace.json >
 launcher=$!
 cleanup_fn "kill -KILL $launcher 2>/dev/null"
 ranks() { pgrep -f "simpario -f zcache:$root/h --write" | while read -r pid; do
-    [[ ! -e state/trace/$HOSTNAME-$pid.events ]] || echo "$pid"
+    [[ ! -e $(echo state/zcache.run.*/trace/"$HOSTNAME-$pid.events") ]] || echo "$pid"
 done; }
 both_write() { (($(ranks | wc -l) == 2)) && [[ -s $root/h ]]; }
 wait_for 60 both_write || fail "no ranks: $(find state) $(<out)"
