@@ -163,6 +163,35 @@ chown 0:0 forged.addr
 chmod 666 forged.addr
 expect 1 "*may be written by others*" alice "$zcuser" ping "$tmp/forged.addr"
 
+# Nor does a daemon of bob's that has the address of root's, its number and its boot id, which are
+# for all to read: what munge made for root he cannot read, and root's daemon does not take it from
+# him.
+mkfifo claim
+: >credential
+chown 20002:20002 credential
+bob "$build/tests/daemon/zcforger" "$one" credential <claim >forger.out 2>&1 &
+forger=$!
+exec 8>claim
+wait_for 60 grep -q '^ready ' forger.out || fail "the forger: $(cat forger.out)"
+read -r _ far near <forger.out
+sed "s/^address .*/address $far/; s/^local .*/local $near/" 1.addr >led.addr
+chmod 644 led.addr
+for what in "write $tmp/root/new text" "read $tmp/root/new" ping; do
+    # shellcheck disable=SC2086 # words
+    expect 1 "*somebody else answers at its address, who cannot read what munge made for root*" \
+        alice "$zcuser" ${what%% *} "$tmp/led.addr" ${what#* }
+done
+exec 8>&-
+wait "$forger" || fail "the forger: $(cat forger.out)"
+echo "led to a forger who claims root's boot id: 3, refused: 3; sent to him: $(tail -n 1 forger.out)"
+[[ $(tail -n 1 forger.out) == "HELLO 3, AUTH 0, VOUCH 3, others 0" ]] ||
+    fail "more than credentials was sent to him"
+(($(grep -c "^credential: .*munge cannot vouch" forger.out) == 3)) || fail "$(cat forger.out)"
+[[ ! -e root/new ]] || fail "something was written"
+before=$(count handshakes_refused)
+expect 0 "another's: *another handshake*" bob "$zcuser" relay "$one" "$tmp/credential"
+(($(count handshakes_refused) == before + 1)) || fail "it was not refused"
+
 # One user has a limit; without munged nobody comes, and it says why.
 mkfifo go
 rm -f kept.out

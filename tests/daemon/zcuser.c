@@ -9,6 +9,8 @@
  *     ping                only begins a session, and ends it
  *     other               shows, again and again, what munge made for another handshake: as it is,
  *                         once more, and with one character changed; prints what is said
+ *     relay FILE          shows the credential in FILE, which somebody has made for another server;
+ *                         prints what is said
  *
  * The address is the local one where ZCACHE_LOCAL is 1, else the fabric's.
  */
@@ -169,6 +171,22 @@ static int show_other(struct user *u)
     return all ? 0 : zc_errorf(EPROTO, "not all were refused");
 }
 
+/* Another one's, made for whom he called in place of this daemon. */
+static int relay(struct user *u, const char *from)
+{
+    FILE *f = fopen(from, "r");
+
+    if (!f || !fgets(others, sizeof others, f)) {
+        if (f)
+            fclose(f);
+        return zc_errorf(EINVAL, "no credential in %s", from);
+    }
+    fclose(f);
+    others[strcspn(others, "\n")] = '\0';
+    zc_munge_replace(&showing);
+    return refused(u, "another's") ? 0 : zc_errorf(EPROTO, "it was not refused");
+}
+
 int main(int argc, char **argv)
 {
     struct user u = {0};
@@ -180,6 +198,8 @@ int main(int argc, char **argv)
     rc = zc_addrfile_read(argv[2], &u.file);
     if (rc == 0 && !strcmp(argv[1], "other")) {
         rc = show_other(&u);
+    } else if (rc == 0 && !strcmp(argv[1], "relay")) {
+        rc = relay(&u, argc > 3 ? argv[3] : "");
     } else if (rc == 0) {
         rc = come(&u);
         if (rc == 0)
