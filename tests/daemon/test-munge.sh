@@ -129,6 +129,60 @@ users() { # PROVIDER
 users "tcp;ofi_rxm"
 users net
 
+# Names that change places all the time, by somebody who may rename them: a directory of hers, one
+# of his, links to what is root's and out of the root.  Nobody reads or writes what is another's.
+renames() {
+    local names=("$tmp"/root/open/{d,e,p,o}) swapping plucking her his
+
+    start_daemon 1 --auth munge --root "$tmp/root" --cache-size 16M
+    mkdir root/open outside
+    chmod 777 root/open outside
+    alice mkdir root/open/d
+    bob mkdir root/open/e
+    ln -s ../private root/open/p
+    ln -s "$tmp/outside" root/open/o
+    alice sh -c 'umask 077; : >root/open/d/data; echo hers >root/open/d/other'
+    bob sh -c 'umask 077; : >root/open/e/data'
+    echo of root | tee root/private/data >root/private/other
+    echo outside | tee outside/data >outside/other
+    chmod 666 outside/*
+    mkfifo swap
+    bob "$build/tests/daemon/zcswap" "${names[@]}" <swap >swap.out 2>&1 &
+    swapping=$!
+    bob "$zcuser" pluck "$one" "$tmp/root/open/d/other" <swap >pluck.out 2>&1 &
+    plucking=$!
+    exec 8>swap
+    alice "$zcuser" again "$one" "$tmp/root/open/d/data" alice >her.out 2>&1 8>&- &
+    her=$!
+    bob "$zcuser" again "$one" "$tmp/root/open/d/data" bob >his.out 2>&1 8>&- &
+    his=$!
+    wait "$her" || fail "alice: $(cat her.out swap.out)"
+    wait "$his" || fail "bob: $(cat his.out swap.out)"
+    exec 8>&-
+    wait "$swapping" || fail "$(cat swap.out)"
+    wait "$plucking" || fail "$(cat pluck.out)"
+    stop_daemon 1 || fail "status $? of the daemon: $(tail -n 5 1.log)"
+    echo "names exchanged $(<swap.out); alice: $(<her.out); bob: $(<his.out), unlink $(<pluck.out)"
+    is_full_of 20001 alice her.out
+    is_full_of 20002 bob his.out
+    [[ $(cat root/private/{data,other}) == $'of root\nof root' ]] || fail "root's files were changed"
+    [[ $(cat outside/{data,other}) == $'outside\noutside' ]] || fail "files out of the root were"
+    [[ $(cat root/open/*/other) == *hers* ]] || fail "alice's other file was"
+}
+
+# is_full_of UID TEXT OUTPUT: the file in the directory of this user has what he wrote last.
+is_full_of() {
+    local dir last line
+
+    dir=$(find root/open -mindepth 1 -maxdepth 1 -type d -uid "$1")
+    last=$(sed 's/.*last //' "$3")
+    printf -v line '%-7s%08d' "$2" "$last"
+    [[ $(stat -c '%u %a %s' "$dir/data") == "$1 600 24000" ]] || fail "$(stat "$dir/data")"
+    [[ $(sort -u "$dir/data") == "$line" ]] || fail "$2: not all \"$line\": $(sort -u "$dir/data")"
+}
+
+renames
+
 # Groups are those that the daemon's host knows a user to have, not what his process has.
 cp /etc/passwd passwd
 cp /etc/group group
