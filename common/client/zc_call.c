@@ -119,6 +119,20 @@ static bool refuses_credential(const struct zc_call *call, const struct zc_msg *
     return call && call->type == ZC_T_VOUCH && m->type == (ZC_T_HELLO | ZC_REPLY) && m->status;
 }
 
+/* What answers a credential has to be sealed with the key that is in it.  Who cannot read that may
+ * be called a daemon in the address file, and know its boot id: he is none of root's.  That
+ * somebody else has said it is possible, too, and no worse than above. */
+static void disproves(struct zc_client *c, struct zc_call *call, const struct zc_msg *m)
+{
+    zc_assert_held(&c->net->lock);
+    if (!call || call->type != ZC_T_VOUCH || m->type != (ZC_T_VOUCH | ZC_REPLY))
+        return;
+    call->status = -ESTALE;
+    snprintf(call->text, sizeof call->text,
+             "somebody else answers at its address, who cannot read what munge made for root");
+    zc_call_done(c, call);
+}
+
 /* Why a message to this client is not its server's; NULL: it is, and new.  `call`: that it is
  * about, and that is under way, or NULL.
  * A STORED is taken in whatever order they come, and more than once, as it says the same for ever;
@@ -220,16 +234,18 @@ static void take(struct zc_net *n, const struct zc_msg *m, const void *buf, size
     if (!c || is_late(call, m))
         return;
     why = objection(c, call, m, buf, len);
-    if (why)
+    if (why) {
         complain(n, c->label, why);
-    else if (m->type == ZC_T_STORED)
+        disproves(c, call, m);
+    } else if (m->type == ZC_T_STORED) {
         zc_client_stored(c, m);
-    else if (m->type == ZC_T_DROPPED)
+    } else if (m->type == ZC_T_DROPPED) {
         dropped(c, m);
-    else if (call)
+    } else if (call) {
         take_for(c, call, m, buf, len);
-    else if (m->type & ZC_REPLY)
+    } else if (m->type & ZC_REPLY) {
         take_pong(c, m);
+    }
 }
 
 void zc_call_on_message(void *net, const void *buf, size_t len)

@@ -43,7 +43,7 @@ problems=0
 # What a value has to look like, its default tells, or kinds where that says too little.
 declare -A opt=([repeats]=5 [json]= [timeout]=120) quick=([repeats]=2) full=()
 declare -A kinds=([op-us]=count [latency-us]=count [settle]=count [write-rate]=rate
-    [read-rate]=rate)
+    [read-rate]=rate [most]=limit)
 
 bench_options() {
     local arg key
@@ -79,9 +79,10 @@ bench_options() {
 declare -A bench_like=([number]='[1-9][0-9]*' [decimal]='[0-9]+(\.[0-9]+)?'
     [size]='[1-9][0-9]*[KMG]?'
     [work]='[SWABC]:[1-9][0-9]*:[1-9][0-9]*' [names]='[a-z][a-z0-9-]*' [count]='[0-9]+'
-    [rate]='[0-9]+(\.[0-9]+)?[kKMG]?')
+    [rate]='[0-9]+(\.[0-9]+)?[kKMG]?' [limit]='[0-9]+(\.[0-9]+)?')
 declare -A bench_unlike=([number]='a number from 1 up' [decimal]='a number of seconds'
     [count]='a number from 0 up' [rate]='a rate such as 200M, or 0 for no limit'
+    [limit]='a number such as 1.3'
     [size]='a size such as 64K' [numbers]='a list of numbers from 1 up'
     [decimals]='a list of numbers of seconds' [sizes]='a list of sizes such as 64K'
     [works]='a list of CLASS:STEPS:RANKS' [names]='a list of names')
@@ -397,6 +398,23 @@ bench_table() {
             line = sprintf("%-" width[1] "s", cell[r, 1])
             for (i = 2; i <= columns; i++) line = line sprintf("  %" width[i] "s", cell[r, i])
             sub(/ +$/, "", line); print line } }'
+}
+
+# bench_judge LIMIT WHAT FILTER: FILTER gives [name, figure] of $results, once or more.  A figure
+# beyond the limit is a problem, and so is one that there is none of.
+bench_judge() {
+    local name figure
+
+    while IFS='|' read -r name figure; do
+        if [[ $figure == - ]]; then
+            bench_problem "$name: nothing to compare with the limit, $1 $2"
+        else
+            bench_problem "$name: $figure $2, and the limit is $1"
+        fi
+    done < <(jq -L "$bench_dir" -r --argjson limit "$1" "include \"bench\"; [$3]"'
+        | if length == 0 then [["all", null]] else . end
+        | .[] | select(.[1] == null or .[1] > $limit) | "\(.[0])|\(.[1] | n(3))"' \
+        <<<"$results" || echo "all|-")
 }
 
 # The exit status of the benchmark.

@@ -13,8 +13,10 @@
 #     beside           with the greedy job
 #     as one job       the same, but the daemon is told that both are one: without shares
 #
-# and what counts is the ratio to "alone, its share", which shall be no more than 1.3.
+# and what counts is the ratio of the medians of "beside" and "alone, its share". It fails when that
+# is more than doc/SECURITY.md promises, of writing or of reading.
 #
+#     --most RATIO       that is promised (1.3)
 #     --clients N        of the greedy job (8)
 #     --burst SIZE       of the modest job (16M)      --rounds N   bursts (20)
 #     --pause MS         between them (100)
@@ -24,7 +26,8 @@
 set -u
 # shellcheck source=tests/bench/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
-opt+=([clients]=8 [burst]=16M [rounds]=20 [pause]=100 [cache]=128 [rate]=200)
+opt+=([clients]=8 [burst]=16M [rounds]=20 [pause]=100 [cache]=128 [rate]=200
+    [most]=1.3)
 quick+=([rounds]=8)
 bench_options "$@"
 zcjob=$build/tests/bench/zcjob
@@ -115,4 +118,7 @@ bench_table 'burst, ms|lowest|median|highest|of its share|greedy MB/s' '.cases[]
     | .variants[]
     | [$c + ": " + .variant, (.metrics.ms | (.lowest | n(1)), m(1), (.highest | n(1))),
        (.of_share | n(2)), (.metrics.greedy_mb_s | m(0))]'
+bench_judge "${opt[most]}" 'times what it takes alone with its share' '
+    .cases[] | .case as $c | .variants[] | select(.variant == "beside")
+    | [$c + ": a burst beside a greedy job", .of_share]'
 bench_end

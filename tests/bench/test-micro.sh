@@ -76,6 +76,30 @@ cells=$(jq -n -r -L "$here" 'include "bench";
 5|1|2.5 (0.0-4.0), 1 of 5 failed|3, 1 of 5 failed|0.21
 5|5|failed|failed|-' ]] || fail "cells: $cells"
 
+# ---- limits: what is beyond one fails, and so does what was not measured ----
+cat >"$tmp/limits.sh" <<'SCRIPT'
+#!/usr/bin/env bash
+# limits.sh - judges what it is given
+. "$BENCH/functions.sh"
+opt+=([most]=1.3)
+bench_options "$@"
+results=$RESULTS
+bench_judge "${opt[most]}" 'times as long' '.cases[] | [.case, .ratio]'
+bench_end
+SCRIPT
+# judged STATUS PATTERN RESULTS [OPTION ...]
+judged() { RESULTS=$3 expect "$1" "$2" bash "$tmp/limits.sh" "${@:4}"; }
+judged 0 '' '{"cases": [{"case": "a", "ratio": 1.3}, {"case": "b", "ratio": 0.2}]}'
+judged 1 $'limits.sh: b: 1.301 times as long, and the limit is 1.3\nlimits.sh: 1 problems*' \
+    '{"cases": [{"case": "a", "ratio": 1.3}, {"case": "b", "ratio": 1.301}]}'
+judged 0 '' '{"cases": [{"case": "b", "ratio": 1.301}]}' --most 2
+judged 1 'limits.sh: a: nothing to compare with the limit, 1.3 times as long*' \
+    '{"cases": [{"case": "a", "ratio": null}]}'
+judged 1 'limits.sh: all: nothing to compare with the limit*' '{"cases": []}'
+judged 1 '*limits.sh: all: nothing to compare with the limit*' 'no object'
+refused shares --most much
+refused seals --most 5%
+
 # ---- the first run of fi_pingpong fails: it is counted, it stays the base, the others go on ----
 command -v fi_pingpong >/dev/null &&
     [[ -e $build/adio_zcache/.libs/libzcache.so && -w /dev/shm ]] ||

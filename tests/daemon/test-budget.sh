@@ -24,26 +24,45 @@ within_bound() { # WHAT
 }
 counter() { "$zcachectl" --daemons 0.addr --json stats | sed -n "s/^ *\"$1\": \([0-9]*\),*$/\1/p"; }
 over() { grep -qsx "done" out || gone "$1"; }
-# flood LOCAL WHAT SESSIONS ENDPOINTS COUNT
-flood() {
+# come NUMBER LOCAL WHAT SESSIONS ENDPOINTS COUNT: returns when all was said; they stay.
+come() {
     local pid
 
     rm -f out
-    ZCACHE_LOCAL=$1 "$build/tests/daemon/zcflood" "$2" 0.addr "$tmp/root" "${@:3}" \
+    ZCACHE_LOCAL=$2 "$build/tests/daemon/zcflood" "$3" 0.addr "$tmp/root" "${@:4}" \
         <&"$hold" {hold}>&- >out 2>&1 &
     pid=$!
-    daemon_pids[1]=$pid # to be ended with us
-    wait_for 300 over "$pid" || fail "$2: no end"
-    grep -qx "done" out || fail "$2: $(cat out; tail -n 3 0.log)"
-    within_bound "local $1, $2"
+    daemon_pids[$1]=$pid # to be ended with us
+    wait_for 300 over "$pid" || fail "$3: no end"
+    grep -qx "done" out || fail "$3: $(cat out; tail -n 3 0.log)"
+    within_bound "local $2, $3"
+}
+# flood LOCAL WHAT SESSIONS ENDPOINTS COUNT
+flood() {
+    come 1 "$@"
     stop_daemon 1 KILL
 }
+
+# crowd TOTAL: 64 sessions by the fabric, where four endpoints of libfabric's are what a test can
+# afford, and the others by the local socket; in $let_in and $refused how many of them.
+crowd() {
+    local in out
+
+    come 1 0 crowd 64 4 1
+    read -r let_in _ _ refused _ < <(tr -d , <out)
+    come 2 1 crowd $(($1 - 64)) 100 1
+    read -r in _ _ out _ < <(tr -d , <out)
+    let_in=$((let_in + in)) refused=$((refused + out))
+    echo "cache ${CACHE}M: of $1 sessions $let_in were let in, $refused refused"
+    ((let_in + refused == $1)) || fail "that is not $1"
+}
+leave() { stop_daemon 2 KILL; stop_daemon 1 KILL; }
+has_room() { local now; now=$(counter sessions); ((${now:-1000} < 200)); }
 
 start_daemon 0 --root root --cache-size "$CACHE"M
 expect 0 written "$zcput" write 0.addr "$tmp/root/f" 40M
 within_bound "a full cache"
 
-flood 1 sessions 700 20 1
 flood 1 replies 1 1 20000
 flood 1 replies 60 6 200
 flood 1 lists 40 10 100
@@ -53,9 +72,15 @@ flood 1 cards 20 10 500
 flood 1 infos 200 10 2
 flood 1 hellos 1 10 3000
 (($(counter unread) > 0)) || fail "nobody was left unread"
-flood 0 sessions 64 4 1
 flood 0 replies 4 2 500
 flood 0 cards 8 2 200
+
+# More of them than there is memory for, were each to get the least: these are refused, and the
+# others stay.
+crowd 1300
+((refused > 0)) || fail "nobody was refused"
+leave
+wait_for 60 has_room || fail "sessions whose clients are gone stay: $(tail -n 3 0.log)"
 
 # Bytes that are the beginning of a message, and nothing after it.
 address=$(sed -n 's/^address //p' 0.addr)
@@ -71,3 +96,16 @@ expect 0 written "$zcput" write 0.addr "$tmp/root/g" 8M
 within_bound "in the end"
 stop_daemon 0 || fail "status $? of the daemon: $(cat 0.log)"
 expect 0 "" "$zcput" check root/g 8M
+
+# Where there is memory for a thousand they are all let in, beside a cache that is full.
+CACHE=256
+truncate -s 264M root/long # zeros, which take no room in the file system
+start_daemon 0 --root root --cache-size "$CACHE"M
+"$zcput" read 0.addr "$tmp/root/long" 264M >/dev/null || fail "cannot fill the cache"
+(($(kib VmRSS) > CACHE * 1024)) || fail "the cache is not full: $(kib VmRSS) KiB"
+crowd 1000
+((refused == 0)) || fail "not all were let in"
+leave
+expect 0 written "$zcput" write 0.addr "$tmp/root/h" 8M
+stop_daemon 0 || fail "status $? of the daemon: $(tail -n 5 0.log)"
+expect 0 "" "$zcput" check root/h 8M

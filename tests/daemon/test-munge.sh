@@ -133,6 +133,60 @@ users() { # PROVIDER
 users "tcp;ofi_rxm"
 users net
 
+# Names that change places all the time, by somebody who may rename them: a directory of hers, one
+# of his, links to what is root's and out of the root.  Nobody reads or writes what is another's.
+renames() {
+    local names=("$tmp"/root/open/{d,e,p,o}) swapping plucking her his
+
+    start_daemon 1 --auth munge --root "$tmp/root" --cache-size 16M
+    mkdir root/open outside
+    chmod 777 root/open outside
+    alice mkdir root/open/d
+    bob mkdir root/open/e
+    ln -s ../private root/open/p
+    ln -s "$tmp/outside" root/open/o
+    alice sh -c 'umask 077; : >root/open/d/data; echo hers >root/open/d/other'
+    bob sh -c 'umask 077; : >root/open/e/data'
+    echo of root | tee root/private/data >root/private/other
+    echo outside | tee outside/data >outside/other
+    chmod 666 outside/*
+    mkfifo swap
+    bob "$build/tests/daemon/zcswap" "${names[@]}" <swap >swap.out 2>&1 &
+    swapping=$!
+    bob "$zcuser" pluck "$one" "$tmp/root/open/d/other" <swap >pluck.out 2>&1 &
+    plucking=$!
+    exec 8>swap
+    alice "$zcuser" again "$one" "$tmp/root/open/d/data" alice >her.out 2>&1 8>&- &
+    her=$!
+    bob "$zcuser" again "$one" "$tmp/root/open/d/data" bob >his.out 2>&1 8>&- &
+    his=$!
+    wait "$her" || fail "alice: $(cat her.out swap.out)"
+    wait "$his" || fail "bob: $(cat his.out swap.out)"
+    exec 8>&-
+    wait "$swapping" || fail "$(cat swap.out)"
+    wait "$plucking" || fail "$(cat pluck.out)"
+    stop_daemon 1 || fail "status $? of the daemon: $(tail -n 5 1.log)"
+    echo "names exchanged $(<swap.out); alice: $(<her.out); bob: $(<his.out), unlink $(<pluck.out)"
+    is_full_of 20001 alice her.out
+    is_full_of 20002 bob his.out
+    [[ $(cat root/private/{data,other}) == $'of root\nof root' ]] || fail "root's files were changed"
+    [[ $(cat outside/{data,other}) == $'outside\noutside' ]] || fail "files out of the root were"
+    [[ $(cat root/open/*/other) == *hers* ]] || fail "alice's other file was"
+}
+
+# is_full_of UID TEXT OUTPUT: the file in the directory of this user has what he wrote last.
+is_full_of() {
+    local dir last line
+
+    dir=$(find root/open -mindepth 1 -maxdepth 1 -type d -uid "$1")
+    last=$(sed 's/.*last //' "$3")
+    printf -v line '%-7s%08d' "$2" "$last"
+    [[ $(stat -c '%u %a %s' "$dir/data") == "$1 600 24000" ]] || fail "$(stat "$dir/data")"
+    [[ $(sort -u "$dir/data") == "$line" ]] || fail "$2: not all \"$line\": $(sort -u "$dir/data")"
+}
+
+renames
+
 # Groups are those that the daemon's host knows a user to have, not what his process has.
 cp /etc/passwd passwd
 cp /etc/group group
@@ -166,6 +220,35 @@ expect 1 "*belongs to another user*" alice "$zcuser" ping "$tmp/forged.addr"
 chown 0:0 forged.addr
 chmod 666 forged.addr
 expect 1 "*may be written by others*" alice "$zcuser" ping "$tmp/forged.addr"
+
+# Nor does a daemon of bob's that has the address of root's, its number and its boot id, which are
+# for all to read: what munge made for root he cannot read, and root's daemon does not take it from
+# him.
+mkfifo claim
+: >credential
+chown 20002:20002 credential
+bob "$build/tests/daemon/zcforger" "$one" credential <claim >forger.out 2>&1 &
+forger=$!
+exec 8>claim
+wait_for 60 grep -q '^ready ' forger.out || fail "the forger: $(cat forger.out)"
+read -r _ far near <forger.out
+sed "s/^address .*/address $far/; s/^local .*/local $near/" 1.addr >led.addr
+chmod 644 led.addr
+for what in "write $tmp/root/new text" "read $tmp/root/new" ping; do
+    # shellcheck disable=SC2086 # words
+    expect 1 "*somebody else answers at its address, who cannot read what munge made for root*" \
+        alice "$zcuser" ${what%% *} "$tmp/led.addr" ${what#* }
+done
+exec 8>&-
+wait "$forger" || fail "the forger: $(cat forger.out)"
+echo "led to a forger who claims root's boot id: 3, refused: 3; sent to him: $(tail -n 1 forger.out)"
+[[ $(tail -n 1 forger.out) == "HELLO 3, AUTH 0, VOUCH 3, others 0" ]] ||
+    fail "more than credentials was sent to him"
+(($(grep -c "^credential: .*munge cannot vouch" forger.out) == 3)) || fail "$(cat forger.out)"
+[[ ! -e root/new ]] || fail "something was written"
+before=$(count handshakes_refused)
+expect 0 "another's: *another handshake*" bob "$zcuser" relay "$one" "$tmp/credential"
+(($(count handshakes_refused) == before + 1)) || fail "it was not refused"
 
 # One user has a limit; without munged nobody comes, and it says why.
 mkfifo go

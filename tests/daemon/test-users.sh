@@ -85,11 +85,51 @@ wait_for 60 test -s theirs/1.addr || fail "their daemon did not start: $(cat 1.l
 expect 0 "*serving*" as_other "$zcachectl" --daemons "$tmp/theirs/1.addr" status
 expect 1 "*theirs/1.addr belongs to another user*" \
     "$zcachectl" --daemons "$tmp/theirs/1.addr" status
+# The same with the boot id of our daemon in it: whose file it is counts.
+boot=$(grep '^boot ' "$address")
+sed "s/^boot .*/$boot/" theirs/1.addr >theirs/2.addr
+grep -qx "$boot" theirs/2.addr || fail "no boot id in it"
+chown nobody:nogroup theirs/2.addr
+chmod 600 theirs/2.addr
+expect 1 "*theirs/2.addr belongs to another user*" \
+    "$zcachectl" --daemons "$tmp/theirs/2.addr" status
+expect 1 "*theirs/2.addr belongs to another user*" "$zcput" read "$tmp/theirs/2.addr" /x 1K
 cp theirs/1.addr mine.addr
 chmod 644 mine.addr
 expect 1 "*mine.addr may be read or written by others (mode 0644)*" \
     "$zcachectl" --daemons "$tmp/mine.addr" status
 stop_daemon 1 || fail "status $? of their daemon"
+
+# A daemon of somebody else who has got the address that ours had, by either way, and says that it
+# has our boot id: nothing but HELLO reaches it.
+sed "s/^secret .*/secret $(printf '%064d' 2)/" "$address" >theirs/claimed.addr
+chown nobody:nogroup theirs/claimed.addr
+chmod 600 theirs/claimed.addr
+mkfifo claim
+as_other "$build/tests/daemon/zcforger" theirs/claimed.addr theirs/none <claim >forger.out 2>&1 &
+forger=$!
+exec 8>claim
+wait_for 60 grep -q '^ready ' forger.out || fail "the forger: $(cat forger.out)"
+read -r _ far near <forger.out
+sed "s/^address .*/address $far/; s/^local .*/local $near/" "$address" >led.addr
+chmod 600 led.addr
+tried=0
+for command in status files flush evict drain stop; do
+    expect 1 "*another daemon answers than the one that wrote led.addr*" \
+        "$zcachectl" --daemons led.addr --timeout 30s "$command"
+    tried=$((tried + 1))
+done
+for what in "read $tmp/root/kept" "write $tmp/root/kept x" ping; do
+    # shellcheck disable=SC2086 # words
+    expect 1 "*somebody else answers at its address, who does not know its secret*" \
+        "$zcuser" ${what%% *} led.addr ${what#* }
+    tried=$((tried + 1))
+done
+exec 8>&-
+wait "$forger" || fail "the forger: $(cat forger.out)"
+echo "led to a forger who claims our boot id: $tried, refused: $tried; sent to him: $(tail -n 1 forger.out)"
+[[ $(tail -n 1 forger.out) == "HELLO $tried, AUTH 0, VOUCH 0, others 0" ]] ||
+    fail "more than HELLO was sent to him"
 
 # Without a secret, as older releases wrote it.
 sed '/^secret /d' "$address" >old.addr

@@ -6,6 +6,8 @@
  * sessions have begun; what they say is sent by another endpoint, COUNT messages each:
  *
  *     sessions   nothing but PING
+ *     crowd      the same; who is not let in, because there is no memory for more clients, is
+ *                counted: prints "N let in, N refused"
  *     replies    reads of 15 KiB, whose answers are never taken
  *     lists      writes that bring a list and data, 15 KiB together
  *     opens      one and the same file, again and again
@@ -63,7 +65,7 @@ struct endpoint {
 };
 
 static struct zc_addrfile file;
-static bool local;
+static bool local, crowd;
 static struct endpoint speaker; /* by which all is said */
 static struct session honest;
 static unsigned char filler[ZC_MAX_MESSAGE];
@@ -128,7 +130,8 @@ static void say(const struct session *s, const struct zc_msg *m)
         die("send", rc);
 }
 
-static void hear(struct endpoint *e, const char *what)
+/* Waits for the next message; its status. */
+static int status_of_next(struct endpoint *e, const char *what)
 {
     uint64_t until = zc_now() + PATIENCE_S * 1000000000ull;
 
@@ -139,11 +142,21 @@ static void hear(struct endpoint *e, const char *what)
         if (zc_now() > until)
             die(what, 0);
     }
-    if (e->last.status) {
-        fprintf(stderr, "zcflood: %s: %.*s\n", what, (int)e->last.text.n,
-                (const char *)e->last.text.p);
-        exit(1);
-    }
+    return e->last.status;
+}
+
+static void check_status(const struct endpoint *e, const char *what)
+{
+    if (!e->last.status)
+        return;
+    fprintf(stderr, "zcflood: %s: %.*s\n", what, (int)e->last.text.n, (const char *)e->last.text.p);
+    exit(1);
+}
+
+static void hear(struct endpoint *e, const char *what)
+{
+    status_of_next(e, what);
+    check_status(e, what);
 }
 
 static uint64_t next_tag(struct session *s)
@@ -172,7 +185,8 @@ static void greet(struct endpoint *e, struct session *s, uint64_t client)
     say(s, &m);
 }
 
-static void begin(struct endpoint *e, struct session *s, uint64_t client)
+/* False: there is no memory for it, which is what is wanted to be known. */
+static bool begin(struct endpoint *e, struct session *s, uint64_t client)
 {
     unsigned char proof[ZC_PROOF_SIZE];
     struct zc_msg auth = {.type = ZC_T_AUTH, .tag = client, .proof = {proof, sizeof proof}};
@@ -180,12 +194,15 @@ static void begin(struct endpoint *e, struct session *s, uint64_t client)
     e->talks = s;
     greet(e, s, client);
     e->shake = speaker.shake;
-    hear(e, "HELLO");
+    if (status_of_next(e, "HELLO") == -EUSERS && crowd && e != &speaker)
+        return false;
+    check_status(e, "HELLO");
     auth.session = s->id = e->last.session;
     zc_shake_prove(&e->shake, proof);
     zc_shake_keys(&e->shake, false, local, &s->keys);
     say(s, &auth);
     hear(e, "AUTH");
+    return true;
 }
 
 /* The daemon serves who behaves. */
@@ -300,11 +317,36 @@ static void only_hellos(struct endpoint *e, int endpoints, uint64_t count)
     }
 }
 
+/* `n` of them want a session and the file; how many have got one. */
+static int come(struct endpoint *e, int endpoints, struct session *s, int n, const char *path)
+{
+    int in = 0;
+
+    for (int i = 0; i < n; i++) {
+        if (!begin(&e[i % endpoints], &s[in], 1000 + (uint64_t)i))
+            continue;
+        open_file(&e[i % endpoints], &s[in++], path);
+        if (crowd && i % EVERY == 0)
+            sign_of_life();
+    }
+    if (crowd)
+        printf("%d let in, %d refused\n", in, n - in);
+    return in;
+}
+
+static void as_many_files_as_possible(void)
+{
+    struct rlimit files;
+
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &files);
+}
+
 int main(int argc, char **argv)
 {
     int n = argc == 7 ? atoi(argv[4]) : -1, endpoints = argc == 7 ? atoi(argv[5]) : 0;
     const char *wish = getenv("ZCACHE_LOCAL");
-    struct rlimit files;
     struct endpoint *e;
     struct session *s;
     char path[ZC_MAX_PATH], c;
@@ -313,9 +355,8 @@ int main(int argc, char **argv)
     zc_log_init("zcflood");
     if (n < 0 || endpoints < 1)
         return 2;
-    getrlimit(RLIMIT_NOFILE, &files);
-    files.rlim_cur = files.rlim_max;
-    setrlimit(RLIMIT_NOFILE, &files);
+    as_many_files_as_possible();
+    crowd = !strcmp(argv[1], "crowd");
     local = wish && !strcmp(wish, "1");
     rc = zc_addrfile_read(argv[2], &file);
     if (rc)
@@ -329,10 +370,7 @@ int main(int argc, char **argv)
     for (int i = 0; i < endpoints; i++)
         endpoint_up(&e[i]);
     snprintf(path, sizeof path, "%s/f", argv[3]);
-    for (int i = 0; i < n; i++) {
-        begin(&e[i % endpoints], &s[i], 1000 + (uint64_t)i);
-        open_file(&e[i % endpoints], &s[i], path);
-    }
+    n = come(e, endpoints, s, n, path);
     if (!strcmp(argv[1], "hellos"))
         only_hellos(e, endpoints, strtoull(argv[6], NULL, 10));
     else

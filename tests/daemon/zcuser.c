@@ -6,15 +6,24 @@
  *     cached PATH TEXT    the same, but says "written" and keeps it open until the input ends
  *     read PATH           prints it
  *     truncate PATH SIZE, unlink PATH, stat PATH
+ *     again PATH TEXT     opens it, reads it, writes it anew and reads that, over and over, till it
+ *                         has gone well TIMES times and was refused as often; all bytes have to be
+ *                         what this program wrote last (not at its first time); prints how often,
+ *                         and "last N": the file is full of lines "TEXT N" then
+ *     pluck PATH          tries to unlink it until the input ends; prints how often it was refused,
+ *                         as it has to be
  *     ping                only begins a session, and ends it
  *     other               shows, again and again, what munge made for another handshake: as it is,
  *                         once more, and with one character changed; prints what is said
+ *     relay FILE          shows the credential in FILE, which somebody has made for another server;
+ *                         prints what is said
  *
  * The address is the local one where ZCACHE_LOCAL is 1, else the fabric's.
  */
 #include "config.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,10 +31,17 @@
 
 #include "zc_addrfile.h"
 #include "zc_client.h"
+#include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_munge.h"
 
-enum { READS = 64 << 10 };
+enum {
+    READS = 64 << 10,
+    LINE = 16, /* bytes */
+    LINES = 1500,
+    TIMES = 60,
+    PATIENCE_S = 60,
+};
 
 struct user {
     struct zc_addrfile file;
@@ -109,6 +125,106 @@ static int stat_file(struct user *u, const char *path)
     return rc;
 }
 
+/* ---- again and again, while names change ---- */
+
+struct again {
+    struct user *user;
+    const char *path, *text;
+    unsigned own, refused, last;
+    char buf[LINE * LINES + 1], got[LINE * LINES + 1];
+};
+
+/* What it is full of after `n` times. */
+static void fill(struct again *a, unsigned n)
+{
+    for (int i = 0; i < LINES; i++)
+        snprintf(a->buf + (ptrdiff_t)i * LINE, LINE + 1, "%-7.7s%08u\n", a->text, n);
+}
+
+/* The file has what was written last, all of it and nothing else. */
+static int look(struct again *a, uint64_t h, const char *when)
+{
+    ssize_t n = zc_client_read(a->user->client, h, a->got, sizeof a->got, 0);
+
+    if (n < 0)
+        return (int)n;
+    if (n != LINE * LINES || memcmp(a->got, a->buf, (size_t)n) != 0)
+        return zc_errorf(EIO, "%s %u, %s: %zd bytes that begin with %.*s", a->text, a->last, when,
+                         n, n < LINE ? (int)n : LINE - 1, a->got);
+    return 0;
+}
+
+/* Every other time it is still on its way when the next one opens it. */
+static int rewrite(struct again *a, uint64_t h)
+{
+    struct zc_client *c = a->user->client;
+    enum zc_level level = a->own % 2 ? ZC_LEVEL_STORED : ZC_LEVEL_STAGED;
+    ssize_t rc = 0;
+    int end;
+
+    fill(a, a->last);
+    if (a->own)
+        rc = look(a, h, "before");
+    if (rc == 0) {
+        fill(a, a->last + 1);
+        rc = zc_client_write(c, h, a->buf, LINE * LINES, 0);
+    }
+    if (rc > 0) {
+        a->last++;
+        rc = look(a, h, "after");
+    }
+    end = zc_client_close(c, h, level);
+    a->own++;
+    return rc ? (int)rc : end;
+}
+
+/* What the kernel says of a name that leads to somebody else's, or out of the root. */
+static bool is_refusal(int rc)
+{
+    return rc == -EACCES || rc == -EPERM || rc == -ENOENT || rc == -EAGAIN;
+}
+
+static int again(struct user *u, const char *path, const char *text)
+{
+    static struct again a;
+    uint64_t h, until = zc_now() + PATIENCE_S * 1000 * ZC_NS_PER_MS;
+    int rc = 0;
+
+    a = (struct again){.user = u, .path = path, .text = text};
+    while (rc == 0 && (a.own < TIMES || a.refused < TIMES)) {
+        if (zc_now() > until)
+            return zc_errorf(ETIMEDOUT, "%s: own %u, refused %u in %d s", text, a.own, a.refused,
+                             PATIENCE_S);
+        rc = open_file(u, path, ZC_OPEN_READ | ZC_OPEN_WRITE, &h);
+        if (rc == 0) {
+            rc = rewrite(&a, h);
+        } else if (is_refusal(rc)) {
+            a.refused++;
+            rc = 0;
+        }
+    }
+    if (rc == 0)
+        printf("own %u, refused %u, last %u\n", a.own, a.refused, a.last);
+    return rc;
+}
+
+static int pluck(struct user *u, const char *path)
+{
+    struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN};
+    unsigned refused = 0;
+
+    for (; poll(&input, 1, 0) == 0; refused++) {
+        int rc = zc_client_unlink(u->client, path);
+
+        if (rc == 0)
+            return zc_errorf(EEXIST, "%s was there, and is no more", path);
+        if (!is_refusal(rc))
+            return rc;
+    }
+    printf("refused %u\n", refused);
+    return 0;
+}
+
 static int act(struct user *u, const char *what, const char *path, const char *text)
 {
     if (!strcmp(what, "ping"))
@@ -123,6 +239,10 @@ static int act(struct user *u, const char *what, const char *path, const char *t
         return zc_client_unlink(u->client, path);
     if (!strcmp(what, "stat"))
         return stat_file(u, path);
+    if (!strcmp(what, "again"))
+        return again(u, path, text);
+    if (!strcmp(what, "pluck"))
+        return pluck(u, path);
     return zc_errorf(EINVAL, "no such action");
 }
 
@@ -169,6 +289,22 @@ static int show_other(struct user *u)
     return all ? 0 : zc_errorf(EPROTO, "not all were refused");
 }
 
+/* Another one's, made for whom he called in place of this daemon. */
+static int relay(struct user *u, const char *from)
+{
+    FILE *f = fopen(from, "r");
+
+    if (!f || !fgets(others, sizeof others, f)) {
+        if (f)
+            fclose(f);
+        return zc_errorf(EINVAL, "no credential in %s", from);
+    }
+    fclose(f);
+    others[strcspn(others, "\n")] = '\0';
+    zc_munge_replace(&showing);
+    return refused(u, "another's") ? 0 : zc_errorf(EPROTO, "it was not refused");
+}
+
 int main(int argc, char **argv)
 {
     struct user u = {0};
@@ -180,6 +316,8 @@ int main(int argc, char **argv)
     rc = zc_addrfile_read(argv[2], &u.file);
     if (rc == 0 && !strcmp(argv[1], "other")) {
         rc = show_other(&u);
+    } else if (rc == 0 && !strcmp(argv[1], "relay")) {
+        rc = relay(&u, argc > 3 ? argv[3] : "");
     } else if (rc == 0) {
         rc = come(&u);
         if (rc == 0)

@@ -16,6 +16,7 @@
 #include "rig.h"
 #include "traces.h"
 #include "zc_box.h"
+#include "zc_munge.h"
 #include "zc_net_internal.h"
 #include "zc_tp_local.h"
 
@@ -991,6 +992,36 @@ START_TEST(a_client_takes_what_its_server_has_sealed)
 }
 END_TEST
 
+static int vouch_for_nobody(uid_t reader, const void *bytes, size_t len, char **credential)
+{
+    (void)reader, (void)bytes, (void)len;
+    *credential = strdup("MUNGE:nobody:");
+    return 0;
+}
+
+/* All may know the number in the address file of a daemon of many users; what munge made for it
+ * only that daemon reads.  Who answers without is none, and is not waited for. */
+START_TEST(a_server_that_cannot_read_a_credential)
+{
+    static const struct zc_munge_ops munge = {.encode = vouch_for_nobody};
+    unsigned char addr[64];
+    size_t len = sizeof addr;
+    struct zc_client *c;
+
+    liar_up(addr, &len);
+    zc_munge_replace(&munge);
+    rig_munge = true;
+    net = rig_net(20000);
+    ck_assert_int_eq(zc_client_connect(net, addr, len, &rig_secret, "liar", &c), -ESTALE);
+    ck_assert_msg(strstr(zc_error_text(ESTALE), "munge") != NULL, "%s", zc_error_text(ESTALE));
+    ck_assert_uint_eq(zc_net_refused(net), 1);
+    zc_net_destroy(net);
+    rig_munge = false;
+    zc_munge_replace(NULL);
+    liar_down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("auth");
@@ -1000,7 +1031,7 @@ int main(void)
          an_altered_answer, an_altered_auth, half_a_handshake);
     CASE(s, "session", 60, an_altered_request, a_request_comes_once, a_hijacked_session,
          a_reflected_reply, the_servers_memory, a_key_is_of_one_transfer, a_box,
-         a_client_takes_what_its_server_has_sealed);
+         a_client_takes_what_its_server_has_sealed, a_server_that_cannot_read_a_credential);
     CASE(s, "seal", 60, a_seal_is_of_each_bit, a_seal_is_what_the_protocol_says,
          a_daemons_seal_is_the_same, a_libcrypto_that_does_harm_is_known,
          keys_are_of_a_session_and_a_direction, a_seal_needs_both_keys,
