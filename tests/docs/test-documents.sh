@@ -9,6 +9,15 @@ tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 "$here/check-documents" "$top" || exit 1
 
+# Installed, they lead to each other as well.
+if [[ -e ${top_builddir:-}/Makefile ]]; then
+    make -s -C "$top_builddir" install-nobase_dist_docDATA install-dist_examplesDATA \
+        docdir="$tmp/installed" examplesdir="$tmp/installed/examples" >"$tmp/out" 2>&1 &&
+        "$here/check-documents" --links "$tmp/installed" || { cat "$tmp/out"; exit 1; }
+else
+    echo "skipped: what is installed, for there is no top_builddir"
+fi
+
 # spoil FILE SED-SCRIPT WORDS: with that change there is a line with WORDS.
 spoil() {
     rm -rf "$tmp/tree"
