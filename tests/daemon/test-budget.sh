@@ -4,6 +4,7 @@
 . "$(dirname -- "$0")/functions.sh"
 
 CACHE=16 # MiB
+SUMS=0   # the same: checksums of what lies in it
 make_tmp
 ignore_leaks_of_libfabric
 [[ -z ${SANITIZED:-} ]] || echo "skipped, with sanitizers: the bound of its memory"
@@ -18,9 +19,9 @@ within_bound() { # WHAT
     local peak
 
     peak=$(kib VmHWM)
-    echo "$1: resident $(($(kib VmRSS) / 1024)) MiB, peak $((peak / 1024)) of $((CACHE + 64))"
+    echo "$1: resident $(($(kib VmRSS) / 1024)) MiB, peak $((peak / 1024)) of $((CACHE + SUMS + 64))"
     [[ -z ${SANITIZED:-} ]] || return 0 # whose own memory is in it
-    ((peak <= (CACHE + 64) * 1024)) || fail "$1: the daemon took $peak KiB"
+    ((peak <= (CACHE + SUMS + 64) * 1024)) || fail "$1: the daemon took $peak KiB"
 }
 counter() { "$zcachectl" --daemons 0.addr --json stats | sed -n "s/^ *\"$1\": \([0-9]*\),*$/\1/p"; }
 over() { grep -qsx "done" out || gone "$1"; }
@@ -97,11 +98,15 @@ within_bound "in the end"
 stop_daemon 0 || fail "status $? of the daemon: $(cat 0.log)"
 expect 0 "" "$zcput" check root/g 8M
 
-# Where there is memory for a thousand they are all let in, beside a cache that is full.
+# Where there is memory for a thousand they are all let in, beside a cache that is full, and whose
+# pages have checksums.
 CACHE=256
+SUMS=$((CACHE / 128))
 truncate -s 264M root/long # zeros, which take no room in the file system
 start_daemon 0 --root root --cache-size "$CACHE"M
-"$zcput" read 0.addr "$tmp/root/long" 264M >/dev/null || fail "cannot fill the cache"
+ZCACHE_CHECKSUM=on "$zcput" read 0.addr "$tmp/root/long" 264M >/dev/null ||
+    fail "cannot fill the cache: $(tail -n 3 0.log)"
+(($(counter checksum_bytes) >= CACHE << 20)) || fail "it has no checksums: $(counter checksum_bytes)"
 (($(kib VmRSS) > CACHE * 1024)) || fail "the cache is not full: $(kib VmRSS) KiB"
 crowd 1000
 ((refused == 0)) || fail "not all were let in"

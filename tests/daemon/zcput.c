@@ -5,6 +5,8 @@
  *     zcput forever ADDRESS-FILE PATH SIZE   the same, again and again
  *     zcput read ADDRESS-FILE PATH SIZE   prints SIZE bytes as the daemon has them
  *     zcput check FILE SIZE                compares a file with what write wrote
+ *
+ * With ZCACHE_CHECKSUM=on the daemon's pages have checksums, and so has what is read.
  */
 #include "config.h"
 
@@ -18,6 +20,7 @@
 #include "zc_addrfile.h"
 #include "zc_client.h"
 #include "zc_log.h"
+#include "zc_sums.h"
 #include "zc_units.h"
 
 static void fill(unsigned char *p, size_t n)
@@ -32,6 +35,37 @@ static int explain(int rc)
     return 1;
 }
 
+static bool with_checksums(void)
+{
+    const char *checksum = getenv("ZCACHE_CHECKSUM");
+
+    return checksum && !strcmp(checksum, "on");
+}
+
+static unsigned flags_for(unsigned access)
+{
+    return with_checksums() ? access | ZC_OPEN_CHECKSUM : access;
+}
+
+/* As zc_client_read(), with checksums. */
+static ssize_t read_checked(struct zc_client *c, uint64_t handle, void *buf, size_t len)
+{
+    size_t done = 0;
+    ssize_t n = 1;
+
+    for (; n > 0 && done < len; done += (size_t)(n > 0 ? n : 0)) {
+        struct zc_io io = {.handle = handle,
+                           .buf = (char *)buf + done,
+                           .len = len - done < ZC_SUMS_SPAN ? len - done : ZC_SUMS_SPAN,
+                           .off = done,
+                           .checked = true};
+
+        zc_io_start(c, &io);
+        n = zc_io_wait(c, &io);
+    }
+    return n < 0 ? n : (ssize_t)done;
+}
+
 static int read_in(struct zc_client *c, const char *path, size_t size)
 {
     struct zc_attr attr = {0};
@@ -41,9 +75,10 @@ static int read_in(struct zc_client *c, const char *path, size_t size)
 
     if (!buf)
         return -ENOMEM;
-    rc = zc_client_open(c, path, ZC_OPEN_READ, 0, &handle, &attr);
+    rc = zc_client_open(c, path, flags_for(ZC_OPEN_READ), 0, &handle, &attr);
     if (rc >= 0)
-        rc = zc_client_read(c, handle, buf, size, 0);
+        rc = with_checksums() ? read_checked(c, handle, buf, size)
+                              : zc_client_read(c, handle, buf, size, 0);
     if (rc >= 0)
         fwrite(buf, 1, (size_t)rc, stdout);
     free(buf);
@@ -62,8 +97,8 @@ static int write_out(struct zc_client *c, const char *path, size_t size, bool fo
     if (!buf)
         return -ENOMEM;
     fill(buf, size);
-    rc = zc_client_open(c, path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0644, &handle,
-                        &attr);
+    rc = zc_client_open(c, path, flags_for(ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE), 0644,
+                        &handle, &attr);
     do {
         for (size_t done = 0; rc >= 0 && done < size; done += (size_t)rc)
             rc = zc_client_write(c, handle, buf + done, size - done, done);
