@@ -234,6 +234,21 @@ START_TEST(and_nobody_comes_at_once)
 }
 END_TEST
 
+/* Who is known not to run is not waited for; the next open finds the one that is started. */
+START_TEST(who_is_not_running)
+{
+    up();
+    announce(1 << 30);
+    ck_assert_int_eq(connect_when(NULL, LONG_MS), -ECONNREFUSED);
+    ck_assert_msg(strstr(zc_error_text(-ECONNREFUSED), "is not running; start it again"), "%s",
+                  zc_error_text(-ECONNREFUSED));
+    ck_assert_uint_lt(took, LONG_MS / 2 * ZC_NS_PER_MS);
+    start();
+    goes_to_the_next(connect_when(NULL, LONG_MS));
+    down();
+}
+END_TEST
+
 START_TEST(and_who_comes_is_gone)
 {
     fails_as_ever(replaced_in_vain);
@@ -254,6 +269,6 @@ int main(void)
     CASE(s, "a successor", 60, silent_and_started_again, refusing_and_started_again, twice,
          started_again_over_another_provider);
     CASE(s, "none", 60, and_nobody_comes, and_nobody_comes_at_once, and_who_comes_is_gone,
-         the_same_is_announced_again);
+         the_same_is_announced_again, who_is_not_running);
     return run_suite(s);
 }
