@@ -17,6 +17,9 @@
  *     FAULTSHIM_CUT=FILE      while it exists, no size can be set: ftruncate fails with EIO
  *     FAULTSHIM_HOLD=FILE     while it exists, what would be written waits; a process that does has
  *                             made FILE.PID
+ *     FAULTSHIM_FLIP=FILE     one bit of the next 16 KiB and more that go from process to process
+ *                             is flipped when there is FILE, which is taken away; of all of them
+ *                             while there is FILE.all
  *     FAULTSHIM_DEV=N         files are on a device whose number is N more, as a file system that
  *                             several hosts mount is on each another one
  *     FAULTSHIM_REPORT=FILE   at exit a line of counts is appended here
@@ -40,7 +43,7 @@
 enum { MAX_IOV = 1024 };
 
 static struct {
-    const char *under, *toggle, *cut, *hold;
+    const char *under, *toggle, *cut, *hold, *flip;
     unsigned short_rate, eintr_rate, delay_rate, delay_us;
     uint64_t seed;
     unsigned dev;
@@ -63,6 +66,7 @@ __attribute__((constructor)) static void read_environment(void)
     want.toggle = getenv("FAULTSHIM_SWITCH");
     want.cut = getenv("FAULTSHIM_CUT");
     want.hold = getenv("FAULTSHIM_HOLD");
+    want.flip = getenv("FAULTSHIM_FLIP");
     want.short_rate = number("FAULTSHIM_SHORT");
     want.eintr_rate = number("FAULTSHIM_EINTR");
     want.delay_rate = number("FAULTSHIM_DELAY");
@@ -204,6 +208,17 @@ static int shorten(const struct iovec *iov, int n, struct iovec *cut)
     return used;
 }
 
+/* Whether a bit of so many bytes is to be flipped. */
+static bool flips(ssize_t n)
+{
+    char all[PATH_MAX];
+
+    if (!want.flip || n < 16 << 10)
+        return false;
+    snprintf(all, sizeof all, "%s.all", want.flip);
+    return unlink(want.flip) == 0 || access(all, F_OK) == 0;
+}
+
 /* ---- the calls ---- */
 
 /* The function that ours stands in front of, in `next`. */
@@ -288,4 +303,36 @@ int fstat(int fd, struct stat *st)
     if (rc == 0 && want.dev && MEDDLE(fd))
         st->st_dev += want.dev;
     return rc;
+}
+
+ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long n,
+                         const struct iovec *there, unsigned long m, unsigned long flags)
+{
+    static ssize_t (*next)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
+                           unsigned long, unsigned long);
+    ssize_t got;
+
+    FIND("process_vm_readv");
+    got = next(pid, here, n, there, m, flags);
+    if (got > 0 && n == 1 && ours(__builtin_return_address(0)) && flips(got))
+        ((unsigned char *)here->iov_base)[got / 2] ^= 16;
+    return got;
+}
+
+ssize_t process_vm_writev(pid_t pid, const struct iovec *here, unsigned long n,
+                          const struct iovec *there, unsigned long m, unsigned long flags)
+{
+    static ssize_t (*next)(pid_t, const struct iovec *, unsigned long, const struct iovec *,
+                           unsigned long, unsigned long);
+    ssize_t put;
+
+    FIND("process_vm_writev");
+    put = next(pid, here, n, there, m, flags);
+    if (put > 0 && n == 1 && ours(__builtin_return_address(0)) && flips(put)) {
+        unsigned char byte = ((const unsigned char *)here->iov_base)[put / 2] ^ 8;
+        struct iovec mine = {&byte, 1}, his = {(char *)there->iov_base + put / 2, 1};
+
+        next(pid, &mine, 1, &his, 1, 0);
+    }
+    return put;
 }

@@ -13,6 +13,7 @@
 
 #include "zc_events.h"
 #include "zc_log.h"
+#include "zc_sums.h"
 #include "zc_vspan.h"
 #include "zc_window.h"
 #include "zcache_access.h"
@@ -47,6 +48,7 @@ struct transfer {
     struct part parts[ZC_WINDOW];
     bool foresee; /* the owner shall know the view: it reads ahead along it */
     bool around;  /* what this rank owns would not fit into its cache now */
+    bool checked; /* what others own moves with checksums */
 };
 
 /* ---- memory ---- */
@@ -113,6 +115,7 @@ static int aim_remote(struct transfer *t, struct part *p)
                              .disp = t->disp,
                              .off = (uint64_t)p->view_off,
                              .len = (size_t)p->len,
+                             .checked = t->checked,
                              .slice = {.unit = place->block_size,
                                        .count = zc_place_owners(place),
                                        .turn = zc_place_aggregator(place, block)}};
@@ -132,7 +135,8 @@ static void start_remote(struct transfer *t, struct part *p)
                            .handle = p->owner->number,
                            .buf = p->buf,
                            .len = (size_t)p->len,
-                           .off = (uint64_t)p->file_off};
+                           .off = (uint64_t)p->file_off,
+                           .checked = t->checked};
     zc_io_start(p->client, &p->io);
 }
 
@@ -298,7 +302,11 @@ static int cut(struct transfer *t, struct part *p, int64_t view_off, int64_t max
     p->owner = &t->f->owners[zc_place_aggregator(
         &t->f->place, zc_place_block(&t->f->place, (uint64_t)p->file_off))];
     p->client = NULL;
-    return p->owner->local ? 0 : zcache_owner_client(t->f, p->owner, &p->client);
+    if (p->owner->local)
+        return 0;
+    if (t->checked && p->len > ZC_SUMS_SPAN)
+        p->len = ZC_SUMS_SPAN;
+    return zcache_owner_client(t->f, p->owner, &p->client);
 }
 
 /* What an owner of this host shows of its pages is read without asking. */
@@ -376,8 +384,12 @@ static bool finds_no_room(const struct zcache_access *a)
 
 int64_t zcache_transfer(const struct zcache_access *a)
 {
-    struct transfer t = {
-        .a = a, .f = a->f, .view = a->view, .disp = a->disp, .around = finds_no_room(a)};
+    struct transfer t = {.a = a,
+                         .f = a->f,
+                         .view = a->view,
+                         .disp = a->disp,
+                         .around = finds_no_room(a),
+                         .checked = a->f->settings.checksum == ZC_CHECKSUM_ON};
     int64_t view_off = a->view_offset, left = a->len, moved;
     uint64_t began = zc_event_begin();
 

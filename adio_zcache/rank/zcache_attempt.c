@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "zc_crc.h"
 #include "zc_log.h"
 #include "zc_tp_local.h"
 #include "zcache_attempt.h"
@@ -319,9 +320,9 @@ int zcache_attempt_take(struct zcache_attempt *a)
     f->owners = calloc(n, sizeof *f->owners);
     if (!f->path)
         f->path = zcache_absolute(a->fd->filename);
-    if (a->ranks && a->all && f->owners && f->path)
-        return 0;
-    return zc_errorf(ENOMEM, "no memory for %u aggregators", n);
+    if (!a->ranks || !a->all || !f->owners || !f->path)
+        return zc_errorf(ENOMEM, "no memory for %u aggregators", n);
+    return f->settings.checksum == ZC_CHECKSUM_ON ? zc_crc_load() : 0;
 }
 
 /* Opens at all owners; which of them are among the ranks is known.  Takes the attempt's group over,

@@ -1,7 +1,7 @@
 /* zc_addrfile.h - the small text file by which a daemon is found.
  *
  *     zcache-daemon 1
- *     protocol 6
+ *     protocol 7
  *     provider tcp;ofi_rxm
  *     address 0200a3...        (hexadecimal, as fi_getname gives it)
  *     host n17

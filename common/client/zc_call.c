@@ -342,7 +342,7 @@ int zc_call_start(struct zc_client *c, struct zc_msg *msg, void *data, size_t da
     call->type = msg->type;
     call->data = data;
     call->data_cap = data_cap;
-    if (msg->type == ZC_T_READ) {
+    if (msg->type == ZC_T_READ || msg->type == ZC_T_VREAD || msg->type == ZC_T_LIST_READ) {
         call->sums = (void *)(uintptr_t)msg->sums.p;
         call->sums_cap = msg->sums.n;
     }

@@ -132,8 +132,8 @@ struct zc_io {
     size_t list_len;  /* bytes of it */
     int64_t disp;     /* of the view, or where the list begins */
 
-    bool checked; /* with checksums (zc_sums.h): ZC_SUMS_SPAN bytes at most, of no view; a list has
-                   * to fit in a message with its data.  Damaged bytes are moved again, then -EIO */
+    bool checked; /* with checksums (zc_sums.h): ZC_SUMS_SPAN bytes at most, and a list leaves room
+                   * for them in its message.  Damaged bytes are moved again, then -EIO */
 
     uint64_t taken, stored; /* a write, when it is over: what the server's reply has told */
     uint64_t glance, file;  /* a read, the same: for zc_client_saw() */
@@ -145,6 +145,7 @@ struct zc_io {
     unsigned char *sums;
     uint32_t nsums;
     unsigned tries, races; /* in vain: damaged, overwritten meanwhile */
+    size_t bad_lo, bad_hi; /* of its bytes, what came damaged each time; 0: nothing did */
 };
 
 /* Starts the transfer; never fails: a failure shows in zc_io_wait().  Waits while the server's
@@ -177,7 +178,8 @@ struct zc_vio {
     int64_t disp;
     uint64_t off; /* in its visible bytes */
     size_t len;
-    void *buf; /* contiguous data; from start to wait */
+    void *buf;    /* contiguous data; from start to wait */
+    bool checked; /* as zc_io.checked, whichever way it is made */
     /* All transfers to this server with this handle lie in this slice of the file; count 0 or 1:
      * anywhere. */
     struct zc_view_slice slice;

@@ -55,6 +55,7 @@ void zc_io_start(struct zc_client *c, struct zc_io *io)
                     (io->checked ? ZC_SUM_SIZE : 0);
 
     io->taken = io->stored = io->glance = io->file = 0;
+    io->bad_lo = io->bad_hi = 0;
     io->call = NULL;
     io->mr.priv = NULL;
     io->status = 0;

@@ -318,13 +318,16 @@ static uint64_t number_of(struct zc_client *c, struct zc_held_view *h,
 
 static int make_list(struct zc_client *c, struct zc_vio *v)
 {
+    size_t room = c->max_inline; /* in a message, beside the checksums */
     struct zc_view_list l;
     int rc;
 
+    if (v->checked)
+        room -= ZC_SUM_SIZE * zc_sums_count(0, v->len, ZC_SUMS_UNIT);
     v->list = v->list ? v->list : malloc(c->max_inline);
     if (!v->list)
         return zc_errorf(ENOMEM, "no memory for a list of pieces");
-    zc_view_list_begin(&l, v->list, c->max_inline);
+    zc_view_list_begin(&l, v->list, room);
     rc = zc_view_list_fill(&l, v->view, v->disp, (int64_t)v->off, (int64_t)v->len);
     if (rc)
         return rc;
@@ -386,7 +389,23 @@ void zc_vio_start(struct zc_client *c, struct zc_vio *v)
     v->io.handle = v->handle;
     v->io.buf = v->buf;
     v->io.len = v->len;
+    v->io.checked = v->checked;
     zc_io_start(c, &v->io);
+}
+
+/* What is told of bytes that cannot be moved undamaged names where they are. */
+static ssize_t wait_for(struct zc_client *c, struct zc_vio *v)
+{
+    ssize_t n = zc_io_wait(c, &v->io);
+    int64_t lo = (int64_t)v->off + (int64_t)v->io.bad_lo, first, last;
+
+    if (n != -EIO || v->io.bad_lo == v->io.bad_hi)
+        return n;
+    if (zc_view_to_file(v->view, v->disp, lo, &first) ||
+        zc_view_to_file(v->view, v->disp, (int64_t)v->off + (int64_t)v->io.bad_hi - 1, &last))
+        return n;
+    return zc_errorf_because(EIO, zc_error_text((int)n), "bytes within %lld-%lld", (long long)first,
+                             (long long)last);
 }
 
 /* The server has not got the view after all. */
@@ -408,7 +427,7 @@ static ssize_t by_lists(struct zc_client *c, struct zc_vio *v)
         v->list = part.list;
         if (n == 0) {
             zc_vio_start(c, &part);
-            n = zc_io_wait(c, &part.io);
+            n = wait_for(c, &part);
         }
         if (n < 0)
             return n;
@@ -421,7 +440,7 @@ static ssize_t by_lists(struct zc_client *c, struct zc_vio *v)
 
 ssize_t zc_vio_wait(struct zc_client *c, struct zc_vio *v)
 {
-    ssize_t n = zc_io_wait(c, &v->io);
+    ssize_t n = wait_for(c, v);
 
     if (n == -ENOKEY && v->io.view)
         n = by_lists(c, v);

@@ -164,8 +164,8 @@ void zc_call_on_message(void *net, const void *buf, size_t len); /* zc_tp_config
 void zc_call_done(struct zc_client *c, struct zc_call *call);
 
 /* Puts a call on its way; *out is the caller's until zc_call_wait().  msg->tag is filled in, and
- * session, once there is one.  `data` receives the reply's payload, and msg->sums of a READ is
- * where its checksums go.  Waits for a credit. */
+ * session, once there is one.  `data` receives the reply's payload, and msg->sums of what reads
+ * is where its checksums go.  Waits for a credit. */
 int zc_call_start(struct zc_client *c, struct zc_msg *msg, void *data, size_t data_cap,
                   struct zc_call **out);
 /* Waits until the call is done; its status, explained.  *reply may be NULL; its text field

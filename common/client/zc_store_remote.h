@@ -6,7 +6,7 @@
 #include "zc_store.h"
 
 /* Connects to every daemon named in `daemons` (zc_addrfile_list()), with the provider that they
- * have in their address files, one for all of them; not cfg->provider and cfg->toward.  Fails as a
+ * have in their address files, each its own; not cfg->provider and cfg->toward.  Fails as a
  * whole: no connection stays open when one daemon cannot be reached. */
 int zc_store_remote_create(const char *daemons, const struct zc_net_config *cfg,
                            struct zc_store **out);

@@ -1,7 +1,8 @@
 /* zc_store_remote_connect.c - finding the daemons of a remote store, and connecting to them.
  *
  * Each session has an endpoint of its own: what has to be done to it when its daemon dies in the
- * middle of a transfer is nothing to those of other daemons.
+ * middle of a transfer is nothing to those of other daemons.  It is of the daemon's provider, which
+ * may be another one than other daemons have, or the one before in its place.
  */
 #include "config.h"
 
@@ -147,19 +148,6 @@ int zc_remote_connect(struct server *sv, const struct zc_addrfile *a, bool local
 
 /* ---- all of them, at first ---- */
 
-/* Libfabric of this process has one provider for all daemons. */
-static int check_provider(struct remote *r, const struct zc_addrfile *a, const char *path)
-{
-    if (!r->provider[0])
-        snprintf(r->provider, sizeof r->provider, "%s", a->provider);
-    if (r->local || !strcmp(r->provider, a->provider))
-        return 0;
-    return zc_errorf(EINVAL,
-                     "the daemon of %s uses the libfabric provider %s, others of this job %s; "
-                     "start them with the same --provider",
-                     path, a->provider, r->provider);
-}
-
 /* It failed for the reason rc, and another daemon has been announced meanwhile: `a` is its. */
 static bool is_another_there(const struct server *sv, struct zc_addrfile *a, int rc)
 {
@@ -187,11 +175,9 @@ static int connect_one(struct server *sv, struct zc_addrfile *a)
     struct session *s;
     int rc;
 
-    do {
-        rc = check_provider(r, a, sv->path);
-        if (rc == 0)
-            rc = zc_remote_connect(sv, a, r->local && zc_addrfile_is_near(a), NULL, &s);
-    } while (rc && zc_now() < until && is_another_there(sv, a, rc));
+    do
+        rc = zc_remote_connect(sv, a, r->local && zc_addrfile_is_near(a), NULL, &s);
+    while (rc && zc_now() < until && is_another_there(sv, a, rc));
     return rc ? rc : zc_remote_server_up(sv, s);
 }
 

@@ -85,7 +85,6 @@ struct remote {
     struct zc_net *net; /* of all clients; NULL: sessions have their own */
     bool local; /* fixed, as are these; processes of this host are reached without libfabric */
     zc_tp_open_fn *open_transport;
-    char provider[sizeof((struct zc_addrfile *)0)->provider]; /* of the first daemon */
     char name[ZC_MAX_NAME];
     char **paths; /* of address files; NULL: none */
     uint64_t timeout_ns;

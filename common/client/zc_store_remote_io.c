@@ -176,15 +176,6 @@ ssize_t zc_remote_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, u
 
 /* ---- pieces ---- */
 
-/* A piece that does not fit in a message has no checksum as one of a list. */
-static bool too_long(const struct zc_range *r, uint32_t n, size_t most)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (r[i].hi - r[i].lo > most)
-            return true;
-    return false;
-}
-
 /* Pieces of a page, packed and listed, in as many messages as it takes. */
 struct scatter {
     struct rfile *file;
@@ -193,8 +184,7 @@ struct scatter {
     uint64_t handle;
     struct zc_io io[ZC_WINDOW];
     unsigned char *lists; /* ZC_WINDOW of them, each max_inline bytes */
-    size_t room;          /* of one */
-    size_t most;          /* data of one; with checksums it has to fit in the same message */
+    size_t room;          /* of one, beside its checksums */
 };
 
 static int64_t finish_list(void *scatter, unsigned slot, bool wanted)
@@ -214,7 +204,7 @@ static int64_t finish_list(void *scatter, unsigned slot, bool wanted)
 
 /* The first ranges of n, as many as a message has room for, packed in buf; how many. */
 static uint32_t pack(struct zc_view_list *l, const char *data, const struct zc_range *r, uint32_t n,
-                     uint64_t off, char *buf, size_t most)
+                     uint64_t off, char *buf)
 {
     uint32_t i = 0;
 
@@ -223,8 +213,7 @@ static uint32_t pack(struct zc_view_list *l, const char *data, const struct zc_r
         size_t len = r[i].hi - r[i].lo;
         char *to = buf + l->bytes;
 
-        if ((size_t)l->bytes + len > most ||
-            !zc_view_list_add(l, (int64_t)(off + r[i].lo), (int64_t)len))
+        if (!zc_view_list_add(l, (int64_t)(off + r[i].lo), (int64_t)len))
             break;
         memcpy(to, data + r[i].lo, len);
     }
@@ -245,7 +234,7 @@ static ssize_t write_lists(struct scatter *s, const char *data, const struct zc_
         uint32_t taken;
 
         zc_view_list_begin(&l, list, s->room);
-        taken = pack(&l, data, r, n, off, buf, s->most);
+        taken = pack(&l, data, r, n, off, buf);
         if (taken == 0) {
             zc_window_fail(&w, zc_errorf(EPROTO, "it takes no pieces"));
             break;
@@ -284,18 +273,13 @@ static ssize_t write_at(struct rfile *f, const struct use *use, const char *data
                         .use = use,
                         .client = use->client,
                         .handle = use->handle,
-                        .room = zc_client_max_inline(use->client),
-                        .most = SIZE_MAX};
-    char *buf;
+                        .room = zc_client_max_inline(use->client)};
+    uint32_t len = r[n - 1].hi - r[0].lo;
+    char *buf = malloc(len);
     ssize_t rc;
 
-    if (f->flags & ZC_OPEN_CHECKSUM) {
-        s.room /= 2;
-        s.most = s.room - ZC_SUM_SIZE;
-        if (too_long(r, n, s.most))
-            return -EOPNOTSUPP; /* they are written one by one */
-    }
-    buf = malloc(r[n - 1].hi - r[0].lo);
+    if (f->flags & ZC_OPEN_CHECKSUM)
+        s.room -= ZC_SUM_SIZE * zc_sums_count(0, len, ZC_SUMS_UNIT);
     s.lists = malloc(ZC_WINDOW * s.room);
     rc = buf && s.lists ? write_lists(&s, data, r, n, off, buf) : -EOPNOTSUPP;
     free(s.lists);

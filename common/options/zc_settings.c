@@ -125,8 +125,8 @@ const struct zc_option zc_options[] = {
      "write its part of open files themselves"},
 
     {"checksum", ZC_OPT_ENUM, HINT | ENV, "off", 0, 0, checksums, AT(checksum), "WHAT",
-     "what aggregators and daemons send each other, and have in their caches, has checksums; what "
-     "is damaged is sent or read again, or an error"},
+     "what ranks, aggregators and daemons send each other, and have in their caches, has "
+     "checksums; what is damaged is sent or read again, or an error"},
 
     /* ---- the daemon's cache ---- */
     {"cache_size", ZC_OPT_SIZE, DAEMON, MIB_TEXT(ZC_DEFAULT_CACHE_MIB), 0, PIB, NULL,

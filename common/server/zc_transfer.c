@@ -21,6 +21,9 @@
  *     buffered, writing  start_piece, get_buffer*, move*, moved: enter_page*, on_page: copy, leave
  *     buffered, reading  start_piece, get_buffer*, enter_page*, on_page: copy, leave, move*, moved
  *
+ * A view or list with checksums has them of more than what lies in a page: there a piece is what
+ * one of them is of, and its buffer meets its pages one after the other (to_pages, page_left).
+ *
  * Where there is a journal, what a write has brought goes there before it leaves its page
  * (zc_transfer_journal.c).
  *
@@ -93,15 +96,6 @@ void zc_transfer_leave_page(struct piece *p, uint32_t arrived)
         zc_cache_end_ranges(&p->access, p->ranges.r, p->ranges.n);
 }
 
-void zc_transfer_kept(struct piece *p, int status, const char *text)
-{
-    p->arrived = !status;
-    if (status)
-        piece_fail(p, status, text);
-    else
-        piece_over(p);
-}
-
 /* ---- between the client and a page, or a buffer ---- */
 
 static void move(struct piece *p)
@@ -111,14 +105,14 @@ static void move(struct piece *p)
     bool straight = !p->buf;
     int rc = 0;
 
-    if (wanted(r) && p->len) {
+    if (wanted(r) && p->whole) {
         zc_transfer_sums_go(p);
         p->op.done = moved;
         p->op.local = straight ? p->access.data : p->buf;
         p->op.desc = straight ? __atomic_load_n(&s->arena, __ATOMIC_ACQUIRE)->mr.desc
                               : zc_bounce_desc(&s->bounce, p->buf);
-        p->op.len = p->len;
-        p->op.raddr = r->msg.raddr + (p->off - r->msg.off);
+        p->op.len = p->whole;
+        p->op.raddr = r->msg.raddr + (p->base - r->msg.off);
         p->op.rkey = r->msg.rkey;
         rc = zc_tp_rma(s->tp, r->session->peer, zc_transfer_writes(r) ? ZC_RMA_PULL : ZC_RMA_PUSH,
                        &p->op);
@@ -129,6 +123,75 @@ static void move(struct piece *p)
     if (straight)
         zc_transfer_leave_page(p, 0);
     piece_over(p);
+}
+
+/* ---- pieces and their pages ---- */
+
+/* Whether a read can go on straight from a page: a long run of the view is next, and the piece of
+ * it that lies in this page is long, too. */
+static bool long_run(const struct piece *p, int64_t from, int64_t room, int64_t *first,
+                     int64_t *len)
+{
+    const struct zc_request *r = p->request;
+    const struct zc_transfer *t = r->transfer;
+    struct zc_view_iter it;
+
+    if (zc_transfer_writes(r) || !zc_transfer_by_rma(r) || t->sums || room < LONG_RUN ||
+        zc_view_start(&it, t->view, t->disp, from) || zc_view_next(&it, room, first, len))
+        return false;
+    if (*len > page_size(r) - *first % page_size(r))
+        *len = page_size(r) - *first % page_size(r);
+    return *len >= LONG_RUN;
+}
+
+/* It comes to be about the first of [from, end) that lie in one page. */
+static int cut(struct piece *p, uint64_t from, uint64_t end)
+{
+    const struct zc_request *r = p->request;
+    const struct zc_transfer *t = r->transfer;
+    int64_t room = (int64_t)(end - from), first = (int64_t)from;
+    int64_t len = page_size(r) - first % page_size(r);
+    int rc = 0;
+
+    p->plain = !t->view || long_run(p, (int64_t)from, room, &first, &len);
+    if (!p->plain)
+        rc = zc_vspan(t->view, t->disp, (int64_t)from,
+                      room < ZC_SERVER_CHUNK ? room : ZC_SERVER_CHUNK, page_size(r), &first, &len);
+    p->off = from;
+    p->first = (uint64_t)first;
+    p->len = (uint32_t)(len < room ? len : room);
+    return rc;
+}
+
+/* It has left its page.  True: there is a next one that it is about now. */
+static bool page_left(struct piece *p)
+{
+    struct zc_request *r = p->request;
+    uint64_t next = p->off + p->len, end = p->base + p->whole;
+
+    if (next < end) {
+        zc_request_check(r, cut(p, next, end));
+        if (wanted(r))
+            return true;
+        piece_over(p);
+        return false;
+    }
+    p->arrived = true;
+    if (r->transfer->data || zc_transfer_writes(r))
+        piece_over(p);
+    else
+        move(p);
+    return false;
+}
+
+static void to_pages(struct piece *p);
+
+void zc_transfer_kept(struct piece *p, int status, const char *text)
+{
+    if (status)
+        piece_fail(p, status, text);
+    else if (page_left(p))
+        to_pages(p);
 }
 
 /* ---- the page is there ---- */
@@ -145,6 +208,7 @@ static void cut_at_eof(struct piece *p)
     p->len = p->plain ? a->avail
                       : (uint32_t)zc_vspan_before(t->view, t->disp, (int64_t)p->off, p->len,
                                                   (int64_t)(a->off + a->avail));
+    p->whole = (uint32_t)(p->off + p->len - p->base);
     if (p->off + p->len < t->eof)
         t->eof = p->off + p->len;
 }
@@ -177,8 +241,9 @@ static void show(struct piece *p)
 }
 
 /* What came with the message, or goes with the reply, is copied even when another piece has
- * failed: a write that ends with less leaves bytes of the page behind that nobody knows. */
-static void on_page(struct piece *p)
+ * failed: a write that ends with less leaves bytes of the page behind that nobody knows.  True: it
+ * goes on to the next page. */
+static bool on_page(struct piece *p)
 {
     struct zc_request *r = p->request;
     unsigned char *data = r->transfer->data;
@@ -187,17 +252,15 @@ static void on_page(struct piece *p)
         cut_at_eof(p);
         show(p);
     }
-    if (data || p->buf) {
-        copy(p, p->buf ? p->buf : data + (p->off - r->msg.off));
-        if (zc_transfer_writes(r) && zc_transfer_journal(p))
-            return;
-        p->arrived = true;
-        zc_transfer_leave_page(p, p->len);
-    }
-    if (data || (p->buf && zc_transfer_writes(r)))
-        piece_over(p);
-    else
+    if (!data && !p->buf) {
         move(p);
+        return false;
+    }
+    copy(p, p->buf ? p->buf + (p->off - p->base) : data + (p->off - r->msg.off));
+    if (zc_transfer_writes(r) && zc_transfer_journal(p))
+        return false;
+    zc_transfer_leave_page(p, p->len);
+    return page_left(p);
 }
 
 static void page_ready(struct zc_server *s, struct zc_notice *n)
@@ -208,8 +271,8 @@ static void page_ready(struct zc_server *s, struct zc_notice *n)
     (void)s;
     if (p->access.status)
         piece_fail(p, p->access.status, p->text);
-    else
-        on_page(p);
+    else if (on_page(p))
+        to_pages(p);
     zc_transfer_advance(r);
 }
 
@@ -253,7 +316,8 @@ static int aim(struct piece *p)
     return 0;
 }
 
-static void enter_page(struct piece *p)
+/* 0: the page is there; -EINPROGRESS: it will be. */
+static int enter_page(struct piece *p)
 {
     struct zc_request *r = p->request;
     struct zc_transfer *t = r->transfer;
@@ -268,12 +332,19 @@ static void enter_page(struct piece *p)
     a->view_len = p->len;
     a->ready = access_ready;
     p->ready.handle = page_ready;
-    if (rc == 0)
-        rc = zc_cache_begin(a);
-    if (rc == 0)
-        on_page(p);
-    else if (rc != -EINPROGRESS)
-        piece_fail(p, rc, why(r, rc));
+    return rc ? rc : zc_cache_begin(a);
+}
+
+/* To the page that it is about, and those behind it, until it waits, or is through with them. */
+static void to_pages(struct piece *p)
+{
+    int rc;
+
+    do
+        rc = enter_page(p);
+    while (rc == 0 && on_page(p));
+    if (rc && rc != -EINPROGRESS)
+        piece_fail(p, rc, why(p->request, rc));
 }
 
 static void moved(struct zc_op *op, int status)
@@ -303,7 +374,7 @@ static void moved(struct zc_op *op, int status)
     if (status)
         piece_fail(p, status == -ECANCELED ? -EPIPE : status, "the fabric could not move the data");
     else if (zc_transfer_writes(r) && !straight)
-        enter_page(p);
+        to_pages(p);
     else
         piece_over(p);
     zc_transfer_advance(r);
@@ -318,7 +389,7 @@ static void with_buffer(struct piece *p)
     else if (zc_transfer_writes(p->request))
         move(p);
     else
-        enter_page(p);
+        to_pages(p);
 }
 
 /* From the main loop. */
@@ -343,57 +414,27 @@ static void get_buffer(struct piece *p)
 
 /* ---- pieces ---- */
 
-/* Whether a read can go on straight from a page: a long run of the view is next, and the piece of
- * it that lies in this page is long, too. */
-static bool long_run(const struct zc_request *r, int64_t room, int64_t *first, int64_t *len)
-{
-    const struct zc_transfer *t = r->transfer;
-    struct zc_view_iter it;
-
-    if (zc_transfer_writes(r) || !zc_transfer_by_rma(r) || room < LONG_RUN ||
-        zc_view_start(&it, t->view, t->disp, (int64_t)t->next) ||
-        zc_view_next(&it, room, first, len))
-        return false;
-    if (*len > page_size(r) - *first % page_size(r))
-        *len = page_size(r) - *first % page_size(r);
-    return *len >= LONG_RUN;
-}
-
-/* Makes p what comes next. */
-static int cut(struct zc_request *r, struct piece *p)
-{
-    struct zc_transfer *t = r->transfer;
-    int64_t room = (int64_t)(t->end - t->next), first = (int64_t)t->next;
-    uint32_t most = zc_transfer_sums_piece(r) ? zc_transfer_sums_piece(r) : page_size(r);
-    int64_t len = most - first % most;
-    int rc = 0;
-
-    p->plain = !t->view || long_run(r, room, &first, &len);
-    if (!p->plain)
-        rc = zc_vspan(t->view, t->disp, (int64_t)t->next,
-                      room < ZC_SERVER_CHUNK ? room : ZC_SERVER_CHUNK, page_size(r), &first, &len);
-    p->off = t->next;
-    p->first = (uint64_t)first;
-    p->len = (uint32_t)(len < room ? len : room);
-    return rc;
-}
-
 static void start_piece(struct zc_request *r, struct piece *p)
 {
-    int rc = cut(r, p);
+    struct zc_transfer *t = r->transfer;
+    uint64_t stretch = zc_transfer_sums_stretch(r, t->next);
+    int rc;
 
+    p->request = r;
+    rc = cut(p, t->next, stretch ? stretch : t->end);
     zc_request_check(r, rc);
     if (rc)
         return;
     p->used = true;
     p->arrived = false;
-    p->request = r;
-    r->transfer->next += p->len;
-    r->transfer->flying++;
-    if (zc_transfer_by_rma(r) && (!p->plain || zc_transfer_sums_piece(r)))
+    p->base = t->next;
+    p->whole = stretch ? (uint32_t)(stretch - t->next) : p->len;
+    t->next += p->whole;
+    t->flying++;
+    if (zc_transfer_by_rma(r) && (!p->plain || stretch))
         get_buffer(p);
     else
-        enter_page(p);
+        to_pages(p);
 }
 
 static struct piece *free_piece(struct zc_transfer *t)

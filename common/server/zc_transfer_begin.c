@@ -80,7 +80,7 @@ static int prepare(struct zc_request *r)
     t->end = r->msg.off + r->msg.len;
     t->eof = t->missing = UINT64_MAX;
     t->window = ZC_TRANSFER_WINDOW;
-    if (r->msg.type != ZC_T_READ && r->msg.type != ZC_T_WRITE)
+    if (!zc_transfer_is_plain(r))
         rc = prepare_view(r);
     if (rc || !r->msg.len)
         return rc;

@@ -21,11 +21,13 @@ struct piece {
     bool used;
     bool plain;
     bool arrived;                    /* writing: its bytes are in the page */
-    unsigned char *buf;              /* buffered: its buffer, else NULL ... */
+    uint64_t base;                   /* what is moved: its first byte in the request, ... */
+    uint32_t whole;                  /* ... and how many, of several pages maybe */
+    unsigned char *buf;              /* buffered: where they are, else NULL ... */
     bool lost;                       /* ... which is one of zc_bounce.lost */
-    uint64_t off;                    /* of its first byte in the request ... */
-    uint64_t first;                  /* ... and in the file */
-    uint32_t len;                    /* bytes that are moved */
+    uint64_t off;                    /* of them, in the page it is about now: the first, ... */
+    uint64_t first;                  /* ... where that is in the file, ... */
+    uint32_t len;                    /* ... and how many they are */
     struct zc_view_ranges ranges;    /* scattered: where they are in the page */
     char text[ZC_TEXT_MAX];          /* why the cache failed it */
     struct zc_journal_write journal; /* its bytes on the way there: zc_transfer_journal.c */
@@ -49,6 +51,7 @@ struct zc_transfer {
     unsigned window;
     unsigned char *data; /* inline payload */
     unsigned char *sums; /* its checksums: what the message said, or the reply will; NULL: none */
+    uint32_t list_sum;   /* then: of its list */
     struct piece pieces[ZC_TRANSFER_WINDOW];
 };
 
@@ -56,6 +59,12 @@ static inline bool zc_transfer_writes(const struct zc_request *r)
 {
     return r->msg.type == ZC_T_WRITE || r->msg.type == ZC_T_VWRITE ||
            r->msg.type == ZC_T_LIST_WRITE;
+}
+
+/* Its offsets are those of the file. */
+static inline bool zc_transfer_is_plain(const struct zc_request *r)
+{
+    return r->msg.type == ZC_T_READ || r->msg.type == ZC_T_WRITE;
 }
 
 static inline bool zc_transfer_has_list(const struct zc_request *r)
@@ -85,11 +94,12 @@ bool zc_transfer_journal(struct piece *p);
 /* zc_transfer_sums.c, which does nothing where the request has no checksums.  Looks at the message,
  * once its inline payload is in `data`; the text of an error is set. */
 int zc_transfer_sums_begin(struct zc_request *r);
-/* Not 0: a write by RMA, checked in buffers, in pieces that begin and end at multiples of this. */
-uint32_t zc_transfer_sums_piece(const struct zc_request *r);
-/* Whether the piece of it that is in its buffer has come undamaged; else it is in r->status. */
+/* Not 0: it is moved by RMA in stretches that are each in a buffer of their own at a time, for one
+ * sum.  Where the one ends that `from` is in. */
+uint64_t zc_transfer_sums_stretch(const struct zc_request *r, uint64_t from);
+/* Whether what is in the piece's buffer has come undamaged; else it is in r->status. */
 bool zc_transfer_sums_came(struct piece *p);
-/* The piece is about to leave its page by RMA. */
+/* The piece is about to leave its page, or buffer, by RMA. */
 void zc_transfer_sums_go(struct piece *p);
 /* The request has worked, and its reply is about to go: with sums. */
 void zc_transfer_sums_end(struct zc_request *r);

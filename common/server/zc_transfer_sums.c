@@ -16,7 +16,16 @@ static uint32_t unit_of(const struct zc_request *r)
 {
     uint32_t page = zc_cache_page_size(zc_server_of(r)->cfg.cache);
 
-    return zc_transfer_by_rma(r) ? zc_sums_unit(page) : 0;
+    if (!zc_transfer_by_rma(r))
+        return 0;
+    return zc_transfer_is_plain(r) ? zc_sums_unit(page) : (uint32_t)ZC_SUMS_UNIT;
+}
+
+/* The first n are as the client has them, that of its list within; or are without it. */
+static void fold(struct zc_request *r, uint64_t n)
+{
+    if (zc_transfer_has_list(r))
+        zc_sums_fold(r->transfer->sums, n, r->transfer->list_sum);
 }
 
 static unsigned char *sum_of(const struct piece *p)
@@ -24,7 +33,7 @@ static unsigned char *sum_of(const struct piece *p)
     const struct zc_request *r = p->request;
 
     return r->transfer->sums +
-           ZC_SUM_SIZE * (zc_sums_count(r->msg.off, p->off - r->msg.off + 1, unit_of(r)) - 1);
+           ZC_SUM_SIZE * (zc_sums_count(r->msg.off, p->base - r->msg.off + 1, unit_of(r)) - 1);
 }
 
 /* Also for the client to know, which is to send it again: a status that a store may return, too. */
@@ -61,15 +70,13 @@ int zc_transfer_sums_begin(struct zc_request *r)
 
     if (!(m->flags & ZC_F_SUMS))
         return m->sums.n ? zc_errorf(EPROTO, "checksums without their flag") : 0;
-    if (m->type != ZC_T_READ && m->type != ZC_T_WRITE &&
-        (m->type != ZC_T_LIST_WRITE || zc_transfer_by_rma(r)))
-        return zc_errorf(EPROTO, "there are no checksums of such a transfer");
     if (n > ZC_MAX_SUMS || m->sums.n != (zc_transfer_writes(r) ? n * ZC_SUM_SIZE : 0))
         return zc_errorf(EPROTO, "%u bytes of checksums for %llu pieces", m->sums.n,
                          (unsigned long long)n);
     rc = zc_crc_load();
     if (rc)
         return rc;
+    r->transfer->list_sum = zc_transfer_has_list(r) ? zc_crc(m->list.p, m->list.n) : 0;
     r->transfer->sums = calloc(n, ZC_SUM_SIZE);
     if (!r->transfer->sums)
         return zc_errorf(ENOMEM, "the daemon has no memory");
@@ -78,14 +85,19 @@ int zc_transfer_sums_begin(struct zc_request *r)
         return 0;
     }
     memcpy(r->transfer->sums, m->sums.p, m->sums.n);
+    fold(r, n);
     return zc_transfer_by_rma(r) ? zc_bounce_make(zc_server_of(r)) : check_inline(r);
 }
 
-uint32_t zc_transfer_sums_piece(const struct zc_request *r)
+uint64_t zc_transfer_sums_stretch(const struct zc_request *r, uint64_t from)
 {
     const struct zc_transfer *t = r->transfer;
+    uint32_t unit = t->sums ? unit_of(r) : 0;
+    uint64_t end = unit ? from - from % unit + unit : 0;
 
-    return t->sums && zc_transfer_writes(r) ? unit_of(r) : 0;
+    if (!zc_transfer_writes(r) && zc_transfer_is_plain(r))
+        return 0; /* a page is several stretches, and they go straight from there */
+    return end < t->end ? end : t->end;
 }
 
 bool zc_transfer_sums_came(struct piece *p)
@@ -94,8 +106,8 @@ bool zc_transfer_sums_came(struct piece *p)
 
     if (!p->request->transfer->sums)
         return true;
-    zc_server_of(p->request)->stats.checksum_bytes += p->len;
-    if (zc_sums_check(sum_of(p), p->buf, p->off, p->len, 0, &lo, &hi))
+    zc_server_of(p->request)->stats.checksum_bytes += p->whole;
+    if (zc_sums_check(sum_of(p), p->buf, p->base, p->whole, 0, &lo, &hi))
         return true;
     damaged(p->request, lo, hi);
     return false;
@@ -104,19 +116,21 @@ bool zc_transfer_sums_came(struct piece *p)
 void zc_transfer_sums_go(struct piece *p)
 {
     if (p->request->transfer->sums && !zc_transfer_writes(p->request))
-        zc_sums_make(sum_of(p), p->access.data, p->off, p->len, unit_of(p->request));
+        zc_sums_make(sum_of(p), p->buf ? p->buf : p->access.data, p->base, p->whole,
+                     unit_of(p->request));
 }
 
 void zc_transfer_sums_end(struct zc_request *r)
 {
     const struct zc_transfer *t = r->transfer;
-    uint64_t n = r->reply.count;
+    uint64_t n = r->reply.count, sums;
 
     if (!t->sums || r->status)
         return;
     zc_server_of(r)->stats.checksum_bytes += n;
     if (t->data)
         zc_sums_make(t->sums, t->data, r->msg.off, n, 0);
-    r->reply.sums = (struct zc_bytes){
-        t->sums, (uint32_t)(ZC_SUM_SIZE * zc_sums_count(r->msg.off, n, unit_of(r)))};
+    sums = zc_sums_count(r->msg.off, n, unit_of(r));
+    fold(r, sums);
+    r->reply.sums = (struct zc_bytes){t->sums, (uint32_t)(ZC_SUM_SIZE * sums)};
 }

@@ -13,7 +13,7 @@
  * never used again (26 was a view, in pieces).  A change of a row raises ZC_PROTOCOL;
  * doc/PROTOCOL.md is compared with the table by a test.
  */
-#define ZC_PROTOCOL 6
+#define ZC_PROTOCOL 7
 /* clang-format off */
 /* begins a session; fields up to name, and up to page_size, stay for ever; the proof is last */
 ZC_MESSAGE(HELLO, 1,
@@ -66,10 +66,12 @@ ZC_MESSAGE(STAT, 25,
 ZC_MESSAGE(VREAD, 27,
     .request = {F(U64, handle), F(HEX, view), F(U64, disp), F(U64, off), F(U64, len), F(HEX, raddr),
             F(HEX, rkey)},
-    .reply = {F(U64, count), F(HEX, glance), F(HEX, file), V(BYTES, data, ZC_MAX_INLINE)})
+    .reply = {F(U64, count), F(HEX, glance), F(HEX, file),
+            V(BYTES, sums, ZC_MAX_SUMS * ZC_SUM_SIZE), V(BYTES, data, ZC_MAX_INLINE)})
 ZC_MESSAGE(VWRITE, 28,
     .request = {F(U64, handle), F(HEX, view), F(U64, disp), F(U64, off), F(U64, len), F(HEX, raddr),
-            F(HEX, rkey), V(BYTES, data, ZC_MAX_INLINE)},
+            F(HEX, rkey), V(BYTES, sums, ZC_MAX_SUMS * ZC_SUM_SIZE),
+            V(BYTES, data, ZC_MAX_INLINE)},
     .reply = {F(U64, count), F(U64, taken), F(U64, stored)})
 /* bytes of a file that are not written back yet */
 ZC_MESSAGE(BACKLOG, 29,
@@ -107,7 +109,8 @@ ZC_MESSAGE(VIEW_DROP, 39, .request = {F(HEX, view)})
 ZC_MESSAGE(LIST_READ, 40,
     .request = {F(U64, handle), F(U64, disp), F(U64, len), F(HEX, raddr), F(HEX, rkey),
             V(BYTES, list, ZC_MAX_INLINE)},
-    .reply = {F(U64, count), V(BYTES, data, ZC_MAX_INLINE)})
+    .reply = {F(U64, count), V(BYTES, sums, ZC_MAX_SUMS * ZC_SUM_SIZE),
+            V(BYTES, data, ZC_MAX_INLINE)})
 ZC_MESSAGE(LIST_WRITE, 41,
     .request = {F(U64, handle), F(U64, disp), F(U64, len), F(HEX, raddr), F(HEX, rkey),
             V(BYTES, list, ZC_MAX_INLINE), V(BYTES, sums, ZC_MAX_SUMS * ZC_SUM_SIZE),

@@ -40,6 +40,17 @@ void zc_sums_make(unsigned char *sums, const void *buf, uint64_t off, uint64_t l
     } while (at < end);
 }
 
+void zc_sums_fold(unsigned char *sums, uint64_t n, uint32_t list)
+{
+    uint32_t fold = htole32(list), sum;
+
+    for (uint64_t i = 0; i < n; i++) {
+        memcpy(&sum, sums + i * ZC_SUM_SIZE, ZC_SUM_SIZE);
+        sum ^= fold;
+        memcpy(sums + i * ZC_SUM_SIZE, &sum, ZC_SUM_SIZE);
+    }
+}
+
 bool zc_sums_check(const unsigned char *sums, const void *buf, uint64_t off, uint64_t len,
                    uint32_t unit, uint64_t *lo, uint64_t *hi)
 {

@@ -55,9 +55,9 @@ enum {
     ZC_F_REFRESH = 2, /* FLUSH: then drop clean pages, others may have changed the file */
     ZC_F_CUT = 4, /* TRUNCATE: another server has: cut what is cached, whatever the store says */
     ZC_F_FOR_ALL = 8, /* FLUSH: the client tells all who share the handle what comes of it */
-    ZC_F_SUMS = 16,   /* READ, WRITE, LIST_WRITE: with checksums (zc_sums.h); a failed R-WRITE: they
-                         are not those of what has come */
-    ZC_F_AGAIN = 32,  /* READ: what came before was damaged */
+    ZC_F_SUMS = 16,   /* what moves data: with checksums (zc_sums.h); a failed reply: they are not
+                         those of what has come */
+    ZC_F_AGAIN = 32,  /* what reads: what came before was damaged */
 };
 
 /* HELLO: by what the client shows who it is. */

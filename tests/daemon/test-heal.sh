@@ -77,8 +77,8 @@ for how in ${HEAL_HOW:-local fabric}; do
     stop_daemon 0 || fail "status $? of the daemon"
     goes_on 0
 
-    # A spare takes the place of one: the address file names it from then on.
-    start_daemon 2 "${opts[@]}"
+    # A spare takes the place of one, with another provider: the address file names it from then on.
+    start_daemon 2 "${opts[@]}" --provider net
     stop_daemon 1 KILL
     cp 2.addr 1.new
     mv 1.new 1.addr

@@ -36,7 +36,9 @@ MECHANISMS = [
     ("Journal: staged data survives the daemon; torn and damaged records are recognised",
      ["daemon/test-journal.sh", "unit/test_journal: torn_at_every_byte, flipped_bits"]),
     ("Checksums: a flipped bit is sent again, or told",
-     ["unit/test_sums: flipped_in_a_write, flipped_in_a_read, wrong_in_a_message"]),
+     ["mpi/test-flipped.sh",
+      "unit/test_sums: flipped_in_a_write, flipped_in_a_read, wrong_in_a_message, "
+      "flipped_through_a_view, flipped_through_a_list"]),
     ("Checksums: a bit that flips in a cache is read again, or told, and never written",
      ["mpi/test-rotten.sh",
       "unit/test_page_sums: dirty_bytes_are_lost_and_not_written, seen_by_a_write_to_a_part, "

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "hostile.h"
+#include "zc_crc.h"
 #include "zc_view.h"
 
 static const uint64_t edges[] = {SESSION_NUMBERS};
@@ -279,6 +280,24 @@ static void payload(struct zc_msg *m, const struct step *s, struct hostile *h)
     }
 }
 
+/* Checksums that are right of what is in the message; of memory they are not. */
+static void sums(struct zc_msg *m)
+{
+    static unsigned char all[ZC_MAX_SUMS * ZC_SUM_SIZE];
+    bool writes = m->type == ZC_T_WRITE || m->type == ZC_T_VWRITE || m->type == ZC_T_LIST_WRITE;
+    uint64_t n = 1;
+
+    if (!(m->flags & ZC_F_SUMS) || !writes || zc_crc_load())
+        return;
+    if (m->flags & ZC_F_RMA)
+        n = zc_sums_count(m->type == ZC_T_LIST_WRITE ? 0 : m->off, m->len, ZC_SUMS_UNIT);
+    else
+        zc_sums_make(all, m->data.p, 0, m->data.n, 0);
+    if (m->type == ZC_T_LIST_WRITE)
+        zc_sums_fold(all, 1, zc_crc(m->list.p, m->list.n));
+    m->sums = (struct zc_bytes){all, (uint32_t)(n < ZC_MAX_SUMS ? n : ZC_MAX_SUMS) * ZC_SUM_SIZE};
+}
+
 static uint64_t session(const struct crowd *c, const struct hostile *h, uint8_t who)
 {
     switch (who >> 2 & 7) {
@@ -297,7 +316,7 @@ static size_t message(struct crowd *c, struct hostile *h, const struct step *s, 
 {
     unsigned char nonce[ZC_NONCE_SIZE] = {s->extra};
     struct zc_msg m = {.type = types[s->type % NTYPES],
-                       .flags = s->flags % 16,
+                       .flags = s->flags % 64,
                        .tag = next_tag(c),
                        .session = session(c, h, s->who),
                        .level = s->what % 5,
@@ -332,6 +351,7 @@ static size_t message(struct crowd *c, struct hostile *h, const struct step *s, 
     key(&m, c, h, s->key);
     open_fields(&m, s);
     payload(&m, s, h);
+    sums(&m);
     if (m.type == ZC_T_HELLO && s->flags & 64)
         m.type = ZC_T_AUTH;
     if (m.type == ZC_T_PENDING && s->flags & 96)

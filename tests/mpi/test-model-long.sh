@@ -46,6 +46,7 @@ configure() {
     # A file that cannot be written has a quarter of the cache, and then its writers get the error.
     [[ $mode =~ -(opens|killed|budget|tiny|cache|ahead) ]] || one_of "" "" "" "" "" "" broken
     [[ $mode == *-broken* ]] || one_of "" "" "" "" "" "" stutter
+    one_of "" "" "" sums
 }
 
 # seeds_of N: of batch number N, those that are asked for, as FIRST-LAST.

@@ -13,6 +13,7 @@
 #     -tiny -page16K -cache64K  two pages in each cache; others
 #     -ahead4                   reads ahead so many pages, with caches of 16
 #     -fabric                   ranks use libfabric among themselves and to daemons
+#     -sums                     what is sent and cached has checksums
 #     -stutter -broken          the file system does, or cannot be written for a while
 #     -opens -waits             several opens; collective reads right behind writes, no barrier
 #     -maps -budget1            views of thousands of pieces; of more, with so many percent of
@@ -80,6 +81,7 @@ mode_word() {
         ;;
     stutter) faults=stutter ;;
     fabric) export ZCACHE_LOCAL=false ;;
+    sums) model_options+=(--hints zcache_checksum=on) ;;
     broken)
         faults=broken
         model_options+=(--breaks "$root/switch")
@@ -340,6 +342,8 @@ embedded-waits 4 5
 three-waits 3 4
 embedded-maps 3 4
 three-maps 4 3
+embedded-sums-maps 3 3
+two-sums-fabric 3 2
 ufs-budget 2 2
 embedded-budget0 4 2
 two-budget1-waits 3 2

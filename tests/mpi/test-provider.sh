@@ -22,10 +22,14 @@ ZCACHE_PROVIDER=tcp mpi_quiet 2 "$programs/t_posix" "zcache:$root/f" ||
     fail "a daemon with the default provider, ranks with tcp"
 stop_daemons || fail "not drained"
 
-# One endpoint for all daemons of a job.
+# Each daemon of a job is reached by its own.
 start_daemon 0 --root "$root" --provider net
 start_daemon 1 --root "$root"
-ZCACHE_DAEMONS=$tmp/0.addr,$tmp/1.addr mpi 1 "$programs/t_open" "zcache:$root/x" rdwr,create \
-    MPI_ERR_ARG "$tmp/1.addr uses the libfabric provider tcp;ofi_rxm" >"$tmp/out" 2>&1 </dev/null ||
-    fail "daemons with different providers: $(cat "$tmp/out")"
+ZCACHE_DAEMONS=$tmp/0.addr,$tmp/1.addr mpi_quiet 2 "$programs/t_model" --count 5 \
+    --hints zcache_block_size=64K "zcache:$root/model" || fail "daemons with different providers"
+
+# One that is not to be had is an error at once.
+(umask 077 && sed 's/^provider .*/provider nosuch/' "$tmp/1.addr" >"$tmp/2.addr")
+ZCACHE_DAEMONS=$tmp/2.addr mpi 1 "$programs/t_open" "zcache:$root/x" rdwr,create MPI_ERR_IO \
+    'provider "nosuch"' >"$tmp/out" 2>&1 </dev/null || fail "no such provider: $(cat "$tmp/out")"
 stop_daemons || fail "different providers: not drained"

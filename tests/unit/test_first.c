@@ -19,7 +19,9 @@ enum { DAEMONS = 4, LONG_MS = 20000, SHORT_MS = 1000 };
 
 static struct rig rigs[DAEMONS];
 static struct zc_tp *endpoints[DAEMONS];
-static unsigned started; /* rigs, the last of which is announced */
+static unsigned started;              /* rigs, the last of which is announced ... */
+static const char *provider = "loop"; /* ... with this provider */
+static char opened_with[64];          /* what the last endpoint of the job was opened with */
 static struct zc_store *shared, *store;
 static char path[80];
 static void (*moment)(void); /* what happens then, once */
@@ -30,13 +32,13 @@ static void announce(long pid)
 {
     struct rig *r = &rigs[started - 1];
     struct zc_addrfile a = {.protocol = ZC_PROTOCOL,
-                            .provider = "loop",
                             .pid = pid,
                             .boot_id = rig_boot_id,
                             .secret = rig_secret,
                             .root = "/"};
 
     gethostname(a.host, sizeof a.host - 1);
+    snprintf(a.provider, sizeof a.provider, "%s", provider);
     memcpy(a.address, r->addr, r->addr_len);
     a.address_len = r->addr_len;
     ck_assert_int_eq(zc_addrfile_write(path, &a), 0);
@@ -86,6 +88,7 @@ static int open_and(const struct zc_tp_config *cfg, struct zc_tp **out)
     refuses = false;
     if (now)
         now();
+    snprintf(opened_with, sizeof opened_with, "%s", cfg->provider);
     rc = zc_tp_fault_open(cfg, out);
     if (rc == 0 && refuses)
         zc_tp_fault_set(*out, ZC_TP_FAULT_SEND, ZC_TP_FAULT_BREAK, 1, UINT64_MAX);
@@ -142,6 +145,13 @@ static void refusing_and_replaced(void)
     start();
 }
 
+static void replaced_over_another_provider(void)
+{
+    silent();
+    provider = "another";
+    start();
+}
+
 static void silent_twice(void)
 {
     silent();
@@ -188,6 +198,17 @@ START_TEST(twice)
 }
 END_TEST
 
+/* It is no other daemon's of the job, but the one that is gone that had another one. */
+START_TEST(started_again_over_another_provider)
+{
+    up();
+    goes_to_the_next(connect_when(replaced_over_another_provider, LONG_MS));
+    ck_assert_str_eq(opened_with, "another");
+    ck_assert_uint_lt(took, LONG_MS / 2 * ZC_NS_PER_MS);
+    down();
+}
+END_TEST
+
 static void fails_as_ever(void (*what)(void))
 {
     up();
@@ -213,6 +234,21 @@ START_TEST(and_nobody_comes_at_once)
 }
 END_TEST
 
+/* Who is known not to run is not waited for; the next open finds the one that is started. */
+START_TEST(who_is_not_running)
+{
+    up();
+    announce(1 << 30);
+    ck_assert_int_eq(connect_when(NULL, LONG_MS), -ECONNREFUSED);
+    ck_assert_msg(strstr(zc_error_text(-ECONNREFUSED), "is not running; start it again"), "%s",
+                  zc_error_text(-ECONNREFUSED));
+    ck_assert_uint_lt(took, LONG_MS / 2 * ZC_NS_PER_MS);
+    start();
+    goes_to_the_next(connect_when(NULL, LONG_MS));
+    down();
+}
+END_TEST
+
 START_TEST(and_who_comes_is_gone)
 {
     fails_as_ever(replaced_in_vain);
@@ -230,8 +266,9 @@ int main(void)
     Suite *s = suite_create("first");
 
     zc_log_init(NULL);
-    CASE(s, "a successor", 60, silent_and_started_again, refusing_and_started_again, twice);
+    CASE(s, "a successor", 60, silent_and_started_again, refusing_and_started_again, twice,
+         started_again_over_another_provider);
     CASE(s, "none", 60, and_nobody_comes, and_nobody_comes_at_once, and_who_comes_is_gone,
-         the_same_is_announced_again);
+         the_same_is_announced_again, who_is_not_running);
     return run_suite(s);
 }

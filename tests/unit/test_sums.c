@@ -1,5 +1,5 @@
-/* test_sums.c - checksums of what moves between an aggregator and a daemon: a flipped bit is seen,
- * nothing of it is taken, and the bytes come again. */
+/* test_sums.c - checksums of what moves between a rank, an aggregator and a daemon: a flipped bit
+ * is seen, nothing of it is taken, and the bytes come again. */
 #include "config.h"
 
 #include <errno.h>
@@ -10,9 +10,13 @@
 #include "zc_net_internal.h"
 #include "zc_store_remote.h"
 #include "zc_tp_fault.h"
+#include "zc_view.h"
 
 enum {
     LARGE = 5 * 4096 + 13, /* by RMA, of several pages */
+    HUGE = 700001,         /* ... and of several stretches, through a view */
+    PIECE = 5000,          /* what the view shows, ... */
+    STRIDE = 9000,         /* ... once in so many bytes */
     SMALL = 5000,          /* in a message */
     OFF = 2999,
     FOREVER = 1000000,
@@ -197,6 +201,171 @@ START_TEST(flipped_in_a_large_page)
 }
 END_TEST
 
+/* ---- through a view, or a list where the server has no memory for views ---- */
+
+static struct zc_view *view_of(int64_t piece, int64_t stride)
+{
+    struct zc_view_builder *b;
+    struct zc_view *v;
+
+    ck_assert_int_eq(zc_view_builder_create(&b), 0);
+    ck_assert_int_eq(zc_view_add(b, 0, piece), 0);
+    ck_assert_int_eq(zc_view_finish(b, stride, &v), 0);
+    return v;
+}
+
+static ssize_t through(struct zc_view *v, bool write, unsigned char *buf, size_t len, uint64_t off)
+{
+    size_t done = 0;
+
+    while (done < len) {
+        struct zc_vio io = {.write = write,
+                            .handle = file,
+                            .view = v,
+                            .buf = buf + done,
+                            .len = len - done,
+                            .off = off + done,
+                            .checked = true};
+        ssize_t n = zc_vio_aim(client, &io);
+
+        if (n == 0) {
+            zc_vio_start(client, &io);
+            n = zc_vio_wait(client, &io);
+        }
+        if (n < 0)
+            return n;
+        done += (size_t)n;
+        if ((size_t)n < io.len)
+            break;
+    }
+    return (ssize_t)done;
+}
+
+/* A piece lies where it belongs. */
+static void expect_piece(int64_t piece, int64_t stride, uint64_t off, unsigned gen)
+{
+    unsigned char got[PIECE];
+    uint64_t n = off / (uint64_t)piece;
+
+    ck_assert_int_eq(zc_client_read(client, file, got, (size_t)piece, (n + 1) * (uint64_t)stride),
+                     piece);
+    expect(got, (size_t)piece, (n + 1) * (uint64_t)piece, gen);
+}
+
+static void views_of_all_sizes(int64_t piece, int64_t stride, const size_t *sizes)
+{
+    static const uint64_t offs[] = {0, OFF, (256 << 10) - 1};
+    struct zc_view *v = view_of(piece, stride);
+    unsigned char *a = malloc(HUGE), *b = malloc(HUGE);
+
+    up();
+    for (unsigned i = 0; sizes[i]; i++)
+        for (unsigned j = 0; j < 3; j++) {
+            fill(a, sizes[i], offs[j], i);
+            ck_assert_int_eq(through(v, true, a, sizes[i], offs[j]), (ssize_t)sizes[i]);
+            memset(b, 0, sizes[i]);
+            ck_assert_int_eq(through(v, false, b, sizes[i], offs[j]), (ssize_t)sizes[i]);
+            expect(b, sizes[i], offs[j], i);
+            if (sizes[i] > 2 * PIECE)
+                expect_piece(piece, stride, offs[j], i);
+        }
+    ck_assert_int_eq(through(v, false, b, HUGE, 8 * HUGE), 0);
+    ck_assert_uint_eq(rig_stat(client, "checksum_errors"), 0);
+    ck_assert_uint_gt(rig_stat(client, "checksum_bytes"), 2 * HUGE);
+    down();
+    free(a);
+    free(b);
+    zc_view_put(v);
+}
+
+START_TEST(views_and_lists)
+{
+    static const size_t all[] = {1, 4097, 16000, 16124, 17000, 300000, HUGE, 0}, few[] = {HUGE, 0};
+
+    for (unsigned listed = 0; listed < 2; listed++) {
+        rig_views = listed ? 0 : 16 << 20;
+        views_of_all_sizes(PIECE, STRIDE, all);
+        views_of_all_sizes(100, 300, all);
+        views_of_all_sizes(PIECE, PIECE + 1, few);
+        views_of_all_sizes(1000, 8192, few); /* a page has none of it */
+    }
+}
+END_TEST
+
+/* In each stretch in turn, on its way there and back. */
+static void flipped_in_stretches(void)
+{
+    struct zc_view *v = view_of(PIECE, STRIDE);
+    unsigned char *a = malloc(HUGE), *b = malloc(HUGE);
+
+    up();
+    for (unsigned nth = 1; nth <= 3; nth++) {
+        fill(a, HUGE, OFF, nth);
+        flips(ZC_TP_FAULT_PULL, nth, 1);
+        ck_assert_int_eq(through(v, true, a, HUGE, OFF), HUGE);
+        ck_assert_uint_eq(zc_tp_fault_raised(server_end), 2 * nth - 1);
+        flips(ZC_TP_FAULT_PUSH, nth, 1);
+        ck_assert_int_eq(through(v, false, b, HUGE, OFF), HUGE);
+        ck_assert_uint_eq(zc_tp_fault_raised(server_end), 2 * nth);
+        expect(b, HUGE, OFF, nth);
+        ck_assert_uint_eq(rig_stat(client, "checksum_errors"), 2 * nth);
+    }
+    down();
+    free(a);
+    free(b);
+    zc_view_put(v);
+}
+
+START_TEST(flipped_through_a_view)
+{
+    flipped_in_stretches();
+}
+END_TEST
+
+START_TEST(flipped_through_a_list)
+{
+    rig_views = 0;
+    flipped_in_stretches();
+}
+END_TEST
+
+/* The error names where in the file that is, and what was there stays. */
+static void flipped_for_good(void)
+{
+    struct zc_view *v = view_of(PIECE, STRIDE);
+
+    up();
+    fill(out, LARGE, 0, 1);
+    ck_assert_int_eq(through(v, true, out, LARGE, 0), LARGE);
+    fill(out, LARGE, 0, 2);
+    flips(ZC_TP_FAULT_PULL, 1, FOREVER);
+    ck_assert_int_eq(through(v, true, out, LARGE, 0), -EIO);
+    ck_assert_msg(strstr(zc_error_text(-EIO), "bytes within 0-36492:") != NULL, "%s",
+                  zc_error_text(-EIO));
+    flips(ZC_TP_FAULT_PUSH, 1, FOREVER);
+    ck_assert_int_eq(through(v, false, in, LARGE, 0), -EIO);
+    ck_assert_msg(strstr(zc_error_text(-EIO), "bytes within 0-36492:") != NULL, "%s",
+                  zc_error_text(-EIO));
+    flips(0, 1, 0);
+    ck_assert_int_eq(through(v, false, in, LARGE, 0), LARGE);
+    expect(in, LARGE, 0, 1);
+    down();
+    zc_view_put(v);
+}
+
+START_TEST(flipped_for_good_through_a_view)
+{
+    flipped_for_good();
+}
+END_TEST
+
+START_TEST(flipped_for_good_through_a_list)
+{
+    rig_views = 0;
+    flipped_for_good();
+}
+END_TEST
+
 /* What a message brings is as it may come: the client asks again, and gives up in the end. */
 START_TEST(wrong_in_a_reply)
 {
@@ -294,6 +463,44 @@ START_TEST(wrong_in_a_message)
 }
 END_TEST
 
+/* A bit of the list, which would have put the right bytes in a wrong place. */
+START_TEST(wrong_in_a_list)
+{
+    unsigned char sums[ZC_SUM_SIZE], list[64];
+    struct raw raw;
+    struct zc_view_list l;
+    struct zc_msg m = {.type = ZC_T_OPEN, .open_flags = NEW, .mode = 0600, .path = {"/f", 2}};
+
+    up();
+    raw_up(&raw, &rig);
+    m.session = raw_hello(&raw, 60000, ZC_PROTOCOL);
+    raw_call(&raw, &m);
+    fill(out, 16, 0, 1);
+    ck_assert_int_eq(zc_crc_load(), 0);
+    zc_sums_make(sums, out, 0, 16, 0);
+    zc_view_list_begin(&l, list, sizeof list);
+    ck_assert(zc_view_list_add(&l, 0, 8) && zc_view_list_add(&l, 100, 8));
+    m = (struct zc_msg){.type = ZC_T_LIST_WRITE,
+                        .flags = ZC_F_SUMS,
+                        .session = m.session,
+                        .handle = raw.last.handle,
+                        .len = 16,
+                        .list = {list, (uint32_t)zc_view_list_end(&l)},
+                        .sums = {sums, sizeof sums},
+                        .data = {out, 16}};
+    raw_call(&raw, &m); /* the sum is not that of the list, too */
+    ck_assert_int_eq(raw.last.status, -EBADMSG);
+    ck_assert_uint_eq(raw.last.flags, ZC_F_SUMS);
+    ck_assert_int_eq(zc_client_read(client, file, in, SMALL, 0), 0);
+    zc_sums_fold(sums, 1, zc_crc(list, m.list.n));
+    raw_call(&raw, &m);
+    ck_assert_int_eq(raw.last.status, 0);
+    ck_assert_int_eq(zc_client_read(client, file, in, SMALL, 0), 108);
+    zc_tp_close(raw.tp);
+    down();
+}
+END_TEST
+
 /* An aggregator's store, with what is written in pieces, too. */
 START_TEST(through_the_store)
 {
@@ -302,7 +509,6 @@ START_TEST(through_the_store)
     struct zc_store *store;
     struct zc_sfile *sf;
     struct iovec iov = {out, LARGE};
-    uint64_t n;
 
     up();
     ck_assert_int_eq(zc_store_remote_over(net, &client, 1, &store), 0);
@@ -316,10 +522,17 @@ START_TEST(through_the_store)
     ck_assert_int_eq(zc_store_preadv(sf, &iov, 1, 0), LARGE);
     ck_assert_uint_eq(zc_tp_fault_raised(server_end), 2);
     expect(in, LARGE, 0, 1);
-    ck_assert_int_eq(zc_store_write_ranges(sf, (char *)out, pieces, 4, 0), -EOPNOTSUPP);
+    fill(out, LARGE, 0, 2);
+    flips(ZC_TP_FAULT_PULL, 1, 1);
+    ck_assert_int_eq(zc_store_write_ranges(sf, (char *)out, pieces, 4, 0), 4901 + LARGE - 7001);
+    ck_assert_uint_eq(zc_tp_fault_raised(server_end), 3);
     ck_assert_int_eq(zc_store_write_ranges(sf, (char *)out, pieces, 3, 0), 4901);
-    n = zc_tp_fault_raised(server_end);
-    ck_assert_uint_eq(n, 2);
+    ck_assert_int_eq(zc_store_preadv(sf, &iov, 1, 0), LARGE);
+    for (unsigned i = 0; i < LARGE; i++) {
+        bool again = i < 100 || (i >= 200 && i < 5000) || i == 6000 || (i >= 7000 && i < LARGE - 1);
+
+        ck_assert_msg(in[i] == stamp(i, again ? 2 : 1), "wrong byte at %u", i);
+    }
     ck_assert_int_eq(zc_store_close_file(sf, ZC_LEVEL_STORED), 0);
     zc_store_destroy(store);
     rig_down(&rig);
@@ -381,6 +594,8 @@ int main(void)
     CASE(s, "transfers", 60, known_value, sizes_and_offsets, flipped_in_a_write,
          flipped_in_each_write, flipped_over_unwritten, flipped_in_a_large_page, flipped_in_a_read,
          off_it_is_not_seen, wrong_in_a_message, wrong_in_a_reply);
+    CASE(s, "views", 60, views_and_lists, flipped_through_a_view, flipped_through_a_list,
+         flipped_for_good_through_a_view, flipped_for_good_through_a_list, wrong_in_a_list);
     CASE(s, "store", 60, through_the_store, flipped_in_a_daemons_cache);
     return run_suite(s);
 }
