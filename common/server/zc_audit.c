@@ -18,9 +18,13 @@
 enum { MINUTE_S = 60, LINE = 1000 /* the log adds "audit: " and has 1024 */, WHO = 256 };
 
 static const char *const names[ZC_AUDIT_CAUSES] = {
-    [ZC_AUDIT_BEGINS] = "clients that began",          [ZC_AUDIT_ENDS] = "clients that ended",
-    [ZC_AUDIT_KEPT_OUT] = "clients that were refused", [ZC_AUDIT_DOES] = "requests",
+    [ZC_AUDIT_BEGINS] = "clients that began",
+    [ZC_AUDIT_ENDS] = "clients that ended",
+    [ZC_AUDIT_KEPT_OUT] = "clients that were refused",
+    [ZC_AUDIT_DOES] = "requests",
     [ZC_AUDIT_REFUSED] = "refused requests",
+    [ZC_AUDIT_DROPPED] = "clients that were dropped",
+    [ZC_AUDIT_BACK] = "clients that came back",
 };
 
 /* ---- how often ---- */
@@ -176,6 +180,14 @@ void zc_audit_kept_out(struct zc_session *ss, const char *why)
     find_out(ss, &w);
     zc_audit(&ss->server->audit, w.whom, ss->known, ZC_AUDIT_KEPT_OUT,
              "%s, is refused, over %s: %s", w.text, way(ss), why);
+}
+
+bool zc_audit_may_say(struct zc_session *ss, enum zc_audit_cause cause)
+{
+    struct who w;
+
+    find_out(ss, &w);
+    return may_say(&ss->server->audit, w.whom, ss->known, cause);
 }
 
 /* ---- requests ---- */

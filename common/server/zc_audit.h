@@ -32,6 +32,8 @@ enum zc_audit_cause {
     ZC_AUDIT_KEPT_OUT, /* has no session, and gets none */
     ZC_AUDIT_DOES,
     ZC_AUDIT_REFUSED,
+    ZC_AUDIT_DROPPED, /* has kept silent too long ... */
+    ZC_AUDIT_BACK,    /* ... and comes again */
     ZC_AUDIT_CAUSES,
 };
 
@@ -73,6 +75,8 @@ void zc_audit_begins(struct zc_session *ss);
 void zc_audit_ends(struct zc_session *ss, const char *why);
 /* Somebody is not let in. */
 void zc_audit_kept_out(struct zc_session *ss, const char *why);
+/* Whether a line about it that is no audit's may be said, at whatever level; it is counted. */
+bool zc_audit_may_say(struct zc_session *ss, enum zc_audit_cause cause);
 /* A request is over, whatever came of it. */
 void zc_audit_request(const struct zc_request *r);
 

@@ -244,7 +244,7 @@ void zc_session_settle(struct zc_session *ss)
 
 void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why)
 {
-    if (why)
+    if (why && zc_audit_may_say(ss, ZC_AUDIT_DROPPED))
         zc_warn("client %s is dropped: %s; what it wrote is kept and written back", ss->name, why);
     zc_audit_ends(ss, why ? why : "it said goodbye, or began anew");
     ss->state = ZC_SESSION_LEAVING;

@@ -346,7 +346,8 @@ static void follow(struct zc_session *ss, struct zc_session *old, uint64_t tag)
         old->state = ZC_SESSION_DEAD;
         s->next_tick = 0;
     }
-    zc_info("client %s is back, in place of its session before", ss->name);
+    if (zc_audit_may_say(ss, ZC_AUDIT_BACK))
+        zc_info("client %s is back, in place of its session before", ss->name);
 }
 
 void zc_session_tell_follower(struct zc_session *ss, uint64_t now)

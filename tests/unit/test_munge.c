@@ -659,6 +659,37 @@ START_TEST(one_user_fills_his_part_of_the_log)
 }
 END_TEST
 
+/* So with what is told of who goes and comes back, again and again. */
+START_TEST(one_user_comes_back_and_back)
+{
+    enum { TIMES = ZC_AUDIT_LINES + 30 };
+    uint64_t before = 0;
+    char *log;
+
+    log_begins();
+    up();
+    for (int i = 0; i <= TIMES; i++) {
+        struct zc_msg m;
+
+        raw_begin();
+        raw.replaces = before;
+        raw.replaces_client = 4711;
+        raw_greet(&raw, 60000, ZC_PROTOCOL);
+        m = raw_vouch(ALICE);
+        raw_send(&raw, &m);
+        WAIT_FOR((zc_tp_progress(raw.tp, 10), raw.last.type == (ZC_T_VOUCH | ZC_REPLY)));
+        ck_assert_int_eq(raw.last.status, 0);
+        before = m.session;
+        zc_tp_close(raw.tp);
+    }
+    down();
+    log = log_ends();
+    ck_assert_uint_eq(lines(log, "client raw is back", ""), ZC_AUDIT_LINES);
+    ck_assert_uint_eq(lines(log, "30 more clients that came back, of user 20001", ""), 1);
+    free(log);
+}
+END_TEST
+
 /* Addresses are what strangers say: however many they make up, what is kept and said of them stays
  * the same, and users are told of as if they were not there.  So are users, of whom there are more
  * than places. */
@@ -700,7 +731,7 @@ int main(void)
     CASE(s, "attackers", 60, another_method, auth_is_nothing, a_credential_is_of_one_handshake,
          an_altered_credential, sessions_of_others_stay, handshakes_of_others_go_on,
          a_handshake_that_comes_late);
-    CASE(s, "audit", 60, one_user_fills_his_part_of_the_log,
+    CASE(s, "audit", 60, one_user_fills_his_part_of_the_log, one_user_comes_back_and_back,
          many_addresses_fill_their_part_of_the_log);
     return run_suite(s);
 }
