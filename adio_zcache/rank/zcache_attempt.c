@@ -205,7 +205,7 @@ static int open_all_there(struct zcache_attempt *a)
 
     for (uint32_t i = 0; rc == 0 && i < a->f->nowners; i++)
         if (a->ranks[i] == NOBODY)
-            rc = open_there(a, i);
+            rc = a->all[i].rc = open_there(a, i);
     return rc;
 }
 
@@ -281,6 +281,21 @@ static int exchange(struct zcache_attempt *a)
     return rc;
 }
 
+/* The outcome of all, which the entries tell: only owners, and rank 0 for those elsewhere, had
+ * anything to do.  `mine`: this rank's. */
+static int verdict(struct zcache_attempt *a, struct zcache_outcome *mine)
+{
+    int size = size_of(a->fd->comm), first = size;
+
+    for (uint32_t i = 0; i < a->f->nowners; i++) {
+        int rank = a->ranks[i] == NOBODY ? 0 : a->ranks[i];
+
+        if (a->all[i].rc && rank < first)
+            first = rank;
+    }
+    return first == size ? 0 : zcache_outcome_bcast(mine, first, a->fd->comm);
+}
+
 static void take_entries(struct zcache_attempt *a)
 {
     for (uint32_t i = 0; i < a->f->nowners; i++) {
@@ -327,19 +342,18 @@ int zcache_attempt_take(struct zcache_attempt *a)
 int zcache_attempt_open(struct zcache_attempt *a)
 {
     struct zcache_outcome o = {0};
-    int rc = 0, there = 0;
+    int rc = 0;
 
     if (a->mine >= 0)
-        rc = open_here(a);
-    if (a->o->rank == 0)
-        there = open_all_there(a);
-    zcache_outcome_set(&o, rc ? rc : there);
+        rc = a->entry.rc = open_here(a);
+    if (rc == 0 && a->o->rank == 0)
+        rc = open_all_there(a);
+    zcache_outcome_set(&o, rc);
     rc = exchange(a);
-    if (rc == 0)
-        take_entries(a);
-    else
-        zcache_outcome_set(&o, rc);
-    return zcache_outcome_agree(&o, a->fd->comm);
+    if (rc)
+        return rc;
+    take_entries(a);
+    return verdict(a, &o);
 }
 
 int zcache_attempt_introduce(struct zcache_attempt *a)

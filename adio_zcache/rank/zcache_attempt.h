@@ -15,6 +15,7 @@
 /* What all ranks learn of an owner: where this open is, and, in a new group, where he is. */
 struct zcache_entry {
     uint64_t number;
+    int32_t rc; /* what the owner met: 0 or a negative errno */
     uint32_t way_len;
     unsigned char way[ZCACHE_WAY];
     unsigned char group[16]; /* of a new group's first owner: its id */
