@@ -319,25 +319,13 @@ static int ask_in_force(ADIO_File fd, struct zcache_in_force *now)
 
 int zcache_hints_settle(ADIO_File fd)
 {
-    enum { N = sizeof(struct zcache_in_force) / sizeof(uint64_t) };
     struct zcache_file *f = zcache_file_of(fd);
-    struct zcache_in_force least;
-    union {
-        struct zcache_in_force told;
-        int64_t
-            number[N]; /* MPICH 4.0 takes unsigned ones for signed when it looks for the least */
-    } mine;
-    int rc, size;
+    int rc = 0, size;
 
-    for (int i = 0; i < N; i++) /* who owns nothing agrees to anything */
-        mine.number[i] = INT64_MAX;
-    if (f->agg)
-        zcache_agg_in_force(f->agg, &mine.told);
-    rc = zcache_outcome_mpi(MPI_Allreduce(mine.number, &least, N, MPI_INT64_T, MPI_MIN, fd->comm));
-    if (rc == 0 && least.cache_size == INT64_MAX)
-        rc = ask_in_force(fd, &least);
+    if (f->in_force.cache_size == UINT64_MAX)
+        rc = ask_in_force(fd, &f->in_force);
     if (rc == 0)
-        take_in_force(fd, &least);
+        take_in_force(fd, &f->in_force);
     MPI_Comm_size(fd->comm, &size);
     if (rc == 0 && size > 1 && !f->near)
         rc = take_provider(fd, f);

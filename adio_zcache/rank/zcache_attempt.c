@@ -162,6 +162,7 @@ static int open_here(struct zcache_attempt *a)
         return rc;
     if (f->settings.agg_prefetch)
         zc_cache_prefetch(a->handle, (uint32_t)f->settings.agg_prefetch_depth);
+    zcache_agg_in_force(f->agg, &a->entry.in_force);
     if (size_of(a->fd->comm) == 1)
         return 0;
     a->entry.number = zcache_agg_export(f->agg, f->near, a->handle, f->coord);
@@ -298,6 +299,7 @@ static int verdict(struct zcache_attempt *a, struct zcache_outcome *mine)
 
 static void take_entries(struct zcache_attempt *a)
 {
+    memset(&a->f->in_force, 0xff, sizeof a->f->in_force);
     for (uint32_t i = 0; i < a->f->nowners; i++) {
         struct zcache_owner *w = &a->f->owners[i];
         const struct zcache_entry *e = &a->all[i];
@@ -309,6 +311,8 @@ static void take_entries(struct zcache_attempt *a)
         w->way_len = e->way_len;
         memcpy(w->way, e->way, sizeof w->way);
         w->local = (int)i == a->mine ? a->handle : NULL;
+        if (!w->elsewhere)
+            zcache_in_force_lower(&a->f->in_force, &e->in_force);
     }
 }
 

@@ -20,6 +20,7 @@ struct zcache_entry {
     unsigned char way[ZCACHE_WAY];
     unsigned char group[16]; /* of a new group's first owner: its id */
     struct zcache_member member;
+    struct zcache_in_force in_force; /* there, once it has the file open */
 };
 
 struct zcache_attempt {
