@@ -199,33 +199,54 @@ static void take_settings(struct zc_settings *s, const char *text, size_t len)
         take_setting(s, line);
 }
 
+/* The settings' text, and as much of it as most have, in one message. */
+struct settings_message {
+    int32_t len; /* of all; 0: no memory */
+    char start[4092];
+};
+
+/* What of the text has no room in the message, to all; *text: on rank 0 all of it, on others to be
+ * made, and then the caller's. */
+static int rest_of_text(ADIO_File fd, const struct settings_message *m, char **text)
+{
+    size_t len = (size_t)m->len;
+
+    if (!*text) {
+        *text = malloc(len);
+        if (!*text) /* the broadcast must not miss anybody: give it a place to go */
+            ADIOI_Assert(*text);
+        memcpy(*text, m->start, len < sizeof m->start ? len : sizeof m->start);
+    }
+    if (len <= sizeof m->start)
+        return 0;
+    return zcache_outcome_mpi(
+        MPI_Bcast(*text + sizeof m->start, (int)(len - sizeof m->start), MPI_CHAR, 0, fd->comm));
+}
+
 int zcache_hints_agree(ADIO_File fd, struct zcache_file *f)
 {
+    struct settings_message m = {0};
     char *text = NULL;
     size_t len = 0;
-    int n = 0, rank, rc;
+    int rank, rc;
 
     MPI_Comm_rank(fd->comm, &rank);
     if (rank == 0) {
         check(fd, &f->settings);
         take_network(fd, &f->settings);
         text = settings_text(&f->settings, &len);
-        n = text ? (int)len + 1 : 0;
+        if (text) {
+            m.len = (int32_t)len;
+            memcpy(m.start, text, len < sizeof m.start ? len : sizeof m.start);
+        }
     }
-    rc = zcache_outcome_mpi(MPI_Bcast(&n, 1, MPI_INT, 0, fd->comm));
-    if (rc) {
-        free(text);
-        return rc;
-    }
-    if (n == 0)
-        return zc_errorf(ENOMEM, "no memory for the settings");
-    if (rank != 0)
-        text = malloc((size_t)n);
-    if (!text) /* the broadcast must not miss anybody: give it a place to go */
-        ADIOI_Assert(text);
-    rc = zcache_outcome_mpi(MPI_Bcast(text, n, MPI_CHAR, 0, fd->comm));
+    rc = zcache_outcome_mpi(MPI_Bcast(&m, sizeof m, MPI_BYTE, 0, fd->comm));
+    if (rc == 0 && m.len == 0)
+        rc = zc_errorf(ENOMEM, "no memory for the settings");
+    if (rc == 0)
+        rc = rest_of_text(fd, &m, &text);
     if (rc == 0 && rank != 0)
-        take_settings(&f->settings, text, (size_t)n - 1);
+        take_settings(&f->settings, text, (size_t)m.len);
     if (rc == 0 && zc_option_given(&f->settings, option("log")))
         zc_log_level((enum zc_log_level)f->settings.log);
     free(text);
