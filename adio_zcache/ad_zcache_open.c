@@ -266,6 +266,7 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     struct layout layout = {.created = false};
     struct zcache_outcome o = {0};
     char path[1024], text[508] = "";
+    int64_t timeout; /* the least of the connections that ranks have */
     uint64_t began;
     bool attached;
     int rc;
@@ -278,9 +279,10 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     if (rank == 0)
         zcache_hints_environment();
     zcache_outcome_set(&o, check_settings(zcache_file_get(fd)));
-    rc = zcache_outcome_agree(&o, fd->comm);
+    timeout = zcache_network_timeout();
+    rc = zcache_outcome_agree_least(&o, &timeout, fd->comm);
     if (rc == 0)
-        rc = zcache_hints_agree(fd, zcache_file_of(fd));
+        rc = zcache_hints_agree(fd, zcache_file_of(fd), timeout);
     if (rc == 0)
         rc = open_layout(fd, rank, amode, &layout);
     if (rc == 0) {

@@ -104,19 +104,11 @@ static void take_network(ADIO_File fd, struct zc_settings *s)
 
 /* Ranks may have connections with another timeout, from files that rank 0 has nothing to do with:
  * the least of all is what may be relied on. */
-static int agree_timeout(ADIO_File fd, struct zcache_file *f)
+static void take_timeout(ADIO_File fd, struct zcache_file *f, int64_t least)
 {
-    struct zc_settings mine = {.timeout = f->settings.timeout};
-    long long had, least;
-    int rc;
+    uint64_t wished = f->settings.timeout;
 
-    zcache_network_adopt(&mine);
-    free(mine.provider);
-    had = (long long)mine.timeout;
-    rc = zcache_outcome_mpi(MPI_Allreduce(&had, &least, 1, MPI_LONG_LONG, MPI_MIN, fd->comm));
-    if (rc == 0)
-        decided(fd, "timeout", (uint64_t)least, of_process);
-    return rc;
+    decided(fd, "timeout", wished < (uint64_t)least ? wished : (uint64_t)least, of_process);
 }
 
 /* ---- agreeing ---- */
@@ -223,7 +215,7 @@ static int rest_of_text(ADIO_File fd, const struct settings_message *m, char **t
         MPI_Bcast(*text + sizeof m->start, (int)(len - sizeof m->start), MPI_CHAR, 0, fd->comm));
 }
 
-int zcache_hints_agree(ADIO_File fd, struct zcache_file *f)
+int zcache_hints_agree(ADIO_File fd, struct zcache_file *f, int64_t timeout)
 {
     struct settings_message m = {0};
     char *text = NULL;
@@ -250,7 +242,9 @@ int zcache_hints_agree(ADIO_File fd, struct zcache_file *f)
     if (rc == 0 && zc_option_given(&f->settings, option("log")))
         zc_log_level((enum zc_log_level)f->settings.log);
     free(text);
-    return rc ? rc : agree_timeout(fd, f);
+    if (rc == 0)
+        take_timeout(fd, f, timeout);
+    return rc;
 }
 
 /* ---- what the aggregators do ---- */
