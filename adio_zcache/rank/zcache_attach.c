@@ -194,9 +194,13 @@ static int meet(struct zcache_attempt *a, uint64_t replaces, struct met *m,
                 struct zcache_group **out)
 {
     void *theirs = NULL;
-    int root = a->ranks[0], rc;
+    int root = a->ranks[0], known = 1, by_all, rc;
 
     *out = NULL;
+    /* All know the group before anybody can find its card. */
+    rc = zcache_outcome_mpi(MPI_Reduce(&known, &by_all, 1, MPI_INT, MPI_MIN, root, a->fd->comm));
+    if (rc)
+        return rc;
     if (a->o->rank == root) {
         m->rc = leave_card(a, replaces, m, &theirs);
         snprintf(m->text, sizeof m->text, "%s", m->rc ? zc_error_text(m->rc) : "");

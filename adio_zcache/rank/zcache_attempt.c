@@ -370,17 +370,15 @@ int zcache_attempt_introduce(struct zcache_attempt *a)
     if (rc == 0 && a->mine >= 0)
         rc = introduce(a);
     zcache_outcome_set(&o, rc);
+    a->entry.rc = rc;
     rc = exchange(a);
-    if (rc) {
-        zcache_outcome_set(&o, rc);
-    } else {
-        for (uint32_t i = 0; i < a->g->nowners; i++)
-            a->g->owners[i] = a->all[i].member;
-        memcpy(a->g->id, a->all[0].group, sizeof a->g->id);
-        zcache_group_expect(
-            a->g); /* before anybody can find its card: that is behind what follows */
-    }
-    return zcache_outcome_agree(&o, a->fd->comm);
+    if (rc)
+        return rc;
+    for (uint32_t i = 0; i < a->g->nowners; i++)
+        a->g->owners[i] = a->all[i].member;
+    memcpy(a->g->id, a->all[0].group, sizeof a->g->id);
+    zcache_group_expect(a->g);
+    return verdict(a, &o);
 }
 
 /* Which owners are among the ranks, and whether those who are not can be reached by all as

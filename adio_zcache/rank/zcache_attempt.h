@@ -45,7 +45,8 @@ int zcache_attempt_take(struct zcache_attempt *a);
 /* Collective: which owners are among the ranks, and whether those who are not can be reached by all
  * as processes of their host. */
 int zcache_attempt_look(struct zcache_attempt *a);
-/* Collective: the owners of a new group are ready for others, and all ranks know who they are. */
+/* Collective: the owners of a new group are ready for others, and this rank knows who they are; the
+ * others may not yet. */
 int zcache_attempt_introduce(struct zcache_attempt *a);
 /* Collective: opens at all owners; which of them are among the ranks is known. */
 int zcache_attempt_open(struct zcache_attempt *a);
