@@ -211,8 +211,7 @@ static int rest_of_text(ADIO_File fd, const struct settings_message *m, char **t
     }
     if (len <= sizeof m->start)
         return 0;
-    return zcache_outcome_mpi(
-        MPI_Bcast(*text + sizeof m->start, (int)(len - sizeof m->start), MPI_CHAR, 0, fd->comm));
+    return zcache_outcome_bytes(*text + sizeof m->start, len - sizeof m->start, 0, fd->comm);
 }
 
 int zcache_hints_agree(ADIO_File fd, struct zcache_file *f, int64_t timeout)
@@ -232,7 +231,7 @@ int zcache_hints_agree(ADIO_File fd, struct zcache_file *f, int64_t timeout)
             memcpy(m.start, text, len < sizeof m.start ? len : sizeof m.start);
         }
     }
-    rc = zcache_outcome_mpi(MPI_Bcast(&m, sizeof m, MPI_BYTE, 0, fd->comm));
+    rc = zcache_outcome_bytes(&m, sizeof m, 0, fd->comm);
     if (rc == 0 && m.len == 0)
         rc = zc_errorf(ENOMEM, "no memory for the settings");
     if (rc == 0)
@@ -306,7 +305,7 @@ static int take_provider(ADIO_File fd, struct zcache_file *f)
     mine = rank == root ? provider_in_use(f) : NULL;
     if (mine)
         snprintf(name, sizeof name, "%s", mine);
-    rc = zcache_outcome_mpi(MPI_Bcast(name, sizeof name, MPI_CHAR, root, fd->comm));
+    rc = zcache_outcome_bytes(name, sizeof name, root, fd->comm);
     if (rc || !name[0] || !strcmp(name, f->settings.provider))
         return rc;
     if (given && !(is_tcp(name) && is_tcp(f->settings.provider)))
@@ -329,7 +328,7 @@ static int ask_in_force(ADIO_File fd, struct zcache_in_force *now)
         zcache_outcome_set(&o, zcache_counters_in_force(zcache_file_of(fd), now));
     now->background = !!(zcache_file_of(fd)->settings.write_back & ZC_WRITE_BACK_AGGREGATOR);
     rc = zcache_outcome_bcast(&o, 0, fd->comm);
-    return rc ? rc : zcache_outcome_mpi(MPI_Bcast(now, sizeof *now, MPI_BYTE, 0, fd->comm));
+    return rc ? rc : zcache_outcome_bytes(now, sizeof *now, 0, fd->comm);
 }
 
 int zcache_hints_settle(ADIO_File fd)

@@ -257,6 +257,7 @@ void zcache_attempt_undo(struct zcache_attempt *a)
 static int exchange(struct zcache_attempt *a)
 {
     int size = size_of(a->fd->comm), *counts, *at, rc;
+    MPI_Request request = MPI_REQUEST_NULL;
     bool elsewhere = false;
 
     if (size == 1) { /* some libraries put a lonely rank's part first, wherever it belongs */
@@ -273,12 +274,13 @@ static int exchange(struct zcache_attempt *a)
         counts[a->ranks[i]] = sizeof a->entry;
         at[a->ranks[i]] = (int)(i * sizeof a->entry);
     }
-    rc = zcache_outcome_mpi(MPI_Allgatherv(&a->entry, a->mine >= 0 ? (int)sizeof a->entry : 0,
-                                           MPI_BYTE, a->all, counts, at, MPI_BYTE, a->fd->comm));
+    rc = zcache_outcome_wait(MPI_Iallgatherv(&a->entry, a->mine >= 0 ? (int)sizeof a->entry : 0,
+                                             MPI_BYTE, a->all, counts, at, MPI_BYTE, a->fd->comm,
+                                             &request),
+                             &request);
     ADIOI_Free(counts);
     if (rc == 0 && elsewhere)
-        rc = zcache_outcome_mpi(
-            MPI_Bcast(a->all, (int)(a->f->nowners * sizeof *a->all), MPI_BYTE, 0, a->fd->comm));
+        rc = zcache_outcome_bytes(a->all, a->f->nowners * sizeof *a->all, 0, a->fd->comm);
     return rc;
 }
 
@@ -387,6 +389,7 @@ int zcache_attempt_look(struct zcache_attempt *a)
 {
     uint32_t n = a->f->nowners;
     int *mine = calloc(n + 1, sizeof *mine), *all = calloc(n + 1, sizeof *all), rc;
+    MPI_Request request = MPI_REQUEST_NULL;
 
     a->mine = zcache_group_mine(a->g);
     rc = zcache_attempt_agree(
@@ -400,8 +403,9 @@ int zcache_attempt_look(struct zcache_attempt *a)
             if (m->near_len && !zc_tp_local_can_reach(m->near, zcache_way_address(m->near_len)))
                 mine[n] = 1;
         }
-        rc =
-            zcache_outcome_mpi(MPI_Allreduce(mine, all, (int)n + 1, MPI_INT, MPI_MAX, a->fd->comm));
+        rc = zcache_outcome_wait(
+            MPI_Iallreduce(mine, all, (int)n + 1, MPI_INT, MPI_MAX, a->fd->comm, &request),
+            &request);
     }
     for (uint32_t i = 0; rc == 0 && i < n; i++)
         a->ranks[i] = all[i] - 1; /* 0 is NOBODY's */

@@ -32,6 +32,7 @@ void zcache_near_card(MPI_Comm comm, bool wanted, struct zc_tp_local_card *out)
 int zcache_near_agree(MPI_Comm comm, const struct zc_tp_local_card *first, bool *near)
 {
     struct zc_tp_local_card card = {0}, *cards = NULL;
+    MPI_Request request = MPI_REQUEST_NULL;
     int rank, size, mine, all, rc;
 
     MPI_Comm_rank(comm, &rank);
@@ -41,15 +42,17 @@ int zcache_near_agree(MPI_Comm comm, const struct zc_tp_local_card *first, bool 
     mine = zc_tp_local_card(&card) == 0;
     if (rank == 0)
         cards = ADIOI_Calloc((size_t)size, sizeof *cards);
-    rc = zcache_outcome_mpi(
-        MPI_Gather(&card, sizeof card, MPI_BYTE, cards, sizeof card, MPI_BYTE, 0, comm));
+    rc = zcache_outcome_wait(
+        MPI_Igather(&card, sizeof card, MPI_BYTE, cards, sizeof card, MPI_BYTE, 0, comm, &request),
+        &request);
     for (int i = 0; rc == 0 && rank == 0 && i < size; i++)
         mine = mine && zc_tp_local_reaches(&cards[i]);
     if (cards)
         ADIOI_Free(cards);
     if (rc == 0) {
         mine = mine && zc_tp_local_reaches(first);
-        rc = zcache_outcome_mpi(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm));
+        rc = zcache_outcome_wait(MPI_Iallreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm, &request),
+                                 &request);
     }
     *near = rc == 0 && all;
     return rc;

@@ -72,6 +72,15 @@ int zcache_outcome_barrier(MPI_Comm comm)
     return zcache_outcome_wait(MPI_Ibarrier(comm, &request), &request);
 }
 
+int zcache_outcome_bytes(void *bytes, size_t len, int root, MPI_Comm comm)
+{
+    MPI_Request request = MPI_REQUEST_NULL;
+
+    zc_assert_none_held();
+    return zcache_outcome_wait(MPI_Ibcast(bytes, (int)len, MPI_BYTE, root, comm, &request),
+                               &request);
+}
+
 int zcache_outcome_bcast(struct zcache_outcome *o, int root, MPI_Comm comm)
 {
     return zcache_outcome_bcast_with(o, sizeof *o, root, comm);
@@ -79,11 +88,8 @@ int zcache_outcome_bcast(struct zcache_outcome *o, int root, MPI_Comm comm)
 
 int zcache_outcome_bcast_with(struct zcache_outcome *o, size_t len, int root, MPI_Comm comm)
 {
-    MPI_Request request = MPI_REQUEST_NULL;
-    int rc;
+    int rc = zcache_outcome_bytes(o, len, root, comm);
 
-    zc_assert_none_held();
-    rc = zcache_outcome_wait(MPI_Ibcast(o, (int)len, MPI_BYTE, root, comm, &request), &request);
     if (rc)
         zcache_outcome_set(o, rc);
     return o->rc ? zc_errorf(-o->rc, "%s", o->text) : 0;
