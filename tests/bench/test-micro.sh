@@ -39,6 +39,7 @@ expect 2 'compare.sh: --accesses collective: not one of independent *' "$here/co
 expect 2 'compare.sh: --patterns stripes: not one of interleaved *' "$here/compare.sh" \
     --patterns stripes
 refused compare --stores '/ disk'
+expect 2 'small.sh: --cases closes: not one of records *' "$here/small.sh" --cases closes
 
 # What is taken; the kind is that of the plain default, also with --quick and --full.
 cat >"$tmp/options.sh" <<'SCRIPT'
