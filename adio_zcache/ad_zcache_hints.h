@@ -21,8 +21,9 @@ __attribute__((format(printf, 3, 4))) void zcache_hints_complain(ADIO_File fd, c
 /* On rank 0 of an open: what is wrong with the environment is said, once. */
 void zcache_hints_environment(void);
 /* ad_zcache_settle.c.  Opening, collective: every rank takes the settings of rank 0 of the file's
- * communicator, but that the timeout is what connections have ... */
-int zcache_hints_agree(ADIO_File fd, struct zcache_file *f);
+ * communicator, but that the timeout is what connections have: the least of all ranks', ms, or
+ * INT64_MAX ... */
+int zcache_hints_agree(ADIO_File fd, struct zcache_file *f, int64_t timeout);
 /* ... not collective: the settings are those of the file's group now, and were asked for so ... */
 struct zcache_wished {
     uint64_t block_size, write_back, replay, on_daemon_loss, checksum; /* as in zc_settings */

@@ -42,8 +42,17 @@
 struct layout {
     struct zc_sfile *sfile; /* open on rank 0 until the aggregators have it open */
     struct zc_attr attr;
-    uint32_t servers; /* daemons */
-    bool created;     /* by this open */
+    uint32_t servers;             /* daemons */
+    bool created;                 /* by this open */
+    struct zc_tp_local_card card; /* rank 0's */
+};
+
+/* What all ranks are told of it, at once. */
+struct told {
+    struct zcache_outcome outcome; /* first: zcache_outcome_bcast_with() */
+    struct zc_attr attr;
+    struct zc_tp_local_card card;
+    uint32_t servers;
 };
 
 static unsigned open_flags(int amode)
@@ -118,22 +127,25 @@ static int open_first(ADIO_File fd, int amode, struct layout *l)
 /* Rank 0 opens the store's file to learn, or create, what all others open then. */
 static int open_layout(ADIO_File fd, int rank, int amode, struct layout *l)
 {
-    struct zcache_outcome o = {0};
+    struct told t;
     int rc = 0;
 
+    memset(&t, 0, sizeof t); /* padding travels, too */
     if (rank == 0) {
         rc = zcache_file_store(fd, rank);
         if (rc == 0)
             rc = open_first(fd, amode, l);
-        if (rc == 0)
-            l->servers = zcache_store_files(zcache_file_of(fd)->store)->servers;
-        zcache_outcome_set(&o, rc);
+        if (rc == 0) {
+            t.servers = zcache_store_files(zcache_file_of(fd)->store)->servers;
+            t.attr = l->attr;
+            zcache_near_card(fd->comm, zcache_file_of(fd)->settings.local, &t.card);
+        }
+        zcache_outcome_set(&t.outcome, rc);
     }
-    rc = zcache_outcome_bcast(&o, 0, fd->comm);
-    if (rc == 0)
-        rc = zcache_outcome_mpi(MPI_Bcast(&l->attr, sizeof l->attr, MPI_BYTE, 0, fd->comm));
-    if (rc == 0)
-        rc = zcache_outcome_mpi(MPI_Bcast(&l->servers, 1, MPI_UINT32_T, 0, fd->comm));
+    rc = zcache_outcome_bcast_with(&t.outcome, sizeof t, 0, fd->comm);
+    l->attr = t.attr;
+    l->servers = t.servers;
+    l->card = t.card;
     return rc;
 }
 
@@ -254,6 +266,7 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     struct layout layout = {.created = false};
     struct zcache_outcome o = {0};
     char path[1024], text[508] = "";
+    int64_t timeout; /* the least of the connections that ranks have */
     uint64_t began;
     bool attached;
     int rc;
@@ -266,14 +279,15 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     if (rank == 0)
         zcache_hints_environment();
     zcache_outcome_set(&o, check_settings(zcache_file_get(fd)));
-    rc = zcache_outcome_agree(&o, fd->comm);
+    timeout = zcache_network_timeout();
+    rc = zcache_outcome_agree_least(&o, &timeout, fd->comm);
     if (rc == 0)
-        rc = zcache_hints_agree(fd, zcache_file_of(fd));
+        rc = zcache_hints_agree(fd, zcache_file_of(fd), timeout);
     if (rc == 0)
         rc = open_layout(fd, rank, amode, &layout);
     if (rc == 0) {
         zcache_file_of(fd)->near = zcache_file_of(fd)->settings.local;
-        rc = zcache_near_agree(fd->comm, &zcache_file_of(fd)->near);
+        rc = zcache_near_agree(fd->comm, &layout.card, &zcache_file_of(fd)->near);
     }
     if (rc == 0)
         rc = open_owners(fd, rank, amode, &layout);

@@ -104,19 +104,11 @@ static void take_network(ADIO_File fd, struct zc_settings *s)
 
 /* Ranks may have connections with another timeout, from files that rank 0 has nothing to do with:
  * the least of all is what may be relied on. */
-static int agree_timeout(ADIO_File fd, struct zcache_file *f)
+static void take_timeout(ADIO_File fd, struct zcache_file *f, int64_t least)
 {
-    struct zc_settings mine = {.timeout = f->settings.timeout};
-    long long had, least;
-    int rc;
+    uint64_t wished = f->settings.timeout;
 
-    zcache_network_adopt(&mine);
-    free(mine.provider);
-    had = (long long)mine.timeout;
-    rc = zcache_outcome_mpi(MPI_Allreduce(&had, &least, 1, MPI_LONG_LONG, MPI_MIN, fd->comm));
-    if (rc == 0)
-        decided(fd, "timeout", (uint64_t)least, of_process);
-    return rc;
+    decided(fd, "timeout", wished < (uint64_t)least ? wished : (uint64_t)least, of_process);
 }
 
 /* ---- agreeing ---- */
@@ -199,37 +191,59 @@ static void take_settings(struct zc_settings *s, const char *text, size_t len)
         take_setting(s, line);
 }
 
-int zcache_hints_agree(ADIO_File fd, struct zcache_file *f)
+/* The settings' text, and as much of it as most have, in one message. */
+struct settings_message {
+    int32_t len; /* of all; 0: no memory */
+    char start[4092];
+};
+
+/* What of the text has no room in the message, to all; *text: on rank 0 all of it, on others to be
+ * made, and then the caller's. */
+static int rest_of_text(ADIO_File fd, const struct settings_message *m, char **text)
 {
+    size_t len = (size_t)m->len;
+
+    if (!*text) {
+        *text = malloc(len);
+        if (!*text) /* the broadcast must not miss anybody: give it a place to go */
+            ADIOI_Assert(*text);
+        memcpy(*text, m->start, len < sizeof m->start ? len : sizeof m->start);
+    }
+    if (len <= sizeof m->start)
+        return 0;
+    return zcache_outcome_bytes(*text + sizeof m->start, len - sizeof m->start, 0, fd->comm);
+}
+
+int zcache_hints_agree(ADIO_File fd, struct zcache_file *f, int64_t timeout)
+{
+    struct settings_message m = {0};
     char *text = NULL;
     size_t len = 0;
-    int n = 0, rank, rc;
+    int rank, rc;
 
     MPI_Comm_rank(fd->comm, &rank);
     if (rank == 0) {
         check(fd, &f->settings);
         take_network(fd, &f->settings);
         text = settings_text(&f->settings, &len);
-        n = text ? (int)len + 1 : 0;
+        if (text) {
+            m.len = (int32_t)len;
+            memcpy(m.start, text, len < sizeof m.start ? len : sizeof m.start);
+        }
     }
-    rc = zcache_outcome_mpi(MPI_Bcast(&n, 1, MPI_INT, 0, fd->comm));
-    if (rc) {
-        free(text);
-        return rc;
-    }
-    if (n == 0)
-        return zc_errorf(ENOMEM, "no memory for the settings");
-    if (rank != 0)
-        text = malloc((size_t)n);
-    if (!text) /* the broadcast must not miss anybody: give it a place to go */
-        ADIOI_Assert(text);
-    rc = zcache_outcome_mpi(MPI_Bcast(text, n, MPI_CHAR, 0, fd->comm));
+    rc = zcache_outcome_bytes(&m, sizeof m, 0, fd->comm);
+    if (rc == 0 && m.len == 0)
+        rc = zc_errorf(ENOMEM, "no memory for the settings");
+    if (rc == 0)
+        rc = rest_of_text(fd, &m, &text);
     if (rc == 0 && rank != 0)
-        take_settings(&f->settings, text, (size_t)n - 1);
+        take_settings(&f->settings, text, (size_t)m.len);
     if (rc == 0 && zc_option_given(&f->settings, option("log")))
         zc_log_level((enum zc_log_level)f->settings.log);
     free(text);
-    return rc ? rc : agree_timeout(fd, f);
+    if (rc == 0)
+        take_timeout(fd, f, timeout);
+    return rc;
 }
 
 /* ---- what the aggregators do ---- */
@@ -291,7 +305,7 @@ static int take_provider(ADIO_File fd, struct zcache_file *f)
     mine = rank == root ? provider_in_use(f) : NULL;
     if (mine)
         snprintf(name, sizeof name, "%s", mine);
-    rc = zcache_outcome_mpi(MPI_Bcast(name, sizeof name, MPI_CHAR, root, fd->comm));
+    rc = zcache_outcome_bytes(name, sizeof name, root, fd->comm);
     if (rc || !name[0] || !strcmp(name, f->settings.provider))
         return rc;
     if (given && !(is_tcp(name) && is_tcp(f->settings.provider)))
@@ -314,30 +328,18 @@ static int ask_in_force(ADIO_File fd, struct zcache_in_force *now)
         zcache_outcome_set(&o, zcache_counters_in_force(zcache_file_of(fd), now));
     now->background = !!(zcache_file_of(fd)->settings.write_back & ZC_WRITE_BACK_AGGREGATOR);
     rc = zcache_outcome_bcast(&o, 0, fd->comm);
-    return rc ? rc : zcache_outcome_mpi(MPI_Bcast(now, sizeof *now, MPI_BYTE, 0, fd->comm));
+    return rc ? rc : zcache_outcome_bytes(now, sizeof *now, 0, fd->comm);
 }
 
 int zcache_hints_settle(ADIO_File fd)
 {
-    enum { N = sizeof(struct zcache_in_force) / sizeof(uint64_t) };
     struct zcache_file *f = zcache_file_of(fd);
-    struct zcache_in_force least;
-    union {
-        struct zcache_in_force told;
-        int64_t
-            number[N]; /* MPICH 4.0 takes unsigned ones for signed when it looks for the least */
-    } mine;
-    int rc, size;
+    int rc = 0, size;
 
-    for (int i = 0; i < N; i++) /* who owns nothing agrees to anything */
-        mine.number[i] = INT64_MAX;
-    if (f->agg)
-        zcache_agg_in_force(f->agg, &mine.told);
-    rc = zcache_outcome_mpi(MPI_Allreduce(mine.number, &least, N, MPI_INT64_T, MPI_MIN, fd->comm));
-    if (rc == 0 && least.cache_size == INT64_MAX)
-        rc = ask_in_force(fd, &least);
+    if (f->in_force.cache_size == UINT64_MAX)
+        rc = ask_in_force(fd, &f->in_force);
     if (rc == 0)
-        take_in_force(fd, &least);
+        take_in_force(fd, &f->in_force);
     MPI_Comm_size(fd->comm, &size);
     if (rc == 0 && size > 1 && !f->near)
         rc = take_provider(fd, f);

@@ -275,3 +275,19 @@ void zcache_share_in_force(const struct zcache_share *s, struct zcache_in_force 
     out->background = s->background;
     zc_lock_put(&lock);
 }
+
+static void lower(uint64_t *least, uint64_t value)
+{
+    if (value < *least)
+        *least = value;
+}
+
+void zcache_in_force_lower(struct zcache_in_force *least, const struct zcache_in_force *its)
+{
+    lower(&least->cache_size, its->cache_size);
+    lower(&least->high_watermark, its->high_watermark);
+    lower(&least->low_watermark, its->low_watermark);
+    lower(&least->idle_time, its->idle_time);
+    lower(&least->view_memory, its->view_memory);
+    lower(&least->background, its->background);
+}

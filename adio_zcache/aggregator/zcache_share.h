@@ -66,5 +66,7 @@ void zcache_share_leave(struct zcache_share *s);
 struct zc_view_budget *zcache_share_views(void);
 
 void zcache_share_in_force(const struct zcache_share *s, struct zcache_in_force *out);
+/* *least: of each of these the least of what it was and what another one's is. */
+void zcache_in_force_lower(struct zcache_in_force *least, const struct zcache_in_force *its);
 
 #endif

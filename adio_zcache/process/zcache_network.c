@@ -54,6 +54,16 @@ bool zcache_network_adopt(struct zc_settings *s)
     return other;
 }
 
+int64_t zcache_network_timeout(void)
+{
+    int64_t ms;
+
+    zc_lock_get(&lock);
+    ms = network.known ? (int64_t)network.timeout : INT64_MAX;
+    zc_lock_put(&lock);
+    return ms;
+}
+
 bool zcache_network_is_loss(int rc)
 {
     return rc == -ETIMEDOUT || rc == -ECONNRESET || rc == -ECONNREFUSED || rc == -ENOTCONN ||

@@ -7,6 +7,7 @@
 #define ZCACHE_NETWORK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "zc_settings.h"
 
@@ -14,6 +15,9 @@
  * anything. */
 void zcache_network_keep(const struct zc_settings *s);
 bool zcache_network_adopt(struct zc_settings *s);
+
+/* The timeout that it remembers, ms; INT64_MAX: there is none yet. */
+int64_t zcache_network_timeout(void);
 
 /* The provider between ranks, for transports: NULL, what there is, where nothing else is asked. */
 const char *zcache_network_provider(const struct zc_settings *s);

@@ -84,7 +84,7 @@ static int tell(ADIO_File fd, const struct zcache_opening *me, int root, void *b
     int rc;
 
     *out = NULL;
-    rc = zcache_outcome_mpi(MPI_Bcast(&n, 1, MPI_UINT64_T, root, fd->comm));
+    rc = zcache_outcome_bytes(&n, sizeof n, root, fd->comm);
     if (rc == 0 && me->rank != root)
         card = malloc(n);
     if (rc == 0 && !card)
@@ -92,7 +92,7 @@ static int tell(ADIO_File fd, const struct zcache_opening *me, int root, void *b
     zcache_outcome_set(&o, rc);
     rc = zcache_outcome_agree(&o, fd->comm);
     if (rc == 0)
-        rc = zcache_outcome_mpi(MPI_Bcast(card, (int)n, MPI_BYTE, root, fd->comm));
+        rc = zcache_outcome_bytes(card, n, root, fd->comm);
     if (rc == 0)
         rc = zcache_group_of_card(card, n, me->dev, out);
     if (card && card != bytes)
@@ -127,11 +127,13 @@ static int known(ADIO_File fd, const struct zcache_opening *o, struct zcache_gro
 {
     struct zcache_group *mine = zcache_group_find(o->dev, o->attr.ino);
     int size = size_of(fd->comm), who = mine ? o->rank : size, first, rc;
+    MPI_Request request = MPI_REQUEST_NULL;
     size_t len = 0;
     void *card = NULL;
 
     *out = NULL;
-    rc = zcache_outcome_mpi(MPI_Allreduce(&who, &first, 1, MPI_INT, MPI_MIN, fd->comm));
+    rc = zcache_outcome_wait(MPI_Iallreduce(&who, &first, 1, MPI_INT, MPI_MIN, fd->comm, &request),
+                             &request);
     if (rc == 0 && first < size) {
         struct zcache_outcome told = {0};
 
@@ -201,14 +203,20 @@ static int meet(struct zcache_attempt *a, uint64_t replaces, struct met *m,
                 struct zcache_group **out)
 {
     void *theirs = NULL;
-    int root = a->ranks[0], rc;
+    int root = a->ranks[0], known = 1, by_all, rc;
+    MPI_Request request = MPI_REQUEST_NULL;
 
     *out = NULL;
+    /* All know the group before anybody can find its card. */
+    rc = zcache_outcome_wait(
+        MPI_Ireduce(&known, &by_all, 1, MPI_INT, MPI_MIN, root, a->fd->comm, &request), &request);
+    if (rc)
+        return rc;
     if (a->o->rank == root) {
         m->rc = leave_card(a, replaces, m, &theirs);
         snprintf(m->text, sizeof m->text, "%s", m->rc ? zc_error_text(m->rc) : "");
     }
-    rc = zcache_outcome_mpi(MPI_Bcast(m, sizeof *m, MPI_BYTE, root, a->fd->comm));
+    rc = zcache_outcome_bytes(m, sizeof *m, root, a->fd->comm);
     if (rc == 0 && m->rc)
         rc = zc_errorf(-m->rc, "%s", m->text);
     if (rc == 0 && m->theirs)

@@ -163,6 +163,7 @@ static int open_here(struct zcache_attempt *a)
         return rc;
     if (f->settings.agg_prefetch)
         zc_cache_prefetch(a->handle, (uint32_t)f->settings.agg_prefetch_depth);
+    zcache_agg_in_force(f->agg, &a->entry.in_force);
     if (size_of(a->fd->comm) == 1)
         return 0;
     a->entry.number = zcache_agg_export(f->agg, f->near, a->handle, f->coord);
@@ -206,7 +207,7 @@ static int open_all_there(struct zcache_attempt *a)
 
     for (uint32_t i = 0; rc == 0 && i < a->f->nowners; i++)
         if (a->ranks[i] == NOBODY)
-            rc = open_there(a, i);
+            rc = a->all[i].rc = open_there(a, i);
     return rc;
 }
 
@@ -259,6 +260,7 @@ void zcache_attempt_undo(struct zcache_attempt *a)
 static int exchange(struct zcache_attempt *a)
 {
     int size = size_of(a->fd->comm), *counts, *at, rc;
+    MPI_Request request = MPI_REQUEST_NULL;
     bool elsewhere = false;
 
     if (size == 1) { /* some libraries put a lonely rank's part first, wherever it belongs */
@@ -275,17 +277,34 @@ static int exchange(struct zcache_attempt *a)
         counts[a->ranks[i]] = sizeof a->entry;
         at[a->ranks[i]] = (int)(i * sizeof a->entry);
     }
-    rc = zcache_outcome_mpi(MPI_Allgatherv(&a->entry, a->mine >= 0 ? (int)sizeof a->entry : 0,
-                                           MPI_BYTE, a->all, counts, at, MPI_BYTE, a->fd->comm));
+    rc = zcache_outcome_wait(MPI_Iallgatherv(&a->entry, a->mine >= 0 ? (int)sizeof a->entry : 0,
+                                             MPI_BYTE, a->all, counts, at, MPI_BYTE, a->fd->comm,
+                                             &request),
+                             &request);
     ADIOI_Free(counts);
     if (rc == 0 && elsewhere)
-        rc = zcache_outcome_mpi(
-            MPI_Bcast(a->all, (int)(a->f->nowners * sizeof *a->all), MPI_BYTE, 0, a->fd->comm));
+        rc = zcache_outcome_bytes(a->all, a->f->nowners * sizeof *a->all, 0, a->fd->comm);
     return rc;
+}
+
+/* The outcome of all, which the entries tell: only owners, and rank 0 for those elsewhere, had
+ * anything to do.  `mine`: this rank's. */
+static int verdict(struct zcache_attempt *a, struct zcache_outcome *mine)
+{
+    int size = size_of(a->fd->comm), first = size;
+
+    for (uint32_t i = 0; i < a->f->nowners; i++) {
+        int rank = a->ranks[i] == NOBODY ? 0 : a->ranks[i];
+
+        if (a->all[i].rc && rank < first)
+            first = rank;
+    }
+    return first == size ? 0 : zcache_outcome_bcast(mine, first, a->fd->comm);
 }
 
 static void take_entries(struct zcache_attempt *a)
 {
+    memset(&a->f->in_force, 0xff, sizeof a->f->in_force);
     for (uint32_t i = 0; i < a->f->nowners; i++) {
         struct zcache_owner *w = &a->f->owners[i];
         const struct zcache_entry *e = &a->all[i];
@@ -297,6 +316,8 @@ static void take_entries(struct zcache_attempt *a)
         w->way_len = e->way_len;
         memcpy(w->way, e->way, sizeof w->way);
         w->local = (int)i == a->mine ? a->handle : NULL;
+        if (!w->elsewhere)
+            zcache_in_force_lower(&a->f->in_force, &e->in_force);
     }
 }
 
@@ -330,19 +351,18 @@ int zcache_attempt_take(struct zcache_attempt *a)
 int zcache_attempt_open(struct zcache_attempt *a)
 {
     struct zcache_outcome o = {0};
-    int rc = 0, there = 0;
+    int rc = 0;
 
     if (a->mine >= 0)
-        rc = open_here(a);
-    if (a->o->rank == 0)
-        there = open_all_there(a);
-    zcache_outcome_set(&o, rc ? rc : there);
+        rc = a->entry.rc = open_here(a);
+    if (rc == 0 && a->o->rank == 0)
+        rc = open_all_there(a);
+    zcache_outcome_set(&o, rc);
     rc = exchange(a);
-    if (rc == 0)
-        take_entries(a);
-    else
-        zcache_outcome_set(&o, rc);
-    return zcache_outcome_agree(&o, a->fd->comm);
+    if (rc)
+        return rc;
+    take_entries(a);
+    return verdict(a, &o);
 }
 
 int zcache_attempt_introduce(struct zcache_attempt *a)
@@ -355,17 +375,15 @@ int zcache_attempt_introduce(struct zcache_attempt *a)
     if (rc == 0 && a->mine >= 0)
         rc = introduce(a);
     zcache_outcome_set(&o, rc);
+    a->entry.rc = rc;
     rc = exchange(a);
-    if (rc) {
-        zcache_outcome_set(&o, rc);
-    } else {
-        for (uint32_t i = 0; i < a->g->nowners; i++)
-            a->g->owners[i] = a->all[i].member;
-        memcpy(a->g->id, a->all[0].group, sizeof a->g->id);
-        zcache_group_expect(
-            a->g); /* before anybody can find its card: that is behind what follows */
-    }
-    return zcache_outcome_agree(&o, a->fd->comm);
+    if (rc)
+        return rc;
+    for (uint32_t i = 0; i < a->g->nowners; i++)
+        a->g->owners[i] = a->all[i].member;
+    memcpy(a->g->id, a->all[0].group, sizeof a->g->id);
+    zcache_group_expect(a->g);
+    return verdict(a, &o);
 }
 
 /* Which owners are among the ranks, and whether those who are not can be reached by all as
@@ -374,6 +392,7 @@ int zcache_attempt_look(struct zcache_attempt *a)
 {
     uint32_t n = a->f->nowners;
     int *mine = calloc(n + 1, sizeof *mine), *all = calloc(n + 1, sizeof *all), rc;
+    MPI_Request request = MPI_REQUEST_NULL;
 
     a->mine = zcache_group_mine(a->g);
     rc = zcache_attempt_agree(
@@ -387,8 +406,9 @@ int zcache_attempt_look(struct zcache_attempt *a)
             if (m->near_len && !zc_tp_local_can_reach(m->near, zcache_way_address(m->near_len)))
                 mine[n] = 1;
         }
-        rc =
-            zcache_outcome_mpi(MPI_Allreduce(mine, all, (int)n + 1, MPI_INT, MPI_MAX, a->fd->comm));
+        rc = zcache_outcome_wait(
+            MPI_Iallreduce(mine, all, (int)n + 1, MPI_INT, MPI_MAX, a->fd->comm, &request),
+            &request);
     }
     for (uint32_t i = 0; rc == 0 && i < n; i++)
         a->ranks[i] = all[i] - 1; /* 0 is NOBODY's */

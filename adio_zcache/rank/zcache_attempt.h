@@ -15,10 +15,12 @@
 /* What all ranks learn of an owner: where this open is, and, in a new group, where he is. */
 struct zcache_entry {
     uint64_t number;
+    int32_t rc; /* what the owner met: 0 or a negative errno */
     uint32_t way_len;
     unsigned char way[ZCACHE_WAY];
     unsigned char group[16]; /* of a new group's first owner: its id */
     struct zcache_member member;
+    struct zcache_in_force in_force; /* there, once it has the file open */
 };
 
 struct zcache_attempt {
@@ -43,7 +45,8 @@ int zcache_attempt_take(struct zcache_attempt *a);
 /* Collective: which owners are among the ranks, and whether those who are not can be reached by all
  * as processes of their host. */
 int zcache_attempt_look(struct zcache_attempt *a);
-/* Collective: the owners of a new group are ready for others, and all ranks know who they are. */
+/* Collective: the owners of a new group are ready for others, and this rank knows who they are; the
+ * others may not yet. */
 int zcache_attempt_introduce(struct zcache_attempt *a);
 /* Collective: opens at all owners; which of them are among the ranks is known. */
 int zcache_attempt_open(struct zcache_attempt *a);

@@ -168,14 +168,9 @@ static int in_force_there(struct zc_client *c, struct zcache_in_force *out)
     out->low_watermark = number_in(text, "low_watermark");
     out->idle_time = number_in(text, "idle_ms");
     out->view_memory = number_in(text, "view_memory");
+    out->background = UINT64_MAX; /* it does not tell */
     free(text);
     return 0;
-}
-
-static void lower(uint64_t *least, uint64_t value)
-{
-    if (value < *least)
-        *least = value;
 }
 
 int zcache_counters_in_force(struct zcache_file *f, struct zcache_in_force *least)
@@ -196,11 +191,7 @@ int zcache_counters_in_force(struct zcache_file *f, struct zcache_in_force *leas
             rc = in_force_there(c, &its);
         if (rc)
             return rc;
-        lower(&least->cache_size, its.cache_size);
-        lower(&least->high_watermark, its.high_watermark);
-        lower(&least->low_watermark, its.low_watermark);
-        lower(&least->idle_time, its.idle_time);
-        lower(&least->view_memory, its.view_memory);
+        zcache_in_force_lower(least, &its);
     }
     return 0;
 }

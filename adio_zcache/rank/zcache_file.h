@@ -29,7 +29,9 @@ struct zcache_file {
     struct zcache_group *group;  /* who owns the file in this job */
     struct zcache_owner *owners; /* the same on every rank, but for what is local */
     uint32_t nowners;
-    uint64_t failures; /* to reach aggregators, before this open: zcache_peer.h */
+    struct zcache_in_force in_force; /* what the owners among the ranks did at the open, the least;
+                                        UINT64_MAX: none is among them */
+    uint64_t failures;               /* to reach aggregators, before this open: zcache_peer.h */
     struct zc_place place;
     struct zcache_layout *layout; /* of fd->filetype; NULL: never set, all bytes */
     struct zc_coord *coord;       /* if this rank is the first aggregator; else NULL */

@@ -6,34 +6,53 @@
 #include "config.h"
 
 #include "adio.h"
+#include "zc_log.h"
 #include "zc_tp_local.h"
 #include "zcache_near.h"
 #include "zcache_outcome.h"
 
-int zcache_near_agree(MPI_Comm comm, bool *near)
+/* Nobody's memory is opened to others that will not be asked. */
+static bool is_tried(MPI_Comm comm, bool wanted)
 {
-    struct zc_tp_local_card card = {0}, of_first, *cards = NULL;
+    int size;
+
+    MPI_Comm_size(comm, &size);
+    return size > 1 && wanted;
+}
+
+void zcache_near_card(MPI_Comm comm, bool wanted, struct zc_tp_local_card *out)
+{
+    *out = (struct zc_tp_local_card){0};
+    if (is_tried(comm, wanted) && zc_tp_local_card(out)) {
+        zc_error_clear();
+        *out = (struct zc_tp_local_card){0};
+    }
+}
+
+int zcache_near_agree(MPI_Comm comm, const struct zc_tp_local_card *first, bool *near)
+{
+    struct zc_tp_local_card card = {0}, *cards = NULL;
+    MPI_Request request = MPI_REQUEST_NULL;
     int rank, size, mine, all, rc;
 
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
-    if (size == 1 || !*near)
+    if (!is_tried(comm, *near))
         return 0;
     mine = zc_tp_local_card(&card) == 0;
-    of_first = card;
     if (rank == 0)
         cards = ADIOI_Calloc((size_t)size, sizeof *cards);
-    rc = zcache_outcome_mpi(
-        MPI_Gather(&card, sizeof card, MPI_BYTE, cards, sizeof card, MPI_BYTE, 0, comm));
-    if (rc == 0)
-        rc = zcache_outcome_mpi(MPI_Bcast(&of_first, sizeof of_first, MPI_BYTE, 0, comm));
+    rc = zcache_outcome_wait(
+        MPI_Igather(&card, sizeof card, MPI_BYTE, cards, sizeof card, MPI_BYTE, 0, comm, &request),
+        &request);
     for (int i = 0; rc == 0 && rank == 0 && i < size; i++)
         mine = mine && zc_tp_local_reaches(&cards[i]);
     if (cards)
         ADIOI_Free(cards);
     if (rc == 0) {
-        mine = mine && zc_tp_local_reaches(&of_first);
-        rc = zcache_outcome_mpi(MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm));
+        mine = mine && zc_tp_local_reaches(first);
+        rc = zcache_outcome_wait(MPI_Iallreduce(&mine, &all, 1, MPI_INT, MPI_MIN, comm, &request),
+                                 &request);
     }
     *near = rc == 0 && all;
     return rc;

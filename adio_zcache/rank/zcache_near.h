@@ -5,8 +5,15 @@
 #include <mpi.h>
 #include <stdbool.h>
 
-/* *near: in, whether that is wanted, the same on every rank; out, whether it is so, on every
+#include "zc_tp_local.h"
+
+/* This process's card, for others to try, if that is wanted and there are others; else, and where
+ * there is none, one that nobody reaches. */
+void zcache_near_card(MPI_Comm comm, bool wanted, struct zc_tp_local_card *out);
+
+/* `first`: rank 0's card, on every rank.
+ * *near: in, whether that is wanted, the same on every rank; out, whether it is so, on every
  * rank the same.  Collective.  0, or a negative errno explained when MPI failed. */
-int zcache_near_agree(MPI_Comm comm, bool *near);
+int zcache_near_agree(MPI_Comm comm, const struct zc_tp_local_card *first, bool *near);
 
 #endif

@@ -72,13 +72,24 @@ int zcache_outcome_barrier(MPI_Comm comm)
     return zcache_outcome_wait(MPI_Ibarrier(comm, &request), &request);
 }
 
-int zcache_outcome_bcast(struct zcache_outcome *o, int root, MPI_Comm comm)
+int zcache_outcome_bytes(void *bytes, size_t len, int root, MPI_Comm comm)
 {
     MPI_Request request = MPI_REQUEST_NULL;
-    int rc;
 
     zc_assert_none_held();
-    rc = zcache_outcome_wait(MPI_Ibcast(o, sizeof *o, MPI_BYTE, root, comm, &request), &request);
+    return zcache_outcome_wait(MPI_Ibcast(bytes, (int)len, MPI_BYTE, root, comm, &request),
+                               &request);
+}
+
+int zcache_outcome_bcast(struct zcache_outcome *o, int root, MPI_Comm comm)
+{
+    return zcache_outcome_bcast_with(o, sizeof *o, root, comm);
+}
+
+int zcache_outcome_bcast_with(struct zcache_outcome *o, size_t len, int root, MPI_Comm comm)
+{
+    int rc = zcache_outcome_bytes(o, len, root, comm);
+
     if (rc)
         zcache_outcome_set(o, rc);
     return o->rc ? zc_errorf(-o->rc, "%s", o->text) : 0;
@@ -86,18 +97,28 @@ int zcache_outcome_bcast(struct zcache_outcome *o, int root, MPI_Comm comm)
 
 int zcache_outcome_agree(struct zcache_outcome *o, MPI_Comm comm)
 {
+    int64_t nothing = 0;
+
+    return zcache_outcome_agree_least(o, &nothing, comm);
+}
+
+int zcache_outcome_agree_least(struct zcache_outcome *o, int64_t *least, MPI_Comm comm)
+{
     MPI_Request request = MPI_REQUEST_NULL;
-    int rank, size, mine, first, rc;
+    int64_t mine[2], all[2];
+    int rank, size, rc;
 
     zc_assert_none_held();
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
-    mine = o->rc ? rank : size;
-    rc = zcache_outcome_wait(MPI_Iallreduce(&mine, &first, 1, MPI_INT, MPI_MIN, comm, &request),
+    mine[0] = o->rc ? rank : size; /* the first that failed */
+    mine[1] = *least;
+    rc = zcache_outcome_wait(MPI_Iallreduce(mine, all, 2, MPI_INT64_T, MPI_MIN, comm, &request),
                              &request);
     if (rc) {
         zcache_outcome_set(o, rc);
         return rc;
     }
-    return first == size ? 0 : zcache_outcome_bcast(o, first, comm);
+    *least = all[1];
+    return all[0] == size ? 0 : zcache_outcome_bcast(o, (int)all[0], comm);
 }

@@ -3,6 +3,7 @@
 #define ZCACHE_OUTCOME_H
 
 #include <mpi.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct zcache_outcome {
@@ -25,9 +26,16 @@ int zcache_outcome_wait(int code, MPI_Request *request);
 int zcache_outcome_wait_for(int code, MPI_Request *request, uint64_t ms);
 
 int zcache_outcome_barrier(MPI_Comm comm);
+/* Everybody gets these of `root`. */
+int zcache_outcome_bytes(void *bytes, size_t len, int root, MPI_Comm comm);
 /* Everybody learns what `root` met.  Returns it, explained. */
 int zcache_outcome_bcast(struct zcache_outcome *o, int root, MPI_Comm comm);
+/* The same of a message of `len` bytes that begins with the outcome: all of it reaches everybody,
+ * whatever was met. */
+int zcache_outcome_bcast_with(struct zcache_outcome *o, size_t len, int root, MPI_Comm comm);
 /* Everybody learns what the lowest rank that failed met. */
 int zcache_outcome_agree(struct zcache_outcome *o, MPI_Comm comm);
+/* The same, and *least becomes the least that any rank came with. */
+int zcache_outcome_agree_least(struct zcache_outcome *o, int64_t *least, MPI_Comm comm);
 
 #endif

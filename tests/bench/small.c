@@ -4,6 +4,8 @@
  *                                     another, into a part of its own; then reads another rank's
  *     small shared FILE SIZE COUNT    records of SIZE through the shared file pointer, COUNT a rank
  *     small opens FILE 1 COUNT        open, close, COUNT times
+ *     small syncs FILE SIZE COUNT     all write a record together, and sync, COUNT times
+ *     small once FILE SIZE 1          open, one record a rank, close: no more than that
  *
  * Prints a JSON object with microseconds an access: as the slowest rank sees it, and the processor
  * time of all ranks, with that of their threads.  Ranks that wait for others sleep.  Every byte
@@ -222,13 +224,69 @@ static void opens(void)
     say("open", took, "");
 }
 
+/* As `records` places them: each round is a collective write of all ranks. */
+static void syncs(void)
+{
+    MPI_File fh = open_file();
+    MPI_Offset base = (MPI_Offset)rank * count * size;
+    double took[2];
+    struct watch w;
+
+    start(&w);
+    for (int i = 0; i < count; i++) {
+        stamp(buf, rank, i);
+        OK(MPI_File_write_at_all(fh, base + (MPI_Offset)i * size, buf, size, MPI_BYTE,
+                                 MPI_STATUS_IGNORE));
+        OK(MPI_File_sync(fh));
+    }
+    stop(&w, took);
+    meet();
+    read_records(fh);
+    OK(MPI_File_close(&fh));
+    say("sync", took, "");
+}
+
+/* What the caller times, from the launcher's start to its end; parts of it to see where it goes. */
+static void once(void)
+{
+    double began = MPI_Wtime(), opened, written;
+    MPI_File fh = open_file();
+
+    opened = MPI_Wtime();
+    stamp(buf, rank, 0);
+    OK(MPI_File_write_at(fh, (MPI_Offset)rank * size, buf, size, MPI_BYTE, MPI_STATUS_IGNORE));
+    written = MPI_Wtime();
+    OK(MPI_File_close(&fh));
+    if (rank == 0)
+        printf("\"open_ms\": %.3f, \"write_ms\": %.3f, \"close_ms\": %.3f", (opened - began) * 1e3,
+               (written - opened) * 1e3, (MPI_Wtime() - written) * 1e3);
+}
+
+static const struct mode {
+    const char *name;
+    void (*run)(void);
+} modes[] = {
+    {"records", records}, {"shared", shared}, {"opens", opens}, {"syncs", syncs}, {"once", once},
+};
+
+/* NULL: there is none of that name. */
+static const struct mode *find_mode(const char *name)
+{
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++)
+        if (!strcmp(modes[i].name, name))
+            return &modes[i];
+    return NULL;
+}
+
 int main(int argc, char **argv)
 {
+    const struct mode *mode = argc > 1 ? find_mode(argv[1]) : NULL;
+
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (argc != 5 || (size = atoi(argv[3])) < 1 || (count = atoi(argv[4])) < 1) {
-        fprintf(stderr, "usage: small records|shared|opens FILE SIZE COUNT\n");
+    if (argc != 5 || !mode || (size = atoi(argv[3])) < 1 || (count = atoi(argv[4])) < 1) {
+        fprintf(stderr, "usage: small records|shared|opens|syncs|once FILE SIZE COUNT\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     path = argv[2];
@@ -239,12 +297,7 @@ int main(int argc, char **argv)
     make_hints();
     if (rank == 0)
         printf("{");
-    if (!strcmp(argv[1], "records"))
-        records();
-    else if (!strcmp(argv[1], "shared"))
-        shared();
-    else
-        opens();
+    mode->run();
     if (rank == 0)
         printf("}\n");
     free(buf);

@@ -9,16 +9,21 @@
 # memory: nothing can be hidden, so this is what the way to the owner of a block costs.  Every byte
 # that is read is compared.
 #
+#     --cases LIST   records shared opens, of these
 #     --sizes LIST   64 4K 64K, of records    --count N   4000 records of a rank, a tenth of 64K
 #     --timeout SECONDS  120, for one run
 set -u
 # shellcheck source=tests/bench/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
-opt+=([ranks]='2 4' [sizes]='64 4K 64K' [count]=4000)
+opt+=([ranks]='2 4' [cases]='records shared opens' [sizes]='64 4K 64K' [count]=4000)
 quick+=([count]=500)
 bench_options "$@"
 read -ra counts <<<"${opt[ranks]}"
 read -ra sizes <<<"${opt[sizes]}"
+for word in ${opt[cases]}; do
+    [[ $word =~ ^(records|shared|opens)$ ]] || bench_misuse "--cases $word: not one of records shared opens"
+done
+wanted() { [[ " ${opt[cases]} " == *" $1 "* ]]; }
 most=0
 for n in "${counts[@]}"; do
     if ((n > most)); then most=$n; fi
@@ -57,12 +62,13 @@ turns() {
 
 for n in "${counts[@]}"; do
     for size in "${sizes[@]}"; do
+        wanted records || break
         bytes=$(numfmt --from=iec "$size")
         turns "$size, $n ranks" "$n" records "$bytes" \
             $((bytes < 65536 ? opt[count] : opt[count] / 10))
     done
-    turns "shared pointer, $n ranks" "$n" shared 4 $((opt[count] / 4))
-    turns "open and close, $n ranks" "$n" opens 1 $((opt[count] / 40))
+    if wanted shared; then turns "shared pointer, $n ranks" "$n" shared 4 $((opt[count] / 4)); fi
+    if wanted opens; then turns "open and close, $n ranks" "$n" opens 1 $((opt[count] / 40)); fi
 done
 
 bench_results store=tmpfs work="small independent accesses"

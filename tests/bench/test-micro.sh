@@ -9,7 +9,8 @@ requires command -v jq
 make_tmp
 
 # ---- options: --help is on stdout, and a wrong value is named before anything runs ----
-for name in bench compare forward hits overlap pieces ranks readahead seals shares; do
+for name in bench compare forward hits idle overlap pieces ranks readahead seals shares small \
+    smallest syncs; do
     "$here/$name.sh" --help >"$tmp/help" 2>"$tmp/err" || fail "$name.sh --help: status $?"
     [[ $(head -n 1 "$tmp/help") == "$name.sh - "* && ! -s $tmp/err ]] ||
         fail "$name.sh --help: $(<"$tmp/err")"
@@ -38,6 +39,7 @@ expect 2 'compare.sh: --accesses collective: not one of independent *' "$here/co
 expect 2 'compare.sh: --patterns stripes: not one of interleaved *' "$here/compare.sh" \
     --patterns stripes
 refused compare --stores '/ disk'
+expect 2 'small.sh: --cases closes: not one of records *' "$here/small.sh" --cases closes
 
 # What is taken; the kind is that of the plain default, also with --quick and --full.
 cat >"$tmp/options.sh" <<'SCRIPT'

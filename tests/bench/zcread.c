@@ -8,6 +8,8 @@
  *     --until FILE     instead of --count: read until FILE exists
  *     --opens N        instead of reads: open and close the file N times
  *     --connects N     instead of reads: begin and end a session N times
+ *     --idle FILE      instead of reads: read once, say so on a line, and do nothing until FILE
+ *                      exists
  *     --local          as processes of the daemon's host do
  *     --spin US        poll so long for a reply before sleeping (the library's default)
  *
@@ -38,7 +40,7 @@ enum { CHUNK = 1 << 20 };
 struct options {
     uint64_t fill, size, count, opens, connects, spin;
     bool local;
-    const char *until, *address, *path;
+    const char *until, *idle, *address, *path;
 };
 
 /* Eight bytes that tell their place in the file. */
@@ -152,6 +154,15 @@ static int connect_often(struct zc_net *net, const struct zc_addrfile *a, const 
     return rc;
 }
 
+/* Has the file open, as a program that computes. */
+static void idle(const char *until)
+{
+    puts("idle");
+    fflush(stdout);
+    while (access(until, F_OK))
+        usleep(200000);
+}
+
 static int run(const struct options *o)
 {
     struct zc_net_config cfg = {
@@ -188,6 +199,8 @@ static int run(const struct options *o)
             rc = open_often(client, o);
         else if (rc == 0 && o->count)
             rc = read_file(client, handle, attr.size, o);
+        if (rc == 0 && o->idle)
+            idle(o->idle);
         zc_client_disconnect(client);
     }
     zc_net_destroy(net);
@@ -196,10 +209,11 @@ static int run(const struct options *o)
 
 static bool parse(int argc, char **argv, struct options *o)
 {
-    static const struct option options[] = {
-        {"fill", 1, NULL, 'f'},     {"size", 1, NULL, 's'},  {"count", 1, NULL, 'n'},
-        {"until", 1, NULL, 'u'},    {"spin", 1, NULL, 'p'},  {"opens", 1, NULL, 'o'},
-        {"connects", 1, NULL, 'c'}, {"local", 0, NULL, 'l'}, {0}};
+    static const struct option options[] = {{"fill", 1, NULL, 'f'},     {"size", 1, NULL, 's'},
+                                            {"count", 1, NULL, 'n'},    {"until", 1, NULL, 'u'},
+                                            {"spin", 1, NULL, 'p'},     {"opens", 1, NULL, 'o'},
+                                            {"connects", 1, NULL, 'c'}, {"local", 0, NULL, 'l'},
+                                            {"idle", 1, NULL, 'i'},     {0}};
     int c;
 
     *o = (struct options){.size = 4096, .count = 1000};
@@ -213,6 +227,8 @@ static bool parse(int argc, char **argv, struct options *o)
 
         if (c == 'u')
             o->until = optarg;
+        else if (c == 'i')
+            o->idle = optarg, o->count = 1;
         else if (c == 'l')
             o->local = true;
         else if (c == '?' || zc_parse_size(optarg, number))

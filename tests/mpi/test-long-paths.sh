@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # However long its path, an error names the file, the bytes, the cause and the daemon: MPICH shows
-# 239 bytes of what it is given.
+# 239 bytes of what it is given.  And settings may be long, too.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -39,3 +39,16 @@ for n in 0 1; do
     done
     stop_daemons || fail "$n daemons: not drained"
 done
+
+# Settings that are longer than the message in which they go to all ranks: each of these owns
+# blocks, and finds both daemons, by address files with paths of some 4000 bytes.
+start_daemons 2
+long=$tmp
+while ((${#long} < 3800)); do long+=/$(printf 'd%.0s' {1..200}); done
+mkdir -p "$long" && cp -p "$tmp/0.addr" "$tmp/1.addr" "$long" || fail "no directory with a long path"
+printf 'cb_nodes 3\ncb_config_list *:*\n' >"$tmp/hints"
+ROMIO_HINTS=$tmp/hints ZCACHE_DAEMONS=$long/0.addr,$long/1.addr \
+    mpi_quiet 3 "$programs/t_open" "zcache:$root/long" rdwr,create,write,sync MPI_SUCCESS ||
+    fail "a long list of daemons"
+stop_daemons || fail "a long list of daemons: not drained"
+[[ -s $root/long ]] || fail "a long list of daemons: nothing is written"
