@@ -41,6 +41,11 @@ if [[ ! -e $build/packaging/systemd/zcached@.service ]]; then
 fi
 grep -q '^RestrictSUIDSGID=yes' "$build/packaging/systemd/zcached@.service" &&
     fail "the unit blocks openat2(), without which no file can be opened beneath a root"
+# A configuration that is wrong is not tried again and again.
+echo "no-such-thing = 1" >wrong.conf
+expect 2 "*no-such-thing*" "$zcached" --config "$tmp/wrong.conf"
+grep -qx 'RestartPreventExitStatus=2' "$build/packaging/systemd/zcached@.service" ||
+    fail "the unit starts it again"
 if ! command -v systemd-analyze >/dev/null; then
     echo "skipped: no systemd-analyze: nobody looks at the unit"
     exit 0
