@@ -201,10 +201,12 @@ int zc_addrfile_replace(const char *path, const struct zc_addrfile *a, uint64_t 
     return rc;
 }
 
+/* Where no file can be made beside, as when the file system is full, what was looked at is taken
+ * for what is there: who waits for the daemon to end would wait for ever. */
 void zc_addrfile_remove(const char *path, uint64_t boot_id)
 {
-    if (is_of(path, boot_id))
-        take_away(path, boot_id);
+    if (is_of(path, boot_id) && take_away(path, boot_id) < 0 && is_of(path, boot_id))
+        unlink(path);
 }
 
 /* ---- reading ---- */
@@ -271,7 +273,7 @@ static bool parse_value(struct zc_addrfile *a, int key, const char *value)
         if (!parse_hex(value, boot, sizeof boot, &n) || n != sizeof boot)
             return false;
         a->boot_id = strtoull(value, NULL, 16);
-        return true;
+        return a->boot_id != 0; /* which means that there is none */
     case MUNGE:
     case SECRET:
         a->munge = key == MUNGE;

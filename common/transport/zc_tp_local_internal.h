@@ -86,6 +86,11 @@ struct registration {
     unsigned busy; /* copies under way */
 };
 
+/* What others can bring about as often as they like is said once a minute, with how often. */
+struct local_complaint {
+    uint64_t count, said; /* ns; 0: never */
+};
+
 struct local {
     struct zc_tp tp; /* fixed once it is open, as are those without a comment before `lock` */
     struct zc_tp_config cfg;
@@ -94,7 +99,8 @@ struct local {
     struct conn wake, listener;
     int spare;           /* a descriptor to give up when there are no more */
     unsigned char *in;   /* a packet; progress() only */
-    uint64_t last_event; /* progress() only */
+    uint64_t last_event; /* progress() only, as the next ones: */
+    struct local_complaint strangers, no_descriptors;
 
     struct zc_lock lock;  /* guards all below, and what is in them */
     zc_cond idle;         /* a registration's busy went 0 */

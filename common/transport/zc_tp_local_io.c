@@ -19,6 +19,7 @@
 enum {
     EVENTS = 16,  /* handled in a round */
     PACKETS = 16, /* taken from one connection in a round */
+    COMPLAIN_EVERY_S = 60,
 };
 
 /* ---- sending ---- */
@@ -299,6 +300,18 @@ static int receive(struct local *l, struct conn *c)
 
 /* ---- accepting ---- */
 
+/* Counts it; whether it is to be said now. */
+static bool complains(struct local_complaint *c)
+{
+    uint64_t now = zc_now();
+
+    c->count++;
+    if (c->said && now - c->said < COMPLAIN_EVERY_S * 1000 * ZC_NS_PER_MS)
+        return false;
+    c->said = now;
+    return true;
+}
+
 static void accept_one(struct local *l, int fd)
 {
     struct ucred who = {.uid = (uid_t)-1};
@@ -307,7 +320,9 @@ static void accept_one(struct local *l, int fd)
     int rc;
 
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) || who.uid != geteuid()) {
-        zc_warn("connection of another user (uid %ld) refused", (long)who.uid);
+        if (complains(&l->strangers))
+            zc_warn("connection of another user (uid %ld) refused (%llu so far)", (long)who.uid,
+                    (unsigned long long)l->strangers.count);
         close(fd);
         return;
     }
@@ -324,7 +339,9 @@ static void turn_away(struct local *l)
 {
     int fd;
 
-    zc_warn("connection refused: %s (ulimit -n)", strerror(errno));
+    if (complains(&l->no_descriptors))
+        zc_warn("connection refused: %s (ulimit -n; %llu so far)", strerror(errno),
+                (unsigned long long)l->no_descriptors.count);
     if (l->spare < 0 || close(l->spare)) {
         struct timespec pause = {0, 10000000}; /* not even that: at least not in a hot loop */
 

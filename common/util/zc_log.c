@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,12 +84,20 @@ static size_t print_head(char *line, size_t len, enum zc_log_level level, int fd
     return n + (size_t)snprintf(line + n, len - n, "%s%s: ", log_rank, zc_log_levels[level]);
 }
 
-/* Names and paths of others are in it: nobody but us begins a line, or speaks to a terminal. */
+/* Names and paths of others are in it: nobody but us begins a line, or speaks to a terminal.  That
+ * takes bytes from 0x80 to 0x9f for control characters, too, behind 0xc2 or by themselves. */
 static void clean(char *text, size_t len)
 {
-    for (size_t i = 0; i < len; i++)
-        if ((unsigned char)text[i] < ' ' || text[i] == 0x7f)
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)text[i];
+        unsigned char before = i ? (unsigned char)text[i - 1] : 0;
+        bool high = c >= 0x80 && c <= 0x9f;
+
+        if (high && before == 0xc2)
+            text[i - 1] = text[i] = '?';
+        else if (c < ' ' || c == 0x7f || (high && before < 0x80))
             text[i] = '?';
+    }
 }
 
 void zc_log(enum zc_log_level level, const char *fmt, ...)

@@ -14,6 +14,7 @@ enum {
     SHORT = 32, /* ... this one is a file's name, and a bit */
     SHORTEST = 16,
     STEP = 4,
+    LEAST = 64, /* what has to fit into less keeps its beginning */
 };
 
 static const char gap[] = "/...";
@@ -88,6 +89,20 @@ static size_t shorten(char *text, size_t first, size_t others)
     return (size_t)(to - text);
 }
 
+/* Of what is too long still, as a path of short words with blanks between them is: its middle goes.
+ * Who speaks stays, and the cause. */
+static void cut_middle(char *text, size_t len, size_t fit)
+{
+    size_t head = fit / 2, tail = len - (fit - head - sizeof gap);
+
+    while (head && continues_character(text[head]))
+        head--;
+    while (continues_character(text[tail]))
+        tail++;
+    memcpy(text + head, gap, sizeof gap - 1);
+    memmove(text + head + sizeof gap - 1, text + tail, len - tail + 1);
+}
+
 void zc_text_vformat(char *out, size_t size, size_t fit, const char *fmt, va_list ap)
 {
     char text[TEXT_MAX];
@@ -103,5 +118,7 @@ void zc_text_vformat(char *out, size_t size, size_t fit, const char *fmt, va_lis
         len = shorten(text, SHORT, limit);
     for (size_t limit = SHORT; len >= fit && limit >= SHORTEST; limit -= STEP)
         len = shorten(text, limit, SHORTEST);
+    if (len >= fit && fit >= LEAST && memchr(text, '/', len))
+        cut_middle(text, len, fit);
     snprintf(out, size, "%s", text);
 }

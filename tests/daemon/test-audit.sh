@@ -30,9 +30,12 @@ has "client 2 $user, zcput $said\), may not open /etc/passwd to read: path /etc/
 name=$'a\nerror: forged'
 expect 1 "*" "$zcput" read 0.addr "$tmp/root/$name" 1K
 has "client 3 $user, zcput $said\), may not open $tmp/root/a\?error: forged to read: "
+# Nor do the control characters of 8 bits, alone or as UTF-8 has them, reach a terminal; letters do.
+expect 1 "*" "$zcput" read 0.addr "$tmp/root/"$'b\xc2\x9b1mc\x9b2md\x80\x9be\xc3\x9bf\xe2\x80\x9c' 1K
+has "client 4 $user, zcput $said\), may not open $tmp/root/b\?\?1mc\?2md\?\?e"$'\xc3\x9bf\xe2\x80\x9c'" to read: "
 expect 0 "*" "$zcachectl" --daemons 0.addr flush
-has "client 4 $user, zcachectl $said\), begins: by its secret, over a local socket"
-has "client 4 $user, zcachectl $said\): flush the daemon"
+has "client 5 $user, zcachectl $said\), begins: by its secret, over a local socket"
+has "client 5 $user, zcachectl $said\): flush the daemon"
 
 # Of a user and a cause so many lines a minute.
 mkfifo hold

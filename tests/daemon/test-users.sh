@@ -71,6 +71,12 @@ for local in 0 1; do
 done
 echo "refused: $tried of $tried, 7 by the fabric and 7 by the local socket"
 (($(count sessions_opened) == before + 1)) || fail "somebody was let in" # who counts
+# Nor does he fill the log: one line a minute has how often.
+for ((i = 0; i < 20; i++)); do
+    expect 1 "*connection lost*" as_other env ZCACHE_LOCAL=1 "$zcuser" ping theirs/forged.addr
+done
+lines=$(grep -c "connection of another user (uid $(id -u nobody)) refused" 0.log)
+((lines >= 1 && lines <= SECONDS / 60 + 1)) || fail "$lines lines after $SECONDS s: $(cat 0.log)"
 [[ ! -e root/new ]] || fail "a file was created"
 "$zcput" read "$address" "$tmp/root/kept" 4M >kept.read || fail "the owner cannot read"
 expect 0 "" "$zcput" check kept.read 4M

@@ -253,6 +253,8 @@ START_TEST(test_refused)
                       "%s: bad value \"secret ...\" in an address file");
     assert_unreadable(HEAD "pid 1\nboot 12\nroot /\n",
                       "%s: bad value \"boot 12\" in an address file");
+    assert_unreadable(HEAD "pid 1\nboot 0000000000000000\nroot /\n",
+                      "%s: bad value \"boot 0000000000000000\" in an address file");
     assert_unreadable(HEAD "pid 1\nhello\n" TAIL, "%s: bad line \"hello\" in an address file");
     assert_unreadable(HEAD "pid 1\nsecret\t0123456789abcdef\n" TAIL,
                       "%s: bad line \"secret\" in an address file");
@@ -320,6 +322,22 @@ START_TEST(test_replace)
     save("0.addr", "a note", 6);
     ck_assert_int_eq(zc_addrfile_replace(path, &next, 0), -EBUSY);
     ck_assert_int_eq(entries(), 1);
+}
+END_TEST
+
+/* Whoever waits for a daemon to end looks whether its file is gone: also where no other file can be
+ * made beside it, here for its name. */
+START_TEST(test_remove_without_room)
+{
+    char long_name[sizeof dir + 300];
+
+    ck_assert_int_eq(zc_addrfile_write(path, &sample), 0);
+    snprintf(long_name, sizeof long_name, "%s/%0250d.addr", dir, 0);
+    ck_assert_int_eq(rename(path, long_name), 0);
+    zc_addrfile_remove(long_name, sample.boot_id + 1);
+    ck_assert_int_eq(entries(), 1);
+    zc_addrfile_remove(long_name, sample.boot_id);
+    ck_assert_int_eq(entries(), 0);
 }
 END_TEST
 
@@ -543,6 +561,7 @@ int main(void)
     tcase_add_test(tc, test_corrupted);
     tcase_add_test(tc, test_refused);
     tcase_add_test(tc, test_remove);
+    tcase_add_test(tc, test_remove_without_room);
     tcase_add_test(tc, test_replace);
     tcase_add_test(tc, test_race);
     tcase_add_test(tc, test_remove_not_the_next);

@@ -108,6 +108,30 @@ START_TEST(test_any_length)
 }
 END_TEST
 
+/* A path that is all short words cannot be shortened word by word: who makes one hides neither what
+ * it was for nor why it was refused. */
+START_TEST(test_blanks)
+{
+    char out[4200], path[2000] = "/tmp";
+
+    for (unsigned i = 0; i < 200; i++)
+        strcat(path, i % 2 ? "/\xc3\xa9 b/.." : "/a b/..");
+    strcat(path, "/secret");
+    for (size_t fit = 80; fit < 600; fit++) {
+        format(out, sizeof out, fit, "client 1, may not open %s to read: %s: Permission denied",
+               path, path);
+        ck_assert_msg(strlen(out) < fit && strlen(out) > fit - 8, "%zu: %s", fit, out);
+        ck_assert_msg(!strncmp(out, "client 1, may not open /tmp/", 28), "%s", out);
+        ck_assert_msg(strstr(out, "/secret: Permission denied") && strstr(out, "/..."), "%s", out);
+        ck_assert_msg(!strstr(out, "/...\xa9") && !strstr(out, "\xc3/..."), "%s", out);
+    }
+    zc_errorf(EACCES, "open %s: Permission denied", path);
+    ck_assert_int_lt(strlen(zc_error_text(EACCES)), ZC_TEXT_MAX);
+    ck_assert_msg(strstr(zc_error_text(EACCES), "/secret: Permission denied"), "%s",
+                  zc_error_text(EACCES));
+}
+END_TEST
+
 /* What every layer does with what the one below has said. */
 START_TEST(test_explained)
 {
@@ -129,6 +153,7 @@ int main(void)
 {
     Suite *s = suite_create("text");
 
-    CASE(s, "text", 60, test_fits, test_shortened, test_long_name, test_any_length, test_explained);
+    CASE(s, "text", 60, test_fits, test_shortened, test_long_name, test_any_length, test_blanks,
+         test_explained);
     return run_suite(s);
 }
