@@ -163,8 +163,8 @@ static int give_name(const char *temp, const char *path)
 }
 
 /* Removes the file of `boot_id`, which was looked at, and no other that has come since: it is taken
- * aside first, and given back when it is another one.  A third daemon that comes in between takes
- * the name, then; who is second of two does not. */
+ * aside first, and given back when it is another one.  Who comes in between, as a third, takes the
+ * name; the one whose file it was sees that (iod_lost.h) before it writes anything. */
 static int take_away(const char *path, uint64_t boot_id)
 {
     char aside[ZC_MAX_PATH];
