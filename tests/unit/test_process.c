@@ -68,6 +68,7 @@ static void refused_at_once(long pid, uint64_t started)
                             .provider = "net",
                             .address = {1},
                             .address_len = 1,
+                            .boot_id = 1,
                             .pid = pid,
                             .started = started,
                             .secret = {{1}},
