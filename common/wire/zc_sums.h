@@ -24,7 +24,8 @@
  * a cache while it lies there is seen by sums of its own: cache/zc_page_sums.c.
  *
  * Bytes that are overwritten by their owner while they are under way differ from their sum, too:
- * the client tells that by making it again, and sends what is there now.
+ * the client tells that by making it again, and sends what is there now.  So do those of a page
+ * that somebody writes to while it is read: the second time the server moves a copy of them.
  */
 #ifndef ZC_SUMS_H
 #define ZC_SUMS_H

@@ -366,6 +366,53 @@ START_TEST(flipped_for_good_through_a_list)
 }
 END_TEST
 
+/* ---- what moves while others write it ---- */
+
+enum { RACED = 64 << 10 };
+
+static bool over;
+
+/* By this process, in its own cache, as a rank that owns the block. */
+static void *keep_writing(void *other)
+{
+    struct zc_attr attr = {.block_size = 8192};
+    unsigned char *buf = malloc(RACED);
+    struct zc_handle *h;
+
+    ck_assert_int_eq(zc_cache_open(rig.cache, "/f", ZC_OPEN_WRITE, 0, &h, &attr), 0);
+    for (unsigned gen = 0; !__atomic_load_n(&over, __ATOMIC_RELAXED); gen++) {
+        memset(buf, (int)gen, RACED);
+        ck_assert_int_eq(zc_cache_write(h, buf, RACED, 0), RACED);
+    }
+    ck_assert_int_eq(zc_cache_close(h), 0);
+    free(buf);
+    return other;
+}
+
+/* They are of one write or another one: they are not damaged. */
+START_TEST(read_while_they_are_written)
+{
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    unsigned char *buf = calloc(1, RACED);
+    pthread_t writer;
+
+    cfg.capacity = 4 << 20;
+    cfg.page_size = 1 << 20;
+    up_with(&cfg);
+    ck_assert_int_eq(zc_client_write(client, file, buf, RACED, 0), RACED);
+    ck_assert_int_eq(pthread_create(&writer, NULL, keep_writing, NULL), 0);
+    for (unsigned i = 0; i < cases(2000); i++) {
+        ssize_t got = transfer(false, buf, RACED, 0);
+
+        ck_assert_msg(got == RACED, "read %u: %s", i, got < 0 ? zc_error_text((int)got) : "short");
+    }
+    __atomic_store_n(&over, true, __ATOMIC_RELAXED);
+    pthread_join(writer, NULL);
+    free(buf);
+    down();
+}
+END_TEST
+
 /* What a message brings is as it may come: the client asks again, and gives up in the end. */
 START_TEST(wrong_in_a_reply)
 {
@@ -593,7 +640,7 @@ int main(void)
         zc_log_to_fd(open("/dev/null", O_WRONLY | O_CLOEXEC));
     CASE(s, "transfers", 60, known_value, sizes_and_offsets, flipped_in_a_write,
          flipped_in_each_write, flipped_over_unwritten, flipped_in_a_large_page, flipped_in_a_read,
-         off_it_is_not_seen, wrong_in_a_message, wrong_in_a_reply);
+         off_it_is_not_seen, wrong_in_a_message, wrong_in_a_reply, read_while_they_are_written);
     CASE(s, "views", 60, views_and_lists, flipped_through_a_view, flipped_through_a_list,
          flipped_for_good_through_a_view, flipped_for_good_through_a_list, wrong_in_a_list);
     CASE(s, "store", 60, through_the_store, flipped_in_a_daemons_cache);
