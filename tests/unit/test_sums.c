@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "raw_peer.h"
+#include "splitmix.h"
 #include "zc_crc.h"
 #include "zc_net_internal.h"
 #include "zc_store_remote.h"
@@ -366,6 +367,137 @@ START_TEST(flipped_for_good_through_a_list)
 }
 END_TEST
 
+/* ---- at random, against plain memory ---- */
+
+enum {
+    AREA = 3 << 20, /* bytes of the file that are used */
+    MOST = 900000,  /* of a transfer */
+    PROGRAM = 40,   /* transfers of a program */
+};
+
+struct program {
+    uint64_t random;
+    unsigned char *image, *buf; /* of the file, and of a transfer */
+    uint64_t size;
+    struct zc_view *view; /* NULL: none */
+    int64_t piece, stride;
+};
+
+static uint64_t below(struct program *p, uint64_t n)
+{
+    return splitmix(&p->random) % n;
+}
+
+/* Where byte `at` of what is moved is in the file. */
+static uint64_t place_of(const struct program *p, uint64_t at)
+{
+    uint64_t piece = (uint64_t)p->piece;
+
+    return p->view ? at / piece * (uint64_t)p->stride + at % piece : at;
+}
+
+static void look_through_another(struct program *p)
+{
+    static const int64_t pieces[] = {1, 7, 100, 4096, 5000, 70000, 300000};
+
+    zc_view_put(p->view);
+    p->view = NULL;
+    p->piece = pieces[below(p, 7)];
+    p->stride = p->piece + (int64_t)below(p, below(p, 2) ? 64 : 20000);
+    if (below(p, 4))
+        p->view = view_of(p->piece, p->stride);
+}
+
+static ssize_t move_some(struct program *p, bool write, size_t len, uint64_t off)
+{
+    return p->view ? through(p->view, write, p->buf, len, off) : transfer(write, p->buf, len, off);
+}
+
+static void write_some(struct program *p, size_t len, uint64_t off)
+{
+    for (size_t i = 0; i < len; i++)
+        p->buf[i] = (unsigned char)splitmix(&p->random);
+    ck_assert_int_eq(move_some(p, true, len, off), (ssize_t)len);
+    for (size_t i = 0; i < len; i++)
+        p->image[place_of(p, off + i)] = p->buf[i];
+    if (place_of(p, off + len - 1) >= p->size)
+        p->size = place_of(p, off + len - 1) + 1;
+}
+
+static void read_some(struct program *p, size_t len, uint64_t off)
+{
+    ssize_t got;
+    size_t n = 0;
+
+    while (n < len && place_of(p, off + n) < p->size)
+        n++;
+    got = move_some(p, false, len, off);
+    ck_assert_int_eq(got, (ssize_t)n);
+    for (size_t i = 0; i < n; i++)
+        if (p->buf[i] != p->image[place_of(p, off + i)])
+            ck_abort_msg("%zu bytes at %llu, pieces of %lld in %lld: byte %zu is wrong", len,
+                         (unsigned long long)off, (long long)p->piece, (long long)p->stride, i);
+}
+
+/* Short, long, and of about what a message has room for. */
+static size_t length(struct program *p)
+{
+    static const uint64_t most[] = {20000, MOST, 300};
+    uint64_t which = below(p, 3);
+
+    return 1 + below(p, most[which]) + (which == 2 ? ZC_MAX_INLINE - 250 : 0);
+}
+
+static void step(struct program *p)
+{
+    size_t len = length(p);
+    uint64_t off = below(p, AREA / 2);
+
+    if (p->view) { /* all of it in the area */
+        uint64_t shown = AREA / (uint64_t)p->stride * (uint64_t)p->piece;
+
+        off %= shown / 2 + 1;
+        len = len > shown / 2 ? shown / 2 : len;
+        len = len ? len : 1;
+    }
+    if (below(p, 3) == 0)
+        flips(below(p, 2) ? ZC_TP_FAULT_PULL : ZC_TP_FAULT_PUSH, 1 + below(p, 4), 1);
+    if (below(p, 2))
+        write_some(p, len, off);
+    else
+        read_some(p, len, off);
+    flips(0, 1, 0);
+}
+
+static void run_program(uint64_t seed)
+{
+    static const uint32_t pages[] = {4096, 16384, 1 << 20};
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct program p = {.random = seed, .image = calloc(1, AREA), .buf = malloc(MOST)};
+
+    cfg.page_size = pages[below(&p, 3)];
+    cfg.capacity = (2 + below(&p, 40)) * (size_t)cfg.page_size;
+    cfg.idle_ms = 1;
+    rig_views = below(&p, 2) ? 0 : 16 << 20;
+    up_with(&cfg);
+    for (unsigned i = 0; i < PROGRAM; i++) {
+        if (i % 4 == 0)
+            look_through_another(&p);
+        step(&p);
+    }
+    down();
+    zc_view_put(p.view);
+    free(p.image);
+    free(p.buf);
+}
+
+START_TEST(at_random)
+{
+    for (unsigned i = 0; i < cases(12); i++)
+        run_program(i);
+}
+END_TEST
+
 /* ---- what moves while others write it ---- */
 
 enum { RACED = 64 << 10 };
@@ -643,6 +775,7 @@ int main(void)
          off_it_is_not_seen, wrong_in_a_message, wrong_in_a_reply, read_while_they_are_written);
     CASE(s, "views", 60, views_and_lists, flipped_through_a_view, flipped_through_a_list,
          flipped_for_good_through_a_view, flipped_for_good_through_a_list, wrong_in_a_list);
+    CASE(s, "random", 600, at_random);
     CASE(s, "store", 60, through_the_store, flipped_in_a_daemons_cache);
     return run_suite(s);
 }
