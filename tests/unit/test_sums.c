@@ -21,6 +21,7 @@ enum {
     SMALL = 5000,          /* in a message */
     OFF = 2999,
     FOREVER = 1000000,
+    BEYOND = 3 << 20, /* more than has checksums at once */
     NEW = ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE,
 };
 
@@ -718,6 +719,33 @@ START_TEST(through_the_store)
 }
 END_TEST
 
+/* A daemon with little memory agrees to short messages: they have room for the checksums of what a
+ * store sends at once. */
+START_TEST(by_short_messages)
+{
+    struct zc_attr attr = {.block_size = 8192};
+    unsigned char *buf = malloc(BEYOND);
+    struct iovec iov = {buf, BEYOND};
+    struct zc_store *store;
+    struct zc_sfile *sf;
+
+    rig_budget = 64 << 10;
+    up();
+    ck_assert_uint_lt(zc_client_max_inline(client), 2048);
+    ck_assert_int_eq(zc_store_remote_over(net, &client, 1, &store), 0);
+    ck_assert_int_eq(zc_store_open_file(store, "/g", NEW | ZC_OPEN_CHECKSUM, 0600, &sf, &attr), 0);
+    fill(buf, BEYOND, OFF, 1);
+    ck_assert_int_eq(zc_store_pwritev(sf, &iov, 1, OFF), BEYOND);
+    memset(buf, 0, BEYOND);
+    ck_assert_int_eq(zc_store_preadv(sf, &iov, 1, OFF), BEYOND);
+    expect(buf, BEYOND, OFF, 1);
+    ck_assert_int_eq(zc_store_close_file(sf, ZC_LEVEL_STORED), 0);
+    zc_store_destroy(store);
+    rig_down(&rig);
+    free(buf);
+}
+END_TEST
+
 /* In the daemon's page, between the answer and its store write: never in the file, and told. */
 START_TEST(flipped_in_a_daemons_cache)
 {
@@ -776,6 +804,6 @@ int main(void)
     CASE(s, "views", 60, views_and_lists, flipped_through_a_view, flipped_through_a_list,
          flipped_for_good_through_a_view, flipped_for_good_through_a_list, wrong_in_a_list);
     CASE(s, "random", 600, at_random);
-    CASE(s, "store", 60, through_the_store, flipped_in_a_daemons_cache);
+    CASE(s, "store", 60, through_the_store, by_short_messages, flipped_in_a_daemons_cache);
     return run_suite(s);
 }
