@@ -21,6 +21,7 @@ enum {
     SMALL = 5000,          /* in a message */
     OFF = 2999,
     FOREVER = 1000000,
+    ROUNDS = 20,
     BEYOND = 3 << 20, /* more than has checksums at once */
     NEW = ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE,
 };
@@ -365,6 +366,49 @@ START_TEST(flipped_for_good_through_a_list)
 {
     rig_views = 0;
     flipped_for_good();
+}
+END_TEST
+
+/* The store fails for one page of many that a stretch lies in: an error, and all that was held for
+ * it is there for others: there are fewer buffers than rounds. */
+static void failing_in_the_middle(void)
+{
+    struct zc_view *v = view_of(100, 300);
+    unsigned char *a = malloc(HUGE), *b = malloc(HUGE);
+    unsigned failed = 0;
+
+    up();
+    fill(a, HUGE, 0, 1);
+    ck_assert_int_eq(through(v, true, a, HUGE, 0), HUGE);
+    ck_assert_int_eq(zc_client_flush(client, file, ZC_LEVEL_STORED), 0);
+    for (unsigned nth = 1; nth <= ROUNDS; nth++) {
+        ssize_t got;
+
+        zc_store_fault_set(rig.store, ZC_FAULT_READ, nth, 1, EIO);
+        got = through(v, false, b, HUGE, 0);
+        zc_store_fault_set(rig.store, 0, 1, 0, 0);
+        ck_assert(got == HUGE || got == -EIO);
+        failed += got < 0;
+        ck_assert_int_eq(through(v, false, b, HUGE, 0), HUGE);
+        expect(b, HUGE, 0, 1);
+    }
+    ck_assert_uint_gt(failed, ROUNDS / 2);
+    down();
+    free(a);
+    free(b);
+    zc_view_put(v);
+}
+
+START_TEST(failing_in_the_middle_of_a_view)
+{
+    failing_in_the_middle();
+}
+END_TEST
+
+START_TEST(failing_in_the_middle_of_a_list)
+{
+    rig_views = 0;
+    failing_in_the_middle();
 }
 END_TEST
 
@@ -803,6 +847,7 @@ int main(void)
          off_it_is_not_seen, wrong_in_a_message, wrong_in_a_reply, read_while_they_are_written);
     CASE(s, "views", 60, views_and_lists, flipped_through_a_view, flipped_through_a_list,
          flipped_for_good_through_a_view, flipped_for_good_through_a_list, wrong_in_a_list);
+    CASE(s, "faults", 60, failing_in_the_middle_of_a_view, failing_in_the_middle_of_a_list);
     CASE(s, "random", 600, at_random);
     CASE(s, "store", 60, through_the_store, by_short_messages, flipped_in_a_daemons_cache);
     return run_suite(s);
