@@ -304,8 +304,8 @@ static int cut(struct transfer *t, struct part *p, int64_t view_off, int64_t max
     p->client = NULL;
     if (p->owner->local)
         return 0;
-    if (t->checked && p->len > ZC_SUMS_SPAN)
-        p->len = ZC_SUMS_SPAN;
+    if (t->checked && p->len > (int64_t)zc_sums_span((uint64_t)p->file_off))
+        p->len = (int64_t)zc_sums_span((uint64_t)p->file_off);
     return zcache_owner_client(t->f, p->owner, &p->client);
 }
 

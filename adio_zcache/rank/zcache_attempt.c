@@ -243,7 +243,7 @@ void zcache_attempt_undo(struct zcache_attempt *a)
             zcache_agg_unexport(f->agg, f->near, a->entry.number);
         zc_cache_close(a->handle);
     }
-    for (uint32_t i = 0; a->o->rank == 0 && a->all && i < f->nowners; i++)
+    for (uint32_t i = 0; a->o->rank == 0 && a->all && a->ranks && i < f->nowners; i++)
         if (a->ranks[i] == NOBODY)
             close_there(a, &a->all[i]);
     zc_coord_destroy(f->coord);

@@ -132,8 +132,8 @@ struct zc_io {
     size_t list_len;  /* bytes of it */
     int64_t disp;     /* of the view, or where the list begins */
 
-    bool checked; /* with checksums (zc_sums.h): ZC_SUMS_SPAN bytes at most, and a list leaves room
-                   * for them in its message.  Damaged bytes are moved again, then -EIO */
+    bool checked; /* with checksums (zc_sums.h): zc_sums_span() bytes at most, and a list leaves
+                   * room for them in its message.  Damaged bytes are moved again, then -EIO */
 
     uint64_t taken, stored; /* a write, when it is over: what the server's reply has told */
     uint64_t glance, file;  /* a read, the same: for zc_client_saw() */

@@ -136,8 +136,8 @@ static size_t start_part(struct transfer *t, struct part *p, char *buf, size_t l
     p->io = (struct zc_io){
         .write = t->write, .buf = buf, .len = left < room ? left : (size_t)room, .off = off};
     p->io.checked = t->file->flags & ZC_OPEN_CHECKSUM;
-    if (p->io.checked && p->io.len > ZC_SUMS_SPAN)
-        p->io.len = ZC_SUMS_SPAN;
+    if (p->io.checked && p->io.len > zc_sums_span(off))
+        p->io.len = zc_sums_span(off);
     start(t, p);
     return p->io.len;
 }

@@ -12,7 +12,8 @@
  *     inline     the message's payload, in memory     -- copied --  page
  *     straight   the client  -- RMA -->  page                            plain pieces
  *     buffered   the client  -- RMA -->  a buffer     -- copied --  page scattered ones, and
- *                                                                        writes with checksums
+ *                                                                        writes with checksums, and
+ *                                                                        what is read again
  *
  * with these steps, where * may wait:
  *
@@ -44,6 +45,7 @@
 #include <string.h>
 
 #include "zc_log.h"
+#include "zc_racy.h"
 #include "zc_transfer_internal.h"
 #include "zc_view.h"
 #include "zc_vspan.h"
@@ -220,14 +222,17 @@ static void copy(struct piece *p, unsigned char *mem)
     const struct zc_access *a = &p->access;
     int64_t off = (int64_t)p->off, at = (int64_t)a->off;
 
-    if (!p->plain && a->dir == ZC_WRITE)
+    if (!p->plain && a->dir == ZC_WRITE) {
         zc_view_scatter(t->view, t->disp, off, mem, p->len, a->data, at, a->len);
-    else if (!p->plain)
+    } else if (!p->plain) {
         zc_view_gather(t->view, t->disp, off, mem, p->len, a->data, at, a->len);
-    else if (a->dir == ZC_WRITE)
+    } else if (a->dir == ZC_WRITE) {
         memcpy(a->data, mem, p->len);
-    else
+    } else {
+        ZC_RACY_READ_BEGIN(); /* others may write to it */
         memcpy(mem, a->data, p->len);
+        ZC_RACY_READ_END();
+    }
 }
 
 /* Tells where the page may be looked at, to a client of this host. */

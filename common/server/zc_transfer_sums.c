@@ -62,6 +62,13 @@ static int check_inline(struct zc_request *r)
     return r->status;
 }
 
+/* What has come damaged is read again.  Or it was overwritten between its sum and its transfer: so
+ * this time both are of a copy. */
+static bool is_again(const struct zc_request *r)
+{
+    return r->msg.flags & ZC_F_AGAIN;
+}
+
 int zc_transfer_sums_begin(struct zc_request *r)
 {
     const struct zc_msg *m = &r->msg;
@@ -81,8 +88,8 @@ int zc_transfer_sums_begin(struct zc_request *r)
     if (!r->transfer->sums)
         return zc_errorf(ENOMEM, "the daemon has no memory");
     if (!zc_transfer_writes(r)) {
-        zc_server_of(r)->stats.checksum_errors += m->flags & ZC_F_AGAIN ? 1 : 0;
-        return 0;
+        zc_server_of(r)->stats.checksum_errors += is_again(r);
+        return is_again(r) && zc_transfer_by_rma(r) ? zc_bounce_make(zc_server_of(r)) : 0;
     }
     memcpy(r->transfer->sums, m->sums.p, m->sums.n);
     fold(r, n);
@@ -95,8 +102,8 @@ uint64_t zc_transfer_sums_stretch(const struct zc_request *r, uint64_t from)
     uint32_t unit = t->sums ? unit_of(r) : 0;
     uint64_t end = unit ? from - from % unit + unit : 0;
 
-    if (!zc_transfer_writes(r) && zc_transfer_is_plain(r))
-        return 0; /* a page is several stretches, and they go straight from there */
+    if (!zc_transfer_writes(r) && zc_transfer_is_plain(r) && !is_again(r))
+        return 0; /* a page is several stretches, and they go straight from there, at first */
     return end < t->end ? end : t->end;
 }
 

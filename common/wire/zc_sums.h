@@ -24,7 +24,8 @@
  * a cache while it lies there is seen by sums of its own: cache/zc_page_sums.c.
  *
  * Bytes that are overwritten by their owner while they are under way differ from their sum, too:
- * the client tells that by making it again, and sends what is there now.
+ * the client tells that by making it again, and sends what is there now.  So do those of a page
+ * that somebody writes to while it is read: the second time the server moves a copy of them.
  */
 #ifndef ZC_SUMS_H
 #define ZC_SUMS_H
@@ -36,7 +37,8 @@
 enum {
     ZC_SUM_SIZE = 4,          /* bytes of one in a message */
     ZC_MAX_SUMS = 512,        /* of one payload */
-    ZC_SUMS_SPAN = 1 << 20,   /* bytes of a transfer that never has more: pages are 4 KiB or more */
+    ZC_SUMS_SPAN = 1 << 20,   /* bytes of a transfer that never has more: ... */
+    ZC_SUMS_PAGE = 4 << 10,   /* ... pages have so many, or more */
     ZC_SUMS_UNIT = 256 << 10, /* bytes that one is of at most, by RMA */
 };
 
@@ -45,6 +47,13 @@ enum {
 static inline uint32_t zc_sums_unit(uint32_t page)
 {
     return page < ZC_SUMS_UNIT ? page : ZC_SUMS_UNIT;
+}
+
+/* Bytes of a transfer that begins at `off`, at most: it ends where a page may, for an unaligned one
+ * would touch a page more, and have more checksums than a short message has room for. */
+static inline uint64_t zc_sums_span(uint64_t off)
+{
+    return ZC_SUMS_SPAN - off % ZC_SUMS_PAGE;
 }
 
 /* How many a payload of `len` bytes at `off` has.  `unit`: zc_sums_unit(), or ZC_SUMS_UNIT, powers

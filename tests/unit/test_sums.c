@@ -6,6 +6,7 @@
 #include <fcntl.h>
 
 #include "raw_peer.h"
+#include "splitmix.h"
 #include "zc_crc.h"
 #include "zc_net_internal.h"
 #include "zc_store_remote.h"
@@ -20,6 +21,8 @@ enum {
     SMALL = 5000,          /* in a message */
     OFF = 2999,
     FOREVER = 1000000,
+    ROUNDS = 20,
+    BEYOND = 3 << 20, /* more than has checksums at once */
     NEW = ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE,
 };
 
@@ -366,6 +369,227 @@ START_TEST(flipped_for_good_through_a_list)
 }
 END_TEST
 
+/* The store fails for one page of many that a stretch lies in: an error, and all that was held for
+ * it is there for others: there are fewer buffers than rounds. */
+static void failing_in_the_middle(void)
+{
+    struct zc_view *v = view_of(100, 300);
+    unsigned char *a = malloc(HUGE), *b = malloc(HUGE);
+    unsigned failed = 0;
+
+    up();
+    fill(a, HUGE, 0, 1);
+    ck_assert_int_eq(through(v, true, a, HUGE, 0), HUGE);
+    ck_assert_int_eq(zc_client_flush(client, file, ZC_LEVEL_STORED), 0);
+    for (unsigned nth = 1; nth <= ROUNDS; nth++) {
+        ssize_t got;
+
+        zc_store_fault_set(rig.store, ZC_FAULT_READ, nth, 1, EIO);
+        got = through(v, false, b, HUGE, 0);
+        zc_store_fault_set(rig.store, 0, 1, 0, 0);
+        ck_assert(got == HUGE || got == -EIO);
+        failed += got < 0;
+        ck_assert_int_eq(through(v, false, b, HUGE, 0), HUGE);
+        expect(b, HUGE, 0, 1);
+    }
+    ck_assert_uint_gt(failed, ROUNDS / 2);
+    down();
+    free(a);
+    free(b);
+    zc_view_put(v);
+}
+
+START_TEST(failing_in_the_middle_of_a_view)
+{
+    failing_in_the_middle();
+}
+END_TEST
+
+START_TEST(failing_in_the_middle_of_a_list)
+{
+    rig_views = 0;
+    failing_in_the_middle();
+}
+END_TEST
+
+/* ---- at random, against plain memory ---- */
+
+enum {
+    AREA = 3 << 20, /* bytes of the file that are used */
+    MOST = 900000,  /* of a transfer */
+    PROGRAM = 40,   /* transfers of a program */
+};
+
+struct program {
+    uint64_t random;
+    unsigned char *image, *buf; /* of the file, and of a transfer */
+    uint64_t size;
+    struct zc_view *view; /* NULL: none */
+    int64_t piece, stride;
+};
+
+static uint64_t below(struct program *p, uint64_t n)
+{
+    return splitmix(&p->random) % n;
+}
+
+/* Where byte `at` of what is moved is in the file. */
+static uint64_t place_of(const struct program *p, uint64_t at)
+{
+    uint64_t piece = (uint64_t)p->piece;
+
+    return p->view ? at / piece * (uint64_t)p->stride + at % piece : at;
+}
+
+static void look_through_another(struct program *p)
+{
+    static const int64_t pieces[] = {1, 7, 100, 4096, 5000, 70000, 300000};
+
+    zc_view_put(p->view);
+    p->view = NULL;
+    p->piece = pieces[below(p, 7)];
+    p->stride = p->piece + (int64_t)below(p, below(p, 2) ? 64 : 20000);
+    if (below(p, 4))
+        p->view = view_of(p->piece, p->stride);
+}
+
+static ssize_t move_some(struct program *p, bool write, size_t len, uint64_t off)
+{
+    return p->view ? through(p->view, write, p->buf, len, off) : transfer(write, p->buf, len, off);
+}
+
+static void write_some(struct program *p, size_t len, uint64_t off)
+{
+    for (size_t i = 0; i < len; i++)
+        p->buf[i] = (unsigned char)splitmix(&p->random);
+    ck_assert_int_eq(move_some(p, true, len, off), (ssize_t)len);
+    for (size_t i = 0; i < len; i++)
+        p->image[place_of(p, off + i)] = p->buf[i];
+    if (place_of(p, off + len - 1) >= p->size)
+        p->size = place_of(p, off + len - 1) + 1;
+}
+
+static void read_some(struct program *p, size_t len, uint64_t off)
+{
+    ssize_t got;
+    size_t n = 0;
+
+    while (n < len && place_of(p, off + n) < p->size)
+        n++;
+    got = move_some(p, false, len, off);
+    ck_assert_int_eq(got, (ssize_t)n);
+    for (size_t i = 0; i < n; i++)
+        if (p->buf[i] != p->image[place_of(p, off + i)])
+            ck_abort_msg("%zu bytes at %llu, pieces of %lld in %lld: byte %zu is wrong", len,
+                         (unsigned long long)off, (long long)p->piece, (long long)p->stride, i);
+}
+
+/* Short, long, and of about what a message has room for. */
+static size_t length(struct program *p)
+{
+    static const uint64_t most[] = {20000, MOST, 300};
+    uint64_t which = below(p, 3);
+
+    return 1 + below(p, most[which]) + (which == 2 ? ZC_MAX_INLINE - 250 : 0);
+}
+
+static void step(struct program *p)
+{
+    size_t len = length(p);
+    uint64_t off = below(p, AREA / 2);
+
+    if (p->view) { /* all of it in the area */
+        uint64_t shown = AREA / (uint64_t)p->stride * (uint64_t)p->piece;
+
+        off %= shown / 2 + 1;
+        len = len > shown / 2 ? shown / 2 : len;
+        len = len ? len : 1;
+    }
+    if (below(p, 3) == 0)
+        flips(below(p, 2) ? ZC_TP_FAULT_PULL : ZC_TP_FAULT_PUSH, 1 + below(p, 4), 1);
+    if (below(p, 2))
+        write_some(p, len, off);
+    else
+        read_some(p, len, off);
+    flips(0, 1, 0);
+}
+
+static void run_program(uint64_t seed)
+{
+    static const uint32_t pages[] = {4096, 16384, 1 << 20};
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct program p = {.random = seed, .image = calloc(1, AREA), .buf = malloc(MOST)};
+
+    cfg.page_size = pages[below(&p, 3)];
+    cfg.capacity = (2 + below(&p, 40)) * (size_t)cfg.page_size;
+    cfg.idle_ms = 1;
+    rig_views = below(&p, 2) ? 0 : 16 << 20;
+    up_with(&cfg);
+    for (unsigned i = 0; i < PROGRAM; i++) {
+        if (i % 4 == 0)
+            look_through_another(&p);
+        step(&p);
+    }
+    down();
+    zc_view_put(p.view);
+    free(p.image);
+    free(p.buf);
+}
+
+START_TEST(at_random)
+{
+    for (unsigned i = 0; i < cases(12); i++)
+        run_program(i);
+}
+END_TEST
+
+/* ---- what moves while others write it ---- */
+
+enum { RACED = 64 << 10 };
+
+static bool over;
+
+/* By this process, in its own cache, as a rank that owns the block. */
+static void *keep_writing(void *other)
+{
+    struct zc_attr attr = {.block_size = 8192};
+    unsigned char *buf = malloc(RACED);
+    struct zc_handle *h;
+
+    ck_assert_int_eq(zc_cache_open(rig.cache, "/f", ZC_OPEN_WRITE, 0, &h, &attr), 0);
+    for (unsigned gen = 0; !__atomic_load_n(&over, __ATOMIC_RELAXED); gen++) {
+        memset(buf, (int)gen, RACED);
+        ck_assert_int_eq(zc_cache_write(h, buf, RACED, 0), RACED);
+    }
+    ck_assert_int_eq(zc_cache_close(h), 0);
+    free(buf);
+    return other;
+}
+
+/* They are of one write or another one: they are not damaged. */
+START_TEST(read_while_they_are_written)
+{
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    unsigned char *buf = calloc(1, RACED);
+    pthread_t writer;
+
+    cfg.capacity = 4 << 20;
+    cfg.page_size = 1 << 20;
+    up_with(&cfg);
+    ck_assert_int_eq(zc_client_write(client, file, buf, RACED, 0), RACED);
+    ck_assert_int_eq(pthread_create(&writer, NULL, keep_writing, NULL), 0);
+    for (unsigned i = 0; i < cases(2000); i++) {
+        ssize_t got = transfer(false, buf, RACED, 0);
+
+        ck_assert_msg(got == RACED, "read %u: %s", i, got < 0 ? zc_error_text((int)got) : "short");
+    }
+    __atomic_store_n(&over, true, __ATOMIC_RELAXED);
+    pthread_join(writer, NULL);
+    free(buf);
+    down();
+}
+END_TEST
+
 /* What a message brings is as it may come: the client asks again, and gives up in the end. */
 START_TEST(wrong_in_a_reply)
 {
@@ -539,6 +763,33 @@ START_TEST(through_the_store)
 }
 END_TEST
 
+/* A daemon with little memory agrees to short messages: they have room for the checksums of what a
+ * store sends at once. */
+START_TEST(by_short_messages)
+{
+    struct zc_attr attr = {.block_size = 8192};
+    unsigned char *buf = malloc(BEYOND);
+    struct iovec iov = {buf, BEYOND};
+    struct zc_store *store;
+    struct zc_sfile *sf;
+
+    rig_budget = 64 << 10;
+    up();
+    ck_assert_uint_lt(zc_client_max_inline(client), 2048);
+    ck_assert_int_eq(zc_store_remote_over(net, &client, 1, &store), 0);
+    ck_assert_int_eq(zc_store_open_file(store, "/g", NEW | ZC_OPEN_CHECKSUM, 0600, &sf, &attr), 0);
+    fill(buf, BEYOND, OFF, 1);
+    ck_assert_int_eq(zc_store_pwritev(sf, &iov, 1, OFF), BEYOND);
+    memset(buf, 0, BEYOND);
+    ck_assert_int_eq(zc_store_preadv(sf, &iov, 1, OFF), BEYOND);
+    expect(buf, BEYOND, OFF, 1);
+    ck_assert_int_eq(zc_store_close_file(sf, ZC_LEVEL_STORED), 0);
+    zc_store_destroy(store);
+    rig_down(&rig);
+    free(buf);
+}
+END_TEST
+
 /* In the daemon's page, between the answer and its store write: never in the file, and told. */
 START_TEST(flipped_in_a_daemons_cache)
 {
@@ -593,9 +844,11 @@ int main(void)
         zc_log_to_fd(open("/dev/null", O_WRONLY | O_CLOEXEC));
     CASE(s, "transfers", 60, known_value, sizes_and_offsets, flipped_in_a_write,
          flipped_in_each_write, flipped_over_unwritten, flipped_in_a_large_page, flipped_in_a_read,
-         off_it_is_not_seen, wrong_in_a_message, wrong_in_a_reply);
+         off_it_is_not_seen, wrong_in_a_message, wrong_in_a_reply, read_while_they_are_written);
     CASE(s, "views", 60, views_and_lists, flipped_through_a_view, flipped_through_a_list,
          flipped_for_good_through_a_view, flipped_for_good_through_a_list, wrong_in_a_list);
-    CASE(s, "store", 60, through_the_store, flipped_in_a_daemons_cache);
+    CASE(s, "faults", 60, failing_in_the_middle_of_a_view, failing_in_the_middle_of_a_list);
+    CASE(s, "random", 600, at_random);
+    CASE(s, "store", 60, through_the_store, by_short_messages, flipped_in_a_daemons_cache);
     return run_suite(s);
 }
