@@ -24,6 +24,7 @@ static int (*rig_transport)(const struct zc_tp_config *cfg, struct zc_tp **out) 
 static size_t rig_views = 16 << 20;
 /* What servers that come up next call themselves. */
 static uint64_t rig_boot_id = 42;
+static bool rig_checked; /* what goes through views has checksums */
 /* And what they are in sets of daemons; 0: the same. */
 static uint64_t rig_identity;
 /* Calls that take longer are stuck; 0: a default. */
@@ -227,6 +228,7 @@ static inline ssize_t rig_through_slice(struct zc_client *c, uint64_t handle, bo
                             .buf = (char *)(uintptr_t)buf + done,
                             .len = len - done,
                             .off = (uint64_t)off + done,
+                            .checked = rig_checked,
                             .slice = slice};
         ssize_t n = zc_vio_aim(c, &io);
 

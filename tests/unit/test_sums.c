@@ -219,29 +219,8 @@ static struct zc_view *view_of(int64_t piece, int64_t stride)
 
 static ssize_t through(struct zc_view *v, bool write, unsigned char *buf, size_t len, uint64_t off)
 {
-    size_t done = 0;
-
-    while (done < len) {
-        struct zc_vio io = {.write = write,
-                            .handle = file,
-                            .view = v,
-                            .buf = buf + done,
-                            .len = len - done,
-                            .off = off + done,
-                            .checked = true};
-        ssize_t n = zc_vio_aim(client, &io);
-
-        if (n == 0) {
-            zc_vio_start(client, &io);
-            n = zc_vio_wait(client, &io);
-        }
-        if (n < 0)
-            return n;
-        done += (size_t)n;
-        if ((size_t)n < io.len)
-            break;
-    }
-    return (ssize_t)done;
+    rig_checked = true;
+    return rig_through_view(client, file, write, v, 0, buf, len, (int64_t)off);
 }
 
 /* A piece lies where it belongs. */
