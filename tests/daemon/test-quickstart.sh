@@ -26,7 +26,7 @@ for last; do :; done
 grep -qx -- "$last" "$INSTALLED" && echo installed
 END
 printf '#!/bin/sh\necho 1000\n' >bin/id
-for tool in bash env dirname nproc mktemp rm grep sh; do ln -s "$(command -v $tool)" bin; done
+for tool in bash env dirname nproc mktemp rm grep sh mkdir find tail; do ln -s "$(command -v $tool)" bin; done
 chmod +x bin/*
 as_user() { env PATH="$tmp/bin" INSTALLED="$tmp/installed" "$@"; }
 printf '%s\n' gcc make jq >installed
@@ -34,14 +34,23 @@ expect 1 "quickstart: not root and no sudo; ask for: apt-get install autoconf au
     as_user tree/quickstart packages
 all=${output##*apt-get install }
 [[ " $all " != *" jq "* ]] || fail "asks for what is there: $all"
+[[ " $all " == *" fuse3 libfuse3-dev "* ]] || fail "does not ask for what a slow store needs: $all"
 tr ' ' '\n' <<<"$all" >>installed
 expect 0 "" as_user tree/quickstart packages
+# What the demonstration alone wants is no reason to build nothing; here there is nothing to build.
+sed -i /fuse/d installed
+expect 1 "*; ask for: apt-get install fuse3 libfuse3-dev
+goes on without them: the demonstration takes the local disk
+building in build/ *building in build/ failed" as_user tree/quickstart
+rm -r tree/build
+printf '%s\n' fuse3 libfuse3-dev >>installed
 expect 1 "*; ask for: apt-get install clang libclang-rt-dev *" as_user tree/quickstart packages check
 expect 1 "*no packages for 'fun'; there are those of check and bench" \
     as_user tree/quickstart packages fun
 [[ $(ls tree) == quickstart ]] || fail "packages are not for building: $(ls tree)"
 expect 1 "*usage: *quickstart: no command 'frob'" tree/quickstart frob
 expect 1 "quickstart: no option '--fast' of check; see ./quickstart help" tree/quickstart check --fast
+QUICKSTART_RANKS=two expect 1 "quickstart: QUICKSTART_RANKS=two: not a number of ranks" tree/quickstart
 
 # A tree of somebody else's.
 rm -r tree/build
