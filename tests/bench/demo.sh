@@ -125,25 +125,29 @@ try() {
 }
 
 # ---- the table ------------------------------------------------------------------------------
+# What of a run is not computing.
+io='def io: .total_seconds - .compute_seconds;'
+
 # row LABEL NAME FILTER WHAT: FILTER gives run, I/O, hidden and MiB of the report of NAME; $ufs is
 # the I/O of ufs:.
 # shellcheck disable=SC2016 # variables of jq
 row() {
-    local cells run io hidden mib
+    local cells run spent hidden mib
 
-    cells=$(jq -L "$bench_dir" -er --argjson ufs "$ufs" "include \"bench\"; .repeats[0].write as \$w
-        | $3 | @tsv" "$tmp/$2.json" 2>/dev/null) || cells=$'failed\t-\t-\t-'
-    IFS=$'\t' read -r run io hidden mib <<<"$cells"
-    printf '%-22s%6s %6s %7s %9s  %s\n' "$1" "$run" "$io" "$hidden" "$mib" "$4"
+    cells=$(jq -L "$bench_dir" -er --argjson ufs "$ufs" "include \"bench\"; $io
+        .repeats[0].write as \$w | $3 | @tsv" "$tmp/$2.json" 2>/dev/null) ||
+        cells=$'failed\t-\t-\t-'
+    IFS=$'\t' read -r run spent hidden mib <<<"$cells"
+    printf '%-22s%6s %6s %7s %9s  %s\n' "$1" "$run" "$spent" "$hidden" "$mib" "$4"
 }
 
 # shellcheck disable=SC2016
 table() {
-    local ufs=null of_run='[($w.total_seconds | n(2)), ($w.io_close_seconds | n(2)), '
-    local of_ufs='(if $ufs then "\((1 - $w.io_close_seconds / $ufs) * 100 | n(0)) %" else "-" end)'
+    local ufs=null of_run='[($w.total_seconds | n(2)), ($w | io | n(2)), '
+    local of_ufs='(if $ufs then "\((1 - ($w | io) / $ufs) * 100 | n(0)) %" else "-" end)'
     local mib='"\(.verification.posix_bytes / 1048576 | n(0)) MiB"]'
 
-    [[ ! -e $tmp/ufs.json ]] || ufs=$(jq '.repeats[0].write.io_close_seconds' "$tmp/ufs.json")
+    [[ ! -e $tmp/ufs.json ]] || ufs=$(jq "$io .repeats[0].write | io" "$tmp/ufs.json")
     printf '%-22s%6s %6s %7s %9s\n' seconds run I/O hidden verified
     row "computing alone" ufs '[($w.compute_seconds | n(2)), "-", "-", "-"]' "the least there is"
     row "ufs:" ufs "$of_run\"-\", $mib" "MPI-IO as it is: it waits"
@@ -153,11 +157,11 @@ table() {
 
 # What this store or this machine cannot show.
 say_if_odd() {
-    jq -se 'any(.[].repeats[0].write; .total_seconds - .io_close_seconds
+    jq -se 'any(.[].repeats[0].write; .compute_seconds
         > 0.3 + 1.2 * '"${opt[phases]} * ${opt[compute]}"')' "$tmp"/{ufs,embedded,daemon}.json \
         >/dev/null 2>&1 &&
         echo "Ranks waited for cores that others had: on a quiet machine figures are others."
-    jq -e '.repeats[0].write | .io_close_seconds < .compute_seconds / 10' "$tmp/ufs.json" \
+    jq -e "$io"' .repeats[0].write | io < .compute_seconds / 10' "$tmp/ufs.json" \
         >/dev/null 2>&1 &&
         echo "This store takes next to no time: there is next to nothing to hide."
 }
@@ -186,8 +190,8 @@ echo
 table
 cat <<END
 
-I/O: what of the run the program waits for in writes and the close. Hidden: how
-much less that is than with ufs:; the last write has no computing to hide behind.
+I/O: what of the run is not computing: the open, writes, the close. Hidden: how much
+less that is than with ufs:; the last write has no computing to hide behind.
 Verified: compared behind MPI's back. zcache cannot help where nothing is computed
 between writes, or where the store is as fast as memory.
 END
