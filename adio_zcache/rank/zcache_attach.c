@@ -345,6 +345,8 @@ int zcache_detach_flush(ADIO_File fd, enum zc_level level)
     int rank, rc = 0;
 
     MPI_Comm_rank(fd->comm, &rank);
+    if (f->agg)
+        zcache_agg_settle(f->agg);
     for (uint32_t i = 0; i < f->nowners; i++)
         if (f->owners[i].local)
             zcache_outcome_set(&here, zc_cache_flush(f->owners[i].local, level));

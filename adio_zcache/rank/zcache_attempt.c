@@ -154,6 +154,8 @@ static int open_here(struct zcache_attempt *a)
     if (rc == 0 && !f->agg)
         rc = be_there(a);
     if (rc == 0)
+        zcache_agg_settle(f->agg);
+    if (rc == 0)
         rc = zc_cache_open(zcache_agg_cache(f->agg), f->path, store_flags(a), a->o->mode,
                            &a->handle, &attr);
     if (rc)

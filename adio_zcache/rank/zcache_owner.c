@@ -152,6 +152,7 @@ static int ask_owners(struct zcache_file *f, struct request *q)
     for (uint32_t i = q->from; i < f->nowners; i++) {
         if (q->elsewhere || !f->owners[i].local)
             continue;
+        zcache_agg_settle(f->agg);
         if (q->count)
             q->sum += q->count(f->owners[i].local);
         else
@@ -282,8 +283,10 @@ static int truncate_first(struct zcache_file *f, uint64_t size)
     struct zc_client *c;
     int rc;
 
-    if (o->local)
+    if (o->local) {
+        zcache_agg_settle(f->agg);
         return zc_cache_truncate(o->local, size);
+    }
     rc = zcache_owner_client(f, o, &c);
     if (rc == 0)
         do
@@ -332,8 +335,10 @@ static int backlog_below(struct zcache_file *f, uint64_t *bytes)
     int rc;
 
     for (uint32_t i = 0; i < f->nowners; i++)
-        if (f->owners[i].local)
+        if (f->owners[i].local) {
+            zcache_agg_settle(f->agg);
             return zc_cache_backlog_below(f->owners[i].local, bytes);
+        }
     rc = zcache_owner_client(f, o, &c);
     if (rc)
         return rc;
@@ -365,8 +370,10 @@ int zcache_owners_allocate(struct zcache_file *f, uint64_t size)
     struct zc_client *c;
     int rc;
 
-    if (o->local)
+    if (o->local) {
+        zcache_agg_settle(f->agg);
         return zc_cache_allocate(o->local, 0, size);
+    }
     rc = zcache_owner_client(f, o, &c);
     if (rc == 0)
         do
@@ -385,6 +392,7 @@ int zcache_owners_size(struct zcache_file *f, uint64_t *size)
         int rc = 0;
 
         if (o->local) {
+            zcache_agg_settle(f->agg);
             attr.size = zc_cache_size(o->local);
         } else {
             rc = zcache_owner_client(f, o, &c);

@@ -204,6 +204,7 @@ static void client_free(struct zc_client *c)
     zc_forget(&c->shake, sizeof c->shake);
     zc_forget(&c->keys, sizeof c->keys);
     zc_client_views_free(c);
+    zc_client_posts_free(c);
     pthread_cond_destroy(&c->installed);
     zc_lock_destroy(&c->view_lock);
     free(c);
@@ -239,6 +240,7 @@ int zc_client_connect_again(struct zc_net *n, const void *addr, size_t len,
     zc_list_init(&c->calls);
     zc_list_init(&c->link);
     zc_lock_init(&c->view_lock, ZC_ORDER_TURN);
+    zc_client_posts_init(c);
     zc_list_init(&c->views);
     zc_cond_init(&c->installed);
     rc = zc_tp_peer_add(n->tp, addr, len, &c->peer);

@@ -148,10 +148,30 @@ static struct zc_coord *coord_of_orphan(struct zc_server *s, struct zc_export *e
 void zc_export_put(struct zc_server *s, struct zc_export *e)
 {
     struct zc_coord *coord = coord_of_orphan(s, e);
-    bool close;
 
     if (coord) /* whoever has one cannot give it back, and others wait */
         zc_request_forget_all_locks(coord);
+    zc_export_release(s, e);
+}
+
+struct zc_handle *zc_export_hold(struct zc_server *s, uint64_t number, struct zc_export **out)
+{
+    struct zc_handle *h = NULL;
+
+    zc_lock_get(&s->lock);
+    *out = find(s, number);
+    if (*out && !(*out)->closing) {
+        (*out)->busy++;
+        h = (*out)->handle;
+    }
+    zc_lock_put(&s->lock);
+    return h;
+}
+
+void zc_export_release(struct zc_server *s, struct zc_export *e)
+{
+    bool close;
+
     zc_lock_get(&s->lock);
     e->busy--;
     if (e->leaving)

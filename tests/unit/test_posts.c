@@ -1,0 +1,457 @@
+/* test_posts.c - small writes that are left in a server's memory: whoever comes after them sees
+ * them, in order, whatever way he asks; and what becomes of them when the cache has no room, the
+ * store fails, a writer goes or leaves nonsense.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+
+#include "rig.h"
+#include "splitmix.h"
+#include "zc_net_internal.h"
+#include "zc_post.h"
+#include "zc_posts.h"
+#include "zc_tp_local.h"
+
+enum { PAGE = 4096, PAGES = 48, SIZE = PAGES * PAGE, CLIENTS = 4 };
+
+static struct rig rig;
+static struct zc_net *net[CLIENTS];
+static struct zc_client *client[CLIENTS];
+static uint64_t handle; /* of all */
+static unsigned char image[SIZE], got[SIZE];
+static uint64_t size; /* of the file */
+
+static void connect_one(int i)
+{
+    net[i] = rig_net(30000);
+    client[i] = rig_connect(&rig, net[i]);
+    ck_assert_int_eq(zc_client_share(client[i]), 0);
+}
+
+static void disconnect_one(int i)
+{
+    zc_client_disconnect(client[i]);
+    zc_net_destroy(net[i]);
+    client[i] = NULL;
+}
+
+/* The first one opens the file for all. */
+static void up(unsigned pages)
+{
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_attr attr = {.block_size = PAGE};
+
+    rig_transport = zc_tp_local_open;
+    rig_shows = rig_posts = rig_for_all = true;
+    cfg.capacity = (size_t)pages * PAGE;
+    cfg.page_size = PAGE;
+    cfg.idle_ms = 1;
+    cfg.retry_ms = 1;
+    cfg.shown = true;
+    rig_up(&rig, &cfg, NULL);
+    for (int i = 0; i < CLIENTS; i++)
+        connect_one(i);
+    ck_assert_int_eq(zc_client_open_for_all(client[0], "/f",
+                                            ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0644, 0,
+                                            &handle, &attr),
+                     0);
+    memset(image, 0, sizeof image);
+    size = 0;
+}
+
+static void down(void)
+{
+    ck_assert_int_eq(zc_client_close(client[0], handle, ZC_LEVEL_STORED), 0);
+    for (int i = CLIENTS - 1; i >= 0; i--)
+        if (client[i])
+            disconnect_one(i);
+    rig_down(&rig);
+}
+
+static void wrote(unsigned gen, size_t len, uint64_t off)
+{
+    fill(image + off, len, off, gen);
+    if (off + len > size)
+        size = off + len;
+}
+
+/* True: it was left. */
+static bool leave(int who, unsigned gen, size_t len, uint64_t off)
+{
+    wrote(gen, len, off);
+    return zc_client_post(client[who], handle, image + off, len, off);
+}
+
+static void tell(int who, size_t len, uint64_t off)
+{
+    ck_assert_int_eq(zc_client_write(client[who], handle, image + off, len, off), len);
+}
+
+/* As a rank writes. */
+static void put(int who, unsigned gen, size_t len, uint64_t off)
+{
+    if (!leave(who, gen, len, off))
+        tell(who, len, off);
+}
+
+static size_t there(size_t len, uint64_t off)
+{
+    return off >= size ? 0 : len < size - off ? len : size - off;
+}
+
+static void ask(int who, size_t len, uint64_t off)
+{
+    struct zc_io io = {.handle = handle, .buf = got, .len = len, .off = off};
+    size_t n = there(len, off);
+
+    zc_io_start(client[who], &io);
+    ck_assert_int_eq(zc_io_wait(client[who], &io), n);
+    if (n)
+        zc_client_saw(client[who], handle, off + n - 1, &io);
+    ck_assert_msg(!memcmp(got, image + off, n), "%zu bytes at %llu", n, (unsigned long long)off);
+}
+
+/* As a rank reads. */
+static void check(int who, size_t len, uint64_t off)
+{
+    if (zc_client_peek(client[who], handle, got, len, off))
+        ck_assert_msg(!memcmp(got, image + off, len), "%zu bytes at %llu, seen", len,
+                      (unsigned long long)off);
+    else
+        ask(who, len, off);
+}
+
+START_TEST(what_is_left_is_read)
+{
+    up(64);
+    for (unsigned i = 1; i <= 200; i++) {
+        ck_assert(leave(i % CLIENTS, i, 100, i * 37));
+        check((i + 1) % CLIENTS, 100, i * 37);
+        check((i + 2) % CLIENTS, 200, i * 30);
+    }
+    ck_assert_uint_eq(zc_client_posts(client[1]), 50);
+    down();
+}
+END_TEST
+
+/* Nobody asks: it comes into the file all the same. */
+START_TEST(what_is_left_is_written_back)
+{
+    uint64_t writes, bytes;
+
+    up(64);
+    ck_assert(leave(0, 1, 100, 0));
+    WAIT_FOR((zc_posts_counts(rig.posts, &writes, &bytes), writes) == 1);
+    ck_assert_uint_eq(bytes, 100);
+    WAIT_FOR(rig_stat(client[0], "dirty_bytes") + rig_stat(client[0], "flushing_bytes") == 0);
+    ck_assert(leave(1, 2, 200, 50)); /* the thread sleeps by now, or not */
+    WAIT_FOR((zc_posts_counts(rig.posts, &writes, &bytes), writes) == 2);
+    down();
+}
+END_TEST
+
+/* Everything that a program may do, one thing after the other, by any of them. */
+START_TEST(a_model)
+{
+    uint64_t r = (uint64_t)_i + 1;
+    unsigned left = 0;
+
+    up(_i % 2 ? 16 : 64);
+    for (unsigned i = 1; i <= 4000; i++) {
+        int who = (int)(splitmix(&r) % CLIENTS);
+        uint64_t off = splitmix(&r) % (SIZE - 1);
+        size_t len = 1 + splitmix(&r) % (splitmix(&r) % 4 ? 300 : 3 * PAGE);
+        struct zc_attr attr;
+
+        if (len > SIZE - off)
+            len = SIZE - off;
+        switch (splitmix(&r) % 16) {
+        case 0:
+            wrote(i, len, off);
+            tell(who, len, off);
+            break;
+        case 1:
+            ck_assert_int_eq(zc_client_getattr(client[who], handle, &attr), 0);
+            ck_assert_uint_eq(attr.size, size);
+            break;
+        case 2:
+            if (splitmix(&r) % 8)
+                break;
+            ck_assert_int_eq(zc_client_truncate(client[who], handle, off), 0);
+            if (off < size)
+                memset(image + off, 0, size - off);
+            size = off;
+            break;
+        case 3:
+            if (splitmix(&r) % 8 == 0)
+                ck_assert_int_eq(zc_client_flush(client[who], handle, ZC_LEVEL_STORED), 0);
+            break;
+        case 4:
+        case 5:
+        case 6:
+            check(who, len, off);
+            break;
+        case 7: /* as the owner itself does */
+            zc_posts_settle(rig.posts);
+            check(who, len, off);
+            break;
+        case 8: /* somebody new */
+            if (who == 0 || splitmix(&r) % 16)
+                break;
+            disconnect_one(who);
+            connect_one(who);
+            break;
+        default:
+            left += leave(who, i, len, off);
+            if (i && zc_client_posts(client[who]) == 0)
+                tell(who, len, off);
+            tell(who, len, off); /* the same bytes: also where it was not left */
+            if (splitmix(&r) % 2)
+                left += leave(who, i + 5000, len, off);
+            tell(who, len, off);
+            break;
+        }
+    }
+    ck_assert_uint_ge(left, 1000);
+    check(0, SIZE, 0);
+    down();
+}
+END_TEST
+
+/* The last of several that overlap is there, whoever left them. */
+START_TEST(they_are_made_in_order)
+{
+    uint64_t r = (uint64_t)_i + 77;
+
+    up(64);
+    for (unsigned i = 1; i <= 3000; i++) {
+        uint64_t off = splitmix(&r) % 2000;
+
+        put((int)(splitmix(&r) % CLIENTS), i, 1 + splitmix(&r) % 1000, off);
+        if (i % 100 == 0)
+            check((int)(splitmix(&r) % CLIENTS), 3000, 0);
+    }
+    check(0, 3000, 0);
+    down();
+}
+END_TEST
+
+/* ---- at the same time ---- */
+
+static void *write_mine(void *arg)
+{
+    int who = (int)(intptr_t)arg;
+    unsigned char mine[64], seen[64];
+    uint64_t r = (uint64_t)who + 5;
+
+    for (unsigned i = 0; i < 6000; i++) {
+        uint64_t off = (splitmix(&r) % 400 * CLIENTS + (unsigned)who) * sizeof mine;
+
+        memset(mine, (int)(i % 251 + 1), sizeof mine);
+        if (!zc_client_post(client[who], handle, mine, sizeof mine, off))
+            ck_assert_int_eq(zc_client_write(client[who], handle, mine, sizeof mine, off),
+                             sizeof mine);
+        if (splitmix(&r) % 3)
+            continue;
+        if (!zc_client_peek(client[who], handle, seen, sizeof seen, off)) {
+            struct zc_io io = {.handle = handle, .buf = seen, .len = sizeof seen, .off = off};
+
+            zc_io_start(client[who], &io);
+            ck_assert_int_eq(zc_io_wait(client[who], &io), sizeof seen);
+            zc_client_saw(client[who], handle, off, &io);
+        }
+        ck_assert_msg(!memcmp(mine, seen, sizeof mine), "client %d, write %u", who, i);
+    }
+    return NULL;
+}
+
+START_TEST(many_at_the_same_time)
+{
+    pthread_t threads[CLIENTS];
+
+    up(_i ? 8 : 64);
+    for (int i = 0; i < CLIENTS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, write_mine, (void *)(intptr_t)i), 0);
+    for (int i = 0; i < 2000; i++)
+        zc_posts_settle(rig.posts);
+    for (int i = 0; i < CLIENTS; i++)
+        pthread_join(threads[i], NULL);
+    down();
+}
+END_TEST
+
+/* ---- the cache, or the store, will not ---- */
+
+/* Who reads waits for those before him, who wait for room; and the ring is full in the end. */
+START_TEST(room_is_waited_for)
+{
+    unsigned n = 0;
+
+    up(4);
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+    while (leave(0, n + 1, PAGE, n % PAGES * PAGE))
+        ck_assert_uint_lt(++n, 1000);
+    ck_assert_uint_ge(n, ZC_POSTBOX / (PAGE + 64) - 1);
+    zc_store_fault_release(rig.store);
+    tell(0, PAGE, n % PAGES * PAGE);
+    for (uint64_t off = 0; off < SIZE; off += PAGE)
+        check(1, PAGE, off);
+    down();
+}
+END_TEST
+
+/* Once the store refuses anything nothing is left any more, and the writer hears why. */
+START_TEST(a_full_disk_is_told)
+{
+    up(8);
+    put(0, 1, 100, 0);
+    zc_store_fault_set(rig.store, ZC_FAULT_WRITE, 1, 1000000, ENOSPC);
+    put(0, 2, 100, 100);
+    ck_assert_int_eq(zc_client_flush(client[0], handle, ZC_LEVEL_STORED), -ENOSPC);
+    WAIT_FOR(!leave(1, 4, 100, 300)); /* those before are there, to be written some time */
+    for (unsigned i = 0; i < 100; i++)
+        ck_assert(!leave(1, 4, 100, 300));
+    tell(1, 100, 300);
+    zc_store_fault_set(rig.store, 0, 0, 0, 0);
+    WAIT_FOR(zc_client_flush(client[1], handle, ZC_LEVEL_STORED) == 0);
+    ck_assert_int_eq(zc_client_flush(client[1], handle, ZC_LEVEL_STORED), 0);
+    ck_assert(leave(1, 5, 10, 0)); /* as before */
+    check(2, 400, 0);
+    for (int i = 0; i < CLIENTS; i++) /* they all hear of it */
+        zc_client_flush(client[i], handle, ZC_LEVEL_STORED);
+    down();
+}
+END_TEST
+
+/* Its writer has been told that all is well: every flush says that it is not. */
+START_TEST(what_cannot_be_made_is_lost_and_told)
+{
+    struct zc_attr attr = {.block_size = PAGE};
+    uint64_t only; /* for reading */
+    int rc;
+
+    up(8);
+    rc = zc_client_open_for_all(client[0], "/f", ZC_OPEN_READ, 0, 0, &only, &attr);
+    ck_assert_int_eq(rc, 0);
+    ck_assert(zc_client_post(client[1], only, image, 10, 20));
+    for (int i = 0; i < 2 * CLIENTS; i++) {
+        rc = zc_client_flush(client[i % CLIENTS], handle, ZC_LEVEL_STORED);
+        ck_assert_int_eq(rc, -EBADF);
+        ck_assert_msg(strstr(zc_error_text(rc), "10 bytes within 20-29"), "%s", zc_error_text(rc));
+    }
+    ck_assert_int_eq(zc_client_close(client[0], handle, ZC_LEVEL_STORED), -EBADF);
+    for (int i = CLIENTS - 1; i >= 0; i--)
+        disconnect_one(i);
+    rig_stop(&rig);
+    rig_free(&rig);
+}
+END_TEST
+
+/* ---- who goes, and who is not to be trusted ---- */
+
+START_TEST(a_writer_that_goes_leaves_what_he_wrote)
+{
+    up(64);
+    for (unsigned i = 1; i < 50; i++) {
+        ck_assert(leave(1, i, 500, i * 400));
+        ck_assert(leave(1, i, 10, 0));
+        disconnect_one(1);
+        connect_one(1);
+        check(2, 500, i * 400);
+        check(2, 10, 0);
+    }
+    down();
+}
+END_TEST
+
+/* The server has ended the session: what is left after that would be found by nobody. */
+START_TEST(who_was_dropped_leaves_nothing)
+{
+    up(64);
+    ck_assert(leave(1, 1, 10, 0));
+    __atomic_store_n(&client[1]->box->closed, 1, __ATOMIC_SEQ_CST);
+    ck_assert(!leave(1, 2, 10, 0));
+    tell(1, 10, 0);
+    check(2, 10, 0);
+    down();
+}
+END_TEST
+
+/* Others go on, and so does the server. */
+START_TEST(nonsense_is_not_believed)
+{
+    static const struct zc_letter letters[] = {
+        {.len = 0},
+        {.len = UINT32_MAX},
+        {.len = ZC_POST_MAX + 1},
+        {.len = 10, .off = UINT64_MAX},
+        {.len = 10, .off = INT64_MAX},
+        {.len = 10, .stamp = UINT64_MAX},
+        {.len = 1000, .skip = 0},
+        {.skip = 1},
+        {.len = 10, .handle = 77},
+    };
+    struct zc_postbox *b;
+
+    up(64);
+    b = client[1]->box;
+    if (_i < (int)(sizeof letters / sizeof *letters)) {
+        memcpy(zc_postbox_ring(b), &letters[_i], sizeof *letters);
+        __atomic_store_n(&b->head, 128, __ATOMIC_SEQ_CST);
+    } else {
+        __atomic_store_n(&b->head, _i % 2 ? UINT64_MAX : 12345, __ATOMIC_SEQ_CST);
+    }
+    __atomic_add_fetch(&client[1]->board->stamps, 1, __ATOMIC_SEQ_CST);
+    for (unsigned i = 1; i < 20; i++) {
+        put(2, i, 100, i * 50);
+        check(3, 100, i * 50);
+        check(0, 100, i * 50);
+    }
+    disconnect_one(1);
+    down();
+}
+END_TEST
+
+/* It could read what is older than what others have left. */
+START_TEST(who_does_not_see_the_board_does_not_look)
+{
+    struct zc_client *blind;
+    struct zc_net *n;
+
+    up(64);
+    put(0, 1, 100, 0);
+    n = rig_net(30000);
+    blind = rig_connect(&rig, n);
+    for (int i = 0; i < 3; i++) {
+        struct zc_io io = {.handle = handle, .buf = got, .len = 100};
+
+        zc_io_start(blind, &io);
+        ck_assert_int_eq(zc_io_wait(blind, &io), 100);
+        zc_client_saw(blind, handle, 0, &io);
+        ck_assert(!zc_client_peek(blind, handle, got, 100, 0));
+    }
+    zc_client_disconnect(blind);
+    zc_net_destroy(n);
+    down();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("posts");
+    TCase *rounds = tcase_create("rounds");
+
+    tcase_set_timeout(rounds, 120);
+    tcase_add_loop_test(rounds, a_model, 0, 6);
+    tcase_add_loop_test(rounds, they_are_made_in_order, 0, 3);
+    tcase_add_loop_test(rounds, many_at_the_same_time, 0, 2);
+    tcase_add_loop_test(rounds, nonsense_is_not_believed, 0, 11);
+    suite_add_tcase(s, rounds);
+    CASE(s, "left", 120, what_is_left_is_read, what_is_left_is_written_back, room_is_waited_for,
+         a_full_disk_is_told, what_cannot_be_made_is_lost_and_told,
+         a_writer_that_goes_leaves_what_he_wrote, who_was_dropped_leaves_nothing,
+         who_does_not_see_the_board_does_not_look);
+    return run_suite(s);
+}
