@@ -86,10 +86,8 @@ static int lay_out(struct transfer *t, struct part *p)
 
 static ssize_t do_local(struct transfer *t, struct part *p)
 {
-    struct zc_handle *h = p->owner->local;
+    struct zc_handle *h = zcache_owner_here(t->f, p->owner);
     size_t len = (size_t)p->len;
-
-    zcache_agg_settle(t->f->agg);
 
     if (t->a->dir == ZCACHE_WRITE) {
         if (!p->plain)
