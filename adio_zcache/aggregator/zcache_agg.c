@@ -366,6 +366,15 @@ int zcache_agg_way(struct zcache_agg *a, bool near, void *buf, size_t *len)
     return 0;
 }
 
+int zcache_agg_coord(struct zcache_agg *a, struct zc_coord **out)
+{
+    *out = zc_coord_create();
+    if (!*out)
+        return zc_errorf(ENOMEM, "no memory to open a file");
+    zc_coord_share(*out, a->posts);
+    return 0;
+}
+
 uint64_t zcache_agg_export(struct zcache_agg *a, bool near, struct zc_handle *h,
                            struct zc_coord *coord)
 {

@@ -48,6 +48,8 @@ void zcache_agg_settle(struct zcache_agg *a);
 int zcache_agg_way(struct zcache_agg *a, bool near, void *buf, size_t *len);
 /* Exports an open file to the other ranks through that endpoint, and ends that.  `coord`:
  * what they share of it besides its bytes, or NULL. */
+/* What ranks share besides bytes, of a file that is to be exported. */
+int zcache_agg_coord(struct zcache_agg *a, struct zc_coord **out);
 uint64_t zcache_agg_export(struct zcache_agg *a, bool near, struct zc_handle *h,
                            struct zc_coord *coord);
 void zcache_agg_unexport(struct zcache_agg *a, bool near, uint64_t number);

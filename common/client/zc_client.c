@@ -444,12 +444,18 @@ int zc_client_pointer(struct zc_client *c, uint64_t handle, uint32_t what, uint6
 {
     struct zc_msg m = {
         .type = ZC_T_POINTER, .handle = handle, .what = what, .epoch = epoch, .off = value};
+    uint64_t *word = what == ZC_POINTER_ADD ? zc_client_pointer_at(c, handle) : NULL;
     struct zc_msg reply;
-    int rc = zc_call(c, &m, &reply);
+    int rc;
 
-    if (rc == 0)
-        *was = reply.count;
-    return rc;
+    if (word && zc_pointer_add(word, epoch, value, was))
+        return 0;
+    rc = zc_call(c, &m, &reply);
+    if (rc)
+        return rc;
+    *was = reply.count;
+    zc_client_pointer_is(c, handle, reply.board_at);
+    return 0;
 }
 
 int zc_client_lock(struct zc_client *c, uint64_t handle, bool exclusive, uint64_t off, uint64_t len,

@@ -137,6 +137,26 @@ uint64_t zc_client_posts(const struct zc_client *c)
     return __atomic_load_n(&c->posts, __ATOMIC_RELAXED);
 }
 
+uint64_t *zc_client_pointer_at(struct zc_client *c, uint64_t handle)
+{
+    struct zc_known_pointer *k = &c->pointers[handle % ZC_KNOWN];
+    uint64_t *word = NULL;
+
+    zc_lock_get(&c->net->lock);
+    if (c->board && !c->broken && !c->failed && k->handle == handle && k->at)
+        word = &c->board->pointers[k->at - 1];
+    zc_lock_put(&c->net->lock);
+    return word;
+}
+
+void zc_client_pointer_is(struct zc_client *c, uint64_t handle, uint32_t at)
+{
+    zc_lock_get(&c->net->lock);
+    if (at <= ZC_POINTERS)
+        c->pointers[handle % ZC_KNOWN] = (struct zc_known_pointer){handle, at};
+    zc_lock_put(&c->net->lock);
+}
+
 bool zc_client_sees_all(struct zc_client *c)
 {
     return !c->blind && (!c->board || zc_board_clear(c->board));

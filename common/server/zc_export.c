@@ -187,7 +187,11 @@ void zc_export_release(struct zc_server *s, struct zc_export *e)
 uint64_t zc_export_open(struct zc_session *ss, struct zc_handle *h, uint64_t group)
 {
     struct zc_coord *coord = zc_coord_create();
-    uint64_t number = coord ? add(ss->server, h, coord, ss->id, group) : 0;
+    uint64_t number;
+
+    if (coord)
+        zc_coord_share(coord, ss->server->cfg.posts);
+    number = coord ? add(ss->server, h, coord, ss->id, group) : 0;
 
     if (!number)
         zc_coord_destroy(coord);

@@ -59,6 +59,7 @@ struct zc_posts {
     bool running, stop;
     uint64_t next; /* the smallest stamp that has not been seen */
     uint64_t writes, bytes;
+    bool pointers[ZC_POINTERS]; /* which are in use */
 
     bool busy;                /* somebody makes a write: */
     bool stuck, ready;        /* it waits for the cache; that has called */
@@ -451,6 +452,29 @@ void zc_posts_unwait(struct zc_posts *p, struct zc_posts_wait *w)
         zc_list_del(&w->link);
     while (p->telling)
         zc_cond_wait(&p->changed, &p->lock);
+    zc_lock_put(&p->lock);
+}
+
+uint64_t *zc_posts_pointer(struct zc_posts *p, unsigned *index)
+{
+    uint64_t *word = NULL;
+
+    zc_lock_get(&p->lock);
+    for (unsigned i = 0; i < ZC_POINTERS && !word; i++)
+        if (!p->pointers[i]) {
+            p->pointers[i] = true;
+            *index = i;
+            word = &p->board->pointers[i];
+        }
+    zc_lock_put(&p->lock);
+    return word;
+}
+
+void zc_posts_pointer_free(struct zc_posts *p, unsigned index)
+{
+    zc_lock_get(&p->lock);
+    __atomic_store_n(&p->board->pointers[index], ZC_POINTER_ASK, __ATOMIC_SEQ_CST);
+    p->pointers[index] = false;
     zc_lock_put(&p->lock);
 }
 

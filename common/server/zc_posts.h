@@ -58,6 +58,11 @@ bool zc_posts_settled(struct zc_posts *p, struct zc_posts_wait *w);
 /* It is not waited for any more: over() is not called after this. */
 void zc_posts_unwait(struct zc_posts *p, struct zc_posts_wait *w);
 
+/* A word of the board for a shared file pointer, and which it is; NULL: all are in use. */
+uint64_t *zc_posts_pointer(struct zc_posts *p, unsigned *index);
+/* Who looks at it asks by message from now on. */
+void zc_posts_pointer_free(struct zc_posts *p, unsigned index);
+
 /* Writes that were made, and their bytes. */
 void zc_posts_counts(struct zc_posts *p, uint64_t *writes, uint64_t *bytes);
 

@@ -23,7 +23,8 @@ enum {
     ZC_POST_MAX = 64 << 10, /* bytes of one, at most */
     ZC_POSTBOX = 1 << 20,   /* bytes of a ring; a power of two */
     ZC_POSTBOX_HEAD = 4096, /* of shared memory in front of it */
-    ZC_BOARD = 4096,        /* bytes of shared memory */
+    ZC_POINTERS = 64,
+    ZC_BOARD = 4096, /* bytes of shared memory */
 };
 
 /* A write; its bytes follow. */
@@ -41,6 +42,7 @@ struct zc_board {
     uint32_t refuses;            /* writes are to be made by message: they might fail */
     _Alignas(64) uint32_t asleep; /* the owner does not look: who sets it to 0 rings */
     sem_t bell;                   /* shared */
+    _Alignas(64) uint64_t pointers[ZC_POINTERS]; /* shared file pointers, as below */
 };
 
 struct zc_postbox {
@@ -68,6 +70,35 @@ static inline bool zc_board_clear(const struct zc_board *b)
     uint64_t given = __atomic_load_n(&b->stamps, __ATOMIC_SEQ_CST);
 
     return __atomic_load_n(&b->taken, __ATOMIC_ACQUIRE) >= given;
+}
+
+/* A shared file pointer in one word: of which epoch (zc_coord.h) in the upper 16 bits, below it the
+ * value.  One that does not fit, or is no more, is asked for by message. */
+#define ZC_POINTER_ASK UINT64_MAX
+#define ZC_POINTER_MAX ((1ull << 48) - 1)
+
+static inline uint64_t zc_pointer_word(uint64_t epoch, uint64_t value)
+{
+    return (epoch % 0xffff) << 48 | value;
+}
+
+static inline bool zc_pointer_is_of(uint64_t word, uint64_t epoch)
+{
+    return word >> 48 == epoch % 0xffff;
+}
+
+/* False: it has to be asked for; nothing has changed. */
+static inline bool zc_pointer_add(uint64_t *word, uint64_t epoch, uint64_t value, uint64_t *was)
+{
+    uint64_t now = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+
+    do {
+        *was = now & ZC_POINTER_MAX;
+        if (!zc_pointer_is_of(now, epoch) || value > ZC_POINTER_MAX - *was)
+            return false;
+    } while (!__atomic_compare_exchange_n(word, &now, now + value, false, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_SEQ_CST));
+    return true;
 }
 
 #endif

@@ -88,7 +88,7 @@ ZC_MESSAGE(CONTROL, 33,
 /* the shared file pointer of an exported file: add, or set */
 ZC_MESSAGE(POINTER, 34,
     .request = {F(U64, handle), F(U32, what), F(U64, epoch), F(U64, off)},
-    .reply = {F(U64, count)})
+    .reply = {F(U64, count), F(U32, board_at)})
 /* a range of it; answered when granted */
 ZC_MESSAGE(LOCK, 35,
     .request = {F(U64, handle), F(U32, what), F(U64, off), F(U64, len)},

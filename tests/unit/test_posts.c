@@ -282,6 +282,108 @@ START_TEST(many_at_the_same_time)
 }
 END_TEST
 
+/* ---- the shared file pointer ---- */
+
+static uint64_t add(int who, uint64_t epoch, uint64_t value)
+{
+    uint64_t was;
+    int rc = zc_client_pointer(client[who], handle, ZC_POINTER_ADD, epoch, value, &was);
+
+    ck_assert_msg(rc == 0, "%s", zc_error_text(rc));
+    return was;
+}
+
+START_TEST(a_shared_pointer_is_moved_without_asking)
+{
+    const uint64_t far = 1ull << 48;
+    uint64_t was, asked;
+
+    up(8);
+    for (int i = 0; i < CLIENTS; i++)
+        ck_assert_uint_eq(add(i, 0, 10), (uint64_t)i * 10);
+    asked = rig_stat(client[0], "requests");
+    for (uint64_t i = 4; i < 1000; i++)
+        ck_assert_uint_eq(add((int)(i % CLIENTS), 0, 10), i * 10);
+    ck_assert_uint_le(rig_stat(client[0], "requests") - asked, 2);
+    ck_assert_uint_eq(add(0, 1, 3), 0); /* all have set a new view, and some are late */
+    ck_assert_uint_eq(add(1, 1, 3), 3);
+    ck_assert_uint_eq(add(2, 0, 10), 10000);
+    ck_assert_uint_eq(add(3, 1, 3), 6);
+    ck_assert_uint_eq(add(3, 0, 10), 10010);
+    ck_assert_int_eq(zc_client_pointer(client[0], handle, ZC_POINTER_SET, 1, far, &was), 0);
+    ck_assert_uint_eq(was, 9);
+    for (uint64_t i = 0; i < 20; i++) /* too large for a word */
+        ck_assert_uint_eq(add((int)(i % CLIENTS), 1, 1), far + i);
+    ck_assert_int_eq(zc_client_pointer(client[1], handle, ZC_POINTER_SET, 1, 5, &was), 0);
+    ck_assert_uint_eq(was, far + 20);
+    asked = rig_stat(client[0], "requests");
+    for (uint64_t i = 0; i < 100; i++)
+        ck_assert_uint_eq(add((int)(i % CLIENTS), 1, 2), 5 + 2 * i);
+    ck_assert_uint_le(rig_stat(client[0], "requests") - asked, 2);
+    ck_assert_uint_eq(add(0, 1, far - 300), 205); /* over the edge of the word */
+    ck_assert_uint_eq(add(1, 1, 1), far - 95);
+    ck_assert_uint_eq(add(2, 1, 200), far - 94);
+    ck_assert_uint_eq(add(3, 1, 1), far + 106);
+    ck_assert_int_eq(zc_client_pointer(client[0], handle, ZC_POINTER_ADD, 1, INT64_MAX, &was),
+                     -EOVERFLOW);
+    ck_assert_uint_eq(add(0, 2, 0), 0);
+    ck_assert_uint_eq(add(1, 1, 1), far + 107); /* late */
+    ck_assert_int_eq(zc_client_pointer(client[0], handle, ZC_POINTER_ADD, 0, 1, &was), -ESTALE);
+    down();
+}
+END_TEST
+
+static void *add_ones(void *arg)
+{
+    for (int i = 0; i < 20000; i++)
+        add((int)(intptr_t)arg, 0, 1);
+    return NULL;
+}
+
+START_TEST(many_move_a_shared_pointer)
+{
+    pthread_t threads[CLIENTS];
+
+    up(8);
+    for (int i = 0; i < CLIENTS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, add_ones, (void *)(intptr_t)i), 0);
+    for (int i = 0; i < CLIENTS; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_uint_eq(add(0, 0, 0), CLIENTS * 20000);
+    down();
+}
+END_TEST
+
+/* There are as many words as there may be files at a time, and a few more files. */
+START_TEST(pointers_come_and_go)
+{
+    struct zc_attr attr = {.block_size = PAGE};
+    uint64_t first = handle, handles[ZC_POINTERS + 3];
+    char path[20];
+
+    up(8);
+    first = handle;
+    for (int round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < ZC_POINTERS + 3; i++) {
+            snprintf(path, sizeof path, "/%u", i);
+            ck_assert_int_eq(zc_client_open_for_all(client[0], path,
+                                                    ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE,
+                                                    0644, 0, &handles[i], &attr),
+                             0);
+        }
+        for (unsigned n = 0; n < 20; n++)
+            for (unsigned i = 0; i < ZC_POINTERS + 3; i++) {
+                handle = handles[i];
+                ck_assert_uint_eq(add((int)(n % CLIENTS), 0, i), n * i);
+            }
+        for (unsigned i = 0; i < ZC_POINTERS + 3; i++)
+            ck_assert_int_eq(zc_client_close(client[0], handles[i], ZC_LEVEL_STORED), 0);
+    }
+    handle = first;
+    down();
+}
+END_TEST
+
 /* ---- the cache, or the store, will not ---- */
 
 /* Who reads waits for those before him, who wait for room; and the ring is full in the end. */
@@ -449,6 +551,8 @@ int main(void)
     tcase_add_loop_test(rounds, many_at_the_same_time, 0, 2);
     tcase_add_loop_test(rounds, nonsense_is_not_believed, 0, 11);
     suite_add_tcase(s, rounds);
+    CASE(s, "pointers", 120, a_shared_pointer_is_moved_without_asking, many_move_a_shared_pointer,
+         pointers_come_and_go);
     CASE(s, "left", 120, what_is_left_is_read, what_is_left_is_written_back, room_is_waited_for,
          a_full_disk_is_told, what_cannot_be_made_is_lost_and_told,
          a_writer_that_goes_leaves_what_he_wrote, who_was_dropped_leaves_nothing,
