@@ -3,8 +3,10 @@
  * Order.  The write with the smallest stamp of all rings is next.  Rings are looked at one after
  * the other, so one that was left before it, in a ring looked at earlier, may have been missed: it
  * had been put there before the stamp of ours was given, and a second look, after ours was seen,
- * finds it.  When no stamp is missing between the last write and ours there is nothing to miss.  A
- * stamp whose write has not come yet is not waited for: the call of its writer has not returned.
+ * finds it.  When as many have been taken out as stamps were given before ours there is nothing to
+ * miss.  A stamp whose write has not come yet is not waited for: the call of its writer has not
+ * returned.  It may come when later ones have been taken out, so it is the number that counts, not
+ * the last stamp.
  *
  * One at a time: who makes a write is `busy`, without the lock.  A write that has to wait for the
  * cache stays the one that is made, and our thread goes on with it when the cache has called.
@@ -57,7 +59,7 @@ struct zc_posts {
     struct zc_list waits; /* struct zc_posts_wait */
     unsigned telling;     /* threads that call over() of some */
     bool running, stop;
-    uint64_t next; /* the smallest stamp that has not been seen */
+    uint64_t seen; /* so many have been taken out, or begun */
     uint64_t writes, bytes;
 
     bool busy;                /* somebody makes a write: */
@@ -152,7 +154,7 @@ static struct zc_posts_box *first(struct zc_posts *p, struct zc_letter *out)
 {
     struct zc_posts_box *b = smallest(p, out);
 
-    return b && out->stamp > p->next ? smallest(p, out) : b;
+    return b && out->stamp != p->seen ? smallest(p, out) : b;
 }
 
 /* ---- one write ---- */
@@ -329,8 +331,7 @@ static bool step(struct zc_posts *p, uint64_t until)
     p->stuck = p->ready = false;
     p->box = b;
     p->post = post;
-    if (post.stamp >= p->next)
-        p->next = post.stamp + 1;
+    p->seen++;
     zc_lock_put(&p->lock);
     over = begin(p);
     zc_lock_get(&p->lock);
