@@ -366,6 +366,30 @@ START_TEST(a_writer_that_goes_leaves_what_he_wrote)
 }
 END_TEST
 
+/* Who opened the file for all goes while writes of others wait for room: they had been made. */
+START_TEST(who_opened_the_file_goes_first)
+{
+    struct zc_attr attr = {.block_size = PAGE};
+    unsigned n;
+
+    up(4);
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+    for (n = 0; n < 32; n++)
+        ck_assert(leave(1, n + 1, PAGE, n * PAGE));
+    disconnect_one(0);
+    WAIT_FOR(rig_stat(client[1], "sessions") == CLIENTS - 1);
+    zc_store_fault_release(rig.store);
+    connect_one(0);
+    ck_assert_int_eq(
+        zc_client_open_for_all(client[0], "/f", ZC_OPEN_READ | ZC_OPEN_WRITE, 0, 0, &handle, &attr),
+        0);
+    ck_assert_uint_eq(attr.size, size);
+    for (uint64_t off = 0; off < size; off += PAGE)
+        check(2, PAGE, off);
+    down();
+}
+END_TEST
+
 /* The server has ended the session: what is left after that would be found by nobody. */
 START_TEST(who_was_dropped_leaves_nothing)
 {
@@ -451,7 +475,7 @@ int main(void)
     suite_add_tcase(s, rounds);
     CASE(s, "left", 120, what_is_left_is_read, what_is_left_is_written_back, room_is_waited_for,
          a_full_disk_is_told, what_cannot_be_made_is_lost_and_told,
-         a_writer_that_goes_leaves_what_he_wrote, who_was_dropped_leaves_nothing,
-         who_does_not_see_the_board_does_not_look);
+         a_writer_that_goes_leaves_what_he_wrote, who_opened_the_file_goes_first,
+         who_was_dropped_leaves_nothing, who_does_not_see_the_board_does_not_look);
     return run_suite(s);
 }
