@@ -281,14 +281,30 @@ static void free_closed(struct zc_posts *p)
     }
 }
 
+/* The write that is under way came after all that is waited for, or there is none. */
+static bool is_over(const struct zc_posts *p, uint64_t until)
+{
+    return !p->busy || p->post.stamp >= until;
+}
+
+static struct zc_posts_wait *next_to_tell(struct zc_posts *p)
+{
+    zc_list_each (&p->waits, n) {
+        struct zc_posts_wait *w = zc_list_entry(n, struct zc_posts_wait, link);
+
+        if (is_over(p, w->until))
+            return w;
+    }
+    return NULL;
+}
+
 /* Those who wait for what is done now; the lock is dropped meanwhile. */
 static void tell(struct zc_posts *p)
 {
-    struct zc_list *n;
+    struct zc_posts_wait *w;
 
-    while (!p->busy && (n = zc_list_pop(&p->waits))) {
-        struct zc_posts_wait *w = zc_list_entry(n, struct zc_posts_wait, link);
-
+    while ((w = next_to_tell(p))) {
+        zc_list_del(&w->link);
         p->telling++;
         zc_lock_put(&p->lock);
         w->over(w);
@@ -403,23 +419,30 @@ static void *run(void *arg)
 
 /* ---- for others ---- */
 
-/* What was given before, and is it not yet? */
-static bool anything_left(struct zc_posts *p, uint64_t *until)
+uint64_t zc_posts_now(struct zc_posts *p)
 {
     say_refused(p);
-    *until = __atomic_load_n(&p->board->stamps, __ATOMIC_SEQ_CST);
-    return __atomic_load_n(&p->board->taken, __ATOMIC_ACQUIRE) < *until;
+    return __atomic_load_n(&p->board->stamps, __ATOMIC_SEQ_CST);
+}
+
+/* What was given before, and is it not yet? */
+static bool anything_left(const struct zc_posts *p, uint64_t until)
+{
+    return __atomic_load_n(&p->board->taken, __ATOMIC_ACQUIRE) < until;
 }
 
 void zc_posts_settle(struct zc_posts *p)
 {
     uint64_t until;
 
-    if (!p || !anything_left(p, &until))
+    if (!p)
+        return;
+    until = zc_posts_now(p);
+    if (!anything_left(p, until))
         return;
     zc_lock_get(&p->lock);
     for (;;) {
-        if (p->busy && p->post.stamp < until)
+        if (!is_over(p, until))
             zc_cond_wait(&p->changed, &p->lock);
         else if (p->busy || !step(p, until))
             break;
@@ -432,12 +455,12 @@ bool zc_posts_settled(struct zc_posts *p, struct zc_posts_wait *w)
 {
     bool yes;
 
-    if (!anything_left(p, &w->until))
+    if (!anything_left(p, w->until))
         return true;
     zc_lock_get(&p->lock);
     while (!p->busy && step(p, w->until))
         ;
-    yes = !p->busy || p->post.stamp >= w->until;
+    yes = is_over(p, w->until);
     if (!yes && !zc_list_linked(&w->link))
         zc_list_add_tail(&p->waits, &w->link);
     tell(p);

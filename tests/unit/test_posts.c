@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "rig.h"
 #include "splitmix.h"
@@ -302,6 +303,46 @@ START_TEST(room_is_waited_for)
 }
 END_TEST
 
+static bool asked;
+
+static void *ask_size(void *arg)
+{
+    struct zc_attr attr;
+
+    (void)arg;
+    __atomic_store_n(&asked, true, __ATOMIC_RELEASE);
+    ck_assert_int_eq(zc_client_getattr(client[1], handle, &attr), 0);
+    return NULL;
+}
+
+/* What is left while somebody waits, he does not wait for: else it might be for ever. */
+START_TEST(what_is_left_later_is_not_waited_for)
+{
+    uint64_t writes, bytes, before;
+    pthread_t thread;
+    unsigned n = 0;
+
+    up(4);
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+    for (; n < 10; n++)
+        ck_assert(leave(0, n + 1, PAGE, n * PAGE));
+    ck_assert_int_eq(pthread_create(&thread, NULL, ask_size, NULL), 0);
+    WAIT_FOR(__atomic_load_n(&asked, __ATOMIC_ACQUIRE));
+    usleep(50000); /* it has been sent */
+    for (before = n; n < 100; n++)
+        ck_assert(leave(n % 2 * 2, n + 1, PAGE, n % PAGES * PAGE));
+    zc_store_fault_delay(rig.store, ZC_FAULT_WRITE, 20000);
+    zc_store_fault_release(rig.store);
+    pthread_join(thread, NULL);
+    zc_posts_counts(rig.posts, &writes, &bytes);
+    ck_assert_uint_ge(writes, before);
+    ck_assert_msg(writes < 60, "%llu writes", (unsigned long long)writes);
+    zc_store_fault_delay(rig.store, 0, 0);
+    check(1, PAGE, 0);
+    down();
+}
+END_TEST
+
 /* Once the store refuses anything nothing is left any more, and the writer hears why. */
 START_TEST(a_full_disk_is_told)
 {
@@ -474,8 +515,9 @@ int main(void)
     tcase_add_loop_test(rounds, nonsense_is_not_believed, 0, 11);
     suite_add_tcase(s, rounds);
     CASE(s, "left", 120, what_is_left_is_read, what_is_left_is_written_back, room_is_waited_for,
-         a_full_disk_is_told, what_cannot_be_made_is_lost_and_told,
-         a_writer_that_goes_leaves_what_he_wrote, who_opened_the_file_goes_first,
-         who_was_dropped_leaves_nothing, who_does_not_see_the_board_does_not_look);
+         what_is_left_later_is_not_waited_for, a_full_disk_is_told,
+         what_cannot_be_made_is_lost_and_told, a_writer_that_goes_leaves_what_he_wrote,
+         who_opened_the_file_goes_first, who_was_dropped_leaves_nothing,
+         who_does_not_see_the_board_does_not_look);
     return run_suite(s);
 }
