@@ -68,13 +68,13 @@ static void up(void)
     posts->running = true;
     for (int i = 0; i < WRITERS; i++)
         ck_assert_int_eq(zc_posts_open(posts, &files, &boxes[i]), 0);
+    posts->running = false;
 }
 
 static void down(void)
 {
     for (int i = 0; i < WRITERS; i++)
         zc_posts_close(boxes[i]);
-    posts->running = false;
     zc_posts_destroy(posts);
     ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), 0);
     ck_assert_int_eq(zc_cache_close(file), 0);
@@ -147,11 +147,39 @@ START_TEST(a_stamp_that_was_passed_over_is_first_all_the_same)
 }
 END_TEST
 
+/* By one who looks whether he has to ring. */
+static void one_without_bell(void)
+{
+    leave(0, stamp(), 'c');
+    if (__atomic_exchange_n(&posts->board->asleep, 0, __ATOMIC_SEQ_CST))
+        sem_post(&posts->board->bell);
+}
+
+/* The owner's thread has seen that there is nothing, and has not said yet that it sleeps. */
+START_TEST(what_comes_as_the_thread_falls_asleep_is_seen)
+{
+    uint64_t writes = 0, bytes;
+
+    up();
+    moment = &boxes[1]->shared->head;
+    then = one_without_bell;
+    ck_assert_int_eq(zc_thread_start(&posts->thread, "zc-posts", run, posts), 0);
+    posts->running = true;
+    for (int i = 0; writes == 0 && i < 5000; i++) {
+        nap();
+        zc_posts_counts(posts, &writes, &bytes);
+    }
+    ck_assert_uint_eq(writes, 1);
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("posts_order");
 
     CASE(s, "order", 30, what_came_to_a_ring_already_looked_at_is_first,
-         a_stamp_that_was_passed_over_is_first_all_the_same);
+         a_stamp_that_was_passed_over_is_first_all_the_same,
+         what_comes_as_the_thread_falls_asleep_is_seen);
     return run_suite(s);
 }
