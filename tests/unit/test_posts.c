@@ -303,6 +303,131 @@ START_TEST(room_is_waited_for)
 }
 END_TEST
 
+/* ---- what comes after waits ---- */
+
+enum { BEFORE = 12 }; /* pages that are left, more than the cache has */
+
+static struct zc_view *whole; /* a page, and the one after the next, and so on */
+
+static void see_read(void)
+{
+    check(1, PAGE, (BEFORE - 1) * PAGE);
+}
+
+static void see_write(void)
+{
+    wrote(99, PAGE, (BEFORE - 1) * PAGE);
+    tell(1, PAGE, (BEFORE - 1) * PAGE);
+}
+
+static void see_size(void)
+{
+    struct zc_attr attr;
+
+    ck_assert_int_eq(zc_client_getattr(client[1], handle, &attr), 0);
+    ck_assert_uint_eq(attr.size, size);
+}
+
+static void see_truncate(void)
+{
+    size = 100;
+    memset(image + size, 0, SIZE - size);
+    ck_assert_int_eq(zc_client_truncate(client[1], handle, size), 0);
+}
+
+static void see_flush(void)
+{
+    ck_assert_int_eq(zc_client_flush(client[1], handle, ZC_LEVEL_STORED), 0);
+    ck_assert_uint_eq(rig_stat(client[1], "dirty_bytes"), 0);
+}
+
+static void see_stat(void)
+{
+    struct zc_attr attr;
+
+    ck_assert_int_eq(zc_client_stat(client[1], "/f", &attr), 0);
+    ck_assert_uint_eq(attr.size, size);
+}
+
+static void see_open(void)
+{
+    struct zc_attr attr = {.block_size = PAGE};
+    uint64_t h;
+
+    ck_assert_int_eq(zc_client_open_for_all(client[1], "/f", ZC_OPEN_READ, 0, 0, &h, &attr), 0);
+    ck_assert_uint_eq(attr.size, size);
+    ck_assert_int_eq(zc_client_close(client[1], h, ZC_LEVEL_VISIBLE), 0);
+}
+
+static void see_close(void)
+{
+    struct zc_attr attr = {.block_size = PAGE};
+
+    ck_assert_int_eq(zc_client_close(client[0], handle, ZC_LEVEL_VISIBLE), 0);
+    ck_assert_int_eq(
+        zc_client_open_for_all(client[0], "/f", ZC_OPEN_READ | ZC_OPEN_WRITE, 0, 0, &handle, &attr),
+        0);
+}
+
+static void see_evict(void)
+{
+    uint64_t count;
+
+    ck_assert_int_eq(zc_client_control(client[1], ZC_CONTROL_EVICT, &count), 0);
+    ck_assert_uint_eq(rig_stat(client[1], "dirty_bytes"), 0);
+    ck_assert_int_eq(zc_client_control(client[1], ZC_CONTROL_RESUME, &count), 0);
+}
+
+static void see_view_read(void)
+{
+    uint64_t off = (BEFORE - 1) * PAGE;
+
+    ck_assert_int_eq(rig_through_view(client[1], handle, false, whole, (int64_t)off, got, 100, 0),
+                     100);
+    ck_assert(!memcmp(got, image + off, 100));
+}
+
+static void see_view_write(void)
+{
+    uint64_t off = (BEFORE - 1) * PAGE;
+
+    wrote(98, 100, off);
+    ck_assert_int_eq(
+        rig_through_view(client[1], handle, true, whole, (int64_t)off, image + off, 100, 0), 100);
+}
+
+static void (*const sees[])(void) = {see_read,      see_write,      see_size, see_truncate,
+                                     see_flush,     see_stat,       see_open, see_close,
+                                     see_view_read, see_view_write, see_evict};
+
+static void *see(void *arg)
+{
+    sees[(intptr_t)arg]();
+    return NULL;
+}
+
+/* Whatever it is: most of what was left has no room yet when it is asked for. */
+START_TEST(what_comes_after_waits)
+{
+    static const int64_t zero = 0, page = PAGE;
+    pthread_t thread;
+
+    up(4);
+    ck_assert_int_eq(zc_view_create(&zero, &page, 1, 2 * PAGE, &whole), 0);
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+    for (unsigned i = 0; i < BEFORE; i++)
+        ck_assert(leave(i % CLIENTS, i + 1, PAGE, i * PAGE));
+    ck_assert_int_eq(pthread_create(&thread, NULL, see, (void *)(intptr_t)_i), 0);
+    usleep(50000); /* it has been sent */
+    zc_store_fault_release(rig.store);
+    pthread_join(thread, NULL);
+    check(2, SIZE, 0);
+    see_size();
+    zc_view_put(whole);
+    down();
+}
+END_TEST
+
 static bool asked;
 
 static void *ask_size(void *arg)
@@ -513,6 +638,7 @@ int main(void)
     tcase_add_loop_test(rounds, they_are_made_in_order, 0, 3);
     tcase_add_loop_test(rounds, many_at_the_same_time, 0, 2);
     tcase_add_loop_test(rounds, nonsense_is_not_believed, 0, 11);
+    tcase_add_loop_test(rounds, what_comes_after_waits, 0, (int)(sizeof sees / sizeof *sees));
     suite_add_tcase(s, rounds);
     CASE(s, "left", 120, what_is_left_is_read, what_is_left_is_written_back, room_is_waited_for,
          what_is_left_later_is_not_waited_for, a_full_disk_is_told,
