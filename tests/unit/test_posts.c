@@ -303,6 +303,30 @@ START_TEST(room_is_waited_for)
 }
 END_TEST
 
+/* What does not fit behind the last write goes to the beginning, and the rest behind is no room. */
+START_TEST(a_rest_at_the_end_of_a_ring_is_no_room)
+{
+    uint64_t tail;
+    unsigned n = 0;
+
+    up(4);
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+    while (client[0]->head + zc_post_room(PAGE) <= ZC_POSTBOX) {
+        ck_assert(leave(0, n + 1, PAGE, n % PAGES * PAGE));
+        n++;
+    }
+    ck_assert_uint_ge(ZC_POSTBOX - client[0]->head, ZC_POST_UNIT);
+    usleep(50000); /* those that have room are made */
+    tail = __atomic_load_n(&client[0]->box->tail, __ATOMIC_ACQUIRE);
+    ck_assert_uint_ge(tail, ZC_POST_UNIT);
+    ck_assert(!zc_client_post(client[0], handle, image,
+                              tail + ZC_POST_UNIT - sizeof(struct zc_letter), 0));
+    zc_store_fault_release(rig.store);
+    check(1, SIZE, 0);
+    down();
+}
+END_TEST
+
 /* ---- what comes after waits ---- */
 
 enum { BEFORE = 12 }; /* pages that are left, more than the cache has */
@@ -641,9 +665,9 @@ int main(void)
     tcase_add_loop_test(rounds, what_comes_after_waits, 0, (int)(sizeof sees / sizeof *sees));
     suite_add_tcase(s, rounds);
     CASE(s, "left", 120, what_is_left_is_read, what_is_left_is_written_back, room_is_waited_for,
-         what_is_left_later_is_not_waited_for, a_full_disk_is_told,
-         what_cannot_be_made_is_lost_and_told, a_writer_that_goes_leaves_what_he_wrote,
-         who_opened_the_file_goes_first, who_was_dropped_leaves_nothing,
-         who_does_not_see_the_board_does_not_look);
+         a_rest_at_the_end_of_a_ring_is_no_room, what_is_left_later_is_not_waited_for,
+         a_full_disk_is_told, what_cannot_be_made_is_lost_and_told,
+         a_writer_that_goes_leaves_what_he_wrote, who_opened_the_file_goes_first,
+         who_was_dropped_leaves_nothing, who_does_not_see_the_board_does_not_look);
     return run_suite(s);
 }
