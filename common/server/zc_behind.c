@@ -2,8 +2,8 @@
  * writes which are not made yet, since the cache has no room or reads what they change.
  *
  * Such a message waits, and all that come later and see files wait behind it, in order, until the
- * writes are made.  A client has as many waiting as it may have requests under way; it is told that
- * they are worked on.
+ * writes are made; not for those that are left meanwhile, or it might wait for ever.  A client has
+ * as many waiting as it may have requests under way; it is told that they are worked on.
  */
 #include "config.h"
 
@@ -18,6 +18,7 @@
 struct behind {
     struct zc_list link; /* zc_server.behind */
     uint64_t session, tag;
+    uint64_t until; /* of what was left before it (zc_posts_now()) */
     uint64_t last_sign;
     size_t len;
     unsigned char bytes[];
@@ -26,9 +27,12 @@ struct behind {
 /* ---- messages that wait ---- */
 
 /* Whether nothing has to be waited for; else we are told when that is over. */
-static bool settled(struct zc_server *s)
+static bool settled(struct zc_server *s, uint64_t until)
 {
-    s->behind_told = s->behind_told || !zc_posts_settled(s->cfg.posts, &s->behind_wait);
+    if (!s->behind_told) {
+        s->behind_wait.until = until;
+        s->behind_told = !zc_posts_settled(s->cfg.posts, &s->behind_wait);
+    }
     return !s->behind_told;
 }
 
@@ -55,9 +59,12 @@ static void serve(struct zc_server *s, struct zc_notice *n)
 {
     (void)n;
     s->behind_told = false;
-    while (!zc_list_empty(&s->behind) && settled(s)) {
-        struct behind *b = zc_list_entry(zc_list_pop(&s->behind), struct behind, link);
+    while (!zc_list_empty(&s->behind)) {
+        struct behind *b = zc_list_entry(s->behind.next, struct behind, link);
 
+        if (!settled(s, b->until))
+            break;
+        zc_list_del(&b->link);
         go_on(s, b);
         free(b);
     }
@@ -74,8 +81,12 @@ bool zc_behind_keep(struct zc_session *ss, const struct zc_msg *m, const void *b
 {
     struct zc_server *s = ss->server;
     struct behind *b;
+    uint64_t until;
 
-    if (!s->cfg.posts || !sees_bytes(m) || (zc_list_empty(&s->behind) && settled(s)))
+    if (!s->cfg.posts || !sees_bytes(m))
+        return false;
+    until = zc_posts_now(s->cfg.posts);
+    if (zc_list_empty(&s->behind) && settled(s, until))
         return false;
     b = ss->behind < ss->purse.credits * 2 ? malloc(sizeof *b + len) : NULL;
     if (!b) {
@@ -87,6 +98,7 @@ bool zc_behind_keep(struct zc_session *ss, const struct zc_msg *m, const void *b
     }
     b->session = ss->id;
     b->tag = m->tag;
+    b->until = until;
     b->last_sign = zc_now();
     b->len = len;
     memcpy(b->bytes, buf, len);

@@ -74,7 +74,7 @@ static uint64_t add(struct zc_server *s, struct zc_handle *h, struct zc_coord *c
         e->coord = coord;
         e->opener = opener;
         e->group = group;
-        e->leaving = e->orphan = e->closing = false;
+        e->leaving = e->orphan = e->closing = e->shut = false;
         e->generation++;
         number = number_of(e);
     }
@@ -160,7 +160,7 @@ struct zc_handle *zc_export_hold(struct zc_server *s, uint64_t number, struct zc
 
     zc_lock_get(&s->lock);
     *out = find(s, number);
-    if (*out && !(*out)->closing) {
+    if (*out && !(*out)->shut) {
         (*out)->busy++;
         h = (*out)->handle;
     }
@@ -217,8 +217,9 @@ int zc_export_close(struct zc_export *e, unsigned mine)
     zc_lock_get(&e->server->lock);
     coord = e->coord;
     e->coord = NULL;
-    while (e->busy > mine) /* somebody looks for locks of a client that is gone: moments */
+    while (e->busy > mine) /* for locks of a client that is gone, or with a write of another's */
         zc_cond_wait(&e->server->export_idle, &e->server->lock);
+    e->shut = true;
     zc_lock_put(&e->server->lock);
     rc = zc_cache_close(e->handle);
     if (e->server->cfg.detach)
@@ -232,11 +233,15 @@ int zc_export_close(struct zc_export *e, unsigned mine)
     return rc;
 }
 
-/* What its opener wrote stays dirty and is written back: errors are the next flush's to tell. */
+/* What its opener wrote stays dirty and is written back: errors are the next flush's to tell.  What
+ * others have left for it is made before. */
 static void close_orphan(struct zc_work *w)
 {
-    int rc = zc_export_close(zc_list_entry(w, struct zc_export, close_work), 0);
+    struct zc_export *e = zc_list_entry(w, struct zc_export, close_work);
+    int rc;
 
+    zc_posts_settle(e->server->cfg.posts);
+    rc = zc_export_close(e, 0);
     if (rc)
         zc_warn("closing what a process that is gone had opened: %s", zc_error_text(rc));
 }

@@ -3,8 +3,10 @@
  * Order.  The write with the smallest stamp of all rings is next.  Rings are looked at one after
  * the other, so one that was left before it, in a ring looked at earlier, may have been missed: it
  * had been put there before the stamp of ours was given, and a second look, after ours was seen,
- * finds it.  When no stamp is missing between the last write and ours there is nothing to miss.  A
- * stamp whose write has not come yet is not waited for: the call of its writer has not returned.
+ * finds it.  When as many have been taken out as stamps were given before ours there is nothing to
+ * miss.  A stamp whose write has not come yet is not waited for: the call of its writer has not
+ * returned.  It may come when later ones have been taken out, so it is the number that counts, not
+ * the last stamp.
  *
  * One at a time: who makes a write is `busy`, without the lock.  A write that has to wait for the
  * cache stays the one that is made, and our thread goes on with it when the cache has called.
@@ -57,7 +59,7 @@ struct zc_posts {
     struct zc_list waits; /* struct zc_posts_wait */
     unsigned telling;     /* threads that call over() of some */
     bool running, stop;
-    uint64_t next; /* the smallest stamp that has not been seen */
+    uint64_t seen; /* so many have been taken out, or begun */
     uint64_t writes, bytes;
     bool pointers[ZC_POINTERS]; /* which are in use */
 
@@ -153,7 +155,7 @@ static struct zc_posts_box *first(struct zc_posts *p, struct zc_letter *out)
 {
     struct zc_posts_box *b = smallest(p, out);
 
-    return b && out->stamp > p->next ? smallest(p, out) : b;
+    return b && out->stamp != p->seen ? smallest(p, out) : b;
 }
 
 /* ---- one write ---- */
@@ -280,14 +282,30 @@ static void free_closed(struct zc_posts *p)
     }
 }
 
+/* The write that is under way came after all that is waited for, or there is none. */
+static bool is_over(const struct zc_posts *p, uint64_t until)
+{
+    return !p->busy || p->post.stamp >= until;
+}
+
+static struct zc_posts_wait *next_to_tell(struct zc_posts *p)
+{
+    zc_list_each (&p->waits, n) {
+        struct zc_posts_wait *w = zc_list_entry(n, struct zc_posts_wait, link);
+
+        if (is_over(p, w->until))
+            return w;
+    }
+    return NULL;
+}
+
 /* Those who wait for what is done now; the lock is dropped meanwhile. */
 static void tell(struct zc_posts *p)
 {
-    struct zc_list *n;
+    struct zc_posts_wait *w;
 
-    while (!p->busy && (n = zc_list_pop(&p->waits))) {
-        struct zc_posts_wait *w = zc_list_entry(n, struct zc_posts_wait, link);
-
+    while ((w = next_to_tell(p))) {
+        zc_list_del(&w->link);
         p->telling++;
         zc_lock_put(&p->lock);
         w->over(w);
@@ -330,8 +348,7 @@ static bool step(struct zc_posts *p, uint64_t until)
     p->stuck = p->ready = false;
     p->box = b;
     p->post = post;
-    if (post.stamp >= p->next)
-        p->next = post.stamp + 1;
+    p->seen++;
     zc_lock_put(&p->lock);
     over = begin(p);
     zc_lock_get(&p->lock);
@@ -403,23 +420,30 @@ static void *run(void *arg)
 
 /* ---- for others ---- */
 
-/* What was given before, and is it not yet? */
-static bool anything_left(struct zc_posts *p, uint64_t *until)
+uint64_t zc_posts_now(struct zc_posts *p)
 {
     say_refused(p);
-    *until = __atomic_load_n(&p->board->stamps, __ATOMIC_SEQ_CST);
-    return __atomic_load_n(&p->board->taken, __ATOMIC_ACQUIRE) < *until;
+    return __atomic_load_n(&p->board->stamps, __ATOMIC_SEQ_CST);
+}
+
+/* What was given before, and is it not yet? */
+static bool anything_left(const struct zc_posts *p, uint64_t until)
+{
+    return __atomic_load_n(&p->board->taken, __ATOMIC_ACQUIRE) < until;
 }
 
 void zc_posts_settle(struct zc_posts *p)
 {
     uint64_t until;
 
-    if (!p || !anything_left(p, &until))
+    if (!p)
+        return;
+    until = zc_posts_now(p);
+    if (!anything_left(p, until))
         return;
     zc_lock_get(&p->lock);
     for (;;) {
-        if (p->busy && p->post.stamp < until)
+        if (!is_over(p, until))
             zc_cond_wait(&p->changed, &p->lock);
         else if (p->busy || !step(p, until))
             break;
@@ -432,12 +456,12 @@ bool zc_posts_settled(struct zc_posts *p, struct zc_posts_wait *w)
 {
     bool yes;
 
-    if (!anything_left(p, &w->until))
+    if (!anything_left(p, w->until))
         return true;
     zc_lock_get(&p->lock);
     while (!p->busy && step(p, w->until))
         ;
-    yes = !p->busy || p->post.stamp >= w->until;
+    yes = is_over(p, w->until);
     if (!yes && !zc_list_linked(&w->link))
         zc_list_add_tail(&p->waits, &w->link);
     tell(p);

@@ -47,12 +47,14 @@ void zc_posts_end(struct zc_posts *p, const void *files_arg);
 /* Returns when all that was left before is made: waits for the cache.  NULL: nothing was. */
 void zc_posts_settle(struct zc_posts *p);
 
-/* The same for who must not wait.  True: it is.  False: over() will be called, on another thread or
- * this one, and must not block. */
+/* What says of all that was left until now that it was; for who must not wait. */
+uint64_t zc_posts_now(struct zc_posts *p);
+/* Whether all that was left before `until` is made.  False: over() will be called when it is, or
+ * when that is to be asked once more, on another thread or this one, and must not block. */
 struct zc_posts_wait {
     struct zc_list link;
     void (*over)(struct zc_posts_wait *w);
-    uint64_t until;
+    uint64_t until; /* a zc_posts_now(); stays until over() */
 };
 bool zc_posts_settled(struct zc_posts *p, struct zc_posts_wait *w);
 /* It is not waited for any more: over() is not called after this. */

@@ -219,6 +219,7 @@ struct zc_export {
     uint64_t group;            /* that it is of, then */
     bool orphan;               /* the opener is gone: closed when nobody is busy with it, ... */
     bool closing;              /* ... which it is now: once */
+    bool shut;                 /* the handle is being closed: nothing is written any more */
     struct zc_work close_work; /* then */
 };
 

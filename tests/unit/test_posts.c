@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "rig.h"
 #include "splitmix.h"
@@ -404,6 +405,195 @@ START_TEST(room_is_waited_for)
 }
 END_TEST
 
+/* What does not fit behind the last write goes to the beginning, and the rest behind is no room. */
+START_TEST(a_rest_at_the_end_of_a_ring_is_no_room)
+{
+    uint64_t tail;
+    unsigned n = 0;
+
+    up(4);
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+    while (client[0]->head + zc_post_room(PAGE) <= ZC_POSTBOX) {
+        ck_assert(leave(0, n + 1, PAGE, n % PAGES * PAGE));
+        n++;
+    }
+    ck_assert_uint_ge(ZC_POSTBOX - client[0]->head, ZC_POST_UNIT);
+    usleep(50000); /* those that have room are made */
+    tail = __atomic_load_n(&client[0]->box->tail, __ATOMIC_ACQUIRE);
+    ck_assert_uint_ge(tail, ZC_POST_UNIT);
+    ck_assert(!zc_client_post(client[0], handle, image,
+                              tail + ZC_POST_UNIT - sizeof(struct zc_letter), 0));
+    zc_store_fault_release(rig.store);
+    check(1, SIZE, 0);
+    down();
+}
+END_TEST
+
+/* ---- what comes after waits ---- */
+
+enum { BEFORE = 12 }; /* pages that are left, more than the cache has */
+
+static struct zc_view *whole; /* a page, and the one after the next, and so on */
+
+static void see_read(void)
+{
+    check(1, PAGE, (BEFORE - 1) * PAGE);
+}
+
+static void see_write(void)
+{
+    wrote(99, PAGE, (BEFORE - 1) * PAGE);
+    tell(1, PAGE, (BEFORE - 1) * PAGE);
+}
+
+static void see_size(void)
+{
+    struct zc_attr attr;
+
+    ck_assert_int_eq(zc_client_getattr(client[1], handle, &attr), 0);
+    ck_assert_uint_eq(attr.size, size);
+}
+
+static void see_truncate(void)
+{
+    size = 100;
+    memset(image + size, 0, SIZE - size);
+    ck_assert_int_eq(zc_client_truncate(client[1], handle, size), 0);
+}
+
+static void see_flush(void)
+{
+    ck_assert_int_eq(zc_client_flush(client[1], handle, ZC_LEVEL_STORED), 0);
+    ck_assert_uint_eq(rig_stat(client[1], "dirty_bytes"), 0);
+}
+
+static void see_stat(void)
+{
+    struct zc_attr attr;
+
+    ck_assert_int_eq(zc_client_stat(client[1], "/f", &attr), 0);
+    ck_assert_uint_eq(attr.size, size);
+}
+
+static void see_open(void)
+{
+    struct zc_attr attr = {.block_size = PAGE};
+    uint64_t h;
+
+    ck_assert_int_eq(zc_client_open_for_all(client[1], "/f", ZC_OPEN_READ, 0, 0, &h, &attr), 0);
+    ck_assert_uint_eq(attr.size, size);
+    ck_assert_int_eq(zc_client_close(client[1], h, ZC_LEVEL_VISIBLE), 0);
+}
+
+static void see_close(void)
+{
+    struct zc_attr attr = {.block_size = PAGE};
+
+    ck_assert_int_eq(zc_client_close(client[0], handle, ZC_LEVEL_VISIBLE), 0);
+    ck_assert_int_eq(
+        zc_client_open_for_all(client[0], "/f", ZC_OPEN_READ | ZC_OPEN_WRITE, 0, 0, &handle, &attr),
+        0);
+}
+
+static void see_evict(void)
+{
+    uint64_t count;
+
+    ck_assert_int_eq(zc_client_control(client[1], ZC_CONTROL_EVICT, &count), 0);
+    ck_assert_uint_eq(rig_stat(client[1], "dirty_bytes"), 0);
+    ck_assert_int_eq(zc_client_control(client[1], ZC_CONTROL_RESUME, &count), 0);
+}
+
+static void see_view_read(void)
+{
+    uint64_t off = (BEFORE - 1) * PAGE;
+
+    ck_assert_int_eq(rig_through_view(client[1], handle, false, whole, (int64_t)off, got, 100, 0),
+                     100);
+    ck_assert(!memcmp(got, image + off, 100));
+}
+
+static void see_view_write(void)
+{
+    uint64_t off = (BEFORE - 1) * PAGE;
+
+    wrote(98, 100, off);
+    ck_assert_int_eq(
+        rig_through_view(client[1], handle, true, whole, (int64_t)off, image + off, 100, 0), 100);
+}
+
+static void (*const sees[])(void) = {see_read,      see_write,      see_size, see_truncate,
+                                     see_flush,     see_stat,       see_open, see_close,
+                                     see_view_read, see_view_write, see_evict};
+
+static void *see(void *arg)
+{
+    sees[(intptr_t)arg]();
+    return NULL;
+}
+
+/* Whatever it is: most of what was left has no room yet when it is asked for. */
+START_TEST(what_comes_after_waits)
+{
+    static const int64_t zero = 0, page = PAGE;
+    pthread_t thread;
+
+    up(4);
+    ck_assert_int_eq(zc_view_create(&zero, &page, 1, 2 * PAGE, &whole), 0);
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+    for (unsigned i = 0; i < BEFORE; i++)
+        ck_assert(leave(i % CLIENTS, i + 1, PAGE, i * PAGE));
+    ck_assert_int_eq(pthread_create(&thread, NULL, see, (void *)(intptr_t)_i), 0);
+    usleep(50000); /* it has been sent */
+    zc_store_fault_release(rig.store);
+    pthread_join(thread, NULL);
+    check(2, SIZE, 0);
+    see_size();
+    zc_view_put(whole);
+    down();
+}
+END_TEST
+
+static bool asked;
+
+static void *ask_size(void *arg)
+{
+    struct zc_attr attr;
+
+    (void)arg;
+    __atomic_store_n(&asked, true, __ATOMIC_RELEASE);
+    ck_assert_int_eq(zc_client_getattr(client[1], handle, &attr), 0);
+    return NULL;
+}
+
+/* What is left while somebody waits, he does not wait for: else it might be for ever. */
+START_TEST(what_is_left_later_is_not_waited_for)
+{
+    uint64_t writes, bytes, before;
+    pthread_t thread;
+    unsigned n = 0;
+
+    up(4);
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+    for (; n < 10; n++)
+        ck_assert(leave(0, n + 1, PAGE, n * PAGE));
+    ck_assert_int_eq(pthread_create(&thread, NULL, ask_size, NULL), 0);
+    WAIT_FOR(__atomic_load_n(&asked, __ATOMIC_ACQUIRE));
+    usleep(50000); /* it has been sent */
+    for (before = n; n < 100; n++)
+        ck_assert(leave(n % 2 * 2, n + 1, PAGE, n % PAGES * PAGE));
+    zc_store_fault_delay(rig.store, ZC_FAULT_WRITE, 20000);
+    zc_store_fault_release(rig.store);
+    pthread_join(thread, NULL);
+    zc_posts_counts(rig.posts, &writes, &bytes);
+    ck_assert_uint_ge(writes, before);
+    ck_assert_msg(writes < 60, "%llu writes", (unsigned long long)writes);
+    zc_store_fault_delay(rig.store, 0, 0);
+    check(1, PAGE, 0);
+    down();
+}
+END_TEST
+
 /* Once the store refuses anything nothing is left any more, and the writer hears why. */
 START_TEST(a_full_disk_is_told)
 {
@@ -464,6 +654,30 @@ START_TEST(a_writer_that_goes_leaves_what_he_wrote)
         check(2, 500, i * 400);
         check(2, 10, 0);
     }
+    down();
+}
+END_TEST
+
+/* Who opened the file for all goes while writes of others wait for room: they had been made. */
+START_TEST(who_opened_the_file_goes_first)
+{
+    struct zc_attr attr = {.block_size = PAGE};
+    unsigned n;
+
+    up(4);
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+    for (n = 0; n < 32; n++)
+        ck_assert(leave(1, n + 1, PAGE, n * PAGE));
+    disconnect_one(0);
+    WAIT_FOR(rig_stat(client[1], "sessions") == CLIENTS - 1);
+    zc_store_fault_release(rig.store);
+    connect_one(0);
+    ck_assert_int_eq(
+        zc_client_open_for_all(client[0], "/f", ZC_OPEN_READ | ZC_OPEN_WRITE, 0, 0, &handle, &attr),
+        0);
+    ck_assert_uint_eq(attr.size, size);
+    for (uint64_t off = 0; off < size; off += PAGE)
+        check(2, PAGE, off);
     down();
 }
 END_TEST
@@ -550,12 +764,14 @@ int main(void)
     tcase_add_loop_test(rounds, they_are_made_in_order, 0, 3);
     tcase_add_loop_test(rounds, many_at_the_same_time, 0, 2);
     tcase_add_loop_test(rounds, nonsense_is_not_believed, 0, 11);
+    tcase_add_loop_test(rounds, what_comes_after_waits, 0, (int)(sizeof sees / sizeof *sees));
     suite_add_tcase(s, rounds);
     CASE(s, "pointers", 120, a_shared_pointer_is_moved_without_asking, many_move_a_shared_pointer,
          pointers_come_and_go);
     CASE(s, "left", 120, what_is_left_is_read, what_is_left_is_written_back, room_is_waited_for,
+         a_rest_at_the_end_of_a_ring_is_no_room, what_is_left_later_is_not_waited_for,
          a_full_disk_is_told, what_cannot_be_made_is_lost_and_told,
-         a_writer_that_goes_leaves_what_he_wrote, who_was_dropped_leaves_nothing,
-         who_does_not_see_the_board_does_not_look);
+         a_writer_that_goes_leaves_what_he_wrote, who_opened_the_file_goes_first,
+         who_was_dropped_leaves_nothing, who_does_not_see_the_board_does_not_look);
     return run_suite(s);
 }
