@@ -150,10 +150,10 @@ struct zc_msg {
     uint64_t disp;                /* displacement of the view, bytes; `off` is a view offset then */
     uint64_t count; /* replies: bytes moved, or counted; a lock's or card's number; a pointer */
     uint64_t epoch; /* of the shared file pointer: views that were set before */
-    uint64_t taken, stored;    /* what is written: its number, and up to which it is in the store */
-    uint64_t glance, file;     /* READ, VREAD replies: where the last page may be looked at without
-                                  asking (zc_glance.h), and its file's number there; 0: nowhere */
-    uint32_t board_at;      /* POINTER reply: 1 and the pointer's number on the board; 0: not there */
+    uint64_t taken, stored; /* what is written: its number, and up to which it is in the store */
+    uint64_t glance, file;  /* READ, VREAD replies: where the last page may be looked at without
+                               asking (zc_glance.h), and its file's number there; 0: nowhere */
+    uint32_t board_at; /* POINTER reply: 1 and the pointer's number on the board; 0: not there */
     uint32_t board_fd, box_fd; /* POSTBOX reply: of the server's process (zc_post.h) */
     struct zc_bytes list;      /* pieces of a file, as the encoding of a view */
     struct zc_bytes sums;      /* checksums of the payload */
