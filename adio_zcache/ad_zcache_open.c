@@ -1,9 +1,12 @@
 /* ad_zcache_open.c - opening and closing, together.
  *
- * Rank 0 of the communicator opens first, and creates when the file is not there; outcome,
- * settings and layout are broadcast.  Then those who own the file's blocks open it in their caches
- * (zcache_attach.h).  One error for all: the lowest rank's, with its text, on
- * every rank; and a file that this open created is removed again.
+ * Rank 0 of the communicator opens first, when all are ready, and creates when the file is not
+ * there; outcome, settings and layout are one message to all.  Then those who own the file's blocks
+ * open it in their caches (zcache_attach.h).  One error for all: the lowest rank's, with its text,
+ * on every rank; and a file that this open created is removed again.
+ *
+ * What costs time in an open or a close is how often ranks wait for each other: for more ranks than
+ * cores each is a round of all of them through the scheduler.
  */
 #include "config.h"
 
@@ -42,17 +45,23 @@
 struct layout {
     struct zc_sfile *sfile; /* open on rank 0 until the aggregators have it open */
     struct zc_attr attr;
+    mode_t mode;                  /* of what is created */
     uint32_t servers;             /* daemons */
     bool created;                 /* by this open */
     struct zc_tp_local_card card; /* rank 0's */
+    bool reaches;                 /* rank 0 has reached all ranks: zcache_near.h */
 };
 
-/* What all ranks are told of it, at once. */
+/* What rank 0 tells all ranks, at once. */
 struct told {
-    struct zcache_outcome outcome; /* first: zcache_outcome_bcast_with() */
+    int64_t refused; /* the first rank that cannot take part; as many as there are: none */
+    int64_t timeout; /* the least of the connections that ranks have */
+    struct zcache_outcome outcome;
+    struct zcache_hints_text settings;
     struct zc_attr attr;
     struct zc_tp_local_card card;
-    uint32_t servers;
+    uint32_t servers, mode;
+    bool reaches;
 };
 
 static unsigned open_flags(int amode)
@@ -99,8 +108,8 @@ static int open_once(ADIO_File fd, unsigned flags, struct layout *l)
     struct zcache_file *f = zcache_file_of(fd);
 
     l->attr.block_size = f->settings.block_size;
-    return zc_store_open_file(zcache_store_files(f->store), f->path, flags, permissions(fd),
-                              &l->sfile, &l->attr);
+    return zc_store_open_file(zcache_store_files(f->store), f->path, flags, l->mode, &l->sfile,
+                              &l->attr);
 }
 
 /* Opens on the rank that may create.  Looks for the file first, so that it is known who
@@ -124,29 +133,75 @@ static int open_first(ADIO_File fd, int amode, struct layout *l)
     return open_once(fd, flags | ZC_OPEN_CREATE, l); /* a link to a file that is to be created */
 }
 
-/* Rank 0 opens the store's file to learn, or create, what all others open then. */
-static int open_layout(ADIO_File fd, int rank, int amode, struct layout *l)
+/* Rank 0 opens the store's file to learn, or create, what all others open then; *settings: to be
+ * freed, whatever came of it. */
+static int open_layout(ADIO_File fd, int amode, struct layout *l, struct told *t, char **settings)
 {
-    struct told t;
-    int rc = 0;
+    struct zcache_file *f = zcache_file_of(fd);
+    int rc = zcache_hints_decide(fd, t->timeout, &t->settings, settings);
 
+    if (rc == 0)
+        rc = zcache_file_store(fd, 0);
+    if (rc)
+        return rc;
+    l->mode = permissions(fd);
+    rc = open_first(fd, amode, l);
+    if (rc)
+        return rc;
+    t->servers = zcache_store_files(f->store)->servers;
+    t->attr = l->attr;
+    t->mode = l->mode;
+    t->reaches = zcache_near_look(fd->comm, f->settings.local, &t->card);
+    return 0;
+}
+
+/* When all ranks can take part, `mine` tells of this one, rank 0 decides for all, and opens. */
+static int learn_layout(ADIO_File fd, int rank, int amode, struct zcache_outcome *mine,
+                        struct layout *l)
+{
+    int64_t ready[2] = {rank, zcache_network_timeout()}, least[2];
+    char *settings = NULL;
+    struct told t;
+    int size, rc;
+
+    MPI_Comm_size(fd->comm, &size);
+    if (mine->rc == 0)
+        ready[0] = size;
+    rc = zcache_outcome_least(ready, least, 2, 0, fd->comm);
+    if (rc)
+        return rc;
     memset(&t, 0, sizeof t); /* padding travels, too */
     if (rank == 0) {
-        rc = zcache_file_store(fd, rank);
-        if (rc == 0)
-            rc = open_first(fd, amode, l);
-        if (rc == 0) {
-            t.servers = zcache_store_files(zcache_file_of(fd)->store)->servers;
-            t.attr = l->attr;
-            zcache_near_card(fd->comm, zcache_file_of(fd)->settings.local, &t.card);
-        }
-        zcache_outcome_set(&t.outcome, rc);
+        t.refused = least[0];
+        t.timeout = least[1];
+        if (t.refused == size)
+            zcache_outcome_set(&t.outcome, open_layout(fd, amode, l, &t, &settings));
     }
-    rc = zcache_outcome_bcast_with(&t.outcome, sizeof t, 0, fd->comm);
+    rc = zcache_outcome_bytes(&t, sizeof t, 0, fd->comm);
+    if (rc == 0 && t.refused < size)
+        return zcache_outcome_bcast(mine, (int)t.refused, fd->comm);
+    if (rc == 0)
+        rc = zcache_hints_take(fd, rank, t.timeout, &t.settings, settings);
+    free(settings);
     l->attr = t.attr;
     l->servers = t.servers;
+    l->mode = (mode_t)t.mode;
     l->card = t.card;
-    return rc;
+    l->reaches = t.reaches;
+    return t.outcome.rc ? zc_errorf(-t.outcome.rc, "%s", t.outcome.text) : rc;
+}
+
+/* Whether the ranks are on one host; where rank 0 has reached all others, each says for itself
+ * whether it reaches rank 0, and hears of the others when they attach. */
+static int look_around(ADIO_File fd, int rank, const struct layout *l)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+
+    f->near = f->settings.local;
+    if (!l->reaches)
+        return zcache_near_agree(fd->comm, &l->card, &f->near);
+    f->near = rank == 0 || zc_tp_local_reaches(&l->card);
+    return 0;
 }
 
 /* Each host numbers devices in its own way, also for a file system that all of them share. */
@@ -171,7 +226,7 @@ static int open_owners(ADIO_File fd, int rank, int amode, const struct layout *l
     const struct zcache_file *f = zcache_file_of(fd);
     struct zcache_opening o = {.rank = rank,
                                .flags = open_flags(amode),
-                               .mode = permissions(fd),
+                               .mode = l->mode,
                                .attr = l->attr,
                                .dev = device_here(fd, rank, l),
                                .servers = l->servers,
@@ -266,7 +321,6 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     struct layout layout = {.created = false};
     struct zcache_outcome o = {0};
     char path[1024], text[508] = "";
-    int64_t timeout; /* the least of the connections that ranks have */
     uint64_t began;
     bool attached;
     int rc;
@@ -279,16 +333,9 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     if (rank == 0)
         zcache_hints_environment();
     zcache_outcome_set(&o, check_settings(zcache_file_get(fd)));
-    timeout = zcache_network_timeout();
-    rc = zcache_outcome_agree_least(&o, &timeout, fd->comm);
+    rc = learn_layout(fd, rank, amode, &o, &layout);
     if (rc == 0)
-        rc = zcache_hints_agree(fd, zcache_file_of(fd), timeout);
-    if (rc == 0)
-        rc = open_layout(fd, rank, amode, &layout);
-    if (rc == 0) {
-        zcache_file_of(fd)->near = zcache_file_of(fd)->settings.local;
-        rc = zcache_near_agree(fd->comm, &layout.card, &zcache_file_of(fd)->near);
-    }
+        rc = look_around(fd, rank, &layout);
     if (rc == 0)
         rc = open_owners(fd, rank, amode, &layout);
     attached = rc == 0;
@@ -324,8 +371,26 @@ void ADIOI_ZCACHE_Open(ADIO_File fd, int *error_code)
 
 /* ---- close ---- */
 
+/* Rank 0 alone has anything to write, or to close: who waits for each other waits for it, or is
+ * waited for by it.  Where it is measured who waits for whom, all do. */
+static bool is_first_ranks(const struct zcache_file *f)
+{
+    return f->nowners == 1 && !f->owners[0].elsewhere && f->owners[0].rank == 0 && !f->measure;
+}
+
+/* All accesses of all ranks are done, as far as it concerns this one. */
+static int wait_for_accesses(ADIO_File fd)
+{
+    int64_t mine = 0, all;
+
+    if (is_first_ranks(zcache_file_of(fd)))
+        return zcache_outcome_least(&mine, &all, 1, 0, fd->comm);
+    return zcache_outcome_barrier(fd->comm);
+}
+
 /* Nobody lets go of the file before all is written: who opens it then, alone, may be the first, and
- * reads it.  One that is about to go is not written back.  The same outcome on every rank. */
+ * reads it.  One that is about to go is not written back.  The same outcome on every rank, or on
+ * rank 0 if it is the only owner. */
 static int flush_to_close(ADIO_File fd)
 {
     enum zc_level level = (enum zc_level)zcache_file_of(fd)->settings.close_level;
@@ -336,7 +401,7 @@ static int flush_to_close(ADIO_File fd)
     int rc, rank;
 
     zcache_watch_start(m, &watch);
-    rc = zcache_outcome_barrier(fd->comm); /* all accesses of all ranks are done */
+    rc = wait_for_accesses(fd);
     zcache_watch_ranks(m, &watch);
     zcache_watch_start(m, &watch);
     MPI_Comm_rank(fd->comm, &rank);
@@ -346,8 +411,10 @@ static int flush_to_close(ADIO_File fd)
         zcache_detach_doom(fd);
     else if (rc == 0)
         rc = zcache_detach_flush(fd, level);
-    zcache_outcome_set(&o, rc);
-    rc = zcache_outcome_agree(&o, fd->comm);
+    if (!is_first_ranks(zcache_file_of(fd))) {
+        zcache_outcome_set(&o, rc);
+        rc = zcache_outcome_agree(&o, fd->comm);
+    }
     zcache_progress_stop(p);
     zcache_watch_close(m, &watch);
     return rc;
@@ -362,6 +429,7 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     uint64_t began = zc_event_begin();
     char path[1024];
     int rc = 0, rank;
+    bool by_first;
 
     if (!f || !f->owners) {
         *error_code = MPI_SUCCESS;
@@ -372,6 +440,7 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     zcache_requests_leave(fd);
     zcache_jobs_drain(&f->jobs);
     zcache_owners_views_end(f);
+    by_first = is_first_ranks(f);
     zcache_outcome_set(&o, flush_to_close(fd));
     MPI_Comm_rank(fd->comm, &rank);
     m = zcache_measure_take(f, rank, o.rc == 0);
@@ -386,7 +455,7 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     snprintf(path, sizeof path, "%s", f->path ? f->path : fd->filename);
     zcache_file_free(fd);
     fd->is_open = 0;
-    rc = zcache_outcome_agree(&o, fd->comm);
+    rc = (by_first ? zcache_outcome_bcast(&o, 0, fd->comm) : zcache_outcome_agree(&o, fd->comm));
     zcache_watch_close(m, &watch);
     zcache_stats_report(m, fd->comm);
     zc_event_end(ZC_EVENT_CLOSE, began, 0);

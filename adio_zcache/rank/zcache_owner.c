@@ -52,6 +52,17 @@ static void let_go(void *arg)
     (void)arg;
 }
 
+/* Whether there is a connection to an owner, from opens before: then it is this file's, too. */
+static bool is_warm(struct zcache_owner *o)
+{
+    struct zc_client *c = zcache_peer_look(o->way, o->way_len);
+
+    if (!c || zc_client_bystander(c))
+        return false;
+    __atomic_store_n(&o->client, c, __ATOMIC_RELEASE);
+    return true;
+}
+
 void zcache_owners_warm(struct zcache_file *f)
 {
     static const struct zcache_job_kind kind = {warm, let_go};
@@ -59,7 +70,7 @@ void zcache_owners_warm(struct zcache_file *f)
     bool others = false;
 
     for (uint32_t i = 0; i < f->nowners; i++)
-        others = others || !f->owners[i].local;
+        others = others || (!f->owners[i].local && !is_warm(&f->owners[i]));
     j = others ? zcache_job_new(&kind, f, &f->jobs) : NULL;
     if (!j)
         return;
