@@ -24,11 +24,12 @@ static int (*rig_transport)(const struct zc_tp_config *cfg, struct zc_tp **out) 
 static size_t rig_views = 16 << 20;
 /* What servers that come up next call themselves. */
 static uint64_t rig_boot_id = 42;
-static bool rig_checked; /* what goes through views has checksums */
 /* And what they are in sets of daemons; 0: the same. */
 static uint64_t rig_identity;
 /* Calls that take longer are stuck; 0: a default. */
 static unsigned rig_stuck_ms;
+/* What goes through views has checksums. */
+static bool rig_checked;
 /* What those that come up next have their clients know. */
 static struct zc_secret rig_secret = {"what is known to the rig only"};
 
