@@ -16,6 +16,7 @@
 #include "zcache_error.h"
 #include "zcache_file.h"
 #include "zcache_outcome.h"
+#include "zcache_owner.h"
 
 /* This rank's blocks, and, for all, those of aggregators that are not among the ranks. */
 static int flush_mine(struct zcache_file *f, int rank, int how)
@@ -23,7 +24,7 @@ static int flush_mine(struct zcache_file *f, int rank, int how)
     int rc = 0;
 
     for (uint32_t i = 0; rc == 0 && i < f->nowners; i++) {
-        struct zc_handle *h = f->owners[i].local;
+        struct zc_handle *h = zcache_owner_here(f, &f->owners[i]);
 
         if (h)
             rc = how == ZCACHE_FLUSH_WAIT ? zc_cache_flush_for_all(h, ZC_LEVEL_STORED)

@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "zc_log.h"
+#include "zc_posts.h"
 #include "zc_server.h"
 #include "zc_thread.h"
 #include "zc_tp_local.h"
@@ -30,6 +31,7 @@ struct zcache_agg {
     struct zcache_store *store;
     struct zcache_share share;
     struct zc_cache *cache;
+    struct zc_posts *posts;        /* or NULL */
     struct endpoint *endpoints[2]; /* indexed by whether it is for ranks of this host only */
 };
 
@@ -104,6 +106,7 @@ static int endpoint_make(struct zcache_item *i, const void *key)
                                    .views = zcache_share_views(),
                                    .for_all = true,
                                    .shows = true,
+                                   .posts = e->agg->posts,
                                    .attach = __atomic_load_n(&attach, __ATOMIC_ACQUIRE),
                                    .detach = __atomic_load_n(&detach, __ATOMIC_ACQUIRE),
                                    .prefetch = read_ahead(k->settings)};
@@ -218,6 +221,9 @@ static int agg_make(struct zcache_item *i, const void *key)
     rc = zc_cache_create(&cfg, zcache_store_files(a->store), &a->cache);
     if (rc)
         return rc;
+    rc = zc_posts_create(a->cache, &a->posts);
+    if (rc)
+        zc_info("aggregator: small writes come by message: %s", zc_error_text(rc));
     a->share.cache = a->cache;
     zcache_share_add(&a->share);
     return 0;
@@ -230,6 +236,7 @@ static void agg_unmake(struct zcache_item *i)
 
     zcache_share_remove(&a->share);
     zcache_registry_remove(&endpoints, endpoint_is_of, a);
+    zc_posts_destroy(a->posts);
     rc = zc_cache_drain(a->cache);
     if (zc_cache_abandon(a->cache) > 0) /* which has said so */
         zcache_losses_report(a->cache);
@@ -333,6 +340,11 @@ const char *zcache_agg_provider(const struct zcache_agg *a, bool near)
     return e ? zc_server_provider(e->server) : NULL;
 }
 
+void zcache_agg_settle(struct zcache_agg *a)
+{
+    zc_posts_settle(a->posts);
+}
+
 struct zc_cache *zcache_agg_cache(struct zcache_agg *a)
 {
     return a->cache;
@@ -354,6 +366,15 @@ int zcache_agg_way(struct zcache_agg *a, bool near, void *buf, size_t *len)
     return 0;
 }
 
+int zcache_agg_coord(struct zcache_agg *a, struct zc_coord **out)
+{
+    *out = zc_coord_create();
+    if (!*out)
+        return zc_errorf(ENOMEM, "no memory to open a file");
+    zc_coord_share(*out, a->posts);
+    return 0;
+}
+
 uint64_t zcache_agg_export(struct zcache_agg *a, bool near, struct zc_handle *h,
                            struct zc_coord *coord)
 {
@@ -362,5 +383,6 @@ uint64_t zcache_agg_export(struct zcache_agg *a, bool near, struct zc_handle *h,
 
 void zcache_agg_unexport(struct zcache_agg *a, bool near, uint64_t number)
 {
+    zc_posts_settle(a->posts);
     zc_server_unexport(a->endpoints[near]->server, number);
 }

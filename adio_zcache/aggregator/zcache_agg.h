@@ -40,11 +40,16 @@ void zcache_agg_in_force(const struct zcache_agg *a, struct zcache_in_force *out
 const char *zcache_agg_provider(const struct zcache_agg *a, bool near);
 
 struct zc_cache *zcache_agg_cache(struct zcache_agg *a);
+/* What ranks of this host have left in memory is in the cache when this returns: to be called
+ * before anything is asked of that which shall come after what they wrote. */
+void zcache_agg_settle(struct zcache_agg *a);
 /* The way to its endpoint of that kind (zcache_peer.h); *len is in/out, ZCACHE_WAY at least.
  * -ENOENT, not explained: it has none. */
 int zcache_agg_way(struct zcache_agg *a, bool near, void *buf, size_t *len);
 /* Exports an open file to the other ranks through that endpoint, and ends that.  `coord`:
  * what they share of it besides its bytes, or NULL. */
+/* What ranks share besides bytes, of a file that is to be exported. */
+int zcache_agg_coord(struct zcache_agg *a, struct zc_coord **out);
 uint64_t zcache_agg_export(struct zcache_agg *a, bool near, struct zc_handle *h,
                            struct zc_coord *coord);
 void zcache_agg_unexport(struct zcache_agg *a, bool near, uint64_t number);

@@ -131,7 +131,7 @@ static int peer_make(struct zcache_item *i, const void *key)
     size_t len = zcache_way_address(k->len);
     struct zc_secret secret;
     struct zcache_item *e;
-    int rc = zcache_registry_get(&endpoints, key, &e);
+    int rc = zcache_registry_get(&endpoints, key, &e), shares;
 
     if (rc < 0)
         return rc;
@@ -139,7 +139,12 @@ static int peer_make(struct zcache_item *i, const void *key)
     rc = zc_client_connect_again(((struct endpoint *)e)->net, k->way, len, &secret, k->label,
                                  k->past, 0, &((struct peer *)i)->client);
     zc_secret_forget(&secret);
-    return rc;
+    if (rc)
+        return rc;
+    shares = zc_client_share(((struct peer *)i)->client);
+    if (shares && shares != -EOPNOTSUPP)
+        zc_info("%s: small writes go by message: %s", k->label, zc_error_text(shares));
+    return 0;
 }
 
 static void peer_unmake(struct zcache_item *i)

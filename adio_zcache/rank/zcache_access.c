@@ -13,6 +13,7 @@
 
 #include "zc_events.h"
 #include "zc_log.h"
+#include "zc_post.h"
 #include "zc_sums.h"
 #include "zc_vspan.h"
 #include "zc_window.h"
@@ -32,7 +33,7 @@ struct part {
     struct zc_io io;          /* plain: in one run of the file, or */
     struct zc_vio vio;        /* through the view */
     bool viewed;
-    bool seen;    /* it has been read already, out of the owner's memory */
+    bool seen;    /* it has moved already, out of or into the owner's memory */
     char *buf;    /* its data, in the user's memory or packed */
     char *packed; /* what to free */
     int64_t view_off, len;
@@ -85,7 +86,7 @@ static int lay_out(struct transfer *t, struct part *p)
 
 static ssize_t do_local(struct transfer *t, struct part *p)
 {
-    struct zc_handle *h = p->owner->local;
+    struct zc_handle *h = zcache_owner_here(t->f, p->owner);
     size_t len = (size_t)p->len;
 
     if (t->a->dir == ZCACHE_WRITE) {
@@ -324,12 +325,27 @@ static bool look(struct transfer *t, struct part *p)
     return p->seen;
 }
 
+/* A small write to an owner of this host is left in memory that it looks into. */
+static bool leave(struct transfer *t, struct part *p)
+{
+    if (!p->client || !p->plain || t->a->dir != ZCACHE_WRITE || t->checked ||
+        p->len > ZC_POST_MAX || lay_out(t, p))
+        return false;
+    p->seen =
+        zc_client_post(p->client, p->owner->number, p->buf, (size_t)p->len, (uint64_t)p->file_off);
+    if (p->seen)
+        zcache_watch_look(t->f->measure);
+    else
+        free(p->packed);
+    return p->seen;
+}
+
 /* Bytes of the part that is under way now, or an error. */
 static int64_t start_part(struct transfer *t, struct part *p, int64_t view_off, int64_t left)
 {
     int rc = cut(t, p, view_off, left);
 
-    if (rc == 0 && look(t, p))
+    if (rc == 0 && (look(t, p) || leave(t, p)))
         return p->len;
     if (rc == 0 && p->client)
         do

@@ -118,8 +118,10 @@ static void write_apart(ADIO_File fd, struct zcache_group *mine)
     zc_warn("%s: processes of this job that could not know of each other have it open; what "
             "they write meanwhile, each sees after MPI_File_sync only",
             fd->filename);
-    if (agg)
-        zc_cache_flush_file(zcache_agg_cache(agg), mine->dev, mine->ino);
+    if (!agg)
+        return;
+    zcache_agg_settle(agg);
+    zc_cache_flush_file(zcache_agg_cache(agg), mine->dev, mine->ino);
 }
 
 /* The group that the lowest rank has, if any has one: on every rank the same, or NULL. */
@@ -345,9 +347,12 @@ int zcache_detach_flush(ADIO_File fd, enum zc_level level)
     int rank, rc = 0;
 
     MPI_Comm_rank(fd->comm, &rank);
-    for (uint32_t i = 0; i < f->nowners; i++)
-        if (f->owners[i].local)
-            zcache_outcome_set(&here, zc_cache_flush(f->owners[i].local, level));
+    for (uint32_t i = 0; i < f->nowners; i++) {
+        struct zc_handle *h = zcache_owner_here(f, &f->owners[i]);
+
+        if (h)
+            zcache_outcome_set(&here, zc_cache_flush(h, level));
+    }
     if (rank == 0) /* whatever has become of our own */
         rc = zcache_owners_flush_elsewhere(f, level);
     return here.rc ? zc_errorf(-here.rc, "%s", here.text) : rc;
@@ -357,9 +362,12 @@ void zcache_detach_doom(ADIO_File fd)
 {
     struct zcache_file *f = zcache_file_of(fd);
 
-    for (uint32_t i = 0; i < f->nowners; i++)
-        if (f->owners[i].local)
-            zc_cache_doom(f->owners[i].local);
+    for (uint32_t i = 0; i < f->nowners; i++) {
+        struct zc_handle *h = zcache_owner_here(f, &f->owners[i]);
+
+        if (h)
+            zc_cache_doom(h);
+    }
 }
 
 /* The first owner, if he is not among the ranks, does not learn that another one could not write:

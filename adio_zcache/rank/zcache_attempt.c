@@ -147,12 +147,12 @@ static int open_here(struct zcache_attempt *a)
     struct zc_attr attr = {.block_size = f->place.block_size, .stride = f->nowners};
     int rc = 0;
 
-    if (a->mine == 0) {
-        f->coord = zc_coord_create();
-        rc = f->coord ? 0 : zc_errorf(ENOMEM, "no memory to open a file");
-    }
-    if (rc == 0 && !f->agg)
+    if (!f->agg)
         rc = be_there(a);
+    if (rc == 0 && a->mine == 0)
+        rc = zcache_agg_coord(f->agg, &f->coord);
+    if (rc == 0)
+        zcache_agg_settle(f->agg);
     if (rc == 0)
         rc = zc_cache_open(zcache_agg_cache(f->agg), f->path, store_flags(a), a->o->mode,
                            &a->handle, &attr);

@@ -109,6 +109,7 @@ static void leave_all(void)
     struct zc_list over;
 
     while ((g = next_to_pay())) {
+        zcache_agg_settle(g->agg);
         zc_cache_drain(zcache_agg_cache(g->agg));
         zc_lock_get(&lock);
         g->users--;

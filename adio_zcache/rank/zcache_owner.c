@@ -10,6 +10,13 @@
 #include "zcache_owner.h"
 #include "zcache_peer.h"
 
+struct zc_handle *zcache_owner_here(struct zcache_file *f, const struct zcache_owner *o)
+{
+    if (o->local)
+        zcache_agg_settle(f->agg);
+    return o->local;
+}
+
 int zcache_owner_client(struct zcache_file *f, struct zcache_owner *o, struct zc_client **out)
 {
     struct zc_client *was = __atomic_load_n(&o->client, __ATOMIC_ACQUIRE);
@@ -150,12 +157,14 @@ static int ask_owners(struct zcache_file *f, struct request *q)
             q->start(clients[i], o->number, q->arg, &later[i]);
     }
     for (uint32_t i = q->from; i < f->nowners; i++) {
-        if (q->elsewhere || !f->owners[i].local)
+        struct zc_handle *h = q->elsewhere ? NULL : zcache_owner_here(f, &f->owners[i]);
+
+        if (!h)
             continue;
         if (q->count)
-            q->sum += q->count(f->owners[i].local);
+            q->sum += q->count(h);
         else
-            note(&e, q->local(f->owners[i].local, q->arg));
+            note(&e, q->local(h, q->arg));
     }
     for (uint32_t i = q->from; i < f->nowners; i++) {
         if (clients[i])
@@ -283,7 +292,7 @@ static int truncate_first(struct zcache_file *f, uint64_t size)
     int rc;
 
     if (o->local)
-        return zc_cache_truncate(o->local, size);
+        return zc_cache_truncate(zcache_owner_here(f, o), size);
     rc = zcache_owner_client(f, o, &c);
     if (rc == 0)
         do
@@ -333,7 +342,7 @@ static int backlog_below(struct zcache_file *f, uint64_t *bytes)
 
     for (uint32_t i = 0; i < f->nowners; i++)
         if (f->owners[i].local)
-            return zc_cache_backlog_below(f->owners[i].local, bytes);
+            return zc_cache_backlog_below(zcache_owner_here(f, &f->owners[i]), bytes);
     rc = zcache_owner_client(f, o, &c);
     if (rc)
         return rc;
@@ -366,7 +375,7 @@ int zcache_owners_allocate(struct zcache_file *f, uint64_t size)
     int rc;
 
     if (o->local)
-        return zc_cache_allocate(o->local, 0, size);
+        return zc_cache_allocate(zcache_owner_here(f, o), 0, size);
     rc = zcache_owner_client(f, o, &c);
     if (rc == 0)
         do
@@ -385,7 +394,7 @@ int zcache_owners_size(struct zcache_file *f, uint64_t *size)
         int rc = 0;
 
         if (o->local) {
-            attr.size = zc_cache_size(o->local);
+            attr.size = zc_cache_size(zcache_owner_here(f, o));
         } else {
             rc = zcache_owner_client(f, o, &c);
             if (rc == 0)

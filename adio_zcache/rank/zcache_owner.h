@@ -21,7 +21,7 @@ struct zcache_owner {
     uint64_t number;     /* of the open file there */
     uint32_t way_len;
     unsigned char way[ZCACHE_WAY];
-    struct zc_handle *local;  /* this rank's own cache, or NULL */
+    struct zc_handle *local;  /* this rank's own cache, or NULL: zcache_owner_here() */
     struct zc_client *client; /* else: the connection, once made; atomic */
 };
 
@@ -30,6 +30,10 @@ struct zcache_file;
 /* Connects to the owners in the background while the program goes on: loading libfabric alone
  * takes a third of a second.  A failure is met again by the first access.  One of f->jobs. */
 void zcache_owners_warm(struct zcache_file *f);
+
+/* This rank's own cache, if it is this rank, with all that others have left for it before; NULL: it
+ * is not. */
+struct zc_handle *zcache_owner_here(struct zcache_file *f, const struct zcache_owner *o);
 
 /* The connection to an owner that is not this rank; another one, where the one there was broke
  * because of another owner. */

@@ -343,6 +343,11 @@ int zc_cache_flush_file(struct zc_cache *c, uint64_t dev, uint64_t ino);
  * store writes of them that are under way, and asks the store for the size: blocks.  `len`
  * UINT64_MAX: whatever is owed of the file from `off` on. */
 void zc_cache_give_up(struct zc_handle *h, uint64_t off, uint64_t len);
+/* The writer of these bytes was told that they are here, and they are not: they are lost, and told
+ * of like all that is (zc_ledger.h).  `err`: a negative errno. */
+void zc_cache_lose(struct zc_handle *h, uint64_t off, uint64_t len, int err, const char *why);
+/* Whether there are bytes that the store has refused, and which are tried again. */
+bool zc_cache_refused(struct zc_cache *c);
 /* The same of `len` visible bytes of a view from `view_off` on. */
 void zc_cache_give_up_view(struct zc_handle *h, const struct zc_view *v, int64_t disp, size_t len,
                            int64_t view_off);

@@ -233,6 +233,7 @@ struct zc_cache {
     uint64_t nclaimed; /* pages with `claimed`, ... */
     uint64_t nstake;   /* pages that are claimed or retain bytes */
     uint64_t nbarred;  /* ... of files that have failed ones */
+    uint64_t nrefused; /* pages with `failed`; read without the lock */
     bool shrunk;       /* or a daemon died: all pages may be claimed until some are written back */
     struct zc_list losses; /* zc_ledger.c */
     unsigned nlosses;

@@ -173,6 +173,7 @@ static void full_scan(struct zc_cache *c)
     assert(s.used == c->nused && s.pinned == c->npinned && s.reading == c->nreading);
     assert(s.in_flush == c->nflushing);
     assert(s.claimed == c->nclaimed && s.barred == c->nbarred); /* 13 */
+    assert(s.refused == c->nrefused);
     assert(c->npages < 2 || c->nclaimed < c->npages || c->shrunk);
     assert(s.ahead == c->nahead && c->nahead <= c->extent / 4); /* 10 */
     assert(s.ranges == c->range_bytes);                         /* free pages hold none */

@@ -160,6 +160,27 @@ void zc_cache_give_up_view(struct zc_handle *h, const struct zc_view *v, int64_t
     given_up(c, f, forgotten);
 }
 
+/* ---- what never came ---- */
+
+void zc_cache_lose(struct zc_handle *h, uint64_t off, uint64_t len, int err, const char *text)
+{
+    struct zc_file *f = h->file;
+    struct zc_cache *c = f->cache;
+    struct zc_spans s = {0};
+    struct zc_why why = {0};
+
+    zc_why_set(&why, err, "%s", text);
+    zc_spans_add(&s, off, off + len, len);
+    zc_lock_get(&c->lock);
+    zc_ledger_lose(c, f, &s, &why);
+    zc_cache_unlock(c);
+}
+
+bool zc_cache_refused(struct zc_cache *c)
+{
+    return __atomic_load_n(&c->nrefused, __ATOMIC_RELAXED) > 0;
+}
+
 /* ---- the end ---- */
 
 static void abandon_file(struct zc_cache *c, struct zc_file *f)

@@ -366,6 +366,7 @@ void zc_ledger_page_failed(struct zc_cache *c, struct zc_page *p, bool failed)
     if (p->failed == failed)
         return;
     p->failed = failed;
+    __atomic_store_n(&c->nrefused, c->nrefused + (failed ? 1 : -1), __ATOMIC_RELAXED);
     if (failed && f->nfailed++ == 0) {
         c->nbarred += f->nclaimed;
     } else if (!failed && --f->nfailed == 0) {

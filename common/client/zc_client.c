@@ -204,6 +204,7 @@ static void client_free(struct zc_client *c)
     zc_forget(&c->shake, sizeof c->shake);
     zc_forget(&c->keys, sizeof c->keys);
     zc_client_views_free(c);
+    zc_client_posts_free(c);
     pthread_cond_destroy(&c->installed);
     zc_lock_destroy(&c->view_lock);
     free(c);
@@ -239,6 +240,7 @@ int zc_client_connect_again(struct zc_net *n, const void *addr, size_t len,
     zc_list_init(&c->calls);
     zc_list_init(&c->link);
     zc_lock_init(&c->view_lock, ZC_ORDER_TURN);
+    zc_client_posts_init(c);
     zc_list_init(&c->views);
     zc_cond_init(&c->installed);
     rc = zc_tp_peer_add(n->tp, addr, len, &c->peer);
@@ -442,12 +444,18 @@ int zc_client_pointer(struct zc_client *c, uint64_t handle, uint32_t what, uint6
 {
     struct zc_msg m = {
         .type = ZC_T_POINTER, .handle = handle, .what = what, .epoch = epoch, .off = value};
+    uint64_t *word = what == ZC_POINTER_ADD ? zc_client_pointer_at(c, handle) : NULL;
     struct zc_msg reply;
-    int rc = zc_call(c, &m, &reply);
+    int rc;
 
-    if (rc == 0)
-        *was = reply.count;
-    return rc;
+    if (word && zc_pointer_add(word, epoch, value, was))
+        return 0;
+    rc = zc_call(c, &m, &reply);
+    if (rc)
+        return rc;
+    *was = reply.count;
+    zc_client_pointer_is(c, handle, reply.board_at);
+    return 0;
 }
 
 int zc_client_lock(struct zc_client *c, uint64_t handle, bool exclusive, uint64_t off, uint64_t len,

@@ -163,6 +163,15 @@ void zc_client_saw(struct zc_client *c, uint64_t handle, uint64_t off, const str
 bool zc_client_peek(struct zc_client *c, uint64_t handle, void *buf, size_t len, uint64_t off);
 uint64_t zc_client_peeks(struct zc_client *c); /* how often it did */
 
+/* The server, a process of this host, shares memory with us to leave writes in.  An error, and
+ * nothing has changed but that its pages may not be looked at any more: there is none. */
+int zc_client_share(struct zc_client *c);
+/* Leaves a write there.  True: it is as if it had been made, before anything that comes after this
+ * call; one that fails is told of like what cannot be written back.  False: it is to be made. */
+bool zc_client_post(struct zc_client *c, uint64_t handle, const void *buf, size_t len,
+                    uint64_t off);
+uint64_t zc_client_posts(const struct zc_client *c); /* how often it did */
+
 /* Of an open file that this client writes to: what was taken with numbers up to `stored` is stored
  * (zc_progress).  Called by whoever drives progress, without locks; must not block, nor end the
  * client.  Set before a file is opened. */

@@ -97,7 +97,7 @@ bool zc_client_peek(struct zc_client *c, uint64_t handle, void *buf, size_t len,
     struct zc_seen *s, mine;
     bool good;
 
-    if (len == 0 || len > c->page_size - lo)
+    if (len == 0 || len > c->page_size - lo || !zc_client_sees_all(c))
         return false;
     zc_lock_get(&c->net->lock);
     s = slot_of(c, handle, no);

@@ -7,6 +7,7 @@
  * zc_client.c        requests, one function each
  * zc_client_io.c     transfers
  * zc_client_glance.c reads of pages that the server shows
+ * zc_client_post.c  writes that are left in memory of the server's
  * zc_client_meet.c   cards at files
  * zc_client_sums.c   checksums of transfers
  * zc_client_view.c   transfers through views, and which the server has
@@ -23,6 +24,7 @@
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_net.h"
+#include "zc_post.h"
 #include "zc_seal.h"
 #include "zc_shake.h"
 #include "zc_wire.h"
@@ -75,6 +77,14 @@ struct zc_seen {
 
 enum { ZC_SEEN = 64 }; /* pages of which that is remembered */
 
+/* Where the shared file pointer of an open file is. */
+struct zc_known_pointer {
+    uint64_t handle; /* 0: of none */
+    uint32_t at;     /* POINTER's board_at */
+};
+
+enum { ZC_KNOWN = 8 };
+
 struct zc_client {
     struct zc_net *net; /* fixed, as are label and peer */
     char label[300];
@@ -107,6 +117,14 @@ struct zc_client {
 
     struct zc_seen seen[ZC_SEEN]; /* zc_client_glance.c ... */
     uint64_t peeks;               /* ... and how often it was of use */
+
+    struct zc_board *board; /* zc_client_post.c: fixed when it is used, as are: */
+    struct zc_postbox *box; /* ... or NULL */
+    bool blind;             /* writes may be left there that cannot be seen here */
+    uint64_t posts;         /* atomic: writes that were left */
+    struct zc_known_pointer pointers[ZC_KNOWN]; /* of open files: shared file pointers there */
+    struct zc_lock box_lock;                    /* guards: */
+    uint64_t head;                              /* box->head, by ourselves */
 
     zc_client_stored_fn *stored; /* who wants to know, or NULL; and with what */
     void *stored_arg;
@@ -153,6 +171,15 @@ int zc_io_sums(struct zc_client *c, struct zc_io *io, struct zc_msg *m);
 /* It is over with `rc`: that, or -EAGAIN, the bytes came damaged and are to be moved again, or what
  * to report. */
 int zc_io_check(struct zc_client *c, struct zc_io *io, int rc, const struct zc_msg *reply);
+
+/* ---- zc_client_post.c ---- */
+void zc_client_posts_init(struct zc_client *c);
+void zc_client_posts_free(struct zc_client *c);
+/* The shared file pointer of an open file, if it is known where it lies; NULL: it is not. */
+uint64_t *zc_client_pointer_at(struct zc_client *c, uint64_t handle);
+void zc_client_pointer_is(struct zc_client *c, uint64_t handle, uint32_t at);
+/* Whether what the server shows is all that was written: nothing was left that it has not taken. */
+bool zc_client_sees_all(struct zc_client *c);
 
 /* ---- zc_client_view.c ---- */
 void zc_client_views_free(struct zc_client *c);

@@ -7,11 +7,18 @@
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_coord.h"
+#include "zc_post.h"
+#include "zc_posts.h"
 
 struct zc_coord {
     struct zc_lock lock;
-    uint64_t epoch;        /* the latest any rank has used */
-    uint64_t pointer[2];   /* of the epoch, and of the one before */
+    uint64_t epoch;  /* the latest any rank has used */
+    uint64_t *word;  /* its pointer, which clients may change without the lock, ... */
+    uint64_t wide;   /* ... or this is it, where that says so */
+    uint64_t before; /* of the epoch before */
+    uint64_t own;    /* what `word` is where nothing is shared; fixed, as are these: */
+    struct zc_posts *posts;
+    unsigned index;        /* of `word` there */
     uint64_t numbers;      /* of locks, given out */
     struct zc_list held;   /* struct zc_range_lock */
     struct zc_list queued; /* first come first */
@@ -26,48 +33,94 @@ struct zc_coord *zc_coord_create(void)
     zc_lock_init(&s->lock, ZC_ORDER_COORD);
     zc_list_init(&s->held);
     zc_list_init(&s->queued);
+    s->word = &s->own; /* epoch 0, at 0 */
     return s;
+}
+
+void zc_coord_share(struct zc_coord *s, struct zc_posts *p)
+{
+    uint64_t *word = p ? zc_posts_pointer(p, &s->index) : NULL;
+
+    if (!word)
+        return;
+    __atomic_store_n(word, zc_pointer_word(0, 0), __ATOMIC_SEQ_CST);
+    s->word = word;
+    s->posts = p;
+}
+
+uint32_t zc_coord_shared(const struct zc_coord *s)
+{
+    return s->posts ? s->index + 1 : 0;
 }
 
 void zc_coord_destroy(struct zc_coord *s)
 {
     if (!s)
         return;
+    if (s->posts)
+        zc_posts_pointer_free(s->posts, s->index);
     zc_lock_destroy(&s->lock);
     free(s);
 }
 
 /* ---- the pointer ---- */
 
-/* The pointer of an epoch, which may be the first anybody hears of it. */
-static uint64_t *pointer_of(struct zc_coord *s, uint64_t epoch)
+/* What a word of the epoch says. */
+static uint64_t value_of(const struct zc_coord *s, uint64_t word)
 {
-    zc_assert_held(&s->lock);
-    if (epoch > s->epoch) {
-        s->pointer[1] = epoch == s->epoch + 1 ? s->pointer[0] : 0;
-        s->pointer[0] = 0;
-        s->epoch = epoch;
-    }
-    if (epoch == s->epoch)
-        return &s->pointer[0];
-    return epoch + 1 == s->epoch ? &s->pointer[1] : NULL;
+    return zc_pointer_is_of(word, s->epoch) ? word & ZC_POINTER_MAX : s->wide;
+}
+
+/* The first that is heard of it. */
+static void begin_epoch(struct zc_coord *s, uint64_t epoch)
+{
+    uint64_t word = __atomic_exchange_n(s->word, zc_pointer_word(epoch, 0), __ATOMIC_SEQ_CST);
+
+    s->before = epoch == s->epoch + 1 ? value_of(s, word) : 0;
+    s->epoch = epoch;
+}
+
+static int moved(enum zc_pointer what, uint64_t was, uint64_t value, uint64_t *now)
+{
+    if (value > INT64_MAX || (what == ZC_POINTER_ADD && value > INT64_MAX - was))
+        return zc_errorf(EOVERFLOW, "the shared file pointer would lie beyond 2^63");
+    *now = what == ZC_POINTER_ADD ? was + value : value;
+    return 0;
+}
+
+/* Of the epoch, which clients change meanwhile. */
+static int move_latest(struct zc_coord *s, enum zc_pointer what, uint64_t value, uint64_t *was)
+{
+    uint64_t word = __atomic_load_n(s->word, __ATOMIC_SEQ_CST), next, now = 0;
+    int rc;
+
+    do {
+        *was = value_of(s, word);
+        rc = moved(what, *was, value, &now);
+        if (rc)
+            return rc;
+        next = now <= ZC_POINTER_MAX ? zc_pointer_word(s->epoch, now) : ZC_POINTER_ASK;
+    } while (!__atomic_compare_exchange_n(s->word, &word, next, false, __ATOMIC_SEQ_CST,
+                                          __ATOMIC_SEQ_CST));
+    s->wide = now;
+    return 0;
 }
 
 int zc_coord_pointer(struct zc_coord *s, enum zc_pointer what, uint64_t epoch, uint64_t value,
                      uint64_t *was)
 {
-    uint64_t *p;
-    int rc = 0;
+    int rc;
 
     zc_lock_get(&s->lock);
-    p = pointer_of(s, epoch);
-    if (!p)
+    if (epoch > s->epoch)
+        begin_epoch(s, epoch);
+    if (epoch == s->epoch) {
+        rc = move_latest(s, what, value, was);
+    } else if (epoch + 1 == s->epoch) {
+        *was = s->before;
+        rc = moved(what, *was, value, &s->before);
+    } else {
         rc = zc_errorf(ESTALE, "the view of the shared file pointer was set again");
-    else if (value > INT64_MAX || (what == ZC_POINTER_ADD && value > INT64_MAX - *p))
-        rc = zc_errorf(EOVERFLOW, "the shared file pointer would lie beyond 2^63");
-    if (rc == 0) {
-        *was = *p;
-        *p = what == ZC_POINTER_ADD ? *p + value : value;
     }
     zc_lock_put(&s->lock);
     return rc;

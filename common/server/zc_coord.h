@@ -16,13 +16,18 @@
 #include <stdint.h>
 
 #include "zc_list.h"
+#include "zc_wire.h"
 
 struct zc_coord;
+struct zc_posts;
 
-struct zc_coord *zc_coord_create(void);    /* NULL: no memory */
+struct zc_coord *zc_coord_create(void); /* NULL: no memory */
+/* The pointer comes to lie where clients of this host may add to it by themselves, if there is room
+ * (zc_post.h); before anybody uses it.  `p` outlives it; NULL: nothing happens. */
+void zc_coord_share(struct zc_coord *s, struct zc_posts *p);
+/* Where: 1 and its number there; 0: it does not. */
+uint32_t zc_coord_shared(const struct zc_coord *s);
 void zc_coord_destroy(struct zc_coord *s); /* nobody holds a lock or waits; NULL is fine */
-
-enum zc_pointer { ZC_POINTER_ADD, ZC_POINTER_SET };
 
 /* Adds to the pointer of an epoch, or sets it; *was is what it was before.  -EOVERFLOW: it
  * would lie beyond 2^63; -ESTALE: the epoch is long past.  Then nothing has changed. */

@@ -74,7 +74,7 @@ static uint64_t add(struct zc_server *s, struct zc_handle *h, struct zc_coord *c
         e->coord = coord;
         e->opener = opener;
         e->group = group;
-        e->leaving = e->orphan = e->closing = false;
+        e->leaving = e->orphan = e->closing = e->shut = false;
         e->generation++;
         number = number_of(e);
     }
@@ -148,10 +148,30 @@ static struct zc_coord *coord_of_orphan(struct zc_server *s, struct zc_export *e
 void zc_export_put(struct zc_server *s, struct zc_export *e)
 {
     struct zc_coord *coord = coord_of_orphan(s, e);
-    bool close;
 
     if (coord) /* whoever has one cannot give it back, and others wait */
         zc_request_forget_all_locks(coord);
+    zc_export_release(s, e);
+}
+
+struct zc_handle *zc_export_hold(struct zc_server *s, uint64_t number, struct zc_export **out)
+{
+    struct zc_handle *h = NULL;
+
+    zc_lock_get(&s->lock);
+    *out = find(s, number);
+    if (*out && !(*out)->shut) {
+        (*out)->busy++;
+        h = (*out)->handle;
+    }
+    zc_lock_put(&s->lock);
+    return h;
+}
+
+void zc_export_release(struct zc_server *s, struct zc_export *e)
+{
+    bool close;
+
     zc_lock_get(&s->lock);
     e->busy--;
     if (e->leaving)
@@ -167,7 +187,11 @@ void zc_export_put(struct zc_server *s, struct zc_export *e)
 uint64_t zc_export_open(struct zc_session *ss, struct zc_handle *h, uint64_t group)
 {
     struct zc_coord *coord = zc_coord_create();
-    uint64_t number = coord ? add(ss->server, h, coord, ss->id, group) : 0;
+    uint64_t number;
+
+    if (coord)
+        zc_coord_share(coord, ss->server->cfg.posts);
+    number = coord ? add(ss->server, h, coord, ss->id, group) : 0;
 
     if (!number)
         zc_coord_destroy(coord);
@@ -193,8 +217,9 @@ int zc_export_close(struct zc_export *e, unsigned mine)
     zc_lock_get(&e->server->lock);
     coord = e->coord;
     e->coord = NULL;
-    while (e->busy > mine) /* somebody looks for locks of a client that is gone: moments */
+    while (e->busy > mine) /* for locks of a client that is gone, or with a write of another's */
         zc_cond_wait(&e->server->export_idle, &e->server->lock);
+    e->shut = true;
     zc_lock_put(&e->server->lock);
     rc = zc_cache_close(e->handle);
     if (e->server->cfg.detach)
@@ -208,11 +233,15 @@ int zc_export_close(struct zc_export *e, unsigned mine)
     return rc;
 }
 
-/* What its opener wrote stays dirty and is written back: errors are the next flush's to tell. */
+/* What its opener wrote stays dirty and is written back: errors are the next flush's to tell.  What
+ * others have left for it is made before. */
 static void close_orphan(struct zc_work *w)
 {
-    int rc = zc_export_close(zc_list_entry(w, struct zc_export, close_work), 0);
+    struct zc_export *e = zc_list_entry(w, struct zc_export, close_work);
+    int rc;
 
+    zc_posts_settle(e->server->cfg.posts);
+    rc = zc_export_close(e, 0);
     if (rc)
         zc_warn("closing what a process that is gone had opened: %s", zc_error_text(rc));
 }

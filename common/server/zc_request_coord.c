@@ -45,6 +45,8 @@ void zc_request_pointer(struct zc_request *r)
     else
         zc_request_check(r, zc_coord_pointer(coord, (enum zc_pointer)r->msg.what, r->msg.epoch,
                                              r->msg.off, &r->reply.count));
+    if (r->session->box)
+        r->reply.board_at = zc_coord_shared(coord);
     zc_request_finish(r);
 }
 

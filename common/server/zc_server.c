@@ -121,7 +121,7 @@ static void on_message(void *arg, const void *buf, size_t len)
         return;
     ss->last_heard = ss->heard = zc_now();
     if (rc == 0 && !(m.type & ZC_REPLY)) {
-        if (!zc_unread_keep(ss, &m, buf, len))
+        if (!zc_unread_keep(ss, &m, buf, len) && !zc_behind_keep(ss, &m, buf, len))
             zc_request_arrived(s, ss, &m);
         return;
     }
@@ -235,6 +235,7 @@ static void tick(struct zc_server *s)
     }
     look_at_shaking(s, now);
     zc_conflicts_look(s);
+    zc_behind_tick(s, now);
     zc_dropped_tick(s, now);
     zc_audit_tick(&s->audit, now);
     serve_waiting(s); /* clients that are gone have left something */
@@ -433,6 +434,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
     zc_list_init(&s->dropped);
     zc_list_init(&s->notices);
     zc_list_init(&s->unread);
+    zc_behind_init(s);
     s->account.limit = cfg->budget;
     zc_server_views_init(s);
     zc_list_init(&s->lists_waiting);
@@ -496,6 +498,7 @@ void zc_server_destroy(struct zc_server *s)
 {
     if (s->tp) {
         end_sessions(s);
+        zc_behind_end(s);
         zc_dropped_forget(s);
         zc_bounce_deregister(s);
         uncover(s);

@@ -20,6 +20,7 @@
 #include "zc_user.h"
 
 struct zc_server;
+struct zc_posts;
 
 /* What a server counts, besides its cache: X(name, help). */
 #define ZC_SERVER_STATS(X)                                                                         \
@@ -87,6 +88,8 @@ struct zc_server_config {
     bool for_all;                 /* a client may open files for all: see ZC_OPEN_FOR_ALL */
     bool shows;                   /* processes of this host may read the cache's pages by
                                      themselves (zc_cache_config.shown) */
+    struct zc_posts *posts;       /* of its cache: clients of this host leave writes in memory;
+                                     borrowed.  NULL: they do not */
     bool terse;                   /* clients name file and bytes: they get the cause alone */
     unsigned prefetch;            /* pages read ahead of these */
     /* Whether this process is of the group that the client names; then it stays that until

@@ -17,6 +17,8 @@
  * zc_transfer_begin.c  what it needs first: a view, a list
  * zc_transfer_journal.c  what is in the journal before it is answered
  * zc_taken.c         what of their writes is stored: numbers, and who is told
+ * zc_posts.c         writes that clients leave in memory
+ * zc_behind.c        which clients do, and messages that wait for them
  * zc_bounce.c        buffers for those that go through a view
  * zc_request_coord.c POINTER, LOCK, UNLOCK: what ranks share of a file
  * zc_request_meet.c  MEET: the cards that clients leave at files
@@ -54,6 +56,8 @@
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_pool.h"
+#include "zc_post.h"
+#include "zc_posts.h"
 #include "zc_seal.h"
 #include "zc_server.h"
 #include "zc_shake.h"
@@ -166,8 +170,12 @@ struct zc_server {
     struct zc_server_stats stats;
     struct zc_account account;
     struct zc_audit audit;
-    unsigned vouches;      /* that munge is asked about, or will be */
-    struct zc_list unread; /* struct zc_session: a message of theirs waits */
+    unsigned vouches;                 /* that munge is asked about, or will be */
+    struct zc_list unread;            /* struct zc_session: a message of theirs waits */
+    struct zc_list behind;            /* struct behind: a message that waits for writes ... */
+    struct zc_posts_wait behind_wait; /* ... which tells of it ... */
+    bool behind_told;                 /* ... or is going to */
+    struct zc_notice behind_over;
     uint64_t next_tick, last_look;
     uint64_t last_complaint; /* about malformed messages */
 
@@ -211,6 +219,7 @@ struct zc_export {
     uint64_t group;            /* that it is of, then */
     bool orphan;               /* the opener is gone: closed when nobody is busy with it, ... */
     bool closing;              /* ... which it is now: once */
+    bool shut;                 /* the handle is being closed: nothing is written any more */
     struct zc_work close_work; /* then */
 };
 
@@ -294,6 +303,8 @@ struct zc_session {
     char name[ZC_MAX_NAME + 1];
     struct zc_purse purse;
     struct zc_unread *unread; /* a message that waits, or NULL */
+    struct zc_posts_box *box; /* where it leaves writes, or NULL */
+    unsigned behind;          /* messages of it that wait for such */
     struct zc_list requests;  /* struct zc_request */
     unsigned nrequests;
     struct zc_slot *slots;
@@ -321,6 +332,7 @@ enum {
     ZC_KIND_ALWAYS = 16, /* taken while stopping, too */
     ZC_KIND_BLOCKS = 32, /* blocks in the store: run on the pool, and finished when it returns */
     ZC_KIND_LIFE = 64,   /* a sign of life, or of its end: waits for nothing, and is always taken */
+    ZC_KIND_BYTES = 256, /* sees or changes a file: after what was left before (zc_posts.h) */
     ZC_KIND_TELLS = 128, /* says something of all files: gets stuck on no more than its like */
 };
 
@@ -490,6 +502,18 @@ void zc_transfer_free(struct zc_session *ss, struct zc_transfer *t);
 /* The client is gone: nobody waits for what its requests have of what there are few. */
 void zc_transfer_write_off(struct zc_session *ss);
 
+/* zc_behind.c */
+void zc_behind_init(struct zc_server *s);
+void zc_request_postbox(struct zc_request *r); /* POSTBOX */
+/* A message of a session, checked: true: it comes after writes that are not made yet, and waits
+ * until they are.  `m` is in `buf`. */
+bool zc_behind_keep(struct zc_session *ss, const struct zc_msg *m, const void *buf, size_t len);
+void zc_behind_tick(struct zc_server *s, uint64_t now);
+/* The client is gone: what it has left is taken out. */
+void zc_behind_leave(struct zc_session *ss);
+/* The server is at its end. */
+void zc_behind_end(struct zc_server *s);
+
 /* zc_bounce.c */
 int zc_bounce_make(struct zc_server *s); /* if there are none yet */
 /* NULL: w->got() will be called. */
@@ -525,6 +549,10 @@ bool zc_export_number(uint64_t handle);
 /* The export of that number, in use until put; NULL: none. */
 struct zc_export *zc_export_get(struct zc_server *s, uint64_t number);
 void zc_export_put(struct zc_server *s, struct zc_export *e);
+/* The same for a write that was made before whatever ends it: also of one that no request may use
+ * any more.  Any thread, as only these two are. */
+struct zc_handle *zc_export_hold(struct zc_server *s, uint64_t number, struct zc_export **out);
+void zc_export_release(struct zc_server *s, struct zc_export *e);
 /* Whether there is one of that number. */
 bool zc_export_there(struct zc_server *s, uint64_t number);
 /* The session's record of an export it uses; NULL: no memory. */

@@ -257,6 +257,7 @@ void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why
     zc_tp_peer_remove(s->tp, ss->peer);
     if (why)
         zc_dropped_add(s, ss, why);
+    zc_behind_leave(ss);
     zc_exports_forget(s, ss->id);
     zc_session_leave_meeting(ss);
     zc_transfer_write_off(ss);

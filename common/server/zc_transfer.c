@@ -241,7 +241,9 @@ static void show(struct piece *p)
     struct zc_request *r = p->request;
     struct zc_server *s = zc_server_of(r);
 
-    if (s->cfg.shows && zc_tp_is_local(s->tp, r->session->peer))
+    /* Who cannot see whether writes were left before could read what is older. */
+    if (s->cfg.shows && (!s->cfg.posts || r->session->box) &&
+        zc_tp_is_local(s->tp, r->session->peer))
         zc_cache_shown(&p->access, &r->reply.glance, &r->reply.file);
 }
 

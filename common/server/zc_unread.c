@@ -87,7 +87,7 @@ void zc_unread_serve(struct zc_server *s)
             continue;
         zc_list_del(&u->link);
         ss->unread = NULL;
-        if (zc_msg_decode(&m, u->bytes, u->len) == 0)
+        if (zc_msg_decode(&m, u->bytes, u->len) == 0 && !zc_behind_keep(ss, &m, u->bytes, u->len))
             zc_request_arrived(s, ss, &m);
         free(u);
     }

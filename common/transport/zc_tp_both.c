@@ -178,6 +178,13 @@ static int peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigne
     return zc_tp_peek(s, peer, v, n);
 }
 
+static int map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, void **out)
+{
+    struct zc_tp *s = side(tp, &peer);
+
+    return zc_tp_map(s, peer, fd, len, out);
+}
+
 static int progress(struct zc_tp *tp, int timeout_ms)
 {
     struct both *b = both_of(tp);
@@ -221,6 +228,7 @@ static const struct zc_tp_ops both_ops = {
     .dereg = dereg,
     .rma = rma,
     .peek = peek,
+    .map = map,
     .progress = progress,
     .wake = wake,
 };

@@ -134,6 +134,11 @@ static bool fault_is_local(struct zc_tp *tp, zc_peer peer)
     return zc_tp_is_local(fault_of(tp)->below, peer);
 }
 
+static int fault_map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, void **out)
+{
+    return zc_tp_map(fault_of(tp)->below, peer, fd, len, out);
+}
+
 static int fault_peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigned n)
 {
     return zc_tp_peek(fault_of(tp)->below, peer, v, n);
@@ -420,6 +425,7 @@ static const struct zc_tp_ops fault_ops = {
     .dereg = fault_dereg,
     .rma = fault_rma,
     .peek = fault_peek,
+    .map = fault_map,
     .progress = fault_progress,
     .wake = fault_wake,
 };

@@ -334,6 +334,7 @@ static const struct zc_tp_ops local_ops = {
     .dereg = dereg,
     .rma = zc_tp_local_rma,
     .peek = zc_tp_local_peek,
+    .map = zc_tp_local_map,
     .progress = zc_tp_local_progress,
     .wake = zc_tp_local_wake,
 };

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "zc_lock.h"
+#include "zc_log.h"
 #include "zc_transport.h"
 
 void zc_tp_close(struct zc_tp *tp)
@@ -89,6 +90,14 @@ int zc_tp_peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigned
 {
     zc_assert_none_held();
     return tp->ops->peek ? tp->ops->peek(tp, peer, v, n) : -EOPNOTSUPP;
+}
+
+int zc_tp_map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, void **out)
+{
+    zc_assert_none_held();
+    if (!tp->ops->map)
+        return zc_errorf(EOPNOTSUPP, "memory of other hosts cannot be shared");
+    return tp->ops->map(tp, peer, fd, len, out);
 }
 
 int zc_tp_progress(struct zc_tp *tp, int timeout_ms)

@@ -30,10 +30,12 @@ enum zc_lock_order {
     ZC_ORDER_JOBS,      /* the threads that make them */
     ZC_ORDER_HANDLES,   /* file handles of MPI: error handlers, Fortran numbers, what they keep */
     ZC_ORDER_MPI_TURN,  /* whose turn it is to ask MPI (zcache_turn.h) */
+    ZC_ORDER_POSTS,     /* zc_posts: writes that others have left in memory */
     ZC_ORDER_SERVER,    /* zc_server: notices, exported files */
     ZC_ORDER_COORD,     /* zc_coord: shared file pointers, range locks */
     ZC_ORDER_CACHE,     /* zc_cache: pages, files, handles */
     ZC_ORDER_TURN,      /* zc_client: views at a server */
+    ZC_ORDER_BOX,       /* zc_client: what it leaves in memory of a server's */
     ZC_ORDER_NET,       /* zc_net: clients and their calls */
     ZC_ORDER_POOL,      /* zc_pool: work that waits for a thread */
     ZC_ORDER_WAITER,    /* one thread that waits for an answer */

@@ -13,7 +13,7 @@
  * never used again (26 was a view, in pieces).  A change of a row raises ZC_PROTOCOL;
  * doc/PROTOCOL.md is compared with the table by a test.
  */
-#define ZC_PROTOCOL 7
+#define ZC_PROTOCOL 8
 /* clang-format off */
 /* begins a session; fields up to name, and up to page_size, stay for ever; the proof is last */
 ZC_MESSAGE(HELLO, 1,
@@ -88,7 +88,7 @@ ZC_MESSAGE(CONTROL, 33,
 /* the shared file pointer of an exported file: add, or set */
 ZC_MESSAGE(POINTER, 34,
     .request = {F(U64, handle), F(U32, what), F(U64, epoch), F(U64, off)},
-    .reply = {F(U64, count)})
+    .reply = {F(U64, count), F(U32, board_at)})
 /* a range of it; answered when granted */
 ZC_MESSAGE(LOCK, 35,
     .request = {F(U64, handle), F(U32, what), F(U64, off), F(U64, len)},
@@ -119,5 +119,7 @@ ZC_MESSAGE(LIST_WRITE, 41,
 /* server to client, no reply: what was taken of an open file up to this number is stored */
 ZC_MESSAGE(STORED, 42,
     .request = {F(U64, count), F(U64, handle), F(U64, stored)}, .no_reply = true)
+/* to an owner of this host: memory to leave writes in, as descriptors of its process */
+ZC_MESSAGE(POSTBOX, 43, .request = {{0}}, .reply = {F(U32, board_fd), F(U32, box_fd)})
 /* clang-format on */
 #undef ZC_MESSAGE

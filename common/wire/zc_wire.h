@@ -82,7 +82,10 @@ enum zc_meet {
     ZC_MEET_PART = 3,  /* take it back */
 };
 
-/* What LOCK is to do: enum zc_pointer is POINTER's. */
+/* What POINTER is to do. */
+enum zc_pointer { ZC_POINTER_ADD, ZC_POINTER_SET };
+
+/* What LOCK is to do. */
 enum zc_lock_kind { ZC_LOCK_SHARED, ZC_LOCK_EXCLUSIVE };
 
 enum zc_info {
@@ -150,9 +153,11 @@ struct zc_msg {
     uint64_t taken, stored; /* what is written: its number, and up to which it is in the store */
     uint64_t glance, file;  /* READ, VREAD replies: where the last page may be looked at without
                                asking (zc_glance.h), and its file's number there; 0: nowhere */
-    struct zc_bytes list;   /* pieces of a file, as the encoding of a view */
-    struct zc_bytes sums;   /* checksums of the payload */
-    struct zc_bytes data;   /* inline payload */
+    uint32_t board_at; /* POINTER reply: 1 and the pointer's number on the board; 0: not there */
+    uint32_t board_fd, box_fd; /* POSTBOX reply: of the server's process (zc_post.h) */
+    struct zc_bytes list;      /* pieces of a file, as the encoding of a view */
+    struct zc_bytes sums;      /* checksums of the payload */
+    struct zc_bytes data;      /* inline payload */
 };
 
 /* Whether messages of this type end with a seal. */

@@ -11,6 +11,7 @@
 #include "zc_client.h"
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zc_posts.h"
 #include "zc_server.h"
 #include "zc_store_fault.h"
 #include "zc_store_mem.h"
@@ -44,6 +45,7 @@ static bool rig_audit;
 struct rig {
     struct zc_store *store; /* the faulty one, over memory */
     struct zc_cache *cache;
+    struct zc_posts *posts; /* or NULL */
     struct zc_server *server;
     struct zc_view_budget views;
     pthread_t thread;
@@ -114,6 +116,8 @@ static inline void *rig_main(void *arg)
 static bool rig_for_all;
 /* Processes of this host may read its pages by themselves. */
 static bool rig_shows;
+/* They leave writes in its memory. */
+static bool rig_posts;
 /* zc_server_config.budget; set before rig_up(). */
 static size_t rig_budget;
 
@@ -146,6 +150,9 @@ static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *c
     ck_assert_int_eq(zc_store_fault_create(mem, &r->store), 0);
     ck_assert_int_eq(zc_cache_create(cfg ? cfg : &small, r->store, &r->cache), 0);
     s.cache = r->cache;
+    if (rig_posts)
+        ck_assert_int_eq(zc_posts_create(r->cache, &r->posts), 0);
+    s.posts = r->posts;
     r->views.limit = rig_views;
     s.views = &r->views;
     ck_assert_int_eq(zc_server_create(&s, &r->server), 0);
@@ -171,6 +178,7 @@ static inline int rig_stop(struct rig *r)
 static inline void rig_free(struct rig *r)
 {
     zc_server_destroy(r->server);
+    zc_posts_destroy(r->posts);
     zc_cache_destroy(r->cache);
     zc_store_destroy(r->store);
 }

@@ -112,7 +112,7 @@ START_TEST(golden_bytes)
     /* A WRITE of three bytes, written down by hand from doc/PROTOCOL.md. */
     static const unsigned char golden[] =
         {
-            83, 0, 0, 0, 19, 7, 0, 0, 7, 0,   0,   0,   0, 0, 0, 0, 9, 0, 0, 0, 0,
+            83, 0, 0, 0, 19, 8, 0, 0, 7, 0,   0,   0,   0, 0, 0, 0, 9, 0, 0, 0, 0,
             0,  0, 0, 1, 0,  0, 0, 0, 0, 0,   0,   0,   1, 0, 0, 0, 0, 0, 0, 3, 0,
             0,  0, 0, 0, 0,  0, 0, 0, 0, 0,   0,   0,   0, 0, 0, 0, 0, 0, 0, 0, 0,
             0,  0, 0, 0, 0,  3, 0, 0, 0, 'a', 'b', 'c', 0, 0, 0, 0, 0, 0, 0, 0 /* the seal */};

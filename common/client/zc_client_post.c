@@ -1,0 +1,163 @@
+/* zc_client_post.c - small writes that are left in memory of a server of this host (zc_post.h).
+ *
+ * What cannot be left is false: the caller asks by message.  That is how a full ring is waited for,
+ * for the server takes everything out that was left before it looks at a message.
+ *
+ * A server that ends our session says so in the box, and takes out what it finds after that.  A
+ * write whose writer sees that afterwards may have been missed; it is made by message, if that goes
+ * through, and else it fails: at worst its bytes are there twice.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "zc_log.h"
+#include "zc_net_internal.h"
+#include "zc_post.h"
+
+void zc_client_posts_init(struct zc_client *c)
+{
+    zc_lock_init(&c->box_lock, ZC_ORDER_BOX);
+}
+
+void zc_client_posts_free(struct zc_client *c)
+{
+    if (c->board)
+        munmap(c->board, ZC_BOARD);
+    if (c->box)
+        munmap(c->box, ZC_POSTBOX_HEAD + ZC_POSTBOX);
+    zc_lock_destroy(&c->box_lock);
+}
+
+/* What shows of pages is of use only to who sees the board. */
+static void use(struct zc_client *c, void *board, void *box)
+{
+    zc_lock_get(&c->net->lock);
+    c->board = board;
+    c->box = box;
+    c->blind = !board;
+    zc_lock_put(&c->net->lock);
+}
+
+int zc_client_share(struct zc_client *c)
+{
+    struct zc_msg m = {.type = ZC_T_POSTBOX}, reply;
+    struct zc_tp *tp = c->net->tp;
+    void *board = NULL, *box = NULL;
+    int rc = zc_tp_is_local(tp, c->peer) ? zc_call(c, &m, &reply)
+                                         : zc_errorf(EOPNOTSUPP, "it is not of this host");
+
+    if (rc)
+        return rc;
+    rc = zc_tp_map(tp, c->peer, (int)reply.board_fd, ZC_BOARD, &board);
+    if (rc == 0)
+        rc = zc_tp_map(tp, c->peer, (int)reply.box_fd, ZC_POSTBOX_HEAD + ZC_POSTBOX, &box);
+    if (rc && board)
+        munmap(board, ZC_BOARD);
+    if (rc)
+        use(c, NULL, NULL);
+    else
+        use(c, board, box);
+    return rc;
+}
+
+/* Whether a write of `need` bytes of the ring, at *at of it, has room; *skip bytes before that are
+ * left out. */
+static bool has_room(const struct zc_client *c, uint32_t need, uint32_t *skip)
+{
+    uint64_t tail = __atomic_load_n(&c->box->tail, __ATOMIC_ACQUIRE), used = c->head - tail;
+    uint32_t to_end = (uint32_t)(ZC_POSTBOX - c->head % ZC_POSTBOX);
+
+    *skip = to_end < need ? to_end : 0;
+    return used <= ZC_POSTBOX && ZC_POSTBOX - used >= (uint64_t)need + *skip;
+}
+
+/* The write is there when its server sees the new head. */
+static void put(struct zc_client *c, struct zc_letter *post, const void *buf, uint32_t skip)
+{
+    unsigned char *ring = zc_postbox_ring(c->box), *at = ring + c->head % ZC_POSTBOX;
+    const struct zc_letter gap = {.skip = 1};
+
+    if (skip) {
+        memcpy(at, &gap, sizeof gap);
+        at = ring;
+    }
+    memcpy(at + sizeof *post, buf, post->len);
+    post->stamp = __atomic_fetch_add(&c->board->stamps, 1, __ATOMIC_SEQ_CST);
+    memcpy(at, post, sizeof *post);
+    c->head += skip + zc_post_room(post->len);
+    __atomic_store_n(&c->box->head, c->head, __ATOMIC_SEQ_CST);
+}
+
+static void wake(struct zc_board *b)
+{
+    if (__atomic_load_n(&b->asleep, __ATOMIC_SEQ_CST) &&
+        __atomic_exchange_n(&b->asleep, 0, __ATOMIC_SEQ_CST))
+        sem_post(&b->bell);
+}
+
+/* Whether the session goes on, and there is memory to leave things in. */
+static bool may_leave(struct zc_client *c)
+{
+    bool yes;
+
+    zc_lock_get(&c->net->lock);
+    yes = c->box && !c->broken && !c->failed && !c->bye;
+    zc_lock_put(&c->net->lock);
+    return yes && !__atomic_load_n(&c->board->refuses, __ATOMIC_RELAXED) &&
+           !__atomic_load_n(&c->box->closed, __ATOMIC_RELAXED);
+}
+
+bool zc_client_post(struct zc_client *c, uint64_t handle, const void *buf, size_t len, uint64_t off)
+{
+    struct zc_letter post = {.handle = handle, .off = off, .len = (uint32_t)len};
+    uint32_t skip;
+    bool left;
+
+    if (len == 0 || len > ZC_POST_MAX || off > (uint64_t)INT64_MAX - len || !may_leave(c))
+        return false;
+    zc_lock_get(&c->box_lock);
+    left = has_room(c, zc_post_room(post.len), &skip);
+    if (left)
+        put(c, &post, buf, skip);
+    zc_lock_put(&c->box_lock);
+    if (!left || __atomic_load_n(&c->box->closed, __ATOMIC_SEQ_CST))
+        return false;
+    wake(c->board);
+    __atomic_add_fetch(&c->posts, 1, __ATOMIC_RELAXED);
+    zc_trace("- handle %llu off %llu len %zu: left in memory of %s", (unsigned long long)handle,
+             (unsigned long long)off, len, c->label);
+    return true;
+}
+
+uint64_t zc_client_posts(const struct zc_client *c)
+{
+    return __atomic_load_n(&c->posts, __ATOMIC_RELAXED);
+}
+
+uint64_t *zc_client_pointer_at(struct zc_client *c, uint64_t handle)
+{
+    struct zc_known_pointer *k = &c->pointers[handle % ZC_KNOWN];
+    uint64_t *word = NULL;
+
+    zc_lock_get(&c->net->lock);
+    if (c->board && !c->broken && !c->failed && k->handle == handle && k->at)
+        word = &c->board->pointers[k->at - 1];
+    zc_lock_put(&c->net->lock);
+    return word;
+}
+
+void zc_client_pointer_is(struct zc_client *c, uint64_t handle, uint32_t at)
+{
+    zc_lock_get(&c->net->lock);
+    if (at <= ZC_POINTERS)
+        c->pointers[handle % ZC_KNOWN] = (struct zc_known_pointer){handle, at};
+    zc_lock_put(&c->net->lock);
+}
+
+bool zc_client_sees_all(struct zc_client *c)
+{
+    return !c->blind && (!c->board || zc_board_clear(c->board));
+}

@@ -1,0 +1,777 @@
+/* test_posts.c - small writes that are left in a server's memory: whoever comes after them sees
+ * them, in order, whatever way he asks; and what becomes of them when the cache has no room, the
+ * store fails, a writer goes or leaves nonsense.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "rig.h"
+#include "splitmix.h"
+#include "zc_net_internal.h"
+#include "zc_post.h"
+#include "zc_posts.h"
+#include "zc_tp_local.h"
+
+enum { PAGE = 4096, PAGES = 48, SIZE = PAGES * PAGE, CLIENTS = 4 };
+
+static struct rig rig;
+static struct zc_net *net[CLIENTS];
+static struct zc_client *client[CLIENTS];
+static uint64_t handle; /* of all */
+static unsigned char image[SIZE], got[SIZE];
+static uint64_t size; /* of the file */
+
+static void connect_one(int i)
+{
+    net[i] = rig_net(30000);
+    client[i] = rig_connect(&rig, net[i]);
+    ck_assert_int_eq(zc_client_share(client[i]), 0);
+}
+
+static void disconnect_one(int i)
+{
+    zc_client_disconnect(client[i]);
+    zc_net_destroy(net[i]);
+    client[i] = NULL;
+}
+
+/* The first one opens the file for all. */
+static void up(unsigned pages)
+{
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_attr attr = {.block_size = PAGE};
+
+    rig_transport = zc_tp_local_open;
+    rig_shows = rig_posts = rig_for_all = true;
+    cfg.capacity = (size_t)pages * PAGE;
+    cfg.page_size = PAGE;
+    cfg.idle_ms = 1;
+    cfg.retry_ms = 1;
+    cfg.shown = true;
+    rig_up(&rig, &cfg, NULL);
+    for (int i = 0; i < CLIENTS; i++)
+        connect_one(i);
+    ck_assert_int_eq(zc_client_open_for_all(client[0], "/f",
+                                            ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0644, 0,
+                                            &handle, &attr),
+                     0);
+    memset(image, 0, sizeof image);
+    size = 0;
+}
+
+static void down(void)
+{
+    ck_assert_int_eq(zc_client_close(client[0], handle, ZC_LEVEL_STORED), 0);
+    for (int i = CLIENTS - 1; i >= 0; i--)
+        if (client[i])
+            disconnect_one(i);
+    rig_down(&rig);
+}
+
+static void wrote(unsigned gen, size_t len, uint64_t off)
+{
+    fill(image + off, len, off, gen);
+    if (off + len > size)
+        size = off + len;
+}
+
+/* True: it was left. */
+static bool leave(int who, unsigned gen, size_t len, uint64_t off)
+{
+    wrote(gen, len, off);
+    return zc_client_post(client[who], handle, image + off, len, off);
+}
+
+static void tell(int who, size_t len, uint64_t off)
+{
+    ck_assert_int_eq(zc_client_write(client[who], handle, image + off, len, off), len);
+}
+
+/* As a rank writes. */
+static void put(int who, unsigned gen, size_t len, uint64_t off)
+{
+    if (!leave(who, gen, len, off))
+        tell(who, len, off);
+}
+
+static size_t there(size_t len, uint64_t off)
+{
+    return off >= size ? 0 : len < size - off ? len : size - off;
+}
+
+static void ask(int who, size_t len, uint64_t off)
+{
+    struct zc_io io = {.handle = handle, .buf = got, .len = len, .off = off};
+    size_t n = there(len, off);
+
+    zc_io_start(client[who], &io);
+    ck_assert_int_eq(zc_io_wait(client[who], &io), n);
+    if (n)
+        zc_client_saw(client[who], handle, off + n - 1, &io);
+    ck_assert_msg(!memcmp(got, image + off, n), "%zu bytes at %llu", n, (unsigned long long)off);
+}
+
+/* As a rank reads. */
+static void check(int who, size_t len, uint64_t off)
+{
+    if (zc_client_peek(client[who], handle, got, len, off))
+        ck_assert_msg(!memcmp(got, image + off, len), "%zu bytes at %llu, seen", len,
+                      (unsigned long long)off);
+    else
+        ask(who, len, off);
+}
+
+START_TEST(what_is_left_is_read)
+{
+    up(64);
+    for (unsigned i = 1; i <= 200; i++) {
+        ck_assert(leave(i % CLIENTS, i, 100, i * 37));
+        check((i + 1) % CLIENTS, 100, i * 37);
+        check((i + 2) % CLIENTS, 200, i * 30);
+    }
+    ck_assert_uint_eq(zc_client_posts(client[1]), 50);
+    down();
+}
+END_TEST
+
+/* Nobody asks: it comes into the file all the same. */
+START_TEST(what_is_left_is_written_back)
+{
+    uint64_t writes, bytes;
+
+    up(64);
+    ck_assert(leave(0, 1, 100, 0));
+    WAIT_FOR((zc_posts_counts(rig.posts, &writes, &bytes), writes) == 1);
+    ck_assert_uint_eq(bytes, 100);
+    WAIT_FOR(rig_stat(client[0], "dirty_bytes") + rig_stat(client[0], "flushing_bytes") == 0);
+    ck_assert(leave(1, 2, 200, 50)); /* the thread sleeps by now, or not */
+    WAIT_FOR((zc_posts_counts(rig.posts, &writes, &bytes), writes) == 2);
+    down();
+}
+END_TEST
+
+/* Everything that a program may do, one thing after the other, by any of them. */
+START_TEST(a_model)
+{
+    uint64_t r = (uint64_t)_i + 1;
+    unsigned left = 0;
+
+    up(_i % 2 ? 16 : 64);
+    for (unsigned i = 1; i <= 4000; i++) {
+        int who = (int)(splitmix(&r) % CLIENTS);
+        uint64_t off = splitmix(&r) % (SIZE - 1);
+        size_t len = 1 + splitmix(&r) % (splitmix(&r) % 4 ? 300 : 3 * PAGE);
+        struct zc_attr attr;
+
+        if (len > SIZE - off)
+            len = SIZE - off;
+        switch (splitmix(&r) % 16) {
+        case 0:
+            wrote(i, len, off);
+            tell(who, len, off);
+            break;
+        case 1:
+            ck_assert_int_eq(zc_client_getattr(client[who], handle, &attr), 0);
+            ck_assert_uint_eq(attr.size, size);
+            break;
+        case 2:
+            if (splitmix(&r) % 8)
+                break;
+            ck_assert_int_eq(zc_client_truncate(client[who], handle, off), 0);
+            if (off < size)
+                memset(image + off, 0, size - off);
+            size = off;
+            break;
+        case 3:
+            if (splitmix(&r) % 8 == 0)
+                ck_assert_int_eq(zc_client_flush(client[who], handle, ZC_LEVEL_STORED), 0);
+            break;
+        case 4:
+        case 5:
+        case 6:
+            check(who, len, off);
+            break;
+        case 7: /* as the owner itself does */
+            zc_posts_settle(rig.posts);
+            check(who, len, off);
+            break;
+        case 8: /* somebody new */
+            if (who == 0 || splitmix(&r) % 16)
+                break;
+            disconnect_one(who);
+            connect_one(who);
+            break;
+        default:
+            left += leave(who, i, len, off);
+            if (i && zc_client_posts(client[who]) == 0)
+                tell(who, len, off);
+            tell(who, len, off); /* the same bytes: also where it was not left */
+            if (splitmix(&r) % 2)
+                left += leave(who, i + 5000, len, off);
+            tell(who, len, off);
+            break;
+        }
+    }
+    ck_assert_uint_ge(left, 1000);
+    check(0, SIZE, 0);
+    down();
+}
+END_TEST
+
+/* The last of several that overlap is there, whoever left them. */
+START_TEST(they_are_made_in_order)
+{
+    uint64_t r = (uint64_t)_i + 77;
+
+    up(64);
+    for (unsigned i = 1; i <= 3000; i++) {
+        uint64_t off = splitmix(&r) % 2000;
+
+        put((int)(splitmix(&r) % CLIENTS), i, 1 + splitmix(&r) % 1000, off);
+        if (i % 100 == 0)
+            check((int)(splitmix(&r) % CLIENTS), 3000, 0);
+    }
+    check(0, 3000, 0);
+    down();
+}
+END_TEST
+
+/* ---- at the same time ---- */
+
+static void *write_mine(void *arg)
+{
+    int who = (int)(intptr_t)arg;
+    unsigned char mine[64], seen[64];
+    uint64_t r = (uint64_t)who + 5;
+
+    for (unsigned i = 0; i < 6000; i++) {
+        uint64_t off = (splitmix(&r) % 400 * CLIENTS + (unsigned)who) * sizeof mine;
+
+        memset(mine, (int)(i % 251 + 1), sizeof mine);
+        if (!zc_client_post(client[who], handle, mine, sizeof mine, off))
+            ck_assert_int_eq(zc_client_write(client[who], handle, mine, sizeof mine, off),
+                             sizeof mine);
+        if (splitmix(&r) % 3)
+            continue;
+        if (!zc_client_peek(client[who], handle, seen, sizeof seen, off)) {
+            struct zc_io io = {.handle = handle, .buf = seen, .len = sizeof seen, .off = off};
+
+            zc_io_start(client[who], &io);
+            ck_assert_int_eq(zc_io_wait(client[who], &io), sizeof seen);
+            zc_client_saw(client[who], handle, off, &io);
+        }
+        ck_assert_msg(!memcmp(mine, seen, sizeof mine), "client %d, write %u", who, i);
+    }
+    return NULL;
+}
+
+START_TEST(many_at_the_same_time)
+{
+    pthread_t threads[CLIENTS];
+
+    up(_i ? 8 : 64);
+    for (int i = 0; i < CLIENTS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, write_mine, (void *)(intptr_t)i), 0);
+    for (int i = 0; i < 2000; i++)
+        zc_posts_settle(rig.posts);
+    for (int i = 0; i < CLIENTS; i++)
+        pthread_join(threads[i], NULL);
+    down();
+}
+END_TEST
+
+/* ---- the shared file pointer ---- */
+
+static uint64_t add(int who, uint64_t epoch, uint64_t value)
+{
+    uint64_t was;
+    int rc = zc_client_pointer(client[who], handle, ZC_POINTER_ADD, epoch, value, &was);
+
+    ck_assert_msg(rc == 0, "%s", zc_error_text(rc));
+    return was;
+}
+
+START_TEST(a_shared_pointer_is_moved_without_asking)
+{
+    const uint64_t far = 1ull << 48;
+    uint64_t was, asked;
+
+    up(8);
+    for (int i = 0; i < CLIENTS; i++)
+        ck_assert_uint_eq(add(i, 0, 10), (uint64_t)i * 10);
+    asked = rig_stat(client[0], "requests");
+    for (uint64_t i = 4; i < 1000; i++)
+        ck_assert_uint_eq(add((int)(i % CLIENTS), 0, 10), i * 10);
+    ck_assert_uint_le(rig_stat(client[0], "requests") - asked, 2);
+    ck_assert_uint_eq(add(0, 1, 3), 0); /* all have set a new view, and some are late */
+    ck_assert_uint_eq(add(1, 1, 3), 3);
+    ck_assert_uint_eq(add(2, 0, 10), 10000);
+    ck_assert_uint_eq(add(3, 1, 3), 6);
+    ck_assert_uint_eq(add(3, 0, 10), 10010);
+    ck_assert_int_eq(zc_client_pointer(client[0], handle, ZC_POINTER_SET, 1, far, &was), 0);
+    ck_assert_uint_eq(was, 9);
+    for (uint64_t i = 0; i < 20; i++) /* too large for a word */
+        ck_assert_uint_eq(add((int)(i % CLIENTS), 1, 1), far + i);
+    ck_assert_int_eq(zc_client_pointer(client[1], handle, ZC_POINTER_SET, 1, 5, &was), 0);
+    ck_assert_uint_eq(was, far + 20);
+    asked = rig_stat(client[0], "requests");
+    for (uint64_t i = 0; i < 100; i++)
+        ck_assert_uint_eq(add((int)(i % CLIENTS), 1, 2), 5 + 2 * i);
+    ck_assert_uint_le(rig_stat(client[0], "requests") - asked, 2);
+    ck_assert_uint_eq(add(0, 1, far - 300), 205); /* over the edge of the word */
+    ck_assert_uint_eq(add(1, 1, 1), far - 95);
+    ck_assert_uint_eq(add(2, 1, 200), far - 94);
+    ck_assert_uint_eq(add(3, 1, 1), far + 106);
+    ck_assert_int_eq(zc_client_pointer(client[0], handle, ZC_POINTER_ADD, 1, INT64_MAX, &was),
+                     -EOVERFLOW);
+    ck_assert_uint_eq(add(0, 2, 0), 0);
+    ck_assert_uint_eq(add(1, 1, 1), far + 107); /* late */
+    ck_assert_int_eq(zc_client_pointer(client[0], handle, ZC_POINTER_ADD, 0, 1, &was), -ESTALE);
+    down();
+}
+END_TEST
+
+static void *add_ones(void *arg)
+{
+    for (int i = 0; i < 20000; i++)
+        add((int)(intptr_t)arg, 0, 1);
+    return NULL;
+}
+
+START_TEST(many_move_a_shared_pointer)
+{
+    pthread_t threads[CLIENTS];
+
+    up(8);
+    for (int i = 0; i < CLIENTS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, add_ones, (void *)(intptr_t)i), 0);
+    for (int i = 0; i < CLIENTS; i++)
+        pthread_join(threads[i], NULL);
+    ck_assert_uint_eq(add(0, 0, 0), CLIENTS * 20000);
+    down();
+}
+END_TEST
+
+/* There are as many words as there may be files at a time, and a few more files. */
+START_TEST(pointers_come_and_go)
+{
+    struct zc_attr attr = {.block_size = PAGE};
+    uint64_t first = handle, handles[ZC_POINTERS + 3];
+    char path[20];
+
+    up(8);
+    first = handle;
+    for (int round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < ZC_POINTERS + 3; i++) {
+            snprintf(path, sizeof path, "/%u", i);
+            ck_assert_int_eq(zc_client_open_for_all(client[0], path,
+                                                    ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE,
+                                                    0644, 0, &handles[i], &attr),
+                             0);
+        }
+        for (unsigned n = 0; n < 20; n++)
+            for (unsigned i = 0; i < ZC_POINTERS + 3; i++) {
+                handle = handles[i];
+                ck_assert_uint_eq(add((int)(n % CLIENTS), 0, i), n * i);
+            }
+        for (unsigned i = 0; i < ZC_POINTERS + 3; i++)
+            ck_assert_int_eq(zc_client_close(client[0], handles[i], ZC_LEVEL_STORED), 0);
+    }
+    handle = first;
+    down();
+}
+END_TEST
+
+/* ---- the cache, or the store, will not ---- */
+
+/* Who reads waits for those before him, who wait for room; and the ring is full in the end. */
+START_TEST(room_is_waited_for)
+{
+    unsigned n = 0;
+
+    up(4);
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+    while (leave(0, n + 1, PAGE, n % PAGES * PAGE))
+        ck_assert_uint_lt(++n, 1000);
+    ck_assert_uint_ge(n, ZC_POSTBOX / (PAGE + 64) - 1);
+    zc_store_fault_release(rig.store);
+    tell(0, PAGE, n % PAGES * PAGE);
+    for (uint64_t off = 0; off < SIZE; off += PAGE)
+        check(1, PAGE, off);
+    down();
+}
+END_TEST
+
+/* What does not fit behind the last write goes to the beginning, and the rest behind is no room. */
+START_TEST(a_rest_at_the_end_of_a_ring_is_no_room)
+{
+    uint64_t tail;
+    unsigned n = 0;
+
+    up(4);
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+    while (client[0]->head + zc_post_room(PAGE) <= ZC_POSTBOX) {
+        ck_assert(leave(0, n + 1, PAGE, n % PAGES * PAGE));
+        n++;
+    }
+    ck_assert_uint_ge(ZC_POSTBOX - client[0]->head, ZC_POST_UNIT);
+    usleep(50000); /* those that have room are made */
+    tail = __atomic_load_n(&client[0]->box->tail, __ATOMIC_ACQUIRE);
+    ck_assert_uint_ge(tail, ZC_POST_UNIT);
+    ck_assert(!zc_client_post(client[0], handle, image,
+                              tail + ZC_POST_UNIT - sizeof(struct zc_letter), 0));
+    zc_store_fault_release(rig.store);
+    check(1, SIZE, 0);
+    down();
+}
+END_TEST
+
+/* ---- what comes after waits ---- */
+
+enum { BEFORE = 12 }; /* pages that are left, more than the cache has */
+
+static struct zc_view *whole; /* a page, and the one after the next, and so on */
+
+static void see_read(void)
+{
+    check(1, PAGE, (BEFORE - 1) * PAGE);
+}
+
+static void see_write(void)
+{
+    wrote(99, PAGE, (BEFORE - 1) * PAGE);
+    tell(1, PAGE, (BEFORE - 1) * PAGE);
+}
+
+static void see_size(void)
+{
+    struct zc_attr attr;
+
+    ck_assert_int_eq(zc_client_getattr(client[1], handle, &attr), 0);
+    ck_assert_uint_eq(attr.size, size);
+}
+
+static void see_truncate(void)
+{
+    size = 100;
+    memset(image + size, 0, SIZE - size);
+    ck_assert_int_eq(zc_client_truncate(client[1], handle, size), 0);
+}
+
+static void see_flush(void)
+{
+    ck_assert_int_eq(zc_client_flush(client[1], handle, ZC_LEVEL_STORED), 0);
+    ck_assert_uint_eq(rig_stat(client[1], "dirty_bytes"), 0);
+}
+
+static void see_stat(void)
+{
+    struct zc_attr attr;
+
+    ck_assert_int_eq(zc_client_stat(client[1], "/f", &attr), 0);
+    ck_assert_uint_eq(attr.size, size);
+}
+
+static void see_open(void)
+{
+    struct zc_attr attr = {.block_size = PAGE};
+    uint64_t h;
+
+    ck_assert_int_eq(zc_client_open_for_all(client[1], "/f", ZC_OPEN_READ, 0, 0, &h, &attr), 0);
+    ck_assert_uint_eq(attr.size, size);
+    ck_assert_int_eq(zc_client_close(client[1], h, ZC_LEVEL_VISIBLE), 0);
+}
+
+static void see_close(void)
+{
+    struct zc_attr attr = {.block_size = PAGE};
+
+    ck_assert_int_eq(zc_client_close(client[0], handle, ZC_LEVEL_VISIBLE), 0);
+    ck_assert_int_eq(
+        zc_client_open_for_all(client[0], "/f", ZC_OPEN_READ | ZC_OPEN_WRITE, 0, 0, &handle, &attr),
+        0);
+}
+
+static void see_evict(void)
+{
+    uint64_t count;
+
+    ck_assert_int_eq(zc_client_control(client[1], ZC_CONTROL_EVICT, &count), 0);
+    ck_assert_uint_eq(rig_stat(client[1], "dirty_bytes"), 0);
+    ck_assert_int_eq(zc_client_control(client[1], ZC_CONTROL_RESUME, &count), 0);
+}
+
+static void see_view_read(void)
+{
+    uint64_t off = (BEFORE - 1) * PAGE;
+
+    ck_assert_int_eq(rig_through_view(client[1], handle, false, whole, (int64_t)off, got, 100, 0),
+                     100);
+    ck_assert(!memcmp(got, image + off, 100));
+}
+
+static void see_view_write(void)
+{
+    uint64_t off = (BEFORE - 1) * PAGE;
+
+    wrote(98, 100, off);
+    ck_assert_int_eq(
+        rig_through_view(client[1], handle, true, whole, (int64_t)off, image + off, 100, 0), 100);
+}
+
+static void (*const sees[])(void) = {see_read,      see_write,      see_size, see_truncate,
+                                     see_flush,     see_stat,       see_open, see_close,
+                                     see_view_read, see_view_write, see_evict};
+
+static void *see(void *arg)
+{
+    sees[(intptr_t)arg]();
+    return NULL;
+}
+
+/* Whatever it is: most of what was left has no room yet when it is asked for. */
+START_TEST(what_comes_after_waits)
+{
+    static const int64_t zero = 0, page = PAGE;
+    pthread_t thread;
+
+    up(4);
+    ck_assert_int_eq(zc_view_create(&zero, &page, 1, 2 * PAGE, &whole), 0);
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+    for (unsigned i = 0; i < BEFORE; i++)
+        ck_assert(leave(i % CLIENTS, i + 1, PAGE, i * PAGE));
+    ck_assert_int_eq(pthread_create(&thread, NULL, see, (void *)(intptr_t)_i), 0);
+    usleep(50000); /* it has been sent */
+    zc_store_fault_release(rig.store);
+    pthread_join(thread, NULL);
+    check(2, SIZE, 0);
+    see_size();
+    zc_view_put(whole);
+    down();
+}
+END_TEST
+
+static bool asked;
+
+static void *ask_size(void *arg)
+{
+    struct zc_attr attr;
+
+    (void)arg;
+    __atomic_store_n(&asked, true, __ATOMIC_RELEASE);
+    ck_assert_int_eq(zc_client_getattr(client[1], handle, &attr), 0);
+    return NULL;
+}
+
+/* What is left while somebody waits, he does not wait for: else it might be for ever. */
+START_TEST(what_is_left_later_is_not_waited_for)
+{
+    uint64_t writes, bytes, before;
+    pthread_t thread;
+    unsigned n = 0;
+
+    up(4);
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+    for (; n < 10; n++)
+        ck_assert(leave(0, n + 1, PAGE, n * PAGE));
+    ck_assert_int_eq(pthread_create(&thread, NULL, ask_size, NULL), 0);
+    WAIT_FOR(__atomic_load_n(&asked, __ATOMIC_ACQUIRE));
+    usleep(50000); /* it has been sent */
+    for (before = n; n < 100; n++)
+        ck_assert(leave(n % 2 * 2, n + 1, PAGE, n % PAGES * PAGE));
+    zc_store_fault_delay(rig.store, ZC_FAULT_WRITE, 20000);
+    zc_store_fault_release(rig.store);
+    pthread_join(thread, NULL);
+    zc_posts_counts(rig.posts, &writes, &bytes);
+    ck_assert_uint_ge(writes, before);
+    ck_assert_msg(writes < 60, "%llu writes", (unsigned long long)writes);
+    zc_store_fault_delay(rig.store, 0, 0);
+    check(1, PAGE, 0);
+    down();
+}
+END_TEST
+
+/* Once the store refuses anything nothing is left any more, and the writer hears why. */
+START_TEST(a_full_disk_is_told)
+{
+    up(8);
+    put(0, 1, 100, 0);
+    zc_store_fault_set(rig.store, ZC_FAULT_WRITE, 1, 1000000, ENOSPC);
+    put(0, 2, 100, 100);
+    ck_assert_int_eq(zc_client_flush(client[0], handle, ZC_LEVEL_STORED), -ENOSPC);
+    WAIT_FOR(!leave(1, 4, 100, 300)); /* those before are there, to be written some time */
+    for (unsigned i = 0; i < 100; i++)
+        ck_assert(!leave(1, 4, 100, 300));
+    tell(1, 100, 300);
+    zc_store_fault_set(rig.store, 0, 0, 0, 0);
+    WAIT_FOR(zc_client_flush(client[1], handle, ZC_LEVEL_STORED) == 0);
+    ck_assert_int_eq(zc_client_flush(client[1], handle, ZC_LEVEL_STORED), 0);
+    ck_assert(leave(1, 5, 10, 0)); /* as before */
+    check(2, 400, 0);
+    for (int i = 0; i < CLIENTS; i++) /* they all hear of it */
+        zc_client_flush(client[i], handle, ZC_LEVEL_STORED);
+    down();
+}
+END_TEST
+
+/* Its writer has been told that all is well: every flush says that it is not. */
+START_TEST(what_cannot_be_made_is_lost_and_told)
+{
+    struct zc_attr attr = {.block_size = PAGE};
+    uint64_t only; /* for reading */
+    int rc;
+
+    up(8);
+    rc = zc_client_open_for_all(client[0], "/f", ZC_OPEN_READ, 0, 0, &only, &attr);
+    ck_assert_int_eq(rc, 0);
+    ck_assert(zc_client_post(client[1], only, image, 10, 20));
+    for (int i = 0; i < 2 * CLIENTS; i++) {
+        rc = zc_client_flush(client[i % CLIENTS], handle, ZC_LEVEL_STORED);
+        ck_assert_int_eq(rc, -EBADF);
+        ck_assert_msg(strstr(zc_error_text(rc), "10 bytes within 20-29"), "%s", zc_error_text(rc));
+    }
+    ck_assert_int_eq(zc_client_close(client[0], handle, ZC_LEVEL_STORED), -EBADF);
+    for (int i = CLIENTS - 1; i >= 0; i--)
+        disconnect_one(i);
+    rig_stop(&rig);
+    rig_free(&rig);
+}
+END_TEST
+
+/* ---- who goes, and who is not to be trusted ---- */
+
+START_TEST(a_writer_that_goes_leaves_what_he_wrote)
+{
+    up(64);
+    for (unsigned i = 1; i < 50; i++) {
+        ck_assert(leave(1, i, 500, i * 400));
+        ck_assert(leave(1, i, 10, 0));
+        disconnect_one(1);
+        connect_one(1);
+        check(2, 500, i * 400);
+        check(2, 10, 0);
+    }
+    down();
+}
+END_TEST
+
+/* Who opened the file for all goes while writes of others wait for room: they had been made. */
+START_TEST(who_opened_the_file_goes_first)
+{
+    struct zc_attr attr = {.block_size = PAGE};
+    unsigned n;
+
+    up(4);
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+    for (n = 0; n < 32; n++)
+        ck_assert(leave(1, n + 1, PAGE, n * PAGE));
+    disconnect_one(0);
+    WAIT_FOR(rig_stat(client[1], "sessions") == CLIENTS - 1);
+    zc_store_fault_release(rig.store);
+    connect_one(0);
+    ck_assert_int_eq(
+        zc_client_open_for_all(client[0], "/f", ZC_OPEN_READ | ZC_OPEN_WRITE, 0, 0, &handle, &attr),
+        0);
+    ck_assert_uint_eq(attr.size, size);
+    for (uint64_t off = 0; off < size; off += PAGE)
+        check(2, PAGE, off);
+    down();
+}
+END_TEST
+
+/* The server has ended the session: what is left after that would be found by nobody. */
+START_TEST(who_was_dropped_leaves_nothing)
+{
+    up(64);
+    ck_assert(leave(1, 1, 10, 0));
+    __atomic_store_n(&client[1]->box->closed, 1, __ATOMIC_SEQ_CST);
+    ck_assert(!leave(1, 2, 10, 0));
+    tell(1, 10, 0);
+    check(2, 10, 0);
+    down();
+}
+END_TEST
+
+/* Others go on, and so does the server. */
+START_TEST(nonsense_is_not_believed)
+{
+    static const struct zc_letter letters[] = {
+        {.len = 0},
+        {.len = UINT32_MAX},
+        {.len = ZC_POST_MAX + 1},
+        {.len = 10, .off = UINT64_MAX},
+        {.len = 10, .off = INT64_MAX},
+        {.len = 10, .stamp = UINT64_MAX},
+        {.len = 1000, .skip = 0},
+        {.skip = 1},
+        {.len = 10, .handle = 77},
+    };
+    struct zc_postbox *b;
+
+    up(64);
+    b = client[1]->box;
+    if (_i < (int)(sizeof letters / sizeof *letters)) {
+        memcpy(zc_postbox_ring(b), &letters[_i], sizeof *letters);
+        __atomic_store_n(&b->head, 128, __ATOMIC_SEQ_CST);
+    } else {
+        __atomic_store_n(&b->head, _i % 2 ? UINT64_MAX : 12345, __ATOMIC_SEQ_CST);
+    }
+    __atomic_add_fetch(&client[1]->board->stamps, 1, __ATOMIC_SEQ_CST);
+    for (unsigned i = 1; i < 20; i++) {
+        put(2, i, 100, i * 50);
+        check(3, 100, i * 50);
+        check(0, 100, i * 50);
+    }
+    disconnect_one(1);
+    down();
+}
+END_TEST
+
+/* It could read what is older than what others have left. */
+START_TEST(who_does_not_see_the_board_does_not_look)
+{
+    struct zc_client *blind;
+    struct zc_net *n;
+
+    up(64);
+    put(0, 1, 100, 0);
+    n = rig_net(30000);
+    blind = rig_connect(&rig, n);
+    for (int i = 0; i < 3; i++) {
+        struct zc_io io = {.handle = handle, .buf = got, .len = 100};
+
+        zc_io_start(blind, &io);
+        ck_assert_int_eq(zc_io_wait(blind, &io), 100);
+        zc_client_saw(blind, handle, 0, &io);
+        ck_assert(!zc_client_peek(blind, handle, got, 100, 0));
+    }
+    zc_client_disconnect(blind);
+    zc_net_destroy(n);
+    down();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("posts");
+    TCase *rounds = tcase_create("rounds");
+
+    tcase_set_timeout(rounds, 120);
+    tcase_add_loop_test(rounds, a_model, 0, 6);
+    tcase_add_loop_test(rounds, they_are_made_in_order, 0, 3);
+    tcase_add_loop_test(rounds, many_at_the_same_time, 0, 2);
+    tcase_add_loop_test(rounds, nonsense_is_not_believed, 0, 11);
+    tcase_add_loop_test(rounds, what_comes_after_waits, 0, (int)(sizeof sees / sizeof *sees));
+    suite_add_tcase(s, rounds);
+    CASE(s, "pointers", 120, a_shared_pointer_is_moved_without_asking, many_move_a_shared_pointer,
+         pointers_come_and_go);
+    CASE(s, "left", 120, what_is_left_is_read, what_is_left_is_written_back, room_is_waited_for,
+         a_rest_at_the_end_of_a_ring_is_no_room, what_is_left_later_is_not_waited_for,
+         a_full_disk_is_told, what_cannot_be_made_is_lost_and_told,
+         a_writer_that_goes_leaves_what_he_wrote, who_opened_the_file_goes_first,
+         who_was_dropped_leaves_nothing, who_does_not_see_the_board_does_not_look);
+    return run_suite(s);
+}

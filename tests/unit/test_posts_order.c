@@ -1,0 +1,185 @@
+/* test_posts_order.c - in which order writes that were left are taken out, whatever happens while
+ * the owner looks for them: they come at moments of the owner's own that the test chooses.
+ */
+#include "config.h"
+
+#include <stdint.h>
+
+#include "check_main.h"
+#include "zc_post.h"
+#include "zc_store_mem.h"
+
+/* Called before anything of the shared memory is looked at. */
+static void before_look(const void *at);
+
+#define __atomic_load_n(at, order) (before_look(at), __atomic_load_n(at, order))
+#include "../../common/server/zc_posts.c"
+#undef __atomic_load_n
+
+enum { WRITERS = 2, PAGE = 4096 };
+
+static struct zc_store *store;
+static struct zc_cache *cache;
+static struct zc_handle *file;
+static struct zc_posts *posts;
+static struct zc_posts_box *boxes[WRITERS];
+static const void *moment; /* then ... */
+static void (*then)(void); /* ... this happens, once */
+
+static void before_look(const void *at)
+{
+    void (*now)(void) = then;
+
+    if (!now || at != moment)
+        return;
+    then = NULL;
+    now();
+}
+
+static struct zc_handle *get_file(void *arg, uint64_t number, void **kept)
+{
+    (void)arg;
+    (void)number;
+    *kept = NULL;
+    return file;
+}
+
+static void put_file(void *arg, void *kept)
+{
+    (void)arg;
+    (void)kept;
+}
+
+/* Nobody looks but the test. */
+static void up(void)
+{
+    static const struct zc_posts_files files = {get_file, put_file, NULL};
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_attr attr = {.block_size = PAGE};
+
+    cfg.capacity = 64 * PAGE;
+    cfg.page_size = PAGE;
+    ck_assert_int_eq(zc_store_mem_create(&store), 0);
+    ck_assert_int_eq(zc_cache_create(&cfg, store, &cache), 0);
+    ck_assert_int_eq(zc_cache_open(cache, "/f", ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0644,
+                                   &file, &attr),
+                     0);
+    ck_assert_int_eq(zc_posts_create(cache, &posts), 0);
+    posts->running = true;
+    for (int i = 0; i < WRITERS; i++)
+        ck_assert_int_eq(zc_posts_open(posts, &files, &boxes[i]), 0);
+    posts->running = false;
+}
+
+static void down(void)
+{
+    for (int i = 0; i < WRITERS; i++)
+        zc_posts_close(boxes[i]);
+    zc_posts_destroy(posts);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), 0);
+    ck_assert_int_eq(zc_cache_close(file), 0);
+    zc_cache_destroy(cache);
+    zc_store_destroy(store);
+}
+
+static uint64_t stamp(void)
+{
+    return __atomic_fetch_add(&posts->board->stamps, 1, __ATOMIC_SEQ_CST);
+}
+
+/* One byte at the beginning of the file. */
+static void leave(int who, uint64_t of, char byte)
+{
+    struct zc_postbox *b = boxes[who]->shared;
+    struct zc_letter post = {.stamp = of, .len = 1};
+    unsigned char *at = zc_postbox_ring(b) + b->head;
+
+    memcpy(at, &post, sizeof post);
+    at[sizeof post] = (unsigned char)byte;
+    __atomic_store_n(&b->head, b->head + zc_post_room(1), __ATOMIC_SEQ_CST);
+}
+
+static void expect(char byte)
+{
+    char is = 0;
+
+    zc_lock_get(&posts->lock);
+    take(posts); /* as the owner's thread does */
+    zc_lock_put(&posts->lock);
+    zc_posts_settle(posts);
+    ck_assert_int_eq(zc_cache_read(file, &is, 1, 0), 1);
+    ck_assert_msg(is == byte, "'%c', not '%c'", is, byte);
+}
+
+static uint64_t early;
+
+/* The first one's call returns, and then the second one begins. */
+static void one_after_the_other(void)
+{
+    leave(0, early, 'a');
+    leave(1, stamp(), 'b');
+}
+
+/* The first ring has been looked at and was empty: what is found in the second one came later. */
+START_TEST(what_came_to_a_ring_already_looked_at_is_first)
+{
+    up();
+    early = stamp();
+    moment = &boxes[1]->shared->head;
+    stamp(); /* of somebody who has not left it yet */
+    then = one_after_the_other;
+    expect('b');
+    down();
+}
+END_TEST
+
+/* The same, when one with a later stamp than the first one's has been taken out before. */
+START_TEST(a_stamp_that_was_passed_over_is_first_all_the_same)
+{
+    up();
+    early = stamp();
+    leave(1, stamp(), 'x');
+    expect('x');
+    moment = &boxes[1]->shared->head;
+    then = one_after_the_other;
+    expect('b');
+    down();
+}
+END_TEST
+
+/* By one who looks whether he has to ring. */
+static void one_without_bell(void)
+{
+    leave(0, stamp(), 'c');
+    if (__atomic_exchange_n(&posts->board->asleep, 0, __ATOMIC_SEQ_CST))
+        sem_post(&posts->board->bell);
+}
+
+/* The owner's thread has seen that there is nothing, and has not said yet that it sleeps. */
+START_TEST(what_comes_as_the_thread_falls_asleep_is_seen)
+{
+    uint64_t writes = 0, bytes;
+
+    up();
+    moment = &boxes[1]->shared->head;
+    then = one_without_bell;
+    ck_assert_int_eq(zc_thread_start(&posts->thread, "zc-posts", run, posts), 0);
+    posts->running = true;
+    for (int i = 0; writes == 0 && i < 5000; i++) {
+        nap();
+        zc_posts_counts(posts, &writes, &bytes);
+    }
+    ck_assert_uint_eq(writes, 1);
+    down();
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("posts_order");
+
+    CASE(s, "order", 30, what_came_to_a_ring_already_looked_at_is_first,
+         a_stamp_that_was_passed_over_is_first_all_the_same,
+         what_comes_as_the_thread_falls_asleep_is_seen);
+    return run_suite(s);
+}
