@@ -267,6 +267,9 @@ void zc_cache_end(struct zc_access *a, uint32_t moved);
  * ended, without asking: the address of its struct zc_glance, and the file's number there.  False:
  * nowhere. */
 bool zc_cache_shown(const struct zc_access *a, uint64_t *glance, uint64_t *file);
+/* The memory that all those addresses are in, which others may map to read (zc_tp_map()); false:
+ * there is none. */
+bool zc_cache_glances(const struct zc_cache *c, int *fd, uint64_t *at, size_t *len);
 
 /* The end of a write that filled only these page-relative ranges of [off, off+len), sorted
  * and disjoint, at most a->nranges; all other bytes are what they were. */

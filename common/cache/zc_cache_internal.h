@@ -184,6 +184,7 @@ struct zc_cache {
     struct zc_page **hash;
     uint64_t hash_mask;
     struct zc_glance *glances; /* fixed; of each frame; NULL: they are not shown */
+    int glances_fd;            /* fixed; of the memory that has them */
     uint64_t first_turn;       /* fixed; of all glances: nobody else's memory looks like them */
 
     uint64_t fresh;       /* frames from here on were never used */

@@ -8,10 +8,11 @@
  */
 #include "config.h"
 
-#include <sys/mman.h>
 #include <sys/random.h>
 
 #include "zc_cache_internal.h"
+#include "zc_log.h"
+#include "zc_memory.h"
 
 enum { FEW = 8 }; /* a page of more ranges is not shown */
 
@@ -24,13 +25,15 @@ static size_t bytes_for(const struct zc_cache *c)
 bool zc_show_init(struct zc_cache *c)
 {
     void *at;
+    int rc;
 
     if (!c->cfg.shown)
         return true;
-    at = mmap(NULL, bytes_for(c), PROT_READ | PROT_WRITE,
-              MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (at == MAP_FAILED)
-        return false;
+    rc = zc_memory_share("zcache-glances", bytes_for(c), false, &c->glances_fd, &at);
+    if (rc) { /* nobody can look, then: reads are messages */
+        zc_info("pages are not shown to other processes: %s", zc_error_text(rc));
+        return true;
+    }
     c->glances = at;
     if (getrandom(&c->first_turn, sizeof c->first_turn, 0) != sizeof c->first_turn)
         return false;
@@ -41,7 +44,7 @@ bool zc_show_init(struct zc_cache *c)
 void zc_show_free(struct zc_cache *c)
 {
     if (c->glances)
-        munmap(c->glances, bytes_for(c));
+        zc_memory_free(c->glances, bytes_for(c), c->glances_fd);
     c->glances = NULL;
 }
 
@@ -97,7 +100,8 @@ void zc_show_page(struct zc_cache *c, const struct zc_page *p)
                                                         .no = p->no,
                                                         .data = (uintptr_t)zc_page_data(c, p),
                                                         .lo = r.lo,
-                                                        .hi = r.hi});
+                                                        .hi = r.hi,
+                                                        .written = p->written});
 }
 
 void zc_show_end(struct zc_file *f, uint64_t size)
@@ -127,6 +131,16 @@ bool zc_show_is_true(const struct zc_cache *c, const struct zc_page *p)
            g->lo < g->hi && g->file == (uintptr_t)p->file && g->no == p->no &&
            zc_extents_cover(&p->valid, g->lo, g->hi) &&
            (p->no << c->page_shift) + g->hi <= p->file->size;
+}
+
+bool zc_cache_glances(const struct zc_cache *c, int *fd, uint64_t *at, size_t *len)
+{
+    if (!c->glances)
+        return false;
+    *fd = c->glances_fd;
+    *at = (uintptr_t)c->glances;
+    *len = bytes_for(c);
+    return true;
 }
 
 /* The page is pinned: it stays in its frame. */

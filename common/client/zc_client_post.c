@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
@@ -28,38 +29,70 @@ void zc_client_posts_free(struct zc_client *c)
         munmap(c->board, ZC_BOARD);
     if (c->box)
         munmap(c->box, ZC_POSTBOX_HEAD + ZC_POSTBOX);
+    if (c->glances)
+        munmap((void *)c->glances, c->glances_len);
+    free(c->piece.bytes);
     zc_lock_destroy(&c->box_lock);
 }
 
+struct shared {
+    void *board, *box, *glances; /* or NULL */
+    uint64_t glances_at, glances_len;
+};
+
 /* What shows of pages is of use only to who sees the board. */
-static void use(struct zc_client *c, void *board, void *box)
+static void use(struct zc_client *c, const struct shared *m)
 {
     zc_lock_get(&c->net->lock);
-    c->board = board;
-    c->box = box;
-    c->blind = !board;
+    c->board = m->board;
+    c->box = m->box;
+    c->blind = !m->board;
+    c->glances = m->glances;
+    c->glances_at = m->glances_at;
+    c->glances_len = m->glances_len;
     zc_lock_put(&c->net->lock);
+}
+
+static int map(struct zc_client *c, const struct zc_msg *reply, struct shared *m)
+{
+    struct zc_tp *tp = c->net->tp;
+    int rc = zc_tp_map(tp, c->peer, (int)reply->board_fd, ZC_BOARD, true, &m->board);
+
+    if (rc == 0)
+        rc =
+            zc_tp_map(tp, c->peer, (int)reply->box_fd, ZC_POSTBOX_HEAD + ZC_POSTBOX, true, &m->box);
+    if (rc == 0 && reply->glances_len)
+        rc = zc_tp_map(tp, c->peer, (int)reply->glances_fd, reply->glances_len, false, &m->glances);
+    m->glances_at = reply->glances;
+    m->glances_len = reply->glances_len;
+    return rc;
+}
+
+static void unmap(const struct shared *m)
+{
+    if (m->board)
+        munmap(m->board, ZC_BOARD);
+    if (m->box)
+        munmap(m->box, ZC_POSTBOX_HEAD + ZC_POSTBOX);
+    if (m->glances)
+        munmap(m->glances, m->glances_len);
 }
 
 int zc_client_share(struct zc_client *c)
 {
     struct zc_msg m = {.type = ZC_T_POSTBOX}, reply;
-    struct zc_tp *tp = c->net->tp;
-    void *board = NULL, *box = NULL;
-    int rc = zc_tp_is_local(tp, c->peer) ? zc_call(c, &m, &reply)
-                                         : zc_errorf(EOPNOTSUPP, "it is not of this host");
+    struct shared all = {0};
+    int rc = zc_tp_is_local(c->net->tp, c->peer) ? zc_call(c, &m, &reply)
+                                                 : zc_errorf(EOPNOTSUPP, "it is not of this host");
 
     if (rc)
         return rc;
-    rc = zc_tp_map(tp, c->peer, (int)reply.board_fd, ZC_BOARD, &board);
-    if (rc == 0)
-        rc = zc_tp_map(tp, c->peer, (int)reply.box_fd, ZC_POSTBOX_HEAD + ZC_POSTBOX, &box);
-    if (rc && board)
-        munmap(board, ZC_BOARD);
-    if (rc)
-        use(c, NULL, NULL);
-    else
-        use(c, board, box);
+    rc = map(c, &reply, &all);
+    if (rc) {
+        unmap(&all);
+        all = (struct shared){0};
+    }
+    use(c, &all);
     return rc;
 }
 

@@ -77,6 +77,21 @@ struct zc_seen {
 
 enum { ZC_SEEN = 64 }; /* pages of which that is remembered */
 
+/* A piece of a page, copied for reads that go on where others ended; good while the page's glance,
+ * in the server's memory, is at the same turn. */
+struct zc_piece {
+    uint64_t handle, no;
+    uint32_t lo, hi;            /* of the page; hi is 0: there is none */
+    const struct zc_glance *g;  /* whose ... */
+    uint64_t turn;              /* ... was this */
+    unsigned char *bytes;       /* ZC_PIECE, or NULL: not needed yet */
+    bool busy;                  /* a thread fills it */
+    uint64_t next_handle, next; /* what was read last, and where in the file that ended */
+    uint32_t want;              /* bytes that were copied for it */
+};
+
+enum { ZC_PIECE = 64 << 10 };
+
 /* Where the shared file pointer of an open file is. */
 struct zc_known_pointer {
     uint64_t handle; /* 0: of none */
@@ -117,6 +132,11 @@ struct zc_client {
 
     struct zc_seen seen[ZC_SEEN]; /* zc_client_glance.c ... */
     uint64_t peeks;               /* ... and how often it was of use */
+    struct zc_piece piece;
+    struct zc_seen last_seen;         /* the page that was read last */
+    const unsigned char *glances;     /* all of the server's, mapped; NULL: they are not; fixed when
+                                         it is used, as are these: */
+    uint64_t glances_at, glances_len; /* in its memory; bytes */
 
     struct zc_board *board; /* zc_client_post.c: fixed when it is used, as are: */
     struct zc_postbox *box; /* ... or NULL */

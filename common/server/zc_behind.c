@@ -138,6 +138,18 @@ static void put(void *server, void *kept)
     zc_export_release(server, kept);
 }
 
+/* Pages are shown: where that is. */
+static void show_where(const struct zc_server *s, struct zc_msg *reply)
+{
+    size_t len;
+    int fd;
+
+    if (!s->cfg.shows || !zc_cache_glances(s->cfg.cache, &fd, &reply->glances, &len))
+        return;
+    reply->glances_fd = (uint32_t)fd;
+    reply->glances_len = len;
+}
+
 void zc_request_postbox(struct zc_request *r)
 {
     struct zc_session *ss = r->session;
@@ -160,6 +172,7 @@ void zc_request_postbox(struct zc_request *r)
         zc_posts_descriptors(ss->box, &board, &box);
         r->reply.board_fd = (uint32_t)board;
         r->reply.box_fd = (uint32_t)box;
+        show_where(s, &r->reply);
     }
     zc_request_check(r, rc);
     zc_request_finish(r);

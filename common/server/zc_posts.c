@@ -19,16 +19,14 @@
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zc_memory.h"
 #include "zc_post.h"
 #include "zc_posts.h"
 #include "zc_thread.h"
@@ -74,26 +72,6 @@ struct zc_posts {
     int status; /* of the access, when it was waited for; and why */
     char text[ZC_TEXT_MAX];
 };
-
-/* ---- shared memory ---- */
-
-/* Memory that others may map, and nobody can make smaller. */
-static int share(const char *name, size_t len, int *fd, void **at)
-{
-    int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
-
-    *fd = memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);
-    if (*fd < 0)
-        return zc_errorf(EOPNOTSUPP, "no shared memory: %s", strerror(errno));
-    *at = MAP_FAILED;
-    if (ftruncate(*fd, (off_t)len) == 0 && fcntl(*fd, F_ADD_SEALS, seals) == 0)
-        *at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, *fd, 0);
-    if (*at != MAP_FAILED)
-        return 0;
-    zc_errorf(EOPNOTSUPP, "no shared memory: %s", strerror(errno));
-    close(*fd);
-    return -EOPNOTSUPP;
-}
 
 /* ---- which is next ---- */
 
@@ -253,8 +231,7 @@ static bool go_on(struct zc_posts *p)
 static void free_box(struct zc_posts_box *b)
 {
     zc_list_del(&b->link);
-    munmap(b->shared, ZC_POSTBOX_HEAD + ZC_POSTBOX);
-    close(b->fd);
+    zc_memory_free(b->shared, ZC_POSTBOX_HEAD + ZC_POSTBOX, b->fd);
     free(b);
 }
 
@@ -517,7 +494,7 @@ int zc_posts_open(struct zc_posts *p, const struct zc_posts_files *files, struct
     int rc = b ? 0 : zc_errorf(ENOMEM, "no memory to share");
 
     if (rc == 0)
-        rc = share("zcache-postbox", ZC_POSTBOX_HEAD + ZC_POSTBOX, &b->fd, &at);
+        rc = zc_memory_share("zcache-postbox", ZC_POSTBOX_HEAD + ZC_POSTBOX, true, &b->fd, &at);
     if (rc) {
         free(b);
         return rc;
@@ -588,7 +565,7 @@ int zc_posts_create(struct zc_cache *c, struct zc_posts **out)
 
     if (!p)
         return zc_errorf(ENOMEM, "no memory to share");
-    rc = share("zcache-board", ZC_BOARD, &p->fd, &at);
+    rc = zc_memory_share("zcache-board", ZC_BOARD, true, &p->fd, &at);
     if (rc) {
         free(p);
         return rc;
@@ -618,7 +595,6 @@ void zc_posts_destroy(struct zc_posts *p)
     pthread_cond_destroy(&p->changed);
     zc_lock_destroy(&p->lock);
     sem_destroy(&p->board->bell);
-    munmap(p->board, ZC_BOARD);
-    close(p->fd);
+    zc_memory_free(p->board, ZC_BOARD, p->fd);
     free(p);
 }

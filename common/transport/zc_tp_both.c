@@ -178,11 +178,11 @@ static int peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigne
     return zc_tp_peek(s, peer, v, n);
 }
 
-static int map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, void **out)
+static int map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, bool write, void **out)
 {
     struct zc_tp *s = side(tp, &peer);
 
-    return zc_tp_map(s, peer, fd, len, out);
+    return zc_tp_map(s, peer, fd, len, write, out);
 }
 
 static int progress(struct zc_tp *tp, int timeout_ms)

@@ -134,9 +134,9 @@ static bool fault_is_local(struct zc_tp *tp, zc_peer peer)
     return zc_tp_is_local(fault_of(tp)->below, peer);
 }
 
-static int fault_map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, void **out)
+static int fault_map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, bool write, void **out)
 {
-    return zc_tp_map(fault_of(tp)->below, peer, fd, len, out);
+    return zc_tp_map(fault_of(tp)->below, peer, fd, len, write, out);
 }
 
 static int fault_peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigned n)

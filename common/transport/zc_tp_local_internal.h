@@ -143,7 +143,7 @@ int zc_tp_local_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len
 void zc_tp_local_drop(struct conn *c, struct queued *q);
 size_t zc_tp_local_backlog(struct zc_tp *tp, zc_peer peer);
 int zc_tp_local_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op);
-int zc_tp_local_map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, void **out);
+int zc_tp_local_map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, bool write, void **out);
 int zc_tp_local_peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigned n);
 int zc_tp_local_progress(struct zc_tp *tp, int timeout_ms);
 void zc_tp_local_wake(struct zc_tp *tp);

@@ -177,7 +177,7 @@ int zc_tp_local_peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, un
 
 /* By way of the peer's table of descriptors, which the kernel shows to those who may look into its
  * memory. */
-int zc_tp_local_map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, void **out)
+int zc_tp_local_map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, bool write, void **out)
 {
     char path[64];
     struct stat st;
@@ -186,14 +186,14 @@ int zc_tp_local_map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, void **o
 
     (void)tp;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)conn_of(peer)->pid, fd);
-    mine = open(path, O_RDWR | O_CLOEXEC);
+    mine = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
     if (mine < 0)
         return zc_errorf(errno, "%s: %s", path, strerror(errno));
     seals = fcntl(mine, F_GET_SEALS);
     if (fstat(mine, &st) || (size_t)st.st_size < len || seals < 0 || !(seals & F_SEAL_SHRINK)) {
         rc = zc_errorf(EPROTO, "%s is no memory of %zu bytes that stays", path, len);
     } else {
-        at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, mine, 0);
+        at = mmap(NULL, len, PROT_READ | (write ? PROT_WRITE : 0), MAP_SHARED, mine, 0);
         if (at == MAP_FAILED)
             rc = zc_errorf(errno, "%s: %s", path, strerror(errno));
         else

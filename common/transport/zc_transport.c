@@ -92,12 +92,12 @@ int zc_tp_peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigned
     return tp->ops->peek ? tp->ops->peek(tp, peer, v, n) : -EOPNOTSUPP;
 }
 
-int zc_tp_map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, void **out)
+int zc_tp_map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, bool write, void **out)
 {
     zc_assert_none_held();
     if (!tp->ops->map)
         return zc_errorf(EOPNOTSUPP, "memory of other hosts cannot be shared");
-    return tp->ops->map(tp, peer, fd, len, out);
+    return tp->ops->map(tp, peer, fd, len, write, out);
 }
 
 int zc_tp_progress(struct zc_tp *tp, int timeout_ms)

@@ -118,7 +118,7 @@ struct zc_tp_ops {
     int (*peek)(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigned n);
     /* Maps memory of the process at the other end, which has it as this descriptor: `len` bytes of
      * it, which it cannot take away.  0 or a negative errno.  NULL: not from any peer. */
-    int (*map)(struct zc_tp *tp, zc_peer peer, int fd, size_t len, void **out);
+    int (*map)(struct zc_tp *tp, zc_peer peer, int fd, size_t len, bool write, void **out);
     /* Handles what has happened; waits up to timeout_ms (0: only looks) for something to
      * happen.  > 0: something was handled; 0: nothing; < 0: the endpoint is unusable. */
     int (*progress)(struct zc_tp *tp, int timeout_ms);
@@ -155,8 +155,9 @@ int zc_tp_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op 
 enum { ZC_PEEKS = 4 }; /* pieces at a time, at most */
 /* -EOPNOTSUPP: not from this peer. */
 int zc_tp_peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigned n);
-/* -EOPNOTSUPP: not from this peer.  To be unmapped by munmap(). */
-int zc_tp_map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, void **out);
+/* Memory of a descriptor of the peer's, to look at or to write to as well.  -EOPNOTSUPP: not from
+ * this peer.  To be unmapped by munmap(). */
+int zc_tp_map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, bool write, void **out);
 int zc_tp_progress(struct zc_tp *tp, int timeout_ms);
 void zc_tp_wake(struct zc_tp *tp); /* also from signal handlers, and with locks held: never waits */
 

@@ -21,7 +21,9 @@ struct zc_glance {
     uint64_t no;        /* ... and which page of it */
     uint64_t data;      /* the address of the page's first byte */
     uint32_t lo, hi;    /* these of its bytes may be read */
-    uint64_t unused[3]; /* a line of the processor's cache for each */
+    uint32_t written;   /* they were written here: who finds it need not ask first, as for what
+                           the owner reads from the store, and reads ahead as it is asked */
+    uint32_t unused[5]; /* a line of the processor's cache for each */
 };
 
 static inline bool zc_glance_shown(const struct zc_glance *g)
@@ -32,7 +34,7 @@ static inline bool zc_glance_shown(const struct zc_glance *g)
 static inline bool zc_glance_same(const struct zc_glance *a, const struct zc_glance *b)
 {
     return a->turn == b->turn && a->file == b->file && a->no == b->no && a->data == b->data &&
-           a->lo == b->lo && a->hi == b->hi;
+           a->lo == b->lo && a->hi == b->hi && a->written == b->written;
 }
 
 /* From now on nobody takes bytes for good that change after this. */
@@ -59,8 +61,36 @@ static inline void zc_glance_show(struct zc_glance *g, struct zc_glance *now)
     __atomic_store_n(&g->data, now->data, __ATOMIC_RELAXED);
     __atomic_store_n(&g->lo, now->lo, __ATOMIC_RELAXED);
     __atomic_store_n(&g->hi, now->hi, __ATOMIC_RELAXED);
+    __atomic_store_n(&g->written, now->written, __ATOMIC_RELAXED);
     now->turn = __atomic_load_n(&g->turn, __ATOMIC_RELAXED) + 1;
     __atomic_store_n(&g->turn, now->turn, __ATOMIC_RELEASE);
+}
+
+/* As it is now, in memory that is shared, after bytes of the page were copied.  One that changes
+ * meanwhile is not shown. */
+static inline void zc_glance_look(const struct zc_glance *g, struct zc_glance *now)
+{
+#ifndef ZC_TSAN
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+#endif
+    now->turn = __atomic_load_n(&g->turn, __ATOMIC_ACQUIRE);
+    now->file = __atomic_load_n(&g->file, __ATOMIC_RELAXED);
+    now->no = __atomic_load_n(&g->no, __ATOMIC_RELAXED);
+    now->data = __atomic_load_n(&g->data, __ATOMIC_RELAXED);
+    now->lo = __atomic_load_n(&g->lo, __ATOMIC_RELAXED);
+    now->hi = __atomic_load_n(&g->hi, __ATOMIC_RELAXED);
+    now->written = __atomic_load_n(&g->written, __ATOMIC_RELAXED);
+#ifndef ZC_TSAN
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+#endif
+    if (__atomic_load_n(&g->turn, __ATOMIC_RELAXED) != now->turn)
+        now->turn |= 1;
+}
+
+/* While this is the same, nothing that it shows has changed. */
+static inline uint64_t zc_glance_turn(const struct zc_glance *g)
+{
+    return __atomic_load_n(&g->turn, __ATOMIC_ACQUIRE);
 }
 
 #endif

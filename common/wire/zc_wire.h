@@ -154,10 +154,13 @@ struct zc_msg {
     uint64_t glance, file;  /* READ, VREAD replies: where the last page may be looked at without
                                asking (zc_glance.h), and its file's number there; 0: nowhere */
     uint32_t board_at; /* POINTER reply: 1 and the pointer's number on the board; 0: not there */
-    uint32_t board_fd, box_fd; /* POSTBOX reply: of the server's process (zc_post.h) */
-    struct zc_bytes list;      /* pieces of a file, as the encoding of a view */
-    struct zc_bytes sums;      /* checksums of the payload */
-    struct zc_bytes data;      /* inline payload */
+    uint32_t board_fd, box_fd; /* POSTBOX reply: of the server's process (zc_post.h); and of the
+                                  memory that all its glances are in: */
+    uint32_t glances_fd;
+    uint64_t glances, glances_len; /* its address there, bytes; 0: none */
+    struct zc_bytes list;          /* pieces of a file, as the encoding of a view */
+    struct zc_bytes sums;          /* checksums of the payload */
+    struct zc_bytes data;          /* inline payload */
 };
 
 /* Whether messages of this type end with a seal. */

@@ -8,12 +8,14 @@
 #include <linux/seccomp.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
 #include "rig.h"
 #include "splitmix.h"
 #include "zc_glance.h"
+#include "zc_net_internal.h"
 #include "zc_tp_local.h"
 
 enum { PAGE = 4096, PAGES = 24, SIZE = PAGES * PAGE, LARGE_PAGE = 64 << 10 };
@@ -37,6 +39,8 @@ static void up_pages(unsigned pages, uint32_t page_size)
     for (int i = 0; i < 2; i++) {
         net[i] = rig_net(30000);
         client[i] = rig_connect(&rig, net[i]);
+        if (rig_posts)
+            ck_assert_int_eq(zc_client_share(client[i]), 0);
         handle[i] = rig_open(client[i], "/f");
     }
 }
@@ -56,10 +60,12 @@ static void down(void)
     rig_down(&rig);
 }
 
-static void near(void)
+/* `mapped`: clients have the server's glances mapped, and need not copy them. */
+static void near(bool mapped)
 {
     rig_transport = zc_tp_local_open;
     rig_shows = true;
+    rig_posts = mapped;
 }
 
 static void put(int who, unsigned gen, size_t len, uint64_t off)
@@ -99,7 +105,7 @@ START_TEST(what_is_shown_is_read_without_asking)
 {
     uint64_t before;
 
-    near();
+    near(_i);
     up(8);
     put(0, 1, 2 * PAGE, 0);
     check(0, 100, 50);
@@ -116,7 +122,7 @@ END_TEST
 
 START_TEST(what_another_one_writes_is_seen)
 {
-    near();
+    near(_i);
     up(8);
     put(0, 0, PAGE, 0);
     for (unsigned i = 1; i <= 300; i++) {
@@ -133,7 +139,7 @@ END_TEST
 /* Nobody sees bytes behind the end, nor old ones when the file grows again. */
 START_TEST(a_truncation_is_seen)
 {
-    near();
+    near(_i);
     up(8);
     for (unsigned i = 1; i <= 20; i++) {
         put(0, i, 2 * PAGE, 0);
@@ -159,7 +165,7 @@ START_TEST(a_long_read_leaves_what_it_does_not_bring)
 {
     enum { LEN = 40000, CUT = 20000 };
 
-    near();
+    near(_i);
     up_pages(4, LARGE_PAGE);
     for (unsigned i = 1; i <= 20; i++) {
         put(0, i, LEN, 0);
@@ -181,7 +187,7 @@ START_TEST(a_frame_that_changes_hands_is_noticed)
     uint64_t r = 1;
     uint64_t other;
 
-    near();
+    near(_i);
     up(4);
     other = rig_open(client[1], "/g");
     put(0, 1, SIZE, 0);
@@ -210,7 +216,7 @@ START_TEST(a_frame_that_is_free_shows_nothing)
 {
     static const uint64_t two[] = {3 * PAGE, 0};
 
-    near();
+    near(_i);
     up(8);
     for (unsigned i = 1; i < 20; i++) {
         put(0, i, 4 * PAGE, 0);
@@ -242,7 +248,7 @@ START_TEST(a_page_that_is_written_to_is_hidden)
     struct zc_attr attr = {.block_size = 8192};
     struct zc_access a = {.dir = ZC_WRITE, .off = 100, .len = 50, .ready = never};
 
-    near();
+    near(_i);
     up(8);
     put(0, 1, PAGE, 0);
     check(0, 10, 0);
@@ -286,7 +292,7 @@ START_TEST(bytes_that_change_are_not_taken)
     pthread_t thread;
     unsigned good = 0;
 
-    near();
+    near(_i);
     up(4);
     put(0, 1, PAGE, 0);
     ck_assert_int_eq(ask(0, PAGE, 0), PAGE);
@@ -304,13 +310,37 @@ START_TEST(bytes_that_change_are_not_taken)
 }
 END_TEST
 
+/* Small records one after the other, of a page that others write to meanwhile. */
+START_TEST(reads_that_go_on_see_what_is_written)
+{
+    enum { RECORD = 200, PER_PAGE = LARGE_PAGE / RECORD };
+    uint64_t r = 7;
+
+    near(_i);
+    up_pages(4, LARGE_PAGE);
+    put(0, 0, LARGE_PAGE, 0);
+    for (unsigned round = 1; round < 30; round++)
+        for (unsigned i = 0; i < PER_PAGE; i++) {
+            uint64_t off = splitmix(&r) % (LARGE_PAGE - RECORD);
+
+            if (splitmix(&r) % 8 == 0)
+                put(1, round, RECORD, off);
+            else if (splitmix(&r) % 8 == 0)
+                put(1, round + 100, 1, (uint64_t)(i + 1) % PER_PAGE * RECORD);
+            check(0, RECORD, (uint64_t)i * RECORD);
+        }
+    ck_assert_uint_ge(zc_client_peeks(client[0]), 20 * PER_PAGE);
+    down();
+}
+END_TEST
+
 /* Whatever is said to be shown, and wherever. */
 START_TEST(nonsense_is_not_believed)
 {
     struct zc_glance fake = {.turn = 2, .file = 7, .no = 0, .data = 8, .lo = 0, .hi = UINT32_MAX};
     struct zc_io io = {.glance = 8, .file = 7};
 
-    near();
+    near(_i);
     up(4);
     put(0, 1, PAGE, 0);
     zc_client_saw(client[0], handle[0], 0, &io); /* nothing is there */
@@ -388,7 +418,7 @@ START_TEST(who_may_not_look_any_more_asks)
 {
     uint64_t peeks, asked;
 
-    near();
+    near(_i);
     up(8);
     put(0, 1, 2 * PAGE, 0);
     check(0, 100, 0);
@@ -411,16 +441,189 @@ START_TEST(who_may_not_look_any_more_asks)
 }
 END_TEST
 
+/* Of pages that were written one after the other the first is asked for. */
+START_TEST(what_was_written_is_found)
+{
+    uint64_t before;
+
+    near(true);
+    up(32);
+    for (int i = 0; i < PAGES; i++) /* two parts at the same time */
+        put(i % 2, 1, PAGE, (uint64_t)(i % 2 * PAGES / 2 + i / 2) * PAGE);
+    check(0, 100, 0);
+    before = rig_stat(client[1], "requests");
+    for (int i = 0; i < PAGES; i++)
+        check(0, 100, (uint64_t)i * PAGE + 200);
+    ck_assert_uint_le(rig_stat(client[1], "requests") - before, 2);
+    ck_assert_int_eq(zc_client_truncate(client[1], handle[1], 5 * PAGE), 0);
+    ck_assert_int_eq(look(0, 100, 5 * PAGE), 0);
+    down();
+}
+END_TEST
+
+/* Its owner reads ahead, and keeps pages, as it is asked for them. */
+START_TEST(what_is_read_from_the_store_is_asked_for)
+{
+    uint64_t before;
+
+    near(true);
+    up(32);
+    put(0, 1, SIZE, 0);
+    ck_assert_int_eq(zc_client_flush(client[0], handle[0], ZC_LEVEL_STORED), 0);
+    ck_assert_uint_eq(zc_cache_evict(rig.cache), SIZE);
+    for (int i = 0; i < PAGES; i++)
+        check(1, 100, (uint64_t)i * PAGE);
+    before = rig_stat(client[1], "requests");
+    for (int i = 0; i < PAGES; i++)
+        check(0, 100, (uint64_t)i * PAGE);
+    ck_assert_uint_ge(rig_stat(client[1], "requests") - before, PAGES);
+    down();
+}
+END_TEST
+
+START_TEST(nobody_else_writes_to_a_glance)
+{
+    void *at = NULL;
+    uint64_t where;
+    size_t len;
+    int fd;
+
+    near(true);
+    up(8);
+    ck_assert(zc_cache_glances(rig.cache, &fd, &where, &len));
+    ck_assert_int_lt(zc_tp_map(net[0]->tp, client[0]->peer, fd, len, true, &at), 0);
+    ck_assert_int_eq(zc_tp_map(net[0]->tp, client[0]->peer, fd, len, false, &at), 0);
+    ck_assert_int_ne(mprotect(at, len, PROT_READ | PROT_WRITE), 0);
+    munmap(at, len);
+    down();
+}
+END_TEST
+
+/* Up to the end of what is shown, and from the beginning again when the page has changed. */
+START_TEST(a_piece_grows)
+{
+    enum { RECORD = 50, END = 3000 };
+    const struct zc_piece *p;
+    uint64_t off = 0;
+
+    near(true);
+    up(8);
+    put(0, 1, END, 0);
+    p = &client[0]->piece;
+    for (; off < END - 2 * RECORD; off += RECORD)
+        check(0, RECORD, off);
+    ck_assert_uint_ge(p->want, 16 * RECORD);
+    ck_assert_uint_eq(p->hi, END);
+    put(1, 2, 10, 0);
+    check(0, RECORD, off);
+    ck_assert_uint_eq(p->want, RECORD);
+    down();
+}
+END_TEST
+
+START_TEST(a_piece_is_of_one_file)
+{
+    enum { RECORD = 50 };
+    uint64_t other;
+
+    near(true);
+    up(8);
+    other = rig_open(client[0], "/g");
+    put(0, 1, PAGE, 0);
+    memset(got, 'g', PAGE);
+    ck_assert_int_eq(zc_client_write(client[0], other, got, PAGE, 0), PAGE);
+    for (uint64_t off = 0; off < PAGE / 2; off += RECORD)
+        check(0, RECORD, off);
+    ck_assert_uint_gt(client[0]->piece.hi, PAGE / 2 + RECORD);
+    if (zc_client_peek(client[0], other, got, RECORD, PAGE / 2))
+        expect_all(got, RECORD, 'g', "the other file");
+    ck_assert_int_eq(zc_client_close(client[0], other, ZC_LEVEL_STORED), 0);
+    down();
+}
+END_TEST
+
+/* One that could not be copied, since its page was written to, is not mistaken for the one that was
+ * there before. */
+START_TEST(a_piece_that_fails_is_none)
+{
+    enum { RECORD = 512, TAIL = 60 * RECORD }; /* larger than what is copied twice */
+    uint64_t until = zc_now() + 20000 * ZC_NS_PER_MS, fails = 0;
+    pthread_t thread;
+
+    near(true);
+    up_pages(4, LARGE_PAGE);
+    put(0, 1, SIZE, 0);
+    check(0, 10, 0);
+    check(0, 10, LARGE_PAGE);
+    ck_assert_int_eq(pthread_create(&thread, NULL, scribble, NULL), 0); /* page 0 */
+    while (fails < 200 && zc_now() < until) {
+        for (uint64_t off = SIZE - TAIL; off < SIZE; off += RECORD)
+            check(0, RECORD, off);
+        client[0]->piece.next = 0; /* as if page 0 came after it */
+        zc_client_peek(client[0], handle[0], got, RECORD, 0);
+        fails += client[0]->piece.hi == 0;
+        check(0, RECORD, SIZE - RECORD);
+    }
+    atomic_store(&enough, true);
+    pthread_join(thread, NULL);
+    printf("%llu pieces could not be copied\n", (unsigned long long)fails);
+    down();
+}
+END_TEST
+
+/* No system call is made for it, which would be refused; and it is looked at whether it is. */
+START_TEST(a_piece_is_taken_while_it_is_good)
+{
+    enum { RECORD = 64, SOME = PAGE / 4 + RECORD }; /* the last piece: from PAGE / 4 on, as long */
+    uint64_t peeks, off = 0;
+
+    near(true);
+    up(8);
+    put(0, 1, PAGE, 0);
+    for (; off < SOME; off += RECORD)
+        check(0, RECORD, off);
+    if (refuse()) {
+        peeks = zc_client_peeks(client[0]);
+        ck_assert_uint_gt(peeks, 0);
+        for (; off < SOME + 4 * RECORD; off += RECORD)
+            check(0, RECORD, off);
+        ck_assert_uint_eq(zc_client_peeks(client[0]), peeks + 4);
+        put(1, 2, 10, 0);
+        check(0, RECORD, off);
+        check(0, RECORD, 0);
+        ck_assert_uint_eq(zc_client_peeks(client[0]), peeks + 4);
+    } else {
+        printf("skipped: no filter of system calls: %s\n", zc_error_text(errno));
+    }
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("glance");
-    TCase *others = tcase_create("others");
+    TCase *shown = tcase_create("shown"), *others = tcase_create("others");
 
-    CASE(s, "shown", 120, what_is_shown_is_read_without_asking, what_another_one_writes_is_seen,
-         a_truncation_is_seen, a_long_read_leaves_what_it_does_not_bring,
-         a_frame_that_changes_hands_is_noticed, a_frame_that_is_free_shows_nothing,
-         a_page_that_is_written_to_is_hidden, bytes_that_change_are_not_taken,
-         nonsense_is_not_believed);
+    const TTest *const ways[] = {
+        what_is_shown_is_read_without_asking,
+        what_another_one_writes_is_seen,
+        a_truncation_is_seen,
+        a_long_read_leaves_what_it_does_not_bring,
+        a_frame_that_changes_hands_is_noticed,
+        a_frame_that_is_free_shows_nothing,
+        a_page_that_is_written_to_is_hidden,
+        bytes_that_change_are_not_taken,
+        nonsense_is_not_believed,
+        reads_that_go_on_see_what_is_written,
+    };
+
+    tcase_set_timeout(shown, 120);
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        tcase_add_loop_test(shown, ways[i], 0, 2);
+    suite_add_tcase(s, shown);
+    CASE(s, "mapped", 60, what_was_written_is_found, what_is_read_from_the_store_is_asked_for,
+         nobody_else_writes_to_a_glance, a_piece_grows, a_piece_is_of_one_file,
+         a_piece_that_fails_is_none, a_piece_is_taken_while_it_is_good);
     tcase_add_loop_test(others, who_is_not_shown_anything_asks, 0, 3);
     tcase_add_test(others, who_may_not_look_any_more_asks); /* the last one: it stays refused */
     suite_add_tcase(s, others);
