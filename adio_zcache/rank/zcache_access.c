@@ -34,7 +34,7 @@ struct part {
     struct zc_vio vio;        /* through the view */
     bool viewed;
     bool seen;    /* it has moved already, out of or into the owner's memory */
-    char *buf;    /* its data, in the user's memory or packed */
+    char *buf;    /* its data, in the user's memory or packed; NULL: not laid out yet */
     char *packed; /* what to free */
     int64_t view_off, len;
     int64_t file_off; /* of the first byte */
@@ -60,12 +60,20 @@ static int64_t mem_pos(const struct transfer *t, const struct part *p)
     return p->view_off - t->a->view_offset;
 }
 
+static void let_go(struct part *p)
+{
+    free(p->packed);
+    p->packed = p->buf = NULL;
+}
+
+/* Once is enough, whichever ways it is tried. */
 static int lay_out(struct transfer *t, struct part *p)
 {
     const struct zcache_access *a = t->a;
     int rc;
 
-    p->packed = NULL;
+    if (p->buf)
+        return 0;
     if (a->mem->contiguous) {
         p->buf = (char *)a->buf + mem_pos(t, p);
         return 0;
@@ -78,7 +86,7 @@ static int lay_out(struct transfer *t, struct part *p)
         return 0;
     rc = zcache_layout_pack(a->mem, a->buf, mem_pos(t, p), p->packed, p->len);
     if (rc)
-        free(p->packed);
+        let_go(p);
     return rc;
 }
 
@@ -284,6 +292,7 @@ static int cut(struct transfer *t, struct part *p, int64_t view_off, int64_t max
 
     p->view_off = view_off;
     p->seen = false;
+    p->packed = p->buf = NULL;
     if (!t->a->mem->contiguous && max > PACK_MAX)
         max = PACK_MAX;
     if (!t->view) {
@@ -320,23 +329,25 @@ static bool look(struct transfer *t, struct part *p)
         zc_client_peek(p->client, p->owner->number, p->buf, (size_t)p->len, (uint64_t)p->file_off);
     if (p->seen)
         zcache_watch_look(t->f->measure);
-    else
-        free(p->packed);
     return p->seen;
+}
+
+/* Whether it is worth packing for.  What need not be packed is asked about as it is left. */
+static bool may_leave(const struct transfer *t, const struct part *p)
+{
+    return t->a->mem->contiguous || zc_client_may_post(p->client, (size_t)p->len);
 }
 
 /* A small write to an owner of this host is left in memory that it looks into. */
 static bool leave(struct transfer *t, struct part *p)
 {
     if (!p->client || !p->plain || t->a->dir != ZCACHE_WRITE || t->checked ||
-        p->len > ZC_POST_MAX || lay_out(t, p))
+        p->len > ZC_POST_MAX || !may_leave(t, p) || lay_out(t, p))
         return false;
     p->seen =
         zc_client_post(p->client, p->owner->number, p->buf, (size_t)p->len, (uint64_t)p->file_off);
     if (p->seen)
         zcache_watch_look(t->f->measure);
-    else
-        free(p->packed);
     return p->seen;
 }
 
@@ -351,8 +362,10 @@ static int64_t start_part(struct transfer *t, struct part *p, int64_t view_off, 
         do
             rc = aim_remote(t, p);
         while (zcache_owner_again(t->f, p->owner, &p->client, &rc));
-    if (rc)
+    if (rc) {
+        let_go(p);
         return rc;
+    }
     rc = lay_out(t, p);
     if (rc) {
         if (p->client && p->viewed)

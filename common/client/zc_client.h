@@ -170,6 +170,8 @@ int zc_client_share(struct zc_client *c);
  * call; one that fails is told of like what cannot be written back.  False: it is to be made. */
 bool zc_client_post(struct zc_client *c, uint64_t handle, const void *buf, size_t len,
                     uint64_t off);
+/* Whether one of that length would be tried, for who has to pack it first. */
+bool zc_client_may_post(struct zc_client *c, size_t len);
 uint64_t zc_client_posts(const struct zc_client *c); /* how often it did */
 
 /* Of an open file that this client writes to: what was taken with numbers up to `stored` is stored

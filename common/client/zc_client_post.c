@@ -132,10 +132,12 @@ static void wake(struct zc_board *b)
 }
 
 /* Whether the session goes on, and there is memory to leave things in. */
-static bool may_leave(struct zc_client *c)
+bool zc_client_may_post(struct zc_client *c, size_t len)
 {
     bool yes;
 
+    if (len == 0 || len > ZC_POST_MAX)
+        return false;
     zc_lock_get(&c->net->lock);
     yes = c->box && !c->broken && !c->failed && !c->bye;
     zc_lock_put(&c->net->lock);
@@ -149,7 +151,7 @@ bool zc_client_post(struct zc_client *c, uint64_t handle, const void *buf, size_
     uint32_t skip;
     bool left;
 
-    if (len == 0 || len > ZC_POST_MAX || off > (uint64_t)INT64_MAX - len || !may_leave(c))
+    if (!zc_client_may_post(c, len) || off > (uint64_t)INT64_MAX - len)
         return false;
     zc_lock_get(&c->box_lock);
     left = has_room(c, zc_post_room(post.len), &skip);
