@@ -40,7 +40,8 @@ struct zc_posts_box {
     struct zc_postbox *shared;
     int fd;
     uint64_t tail; /* as we know it: who else could change it is not asked */
-    bool closed;   /* it goes when it is empty */
+    bool closed;   /* it goes when it is empty ... */
+    uint64_t last; /* ... up to here: its writer sees that nothing behind is taken */
     bool broken;   /* what is in it makes no sense */
 };
 
@@ -57,7 +58,8 @@ struct zc_posts {
     struct zc_list waits; /* struct zc_posts_wait */
     unsigned telling;     /* threads that call over() of some */
     bool running, stop;
-    uint64_t seen; /* so many have been taken out, or begun */
+    uint64_t seen;  /* so many have been taken out, or begun */
+    uint64_t given; /* so many stamps, at least: the board's when it was looked at last */
     uint64_t writes, bytes;
     bool pointers[ZC_POINTERS]; /* which are in use */
 
@@ -83,10 +85,23 @@ static void give_up(struct zc_posts_box *b)
     b->broken = true;
 }
 
+/* Whether it has been given: an honest one is, before its write is seen. */
+static bool is_given(struct zc_posts *p, uint64_t stamp)
+{
+    if (stamp >= p->given)
+        p->given = __atomic_load_n(&p->board->stamps, __ATOMIC_SEQ_CST);
+    return stamp < p->given;
+}
+
+static uint64_t head_of(const struct zc_posts_box *b)
+{
+    return b->closed ? b->last : __atomic_load_n(&b->shared->head, __ATOMIC_SEQ_CST);
+}
+
 /* The first write of a ring; false: it is empty. */
 static bool look(struct zc_posts_box *b, struct zc_letter *out)
 {
-    uint64_t head = __atomic_load_n(&b->shared->head, __ATOMIC_SEQ_CST);
+    uint64_t head = head_of(b);
     unsigned char *ring = zc_postbox_ring(b->shared);
 
     while (!b->broken && head != b->tail) {
@@ -103,8 +118,8 @@ static bool look(struct zc_posts_box *b, struct zc_letter *out)
             continue;
         }
         if (!out->skip && out->len && out->len <= ZC_POST_MAX && zc_post_room(out->len) <= there &&
-            zc_post_room(out->len) <= ZC_POSTBOX - at && out->stamp != UINT64_MAX &&
-            out->off <= (uint64_t)INT64_MAX - out->len)
+            zc_post_room(out->len) <= ZC_POSTBOX - at &&
+            out->off <= (uint64_t)INT64_MAX - out->len && is_given(b->posts, out->stamp))
             return true;
         give_up(b);
     }
@@ -525,11 +540,14 @@ void zc_posts_descriptors(const struct zc_posts_box *b, int *board, int *box)
 void zc_posts_close(struct zc_posts_box *b)
 {
     struct zc_posts *p = b->posts;
+    uint64_t until;
 
     zc_lock_get(&p->lock);
     __atomic_store_n(&b->shared->closed, 1, __ATOMIC_SEQ_CST);
+    b->last = head_of(b);
     b->closed = true;
-    while (!p->busy && step(p, UINT64_MAX))
+    until = zc_posts_now(p); /* others go on meanwhile */
+    while (!p->busy && step(p, until))
         ;
     tell(p);
     free_closed(p);
@@ -550,7 +568,7 @@ void zc_posts_end(struct zc_posts *p, const void *files_arg)
 
             any = any || (b->closed && b->files.arg == files_arg);
         }
-        if (any && (p->busy || !step(p, UINT64_MAX)))
+        if (any && (p->busy || !step(p, UINT64_MAX))) /* theirs are before what comes from now on */
             zc_cond_wait(&p->changed, &p->lock);
     }
     tell(p);

@@ -74,7 +74,8 @@ static void up(void)
 static void down(void)
 {
     for (int i = 0; i < WRITERS; i++)
-        zc_posts_close(boxes[i]);
+        if (boxes[i])
+            zc_posts_close(boxes[i]);
     zc_posts_destroy(posts);
     ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), 0);
     ck_assert_int_eq(zc_cache_close(file), 0);
@@ -174,12 +175,95 @@ START_TEST(what_comes_as_the_thread_falls_asleep_is_seen)
 }
 END_TEST
 
+/* ---- who closes a box does not wait for ever ---- */
+
+enum { MANY = 1000 };
+
+static int more;
+
+/* The second one writes whenever it is looked at. */
+static void one_more(void)
+{
+    if (more == MANY)
+        return;
+    more++;
+    leave(1, stamp(), 'm');
+    then = one_more;
+}
+
+static void write_all_the_time(void)
+{
+    more = 0;
+    moment = &boxes[1]->shared->head;
+    then = one_more;
+}
+
+/* As if somebody were busy meanwhile: what is in the box stays. */
+static void close_first(bool busy)
+{
+    posts->busy = busy;
+    zc_posts_close(boxes[0]);
+    posts->busy = false;
+    boxes[0] = NULL;
+}
+
+START_TEST(closing_takes_what_was_left_until_then)
+{
+    up();
+    leave(0, stamp(), 'a');
+    write_all_the_time();
+    close_first(false);
+    then = NULL;
+    ck_assert_int_lt(more, 20);
+    expect('m');
+    down();
+}
+END_TEST
+
+START_TEST(the_end_takes_what_was_left_until_then)
+{
+    up();
+    leave(0, stamp(), 'a');
+    close_first(true);
+    write_all_the_time();
+    zc_posts_end(posts, NULL);
+    then = NULL;
+    ck_assert_int_lt(more, 20);
+    expect('m');
+    down();
+}
+END_TEST
+
+/* Its writer has seen that the box is closed, and asks by message. */
+START_TEST(what_is_put_into_a_closed_box_is_not_taken)
+{
+    struct zc_postbox *first;
+
+    up();
+    first = mmap(NULL, ZC_POSTBOX_HEAD + ZC_POSTBOX, PROT_READ | PROT_WRITE, MAP_SHARED,
+                 boxes[0]->fd, 0);
+    ck_assert(first != MAP_FAILED);
+    leave(0, stamp(), 'a');
+    posts->busy = true;
+    zc_posts_close(boxes[0]);
+    posts->busy = false;
+    leave(0, stamp(), 'b');
+    boxes[0] = NULL;
+    expect('a');
+    ck_assert_uint_eq(first->tail, zc_post_room(1));
+    zc_posts_end(posts, NULL); /* it is gone */
+    munmap(first, ZC_POSTBOX_HEAD + ZC_POSTBOX);
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("posts_order");
 
     CASE(s, "order", 30, what_came_to_a_ring_already_looked_at_is_first,
          a_stamp_that_was_passed_over_is_first_all_the_same,
-         what_comes_as_the_thread_falls_asleep_is_seen);
+         what_comes_as_the_thread_falls_asleep_is_seen, closing_takes_what_was_left_until_then,
+         the_end_takes_what_was_left_until_then, what_is_put_into_a_closed_box_is_not_taken);
     return run_suite(s);
 }
