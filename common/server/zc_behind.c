@@ -201,8 +201,12 @@ void zc_behind_end(struct zc_server *s)
 
     while ((n = zc_list_pop(&s->behind)))
         free(zc_list_entry(n, struct behind, link));
-    if (!s->cfg.posts)
-        return;
-    zc_posts_unwait(s->cfg.posts, &s->behind_wait);
-    zc_posts_end(s->cfg.posts, s);
+    if (s->cfg.posts)
+        zc_posts_unwait(s->cfg.posts, &s->behind_wait);
+}
+
+void zc_behind_empty(struct zc_server *s)
+{
+    if (s->cfg.posts)
+        zc_posts_end(s->cfg.posts, s);
 }

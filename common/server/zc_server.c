@@ -503,6 +503,7 @@ void zc_server_destroy(struct zc_server *s)
         zc_bounce_deregister(s);
         uncover(s);
         close_endpoint(s);
+        zc_behind_empty(s); /* needs no endpoint, but maybe the pages that its closing lets go */
         zc_audit_rest(&s->audit);
     }
     if (s->pool)

@@ -511,8 +511,10 @@ bool zc_behind_keep(struct zc_session *ss, const struct zc_msg *m, const void *b
 void zc_behind_tick(struct zc_server *s, uint64_t now);
 /* The client is gone: what it has left is taken out. */
 void zc_behind_leave(struct zc_session *ss);
-/* The server is at its end. */
+/* The server is at its end: nobody waits any more. */
 void zc_behind_end(struct zc_server *s);
+/* Returns when all that was left here is made. */
+void zc_behind_empty(struct zc_server *s);
 
 /* zc_bounce.c */
 int zc_bounce_make(struct zc_server *s); /* if there are none yet */
