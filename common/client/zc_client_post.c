@@ -118,10 +118,12 @@ static void put(struct zc_client *c, struct zc_letter *post, const void *buf, ui
         at = ring;
     }
     memcpy(at + sizeof *post, buf, post->len);
+    __atomic_store_n(&c->box->putting, 1, __ATOMIC_RELAXED); /* seen by who sees the stamp given */
     post->stamp = __atomic_fetch_add(&c->board->stamps, 1, __ATOMIC_SEQ_CST);
     memcpy(at, post, sizeof *post);
     c->head += skip + zc_post_room(post->len);
     __atomic_store_n(&c->box->head, c->head, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&c->box->putting, 0, __ATOMIC_RELEASE);
 }
 
 static void wake(struct zc_board *b)

@@ -13,7 +13,7 @@
  *
  * 1. While nobody is busy nothing of `box`, `post`, `done`, `access` is in use.
  * 2. `tail` of a ring is behind a write when that is in the cache, or is told of as lost, and
- *    board.taken has counted it after that.
+ *    board.taken has counted it after that.  `seen` is as much, or one more when somebody is busy.
  * 3. Asleep, our thread has seen all rings empty after it had said so.
  */
 #include "config.h"
@@ -348,6 +348,34 @@ static bool step(struct zc_posts *p, uint64_t until)
     return true;
 }
 
+/* Whether what was given before this, and is not over, never comes: its writer has died before he
+ * had put it, or has found his box closed. */
+static bool all_void(struct zc_posts *p)
+{
+    struct zc_letter post;
+
+    zc_list_each (&p->boxes, n) {
+        struct zc_posts_box *b = zc_list_entry(n, struct zc_posts_box, link);
+
+        if (__atomic_load_n(&b->shared->putting, __ATOMIC_ACQUIRE))
+            return false;
+        if (look(b, &post)) /* after `putting`: or it might be put in between */
+            return false;
+    }
+    return true;
+}
+
+/* They are over: else everybody would look for them with every call, for ever. */
+static void count_void(struct zc_posts *p)
+{
+    uint64_t given = __atomic_load_n(&p->board->stamps, __ATOMIC_SEQ_CST);
+
+    if (p->busy || p->board->taken >= given || !all_void(p))
+        return;
+    p->seen = given;
+    __atomic_store_n(&p->board->taken, given, __ATOMIC_RELEASE);
+}
+
 /* ---- our thread ---- */
 
 static void nap(void)
@@ -376,6 +404,8 @@ static bool take(struct zc_posts *p)
         any = true;
     tell(p);
     free_closed(p);
+    if (!any)
+        count_void(p);
     return any || p->busy;
 }
 

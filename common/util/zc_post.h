@@ -8,7 +8,9 @@
  * Every write takes the next stamp before it is put into the ring (zc_post_put()).  The owner takes
  * them out in the order of their stamps, and before it does anything that shall come after them: so
  * they are as if they had been made at once (server/zc_posts.c says how, client/zc_client_post.c
- * leaves them).  A writer that dies leaves whole writes only, for `head` comes last.  Who does not
+ * leaves them).  A writer that dies leaves whole writes only, for `head` comes last.  A stamp whose
+ * write never comes is void, which is known once everything is taken out and no writer of an open
+ * box is `putting`: then all that were given before are over (zc_posts.c).  Who does not
  * trust the other side copies what it says, and looks at the copy.
  */
 #ifndef ZC_POST_H
@@ -38,15 +40,16 @@ struct zc_letter {
 /* All fields atomic; each line of the processor's cache is written by one side, but `stamps`. */
 struct zc_board {
     _Alignas(64) uint64_t stamps; /* so many have been given */
-    _Alignas(64) uint64_t taken; /* so many writes have been made, or have failed and are told of */
-    uint32_t refuses;            /* writes are to be made by message: they might fail */
+    _Alignas(64) uint64_t taken;  /* so many are over: made, failed and told of, or void */
+    uint32_t refuses;             /* writes are to be made by message: they might fail */
     _Alignas(64) uint32_t asleep; /* the owner does not look: who sets it to 0 rings */
     sem_t bell;                   /* shared */
     _Alignas(64) uint64_t pointers[ZC_POINTERS]; /* shared file pointers, as below */
 };
 
 struct zc_postbox {
-    _Alignas(64) uint64_t head; /* bytes ever put; the writer's */
+    _Alignas(64) uint64_t head; /* bytes ever put; the writer's, as is: */
+    uint32_t putting; /* set before a stamp is taken, 0 when head has been moved behind its write */
     _Alignas(64) uint64_t tail; /* bytes ever taken out; the owner's, as are: */
     uint32_t closed;            /* what is put from now on may not be taken */
 };

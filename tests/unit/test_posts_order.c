@@ -175,6 +175,140 @@ START_TEST(what_comes_as_the_thread_falls_asleep_is_seen)
 }
 END_TEST
 
+/* `busy`: as if somebody were busy meanwhile: what is in the box stays. */
+static void close_first(bool busy)
+{
+    posts->busy = busy;
+    zc_posts_close(boxes[0]);
+    posts->busy = false;
+    boxes[0] = NULL;
+}
+
+/* ---- stamps whose writes never come ---- */
+
+static void first_is_putting(bool is)
+{
+    __atomic_store_n(&boxes[0]->shared->putting, is, __ATOMIC_SEQ_CST);
+}
+
+/* As the owner's thread does when it finds nothing. */
+static bool all_clear(void)
+{
+    zc_lock_get(&posts->lock);
+    while (take(posts))
+        ;
+    zc_lock_put(&posts->lock);
+    return zc_board_clear(posts->board);
+}
+
+/* Its writer dies before he has put it. */
+START_TEST(a_stamp_of_a_writer_that_died_is_void)
+{
+    up();
+    leave(0, stamp(), 'a');
+    first_is_putting(true);
+    stamp();
+    leave(1, stamp(), 'b');
+    ck_assert(!all_clear());
+    close_first(false);
+    ck_assert(all_clear());
+    leave(1, stamp(), 'c');
+    ck_assert(!zc_board_clear(posts->board));
+    expect('c');
+    ck_assert(all_clear());
+    ck_assert_uint_eq(posts->board->taken, 4);
+    ck_assert_uint_eq(posts->seen, 4);
+    down();
+}
+END_TEST
+
+/* He may be slow: what he has not put yet is to come. */
+START_TEST(a_stamp_of_one_who_is_slow_is_not_void)
+{
+    up();
+    first_is_putting(true);
+    early = stamp();
+    leave(1, stamp(), 'b');
+    ck_assert(!all_clear());
+    leave(0, early, 'a');
+    first_is_putting(false);
+    ck_assert(!zc_board_clear(posts->board));
+    ck_assert(all_clear());
+    expect('a');
+    down();
+}
+END_TEST
+
+static void first_puts_it(void)
+{
+    leave(0, early, 'a');
+    first_is_putting(false);
+}
+
+static void second_takes_one(void)
+{
+    early = stamp();
+}
+
+/* He puts it while the owner looks who is about to. */
+START_TEST(what_is_put_as_the_owner_looks_is_not_void)
+{
+    up();
+    stamp(); /* a void one */
+    first_is_putting(true);
+    early = stamp();
+    moment = &boxes[0]->shared->putting;
+    then = first_puts_it;
+    zc_lock_get(&posts->lock);
+    take(posts);
+    zc_lock_put(&posts->lock);
+    ck_assert(!then);
+    ck_assert(!zc_board_clear(posts->board));
+    ck_assert(all_clear());
+    expect('a');
+    down();
+}
+END_TEST
+
+/* A stamp that is taken after they were counted is none of them. */
+START_TEST(a_stamp_that_is_taken_later_is_not_void)
+{
+    up();
+    stamp(); /* a void one */
+    moment = &boxes[1]->shared->putting;
+    then = second_takes_one;
+    zc_lock_get(&posts->lock);
+    take(posts);
+    zc_lock_put(&posts->lock);
+    ck_assert(!then);
+    ck_assert(!zc_board_clear(posts->board));
+    leave(1, early, 'b');
+    expect('b');
+    ck_assert(zc_board_clear(posts->board));
+    down();
+}
+END_TEST
+
+/* What is being made counts by itself, also when its writer has spoiled it meanwhile. */
+START_TEST(what_is_being_made_is_not_void)
+{
+    up();
+    leave(0, stamp(), 'a');
+    posts->busy = true;
+    posts->box = boxes[0];
+    memset(zc_postbox_ring(boxes[0]->shared), 0, sizeof(struct zc_letter));
+    zc_lock_get(&posts->lock);
+    take(posts);
+    zc_lock_put(&posts->lock);
+    ck_assert(!zc_board_clear(posts->board));
+    posts->busy = false;
+    ck_assert(all_clear());
+    ck_assert_int_eq(zc_cache_write(file, "b", 1, 0), 1);
+    expect('b');
+    down();
+}
+END_TEST
+
 /* ---- who closes a box does not wait for ever ---- */
 
 enum { MANY = 1000 };
@@ -196,15 +330,6 @@ static void write_all_the_time(void)
     more = 0;
     moment = &boxes[1]->shared->head;
     then = one_more;
-}
-
-/* As if somebody were busy meanwhile: what is in the box stays. */
-static void close_first(bool busy)
-{
-    posts->busy = busy;
-    zc_posts_close(boxes[0]);
-    posts->busy = false;
-    boxes[0] = NULL;
 }
 
 START_TEST(closing_takes_what_was_left_until_then)
@@ -264,6 +389,9 @@ int main(void)
     CASE(s, "order", 30, what_came_to_a_ring_already_looked_at_is_first,
          a_stamp_that_was_passed_over_is_first_all_the_same,
          what_comes_as_the_thread_falls_asleep_is_seen, closing_takes_what_was_left_until_then,
-         the_end_takes_what_was_left_until_then, what_is_put_into_a_closed_box_is_not_taken);
+         the_end_takes_what_was_left_until_then, what_is_put_into_a_closed_box_is_not_taken,
+         a_stamp_of_a_writer_that_died_is_void, a_stamp_of_one_who_is_slow_is_not_void,
+         what_is_being_made_is_not_void, what_is_put_as_the_owner_looks_is_not_void,
+         a_stamp_that_is_taken_later_is_not_void);
     return run_suite(s);
 }
