@@ -31,7 +31,11 @@
 #include "zc_posts.h"
 #include "zc_thread.h"
 
-enum { NAP_US = 500 }; /* our thread looks so often while there is something */
+enum {
+    NAP_US = 500,      /* our thread looks so often while there is something */
+    SHARE = 8,         /* rings take one of so many bytes of the cache's at most, ... */
+    RINGS_AT_LEAST = 8 /* ... but so many there may be however small that is */
+};
 
 struct zc_posts_box {
     struct zc_list link;
@@ -62,6 +66,8 @@ struct zc_posts {
     uint64_t given; /* so many stamps, at least: the board's when it was looked at last */
     uint64_t writes, bytes;
     bool pointers[ZC_POINTERS]; /* which are in use */
+    unsigned rings;             /* boxes there are */
+    bool full;                  /* one was refused, which was said */
 
     bool busy;                /* somebody makes a write: */
     bool stuck, ready;        /* it waits for the cache; that has called */
@@ -246,6 +252,7 @@ static bool go_on(struct zc_posts *p)
 static void free_box(struct zc_posts_box *b)
 {
     zc_list_del(&b->link);
+    b->posts->rings--;
     zc_memory_free(b->shared, ZC_POSTBOX_HEAD + ZC_POSTBOX, b->fd);
     free(b);
 }
@@ -532,14 +539,48 @@ void zc_posts_counts(struct zc_posts *p, uint64_t *writes, uint64_t *bytes)
     zc_lock_put(&p->lock);
 }
 
+/* One more ring, if there is memory for it. */
+static int take_ring(struct zc_posts *p)
+{
+    struct zc_cache_limits l;
+    size_t most;
+    bool yes, say;
+
+    zc_cache_limits(p->cache, &l);
+    most = l.capacity / SHARE / ZC_POSTBOX;
+    if (most < RINGS_AT_LEAST)
+        most = RINGS_AT_LEAST;
+    zc_lock_get(&p->lock);
+    yes = p->rings < most;
+    p->rings += yes;
+    say = !yes && !p->full;
+    p->full = p->full || !yes;
+    zc_lock_put(&p->lock);
+    if (say)
+        zc_info("%zu processes of this host leave small writes in memory, which is as many as an "
+                "eighth of the cache is enough for: others write by message",
+                most);
+    return yes ? 0 : zc_errorf(EOPNOTSUPP, "no memory to share with more processes");
+}
+
+static void give_ring(struct zc_posts *p)
+{
+    zc_lock_get(&p->lock);
+    p->rings--;
+    zc_lock_put(&p->lock);
+}
+
 int zc_posts_open(struct zc_posts *p, const struct zc_posts_files *files, struct zc_posts_box **out)
 {
     struct zc_posts_box *b = calloc(1, sizeof *b);
     void *at;
-    int rc = b ? 0 : zc_errorf(ENOMEM, "no memory to share");
+    int rc = b ? take_ring(p) : zc_errorf(ENOMEM, "no memory to share");
 
-    if (rc == 0)
+    if (rc == 0) {
         rc = zc_memory_share("zcache-postbox", ZC_POSTBOX_HEAD + ZC_POSTBOX, true, &b->fd, &at);
+        if (rc)
+            give_ring(p);
+    }
     if (rc) {
         free(b);
         return rc;

@@ -34,7 +34,8 @@ int zc_posts_create(struct zc_cache *c, struct zc_posts **out);
 void zc_posts_destroy(struct zc_posts *p);
 
 /* A writer's box, which says through `files` what is written to.  What others open as board and box
- * are descriptors of this process. */
+ * are descriptors of this process.  -EOPNOTSUPP: the rings of those that there are take the share
+ * of the cache's memory that they may. */
 struct zc_posts_box;
 int zc_posts_open(struct zc_posts *p, const struct zc_posts_files *files,
                   struct zc_posts_box **out);

@@ -23,7 +23,7 @@
 enum {
     ZC_POST_UNIT = 64,      /* writes begin at multiples of this */
     ZC_POST_MAX = 64 << 10, /* bytes of one, at most */
-    ZC_POSTBOX = 1 << 20,   /* bytes of a ring; a power of two */
+    ZC_POSTBOX = 256 << 10, /* bytes of a ring; a power of two */
     ZC_POSTBOX_HEAD = 4096, /* of shared memory in front of it */
     ZC_POINTERS = 64,
     ZC_BOARD = 4096, /* bytes of shared memory */

@@ -58,6 +58,7 @@ static void up(void)
     struct zc_attr attr = {.block_size = PAGE};
 
     cfg.capacity = 64 * PAGE;
+    cfg.reserve = 32 << 20; /* addresses */
     cfg.page_size = PAGE;
     ck_assert_int_eq(zc_store_mem_create(&store), 0);
     ck_assert_int_eq(zc_cache_create(&cfg, store, &cache), 0);
@@ -382,6 +383,37 @@ START_TEST(what_is_put_into_a_closed_box_is_not_taken)
 }
 END_TEST
 
+/* ---- how much memory ---- */
+
+/* The cache is of 256 KiB, and rings take an eighth of that, or what eight of them take. */
+START_TEST(rings_take_a_share_of_the_cache)
+{
+    static const struct zc_posts_files files = {get_file, put_file, NULL};
+    struct zc_cache_limits l;
+    struct zc_posts_box *more_boxes[20];
+    unsigned n = 0;
+
+    up();
+    posts->running = true;
+    while (n < 20 && zc_posts_open(posts, &files, &more_boxes[n]) == 0)
+        n++;
+    ck_assert_uint_eq(n, RINGS_AT_LEAST - WRITERS);
+    zc_posts_close(boxes[0]);
+    ck_assert_int_eq(zc_posts_open(posts, &files, &boxes[0]), 0);
+    ck_assert_int_eq(zc_posts_open(posts, &files, &more_boxes[n]), -EOPNOTSUPP);
+    zc_cache_limits(cache, &l);
+    l.capacity = (RINGS_AT_LEAST + 1) * SHARE * ZC_POSTBOX;
+    ck_assert_int_eq(zc_cache_extend(cache, l.capacity), 0);
+    zc_cache_limit(cache, &l);
+    ck_assert_int_eq(zc_posts_open(posts, &files, &more_boxes[n++]), 0);
+    ck_assert_int_eq(zc_posts_open(posts, &files, &more_boxes[n]), -EOPNOTSUPP);
+    posts->running = false;
+    while (n > 0)
+        zc_posts_close(more_boxes[--n]);
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("posts_order");
@@ -392,6 +424,6 @@ int main(void)
          the_end_takes_what_was_left_until_then, what_is_put_into_a_closed_box_is_not_taken,
          a_stamp_of_a_writer_that_died_is_void, a_stamp_of_one_who_is_slow_is_not_void,
          what_is_being_made_is_not_void, what_is_put_as_the_owner_looks_is_not_void,
-         a_stamp_that_is_taken_later_is_not_void);
+         a_stamp_that_is_taken_later_is_not_void, rings_take_a_share_of_the_cache);
     return run_suite(s);
 }
