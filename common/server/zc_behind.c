@@ -86,7 +86,8 @@ bool zc_behind_keep(struct zc_session *ss, const struct zc_msg *m, const void *b
     if (!s->cfg.posts || !sees_bytes(m))
         return false;
     until = zc_posts_now(s->cfg.posts);
-    if (zc_list_empty(&s->behind) && settled(s, until))
+    zc_debug_assert(s->behind_told || zc_list_empty(&s->behind)); /* else serve() had gone on */
+    if (settled(s, until))
         return false;
     b = ss->behind < ss->purse.credits * 2 ? malloc(sizeof *b + len) : NULL;
     if (!b) {

@@ -554,6 +554,55 @@ START_TEST(what_comes_after_waits)
 }
 END_TEST
 
+/* Messages that see or change files; the others do not wait. */
+static const struct {
+    uint8_t type;
+    bool waits;
+} kinds[] = {
+    {ZC_T_OPEN, true},       {ZC_T_CLOSE, true},    {ZC_T_READ, true},
+    {ZC_T_WRITE, true},      {ZC_T_GETATTR, true},  {ZC_T_TRUNCATE, true},
+    {ZC_T_ALLOCATE, true},   {ZC_T_FLUSH, true},    {ZC_T_UNLINK, true},
+    {ZC_T_STAT, true},       {ZC_T_VREAD, true},    {ZC_T_VWRITE, true},
+    {ZC_T_BACKLOG, true},    {ZC_T_CONTROL, true},  {ZC_T_LIST_READ, true},
+    {ZC_T_LIST_WRITE, true}, {ZC_T_POINTER, false}, {ZC_T_LOCK, false},
+    {ZC_T_UNLOCK, false},    {ZC_T_MEET, false},    {ZC_T_VIEW_INSTALL, false},
+    {ZC_T_VIEW_DROP, false}, {ZC_T_POSTBOX, false}, {ZC_T_PING, false},
+};
+
+static bool answered(int who, const struct zc_call *call)
+{
+    bool yes;
+
+    zc_lock_get(&net[who]->lock);
+    yes = call->done;
+    zc_lock_put(&net[who]->lock);
+    return yes;
+}
+
+/* What is asked makes no sense, and would be answered at once: before a PING that is sent later. */
+START_TEST(each_kind_waits_that_has_to)
+{
+    struct zc_msg m = {.type = kinds[_i].type, .handle = 1, .what = 77};
+    struct zc_call *call;
+
+    up(4);
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+    for (unsigned i = 0; i < BEFORE; i++)
+        ck_assert(leave(0, i + 1, PAGE, i * PAGE));
+    ck_assert_int_eq(zc_call_start(client[1], &m, NULL, 0, &call), 0);
+    ck_assert_int_eq(zc_client_ping(client[1]), 0);
+    ck_assert_int_eq(answered(1, call), !kinds[_i].waits);
+    zc_store_fault_release(rig.store);
+    WAIT_FOR(answered(1, call));
+    if (kinds[_i].waits)
+        ck_assert_int_lt(zc_call_wait(client[1], call, NULL), 0);
+    else
+        zc_call_wait(client[1], call, NULL);
+    check(2, SIZE, 0);
+    down();
+}
+END_TEST
+
 static bool asked;
 
 static void *ask_size(void *arg)
@@ -695,6 +744,107 @@ START_TEST(who_was_dropped_leaves_nothing)
 }
 END_TEST
 
+/* It is not even tried: no stamp is taken that nobody would use. */
+START_TEST(who_sees_that_he_was_dropped_takes_no_stamp)
+{
+    uint64_t stamps;
+
+    up(64);
+    ck_assert(leave(1, 1, 10, 0));
+    stamps = __atomic_load_n(&client[1]->board->stamps, __ATOMIC_SEQ_CST);
+    __atomic_store_n(&client[1]->box->closed, 1, __ATOMIC_SEQ_CST);
+    ck_assert(!zc_client_may_post(client[1], 10));
+    ck_assert(!leave(1, 1, 10, 0));
+    ck_assert_uint_eq(__atomic_load_n(&client[1]->board->stamps, __ATOMIC_SEQ_CST), stamps);
+    down();
+}
+END_TEST
+
+static bool begun, was_left;
+
+static void *leave_one(void *arg)
+{
+    (void)arg;
+    __atomic_store_n(&begun, true, __ATOMIC_RELEASE);
+    was_left = zc_client_post(client[1], handle, image, 10, 0);
+    return NULL;
+}
+
+/* He finds out when he has put it: it may have been missed. */
+START_TEST(who_is_dropped_as_he_writes_asks_by_message)
+{
+    pthread_t thread;
+
+    up(64);
+    zc_lock_get(&client[1]->box_lock);
+    ck_assert_int_eq(pthread_create(&thread, NULL, leave_one, NULL), 0);
+    WAIT_FOR(__atomic_load_n(&begun, __ATOMIC_ACQUIRE));
+    usleep(50000); /* he has seen that the box is open; if not, this test shows nothing */
+    __atomic_store_n(&client[1]->box->closed, 1, __ATOMIC_SEQ_CST);
+    zc_lock_put(&client[1]->box_lock);
+    pthread_join(thread, NULL);
+    ck_assert(!was_left);
+    down();
+}
+END_TEST
+
+/* The state of the last one's session, for a moment. */
+static void set_state(int failed, int broken, bool bye)
+{
+    struct zc_client *c = client[CLIENTS - 1];
+
+    zc_lock_get(&c->net->lock);
+    c->failed = failed;
+    c->broken = broken;
+    c->bye = bye;
+    zc_lock_put(&c->net->lock);
+}
+
+static bool may_leave(int failed, int broken, bool bye)
+{
+    struct zc_client *c = client[CLIENTS - 1];
+    bool may, left;
+
+    set_state(failed, broken, bye);
+    may = zc_client_may_post(c, 10);
+    left = zc_client_post(c, handle, image, 10, 0);
+    set_state(0, 0, false);
+    ck_assert_int_eq(may, left);
+    return may;
+}
+
+/* The server may have ended it, or be about to. */
+START_TEST(nothing_is_left_when_the_session_is_over)
+{
+    up(64);
+    ck_assert(may_leave(0, 0, false));
+    ck_assert(!may_leave(-EIO, 0, false));
+    ck_assert(!may_leave(0, -EIO, false));
+    ck_assert(!may_leave(0, 0, true));
+    down();
+}
+END_TEST
+
+/* The server would not believe it, nor anything after it. */
+START_TEST(what_no_box_takes_is_not_left)
+{
+    static unsigned char much[ZC_POST_MAX + 1];
+
+    up(64);
+    ck_assert(!zc_client_may_post(client[1], 0));
+    ck_assert(zc_client_may_post(client[1], ZC_POST_MAX));
+    ck_assert(!zc_client_may_post(client[1], ZC_POST_MAX + 1));
+    ck_assert(!zc_client_post(client[1], handle, much, 0, 0));
+    ck_assert(!zc_client_post(client[1], handle, much, ZC_POST_MAX + 1, 0));
+    ck_assert(!zc_client_post(client[1], handle, much, ((size_t)1 << 32) + 10, 0));
+    ck_assert(!zc_client_post(client[1], handle, much, 10, (uint64_t)INT64_MAX - 9));
+    ck_assert(!zc_client_post(client[1], handle, much, 10, UINT64_MAX - 5));
+    ck_assert(leave(1, 1, ZC_POST_MAX, 10));
+    check(2, ZC_POST_MAX, 10);
+    down();
+}
+END_TEST
+
 /* Others go on, and so does the server. */
 START_TEST(nonsense_is_not_believed)
 {
@@ -754,10 +904,61 @@ START_TEST(who_does_not_see_the_board_does_not_look)
 }
 END_TEST
 
+static struct zc_tp_ops without_box;
+
+static int map_no_box(struct zc_tp *tp, zc_peer peer, int fd, size_t len, void **out)
+{
+    (void)tp, (void)peer, (void)fd;
+    if (len != ZC_BOARD)
+        return zc_errorf(EMFILE, "this test maps no box");
+    *out = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return *out == MAP_FAILED ? -ENOMEM : 0;
+}
+
+static int open_without_box(const struct zc_tp_config *cfg, struct zc_tp **out)
+{
+    int rc = zc_tp_local_open(cfg, out);
+
+    if (rc)
+        return rc;
+    without_box = *(*out)->ops;
+    without_box.map = map_no_box;
+    (*out)->ops = &without_box;
+    return 0;
+}
+
+/* The server shows him its pages, for it has shared memory with him; he could not map it. */
+START_TEST(who_cannot_map_the_board_does_not_look)
+{
+    struct zc_client *blind;
+    struct zc_net *n;
+
+    up(64);
+    put(0, 1, 100, 0);
+    rig_transport = open_without_box;
+    n = rig_net(30000);
+    blind = rig_connect(&rig, n);
+    ck_assert_int_eq(zc_client_share(blind), -EMFILE);
+    ck_assert(!zc_client_post(blind, handle, image, 10, 0));
+    for (int i = 0; i < 3; i++) {
+        struct zc_io io = {.handle = handle, .buf = got, .len = 100};
+
+        zc_io_start(blind, &io);
+        ck_assert_int_eq(zc_io_wait(blind, &io), 100);
+        ck_assert(io.glance);
+        zc_client_saw(blind, handle, 0, &io);
+        ck_assert(!zc_client_peek(blind, handle, got, 100, 0));
+    }
+    zc_client_disconnect(blind);
+    zc_net_destroy(n);
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("posts");
-    TCase *rounds = tcase_create("rounds");
+    TCase *rounds = tcase_create("rounds"), *messages = tcase_create("messages");
 
     tcase_set_timeout(rounds, 120);
     tcase_add_loop_test(rounds, a_model, 0, 6);
@@ -766,12 +967,19 @@ int main(void)
     tcase_add_loop_test(rounds, nonsense_is_not_believed, 0, 11);
     tcase_add_loop_test(rounds, what_comes_after_waits, 0, (int)(sizeof sees / sizeof *sees));
     suite_add_tcase(s, rounds);
+    tcase_set_timeout(messages, 120);
+    tcase_add_loop_test(messages, each_kind_waits_that_has_to, 0,
+                        (int)(sizeof kinds / sizeof *kinds));
+    suite_add_tcase(s, messages);
     CASE(s, "pointers", 120, a_shared_pointer_is_moved_without_asking, many_move_a_shared_pointer,
          pointers_come_and_go);
     CASE(s, "left", 120, what_is_left_is_read, what_is_left_is_written_back, room_is_waited_for,
          a_rest_at_the_end_of_a_ring_is_no_room, what_is_left_later_is_not_waited_for,
          a_full_disk_is_told, what_cannot_be_made_is_lost_and_told,
          a_writer_that_goes_leaves_what_he_wrote, who_opened_the_file_goes_first,
-         who_was_dropped_leaves_nothing, who_does_not_see_the_board_does_not_look);
+         who_was_dropped_leaves_nothing, who_does_not_see_the_board_does_not_look,
+         who_sees_that_he_was_dropped_takes_no_stamp, who_is_dropped_as_he_writes_asks_by_message,
+         nothing_is_left_when_the_session_is_over, what_no_box_takes_is_not_left,
+         who_cannot_map_the_board_does_not_look);
     return run_suite(s);
 }
