@@ -15,6 +15,15 @@
 #include "zc_posts.h"
 #include "zc_tp_local.h"
 
+/* Called before a stamp is taken. */
+static void before_stamp(void);
+
+#define __atomic_fetch_add(at, n, order) (before_stamp(), __atomic_fetch_add(at, n, order))
+#define put                              put_letter
+#include "../../common/client/zc_client_post.c"
+#undef put
+#undef __atomic_fetch_add
+
 enum { PAGE = 4096, PAGES = 48, SIZE = PAGES * PAGE, CLIENTS = 4 };
 
 static struct rig rig;
@@ -123,6 +132,27 @@ static void check(int who, size_t len, uint64_t off)
     else
         ask(who, len, off);
 }
+
+static bool watched, said; /* the second one's box says that a write is being put */
+
+static void before_stamp(void)
+{
+    if (watched)
+        said = __atomic_load_n(&client[1]->box->putting, __ATOMIC_SEQ_CST);
+}
+
+/* Or its stamp would be taken for one of a writer that has died. */
+START_TEST(a_writer_says_that_he_is_putting_one)
+{
+    up(64);
+    watched = true;
+    ck_assert(leave(1, 1, 10, 0));
+    watched = false;
+    ck_assert(said);
+    ck_assert(!__atomic_load_n(&client[1]->box->putting, __ATOMIC_SEQ_CST));
+    down();
+}
+END_TEST
 
 START_TEST(what_is_left_is_read)
 {
@@ -980,6 +1010,6 @@ int main(void)
          who_was_dropped_leaves_nothing, who_does_not_see_the_board_does_not_look,
          who_sees_that_he_was_dropped_takes_no_stamp, who_is_dropped_as_he_writes_asks_by_message,
          nothing_is_left_when_the_session_is_over, what_no_box_takes_is_not_left,
-         who_cannot_map_the_board_does_not_look);
+         who_cannot_map_the_board_does_not_look, a_writer_says_that_he_is_putting_one);
     return run_suite(s);
 }
