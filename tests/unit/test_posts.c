@@ -936,9 +936,9 @@ END_TEST
 
 static struct zc_tp_ops without_box;
 
-static int map_no_box(struct zc_tp *tp, zc_peer peer, int fd, size_t len, void **out)
+static int map_no_box(struct zc_tp *tp, zc_peer peer, int fd, size_t len, bool write, void **out)
 {
-    (void)tp, (void)peer, (void)fd;
+    (void)tp, (void)peer, (void)fd, (void)write;
     if (len != ZC_BOARD)
         return zc_errorf(EMFILE, "this test maps no box");
     *out = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -4,6 +4,7 @@
 #include "config.h"
 
 #include <stdint.h>
+#include <sys/mman.h>
 
 #include "check_main.h"
 #include "zc_post.h"
