@@ -120,7 +120,8 @@ ZC_MESSAGE(LIST_WRITE, 41,
 ZC_MESSAGE(STORED, 42,
     .request = {F(U64, count), F(U64, handle), F(U64, stored)}, .no_reply = true)
 /* to an owner of this host: memory to leave writes in, as descriptors of its process */
-ZC_MESSAGE(POSTBOX, 43, .request = {{0}}, .reply = {F(U32, board_fd), F(U32, box_fd), F(U32, glances_fd), F(HEX, glances),
-                     F(U64, glances_len)})
+ZC_MESSAGE(POSTBOX, 43, .request = {{0}},
+    .reply = {F(U32, board_fd), F(U32, box_fd), F(U32, glances_fd), F(HEX, glances),
+            F(U64, glances_len)})
 /* clang-format on */
 #undef ZC_MESSAGE
