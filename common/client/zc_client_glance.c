@@ -22,9 +22,10 @@
 #include "zc_net_internal.h"
 
 enum {
-    NEAR = 16,      /* glances that are looked through for a page */
-    TRIES = 3,      /* then the page changes all the time: who has it is asked */
-    SMALL = 8 << 10 /* bytes that are copied once more rather than looked at beforehand */
+    NEAR = 16,          /* glances that are looked through for a page */
+    TRIES = 3,          /* then the page changes all the time: who has it is asked */
+    GAP = ZC_PIECE / 8, /* bytes that reads may leave out and still go on */
+    SMALL = 8 << 10     /* bytes that are copied once more rather than looked at beforehand */
 };
 
 /* A read of a part of one page. */
@@ -167,7 +168,7 @@ static uint32_t worth(const struct zc_client *c, const struct want *w)
                    zc_glance_turn(p->g) != p->turn;
     uint64_t off = w->no * c->page_size + w->lo, skipped = off - p->next, want;
 
-    if (changed || p->next_handle != w->handle || off < p->next || skipped > ZC_PIECE)
+    if (changed || p->next_handle != w->handle || off < p->next || skipped > GAP)
         return w->len;
     want = 2 * p->want + skipped;
     return want < ZC_PIECE ? (uint32_t)want : ZC_PIECE;

@@ -160,9 +160,11 @@ bool zc_client_post(struct zc_client *c, uint64_t handle, const void *buf, size_
     if (left)
         put(c, &post, buf, skip);
     zc_lock_put(&c->box_lock);
-    if (!left || __atomic_load_n(&c->box->closed, __ATOMIC_SEQ_CST))
+    if (!left)
         return false;
-    wake(c->board);
+    wake(c->board); /* in a closed box, too: the stamp is void, which somebody has to see */
+    if (__atomic_load_n(&c->box->closed, __ATOMIC_SEQ_CST))
+        return false;
     __atomic_add_fetch(&c->posts, 1, __ATOMIC_RELAXED);
     zc_trace("- handle %llu off %llu len %zu: left in memory of %s", (unsigned long long)handle,
              (unsigned long long)off, len, c->label);

@@ -424,7 +424,7 @@ static void *run(void *arg)
 
     zc_lock_get(&p->lock);
     while (!p->stop) {
-        bool any = take(p), waits = p->busy && p->stuck;
+        bool any = take(p), waits = p->busy && p->stuck && !p->ready; /* it may have become so */
 
         if (!any) {
             __atomic_store_n(&b->asleep, 1, __ATOMIC_SEQ_CST);
@@ -472,12 +472,12 @@ void zc_posts_settle(struct zc_posts *p)
         return;
     zc_lock_get(&p->lock);
     for (;;) {
+        tell(p);
         if (!is_over(p, until))
             zc_cond_wait(&p->changed, &p->lock);
         else if (p->busy || !step(p, until))
             break;
     }
-    tell(p);
     zc_lock_put(&p->lock);
 }
 
@@ -557,8 +557,8 @@ static int take_ring(struct zc_posts *p)
     p->full = p->full || !yes;
     zc_lock_put(&p->lock);
     if (say)
-        zc_info("%zu processes of this host leave small writes in memory, which is as many as an "
-                "eighth of the cache is enough for: others write by message",
+        zc_info("%zu processes of this host read and write in memory that they share, which is as "
+                "many as an eighth of the cache is enough for: others do it by message",
                 most);
     return yes ? 0 : zc_errorf(EOPNOTSUPP, "no memory to share with more processes");
 }

@@ -186,7 +186,8 @@ int zc_tp_local_map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, bool wri
 
     (void)tp;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)conn_of(peer)->pid, fd);
-    mine = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC);
+    /* Whatever it may be: nobody waits for the other end of a pipe. */
+    mine = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (mine < 0)
         return zc_errorf(errno, "%s: %s", path, strerror(errno));
     seals = fcntl(mine, F_GET_SEALS);

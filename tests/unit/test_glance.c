@@ -4,12 +4,14 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 
 #include "rig.h"
@@ -521,6 +523,43 @@ START_TEST(a_piece_grows)
 }
 END_TEST
 
+/* Reads that leave out much would have most of it copied for nothing. */
+START_TEST(no_piece_is_copied_for_far_reads)
+{
+    enum { RECORD = 50, STRIDE = 9000 };
+
+    near(true);
+    up_pages(4, LARGE_PAGE);
+    put(0, 1, SIZE, 0);
+    for (uint64_t off = 0; off + RECORD < SIZE; off += STRIDE)
+        check(0, RECORD, off);
+    ck_assert_uint_eq(client[0]->piece.want, RECORD);
+    down();
+}
+END_TEST
+
+/* One whose other end nobody has open. */
+START_TEST(a_pipe_is_no_memory)
+{
+    char name[] = "/tmp/zcache-test.XXXXXX", path[64];
+    void *at;
+    int fd;
+
+    near(true);
+    up(8);
+    ck_assert_ptr_nonnull(mkdtemp(name));
+    snprintf(path, sizeof path, "%s/pipe", name);
+    ck_assert_int_eq(mkfifo(path, 0600), 0);
+    fd = open(path, O_RDONLY | O_NONBLOCK);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_lt(zc_tp_map(net[0]->tp, client[0]->peer, fd, 4096, false, &at), 0);
+    close(fd);
+    unlink(path);
+    rmdir(name);
+    down();
+}
+END_TEST
+
 START_TEST(a_piece_is_of_one_file)
 {
     enum { RECORD = 50 };
@@ -622,8 +661,9 @@ int main(void)
         tcase_add_loop_test(shown, ways[i], 0, 2);
     suite_add_tcase(s, shown);
     CASE(s, "mapped", 60, what_was_written_is_found, what_is_read_from_the_store_is_asked_for,
-         nobody_else_writes_to_a_glance, a_piece_grows, a_piece_is_of_one_file,
-         a_piece_that_fails_is_none, a_piece_is_taken_while_it_is_good);
+         nobody_else_writes_to_a_glance, a_piece_grows, no_piece_is_copied_for_far_reads,
+         a_pipe_is_no_memory, a_piece_is_of_one_file, a_piece_that_fails_is_none,
+         a_piece_is_taken_while_it_is_good);
     tcase_add_loop_test(others, who_is_not_shown_anything_asks, 0, 3);
     tcase_add_test(others, who_may_not_look_any_more_asks); /* the last one: it stays refused */
     suite_add_tcase(s, others);

@@ -5,10 +5,18 @@
 
 #include <stdint.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "check_main.h"
 #include "zc_post.h"
 #include "zc_store_mem.h"
+
+/* A while, and no longer: the test has its time. */
+#define WAIT_FOR(cond)                                                                             \
+    do {                                                                                           \
+        while (!(cond))                                                                            \
+            usleep(500);                                                                           \
+    } while (0)
 
 /* Called before anything of the shared memory is looked at. */
 static void before_look(const void *at);
@@ -415,6 +423,83 @@ START_TEST(rings_take_a_share_of_the_cache)
 }
 END_TEST
 
+/* ---- its thread ---- */
+
+static void let_it_run(void)
+{
+    posts->running = true;
+    ck_assert_int_eq(zc_thread_start(&posts->thread, "zc-posts", run, posts), 0);
+    WAIT_FOR(__atomic_load_n(&posts->board->asleep, __ATOMIC_SEQ_CST));
+}
+
+static void ring(void)
+{
+    if (__atomic_exchange_n(&posts->board->asleep, 0, __ATOMIC_SEQ_CST))
+        sem_post(&posts->board->bell);
+}
+
+static bool is_idle(void)
+{
+    bool busy;
+
+    zc_lock_get(&posts->lock);
+    busy = posts->busy;
+    zc_lock_put(&posts->lock);
+    return !busy;
+}
+
+/* Somebody who has begun a write comes back, while the thread has no lock, and says that it waits
+ * for the cache. */
+static void comes_back(struct zc_posts_wait *w)
+{
+    (void)w;
+    zc_lock_get(&posts->lock);
+    moved(posts, false);
+    zc_lock_put(&posts->lock);
+}
+
+START_TEST(the_cache_may_call_before_it_is_waited_for)
+{
+    struct zc_posts_wait w = {.until = 3, .over = comes_back};
+
+    up();
+    let_it_run();
+    zc_list_init(&w.link);
+    zc_lock_get(&posts->lock);
+    zc_list_add_tail(&posts->waits, &w.link);
+    posts->busy = true;
+    posts->stuck = posts->ready = false;
+    posts->box = boxes[0];
+    posts->post = (struct zc_letter){.stamp = 5, .len = 1};
+    while (stamp() < 5)
+        ;
+    leave(0, 5, 'a');
+    posts->done = 0;
+    posts->file = NULL;
+    posts->access.status = -EIO;
+    zc_lock_put(&posts->lock);
+    ready(&posts->access);
+    WAIT_FOR(is_idle());
+    down();
+}
+END_TEST
+
+/* Its writer goes on after his box is gone, and rings. */
+START_TEST(a_stamp_that_is_taken_after_the_end_is_void)
+{
+    up();
+    let_it_run();
+    zc_posts_close(boxes[0]);
+    boxes[0] = NULL;
+    WAIT_FOR(zc_board_clear(posts->board) &&
+             __atomic_load_n(&posts->board->asleep, __ATOMIC_SEQ_CST));
+    stamp();
+    ring();
+    WAIT_FOR(zc_board_clear(posts->board));
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("posts_order");
@@ -425,6 +510,7 @@ int main(void)
          the_end_takes_what_was_left_until_then, what_is_put_into_a_closed_box_is_not_taken,
          a_stamp_of_a_writer_that_died_is_void, a_stamp_of_one_who_is_slow_is_not_void,
          what_is_being_made_is_not_void, what_is_put_as_the_owner_looks_is_not_void,
-         a_stamp_that_is_taken_later_is_not_void, rings_take_a_share_of_the_cache);
+         a_stamp_that_is_taken_later_is_not_void, rings_take_a_share_of_the_cache,
+         the_cache_may_call_before_it_is_waited_for, a_stamp_that_is_taken_after_the_end_is_void);
     return run_suite(s);
 }
