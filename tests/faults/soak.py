@@ -36,16 +36,13 @@ class Turn:
 
 def read_turns(path, begin=0):
     """Those from that byte on, and where the next ones will be."""
-    turns, lines = [], []
+    text = ""
     if os.path.exists(path + "/turns"):
         with open(path + "/turns") as f:
             f.seek(begin)
-            lines = f.readlines()
-    for line in lines:
-        if line.endswith("\n"):
-            turns.append(Turn(line))
-            begin += len(line)
-    return turns, begin
+            text = f.read()
+    text = text[:text.rfind("\n") + 1]  # the rest of a line may come while we read
+    return [Turn(line) for line in text.splitlines()], begin + len(text)
 
 
 class Job:
