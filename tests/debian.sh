@@ -57,7 +57,7 @@ make_system() {
     [[ -s $list ]] || { echo "apt of this machine knows no mirror of Debian's $1"; return 1; }
     apt_options >"$2.apt"
     rm -rf -- "$2"
-    mmdebstrap --variant=apt --mode=root --aptopt="$2.apt" "$1" "$2" "$list"
+    mmdebstrap --variant=apt --include=passwd --mode=root --aptopt="$2.apt" "$1" "$2" "$list"
 }
 
 # within DIR USER COMMAND ...: there, with kernel file systems, until the command ends.
