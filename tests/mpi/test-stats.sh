@@ -61,8 +61,9 @@ stop_daemons || fail "not drained"
 unset FAULTSHIM_UNDER FAULTSHIM_DELAY
 preload=$fast
 
+# By messages: what is left in memory, or looked at there, takes no longer than the close.
 limited small_accesses "small accesses" 2 --phases 4000 --record 64 --access independent \
-    --no-barrier --hint cb_nodes=1
+    --no-barrier --hint cb_nodes=1 --hint zcache_checksum=on
 limited network "the network" 4 --phases 64 --record 64K --hint cb_nodes=1 \
     --hint zcache_local=false --hint zcache_cache_size=512M
 
