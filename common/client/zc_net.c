@@ -99,7 +99,6 @@ int zc_net_create(const struct zc_net_config *cfg, struct zc_net **out)
                               .toward_len = cfg->toward_len,
                               .max_msg = ZC_MAX_MESSAGE,
                               .nrecv = RECEIVES,
-                              .spin_us = cfg->spin_us,
                               .recv = zc_call_on_message,
                               .peer_error = zc_net_on_peer_error};
     struct zc_net *n = calloc(1, sizeof *n);

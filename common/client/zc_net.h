@@ -31,7 +31,6 @@ struct zc_net_config {
     size_t toward_len;
     bool munge;          /* servers of many users, which munge says who we are */
     uint64_t timeout_ms; /* silence after which a server counts as gone; 0: ZC_DEFAULT_TIMEOUT_S */
-    unsigned spin_us;    /* poll this long for a reply before sleeping */
     const char *name;    /* who we are, for the server's log: "host:pid rank 3" */
 };
 

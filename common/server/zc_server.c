@@ -401,7 +401,6 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
                               .listen = cfg->listen,
                               .max_msg = ZC_MAX_MESSAGE,
                               .nrecv = ZC_SERVER_RECEIVES,
-                              .spin_us = cfg->spin_us,
                               .hurried = true,
                               .hidden = true,
                               .recv = on_message,

@@ -248,7 +248,6 @@ int zc_tp_both_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     c.peer_error = on_fabric_error;
     rc = zc_tp_ofi_open(&c, &b->fabric);
     c.peer_error = on_local_error;
-    c.spin_us = 0; /* the fabric's wait is the one */
     if (rc) {
         both_close(&b->tp);
         return rc;

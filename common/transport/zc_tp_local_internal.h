@@ -30,6 +30,7 @@
 
 #include "zc_list.h"
 #include "zc_lock.h"
+#include "zc_spin.h"
 #include "zc_tp_local.h"
 #include "zc_transport.h"
 
@@ -97,9 +98,9 @@ struct local {
     struct local_address address;
     int epoll;
     struct conn wake, listener;
-    int spare;           /* a descriptor to give up when there are no more */
-    unsigned char *in;   /* a packet; progress() only */
-    uint64_t last_event; /* progress() only, as the next ones: */
+    int spare;         /* a descriptor to give up when there are no more */
+    unsigned char *in; /* a packet; progress() only, as the next ones: */
+    struct zc_spin spin;
     struct local_complaint strangers, no_descriptors;
 
     struct zc_lock lock;  /* guards all below, and what is in them */

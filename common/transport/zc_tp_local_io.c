@@ -473,23 +473,28 @@ static int look(struct local *l, int timeout_ms)
 int zc_tp_local_progress(struct zc_tp *tp, int timeout_ms)
 {
     struct local *l = local_of(tp);
-    uint64_t until = timeout_ms ? zc_now() + (uint64_t)timeout_ms * ZC_NS_PER_MS : 0;
+    bool looks = zc_spin_looks(&l->spin);
+    uint64_t began, now, until;
     int n = look(l, 0);
 
-    while (n == 0 && timeout_ms) {
-        uint64_t now = zc_now();
-
-        if (now >= until)
-            break;
-        if (now - l->last_event < l->cfg.spin_us * 1000ull) {
-            sched_yield();
-            n = look(l, 0);
-        } else {
-            n = look(l, (int)((until - now) / ZC_NS_PER_MS) + 1);
+    if (n != 0 || timeout_ms == 0)
+        return n > 0 ? n : 0;
+    began = now = zc_now();
+    until = began + (uint64_t)timeout_ms * ZC_NS_PER_MS;
+    while (n == 0 && now < until) {
+        if (looks && now - began >= ZC_SPIN_NS) {
+            looks = false;
+            zc_spin_looked(&l->spin, false);
         }
+        if (looks)
+            sched_yield();
+        n = look(l, looks ? 0 : (int)((until - now) / ZC_NS_PER_MS) + 1);
+        now = zc_now();
     }
-    if (n > 0)
-        l->last_event = zc_now();
+    if (n > 0 && looks)
+        zc_spin_looked(&l->spin, true);
+    else if (n > 0)
+        zc_spin_slept(&l->spin, now - began);
     return n > 0 ? n : 0;
 }
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "zc_log.h"
+#include "zc_thread.h"
 #include "zc_tp_ofi_internal.h"
 
 int zc_tp_ofi_failed(struct ofi *o, const char *call, long rc)
@@ -528,6 +529,7 @@ int zc_tp_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     o->lib = lib;
     o->cq_fd = o->watch_fd = -1;
     o->nap_us = 50;
+    zc_spin_init(&o->spin, zc_thread_processors());
     o->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     zc_lock_init(&o->lock, ZC_ORDER_TRANSPORT);
     zc_lock_init(&o->turn, ZC_ORDER_LIBFABRIC);

@@ -28,6 +28,7 @@
 #include "zc_fabric.h"
 #include "zc_list.h"
 #include "zc_lock.h"
+#include "zc_spin.h"
 #include "zc_tp_ofi.h"
 #include "zc_transport.h"
 
@@ -37,7 +38,7 @@ enum {
     SEND_SLAB = 32,    /* send buffers allocated together */
     SEND_BRIEF = 512,  /* most messages are not longer: buffers for these, bytes */
     CONNECT_MS = 10,   /* rxm accepts connections only when it is looked at: no event tells; ... */
-    QUIET_MS = 2000,   /* ... when nothing has happened for so long, ... */
+    QUIET_MS = 500,    /* ... when nothing has happened for so long, ... */
     SELDOM_MS = 50,    /* ... it is looked at so often: each look takes tens of microseconds */
     RETRY_MS = 1,      /* a busy fabric is tried again after this long */
     NAP_US_MAX = 1000, /* longest sleep between looks where the provider cannot wake us */
@@ -90,6 +91,7 @@ struct ofi {
     struct zc_lock turn; /* inner to all others */
     uint64_t last_event; /* progress() only */
     unsigned nap_us;     /* progress() only */
+    struct zc_spin spin; /* progress() only */
 
     struct zc_lock lock;                  /* guards all below, and struct peer */
     zc_cond retried;                      /* a peer's retrying went false */

@@ -107,6 +107,15 @@ static bool take_wake(struct ofi *o)
     return read(o->wake_fd, &v, sizeof v) == sizeof v;
 }
 
+/* Looks for a wake() and at the watched descriptor: true when one of them has something. */
+static bool woken(struct ofi *o)
+{
+    struct pollfd fds[2] = {{.fd = o->wake_fd, .events = POLLIN},
+                            {.fd = o->watch_fd, .events = POLLIN}};
+
+    return poll(fds, 2, 0) > 0 && (take_wake(o) || fds[1].revents);
+}
+
 /* Sleeps until something may have happened; false when a wake() or the watched descriptor
  * ended the sleep. */
 static bool sleep_for_event(struct ofi *o, int timeout_ms)
@@ -158,7 +167,8 @@ static int look(struct ofi *o)
 int zc_tp_ofi_progress(struct zc_tp *tp, int timeout_ms)
 {
     struct ofi *o = ofi_of(tp);
-    uint64_t now = 0, until = 0;
+    uint64_t now = 0, began = 0, until = 0;
+    bool looks = zc_spin_looks(&o->spin);
     int n;
 
     if (!o->ep) { /* severed: nothing will ever arrive */
@@ -174,17 +184,29 @@ int zc_tp_ofi_progress(struct zc_tp *tp, int timeout_ms)
             if (n > 0) {
                 o->last_event = zc_now();
                 o->nap_us = 50;
+                if (began && looks)
+                    zc_spin_looked(&o->spin, true);
+                else if (began)
+                    zc_spin_slept(&o->spin, o->last_event - began);
             }
             return n;
         }
         now = zc_now();
-        if (!until)
+        if (!began) {
+            began = now;
             until = now + (uint64_t)timeout_ms * ZC_NS_PER_MS;
+        }
         if (now >= until)
             return 0;
-        if (now - o->last_event < o->cfg.spin_us * 1000ull) {
-            sched_yield();
-            continue;
+        if (looks) {
+            if (now - began < ZC_SPIN_NS) {
+                if (woken(o))
+                    return look(o);
+                sched_yield();
+                continue;
+            }
+            looks = false;
+            zc_spin_looked(&o->spin, false);
         }
         if (!sleep_for_event(o, nap_of(o, now, (int)((until - now) / ZC_NS_PER_MS) + 1)))
             return look(o);

@@ -40,7 +40,6 @@ struct zc_tp_config {
     size_t toward_len;
     size_t max_msg;   /* bytes of the largest message */
     unsigned nrecv;   /* messages that may arrive between two calls of progress */
-    unsigned spin_us; /* progress polls this long after the last event before it sleeps */
     bool hurried; /* a peer that cannot be added at once is not waited for, for others are served
                      meanwhile: -EAGAIN */
     bool hidden;  /* what it registers is for RMA of its own: no peer can reach it */

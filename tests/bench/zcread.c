@@ -11,7 +11,6 @@
  *     --idle FILE      instead of reads: read once, say so on a line, and do nothing until FILE
  *                      exists
  *     --local          as processes of the daemon's host do
- *     --spin US        poll so long for a reply before sleeping (the library's default)
  *
  * Prints "MICROSECONDS-A-READ MB/S READS", or fails: every byte read is compared.  "MICROSECONDS 0
  * N" of the others.  What the protocol costs shows between two builds, run in turn:
@@ -38,7 +37,7 @@
 enum { CHUNK = 1 << 20 };
 
 struct options {
-    uint64_t fill, size, count, opens, connects, spin;
+    uint64_t fill, size, count, opens, connects;
     bool local;
     const char *until, *idle, *address, *path;
 };
@@ -165,8 +164,7 @@ static void idle(const char *until)
 
 static int run(const struct options *o)
 {
-    struct zc_net_config cfg = {
-        .timeout_ms = 30000, .name = "zcread", .spin_us = (unsigned)o->spin};
+    struct zc_net_config cfg = {.timeout_ms = 30000, .name = "zcread"};
     struct zc_attr attr = {.stride = 1};
     struct zc_addrfile a;
     struct zc_client *client;
@@ -209,11 +207,10 @@ static int run(const struct options *o)
 
 static bool parse(int argc, char **argv, struct options *o)
 {
-    static const struct option options[] = {{"fill", 1, NULL, 'f'},     {"size", 1, NULL, 's'},
-                                            {"count", 1, NULL, 'n'},    {"until", 1, NULL, 'u'},
-                                            {"spin", 1, NULL, 'p'},     {"opens", 1, NULL, 'o'},
-                                            {"connects", 1, NULL, 'c'}, {"local", 0, NULL, 'l'},
-                                            {"idle", 1, NULL, 'i'},     {0}};
+    static const struct option options[] = {
+        {"fill", 1, NULL, 'f'},  {"size", 1, NULL, 's'},  {"count", 1, NULL, 'n'},
+        {"until", 1, NULL, 'u'}, {"opens", 1, NULL, 'o'}, {"connects", 1, NULL, 'c'},
+        {"local", 0, NULL, 'l'}, {"idle", 1, NULL, 'i'},  {0}};
     int c;
 
     *o = (struct options){.size = 4096, .count = 1000};
@@ -222,8 +219,7 @@ static bool parse(int argc, char **argv, struct options *o)
                            : c == 's' ? &o->size
                            : c == 'n' ? &o->count
                            : c == 'o' ? &o->opens
-                           : c == 'c' ? &o->connects
-                                      : &o->spin;
+                                      : &o->connects;
 
         if (c == 'u')
             o->until = optarg;
