@@ -13,7 +13,7 @@
 
 /* A rank that waits polls without pause at first, which is quickest, and then in naps that grow:
  * what it waits for may be a flush of gigabytes, done by threads that need a core. */
-enum { POLLS = 100, NAP_MIN_NS = 10 * 1000, NAP_MAX_NS = 500 * 1000 };
+enum { POLLS = 100, NAP_MIN_NS = 10 * 1000, NAP_MAX_NS = 500 * 1000, NAP_OF = 16 };
 
 void zcache_outcome_set(struct zcache_outcome *o, int rc)
 {
@@ -32,10 +32,19 @@ int zcache_outcome_mpi(int code)
     return zc_errorf(EIO, "MPI cannot reach the other ranks: %s", text);
 }
 
+static void doze(uint64_t ns)
+{
+    struct timespec t = {.tv_nsec = ns < NAP_MIN_NS   ? NAP_MIN_NS
+                                    : ns > NAP_MAX_NS ? NAP_MAX_NS
+                                                      : (long)ns};
+
+    nanosleep(&t, NULL);
+}
+
 /* Until the time `until`, ns; 0: for as long as it takes. */
 static int wait_until(int code, MPI_Request *request, uint64_t until)
 {
-    struct timespec nap = {.tv_nsec = NAP_MIN_NS};
+    uint64_t began = 0, now;
     int done = 0;
 
     for (int polls = 0; code == MPI_SUCCESS && !done; polls++) {
@@ -46,10 +55,12 @@ static int wait_until(int code, MPI_Request *request, uint64_t until)
             sched_yield();
             continue;
         }
-        if (until && zc_now() > until)
+        now = zc_now();
+        if (until && now > until)
             return zc_errorf(ETIMEDOUT, "not all ranks have answered");
-        nanosleep(&nap, NULL);
-        nap.tv_nsec = 2 * nap.tv_nsec < NAP_MAX_NS ? 2 * nap.tv_nsec : NAP_MAX_NS;
+        if (!began)
+            began = now;
+        doze((now - began) / NAP_OF);
     }
     return zcache_outcome_mpi(code);
 }
