@@ -39,6 +39,7 @@
 #include "zc_store_journal.h"
 #include "zc_store_open.h"
 #include "zc_tp_both.h"
+#include "zc_tp_start.h"
 #include "zc_units.h"
 
 enum {
@@ -280,6 +281,8 @@ static int create_server(struct iod *d)
         .budget = CLIENTS + share_of_clients(&d->settings),
         .open_transport = zc_tp_both_open,
         .provider = d->settings.provider,
+        /* Who comes from elsewhere is told where, and would wait in vain if libfabric failed. */
+        .early = !strcmp(d->settings.listen, "loopback"),
     };
     int rc = iod_listen_at(d->settings.listen, cfg.provider, d->address, &cfg.listen);
 
@@ -490,5 +493,9 @@ int main(int argc, char **argv)
         rc = d.lost ? EXIT_LOST : rc < 0 ? EXIT_FAILED : EXIT_OK;
     }
     zc_settings_free(&d.settings);
+    if (zc_tp_start_under_way()) {
+        fflush(NULL);
+        _exit(rc);
+    }
     return rc;
 }

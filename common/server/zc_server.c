@@ -399,6 +399,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
 {
     struct zc_tp_config tp = {.provider = cfg->provider,
                               .listen = cfg->listen,
+                              .early = cfg->early,
                               .max_msg = ZC_MAX_MESSAGE,
                               .nrecv = ZC_SERVER_RECEIVES,
                               .hurried = true,

@@ -80,6 +80,7 @@ struct zc_server_config {
     /* Opens the endpoint: zc_tp_ofi_open or, in tests, zc_tp_loop_open. */
     int (*open_transport)(const struct zc_tp_config *cfg, struct zc_tp **out);
     const char *provider, *listen;
+    bool early;        /* of its transport's configuration */
     unsigned stuck_ms; /* calls that take longer do not keep others waiting; 0: a default */
     struct zc_view_budget *views; /* borrowed; NULL: clients send lists */
     bool audit;                   /* who does what is logged, at level info */

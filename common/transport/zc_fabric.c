@@ -22,7 +22,7 @@ static struct zc_lock load_lock = ZC_LOCK_INITIALIZER(ZC_ORDER_LIBFABRIC);
  * endpoint, of which a process has up to three.  When all are taken TCP makes senders wait.
  * The size of the buffers stays: both sides of a connection must have the same, and where
  * the MPI library has used libfabric before us it is too late to choose. */
-static void set_defaults(void)
+void zc_fabric_prepare(void)
 {
     setenv("FI_OFI_RXM_MSG_RX_SIZE", "256", 0);
 }
@@ -55,7 +55,7 @@ static int load(void)
     };
     void *h;
 
-    set_defaults();
+    zc_fabric_prepare();
     h = open_library();
     if (!h)
         return zc_errorf(ENOENT,

@@ -22,6 +22,9 @@ struct zc_fabric {
 /* 0 and the table, loaded once; -ENOENT or -ELIBBAD explained by zc_errorf(). */
 int zc_fabric_load(const struct zc_fabric **out);
 
+/* Sets what libfabric reads from the environment: before another thread loads it. */
+void zc_fabric_prepare(void);
+
 /* "1.17", or "not loaded". */
 const char *zc_fabric_version(void);
 

@@ -4,28 +4,45 @@
  * the local one's, which the lowest bit of its number tells (they are addresses of structs).
  * Memory is registered with both, for use as the local side of RMA; what peers are told to
  * reach it by is the fabric's.  Where there can be no local endpoint it is the fabric's alone.
+ *
+ *     starting  --progress() finds the fabric open-->  both
+ *        |  the local endpoint has its own wait; memory is registered with it alone
+ *        +--progress() finds that it cannot be opened-->  the local one alone
  */
 #include "config.h"
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "zc_fabric.h"
 #include "zc_list.h"
 #include "zc_log.h"
 #include "zc_tp_both.h"
 #include "zc_tp_local.h"
 #include "zc_tp_ofi.h"
+#include "zc_tp_start.h"
 
-enum { LOCAL = 1 }; /* in a peer's number */
+enum {
+    LOCAL = 1,          /* in a peer's number */
+    EARLY_ADDRESS = 16, /* bytes of an IPv4 address with its port */
+};
 
 struct both {
     struct zc_tp tp;
     struct zc_tp_config cfg;
-    struct zc_tp *fabric, *local; /* local: or NULL */
+    struct zc_tp *fabric, *local;         /* either, or NULL; fabric: comes later, by progress() */
+    struct zc_tp_start *start;            /* until then; else NULL */
+    unsigned char address[EARLY_ADDRESS]; /* what it will have, or would have had */
+    size_t address_len;
+    struct zc_list regions; /* that the fabric does not know */
 };
 
 struct region {
+    struct zc_list link;
     struct zc_mr fabric, local;
+    void *buf;
+    size_t len;
 };
 
 static inline struct both *both_of(struct zc_tp *tp)
@@ -33,10 +50,15 @@ static inline struct both *both_of(struct zc_tp *tp)
     return zc_list_entry(tp, struct both, tp);
 }
 
+static struct zc_tp *fabric_of(struct both *b)
+{
+    return __atomic_load_n(&b->fabric, __ATOMIC_ACQUIRE);
+}
+
 /* The endpoint of a peer, and what the peer is called there. */
 static struct zc_tp *side(struct zc_tp *tp, zc_peer *peer)
 {
-    struct zc_tp *s = *peer & LOCAL ? both_of(tp)->local : both_of(tp)->fabric;
+    struct zc_tp *s = *peer & LOCAL ? both_of(tp)->local : fabric_of(both_of(tp));
 
     *peer &= ~(zc_peer)LOCAL;
     return s;
@@ -68,9 +90,16 @@ static void on_local_error(void *arg, zc_peer peer, int err)
 
 static int address(struct zc_tp *tp, void *buf, size_t *len)
 {
-    struct zc_tp *f = both_of(tp)->fabric;
+    struct both *b = both_of(tp);
+    struct zc_tp *f = fabric_of(b);
 
-    return zc_tp_address(f, buf, len);
+    if (f)
+        return zc_tp_address(f, buf, len);
+    if (*len < b->address_len)
+        return zc_errorf(ENOSPC, "address needs %zu bytes", b->address_len);
+    memcpy(buf, b->address, b->address_len);
+    *len = b->address_len;
+    return 0;
 }
 
 static int local_address(struct zc_tp *tp, void *buf, size_t *len)
@@ -89,7 +118,8 @@ static int peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out
     int rc;
 
     if (!b->local || !zc_tp_local_is_address(addr, len))
-        return zc_tp_peer_add(b->fabric, addr, len, out);
+        return fabric_of(b) ? zc_tp_peer_add(fabric_of(b), addr, len, out)
+                            : zc_errorf(EHOSTUNREACH, "libfabric has not started");
     rc = zc_tp_peer_add(b->local, addr, len, out);
     if (rc == 0)
         *out |= LOCAL;
@@ -132,12 +162,17 @@ static int reg(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out)
 
     if (!r)
         return zc_errorf(ENOMEM, "no memory for a registration");
-    rc = zc_tp_reg(b->fabric, buf, len, &r->fabric);
+    r->buf = buf;
+    r->len = len;
+    zc_list_init(&r->link);
+    rc = b->fabric ? zc_tp_reg(b->fabric, buf, len, &r->fabric) : 0;
     if (rc == 0 && b->local) {
         rc = zc_tp_reg(b->local, buf, len, &r->local);
-        if (rc)
+        if (rc && b->fabric)
             zc_tp_dereg(b->fabric, &r->fabric);
     }
+    if (rc == 0 && !b->fabric)
+        zc_list_add_tail(&b->regions, &r->link);
     if (rc) {
         free(r);
         return rc;
@@ -151,7 +186,10 @@ static void dereg(struct zc_tp *tp, struct zc_mr *mr)
     struct both *b = both_of(tp);
     struct region *r = mr->priv;
 
-    zc_tp_dereg(b->fabric, &r->fabric);
+    if (zc_list_linked(&r->link))
+        zc_list_del(&r->link);
+    else
+        zc_tp_dereg(b->fabric, &r->fabric);
     if (b->local)
         zc_tp_dereg(b->local, &r->local);
     free(r);
@@ -185,12 +223,72 @@ static int map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, bool write, v
     return zc_tp_map(s, peer, fd, len, write, out);
 }
 
+/* ---- the fabric comes later ---- */
+
+static void fabric_has_started(void *both)
+{
+    struct both *b = both;
+
+    zc_tp_wake(b->local);
+}
+
+static void dereg_with(struct both *b, struct zc_tp *fabric, const struct zc_list *end)
+{
+    for (struct zc_list *n = b->regions.next; n != end; n = n->next)
+        zc_tp_dereg(fabric, &zc_list_entry(n, struct region, link)->fabric);
+}
+
+/* Registers with the fabric what was registered before it was there. */
+static int introduce(struct both *b, struct zc_tp *fabric)
+{
+    zc_list_each (&b->regions, at) {
+        struct region *r = zc_list_entry(at, struct region, link);
+        int rc = zc_tp_reg(fabric, r->buf, r->len, &r->fabric);
+
+        if (rc) {
+            dereg_with(b, fabric, at);
+            return rc;
+        }
+    }
+    while (zc_list_pop(&b->regions))
+        ;
+    return 0;
+}
+
+static void look_for_fabric(struct both *b)
+{
+    struct zc_tp *fabric = NULL;
+    int rc = zc_tp_start_take(b->start, &fabric);
+
+    if (rc == 0)
+        return;
+    if (rc > 0)
+        rc = introduce(b, fabric);
+    if (rc < 0) {
+        zc_error("only processes of this host are served, by the local socket: %s",
+                 zc_error_text(rc));
+        if (fabric)
+            zc_tp_close(fabric);
+    } else {
+        zc_tp_ofi_watch(fabric, zc_tp_local_fd(b->local));
+        __atomic_store_n(&b->fabric, fabric, __ATOMIC_RELEASE);
+        zc_debug("libfabric has started");
+    }
+    zc_tp_start_end(b->start);
+    b->start = NULL;
+}
+
 static int progress(struct zc_tp *tp, int timeout_ms)
 {
     struct both *b = both_of(tp);
-    int here = b->local ? zc_tp_progress(b->local, 0) : 0;
-    int there = zc_tp_progress(b->fabric, here ? 0 : timeout_ms);
+    int here, there;
 
+    if (b->start)
+        look_for_fabric(b);
+    if (!b->fabric)
+        return zc_tp_progress(b->local, timeout_ms);
+    here = b->local ? zc_tp_progress(b->local, 0) : 0;
+    there = zc_tp_progress(b->fabric, here ? 0 : timeout_ms);
     if (b->local && here == 0 && there >= 0)
         here = zc_tp_progress(b->local, 0); /* what ended the wait */
     return there < 0 ? there : here + there;
@@ -198,15 +296,18 @@ static int progress(struct zc_tp *tp, int timeout_ms)
 
 static void wake(struct zc_tp *tp)
 {
-    struct zc_tp *f = both_of(tp)->fabric;
+    struct zc_tp *f = fabric_of(both_of(tp));
 
-    zc_tp_wake(f);
+    /* Who wakes the local one while the fabric takes over wakes that, too, which watches it. */
+    zc_tp_wake(f ? f : both_of(tp)->local);
 }
 
 static void both_close(struct zc_tp *tp)
 {
     struct both *b = both_of(tp);
 
+    if (b->start)
+        zc_tp_start_end(b->start);
     if (b->local)
         zc_tp_close(b->local);
     if (b->fabric)
@@ -233,27 +334,54 @@ static const struct zc_tp_ops both_ops = {
     .wake = wake,
 };
 
+/* With the local endpoint alone for now; false: the fabric has to be opened at once. */
+static bool open_early(struct both *b, const struct zc_tp_config *here,
+                       const struct zc_tp_config *there)
+{
+    int rc = zc_tp_local_open(here, &b->local);
+
+    if (rc)
+        return false;
+    zc_fabric_prepare();
+    rc = zc_tp_start_begin(there, zc_tp_ofi_open, fabric_has_started, b, &b->start);
+    if (rc == 0) {
+        b->address_len = sizeof b->address;
+        rc = zc_tp_start_address(b->start, b->address, &b->address_len);
+    }
+    if (rc == 0)
+        return true;
+    zc_debug("libfabric starts first: %s", zc_error_text(rc));
+    return false;
+}
+
 int zc_tp_both_open(const struct zc_tp_config *cfg, struct zc_tp **out)
 {
     struct both *b = calloc(1, sizeof *b);
-    struct zc_tp_config c = *cfg;
-    int rc;
+    struct zc_tp_config here = *cfg, there = *cfg;
+    int rc = 0;
 
     if (!b)
         return zc_errorf(ENOMEM, "no memory for an endpoint");
     b->tp.ops = &both_ops;
     b->cfg = *cfg;
-    c.arg = b;
-    c.recv = on_message;
-    c.peer_error = on_fabric_error;
-    rc = zc_tp_ofi_open(&c, &b->fabric);
-    c.peer_error = on_local_error;
+    zc_list_init(&b->regions);
+    here.arg = there.arg = b;
+    here.recv = there.recv = on_message;
+    here.peer_error = on_local_error;
+    there.peer_error = on_fabric_error;
+    if (cfg->early && open_early(b, &here, &there)) {
+        b->tp.provider = cfg->provider ? cfg->provider : ZC_DEFAULT_PROVIDER;
+        *out = &b->tp;
+        return 0;
+    }
+    rc = zc_tp_ofi_open(&there, &b->fabric);
     if (rc) {
         both_close(&b->tp);
         return rc;
     }
     b->tp.provider = b->fabric->provider;
-    rc = zc_tp_local_open(&c, &b->local);
+    if (!b->local)
+        rc = zc_tp_local_open(&here, &b->local);
     if (rc == 0)
         zc_tp_ofi_watch(b->fabric, zc_tp_local_fd(b->local));
     else

@@ -291,8 +291,8 @@ static int ask_for(struct ofi *o, const char *prov)
             hints->dest_addrlen = o->cfg.toward_len;
         }
     }
-    rc = o->lib->getinfo(FI_VERSION(1, 14), o->cfg.listen, NULL, o->cfg.listen ? FI_SOURCE : 0,
-                         hints, &o->info);
+    rc = o->lib->getinfo(FI_VERSION(1, 14), o->cfg.listen, o->cfg.listen ? o->cfg.port : NULL,
+                         o->cfg.listen ? FI_SOURCE : 0, hints, &o->info);
     o->lib->freeinfo(hints);
     /* "tcp" without datagrams of its own is given with ofi_rxm on top: another protocol. */
     if (rc == 0 && !strcmp(prov, "tcp") && strcmp(o->info->fabric_attr->prov_name, prov)) {

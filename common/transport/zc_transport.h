@@ -36,13 +36,15 @@ struct zc_tp_config {
      * endpoints that speak with none but those of the same libfabric. */
     const char *provider;
     const char *listen; /* own host or address, or NULL: the first the provider offers */
+    const char *port;   /* of it, as text, kept free by the caller; NULL: any */
     const void *toward; /* a peer's address, so that an interface that reaches it is chosen */
     size_t toward_len;
-    size_t max_msg;   /* bytes of the largest message */
-    unsigned nrecv;   /* messages that may arrive between two calls of progress */
-    bool hurried; /* a peer that cannot be added at once is not waited for, for others are served
-                     meanwhile: -EAGAIN */
-    bool hidden;  /* what it registers is for RMA of its own: no peer can reach it */
+    size_t max_msg; /* bytes of the largest message */
+    unsigned nrecv; /* messages that may arrive between two calls of progress */
+    bool hurried;   /* a peer that cannot be added at once is not waited for, for others are served
+                       meanwhile: -EAGAIN */
+    bool hidden;    /* what it registers is for RMA of its own: no peer can reach it */
+    bool early;     /* processes of this host may come before libfabric has started: zc_tp_both.h */
 
     /* A message; `msg` is valid during the call. */
     void (*recv)(void *arg, const void *msg, size_t len);

@@ -34,6 +34,8 @@ sums_with() { # PATTERN
 stops() { stop_daemon 0 || fail "status $? of the daemon: $(cat 0.log)"; }
 
 starts 127.0.0.1
+listens() { [[ -n $(listening "${daemon_pids[0]}") ]]; }
+wait_for 20 listens || fail "libfabric does not listen: $(cat 0.log)"
 [[ $(listening "${daemon_pids[0]}") == 0100007F ]] ||
     fail "it listens at $(listening "${daemon_pids[0]}")"
 # What other hosts are told, who have the file and reach nothing of it.
@@ -58,6 +60,16 @@ else
 fi
 stops
 
+# Processes of this host are served before libfabric has started, by the local socket; who comes by
+# libfabric from the first moment on, at the address of the file, is, too.
+start_daemon 0 "${opts[@]}"
+cp 0.addr first.addr
+expect 0 "*serving*" "$zcachectl" --daemons 0.addr status
+expect 0 "written" "$zcput" write 0.addr "$tmp/root/f" 1M
+wait_for 20 listens || fail "libfabric does not listen: $(cat 0.log)"
+cmp 0.addr first.addr || fail "another address file"
+expect 0 "*serving*" "$zcachectl" --daemons 0.addr status
+stops
 # As FIPS has it, libcrypto has no Poly1305.
 cat >fips.cnf <<'END'
 openssl_conf = all

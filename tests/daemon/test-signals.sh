@@ -13,3 +13,11 @@ for signal in TERM INT; do
     stop_daemon 0 $signal || fail "status $? after SIG$signal: $(cat 0.log)"
     [[ ! -e 0.addr && ! -s 0.log ]] || fail "after SIG$signal: $(ls; cat 0.log)"
 done
+
+# While libfabric starts, which takes 0.3 s: at several moments of that.
+for ((i = 0; i < 10; i++)); do
+    start_daemon 0 --root root --cache-size 16M
+    sleep "0.0$((i * 3))"
+    stop_daemon 0 || fail "status $? after SIGTERM: $(cat 0.log)"
+    [[ ! -e 0.addr && ! -s 0.log ]] || fail "after SIGTERM: $(ls; cat 0.log)"
+done

@@ -9,6 +9,7 @@
 #include "zc_fabric.h"
 #include "zc_tp_both.h"
 #include "zc_tp_ofi.h"
+#include "zc_tp_start.h"
 
 enum { LEN = 200000, ROUNDS = 20 };
 
@@ -92,6 +93,16 @@ static void connect_user(struct user *u, struct zc_net **net, const void *addr, 
                      0);
 }
 
+static int open_early(const struct zc_tp_config *cfg, struct zc_tp **out)
+{
+    struct zc_tp_config c = *cfg;
+
+    c.early = true;
+    c.listen = "127.0.0.1";
+    return zc_tp_both_open(&c, out);
+}
+
+/* The second time round before libfabric has started, or soon after. */
 START_TEST(both_kinds_of_clients_are_served)
 {
     unsigned char local[ZC_MAX_ADDRESS];
@@ -101,7 +112,7 @@ START_TEST(both_kinds_of_clients_are_served)
     pthread_t threads[2];
     struct rig rig;
 
-    rig_transport = zc_tp_both_open;
+    rig_transport = _i ? open_early : zc_tp_both_open;
     rig_up(&rig, NULL, NULL);
     ck_assert_int_eq(zc_server_local_address(rig.server, local, &len), 0);
     ck_assert_uint_gt(len, 0);
@@ -120,11 +131,45 @@ START_TEST(both_kinds_of_clients_are_served)
 }
 END_TEST
 
+/* What it registered is known to libfabric, whenever that comes; and it goes as it came. */
+START_TEST(an_early_one_may_go_before_libfabric_is_there)
+{
+    static unsigned char memory[4][LEN];
+    unsigned char before[64], after[64];
+
+    for (int round = 0; round < 20; round++) {
+        struct zc_tp_config cfg = {.max_msg = 1000, .nrecv = 4};
+        size_t len = sizeof before, len_after = sizeof after;
+        struct zc_mr mrs[4];
+        struct zc_tp *tp;
+
+        ck_assert_int_eq(open_early(&cfg, &tp), 0);
+        ck_assert_int_eq(zc_tp_address(tp, before, &len), 0);
+        for (int i = 0; i < 4; i++) {
+            ck_assert_int_eq(zc_tp_reg(tp, memory[i], LEN, &mrs[i]), 0);
+            if (round % 4 > 1)
+                zc_tp_progress(tp, i * round);
+        }
+        ck_assert_int_eq(zc_tp_address(tp, after, &len_after), 0);
+        ck_assert_uint_eq(len, len_after);
+        ck_assert(!memcmp(before, after, len));
+        for (int i = 0; i < 4; i++) {
+            zc_tp_dereg(tp, &mrs[i]);
+            if (round % 2)
+                zc_tp_progress(tp, i * round);
+        }
+        zc_tp_close(tp);
+    }
+    while (zc_tp_start_under_way())
+        usleep(1000);
+}
+END_TEST
+
 int main(void)
 {
     const struct zc_fabric *lib;
     Suite *s = suite_create("both");
-    TCase *idle = tcase_create("idle");
+    TCase *idle = tcase_create("idle"), *service = tcase_create("service");
 
     if (zc_fabric_load(&lib)) {
         printf("skipped: %s\n", zc_error_text(ENOENT));
@@ -134,6 +179,9 @@ int main(void)
     tcase_add_loop_test(idle, an_idle_endpoint_sleeps, 0, 2);
     tcase_add_loop_test(idle, a_quiet_endpoint_is_looked_at_seldom, 0, 2);
     suite_add_tcase(s, idle);
-    CASE(s, "service", 120, both_kinds_of_clients_are_served);
+    tcase_set_timeout(service, 120);
+    tcase_add_loop_test(service, both_kinds_of_clients_are_served, 0, 2);
+    tcase_add_test(service, an_early_one_may_go_before_libfabric_is_there);
+    suite_add_tcase(s, service);
     return run_suite(s);
 }
