@@ -8,12 +8,19 @@ def spread: sort | {lowest: .[0], median: median, highest: .[-1], samples: ., ru
 def busy: .write.busy_seconds + .read.busy_seconds + .sync.busy_seconds;
 
 # What a slow store was asked for, from its counters before and after, and the ratio of the
-# total time to what it could be if computing hid all I/O, or I/O all computing.
+# total time to what it could be if computing hid all I/O, or I/O all computing; and if that was so
+# but for the ends, the first phase's computing and the last one's I/O.
 def on_store($before; $after):
-    ([.options.phases * .options.compute_seconds, .file_bytes / $before.write_rate] | max) as $ideal
+    .options.phases as $n
+    | [.options.compute_seconds, .file_bytes / $before.write_rate / $n] as $phase
+    | ($n * ($phase | max)) as $ideal
+    | ($ideal + ($phase | min)) as $ends
+    | .repeats[0].write.total_seconds as $total
     | {
         ideal_s: $ideal,
-        total_of_ideal: (.repeats[0].write.total_seconds / $ideal),
+        total_of_ideal: ($total / $ideal),
+        ideal_ends_s: $ends,
+        total_of_ideal_ends: ($total / $ends),
         store_mb: (($after.write.bytes - $before.write.bytes) / 1e6),
         store_requests: ($after.write.requests - $before.write.requests),
         store_read_requests: ($after.read.requests - $before.read.requests),

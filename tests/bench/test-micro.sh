@@ -25,6 +25,7 @@ expect 2 '*--repeats wants a value*' "$here/forward.sh" --repeats
 refused overlap --compute abc
 refused overlap --compute 1,5
 refused overlap --write-rate fast
+refused overlap --cache-size little
 refused pieces --record 4Q
 refused ranks --ranks '2 many'
 refused ranks --ranks 0
