@@ -5,19 +5,24 @@
 #
 # collective    64-byte pieces of all ranks in turn, 128 KiB of each rank per call, on tmpfs:
 #               zcache: without a daemon beside ROMIO's two-phase I/O
-# irregular     a climate model's maps: 8-byte elements dealt out at random, collective, on tmpfs
+# irregular     a climate model's maps: 8-byte elements dealt out at random, collective, on tmpfs;
+#               then a million of them a rank in each of two calls of 4 ranks: an aggregator's
+#               default memory has room for one such map (12 bytes a piece), also measured with room
+#               for all and, in a cache of 8 MiB, for none; the others send lists of pieces, as all
+#               do in the first call
 # independent   8-byte pieces, by independent calls, on tmpfs and on slowfs, which has a price
 #               for each request: beside ROMIO's data sieving
 # ROMIO runs with several settings; the best of them counts for the ratio.
 #
 #     --phases N     20, of each kind
-#     --record SIZE  128K, in each phase and rank; --slow-record SIZE  32K, on slowfs
+#     --record SIZE  128K, in each phase and rank; --slow-record SIZE  32K, on slowfs;
+#                    --many-record SIZE  8M, of the million pieces
 #     --timeout SECONDS  120, for one run
 set -u
 # shellcheck source=tests/bench/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
-opt+=([ranks]=8 [phases]=20 [record]=128K [slow-record]=32K)
-quick+=([phases]=8 [slow-record]=8K)
+opt+=([ranks]=8 [phases]=20 [record]=128K [slow-record]=32K [many-record]=8M)
+quick+=([phases]=8 [slow-record]=8K [many-record]=1M)
 bench_options "$@"
 
 collective=(
@@ -27,6 +32,15 @@ collective=(
     'ufs: sieving, no two-phase   | ufs    | | romio_cb_write=disable romio_ds_write=enable'
     'zcache: embedded             | zcache | |'
 )
+many=(
+    'ufs: default hints           | ufs    | |'
+    'ufs: romio_cb_write=enable   | ufs    | | romio_cb_write=enable'
+    'ufs: sieving, no two-phase   | ufs    | | romio_cb_write=disable romio_ds_write=enable'
+    'zcache: embedded             | zcache | |'
+    'zcache: room for all views   | zcache | | zcache_view_memory=50%'
+    'zcache: cache of 8 MiB       | zcache | | zcache_cache_size=8M'
+)
+many_ranks=4 many_phases=2
 independent=(
     'ufs: default hints           | ufs    | |'
     'ufs: romio_ds_write=enable   | ufs    | | romio_ds_write=enable'
@@ -37,7 +51,7 @@ independent=(
 # Only where writing each piece by itself does not take an hour.
 without_sieving='ufs: romio_ds_write=disable  | ufs    | | romio_ds_write=disable'
 
-bench_start "${opt[ranks]}"
+bench_start $((opt[ranks] > many_ranks ? opt[ranks] : many_ranks))
 bench_memory
 bench_slowfs
 
@@ -48,6 +62,11 @@ bench_turns 'collective, 64 B, tmpfs' "$memory" "$memory" "${opt[ranks]}" \
 bench_turns 'irregular, 8 B, tmpfs' "$memory" "$memory" "${opt[ranks]}" \
     --phases "${opt[phases]}" \
     --record "${opt[record]}" --pattern irregular
+variants=("${many[@]}")
+pieces=$(($(numfmt --from=iec "${opt[many-record]}") / 8))
+bench_turns "irregular, 8 B, $(numfmt --to=iec --format=%.0f $pieces) pieces a rank, tmpfs" \
+    "$memory" "$memory" $many_ranks --phases $many_phases \
+    --record "${opt[many-record]}" --pattern irregular
 variants=("$without_sieving" "${independent[@]}")
 bench_turns 'independent, 8 B, tmpfs' "$memory" "$memory" "${opt[ranks]}" \
     --phases "${opt[phases]}" \
@@ -58,9 +77,9 @@ bench_turns 'independent, 8 B, slowfs' "$slow" "$memory/slow" "${opt[ranks]}" \
     --record "${opt[slow-record]}" --pattern interleaved --piece 8 --access independent
 slowfs_unmount "$slow" || bench_problem "slowfs ended with status $?"
 
-work="twice ${opt[phases]} collective calls of ${opt[record]} and as many independent ones; of ${opt[slow-record]} on slowfs"
+work="twice ${opt[phases]} collective calls of ${opt[record]} and as many independent ones; of ${opt[slow-record]} on slowfs; of many pieces $many_phases of ${opt[many-record]}"
 bench_results store="tmpfs; slowfs, 200 MB/s, 50 us per request, 200 us round trip" work="$work"
-echo "${opt[ranks]} ranks; per rank $work"
+echo "${opt[ranks]} ranks, of many pieces $many_ranks; per rank $work"
 echo "layout: $(bench_layout)"
 echo "median (lowest-highest) of ${opt[repeats]} repetitions in turn, verified; MB/s"
 echo "write: as the slowest rank sees it; elapsed: from open to close, making the data included"
