@@ -27,6 +27,7 @@ void zc_predict_init(struct zc_predict *f, uint32_t page_size, uint64_t block_si
         f->stride = stride;
     }
     f->trust = TRUST;
+    f->view_trust = ZC_PREDICT_STREAMS;
 }
 
 void zc_predict_depth(struct zc_predict *f, uint32_t depth)
@@ -221,6 +222,16 @@ static bool read_on(struct zc_predict *f, struct zc_predict_stream *s, uint64_t 
     return true;
 }
 
+/* Pages that are asked for together are not foreseen, however many: who has read so many in a row
+ * may read as many more. */
+static void widen(const struct zc_predict *f, struct zc_predict_stream *s)
+{
+    uint32_t run = ~s->seen ? (uint32_t)__builtin_ctzll(~s->seen) : HISTORY;
+
+    if (s->period == 1 && !s->wasted && s->window < run)
+        s->window = run < f->depth ? run : f->depth;
+}
+
 static void touch(struct zc_predict *f, uint64_t off, uint32_t len, bool weak, bool foreseen)
 {
     struct zc_place_in_lane at = zc_predict_place(f, off / f->page_size);
@@ -233,8 +244,12 @@ static void touch(struct zc_predict *f, uint64_t off, uint32_t len, bool weak, b
     } else {
         bool joins = lo == s->end && !weak; /* byte after byte: needs no other evidence */
 
-        if (read_on(f, s, at.place, weak) && foreseen)
+        bool on = read_on(f, s, at.place, weak);
+
+        if (on && foreseen)
             zc_predict_grow(f, &s->window);
+        else if (on)
+            widen(f, s);
         if (joins && !s->period) {
             s->period = 1;
             f->trust = TRUST;
@@ -283,14 +298,39 @@ static bool propose(const struct zc_predict *f, struct zc_predict_stream *s, uin
     return false;
 }
 
+enum { KINDS = 2, ALL_STREAMS = KINDS * ZC_PREDICT_STREAMS };
+
+/* Stream number n: those of pages, then those of views. */
+static uint64_t ahead_of(const struct zc_predict *f, int n)
+{
+    const struct zc_predict_stream *s = &f->streams[n % ZC_PREDICT_STREAMS];
+
+    if (n >= ZC_PREDICT_STREAMS)
+        return f->views ? f->views[n - ZC_PREDICT_STREAMS].count : 0;
+    return s->period ? (s->next - s->front - 1) / s->period : 0;
+}
+
+static bool propose_of(struct zc_predict *f, int n, uint64_t size, struct zc_proposal *out)
+{
+    if (n < ZC_PREDICT_STREAMS)
+        return propose(f, &f->streams[n], size, out);
+    return f->views && zc_predict_vstream_propose(f, &f->views[n - ZC_PREDICT_STREAMS], size, out);
+}
+
 bool zc_predict_propose(struct zc_predict *f, uint64_t size, struct zc_proposal *out)
 {
-    if (!f->depth)
-        return false;
-    for (int i = 0; i < ZC_PREDICT_STREAMS; i++)
-        if (propose(f, &f->streams[i], size, out) ||
-            (f->views && zc_predict_vstream_propose(f, &f->views[i], size, out)))
+    uint32_t asked = 0;
+
+    for (int i = 0; f->depth && i < ALL_STREAMS; i++) {
+        int least = -1;
+
+        for (int n = 0; n < ALL_STREAMS; n++)
+            if (!(asked >> n & 1) && (least < 0 || ahead_of(f, n) < ahead_of(f, least)))
+                least = n;
+        if (propose_of(f, least, size, out))
             return true;
+        asked |= 1u << least;
+    }
     return false;
 }
 
@@ -339,9 +379,12 @@ void zc_predict_grow(const struct zc_predict *f, uint32_t *window)
 void zc_predict_wasted(struct zc_predict *f, uint32_t id)
 {
     uint32_t *window = window_of(f, id);
+    struct zc_predict_stream *s = stream_of(f, id);
 
     if (window)
         *window /= 2;
+    if (s)
+        s->wasted = true;
 }
 
 bool zc_predict_passed(const struct zc_predict *f, uint32_t id, uint64_t page)

@@ -18,10 +18,12 @@
  * Through a file view the next bytes are known (struct zc_predict_vstream): the stream is a view
  * offset, and what is proposed are the pages the view touches behind it.
  *
- * Window: how many places or pages may be proposed ahead of the reader.  It starts at 1,
- * doubles with each page that was there because somebody had foreseen it, up to `depth`, and
- * halves with each proposal that was wasted; at 0 the stream proposes nothing until it has
- * been read in order for some more places.
+ * Window: how many places or pages may be proposed ahead of the reader.  It starts at 1, or, of
+ * places, is as long as what was read in a row, which ranks may have asked for together, as long as
+ * nothing was wasted (Linux's first window is so many times the first read).  It doubles with each
+ * page that was there because somebody had foreseen it, up to `depth`, and halves with each
+ * proposal that was wasted; at 0 the stream proposes nothing until it has been read in order for
+ * some more places.
  *
  * Numbers are pages unless they say bytes.  The owner's lock guards everything.
  */
@@ -50,6 +52,7 @@ struct zc_predict_stream {
     uint32_t known;  /* how many bits of `seen` count */
     uint32_t period; /* 0: no telling */
     uint32_t calm;   /* places read in order since the window was shut */
+    bool wasted;     /* something of it was */
     uint64_t end;    /* byte of the lane behind the last access */
 };
 
@@ -75,7 +78,8 @@ struct zc_predict {
     uint64_t block_pages; /* pages in a block */
     uint64_t stride;      /* blocks from one of this reader to its next */
     uint32_t depth;       /* largest window; 0: never proposes anything */
-    uint32_t trust;       /* proposals that may still be made without evidence */
+    uint32_t trust;       /* streams that may still propose without evidence, of pages */
+    uint32_t view_trust;  /* and of views */
     uint32_t last_id;
     uint64_t clock;
     struct zc_predict_stream streams[ZC_PREDICT_STREAMS];
@@ -106,7 +110,8 @@ struct zc_proposal {
 };
 
 /* The next page, of those that begin before `size` bytes; false: none for now.  The same one
- * is proposed again until it was taken. */
+ * is proposed again until it was taken.  Streams take turns: that which has the fewest pages ahead
+ * of it is the next, so that one that might have many does not take the room of the others. */
 bool zc_predict_propose(struct zc_predict *f, uint64_t size, struct zc_proposal *out);
 void zc_predict_take(struct zc_predict *f, const struct zc_proposal *p);
 

@@ -76,9 +76,9 @@ static void reached(struct zc_predict_vstream *s)
         s->next = s->pos;
 }
 
-static void read_on(const struct zc_predict *f, struct zc_predict_vstream *s, int64_t end,
-                    bool foreseen)
+static void read_on(struct zc_predict *f, struct zc_predict_vstream *s, int64_t end, bool foreseen)
 {
+    f->view_trust = ZC_PREDICT_STREAMS;
     s->going = true;
     if (end > s->pos) {
         s->pos = end;
@@ -119,7 +119,11 @@ bool zc_predict_vstream_touch(struct zc_predict *f, const struct zc_view *v, int
         s = begin(f, v, disp, lane);
         jump(s, view_off + len);
         s->touched = f->clock;
-        return false;
+        if (f->view_trust) { /* a view says what will be read */
+            f->view_trust--;
+            s->going = true;
+        }
+        return s->going;
     }
     s->touched = f->clock;
     if (view_off >= s->pos - near(f, len) && view_off <= s->next + near(f, len))

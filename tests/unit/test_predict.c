@@ -150,7 +150,7 @@ START_TEST(order_does_not_matter)
     f.trust = 0;
     for (unsigned i = 0; i < 8; i++)
         touch(phase[i]);
-    EXPECT(8);
+    EXPECT(8, 9, 10, 11, 12, 13, 14, 15); /* as many as were read */
 }
 END_TEST
 
@@ -160,11 +160,11 @@ START_TEST(follows_the_stride_of_its_reader)
     touch(2); /* block 1, of lane 1 */
     EXPECT(3);
     touch(3);
-    EXPECT(8); /* block 4 */
+    EXPECT(8, 9); /* block 4 */
     touch(8);
-    EXPECT(9);
+    EXPECT(14, 15);
     touch(9);
-    EXPECT(14);
+    EXPECT(20, 21);
 }
 END_TEST
 
@@ -222,11 +222,11 @@ START_TEST(streams_are_kept_apart)
         take(got, 100, &s);
     }
     touch(6);
-    EXPECT(7);
+    EXPECT(8);
     touch(1006);
-    EXPECT(1007);
+    EXPECT(1008);
     touch(100006);
-    EXPECT(100007);
+    EXPECT(100008);
 }
 END_TEST
 
@@ -242,7 +242,7 @@ START_TEST(a_second_pass_is_a_stream)
     }
     touch(0);
     touch(1);
-    EXPECT(2); /* twice the trust, once the window */
+    EXPECT(2, 3); /* twice the trust, once the window */
 }
 END_TEST
 
@@ -314,6 +314,7 @@ START_TEST(views_know_what_comes_next)
     struct zc_view *v = scattered(pages, 5);
 
     start(4, 1, 1);
+    f.view_trust = 0;
     look(v, 0, 100, false);
     NOTHING(); /* one access is no order */
     look(v, 100, 100, false);
@@ -371,6 +372,7 @@ START_TEST(views_of_many_ranks)
     struct zc_view *v = scattered(pages, 5);
 
     start(2, 1, 1);
+    f.view_trust = 0;
     for (int64_t phase = 0; phase < 5; phase++)
         for (int64_t disp = 0; disp < 4; disp++) {
             int64_t off;
@@ -379,6 +381,52 @@ START_TEST(views_of_many_ranks)
             zc_predict_touch_view(&f, v, disp * FAR, phase * 100, 100, (uint64_t)off, false);
             ck_assert_uint_eq(proposals_of(0), phase ? 1 : 0);
         }
+    zc_predict_free(&f);
+    zc_view_put(v);
+}
+END_TEST
+
+/* The first access through a view, of as many as are followed at a time; as long as none of them
+ * has been read on, no more. */
+START_TEST(views_are_trusted)
+{
+    static const int64_t pages[] = {0, 3, 4, 17, 31};
+    struct zc_view *v = scattered(pages, 5);
+
+    start(4, 1, 1);
+    for (int64_t disp = 0; disp < 2 * ZC_PREDICT_STREAMS; disp++) {
+        zc_predict_touch_view(&f, v, disp * 50 * PAGE, 0, 100, (uint64_t)disp * 50 * PAGE, false);
+        ck_assert_uint_eq(proposals_of(0), disp < ZC_PREDICT_STREAMS ? 1 : 0);
+    }
+    zc_predict_touch_view(&f, v, PAGES(50 * 15), 100, 100, PAGES(50 * 15 + 3), false);
+    EXPECT(50 * 15 + 4);
+    zc_predict_touch_view(&f, v, PAGES(50 * 16), 0, 100, PAGES(50 * 16), false);
+    EXPECT(50 * 16 + 3);
+    zc_predict_free(&f);
+    zc_view_put(v);
+}
+END_TEST
+
+/* One that may have many pages leaves room to one that may have few. */
+START_TEST(streams_take_turns)
+{
+    static const int64_t pages[] = {0, 3, 4, 17, 31};
+    struct zc_view *v = scattered(pages, 5);
+    uint64_t got[2];
+    uint32_t s;
+
+    start(8, 1, 1);
+    look(v, 0, 100, false);
+    look(v, 100, 100, true);
+    look(v, 200, 100, true);
+    zc_predict_touch_view(&f, v, FAR, 0, 100, FAR, false);
+    ck_assert_uint_eq(take(got, 2, &s), 2);
+    ck_assert_uint_eq(got[0], 17);
+    ck_assert_uint_eq(got[1], FAR / PAGE + 3);
+    for (unsigned i = 0; i < 5; i++)
+        touch(1000 + i);
+    ck_assert_uint_eq(take(got, 1, &s), 1);
+    ck_assert_uint_eq(got[0], 1005);
     zc_predict_free(&f);
     zc_view_put(v);
 }
@@ -393,6 +441,6 @@ int main(void)
          regular_gaps_are_not_read, bytes_in_order_are_evidence, streams_are_kept_apart,
          a_second_pass_is_a_stream, ends_with_the_file, depth_0_is_silent, passed_pages_are_known);
     CASE(s, "views", 30, views_know_what_comes_next, views_skip_the_blocks_of_others,
-         views_end_with_the_file, views_of_many_ranks);
+         views_end_with_the_file, views_of_many_ranks, views_are_trusted, streams_take_turns);
     return run_suite(s);
 }
