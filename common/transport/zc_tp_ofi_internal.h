@@ -38,7 +38,7 @@ enum {
     SEND_SLAB = 32,    /* send buffers allocated together */
     SEND_BRIEF = 512,  /* most messages are not longer: buffers for these, bytes */
     CONNECT_MS = 10,   /* rxm accepts connections only when it is looked at: no event tells; ... */
-    QUIET_MS = 500,    /* ... when nothing has happened for so long, ... */
+    QUIET_MS = 200,    /* ... when nothing has happened for so long, ... */
     SELDOM_MS = 60,    /* ... it is looked at so often: each look takes tens of microseconds */
     RETRY_MS = 1,      /* a busy fabric is tried again after this long */
     NAP_US_MAX = 1000, /* longest sleep between looks where the provider cannot wake us */

@@ -100,25 +100,31 @@ int zc_tp_ofi_report_cancelled(struct ofi *o)
 
 /* ---- waiting ---- */
 
-static bool take_wake(struct ofi *o)
+/* What ends a wait beside the fabric: a wake(), which says nothing of peers, or the watched
+ * descriptor, behind which there are others. */
+enum woken { NOT_WOKEN, WOKEN, WATCHED };
+
+static enum woken woken_by(struct ofi *o, const struct pollfd *wake, const struct pollfd *watch)
 {
     uint64_t v;
 
-    return read(o->wake_fd, &v, sizeof v) == sizeof v;
+    if (watch->revents)
+        return WATCHED;
+    if (!wake->revents || read(o->wake_fd, &v, sizeof v) < 0)
+        return NOT_WOKEN;
+    return WOKEN;
 }
 
-/* Looks for a wake() and at the watched descriptor: true when one of them has something. */
-static bool woken(struct ofi *o)
+static enum woken look_for_wake(struct ofi *o)
 {
     struct pollfd fds[2] = {{.fd = o->wake_fd, .events = POLLIN},
                             {.fd = o->watch_fd, .events = POLLIN}};
 
-    return poll(fds, 2, 0) > 0 && (take_wake(o) || fds[1].revents);
+    return poll(fds, 2, 0) > 0 ? woken_by(o, &fds[0], &fds[1]) : NOT_WOKEN;
 }
 
-/* Sleeps until something may have happened; false when a wake() or the watched descriptor
- * ended the sleep. */
-static bool sleep_for_event(struct ofi *o, int timeout_ms)
+/* Sleeps until something may have happened. */
+static enum woken sleep_for_event(struct ofi *o, int timeout_ms)
 {
     struct pollfd fds[3] = {{.fd = o->wake_fd, .events = POLLIN},
                             {.fd = o->watch_fd, .events = POLLIN},
@@ -131,16 +137,16 @@ static bool sleep_for_event(struct ofi *o, int timeout_ms)
         rc = fi_trywait(o->fabric, &fid, 1);
         ofi_leave(o);
         if (rc != FI_SUCCESS)
-            return true;
-        poll(fds, 3, timeout_ms);
+            return NOT_WOKEN;
+        rc = poll(fds, 3, timeout_ms);
     } else { /* the provider cannot wake us: look again soon, ever less often */
         struct timespec t = {0, o->nap_us * 1000l};
 
         if (o->nap_us < NAP_US_MAX)
             o->nap_us *= 2;
-        ppoll(fds, 2, &t, NULL);
+        rc = ppoll(fds, 2, &t, NULL);
     }
-    return !take_wake(o) && !fds[1].revents;
+    return rc > 0 ? woken_by(o, &fds[0], &fds[1]) : NOT_WOKEN;
 }
 
 /* How long to sleep at most, of `left` ms. */
@@ -164,33 +170,41 @@ static int look(struct ofi *o)
     return n;
 }
 
+/* A wait that began then has ended, with something from a peer. */
+static void learn(struct ofi *o, uint64_t began, bool looked)
+{
+    if (looked)
+        zc_spin_looked(&o->spin, true);
+    else
+        zc_spin_slept(&o->spin, zc_now() - began);
+}
+
 int zc_tp_ofi_progress(struct zc_tp *tp, int timeout_ms)
 {
     struct ofi *o = ofi_of(tp);
     uint64_t now = 0, began = 0, until = 0;
     bool looks = zc_spin_looks(&o->spin);
-    int n;
 
     if (!o->ep) { /* severed: nothing will ever arrive */
         struct pollfd fd = {.fd = o->wake_fd, .events = POLLIN};
+        struct pollfd none = {.fd = -1};
 
         poll(&fd, 1, timeout_ms);
-        take_wake(o);
+        woken_by(o, &fd, &none);
         return zc_tp_ofi_report_cancelled(o);
     }
     for (;;) {
-        n = look(o);
-        if (n != 0 || timeout_ms == 0) {
-            if (n > 0) {
-                o->last_event = zc_now();
-                o->nap_us = 50;
-                if (began && looks)
-                    zc_spin_looked(&o->spin, true);
-                else if (began)
-                    zc_spin_slept(&o->spin, o->last_event - began);
-            }
-            return n;
+        enum woken woken;
+        int n = look(o);
+
+        if (n > 0) {
+            o->last_event = zc_now();
+            o->nap_us = 50;
+            if (began)
+                learn(o, began, looks);
         }
+        if (n != 0 || timeout_ms == 0)
+            return n;
         now = zc_now();
         if (!began) {
             began = now;
@@ -198,18 +212,18 @@ int zc_tp_ofi_progress(struct zc_tp *tp, int timeout_ms)
         }
         if (now >= until)
             return 0;
-        if (looks) {
-            if (now - began < ZC_SPIN_NS) {
-                if (woken(o))
-                    return look(o);
-                sched_yield();
-                continue;
-            }
+        if (looks && now - began >= ZC_SPIN_NS) {
             looks = false;
             zc_spin_looked(&o->spin, false);
         }
-        if (!sleep_for_event(o, nap_of(o, now, (int)((until - now) / ZC_NS_PER_MS) + 1)))
+        woken = looks ? look_for_wake(o)
+                      : sleep_for_event(o, nap_of(o, now, (int)((until - now) / ZC_NS_PER_MS) + 1));
+        if (woken == WATCHED)
+            learn(o, began, looks);
+        if (woken)
             return look(o);
+        if (looks)
+            sched_yield();
     }
 }
 
