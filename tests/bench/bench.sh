@@ -4,7 +4,7 @@
 #     bench.sh [--quick | --full] [--results DIR]
 #
 # The comparison (compare.sh), then those that look at one property each; page/report makes
-# DIR/README.md and its figures of them, by default in the build's bench/.  About 18 minutes;
+# DIR/README.md and its figures of them, by default in the build's bench/.  About 20 minutes;
 # --full: an hour; --quick: two, to see that everything works.  Figures want a quiet machine.
 # Goes on when a part fails, whose text on the page then ends with the reason; the status is 1.
 set -u
@@ -19,12 +19,13 @@ bench_options "$@"
 
 case ${opt[profile]} in
 --quick) announced='two minutes' parts=(hits) ;;
---full) announced='an hour' parts=(overlap pieces ranks readahead hits forward) ;;
-*) announced='18 minutes' parts=(pieces ranks hits forward) ;;
+--full) announced='an hour'
+    parts=(overlap pieces ranks readahead hits forward small smallest syncs drain) ;;
+*) announced='20 minutes' parts=(pieces ranks hits forward small smallest syncs drain) ;;
 esac
-# But for the longest, parts are measured roughly: the comparison is what takes the time.
-rough=--quick
-if [[ ${opt[profile]} == --full ]]; then rough=; fi
+# But for the longest, parts that take their time are measured roughly: the comparison is what takes
+# the time.
+brief=' small smallest syncs drain '
 status=0
 started=$EPOCHSECONDS
 
@@ -46,9 +47,10 @@ cleanup_fn end_job
 # its figures is kept, since the page has nothing but the text: a part without figures, or with
 # less than all, shall not leave the reason to whoever saw the terminal.
 micro() {
-    local out=${opt[results]}/micro/$1 said=${opt[results]}/micro/$1.said rc why
+    local out=${opt[results]}/micro/$1 said=${opt[results]}/micro/$1.said rc why rough=(--quick)
 
-    BENCH_TERMINAL=3 part "$1" $rough --json "$out.json" 3>&2 >"$out.txt" 2>"$said"
+    if [[ ${opt[profile]} == --full || $brief == *" $1 "* ]]; then rough=(); fi
+    BENCH_TERMINAL=3 part "$1" "${rough[@]}" --json "$out.json" 3>&2 >"$out.txt" 2>"$said"
     rc=$?
     cat "$said" >&2
     if ((rc)); then

@@ -49,6 +49,9 @@ class Results:
         spoilt = {work(r) for r in self.failures}
         self.runs = [r for r in runs if "seconds" in r and work(r) not in spoilt]
         self.micro = {p.stem: p.read_text() for p in sorted(directory.glob("micro/*.txt"))}
+        self.figures = {
+            p.stem: json.loads(p.read_text()) for p in sorted(directory.glob("micro/*.json"))
+        }
 
     # What all runs of a kind have in common, from the options.
     @property

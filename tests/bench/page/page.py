@@ -1,5 +1,6 @@
 """The results as a Markdown page: the answer first, then figures and tables, then conditions."""
 
+import limits
 from figures import bytes_text, by_ranks, by_record, computes, steps
 from names import CURVES, LEVELS, PEERS, STORES, VARIANTS, label, level_label
 from data import size_bytes, work
@@ -92,6 +93,7 @@ class Page:
             ("Other patterns and accesses", self.shapes()),
             ("BTIO", self.btio()),
             ("The same on other stores", self.stores()),
+            ("Beside peers and limits", self.limits()),
             ("What was measured, and with what", self.conditions()),
             ("Single properties", self.micro()),
         ):
@@ -505,6 +507,18 @@ class Page:
                 f" {f['failed']}\n"
             )
         return text
+
+    def limits(self):
+        lines = limits.rows(self.r.figures)
+        if not lines:
+            return ""
+        return (
+            'Medians of what "Single properties" has below. Times as good: more than 1 is better'
+            " than the peer, or nearer than the limit allows.\n\n"
+            + table(
+                ["", "peer or limit", "has", "zcache", "times as good", "what limits it"], lines
+            )
+        )
 
     def micro(self):
         if not self.r.micro:
