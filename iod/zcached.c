@@ -281,8 +281,9 @@ static int create_server(struct iod *d)
         .budget = CLIENTS + share_of_clients(&d->settings),
         .open_transport = zc_tp_both_open,
         .provider = d->settings.provider,
-        /* Who comes from elsewhere is told where, and would wait in vain if libfabric failed. */
-        .early = !strcmp(d->settings.listen, "loopback"),
+        /* Who comes by libfabric would wait in vain if that failed: from elsewhere, and, as the
+         * local socket is for our own user, all others. */
+        .early = !strcmp(d->settings.listen, "loopback") && d->settings.auth != ZC_AUTH_MUNGE,
     };
     int rc = iod_listen_at(d->settings.listen, cfg.provider, d->address, &cfg.listen);
 

@@ -193,6 +193,14 @@ static bool fill_hole(struct zc_predict_stream *s, uint64_t back)
     return true;
 }
 
+/* A stream is read on, for the first time: the next ones are worth as much trust. */
+static void justify(struct zc_predict *f, struct zc_predict_stream *s)
+{
+    if (!s->proven && f->trust < TRUST)
+        f->trust++;
+    s->proven = true;
+}
+
 /* A place beyond the front, or a hole behind it, was asked for; false: it was before. */
 static bool read_on(struct zc_predict *f, struct zc_predict_stream *s, uint64_t place, bool weak)
 {
@@ -214,7 +222,7 @@ static bool read_on(struct zc_predict *f, struct zc_predict_stream *s, uint64_t 
         s->calm = 0;
         return true;
     }
-    f->trust = TRUST;
+    justify(f, s);
     if (s->window == 0 && ++s->calm >= CALM) {
         s->calm = 0;
         s->window = 1;
@@ -252,7 +260,7 @@ static void touch(struct zc_predict *f, uint64_t off, uint32_t len, bool weak, b
             widen(f, s);
         if (joins && !s->period) {
             s->period = 1;
-            f->trust = TRUST;
+            justify(f, s);
         }
     }
     s->end = lo + len;
@@ -310,6 +318,16 @@ static uint64_t ahead_of(const struct zc_predict *f, int n)
     return s->period ? (s->next - s->front - 1) / s->period : 0;
 }
 
+static bool may_propose(const struct zc_predict *f, int n)
+{
+    const struct zc_predict_stream *s = &f->streams[n % ZC_PREDICT_STREAMS];
+    const struct zc_predict_vstream *v = f->views ? &f->views[n % ZC_PREDICT_STREAMS] : NULL;
+
+    if (n >= ZC_PREDICT_STREAMS)
+        return v->id && v->going && v->count < v->window;
+    return s->id && s->period && (s->period > 1 || s->next - s->front - 1 < s->window);
+}
+
 static bool propose_of(struct zc_predict *f, int n, uint64_t size, struct zc_proposal *out)
 {
     if (n < ZC_PREDICT_STREAMS)
@@ -319,17 +337,25 @@ static bool propose_of(struct zc_predict *f, int n, uint64_t size, struct zc_pro
 
 bool zc_predict_propose(struct zc_predict *f, uint64_t size, struct zc_proposal *out)
 {
-    uint32_t asked = 0;
+    uint64_t ahead[ALL_STREAMS];
+    int nth[ALL_STREAMS], count = 0;
 
-    for (int i = 0; f->depth && i < ALL_STREAMS; i++) {
-        int least = -1;
+    for (int n = 0; f->depth && n < (f->views ? ALL_STREAMS : ZC_PREDICT_STREAMS); n++) {
+        if (!may_propose(f, n))
+            continue;
+        ahead[n] = ahead_of(f, n);
+        nth[count++] = n;
+    }
+    while (count) {
+        int least = 0;
 
-        for (int n = 0; n < ALL_STREAMS; n++)
-            if (!(asked >> n & 1) && (least < 0 || ahead_of(f, n) < ahead_of(f, least)))
-                least = n;
-        if (propose_of(f, least, size, out))
+        for (int i = 1; i < count; i++)
+            if (ahead[nth[i]] < ahead[nth[least]])
+                least = i;
+        if (propose_of(f, nth[least], size, out))
             return true;
-        asked |= 1u << least;
+        count--;
+        memmove(nth + least, nth + least + 1, (size_t)(count - least) * sizeof *nth);
     }
     return false;
 }

@@ -53,6 +53,7 @@ struct zc_predict_stream {
     uint32_t period; /* 0: no telling */
     uint32_t calm;   /* places read in order since the window was shut */
     bool wasted;     /* something of it was */
+    bool proven;     /* read on in some order at least once */
     uint64_t end;    /* byte of the lane behind the last access */
 };
 
@@ -66,7 +67,8 @@ struct zc_predict_vstream {
     int64_t disp;
     int64_t pos;  /* view offset behind the farthest byte asked for */
     int64_t next; /* view offset of the first byte that was not proposed yet */
-    bool going;   /* read on at least once */
+    bool going;   /* may propose */
+    bool proven;  /* read on at least once */
     uint32_t calm;
     /* view offsets at which the pages begin that were proposed and not reached */
     int64_t ahead[ZC_PREDICT_DEPTH_MAX];

@@ -78,8 +78,9 @@ static void reached(struct zc_predict_vstream *s)
 
 static void read_on(struct zc_predict *f, struct zc_predict_vstream *s, int64_t end, bool foreseen)
 {
-    f->view_trust = ZC_PREDICT_STREAMS;
-    s->going = true;
+    if (!s->proven && f->view_trust < ZC_PREDICT_STREAMS)
+        f->view_trust++;
+    s->going = s->proven = true;
     if (end > s->pos) {
         s->pos = end;
         if (foreseen)

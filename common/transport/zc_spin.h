@@ -8,7 +8,8 @@
  * does the same for virtual processors that halt (halt_poll_ns of KVM).
  *
  * Who is idle has no waits that end, so that this costs nothing then; when a burst of messages is
- * over one or two waits look for the next.  On one processor nobody looks: the peer needs it.
+ * over one or two waits look for the next.  On a host of one processor nobody
+ * looks: the peer needs it. Threads that share one otherwise give it up to each other as they look.
  *
  * Pure: times are what the caller says, ns.  Whoever drives the endpoint owns it: no lock.
  */
@@ -32,7 +33,7 @@ struct zc_spin {
     unsigned until_trial; /* ... and how many of them are left */
 };
 
-/* `processors`: how many the process may use. */
+/* `processors`: of the host. The peer of a process that is bound to one may have another. */
 void zc_spin_init(struct zc_spin *s, int processors);
 bool zc_spin_looks(const struct zc_spin *s);
 /* A wait that began with looking has found something that way, or nothing. */

@@ -32,7 +32,8 @@ struct both {
     struct zc_tp tp;
     struct zc_tp_config cfg;
     struct zc_tp *fabric, *local;         /* either, or NULL; fabric: comes later, by progress() */
-    struct zc_tp_start *start;            /* until then; else NULL */
+    struct zc_tp_start *start;            /* until then, or, if it fails, to the end; else NULL */
+    bool failed;                          /* it has */
     unsigned char address[EARLY_ADDRESS]; /* what it will have, or would have had */
     size_t address_len;
     struct zc_list regions; /* that the fabric does not know */
@@ -269,11 +270,13 @@ static void look_for_fabric(struct both *b)
                  zc_error_text(rc));
         if (fabric)
             zc_tp_close(fabric);
-    } else {
-        zc_tp_ofi_watch(fabric, zc_tp_local_fd(b->local));
-        __atomic_store_n(&b->fabric, fabric, __ATOMIC_RELEASE);
-        zc_debug("libfabric has started");
+        b->failed = true;
+        return;
     }
+    zc_tp_ofi_watch(fabric, zc_tp_local_fd(b->local));
+    __atomic_store_n(&b->fabric, fabric, __ATOMIC_RELEASE);
+    zc_tp_wake(fabric); /* a wake() of the local one may have been meant for this wait */
+    zc_debug("libfabric has started");
     zc_tp_start_end(b->start);
     b->start = NULL;
 }
@@ -283,7 +286,7 @@ static int progress(struct zc_tp *tp, int timeout_ms)
     struct both *b = both_of(tp);
     int here, there;
 
-    if (b->start)
+    if (b->start && !b->failed)
         look_for_fabric(b);
     if (!b->fabric)
         return zc_tp_progress(b->local, timeout_ms);
@@ -298,7 +301,6 @@ static void wake(struct zc_tp *tp)
 {
     struct zc_tp *f = fabric_of(both_of(tp));
 
-    /* Who wakes the local one while the fabric takes over wakes that, too, which watches it. */
     zc_tp_wake(f ? f : both_of(tp)->local);
 }
 

@@ -15,7 +15,6 @@
 #include <unistd.h>
 
 #include "zc_log.h"
-#include "zc_thread.h"
 #include "zc_tp_local_internal.h"
 
 enum { CONNECT_S = 10 }; /* a listener whose queue is full is waited for this long */
@@ -385,7 +384,7 @@ int zc_tp_local_open(const struct zc_tp_config *cfg, struct zc_tp **out)
         return zc_errorf(ENOMEM, "no memory for an endpoint");
     l->tp.ops = &local_ops;
     l->cfg = *cfg;
-    zc_spin_init(&l->spin, zc_thread_processors());
+    zc_spin_init(&l->spin, (int)sysconf(_SC_NPROCESSORS_ONLN));
     l->epoll = l->wake.fd = l->listener.fd = l->spare = -1;
     zc_lock_init(&l->lock, ZC_ORDER_TRANSPORT);
     zc_cond_init(&l->idle);

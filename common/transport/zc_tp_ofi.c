@@ -8,10 +8,10 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "zc_log.h"
-#include "zc_thread.h"
 #include "zc_tp_ofi_internal.h"
 
 int zc_tp_ofi_failed(struct ofi *o, const char *call, long rc)
@@ -364,6 +364,8 @@ static int open_endpoint(struct ofi *o)
         o->cq_fd = -1;
     }
     call = "fi_endpoint";
+    if (o->cfg.port) /* from now on, for a moment: whoever asks for this very port has it, too */
+        setsockopt(o->cfg.port_socket, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
     if ((rc = fi_endpoint(o->domain, o->info, &o->ep, NULL)))
         goto fail;
     call = "fi_ep_bind";
@@ -529,7 +531,7 @@ int zc_tp_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     o->lib = lib;
     o->cq_fd = o->watch_fd = -1;
     o->nap_us = 50;
-    zc_spin_init(&o->spin, zc_thread_processors());
+    zc_spin_init(&o->spin, (int)sysconf(_SC_NPROCESSORS_ONLN));
     o->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
     zc_lock_init(&o->lock, ZC_ORDER_TRANSPORT);
     zc_lock_init(&o->turn, ZC_ORDER_LIBFABRIC);

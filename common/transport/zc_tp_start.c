@@ -89,16 +89,15 @@ static bool has_ports(const char *provider)
 static int reserve(struct zc_tp_start *s)
 {
     socklen_t len = sizeof s->at;
-    int one = 1;
 
     s->at.sin_family = AF_INET;
     s->reserved = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (s->reserved < 0 ||
-        setsockopt(s->reserved, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) < 0 ||
-        bind(s->reserved, (struct sockaddr *)&s->at, sizeof s->at) < 0 ||
+    if (s->reserved < 0 || bind(s->reserved, (struct sockaddr *)&s->at, sizeof s->at) < 0 ||
         getsockname(s->reserved, (struct sockaddr *)&s->at, &len) < 0)
         return zc_errorf(errno, "no port of %s: %s", s->listen, strerror(errno));
     snprintf(s->port, sizeof s->port, "%u", ntohs(s->at.sin_port));
+    s->cfg.port = s->port;
+    s->cfg.port_socket = s->reserved;
     return 0;
 }
 
@@ -125,7 +124,6 @@ int zc_tp_start_begin(const struct zc_tp_config *cfg, zc_tp_open_fn *open, void 
     s->cfg = *cfg;
     s->cfg.provider = s->provider = strdup(provider);
     s->cfg.listen = s->listen = strdup(cfg->listen);
-    s->cfg.port = s->port;
     rc = s->provider && s->listen ? reserve(s) : zc_errorf(ENOMEM, "no memory for an endpoint");
     __atomic_add_fetch(&under_way, 1, __ATOMIC_RELAXED);
     if (rc == 0)

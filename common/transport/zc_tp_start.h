@@ -4,10 +4,11 @@
  * that it needs (psm, psm2) measure the clock for 0.1 s each, and its verbs provider reads
  * /proc/kallsyms. Who is not needed through it yet need not wait for that.
  *
- * Where it will be reached is decided first: the port is bound, though nobody listens there. Linux
- * lets another socket bind the same one and listen, when both have SO_REUSEADDR, as libfabric's
- * have; and gives it to nobody who asks for any. Who connects before that is refused, and tries
- * again, as at any peer that is not there.
+ * Where it will be reached is decided first: a socket is bound to the port, though it does not
+ * listen. Linux lets another one bind the same port and listen there when both have SO_REUSEADDR,
+ * as libfabric's have; ours is given that when libfabric is about to bind, so that nobody else can
+ * come first, but in that moment. Who connects before is refused, and tries again, as at any peer
+ * that is not there. If libfabric fails the port stays ours, and nobody answers there.
  *
  * Owned by who begins it; one thread.
  */

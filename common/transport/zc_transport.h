@@ -36,7 +36,8 @@ struct zc_tp_config {
      * endpoints that speak with none but those of the same libfabric. */
     const char *provider;
     const char *listen; /* own host or address, or NULL: the first the provider offers */
-    const char *port;   /* of it, as text, kept free by the caller; NULL: any */
+    const char *port;   /* of it, as text, which is kept by ... */
+    int port_socket;    /* ... this socket, made shareable when it is bound to; NULL: any */
     const void *toward; /* a peer's address, so that an interface that reaches it is chosen */
     size_t toward_len;
     size_t max_msg; /* bytes of the largest message */

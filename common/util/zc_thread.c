@@ -3,7 +3,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,12 +46,4 @@ int zc_thread_start(pthread_t *out, const char *name, void *(*run)(void *), void
                          name, strerror(rc));
     }
     return 0;
-}
-
-/* More of them than a set has room for: many. */
-int zc_thread_processors(void)
-{
-    cpu_set_t set;
-
-    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : CPU_SETSIZE;
 }

@@ -9,7 +9,4 @@
  * 0, or a negative errno explained by zc_errorf(). */
 int zc_thread_start(pthread_t *out, const char *name, void *(*run)(void *), void *arg);
 
-/* How many processors the calling thread may use; at least 1. */
-int zc_thread_processors(void);
-
 #endif

@@ -131,6 +131,27 @@ START_TEST(both_kinds_of_clients_are_served)
 }
 END_TEST
 
+/* Who wakes it between the driver's last look at what he has to do and his wait is heard, also when
+ * that wait is the first with libfabric. */
+START_TEST(a_wake_is_heard_as_libfabric_takes_over)
+{
+    struct zc_tp_config cfg = {.max_msg = 1000, .nrecv = 4};
+    struct zc_tp *tp;
+    uint64_t began;
+
+    ck_assert_int_eq(open_early(&cfg, &tp), 0);
+    while (_i && zc_tp_start_under_way())
+        usleep(1000);
+    zc_tp_wake(tp);
+    began = zc_now();
+    zc_tp_progress(tp, 20000);
+    ck_assert_uint_lt(zc_now() - began, 10000 * ZC_NS_PER_MS);
+    zc_tp_close(tp);
+    while (zc_tp_start_under_way())
+        usleep(1000);
+}
+END_TEST
+
 /* What it registered is known to libfabric, whenever that comes; and it goes as it came. */
 START_TEST(an_early_one_may_go_before_libfabric_is_there)
 {
@@ -181,6 +202,7 @@ int main(void)
     suite_add_tcase(s, idle);
     tcase_set_timeout(service, 120);
     tcase_add_loop_test(service, both_kinds_of_clients_are_served, 0, 2);
+    tcase_add_loop_test(service, a_wake_is_heard_as_libfabric_takes_over, 0, 2);
     tcase_add_test(service, an_early_one_may_go_before_libfabric_is_there);
     suite_add_tcase(s, service);
     return run_suite(s);

@@ -407,6 +407,53 @@ START_TEST(views_are_trusted)
 }
 END_TEST
 
+/* What is read in order beside what is not says nothing about that. */
+START_TEST(a_scan_vouches_for_nobody)
+{
+    uint64_t x = 12345, got[100];
+    uint32_t stream;
+    unsigned wasted = 0;
+
+    start(16, 1, 1);
+    for (unsigned i = 0; i < 2000; i++) {
+        unsigned n;
+
+        touch(i);
+        x = x * 6364136223846793005u + 1442695040888963407u;
+        touch(4000 + (x >> 33) % (FAR - 4000));
+        n = take(got, 100, &stream);
+        for (unsigned k = 0; k < n; k++)
+            wasted += got[k] >= 4000;
+    }
+    ck_assert_uint_le(wasted, 20);
+}
+END_TEST
+
+START_TEST(a_view_vouches_for_no_other)
+{
+    static const int64_t pages[] = {0, 3, 4, 17, 31};
+    struct zc_view *v = scattered(pages, 5);
+    uint64_t got[100];
+    uint32_t stream;
+    unsigned wasted = 0;
+
+    start(16, 1, 1);
+    for (int64_t i = 0; i < 300; i++) {
+        unsigned n;
+        uint64_t disp = PAGES(100000 + 50 * i);
+
+        look(v, i * 100, 100, false);
+        zc_predict_touch_view(&f, v, (int64_t)disp, 0, 100, disp, false);
+        n = take(got, 100, &stream);
+        for (unsigned k = 0; k < n; k++)
+            wasted += got[k] >= 100000;
+    }
+    ck_assert_uint_le(wasted, 2 * ZC_PREDICT_STREAMS);
+    zc_predict_free(&f);
+    zc_view_put(v);
+}
+END_TEST
+
 /* One that may have many pages leaves room to one that may have few. */
 START_TEST(streams_take_turns)
 {
@@ -441,6 +488,7 @@ int main(void)
          regular_gaps_are_not_read, bytes_in_order_are_evidence, streams_are_kept_apart,
          a_second_pass_is_a_stream, ends_with_the_file, depth_0_is_silent, passed_pages_are_known);
     CASE(s, "views", 30, views_know_what_comes_next, views_skip_the_blocks_of_others,
-         views_end_with_the_file, views_of_many_ranks, views_are_trusted, streams_take_turns);
+         views_end_with_the_file, views_of_many_ranks, views_are_trusted, streams_take_turns,
+         a_scan_vouches_for_nobody, a_view_vouches_for_no_other);
     return run_suite(s);
 }
