@@ -8,6 +8,7 @@
 
 #include "compute.h"
 #include "options.h"
+#include "order.h"
 #include "stamp.h"
 
 #define FIELD(name) offsetof(struct options, name)
@@ -61,9 +62,14 @@ static const struct arg table[] = {
               "(" ARGS_TEXT(DEFAULT_PIECE_KIB) "K, or the record if that is smaller)\n"
               "subarrays: bytes per element, a divisor of the record ("
              ARGS_TEXT(DEFAULT_ELEMENT) ")"},
+    {ARG_CHOICE,
+     .name = "order", .value = "HOW", .field = FIELD(order), .choices = order_names,
+     .help = "ascending (default), or random: each rank takes the phases\n"
+              "of its part in an order of its own"},
     {ARG_INT,
      .name = "seed", .value = "N", .field = FIELD(seed), .min = 0,
-     .help = "irregular: which of the random maps (" ARGS_TEXT(DEFAULT_SEED) ")"},
+     .help = "irregular: which of the random maps (" ARGS_TEXT(DEFAULT_SEED) ");\n"
+              "--order random: which of the orders"},
     {ARG_INT,
      .name = "files", .value = "N", .field = FIELD(files), .min = 1, .max = 10000,
      .help = "checkpoint: number of files, a divisor of that of ranks ("

@@ -20,6 +20,7 @@ struct options {
     int compute_by; /* COMPUTE_SPIN, COMPUTE_SLEEP */
     int pattern;    /* index for pattern_get() */
     int64_t piece;  /* bytes; 0: not given */
+    int order;      /* enum order */
     int seed;
     int files, parts;  /* checkpoint */
     int64_t align;     /* checkpoint: bytes; 0: not aligned */

@@ -21,6 +21,7 @@
 
 #include "compute.h"
 #include "content.h"
+#include "order.h"
 #include "pass.h"
 #include "posix_check.h"
 #include "stamp.h"
@@ -43,6 +44,13 @@ struct access {
 
 /* ---- computing ------------------------------------------------------------------------------ */
 
+/* Which phase of the pattern comes then. */
+static int place_of(const struct access *a, int phase)
+{
+    const struct options *o = a->run->options;
+    return order_phase((enum order)o->order, phase, o->phases, o->seed, a->side->shape.rank);
+}
+
 /* The record of a phase in memory. While transfers overlap, the next phase has the other one. */
 static unsigned char *record_of(const struct access *a, int phase)
 {
@@ -55,8 +63,9 @@ static void make_data(const struct access *a, int phase)
     const struct shape *s = &a->side->shape;
     unsigned char *at = record_of(a, phase);
     int64_t n = p->segments(s);
+    int place = place_of(a, phase);
     for (int64_t i = 0; i < n; i++) {
-        struct segment seg = p->segment(s, phase, i);
+        struct segment seg = p->segment(s, place, i);
         content_fill(&a->content, seg.offset, at, seg.length);
         at += seg.length;
     }
@@ -69,8 +78,9 @@ static void check_data(const struct access *a, int phase)
     struct verdict *v = &a->run->verdict;
     const unsigned char *record = record_of(a, phase), *at = record;
     int64_t n = p->segments(s);
+    int place = place_of(a, phase);
     for (int64_t i = 0; i < n; i++) {
-        struct segment seg = p->segment(s, phase, i);
+        struct segment seg = p->segment(s, place, i);
         struct content_fault fault;
         int64_t wrong = content_check(&a->content, seg.offset, at, seg.length, true, &fault);
         if (wrong > 0)
@@ -153,7 +163,8 @@ static void begin_io(struct access *a, int phase)
     if (!takes_part(a))
         return;
     double start = bench_now();
-    int err = transfer_begin(&a->transfer, a->fh, r->pattern->view_offset(&a->side->shape, phase));
+    int err = transfer_begin(&a->transfer, a->fh,
+                             r->pattern->view_offset(&a->side->shape, place_of(a, phase)));
     a->times->phase[P_IO][phase] += bench_now() - start;
     check_call(a, phase, err, transfer_begin_name(&a->transfer));
 }
@@ -179,7 +190,7 @@ static void check_moved(const struct access *a, int phase)
         return;
     snprintf(what, sizeof what, "phase %d: %s at view offset %" PRId64, phase,
              transfer_end_name(&a->transfer),
-             (int64_t)a->run->pattern->view_offset(&a->side->shape, phase));
+             (int64_t)a->run->pattern->view_offset(&a->side->shape, place_of(a, phase)));
     report_short(a, what, moved, a->side->bytes);
 }
 

@@ -16,38 +16,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "order.h"
 #include "pattern.h"
 
 #define ELEMENT 8
-#define ROUNDS  4
-
-/* The finaliser of SplitMix64 (Steele, Lea and Flood, 2014). */
-static uint64_t mix(uint64_t x)
-{
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return x ^ (x >> 31);
-}
-
-/* One-to-one within 0 ... n - 1. */
-static uint64_t permute(uint64_t x, uint64_t n, unsigned seed)
-{
-    unsigned half = 0;
-    while (((uint64_t)1 << (2 * half)) < n)
-        half++;
-    uint64_t mask = ((uint64_t)1 << half) - 1;
-    do {
-        uint64_t left = x >> half, right = x & mask;
-        for (unsigned round = 0; round < ROUNDS; round++) {
-            uint64_t key = mix(((uint64_t)seed * ROUNDS + round + 1) * 0x9e3779b97f4a7c15u);
-            uint64_t next = left ^ (mix(right ^ key) & mask);
-            left = right;
-            right = next;
-        }
-        x = left << half | right;
-    } while (x >= n);
-    return x;
-}
 
 static int settle(struct shape *s, char message[ARGS_MESSAGE])
 {
@@ -78,8 +50,8 @@ static int prepare(struct shape *s)
     if (s->map == NULL)
         return -ENOMEM;
     for (int64_t i = 0; i < n; i++)
-        s->map[i] = (MPI_Aint)(permute((uint64_t)(s->rank * n + i), (uint64_t)(s->nranks * n),
-                                       (unsigned)s->seed) *
+        s->map[i] = (MPI_Aint)(order_permute((uint64_t)(s->rank * n + i), (uint64_t)(s->nranks * n),
+                                             (unsigned)s->seed) *
                                ELEMENT);
     qsort(s->map, (size_t)n, sizeof *s->map, ascending);
     return 0;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bench_json.h"
+#include "order.h"
 #include "report.h"
 
 #define FORMAT 1
@@ -34,6 +35,7 @@ static json_t *json_options(const struct options *o)
         json_decref(root);
         root = NULL;
     }
+    bench_json_set(root, "order", json_string(order_names[o->order]));
     bench_json_set(root, "files", json_integer(o->files > 0 ? o->files : 1));
     bench_json_set(root, "parts", json_integer(o->parts));
     bench_json_set(root, "align_bytes", json_integer((json_int_t)o->align));

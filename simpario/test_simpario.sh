@@ -36,6 +36,21 @@ for access in split icollective nonblocking; do
 done
 gone
 
+echo "phases in random order"
+for access in collective independent nonblocking; do
+    for pattern in contiguous interleaved irregular; do
+        run 0 -f "ufs:$file" $shape --phases 7 --access $access --pattern $pattern \
+            --order random --read-shift 1 --posix-verify "$file"
+    done
+done
+# What is wrong is found when its turn comes.
+run 0 -f "ufs:$file" $shape --order random --seed 5 --write --keep
+printf x | dd of="$file" bs=1 conv=notrunc 2>"$dir/dd" || fail "dd"
+run 1 -f "ufs:$file" $shape --read --keep
+says "phase 0, record byte 0: "
+run 1 -f "ufs:$file" $shape --read --order random --seed 5
+says "phase [1-3], record byte 0: "
+
 echo "patterns"
 # Every byte is where its stamp says, whatever the pattern: what one has written, another can read.
 for pattern in subarray3d subarray4d irregular; do
