@@ -51,6 +51,22 @@ def sample($case; $variant; $before; $after):
     | .metrics += .store
     | del(.store);
 
+# The same of a program that opens several new files, one after the other: of the first open, and the
+# median of later ones, seconds from open to close and what of it open, first access and close took.
+def opens($case; $variant; $before):
+    def took($which): {
+        "\($which)_total_s": (map(.total_seconds) | median),
+        "\($which)_open_s": (map(.open_seconds) | median),
+        "\($which)_access_s": (map(.phase_io_seconds[0]) | median),
+        "\($which)_close_s": (map(.close_seconds) | median)
+    };
+    select(.verification.result == "passed"
+        and .verification.posix_bytes == .file_bytes * .options.repeat)
+    | ([.options.phases * .options.compute_seconds, .file_bytes / $before.write_rate] | max) as $ideal_s
+    | [.repeats[].write] as $w
+    | {$case, $variant, ranks, bytes: .file_bytes, hints: .options.hints,
+       metrics: ({$ideal_s} + ($w[:1] | took("first")) + ($w[1:] | took("later")))};
+
 # ---- all runs ----
 
 # The different values of f, in the order in which they come.

@@ -33,6 +33,7 @@ simpario=$build/simpario/simpario
 cores=$(nproc)
 samples=
 shim=
+also= # more to preload into ranks of MPICH
 cgroup=
 job=
 problems=0
@@ -174,8 +175,7 @@ make_cgroup() {
 
     for top in /sys/fs/cgroup/cpu /sys/fs/cgroup; do
         [[ -e $top/cpu.shares || -e $top/cgroup.controllers ]] || continue
-        mkdir "$top/zcache-bench.$$" 2>/dev/null || continue
-        cgroup=$top/zcache-bench.$$
+        cgroup=$(mktemp -d "$top/zcache-bench.XXXXXX" 2>/dev/null) || continue
         if [[ -e $cgroup/cpu.shares || -e $cgroup/cpu.weight ]]; then
             cleanup_fn remove_cgroup
             return
@@ -232,7 +232,8 @@ ranks() {
     shift 2
     case $mpi in
     mpich)
-        preload=${shim:+$shim${preload:+:}}$preload
+        preload=${shim:+$shim:}${also:+$also:}$preload
+        preload=${preload%:}
         launch=("${MPIEXEC:-mpiexec.mpich}" -n "$n" ${preload:+-genv LD_PRELOAD "$preload"})
         ;;
     openmpi)

@@ -9,7 +9,7 @@ requires command -v jq
 make_tmp
 
 # ---- options: --help is on stdout, and a wrong value is named before anything runs ----
-for name in bench compare demo drain forward hits idle overlap pieces ranks readahead seals \
+for name in bench compare demo drain forward hits hosts idle overlap pieces ranks readahead seals \
     shares small smallest syncs; do
     "$here/$name.sh" --help >"$tmp/help" 2>"$tmp/err" || fail "$name.sh --help: status $?"
     [[ $(head -n 1 "$tmp/help") == "$name.sh - "* && ! -s $tmp/err ]] ||
@@ -27,6 +27,8 @@ refused overlap --compute 1,5
 refused overlap --write-rate fast
 refused overlap --cache-size little
 refused pieces --record 4Q
+refused hosts --rate fast
+refused hosts --delay 50
 refused ranks --ranks '2 many'
 refused ranks --ranks 0
 refused compare --sizes '4K big'

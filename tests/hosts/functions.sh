@@ -92,7 +92,7 @@ unreachable() { ip link set "p${1#h}" nomaster; }
 hosts_up() { # N
     local i
 
-    make_tmp
+    [[ -n $tmp ]] || make_tmp
     chmod 755 "$tmp"
     cd "$tmp" || exit 99
     mkdir net
