@@ -207,6 +207,7 @@ static void undo_open(ADIO_File fd, int rc, bool created)
 
     if (!f)
         return;
+    zcache_jobs_drain(&f->jobs);
     undone = created ? zc_store_unlink(zcache_store_files(f->store), f->path) : 0;
     if (undone)
         zc_error("%s was created and could not be removed: %s", f->path, zc_error_text(undone));
@@ -269,7 +270,7 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     int64_t timeout; /* the least of the connections that ranks have */
     uint64_t began;
     bool attached;
-    int rc;
+    int rc, size;
 
     zcache_log_begin();
     began = zc_event_begin();
@@ -289,6 +290,9 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
         zcache_file_of(fd)->near = zcache_file_of(fd)->settings.local;
         rc = zcache_near_agree(fd->comm, &layout.card, &zcache_file_of(fd)->near);
     }
+    MPI_Comm_size(fd->comm, &size);
+    if (rc == 0 && size > 1 && !zcache_file_of(fd)->near) /* also ranks that own nothing need it */
+        zcache_network_warm(&zcache_file_of(fd)->settings, &zcache_file_of(fd)->jobs);
     if (rc == 0)
         rc = open_owners(fd, rank, amode, &layout);
     attached = rc == 0;

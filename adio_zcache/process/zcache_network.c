@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zc_fabric.h"
 #include "zc_lock.h"
+#include "zc_tp_ofi.h"
 #include "zc_transport.h"
 #include "zcache_network.h"
 
@@ -62,6 +64,29 @@ int64_t zcache_network_timeout(void)
     ms = network.known ? (int64_t)network.timeout : INT64_MAX;
     zc_lock_put(&lock);
     return ms;
+}
+
+static int64_t warm(void *provider)
+{
+    return zc_tp_ofi_warm(*(char *)provider ? provider : NULL);
+}
+
+void zcache_network_warm(const struct zc_settings *s, struct zcache_jobs *together)
+{
+    static const struct zcache_job_kind kind = {warm, free};
+    static bool begun;
+    char *provider = strdup(provider_of(zcache_network_provider(s)));
+    struct zcache_job *j = NULL;
+
+    zc_fabric_prepare();
+    if (provider && !__atomic_exchange_n(&begun, true, __ATOMIC_RELAXED))
+        j = zcache_job_new(&kind, provider, together);
+    if (!j) {
+        free(provider);
+        return;
+    }
+    zcache_job_start(j);
+    zcache_job_release(j);
 }
 
 bool zcache_network_is_loss(int rc)

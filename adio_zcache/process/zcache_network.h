@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "zc_settings.h"
+#include "zcache_jobs.h"
 
 /* keep() remembers timeout and provider; adopt() takes them over and returns whether that changed
  * anything. */
@@ -21,6 +22,9 @@ int64_t zcache_network_timeout(void);
 
 /* The provider between ranks, for transports: NULL, what there is, where nothing else is asked. */
 const char *zcache_network_provider(const struct zc_settings *s);
+
+/* Has libfabric start in the background, by a job of `together`; the first time in this process. */
+void zcache_network_warm(const struct zc_settings *s, struct zcache_jobs *together);
 
 /* Whether this error means that who was to answer cannot be reached any more. */
 bool zcache_network_is_loss(int rc);

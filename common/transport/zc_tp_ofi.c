@@ -515,6 +515,19 @@ void zc_tp_ofi_watch(struct zc_tp *tp, int fd)
     ofi_of(tp)->watch_fd = fd;
 }
 
+int zc_tp_ofi_warm(const char *provider)
+{
+    struct ofi o = {0};
+    int rc = zc_fabric_load(&o.lib);
+
+    if (rc == 0)
+        rc = find_provider(&o, provider);
+    if (o.info)
+        o.lib->freeinfo(o.info);
+    free(o.provider);
+    return rc;
+}
+
 int zc_tp_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out)
 {
     const struct zc_fabric *lib;
