@@ -12,8 +12,8 @@
 #include "zc_log.h"
 
 static struct zc_fabric lib;
-static int load_status = 1; /* 1: not tried yet */
-static char version_text[16] = "not loaded";
+static int load_status = 1;                /* 1: not tried yet */
+static const char *version = "not loaded"; /* atomic: asked for while a thread loads it */
 static struct zc_lock load_lock = ZC_LOCK_INITIALIZER(ZC_ORDER_LIBFABRIC);
 
 /* Memory of an endpoint that no attribute sets, only this variable, read when libfabric is
@@ -45,6 +45,7 @@ static void *open_library(void)
 
 static int load(void)
 {
+    static char version_text[16];
     const struct {
         const char *name;
         void **where;
@@ -68,6 +69,7 @@ static int load(void)
     }
     snprintf(version_text, sizeof version_text, "%u.%u", FI_MAJOR(lib.version()),
              FI_MINOR(lib.version()));
+    __atomic_store_n(&version, version_text, __ATOMIC_RELEASE);
     return 0;
 }
 
@@ -86,5 +88,5 @@ int zc_fabric_load(const struct zc_fabric **out)
 
 const char *zc_fabric_version(void)
 {
-    return version_text;
+    return __atomic_load_n(&version, __ATOMIC_ACQUIRE);
 }

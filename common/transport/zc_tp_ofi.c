@@ -563,7 +563,7 @@ int zc_tp_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     if (rc == 0)
         rc = post_receives(o);
     o->tp.provider = o->provider;
-    o->last_event = zc_now(); /* it is about to be used */
+    o->awake = zc_now() + OPENED_MS * ZC_NS_PER_MS;
     if (rc) {
         ofi_close(&o->tp);
         return rc;

@@ -38,7 +38,8 @@ enum {
     SEND_SLAB = 32,    /* send buffers allocated together */
     SEND_BRIEF = 512,  /* most messages are not longer: buffers for these, bytes */
     CONNECT_MS = 10,   /* rxm accepts connections only when it is looked at: no event tells; ... */
-    QUIET_MS = 200,    /* ... when nothing has happened for so long, ... */
+    OPENED_MS = 2000,  /* ... so long after it was opened, as peers may have waited for it, ... */
+    AFTER_MS = 200,    /* ... and so long after an event, and then ... */
     SELDOM_MS = 60,    /* ... it is looked at so often: each look takes tens of microseconds */
     RETRY_MS = 1,      /* a busy fabric is tried again after this long */
     NAP_US_MAX = 1000, /* longest sleep between looks where the provider cannot wake us */
@@ -89,7 +90,7 @@ struct ofi {
     size_t name_len;
     bool in_turn;        /* calls of libfabric must not meet: ofi_enter() */
     struct zc_lock turn; /* inner to all others */
-    uint64_t last_event; /* progress() only */
+    uint64_t awake;      /* progress() only: until then somebody may be connecting */
     unsigned nap_us;     /* progress() only */
     struct zc_spin spin; /* progress() only */
 

@@ -152,7 +152,7 @@ static enum woken sleep_for_event(struct ofi *o, int timeout_ms)
 /* How long to sleep at most, of `left` ms. */
 static int nap_of(struct ofi *o, uint64_t now, int left)
 {
-    bool quiet = now - o->last_event > QUIET_MS * ZC_NS_PER_MS;
+    bool quiet = now > o->awake;
     int most = zc_tp_ofi_have_pending(o) ? RETRY_MS : quiet ? SELDOM_MS : CONNECT_MS;
 
     return left < most ? left : most;
@@ -198,7 +198,8 @@ int zc_tp_ofi_progress(struct zc_tp *tp, int timeout_ms)
         int n = look(o);
 
         if (n > 0) {
-            o->last_event = zc_now();
+            now = zc_now() + AFTER_MS * ZC_NS_PER_MS;
+            o->awake = o->awake > now ? o->awake : now;
             o->nap_us = 50;
             if (began)
                 learn(o, began, looks);

@@ -32,11 +32,20 @@ rounds() { wait_for 60 has_rounds $(($(count) + $1)) && ! gone "$program"; }
 
 now_ms() { echo $((${EPOCHREALTIME/./} / 1000)); }
 
+# Libfabric listens at the port of the daemon's address, which is in its file before.
+listens() { # DAEMON
+    local port
+
+    port=$(sed -n 's/^address 0200\(....\)7f000001.*/\U\1/p' "$1.addr")
+    grep -q "^ *[0-9]*: 0100007F:$port 00000000:0000 0A" /proc/net/tcp
+}
+
 # goes_on DAEMON: that was killed, and is started again.
 goes_on() {
     local begun took
 
     start_daemon "$1" "${opts[@]}"
+    if [[ $how == fabric ]]; then wait_for 60 listens "$1" || fail "it does not listen"; fi
     begun=$(now_ms)
     rounds 1 || fail "it does not go on: $(cat err)"
     took=$(($(now_ms) - begun))
