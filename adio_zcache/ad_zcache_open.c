@@ -99,8 +99,8 @@ static int open_once(ADIO_File fd, unsigned flags, struct layout *l)
     struct zcache_file *f = zcache_file_of(fd);
 
     l->attr.block_size = f->settings.block_size;
-    return zc_store_open_file(zcache_store_files(f->store), f->path, flags, permissions(fd),
-                              &l->sfile, &l->attr);
+    return zc_store_open_file(zcache_store_files(f->store), f->path, flags,
+                              flags & ZC_OPEN_CREATE ? permissions(fd) : 0, &l->sfile, &l->attr);
 }
 
 /* Opens on the rank that may create.  Looks for the file first, so that it is known who
@@ -171,7 +171,6 @@ static int open_owners(ADIO_File fd, int rank, int amode, const struct layout *l
     const struct zcache_file *f = zcache_file_of(fd);
     struct zcache_opening o = {.rank = rank,
                                .flags = open_flags(amode),
-                               .mode = permissions(fd),
                                .attr = l->attr,
                                .dev = device_here(fd, rank, l),
                                .servers = l->servers,

@@ -271,6 +271,15 @@ static int connection(const struct key *k, struct zcache_item **out)
     return rc;
 }
 
+struct zc_client *zcache_peer_look(const void *way, size_t len)
+{
+    struct key key = {.way = way, .len = len};
+    struct zcache_item *i = zcache_registry_look(&peers, &key);
+    struct zc_client *c = i ? ((struct peer *)i)->client : NULL;
+
+    return c && !zc_client_bystander(c) ? c : NULL;
+}
+
 /* Its users are not counted: it is nobody's to give back. */
 int zcache_peer_get(const void *way, size_t len, const char *label, const struct zc_settings *s,
                     uint64_t failures_before, struct zc_client *past, struct zc_client **out)

@@ -100,6 +100,18 @@ static int make(struct zcache_registry *r, const void *key, struct zcache_item *
     return attempt_over(r, i);
 }
 
+struct zcache_item *zcache_registry_look(struct zcache_registry *r, const void *key)
+{
+    struct zcache_item *i;
+
+    zc_lock_get(&r->lock);
+    i = find(r, key);
+    if (i && i->state != ZCACHE_ITEM_READY)
+        i = NULL;
+    zc_lock_put(&r->lock);
+    return i;
+}
+
 int zcache_registry_get(struct zcache_registry *r, const void *key, struct zcache_item **out)
 {
     struct zcache_item *i;

@@ -65,6 +65,9 @@ struct zcache_registry {
 /* The item of a key, with one user more: 0; or 1: it was made just now, by this thread or the one
  * it waited for.  Else a negative errno, explained. */
 int zcache_registry_get(struct zcache_registry *r, const void *key, struct zcache_item **out);
+/* The item of a key if there is a good one, with no user more: for items that are nobody's to give
+ * back.  NULL: there is none yet.  Waits for nothing. */
+struct zcache_item *zcache_registry_look(struct zcache_registry *r, const void *key);
 /* One user less.  The item stays for others, unless `drop`: then it goes with its last user, and
  * who asks for the key meanwhile gets a new one. */
 void zcache_registry_put(struct zcache_registry *r, struct zcache_item *i, bool drop);

@@ -177,8 +177,8 @@ static int leave_card(struct zcache_attempt *a, uint64_t replaces, struct met *m
     int rc = zcache_group_card(a->g, &card, &len);
 
     if (rc == 0 && !sfile) {
-        rc = zc_store_open_file(zcache_store_files(a->f->store), a->f->path, a->o->flags,
-                                a->o->mode, &opened, &attr);
+        rc = zc_store_open_file(zcache_store_files(a->f->store), a->f->path, a->o->flags, 0,
+                                &opened, &attr);
         sfile = opened;
     }
     if (rc == 0)

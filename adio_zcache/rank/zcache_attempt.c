@@ -154,8 +154,7 @@ static int open_here(struct zcache_attempt *a)
     if (rc == 0)
         zcache_agg_settle(f->agg);
     if (rc == 0)
-        rc = zc_cache_open(zcache_agg_cache(f->agg), f->path, store_flags(a), a->o->mode,
-                           &a->handle, &attr);
+        rc = zc_cache_open(zcache_agg_cache(f->agg), f->path, store_flags(a), 0, &a->handle, &attr);
     if (rc)
         return rc;
     rc = same_file(a, &attr);
@@ -196,8 +195,8 @@ static int open_there(struct zcache_attempt *a, uint32_t i)
     snprintf(label, sizeof label, "aggregator on rank %u", m->world_rank);
     rc = zcache_peer_get(e->way, e->way_len, label, &f->settings, f->failures, NULL, &c);
     if (rc == 0)
-        rc = zc_client_open_for_all(c, f->path, store_flags(a), a->o->mode,
-                                    zcache_group_number(a->g), &e->number, &attr);
+        rc = zc_client_open_for_all(c, f->path, store_flags(a), 0, zcache_group_number(a->g),
+                                    &e->number, &attr);
     return rc ? rc : same_file(a, &attr);
 }
 

@@ -59,6 +59,14 @@ static void let_go(void *arg)
     (void)arg;
 }
 
+static bool is_warm(struct zcache_owner *o)
+{
+    struct zc_client *c = zcache_peer_look(o->way, o->way_len);
+
+    __atomic_store_n(&o->client, c, __ATOMIC_RELEASE);
+    return c;
+}
+
 void zcache_owners_warm(struct zcache_file *f)
 {
     static const struct zcache_job_kind kind = {warm, let_go};
@@ -66,7 +74,7 @@ void zcache_owners_warm(struct zcache_file *f)
     bool others = false;
 
     for (uint32_t i = 0; i < f->nowners; i++)
-        others = others || !f->owners[i].local;
+        others = others || (!f->owners[i].local && !is_warm(&f->owners[i]));
     j = others ? zcache_job_new(&kind, f, &f->jobs) : NULL;
     if (!j)
         return;

@@ -99,7 +99,7 @@ void zc_flush_check(struct zc_cache *c, struct zc_file *f)
         done = progress_of(f, fl->target);
         if (done == REFUSED && !may_ask(f, fl) && zc_ledger_refused(c, f, &why))
             finish(c, fl, &why);
-        else if (done == WRITTEN && !f->wr)
+        else if (done == WRITTEN && (!f->wr || zc_ledger_durable(f)))
             finish(c, fl, NULL);
     }
     zc_file_eager(c, f);
@@ -273,10 +273,9 @@ static void start(struct zc_cache *c, struct zc_flush *fl)
     c->st.waiting_flush++;
     if (fl->level <= c->cfg.level && !c->cfg.transient) /* or those who open it elsewhere miss it */
         finish(c, fl, NULL);
-    else
-        zc_flush_check(c, f);
-    zc_file_eager(c, f);
-    zc_kick(c);
+    zc_flush_check(c, f);
+    if (zc_file_unwritten(f))
+        zc_kick(c);
 }
 
 void zc_cache_flush_start(struct zc_flush *fl)

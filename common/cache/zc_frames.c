@@ -152,12 +152,27 @@ static void rehash(struct zc_cache *c, struct zc_page **hash, uint64_t buckets)
     free(old);
 }
 
+/* Nothing to do, and nobody to wake for it. */
+static bool is_limited_so(struct zc_cache *c, const struct zc_cache_limits *l)
+{
+    uint64_t npages = l->capacity >> c->page_shift;
+    bool so;
+
+    zc_lock_get(&c->lock);
+    so = npages == c->npages && l->high_watermark == c->cfg.high_watermark &&
+         l->low_watermark == c->cfg.low_watermark && l->idle_ms == c->cfg.idle_ms;
+    zc_lock_put(&c->lock);
+    return so;
+}
+
 void zc_cache_limit(struct zc_cache *c, const struct zc_cache_limits *l)
 {
-    uint64_t npages = l->capacity >> c->page_shift, buckets = buckets_for(npages);
-    struct zc_page **hash = calloc(buckets, sizeof(*hash));
-    uint64_t fresh;
+    uint64_t npages = l->capacity >> c->page_shift, buckets = buckets_for(npages), fresh;
+    struct zc_page **hash;
 
+    if (is_limited_so(c, l))
+        return;
+    hash = calloc(buckets, sizeof(*hash));
     zc_lock_get(&c->lock);
     if (npages > c->extent)
         npages = c->extent;
