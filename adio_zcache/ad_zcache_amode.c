@@ -1,7 +1,9 @@
 /* ad_zcache_amode.c - the access mode of an open, looked at by all ranks together.
  *
  * ROMIO refuses a mode before the ranks have asked each other anything, and those whose mode is
- * fine wait for ever.
+ * fine wait for ever.  So it gets another one instead, which no rank can have asked for: as it lets
+ * ranks compare their modes, an open of which any is refused fails on all, and only then they ask
+ * each other why.
  */
 #include "config.h"
 
@@ -36,16 +38,33 @@ static void check(int amode, struct zcache_refusal *r)
         zcache_refuse(r, MPI_ERR_AMODE, "MPI_MODE_SEQUENTIAL does not go with MPI_MODE_RDWR");
 }
 
-int zcache_check_amode(MPI_Comm comm, const char *name, int amode)
+/* ROMIO refuses a communicator itself. */
+static bool is_asked(MPI_Comm comm, const char *name)
 {
-    struct zcache_refusal r = {0};
     int inter;
 
-    if (!is_ours(name) || comm == MPI_COMM_NULL ||
-        MPI_Comm_test_inter(comm, &inter) != MPI_SUCCESS || inter)
-        return MPI_SUCCESS; /* for ROMIO to see */
+    return is_ours(name) && comm != MPI_COMM_NULL &&
+           MPI_Comm_test_inter(comm, &inter) == MPI_SUCCESS && !inter;
+}
+
+int zcache_amode_to_try(MPI_Comm comm, const char *name, int amode)
+{
+    struct zcache_refusal r = {0};
+
+    if (is_asked(comm, name))
+        check(amode, &r);
+    return r.mpi_class == MPI_SUCCESS ? amode : MPI_MODE_RDONLY | ZCACHE_AMODE_REFUSED;
+}
+
+int zcache_amode_verdict(MPI_Comm comm, const char *name, int amode, int code)
+{
+    struct zcache_refusal r = {0};
+    int class;
+
     check(amode, &r);
-    if (zcache_refusal_agree(&r, 0, NULL, comm))
-        return MPI_SUCCESS;
-    return zcache_refusal_code(&r, "cannot open", name);
+    if (MPI_Error_class(code, &class) != MPI_SUCCESS ||
+        (r.mpi_class == MPI_SUCCESS && class != MPI_ERR_NOT_SAME) || !is_asked(comm, name))
+        return code;
+    return zcache_refusal_agree(&r, 0, NULL, comm) ? code
+                                                   : zcache_refusal_code(&r, "cannot open", name);
 }

@@ -20,10 +20,19 @@ __attribute__((format(printf, 3, 4))) void zcache_hints_complain(ADIO_File fd, c
 
 /* On rank 0 of an open: what is wrong with the environment is said, once. */
 void zcache_hints_environment(void);
-/* ad_zcache_settle.c.  Opening, collective: every rank takes the settings of rank 0 of the file's
- * communicator, but that the timeout is what connections have: the least of all ranks', ms, or
- * INT64_MAX ... */
-int zcache_hints_agree(ADIO_File fd, struct zcache_file *f, int64_t timeout);
+/* Settings as text, and as much of it as most have, for a message. */
+struct zcache_hints_text {
+    int32_t len; /* of all */
+    char start[4092];
+};
+
+/* ad_zcache_settle.c.  Opening: every rank takes the settings of rank 0 of the file's communicator,
+ * but that the timeout is what connections have: the least of all ranks', ms, or INT64_MAX.  By
+ * rank 0, which has them then; 0 or a negative errno, explained.  *all: allocated ... */
+int zcache_hints_decide(ADIO_File fd, int64_t timeout, struct zcache_hints_text *t, char **all);
+/* ... by every rank, collective, with what rank 0 has decided ... */
+int zcache_hints_take(ADIO_File fd, int rank, int64_t timeout, const struct zcache_hints_text *t,
+                      char *all);
 /* ... not collective: the settings are those of the file's group now, and were asked for so ... */
 struct zcache_wished {
     uint64_t block_size, write_back, replay, on_daemon_loss, checksum; /* as in zc_settings */

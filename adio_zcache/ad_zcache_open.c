@@ -1,9 +1,12 @@
 /* ad_zcache_open.c - opening and closing, together.
  *
- * Rank 0 of the communicator opens first, and creates when the file is not there; outcome,
- * settings and layout are broadcast.  Then those who own the file's blocks open it in their caches
- * (zcache_attach.h).  One error for all: the lowest rank's, with its text, on
- * every rank; and a file that this open created is removed again.
+ * Rank 0 of the communicator opens first, when all are ready, and creates when the file is not
+ * there; outcome, settings and layout are one message to all.  Then those who own the file's blocks
+ * open it in their caches (zcache_attach.h).  One error for all: the lowest rank's, with its text,
+ * on every rank; and a file that this open created is removed again.
+ *
+ * What costs time in an open or a close is how often ranks wait for each other: for more ranks than
+ * cores each is a round of all of them through the scheduler.
  */
 #include "config.h"
 
@@ -28,10 +31,10 @@
 #include "zcache_finalize.h"
 #include "zcache_log.h"
 #include "zcache_measure.h"
-#include "zcache_near.h"
 #include "zcache_network.h"
 #include "zcache_outcome.h"
 #include "zcache_progress.h"
+#include "zcache_ready.h"
 #include "zcache_stats.h"
 #include "zcache_stores.h"
 #include "zcache_used.h"
@@ -44,14 +47,16 @@ struct layout {
     struct zc_attr attr;
     uint32_t servers;             /* daemons */
     bool created;                 /* by this open */
-    struct zc_tp_local_card card; /* rank 0's */
+    struct zc_tp_local_card card; /* this rank's */
+    struct zcache_ready ready;    /* of all */
 };
 
-/* What all ranks are told of it, at once. */
+/* What rank 0 tells all ranks, at once. */
 struct told {
-    struct zcache_outcome outcome; /* first: zcache_outcome_bcast_with() */
+    struct zcache_ready ready; /* of all; with rank 0's card */
+    struct zcache_outcome outcome;
+    struct zcache_hints_text settings;
     struct zc_attr attr;
-    struct zc_tp_local_card card;
     uint32_t servers;
 };
 
@@ -124,29 +129,69 @@ static int open_first(ADIO_File fd, int amode, struct layout *l)
     return open_once(fd, flags | ZC_OPEN_CREATE, l); /* a link to a file that is to be created */
 }
 
-/* Rank 0 opens the store's file to learn, or create, what all others open then. */
-static int open_layout(ADIO_File fd, int rank, int amode, struct layout *l)
+/* Rank 0 opens the store's file to learn, or create, what all others open then; *settings: to be
+ * freed, whatever came of it. */
+static int open_layout(ADIO_File fd, int amode, struct layout *l, struct told *t, char **settings)
 {
+    struct zcache_file *f = zcache_file_of(fd);
+    int rc = zcache_hints_decide(fd, t->ready.timeout, &t->settings, settings);
+
+    if (rc == 0)
+        rc = zcache_file_store(fd, 0);
+    if (rc == 0)
+        rc = open_first(fd, amode, l);
+    if (rc)
+        return rc;
+    t->servers = zcache_store_files(f->store)->servers;
+    t->attr = l->attr;
+    return 0;
+}
+
+/* When all ranks can take part, rank 0 decides for all, and opens; they learn what came of it.
+ * `mine`: whether this one can. */
+static int learn_layout(ADIO_File fd, int rank, int amode, struct zcache_outcome *mine,
+                        struct layout *l)
+{
+    char *settings = NULL;
     struct told t;
-    int rc = 0;
+    int size, rc;
 
     memset(&t, 0, sizeof t); /* padding travels, too */
-    if (rank == 0) {
-        rc = zcache_file_store(fd, rank);
-        if (rc == 0)
-            rc = open_first(fd, amode, l);
-        if (rc == 0) {
-            t.servers = zcache_store_files(zcache_file_of(fd)->store)->servers;
-            t.attr = l->attr;
-            zcache_near_card(fd->comm, zcache_file_of(fd)->settings.local, &t.card);
-        }
-        zcache_outcome_set(&t.outcome, rc);
-    }
-    rc = zcache_outcome_bcast_with(&t.outcome, sizeof t, 0, fd->comm);
+    MPI_Comm_size(fd->comm, &size);
+    zcache_ready_here(fd->comm, mine->rc, zcache_network_timeout(), &t.ready);
+    l->card = t.ready.card;
+    rc = zcache_ready_gather(fd->comm, &t.ready);
+    if (rc == 0 && rank == 0 && t.ready.refused == size)
+        zcache_outcome_set(&t.outcome, open_layout(fd, amode, l, &t, &settings));
+    if (rc == 0)
+        rc = zcache_outcome_bytes(&t, sizeof t, 0, fd->comm);
+    if (rc == 0 && t.ready.refused < size)
+        return zcache_outcome_bcast(mine, (int)t.ready.refused, fd->comm);
+    if (rc == 0)
+        rc = zcache_hints_take(fd, rank, t.ready.timeout, &t.settings, settings);
+    free(settings);
     l->attr = t.attr;
     l->servers = t.servers;
-    l->card = t.card;
-    return rc;
+    l->ready = t.ready;
+    return t.outcome.rc ? zc_errorf(-t.outcome.rc, "%s", t.outcome.text) : rc;
+}
+
+/* Whether all ranks are on one host, as far as this one can tell; the others, when they attach. */
+static void look_around(ADIO_File fd, int rank, const struct layout *l)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    int size;
+
+    MPI_Comm_size(fd->comm, &size);
+    f->near = f->settings.local;
+    if (size == 1)
+        return;
+    f->near =
+        f->near && l->ready.near && (rank == 0 || zc_tp_local_reaches_as(&l->card, &l->ready.card));
+    if (!f->settings.local)
+        zc_tp_local_card_take_back();
+    if (!f->near) /* also ranks that own nothing need it */
+        zcache_network_warm(&f->settings, &f->jobs);
 }
 
 /* Each host numbers devices in its own way, also for a file system that all of them share. */
@@ -266,32 +311,27 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     struct layout layout = {.created = false};
     struct zcache_outcome o = {0};
     char path[1024], text[508] = "";
-    int64_t timeout; /* the least of the connections that ranks have */
     uint64_t began;
     bool attached;
-    int rc, size;
+    int rc;
 
     zcache_log_begin();
     began = zc_event_begin();
     zc_error_clear();
     fd->access_mode = amode;
     snprintf(path, sizeof path, "%s", fd->filename);
+    if (amode & ZCACHE_AMODE_REFUSED) { /* on all ranks */
+        zcache_file_free(fd);
+        *error_code = zcache_mpi_errorf(MPI_ERR_AMODE, "zcache: cannot open %s: wrong access mode",
+                                        fd->filename);
+        return;
+    }
     if (rank == 0)
         zcache_hints_environment();
     zcache_outcome_set(&o, check_settings(zcache_file_get(fd)));
-    timeout = zcache_network_timeout();
-    rc = zcache_outcome_agree_least(&o, &timeout, fd->comm);
+    rc = learn_layout(fd, rank, amode, &o, &layout);
     if (rc == 0)
-        rc = zcache_hints_agree(fd, zcache_file_of(fd), timeout);
-    if (rc == 0)
-        rc = open_layout(fd, rank, amode, &layout);
-    if (rc == 0) {
-        zcache_file_of(fd)->near = zcache_file_of(fd)->settings.local;
-        rc = zcache_near_agree(fd->comm, &layout.card, &zcache_file_of(fd)->near);
-    }
-    MPI_Comm_size(fd->comm, &size);
-    if (rc == 0 && size > 1 && !zcache_file_of(fd)->near) /* also ranks that own nothing need it */
-        zcache_network_warm(&zcache_file_of(fd)->settings, &zcache_file_of(fd)->jobs);
+        look_around(fd, rank, &layout);
     if (rc == 0)
         rc = open_owners(fd, rank, amode, &layout);
     attached = rc == 0;

@@ -43,10 +43,13 @@ int zcache_preallocate(ADIO_File fd, MPI_Offset size);
 int zcache_set_atomicity(ADIO_File fd, int flag);
 
 /*
- * The same for the access mode of MPI_File_open, of whatever file; if NAME is one of zcache's, all
- * ranks of COMM ask each other. Comes before anything that is collective.
+ * The same for the access mode of MPI_File_open, of whatever file. What ROMIO is to open it with,
+ * local; and, when that has failed with CODE, the error instead: collective, where any rank's mode
+ * was refused or theirs differ.
  */
-int zcache_check_amode(MPI_Comm comm, const char *name, int amode);
+int zcache_amode_to_try(MPI_Comm comm, const char *name, int amode);
+int zcache_amode_verdict(MPI_Comm comm, const char *name, int amode, int code);
+enum { ZCACHE_AMODE_REFUSED = 1 << 24 }; /* in a mode to try: the driver opens nothing with it */
 
 /* Local: the individual pointer; the byte that etype OFFSET begins at; the first etype at or
  * after the end of the file, the one it lies in included. */

@@ -1,8 +1,8 @@
 /* ad_zcache_settle.c - what an open's hints come to, the same on every rank.
  *
  *     rank 0's settings ---> every rank ---> the open ---> what aggregators, daemons and
- *     (its hints, its        agree()                       connections do: settle()
- *     environment)
+ *     (its hints, its        take()                        connections do: settle()
+ *     environment): decide()
  *
  * No policy differs between ranks.  Where something is decided already, by files in use,
  * connections or daemons, that takes the place of what was asked for, and is said once if somebody
@@ -10,6 +10,7 @@
  */
 #include "config.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,9 +105,9 @@ static void take_network(ADIO_File fd, struct zc_settings *s)
 
 /* Ranks may have connections with another timeout, from files that rank 0 has nothing to do with:
  * the least of all is what may be relied on. */
-static void take_timeout(ADIO_File fd, struct zcache_file *f, int64_t least)
+static void take_timeout(ADIO_File fd, int64_t least)
 {
-    uint64_t wished = f->settings.timeout;
+    uint64_t wished = zcache_file_of(fd)->settings.timeout;
 
     decided(fd, "timeout", wished < (uint64_t)least ? wished : (uint64_t)least, of_process);
 }
@@ -191,58 +192,63 @@ static void take_settings(struct zc_settings *s, const char *text, size_t len)
         take_setting(s, line);
 }
 
-/* The settings' text, and as much of it as most have, in one message. */
-struct settings_message {
-    int32_t len; /* of all; 0: no memory */
-    char start[4092];
-};
-
-/* What of the text has no room in the message, to all; *text: on rank 0 all of it, on others to be
+/* What of the text has no room in the message, to all; *all: on rank 0 all of it, on others to be
  * made, and then the caller's. */
-static int rest_of_text(ADIO_File fd, const struct settings_message *m, char **text)
+static int rest_of_text(ADIO_File fd, const struct zcache_hints_text *t, char **all)
 {
-    size_t len = (size_t)m->len;
+    size_t len = (size_t)t->len;
 
-    if (!*text) {
-        *text = malloc(len);
-        if (!*text) /* the broadcast must not miss anybody: give it a place to go */
-            ADIOI_Assert(*text);
-        memcpy(*text, m->start, len < sizeof m->start ? len : sizeof m->start);
+    if (!*all) {
+        *all = malloc(len);
+        if (!*all) /* the broadcast must not miss anybody: give it a place to go */
+            ADIOI_Assert(*all);
+        memcpy(*all, t->start, len < sizeof t->start ? len : sizeof t->start);
     }
-    if (len <= sizeof m->start)
+    if (len <= sizeof t->start)
         return 0;
-    return zcache_outcome_bytes(*text + sizeof m->start, len - sizeof m->start, 0, fd->comm);
+    return zcache_outcome_bytes(*all + sizeof t->start, len - sizeof t->start, 0, fd->comm);
 }
 
-int zcache_hints_agree(ADIO_File fd, struct zcache_file *f, int64_t timeout)
+static void in_force(ADIO_File fd, int64_t timeout)
 {
-    struct settings_message m = {0};
-    char *text = NULL;
-    size_t len = 0;
-    int rank, rc;
+    struct zc_settings *s = &zcache_file_of(fd)->settings;
 
-    MPI_Comm_rank(fd->comm, &rank);
-    if (rank == 0) {
-        check(fd, &f->settings);
-        take_network(fd, &f->settings);
-        text = settings_text(&f->settings, &len);
-        if (text) {
-            m.len = (int32_t)len;
-            memcpy(m.start, text, len < sizeof m.start ? len : sizeof m.start);
-        }
+    if (zc_option_given(s, option("log")))
+        zc_log_level((enum zc_log_level)s->log);
+    take_timeout(fd, timeout);
+}
+
+int zcache_hints_decide(ADIO_File fd, int64_t timeout, struct zcache_hints_text *t, char **all)
+{
+    struct zc_settings *s = &zcache_file_of(fd)->settings;
+    size_t len;
+
+    check(fd, s);
+    take_network(fd, s);
+    *all = settings_text(s, &len);
+    if (!*all)
+        return zc_errorf(ENOMEM, "no memory for the settings");
+    t->len = (int32_t)len;
+    memcpy(t->start, *all, len < sizeof t->start ? len : sizeof t->start);
+    in_force(fd, timeout);
+    return 0;
+}
+
+int zcache_hints_take(ADIO_File fd, int rank, int64_t timeout, const struct zcache_hints_text *t,
+                      char *all)
+{
+    char *text = all;
+    int rc;
+
+    if (t->len == 0) /* rank 0 has none, and says why */
+        return 0;
+    rc = rest_of_text(fd, t, &text);
+    if (rc == 0 && rank != 0) {
+        take_settings(&zcache_file_of(fd)->settings, text, (size_t)t->len);
+        in_force(fd, timeout);
     }
-    rc = zcache_outcome_bytes(&m, sizeof m, 0, fd->comm);
-    if (rc == 0 && m.len == 0)
-        rc = zc_errorf(ENOMEM, "no memory for the settings");
-    if (rc == 0)
-        rc = rest_of_text(fd, &m, &text);
-    if (rc == 0 && rank != 0)
-        take_settings(&f->settings, text, (size_t)m.len);
-    if (rc == 0 && zc_option_given(&f->settings, option("log")))
-        zc_log_level((enum zc_log_level)f->settings.log);
-    free(text);
-    if (rc == 0)
-        take_timeout(fd, f, timeout);
+    if (text != all)
+        free(text);
     return rc;
 }
 

@@ -25,10 +25,9 @@ int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info
     int rc;
 
     zcache_library();
-    rc = zcache_check_amode(comm, filename, amode);
-    if (rc == MPI_SUCCESS)
-        rc = ROMIO_File_open(comm, filename, amode, info, &opened);
+    rc = ROMIO_File_open(comm, filename, zcache_amode_to_try(comm, filename, amode), info, &opened);
     if (rc != MPI_SUCCESS) {
+        rc = zcache_amode_verdict(comm, filename, amode, rc);
         *fh = MPI_FILE_NULL;
         return zcache_raise(MPI_FILE_NULL, rc, "MPI_File_open");
     }

@@ -5,6 +5,8 @@
 
 void __wrap_ADIO_Get_shared_fp(ADIO_File fd, ADIO_Offset incr, ADIO_Offset *was, int *error_code);
 void __wrap_ADIO_Set_shared_fp(ADIO_File fd, ADIO_Offset value, int *error_code);
+void __real_ADIOI_Shfp_fname(ADIO_File fd, int rank, int *error_code);
+void __wrap_ADIOI_Shfp_fname(ADIO_File fd, int rank, int *error_code);
 void __real_ADIOI_Get_position(ADIO_File fd, ADIO_Offset *offset);
 void __wrap_ADIOI_Get_position(ADIO_File fd, ADIO_Offset *offset);
 void __real_ADIOI_Get_byte_offset(ADIO_File fd, ADIO_Offset offset, ADIO_Offset *disp);
@@ -29,6 +31,15 @@ void __wrap_ADIO_Set_shared_fp(ADIO_File fd, ADIO_Offset value, int *error_code)
         zcache_shared_pointer_set(fd, value, error_code);
     else
         __real_ADIO_Set_shared_fp(fd, value, error_code);
+}
+
+/* What the hidden file would be called, of which rank 0 tells all: there is none. */
+void __wrap_ADIOI_Shfp_fname(ADIO_File fd, int rank, int *error_code)
+{
+    if (fd->file_system == ADIO_ZCACHE)
+        fd->shared_fp_fname = ADIOI_Calloc(1, 1);
+    else
+        __real_ADIOI_Shfp_fname(fd, rank, error_code);
 }
 
 void __wrap_ADIOI_Get_position(ADIO_File fd, ADIO_Offset *offset)

@@ -14,6 +14,10 @@
  * All owners of a group know it before its card is left, and as long as anybody has the file open
  * at all of them: so who is let in by all is in a group that has not ended.  They open the file
  * when the card lies there, and so see the size that those of a group before have left.
+ *
+ * A group of one owner needs no more than that he hears of all ranks, whether they know one, and
+ * all of him, what he came to.  Several ask all ranks, introduce themselves, hear from the first
+ * what he has met, and say how their opens went.
  */
 #include "config.h"
 
@@ -124,45 +128,41 @@ static void write_apart(ADIO_File fd, struct zcache_group *mine)
     zc_cache_flush_file(zcache_agg_cache(agg), mine->dev, mine->ino);
 }
 
-/* The group that the lowest rank has, if any has one: on every rank the same, or NULL. */
-static int known(ADIO_File fd, const struct zcache_opening *o, struct zcache_group **out)
+/* The group that rank `first`, the lowest that has one, knows: on every rank the same.  `mine`:
+ * what this one has, or NULL. */
+static int hear_of(ADIO_File fd, const struct zcache_opening *o, int first,
+                   struct zcache_group *mine, struct zcache_group **out)
 {
-    struct zcache_group *mine = zcache_group_find(o->dev, o->attr.ino);
-    int size = size_of(fd->comm), who = mine ? o->rank : size, first, rc;
-    MPI_Request request = MPI_REQUEST_NULL;
+    struct zcache_outcome told = {0};
     size_t len = 0;
     void *card = NULL;
+    int rc;
 
     *out = NULL;
-    rc = zcache_outcome_wait(MPI_Iallreduce(&who, &first, 1, MPI_INT, MPI_MIN, fd->comm, &request),
-                             &request);
-    if (rc == 0 && first < size) {
-        struct zcache_outcome told = {0};
-
-        if (o->rank == first)
-            zcache_outcome_set(&told, zcache_group_card(mine, &card, &len));
-        rc = zcache_outcome_bcast(&told, first, fd->comm);
-        if (rc == 0)
-            rc = tell(fd, o, first, card, len, out);
-        if (card)
-            zc_forget(card, len);
-        free(card);
-    }
+    if (o->rank == first)
+        zcache_outcome_set(&told, zcache_group_card(mine, &card, &len));
+    rc = zcache_outcome_bcast(&told, first, fd->comm);
+    if (rc == 0)
+        rc = tell(fd, o, first, card, len, out);
+    if (card)
+        zc_forget(card, len);
+    free(card);
     if (rc == 0 && mine && *out != mine)
         write_apart(fd, mine);
-    zcache_group_put(mine);
     return rc;
 }
 
 /* ---- a group of one's own ---- */
 
-/* What became of our card. */
+/* Whom a new group has met, in place of which it would be. */
 struct met {
     int32_t rc;
     char text[400];
-    bool ours;   /* it lies there */
+    bool ours;   /* our card lies at the file */
     bool theirs; /* another one lay there ... */
     uint64_t number, len;
+    bool known; /* a rank has the file open: its group was told of */
+    bool other; /* another thread of this process was first */
 };
 
 /* By the first owner. */
@@ -258,37 +258,134 @@ static int new_group(struct zcache_attempt *a)
     return 0;
 }
 
-/* The ranks of the communicator come to own the file; *out: or another group has the file, and
- * nothing has changed. */
-static int make(ADIO_File fd, const struct zcache_opening *o, uint64_t replaces, struct met *m,
-                struct zcache_group **out)
+/* What ranks bring to the making of a group: of each the least counts. */
+enum { FAILED, KNOWS, NEAR, VOTES };
+
+/* By one rank or all, as told in zcache_outcome_least(). */
+static int vote(const struct zcache_attempt *a, int root, bool failed, bool knows, int64_t *least)
+{
+    int size = size_of(a->fd->comm), rank = a->o->rank;
+    int64_t mine[VOTES] = {failed ? rank : size, knows ? rank : size, a->f->near};
+
+    return zcache_outcome_least(mine, least, VOTES, root, a->fd->comm);
+}
+
+/* What the only owner tells all others. */
+struct word {
+    int64_t votes[VOTES];
+    struct zcache_outcome outcome;
+    struct met met;
+    struct zcache_entry entry;
+};
+
+/* The only owner leaves his card, and opens the file; nobody has to know him before. */
+static int own(struct zcache_attempt *a, uint64_t replaces, struct met *m, void **theirs)
+{
+    int rc = zcache_attempt_present(a);
+
+    if (rc == 0 && !zcache_process_alone())
+        rc = leave_card(a, replaces, m, theirs);
+    if (rc == 0 && !m->theirs)
+        rc = zcache_attempt_open_here(a);
+    return rc;
+}
+
+/* A group with one owner, in one message to him and one from him.  `failed`, `knows`: this rank;
+ * votes: when there are some against it, or for another group, nothing has changed. */
+static int make_for_one(struct zcache_attempt *a, bool failed, bool knows, uint64_t replaces,
+                        int64_t *votes, struct met *m, struct zcache_group **out)
+{
+    int size = size_of(a->fd->comm), root = a->fd->hints->ranklist[0], rc;
+    struct word w;
+    void *theirs = NULL;
+
+    memset(&w, 0, sizeof w); /* padding travels, too */
+    rc = vote(a, root, failed, knows, w.votes);
+    if (rc)
+        return rc;
+    if (a->o->rank == root && w.votes[FAILED] == size && w.votes[KNOWS] == size) {
+        a->f->near = w.votes[NEAR];
+        zcache_outcome_set(&w.outcome, own(a, replaces, &w.met, &theirs));
+        w.entry = a->entry;
+    }
+    rc = zcache_outcome_bytes(&w, sizeof w, root, a->fd->comm);
+    memcpy(votes, w.votes, sizeof w.votes);
+    a->f->near = votes[NEAR];
+    *m = w.met;
+    if (rc == 0 && w.outcome.rc)
+        rc = zc_errorf(-w.outcome.rc, "%s", w.outcome.text);
+    if (rc == 0 && m->theirs)
+        rc = tell(a->fd, a->o, root, theirs, m->len, out);
+    else if (rc == 0 && votes[FAILED] == size && votes[KNOWS] == size)
+        zcache_attempt_hear(a, &w.entry);
+    if (theirs)
+        zc_forget(theirs, m->len);
+    free(theirs);
+    zc_forget(&w, sizeof w);
+    return rc;
+}
+
+/* A group with several. */
+static int make_for_all(struct zcache_attempt *a, bool failed, bool knows, uint64_t replaces,
+                        int64_t *votes, struct met *m, struct zcache_group **out)
+{
+    int size = size_of(a->fd->comm);
+    int rc = vote(a, ZCACHE_EVERYBODY, failed, knows, votes);
+
+    if (rc)
+        return rc;
+    a->f->near = votes[NEAR];
+    if (votes[FAILED] < size || votes[KNOWS] < size)
+        return 0;
+    rc = zcache_attempt_introduce(a);
+    if (rc == 0 && !zcache_process_alone())
+        rc = meet(a, replaces, m, out);
+    return rc || *out ? rc : zcache_attempt_open(a);
+}
+
+/* This rank's part of a new group, before any other one is asked. */
+static int begin(struct zcache_attempt *a)
+{
+    int rc = new_group(a);
+
+    if (rc == 0)
+        rc = zcache_attempt_take(a);
+    for (uint32_t i = 0; rc == 0 && i < a->f->nowners; i++) {
+        a->ranks[i] = a->fd->hints->ranklist[i];
+        if (a->ranks[i] == a->o->rank)
+            a->mine = (int)i;
+    }
+    return rc;
+}
+
+/* The ranks of the communicator come to own the file, unless one of them, when they are asked,
+ * knows a group; *out: or another group has the file, and nothing has changed. */
+static int make(ADIO_File fd, const struct zcache_opening *o, bool ask, uint64_t replaces,
+                struct met *m, struct zcache_group **out)
 {
     struct zcache_attempt a = {.fd = fd, .o = o, .f = zcache_file_of(fd), .new = true, .mine = -1};
+    struct zcache_group *mine = ask ? zcache_group_find(o->dev, o->attr.ino) : NULL, *entered;
+    struct zc_place place = {1, o->servers, (uint32_t)fd->hints->cb_nodes};
+    int64_t size = size_of(fd->comm), votes[VOTES] = {size, size, 0};
     struct zcache_outcome why = {0};
-    struct zcache_group *entered;
     int rc;
 
     *out = NULL;
-    rc = new_group(&a);
-    if (rc == 0)
-        rc = zcache_attempt_take(&a);
-    for (uint32_t i = 0; rc == 0 && i < a.f->nowners; i++) {
-        a.ranks[i] = fd->hints->ranklist[i];
-        if (a.ranks[i] == o->rank)
-            a.mine = (int)i;
-    }
-    rc = zcache_attempt_agree(&a, rc);
-    if (rc == 0)
-        rc = zcache_attempt_introduce(&a);
-    if (rc == 0 && !zcache_process_alone())
-        rc = meet(&a, replaces, m, out);
-    if (rc == 0 && !*out)
-        rc = zcache_attempt_open(&a);
+    zcache_outcome_set(&why, begin(&a));
+    rc = (zc_place_owners(&place) == 1 ? make_for_one : make_for_all)(&a, why.rc, mine, replaces,
+                                                                      votes, m, out);
+    m->known = rc == 0 && votes[KNOWS] < size;
+    if (m->known)
+        rc = hear_of(fd, o, (int)votes[KNOWS], mine, out);
+    else if (rc == 0 && votes[FAILED] < size)
+        rc = zcache_outcome_bcast(&why, (int)votes[FAILED], fd->comm);
+    zcache_group_put(mine);
     if (rc == 0 && !*out) {
         /* of threads that open alone at the same time, one is the first */
-        entered = zcache_group_enter(a.g, size_of(fd->comm) == 1 && !m->ours);
+        entered = zcache_group_enter(a.g, size == 1 && !m->ours);
         a.f->group = entered;
         if (entered != a.g) {
+            m->other = true;
             *out = entered;
             a.f->group = NULL;
         }
@@ -307,34 +404,39 @@ static bool is_gone(int rc)
     return rc == -ESTALE || zcache_network_is_loss(rc);
 }
 
+/* Makes a group, or joins the one that was met. */
+static int attach(ADIO_File fd, const struct zcache_opening *o, bool ask, uint64_t replaces,
+                  struct met *m)
+{
+    struct zcache_group *g;
+    int rc;
+
+    memset(m, 0, sizeof *m);
+    rc = make(fd, o, ask, replaces, m, &g);
+    return rc == 0 && g ? join(fd, o, g) : rc;
+}
+
 int zcache_attach(ADIO_File fd, const struct zcache_opening *o)
 {
     struct zc_settings *s = &zcache_file_of(fd)->settings;
-    uint64_t replaces = 0, block_size = s->block_size, write_back = s->write_back;
-    uint64_t wished = s->replay, on_loss = s->on_daemon_loss, checksum = s->checksum;
+    const struct zc_settings wished = *s;
+    uint64_t replaces = 0;
+    bool ask = true;
 
     for (;;) {
-        struct zcache_group *g;
-        struct met m = {0};
-        int rc = known(fd, o, &g);
-        bool told;
+        struct met m;
+        int rc = attach(fd, o, ask, replaces, &m);
 
-        if (rc == 0 && g)
-            rc = join(fd, o, g);
-        if (rc ? rc != -ESTALE : g != NULL)
+        ask = !(m.known && rc == -ESTALE); /* what a rank knows has ended: without it, once */
+        if (ask && (rc == 0 || !(m.theirs || m.other) || !is_gone(rc)))
             return rc;
-        s->block_size = block_size; /* as is asked for, not as in a group that has ended */
-        s->write_back = write_back;
-        s->replay = wished;
-        s->on_daemon_loss = on_loss;
-        s->checksum = checksum;
-        rc = make(fd, o, replaces, &m, &g);
-        told = m.theirs || g;
-        if (rc == 0 && g)
-            rc = join(fd, o, g);
-        if (rc == 0 || !told || !is_gone(rc))
-            return rc;
-        replaces = m.number;
+        if (ask)
+            replaces = m.number;
+        s->block_size = wished.block_size; /* as is asked for, not as in a group that has ended */
+        s->write_back = wished.write_back;
+        s->replay = wished.replay;
+        s->on_daemon_loss = wished.on_daemon_loss;
+        s->checksum = wished.checksum;
     }
 }
 

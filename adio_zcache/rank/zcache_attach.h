@@ -15,8 +15,8 @@
 struct zcache_file;
 
 struct zcache_opening {
-    int rank;       /* in the communicator */
-    unsigned flags; /* ZC_OPEN_READ, _WRITE */
+    int rank;               /* in the communicator */
+    unsigned flags;         /* ZC_OPEN_READ, _WRITE */
     struct zc_attr attr;    /* of the file, the same on every rank: as rank 0 sees it */
     uint64_t dev;           /* its device as it is numbered here; 0: not known */
     uint32_t servers;       /* daemons */

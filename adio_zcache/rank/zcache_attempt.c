@@ -141,7 +141,7 @@ static int be_there(struct zcache_attempt *a)
     return rc ? rc : serve(a);
 }
 
-static int open_here(struct zcache_attempt *a)
+int zcache_attempt_open_here(struct zcache_attempt *a)
 {
     struct zcache_file *f = a->f;
     struct zc_attr attr = {.block_size = f->place.block_size, .stride = f->nowners};
@@ -345,6 +345,15 @@ int zcache_attempt_take(struct zcache_attempt *a)
     return f->settings.checksum == ZC_CHECKSUM_ON ? zc_crc_load() : 0;
 }
 
+/* The entries say who the owners of the new group are. */
+static void meet_owners(struct zcache_attempt *a)
+{
+    for (uint32_t i = 0; i < a->g->nowners; i++)
+        a->g->owners[i] = a->all[i].member;
+    memcpy(a->g->id, a->all[0].group, sizeof a->g->id);
+    a->g = a->f->group = zcache_group_expect(a->g);
+}
+
 /* Opens at all owners; which of them are among the ranks is known.  Takes the attempt's group over,
  * whatever comes of it. */
 int zcache_attempt_open(struct zcache_attempt *a)
@@ -353,7 +362,7 @@ int zcache_attempt_open(struct zcache_attempt *a)
     int rc = 0;
 
     if (a->mine >= 0)
-        rc = a->entry.rc = open_here(a);
+        rc = a->entry.rc = zcache_attempt_open_here(a);
     if (rc == 0 && a->o->rank == 0)
         rc = open_all_there(a);
     zcache_outcome_set(&o, rc);
@@ -378,11 +387,29 @@ int zcache_attempt_introduce(struct zcache_attempt *a)
     rc = exchange(a);
     if (rc)
         return rc;
-    for (uint32_t i = 0; i < a->g->nowners; i++)
-        a->g->owners[i] = a->all[i].member;
-    memcpy(a->g->id, a->all[0].group, sizeof a->g->id);
-    zcache_group_expect(a->g);
+    meet_owners(a);
     return verdict(a, &o);
+}
+
+int zcache_attempt_present(struct zcache_attempt *a)
+{
+    int rc = be_there(a);
+
+    if (rc == 0)
+        rc = introduce(a);
+    if (rc)
+        return rc;
+    a->all[0] = a->entry;
+    meet_owners(a);
+    return 0;
+}
+
+void zcache_attempt_hear(struct zcache_attempt *a, const struct zcache_entry *e)
+{
+    a->all[0] = *e;
+    if (a->mine < 0)
+        meet_owners(a);
+    take_entries(a);
 }
 
 /* Which owners are among the ranks, and whether those who are not can be reached by all as

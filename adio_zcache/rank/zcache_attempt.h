@@ -50,6 +50,11 @@ int zcache_attempt_look(struct zcache_attempt *a);
 int zcache_attempt_introduce(struct zcache_attempt *a);
 /* Collective: opens at all owners; which of them are among the ranks is known. */
 int zcache_attempt_open(struct zcache_attempt *a);
+/* Local, where a rank is the only owner of a new group, by that rank: the first of introduce(), and
+ * of open(), into a->entry; and by each rank, with that: the rest of both. */
+int zcache_attempt_present(struct zcache_attempt *a);
+int zcache_attempt_open_here(struct zcache_attempt *a);
+void zcache_attempt_hear(struct zcache_attempt *a, const struct zcache_entry *e);
 /* Local: it came to nothing. */
 void zcache_attempt_undo(struct zcache_attempt *a);
 /* Frees what the attempt itself has. */

@@ -283,13 +283,24 @@ struct zcache_group *zcache_group_find(uint64_t dev, uint64_t ino)
     return g;
 }
 
-void zcache_group_expect(struct zcache_group *g)
+struct zcache_group *zcache_group_expect(struct zcache_group *g)
 {
+    struct zcache_group *known;
+
     watch_end();
     zc_lock_get(&lock);
-    g->expected = true;
-    zc_list_add_tail(&groups, &g->link);
+    known = by_id(g->id);
+    if (known) {
+        known->users++;
+    } else {
+        g->expected = true;
+        zc_list_add_tail(&groups, &g->link);
+    }
     zc_lock_put(&lock);
+    if (!known)
+        return g;
+    zcache_group_put(g);
+    return known;
 }
 
 struct zcache_group *zcache_group_enter(struct zcache_group *g, bool unless_known)

@@ -66,8 +66,10 @@ struct zcache_group {
 struct zcache_group *zcache_group_find(uint64_t dev, uint64_t ino);
 /* A new one, with zeros for owners, of which nobody knows before enter(); NULL: no memory. */
 struct zcache_group *zcache_group_new(const struct zc_place *place);
-/* Those who find its card are let in from now on, though its file is not known to be its own. */
-void zcache_group_expect(struct zcache_group *g);
+/* Those who find its card are let in from now on, though its file is not known to be its own.
+ * Returns `g`; or, with one user more, what another open of this process has by its card, and gives
+ * `g` back. */
+struct zcache_group *zcache_group_expect(struct zcache_group *g);
 /* The file is open at its owners, and known to be its own.  When there is another one of the file,
  * and `unless_known`: returns that, with one user more, and gives `g` back; else returns `g`. */
 struct zcache_group *zcache_group_enter(struct zcache_group *g, bool unless_known);

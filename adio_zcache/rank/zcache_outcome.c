@@ -106,30 +106,31 @@ int zcache_outcome_bcast_with(struct zcache_outcome *o, size_t len, int root, MP
     return o->rc ? zc_errorf(-o->rc, "%s", o->text) : 0;
 }
 
-int zcache_outcome_agree(struct zcache_outcome *o, MPI_Comm comm)
-{
-    int64_t nothing = 0;
-
-    return zcache_outcome_agree_least(o, &nothing, comm);
-}
-
-int zcache_outcome_agree_least(struct zcache_outcome *o, int64_t *least, MPI_Comm comm)
+int zcache_outcome_least(const int64_t *mine, int64_t *least, int n, int root, MPI_Comm comm)
 {
     MPI_Request request = MPI_REQUEST_NULL;
-    int64_t mine[2], all[2];
-    int rank, size, rc;
+    int code;
 
     zc_assert_none_held();
+    if (root == ZCACHE_EVERYBODY)
+        code = MPI_Iallreduce(mine, least, n, MPI_INT64_T, MPI_MIN, comm, &request);
+    else
+        code = MPI_Ireduce(mine, least, n, MPI_INT64_T, MPI_MIN, root, comm, &request);
+    return zcache_outcome_wait(code, &request);
+}
+
+int zcache_outcome_agree(struct zcache_outcome *o, MPI_Comm comm)
+{
+    int64_t mine, first;
+    int rank, size, rc;
+
     MPI_Comm_rank(comm, &rank);
     MPI_Comm_size(comm, &size);
-    mine[0] = o->rc ? rank : size; /* the first that failed */
-    mine[1] = *least;
-    rc = zcache_outcome_wait(MPI_Iallreduce(mine, all, 2, MPI_INT64_T, MPI_MIN, comm, &request),
-                             &request);
+    mine = o->rc ? rank : size; /* the first that failed */
+    rc = zcache_outcome_least(&mine, &first, 1, ZCACHE_EVERYBODY, comm);
     if (rc) {
         zcache_outcome_set(o, rc);
         return rc;
     }
-    *least = all[1];
-    return all[0] == size ? 0 : zcache_outcome_bcast(o, (int)all[0], comm);
+    return first == size ? 0 : zcache_outcome_bcast(o, (int)first, comm);
 }

@@ -35,7 +35,9 @@ int zcache_outcome_bcast(struct zcache_outcome *o, int root, MPI_Comm comm);
 int zcache_outcome_bcast_with(struct zcache_outcome *o, size_t len, int root, MPI_Comm comm);
 /* Everybody learns what the lowest rank that failed met. */
 int zcache_outcome_agree(struct zcache_outcome *o, MPI_Comm comm);
-/* The same, and *least becomes the least that any rank came with. */
-int zcache_outcome_agree_least(struct zcache_outcome *o, int64_t *least, MPI_Comm comm);
+/* Of `n` numbers that each rank comes with, the least of all, for `root`; ZCACHE_EVERYBODY: for
+ * each rank.  Others find nothing in `least`, and wait for nobody. */
+enum { ZCACHE_EVERYBODY = -1 };
+int zcache_outcome_least(const int64_t *mine, int64_t *least, int n, int root, MPI_Comm comm);
 
 #endif

@@ -21,9 +21,15 @@ static void make_stamp(void)
 {
     if (getrandom(stamp, sizeof stamp, 0) != sizeof stamp)
         stamp_status = -errno;
+}
+
+/* Fails where there is no Yama, which then does not ask for it. */
+static void let_look(bool yes)
+{
 #ifdef PR_SET_PTRACER
-    /* Fails where there is no Yama, which then does not ask for it. */
-    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    prctl(PR_SET_PTRACER, yes ? PR_SET_PTRACER_ANY : 0, 0, 0, 0);
+#else
+    (void)yes;
 #endif
 }
 
@@ -38,11 +44,26 @@ static int network(uint64_t *dev, uint64_t *ino)
     return 0;
 }
 
+static bool for_good; /* atomic: somebody has the card, and relies on it */
+
 int zc_tp_local_card(struct zc_tp_local_card *out)
+{
+    __atomic_store_n(&for_good, true, __ATOMIC_RELAXED);
+    return zc_tp_local_card_lend(out);
+}
+
+void zc_tp_local_card_take_back(void)
+{
+    if (!__atomic_load_n(&for_good, __ATOMIC_RELAXED))
+        let_look(false);
+}
+
+int zc_tp_local_card_lend(struct zc_tp_local_card *out)
 {
     pthread_once(&once, make_stamp);
     if (stamp_status)
         return zc_errorf(-stamp_status, "getrandom");
+    let_look(true);
     out->pid = (uint64_t)getpid();
     out->uid = geteuid();
     out->where = (uintptr_t)stamp;
@@ -50,12 +71,17 @@ int zc_tp_local_card(struct zc_tp_local_card *out)
     return network(&out->net_dev, &out->net_ino);
 }
 
+static bool may_be_near(const struct zc_tp_local_card *mine, const struct zc_tp_local_card *theirs)
+{
+    return theirs->uid == mine->uid && theirs->net_dev == mine->net_dev &&
+           theirs->net_ino == mine->net_ino;
+}
+
 static bool same_host(const struct zc_tp_local_card *card)
 {
-    uint64_t dev = 0, ino = 0;
+    struct zc_tp_local_card mine = {.uid = geteuid()};
 
-    return card->uid == geteuid() && !network(&dev, &ino) && dev == card->net_dev &&
-           ino == card->net_ino;
+    return !network(&mine.net_dev, &mine.net_ino) && may_be_near(&mine, card);
 }
 
 /* 0: its process has it; -ESRCH: that has ended; or it may not be looked at. */
@@ -74,6 +100,12 @@ static int look(const struct zc_tp_local_card *card)
 bool zc_tp_local_reaches(const struct zc_tp_local_card *card)
 {
     return same_host(card) && look(card) == 0;
+}
+
+bool zc_tp_local_reaches_as(const struct zc_tp_local_card *mine,
+                            const struct zc_tp_local_card *theirs)
+{
+    return may_be_near(mine, theirs) && look(theirs) == 0;
 }
 
 bool zc_tp_local_has_ended(const struct zc_tp_local_card *card)

@@ -17,6 +17,8 @@
 #define __real_ADIO_Get_shared_fp    zcache_romio_ADIO_Get_shared_fp
 #define __wrap_ADIO_Set_shared_fp    ADIO_Set_shared_fp
 #define __real_ADIO_Set_shared_fp    zcache_romio_ADIO_Set_shared_fp
+#define __wrap_ADIOI_Shfp_fname      ADIOI_Shfp_fname
+#define __real_ADIOI_Shfp_fname      zcache_romio_ADIOI_Shfp_fname
 #define __wrap_ADIOI_Get_position    ADIOI_Get_position
 #define __real_ADIOI_Get_position    zcache_romio_ADIOI_Get_position
 #define __wrap_ADIOI_Get_byte_offset ADIOI_Get_byte_offset
