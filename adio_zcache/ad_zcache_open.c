@@ -367,8 +367,50 @@ void ADIOI_ZCACHE_Open(ADIO_File fd, int *error_code)
 
 /* ---- close ---- */
 
+/* Rank 0 alone has anything to write, or to close: who waits for each other waits for it, or is
+ * waited for by it.  Where it is measured who waits for whom, all do. */
+static bool is_first_ranks(const struct zcache_file *f)
+{
+    return f->nowners == 1 && !f->owners[0].elsewhere && f->owners[0].rank == 0 && !f->measure;
+}
+
+/* A program that closes too early must not write into what is freed. */
+static void end_accesses(ADIO_File fd)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+
+    zcache_split_end(fd);
+    zcache_requests_leave(fd);
+    zcache_jobs_drain(&f->jobs);
+    zcache_owners_views_end(f);
+}
+
+void zcache_close_begins(ADIO_File fd)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+
+    if (!f || !f->owners)
+        return;
+    end_accesses(fd);
+    f->accesses_ended = true;
+}
+
+/* All accesses of all ranks are done, as far as it concerns this one. */
+static int wait_for_accesses(ADIO_File fd)
+{
+    const struct zcache_file *f = zcache_file_of(fd);
+    int64_t mine = 0, all;
+
+    if (f->accesses_ended && !f->measure)
+        return 0;
+    if (is_first_ranks(f))
+        return zcache_outcome_least(&mine, &all, 1, 0, fd->comm);
+    return zcache_outcome_barrier(fd->comm);
+}
+
 /* Nobody lets go of the file before all is written: who opens it then, alone, may be the first, and
- * reads it.  One that is about to go is not written back.  The same outcome on every rank. */
+ * reads it.  One that is about to go is not written back.  The same outcome on every rank, or on
+ * rank 0 if it is the only owner. */
 static int flush_to_close(ADIO_File fd)
 {
     enum zc_level level = (enum zc_level)zcache_file_of(fd)->settings.close_level;
@@ -379,7 +421,7 @@ static int flush_to_close(ADIO_File fd)
     int rc, rank;
 
     zcache_watch_start(m, &watch);
-    rc = zcache_outcome_barrier(fd->comm); /* all accesses of all ranks are done */
+    rc = wait_for_accesses(fd);
     zcache_watch_ranks(m, &watch);
     zcache_watch_start(m, &watch);
     MPI_Comm_rank(fd->comm, &rank);
@@ -389,8 +431,10 @@ static int flush_to_close(ADIO_File fd)
         zcache_detach_doom(fd);
     else if (rc == 0)
         rc = zcache_detach_flush(fd, level);
-    zcache_outcome_set(&o, rc);
-    rc = zcache_outcome_agree(&o, fd->comm);
+    if (!is_first_ranks(zcache_file_of(fd))) {
+        zcache_outcome_set(&o, rc);
+        rc = zcache_outcome_agree(&o, fd->comm);
+    }
     zcache_progress_stop(p);
     zcache_watch_close(m, &watch);
     return rc;
@@ -405,16 +449,15 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     uint64_t began = zc_event_begin();
     char path[1024];
     int rc = 0, rank;
+    bool by_first;
 
     if (!f || !f->owners) {
         *error_code = MPI_SUCCESS;
         return;
     }
     zc_error_clear();
-    zcache_split_end(fd); /* a program that closes too early must not write into what is freed */
-    zcache_requests_leave(fd);
-    zcache_jobs_drain(&f->jobs);
-    zcache_owners_views_end(f);
+    end_accesses(fd);
+    by_first = is_first_ranks(f);
     zcache_outcome_set(&o, flush_to_close(fd));
     MPI_Comm_rank(fd->comm, &rank);
     m = zcache_measure_take(f, rank, o.rc == 0);
@@ -429,7 +472,7 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     snprintf(path, sizeof path, "%s", f->path ? f->path : fd->filename);
     zcache_file_free(fd);
     fd->is_open = 0;
-    rc = zcache_outcome_agree(&o, fd->comm);
+    rc = by_first ? zcache_outcome_bcast(&o, 0, fd->comm) : zcache_outcome_agree(&o, fd->comm);
     zcache_watch_close(m, &watch);
     zcache_stats_report(m, fd->comm);
     zc_event_end(ZC_EVENT_CLOSE, began, 0);

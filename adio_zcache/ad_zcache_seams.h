@@ -72,6 +72,12 @@ int zcache_seek_shared(ADIO_File fd, MPI_Offset offset, int whence);
 int zcache_split_end(ADIO_File fd);
 
 /*
+ * MPI_File_close begins: this rank's accesses end, before ROMIO lets all ranks meet in a barrier.
+ * Without this call they meet once more, when ROMIO closes the file.
+ */
+void zcache_close_begins(ADIO_File fd);
+
+/*
  * A collective read that has failed on this rank, maybe before it came to wait for the others
  * (zcache_order.h): they wait for it no longer. TURN is what zcache_read_turn() was before.
  */

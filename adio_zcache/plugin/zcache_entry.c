@@ -43,8 +43,11 @@ int PMPI_File_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info
 int PMPI_File_close(MPI_File *fh)
 {
     MPI_Errhandler errh = zcache_errh_get(*fh);
-    int rc = ROMIO_File_close(fh);
+    int rc;
 
+    if (zcache_is_ours(*fh))
+        zcache_close_begins(*fh);
+    rc = ROMIO_File_close(fh);
     if (rc != MPI_SUCCESS)
         rc = zcache_raise_closed(errh, rc, "MPI_File_close");
     zcache_errh_release(errh);
