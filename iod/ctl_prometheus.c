@@ -117,6 +117,8 @@ static const char *const growing[] = {
     "prefetch_wasted_pages",
     "prefetch_wasted_bytes",
     "evictions",
+    "lock_waits",
+    "lock_wait_ns",
     "collapses",
     "stale_drops",
     "journal_written_bytes",

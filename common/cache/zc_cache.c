@@ -371,6 +371,8 @@ void zc_cache_stats(struct zc_cache *c, struct zc_cache_stats *out)
 {
     zc_lock_get(&c->lock);
     *out = c->st;
+    out->lock_waits = c->lock.waits;
+    out->lock_wait_ns = c->lock.wait_ns;
     out->capacity_bytes = c->npages << c->page_shift;
     out->used_bytes = c->nused << c->page_shift;
     out->range_bytes = c->range_bytes;

@@ -467,6 +467,8 @@ uint64_t zc_cache_evict(struct zc_cache *c);
     X(prefetch_waiting_pages, "pages read ahead, or to be, that nobody asked for yet")             \
     X(range_bytes, "memory for ranges of bytes within pages")                                      \
     X(evictions, "pages evicted")                                                                  \
+    X(lock_waits, "times a thread found the cache's lock taken")                                   \
+    X(lock_wait_ns, "time threads waited for it, of all together")                                 \
     X(collapses, "pages read to merge too many ranges")                                            \
     X(stale_drops, "times clean pages of a file were dropped because others may have changed it")  \
     X(racy_files, "files that have changed too lately for their times to tell")

@@ -48,6 +48,8 @@ enum zc_lock_order {
 
 struct zc_lock {
     pthread_mutex_t mutex;
+    uint64_t waits, wait_ns; /* under it: how often a thread has found it taken, and waited how long;
+                              * not those that a condition has woken */
 #ifdef ZC_DEBUG
     enum zc_lock_order order;
     pthread_t owner;
@@ -76,6 +78,7 @@ void zc_lock_given(enum zc_lock_order order);
 static inline void zc_lock_init(struct zc_lock *l, enum zc_lock_order order)
 {
     pthread_mutex_init(&l->mutex, NULL);
+    l->waits = l->wait_ns = 0;
 #ifdef ZC_DEBUG
     l->order = order;
     l->held = false;
@@ -104,9 +107,13 @@ static inline void zc_lock_owned(struct zc_lock *l, bool held)
 #endif
 }
 
+/* For one that is taken. */
+void zc_lock_wait(struct zc_lock *l);
+
 static inline void zc_lock_get(struct zc_lock *l)
 {
-    pthread_mutex_lock(&l->mutex);
+    if (pthread_mutex_trylock(&l->mutex))
+        zc_lock_wait(l);
     zc_lock_owned(l, true);
 }
 

@@ -20,12 +20,12 @@ bench_options "$@"
 case ${opt[profile]} in
 --quick) announced='two minutes' parts=(hits) ;;
 --full) announced='an hour'
-    parts=(overlap pieces ranks readahead hits forward small smallest syncs drain) ;;
-*) announced='20 minutes' parts=(pieces ranks hits forward small smallest syncs drain) ;;
+    parts=(overlap pieces ranks readahead hits forward small smallest syncs drain clients) ;;
+*) announced='20 minutes' parts=(pieces ranks hits forward small smallest syncs drain clients) ;;
 esac
 # But for the longest, parts that take their time are measured roughly: the comparison is what takes
 # the time.
-brief=' small smallest syncs drain '
+brief=' small smallest syncs drain clients '
 status=0
 started=$EPOCHSECONDS
 
