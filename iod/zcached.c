@@ -298,6 +298,7 @@ static int start(struct iod *d)
     const struct zc_settings *s = &d->settings;
     const struct zc_store_config files = {.root = s->root,
                                           .hang_report_ms = s->hang_report,
+                                          .direct = s->direct_io,
                                           .ask_first = iod_lost_look,
                                           .ask_arg = &d->given_up};
     int rc = s->log_file ? iod_process_open_log(s->log_file) : 0;

@@ -16,6 +16,8 @@ static int open_store(const struct zc_store_config *cfg, struct zc_store **out)
 
         if (rc == 0)
             zc_store_posix_ask_first(*out, cfg->ask_first, cfg->ask_arg);
+        if (rc == 0 && cfg->direct)
+            zc_store_posix_direct(*out);
         return rc;
     }
     return zc_store_remote_create(cfg->daemons, &net, out);

@@ -15,6 +15,7 @@ struct zc_store_config {
     uint64_t hang_report_ms;      /* a call that takes longer is told in the log; 0: none is */
     const char *name;             /* who we are, for the daemons' logs */
     const char *root;             /* of the file system: files below it and only those; NULL: any */
+    bool direct;                  /* of the file system: zc_store_posix_direct() */
     void (*ask_first)(void *arg); /* of the file system: zc_store_posix_ask_first(); or NULL */
     void *ask_arg;
 };

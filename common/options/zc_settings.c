@@ -164,6 +164,9 @@ const struct zc_option zc_options[] = {
      AT(prefetch_depth), "N",
      "pages read ahead of a client at most, and a quarter of the cache for all of them"},
 
+    {"direct_io", ZC_OPT_FLAG, DAEMON, "false", 0, 0, NULL, AT(direct_io), NULL,
+     "read and write files past the system's page cache, where their file system can"},
+
     /* ---- whom it serves ---- */
     {"auth", ZC_OPT_ENUM, DAEMON, "secret", 0, 0, auths, AT(auth), "HOW",
      "serve who knows the secret in the address file, its own user; or, as root, all users whom "

@@ -214,6 +214,11 @@ void zc_store_posix_ask_first(struct zc_store *s, void (*fn)(void *arg), void *a
     ps->ask_arg = arg;
 }
 
+void zc_store_posix_direct(struct zc_store *s)
+{
+    posix_store(s)->direct = true;
+}
+
 int zc_store_posix_create(const char *root, struct zc_store **out)
 {
     struct posix_store *ps = calloc(1, sizeof(*ps));

@@ -11,5 +11,8 @@ int zc_store_posix_create(const char *root, struct zc_store **out);
 /* Before each call that changes a file, and each open, `fn` is called, without locks; at once after
  * creation. */
 void zc_store_posix_ask_first(struct zc_store *s, void (*fn)(void *arg), void *arg);
+/* Long runs of data go past the system's page cache, where a file system can; at once after
+ * creation. */
+void zc_store_posix_direct(struct zc_store *s);
 
 #endif

@@ -121,6 +121,7 @@ int zc_posix_open(struct zc_store *s, const char *path, unsigned flags, mode_t m
     zc_posix_attr(&st, attr);
     attr->born_ns = zc_posix_born(f->fd);
     f->exact = attr->exact = zc_posix_exact(f->fd);
+    zc_posix_direct_open(ps, f, &st);
     attr->block_size = block_size; /* any will do */
     *out = &f->sfile;
     return 0;
@@ -145,6 +146,7 @@ int zc_posix_close(struct zc_sfile *sf, enum zc_level level)
         rc = zc_posix_explain(errno, "fdatasync", f->path);
     if (close(f->fd) < 0 && errno != EINTR)
         rc = zc_posix_explain(errno, "close", f->path);
+    zc_posix_direct_close(f);
     free(f->path);
     free(f);
     return rc;

@@ -4,6 +4,7 @@
  * zc_store_posix_path.c    names of files, and what keeps them below the root
  * zc_store_posix_file.c    a file: open, close, size, space, sync
  * zc_store_posix_io.c      its data
+ * zc_store_posix_direct.c  what goes past the page cache
  * zc_store_posix_ranges.c  many small pieces as one large one, and locks against other writers
  * zc_store_posix_cards.c   cards at files, for processes of one host and user
  */
@@ -22,14 +23,19 @@ struct posix_store {
     char *resolved;         /* root without symbolic links */
     void (*ask)(void *arg); /* see zc_store_posix_ask_first(); or NULL */
     void *ask_arg;
-    bool swept; /* cards of dead processes were looked for; atomic */
-    bool apart; /* somebody was told that there is no place for cards; atomic */
+    bool direct;   /* zc_store_posix_direct() */
+    bool indirect; /* somebody was told that a file system cannot; atomic */
+    bool swept;    /* cards of dead processes were looked for; atomic */
+    bool apart;    /* somebody was told that there is no place for cards; atomic */
 };
 
 /* Fixed once it is open, but for what is atomic. */
 struct posix_file {
     struct zc_sfile sfile;
     int fd;
+    int direct_fd;  /* the same file for direct I/O, or -1 ... */
+    uint32_t align; /* ... of multiples of so many bytes ... */
+    bool undirect;  /* ... until that was refused; atomic */
     char *path;     /* for messages */
     bool exact;     /* as zc_attr.exact */
     bool locks;     /* keep writers that do not know each other out of each other's way, see
@@ -89,6 +95,15 @@ ssize_t zc_posix_write_ranges(struct zc_sfile *sf, const char *data, const struc
                               uint32_t n, uint64_t off);
 /* 1: locked; 0: to be written without; or a negative errno: not to be written now. */
 int zc_posix_lock(struct posix_file *f, uint64_t off, uint64_t len);
+
+/* ---- zc_store_posix_direct.c ---- */
+/* A file that has just been opened; `st` is what it is. */
+void zc_posix_direct_open(struct posix_store *ps, struct posix_file *f, const struct stat *st);
+void zc_posix_direct_close(struct posix_file *f);
+/* The descriptor for bytes from `off` on, whose memory is *n entries; both may become fewer. */
+int zc_posix_direct_aim(struct posix_file *f, struct iovec *iov, int *n, uint64_t off);
+/* A call with `fd` has failed; true: it is to be made again, the other way. */
+bool zc_posix_direct_refused(struct zc_store *s, struct posix_file *f, int fd, int err);
 
 /* ---- zc_store_posix_cards.c: see zc_store_ops ---- */
 int zc_posix_meet(struct zc_sfile *sf, const char *job, const void *card, size_t len,

@@ -1,6 +1,7 @@
 /* zc_store_posix_io.c - data of a file of the posix store.
  *
- * A call of the kernel may move a part, or be interrupted: all loops go on from there.  Writes
+ * A call of the kernel may move a part, or be interrupted: all loops go on from there, each time
+ * with the descriptor that is right for what comes next (zc_store_posix_direct.c).  Writes
  * take the lock of zc_store_posix_ranges.h where writers do not know each other.
  */
 #include "config.h"
@@ -100,9 +101,10 @@ ssize_t zc_posix_preadv(struct zc_sfile *sf, const struct iovec *iov, int n, uin
     walk_on(&w, 0);
     while (total < len) {
         int nb = walk_batch(&w, batch);
+        int fd = zc_posix_direct_aim(f, batch, &nb, off + (uint64_t)total);
 
-        got = preadv(f->fd, batch, nb, (off_t)(off + (uint64_t)total));
-        if (got < 0 && errno == EINTR)
+        got = preadv(fd, batch, nb, (off_t)(off + (uint64_t)total));
+        if (got < 0 && (errno == EINTR || zc_posix_direct_refused(sf->store, f, fd, errno)))
             continue;
         if (got < 0)
             return zc_errorf(errno, "read of %s, %zd bytes at %llu: %s%s", f->path, len,
@@ -139,12 +141,13 @@ ssize_t zc_posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, ui
     walk_on(&w, 0);
     while (total < len) {
         int nb = walk_batch(&w, batch);
+        int fd = zc_posix_direct_aim(f, batch, &nb, off + (uint64_t)total);
 
         posix_ask(sf->store);
         ZC_RACY_READ_BEGIN();
-        put = pwritev(f->fd, batch, nb, (off_t)(off + (uint64_t)total));
+        put = pwritev(fd, batch, nb, (off_t)(off + (uint64_t)total));
         ZC_RACY_READ_END();
-        if (put < 0 && errno == EINTR)
+        if (put < 0 && (errno == EINTR || zc_posix_direct_refused(sf->store, f, fd, errno)))
             continue;
         if (put == 0)
             errno = EIO;

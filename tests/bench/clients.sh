@@ -48,7 +48,8 @@ measure() {
         --argjson was "$before" --argjson is "$after" \
         '{case: $c, variant: $v, metrics: {mb_s: $mb,
           lock_percent: (($is.lock_wait_ns - $was.lock_wait_ns) / $us / 10),
-          waits_per_request: (($is.lock_waits - $was.lock_waits) / ($is.requests - $was.requests))}}' \
+          waits_per_request:
+            (($is.lock_waits - $was.lock_waits) / ($is.requests - $was.requests))}}' \
         >>"$samples"
 }
 

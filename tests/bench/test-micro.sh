@@ -9,8 +9,8 @@ requires command -v jq
 make_tmp
 
 # ---- options: --help is on stdout, and a wrong value is named before anything runs ----
-for name in bench clients compare demo drain forward hits hosts idle overlap pieces ranks readahead \
-    seals shares small smallest syncs; do
+for name in bench clients compare demo drain forward hits hosts idle overlap pieces ranks \
+    readahead seals shares small smallest syncs; do
     "$here/$name.sh" --help >"$tmp/help" 2>"$tmp/err" || fail "$name.sh --help: status $?"
     [[ $(head -n 1 "$tmp/help") == "$name.sh - "* && ! -s $tmp/err ]] ||
         fail "$name.sh --help: $(<"$tmp/err")"

@@ -47,6 +47,7 @@ configure() {
     [[ $mode =~ -(opens|killed|budget|tiny|cache|ahead) ]] || one_of "" "" "" "" "" "" broken
     [[ $mode == *-broken* ]] || one_of "" "" "" "" "" "" stutter
     one_of "" "" "" sums
+    [[ $mode == embedded* ]] || one_of "" "" "" direct
 }
 
 # seeds_of N: of batch number N, those that are asked for, as FIRST-LAST.

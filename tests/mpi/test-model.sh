@@ -14,6 +14,7 @@
 #     -ahead4                   reads ahead so many pages, with caches of 16
 #     -fabric                   ranks use libfabric among themselves and to daemons
 #     -sums                     what is sent and cached has checksums
+#     -direct                   daemons read and write past the page cache
 #     -stutter -broken          the file system does, or cannot be written for a while
 #     -opens -waits             several opens; collective reads right behind writes, no barrier
 #     -maps -budget1            views of thousands of pieces; of more, with so many percent of
@@ -79,6 +80,7 @@ mode_word() {
         daemon_options+=(--cache-size 64K --max-read 16K --prefetch-depth "$number")
         model_options+=(--hints "zcache_cache_size=64K,zcache_prefetch_depth=$number")
         ;;
+    direct) daemon_options+=(--direct-io) ;;
     stutter) faults=stutter ;;
     fabric) export ZCACHE_LOCAL=false ;;
     sums) model_options+=(--hints zcache_checksum=on) ;;
@@ -325,6 +327,7 @@ three-fabric 4 2
 embedded-tiny 2 8
 one-tiny 3 5
 three-tiny 2 5
+one-page64K-direct 2 8
 embedded-ahead64 3 4
 one-ahead0 1 4
 one-ahead1 2 4
