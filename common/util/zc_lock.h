@@ -48,8 +48,8 @@ enum zc_lock_order {
 
 struct zc_lock {
     pthread_mutex_t mutex;
-    uint64_t waits, wait_ns; /* under it: how often a thread has found it taken, and waited how long;
-                              * not those that a condition has woken */
+    uint64_t waits, wait_ns; /* under it: how often a thread has found it taken, and how long it
+                              * waited; but for those that a condition has woken */
 #ifdef ZC_DEBUG
     enum zc_lock_order order;
     pthread_t owner;
