@@ -311,6 +311,20 @@ void zc_room_serve(struct zc_cache *c)
     }
 }
 
+bool zc_cache_lacks_room(struct zc_handle *h, uint64_t off)
+{
+    struct zc_cache *c = h->file->cache;
+    const struct zc_page *p;
+    bool lacks;
+
+    zc_lock_get(&c->lock);
+    p = zc_page_find(c, h->file, off >> c->page_shift);
+    lacks = zc_quota_ask(c, h, p) == ZC_QUOTA_WAIT ||
+            (!p && (!zc_list_empty(&c->room) || !zc_page_available(c)));
+    zc_lock_put(&c->lock);
+    return lacks;
+}
+
 /* ---- begin and end ---- */
 
 static int check_access(struct zc_cache *c, const struct zc_access *a)

@@ -285,6 +285,8 @@ ssize_t zc_cache_write(struct zc_handle *h, const void *buf, size_t len, uint64_
  * straight to the store, the rest as by zc_cache_write().  Never short: all bytes, or a
  * negative errno and any of them may have arrived. */
 ssize_t zc_cache_write_around(struct zc_handle *h, const void *buf, size_t len, uint64_t off);
+/* Whether a write at `off` would wait for memory now. */
+bool zc_cache_lacks_room(struct zc_handle *h, uint64_t off);
 /* Bytes that could be written now without waiting for write-back. */
 uint64_t zc_cache_room(struct zc_handle *h);
 

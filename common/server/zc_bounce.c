@@ -3,6 +3,12 @@
  * They are made when the first view, or write with checksums, is used.  Who finds none free, or has
  * his part of them (zc_sharer.h), is served in order, from the main loop alone: a buffer that comes
  * back inside a callback does not call into another request.
+ *
+ * Who will have to wait for memory of the cache keeps his buffer meanwhile, so few are for those
+ * who will: else nobody has one who could complete the pages that are to be written back before
+ * there is any.  And those who write to a file together, each to a part of each page, come to be
+ * apart when pages go with one's part and come back for another's: who is behind comes first,
+ * mostly.
  */
 #include "config.h"
 
@@ -60,17 +66,34 @@ void *zc_bounce_desc(const struct zc_bounce *b, const unsigned char *buf)
     return set->mr.desc;
 }
 
-static bool may(const struct zc_bounce_wait *w)
+enum {
+    IDLE_MOST = ZC_SERVER_BOUNCE / 8, /* of those who lack room */
+    BEHIND = 4,                       /* of so many of them one is the first who came */
+};
+
+static bool has_part(const struct zc_bounce_wait *w)
 {
     return zc_sharer_may(w->session, ZC_FEW_BUFFERS, ZC_SERVER_BOUNCE);
 }
 
+static bool may(const struct zc_bounce *b, const struct zc_bounce_wait *w)
+{
+    return has_part(w) && (b->idle < IDLE_MOST || !w->lacks_room(w));
+}
+
+static unsigned char *take(struct zc_bounce *b, struct zc_bounce_wait *w)
+{
+    zc_sharer_took(w->session, ZC_FEW_BUFFERS);
+    w->idle = w->lacks_room(w);
+    b->idle += w->idle;
+    b->turns += w->idle;
+    return b->free[--b->nfree];
+}
+
 unsigned char *zc_bounce_get(struct zc_bounce *b, struct zc_bounce_wait *w)
 {
-    if (b->nfree && zc_list_empty(&b->waiting) && may(w)) {
-        zc_sharer_took(w->session, ZC_FEW_BUFFERS);
-        return b->free[--b->nfree];
-    }
+    if (b->nfree && zc_list_empty(&b->waiting) && may(b, w))
+        return take(b, w);
     zc_list_add_tail(&b->waiting, &w->link);
     return NULL;
 }
@@ -88,17 +111,39 @@ static bool needs_more(const struct zc_bounce *b)
            b->nsets * ZC_SERVER_BOUNCE - b->lost < ZC_SERVER_BOUNCE;
 }
 
+/* Of those who lack room: */
+static bool comes_first(const struct zc_bounce *b, const struct zc_bounce_wait *w,
+                        const struct zc_bounce_wait *first)
+{
+    return !first || (b->turns % BEHIND && w->handle == first->handle && w->at < first->at);
+}
+
 struct zc_bounce_wait *zc_bounce_next(const struct zc_bounce *b)
 {
+    struct zc_bounce_wait *first = NULL;
+
     if (!b->nfree)
         return NULL;
     zc_list_each (&b->waiting, n) {
         struct zc_bounce_wait *w = zc_list_entry(n, struct zc_bounce_wait, link);
 
-        if (may(w))
+        if (!has_part(w))
+            continue;
+        if (!w->lacks_room(w))
             return w;
+        if (b->idle < IDLE_MOST && comes_first(b, w, first))
+            first = w;
     }
-    return NULL;
+    return first;
+}
+
+bool zc_bounce_is_served(const struct zc_bounce *b)
+{
+    bool served = true;
+
+    zc_list_each (&b->waiting, n)
+        served = served && !has_part(zc_list_entry(n, struct zc_bounce_wait, link));
+    return served || !b->nfree || b->idle >= IDLE_MOST;
 }
 
 void zc_bounce_serve(struct zc_server *s)
@@ -110,7 +155,6 @@ void zc_bounce_serve(struct zc_server *s)
         make_set(s); /* without memory they wait on */
     while ((w = zc_bounce_next(b)) != NULL) {
         zc_list_del(&w->link);
-        zc_sharer_took(w->session, ZC_FEW_BUFFERS);
-        w->got(w, b->free[--b->nfree]);
+        w->got(w, take(b, w));
     }
 }

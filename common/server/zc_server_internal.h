@@ -133,6 +133,8 @@ struct zc_bounce {
     unsigned lost;
     unsigned char *free[ZC_BOUNCE_MOST * ZC_SERVER_BOUNCE];
     unsigned nfree;
+    unsigned idle;          /* given to those who lacked room in the cache then, ... */
+    unsigned turns;         /* ... and how often */
     struct zc_list waiting; /* struct zc_bounce_wait, first come first */
 };
 
@@ -141,6 +143,11 @@ struct zc_bounce_wait {
     struct zc_list link;
     struct zc_session *session;
     void (*got)(struct zc_bounce_wait *w, unsigned char *buf);
+    struct zc_handle *handle; /* where it goes: the file, ... */
+    uint64_t at;              /* ... and its first byte there */
+    /* It writes, and the cache has no room for that now. */
+    bool (*lacks_room)(const struct zc_bounce_wait *w);
+    bool idle; /* it counts in zc_bounce.idle */
 };
 
 /* The cache's pages, as far as they could reach when they were registered. */
@@ -523,6 +530,8 @@ unsigned char *zc_bounce_get(struct zc_bounce *b, struct zc_bounce_wait *w);
 void zc_bounce_give(struct zc_bounce *b, unsigned char *buf);
 /* Who waits and may have one, if there is one; NULL: nobody. */
 struct zc_bounce_wait *zc_bounce_next(const struct zc_bounce *b);
+/* Nobody waits who need not, but for room that there has been since. */
+bool zc_bounce_is_served(const struct zc_bounce *b);
 void *zc_bounce_desc(const struct zc_bounce *b, const unsigned char *buf); /* for the fabric */
 /* Gives free buffers to those who wait for one; from the main loop only. */
 void zc_bounce_serve(struct zc_server *s);

@@ -77,6 +77,8 @@ static void piece_over(struct piece *p)
         zc_bounce_give(b, p->buf);
     if (p->buf && !p->lost)
         zc_sharer_gave(p->request->session, ZC_FEW_BUFFERS);
+    b->idle -= p->wait.idle;
+    p->wait.idle = false;
     b->lost -= p->lost;
     p->lost = false;
     p->buf = NULL;
@@ -410,10 +412,20 @@ static void got_buffer(struct zc_bounce_wait *w, unsigned char *buf)
     zc_transfer_advance(r);
 }
 
+static bool lacks_room(const struct zc_bounce_wait *w)
+{
+    const struct piece *p = zc_list_entry(w, struct piece, wait);
+
+    return zc_transfer_writes(p->request) && zc_cache_lacks_room(p->request->handle, p->first);
+}
+
 static void get_buffer(struct piece *p)
 {
     p->wait.session = p->request->session;
     p->wait.got = got_buffer;
+    p->wait.lacks_room = lacks_room;
+    p->wait.handle = p->request->handle;
+    p->wait.at = p->first;
     p->buf = zc_bounce_get(&zc_server_of(p->request)->bounce, &p->wait);
     if (p->buf)
         with_buffer(p);

@@ -220,6 +220,8 @@ static void write_off(struct zc_session *ss, struct zc_transfer *t)
         if (!p->buf || p->lost)
             continue;
         s->bounce.lost++;
+        s->bounce.idle -= p->wait.idle;
+        p->wait.idle = false;
         p->lost = true;
         zc_sharer_gave(ss, ZC_FEW_BUFFERS);
     }

@@ -359,6 +359,51 @@ START_TEST(threads_send_views_of_their_own)
 }
 END_TEST
 
+/* Of a cache of eight pages seven may be unwritten.  Who wants more waits, and keeps none of the
+ * few buffers from others, whose pages are there. */
+START_TEST(who_lacks_room_leaves_buffers_to_others)
+{
+    enum { PAGE = 64 << 10, PART = PAGE / 2, PAGES = 7, WAITING = 16 };
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    static unsigned char out[PART], in[PAGE];
+    struct zc_vio waiting[WAITING];
+    struct zc_client *other;
+    struct zc_view *v;
+
+    cfg.capacity = 8 * PAGE;
+    cfg.page_size = PAGE;
+    cfg.idle_ms = 0;
+    up(&cfg);
+    other = rig_connect(&rig, net);
+    v = vector(0, 4096, 8192, 1000, 8192000);
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+    memset(out, 1, sizeof out);
+    for (int i = 0; i < PAGES; i++)
+        ck_assert_int_eq(vwrite(client, v, 0, out, PART, i * PART), PART);
+    for (int i = 0; i < WAITING; i++) {
+        waiting[i] = (struct zc_vio){.write = true,
+                                     .handle = number,
+                                     .view = v,
+                                     .buf = out,
+                                     .len = PART,
+                                     .off = (uint64_t)(PAGES + i) * PART};
+        ck_assert_int_eq(zc_vio_aim(client, &waiting[i]), 0);
+        ck_assert_uint_eq(waiting[i].len, PART);
+        zc_vio_start(client, &waiting[i]);
+    }
+    WAIT_FOR(rig_stat(other, "requests_active") > WAITING);
+    ck_assert_int_eq(vwrite(other, v, 4096, out, PART, 0), PART);
+    zc_store_fault_release(rig.store);
+    for (int i = 0; i < WAITING; i++)
+        ck_assert_int_eq(zc_vio_wait(client, &waiting[i]), PART);
+    ck_assert_int_eq(zc_client_read(client, number, in, PAGE, 0), PAGE);
+    expect_all(in, PAGE, 1, "the page of both");
+    zc_view_put(v);
+    zc_client_disconnect(other);
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("rpc view");
@@ -368,6 +413,6 @@ int main(void)
          a_round_of_syncs_has_one_verdict);
     CASE(s, "views", 240, views_against_a_model, views_as_lists, views_in_two_pages,
          long_pieces_are_not_copied, end_of_file_in_a_view, false_sharing,
-         threads_send_views_of_their_own);
+         threads_send_views_of_their_own, who_lacks_room_leaves_buffers_to_others);
     return run_suite(s);
 }
