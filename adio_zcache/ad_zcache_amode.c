@@ -56,15 +56,16 @@ int zcache_amode_to_try(MPI_Comm comm, const char *name, int amode)
     return r.mpi_class == MPI_SUCCESS ? amode : MPI_MODE_RDONLY | ZCACHE_AMODE_REFUSED;
 }
 
+/* Whether they ask each other depends on what ROMIO says on all of them alike. */
 int zcache_amode_verdict(MPI_Comm comm, const char *name, int amode, int code)
 {
     struct zcache_refusal r = {0};
     int class;
 
-    check(amode, &r);
-    if (MPI_Error_class(code, &class) != MPI_SUCCESS ||
-        (r.mpi_class == MPI_SUCCESS && class != MPI_ERR_NOT_SAME) || !is_asked(comm, name))
+    if (!is_asked(comm, name) || MPI_Error_class(code, &class) != MPI_SUCCESS)
         return code;
-    return zcache_refusal_agree(&r, 0, NULL, comm) ? code
-                                                   : zcache_refusal_code(&r, "cannot open", name);
+    check(amode, &r);
+    if (class == MPI_ERR_NOT_SAME || class == MPI_ERR_AMODE)
+        zcache_refusal_agree(&r, 0, NULL, comm);
+    return r.mpi_class == MPI_SUCCESS ? code : zcache_refusal_code(&r, "cannot open", name);
 }

@@ -144,6 +144,15 @@ static void opens(void)
     }
     CHECK(t_class(MPI_File_open(MPI_COMM_WORLD, name, wrong ? MPI_MODE_RDONLY : RW, MPI_INFO_NULL,
                                 &f)) == MPI_ERR_NOT_SAME);
+#ifdef MPICH /* where an info that is none is not the end */
+    MPI_Info none, info;
+
+    MPI_Info_create(&info);
+    none = info;
+    MPI_Info_free(&info);
+    CHECK(MPI_File_open(MPI_COMM_WORLD, name, wrong ? 0 : RW, wrong ? MPI_INFO_NULL : none, &f) !=
+          MPI_SUCCESS);
+#endif
 }
 
 /* Collective accesses; a read waits for the others when something was written. */
