@@ -34,7 +34,6 @@
 #include "zcache_network.h"
 #include "zcache_outcome.h"
 #include "zcache_progress.h"
-#include "zcache_ready.h"
 #include "zcache_stats.h"
 #include "zcache_stores.h"
 #include "zcache_used.h"
@@ -45,18 +44,20 @@
 struct layout {
     struct zc_sfile *sfile; /* open on rank 0 until the aggregators have it open */
     struct zc_attr attr;
-    uint32_t servers;             /* daemons */
-    bool created;                 /* by this open */
-    struct zc_tp_local_card card; /* this rank's */
-    struct zcache_ready ready;    /* of all */
+    uint32_t servers;              /* daemons */
+    bool created;                  /* by this open */
+    struct zc_tp_local_card card;  /* this rank's, and ... */
+    struct zc_tp_local_card first; /* ... rank 0's; no pid: none */
 };
 
 /* What rank 0 tells all ranks, at once. */
 struct told {
-    struct zcache_ready ready; /* of all; with rank 0's card */
+    int64_t refused; /* the first rank that cannot take part; none: how many there are */
+    int64_t timeout; /* the least of the connections that ranks have */
     struct zcache_outcome outcome;
     struct zcache_hints_text settings;
     struct zc_attr attr;
+    struct zc_tp_local_card card;
     uint32_t servers;
 };
 
@@ -129,12 +130,25 @@ static int open_first(ADIO_File fd, int amode, struct layout *l)
     return open_once(fd, flags | ZC_OPEN_CREATE, l); /* a link to a file that is to be created */
 }
 
+/* Where the local transport is wanted, and there is somebody to try it with. */
+static void make_card(ADIO_File fd, struct zc_tp_local_card *out)
+{
+    int size;
+
+    MPI_Comm_size(fd->comm, &size);
+    *out = (struct zc_tp_local_card){0};
+    if (size > 1 && zcache_file_of(fd)->settings.local && zc_tp_local_card(out)) {
+        zc_error_clear();
+        *out = (struct zc_tp_local_card){0};
+    }
+}
+
 /* Rank 0 opens the store's file to learn, or create, what all others open then; *settings: to be
  * freed, whatever came of it. */
 static int open_layout(ADIO_File fd, int amode, struct layout *l, struct told *t, char **settings)
 {
     struct zcache_file *f = zcache_file_of(fd);
-    int rc = zcache_hints_decide(fd, t->ready.timeout, &t->settings, settings);
+    int rc = zcache_hints_decide(fd, t->timeout, &t->settings, settings);
 
     if (rc == 0)
         rc = zcache_file_store(fd, 0);
@@ -144,6 +158,7 @@ static int open_layout(ADIO_File fd, int amode, struct layout *l, struct told *t
         return rc;
     t->servers = zcache_store_files(f->store)->servers;
     t->attr = l->attr;
+    make_card(fd, &t->card);
     return 0;
 }
 
@@ -152,32 +167,39 @@ static int open_layout(ADIO_File fd, int amode, struct layout *l, struct told *t
 static int learn_layout(ADIO_File fd, int rank, int amode, struct zcache_outcome *mine,
                         struct layout *l)
 {
+    int64_t ready[2] = {rank, zcache_network_timeout()}, all[2];
     char *settings = NULL;
     struct told t;
     int size, rc;
 
-    memset(&t, 0, sizeof t); /* padding travels, too */
     MPI_Comm_size(fd->comm, &size);
-    zcache_ready_here(fd->comm, mine->rc, zcache_network_timeout(), &t.ready);
-    l->card = t.ready.card;
-    rc = zcache_ready_gather(fd->comm, &t.ready);
-    if (rc == 0 && rank == 0 && t.ready.refused == size)
-        zcache_outcome_set(&t.outcome, open_layout(fd, amode, l, &t, &settings));
+    if (mine->rc == 0)
+        ready[0] = size;
+    rc = zcache_outcome_least(ready, all, 2, 0, fd->comm);
+    if (rc)
+        return rc;
+    memset(&t, 0, sizeof t); /* padding travels, too */
+    if (rank == 0) {
+        t.refused = all[0];
+        t.timeout = all[1];
+        if (t.refused == size)
+            zcache_outcome_set(&t.outcome, open_layout(fd, amode, l, &t, &settings));
+    }
+    rc = zcache_outcome_bytes(&t, sizeof t, 0, fd->comm);
+    if (rc == 0 && t.refused < size)
+        return zcache_outcome_bcast(mine, (int)t.refused, fd->comm);
     if (rc == 0)
-        rc = zcache_outcome_bytes(&t, sizeof t, 0, fd->comm);
-    if (rc == 0 && t.ready.refused < size)
-        return zcache_outcome_bcast(mine, (int)t.ready.refused, fd->comm);
-    if (rc == 0)
-        rc = zcache_hints_take(fd, rank, t.ready.timeout, &t.settings, settings);
+        rc = zcache_hints_take(fd, rank, t.timeout, &t.settings, settings);
     free(settings);
     l->attr = t.attr;
     l->servers = t.servers;
-    l->ready = t.ready;
+    l->first = t.card;
     return t.outcome.rc ? zc_errorf(-t.outcome.rc, "%s", t.outcome.text) : rc;
 }
 
-/* Whether all ranks are on one host, as far as this one can tell; the others, when they attach. */
-static void look_around(ADIO_File fd, int rank, const struct layout *l)
+/* Whether all ranks are on one host, as far as this one can tell; all of them vote when they
+ * attach. */
+static void look_around(ADIO_File fd, int rank, struct layout *l)
 {
     struct zcache_file *f = zcache_file_of(fd);
     int size;
@@ -186,10 +208,10 @@ static void look_around(ADIO_File fd, int rank, const struct layout *l)
     f->near = f->settings.local;
     if (size == 1)
         return;
-    f->near =
-        f->near && l->ready.near && (rank == 0 || zc_tp_local_reaches_as(&l->card, &l->ready.card));
-    if (!f->settings.local)
-        zc_tp_local_card_take_back();
+    l->card = l->first;
+    if (rank)
+        make_card(fd, &l->card);
+    f->near = l->card.pid && (rank == 0 || zc_tp_local_reaches_as(&l->card, &l->first));
     if (!f->near) /* also ranks that own nothing need it */
         zcache_network_warm(&f->settings, &f->jobs);
 }
@@ -219,6 +241,7 @@ static int open_owners(ADIO_File fd, int rank, int amode, const struct layout *l
                                .attr = l->attr,
                                .dev = device_here(fd, rank, l),
                                .servers = l->servers,
+                               .card = l->card,
                                .sfile = l->sfile};
     struct zcache_wished wished = {f->settings.block_size, f->settings.write_back,
                                    f->settings.replay, f->settings.on_daemon_loss,

@@ -37,6 +37,7 @@
 #include "zcache_job_key.h"
 #include "zcache_network.h"
 #include "zcache_outcome.h"
+#include "zcache_vote.h"
 
 static int size_of(MPI_Comm comm)
 {
@@ -258,21 +259,37 @@ static int new_group(struct zcache_attempt *a)
     return 0;
 }
 
-/* What ranks bring to the making of a group: of each the least counts. */
-enum { FAILED, KNOWS, NEAR, VOTES };
-
-/* By one rank or all, as told in zcache_outcome_least(). */
-static int vote(const struct zcache_attempt *a, int root, bool failed, bool knows, int64_t *least)
+/* On `root`: what all come to. */
+static int vote(const struct zcache_attempt *a, int root, bool failed, bool knows,
+                struct zcache_votes *all)
 {
     int size = size_of(a->fd->comm), rank = a->o->rank;
-    int64_t mine[VOTES] = {failed ? rank : size, knows ? rank : size, a->f->near};
+    struct zcache_ballot mine = {.votes = {failed ? rank : size, knows ? rank : size, a->f->near},
+                                 .card = a->o->card};
 
-    return zcache_outcome_least(mine, least, VOTES, root, a->fd->comm);
+    return zcache_vote(a->fd->comm, root, &mine, all);
+}
+
+static bool all_are_new(const struct zcache_attempt *a, const struct zcache_votes *v)
+{
+    int size = size_of(a->fd->comm);
+
+    return v->failed == size && v->knows == size;
+}
+
+/* The same on every rank from now on. */
+static void take_votes(struct zcache_attempt *a, const struct zcache_votes *v)
+{
+    bool expected = a->f->near;
+
+    a->f->near = v->near;
+    if (expected && !v->near)
+        zcache_network_warm(&a->f->settings, &a->f->jobs);
 }
 
 /* What the only owner tells all others. */
 struct word {
-    int64_t votes[VOTES];
+    struct zcache_votes votes;
     struct zcache_outcome outcome;
     struct met met;
     struct zcache_entry entry;
@@ -293,30 +310,30 @@ static int own(struct zcache_attempt *a, uint64_t replaces, struct met *m, void 
 /* A group with one owner, in one message to him and one from him.  `failed`, `knows`: this rank;
  * votes: when there are some against it, or for another group, nothing has changed. */
 static int make_for_one(struct zcache_attempt *a, bool failed, bool knows, uint64_t replaces,
-                        int64_t *votes, struct met *m, struct zcache_group **out)
+                        struct zcache_votes *votes, struct met *m, struct zcache_group **out)
 {
-    int size = size_of(a->fd->comm), root = a->fd->hints->ranklist[0], rc;
+    int root = a->fd->hints->ranklist[0], rc;
     struct word w;
     void *theirs = NULL;
 
     memset(&w, 0, sizeof w); /* padding travels, too */
-    rc = vote(a, root, failed, knows, w.votes);
+    rc = vote(a, root, failed, knows, &w.votes);
     if (rc)
         return rc;
-    if (a->o->rank == root && w.votes[FAILED] == size && w.votes[KNOWS] == size) {
-        a->f->near = w.votes[NEAR];
+    if (a->o->rank == root && all_are_new(a, &w.votes)) {
+        take_votes(a, &w.votes);
         zcache_outcome_set(&w.outcome, own(a, replaces, &w.met, &theirs));
         w.entry = a->entry;
     }
     rc = zcache_outcome_bytes(&w, sizeof w, root, a->fd->comm);
-    memcpy(votes, w.votes, sizeof w.votes);
-    a->f->near = votes[NEAR];
+    *votes = w.votes;
+    take_votes(a, votes);
     *m = w.met;
     if (rc == 0 && w.outcome.rc)
         rc = zc_errorf(-w.outcome.rc, "%s", w.outcome.text);
     if (rc == 0 && m->theirs)
         rc = tell(a->fd, a->o, root, theirs, m->len, out);
-    else if (rc == 0 && votes[FAILED] == size && votes[KNOWS] == size)
+    else if (rc == 0 && all_are_new(a, votes))
         zcache_attempt_hear(a, &w.entry);
     if (theirs)
         zc_forget(theirs, m->len);
@@ -327,15 +344,16 @@ static int make_for_one(struct zcache_attempt *a, bool failed, bool knows, uint6
 
 /* A group with several. */
 static int make_for_all(struct zcache_attempt *a, bool failed, bool knows, uint64_t replaces,
-                        int64_t *votes, struct met *m, struct zcache_group **out)
+                        struct zcache_votes *votes, struct met *m, struct zcache_group **out)
 {
-    int size = size_of(a->fd->comm);
-    int rc = vote(a, ZCACHE_EVERYBODY, failed, knows, votes);
+    int rc = vote(a, 0, failed, knows, votes);
 
+    if (rc == 0)
+        rc = zcache_outcome_bytes(votes, sizeof *votes, 0, a->fd->comm);
     if (rc)
         return rc;
-    a->f->near = votes[NEAR];
-    if (votes[FAILED] < size || votes[KNOWS] < size)
+    take_votes(a, votes);
+    if (!all_are_new(a, votes))
         return 0;
     rc = zcache_attempt_introduce(a);
     if (rc == 0 && !zcache_process_alone())
@@ -366,19 +384,20 @@ static int make(ADIO_File fd, const struct zcache_opening *o, bool ask, uint64_t
     struct zcache_attempt a = {.fd = fd, .o = o, .f = zcache_file_of(fd), .new = true, .mine = -1};
     struct zcache_group *mine = ask ? zcache_group_find(o->dev, o->attr.ino) : NULL, *entered;
     struct zc_place place = {1, o->servers, (uint32_t)fd->hints->cb_nodes};
-    int64_t size = size_of(fd->comm), votes[VOTES] = {size, size, 0};
+    int size = size_of(fd->comm);
+    struct zcache_votes votes = {size, size, 0};
     struct zcache_outcome why = {0};
     int rc;
 
     *out = NULL;
     zcache_outcome_set(&why, begin(&a));
     rc = (zc_place_owners(&place) == 1 ? make_for_one : make_for_all)(&a, why.rc, mine, replaces,
-                                                                      votes, m, out);
-    m->known = rc == 0 && votes[KNOWS] < size;
-    if (m->known)
-        rc = hear_of(fd, o, (int)votes[KNOWS], mine, out);
-    else if (rc == 0 && votes[FAILED] < size)
-        rc = zcache_outcome_bcast(&why, (int)votes[FAILED], fd->comm);
+                                                                      &votes, m, out);
+    m->known = rc == 0 && votes.knows < size;
+    if (m->known) /* who failed may join all the same: that takes all anew, and they agree */
+        rc = hear_of(fd, o, (int)votes.knows, mine, out);
+    else if (rc == 0 && votes.failed < size)
+        rc = zcache_outcome_bcast(&why, (int)votes.failed, fd->comm);
     zcache_group_put(mine);
     if (rc == 0 && !*out) {
         /* of threads that open alone at the same time, one is the first */

@@ -11,16 +11,18 @@
 
 #include "adio.h"
 #include "zc_store.h"
+#include "zc_tp_local.h"
 
 struct zcache_file;
 
 struct zcache_opening {
-    int rank;               /* in the communicator */
-    unsigned flags;         /* ZC_OPEN_READ, _WRITE */
-    struct zc_attr attr;    /* of the file, the same on every rank: as rank 0 sees it */
-    uint64_t dev;           /* its device as it is numbered here; 0: not known */
-    uint32_t servers;       /* daemons */
-    struct zc_sfile *sfile; /* rank 0: the file in the store */
+    int rank;                     /* in the communicator */
+    unsigned flags;               /* ZC_OPEN_READ, _WRITE */
+    struct zc_attr attr;          /* of the file, the same on every rank: as rank 0 sees it */
+    uint64_t dev;                 /* its device as it is numbered here; 0: not known */
+    uint32_t servers;             /* daemons */
+    struct zc_sfile *sfile;       /* rank 0: the file in the store */
+    struct zc_tp_local_card card; /* this rank's, for others to try; no pid: none */
 };
 
 /* Collective; the same outcome on every rank.  Fills in group, place, owners and settings in force

@@ -24,7 +24,7 @@ struct zcache_file {
     struct zc_settings asked;    /* by MPI_File_set_info; shares the texts of settings */
     char bad_env[256];           /* what is wrong with the environment, or empty */
     struct zcache_store *store;  /* shared with other files: zcache_stores.h */
-    bool near;                   /* all ranks are on one host: zcache_ready.h */
+    bool near;                   /* all ranks are on one host: zcache_vote.h */
     bool accesses_ended;         /* before all ranks have met to close: zcache_close_begins() */
     struct zcache_agg *agg;      /* this rank's aggregator, if it is one of this file */
     struct zcache_group *group;  /* who owns the file in this job */

@@ -40,9 +40,6 @@ struct zc_tp_local_card {
 /* Own card.  From then on processes of this user may reach this one's memory where Yama asks
  * for that (PR_SET_PTRACER).  0 or a negative errno, explained. */
 int zc_tp_local_card(struct zc_tp_local_card *out);
-/* The same for a first try: until it is taken back, unless it was given for good meanwhile. */
-int zc_tp_local_card_lend(struct zc_tp_local_card *out);
-void zc_tp_local_card_take_back(void);
 
 /* True when this process can reach that one; when it knows that that one is no more. */
 bool zc_tp_local_reaches(const struct zc_tp_local_card *card);

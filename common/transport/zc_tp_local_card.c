@@ -21,15 +21,9 @@ static void make_stamp(void)
 {
     if (getrandom(stamp, sizeof stamp, 0) != sizeof stamp)
         stamp_status = -errno;
-}
-
-/* Fails where there is no Yama, which then does not ask for it. */
-static void let_look(bool yes)
-{
 #ifdef PR_SET_PTRACER
-    prctl(PR_SET_PTRACER, yes ? PR_SET_PTRACER_ANY : 0, 0, 0, 0);
-#else
-    (void)yes;
+    /* Fails where there is no Yama, which then does not ask for it. */
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 #endif
 }
 
@@ -44,26 +38,11 @@ static int network(uint64_t *dev, uint64_t *ino)
     return 0;
 }
 
-static bool for_good; /* atomic: somebody has the card, and relies on it */
-
 int zc_tp_local_card(struct zc_tp_local_card *out)
-{
-    __atomic_store_n(&for_good, true, __ATOMIC_RELAXED);
-    return zc_tp_local_card_lend(out);
-}
-
-void zc_tp_local_card_take_back(void)
-{
-    if (!__atomic_load_n(&for_good, __ATOMIC_RELAXED))
-        let_look(false);
-}
-
-int zc_tp_local_card_lend(struct zc_tp_local_card *out)
 {
     pthread_once(&once, make_stamp);
     if (stamp_status)
         return zc_errorf(-stamp_status, "getrandom");
-    let_look(true);
     out->pid = (uint64_t)getpid();
     out->uid = geteuid();
     out->where = (uintptr_t)stamp;
