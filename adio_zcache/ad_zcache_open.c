@@ -463,6 +463,11 @@ static int flush_to_close(ADIO_File fd)
     return rc;
 }
 
+static int outcome_of(const struct zcache_outcome *o)
+{
+    return o->rc ? zc_errorf(-o->rc, "%s", o->text) : 0;
+}
+
 void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
 {
     struct zcache_file *f = zcache_file_of(fd);
@@ -483,6 +488,8 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     by_first = is_first_ranks(f);
     zcache_outcome_set(&o, flush_to_close(fd));
     MPI_Comm_rank(fd->comm, &rank);
+    if (by_first && rank != 0) /* which has let go, before others do */
+        zcache_outcome_bcast(&o, 0, fd->comm);
     m = zcache_measure_take(f, rank, o.rc == 0);
     zcache_watch_start(m, &watch);
     rc = zcache_detach(fd, o.rc);
@@ -495,7 +502,9 @@ void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
     snprintf(path, sizeof path, "%s", f->path ? f->path : fd->filename);
     zcache_file_free(fd);
     fd->is_open = 0;
-    rc = by_first ? zcache_outcome_bcast(&o, 0, fd->comm) : zcache_outcome_agree(&o, fd->comm);
+    if (by_first && rank == 0)
+        zcache_outcome_bcast(&o, 0, fd->comm);
+    rc = by_first ? outcome_of(&o) : zcache_outcome_agree(&o, fd->comm);
     zcache_watch_close(m, &watch);
     zcache_stats_report(m, fd->comm);
     zc_event_end(ZC_EVENT_CLOSE, began, 0);

@@ -97,6 +97,7 @@ int zcache_close(MPI_File *fh)
     MPI_Errhandler errh = zcache_errh_get(*fh);
     int code;
 
+    zcache_close_begins(fd);
     /* As ROMIO closes other files: the name of a shared pointer's file is made at open. */
     ADIOI_Free(fd->shared_fp_fname);
     PMPI_Barrier(fd->comm);
