@@ -13,7 +13,7 @@ SMALL_WRITE = "a copy into memory that rank and owner share; the owner copies on
 SMALL_READ = "a copy out of memory that the owner shows; one system call for 64 KiB"
 HALF_BY_MESSAGE = "two copies for one, and a ring holds three: what does not fit is a message"
 CORES = "ranks take turns on the cores there are; bytes are copied twice"
-AGREEING = "ranks agree 15 times, and have to be woken for each; ROMIO does not ask"
+AGREEING = "ranks wait for each other five times more than with ROMIO alone"
 SMALL = [
     ("4K", "write", SMALL_WRITE),
     ("4K", "read", SMALL_READ),
@@ -116,7 +116,7 @@ ROWS = [
     ),
     Row(
         "write-back of a full daemon, slow store, MB/s",
-        *("drain", "drain", "mb_s", "flush", "fio"),
+        *("drain", "drain", "mb_s", "zcache: flush", "fio"),
         "the store",
     ),
 ]
