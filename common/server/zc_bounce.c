@@ -76,18 +76,36 @@ static bool has_part(const struct zc_bounce_wait *w)
     return zc_sharer_may(w->session, ZC_FEW_BUFFERS, ZC_SERVER_BOUNCE);
 }
 
+/* Of each who shares, whose store may be stuck, so that others need not wait for him. */
+static bool may_be_idle(const struct zc_bounce *b, const struct zc_bounce_wait *w)
+{
+    return zc_sharer_has(w->session, ZC_FEW_IDLE, b->idle) < IDLE_MOST;
+}
+
 static bool may(const struct zc_bounce *b, const struct zc_bounce_wait *w)
 {
-    return has_part(w) && (b->idle < IDLE_MOST || !w->lacks_room(w));
+    return has_part(w) && (may_be_idle(b, w) || !w->lacks_room(w));
 }
 
 static unsigned char *take(struct zc_bounce *b, struct zc_bounce_wait *w)
 {
     zc_sharer_took(w->session, ZC_FEW_BUFFERS);
     w->idle = w->lacks_room(w);
-    b->idle += w->idle;
-    b->turns += w->idle;
+    if (w->idle) {
+        zc_sharer_took(w->session, ZC_FEW_IDLE);
+        b->idle++;
+        b->turns++;
+    }
     return b->free[--b->nfree];
+}
+
+void zc_bounce_not_idle(struct zc_bounce *b, struct zc_bounce_wait *w)
+{
+    if (!w->idle)
+        return;
+    zc_sharer_gave(w->session, ZC_FEW_IDLE);
+    b->idle--;
+    w->idle = false;
 }
 
 unsigned char *zc_bounce_get(struct zc_bounce *b, struct zc_bounce_wait *w)
@@ -131,7 +149,7 @@ struct zc_bounce_wait *zc_bounce_next(const struct zc_bounce *b)
             continue;
         if (!w->lacks_room(w))
             return w;
-        if (b->idle < IDLE_MOST && comes_first(b, w, first))
+        if (may_be_idle(b, w) && comes_first(b, w, first))
             first = w;
     }
     return first;
@@ -139,11 +157,13 @@ struct zc_bounce_wait *zc_bounce_next(const struct zc_bounce *b)
 
 bool zc_bounce_is_served(const struct zc_bounce *b)
 {
-    bool served = true;
+    zc_list_each (&b->waiting, n) {
+        const struct zc_bounce_wait *w = zc_list_entry(n, struct zc_bounce_wait, link);
 
-    zc_list_each (&b->waiting, n)
-        served = served && !has_part(zc_list_entry(n, struct zc_bounce_wait, link));
-    return served || !b->nfree || b->idle >= IDLE_MOST;
+        if (b->nfree && has_part(w) && may_be_idle(b, w))
+            return false;
+    }
+    return true;
 }
 
 void zc_bounce_serve(struct zc_server *s)

@@ -528,6 +528,8 @@ int zc_bounce_make(struct zc_server *s); /* if there are none yet */
 /* NULL: w->got() will be called. */
 unsigned char *zc_bounce_get(struct zc_bounce *b, struct zc_bounce_wait *w);
 void zc_bounce_give(struct zc_bounce *b, unsigned char *buf);
+/* What is held for him does not count as idle any more. */
+void zc_bounce_not_idle(struct zc_bounce *b, struct zc_bounce_wait *w);
 /* Who waits and may have one, if there is one; NULL: nobody. */
 struct zc_bounce_wait *zc_bounce_next(const struct zc_bounce *b);
 /* Nobody waits who need not, but for room that there has been since. */

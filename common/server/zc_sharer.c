@@ -112,6 +112,11 @@ bool zc_sharer_may(const struct zc_session *ss, enum zc_few kind, unsigned all)
     return ss->sharer->few[kind] < (part > 0 ? part : 1);
 }
 
+unsigned zc_sharer_has(const struct zc_session *ss, enum zc_few kind, unsigned all)
+{
+    return ss->sharer ? ss->sharer->few[kind] : all;
+}
+
 void zc_sharer_took(const struct zc_session *ss, enum zc_few kind)
 {
     if (ss->sharer)

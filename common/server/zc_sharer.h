@@ -25,11 +25,13 @@ void zc_sharer_enter(struct zc_session *ss);
 void zc_sharer_leave(struct zc_session *ss);
 
 /* Things of which a server has few, and which are held while their holder waits for room. */
-enum zc_few { ZC_FEW_BUFFERS, ZC_FEW_LISTS, ZC_FEW };
+enum zc_few { ZC_FEW_BUFFERS, ZC_FEW_IDLE, ZC_FEW_LISTS, ZC_FEW }; /* idle: such buffers */
 
 /* Whether one of those of the session may have one more: where several share, each has its part of
  * `all` and no more, so that what some hold while they wait is not what others wait for. */
 bool zc_sharer_may(const struct zc_session *ss, enum zc_few kind, unsigned all);
+/* How many the session and those it shares with have; where nobody shares: `all`. */
+unsigned zc_sharer_has(const struct zc_session *ss, enum zc_few kind, unsigned all);
 void zc_sharer_took(const struct zc_session *ss, enum zc_few kind);
 void zc_sharer_gave(const struct zc_session *ss, enum zc_few kind);
 

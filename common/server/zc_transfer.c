@@ -77,8 +77,7 @@ static void piece_over(struct piece *p)
         zc_bounce_give(b, p->buf);
     if (p->buf && !p->lost)
         zc_sharer_gave(p->request->session, ZC_FEW_BUFFERS);
-    b->idle -= p->wait.idle;
-    p->wait.idle = false;
+    zc_bounce_not_idle(b, &p->wait);
     b->lost -= p->lost;
     p->lost = false;
     p->buf = NULL;

@@ -220,8 +220,7 @@ static void write_off(struct zc_session *ss, struct zc_transfer *t)
         if (!p->buf || p->lost)
             continue;
         s->bounce.lost++;
-        s->bounce.idle -= p->wait.idle;
-        p->wait.idle = false;
+        zc_bounce_not_idle(&s->bounce, &p->wait);
         p->lost = true;
         zc_sharer_gave(ss, ZC_FEW_BUFFERS);
     }

@@ -134,11 +134,51 @@ START_TEST(who_waits_for_room_leaves_buffers_to_others)
 }
 END_TEST
 
+/* What a job that lacks room has begun holds the buffers that it may hold meanwhile; another one,
+ * which comes to lack room itself, has its own. */
+START_TEST(each_has_buffers_while_it_lacks_room)
+{
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_net *net[2];
+    struct zc_client *c[2];
+    struct zc_io io[2][12];
+    uint64_t h[2];
+    struct rig r;
+    unsigned n = 0;
+
+    cfg.page_size = PAGE;
+    cfg.capacity = PAGES * PAGE;
+    rig_shares = true;
+    rig_up(&r, &cfg, NULL);
+    for (unsigned i = 0; i < 2; i++) {
+        c[i] = connect_as(&r, net, &n, i ? "18" : "17");
+        h[i] = rig_open(c[i], i ? "/modest" : "/greedy");
+    }
+    zc_store_fault_hold(r.store, ZC_FAULT_WRITE);
+    for (unsigned i = 0; i < 2; i++) {
+        for (unsigned k = 0; k < 12; k++) {
+            io[i][k] = write_of(h[i], k, true);
+            zc_io_start(c[i], &io[i][k]);
+        }
+        WAIT_FOR(rig_stat(c[1], "waiting_room") >= 2 * (i + 1));
+    }
+    zc_store_fault_release(r.store);
+    for (unsigned i = 0; i < 2; i++) {
+        for (unsigned k = 0; k < 12; k++)
+            ck_assert_int_eq(zc_io_wait(c[i], &io[i][k]), PAGE);
+        zc_client_disconnect(c[i]);
+        zc_net_destroy(net[i]);
+    }
+    rig_down(&r);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("sharer");
 
     CASE(s, "sharer", 60, a_name_tells_the_job, jobs_share,
-         what_one_job_fills_leaves_the_other_its_part, who_waits_for_room_leaves_buffers_to_others);
+         what_one_job_fills_leaves_the_other_its_part, who_waits_for_room_leaves_buffers_to_others,
+         each_has_buffers_while_it_lacks_room);
     return run_suite(s);
 }
