@@ -94,12 +94,7 @@ int zcache_outcome_bytes(void *bytes, size_t len, int root, MPI_Comm comm)
 
 int zcache_outcome_bcast(struct zcache_outcome *o, int root, MPI_Comm comm)
 {
-    return zcache_outcome_bcast_with(o, sizeof *o, root, comm);
-}
-
-int zcache_outcome_bcast_with(struct zcache_outcome *o, size_t len, int root, MPI_Comm comm)
-{
-    int rc = zcache_outcome_bytes(o, len, root, comm);
+    int rc = zcache_outcome_bytes(o, sizeof *o, root, comm);
 
     if (rc)
         zcache_outcome_set(o, rc);

@@ -30,9 +30,6 @@ int zcache_outcome_barrier(MPI_Comm comm);
 int zcache_outcome_bytes(void *bytes, size_t len, int root, MPI_Comm comm);
 /* Everybody learns what `root` met.  Returns it, explained. */
 int zcache_outcome_bcast(struct zcache_outcome *o, int root, MPI_Comm comm);
-/* The same of a message of `len` bytes that begins with the outcome: all of it reaches everybody,
- * whatever was met. */
-int zcache_outcome_bcast_with(struct zcache_outcome *o, size_t len, int root, MPI_Comm comm);
 /* Everybody learns what the lowest rank that failed met. */
 int zcache_outcome_agree(struct zcache_outcome *o, MPI_Comm comm);
 /* Of `n` numbers that each rank comes with, the least of all, for `root`; ZCACHE_EVERYBODY: for
