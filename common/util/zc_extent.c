@@ -55,6 +55,15 @@ static uint32_t first_starting_at(const struct zc_extents *e, uint32_t x)
     return a;
 }
 
+static uint32_t sum(const struct zc_range *r, uint32_t n)
+{
+    uint32_t bytes = 0;
+
+    for (uint32_t i = 0; i < n; i++)
+        bytes += r[i].hi - r[i].lo;
+    return bytes;
+}
+
 void zc_extents_init(struct zc_extents *e)
 {
     memset(e, 0, sizeof(*e));
@@ -118,12 +127,15 @@ int zc_extents_add(struct zc_extents *e, uint32_t lo, uint32_t hi)
         memmove(r + i + 1, r + i, (e->n - i) * sizeof(*r));
         r[i] = (struct zc_range){lo, hi};
         e->n++;
+        e->bytes += hi - lo;
         return 0;
     }
     r = ranges(e);
+    e->bytes -= sum(r + i, j - i);
     if (r[i].lo > lo)
         r[i].lo = lo;
     r[i].hi = r[j - 1].hi > hi ? r[j - 1].hi : hi;
+    e->bytes += r[i].hi - r[i].lo;
     memmove(r + i + 1, r + j, (e->n - j) * sizeof(*r));
     e->n -= j - i - 1;
     return 0;
@@ -150,75 +162,81 @@ int zc_extents_sub(struct zc_extents *e, uint32_t lo, uint32_t hi)
         r[i].hi = lo;
         r[i + 1].lo = hi;
         e->n++;
+        e->bytes -= hi - lo;
         return 0;
     }
-    if (r[i].lo < lo)
+    if (r[i].lo < lo) {
+        e->bytes -= r[i].hi - lo;
         r[i++].hi = lo;
-    if (j > i && r[j - 1].hi > hi)
+    }
+    if (j > i && r[j - 1].hi > hi) {
+        e->bytes -= hi - r[j - 1].lo;
         r[--j].lo = hi;
+    }
+    e->bytes -= sum(r + i, j - i);
     memmove(r + i, r + j, (e->n - j) * sizeof(*r));
     e->n -= j - i;
     return 0;
 }
 
-/* Appends x, which starts after the last range's end, unless it is empty. */
-static uint32_t append(struct zc_range *r, uint32_t n, struct zc_range x)
-{
-    if (x.lo < x.hi)
-        r[n++] = x;
-    return n;
-}
+/* Two lists of ranges that become one, from `out` on. */
+struct merging {
+    struct zc_range *out, last; /* those that are finished, and the one that may still grow */
+    uint32_t n;                 /* finished ones */
+    uint32_t twice;             /* bytes that were in both lists */
+};
 
-/* Moves the ranges to the end of the array, so that a result of at most e->n + n ranges
- * can be written from its start: the writer never overtakes the reader. */
-static struct zc_range *to_the_end(struct zc_extents *e, uint32_t n)
+/* x starts at or after the last one: they become one, or that is finished. */
+static inline void join_or_finish(struct merging *m, struct zc_range x)
 {
-    struct zc_range *r, *tail;
-
-    if (zc_extents_reserve(e, e->n + n) < 0)
-        return NULL;
-    r = ranges(e);
-    tail = r + room(e) - e->n;
-    memmove(tail, r, e->n * sizeof(*r));
-    return tail;
-}
-
-/* x starts at or after *last: they become one, or *last is finished, the n-th of out. */
-static inline uint32_t join_or_finish(struct zc_range *out, uint32_t n, struct zc_range *last,
-                                      struct zc_range x)
-{
-    if (x.lo <= last->hi) {
-        if (x.hi > last->hi)
-            last->hi = x.hi;
-    } else if (x.lo < x.hi) {
-        n = append(out, n, *last);
-        *last = x;
+    if (x.lo > m->last.hi) {
+        if (m->last.lo < m->last.hi)
+            m->out[m->n++] = m->last;
+        m->last = x;
+    } else if (x.hi > m->last.hi) {
+        m->twice += m->last.hi - x.lo;
+        m->last.hi = x.hi;
+    } else {
+        m->twice += x.hi - x.lo;
     }
-    return n;
 }
 
+static void merge_all(struct merging *m, const struct zc_range *a, const struct zc_range *a_end,
+                      const struct zc_range *b, const struct zc_range *b_end)
+{
+    while (a < a_end && b < b_end)
+        join_or_finish(m, a->lo <= b->lo ? *a++ : *b++);
+    while (a < a_end)
+        join_or_finish(m, *a++);
+    while (b < b_end)
+        join_or_finish(m, *b++);
+    if (m->last.lo < m->last.hi)
+        m->out[m->n++] = m->last;
+}
+
+/* Those from the first one that may change on are moved out of the way, by as many as are new: so
+ * the writer never overtakes the reader.  Those behind the last that may change are moved back. */
 int zc_extents_add_many(struct zc_extents *e, const struct zc_range *b, uint32_t nb)
 {
-    const struct zc_range *a, *a_end, *b_end = b + nb;
-    struct zc_range *out, last = {0, 0};
-    uint32_t n = 0;
+    struct merging m = {0};
+    uint32_t i, j;
+    struct zc_range *r;
 
     if (nb == 0)
         return 0;
     if (nb == 1)
         return zc_extents_add(e, b->lo, b->hi);
-    a = to_the_end(e, nb);
-    if (!a)
+    if (zc_extents_reserve(e, e->n + nb) < 0)
         return -ENOMEM;
-    a_end = a + e->n;
-    out = ranges(e);
-    while (a < a_end && b < b_end)
-        n = join_or_finish(out, n, &last, a->lo <= b->lo ? *a++ : *b++);
-    while (a < a_end)
-        n = join_or_finish(out, n, &last, *a++);
-    while (b < b_end)
-        n = join_or_finish(out, n, &last, *b++);
-    e->n = append(out, n, last);
+    i = b[0].lo > 0 ? first_ending_after(e, b[0].lo - 1) : 0;
+    j = b[nb - 1].hi < UINT32_MAX ? first_starting_at(e, b[nb - 1].hi + 1) : e->n;
+    r = ranges(e);
+    memmove(r + i + nb, r + i, (e->n - i) * sizeof(*r));
+    m.out = r + i;
+    merge_all(&m, r + i + nb, r + j + nb, b, b + nb);
+    memmove(r + i + m.n, r + j + nb, (e->n - j) * sizeof(*r));
+    e->n = i + m.n + (e->n - j);
+    e->bytes += sum(b, nb) - m.twice;
     return 0;
 }
 
@@ -233,12 +251,13 @@ int zc_extents_copy(struct zc_extents *dst, const struct zc_extents *src)
         return -ENOMEM;
     memcpy(ranges(dst), zc_extents_ranges(src), src->n * sizeof(struct zc_range));
     dst->n = src->n;
+    dst->bytes = src->bytes;
     return 0;
 }
 
 void zc_extents_clear(struct zc_extents *e)
 {
-    e->n = 0;
+    e->n = e->bytes = 0;
 }
 
 void zc_extents_swap(struct zc_extents *a, struct zc_extents *b)
@@ -275,16 +294,6 @@ bool zc_extents_equal(const struct zc_extents *a, const struct zc_extents *b)
 {
     return a->n == b->n &&
            memcmp(zc_extents_ranges(a), zc_extents_ranges(b), a->n * sizeof(struct zc_range)) == 0;
-}
-
-uint64_t zc_extents_bytes(const struct zc_extents *e)
-{
-    const struct zc_range *r = zc_extents_ranges(e);
-    uint64_t sum = 0;
-
-    for (uint32_t i = 0; i < e->n; i++)
-        sum += r[i].hi - r[i].lo;
-    return sum;
 }
 
 bool zc_extents_next(const struct zc_extents *e, uint32_t lo, uint32_t hi, struct zc_range *out)

@@ -20,6 +20,7 @@ enum { ZC_EXTENTS_IN_PLACE = 2 };
 
 struct zc_extents {
     uint32_t n, cap;       /* ranges in use, ranges allocated (0: those in place) */
+    uint32_t bytes;        /* of all of them */
     struct zc_range *many; /* sorted; NULL while cap == 0 */
     struct zc_range in[ZC_EXTENTS_IN_PLACE];
 };
@@ -32,6 +33,12 @@ static inline const struct zc_range *zc_extents_ranges(const struct zc_extents *
     return e->cap ? e->many : e->in;
 }
 
+/* O(1). */
+static inline uint64_t zc_extents_bytes(const struct zc_extents *e)
+{
+    return e->bytes;
+}
+
 /* Makes room for n ranges, so that no call below fails before there are more. */
 int zc_extents_reserve(struct zc_extents *e, uint32_t n);
 
@@ -39,7 +46,8 @@ int zc_extents_reserve(struct zc_extents *e, uint32_t n);
  * most one range more than before, merge and subtract at most the sum of both. */
 int zc_extents_add(struct zc_extents *e, uint32_t lo, uint32_t hi);
 int zc_extents_sub(struct zc_extents *e, uint32_t lo, uint32_t hi);
-/* Adds `n` ranges, sorted and disjoint, in one pass: O(e->n + n). */
+/* Adds `n` ranges, sorted and disjoint, in one pass over those that lie among them; the others are
+ * moved. */
 int zc_extents_add_many(struct zc_extents *e, const struct zc_range *r, uint32_t n);
 /* dst becomes the union of both; src is unchanged. */
 int zc_extents_merge(struct zc_extents *dst, const struct zc_extents *src);
@@ -56,7 +64,6 @@ bool zc_extents_empty(const struct zc_extents *e);
 bool zc_extents_equal(const struct zc_extents *a, const struct zc_extents *b);
 bool zc_extents_cover(const struct zc_extents *e, uint32_t lo, uint32_t hi);
 bool zc_extents_touch(const struct zc_extents *e, uint32_t lo, uint32_t hi);
-uint64_t zc_extents_bytes(const struct zc_extents *e);
 
 /* The first range of bytes inside [lo, hi) that are in the set; false: none. */
 bool zc_extents_next(const struct zc_extents *e, uint32_t lo, uint32_t hi, struct zc_range *r);
