@@ -332,22 +332,46 @@ static bool look(struct transfer *t, struct part *p)
     return p->seen;
 }
 
-/* Whether it is worth packing for.  What need not be packed is asked about as it is left. */
-static bool may_leave(const struct transfer *t, const struct part *p)
+/* What pack() below needs. */
+struct packing {
+    const struct transfer *t;
+    const struct part *p;
+};
+
+static int pack(void *packing, void *to)
 {
-    return t->a->mem->contiguous || zc_client_may_post(p->client, (size_t)p->len);
+    const struct packing *k = packing;
+    const struct zcache_access *a = k->t->a;
+
+    return zcache_layout_pack(a->mem, a->buf, mem_pos(k->t, k->p), to, k->p->len);
 }
 
-/* A small write to an owner of this host is left in memory that it looks into. */
+/* A small write to an owner of this host is left in memory that it looks into; of one through a
+ * view as much as fits. */
 static bool leave(struct transfer *t, struct part *p)
 {
-    if (!p->client || !p->plain || t->a->dir != ZCACHE_WRITE || t->checked ||
-        p->len > ZC_POST_MAX || !may_leave(t, p) || lay_out(t, p))
+    const struct zcache_access *a = t->a;
+    struct packing packing = {t, p};
+    struct zc_posted post = {.handle = p->owner->number,
+                             .off = (uint64_t)(p->plain ? p->file_off : p->view_off),
+                             .view = p->plain ? NULL : t->view,
+                             .disp = t->disp,
+                             .pack = pack,
+                             .arg = &packing};
+    int64_t whole = p->len;
+
+    if (!p->client || a->dir != ZCACHE_WRITE || t->checked || (p->plain && whole > ZC_POST_MAX))
         return false;
-    p->seen =
-        zc_client_post(p->client, p->owner->number, p->buf, (size_t)p->len, (uint64_t)p->file_off);
+    if (whole > ZC_POST_MAX)
+        p->len = ZC_POST_MAX;
+    post.len = (size_t)p->len;
+    if (a->mem->contiguous)
+        post.buf = (const char *)a->buf + mem_pos(t, p);
+    p->seen = zc_client_post(p->client, &post);
     if (p->seen)
         zcache_watch_look(t->f->measure);
+    else
+        p->len = whole;
     return p->seen;
 }
 

@@ -226,6 +226,7 @@ void zc_cache_doom(struct zc_handle *h);
 enum zc_dir { ZC_READ, ZC_WRITE };
 
 struct zc_view;
+struct zc_view_ranges;
 
 /* A view of more bytes is not read ahead along: its streams would keep it in memory when everybody
  * else has forgotten it, and what is so irregular leaves out few pages. */
@@ -254,6 +255,12 @@ struct zc_access {
     uint64_t since; /* when it began to wait */
     struct zc_list link, done_link;
 };
+
+/* Aims at the bytes of one page that are visible from `at` on, at most `max` (> 0): sets all of the
+ * first part but handle, dir and ready().  *len: how many they are; *r: where they lie, as
+ * zc_cache_end_ranges() takes it.  Errors as of zc_vspan() and zc_view_touched(). */
+int zc_cache_aim(struct zc_access *a, const struct zc_view *v, int64_t disp, int64_t at,
+                 int64_t max, struct zc_view_ranges *r, int64_t *len);
 
 /* 0: a->data may be used now.  -EINPROGRESS: a->ready() will be called.  Else an error. */
 int zc_cache_begin(struct zc_access *a);
@@ -348,9 +355,10 @@ int zc_cache_flush_file(struct zc_cache *c, uint64_t dev, uint64_t ino);
  * store writes of them that are under way, and asks the store for the size: blocks.  `len`
  * UINT64_MAX: whatever is owed of the file from `off` on. */
 void zc_cache_give_up(struct zc_handle *h, uint64_t off, uint64_t len);
-/* The writer of these bytes was told that they are here, and they are not: they are lost, and told
- * of like all that is (zc_ledger.h).  `err`: a negative errno. */
-void zc_cache_lose(struct zc_handle *h, uint64_t off, uint64_t len, int err, const char *why);
+/* The writer of `bytes` bytes within [lo, hi) was told that they are here, and they are not: they
+ * are lost, and told of like all that is (zc_ledger.h).  `err`: a negative errno. */
+void zc_cache_lose(struct zc_handle *h, uint64_t lo, uint64_t hi, uint64_t bytes, int err,
+                   const char *why);
 /* Whether there are bytes that the store has refused, and which are tried again. */
 bool zc_cache_refused(struct zc_cache *c);
 /* The same of `len` visible bytes of a view from `view_off` on. */

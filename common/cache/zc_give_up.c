@@ -162,7 +162,8 @@ void zc_cache_give_up_view(struct zc_handle *h, const struct zc_view *v, int64_t
 
 /* ---- what never came ---- */
 
-void zc_cache_lose(struct zc_handle *h, uint64_t off, uint64_t len, int err, const char *text)
+void zc_cache_lose(struct zc_handle *h, uint64_t lo, uint64_t hi, uint64_t bytes, int err,
+                   const char *text)
 {
     struct zc_file *f = h->file;
     struct zc_cache *c = f->cache;
@@ -170,7 +171,7 @@ void zc_cache_lose(struct zc_handle *h, uint64_t off, uint64_t len, int err, con
     struct zc_why why = {0};
 
     zc_why_set(&why, err, "%s", text);
-    zc_spans_add(&s, off, off + len, len);
+    zc_spans_add(&s, lo, hi, bytes);
     zc_lock_get(&c->lock);
     zc_ledger_lose(c, f, &s, &why);
     zc_cache_unlock(c);

@@ -134,11 +134,10 @@ ssize_t zc_cache_write(struct zc_handle *h, const void *buf, size_t len, uint64_
 
 /* ---- through a view ---- */
 
-/* Aims at the visible bytes of one page from `at` on; *len is how many. */
-static int aim_view(struct waiter *w, const struct zc_view *v, int64_t disp, int64_t at,
-                    int64_t max, struct zc_view_ranges *r, int64_t *len)
+int zc_cache_aim(struct zc_access *a, const struct zc_view *v, int64_t disp, int64_t at,
+                 int64_t max, struct zc_view_ranges *r, int64_t *len)
 {
-    uint32_t page = w->access.handle->file->cache->page_size;
+    uint32_t page = a->handle->file->cache->page_size;
     int64_t first, base;
     int rc = zc_vspan(v, disp, at, max < STEP ? max : STEP, page, &first, len);
 
@@ -149,13 +148,13 @@ static int aim_view(struct waiter *w, const struct zc_view *v, int64_t disp, int
     rc = zc_view_touched(v, disp, at, *len, base, page, r);
     if (rc)
         return rc;
-    w->access.off = (uint64_t)base + r->r[0].lo;
-    w->access.len = r->r[r->n - 1].hi - r->r[0].lo;
-    w->access.nranges = r->n;
-    w->access.view = v;
-    w->access.disp = disp;
-    w->access.view_off = at;
-    w->access.view_len = *len;
+    a->off = (uint64_t)base + r->r[0].lo;
+    a->len = r->r[r->n - 1].hi - r->r[0].lo;
+    a->nranges = r->n;
+    a->view = v;
+    a->disp = disp;
+    a->view_off = at;
+    a->view_len = *len;
     return 0;
 }
 
@@ -171,7 +170,7 @@ ssize_t zc_cache_vread(struct zc_handle *h, const struct zc_view *v, int64_t dis
     while (done < (int64_t)len) {
         struct zc_access *a = &w.access;
 
-        rc = aim_view(&w, v, disp, view_off + done, (int64_t)len - done, &ranges, &n);
+        rc = zc_cache_aim(&w.access, v, disp, view_off + done, (int64_t)len - done, &ranges, &n);
         if (rc == 0)
             rc = waiter_begin(&w);
         if (rc)
@@ -203,7 +202,7 @@ ssize_t zc_cache_vwrite(struct zc_handle *h, const struct zc_view *v, int64_t di
     while (done < (int64_t)len) {
         struct zc_access *a = &w.access;
 
-        rc = aim_view(&w, v, disp, view_off + done, (int64_t)len - done, &ranges, &n);
+        rc = zc_cache_aim(&w.access, v, disp, view_off + done, (int64_t)len - done, &ranges, &n);
         if (rc == 0)
             rc = waiter_begin(&w);
         if (rc)

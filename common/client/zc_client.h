@@ -166,12 +166,21 @@ uint64_t zc_client_peeks(struct zc_client *c); /* how often it did */
 /* The server, a process of this host, shares memory with us to leave writes in.  An error, and
  * nothing has changed but that its pages may not be looked at any more: there is none. */
 int zc_client_share(struct zc_client *c);
-/* Leaves a write there.  True: it is as if it had been made, before anything that comes after this
- * call; one that fails is told of like what cannot be written back.  False: it is to be made. */
-bool zc_client_post(struct zc_client *c, uint64_t handle, const void *buf, size_t len,
-                    uint64_t off);
-/* Whether one of that length would be tried, for who has to pack it first. */
-bool zc_client_may_post(struct zc_client *c, size_t len);
+/* A write to be left there: of `len` bytes at a file offset, or, where there is a view, at an
+ * offset in that.  Of the view nothing is kept. */
+struct zc_posted {
+    uint64_t handle;
+    const void *buf; /* NULL: pack() puts them there */
+    size_t len;
+    uint64_t off;
+    const struct zc_view *view; /* or NULL */
+    int64_t disp;
+    int (*pack)(void *arg, void *to); /* all of them; an error, and nothing is left */
+    void *arg;
+};
+/* True: it is as if it had been made, before anything that comes after this call; one that fails is
+ * told of like what cannot be written back.  False: it is to be made. */
+bool zc_client_post(struct zc_client *c, const struct zc_posted *p);
 uint64_t zc_client_posts(const struct zc_client *c); /* how often it did */
 
 /* Of an open file that this client writes to: what was taken with numbers up to `stored` is stored

@@ -17,6 +17,7 @@
 #include "zc_log.h"
 #include "zc_net_internal.h"
 #include "zc_post.h"
+#include "zc_view.h"
 
 void zc_client_posts_init(struct zc_client *c)
 {
@@ -107,23 +108,41 @@ static bool has_room(const struct zc_client *c, uint32_t need, uint32_t *skip)
     return used <= ZC_POSTBOX && ZC_POSTBOX - used >= (uint64_t)need + *skip;
 }
 
-/* The write is there when its server sees the new head. */
-static void put(struct zc_client *c, struct zc_letter *post, const void *buf, uint32_t skip)
+/* What comes between a letter and its bytes. */
+static void put_view(unsigned char *at, const struct zc_posted *p)
 {
-    unsigned char *ring = zc_postbox_ring(c->box), *at = ring + c->head % ZC_POSTBOX;
-    const struct zc_letter gap = {.skip = 1};
+    memcpy(at, &p->disp, sizeof p->disp);
+    (void)zc_view_encode(p->view, at + sizeof p->disp, zc_view_encoded(p->view));
+}
 
-    if (skip) {
-        memcpy(at, &gap, sizeof gap);
-        at = ring;
-    }
-    memcpy(at + sizeof *post, buf, post->len);
+static bool put_bytes(unsigned char *at, const struct zc_posted *p)
+{
+    if (!p->buf)
+        return p->pack(p->arg, at) == 0;
+    memcpy(at, p->buf, p->len);
+    return true;
+}
+
+/* The write is there when its server sees the new head. */
+static bool put(struct zc_client *c, struct zc_letter *letter, const struct zc_posted *p,
+                uint32_t skip)
+{
+    unsigned char *ring = zc_postbox_ring(c->box), *gap = ring + c->head % ZC_POSTBOX;
+    unsigned char *at = skip ? ring : gap;
+
+    if (letter->view)
+        put_view(at + sizeof *letter, p);
+    if (!put_bytes(at + sizeof *letter + zc_post_before(letter->view), p))
+        return false;
+    if (skip)
+        memcpy(gap, &(struct zc_letter){.view = ZC_POST_GAP}, sizeof *letter);
     __atomic_store_n(&c->box->putting, 1, __ATOMIC_RELAXED); /* seen by who sees the stamp given */
-    post->stamp = __atomic_fetch_add(&c->board->stamps, 1, __ATOMIC_SEQ_CST);
-    memcpy(at, post, sizeof *post);
-    c->head += skip + zc_post_room(post->len);
+    letter->stamp = __atomic_fetch_add(&c->board->stamps, 1, __ATOMIC_SEQ_CST);
+    memcpy(at, letter, sizeof *letter);
+    c->head += skip + zc_post_room(letter->len, letter->view);
     __atomic_store_n(&c->box->head, c->head, __ATOMIC_SEQ_CST);
     __atomic_store_n(&c->box->putting, 0, __ATOMIC_RELEASE);
+    return true;
 }
 
 static void wake(struct zc_board *b)
@@ -134,12 +153,10 @@ static void wake(struct zc_board *b)
 }
 
 /* Whether the session goes on, and there is memory to leave things in. */
-bool zc_client_may_post(struct zc_client *c, size_t len)
+static bool open_for_posts(struct zc_client *c)
 {
     bool yes;
 
-    if (len == 0 || len > ZC_POST_MAX)
-        return false;
     zc_lock_get(&c->net->lock);
     yes = c->box && !c->broken && !c->failed && !c->bye;
     zc_lock_put(&c->net->lock);
@@ -147,18 +164,30 @@ bool zc_client_may_post(struct zc_client *c, size_t len)
            !__atomic_load_n(&c->box->closed, __ATOMIC_RELAXED);
 }
 
-bool zc_client_post(struct zc_client *c, uint64_t handle, const void *buf, size_t len, uint64_t off)
+/* Whether it could ever be left: what it would look like in the ring. */
+static bool letter_of(struct zc_client *c, const struct zc_posted *p, struct zc_letter *l)
 {
-    struct zc_letter post = {.handle = handle, .off = off, .len = (uint32_t)len};
+    size_t view = p->view ? zc_view_encoded(p->view) : 0;
+
+    if (p->len == 0 || p->len > ZC_POST_MAX || p->off > (uint64_t)INT64_MAX - p->len ||
+        view > ZC_POST_VIEW || !open_for_posts(c) ||
+        (view && !__atomic_load_n(&c->box->views, __ATOMIC_RELAXED)))
+        return false;
+    *l = (struct zc_letter){
+        .handle = p->handle, .off = p->off, .len = (uint32_t)p->len, .view = (uint32_t)view};
+    return true;
+}
+
+bool zc_client_post(struct zc_client *c, const struct zc_posted *p)
+{
+    struct zc_letter letter;
     uint32_t skip;
     bool left;
 
-    if (!zc_client_may_post(c, len) || off > (uint64_t)INT64_MAX - len)
+    if (!letter_of(c, p, &letter))
         return false;
     zc_lock_get(&c->box_lock);
-    left = has_room(c, zc_post_room(post.len), &skip);
-    if (left)
-        put(c, &post, buf, skip);
+    left = has_room(c, zc_post_room(letter.len, letter.view), &skip) && put(c, &letter, p, skip);
     zc_lock_put(&c->box_lock);
     if (!left)
         return false;
@@ -166,8 +195,9 @@ bool zc_client_post(struct zc_client *c, uint64_t handle, const void *buf, size_
     if (__atomic_load_n(&c->box->closed, __ATOMIC_SEQ_CST))
         return false;
     __atomic_add_fetch(&c->posts, 1, __ATOMIC_RELAXED);
-    zc_trace("- handle %llu off %llu len %zu: left in memory of %s", (unsigned long long)handle,
-             (unsigned long long)off, len, c->label);
+    zc_trace("- handle %llu off %llu len %zu%s: left in memory of %s",
+             (unsigned long long)p->handle, (unsigned long long)p->off, p->len,
+             p->view ? ", through a view" : "", c->label);
     return true;
 }
 

@@ -11,7 +11,7 @@
  * One at a time: who makes a write is `busy`, without the lock.  A write that has to wait for the
  * cache stays the one that is made, and our thread goes on with it when the cache has called.
  *
- * 1. While nobody is busy nothing of `box`, `post`, `done`, `access` is in use.
+ * 1. While nobody is busy nothing of `box`, `making`, `kept` is in use.
  * 2. `tail` of a ring is behind a write when that is in the cache, or is told of as lost, and
  *    board.taken has counted it after that.  `seen` is as much, or one more when somebody is busy.
  * 3. Asleep, our thread has seen all rings empty after it had said so.
@@ -29,6 +29,7 @@
 #include "zc_memory.h"
 #include "zc_post.h"
 #include "zc_posts.h"
+#include "zc_posts_making.h"
 #include "zc_thread.h"
 
 enum {
@@ -43,15 +44,15 @@ struct zc_posts_box {
     struct zc_posts_files files;
     struct zc_postbox *shared;
     int fd;
-    uint64_t tail; /* as we know it: who else could change it is not asked */
-    bool closed;   /* it goes when it is empty ... */
-    uint64_t last; /* ... up to here: its writer sees that nothing behind is taken */
-    bool broken;   /* what is in it makes no sense */
+    uint64_t tail;               /* as we know it: who else could change it is not asked */
+    bool closed;                 /* it goes when it is empty ... */
+    uint64_t last;               /* ... up to here: its writer sees that nothing behind is taken */
+    bool broken;                 /* what is in it makes no sense */
+    struct zc_posts_known known; /* for who is busy with a write of it */
 };
 
 struct zc_posts {
     struct zc_cache *cache; /* fixed, as are these: */
-    uint32_t page_size;
     struct zc_board *board;
     int fd;
     pthread_t thread; /* fixed when `running` */
@@ -72,13 +73,8 @@ struct zc_posts {
     bool busy;                /* somebody makes a write: */
     bool stuck, ready;        /* it waits for the cache; that has called */
     struct zc_posts_box *box; /* whose */
-    struct zc_letter post;
-    uint32_t done;          /* bytes of it that are in the cache */
-    struct zc_handle *file; /* of the box's `kept` */
-    void *kept;
-    struct zc_access access;
-    int status; /* of the access, when it was waited for; and why */
-    char text[ZC_TEXT_MAX];
+    struct zc_making making;
+    void *kept; /* of the box's files */
 };
 
 /* ---- which is next ---- */
@@ -119,13 +115,11 @@ static bool look(struct zc_posts_box *b, struct zc_letter *out)
             break;
         }
         memcpy(out, ring + at, sizeof *out);
-        if (out->skip && there >= ZC_POSTBOX - at) {
+        if (out->view == ZC_POST_GAP && there >= ZC_POSTBOX - at) {
             b->tail += ZC_POSTBOX - at;
             continue;
         }
-        if (!out->skip && out->len && out->len <= ZC_POST_MAX && zc_post_room(out->len) <= there &&
-            zc_post_room(out->len) <= ZC_POSTBOX - at &&
-            out->off <= (uint64_t)INT64_MAX - out->len && is_given(b->posts, out->stamp))
+        if (zc_posts_makes_sense(out, at, there) && is_given(b->posts, out->stamp))
             return true;
         give_up(b);
     }
@@ -159,92 +153,39 @@ static struct zc_posts_box *first(struct zc_posts *p, struct zc_letter *out)
 
 /* ---- one write ---- */
 
-static void ready(struct zc_access *a)
+static void ready(struct zc_making *m)
 {
-    struct zc_posts *p = zc_list_entry(a, struct zc_posts, access);
+    struct zc_posts *p = zc_list_entry(m, struct zc_posts, making);
 
-    p->status = a->status;
-    if (a->status < 0)
-        snprintf(p->text, sizeof p->text, "%s", zc_error_text(a->status));
     zc_lock_get(&p->lock);
     p->ready = true;
     zc_lock_put(&p->lock);
     sem_post(&p->board->bell);
 }
 
-static void lose(struct zc_posts *p, int err, const char *why)
+static bool let_go(struct zc_posts *p, bool over)
 {
-    uint64_t off = p->post.off + p->done;
-    uint32_t len = p->post.len - p->done;
-
-    if (p->file)
-        zc_cache_lose(p->file, off, len, err, why);
-    else
-        zc_error("%u bytes that a process of this host wrote are lost: %s", len, why);
-    p->done = p->post.len;
-}
-
-static void aim(struct zc_posts *p)
-{
-    uint64_t off = p->post.off + p->done;
-    uint32_t left = p->post.len - p->done, room = p->page_size - (uint32_t)(off % p->page_size);
-
-    memset(&p->access, 0, sizeof p->access);
-    p->access.handle = p->file;
-    p->access.dir = ZC_WRITE;
-    p->access.ready = ready;
-    p->access.off = off;
-    p->access.len = left < room ? left : room;
-}
-
-/* The bytes of what is begun. */
-static void copy(struct zc_posts *p)
-{
-    const unsigned char *from = zc_postbox_ring(p->box->shared) + p->box->tail % ZC_POSTBOX;
-    uint32_t len = p->access.len;
-
-    memcpy(p->access.data, from + sizeof p->post + p->done, len);
-    zc_cache_end(&p->access, len);
-    p->done += len;
+    if (over && p->making.file)
+        p->box->files.put(p->box->files.arg, p->kept);
+    return over;
 }
 
 /* By who is busy; true: the write is over. */
-static bool move(struct zc_posts *p)
-{
-    while (p->done < p->post.len) {
-        int rc;
-
-        aim(p);
-        rc = zc_cache_begin(&p->access);
-        if (rc == -EINPROGRESS)
-            return false;
-        if (rc)
-            lose(p, rc, zc_error_text(rc));
-        else
-            copy(p);
-    }
-    if (p->file)
-        p->box->files.put(p->box->files.arg, p->kept);
-    return true;
-}
-
 static bool begin(struct zc_posts *p)
 {
-    p->done = 0;
-    p->file = p->box->files.get(p->box->files.arg, p->post.handle, &p->kept);
-    if (!p->file)
-        lose(p, -EBADF, "no such open file");
-    return move(p);
+    struct zc_posts_box *b = p->box;
+    struct zc_making *m = &p->making;
+
+    m->file = b->files.get(b->files.arg, m->letter.handle, &p->kept);
+    m->bed = zc_postbox_ring(b->shared) + b->tail % ZC_POSTBOX + sizeof m->letter;
+    m->known = &b->known;
+    return let_go(p, zc_making_begin(m));
 }
 
 /* The cache has called. */
 static bool go_on(struct zc_posts *p)
 {
-    if (p->status < 0)
-        lose(p, p->status, p->text);
-    else
-        copy(p);
-    return move(p);
+    return let_go(p, zc_making_go_on(&p->making));
 }
 
 /* ---- one after the other ---- */
@@ -253,6 +194,7 @@ static void free_box(struct zc_posts_box *b)
 {
     zc_list_del(&b->link);
     b->posts->rings--;
+    zc_posts_forget(&b->known);
     zc_memory_free(b->shared, ZC_POSTBOX_HEAD + ZC_POSTBOX, b->fd);
     free(b);
 }
@@ -284,7 +226,7 @@ static void free_closed(struct zc_posts *p)
 /* The write that is under way came after all that is waited for, or there is none. */
 static bool is_over(const struct zc_posts *p, uint64_t until)
 {
-    return !p->busy || p->post.stamp >= until;
+    return !p->busy || p->making.letter.stamp >= until;
 }
 
 static struct zc_posts_wait *next_to_tell(struct zc_posts *p)
@@ -323,12 +265,12 @@ static void moved(struct zc_posts *p, bool over)
         p->stuck = true;
         return;
     }
-    b->tail += zc_post_room(p->post.len);
+    b->tail += zc_post_room(p->making.letter.len, p->making.letter.view);
     __atomic_store_n(&b->shared->tail, b->tail, __ATOMIC_RELEASE);
     say_refused(p);
     __atomic_add_fetch(&p->board->taken, 1, __ATOMIC_RELEASE);
     p->writes++;
-    p->bytes += p->post.len;
+    p->bytes += p->making.letter.len;
     p->busy = false;
     pthread_cond_broadcast(&p->changed);
 }
@@ -346,7 +288,7 @@ static bool step(struct zc_posts *p, uint64_t until)
     p->busy = true;
     p->stuck = p->ready = false;
     p->box = b;
-    p->post = post;
+    p->making.letter = post;
     p->seen++;
     zc_lock_put(&p->lock);
     over = begin(p);
@@ -588,6 +530,7 @@ int zc_posts_open(struct zc_posts *p, const struct zc_posts_files *files, struct
     b->posts = p;
     b->files = *files;
     b->shared = at;
+    b->shared->views = 1;
     zc_lock_get(&p->lock);
     if (!p->running) {
         rc = zc_thread_start(&p->thread, "zc-posts", run, p);
@@ -661,7 +604,8 @@ int zc_posts_create(struct zc_cache *c, struct zc_posts **out)
     }
     p->board = at;
     p->cache = c;
-    p->page_size = zc_cache_page_size(c);
+    p->making.page_size = zc_cache_page_size(c);
+    p->making.ready = ready;
     sem_init(&p->board->bell, 1, 0);
     zc_lock_init(&p->lock, ZC_ORDER_POSTS);
     zc_cond_init(&p->changed);
@@ -681,6 +625,7 @@ void zc_posts_destroy(struct zc_posts *p)
     sem_post(&p->board->bell);
     if (p->running)
         pthread_join(p->thread, NULL);
+    zc_making_free(&p->making);
     pthread_cond_destroy(&p->changed);
     zc_lock_destroy(&p->lock);
     sem_destroy(&p->board->bell);

@@ -23,19 +23,25 @@
 enum {
     ZC_POST_UNIT = 64,      /* writes begin at multiples of this */
     ZC_POST_MAX = 64 << 10, /* bytes of one, at most */
+    ZC_POST_VIEW = 1 << 10, /* bytes of the view that it goes through, encoded, at most */
     ZC_POSTBOX = 256 << 10, /* bytes of a ring; a power of two */
     ZC_POSTBOX_HEAD = 4096, /* of shared memory in front of it */
     ZC_POINTERS = 64,
     ZC_BOARD = 4096, /* bytes of shared memory */
 };
 
-/* A write; its bytes follow. */
+/* A write; its bytes follow.  What goes through a view has that with it, so that nothing has to be
+ * known of views to make it: the displacement, 8 bytes, the view, encoded (zc_view.h), and bytes
+ * of no meaning as zc_post_before() counts them come before the others. */
 struct zc_letter {
     uint64_t stamp;
-    uint64_t handle, off; /* as in a WRITE */
+    uint64_t handle, off; /* as in a WRITE or VWRITE */
     uint32_t len;
-    uint32_t skip; /* it is none: what follows is at the beginning of the ring */
+    uint32_t view; /* 0: through none; or bytes of its encoding; or ... */
 };
+
+/* ... it is no write: what follows is at the beginning of the ring. */
+#define ZC_POST_GAP UINT32_MAX
 
 /* All fields atomic; each line of the processor's cache is written by one side, but `stamps`. */
 struct zc_board {
@@ -52,6 +58,7 @@ struct zc_postbox {
     uint32_t putting; /* set before a stamp is taken, 0 when head has been moved behind its write */
     _Alignas(64) uint64_t tail; /* bytes ever taken out; the owner's, as are: */
     uint32_t closed;            /* what is put from now on may not be taken */
+    uint32_t views;             /* the owner takes writes through views */
 };
 
 static inline unsigned char *zc_postbox_ring(struct zc_postbox *b)
@@ -59,10 +66,17 @@ static inline unsigned char *zc_postbox_ring(struct zc_postbox *b)
     return (unsigned char *)b + ZC_POSTBOX_HEAD;
 }
 
-/* Room that a write of so many bytes takes in a ring. */
-static inline uint32_t zc_post_room(uint32_t len)
+/* Bytes between a letter and those that are written: they begin at a multiple of 32, for the sake
+ * of who copies them. */
+static inline uint32_t zc_post_before(uint32_t view)
 {
-    uint32_t all = (uint32_t)sizeof(struct zc_letter) + len;
+    return view ? (view + 8 + 31) / 32 * 32 : 0;
+}
+
+/* Room that a write of so many bytes takes in a ring; at most ZC_POST_MAX, ZC_POST_VIEW. */
+static inline uint32_t zc_post_room(uint32_t len, uint32_t view)
+{
+    uint32_t all = (uint32_t)sizeof(struct zc_letter) + zc_post_before(view) + len;
 
     return (all + ZC_POST_UNIT - 1) / ZC_POST_UNIT * ZC_POST_UNIT;
 }

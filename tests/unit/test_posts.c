@@ -80,6 +80,19 @@ static void down(void)
     rig_down(&rig);
 }
 
+static bool post(struct zc_client *c, uint64_t number, const void *buf, size_t len, uint64_t off)
+{
+    return zc_client_post(
+        c, &(struct zc_posted){.handle = number, .buf = buf, .len = len, .off = off});
+}
+
+static bool may_post(struct zc_client *c, size_t len)
+{
+    struct zc_letter letter;
+
+    return letter_of(c, &(struct zc_posted){.handle = handle, .len = len}, &letter);
+}
+
 static void wrote(unsigned gen, size_t len, uint64_t off)
 {
     fill(image + off, len, off, gen);
@@ -91,7 +104,7 @@ static void wrote(unsigned gen, size_t len, uint64_t off)
 static bool leave(int who, unsigned gen, size_t len, uint64_t off)
 {
     wrote(gen, len, off);
-    return zc_client_post(client[who], handle, image + off, len, off);
+    return post(client[who], handle, image + off, len, off);
 }
 
 static void tell(int who, size_t len, uint64_t off)
@@ -281,7 +294,7 @@ static void *write_mine(void *arg)
         uint64_t off = (splitmix(&r) % 400 * CLIENTS + (unsigned)who) * sizeof mine;
 
         memset(mine, (int)(i % 251 + 1), sizeof mine);
-        if (!zc_client_post(client[who], handle, mine, sizeof mine, off))
+        if (!post(client[who], handle, mine, sizeof mine, off))
             ck_assert_int_eq(zc_client_write(client[who], handle, mine, sizeof mine, off),
                              sizeof mine);
         if (splitmix(&r) % 3)
@@ -443,7 +456,7 @@ START_TEST(a_rest_at_the_end_of_a_ring_is_no_room)
 
     up(4);
     zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
-    while (client[0]->head + zc_post_room(PAGE) <= ZC_POSTBOX) {
+    while (client[0]->head + zc_post_room(PAGE, 0) <= ZC_POSTBOX) {
         ck_assert(leave(0, n + 1, PAGE, n % PAGES * PAGE));
         n++;
     }
@@ -451,8 +464,7 @@ START_TEST(a_rest_at_the_end_of_a_ring_is_no_room)
     usleep(50000); /* those that have room are made */
     tail = __atomic_load_n(&client[0]->box->tail, __ATOMIC_ACQUIRE);
     ck_assert_uint_ge(tail, ZC_POST_UNIT);
-    ck_assert(!zc_client_post(client[0], handle, image,
-                              tail + ZC_POST_UNIT - sizeof(struct zc_letter), 0));
+    ck_assert(!post(client[0], handle, image, tail + ZC_POST_UNIT - sizeof(struct zc_letter), 0));
     zc_store_fault_release(rig.store);
     check(1, SIZE, 0);
     down();
@@ -706,7 +718,7 @@ START_TEST(what_cannot_be_made_is_lost_and_told)
     up(8);
     rc = zc_client_open_for_all(client[0], "/f", ZC_OPEN_READ, 0, 0, &only, &attr);
     ck_assert_int_eq(rc, 0);
-    ck_assert(zc_client_post(client[1], only, image, 10, 20));
+    ck_assert(post(client[1], only, image, 10, 20));
     for (int i = 0; i < 2 * CLIENTS; i++) {
         rc = zc_client_flush(client[i % CLIENTS], handle, ZC_LEVEL_STORED);
         ck_assert_int_eq(rc, -EBADF);
@@ -783,7 +795,7 @@ START_TEST(who_sees_that_he_was_dropped_takes_no_stamp)
     ck_assert(leave(1, 1, 10, 0));
     stamps = __atomic_load_n(&client[1]->board->stamps, __ATOMIC_SEQ_CST);
     __atomic_store_n(&client[1]->box->closed, 1, __ATOMIC_SEQ_CST);
-    ck_assert(!zc_client_may_post(client[1], 10));
+    ck_assert(!may_post(client[1], 10));
     ck_assert(!leave(1, 1, 10, 0));
     ck_assert_uint_eq(__atomic_load_n(&client[1]->board->stamps, __ATOMIC_SEQ_CST), stamps);
     down();
@@ -796,7 +808,7 @@ static void *leave_one(void *arg)
 {
     (void)arg;
     __atomic_store_n(&begun, true, __ATOMIC_RELEASE);
-    was_left = zc_client_post(client[1], handle, image, 10, 0);
+    was_left = post(client[1], handle, image, 10, 0);
     return NULL;
 }
 
@@ -838,8 +850,8 @@ static bool may_leave(int failed, int broken, bool bye)
     bool may, left;
 
     set_state(failed, broken, bye);
-    may = zc_client_may_post(c, 10);
-    left = zc_client_post(c, handle, image, 10, 0);
+    may = may_post(c, 10);
+    left = post(c, handle, image, 10, 0);
     set_state(0, 0, false);
     ck_assert_int_eq(may, left);
     return may;
@@ -863,14 +875,14 @@ START_TEST(what_no_box_takes_is_not_left)
     static unsigned char much[ZC_POST_MAX + 1];
 
     up(64);
-    ck_assert(!zc_client_may_post(client[1], 0));
-    ck_assert(zc_client_may_post(client[1], ZC_POST_MAX));
-    ck_assert(!zc_client_may_post(client[1], ZC_POST_MAX + 1));
-    ck_assert(!zc_client_post(client[1], handle, much, 0, 0));
-    ck_assert(!zc_client_post(client[1], handle, much, ZC_POST_MAX + 1, 0));
-    ck_assert(!zc_client_post(client[1], handle, much, ((size_t)1 << 32) + 10, 0));
-    ck_assert(!zc_client_post(client[1], handle, much, 10, (uint64_t)INT64_MAX - 9));
-    ck_assert(!zc_client_post(client[1], handle, much, 10, UINT64_MAX - 5));
+    ck_assert(!may_post(client[1], 0));
+    ck_assert(may_post(client[1], ZC_POST_MAX));
+    ck_assert(!may_post(client[1], ZC_POST_MAX + 1));
+    ck_assert(!post(client[1], handle, much, 0, 0));
+    ck_assert(!post(client[1], handle, much, ZC_POST_MAX + 1, 0));
+    ck_assert(!post(client[1], handle, much, ((size_t)1 << 32) + 10, 0));
+    ck_assert(!post(client[1], handle, much, 10, (uint64_t)INT64_MAX - 9));
+    ck_assert(!post(client[1], handle, much, 10, UINT64_MAX - 5));
     ck_assert(leave(1, 1, ZC_POST_MAX, 10));
     check(2, ZC_POST_MAX, 10);
     down();
@@ -887,8 +899,8 @@ START_TEST(nonsense_is_not_believed)
         {.len = 10, .off = UINT64_MAX},
         {.len = 10, .off = INT64_MAX},
         {.len = 10, .stamp = UINT64_MAX},
-        {.len = 1000, .skip = 0},
-        {.skip = 1},
+        {.len = 1000},
+        {.view = ZC_POST_GAP},
         {.len = 10, .handle = 77},
     };
     struct zc_postbox *b;
@@ -978,7 +990,7 @@ START_TEST(who_cannot_map_the_board_does_not_look)
     n = rig_net(30000);
     blind = rig_connect(&rig, n);
     ck_assert_int_eq(zc_client_share(blind), -EMFILE);
-    ck_assert(!zc_client_post(blind, handle, image, 10, 0));
+    ck_assert(!post(blind, handle, image, 10, 0));
     ask_only(blind, true);
     zc_client_disconnect(blind);
     zc_net_destroy(n);

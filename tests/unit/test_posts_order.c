@@ -107,7 +107,7 @@ static void leave(int who, uint64_t of, char byte)
 
     memcpy(at, &post, sizeof post);
     at[sizeof post] = (unsigned char)byte;
-    __atomic_store_n(&b->head, b->head + zc_post_room(1), __ATOMIC_SEQ_CST);
+    __atomic_store_n(&b->head, b->head + zc_post_room(1, 0), __ATOMIC_SEQ_CST);
 }
 
 static void expect(char byte)
@@ -385,7 +385,7 @@ START_TEST(what_is_put_into_a_closed_box_is_not_taken)
     leave(0, stamp(), 'b');
     boxes[0] = NULL;
     expect('a');
-    ck_assert_uint_eq(first->tail, zc_post_room(1));
+    ck_assert_uint_eq(first->tail, zc_post_room(1, 0));
     zc_posts_end(posts, NULL); /* it is gone */
     munmap(first, ZC_POSTBOX_HEAD + ZC_POSTBOX);
     down();
@@ -470,15 +470,15 @@ START_TEST(the_cache_may_call_before_it_is_waited_for)
     posts->busy = true;
     posts->stuck = posts->ready = false;
     posts->box = boxes[0];
-    posts->post = (struct zc_letter){.stamp = 5, .len = 1};
+    posts->making.letter = (struct zc_letter){.stamp = 5, .len = 1};
     while (stamp() < 5)
         ;
     leave(0, 5, 'a');
-    posts->done = 0;
-    posts->file = NULL;
-    posts->access.status = -EIO;
+    posts->making.done = 0;
+    posts->making.file = NULL;
+    posts->making.status = -EIO;
     zc_lock_put(&posts->lock);
-    ready(&posts->access);
+    ready(&posts->making);
     WAIT_FOR(is_idle());
     down();
 }
