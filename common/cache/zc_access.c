@@ -464,6 +464,7 @@ static void modified(struct zc_cache *c, struct zc_page *p)
     uint64_t now = zc_now();
 
     zc_lru_spare(c, p);
+    c->busy_at = now;
     p->written = true;
     if (p->on != ZC_ON_DIRTY)
         p->dirty_since = now;

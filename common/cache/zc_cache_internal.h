@@ -189,6 +189,9 @@ struct zc_cache {
 
     uint64_t fresh;       /* frames from here on were never used */
     uint64_t populated;   /* bytes of the arena that were asked of the kernel, or all */
+    uint64_t busy_at;     /* when a frame was used first, or a page modified; ns */
+    uint64_t flush_at;    /* when a flush was asked for */
+    bool populating;      /* a flusher is going to look whether to ask for more */
     uint64_t nheld;       /* frames with memory: those with a page, and free ones */
     struct zc_list free;  /* frames without a page that have their memory */
     struct zc_list spare; /* frames that have given it back, when the cache became smaller */

@@ -269,6 +269,7 @@ static void start(struct zc_cache *c, struct zc_flush *fl)
     fl->syncing = fl->asking = fl->asked = false;
     fl->target = f->epoch++;
     fl->since = zc_event_begin();
+    c->flush_at = zc_now();
     zc_list_add_tail(&f->flushes, &fl->link);
     c->st.waiting_flush++;
     if (fl->level <= c->cfg.level && !c->cfg.transient) /* or those who open it elsewhere miss it */

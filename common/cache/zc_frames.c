@@ -246,6 +246,11 @@ static struct zc_page *new_frame(struct zc_cache *c)
 {
     struct zc_page *p = &c->pages[c->fresh++];
 
+    c->busy_at = zc_now();
+    if (!c->populating) { /* somebody shall look whether more is needed */
+        c->populating = true;
+        pthread_cond_signal(&c->work);
+    }
     zc_show_frame(c, p);
     zc_list_init(&p->file_link);
     zc_lru_init_frame(p);
@@ -295,48 +300,34 @@ void zc_frames_shed(struct zc_cache *c)
 
 /* ---- getting it before it is needed ---- */
 
-/* Memory is got from the kernel this much before it is used, in steps, when no page was modified
- * for a while; Linux 5.14 and later can. */
+/* Memory is got from the kernel before it is used: as much again as there is, so much at most, in
+ * steps, when nothing was used or modified for a while; Linux 5.14 and later can.  Not after
+ * somebody has asked for a flush: he may be through, and what he does in a close waits for the
+ * kernel as long as a step takes. */
 enum { POPULATE_AHEAD = 16 << 20, POPULATE_STEP = 2 << 20, POPULATE_QUIET_MS = 3 };
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
 
-static uint64_t last_touched(const struct zc_cache *c)
-{
-    uint64_t last = 0;
-
-    zc_list_each (&c->shares, n) {
-        const struct zc_list *dirty = &zc_list_entry(n, struct zc_share, link)->dirty;
-        uint64_t at;
-
-        if (zc_list_empty(dirty))
-            continue;
-        at = zc_list_entry(dirty->prev, struct zc_page, dirty_link)->touched;
-        last = at > last ? at : last;
-    }
-    return last;
-}
-
 bool zc_cache_populate(struct zc_cache *c, uint64_t *wake)
 {
-    uint64_t size = c->npages << c->page_shift, used = c->fresh << c->page_shift, now = zc_now();
-    uint64_t from, len, quiet_at;
+    uint64_t size = c->npages << c->page_shift, used = c->fresh << c->page_shift;
+    uint64_t ahead = used < POPULATE_AHEAD ? used : POPULATE_AHEAD;
+    uint64_t from, len, quiet_at = c->busy_at + POPULATE_QUIET_MS * ZC_NS_PER_MS;
     int rc;
 
     zc_assert_held(&c->lock);
+    c->populating = false;
     if (c->populated < used)
         c->populated = used;
     from = c->populated;
-    if (used == 0 || from >= size || from >= used + POPULATE_AHEAD)
+    if (from >= size || from >= used + ahead || c->busy_at < c->flush_at)
         return false;
-    if (c->ndirty > 0) {
-        quiet_at = last_touched(c) + POPULATE_QUIET_MS * ZC_NS_PER_MS;
-        if (now < quiet_at) {
-            if (quiet_at < *wake)
-                *wake = quiet_at;
-            return false;
-        }
+    if (zc_now() < quiet_at) {
+        if (quiet_at < *wake)
+            *wake = quiet_at;
+        c->populating = true;
+        return false;
     }
     len = POPULATE_STEP < size - from ? POPULATE_STEP : size - from;
     c->populated += len;
