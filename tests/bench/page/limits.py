@@ -54,14 +54,19 @@ ROWS = [
         "a daemon is started and stopped; libfabric starts meanwhile",
     ),
     Row(
-        "MPI_File_sync: calls of fdatasync",
-        *("syncs", "syncs", "syncs", ZCACHE, UFS),
+        "10 times MPI_File_sync, 4 aggregators: calls of fdatasync, of 1 ms each",
+        *("syncs", "1000 us a sync", "syncs", ZCACHE, UFS),
         "each of the aggregators once a round",
     ),
     Row(
         "the same, through a daemon",
-        *("syncs", "syncs", "syncs", "zcache: 1 daemon", UFS),
+        *("syncs", "1000 us a sync", "syncs", "zcache: 1 daemon", UFS),
         "ranks that come one after the other have it do so again (romio_synchronized_flush)",
+    ),
+    Row(
+        "the same, where a sync takes no time",
+        *("syncs", "free syncs", "syncs", "zcache: 1 daemon", UFS),
+        "nobody comes while a sync is under way",
     ),
     Row(
         "64 B collective, 8 ranks, tmpfs: write, MB/s",
@@ -112,7 +117,7 @@ ROWS = [
     Row(
         "the same: read",
         *("forward", "forward", "mb_s", "read 64 MiB from daemon", PINGPONG),
-        "the same, and pages are asked for one after the other",
+        "the same; both cores are busy all the time, most of it in TCP",
     ),
     Row(
         "write-back of a full daemon, slow store, MB/s",
