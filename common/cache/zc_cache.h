@@ -258,7 +258,8 @@ struct zc_access {
 
 /* Aims at the bytes of one page that are visible from `at` on, at most `max` (> 0): sets all of the
  * first part but handle, dir and ready().  *len: how many they are; *r: where they lie, as
- * zc_cache_end_ranges() takes it.  Errors as of zc_vspan() and zc_view_touched(). */
+ * zc_cache_end_ranges() takes it.  Errors as of zc_vspan() and zc_view_touched(); -EINVAL: they lie
+ * before the file. */
 int zc_cache_aim(struct zc_access *a, const struct zc_view *v, int64_t disp, int64_t at,
                  int64_t max, struct zc_view_ranges *r, int64_t *len);
 

@@ -143,6 +143,8 @@ int zc_cache_aim(struct zc_access *a, const struct zc_view *v, int64_t disp, int
 
     if (rc)
         return rc;
+    if (first < 0)
+        return -EINVAL;
     base = first - first % page;
     r->n = 0;
     rc = zc_view_touched(v, disp, at, *len, base, page, r);

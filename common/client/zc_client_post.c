@@ -170,7 +170,7 @@ static bool letter_of(struct zc_client *c, const struct zc_posted *p, struct zc_
     size_t view = p->view ? zc_view_encoded(p->view) : 0;
 
     if (p->len == 0 || p->len > ZC_POST_MAX || p->off > (uint64_t)INT64_MAX - p->len ||
-        view > ZC_POST_VIEW || !open_for_posts(c) ||
+        view > ZC_POST_VIEW || (p->view && !view) || !open_for_posts(c) ||
         (view && !__atomic_load_n(&c->box->views, __ATOMIC_RELAXED)))
         return false;
     *l = (struct zc_letter){

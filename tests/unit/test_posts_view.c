@@ -266,6 +266,23 @@ START_TEST(a_large_view_is_not_left)
 }
 END_TEST
 
+/* A list of pieces has no encoding of a view. */
+START_TEST(a_list_is_not_left)
+{
+    unsigned char bytes[10] = "", buf[200];
+    struct zc_view_list l;
+    struct zc_view *v;
+
+    up(64, 0);
+    zc_view_list_begin(&l, buf, sizeof buf);
+    ck_assert(zc_view_list_add(&l, 100, 10));
+    ck_assert_int_eq(zc_view_decode_list(buf, zc_view_list_end(&l), &v), 0);
+    ck_assert(!leave(1, v, 100, bytes, sizeof bytes, 0));
+    zc_view_put(v);
+    down();
+}
+END_TEST
+
 /* One that is older than these writes. */
 START_TEST(an_owner_has_to_take_views)
 {
@@ -303,10 +320,9 @@ static void lost(const char *what, int err)
     rig_free(&rig);
 }
 
-START_TEST(what_cannot_be_made_is_lost_and_told)
+static void lose_35_bytes(struct zc_view *v, const char *what)
 {
     struct zc_attr attr = {.block_size = PAGE};
-    struct zc_view *v = vector(0, 10, 30, 50, 1500);
     unsigned char bytes[100] = "";
     uint64_t own = 0;
 
@@ -319,7 +335,19 @@ START_TEST(what_cannot_be_made_is_lost_and_told)
                                                             .view = v,
                                                             .disp = 1000}));
     zc_view_put(v);
-    lost("35 bytes within 1005-1099", -EBADF);
+    lost(what, -EBADF);
+}
+
+START_TEST(what_cannot_be_made_is_lost_and_told)
+{
+    lose_35_bytes(vector(0, 10, 30, 50, 1500), "35 bytes within 1005-1099");
+}
+END_TEST
+
+/* Where they are is not between the first and the last one. */
+START_TEST(what_is_lost_may_lie_anywhere)
+{
+    lose_35_bytes(vector(0, 10, 1000, 3, 20), "35 bytes within 1000-9223372036854775806");
 }
 END_TEST
 
@@ -359,26 +387,39 @@ START_TEST(a_view_that_is_none)
 }
 END_TEST
 
-/* A good view, but of places where no file has bytes; and one that shows none. */
-static struct zc_view *nowhere(int which)
-{
-    return which == 3 ? vector(0, 0, 0, 0, 10) : vector(0, 10, 30, 50, 1500);
-}
+/* Good views, but of places where no file has bytes, and one that shows none. */
+static const struct nowhere {
+    int64_t first, len, stride, count, extent; /* of the view */
+    int64_t disp, off;
+} places[] = {
+    {0, 10, 30, 50, 1500, -1, 0},
+    {0, 10, 30, 50, 1500, INT64_MIN, 0},
+    {0, 10, 30, 50, 1500, INT64_MAX - 20, 0},
+    {0, 10, 30, 50, 1500, 0, (INT64_MAX >> 1) + 7},
+    {0, 0, 0, 0, 10, 0, 0},
+    {-5000, 10, 30, 50, 1500, 0, 0},
+    {-5000, 10, 30, 50, 1500, 4000, 0},
+    {-5000, 10, 1000, 3, 20, 0, 0}, /* tiles reach into each other */
+};
 
 START_TEST(a_view_of_no_place)
 {
-    static const int64_t disp[] = {-1, INT64_MIN, INT64_MAX - 20, 0};
-    static const int64_t off[] = {0, 0, 0, 0, (INT64_MAX >> 1) + 7};
+    const struct nowhere *w = &places[_i];
+    struct zc_view *v = vector(w->first, w->len, w->stride, w->count, w->extent);
     unsigned char bytes[100] = "";
-    struct zc_view *v = nowhere(_i);
+    int rc;
 
     up(64, 0);
-    ck_assert(leave(1, v, _i < 4 ? disp[_i] : 0, bytes, sizeof bytes, off[_i]));
+    ck_assert(leave(1, v, w->disp, bytes, sizeof bytes, w->off));
     ck_assert_int_eq(zc_client_write(client[2], handle, "abc", 3, 0), 3);
     ck_assert_int_eq(zc_client_read(client[0], handle, got, 3, 0), 3);
     ck_assert_mem_eq(got, "abc", 3);
     zc_view_put(v);
-    ck_assert_int_lt(zc_client_flush(client[2], handle, ZC_LEVEL_STORED), 0);
+    rc = zc_client_flush(client[2], handle, ZC_LEVEL_STORED);
+    ck_assert_int_lt(rc, 0);
+    ck_assert_msg(strstr(zc_error_text(rc), "100 bytes within ") &&
+                      !strstr(zc_error_text(rc), "within 18446"),
+                  "%s", zc_error_text(rc));
     ck_assert_int_lt(zc_client_close(client[0], handle, ZC_LEVEL_STORED), 0);
     end();
     rig_stop(&rig);
@@ -393,10 +434,11 @@ int main(void)
 
     suite_add_tcase(s, made_up);
     tcase_add_loop_test(made_up, a_view_that_is_none, 0, (int)(sizeof nonsense / sizeof *nonsense));
-    tcase_add_loop_test(made_up, a_view_of_no_place, 0, 5);
+    tcase_add_loop_test(made_up, a_view_of_no_place, 0, (int)(sizeof places / sizeof *places));
     CASE(s, "model", 120, views_against_a_model, views_in_two_pages,
          views_of_pages_with_few_ranges);
-    CASE(s, "left", 30, bytes_are_packed_there, a_large_view_is_not_left,
-         an_owner_has_to_take_views, what_cannot_be_made_is_lost_and_told);
+    CASE(s, "left", 30, bytes_are_packed_there, a_large_view_is_not_left, a_list_is_not_left,
+         an_owner_has_to_take_views, what_cannot_be_made_is_lost_and_told,
+         what_is_lost_may_lie_anywhere);
     return run_suite(s);
 }
