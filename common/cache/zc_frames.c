@@ -242,12 +242,32 @@ bool zc_frames_any(const struct zc_cache *c)
     return c->nheld < most(c) || (c->nheld == most(c) && !zc_list_empty(&c->free));
 }
 
+/* Memory is got from the kernel before it is used: as much again as there is, so much at most, in
+ * steps, when nothing was used or modified for a while; Linux 5.14 and later can.  Not after
+ * somebody has asked for a flush: he may be through, and what he does in a close waits for the
+ * kernel as long as a step takes. */
+enum { POPULATE_AHEAD = 16 << 20, POPULATE_STEP = 2 << 20, POPULATE_QUIET_MS = 3 };
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
+/* Bytes to be got from c->populated on. */
+static uint64_t to_populate(const struct zc_cache *c)
+{
+    uint64_t size = c->npages << c->page_shift, used = c->fresh << c->page_shift;
+    uint64_t until = used + (used < POPULATE_AHEAD ? used : POPULATE_AHEAD);
+
+    if (until > size)
+        until = size;
+    return c->populated < until ? until - c->populated : 0;
+}
+
 static struct zc_page *new_frame(struct zc_cache *c)
 {
     struct zc_page *p = &c->pages[c->fresh++];
 
     c->busy_at = zc_now();
-    if (!c->populating) { /* somebody shall look whether more is needed */
+    if (!c->populating && to_populate(c) > 0) { /* somebody shall look */
         c->populating = true;
         pthread_cond_signal(&c->work);
     }
@@ -300,20 +320,10 @@ void zc_frames_shed(struct zc_cache *c)
 
 /* ---- getting it before it is needed ---- */
 
-/* Memory is got from the kernel before it is used: as much again as there is, so much at most, in
- * steps, when nothing was used or modified for a while; Linux 5.14 and later can.  Not after
- * somebody has asked for a flush: he may be through, and what he does in a close waits for the
- * kernel as long as a step takes. */
-enum { POPULATE_AHEAD = 16 << 20, POPULATE_STEP = 2 << 20, POPULATE_QUIET_MS = 3 };
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
-
 bool zc_cache_populate(struct zc_cache *c, uint64_t *wake)
 {
-    uint64_t size = c->npages << c->page_shift, used = c->fresh << c->page_shift;
-    uint64_t ahead = used < POPULATE_AHEAD ? used : POPULATE_AHEAD;
-    uint64_t from, len, quiet_at = c->busy_at + POPULATE_QUIET_MS * ZC_NS_PER_MS;
+    uint64_t used = c->fresh << c->page_shift, from, len;
+    uint64_t quiet_at = c->busy_at + POPULATE_QUIET_MS * ZC_NS_PER_MS;
     int rc;
 
     zc_assert_held(&c->lock);
@@ -321,7 +331,8 @@ bool zc_cache_populate(struct zc_cache *c, uint64_t *wake)
     if (c->populated < used)
         c->populated = used;
     from = c->populated;
-    if (from >= size || from >= used + ahead || c->busy_at < c->flush_at)
+    len = to_populate(c);
+    if (len == 0 || c->busy_at < c->flush_at)
         return false;
     if (zc_now() < quiet_at) {
         if (quiet_at < *wake)
@@ -329,12 +340,13 @@ bool zc_cache_populate(struct zc_cache *c, uint64_t *wake)
         c->populating = true;
         return false;
     }
-    len = POPULATE_STEP < size - from ? POPULATE_STEP : size - from;
+    if (len > POPULATE_STEP)
+        len = POPULATE_STEP;
     c->populated += len;
     zc_lock_put(&c->lock);
     rc = madvise(c->arena + from, len, MADV_POPULATE_WRITE);
     zc_lock_get(&c->lock);
-    if (rc)
-        c->populated = size; /* a kernel before 5.14, or no memory: the first use will tell */
+    if (rc) /* a kernel before 5.14, or no memory: the first use will tell */
+        c->populated = c->npages << c->page_shift;
     return true;
 }
