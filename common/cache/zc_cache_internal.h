@@ -125,11 +125,12 @@ struct zc_file {
 
     struct zc_list pages;
     uint64_t npages, nreading, nflushing;
-    uint64_t nclaimed;       /* pages with `claimed` ... */
-    uint64_t nfailed;        /* ... and with `failed`, being tried again or not */
-    struct zc_list dirty;    /* by epoch */
-    struct zc_list failed;   /* dirty, last write-back failed */
-    struct zc_list flushing; /* in a flush job */
+    unsigned nfilling, nfilling_ahead; /* store reads under way, and those of them ahead */
+    uint64_t nclaimed;                 /* pages with `claimed` ... */
+    uint64_t nfailed;                  /* ... and with `failed`, being tried again or not */
+    struct zc_list dirty;              /* by epoch */
+    struct zc_list failed;             /* dirty, last write-back failed */
+    struct zc_list flushing;           /* in a flush job */
     uint64_t dirty_bytes, flushing_bytes;
     struct zc_list arounds; /* struct zc_around */
 

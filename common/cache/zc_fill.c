@@ -12,7 +12,9 @@
  *
  * What somebody waits for goes first, and alone or with what others wait for: the first
  * byte shall not wait for a long read ahead.  Reads ahead leave one thread to the others, and
- * share max_read: several long ones at a time would all come late.
+ * share max_read: several long ones at a time would all come late.  Of a file of which somebody
+ * waits for a read there is one at a time: the store is as fast as it is, and what is read ahead
+ * then makes him wait longer.
  */
 #include "config.h"
 
@@ -484,6 +486,12 @@ static void take_apart(struct zc_cache *c, struct fill_job *job)
     }
 }
 
+/* No read of the file is under way that was asked for. */
+static bool nobody_waits(const struct zc_file *f)
+{
+    return f->nfilling == f->nfilling_ahead;
+}
+
 static void run(struct zc_cache *c, struct zc_page *p)
 {
     struct zc_file *f = p->file;
@@ -496,12 +504,16 @@ static void run(struct zc_cache *c, struct zc_page *p)
     build(c, p, &job);
     zc_share_reads(c, p->share, (uint64_t)job.n << c->page_shift);
     f->refs++;
+    f->nfilling++;
+    f->nfilling_ahead += ahead;
     c->nfilling_ahead += ahead;
     zc_crew_enter(&c->readers, &me, zc_crew_file(f));
     rc = fill(c, &job);
     zc_crew_leave(&c->readers, &me);
     zc_event_end(ahead ? ZC_EVENT_PREFETCH : ZC_EVENT_FILL, began,
                  (uint64_t)job.n << c->page_shift);
+    f->nfilling--;
+    f->nfilling_ahead -= ahead;
     c->nfilling_ahead -= ahead;
     if (rc < 0 && job.n > 1)
         take_apart(c, &job);
@@ -510,19 +522,31 @@ static void run(struct zc_cache *c, struct zc_page *p)
             page_done(c, job.pages[i], rc);
     f->refs--;
     pthread_cond_broadcast(&c->changed);
-    if (c->nfills_ahead > 0)
-        pthread_cond_signal(&c->fill_work); /* a thread may have left one for us */
+    if (c->nfills_ahead > 0) { /* threads may have left some for us, or for what we were */
+        if (ahead || nobody_waits(f))
+            pthread_cond_broadcast(&c->fill_work);
+    }
     zc_file_eager(c, f);
     zc_file_reap(f);
 }
 
-/* The first whose file is not stuck in the store (zc_crew.h). */
+/* Whether it may be read now: its file is not stuck in the store (zc_crew.h), and nobody waits for
+ * another part of it. */
+static bool may_read(const struct zc_cache *c, const struct zc_page *p)
+{
+    const struct zc_file *f = p->file;
+
+    if (zc_crew_stuck(&c->readers, zc_crew_file(f)))
+        return false;
+    return !p->read_ahead || nobody_waits(f) || f->nfilling_ahead == 0;
+}
+
 static struct zc_page *first_fill(const struct zc_cache *c, const struct zc_list *queue)
 {
     zc_list_each (queue, n) {
         struct zc_page *p = zc_list_entry(n, struct zc_page, fill_link);
 
-        if (!zc_crew_stuck(&c->readers, zc_crew_file(p->file)))
+        if (may_read(c, p))
             return p;
     }
     return NULL;
