@@ -522,9 +522,11 @@ static void run(struct zc_cache *c, struct zc_page *p)
             page_done(c, job.pages[i], rc);
     f->refs--;
     pthread_cond_broadcast(&c->changed);
-    if (c->nfills_ahead > 0) { /* threads may have left some for us, or for what we were */
-        if (ahead || nobody_waits(f))
-            pthread_cond_broadcast(&c->fill_work);
+    if (c->nfills_ahead > 0) {
+        if (!ahead && nobody_waits(f))
+            pthread_cond_broadcast(&c->fill_work); /* they may all begin now */
+        else
+            pthread_cond_signal(&c->fill_work); /* a thread may have left one for us */
     }
     zc_file_eager(c, f);
     zc_file_reap(f);
