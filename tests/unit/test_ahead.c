@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "check_main.h"
 #include "zc_cache.h"
@@ -402,6 +403,39 @@ START_TEST(demand_goes_first)
     finish_read(&first, 0);
     await(&second);
     ck_assert_int_eq(second.a.status, -EIO); /* the second call was its own */
+    quiet();
+    stop();
+}
+END_TEST
+
+/* Of a file of which somebody waits for a read, there is one ahead at a time; then several. */
+START_TEST(reads_ahead_leave_the_store_to_who_waits)
+{
+    struct acc demand, hit;
+
+    setup();
+    cfg.readers = 6;
+    start();
+    read_calmly(20, 32); /* 32 to 39 are there */
+    zc_store_fault_hold(store, ZC_FAULT_READ);
+    ck_assert_int_eq(begin(&demand, ZC_READ, 3), -EINPROGRESS);
+    wait_held(1);
+    for (unsigned i = 32; i < 36; i++) {
+        ck_assert_int_eq(begin(&hit, ZC_READ, i), 0);
+        zc_cache_end(&hit.a, 0);
+    }
+    ck_assert_uint_eq(stats().reading_pages, 5); /* 40 to 43, too */
+    wait_held(2);
+    usleep(20000);
+    ck_assert_uint_eq(zc_store_fault_held(store), 2);
+    zc_store_fault_release(store);
+    finish_read(&demand, 3);
+    quiet();
+    zc_store_fault_hold(store, ZC_FAULT_READ);
+    for (unsigned i = 36; i < 40; i++)
+        read_page(i);
+    wait_held(4); /* nobody waits for any of them */
+    zc_store_fault_release(store);
     quiet();
     stop();
 }
@@ -809,6 +843,7 @@ int main(void)
          waste_shuts_the_window, a_quarter_of_the_cache_at_most, depth_is_set_for_each_open,
          along_the_stride_of_an_aggregator, through_a_view_without_its_gaps);
     CASE(s, "in_flight", 60, late_readers_wait_and_hits_pass, demand_goes_first,
+         reads_ahead_leave_the_store_to_who_waits,
          queued_pages_hurry_when_asked_for, writers_take_back_what_is_queued);
     CASE(s, "room", 60, dirty_pages_stay, newly_written_pages_stay);
     CASE(s, "overtaken", 60, truncation_overtakes_reads, truncation_takes_back_what_is_queued,
