@@ -183,7 +183,7 @@ static void random_writes(unsigned pages, unsigned extents)
             told++;
         }
         zc_view_put(v);
-        if (i % 5 == 0)
+        if (i % 20 == 0)
             check((int)below(CLIENTS));
     }
     check(0);
