@@ -843,8 +843,8 @@ int main(void)
          waste_shuts_the_window, a_quarter_of_the_cache_at_most, depth_is_set_for_each_open,
          along_the_stride_of_an_aggregator, through_a_view_without_its_gaps);
     CASE(s, "in_flight", 60, late_readers_wait_and_hits_pass, demand_goes_first,
-         reads_ahead_leave_the_store_to_who_waits,
-         queued_pages_hurry_when_asked_for, writers_take_back_what_is_queued);
+         reads_ahead_leave_the_store_to_who_waits, queued_pages_hurry_when_asked_for,
+         writers_take_back_what_is_queued);
     CASE(s, "room", 60, dirty_pages_stay, newly_written_pages_stay);
     CASE(s, "overtaken", 60, truncation_overtakes_reads, truncation_takes_back_what_is_queued,
          deletion_takes_back_what_is_queued, sync_overtakes_reads, close_takes_back_what_is_queued);
