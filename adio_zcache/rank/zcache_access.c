@@ -24,6 +24,7 @@
 enum {
     PACK_MAX = 1 << 20,   /* largest part whose data is packed, bytes */
     AROUND_MIN = 1 << 20, /* a write of fewer bytes waits for room in the cache */
+    LEFT_SHARE = 8,       /* more than one of so many bytes of a cache is not left in its ring */
 };
 
 /* Visible bytes of one block. */
@@ -346,6 +347,13 @@ static int pack(void *packing, void *to)
     return zcache_layout_pack(a->mem, a->buf, mem_pos(k->t, k->p), to, k->p->len);
 }
 
+/* Where there is little room, what is left by those who are ahead of others would wait for it in
+ * front of what completes the pages that are there. */
+static bool fits_well(const struct zcache_access *a)
+{
+    return (uint64_t)a->len <= a->f->settings.agg_cache_size / LEFT_SHARE;
+}
+
 /* A small write to an owner of this host is left in memory that it looks into; of one through a
  * view as much as fits. */
 static bool leave(struct transfer *t, struct part *p)
@@ -360,7 +368,8 @@ static bool leave(struct transfer *t, struct part *p)
                              .arg = &packing};
     int64_t whole = p->len;
 
-    if (!p->client || a->dir != ZCACHE_WRITE || t->checked || (p->plain && whole > ZC_POST_MAX))
+    if (!p->client || a->dir != ZCACHE_WRITE || t->checked ||
+        (p->plain ? whole > ZC_POST_MAX : !fits_well(a)))
         return false;
     if (whole > ZC_POST_MAX)
         p->len = ZC_POST_MAX;
