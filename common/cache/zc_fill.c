@@ -532,8 +532,8 @@ static void run(struct zc_cache *c, struct zc_page *p)
     zc_file_reap(f);
 }
 
-/* Whether it may be read now: its file is not stuck in the store (zc_crew.h), and nobody waits for
- * another part of it. */
+/* Whether it may be read now: its file is not stuck in the store (zc_crew.h); and ahead, if nobody
+ * waits for another part of it, or nothing else of it is read ahead. */
 static bool may_read(const struct zc_cache *c, const struct zc_page *p)
 {
     const struct zc_file *f = p->file;

@@ -75,7 +75,7 @@ static void rest(const struct zc_making *m, int64_t *lo, int64_t *hi)
         *hi = last + 1;
     } else if (m->view && zc_view_monotone(m->view) &&
                zc_view_to_file(m->view, m->disp, from, lo) == 0 && *lo >= 0 &&
-               zc_view_to_file(m->view, m->disp, last, hi) == 0) {
+               zc_view_to_file(m->view, m->disp, last, hi) == 0 && *hi < INT64_MAX) {
         *hi += 1;
     } else { /* who knows */
         *lo = m->disp > 0 ? m->disp : 0;
