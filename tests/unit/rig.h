@@ -16,6 +16,7 @@
 #include "zc_store_fault.h"
 #include "zc_store_mem.h"
 #include "zc_tp_loop.h"
+#include "zc_view.h"
 #include "zc_wire.h"
 
 /* What endpoints are opened with. */
@@ -252,6 +253,19 @@ static inline ssize_t rig_through_slice(struct zc_client *c, uint64_t handle, bo
             break;
     }
     return (ssize_t)done;
+}
+
+/* A view of `count` pieces of `len` bytes, `stride` apart, the first of them at `first`. */
+static inline struct zc_view *rig_vector(int64_t first, int64_t len, int64_t stride, int64_t count,
+                                         int64_t extent)
+{
+    struct zc_view_builder *b;
+    struct zc_view *v;
+
+    ck_assert_int_eq(zc_view_builder_create(&b), 0);
+    ck_assert_int_eq(zc_view_add_run(b, first, len, stride, count), 0);
+    ck_assert_int_eq(zc_view_finish(b, extent, &v), 0);
+    return v;
 }
 
 static inline ssize_t rig_through_view(struct zc_client *c, uint64_t handle, bool write,

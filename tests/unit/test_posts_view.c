@@ -74,18 +74,6 @@ static void down(void)
 
 /* ---- views ---- */
 
-static struct zc_view *vector(int64_t first, int64_t len, int64_t stride, int64_t count,
-                              int64_t extent)
-{
-    struct zc_view_builder *b;
-    struct zc_view *v;
-
-    ck_assert_int_eq(zc_view_builder_create(&b), 0);
-    ck_assert_int_eq(zc_view_add_run(b, first, len, stride, count), 0);
-    ck_assert_int_eq(zc_view_finish(b, extent, &v), 0);
-    return v;
-}
-
 static struct zc_view *irregular(unsigned n)
 {
     struct zc_view_builder *b;
@@ -112,9 +100,9 @@ static struct zc_view *some_view(void)
     case 0:
         return irregular(1 + (unsigned)below(900));
     case 1: /* tiles reach into each other, pieces do not overlap */
-        return vector(0, len, len * 7, 2, len * 2);
+        return rig_vector(0, len, len * 7, 2, len * 2);
     default:
-        return vector(below(100), len, stride, 1 + below(300), stride * 301 + below(50));
+        return rig_vector(below(100), len, stride, 1 + below(300), stride * 301 + below(50));
     }
 }
 
@@ -228,7 +216,7 @@ static int pack_none(void *arg, void *to)
 START_TEST(bytes_are_packed_there)
 {
     unsigned char bytes[1000];
-    struct zc_view *v = vector(0, 10, 30, 50, 1500);
+    struct zc_view *v = rig_vector(0, 10, 30, 50, 1500);
     struct zc_posted post = {.handle = handle, .len = 1000, .view = v, .pack = pack_those};
     int asked = 0;
 
@@ -287,7 +275,7 @@ END_TEST
 START_TEST(an_owner_has_to_take_views)
 {
     unsigned char bytes[100] = "";
-    struct zc_view *v = vector(0, 10, 30, 50, 1500);
+    struct zc_view *v = rig_vector(0, 10, 30, 50, 1500);
 
     up(64, 0);
     ck_assert_uint_eq(client[1]->box->views, 1);
@@ -340,14 +328,14 @@ static void lose_35_bytes(struct zc_view *v, const char *what)
 
 START_TEST(what_cannot_be_made_is_lost_and_told)
 {
-    lose_35_bytes(vector(0, 10, 30, 50, 1500), "35 bytes within 1005-1099");
+    lose_35_bytes(rig_vector(0, 10, 30, 50, 1500), "35 bytes within 1005-1099");
 }
 END_TEST
 
 /* Where they are is not between the first and the last one. */
 START_TEST(what_is_lost_may_lie_anywhere)
 {
-    lose_35_bytes(vector(0, 10, 1000, 3, 20), "35 bytes within 1000-9223372036854775806");
+    lose_35_bytes(rig_vector(0, 10, 1000, 3, 20), "35 bytes within 1000-9223372036854775806");
 }
 END_TEST
 
@@ -406,7 +394,7 @@ static const struct nowhere {
 START_TEST(a_view_of_no_place)
 {
     const struct nowhere *w = &places[_i];
-    struct zc_view *v = vector(w->first, w->len, w->stride, w->count, w->extent);
+    struct zc_view *v = rig_vector(w->first, w->len, w->stride, w->count, w->extent);
     unsigned char bytes[100] = "";
     int rc;
 

@@ -41,18 +41,6 @@ static void down(void)
     rig_down(&rig);
 }
 
-static struct zc_view *vector(int64_t first, int64_t len, int64_t stride, int64_t count,
-                              int64_t extent)
-{
-    struct zc_view_builder *b;
-    struct zc_view *v;
-
-    ck_assert_int_eq(zc_view_builder_create(&b), 0);
-    ck_assert_int_eq(zc_view_add_run(b, first, len, stride, count), 0);
-    ck_assert_int_eq(zc_view_finish(b, extent, &v), 0);
-    return v;
-}
-
 /* Pieces of random length at random places: nothing repeats. */
 static struct zc_view *irregular(unsigned *seed, unsigned n)
 {
@@ -199,10 +187,10 @@ static void random_views(const struct zc_cache_config *cfg)
         if (i % 4 == 0)
             v = irregular(&seed, 1 + (unsigned)rand_r(&seed) % 400);
         else if (i % 4 == 1) /* tiles reach into each other, pieces do not overlap */
-            v = vector(0, len, len * 7, 2, len * 2);
+            v = rig_vector(0, len, len * 7, 2, len * 2);
         else
-            v = vector(rand_r(&seed) % 100, len, stride, 1 + rand_r(&seed) % 300,
-                       stride * 301 + rand_r(&seed) % 50);
+            v = rig_vector(rand_r(&seed) % 100, len, stride, 1 + rand_r(&seed) % 300,
+                           stride * 301 + rand_r(&seed) % 50);
         through(v, rand_r(&seed) % 20000, model, &size, &seed, i);
         zc_view_put(v);
     }
@@ -243,7 +231,7 @@ START_TEST(long_pieces_are_not_copied)
 {
     static unsigned char file[SPACE], in[SPACE];
     struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
-    struct zc_view *v = vector(1000, 100000, 150000, 3, 500000);
+    struct zc_view *v = rig_vector(1000, 100000, 150000, 3, 500000);
 
     cfg.page_size = 65536;
     cfg.capacity = 64 * 65536;
@@ -265,7 +253,7 @@ END_TEST
 
 START_TEST(end_of_file_in_a_view)
 {
-    struct zc_view *v = vector(0, 10, 100, 1000, 100000);
+    struct zc_view *v = rig_vector(0, 10, 100, 1000, 100000);
     char buf[600];
 
     up(NULL);
@@ -285,7 +273,7 @@ enum { WRITERS = 5, PIECES = 20000 };
 static void *interleave(void *arg)
 {
     int64_t me = (int64_t)(uintptr_t)arg;
-    struct zc_view *v = vector(0, 3, 3 * WRITERS, PIECES, 3 * WRITERS * PIECES);
+    struct zc_view *v = rig_vector(0, 3, 3 * WRITERS, PIECES, 3 * WRITERS * PIECES);
     unsigned char *buf = malloc(3 * PIECES);
 
     for (int i = 0; i < 3 * PIECES; i++)
@@ -375,7 +363,7 @@ START_TEST(who_lacks_room_leaves_buffers_to_others)
     cfg.idle_ms = 0;
     up(&cfg);
     other = rig_connect(&rig, net);
-    v = vector(0, 4096, 8192, 1000, 8192000);
+    v = rig_vector(0, 4096, 8192, 1000, 8192000);
     zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
     memset(out, 1, sizeof out);
     for (int i = 0; i < PAGES; i++)
