@@ -69,18 +69,35 @@ static void rotate(struct zc_journal *j)
         zc_journal_push(j, true);
 }
 
+static bool silent_for(const struct zc_journal *j, unsigned ticks)
+{
+    return j->alive && zc_now() - j->last_beat >= ticks * ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS;
+}
+
+static void touch_lock(struct zc_journal *j)
+{
+    futimens(j->lock_fd, NULL);
+    if (j->cfg.sync)
+        fsync(j->lock_fd);
+}
+
 void zc_journal_beat(struct zc_journal *j)
 {
-    uint64_t now = zc_now();
-    bool due;
-
     zc_lock_get(&j->lock);
-    due = j->alive && now - j->last_beat >= ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS;
-    if (due)
+    if (silent_for(j, 1) && !j->beating) {
+        uint64_t now = zc_now();
+
+        j->beating = true;
+        zc_lock_put(&j->lock);
+        touch_lock(j);
+        zc_lock_get(&j->lock);
         j->last_beat = now;
+        j->beating = false;
+        pthread_cond_broadcast(&j->beaten);
+    }
+    while (j->beating && silent_for(j, 2)) /* what is changed now would be taken for others' */
+        zc_cond_wait(&j->beaten, &j->lock);
     zc_lock_put(&j->lock);
-    if (due)
-        futimens(j->lock_fd, NULL);
 }
 
 void zc_journal_come_alive(struct zc_journal *j)
@@ -254,6 +271,7 @@ static void destroy(struct zc_journal *j)
     if (j->dir_fd >= 0)
         close(j->dir_fd);
     pthread_cond_destroy(&j->turned);
+    pthread_cond_destroy(&j->beaten);
     pthread_cond_destroy(&j->work);
     pthread_cond_destroy(&j->room);
     zc_lock_destroy(&j->lock);
@@ -280,6 +298,7 @@ static struct zc_journal *new_journal(const struct zc_journal_config *cfg)
     j->buf = malloc(ZC_JOURNAL_BUFFER + 2 * (ZC_JOURNAL_BODY + 2 * ZC_RECORD_PATH_MAX));
     zc_lock_init(&j->lock, ZC_ORDER_STORE);
     zc_cond_init(&j->turned);
+    zc_cond_init(&j->beaten);
     zc_cond_init(&j->work);
     zc_cond_init(&j->room);
     zc_list_init(&j->appended);

@@ -32,8 +32,9 @@
  * Whose bytes they are.  While bytes of a file are staged and not stored nobody else may change it
  * (doc/SEMANTICS.md), but when a daemon is dead somebody may have written the file anew by other
  * means; and it may have been deleted or replaced.  So the journal notes what the file is: inode,
- * time of birth, and, whenever none of our changes is under way, size and times; before the first
- * change after that, that they will change (`flux`).  At a start a file gets its bytes only if
+ * time of birth, and, whenever none of our changes is under way, size and times; before any change
+ * after that, that they will change (`flux`), and how much shorter it may be then.  At a start a
+ * file gets its bytes only if
  *
  *     the inode and the time of birth are the same, and it is not shorter than we left it;
  *     its times are as noted, or, in flux, not later than the daemon's last sign of life
@@ -41,8 +42,8 @@
  *     say nothing, but where somebody has written past the daemon: then they are not later either
  *
  * and else they are reported as lost, by path and range.  The last sign of life is the time of the
- * lock file, touched every second, whatever the journal waits for; at a start not before all files
- * have been looked at.
+ * lock file, touched every second, whatever the journal waits for, and no change begins when it is
+ * two seconds old; at a start not before all files have been looked at.
  *
  * The directory holds `lock`, which the daemon has locked as long as it lives, and the segments,
  * `segment.NUMBER`.  A daemon that ends with everything stored leaves no segment.
@@ -147,7 +148,7 @@ struct zc_journal_write {
     const struct zc_range *r; /* which of them: sorted, disjoint, relative to `base` ... */
     uint32_t n;
     uint32_t base;                            /* ... where `data` is in that */
-    void (*done)(struct zc_journal_write *w); /* on the journal's thread, without locks */
+    void (*done)(struct zc_journal_write *w); /* on any thread, without locks */
     int status;                               /* then: 0 or a negative errno, ... */
     char text[ZC_TEXT_MAX];                   /* ... explained */
 
@@ -162,15 +163,19 @@ void zc_journal_taken(struct zc_journal *j, struct zc_journal_ticket *t, uint64_
 
 /* ---- what becomes of them: for zc_store_journal.c ---- */
 
+/* Before the attributes of a file are read that is opened: `changes` of opened(). */
+uint64_t zc_journal_opening(struct zc_journal *j);
 /* Opened for writing, or once more; NULL: no memory.  `shared`: through one of several daemons. */
-struct zc_journal_file *zc_journal_opened(struct zc_journal *j, const char *path,
+struct zc_journal_file *zc_journal_opened(struct zc_journal *j, const char *path, uint64_t changes,
                                           const struct zc_attr *attr, bool shared);
 /* One open less.  `settled`: nothing of the file is unwritten.  Blocks. */
 void zc_journal_closed(struct zc_journal *j, struct zc_journal_file *f, bool settled);
-/* Around a change of the file in the store.  Returns the number of the last record whose bytes are
- * in what is written now: that of the journal, or at a start of those that the sink has been given.
- * Both may block. */
-uint64_t zc_journal_changing(struct zc_journal *j, struct zc_journal_file *f);
+/* Around a change of the file in the store, which leaves it no shorter than `size` bytes, or than
+ * it is (ZC_JOURNAL_NOT_CUT).  Returns the number of the last record whose bytes are in what is
+ * written now: that of the journal, or at a start of those that the sink has been given.  Both may
+ * block. */
+#define ZC_JOURNAL_NOT_CUT UINT64_MAX
+uint64_t zc_journal_changing(struct zc_journal *j, struct zc_journal_file *f, uint64_t size);
 void zc_journal_changed(struct zc_journal *j, struct zc_journal_file *f);
 /* Bytes [off + r.lo, off + r.hi) of records up to `until` are in the file.  Blocks. */
 void zc_journal_stored(struct zc_journal *j, struct zc_journal_file *f, uint64_t until,

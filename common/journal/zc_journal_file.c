@@ -4,12 +4,13 @@
  * store file of it is open, no ticket names it and no segment has records of it.  One that is gone
  * is not found any more: its device and inode may be another one's soon.
  *
- *     NOTED  --changing(): before the first change the journal is told-->  FLUX
+ *     NOTED  --changing(): no change begins before the journal has been told-->  FLUX
  *     FLUX   --looked(), opened(): none of our changes under way, nor since-->  NOTED
  *
  * The journal is told of either only if it has records of the file; the FILE with which those of a
  * segment begin has the state as it is.  A note is made of the state there is when its turn has
- * come, so that two of them cannot be the wrong way round.
+ * come, so that two of them cannot be the wrong way round.  What comes into flux does so with the
+ * turn: whoever else is about to change the file waits until the note about that is written.
  */
 #include "config.h"
 
@@ -115,6 +116,20 @@ static void set_noted(struct zc_journal_file *f, const struct zc_attr *attr)
 
     f->noted = *attr;
     f->noted.born_ns = born;
+    f->flux = f->told = false;
+}
+
+/* Opened with these attributes, which were read before as many changes had ended. */
+static void set_opened(struct zc_journal *j, struct zc_journal_file *f, uint64_t changes,
+                       const struct zc_attr *attr)
+{
+    if (f->changing)
+        return;
+    set_noted(f, attr);
+    if (changes != j->changes) { /* one of this file? it has other times then, and another size */
+        f->flux = true;
+        f->noted.size = 0;
+    }
 }
 
 /* The file of these attributes, made if need be, with the path it is opened by; with the lock.
@@ -155,7 +170,17 @@ static void unneeded(struct zc_journal *j, struct zc_journal_file *f)
     zc_journal_end_turn(j);
 }
 
-struct zc_journal_file *zc_journal_opened(struct zc_journal *j, const char *path,
+uint64_t zc_journal_opening(struct zc_journal *j)
+{
+    uint64_t changes;
+
+    zc_lock_get(&j->lock);
+    changes = j->changes;
+    zc_lock_put(&j->lock);
+    return changes;
+}
+
+struct zc_journal_file *zc_journal_opened(struct zc_journal *j, const char *path, uint64_t changes,
                                           const struct zc_attr *attr, bool shared)
 {
     char *copy = strdup(path);
@@ -172,10 +197,7 @@ struct zc_journal_file *zc_journal_opened(struct zc_journal *j, const char *path
         tell = f->segments > 0 && (f->flux || renamed || f->shared != shared);
         f->opens++;
         f->shared = f->shared || shared;
-        if (!f->changing) {
-            set_noted(f, attr);
-            f->flux = false;
-        }
+        set_opened(j, f, changes, attr);
     }
     tell_before = before && before->segments > 0;
     zc_lock_put(&j->lock);
@@ -218,18 +240,41 @@ void zc_journal_closed(struct zc_journal *j, struct zc_journal_file *f, bool set
     zc_lock_put(&j->lock);
 }
 
-uint64_t zc_journal_changing(struct zc_journal *j, struct zc_journal_file *f)
+/* The file is in flux, and may be as short as this.  A note that cannot be written holds nothing
+ * up: when the daemon dies before the next one can, what is pending is told as lost. */
+static void tell_flux(struct zc_journal *j, struct zc_journal_file *f, uint64_t size)
 {
-    uint64_t seq;
     bool tell;
+    int rc = 0;
 
+    zc_journal_take_turn(j);
     zc_lock_get(&j->lock);
-    tell = !f->flux && f->segments > 0 && !f->gone;
-    f->changing++;
+    tell = (!f->told || size < f->noted.size) && f->segments > 0 && !f->gone;
     f->flux = true;
+    if (size < f->noted.size)
+        f->noted.size = size;
     zc_lock_put(&j->lock);
     if (tell)
-        note(j, f);
+        rc = zc_journal_note(j, f, ZC_RECORD_FILE, 0);
+    if (tell && rc == 0)
+        rc = zc_journal_push(j, true);
+    zc_lock_get(&j->lock);
+    f->told = rc == 0;
+    zc_lock_put(&j->lock);
+    zc_journal_end_turn(j);
+}
+
+uint64_t zc_journal_changing(struct zc_journal *j, struct zc_journal_file *f, uint64_t size)
+{
+    uint64_t seq;
+    bool told;
+
+    zc_lock_get(&j->lock);
+    f->changing++;
+    told = f->told && size >= f->noted.size;
+    zc_lock_put(&j->lock);
+    if (!told)
+        tell_flux(j, f, size);
     zc_journal_beat(j);
     zc_lock_get(&j->lock);
     seq = covered(j);
@@ -242,6 +287,7 @@ void zc_journal_changed(struct zc_journal *j, struct zc_journal_file *f)
     zc_lock_get(&j->lock);
     f->changing--;
     f->changes++;
+    j->changes++;
     zc_lock_put(&j->lock);
     zc_journal_beat(j);
 }
@@ -268,7 +314,6 @@ void zc_journal_looked(struct zc_journal *j, struct zc_journal_file *f, uint64_t
     zc_lock_get(&j->lock);
     if (f->flux && !f->changing && f->changes == changes) {
         set_noted(f, attr);
-        f->flux = false;
         tell = f->segments > 0 && !f->gone;
     }
     zc_lock_put(&j->lock);

@@ -38,7 +38,8 @@ struct zc_journal_file {
     uint64_t dev, ino;     /* as is all of this: under the lock */
     char *path;            /* as last opened */
     struct zc_attr noted;  /* as it was left */
-    bool flux;             /* it has changed since, by us */
+    bool flux;             /* it has changed since, by us, or is about to; set with the turn */
+    bool told;             /* ... and the journal says so */
     bool shared;           /* by others, too */
     bool gone;             /* deleted: nothing of it matters */
     unsigned opens;        /* store files */
@@ -101,8 +102,11 @@ struct zc_journal {
     zc_cond work;         /* the thread: there may be something to do */
     zc_cond room;         /* the same while it waits for room, which nobody tells of */
     bool stop, frozen, hurrying;
-    bool alive; /* a start has seen whose the files are, and the lock may be touched */
-    uint64_t last_beat;
+    uint64_t changes;   /* of all files that have ended */
+    bool alive;         /* a start has seen whose the files are, and the lock may be touched */
+    bool beating;       /* somebody touches it */
+    zc_cond beaten;     /* he has */
+    uint64_t last_beat; /* the begin of the last one that has ended */
     struct zc_journal_stats st;
     pthread_t thread;
     bool running;
@@ -113,7 +117,7 @@ struct zc_journal {
 /* ---- zc_journal.c ---- */
 void zc_journal_take_turn(struct zc_journal *j);
 void zc_journal_end_turn(struct zc_journal *j);
-/* A sign of life, unless there was one just now. */
+/* A sign of life, unless there was one just now; who finds none for two ticks waits for it. */
 void zc_journal_beat(struct zc_journal *j);
 void zc_journal_come_alive(struct zc_journal *j); /* with the first one */
 void zc_segment_name(uint64_t number, char name[32]);

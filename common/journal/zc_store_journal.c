@@ -55,6 +55,7 @@ static int jn_open(struct zc_store *s, const char *path, unsigned flags, mode_t 
 {
     struct jn_sfile *f = calloc(1, sizeof *f);
     bool shared = attr->set.count > 1;
+    uint64_t changes = zc_journal_opening(jn_store(s)->journal);
     int rc;
 
     *out = NULL;
@@ -62,7 +63,7 @@ static int jn_open(struct zc_store *s, const char *path, unsigned flags, mode_t 
         return zc_errorf(ENOMEM, "open %s: out of memory", path);
     rc = zc_store_open_file(jn_store(s)->below, path, flags, mode, &f->below, attr);
     if (rc == 0 && flags & ZC_OPEN_WRITE) {
-        f->file = zc_journal_opened(jn_store(s)->journal, path, attr, shared);
+        f->file = zc_journal_opened(jn_store(s)->journal, path, changes, attr, shared);
         if (!f->file) {
             zc_store_close_file(f->below, ZC_LEVEL_VISIBLE);
             rc = zc_errorf(ENOMEM, "open %s: out of memory", path);
@@ -103,7 +104,7 @@ static ssize_t jn_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, u
 
     if (!f)
         return zc_store_pwritev(below(sf), iov, n, off);
-    until = zc_journal_changing(j, f);
+    until = zc_journal_changing(j, f, ZC_JOURNAL_NOT_CUT);
     rc = zc_store_pwritev(below(sf), iov, n, off);
     if (rc > 0) {
         all.hi = (uint32_t)rc; /* zc_cache_config.max_io */
@@ -123,7 +124,7 @@ static ssize_t jn_write_ranges(struct zc_sfile *sf, const char *data, const stru
 
     if (!f)
         return zc_store_write_ranges(below(sf), data, r, n, off);
-    until = zc_journal_changing(j, f);
+    until = zc_journal_changing(j, f, ZC_JOURNAL_NOT_CUT);
     rc = zc_store_write_ranges(below(sf), data, r, n, off);
     if (rc > 0)
         zc_journal_stored(j, f, until, off, r, n);
@@ -151,7 +152,7 @@ static int jn_truncate(struct zc_sfile *sf, uint64_t size)
 
     if (!f)
         return zc_store_truncate(below(sf), size);
-    zc_journal_changing(j, f);
+    zc_journal_changing(j, f, size);
     rc = zc_store_truncate(below(sf), size);
     if (rc == 0 || rc == -EREMOTEIO)
         zc_journal_cut(j, f, size);
@@ -166,7 +167,7 @@ static int jn_allocate(struct zc_sfile *sf, uint64_t off, uint64_t len)
     int rc;
 
     if (f)
-        zc_journal_changing(j, f);
+        zc_journal_changing(j, f, ZC_JOURNAL_NOT_CUT);
     rc = zc_store_allocate(below(sf), off, len);
     if (f)
         zc_journal_changed(j, f);

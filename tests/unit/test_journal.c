@@ -176,7 +176,7 @@ static int sink_open(void *arg, const char *path, void **file)
 
     (void)arg;
     if (m.storing)
-        f->jfile = zc_journal_opened(j, path, &f->attr, false);
+        f->jfile = zc_journal_opened(j, path, zc_journal_opening(j), &f->attr, false);
     *file = f;
     return 0;
 }
@@ -189,7 +189,7 @@ static void touch(struct model_file *f)
 
 static void sink_store(struct model_file *f, const unsigned char *bytes, size_t len, uint64_t off)
 {
-    uint64_t until = zc_journal_changing(j, f->jfile);
+    uint64_t until = zc_journal_changing(j, f->jfile, ZC_JOURNAL_NOT_CUT);
     struct zc_range r = {0, (uint32_t)len};
 
     touch(f);
@@ -283,7 +283,7 @@ static struct zc_journal_replayed replay(void)
 
 static void open_file(struct model_file *f)
 {
-    f->jfile = zc_journal_opened(j, f->path, &f->attr, false);
+    f->jfile = zc_journal_opened(j, f->path, zc_journal_opening(j), &f->attr, false);
     ck_assert_ptr_nonnull(f->jfile);
 }
 
@@ -419,7 +419,7 @@ static void look(struct model_file *f)
 /* A store write of what is pending there, and, meanwhile, another write of `byte` >= 0 to `at`. */
 static void store(struct model_file *f, uint32_t lo, uint32_t hi, int byte, uint32_t at)
 {
-    uint64_t until = zc_journal_changing(j, f->jfile);
+    uint64_t until = zc_journal_changing(j, f->jfile, ZC_JOURNAL_NOT_CUT);
     struct zc_range r = {0, hi - lo};
 
     touch(f);
@@ -438,7 +438,7 @@ static void store(struct model_file *f, uint32_t lo, uint32_t hi, int byte, uint
 
 static void truncate_to(struct model_file *f, uint32_t end)
 {
-    zc_journal_changing(j, f->jfile);
+    zc_journal_changing(j, f->jfile, end);
     f->attr.size = end;
     touch(f);
     zc_journal_cut(j, f->jfile, end);
@@ -755,7 +755,7 @@ START_TEST(what_failed_keeps_its_number)
     atomic_store(&disk_breaks, true);
     begin_put(&p, f, data, 0, &all, 1);
     WAIT_FOR(atomic_load(&disk_held));
-    until = zc_journal_changing(j, f->jfile);
+    until = zc_journal_changing(j, f->jfile, ZC_JOURNAL_NOT_CUT);
     atomic_store(&disk_holds, false);
     ck_assert_int_eq(end_put(&p), -EIO);
     for (int i = 0; i < 3 * (_i / 2); i++) /* and new segments fail, too */
@@ -873,19 +873,19 @@ START_TEST(a_file_that_is_another_one)
         want = "changed";
         break;
     case 6: /* by us, as we were when we died */
-        zc_journal_changing(j, f->jfile);
+        zc_journal_changing(j, f->jfile, ZC_JOURNAL_NOT_CUT);
         touch(f);
         f->attr.size = 200;
         f->attr.ctime_ns = real_now();
         break;
     case 7: /* and somebody else, after that */
-        zc_journal_changing(j, f->jfile);
+        zc_journal_changing(j, f->jfile, ZC_JOURNAL_NOT_CUT);
         f->attr.ctime_ns = real_now() + 60000 * (int64_t)ZC_NS_PER_MS;
         want = "changed";
         break;
     case 8: /* other daemons serve it, too */
         zc_journal_closed(j, f->jfile, false);
-        f->jfile = zc_journal_opened(j, f->path, &f->attr, true);
+        f->jfile = zc_journal_opened(j, f->path, zc_journal_opening(j), &f->attr, true);
         touch(f);
         break;
     default: /* another host may have given the device another number: the birth decides */
@@ -1052,7 +1052,8 @@ static void fill_segment(struct model_file *f)
 {
     atomic_store(&disk_full, true);
     for (int i = 0; i < MIB / 16 / ZC_RECORD_HEAD; i++) {
-        ck_assert_ptr_eq(zc_journal_opened(j, f->path, &f->attr, false), f->jfile);
+        ck_assert_ptr_eq(zc_journal_opened(j, f->path, zc_journal_opening(j), &f->attr, false),
+                         f->jfile);
         zc_journal_closed(j, f->jfile, true);
     }
 }
@@ -1204,7 +1205,7 @@ START_TEST(a_start_that_fails_is_no_sign_of_life)
 
     up();
     for (int i = 0; i < 2; i++) {
-        zc_journal_changing(j, m.f[i].jfile);
+        zc_journal_changing(j, m.f[i].jfile, ZC_JOURNAL_NOT_CUT);
         ck_assert_int_eq(put(&m.f[i], 5, 0, 50), 0);
     }
     die();
@@ -1233,7 +1234,7 @@ START_TEST(a_start_that_stores_is_a_sign_of_life)
 {
     up();
     for (int i = 0; i < 2; i++) {
-        zc_journal_changing(j, m.f[i].jfile);
+        zc_journal_changing(j, m.f[i].jfile, ZC_JOURNAL_NOT_CUT);
         ck_assert_int_eq(put(&m.f[i], 5, 0, 50), 0);
         m.f[i].attr.ctime_ns = ago(61 * MINUTE);
     }

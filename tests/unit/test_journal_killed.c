@@ -1,0 +1,474 @@
+/* test_journal_killed.c - a daemon is killed while its store is being changed: what it had taken
+ * and not stored is still known to belong to the file.
+ *
+ * A journal over a directory; at some point of a change a copy is made of what would be there if
+ * the daemon were killed now, and the next start has to bring back from it what was pending.
+ */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check_main.h"
+#include "zc_journal.h"
+#include "zc_lock.h"
+#include "zc_log.h"
+#include "zc_store_journal.h"
+#include "zc_store_posix.h"
+#include "zc_units.h"
+
+#define WAIT_FOR(cond)                                                                             \
+    do {                                                                                           \
+        while (!(cond))                                                                            \
+            usleep(50);                                                                            \
+    } while (0)
+
+enum { MIB = 1 << 20, SIZE = 1000, PENDING = 100 };
+
+static char tmp[64], root[128], dir[128], path[160];
+static struct zc_journal *j;
+static struct zc_store *below, *store;
+static struct zc_store_ops ops; /* of the store below, with what a test does in between */
+static const struct zc_store_ops *real;
+static bool sync_too;
+
+/* ---- a disk that keeps the journal waiting ---- */
+
+static atomic_bool holds, held, holds_beat, held_beat;
+static atomic_int syncs;
+
+/* In the place of the C library's: only a journal writes with it. */
+ssize_t pwrite(int fd, const void *p, size_t len, off_t off)
+{
+    if (atomic_load(&holds))
+        atomic_store(&held, true);
+    WAIT_FOR(!atomic_load(&holds));
+    return syscall(SYS_pwrite64, fd, p, len, off);
+}
+
+int futimens(int fd, const struct timespec t[2])
+{
+    if (atomic_load(&holds_beat))
+        atomic_store(&held_beat, true);
+    WAIT_FOR(!atomic_load(&holds_beat));
+    return (int)syscall(SYS_utimensat, fd, NULL, t, 0);
+}
+
+int fsync(int fd)
+{
+    atomic_fetch_add(&syncs, 1);
+    return (int)syscall(SYS_fsync, fd);
+}
+
+/* ---- what is there when it is killed ---- */
+
+static struct death {
+    char dir[160];
+    struct zc_attr attr;
+    short returned[SIZE];
+    char why[256];
+} deaths[4];
+static atomic_int ndeaths;
+
+static void copy_file(const char *from, const char *to)
+{
+    char buf[4096];
+    ssize_t n;
+    struct stat st;
+    int in = open(from, O_RDONLY), out = open(to, O_WRONLY | O_CREAT | O_EXCL, 0600);
+
+    ck_assert_int_ge(in, 0);
+    ck_assert_int_ge(out, 0);
+    ck_assert_int_eq(fstat(in, &st), 0);
+    while ((n = read(in, buf, sizeof buf)) > 0)
+        ck_assert_int_eq(write(out, buf, (size_t)n), n);
+    syscall(SYS_utimensat, out, NULL, (struct timespec[]){st.st_atim, st.st_mtim}, 0);
+    close(in);
+    close(out);
+}
+
+static void each_file(const char *in, void (*fn)(const char *name, void *arg), void *arg)
+{
+    DIR *d = opendir(in);
+    const struct dirent *e;
+
+    ck_assert_ptr_nonnull(d);
+    while ((e = readdir(d)))
+        if (e->d_name[0] != '.')
+            fn(e->d_name, arg);
+    closedir(d);
+}
+
+static void copy_into(const char *name, void *arg)
+{
+    const struct death *k = arg;
+    char from[512], to[512];
+
+    snprintf(from, sizeof from, "%s/%s", dir, name);
+    snprintf(to, sizeof to, "%s/%s", k->dir, name);
+    copy_file(from, to);
+}
+
+/* Now. */
+static void die_here(void)
+{
+    int n = atomic_fetch_add(&ndeaths, 1);
+    struct death *k = &deaths[n];
+
+    ck_assert_int_lt(n, 4);
+    snprintf(k->dir, sizeof k->dir, "%s/death%d", tmp, n);
+    ck_assert_int_eq(mkdir(k->dir, 0700), 0);
+    each_file(dir, copy_into, k);
+    ck_assert_int_eq(zc_store_stat(below, path, &k->attr), 0);
+}
+
+static int sink_stat(void *arg, const char *name, struct zc_attr *attr)
+{
+    (void)name;
+    *attr = ((const struct death *)arg)->attr;
+    return 0;
+}
+
+static int sink_open(void *arg, const char *name, void **file)
+{
+    (void)name;
+    *file = arg;
+    return 0;
+}
+
+static int sink_write(void *file, const void *buf, size_t len, uint64_t off)
+{
+    for (size_t i = 0; i < len; i++)
+        ((struct death *)file)->returned[off + i] = ((const unsigned char *)buf)[i];
+    return 0;
+}
+
+static int sink_close(void *file, uint64_t *number)
+{
+    (void)file;
+    *number = 1;
+    return 0;
+}
+
+static void sink_lost(void *arg, const char *name, uint64_t lo, uint64_t hi, uint64_t bytes,
+                      const char *why)
+{
+    struct death *k = arg;
+
+    (void)name;
+    snprintf(k->why, sizeof k->why, "%llu bytes in %llu-%llu: %s", (unsigned long long)bytes,
+             (unsigned long long)lo, (unsigned long long)hi, why);
+}
+
+/* What was pending comes back, whenever it was killed. */
+static void come_back(void)
+{
+    ck_assert_int_gt(atomic_load(&ndeaths), 0);
+    for (int i = 0; i < atomic_load(&ndeaths); i++) {
+        struct death *k = &deaths[i];
+        struct zc_journal_sink sink = {.arg = k,
+                                       .stat = sink_stat,
+                                       .open = sink_open,
+                                       .write = sink_write,
+                                       .close = sink_close,
+                                       .lost = sink_lost};
+        struct zc_journal_config cfg = {.dir = k->dir, .root = root, .size = MIB};
+        struct zc_journal_replayed r;
+        struct zc_journal *next;
+
+        memset(k->returned, -1, sizeof k->returned);
+        ck_assert_int_eq(zc_journal_open(&cfg, &next), 0);
+        ck_assert_int_eq(zc_journal_replay(next, &sink, &r), 0);
+        zc_journal_close(next, true);
+        ck_assert_msg(!*k->why, "death %d: lost: %s", i, k->why);
+        for (int x = 0; x < PENDING; x++)
+            ck_assert_int_eq(k->returned[x], 'p');
+    }
+}
+
+/* ---- a file with bytes that are pending ---- */
+
+static int not_all(void *arg, uint64_t dev, uint64_t ino, uint64_t number)
+{
+    (void)arg;
+    (void)dev;
+    (void)ino;
+    (void)number;
+    return -EAGAIN;
+}
+
+static struct zc_sfile *open_file(void)
+{
+    struct zc_attr attr = {0};
+    struct zc_sfile *f;
+    int rc = zc_store_open_file(store, path, ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0644,
+                                &f, &attr);
+
+    ck_assert_msg(rc == 0, "%s", zc_error_text(rc));
+    return f;
+}
+
+static void write_at(struct zc_sfile *f, uint64_t off, size_t len)
+{
+    char data[SIZE];
+    struct iovec iov = {data, len};
+
+    memset(data, 's', sizeof data);
+    ck_assert_int_eq(zc_store_pwritev(f, &iov, 1, off), (ssize_t)len);
+}
+
+struct put {
+    struct zc_journal_write w;
+    atomic_bool done;
+};
+
+static void put_done(struct zc_journal_write *w)
+{
+    atomic_store(&((struct put *)w)->done, true);
+}
+
+/* The first PENDING bytes, which nobody stores. */
+static void put(const struct zc_attr *attr)
+{
+    struct zc_journal_ticket ticket = {0};
+    struct zc_range r = {0, PENDING};
+    char data[PENDING];
+    struct put p = {.w = {.file = zc_journal_find(j, attr->dev, attr->ino),
+                          .ticket = &ticket,
+                          .data = data,
+                          .r = &r,
+                          .n = 1,
+                          .done = put_done}};
+
+    memset(data, 'p', sizeof data);
+    ck_assert_ptr_nonnull(p.w.file);
+    zc_journal_put(j, &p.w);
+    WAIT_FOR(atomic_load(&p.done));
+    ck_assert_int_eq(p.w.status, 0);
+    zc_journal_taken(j, &ticket, 1);
+}
+
+/* Nothing under way, and its times are noted. */
+static struct zc_sfile *settled_file(void)
+{
+    struct zc_sfile *f = open_file();
+    struct zc_attr attr;
+
+    write_at(f, 0, SIZE);
+    ck_assert_int_eq(zc_store_getattr(f, &attr), 0);
+    put(&attr);
+    ck_assert_int_eq(zc_store_getattr(f, &attr), 0);
+    return f;
+}
+
+static void up(void)
+{
+    struct zc_journal_config cfg = {.dir = dir, .root = root, .size = MIB, .sync = sync_too};
+    struct zc_journal_sink sink = {0};
+    struct zc_journal_replayed r;
+
+    snprintf(tmp, sizeof tmp, "/tmp/zcache-killed.XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(tmp));
+    snprintf(root, sizeof root, "%s/root", tmp);
+    snprintf(path, sizeof path, "%s/f", root);
+    snprintf(dir, sizeof dir, "%s/journal", tmp);
+    ck_assert_int_eq(mkdir(root, 0700), 0);
+    ck_assert_int_eq(zc_store_posix_create(root, &below), 0);
+    real = below->ops;
+    ops = *real;
+    below->ops = &ops;
+    ck_assert_int_eq(zc_journal_open(&cfg, &j), 0);
+    ck_assert_int_eq(zc_store_journal_create(below, j, &store), 0);
+    zc_journal_attach(j, NULL, not_all, NULL);
+    ck_assert_int_eq(zc_journal_replay(j, &sink, &r), 0);
+}
+
+static void delete_in(const char *name, void *in)
+{
+    char full[512];
+
+    snprintf(full, sizeof full, "%s/%s", (const char *)in, name);
+    ck_assert_int_eq(unlink(full), 0);
+}
+
+static void delete_dir(char *which)
+{
+    each_file(which, delete_in, which);
+    ck_assert_int_eq(rmdir(which), 0);
+}
+
+static void down(struct zc_sfile *f)
+{
+    zc_store_close_file(f, ZC_LEVEL_VISIBLE);
+    zc_journal_freeze(j);
+    zc_store_destroy(store);
+    zc_journal_close(j, true);
+    for (int i = 0; i < atomic_load(&ndeaths); i++)
+        delete_dir(deaths[i].dir);
+    delete_dir(dir);
+    delete_dir(root);
+    ck_assert_int_eq(rmdir(tmp), 0);
+}
+
+/* ---- moments ---- */
+
+static atomic_int writes;
+
+static ssize_t write_and_die(struct zc_sfile *f, const struct iovec *iov, int n, uint64_t off)
+{
+    ssize_t rc = real->pwritev(f, iov, n, off);
+
+    die_here();
+    atomic_fetch_add(&writes, 1);
+    return rc;
+}
+
+static void *write_once(void *f)
+{
+    write_at(f, 500, 10);
+    return NULL;
+}
+
+static pthread_t start(void *(*fn)(void *), void *arg)
+{
+    pthread_t t;
+
+    ck_assert_int_eq(pthread_create(&t, NULL, fn, arg), 0);
+    return t;
+}
+
+/* It is not to come; a tenth of a second is given to it. */
+static bool has_written(void)
+{
+    for (int i = 0; i < 1000 && atomic_load(&writes) == 0; i++)
+        usleep(100);
+    return atomic_load(&writes) > 0;
+}
+
+/* That the file is about to change is being written to the journal, for one who changes it; another
+ * one may not be faster. */
+START_TEST(two_change_it_at_once)
+{
+    struct zc_sfile *f;
+    pthread_t one, other;
+
+    up();
+    f = settled_file();
+    ops.pwritev = write_and_die;
+    atomic_store(&holds, true);
+    one = start(write_once, f);
+    WAIT_FOR(atomic_load(&held));
+    other = start(write_once, f);
+    ck_assert(!has_written());
+    atomic_store(&holds, false);
+    pthread_join(one, NULL);
+    pthread_join(other, NULL);
+    ck_assert_int_eq(atomic_load(&writes), 2);
+    come_back();
+    down(f);
+}
+END_TEST
+
+static struct zc_sfile *first;
+
+static int open_and_write(struct zc_store *s, const char *name, unsigned flags, mode_t mode,
+                          struct zc_sfile **out, struct zc_attr *attr)
+{
+    int rc = real->open(s, name, flags, mode, out, attr);
+
+    write_at(first, 500, 10);
+    return rc;
+}
+
+/* Whoever opens it has read its attributes, and then it changes. */
+START_TEST(it_changes_while_it_is_opened)
+{
+    struct zc_sfile *second;
+
+    up();
+    first = settled_file();
+    usleep(20000); /* a file system's clock */
+    ops.open = open_and_write;
+    second = open_file();
+    die_here();
+    come_back();
+    zc_store_close_file(second, ZC_LEVEL_VISIBLE);
+    down(first);
+}
+END_TEST
+
+static int truncate_and_die(struct zc_sfile *f, uint64_t size)
+{
+    int rc = real->truncate(f, size);
+
+    die_here();
+    return rc;
+}
+
+/* It is shorter, and the journal has not been told. */
+START_TEST(it_is_truncated)
+{
+    struct zc_sfile *f;
+
+    up();
+    f = settled_file();
+    if (_i == 1)
+        write_at(f, 500, 10); /* in flux already */
+    ops.truncate = truncate_and_die;
+    ck_assert_int_eq(zc_store_truncate(f, PENDING), 0);
+    die_here();
+    come_back();
+    down(f);
+}
+END_TEST
+
+/* No sign of life gets through: what is changed meanwhile would be taken for another's doing. */
+START_TEST(nobody_changes_it_while_the_daemon_seems_dead)
+{
+    struct zc_sfile *f;
+    uint64_t since;
+    pthread_t one;
+
+    sync_too = _i == 1;
+    up();
+    f = settled_file();
+    write_at(f, 500, 10); /* in flux: the journal need not be asked for a turn */
+    ops.pwritev = write_and_die;
+    atomic_store(&syncs, 0);
+    atomic_store(&holds_beat, true);
+    WAIT_FOR(atomic_load(&held_beat));
+    since = zc_now();
+    WAIT_FOR(zc_now() - since > 2000 * ZC_NS_PER_MS);
+    one = start(write_once, f);
+    ck_assert(!has_written());
+    atomic_store(&holds_beat, false);
+    pthread_join(one, NULL);
+    ck_assert_int_eq(atomic_load(&writes), 1);
+    ck_assert(_i == 0 || atomic_load(&syncs) > 0);
+    come_back();
+    down(f);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("journal_killed");
+    TCase *tc = tcase_create("moments");
+
+    tcase_set_timeout(tc, 60);
+    tcase_add_test(tc, two_change_it_at_once);
+    tcase_add_test(tc, it_changes_while_it_is_opened);
+    tcase_add_loop_test(tc, it_is_truncated, 0, 2);
+    tcase_add_loop_test(tc, nobody_changes_it_while_the_daemon_seems_dead, 0, 2);
+    suite_add_tcase(s, tc);
+    return run_suite(s);
+}
