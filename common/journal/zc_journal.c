@@ -65,7 +65,7 @@ static void rotate(struct zc_journal *j)
 {
     struct zc_segment *s = j->current;
 
-    if (s && s->records > 0 && zc_segments_free(j, s) && zc_segment_next(j, false) == 0)
+    if (s && s->records > s->bequests && zc_segments_free(j, s) && zc_segment_next(j, false) == 0)
         zc_journal_push(j, true);
 }
 

@@ -64,7 +64,8 @@ struct zc_segment {
     struct zc_list link; /* journal->segments, by number */
     uint64_t number, last_seq;
     uint64_t size, at;    /* bytes it has, bytes in use */
-    uint64_t records;     /* of them, without its first */
+    uint64_t records;     /* of them, without its first ... */
+    uint64_t bequests;    /* ... and how many say only what one that is deleted said of others */
     unsigned busy;        /* tickets; under the lock */
     struct zc_list parts; /* struct zc_journal_part; under the lock, changed with the turn */
 };

@@ -260,18 +260,24 @@ static bool needed(struct zc_journal *j, const struct zc_segment *s)
  * it stays when that cannot be said. */
 static int bequeath(struct zc_journal *j, struct zc_segment *s)
 {
+    const struct zc_segment *heir = j->current;
+    uint64_t had = heir ? heir->records : 0;
     bool before;
     int rc = 0;
 
     zc_list_each (&s->parts, n) {
         struct zc_journal_part *p = zc_list_entry(n, struct zc_journal_part, link);
 
-        if (!p->file->gone && p->file->path && owed_until(j, p, &before) == 0 && before)
-            rc = zc_journal_note(j, p->file, ZC_RECORD_VOID, s->last_seq);
+        if (p->file->path && owed_until(j, p, &before) == 0 && before)
+            rc = zc_journal_note(j, p->file, ZC_RECORD_VOID,
+                                 p->file->gone ? UINT64_MAX : s->last_seq);
         if (rc < 0)
             return rc;
     }
-    return zc_journal_push(j, true);
+    rc = zc_journal_push(j, true);
+    if (j->current)
+        j->current->bequests += j->current->records - (j->current == heir ? had : 0);
+    return rc;
 }
 
 static int retire(struct zc_journal *j, struct zc_segment *s)

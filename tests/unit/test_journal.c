@@ -1082,6 +1082,45 @@ START_TEST(what_cannot_be_bequeathed_stays)
 }
 END_TEST
 
+static int newest(char *path, size_t len)
+{
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    unsigned n, most = 0;
+
+    while ((e = readdir(d)))
+        if (sscanf(e->d_name, "segment.%u", &n) == 1 && n > most) {
+            most = n;
+            snprintf(path, len, "%s/%s", dir, e->d_name);
+        }
+    closedir(d);
+    return (int)most;
+}
+
+/* That a file was deleted stands in another segment than its bytes; that one goes, theirs stays.
+ * What is said of it again is no reason to begin one segment after the other. */
+START_TEST(what_was_deleted_stays_so)
+{
+    char path[512], heir[512];
+    int number;
+
+    up();
+    ck_assert_int_eq(put(&m.f[0], 5, 0, 50), 0);
+    ck_assert_int_eq(put(&m.f[1], 6, 0, 50), 0);
+    die();
+    come_back();
+    newest(path, sizeof path);
+    delete_and_make(&m.f[0]);
+    WAIT_FOR(access(path, F_OK) != 0);
+    number = newest(heir, sizeof heir);
+    usleep(2200000); /* two ticks */
+    ck_assert_int_eq(newest(heir, sizeof heir), number);
+    die();
+    come_back();
+    down();
+}
+END_TEST
+
 /* The disk has less than the journal may have: writers wait for write-back all the same. */
 START_TEST(a_disk_that_is_smaller)
 {
@@ -1382,7 +1421,7 @@ int main(void)
     tcase_add_loop_test(tc, a_file_that_goes_during_a_start, 0, 2);
     suite_add_tcase(s, tc);
     CASE(s, "room", 60, a_full_one_waits_for_write_back, what_is_refused_does_not_fill_it,
-         what_cannot_be_bequeathed_stays, a_disk_that_is_smaller);
+         what_cannot_be_bequeathed_stays, what_was_deleted_stays_so, a_disk_that_is_smaller);
     CASE(s, "life", 60, a_full_one_gives_signs_of_life, a_busy_one_gives_signs_of_life);
     CASE(s, "directory", 20, one_daemon_one_root_one_user, nothing_is_left_of_a_good_end,
          writes_are_synced_if_asked_for);
