@@ -184,7 +184,14 @@ void zc_journal_stored(struct zc_journal *j, struct zc_journal_file *f, uint64_t
 void zc_journal_cut(struct zc_journal *j, struct zc_journal_file *f, uint64_t size);
 /* The file is deleted.  Blocks. */
 void zc_journal_gone(struct zc_journal *j, struct zc_journal_file *f);
-void zc_journal_unlinked(struct zc_journal *j, uint64_t dev, uint64_t ino); /* by us; blocks */
+/* A name, which is the last one, is about to be deleted by us: its file, which stays until
+ * unlinked(), if the journal knows it; else NULL. */
+struct zc_journal_file *zc_journal_unlinking(struct zc_journal *j, const struct zc_attr *attr);
+void zc_journal_unlinked(struct zc_journal *j, struct zc_journal_file *f, bool gone); /* blocks */
+/* What was noted will be there when the host starts again, if the journal is to be synced (or else
+ * none of it counts then).  Blocks. */
+int zc_journal_sync(struct zc_journal *j);
+bool zc_journal_syncs(const struct zc_journal *j);
 /* Attributes were read: `changes` as zc_journal_changes() said before.  May block. */
 uint64_t zc_journal_changes(struct zc_journal *j, struct zc_journal_file *f);
 void zc_journal_looked(struct zc_journal *j, struct zc_journal_file *f, uint64_t changes,

@@ -132,6 +132,12 @@ static void set_opened(struct zc_journal *j, struct zc_journal_file *f, uint64_t
     }
 }
 
+/* Others have deleted it, and its number is that of another file. */
+static bool births_differ(const struct zc_journal_file *f, const struct zc_attr *attr)
+{
+    return f->noted.born_ns && attr->born_ns && f->noted.born_ns != attr->born_ns;
+}
+
 /* The file of these attributes, made if need be, with the path it is opened by; with the lock.
  * *before: the one that had the number until others deleted it; it stays for unneeded(). */
 static struct zc_journal_file *meet(struct zc_journal *j, char **path, const struct zc_attr *attr,
@@ -140,7 +146,7 @@ static struct zc_journal_file *meet(struct zc_journal *j, char **path, const str
     struct zc_journal_file *f = zc_jfile_find(j, attr->dev, attr->ino);
     char *old;
 
-    if (f && f->noted.born_ns && attr->born_ns && f->noted.born_ns != attr->born_ns) {
+    if (f && births_differ(f, attr)) {
         f->gone = true;
         f->opens++;
         *before = f;
@@ -352,19 +358,42 @@ void zc_journal_gone(struct zc_journal *j, struct zc_journal_file *f)
     zc_lock_put(&j->lock);
 }
 
-void zc_journal_unlinked(struct zc_journal *j, uint64_t dev, uint64_t ino)
+struct zc_journal_file *zc_journal_unlinking(struct zc_journal *j, const struct zc_attr *attr)
 {
     struct zc_journal_file *f;
 
     zc_lock_get(&j->lock);
-    f = zc_jfile_find(j, dev, ino);
+    f = zc_jfile_find(j, attr->dev, attr->ino);
+    if (f && births_differ(f, attr))
+        f = NULL;
     if (f)
         f->opens++; /* it stays */
     zc_lock_put(&j->lock);
-    if (!f)
-        return;
-    zc_journal_gone(j, f);
+    return f;
+}
+
+void zc_journal_unlinked(struct zc_journal *j, struct zc_journal_file *f, bool gone)
+{
+    if (gone)
+        zc_journal_gone(j, f);
     zc_journal_closed(j, f, false);
+}
+
+int zc_journal_sync(struct zc_journal *j)
+{
+    int rc;
+
+    if (!j->cfg.sync)
+        return 0;
+    zc_journal_take_turn(j);
+    rc = zc_journal_push(j, true);
+    zc_journal_end_turn(j);
+    return rc;
+}
+
+bool zc_journal_syncs(const struct zc_journal *j)
+{
+    return j->cfg.sync;
 }
 
 void zc_journal_stored(struct zc_journal *j, struct zc_journal_file *f, uint64_t until,

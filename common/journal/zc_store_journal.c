@@ -201,11 +201,15 @@ static int jn_refresh(struct zc_sfile *f)
 static int jn_unlink(struct zc_store *s, const char *path)
 {
     struct zc_attr attr = {0};
-    bool known = zc_store_stat(jn_store(s)->below, path, &attr) == 0;
-    int rc = zc_store_unlink(jn_store(s)->below, path);
+    struct zc_journal *j = jn_store(s)->journal;
+    struct zc_journal_file *f = NULL;
+    int rc;
 
-    if (rc == 0 && known && attr.nlink <= 1)
-        zc_journal_unlinked(jn_store(s)->journal, attr.dev, attr.ino);
+    if (zc_store_stat(jn_store(s)->below, path, &attr) == 0 && !attr.link && attr.nlink <= 1)
+        f = zc_journal_unlinking(j, &attr);
+    rc = zc_store_unlink(jn_store(s)->below, path);
+    if (f)
+        zc_journal_unlinked(j, f, rc == 0);
     return rc;
 }
 

@@ -451,7 +451,7 @@ static void truncate_to(struct model_file *f, uint32_t end)
 
 static void delete_and_make(struct model_file *f)
 {
-    zc_journal_unlinked(j, f->attr.dev, f->attr.ino);
+    zc_journal_unlinked(j, zc_journal_unlinking(j, &f->attr), true);
     zc_journal_closed(j, f->jfile, false);
     make_file(f);
     open_file(f);
@@ -926,6 +926,14 @@ START_TEST(a_number_that_is_used_again)
         ck_assert_uint_eq(m.complaints, 1);
         open_file(&m.f[1]);
         open_file(&m.f[2]);
+    } else if (_i == 3) { /* at once, while we delete it */
+        struct zc_journal_file *old = zc_journal_unlinking(j, &f->attr);
+
+        zc_journal_closed(j, f->jfile, false);
+        f->attr.born_ns++;
+        open_file(f);
+        zc_journal_unlinked(j, old, true);
+        zc_journal_closed(j, f->jfile, false);
     } else {
         if (_i == 0)
             store(f, 0, 50, -1, 0);
@@ -1414,7 +1422,7 @@ int main(void)
     suite_add_tcase(s, tc);
     tc = tcase_create("files");
     tcase_add_loop_test(tc, a_file_that_is_another_one, 0, 10);
-    tcase_add_loop_test(tc, a_number_that_is_used_again, 0, 3);
+    tcase_add_loop_test(tc, a_number_that_is_used_again, 0, 4);
     tcase_add_loop_test(tc, a_start_that_breaks_off_loses_nothing, 0, 12);
     tcase_add_loop_test(tc, a_start_that_fails_is_no_sign_of_life, 0, 3);
     tcase_add_test(tc, a_start_that_stores_is_a_sign_of_life);
