@@ -3,10 +3,6 @@
  * The thread takes what is queued, as much as there is, and writes it together; so writes that
  * arrive while others are being written or synced share the next call.  Once a second it deletes
  * what nobody needs any more.
- *
- * Once a second somebody touches the lock file, which is the sign of life: the thread, between any
- * two writes and while it waits for room, and whoever changes a file, as the thread may be kept by
- * the journal's disk.
  */
 #include "config.h"
 
@@ -67,46 +63,6 @@ static void rotate(struct zc_journal *j)
 
     if (s && s->records > s->bequests && zc_segments_free(j, s) && zc_segment_next(j, false) == 0)
         zc_journal_push(j, true);
-}
-
-static bool silent_for(const struct zc_journal *j, unsigned ticks)
-{
-    return j->alive && zc_now() - j->last_beat >= ticks * ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS;
-}
-
-static void touch_lock(struct zc_journal *j)
-{
-    futimens(j->lock_fd, NULL);
-    if (j->cfg.sync)
-        fsync(j->lock_fd);
-}
-
-void zc_journal_beat(struct zc_journal *j)
-{
-    zc_lock_get(&j->lock);
-    if (silent_for(j, 1) && !j->beating) {
-        uint64_t now = zc_now();
-
-        j->beating = true;
-        zc_lock_put(&j->lock);
-        touch_lock(j);
-        zc_lock_get(&j->lock);
-        j->last_beat = now;
-        j->beating = false;
-        pthread_cond_broadcast(&j->beaten);
-    }
-    while (j->beating && silent_for(j, 2)) /* what is changed now would be taken for others' */
-        zc_cond_wait(&j->beaten, &j->lock);
-    zc_lock_put(&j->lock);
-}
-
-void zc_journal_come_alive(struct zc_journal *j)
-{
-    zc_lock_get(&j->lock);
-    j->alive = true;
-    j->last_beat = 0;
-    zc_lock_put(&j->lock);
-    zc_journal_beat(j);
 }
 
 static void tick(struct zc_journal *j)
@@ -237,19 +193,14 @@ static int lock_dir(struct zc_journal *j)
     return 0;
 }
 
-/* Its time stays the last sign of life of the daemon before, until zc_journal_come_alive(). */
 static int sign_lock(struct zc_journal *j)
 {
-    const int64_t beat = j->scan->beat_ns;
-    const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT},
-                                      {.tv_sec = beat / 1000000000, .tv_nsec = beat % 1000000000}};
     char host[128] = "", text[256];
     int n;
 
     gethostname(host, sizeof host - 1);
     n = snprintf(text, sizeof text, "process %ld on %s\n", (long)getpid(), host);
-    if (ftruncate(j->lock_fd, 0) < 0 || pwrite(j->lock_fd, text, (size_t)n, 0) != n ||
-        futimens(j->lock_fd, times) < 0)
+    if (ftruncate(j->lock_fd, 0) < 0 || pwrite(j->lock_fd, text, (size_t)n, 0) != n)
         return zc_errorf(errno, "journal %s: cannot be written to: %s", j->dir, strerror(errno));
     return 0;
 }
@@ -268,6 +219,8 @@ static void destroy(struct zc_journal *j)
         close(j->fd);
     if (j->lock_fd >= 0)
         close(j->lock_fd);
+    if (j->alive_fd >= 0)
+        close(j->alive_fd);
     if (j->dir_fd >= 0)
         close(j->dir_fd);
     pthread_cond_destroy(&j->turned);
@@ -290,7 +243,7 @@ static struct zc_journal *new_journal(const struct zc_journal_config *cfg)
     j->cfg = *cfg;
     j->dir = strdup(cfg->dir);
     j->root = strdup(cfg->root);
-    j->dir_fd = j->lock_fd = j->fd = -1;
+    j->dir_fd = j->lock_fd = j->alive_fd = j->fd = -1;
     j->segment_size = cfg->size / ZC_JOURNAL_SEGMENTS & ~(uint64_t)4095;
     if (j->segment_size > ZC_JOURNAL_SEGMENT_MAX)
         j->segment_size = ZC_JOURNAL_SEGMENT_MAX;
@@ -407,8 +360,7 @@ void zc_journal_close(struct zc_journal *j, bool stored)
         pthread_join(j->thread, NULL);
     if (stored)
         remove_segments(j);
-    else if (j->alive)
-        futimens(j->lock_fd, NULL);
+    zc_alive_end(j, stored);
     destroy(j);
 }
 

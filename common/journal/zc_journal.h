@@ -25,9 +25,12 @@
  *  5. When the journal itself fails writes are answered with its error; none goes unjournaled.
  *
  * What survives: the death of the daemon, when the kernel has the records; with `sync` that of the
- * host, too: all that has arrived meanwhile is synced together before it is answered.  That is so
- * until it is in the file, which nobody syncs: what is stored is noted when the store has taken it,
- * and may be in the host's memory only.
+ * host, too: all that has arrived meanwhile is synced together before it is answered, and a file
+ * that is made is on the disk before anything is written to it.  That is so until it is in the
+ * file, which nobody syncs: what is stored is noted when the store has taken it, and may be in the
+ * host's memory only.  Without `sync` nothing of what is found after another start of the host is
+ * written back, unless the daemon had ended before: what is missing there may be that newer bytes
+ * were stored.
  *
  * Whose bytes they are.  While bytes of a file are staged and not stored nobody else may change it
  * (doc/SEMANTICS.md), but when a daemon is dead somebody may have written the file anew by other
@@ -39,14 +42,17 @@
  *     the inode and the time of birth are the same, and it is not shorter than we left it;
  *     its times are as noted, or, in flux, not later than the daemon's last sign of life
  *     (enum ZC_JOURNAL_SLACK_MS); where other daemons change the file, too (zc_set.count), times
- *     say nothing, but where somebody has written past the daemon: then they are not later either
+ *     say nothing, but where somebody has written past the daemon: then they are not later either;
+ *     where the host has been started again since, which may have lost a size and times that were
+ *     noted, they are not later than that, and the size says nothing
  *
- * and else they are reported as lost, by path and range.  The last sign of life is the time of the
- * lock file, touched every second, whatever the journal waits for, and no change begins when it is
- * two seconds old; at a start not before all files have been looked at.
+ * and else they are reported as lost, by path and range.  There is a sign of life every second,
+ * whatever the journal waits for, and no change begins when the last one is two seconds old; at a
+ * start there is none before all files have been looked at.
  *
- * The directory holds `lock`, which the daemon has locked as long as it lives, and the segments,
- * `segment.NUMBER`.  A daemon that ends with everything stored leaves no segment.
+ * The directory holds `lock`, which the daemon has locked as long as it lives, `alive`, the last
+ * sign of life (zc_journal_alive.c), and the segments, `segment.NUMBER`.  A daemon that ends with
+ * everything stored leaves `lock` alone.
  *
  * Threads: all calls from any thread, without locks; those that block say so.
  */
@@ -77,6 +83,7 @@ struct zc_journal_config {
     const char *root; /* what the files are below: a journal is of one root */
     uint64_t size;    /* bytes of all segments, at least ZC_JOURNAL_SIZE_MIN */
     bool sync;
+    const char *boot; /* which start of the host this is; NULL: the host says it */
 
     /* The cache; set by zc_journal_attach() before anything is written. */
     void *arg;
@@ -96,7 +103,8 @@ void zc_journal_attach(struct zc_journal *j, void *arg,
                        void (*hurry)(void *arg, bool on));
 /* From now on nothing is noted: what the cache gives up stays in the journal. */
 void zc_journal_freeze(struct zc_journal *j);
-/* The store over it and the server are gone.  `stored`: everything is, and the segments go. */
+/* The store over it and the server are gone.  `stored`: everything is, and the segments go; else
+ * what is left is synced. */
 void zc_journal_close(struct zc_journal *j, bool stored);
 
 /* ---- a start ---- */

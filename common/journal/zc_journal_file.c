@@ -311,14 +311,16 @@ uint64_t zc_journal_changes(struct zc_journal *j, struct zc_journal_file *f)
 void zc_journal_looked(struct zc_journal *j, struct zc_journal_file *f, uint64_t changes,
                        const struct zc_attr *attr)
 {
-    bool tell = false;
+    bool tell = false, other;
 
     if (attr->nlink == 0) {
         zc_journal_gone(j, f);
         return;
     }
     zc_lock_get(&j->lock);
-    if (f->flux && !f->changing && f->changes == changes) {
+    other = attr->size != f->noted.size || attr->mtime_ns != f->noted.mtime_ns ||
+            attr->ctime_ns != f->noted.ctime_ns;
+    if ((f->flux || other) && !f->changing && f->changes == changes) {
         set_noted(f, attr);
         tell = f->segments > 0 && !f->gone;
     }

@@ -4,6 +4,7 @@
  * zc_journal_write.c   appending: the buffer, writes, notes
  * zc_journal_segment.c segments: made, free, deleted; room
  * zc_journal_file.c    the files it knows, and what they are
+ * zc_journal_alive.c   the sign of life
  * zc_journal_read.c    what lies in the directory at a start
  * zc_journal_replay.c  what of it was not stored, and where it goes
  * zc_record.c          one record
@@ -73,7 +74,7 @@ struct zc_segment {
 struct zc_journal {
     struct zc_journal_config cfg;
     char *dir, *root;
-    int dir_fd, lock_fd;
+    int dir_fd, lock_fd, alive_fd;
     uint64_t segment_size;
     size_t body_max;
 
@@ -104,8 +105,8 @@ struct zc_journal {
     zc_cond room;         /* the same while it waits for room, which nobody tells of */
     bool stop, frozen, hurrying;
     uint64_t changes;   /* of all files that have ended */
-    bool alive;         /* a start has seen whose the files are, and the lock may be touched */
-    bool beating;       /* somebody touches it */
+    bool alive;         /* a start has seen whose the files are: there are signs of life */
+    bool beating;       /* somebody makes one */
     zc_cond beaten;     /* he has */
     uint64_t last_beat; /* the begin of the last one that has ended */
     struct zc_journal_stats st;
@@ -118,10 +119,16 @@ struct zc_journal {
 /* ---- zc_journal.c ---- */
 void zc_journal_take_turn(struct zc_journal *j);
 void zc_journal_end_turn(struct zc_journal *j);
-/* A sign of life, unless there was one just now; who finds none for two ticks waits for it. */
-void zc_journal_beat(struct zc_journal *j);
-void zc_journal_come_alive(struct zc_journal *j); /* with the first one */
 void zc_segment_name(uint64_t number, char name[32]);
+
+/* ---- zc_journal_alive.c ---- */
+struct zc_scan;
+void zc_alive_read(struct zc_journal *j, struct zc_scan *s); /* of the earlier daemon */
+/* This one is the last to change files from now on.  Fails if that cannot be said. */
+int zc_journal_come_alive(struct zc_journal *j);
+/* A sign of life, unless there was one just now: on return it is less than two ticks old. */
+void zc_journal_beat(struct zc_journal *j);
+void zc_alive_end(struct zc_journal *j, bool stored); /* see zc_journal_close() */
 
 /* ---- zc_journal_write.c; all with the turn, and may block ---- */
 /* What is in the buffer is written, and synced if `sync` and the journal is to; those whose writes
@@ -186,7 +193,9 @@ struct zc_scan {
     struct zc_journal_file **files; /* by id, NULL: none */
     uint32_t nfiles;
     uint64_t last_seq;
-    int64_t beat_ns; /* the last sign of life */
+    int64_t beat_ns; /* the last sign of life; 0: nobody knows */
+    bool rebooted;   /* the host has been started again since, ... */
+    bool unsynced;   /* ... and not all that was there before needs be here */
 };
 
 /* Reads the directory; j->segments, ->seq, ->next_number, ->next_id follow. */

@@ -322,7 +322,6 @@ static int list_segments(const struct zc_journal *j, uint64_t **numbers)
 
 int zc_scan_read(struct zc_journal *j)
 {
-    struct stat st;
     uint64_t *numbers;
     int n = list_segments(j, &numbers), rc = n < 0 ? n : 0;
 
@@ -333,8 +332,8 @@ int zc_scan_read(struct zc_journal *j)
         if (!j->scan || !j->scan->segments)
             rc = no_memory(j);
     }
-    if (rc == 0 && fstat(j->lock_fd, &st) == 0)
-        j->scan->beat_ns = (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
+    if (rc == 0)
+        zc_alive_read(j, j->scan);
     for (int i = 0; rc == 0 && i < n; i++)
         rc = read_segment(j, numbers[i], i == n - 1);
     free(numbers);

@@ -282,11 +282,14 @@ static uint64_t pending_bytes(const struct zc_replay *of, uint64_t *lo, uint64_t
     return sum;
 }
 
-static bool another(const struct zc_attr *was, const struct zc_attr *now)
+/* Devices get other numbers when a host starts again. */
+static bool another(const struct replaying *w, const struct zc_attr *was, const struct zc_attr *now)
 {
-    bool births = was->born_ns && now->born_ns;
-
-    return now->ino != was->ino || (births ? now->born_ns != was->born_ns : now->dev != was->dev);
+    if (now->ino != was->ino)
+        return true;
+    if (was->born_ns && now->born_ns)
+        return now->born_ns != was->born_ns;
+    return now->dev != was->dev && !w->j->scan->rebooted;
 }
 
 /* Whether somebody else has changed the file: why it is not what it was; NULL: it is. */
@@ -294,17 +297,21 @@ static const char *objection(const struct replaying *w, const struct zc_journal_
                              const struct zc_attr *now)
 {
     const struct zc_attr *was = &f->noted;
+    bool rebooted = w->j->scan->rebooted; /* then a size or times we have seen may be lost */
     int64_t last = w->j->scan->beat_ns + ZC_JOURNAL_SLACK_MS * (int64_t)ZC_NS_PER_MS;
 
-    if (now->size < was->size)
+    if (rebooted && w->j->scan->unsynced)
+        return "the host was started again meanwhile, and the journal was not synced "
+               "(--journal-sync)";
+    if (now->size < was->size && !rebooted)
         return "the file was truncated meanwhile";
     if (f->shared && w->sink->bypassed && now->ctime_ns > last)
         return "a job has gone on without the daemon, and the file has changed since";
     if (f->shared)
         return NULL;
-    if (f->flux ? now->ctime_ns > last
-                : now->size != was->size || now->mtime_ns != was->mtime_ns ||
-                      now->ctime_ns != was->ctime_ns)
+    if (f->flux || rebooted ? now->ctime_ns > last
+                            : now->size != was->size || now->mtime_ns != was->mtime_ns ||
+                                  now->ctime_ns != was->ctime_ns)
         return "the file was changed by others meanwhile";
     return NULL;
 }
@@ -341,7 +348,7 @@ static int judge(struct replaying *w, struct zc_journal_file *f)
     }
     if (rc < 0)
         return rc;
-    if (another(&was, &now)) {
+    if (another(w, &was, &now)) {
         refuse(w, f, "the file was replaced meanwhile", true);
         return 0;
     }
@@ -352,7 +359,7 @@ static int judge(struct replaying *w, struct zc_journal_file *f)
         refuse(w, f, why, false);
         return 0;
     }
-    zc_lock_get(&w->j->lock); /* devices get other numbers when a host starts again */
+    zc_lock_get(&w->j->lock);
     f->dev = f->noted.dev = now.dev;
     zc_jfile_place(w->j, f);
     zc_lock_put(&w->j->lock);
@@ -370,7 +377,7 @@ static int judge_all(struct replaying *w)
         if (s->files[i] && s->files[i]->old && !zc_list_empty(&s->files[i]->old->pages))
             rc = judge(w, s->files[i]);
     if (rc == 0)
-        zc_journal_come_alive(w->j);
+        rc = zc_journal_come_alive(w->j);
     return rc;
 }
 

@@ -45,7 +45,7 @@ enum zc_record_kind {
 enum {
     ZC_RECORD_HEAD = 72,
     ZC_RECORD_RANGE = 8,
-    ZC_RECORD_VERSION = 1,
+    ZC_RECORD_VERSION = 2,
     ZC_RECORD_PATH_MAX = 8192,
 };
 

@@ -4,6 +4,7 @@
  *     truncate, allocate    flux before; CUT after the former
  *     getattr               what the file is, if nothing was under way; that it is deleted
  *     unlink                VOID, if that was the last link
+ *     sync                  to the disk, what was noted, too: so no older bytes come over these
  *     close                 VOID, when a cache closes a file nothing of which is unwritten: at
  *                           ZC_LEVEL_STAGED or above, while surplus opens end at ZC_LEVEL_VISIBLE
  */
@@ -50,6 +51,16 @@ static struct zc_sfile *below(struct zc_sfile *f)
 
 /* ---- files ---- */
 
+/* What survives the host needs its file, which may have been made just now. */
+static int keep_new(const struct zc_journal *j, struct zc_sfile *f)
+{
+    int rc = zc_journal_syncs(j) ? zc_store_sync(f, ZC_LEVEL_DURABLE) : 0;
+
+    if (rc < 0)
+        zc_store_close_file(f, ZC_LEVEL_VISIBLE);
+    return rc;
+}
+
 static int jn_open(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
                    struct zc_sfile **out, struct zc_attr *attr)
 {
@@ -62,6 +73,8 @@ static int jn_open(struct zc_store *s, const char *path, unsigned flags, mode_t 
     if (!f)
         return zc_errorf(ENOMEM, "open %s: out of memory", path);
     rc = zc_store_open_file(jn_store(s)->below, path, flags, mode, &f->below, attr);
+    if (rc == 0 && flags & ZC_OPEN_CREATE && attr->size == 0)
+        rc = keep_new(jn_store(s)->journal, f->below);
     if (rc == 0 && flags & ZC_OPEN_WRITE) {
         f->file = zc_journal_opened(jn_store(s)->journal, path, changes, attr, shared);
         if (!f->file) {
@@ -176,7 +189,9 @@ static int jn_allocate(struct zc_sfile *sf, uint64_t off, uint64_t len)
 
 static int jn_sync(struct zc_sfile *f, enum zc_level level)
 {
-    return zc_store_sync(below(f), level);
+    int rc = zc_store_sync(below(f), level);
+
+    return rc == 0 && level >= ZC_LEVEL_DURABLE ? zc_journal_sync(journal_of(f)) : rc;
 }
 
 static int jn_backlog(struct zc_sfile *f, uint64_t *bytes)

@@ -1156,7 +1156,7 @@ static int64_t beat(void)
     char path[128];
     struct stat st;
 
-    snprintf(path, sizeof path, "%s/lock", dir);
+    snprintf(path, sizeof path, "%s/alive", dir);
     ck_assert_int_eq(stat(path, &st), 0);
     return (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec;
 }
@@ -1166,7 +1166,7 @@ static void set_beat(int64_t ns)
     struct timespec t[2] = {{ns / 1000000000, ns % 1000000000}, {ns / 1000000000, ns % 1000000000}};
     char path[128];
 
-    snprintf(path, sizeof path, "%s/lock", dir);
+    snprintf(path, sizeof path, "%s/alive", dir);
     ck_assert_int_eq(utimensat(AT_FDCWD, path, t, 0), 0);
 }
 
