@@ -44,19 +44,32 @@ int64_t zc_posix_born(int fd)
     return (int64_t)sx.stx_btime.tv_sec * 1000000000 + sx.stx_btime.tv_nsec;
 }
 
+static bool is_of_linux(int fd)
+{
+    struct statfs fs;
+
+    return fstatfs(fd, &fs) == 0 &&
+           (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC ||
+            fs.f_type == BTRFS_SUPER_MAGIC || fs.f_type == TMPFS_MAGIC);
+}
+
 /* Since Linux 6.13 these give a change a time of its own when somebody has asked for the times
  * since the one before. */
 bool zc_posix_exact(int fd)
 {
     unsigned major, minor;
     struct utsname u;
-    struct statfs fs;
 
     if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2 || major < 6 ||
-        (major == 6 && minor < 13) || fstatfs(fd, &fs) < 0)
+        (major == 6 && minor < 13))
         return false;
-    return fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC ||
-           fs.f_type == BTRFS_SUPER_MAGIC || fs.f_type == TMPFS_MAGIC;
+    return is_of_linux(fd);
+}
+
+/* A write through the page cache has the inode's lock (i_rwsem) to itself there. */
+bool zc_posix_turns(int fd)
+{
+    return is_of_linux(fd);
 }
 
 /* ---- calls by name, as whom the thread works for; who asks first is ourselves ---- */

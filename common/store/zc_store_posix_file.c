@@ -121,6 +121,8 @@ int zc_posix_open(struct zc_store *s, const char *path, unsigned flags, mode_t m
     zc_posix_attr(&st, attr);
     attr->born_ns = zc_posix_born(f->fd);
     f->exact = attr->exact = zc_posix_exact(f->fd);
+    f->turns = zc_posix_turns(f->fd);
+    zc_lock_init(&f->turn, ZC_ORDER_STORE);
     zc_posix_direct_open(ps, f, &st);
     attr->block_size = block_size; /* any will do */
     *out = &f->sfile;
@@ -147,6 +149,7 @@ int zc_posix_close(struct zc_sfile *sf, enum zc_level level)
     if (close(f->fd) < 0 && errno != EINTR)
         rc = zc_posix_explain(errno, "close", f->path);
     zc_posix_direct_close(f);
+    zc_lock_destroy(&f->turn);
     free(f->path);
     free(f);
     return rc;

@@ -13,6 +13,7 @@
 
 #include <sys/stat.h>
 
+#include "zc_lock.h"
 #include "zc_store_posix.h"
 
 /* Fixed once it is created, but for what is atomic. */
@@ -41,6 +42,8 @@ struct posix_file {
     bool locks;     /* keep writers that do not know each other out of each other's way, see
                      * zc_store_posix_ranges.h; atomic: any thread may give that up */
     bool impatient; /* what a program has locked is not waited for any more; atomic */
+    bool turns;     /* its file system lets one write at a time at a file: `turn` */
+    struct zc_lock turn;
 };
 
 static inline struct posix_store *posix_store(struct zc_store *s)
@@ -66,6 +69,7 @@ static inline struct posix_file *posix_file(struct zc_sfile *f)
 void zc_posix_attr(const struct stat *st, struct zc_attr *a);
 int64_t zc_posix_born(int fd); /* zc_attr.born_ns */
 bool zc_posix_exact(int fd);   /* zc_attr.exact of its file system */
+bool zc_posix_turns(int fd);   /* posix_file.turns of it */
 
 /* ---- zc_store_posix_path.c ---- */
 /* What may help against `err` (positive errno): "; free space ...", or "". */

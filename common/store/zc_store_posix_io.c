@@ -123,6 +123,24 @@ static const char *cause_of(int err, char cause[ZC_TEXT_MAX])
     return cause;
 }
 
+/* One call of the kernel.  Whoever would have to wait for another one's sleeps here: the kernel
+ * lets him spin, on a processor that somebody else may have use for. */
+static ssize_t write_once(struct posix_file *f, int fd, const struct iovec *iov, int n,
+                          uint64_t off)
+{
+    bool turn = f->turns && fd == f->fd;
+    ssize_t put;
+
+    if (turn)
+        zc_lock_get(&f->turn);
+    ZC_RACY_READ_BEGIN();
+    put = pwritev(fd, iov, n, (off_t)off);
+    ZC_RACY_READ_END();
+    if (turn)
+        zc_lock_put(&f->turn);
+    return put;
+}
+
 ssize_t zc_posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off)
 {
     struct posix_file *f = posix_file(sf);
@@ -144,9 +162,7 @@ ssize_t zc_posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, ui
         int fd = zc_posix_direct_aim(f, batch, &nb, off + (uint64_t)total);
 
         posix_ask(sf->store);
-        ZC_RACY_READ_BEGIN();
-        put = pwritev(fd, batch, nb, (off_t)(off + (uint64_t)total));
-        ZC_RACY_READ_END();
+        put = write_once(f, fd, batch, nb, off + (uint64_t)total);
         if (put < 0 && (errno == EINTR || zc_posix_direct_refused(sf->store, f, fd, errno)))
             continue;
         if (put == 0)

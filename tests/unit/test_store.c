@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "check_main.h"
@@ -500,6 +502,54 @@ START_TEST(many_pieces)
 }
 END_TEST
 
+static atomic_bool holds;
+static atomic_int entered;
+
+ssize_t pwritev(int fd, const struct iovec *iov, int n, off_t off)
+{
+    atomic_fetch_add(&entered, 1);
+    while (atomic_load(&holds))
+        usleep(50);
+    return (ssize_t)syscall(SYS_pwritev, fd, iov, n, (unsigned long)off, 0ul);
+}
+
+static void *put_one(void *f)
+{
+    ck_assert_int_eq(put(f, "x", 1, 0), 1);
+    return NULL;
+}
+
+/* A second write of a file would spin in the kernel until the first is done: it is not begun, and
+ * one of another file is. */
+START_TEST(one_write_of_a_file_at_a_time)
+{
+    struct zc_sfile *f[2];
+    pthread_t t[3];
+    struct statfs fs;
+
+    ck_assert_int_eq(statfs(dir, &fs), 0);
+    if (fs.f_type != EXT4_SUPER_MAGIC && fs.f_type != TMPFS_MAGIC) {
+        puts("skipped: one_write_of_a_file_at_a_time: /tmp is neither ext4 nor tmpfs");
+        return;
+    }
+    ck_assert_int_eq(open_it(in("/root/f"), NEW, &f[0]), 0);
+    ck_assert_int_eq(open_it(in("/root/g"), NEW, &f[1]), 0);
+    atomic_store(&holds, true);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(pthread_create(&t[i], NULL, put_one, f[i / 2]), 0);
+    while (atomic_load(&entered) < 2)
+        usleep(50);
+    usleep(50000); /* in which the third would come */
+    ck_assert_int_eq(atomic_load(&entered), 2);
+    atomic_store(&holds, false);
+    for (int i = 0; i < 3; i++)
+        pthread_join(t[i], NULL);
+    ck_assert_int_eq(atomic_load(&entered), 3);
+    close_it(f[0]);
+    close_it(f[1]);
+}
+END_TEST
+
 /* ---- the fault store's own promises ---- */
 
 static struct zc_sfile *fault_file(void)
@@ -841,6 +891,7 @@ int main(void)
     tcase_add_test(root, modes);
     tcase_add_test(root, offsets_that_overflow);
     tcase_add_test(root, many_pieces);
+    tcase_add_test(root, one_write_of_a_file_at_a_time);
     suite_add_tcase(s, root);
     return run_suite(s);
 }
