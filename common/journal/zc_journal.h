@@ -43,6 +43,7 @@
  *     its times are as noted, or, in flux, not later than the daemon's last sign of life
  *     (enum ZC_JOURNAL_SLACK_MS); where other daemons change the file, too (zc_set.count), times
  *     say nothing, but where somebody has written past the daemon: then they are not later either;
+ *     and of one that is shorter only what is beyond its end does not come back;
  *     where the host has been started again since, which may have lost a size and times that were
  *     noted, they are not later than that, and the size says nothing
  *

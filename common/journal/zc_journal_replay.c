@@ -303,7 +303,7 @@ static const char *objection(const struct replaying *w, const struct zc_journal_
     if (rebooted && w->j->scan->unsynced)
         return "the host was started again meanwhile, and the journal was not synced "
                "(--journal-sync)";
-    if (now->size < was->size && !rebooted)
+    if (now->size < was->size && !rebooted && !f->shared)
         return "the file was truncated meanwhile";
     if (f->shared && w->sink->bypassed && now->ctime_ns > last)
         return "a job has gone on without the daemon, and the file has changed since";
@@ -331,6 +331,22 @@ static void refuse(struct replaying *w, struct zc_journal_file *f, const char *w
     zc_lock_get(&w->j->lock);
     f->gone = f->gone || gone;
     zc_lock_put(&w->j->lock);
+}
+
+/* Another daemon's clients may have truncated the file, and this one was not told any more: what is
+ * beyond the end is not theirs, the rest is. */
+static int cut_short(struct replaying *w, struct zc_journal_file *f, uint64_t size)
+{
+    uint64_t lo, hi, end, bytes = pending_bytes(f->old, &lo, &hi);
+    int rc = cut(w, f->old, size);
+
+    bytes -= rc == 0 ? pending_bytes(f->old, &lo, &end) : bytes;
+    if (bytes) {
+        w->out->lost_bytes += bytes;
+        w->sink->lost(w->sink->arg, f->path, size, hi, bytes, "the file was truncated meanwhile");
+        zc_journal_cut(w->j, f, size); /* nor does the next start tell it */
+    }
+    return rc;
 }
 
 static int judge(struct replaying *w, struct zc_journal_file *f)
@@ -365,7 +381,7 @@ static int judge(struct replaying *w, struct zc_journal_file *f)
     zc_lock_put(&w->j->lock);
     f->old->verdict = GOOD;
     w->out->files++;
-    return 0;
+    return f->shared && now.size < was.size ? cut_short(w, f, now.size) : 0;
 }
 
 static int judge_all(struct replaying *w)

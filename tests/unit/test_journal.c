@@ -898,6 +898,33 @@ START_TEST(a_file_that_is_another_one)
 }
 END_TEST
 
+/* Others changed it through another daemon, and this one died before it was told: what is beyond
+ * the new end was theirs to cut off, and is told once; the rest comes back. */
+START_TEST(a_shared_file_that_is_shorter)
+{
+    struct model_file *f = &m.f[0];
+
+    up();
+    f->attr.size = 100;
+    zc_journal_closed(j, f->jfile, false);
+    f->jfile = zc_journal_opened(j, f->path, zc_journal_opening(j), &f->attr, true);
+    ck_assert_int_eq(put(f, 5, 50, 100), 0);
+    die();
+    f->attr.size = 75;
+    for (int i = 0; i < 2; i++) {
+        open_journal();
+        replay();
+        ck_assert_uint_eq(m.lost, i == 0 ? 25 : 0);
+        ck_assert(i > 0 || strstr(m.why, "truncated"));
+        ck_assert_int_eq(f->returned[50], 5);
+        ck_assert_int_eq(f->returned[74], 5);
+        ck_assert_int_eq(f->returned[75], -1);
+        zc_journal_close(j, false);
+    }
+    clean_dir();
+}
+END_TEST
+
 /* Its writes are journaled, and what the number's file before had is not its. */
 static void use_anew(struct model_file *f)
 {
@@ -1422,6 +1449,7 @@ int main(void)
     suite_add_tcase(s, tc);
     tc = tcase_create("files");
     tcase_add_loop_test(tc, a_file_that_is_another_one, 0, 10);
+    tcase_add_test(tc, a_shared_file_that_is_shorter);
     tcase_add_loop_test(tc, a_number_that_is_used_again, 0, 4);
     tcase_add_loop_test(tc, a_start_that_breaks_off_loses_nothing, 0, 12);
     tcase_add_loop_test(tc, a_start_that_fails_is_no_sign_of_life, 0, 3);
