@@ -26,7 +26,7 @@
  *
  * What survives: the death of the daemon, when the kernel has the records; with `sync` that of the
  * host, too: all that has arrived meanwhile is synced together before it is answered, and a file
- * that is made is on the disk before anything is written to it.  That is so until it is in the
+ * that is made is synced before anything is written to it.  That is so until it is in the
  * file, which nobody syncs: what is stored is noted when the store has taken it, and may be in the
  * host's memory only.  Without `sync` nothing of what is found after another start of the host is
  * written back, unless the daemon had ended before: what is missing there may be that newer bytes
@@ -47,9 +47,9 @@
  *     where the host has been started again since, which may have lost a size and times that were
  *     noted, they are not later than that, and the size says nothing
  *
- * and else they are reported as lost, by path and range.  There is a sign of life every second,
- * whatever the journal waits for, and no change begins when the last one is two seconds old; at a
- * start there is none before all files have been looked at.
+ * and else they are reported as lost, by path and range.  There is a sign of life each second or
+ * two, whatever the journal waits for, and no change begins when the last one is two seconds old;
+ * at a start there is none before all files have been looked at.
  *
  * The directory holds `lock`, which the daemon has locked as long as it lives, `alive`, the last
  * sign of life (zc_journal_alive.c), and the segments, `segment.NUMBER`.  A daemon that ends with

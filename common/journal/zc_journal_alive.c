@@ -6,9 +6,11 @@
  * files are.  It also says of which start of the host that daemon was, and what is in the journal
  * when the host has been started again since:
  *
- *     run     nobody knows: nothing was synced, and what is missing may be newer than what is there
+ *     run     nobody knows: what is missing, as nothing was synced, may be newer than what is there
  *     sync    all that was answered
  *     ended   the same: it was synced when the daemon ended
+ *
+ * Where the host does not say which start it is of, all of this is taken for the same one.
  */
 #include "config.h"
 
@@ -21,9 +23,13 @@
 
 #include "zc_journal_internal.h"
 
-enum { BOOT = 36, TEXT = BOOT + 16 };
+enum {
+    BOOT = 36,
+    TEXT = BOOT + 16,
+    TRIES = 8, /* signs of life that take two ticks, one after the other, until a change goes on */
+};
 
-/* Of this start of the host; "-": it does not say. */
+/* Of this start of the host, or of its container; "-": it does not say. */
 static void host_boot(const struct zc_journal *j, char id[BOOT + 1])
 {
     FILE *f = j->cfg.boot ? NULL : fopen("/proc/sys/kernel/random/boot_id", "re");
@@ -43,6 +49,7 @@ static int say(struct zc_journal *j, const char *state)
 
     host_boot(j, boot);
     n = snprintf(text, sizeof text, "boot %-36s %-5s\n", boot, state);
+    errno = EIO;
     return pwrite(j->alive_fd, text, (size_t)n, 0) == n ? 0 : -errno;
 }
 
@@ -65,66 +72,6 @@ void zc_alive_read(struct zc_journal *j, struct zc_scan *s)
     close(fd);
 }
 
-int zc_journal_come_alive(struct zc_journal *j)
-{
-    int rc = 0;
-
-    j->alive_fd = openat(j->dir_fd, "alive", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (j->alive_fd < 0)
-        rc = -errno;
-    else
-        rc = say(j, j->cfg.sync ? "sync" : "run");
-    if (rc == 0 && j->cfg.sync && (fsync(j->alive_fd) < 0 || fsync(j->dir_fd) < 0))
-        rc = -errno;
-    if (rc < 0)
-        return zc_errorf(-rc, "journal %s/alive: cannot be written to: %s", j->dir, strerror(-rc));
-    zc_lock_get(&j->lock);
-    j->alive = true;
-    j->last_beat = 0;
-    zc_lock_put(&j->lock);
-    zc_journal_beat(j);
-    return 0;
-}
-
-static bool silent_for(const struct zc_journal *j, unsigned ticks)
-{
-    return j->alive && zc_now() - j->last_beat >= ticks * ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS;
-}
-
-/* With sync the last one is on the disk before there is a new one. */
-static void touch(struct zc_journal *j)
-{
-    uint64_t now;
-
-    j->beating = true;
-    zc_lock_put(&j->lock);
-    if (j->cfg.sync)
-        fsync(j->alive_fd);
-    now = zc_now();
-    futimens(j->alive_fd, NULL);
-    zc_lock_get(&j->lock);
-    j->last_beat = now;
-    j->beating = false;
-    pthread_cond_broadcast(&j->beaten);
-}
-
-void zc_journal_beat(struct zc_journal *j)
-{
-    bool again = false;
-
-    zc_lock_get(&j->lock);
-    while (silent_for(j, again ? 2 : 1)) {
-        if (!j->beating)
-            touch(j);
-        else if (silent_for(j, 2)) /* what is changed now would be taken for others' doing */
-            zc_cond_wait(&j->beaten, &j->lock);
-        else
-            break;
-        again = true;
-    }
-    zc_lock_put(&j->lock);
-}
-
 static int sync_segments(struct zc_journal *j)
 {
     int rc = 0;
@@ -143,6 +90,67 @@ static int sync_segments(struct zc_journal *j)
     return rc < 0 || fsync(j->dir_fd) < 0 ? -EIO : 0;
 }
 
+int zc_journal_come_alive(struct zc_journal *j)
+{
+    int rc = 0;
+
+    if (j->cfg.sync)
+        rc = sync_segments(j); /* the earlier daemon need not have done so */
+    if (rc == 0)
+        j->alive_fd = openat(j->dir_fd, "alive", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (rc == 0)
+        rc = j->alive_fd < 0 ? -errno : say(j, j->cfg.sync ? "sync" : "run");
+    if (rc == 0 && (fsync(j->alive_fd) < 0 || fsync(j->dir_fd) < 0))
+        rc = -errno;
+    if (rc < 0)
+        return zc_errorf(-rc, "journal %s/alive: cannot be written to: %s", j->dir, strerror(-rc));
+    zc_lock_get(&j->lock);
+    j->alive = true;
+    j->last_beat = 0;
+    zc_lock_put(&j->lock);
+    zc_journal_beat(j);
+    return 0;
+}
+
+static bool silent_for(const struct zc_journal *j, unsigned ticks)
+{
+    return j->alive && zc_now() - j->last_beat >= ticks * ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS;
+}
+
+/* One that cannot be made does not hold changes up. */
+static void touch(struct zc_journal *j)
+{
+    uint64_t now = zc_now();
+    int err = 0;
+
+    j->beating = true;
+    zc_lock_put(&j->lock);
+    if (futimens(j->alive_fd, NULL) < 0 || (j->cfg.sync && fsync(j->alive_fd) < 0))
+        err = errno;
+    if (err && !__atomic_exchange_n(&j->mute, true, __ATOMIC_RELAXED))
+        zc_error("journal %s/alive: %s: what this daemon has taken may not be known for its files' "
+                 "if it dies",
+                 j->dir, strerror(err));
+    zc_lock_get(&j->lock);
+    j->last_beat = now;
+    j->beating = false;
+    pthread_cond_broadcast(&j->beaten);
+}
+
+void zc_journal_beat(struct zc_journal *j)
+{
+    zc_lock_get(&j->lock);
+    for (int i = 0; i < TRIES && silent_for(j, i ? 2 : 1); i++) {
+        if (!j->beating)
+            touch(j);
+        else if (silent_for(j, 2)) /* what is changed now would be taken for others' doing */
+            zc_cond_wait(&j->beaten, &j->lock);
+        else
+            break;
+    }
+    zc_lock_put(&j->lock);
+}
+
 void zc_alive_end(struct zc_journal *j, bool stored)
 {
     if (!j->alive)
@@ -151,8 +159,8 @@ void zc_alive_end(struct zc_journal *j, bool stored)
         unlinkat(j->dir_fd, "alive", 0);
         return;
     }
-    if (sync_segments(j) == 0)
-        say(j, "ended");
+    if (sync_segments(j) < 0 || say(j, "ended") < 0 || fsync(j->alive_fd) < 0)
+        zc_warn("journal %s: what is left could not be synced: it is lost when the host dies",
+                j->dir);
     futimens(j->alive_fd, NULL);
-    fsync(j->alive_fd);
 }

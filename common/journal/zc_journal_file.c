@@ -119,6 +119,11 @@ static void set_noted(struct zc_journal_file *f, const struct zc_attr *attr)
     f->flux = f->told = false;
 }
 
+static bool differ(const struct zc_attr *a, const struct zc_attr *b)
+{
+    return a->size != b->size || a->mtime_ns != b->mtime_ns || a->ctime_ns != b->ctime_ns;
+}
+
 /* Opened with these attributes, which were read before as many changes had ended. */
 static void set_opened(struct zc_journal *j, struct zc_journal_file *f, uint64_t changes,
                        const struct zc_attr *attr)
@@ -192,6 +197,7 @@ struct zc_journal_file *zc_journal_opened(struct zc_journal *j, const char *path
     char *copy = strdup(path);
     struct zc_journal_file *f, *before = NULL;
     bool tell = false, tell_before;
+    struct zc_attr was;
 
     if (!copy)
         return NULL;
@@ -200,10 +206,12 @@ struct zc_journal_file *zc_journal_opened(struct zc_journal *j, const char *path
     if (f) {
         bool renamed = copy && strcmp(copy, f->path) != 0;
 
-        tell = f->segments > 0 && (f->flux || renamed || f->shared != shared);
+        tell = f->flux || renamed || f->shared != shared;
+        was = f->noted;
         f->opens++;
         f->shared = f->shared || shared;
         set_opened(j, f, changes, attr);
+        tell = f->segments > 0 && (tell || differ(&was, &f->noted));
     }
     tell_before = before && before->segments > 0;
     zc_lock_put(&j->lock);
@@ -263,7 +271,7 @@ static void tell_flux(struct zc_journal *j, struct zc_journal_file *f, uint64_t 
     if (tell)
         rc = zc_journal_note(j, f, ZC_RECORD_FILE, 0);
     if (tell && rc == 0)
-        rc = zc_journal_push(j, true);
+        rc = zc_journal_push(j, false);
     zc_lock_get(&j->lock);
     f->told = rc == 0;
     zc_lock_put(&j->lock);
@@ -318,8 +326,7 @@ void zc_journal_looked(struct zc_journal *j, struct zc_journal_file *f, uint64_t
         return;
     }
     zc_lock_get(&j->lock);
-    other = attr->size != f->noted.size || attr->mtime_ns != f->noted.mtime_ns ||
-            attr->ctime_ns != f->noted.ctime_ns;
+    other = attr->ctime_ns >= f->noted.ctime_ns && differ(attr, &f->noted);
     if ((f->flux || other) && !f->changing && f->changes == changes) {
         set_noted(f, attr);
         tell = f->segments > 0 && !f->gone;
@@ -379,6 +386,21 @@ void zc_journal_unlinked(struct zc_journal *j, struct zc_journal_file *f, bool g
     if (gone)
         zc_journal_gone(j, f);
     zc_journal_closed(j, f, false);
+}
+
+int zc_journal_see(struct zc_journal *j, struct zc_journal_file *f, const struct zc_attr *attr)
+{
+    int rc;
+
+    zc_lock_get(&j->lock);
+    set_noted(f, attr);
+    zc_lock_put(&j->lock);
+    zc_journal_take_turn(j);
+    rc = zc_journal_note(j, f, ZC_RECORD_FILE, 0);
+    if (rc == 0)
+        rc = zc_journal_push(j, true);
+    zc_journal_end_turn(j);
+    return rc;
 }
 
 int zc_journal_sync(struct zc_journal *j)

@@ -107,6 +107,7 @@ struct zc_journal {
     uint64_t changes;   /* of all files that have ended */
     bool alive;         /* a start has seen whose the files are: there are signs of life */
     bool beating;       /* somebody makes one */
+    bool mute;          /* one could not be made, which was told */
     zc_cond beaten;     /* he has */
     uint64_t last_beat; /* the begin of the last one that has ended */
     struct zc_journal_stats st;
@@ -161,6 +162,9 @@ void zc_segment_forget(struct zc_journal *j, struct zc_segment *s); /* not its f
 void zc_segments_hurry(struct zc_journal *j);
 
 /* ---- zc_journal_file.c ---- */
+/* At a start: it is this file, whatever was noted of it before the host was started again.  Has it
+ * on the disk, or fails. */
+int zc_journal_see(struct zc_journal *j, struct zc_journal_file *f, const struct zc_attr *attr);
 struct zc_journal_file *zc_jfile_new(struct zc_journal *j, uint32_t id);
 void zc_jfile_place(struct zc_journal *j, struct zc_journal_file *f); /* by dev and ino; lock */
 struct zc_journal_file *zc_jfile_find(struct zc_journal *j, uint64_t dev, uint64_t ino); /* lock */

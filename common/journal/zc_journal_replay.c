@@ -381,6 +381,8 @@ static int judge(struct replaying *w, struct zc_journal_file *f)
     zc_lock_put(&w->j->lock);
     f->old->verdict = GOOD;
     w->out->files++;
+    if (w->j->scan->rebooted)
+        return zc_journal_see(w->j, f, &now);
     return f->shared && now.size < was.size ? cut_short(w, f, now.size) : 0;
 }
 

@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "zc_log.h"
 #include "zc_store_journal.h"
@@ -52,13 +53,16 @@ static struct zc_sfile *below(struct zc_sfile *f)
 /* ---- files ---- */
 
 /* What survives the host needs its file, which may have been made just now. */
-static int keep_new(const struct zc_journal *j, struct zc_sfile *f)
+static int keep_new(struct jn_store *js, const char *path, unsigned flags, struct zc_sfile *f)
 {
-    int rc = zc_journal_syncs(j) ? zc_store_sync(f, ZC_LEVEL_DURABLE) : 0;
+    int rc = zc_journal_syncs(js->journal) ? zc_store_sync(f, ZC_LEVEL_DURABLE) : 0;
 
-    if (rc < 0)
-        zc_store_close_file(f, ZC_LEVEL_VISIBLE);
-    return rc;
+    if (rc == 0)
+        return 0;
+    zc_store_close_file(f, ZC_LEVEL_VISIBLE);
+    if (flags & ZC_OPEN_EXCL)
+        zc_store_unlink(js->below, path);
+    return zc_errorf(-rc, "open %s: sync of the new file: %s", path, strerror(-rc));
 }
 
 static int jn_open(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
@@ -74,7 +78,7 @@ static int jn_open(struct zc_store *s, const char *path, unsigned flags, mode_t 
         return zc_errorf(ENOMEM, "open %s: out of memory", path);
     rc = zc_store_open_file(jn_store(s)->below, path, flags, mode, &f->below, attr);
     if (rc == 0 && flags & ZC_OPEN_CREATE && attr->size == 0)
-        rc = keep_new(jn_store(s)->journal, f->below);
+        rc = keep_new(jn_store(s), path, flags, f->below);
     if (rc == 0 && flags & ZC_OPEN_WRITE) {
         f->file = zc_journal_opened(jn_store(s)->journal, path, changes, attr, shared);
         if (!f->file) {

@@ -30,7 +30,7 @@ static void kept(struct zc_server *s, struct zc_notice *n)
     zc_transfer_advance(r);
 }
 
-/* On the journal's thread. */
+/* On any thread (zc_journal_write.done). */
 static void written(struct zc_journal_write *w)
 {
     struct piece *p = zc_list_entry(w, struct piece, journal);

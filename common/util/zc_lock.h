@@ -2,7 +2,8 @@
  *
  * zc_lock_order is the one table of all locks: a thread that holds some may take only one that
  * stands below all of them.  Calls that may block (fabric, store, MPI) are made without any;
- * the wrappers of the seams (zc_store.h, zc_transport.h) ask for that.
+ * the wrappers of the seams (zc_store.h, zc_transport.h) ask for that.  (A store of its own may
+ * hold one for that: zc_store_posix_io.c.)
  *
  * In a build with --enable-debug zc_lock_get() aborts when the order is not kept, zc_assert_held()
  * when the calling thread does not own the lock, zc_assert_none_held() when it owns any; in a

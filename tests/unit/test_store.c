@@ -534,6 +534,7 @@ START_TEST(one_write_of_a_file_at_a_time)
     }
     ck_assert_int_eq(open_it(in("/root/f"), NEW, &f[0]), 0);
     ck_assert_int_eq(open_it(in("/root/g"), NEW, &f[1]), 0);
+    atomic_store(&entered, 0);
     atomic_store(&holds, true);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(pthread_create(&t[i], NULL, put_one, f[i / 2]), 0);
