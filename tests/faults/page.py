@@ -201,10 +201,13 @@ class Page:
         return "## The soak\n\n" + self.when("soak") + \
             "\nTwo daemons, killed at random, one or both, and started again; three ranks write " \
             "and read\nback all the time.  The job goes on with the first turn that has its bytes " \
-            "stored, at default\nsettings.\n\n" + rows(
-                ["transport", "seconds", "seed", "operations", "kills", "verified", "lost unseen",
+            "stored, at default\nsettings.  And one daemon with a journal, of which aggregators " \
+            "keep nothing\n(`zcache_replay=off`), killed once more when a job has left it what it " \
+            "wrote: what they report as\nlost has to come back.\n\n" \
+            + rows(
+                ["variant", "seconds", "seed", "operations", "kills", "verified", "lost unseen",
                  "goes on after, median", "longest", "violations"],
-                [[r["transport"], f"{r['seconds']:.0f}", r["seed"], f"{r['operations']:,}",
+                [[r["variant"], f"{r['seconds']:.0f}", r["seed"], f"{r['operations']:,}",
                   r["kills"], amount(r["verified"]), r["lost_unseen"],
                   seconds(r["went_on_median_s"]), seconds(r["went_on_max_s"]),
                   len(r["violations"])] for r in self.soak])

@@ -5,9 +5,15 @@ all it reads.
 What is drawn comes from the seed.  A kill comes when the job has made some turns more.  The job
 "goes on" with the first turn that ends, after all daemons are ready again, by seeing its bytes
 stored.
+
+Besides two daemons, of which aggregators keep what is not stored, by each transport, there is one
+with a journal, of which they keep nothing: they report as lost what a dead daemon had not stored,
+and all of it has to come back.  There a job is short, and leaves what it has written to the daemon,
+which is killed once more before it is seen what is in the file.
 """
 import argparse
 import concurrent.futures
+import glob
 import json
 import os
 import random
@@ -23,7 +29,10 @@ from matrix import HINTS, DAEMON_OPTIONS
 from world import Late, Stopped, Tree, World, stopping, text_of
 
 TIMEOUT_S = 30   # zcache's default
-DAEMONS = 2
+VARIANTS = ["local", "fabric", "journal"]
+JOURNAL = ("--journal-size", "16M")
+JOURNAL_HINTS = ("zcache_replay=off", "zcache_close_level=staged")
+ROUND_S = 2      # a job of it
 LAZY, EAGER = DAEMON_OPTIONS, ("--page-size", "64K", "--cache-size", "16M")
 
 
@@ -48,19 +57,25 @@ def read_turns(path, begin=0):
 class Job:
     """A soaking program, its daemons, and how far it is."""
 
-    def __init__(self, tree, transport, seconds, seed, base=None):
+    def __init__(self, tree, variant, seconds, seed, base=None):
         self.w = World(tree, TIMEOUT_S, base)
-        self.fabric = transport == "fabric"
+        self.fabric = variant == "fabric"
+        self.journal = variant == "journal"
+        self.n = 1 if self.journal else 2
         self.draw = random.Random(seed)
         self.known, self.read_to = [], 0
-        for i in range(DAEMONS):
+        for i in range(self.n):
             self.start(i)
         self.w.start_job("soak", f"zcache:{self.w.file}", self.w.dir, str(seconds), str(seed),
-                         *HINTS, local=not self.fabric)
+                         *HINTS, *(JOURNAL_HINTS if self.journal else []),
+                         local=not self.fabric)
 
     def start(self, i):
         listen = self.draw.choice(["127.0.0.1", "127.0.0.2"]) if self.fabric else None
-        self.w.start_daemon(i, listen, self.draw.choice([LAZY, EAGER]))
+        options = self.draw.choice([LAZY, EAGER])
+        if self.journal:
+            options += (*JOURNAL, "--journal", f"{self.w.dir}/{i}.journal")
+        self.w.start_daemon(i, listen, options)
 
     def turns(self):
         """All there are by now."""
@@ -78,14 +93,15 @@ class Job:
         return not self.ended()
 
     def wait_until_stored(self):
-        """Seconds until a turn has ended that saw its bytes stored."""
+        """Seconds until a turn has ended that saw its bytes stored, or was told that they are
+        not."""
         began, had = time.monotonic(), len(self.turns())
         self.w.wait(10 * TIMEOUT_S, "the job to go on", lambda: self.ended() or
                     any(t.stored for t in self.turns()[had:]))
         return None if self.ended() else time.monotonic() - began
 
     def kill_some(self):
-        victims = self.draw.choice([[0], [1], [0, 1]])
+        victims = self.draw.choice([[0], [1], [0, 1]]) if self.n > 1 else [0]
         for i in victims:
             self.w.end_daemon(i, signal.SIGKILL, TIMEOUT_S)
         for i in victims:
@@ -93,15 +109,18 @@ class Job:
         return len(victims)
 
     def finish(self):
+        """How many daemons are killed in the end."""
         self.w.wait(10 * TIMEOUT_S, "the end of the job", self.ended)
         self.w.wait(TIMEOUT_S, "the end of all ranks", lambda: not self.w.job_runs())
+        kills = self.kill_some() if self.journal else 0
         for i in sorted(self.w.daemons):
             self.w.end_daemon(i, signal.SIGTERM, 10 * TIMEOUT_S)
+        return kills
 
 
-def soak(tree, transport, seconds, seed, base=None, keep=False):
+def soak(tree, variant, seconds, seed, base=None, keep=False):
     """What is said of it on the page."""
-    job = Job(tree, transport, seconds, seed, base=base)
+    job = Job(tree, variant, seconds, seed, base=base)
     times, kills, violations = [], 0, []
     began = time.monotonic()
     try:
@@ -110,20 +129,58 @@ def soak(tree, transport, seconds, seed, base=None, keep=False):
             took = job.wait_until_stored()
             if took is not None:
                 times.append(took)
-        job.finish()
+        kills += job.finish()
     except Late as late:
         violations.append(f"hang: {late}")
     except Stopped:
         job.w.clean_up(keep)
         raise
     result = judge(job.w, job.w.job.returncode, violations)
-    if result["errors"]:
+    if job.journal:
+        result["violations"] += lost_by_journals(job.w, result)
+    elif result["errors"]:
         result["violations"].append("not as promised: " + result["first_error"])
-    result.update(transport=transport, seconds=time.monotonic() - began, seed=seed, kills=kills,
-                  went_on_median_s=statistics.median(times) if times else None,
-                  went_on_max_s=max(times, default=None))
+    result.update(variant=variant, seconds=time.monotonic() - began, seed=seed, kills=kills,
+                  went_on=times)
     job.w.clean_up(keep)
     return result
+
+
+def soak_journal(tree, seconds, seed, keep=False):
+    """One job after the other, and what is said of all."""
+    end, total = time.monotonic() + seconds, None
+    while total is None or (time.monotonic() < end and not total["violations"]):
+        r = soak(tree, "journal", ROUND_S, seed, keep=keep)
+        seed += 1
+        if total is None:
+            total = r
+            continue
+        for key in ("turns", "operations", "written", "verified", "errors", "lost_told",
+                    "lost_unseen", "violations", "seconds", "kills", "went_on"):
+            total[key] += r[key]
+        total["first_error"] = total["first_error"] or r["first_error"]
+    return total
+
+
+def run(tree, variant, seconds, seed, keep):
+    if variant == "journal":
+        result = soak_journal(tree, seconds, seed, keep=keep)
+    else:
+        result = soak(tree, variant, seconds, seed, keep=keep)
+    times = result.pop("went_on")
+    result.update(went_on_median_s=statistics.median(times) if times else None,
+                  went_on_max_s=max(times, default=None))
+    return result
+
+
+def lost_by_journals(w, result):
+    """All that daemons have taken comes back, whatever aggregators say."""
+    lost = [f"{result['lost_told']} bytes did not come back"] if result["lost_told"] else []
+    lost += [f"daemon {i} ended with {status}" for i, status, sig in w.ended
+             if sig == signal.SIGTERM and status]
+    for log in glob.glob(w.dir + "/*.log"):
+        lost += [line for line in text_of(log).splitlines() if "an earlier daemon had taken:" in line]
+    return lost
 
 
 def judge(where, status, violations):
@@ -165,21 +222,21 @@ def judge_soak(path, name, promised, status, hangs):
 
 def main():
     parser = argparse.ArgumentParser(description="daemons are killed and started again; a line "
-                                     "of JSON for each transport")
+                                     "of JSON for each variant")
     parser.add_argument("--seconds", type=int, default=1200)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--transport", action="append", choices=["local", "fabric"])
+    parser.add_argument("--variant", action="append", choices=VARIANTS)
     parser.add_argument("--keep", action="store_true", help="keep the directories")
     args = parser.parse_args()
     for sig in (signal.SIGINT, signal.SIGTERM):
         signal.signal(sig, lambda *_: stopping.set())
     tree = Tree(os.path.abspath(os.environ.get("top_builddir", "build")))
     bad = 0
-    with concurrent.futures.ThreadPoolExecutor(2) as pool:
-        runs = [pool.submit(soak, tree, t, args.seconds, args.seed, keep=args.keep)
-                for t in args.transport or ["local", "fabric"]]
-        for run in runs:
-            result = run.result()
+    with concurrent.futures.ThreadPoolExecutor(len(VARIANTS)) as pool:
+        runs = [pool.submit(run, tree, v, args.seconds, args.seed, args.keep)
+                for v in args.variant or VARIANTS]
+        for one in runs:
+            result = one.result()
             print(json.dumps(result), flush=True)
             bad += len(result["violations"])
     return 1 if bad else 0
