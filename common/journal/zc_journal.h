@@ -45,11 +45,11 @@
  *     say nothing, but where somebody has written past the daemon: then they are not later either;
  *     and of one that is shorter only what is beyond its end does not come back;
  *     where the host has been started again since, which may have lost a size and times that were
- *     noted, they are not later than that, and the size says nothing
+ *     noted, they are not later than that (of a file of one daemon), and the size says nothing
  *
  * and else they are reported as lost, by path and range.  There is a sign of life each second or
- * two, whatever the journal waits for, and no change begins when the last one is two seconds old;
- * at a start there is none before all files have been looked at.
+ * two, whatever the journal waits for, and no change begins when the last one that could be made is
+ * two seconds old; at a start there is none before all files have been looked at.
  *
  * The directory holds `lock`, which the daemon has locked as long as it lives, `alive`, the last
  * sign of life (zc_journal_alive.c), and the segments, `segment.NUMBER`.  A daemon that ends with

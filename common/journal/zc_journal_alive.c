@@ -26,7 +26,7 @@
 enum {
     BOOT = 36,
     TEXT = BOOT + 16,
-    TRIES = 8, /* signs of life that take two ticks, one after the other, until a change goes on */
+    TRIES = 3, /* signs of life that take two ticks, one after the other, until a change goes on */
 };
 
 /* Of this start of the host, or of its container; "-": it does not say. */
@@ -72,6 +72,12 @@ void zc_alive_read(struct zc_journal *j, struct zc_scan *s)
     close(fd);
 }
 
+/* Not all file systems do that. */
+static int sync_dir(const struct zc_journal *j)
+{
+    return fsync(j->dir_fd) < 0 && errno != EINVAL ? -errno : 0;
+}
+
 static int sync_segments(struct zc_journal *j)
 {
     int rc = 0;
@@ -87,21 +93,21 @@ static int sync_segments(struct zc_journal *j)
         if (fd >= 0)
             close(fd);
     }
-    return rc < 0 || fsync(j->dir_fd) < 0 ? -EIO : 0;
+    if (rc == 0)
+        rc = sync_dir(j);
+    return rc < 0 ? zc_errorf(-rc, "journal %s: sync: %s", j->dir, strerror(-rc)) : 0;
 }
 
 int zc_journal_come_alive(struct zc_journal *j)
 {
-    int rc = 0;
+    int rc = j->cfg.sync ? sync_segments(j) : 0; /* the earlier daemon need not have done so */
 
-    if (j->cfg.sync)
-        rc = sync_segments(j); /* the earlier daemon need not have done so */
+    if (rc < 0)
+        return rc;
+    j->alive_fd = openat(j->dir_fd, "alive", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    rc = j->alive_fd < 0 ? -errno : say(j, j->cfg.sync ? "sync" : "run");
     if (rc == 0)
-        j->alive_fd = openat(j->dir_fd, "alive", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (rc == 0)
-        rc = j->alive_fd < 0 ? -errno : say(j, j->cfg.sync ? "sync" : "run");
-    if (rc == 0 && (fsync(j->alive_fd) < 0 || fsync(j->dir_fd) < 0))
-        rc = -errno;
+        rc = fsync(j->alive_fd) < 0 ? -errno : sync_dir(j);
     if (rc < 0)
         return zc_errorf(-rc, "journal %s/alive: cannot be written to: %s", j->dir, strerror(-rc));
     zc_lock_get(&j->lock);
@@ -117,15 +123,19 @@ static bool silent_for(const struct zc_journal *j, unsigned ticks)
     return j->alive && zc_now() - j->last_beat >= ticks * ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS;
 }
 
-/* One that cannot be made does not hold changes up. */
+/* One that cannot be made does not hold changes up; one that is on the disk may have taken its time
+ * until it was: then it is made anew, for who dies before the host does. */
 static void touch(struct zc_journal *j)
 {
-    uint64_t now = zc_now();
+    uint64_t now;
     int err = 0;
 
     j->beating = true;
     zc_lock_put(&j->lock);
-    if (futimens(j->alive_fd, NULL) < 0 || (j->cfg.sync && fsync(j->alive_fd) < 0))
+    if (j->cfg.sync && (futimens(j->alive_fd, NULL) < 0 || fsync(j->alive_fd) < 0))
+        err = errno;
+    now = zc_now();
+    if (futimens(j->alive_fd, NULL) < 0)
         err = errno;
     if (err && !__atomic_exchange_n(&j->mute, true, __ATOMIC_RELAXED))
         zc_error("journal %s/alive: %s: what this daemon has taken may not be known for its files' "
@@ -160,7 +170,7 @@ void zc_alive_end(struct zc_journal *j, bool stored)
         return;
     }
     if (sync_segments(j) < 0 || say(j, "ended") < 0 || fsync(j->alive_fd) < 0)
-        zc_warn("journal %s: what is left could not be synced: it is lost when the host dies",
+        zc_warn("journal %s: what is left could not be synced: it may be lost when the host dies",
                 j->dir);
     futimens(j->alive_fd, NULL);
 }

@@ -398,7 +398,7 @@ int zc_journal_see(struct zc_journal *j, struct zc_journal_file *f, const struct
     zc_journal_take_turn(j);
     rc = zc_journal_note(j, f, ZC_RECORD_FILE, 0);
     if (rc == 0)
-        rc = zc_journal_push(j, true);
+        rc = zc_journal_push(j, false);
     zc_journal_end_turn(j);
     return rc;
 }

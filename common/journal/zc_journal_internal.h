@@ -127,7 +127,8 @@ struct zc_scan;
 void zc_alive_read(struct zc_journal *j, struct zc_scan *s); /* of the earlier daemon */
 /* This one is the last to change files from now on.  Fails if that cannot be said. */
 int zc_journal_come_alive(struct zc_journal *j);
-/* A sign of life, unless there was one just now: on return it is less than two ticks old. */
+/* A sign of life, unless there was one just now: on return it is less than two ticks old, if one
+ * can be made at all. */
 void zc_journal_beat(struct zc_journal *j);
 void zc_alive_end(struct zc_journal *j, bool stored); /* see zc_journal_close() */
 
@@ -162,8 +163,7 @@ void zc_segment_forget(struct zc_journal *j, struct zc_segment *s); /* not its f
 void zc_segments_hurry(struct zc_journal *j);
 
 /* ---- zc_journal_file.c ---- */
-/* At a start: it is this file, whatever was noted of it before the host was started again.  Has it
- * on the disk, or fails. */
+/* At a start: it is this file, whatever was noted of it before the host was started again. */
 int zc_journal_see(struct zc_journal *j, struct zc_journal_file *f, const struct zc_attr *attr);
 struct zc_journal_file *zc_jfile_new(struct zc_journal *j, uint32_t id);
 void zc_jfile_place(struct zc_journal *j, struct zc_journal_file *f); /* by dev and ino; lock */

@@ -56,12 +56,14 @@ static struct zc_sfile *below(struct zc_sfile *f)
 static int keep_new(struct jn_store *js, const char *path, unsigned flags, struct zc_sfile *f)
 {
     int rc = zc_journal_syncs(js->journal) ? zc_store_sync(f, ZC_LEVEL_DURABLE) : 0;
+    struct zc_attr made, there;
 
     if (rc == 0)
         return 0;
-    zc_store_close_file(f, ZC_LEVEL_VISIBLE);
-    if (flags & ZC_OPEN_EXCL)
+    if (flags & ZC_OPEN_EXCL && zc_store_getattr(f, &made) == 0 && made.size == 0 &&
+        zc_store_stat(js->below, path, &there) == 0 && there.ino == made.ino)
         zc_store_unlink(js->below, path);
+    zc_store_close_file(f, ZC_LEVEL_VISIBLE);
     return zc_errorf(-rc, "open %s: sync of the new file: %s", path, strerror(-rc));
 }
 
