@@ -64,11 +64,15 @@ class Job:
         self.n = 1 if self.journal else 2
         self.draw = random.Random(seed)
         self.known, self.read_to = [], 0
-        for i in range(self.n):
-            self.start(i)
-        self.w.start_job("soak", f"zcache:{self.w.file}", self.w.dir, str(seconds), str(seed),
-                         *HINTS, *(JOURNAL_HINTS if self.journal else []),
-                         local=not self.fabric)
+        try:
+            for i in range(self.n):
+                self.start(i)
+            self.w.start_job("soak", f"zcache:{self.w.file}", self.w.dir, str(seconds), str(seed),
+                             *HINTS, *(JOURNAL_HINTS if self.journal else []),
+                             local=not self.fabric)
+        except (Late, Stopped):
+            self.w.clean_up()
+            raise
 
     def start(self, i):
         listen = self.draw.choice(["127.0.0.1", "127.0.0.2"]) if self.fabric else None
@@ -135,9 +139,9 @@ def soak(tree, variant, seconds, seed, base=None, keep=False):
     except Stopped:
         job.w.clean_up(keep)
         raise
-    result = judge(job.w, job.w.job.returncode, violations)
+    result = judge(job.w, job.w.job.returncode, violations, excuse=not job.journal)
     if job.journal:
-        result["violations"] += lost_by_journals(job.w, result)
+        result["violations"] += [f"seed {seed}: {v}" for v in lost_by_journals(job.w, result)]
     elif result["errors"]:
         result["violations"].append("not as promised: " + result["first_error"])
     result.update(variant=variant, seconds=time.monotonic() - began, seed=seed, kills=kills,
@@ -149,7 +153,8 @@ def soak(tree, variant, seconds, seed, base=None, keep=False):
 def soak_journal(tree, seconds, seed, keep=False):
     """One job after the other, and what is said of all."""
     end, total = time.monotonic() + seconds, None
-    while total is None or (time.monotonic() < end and not total["violations"]):
+    while total is None or (time.monotonic() < end and not total["violations"] and
+                            not stopping.is_set()):
         r = soak(tree, "journal", ROUND_S, seed, keep=keep)
         seed += 1
         if total is None:
@@ -174,29 +179,33 @@ def run(tree, variant, seconds, seed, keep):
 
 
 def lost_by_journals(w, result):
-    """All that daemons have taken comes back, whatever aggregators say."""
-    lost = [f"{result['lost_told']} bytes did not come back"] if result["lost_told"] else []
-    lost += [f"daemon {i} ended with {status}" for i, status, sig in w.ended
-             if sig == signal.SIGTERM and status]
+    """Calls fail as a daemon has died, but for no other reason, and all that it had taken comes
+    back."""
+    lost = ["the job has done nothing"] if not result["verified"] else []
+    lost += result["other_errors"]
+    lost += [f"daemon {i} ended with {status} at {sig.name}" for i, status, sig in w.ended
+             if status != (-sig if sig == signal.SIGKILL else 0)]
     for log in glob.glob(w.dir + "/*.log"):
-        lost += [line for line in text_of(log).splitlines() if "an earlier daemon had taken:" in line]
+        lost += [line for line in text_of(log).splitlines()
+                 if "lost: " in line and "an earlier daemon had taken" in line]
     return lost
 
 
-def judge(where, status, violations):
+def judge(where, status, violations, excuse=True):
     """`where` has the records and the logs of a job that nothing may be lost of, or that is told
-    of each loss."""
+    of each loss; which is no excuse where it says so."""
     turns = read_turns(where.dir)[0]
     last = turns[-1] if turns else Turn("0 0 0 0 0")
     seen = Seen(where)
     found = seen.wrong + seen.misread
-    unseen = [w for w in found if w[2] == FOREIGN or not seen.errors or
+    unseen = [w for w in found if w[2] == FOREIGN or not seen.errors or not excuse or
               not seen.is_named_in_part(w[0], w[1])]
     violations = violations + [f"{kind}: {size} bytes at {off}" for off, size, kind in unseen]
     if status != (1 if seen.errors or last.wrong else 0):
         violations.append(f"the job's status is {status}")
     return {"turns": last.turn, "operations": (last.written + last.verified) // PIECE,
             "written": last.written, "verified": last.verified + seen.verified,
+            "other_errors": [e[:300] for e in seen.errors if not seen.ranges(e)][:3],
             "errors": len(seen.errors), "first_error": (seen.errors or [""])[0][:300],
             "lost_told": sum(w[1] for w in seen.wrong if w not in unseen),
             "lost_unseen": sum(w[1] for w in unseen), "violations": violations[:20]}
