@@ -101,12 +101,22 @@ struct zc_journal_file *zc_journal_find(struct zc_journal *j, uint64_t dev, uint
     return f;
 }
 
-static void note(struct zc_journal *j, struct zc_journal_file *f)
+/* What the file is, with the turn. */
+static int note_here(struct zc_journal *j, struct zc_journal_file *f)
 {
+    int rc = zc_journal_note(j, f, ZC_RECORD_FILE, 0);
+
+    return rc < 0 ? rc : zc_journal_push(j, false);
+}
+
+static int note(struct zc_journal *j, struct zc_journal_file *f)
+{
+    int rc;
+
     zc_journal_take_turn(j);
-    zc_journal_note(j, f, ZC_RECORD_FILE, 0);
-    zc_journal_push(j, false);
+    rc = note_here(j, f);
     zc_journal_end_turn(j);
+    return rc;
 }
 
 /* A birth is read at opens only. */
@@ -269,9 +279,7 @@ static void tell_flux(struct zc_journal *j, struct zc_journal_file *f, uint64_t 
         f->noted.size = size;
     zc_lock_put(&j->lock);
     if (tell)
-        rc = zc_journal_note(j, f, ZC_RECORD_FILE, 0);
-    if (tell && rc == 0)
-        rc = zc_journal_push(j, false);
+        rc = note_here(j, f);
     zc_lock_get(&j->lock);
     f->told = rc == 0;
     zc_lock_put(&j->lock);
@@ -390,17 +398,10 @@ void zc_journal_unlinked(struct zc_journal *j, struct zc_journal_file *f, bool g
 
 int zc_journal_see(struct zc_journal *j, struct zc_journal_file *f, const struct zc_attr *attr)
 {
-    int rc;
-
     zc_lock_get(&j->lock);
     set_noted(f, attr);
     zc_lock_put(&j->lock);
-    zc_journal_take_turn(j);
-    rc = zc_journal_note(j, f, ZC_RECORD_FILE, 0);
-    if (rc == 0)
-        rc = zc_journal_push(j, false);
-    zc_journal_end_turn(j);
-    return rc;
+    return note(j, f);
 }
 
 int zc_journal_sync(struct zc_journal *j)

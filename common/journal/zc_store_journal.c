@@ -56,7 +56,7 @@ static struct zc_sfile *below(struct zc_sfile *f)
 static int keep_new(struct jn_store *js, const char *path, unsigned flags, struct zc_sfile *f)
 {
     int rc = zc_journal_syncs(js->journal) ? zc_store_sync(f, ZC_LEVEL_DURABLE) : 0;
-    struct zc_attr made, there;
+    struct zc_attr made = {0}, there = {0};
 
     if (rc == 0)
         return 0;

@@ -44,7 +44,8 @@ int64_t zc_posix_born(int fd)
     return (int64_t)sx.stx_btime.tv_sec * 1000000000 + sx.stx_btime.tv_nsec;
 }
 
-static bool is_of_linux(int fd)
+/* One of the local file systems whose ways are known here. */
+static bool is_known(int fd)
 {
     struct statfs fs;
 
@@ -63,13 +64,13 @@ bool zc_posix_exact(int fd)
     if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2 || major < 6 ||
         (major == 6 && minor < 13))
         return false;
-    return is_of_linux(fd);
+    return is_known(fd);
 }
 
 /* A write through the page cache has the inode's lock (i_rwsem) to itself there. */
 bool zc_posix_turns(int fd)
 {
-    return is_of_linux(fd);
+    return is_known(fd);
 }
 
 /* ---- calls by name, as whom the thread works for; who asks first is ourselves ---- */
