@@ -141,7 +141,8 @@ def soak(tree, variant, seconds, seed, base=None, keep=False):
         raise
     result = judge(job.w, job.w.job.returncode, violations, excuse=not job.journal)
     if job.journal:
-        result["violations"] += [f"seed {seed}: {v}" for v in lost_by_journals(job.w, result)]
+        result["violations"] = [f"seed {seed}: {v}" for v in
+                                result["violations"] + lost_by_journals(job.w, result)]
     elif result["errors"]:
         result["violations"].append("not as promised: " + result["first_error"])
     result.update(variant=variant, seconds=time.monotonic() - began, seed=seed, kills=kills,
