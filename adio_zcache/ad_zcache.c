@@ -30,25 +30,25 @@
  *       is the end of the file on every rank (and MPI_File_open sets the shared pointer from it).
  *       If ADIO_SCALABLE_OPEN is reported, deferred open is off: one rank may open for all.
  * Close Called on all ranks, also after a failed open elsewhere. Afterwards ROMIO deletes the
- *       file (DELETE_ON_CLOSE) on ranklist[0] alone through Delete. fd->fs_ptr is the slot's to
- *       free. An error is returned to the caller, and the handle is gone all the same.
+ *       file (DELETE_ON_CLOSE) on ranklist[0] alone through Delete. The slot frees fd->fs_ptr.
+ *       An error is returned to the caller, and the handle is gone all the same.
  * ReadContig, WriteContig   Independent. Memory and file view are contiguous. Also what the
  *       generic strided and two-phase code reads and writes through.
  * ReadStrided, WriteStrided   Independent; memory or view is not contiguous; OFFSET as above.
  * ReadStridedColl, WriteStridedColl   Collective: every *_all, *_at_all and ordered access,
- *       contiguous or not, also with nothing to do on this rank. fd->fp_ind is the slot's to move.
+ *       contiguous or not, also with nothing to do on this rank. The slot moves fd->fp_ind.
  *       Split collectives are these, run in the begin function.
  * IreadContig, IwriteContig, IreadStrided, IwriteStrided   As above, with an MPI_Request to be
  *       made: a generalized request (MPI_Grequest_start), or MPIO_Completed_request_create when
- *       it is done already, which also copies the error: request's users see it only then as the
- *       result of the starting call. On an error the slot leaves *request a request or
- *       MPI_REQUEST_NULL, since the caller returns it. The buffer and its type are the user's
+ *       it is done already, which also copies the error: the request's user sees it only then as
+ *       the result of the starting call. On an error the slot leaves *request a request or
+ *       MPI_REQUEST_NULL, since the caller returns it. The buffer and its type belong to the user
  *       until completion; the user may free the type at once. MPI_Grequest_complete may be
  *       called by another thread only if MPI allows threads. fd->async_count has to be 0 at Close.
  * IreadStridedColl, IwriteStridedColl   The same for nonblocking collectives. The generic ones need
  *       the MPIX_Grequest extension.
  * ReadDone, WriteDone, ReadComplete, WriteComplete   Left over from before requests were MPI's:
- *       nobody calls them.
+ *       never called.
  * SeekIndividual   Local. Called by MPI_File_seek after SEEK_CUR and SEEK_END were resolved, with
  *       SEEK_SET and an offset in etypes of the view: sets the pointer.
  * Fcntl   GET_FSIZE by any one rank, alone (also from SEEK_END and seek_shared on one rank);
@@ -56,7 +56,7 @@
  *       SET_ATOMICITY by all, only if it changes: sets fd->atomicity.
  * SetInfo   By all, once in ADIO_Open before OpenColl (info may be MPI_INFO_NULL; fd->info is
  *       MPI_INFO_NULL and has to be made), and on every set_info and set_view. The generic one
- *       does the standard hints; call it first, then look at zcache_* ones. In ADIO_Open its error
+ *       handles the standard hints; call it first, then read zcache_* ones. In ADIO_Open its error
  *       code is ignored.
  * Flush   MPI_File_sync is collective by the standard, but programs call it on one rank: no
  *       communication unless hints->synchronizing_flush. Here also for files opened read-only.
@@ -65,14 +65,14 @@
  * Feature Local, may be asked with any flag at any time after fd->fns is set, so also before the
  *       file is open. ADIO_SHARED_FP off means that shared and ordered access are refused.
  *       ADIO_LOCKS on means that SetLock is called around contiguous accesses in atomic mode.
- * SetLock  fcntl-like range lock in bytes, F_SETLKW to take, F_SETLK with F_UNLCK to give. Result
+ * SetLock  fcntl-like range lock in bytes, F_SETLKW to lock, F_SETLK with F_UNLCK to unlock. Result
  *       ignored. Called by shared-pointer writes in atomic mode even without ADIO_LOCKS.
  * fsname  Shown as the info value romio_filesystem_type.
  *
- * Without a slot: the shared pointer, views, and what etypes and bytes mean to each other in one,
- * see ad_zcache_seams.h (the generic shared pointer is a hidden file opened through this
- * table with MPI_COMM_SELF, and SetLock); ADIO_ImmediateOpen, a deferred open's late one, which
- * sets fd->comm-independent state with Open alone and does not occur unless romio_no_indep_rw was
+ * Without a slot: the shared pointer, views, and the conversion between etypes and bytes, see
+ * ad_zcache_seams.h (the generic shared pointer is a hidden file opened through this table with
+ * MPI_COMM_SELF, and SetLock); ADIO_ImmediateOpen, the late open of a deferred one, which sets
+ * state independent of fd->comm with Open alone and does not occur unless romio_no_indep_rw was
  * given and ADIO_SCALABLE_OPEN is not reported.
  *
  * Of nonblocking calls the entry functions turn those in atomic mode and on external32 files into

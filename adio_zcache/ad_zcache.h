@@ -1,6 +1,6 @@
 /* ad_zcache.h - the driver: the functions that ROMIO calls for "zcache:" files.
  *
- * What ROMIO expects of each is told at the top of ad_zcache.c.
+ * The top of ad_zcache.c tells what ROMIO expects of each.
  */
 #ifndef AD_ZCACHE_H
 #define AD_ZCACHE_H
@@ -8,11 +8,11 @@
 #include "ad_zcache_slot.h"
 #include "adio.h"
 
-/* Declared by ROMIO too, once the driver is registered in it (plugin/romio-register). */
+/* ROMIO declares it too, once the driver is registered in it (plugin/romio-register). */
 extern struct ADIOI_Fns_struct ADIO_ZCACHE_operations;
 
-/* What a slot counts elements in: int up to MPICH 4.0, MPI_Aint after.  ROMIO's own table tells;
- * one that has neither does not compile. */
+/* The type in which a slot counts elements: int up to MPICH 4.0, MPI_Aint after.  ROMIO's own table
+ * gives it; with any other type this does not compile. */
 #define ZCACHE_READ_SLOT(count)                                                                    \
     void (*)(ADIO_File, void *, count, MPI_Datatype, int, ADIO_Offset, ADIO_Status *, int *)
 /* clang-format off */
@@ -60,11 +60,11 @@ void ADIOI_ZCACHE_WriteStrided(ADIO_File fd, const void *buf, zcache_count count
                                int *error_code);
 
 /* ad_zcache_nb.c */
-/* The file is about to be closed and its accesses are done: its requests, which by MPI's rules
- * should all be completed, do without it from now on. */
+/* Separates the requests of the file from it, before it is closed.  Its accesses are done; by MPI's
+ * rules all its requests should be completed, and any that are not no longer refer to the file. */
 void zcache_requests_leave(ADIO_File fd);
-/* The access of a split collective call, left under way; ADIO_File.split_status is filled in
- * by the end, zcache_split_end() (ad_zcache_seams.h). */
+/* Starts the access of a split collective call and leaves it under way; the end, zcache_split_end()
+ * (ad_zcache_seams.h), fills in ADIO_File.split_status. */
 void zcache_split_begin(const struct zcache_slot_args *s, int *error_code);
 void ADIOI_ZCACHE_IreadContig(ADIO_File fd, void *buf, zcache_count count, MPI_Datatype type,
                               int file_ptr_type, ADIO_Offset offset, ADIO_Request *request,

@@ -10,60 +10,54 @@
 #include "zc_events.h"
 #include "zc_log.h"
 #include "zc_options.h"
+#include "zcache_collective_check.h"
+#include "zcache_collective_error.h"
 #include "zcache_error.h"
 #include "zcache_file.h"
-#include "zcache_measure.h"
 #include "zcache_network.h"
-#include "zcache_outcome.h"
-#include "zcache_refusal.h"
+#include "zcache_steps.h"
 #include "zcache_stores.h"
+#include "zcache_timing.h"
 
 /* Rank 0 does it, all learn what came of it. */
 static int by_rank_0(ADIO_File fd, int (*fn)(struct zcache_file *, uint64_t), uint64_t arg)
 {
     struct zcache_file *f = zcache_file_of(fd);
-    struct zcache_outcome o = {0};
+    struct zc_error o = {0};
     int rank;
 
     MPI_Comm_rank(fd->comm, &rank);
     if (rank == 0)
-        zcache_outcome_set(&o, fn(f, arg));
-    return zcache_outcome_bcast(&o, 0, fd->comm);
-}
-
-static int sync_owners(struct zcache_file *f, uint64_t level)
-{
-    return zcache_owners_sync(f, (enum zc_level)level);
-}
-
-static int sync_owners_for_all(struct zcache_file *f, uint64_t level)
-{
-    return zcache_owners_sync_for_all(f, (enum zc_level)level);
+        zc_error_keep(&o, fn(f, arg));
+    return zcache_collective_error_bcast(&o, 0, fd->comm);
 }
 
 /* Rank 0 asks for all, when all have written. */
 static int sync_together(ADIO_File fd, uint64_t level)
 {
-    int rc = zcache_outcome_barrier(fd->comm);
+    int rc;
 
-    return rc ? rc : by_rank_0(fd, sync_owners_for_all, level);
+    if (zcache_file_of(fd)->settings.steps)
+        return zcache_steps_sync(fd, (enum zc_level)level);
+    rc = zcache_collective_error_barrier(fd->comm);
+    return rc ? rc : by_rank_0(fd, zcache_owners_sync_collective, level);
 }
 
-/* MPI_File_sync; programs call it on one rank, too, so no rank needs another here, unless the
- * hint romio_synchronized_flush says that they all call. */
+/* MPI_File_sync.  Programs also call it on single ranks, so no rank waits for another here, unless
+ * the hint romio_synchronized_flush says that all ranks call, or zcache_steps requires it. */
 void ADIOI_ZCACHE_Flush(ADIO_File fd, int *error_code)
 {
     struct zcache_file *f = zcache_file_of(fd);
     uint64_t level = f->settings.sync_level;
-    bool together = fd->hints->synchronizing_flush == ADIOI_HINT_ENABLE;
+    bool together = fd->hints->synchronizing_flush == ADIOI_HINT_ENABLE || f->settings.steps;
     struct zcache_stopwatch watch;
     uint64_t began = zc_event_begin();
 
     zc_error_clear();
-    zcache_watch_start(f->measure, &watch);
-    zcache_set_error(error_code, together ? sync_together(fd, level) : sync_owners(f, level),
+    zcache_watch_start(f->timing, &watch);
+    zcache_set_error(error_code, together ? sync_together(fd, level) : zcache_owners_sync(f, level),
                      "cannot write back", f->path);
-    zcache_watch_sync(f->measure, &watch);
+    zcache_watch_sync(f->timing, &watch);
     zc_event_end(ZC_EVENT_SYNC, began, 0);
 }
 
@@ -75,37 +69,37 @@ void ADIOI_ZCACHE_Resize(ADIO_File fd, ADIO_Offset size, int *error_code)
 }
 
 /* Whether all ranks ask for the same size, and may. */
-static bool sizes_agree(ADIO_File fd, MPI_Offset size, struct zcache_refusal *r)
+static bool sizes_agree(ADIO_File fd, MPI_Offset size, struct zcache_collective_check *r)
 {
     if (size < 0)
         zcache_refuse(r, MPI_ERR_ARG, "invalid size %lld", (long long)size);
     if (fd->access_mode & ADIO_RDONLY)
         zcache_refuse(r, MPI_ERR_READ_ONLY, "it is open for reading only");
-    return zcache_refusal_agree(r, size, "size", fd->comm);
+    return zcache_collective_check_agree(r, size, "size", fd->comm);
 }
 
 int zcache_set_size(ADIO_File fd, MPI_Offset size)
 {
-    struct zcache_refusal r = {0};
+    struct zcache_collective_check r = {0};
     int code;
 
     zc_error_clear();
     if (fd->access_mode & ADIO_SEQUENTIAL)
         zcache_refuse(&r, MPI_ERR_UNSUPPORTED_OPERATION, "it is open in sequential mode");
     if (!sizes_agree(fd, size, &r))
-        return zcache_refusal_code(&r, "cannot resize", zcache_file_of(fd)->path);
+        return zcache_collective_check_code(&r, "cannot resize", zcache_file_of(fd)->path);
     ADIO_Resize(fd, size, &code);
     return code;
 }
 
 int zcache_preallocate(ADIO_File fd, MPI_Offset size)
 {
-    struct zcache_refusal r = {0};
+    struct zcache_collective_check r = {0};
     int code, rc;
 
     zc_error_clear();
     if (!sizes_agree(fd, size, &r))
-        return zcache_refusal_code(&r, "cannot preallocate", zcache_file_of(fd)->path);
+        return zcache_collective_check_code(&r, "cannot preallocate", zcache_file_of(fd)->path);
     rc = size ? by_rank_0(fd, zcache_owners_allocate, (uint64_t)size) : 0;
     zcache_set_error(&code, rc, "cannot preallocate", zcache_file_of(fd)->path);
     return code;
@@ -113,12 +107,12 @@ int zcache_preallocate(ADIO_File fd, MPI_Offset size)
 
 int zcache_set_atomicity(ADIO_File fd, int flag)
 {
-    struct zcache_refusal r = {0};
+    struct zcache_collective_check r = {0};
 
     zc_error_clear();
-    if (!zcache_refusal_agree(&r, !!flag, "flag", fd->comm))
-        return zcache_refusal_code(&r, "cannot change the atomic mode of",
-                                   zcache_file_of(fd)->path);
+    if (!zcache_collective_check_agree(&r, !!flag, "flag", fd->comm))
+        return zcache_collective_check_code(&r, "cannot change the atomic mode of",
+                                            zcache_file_of(fd)->path);
     fd->atomicity = !!flag;
     return MPI_SUCCESS;
 }

@@ -8,6 +8,7 @@
 
 #include <stdarg.h>
 #include <stdbool.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,8 @@ void zcache_hints_environment(void)
 /* ---- what a program asks for ---- */
 
 /* What may be changed while the file is open: the rest is decided together, at open. */
-static const char *const changing[] = {"sync_level", "close_level", "flush", "counters"};
+static const char *const changing[] = {"sync_level", "close_level", "flush",
+                                       "counters",   "wait_step",   "wait_limit"};
 enum { CHANGING = sizeof changing / sizeof *changing };
 
 static bool changes(const char *name)
@@ -61,12 +63,13 @@ static bool changes(const char *name)
 static bool is_count(const char *name)
 {
     return !strcmp(name, "dirty_bytes") || !strcmp(name, "unstored_bytes") ||
-           !strncmp(name, "agg_", 4) || !strncmp(name, "iod_", 4);
+           !strcmp(name, "step") || !strncmp(name, "agg_", 4) || !strncmp(name, "iod_", 4);
 }
 
-/* Programs give the same info to every call: what is decided for an open file is not taken, and
- * without a word if it is a value at all; the echo tells what is in force. */
-static void take_value(ADIO_File fd, struct zcache_file *f, const char *key,
+/* Takes a value.  Programs give the same info to every call, so what is decided for an open file is
+ * only checked, and the echo tells what is in force.  False: the value is invalid, which is logged,
+ * or it is a text that is decided already. */
+static bool take_value(ADIO_File fd, struct zcache_file *f, const char *key,
                        const struct zc_option *o, const char *value)
 {
     struct zc_settings other = f->settings, *s = f->owners ? &other : &f->settings;
@@ -75,10 +78,11 @@ static void take_value(ADIO_File fd, struct zcache_file *f, const char *key,
     if (f->owners && changes(o->name))
         s = &f->asked;
     else if (f->owners && o->type == ZC_OPT_STRING)
-        return;
+        return false;
     rc = zc_option_set(s, o, value);
     if (rc)
         zcache_hints_complain(fd, key, "hint %s ignored: %s", key, zc_error_text(rc));
+    return rc == 0;
 }
 
 static void take_hint(ADIO_File fd, struct zcache_file *f, const char *key, const char *value)
@@ -98,16 +102,33 @@ static void take_hint(ADIO_File fd, struct zcache_file *f, const char *key, cons
                           near ? "?" : "");
 }
 
-/* The standard name of zcache_block_size, which goes first; a file has one until it is closed. */
-static void take_striping(ADIO_File fd, struct zcache_file *f, MPI_Info info)
-{
-    char value[MPI_MAX_INFO_VAL + 1];
-    int found = 0, other = 0, len;
+/* MPI's reserved hints that set an option, unless zcache's own hint does. */
+static const struct {
+    const char *key, *option;
+} standard_hints[] = {
+    {"striping_unit", "block_size"},
+    {"striping_factor", "striping_factor"},
+    {"start_iodevice", "start_iodevice"},
+};
 
-    MPI_Info_get_valuelen(info, ZCACHE_HINT "block_size", &len, &other);
-    MPI_Info_get(info, "striping_unit", MPI_MAX_INFO_VAL, value, &found);
-    if (found && !other && !f->owners)
-        take_value(fd, f, "striping_unit", zc_option_find("block_size", ZC_SCOPE_HINT), value);
+/* Takes one of these hints; no effect on an open file, which keeps its placement. MPI_File_get_info
+ * returns the value of striping_unit that was asked for. */
+static void take_standard(ADIO_File fd, struct zcache_file *f, MPI_Info info, const char *key,
+                          const struct zc_option *o)
+{
+    char value[MPI_MAX_INFO_VAL + 1], ours[MPI_MAX_INFO_KEY];
+    struct zc_settings asked = f->settings;
+    int found = 0, other = 0, len;
+    bool taken;
+
+    snprintf(ours, sizeof ours, ZCACHE_HINT "%s", o->name);
+    MPI_Info_get_valuelen(info, ours, &len, &other);
+    MPI_Info_get(info, key, MPI_MAX_INFO_VAL, value, &found);
+    if (!found || f->owners)
+        return;
+    taken = other ? zc_option_set(&asked, o, value) == 0 : take_value(fd, f, key, o, value);
+    if (taken && !strcmp(key, "striping_unit"))
+        f->striping_unit = other ? asked.block_size : f->settings.block_size;
 }
 
 void ADIOI_ZCACHE_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
@@ -118,11 +139,14 @@ void ADIOI_ZCACHE_SetInfo(ADIO_File fd, MPI_Info users_info, int *error_code)
     ADIOI_GEN_SetInfo(fd, users_info, error_code);
     if (f) {
         f->asked = f->settings;
-        f->asked.flush = ZCACHE_FLUSH_NONE; /* it is for this call, not for ever */
+        f->asked.flush = ZCACHE_FLUSH_NONE; /* these apply to a single call */
+        f->asked.wait_step = 0;
     }
     if (*error_code != MPI_SUCCESS || !f || users_info == MPI_INFO_NULL)
         return;
-    take_striping(fd, f, users_info);
+    for (size_t i = 0; i < sizeof standard_hints / sizeof *standard_hints; i++)
+        take_standard(fd, f, users_info, standard_hints[i].key,
+                      zc_option_find(standard_hints[i].option, ZC_SCOPE_HINT));
     MPI_Info_get_nkeys(users_info, &nkeys);
     for (int i = 0; i < nkeys; i++) {
         char key[MPI_MAX_INFO_KEY + 1], value[MPI_MAX_INFO_VAL + 1];
@@ -154,7 +178,7 @@ void zcache_hints_no_change(ADIO_File fd)
     f->asked = f->settings;
 }
 
-int zcache_hints_change(ADIO_File fd)
+int zcache_hints_change(ADIO_File fd, uint64_t *step)
 {
     struct zcache_file *f = zcache_file_of(fd);
     unsigned long long mine[CHANGING] = {0}, all[CHANGING];
@@ -166,17 +190,22 @@ int zcache_hints_change(ADIO_File fd)
     mine[1] = rank == 0 ? f->asked.close_level : 0;
     mine[2] = f->asked.flush; /* the most that anybody asks for */
     mine[3] = rank == 0 && f->asked.counters;
+    mine[4] = rank == 0 ? f->asked.wait_step : 0;
+    mine[5] = rank == 0 ? f->asked.wait_limit : 0;
     MPI_Allreduce(mine, all, CHANGING, MPI_UNSIGNED_LONG_LONG, MPI_MAX, fd->comm);
     s->sync_level = all[0];
     s->close_level = all[1];
     s->counters = all[3];
+    s->wait_limit = all[5];
     f->asked = *s;
+    *step = all[4];
     zcache_hints_echo(fd);
     return (int)all[2];
 }
 
-/* What ROMIO's hints come to here: accesses always go through the aggregators, nothing is
- * sieved, and independent ones are always possible.  NULL: a size of something there is not. */
+/* The value that each ROMIO hint has here: accesses always go through the aggregators, there is no
+ * data sieving, and independent accesses are always possible.  NULL: the hint has no effect here
+ * and is removed from the info. */
 /* clang-format off */
 static const struct {
     const char *key, *value;
@@ -226,14 +255,25 @@ static void show(ADIO_File fd, const struct zc_option *o, char *value, size_t le
     zc_option_show(&s, o, value, len);
 }
 
-void zcache_hints_echo(ADIO_File fd)
+/* Not the size of our blocks: libraries align what they write to this, which makes small files
+ * large. */
+static void echo_striping(ADIO_File fd, uint64_t bytes)
 {
     char unit[24];
+    int len, found = 0;
 
+    snprintf(unit, sizeof unit, "%" PRIu64, bytes);
+    MPI_Info_get_valuelen(fd->info, "striping_unit", &len, &found);
+    if (bytes)
+        ADIOI_Info_set(fd->info, "striping_unit", unit);
+    else if (found)
+        MPI_Info_delete(fd->info, "striping_unit");
+}
+
+void zcache_hints_echo(ADIO_File fd)
+{
     echo_romio(fd);
-    snprintf(unit, sizeof unit, "%llu",
-             (unsigned long long)zcache_file_of(fd)->settings.block_size);
-    ADIOI_Info_set(fd->info, "striping_unit", unit);
+    echo_striping(fd, zcache_file_of(fd)->striping_unit);
     for (const struct zc_option *o = zc_options; o->name; o++) {
         char key[MPI_MAX_INFO_KEY], value[MPI_MAX_INFO_VAL];
 

@@ -5,6 +5,7 @@
 #include <stdint.h>
 
 #include "adio.h"
+#include "zc_options.h"
 
 struct zcache_file;
 
@@ -35,7 +36,9 @@ int zcache_hints_take(ADIO_File fd, int rank, int64_t timeout, const struct zcac
                       char *all);
 /* ... not collective: the settings are those of the file's group now, and were asked for so ... */
 struct zcache_wished {
-    uint64_t block_size, write_back, replay, on_daemon_loss, checksum; /* as in zc_settings */
+    struct zc_agreed agreed;
+    uint64_t striping_factor, start_iodevice; /* as in zc_settings */
+    bool created; /* the file, by this open: its blocks are no one else's choice */
 };
 void zcache_hints_joined(ADIO_File fd, const struct zcache_wished *wished);
 /* ... and, collective, once the aggregators have it open: what they do becomes the settings. */
@@ -46,9 +49,9 @@ void zcache_hints_echo(ADIO_File fd);
 /* The memory that aggregators have now. */
 void zcache_hints_tell_size(MPI_Info info, uint64_t bytes);
 
-/* What MPI_File_set_info asked for goes for all ranks; collective.  Returns the most that any of
- * them asks zcache_flush for. */
-int zcache_hints_change(ADIO_File fd);
+/* Makes what MPI_File_set_info asked for the setting of all ranks; collective.  Returns the largest
+ * zcache_flush of any rank; *step becomes the value of zcache_wait_step, 0: none. */
+int zcache_hints_change(ADIO_File fd, uint64_t *step);
 /* Another call was given hints, too, and says so of those that only MPI_File_set_info changes. */
 void zcache_hints_no_change(ADIO_File fd);
 

@@ -1,14 +1,14 @@
 /* ad_zcache_nb.c - nonblocking and split collective reads and writes.
  *
- * A thread makes the access (zcache_jobs.h); the request is a generalized one that MPI polls.
+ * A thread makes the access (zcache_async.h); the request is a generalized one that MPI polls.
  * Completing it is left to the thread that tests or waits, since no other may call MPI.
  * A nonblocking collective access is every rank's own, as the blocking one is.  A read that is to
- * come after other ranks' writes (zcache_order.h) begins when the call, or a test or wait later,
- * finds that all ranks have come to it.
+ * come after other ranks' writes (zcache_read_barrier.h) starts when the call itself, or a later
+ * test or wait, sees that every rank has made the call.
  *
  * An error met while a request is under way goes to the file's error handler, once, when the
- * request completes, and makes the completing call fail.  How that call reports it is MPI's
- * affair: MPICH says MPI_ERR_OTHER, and asks the handler of MPI_COMM_SELF whether to go on.
+ * request completes, and makes the completing call fail.  How that call reports it depends on the
+ * MPI library: MPICH's returns MPI_ERR_OTHER, and calls the error handler of MPI_COMM_SELF.
  * MPI_Request_get_status of the MPICH family does not poll, so the plugin's does so first
  * (zcache_entry_request.c).  A program may, against MPI's rules, close the file first: the request
  * then has the handler that the file had, and calls it for MPI_FILE_NULL.
@@ -24,22 +24,23 @@
 
 #include "ad_zcache.h"
 #include "ad_zcache_seams.h"
+#include "zc_error.h"
 #include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zcache_async.h"
 #include "zcache_errh.h"
 #include "zcache_error.h"
 #include "zcache_file.h"
 #include "zcache_greq.h"
-#include "zcache_jobs.h"
-#include "zcache_order.h"
+#include "zcache_read_barrier.h"
 
 /* What a request refers to. */
 struct pending {
-    struct zcache_job *job;
+    struct zcache_async_op *job;
     MPI_Request others; /* come first: the job is started when this is complete */
     MPI_Request request;
-    bool looking;         /* a thread is at completing it; atomic */
+    bool looking;         /* a thread is starting or completing it; atomic */
     bool completed;       /* MPI_Grequest_complete was called */
     bool raised;          /* the error handler was, and */
     int code;             /* made this of the error */
@@ -52,7 +53,7 @@ struct pending {
 /* Of the requests of all files. */
 static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_REQUESTS);
 
-/* By their handles, which are integers; under lock but for the number. */
+/* Hashed by their handles, which are integers or addresses; under lock, except for the number. */
 enum { KINDS = 64 };
 static struct zc_list known[KINDS];
 static unsigned pending_now; /* atomic */
@@ -61,8 +62,7 @@ static unsigned pending_now; /* atomic */
 
 struct work {
     struct zcache_access a; /* its file may be closed once it is done; void when there is ... */
-    int rc;                 /* ... what kept it from being made, and why */
-    char why[400];
+    struct zc_error error;  /* ... an error that kept it from being made */
     char path[];
 };
 
@@ -70,25 +70,25 @@ static int64_t work_run(void *arg)
 {
     struct work *w = arg;
 
-    return w->rc ? zc_errorf(-w->rc, "%s", w->why) : zcache_slot_run(&w->a);
+    return w->error.rc ? zc_error_raise(&w->error) : zcache_slot_run(&w->a);
 }
 
 static void work_free(void *arg)
 {
     struct work *w = arg;
 
-    if (!w->rc)
+    if (!w->error.rc)
         zcache_slot_done(&w->a);
     free(w);
 }
 
 /* What zcache_slot_begin() returned, as a job that is not started.  Takes over what the access
  * refers to; NULL: no memory, and nothing is taken. */
-static struct zcache_job *work_new(const struct zcache_access *a, int rc)
+static struct zcache_async_op *work_new(const struct zcache_access *a, int rc)
 {
-    static const struct zcache_job_kind kind = {work_run, work_free};
+    static const struct zcache_async_kind kind = {work_run, work_free};
     const char *path = a->f->path;
-    struct zcache_job *j;
+    struct zcache_async_op *j;
     struct work *w;
 
     if (!path)
@@ -98,21 +98,20 @@ static struct zcache_job *work_new(const struct zcache_access *a, int rc)
         return NULL;
     w->a = *a;
     w->a.background = true;
-    w->rc = rc;
-    snprintf(w->why, sizeof w->why, "%s", rc ? zc_error_text(rc) : "");
+    zc_error_keep(&w->error, rc);
     strcpy(w->path, path);
-    j = zcache_job_new(&kind, w, &a->f->jobs);
+    j = zcache_async_new(&kind, w, &a->f->async);
     if (!j)
         free(w);
     return j;
 }
 
-/* Of one that is done, though its file may be closed: what zcache_job_result() says, and the MPI
+/* Of one that is done, though its file may be closed: what zcache_async_result() says, and the MPI
  * error code that stands for it. */
-static int64_t work_result(const struct zcache_job *j, int *code)
+static int64_t work_result(const struct zcache_async_op *j, int *code)
 {
-    const struct work *w = zcache_job_arg(j);
-    int64_t n = zcache_job_result(j);
+    const struct work *w = zcache_async_arg(j);
+    int64_t n = zcache_async_result(j);
 
     zcache_slot_error(w->a.dir, w->path, n < 0 ? (int)n : 0, code);
     return n;
@@ -128,7 +127,7 @@ static int begin(struct pending *p, bool *yes)
     if (p->others != MPI_REQUEST_NULL) {
         code = MPI_Test(&p->others, &come, MPI_STATUS_IGNORE);
         if (code == MPI_SUCCESS && come)
-            zcache_job_start(p->job);
+            zcache_async_start(p->job);
     }
     *yes = code == MPI_SUCCESS && come;
     return code;
@@ -142,7 +141,7 @@ static int look_at(struct pending *p)
     if (p->completed)
         return MPI_SUCCESS;
     code = begin(p, &begun);
-    if (!begun || !zcache_job_is_done(p->job))
+    if (!begun || !zcache_async_is_done(p->job))
         return code;
     p->completed = true;
     return MPI_Grequest_complete(p->request);
@@ -165,14 +164,16 @@ static int poll(void *state, MPI_Status *status)
     struct pending *p = state;
 
     (void)status;
-    if (!zcache_job_is_done(p->job))
+    if (zcache_greq_poll_may_yield && !zcache_async_is_done(p->job))
         sched_yield(); /* MPI_Wait does nothing but call this */
     return complete(p);
 }
 
 static struct zc_list *alike(MPI_Request r)
 {
-    return &known[(unsigned)r % KINDS];
+    uintptr_t bits = (uintptr_t)r;
+
+    return &known[(bits ^ bits >> 8) % KINDS];
 }
 
 static void remember(struct pending *p)
@@ -213,13 +214,27 @@ void zcache_request_poll(MPI_Request request)
         complete(found);
 }
 
+/* Calls begin(), unless another thread is doing that, or this one is, further up the stack:
+ * MPI_Test makes progress, which may poll this request. */
+static int begin_alone(struct pending *p, bool *yes)
+{
+    int code;
+
+    *yes = false;
+    if (__atomic_exchange_n(&p->looking, true, __ATOMIC_ACQUIRE))
+        return MPI_SUCCESS;
+    code = begin(p, yes);
+    __atomic_store_n(&p->looking, false, __ATOMIC_RELEASE);
+    return code;
+}
+
 static int wait_to_begin(struct pending *p)
 {
     bool begun = false;
     int code = MPI_SUCCESS;
 
     while (code == MPI_SUCCESS && !begun) {
-        code = begin(p, &begun);
+        code = begin_alone(p, &begun);
         if (!begun)
             sched_yield();
     }
@@ -237,7 +252,7 @@ static int wait_for(int count, void **states, double timeout, MPI_Status *status
         int one = wait_to_begin(p);
 
         if (one == MPI_SUCCESS) {
-            zcache_job_wait(p->job);
+            zcache_async_wait(p->job);
             one = complete(p);
         }
         rc = rc == MPI_SUCCESS ? one : rc;
@@ -292,7 +307,7 @@ static int release(void *state)
     forget(p);
     zc_lock_put(&lock);
     zcache_errh_release(p->errh);
-    zcache_job_release(p->job);
+    zcache_async_release(p->job);
     free(p);
     return MPI_SUCCESS;
 }
@@ -309,7 +324,7 @@ void zcache_requests_leave(ADIO_File fd)
 {
     struct zc_list *n;
 
-    zcache_order_end(fd);
+    zcache_read_barrier_end(fd);
     do { /* each with a reference of its own */
         MPI_Errhandler errh = zcache_errh_get(fd);
 
@@ -334,7 +349,7 @@ static const struct zcache_greq_functions functions = {query, release, cancel, p
 /* ---- starting ---- */
 
 /* NULL: MPI polls no requests, or there is no memory. */
-static struct pending *make_request(ADIO_File fd, struct zcache_job *j, ADIO_Request *request)
+static struct pending *make_request(ADIO_File fd, struct zcache_async_op *j, ADIO_Request *request)
 {
     struct pending *p = calloc(1, sizeof *p);
 
@@ -344,6 +359,7 @@ static struct pending *make_request(ADIO_File fd, struct zcache_job *j, ADIO_Req
     p->others = MPI_REQUEST_NULL;
     p->fh = fd;
     p->errh = MPI_ERRORS_RETURN;
+    p->looking = true; /* until started() */
     if (zcache_greq_start(&functions, p, &p->request) != MPI_SUCCESS) {
         free(p);
         return NULL;
@@ -354,6 +370,12 @@ static struct pending *make_request(ADIO_File fd, struct zcache_job *j, ADIO_Req
     zc_lock_put(&lock);
     *request = p->request;
     return p;
+}
+
+/* Called when all of P is filled in: a poll may complete it from now on. */
+static void started(struct pending *p)
+{
+    __atomic_store_n(&p->looking, false, __ATOMIC_RELEASE);
 }
 
 /* A request that is done. */
@@ -369,7 +391,7 @@ static void start(const struct zcache_slot_args *s, bool after, ADIO_Request *re
                   int *error_code)
 {
     struct zcache_access a;
-    struct zcache_job *j;
+    struct zcache_async_op *j;
     struct pending *p;
     bool begun;
     int rc;
@@ -380,16 +402,19 @@ static void start(const struct zcache_slot_args *s, bool after, ADIO_Request *re
     j = rc && !after ? NULL : work_new(&a, rc); /* others wait for this rank, also when it fails */
     p = j ? make_request(s->fd, j, request) : NULL;
     if (p && after)
-        zcache_order_begin(s->fd, &p->others);
+        zcache_read_barrier_begin(s->fd, &p->others);
     if (p && p->others != MPI_REQUEST_NULL) {
         *error_code = begin(p, &begun);
+        started(p);
     } else if (j) {
-        zcache_job_start(j);
-        if (p)
+        zcache_async_start(j);
+        if (p) {
+            started(p);
             return;
-        zcache_job_wait(j);
-        made(s->fd, &a, zcache_job_result(j), request, error_code);
-        zcache_job_release(j);
+        }
+        zcache_async_wait(j);
+        made(s->fd, &a, zcache_async_result(j), request, error_code);
+        zcache_async_release(j);
     } else {
         made(s->fd, &a, rc ? rc : zcache_slot_run(&a), request, error_code);
         if (!rc)
@@ -412,7 +437,7 @@ static void start(const struct zcache_slot_args *s, bool after, ADIO_Request *re
 NONBLOCKING(IreadContig, , ZCACHE_READ, 0, false)
 NONBLOCKING(IwriteContig, const, ZCACHE_WRITE, 0, false)
 NONBLOCKING(IreadStrided, , ZCACHE_READ, 1, false)
-NONBLOCKING(IreadStridedColl, , ZCACHE_READ, 1, zcache_order_wanted(fd))
+NONBLOCKING(IreadStridedColl, , ZCACHE_READ, 1, zcache_read_barrier_wanted(fd))
 NONBLOCKING(IwriteStrided, const, ZCACHE_WRITE, 1, false)
 
 /* ---- split collectives ---- */
@@ -432,7 +457,7 @@ void zcache_split_begin(const struct zcache_slot_args *s, int *error_code)
     }
     f->split = work_new(&a, 0);
     if (f->split) {
-        zcache_job_start(f->split);
+        zcache_async_start(f->split);
     } else {
         int64_t n = zcache_slot_run(&a);
 
@@ -444,17 +469,17 @@ void zcache_split_begin(const struct zcache_slot_args *s, int *error_code)
 
 int zcache_split_end(ADIO_File fd)
 {
-    struct zcache_job *j = zcache_file_of(fd)->split;
+    struct zcache_async_op *j = zcache_file_of(fd)->split;
     int64_t n;
     int code;
 
     if (!j)
         return MPI_SUCCESS;
     zc_error_clear();
-    zcache_job_wait(j);
+    zcache_async_wait(j);
     n = work_result(j, &code);
     MPI_Status_set_elements_x(&fd->split_status, MPI_BYTE, n < 0 ? 0 : n);
-    zcache_job_release(j);
+    zcache_async_release(j);
     zcache_file_of(fd)->split = NULL;
     return code;
 }

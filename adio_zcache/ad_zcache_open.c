@@ -1,12 +1,12 @@
-/* ad_zcache_open.c - opening and closing, together.
+/* ad_zcache_open.c - collective open and close.
  *
- * Rank 0 of the communicator opens first, when all are ready, and creates when the file is not
- * there; outcome, settings and layout are one message to all.  Then those who own the file's blocks
- * open it in their caches (zcache_attach.h).  One error for all: the lowest rank's, with its text,
- * on every rank; and a file that this open created is removed again.
+ * When all ranks are ready, rank 0 of the communicator opens first, and creates the file if it does
+ * not exist; result, settings and layout are one message to all.  Then the owners of the file's
+ * blocks open it in their caches (zcache_open_join.h).  All ranks return one error, that of the
+ * lowest rank that failed, with its text; and a file that this open has created is removed again.
  *
- * What costs time in an open or a close is how often ranks wait for each other: for more ranks than
- * cores each is a round of all of them through the scheduler.
+ * The cost of an open or a close is the number of times that ranks wait for each other: with more
+ * ranks than cores each is a round of all of them through the scheduler.
  */
 #include "config.h"
 
@@ -22,43 +22,60 @@
 #include "ad_zcache_hints.h"
 #include "ad_zcache_seams.h"
 #include "zc_events.h"
+#include "zc_fd.h"
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_options.h"
-#include "zcache_attach.h"
+#include "zcache_collective_error.h"
+#include "zcache_dedicated.h"
 #include "zcache_error.h"
+#include "zcache_exit.h"
 #include "zcache_file.h"
 #include "zcache_finalize.h"
 #include "zcache_log.h"
-#include "zcache_measure.h"
 #include "zcache_network.h"
-#include "zcache_outcome.h"
+#include "zcache_open_files.h"
+#include "zcache_open_join.h"
+#include "zcache_open_owners.h"
+#include "zcache_process.h"
 #include "zcache_progress.h"
 #include "zcache_stats.h"
+#include "zcache_steps.h"
 #include "zcache_stores.h"
-#include "zcache_used.h"
+#include "zcache_timing.h"
+#include "zcache_used_marker.h"
 
 /* ---- open ---- */
 
-/* What rank 0 finds out about the file. */
+/* What rank 0 knows about the file. */
 struct layout {
-    struct zc_sfile *sfile; /* open on rank 0 until the aggregators have it open */
+    struct zc_sfile *sfile; /* open on rank 0 until an aggregator takes it over, or all open it */
+    unsigned sfile_flags;   /* flags of that open */
+    uint64_t before;        /* zc_cache_changes() before it */
+    bool answered;          /* the store has replied to an open */
     struct zc_attr attr;
-    uint32_t servers;              /* daemons */
-    bool created;                  /* by this open */
-    struct zc_tp_local_card card;  /* this rank's, and ... */
-    struct zc_tp_local_card first; /* ... rank 0's; no pid: none */
+    uint32_t servers;                 /* daemons */
+    uint64_t striping_unit;           /* value for MPI_File_get_info; bytes, 0: none */
+    bool created;                     /* by this open; known to all ranks */
+    struct zc_tp_local_record record; /* this rank's, and ... */
+    struct zc_tp_local_record first;  /* ... rank 0's; no pid: none */
+    bool attached;                    /* rank 0 is the owner, and has opened it already */
+    struct zcache_wished wished;      /* the settings requested before that open */
 };
 
-/* What rank 0 tells all ranks, at once. */
+/* Rank 0's message to all ranks. */
 struct told {
-    int64_t refused; /* the first rank that cannot take part; none: how many there are */
-    int64_t timeout; /* the least of the connections that ranks have */
-    struct zcache_outcome outcome;
+    int64_t refused; /* the first rank that cannot take part; none: the number of ranks */
+    int64_t timeout; /* the minimum of the ranks' connections */
+    struct zc_error outcome;
     struct zcache_hints_text settings;
     struct zc_attr attr;
-    struct zc_tp_local_card card;
+    struct zc_tp_local_record record;
     uint32_t servers;
+    uint64_t striping_unit;
+    bool created;
+    bool quick;                /* rank 0 is the only owner, and has opened it: */
+    struct zcache_entry entry; /* its entry */
 };
 
 static unsigned open_flags(int amode)
@@ -69,15 +86,17 @@ static unsigned open_flags(int amode)
         flags |= ZC_OPEN_READ;
     if (amode & (ADIO_WRONLY | ADIO_RDWR))
         flags |= ZC_OPEN_WRITE;
+    if (amode & ADIO_UNIQUE_OPEN)
+        flags |= ZC_OPEN_SOLE;
     return flags;
 }
 
-/* umask() tells only what it replaces, which other threads that create files would notice: where
- * the kernel does not tell (before Linux 4.7), they get files that are too private. */
+/* Returns the umask.  Before Linux 4.7 the kernel does not show it, and umask() would change it for
+ * other threads for a moment: then new files get too few permissions. */
 static mode_t current_umask(void)
 {
     static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_PROCESS);
-    FILE *f = fopen("/proc/self/status", "re");
+    FILE *f = zc_fopen("/proc/self/status", "re");
     unsigned mask;
     char line[ZC_TEXT_MAX];
     bool told = false;
@@ -95,22 +114,63 @@ static mode_t current_umask(void)
     return (mode_t)mask;
 }
 
+/* Returns the mode of a new file.  The kernel applies the umask to files that this process creates;
+ * daemons have another umask. */
 static mode_t permissions(ADIO_File fd)
 {
-    return (fd->perm == ADIO_PERM_NULL ? 0666 : (mode_t)fd->perm) & ~current_umask();
+    mode_t mode = fd->perm == ADIO_PERM_NULL ? 0666 : (mode_t)fd->perm;
+    bool daemons = zcache_store_files(zcache_file_of(fd)->store)->servers;
+
+    return daemons ? mode & ~current_umask() : mode;
 }
 
-static int open_once(ADIO_File fd, unsigned flags, struct layout *l)
+/* Requests the block size and the daemons that the blocks are to lie on. */
+static void wish(const struct zc_settings *s, struct zc_attr *attr)
+{
+    bool first = zc_option_given(s, zc_option_find("start_iodevice", ZC_SCOPE_HINT));
+
+    attr->block_size = s->block_size;
+    attr->width = (uint32_t)s->striping_factor;
+    attr->first = first ? (uint32_t)s->start_iodevice : attr->width ? ZC_FIRST_ANY : 0;
+}
+
+/* Returns the flags of rank 0's open in the store.  With daemons, and if rank 0 would be the only
+ * owner (no steps, no dedicated aggregators), these are an owner's flags, so that its cache can
+ * take the open over.  If the file turns out to have other owners, the open is not taken over. */
+static unsigned flags_of_owner(ADIO_File fd, unsigned access)
+{
+    const struct zcache_file *f = zcache_file_of(fd);
+    struct zc_stripe place = {.block_size = f->settings.block_size,
+                              .daemons = zcache_store_files(f->store)->servers,
+                              .aggregators = (uint32_t)fd->hints->cb_nodes};
+
+    if (f->settings.steps || f->settings.wait_step || !place.daemons ||
+        zcache_dedicated_wanted(&f->settings) || zc_stripe_owners(&place) > 1 ||
+        fd->hints->ranklist[0] != 0)
+        return zcache_file_flags(f, access);
+    if (access & ZC_OPEN_EXCL) /* every later open of the job finds this one, through the daemon */
+        access |= ZC_OPEN_SOLE;
+    return zcache_open_owners_flags(f, access) & ZC_OPEN_ALL;
+}
+
+static int open_once(ADIO_File fd, unsigned access, struct layout *l)
 {
     struct zcache_file *f = zcache_file_of(fd);
+    unsigned flags = flags_of_owner(fd, access);
+    int rc;
 
-    l->attr.block_size = f->settings.block_size;
-    return zc_store_open_file(zcache_store_files(f->store), f->path, flags,
-                              flags & ZC_OPEN_CREATE ? permissions(fd) : 0, &l->sfile, &l->attr);
+    wish(&f->settings, &l->attr);
+    l->attr.stride = 1;
+    l->before = zc_cache_changes();
+    l->sfile_flags = flags & ~(unsigned)(ZC_OPEN_CREATE | ZC_OPEN_EXCL);
+    rc = zc_store_open_file(zcache_store_files(f->store), f->path, flags,
+                            flags & ZC_OPEN_CREATE ? permissions(fd) : 0, &l->sfile, &l->attr);
+    l->answered = l->answered || !zcache_store_is_gone(rc);
+    return rc;
 }
 
-/* Opens on the rank that may create.  Looks for the file first, so that it is known who
- * created it; somebody else may create or delete it in between. */
+/* Opens on the rank that may create.  Looks the file up first, to know whether this open created
+ * it; another process may create or delete it in between. */
 static int open_first(ADIO_File fd, int amode, struct layout *l)
 {
     unsigned flags = open_flags(amode);
@@ -127,47 +187,144 @@ static int open_first(ADIO_File fd, int amode, struct layout *l)
         if (rc != -EEXIST || (amode & ADIO_EXCL))
             return rc;
     }
-    return open_once(fd, flags | ZC_OPEN_CREATE, l); /* a link to a file that is to be created */
+    return open_once(fd, flags | ZC_OPEN_CREATE, l); /* a symbolic link to a file to be created */
 }
 
-/* Where the local transport is wanted, and there is somebody to try it with. */
-static void make_card(ADIO_File fd, struct zc_tp_local_card *out)
+/* Makes the record if the local transport is enabled and there are other ranks. */
+static void make_record(ADIO_File fd, struct zc_tp_local_record *out)
 {
     int size;
 
     MPI_Comm_size(fd->comm, &size);
-    *out = (struct zc_tp_local_card){0};
-    if (size > 1 && zcache_file_of(fd)->settings.local && zc_tp_local_card(out)) {
+    *out = (struct zc_tp_local_record){0};
+    if (size > 1 && zcache_file_of(fd)->settings.local && zc_tp_local_record(out)) {
         zc_error_clear();
-        *out = (struct zc_tp_local_card){0};
+        *out = (struct zc_tp_local_record){0};
     }
 }
 
-/* Rank 0 opens the store's file to learn, or create, what all others open then; *settings: to be
- * freed, whatever came of it. */
+static int open_at_store(ADIO_File fd, int amode, struct layout *l)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    int rc = zcache_steps_check(fd, zcache_store_files(f->store)->servers);
+
+    if (rc)
+        return rc;
+    do
+        rc = open_first(fd, amode, l);
+    while (rc == -ENOENT && zcache_steps_wait_for_file(f));
+    return rc;
+}
+
+/* Gets the store and opens the file there.  A look at the name, which may be repeated, tells as
+ * well as a PING whether the daemon is there: if it is not, asks for it, and opens again. */
+static int open_in_store(ADIO_File fd, int amode, struct layout *l)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    bool looks = !(amode & ADIO_EXCL);
+    int rc = looks ? zcache_file_store_unasked(fd, 0) : zcache_file_store(fd, 0);
+
+    if (rc == 0)
+        rc = open_at_store(fd, amode, l);
+    if (!looks || l->answered || !f->store || !zcache_store_is_gone(rc))
+        return rc;
+    zcache_store_put(f->store, false);
+    f->store = NULL;
+    rc = zcache_file_store(fd, 0);
+    return rc ? rc : open_at_store(fd, amode, l);
+}
+
+/* Opens the store's file on rank 0, and creates it if need be, to learn its layout.  The caller
+ * frees *settings in any case. */
 static int open_layout(ADIO_File fd, int amode, struct layout *l, struct told *t, char **settings)
 {
     struct zcache_file *f = zcache_file_of(fd);
     int rc = zcache_hints_decide(fd, t->timeout, &t->settings, settings);
 
     if (rc == 0)
-        rc = zcache_file_store(fd, 0);
-    if (rc == 0)
-        rc = open_first(fd, amode, l);
+        rc = open_in_store(fd, amode, l);
     if (rc)
         return rc;
     t->servers = zcache_store_files(f->store)->servers;
+    t->striping_unit = f->striping_unit;
+    if (!t->striping_unit)
+        t->striping_unit = l->attr.store_unit;
     t->attr = l->attr;
-    make_card(fd, &t->card);
+    t->created = l->created;
+    make_record(fd, &t->record);
     return 0;
 }
 
-/* When all ranks can take part, rank 0 decides for all, and opens; they learn what came of it.
- * `mine`: whether this one can. */
-static int learn_layout(ADIO_File fd, int rank, int amode, struct zcache_outcome *mine,
-                        struct layout *l)
+/* Whether every later open of the job finds this one: through a daemon, on the one host of all
+ * ranks, or by a common rank. */
+static bool is_found_by_all(ADIO_File fd, const struct layout *l)
 {
-    int64_t ready[2] = {rank, zcache_network_timeout()}, all[2];
+    int is = MPI_UNEQUAL;
+
+    if (l->servers || zcache_process_one_host())
+        return true;
+    MPI_Comm_compare(fd->comm, MPI_COMM_WORLD, &is);
+    return is != MPI_UNEQUAL;
+}
+
+/* Saves the requested settings, before those in force replace them. */
+static void note_wish(ADIO_File fd, struct layout *l)
+{
+    const struct zcache_file *f = zcache_file_of(fd);
+
+    l->wished = (struct zcache_wished){.striping_factor = f->settings.striping_factor,
+                                       .start_iodevice = f->settings.start_iodevice,
+                                       .created = l->created};
+    zc_agreed_of(&f->settings, &l->wished.agreed);
+}
+
+static struct zcache_opening opening_of(ADIO_File fd, int rank, int amode, struct layout *l)
+{
+    bool sole = l->created && is_found_by_all(fd, l);
+    const struct zc_settings *s = &zcache_file_of(fd)->settings;
+    bool keeps = s->steps || s->wait_step; /* zcache_steps_opened() takes the store file */
+
+    return (struct zcache_opening){.rank = rank,
+                                   .flags = open_flags(amode) | (sole ? ZC_OPEN_SOLE : 0),
+                                   .attr = l->attr,
+                                   .dev = l->attr.dev,
+                                   .servers = l->servers,
+                                   .record = l->record,
+                                   .sfile = &l->sfile,
+                                   .sfile_flags = l->sfile_flags,
+                                   .give = !keeps && (sole || !l->created),
+                                   .before = ZC_CHANGES_UNKNOWN};
+}
+
+/* On rank 0, after open_layout(): opens the file as its owner as well, if possible. */
+static int own_at_once(ADIO_File fd, int amode, struct zcache_open_owners *a, struct layout *l,
+                       struct told *t)
+{
+    struct zcache_opening o;
+
+    l->servers = t->servers;
+    o = opening_of(fd, 0, amode, l);
+    o.before = l->before;
+    note_wish(fd, l);
+    return zcache_open_quick_own(a, &o, &t->entry, &t->quick);
+}
+
+/* On the other ranks: completes the open that rank 0 has made. */
+static void take_at_once(ADIO_File fd, int rank, int amode, struct zcache_open_owners *a,
+                         struct layout *l, const struct told *t)
+{
+    struct zcache_opening o = opening_of(fd, rank, amode, l);
+
+    note_wish(fd, l);
+    zcache_open_quick_take(a, &o, &t->entry);
+}
+
+/* If all ranks can take part, rank 0 decides on the settings and opens; all get its result. `mine`:
+ * whether this rank can. */
+static int learn_layout(ADIO_File fd, int rank, int amode, struct zc_error *mine, struct layout *l)
+{
+    struct zcache_open_owners a;
+    int64_t ready[3] = {rank, zcache_network_timeout(), zcache_open_quick_begin(fd, &a)}, all[3];
     char *settings = NULL;
     struct told t;
     int size, rc;
@@ -175,30 +332,45 @@ static int learn_layout(ADIO_File fd, int rank, int amode, struct zcache_outcome
     MPI_Comm_size(fd->comm, &size);
     if (mine->rc == 0)
         ready[0] = size;
-    rc = zcache_outcome_least(ready, all, 2, 0, fd->comm);
-    if (rc)
+    rc = zcache_collective_error_least(ready, all, 3, 0, fd->comm);
+    if (rc) {
+        zcache_open_quick_end(&a);
         return rc;
-    memset(&t, 0, sizeof t); /* padding travels, too */
+    }
+    memset(&t, 0, sizeof t); /* padding is sent, too */
     if (rank == 0) {
         t.refused = all[0];
         t.timeout = all[1];
         if (t.refused == size)
-            zcache_outcome_set(&t.outcome, open_layout(fd, amode, l, &t, &settings));
+            rc = open_layout(fd, amode, l, &t, &settings);
+        if (rc == 0 && t.refused == size && all[2])
+            rc = own_at_once(fd, amode, &a, l, &t);
+        zc_error_keep(&t.outcome, rc);
     }
-    rc = zcache_outcome_bytes(&t, sizeof t, 0, fd->comm);
-    if (rc == 0 && t.refused < size)
-        return zcache_outcome_bcast(mine, (int)t.refused, fd->comm);
+    rc = zcache_collective_error_bytes(&t, sizeof t, 0, fd->comm);
+    if (rc == 0 && t.refused < size) {
+        zcache_open_quick_end(&a);
+        return zcache_collective_error_bcast(mine, (int)t.refused, fd->comm);
+    }
     if (rc == 0)
         rc = zcache_hints_take(fd, rank, t.timeout, &t.settings, settings);
     free(settings);
     l->attr = t.attr;
     l->servers = t.servers;
-    l->first = t.card;
-    return t.outcome.rc ? zc_errorf(-t.outcome.rc, "%s", t.outcome.text) : rc;
+    l->striping_unit = t.striping_unit;
+    l->created = t.created;
+    l->first = t.record;
+    l->attached = (rc == 0 || rank == 0) && t.outcome.rc == 0 && t.quick;
+    if (l->attached && rank)
+        take_at_once(fd, rank, amode, &a, l, &t);
+    else if (!t.quick || rank)
+        zcache_open_quick_end(&a);
+    zc_forget(&t.entry, sizeof t.entry);
+    return t.outcome.rc ? zc_error_raise(&t.outcome) : rc;
 }
 
-/* Whether all ranks are on one host, as far as this one can tell; all of them vote when they
- * attach. */
+/* Whether all ranks are on one host, as far as this one can tell; confirmed by all when they
+ * join. */
 static void look_around(ADIO_File fd, int rank, struct layout *l)
 {
     struct zcache_file *f = zcache_file_of(fd);
@@ -208,15 +380,15 @@ static void look_around(ADIO_File fd, int rank, struct layout *l)
     f->near = f->settings.local;
     if (size == 1)
         return;
-    l->card = l->first;
+    l->record = l->first;
     if (rank)
-        make_card(fd, &l->card);
-    f->near = l->card.pid && (rank == 0 || zc_tp_local_reaches_as(&l->card, &l->first));
-    if (!f->near) /* also ranks that own nothing need it */
-        zcache_network_warm(&f->settings, &f->jobs);
+        make_record(fd, &l->record);
+    f->near = l->record.pid && (rank == 0 || zc_tp_local_reaches_as(&l->record, &l->first));
+    if (!f->near) /* ranks that own nothing need it, too */
+        zcache_network_warm(&f->settings, &f->async);
 }
 
-/* Each host numbers devices in its own way, also for a file system that all of them share. */
+/* Device numbers differ between hosts, also for a shared file system. */
 static uint64_t device_here(ADIO_File fd, int rank, const struct layout *l)
 {
     struct zcache_file *f = zcache_file_of(fd);
@@ -226,44 +398,39 @@ static uint64_t device_here(ADIO_File fd, int rank, const struct layout *l)
         return l->attr.dev;
     if (zcache_file_store(fd, rank) ||
         zc_store_stat(zcache_store_files(f->store), f->path, &here)) {
-        zc_error_clear(); /* whoever opens the file here hears of it */
+        zc_error_clear(); /* the owner's open on this host reports it */
         return 0;
     }
     return here.ino == l->attr.ino ? here.dev : 0;
 }
 
-/* Whoever owns the file's blocks opens it: collective, the same outcome on every rank. */
-static int open_owners(ADIO_File fd, int rank, int amode, const struct layout *l)
+/* Opens the file at its owners: collective, the same result on every rank. */
+static int open_owners(ADIO_File fd, int rank, int amode, struct layout *l)
 {
-    const struct zcache_file *f = zcache_file_of(fd);
-    struct zcache_opening o = {.rank = rank,
-                               .flags = open_flags(amode),
-                               .attr = l->attr,
-                               .dev = device_here(fd, rank, l),
-                               .servers = l->servers,
-                               .card = l->card,
-                               .sfile = l->sfile};
-    struct zcache_wished wished = {f->settings.block_size, f->settings.write_back,
-                                   f->settings.replay, f->settings.on_daemon_loss,
-                                   f->settings.checksum};
-    int rc = zcache_attach(fd, &o);
+    struct zcache_opening o = opening_of(fd, rank, amode, l);
+    int rc = 0;
 
+    o.dev = device_here(fd, rank, l);
+    if (!l->attached) {
+        note_wish(fd, l);
+        rc = zcache_open_join(fd, &o);
+    }
     if (rc == 0)
-        zcache_hints_joined(fd, &wished);
+        zcache_hints_joined(fd, &l->wished);
     return rc;
 }
 
-/* What those know who have it open already. */
+/* Asks an owner for the size, if the file was open before. */
 static int size_to_append_to(ADIO_File fd, int rank, uint64_t *size)
 {
-    struct zcache_outcome o = {0};
+    struct zc_error o = {0};
     int rc;
 
     if (rank == 0)
-        zcache_outcome_set(&o, zcache_owners_size(zcache_file_of(fd), size));
-    rc = zcache_outcome_bcast(&o, 0, fd->comm);
+        zc_error_keep(&o, zcache_owners_size(zcache_file_of(fd), size));
+    rc = zcache_collective_error_bcast(&o, 0, fd->comm);
     if (rc == 0)
-        rc = zcache_outcome_mpi(MPI_Bcast(size, 1, MPI_UINT64_T, 0, fd->comm));
+        rc = zcache_collective_error_mpi(MPI_Bcast(size, 1, MPI_UINT64_T, 0, fd->comm));
     return rc;
 }
 
@@ -274,7 +441,7 @@ static void undo_open(ADIO_File fd, int rc, bool created)
 
     if (!f)
         return;
-    zcache_jobs_drain(&f->jobs);
+    zcache_async_drain(&f->async);
     undone = created ? zc_store_unlink(zcache_store_files(f->store), f->path) : 0;
     if (undone)
         zc_error("%s was created and could not be removed: %s", f->path, zc_error_text(undone));
@@ -283,7 +450,7 @@ static void undo_open(ADIO_File fd, int rc, bool created)
     zcache_file_free(fd);
 }
 
-/* What is decided by now, instead of what was wished for. */
+/* Replaces hints by the values in force. */
 static void echo_layout(ADIO_File fd)
 {
     const struct zcache_file *f = zcache_file_of(fd);
@@ -291,8 +458,10 @@ static void echo_layout(ADIO_File fd)
 
     snprintf(value, sizeof value, "%u", f->nowners);
     ADIOI_Info_set(fd->info, "cb_nodes", value);
-    snprintf(value, sizeof value, "%u", f->place.daemons ? f->place.daemons : 1);
+    snprintf(value, sizeof value, "%u", zc_stripe_width(&f->stripe));
     ADIOI_Info_set(fd->info, "striping_factor", value);
+    snprintf(value, sizeof value, "%u", zc_stripe_daemon(&f->stripe, 0));
+    ADIOI_Info_set(fd->info, "start_iodevice", value);
 }
 
 static void opened(ADIO_File fd, const struct layout *l)
@@ -306,10 +475,12 @@ static void opened(ADIO_File fd, const struct layout *l)
     if (size > 1 || (f->settings.daemons && *f->settings.daemons))
         zcache_network_keep(&f->settings);
     echo_layout(fd);
-    fd->blksize = (long)f->place.block_size;
-    fd->hints->striping_unit = f->place.block_size <= INT_MAX ? (int)f->place.block_size : 0;
-    if (!f->path) /* a rank that opened nothing itself: for its messages */
+    fd->blksize = (long)f->stripe.block_size;
+    f->striping_unit = l->striping_unit;
+    fd->hints->striping_unit = f->striping_unit <= INT_MAX ? (int)f->striping_unit : 0;
+    if (!f->path) /* a rank without an open of its own: for messages */
         f->path = zcache_absolute(fd->filename);
+    zcache_open_files_add(f);
     fd->is_open = 1;
     fd->dirty_write = 0;
     if (fd->access_mode & ADIO_APPEND)
@@ -318,22 +489,23 @@ static void opened(ADIO_File fd, const struct layout *l)
     zcache_hints_echo(fd);
     MPI_Comm_rank(fd->comm, &rank);
     if (rank == 0)
-        zcache_used_tell(&f->settings);
-    zcache_measure_open(f, rank);
+        zcache_used_marker_write(&f->settings);
+    zcache_timing_open(f, rank);
 }
 
 static int check_settings(const struct zcache_file *f)
 {
     if (!f)
         return zc_errorf(ENOMEM, "no memory to open a file");
-    return f->bad_env[0] ? zc_errorf(EINVAL, "%s", f->bad_env) : 0;
+    return zc_error_raise(&f->bad_env);
 }
 
 void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
 {
     struct layout layout = {.created = false};
-    struct zcache_outcome o = {0};
-    char path[1024], text[508] = "";
+    struct zc_error o = {0};
+    char path[1024];
+    struct zc_error e;
     uint64_t began;
     bool attached;
     int rc;
@@ -341,6 +513,7 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     zcache_log_begin();
     began = zc_event_begin();
     zc_error_clear();
+    amode &= ~ZCACHE_AMODE_OURS;
     fd->access_mode = amode;
     snprintf(path, sizeof path, "%s", fd->filename);
     if (amode & ZCACHE_AMODE_REFUSED) { /* on all ranks */
@@ -351,36 +524,36 @@ void ADIOI_ZCACHE_OpenColl(ADIO_File fd, int rank, int amode, int *error_code)
     }
     if (rank == 0)
         zcache_hints_environment();
-    zcache_outcome_set(&o, check_settings(zcache_file_get(fd)));
+    zc_error_keep(&o, check_settings(zcache_file_get(fd)));
     rc = learn_layout(fd, rank, amode, &o, &layout);
-    if (rc == 0)
+    if (rc == 0 && !layout.attached)
         look_around(fd, rank, &layout);
     if (rc == 0)
         rc = open_owners(fd, rank, amode, &layout);
-    attached = rc == 0;
+    attached = rc == 0 || layout.attached;
     if (rc == 0 && (amode & ADIO_APPEND))
         rc = size_to_append_to(fd, rank, &layout.attr.size);
     if (rc == 0)
         rc = zcache_hints_settle(fd);
-    snprintf(text, sizeof text, "%s", rc ? zc_error_text(rc) : "");
+    if (rc == 0)
+        rc = zcache_steps_opened(fd, &layout.sfile, layout.attr.size);
+    zc_error_keep(&e, rc);
     if (rc && attached)
         zcache_detach(fd, 0);
     if (layout.sfile)
         zc_store_close_file(layout.sfile, ZC_LEVEL_VISIBLE);
     if (rc)
-        undo_open(fd, rc, layout.created);
+        undo_open(fd, rc, rank == 0 && layout.created);
     else
         opened(fd, &layout);
     if (rc && rank == 0)
-        zcache_log_open_failed(path, rc, !(amode & ADIO_CREATE) == (rc == -ENOENT), text);
-    if (rc)
-        zc_errorf(-rc, "%s", text);
+        zcache_log_open_failed(path, rc, !(amode & ADIO_CREATE) == (rc == -ENOENT), e.text);
+    zc_error_raise(&e);
     zcache_set_error(error_code, rc, "cannot open", path);
     zc_event_end(ZC_EVENT_OPEN, began, 0);
 }
 
-/* ROMIO opens alone only when it has put an open off, which a driver without two-phase
- * never lets it do. */
+/* ROMIO calls this for a deferred open only, which a driver without two-phase I/O never allows. */
 void ADIOI_ZCACHE_Open(ADIO_File fd, int *error_code)
 {
     *error_code =
@@ -390,21 +563,22 @@ void ADIOI_ZCACHE_Open(ADIO_File fd, int *error_code)
 
 /* ---- close ---- */
 
-/* Rank 0 alone has anything to write, or to close: who waits for each other waits for it, or is
- * waited for by it.  Where it is measured who waits for whom, all do. */
-static bool is_first_ranks(const struct zcache_file *f)
+/* True: rank 0 is the only owner, so the other ranks wait for rank 0 only.  False with measurements
+ * (f->timing): then all ranks wait for each other. */
+static bool only_rank0_owns(const struct zcache_file *f)
 {
-    return f->nowners == 1 && !f->owners[0].elsewhere && f->owners[0].rank == 0 && !f->measure;
+    return f->nowners == 1 && !f->owners[0].elsewhere && f->owners[0].rank == 0 && !f->timing;
 }
 
-/* A program that closes too early must not write into what is freed. */
+/* Waits for accesses under way in a program that closes too early: they must not use freed
+ * memory. */
 static void end_accesses(ADIO_File fd)
 {
     struct zcache_file *f = zcache_file_of(fd);
 
     zcache_split_end(fd);
     zcache_requests_leave(fd);
-    zcache_jobs_drain(&f->jobs);
+    zcache_async_drain(&f->async);
     zcache_owners_views_end(f);
 }
 
@@ -412,34 +586,34 @@ void zcache_close_begins(ADIO_File fd)
 {
     struct zcache_file *f = zcache_file_of(fd);
 
-    if (!f || !f->owners)
+    if (!f || !f->owners || zcache_exit_over())
         return;
     end_accesses(fd);
     f->accesses_ended = true;
 }
 
-/* All accesses of all ranks are done, as far as it concerns this one. */
+/* Waits until the accesses of all ranks that concern this one are done. */
 static int wait_for_accesses(ADIO_File fd)
 {
     const struct zcache_file *f = zcache_file_of(fd);
     int64_t mine = 0, all;
 
-    if (f->accesses_ended && !f->measure)
+    if (f->accesses_ended && !f->timing)
         return 0;
-    if (is_first_ranks(f))
-        return zcache_outcome_least(&mine, &all, 1, 0, fd->comm);
-    return zcache_outcome_barrier(fd->comm);
+    if (only_rank0_owns(f))
+        return zcache_collective_error_least(&mine, &all, 1, 0, fd->comm);
+    return zcache_collective_error_barrier(fd->comm);
 }
 
-/* Nobody lets go of the file before all is written: who opens it then, alone, may be the first, and
- * reads it.  One that is about to go is not written back.  The same outcome on every rank, or on
- * rank 0 if it is the only owner. */
+/* Flushes before any rank releases the file: another process that opens it then may be the first,
+ * and reads it.  A file to be deleted is not written back.  The same result on every rank, or on
+ * rank 0 if that is the only owner. */
 static int flush_to_close(ADIO_File fd)
 {
     enum zc_level level = (enum zc_level)zcache_file_of(fd)->settings.close_level;
-    struct zcache_measure *m = zcache_file_of(fd)->measure;
+    struct zcache_timing *m = zcache_file_of(fd)->timing;
     struct zcache_progress *p = NULL;
-    struct zcache_outcome o = {0};
+    struct zc_error o = {0};
     struct zcache_stopwatch watch;
     int rc, rank;
 
@@ -451,60 +625,57 @@ static int flush_to_close(ADIO_File fd)
     if (rc == 0 && rank == 0)
         p = zcache_progress_start(zcache_file_of(fd));
     if (fd->access_mode & ADIO_DELETE_ON_CLOSE)
-        zcache_detach_doom(fd);
+        zcache_detach_unlink_pending(fd);
     else if (rc == 0)
         rc = zcache_detach_flush(fd, level);
-    if (!is_first_ranks(zcache_file_of(fd))) {
-        zcache_outcome_set(&o, rc);
-        rc = zcache_outcome_agree(&o, fd->comm);
+    if (!only_rank0_owns(zcache_file_of(fd))) {
+        zc_error_keep(&o, rc);
+        rc = zcache_collective_error_agree(&o, fd->comm);
     }
     zcache_progress_stop(p);
     zcache_watch_close(m, &watch);
     return rc;
 }
 
-static int outcome_of(const struct zcache_outcome *o)
-{
-    return o->rc ? zc_errorf(-o->rc, "%s", o->text) : 0;
-}
-
 void ADIOI_ZCACHE_Close(ADIO_File fd, int *error_code)
 {
     struct zcache_file *f = zcache_file_of(fd);
-    struct zcache_outcome o = {0};
-    struct zcache_measure *m;
+    struct zc_error o = {0};
+    struct zcache_timing *m;
     struct zcache_stopwatch watch;
     uint64_t began = zc_event_begin();
     char path[1024];
     int rc = 0, rank;
     bool by_first;
 
-    if (!f || !f->owners) {
+    if (!f || !f->owners || zcache_exit_over()) {
         *error_code = MPI_SUCCESS;
         return;
     }
     zc_error_clear();
     end_accesses(fd);
-    by_first = is_first_ranks(f);
-    zcache_outcome_set(&o, flush_to_close(fd));
+    by_first = only_rank0_owns(f);
+    zc_error_keep(&o, flush_to_close(fd));
     MPI_Comm_rank(fd->comm, &rank);
-    if (by_first && rank != 0) /* which has let go, before others do */
-        zcache_outcome_bcast(&o, 0, fd->comm);
-    m = zcache_measure_take(f, rank, o.rc == 0);
+    if (by_first && rank != 0) /* they have released it already */
+        zcache_collective_error_bcast(&o, 0, fd->comm);
+    zcache_open_files_remove(f);
+    m = zcache_timing_take(f, rank, o.rc == 0);
     zcache_watch_start(m, &watch);
     rc = zcache_detach(fd, o.rc);
     if (fd->access_mode & ADIO_DELETE_ON_CLOSE && !zcache_network_is_loss(rc))
-        rc = 0; /* what cannot be written of a file that goes is nobody's loss */
+        rc = 0; /* a deleted file has no losses */
     if (rc && !o.rc)
-        zcache_outcome_set(&o, rc);
+        zc_error_keep(&o, rc);
+    zcache_steps_end(f);
     if (f->store)
         zcache_store_put(f->store, zcache_network_is_loss(rc));
     snprintf(path, sizeof path, "%s", f->path ? f->path : fd->filename);
     zcache_file_free(fd);
     fd->is_open = 0;
     if (by_first && rank == 0)
-        zcache_outcome_bcast(&o, 0, fd->comm);
-    rc = by_first ? outcome_of(&o) : zcache_outcome_agree(&o, fd->comm);
+        zcache_collective_error_bcast(&o, 0, fd->comm);
+    rc = by_first ? zc_error_raise(&o) : zcache_collective_error_agree(&o, fd->comm);
     zcache_watch_close(m, &watch);
     zcache_stats_report(m, fd->comm);
     zc_event_end(ZC_EVENT_CLOSE, began, 0);

@@ -2,7 +2,7 @@
  *
  * A collective access is every rank's own access: owners of blocks, not rounds of
  * exchange, keep them from getting in each other's way.  Only reads wait for the other ranks
- * first, where they may have written (zcache_order.h).
+ * first, where they may have written (zcache_read_barrier.h).
  */
 #include "config.h"
 
@@ -11,8 +11,8 @@
 #include "zc_events.h"
 #include "zc_log.h"
 #include "zcache_file.h"
-#include "zcache_measure.h"
-#include "zcache_order.h"
+#include "zcache_read_barrier.h"
+#include "zcache_timing.h"
 
 static int wait_for_ranks(ADIO_File fd)
 {
@@ -20,9 +20,9 @@ static int wait_for_ranks(ADIO_File fd)
     struct zcache_stopwatch watch;
     int rc;
 
-    zcache_watch_start(f->measure, &watch);
-    rc = zcache_order_wait(fd);
-    zcache_watch_ranks(f->measure, &watch);
+    zcache_watch_start(f->timing, &watch);
+    rc = zcache_read_barrier_wait(fd);
+    zcache_watch_ranks(f->timing, &watch);
     return rc;
 }
 
@@ -61,7 +61,7 @@ unsigned zcache_read_turn(ADIO_File fd)
 void zcache_read_left(ADIO_File fd, unsigned turn, int nonblocking)
 {
     if (zcache_file_of(fd)->orders == turn)
-        zcache_order_join(fd, !nonblocking);
+        zcache_read_barrier_join(fd, !nonblocking);
 }
 
 void zcache_reads_at_once(ADIO_File fd, int yes)

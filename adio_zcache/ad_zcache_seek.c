@@ -1,6 +1,6 @@
 /* ad_zcache_seek.c - file pointers and offsets in etypes of the view.
  *
- * ROMIO has generic functions for these, which use its own idea of datatypes.
+ * ROMIO's generic functions for these use its own flattening of datatypes.
  */
 #include "config.h"
 
@@ -13,7 +13,7 @@
 #include "zcache_error.h"
 #include "zcache_file.h"
 #include "zcache_fileview.h"
-#include "zcache_outcome.h"
+#include "zcache_collective_error.h"
 #include "zcache_coord.h"
 
 ADIO_Offset ADIOI_ZCACHE_SeekIndividual(ADIO_File fd, ADIO_Offset offset, int whence,
@@ -46,7 +46,7 @@ ADIO_Offset zcache_byte_offset(ADIO_File fd, ADIO_Offset offset)
     return at;
 }
 
-/* The etype the end lies in counts. */
+/* Returns the end in etypes; a partial last etype counts. */
 static int end_of_file(ADIO_File fd, int64_t *offset)
 {
     uint64_t size;
@@ -75,7 +75,7 @@ int zcache_offset_error(ADIO_File fd, MPI_Offset offset)
     return code;
 }
 
-/* Where a pointer at etype `from` goes: to etype *offset, which is byte *view_off. */
+/* Computes the target of a seek from etype `from`: etype *offset, which is byte *view_off. */
 static int target(ADIO_File fd, int64_t from, int whence, int64_t *offset, int64_t *view_off)
 {
     int rc = 0;
@@ -101,7 +101,7 @@ static int seek(ADIO_File fd, int64_t offset, int whence)
     return rc;
 }
 
-/* One rank's work. */
+/* Done by one rank. */
 static int seek_shared(ADIO_File fd, int64_t offset, int whence)
 {
     struct zcache_file *f = zcache_file_of(fd);
@@ -113,51 +113,46 @@ static int seek_shared(ADIO_File fd, int64_t offset, int whence)
     return rc ? rc : zcache_shared_pointer(f, ZC_POINTER_SET, (uint64_t)offset, &from);
 }
 
-/* All ranks; the same error on each. */
+/* Collective; the same error on each rank. */
 static int seek_together(ADIO_File fd, int64_t offset, int whence)
 {
     int64_t mine[2] = {offset, whence}, first[2] = {offset, whence};
-    struct zcache_outcome o = {0};
+    struct zc_error o = {0};
     int rank, rc;
 
     MPI_Comm_rank(fd->comm, &rank);
-    rc = zcache_outcome_mpi(MPI_Bcast(first, 2, MPI_INT64_T, 0, fd->comm));
+    rc = zcache_collective_error_mpi(MPI_Bcast(first, 2, MPI_INT64_T, 0, fd->comm));
     if (rc == 0 && memcmp(mine, first, sizeof mine))
         rc = zc_errorf(EINVAL, "not all ranks ask for the same place");
-    zcache_outcome_set(&o, rc);
-    rc = zcache_outcome_agree(&o, fd->comm); /* nobody uses the pointer where it was any more */
+    zc_error_keep(&o, rc);
+    rc = zcache_collective_error_agree(&o, fd->comm); /* no rank uses the old pointer any more */
     if (rc)
         return rc;
     if (rank == 0)
-        zcache_outcome_set(&o, seek_shared(fd, offset, whence));
-    return zcache_outcome_bcast(&o, 0, fd->comm);
+        zc_error_keep(&o, seek_shared(fd, offset, whence));
+    return zcache_collective_error_bcast(&o, 0, fd->comm);
 }
 
-static int sequential(ADIO_File fd)
+static int seek_by(ADIO_File fd, int (*how)(ADIO_File fd, int64_t offset, int whence),
+                   MPI_Offset offset, int whence)
 {
-    return zcache_mpi_errorf(MPI_ERR_UNSUPPORTED_OPERATION, "zcache: %s is open in sequential mode",
-                             zcache_file_of(fd)->path);
+    const char *path = zcache_file_of(fd)->path;
+    int code;
+
+    if (fd->access_mode & ADIO_SEQUENTIAL)
+        return zcache_mpi_errorf(MPI_ERR_UNSUPPORTED_OPERATION,
+                                 "zcache: %s is open in sequential mode", path);
+    zc_error_clear();
+    zcache_set_error(&code, how(fd, offset, whence), "cannot seek in", path);
+    return code;
 }
 
 int zcache_seek_shared(ADIO_File fd, MPI_Offset offset, int whence)
 {
-    int code;
-
-    if (fd->access_mode & ADIO_SEQUENTIAL)
-        return sequential(fd);
-    zc_error_clear();
-    zcache_set_error(&code, seek_together(fd, offset, whence), "cannot seek in",
-                     zcache_file_of(fd)->path);
-    return code;
+    return seek_by(fd, seek_together, offset, whence);
 }
 
 int zcache_seek(ADIO_File fd, MPI_Offset offset, int whence)
 {
-    int code;
-
-    if (fd->access_mode & ADIO_SEQUENTIAL)
-        return sequential(fd);
-    zc_error_clear();
-    zcache_set_error(&code, seek(fd, offset, whence), "cannot seek in", zcache_file_of(fd)->path);
-    return code;
+    return seek_by(fd, seek, offset, whence);
 }

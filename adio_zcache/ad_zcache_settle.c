@@ -1,12 +1,11 @@
-/* ad_zcache_settle.c - what an open's hints come to, the same on every rank.
+/* ad_zcache_settle.c - the settings of an open, the same on every rank.
  *
  *     rank 0's settings ---> every rank ---> the open ---> what aggregators, daemons and
  *     (its hints, its        take()                        connections do: settle()
  *     environment): decide()
  *
- * No policy differs between ranks.  Where something is decided already, by files in use,
- * connections or daemons, that takes the place of what was asked for, and is said once if somebody
- * did ask.
+ * No policy differs between ranks.  If files in use, connections or daemons have decided a setting
+ * already, that value is in force, and is logged once if another one was asked for.
  */
 #include "config.h"
 
@@ -20,10 +19,11 @@
 #include "zc_log.h"
 #include "zc_options.h"
 #include "zcache_agg.h"
+#include "zcache_collective_error.h"
 #include "zcache_counters.h"
+#include "zcache_dedicated.h"
 #include "zcache_file.h"
 #include "zcache_network.h"
-#include "zcache_outcome.h"
 
 static const struct zc_option *option(const char *name)
 {
@@ -32,7 +32,7 @@ static const struct zc_option *option(const char *name)
 
 /* ---- what is in force instead ---- */
 
-/* Somebody asked for something else than there is: says so, and what to do. */
+/* Logs that a hint has no effect, with the reason and the remedy. */
 static void differs(ADIO_File fd, const char *name, const char *asked, const char *now,
                     const char *why)
 {
@@ -59,32 +59,73 @@ static void decided(ADIO_File fd, const char *name, uint64_t now, const char *wh
 
 static const char in_use[] = "the file is in use with it";
 
+/* Returns the reason of a block size other than `wished`, the requested one. */
+static const char *why_blocks(const struct zcache_file *f, uint64_t wished, bool created)
+{
+    bool smaller = f->stripe.daemons && wished < f->stripe.block_size;
+
+    if (smaller && created)
+        return "the page size of the daemons, of which a block is a multiple: start zcached with a "
+               "smaller --page-size";
+    if (smaller)
+        return "the file is in use, or in a daemon's cache, with blocks of that size, which it "
+               "keeps until it is not; or pages of the daemons are that large (--page-size)";
+    return "the file is in use, or in a daemon's cache, with blocks of that size, which it keeps "
+           "until it is not";
+}
+
+/* Reports on which daemons the blocks lie.  Programs give these hints for other file systems, too,
+ * so without daemons a difference is not reported. */
+static void placed(ADIO_File fd, const struct zcache_wished *wished)
+{
+    struct zcache_file *f = zcache_file_of(fd);
+    uint64_t width = zc_stripe_width(&f->stripe), first = zc_stripe_daemon(&f->stripe, 0);
+    const char *why = wished->striping_factor > f->stripe.daemons ? "there are no more daemons"
+                      : wished->created                           ? "there are as many daemons"
+                                        : "the file was made with it, or is in use with it";
+
+    f->settings.striping_factor = wished->striping_factor ? wished->striping_factor : width;
+    f->settings.start_iodevice = wished->start_iodevice;
+    if (f->stripe.daemons && wished->striping_factor)
+        decided(fd, "striping_factor", width, why);
+    if (f->stripe.daemons)
+        decided(fd, "start_iodevice", first, why);
+    f->settings.striping_factor = width;
+    f->settings.start_iodevice = first;
+}
+
+/* Returns the reason of an agreed setting other than `wished`; most often the file is in use with
+ * it. */
+static const char *why_agreed(const struct zcache_file *f, const struct zc_option *o,
+                              uint64_t wished, bool created)
+{
+    if (!strcmp(o->name, "block_size"))
+        return why_blocks(f, wished, created);
+    if (!f->stripe.daemons && !strcmp(o->name, "replay"))
+        return "there is no daemon that could die";
+    if (!f->stripe.daemons && !strcmp(o->name, "on_daemon_loss"))
+        return "there is no daemon to lose";
+    return in_use;
+}
+
 void zcache_hints_joined(ADIO_File fd, const struct zcache_wished *wished)
 {
-    struct zc_settings *s = &zcache_file_of(fd)->settings;
-    uint64_t block_size = s->block_size, write_back = s->write_back, replay = s->replay;
-    uint64_t on_loss = s->on_daemon_loss, checksum = s->checksum;
-    const char *why = zcache_file_of(fd)->place.daemons ? in_use : "there is no daemon to lose";
+    const struct zcache_file *f = zcache_file_of(fd);
+    struct zc_agreed now;
+    const struct zc_option *o;
 
-    s->block_size = wished->block_size;
-    s->write_back = wished->write_back;
-    s->replay = wished->replay;
-    s->on_daemon_loss = wished->on_daemon_loss;
-    s->checksum = wished->checksum;
-    decided(fd, "block_size", block_size,
-            "the file is in use, or in a daemon's cache, with blocks of that size, which it keeps "
-            "until it is not");
-    decided(fd, "write_back", write_back, in_use);
-    decided(fd, "replay", replay,
-            zcache_file_of(fd)->place.daemons ? in_use : "there is no daemon that could die");
-    decided(fd, "on_daemon_loss", on_loss, why);
-    decided(fd, "checksum", checksum, in_use);
+    placed(fd, wished);
+    zc_agreed_of(&f->settings, &now);
+    zc_agreed_apply(&wished->agreed, &zcache_file_of(fd)->settings);
+    for (unsigned i = 0; (o = zc_agreed_row(i)); i++)
+        decided(fd, o->name, now.values[i],
+                why_agreed(f, o, wished->agreed.values[i], wished->created));
 }
 
 static const char of_process[] =
     "connections that exist have it, until the program ends; give the hint to the first open";
 
-/* What rank 0's connections have goes for everybody. */
+/* Rank 0's connections decide for all. */
 static void take_network(ADIO_File fd, struct zc_settings *s)
 {
     uint64_t timeout = s->timeout;
@@ -103,8 +144,8 @@ static void take_network(ADIO_File fd, struct zc_settings *s)
     free(provider);
 }
 
-/* Ranks may have connections with another timeout, from files that rank 0 has nothing to do with:
- * the least of all is what may be relied on. */
+/* Other ranks may have connections with another time-out, from files without rank 0: the minimum is
+ * in force. */
 static void take_timeout(ADIO_File fd, int64_t least)
 {
     uint64_t wished = zcache_file_of(fd)->settings.timeout;
@@ -114,11 +155,11 @@ static void take_timeout(ADIO_File fd, int64_t least)
 
 /* ---- agreeing ---- */
 
-/* What is no value by itself, but for want of another; on rank 0. */
+/* Corrects settings that are invalid in combination; on rank 0. */
 static void check(ADIO_File fd, struct zc_settings *s)
 {
     const struct zc_option *high = option("high_watermark"), *low = option("low_watermark");
-    const struct zc_option *flush = option("flush");
+    const struct zc_option *flush = option("flush"), *steps = option("steps");
     char h[16], l[16];
 
     if (s->agg_low_watermark >= s->agg_high_watermark) {
@@ -137,12 +178,18 @@ static void check(ADIO_File fd, struct zc_settings *s)
                               "hint " ZCACHE_HINT "flush ignored: it means something to %s alone",
                               "MPI_File_set_info");
     zc_option_reset(s, flush);
+    if (s->steps && fd->access_mode & ADIO_RDONLY) {
+        zcache_hints_complain(fd, steps->name,
+                              "hint " ZCACHE_HINT "steps ignored: %s is opened for reading only",
+                              fd->filename);
+        zc_option_reset(s, steps);
+    }
     if (!zc_option_given(s, option("log")))
         s->log = zc_log_threshold;
 }
 
-/* "+name=value" of every row that somebody set, "-name=value" of the others, empty values included,
- * each with its NUL; allocated. */
+/* Makes a text of "+name=value" for every setting that was given, "-name=value" for the others,
+ * empty values included, each with its NUL; allocated. */
 static char *settings_text(const struct zc_settings *s, size_t *len)
 {
     char *text = NULL;
@@ -192,21 +239,22 @@ static void take_settings(struct zc_settings *s, const char *text, size_t len)
         take_setting(s, line);
 }
 
-/* What of the text has no room in the message, to all; *all: on rank 0 all of it, on others to be
- * made, and then the caller's. */
+/* Broadcasts the part of the text that does not fit into the message; *all: the whole text on rank
+ * 0, allocated on the others. */
 static int rest_of_text(ADIO_File fd, const struct zcache_hints_text *t, char **all)
 {
     size_t len = (size_t)t->len;
 
     if (!*all) {
         *all = malloc(len);
-        if (!*all) /* the broadcast must not miss anybody: give it a place to go */
+        if (!*all) /* the broadcast needs all ranks, so give it a buffer */
             ADIOI_Assert(*all);
         memcpy(*all, t->start, len < sizeof t->start ? len : sizeof t->start);
     }
     if (len <= sizeof t->start)
         return 0;
-    return zcache_outcome_bytes(*all + sizeof t->start, len - sizeof t->start, 0, fd->comm);
+    return zcache_collective_error_bytes(*all + sizeof t->start, len - sizeof t->start, 0,
+                                         fd->comm);
 }
 
 static void in_force(ADIO_File fd, int64_t timeout)
@@ -240,7 +288,7 @@ int zcache_hints_take(ADIO_File fd, int rank, int64_t timeout, const struct zcac
     char *text = all;
     int rc;
 
-    if (t->len == 0) /* rank 0 has none, and says why */
+    if (t->len == 0) /* rank 0 has none, and reports why */
         return 0;
     rc = rest_of_text(fd, t, &text);
     if (rc == 0 && rank != 0) {
@@ -252,35 +300,42 @@ int zcache_hints_take(ADIO_File fd, int rank, int64_t timeout, const struct zcac
     return rc;
 }
 
-/* ---- what the aggregators do ---- */
+/* ---- the aggregators' settings ---- */
 
 static const char of_caches[] =
     "files in use have it; give the hint to the first open, or when no file is open";
+
+static const char of_dedicated[] =
+    "the dedicated aggregators have it, whatever programs ask for; zcache run --aggregator-cache "
+    "gives them another cache, zcached has options for the rest";
 
 static void take_in_force(ADIO_File fd, const struct zcache_in_force *now)
 {
     struct zc_settings *s = &zcache_file_of(fd)->settings;
     uint64_t below = s->write_back & ~(uint64_t)ZC_WRITE_BACK_AGGREGATOR;
-    const char *why = now->background ? of_caches
+    bool dedicated = zcache_dedicated_owns(zcache_file_of(fd));
+    const char *of_size = dedicated ? of_dedicated : of_caches;
+    const char *why = now->background ? of_size
                                       : "with this zcache_write_back aggregators do so at sync and "
                                         "close, and when they are full";
 
-    decided(fd, "cache_size", now->cache_size, of_caches);
-    decided(fd, "view_memory", now->view_memory, of_caches);
+    decided(fd, "cache_size", now->cache_size, of_size);
+    decided(fd, "view_memory", now->view_memory, of_size);
     decided(fd, "high_watermark", now->high_watermark, why);
     decided(fd, "low_watermark", now->low_watermark, why);
     decided(fd, "idle_time", now->idle_time, why);
-    decided(fd, "write_back", below | (now->background ? ZC_WRITE_BACK_AGGREGATOR : 0), in_use);
+    decided(fd, "write_back", below | (now->background ? ZC_WRITE_BACK_AGGREGATOR : 0),
+            dedicated ? of_dedicated : in_use);
 }
 
-/* Two names of one protocol, of which a libfabric knows one. */
+/* libfabric names TCP "tcp" or "net", depending on its version. */
 static bool is_tcp(const char *provider)
 {
     return !strcmp(provider, "tcp") || !strcmp(provider, "net");
 }
 
-/* Who knows what owners are reached by: the first that is among the ranks, or else rank 0, which
- * has opened the file at the others. */
+/* Returns the rank that knows which provider is in use: the first owner among the ranks, or rank 0,
+ * which has a connection to owners elsewhere. */
 static int provider_root(const struct zcache_file *f)
 {
     for (uint32_t i = 0; i < f->nowners; i++)
@@ -298,7 +353,7 @@ static const char *provider_in_use(struct zcache_file *f)
     return zcache_owner_client(f, &f->owners[0], &c) ? NULL : zc_client_provider(c);
 }
 
-/* What the ranks reach an owner by. */
+/* Sets the provider by which ranks reach an owner. */
 static int take_provider(ADIO_File fd, struct zcache_file *f)
 {
     const struct zc_option *o = option("provider");
@@ -311,7 +366,7 @@ static int take_provider(ADIO_File fd, struct zcache_file *f)
     mine = rank == root ? provider_in_use(f) : NULL;
     if (mine)
         snprintf(name, sizeof name, "%s", mine);
-    rc = zcache_outcome_bytes(name, sizeof name, root, fd->comm);
+    rc = zcache_collective_error_bytes(name, sizeof name, root, fd->comm);
     if (rc || !name[0] || !strcmp(name, f->settings.provider))
         return rc;
     if (given && !(is_tcp(name) && is_tcp(f->settings.provider)))
@@ -323,18 +378,19 @@ static int take_provider(ADIO_File fd, struct zcache_file *f)
     return rc;
 }
 
-/* No rank of the open is an owner: the first rank asks those who are. */
+/* Without an owner among the ranks: the first rank asks the owners. */
 static int ask_in_force(ADIO_File fd, struct zcache_in_force *now)
 {
-    struct zcache_outcome o = {0};
+    struct zc_error o = {0};
     int rank, rc;
 
     MPI_Comm_rank(fd->comm, &rank);
     if (rank == 0)
-        zcache_outcome_set(&o, zcache_counters_in_force(zcache_file_of(fd), now));
-    now->background = !!(zcache_file_of(fd)->settings.write_back & ZC_WRITE_BACK_AGGREGATOR);
-    rc = zcache_outcome_bcast(&o, 0, fd->comm);
-    return rc ? rc : zcache_outcome_bytes(now, sizeof *now, 0, fd->comm);
+        zc_error_keep(&o, zcache_counters_in_force(zcache_file_of(fd), now));
+    now->background = zcache_dedicated_owns(zcache_file_of(fd)) ||
+                      zcache_file_of(fd)->settings.write_back & ZC_WRITE_BACK_AGGREGATOR;
+    rc = zcache_collective_error_bcast(&o, 0, fd->comm);
+    return rc ? rc : zcache_collective_error_bytes(now, sizeof *now, 0, fd->comm);
 }
 
 int zcache_hints_settle(ADIO_File fd)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "ad_zcache_seams.h"
+#include "zc_error.h"
 #include "zc_log.h"
 #include "zcache_error.h"
 #include "zcache_file.h"
@@ -53,8 +54,7 @@ int zcache_ordered_offset(ADIO_File fd, MPI_Aint count, MPI_Datatype type, MPI_O
     struct zcache_file *f = zcache_file_of(fd);
     struct {
         int64_t base;
-        int32_t rc;
-        char text[500];
+        struct zc_error error;
     } o = {0};
     int64_t mine = etypes(fd, count, type), before = 0;
     int rank, size, code, rc;
@@ -68,14 +68,14 @@ int zcache_ordered_offset(ADIO_File fd, MPI_Aint count, MPI_Datatype type, MPI_O
     if (rank == 0)
         before = 0; /* undefined until here */
     if (rank == size - 1) {
-        o.rc = zcache_shared_pointer(f, ZC_POINTER_ADD, (uint64_t)(before + mine), &o.base);
-        snprintf(o.text, sizeof o.text, "%s", o.rc ? zc_error_text(o.rc) : "");
+        rc = zcache_shared_pointer(f, ZC_POINTER_ADD, (uint64_t)(before + mine), &o.base);
+        zc_error_keep(&o.error, rc);
     }
     code = MPI_Bcast(&o, sizeof o, MPI_BYTE, size - 1, fd->comm);
     if (code != MPI_SUCCESS)
         return code;
     *at = o.base + before;
-    rc = o.rc ? zc_errorf(-o.rc, "%s", o.text) : 0;
+    rc = zc_error_raise(&o.error);
     zcache_set_error(&code, rc, "cannot move the shared file pointer of", f->path);
     return code;
 }

@@ -9,8 +9,8 @@
 #include "zcache_error.h"
 #include "zcache_file.h"
 #include "zcache_fileview.h"
-#include "zcache_measure.h"
-#include "zcache_memory.h"
+#include "zcache_host_pointer.h"
+#include "zcache_timing.h"
 
 /* The view offset an access begins at. */
 static int start_of(const struct zcache_slot_args *s, int64_t *view_off)
@@ -40,9 +40,9 @@ int zcache_slot_begin(const struct zcache_slot_args *s, struct zcache_access *a)
     if (rc)
         return rc;
     if (__builtin_mul_overflow(s->count, mem->size, &a->len) || a->len > INT64_MAX - a->view_offset)
-        rc = zc_errorf(EFBIG, "the access ends beyond 2^63");
+        rc = zc_errorf(EOVERFLOW, "the access ends beyond 2^63");
     else if (a->len)
-        rc = zcache_memory_check((const char *)s->buf + zcache_layout_first(mem));
+        rc = zcache_host_pointer_check((const char *)s->buf + zcache_layout_first(mem));
     if (rc) {
         zcache_layout_put(mem);
         return rc;
@@ -66,9 +66,9 @@ int64_t zcache_slot_run(const struct zcache_access *a)
     struct zcache_stopwatch watch;
     int64_t n;
 
-    zcache_watch_start(a->f->measure, &watch);
+    zcache_watch_start(a->f->timing, &watch);
     n = a->atomic ? zcache_transfer_atomic(a) : zcache_transfer(a);
-    zcache_watch_access(a->f->measure, &watch, a->dir, n, a->background);
+    zcache_watch_access(a->f->timing, &watch, a->dir, n, a->background);
     return n;
 }
 

@@ -18,14 +18,14 @@ struct zcache_slot_args {
     int strided;
 };
 
-/* What the slot asks for, as an access, and moves the individual pointer if it is to be
- * moved: by what is asked for, as MPI has it, whatever a read finds.  0 or a negative errno,
- * explained; on success zcache_slot_done() gives back what the access refers to. */
+/* Makes an access of what the slot asks for, and moves the individual pointer where the slot uses
+ * it: by the amount asked for, as MPI has it, also when a read finds less.  Returns 0 or a negative
+ * errno, explained; on success zcache_slot_done() gives back what the access refers to. */
 int zcache_slot_begin(const struct zcache_slot_args *s, struct zcache_access *a);
 void zcache_slot_done(struct zcache_access *a);
 /* Makes the access, and measures it; returns the bytes moved or a negative errno. */
 int64_t zcache_slot_run(const struct zcache_access *a);
-/* What is said of a failed one of the file PATH; 0 is success. */
+/* Makes *error_code of the result RC of an access to the file PATH; 0 is success. */
 void zcache_slot_error(enum zcache_dir dir, const char *path, int rc, int *error_code);
 
 #endif

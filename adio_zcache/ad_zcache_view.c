@@ -1,8 +1,7 @@
-/* ad_zcache_view.c - setting the view of a file, by all ranks or by none.
+/* ad_zcache_view.c - sets the view of a file, on all ranks or on none.
  *
- * Every rank looks at what it is given and prepares its view; when none has anything against it,
- * which they tell each other once, all take theirs.  So a view that is refused leaves the one
- * before in force on every rank.
+ * Every rank checks its arguments and prepares its view; after one exchange all set theirs if no
+ * rank has an error.  So a refused view leaves the previous one in force on every rank.
  */
 #include "config.h"
 
@@ -12,10 +11,10 @@
 #include "ad_zcache_seams.h"
 #include "zc_log.h"
 #include "zc_wire.h"
+#include "zcache_collective_check.h"
 #include "zcache_coord.h"
 #include "zcache_file.h"
 #include "zcache_fileview.h"
-#include "zcache_refusal.h"
 
 struct asked {
     MPI_Offset disp;
@@ -46,7 +45,7 @@ static bool is_datarep(const char *datarep)
     return is_one_of(datarep, words) || is_external32(datarep);
 }
 
-static void check_types(const struct asked *v, struct zcache_refusal *r)
+static void check_types(const struct asked *v, struct zcache_collective_check *r)
 {
     MPI_Count etype = 0, filetype = 0;
 
@@ -63,7 +62,7 @@ static void check_types(const struct asked *v, struct zcache_refusal *r)
     }
 }
 
-static void check(ADIO_File fd, const struct asked *v, struct zcache_refusal *r)
+static void check(ADIO_File fd, const struct asked *v, struct zcache_collective_check *r)
 {
     bool current = v->disp == MPI_DISPLACEMENT_CURRENT;
     int nkeys;
@@ -81,7 +80,7 @@ static void check(ADIO_File fd, const struct asked *v, struct zcache_refusal *r)
         zcache_refuse(r, MPI_ERR_INFO, "the info object is none");
 }
 
-/* The byte that the shared pointer stands at; nobody moves it while all are in this call. */
+/* Returns the position of the shared pointer in bytes; it does not move during this call. */
 static int current_place(ADIO_File fd, MPI_Offset *disp)
 {
     int64_t at;
@@ -92,33 +91,34 @@ static int current_place(ADIO_File fd, MPI_Offset *disp)
     return rc;
 }
 
-/* What this rank is to take, when all have something to take. */
+/* Prepares this rank's view, to be set if all ranks succeed. */
 static bool prepare(ADIO_File fd, struct asked *a, struct zcache_new_view *v,
-                    struct zcache_refusal *r)
+                    struct zcache_collective_check *r)
 {
     check(fd, a, r);
     if (r->mpi_class == MPI_SUCCESS)
         zcache_refuse_rc(r, zcache_view_prepare(fd, a->etype, a->filetype, v));
-    if (!zcache_refusal_agree(r, is_external32(a->datarep), "data representation", fd->comm))
+    if (!zcache_collective_check_agree(r, is_external32(a->datarep), "data representation",
+                                       fd->comm))
         return false;
     if (a->disp != MPI_DISPLACEMENT_CURRENT)
         return true;
     zcache_refuse_rc(r, current_place(fd, &a->disp));
-    return zcache_refusal_agree(r, 0, NULL, fd->comm);
+    return zcache_collective_check_agree(r, 0, NULL, fd->comm);
 }
 
 int zcache_set_view(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
                     const char *datarep, MPI_Info info)
 {
     struct asked a = {disp, etype, filetype, datarep, info};
-    struct zcache_refusal r = {0};
+    struct zcache_collective_check r = {0};
     struct zcache_new_view v = {0};
     int ignored;
 
     zc_error_clear();
     if (!prepare(fd, &a, &v, &r)) {
         zcache_view_drop(&v);
-        return zcache_refusal_code(&r, "cannot set the view of", zcache_file_of(fd)->path);
+        return zcache_collective_check_code(&r, "cannot set the view of", zcache_file_of(fd)->path);
     }
     zcache_view_take(fd, a.disp, &v);
     zcache_file_of(fd)->epoch++;

@@ -1,7 +1,7 @@
 /*
  * What the benchmarks share on top of MPI.
  *
- * Files return errors (MPI's default for files), communicators abort by themselves (theirs).
+ * MPI errors on files are returned, those on communicators abort the job: MPI's defaults.
  */
 #include "config.h"
 
@@ -41,7 +41,7 @@ void bench_share_argv(MPI_Comm comm, int *argc, char ***argv)
     for (int i = 0; i < *argc; i++)
         head[1] += (int)strlen((*argv)[i]) + 1;
     MPI_Bcast(head, 2, MPI_INT, 0, comm);
-    /* One block: the pointers with their NULL, then the words. */
+    /* One allocation: the pointers with their NULL, then the words. */
     size_t pointers = ((size_t)head[0] + 1) * sizeof(char *);
     char **words = calloc(1, pointers + (size_t)head[1]);
     if (words == NULL)
@@ -64,7 +64,7 @@ void bench_share_argv(MPI_Comm comm, int *argc, char ***argv)
 
 /* ---- errors --------------------------------------------------------------------------------- */
 
-/* One write, so that the lines of several ranks do not mix. */
+/* One write() call, so that the lines of several ranks do not mix. */
 static void say(const char *format, va_list ap)
 {
     char text[MESSAGE];
@@ -116,7 +116,7 @@ void bench_check_all(MPI_Comm comm, int err, const char *call, const char *file)
         return;
     if (speaker == rank)
         bench_check(err, call, file);
-    /* The speaker aborts the job; nobody else gets through here. */
+    /* Waits here until the rank that reports has aborted the job. */
     MPI_Barrier(comm);
     MPI_Abort(comm, BENCH_MPI_ERROR);
 }
@@ -212,7 +212,7 @@ void bench_bytes_make(int64_t bytes, MPI_Datatype *type, int *count)
         *count = (int)bytes;
         return;
     }
-    /* Whole chunks, then the rest. */
+    /* Full chunks, then the rest. */
     MPI_Datatype parts[2], chunk;
     MPI_Type_contiguous((int)CHUNK, MPI_BYTE, &chunk);
     MPI_Type_contiguous((int)(bytes / CHUNK), chunk, &parts[0]);

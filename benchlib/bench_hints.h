@@ -1,5 +1,5 @@
 /*
- * Hints: what was asked for with --hint, and what a file then says is in force.
+ * Hints: those requested by --hint, and those in force for a file.
  */
 #ifndef BENCH_HINTS_H
 #define BENCH_HINTS_H
@@ -20,16 +20,17 @@ struct bench_hints {
     struct bench_hint *hint;
 };
 
-/* MPI takes only so long keys and values. Returns 0, or -EINVAL with a message. */
+/* Checks the lengths of keys and values against MPI's limits. Returns 0, or -EINVAL with a message.
+ */
 int bench_hints_check(const struct arg_pairs *pairs, char message[ARGS_MESSAGE]);
-/* MPI_INFO_NULL when there are none; the caller frees. */
+/* Returns an info, which the caller frees; MPI_INFO_NULL without hints. */
 MPI_Info bench_hints_make(const struct arg_pairs *pairs);
-/* Replaces *hints by what MPI_File_get_info says. */
+/* Replaces *hints by those of MPI_File_get_info. */
 void bench_hints_read(MPI_File fh, const char *file, struct bench_hints *hints);
-/* The value in force, or NULL. */
+/* Returns the value in force, or NULL. */
 const char *bench_hints_find(const struct bench_hints *hints, const char *key);
 void bench_hints_free(struct bench_hints *hints);
-/* Those in force, and what of `asked` is not. */
+/* Prints the hints in force, and those of `asked` that are not. */
 void bench_hints_print(const struct bench_hints *hints, const struct arg_pairs *asked, FILE *out);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * Reports in JSON: the parts they are made of, and where they go.
+ * Reports in JSON: their parts, and where they are written.
  *
- * A part that cannot be made is remembered, and such a report is not written: so those who make one
- * need not look at each part.
+ * If a part cannot be made this is remembered and the report is not written, so callers need not
+ * check each part.
  */
 #ifndef BENCH_JSON_H
 #define BENCH_JSON_H
@@ -17,25 +17,26 @@
 #include "bench_hints.h"
 #include "bench_options.h"
 
-/* Whether the report that the options ask for, if they do, can be written; before the run, so that
- * an hour's figures are not lost to a typing error. It must not be the file with the data. Returns
- * an exit status, the same on all ranks. Collective. */
+/* Checks that the report, if the options ask for one, can be written, and that it is not the data
+ * file; before the run, so that a mistyped name does not cost an hour's figures. Returns an exit
+ * status, the same on all ranks. Collective. */
 int bench_json_test(MPI_Comm comm, const struct bench_options *o);
-/* Writes the report, or says why not; takes the reference to `root`. Returns an exit status. */
+/* Writes the report, or says why it cannot; takes the reference to `root`. Returns an exit
+ * status. */
 int bench_json_write(const char *name, json_t *root);
-/* These take the reference to `value`. Where it is NULL, for instance because json_pack() was given
- * a text that is not UTF-8 or a number that is not finite, the report is not written. */
+/* These take the reference to `value`. If it is NULL, for instance because json_pack() was given a
+ * text that is not UTF-8 or a number that is not finite, the report is not written. */
 void bench_json_set(json_t *object, const char *key, json_t *value);
 void bench_json_append(json_t *array, json_t *value);
-/* Hints as one object: those in force, those asked for. */
+/* Returns the hints in force and those asked for as one object. */
 json_t *bench_json_hints(const struct bench_hints *hints);
 json_t *bench_json_pairs(const struct arg_pairs *pairs);
-/* An array. */
+/* Returns an array. */
 json_t *bench_json_numbers(const double *values, int n);
-/* The maximum over the ranks goes to `object`, an object with the others to `over_ranks`. */
+/* Adds the maximum over the ranks to `object`, and the other statistics to `over_ranks`. */
 void bench_json_figures(json_t *object, json_t *over_ranks, const char *key,
                         const struct bench_figures *f);
-/* Null for NULL. Bytes that are not UTF-8 become U+FFFD: hints in force and the words of faults may
+/* Returns null for NULL. Bytes that are not UTF-8 become U+FFFD: hints in force and error texts may
  * have been cut anywhere. */
 json_t *bench_json_text(const char *text);
 

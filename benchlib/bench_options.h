@@ -23,13 +23,12 @@ struct bench_options {
     int progress;             /* BENCH_PROGRESS_... */
     int quiet;
     int help, version;
-    /* For the program to set when it has looked at its own: `file` and `posix_verify` begin the
-     * names of several files, FILE.0000 and so on. */
+    /* Set by the program: `file` and `posix_verify` are prefixes of several files' names, FILE.0000
+     * and so on. */
     bool numbered;
 };
 
-/* Rows of the table. What a program has to say of its own it gives as text, `more` going on where
- * the common one ends. */
+/* Rows of the table. A program's own text follows the common one (`more`), or replaces it. */
 #define BENCH_FIELD(name) offsetof(struct options, common.name)
 /* clang-format off */
 #define BENCH_ARG_FILE(more) \
@@ -78,11 +77,11 @@ struct bench_options {
      .help = "the version"}
 /* clang-format on */
 
-/* Takes the command line by `table` into `options`, which has its own defaults and of which *common
- * is a part. Returns 0, or -EINVAL with a message. */
+/* Reads the command line into `options`, which has its defaults and contains *common. Returns 0, or
+ * -EINVAL with a message. */
 int bench_options_parse(const struct arg *table, void *options, struct bench_options *common,
                         int argc, char **argv, char message[ARGS_MESSAGE]);
-/* Whether there is nothing to run: only --help or --version were asked for. */
+/* Whether --help or --version was given, and nothing is to run. */
 bool bench_options_only_tell(const struct bench_options *o);
 void bench_options_free(struct bench_options *o);
 

@@ -1,8 +1,8 @@
 /*
- * What a benchmark is, and its way from main() to its exit status: the command line is rank 0's;
- * what cannot work is said before anything runs; the verdict decides what is told, and how it ends.
+ * A benchmark from main() to its exit status: rank 0's command line counts, errors in it end the
+ * program before the run, and the verdict decides on the output and the status.
  *
- * Options and report are the program's own types, which both have a part that is common to all.
+ * Options and report are types of the program, each with a member that all programs share.
  */
 #ifndef BENCH_PROGRAM_H
 #define BENCH_PROGRAM_H
@@ -26,17 +26,17 @@ struct bench_program {
     void (*help)(FILE *out);
     /* Runs, and ends with bench_program_publish(), whose status it returns. Collective. */
     int (*run)(const struct bench_program *p, const struct options *o, MPI_Comm comm);
-    /* What came out, on rank 0: what is wrong; or the figures; JSON, a new reference, of either. */
+    /* Print the faults, or the figures, and return either as JSON, a new reference. On rank 0. */
     void (*failure)(const struct report *r, FILE *out);
     void (*table)(const struct report *r, FILE *out);
     json_t *(*json)(const struct report *r);
 };
 
-/* All of main(); `common` is a part of the options. Returns an exit status. */
+/* Does all of main(); `common` is the member of the options. Returns an exit status. */
 int bench_program_main(const struct bench_program *p, struct options *o,
                        struct bench_options *common, int argc, char **argv);
-/* Tells what is in the report, of which `common` is a part, as its options ask for. Returns an exit
- * status, the same on all ranks. Collective. */
+/* Prints the report, of which `common` is a member, as the options say. Returns an exit status, the
+ * same on all ranks. Collective. */
 int bench_program_publish(const struct bench_program *p, const struct report *r,
                           const struct bench_report *common, MPI_Comm comm);
 

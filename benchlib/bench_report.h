@@ -1,8 +1,8 @@
 /*
- * What the reports of all benchmarks have, and the parts of table and JSON that are made of it.
+ * The common part of the benchmarks' reports, as table and as JSON.
  *
- * A program's own `struct report` has it as its member `common`. But for bench_report_gather() and
- * bench_report_free() everything here happens on rank 0.
+ * It is the member `common` of a program's `struct report`. All functions except
+ * bench_report_gather() and bench_report_free() are called on rank 0.
  */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
@@ -25,29 +25,29 @@ struct bench_report {
     int ranks;
     int64_t file_bytes; /* of the file or files, data of all phases */
     struct verdict_sum verdict;
-    struct inspection inspection; /* of nothing where there is no file */
-    int64_t peak_rss;             /* bytes, maximum over the ranks; 0: the system does not tell */
+    struct inspection inspection; /* empty without a file */
+    int64_t peak_rss;             /* bytes, maximum over the ranks; 0: unknown */
     char library[128];            /* MPI's version, one line */
 };
 
-/* All but the inspection, which is asked for while the file is still there. The options have to
- * outlive it. Collective. */
+/* Fills in all members except the inspection, which is made while the file exists. The options have
+ * to outlive it. Collective. */
 void bench_report_gather(struct bench_report *r, MPI_Comm comm, const struct bench_options *o,
                          int64_t file_bytes, const struct verdict *v);
 void bench_report_free(struct bench_report *r);
 
-/* Whether there is a fault; then there are no figures. */
+/* Whether there is a fault, and so no figures. */
 bool bench_report_failed(const struct bench_report *r);
-/* Bytes of the file per second. */
+/* Returns bytes of the file per second. */
 double bench_report_rate(const struct bench_report *r, double seconds);
 
-/* ---- words and tables ---- */
+/* ---- text ---- */
 
-/* The faults that were found; `more` follows on their number, in the same line. */
+/* Prints the faults; `more` follows their number, on the same line. */
 void bench_report_print_failure(const struct bench_report *r, const char *more, FILE *out);
-/* The first line: the program and the MPI library. */
+/* Prints the first line: the program and the MPI library. */
 void bench_report_print_program(const struct bench_report *r, FILE *out);
-/* The last lines: what the caches did, and the hints in force. */
+/* Prints the last lines: counters of the caches, and the hints in force. */
 void bench_report_print_system(const struct bench_report *r, FILE *out);
 
 /* A row of figures. */
@@ -64,16 +64,16 @@ void bench_report_row(const struct bench_report *r, struct table *t, const struc
 
 /* ---- JSON ---- */
 
-/* The first keys, up to the number of ranks: a new reference. `format` is raised when keys change
- * their meaning. */
+/* Returns an object with the first keys, up to the number of ranks: a new reference. `format` is
+ * raised when keys change their meaning. */
 json_t *bench_report_json(const struct bench_report *r, int format);
-/* Hints in force and caches. */
+/* Adds hints in force and caches. */
 void bench_report_json_system(const struct bench_report *r, json_t *root);
-/* The last keys of the verification: the faults that were found. */
+/* Adds the last keys of the verification: the faults. */
 void bench_report_json_faults(const struct bench_report *r, json_t *verification);
 
-/* What figures are made of, under the same names whichever benchmark it is from. Seconds are the
- * maximum over the ranks; NAN becomes null. */
+/* The summary, with the same keys for all benchmarks. Seconds are maxima over the ranks; NAN
+ * becomes null. */
 struct bench_summary {
     const char *pattern;
     int phases;

@@ -24,7 +24,7 @@ static bool number(const char *value, int64_t *out)
     return end != value && *end == '\0';
 }
 
-/* What begins with `prefix`, without it. */
+/* Copies the hints that begin with `prefix`, without it. */
 static void take(const struct bench_hints *from, const char *prefix, struct bench_hints *to)
 {
     size_t len = strlen(prefix);
@@ -57,8 +57,8 @@ static void ask_counters(MPI_Comm comm, MPI_File fh, const char *file, struct in
     }
 }
 
-/* Whoever opens another file has other aggregators: their numbers are added to those of rank 0,
- * which has to know the names. Others than the first rank of a file have none. */
+/* Adds the counters of other files, which have other aggregators, to those of rank 0, which has to
+ * know the names. Only the first rank of each file has any. */
 static void add_files(MPI_Comm all, struct bench_hints *counters)
 {
     int rank, n = counters->n;
@@ -107,7 +107,7 @@ void inspect_free(struct inspection *x)
     bench_hints_free(&x->daemons);
 }
 
-/* ---- telling -------------------------------------------------------------------------------- */
+/* ---- printing ------------------------------------------------------------------------------- */
 
 static const char *text(const struct bench_hints *c, const char *name)
 {
@@ -115,7 +115,7 @@ static const char *text(const struct bench_hints *c, const char *name)
     return value != NULL ? value : "?";
 }
 
-/* 0 where it is not told. */
+/* Returns the counter; 0 if it is not reported. */
 static int64_t count(const struct bench_hints *c, const char *name)
 {
     const char *value = bench_hints_find(c, name);

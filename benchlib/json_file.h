@@ -1,7 +1,7 @@
 /*
- * The file that a report goes to. What it held is there until the new report is complete: that is
- * written to another file beside it, which then takes its name. What is no regular file, such as
- * /dev/stdout, or cannot be replaced in its directory, is written to as it is. Needs no MPI.
+ * The file of a report. A new report is written to another file in the directory, which is then
+ * renamed: until it is complete the old one stays. A file that is not regular, such as /dev/stdout,
+ * or that cannot be replaced in its directory, is written in place. Needs no MPI.
  */
 #ifndef JSON_FILE_H
 #define JSON_FILE_H
@@ -10,11 +10,11 @@
 
 #include <jansson.h>
 
-/* Whether a report can be written there; leaves nothing behind. Returns 0 or negative errno. */
+/* Checks that a report can be written; leaves no file behind. Returns 0 or a negative errno. */
 int json_file_test(const char *name);
-/* 0 or negative errno. */
+/* Writes a report. Returns 0 or a negative errno. */
 int json_file_write(const char *name, const json_t *root);
-/* Whether it is `data`, named for MPI_File_open ("ufs:/tmp/x") or for the file system; with
+/* Whether `name` is the file `data`, which may have a prefix for MPI_File_open ("ufs:/tmp/x"); with
  * `numbered`, one of data.0000, data.0001 and so on. */
 bool json_file_is(const char *name, const char *data, bool numbered);
 

@@ -1,5 +1,5 @@
 /*
- * Stamps: data that knows where it belongs.
+ * Stamps: data that identifies its place in a file.
  *
  * Every byte of a test file is a function of the file's name, the byte's offset in the file and
  * a generation (which rewrite of the file it is). A reader that knows these three can tell
@@ -23,7 +23,7 @@
 
 #define STAMP_GENERATIONS 256
 
-/* What stamp_poison() leaves in a buffer, so that a read that delivers nothing is seen. */
+/* stamp_poison() fills a buffer with it, to detect a read that delivers nothing. */
 #define STAMP_POISON 0xdb
 
 struct stamp {
@@ -53,16 +53,16 @@ struct stamp_fault {
 
 /* `name` is the last component of the path, without any file system prefix. */
 struct stamp stamp_make(const char *name, unsigned generation);
-/* The part of a file name, with or without a prefix such as ufs:, that goes into the stamp. */
+/* Returns the part of a file name that goes into the stamp, without a prefix such as ufs:. */
 const char *stamp_name(const char *filename);
 
-/* `offset` is the offset in the file of the first byte of `buf`; any alignment will do. */
+/* `offset` is the offset in the file of the first byte of `buf`, of any alignment. */
 void stamp_fill(const struct stamp *st, int64_t offset, void *buf, size_t len);
 void stamp_poison(void *buf, size_t len);
 /* Returns the number of wrong bytes; *fault is filled in only when that is not zero. */
 int64_t stamp_check(const struct stamp *st, int64_t offset, const void *buf, size_t len,
                     struct stamp_fault *fault);
-/* One line about the fault, cut to fit; returns buf. */
+/* Describes the fault in one line, cut at `size`; returns buf. */
 const char *stamp_describe(const struct stamp *st, const struct stamp_fault *fault, char *buf,
                            size_t size);
 

@@ -11,7 +11,7 @@
 
 struct table;
 
-/* NULL when memory ran out; the other functions then do nothing. */
+/* Returns NULL without memory; the other functions then have no effect. */
 struct table *table_create(void);
 void table_destroy(struct table *t);
 /* `cells` ends with NULL, has at most TABLE_COLUMNS, and is copied; "" leaves a cell empty. */

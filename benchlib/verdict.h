@@ -1,7 +1,7 @@
 /*
- * What was checked, and what was found wrong.
+ * The result of verification: bytes checked, and faults.
  *
- * Every rank keeps its own verdict while it runs; verdict_gather() makes one of them all.
+ * Every rank keeps its own verdict while it runs; verdict_gather() combines them.
  */
 #ifndef VERDICT_H
 #define VERDICT_H
@@ -12,7 +12,7 @@
 #include <mpi.h>
 
 #define VERDICT_TEXT  480
-#define VERDICT_TEXTS 8 /* how many ranks get to speak */
+#define VERDICT_TEXTS 8 /* maximum number of ranks whose faults are printed */
 
 struct verdict {
     int64_t checked;       /* bytes read through MPI-IO and compared */
@@ -29,15 +29,15 @@ struct verdict_sum {
     char text[VERDICT_TEXTS][VERDICT_TEXT + 32];
 };
 
-/* Counts a fault; the words of the first one are kept. */
+/* Counts a fault, and keeps the text of the first one. */
 void verdict_fault(struct verdict *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Counts one that explains those before: its words are kept in place of theirs. */
+/* Counts a fault that explains the earlier ones, and keeps its text instead of theirs. */
 void verdict_cause(struct verdict *v, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* Collective: whether any rank has a fault. */
+/* Returns whether any rank has a fault. Collective. */
 bool verdict_any(MPI_Comm comm, const struct verdict *v);
-/* Collective; the numbers are valid everywhere, the texts on rank 0. */
+/* Adds up the verdicts: the numbers on all ranks, the texts on rank 0. Collective. */
 void verdict_gather(MPI_Comm comm, const struct verdict *v, struct verdict_sum *sum);
 
 #endif

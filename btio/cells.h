@@ -13,14 +13,14 @@ struct box {
     int low[3], size[3];
 };
 
-/* One point: NVAR doubles. The caller frees these types. */
+/* Returns the type of a point: NVAR doubles. The caller frees these types. */
 MPI_Datatype cells_point_type(void);
-/* The boxes[q], one of each cell, in an array of states like g->u. MPI_DATATYPE_NULL when all are
- * empty. */
+/* Returns the type of boxes[q], one of each cell, in an array of states like g->u;
+ * MPI_DATATYPE_NULL if all are empty. */
 MPI_Datatype cells_memory_type(const struct grid *g, const struct box *boxes);
-/* The box of all points of a cell, without ghosts. */
+/* Returns the box of all points of a cell, without ghosts. */
 struct box cells_whole(const struct cell *c);
-/* All cells, in a dump of the n x n x n points. */
+/* Returns the type of all cells in a dump of the n x n x n points. */
 MPI_Datatype cells_file_type(const struct grid *g);
 
 #endif

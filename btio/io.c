@@ -19,20 +19,20 @@ const struct io_method *io_method_get(int index)
 
 bool io_numbered(int index)
 {
-    return io_method_get(index) == &io_epio;
+    const struct io_method *method = io_method_get(index);
+    return method != NULL && method->alone;
 }
 
 MPI_Comm io_name(const struct io *io, const char *path, char *name)
 {
-    MPI_Comm comm = io->method->comm(io->all);
     int used;
-    if (comm == io->all)
-        used = snprintf(name, IO_NAME, "%s", path);
-    else
+    if (io->method->alone)
         used = snprintf(name, IO_NAME, "%s.%04d", path, io->grid->rank);
+    else
+        used = snprintf(name, IO_NAME, "%s", path);
     if (used >= IO_NAME)
         bench_abort("the name of the file is too long: %s", path);
-    return comm;
+    return io->method->alone ? MPI_COMM_SELF : io->all;
 }
 
 void io_init(struct io *io)
@@ -69,15 +69,22 @@ int64_t io_size(struct io *io)
 int64_t io_expected_size(const struct io *io, int dumps)
 {
     int64_t n = io->grid->n;
-    int64_t points = io->method->comm(io->all) == io->all ? n * n * n : io->grid->points;
+    int64_t points = io->method->alone ? io->grid->points : n * n * n;
     return dumps * points * (int64_t)sizeof(state);
 }
 
 void io_close(struct io *io)
 {
     bench_check(MPI_File_close(&io->fh), "MPI_File_close", io->name);
-    io->method->stop(io);
+    if (io->method->stop != NULL)
+        io->method->stop(io);
     MPI_Type_free(&io->point);
+}
+
+void io_set_view(struct io *io, MPI_Datatype filetype)
+{
+    int err = MPI_File_set_view(io->fh, 0, io->point, filetype, "native", io->info);
+    bench_check(err, "MPI_File_set_view", io->name);
 }
 
 void io_check(const struct io *io, int err, const char *call, const MPI_Status *status,

@@ -21,24 +21,24 @@
 struct io;
 
 struct io_method {
-    MPI_Comm (*comm)(MPI_Comm all); /* of those who share a file */
-    void (*start)(struct io *io);   /* after opening: views and datatypes */
+    bool alone;                   /* each rank has a file of its own */
+    void (*start)(struct io *io); /* after opening: views and datatypes */
     void (*move)(struct io *io, int dump);
-    void (*stop)(struct io *io); /* frees datatypes */
+    void (*stop)(struct io *io); /* frees datatypes; NULL: there are none */
 };
 
 /* "full", "simple", "epio", "none", NULL */
 extern const char *const io_method_names[];
-/* NULL for "none". */
+/* Returns NULL for "none". */
 const struct io_method *io_method_get(int index);
 extern const struct io_method io_full, io_simple, io_epio;
 
 #define IO_NAME 4096
 
-/* Whether each rank has a file of its own: FILE.0000, FILE.0001 and so on. */
+/* Whether each rank has its own file: FILE.0000, FILE.0001 and so on. */
 bool io_numbered(int index);
 
-/* An open file in use. What is above the line is the caller's to set. */
+/* An open file. The caller sets what is above the line. */
 struct io {
     const struct io_method *method;
     const struct grid *grid; /* u is what is written or read */
@@ -48,17 +48,17 @@ struct io {
     bool writing;
     /* ------------------------------------------------------------------------- */
     char name[IO_NAME]; /* the file's own name */
-    MPI_Comm comm;      /* of those who share it */
+    MPI_Comm comm;      /* of the ranks that share the file */
     MPI_File fh;
     MPI_Datatype point;  /* one point, in memory and in the file */
     MPI_Datatype memory; /* full: the points of all cells */
     MPI_Datatype *cells; /* epio: the points of each cell */
 };
 
-/* The name that a path to the file or files has for this rank, "PATH" or "PATH.0000"; aborts where
- * it does not fit into name[IO_NAME]. Also returns the communicator of those who share the file. */
+/* Writes this rank's name of the file or files at `path`, "PATH" or "PATH.0000"; aborts if it does
+ * not fit into name[IO_NAME]. Returns the communicator of the ranks that share the file. */
 MPI_Comm io_name(const struct io *io, const char *path, char *name);
-/* Before all that follows: the name and the communicator. */
+/* Sets the name and the communicator; to call first. */
 void io_init(struct io *io);
 /* Removes the file or files; with `missing_ok`, they may not be there. */
 void io_delete(struct io *io, bool missing_ok);
@@ -66,13 +66,28 @@ void io_delete(struct io *io, bool missing_ok);
 void io_open(struct io *io);
 /* Writes or reads dump `dump`; "epio" takes them in order. */
 void io_move(struct io *io, int dump);
-/* The bytes that the open file has, and should have after `dumps` of them. */
+/* The size of the open file, and what it should be after `dumps` dumps. */
 int64_t io_size(struct io *io);
 int64_t io_expected_size(const struct io *io, int dumps);
 void io_close(struct io *io);
 
-/* For the methods: bench_check() of the call, and of the points it has moved. */
+/* For the methods. */
+
+/* Shows the file as points, through a view of `filetype`. */
+void io_set_view(struct io *io, MPI_Datatype filetype);
+/* Checks a call by bench_check(), and the number of points it has moved. */
 void io_check(const struct io *io, int err, const char *call, const MPI_Status *status,
               int64_t points);
+/* Calls MPI_File_write##suffix or MPI_File_read##suffix, with the file, these arguments and a
+ * status, and checks that it moves `points` points. */
+#define IO_MOVE(io, points, suffix, ...)                                                           \
+    do {                                                                                           \
+        MPI_Status status;                                                                         \
+        bool writing = (io)->writing;                                                              \
+        int err = writing ? MPI_File_write##suffix((io)->fh, __VA_ARGS__, &status)                 \
+                          : MPI_File_read##suffix((io)->fh, __VA_ARGS__, &status);                 \
+        io_check(io, err, writing ? "MPI_File_write" #suffix : "MPI_File_read" #suffix, &status,   \
+                 points);                                                                          \
+    } while (0)
 
 #endif

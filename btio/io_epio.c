@@ -1,6 +1,6 @@
 /*
- * "epio": each rank appends its cells to a file of its own. "Embarrassingly parallel": what the
- * file system can do, though nobody would like to work with such files.
+ * "epio": each rank appends its cells to its own file. "Embarrassingly parallel": shows what the
+ * file system can do, although such files are hard to use.
  */
 #include "config.h"
 
@@ -8,12 +8,6 @@
 
 #include "cells.h"
 #include "io.h"
-
-static MPI_Comm epio_comm(MPI_Comm all)
-{
-    (void)all;
-    return MPI_COMM_SELF;
-}
 
 static void epio_start(struct io *io)
 {
@@ -28,24 +22,16 @@ static void epio_start(struct io *io)
         boxes[i] = (struct box){.size = {0}};
     }
     free(boxes);
-    int err = MPI_File_set_view(io->fh, 0, io->point, io->point, "native", io->info);
-    bench_check(err, "MPI_File_set_view", io->name);
+    io_set_view(io, io->point);
 }
 
 static void epio_move(struct io *io, int dump)
 {
     const struct grid *g = io->grid;
-    (void)dump; /* the file pointer is there */
+    (void)dump; /* the file pointer is there already */
     for (int i = 0; i < g->q; i++) {
         const int *size = g->cells[i].size;
-        MPI_Status status;
-        int err;
-        if (io->writing)
-            err = MPI_File_write(io->fh, g->u, 1, io->cells[i], &status);
-        else
-            err = MPI_File_read(io->fh, g->u, 1, io->cells[i], &status);
-        io_check(io, err, io->writing ? "MPI_File_write" : "MPI_File_read", &status,
-                 (int64_t)size[0] * size[1] * size[2]);
+        IO_MOVE(io, (int64_t)size[0] * size[1] * size[2], , g->u, 1, io->cells[i]);
     }
 }
 
@@ -58,7 +44,7 @@ static void epio_stop(struct io *io)
 }
 
 const struct io_method io_epio = {
-    .comm = epio_comm,
+    .alone = true,
     .start = epio_start,
     .move = epio_move,
     .stop = epio_stop,

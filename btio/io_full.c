@@ -9,11 +9,6 @@
 #include "cells.h"
 #include "io.h"
 
-static MPI_Comm full_comm(MPI_Comm all)
-{
-    return all;
-}
-
 static void full_start(struct io *io)
 {
     const struct grid *g = io->grid;
@@ -26,8 +21,7 @@ static void full_start(struct io *io)
     free(boxes);
 
     MPI_Datatype view = cells_file_type(g);
-    int err = MPI_File_set_view(io->fh, 0, io->point, view, "native", io->info);
-    bench_check(err, "MPI_File_set_view", io->name);
+    io_set_view(io, view);
     MPI_Type_free(&view);
 }
 
@@ -35,14 +29,7 @@ static void full_move(struct io *io, int dump)
 {
     const struct grid *g = io->grid;
     MPI_Offset offset = dump * g->points; /* etypes that the view shows */
-    MPI_Status status;
-    int err;
-    if (io->writing)
-        err = MPI_File_write_at_all(io->fh, offset, g->u, 1, io->memory, &status);
-    else
-        err = MPI_File_read_at_all(io->fh, offset, g->u, 1, io->memory, &status);
-    io_check(io, err, io->writing ? "MPI_File_write_at_all" : "MPI_File_read_at_all", &status,
-             g->points);
+    IO_MOVE(io, g->points, _at_all, offset, g->u, 1, io->memory);
 }
 
 static void full_stop(struct io *io)
@@ -51,7 +38,6 @@ static void full_stop(struct io *io)
 }
 
 const struct io_method io_full = {
-    .comm = full_comm,
     .start = full_start,
     .move = full_move,
     .stop = full_stop,

@@ -1,5 +1,5 @@
 /*
- * What the user asked for.
+ * The command line's options.
  */
 #ifndef OPTIONS_H
 #define OPTIONS_H
@@ -19,17 +19,17 @@ struct options {
     int method;   /* index into io_method_names */
     int interval; /* steps between dumps */
     int write;
-    /* Follow from the above and the number of ranks. */
+    /* Derived from these and the number of ranks. */
     int q;     /* ranks along an edge */
     int dumps; /* 0 with the method "none" */
     struct problem problem;
 };
 
-/* Defaults, then the command line, then what follows. Returns 0, or -EINVAL with a message. With
- * --help or --version nothing else is checked. */
+/* Sets defaults, reads the command line, and derives the rest. Returns 0, or -EINVAL with a
+ * message. With --help or --version nothing else is checked. */
 int options_parse(struct options *o, int argc, char **argv, int nranks, char message[ARGS_MESSAGE]);
 void options_help(FILE *out);
-/* The published mean of error norms over dumps; NULL when there is none for this problem and
+/* Returns the published mean of error norms over dumps; NULL if there is none for this problem and
  * interval. */
 const double *options_published_mean(const struct options *o);
 

@@ -1,10 +1,10 @@
 /*
- * The file or files as other programs see them.
+ * Verifies the file or files by POSIX calls, as other programs see them.
  *
- * Of those who share a file one reads, plane after plane across z, and tells the others: so only
- * one host needs to see the file. In each plane a rank has one cell, whose points it puts into u;
- * when a dump is complete, the witness looks at it as at one that came through MPI-IO. A file of
- * epio has of each plane only what is its rank's. Opening and reading is as in any benchmark:
+ * One of the ranks that share a file reads it, plane after plane across z, and distributes the
+ * data, so only one host needs to see the file. In each plane a rank has one cell, whose points it
+ * puts into u; a complete dump is checked like one that was read by MPI-IO. With epio the file has
+ * only this rank's cell of each plane. Opening and reading is shared with the other benchmark:
  * posix_file.h.
  */
 #include "config.h"
@@ -19,7 +19,7 @@
 
 struct source {
     const struct grid *grid;
-    MPI_Comm comm; /* of those who share the file; rank 0 reads */
+    MPI_Comm comm; /* of the ranks that share the file; rank 0 reads */
     bool first, shared;
     char path[IO_NAME];
     int fd;       /* of the first */
@@ -28,7 +28,7 @@ struct source {
     struct verdict *v;
 };
 
-/* What the first rank knows, for all. */
+/* Broadcasts the first rank's result. */
 static bool agree(const struct source *s, bool well)
 {
     int told = well;
@@ -75,7 +75,7 @@ static bool next_dump(struct source *s)
     return true;
 }
 
-/* Of a file with a wrong size nothing is compared: dumps would be at other places. */
+/* A file with a wrong size is not compared: its dumps would be at wrong offsets. */
 static bool source_open(struct source *s, int64_t bytes)
 {
     int64_t faults = s->v->faults;

@@ -129,7 +129,7 @@ static void print_figures(const struct report *r, FILE *out)
     }
     figure_row(r, t, "  total", T_TOTAL, NULL, false);
     if (written)
-        figure_row(r, t, "  stored after", T_STORED, NULL, true);
+        figure_row(r, t, "  stored after", T_COMMITTED, NULL, true);
     if (file) {
         TABLE_ROW(t, "reading", "time", "bandwidth", "dump min", "median", "max");
         figure_row(r, t, "  open", T_READ_OPEN, NULL, false);

@@ -1,5 +1,5 @@
 /*
- * What came out, as a table and as JSON. Everything here happens on rank 0.
+ * The report, as a table and as JSON. Everything here happens on rank 0.
  */
 #ifndef REPORT_H
 #define REPORT_H
@@ -17,22 +17,22 @@ struct report {
     const struct run *run;
 };
 
-/* The solver's million operations per second, as the NAS benchmarks count them. */
+/* Returns the solver's million operations per second, as the NAS benchmarks count them. */
 double report_mops(const struct report *r, double seconds);
 
-/* The norms that were checked, and those published or NULL. */
+/* A norm that was checked, and the published one or NULL. */
 struct report_norm {
     const char *key, *title;
     const double *computed, *published;
 };
 #define REPORT_NORMS 3
-/* Returns how many there are. */
+/* Returns the number of norms. */
 int report_norms(const struct report *r, struct report_norm norms[REPORT_NORMS]);
 
-/* What was wrong; no figures. */
+/* Prints the faults, without figures. */
 void report_failure(const struct report *r, FILE *out);
 void report_table(const struct report *r, FILE *out);
-/* A new reference. */
+/* Returns a new reference. */
 json_t *report_json(const struct report *r);
 
 #endif

@@ -135,7 +135,7 @@ void run_compute(struct run *run)
     if (writing)
         run->own[T_SETTLE] =
             bench_settle(run->io.comm, run->io.name, run->io.info, &run->options->common.hints);
-    run->own[T_STORED] = run->own[T_TOTAL] + run->own[T_SETTLE];
+    run->own[T_COMMITTED] = run->own[T_TOTAL] + run->own[T_SETTLE];
     MPI_Barrier(run->comm);
 }
 

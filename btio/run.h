@@ -22,7 +22,7 @@ enum {
     T_WRITE_CLOSE, /* of the same rank: T_WRITE + T_CLOSE */
     T_SETTLE,      /* after a close that does not wait for it, until all is stored */
     T_TOTAL,       /* from before the open until after the close */
-    T_STORED,      /* of the same rank: T_TOTAL + T_SETTLE */
+    T_COMMITTED,   /* of the same rank: T_TOTAL + T_SETTLE */
     T_READ_OPEN,
     T_READ,
     T_READ_CLOSE,
@@ -49,10 +49,10 @@ struct run {
 /* Everything here is collective. */
 void run_init(struct run *run, const struct options *o, MPI_Comm comm);
 void run_free(struct run *run);
-/* The time steps, with writing where that is asked for. */
+/* Runs the time steps, and writes dumps if the options say so. */
 void run_compute(struct run *run);
-/* Reads the file and compares, behind MPI's back first if asked to; norms.
- * Faults go to run->verdict. */
+/* Verifies the file, by POSIX first if the options say so, then by MPI-IO, and checks the norms.
+ * Adds faults to run->verdict. */
 void run_verify(struct run *run);
 void run_reduce(struct run *run);
 

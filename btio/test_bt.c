@@ -1,6 +1,6 @@
 /*
- * The parts of the solver that need no other rank: who has which cell, blocks of 5 x 5 numbers, the
- * linearised operator, and when a norm agrees with a published one.
+ * Tests the parts of the solver that need no other rank: the assignment of cells, blocks of 5 x 5
+ * numbers, the linearised operator, and the comparison with published norms.
  */
 #include "config.h"
 
@@ -84,7 +84,7 @@ START_TEST(every_point_once)
 }
 END_TEST
 
-/* What follows a rank's cell in a direction is the cell of one other rank, whatever the cell. */
+/* The successors of all cells of a rank in one direction belong to one other rank. */
 START_TEST(neighbours)
 {
     int n = grids[_i].n, q = grids[_i].q;
@@ -147,7 +147,7 @@ START_TEST(solve_undoes_product)
     memcpy(product, c, sizeof c);
     memcpy(applied, x, sizeof x);
     block_solve(factors, c, x);
-    /* With the solution, what was on the right goes to 0. */
+    /* With the solution, the right-hand side becomes 0. */
     block_subtract_product(product, b, c);
     block_subtract_applied(applied, b, x);
     for (int i = 0; i < NVAR; i++) {
@@ -162,7 +162,7 @@ END_TEST
 
 /* ---- operators ------------------------------------------------------------------------------- */
 
-/* The exact solution with its forcing changes nothing. */
+/* The exact solution with its forcing is steady. */
 START_TEST(exact_is_steady)
 {
     struct problem p = problem_make(0, 0, 0, 0);
@@ -182,9 +182,9 @@ START_TEST(exact_is_steady)
 }
 END_TEST
 
-/* rhs at the point in the middle of a grid, where u is the same everywhere but for variable m at
- * one point beside it in direction d. Dissipation of fourth order is not part of the implicit
- * operator, and is taken away. */
+/* Computes rhs at the point in the middle of a grid, where u is constant except for variable m at
+ * one point at `distance` from it in direction d. Dissipation of fourth order is not part of the
+ * implicit operator, and is subtracted. */
 static void probe(const struct problem *p, struct grid *g, int d, int m, int distance, double more,
                   state out)
 {
@@ -202,7 +202,8 @@ static void probe(const struct problem *p, struct grid *g, int d, int m, int dis
     out[m] += p->dt * DISSIPATION4 * fourth[2 + distance] * more;
 }
 
-/* The implicit operator is the derivative of the explicit one: by central differences. */
+/* The implicit operator is the derivative of the explicit one; compared with central
+ * differences. */
 START_TEST(jacobian_is_derivative)
 {
     struct problem p = problem_make(0, 0, 0, 0);
@@ -225,7 +226,7 @@ START_TEST(jacobian_is_derivative)
             const block *b = distance < 0 ? &coupling.below : &coupling.above;
             for (int k = 0; k < NVAR; k++) {
                 double derivative = -(plus[k] - minus[k]) / (2 * eps);
-                /* On an even state, what viscosity does by the gradient is 0. */
+                /* For a constant state the gradient's contribution to viscosity is 0. */
                 ck_assert_double_eq_tol((*b)[k][m][0], derivative, 1e-8);
             }
         }

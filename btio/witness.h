@@ -1,7 +1,7 @@
 /*
- * What was written, remembered: so that what is read can be told from it.
+ * A record of the dumps that were written, to verify those that are read.
  *
- * Of each dump a checksum of this rank's points is kept, of the last one the points themselves.
+ * It keeps a checksum of this rank's points of each dump, and the points of the last one.
  */
 #ifndef WITNESS_H
 #define WITNESS_H
@@ -11,15 +11,15 @@
 
 struct witness;
 
-/* NULL when memory ran out. The grid has to outlive it. */
+/* Returns NULL without memory. The grid has to outlive it. */
 struct witness *witness_create(const struct grid *g, int dumps);
 void witness_destroy(struct witness *w);
-/* Remembers u as dump `dump`. */
+/* Records u as dump `dump`. */
 void witness_note(struct witness *w, int dump);
-/* Fills u with what no dump can hold, so that a read which delivers nothing cannot look right. */
+/* Fills u with values that no dump has, so that a read that delivers nothing is detected. */
 void witness_poison(const struct witness *w);
-/* Compares u with dump `dump`; what differs goes to the verdict, in words that begin with where it
- * was read: "", or "PATH read through POSIX: ". Returns the bytes that were compared. */
+/* Compares u with dump `dump`, and adds differences to the verdict. `where` begins their texts: "",
+ * or "PATH read through POSIX: ". Returns the number of bytes compared. */
 int64_t witness_check(const struct witness *w, int dump, const char *where, struct verdict *v);
 
 #endif

@@ -1,10 +1,10 @@
-/* consistency.c - what a program may rely on, one function for each promise.
+/* consistency.c - what a program may rely on, one function for each guarantee.
  *
  *     mpicc -o consistency consistency.c
  *     mpiexec -n 4 ./consistency zcache:/scratch/file
  *
- * doc/consistency.md and the guide show the parts between [name] and [end]; a test compares them,
- * and runs this program, which ends with 0 when all of it holds.
+ * doc/consistency.md and the guide show the parts between [name] and [end].  A test compares them
+ * and runs this program, which exits with 0 if all guarantees hold.
  */
 #include <fcntl.h>
 #include <mpi.h>
@@ -48,7 +48,7 @@ static MPI_File opened(MPI_Comm comm, int mode, MPI_Info info)
     return file;
 }
 
-/* The name without its prefix, for calls that are not MPI's. */
+/* Returns the name without its prefix, for calls outside MPI. */
 static const char *path(void)
 {
     const char *colon = strchr(name, ':');
@@ -58,13 +58,13 @@ static const char *path(void)
 
 static void fresh(void)
 {
-    MPI_Barrier(MPI_COMM_WORLD); /* nobody has it open */
+    MPI_Barrier(MPI_COMM_WORLD); /* no rank has it open */
     if (rank == 0)
         unlink(path());
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* N numbers that nobody else writes at any other time. */
+/* Fills in N numbers that are unique to this rank and call. */
 static void numbers(int *n, int who)
 {
     static int times;
@@ -171,7 +171,7 @@ static void holes(void)
     ok(MPI_File_close(&file));
 }
 
-/* What a program that knows nothing of MPI reads there. */
+/* Reads the number there by POSIX calls. */
 static int in_the_file(MPI_Offset at)
 {
     int n = 0, fd = open(path(), O_RDONLY);
@@ -216,7 +216,7 @@ static void close_levels(void)
     MPI_File_write_at_all(file, at, mine, N, MPI_INT, MPI_STATUS_IGNORE);
     MPI_File_close(&file); /* a daemon has the bytes: cat may not see them yet, ... */
     MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR, MPI_INFO_NULL, &file);
-    MPI_File_read_at_all(file, at, back, N, MPI_INT, MPI_STATUS_IGNORE); /* ... who opens it does */
+    MPI_File_read_at_all(file, at, back, N, MPI_INT, MPI_STATUS_IGNORE); /* ... another open does */
     /* [end] */
     EXPECT(!memcmp(mine, back, sizeof mine));
     ok(MPI_File_close(&file));

@@ -4,8 +4,8 @@
  *     mpiexec -n 4 ./write_read zcache:/scratch/steps.dat
  *
  * A grid of ROWS x COLS doubles; each rank has some columns of it, so that in the file pieces of
- * all ranks take turns.  Computes and writes STEPS of them, closes the file, opens it again, and
- * reads and compares what another rank wrote.  Nothing in here knows of zcache: "ufs:" does as
+ * all ranks alternate.  Computes and writes STEPS of them, closes the file, opens it again, and
+ * reads and compares what another rank wrote.  Nothing in here depends on zcache: "ufs:" works as
  * well.
  */
 #include <mpi.h>
@@ -16,7 +16,7 @@ enum { ROWS = 256, COLS = 96, STEPS = 8 };
 
 static int rank, ranks;
 
-/* Files return errors unless told otherwise; this program has nothing better to do than to end. */
+/* Ends the program on an error.  Files return errors unless set otherwise. */
 static void must(int code, const char *what)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -29,13 +29,13 @@ static void must(int code, const char *what)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-/* Columns of a rank: all have nearly as many. */
+/* First column of a rank; all ranks have nearly as many. */
 static int first_column(int r)
 {
     return (int)((long)COLS * r / ranks);
 }
 
-/* What belongs at a place: some work, the same for writer and reader. */
+/* The value of a cell: some work, the same for writer and reader. */
 static double cell(int step, int row, int col)
 {
     double x = 1.0 / (1 + row + step) + col;
@@ -54,7 +54,7 @@ static void compute(double *part, int step, int r)
             part[row * n + i] = cell(step, row, from + i);
 }
 
-/* From here on the file shows the columns of rank r alone, record after record. */
+/* Sets the view: the file shows the columns of rank r only, record after record. */
 static void view_columns(MPI_File file, int r)
 {
     int sizes[2] = {ROWS, COLS}, parts[2] = {ROWS, first_column(r + 1) - first_column(r)};
@@ -81,13 +81,14 @@ static void write_steps(const char *name)
         compute(part, step, rank); /* meanwhile the step before is on its way */
         must(MPI_File_write_all(file, part, n, MPI_DOUBLE, MPI_STATUS_IGNORE), "write");
     }
-    /* Bytes are in the file when this succeeds; who does not look here may miss that they are not.
+    /* The bytes are in the file if this succeeds; a program that ignores the result may miss a
+     * loss.
      */
     must(MPI_File_close(&file), "close");
     free(part);
 }
 
-/* Returns how many values are not what they should be. */
+/* Returns how many values are wrong. */
 static long read_steps(const char *name)
 {
     int other = (rank + 1) % ranks, n = ROWS * (first_column(other + 1) - first_column(other));

@@ -1,5 +1,5 @@
-/* ctl_daemon.c - one request to each of several daemons, a thread for each, which is not waited for
- * longer than was said. */
+/* ctl_daemon.c - one request to each of several daemons: a thread for each, abandoned at the time
+ * limit. */
 #include "config.h"
 
 #include <errno.h>
@@ -10,7 +10,9 @@
 #include <time.h>
 
 #include "ctl_daemon.h"
-#include "zc_client.h"
+#include "ctl_json.h"
+#include "ctl_table.h"
+#include "zc_connect.h"
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_process.h"
@@ -60,8 +62,7 @@ void ctl_daemons_free(struct ctl_daemon *d, int n)
     for (int i = 0; i < n; i++) {
         if (*d[i].path)
             free((char *)d[i].path);
-        free(d[i].text);
-        free(d[i].status);
+        json_decref(d[i].info);
     }
     free(d);
 }
@@ -77,7 +78,7 @@ struct question {
 
 static const char address_file[] = "its address file";
 
-/* When it is no longer the address file, `found` and `addr` are there to stay. */
+/* Once it waits for something other than the address file, `found` and `addr` do not change. */
 static void waits_for(struct ctl_daemon *d, const char *what)
 {
     __atomic_store_n(&d->waits_for, what, __ATOMIC_RELEASE);
@@ -85,7 +86,7 @@ static void waits_for(struct ctl_daemon *d, const char *what)
 
 int ctl_daemon_check_alive(const struct ctl_daemon *d)
 {
-    if (zc_is_this_host(d->addr.host) && zc_process_is_gone(d->addr.pid, d->addr.started))
+    if (zc_addrfile_is_gone(&d->addr))
         return zc_errorf(ESRCH, "process %ld is gone and left %s behind", d->addr.pid, d->path);
     return 0;
 }
@@ -94,15 +95,12 @@ static bool address_file_is_current(const struct ctl_daemon *d)
 {
     struct zc_addrfile a;
 
-    return zc_addrfile_look(d->path, &a) == 0 && a.boot_id == d->addr.boot_id;
+    return zc_addrfile_probe(d->path, &a) == 0 && a.boot_id == d->addr.boot_id;
 }
 
 static uint64_t now_ms(void)
 {
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000 + (uint64_t)t.tv_nsec / 1000000;
+    return zc_now() / ZC_NS_PER_MS;
 }
 
 /* The address file is the last thing a daemon removes. */
@@ -131,77 +129,53 @@ static int ask(const struct question *q, struct zc_client *c)
         d->told = true;
         return zc_client_control(c, q->cmd->what, &d->count);
     }
-    return zc_client_info(c, q->cmd->what, &d->text);
+    return ctl_json_ask(c, q->cmd->what, &d->info);
 }
 
 static int connect_and_ask(const struct question *q)
 {
     struct ctl_daemon *d = q->daemon;
-    size_t len;
-    const void *addr = zc_addrfile_address(&d->addr, true, &len);
-    struct zc_net_config cfg = {
-        .provider = d->addr.provider,
-        .toward = addr,
-        .toward_len = len,
-        .munge = d->addr.munge,
-        .timeout_ms = q->timeout_ms,
-        .name = "zcachectl",
-    };
-    struct zc_client *client = NULL;
-    struct zc_net *net;
-    char label[384];
+    struct zc_connect to = {.own = {.timeout_ms = q->timeout_ms, .name = "zcachectl"}};
+    struct zc_client *client;
+    struct zc_error e;
     int rc;
 
     waits_for(d, "a connection");
-    rc = zc_net_create(&cfg, &net);
-
+    zc_connect_daemon(&to, d->path, &d->addr, true);
+    rc = zc_connect(&to, &client);
     if (rc < 0)
         return rc;
-    snprintf(label, sizeof label, "zcached on %s", d->addr.host);
-    rc = zc_client_connect(net, addr, len, &d->addr.secret, label, &client);
-    if (rc == -ESTALE || (rc == 0 && zc_client_boot_id(client) != d->addr.boot_id))
-        rc = zc_errorf(ESTALE, "another daemon answers than the one that wrote %s", d->path);
-    else if (rc == 0)
-        rc = ask(q, client);
-    /* Keeps the explanation across the goodbye. */
-    if (rc < 0)
-        snprintf(d->error, sizeof d->error, "%s", zc_error_text(rc));
-    if (client)
-        zc_client_disconnect(client);
-    zc_net_destroy(net);
-    return rc;
+    zc_error_keep(&e, ask(q, client));
+    zc_client_disconnect(client);
+    return zc_error_raise(&e);
 }
 
 void ctl_daemon_run(struct ctl_daemon *d, const struct ctl_command *cmd, uint64_t timeout_ms)
 {
     struct question q = {.daemon = d, .cmd = cmd, .timeout_ms = timeout_ms};
+    int rc;
 
     d->told = false;
-    *d->error = '\0';
     waits_for(d, address_file);
-    d->rc = zc_addrfile_read(d->path, &d->addr);
-    d->found = d->rc == 0;
-    if (d->rc == 0)
-        d->rc = ctl_daemon_check_alive(d);
-    if (d->rc == 0)
-        d->rc = zc_addrfile_check_reach(d->path, &d->addr);
-    if (d->rc == 0)
-        d->rc = connect_and_ask(&q);
-    /* It ends, whatever it has answered; or ends already, and takes no more requests. */
-    if ((d->told || d->rc == -ESHUTDOWN) && cmd->control && cmd->what == ZC_CONTROL_STOP) {
-        int rc;
-
+    rc = zc_addrfile_read(d->path, &d->addr);
+    d->found = rc == 0;
+    if (rc == 0)
+        rc = ctl_daemon_check_alive(d);
+    if (rc == 0)
+        rc = zc_addrfile_check_reach(d->path, &d->addr);
+    if (rc == 0)
+        rc = connect_and_ask(&q);
+    zc_error_keep(&d->error, rc);
+    /* It ends whatever it has answered; or it is ending already, and refuses requests. */
+    if ((d->told || rc == -ESHUTDOWN) && cmd->control && cmd->what == ZC_CONTROL_STOP) {
         waits_for(d, "it to end");
-        rc = wait_until_gone(d, timeout_ms);
-        d->rc = d->rc ? d->rc : rc;
+        zc_error_join(&d->error, wait_until_gone(d, timeout_ms));
     }
-    if (d->rc < 0 && !*d->error)
-        snprintf(d->error, sizeof d->error, "%s", zc_error_text(d->rc));
 }
 
 /* ---- all of them ---- */
 
-/* What threads work at and we wait for, until we give up: it is theirs as well, and stays then. */
+/* Shared by the threads and their waiter; stays allocated if the waiter gives up. */
 struct round {
     struct zc_lock lock;
     zc_cond ended;
@@ -247,7 +221,7 @@ static void wait_for_all(struct round *r, const struct ctl_wait *w)
     zc_lock_put(&r->lock);
 }
 
-/* What is not over stays as it was, but for the reason. */
+/* Takes a job's result.  False: it is not over, and *d gets the error only. */
 static bool collect(struct job *j, struct ctl_daemon *d, const struct ctl_wait *w)
 {
     const char *what = __atomic_load_n(&j->daemon.waits_for, __ATOMIC_ACQUIRE);
@@ -267,36 +241,25 @@ static bool collect(struct job *j, struct ctl_daemon *d, const struct ctl_wait *
         d->addr = j->daemon.addr;
     }
     pthread_detach(j->thread);
-    d->rc = -ETIMEDOUT;
-    snprintf(d->error, sizeof d->error, "not done within %s: waiting for %s",
-             zc_show_time(w->until_ms, time, sizeof time), what ? what : address_file);
+    zc_error_set(&d->error, -ETIMEDOUT, "not done within %s: waiting for %s",
+                 zc_publish_time(w->until_ms, time, sizeof time), what ? what : address_file);
     return false;
-}
-
-static void no_memory(void) __attribute__((noreturn));
-static void no_memory(void)
-{
-    fputs("zcachectl: out of memory\n", stderr);
-    exit(1);
 }
 
 bool ctl_daemons_run(struct ctl_daemon *d, int n, const struct ctl_command *cmd,
                      const struct ctl_wait *wait)
 {
-    struct job *jobs = calloc((size_t)n, sizeof *jobs);
-    struct round *r = calloc(1, sizeof *r);
+    struct job *jobs = ctl_must(calloc((size_t)n, sizeof *jobs));
+    struct round *r = ctl_must(calloc(1, sizeof *r));
     bool all = true;
 
-    if (!jobs || !r)
-        no_memory();
     zc_lock_init(&r->lock, ZC_ORDER_TOOL);
     zc_cond_init(&r->ended);
     r->running = n;
     for (int i = 0; i < n; i++) {
         jobs[i] =
             (struct job){.daemon = d[i], .cmd = cmd, .silence_ms = wait->silence_ms, .round = r};
-        if (zc_thread_start(&jobs[i].thread, "daemon", run_job, &jobs[i]) < 0)
-            no_memory();
+        ctl_must(zc_thread_start(&jobs[i].thread, "daemon", run_job, &jobs[i]) < 0 ? NULL : r);
     }
     wait_for_all(r, wait);
     for (int i = 0; i < n; i++)

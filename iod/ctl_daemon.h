@@ -5,15 +5,24 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "zc_addrfile.h"
+#include <jansson.h>
 
-/* Besides enum zc_info: asked again and again (ctl_top.h). */
-#define CTL_TOP UINT32_MAX
+#include "zc_addrfile.h"
+#include "zc_error.h"
+#include "zc_wire.h"
+
+/* What commands ask for: members of a daemon's document.  TOP asks again and again (ctl_top.h),
+ * JOURNAL asks no daemon. */
+#define CTL_STATUS  (ZC_INFO_STATUS | ZC_INFO_COUNTERS)
+#define CTL_STATS   (ZC_INFO_STATS | CTL_STATUS)
+#define CTL_FILES   ZC_INFO_FILES
+#define CTL_TOP     (ZC_INFO_STATUS | ZC_INFO_STATS | ZC_INFO_FILES)
+#define CTL_JOURNAL 0
 
 struct ctl_command {
     const char *name;
     bool control;  /* CONTROL, else INFO */
-    uint32_t what; /* enum zc_control, enum zc_info */
+    uint32_t what; /* enum zc_control, or CTL_ */
     bool counts;   /* CONTROL: the answer has a number of bytes */
     const char *done, *help;
 };
@@ -24,40 +33,41 @@ struct ctl_daemon {
     const char *path; /* of the address file */
     char name[64];    /* the file's name without .addr */
     bool found;       /* `addr` is valid */
-    bool told;        /* it was there, and was told to do something */
+    bool told;        /* it was sent a control request */
     struct zc_addrfile addr;
-    /* Talks with it, instead of one request; NULL: the command is that request. */
+    /* Replaces the command's request: talks with the daemon over `c`.  NULL: the request is sent.
+     */
     int (*talk)(struct ctl_daemon *d, struct zc_client *c);
-    void *talker;          /* what talk() needs besides */
-    const char *waits_for; /* atomic: while it is asked; or NULL */
+    void *talker;          /* argument of talk() */
+    const char *waits_for; /* atomic: what a request waits for, for messages; or NULL */
 
-    int rc; /* 0 or negative errno, explained by error */
-    char error[512];
-    char *text;     /* INFO; freed by ctl_daemons_free() */
-    char *status;   /* the same of what talk() may ask besides */
+    struct zc_error error;
+    json_t *info;   /* INFO: the document; freed by ctl_daemons_free() */
     uint64_t count; /* CONTROL */
 };
 
-/* The daemons of a ZCACHE_DAEMONS list.  Returns how many, or a negative errno. */
+/* Finds the daemons of a ZCACHE_DAEMONS list.  Returns their number, or a negative errno; *out is
+ * freed by ctl_daemons_free(). */
 int ctl_daemons_find(const char *list, struct ctl_daemon **out);
 void ctl_daemons_free(struct ctl_daemon *d, int n);
 
 struct ctl_wait {
-    uint64_t silence_ms; /* a daemon that is silent for so long has failed */
-    uint64_t until_ms;   /* so has, with -ETIMEDOUT, what is not done after so long; 0: for ever */
-    void (*tick)(void *arg); /* called now and then; or NULL */
+    uint64_t silence_ms;     /* a daemon without an answer for this time has failed */
+    uint64_t until_ms;       /* a request not done by then fails with -ETIMEDOUT; 0: no limit */
+    void (*tick)(void *arg); /* called every half second meanwhile; NULL: not */
     void *arg;
 };
 
-/* Sends the command to all and waits for all answers, and after STOP until they are gone.  False:
- * threads are left that still wait, and there is only _exit(). */
+/* Sends the command to all daemons at the same time and waits for their answers; after STOP, until
+ * they are gone.  Returns false if threads still wait: the process must then end by _exit(). */
 bool ctl_daemons_run(struct ctl_daemon *d, int n, const struct ctl_command *cmd,
                      const struct ctl_wait *wait);
 
-/* The same of one daemon, by the calling thread.  What an earlier request left in *d is gone. */
+/* Sends the command to one daemon, on the calling thread.  Replaces the results of an earlier
+ * request in *d. */
 void ctl_daemon_run(struct ctl_daemon *d, const struct ctl_command *cmd, uint64_t timeout_ms);
 
-/* -ESRCH, explained by zc_errorf(): a daemon of this host that is gone need not be waited for. */
+/* Returns -ESRCH, explained by zc_errorf(), if the daemon ran on this host and is gone; else 0. */
 int ctl_daemon_check_alive(const struct ctl_daemon *d);
 
 #endif

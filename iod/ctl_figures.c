@@ -1,21 +1,19 @@
-/* ctl_figures.c - what two samples of a daemon say of the time between them. */
+/* ctl_figures.c - figures of a daemon from two samples. */
 #include "config.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ctl_figures.h"
+#include "ctl_json.h"
+#include "ctl_table.h"
 
 static uint64_t value_of(const struct ctl_sample *s, const char *name)
 {
-    char value[32];
-    uint64_t v;
-
-    return ctl_text_number(ctl_text_value(s->stats, name, value, sizeof value), &v) ? v : 0;
+    return ctl_json_number(s->info, "stats", name);
 }
 
-/* ---- of a daemon ---- */
+/* ---- daemons ---- */
 
 void ctl_figures_of(const struct ctl_sample *now, const struct ctl_sample *before,
                     struct ctl_figures *f)
@@ -39,10 +37,10 @@ void ctl_figures_of(const struct ctl_sample *now, const struct ctl_sample *befor
                    value_of(now, "waiting_flush"),
         .sessions = value_of(now, "sessions"),
     };
-    if (!before || now->fresh || now->at <= before->at)
+    if (!before || now->fresh || now->taken <= before->taken)
         return;
     f->rated = true;
-    seconds = (double)(now->at - before->at) / 1e9;
+    seconds = (double)(now->taken - before->taken) / 1e9;
     for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
         uint64_t v = value_of(now, rates[i].name), was = value_of(before, rates[i].name);
 
@@ -73,32 +71,26 @@ double ctl_figures_hits(const struct ctl_figures *f)
     return f->read_slow < f->read ? 1 - f->read_slow / f->read : 0;
 }
 
-/* ---- of files ---- */
+/* ---- files ---- */
 
 static uint64_t apart(uint64_t a, uint64_t b)
 {
     return a > b ? a - b : b - a;
 }
 
-static int by_path(const void *a, const void *b)
-{
-    return strcmp(((const struct ctl_file *)a)->path, ((const struct ctl_file *)b)->path);
-}
-
-static struct ctl_busy busy_of(const struct ctl_file *f, const struct ctl_sample *before)
+static struct ctl_file busy_of(struct ctl_file f, const struct ctl_sample *before)
 {
     static const struct ctl_file none;
     const struct ctl_file *was = NULL;
-    struct ctl_busy b = {f->path, f->handles, f->size, f->cached, f->dirty, f->failed, f->lost, 0};
 
     if (!before)
-        return b;
+        return f;
     if (before->nfiles)
-        was = bsearch(f, before->files, before->nfiles, sizeof *f, by_path);
+        was = bsearch(&f, before->files, before->nfiles, sizeof f, ctl_by_path);
     if (!was)
         was = &none;
-    b.changed = apart(f->cached, was->cached) + apart(f->dirty, was->dirty);
-    return b;
+    f.changed = apart(f.cached, was->cached) + apart(f.dirty, was->dirty);
+    return f;
 }
 
 static uint64_t larger(uint64_t a, uint64_t b)
@@ -106,7 +98,7 @@ static uint64_t larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-static void join(struct ctl_busy *to, const struct ctl_busy *b)
+static void join(struct ctl_file *to, const struct ctl_file *b)
 {
     to->handles = larger(to->handles, b->handles);
     to->size = larger(to->size, b->size);
@@ -117,14 +109,9 @@ static void join(struct ctl_busy *to, const struct ctl_busy *b)
     to->changed += b->changed;
 }
 
-static int busy_by_path(const void *a, const void *b)
-{
-    return strcmp(((const struct ctl_busy *)a)->path, ((const struct ctl_busy *)b)->path);
-}
-
 static int busiest(const void *a, const void *b)
 {
-    const struct ctl_busy *x = a, *y = b;
+    const struct ctl_file *x = a, *y = b;
     uint64_t u = x->changed + x->dirty, v = y->changed + y->dirty;
 
     if (u != v)
@@ -135,24 +122,20 @@ static int busiest(const void *a, const void *b)
 }
 
 size_t ctl_busy_files(struct ctl_sample *const *now, struct ctl_sample *const *before, unsigned n,
-                      struct ctl_busy **out)
+                      struct ctl_file **out)
 {
     size_t all = 0, count = 0, last = 0;
-    struct ctl_busy *b;
+    struct ctl_file *b;
 
     for (unsigned i = 0; i < n; i++)
         all += now[i] ? now[i]->nfiles : 0;
-    b = *out = calloc(all + 1, sizeof *b);
-    if (!b) {
-        fputs("zcachectl: out of memory\n", stderr);
-        exit(1);
-    }
+    b = *out = ctl_must(calloc(all + 1, sizeof *b));
     for (unsigned i = 0; i < n; i++)
         for (size_t j = 0; now[i] && j < now[i]->nfiles; j++)
-            b[count++] = busy_of(&now[i]->files[j], now[i]->fresh ? NULL : before[i]);
+            b[count++] = busy_of(now[i]->files[j], now[i]->fresh ? NULL : before[i]);
     if (count == 0)
         return 0;
-    qsort(b, count, sizeof *b, busy_by_path);
+    qsort(b, count, sizeof *b, ctl_by_path);
     for (size_t i = 1; i < count; i++)
         if (strcmp(b[last].path, b[i].path) == 0)
             join(&b[last], &b[i]);

@@ -1,76 +1,24 @@
-/* ctl_json.c - answers for programs: sizes in bytes, one object a daemon. */
+/* ctl_json.c - answers in JSON: one object for each daemon, sizes in bytes. */
 #include "config.h"
 
+#include <errno.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "ctl_json.h"
 #include "ctl_print.h"
-#include "ctl_text.h"
-#include "zc_wire.h"
+#include "zc_client.h"
+#include "zc_log.h"
+#include "zc_utf8.h"
 
 json_t *ctl_json_text(const char *s)
 {
-    char *copy = ctl_text_utf8(s);
+    char *copy = zc_utf8_copy(s);
     json_t *j = copy ? json_string(copy) : NULL;
 
     free(copy);
     return j;
-}
-
-/* Names, even if all their characters are digits. */
-static bool is_text(const char *name)
-{
-    static const char *const names[] = {"boot",     "host",  "libfabric",
-                                        "provider", "state", "version"};
-
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcmp(name, names[i]) == 0)
-            return true;
-    return false;
-}
-
-static json_t *json_value(const char *name, const char *value)
-{
-    uint64_t v;
-
-    if (!is_text(name) && ctl_text_number(value, &v))
-        return json_integer((json_int_t)v);
-    return ctl_json_text(value);
-}
-
-static json_t *json_pairs(char *text)
-{
-    json_t *o = json_object();
-    char *name, *value;
-
-    while (ctl_text_pair(&text, &name, &value))
-        json_object_set_new(o, name, json_value(name, value));
-    return o;
-}
-
-static json_t *json_files(char *text)
-{
-    json_t *list = json_array();
-    struct ctl_file f;
-
-    while (ctl_text_file(&text, &f)) {
-        json_t *o = json_object();
-
-        json_object_set_new(o, "path", ctl_json_text(f.path));
-        json_object_set_new(o, "handles", json_integer((json_int_t)f.handles));
-        json_object_set_new(o, "size_bytes", json_integer((json_int_t)f.size));
-        json_object_set_new(o, "cached_bytes", json_integer((json_int_t)f.cached));
-        json_object_set_new(o, "dirty_bytes", json_integer((json_int_t)f.dirty));
-        json_object_set_new(o, "failed_bytes", json_integer((json_int_t)f.failed));
-        json_object_set_new(o, "lost_bytes", json_integer((json_int_t)f.lost));
-        json_object_set_new(o, "error",
-                            f.error ? ctl_json_text(strerror(abs(f.error))) : json_null());
-        json_array_append_new(list, o);
-    }
-    return list;
 }
 
 json_t *ctl_json_who(const char *name, const char *path, const struct zc_addrfile *addr)
@@ -87,22 +35,64 @@ json_t *ctl_json_who(const char *name, const char *path, const struct zc_addrfil
     return o;
 }
 
+/* ---- a daemon's document ---- */
+
+int ctl_json_ask(struct zc_client *c, uint32_t what, json_t **document)
+{
+    json_error_t error;
+    char *text;
+    int rc = zc_client_info(c, what, &text);
+
+    if (rc < 0)
+        return rc;
+    *document = json_loads(text, 0, &error);
+    free(text);
+    return *document ? 0 : zc_errorf(EPROTO, "its answer is no JSON: %s", error.text);
+}
+
+json_t *ctl_json_value(const json_t *document, const char *member, const char *name)
+{
+    return json_object_get(json_object_get(document, member), name);
+}
+
+uint64_t ctl_json_number(const json_t *document, const char *member, const char *name)
+{
+    json_int_t v = json_integer_value(ctl_json_value(document, member, name));
+
+    return v > 0 ? (uint64_t)v : 0;
+}
+
+const char *ctl_json_string(const json_t *document, const char *member, const char *name)
+{
+    const char *s = json_string_value(ctl_json_value(document, member, name));
+
+    return s ? s : "-";
+}
+
+const char *ctl_json_about(const json_t *document, const char *counter, const char *what)
+{
+    const json_t *row = ctl_json_value(document, "counters", counter);
+    const char *s = json_string_value(json_object_get(row, what));
+
+    return s ? s : "";
+}
+
+/* ---- answers ---- */
+
 static json_t *json_daemon(const struct ctl_command *cmd, struct ctl_daemon *d)
 {
     json_t *o = ctl_json_who(d->name, d->path, d->found ? &d->addr : NULL);
 
-    if (d->rc < 0)
-        json_object_set_new(o, "error", ctl_json_text(d->error));
+    if (d->error.rc < 0)
+        json_object_set_new(o, "error", ctl_json_text(d->error.text));
     else if (cmd->counts)
         json_object_set_new(o, "bytes", json_integer((json_int_t)d->count));
-    else if (cmd->what == ZC_INFO_FILES)
-        json_object_set_new(o, cmd->name, json_files(d->text));
     else if (!cmd->control)
-        json_object_set_new(o, cmd->name, json_pairs(d->text));
+        json_object_set(o, cmd->name, json_object_get(d->info, cmd->name));
     return o;
 }
 
-/* Daemons, and why there are none; both may be NULL. */
+/* `daemons` NULL: an empty list; `error` NULL: none. */
 static void print_object(const char *command, json_t *daemons, const char *error)
 {
     json_t *top = json_object();

@@ -1,4 +1,4 @@
-/* ctl_picture.c - what daemons do, as one picture. */
+/* ctl_picture.c - one picture of zcachectl top. */
 #include "config.h"
 
 #include <inttypes.h>
@@ -16,11 +16,11 @@
 #define BOLD "\033[1m"
 #define RED  "\033[31m"
 
-enum { FILES = 10 /* where there is no limit */ };
+enum { FILES = 10 /* number listed without a limit on lines */ };
 
 static bool answered(const struct ctl_seat *s)
 {
-    return s->now && s->now->rc == 0;
+    return s->now && s->now->error.rc == 0;
 }
 
 static void figures_of(const struct ctl_seat *s, struct ctl_figures *f)
@@ -40,15 +40,11 @@ static struct ctl_figures sum_of(const struct ctl_frame *frame)
     return sum;
 }
 
-static size_t busy_files(const struct ctl_frame *frame, struct ctl_busy **out)
+static size_t busy_files(const struct ctl_frame *frame, struct ctl_file **out)
 {
-    struct ctl_sample **samples = calloc(2 * (size_t)frame->count + 1, sizeof *samples);
+    struct ctl_sample **samples = ctl_must(calloc(2 * (size_t)frame->count + 1, sizeof *samples));
     size_t n;
 
-    if (!samples) {
-        fputs("zcachectl: out of memory\n", stderr);
-        exit(1);
-    }
     for (unsigned i = 0; i < frame->count; i++)
         if (answered(&frame->seats[i])) {
             samples[i] = frame->seats[i].now;
@@ -59,7 +55,7 @@ static size_t busy_files(const struct ctl_frame *frame, struct ctl_busy **out)
     return n;
 }
 
-/* ---- for people ---- */
+/* ---- text ---- */
 
 static void add_size(struct ctl_table *t, bool known, double bytes)
 {
@@ -84,7 +80,7 @@ static void add_count(struct ctl_table *t, bool known, uint64_t n)
         ctl_table_add(t, "-");
 }
 
-/* f NULL: nothing is known. */
+/* `f` NULL: the figures are unknown. */
 static void add_figures(struct ctl_table *t, const struct ctl_frame *frame, const char *name,
                         const char *state, const struct ctl_figures *f)
 {
@@ -117,7 +113,7 @@ static void add_seat(struct ctl_table *t, const struct ctl_frame *frame, const s
     if (s->late && answered(s))
         snprintf(state, sizeof state, "silent %" PRIu64 "s", s->silent_s);
     else if (answered(s))
-        ctl_text_value(s->now->status, "state", state, sizeof state);
+        snprintf(state, sizeof state, "%s", ctl_json_string(s->now->info, "status", "state"));
     else
         snprintf(state, sizeof state, s->now ? "no answer" : "connecting");
     if (answered(s))
@@ -128,10 +124,8 @@ static void add_seat(struct ctl_table *t, const struct ctl_frame *frame, const s
 static struct ctl_table *new_table(const struct ctl_frame *frame, const char *const *columns,
                                    unsigned n, unsigned long right)
 {
-    struct ctl_table *t = ctl_table_create(n, right);
+    struct ctl_table *t = ctl_table_create(columns, n, right);
 
-    for (unsigned i = 0; i < n; i++)
-        ctl_table_add(t, "%s", columns[i]);
     if (frame->colours)
         ctl_table_colour(t, BOLD);
     return t;
@@ -147,7 +141,7 @@ static void end_table(FILE *f, const struct ctl_frame *frame, struct ctl_table *
 
 static void print_daemons(FILE *f, const struct ctl_frame *frame)
 {
-    /* Columns of sizes keep their width, so that nothing jumps. */
+    /* Blanks keep columns of sizes at one width while values change. */
     static const char *const columns[] = {
         "daemon", "state",     "    dirty", "   cached", "  write/s", "  store/s", "   read/s",
         " hits",  "  ahead/s", "waiting",   "sessions",  "   failed", "     lost",
@@ -175,7 +169,7 @@ static void print_files(FILE *f, const struct ctl_frame *frame, size_t room)
     static const char *const columns[] = {"opens",     "     size", "   cached", "    dirty",
                                           "  changed", "   failed", "     lost", "path"};
     static const unsigned char less[] = {0, 1, 6, 2, 5, 4, 3};
-    struct ctl_busy *b;
+    struct ctl_file *b;
     size_t n = busy_files(frame, &b);
     struct ctl_table *t;
 
@@ -199,12 +193,12 @@ static void print_files(FILE *f, const struct ctl_frame *frame, size_t room)
     free(b);
 }
 
-/* Cut where there is no more room. */
+/* Prints a line, cut at the width of the screen. */
 static void print_line(FILE *f, const struct ctl_frame *frame, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 static void print_line(FILE *f, const struct ctl_frame *frame, const char *fmt, ...)
 {
-    struct ctl_table *t = ctl_table_create(1, 0);
+    struct ctl_table *t = ctl_table_create(NULL, 1, 0);
     char line[1024];
     va_list ap;
 
@@ -215,7 +209,7 @@ static void print_line(FILE *f, const struct ctl_frame *frame, const char *fmt, 
     end_table(f, frame, t, NULL, 0);
 }
 
-/* Returns how many lines. */
+/* Returns the number of lines printed. */
 static unsigned print_failures(FILE *f, const struct ctl_frame *frame)
 {
     unsigned n = 0;
@@ -223,18 +217,18 @@ static unsigned print_failures(FILE *f, const struct ctl_frame *frame)
     for (unsigned i = 0; i < frame->count; i++) {
         const struct ctl_seat *s = &frame->seats[i];
 
-        if (!s->now || s->now->rc == 0)
+        if (!s->now || s->now->error.rc == 0)
             continue;
         if (n++ == 0)
             fputc('\n', f);
-        print_line(f, frame, "%s: %s", s->name, s->now->error);
+        print_line(f, frame, "%s: %s", s->name, s->now->error.text);
     }
     return n ? n + 1 : 0;
 }
 
 void ctl_picture_print(FILE *f, const struct ctl_frame *frame)
 {
-    /* Title, blank, heading, daemons, sum; before files a blank and their heading. */
+    /* Lines: title, blank, heading, daemons, sum; a blank and the heading of the files. */
     unsigned used = 3 + frame->count + (frame->count > 1) + 2;
     char every[32], at[32];
     time_t now = time(NULL);
@@ -242,7 +236,7 @@ void ctl_picture_print(FILE *f, const struct ctl_frame *frame)
 
     strftime(at, sizeof at, "%H:%M:%S", localtime_r(&now, &tm));
     print_line(f, frame, "%s  zcachectl top, every %s", at,
-               zc_show_time(frame->interval_ms, every, sizeof every));
+               zc_publish_time(frame->interval_ms, every, sizeof every));
     fputc('\n', f);
     print_daemons(f, frame);
     used += print_failures(f, frame);
@@ -252,7 +246,7 @@ void ctl_picture_print(FILE *f, const struct ctl_frame *frame)
         print_files(f, frame, frame->lines - used);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static json_t *json_number(uint64_t v)
 {
@@ -290,8 +284,8 @@ static json_t *json_seat(const struct ctl_seat *s)
 
     if (s->late || !s->now)
         json_object_set_new(o, "error", json_string("it has not answered in time"));
-    else if (s->now->rc < 0)
-        json_object_set_new(o, "error", ctl_json_text(s->now->error));
+    else if (s->now->error.rc < 0)
+        json_object_set_new(o, "error", ctl_json_text(s->now->error.text));
     if (answered(s)) {
         figures_of(s, &f);
         json_object_set_new(o, "top", json_figures(&f));
@@ -302,7 +296,7 @@ static json_t *json_seat(const struct ctl_seat *s)
 static json_t *json_files(const struct ctl_frame *frame)
 {
     json_t *list = json_array();
-    struct ctl_busy *b;
+    struct ctl_file *b;
     size_t n = busy_files(frame, &b);
 
     for (size_t i = 0; i < n && i < FILES; i++) {

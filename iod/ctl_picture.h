@@ -1,4 +1,4 @@
-/* ctl_picture.h - what daemons do, as one picture: for people, or a line of JSON. */
+/* ctl_picture.h - one picture of zcachectl top: text, or a line of JSON. */
 #ifndef CTL_PICTURE_H
 #define CTL_PICTURE_H
 
@@ -6,25 +6,25 @@
 
 #include "ctl_watch.h"
 
-/* What is known of a daemon.  Samples are the picture's owner's to free. */
+/* A daemon in the picture.  The caller frees the samples. */
 struct ctl_seat {
     const char *name, *path;         /* of the address file */
-    struct ctl_sample *now, *before; /* NULL: nothing yet; before: nothing to compare with */
-    bool late;                       /* asked, and has not answered for long */
-    uint64_t silent_s;               /* then: for how long */
+    struct ctl_sample *now, *before; /* the latest one, and the one before; NULL: none */
+    bool late;                       /* its answer to the last request is overdue */
+    uint64_t silent_s;               /* seconds since its last answer */
 };
 
 struct ctl_frame {
     const struct ctl_seat *seats;
     unsigned count;
     uint64_t interval_ms;
-    unsigned columns, lines; /* there is room for; 0: no limit */
+    unsigned columns, lines; /* size of the screen; 0: no limit */
     bool colours;
 };
 
-/* Daemons, why some do not answer, and the busiest files, as many as there is room for. */
+/* Prints the daemons, the errors of those that do not answer, and the busiest files that fit. */
 void ctl_picture_print(FILE *f, const struct ctl_frame *frame);
-/* All sizes in bytes, rates in bytes a second. */
+/* Prints the same as a line of JSON: sizes in bytes, rates in bytes a second. */
 void ctl_picture_json(FILE *f, const struct ctl_frame *frame);
 
 #endif

@@ -1,12 +1,12 @@
-/* ctl_progress.c - how far daemons are with writing back, on a line of the terminal. */
+/* ctl_progress.c - progress of write-back at daemons, on a line of the terminal. */
 #include "config.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "ctl_json.h"
 #include "ctl_progress.h"
-#include "ctl_text.h"
 #include "zc_lock.h"
 
 enum { GOODBYE_MS = 300 };
@@ -24,20 +24,15 @@ static void begin(struct ctl_progress *p)
         p->left[i] = UINT64_MAX;
 }
 
-/* One that does not answer has nothing left: it has stopped, or its own answer says what is wrong.
- */
+/* A daemon that does not answer counts as 0: it has stopped, or its answer to the command has the
+ * error. */
 static void take(struct ctl_progress *p, struct ctl_sample *s)
 {
-    char value[64];
-    uint64_t left = 0;
-
-    if (s->rc == 0)
-        ctl_text_number(ctl_text_value(s->stats, "dirty_bytes", value, sizeof value), &left);
-    p->left[s->daemon] = left;
+    p->left[s->daemon] = s->error.rc == 0 ? ctl_json_number(s->info, "stats", "dirty_bytes") : 0;
     ctl_sample_free(s);
 }
 
-/* UINT64_MAX: not all have said it yet. */
+/* Returns the bytes left at all daemons; UINT64_MAX: not all have answered yet. */
 static uint64_t sum(const struct ctl_progress *p)
 {
     uint64_t n = 0;

@@ -1,6 +1,6 @@
-/* ctl_progress.h - how far daemons are with writing back, on a line of the terminal.
+/* ctl_progress.h - shows the progress of write-back at daemons, on a line of the terminal.
  *
- * They are asked beside what they have been told to do, by connections of their own.
+ * Daemons are asked over connections of their own, while they carry out a command.
  */
 #ifndef CTL_PROGRESS_H
 #define CTL_PROGRESS_H
@@ -10,19 +10,19 @@
 #include "ctl_watch.h"
 #include "iod_progress.h"
 
-/* Begins with `daemons` and zeros. */
+/* The caller sets `daemons`, and the rest to zeros. */
 struct ctl_progress {
     const char *daemons; /* as ZCACHE_DAEMONS */
     struct ctl_watch *watch;
     uint64_t *left; /* bytes, by daemon; UINT64_MAX: not known yet */
     struct iod_progress progress;
-    bool off;   /* there is no terminal, or something else is amiss */
-    bool shown; /* there is a line */
+    bool off;   /* nothing is shown: no terminal, or an error */
+    bool shown; /* the line is on the terminal */
 };
 
-/* Draws the line anew; to be called now and then.  Nothing where there is no terminal. */
+/* Asks the daemons and draws the line again.  No effect without a terminal. */
 void ctl_progress_step(struct ctl_progress *p);
-/* Takes the line away.  False: threads are left that ask; there is only _exit(). */
+/* Removes the line.  Returns false if threads still ask: the process must then end by _exit(). */
 bool ctl_progress_end(struct ctl_progress *p);
 
 #endif

@@ -1,6 +1,6 @@
-/* ctl_screen.c - a picture that is drawn over again and again, keys and signals.
+/* ctl_screen.c - the terminal of zcachectl top: drawing, keys, signals.
  *
- * Signals are blocked but while ctl_screen_wait() waits: their handlers only set flags.
+ * Signals are blocked except while ctl_screen_wait() waits; their handlers only set flags.
  */
 #include "config.h"
 
@@ -16,13 +16,15 @@
 #include <unistd.h>
 
 #include "ctl_screen.h"
+#include "zc_lock.h"
 
-/* Another screen and back, so that what was there stays; the cursor is not shown. */
+/* Switch to the alternate screen, without a cursor, and back. */
 #define ENTER "\033[?1049h\033[?25l"
 #define LEAVE "\033[?25h\033[?1049l"
 
 static struct {
-    bool live, keys; /* drawn over; the keyboard is ours */
+    bool live; /* pictures are redrawn in place */
+    bool keys; /* keys are read */
     bool entered;
     bool deaf; /* standard input has ended */
     struct termios before;
@@ -74,7 +76,7 @@ static void leave(void)
         tcsetattr(STDIN_FILENO, TCSADRAIN, &screen.before);
 }
 
-/* Ctrl-Z: the shell's terminal is as it was until we go on. */
+/* Ctrl-Z: restores the terminal until the program is continued. */
 static void suspend(void)
 {
     leave();
@@ -86,7 +88,7 @@ static void suspend(void)
 
 /* ---- opening ---- */
 
-/* What was ignored stays so, as for a job in the background. */
+/* Handles a signal, unless it was ignored, as in a background job. */
 static void take(int sig)
 {
     struct sigaction a = {.sa_handler = on_signal}, was;
@@ -180,7 +182,7 @@ void ctl_screen_draw(const char *picture)
 
 /* ---- waiting ---- */
 
-/* True: told to quit. */
+/* Returns whether a key to quit was read. */
 static bool read_keys(void)
 {
     char keys[64];
@@ -195,13 +197,11 @@ static bool read_keys(void)
     return false;
 }
 
-/* How long it is until then; false: it is over. */
+/* Sets *t to the time left until then; false: that time has come. */
 static bool time_until(uint64_t until, struct timespec *t)
 {
-    uint64_t now;
+    uint64_t now = zc_now();
 
-    clock_gettime(CLOCK_MONOTONIC, t);
-    now = (uint64_t)t->tv_sec * 1000000000 + (uint64_t)t->tv_nsec;
     *t = (struct timespec){0};
     if (now >= until)
         return false;

@@ -3,11 +3,12 @@
 
 #include <ctype.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "ctl_table.h"
-#include "ctl_text.h"
+#include "zc_utf8.h"
 
 enum { SHORT = 16 /* characters that a last column of text keeps */ };
 
@@ -26,7 +27,7 @@ struct ctl_table {
     char **cells;
 };
 
-static void *must(void *p)
+void *ctl_must(void *p)
 {
     if (!p) {
         fputs("zcachectl: out of memory\n", stderr);
@@ -35,12 +36,14 @@ static void *must(void *p)
     return p;
 }
 
-struct ctl_table *ctl_table_create(unsigned columns, unsigned long right)
+struct ctl_table *ctl_table_create(const char *const *names, unsigned columns, unsigned long right)
 {
-    struct ctl_table *t = must(calloc(1, sizeof *t));
+    struct ctl_table *t = ctl_must(calloc(1, sizeof *t));
 
     t->columns = columns;
     t->right = right;
+    for (unsigned i = 0; names && i < columns; i++)
+        ctl_table_add(t, "%s", names[i]);
     return t;
 }
 
@@ -54,18 +57,25 @@ void ctl_table_destroy(struct ctl_table *t)
 }
 
 /* What a terminal would obey, or cannot show: control characters, also those of two bytes, and
- * bytes that are not UTF-8. */
+ * bytes that are not UTF-8, or were not: U+FFFD. */
 static void make_harmless(char *s)
 {
+    char *to = s;
+
     while (*s) {
-        size_t n = ctl_text_character(s);
+        size_t n = zc_utf8_length(s);
         bool control = n == 1 ? iscntrl((unsigned char)*s)
                               : (unsigned char)s[0] == 0xc2 && (unsigned char)s[1] < 0xa0;
 
-        if (n == 0 || control)
-            memset(s, '?', n ? n : 1);
+        if (n == 0 || control || (n == 3 && memcmp(s, ZC_UTF8_OTHER, n) == 0)) {
+            *to++ = '?';
+        } else {
+            memmove(to, s, n);
+            to += n;
+        }
         s += n ? n : 1;
     }
+    *to = '\0';
 }
 
 void ctl_table_add(struct ctl_table *t, const char *fmt, ...)
@@ -77,14 +87,14 @@ void ctl_table_add(struct ctl_table *t, const char *fmt, ...)
     if (vasprintf(&text, fmt, ap) < 0)
         text = NULL;
     va_end(ap);
-    make_harmless(must(text));
-    t->cells = must(reallocarray(t->cells, t->count + 1, sizeof *t->cells));
+    make_harmless(ctl_must(text));
+    t->cells = ctl_must(reallocarray(t->cells, t->count + 1, sizeof *t->cells));
     t->cells[t->count++] = text;
 }
 
 void ctl_table_colour(struct ctl_table *t, const char *how)
 {
-    t->colours = must(reallocarray(t->colours, t->ncolours + 1, sizeof *t->colours));
+    t->colours = ctl_must(reallocarray(t->colours, t->ncolours + 1, sizeof *t->colours));
     t->colours[t->ncolours++] = (struct colour){(t->count - 1) / t->columns, how};
 }
 
@@ -173,7 +183,7 @@ static void put_tail(struct line *l, const char *s)
 
         put(l, "...");
         for (; drop; drop--)
-            s += ctl_text_character(s);
+            s += zc_utf8_length(s);
     }
     put(l, s);
 }
@@ -217,7 +227,7 @@ static void print_row(const struct ctl_table *t, FILE *f, size_t row, const unsi
 
 void ctl_table_print(const struct ctl_table *t, FILE *f)
 {
-    unsigned *widths = must(calloc(t->columns, sizeof *widths));
+    unsigned *widths = ctl_must(calloc(t->columns, sizeof *widths));
 
     for (unsigned c = 0; c < t->columns; c++)
         widths[c] = width(t, c);

@@ -1,8 +1,8 @@
-/* ctl_top.c - what daemons do, renewed all the time.
+/* ctl_top.c - zcachectl top.
  *
- * At every tick all daemons are asked, and a picture is drawn when all have answered, at the
- * next tick at the latest.  Where pictures are not drawn over, the first waits for all: they
- * are being connected to.
+ * Each tick asks all daemons; the picture is drawn when all have answered, or at the next tick.  If
+ * pictures are not redrawn in place, the first one waits for all daemons, which are being connected
+ * to.
  */
 #include "config.h"
 
@@ -12,15 +12,16 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ctl_picture.h"
 #include "ctl_screen.h"
+#include "ctl_table.h"
 #include "ctl_top.h"
+#include "zc_lock.h"
 #include "zc_log.h"
 
-enum { GOODBYE_MS = 300 /* for those that are asked */ };
+enum { GOODBYE_MS = 300 /* wait for answers under way at the end */ };
 #define LATE_NS UINT64_C(2000000000)
 
 struct top {
@@ -28,21 +29,13 @@ struct top {
     struct ctl_watch *watch;
     struct ctl_seat *seats;
     unsigned count;
-    uint64_t rounds; /* begun */
-    uint64_t begun;  /* the last of them, ns */
-    uint64_t next;   /* tick, ns */
-    bool drawn;      /* the last round's picture */
+    uint64_t rounds; /* number of rounds begun */
+    uint64_t begun;  /* begin of the last round, ns */
+    uint64_t next;   /* next tick, ns */
+    bool drawn;      /* the last round's picture was drawn */
 };
 
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-/* ---- what is known ---- */
+/* ---- samples ---- */
 
 static void sit_down(struct top *t, struct ctl_sample *s)
 {
@@ -50,7 +43,7 @@ static void sit_down(struct top *t, struct ctl_sample *s)
 
     ctl_sample_free(seat->before);
     seat->before = NULL;
-    if (s->rc == 0 && !s->fresh && seat->now && seat->now->rc == 0)
+    if (s->error.rc == 0 && !s->fresh && seat->now && seat->now->error.rc == 0)
         seat->before = seat->now;
     else
         ctl_sample_free(seat->now);
@@ -75,10 +68,10 @@ static bool all_answered(const struct top *t)
 
 /* ---- drawing ---- */
 
-/* Of a moment nothing is said. */
-static void see_who_is_late(struct top *t)
+/* A daemon is late after two intervals, and LATE_NS at least. */
+static void mark_late(struct top *t)
 {
-    uint64_t now = now_ns(), limit = 2 * t->o->interval_ms * 1000000;
+    uint64_t now = zc_now(), limit = 2 * t->o->interval_ms * 1000000;
 
     if (limit < LATE_NS)
         limit = LATE_NS;
@@ -101,20 +94,14 @@ static void draw(struct top *t)
     size_t len;
     FILE *f = open_memstream(&picture, &len);
 
-    if (!f) {
-        fputs("zcachectl: out of memory\n", stderr);
-        exit(1);
-    }
-    see_who_is_late(t);
+    ctl_must(f);
+    mark_late(t);
     ctl_screen_size(&frame.columns, &frame.lines);
     if (t->o->json)
         ctl_picture_json(f, &frame);
     else
         ctl_picture_print(f, &frame);
-    if (fclose(f)) {
-        fputs("zcachectl: out of memory\n", stderr);
-        exit(1);
-    }
+    ctl_must(fclose(f) == 0 ? picture : NULL);
     if (t->o->json) {
         fputs(picture, stdout);
         fflush(stdout);
@@ -128,7 +115,7 @@ static void draw(struct top *t)
 
 static void begin_round(struct top *t)
 {
-    uint64_t interval = t->o->interval_ms * 1000000, now = now_ns();
+    uint64_t interval = t->o->interval_ms * 1000000, now = zc_now();
 
     ctl_watch_ask(t->watch);
     t->rounds++;
@@ -154,7 +141,7 @@ static bool is_over(const struct top *t)
 
 static void loop(struct top *t)
 {
-    t->next = now_ns();
+    t->next = zc_now();
     begin_round(t);
     while (!is_over(t)) {
         switch (ctl_screen_wait(ctl_watch_fd(t->watch), t->next)) {
@@ -211,7 +198,7 @@ static void die_of(int sig)
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* Who is silent is not waited for. */
+/* Does not wait for silent daemons: then ends by _exit(). */
 static int end(struct top *t, int status, int sig)
 {
     bool left = ctl_watch_destroy(t->watch, GOODBYE_MS);
@@ -239,7 +226,7 @@ int ctl_top_run(const struct ctl_top *o)
     loop(&t);
     sig = ctl_screen_close();
     for (unsigned i = 0; i < t.count; i++)
-        if (t.seats[i].late || !t.seats[i].now || t.seats[i].now->rc < 0)
+        if (t.seats[i].late || !t.seats[i].now || t.seats[i].now->error.rc < 0)
             status = 1;
     if (fflush(stdout) || ferror(stdout)) {
         fprintf(stderr, "zcachectl: cannot write: %s\n", strerror(errno));

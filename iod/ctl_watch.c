@@ -1,32 +1,33 @@
-/* ctl_watch.c - asks daemons again and again. */
+/* ctl_watch.c - polls daemons. */
 #include "config.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "ctl_json.h"
+#include "ctl_table.h"
 #include "ctl_watch.h"
 #include "zc_client.h"
+#include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_thread.h"
 
-/* All but `asked` is the thread's while it runs. */
+/* Owned by its thread while that runs, except `asked`. */
 struct watcher {
     struct ctl_daemon *daemon;
     unsigned number;
     uint64_t timeout_ms;
     int go[2];  /* a byte: ask; end of file: leave */
-    int result; /* where samples go */
+    int result; /* pipe for samples */
     bool left;
     pthread_t thread;
 
-    bool asked; /* the caller's */
+    bool asked; /* owned by the caller */
 };
 
 struct ctl_watch {
@@ -40,16 +41,14 @@ void ctl_sample_free(struct ctl_sample *s)
 {
     if (!s)
         return;
-    free(s->status);
-    free(s->stats);
-    free(s->text);
+    json_decref(s->info);
     free(s->files);
     free(s);
 }
 
-/* ---- a thread ---- */
+/* ---- the threads ---- */
 
-/* Two pointers of a thread are in the pipe at most: it is never full. */
+/* The pipe is never full: it has at most two pointers of each thread. */
 static void hand_over(const struct watcher *w, struct ctl_sample *s)
 {
     ssize_t n;
@@ -73,53 +72,50 @@ static bool wait_for_go(struct watcher *w)
     return !w->left;
 }
 
-static int by_path(const void *a, const void *b)
+int ctl_by_path(const void *a, const void *b)
 {
     return strcmp(((const struct ctl_file *)a)->path, ((const struct ctl_file *)b)->path);
 }
 
-static int cut_files(struct ctl_sample *s)
+static struct ctl_file file_of(const json_t *file)
 {
-    char *rest = s->text;
-    struct ctl_file f;
-    size_t room = 0;
+    const char *path = json_string_value(json_object_get(file, "path"));
+    struct ctl_file f = {.path = path ? path : ""};
+    const struct {
+        const char *name;
+        uint64_t *value;
+    } numbers[] = {
+        {"handles", &f.handles},   {"size_bytes", &f.size},     {"cached_bytes", &f.cached},
+        {"dirty_bytes", &f.dirty}, {"failed_bytes", &f.failed}, {"lost_bytes", &f.lost},
+    };
 
-    while (ctl_text_file(&rest, &f)) {
-        if (s->nfiles == room) {
-            struct ctl_file *more = reallocarray(s->files, room * 2 + 16, sizeof f);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        *numbers[i].value = (uint64_t)json_integer_value(json_object_get(file, numbers[i].name));
+    return f;
+}
 
-            if (!more)
-                return zc_errorf(ENOMEM, "out of memory");
-            s->files = more;
-            room = room * 2 + 16;
-        }
-        s->files[s->nfiles++] = f;
-    }
-    if (s->nfiles)
-        qsort(s->files, s->nfiles, sizeof *s->files, by_path);
+static int list_files(struct ctl_sample *s)
+{
+    const json_t *files = json_object_get(s->info, "files"), *file;
+    size_t i;
+
+    s->files = calloc(json_array_size(files) + 1, sizeof *s->files);
+    if (!s->files)
+        return zc_errorf(ENOMEM, "out of memory");
+    /* cppcheck-suppress unknownMacro */
+    json_array_foreach(files, i, file) s->files[s->nfiles++] = file_of(file);
+    qsort(s->files, s->nfiles, sizeof *s->files, ctl_by_path);
     return 0;
 }
 
 static struct ctl_sample *new_sample(const struct watcher *w)
 {
-    struct ctl_sample *s = calloc(1, sizeof *s);
+    struct ctl_sample *s = ctl_must(calloc(1, sizeof *s));
 
-    if (!s) {
-        fputs("zcachectl: out of memory\n", stderr);
-        exit(1);
-    }
     s->daemon = w->number;
     s->found = w->daemon->found;
     s->addr = w->daemon->addr;
     return s;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
 static int sample(const struct watcher *w, struct zc_client *c, bool fresh)
@@ -131,14 +127,12 @@ static int sample(const struct watcher *w, struct zc_client *c, bool fresh)
         return rc;
     s = new_sample(w);
     s->fresh = fresh;
-    rc = zc_client_info(c, ZC_INFO_STATS, &s->stats);
-    s->at = now_ns();
-    if (rc == 0)
-        rc = zc_client_info(c, ZC_INFO_STATUS, &s->status);
-    if (rc == 0)
-        rc = zc_client_info(c, ZC_INFO_FILES, &s->text);
-    if (rc == 0)
-        rc = cut_files(s);
+    rc = ctl_json_ask(c, CTL_TOP, &s->info);
+    s->at = zc_now();
+    if (rc == 0) {
+        s->taken = (uint64_t)json_integer_value(json_object_get(s->info, "time_ns"));
+        rc = list_files(s);
+    }
     if (rc == 0)
         hand_over(w, s);
     else
@@ -146,7 +140,7 @@ static int sample(const struct watcher *w, struct zc_client *c, bool fresh)
     return rc;
 }
 
-/* Has been told to ask, and returns when it is told to leave, or with an error to report. */
+/* Asks until it is told to leave, or there is an error, which it returns.  It was told to ask. */
 static int talk(struct ctl_daemon *d, struct zc_client *c)
 {
     struct watcher *w = d->talker;
@@ -168,12 +162,11 @@ static void *run_watcher(void *arg)
 
     while (!w->left && wait_for_go(w)) {
         ctl_daemon_run(w->daemon, &nothing, w->timeout_ms);
-        if (w->daemon->rc == 0)
+        if (!w->daemon->error.rc)
             continue;
         s = new_sample(w);
-        s->rc = w->daemon->rc;
-        s->at = now_ns();
-        memcpy(s->error, w->daemon->error, sizeof s->error);
+        s->at = zc_now();
+        s->error = w->daemon->error;
         hand_over(w, s);
     }
     hand_over(w, NULL);
@@ -233,7 +226,7 @@ int ctl_watch_create(const char *list, uint64_t timeout_ms, struct ctl_watch **o
     w->count = (unsigned)rc;
     rc = start_all(w, timeout_ms);
     if (rc < 0) {
-        ctl_watch_destroy(w, -1); /* nobody was asked: all leave at once */
+        ctl_watch_destroy(w, -1); /* no daemon was asked: all threads end at once */
         return rc;
     }
     *out = w;
@@ -282,7 +275,7 @@ struct ctl_sample *ctl_watch_take(struct ctl_watch *w)
     return s;
 }
 
-/* Takes what still comes; true: the last thread has said that it ends. */
+/* Frees samples that still arrive.  Returns whether all threads have ended in time. */
 static bool wait_for_all(struct ctl_watch *w, int wait_ms)
 {
     struct pollfd p = {w->results[0], POLLIN, 0};

@@ -1,8 +1,10 @@
 /* iod_address.c - the daemon's address file, and the daemon that may already own it.
  *
- * A process id alone proves nothing (it may have been given to another process, or belong
- * to another host), so the daemon of the file is asked; only one that answers with the
- * file's boot id, or a zcached that is too busy to answer, keeps us from starting.
+ * A process id alone proves nothing: it may have been reused, or belong to another host or PID
+ * namespace.  So the daemon that the file names is asked.  The new daemon does not start if it
+ * answers with the file's boot id, or if it runs on this host but is too busy to answer: a zcached
+ * with that process id, if the id is of this PID namespace, or else a process that has the local
+ * socket, which all PID namespaces share.
  */
 #include "config.h"
 
@@ -15,41 +17,28 @@
 
 #include "iod_address.h"
 #include "iod_path.h"
-#include "zc_client.h"
+#include "zc_connect.h"
+#include "zc_fence.h"
 #include "zc_log.h"
-#include "zc_lost_mark.h"
 #include "zc_process.h"
 
 enum { ASK_MS = 3000 };
 
-/* Of the file that was there when the name was claimed, which is all that is replaced; 0: none. */
+/* Boot id of the file found by the claim, the only one that may be replaced; 0: there was none. */
 static uint64_t claimed;
 
-/* 0: it serves; -ESHUTDOWN: it is stopping, and may have bytes to write; else nobody answers who
- * knows its secret. */
-static int ask(const struct zc_addrfile *a)
+/* 0: it serves; -ESHUTDOWN: it is stopping, and may have bytes to write; else no daemon with its
+ * secret replies. */
+static int ask(const char *path, const struct zc_addrfile *a)
 {
-    struct zc_net_config cfg = {
-        .provider = a->provider,
-        .toward = a->address,
-        .toward_len = a->address_len,
-        .munge = a->munge,
-        .timeout_ms = ASK_MS,
-        .name = "zcached, starting",
-    };
+    struct zc_connect to = {.own = {.timeout_ms = ASK_MS, .name = "zcached, starting"}};
     struct zc_client *client;
-    struct zc_net *net;
-    int rc = zc_net_create(&cfg, &net);
+    int rc;
 
-    if (rc < 0)
-        return rc;
-    rc = zc_client_connect(net, a->address, a->address_len, &a->secret,
-                           "the daemon of the address file", &client);
-    if (rc == 0) {
-        rc = zc_client_boot_id(client) == a->boot_id ? 0 : -ESTALE;
+    zc_connect_daemon(&to, path, a, false);
+    rc = zc_connect(&to, &client);
+    if (rc == 0)
         zc_client_disconnect(client);
-    }
-    zc_net_destroy(net);
     /* One that speaks another protocol version, or has clients enough, is a daemon all the same. */
     return rc == -EPROTONOSUPPORT || rc == -EUSERS ? 0 : rc;
 }
@@ -62,7 +51,7 @@ static int refuse(const char *path, const struct zc_addrfile *a)
                      path, a->pid, a->host, a->root, path);
 }
 
-/* What it writes now would come after what ours writes. */
+/* Its last writes would follow those of the new daemon. */
 static int refuse_until_it_ends(const char *path, const struct zc_addrfile *a)
 {
     return zc_errorf(
@@ -74,29 +63,30 @@ static int refuse_until_it_ends(const char *path, const struct zc_addrfile *a)
 
 static int claim_from(const char *path, const struct zc_addrfile *a, bool *replaces)
 {
+    bool counts = zc_addrfile_pid_counts(a), ours = counts && a->pid == getpid();
     enum zc_process_kind kind = ZC_PROCESS_OTHER;
-    int rc;
+    int rc, listens = counts ? -EXDEV : zc_addrfile_listens(a);
 
-    if (zc_is_this_host(a->host))
+    if (counts)
         kind = zc_process_is_gone(a->pid, a->started) ? ZC_PROCESS_NONE : zc_process_kind(a->pid);
-    if (kind != ZC_PROCESS_NONE && a->pid != getpid()) {
+    if (kind != ZC_PROCESS_NONE && !ours && listens != 0) {
         if (zc_addrfile_check_reach(path, a) < 0)
             return zc_errorf(EBUSY,
                              "--address-file: %s belongs to a daemon of host %s that cannot be "
                              "asked from here; if it runs no more, remove the file",
                              path, a->host);
-        rc = ask(a);
+        rc = ask(path, a);
         if (rc == 0)
             return refuse(path, a);
         if (rc == -ESHUTDOWN)
             return refuse_until_it_ends(path, a);
-        if (kind == ZC_PROCESS_ZCACHED)
+        if (kind == ZC_PROCESS_ZCACHED || listens == 1)
             return zc_errorf(EBUSY,
                              "--address-file: %s belongs to zcached %ld on this host, which runs "
                              "but does not answer; end it (kill %ld) and remove the file",
                              path, a->pid, a->pid);
     }
-    *replaces = !zc_is_this_host(a->host);
+    *replaces = !counts && listens != 0;
     zc_warn("%s was left by process %ld on %s, which is gone; replacing it", path, a->pid, a->host);
     return 0;
 }
@@ -137,8 +127,8 @@ bool iod_address_was_bypassed(const struct zc_settings *s)
 {
     struct zc_addrfile a;
 
-    return zc_addrfile_look(s->address_file, &a) == 0 &&
-           zc_lost_mark_is_there(s->address_file, a.boot_id);
+    return zc_addrfile_probe(s->address_file, &a) == 0 &&
+           zc_fence_look(s->address_file, a.boot_id) != 0;
 }
 
 /* The directory's inode number tells directories of one name on different hosts apart. */
@@ -153,7 +143,7 @@ uint64_t iod_address_identity(const struct zc_settings *s)
         real = realpath(dir, NULL);
     if (!name || !real || stat(real, &st)) {
         free(real);
-        return 0; /* a boot id then, which changes */
+        return 0; /* the boot id is used instead, which changes */
     }
     h = hash(h, real, strlen(real));
     h = hash(h, &st.st_ino, sizeof st.st_ino);
@@ -163,8 +153,8 @@ uint64_t iod_address_identity(const struct zc_settings *s)
     return h;
 }
 
-/* Another daemon may have been started since the claim, and be gone already, or not: who comes
- * second does not take its clients away. */
+/* Another daemon may have started since the claim; if it has not ended, this one must not take its
+ * clients. */
 int iod_address_put(const struct zc_settings *s, const struct zc_addrfile *a, bool *replaces)
 {
     bool one_more;
@@ -183,10 +173,9 @@ int iod_address_publish(const struct zc_settings *s, struct zc_server *server, u
         .protocol = ZC_PROTOCOL,
         .address_len = sizeof a.address,
         .local_len = sizeof a.local,
-        .pid = getpid(),
-        .started = zc_process_started(getpid()),
         .boot_id = boot_id,
         .munge = s->auth == ZC_AUTH_MUNGE,
+        .aggregator = s->aggregator,
     };
     int rc = zc_server_address(server, a.address, &a.address_len);
 
@@ -194,7 +183,7 @@ int iod_address_publish(const struct zc_settings *s, struct zc_server *server, u
         rc = zc_server_local_address(server, a.local, &a.local_len);
     if (rc < 0)
         return rc;
-    gethostname(a.host, sizeof a.host - 1);
+    zc_addrfile_here(&a);
     if ((size_t)snprintf(a.provider, sizeof a.provider, "%s", s->provider) >= sizeof a.provider)
         return zc_errorf(EINVAL, "--provider: \"%s\" is too long", s->provider);
     if ((size_t)snprintf(a.root, sizeof a.root, "%s", s->root) >= sizeof a.root)

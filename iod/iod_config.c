@@ -111,7 +111,7 @@ static int count_matches(const struct option *list, const char *name)
     return n;
 }
 
-/* What getopt_long() did not like. */
+/* Explains an option that getopt_long() refuses. */
 static int bad_option(char **argv, int c, const struct option *list, struct zc_settings *s)
 {
     const char *arg = argv[optind - 1];
@@ -196,13 +196,13 @@ static int check_root(struct zc_settings *s)
     if (faccessat(AT_FDCWD, s->root, R_OK | X_OK, AT_EACCESS) < 0)
         return zc_errorf(errno, "--root: user %u may not read in %s: %s", geteuid(), s->root,
                          strerror(errno));
-    if (faccessat(AT_FDCWD, s->root, W_OK, AT_EACCESS) < 0) /* input, maybe of somebody else */
+    if (faccessat(AT_FDCWD, s->root, W_OK, AT_EACCESS) < 0) /* input, maybe of another user */
         zc_info("--root: user %u may not create files in %s: %s; those that are there are served",
                 geteuid(), s->root, strerror(errno));
     return iod_path_absolute(&s->root);
 }
 
-/* A file that will be created beside its name and renamed, or appended to. */
+/* Checks a file that will be replaced by renaming, or appended to. */
 static int check_file(const char *flag, char **path)
 {
     char dir[ZC_MAX_PATH];
@@ -221,7 +221,7 @@ static int check_file(const char *flag, char **path)
     return 0;
 }
 
-/* A daemon in the background has nowhere else to say what went wrong. */
+/* A daemon in the background has no terminal for its messages. */
 static int default_log_file(struct zc_settings *s)
 {
     if (s->log_file || !s->daemonize)
@@ -265,12 +265,12 @@ static int check_cache(const struct zc_settings *s)
         return zc_errorf(EINVAL,
                          "--cache-size %s holds fewer than 2 pages of --page-size %s: give at "
                          "least %s, or smaller pages",
-                         zc_show_size(s->cache_size, a, sizeof a),
-                         zc_show_size(s->page_size, b, sizeof b),
-                         zc_show_size(2 * s->page_size, c, sizeof c));
+                         zc_publish_size(s->cache_size, a, sizeof a),
+                         zc_publish_size(s->page_size, b, sizeof b),
+                         zc_publish_size(2 * s->page_size, c, sizeof c));
     if (s->cache_size > host_memory())
         return zc_errorf(EINVAL, "--cache-size %s is more than this host's memory (%s): give less",
-                         zc_show_size(s->cache_size, a, sizeof a),
+                         zc_publish_size(s->cache_size, a, sizeof a),
                          zc_format_size(host_memory(), b, sizeof b));
     if (s->low_watermark >= s->high_watermark)
         return zc_errorf(EINVAL,
@@ -279,12 +279,35 @@ static int check_cache(const struct zc_settings *s)
                          s->low_watermark, s->high_watermark);
     if (s->max_io < s->page_size)
         return zc_errorf(EINVAL, "--max-io %s is smaller than a page: give at least %s",
-                         zc_show_size(s->max_io, a, sizeof a),
-                         zc_show_size(s->page_size, b, sizeof b));
+                         zc_publish_size(s->max_io, a, sizeof a),
+                         zc_publish_size(s->page_size, b, sizeof b));
     return 0;
 }
 
-/* The directory itself is the journal's to look at. */
+/* Its root is that of the daemons, whose file system its host need not have; without daemons it is
+ * "/", as programs may open any file. */
+static int check_aggregator(struct zc_settings *s)
+{
+    if (s->below && !s->aggregator)
+        return zc_errorf(EINVAL, "--store-daemons is for an aggregator: give --aggregator as well, "
+                                 "or leave it out");
+    if (!s->aggregator)
+        return 0;
+    if (s->auth != ZC_AUTH_SECRET)
+        return zc_errorf(EINVAL, "--aggregator: it serves one job of its own user, so --auth has "
+                                 "no use for it: leave one of them out");
+    if (s->journal)
+        return zc_errorf(EINVAL, "--aggregator: only a daemon keeps a --journal: leave one of them "
+                                 "out");
+    if (s->cache_size == 0)
+        return zc_errorf(EINVAL, "--aggregator: without a cache it would own nothing: give a "
+                                 "--cache-size");
+    if (!s->root)
+        return zc_option_assign(s, ZC_SCOPE_DAEMON, "root", "/");
+    return 0;
+}
+
+/* The journal checks its directory itself. */
 static int check_journal(struct zc_settings *s)
 {
     char a[32], b[32];
@@ -296,12 +319,12 @@ static int check_journal(struct zc_settings *s)
                                  "before they are acknowledged: leave one of them out");
     if (s->journal_size / ZC_JOURNAL_PAGES_MIN < s->page_size)
         return zc_errorf(EINVAL, "--journal-size %s: give at least %d pages of --page-size %s",
-                         zc_show_size(s->journal_size, a, sizeof a), ZC_JOURNAL_PAGES_MIN,
-                         zc_show_size(s->page_size, b, sizeof b));
+                         zc_publish_size(s->journal_size, a, sizeof a), ZC_JOURNAL_PAGES_MIN,
+                         zc_publish_size(s->page_size, b, sizeof b));
     return iod_path_absolute(&s->journal);
 }
 
-/* Whether we may act as others: a unit or a container may have left root without that. */
+/* Checks that the daemon may act as other users: root may lack that in a unit or a container. */
 static int try_nobody(void)
 {
     enum { NOBODY = 65534 };
@@ -319,7 +342,7 @@ static int try_nobody(void)
     return rc;
 }
 
-/* A journal is replayed by who starts the daemon, whatever was put in a file's place since. */
+/* No journal: its replay would run as the daemon's user, on whatever file has the name by then. */
 static int check_munge(const struct zc_settings *s)
 {
     int rc;
@@ -352,8 +375,10 @@ static int check_user(const struct zc_settings *s)
 
 int iod_config_check(struct zc_settings *s)
 {
-    int rc = check_root(s);
+    int rc = check_aggregator(s);
 
+    if (rc == 0)
+        rc = check_root(s);
     if (rc == 0)
         rc = check_files(s);
     if (rc == 0)

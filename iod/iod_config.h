@@ -1,4 +1,4 @@
-/* iod_config.h - what the daemon is told: command line and configuration file. */
+/* iod_config.h - settings of the daemon: command line and configuration file. */
 #ifndef IOD_CONFIG_H
 #define IOD_CONFIG_H
 
@@ -9,8 +9,8 @@
  * words that name file and line where there is one.  *s may be freed in any case. */
 int iod_config_parse(int argc, char **argv, struct zc_settings *s);
 
-/* Whether the values make sense together and on this host.  Paths become absolute.
- * Negative: explained, with the remedy. */
+/* Checks the values together, and against this host.  Makes paths absolute.  Returns 0, or a
+ * negative errno explained with the remedy. */
 int iod_config_check(struct zc_settings *s);
 
 #endif

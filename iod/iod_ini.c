@@ -1,6 +1,6 @@
-/* iod_ini.c - the configuration file, read by inih; we count the lines, for messages.
+/* iod_ini.c - reads the configuration file by inih, and counts its lines for messages.
  *
- * The first error is kept, later ones follow from it or can wait.
+ * The first error is kept; later ones may follow from it.
  */
 #include "config.h"
 
@@ -11,7 +11,8 @@
 #include <string.h>
 
 #include "iod_ini.h"
-#include "zc_log.h"
+#include "zc_error.h"
+#include "zc_fd.h"
 
 enum { LINE_MAX_BYTES = 8192 };
 
@@ -20,16 +21,13 @@ struct reading {
     const char *path;
     FILE *file;
     int line;
-    int rc;         /* of the first error */
-    char text[512]; /* its explanation */
+    struct zc_error error; /* the first one */
 };
 
-static void keep_error(struct reading *r, int rc, const char *text)
+static void keep_error(struct reading *r, int rc)
 {
-    if (r->rc)
-        return;
-    r->rc = rc;
-    snprintf(r->text, sizeof r->text, "%.200s:%d: %.300s", r->path, r->line, text);
+    if (!r->error.rc)
+        zc_error_set(&r->error, rc, "%s:%d: %s", r->path, r->line, zc_error_text(rc));
 }
 
 /* inih would take the rest of a long line for another line. */
@@ -38,15 +36,12 @@ static char *next_line(char *buf, int cap, void *arg)
     struct reading *r = arg;
     size_t n;
 
-    if (r->rc || !fgets(buf, cap, r->file))
+    if (r->error.rc || !fgets(buf, cap, r->file))
         return NULL;
     r->line++;
     n = strlen(buf);
     if (n + 1 == (size_t)cap && buf[n - 1] != '\n') {
-        char text[64];
-
-        snprintf(text, sizeof text, "line is longer than %d bytes", cap - 2);
-        keep_error(r, -EINVAL, text);
+        keep_error(r, zc_errorf(EINVAL, "line is longer than %d bytes", cap - 2));
         return NULL;
     }
     return buf;
@@ -58,12 +53,12 @@ static int one_value(void *arg, const char *section, const char *name, const cha
     int rc;
 
     if (*section && strcmp(section, "zcached") != 0) {
-        keep_error(r, -EINVAL, "only the section [zcached] is known here");
+        keep_error(r, zc_errorf(EINVAL, "only the section [zcached] is known here"));
         return 0;
     }
     rc = zc_option_assign(r->settings, ZC_SCOPE_FILE, name, value);
     if (rc < 0)
-        keep_error(r, rc, zc_error_text(rc));
+        keep_error(r, rc);
     return rc == 0;
 }
 
@@ -72,7 +67,7 @@ int iod_ini_read(const char *path, struct zc_settings *s)
     struct reading r = {.settings = s, .path = path};
     int line;
 
-    r.file = fopen(path, "re");
+    r.file = zc_fopen(path, "re");
     if (!r.file)
         return zc_errorf(errno, "--config: cannot read %s: %s", path, strerror(errno));
     ini_allow_multiline = false;
@@ -85,10 +80,10 @@ int iod_ini_read(const char *path, struct zc_settings *s)
         fclose(r.file);
         return zc_errorf(err, "--config: cannot read %s: %s", path, strerror(err));
     }
-    if (line > 0 && !r.rc) {
+    if (line > 0 && !r.error.rc) {
         r.line = line;
-        keep_error(&r, -EINVAL, "no \"name = value\" on this line");
+        keep_error(&r, zc_errorf(EINVAL, "no \"name = value\" on this line"));
     }
     fclose(r.file);
-    return r.rc ? zc_errorf(-r.rc, "%s", r.text) : 0;
+    return zc_error_raise(&r.error);
 }

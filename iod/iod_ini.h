@@ -4,7 +4,8 @@
 
 #include "zc_options.h"
 
-/* Sets in *s what the file says.  Negative: explained as "FILE:LINE: ...". */
+/* Sets the values of the file in *s.  Returns 0, or a negative errno explained as "FILE:LINE: ...".
+ */
 int iod_ini_read(const char *path, struct zc_settings *s);
 
 #endif

@@ -1,12 +1,12 @@
-/* iod_listen.c - where the daemon can be reached from.
+/* iod_listen.c - the address that the daemon listens at.
  *
  *     loopback     127.0.0.1; where the provider has nothing but this host anyway, its own
  *     fabric       the first address the provider offers
  *     ib0          an interface of this host: its first IPv4 address
  *     192.0.2.1    an address of this host, or a name of one
  *
- * What is no interface's name is looked up, so that a wrong one is told apart from one that the
- * provider has no use for.
+ * Other names are resolved here, so that the message tells a wrong name from an address that the
+ * provider does not support.
  */
 #include "config.h"
 
@@ -22,9 +22,10 @@
 #include <unistd.h>
 
 #include "iod_listen.h"
+#include "zc_fd.h"
 #include "zc_log.h"
 
-/* "lo, eth0": those with an IPv4 address. */
+/* Lists the interfaces with an IPv4 address: "lo, eth0". */
 static const char *interfaces(struct ifaddrs *list, char *buf, size_t len)
 {
     size_t at = 0;
@@ -57,7 +58,7 @@ static int no_such(const char *listen, struct ifaddrs *list, const char *what)
                      listen, what, interfaces(list, names, sizeof names));
 }
 
-/* All addresses of the host at once, or of several hosts. */
+/* Whether it is a wildcard, broadcast or multicast address. */
 static bool is_many(const struct addrinfo *ai)
 {
     uint32_t ip = ntohl(((const struct sockaddr_in *)(const void *)ai->ai_addr)->sin_addr.s_addr);
@@ -65,13 +66,13 @@ static bool is_many(const struct addrinfo *ai)
     return ip == INADDR_ANY || ip == INADDR_BROADCAST || IN_MULTICAST(ip);
 }
 
-/* Whether an endpoint can be there. */
+/* Checks that the address is one of this host. */
 static int check_own(const char *listen, const struct addrinfo *ai)
 {
-    int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
+    int fd = zc_fd(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0)), err = 0;
 
     if (fd < 0)
-        return 0; /* the provider will tell */
+        return 0; /* the provider will report it */
     if (bind(fd, ai->ai_addr, ai->ai_addrlen) < 0)
         err = errno;
     close(fd);

@@ -1,4 +1,4 @@
-/* iod_notify.c - what the daemon tells the service manager. */
+/* iod_notify.c - notifies the service manager, by sd_notify(3). */
 #include "config.h"
 
 #include "iod_notify.h"

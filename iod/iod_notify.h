@@ -1,14 +1,14 @@
-/* iod_notify.h - what the daemon tells the service manager that started it, if one did.
+/* iod_notify.h - notifies the service manager that started the daemon, if there is one.
  *
- * The manager is systemd, or whoever set NOTIFY_SOCKET; see sd_notify(3).  Without libsystemd
- * nothing is told.  Threads: any.
+ * The manager is systemd, or another program that set NOTIFY_SOCKET; see sd_notify(3).  Without
+ * libsystemd the calls have no effect.  Threads: any.
  */
 #ifndef IOD_NOTIFY_H
 #define IOD_NOTIFY_H
 
-void iod_notify_ready(const char *root); /* clients may come */
-void iod_notify_reloading(void);         /* SIGHUP: the log is opened again ... */
+void iod_notify_ready(const char *root); /* the daemon accepts clients */
+void iod_notify_reloading(void);         /* the log is being opened again (SIGHUP) ... */
 void iod_notify_reloaded(void);
-void iod_notify_stopping(void); /* everything is being written back */
+void iod_notify_stopping(void); /* write-back before the end has begun */
 
 #endif

@@ -1,4 +1,4 @@
-/* iod_path.c - paths that still mean the same when the daemon has left its directory. */
+/* iod_path.c - absolute paths. */
 #include "config.h"
 
 #include <errno.h>

@@ -7,8 +7,7 @@
 #include "iod_poly1305.h"
 #include "zc_log.h"
 
-/* Those of a distribution may be mended without another number: then it is slower than it has to
- * be. */
+/* A distribution may have corrected it under the old number; then libsodium is used needlessly. */
 bool iod_poly1305_does_harm(bool powerpc, unsigned major, unsigned minor, unsigned patch)
 {
     static const unsigned mended[] = {13, 5, 1}; /* 3.0.13, 3.1.5, 3.2.1 */
@@ -32,7 +31,7 @@ enum { POWERPC = 0 };
 #endif
 
 static EVP_MAC *mac;
-static pthread_key_t contexts; /* of each thread its own */
+static pthread_key_t contexts; /* one per thread */
 
 static void end_context(void *ctx)
 {
@@ -53,7 +52,7 @@ static EVP_MAC_CTX *own_context(void)
     return ctx;
 }
 
-/* Where libcrypto fails, as for want of memory, libsodium does not. */
+/* Falls back to libsodium if libcrypto fails, for example without memory. */
 static void poly1305(unsigned char sum[SUM], const void *p, size_t len,
                      const unsigned char key[KEY])
 {
@@ -62,17 +61,17 @@ static void poly1305(unsigned char sum[SUM], const void *p, size_t len,
 
     if (!ctx || !EVP_MAC_init(ctx, key, KEY, NULL) || !EVP_MAC_update(ctx, p, len) ||
         !EVP_MAC_final(ctx, sum, &n, SUM) || n != SUM)
-        zc_seal_sum_default(sum, p, len, key);
+        zc_mac_sum_default(sum, p, len, key);
 }
 
-/* As clients make them, with libsodium. */
+/* Whether sums equal those of clients, which use libsodium. */
 static bool is_the_same(void)
 {
     static const unsigned char text[4100] = "some text", key[KEY] = "and a key";
     unsigned char ours[SUM], theirs[SUM];
 
     poly1305(ours, text, sizeof text, key);
-    zc_seal_sum_default(theirs, text, sizeof text, key);
+    zc_mac_sum_default(theirs, text, sizeof text, key);
     return memcmp(ours, theirs, SUM) == 0;
 }
 

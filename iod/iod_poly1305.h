@@ -8,17 +8,18 @@
 
 #include <stdbool.h>
 
-#include "zc_seal.h"
+#include "zc_mac.h"
 
-/* For zc_seal_sum_with(); to be called once, before the first thread. NULL, with ENOSYS explained:
- * there is none in this build, policy does not allow it, it is one that does harm here, or its sums
- * are not libsodium's. */
+/* Returns the function for zc_mac_sum_with().  NULL, with ENOSYS explained: this build has none,
+ * the policy of libcrypto forbids it, this version corrupts registers on this processor, or its
+ * sums differ from libsodium's.  To call once, before the first thread. */
 zc_poly1305_fn *iod_poly1305(void);
 
-/* What makes it: "libcrypto 3.0.17". */
+/* Writes the library and its version, "libcrypto 3.0.17", to `buf`; returns it. */
 const char *iod_poly1305_name(char *buf, size_t len);
 
-/* OpenSSL's CVE-2023-6129: on PowerPC that version leaves the caller's vector registers changed. */
+/* Whether the version has OpenSSL's CVE-2023-6129: on PowerPC it corrupts vector registers of its
+ * caller. */
 bool iod_poly1305_does_harm(bool powerpc, unsigned major, unsigned minor, unsigned patch);
 
 #endif

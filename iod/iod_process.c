@@ -9,16 +9,18 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "iod_process.h"
+#include "zc_fd.h"
 #include "zc_log.h"
 #include "zc_process.h"
 
-static int ready_fd = -1; /* write end of the pipe our parent waits on */
+static int ready_fd = -1; /* write end of the pipe that the parent waits on */
 static int log_fd = -1;
 static const char *log_path;
 static bool log_to_syslog;
@@ -43,8 +45,8 @@ static void wait_for_child(pid_t child, int fd)
     _exit(WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : 1);
 }
 
-/* What we inherited would be kept open for as long as the daemon lives: a pipe that somebody
- * reads to its end, a lock. */
+/* Closes inherited descriptors, which would stay open as long as the daemon runs: a pipe that
+ * another process reads to its end, a lock. */
 static void close_inherited(void)
 {
 #ifdef SYS_close_range
@@ -90,7 +92,7 @@ void iod_process_ready(void)
         zc_log_to_fd(log_fd);
     if (ready_fd < 0)
         return;
-    fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    fd = zc_fd(open("/dev/null", O_RDWR | O_CLOEXEC));
     if (fd >= 0) {
         dup2(fd, STDIN_FILENO);
         dup2(fd, STDOUT_FILENO);
@@ -104,12 +106,22 @@ void iod_process_ready(void)
     ready_fd = -1;
 }
 
+/* ---- permissions ---- */
+
+static mode_t own_umask;
+
+void iod_process_take_umask(void)
+{
+    own_umask = umask(0);
+}
+
 /* ---- log file ---- */
 
 static int open_log(const char *path)
 {
-    /* It names files of all who use the daemon. */
-    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0640);
+    /* It names files of all users of the daemon. */
+    int fd =
+        zc_fd(open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0640 & ~own_umask));
 
     return fd < 0 ? zc_errorf(errno, "--log-file: cannot open %s: %s", path, strerror(errno)) : fd;
 }
@@ -129,7 +141,7 @@ int iod_process_open_log(const char *path)
     return 0;
 }
 
-/* The descriptor keeps its number, for other threads may be writing to it. */
+/* Keeps the number of the descriptor, as other threads may be writing to it. */
 void iod_process_reopen_log(void)
 {
     int fd;
@@ -148,10 +160,10 @@ void iod_process_reopen_log(void)
 
 /* ---- pid file ---- */
 
-/* The pid in the file; 0: no such file or no number in it. */
+/* Returns the pid in the file; 0: there is none. */
 static long read_pid(const char *path)
 {
-    FILE *f = fopen(path, "re");
+    FILE *f = zc_fopen(path, "re");
     long pid = 0;
 
     if (!f)
@@ -166,13 +178,15 @@ int iod_process_write_pid(const char *path)
 {
     long old = read_pid(path);
     FILE *f;
+    int fd;
 
     if (old && old != getpid() && zc_process_kind(old) == ZC_PROCESS_ZCACHED)
         return zc_errorf(EBUSY,
                          "--pid-file: %s belongs to zcached %ld, which is running; stop it (kill "
                          "%ld) or choose another name",
                          path, old, old);
-    f = fopen(path, "we");
+    fd = zc_fd(open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666 & ~own_umask));
+    f = fd < 0 ? NULL : fdopen(fd, "we");
     if (!f)
         return zc_errorf(errno, "--pid-file: cannot write %s: %s", path, strerror(errno));
     fprintf(f, "%ld\n", (long)getpid());

@@ -2,32 +2,37 @@
 #ifndef IOD_PROCESS_H
 #define IOD_PROCESS_H
 
-/* Goes to the background.  Only the child returns; the parent waits until the child calls
- * iod_process_ready() and then exits with 0, or exits with the child's status when that
- * ends before.  Call before there are threads. */
+/* Goes to the background.  Returns in the child only; the parent waits until the child calls
+ * iod_process_ready(), and exits with 0, or with the child's status if it ends before.  To call
+ * before any thread is started. */
 int iod_process_daemonize(void);
 
-/* Opens the log file, so that a bad one is met early.  The log goes there only from
- * iod_process_ready() on: why a daemon did not start is for who started it. */
+/* Sets the umask to 0: files created for clients get the permissions that they ask for, to which
+ * their own umask was applied.  The daemon's own files keep its former umask.  To call before any
+ * file is created. */
+void iod_process_take_umask(void);
+
+/* Opens the log file, or returns a negative errno, explained.  Messages go there from
+ * iod_process_ready() on; until then to standard error. */
 int iod_process_open_log(const char *path);
 
-/* Lets a waiting parent go; standard input, output and error then become /dev/null. */
+/* Ends a waiting parent; standard input, output and error then become /dev/null. */
 void iod_process_ready(void);
 
-/* Opens it again, for it may have been moved away; a failure is logged to the old one. */
+/* Opens the log file again, after it was moved; logs a failure to the old one. */
 void iod_process_reopen_log(void);
 
-/* -EBUSY: it names a zcached that runs.  A stale file is replaced. */
+/* Writes the pid file; replaces a stale one.  -EBUSY: it names a zcached that runs. */
 int iod_process_write_pid(const char *path);
-/* Removes it when it is ours. */
+/* Removes it if it names this process. */
 void iod_process_remove_pid(const char *path);
 
-/* As many open files as we may have: one a cached file is needed. */
+/* Raises the limit on open files: each cached file needs one. */
 void iod_process_raise_limits(void);
 
-/* Of root, what a daemon of many users must not use for them when it writes back what they wrote:
- * to keep the set-user-id bits of what is written to, to use space beyond quotas and what is kept
- * for root.  Before threads are started. */
+/* Drops capabilities of root that must not apply to bytes written back for users: to keep
+ * set-user-id bits of written files, and to exceed quotas and use space reserved for root.  To call
+ * before any thread is started. */
 void iod_process_drop_powers(void);
 
 #endif

@@ -1,6 +1,6 @@
-/* iod_progress.c - how far the writing back is, in words.
+/* iod_progress.c - progress of write-back as text.
  *
- * The rate is an average that forgets: of two looks LATELY apart the later one counts for half.
+ * The rate is a decaying average: of two samples LATELY apart the later one counts for half.
  */
 #include "config.h"
 

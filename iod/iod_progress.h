@@ -1,5 +1,4 @@
-/* iod_progress.h - how far the writing back is, in words: what is left, how fast it goes, and how
- * long that will take. */
+/* iod_progress.h - progress of write-back as text: bytes left, rate, and time left. */
 #ifndef IOD_PROGRESS_H
 #define IOD_PROGRESS_H
 
@@ -8,16 +7,17 @@
 
 enum { IOD_PROGRESS_TEXT = 128 };
 
-/* Begins as zeros. */
+/* Zeros at the beginning. */
 struct iod_progress {
-    uint64_t since; /* ns; the first look */
-    uint64_t at;    /* the last one */
-    uint64_t left;  /* bytes, then */
-    double rate;    /* bytes a second, lately */
+    uint64_t since; /* time of the first call, ns */
+    uint64_t at;    /* time of the last call, ns */
+    uint64_t left;  /* bytes left at that time */
+    double rate;    /* recent average, bytes a second */
 };
 
-/* At time `now` (ns) so many bytes are not written back yet: "1.5 GiB left, 200 MiB/s, about 8 s".
- * The first look knows no rate; one that is 0 says "nothing moves".  Returns `text`. */
+/* Writes the progress at time `now` (ns) with `left` bytes not written back:
+ * "1.5 GiB left, 200 MiB/s, about 8 s".  The first call has no rate yet; a rate of 0 is "nothing
+ * moves".  Returns `text`. */
 const char *iod_progress(struct iod_progress *p, uint64_t now, uint64_t left,
                          char text[IOD_PROGRESS_TEXT]);
 

@@ -1,4 +1,4 @@
-/* iod_signals.c - signals, taken by a thread of their own. */
+/* iod_signals.c - the thread that takes signals. */
 #include "config.h"
 
 #include <errno.h>
@@ -33,7 +33,7 @@ void iod_signals_block(void)
     pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
-/* The next one; 0: none has come for a while, and we are stopping. */
+/* Returns the next signal; 0: none came in time while the daemon is stopping. */
 static int next_signal(const sigset_t *set, bool stopping)
 {
     const struct timespec wait = {IOD_SIGNALS_WAIT_MS / 1000, IOD_SIGNALS_WAIT_MS % 1000 * 1000000};

@@ -1,5 +1,5 @@
-/* iod_signals.h - signals, taken by a thread of their own, so that no code of the daemon
- * is ever interrupted by one.  SIGUSR1 and SIGUSR2: the log says more, or less. */
+/* iod_signals.h - a thread that takes signals, so that none interrupts other code of the daemon.
+ * SIGUSR1 raises the log level, SIGUSR2 lowers it. */
 #ifndef IOD_SIGNALS_H
 #define IOD_SIGNALS_H
 
@@ -9,14 +9,14 @@ struct iod_signals {
     void (*stop)(void *arg);                              /* first SIGTERM or SIGINT */
     void (*abandon)(void *arg) __attribute__((noreturn)); /* second one */
     void (*reopen)(void *arg);                            /* SIGHUP */
-    void (*wait)(void *arg); /* after stop, again and again, every IOD_SIGNALS_WAIT_MS */
+    void (*wait)(void *arg); /* after stop, every IOD_SIGNALS_WAIT_MS */
     void *arg;
 };
 
-/* Blocks them in this thread and all it will start; before any thread. */
+/* Blocks the signals in this thread and those that it starts; to call before any is started. */
 void iod_signals_block(void);
 
-/* Starts the thread; *s must live on.  Signals that came since iod_signals_block() count. */
+/* Starts the thread; *s must stay valid.  Takes signals since iod_signals_block(), too. */
 int iod_signals_start(const struct iod_signals *s);
 
 #endif

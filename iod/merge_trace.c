@@ -2,10 +2,10 @@
  *
  *     zcache-merge-trace DIR FILE
  *
- * FILE is JSON in the format of Chrome's tracing, which Perfetto reads.  Processes stand in the
- * order ranks, daemons; their clocks are made one by the wall clocks of their hosts.  The parts of
- * a process that was killed are as good as any: its file is complete but for what was being
- * written, which is left out.  Works in constant memory, and prints what the trace has.
+ * FILE is JSON in the format of Chrome's tracing, which Perfetto reads.  Ranks come first, then
+ * daemons; the wall clocks of the hosts align their times.  The file of a killed process is
+ * complete except for the event that was being written, which is left out.  Works in constant
+ * memory, and prints a summary.
  *
  * Exit status: 0; 1 nothing could be read or written; 2 wrong use.
  */
@@ -23,9 +23,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "ctl_text.h"
 #include "zc_events.h"
+#include "zc_fd.h"
 #include "zc_log.h"
+#include "zc_utf8.h"
 
 enum where { THREAD, ASIDE };
 
@@ -50,9 +51,9 @@ struct trace {
     uint64_t start; /* ns of the wall clock: 0 of the trace */
     FILE *out;
     bool any;        /* an element has been written */
-    uint64_t id;     /* of the last event that is aside */
-    uint64_t events; /* written */
-    uint64_t lost;   /* overwritten before they could be */
+    uint64_t id;     /* of the last asynchronous event */
+    uint64_t events; /* number of events written */
+    uint64_t lost;   /* number of events overwritten in the ring */
 };
 
 /* ---- the parts ---- */
@@ -62,10 +63,10 @@ static bool is_whole(const struct zc_event_file *f)
     return memcmp(f->magic, ZC_EVENTS_MAGIC, sizeof f->magic) == 0 && f->size == sizeof *f;
 }
 
-/* False: it is none, which is said. */
+/* Returns false, with a warning, if it is no such file. */
 static bool open_part(const char *path, struct part *p)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = zc_fd(open(path, O_RDONLY | O_CLOEXEC));
     struct stat st;
     void *at = MAP_FAILED;
 
@@ -99,7 +100,7 @@ static int order(const void *a, const void *b)
 
 static int find_parts(const char *dir, struct trace *t)
 {
-    DIR *d = opendir(dir);
+    DIR *d = zc_opendir(dir);
     struct dirent *e;
 
     if (!d)
@@ -124,9 +125,9 @@ static int find_parts(const char *dir, struct trace *t)
     return 0;
 }
 
-/* ---- what is written ---- */
+/* ---- output ---- */
 
-/* Takes the object over. */
+/* Writes an event, and frees it. */
 static void put(struct trace *t, json_t *event)
 {
     fputs(t->any ? ",\n" : "\n", t->out);
@@ -135,16 +136,16 @@ static void put(struct trace *t, json_t *event)
     json_decref(event);
 }
 
-/* Microseconds from the start, of a time of the part's monotonic clock. */
+/* Converts a time of the part's monotonic clock to microseconds since the start of the trace. */
 static double when(const struct trace *t, const struct zc_event_file *f, uint64_t ns)
 {
     return ((double)(int64_t)(f->realtime - t->start) + (double)(int64_t)(ns - f->monotonic)) / 1e3;
 }
 
-/* A host's name may be any bytes. */
+/* Host names need not be UTF-8. */
 static void put_name(struct trace *t, int pid, int tid, const char *what, const char *name)
 {
-    char *text = ctl_text_utf8(name);
+    char *text = zc_utf8_copy(name);
 
     put(t, json_pack("{s:s, s:s, s:i, s:i, s:{s:s}}", "ph", "M", "name", what, "pid", pid, "tid",
                      tid, "args", "name", text ? text : ""));
@@ -189,7 +190,7 @@ static json_t *args_of(uint64_t bytes)
     return bytes ? json_pack("{s:I}", "bytes", (json_int_t)bytes) : json_object();
 }
 
-/* One that is aside may overlap others of its thread: begin and end are told apart. */
+/* Writes begin and end apart: such an event may overlap others of its thread. */
 static void put_aside(struct trace *t, const struct zc_event_file *f, int pid,
                       const struct zc_event_record *r)
 {
@@ -240,7 +241,7 @@ static void find_start(struct trace *t)
 
 static int write_trace(struct trace *t, const char *path)
 {
-    t->out = fopen(path, "we");
+    t->out = zc_fopen(path, "we");
     if (!t->out)
         return zc_errorf(errno, "%s: %s", path, strerror(errno));
     find_start(t);
@@ -289,6 +290,7 @@ int main(int argc, char **argv)
     struct trace t = {0};
     int rc;
 
+    zc_fd_fill();
     zc_log_init(NULL);
     if (argc == 2 && (!strcmp(argv[1], "--version") || !strcmp(argv[1], "--help"))) {
         puts(argv[1][2] == 'v' ? "zcache-merge-trace (zcache) " PACKAGE_VERSION : usage);

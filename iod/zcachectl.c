@@ -1,5 +1,4 @@
-/* zcachectl.c - asks running daemons, watches them, and tells them to flush, evict, drain,
- * resume, stop.
+/* zcachectl.c - the command line: queries, watches and controls running daemons.
  *
  * Exit status: 0 every daemon did it; 1 one did not; 2 wrong use; 3 one had not by --timeout.
  */
@@ -14,10 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "ctl_journal.h"
 #include "ctl_print.h"
 #include "ctl_progress.h"
 #include "ctl_prometheus.h"
 #include "ctl_top.h"
+#include "zc_fd.h"
 #include "zc_log.h"
 #include "zc_options.h"
 #include "zc_thread.h"
@@ -25,17 +26,15 @@
 #include "zc_wire.h"
 
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_LATE };
-enum { DEFAULT_TIMEOUT_S = 10, MIN_TIMEOUT_MS = 100, MAX_TIMEOUT_MS = 24 * 3600 * 1000 };
-enum { GRACE_MS = 5000 }; /* for what keeps --timeout by itself, and says more; on a busy machine */
-enum { DEFAULT_INTERVAL_S = 1, MIN_INTERVAL_MS = 100 };
+enum { DEFAULT_TIMEOUT_S = 10, DEFAULT_INTERVAL_S = 1 };
+enum { MIN_TIME_MS = 100, MAX_TIME_MS = 24 * 3600 * 1000 }; /* of both */
+enum { GRACE_MS = 5000 }; /* requests end at --timeout with a better message; this is later */
 
 static const struct ctl_command commands[] = {
-    {"status", false, ZC_INFO_STATUS, false, NULL,
-     "one line a daemon; with -v all it says of itself"},
-    {"stats", false, ZC_INFO_STATS, false, NULL,
+    {"status", false, CTL_STATUS, false, NULL, "one line a daemon; with -v all it says of itself"},
+    {"stats", false, CTL_STATS, false, NULL,
      "counters, a column a daemon; with -v what they count"},
-    {"files", false, ZC_INFO_FILES, false, NULL,
-     "the files in the cache and what is dirty of them"},
+    {"files", false, CTL_FILES, false, NULL, "the files in the cache and what is dirty of them"},
     {"top", false, CTL_TOP, false, NULL, "rates and busy files, renewed every second; q ends it"},
     {"flush", true, ZC_CONTROL_FLUSH, false, "everything is written back",
      "write back everything, and wait for it"},
@@ -47,6 +46,8 @@ static const struct ctl_command commands[] = {
      "open files again, after drain"},
     {"stop", true, ZC_CONTROL_STOP, false, "everything is written back; stopped",
      "drain, and end the daemon; returns when it is gone"},
+    {"journal", false, CTL_JOURNAL, false, NULL,
+     "list, show, replay or drop the journal of a daemon that does not run"},
     {0},
 };
 
@@ -56,8 +57,10 @@ struct args {
     uint64_t timeout_ms; /* 0: not given */
     bool json, verbose, prometheus;
     const char *textfile;
+    const char *action, *dir; /* of journal */
+    bool force;
     uint64_t interval_ms, count; /* of top; 0: not given */
-    char wrong[512];             /* why this is wrong use; empty: it is not */
+    char wrong[512];             /* the first error of the command line; empty: none */
 };
 
 static void print_help(void)
@@ -65,6 +68,7 @@ static void print_help(void)
     printf("zcachectl - looks into running zcached daemons and controls them\n"
            "\n"
            "Usage: zcachectl [--daemons FILE|DIR,...] [--json] [-v] COMMAND\n"
+           "       zcachectl [--json] journal list|show|replay|drop DIR\n"
            "\n"
            "Commands:\n");
     for (const struct ctl_command *c = commands; c->name; c++)
@@ -84,6 +88,7 @@ static void print_help(void)
         "                  stats: write that to FILE, all at once, for a collector\n"
         "  --timeout TIME  give up on what is not done after so long, writing back included;\n"
         "                  what was begun goes on (default: on a daemon that is silent for %ds)\n"
+        "  --force         journal replay: write also what was kept back, over newer bytes\n"
         "  --help          print this\n"
         "  --version       print version and protocol\n"
         "\n"
@@ -97,25 +102,20 @@ static void print_help(void)
         DEFAULT_INTERVAL_S, DEFAULT_TIMEOUT_S);
 }
 
-/* The first mistake counts. */
+/* Keeps the first error. */
 static void usage(struct args *a, const char *fmt, const char *what)
 {
     if (!*a->wrong)
         snprintf(a->wrong, sizeof a->wrong, fmt, what);
 }
 
-static void parse_timeout(const char *s, struct args *a)
-{
-    if (zc_parse_time(s, &a->timeout_ms) < 0 || a->timeout_ms < MIN_TIMEOUT_MS ||
-        a->timeout_ms > MAX_TIMEOUT_MS)
-        usage(a, "--timeout: \"%s\" is not allowed; it takes a time from 100ms to 24h", s);
-}
+#define WRONG_TIME "\"%s\" is not allowed; it takes a time from 100ms to 24h"
 
-static void parse_interval(const char *s, struct args *a)
+/* `wrong` is the message for a bad value. */
+static void parse_time(const char *s, uint64_t *ms, struct args *a, const char *wrong)
 {
-    if (zc_parse_time(s, &a->interval_ms) < 0 || a->interval_ms < MIN_INTERVAL_MS ||
-        a->interval_ms > MAX_TIMEOUT_MS)
-        usage(a, "--interval: \"%s\" is not allowed; it takes a time from 100ms to 24h", s);
+    if (zc_parse_time(s, ms) < 0 || *ms < MIN_TIME_MS || *ms > MAX_TIME_MS)
+        usage(a, wrong, s);
 }
 
 static void parse_count(const char *s, struct args *a)
@@ -124,19 +124,36 @@ static void parse_count(const char *s, struct args *a)
         usage(a, "--count: \"%s\" is not allowed; it takes a number from 1 on", s);
 }
 
-/* What is for one command is wrong for the others. */
+/* Refuses options of other commands. */
 static void check_options(struct args *a)
 {
     uint32_t what = a->command && !a->command->control ? a->command->what : 0;
 
     if (a->command && what != CTL_TOP && (a->interval_ms || a->count))
         usage(a, "%s is for top", a->interval_ms ? "--interval" : "--count");
-    if (a->command && what != ZC_INFO_STATS && a->prometheus)
+    if (a->command && what != CTL_STATS && a->prometheus)
         usage(a, "%s is for stats", a->textfile ? "--textfile" : "--prometheus");
     if (a->json && a->prometheus)
         usage(a, "%s is another format than --json", a->textfile ? "--textfile" : "--prometheus");
     if (a->textfile && !*a->textfile)
         usage(a, "%s needs a value", "--textfile");
+}
+
+/* journal ACTION DIR asks no daemon. */
+static void parse_journal(int argc, char **argv, struct args *a)
+{
+    if (optind + 1 >= argc || !ctl_journal_knows(argv[optind + 1]))
+        usage(a, "%s needs list, show, replay or drop, and a directory", "journal");
+    else if (optind + 2 >= argc)
+        usage(a, "journal %s needs a directory", argv[optind + 1]);
+    else if (optind + 3 < argc)
+        usage(a, "unexpected argument \"%s\"", argv[optind + 3]);
+    if (*a->wrong)
+        return;
+    a->action = argv[optind + 1];
+    a->dir = argv[optind + 2];
+    if (a->force && strcmp(a->action, "replay") != 0)
+        usage(a, "%s is for journal replay", "--force");
 }
 
 static void parse_command(int argc, char **argv, struct args *a)
@@ -150,6 +167,13 @@ static void parse_command(int argc, char **argv, struct args *a)
             a->command = c;
     if (!a->command)
         usage(a, "unknown command \"%s\"", argv[optind]);
+    if (a->command && a->command->what == CTL_JOURNAL && !a->command->control) {
+        parse_journal(argc, argv, a);
+        check_options(a);
+        return;
+    }
+    if (a->force)
+        usage(a, "%s is for journal replay", "--force");
     if (optind + 1 < argc)
         usage(a, "unexpected argument \"%s\"", argv[optind + 1]);
     if (!a->daemons)
@@ -159,22 +183,17 @@ static void parse_command(int argc, char **argv, struct args *a)
     check_options(a);
 }
 
-/* 0: go on; 1: answered; negative: a->wrong says why.  Goes on behind a mistake: --json may come.
- */
+/* Returns 0; 1 if --help or --version was answered; or a negative errno with a->wrong.  Continues
+ * after an error, as --json may follow. */
 static int parse(int argc, char **argv, struct args *a)
 {
     static const struct option options[] = {
-        {"daemons", required_argument, NULL, 'd'},
-        {"json", no_argument, NULL, 'j'},
-        {"verbose", no_argument, NULL, 'v'},
-        {"interval", required_argument, NULL, 'n'},
-        {"count", required_argument, NULL, 'c'},
-        {"prometheus", no_argument, NULL, 'p'},
-        {"textfile", required_argument, NULL, 'f'},
-        {"timeout", required_argument, NULL, 't'},
-        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, 'V'},
-        {0},
+        {"daemons", required_argument, NULL, 'd'},  {"json", no_argument, NULL, 'j'},
+        {"verbose", no_argument, NULL, 'v'},        {"interval", required_argument, NULL, 'n'},
+        {"count", required_argument, NULL, 'c'},    {"prometheus", no_argument, NULL, 'p'},
+        {"textfile", required_argument, NULL, 'f'}, {"timeout", required_argument, NULL, 't'},
+        {"force", no_argument, NULL, 'F'},          {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, 'V'},        {0},
     };
     int c;
 
@@ -191,7 +210,7 @@ static int parse(int argc, char **argv, struct args *a)
             a->verbose = true;
             break;
         case 'n':
-            parse_interval(optarg, a);
+            parse_time(optarg, &a->interval_ms, a, "--interval: " WRONG_TIME);
             break;
         case 'c':
             parse_count(optarg, a);
@@ -204,7 +223,10 @@ static int parse(int argc, char **argv, struct args *a)
             a->prometheus = true;
             break;
         case 't':
-            parse_timeout(optarg, a);
+            parse_time(optarg, &a->timeout_ms, a, "--timeout: " WRONG_TIME);
+            break;
+        case 'F':
+            a->force = true;
             break;
         case 'h':
             print_help();
@@ -231,8 +253,8 @@ static int complain(const struct args *a, int status, const char *why, const cha
     return status;
 }
 
-/* What asks daemons keeps the time itself.  But their address files, and a collector's, may be of a
- * file system that does not answer. */
+/* Ends a command whose file system hangs: that of address files, or of --textfile.  Requests to
+ * daemons have time limits of their own. */
 static void *end_late(void *args)
 {
     const struct args *a = args;
@@ -243,7 +265,7 @@ static void *end_late(void *args)
     while (nanosleep(&t, &t))
         ;
     snprintf(why, sizeof why, "not done within %s: waiting for the file system",
-             zc_show_time(a->timeout_ms, time, sizeof time));
+             zc_publish_time(a->timeout_ms, time, sizeof time));
     fprintf(stderr, "zcachectl: %s\n", why);
     if (a->json && ftrylockfile(stdout) == 0) {
         ctl_print_json_error(a->command, why);
@@ -260,6 +282,23 @@ static int limit_time(struct args *a)
     if (a->timeout_ms && a->command->what != CTL_TOP)
         rc = zc_thread_start(&thread, "limit", end_late, a);
     return rc < 0 ? complain(a, EXIT_FAILED, zc_error_text(rc), "") : EXIT_OK;
+}
+
+static int end_output(void)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return EXIT_OK;
+    fprintf(stderr, "zcachectl: cannot write: %s\n", strerror(errno));
+    return EXIT_FAILED;
+}
+
+static int run_journal(const struct args *a)
+{
+    const struct ctl_journal c = {
+        .action = a->action, .dir = a->dir, .json = a->json, .force = a->force};
+    int status = ctl_journal_run(&c);
+
+    return end_output() == EXIT_OK && status == 0 ? EXIT_OK : EXIT_FAILED;
 }
 
 static uint64_t silence(const struct args *a)
@@ -282,7 +321,7 @@ static int run_top(const struct args *a)
     return rc == 0 ? EXIT_OK : EXIT_FAILED;
 }
 
-/* A collector's file is written even where there is no daemon: what it had is not true any more. */
+/* Writes --textfile also without daemons: its old content is not true any more. */
 static int no_daemons(const struct args *a, int rc)
 {
     int status = complain(a, EXIT_FAILED, zc_error_text(rc), "");
@@ -308,11 +347,7 @@ static int print(const struct args *a, struct ctl_daemon *daemons, int n)
         ctl_print_failures(daemons, n);
     if (rc < 0)
         return complain(a, EXIT_FAILED, zc_error_text(rc), "");
-    if (fflush(stdout) || ferror(stdout)) {
-        fprintf(stderr, "zcachectl: cannot write: %s\n", strerror(errno));
-        return EXIT_FAILED;
-    }
-    return EXIT_OK;
+    return end_output();
 }
 
 static void draw_progress(void *progress)
@@ -320,7 +355,7 @@ static void draw_progress(void *progress)
     ctl_progress_step(progress);
 }
 
-/* False: there is only _exit(). */
+/* Returns false if the process must end by _exit(). */
 static bool ask(const struct args *a, struct ctl_daemon *daemons, int n)
 {
     struct ctl_progress progress = {.daemons = a->daemons};
@@ -337,9 +372,9 @@ static bool ask(const struct args *a, struct ctl_daemon *daemons, int n)
 
 static int status_of(const struct args *a, const struct ctl_daemon *d)
 {
-    if (d->rc == 0)
+    if (d->error.rc == 0)
         return EXIT_OK;
-    return d->rc == -ETIMEDOUT && a->timeout_ms ? EXIT_LATE : EXIT_FAILED;
+    return d->error.rc == -ETIMEDOUT && a->timeout_ms ? EXIT_LATE : EXIT_FAILED;
 }
 
 static int run(const struct args *a)
@@ -350,8 +385,6 @@ static int run(const struct args *a)
 
     if (n < 0)
         return no_daemons(a, n);
-    for (int i = 0; i < n && a->prometheus; i++)
-        daemons[i].talk = ctl_prometheus_ask;
     over = ask(a, daemons, n);
     status = print(a, daemons, n);
     for (int i = 0; i < n; i++)
@@ -370,6 +403,7 @@ int main(int argc, char **argv)
     struct args a = {0};
     int rc;
 
+    zc_fd_fill();
     zc_log_init(NULL);
     rc = parse(argc, argv, &a);
     if (rc < 0)
@@ -379,5 +413,9 @@ int main(int argc, char **argv)
     rc = limit_time(&a);
     if (rc)
         return rc;
-    return a.command->what == CTL_TOP ? run_top(&a) : run(&a);
+    if (a.command->control)
+        return run(&a);
+    return a.command->what == CTL_JOURNAL ? run_journal(&a)
+           : a.command->what == CTL_TOP   ? run_top(&a)
+                                          : run(&a);
 }

@@ -22,10 +22,11 @@
 #include <unistd.h>
 
 #include "iod_address.h"
+#include "iod_aggregator.h"
 #include "iod_config.h"
+#include "iod_fence.h"
 #include "iod_journal.h"
 #include "iod_listen.h"
-#include "iod_lost.h"
 #include "iod_notify.h"
 #include "iod_poly1305.h"
 #include "iod_process.h"
@@ -33,7 +34,9 @@
 #include "iod_signals.h"
 #include "zc_addrfile.h"
 #include "zc_events.h"
+#include "zc_fd.h"
 #include "zc_lock.h"
+#include "zc_lock_reach.h"
 #include "zc_log.h"
 #include "zc_server.h"
 #include "zc_store_journal.h"
@@ -41,14 +44,15 @@
 #include "zc_tp_both.h"
 #include "zc_tp_start.h"
 #include "zc_units.h"
+#include "zc_unwritten.h"
 
 enum {
-    BUFFERS = 32 << 20, /* page memory of --cache-size 0, bytes, ... */
-    BUFFER_PAGES = 4,   /* ... and so many pages at least */
-    CLIENTS = 12 << 20, /* bytes that clients may make us hold, beside the cache ... */
-    CLIENTS_SHARE = 32, /* ... and one of so many of a cache of CLIENTS_FROM bytes, or more */
+    BUFFERS = 32 << 20, /* page memory with --cache-size 0, bytes, ... */
+    BUFFER_PAGES = 4,   /* ... and at least this number of pages */
+    CLIENTS = 12 << 20, /* memory for state of clients, bytes, besides the cache ... */
+    CLIENTS_SHARE = 32, /* ... and 1/CLIENTS_SHARE of a cache of at least CLIENTS_FROM bytes */
     CLIENTS_FROM = 256 << 20,
-    TELL_MS = 5000, /* the log hears so often how far the writing back at the end is */
+    TELL_MS = 5000, /* interval of messages in the log on write-back at the end */
 };
 
 enum { EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_ABANDONED, EXIT_LOST };
@@ -57,29 +61,31 @@ struct iod {
     struct zc_settings settings;
     uint64_t boot_id;
     struct zc_secret secret;
-    char address[IOD_LISTEN_MAX]; /* that it listens at */
-    struct zc_store *store;       /* what is below the cache ... */
-    struct zc_store *files;       /* ... and below the journal: the same without one */
-    struct zc_journal *journal;   /* or NULL */
+    char address[IOD_LISTEN_MAX];    /* of --listen */
+    struct zc_store *store;          /* below the cache */
+    struct zc_store *files;          /* below the journal; without one, `store` */
+    struct zc_journal *journal;      /* or NULL */
+    struct zc_lock_reach_info locks; /* of the root's file system */
     struct zc_cache *cache;
+    struct iod_aggregator aggregator; /* with --aggregator */
     struct zc_server *server;
-    bool lost;     /* bytes */
-    bool replayed; /* nothing of an earlier daemon is in the journal only */
-    bool replaces; /* a daemon that may be alive: iod_lost_published() */
-    struct iod_lost given_up;
-    char sums[ZC_TEXT_MAX]; /* what makes those of seals, and why no other */
+    bool lost;     /* bytes were lost */
+    bool replayed; /* the journal of an earlier daemon was replayed */
+    bool replaces; /* its address file may be of a daemon that is alive: iod_fence_published() */
+    struct iod_fence given_up;
+    char sums[ZC_TEXT_MAX]; /* the library for seals, and why not the faster one; for the log */
 
-    /* The signal thread looks at the cache, which is NULL when the main thread destroys it, and
-     * both write to the terminal. */
+    /* Guards `cache` for the signal thread (the main thread sets it to NULL before it destroys it),
+     * and the terminal. */
     struct zc_lock looking;
 
-    /* The signal thread's. */
+    /* Of the signal thread. */
     struct iod_progress progress;
-    uint64_t told; /* ns; the log, of it */
-    bool shown;    /* on the terminal */
+    uint64_t told; /* time of its last message in the log, ns */
+    bool shown;    /* it is on the terminal */
 };
 
-/* ---- what is not in the files ---- */
+/* ---- losses ---- */
 
 /* "bytes 0-4095, 8192-12287" */
 static const char *ranges(const struct zc_loss *l, char *buf, size_t len)
@@ -116,6 +122,7 @@ static void on_stop(void *arg)
 
     zc_info("stopping: writing back what is dirty");
     iod_notify_stopping();
+    iod_aggregator_ending(&d->aggregator);
     zc_server_stop(d->server);
 }
 
@@ -125,7 +132,7 @@ static void lost_before(void *status, const struct zc_loss *l)
     log_loss(NULL, l);
 }
 
-/* Bytes that are not written back yet. */
+/* Returns how many bytes are not written back yet. */
 static uint64_t left(struct iod *d)
 {
     struct zc_cache_stats c;
@@ -136,7 +143,7 @@ static uint64_t left(struct iod *d)
     return c.dirty_bytes;
 }
 
-/* Where a person sees it come and go; else it is for the log, now and then. */
+/* Whether progress is shown on the terminal; else it goes to the log. */
 static bool on_terminal(const struct iod *d)
 {
     return !d->settings.log_file && isatty(STDERR_FILENO);
@@ -195,7 +202,7 @@ static void on_abandon(void *arg)
     uint64_t bytes;
     char size[32];
 
-    zc_lock_get(&d->looking); /* for ever: the cache stays until we are gone */
+    zc_lock_get(&d->looking); /* never released: the cache stays until the process ends */
     clear_line(d);
     bytes = left(d);
     if (bytes) {
@@ -203,6 +210,7 @@ static void on_abandon(void *arg)
                  zc_format_size(bytes, size, sizeof size));
         tell_journal(d);
         zc_cache_unwritten(d->cache, log_loss, NULL);
+        zc_unwritten_named();
         status = EXIT_LOST;
     }
     if (d->cache)
@@ -230,7 +238,7 @@ static int new_boot_id(uint64_t *id)
     return 0;
 }
 
-/* What of the cache's memory is for clients. */
+/* Returns the part of the cache's memory that is for state of clients. */
 static uint64_t share_of_clients(const struct zc_settings *s)
 {
     uint64_t share = s->cache_size < CLIENTS_FROM ? 0 : s->cache_size / CLIENTS_SHARE;
@@ -250,10 +258,14 @@ static int create_cache(struct iod *d)
         cfg.capacity =
             BUFFERS / s->page_size < BUFFER_PAGES ? BUFFER_PAGES * s->page_size : BUFFERS;
     cfg.level = ZC_LEVEL_STAGED;
+    if (s->aggregator) {
+        iod_aggregator_cache(&cfg);
+        cfg.capacity -= iod_aggregator_views(s);
+    }
     return zc_cache_create(&cfg, d->store, &d->cache);
 }
 
-/* A provider that is no network of this host's may have no loopback. */
+/* A provider may have no loopback. */
 static int cannot_listen(const struct zc_settings *s, int rc)
 {
     if (rc != -ENODEV || strcmp(s->listen, "loopback"))
@@ -267,6 +279,7 @@ static int create_server(struct iod *d)
         .terse = true,
         .cache = d->cache,
         .store = d->files,
+        .locks = &d->locks,
         .journal = d->journal,
         .boot_id = d->boot_id,
         .identity = iod_address_identity(&d->settings),
@@ -277,16 +290,18 @@ static int create_server(struct iod *d)
                  .share = (unsigned)d->settings.user_share},
         .silence_ms = (unsigned)d->settings.timeout,
         .audit = true,
-        .shares = true,
+        .tenants = true,
         .budget = CLIENTS + share_of_clients(&d->settings),
         .open_transport = zc_tp_both_open,
         .provider = d->settings.provider,
-        /* Who comes by libfabric would wait in vain if that failed: from elsewhere, and, as the
-         * local socket is for our own user, all others. */
+        /* Clients that use libfabric would wait in vain if it failed: those of other hosts, and, as
+         * the local socket is for our own user, of other users. */
         .early = !strcmp(d->settings.listen, "loopback") && d->settings.auth != ZC_AUTH_MUNGE,
     };
     int rc = iod_listen_at(d->settings.listen, cfg.provider, d->address, &cfg.listen);
 
+    if (d->settings.aggregator)
+        iod_aggregator_server(&d->aggregator, &d->settings, d->cache, &cfg);
     if (rc == 0)
         rc = cannot_listen(&d->settings, zc_server_create(&cfg, &d->server));
     zc_secret_forget(&cfg.secret);
@@ -296,27 +311,32 @@ static int create_server(struct iod *d)
 static int start(struct iod *d)
 {
     const struct zc_settings *s = &d->settings;
-    const struct zc_store_config files = {.root = s->root,
-                                          .hang_report_ms = s->hang_report,
-                                          .direct = s->direct_io,
-                                          .ask_first = iod_lost_look,
-                                          .ask_arg = &d->given_up};
+    struct zc_store_config files = {.root = s->root,
+                                    .hang_report_ms = s->hang_report,
+                                    .mark_as = iod_address_identity(s),
+                                    .direct = s->direct_io,
+                                    .ask_first = iod_fence_check,
+                                    .ask_arg = &d->given_up};
     int rc = s->log_file ? iod_process_open_log(s->log_file) : 0;
 
+    if (s->aggregator)
+        iod_aggregator_store(&d->aggregator, s, &files);
     if (rc == 0)
         rc = iod_address_claim(s, &d->replaces);
     if (rc == 0 && s->pid_file)
         rc = iod_process_write_pid(s->pid_file);
     if (rc == 0)
+        zc_lock_reach_find_path(s->root, &d->locks);
+    if (rc == 0)
         rc = new_boot_id(&d->boot_id);
-    d->given_up = (struct iod_lost){.address_file = s->address_file, .boot_id = d->boot_id};
+    d->given_up = (struct iod_fence){.address_file = s->address_file, .boot_id = d->boot_id};
     if (rc == 0)
         rc = zc_secret_make(&d->secret);
     if (rc == 0)
         rc = zc_store_open(&files, &d->files);
     d->store = d->files;
     if (rc == 0)
-        rc = iod_journal_open(s, &d->journal);
+        rc = iod_journal_open(s, iod_address_identity(s), d->boot_id, &d->journal);
     if (rc == 0 && d->journal)
         rc = zc_store_journal_create(d->files, d->journal, &d->store);
     if (rc < 0) {
@@ -329,11 +349,13 @@ static int start(struct iod *d)
                                 &d->lost);
     d->replayed = rc == 0;
     if (rc == 0)
+        rc = iod_journal_serve(s, iod_address_identity(s), d->boot_id, d->journal);
+    if (rc == 0)
         rc = create_server(d);
     return rc;
 }
 
-/* With where it can be reached from. */
+/* Logs that the daemon is ready, and its addresses. */
 static int tell_ready(struct iod *d)
 {
     unsigned char address[ZC_MAX_ADDRESS], local[ZC_MAX_ADDRESS];
@@ -345,12 +367,19 @@ static int tell_ready(struct iod *d)
         rc = zc_server_local_address(d->server, local, &local_len);
     if (rc < 0)
         return rc;
-    zc_info("ready: process %ld serves %s over %s, listens at %s%s%s, boot %016" PRIx64,
-            (long)getpid(), d->settings.root, d->settings.provider,
+    zc_info("ready: process %ld serves %s%s over %s, listens at %s%s%s, boot %016" PRIx64,
+            (long)getpid(), d->settings.aggregator ? "as an aggregator files below " : "",
+            d->settings.root, d->settings.provider,
             iod_listen_text(address, len, text, sizeof text),
             local_len ? " and a local socket" : "",
             d->settings.auth == ZC_AUTH_MUNGE ? ", for all users" : "", d->boot_id);
     zc_info("seals are made with %s", d->sums);
+    if (d->settings.below)
+        return 0;
+    /* Files of other file systems below the root are logged as they are opened. */
+    zc_info("root %s: on %s; scattered pieces are written %s", d->settings.root, d->locks.text,
+            zc_lock_reach_trusted(d->locks.reach) ? "together, under a lock"
+                                                  : "one by one, but for files that a job creates");
     return 0;
 }
 
@@ -358,10 +387,10 @@ static int announce(struct iod *d)
 {
     int rc = iod_address_publish(&d->settings, d->server, d->boot_id, &d->secret, &d->replaces);
 
-    zc_secret_forget(&d->secret); /* the server has its own */
+    zc_secret_forget(&d->secret); /* the server has a copy */
     if (rc < 0)
         return rc;
-    iod_lost_published(&d->given_up, d->replaces);
+    iod_fence_published(&d->given_up, d->replaces);
     iod_process_ready();
     iod_notify_ready(d->settings.root);
     return tell_ready(d);
@@ -376,18 +405,19 @@ static int serve(struct iod *d)
     return rc;
 }
 
-/* Nobody writes any more.  What could not be written back until now is tried no longer. */
+/* Reports what is lost: no client writes any more, and write-back is not tried again. */
 static void give_account(struct iod *d, int rc)
 {
     if (zc_cache_abandon(d->cache) > 0) {
         zc_cache_losses(d->cache, log_loss, NULL);
+        zc_unwritten_named();
         d->lost = true;
     } else if (rc == 0) {
         zc_info("stopped: everything is written back");
     }
 }
 
-/* Whether nothing is in the journal that is not in the files. */
+/* Returns whether all bytes of the journal are in the files. */
 static bool end_journal(struct iod *d)
 {
     bool stored = iod_journal_end(d->journal, d->cache);
@@ -397,7 +427,7 @@ static bool end_journal(struct iod *d)
     return stored && d->replayed;
 }
 
-/* A second signal ends it at any time: a store that hangs may keep us here. */
+/* May take long if the store hangs; a second signal ends the process. */
 static void cleanup(struct iod *d, int rc)
 {
     struct zc_cache *cache = d->cache;
@@ -406,6 +436,8 @@ static void cleanup(struct iod *d, int rc)
     if (d->server)
         zc_server_destroy(d->server);
     if (cache) {
+        if (iod_aggregator_end(&d->aggregator, cache) < 0 && rc == 0)
+            rc = -EIO;
         if (d->journal)
             stored = end_journal(d);
         give_account(d, rc);
@@ -421,14 +453,14 @@ static void cleanup(struct iod *d, int rc)
     remove_files(d);
 }
 
-/* What is said of it waits until there is the log. */
+/* Chooses the library for seals; logged later, when there is a log. */
 static void choose_sum(struct iod *d)
 {
     zc_poly1305_fn *fn = iod_poly1305();
     char name[64];
 
     if (fn)
-        zc_seal_sum_with(fn);
+        zc_mac_sum_with(fn);
     snprintf(d->sums, sizeof d->sums, "%s%s", fn ? "" : "libsodium: ",
              fn ? iod_poly1305_name(name, sizeof name) : zc_error_text(ENOSYS));
 }
@@ -443,8 +475,8 @@ static int run(struct iod *d)
     choose_sum(d);
     if (d->settings.auth == ZC_AUTH_MUNGE)
         iod_process_drop_powers();
-    /* glibc gives threads a heap each, and what one has freed no other one uses: megabytes of a
-     * daemon that has promised how many it takes. */
+    /* One heap for all threads: with one each, glibc keeps freed memory that other threads cannot
+     * use, and the daemon would exceed the memory that it has announced. */
     mallopt(M_ARENA_MAX, 1);
     rc = start(d);
     signals.arg = d;
@@ -471,6 +503,8 @@ int main(int argc, char **argv)
     static struct iod d = {.looking = ZC_LOCK_INITIALIZER(ZC_ORDER_TOOL)};
     int rc;
 
+    zc_fd_fill();
+    iod_process_take_umask();
     zc_log_init("zcached");
     rc = iod_config_parse(argc, argv, &d.settings);
     if (rc == 0)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# check-deb.sh DIR: are the Debian packages in DIR sound, and do they work where they are unpacked?
+# check-deb.sh DIR: checks the Debian packages in DIR, and that they work where they are unpacked.
 set -u
 top=$(cd "$(dirname -- "$0")/.." && pwd)
 cd "${1:?the directory of the packages}" || exit 99
@@ -13,7 +13,7 @@ for deb in "${debs[@]}"; do
 done
 [[ -e $(echo zcache_*.changes) ]] || fail "no zcache_*.changes, which says what belongs together"
 if command -v lintian >/dev/null; then
-    # Who maintains them, and why they are uploaded, is for who uploads them to say.
+    # The maintainer and the reason of an upload are the uploader's to set.
     found=$(lintian --allow-root --tag-display-limit 0 --fail-on none --suppress-tags \
         bogus-mail-host,bogus-mail-host-in-debian-changelog,initial-upload-closes-no-bugs \
         zcache_*.changes)
@@ -27,10 +27,16 @@ tmp=$(mktemp -d) || exit 99
 trap 'rm -rf "$tmp"' EXIT
 for deb in "${debs[@]}"; do dpkg-deb -x "$deb"*.deb "$tmp/root" || fail "$deb cannot be unpacked"; done
 plugin=$(echo "$tmp"/root/usr/lib/*/libzcache.so)
+# The packages contain the flavours of the plugin that the build has.
+for each in ../adio_zcache/.libs/libzcache-*.so ../adio_zcache/.libs/mca_io_zcache.so; do
+    [[ ! -e $each ]] || [[ $(find "$tmp/root/usr/lib" -name "$(basename "$each")") ]] ||
+        fail "no package has $(basename "$each")"
+done
 zcache=$tmp/root/usr/bin/zcache
 mkdir "$tmp/data"
 "$zcache" --version >/dev/null || fail "zcache --version"
-# The launcher finds the others beside itself; the plugin's place is the system's, so it is named.
+# The launcher finds the other programs beside itself; the plugin is in the system's directory, so
+# it is named.
 export ZCACHE_ALLOW_ROOT=true # of root's own
 LD_PRELOAD=$plugin "$zcache" run --no-preload --root "$tmp/data" -- mpiexec.mpich -n 2 \
     "$tmp/root/usr/bin/simpario" -f "zcache:$tmp/data/x" -p 4 -r 64K -q || fail "simpario"
@@ -38,7 +44,7 @@ for page in 1/zcache 1/simpario 5/zcached.conf 7/zcache 8/zcached; do
     [[ -e $tmp/root/usr/share/man/man$page.${page%%/*}.gz ]] || fail "no manual page $page"
 done
 
-# What make install has of documents, the packages have, too.
+# The packages contain all documents that make install installs.
 documents=$(sed -n '/^documents = /,/[^\\]$/p' "$top/Makefile.am" | grep -oE 'doc/[^ ]+')
 [[ $documents ]] || fail "Makefile.am lists no documents"
 for document in README NEWS $documents; do
@@ -47,7 +53,7 @@ for document in README NEWS $documents; do
         fail "no package has $document: packaging/debian/*.docs"
 done
 
-# What the module file names is in the packages.
+# The packages contain all paths that the module file names.
 module=$tmp/root/usr/share/zcache/modulefiles/zcache
 places=$(awk '/^(prepend-path|setenv)/ { print $3 }' "$module")
 [[ $places ]] || fail "no module file, or no paths in it: $module"
@@ -55,8 +61,8 @@ for place in $places; do
     [[ -e $tmp/root$place ]] || fail "the module file names $place, which no package has"
 done
 
-# As users have them: installed by dpkg, used by somebody who is not root, and removed again, in a
-# file system over this one that is gone with the namespace.
+# Installed by dpkg, used by an ordinary user, and removed again, in a file system over this one
+# that disappears with the namespace.
 cat >"$tmp/over-this" <<'END'
 over=$1
 mount -t tmpfs tmpfs "$over"

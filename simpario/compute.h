@@ -1,5 +1,5 @@
 /*
- * What stands for an application's computing: time that passes, with or without a processor.
+ * Simulates an application's computing: busy or sleeping until a given time.
  */
 #ifndef COMPUTE_H
 #define COMPUTE_H
@@ -9,7 +9,8 @@ enum { COMPUTE_SPIN, COMPUTE_SLEEP };
 /* "spin", "sleep", NULL */
 extern const char *const compute_names[];
 
-/* Returns at `end`, a bench_now(), or at once when that is over. */
+/* Returns at `end`, a time of bench_now(); at once if that is past. `how`: COMPUTE_SPIN or
+ * COMPUTE_SLEEP. */
 void compute_until(int how, double end);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * What has to be in a file: stamps, and between them what a pattern makes otherwise, such as a
- * table of offsets, or leaves out.
+ * The expected content of a file: stamps, parts that the pattern makes, such as a table of offsets,
+ * and holes.
  */
 #ifndef CONTENT_H
 #define CONTENT_H
@@ -13,13 +13,13 @@
 
 struct content {
     const struct pattern *pattern;
-    const struct shape *shape; /* any rank's that has this file */
+    const struct shape *shape; /* of any rank that has this file */
     struct stamp stamp;
 };
 
-/* Bytes of holes are left as they are. */
+/* Fills `buf` with the content from `offset` on; leaves bytes of holes unchanged. */
 void content_fill(const struct content *c, int64_t offset, void *buf, int64_t len);
-/* How many of these bytes are no holes. */
+/* Returns how many of these bytes are not in holes. */
 int64_t content_bytes(const struct content *c, int64_t offset, int64_t len);
 
 /* The first wrong byte of a range, and how much else is wrong there. */
@@ -29,8 +29,8 @@ struct content_fault {
     char text[256]; /* "byte 17: ..." */
 };
 
-/* Returns the number of wrong bytes; *fault is filled in only when that is not zero. What a
- * hole has is open in MPI; with `holes`, it has to be zeros. */
+/* Returns the number of wrong bytes; fills in *fault if that is not 0. MPI leaves the content of
+ * holes undefined; with `holes`, they have to be zeros. */
 int64_t content_check(const struct content *c, int64_t offset, const void *buf, int64_t len,
                       bool holes, struct content_fault *fault);
 

@@ -4,11 +4,13 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "compute.h"
 #include "options.h"
 #include "order.h"
+#include "permute.h"
 #include "stamp.h"
 
 #define FIELD(name) offsetof(struct options, name)
@@ -16,6 +18,8 @@
 #define DEFAULT_SEED       1
 #define DEFAULT_REPEAT     1
 #define DEFAULT_GENERATION 1
+
+const char *const datarep_names[] = {"native", "external32", NULL};
 
 /* clang-format off */
 static const struct arg table[] = {
@@ -32,7 +36,9 @@ static const struct arg table[] = {
      .name = "phases", .letter = 'p', .value = "N", .field = FIELD(phases),
      .min = 1, .max = 1000000,
      .help = "number of phases (" ARGS_TEXT(DEFAULT_PHASES) "; checkpoint "
-             ARGS_TEXT(DEFAULT_PHASES_CHECKPOINT) ", arrays " ARGS_TEXT(DEFAULT_PHASES_ARRAYS) ")"},
+             ARGS_TEXT(DEFAULT_PHASES_CHECKPOINT) ", arrays " ARGS_TEXT(DEFAULT_PHASES_ARRAYS)
+             ",\n"
+              "climate " ARGS_TEXT(DEFAULT_PHASES_CLIMATE) ")"},
     {ARG_SIZE,
      .name = "record", .letter = 'r', .value = "SIZE", .field = FIELD(record), .min = 1,
      .help = "bytes per rank and phase (" ARGS_TEXT(DEFAULT_RECORD_MIB) "M); of a checkpoint, of data"},
@@ -55,20 +61,29 @@ static const struct arg table[] = {
               "               with a table of offsets and a block for each\n"
               "               part and field; a phase is a field of all parts\n"
               "  arrays       one rank writes arrays of floats, one a phase;\n"
-              "               the others compute"},
+              "               the others compute\n"
+              "  climate      many variables in a call, on irregular maps\n"
+              "  blocks       a matrix, written in blocks along rows and\n"
+              "               columns, read by columns\n"
+              "  lattice      bricks of a 4-D array of sites, sides powers of\n"
+              "               two (the record is cut to that); a phase is a field\n"
+              "  ragged4d     blocks of a 4-D array whose sides the ranks do\n"
+              "               not divide evenly, of about a record"},
     {ARG_SIZE,
      .name = "piece", .value = "SIZE", .field = FIELD(piece), .min = 1, .max = INT32_MAX,
      .help = "interleaved: bytes per piece, a divisor of the record\n"
               "(" ARGS_TEXT(DEFAULT_PIECE_KIB) "K, or the record if that is smaller)\n"
-              "subarrays: bytes per element, a divisor of the record ("
-             ARGS_TEXT(DEFAULT_ELEMENT) ")"},
+              "subarrays, blocks: bytes per element, a divisor of the record\n"
+              "(" ARGS_TEXT(DEFAULT_ELEMENT) "); lattice: bytes per site ("
+             ARGS_TEXT(DEFAULT_SITE) ", which is 24 doubles;\n"
+              "96: 12 doubles)"},
     {ARG_CHOICE,
      .name = "order", .value = "HOW", .field = FIELD(order), .choices = order_names,
      .help = "ascending (default), or random: each rank takes the phases\n"
               "of its part in an order of its own"},
     {ARG_INT,
      .name = "seed", .value = "N", .field = FIELD(seed), .min = 0,
-     .help = "irregular: which of the random maps (" ARGS_TEXT(DEFAULT_SEED) ");\n"
+     .help = "irregular, climate: which of the random maps (" ARGS_TEXT(DEFAULT_SEED) ");\n"
               "--order random: which of the orders"},
     {ARG_INT,
      .name = "files", .value = "N", .field = FIELD(files), .min = 1, .max = 10000,
@@ -83,10 +98,38 @@ static const struct arg table[] = {
      .name = "align", .value = "SIZE", .field = FIELD(align), .min = 1, .max = (int64_t)1 << 40,
      .help = "checkpoint: blocks begin at multiples of this, with gaps\n"
               "between them (otherwise there are none)"},
+    {ARG_INT,
+     .name = "writers", .value = "N", .field = FIELD(writers), .min = 1, .max = 1000000,
+     .help = "checkpoint, with --read: so many ranks wrote it, with these\n"
+              "--record, --parts and --files; the ranks that read share the\n"
+              "parts evenly, and several files of a rank are read one\n"
+              "after the other (default: as many as read)"},
     {ARG_TEXT,
      .name = "array", .value = "XxYxZ", .field = FIELD(array),
-     .help = "arrays: their sides (" DEFAULT_ARRAY "; the full size of those who\n"
-              "do this is 1440x720x70)"},
+     .help = "arrays: their sides (" DEFAULT_ARRAY "; those of full size are\n"
+              "1440x720x70)"},
+    {ARG_CHOICE,
+     .name = "map", .value = "NAME", .field = FIELD(climate_map), .choices = climate_map_names,
+     .help = "climate: the map, like those of E3SM's cases, of 8-byte\n"
+              "elements in 2D and 3D variables (default f):\n"
+              "  f  280 levels of 48 variables, runs of 1 to 4 elements\n"
+              "  g  48 levels of 12 variables, runs of 40 to 400\n"
+              "  i  152 levels of 40 variables, runs of 1 to 40"},
+    {ARG_TEXT,
+     .name = "permute", .value = "ORDER", .field = FIELD(permute_text),
+     .help = "subarray4d, ragged4d, lattice: the order of a block's\n"
+              "dimensions in memory, the slowest first, of 0123, as in the\n"
+              "file: 3210 for that of Fortran, any of the 24; all: each\n"
+              "phase has the next of them; none (default)"},
+    {ARG_CHOICE,
+     .name = "permute-by", .value = "HOW", .field = FIELD(permute_by), .choices = permute_by_names,
+     .help = "type: MPI gets memory of that order, described by a type\n"
+              "(default); copy: the program permutes it before a write and\n"
+              "after a read, which counts as I/O"},
+    {ARG_CHOICE,
+     .name = "datarep", .value = "NAME", .field = FIELD(datarep), .choices = datarep_names,
+     .help = "of the view: native (default), or external32 for 4-D\n"
+              "patterns, whose elements are integers of 8 bytes then"},
     {ARG_CHOICE,
      .name = "access", .value = "HOW", .field = FIELD(access), .choices = access_names,
      .help = "the calls of MPI, here for writing:\n"
@@ -95,7 +138,10 @@ static const struct arg table[] = {
               "  split        MPI_File_write_at_all_begin, ..._end\n"
               "  icollective  MPI_File_iwrite_at_all, MPI_Wait\n"
               "  nonblocking  MPI_File_iwrite_at, MPI_Wait\n"
-              "with the last three, I/O and computing overlap"},
+              "  exchange     MPI_Alltoallv, so that each rank has a\n"
+              "               contiguous part, then MPI_File_write_at\n"
+              "with split, icollective, nonblocking I/O and computing\n"
+              "overlap"},
     {ARG_FLAG,
      .name = "barrier", .field = FIELD(barrier),
      .help = "barrier before each I/O phase (default; --no-barrier), not\n"
@@ -221,6 +267,16 @@ void options_help(FILE *out)
     fputs(notes, out);
 }
 
+bool options_external(const struct options *o)
+{
+    return o->datarep != 0;
+}
+
+bool options_rearranged(const struct options *o)
+{
+    return options_external(o) || o->permute != PERMUTE_NONE;
+}
+
 const char *options_access_name(const struct options *o)
 {
     return access_names[o->access];
@@ -243,17 +299,20 @@ static struct shape unsettled_shape(const struct options *o, int rank, int nrank
                       .files = o->files,
                       .parts = o->parts,
                       .align = o->align,
-                      .array = o->array};
+                      .array = o->array,
+                      .climate_map = o->climate_map,
+                      .external = options_external(o)};
     if (o->phases > 0)
         s.phases = o->phases;
     return s;
 }
 
-struct shape options_shape(const struct options *o, int rank, int nranks)
+struct shape options_shape(const struct options *o, int rank, int nranks, bool reading)
 {
     /* What options_parse() has let through settles on every rank. */
     struct shape s = unsettled_shape(o, rank, nranks);
     char message[ARGS_MESSAGE];
+    s.reading = reading;
     pattern_get(o->pattern)->settle(&s, message);
     return s;
 }
@@ -274,6 +333,23 @@ static void imply(struct options *o)
         o->reference = o->write && o->compute > 0;
 }
 
+/* What only arrays of four dimensions have. */
+static const char *not_array4d(struct options *o)
+{
+    if (!permute_parse(o->permute_text, &o->permute))
+        return "--permute is none, all, or an order of 0123 such as 3210: give one of them";
+    if (options_rearranged(o) && !pattern_get(o->pattern)->array4d)
+        return "--permute and --datarep external32 are for --pattern subarray4d, ragged4d and "
+               "lattice: give one of them, or drop it";
+    if (o->permute_by != PERMUTE_BY_TYPE && o->permute == PERMUTE_NONE)
+        return "--permute-by is for --permute: give that, or drop it";
+    if (options_rearranged(o) && o->access == ACCESS_EXCHANGE)
+        return "--access exchange has no --permute and no --datarep external32: drop one of them";
+    if (o->permute_by == PERMUTE_BY_COPY && transfer_overlaps((enum access_kind)o->access))
+        return "--permute-by copy is for calls that wait: give --access collective or independent";
+    return NULL;
+}
+
 /* What only some pattern has. */
 static const char *misplaced(const struct options *o)
 {
@@ -284,6 +360,11 @@ static const char *misplaced(const struct options *o)
         return "--gaps is about what POSIX reads: give --posix-verify, too";
     if (p != &pattern_arrays && o->array != NULL)
         return "--array is for --pattern arrays: give that, or drop it";
+    if (p != &pattern_climate && o->climate_map != 0)
+        return "--map is for --pattern climate: give that, or drop it";
+    if (o->writers != 0 && (p != &pattern_checkpoint || o->write))
+        return "--writers is for --pattern checkpoint with --read: give both, without --write, or "
+               "drop it";
     if (p == &pattern_arrays && o->record != 0)
         return "--pattern arrays has no --record: give --array";
     return NULL;
@@ -299,21 +380,48 @@ static const char *contradiction(const struct options *o, int nranks)
         return "nothing to do: drop --no-write or --no-read";
     if (__builtin_mul_overflow(o->record, (int64_t)o->phases * nranks, &bytes))
         return "the file would be larger than 8 EiB: give a smaller --record or fewer --phases";
+    if (options_external(o) && o->piece % 8 != 0)
+        return "--datarep external32 wants elements of whole integers of 8 bytes: give such a "
+               "--piece";
     if (o->reference && o->compute == 0)
         return "--reference means a run without computing: give --compute, too, or drop it";
     if (o->write && o->generation + o->repeat > STAMP_GENERATIONS)
         return "--generation and --repeat together exceed 256 generations: give less of one";
     if (o->read_shift >= nranks)
         return "--read-shift must be less than the number of ranks: give a smaller one";
+    if (o->access == ACCESS_EXCHANGE && o->order != ORDER_ASCENDING)
+        return "--access exchange is of one phase of all ranks: drop --order random";
+    if (o->writers != 0 && o->read_shift > 0)
+        return "with --writers ranks do not read their own records: drop --read-shift";
     if (o->files > 1 && o->read_shift > 0 && o->read && !o->reopen)
         return "with --read-shift ranks may read another file: drop --no-reopen";
     return NULL;
 }
 
+/* Expresses a checkpoint of o->writers ranks as one of as many ranks as read it: the same parts in
+ * the same files, more or fewer of them to a rank. With more files than ranks each rank reads as
+ * several, one after the other. */
+static int regroup(struct options *o, int nranks, char message[ARGS_MESSAGE])
+{
+    int readers = o->files > nranks ? o->files : nranks;
+    int64_t parts = (int64_t)o->writers * o->parts;
+    if (readers % nranks != 0 || readers % o->files != 0 || parts % readers != 0) {
+        snprintf(message, ARGS_MESSAGE,
+                 "%" PRId64 " parts in %d files cannot be shared evenly by %d ranks: give another "
+                 "number of ranks, --parts or --files",
+                 parts, o->files, nranks);
+        return -EINVAL;
+    }
+    o->record = o->record / o->parts * (parts / readers);
+    o->parts = (int)(parts / readers);
+    o->roles = readers / nranks;
+    return 0;
+}
+
 /* What the pattern makes of it is in effect. */
 static int settle(struct options *o, int nranks, char message[ARGS_MESSAGE])
 {
-    struct shape shape = unsettled_shape(o, 0, nranks);
+    struct shape shape = unsettled_shape(o, 0, o->writers > 0 ? o->writers : nranks);
     int rc = pattern_get(o->pattern)->settle(&shape, message);
     o->phases = shape.phases;
     o->record = shape.record;
@@ -321,7 +429,8 @@ static int settle(struct options *o, int nranks, char message[ARGS_MESSAGE])
     o->files = shape.files;
     o->common.numbered = o->files > 1;
     o->parts = shape.parts;
-    return rc;
+    o->roles = 1;
+    return rc != 0 || o->writers == 0 ? rc : regroup(o, nranks, message);
 }
 
 int options_parse(struct options *o, int argc, char **argv, int nranks, char message[ARGS_MESSAGE])
@@ -346,7 +455,9 @@ int options_parse(struct options *o, int argc, char **argv, int nranks, char mes
         return -EINVAL;
     }
     imply(o);
-    const char *complaint = misplaced(o);
+    const char *complaint = not_array4d(o);
+    if (complaint == NULL)
+        complaint = misplaced(o);
     if (complaint == NULL) {
         rc = settle(o, nranks, message);
         if (rc != 0)

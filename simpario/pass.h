@@ -17,7 +17,7 @@ void pass_init(const struct run *run, int generation, double interval, struct pa
 /* Writes and reads as the options say, computing `compute` seconds per phase. Faults go to
  * run->verdict; with a fault in writing, reading is left out. Collective. */
 void pass_run(struct run *run, double compute, struct pass *pass);
-/* Maxima and such, to rank 0. Collective. */
+/* Reduces the times to rank 0. Collective. */
 void pass_reduce(const struct run *run, struct pass *pass);
 void pass_free(struct pass *pass);
 

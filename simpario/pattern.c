@@ -30,6 +30,41 @@ int64_t pattern_head_bytes(const struct pattern *p, const struct shape *s)
     return p->head_bytes != NULL ? p->head_bytes(s) : 0;
 }
 
+MPI_Offset pattern_view_offset(const struct pattern *p, const struct shape *s, int phase)
+{
+    return p->view != NULL ? phase * pattern_bytes(p, s) : p->segment(s, phase, 0).offset;
+}
+
+int pattern_settle_elements(struct shape *s, const char *what, char message[ARGS_MESSAGE])
+{
+    if (s->piece == 0)
+        s->piece = DEFAULT_ELEMENT;
+    if (s->record % s->piece != 0) {
+        snprintf(message, ARGS_MESSAGE,
+                 "--record %" PRId64 " is not a multiple of --piece %" PRId64
+                 ", the bytes of an element: give a --piece that divides it",
+                 s->record, s->piece);
+        return -EINVAL;
+    }
+    /* No side of the array is longer than this, and MPI counts sides with an int. */
+    if (s->record / s->piece > INT32_MAX / s->nranks) {
+        snprintf(message, ARGS_MESSAGE,
+                 "--record %" PRId64 " has too many elements of %" PRId64
+                 " bytes for a %s: give a larger --piece",
+                 s->record, s->piece, what);
+        return -EINVAL;
+    }
+    return 0;
+}
+
+void pattern_element(const struct shape *s, MPI_Datatype *element)
+{
+    if (s->external)
+        MPI_Type_contiguous((int)(s->piece / 8), MPI_INT64_T, element);
+    else
+        MPI_Type_contiguous((int)s->piece, MPI_BYTE, element);
+}
+
 static int64_t phase_base(const struct shape *s, int phase)
 {
     return phase * (s->nranks * s->record);
@@ -56,11 +91,6 @@ static struct segment contiguous_segment(const struct shape *s, int phase, int64
     (void)i;
     struct segment seg = {phase_base(s, phase) + s->rank * s->record, s->record};
     return seg;
-}
-
-static MPI_Offset contiguous_view_offset(const struct shape *s, int phase)
-{
-    return contiguous_segment(s, phase, 0).offset;
 }
 
 static void contiguous_describe(const struct shape *s, char *buf, size_t size)
@@ -110,11 +140,6 @@ static void interleaved_view(const struct shape *s, MPI_Offset *displacement,
     *displacement = s->rank * s->piece;
 }
 
-static MPI_Offset interleaved_view_offset(const struct shape *s, int phase)
-{
-    return phase * s->record;
-}
-
 static void interleaved_describe(const struct shape *s, char *buf, size_t size)
 {
     char piece[UNITS_TEXT];
@@ -128,8 +153,6 @@ static const struct pattern contiguous = {
     .settle = contiguous_settle,
     .segments = contiguous_segments,
     .segment = contiguous_segment,
-    .view = NULL,
-    .view_offset = contiguous_view_offset,
     .describe = contiguous_describe,
 };
 
@@ -139,17 +162,18 @@ static const struct pattern interleaved = {
     .segments = interleaved_segments,
     .segment = interleaved_segment,
     .view = interleaved_view,
-    .view_offset = interleaved_view_offset,
     .describe = interleaved_describe,
 };
 
 static const struct pattern *const patterns[] = {
     &contiguous,        &interleaved,        &pattern_subarray3d, &pattern_subarray4d,
-    &pattern_irregular, &pattern_checkpoint, &pattern_arrays,
+    &pattern_irregular, &pattern_checkpoint, &pattern_arrays,     &pattern_climate,
+    &pattern_blocks,    &pattern_lattice,    &pattern_ragged4d,
 };
 
 const char *const pattern_names[] = {"contiguous", "interleaved", "subarray3d", "subarray4d",
-                                     "irregular",  "checkpoint",  "arrays",     NULL};
+                                     "irregular",  "checkpoint",  "arrays",     "climate",
+                                     "blocks",     "lattice",     "ragged4d",   NULL};
 
 _Static_assert(sizeof pattern_names / sizeof pattern_names[0] ==
                    sizeof patterns / sizeof patterns[0] + 1,

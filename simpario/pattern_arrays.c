@@ -79,11 +79,6 @@ static struct segment segment(const struct shape *s, int phase, int64_t i)
     return seg;
 }
 
-static MPI_Offset view_offset(const struct shape *s, int phase)
-{
-    return phase * s->record;
-}
-
 static void describe(const struct shape *s, char *buf, size_t size)
 {
     snprintf(buf, size, "arrays of %d x %d x %d floats by one rank", s->block[0], s->block[1],
@@ -99,6 +94,5 @@ const struct pattern pattern_arrays = {
     .file_bytes = file_bytes,
     .segments = segments,
     .segment = segment,
-    .view_offset = view_offset,
     .describe = describe,
 };

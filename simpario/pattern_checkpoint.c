@@ -1,15 +1,15 @@
 /*
- * Partitioned checkpoints, as solvers on unstructured grids write them whose grid is cut into
- * parts: F files for N ranks, so that neither is every rank's file its own nor one shared by all.
- * N / F consecutive ranks share a file, each with some parts of the grid; in each phase they write
- * one field of all their parts. With 2 ranks to a file and 2 parts to a rank:
+ * Partitioned checkpoints, as written by solvers whose unstructured grid is cut into parts: F files
+ * for N ranks, so neither one file per rank nor one shared file. N / F consecutive ranks share a
+ * file, each with some parts of the grid; in each phase they write one field of all their parts.
+ * With 2 ranks to a file and 2 parts to a rank:
  *
  *   | header | field 0: r0 r0 r1 r1 | field 1: r0 r0 r1 r1 | ...
  *
- * The header, which the file's first rank writes before the first phase, tells where each block
- * begins; a block is a header of its own and the data of one field of one part. A restart reads
- * the table first, so that is what reading does. With --align, blocks begin at multiples of that
- * and gaps are left, otherwise they follow each other immediately.
+ * The header, which the file's first rank writes before the first phase, has the offset of each
+ * block; a block is a header of its own and the data of one field of one part. A restart reads the
+ * table first, and so does the reading pass. With --align, blocks begin at multiples of that with
+ * gaps between them, otherwise they are contiguous.
  *
  * The layout is modelled on the one described by Liu, Fu, Carothers, Sahni, Jansen and Shephard,
  * Massively Parallel I/O for Partitioned Solver Systems (Parallel Processing Letters, 2010).
@@ -60,7 +60,7 @@ static int64_t round_up(int64_t n, int64_t unit)
     return unit > 0 ? (n + unit - 1) / unit * unit : n;
 }
 
-/* From one block to the next. */
+/* Distance from one block to the next. */
 static int64_t slot_bytes(const struct shape *s)
 {
     return round_up(block_bytes(s), s->align);
@@ -72,7 +72,7 @@ static int64_t block_offset(const struct shape *s, int64_t field, int64_t part)
     return round_up(head_bytes(s), s->align) + (field * parts_per_file(s) + part) * slot_bytes(s);
 }
 
-/* This rank's first one, in its file. */
+/* This rank's first part in its file. */
 static int64_t first_part(const struct shape *s)
 {
     return (int64_t)(s->rank % ranks_per_file(s)) * s->parts;
@@ -108,7 +108,7 @@ static int settle(struct shape *s, char message[ARGS_MESSAGE])
                  s->record);
         return -EINVAL;
     }
-    /* Once for the blocks and once more, for whatever is added to them. */
+    /* Computed once for the blocks, and once more with the additions. */
     int64_t blocks = parts_per_file(s) * s->phases, all;
     if (8 * blocks > INT32_MAX - FIXED_HEAD ||
         __builtin_mul_overflow(slot_bytes(s), 2 * (blocks + 1), &all)) {
@@ -127,7 +127,7 @@ static int64_t bytes(const struct shape *s)
     return s->parts * block_bytes(s);
 }
 
-/* Nobody writes behind the last block. */
+/* Nothing is written behind the last block. */
 static int64_t file_bytes(const struct shape *s)
 {
     return block_offset(s, s->phases - 1, parts_per_file(s) - 1) + block_bytes(s);
@@ -144,7 +144,7 @@ static struct segment segment(const struct shape *s, int phase, int64_t i)
     return seg;
 }
 
-/* A tile is a field of all parts, this rank's blocks in it. */
+/* A tile is one field of all parts, with this rank's blocks visible. */
 static void view(const struct shape *s, MPI_Offset *displacement, MPI_Datatype *filetype)
 {
     MPI_Datatype blocks;
@@ -154,11 +154,6 @@ static void view(const struct shape *s, MPI_Offset *displacement, MPI_Datatype *
     MPI_Type_commit(filetype);
     MPI_Type_free(&blocks);
     *displacement = block_offset(s, 0, first_part(s));
-}
-
-static MPI_Offset view_offset(const struct shape *s, int phase)
-{
-    return phase * bytes(s);
 }
 
 /* ---- headers --------------------------------------------------------------------------------- */
@@ -244,7 +239,6 @@ const struct pattern pattern_checkpoint = {
     .segments = segments,
     .segment = segment,
     .view = view,
-    .view_offset = view_offset,
     .head_bytes = head_bytes,
     .range = range,
     .make = make,

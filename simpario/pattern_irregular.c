@@ -85,11 +85,6 @@ static void view(const struct shape *s, MPI_Offset *displacement, MPI_Datatype *
     *displacement = 0;
 }
 
-static MPI_Offset view_offset(const struct shape *s, int phase)
-{
-    return phase * s->record;
-}
-
 static void describe(const struct shape *s, char *buf, size_t size)
 {
     snprintf(buf, size, "irregular, elements of %d bytes, seed %d", ELEMENT, s->seed);
@@ -103,6 +98,5 @@ const struct pattern pattern_irregular = {
     .segments = segments,
     .segment = segment,
     .view = view,
-    .view_offset = view_offset,
     .describe = describe,
 };

@@ -6,6 +6,9 @@
  *   phase |row of r0|row of r0|...|row of r1|row of r1|...|row of r0|...|row of r2|...
  *
  * A row of a block is contiguous in the file; the rows of ranks beside each other take turns.
+ *
+ * A lattice is such an array of four dimensions, as lattice gauge theory has it: an element is a
+ * site, of 24 doubles or 12, a block a brick whose sides are powers of two, a phase a field.
  */
 #include "config.h"
 
@@ -35,24 +38,7 @@ static int prepare(struct shape *s)
 
 static int settle(struct shape *s, char message[ARGS_MESSAGE])
 {
-    if (s->piece == 0)
-        s->piece = DEFAULT_ELEMENT;
-    if (s->record % s->piece != 0) {
-        snprintf(message, ARGS_MESSAGE,
-                 "--record %" PRId64 " is not a multiple of --piece %" PRId64
-                 ", the bytes of an element: give a --piece that divides it",
-                 s->record, s->piece);
-        return -EINVAL;
-    }
-    /* No side of the array is longer than this, and MPI counts sides with an int. */
-    if (s->record / s->piece > INT32_MAX / s->nranks) {
-        snprintf(message, ARGS_MESSAGE,
-                 "--record %" PRId64 " has too many elements of %" PRId64
-                 " bytes for a subarray: give a larger --piece",
-                 s->record, s->piece);
-        return -EINVAL;
-    }
-    return 0;
+    return pattern_settle_elements(s, "subarray", message);
 }
 
 static int64_t segments(const struct shape *s)
@@ -86,16 +72,11 @@ static void view(const struct shape *s, MPI_Offset *displacement, MPI_Datatype *
         starts[d] = s->at[d] * s->block[d];
     }
     MPI_Datatype element;
-    MPI_Type_contiguous((int)s->piece, MPI_BYTE, &element);
+    pattern_element(s, &element);
     MPI_Type_create_subarray(dims, sizes, s->block, starts, MPI_ORDER_C, element, filetype);
     MPI_Type_commit(filetype);
     MPI_Type_free(&element);
     *displacement = 0;
-}
-
-static MPI_Offset view_offset(const struct shape *s, int phase)
-{
-    return phase * s->record;
 }
 
 static void describe(const struct shape *s, char *buf, size_t size)
@@ -123,6 +104,46 @@ static int settle4(struct shape *s, char message[ARGS_MESSAGE])
     return settle(s, message);
 }
 
+/* Reduces the record to the size of such a brick. */
+static int settle_lattice(struct shape *s, char message[ARGS_MESSAGE])
+{
+    int64_t sites = 1;
+    s->dims = 4;
+    if (s->piece == 0)
+        s->piece = DEFAULT_SITE;
+    if (s->piece > s->record) {
+        snprintf(message, ARGS_MESSAGE,
+                 "--record %" PRId64 " is less than a site of %" PRId64
+                 " bytes: give more, or a smaller --piece",
+                 s->record, s->piece);
+        return -EINVAL;
+    }
+    while (2 * sites * s->piece <= s->record)
+        sites *= 2;
+    s->record = sites * s->piece;
+    return settle(s, message);
+}
+
+static void describe_lattice(const struct shape *s, char *buf, size_t size)
+{
+    snprintf(buf, size,
+             "lattice, bricks of %d x %d x %d x %d sites of %" PRId64
+             " bytes, ranks %d x %d x %d x %d",
+             s->block[0], s->block[1], s->block[2], s->block[3], s->piece, s->grid[0], s->grid[1],
+             s->grid[2], s->grid[3]);
+}
+
+const struct pattern pattern_lattice = {
+    .name = "lattice",
+    .array4d = true,
+    .settle = settle_lattice,
+    .prepare = prepare,
+    .segments = segments,
+    .segment = segment,
+    .view = view,
+    .describe = describe_lattice,
+};
+
 const struct pattern pattern_subarray3d = {
     .name = "subarray3d",
     .settle = settle3,
@@ -130,17 +151,16 @@ const struct pattern pattern_subarray3d = {
     .segments = segments,
     .segment = segment,
     .view = view,
-    .view_offset = view_offset,
     .describe = describe,
 };
 
 const struct pattern pattern_subarray4d = {
     .name = "subarray4d",
+    .array4d = true,
     .settle = settle4,
     .prepare = prepare,
     .segments = segments,
     .segment = segment,
     .view = view,
-    .view_offset = view_offset,
     .describe = describe,
 };

@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "permute.h"
 #include "report.h"
 #include "table.h"
 #include "units.h"
@@ -37,66 +38,45 @@ struct cost {
     double visible, alone, compute;
 };
 
-static bool cost_write(const struct report *r, const struct pass *p, struct cost *c)
+static const struct times *times_of(const struct pass *p, enum direction d)
 {
-    const struct pass *ref = r->reference;
-    if (ref == NULL || !p->write.has[T_CLOSE] || !ref->write.has[T_CLOSE])
+    return d == WRITE ? &p->write : &p->read;
+}
+
+/* False: there is nothing to compare with. */
+static bool find_cost(const struct report *r, const struct pass *p, enum direction d,
+                      struct cost *c)
+{
+    const struct times *now = times_of(p, d),
+                       *alone = r->reference ? times_of(r->reference, d) : NULL;
+    int which = d == WRITE ? T_IO_CLOSE : T_IO;
+    if (alone == NULL || !now->done || !alone->done || !now->has[which] || !alone->has[which])
         return false;
-    c->visible = seconds(&p->write, T_IO_CLOSE);
-    c->alone = seconds(&ref->write, T_IO_CLOSE) + seconds(&ref->write, T_SETTLE);
-    c->compute = seconds(&p->write, T_COMPUTE);
+    c->visible = seconds(now, which);
+    c->alone = seconds(alone, which) + seconds(alone, T_SETTLE);
+    c->compute = seconds(now, T_COMPUTE);
     return c->alone > 0;
 }
 
-static bool cost_read(const struct report *r, const struct pass *p, struct cost *c)
+bool report_hidden(const struct report *r, const struct pass *p, enum direction d, double *fraction)
 {
-    const struct pass *ref = r->reference;
-    if (ref == NULL || !p->read.done || !ref->read.done)
-        return false;
-    c->visible = seconds(&p->read, T_IO);
-    c->alone = seconds(&ref->read, T_IO);
-    c->compute = seconds(&p->read, T_COMPUTE);
-    return c->alone > 0;
-}
-
-static bool hidden(bool known, const struct cost *c, double *fraction)
-{
+    struct cost c;
+    bool known = find_cost(r, p, d, &c);
     if (known)
-        *fraction = 1 - c->visible / c->alone;
+        *fraction = 1 - c.visible / c.alone;
     return known;
 }
 
-static bool overlap(bool known, const struct cost *c, double *fraction)
+bool report_overlap(const struct report *r, const struct pass *p, enum direction d,
+                    double *fraction)
 {
-    double most = c->compute < c->alone ? c->compute : c->alone;
-    if (!known || most <= 0)
+    struct cost c;
+    bool known = find_cost(r, p, d, &c);
+    double most = !known ? 0 : c.compute < c.alone ? c.compute : c.alone;
+    if (most <= 0)
         return false;
-    *fraction = (c->alone - c->visible) / most;
+    *fraction = (c.alone - c.visible) / most;
     return true;
-}
-
-bool report_hidden_write(const struct report *r, const struct pass *p, double *fraction)
-{
-    struct cost c = {0};
-    return hidden(cost_write(r, p, &c), &c, fraction);
-}
-
-bool report_hidden_read(const struct report *r, const struct pass *p, double *fraction)
-{
-    struct cost c = {0};
-    return hidden(cost_read(r, p, &c), &c, fraction);
-}
-
-bool report_overlap_write(const struct report *r, const struct pass *p, double *fraction)
-{
-    struct cost c = {0};
-    return overlap(cost_write(r, p, &c), &c, fraction);
-}
-
-bool report_overlap_read(const struct report *r, const struct pass *p, double *fraction)
-{
-    struct cost c = {0};
-    return overlap(cost_read(r, p, &c), &c, fraction);
 }
 
 static double weight(const struct pass *p)
@@ -136,7 +116,7 @@ void report_failure(const struct report *r, FILE *out)
 static void print_setting(const struct report *r, FILE *out)
 {
     const struct options *o = r->run->options;
-    char a[UNITS_TEXT], b[UNITS_TEXT], pattern[128];
+    char a[UNITS_TEXT], b[UNITS_TEXT], pattern[128], memory[64] = "";
     r->run->pattern->describe(&r->run->side[WRITE].shape, pattern, sizeof pattern);
     bench_report_print_program(&r->common, out);
     fprintf(out, "  file      %s, %s, generation %d\n", o->common.file,
@@ -146,7 +126,11 @@ static void print_setting(const struct report *r, FILE *out)
     fprintf(out, "  phases    %d, record %s%s, compute %s (%s)\n", o->phases,
             units_size(a, o->record), r->run->pattern == &pattern_arrays ? "" : " per rank",
             units_seconds(b, o->compute), options_compute_name(o));
-    fprintf(out, "  pattern   %s, %s, %s%s%s\n", pattern, options_access_name(o),
+    if (options_rearranged(o))
+        snprintf(memory, sizeof memory, ", %s, order %s by %s", datarep_names[o->datarep],
+                 o->permute_text != NULL ? o->permute_text : "none",
+                 permute_by_names[o->permute_by]);
+    fprintf(out, "  pattern   %s%s, %s, %s%s%s\n", pattern, memory, options_access_name(o),
             o->barrier ? "barrier before I/O" : "no barriers", o->sync ? ", sync" : "",
             o->write && o->read && !o->reopen ? ", not reopened" : "");
 }
@@ -196,20 +180,20 @@ static void direction_rows(const struct report *r, struct table *t, bool writing
     if (now->has[T_CLOSE] && writing)
         figure_row(r, t, "  write + close", T_IO_CLOSE, now, alone, true);
     figure_row(r, t, "  total", T_TOTAL, now, alone, false);
-    if (now->has[T_STORED])
-        figure_row(r, t, "  stored after", T_STORED, now, alone, true);
+    if (now->has[T_COMMITTED])
+        figure_row(r, t, "  stored after", T_COMMITTED, now, alone, true);
 }
 
 static void print_hidden(const struct report *r, const struct pass *p, FILE *out)
 {
     char a[UNITS_TEXT], b[UNITS_TEXT];
     double fraction, share;
-    if (report_hidden_write(r, p, &fraction) && report_overlap_write(r, p, &share))
-        fprintf(out, "hidden behind computing: %s of write + close, %s of what could be\n",
-                units_percent(a, fraction), units_percent(b, share));
-    if (report_hidden_read(r, p, &fraction) && report_overlap_read(r, p, &share))
-        fprintf(out, "hidden behind computing: %s of read, %s of what could be\n",
-                units_percent(a, fraction), units_percent(b, share));
+    for (int d = WRITE; d <= READ; d++) {
+        if (report_hidden(r, p, d, &fraction) && report_overlap(r, p, d, &share))
+            fprintf(out, "hidden behind computing: %s of %s, %s of what could be\n",
+                    units_percent(a, fraction), d == WRITE ? "write + close" : "read",
+                    units_percent(b, share));
+    }
 }
 
 static void print_figures(const struct report *r, const struct pass *p, FILE *out)

@@ -10,12 +10,14 @@
 
 #include "bench_json.h"
 #include "order.h"
+#include "permute.h"
 #include "report.h"
 
 #define FORMAT 1
 
-static json_t *json_options(const struct options *o)
+static json_t *json_options(const struct report *r)
 {
+    const struct options *o = r->run->options;
     json_t *root =
         json_pack("{s:s, s:i, s:I, s:f, s:s, s:s, s:I, s:i, s:s, s:i}", "file", o->common.file,
                   "phases", o->phases, "record_bytes", (json_int_t)o->record, "compute_seconds",
@@ -38,9 +40,18 @@ static json_t *json_options(const struct options *o)
     bench_json_set(root, "order", json_string(order_names[o->order]));
     bench_json_set(root, "files", json_integer(o->files > 0 ? o->files : 1));
     bench_json_set(root, "parts", json_integer(o->parts));
+    bench_json_set(root, "writers", json_integer(o->writers > 0 ? o->writers : r->common.ranks));
     bench_json_set(root, "align_bytes", json_integer((json_int_t)o->align));
+    bench_json_set(root, "permute",
+                   json_string(o->permute_text != NULL ? o->permute_text : "none"));
+    bench_json_set(root, "permute_by", json_string(permute_by_names[o->permute_by]));
+    bench_json_set(root, "datarep", json_string(datarep_names[o->datarep]));
     bench_json_set(root, "gaps", json_boolean(o->gaps));
     bench_json_set(root, "array", bench_json_text(o->array));
+    bench_json_set(root, "map",
+                   pattern_get(o->pattern) == &pattern_climate
+                       ? json_string(climate_map_names[o->climate_map])
+                       : json_null());
     json_decref(rest);
     return root;
 }
@@ -79,7 +90,7 @@ static json_t *json_times(const struct report *r, const struct times *t)
     if (t->has[T_CLOSE])
         bench_json_set(root, "io_close_bytes_per_second",
                        json_real(bench_report_rate(&r->common, t->ranks[T_IO_CLOSE].max)));
-    if (t->has[T_STORED])
+    if (t->has[T_COMMITTED])
         bench_json_set(root, "timeline", timeline_json(&t->timeline));
     bench_json_set(root, "over_ranks", ranks);
     return root;
@@ -91,31 +102,32 @@ static json_t *json_directions(const struct report *r, const struct pass *p)
                      json_times(r, &p->read));
 }
 
-typedef bool fraction_of(const struct report *r, const struct pass *p, double *fraction);
-
-static double fraction(const struct report *r, const struct pass *p, fraction_of *f)
+/* NAN: it is not known. */
+static double hidden(const struct report *r, const struct pass *p, enum direction d)
 {
     double x;
-    return f(r, p, &x) ? x : NAN;
+    return report_hidden(r, p, d, &x) ? x : NAN;
+}
+
+static double overlap(const struct report *r, const struct pass *p, enum direction d)
+{
+    double x;
+    return report_overlap(r, p, d, &x) ? x : NAN;
+}
+
+static void set_fraction(json_t *object, const char *key, double x)
+{
+    bench_json_set(object, key, isnan(x) ? json_null() : json_real(x));
 }
 
 static json_t *json_repeat(const struct report *r, const struct pass *p)
 {
-    static const struct {
-        const char *key;
-        fraction_of *f;
-    } fractions[] = {
-        {"hidden_write_fraction", report_hidden_write},
-        {"hidden_read_fraction", report_hidden_read},
-        {"overlap_write_fraction", report_overlap_write},
-        {"overlap_read_fraction", report_overlap_read},
-    };
     json_t *root = json_directions(r, p);
     bench_json_set(root, "generation", json_integer(p->generation));
-    for (size_t i = 0; i < sizeof fractions / sizeof *fractions; i++) {
-        double x = fraction(r, p, fractions[i].f);
-        bench_json_set(root, fractions[i].key, isnan(x) ? json_null() : json_real(x));
-    }
+    set_fraction(root, "hidden_write_fraction", hidden(r, p, WRITE));
+    set_fraction(root, "hidden_read_fraction", hidden(r, p, READ));
+    set_fraction(root, "overlap_write_fraction", overlap(r, p, WRITE));
+    set_fraction(root, "overlap_read_fraction", overlap(r, p, READ));
     return root;
 }
 
@@ -141,14 +153,14 @@ static json_t *json_summary(const struct report *r, const struct pass *p)
         .close = seconds(w, T_CLOSE),
         .write_close = seconds(w, T_IO_CLOSE),
         .total = seconds(w, T_TOTAL),
-        .stored = seconds(w, T_STORED),
+        .stored = seconds(w, T_COMMITTED),
         .read_compute = seconds(d, T_COMPUTE),
         .read_open = seconds(d, T_OPEN),
         .read = seconds(d, T_IO),
         .read_close = seconds(d, T_CLOSE),
         .read_total = seconds(d, T_TOTAL),
-        .hidden_write = fraction(r, p, report_hidden_write),
-        .hidden_read = fraction(r, p, report_hidden_read),
+        .hidden_write = hidden(r, p, WRITE),
+        .hidden_read = hidden(r, p, READ),
     };
     return bench_report_json_summary(&r->common, &s);
 }
@@ -158,7 +170,7 @@ json_t *report_json(const struct report *r)
     json_t *root = bench_report_json(&r->common, FORMAT);
     bench_json_set(root, "file_bytes", json_integer((json_int_t)r->common.file_bytes));
     bench_json_set(root, "peak_rss_bytes", json_integer((json_int_t)r->common.peak_rss));
-    bench_json_set(root, "options", json_options(r->run->options));
+    bench_json_set(root, "options", json_options(r));
     bench_report_json_system(&r->common, root);
     bench_json_set(root, "verification", json_verification(r));
     if (bench_report_failed(&r->common))

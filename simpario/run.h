@@ -1,5 +1,5 @@
 /*
- * What all passes share: the files and the ranks' parts of them, buffers, and the verdict.
+ * State shared by all passes: files, the ranks' parts of them, buffers, and the verdict.
  */
 #ifndef RUN_H
 #define RUN_H
@@ -13,33 +13,39 @@
 #include "pattern.h"
 #include "verdict.h"
 
-/* What this rank writes, or what it reads. */
+/* This rank's writes, or its reads. */
 struct side {
     struct shape shape;
-    char *file;    /* this rank's, as MPI_File_open takes it */
-    char *posix;   /* the same as the file system names it, or NULL */
+    char *file;    /* this rank's, as passed to MPI_File_open */
+    char *posix;   /* its path for POSIX calls, or NULL */
     char *stamp;   /* its name in the stamps */
-    MPI_Comm comm; /* of those who share it */
+    MPI_Comm comm; /* of the ranks that share it */
     bool first;    /* rank 0 of these */
-    int64_t bytes; /* of this rank in a phase; may be 0 */
+    int64_t bytes; /* bytes of this rank per phase; may be 0 */
     MPI_Datatype type;
     int count; /* of `type` in these */
+    /* With --permute by types, [PERMUTATIONS] of one block each; else NULL. */
+    MPI_Datatype *permuted;
 };
 
-/* What all passes share. */
 struct run {
     const struct options *options;
     const struct pattern *pattern;
     MPI_Comm comm;
     int rank, nranks;
     struct side side[2];   /* by enum direction */
+    struct side *more;     /* [options->roles - 1]: what this rank reads after side[READ] */
     int64_t file_bytes;    /* of all ranks, phases and files, without holes */
     MPI_Info info;         /* hints asked for */
-    unsigned char *buf[2]; /* what a rank has in a phase; [1] is NULL unless transfers overlap */
+    unsigned char *buf[2]; /* data of a rank's phase; [1] is NULL unless transfers overlap */
+    unsigned char *packed; /* as long, in the order of the file; NULL where buf has that */
     struct verdict verdict;
 };
 
-/* Both are collective; what fails aborts. The options have to outlive it. */
+/* Returns what this rank writes, or what it reads in one of options->roles, counted from 0. */
+const struct side *run_side(const struct run *run, enum direction direction, int role);
+
+/* Both are collective, and abort on an error. The options have to outlive the run. */
 void run_init(struct run *run, const struct options *o, MPI_Comm comm);
 void run_free(struct run *run);
 

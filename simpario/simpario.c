@@ -8,7 +8,8 @@
  *
  *   --pattern contiguous     | r0 r0 r0 | r1 r1 r1 | r2 r2 r2 |
  *   --pattern interleaved    | r0 r1 r2 | r0 r1 r2 | r0 r1 r2 |   (in pieces, through a view)
- *   --pattern subarray3d, subarray4d, irregular, checkpoint, arrays: see pattern_*.c
+ *   --pattern subarray3d, subarray4d, irregular, checkpoint, arrays, climate, blocks, lattice,
+ *   ragged4d: see pattern_*.c; --permute: permute.h
  *
  * Figures are the maximum over the ranks; bandwidth is the bytes of the file divided by that.
  * "write" is what the application waits for in its writes, "write + close" what it waits for

@@ -11,7 +11,7 @@ ranks=2
 shape="--phases 4 --record 64K"
 
 echo "right data, all ways to access it"
-for access in collective independent split icollective nonblocking; do
+for access in collective independent split icollective nonblocking exchange; do
     for pattern in contiguous interleaved subarray3d subarray4d irregular; do
         run 0 -f "ufs:$file" $shape --access $access --pattern $pattern --posix-verify "$file"
         says "verified  512 KiB through MPI-IO, 512 KiB through POSIX"
@@ -66,8 +66,41 @@ ranks=4
 run 0 -f "ufs:$file" $shape --pattern subarray4d --piece 4 --posix-verify "$file"
 says "4-D subarrays, blocks of 8 x 8 x 16 x 16, ranks 2 x 2 x 1 x 1"
 ranks=2
+# Many variables in a call; ranks have different amounts.
+for map in f g i; do
+    ranks=3
+    run 0 -f "ufs:$file" --phases 2 --record 20K --pattern climate --map $map --read-shift 2 \
+        --posix-verify "$file"
+    says "climate, map $map, "
+    ranks=4
+    run 0 -f "ufs:$file" --phases 2 --record 9 --pattern climate --map $map --access icollective
+    run 0 -f "ufs:$file" --phases 2 --record 20K --pattern climate --map $map --access exchange
+done
+# Written in blocks along both dimensions, read by columns, which need not divide by the ranks.
+for access in collective independent nonblocking exchange; do
+    run 0 -f "ufs:$file" $shape --pattern blocks --read-shift 1 --access $access \
+        --posix-verify "$file"
+    says "blocks of 64 x 128, ranks 2 x 2; read by columns"
+done
+run 0 -f "ufs:$file" $shape --pattern blocks --write --keep
+run 0 -f "ufs:$file" $shape --pattern interleaved --read --keep
+printf x | dd of="$file" bs=1 seek=1024 conv=notrunc 2>"$dir/dd" || fail "dd"
+run 1 -f "ufs:$file" $shape --pattern blocks --read
+says "rank 2: phase 0, record byte 0: file byte 1024: "
+ranks=3
+run 0 -f "ufs:$file" $shape --record 5K --piece 256 --pattern blocks --no-reopen \
+    --posix-verify "$file"
+run 0 -f "ufs:$file" $shape --record 8 --pattern blocks --posix-verify "$file"
+says "blocks of 1 x 1, ranks 3 x 1"
+# Sides of bricks are powers of two, whatever the record was.
+run 0 -f "ufs:$file" $shape --record 100000 --pattern lattice --read-shift 2 --posix-verify "$file"
+says "lattice, bricks of 4 x 4 x 4 x 8 sites of 192 bytes, ranks 3 x 1 x 1 x 1"
+ranks=4
+run 0 -f "ufs:$file" $shape --piece 96 --pattern lattice --access icollective --posix-verify "$file"
+says "lattice, bricks of 4 x 4 x 4 x 8 sites of 96 bytes, ranks 2 x 2 x 1 x 1"
+ranks=2
 # One rank has the data, others none; each may read it.
-for access in independent nonblocking collective icollective split; do
+for access in independent nonblocking collective icollective split exchange; do
     run 0 -f "ufs:$file" --pattern arrays --array 16x9x5 --access $access --posix-verify "$file"
     says "verified  28.1 KiB through MPI-IO, 28.1 KiB through POSIX"
 done
@@ -76,7 +109,7 @@ run 0 -f "ufs:$file" --pattern arrays --array 16x9x5 --read-shift 2 --sync --pos
 says "arrays of 16 x 9 x 5 floats by one rank, independent"
 gone
 ranks=4
-for access in independent icollective split; do
+for access in independent icollective split exchange; do
     run 0 -f "ufs:$file" --pattern checkpoint --record 10000 --access $access \
         --posix-verify "$file"
     says "verified  119 KiB through MPI-IO, 119 KiB through POSIX"
@@ -88,10 +121,47 @@ run 0 -f "ufs:$file" --pattern checkpoint --record 10000 --files 1 --parts 5 --r
     --no-reopen --align 4K --repeat 2 --overwrite --posix-verify "$file"
 run 0 -f "ufs:$file" --pattern checkpoint --record 10000 --align 4K --access independent \
     --hint romio_ds_write=disable --posix-verify "$file" --gaps
+run 0 -f "ufs:$file" --pattern checkpoint --record 10000 --align 4K --access exchange \
+    --posix-verify "$file" --gaps
 for f in "$file"*; do
     [ ! -e "$f" ] || fail "$f is there"
 done
+# Dimensions in another order in memory, ragged blocks, another representation in the file.
+permuted="--record 5040 --phases 24 --permute all"
+for pattern in subarray4d ragged4d; do
+    for how in "--read-shift 1" "--permute-by copy" "--access icollective" \
+        "--datarep external32 --access independent" "--datarep external32 --permute-by copy"; do
+        run 0 -f "ufs:$file" --pattern $pattern $permuted $how --posix-verify "$file"
+        says "verified  \(472.5\|606.4\) KiB through MPI-IO, \(472.5\|606.4\) KiB through POSIX"
+    done
+done
+says "ragged blocks of an array of 7 x 11 x 6 x 7, ranks 2 x 2 x 1 x 1, .* order all by copy"
+run 0 -f "ufs:$file" --pattern lattice --record 19200 --permute 3210 --write --keep
+# In the file there is nothing to see of it; in memory the order is another.
+run 0 -f "ufs:$file" --pattern lattice --record 19200 --permute 0231 --read --keep
+# Memory has the integers of this machine, the file the same bytes: MPI has to convert.
+run 0 -f "ufs:$file" --pattern lattice --record 19200 --datarep external32 --read
+rm "$file"
+# Written by four ranks, read by fewer and by more; some of them read several files.
+for files in 1 4; do
+    ranks=4
+    written="--pattern checkpoint --record 12000 --parts 6 --files $files --writers 4"
+    run 0 -f "ufs:$file" ${written% --writers 4} --write --keep
+    for ranks in 1 2 8 12; do
+        run 0 -f "ufs:$file" $written --read --posix-verify "$file" --json "$dir/json"
+        says "verified  145.. KiB through MPI-IO, 145.. KiB through POSIX"
+    done
+    grep -q '"writers": 4,' "$dir/json" || fail "the JSON does not tell of 4 writers"
+    run 0 -f "ufs:$file" $written --read --access icollective
+    ranks=5
+    run 2 -f "ufs:$file" $written --read
+    says "24 parts in $files files cannot be shared evenly by 5 ranks"
+done
+printf '!' | dd of="$file.0003" bs=1 seek=4000 conv=notrunc 2>"$dir/dd"
 ranks=2
+run 1 -f "ufs:$file" $written --read
+says "rank 1: .*file byte 4000: "
+rm "$file" "$file".000?
 # What was there and is longer is no fault where it is written over, and only there.
 run 0 -f "ufs:$file" $shape --write --keep
 run 0 -f "ufs:$file" $shape --phases 3 --overwrite --keep
@@ -198,6 +268,11 @@ bad --record 10Q
 bad --piece 4K
 bad --piece 3K --pattern interleaved --record 64K
 bad --piece 8 --pattern irregular
+bad --piece 8 --pattern climate
+bad --map g --pattern irregular
+bad --record 1001 --pattern blocks
+bad --record 8G --piece 1 --pattern blocks
+bad --record 95 --piece 96 --pattern lattice
 bad --record 1001 --pattern irregular
 bad --record 1001 --pattern subarray3d
 bad --record 8G --piece 1 --pattern subarray4d
@@ -206,7 +281,17 @@ bad --parts 3 --pattern checkpoint --record 1000
 bad --record 8G --pattern checkpoint
 bad --read-shift 1 --pattern checkpoint --no-reopen
 bad --piece 8 --pattern checkpoint
+bad --permute 3211 --pattern subarray4d
+bad --permute 3210 --pattern subarray3d
+bad --permute-by copy --pattern subarray4d
+bad --permute 3210 --permute-by copy --pattern subarray4d --access split
+bad --permute 3210 --pattern subarray4d --access exchange
+bad --datarep external32 --pattern irregular
+bad --datarep external32 --pattern subarray4d --piece 4
 bad --files 2
+bad --writers 2 --read
+bad --writers 2 --pattern checkpoint
+bad --writers 2 --pattern checkpoint --read --read-shift 1
 bad --align 4K --pattern arrays
 bad --array 5x5 --pattern arrays
 bad --array 5x0x5 --pattern arrays
@@ -223,6 +308,7 @@ bad --hint "$long=1"
 bad --hint "cb_nodes=$long$long$long$long"
 run 0 -f "ufs:$file" $shape --hint "$(printf '%0255d' 0)=$(printf '%01024d' 0)"
 bad --read-shift 2
+bad --access exchange --order random
 run 2 $shape
 says "give -f"
 run 0 --help

@@ -1,8 +1,8 @@
 /*
- * The course of a run: how many bytes wait in the caches, sampled by one rank while it computes.
+ * A timeline of a run: the bytes that wait in the caches, sampled by one rank while it computes.
  *
- * Where the file system reports zcache_dirty_bytes and zcache_unstored_bytes, MPI_File_get_info
- * tells them without any other rank. A sample is a message to each aggregator and daemon.
+ * MPI_File_get_info returns them as zcache_dirty_bytes and zcache_unstored_bytes, without other
+ * ranks, if the file system has them. A sample is a message to each aggregator and daemon.
  */
 #ifndef TIMELINE_H
 #define TIMELINE_H
@@ -27,16 +27,16 @@ struct timeline {
     struct sample *sample;
 };
 
-/* Samples are taken from `started` on, a bench_now(). */
+/* Starts sampling at `started`, a time of bench_now(). */
 void timeline_start(struct timeline *t, double interval, double started);
 void timeline_free(struct timeline *t);
-/* When the next sample is due; infinite where there are none. */
+/* Returns when the next sample is due; infinite without sampling. */
 double timeline_next(const struct timeline *t);
-/* Makes it due now. */
+/* Makes the next sample due now. */
 void timeline_hasten(struct timeline *t);
-/* Takes one if it is due. Where the file system does not tell there are none from then on. */
+/* Takes a sample if it is due. Ends sampling if the file system does not report these values. */
 void timeline_sample(struct timeline *t, MPI_File fh, const char *file, int written);
-/* Arrays; null where nothing was sampled. */
+/* Returns arrays; null without samples. */
 json_t *timeline_json(const struct timeline *t);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What one direction of a pass took.
+ * The times of one direction of a pass.
  */
 #ifndef TIMES_H
 #define TIMES_H
@@ -13,20 +13,20 @@
 
 /* Seconds. For one direction they add up: open + compute + wait + io + close is about total. */
 enum {
-    T_OPEN,     /* MPI_File_open, MPI_File_set_view */
-    T_COMPUTE,  /* computing, with making or checking the data */
-    T_WAIT,     /* barriers before I/O and before close */
-    T_IO,       /* the writes (and syncs) or the reads */
-    T_SYNC,     /* of that, MPI_File_sync */
-    T_CLOSE,    /* MPI_File_close */
-    T_IO_CLOSE, /* of the same rank: T_IO + T_CLOSE */
-    T_SETTLE,   /* after a close that does not wait for it, until all that was written is stored */
-    T_TOTAL,    /* from before the open until after the close */
-    T_STORED,   /* of the same rank: T_TOTAL + T_SETTLE */
+    T_OPEN,      /* MPI_File_open, MPI_File_set_view */
+    T_COMPUTE,   /* computing, with making or checking the data */
+    T_WAIT,      /* barriers before I/O and before close */
+    T_IO,        /* the writes (and syncs) or the reads */
+    T_SYNC,      /* of that, MPI_File_sync */
+    T_CLOSE,     /* MPI_File_close */
+    T_IO_CLOSE,  /* of the same rank: T_IO + T_CLOSE */
+    T_SETTLE,    /* after a close that does not wait for it, until all that was written is stored */
+    T_TOTAL,     /* from before the open until after the close */
+    T_COMMITTED, /* of the same rank: T_TOTAL + T_SETTLE */
     T_COUNT
 };
 
-/* What phases have of these. */
+/* Those measured for each phase. */
 enum { P_COMPUTE, P_WAIT, P_IO, P_SYNC, P_COUNT };
 
 /* "open", "compute", ... */
@@ -45,10 +45,10 @@ struct times {
     struct bench_figures ranks[T_COUNT];
 };
 
-/* With `sync`, there is MPI_File_sync after each phase. */
+/* `sync`: MPI_File_sync follows each phase. */
 void times_init(struct times *t, int phases, bool sync);
 void times_free(struct times *t);
-/* Maxima and such, to rank 0. Collective. */
+/* Reduces the times to rank 0. Collective. */
 void times_reduce(struct times *t, MPI_Comm comm);
 
 #endif

@@ -5,10 +5,11 @@
 
 #include <stddef.h>
 
+#include "exchange.h"
 #include "transfer.h"
 
-const char *const access_names[ACCESS_COUNT + 1] = {"collective",  "independent", "split",
-                                                    "icollective", "nonblocking", NULL};
+const char *const access_names[ACCESS_COUNT + 1] = {
+    "collective", "independent", "split", "icollective", "nonblocking", "exchange", NULL};
 
 /* By kind and direction. */
 static const struct {
@@ -22,6 +23,8 @@ static const struct {
                             {"MPI_File_iread_at_all", "MPI_Wait of MPI_File_iread_at_all"}},
     [ACCESS_NONBLOCKING] = {{"MPI_File_iwrite_at", "MPI_Wait of MPI_File_iwrite_at"},
                             {"MPI_File_iread_at", "MPI_Wait of MPI_File_iread_at"}},
+    [ACCESS_EXCHANGE] = {{"MPI_File_write_at of an exchange", NULL},
+                         {"MPI_File_read_at of an exchange", NULL}},
 };
 
 bool transfer_overlaps(enum access_kind kind)
@@ -45,43 +48,39 @@ const char *transfer_end_name(const struct transfer *t)
     return end != NULL ? end : transfer_begin_name(t);
 }
 
-static int begin_write(struct transfer *t, MPI_File fh, MPI_Offset offset)
+/* The status is of the rank's record, not of its part of the file. */
+static int exchange(struct transfer *t, MPI_File fh)
 {
-    switch (t->kind) {
-    case ACCESS_COLLECTIVE:
-        return MPI_File_write_at_all(fh, offset, t->buf, t->count, t->type, &t->status);
-    case ACCESS_INDEPENDENT:
-        return MPI_File_write_at(fh, offset, t->buf, t->count, t->type, &t->status);
-    case ACCESS_SPLIT:
-        return MPI_File_write_at_all_begin(fh, offset, t->buf, t->count, t->type);
-    case ACCESS_ICOLLECTIVE:
-        return MPI_File_iwrite_at_all(fh, offset, t->buf, t->count, t->type, &t->request);
-    case ACCESS_NONBLOCKING:
-        return MPI_File_iwrite_at(fh, offset, t->buf, t->count, t->type, &t->request);
-    case ACCESS_COUNT:
-        break;
-    }
-    return MPI_ERR_ARG;
+    bool moved;
+    int err = exchange_move(t->exchange, t->direction, fh, t->phase, t->buf, &moved);
+    MPI_Status_set_elements(&t->status, t->type, err == MPI_SUCCESS && moved ? t->count : 0);
+    return err;
 }
 
-static int begin_read(struct transfer *t, MPI_File fh, MPI_Offset offset)
-{
-    switch (t->kind) {
-    case ACCESS_COLLECTIVE:
-        return MPI_File_read_at_all(fh, offset, t->buf, t->count, t->type, &t->status);
-    case ACCESS_INDEPENDENT:
-        return MPI_File_read_at(fh, offset, t->buf, t->count, t->type, &t->status);
-    case ACCESS_SPLIT:
-        return MPI_File_read_at_all_begin(fh, offset, t->buf, t->count, t->type);
-    case ACCESS_ICOLLECTIVE:
-        return MPI_File_iread_at_all(fh, offset, t->buf, t->count, t->type, &t->request);
-    case ACCESS_NONBLOCKING:
-        return MPI_File_iread_at(fh, offset, t->buf, t->count, t->type, &t->request);
-    case ACCESS_COUNT:
-        break;
+/* Writes and reads differ in their names only. */
+#define DEFINE_BEGIN(write, iwrite)                                                                \
+    static int begin_##write(struct transfer *t, MPI_File fh, MPI_Offset at)                       \
+    {                                                                                              \
+        switch (t->kind) {                                                                         \
+        case ACCESS_COLLECTIVE:                                                                    \
+            return MPI_File_##write##_at_all(fh, at, t->buf, t->count, t->type, &t->status);       \
+        case ACCESS_INDEPENDENT:                                                                   \
+            return MPI_File_##write##_at(fh, at, t->buf, t->count, t->type, &t->status);           \
+        case ACCESS_SPLIT:                                                                         \
+            return MPI_File_##write##_at_all_begin(fh, at, t->buf, t->count, t->type);             \
+        case ACCESS_ICOLLECTIVE:                                                                   \
+            return MPI_File_##iwrite##_at_all(fh, at, t->buf, t->count, t->type, &t->request);     \
+        case ACCESS_NONBLOCKING:                                                                   \
+            return MPI_File_##iwrite##_at(fh, at, t->buf, t->count, t->type, &t->request);         \
+        case ACCESS_EXCHANGE:                                                                      \
+            return exchange(t, fh);                                                                \
+        case ACCESS_COUNT:                                                                         \
+            break;                                                                                 \
+        }                                                                                          \
+        return MPI_ERR_ARG;                                                                        \
     }
-    return MPI_ERR_ARG;
-}
+DEFINE_BEGIN(write, iwrite)
+DEFINE_BEGIN(read, iread)
 
 int transfer_begin(struct transfer *t, MPI_File fh, MPI_Offset offset)
 {

@@ -48,10 +48,10 @@ say() {
 "$top/tests/compile-commands" "$build" || exit 99
 commands=$build/compile_commands.json
 grep -oE '"file": "[^"]*"' "$commands" | cut -d '"' -f 4 |
-    grep -E "/(common|adio_zcache|iod|benchlib|simpario|btio)/" | mapfile -t files
+    grep -E "/(common|adio_zcache|iod|benchlib|simpario|btio|testlib)/" | mapfile -t files
 ((${#files[@]})) || exit 99
 
-includes=("$top"/common/*/ "$top"/adio_zcache/ "$top"/adio_zcache/*/ "$top"/benchlib/ "$top"/iod/)
+includes=("$top"/common/*/ "$top"/adio_zcache/ "$top"/adio_zcache/*/ "$top"/benchlib/ "$top"/iod/ "$top"/testlib/)
 includes=("${includes[@]/#/-I}")
 if have cppcheck; then
     # Attributes are not of the language that it knows; headers are read with what includes them.

@@ -6,7 +6,7 @@
  * kernel would raise them, and everything of ours that has to cope, store_posix included, is
  * tested as it is shipped.
  *
- *     FAULTSHIM_UNDER=DIR     files below it
+ *     FAULTSHIM_UNDER=DIR     files below it, but for its record
  *     FAULTSHIM_SHORT=P       P percent of the reads and writes move a part only
  *     FAULTSHIM_EINTR=P       P percent of all calls are interrupted before they do anything
  *     FAULTSHIM_DELAY=P:US    P percent of all calls take US microseconds longer
@@ -22,6 +22,7 @@
  *                             while there is FILE.all
  *     FAULTSHIM_DEV=N         files are on a device whose number is N more, as a file system that
  *                             several hosts mount is on each another one
+ *     FAULTSHIM_FS=N          they are on a file system with this magic number
  *     FAULTSHIM_REPORT=FILE   at exit, also by _exit(2), a line of counts is appended here
  */
 #include "config.h"
@@ -37,6 +38,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/uio.h>
+#include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,7 +48,7 @@ static struct {
     const char *under, *toggle, *cut, *hold, *flip;
     unsigned short_rate, eintr_rate, delay_rate, delay_us;
     uint64_t seed;
-    unsigned dev;
+    unsigned dev, fs;
 } want;
 
 static unsigned long shorts, eintrs, delays, errors; /* raised; atomic */
@@ -73,6 +75,7 @@ __attribute__((constructor)) static void read_environment(void)
     want.delay_us = colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
     want.seed = number("FAULTSHIM_SEED");
     want.dev = number("FAULTSHIM_DEV");
+    want.fs = number("FAULTSHIM_FS");
 }
 
 __attribute__((destructor)) static void report(void)
@@ -111,7 +114,8 @@ static bool ours(const void *caller)
     name = strrchr(info.dli_fname, '/');
     name = name ? name + 1 : info.dli_fname;
     return strstr(name, "zcached") || !strncmp(name, "libzcache", 9) ||
-           !strncmp(name, "libmpi.so", 9) || !strncmp(name, "libasan", 7);
+           !strncmp(name, "mca_io_zcache", 13) || !strncmp(name, "libmpi.so", 9) ||
+           !strncmp(name, "libasan", 7);
 }
 
 static bool below(int fd)
@@ -121,7 +125,9 @@ static bool below(int fd)
 
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     n = readlink(link, path, sizeof path - 1);
-    return n > 0 && !strncmp(path, want.under, strlen(want.under));
+    path[n > 0 ? n : 0] = '\0';
+    return n > 0 && !strncmp(path, want.under, strlen(want.under)) &&
+           !strstr(path, "/.zcache-root"); /* its room was allocated when it was made */
 }
 
 static unsigned dice(unsigned sides)
@@ -312,6 +318,18 @@ int fstat(int fd, struct stat *st)
     rc = next(fd, st);
     if (rc == 0 && want.dev && MEDDLE(fd))
         st->st_dev += want.dev;
+    return rc;
+}
+
+int fstatfs(int fd, struct statfs *fs)
+{
+    static int (*next)(int, struct statfs *);
+    int rc;
+
+    FIND("fstatfs");
+    rc = next(fd, fs);
+    if (rc == 0 && want.fs && MEDDLE(fd))
+        fs->f_type = want.fs;
     return rc;
 }
 

@@ -11,6 +11,7 @@ failed=0
 expect() {
     local said status
 
+    mkdir -p "$tmp/$(dirname "$3")"
     cat >"$tmp/$3"
     said=$("$top/tests/check-style.sh" "$tmp/$3" 2>&1)
     status=$?
@@ -30,6 +31,29 @@ expect 1 'more than 100 columns' tabs.am <<<$'\t\t\t'"# ${long:0:90}"
 expect 0 'check-style' text.sh <<<$'#!/bin/sh\n'"echo \"$long, $long\""
 expect 1 'more than 100 columns' prose.md <<<"$long, $long"
 expect 0 'check-style' table.md <<<"| $long, $long |"
+expect 1 'zc_fd.h' common/a/open.c <<<'int fd = open(path, O_RDONLY);'
+expect 1 'zc_fd.h' iod/file.c <<<'FILE *f = fopen(path, "re");'
+expect 0 'check-style' common/a/fd.c <<<'int fd = zc_fd(open(path, O_RDONLY)); /* open(2) */'
+expect 0 'check-style' other/open.c <<<'int fd = open(path, O_RDONLY);'
+expect 1 'zc_futex.h' common/a/sem.c <<<'sem_wait(&board->bell);'
+expect 1 'name no actor' actor.c <<<'/* Somebody waits. */'
+expect 1 'name no actor' actor.md <<<'The thread waits until he is woken.'
+expect 0 'check-style' actor.sh <<<$'#!/bin/sh\necho who'
+expect 1 'eight bools' bools.h <<'END'
+struct many {
+    bool a, b, c, d;
+    bool e; /* with a comment */
+    bool f, g, h, i;
+};
+END
+expect 0 'check-style' enough.h <<'END'
+struct enough {
+  bool a, b, c, d, e, f, g, h;
+};
+struct more {
+  bool (*i)(bool j, bool k);
+};
+END
 expect 1 'not shell' syntax.sh <<<'if true; then'
 expect 1 'shellcheck' sc.sh <<<$'#!/bin/sh\nrm $*'
 exit $failed

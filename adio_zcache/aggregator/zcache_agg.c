@@ -7,16 +7,19 @@
 #include <sys/random.h>
 
 #include "zc_log.h"
-#include "zc_posts.h"
 #include "zc_server.h"
+#include "zc_ring_apply.h"
+#include "zc_shmring.h"
 #include "zc_thread.h"
 #include "zc_tp_local.h"
 #include "zc_tp_ofi.h"
+#include "zc_unwritten.h"
 #include "zcache_agg.h"
-#include "zcache_losses.h"
+#include "zcache_exit.h"
+#include "zcache_loss_report.h"
+#include "zcache_mem_budget.h"
 #include "zcache_network.h"
 #include "zcache_registry.h"
-#include "zcache_share.h"
 #include "zcache_stores.h"
 
 enum {
@@ -29,9 +32,9 @@ struct endpoint;
 struct zcache_agg {
     struct zcache_item item;
     struct zcache_store *store;
-    struct zcache_share share;
+    struct zcache_mem_budget budget;
     struct zc_cache *cache;
-    struct zc_posts *posts;        /* or NULL */
+    struct zc_shmring *shmring;    /* or NULL */
     struct endpoint *endpoints[2]; /* indexed by whether it is for ranks of this host only */
 };
 
@@ -103,10 +106,11 @@ static int endpoint_make(struct zcache_item *i, const void *key)
                                    .credits = AGG_CREDITS,
                                    .open_transport = e->near ? zc_tp_local_open : zc_tp_ofi_open,
                                    .provider = zcache_network_provider(k->settings),
-                                   .views = zcache_share_views(),
-                                   .for_all = true,
-                                   .shows = true,
-                                   .posts = e->agg->posts,
+                                   .views = zcache_mem_budget_views(),
+                                   .exports_opens = true,
+                                   .publishes = true,
+                                   .clients = &zcache_exit_clients,
+                                   .shmring = e->agg->shmring,
                                    .attach = __atomic_load_n(&attach, __ATOMIC_ACQUIRE),
                                    .detach = __atomic_load_n(&detach, __ATOMIC_ACQUIRE),
                                    .prefetch = read_ahead(k->settings)};
@@ -169,9 +173,9 @@ static bool in_background(const struct zc_settings *s)
 }
 
 /* Its endpoints register what its cache may use, before it does. */
-static int cover(struct zcache_share *s)
+static int cover(struct zcache_mem_budget *s)
 {
-    struct zcache_agg *a = zc_list_entry(s, struct zcache_agg, share);
+    struct zcache_agg *a = zc_list_entry(s, struct zcache_agg, budget);
     int rc = 0;
 
     for (int near = 0; rc == 0 && near < 2; near++) {
@@ -188,9 +192,9 @@ static bool agg_init(struct zcache_item *i, const void *key)
     struct zcache_agg *a = (struct zcache_agg *)i;
 
     a->store = k->store;
-    a->share.page_size = k->page_size;
-    a->share.background = in_background(k->settings);
-    a->share.cover = cover;
+    a->budget.page_size = k->page_size;
+    a->budget.background = in_background(k->settings);
+    a->budget.cover = cover;
     return true;
 }
 
@@ -199,33 +203,34 @@ static bool agg_matches(const struct zcache_item *i, const void *key)
     const struct agg_key *k = key;
     const struct zcache_agg *a = (const struct zcache_agg *)i;
 
-    return a->store == k->store && a->share.page_size == k->page_size &&
-           a->share.background == in_background(k->settings);
+    return a->store == k->store && a->budget.page_size == k->page_size &&
+           a->budget.background == in_background(k->settings);
 }
 
 static int agg_make(struct zcache_item *i, const void *key)
 {
     struct zcache_agg *a = (struct zcache_agg *)i;
     struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
-    uint32_t page_size = a->share.page_size;
+    uint32_t page_size = a->budget.page_size;
     int rc;
 
     (void)key;
-    zcache_share_config(&a->share, &cfg);
+    zcache_mem_budget_config(&a->budget, &cfg);
     cfg.page_size = page_size;
     cfg.max_io = cfg.max_io < page_size ? page_size : cfg.max_io;
     cfg.max_extents = page_size / LEAST_PIECE < 1024 ? 1024 : page_size / LEAST_PIECE;
     cfg.level = ZC_LEVEL_VISIBLE;
     cfg.transient = true;
-    cfg.shown = true;
+    cfg.published = true;
+    cfg.unwritten = zc_unwritten_of;
     rc = zc_cache_create(&cfg, zcache_store_files(a->store), &a->cache);
     if (rc)
         return rc;
-    rc = zc_posts_create(a->cache, &a->posts);
+    rc = zc_ring_apply_create(a->cache, &a->shmring);
     if (rc)
         zc_info("aggregator: small writes come by message: %s", zc_error_text(rc));
-    a->share.cache = a->cache;
-    zcache_share_add(&a->share);
+    a->budget.cache = a->cache;
+    zcache_mem_budget_add(&a->budget);
     return 0;
 }
 
@@ -234,12 +239,12 @@ static void agg_unmake(struct zcache_item *i)
     struct zcache_agg *a = (struct zcache_agg *)i;
     int rc;
 
-    zcache_share_remove(&a->share);
+    zcache_mem_budget_remove(&a->budget);
     zcache_registry_remove(&endpoints, endpoint_is_of, a);
-    zc_posts_destroy(a->posts);
+    zc_shmring_destroy(a->shmring);
     rc = zc_cache_drain(a->cache);
     if (zc_cache_abandon(a->cache) > 0) /* which has said so */
-        zcache_losses_report(a->cache);
+        zcache_loss_report(a->cache);
     else if (rc)
         zc_error("aggregator: %s", zc_error_text(rc));
     zc_cache_destroy(a->cache);
@@ -260,7 +265,7 @@ static bool agg_is_over(const struct zcache_item *i, const void *store)
     return ((const struct zcache_agg *)i)->store == store;
 }
 
-/* Nobody uses those of a store that goes away any more. */
+/* Connections of a store that goes away are unused. */
 static void stop(struct zcache_store *store)
 {
     zcache_registry_remove(&aggs, agg_is_over, store);
@@ -274,13 +279,13 @@ static int get_cache(const struct agg_key *key, struct zcache_agg **out)
     struct zcache_item *i;
     int rc;
 
-    zcache_share_begin(key->settings);
+    zcache_mem_budget_begin(key->settings);
     rc = zcache_registry_get(&aggs, key, &i);
     if (rc >= 0) {
         *out = (struct zcache_agg *)i;
-        zcache_share_use(&(*out)->share);
+        zcache_mem_budget_use(&(*out)->budget);
     }
-    zcache_share_end();
+    zcache_mem_budget_end();
     return rc < 0 ? rc : 0;
 }
 
@@ -293,10 +298,10 @@ static int get_endpoint(struct zcache_agg *a, bool near, const struct zc_setting
 
     if (rc < 0)
         return rc;
-    zcache_share_begin(s);
+    zcache_mem_budget_begin(s);
     __atomic_store_n(&a->endpoints[near], (struct endpoint *)e, __ATOMIC_RELEASE);
-    rc = cover(&a->share);
-    zcache_share_end();
+    rc = cover(&a->budget);
+    zcache_mem_budget_end();
     return rc;
 }
 
@@ -318,19 +323,19 @@ int zcache_agg_serve(struct zcache_agg *a, const struct zc_settings *s, bool nea
 /* The item stays: it goes with the store. */
 void zcache_agg_put(struct zcache_agg *a)
 {
-    zcache_share_leave(&a->share);
+    zcache_mem_budget_leave(&a->budget);
 }
 
 void zcache_agg_attach(struct zcache_agg *a, const struct zc_settings *s)
 {
-    zcache_share_begin(s);
-    zcache_share_use(&a->share);
-    zcache_share_end();
+    zcache_mem_budget_begin(s);
+    zcache_mem_budget_use(&a->budget);
+    zcache_mem_budget_end();
 }
 
 void zcache_agg_in_force(const struct zcache_agg *a, struct zcache_in_force *out)
 {
-    zcache_share_in_force(&a->share, out);
+    zcache_mem_budget_in_force(&a->budget, out);
 }
 
 const char *zcache_agg_provider(const struct zcache_agg *a, bool near)
@@ -342,7 +347,7 @@ const char *zcache_agg_provider(const struct zcache_agg *a, bool near)
 
 void zcache_agg_settle(struct zcache_agg *a)
 {
-    zc_posts_settle(a->posts);
+    zc_shmring_drain(a->shmring);
 }
 
 struct zc_cache *zcache_agg_cache(struct zcache_agg *a)
@@ -350,7 +355,7 @@ struct zc_cache *zcache_agg_cache(struct zcache_agg *a)
     return a->cache;
 }
 
-int zcache_agg_way(struct zcache_agg *a, bool near, void *buf, size_t *len)
+int zcache_agg_contact(struct zcache_agg *a, bool near, void *buf, size_t *len)
 {
     struct endpoint *e = __atomic_load_n(&a->endpoints[near], __ATOMIC_ACQUIRE);
     int rc;
@@ -371,7 +376,7 @@ int zcache_agg_coord(struct zcache_agg *a, struct zc_coord **out)
     *out = zc_coord_create();
     if (!*out)
         return zc_errorf(ENOMEM, "no memory to open a file");
-    zc_coord_share(*out, a->posts);
+    zc_coord_use_ring(*out, a->shmring);
     return 0;
 }
 
@@ -383,6 +388,6 @@ uint64_t zcache_agg_export(struct zcache_agg *a, bool near, struct zc_handle *h,
 
 void zcache_agg_unexport(struct zcache_agg *a, bool near, uint64_t number)
 {
-    zc_posts_settle(a->posts);
+    zc_shmring_drain(a->shmring);
     zc_server_unexport(a->endpoints[near]->server, number);
 }

@@ -1,15 +1,16 @@
 /*
- * Error handlers of files: create, set, get, call.
+ * Error handlers of files: set, get, call, for the files that the plugin serves.
  *
- * The functions of the MPI library reach into its own file structure, so the plugin brings all
- * four. A handler needs a handle that MPI_Errhandler_free accepts. It is a communicator's error
- * handler of the MPI library, made for a function that is never called; the table here says
- * which function of the user it stands for.
+ * A handler is one of the MPI library's, made by its MPI_File_create_errhandler, so that files of
+ * both kinds can have it. For what it calls itself the plugin notes the user's function in a table.
+ * The handler of MPI_FILE_NULL is set for both.
  *
- * References. The MPI library counts those of its communicators and of MPI_Comm_get_errhandler;
- * of files it knows nothing. So a file that is given a handler takes a reference by way of a
- * private communicator: set there, get (one more), set back. The private communicator is made when
- * the first user-defined handler is set, and freed in MPI_Finalize.
+ * References. The MPI library counts those of its own files; of the plugin's it knows nothing. So a
+ * file that is given a handler takes a reference by way of a private communicator: set there, get
+ * (one more), set back. The private communicator is made when the first user-defined handler is
+ * set, and freed in MPI_Finalize. MPICH lets a communicator have a file's handler; where an MPI
+ * library does not, or in a program that has only sessions, the reference comes by way of
+ * MPI_FILE_NULL.
  *
  * An entry of the table lives until its handle, an int that the MPI library uses again, is given
  * out again for a handler of a file. One whose handle was freed and became a communicator's
@@ -17,15 +18,18 @@
  */
 #include "config.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "zc_lock.h"
+#include "zc_log.h"
 #include "zcache_errh.h"
 #include "zcache_error.h"
 #include "zcache_handle.h"
 #include "zcache_library.h"
-#include "zcache_turn.h"
+#include "zcache_mpi_lock.h"
+#include "zcache_next.h"
 
 struct entry {
     MPI_Errhandler errh;
@@ -34,17 +38,33 @@ struct entry {
 
 /* The handler of a file, and of none, is set in the turn and under the lock; so either will do to
  * look at it, and in the turn it keeps its reference. */
-static struct zcache_turn turn = ZCACHE_TURN_INITIALIZER(ZCACHE_TURN_HANDLERS);
+static struct zcache_mpi_lock turn = ZCACHE_MPI_LOCK_INITIALIZER(ZCACHE_MPI_LOCK_HANDLERS);
 static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_HANDLES);
-static MPI_Errhandler null_errh = MPI_ERRORS_RETURN; /* the handler of MPI_FILE_NULL */
+static MPI_Errhandler null_errh; /* the handler of MPI_FILE_NULL */
 
 /* Under the lock. */
 static struct entry *table;
 static int table_used, table_size;
 
 /* In the turn. */
-static MPI_Comm ref_comm = MPI_COMM_NULL;
+static MPI_Comm ref_comm;
 static int ref_keyval = MPI_KEYVAL_INVALID;
+
+static void set_initial(void)
+{
+    zcache_library_ready();
+    null_errh = MPI_ERRORS_RETURN;
+    ref_comm = MPI_COMM_NULL;
+}
+
+/* Initializes null_errh and ref_comm before their first use: predefined handles need not be
+ * constants. */
+static void begin(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, set_initial);
+}
 
 static bool is_predefined(MPI_Errhandler errh)
 {
@@ -60,13 +80,6 @@ static struct entry *find(MPI_Errhandler errh)
             return &table[i];
     }
     return NULL;
-}
-
-/* Someone put a file's handler on a communicator. There is no file to call it for. */
-static void never_called(MPI_Comm *comm, int *rc, ...)
-{
-    fprintf(stderr, "zcache: an error handler for files was used for a communicator\n");
-    PMPI_Abort(*comm, *rc);
 }
 
 /* Sets a handler, whose reference goes with it, and gives that of the one before back. In the turn.
@@ -88,12 +101,12 @@ static int at_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
     (void)value;
     (void)extra;
     (void)keyval;
-    zcache_turn_take(&turn);
+    zcache_mpi_lock_get(&turn);
     swap(&null_errh, MPI_ERRORS_RETURN);
     if (ref_comm != MPI_COMM_NULL)
         PMPI_Comm_free(&ref_comm);
     ref_comm = MPI_COMM_NULL;
-    zcache_turn_give(&turn);
+    zcache_mpi_lock_put(&turn);
     zc_lock_get(&lock);
     free(table);
     table = NULL;
@@ -118,16 +131,13 @@ static int make_ref_comm(void)
     return rc;
 }
 
-/* One more reference to ERRH. In the turn. */
-static int add_ref(MPI_Errhandler errh)
+static int ref_by_comm(MPI_Errhandler errh)
 {
     MPI_Errhandler same;
     int rc = MPI_SUCCESS;
 
-    if (is_predefined(errh))
-        return MPI_SUCCESS;
     if (ref_comm == MPI_COMM_NULL)
-        rc = make_ref_comm();
+        rc = zcache_library_has_world() ? make_ref_comm() : MPI_ERR_COMM;
     if (rc == MPI_SUCCESS)
         rc = PMPI_Comm_set_errhandler(ref_comm, errh);
     if (rc == MPI_SUCCESS)
@@ -135,6 +145,38 @@ static int add_ref(MPI_Errhandler errh)
     if (ref_comm != MPI_COMM_NULL)
         PMPI_Comm_set_errhandler(ref_comm, MPI_ERRORS_RETURN);
     return rc;
+}
+
+/* For a moment it is the handler of the library's MPI_FILE_NULL. */
+static int ref_by_file_null(MPI_Errhandler errh)
+{
+    static void *known_get, *known_set;
+    int (*get)(MPI_File, MPI_Errhandler *), (*set)(MPI_File, MPI_Errhandler);
+    MPI_Errhandler was, same;
+    int rc;
+
+    *(void **)&get = zcache_next(&known_get, "PMPI_File_get_errhandler");
+    *(void **)&set = zcache_next(&known_set, "PMPI_File_set_errhandler");
+    if (!get || !set)
+        return MPI_ERR_UNSUPPORTED_OPERATION;
+    rc = get(MPI_FILE_NULL, &was);
+    if (rc != MPI_SUCCESS)
+        return rc;
+    rc = set(MPI_FILE_NULL, errh);
+    if (rc == MPI_SUCCESS) {
+        rc = get(MPI_FILE_NULL, &same);
+        set(MPI_FILE_NULL, was);
+    }
+    zcache_errh_release(was);
+    return rc;
+}
+
+/* One more reference to ERRH. In the turn. */
+static int add_ref(MPI_Errhandler errh)
+{
+    if (is_predefined(errh) || ref_by_comm(errh) == MPI_SUCCESS)
+        return MPI_SUCCESS;
+    return ref_by_file_null(errh);
 }
 
 void zcache_errh_release(MPI_Errhandler errh)
@@ -153,11 +195,12 @@ MPI_Errhandler zcache_errh_get(MPI_File fh)
     struct zcache_handle *h = zcache_handle_of(fh);
     MPI_Errhandler errh;
 
-    zcache_turn_take(&turn);
+    begin();
+    zcache_mpi_lock_get(&turn);
     errh = h ? h->errh : null_errh;
     if (add_ref(errh) != MPI_SUCCESS)
         errh = MPI_ERRORS_RETURN;
-    zcache_turn_give(&turn);
+    zcache_mpi_lock_put(&turn);
     return errh;
 }
 
@@ -185,14 +228,13 @@ static void die(MPI_Comm comm, int rc, const char *fn)
     int len;
 
     PMPI_Error_string(rc, text, &len);
-    fprintf(stderr, "Fatal error in %s: %s\n", fn, text);
-    fflush(stderr);
+    dprintf(zc_log_stderr(), "Fatal error in %s: %s\n", fn, text);
     PMPI_Abort(comm, rc);
 }
 
 /*
  * Call ERRH for *FH, a copy of the user's handle. COMM is what a fatal error ends. Returns what FN
- * shall return: the error code that a function of the user gets is his to change.
+ * shall return: a user's function may change the error code it gets.
  */
 static int call(MPI_Errhandler errh, MPI_File *fh, MPI_Comm comm, int rc, const char *fn)
 {
@@ -217,6 +259,7 @@ int zcache_raise(MPI_File fh, int rc, const char *fn)
     struct zcache_handle *h = zcache_handle_of(fh);
     MPI_Errhandler errh;
 
+    begin();
     zc_lock_get(&lock);
     errh = h ? h->errh : null_errh;
     zc_lock_put(&lock);
@@ -232,7 +275,7 @@ int zcache_raise_closed(MPI_Errhandler errh, int rc, const char *fn)
     return call(errh, &fh, MPI_COMM_WORLD, rc, fn);
 }
 
-/* ---- the four functions ---------------------------------------------------- */
+/* ---- what programs call ---------------------------------------------------- */
 
 /* The entry of ERRH, made where there is none; NULL: no memory. */
 static struct entry *find_or_add(MPI_Errhandler errh)
@@ -254,81 +297,51 @@ static struct entry *find_or_add(MPI_Errhandler errh)
     return e;
 }
 
-int PMPI_File_create_errhandler(MPI_File_errhandler_function *fn, MPI_Errhandler *errhandler)
+int zcache_errh_note(MPI_Errhandler errh, MPI_File_errhandler_function *fn)
 {
     struct entry *e;
-    int rc;
 
-    zcache_library();
-    if (!fn || !errhandler)
-        return zcache_raise(MPI_FILE_NULL, zcache_mpi_error(MPI_ERR_ARG, "null pointer"),
-                            "MPI_File_create_errhandler");
-    rc = PMPI_Comm_create_errhandler(never_called, errhandler);
-    if (rc != MPI_SUCCESS)
-        return rc;
     zc_lock_get(&lock);
-    e = find_or_add(*errhandler);
+    e = find_or_add(errh);
     if (e)
         e->fn = fn;
     zc_lock_put(&lock);
-    if (e)
-        return MPI_SUCCESS;
-    PMPI_Errhandler_free(errhandler);
-    return zcache_mpi_error(MPI_ERR_NO_MEM, "no memory for an error handler");
+    return e ? MPI_SUCCESS : zcache_mpi_error(MPI_ERR_NO_MEM, "no memory for an error handler");
 }
 
-int PMPI_File_set_errhandler(MPI_File fh, MPI_Errhandler errhandler)
+int zcache_errh_set(MPI_File fh, MPI_Errhandler errhandler)
 {
     struct zcache_handle *h = zcache_handle_of(fh);
     int rc = MPI_SUCCESS;
 
-    zcache_library();
-    if (!h && fh != MPI_FILE_NULL)
-        return zcache_raise(MPI_FILE_NULL, zcache_mpi_error(MPI_ERR_FILE, "invalid file handle"),
-                            "MPI_File_set_errhandler");
-    zcache_turn_take(&turn);
+    begin();
+    zcache_mpi_lock_get(&turn);
     if (!is_predefined(errhandler) && !function_of(errhandler))
         rc = zcache_mpi_error(MPI_ERR_ARG, "not an error handler for files");
     else
         rc = add_ref(errhandler);
     if (rc == MPI_SUCCESS)
         swap(h ? &h->errh : &null_errh, errhandler);
-    zcache_turn_give(&turn);
-    return rc == MPI_SUCCESS ? rc : zcache_raise(fh, rc, "MPI_File_set_errhandler");
-}
-
-int PMPI_File_get_errhandler(MPI_File fh, MPI_Errhandler *errhandler)
-{
-    struct zcache_handle *h = zcache_handle_of(fh);
-    int rc;
-
-    if (!h && fh != MPI_FILE_NULL)
-        return zcache_raise(MPI_FILE_NULL, zcache_mpi_error(MPI_ERR_FILE, "invalid file handle"),
-                            "MPI_File_get_errhandler");
-    zcache_turn_take(&turn);
-    *errhandler = h ? h->errh : null_errh;
-    rc = add_ref(*errhandler); /* which the caller frees */
-    zcache_turn_give(&turn);
+    zcache_mpi_lock_put(&turn);
     return rc;
 }
 
-int PMPI_File_call_errhandler(MPI_File fh, int errorcode)
+int zcache_entry_get_errhandler(MPI_File fh, MPI_Errhandler *errhandler)
 {
-    if (fh != MPI_FILE_NULL && !zcache_handle_of(fh))
-        return zcache_raise(MPI_FILE_NULL, zcache_mpi_error(MPI_ERR_FILE, "invalid file handle"),
-                            "MPI_File_call_errhandler");
+    int rc;
+
+    zcache_mpi_lock_get(&turn);
+    *errhandler = zcache_handle_of(fh)->errh;
+    rc = add_ref(*errhandler); /* which the caller frees */
+    zcache_mpi_lock_put(&turn);
+    return rc;
+}
+
+int zcache_entry_call_errhandler(MPI_File fh, int errorcode)
+{
     zcache_raise(fh, errorcode, "MPI_File_call_errhandler");
     return MPI_SUCCESS;
 }
-
-int MPI_File_create_errhandler(MPI_File_errhandler_function *fn, MPI_Errhandler *errhandler)
-    __attribute__((alias("PMPI_File_create_errhandler")));
-int MPI_File_set_errhandler(MPI_File fh, MPI_Errhandler errhandler)
-    __attribute__((alias("PMPI_File_set_errhandler")));
-int MPI_File_get_errhandler(MPI_File fh, MPI_Errhandler *errhandler)
-    __attribute__((alias("PMPI_File_get_errhandler")));
-int MPI_File_call_errhandler(MPI_File fh, int errorcode)
-    __attribute__((alias("PMPI_File_call_errhandler")));
 
 /* ---- what ROMIO calls ------------------------------------------------------- */
 

@@ -23,14 +23,18 @@
 #include "zc_text.h"
 #include "zcache_error.h"
 #include "zcache_library.h"
-#include "zcache_turn.h"
+#include "zcache_mpi_lock.h"
 
 #define SLOTS_PER_CLASS 8
 #define CLASSES         64 /* predefined classes that ever get a code; others get no text */
 
-/* The library puts about a hundred bytes of its own around a text; it is no use with fewer than
- * LEAST bytes of it. */
-enum { TEXT_MAX = MPI_MAX_ERROR_STRING - 112, LEAST = 80 };
+/* MPICH puts about a hundred bytes of its own around a text; fewer than LEAST bytes of a text are
+ * of no use. */
+enum {
+    AROUND = MPI_MAX_ERROR_STRING > 256 ? 112 : 0, /* 0: Open MPI adds nothing */
+    TEXT_MAX = MPI_MAX_ERROR_STRING - AROUND,
+    LEAST = 80
+};
 
 enum method { UNKNOWN, NATIVE, ADD_CODE, CLASS_ONLY };
 
@@ -47,7 +51,7 @@ struct class_slots {
     struct slot slot[SLOTS_PER_CLASS];
 };
 
-static struct zcache_turn turn = ZCACHE_TURN_INITIALIZER(ZCACHE_TURN_CODES);
+static struct zcache_mpi_lock turn = ZCACHE_MPI_LOCK_INITIALIZER(ZCACHE_MPI_LOCK_CODES);
 static enum method method; /* atomic; found in the turn, as is: */
 static size_t room;        /* for a text, with its end; bytes */
 
@@ -140,11 +144,11 @@ static enum method method_of_library(void)
 
     if (m != UNKNOWN)
         return m;
-    zcache_turn_take(&turn);
+    zcache_mpi_lock_get(&turn);
     if (method == UNKNOWN)
         __atomic_store_n(&method, find_method(), __ATOMIC_RELEASE);
     m = method;
-    zcache_turn_give(&turn);
+    zcache_mpi_lock_put(&turn);
     return m;
 }
 
@@ -171,9 +175,9 @@ int zcache_mpi_error(int mpi_class, const char *text)
     if (m == NATIVE)
         return native_code(mpi_class, line);
     if (m == ADD_CODE) {
-        zcache_turn_take(&turn);
+        zcache_mpi_lock_get(&turn);
         code = add_code(mpi_class, line);
-        zcache_turn_give(&turn);
+        zcache_mpi_lock_put(&turn);
     }
     return code;
 }

@@ -20,21 +20,21 @@
 enum { ZCACHE_MPI_TEXT_MAX = 8 * MPI_MAX_ERROR_STRING };
 
 /*
- * An MPI error code of class MPI_CLASS (MPI_ERR_NO_SPACE, ...) for which MPI_Error_string shows
- * TEXT, which is copied; what is longer than the library shows (239 bytes with MPICH 4.0) has its
- * paths shortened in the middle, and is cut if that does not help. Never fails: where the MPI
- * library can do no better, the class itself is the code. May be called by any thread between
- * MPI_Init and MPI_Finalize that may call MPI; makes no communication.
+ * Makes an MPI error code of class MPI_CLASS (MPI_ERR_NO_SPACE, ...) for which MPI_Error_string
+ * shows TEXT, which is copied. Of a text longer than the library shows (239 bytes with MPICH 4.0)
+ * the paths are shortened in the middle, and the end is cut if that does not help. Never fails:
+ * where the MPI library can do no better, the class itself is the code. May be called by any thread
+ * between MPI_Init and MPI_Finalize that may call MPI; makes no communication.
  *
- * Repeated texts get the same code. Of one class about eight different texts are remembered at a
- * time: a code is meant to be looked at now, not to be stored.
+ * Equal texts get the same code. About eight different texts of a class are remembered at a time: a
+ * code is to be looked at now, not to be stored.
  */
 int zcache_mpi_error(int mpi_class, const char *text);
 
 /* The same with a printf format. */
 int zcache_mpi_errorf(int mpi_class, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
-/* The error class that stands for a negative errno. */
+/* Returns the error class for a negative errno. */
 int zcache_error_class(int rc);
 
 /* Makes *error_code of a negative errno and what zc_errorf() said: "zcache: WHAT PATH: cause". WHAT

@@ -9,9 +9,12 @@
 
 #include <stdio.h>
 
+#include "zc_log.h"
 #include "zcache_greq.h"
 #include "zcache_library.h"
-#include "zcache_turn.h"
+#include "zcache_mpi_lock.h"
+
+const bool zcache_greq_poll_may_yield = true;
 
 int zcache_greq_class_create(MPI_Grequest_query_function *query,
                              MPI_Grequest_free_function *free_fn,
@@ -23,8 +26,9 @@ int zcache_greq_class_allocate(MPIX_Grequest_class greq_class, void *state, MPI_
 /* ROMIO looks at the result of neither function, and the operation could not be completed. */
 static void die(void)
 {
-    fprintf(stderr, "zcache: nonblocking collective access to other than zcache: files needs "
-                    "MPIX_Grequest_class_create, which this MPI library does not have\n");
+    dprintf(zc_log_stderr(),
+            "zcache: nonblocking collective access to other than zcache: files needs "
+            "MPIX_Grequest_class_create, which this MPI library does not have\n");
     PMPI_Abort(MPI_COMM_WORLD, MPI_ERR_UNSUPPORTED_OPERATION);
 }
 
@@ -48,7 +52,7 @@ int zcache_greq_class_allocate(MPIX_Grequest_class greq_class, void *state, MPI_
 
 int zcache_greq_start(const struct zcache_greq_functions *fns, void *state, MPI_Request *request)
 {
-    static struct zcache_turn turn = ZCACHE_TURN_INITIALIZER(ZCACHE_TURN_CLASS);
+    static struct zcache_mpi_lock turn = ZCACHE_MPI_LOCK_INITIALIZER(ZCACHE_MPI_LOCK_CLASS);
     static const struct zcache_greq_functions *made;
     static MPIX_Grequest_class greq_class;
     const struct zcache_library *mpi = zcache_library();
@@ -56,12 +60,12 @@ int zcache_greq_start(const struct zcache_greq_functions *fns, void *state, MPI_
 
     if (!mpi->greq_class_create || !mpi->greq_class_allocate)
         return MPI_ERR_UNSUPPORTED_OPERATION;
-    zcache_turn_take(&turn);
+    zcache_mpi_lock_get(&turn);
     if (made != fns)
         rc = mpi->greq_class_create(fns->query, fns->free, fns->cancel, fns->poll, fns->wait,
                                     &greq_class);
     if (rc == MPI_SUCCESS)
         made = fns;
-    zcache_turn_give(&turn);
+    zcache_mpi_lock_put(&turn);
     return rc == MPI_SUCCESS ? mpi->greq_class_allocate(greq_class, state, request) : rc;
 }

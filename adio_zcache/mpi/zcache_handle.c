@@ -1,38 +1,78 @@
 /*
- * File handles: the memory behind an MPI_File, and its Fortran number.
+ * File handles: which are the plugin's, the memory behind an MPI_File, and its Fortran number.
+ *
+ * The MPI library has handles of the same type for the files that it serves. A set tells which are
+ * the plugin's: nothing of a handle is looked at before.
  *
  * A Fortran handle is the low half of the address wherever that is free, so that a pointer to an
  * MPI_File is also, on a little-endian machine, a pointer to the Fortran handle. Error handlers
  * written in Fortran are called like those in C, with such a pointer, and nothing tells the two
- * apart: this way both find what they expect.
+ * apart: this way both find what they expect. The MPI library counts its files from 1, so none of
+ * the plugin's numbers is below LIBRARY_FINTS.
  */
 #include "config.h"
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "zc_lock.h"
 #include "zcache_errh.h"
 #include "zcache_handle.h"
 
-#define HANDLE_OFFSET ((sizeof(struct ADIOI_FileD) + 15) & ~(size_t)15)
+/* Fortran handles that the MPI library may give to its files; a power of two. */
+#define LIBRARY_FINTS ((uint32_t)1 << 20)
 
 static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_HANDLES);
+
+/* The plugin's open files; changed under the lock. */
+struct zc_ptrset zcache_handle_set;
 
 /* Open files that have a Fortran handle, in no order; under the lock. */
 static MPI_File *fint_table;
 static int fint_used, fint_size;
 
-static struct zcache_handle *record_of(MPI_File fh)
+int zcache_handle_reserve(void)
 {
-    return (struct zcache_handle *)((char *)fh + HANDLE_OFFSET);
+    int rc;
+
+    zc_lock_get(&lock);
+    rc = zc_ptrset_reserve(&zcache_handle_set);
+    zc_lock_put(&lock);
+    return rc;
 }
 
-struct zcache_handle *zcache_handle_of(MPI_File fh)
+void zcache_handle_opened(MPI_File fh)
 {
-    if (fh == MPI_FILE_NULL || fh->cookie != ADIOI_FILE_COOKIE)
-        return NULL;
-    return record_of(fh);
+    zc_lock_get(&lock);
+    if (fh == MPI_FILE_NULL)
+        zc_ptrset_unreserve(&zcache_handle_set);
+    else
+        zc_ptrset_add(&zcache_handle_set, fh);
+    zc_lock_put(&lock);
+}
+
+static uint32_t low_half(const void *p)
+{
+    return (uint32_t)(uintptr_t)p;
+}
+
+/* Zeroed memory whose address can be a Fortran handle, below 4 GiB of which LIBRARY_FINTS begin. */
+static void *allocate(size_t size)
+{
+    void *p = calloc(1, size), *other;
+
+    if (!p || low_half(p) >= LIBRARY_FINTS)
+        return p;
+    free(p);
+    /* Of two different multiples of LIBRARY_FINTS one will do. */
+    p = aligned_alloc(LIBRARY_FINTS, (size + LIBRARY_FINTS - 1) & ~(size_t)(LIBRARY_FINTS - 1));
+    if (p && !low_half(p)) {
+        other = aligned_alloc(LIBRARY_FINTS, LIBRARY_FINTS);
+        free(p);
+        p = other;
+    }
+    return p ? memset(p, 0, size) : NULL;
 }
 
 /* Zeroed memory that free() frees: ROMIO does so itself when an open fails. */
@@ -43,11 +83,11 @@ MPI_File MPIO_File_create(int size)
 
     if ((size_t)size != sizeof(struct ADIOI_FileD))
         return MPI_FILE_NULL;
-    fh = calloc(1, HANDLE_OFFSET + sizeof(*h));
+    fh = allocate(ZCACHE_HANDLE_OFFSET + sizeof(*h));
     if (!fh)
         return MPI_FILE_NULL;
-    h = record_of(fh);
-    zcache_turn_init(&h->turn, ZCACHE_TURN_FILE);
+    h = zcache_handle_record(fh);
+    zcache_mpi_lock_init(&h->mpi_lock, ZCACHE_MPI_LOCK_FILE);
     h->errh = MPI_ERRORS_RETURN;
     return fh;
 }
@@ -86,15 +126,18 @@ static void fint_forget(MPI_File fh)
 
 void MPIO_File_free(MPI_File *fh)
 {
-    struct zcache_handle *h = record_of(*fh);
+    struct zcache_handle *h = zcache_handle_record(*fh);
 
+    zc_lock_get(&lock);
+    zc_ptrset_remove(&zcache_handle_set, *fh);
+    zc_lock_put(&lock);
     if (h->fint)
         fint_forget(*fh);
     for (int i = 0; i < h->nkept; i++)
         PMPI_Type_free(&h->kept[i]);
     free(h->kept);
     zcache_errh_release(h->errh);
-    zcache_turn_destroy(&h->turn);
+    zcache_mpi_lock_destroy(&h->mpi_lock);
     (*fh)->cookie = 0; /* a stale handle is refused for as long as the memory is not reused */
     free(*fh);
     *fh = MPI_FILE_NULL;
@@ -105,7 +148,7 @@ static MPI_File fint_find(MPI_Fint fint)
 {
     zc_assert_held(&lock);
     for (int i = 0; i < fint_used; i++) {
-        if (record_of(fint_table[i])->fint == fint)
+        if (zcache_handle_record(fint_table[i])->fint == fint)
             return fint_table[i];
     }
     return MPI_FILE_NULL;
@@ -129,8 +172,8 @@ MPI_Fint MPIO_File_c2f(MPI_File fh)
         }
     }
     if (!h->fint && fint_used < fint_size) {
-        fint = (MPI_Fint)(uint32_t)(uintptr_t)fh;
-        while (!fint || fint_find(fint) != MPI_FILE_NULL)
+        fint = (MPI_Fint)low_half(fh);
+        while ((uint32_t)fint < LIBRARY_FINTS || fint_find(fint) != MPI_FILE_NULL)
             fint = (MPI_Fint)((uint32_t)fint + 1);
         h->fint = fint;
         fint_table[fint_used++] = fh;

@@ -17,6 +17,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "zc_log.h"
+#include "zcache_flavour.h"
 #include "zcache_library.h"
 
 static struct zcache_library library;
@@ -57,29 +59,84 @@ static void make_global(void)
     free(c);
 }
 
-/* Nothing of that library can be called, so neither MPI_Abort nor what it has at exit. */
-__attribute__((noreturn)) static void refuse(const char *what)
+/* Indexed by zcache_flavour: each plugin and its programs, for messages. */
+static const struct {
+    const char *file;
+    const char *is_for;
+    const char *program;
+} plugins[] = {
+    [ZCACHE_FLAVOUR_MPICH] = {"libzcache.so",
+                              "libzcache.so is for MPICH and the libraries with its binary "
+                              "interface (libmpi.so.12, libmpich.so.12)",
+                              "this program uses MPICH or a library with its binary interface"},
+    [ZCACHE_FLAVOUR_OPENMPI] = {"libzcache-openmpi.so",
+                                "libzcache-openmpi.so is for Open MPI (libmpi.so.40)",
+                                "this program uses Open MPI"},
+    [ZCACHE_FLAVOUR_ABI] =
+        {"libzcache-abi.so", "libzcache-abi.so is for the standard binary interface of MPI-5",
+         "this program uses the standard binary interface of MPI-5 (libmpi_abi)"},
+};
+
+/* Ends the program. Nothing of that library can be called: neither MPI_Abort nor its exit handlers.
+ * INSTEAD: the plugin that the program needs, or NULL. */
+__attribute__((noreturn)) static void refuse(const char *what, const char *instead)
 {
-    fprintf(stderr,
-            "zcache: %s; libzcache.so is for MPICH and the libraries with its binary interface "
-            "(libmpi.so.12, libmpich.so.12): run the program without it\n",
-            what);
+    dprintf(zc_log_stderr(), "zcache: %s; %s: %s%srun the program without it\n", what,
+            plugins[zcache_flavour].is_for, instead ? instead : "",
+            instead ? " is the one to preload, or " : "");
     fflush(NULL);
     _exit(EXIT_FAILURE);
 }
 
-static void check_abi(void)
+static bool has_standard_abi(void)
 {
     int (*abi_version)(int *major, int *minor);
     int major = -1, minor = -1;
 
-    if (!dlsym(RTLD_DEFAULT, "PMPI_Init"))
-        refuse("no MPI library is found in this program");
-    if (dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world"))
-        refuse("this program uses Open MPI");
     *(void **)&abi_version = dlsym(RTLD_DEFAULT, "MPI_Abi_get_version");
-    if (abi_version && abi_version(&major, &minor) == MPI_SUCCESS && major > 0)
-        refuse("this program uses the standard binary interface of MPI-5 (libmpi_abi)");
+    return abi_version && abi_version(&major, &minor) == MPI_SUCCESS && major > 0;
+}
+
+/* A function of the library itself. */
+static void *symbol_of_library(const char *name)
+{
+    Dl_info info;
+    void *h, *symbol;
+
+    if (!dladdr(dlsym(RTLD_DEFAULT, "PMPI_Init"), &info))
+        return NULL;
+    h = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
+    if (!h)
+        return NULL;
+    symbol = dlsym(h, name);
+    dlclose(h);
+    return symbol;
+}
+
+static void check_abi(void)
+{
+    enum zcache_flavour found = ZCACHE_FLAVOUR_MPICH;
+
+    if (!dlsym(RTLD_DEFAULT, "PMPI_Init"))
+        refuse("no MPI library is found in this program", NULL);
+    if (dlsym(RTLD_DEFAULT, "ompi_mpi_comm_world"))
+        found = ZCACHE_FLAVOUR_OPENMPI;
+    else if (has_standard_abi())
+        found = ZCACHE_FLAVOUR_ABI;
+    if (found != zcache_flavour)
+        refuse(plugins[found].program, plugins[found].file);
+}
+
+static void learn(void)
+{
+    int (*get_errhandler)(MPI_File, MPI_Errhandler *);
+
+    zcache_library();
+    *(void **)&get_errhandler = symbol_of_library("PMPI_File_get_errhandler");
+    if (!zcache_flavour_learn(get_errhandler))
+        refuse("this MPI library has other constants than those that this plugin knows "
+               "(MPI_ERRORS_RETURN, MPI_SEEK_SET)",
+               NULL);
 }
 
 static void find(void)
@@ -98,24 +155,15 @@ static void find(void)
     if (!dlsym(RTLD_DEFAULT, "PMPI_Init"))
         make_global();
     check_abi();
+    zcache_flavour_begin();
     for (size_t i = 0; i < sizeof symbols / sizeof *symbols; i++)
         *symbols[i].where = dlsym(RTLD_DEFAULT, symbols[i].name);
 }
 
 void *zcache_library_symbol(const char *name)
 {
-    Dl_info info;
-    void *h, *symbol;
-
     zcache_library();
-    if (!dladdr(dlsym(RTLD_DEFAULT, "PMPI_Init"), &info))
-        return NULL;
-    h = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD);
-    if (!h)
-        return NULL;
-    symbol = dlsym(h, name);
-    dlclose(h);
-    return symbol;
+    return symbol_of_library(name);
 }
 
 const struct zcache_library *zcache_library(void)
@@ -124,4 +172,18 @@ const struct zcache_library *zcache_library(void)
 
     pthread_once(&once, find);
     return &library;
+}
+
+void zcache_library_ready(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, learn);
+}
+
+bool zcache_library_has_world(void)
+{
+    int begun = 0;
+
+    return PMPI_Initialized(&begun) == MPI_SUCCESS && begun;
 }

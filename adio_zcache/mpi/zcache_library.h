@@ -3,13 +3,14 @@
  *
  * zcache_library() comes before the first MPI call of every exported function that a program may
  * call first. It makes a library known to the plugin that was opened privately, as Python does
- * with its modules, and ends the program if the library is one whose handles are not MPICH's.
- * Any thread, any number of times; no MPI communication.
+ * with its modules, and ends the program if this plugin is not built for the library
+ * (zcache_flavour.h). Any thread, any number of times; no MPI communication.
  */
 #ifndef ZCACHE_LIBRARY_H
 #define ZCACHE_LIBRARY_H
 
 #include <mpi.h>
+#include <stdbool.h>
 
 /* What not every library of the MPICH family has; NULL where it is missing. */
 struct zcache_library {
@@ -28,7 +29,18 @@ struct zcache_library {
 
 const struct zcache_library *zcache_library(void);
 
+/*
+ * The same, and learns the constants of the library (zcache_flavour_learn), or ends the program if
+ * it has unknown ones. Comes first in every exported function that opens a file or sets the handler
+ * of MPI_FILE_NULL; MPI must be initialized, by MPI_Init or by a session, or the library ends the
+ * program. Functions that may be called before that, such as MPI_File_c2f, use zcache_library().
+ */
+void zcache_library_ready(void);
+
 /* A function of that library itself, which the plugin may have, too; NULL: it has none. */
 void *zcache_library_symbol(const char *name);
+
+/* Whether MPI_COMM_WORLD and MPI_COMM_SELF are there: not in a program that has only sessions. */
+bool zcache_library_has_world(void);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * The exported functions that move data, each also with a large count.
+ * The functions of the plugin's files that move data, each also with a large count.
  *
  * DATA makes a function and its _c twin, START those that return a request. AT and NO_AT say
  * whether there is an explicit offset; STATUS, REQUEST and NOTHING what comes last. A count beyond
@@ -10,8 +10,8 @@
 
 #include <limits.h>
 
-#include "zcache_bigtype.h"
 #include "zcache_entry.h"
+#include "zcache_type_large_count.h"
 
 #define AT_P MPI_Offset offset,
 #define AT_A offset,
@@ -34,21 +34,16 @@ enum big_types { FREE, KEEP };
 #define WRITE_IS_READ false
 
 /*
- * Around a read that may be collective, for files of zcache: a rank that fails must not be waited
- * for.  What waits for nobody is left as it is.
+ * Comes after a read that may be collective: other ranks must not wait for one that failed.  A read
+ * that waits for no rank is left as it is.
  */
-static unsigned turn_of(MPI_File fh)
-{
-    return zcache_is_ours(fh) ? zcache_read_turn(fh) : 0;
-}
-
 static void read_over(MPI_File fh, int rc, unsigned turn, bool nonblocking)
 {
-    if (rc != MPI_SUCCESS && zcache_is_ours(fh))
+    if (rc != MPI_SUCCESS)
         zcache_read_left(fh, turn, nonblocking);
 }
 
-/* Undo what zcache_bigtype did, or leave it to the end of the file. */
+/* Undo what zcache_type_large_count did, or leave it to the end of the file. */
 static void done_with(MPI_Datatype *big, MPI_File fh, enum big_types what)
 {
     struct zcache_handle *h = what == KEEP ? zcache_handle_of(fh) : NULL;
@@ -66,28 +61,24 @@ static bool needs_big(MPI_Count count, MPI_Datatype type)
 }
 
 #define LARGE(name, at, buffer, last, keep)                                                        \
-    int PMPI_File_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                      \
-                             MPI_Datatype type last##_P);                                          \
-    int MPI_File_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                       \
-                            MPI_Datatype type last##_P);                                           \
-    int PMPI_File_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                      \
-                             MPI_Datatype type last##_P)                                           \
+    int zcache_entry_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                   \
+                                MPI_Datatype type last##_P)                                        \
     {                                                                                              \
         MPI_Datatype big;                                                                          \
         int rc;                                                                                    \
                                                                                                    \
         if (!needs_big(count, type))                                                               \
-            return PMPI_File_##name(fh, at##_A buf, count < 0 ? -1 : (int)count, type last##_A);   \
-        rc = zcache_bigtype(count, type, &big);                                                    \
+            return zcache_entry_##name(fh, at##_A buf, count < 0 ? -1 : (int)count,                \
+                                       type last##_A);                                             \
+        rc = zcache_type_large_count(count, type, &big);                                           \
         if (rc != MPI_SUCCESS)                                                                     \
             return zcache_raise(fh, rc, "MPI_File_" #name "_c");                                   \
-        rc = PMPI_File_##name(fh, at##_A buf, 1, big last##_A);                                    \
+        rc = zcache_entry_##name(fh, at##_A buf, 1, big last##_A);                                 \
         done_with(&big, fh, keep);                                                                 \
         return rc;                                                                                 \
     }                                                                                              \
-    int MPI_File_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                       \
-                            MPI_Datatype type last##_P)                                            \
-        __attribute__((alias("PMPI_File_" #name "_c")))
+    int zcache_entry_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                   \
+                                MPI_Datatype type last##_P)
 
 #define DATA(name, alone, at, buffer, last, keep)                                                  \
     ENTRY_AT(name, at##_V, alone,                                                                  \
@@ -95,12 +86,12 @@ static bool needs_big(MPI_Count count, MPI_Datatype type)
              (fh, at##_A buf, count, type last##_A));                                              \
     LARGE(name, at, buffer, last, keep)
 
-/* The same for a collective read, which waits for the other ranks. */
+/* As DATA(), for a collective read, which waits for the other ranks. */
 #define READ_ALL(name, at, last, keep)                                                             \
     int ROMIO_File_##name(MPI_File fh, at##_P void *buf, int count, MPI_Datatype type last##_P);   \
-    int PMPI_File_##name(MPI_File fh, at##_P void *buf, int count, MPI_Datatype type last##_P)     \
+    int zcache_entry_##name(MPI_File fh, at##_P void *buf, int count, MPI_Datatype type last##_P)  \
     {                                                                                              \
-        unsigned turn = turn_of(fh);                                                               \
+        unsigned turn = zcache_read_turn(fh);                                                      \
         int rc = zcache_check_offset(fh, at##_V);                                                  \
                                                                                                    \
         if (rc == MPI_SUCCESS)                                                                     \
@@ -108,8 +99,6 @@ static bool needs_big(MPI_Count count, MPI_Datatype type)
         read_over(fh, rc, turn, false);                                                            \
         return zcache_leave(NULL, fh, rc, "MPI_File_" #name);                                      \
     }                                                                                              \
-    int MPI_File_##name(MPI_File fh, at##_P void *buf, int count, MPI_Datatype type last##_P)      \
-        __attribute__((alias("PMPI_File_" #name)));                                                \
     LARGE(name, at, READ, last, keep)
 
 /*
@@ -121,15 +110,7 @@ enum started { ALONE, READ_BY_ALL, WRITTEN_BY_ALL };
 
 static bool must_block(MPI_File fh, enum started what)
 {
-    if (!zcache_handle_of(fh))
-        return false;
     return fh->is_external32 || (what == ALONE && fh->atomicity);
-}
-
-static void reads_at_once(MPI_File fh, int yes)
-{
-    if (fh->file_system == ADIO_ZCACHE)
-        zcache_reads_at_once(fh, yes);
 }
 
 static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request *request)
@@ -146,19 +127,19 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
 #define START(name, alone, at, buffer, blocking, what)                                             \
     int ROMIO_File_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,            \
                           MPI_Request *request);                                                   \
-    int PMPI_File_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,             \
-                         MPI_Request *request)                                                     \
+    int zcache_entry_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,          \
+                            MPI_Request *request)                                                  \
     {                                                                                              \
         struct zcache_handle *taken;                                                               \
-        unsigned turn = turn_of(fh);                                                               \
+        unsigned turn = zcache_read_turn(fh);                                                      \
         MPI_Status status;                                                                         \
         int rc = zcache_check_offset(fh, at##_V);                                                  \
                                                                                                    \
         *request = MPI_REQUEST_NULL;                                                               \
         if (rc == MPI_SUCCESS && must_block(fh, what)) {                                           \
-            reads_at_once(fh, 1);                                                                  \
-            rc = PMPI_File_##blocking(fh, at##_A buf, count, type, &status);                       \
-            reads_at_once(fh, 0);                                                                  \
+            zcache_reads_at_once(fh, 1);                                                           \
+            rc = zcache_entry_##blocking(fh, at##_A buf, count, type, &status);                    \
+            zcache_reads_at_once(fh, 0);                                                           \
             return complete_request(fh, rc, &status, request);                                     \
         }                                                                                          \
         taken = zcache_enter(fh, alone);                                                           \
@@ -168,8 +149,6 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
             read_over(fh, rc, turn, true);                                                         \
         return zcache_leave(taken, fh, rc, "MPI_File_" #name);                                     \
     }                                                                                              \
-    int MPI_File_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,              \
-                        MPI_Request *request) __attribute__((alias("PMPI_File_" #name)));          \
     LARGE(name, at, buffer, REQUEST, KEEP)
 
 /*
@@ -179,16 +158,12 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
  */
 #define ORDERED(name, at_all, buffer, last, keep)                                                  \
     int ROMIO_File_##name(MPI_File fh, buffer buf, int count, MPI_Datatype type last##_P);         \
-    int PMPI_File_##name(MPI_File fh, buffer buf, int count, MPI_Datatype type last##_P)           \
+    int zcache_entry_##name(MPI_File fh, buffer buf, int count, MPI_Datatype type last##_P)        \
     {                                                                                              \
-        bool ours = zcache_is_ours(fh);                                                            \
-        unsigned turn = turn_of(fh);                                                               \
+        unsigned turn = zcache_read_turn(fh);                                                      \
         MPI_Offset at;                                                                             \
         int rc, sequential;                                                                        \
                                                                                                    \
-        if (!ours)                                                                                 \
-            return zcache_leave(NULL, fh, ROMIO_File_##name(fh, buf, count, type last##_A),        \
-                                "MPI_File_" #name);                                                \
         sequential = fh->access_mode & ADIO_SEQUENTIAL;                                            \
         rc = zcache_ordered_offset(fh, count, type, &at);                                          \
         if (rc == MPI_SUCCESS) {                                                                   \
@@ -200,16 +175,14 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
         }                                                                                          \
         return zcache_leave(NULL, fh, rc, "MPI_File_" #name);                                      \
     }                                                                                              \
-    int MPI_File_##name(MPI_File fh, buffer buf, int count, MPI_Datatype type last##_P)            \
-        __attribute__((alias("PMPI_File_" #name)));                                                \
     LARGE(name, NO_AT, buffer, last, keep)
 
 /* ---- independent ------------------------------------------------------------------ */
 
-DATA(read_at, ALONE_FOREIGN, AT, READ, STATUS, FREE);
-DATA(write_at, ALONE_FOREIGN, AT, WRITE, STATUS, FREE);
-START(iread_at, ALONE_FOREIGN, AT, READ, read_at, ALONE);
-START(iwrite_at, ALONE_FOREIGN, AT, WRITE, write_at, ALONE);
+DATA(read_at, ALONE_NEVER, AT, READ, STATUS, FREE);
+DATA(write_at, ALONE_NEVER, AT, WRITE, STATUS, FREE);
+START(iread_at, ALONE_NEVER, AT, READ, read_at, ALONE);
+START(iwrite_at, ALONE_NEVER, AT, WRITE, write_at, ALONE);
 DATA(read, ALONE_ALWAYS, NO_AT, READ, STATUS, FREE);
 DATA(write, ALONE_ALWAYS, NO_AT, WRITE, STATUS, FREE);
 START(iread, ALONE_ALWAYS, NO_AT, READ, read, ALONE);
@@ -244,16 +217,14 @@ ORDERED(write_ordered_begin, write_at_all_begin, WRITE, NOTHING, KEEP);
 /* ROMIO copies the status; a zcache file has to have one first. */
 #define END(name, buffer)                                                                          \
     int ROMIO_File_##name(MPI_File fh, buffer buf, MPI_Status *status);                            \
-    int PMPI_File_##name(MPI_File fh, buffer buf, MPI_Status *status)                              \
+    int zcache_entry_##name(MPI_File fh, buffer buf, MPI_Status *status)                           \
     {                                                                                              \
-        bool ours = zcache_is_ours(fh);                                                            \
-        int code = ours && fh->split_coll_count ? zcache_split_end(fh) : MPI_SUCCESS;              \
+        int code = fh->split_coll_count ? zcache_split_end(fh) : MPI_SUCCESS;                      \
         int rc = ROMIO_File_##name(fh, buf, status);                                               \
                                                                                                    \
         return zcache_leave(NULL, fh, code == MPI_SUCCESS ? rc : code, "MPI_File_" #name);         \
     }                                                                                              \
-    int MPI_File_##name(MPI_File fh, buffer buf, MPI_Status *status)                               \
-        __attribute__((alias("PMPI_File_" #name)))
+    int zcache_entry_##name(MPI_File fh, buffer buf, MPI_Status *status)
 
 END(read_at_all_end, READ);
 END(write_at_all_end, WRITE);

@@ -4,12 +4,9 @@
  * MPI promises that they make progress. Those of the MPICH family do not poll generalized requests,
  * so a program that calls nothing else would wait for ever. Here the file accesses among the
  * requests are looked at first; then the function that would have been called without the plugin
- * answers. That is the next one the linker knows, maybe of a tool for profiling; or, where the MPI
- * library was opened privately, that library's.
+ * answers (zcache_next.h).
  */
 #include "config.h"
-
-#include <dlfcn.h>
 
 /* MPI-4.1 has const, and mpi.h of MPICH 4.2 has not: what it declares gets other names here. */
 #define MPI_Request_get_status_all   mpi_h_get_status_all
@@ -26,7 +23,7 @@
 #undef PMPI_Request_get_status_any
 #undef PMPI_Request_get_status_some
 #include "ad_zcache_seams.h"
-#include "zcache_library.h"
+#include "zcache_next.h"
 
 /* MPI-4.1. Exported whatever this plugin was built with: it may run with a newer MPI. */
 #define EACH(macro)                                                                                \
@@ -47,20 +44,6 @@
 
 EACH(DECLARE);
 
-/* Looked for once; *known is atomic. */
-static void *next(void **known, const char *name)
-{
-    void *fn = __atomic_load_n(known, __ATOMIC_ACQUIRE);
-
-    if (fn)
-        return fn;
-    fn = dlsym(RTLD_NEXT, name);
-    if (!fn)
-        fn = zcache_library_symbol(name);
-    __atomic_store_n(known, fn, __ATOMIC_RELEASE);
-    return fn;
-}
-
 static void look_at(int n, const MPI_Request *requests)
 {
     for (int i = 0; i < n && requests; i++)
@@ -73,7 +56,7 @@ static void look_at(int n, const MPI_Request *requests)
         static void *known;                                                                        \
         int(*fn) params;                                                                           \
                                                                                                    \
-        *(void **)&fn = next(&known, #prefix "_Request_" #name);                                   \
+        *(void **)&fn = zcache_next(&known, #prefix "_Request_" #name);                            \
         if (!fn)                                                                                   \
             return MPI_ERR_UNSUPPORTED_OPERATION;                                                  \
         look_at(n, requests);                                                                      \

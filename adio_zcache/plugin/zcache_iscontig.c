@@ -8,10 +8,12 @@
 
 #include <stdbool.h>
 
-#include "zcache_envelope.h"
 #include "zcache_layout.h"
+#include "zcache_type_contents.h"
 
+/* ROMIO up to MPICH 4.2 calls the first, later ones the second. */
 void MPIR_Datatype_iscontig(MPI_Datatype type, int *flag);
+void MPIR_Ext_datatype_iscontig(MPI_Datatype type, int *flag);
 
 /*
  * An empty type moves nothing, in one piece, as long as it takes no room either: so says MPICH, and
@@ -35,4 +37,9 @@ void MPIR_Datatype_iscontig(MPI_Datatype type, int *flag)
         return;
     *flag = l->size ? l->contiguous && l->lb == 0 : l->extent == 0 || is_basic(type);
     zcache_layout_put(l);
+}
+
+void MPIR_Ext_datatype_iscontig(MPI_Datatype type, int *flag)
+{
+    MPIR_Datatype_iscontig(type, flag);
 }

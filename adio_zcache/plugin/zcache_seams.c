@@ -33,7 +33,8 @@ void __wrap_ADIO_Set_shared_fp(ADIO_File fd, ADIO_Offset value, int *error_code)
         __real_ADIO_Set_shared_fp(fd, value, error_code);
 }
 
-/* What the hidden file would be called, of which rank 0 tells all: there is none. */
+/* Names the hidden file that ROMIO keeps a shared pointer in: with this driver there is no such
+ * file, and the name is empty. */
 void __wrap_ADIOI_Shfp_fname(ADIO_File fd, int rank, int *error_code)
 {
     if (fd->file_system == ADIO_ZCACHE)

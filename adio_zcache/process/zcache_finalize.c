@@ -3,10 +3,9 @@
 
 #include <mpi.h>
 #include <stdbool.h>
-#include <stdlib.h>
 
 #include "zc_lock.h"
-#include "zc_log.h"
+#include "zcache_exit.h"
 #include "zcache_finalize.h"
 
 static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_PROCESS);
@@ -18,7 +17,7 @@ static bool watching;
 static unsigned files; /* open in this process */
 static bool ending;    /* MPI_Finalize has begun */
 
-static void end(enum zcache_end what)
+void zcache_finalize_end(enum zcache_end what)
 {
     void (*fn)(void);
 
@@ -33,19 +32,14 @@ static void end(enum zcache_end what)
 static void end_all(void)
 {
     for (int i = 0; i < ZCACHE_ENDS; i++)
-        end((enum zcache_end)i);
+        zcache_finalize_end((enum zcache_end)i);
 }
 
 /* This process has no file open.  Whether another one has, through an aggregator of this one. */
 static bool is_attached(void)
 {
-    bool (*fn)(void);
-
-    end(ZCACHE_END_MEETING);
-    zc_lock_get(&lock);
-    fn = others;
-    zc_lock_put(&lock);
-    return fn && fn();
+    zcache_finalize_end(ZCACHE_END_MEETING);
+    return zcache_finalize_shared();
 }
 
 static int at_finalize(MPI_Comm comm, int key, void *value, void *extra)
@@ -60,10 +54,8 @@ static int at_finalize(MPI_Comm comm, int key, void *value, void *extra)
     ending = true;
     busy = files > 0;
     zc_lock_put(&lock);
-    if (!busy && !is_attached())
+    if (!busy && !is_attached()) /* else the exit handler does */
         end_all();
-    else if (atexit(end_all))
-        zc_error("a file that is never closed may lose what was written to it");
     return MPI_SUCCESS;
 }
 
@@ -81,11 +73,32 @@ void zcache_finalize_ask(bool (*attached)(void))
     zc_lock_put(&lock);
 }
 
+bool zcache_finalize_begun(void)
+{
+    bool begun;
+
+    zc_lock_get(&lock);
+    begun = ending;
+    zc_lock_put(&lock);
+    return begun;
+}
+
+bool zcache_finalize_shared(void)
+{
+    bool (*fn)(void);
+
+    zc_lock_get(&lock);
+    fn = others;
+    zc_lock_put(&lock);
+    return fn && fn();
+}
+
 void zcache_finalize_watch(void)
 {
     bool first;
     int key;
 
+    zcache_exit_watch();
     zc_lock_get(&lock);
     first = !watching;
     watching = true;

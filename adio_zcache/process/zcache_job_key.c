@@ -1,4 +1,4 @@
-/* zcache_job_key.c - the job of this process: who started it, and what that left for us. */
+/* zcache_job_key.c - the job of this process, by the launcher that started it and its variables. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -12,6 +12,7 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "zc_fd.h"
 #include "zcache_job_key.h"
 
 enum {
@@ -34,7 +35,7 @@ static size_t read_proc(pid_t pid, const char *name, char *buf, size_t size)
     FILE *f;
 
     snprintf(path, sizeof path, "/proc/%ld/%s", (long)pid, name);
-    f = fopen(path, "re");
+    f = zc_fopen(path, "re");
     if (f) {
         n = fread(buf, 1, size - 1, f);
         fclose(f);
@@ -104,7 +105,7 @@ static bool is_launcher(const struct command *c)
     return is_slurm(c);
 }
 
-/* ---- who started us ---- */
+/* ---- the launcher ---- */
 
 /* The other end of the socket through which the MPI library talks to its launcher; 0: none. */
 static pid_t pmi_peer(void)
@@ -182,7 +183,7 @@ static void add_process(pid_t pid)
 {
     char boot[64] = "", text[128];
     uint64_t start;
-    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    FILE *f = zc_fopen("/proc/sys/kernel/random/boot_id", "re");
 
     if (f) {
         if (fscanf(f, "%63s", boot) != 1)

@@ -1,9 +1,10 @@
 /* zcache_job_key.h - what the processes of one MPI job have in common, found without asking any.
  *
  * Processes that have never had a communicator in common, but for MPI_COMM_WORLD in which not all
- * come to the same call, meet at a file (zc_store_meet()) under this key.  Jobs at the same time
- * have different ones, and so have those that MPI_Comm_spawn() started.  Who started the process
- * says which job it is of; the nearest one counts, so that an mpiexec inside a job makes a job:
+ * come to the same call, meet at a file (zc_store_rendezvous()) under this key.  Jobs at the same
+ * time have different ones, and so have those that MPI_Comm_spawn() started.  The starter of the
+ * process tells its job; the nearest one counts, so that an mpiexec inside a job makes a
+ * job:
  *
  *     mpiexec of MPICH     the address at which it listens, in the command line of its proxies
  *     mpiexec of Intel     I_MPI_HYDRA_UUID
@@ -21,7 +22,8 @@
 #ifndef ZCACHE_JOB_KEY_H
 #define ZCACHE_JOB_KEY_H
 
-/* Found at the first call and the same from then on; at most ZC_MAX_JOB bytes.  Any thread. */
+/* Returns the key, found at the first call and the same from then on; at most ZC_MAX_JOB bytes.
+ * Any thread. */
 const char *zcache_job_key(void);
 
 #endif

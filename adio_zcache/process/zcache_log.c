@@ -14,6 +14,12 @@
 #include "zc_options.h"
 #include "zcache_log.h"
 
+/* Before the program can have closed or replaced it. */
+__attribute__((constructor)) static void keep_stderr(void)
+{
+    zc_log_keep_stderr();
+}
+
 static void trace(int rank)
 {
     struct zc_settings s;

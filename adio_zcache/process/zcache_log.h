@@ -1,4 +1,4 @@
-/* zcache_log.h - what the processes of a program say in the log (zc_log.h).
+/* zcache_log.h - the messages of a program's processes in the log (zc_log.h).
  *
  * Calls MPI; threads: any.
  */
@@ -7,17 +7,16 @@
 
 #include <stdbool.h>
 
-/* From the first open on: ZCACHE_LOG and ZCACHE_LOG_FILE are in force, lines have the rank; what
- * happens is recorded, if ZCACHE_TRACE is set. */
+/* Puts ZCACHE_LOG and ZCACHE_LOG_FILE in force, adds the rank to lines, and starts the trace if
+ * ZCACHE_TRACE is set.  Called at every open; the first one counts. */
 void zcache_log_begin(void);
 
-/* Whether something was said of this before by this process; from now on it was. */
+/* Tells whether this process has called it with `about` before, or with too many others. */
 bool zcache_log_said(const char *about);
 
-/* An open came to nothing.  Programs ignore that, for it is MPI's default that they may: the
- * process that calls this, rank 0 of the file, says it once for each path and cause.  Where
- * `probed`, a file that is not there, or is, is what the program wanted to know, and is said at
- * info level. */
+/* Reports an open that failed.  Programs ignore the error, as MPI's default lets them: the process
+ * that calls this, rank 0 of the file, reports each path and cause once.  Where `probed`, the
+ * program asked only whether the file exists, and the message has info level. */
 void zcache_log_open_failed(const char *path, int rc, bool probed, const char *text);
 
 #endif

@@ -71,22 +71,22 @@ static int64_t warm(void *provider)
     return zc_tp_ofi_warm(*(char *)provider ? provider : NULL);
 }
 
-void zcache_network_warm(const struct zc_settings *s, struct zcache_jobs *together)
+void zcache_network_warm(const struct zc_settings *s, struct zcache_async_group *together)
 {
-    static const struct zcache_job_kind kind = {warm, free};
+    static const struct zcache_async_kind kind = {warm, free};
     static bool begun;
     char *provider = strdup(provider_of(zcache_network_provider(s)));
-    struct zcache_job *j = NULL;
+    struct zcache_async_op *j = NULL;
 
     zc_fabric_prepare();
     if (provider && !__atomic_exchange_n(&begun, true, __ATOMIC_RELAXED))
-        j = zcache_job_new(&kind, provider, together);
+        j = zcache_async_new(&kind, provider, together);
     if (!j) {
         free(provider);
         return;
     }
-    zcache_job_start(j);
-    zcache_job_release(j);
+    zcache_async_start(j);
+    zcache_async_release(j);
 }
 
 bool zcache_network_is_loss(int rc)

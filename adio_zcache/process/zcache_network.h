@@ -1,6 +1,6 @@
-/* zcache_network.h - what connections of this process are made with.
+/* zcache_network.h - timeout and provider of the connections of this process.
  *
- * They are shared, so the timeout and the provider are those of the first that is made.
+ * Connections are shared, so timeout and provider are those of the first that is made.
  * Threads: any.
  */
 #ifndef ZCACHE_NETWORK_H
@@ -10,23 +10,23 @@
 #include <stdint.h>
 
 #include "zc_settings.h"
-#include "zcache_jobs.h"
+#include "zcache_async.h"
 
 /* keep() remembers timeout and provider; adopt() takes them over and returns whether that changed
  * anything. */
 void zcache_network_keep(const struct zc_settings *s);
 bool zcache_network_adopt(struct zc_settings *s);
 
-/* The timeout that it remembers, ms; INT64_MAX: there is none yet. */
+/* Returns the timeout that was kept, in ms; INT64_MAX if there is none yet. */
 int64_t zcache_network_timeout(void);
 
-/* The provider between ranks, for transports: NULL, what there is, where nothing else is asked. */
+/* Returns the provider for transports between ranks; NULL: any, where none is asked for. */
 const char *zcache_network_provider(const struct zc_settings *s);
 
-/* Has libfabric start in the background, by a job of `together`; the first time in this process. */
-void zcache_network_warm(const struct zc_settings *s, struct zcache_jobs *together);
+/* Starts libfabric in the background, as an operation of `together`; once in this process. */
+void zcache_network_warm(const struct zc_settings *s, struct zcache_async_group *together);
 
-/* Whether this error means that who was to answer cannot be reached any more. */
+/* Tells whether this error means that the server cannot be reached any more. */
 bool zcache_network_is_loss(int rc);
 
 #endif

@@ -43,6 +43,17 @@ bool zcache_process_alone(void)
     return world_size() == 1;
 }
 
+bool zcache_process_whole_job(MPI_Comm comm)
+{
+    int is = MPI_UNEQUAL, threads = MPI_THREAD_MULTIPLE;
+    MPI_Comm parent = MPI_COMM_NULL;
+
+    MPI_Comm_compare(comm, MPI_COMM_WORLD, &is);
+    MPI_Query_thread(&threads);
+    MPI_Comm_get_parent(&parent); /* a job of its own, which may have its parent's key */
+    return is != MPI_UNEQUAL && threads != MPI_THREAD_MULTIPLE && parent == MPI_COMM_NULL;
+}
+
 bool zcache_process_one_host(void)
 {
     /* Of Hydra (MPICH, Intel MPI) and of Open MPI. */

@@ -5,16 +5,20 @@
 #ifndef ZCACHE_PROCESS_H
 #define ZCACHE_PROCESS_H
 
+#include <mpi.h>
 #include <stdbool.h>
 
 enum { ZCACHE_PROCESS_ID = 16 }; /* bytes */
 
-/* What no other process has: random, made once.  0 or a negative errno, explained. */
+/* Returns a random id of this process, made once.  0 or a negative errno, explained. */
 int zcache_process_id(unsigned char id[ZCACHE_PROCESS_ID]);
 
-/* MPI_COMM_WORLD has no other member; all of its members are on this host, as far as the launcher
- * has told. */
+/* Return whether MPI_COMM_WORLD has no other member (alone), and whether all its members are on
+ * this host, according to the launcher (one_host). */
 bool zcache_process_alone(void);
+/* Whether no other open in this job can run while the ranks of `comm` open a file: they are all
+ * processes of the job, and no other threads of theirs call MPI.  May differ between ranks. */
+bool zcache_process_whole_job(MPI_Comm comm);
 bool zcache_process_one_host(void);
 
 #endif

@@ -15,6 +15,14 @@ static void item_free(struct zcache_registry *r, struct zcache_item *i)
     free(i);
 }
 
+/* Forgets an attempt that failed; those that wait for it have its error first. */
+static void forget(struct zcache_registry *r, struct zcache_item *i)
+{
+    zc_list_del(&i->link);
+    if (!i->users)
+        item_free(r, i);
+}
+
 /* Under the lock, which is given back meanwhile. */
 static void unmake(struct zcache_registry *r, struct zcache_item *i)
 {
@@ -28,8 +36,10 @@ static void unmake(struct zcache_registry *r, struct zcache_item *i)
     pthread_cond_broadcast(&r->changed);
 }
 
-static bool is_good(const struct zcache_registry *r, const struct zcache_item *i)
+static bool is_good(const struct zcache_registry *r, const struct zcache_item *i, const void *key)
 {
+    if (i->state == ZCACHE_ITEM_FAILED)
+        return r->kind->stands(i, key);
     return i->state == ZCACHE_ITEM_MAKING || (i->state == ZCACHE_ITEM_READY && !i->dropped &&
                                               (!r->kind->usable || r->kind->usable(i)));
 }
@@ -45,7 +55,7 @@ static struct zcache_item *find(struct zcache_registry *r, const void *key)
 
         if (!r->kind->matches(i, key))
             continue;
-        if (is_good(r, i))
+        if (is_good(r, i, key))
             return i;
         if (i->state == ZCACHE_ITEM_GOING)
             going = i;
@@ -53,18 +63,33 @@ static struct zcache_item *find(struct zcache_registry *r, const void *key)
     return going;
 }
 
-/* The attempt of one thread is over: whoever waited for it knows, and the last frees what came to
- * nothing.  Under the lock. */
+/* The attempt of one thread is over: the waiting threads see its result, and the last frees what
+ * came to nothing.  Under the lock. */
 static int attempt_over(struct zcache_registry *r, struct zcache_item *i)
 {
-    int rc = i->rc;
+    int rc = zc_error_raise(&i->error);
 
     if (rc == 0)
         return 1;
-    zc_errorf(-rc, "%s", i->text);
-    if (--i->users == 0)
+    if (--i->users == 0 && !zc_list_linked(&i->link))
         item_free(r, i);
     return rc;
+}
+
+/* Keeps a failure that stands, in place of earlier ones. */
+static void failed(struct zcache_registry *r, struct zcache_item *i, const void *key)
+{
+    i->state = ZCACHE_ITEM_FAILED;
+    if (!r->kind->stands || !r->kind->stands(i, key)) {
+        zc_list_del(&i->link);
+        return;
+    }
+    zc_list_each_safe (&r->items, n) {
+        struct zcache_item *was = zc_list_entry(n, struct zcache_item, link);
+
+        if (was != i && was->state == ZCACHE_ITEM_FAILED && r->kind->matches(was, key))
+            forget(r, was);
+    }
 }
 
 static int wait_for_it(struct zcache_registry *r, struct zcache_item *i)
@@ -88,19 +113,17 @@ static int make(struct zcache_registry *r, const void *key, struct zcache_item *
     zc_list_add_tail(&r->items, &i->link);
     zc_lock_put(&r->lock);
     rc = r->kind->make(i, key);
-    if (rc)
-        snprintf(i->text, sizeof i->text, "%s", zc_error_text(rc));
+    zc_error_keep(&i->error, rc);
     zc_lock_get(&r->lock);
-    i->rc = rc;
     i->state = ZCACHE_ITEM_READY;
     if (rc)
-        zc_list_del(&i->link);
+        failed(r, i, key);
     pthread_cond_broadcast(&r->changed);
     *out = i;
     return attempt_over(r, i);
 }
 
-struct zcache_item *zcache_registry_look(struct zcache_registry *r, const void *key)
+struct zcache_item *zcache_registry_find(struct zcache_registry *r, const void *key)
 {
     struct zcache_item *i;
 
@@ -124,6 +147,8 @@ int zcache_registry_get(struct zcache_registry *r, const void *key, struct zcach
         rc = make(r, key, &i);
     else if (i->state == ZCACHE_ITEM_MAKING)
         rc = wait_for_it(r, i);
+    else if (i->state == ZCACHE_ITEM_FAILED)
+        rc = zc_error_raise(&i->error);
     else
         i->users++;
     zc_lock_put(&r->lock);
@@ -148,7 +173,8 @@ void zcache_registry_put(struct zcache_registry *r, struct zcache_item *i, bool 
     zc_lock_put(&r->lock);
 }
 
-/* One of those that are meant, READY rather than on its way; NULL: there is none any more. */
+/* Returns an item that which() selects, preferably one that is not being made or unmade; NULL:
+ * there is no such item. */
 static struct zcache_item *one_of(struct zcache_registry *r,
                                   bool (*which)(const struct zcache_item *i, const void *arg),
                                   const void *arg)
@@ -160,7 +186,7 @@ static struct zcache_item *one_of(struct zcache_registry *r,
 
         if (which && !which(i, arg))
             continue;
-        if (i->state == ZCACHE_ITEM_READY)
+        if (i->state == ZCACHE_ITEM_READY || i->state == ZCACHE_ITEM_FAILED)
             return i;
         found = i;
     }
@@ -177,6 +203,8 @@ void zcache_registry_remove(struct zcache_registry *r,
     while ((i = one_of(r, which, arg))) {
         if (i->state == ZCACHE_ITEM_READY)
             unmake(r, i);
+        else if (i->state == ZCACHE_ITEM_FAILED)
+            forget(r, i);
         else
             zc_cond_wait(&r->changed, &r->lock);
     }

@@ -93,10 +93,15 @@ static const struct zcache_kind kind = {
 };
 static struct zcache_registry stores = ZCACHE_REGISTRY_INITIALIZER(stores, &kind);
 
-/* Nobody has a file open. */
+/* No file is open. */
 static void close_all(void)
 {
     zcache_registry_remove(&stores, NULL, NULL);
+}
+
+bool zcache_store_is_gone(int rc)
+{
+    return zcache_network_is_loss(rc) && rc != -ETIMEDOUT; /* a silent one has not been replaced */
 }
 
 /* Its daemons have gone since a file was opened there: others may be in their place. */
@@ -104,13 +109,13 @@ static bool is_gone(struct zcache_store *s)
 {
     int rc = zc_store_ping(s->files);
 
-    if (!zcache_network_is_loss(rc) || rc == -ETIMEDOUT) /* who is silent has not been replaced */
+    if (!zcache_store_is_gone(rc))
         return false;
     zc_info("connecting again: %s", zc_error_text(rc));
     return true;
 }
 
-int zcache_store_get(const struct zc_settings *s, int rank, struct zcache_store **out)
+static int get(const struct zc_settings *s, int rank, bool ask, struct zcache_store **out)
 {
     struct key key = {s, rank};
     struct zcache_item *i;
@@ -118,12 +123,24 @@ int zcache_store_get(const struct zc_settings *s, int rank, struct zcache_store 
 
     zcache_finalize_watch();
     zcache_finalize_add(ZCACHE_END_STORES, close_all);
-    while ((rc = zcache_registry_get(&stores, &key, &i)) == 0 && is_gone((struct zcache_store *)i))
+    while ((rc = zcache_registry_get(&stores, &key, &i)) == 0 &&
+           (ask || zcache_store_files((struct zcache_store *)i)->servers > 1) &&
+           is_gone((struct zcache_store *)i))
         zcache_registry_put(&stores, i, true);
     if (rc < 0)
         return rc;
     *out = (struct zcache_store *)i;
     return 0;
+}
+
+int zcache_store_get(const struct zc_settings *s, int rank, struct zcache_store **out)
+{
+    return get(s, rank, true, out);
+}
+
+int zcache_store_get_unasked(const struct zc_settings *s, int rank, struct zcache_store **out)
+{
+    return get(s, rank, false, out);
 }
 
 void zcache_store_hold(struct zcache_store *s)

@@ -14,20 +14,25 @@
 
 struct zcache_store;
 
-/* The store that `s` asks for: daemons, or the file system itself when there are none.  Asks
- * daemons we are connected to whether they are there, and connects again if they are not: they
- * may have been started again.  `rank` is for the daemon's log.  Calls MPI.  0, or a negative
- * errno, explained.  Give it back with zcache_store_put(). */
+/* Finds or opens the store that `s` asks for: daemons, or the file system itself when there are
+ * none.  Asks daemons with a connection whether they are there, and connects again to those that do
+ * not answer: they may have been started again.  `rank` is for the daemon's log.  Calls MPI.
+ * Returns 0, or a negative errno, explained.  zcache_store_put() gives it back. */
 int zcache_store_get(const struct zc_settings *s, int rank, struct zcache_store **out);
-/* One more user of it. */
+/* The same without asking a single daemon, for a caller that calls zcache_store_get() if its own
+ * first request, of a kind that may be repeated, is not answered. */
+int zcache_store_get_unasked(const struct zc_settings *s, int rank, struct zcache_store **out);
+/* Whether that request's result means that: a daemon has gone, and another may be in its place. */
+bool zcache_store_is_gone(int rc);
+/* Counts one more user of it. */
 void zcache_store_hold(struct zcache_store *s);
-/* `broken`: do not offer it again; it is closed with its last user. */
+/* Counts one user less; the last closes it.  `broken`: no later call finds it. */
 void zcache_store_put(struct zcache_store *s, bool broken);
 
 struct zc_store *zcache_store_files(const struct zcache_store *s);
 
-/* `fn` is called once, before the store is closed, when it has no users any more: for what stands
- * on it.  One function for all that do; by a user of the store. */
+/* Sets a function to be called once, before the store is closed, when it has no users any more: it
+ * ends what uses the store.  All callers give the same function; each is a user of the store. */
 void zcache_store_before_close(struct zcache_store *s, void (*fn)(struct zcache_store *s));
 
 #endif

@@ -12,8 +12,8 @@ struct zcache_file;
 
 enum zcache_dir { ZCACHE_READ, ZCACHE_WRITE };
 
-/* One access of this rank.  All it needs is in here, so that any thread can make it, without
- * MPI; layout and view are borrowed. */
+/* One access of this rank, complete, so that any thread can make it without MPI; layout and view
+ * are borrowed. */
 struct zcache_access {
     struct zcache_file *f;
     enum zcache_dir dir;
@@ -26,8 +26,8 @@ struct zcache_access {
     bool background;          /* the program does not wait for it yet */
 };
 
-/* Moves the bytes; returns how many, up to the end of the file for a read, or a negative
- * errno, explained. */
+/* Moves the bytes.  Returns their number, which for a read ends at the end of the file, or a
+ * negative errno, explained. */
 int64_t zcache_transfer(const struct zcache_access *a);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "zc_error.h"
 #include "zc_log.h"
 #include "zcache_atomic.h"
 #include "zcache_coord.h"
@@ -42,11 +43,11 @@ int64_t zcache_transfer_atomic(const struct zcache_access *a)
         return rc;
     n = zcache_transfer(a);
     if (n < 0) { /* its explanation is the one that counts */
-        char text[400];
+        struct zc_error e;
 
-        snprintf(text, sizeof text, "%s", zc_error_text((int)n));
+        zc_error_keep(&e, (int)n);
         zcache_unlock(a->f, &lock);
-        return zc_errorf(-(int)n, "%s", text);
+        return zc_error_raise(&e);
     }
     rc = zcache_unlock(a->f, &lock);
     return rc ? rc : n;

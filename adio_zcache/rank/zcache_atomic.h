@@ -4,8 +4,8 @@
 
 #include "zcache_access.h"
 
-/* zcache_transfer() while no other access in atomic mode touches what lies between its first byte
- * and its last; readers share them. */
+/* Makes an access, as zcache_transfer(), while no other access in atomic mode touches the bytes
+ * between its first and its last; readers share them. */
 int64_t zcache_transfer_atomic(const struct zcache_access *a);
 
 #endif

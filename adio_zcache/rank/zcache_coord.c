@@ -27,25 +27,31 @@ int zcache_shared_pointer(struct zcache_file *f, enum zc_pointer what, uint64_t 
     return rc;
 }
 
+struct wished {
+    struct zcache_lock *lock;
+    struct zc_range_lock range;
+};
+
+/* A lock whose grant was not received has ended with its session. */
+static int lock_at(const struct zc_stripe_file *s, const struct zc_stripe_use *use, void *wished)
+{
+    struct wished *w = wished;
+
+    if (use->client)
+        return zc_client_lock(use->client, use->handle, w->range.exclusive, w->range.off,
+                              w->range.len, &w->lock->number);
+    w->lock->local = w->range;
+    zc_coord_lock_wait(((struct zcache_file *)s->file)->coord, &w->lock->local);
+    return 0;
+}
+
 int zcache_lock(struct zcache_file *f, bool exclusive, int64_t off, int64_t len,
                 struct zcache_lock *l)
 {
-    struct zc_client *c;
-    int rc = first_owner(f, &c);
+    struct zc_stripe_file s = zcache_owners_striped(f);
+    struct wished w = {l, {.off = (uint64_t)off, .len = (uint64_t)len, .exclusive = exclusive}};
 
-    if (rc)
-        return rc;
-    if (c) { /* one that was granted unheard has ended with its session */
-        do
-            rc = zc_client_lock(c, f->owners[0].number, exclusive, (uint64_t)off, (uint64_t)len,
-                                &l->number);
-        while (zcache_owner_again(f, &f->owners[0], &c, &rc));
-        return rc;
-    }
-    l->local =
-        (struct zc_range_lock){.off = (uint64_t)off, .len = (uint64_t)len, .exclusive = exclusive};
-    zc_coord_lock_wait(f->coord, &l->local);
-    return 0;
+    return zc_stripe_call(&s, 0, lock_at, &w);
 }
 
 int zcache_unlock(struct zcache_file *f, struct zcache_lock *l)

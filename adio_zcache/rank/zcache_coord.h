@@ -11,7 +11,8 @@
 
 struct zcache_file;
 
-/* Adds to the pointer of this view (etypes), or sets it; 0 or a negative errno, explained. */
+/* Adds to the pointer of this view (etypes), or sets it.  Returns 0 or a negative errno,
+ * explained. */
 int zcache_shared_pointer(struct zcache_file *f, enum zc_pointer what, uint64_t value,
                           int64_t *was);
 
@@ -21,7 +22,7 @@ struct zcache_lock {
     uint64_t number; /* at another rank's aggregator */
 };
 
-/* Waits for the bytes [off, off + len), len > 0. */
+/* Locks the bytes [off, off + len), len > 0, and waits until it may. */
 int zcache_lock(struct zcache_file *f, bool exclusive, int64_t off, int64_t len,
                 struct zcache_lock *l);
 int zcache_unlock(struct zcache_file *f, struct zcache_lock *l);

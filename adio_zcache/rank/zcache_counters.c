@@ -1,109 +1,80 @@
-/* zcache_counters.c - what the caches of a file did, for MPI_File_get_info.
+/* zcache_counters.c - the counters of a file's caches, for MPI_File_get_info.
  *
- * With the hint zcache_counters: the counters of zc_cache.h as zcache_agg_NAME, summed over the
- * file's aggregators, and as zcache_iod_NAME over the daemons, each since it started.  Beside
- * them how many there are ("servers"), the first one's provider and libfabric, and of daemons
- * the largest peak memory and the version.
+ * With the hint zcache_counters: the counters of zc_cache.h, each since the server's start, as
+ * zcache_agg_NAME summed over the file's aggregators, and as zcache_iod_NAME over the daemons; the
+ * number of servers ("servers"), provider and libfabric of the first one; and of daemons the
+ * largest peak memory and the version.
  *
- * Daemons are asked through an endpoint of its own, made and dropped in the call: most ranks
- * never talk to a daemon, and one that is gone must not take connections to aggregators along.
+ * Daemons are asked through an endpoint of their own, for the duration of the call: most ranks
+ * never talk to a daemon, and a dead daemon must not break connections to aggregators.
  */
 #include "config.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "zc_addrfile.h"
+#include "zc_connect.h"
 #include "zc_fabric.h"
+#include "zc_json.h"
 #include "zc_log.h"
 #include "zcache_agg.h"
 #include "zcache_counters.h"
 #include "zcache_file.h"
 
-/* What is told of one level. */
+/* The values of one level. */
 struct level {
     unsigned servers;
-    uint64_t peak_rss; /* bytes; 0: not told */
+    uint64_t peak_rss; /* bytes; 0: unknown */
     char provider[64], libfabric[32], version[32];
     struct zc_cache_stats sum;
 };
 
 static const char *const names[] = {
-#define X(name, help) #name,
+#define X(name, kind, unit, help) #name,
     ZC_CACHE_STATS(X)
 #undef X
 };
 enum { COUNTERS = sizeof names / sizeof *names };
 
-/* The counters in their order; they are all alike. */
+/* Returns the counters as an array, in the order of `names`. */
 static uint64_t *counters_of(struct level *l)
 {
     _Static_assert(sizeof l->sum == COUNTERS * sizeof(uint64_t), "counters only");
     return (uint64_t *)&l->sum;
 }
 
-/* ---- what servers answer: lines "name value" ---- */
+/* ---- answers of servers: JSON documents ---- */
 
-static void take_number(struct level *l, const char *name, uint64_t value)
-{
-    if (!strcmp(name, "peak_rss_bytes") && value > l->peak_rss)
-        l->peak_rss = value;
-}
-
-static void take_counter(struct level *l, const char *name, uint64_t value)
+static void take_counters(struct level *l, const char *stats)
 {
     for (int i = 0; i < COUNTERS; i++)
-        if (!strcmp(names[i], name))
-            counters_of(l)[i] += value;
+        counters_of(l)[i] += zc_json_to_number(zc_json_find(stats, names[i]));
 }
 
-static void take_word(struct level *l, const char *name, const char *value)
+static void take_status(struct level *l, const char *status)
 {
+    uint64_t peak = zc_json_to_number(zc_json_find(status, "peak_rss_bytes"));
+
+    if (peak > l->peak_rss)
+        l->peak_rss = peak;
     if (l->servers > 1)
-        return; /* the first one's */
-    if (!strcmp(name, "provider"))
-        snprintf(l->provider, sizeof l->provider, "%s", value);
-    if (!strcmp(name, "libfabric"))
-        snprintf(l->libfabric, sizeof l->libfabric, "%s", value);
-    if (!strcmp(name, "version"))
-        snprintf(l->version, sizeof l->version, "%s", value);
-}
-
-static void take_text(struct level *l, char *text, bool counters)
-{
-    char *rest, *line = strtok_r(text, "\n", &rest);
-
-    for (; line; line = strtok_r(NULL, "\n", &rest)) {
-        char *value = strchr(line, ' ');
-
-        if (!value)
-            continue;
-        *value++ = 0;
-        if (counters) {
-            take_counter(l, line, strtoull(value, NULL, 10));
-        } else {
-            take_word(l, line, value);
-            take_number(l, line, strtoull(value, NULL, 10));
-        }
-    }
+        return; /* texts are those of the first server */
+    zc_json_to_text(zc_json_find(status, "provider"), l->provider, sizeof l->provider);
+    zc_json_to_text(zc_json_find(status, "libfabric"), l->libfabric, sizeof l->libfabric);
+    zc_json_to_text(zc_json_find(status, "version"), l->version, sizeof l->version);
 }
 
 static int ask(struct zc_client *c, struct level *l)
 {
     char *text;
-    int rc = zc_client_info(c, ZC_INFO_STATUS, &text);
+    int rc = zc_client_info(c, ZC_INFO_STATUS | ZC_INFO_STATS, &text);
 
     if (rc)
         return rc;
     l->servers++;
-    take_text(l, text, false);
-    free(text);
-    rc = zc_client_info(c, ZC_INFO_STATS, &text);
-    if (rc)
-        return rc;
-    take_text(l, text, true);
+    take_status(l, zc_json_find(text, "status"));
+    take_counters(l, zc_json_find(text, "stats"));
     free(text);
     return 0;
 }
@@ -142,33 +113,37 @@ static int ask_aggregators(struct zcache_file *f, struct level *l)
         if (rc)
             return rc;
     }
-    l->peak_rss = 0; /* ranks know their own */
+    l->peak_rss = 0; /* of ranks: not reported */
     return 0;
 }
 
-static uint64_t number_in(const char *text, const char *name)
+static int in_force_there(struct zc_client *c, struct zcache_in_force *out)
 {
-    char line[64];
-    const char *at;
+    const char *status;
+    char *text;
+    int rc = zc_client_info(c, ZC_INFO_STATUS, &text);
 
-    snprintf(line, sizeof line, "\n%s ", name);
-    at = strstr(text, line);
-    return at ? strtoull(at + strlen(line), NULL, 10) : 0;
+    if (rc)
+        return rc;
+    status = zc_json_find(text, "status");
+    out->cache_size = zc_json_to_number(zc_json_find(status, "budget_bytes"));
+    out->high_watermark = zc_json_to_number(zc_json_find(status, "high_watermark"));
+    out->low_watermark = zc_json_to_number(zc_json_find(status, "low_watermark"));
+    out->idle_time = zc_json_to_number(zc_json_find(status, "idle_ms"));
+    out->view_memory = zc_json_to_number(zc_json_find(status, "view_memory"));
+    out->background = UINT64_MAX; /* not in its answer */
+    free(text);
+    return 0;
 }
 
-static int in_force_there(struct zc_client *c, struct zcache_in_force *out)
+int zcache_counters_page_size(struct zc_client *c, uint64_t *bytes)
 {
     char *text;
     int rc = zc_client_info(c, ZC_INFO_STATUS, &text);
 
     if (rc)
         return rc;
-    out->cache_size = number_in(text, "budget_bytes");
-    out->high_watermark = number_in(text, "high_watermark");
-    out->low_watermark = number_in(text, "low_watermark");
-    out->idle_time = number_in(text, "idle_ms");
-    out->view_memory = number_in(text, "view_memory");
-    out->background = UINT64_MAX; /* it does not tell */
+    *bytes = zc_json_to_number(zc_json_find(zc_json_find(text, "status"), "page_size"));
     free(text);
     return 0;
 }
@@ -201,26 +176,16 @@ int zcache_counters_in_force(struct zcache_file *f, struct zcache_in_force *leas
 static int ask_at(const struct zcache_file *f, const struct zc_addrfile *a, const char *path,
                   struct level *l)
 {
-    size_t len;
-    const void *addr = zc_addrfile_address(a, f->settings.local, &len);
-    struct zc_net_config cfg = {.provider = a->provider,
-                                .toward = addr,
-                                .toward_len = len,
-                                .munge = a->munge,
-                                .timeout_ms = f->settings.timeout,
-                                .name = "counters"};
-    struct zc_client *c = NULL;
-    struct zc_net *net;
-    int rc = zc_net_create(&cfg, &net);
+    struct zc_connect to = {.own = {.timeout_ms = f->settings.timeout, .name = "counters"}};
+    struct zc_client *c;
+    int rc;
 
+    zc_connect_daemon(&to, path, a, f->settings.local);
+    rc = zc_connect(&to, &c);
     if (rc)
         return rc;
-    rc = zc_client_connect(net, addr, len, &a->secret, path, &c);
-    if (rc == 0) {
-        rc = ask(c, l);
-        zc_client_disconnect(c);
-    }
-    zc_net_destroy(net);
+    rc = ask(c, l);
+    zc_client_disconnect(c);
     return rc;
 }
 
@@ -230,7 +195,7 @@ static int ask_daemons(const struct zcache_file *f, struct level *l)
     char **paths;
     int n, rc = 0;
 
-    if (!f->place.daemons)
+    if (!f->stripe.daemons)
         return 0;
     n = zc_addrfile_list(f->settings.daemons, &paths);
     if (n < 0)

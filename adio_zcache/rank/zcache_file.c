@@ -9,15 +9,15 @@
 
 #include "zc_log.h"
 #include "zc_options.h"
+#include "zc_store.h"
+#include "zcache_agg_conn.h"
 #include "zcache_file.h"
 #include "zcache_layout.h"
-#include "zcache_measure.h"
-#include "zcache_peer.h"
+#include "zcache_timing.h"
 
 struct zcache_file *zcache_file_get(ADIO_File fd)
 {
     struct zcache_file *f = fd->fs_ptr;
-    int rc;
 
     if (f)
         return f;
@@ -25,10 +25,9 @@ struct zcache_file *zcache_file_get(ADIO_File fd)
     if (!f)
         return NULL;
     zc_list_init(&f->requests);
-    f->failures = zcache_peer_failures();
-    rc = zc_settings_init(&f->settings);
-    if (rc)
-        snprintf(f->bad_env, sizeof f->bad_env, "%s", zc_error_text(rc));
+    zc_list_init(&f->open_link);
+    f->failures = zcache_agg_conn_failures();
+    zc_error_keep(&f->bad_env, zc_settings_init(&f->settings));
     fd->fs_ptr = f;
     return f;
 }
@@ -49,7 +48,7 @@ void zcache_file_free(ADIO_File fd)
         return;
     zcache_layout_put(f->layout);
     zc_coord_destroy(f->coord);
-    zcache_measure_free(f->measure);
+    zcache_timing_free(f->timing);
     zc_settings_free(&f->settings);
     zcache_file_forget_owners(f);
     free(f->path);
@@ -57,15 +56,38 @@ void zcache_file_free(ADIO_File fd)
     fd->fs_ptr = NULL;
 }
 
-int zcache_file_store(ADIO_File fd, int rank)
+static int need_path(ADIO_File fd)
 {
     struct zcache_file *f = fd->fs_ptr;
 
     if (!f->path)
         f->path = zcache_absolute(fd->filename);
-    if (!f->path)
-        return zc_errorf(errno ? errno : ENOMEM, "no absolute path for %s", fd->filename);
-    return zcache_store_get(&f->settings, rank, &f->store);
+    return f->path ? 0 : zc_errorf(errno ? errno : ENOMEM, "no absolute path for %s", fd->filename);
+}
+
+int zcache_file_store(ADIO_File fd, int rank)
+{
+    struct zcache_file *f = fd->fs_ptr;
+    int rc = need_path(fd);
+
+    return rc ? rc : zcache_store_get(&f->settings, rank, &f->store);
+}
+
+int zcache_file_store_unasked(ADIO_File fd, int rank)
+{
+    struct zcache_file *f = fd->fs_ptr;
+    int rc = need_path(fd);
+
+    return rc ? rc : zcache_store_get_unasked(&f->settings, rank, &f->store);
+}
+
+unsigned zcache_file_flags(const struct zcache_file *f, unsigned access)
+{
+    const struct zc_settings *s = &f->settings;
+    bool writes = s->steps && access & ZC_OPEN_WRITE, reads = s->wait_step || f->step_reader;
+
+    return access | (s->on_daemon_loss == ZC_LOSS_BYPASS ? ZC_OPEN_BYPASS : 0) |
+           (writes ? ZC_OPEN_STEPS : 0) | (reads ? ZC_OPEN_STEP_READER : 0);
 }
 
 char *zcache_absolute(const char *name)

@@ -4,10 +4,10 @@
 #include <errno.h>
 
 #include "zc_log.h"
-#include "zcache_envelope.h"
 #include "zcache_file.h"
 #include "zcache_fileview.h"
 #include "zcache_layout.h"
+#include "zcache_type_contents.h"
 
 /* ---- setting it ---- */
 

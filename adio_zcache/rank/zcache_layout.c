@@ -1,4 +1,4 @@
-/* zcache_layout.c - datatypes as runs or pieces, remembered with the datatype. */
+/* zcache_layout.c - datatypes as views or lists of runs, remembered with the datatype. */
 #include "config.h"
 
 #include <errno.h>
@@ -7,13 +7,13 @@
 
 #include "zc_log.h"
 #include "zcache_layout.h"
-#include "zcache_turn.h"
-#include "zcache_typeargs.h"
+#include "zcache_mpi_lock.h"
+#include "zcache_type_args.h"
 #include "zcache_typemap.h"
 
 /* The key is made, and an attribute looked at, by one thread at a time: it could be replaced before
  * the other has its reference.  MPI calls forget() meanwhile, which therefore waits for nothing. */
-static struct zcache_turn turn = ZCACHE_TURN_INITIALIZER(ZCACHE_TURN_TYPES);
+static struct zcache_mpi_lock turn = ZCACHE_MPI_LOCK_INITIALIZER(ZCACHE_MPI_LOCK_TYPES);
 static int key = MPI_KEYVAL_INVALID;
 
 /* What this thread looked up lately, without MPI or lock: small accesses ask several times for
@@ -41,7 +41,7 @@ void zcache_layout_put(struct zcache_layout *l)
     if (!l || __atomic_sub_fetch(&l->references, 1, __ATOMIC_ACQ_REL))
         return;
     zc_view_put(l->view);
-    free(l->pieces);
+    free(l->runs);
     free(l);
 }
 
@@ -104,46 +104,68 @@ static int make_view(struct zcache_layout *l, const struct zcache_typemap *t)
     return zc_view_finish(b, l->extent, &l->view);
 }
 
-/* Merges with the one before; before the first, npieces is 0. */
-static int add_pieces(void *arg, int64_t off, int64_t len, int64_t stride, int64_t count)
+/* Joins pieces to a run that they continue: one piece that goes on without a gap, or pieces as long
+ * and as far apart.  Returns whether it has. */
+static bool join_run(struct zcache_run *r, int64_t off, int64_t len, int64_t stride, int64_t count)
+{
+    if (r->count == 1 && count == 1 && r->off + r->len == off) {
+        r->len += len;
+        return true;
+    }
+    if (r->len != len || (count > 1 && r->count > 1 && r->stride != stride))
+        return false;
+    if (r->count == 1) {
+        if (count > 1 && off - r->off != stride)
+            return false;
+        r->stride = off - r->off;
+    } else if (r->off + r->count * r->stride != off) {
+        return false;
+    }
+    r->count += count;
+    return true;
+}
+
+/* Adds pieces to the list, which has room for one more run. */
+static int add_to_list(void *arg, int64_t off, int64_t len, int64_t stride, int64_t count)
 {
     struct zcache_layout *l = arg;
+    struct zcache_run *r = &l->runs[l->nruns];
 
-    for (int64_t i = 0; i < count; i++, off += stride) {
-        struct zcache_piece *p = &l->pieces[l->npieces];
-
-        if (l->npieces && p[-1].off + p[-1].len == off) {
-            p[-1].len += len;
-            continue;
-        }
-        *p = (struct zcache_piece){off, len, l->npieces ? p[-1].before + p[-1].len : 0};
-        l->npieces++;
+    if (stride == len) {
+        len *= count;
+        count = 1;
     }
+    if (l->nruns && join_run(r - 1, off, len, stride, count))
+        return 0;
+    *r = (struct zcache_run){off, len, stride, count,
+                             l->nruns ? r[-1].before + r[-1].count * r[-1].len : 0};
+    l->nruns++;
     return 0;
 }
 
-static int count_pieces(void *arg, int64_t off, int64_t len, int64_t stride, int64_t count)
+static int count_runs(void *arg, int64_t off, int64_t len, int64_t stride, int64_t count)
 {
     (void)off;
     (void)len;
     (void)stride;
-    *(int64_t *)arg += count;
+    (void)count;
+    ++*(int64_t *)arg;
     return 0;
 }
 
-static int make_pieces(struct zcache_layout *l, const struct zcache_typemap *t)
+static int make_list(struct zcache_layout *l, const struct zcache_typemap *t)
 {
     int64_t most = 0;
-    struct zcache_piece *smaller;
+    struct zcache_run *smaller;
 
-    zcache_typemap_walk(t, count_pieces, &most);
-    l->pieces = malloc((size_t)(most + 1) * sizeof *l->pieces);
-    if (!l->pieces)
-        return zc_errorf(ENOMEM, "no memory for the %lld pieces of a datatype", (long long)most);
-    l->npieces = 0;
-    zcache_typemap_walk(t, add_pieces, l);
-    smaller = realloc(l->pieces, (size_t)(l->npieces + 1) * sizeof *l->pieces);
-    l->pieces = smaller ? smaller : l->pieces;
+    zcache_typemap_walk(t, count_runs, &most);
+    l->runs = malloc((size_t)(most + 1) * sizeof *l->runs);
+    if (!l->runs)
+        return zc_errorf(ENOMEM, "no memory for the %lld runs of a datatype", (long long)most);
+    l->nruns = 0;
+    zcache_typemap_walk(t, add_to_list, l);
+    smaller = realloc(l->runs, (size_t)(l->nruns + 1) * sizeof *l->runs);
+    l->runs = smaller ? smaller : l->runs;
     /* cppcheck-suppress memleak ; it is in l */
     return 0;
 }
@@ -163,7 +185,7 @@ static int fill_in(struct zcache_layout *l, const struct zcache_typemap *t)
         if (rc != -EOVERFLOW)
             return rc;
     }
-    return make_pieces(l, t);
+    return make_list(l, t);
 }
 
 static int make(MPI_Datatype type, struct zcache_layout **out)
@@ -236,7 +258,7 @@ static int find_or_make(MPI_Datatype type, struct zcache_layout **out, bool *kep
 
 static struct recent *recent_of(MPI_Datatype type)
 {
-    return &recent[(uint32_t)type * 2654435761u >> (32 - RECENT_BITS)];
+    return &recent[(uint32_t)(uintptr_t)type * 2654435761u >> (32 - RECENT_BITS)];
 }
 
 int zcache_layout_get(MPI_Datatype type, struct zcache_layout **out)
@@ -250,13 +272,13 @@ int zcache_layout_get(MPI_Datatype type, struct zcache_layout **out)
         *out = one_more(r->layout);
         return 0;
     }
-    zcache_turn_take(&turn);
+    zcache_mpi_lock_get(&turn);
     if (key == MPI_KEYVAL_INVALID &&
         MPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, forget, &key, NULL) != MPI_SUCCESS)
         rc = zc_errorf(ENOMEM, "MPI has no attribute for datatypes");
     if (rc == 0)
         rc = find_or_make(type, out, &kept);
-    zcache_turn_give(&turn);
+    zcache_mpi_lock_put(&turn);
     if (kept)
         *r = (struct recent){type, now, *out};
     return rc;
@@ -264,37 +286,83 @@ int zcache_layout_get(MPI_Datatype type, struct zcache_layout **out)
 
 /* ---- copying ---- */
 
-static const struct zcache_piece *piece_of(const struct zcache_layout *l, int64_t within)
+/* Returns the run that has byte `within` of an element. */
+static const struct zcache_run *run_of(const struct zcache_layout *l, int64_t within)
 {
-    const struct zcache_piece *p = l->pieces;
+    const struct zcache_run *r = l->runs;
 
-    for (int64_t n = l->npieces; n > 1;) { /* the answer is among p[0 .. n-1] */
+    for (int64_t n = l->nruns; n > 1;) { /* the answer is among r[0 .. n-1] */
         int64_t half = n / 2;
 
-        p += p[half].before <= within ? half : 0;
+        r += r[half].before <= within ? half : 0;
         n -= half;
     }
-    return p;
+    return r;
 }
 
-static void copy_pieces(const struct zcache_layout *l, char *user, int64_t pos, char *flat,
+static inline void move(char *user, char *flat, size_t n, bool pack)
+{
+    if (pack)
+        memcpy(flat, user, n);
+    else
+        memcpy(user, flat, n);
+}
+
+/* Inlined with a constant length, it is a loop of loads and stores. */
+static inline __attribute__((always_inline)) void move_equal(char *user, int64_t stride, char *flat,
+                                                             size_t len, int64_t count, bool pack)
+{
+    for (int64_t i = 0; i < count; i++)
+        move(user + i * stride, flat + i * (int64_t)len, len, pack);
+}
+
+static void move_pieces(char *user, const struct zcache_run *r, char *flat, int64_t count,
+                        bool pack)
+{
+    if (r->len == 8 && pack)
+        move_equal(user, r->stride, flat, 8, count, true);
+    else if (r->len == 8)
+        move_equal(user, r->stride, flat, 8, count, false);
+    else if (r->len == 4)
+        move_equal(user, r->stride, flat, 4, count, pack);
+    else
+        move_equal(user, r->stride, flat, (size_t)r->len, count, pack);
+}
+
+/* Copies up to `len` bytes of a run from its byte `skip` on.  Returns how many there were. */
+static int64_t copy_run(char *user, const struct zcache_run *r, int64_t skip, char *flat,
                         int64_t len, bool pack)
 {
+    int64_t i = skip / r->len, inside = skip % r->len, done = 0, rest = r->count * r->len - skip;
+    int64_t n;
+
+    if (len > rest)
+        len = rest;
+    if (inside) { /* the rest of a piece */
+        done = r->len - inside < len ? r->len - inside : len;
+        move(user + i++ * r->stride + inside, flat, (size_t)done, pack);
+    }
+    n = (len - done) / r->len;
+    move_pieces(user + i * r->stride, r, flat + done, n, pack);
+    done += n * r->len;
+    if (done < len)
+        move(user + (i + n) * r->stride, flat + done, (size_t)(len - done), pack);
+    return len;
+}
+
+static void copy_runs(const struct zcache_layout *l, char *user, int64_t pos, char *flat,
+                      int64_t len, bool pack)
+{
     int64_t tile = pos / l->size, skip = pos % l->size;
-    const struct zcache_piece *p = piece_of(l, skip), *last = l->pieces + l->npieces;
+    const struct zcache_run *r = run_of(l, skip), *last = l->runs + l->nruns;
 
-    for (skip -= p->before; len; skip = 0) {
-        int64_t n = p->len - skip < len ? p->len - skip : len;
-        char *at = user + tile * l->extent + p->off + skip;
+    for (skip -= r->before; len; skip = 0) {
+        int64_t n = copy_run(user + tile * l->extent + r->off, r, skip, flat, len, pack);
 
-        if (pack)
-            memcpy(flat, at, (size_t)n);
-        else
-            memcpy(at, flat, (size_t)n);
         flat += n;
         len -= n;
-        if (++p == last) {
-            p = l->pieces;
+        if (++r == last) {
+            r = l->runs;
             tile++;
         }
     }
@@ -302,10 +370,11 @@ static void copy_pieces(const struct zcache_layout *l, char *user, int64_t pos, 
 
 int64_t zcache_layout_first(const struct zcache_layout *l)
 {
-    return l->view ? zc_view_lower(l->view) : l->pieces[0].off;
+    return l->view ? zc_view_lower(l->view) : l->runs[0].off;
 }
 
-/* The elements that hold len > 0 bytes from `pos` on lie in [*low, *low + *n) of the buffer. */
+/* Finds the part of the buffer, [*low, *low + *n), with the elements of len > 0 bytes from `pos`
+ * on. */
 static void window(const struct zcache_layout *l, int64_t pos, int64_t len, int64_t *low,
                    int64_t *n)
 {
@@ -315,34 +384,32 @@ static void window(const struct zcache_layout *l, int64_t pos, int64_t len, int6
     *n = last + l->high - *low;
 }
 
-int zcache_layout_pack(const struct zcache_layout *l, const void *user, int64_t pos, void *to,
-                       int64_t len)
+/* Copies between the buffer `user` and contiguous memory: out of the buffer if `pack`. */
+static int copy(const struct zcache_layout *l, char *user, int64_t pos, char *flat, int64_t len,
+                bool pack)
 {
     int64_t low, n, rc;
 
     if (len == 0)
         return 0;
     if (!l->view) {
-        copy_pieces(l, (char *)(uintptr_t)user, pos, to, len, true);
+        copy_runs(l, user, pos, flat, len, pack);
         return 0;
     }
     window(l, pos, len, &low, &n);
-    rc = zc_view_gather(l->view, 0, pos, to, len, (const char *)user + low, low, n);
+    rc = pack ? zc_view_gather(l->view, 0, pos, flat, len, user + low, low, n)
+              : zc_view_scatter(l->view, 0, pos, flat, len, user + low, low, n);
     return rc < 0 ? (int)rc : 0;
+}
+
+int zcache_layout_pack(const struct zcache_layout *l, const void *user, int64_t pos, void *to,
+                       int64_t len)
+{
+    return copy(l, (char *)(uintptr_t)user, pos, to, len, true);
 }
 
 int zcache_layout_unpack(const struct zcache_layout *l, void *user, int64_t pos, const void *from,
                          int64_t len)
 {
-    int64_t low, n, rc;
-
-    if (len == 0)
-        return 0;
-    if (!l->view) {
-        copy_pieces(l, user, pos, (char *)(uintptr_t)from, len, false);
-        return 0;
-    }
-    window(l, pos, len, &low, &n);
-    rc = zc_view_scatter(l->view, 0, pos, from, len, (char *)user + low, low, n);
-    return rc < 0 ? (int)rc : 0;
+    return copy(l, user, pos, (char *)(uintptr_t)from, len, false);
 }

@@ -1,15 +1,15 @@
 /* zcache_layout.h - the bytes of a datatype, repeated, in the order of its type map.
  *
- * Serves memory (a count of the buffer's type) and file views alike.  Positions count the
- * bytes of the type map from the start of the buffer on, element after element.  Almost
- * every type is kept as a view (zc_view.h), hence as runs; one whose displacements decrease,
- * which only memory may have, as a list of its pieces.
+ * Used for memory (a count of the buffer's type) and for file views.  Positions count the bytes of
+ * the type map from the start of the buffer on, element after element.  Almost every type is kept
+ * as a view (zc_view.h), hence as runs; one whose displacements decrease, which only memory may
+ * have, as a list of runs in the order of its type map.
  *
- * Made once for each datatype and kept as its attribute, so that it goes when the type does
- * and no handle can be mistaken for an earlier one; duplicates share it.  References are
- * counted: a layout outlives its type as long as somebody uses it.
+ * Made once for each datatype and kept as its attribute, so that it is freed with the type and no
+ * handle can be mistaken for an earlier one; duplicates share it.  References are counted: a layout
+ * outlives its type while it is in use.
  *
- * get() calls MPI, all else does not.  Threads: any.
+ * get() calls MPI, the other functions do not.  Threads: any.
  */
 #ifndef ZCACHE_LAYOUT_H
 #define ZCACHE_LAYOUT_H
@@ -20,34 +20,35 @@
 
 #include "zc_view.h"
 
-struct zcache_piece {
-    int64_t off, len;
-    int64_t before; /* bytes of the pieces before it */
+/* `count` pieces of `len` bytes, each `stride` bytes, of any sign, after the one before. */
+struct zcache_run {
+    int64_t off, len, stride, count;
+    int64_t before; /* bytes of the runs before it */
 };
 
 struct zcache_layout {
-    int64_t size;                /* bytes of one element */
-    int64_t extent;              /* from one element to the next; of any sign */
-    int64_t lb;                  /* lower bound: moves nothing */
-    int64_t low, high;           /* all pieces of an element lie in [low, high) */
-    bool contiguous;             /* any number of elements is one piece that starts at 0 */
-    bool decreases;              /* a piece starts before the one before it does */
-    bool overlaps;               /* a piece starts inside another one of the element */
-    struct zc_view *view;        /* NULL: as pieces, for it is none MPI allows for files */
-    struct zcache_piece *pieces; /* adjacent ones merged */
-    int64_t npieces;
+    int64_t size;            /* bytes of one element */
+    int64_t extent;          /* from one element to the next; of any sign */
+    int64_t lb;              /* lower bound: moves nothing */
+    int64_t low, high;       /* all pieces of an element lie in [low, high) */
+    bool contiguous;         /* any number of elements is one piece that starts at 0 */
+    bool decreases;          /* a piece starts before the previous one does */
+    bool overlaps;           /* a piece starts inside another one of the element */
+    struct zc_view *view;    /* NULL: as runs, since MPI does not allow it for files */
+    struct zcache_run *runs; /* adjacent pieces merged, those equally far apart joined */
+    int64_t nruns;
     unsigned references; /* atomic */
 };
 
-/* 0 or a negative errno, explained by zc_errorf(); give it back with put(). */
+/* 0 or a negative errno, explained by zc_errorf(); release it with put(). */
 int zcache_layout_get(MPI_Datatype type, struct zcache_layout **out);
 void zcache_layout_put(struct zcache_layout *l); /* NULL is fine */
 
-/* Where the first byte of a buffer of elements lies, from its address; size > 0. */
+/* Returns the position of a buffer's first byte, relative to its address; size > 0. */
 int64_t zcache_layout_first(const struct zcache_layout *l);
 
-/* Copies `len` bytes from position `pos` on between a buffer of elements and contiguous
- * memory.  0 or a negative errno (the buffer would reach out of all memory). */
+/* Copies `len` bytes from position `pos` on between a buffer of elements and contiguous memory.  0
+ * or a negative errno (the buffer would exceed the address space). */
 int zcache_layout_pack(const struct zcache_layout *l, const void *user, int64_t pos, void *to,
                        int64_t len);
 int zcache_layout_unpack(const struct zcache_layout *l, void *user, int64_t pos, const void *from,

@@ -6,9 +6,20 @@
 #include <stdlib.h>
 
 #include "zc_log.h"
+#include "zcache_agg_conn.h"
+#include "zcache_exit.h"
 #include "zcache_file.h"
 #include "zcache_owner.h"
-#include "zcache_peer.h"
+
+char *zcache_owner_label(uint32_t world_rank, char label[ZCACHE_OWNER_LABEL])
+{
+    if (world_rank & ZCACHE_DEDICATED_BIT)
+        snprintf(label, ZCACHE_OWNER_LABEL, "dedicated aggregator %u",
+                 world_rank & ~ZCACHE_DEDICATED_BIT);
+    else
+        snprintf(label, ZCACHE_OWNER_LABEL, "aggregator on rank %u", world_rank);
+    return label;
+}
 
 struct zc_handle *zcache_owner_here(struct zcache_file *f, const struct zcache_owner *o)
 {
@@ -20,27 +31,19 @@ struct zc_handle *zcache_owner_here(struct zcache_file *f, const struct zcache_o
 int zcache_owner_client(struct zcache_file *f, struct zcache_owner *o, struct zc_client **out)
 {
     struct zc_client *was = __atomic_load_n(&o->client, __ATOMIC_ACQUIRE);
-    char label[64];
+    char label[ZCACHE_OWNER_LABEL];
     int rc;
 
     *out = was;
     if (was && !zc_client_bystander(was))
         return 0;
-    /* Other communicators' files use the connection, too. */
-    snprintf(label, sizeof label, "aggregator on rank %u", o->world_rank);
-    rc = zcache_peer_get(o->way, o->way_len, label, &f->settings, f->failures, was, out);
+    /* Files of other communicators use the connection as well. */
+    zcache_owner_label(o->world_rank, label);
+    rc =
+        zcache_agg_conn_get(o->contact, o->contact_len, label, &f->settings, f->failures, was, out);
     if (rc == 0)
         __atomic_store_n(&o->client, *out, __ATOMIC_RELEASE);
     return rc;
-}
-
-bool zcache_owner_again(struct zcache_file *f, struct zcache_owner *o, struct zc_client **c,
-                        int *rc)
-{
-    if (*rc == 0 || !zc_client_bystander(*c))
-        return false;
-    *rc = zcache_owner_client(f, o, c);
-    return *rc == 0;
 }
 
 static int64_t warm(void *arg)
@@ -61,25 +64,32 @@ static void let_go(void *arg)
 
 static bool is_warm(struct zcache_owner *o)
 {
-    struct zc_client *c = zcache_peer_look(o->way, o->way_len);
+    struct zc_client *c = zcache_agg_conn_find(o->contact, o->contact_len);
 
     __atomic_store_n(&o->client, c, __ATOMIC_RELEASE);
     return c;
 }
 
+/* Starts a background operation on the file; without memory, none. */
+static void start(struct zcache_file *f, const struct zcache_async_kind *kind)
+{
+    struct zcache_async_op *j = zcache_async_new(kind, f, &f->async);
+
+    if (!j)
+        return;
+    zcache_async_start(j);
+    zcache_async_release(j);
+}
+
 void zcache_owners_warm(struct zcache_file *f)
 {
-    static const struct zcache_job_kind kind = {warm, let_go};
-    struct zcache_job *j;
+    static const struct zcache_async_kind kind = {warm, let_go};
     bool others = false;
 
     for (uint32_t i = 0; i < f->nowners; i++)
         others = others || (!f->owners[i].local && !is_warm(&f->owners[i]));
-    j = others ? zcache_job_new(&kind, f, &f->jobs) : NULL;
-    if (!j)
-        return;
-    zcache_job_start(j);
-    zcache_job_release(j);
+    if (others)
+        start(f, &kind);
 }
 
 static void tell_of_views(struct zcache_file *f, void (*tell)(struct zc_client *c, uint64_t number))
@@ -102,110 +112,142 @@ void zcache_owners_views_end(struct zcache_file *f)
     tell_of_views(f, zc_client_views_end);
 }
 
-struct first_error {
-    int rc;
-    char text[400];
-};
+/* ---- table for zc_stripe_ask.h ---- */
 
-static void note(struct first_error *e, int rc)
+static struct zcache_file *striped(const struct zc_stripe_file *s)
 {
-    if (!rc || e->rc)
-        return;
-    e->rc = rc;
-    snprintf(e->text, sizeof e->text, "%s", zc_error_text(rc));
+    return s->file;
 }
 
-static int outcome(const struct first_error *e)
+/* This rank's own cache has no client; own() waits for ring entries when it is used. */
+static int get(const struct zc_stripe_file *s, uint32_t i, struct zc_stripe_use *use)
 {
-    return e->rc ? zc_errorf(-e->rc, "%s", e->text) : 0;
+    struct zcache_owner *o = &striped(s)->owners[i];
+
+    *use = (struct zc_stripe_use){.index = i, .handle = o->number};
+    return o->local ? 0 : zcache_owner_client(striped(s), o, &use->client);
 }
 
-/* One request to every owner from one on: all remote ones are started before the local one is done
- * and any is waited for. */
-struct request {
-    void (*start)(struct zc_client *c, uint64_t number, uint64_t arg, struct zc_later *l);
-    int (*local)(struct zc_handle *h, uint64_t arg);
-    uint64_t (*count)(struct zc_handle *h); /* instead of local: what it counts */
-    uint64_t arg;
-    bool elsewhere; /* ask those only */
-    uint64_t sum;   /* of what all owners have counted */
-    uint32_t from;  /* the first that is asked */
+/* Returns whether the connection broke because of another owner. */
+static bool put(struct zc_stripe_use *use, int rc)
+{
+    return rc && use->client && zc_client_bystander(use->client);
+}
+
+static struct zc_handle *own(const struct zc_stripe_file *s, const struct zc_stripe_use *use)
+{
+    return zcache_owner_here(striped(s), &striped(s)->owners[use->index]);
+}
+
+static int getattr_here(const struct zc_stripe_file *s, const struct zc_stripe_use *use,
+                        struct zc_attr *attr)
+{
+    attr->size = zc_cache_size(own(s, use));
+    return 0;
+}
+
+static int truncate_here(const struct zc_stripe_file *s, const struct zc_stripe_use *use,
+                         uint64_t size)
+{
+    return zc_cache_truncate(own(s, use), size);
+}
+
+static int allocate_here(const struct zc_stripe_file *s, const struct zc_stripe_use *use,
+                         uint64_t off, uint64_t len)
+{
+    return zc_cache_allocate(own(s, use), off, len);
+}
+
+static int cut_here(const struct zc_stripe_file *s, const struct zc_stripe_use *use, uint64_t size,
+                    uint64_t *count)
+{
+    (void)count;
+    return zc_cache_cut(own(s, use), size);
+}
+
+static const struct zc_stripe_ops owners = {
+    .servers = "aggregator",
+    .server = zc_stripe_aggregator,
+    .get = get,
+    .put = put,
+    .getattr = getattr_here,
+    .truncate = truncate_here,
+    .allocate = allocate_here,
+    .cut = cut_here,
 };
 
-static int answer_of(struct zcache_file *f, uint32_t i, const struct request *q,
-                     struct zc_client **c, struct zc_later *l)
+struct zc_stripe_file zcache_owners_striped(struct zcache_file *f)
 {
-    int rc = zc_client_wait(*c, l);
+    return (struct zc_stripe_file){&owners, f, &f->stripe, f->nowners};
+}
 
-    while (zcache_owner_again(f, &f->owners[i], c, &rc)) {
-        q->start(*c, f->owners[i].number, q->arg, l);
-        rc = zc_client_wait(*c, l);
-    }
+/* ---- requests to owners ---- */
+
+static bool is_connected(const struct zc_stripe_file *s, uint32_t i)
+{
+    struct zcache_owner *o = &striped(s)->owners[i];
+
+    return o->local || __atomic_load_n(&o->client, __ATOMIC_ACQUIRE);
+}
+
+static bool is_elsewhere(const struct zc_stripe_file *s, uint32_t i)
+{
+    return striped(s)->owners[i].elsewhere;
+}
+
+static int ask_owners(struct zcache_file *f, struct zc_stripe_request *q)
+{
+    struct zc_stripe_file s = zcache_owners_striped(f);
+    int rc = zcache_exit_begin();
+
+    if (rc)
+        return rc;
+    rc = zc_stripe_ask(&s, q);
+    zcache_exit_end();
     return rc;
 }
 
-static int ask_owners(struct zcache_file *f, struct request *q)
+static int sync_here(const struct zc_stripe_file *s, const struct zc_stripe_use *use,
+                     uint64_t level, uint64_t *count)
 {
-    struct zc_later *later = calloc(f->nowners, sizeof *later);
-    struct zc_client **clients = calloc(f->nowners, sizeof *clients);
-    struct first_error e = {0};
-
-    if (!later || !clients) {
-        free(later);
-        free(clients);
-        return zc_errorf(ENOMEM, "no memory to ask %u aggregators", f->nowners);
-    }
-    for (uint32_t i = q->from; i < f->nowners; i++) {
-        struct zcache_owner *o = &f->owners[i];
-        bool asked = q->elsewhere ? o->elsewhere : !o->local;
-        int rc = asked ? zcache_owner_client(f, o, &clients[i]) : 0;
-
-        note(&e, rc);
-        if (rc == 0 && clients[i])
-            q->start(clients[i], o->number, q->arg, &later[i]);
-    }
-    for (uint32_t i = q->from; i < f->nowners; i++) {
-        struct zc_handle *h = q->elsewhere ? NULL : zcache_owner_here(f, &f->owners[i]);
-
-        if (!h)
-            continue;
-        if (q->count)
-            q->sum += q->count(h);
-        else
-            note(&e, q->local(h, q->arg));
-    }
-    for (uint32_t i = q->from; i < f->nowners; i++) {
-        if (clients[i])
-            note(&e, answer_of(f, i, q, &clients[i], &later[i]));
-        q->sum += later[i].count;
-    }
-    free(later);
-    free(clients);
-    return outcome(&e);
-}
-
-static void start_sync(struct zc_client *c, uint64_t number, uint64_t level, struct zc_later *l)
-{
-    zc_client_refresh_start(c, number, (enum zc_level)level, l);
-}
-
-static int local_sync(struct zc_handle *h, uint64_t level)
-{
+    struct zc_handle *h = own(s, use);
     int rc = zc_cache_flush(h, (enum zc_level)level);
 
+    (void)count;
     return rc ? rc : zc_cache_refresh(h);
 }
 
-int zcache_owners_sync(struct zcache_file *f, enum zc_level level)
+int zcache_owners_sync(struct zcache_file *f, uint64_t level)
 {
-    struct request q = {.start = start_sync, .local = local_sync, .arg = level};
+    struct zc_stripe_request q = {
+        .start = zc_client_refresh_start, .here = sync_here, .arg = level};
 
     return ask_owners(f, &q);
 }
 
-static void start_flush(struct zc_client *c, uint64_t number, uint64_t level, struct zc_later *l)
+static int sync_collective_here(const struct zc_stripe_file *s, const struct zc_stripe_use *use,
+                                uint64_t level, uint64_t *count)
 {
-    zc_client_flush_start(c, number, (enum zc_level)level, l);
+    struct zc_handle *h = own(s, use);
+    int rc = zc_cache_flush_collective(h, (enum zc_level)level);
+
+    (void)count;
+    return rc ? rc : zc_cache_refresh(h);
+}
+
+int zcache_owners_sync_collective(struct zcache_file *f, uint64_t level)
+{
+    struct zc_stripe_request q = {
+        .start = zc_client_refresh_collective_start, .here = sync_collective_here, .arg = level};
+
+    return ask_owners(f, &q);
+}
+
+static int flush_here(const struct zc_stripe_file *s, const struct zc_stripe_use *use,
+                      uint64_t level, uint64_t *count)
+{
+    (void)count;
+    return zc_cache_flush(own(s, use), (enum zc_level)level);
 }
 
 static bool any_elsewhere(const struct zcache_file *f)
@@ -218,19 +260,16 @@ static bool any_elsewhere(const struct zcache_file *f)
 
 int zcache_owners_flush_elsewhere(struct zcache_file *f, enum zc_level level)
 {
-    struct request q = {.start = start_flush, .arg = level, .elsewhere = true};
+    struct zc_stripe_request q = {
+        .start = zc_client_flush_start, .arg = level, .asks = is_elsewhere};
 
     return any_elsewhere(f) ? ask_owners(f, &q) : 0;
 }
 
-static void start_close(struct zc_client *c, uint64_t number, uint64_t level, struct zc_later *l)
-{
-    zc_client_close_start(c, number, (enum zc_level)level, l);
-}
-
 int zcache_owners_close_elsewhere(struct zcache_file *f)
 {
-    struct request q = {.start = start_close, .arg = ZC_LEVEL_VISIBLE, .elsewhere = true};
+    struct zc_stripe_request q = {
+        .start = zc_client_close_start, .arg = ZC_LEVEL_VISIBLE, .asks = is_elsewhere};
 
     return any_elsewhere(f) ? ask_owners(f, &q) : 0;
 }
@@ -242,134 +281,110 @@ static int64_t flush_elsewhere(void *arg)
 
 void zcache_owners_flush_later(struct zcache_file *f)
 {
-    static const struct zcache_job_kind kind = {flush_elsewhere, let_go};
-    struct zcache_job *j = any_elsewhere(f) ? zcache_job_new(&kind, f, &f->jobs) : NULL;
+    static const struct zcache_async_kind kind = {flush_elsewhere, let_go};
 
-    if (!j)
-        return;
-    zcache_job_start(j);
-    zcache_job_release(j);
+    if (any_elsewhere(f))
+        start(f, &kind);
 }
 
-static void start_sync_for_all(struct zc_client *c, uint64_t number, uint64_t level,
-                               struct zc_later *l)
+/* Without zcache_exit_begin(): for the end of the process itself. */
+int zcache_owners_flush_connected(struct zcache_file *f, enum zc_level level)
 {
-    zc_client_refresh_for_all_start(c, number, (enum zc_level)level, l);
+    struct zc_stripe_file s = zcache_owners_striped(f);
+    struct zc_stripe_request q = {
+        .start = zc_client_flush_start, .here = flush_here, .arg = level, .asks = is_connected};
+
+    return zc_stripe_ask(&s, &q);
 }
 
-static int local_sync_for_all(struct zc_handle *h, uint64_t level)
+static int flush_collective_here(const struct zc_stripe_file *s, const struct zc_stripe_use *use,
+                                 uint64_t level, uint64_t *count)
 {
-    int rc = zc_cache_flush_for_all(h, (enum zc_level)level);
-
-    return rc ? rc : zc_cache_refresh(h);
+    (void)count;
+    return zc_cache_flush_collective(own(s, use), (enum zc_level)level);
 }
 
-int zcache_owners_sync_for_all(struct zcache_file *f, enum zc_level level)
+int zcache_owners_flush_collective(struct zcache_file *f, uint64_t level)
 {
-    struct request q = {.start = start_sync_for_all, .local = local_sync_for_all, .arg = level};
+    struct zc_stripe_request q = {
+        .start = zc_client_flush_collective_start, .here = flush_collective_here, .arg = level};
 
     return ask_owners(f, &q);
 }
 
-static void start_cut(struct zc_client *c, uint64_t number, uint64_t size, struct zc_later *l)
+static void start_read_step(struct zc_client *c, uint64_t number, uint64_t step, struct zc_later *l)
 {
-    zc_client_cut_start(c, number, size, l);
+    zc_client_step_start(c, number, ZC_STEP_READ, step, 0, 0, l);
 }
 
-/* Whether all that have to cut the file are there. */
-static int owners_answer(struct zcache_file *f)
+static int read_step_here(const struct zc_stripe_file *s, const struct zc_stripe_use *use,
+                          uint64_t step, uint64_t *count)
 {
-    struct zc_client *c;
-    int rc = 0;
-
-    for (uint32_t i = 0; rc == 0 && i < f->nowners; i++)
-        if (!f->owners[i].local) {
-            rc = zcache_owner_client(f, &f->owners[i], &c);
-            if (rc == 0 && f->nowners > 1)
-                do
-                    rc = zc_client_ping(c);
-                while (zcache_owner_again(f, &f->owners[i], &c, &rc));
-        }
-    return rc;
+    (void)count;
+    return zc_cache_read_step(own(s, use), step);
 }
 
-static int truncate_first(struct zcache_file *f, uint64_t size)
+int zcache_owners_read_step(struct zcache_file *f, uint64_t step)
 {
-    struct zcache_owner *o = &f->owners[0];
-    struct zc_client *c;
-    int rc;
+    struct zc_stripe_request q = {.start = start_read_step, .here = read_step_here, .arg = step};
 
-    if (o->local)
-        return zc_cache_truncate(zcache_owner_here(f, o), size);
-    rc = zcache_owner_client(f, o, &c);
-    if (rc == 0)
-        do
-            rc = zc_client_truncate(c, o->number, size);
-        while (zcache_owner_again(f, o, &c, &rc));
-    return rc;
+    return ask_owners(f, &q);
 }
 
-/* -EREMOTEIO: the file is cut, as told in zc_store.h; then the others cut what they have, too.  One
- * of them that fails may have written back before, beyond the new size: that is cut off again. */
 int zcache_owners_truncate(struct zcache_file *f, uint64_t size)
 {
-    struct request q = {.start = start_cut, .local = zc_cache_cut, .arg = size, .from = 1};
-    struct first_error e = {0};
-    int rc = owners_answer(f);
+    struct zc_stripe_file s = zcache_owners_striped(f);
+    int rc = zcache_exit_begin();
 
-    if (rc == 0)
-        rc = truncate_first(f, size);
-    if (rc && rc != -EREMOTEIO)
+    if (rc)
         return rc;
-    note(&e, rc);
-    rc = ask_owners(f, &q);
-    if (rc && rc != -EREMOTEIO && !e.rc) {
-        note(&e, rc);
-        rc = truncate_first(f, size);
-        if (rc && rc != -EREMOTEIO)
-            return zc_errorf(EREMOTEIO, "nobody knows how many bytes the file has: %s", e.text);
-        return zc_errorf(EREMOTEIO, "the file has %llu bytes now, but not at every aggregator: %s",
-                         (unsigned long long)size, e.text);
-    }
-    note(&e, rc);
-    return outcome(&e);
+    rc = zc_stripe_truncate(&s, size);
+    zcache_exit_end();
+    return rc;
 }
 
-static void start_backlog(struct zc_client *c, uint64_t number, uint64_t what, struct zc_later *l)
+static int backlog_here(const struct zc_stripe_file *s, const struct zc_stripe_use *use,
+                        uint64_t what, uint64_t *count)
 {
-    zc_client_backlog_start(c, number, (uint32_t)what, l);
+    (void)what;
+    *count = zc_cache_backlog(own(s, use));
+    return 0;
 }
 
-/* Every aggregator knows every daemon of the file: asks through this rank's own, or the first. */
-static int backlog_below(struct zcache_file *f, uint64_t *bytes)
+static int backlog_below_at(const struct zc_stripe_file *s, const struct zc_stripe_use *use,
+                            void *bytes)
 {
-    struct zcache_owner *o = &f->owners[0];
-    struct zc_client *c;
     struct zc_later l;
     int rc;
 
-    for (uint32_t i = 0; i < f->nowners; i++)
-        if (f->owners[i].local)
-            return zc_cache_backlog_below(zcache_owner_here(f, &f->owners[i]), bytes);
-    rc = zcache_owner_client(f, o, &c);
-    if (rc)
-        return rc;
-    do {
-        zc_client_backlog_start(c, o->number, ZC_BACKLOG_BELOW, &l);
-        rc = zc_client_wait(c, &l);
-    } while (zcache_owner_again(f, o, &c, &rc));
-    *bytes = l.count;
+    if (!use->client)
+        return zc_cache_backlog_below(own(s, use), bytes);
+    zc_client_backlog_start(use->client, use->handle, ZC_BACKLOG_BELOW, &l);
+    rc = zc_client_wait(use->client, &l);
+    *(uint64_t *)bytes = l.count;
     return rc;
+}
+
+/* Every aggregator uses every daemon of the file: asks through this rank's own, or the first. */
+static int backlog_below(struct zcache_file *f, uint64_t *bytes)
+{
+    struct zc_stripe_file s = zcache_owners_striped(f);
+    uint32_t mine = 0;
+
+    while (mine < f->nowners && !f->owners[mine].local)
+        mine++;
+    return zc_stripe_call(&s, mine < f->nowners ? mine : 0, backlog_below_at, bytes);
 }
 
 int zcache_owners_backlog(struct zcache_file *f, uint64_t *dirty, uint64_t *unstored)
 {
-    struct request q = {.start = start_backlog, .count = zc_cache_backlog, .arg = ZC_BACKLOG_HERE};
+    struct zc_stripe_request q = {
+        .start = zc_client_backlog_start, .here = backlog_here, .arg = ZC_BACKLOG_HERE};
     uint64_t below = 0;
     int rc = ask_owners(f, &q);
 
-    /* Bytes move down: who looks here first and there afterwards misses none. */
-    if (rc == 0 && f->place.daemons)
+    /* Bytes move downwards: counting the upper level first misses none. */
+    if (rc == 0 && f->stripe.daemons)
         rc = backlog_below(f, &below);
     *dirty = q.sum;
     *unstored = q.sum + below;
@@ -378,42 +393,23 @@ int zcache_owners_backlog(struct zcache_file *f, uint64_t *dirty, uint64_t *unst
 
 int zcache_owners_allocate(struct zcache_file *f, uint64_t size)
 {
-    struct zcache_owner *o = &f->owners[0];
-    struct zc_client *c;
-    int rc;
+    struct zc_stripe_file s = zcache_owners_striped(f);
 
-    if (o->local)
-        return zc_cache_allocate(zcache_owner_here(f, o), 0, size);
-    rc = zcache_owner_client(f, o, &c);
-    if (rc == 0)
-        do
-            rc = zc_client_allocate(c, o->number, 0, size);
-        while (zcache_owner_again(f, o, &c, &rc));
-    return rc;
+    return zc_stripe_allocate(&s, 0, size);
 }
 
 int zcache_owners_size(struct zcache_file *f, uint64_t *size)
 {
-    *size = 0;
-    for (uint32_t i = 0; i < f->nowners; i++) {
-        struct zcache_owner *o = &f->owners[i];
-        struct zc_attr attr = {0};
-        struct zc_client *c;
-        int rc = 0;
+    struct zc_stripe_file s = zcache_owners_striped(f);
+    struct zc_attr attr = {0};
+    int rc = zcache_exit_begin();
 
-        if (o->local) {
-            attr.size = zc_cache_size(zcache_owner_here(f, o));
-        } else {
-            rc = zcache_owner_client(f, o, &c);
-            if (rc == 0)
-                do
-                    rc = zc_client_getattr(c, o->number, &attr);
-                while (zcache_owner_again(f, o, &c, &rc));
-        }
-        if (rc)
-            return rc;
-        if (attr.size > *size)
-            *size = attr.size;
-    }
-    return 0;
+    *size = 0;
+    if (rc)
+        return rc;
+    rc = zc_stripe_getattr(&s, &attr);
+    zcache_exit_end();
+    if (rc == 0)
+        *size = attr.size;
+    return rc;
 }

@@ -1,7 +1,7 @@
-/* zcache_progress.c - a close that takes long says how much is left.
+/* zcache_progress.c - reports the remaining bytes of a close that takes long.
  *
- * By a thread, for the one that closes waits in its cache or for the daemons.  It makes no MPI
- * calls.  Lines, not one that is written over: they come through mpiexec.
+ * By a thread, because the closing one waits in its cache or for the daemons.  It makes no MPI
+ * calls.  It writes lines and does not overwrite one, because mpiexec forwards them.
  */
 #include "config.h"
 
@@ -17,7 +17,7 @@
 #include "zcache_file.h"
 #include "zcache_progress.h"
 
-enum { TERMINAL_MS = 5000 }; /* who sits there is told so often */
+enum { TERMINAL_MS = 5000 }; /* interval on a terminal */
 
 struct zcache_progress {
     struct zcache_file *file;
@@ -26,15 +26,15 @@ struct zcache_progress {
     struct zc_lock lock;
     zc_cond cond;
     bool stop;
-    uint64_t first, first_at; /* bytes that were left when that was told first, and when: ns */
+    uint64_t first, first_at; /* bytes left at the first report, and its time: ns */
 };
 
-/* ms between two lines; 0: nobody wants to know. */
+/* ms between two lines; 0: no reports. */
 static uint64_t interval(const struct zc_settings *s)
 {
     if (zc_option_given(s, zc_option_find("progress", ZC_SCOPE_ENV)))
         return s->progress;
-    return isatty(STDERR_FILENO) ? TERMINAL_MS : 0;
+    return isatty(zc_log_stderr()) ? TERMINAL_MS : 0;
 }
 
 static void tell(struct zcache_progress *p)
@@ -55,7 +55,7 @@ static void tell(struct zcache_progress *p)
     if (speed)
         snprintf(text, sizeof text, ", %s/s, about %llu s",
                  zc_format_size(speed, rate, sizeof rate), (unsigned long long)(left / speed + 1));
-    fprintf(stderr, "zcache: closing %s: %s left%s\n", p->file->path,
+    dprintf(zc_log_stderr(), "zcache: closing %s: %s left%s\n", p->file->path,
             zc_format_size(left, size, sizeof size), text);
 }
 
@@ -92,7 +92,7 @@ struct zcache_progress *zcache_progress_start(struct zcache_file *f)
         return p;
     pthread_cond_destroy(&p->cond);
     zc_lock_destroy(&p->lock);
-    free(p); /* it is only said less */
+    free(p); /* only the reports are missing */
     return NULL;
 }
 

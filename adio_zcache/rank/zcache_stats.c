@@ -1,7 +1,8 @@
-/* zcache_stats.c - what ZCACHE_STATS prints when a file is closed.
+/* zcache_stats.c - prints the statistics of a file when it is closed, for ZCACHE_STATS.
  *
- * A block of lines, or one of JSON (doc/stats.schema.json), of the figures of all ranks.  The JSON
- * is also what is appended to ZCACHE_SUMMARY.  Seconds are means: of ranks, aggregators, daemons.
+ * Prints a block of lines, or one line of JSON (doc/stats.schema.json), with the sums over all
+ * ranks. ZCACHE_SUMMARY gets the line of JSON.  Seconds are means over ranks, aggregators or
+ * daemons.
  */
 #include "config.h"
 
@@ -13,13 +14,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "zc_fd.h"
+#include "zc_json.h"
 #include "zc_lock.h"
+#include "zc_locale.h"
 #include "zc_log.h"
 #include "zc_settings.h"
 #include "zc_units.h"
-#include "zcache_limit.h"
-#include "zcache_measure.h"
-#include "zcache_outcome.h"
+#include "zcache_bottleneck.h"
+#include "zcache_timing.h"
+#include "zcache_collective_error.h"
 #include "zcache_stats.h"
 
 enum { TEXT = 512 };
@@ -34,20 +38,20 @@ static double share(uint64_t part, uint64_t whole)
     return whole ? (double)part / (double)whole : 0;
 }
 
-/* Bytes a second of all; 0: there was no time. */
+/* Returns bytes a second; 0 if the time is 0. */
 static uint64_t rate(uint64_t bytes, double s)
 {
     return s > 0 ? (uint64_t)((double)bytes / s) : 0;
 }
 
-static uint64_t stored_rate(const struct zcache_figures *f)
+static uint64_t stored_rate(const struct zcache_timing_fields *f)
 {
     return rate(f->agg_store_written_bytes,
                 seconds(f->agg_store_write_ns ? f->agg_store_busy_ns : 0, f->aggregators));
 }
 
-/* What the program saw: with the syncs and the close, which make it true. */
-static uint64_t write_rate(const struct zcache_figures *f)
+/* As the program sees it: including syncs and the close, which complete the writes. */
+static uint64_t write_rate(const struct zcache_timing_fields *f)
 {
     return f->writes
                ? rate(f->written_bytes,
@@ -55,12 +59,12 @@ static uint64_t write_rate(const struct zcache_figures *f)
                : 0;
 }
 
-static uint64_t read_rate(const struct zcache_figures *f)
+static uint64_t read_rate(const struct zcache_timing_fields *f)
 {
     return rate(f->read_bytes, seconds(f->read_ns + (f->writes ? 0 : f->background_ns), f->ranks));
 }
 
-/* ---- for people ---- */
+/* ---- text ---- */
 
 static void line(FILE *out, const char *path, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
@@ -76,7 +80,7 @@ static void line(FILE *out, const char *path, const char *fmt, ...)
     fputc('\n', out);
 }
 
-static void put_calls(FILE *out, const char *path, const struct zcache_figures *f)
+static void put_calls(FILE *out, const char *path, const struct zcache_timing_fields *f)
 {
     char w[32], r[32], ws[32], rs[32], st[32];
     uint64_t n = f->ranks;
@@ -95,11 +99,11 @@ static void put_calls(FILE *out, const char *path, const struct zcache_figures *
          zc_format_size(stored_rate(f), st, sizeof st));
 }
 
-static void put_waits(FILE *out, const char *path, const struct zcache_figures *f)
+static void put_waits(FILE *out, const char *path, const struct zcache_timing_fields *f)
 {
     struct zcache_time_spent t;
 
-    zcache_limit_time(f, &t);
+    zcache_bottleneck_time(f, &t);
     line(out, path,
          "of these seconds waited: %.3f for room, %.3f for the store, %.3f for the wire, with %.3f "
          "for credits; %.3f in syncs and close",
@@ -107,7 +111,7 @@ static void put_waits(FILE *out, const char *path, const struct zcache_figures *
          seconds(f->credit_ns, f->ranks), seconds(t.drain, f->ranks));
 }
 
-static void put_caches(FILE *out, const char *path, const struct zcache_figures *f)
+static void put_caches(FILE *out, const char *path, const struct zcache_timing_fields *f)
 {
     uint64_t all = f->agg_read_hits + f->agg_read_misses + f->agg_read_late;
 
@@ -131,7 +135,19 @@ static void put_caches(FILE *out, const char *path, const struct zcache_figures 
              seconds(f->iod_store_busy_ns, f->daemons), seconds(f->iod_room_ns, f->daemons));
 }
 
-static void put_text(FILE *out, const struct zcache_measure *m, const struct zcache_figures *f)
+static void put_write_back(FILE *out, const char *path, const struct zcache_timing_fields *f)
+{
+    char read[32], filled[32];
+
+    line(out, path,
+         "written back by %" PRIu64 " requests, %" PRIu64 " of them of less than 64 KiB; %" PRIu64
+         " pages, %" PRIu64 " of them again; %s read for that, %s written between",
+         f->fs_writes, f->fs_small_writes, f->fs_page_writes, f->fs_page_rewrites,
+         zc_format_size(f->fs_merge_read_bytes, read, sizeof read),
+         zc_format_size(f->fs_merge_filled_bytes, filled, sizeof filled));
+}
+
+static void put_text(FILE *out, const struct zcache_timing *m, const struct zcache_timing_fields *f)
 {
     char text[TEXT];
 
@@ -140,48 +156,14 @@ static void put_text(FILE *out, const struct zcache_measure *m, const struct zca
     put_calls(out, m->path, f);
     put_waits(out, m->path, f);
     put_caches(out, m->path, f);
-    line(out, m->path, "%s", zcache_limit_text(f, text, sizeof text));
+    put_write_back(out, m->path, f);
+    if (*zcache_bottleneck_text(f, text, sizeof text))
+        line(out, m->path, "%s", text);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
-/* How many bytes from `s` on are one character of UTF-8; 0: none. */
-static size_t utf8(const unsigned char *s)
-{
-    size_t n = *s < 0x80 ? 1 : *s >= 0xf0 ? 4 : *s >= 0xe0 ? 3 : 2;
-
-    if (*s >= 0x80 && (*s < 0xc2 || *s > 0xf4))
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    if ((*s == 0xe0 && s[1] < 0xa0) || (*s == 0xed && s[1] > 0x9f) || (*s == 0xf0 && s[1] < 0x90) ||
-        (*s == 0xf4 && s[1] > 0x8f))
-        return 0;
-    return n;
-}
-
-/* A file name may be any bytes: what is no UTF-8 is U+FFFD. */
-static void put_string(FILE *out, const char *text)
-{
-    const unsigned char *s = (const unsigned char *)text;
-
-    fputc('"', out);
-    while (*s) {
-        size_t n = utf8(s);
-
-        if (n == 0)
-            fputs("\\ufffd", out);
-        else if (*s < 0x20 || *s == 0x7f || *s == '"' || *s == '\\')
-            fprintf(out, "\\u%04x", *s);
-        else
-            fwrite(s, 1, n, out);
-        s += n ? n : 1;
-    }
-    fputc('"', out);
-}
-
-static void put_calls_json(FILE *out, const struct zcache_figures *f)
+static void put_calls_json(FILE *out, const struct zcache_timing_fields *f)
 {
     uint64_t n = f->ranks;
 
@@ -199,11 +181,11 @@ static void put_calls_json(FILE *out, const struct zcache_figures *f)
             write_rate(f), read_rate(f), stored_rate(f));
 }
 
-static void put_waits_json(FILE *out, const struct zcache_figures *f)
+static void put_waits_json(FILE *out, const struct zcache_timing_fields *f)
 {
     struct zcache_time_spent t;
 
-    zcache_limit_time(f, &t);
+    zcache_bottleneck_time(f, &t);
     fprintf(out,
             ", \"waited\": {\"room_seconds\": %.6f, \"store_seconds\": %.6f, \"wire_seconds\": "
             "%.6f, \"credit_seconds\": %.6f, \"drain_seconds\": %.6f}",
@@ -211,7 +193,7 @@ static void put_waits_json(FILE *out, const struct zcache_figures *f)
             seconds(f->credit_ns, f->ranks), seconds(t.drain, f->ranks));
 }
 
-static void put_caches_json(FILE *out, const struct zcache_figures *f)
+static void put_caches_json(FILE *out, const struct zcache_timing_fields *f)
 {
     fprintf(out,
             ", \"aggregators\": {\"count\": %" PRIu64 ", \"cache_bytes\": %" PRIu64
@@ -244,39 +226,55 @@ static void put_caches_json(FILE *out, const struct zcache_figures *f)
             seconds(f->iod_store_busy_ns, f->daemons), seconds(f->iod_room_ns, f->daemons));
 }
 
-static void put_json(FILE *out, const struct zcache_measure *m, const struct zcache_figures *f)
+static void put_write_back_json(FILE *out, const struct zcache_timing_fields *f)
+{
+    fprintf(out,
+            ", \"write_back\": {\"requests\": %" PRIu64 ", \"small_requests\": %" PRIu64
+            ", \"pages\": %" PRIu64 ", \"page_rewrites\": %" PRIu64
+            ", \"merge_read_bytes\": %" PRIu64 ", \"merge_filled_bytes\": %" PRIu64 "}",
+            f->fs_writes, f->fs_small_writes, f->fs_page_writes, f->fs_page_rewrites,
+            f->fs_merge_read_bytes, f->fs_merge_filled_bytes);
+}
+
+static void put_json(FILE *out, const struct zcache_timing *m, const struct zcache_timing_fields *f)
 {
     char text[TEXT];
 
     fputs("{\"program\": \"zcache\", \"format\": 1, \"file\": ", out);
-    put_string(out, m->path);
+    zc_json_quote(out, m->path);
     fprintf(out, ", \"through\": ");
     if (m->daemons)
-        put_string(out, m->daemons);
+        zc_json_quote(out, m->daemons);
     else
         fputs("null", out);
     fprintf(out, ", \"ranks\": %" PRIu64, f->ranks);
     put_calls_json(out, f);
     put_waits_json(out, f);
     put_caches_json(out, f);
-    fprintf(out, ", \"limit\": \"%s\", \"advice\": ", zcache_limit_names[zcache_limit_of(f)]);
-    put_string(out, zcache_limit_text(f, text, sizeof text));
+    put_write_back_json(out, f);
+    fprintf(out,
+            ", \"limit\": \"%s\", \"advice\": ", zcache_bottleneck_names[zcache_bottleneck_of(f)]);
+    zc_json_quote(out, zcache_bottleneck_text(f, text, sizeof text));
     fputs("}\n", out);
 }
 
-/* ---- where it goes ---- */
+/* ---- output ---- */
 
-/* In one piece, so that what others write at the same time does not come in between. */
-static void put(int fd, const struct zcache_measure *m, const struct zcache_figures *f,
-                void (*how)(FILE *, const struct zcache_measure *, const struct zcache_figures *))
+/* Writes all in one call, so that output of other processes does not mix with it. */
+static void put(int fd, const struct zcache_timing *m, const struct zcache_timing_fields *f,
+                void (*how)(FILE *, const struct zcache_timing *,
+                            const struct zcache_timing_fields *))
 {
     char *text = NULL;
     size_t len = 0, at = 0;
     FILE *out = open_memstream(&text, &len);
+    locale_t before;
 
     if (!out)
         return;
+    before = zc_locale_enter();
     how(out, m, f);
+    zc_locale_leave(before);
     if (fclose(out) == 0)
         while (at < len) {
             ssize_t n = write(fd, text + at, len - at);
@@ -288,9 +286,9 @@ static void put(int fd, const struct zcache_measure *m, const struct zcache_figu
     free(text);
 }
 
-static void append(const struct zcache_measure *m, const struct zcache_figures *f)
+static void append(const struct zcache_timing *m, const struct zcache_timing_fields *f)
 {
-    int fd = open(m->summary, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = zc_fd(open(m->summary, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
 
     if (fd < 0) {
         zc_warn("no summary in %s: %s", m->summary, strerror(errno));
@@ -300,26 +298,26 @@ static void append(const struct zcache_measure *m, const struct zcache_figures *
     close(fd);
 }
 
-static void print(const struct zcache_measure *m, const struct zcache_figures *f)
+static void print(const struct zcache_timing *m, const struct zcache_timing_fields *f)
 {
     if (!m->path || f->writes + f->reads == 0)
         return;
     if (m->stats == ZC_STATS_TEXT)
-        put(STDERR_FILENO, m, f, put_text);
+        put(zc_log_stderr(), m, f, put_text);
     if (m->stats == ZC_STATS_JSON)
-        put(STDERR_FILENO, m, f, put_json);
+        put(zc_log_stderr(), m, f, put_json);
     if (m->summary)
         append(m, f);
 }
 
-/* What the reduction reads and fills, which stays when ranks do not come. */
+/* Buffers of the reduction; stay allocated if ranks are missing. */
 struct sums {
-    struct zcache_figures mine, all;
+    struct zcache_timing_fields mine, all;
 };
 
-void zcache_stats_report(struct zcache_measure *m, MPI_Comm comm)
+void zcache_stats_report(struct zcache_timing *m, MPI_Comm comm)
 {
-    enum { N = sizeof(struct zcache_figures) / sizeof(uint64_t) };
+    enum { N = sizeof(struct zcache_timing_fields) / sizeof(uint64_t) };
     MPI_Request request = MPI_REQUEST_NULL;
     struct sums *s;
     int rank, rc;
@@ -328,11 +326,11 @@ void zcache_stats_report(struct zcache_measure *m, MPI_Comm comm)
         return;
     s = calloc(1, sizeof *s);
     if (!s)
-        ADIOI_Assert(s); /* as for want of memory to measure */
+        ADIOI_Assert(s); /* as without memory for the measurement */
     m->figures.open_ns = zc_now() - m->opened;
     s->mine = m->figures;
     MPI_Comm_rank(comm, &rank);
-    rc = zcache_outcome_wait_for(
+    rc = zcache_collective_error_wait_for(
         MPI_Ireduce(&s->mine, &s->all, N, MPI_UINT64_T, MPI_SUM, 0, comm, &request), &request,
         m->patience);
     if (rc == 0 && rank == 0)
@@ -341,5 +339,5 @@ void zcache_stats_report(struct zcache_measure *m, MPI_Comm comm)
         zc_warn("no statistics of %s: %s", m->path, zc_error_text(rc));
     if (rc != -ETIMEDOUT)
         free(s); /* else MPI may yet write to it */
-    zcache_measure_free(m);
+    zcache_timing_free(m);
 }

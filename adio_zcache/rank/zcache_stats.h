@@ -4,11 +4,11 @@
 
 #include "adio.h"
 
-struct zcache_measure;
+struct zcache_timing;
 
-/* Sums up the measures of the ranks of `comm`, and prints on rank 0 what became of the file, if it
- * was used.  Collective: one reduction.  Rank 0 does not wait for ever for ranks that do not come.
- * Frees the measure, which may be NULL, on all ranks then. */
-void zcache_stats_report(struct zcache_measure *m, MPI_Comm comm);
+/* Sums up the measures of the ranks of `comm`, and prints the sums on rank 0, if the file was used.
+ * Collective: one reduction.  Rank 0 does not wait for ever for ranks that do not come.  Frees the
+ * measure, which may be NULL, on all ranks then. */
+void zcache_stats_report(struct zcache_timing *m, MPI_Comm comm);
 
 #endif

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 #include "zc_log.h"
-#include "zcache_typeargs.h"
+#include "zcache_type_args.h"
 #include "zcache_typemap.h"
 
 enum kind { PIECE, REPEAT, LIST };

@@ -15,8 +15,8 @@
 
 struct zcache_typemap;
 
-/* Whether something is wrong with the type's sizes is found out here, too: what was
- * understood must have as many bytes as MPI says.  Free with zcache_typemap_free(). */
+/* Makes the map of a type.  Also detects wrong sizes of the type: the map must have as many bytes
+ * as MPI says.  zcache_typemap_free() frees it. */
 int zcache_typemap_create(MPI_Datatype type, struct zcache_typemap **out);
 void zcache_typemap_free(struct zcache_typemap *t);
 
@@ -25,7 +25,8 @@ void zcache_typemap_free(struct zcache_typemap *t);
 typedef int zcache_typemap_visit(void *arg, int64_t off, int64_t len, int64_t stride,
                                  int64_t count);
 
-/* Ends early with what the visitor returns when that is not 0. */
+/* Calls the visitor for every run of pieces.  Ends early with what the visitor returns when that is
+ * not 0. */
 int zcache_typemap_walk(const struct zcache_typemap *t, zcache_typemap_visit *visit, void *arg);
 
 #endif

@@ -1,4 +1,4 @@
-/* zc_munge.c - credentials: libmunge, opened at run time, and what we put into them. */
+/* zc_munge.c - credentials: libmunge, opened at run time, and their payload. */
 #include "config.h"
 
 #include <dlfcn.h>
@@ -71,7 +71,7 @@ static int munge_load(void)
     return load_status ? zc_errorf(-load_status, "%s", load_text) : 0;
 }
 
-/* -EACCES: munge says no; -EIO: it could not be asked. */
+/* Returns -EACCES: munge refuses; -EIO: it could not be asked. */
 static int refused(munge_ctx_t ctx, munge_err_t e, const char *said)
 {
     bool asked = e != EMUNGE_SOCKET && e != EMUNGE_TIMEOUT && e != EMUNGE_SNAFU;
@@ -98,7 +98,7 @@ static int new_context(munge_ctx_t *out)
     return 0;
 }
 
-/* Encrypted, whatever munged does when it is not asked: there is a key in it. */
+/* Encrypted, whatever the default of munged: the credential has a key in it. */
 static int munge_encode_for(uid_t reader, const void *bytes, size_t len, char **credential)
 {
     munge_ctx_t ctx;
@@ -179,7 +179,7 @@ static const struct zc_munge_ops munge = {no_encode, no_decode};
 
 static const struct zc_munge_ops *ops = &munge;
 
-/* In front: what is encoded for other programs is no pledge. */
+/* Begins the payload: a credential that another program encoded is no pledge. */
 static const char label[16] = "zcache pledge 1";
 
 struct payload {
@@ -197,7 +197,7 @@ int zc_munge_load(void)
     return ops == &munge ? munge_load() : 0;
 }
 
-int zc_munge_vouch(const struct zc_pledge *p, char *credential, size_t cap)
+int zc_munge_credential(const struct zc_pledge *p, char *credential, size_t cap)
 {
     struct payload payload = {.pledge = *p};
     char *made;

@@ -1,13 +1,13 @@
-/* zc_access.c - accesses to a page: begin, end, and those who wait in between.
+/* zc_access.c - accesses to a page: begin, end, and the wait in between.
  *
- * Who waits where:
- *   - for memory: cache->room, first come first served; cache->curbed, because too much is
- *     unwritten already (zc_quota.c): others pass;
- *   - for bytes: page->waiters.  A reader waits for a store read or for the end of a write
- *     under way over bytes it misses; a writer waits while the page is being read and
- *     behind anyone who already waits, so that readers are not starved.
- * A reader whose bytes are valid never waits, unless they are outdated and readers that began
- * before still look at them.
+ * Accesses wait
+ *   - for memory: on cache->room, in order of arrival; on cache->throttled over the dirty limit
+ *     (zc_dirty_limit.c), where others pass them;
+ *   - for bytes: on page->waiters.  A reader waits for a store read, or for the end of a write
+ *     under way to bytes it needs; a writer waits while the page is being read and behind all
+ *     earlier waiters, so that readers do not starve.
+ * A reader whose bytes are valid never waits, unless they are outdated and earlier readers still
+ * use them.
  */
 #include "config.h"
 
@@ -18,7 +18,7 @@
 #include "zc_cache_internal.h"
 #include "zc_log.h"
 
-/* A page that is modified all the time is written back after so many times the idle time. */
+/* A page that is modified all the time is written back at the latest after this many idle times. */
 enum { RESTLESS = 20 };
 
 enum outcome { DONE, WAIT, CURBED, FAILED };
@@ -40,16 +40,16 @@ static struct zc_page *take_page(struct zc_cache *c, const struct zc_handle *h, 
 
 static void pin(struct zc_cache *c, struct zc_page *p, struct zc_access *a)
 {
-    zc_debug_assert(!p->outdated);                     /* invariant 11 */
-    zc_debug_assert(a->dir == ZC_READ || !p->reading); /* invariant 5 */
+    zc_debug_assert(!p->outdated);                                 /* invariant 11 */
+    zc_debug_assert(a->dir == ZC_READ || p->fill == ZC_FILL_NONE); /* invariant 5 */
     if (p->pins++ == 0)
         c->npinned++;
     a->page = p;
     a->data = zc_page_data(c, p) + a->page_off;
     a->status = 0;
     zc_page_place(c, p);
-    if (a->dir == ZC_WRITE || !p->claimed) /* what is unwritten is of who wrote it */
-        zc_share_give(c, p, a->handle->share);
+    if (a->dir == ZC_WRITE || p->stake != ZC_STAKE_RESERVED) /* unwritten bytes are the writer's */
+        zc_cache_tenant_give(c, p, a->handle->tenant);
 }
 
 static enum outcome no_memory(struct zc_access *a)
@@ -58,18 +58,21 @@ static enum outcome no_memory(struct zc_access *a)
     const char *what = a->dir == ZC_READ ? "read of" : "write to";
 
     a->status = zc_errorf(ENOMEM, "%s %s: out of memory", what, f->path);
-    zc_why_set(&f->access_why, a->status, "%s %s: out of memory", what, f->path);
+    zc_error_keep(&f->access_why, a->status);
     return FAILED;
 }
 
-/* Whether a write may begin on page `p` (NULL: one that is not cached): DONE, CURBED or FAILED. */
+/* Whether a write may begin on page `p`, or NULL for a page that is not cached: DONE, CURBED or
+ * FAILED. */
 static enum outcome ask_quota(struct zc_cache *c, struct zc_access *a, const struct zc_page *p)
 {
-    enum zc_quota q = a->dir == ZC_WRITE ? zc_quota_ask(c, a->handle, p) : ZC_QUOTA_FREE;
+    enum zc_dirty_limit q = a->dir == ZC_WRITE
+                                ? zc_dirty_limit_ask(c, a->handle, p, a->acknowledged)
+                                : ZC_DIRTY_LIMIT_FREE;
 
-    if (q == ZC_QUOTA_FULL)
-        a->status = zc_why_tell(&a->handle->file->access_why);
-    return q == ZC_QUOTA_FREE ? DONE : q == ZC_QUOTA_WAIT ? CURBED : FAILED;
+    if (q == ZC_DIRTY_LIMIT_FULL)
+        a->status = zc_error_raise(&a->handle->file->access_why);
+    return q == ZC_DIRTY_LIMIT_FREE ? DONE : q == ZC_DIRTY_LIMIT_WAIT ? CURBED : FAILED;
 }
 
 static enum outcome try_read(struct zc_cache *c, struct zc_page *p, struct zc_access *a,
@@ -80,11 +83,11 @@ static enum outcome try_read(struct zc_cache *c, struct zc_page *p, struct zc_ac
     struct zc_range gap;
 
     if (p->outdated)
-        return WAIT; /* for readers that began before */
-    if (!zc_page_unspoil(c, p))
+        return WAIT; /* for the end of earlier reads */
+    if (!zc_page_clear_undefined(c, p))
         return no_memory(a);
     if (zc_extents_cover(&p->valid, lo, hi))
-        zc_page_sums_check(c, p, lo, hi);
+        zc_page_csum_check(c, p, lo, hi);
     if (zc_extents_cover(&p->valid, lo, hi)) {
         a->avail = a->off >= size ? 0 : size - a->off < a->len ? (uint32_t)(size - a->off) : a->len;
         pin(c, p, a);
@@ -104,19 +107,19 @@ static enum outcome try_write(struct zc_cache *c, struct zc_page *p, struct zc_a
 {
     enum outcome out;
 
-    if (p->reading || p->squeeze || p->outdated)
+    if (p->fill != ZC_FILL_NONE || zc_page_to_drop(p) || p->outdated)
         return WAIT;
     out = ask_quota(c, a, p);
     if (out != DONE)
         return out;
-    zc_page_sums_check_write(c, p, a->page_off, a->page_off + a->len, promised(a) == 1);
+    zc_page_csum_check_write(c, p, a->page_off, a->page_off + a->len, promised(a) == 1);
     if (zc_page_reserve(p, promised(a)) < 0)
         return no_memory(a);
     zc_page_count_ranges(c, p);
     p->nwriters++;
     p->promised += promised(a);
     zc_list_add_tail(&p->writers, &a->link);
-    zc_page_sums_open(c, p, a->page_off, a->page_off + a->len);
+    zc_page_csum_open(c, p, a->page_off, a->page_off + a->len);
     pin(c, p, a);
     return DONE;
 }
@@ -129,15 +132,15 @@ static void complete(struct zc_cache *c, struct zc_access *a)
     zc_list_add_tail(&c->done_accesses, &a->done_link);
 }
 
-static void curb(struct zc_cache *c, struct zc_access *a)
+static void throttle(struct zc_cache *c, struct zc_access *a)
 {
-    zc_list_add_tail(&c->curbed, &a->link);
-    a->handle->share->ncurbed++;
+    zc_list_add_tail(&c->throttled, &a->link);
+    a->handle->tenant->nthrottled++;
     zc_waits_room(c, a);
     zc_kick(c);
 }
 
-/* Lets everyone go who can, in order. */
+/* Admits the waiters of the page that can proceed, in order. */
 void zc_page_wake(struct zc_cache *c, struct zc_page *p)
 {
     bool someone_waits = false, writer_waits = false;
@@ -147,12 +150,13 @@ void zc_page_wake(struct zc_cache *c, struct zc_page *p)
         struct zc_access *a = zc_list_entry(n, struct zc_access, link);
         enum outcome out = WAIT;
 
-        /* take it off first: a writer's link goes to page->writers */
+        /* remove it first: a writer's link goes to page->writers */
         if (a->dir == ZC_READ) {
             out = try_read(c, p, a, !writer_waits);
             if (out != WAIT)
                 zc_list_del(&a->link);
-        } else if (!someone_waits && !p->reading && !p->squeeze && !p->outdated) {
+        } else if (!someone_waits && p->fill == ZC_FILL_NONE && !zc_page_to_drop(p) &&
+                   !p->outdated) {
             zc_list_del(&a->link);
             out = try_write(c, p, a);
         }
@@ -163,23 +167,47 @@ void zc_page_wake(struct zc_cache *c, struct zc_page *p)
         }
         zc_waited_page(c, a);
         if (out == CURBED)
-            curb(c, a);
+            throttle(c, a);
         else
             complete(c, a);
     }
     zc_page_place(c, p);
 }
 
-/* A store read failed: so do those who would start it again. */
-void zc_page_fail_readers(struct zc_cache *c, struct zc_page *p, int err, const char *text)
+/* A narrow page was read for this reader, or the page is not narrow. */
+static bool was_read_for(const struct zc_page *p, const struct zc_access *a)
+{
+    return p->reads != ZC_READS_NARROW ||
+           (a->page_off == p->narrow_lo && a->page_off + a->len == p->narrow_hi);
+}
+
+void zc_page_aim_narrow(struct zc_page *p)
 {
     struct zc_range gap;
 
-    zc_why_set(&p->file->access_why, err, "%s", text);
+    p->narrow_lo = p->narrow_hi = 0;
+    zc_list_each (&p->waiters, n) {
+        const struct zc_access *a = zc_list_entry(n, struct zc_access, link);
+
+        if (a->dir != ZC_READ || !zc_fill_gap(p, a->page_off, a->page_off + a->len, &gap))
+            continue;
+        p->narrow_lo = a->page_off;
+        p->narrow_hi = a->page_off + a->len;
+        return;
+    }
+}
+
+/* Fails readers after a failed store read, rather than have each start it again. */
+void zc_page_fail_readers(struct zc_cache *c, struct zc_page *p, int err)
+{
+    struct zc_range gap;
+
+    zc_error_keep(&p->file->access_why, err);
     zc_list_each_safe (&p->waiters, n) {
         struct zc_access *a = zc_list_entry(n, struct zc_access, link);
 
-        if (a->dir != ZC_READ || !zc_fill_gap(p, a->page_off, a->page_off + a->len, &gap))
+        if (a->dir != ZC_READ || !was_read_for(p, a) ||
+            !zc_fill_gap(p, a->page_off, a->page_off + a->len, &gap))
             continue;
         zc_list_del(&a->link);
         zc_waited_page(c, a);
@@ -188,16 +216,16 @@ void zc_page_fail_readers(struct zc_cache *c, struct zc_page *p, int err, const 
     }
 }
 
-/* With the page there: DONE, FAILED, or queued on it. */
+/* Starts the access on a cached page: DONE, FAILED, or queued on it. */
 static enum outcome enter(struct zc_cache *c, struct zc_page *p, struct zc_access *a)
 {
     bool queue = !zc_list_empty(&p->waiters);
     enum outcome out;
 
-    if (a->dir == ZC_WRITE && (p->ahead_for || p->read_ahead))
-        zc_ahead_yield(c, p);
+    if (a->dir == ZC_WRITE && (p->ahead_for || p->fill == ZC_FILL_AHEAD))
+        zc_readahead_yield(c, p);
     else if (p->ahead_for)
-        zc_ahead_used(c, p);
+        zc_readahead_used(c, p);
     if (a->dir == ZC_READ)
         out = try_read(c, p, a, !queue);
     else
@@ -206,7 +234,7 @@ static enum outcome enter(struct zc_cache *c, struct zc_page *p, struct zc_acces
         zc_list_add_tail(&p->waiters, &a->link);
         zc_waits_page(c, a);
     } else if (out == CURBED) {
-        curb(c, a);
+        throttle(c, a);
         out = WAIT;
     }
     zc_page_place(c, p);
@@ -215,10 +243,10 @@ static enum outcome enter(struct zc_cache *c, struct zc_page *p, struct zc_acces
 
 /* ---- room ---- */
 
-/* Behind those of its share that wait already, which has its turn among others that do. */
+/* Queues the access behind those of its tenant; the tenants take turns. */
 static void enter_room(struct zc_cache *c, struct zc_access *a)
 {
-    struct zc_share *s = a->handle->share;
+    struct zc_cache_tenant *s = a->handle->tenant;
 
     zc_list_add_tail(&s->room, &a->link);
     if (!zc_list_linked(&s->room_link))
@@ -228,7 +256,7 @@ static void enter_room(struct zc_cache *c, struct zc_access *a)
 
 static void leave_room(struct zc_cache *c, struct zc_access *a)
 {
-    struct zc_share *s = a->handle->share;
+    struct zc_cache_tenant *s = a->handle->tenant;
 
     zc_list_del(&a->link);
     if (zc_list_empty(&s->room))
@@ -236,18 +264,18 @@ static void leave_room(struct zc_cache *c, struct zc_access *a)
     zc_waited_room(c, a);
 }
 
-static void leave_curbed(struct zc_cache *c, struct zc_access *a)
+static void leave_throttled(struct zc_cache *c, struct zc_access *a)
 {
     zc_list_del(&a->link);
-    a->handle->share->ncurbed--;
+    a->handle->tenant->nthrottled--;
     zc_waited_room(c, a);
 }
 
-/* A page has just been taken for one waiter: others may want the same. */
+/* Admits other waiters for the same page after it was taken for one of them. */
 static void admit_same(struct zc_cache *c, struct zc_page *p)
 {
     zc_list_each_safe (&c->room, l) {
-        zc_list_each_safe (&zc_list_entry(l, struct zc_share, room_link)->room, n) {
+        zc_list_each_safe (&zc_list_entry(l, struct zc_cache_tenant, room_link)->room, n) {
             struct zc_access *a = zc_list_entry(n, struct zc_access, link);
 
             if (a->handle->file != p->file || a->off >> c->page_shift != p->no)
@@ -259,10 +287,10 @@ static void admit_same(struct zc_cache *c, struct zc_page *p)
     }
 }
 
-/* Those go who may write now: to their page, or behind those who wait for one. */
-static void serve_curbed(struct zc_cache *c)
+/* Admits throttled writes that may begin now: to their page, or to the queue for one. */
+static void serve_throttled(struct zc_cache *c)
 {
-    zc_list_each_safe (&c->curbed, n) {
+    zc_list_each_safe (&c->throttled, n) {
         struct zc_access *a = zc_list_entry(n, struct zc_access, link);
         uint64_t no;
         struct zc_page *p = page_of(c, a, &no);
@@ -270,7 +298,7 @@ static void serve_curbed(struct zc_cache *c)
 
         if (out == CURBED)
             continue;
-        leave_curbed(c, a);
+        leave_throttled(c, a);
         if (out == DONE && !p) {
             enter_room(c, a);
         } else if (out == FAILED || enter(c, p, a) != WAIT) {
@@ -282,9 +310,9 @@ static void serve_curbed(struct zc_cache *c)
 void zc_room_serve(struct zc_cache *c)
 {
     zc_assert_held(&c->lock);
-    serve_curbed(c);
+    serve_throttled(c);
     while (!zc_list_empty(&c->room)) {
-        struct zc_share *s = zc_list_entry(c->room.next, struct zc_share, room_link);
+        struct zc_cache_tenant *s = zc_list_entry(c->room.next, struct zc_cache_tenant, room_link);
         struct zc_access *a = zc_list_entry(s->room.next, struct zc_access, link);
         uint64_t no;
         struct zc_page *p = page_of(c, a, &no);
@@ -293,7 +321,7 @@ void zc_room_serve(struct zc_cache *c)
         if (out != DONE) {
             leave_room(c, a);
             if (out == CURBED)
-                curb(c, a);
+                throttle(c, a);
             else
                 complete(c, a);
             continue;
@@ -319,7 +347,7 @@ bool zc_cache_lacks_room(struct zc_handle *h, uint64_t off)
 
     zc_lock_get(&c->lock);
     p = zc_page_find(c, h->file, off >> c->page_shift);
-    lacks = zc_quota_ask(c, h, p) == ZC_QUOTA_WAIT ||
+    lacks = zc_dirty_limit_ask(c, h, p, false) == ZC_DIRTY_LIMIT_WAIT ||
             (!p && (!zc_list_empty(&c->room) || !zc_page_available(c)));
     zc_lock_put(&c->lock);
     return lacks;
@@ -390,19 +418,19 @@ int zc_cache_begin(struct zc_access *a)
     if (!p && quota == DONE && zc_list_empty(&c->room))
         p = take_page(c, a->handle, no);
     if (p) {
-        late = p->reading && p->read_ahead && !zc_list_linked(&p->fill_link);
+        late = p->fill == ZC_FILL_AHEAD && !zc_list_linked(&p->fill_link);
         out = enter(c, p, a);
     } else if (quota == FAILED) {
         out = FAILED;
     } else if (quota == CURBED) {
-        curb(c, a);
+        throttle(c, a);
     } else {
         enter_room(c, a);
         zc_kick(c);
     }
     count_access(c, a, out, late);
     if (a->dir == ZC_READ && out != FAILED)
-        zc_ahead_touch(c, a, p);
+        zc_readahead_touch(c, a, p);
     rc = out == DONE ? 0 : out == WAIT ? -EINPROGRESS : a->status;
     if (out == FAILED)
         a->handle->accesses--;
@@ -411,7 +439,7 @@ int zc_cache_begin(struct zc_access *a)
     return rc;
 }
 
-/* Tells the flushers what a page that has become dirty means to them. */
+/* Wakes flushers when a page that became dirty concerns them. */
 static void wake_flushers(struct zc_cache *c, bool first)
 {
     uint64_t unwritten = c->dirty_bytes + c->flushing_bytes;
@@ -419,13 +447,13 @@ static void wake_flushers(struct zc_cache *c, bool first)
     if (!c->draining && unwritten > c->high_bytes) {
         c->draining = true;
         zc_kick(c);
-    } else if (c->draining || first || !zc_list_empty(&c->room) || !zc_list_empty(&c->curbed) ||
+    } else if (c->draining || first || !zc_list_empty(&c->room) || !zc_list_empty(&c->throttled) ||
                c->drains) {
         pthread_cond_signal(&c->work);
     }
 }
 
-/* Bytes [lo, hi) of the page have arrived. */
+/* Makes bytes [lo, hi) of the page valid and dirty. */
 static void arrived(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
 {
     uint64_t end = zc_page_offset(c, p) + hi;
@@ -446,7 +474,7 @@ static void arrived_many(struct zc_cache *c, struct zc_page *p, const struct zc_
     int rc;
 
     zc_page_dirty_many(c, p, r, n);
-    /* Many small pieces: to copy the ranges costs a tenth of finding them again. */
+    /* For many small pieces, copying the ranges costs a tenth of computing them again. */
     if (only_written)
         rc = zc_extents_copy(&p->valid, &p->dirty);
     else
@@ -464,28 +492,28 @@ static void modified(struct zc_cache *c, struct zc_page *p)
     uint64_t now = zc_now();
 
     zc_lru_spare(c, p);
-    c->busy_at = now;
+    c->busy_at = p->file->busy_at = now;
     p->written = true;
     if (p->on != ZC_ON_DIRTY)
         p->dirty_since = now;
     else if (c->cfg.idle_ms && now - p->dirty_since > RESTLESS * c->cfg.idle_ms * ZC_NS_PER_MS)
-        return; /* so often modified that it would never be idle: now it gets its turn */
+        return; /* modified too often to become idle: due for write-back now */
     p->touched = now;
     if (p->on == ZC_ON_DIRTY) {
         zc_list_del(&p->dirty_link);
-        zc_list_add_tail(&p->share->dirty, &p->dirty_link);
+        zc_list_add_tail(&p->tenant->dirty, &p->dirty_link);
     }
 }
 
-/* The page after a write: who is to look at it? */
+/* After a write: places the page and starts what is due: wake-ups, write-back, a collapse. */
 static void written(struct zc_cache *c, struct zc_page *p, struct zc_access *a, bool first)
 {
     p->nwriters--;
     p->promised -= promised(a);
-    zc_page_sums_close(c, p, a->page_off, a->page_off + a->len);
-    /* The next pieces will need the room again, until the page is written back; others shall not
-     * go short of it. */
-    if (c->range_bytes > c->cfg.range_memory / 4)
+    zc_page_csum_close(c, p, a->page_off, a->page_off + a->len);
+    /* The next pieces will need the memory again, until the page is written back; but it is given
+     * back when it becomes short for other pages. */
+    if (c->range_bytes > zc_range_limit(c) / 4)
         zc_page_trim(c, p);
     else
         zc_page_count_ranges(c, p);
@@ -498,7 +526,7 @@ static void written(struct zc_cache *c, struct zc_page *p, struct zc_access *a, 
 static void end_write(struct zc_cache *c, struct zc_page *p, struct zc_access *a, uint32_t moved)
 {
     uint32_t lo = a->page_off, mid = lo + moved, hi = lo + a->len;
-    bool first = c->ndirty == 0;
+    bool first = c->ndirty == 0, had = !zc_extents_empty(&p->dirty);
 
     zc_list_del(&a->link);
     if (mid < hi)
@@ -506,11 +534,13 @@ static void end_write(struct zc_cache *c, struct zc_page *p, struct zc_access *a
     if (moved > 0) {
         arrived(c, p, lo, mid);
         modified(c, p);
+        if (had)
+            zc_flush_grown(c, p);
     }
     written(c, p, a, first);
 }
 
-/* Gives the pin back; with the lock, which is released. */
+/* Releases the pin; with the lock, which is released. */
 static void unpin(struct zc_cache *c, struct zc_page *p)
 {
     zc_page_renew(c, p);
@@ -546,13 +576,15 @@ void zc_cache_end_ranges(struct zc_access *a, const struct zc_range *r, uint32_t
 {
     struct zc_cache *c = a->handle->file->cache;
     struct zc_page *p = end(c, a);
-    bool first = c->ndirty == 0;
+    bool first = c->ndirty == 0, had = !zc_extents_empty(&p->dirty);
 
     zc_debug_assert(a->dir == ZC_WRITE && n <= promised(a));
     zc_list_del(&a->link);
     if (n > 0) {
         arrived_many(c, p, r, n);
         modified(c, p);
+        if (had)
+            zc_flush_grown(c, p);
     }
     written(c, p, a, first);
     unpin(c, p);

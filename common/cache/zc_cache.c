@@ -1,41 +1,40 @@
 /* zc_cache.c - the cache as a whole: creation, the lock, completions, statistics.
  *
- * The states of a page, and what makes each of them, are drawn in zc_page.c.
+ * The states of a page and their transitions are drawn in zc_page.c.
  *
- * Invariants (zc_check.c verifies them in debug builds whenever the lock is released, but what
- * 5 and 11 say of a moment: that is asserted where it comes)
+ * Invariants (zc_check.c verifies them in debug builds whenever the lock is released, except those
+ * parts of 5 and 11 that are about a moment: these are asserted in place)
  *  1. valid covers dirty and flushing.
- *  2. A page is in at most one flush job; `flushing` is empty unless in_flush.
- *  3. A page is on an LRU list iff it is CLEAN, unpinned, not reading, not waited for, and need
- *     not stay for what it retains; only such pages are evicted.
- *  4. A page with dirty bytes is on exactly one of file->dirty, ->failed, ->flushing;
- *     the lists of shares hold exactly those on some file->dirty.
- *  5. While page->reading no write begins on the page, and a store read only touches bytes
- *     that are neither valid nor in the range of a write under way.
+ *  2.  A page is in at most one flush job; `flushing` is empty unless in_flush.
+ *  3.  A page is on an LRU list iff it is CLEAN, unpinned, not reading, without waiters, and its
+ *     unstable bytes need not stay; only such pages are evicted.
+ *  4.  A page with dirty bytes is on exactly one of file->dirty, ->failed, ->flushing; the lists of
+ *     tenants hold exactly those on some file->dirty.
+ *  5.  While a page is read (page->fill) no write begins on the page, and a store read only touches
+ * bytes that are neither valid nor in the range of a write under way.
  *  6. dirty_bytes and flushing_bytes of cache and files are the sums over their pages.
- *  7. Arrays of `valid` and `dirty` have room for every write under way, and `dirty` for
+ *  7.  Arrays of `valid` and `dirty` have room for every write under way, and `dirty` for
  *     `flushing` besides, so that ending a write and undoing a flush cannot fail.
- *  8. A file that is unlinked or has dirty bytes keeps its store file open.
- *  9. A page is queued to be read, or its read is overtaken, only while reading; what is queued
- *     to be read ahead has nobody waiting for it.
- * 10. At most a quarter of the pages is read ahead and not asked for yet.
- * 11. A page is outdated only while readers that began before are at work on it; no access begins
- *     meanwhile, and `valid` has room for `dirty`, `flushing` and what writes under way may add.
- * 12. Every frame held has a page or is on `free`; those of `spare` have no memory (zc_frames.c).
- * 13. A page is claimed iff it has dirty or flushing bytes or a write under way, or must stay for
- *     what it retains; never are all of them: readers find one (zc_quota.c).
+ *  8.  A file that is unlinked or has dirty bytes keeps its store file open.
+ *  9.  A page is queued to be read, or its read is stale, only while reading; a page queued for
+ *     readahead has no waiters.
+ * 10.  At most a quarter of the pages is read ahead and not used yet.
+ * 11.  A page is outdated only while earlier readers use it; no access begins meanwhile, and
+ *     `valid` has room for `dirty`, `flushing` and what writes under way may add.
+ * 12.  Every frame held has a page or is on `free`; those of `spare` have no memory (zc_frames.c).
+ * 13.  A page is reserved iff it has dirty or flushing bytes or a write under way, or has to stay
+ *     for its unstable bytes; never all of them, so that readers find one (zc_dirty_limit.c).
+ * 14. valid covers kept; a page is on file->unstable.pages iff it keeps unstable bytes, and then
+ *     the file is on cache->unstable_files; npins_unstable counts such pages and the reserved ones;
+ *     retained_bytes of cache and files are the sums (zc_unstable.c).
+ * 15.  A page belongs to one tenant, is on its lists and in its counts (zc_cache_tenant.h).
+ * 16.  Bytes that a page descriptor shows to other processes could be read at once (zc_publish.c).
  *
- * 14. valid covers retained; a page is on file->retain.pages iff it retains bytes, and the file is
- *     on cache->retaining then; nstake counts such pages and the claimed ones; retained_bytes of
- * cache and files are the sums (zc_retain.c).
- * 15. A page is of one share, on the lists of that one, and counted there (zc_share.h).
- * 16. What is shown of a page to other processes a read would be given at once (zc_show.c).
- *
- * Locks: cache->lock guards everything.  One lock is enough because it is held for list and
- * range operations only: never over store calls or copies of data, nor over callbacks but those
- * that zc_cache_files(), zc_cache_losses() and zc_cache_unwritten() make of what they list.  One
- * store call is made with it: zc_store_progress(), which takes the store's lock for a moment.
- *     Where pages have checksums it is held while one is summed (zc_page_sums.c).
+ * Locks: cache->lock guards everything.  One lock is enough because it is held for list and range
+ * operations only: never over store calls or copies of data, nor over callbacks, except those of
+ * zc_cache_files(), zc_cache_losses() and zc_cache_unwritten() for what they list.  One store call
+ * is made with it: zc_store_progress(), which takes the store's lock for a moment.  Where pages
+ * have checksums it is held while one is computed (zc_page_csum.c).
  */
 #include "config.h"
 
@@ -50,7 +49,7 @@
 #include "zc_pool.h"
 #include "zc_text.h"
 
-enum { STUCK_MOST = 60 }; /* threads of a crew that may be stuck before it has fewer hands */
+enum { STUCK_MOST = 60 }; /* stuck threads that are replaced by others at most */
 
 /* ---- completions ---- */
 
@@ -58,44 +57,21 @@ struct deliveries {
     struct zc_list accesses, flushes;
 };
 
-/* What this thread is delivering: a callback that completes more only adds to it, so that
+/* Completions that this thread is delivering: a callback that completes more adds to them, so that
  * the stack does not grow with the number of completions. */
 static _Thread_local struct deliveries *delivering;
 
-void zc_why_set(struct zc_why *w, int err, const char *fmt, ...)
-{
-    va_list ap;
-
-    va_start(ap, fmt);
-    zc_text_vformat(w->text, sizeof(w->text), sizeof(w->text), fmt, ap);
-    va_end(ap);
-    w->err = err;
-    memcpy(w->cause, w->text, sizeof w->cause);
-}
-
-void zc_why_take(struct zc_why *w, int err)
-{
-    w->err = err;
-    snprintf(w->text, sizeof w->text, "%s", zc_error_text(err));
-    snprintf(w->cause, sizeof w->cause, "%s", zc_error_cause(err));
-}
-
-int zc_why_tell(const struct zc_why *w)
-{
-    return zc_error_again(-w->err, w->text, w->cause);
-}
-
-/* The thread that calls ready() must know why. */
+/* Sets the error text of the thread that calls ready(). */
 static void explain(struct zc_access *a)
 {
     struct zc_file *f = a->handle->file;
-    struct zc_why why;
+    struct zc_error why;
 
     zc_lock_get(&f->cache->lock);
     why = f->access_why;
     zc_lock_put(&f->cache->lock);
-    if (why.err == a->status)
-        zc_why_tell(&why);
+    if (why.rc == a->status)
+        zc_error_raise(&why);
 }
 
 static void deliver(struct deliveries *d)
@@ -118,8 +94,7 @@ static void deliver(struct deliveries *d)
         } else if ((n = zc_list_pop(&d->flushes)) != NULL) {
             struct zc_flush *fl = zc_list_entry(n, struct zc_flush, link);
 
-            if (fl->status < 0)
-                zc_errorf(-fl->status, "%s", fl->text);
+            zc_error_raise(&fl->error);
             fl->done(fl);
         } else {
             break;
@@ -138,7 +113,7 @@ void zc_cache_unlock(struct zc_cache *c)
     struct deliveries d;
 
     if (c->retained_bytes > 0)
-        zc_retain_make_room(c);
+        zc_unstable_make_room(c);
     if (zc_frames_over(c))
         zc_frames_shed(c);
     if (c->st.waiting_room > 0) {
@@ -149,7 +124,7 @@ void zc_cache_unlock(struct zc_cache *c)
     if (c->cfg.uncached)
         zc_lru_drop_all(c);
     if (!zc_list_empty(&c->ahead_waits))
-        zc_ahead_serve(c);
+        zc_readahead_serve(c);
     zc_cache_check(c);
     if (!have_completions(c)) {
         zc_lock_put(&c->lock);
@@ -206,9 +181,9 @@ static int check_config(const struct zc_cache_config *g)
         return zc_errorf(EINVAL, "largest store write %u: must be at least 4 KiB", g->max_io);
     if (g->max_read < 4096)
         return zc_errorf(EINVAL, "largest store read %u: must be at least 4 KiB", g->max_read);
-    if (g->prefetch > ZC_PREDICT_DEPTH_MAX)
+    if (g->prefetch > ZC_RA_PREDICT_DEPTH_MAX)
         return zc_errorf(EINVAL, "%u pages read ahead: at most %d", g->prefetch,
-                         ZC_PREDICT_DEPTH_MAX);
+                         ZC_RA_PREDICT_DEPTH_MAX);
     if (g->max_extents < 2)
         return zc_errorf(EINVAL, "%u ranges per page: must be at least 2", g->max_extents);
     if (g->retry_ms < 1)
@@ -220,15 +195,15 @@ static void init_lists(struct zc_cache *c)
 {
     zc_list_init(&c->free);
     zc_list_init(&c->spare);
-    zc_list_init(&c->squeeze);
+    zc_list_init(&c->to_drop);
     zc_list_init(&c->ahead_waits);
     zc_list_init(&c->room);
-    zc_list_init(&c->curbed);
+    zc_list_init(&c->throttled);
     zc_list_init(&c->losses);
     zc_list_init(&c->kept);
-    zc_list_init(&c->eager);
+    zc_list_init(&c->flush_now);
     zc_list_init(&c->failed_files);
-    zc_list_init(&c->retaining);
+    zc_list_init(&c->unstable_files);
     zc_list_init(&c->looks);
     zc_list_init(&c->done_accesses);
     zc_list_init(&c->done_flushes);
@@ -236,18 +211,18 @@ static void init_lists(struct zc_cache *c)
         zc_list_init(&c->files[i]);
 }
 
-static int start_crew(struct zc_cache *c, struct zc_crew *crew, unsigned hands, const char *name,
+static int start_crew(struct zc_cache *c, struct zc_workers *crew, unsigned hands, const char *name,
                       void *(*run)(void *))
 {
-    const struct zc_crew_config cfg = {.name = name,
-                                       .hands = hands,
-                                       .most = hands + STUCK_MOST,
-                                       .stuck_ms = c->cfg.stuck_ms,
-                                       .lock = &c->lock,
-                                       .run = run,
-                                       .arg = c};
+    const struct zc_workers_config cfg = {.name = name,
+                                          .hands = hands,
+                                          .most = hands + STUCK_MOST,
+                                          .stuck_ms = c->cfg.stuck_ms,
+                                          .lock = &c->lock,
+                                          .run = run,
+                                          .arg = c};
 
-    return zc_crew_start(crew, &cfg);
+    return zc_workers_start(crew, &cfg);
 }
 
 static int start_threads(struct zc_cache *c)
@@ -274,7 +249,7 @@ int zc_cache_create(const struct zc_cache_config *cfg, struct zc_store *store,
         return zc_errorf(ENOMEM, "cache: out of memory");
     c->cfg = *cfg;
     c->store = store;
-    c->watch.moved = zc_retain_moved;
+    c->watch.moved = zc_unstable_moved;
     zc_list_init(&c->watch.link);
     c->page_size = cfg->page_size;
     zc_lock_init(&c->lock, ZC_ORDER_CACHE);
@@ -282,7 +257,8 @@ int zc_cache_create(const struct zc_cache_config *cfg, struct zc_store *store,
     zc_cond_init(&c->fill_work);
     zc_cond_init(&c->changed);
     init_lists(c);
-    zc_shares_init(c);
+    zc_cost_init(&c->cost);
+    zc_cache_tenants_init(c);
     rc = zc_frames_init(c);
     if (rc == 0)
         rc = start_threads(c);
@@ -301,14 +277,14 @@ static void stop_threads(struct zc_cache *c)
     c->stop = true;
     zc_kick(c);
     pthread_cond_broadcast(&c->fill_work);
-    zc_crew_stop(&c->flushers);
-    zc_crew_stop(&c->readers);
+    zc_workers_stop(&c->flushers);
+    zc_workers_stop(&c->readers);
     zc_lock_put(&c->lock);
-    zc_crew_join(&c->flushers);
-    zc_crew_join(&c->readers);
+    zc_workers_join(&c->flushers);
+    zc_workers_join(&c->readers);
 }
 
-/* A file at the end of the cache: its store files are closed. */
+/* Closes the store files of a file at the end of the cache. */
 static void end_file(struct zc_cache *c, struct zc_file *f)
 {
     f->refs++;
@@ -334,7 +310,7 @@ void zc_cache_destroy(struct zc_cache *c)
         zc_extents_free(&c->pages[i].valid);
         zc_extents_free(&c->pages[i].dirty);
         zc_extents_free(&c->pages[i].flushing);
-        zc_extents_free(&c->pages[i].retained);
+        zc_extents_free(&c->pages[i].kept);
     }
     zc_frames_free(c);
     pthread_cond_destroy(&c->work);
@@ -342,7 +318,7 @@ void zc_cache_destroy(struct zc_cache *c)
     pthread_cond_destroy(&c->changed);
     zc_lock_destroy(&c->lock);
     zc_losses_free(c);
-    zc_shares_free(c);
+    zc_cache_tenants_free(c);
     free(c);
 }
 
@@ -356,7 +332,7 @@ bool zc_cache_uncached(const struct zc_cache *c)
     return c->cfg.uncached;
 }
 
-/* ---- seeing inside ---- */
+/* ---- statistics ---- */
 
 static uint64_t failed_bytes(const struct zc_file *f)
 {
@@ -379,8 +355,9 @@ void zc_cache_stats(struct zc_cache *c, struct zc_cache_stats *out)
     out->dirty_bytes = c->dirty_bytes + c->flushing_bytes;
     out->flushing_bytes = c->flushing_bytes;
     out->retained_bytes = c->retained_bytes;
-    zc_list_each (&c->retaining, n)
-        out->exposed_bytes += zc_retain_exposed(c, zc_list_entry(n, struct zc_file, retain.link));
+    zc_list_each (&c->unstable_files, n)
+        out->exposed_bytes +=
+            zc_unstable_unprotected(c, zc_list_entry(n, struct zc_file, unstable.link));
     out->held_bytes = c->nbarred << c->page_shift;
     out->pinned_pages = c->npinned;
     out->reading_pages = c->nreading;
@@ -390,7 +367,7 @@ void zc_cache_stats(struct zc_cache *c, struct zc_cache_stats *out)
     for (unsigned i = 0; i < ZC_FILE_BUCKETS; i++)
         zc_list_each (&c->files[i], n) {
             out->files++;
-            out->racy_files += zc_list_entry(n, struct zc_file, link)->token.racy;
+            out->racy_files += zc_list_entry(n, struct zc_file, link)->validator.racy;
         }
     zc_lock_put(&c->lock);
 }
@@ -409,9 +386,9 @@ void zc_cache_files(struct zc_cache *c, void (*fn)(void *arg, const struct zc_fi
                 .cached_bytes = f->npages << c->page_shift,
                 .dirty_bytes = f->dirty_bytes + f->flushing_bytes,
                 .failed_bytes = failed_bytes(f),
-                .lost_bytes = f->ledger.lost.bytes,
+                .lost_bytes = f->wb_errors.lost.bytes,
                 .handles = f->handles,
-                .error = f->write_why.err ? f->write_why.err : f->ledger.lost_why.err,
+                .error = f->write_why.rc ? f->write_why.rc : f->wb_errors.lost_why.rc,
             };
 
             fn(arg, &info);

@@ -1,14 +1,14 @@
-/* zc_check.c - the invariants of zc_cache.c, checked in debug builds.
+/* zc_check.c - checks the invariants of zc_cache.c in debug builds.
  *
- * Small caches are scanned whenever the lock is released, large ones now and then.  Thread
- * sanitizer looks for races, and makes a scan twenty times as slow: with it small ones are
- * scanned now and then, too; other debug builds see every transition.  Pages of many ranges take
- * long to look at, and are looked at the less often.
+ * Small caches are scanned whenever the lock is released, large ones now and then.  The thread
+ * sanitizer makes a scan twenty times as slow: with it small ones are scanned now and then, too;
+ * other debug builds see every transition.  Scans of pages with many ranges take long, and are made
+ * less often.
  */
 #include "config.h"
 
 #include "zc_cache_internal.h"
-#include "zc_racy.h"
+#include "zc_tsan.h"
 
 #ifdef ZC_DEBUG
 
@@ -22,7 +22,7 @@ enum { FEW_RANGES = 16 << 10, RANGES = 512 }; /* bytes of ranges; so many put it
 
 struct sums {
     uint64_t dirty, flushing, used, pinned, reading, in_flush, failed, lru, ndirty, ahead, ranges;
-    uint64_t refused, claimed, barred, retained, at_stake;
+    uint64_t refused, reserved, barred, kept, pins_unstable;
 };
 
 static bool covers(const struct zc_extents *big, const struct zc_extents *small)
@@ -45,55 +45,58 @@ static uint32_t room_of(const struct zc_extents *e)
 
 static void check_page(struct zc_cache *c, struct zc_page *p, struct sums *s)
 {
-    bool dirty = !zc_extents_empty(&p->dirty);
+    bool dirty = !zc_extents_empty(&p->dirty), failed = p->refused == ZC_REFUSED_ALONE;
+    bool reserved = p->stake == ZC_STAKE_RESERVED;
     unsigned writers = 0;
 
     zc_list_each (&p->writers, n)
         writers++;
     assert(writers == p->nwriters && writers <= p->pins);
-    assert(covers(&p->valid, &p->dirty));                                         /* 1 */
-    assert(covers(&p->valid, &p->flushing));                                      /* 1 */
-    assert(p->in_flush || zc_extents_empty(&p->flushing));                        /* 2 */
-    assert(zc_lru_holds(p) == (!dirty && zc_page_idle(p) && !zc_retain_pins(p))); /* 3 */
+    assert(covers(&p->valid, &p->dirty));                                           /* 1 */
+    assert(covers(&p->valid, &p->flushing));                                        /* 1 */
+    assert(p->in_flush || zc_extents_empty(&p->flushing));                          /* 2 */
+    assert(zc_lru_holds(p) == (!dirty && zc_page_idle(p) && !zc_unstable_pins(p))); /* 3 */
     assert(p->on == (p->in_flush ? ZC_ON_FLUSHING
                      : !dirty    ? ZC_ON_NONE
-                     : p->failed ? ZC_ON_FAILED
+                     : failed    ? ZC_ON_FAILED
                                  : ZC_ON_DIRTY)); /* 4 */
     assert(zc_list_linked(&p->state_link) == (p->on != ZC_ON_NONE));
     assert(zc_list_linked(&p->dirty_link) == (p->on == ZC_ON_DIRTY));
     assert(room_of(&p->valid) >= p->valid.n + p->promised); /* 7 */
     assert(room_of(&p->dirty) >= p->dirty.n + p->flushing.n + p->promised);
     assert(!dirty || p->file->wr); /* 8 */
-    assert(p->squeeze == zc_list_linked(&p->squeeze_link));
-    assert(!p->squeeze || dirty || p->in_flush);
+    assert(!zc_page_to_drop(p) || dirty || p->in_flush);
     assert(p->file->handles > 0 || zc_list_empty(&p->waiters));
     assert(zc_page_find(c, p->file, p->no) == p);
-    assert(p->reading || !(zc_list_linked(&p->fill_link) || p->stale || p->read_ahead)); /* 9 */
-    assert(!p->outdated || p->pins > p->nwriters);                                       /* 11 */
+    assert(p->fill != ZC_FILL_NONE || !(zc_list_linked(&p->fill_link) || p->stale)); /* 9 */
+    assert(!p->outdated || p->pins > p->nwriters);                                   /* 11 */
     assert(!p->outdated ||
-           room_of(&p->valid) >= p->dirty.n + p->flushing.n + p->retained.n + p->promised);
-    assert(!zc_list_linked(&p->fill_link) || !p->read_ahead || zc_list_empty(&p->waiters));
+           room_of(&p->valid) >= p->dirty.n + p->flushing.n + p->kept.n + p->promised);
+    assert(!zc_list_linked(&p->fill_link) || p->fill != ZC_FILL_AHEAD ||
+           zc_list_empty(&p->waiters));
     assert(zc_list_linked(&p->ahead_link) == (p->ahead_for != NULL));
-    assert(p->claimed == (dirty || p->in_flush || p->nwriters > 0 || zc_retain_pins(p))); /* 13 */
-    assert(covers(&p->valid, &p->retained));                                              /* 14 */
-    assert(zc_list_linked(&p->retained_link) == !zc_extents_empty(&p->retained));
-    assert(!zc_list_linked(&p->retained_link) || zc_list_linked(&p->file->retain.link));
-    assert(!p->handed || zc_list_linked(&p->retained_link));
-    assert(p->at_stake == (p->claimed || zc_list_linked(&p->retained_link)));
-    assert(zc_show_is_true(c, p)); /* 16 */
-    s->at_stake += p->at_stake;
-    s->retained += zc_extents_bytes(&p->retained);
-    assert(!p->failed || dirty || p->in_flush);
-    s->refused += p->failed;
-    s->claimed += p->claimed;
-    s->barred += p->claimed && p->file->nfailed > 0;
+    assert((p->ahead == ZC_AHEAD_ASKED || p->ahead == ZC_AHEAD_BEGUN) == (p->ahead_for != NULL));
+    assert(p->reads != ZC_READS_ALONE || p->fill != ZC_FILL_NONE);
+    assert(reserved == (dirty || p->in_flush || p->nwriters > 0 || zc_unstable_pins(p))); /* 13 */
+    assert(covers(&p->valid, &p->kept));                                                  /* 14 */
+    assert(zc_list_linked(&p->kept_link) == !zc_extents_empty(&p->kept));
+    assert(!zc_list_linked(&p->kept_link) || zc_list_linked(&p->file->unstable.link));
+    assert(!p->published || zc_list_linked(&p->kept_link));
+    assert((p->stake != ZC_STAKE_NONE) == (reserved || zc_list_linked(&p->kept_link)));
+    assert(zc_publish_is_current(c, p)); /* 16 */
+    s->pins_unstable += p->stake != ZC_STAKE_NONE;
+    s->kept += zc_extents_bytes(&p->kept);
+    assert(p->refused == ZC_REFUSED_NONE || dirty || p->in_flush);
+    s->refused += failed;
+    s->reserved += reserved;
+    s->barred += reserved && p->file->nfailed > 0;
     s->ahead += p->ahead_for != NULL;
     s->ranges += p->range_bytes;
     s->dirty += zc_extents_bytes(&p->dirty);
     s->flushing += zc_extents_bytes(&p->flushing);
     s->used++;
     s->pinned += p->pins > 0;
-    s->reading += p->reading;
+    s->reading += p->fill != ZC_FILL_NONE;
     s->in_flush += p->in_flush;
     s->failed += p->on == ZC_ON_FAILED;
     s->ndirty += p->on == ZC_ON_DIRTY;
@@ -121,14 +124,14 @@ static void check_file(struct zc_cache *c, struct zc_file *f)
         check_page(c, p, &s);
     }
     assert(s.dirty == f->dirty_bytes && s.flushing == f->flushing_bytes); /* 6 */
-    assert(s.retained == f->retain.bytes);                                /* 14 */
+    assert(s.kept == f->unstable.bytes);                                  /* 14 */
     assert(s.used == f->npages && s.reading == f->nreading && s.in_flush == f->nflushing);
     assert(s.ndirty == length(&f->dirty) && s.failed == length(&f->failed));
     assert(s.in_flush == length(&f->flushing));
-    assert(s.refused == f->nfailed && s.claimed == f->nclaimed);
-    assert((f->nfailed > 0) == (f->write_why.err != 0));
+    assert(s.refused == f->nfailed && s.reserved == f->nreserved);
+    assert((f->nfailed > 0) == (f->write_why.rc != 0));
     assert(zc_list_linked(&f->failed_link) == !zc_list_empty(&f->failed));
-    assert(f->token.writing == 0 || f->token.state != ZC_TOKEN_NOTED);
+    assert(f->validator.writing == 0 || f->validator.state != ZC_VALIDATOR_NOTED);
     zc_list_each (&f->dirty, n) {
         struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
 
@@ -139,25 +142,25 @@ static void check_file(struct zc_cache *c, struct zc_file *f)
 
 static void check_shares(const struct zc_cache *c) /* 15 */
 {
-    uint64_t waiting = 0, pages = 0, claimed = 0, dirty = 0, ahead = 0, fills = 0, claiming = 0,
+    uint64_t waiting = 0, pages = 0, reserved = 0, dirty = 0, ahead = 0, fills = 0, reserving = 0,
              open = 0;
 
-    zc_list_each (&c->shares, n) {
-        const struct zc_share *s = zc_list_entry(n, struct zc_share, link);
+    zc_list_each (&c->tenants, n) {
+        const struct zc_cache_tenant *s = zc_list_entry(n, struct zc_cache_tenant, link);
 
         assert(zc_list_linked(&s->room_link) == !zc_list_empty(&s->room));
-        assert(length(&s->fills_ahead) == s->nfills_ahead && s->nclaimed <= s->npages);
-        waiting += length(&s->room) + s->ncurbed;
+        assert(length(&s->fills_ahead) == s->nfills_ahead && s->nreserved <= s->npages);
+        waiting += length(&s->room) + s->nthrottled;
         pages += s->npages;
-        claimed += s->nclaimed;
-        claiming += s->nclaimed > 0;
+        reserved += s->nreserved;
+        reserving += s->nreserved > 0;
         open += s->handles > 0 && s != &c->nobody;
         dirty += length(&s->dirty);
         ahead += s->nahead;
         fills += s->nfills_ahead;
     }
-    assert(length(&c->shares) == c->nshares && claiming == c->nclaiming && open == c->nopen);
-    assert(pages == c->nused && claimed == c->nclaimed && dirty == c->ndirty);
+    assert(length(&c->tenants) == c->ntenants && reserving == c->nreserving && open == c->nopen);
+    assert(pages == c->nused && reserved == c->nreserved && dirty == c->ndirty);
     assert(ahead == c->nahead && fills == c->nfills_ahead && waiting == c->st.waiting_room);
 }
 
@@ -168,13 +171,13 @@ static void full_scan(struct zc_cache *c)
     for (uint64_t i = 0; i < c->fresh; i++)
         if (c->pages[i].file)
             check_page(c, &c->pages[i], &s);
-    assert(s.dirty == c->dirty_bytes && s.flushing == c->flushing_bytes); /* 6 */
-    assert(s.retained == c->retained_bytes && s.at_stake == c->nstake);   /* 14 */
+    assert(s.dirty == c->dirty_bytes && s.flushing == c->flushing_bytes);        /* 6 */
+    assert(s.kept == c->retained_bytes && s.pins_unstable == c->npins_unstable); /* 14 */
     assert(s.used == c->nused && s.pinned == c->npinned && s.reading == c->nreading);
     assert(s.in_flush == c->nflushing);
-    assert(s.claimed == c->nclaimed && s.barred == c->nbarred); /* 13 */
+    assert(s.reserved == c->nreserved && s.barred == c->nbarred); /* 13 */
     assert(s.refused == c->nrefused);
-    assert(c->npages < 2 || c->nclaimed < c->npages || c->shrunk);
+    assert(c->npages < 2 || c->nreserved < c->npages || c->shrunk);
     assert(s.ahead == c->nahead && c->nahead <= c->extent / 4); /* 10 */
     assert(s.ranges == c->range_bytes);                         /* free pages hold none */
     assert(s.lru == zc_lru_length(c) && s.lru == c->lru.n && s.ndirty == c->ndirty); /* 3, 4 */

@@ -1,20 +1,22 @@
-/* zc_fill.c - store reads: straight into page memory, only into gaps of `valid`.
+/* zc_fill.c - store reads: directly into page memory, only into gaps of `valid`.
  *
- * While page->reading no write to the page begins, and ranges of writes that began
- * before are left out, so the bytes a read touches belong to the read alone.  What lies
- * beyond the end of the store file reads as zeros and is valid.
+ * While a page is read no write to it begins, and ranges of earlier writes are left out, so
+ * the bytes a read touches are its own.  Bytes beyond the end of the store file become zeros, and
+ * valid.
  *
- *     zc_fill_start -> queued on share->fills ----------> run by a reader thread -> done
- *     zc_fill_ahead -> queued on share->fills_ahead --^    with its queued neighbours,
- *                        |                                 up to max_read bytes
- *                        +--> fills: somebody asked for it meanwhile
+ *     zc_fill_start -> queued on tenant->fills ----------> run by a reader thread -> done
+ *     zc_fill_ahead -> queued on tenant->fills_ahead --^    with its queued neighbours,
+ *                        |                                  up to max_read bytes
+ *                        +--> fills: requested meanwhile
  *                        +--> cancelled: written to, truncated, its reader has gone
  *
- * What somebody waits for goes first, and alone or with what others wait for: the first
- * byte shall not wait for a long read ahead.  Reads ahead leave one thread to the others, and
- * share max_read: several long ones at a time would all come late.  Of a file of which somebody
- * waits for a read there is one at a time: the store is as fast as it is, and what is read ahead
- * then makes him wait longer.
+ * Requested pages go first, alone or with other requested ones, so that the first byte does not
+ * wait for a long readahead.  Readahead leaves one thread to other reads, and its reads share
+ * max_read: several long reads in parallel would all be late.  While a read of a file is waited
+ * for, at most one readahead of that file runs: more of them would delay that read.
+ *
+ * A page of which some bytes cannot be read because they belong to another step (-EREMCHG) becomes
+ * narrow: from then on the bytes of each reader are read by themselves, one reader after another.
  */
 #include "config.h"
 
@@ -28,7 +30,7 @@
 enum {
     FILL_PAGES = 64,   /* pages of one job */
     FILL_GAPS = 64,    /* gaps of one store read */
-    SHARED_READ = 4,   /* a read is so much shorter when other shares wait for their turn */
+    SHARED_READ = 4,   /* reads are shorter by this factor when other tenants wait */
     FILL_SKIP = 16384, /* valid bytes that are read again, and thrown away, to join two gaps */
 };
 
@@ -41,7 +43,7 @@ struct fill_job {
     uint32_t at_off;
 };
 
-/* Gaps read by one store call; valid bytes between them go to `sink`. */
+/* Gaps read by one store call; bytes between them go to `sink`. */
 struct fill_batch {
     struct fill_gap {
         struct zc_page *page;
@@ -54,7 +56,7 @@ struct fill_batch {
     char sink[FILL_SKIP];
 };
 
-/* The first gap of `valid` in [lo, hi) that no write under way touches. */
+/* Finds the first gap of `valid` in [lo, hi) that no write under way touches. */
 bool zc_fill_gap(const struct zc_page *p, uint32_t lo, uint32_t hi, struct zc_range *gap)
 {
     while (zc_extents_gap(&p->valid, lo, hi, gap)) {
@@ -87,123 +89,135 @@ static bool queued(const struct zc_page *p)
 
 static void enqueue(struct zc_cache *c, struct zc_page *p)
 {
-    struct zc_share *s = p->share;
+    struct zc_cache_tenant *s = p->tenant;
 
-    zc_list_add_tail(p->read_ahead ? &s->fills_ahead : &s->fills, &p->fill_link);
-    s->nfills_ahead += p->read_ahead;
-    c->nfills_ahead += p->read_ahead;
+    zc_list_add_tail(p->fill == ZC_FILL_AHEAD ? &s->fills_ahead : &s->fills, &p->fill_link);
+    s->nfills_ahead += p->fill == ZC_FILL_AHEAD;
+    c->nfills_ahead += p->fill == ZC_FILL_AHEAD;
     pthread_cond_signal(&c->fill_work);
 }
 
 static void unqueue(struct zc_cache *c, struct zc_page *p)
 {
     zc_list_del(&p->fill_link);
-    p->share->nfills_ahead -= p->read_ahead;
-    c->nfills_ahead -= p->read_ahead;
+    p->tenant->nfills_ahead -= p->fill == ZC_FILL_AHEAD;
+    c->nfills_ahead -= p->fill == ZC_FILL_AHEAD;
 }
 
-static void begin(struct zc_cache *c, struct zc_page *p, bool ahead)
+static void begin(struct zc_cache *c, struct zc_page *p, enum zc_page_fill fill)
 {
-    p->reading = true;
-    p->read_ahead = ahead;
+    ZC_PAGE_MOVE(p, fill, fill);
     c->nreading++;
     p->file->nreading++;
     zc_page_place(c, p);
     enqueue(c, p);
 }
 
-/* Begins to read all gaps of the page; false when that cannot begin now: whoever ends
- * what is in the way wakes the page's waiters. */
-bool zc_fill_start(struct zc_cache *c, struct zc_page *p)
+static bool start(struct zc_cache *c, struct zc_page *p, enum zc_page_fill fill)
 {
-    zc_assert_held(&c->lock);
-    if (p->reading || zc_page_frozen(c, p))
+    if (p->fill != ZC_FILL_NONE || zc_page_frozen(c, p))
         return false;
-    begin(c, p, false);
+    begin(c, p, fill);
     return true;
 }
 
-/* The same when nobody waits for it. */
+/* Starts a read of all gaps of the page; false: not possible now, and the end of what prevents it
+ * wakes the page's waiters. */
+bool zc_fill_start(struct zc_cache *c, struct zc_page *p)
+{
+    zc_assert_held(&c->lock);
+    return start(c, p, ZC_FILL_ACCESS);
+}
+
+/* Starts a read of all gaps of the page, for readahead. */
 void zc_fill_ahead(struct zc_cache *c, struct zc_page *p)
 {
     zc_assert_held(&c->lock);
-    zc_debug_assert(!p->reading && !zc_page_frozen(c, p));
-    begin(c, p, true);
+    zc_debug_assert(!zc_page_frozen(c, p));
+    begin(c, p, ZC_FILL_AHEAD);
 }
 
-/* A page that was queued to be read ahead is waited for; false: it is not queued so. */
+/* Moves a page queued for readahead to the requested ones; false: it is not queued so. */
 bool zc_fill_hurry(struct zc_cache *c, struct zc_page *p)
 {
     zc_assert_held(&c->lock);
-    if (!p->read_ahead || !queued(p))
+    if (p->fill != ZC_FILL_AHEAD || !queued(p))
         return false;
     unqueue(c, p);
-    p->read_ahead = false;
+    ZC_PAGE_MOVE(p, fill, ZC_FILL_ACCESS);
     enqueue(c, p);
     return true;
 }
 
-/* Takes back a read that no thread has begun; false: one has.  The caller wakes those who
- * wait for the page, sooner or later. */
+/* The page's read has ended, or was cancelled. */
+static void ended(struct zc_cache *c, struct zc_page *p)
+{
+    ZC_PAGE_MOVE(p, fill, ZC_FILL_NONE);
+    if (p->reads == ZC_READS_ALONE)
+        ZC_PAGE_MOVE(p, reads, ZC_READS_JOINED);
+    c->nreading--;
+    p->file->nreading--;
+}
+
+/* Cancels a queued read; false: a thread has begun it.  The caller wakes the page's waiters
+ * eventually. */
 bool zc_fill_cancel(struct zc_cache *c, struct zc_page *p)
 {
     zc_assert_held(&c->lock);
     if (!queued(p))
         return false;
     unqueue(c, p);
-    p->reading = p->read_ahead = p->read_alone = p->collapsing = false;
-    c->nreading--;
-    p->file->nreading--;
+    ended(c, p);
     zc_page_place(c, p);
     pthread_cond_broadcast(&c->changed);
     return true;
 }
 
-/* The page is written, then forgotten; writers wait for that.  Those that were let in before its
- * read began may have asked for it already. */
-static void squeeze(struct zc_cache *c, struct zc_page *p)
+/* Marks the page to be written, then dropped; new writes to it wait for that.  Writes admitted
+ * before its read began may have done so already. */
+static void write_and_drop(struct zc_cache *c, struct zc_page *p)
 {
-    if (p->squeeze || p->failed)
-        return; /* failed: it cannot be written, and nobody shall wait for that */
-    p->squeeze = true;
-    zc_list_add_tail(&c->squeeze, &p->squeeze_link);
+    if (zc_page_to_drop(p) || p->refused == ZC_REFUSED_ALONE)
+        return; /* failed: it cannot be written, and writes must not wait for that */
+    zc_list_add_tail(&c->to_drop, &p->drop_link);
     zc_kick(c);
 }
 
-/* A page has too many ranges.  Others may write the bytes between those that are dirty here: they
- * do not become dirty by being read.  So what is mostly dirty is written, the rest read. */
+/* Reduces the ranges of a page that has too many.  Reading a gap does not make it dirty: others may
+ * write the bytes there.  So a page that is mostly dirty is written, another one read. */
 void zc_fill_collapse(struct zc_cache *c, struct zc_page *p)
 {
-    if (p->squeeze)
+    if (zc_page_to_drop(p))
         return;
     if (p->dirty.n > p->valid.n / 2)
-        squeeze(c, p);
-    else if (zc_fill_start(c, p))
-        p->collapsing = true;
+        write_and_drop(c, p);
+    else
+        start(c, p, ZC_FILL_COLLAPSE);
 }
 
 /* ---- jobs ---- */
 
-/* Has so many gaps that it is read by itself, in one piece. */
+/* Whether it has so many gaps that it is read by itself, in one piece. */
 static bool scattered(const struct zc_page *p)
 {
     return p->valid.n > FILL_GAPS;
 }
 
-/* The page behind or before, if it waits in the same queue. */
+/* Returns the page before or behind, if it waits in the same queue. */
 static struct zc_page *neighbour(struct zc_cache *c, const struct zc_page *p, uint64_t no)
 {
     struct zc_page *q = zc_page_find(c, p->file, no);
 
-    return q && queued(q) && q->read_ahead == p->read_ahead && !q->read_alone && !scattered(q)
+    return q && queued(q) && (q->fill == ZC_FILL_AHEAD) == (p->fill == ZC_FILL_AHEAD) &&
+                   q->reads == ZC_READS_JOINED && !scattered(q)
                ? q
                : NULL;
 }
 
-static bool others_queue(const struct zc_cache *c, const struct zc_share *mine)
+static bool others_queue(const struct zc_cache *c, const struct zc_cache_tenant *mine)
 {
-    zc_list_each (&c->shares, n) {
-        const struct zc_share *s = zc_list_entry(n, struct zc_share, link);
+    zc_list_each (&c->tenants, n) {
+        const struct zc_cache_tenant *s = zc_list_entry(n, struct zc_cache_tenant, link);
 
         if (s != mine && (!zc_list_empty(&s->fills) || !zc_list_empty(&s->fills_ahead)))
             return true;
@@ -216,22 +230,24 @@ static void build(struct zc_cache *c, struct zc_page *p, struct fill_job *job)
     uint64_t most = c->cfg.max_read >> c->page_shift;
     struct zc_page *q;
 
-    if (p->read_ahead)
-        most /= zc_ahead_threads(c); /* what is wanted first shall come first */
-    if (others_queue(c, p->share))
+    if (p->fill == ZC_FILL_AHEAD)
+        most /= zc_readahead_threads(c); /* so that the page needed first comes first */
+    if (others_queue(c, p->tenant))
         most /= SHARED_READ;
     most = most < 1 ? 1 : most > FILL_PAGES ? FILL_PAGES : most;
-    if (p->read_alone || scattered(p))
+    if (p->reads != ZC_READS_JOINED || scattered(p))
         most = 1;
+    if (p->reads == ZC_READS_NARROW)
+        zc_page_aim_narrow(p);
     for (uint64_t i = 1; i < most && p->no > 0 && (q = neighbour(c, p, p->no - 1)); i++)
         p = q;
     *job = (struct fill_job){.n = 0};
     do {
         unqueue(c, p);
-        zc_page_sums_check(c, p, 0, c->page_size); /* no write begins until it is read */
+        zc_page_csum_check(c, p, 0, c->page_size); /* no write begins until it is read */
         job->pages[job->n++] = p;
-        if (p->read_ahead)
-            zc_ahead_started(c, p);
+        if (p->fill == ZC_FILL_AHEAD)
+            zc_readahead_started(c, p);
         p = job->n < most ? neighbour(c, p, p->no + 1) : NULL;
     } while (p);
 }
@@ -248,7 +264,7 @@ static void add_gap(struct fill_batch *b, struct zc_page *p, char *data, uint64_
     b->hi = start + gap.hi;
 }
 
-/* The next gaps of the job; false: none are left. */
+/* Collects the next gaps of the job; false: none left. */
 static bool next_batch(struct zc_cache *c, struct fill_job *job, struct fill_batch *b)
 {
     struct zc_range gap;
@@ -259,23 +275,26 @@ static bool next_batch(struct zc_cache *c, struct fill_job *job, struct fill_bat
     while (b->ngaps < FILL_GAPS && job->at_page < job->n) {
         struct zc_page *p = job->pages[job->at_page];
         uint64_t start = zc_page_offset(c, p);
+        uint32_t end = p->reads == ZC_READS_NARROW ? p->narrow_hi : c->page_size;
 
-        if (!zc_fill_gap(p, job->at_off, c->page_size, &gap)) {
+        if (p->reads == ZC_READS_NARROW && job->at_off < p->narrow_lo)
+            job->at_off = p->narrow_lo;
+        if (job->at_off >= end || !zc_fill_gap(p, job->at_off, end, &gap)) {
             job->at_page++;
             job->at_off = 0;
             continue;
         }
         if (b->ngaps > 0 && start + gap.lo - b->hi > FILL_SKIP)
             break;
-        zc_page_sums_open(c, p, gap.lo, gap.hi);
+        zc_page_csum_open(c, p, gap.lo, gap.hi);
         add_gap(b, p, zc_page_data(c, p), start, gap);
         job->at_off = gap.hi;
     }
     return b->ngaps > 0;
 }
 
-/* Reads one batch without the lock.  Every batch asks where the file ends: since the one before
- * pages may have been written, which moved the end, and forgotten, which made gaps of them. */
+/* Reads one batch without the lock.  Each batch reads the end of the file again: since the last
+ * one, pages may have been written, which moves the end, and dropped, which makes gaps. */
 static ssize_t read_batch(struct zc_sfile *sf, struct fill_batch *b)
 {
     ssize_t got = zc_store_preadv(sf, b->iov, b->niov, b->lo);
@@ -297,7 +316,7 @@ static ssize_t read_batch(struct zc_sfile *sf, struct fill_batch *b)
 static void batch_over(struct zc_cache *c, const struct fill_batch *b)
 {
     for (unsigned i = 0; i < b->ngaps; i++)
-        zc_page_sums_close(c, b->gaps[i].page, b->gaps[i].r.lo, b->gaps[i].r.hi);
+        zc_page_csum_close(c, b->gaps[i].page, b->gaps[i].r.lo, b->gaps[i].r.hi);
 }
 
 static int batch_valid(const struct fill_batch *b)
@@ -316,24 +335,21 @@ static int batch_valid(const struct fill_batch *b)
     return 0;
 }
 
-/* All gaps of the page; their number, or -ENOMEM. */
-static int list_gaps(struct zc_cache *c, struct zc_page *p, struct zc_range **out)
+/* Writers may cut a gap, nothing else does. */
+int zc_fill_gaps(const struct zc_page *p, uint32_t lo, uint32_t hi, struct zc_range **out)
 {
-    struct zc_range *gaps = malloc((p->valid.n + 1 + p->nwriters) * sizeof *gaps), gap;
-    uint32_t at = 0;
+    struct zc_range *gaps = malloc((p->valid.n + 1 + p->nwriters) * sizeof *gaps);
     int n = 0;
 
     *out = gaps;
     if (!gaps)
         return -ENOMEM;
-    while (zc_fill_gap(p, at, c->page_size, &gap)) { /* writers may cut one, nothing else */
-        gaps[n++] = gap;
-        at = gap.hi;
-    }
+    while (lo < hi && zc_fill_gap(p, lo, hi, &gaps[n]))
+        lo = gaps[n++].hi;
     return n;
 }
 
-/* Bytes of the gaps from `from`, which begins like the first of them; `have` are there. */
+/* Distributes bytes to the gaps; `from` has `have` bytes and begins at the first gap. */
 static void copy_gaps(char *data, const struct zc_range *gaps, int n, const char *from, size_t have)
 {
     for (int i = 0; i < n; i++) {
@@ -352,13 +368,13 @@ static int fill_scattered(struct zc_cache *c, struct zc_page *p)
     struct zc_range *gaps;
     struct iovec iov = {NULL, 0};
     ssize_t got = 0;
-    int n = list_gaps(c, p, &gaps);
+    int n = zc_fill_gaps(p, 0, c->page_size, &gaps);
 
     if (n > 0) {
         uint64_t began = zc_call_began(c);
 
         for (int i = 0; i < n; i++)
-            zc_page_sums_open(c, p, gaps[i].lo, gaps[i].hi);
+            zc_page_csum_open(c, p, gaps[i].lo, gaps[i].hi);
         zc_cache_unlock(c);
         iov.iov_len = gaps[n - 1].hi - gaps[0].lo;
         iov.iov_base = malloc(iov.iov_len);
@@ -369,7 +385,7 @@ static int fill_scattered(struct zc_cache *c, struct zc_page *p)
         zc_lock_get(&c->lock);
         zc_call_ended(c, began, ZC_EVENT_STORE_READ, got);
         for (int i = 0; i < n; i++)
-            zc_page_sums_close(c, p, gaps[i].lo, gaps[i].hi);
+            zc_page_csum_close(c, p, gaps[i].lo, gaps[i].hi);
         c->st.store_reads++;
         if (got < 0)
             c->st.store_errors++;
@@ -396,7 +412,7 @@ static int fill(struct zc_cache *c, struct fill_job *job)
     struct fill_batch b;
     int rc;
 
-    if (scattered(job->pages[0]))
+    if (scattered(job->pages[0]) && job->pages[0]->reads != ZC_READS_NARROW)
         return fill_scattered(c, job->pages[0]);
     while (next_batch(c, job, &b)) {
         uint64_t began = zc_call_began(c);
@@ -422,24 +438,23 @@ static int fill(struct zc_cache *c, struct fill_job *job)
 
 /* ---- the end of a read ---- */
 
-/* The read to merge ranges is over: what is known is one range.  When the store cannot be read, the
- * page is written and then forgotten. */
+/* Ends a read that was to merge ranges: the valid bytes are one range now.  If it failed, the page
+ * is written, then dropped. */
 static void collapsed(struct zc_cache *c, struct zc_page *p, int rc)
 {
-    p->collapsing = false;
     if (rc < 0 && zc_extents_empty(&p->dirty) && !p->in_flush) {
         zc_page_forget_clean(c, p);
         return;
     }
     if (rc < 0) {
         p->max_extents = p->max_extents < UINT32_MAX / 2 ? 2 * p->max_extents : UINT32_MAX;
-        squeeze(c, p);
+        write_and_drop(c, p);
         return;
     }
     c->st.collapses++;
 }
 
-/* Nothing in it, nobody wants it: a read ahead that failed or was overtaken. */
+/* Whether the page is empty and unused: a readahead that failed or was overtaken. */
 static bool useless(const struct zc_page *p)
 {
     return zc_page_idle(p) && zc_extents_empty(&p->valid);
@@ -447,46 +462,48 @@ static bool useless(const struct zc_page *p)
 
 static void page_done(struct zc_cache *c, struct zc_page *p, int rc)
 {
-    struct zc_file *f = p->file;
-    bool ahead = p->read_ahead, overtaken = p->stale;
+    enum zc_page_fill fill = p->fill;
+    bool overtaken = p->stale;
 
-    p->reading = p->read_ahead = p->read_alone = p->stale = false;
-    c->nreading--;
-    f->nreading--;
-    if (p->collapsing && !overtaken)
+    p->stale = false;
+    ended(c, p);
+    if (fill == ZC_FILL_COLLAPSE && !overtaken)
         collapsed(c, p, rc);
-    p->collapsing = false;
     if (p->ahead_for && (rc < 0 || overtaken))
-        zc_ahead_wasted(c, p);
+        zc_readahead_wasted(c, p);
     zc_page_trim(c, p);
-    if (rc < 0)
-        zc_page_fail_readers(c, p, rc, zc_error_text(rc));
+    if (rc == -EREMCHG && p->reads != ZC_READS_NARROW)
+        ZC_PAGE_MOVE(
+            p, reads,
+            ZC_READS_NARROW); /* waiting readers are woken, and read only their own bytes */
+    else if (rc < 0)
+        zc_page_fail_readers(c, p, rc);
     zc_page_wake(c, p);
     zc_page_place(c, p);
-    if (ahead && useless(p))
+    if (fill == ZC_FILL_AHEAD && useless(p))
         zc_page_drop(c, p); /* the caller has a reference to its file */
 }
 
-/* One of several pages cannot be read: each is tried alone, so that the blame falls on it. */
+/* After a failed read of several pages: tries each alone, so that the right one fails. */
 static void take_apart(struct zc_cache *c, struct fill_job *job)
 {
     for (unsigned i = 0; i < job->n; i++) {
         struct zc_page *p = job->pages[i];
 
-        p->read_alone = true;
+        ZC_PAGE_MOVE(p, reads, ZC_READS_ALONE);
         if (zc_page_frozen(c, p))
-            p->stale = true; /* truncated meanwhile: nothing begins on it */
+            p->stale = true; /* truncated meanwhile: no access begins on it */
         if (p->stale) {
             page_done(c, p, 0);
             continue;
         }
-        if (!zc_list_empty(&p->waiters))
-            p->read_ahead = false; /* somebody has come to want it */
+        if (p->fill == ZC_FILL_AHEAD && !zc_list_empty(&p->waiters))
+            ZC_PAGE_MOVE(p, fill, ZC_FILL_ACCESS); /* an access has requested it */
         enqueue(c, p);
     }
 }
 
-/* No read of the file is under way that was asked for. */
+/* Whether no requested read of the file is under way. */
 static bool nobody_waits(const struct zc_file *f)
 {
     return f->nfilling == f->nfilling_ahead;
@@ -497,19 +514,19 @@ static void run(struct zc_cache *c, struct zc_page *p)
     struct zc_file *f = p->file;
     struct fill_job job;
     struct zc_member me;
-    bool ahead = p->read_ahead;
+    bool ahead = p->fill == ZC_FILL_AHEAD;
     uint64_t began = zc_event_begin();
     int rc;
 
     build(c, p, &job);
-    zc_share_reads(c, p->share, (uint64_t)job.n << c->page_shift);
+    zc_cache_tenant_reads(c, p->tenant, (uint64_t)job.n << c->page_shift);
     f->refs++;
     f->nfilling++;
     f->nfilling_ahead += ahead;
     c->nfilling_ahead += ahead;
-    zc_crew_enter(&c->readers, &me, zc_crew_file(f));
+    zc_workers_enter(&c->readers, &me, zc_workers_file(f));
     rc = fill(c, &job);
-    zc_crew_leave(&c->readers, &me);
+    zc_workers_leave(&c->readers, &me);
     zc_event_end(ahead ? ZC_EVENT_PREFETCH : ZC_EVENT_FILL, began,
                  (uint64_t)job.n << c->page_shift);
     f->nfilling--;
@@ -524,23 +541,23 @@ static void run(struct zc_cache *c, struct zc_page *p)
     pthread_cond_broadcast(&c->changed);
     if (c->nfills_ahead > 0) {
         if (!ahead && nobody_waits(f))
-            pthread_cond_broadcast(&c->fill_work); /* they may all begin now */
+            pthread_cond_broadcast(&c->fill_work); /* all of them may begin now */
         else
-            pthread_cond_signal(&c->fill_work); /* a thread may have left one for us */
+            pthread_cond_signal(&c->fill_work); /* another thread may have left one */
     }
-    zc_file_eager(c, f);
+    zc_file_flush_now(c, f);
     zc_file_reap(f);
 }
 
-/* Whether it may be read now: its file is not stuck in the store (zc_crew.h); and ahead, if nobody
- * waits for another part of it, or nothing else of it is read ahead. */
+/* Whether the page may be read now: its file is not stuck in the store (zc_workers.h); and for
+ * readahead: no other part of the file is waited for, or no readahead of it runs. */
 static bool may_read(const struct zc_cache *c, const struct zc_page *p)
 {
     const struct zc_file *f = p->file;
 
-    if (zc_crew_stuck(&c->readers, zc_crew_file(f)))
+    if (zc_workers_stuck(&c->readers, zc_workers_file(f)))
         return false;
-    return !p->read_ahead || nobody_waits(f) || f->nfilling_ahead == 0;
+    return p->fill != ZC_FILL_AHEAD || nobody_waits(f) || f->nfilling_ahead == 0;
 }
 
 static struct zc_page *first_fill(const struct zc_cache *c, const struct zc_list *queue)
@@ -554,15 +571,15 @@ static struct zc_page *first_fill(const struct zc_cache *c, const struct zc_list
     return NULL;
 }
 
-/* Whose turn it is: of what it wants first, if it can be read. */
+/* Returns the page to read next: of the tenant whose turn it is, its first that can be read. */
 static struct zc_page *next_fill(struct zc_cache *c)
 {
-    bool ahead = c->nfilling_ahead < zc_ahead_threads(c) + c->readers.nstuck;
-    struct zc_share *s;
+    bool ahead = c->nfilling_ahead < zc_readahead_threads(c) + c->readers.nstuck;
+    struct zc_cache_tenant *s;
     struct zc_page *p;
 
-    zc_share_round(c);
-    while ((s = zc_share_reader(c)) != NULL) {
+    zc_cache_tenant_round(c);
+    while ((s = zc_cache_tenant_reader(c)) != NULL) {
         p = first_fill(c, &s->fills);
         if (!p && ahead)
             p = first_fill(c, &s->fills_ahead);
@@ -572,7 +589,7 @@ static struct zc_page *next_fill(struct zc_cache *c)
     return NULL;
 }
 
-/* A reader thread.  Ends when told to and nothing is queued that is not stuck behind others. */
+/* A reader thread.  Ends when told to and only stuck pages are queued. */
 void *zc_fill_thread(void *cache)
 {
     struct zc_cache *c = cache;
@@ -580,7 +597,7 @@ void *zc_fill_thread(void *cache)
 
     zc_lock_get(&c->lock);
     for (;;) {
-        if (!zc_crew_turn(&c->readers))
+        if (!zc_workers_wait_turn(&c->readers))
             continue;
         p = next_fill(c);
         if (p) {

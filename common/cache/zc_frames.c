@@ -1,21 +1,21 @@
-/* zc_frames.c - the memory of a cache: frames, each for a page, and how many there may be.
+/* zc_frames.c - the memory of a cache: frames of one page each, and their number.
  *
- *       pages[]  | held: a page, or on `free` | on `spare` |  fresh .. extent  |  extent ..
- * reserved | memory   |            yes             |     no     |  when first used  |   no access
- * at all  |
+ *     pages[] | held: a page, or on `free` | on `spare` |  fresh .. extent  |  extent .. reserved
+ *     memory  |            yes             |     no     |  when first used  |   no access
  *
- * A cache that may become larger has addresses for more than it may use (cfg.reserve): where pages
- * lie never changes.  zc_cache_extend() makes more of them usable, zc_cache_limit() says how many
- * frames may have memory, `npages`, and may say less at any time.  What is held beyond that is
- * given back as it becomes clean and nobody uses it; until then no frame is taken.
+ * A cache that may grow reserves address space for more than it may use (cfg.reserve): pages never
+ * move.  zc_cache_extend() makes more of it usable.  zc_cache_limit() sets how many frames may have
+ * memory, `npages`, and may lower it at any time.  Frames beyond that are freed as they become
+ * clean and unused; until then no frame is taken.
  *
- * What a store refuses cannot go however small the cache has become: where such pages take all of
- * `npages` one frame more may be held, for readers.
+ * Pages that the store refuses cannot be freed however small the cache became: if these take all of
+ * `npages`, one frame more may be held, for readers.
  *
- *  nheld <= npages, but then, and while a cache that became smaller gives back;
+ *  nheld <= npages, except in that case, and while a cache that became smaller frees frames;
  *  nheld + spare == fresh <= extent <= reserved.
  *
- * Locks: all with cache->lock, but creation, destruction and what zc_cache_limit() gets before.
+ * Locks: cache->lock for everything, except creation, destruction and allocations of
+ * zc_cache_limit().
  */
 #include "config.h"
 
@@ -23,12 +23,13 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "zc_address_space.h"
 #include "zc_cache_internal.h"
 #include "zc_log.h"
 
-/* ---- addresses ---- */
+/* ---- address space ---- */
 
-/* Addresses without memory; NULL: there are none. */
+/* Reserves address space without memory; NULL: failed. */
 static void *reserve(uint64_t len)
 {
     void *at = mmap(NULL, len, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -36,7 +37,7 @@ static void *reserve(uint64_t len)
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* The first `bytes` of an array of pages, in whole pages of the kernel. */
+/* Rounds the first `bytes` of an array up to whole pages of the kernel. */
 static uint64_t whole(uint64_t bytes)
 {
     return (bytes + ZC_PAGE_SIZE_MIN - 1) & ~(uint64_t)(ZC_PAGE_SIZE_MIN - 1);
@@ -47,7 +48,7 @@ static int make_usable(struct zc_cache *c, uint64_t n)
     if (mprotect(c->arena, n << c->page_shift, PROT_READ | PROT_WRITE) ||
         mprotect(c->pages, whole(n * sizeof *c->pages), PROT_READ | PROT_WRITE))
         return -ENOMEM;
-    madvise(c->arena, n << c->page_shift, MADV_HUGEPAGE); /* fewer faults; a wish */
+    madvise(c->arena, n << c->page_shift, MADV_HUGEPAGE); /* fewer faults; may fail */
     __atomic_store_n(&c->extent, n, __ATOMIC_RELEASE);    /* zc_cache_arena() */
     return 0;
 }
@@ -65,13 +66,13 @@ static bool reserve_frames(struct zc_cache *c, uint64_t n)
 
 void zc_frames_free(struct zc_cache *c)
 {
-    zc_page_sums_free(c);
+    zc_page_csum_free(c);
     if (c->arena)
         munmap(c->arena, c->reserved << c->page_shift);
     if (c->pages)
         munmap(c->pages, whole(c->reserved * sizeof *c->pages));
     free(c->hash);
-    zc_show_free(c);
+    zc_publish_free(c);
     c->arena = NULL;
     c->pages = NULL;
     c->hash = NULL;
@@ -83,7 +84,7 @@ void zc_cache_arena(struct zc_cache *c, void **base, size_t *len)
     *len = __atomic_load_n(&c->extent, __ATOMIC_ACQUIRE) << c->page_shift;
 }
 
-/* ---- how many ---- */
+/* ---- the number of frames ---- */
 
 static uint64_t buckets_for(uint64_t npages)
 {
@@ -101,6 +102,14 @@ static void set_limits(struct zc_cache *c, uint64_t npages)
     c->low_bytes = (npages << c->page_shift) * c->cfg.low_watermark / 100;
 }
 
+static int does_not_fit(const struct zc_cache *c, uint64_t need)
+{
+    char remedy[ZC_ADDRESS_SPACE_TEXT];
+
+    return zc_errorf(ENOMEM, "a cache of %zu bytes does not fit into memory%s", c->cfg.capacity,
+                     zc_address_space_remedy(need, remedy, sizeof remedy));
+}
+
 int zc_frames_init(struct zc_cache *c)
 {
     uint64_t n, most;
@@ -114,10 +123,10 @@ int zc_frames_init(struct zc_cache *c)
     zc_lru_init(c);
     c->hash_mask = buckets_for(n) - 1;
     if ((most <= n || !reserve_frames(c, most)) && !reserve_frames(c, n))
-        return zc_errorf(ENOMEM, "a cache of %zu bytes does not fit into memory", c->cfg.capacity);
+        return does_not_fit(c, (n << c->page_shift) + whole(n * sizeof *c->pages));
     c->hash = calloc(c->hash_mask + 1, sizeof(*c->hash));
-    if (!c->hash || !zc_show_init(c) || make_usable(c, n))
-        return zc_errorf(ENOMEM, "a cache of %zu bytes does not fit into memory", c->cfg.capacity);
+    if (!c->hash || !zc_publish_init(c) || make_usable(c, n))
+        return does_not_fit(c, (c->hash_mask + 1) * sizeof *c->hash);
     return 0;
 }
 
@@ -135,7 +144,7 @@ int zc_cache_extend(struct zc_cache *c, size_t capacity)
     return rc ? zc_errorf(ENOMEM, "there is no memory for a cache of %zu bytes", capacity) : 0;
 }
 
-/* More buckets, where there is memory: else the chains become longer. */
+/* Grows the hash table if there is memory; else the chains become longer. */
 static void rehash(struct zc_cache *c, struct zc_page **hash, uint64_t buckets)
 {
     struct zc_page **old = c->hash;
@@ -152,7 +161,7 @@ static void rehash(struct zc_cache *c, struct zc_page **hash, uint64_t buckets)
     free(old);
 }
 
-/* Nothing to do, and nobody to wake for it. */
+/* Whether these limits are in force already. */
 static bool is_limited_so(struct zc_cache *c, const struct zc_cache_limits *l)
 {
     uint64_t npages = l->capacity >> c->page_shift;
@@ -224,7 +233,7 @@ uint64_t zc_cache_budget(struct zc_cache *c)
 
 /* ---- frames ---- */
 
-/* Less than two pages are none that anybody uses: zc_cache_limit(). */
+/* A cache of less than two pages is unused: see zc_cache_limit(). */
 static uint64_t most(const struct zc_cache *c)
 {
     uint64_t with_refused = c->nbarred < c->extent ? c->nbarred + 1 : c->extent;
@@ -242,16 +251,15 @@ bool zc_frames_any(const struct zc_cache *c)
     return c->nheld < most(c) || (c->nheld == most(c) && !zc_list_empty(&c->free));
 }
 
-/* Memory is got from the kernel before it is used: as much again as there is, so much at most, in
- * steps, when nothing was used or modified for a while; Linux 5.14 and later can.  Not after
- * somebody has asked for a flush: he may be through, and what he does in a close waits for the
- * kernel as long as a step takes. */
+/* Memory is populated before its use, in steps, up to the amount in use but at most POPULATE_AHEAD,
+ * after a while without page use or modification; needs Linux 5.14.  Not after a flush request: its
+ * client may be about to close, and that would wait for the kernel as long as a step takes. */
 enum { POPULATE_AHEAD = 16 << 20, POPULATE_STEP = 2 << 20, POPULATE_QUIET_MS = 3 };
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* Bytes to be got from c->populated on. */
+/* Returns the bytes to populate from c->populated on. */
 static uint64_t to_populate(const struct zc_cache *c)
 {
     uint64_t size = c->npages << c->page_shift, used = c->fresh << c->page_shift;
@@ -267,19 +275,19 @@ static struct zc_page *new_frame(struct zc_cache *c)
     struct zc_page *p = &c->pages[c->fresh++];
 
     c->busy_at = zc_now();
-    if (!c->populating && to_populate(c) > 0) { /* somebody shall look */
+    if (!c->populating && to_populate(c) > 0) { /* lets a flusher decide */
         c->populating = true;
         pthread_cond_signal(&c->work);
     }
-    zc_show_frame(c, p);
+    zc_publish_frame(c, p);
     zc_list_init(&p->file_link);
     zc_lru_init_frame(p);
     zc_list_init(&p->dirty_link);
     zc_list_init(&p->state_link);
-    zc_list_init(&p->squeeze_link);
+    zc_list_init(&p->drop_link);
     zc_list_init(&p->fill_link);
     zc_list_init(&p->ahead_link);
-    zc_list_init(&p->retained_link);
+    zc_list_init(&p->kept_link);
     zc_list_init(&p->writers);
     zc_list_init(&p->waiters);
     return p;
@@ -318,7 +326,7 @@ void zc_frames_shed(struct zc_cache *c)
     }
 }
 
-/* ---- getting it before it is needed ---- */
+/* ---- populating ---- */
 
 bool zc_cache_populate(struct zc_cache *c, uint64_t *wake)
 {
@@ -346,7 +354,7 @@ bool zc_cache_populate(struct zc_cache *c, uint64_t *wake)
     zc_lock_put(&c->lock);
     rc = madvise(c->arena + from, len, MADV_POPULATE_WRITE);
     zc_lock_get(&c->lock);
-    if (rc) /* a kernel before 5.14, or no memory: the first use will tell */
+    if (rc) /* a kernel before 5.14, or no memory: the first use will show */
         c->populated = c->npages << c->page_shift;
     return true;
 }

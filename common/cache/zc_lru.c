@@ -1,33 +1,31 @@
-/* zc_lru.c - eviction: the least recently used page goes, of those that may.
+/* zc_lru.c - eviction of the least recently used evictable page.
  *
- *   zc_share.pages   [ A ] - [ B ] - [ C ] - ... - [ Z ]
+ *   zc_cache_tenant.pages   [ A ] - [ B ] - [ C ] - ... - [ Z ]
  *                      |                             ^
  *                      |  zc_lru_evict               |  its last use has ended: unpinned, read,
  *                      v                             |  or written back
- *                    FREE                        CLEAN, and nobody uses it
+ *                    FREE                        CLEAN and unused
  *
- * What is skipped, and why: a page that is dirty or in a store write holds bytes that are nowhere
- * else; one that is pinned is being copied from or to; one under a store read is written to by the
- * store; one that somebody waits for is wanted next.  None of these is on the list, so that
- * nothing is skipped by looking at it.
+ * Not evictable: a dirty page, or one in a store write, has bytes that exist nowhere else; a pinned
+ * one is being copied; one under a store read is written to by the store; one with waiters is
+ * needed next.  These are not on the list, so no search skips them.
  *
- * Each share of the cache has such a list; which one's first page goes, zc_share.h says.
+ * Each tenant has such a list; zc_cache_tenant.h says which tenant's first page goes.
  *
- * Pages that hold bytes which a daemon has taken and not stored (zc_retain.h) are on a list of
- * their own, and go when no other may: then those bytes are not to be had any more if it dies.
+ * Pages with unstable bytes (zc_unstable.h) are on a list of their own, and go when no other page
+ * can: afterwards these bytes cannot be sent again if the daemon dies.
  *
- * For a page that is read ahead an old one goes, or none: old is what was neither written nor read
- * ahead since half a cache of pages was asked for, or one of a share that has more.  A guess shall
- * not displace what was written and will be read soon, nor what another guess has just brought.
+ * A page is read ahead only if an old one can go: one that was neither written nor read ahead since
+ * half a cache of pages was requested, or one of a tenant above its part.  A guess must not
+ * displace recently written bytes, which may be read soon, nor the result of another guess.
  *
- * What it costs
- *  - 24 bytes a page; every use of a page that may go is two list operations, under the lock that
- *    its pin takes anyway.  To find the page is O(1): none is looked at twice.
- *  - A file that is read once, from one end to the other, displaces everything: a page is not
- *    asked how often it was used.
- *  - A page that was written back counts as used then, however long ago it was written.
- *  - Only the first page is asked whether it is old: when it is not, nothing is read ahead,
- *    although older ones may be behind it.
+ * Cost
+ *  - 24 bytes per page; each use of an evictable page is two list operations, under the lock that
+ *    its pin takes anyway.  The page to evict is found in O(1).
+ *  - A sequential read of a large file displaces everything: use counts are not considered.
+ *  - A page that was written back counts as used then, even if it was written long before.
+ *  - Only the first page is tested for being old: if it is not, nothing is read ahead, although
+ *    there may be older ones behind it.
  */
 #include "config.h"
 
@@ -36,8 +34,8 @@
 
 void zc_lru_init(struct zc_cache *c)
 {
-    zc_list_init(&c->lru.retained);
-    c->lru.clock = c->npages; /* what was never written is old */
+    zc_list_init(&c->lru.kept);
+    c->lru.clock = c->npages; /* pages never written are old */
 }
 
 void zc_lru_init_frame(struct zc_page *p)
@@ -62,7 +60,7 @@ void zc_lru_spare(struct zc_cache *c, struct zc_page *p)
 
 bool zc_lru_place(struct zc_cache *c, struct zc_page *p, bool evictable)
 {
-    bool retained = !zc_extents_empty(&p->retained), there;
+    bool kept = !zc_extents_empty(&p->kept), there;
 
     zc_assert_held(&c->lock);
     if (!evictable) {
@@ -70,13 +68,13 @@ bool zc_lru_place(struct zc_cache *c, struct zc_page *p, bool evictable)
         zc_list_del(&p->lru.link);
         return false;
     }
-    if (zc_lru_holds(p) && p->lru.retained == retained)
+    if (zc_lru_holds(p) && p->lru.kept == kept)
         return false;
     there = zc_lru_holds(p);
     c->lru.n += !there;
     zc_list_del(&p->lru.link);
-    p->lru.retained = retained;
-    zc_list_add_tail(retained ? &c->lru.retained : &p->share->pages, &p->lru.link);
+    p->lru.kept = kept;
+    zc_list_add_tail(kept ? &c->lru.kept : &p->tenant->pages, &p->lru.link);
     return !there;
 }
 
@@ -92,9 +90,9 @@ static struct zc_page *first_of(const struct zc_list *l)
 
 static struct zc_page *first(const struct zc_cache *c)
 {
-    struct zc_share *giver = zc_share_giver(c);
+    struct zc_cache_tenant *giver = zc_cache_tenant_giver(c);
 
-    return giver ? first_of(&giver->pages) : first_of(&c->lru.retained);
+    return giver ? first_of(&giver->pages) : first_of(&c->lru.kept);
 }
 
 bool zc_lru_any(const struct zc_cache *c)
@@ -102,9 +100,9 @@ bool zc_lru_any(const struct zc_cache *c)
     return c->lru.n > 0;
 }
 
-bool zc_lru_any_old(const struct zc_cache *c, const struct zc_share *s)
+bool zc_lru_any_old(const struct zc_cache *c, const struct zc_cache_tenant *s)
 {
-    const struct zc_share *giver = zc_share_giver(c);
+    const struct zc_cache_tenant *giver = zc_cache_tenant_giver(c);
 
     if (!giver)
         return false;
@@ -112,9 +110,9 @@ bool zc_lru_any_old(const struct zc_cache *c, const struct zc_share *s)
            c->lru.clock - first_of(&giver->pages)->lru.young >= c->npages / 2;
 }
 
-struct zc_page *zc_lru_retained(const struct zc_cache *c)
+struct zc_page *zc_lru_kept(const struct zc_cache *c)
 {
-    return first_of(&c->lru.retained);
+    return first_of(&c->lru.kept);
 }
 
 bool zc_lru_evict(struct zc_cache *c)
@@ -135,14 +133,14 @@ uint64_t zc_lru_drop_all(struct zc_cache *c)
     uint64_t n = 0;
 
     zc_assert_held(&c->lock);
-    zc_list_each_safe (&c->shares, l) {
-        struct zc_share *s = zc_list_entry(l, struct zc_share, link);
+    zc_list_each_safe (&c->tenants, l) {
+        struct zc_cache_tenant *s = zc_list_entry(l, struct zc_cache_tenant, link);
 
-        s->refs++; /* its last page may be its end */
+        s->refs++; /* the last page may end the tenant */
         for (; (p = first_of(&s->pages)) != NULL; n++)
             zc_page_drop(c, p);
         s->refs--;
-        zc_share_reap(c, s);
+        zc_cache_tenant_reap(c, s);
     }
     return n;
 }
@@ -163,10 +161,10 @@ uint64_t zc_lru_length(const struct zc_cache *c)
 {
     uint64_t len = 0;
 
-    zc_list_each (&c->shares, l)
-        zc_list_each (&zc_list_entry(l, struct zc_share, link)->pages, n)
+    zc_list_each (&c->tenants, l)
+        zc_list_each (&zc_list_entry(l, struct zc_cache_tenant, link)->pages, n)
             len++;
-    zc_list_each (&c->lru.retained, n)
+    zc_list_each (&c->lru.kept, n)
         len++;
     return len;
 }

@@ -1,11 +1,11 @@
 /* zc_lru.h - eviction: which page leaves the cache when another needs its frame.
  *
- * zc_page_place() tells which pages may go: clean, unpinned, not reading, not waited for.  What
- * order they go in is decided in zc_lru.c alone, from what it is told here; another policy
- * changes these two files, and no more than a test beside them.
+ * zc_page_place() says which pages are evictable: clean, unpinned, not reading, without waiters.
+ * Their order is decided in zc_lru.c alone, from the events reported here; another policy changes
+ * these two files and adds a test.
  *
- * All calls with the cache's lock; none waits, fails or needs memory.  The fields of both structs
- * are private to zc_lru.c.
+ * All functions are called with the cache's lock; none waits, fails or allocates.  The fields of
+ * both structs are private to zc_lru.c.
  */
 #ifndef ZC_LRU_H
 #define ZC_LRU_H
@@ -17,45 +17,45 @@
 
 struct zc_cache;
 struct zc_page;
-struct zc_share;
+struct zc_cache_tenant;
 
-/* The part of a cache. */
+/* State in a cache. */
 struct zc_lru {
-    uint64_t n;              /* those that may go: zc_share.pages of all, or ... */
-    struct zc_list retained; /* ... those that may when none of these is left, the next one first */
-    uint64_t clock;          /* pages asked for so far, that had to be taken or were read ahead */
+    uint64_t n; /* number of evictable pages: zc_cache_tenant.pages of all tenants, or ... */
+    struct zc_list kept; /* ... unstable pages, evicted when no other is left, next one first */
+    uint64_t clock;      /* pages requested so far that were taken or read ahead */
 };
 
-/* The part of a page. */
+/* State in a page. */
 struct zc_lru_page {
-    struct zc_list link; /* zc_share.pages, or ... */
-    bool retained;       /* ... zc_lru.retained */
-    uint64_t young;      /* zc_lru.clock when it was last written, or read ahead */
+    struct zc_list link; /* zc_cache_tenant.pages, or ... */
+    bool kept;           /* ... zc_lru.kept */
+    uint64_t young;      /* zc_lru.clock at the last write or readahead */
 };
 
-void zc_lru_init(struct zc_cache *c);      /* once the number of pages is known */
-void zc_lru_init_frame(struct zc_page *p); /* before the first page is in it */
-void zc_lru_enter(struct zc_page *p);      /* the frame holds another page from now on */
-void zc_lru_asked(struct zc_cache *c);     /* for a page that was not there, or read ahead */
-void zc_lru_spare(struct zc_cache *c, struct zc_page *p); /* written, or to be read ahead */
+void zc_lru_init(struct zc_cache *c);      /* when the number of pages is known */
+void zc_lru_init_frame(struct zc_page *p); /* before its first page */
+void zc_lru_enter(struct zc_page *p);      /* the frame holds another page */
+void zc_lru_asked(struct zc_cache *c);     /* a page was missing, or was read ahead */
+void zc_lru_spare(struct zc_cache *c, struct zc_page *p); /* it was written or will be read ahead */
 
-/* The page may go, or no longer; true: it may, and might not before this call.  To leave and
- * come back counts as a use. */
+/* Makes the page evictable, or not; true: it is now and was not before.  A page that becomes
+ * evictable again counts as used. */
 bool zc_lru_place(struct zc_cache *c, struct zc_page *p, bool evictable);
-bool zc_lru_holds(const struct zc_page *p); /* may go */
+bool zc_lru_holds(const struct zc_page *p); /* is evictable */
 
-bool zc_lru_any(const struct zc_cache *c); /* one may go ... */
-/* ... for a page of the share that nobody has asked for yet */
-bool zc_lru_any_old(const struct zc_cache *c, const struct zc_share *s);
-struct zc_page *zc_lru_retained(const struct zc_cache *c); /* the next that retains; or NULL */
-/* Drops the next page, which may free its file; false: none may go. */
+bool zc_lru_any(const struct zc_cache *c); /* one is evictable ... */
+/* ... for an unused readahead page of the tenant */
+bool zc_lru_any_old(const struct zc_cache *c, const struct zc_cache_tenant *s);
+struct zc_page *zc_lru_kept(const struct zc_cache *c); /* the next unstable page; or NULL */
+/* Evicts the next page, which may free its file; false: no page can be evicted. */
 bool zc_lru_evict(struct zc_cache *c);
-/* Drops all that may go, but for what is retained; returns how many, which do not count as
+/* Drops all evictable pages but unstable ones; returns their number, which does not count as
  * evictions. */
 uint64_t zc_lru_drop_all(struct zc_cache *c);
 
 #ifdef ZC_DEBUG
-uint64_t zc_lru_length(const struct zc_cache *c); /* how many may go, counted */
+uint64_t zc_lru_length(const struct zc_cache *c); /* number of evictable pages, by counting */
 #endif
 
 #endif

@@ -1,4 +1,4 @@
-/* zc_page.c - the page table: frames of the arena, which page is in which, on which lists.
+/* zc_page.c - the page table: frames of the arena, the page in each, and its lists.
  *
  * States of a page
  *
@@ -16,22 +16,22 @@
  *            zc_page_to_flushing |  v
  *                              FAILED
  *
- * Not drawn: zc_page_clean() makes DIRTY and FAILED pages CLEAN (cut off, given up), and
- * zc_page_drop() frees them when their file is gone or their bytes are lost.  A DIRTY page for
- * whose store write there is no memory is FAILED at once.  A FLUSHING page may be written to:
- * bytes then are in `flushing` and again in `dirty`, zc_page_flushed() leaves it DIRTY, and they go
- * out in the next store write.
+ * Not drawn: zc_page_clean() makes DIRTY and FAILED pages CLEAN (truncated, discarded), and
+ * zc_page_drop() frees them when their file is gone or their bytes are lost.  A DIRTY page becomes
+ * FAILED directly if there is no memory for its store write.  A FLUSHING page may be written to:
+ * these bytes are in `flushing` and again in `dirty`, zc_page_flushed() leaves the page DIRTY, and
+ * they go out in the next store write.
  *
- * Over a lossy store the bytes of a page that was written back are retained until they are stored
- * (zc_retain.h), in any of these states; zc_page_again() makes them dirty when the store has lost
- * them.
+ * Over a lossy store, bytes that were written back are kept until they are stored (zc_unstable.h),
+ * in any of these states; zc_page_again() makes them dirty when the store has lost them.
  *
- * Orthogonal to these: pinned (pins > 0), reading (a store read fills gaps, or is queued to:
- * zc_fill.c), read ahead and not asked for yet (zc_ahead.c), waited for, outdated (others may have
- * changed what is clean: zc_page_outdate() until zc_page_renew()).
+ * Orthogonal to these (zc_page_state.h): read by the store, or queued for that (zc_fill.c), read
+ * ahead and not used yet (zc_readahead.c), refused, and counted among those that must stay.
+ * Besides: pinned (pins > 0), waited for, outdated (clean bytes may have been changed by others:
+ * from zc_page_outdate() to zc_page_renew()).
  *
- * zc_page_place() is the only function that moves a page between lists, and puts the state into
- * page->on; everything else changes the page and calls it.
+ * zc_page_place() is the only function that moves a page between lists and sets page->on; all
+ * others change the page and call it.
  */
 #include "config.h"
 
@@ -41,7 +41,11 @@
 #include "zc_cache_internal.h"
 #include "zc_log.h"
 
-enum { FEW_RANGES = 64 }; /* of a page, that are not worth a collapse when memory is short */
+enum {
+    LITTLE = 4,      /* room for ranges is given back when less than 1/LITTLE of it is used */
+    FEW_RANGES = 64, /* ranges of a page that are not worth a collapse */
+    RANGE_PART = 8   /* memory for ranges: this fraction of page memory */
+};
 
 static uint64_t hash_of(struct zc_cache *c, const struct zc_file *f, uint64_t no)
 {
@@ -82,7 +86,7 @@ bool zc_page_available(struct zc_cache *c)
 
 bool zc_page_idle(const struct zc_page *p)
 {
-    return p->pins == 0 && !p->reading && !p->in_flush && zc_list_empty(&p->waiters);
+    return p->pins == 0 && p->fill == ZC_FILL_NONE && !p->in_flush && zc_list_empty(&p->waiters);
 }
 
 void zc_page_hash(struct zc_cache *c, struct zc_page *p)
@@ -108,29 +112,32 @@ struct zc_page *zc_page_take(struct zc_cache *c, const struct zc_handle *h, uint
     struct zc_page *p;
 
     zc_assert_held(&c->lock);
-    if (zc_around_claims(f, no))
+    if (zc_write_direct_covers(f, no))
         return NULL;
     p = take_frame(c);
     if (!p)
         return NULL;
     p->file = f;
     p->no = no;
-    zc_share_give(c, p, h->share);
+    zc_cache_tenant_give(c, p, h->tenant);
     zc_page_hash(c, p);
     zc_list_add_tail(&f->pages, &p->file_link);
     f->npages++;
     c->nused++;
     p->max_extents = c->cfg.max_extents;
-    p->handed = false;
-    p->alone = p->squeeze = p->collapsing = p->written = p->foreseen = p->spoiled = false;
-    zc_page_sums_enter(c, p);
+    p->reads = ZC_READS_JOINED;
+    p->refused = ZC_REFUSED_NONE;
+    p->ahead = ZC_AHEAD_NONE;
+    p->published = p->stored_once = p->written = false;
+    p->undefined_lo = p->undefined_hi = 0;
+    zc_page_csum_enter(c, p);
     zc_lru_enter(p);
     return p;
 }
 
 struct zc_page *zc_page_take_ahead(struct zc_cache *c, const struct zc_handle *h, uint64_t no)
 {
-    return zc_frames_any(c) || zc_lru_any_old(c, h->share) ? zc_page_take(c, h, no) : NULL;
+    return zc_frames_any(c) || zc_lru_any_old(c, h->tenant) ? zc_page_take(c, h, no) : NULL;
 }
 
 void zc_page_drop(struct zc_cache *c, struct zc_page *p)
@@ -141,31 +148,31 @@ void zc_page_drop(struct zc_cache *c, struct zc_page *p)
     zc_assert_held(&c->lock);
     zc_debug_assert(zc_page_idle(p));
     if (p->ahead_for)
-        zc_ahead_wasted(c, p);
+        zc_readahead_wasted(c, p);
     zc_page_clean(c, p, 0, c->page_size);
-    zc_retain_let_go(c, p);
+    zc_unstable_release(c, p);
     zc_page_place(c, p);
-    zc_show_not(c, p);
+    zc_publish_hide(c, p);
     while (*at != p)
         at = &(*at)->hash_next;
     *at = p->hash_next;
     zc_list_del(&p->file_link);
     zc_lru_place(c, p, false);
-    zc_list_del(&p->squeeze_link);
-    zc_share_give(c, p, NULL);
+    zc_list_del(&p->drop_link);
+    zc_cache_tenant_give(c, p, NULL);
     f->npages--;
     c->nused--;
     p->file = NULL;
     zc_extents_free(&p->valid);
     zc_extents_free(&p->dirty);
     zc_extents_free(&p->flushing);
-    zc_extents_free(&p->retained);
+    zc_extents_free(&p->kept);
     zc_page_count_ranges(c, p);
     zc_frames_give(c, p);
     zc_file_reap(f);
 }
 
-/* Inserts by epoch; nearly always the newest, or, after a failure, the oldest. */
+/* Inserts by epoch; nearly always at the tail or, after a failure, at the head. */
 static void insert_by_epoch(struct zc_list *head, struct zc_page *p)
 {
     struct zc_list *at = head;
@@ -186,7 +193,7 @@ static enum zc_page_on where(const struct zc_page *p)
         return ZC_ON_FLUSHING;
     if (zc_extents_empty(&p->dirty))
         return ZC_ON_NONE;
-    return p->failed ? ZC_ON_FAILED : ZC_ON_DIRTY;
+    return p->refused == ZC_REFUSED_ALONE ? ZC_ON_FAILED : ZC_ON_DIRTY;
 }
 
 static void leave(struct zc_cache *c, struct zc_page *p)
@@ -212,7 +219,7 @@ static void join(struct zc_cache *c, struct zc_page *p)
     switch (p->on) {
     case ZC_ON_DIRTY:
         insert_by_epoch(&f->dirty, p);
-        zc_list_add_tail(&p->share->dirty, &p->dirty_link);
+        zc_list_add_tail(&p->tenant->dirty, &p->dirty_link);
         c->ndirty++;
         break;
     case ZC_ON_FAILED:
@@ -230,27 +237,41 @@ static void join(struct zc_cache *c, struct zc_page *p)
     }
 }
 
+/* Counts the page among those that must stay. */
+static void hold(struct zc_cache *c, struct zc_page *p, enum zc_page_stake stake)
+{
+    bool reserved = stake == ZC_STAKE_RESERVED;
+    bool any = stake != ZC_STAKE_NONE, had_any = p->stake != ZC_STAKE_NONE;
+
+    if (reserved != (p->stake == ZC_STAKE_RESERVED))
+        zc_dirty_limit_reserve(c, p, reserved);
+    if (any != had_any)
+        c->npins_unstable += any ? 1 : (uint64_t)-1;
+    ZC_PAGE_MOVE(p, stake, stake);
+}
+
 void zc_page_place(struct zc_cache *c, struct zc_page *p)
 {
     enum zc_page_on on;
 
     zc_assert_held(&c->lock);
     if (zc_extents_empty(&p->dirty) && !p->in_flush) {
-        p->alone = p->squeeze = false;
-        zc_list_del(&p->squeeze_link);
-        zc_ledger_page_failed(c, p, false);
+        zc_list_del(&p->drop_link);
+        zc_wb_errors_page_refused(c, p, ZC_REFUSED_NONE);
     }
     on = where(p);
-    zc_quota_claim(c, p, on != ZC_ON_NONE || p->nwriters > 0 || zc_retain_pins(p));
-    zc_retain_stake(c, p);
+    hold(c, p,
+         on != ZC_ON_NONE || p->nwriters > 0 || zc_unstable_pins(p) ? ZC_STAKE_RESERVED
+         : !zc_extents_empty(&p->kept)                              ? ZC_STAKE_KEPT
+                                                                    : ZC_STAKE_NONE);
     if (on != p->on) {
         leave(c, p);
-        p->on = on;
+        ZC_PAGE_MOVE(p, on, on);
         join(c, p);
     }
-    if (zc_lru_place(c, p, on == ZC_ON_NONE && zc_page_idle(p) && !zc_retain_pins(p)))
+    if (zc_lru_place(c, p, on == ZC_ON_NONE && zc_page_idle(p) && !zc_unstable_pins(p)))
         zc_page_trim(c, p);
-    zc_show_page(c, p);
+    zc_publish_page(c, p);
 }
 
 /* ---- dirty accounting ---- */
@@ -267,23 +288,43 @@ static uint64_t bytes_in(const struct zc_extents *e, uint32_t lo, uint32_t hi)
     return sum;
 }
 
+static void count_unwritten(struct zc_file *f, uint64_t more)
+{
+    if (f->unwritten)
+        __atomic_add_fetch(f->unwritten, more, __ATOMIC_RELAXED);
+}
+
 static void count_dirty(struct zc_cache *c, struct zc_page *p, uint64_t more, uint64_t less)
 {
     c->dirty_bytes += more - less;
     p->file->dirty_bytes += more - less;
+    count_unwritten(p->file, more - less);
 }
 
 static void count_flushing(struct zc_cache *c, struct zc_page *p, uint64_t more, uint64_t less)
 {
     c->flushing_bytes += more - less;
     p->file->flushing_bytes += more - less;
+    count_unwritten(p->file, more - less);
 }
 
 /* ---- memory of ranges ---- */
 
+size_t zc_range_limit(const struct zc_cache *c)
+{
+    size_t part = (size_t)(c->npages << c->page_shift) / RANGE_PART;
+
+    return part > c->cfg.range_memory ? part : c->cfg.range_memory;
+}
+
+bool zc_page_many_ranges(const struct zc_page *p)
+{
+    return p->dirty.n > FEW_RANGES || p->valid.n > FEW_RANGES;
+}
+
 bool zc_page_scattered(const struct zc_cache *c, const struct zc_page *p)
 {
-    bool scarce = c->range_bytes > c->cfg.range_memory;
+    bool scarce = c->range_bytes > zc_range_limit(c);
     uint32_t most = scarce && p->max_extents > FEW_RANGES ? FEW_RANGES : p->max_extents;
 
     return p->dirty.n > most || p->valid.n > most;
@@ -291,7 +332,7 @@ bool zc_page_scattered(const struct zc_cache *c, const struct zc_page *p)
 
 void zc_page_count_ranges(struct zc_cache *c, struct zc_page *p)
 {
-    size_t now = ((size_t)p->valid.cap + p->dirty.cap + p->flushing.cap + p->retained.cap) *
+    size_t now = ((size_t)p->valid.cap + p->dirty.cap + p->flushing.cap + p->kept.cap) *
                  sizeof(struct zc_range);
 
     zc_assert_held(&c->lock);
@@ -299,16 +340,19 @@ void zc_page_count_ranges(struct zc_cache *c, struct zc_page *p)
     p->range_bytes = now;
 }
 
-/* Room promised to writers stays, and room in `dirty` for ranges that may come back from a
- * store write that fails. */
+/* Keeps room for writes under way, and room in `dirty` for ranges that a failed store write
+ * returns. Some spare room is kept for the next pieces, unless half of the memory for ranges of all
+ * pages is in use. */
 void zc_page_trim(struct zc_cache *c, struct zc_page *p)
 {
+    uint32_t part = c->range_bytes > zc_range_limit(c) / 2 ? 1 : LITTLE;
+
     if (p->nwriters == 0 && !p->outdated)
-        zc_extents_trim(&p->valid);
+        zc_extents_trim(&p->valid, part);
     if (p->nwriters == 0 && !p->in_flush) {
-        zc_extents_trim(&p->dirty);
-        zc_extents_trim(&p->flushing);
-        zc_extents_trim(&p->retained);
+        zc_extents_trim(&p->dirty, part);
+        zc_extents_trim(&p->flushing, part);
+        zc_extents_trim(&p->kept, part);
     }
     zc_page_count_ranges(c, p);
 }
@@ -316,16 +360,16 @@ void zc_page_trim(struct zc_cache *c, struct zc_page *p)
 int zc_page_reserve(struct zc_page *p, unsigned more)
 {
     uint32_t n = p->promised + more, unwritten = p->dirty.n + p->flushing.n;
-    uint32_t kept = unwritten + p->retained.n;
+    uint32_t kept = unwritten + p->kept.n;
     bool renewed = p->outdated && kept > p->valid.n; /* as zc_page_renew() will */
 
     if (zc_extents_reserve(&p->valid, (renewed ? kept : p->valid.n) + n) < 0)
         return -ENOMEM;
-    /* a flush that fails merges its ranges back without asking for memory */
+    /* a failed flush merges its ranges back without allocating */
     return zc_extents_reserve(&p->dirty, unwritten + n);
 }
 
-/* Bytes become dirty, in room that was reserved when the write began. */
+/* Makes bytes dirty, in room that was reserved when the write began. */
 void zc_page_dirty(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
 {
     int rc;
@@ -340,7 +384,7 @@ void zc_page_dirty(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t 
         abort(); /* zc_page_reserve() */
 }
 
-/* The same for sorted, disjoint ranges in one pass. */
+/* As zc_page_dirty(), for sorted, disjoint ranges in one pass. */
 void zc_page_dirty_many(struct zc_cache *c, struct zc_page *p, const struct zc_range *r, uint32_t n)
 {
     uint64_t before = zc_extents_bytes(&p->dirty);
@@ -352,21 +396,21 @@ void zc_page_dirty_many(struct zc_cache *c, struct zc_page *p, const struct zc_r
     count_dirty(c, p, zc_extents_bytes(&p->dirty), before);
 }
 
-/* Dirty bytes of a range are forgotten.  One that neither starts nor ends at the page's edge
- * may split a range: zc_page_reserve(p, 1) first. */
+/* Forgets dirty bytes of a range.  If it starts and ends inside the page it may split a range:
+ * zc_page_reserve(p, 1) first. */
 void zc_page_clean(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
 {
     count_dirty(c, p, 0, bytes_in(&p->dirty, lo, hi));
     if (zc_extents_sub(&p->dirty, lo, hi) < 0)
-        abort(); /* it was not to need memory */
+        abort(); /* must not need memory */
 }
 
 bool zc_page_may_lose(struct zc_page *p)
 {
-    return zc_page_reserve(p, 3) == 0 && /* a range more of each that comes back to these */
+    return zc_page_reserve(p, 3) == 0 && /* three more ranges for each that returns */
            zc_extents_reserve(&p->flushing, p->flushing.n + 1) == 0 &&
-           (!p->file->retain.servers ||
-            zc_extents_reserve(&p->retained, p->retained.n + p->flushing.n + 2) == 0);
+           (!p->file->unstable.servers ||
+            zc_extents_reserve(&p->kept, p->kept.n + p->flushing.n + 2) == 0);
 }
 
 void zc_page_lose(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
@@ -385,13 +429,13 @@ int zc_page_to_flushing(struct zc_cache *c, struct zc_page *p)
     zc_debug_assert(!p->in_flush && zc_extents_empty(&p->flushing));
     if (zc_extents_reserve(&p->flushing, p->dirty.n + p->promised) < 0)
         return -ENOMEM;
-    if (p->file->retain.servers && zc_extents_reserve(&p->retained, p->retained.n + p->dirty.n) < 0)
+    if (p->file->unstable.servers && zc_extents_reserve(&p->kept, p->kept.n + p->dirty.n) < 0)
         return -ENOMEM;
     zc_extents_swap(&p->dirty, &p->flushing);
     zc_page_count_ranges(c, p);
     bytes = zc_extents_bytes(&p->flushing);
+    count_flushing(c, p, bytes, 0); /* first: never count too few unwritten bytes */
     count_dirty(c, p, 0, bytes);
-    count_flushing(c, p, bytes, 0);
     p->flush_epoch = p->epoch;
     p->in_flush = true;
     return 0;
@@ -402,7 +446,7 @@ void zc_page_flushed(struct zc_cache *c, struct zc_page *p)
     count_flushing(c, p, 0, zc_extents_bytes(&p->flushing));
     zc_extents_clear(&p->flushing);
     p->in_flush = false;
-    if (c->range_bytes > c->cfg.range_memory && p->valid.n > FEW_RANGES)
+    if (c->range_bytes > zc_range_limit(c) && p->valid.n > FEW_RANGES)
         zc_page_forget_clean(c, p);
     zc_page_trim(c, p);
 }
@@ -419,18 +463,18 @@ void zc_page_unflushed(struct zc_cache *c, struct zc_page *p)
     zc_page_flushed(c, p);
 }
 
-/* What it retains comes before what is dirty, on the list of those to be written, too. */
+/* The unstable bytes come before the dirty ones, also in the order of write-back. */
 int zc_page_again(struct zc_cache *c, struct zc_page *p)
 {
     uint64_t before = zc_extents_bytes(&p->dirty);
 
-    if (zc_extents_reserve(&p->dirty, p->dirty.n + p->retained.n + p->flushing.n + p->promised) < 0)
+    if (zc_extents_reserve(&p->dirty, p->dirty.n + p->kept.n + p->flushing.n + p->promised) < 0)
         return -ENOMEM;
     if (p->on == ZC_ON_DIRTY)
         leave(c, p);
-    if (zc_extents_empty(&p->dirty) || p->retained_epoch < p->epoch)
-        p->epoch = p->retained_epoch;
-    zc_extents_merge(&p->dirty, &p->retained);
+    if (zc_extents_empty(&p->dirty) || p->kept_epoch < p->epoch)
+        p->epoch = p->kept_epoch;
+    zc_extents_merge(&p->dirty, &p->kept);
     count_dirty(c, p, zc_extents_bytes(&p->dirty), before);
     if (p->on == ZC_ON_DIRTY)
         join(c, p);
@@ -438,35 +482,35 @@ int zc_page_again(struct zc_cache *c, struct zc_page *p)
     return 0;
 }
 
-/* Has too many ranges and cannot be read: keeps only what is dirty, if nobody looks, and nothing
- * has to stay. */
+/* For a page with too many ranges that cannot be read: drops all but dirty bytes, if it is not in
+ * use and need not stay. */
 void zc_page_forget_clean(struct zc_cache *c, struct zc_page *p)
 {
-    if (p->pins > 0 || p->in_flush || zc_retain_pins(p) ||
+    if (p->pins > 0 || p->in_flush || zc_unstable_pins(p) ||
         zc_extents_reserve(&p->valid, p->dirty.n) < 0)
         return;
-    zc_retain_let_go(c, p);
+    zc_unstable_release(c, p);
     zc_extents_clear(&p->valid);
     zc_extents_merge(&p->valid, &p->dirty);
     p->max_extents = c->cfg.max_extents;
 }
 
-/* Others may have changed the file: only what is not in it yet counts.  Readers at work look at
- * the page's memory, which is not read into before they have ended. */
+/* Drops all that may differ from the file: only unwritten bytes stay.  Pinned readers use the
+ * page's memory, so nothing is read into it before they have ended. */
 int zc_page_outdate(struct zc_cache *c, struct zc_page *p)
 {
-    if (zc_extents_reserve(&p->valid,
-                           p->dirty.n + p->flushing.n + p->retained.n + p->promised + 1) < 0)
+    if (zc_extents_reserve(&p->valid, p->dirty.n + p->flushing.n + p->kept.n + p->promised + 1) < 0)
         return -ENOMEM;
     zc_page_count_ranges(c, p);
     p->outdated = true;
-    zc_show_not(c, p);
+    p->outdates++;
+    zc_publish_hide(c, p);
     zc_page_renew(c, p);
     return 0;
 }
 
-/* Forgets what is outdated, when no reader is left: in room that zc_page_outdate() got, since no
- * write has begun. */
+/* Drops what is outdated when the last reader has ended, in room that zc_page_outdate() reserved,
+ * as no write has begun since. */
 void zc_page_renew(struct zc_cache *c, struct zc_page *p)
 {
     zc_assert_held(&c->lock);
@@ -475,17 +519,16 @@ void zc_page_renew(struct zc_cache *c, struct zc_page *p)
     p->outdated = false;
     zc_extents_clear(&p->valid);
     if (zc_extents_merge(&p->valid, &p->dirty) < 0 ||
-        zc_extents_merge(&p->valid, &p->flushing) < 0 ||
-        zc_extents_merge(&p->valid, &p->retained) < 0)
-        abort(); /* it was not to need memory */
+        zc_extents_merge(&p->valid, &p->flushing) < 0 || zc_extents_merge(&p->valid, &p->kept) < 0)
+        abort(); /* must not need memory */
 }
 
-/* The bytes may hold anything now.  Dirty ones stay dirty; those in a store write, and those that
- * are retained, become dirty again, so that memory and store agree in the end; clean ones become
- * invalid.  False: no memory, nothing has changed. */
+/* Makes the bytes undefined.  Dirty ones stay dirty; those in a store write and unstable ones
+ * become dirty again, so that memory and store agree in the end; clean ones become invalid.  False:
+ * no memory, nothing has changed. */
 static bool invalidate(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
 {
-    uint32_t more = p->flushing.n + p->retained.n, n = p->dirty.n + p->flushing.n;
+    uint32_t more = p->flushing.n + p->kept.n, n = p->dirty.n + p->flushing.n;
     struct zc_range r;
     uint32_t at;
 
@@ -494,7 +537,7 @@ static bool invalidate(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint3
         return false;
     for (at = lo; zc_extents_next(&p->flushing, at, hi, &r); at = r.hi)
         zc_page_dirty(c, p, r.lo, r.hi);
-    for (at = lo; zc_extents_next(&p->retained, at, hi, &r); at = r.hi)
+    for (at = lo; zc_extents_next(&p->kept, at, hi, &r); at = r.hi)
         zc_page_dirty(c, p, r.lo, r.hi);
     for (at = lo; zc_extents_gap(&p->dirty, at, hi, &r); at = r.hi)
         zc_extents_sub(&p->valid, r.lo, r.hi);
@@ -504,18 +547,19 @@ static bool invalidate(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint3
 void zc_page_invalidate(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi)
 {
     zc_assert_held(&c->lock);
-    if (p->spoiled) {
-        lo = p->spoiled_lo < lo ? p->spoiled_lo : lo;
-        hi = p->spoiled_hi > hi ? p->spoiled_hi : hi;
+    if (zc_page_is_undefined(p)) {
+        lo = p->undefined_lo < lo ? p->undefined_lo : lo;
+        hi = p->undefined_hi > hi ? p->undefined_hi : hi;
     }
-    p->spoiled = !invalidate(c, p, lo, hi);
-    p->spoiled_lo = lo;
-    p->spoiled_hi = hi;
+    if (invalidate(c, p, lo, hi))
+        lo = hi = 0;
+    p->undefined_lo = lo;
+    p->undefined_hi = hi;
 }
 
-bool zc_page_unspoil(struct zc_cache *c, struct zc_page *p)
+bool zc_page_clear_undefined(struct zc_cache *c, struct zc_page *p)
 {
-    if (p->spoiled)
-        zc_page_invalidate(c, p, p->spoiled_lo, p->spoiled_hi);
-    return !p->spoiled;
+    if (zc_page_is_undefined(p))
+        zc_page_invalidate(c, p, p->undefined_lo, p->undefined_hi);
+    return !zc_page_is_undefined(p);
 }

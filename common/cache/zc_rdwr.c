@@ -1,8 +1,8 @@
-/* zc_rdwr.c - reads and writes of a handle for callers that may wait, contiguous and through a
- * view: one page after the other, pinned no longer than its bytes are copied.
+/* zc_rdwr.c - blocking reads and writes of a handle, contiguous and through a view: page by page,
+ * each pinned only while its bytes are copied.
  *
- * None of them holds a pin while it waits for the next page.  Whatever came before an error or
- * the end of the file counts: the call is short, and the next one meets the error.
+ * No pin is held during the wait for the next page.  Bytes before an error or the end of the file
+ * count: the call is short, and the next one meets the error.
  */
 #include "config.h"
 
@@ -13,17 +13,17 @@
 #include "zc_cache_internal.h"
 #include "zc_log.h"
 #include "zc_vspan.h"
-#include "zc_waited.h"
+#include "zc_wait_time.h"
 
 enum { STEP = 256 << 10 }; /* visible bytes copied with a page pinned once */
 
-/* An access whose caller waits; `access` is aimed before each begin. */
+/* An access with a blocked caller; `access` is set up before each begin. */
 struct waiter {
     struct zc_access access;
     struct zc_lock lock;
     zc_cond cond;
     bool done;
-    struct zc_why why;
+    struct zc_error why;
 };
 
 static void ready(struct zc_access *a)
@@ -32,13 +32,13 @@ static void ready(struct zc_access *a)
 
     zc_lock_get(&w->lock);
     if (a->status < 0)
-        zc_why_take(&w->why, a->status);
+        zc_error_keep(&w->why, a->status);
     w->done = true;
     pthread_cond_signal(&w->cond);
     zc_lock_put(&w->lock);
 }
 
-/* begin, and the wait for ready(): 0, the page is pinned, or a negative errno. */
+/* Begins the access and waits for ready(): 0, the page is pinned, or a negative errno. */
 static int waiter_begin(struct waiter *w)
 {
     uint64_t began;
@@ -53,9 +53,9 @@ static int waiter_begin(struct waiter *w)
     while (!w->done)
         zc_cond_wait(&w->cond, &w->lock);
     zc_lock_put(&w->lock);
-    zc_waited.cache += zc_now() - began;
+    zc_wait_time.cache += zc_now() - began;
     if (w->access.status < 0)
-        return zc_why_tell(&w->why);
+        return zc_error_raise(&w->why);
     return 0;
 }
 
@@ -77,7 +77,7 @@ static void waiter_destroy(struct waiter *w)
 
 /* ---- contiguous ---- */
 
-/* Aims the access at the part of [off, off + len) that lies in the first page. */
+/* Sets the access to the part of [off, off + len) in the first page. */
 static void aim(struct waiter *w, uint64_t off, size_t len)
 {
     uint32_t page_size = w->access.handle->file->cache->page_size;

@@ -1,25 +1,29 @@
-/* zc_write_back.c - the flushers: which dirty pages are written back, when, in how many calls.
+/* zc_write_back.c - the flusher threads: which dirty pages are written, when, and in how many
+ * calls.
  *
- * Reasons, in this order: somebody asked (flush, drain, a file nobody has open), an access
- * waits for memory, the watermarks, the idle timer, another try after a failure.
+ * Reasons for write-back, in this order: a request (flush, drain, a file without handles), an
+ * access that waits for memory, the watermarks, the idle timer, a retry after a failure.
  *
- * Of several who share the cache (zc_share.h) the one whose turn it is comes first, for whatever of
- * these reasons, but the last: so that what one of them has left alone gets written however much
- * others ask for.  Where several have files open a store write is shorter, for turns to come soon.
+ * Among tenants (zc_cache_tenant.h) the one whose turn it is comes first, for any reason but the
+ * last: so a tenant's idle pages get written however much others request.  Where several tenants
+ * have files open, store writes are shorter, so that turns come sooner.
  *
- * Watermarks, an example: capacity 512 MiB, high 75%, low 50%.  Writers fill the cache;
- * at the first byte beyond 384 MiB unwritten `draining` is set and the flushers write the
- * least recently modified pages until the bytes that are dirty and not yet in a store write
- * are down to 256 MiB.  Writers that are faster than the store go on into the remaining
- * 128 MiB and then wait for memory in order.
+ * Watermarks, an example: capacity 512 MiB, high 75%, low 50%.  Writers fill the cache; at the
+ * first byte beyond 384 MiB unwritten `draining` is set, and the flushers write the least recently
+ * modified pages until the bytes that are dirty and not yet in a store write are down to 256 MiB.
+ * Writers that are faster than the store continue into the remaining 128 MiB and then wait for
+ * memory in order.
  *
- * Coalescing: a job is a run of neighbouring pages whose dirty bytes touch at the page
- * borders, inside one window of max_io bytes aligned to max_io, so that a sequentially
- * written file leaves in large aligned calls.  A job that fails as a whole is taken apart
- * and its pages are tried alone, so that blame falls on those that cannot be written.
+ * zc_flush_order.c decides which of the pages that may be written comes first, and which waits.  A
+ * page of many ranges is written by itself: zc_merge.c.
  *
- * A store call that does not come back (zc_crew.h) holds its file's write-back up, and no other
- * one's: nothing more is begun for the file, and a thread more writes back the rest.
+ * Coalescing: a job is a run of neighbouring pages whose dirty bytes touch at the page borders,
+ * inside one window of max_io bytes aligned to max_io, so that a sequentially written file leaves
+ * in large aligned calls.  After a failed job its pages are tried alone, so that only the bad ones
+ * fail.
+ *
+ * A store call that does not return (zc_workers.h) stops write-back of its file only: nothing more
+ * is begun for the file, and an additional thread writes back the rest.
  */
 #include "config.h"
 
@@ -34,10 +38,11 @@
 enum {
     JOB_PAGES = 256,
     JOB_IOV = 512,
-    JOB_SCATTERED = 64, /* a page with more dirty ranges is written by itself, in one call */
-    BACKOFF_MOST = 64,  /* times retry_ms: the longest delay of another try */
-    SHARED_IO = 4,      /* a store write is so much shorter where shares take turns ... */
-    SYNC_COST = 1 << 20 /* ... of which a sync takes as much as so many bytes */
+    OFFERED_MOST = 128, /* pages compared to find the one that goes first */
+    LOOKED_MOST = 4096, /* pages examined for that, if one is found */
+    BACKOFF_MOST = 64,  /* times retry_ms: longest delay of a retry */
+    SHARED_IO = 4,      /* factor by which store writes are shorter between tenants */
+    SYNC_COST = 1 << 20 /* a sync costs as much of a turn as so many bytes */
 };
 
 struct write_job {
@@ -45,7 +50,7 @@ struct write_job {
     struct zc_file *file;
     struct zc_page *pages[JOB_PAGES]; /* consecutive */
     unsigned n;
-    bool stored; /* the store was asked to store what it has taken, and did */
+    bool stored; /* the store was asked to commit, and did */
     uint64_t attempt;
     uint64_t bytes;
     /* where the next store write begins */
@@ -54,23 +59,18 @@ struct write_job {
     struct iovec iov[JOB_IOV];
 };
 
-/* A call for the file is stuck in the store: no more are sent after it. */
+/* Whether a call for the file is stuck in the store: no more are begun. */
 static bool stuck(const struct zc_cache *c, const struct zc_file *f)
 {
-    return zc_crew_stuck(&c->flushers, zc_crew_file(f));
+    return zc_workers_stuck(&c->flushers, zc_workers_file(f));
 }
 
 static bool eligible(struct zc_cache *c, const struct zc_page *p)
 {
-    return !zc_page_frozen(c, p) && !p->file->token.quiet && !stuck(c, p->file);
+    return !zc_page_frozen(c, p) && !p->file->validator.quiet && !stuck(c, p->file);
 }
 
 /* ---- building a job ---- */
-
-static bool scattered(const struct zc_extents *e)
-{
-    return e->n > JOB_SCATTERED;
-}
 
 static struct zc_page *neighbour(struct zc_cache *c, const struct zc_page *p, uint64_t no)
 {
@@ -83,8 +83,8 @@ static struct zc_page *neighbour(struct zc_cache *c, const struct zc_page *p, ui
         return NULL;
     }
     q = zc_page_find(c, p->file, no);
-    if (!q || q->on != ZC_ON_DIRTY || q->alone || q->squeeze || scattered(&q->dirty) ||
-        !eligible(c, q))
+    if (!q || q->on != ZC_ON_DIRTY || q->refused != ZC_REFUSED_NONE || zc_page_to_drop(q) ||
+        zc_merge_apart(c, &q->dirty) || !eligible(c, q))
         return NULL;
     if (no > p->no ? !zc_extents_touch(&q->dirty, 0, 1)
                    : !zc_extents_touch(&q->dirty, c->page_size - 1, c->page_size))
@@ -101,8 +101,8 @@ static int take(struct zc_cache *c, struct zc_page *p, uint64_t *bytes)
     return 0;
 }
 
-/* Makes a job of `p` and its neighbours, about `limit` bytes; the page is taken in any
- * case.  False: out of memory; the page has failed. */
+/* Makes a job of `p` and its neighbours, about `limit` bytes; `p` is taken in any case.  False: out
+ * of memory; the page has failed. */
 static bool build(struct zc_cache *c, struct zc_page *p, uint64_t limit, struct write_job *job)
 {
     uint64_t window = c->cfg.max_io >> c->page_shift, first, last, bytes = 0;
@@ -119,7 +119,7 @@ static bool build(struct zc_cache *c, struct zc_page *p, uint64_t limit, struct 
     run[lo] = p;
     if (take(c, p, &bytes) < 0)
         return false;
-    if (!p->alone && !p->failed && !scattered(&p->flushing)) {
+    if (p->refused == ZC_REFUSED_NONE && !zc_merge_apart(c, &p->flushing)) {
         while (run[hi - 1]->no < last && bytes < limit) {
             q = neighbour(c, run[hi - 1], run[hi - 1]->no + 1);
             if (!q || take(c, q, &bytes) < 0)
@@ -141,22 +141,41 @@ static bool build(struct zc_cache *c, struct zc_page *p, uint64_t limit, struct 
 
 /* ---- choosing ---- */
 
-/* A page of `f` that a flush request waits for, or any when nobody has it open. */
+/* The best candidate so far, by zc_flush_order.c. */
+struct best {
+    struct zc_page *page; /* NULL: none yet */
+    unsigned rank, offered;
+};
+
+/* Offers a candidate; true: the search can end. */
+static bool offer(struct zc_cache *c, struct best *b, struct zc_page *p, uint64_t now)
+{
+    unsigned rank = zc_flush_rank(c, p, now);
+
+    if (!b->page || rank < b->rank) {
+        b->page = p;
+        b->rank = rank;
+    }
+    return b->rank == 0 || ++b->offered >= OFFERED_MOST;
+}
+
+/* Returns a page of `f` that a flush request waits for, or any if the file has no handles. */
 static struct zc_page *wanted_page(struct zc_cache *c, struct zc_file *f)
 {
     bool any;
-    uint64_t target = zc_flush_target(f, &any);
+    uint64_t target = zc_flush_target(f, &any), now = zc_now();
+    struct best best = {0};
 
     zc_list_each (&f->dirty, n) {
         struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
 
         if (f->handles > 0 && (!any || p->epoch > target))
             break; /* sorted by epoch */
-        if (eligible(c, p))
-            return p;
+        if (eligible(c, p) && offer(c, &best, p, now))
+            break;
     }
-    if (!any)
-        return NULL;
+    if (best.page || !any)
+        return best.page;
     zc_list_each (&f->failed, n) {
         struct zc_page *p = zc_list_entry(n, struct zc_page, state_link);
 
@@ -166,27 +185,27 @@ static struct zc_page *wanted_page(struct zc_cache *c, struct zc_file *f)
     return NULL;
 }
 
-/* Something to do for a file that somebody waits for, or that nobody has open. */
-struct eager {
-    struct zc_file *file;   /* NULL: there is nothing */
-    struct zc_page *page;   /* to be written; or NULL */
-    int kind;               /* of the job */
-    struct zc_share *share; /* whose turn it takes */
+/* Work for a file that a request waits for, or that has no handles. */
+struct flush_now {
+    struct zc_file *file;           /* NULL: no work */
+    struct zc_page *page;           /* to be written; or NULL */
+    int kind;                       /* of the job */
+    struct zc_cache_tenant *tenant; /* which takes the turn */
 };
 
-static bool look(struct zc_cache *c, struct zc_file *f, struct eager *e)
+static bool look(struct zc_cache *c, struct zc_file *f, struct flush_now *e)
 {
     e->file = f;
     e->page = c->over ? NULL : wanted_page(c, f);
-    e->share = &c->nobody;
+    e->tenant = &c->nobody;
     if (e->page) {
         e->kind = JOB_WRITE;
-        e->share = e->page->share;
+        e->tenant = e->page->tenant;
     } else if (stuck(c, f)) {
         return false;
     } else if (zc_flush_wants_sync(f)) {
         e->kind = JOB_SYNC;
-        e->share = zc_flush_share(f);
+        e->tenant = zc_flush_tenant(f);
     } else if (zc_file_may_settle(f)) {
         e->kind = JOB_SETTLE;
     } else {
@@ -195,64 +214,72 @@ static bool look(struct zc_cache *c, struct zc_file *f, struct eager *e)
     return true;
 }
 
-/* The first of these, of the share whose turn comes first. */
-static void find_eager(struct zc_cache *c, struct eager *found)
+/* Finds the first such work of the tenant whose turn comes first. */
+static void find_flush_now(struct zc_cache *c, struct flush_now *found)
 {
-    struct eager e;
+    struct flush_now e;
 
     found->file = NULL;
-    zc_list_each (&c->eager, n) {
-        if (!look(c, zc_list_entry(n, struct zc_file, eager_link), &e) ||
-            (found->file && zc_fair_start(&c->writes, &e.share->writes) >=
-                                zc_fair_start(&c->writes, &found->share->writes)))
+    zc_list_each (&c->flush_now, n) {
+        if (!look(c, zc_list_entry(n, struct zc_file, flush_now_link), &e) ||
+            (found->file && zc_fair_share_start(&c->writes, &e.tenant->writes) >=
+                                zc_fair_share_start(&c->writes, &found->tenant->writes)))
             continue;
         *found = e;
-        if (!zc_share_turns(c))
+        if (!zc_cache_tenants_compete(c))
             return;
     }
 }
 
-static void take_eager(struct zc_cache *c, const struct eager *e, struct write_job *job,
-                       struct zc_page **page)
+static void take_flush_now(struct zc_cache *c, const struct flush_now *e, struct write_job *job,
+                           struct zc_page **page)
 {
     job->kind = e->kind;
     job->file = e->file;
     *page = e->page;
     if (job->kind == JOB_SYNC)
-        zc_share_wrote(c, e->share, SYNC_COST);
-    zc_list_del(&e->file->eager_link); /* the others first, next time */
-    zc_list_add_tail(&c->eager, &e->file->eager_link);
+        zc_cache_tenant_wrote(c, e->tenant, SYNC_COST);
+    zc_list_del(&e->file->flush_now_link); /* the others come first next time */
+    zc_list_add_tail(&c->flush_now, &e->file->flush_now_link);
 }
 
-/* First page of the share in flush order that may be written now. */
-static struct zc_page *in_order(struct zc_cache *c, struct zc_share *s)
+/* Returns the tenant's first page in flush order that may be written now; `wake`: skips pages that
+ * wait, and sets when they end; NULL: takes any.  `many`: pages of many ranges only. */
+static struct zc_page *in_order(struct zc_cache *c, struct zc_cache_tenant *s, uint64_t now,
+                                uint64_t *wake, bool many)
 {
     bool oldest = c->cfg.flush_order == ZC_FLUSH_OLDEST;
     struct zc_list *n = oldest ? s->dirty.next : s->dirty.prev;
+    struct best best = {0};
+    unsigned looked = 0;
 
-    while (n != &s->dirty) {
+    for (; n != &s->dirty; n = oldest ? n->next : n->prev) {
         struct zc_page *p = zc_list_entry(n, struct zc_page, dirty_link);
 
-        if (eligible(c, p))
-            return p;
-        n = oldest ? n->next : n->prev;
+        if (++looked > LOOKED_MOST && best.page)
+            break;
+        if (!eligible(c, p) || (many && !zc_page_many_ranges(p)) ||
+            (wake && zc_flush_waits(c, p, now, wake)))
+            continue;
+        if (offer(c, &best, p, now))
+            break;
     }
-    return NULL;
+    return best.page;
 }
 
-static struct zc_page *pick_squeezed(struct zc_cache *c, const struct zc_share *s)
+static struct zc_page *pick_squeezed(struct zc_cache *c, const struct zc_cache_tenant *s)
 {
-    zc_list_each (&c->squeeze, n) {
-        struct zc_page *p = zc_list_entry(n, struct zc_page, squeeze_link);
+    zc_list_each (&c->to_drop, n) {
+        struct zc_page *p = zc_list_entry(n, struct zc_page, drop_link);
 
-        if (p->share == s && p->on == ZC_ON_DIRTY && eligible(c, p))
+        if (p->tenant == s && p->on == ZC_ON_DIRTY && eligible(c, p))
             return p;
     }
     return NULL;
 }
 
-/* The least recently modified page, when it has been left alone for long enough. */
-static struct zc_page *pick_idle(struct zc_cache *c, const struct zc_share *s, uint64_t now,
+/* Returns the least recently modified page that does not wait and is idle for long enough. */
+static struct zc_page *pick_idle(struct zc_cache *c, const struct zc_cache_tenant *s, uint64_t now,
                                  uint64_t *wake)
 {
     uint64_t due;
@@ -265,16 +292,18 @@ static struct zc_page *pick_idle(struct zc_cache *c, const struct zc_share *s, u
         if (!eligible(c, p))
             continue;
         due = p->touched + c->cfg.idle_ms * ZC_NS_PER_MS;
-        if (due <= now)
+        if (due > now) {
+            if (due < *wake)
+                *wake = due;
+            return NULL;
+        }
+        if (!zc_flush_waits(c, p, now, wake))
             return p;
-        if (due < *wake)
-            *wake = due;
-        return NULL;
     }
     return NULL;
 }
 
-/* A failed page whose file's delay is over.  One at a time until one succeeds. */
+/* Returns a failed page whose file's delay is over.  One at a time until one succeeds. */
 static struct zc_page *pick_retry(struct zc_cache *c, uint64_t now, uint64_t *wake)
 {
     zc_list_each (&c->failed_files, n) {
@@ -283,7 +312,7 @@ static struct zc_page *pick_retry(struct zc_cache *c, uint64_t now, uint64_t *wa
 
         if (f->retry_at <= now && eligible(c, p)) {
             if (f->backoff > 0)
-                f->retry_at = UINT64_MAX; /* until we know */
+                f->retry_at = UINT64_MAX; /* until the result is known */
             return p;
         }
         if (f->retry_at > now && f->retry_at < *wake)
@@ -292,29 +321,44 @@ static struct zc_page *pick_retry(struct zc_cache *c, uint64_t now, uint64_t *wa
     return NULL;
 }
 
-/* Somebody waits for memory that write-back alone does not free. */
+/* Whether accesses wait for memory that write-back alone does not free. */
 static bool lacks_room(struct zc_cache *c)
 {
-    return zc_frames_over(c) || !zc_list_empty(&c->curbed) ||
+    return zc_frames_over(c) || !zc_list_empty(&c->throttled) ||
            (!zc_list_empty(&c->room) && !zc_page_available(c));
 }
 
-/* What the share has to be written but for those who wait for a file. */
-static bool pick_of(struct zc_cache *c, struct zc_share *s, uint64_t now, struct write_job *job,
-                    struct zc_page **page, uint64_t *limit, uint64_t *wake)
+/* Returns the page to write for accesses that wait for cache space; NULL: none, or (*waits) it is
+ * postponed because other writers may complete it. */
+static struct zc_page *for_room(struct zc_cache *c, struct zc_cache_tenant *s, uint64_t now,
+                                uint64_t *wake, bool *waits)
 {
+    struct zc_page *p = in_order(c, s, now, NULL, false);
+
+    *waits = p && zc_flush_waits_growth(c, p, now, wake);
+    return *waits ? NULL : p;
+}
+
+/* Finds work of the tenant other than requests for a file. */
+static bool pick_of(struct zc_cache *c, struct zc_cache_tenant *s, uint64_t now,
+                    struct write_job *job, struct zc_page **page, uint64_t *limit, uint64_t *wake)
+{
+    bool waits = false;
+
     *page = pick_squeezed(c, s);
     if (!*page && (c->drains > 0 || zc_frames_over(c)))
-        *page = in_order(c, s);
+        *page = in_order(c, s, now, NULL, false);
     if (!*page && c->nflushing < c->st.waiting_room &&
-        (!zc_list_empty(&c->curbed) || !zc_page_available(c)))
-        *page = in_order(c, s);
+        (!zc_list_empty(&c->throttled) || !zc_page_available(c)))
+        *page = for_room(c, s, now, wake, &waits);
+    if (!*page && c->range_bytes > zc_range_limit(c) / 8 * 7)
+        *page = in_order(c, s, now, NULL, true);
     if (!*page && c->draining) {
-        *page = in_order(c, s);
+        *page = in_order(c, s, now, wake, false);
         if (*limit > c->dirty_bytes - c->low_bytes)
             *limit = c->dirty_bytes - c->low_bytes;
     }
-    if (!*page && lacks_room(c) && (job->file = zc_retain_to_ask(c, now, wake))) {
+    if (!*page && !waits && lacks_room(c) && (job->file = zc_unstable_to_ask(c, now, wake))) {
         job->kind = JOB_ASK;
         return true;
     }
@@ -327,28 +371,29 @@ static bool pick(struct zc_cache *c, struct write_job *job, struct zc_page **pag
                  uint64_t *wake)
 {
     uint64_t now = zc_now();
-    struct eager eager;
-    struct zc_share *s;
+    struct flush_now flush_now;
+    struct zc_cache_tenant *s;
 
     *page = NULL;
     job->kind = JOB_WRITE;
-    *limit = zc_share_crowd(c) ? c->cfg.max_io / SHARED_IO : c->cfg.max_io;
-    job->file = zc_token_due(c, now, wake);
+    *limit = zc_cache_tenants_many(c) ? c->cfg.max_io / SHARED_IO : c->cfg.max_io;
+    job->file = zc_validator_due(c, now, wake);
     if (job->file) {
         job->kind = JOB_LOOK;
         return true;
     }
-    find_eager(c, &eager);
-    if (eager.file && !zc_share_turns(c)) {
-        take_eager(c, &eager, job, page);
+    find_flush_now(c, &flush_now);
+    if (flush_now.file && !zc_cache_tenants_compete(c)) {
+        take_flush_now(c, &flush_now, job, page);
         return true;
     }
     if (c->draining && c->dirty_bytes <= c->low_bytes)
         c->draining = false;
-    zc_share_round(c);
-    while ((s = zc_share_writer(c, eager.file ? eager.share : &c->nobody)) != NULL) {
-        if (eager.file && eager.share == s) {
-            take_eager(c, &eager, job, page);
+    zc_cache_tenant_round(c);
+    while ((s = zc_cache_tenant_writer(c, flush_now.file ? flush_now.tenant : &c->nobody)) !=
+           NULL) {
+        if (flush_now.file && flush_now.tenant == s) {
+            take_flush_now(c, &flush_now, job, page);
             return true;
         }
         if (!c->over && pick_of(c, s, now, job, page, limit, wake))
@@ -361,7 +406,7 @@ static bool pick(struct zc_cache *c, struct write_job *job, struct zc_page **pag
 
 /* ---- writing ---- */
 
-/* The next contiguous piece of the job; pages' flushing sets only shrink meanwhile. */
+/* Finds the next contiguous piece of the job; `flushing` of its pages only shrinks meanwhile. */
 static int next_piece(struct zc_cache *c, struct write_job *job, uint64_t *off, size_t *bytes)
 {
     uint32_t ps = c->page_size;
@@ -390,61 +435,31 @@ static int next_piece(struct zc_cache *c, struct write_job *job, uint64_t *off, 
     return n;
 }
 
-/* A page of many pieces in one call, without the lock; -EOPNOTSUPP: not possible. */
-static ssize_t write_scattered(struct zc_cache *c, struct zc_page *p)
-{
-    struct zc_sfile *sf = p->file->wr;
-    uint64_t off = zc_page_offset(c, p);
-    uint32_t n = p->flushing.n;
-    struct zc_range *r = zc_store_writes_ranges(sf->store) ? malloc(n * sizeof *r) : NULL, span;
-    uint64_t began;
-    ssize_t rc;
-
-    if (!r)
-        return -EOPNOTSUPP;
-    memcpy(r, zc_extents_ranges(&p->flushing), n * sizeof *r);
-    span = (struct zc_range){r[0].lo, r[n - 1].hi};
-    began = zc_call_began(c);
-    zc_cache_unlock(c);
-    rc = zc_store_write_ranges(sf, zc_page_data(c, p), r, n, off);
-    zc_lock_get(&c->lock);
-    zc_call_ended(c, began, ZC_EVENT_STORE_WRITE, rc);
-    free(r);
-    if (rc == -EOPNOTSUPP)
-        return rc;
-    c->st.store_writes++;
-    if (rc > 0) {
-        c->st.store_written_bytes += (uint64_t)rc;
-        zc_ledger_stored(p->file, off + span.lo, off + span.hi, (uint64_t)rc);
-    }
-    return rc;
-}
-
-/* Names the file and the bytes, unless the store has done so and knows better: who asked for the
- * file names it himself. */
+/* Sets the error text with file and bytes, unless the store did and knows better: then the caller
+ * adds the file. */
 static void explain(const struct zc_file *f, uint64_t off, uint64_t bytes, int rc,
-                    struct zc_why *why)
+                    struct zc_error *why)
 {
     if (!f->cache->store->names_bytes)
         zc_errorf_because(-rc, zc_error_cause(rc), "write-back of %s, bytes %llu-%llu", f->path,
                           (unsigned long long)off, (unsigned long long)(off + bytes - 1));
-    zc_why_take(why, rc);
+    zc_error_keep(why, rc);
 }
 
-/* What is damaged is not written.  Others get the lock between two pages. */
+/* Drops damaged bytes from the job.  Releases the lock between two pages. */
 static void check_sums(struct zc_cache *c, struct write_job *job)
 {
     for (unsigned i = 0; i < job->n; i++) {
         if (!job->pages[i]->summed)
             continue;
-        zc_page_sums_check_flushing(c, job->pages[i]);
+        zc_page_csum_check_flushing(c, job->pages[i]);
         zc_cache_unlock(c);
         zc_lock_get(&c->lock);
     }
 }
 
-/* Writes the job piece by piece, without the lock; the text of an error goes to `why`. */
-static int write_pieces(struct zc_cache *c, struct write_job *job, struct zc_why *why)
+/* Writes the job piece by piece, without the lock; an error is explained in `why`. */
+static int write_pieces(struct zc_cache *c, struct write_job *job, struct zc_error *why)
 {
     struct zc_file *f = job->file;
     struct zc_sfile *sf = f->wr;
@@ -456,11 +471,11 @@ static int write_pieces(struct zc_cache *c, struct write_job *job, struct zc_why
     check_sums(c, job);
     job->at_page = 0;
     job->at_off = 0;
-    if (job->n == 1 && scattered(&job->pages[0]->flushing)) {
+    if (job->n == 1 && zc_merge_apart(c, &job->pages[0]->flushing)) {
         struct zc_page *p = job->pages[0];
 
-        rc = write_scattered(c, p);
-        if (rc >= 0)
+        rc = zc_merge_write(c, p, &job->at_off);
+        if (rc == 0)
             return 0;
         if (rc != -EOPNOTSUPP) {
             c->st.store_errors++;
@@ -475,26 +490,25 @@ static int write_pieces(struct zc_cache *c, struct write_job *job, struct zc_why
         rc = zc_store_pwritev(sf, job->iov, n, off);
         zc_lock_get(&c->lock);
         zc_call_ended(c, began, ZC_EVENT_STORE_WRITE, rc);
-        c->st.store_writes++;
         if (rc < 0) {
+            c->st.store_writes++;
             c->st.store_errors++;
             explain(f, off, bytes, (int)rc, why);
             return (int)rc;
         }
-        c->st.store_written_bytes += bytes;
-        zc_ledger_stored(f, off, off + bytes, bytes);
+        zc_merge_count_write(c, f, off, off + bytes, bytes);
     }
     return 0;
 }
 
-/* A page that was to be written and forgotten: keep what is dirty again only. */
-static void unsqueeze(struct zc_cache *c, struct zc_page *p, bool written)
+/* After the write of a page that was to be dropped: keeps only bytes that are dirty again, unless a
+ * merge has made the page whole. */
+static void end_drop(struct zc_cache *c, struct zc_page *p, bool written)
 {
-    if (!p->squeeze)
+    if (!zc_page_to_drop(p))
         return;
-    p->squeeze = false;
-    zc_list_del(&p->squeeze_link);
-    if (written)
+    zc_list_del(&p->drop_link);
+    if (written && p->valid.n > p->max_extents / 2)
         zc_page_forget_clean(c, p);
     zc_page_wake(c, p);
 }
@@ -502,46 +516,48 @@ static void unsqueeze(struct zc_cache *c, struct zc_page *p, bool written)
 static void job_done(struct zc_cache *c, struct write_job *job)
 {
     struct zc_file *f = job->file;
-    bool retried = job->pages[0]->failed; /* then it is alone */
+    bool retried = job->pages[0]->refused == ZC_REFUSED_ALONE; /* then it is alone in the job */
     bool failing = f->nfailed > 0;
 
     for (unsigned i = 0; i < job->n; i++) {
         struct zc_page *p = job->pages[i];
 
         if (job->stored)
-            zc_retain_stored(c, p);
+            zc_unstable_committed(c, p);
         else
-            zc_retain_page(c, p);
+            zc_unstable_page(c, p);
         zc_page_flushed(c, p);
-        p->alone = false;
-        zc_ledger_page_failed(c, p, false);
-        unsqueeze(c, p, true);
+        c->st.page_writes++;
+        c->st.page_rewrites += p->stored_once;
+        p->stored_once = true;
+        zc_wb_errors_page_refused(c, p, ZC_REFUSED_NONE);
+        end_drop(c, p, true);
         zc_page_place(c, p);
     }
     if (retried) {
         f->backoff = 0;
-        f->retry_at = 0; /* the others may work again */
+        f->retry_at = 0; /* other pages may work again */
     }
     if (failing && f->nfailed == 0)
         zc_info("%s: written back after all", f->path);
 }
 
-static void count_failure(struct zc_cache *c, struct zc_file *f, const struct zc_why *why)
+static void count_failure(struct zc_cache *c, struct zc_file *f, const struct zc_error *why)
 {
     uint64_t now = zc_now(), max = c->cfg.retry_ms * BACKOFF_MOST * ZC_NS_PER_MS;
 
-    if (f->write_why.err == 0)
+    if (f->write_why.rc == 0)
         zc_warn("%s: %s; it is kept and tried again", f->path, why->text);
     f->write_why = *why;
     if (f->retry_at != UINT64_MAX && now < f->retry_at)
-        return; /* others failed at the same time, or somebody did not wait */
+        return; /* others failed at the same time, or a request did not wait */
     f->backoff = f->backoff ? 2 * f->backoff : c->cfg.retry_ms * ZC_NS_PER_MS;
     if (f->backoff > max)
         f->backoff = max;
     f->retry_at = now + f->backoff;
 }
 
-static void job_failed(struct zc_cache *c, struct write_job *job, const struct zc_why *why)
+static void job_failed(struct zc_cache *c, struct write_job *job, const struct zc_error *why)
 {
     for (unsigned i = 0; i < job->n; i++) {
         struct zc_page *p = job->pages[i];
@@ -549,19 +565,19 @@ static void job_failed(struct zc_cache *c, struct write_job *job, const struct z
         if (p->in_flush)
             zc_page_unflushed(c, p);
         if (job->n > 1) {
-            p->alone = true;
+            zc_wb_errors_page_refused(c, p, ZC_REFUSED_TOGETHER);
         } else {
-            zc_ledger_page_failed(c, p, true);
+            zc_wb_errors_page_refused(c, p, ZC_REFUSED_ALONE);
             p->attempt = job->attempt;
             count_failure(c, job->file, why);
         }
-        unsqueeze(c, p, false);
+        end_drop(c, p, false);
         zc_page_place(c, p);
     }
 }
 
-/* A daemon has died meanwhile: nobody knows what of the job has been taken, and nobody is to
- * blame. */
+/* After the death of a daemon: writes the job again, because it is unknown what was accepted; no
+ * page counts as failed. */
 static void job_again(struct zc_cache *c, struct write_job *job)
 {
     for (unsigned i = 0; i < job->n; i++) {
@@ -573,8 +589,8 @@ static void job_again(struct zc_cache *c, struct write_job *job)
     }
 }
 
-/* A page that is to be forgotten, of a file that nothing may be forgotten of that is not stored. */
-static int store_squeezed(struct zc_cache *c, struct write_job *job, struct zc_why *why)
+/* Before a page is dropped whose file must keep unstable bytes: has the store commit them. */
+static int store_squeezed(struct zc_cache *c, struct write_job *job, struct zc_error *why)
 {
     struct zc_file *f = job->file;
     struct zc_sfile *sf;
@@ -583,15 +599,15 @@ static int store_squeezed(struct zc_cache *c, struct write_job *job, struct zc_w
     int rc;
 
     for (unsigned i = 0; i < job->n; i++)
-        any = any || job->pages[i]->squeeze;
-    if (!any || !zc_retain_strict(f))
+        any = any || zc_page_to_drop(job->pages[i]);
+    if (!any || !zc_unstable_strict(f))
         return 0;
     began = zc_call_began(c);
     sf = f->wr;
     zc_cache_unlock(c);
     rc = zc_store_sync(sf, ZC_LEVEL_STORED);
     if (rc < 0)
-        zc_why_take(why, rc);
+        zc_error_keep(why, rc);
     zc_lock_get(&c->lock);
     zc_call_ended(c, began, ZC_EVENT_STORE_SYNC, 0);
     job->stored = rc == 0;
@@ -601,38 +617,38 @@ static int store_squeezed(struct zc_cache *c, struct write_job *job, struct zc_w
 static void run_write(struct zc_cache *c, struct write_job *job)
 {
     struct zc_file *f = job->file;
-    struct zc_why why = {.err = 0};
+    struct zc_error why = {.rc = 0};
     uint64_t began = zc_event_begin();
     unsigned deaths;
     int rc;
 
-    zc_token_writing(c, f);
-    zc_retain_look(c, f);
-    deaths = f->retain.deaths;
+    zc_validator_writing(c, f);
+    zc_unstable_update(c, f);
+    deaths = f->unstable.deaths;
     rc = write_pieces(c, job, &why);
     if (rc == 0)
         rc = store_squeezed(c, job, &why);
     zc_event_end(ZC_EVENT_WRITE_BACK, began, (uint64_t)job->n << c->page_shift);
-    zc_token_written(c, f);
-    zc_retain_look(c, f);
-    if (f->retain.deaths != deaths)
+    zc_validator_written(c, f);
+    zc_unstable_update(c, f);
+    if (f->unstable.deaths != deaths)
         job_again(c, job);
     else if (rc == 0)
         job_done(c, job);
     else
         job_failed(c, job, &why);
-    if (why.err)
-        zc_file_look(c, f);
-    if (f->unlinked && f->handles == 0)
+    if (why.rc)
+        zc_file_lookup(c, f);
+    if (f->name == ZC_NAME_GONE && f->handles == 0)
         zc_file_discard(c, f);
 }
 
 static void no_memory(struct zc_cache *c, struct zc_page *p, struct write_job *job)
 {
-    struct zc_why why;
+    struct zc_error why;
 
-    zc_why_set(&why, -ENOMEM, "write-back of %s at %llu: out of memory", p->file->path,
-               (unsigned long long)zc_page_offset(c, p));
+    zc_error_set(&why, -ENOMEM, "write-back of %s at %llu: out of memory", p->file->path,
+                 (unsigned long long)zc_page_offset(c, p));
     job->pages[0] = p;
     job->n = 1;
     job_failed(c, job, &why);
@@ -644,28 +660,28 @@ static void run(struct zc_cache *c, struct write_job *job, struct zc_page *p, ui
     struct zc_member me;
 
     f->refs++;
-    zc_crew_enter(&c->flushers, &me, zc_crew_file(f));
+    zc_workers_enter(&c->flushers, &me, zc_workers_file(f));
     if (job->kind == JOB_SYNC) {
         zc_flush_sync(c, f);
     } else if (job->kind == JOB_ASK) {
         zc_flush_ask(c, f);
     } else if (job->kind == JOB_LOOK) {
-        zc_token_look(c, f);
+        zc_validator_check(c, f);
     } else if (job->kind == JOB_SETTLE) {
         int rc = zc_file_settle(c, f);
 
-        if (rc < 0 && (c->cfg.transient || !f->ledger.lost_why.err)) /* else the file says so */
-            zc_why_set(&c->late, rc, "%s", zc_error_text(rc));
+        if (rc < 0 && (c->cfg.transient || !f->wb_errors.lost_why.rc)) /* else latched */
+            zc_error_keep(&c->late, rc);
     } else if (build(c, p, limit, job)) {
-        zc_share_wrote(c, p->share, job->bytes);
+        zc_cache_tenant_wrote(c, p->tenant, job->bytes);
         run_write(c, job);
     } else {
         no_memory(c, p, job);
     }
-    zc_crew_leave(&c->flushers, &me);
+    zc_workers_leave(&c->flushers, &me);
     zc_flush_check(c, f);
     f->refs--;
-    zc_file_eager(c, f);
+    zc_file_flush_now(c, f);
     zc_file_reap(f);
     pthread_cond_broadcast(&c->changed);
 }
@@ -679,7 +695,7 @@ void *zc_write_back_thread(void *cache)
 
     zc_lock_get(&c->lock);
     while (!c->stop) {
-        if (!zc_crew_turn(&c->flushers))
+        if (!zc_workers_wait_turn(&c->flushers))
             continue;
         wake = UINT64_MAX;
         p = NULL;

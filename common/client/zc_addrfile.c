@@ -1,8 +1,8 @@
-/* zc_addrfile.c - address files: written whole, read with suspicion, listed in order.
+/* zc_addrfile.c - address files: written atomically, parsed strictly, listed in order.
  *
- * A file counts as complete when its last byte is a newline and each key is there exactly
- * once, "local" and "started" at most once.  Unknown keys are passed over, so that a later version
- * may add some.
+ * A file counts as complete when its last byte is a newline and each key is there exactly once,
+ * "local", "started", "host_boot", "pid_ns" and "kind" at most once.  Unknown keys are ignored, so
+ * that a later version may add some.
  */
 #include "config.h"
 
@@ -20,14 +20,16 @@
 #include <unistd.h>
 
 #include "zc_addrfile.h"
+#include "zc_fd.h"
 #include "zc_log.h"
+#include "zc_process.h"
 #include "zc_tp_local.h"
 #include "zc_units.h"
 
 #define FIRST_LINE "zcache-daemon 1"
 #define SUFFIX     ".addr"
 
-/* The largest sensible file: every field at its limit. */
+/* The largest valid file: every field at its limit. */
 enum { FILE_MAX = 4 * ZC_MAX_ADDRESS + ZC_MAX_PATH + 1024 };
 
 /* ---- writing ---- */
@@ -48,6 +50,7 @@ static void print_hex(const unsigned char *bytes, size_t n, char *out)
 static int print_file(const struct zc_addrfile *a, char *buf, size_t len)
 {
     char hex[2 * ZC_MAX_ADDRESS + 1], local[2 * ZC_MAX_ADDRESS + 1], secret[2 * ZC_SECRET_SIZE + 1];
+    char space[96] = "";
     int n;
 
     if (!one_line(a->provider) || !one_line(a->host) || !one_line(a->root) || a->address_len == 0 ||
@@ -57,12 +60,16 @@ static int print_file(const struct zc_addrfile *a, char *buf, size_t len)
     print_hex(a->address, a->address_len, hex);
     print_hex(a->local, a->local_len, local);
     print_hex(a->secret.bytes, sizeof a->secret.bytes, secret);
+    if (zc_pid_space_same(&a->space, &a->space)) /* all of it is known */
+        snprintf(space, sizeof space, "host_boot %s\npid_ns %" PRIu64 "\n", a->space.boot,
+                 a->space.ns);
     n = snprintf(buf, len,
                  FIRST_LINE "\nprotocol %u\nprovider %s\naddress %s\nhost %s\npid %ld\n"
-                            "started %" PRIu64 "\nboot %016" PRIx64 "\n%s%s%s%s %s\nroot %s\n",
-                 a->protocol, a->provider, hex, a->host, a->pid, a->started, a->boot_id,
+                            "started %" PRIu64 "\n%sboot %016" PRIx64 "\n%s%s%s%s %s\n%sroot %s\n",
+                 a->protocol, a->provider, hex, a->host, a->pid, a->started, space, a->boot_id,
                  a->local_len ? "local " : "", local, a->local_len ? "\n" : "",
-                 a->munge ? "munge" : "secret", secret, a->root);
+                 a->munge ? "munge" : "secret", secret, a->aggregator ? "kind aggregator\n" : "",
+                 a->root);
     zc_forget(secret, sizeof secret);
     return (size_t)n < len ? n : zc_errorf(EINVAL, "an address file would be too long");
 }
@@ -82,7 +89,7 @@ static int write_all(int fd, const char *p, size_t n)
     return 0;
 }
 
-/* A new file beside `path`: temp[ZC_MAX_PATH] is its name, which does not end in .addr, so
+/* Makes a new file beside `path`: temp[ZC_MAX_PATH] is its name, which does not end in .addr, so
  * zc_addrfile_list() never sees it.  Returns a descriptor.  mkstemp() makes it private. */
 static int make_beside(const char *path, char *temp)
 {
@@ -90,12 +97,12 @@ static int make_beside(const char *path, char *temp)
 
     if ((size_t)snprintf(temp, ZC_MAX_PATH, "%s.XXXXXX", path) >= ZC_MAX_PATH)
         return zc_errorf(ENAMETOOLONG, "address file \"%.200s...\": name too long", path);
-    fd = mkstemp(temp);
+    fd = zc_fd(mkstemp(temp));
     return fd >= 0 ? fd
                    : zc_errorf(errno, "cannot create a file beside %s: %s", path, strerror(errno));
 }
 
-/* It stays private, unless there is no secret in it. */
+/* It stays private, unless it has no secret. */
 static int write_beside(const char *path, const struct zc_addrfile *a, char *temp)
 {
     char text[FILE_MAX];
@@ -142,12 +149,12 @@ static bool is_of(const char *path, uint64_t boot_id)
     struct stat st;
 
     if (boot_id)
-        return zc_addrfile_look(path, &a) == 0 && a.boot_id == boot_id;
+        return zc_addrfile_probe(path, &a) == 0 && a.boot_id == boot_id;
     return lstat(path, &st) == 0 && S_ISREG(st.st_mode) && st.st_size == 0;
 }
 
-/* Not over a file that has come meanwhile: -1 and EEXIST.  A link that NFS calls failed may have
- * been made (its answer was lost), which the count of links tells: open(2). */
+/* Links the file to its name, if that is free: else -1 and EEXIST.  A link that NFS reports as
+ * failed may have been made (its reply was lost), which the link count shows: open(2). */
 static int give_name(const char *temp, const char *path)
 {
     struct stat st;
@@ -162,9 +169,9 @@ static int give_name(const char *temp, const char *path)
     return -1;
 }
 
-/* Removes the file of `boot_id`, which was looked at, and no other that has come since: it is taken
- * aside first, and given back when it is another one.  Who comes in between, as a third, takes the
- * name; the one whose file it was sees that (iod_lost.h) before it writes anything. */
+/* Removes the file of `boot_id`, which was read, and no later one: the file is renamed first, and
+ * moved back if it is another one.  A third daemon that comes in between gets the name; the daemon
+ * whose file it was notices (iod_fence.h) before it writes anything. */
 static int take_away(const char *path, uint64_t boot_id)
 {
     char aside[ZC_MAX_PATH];
@@ -201,8 +208,8 @@ int zc_addrfile_replace(const char *path, const struct zc_addrfile *a, uint64_t 
     return rc;
 }
 
-/* Where no file can be made beside, as when the file system is full, what was looked at is taken
- * for what is there: who waits for the daemon to end would wait for ever. */
+/* If no second file can be made, as on a full file system, the file that was read is assumed to be
+ * still there: else processes that wait for the daemon's end would wait for ever. */
 void zc_addrfile_remove(const char *path, uint64_t boot_id)
 {
     if (is_of(path, boot_id) && take_away(path, boot_id) < 0 && is_of(path, boot_id))
@@ -237,10 +244,32 @@ static bool copy_text(char *to, size_t cap, const char *s)
 }
 
 enum { KEY_SHOWN = 16 };
-enum { PROTOCOL, PROVIDER, ADDRESS, HOST, PID, STARTED, BOOT, SECRET, ROOT, LOCAL, MUNGE, NKEYS };
-static const char *const keys[NKEYS] = {"protocol", "provider", "address", "host",
-                                        "pid",      "started",  "boot",    "secret",
-                                        "root",     "local",    "munge"};
+enum key {
+    PROTOCOL,
+    PROVIDER,
+    ADDRESS,
+    HOST,
+    PID,
+    STARTED,
+    BOOT,
+    SECRET,
+    ROOT,
+    LOCAL,
+    MUNGE,
+    HOST_BOOT,
+    PID_NS,
+    KIND,
+    NKEYS
+};
+static const char *const keys[NKEYS] = {"protocol", "provider",  "address", "host", "pid",
+                                        "started",  "boot",      "secret",  "root", "local",
+                                        "munge",    "host_boot", "pid_ns",  "kind"};
+
+/* Optional keys; SECRET or MUNGE is required. */
+enum {
+    OPTIONAL = 1u << LOCAL | 1u << STARTED | 1u << SECRET | 1u << MUNGE | 1u << HOST_BOOT |
+               1u << PID_NS | 1u << KIND
+};
 
 static bool parse_value(struct zc_addrfile *a, int key, const char *value)
 {
@@ -269,11 +298,18 @@ static bool parse_value(struct zc_addrfile *a, int key, const char *value)
         return true;
     case STARTED:
         return zc_parse_count(value, &a->started) == 0;
+    case HOST_BOOT:
+        return copy_text(a->space.boot, sizeof a->space.boot, value);
+    case PID_NS:
+        return zc_parse_count(value, &a->space.ns) == 0;
     case BOOT:
         if (!parse_hex(value, boot, sizeof boot, &n) || n != sizeof boot)
             return false;
         a->boot_id = strtoull(value, NULL, 16);
-        return a->boot_id != 0; /* which means that there is none */
+        return a->boot_id != 0; /* 0 means none */
+    case KIND:                  /* a later version may have others */
+        a->aggregator = !strcmp(value, "aggregator");
+        return true;
     case MUNGE:
     case SECRET:
         a->munge = key == MUNGE;
@@ -293,7 +329,7 @@ static int key_of(const char *name)
     return key;
 }
 
-/* What it may be the line of, and no more: not a secret that is written wrong. */
+/* Quotes only the key of a bad line: the rest may be a mistyped secret. */
 static int bad_line(const char *path, const char *line)
 {
     size_t word = strspn(line, "abcdefghijklmnopqrstuvwxyz_");
@@ -302,7 +338,7 @@ static int bad_line(const char *path, const char *line)
                      (int)(word < KEY_SHOWN ? word : KEY_SHOWN), line);
 }
 
-/* `text` is cut into lines.  All of it must be there. */
+/* Parses `text`, cutting it into lines.  All keys must be there. */
 static int parse_file(const char *path, char *text, struct zc_addrfile *a)
 {
     unsigned seen = 0;
@@ -337,12 +373,12 @@ static int parse_file(const char *path, char *text, struct zc_addrfile *a)
     if ((seen & 1u << SECRET) && (seen & 1u << MUNGE))
         return zc_errorf(EINVAL, "%s: an address file with \"secret\" and \"munge\"", path);
     for (int key = 0; key < NKEYS; key++)
-        if (!(seen & 1u << key) && key != LOCAL && key != STARTED && key != SECRET && key != MUNGE)
+        if (!((seen | OPTIONAL) & 1u << key))
             return zc_errorf(EINVAL, "%s: incomplete address file, no \"%s\"", path, keys[key]);
     return 0;
 }
 
-/* A daemon of many users is root's, and its file, or a copy of ours. */
+/* Rejects the file of a daemon of many users unless it belongs to root, or is our copy. */
 static int check_public(const char *path, const struct stat *st)
 {
     if (st->st_uid != 0 && st->st_uid != geteuid())
@@ -358,8 +394,8 @@ static int check_public(const char *path, const struct stat *st)
     return 0;
 }
 
-/* Whoever can read the secret, or has written the file, may be the daemon for us.  For root, too:
- * what he has would go where another user says. */
+/* Rejects a file that another user can read or has written, since that user could pose as the
+ * daemon. For root, too: its data would go to another user. */
 static int check_owner(const char *path, const struct stat *st, const char *text)
 {
     if (strstr(text, "\nmunge "))
@@ -378,12 +414,12 @@ static int check_owner(const char *path, const struct stat *st, const char *text
     return 0;
 }
 
-/* Reads the file as a string; returns its length.  *st: what it is. */
+/* Reads the file as a string; returns its length.  *st: its attributes. */
 static ssize_t slurp(const char *path, char *buf, size_t cap, struct stat *st)
 {
     size_t len = 0;
     ssize_t n = 0;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    int fd = zc_fd(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 
     if (fd < 0)
         return -errno;
@@ -436,7 +472,7 @@ int zc_addrfile_read(const char *path, struct zc_addrfile *out)
     return rc;
 }
 
-int zc_addrfile_look(const char *path, struct zc_addrfile *out)
+int zc_addrfile_probe(const char *path, struct zc_addrfile *out)
 {
     int rc = zc_addrfile_read(path, out);
 
@@ -450,7 +486,7 @@ bool zc_addrfile_is_near(const struct zc_addrfile *a)
     return zc_tp_local_can_reach(a->local, a->local_len);
 }
 
-static bool is_loopback(const struct zc_addrfile *a)
+bool zc_addrfile_is_loopback(const struct zc_addrfile *a)
 {
     struct sockaddr_in in;
 
@@ -460,13 +496,58 @@ static bool is_loopback(const struct zc_addrfile *a)
     return in.sin_family == AF_INET && ntohl(in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 }
 
-/* A container may share the network with a host of another name: its daemon is near, then. */
+void zc_addrfile_here(struct zc_addrfile *a)
+{
+    gethostname(a->host, sizeof a->host - 1);
+    a->pid = getpid();
+    a->started = zc_process_started(getpid());
+    zc_pid_space(&a->space);
+}
+
+static bool is_same_kernel(const struct zc_addrfile *a)
+{
+    struct zc_pid_space mine;
+
+    zc_pid_space(&mine);
+    return zc_pid_space_same_boot(&mine, &a->space);
+}
+
+bool zc_addrfile_pid_counts(const struct zc_addrfile *a)
+{
+    struct zc_pid_space mine;
+
+    zc_pid_space(&mine);
+    return zc_pid_space_same(&mine, &a->space) && zc_is_this_host(a->host);
+}
+
+bool zc_addrfile_is_gone(const struct zc_addrfile *a)
+{
+    return zc_addrfile_pid_counts(a) && zc_process_is_gone(a->pid, a->started);
+}
+
+int zc_addrfile_listens(const struct zc_addrfile *a)
+{
+    return is_same_kernel(a) ? zc_tp_local_listens(a->local, a->local_len) : -EXDEV;
+}
+
+/* A container may share the network with a host of another name: then its daemon is near. */
 int zc_addrfile_check_reach(const char *path, const struct zc_addrfile *a)
 {
     char here[256] = "";
 
     gethostname(here, sizeof here - 1);
-    if (!is_loopback(a) || !strcmp(here, a->host) || zc_addrfile_is_near(a))
+    if (!zc_addrfile_is_loopback(a) || zc_addrfile_is_near(a))
+        return 0;
+    if (a->local_len && is_same_kernel(a)) {
+        if (zc_tp_local_same_network(a->local, a->local_len))
+            return 0;
+        return zc_errorf(EHOSTUNREACH,
+                         "the daemon of %s (pid %ld on %s) listens on the loopback interface of "
+                         "another network namespace, a container's or its host's: start it with "
+                         "--listen and an interface that both reach",
+                         path, a->pid, a->host);
+    }
+    if (!strcmp(here, a->host))
         return 0;
     return zc_errorf(EHOSTUNREACH,
                      "the daemon of %s (pid %ld) can be reached on its host %s only, and this is "

@@ -1,7 +1,7 @@
-/* zc_call.c - one request on its way to a server, and its reply.
+/* zc_call.c - one request to a server, and its reply.
  *
- * A call is entered with its client while that has a credit, is done when its reply has come or
- * its client is broken, and is freed by the thread that waits for it.
+ * A call is registered with its client, which needs a credit; it is done when its reply has arrived
+ * or its client is broken, and the thread that waits for it frees it.
  */
 #include "config.h"
 
@@ -13,11 +13,11 @@
 #include "zc_events.h"
 #include "zc_log.h"
 #include "zc_net_internal.h"
-#include "zc_waited.h"
+#include "zc_wait_time.h"
 
 enum { COMPLAIN_EVERY_S = 60 };
 
-/* ---- what arrives ---- */
+/* ---- arrivals ---- */
 
 static struct zc_call *find_call(struct zc_net *n, const struct zc_msg *m, struct zc_client **out)
 {
@@ -37,7 +37,7 @@ static struct zc_call *find_call(struct zc_net *n, const struct zc_msg *m, struc
     return NULL;
 }
 
-/* The client of the session that a message is of; NULL: none.  With the lock. */
+/* Returns the client of the session of a message; NULL: none.  With the lock. */
 static struct zc_client *client_of(struct zc_net *n, const struct zc_msg *m)
 {
     zc_assert_held(&n->lock);
@@ -50,60 +50,54 @@ static struct zc_client *client_of(struct zc_net *n, const struct zc_msg *m)
     return NULL;
 }
 
-/* The server has said something, now: it is there.  With the lock. */
+/* Notes that the server is alive.  With the lock. */
 static void heard(struct zc_client *c)
 {
     zc_assert_held(&c->net->lock);
-    c->unanswered = c->ncalls ? zc_now() : 0; /* others are still waited for */
+    c->unanswered = c->ncalls ? zc_now() : 0; /* other calls still wait */
 }
 
-/* The server has ended the session. */
+/* Handles EVICTED: the server has ended the session. */
 static void dropped(struct zc_client *c, const struct zc_msg *m)
 {
-    if (c->failed || c->broken)
-        return;
-    c->failed = m->status < 0 ? m->status : -ECONNRESET;
-    snprintf(c->dropped, sizeof c->dropped, "%.*s", (int)m->text.n,
-             m->text.n ? (const char *)m->text.p : "");
+    zc_net_failed(c, m->status < 0 ? m->status : -ECONNRESET, m->text.p, m->text.n);
 }
 
 /* Copies what must outlive the receive buffer. */
 static void take_reply(struct zc_call *call, const struct zc_msg *m)
 {
     call->reply = *m;
-    call->status = m->status;
-    snprintf(call->text, sizeof call->text, "%.*s", (int)m->text.n,
-             m->text.n ? (const char *)m->text.p : "");
+    if (m->status)
+        zc_error_set(&call->error, m->status, "%.*s", (int)m->text.n,
+                     m->text.n ? (const char *)m->text.p : "");
     if (m->data.n > call->data_cap) {
-        call->status = -EPROTO;
-        snprintf(call->text, sizeof call->text, "reply with %u bytes of data, asked for %zu",
-                 m->data.n, call->data_cap);
+        zc_error_set(&call->error, -EPROTO, "reply with %u bytes of data, asked for %zu", m->data.n,
+                     call->data_cap);
     } else if (m->data.n) {
         memcpy(call->data, m->data.p, m->data.n);
         call->reply.data.p = call->data;
     }
-    if (m->sums.n > call->sums_cap) {
-        call->status = -EPROTO;
-        snprintf(call->text, sizeof call->text, "reply with %u bytes of checksums, asked for %zu",
-                 m->sums.n, call->sums_cap);
-    } else if (m->sums.n) {
-        memcpy(call->sums, m->sums.p, m->sums.n);
-        call->reply.sums.p = call->sums;
+    if (m->csums.n > call->csums_cap) {
+        zc_error_set(&call->error, -EPROTO, "reply with %u bytes of checksums, asked for %zu",
+                     m->csums.n, call->csums_cap);
+    } else if (m->csums.n) {
+        memcpy(call->csums, m->csums.p, m->csums.n);
+        call->reply.csums.p = call->csums;
     }
 }
 
-/* What R-HELLO proves: the server knows the secret, and said and heard this. */
+/* Checks the proof in R-HELLO: the server knows the secret, and has sent and received these
+ * bytes. */
 static void check_hello(struct zc_client *c, struct zc_call *call, const struct zc_msg *m,
                         const void *buf, size_t len)
 {
     if (m->nonce.n != ZC_NONCE_SIZE || m->proof.n != ZC_PROOF_SIZE ||
-        !zc_shake_check_answer(&c->shake, buf, len)) {
-        call->status = -ESTALE;
-        snprintf(call->text, sizeof call->text,
-                 "somebody else answers at its address, who does not know its secret");
+        !zc_handshake_check_answer(&c->handshake, buf, len)) {
+        zc_error_set(&call->error, -ESTALE,
+                     "another process answers at its address, and does not know its secret");
         return;
     }
-    zc_shake_keys(&c->shake, false, zc_tp_is_local(c->net->tp, c->peer), &c->keys);
+    zc_handshake_keys(&c->handshake, false, zc_tp_is_local(c->net->tp, c->peer), &c->keys);
     c->keyed = true;
 }
 
@@ -112,39 +106,38 @@ static bool answers_hello(const struct zc_call *call, const struct zc_msg *m)
     return call && call->type == ZC_T_HELLO && m->type == (ZC_T_HELLO | ZC_REPLY);
 }
 
-/* Who cannot read our credential has no key to seal that with.  It may have been said by anybody
- * who hears us, and who could as well keep our messages from arriving. */
+/* Whether the message refuses our credential, without a MAC: a server that cannot decode it has no
+ * key.  A process that intercepts messages may have forged it, but it could also drop ours. */
 static bool refuses_credential(const struct zc_call *call, const struct zc_msg *m)
 {
-    return call && call->type == ZC_T_VOUCH && m->type == (ZC_T_HELLO | ZC_REPLY) && m->status;
+    return call && call->type == ZC_T_CREDENTIAL && m->type == (ZC_T_HELLO | ZC_REPLY) && m->status;
 }
 
-/* What answers a credential has to be sealed with the key that is in it.  Who cannot read that may
- * be called a daemon in the address file, and know its boot id: he is none of root's.  That
- * somebody else has said it is possible, too, and no worse than above. */
+/* A reply to a credential needs a MAC by the key in it.  A process that cannot decode it is no
+ * daemon of root's, even if the address file names it and it knows the boot id.  The message may
+ * also be forged, which is no worse than above. */
 static void disproves(struct zc_client *c, struct zc_call *call, const struct zc_msg *m)
 {
     zc_assert_held(&c->net->lock);
-    if (!call || call->type != ZC_T_VOUCH || m->type != (ZC_T_VOUCH | ZC_REPLY))
+    if (!call || call->type != ZC_T_CREDENTIAL || m->type != (ZC_T_CREDENTIAL | ZC_REPLY))
         return;
-    call->status = -ESTALE;
-    snprintf(call->text, sizeof call->text,
-             "somebody else answers at its address, who cannot read what munge made for root");
+    zc_error_set(
+        &call->error, -ESTALE,
+        "another process answers at its address, and cannot read what munge made for root");
     zc_call_done(c, call);
 }
 
-/* Why a message to this client is not its server's; NULL: it is, and new.  `call`: that it is
- * about, and that is under way, or NULL.
- * A STORED is taken in whatever order they come, and more than once, as it says the same for ever;
- * what it says must not be lost with an order. */
+/* Returns why a message to this client is refused; NULL: it is its server's, and new.  `call`: the
+ * one it is about, if under way, or NULL.  COMMITTED is accepted in any order, and repeatedly, as
+ * it stays true; it must not be lost for its order. */
 static const char *objection(struct zc_client *c, const struct zc_call *call,
                              const struct zc_msg *m, const void *buf, size_t len)
 {
-    if (!zc_msg_is_sealed(m->type))
+    if (!zc_msg_has_mac(m->type))
         return answers_hello(call, m) || refuses_credential(call, m) ? NULL : "it has no seal";
-    if (!c->keyed || !zc_seal_check(&c->keys, buf, len))
+    if (!c->keyed || !zc_mac_check(&c->keys, buf, len))
         return "its seal is wrong";
-    if (m->type & ZC_REPLY || (m->type == ZC_T_STORED && m->count <= c->notices))
+    if (m->type & ZC_REPLY || (m->type == ZC_T_COMMITTED && m->count <= c->notices))
         return NULL;
     if (m->count <= c->notices)
         return "it has come before";
@@ -153,7 +146,7 @@ static const char *objection(struct zc_client *c, const struct zc_call *call,
     return NULL;
 }
 
-/* Counts a message that is thrown away, and says so now and then; with the lock. */
+/* Counts a message that is thrown away, and logs it now and then; with the lock. */
 static void complain(struct zc_net *n, const char *whose, const char *text)
 {
     uint64_t now = zc_now();
@@ -171,9 +164,9 @@ static unsigned free_lane(const struct zc_client *c)
 {
     unsigned lane = 1;
 
-    while (lane < ZC_LANES && c->lanes >> (lane - 1) & 1)
+    while (lane < ZC_SESSION_SLOTS && c->msg_slots >> (lane - 1) & 1)
         lane++;
-    assert(lane < ZC_LANES); /* there are as many as credits at most */
+    assert(lane < ZC_SESSION_SLOTS); /* there are at most as many as credits */
     return lane;
 }
 
@@ -183,11 +176,11 @@ void zc_call_done(struct zc_client *c, struct zc_call *call)
     call->done = true;
     if (--c->ncalls == 0)
         c->unanswered = 0;
-    c->lanes &= ~(UINT64_C(1) << (zc_tag_lane(call->tag) - 1));
+    c->msg_slots &= ~(UINT64_C(1) << (zc_tag_slot(call->tag) - 1));
     pthread_cond_broadcast(&c->net->changed);
 }
 
-/* A reply that was waited for, or a sign of life. */
+/* Handles a reply to a call, or a PENDING. */
 static void take_for(struct zc_client *c, struct zc_call *call, const struct zc_msg *m,
                      const void *buf, size_t len)
 {
@@ -203,7 +196,7 @@ static void take_for(struct zc_client *c, struct zc_call *call, const struct zc_
     }
 }
 
-/* The reply to a PING nobody waits for, once. */
+/* Takes the reply to a heartbeat PING, once. */
 static void take_pong(struct zc_client *c, const struct zc_msg *m)
 {
     if (m->tag <= c->ponged || m->tag > c->pinged)
@@ -212,15 +205,15 @@ static void take_pong(struct zc_client *c, const struct zc_msg *m)
     heard(c);
 }
 
-/* A reply to a call that is over, or to none: nobody looks at it. */
+/* Whether this is a reply to a finished call, or to none: it is ignored. */
 static bool is_late(const struct zc_call *call, const struct zc_msg *m)
 {
-    bool pong = m->type == (ZC_T_PING | ZC_REPLY) && zc_tag_lane(m->tag) == 0;
+    bool pong = m->type == (ZC_T_PING | ZC_REPLY) && zc_tag_slot(m->tag) == 0;
 
     return m->type & ZC_REPLY && !call && !pong;
 }
 
-/* With the lock, which is dropped where the message is a STORED. */
+/* With the lock, which is dropped for a COMMITTED. */
 static void take(struct zc_net *n, const struct zc_msg *m, const void *buf, size_t len)
 {
     struct zc_client *c = NULL;
@@ -237,9 +230,9 @@ static void take(struct zc_net *n, const struct zc_msg *m, const void *buf, size
     if (why) {
         complain(n, c->label, why);
         disproves(c, call, m);
-    } else if (m->type == ZC_T_STORED) {
-        zc_client_stored(c, m);
-    } else if (m->type == ZC_T_DROPPED) {
+    } else if (m->type == ZC_T_COMMITTED) {
+        zc_client_committed(c, m);
+    } else if (m->type == ZC_T_EVICTED) {
         dropped(c, m);
     } else if (call) {
         take_for(c, call, m, buf, len);
@@ -271,24 +264,24 @@ static void wait_for_credit(struct zc_client *c)
 {
     uint64_t began = zc_now();
 
-    while (c->ncalls >= c->credits && !c->broken)
+    while (c->ncalls >= c->credits && !c->broken.rc)
         zc_net_wait_for_change(c->net);
-    zc_waited.credit += zc_now() - began;
+    zc_wait_time.credit += zc_now() - began;
     zc_event_was(ZC_EVENT_CREDIT, began, zc_now(), 0);
 }
 
-/* Waits for a credit and takes it; or why the client is broken. */
+/* Waits for a credit and takes it; an error: why the client is broken. */
 static int enter(struct zc_client *c, struct zc_call *call, struct zc_msg *msg)
 {
     struct zc_net *n = c->net;
     int rc = 0;
 
     zc_lock_get(&n->lock);
-    if (c->ncalls >= c->credits && !c->broken)
+    if (c->ncalls >= c->credits && !c->broken.rc)
         wait_for_credit(c);
     zc_net_leave(n);
-    if (c->broken) {
-        rc = zc_errorf(-c->broken, "%s: %s", c->label, c->why);
+    if (c->broken.rc) {
+        rc = zc_errorf(-c->broken.rc, "%s: %s", c->label, c->broken.text);
     } else {
         unsigned lane = free_lane(c);
 
@@ -298,7 +291,7 @@ static int enter(struct zc_client *c, struct zc_call *call, struct zc_msg *msg)
             c->unanswered = c->last_sent;
         if (c->session)
             msg->session = c->session;
-        c->lanes |= UINT64_C(1) << (lane - 1);
+        c->msg_slots |= UINT64_C(1) << (lane - 1);
         c->ncalls++;
         c->sending++;
         zc_list_add_tail(&c->calls, &call->link);
@@ -318,13 +311,14 @@ static int post(struct zc_client *c, const struct zc_msg *msg)
     if (zc_log_on(ZC_LOG_TRACE))
         zc_trace("> %s", zc_msg_print(msg, line, sizeof line));
     if (msg->type == ZC_T_HELLO)
-        zc_shake_begin(&c->shake, &c->secret, buf, (size_t)len);
-    else if (zc_msg_is_sealed(msg->type))
-        zc_seal_put(&c->keys, buf, (size_t)len);
+        zc_handshake_begin(&c->handshake, &c->secret, buf, (size_t)len);
+    else if (zc_msg_has_mac(msg->type))
+        zc_mac_put(&c->keys, buf, (size_t)len);
     return zc_tp_send(c->net->tp, c->peer, buf, (size_t)len);
 }
 
-/* What cannot be sent because the other end is gone ends with the client, as all its calls do. */
+/* Whether the send failed because the other end is gone: then the client ends, and all its
+ * calls. */
 static bool is_lost(int rc)
 {
     return rc == -ECONNRESET || rc == -EPIPE || rc == -ENOTCONN || rc == -ECONNREFUSED;
@@ -343,11 +337,11 @@ int zc_call_start(struct zc_client *c, struct zc_msg *msg, void *data, size_t da
     call->data = data;
     call->data_cap = data_cap;
     if (msg->type == ZC_T_READ || msg->type == ZC_T_VREAD || msg->type == ZC_T_LIST_READ) {
-        call->sums = (void *)(uintptr_t)msg->sums.p;
-        call->sums_cap = msg->sums.n;
+        call->csums = (void *)(uintptr_t)msg->csums.p;
+        call->csums_cap = msg->csums.n;
     }
     call->patience = n->timeout_ns;
-    call->exposed = msg->flags & ZC_F_RMA;
+    call->unprotected = msg->flags & ZC_F_RMA;
     rc = enter(c, call, msg);
     if (rc) {
         free(call);
@@ -356,11 +350,9 @@ int zc_call_start(struct zc_client *c, struct zc_msg *msg, void *data, size_t da
     rc = post(c, msg);
     zc_lock_get(&n->lock);
     if (is_lost(rc)) {
-        if (!c->failed)
-            c->failed = rc;
+        zc_net_failed(c, rc, NULL, 0);
     } else if (rc < 0 && !call->done) { /* zc_call_wait() returns it */
-        call->status = rc;
-        snprintf(call->text, sizeof call->text, "%s", zc_error_text(rc));
+        zc_error_keep(&call->error, rc);
         zc_call_done(c, call);
     }
     zc_net_sent(c);
@@ -372,26 +364,24 @@ int zc_call_start(struct zc_client *c, struct zc_msg *msg, void *data, size_t da
 int zc_call_wait(struct zc_client *c, struct zc_call *call, struct zc_msg *reply)
 {
     struct zc_net *n = c->net;
-    char text[sizeof call->text];
     uint64_t began = zc_now();
-    int status;
+    int rc;
 
     zc_lock_get(&n->lock);
-    while (!call->done || (c->broken && !c->removed))
+    while (!call->done || (c->broken.rc && !c->removed))
         zc_net_wait_for_change(n);
-    zc_waited.reply += zc_now() - began;
+    zc_wait_time.reply += zc_now() - began;
     zc_event_was(ZC_EVENT_WIRE, began, zc_now(), 0);
     zc_net_leave(n);
     zc_list_del(&call->link);
     zc_lock_put(&n->lock);
-    status = call->status;
+    rc = call->error.rc;
+    if (rc)
+        zc_errorf(-rc, "%s: %s", c->label, call->error.text[0] ? call->error.text : strerror(-rc));
     if (reply)
         *reply = call->reply;
-    memcpy(text, call->text, sizeof text);
     free(call);
-    if (status)
-        return zc_errorf(-status, "%s: %s", c->label, text[0] ? text : strerror(-status));
-    return 0;
+    return rc;
 }
 
 int zc_call(struct zc_client *c, struct zc_msg *msg, struct zc_msg *reply)

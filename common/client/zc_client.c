@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "zc_log.h"
 #include "zc_munge.h"
@@ -53,7 +54,7 @@ bool zc_client_broken(struct zc_client *c)
     bool yes;
 
     zc_lock_get(&c->net->lock);
-    yes = c->broken != 0;
+    yes = c->broken.rc != 0;
     zc_lock_put(&c->net->lock);
     return yes;
 }
@@ -63,17 +64,9 @@ uint64_t zc_client_quiet(struct zc_client *c)
     uint64_t since;
 
     zc_lock_get(&c->net->lock);
-    since = c->broken ? 0 : c->unanswered;
+    since = c->broken.rc ? 0 : c->unanswered;
     zc_lock_put(&c->net->lock);
     return since ? zc_now() - since : 0;
-}
-
-static void give_up(struct zc_client *c, const char *why)
-{
-    if (c->failed || c->broken)
-        return;
-    c->failed = -ECONNRESET;
-    snprintf(c->dropped, sizeof c->dropped, "%s", why);
 }
 
 void zc_client_give_up(struct zc_client *c, const char *why)
@@ -81,9 +74,9 @@ void zc_client_give_up(struct zc_client *c, const char *why)
     struct zc_net *n = c->net;
 
     zc_lock_get(&n->lock);
-    give_up(c, why);
-    if (!c->broken)
-        zc_net_look_now(n);
+    zc_net_failed(c, -ECONNRESET, why, strlen(why));
+    if (!c->broken.rc)
+        zc_net_check_now(n);
     zc_lock_put(&n->lock);
 }
 
@@ -91,8 +84,8 @@ void zc_net_give_up(struct zc_net *n, const char *why)
 {
     zc_lock_get(&n->lock);
     zc_list_each (&n->clients, cn)
-        give_up(zc_list_entry(cn, struct zc_client, link), why);
-    zc_net_look_now(n);
+        zc_net_failed(zc_list_entry(cn, struct zc_client, link), -ECONNRESET, why, strlen(why));
+    zc_net_check_now(n);
     zc_lock_put(&n->lock);
 }
 
@@ -101,7 +94,7 @@ bool zc_client_bystander(struct zc_client *c)
     bool yes;
 
     zc_lock_get(&c->net->lock);
-    yes = c->broken && c->bystander;
+    yes = c->broken.rc && c->bystander;
     zc_lock_put(&c->net->lock);
     return yes;
 }
@@ -114,8 +107,8 @@ static int ask(struct zc_client *c, struct zc_msg *m, struct zc_msg *reply, uint
     return patience_ms ? zc_call_brief(c, m, reply, patience_ms) : zc_call(c, m, reply);
 }
 
-/* Shows that we know the secret, as the server has; the session begins, when the one that it takes
- * the place of has ended. */
+/* Proves to the server that this client knows the secret.  If the session replaces an earlier one,
+ * the reply comes when the server has ended that. */
 static int authenticate(struct zc_client *c, const struct zc_msg *reply, uint64_t patience_ms)
 {
     unsigned char proof[ZC_PROOF_SIZE];
@@ -123,36 +116,36 @@ static int authenticate(struct zc_client *c, const struct zc_msg *reply, uint64_
         .type = ZC_T_AUTH, .session = reply->session, .proof = {proof, sizeof proof}};
     int rc;
 
-    zc_shake_prove(&c->shake, proof);
+    zc_handshake_prove(&c->handshake, proof);
     rc = ask(c, &m, NULL, patience_ms);
     if (rc == 0)
         zc_net_accepted(c, reply);
     return rc;
 }
 
-/* The keys change to those that only we know and who reads the credential. */
+/* Switches to the keys made of the credential. */
 static void take_keys(struct zc_client *c, const struct zc_pledge *p)
 {
     zc_lock_get(&c->net->lock);
-    zc_shake_vouched(&c->shake, p->key);
-    zc_shake_keys(&c->shake, false, zc_tp_is_local(c->net->tp, c->peer), &c->keys);
+    zc_handshake_confirmed(&c->handshake, p->key);
+    zc_handshake_keys(&c->handshake, false, zc_tp_is_local(c->net->tp, c->peer), &c->keys);
     zc_lock_put(&c->net->lock);
 }
 
-/* The same where munge says who we are; the server shows by the seal of its reply that it could
- * read the credential. */
+/* Authenticates with a munge credential; the MAC of the reply shows that the server could decode
+ * the credential. */
 static int vouch(struct zc_client *c, const struct zc_msg *reply, uint64_t patience_ms)
 {
     char credential[ZC_MAX_CREDENTIAL + 1];
-    struct zc_msg m = {.type = ZC_T_VOUCH, .session = reply->session};
+    struct zc_msg m = {.type = ZC_T_CREDENTIAL, .session = reply->session};
     struct zc_secret key;
     struct zc_pledge p;
     int rc = zc_secret_make(&key);
 
     if (rc == 0) {
-        memcpy(p.said, c->shake.said, sizeof p.said);
+        memcpy(p.said, c->handshake.said, sizeof p.said);
         memcpy(p.key, key.bytes, sizeof p.key);
-        rc = zc_munge_vouch(&p, credential, sizeof credential);
+        rc = zc_munge_credential(&p, credential, sizeof credential);
     }
     if (rc == 0) {
         take_keys(c, &p);
@@ -201,10 +194,10 @@ static int hello(struct zc_client *c, const struct zc_past *past, uint64_t patie
 static void client_free(struct zc_client *c)
 {
     zc_secret_forget(&c->secret);
-    zc_forget(&c->shake, sizeof c->shake);
+    zc_forget(&c->handshake, sizeof c->handshake);
     zc_forget(&c->keys, sizeof c->keys);
     zc_client_views_free(c);
-    zc_client_posts_free(c);
+    zc_client_ring_free(c);
     pthread_cond_destroy(&c->installed);
     zc_lock_destroy(&c->view_lock);
     free(c);
@@ -239,8 +232,8 @@ int zc_client_connect_again(struct zc_net *n, const void *addr, size_t len,
     snprintf(c->label, sizeof c->label, "%s", label);
     zc_list_init(&c->calls);
     zc_list_init(&c->link);
-    zc_lock_init(&c->view_lock, ZC_ORDER_TURN);
-    zc_client_posts_init(c);
+    zc_lock_init(&c->view_lock, ZC_ORDER_CLIENT_VIEWS);
+    zc_client_ring_init(c);
     zc_list_init(&c->views);
     zc_cond_init(&c->installed);
     rc = zc_tp_peer_add(n->tp, addr, len, &c->peer);
@@ -270,9 +263,13 @@ void zc_client_bye(struct zc_client *c)
 
 void zc_client_disconnect(struct zc_client *c)
 {
+    struct zc_net *own = c->owns_net ? c->net : NULL;
+
     zc_client_bye(c);
     zc_net_remove(c->net, c);
     client_free(c);
+    if (own)
+        zc_net_destroy(own);
 }
 
 /* ---- files ---- */
@@ -296,7 +293,9 @@ static void take_attr(struct zc_attr *a, const struct zc_msg *m)
                           .mtime_ns = (int64_t)m->mtime_ns,
                           .ctime_ns = (int64_t)m->ctime_ns,
                           .born_ns = (int64_t)m->born_ns,
-                          .block_size = m->block_size};
+                          .block_size = m->block_size,
+                          .width = m->width,
+                          .first = m->first};
 }
 
 static int open_at(struct zc_client *c, const char *path, unsigned flags, mode_t mode,
@@ -307,10 +306,13 @@ static int open_at(struct zc_client *c, const char *path, unsigned flags, mode_t
                        .group = group,
                        .mode = mode,
                        .block_size = attr->block_size,
+                       .width = attr->width,
+                       .first = attr->first,
                        .stride = attr->stride,
                        .set = attr->set.id,
                        .daemon = attr->set.index,
-                       .daemons = attr->set.count};
+                       .daemons = attr->set.count,
+                       .gid = flags & ZC_OPEN_CREATE ? getegid() : UINT32_MAX};
     struct zc_msg reply;
     int rc = path_of(path, &m);
 
@@ -320,6 +322,7 @@ static int open_at(struct zc_client *c, const char *path, unsigned flags, mode_t
         return rc;
     *handle = reply.handle;
     take_attr(attr, &reply);
+    attr->store_unit = reply.store_unit;
     return 0;
 }
 
@@ -329,10 +332,10 @@ int zc_client_open(struct zc_client *c, const char *path, unsigned flags, mode_t
     return open_at(c, path, flags, mode, 0, handle, attr);
 }
 
-int zc_client_open_for_all(struct zc_client *c, const char *path, unsigned flags, mode_t mode,
-                           uint64_t group, uint64_t *handle, struct zc_attr *attr)
+int zc_client_open_exported(struct zc_client *c, const char *path, unsigned flags, mode_t mode,
+                            uint64_t group, uint64_t *handle, struct zc_attr *attr)
 {
-    return open_at(c, path, flags | ZC_OPEN_FOR_ALL, mode, group, handle, attr);
+    return open_at(c, path, flags | ZC_OPEN_EXPORTED, mode, group, handle, attr);
 }
 
 static void start_later(struct zc_client *c, struct zc_msg *m, struct zc_later *l)
@@ -348,38 +351,49 @@ int zc_client_wait(struct zc_client *c, struct zc_later *l)
     int rc = l->call ? zc_call_wait(c, l->call, &reply) : l->status;
 
     l->count = rc ? 0 : reply.count;
+    l->committed_seq = rc ? 0 : reply.committed_seq;
     return rc;
 }
 
-void zc_client_close_start(struct zc_client *c, uint64_t handle, enum zc_level level,
-                           struct zc_later *l)
+void zc_client_close_start(struct zc_client *c, uint64_t handle, uint64_t level, struct zc_later *l)
 {
-    struct zc_msg m = {.type = ZC_T_CLOSE, .handle = handle, .level = level};
+    struct zc_msg m = {.type = ZC_T_CLOSE, .handle = handle, .level = (uint32_t)level};
 
     start_later(c, &m, l);
 }
 
-void zc_client_flush_start(struct zc_client *c, uint64_t handle, enum zc_level level,
-                           struct zc_later *l)
+void zc_client_flush_start(struct zc_client *c, uint64_t handle, uint64_t level, struct zc_later *l)
 {
-    struct zc_msg m = {.type = ZC_T_FLUSH, .handle = handle, .level = level};
+    struct zc_msg m = {.type = ZC_T_FLUSH, .handle = handle, .level = (uint32_t)level};
 
     start_later(c, &m, l);
 }
 
-void zc_client_refresh_start(struct zc_client *c, uint64_t handle, enum zc_level level,
-                             struct zc_later *l)
-{
-    struct zc_msg m = {.type = ZC_T_FLUSH, .flags = ZC_F_REFRESH, .handle = handle, .level = level};
-
-    start_later(c, &m, l);
-}
-
-void zc_client_refresh_for_all_start(struct zc_client *c, uint64_t handle, enum zc_level level,
-                                     struct zc_later *l)
+void zc_client_flush_collective_start(struct zc_client *c, uint64_t handle, uint64_t level,
+                                      struct zc_later *l)
 {
     struct zc_msg m = {
-        .type = ZC_T_FLUSH, .flags = ZC_F_REFRESH | ZC_F_FOR_ALL, .handle = handle, .level = level};
+        .type = ZC_T_FLUSH, .flags = ZC_F_COLLECTIVE, .handle = handle, .level = (uint32_t)level};
+
+    start_later(c, &m, l);
+}
+
+void zc_client_refresh_start(struct zc_client *c, uint64_t handle, uint64_t level,
+                             struct zc_later *l)
+{
+    struct zc_msg m = {
+        .type = ZC_T_FLUSH, .flags = ZC_F_REFRESH, .handle = handle, .level = (uint32_t)level};
+
+    start_later(c, &m, l);
+}
+
+void zc_client_refresh_collective_start(struct zc_client *c, uint64_t handle, uint64_t level,
+                                        struct zc_later *l)
+{
+    struct zc_msg m = {.type = ZC_T_FLUSH,
+                       .flags = ZC_F_REFRESH | ZC_F_COLLECTIVE,
+                       .handle = handle,
+                       .level = (uint32_t)level};
 
     start_later(c, &m, l);
 }
@@ -391,10 +405,10 @@ void zc_client_cut_start(struct zc_client *c, uint64_t handle, uint64_t size, st
     start_later(c, &m, l);
 }
 
-void zc_client_backlog_start(struct zc_client *c, uint64_t handle, uint32_t what,
+void zc_client_backlog_start(struct zc_client *c, uint64_t handle, uint64_t what,
                              struct zc_later *l)
 {
-    struct zc_msg m = {.type = ZC_T_BACKLOG, .handle = handle, .what = what};
+    struct zc_msg m = {.type = ZC_T_BACKLOG, .handle = handle, .what = (uint32_t)what};
 
     start_later(c, &m, l);
 }
@@ -454,7 +468,7 @@ int zc_client_pointer(struct zc_client *c, uint64_t handle, uint32_t what, uint6
     if (rc)
         return rc;
     *was = reply.count;
-    zc_client_pointer_is(c, handle, reply.board_at);
+    zc_client_pointer_is(c, handle, reply.control_at);
     return 0;
 }
 
@@ -479,6 +493,31 @@ int zc_client_unlock(struct zc_client *c, uint64_t handle, uint64_t number)
     struct zc_msg m = {.type = ZC_T_UNLOCK, .handle = handle, .count = number};
 
     return zc_call(c, &m, NULL);
+}
+
+void zc_client_step_start(struct zc_client *c, uint64_t handle, uint32_t what, uint64_t number,
+                          uint64_t size, uint64_t limit_ms, struct zc_later *l)
+{
+    struct zc_msg m = {.type = ZC_T_STEP,
+                       .handle = handle,
+                       .what = what,
+                       .count = number,
+                       .size = size,
+                       .len = limit_ms};
+
+    start_later(c, &m, l);
+}
+
+int zc_client_step(struct zc_client *c, uint64_t handle, uint32_t what, uint64_t *number,
+                   uint64_t size, uint64_t limit_ms)
+{
+    struct zc_later l;
+    int rc;
+
+    zc_client_step_start(c, handle, what, *number, size, limit_ms, &l);
+    rc = zc_client_wait(c, &l);
+    *number = l.count;
+    return rc;
 }
 
 int zc_client_unlink(struct zc_client *c, const char *path)

@@ -14,8 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "zc_handshake.h"
 #include "zc_net.h"
-#include "zc_shake.h"
 #include "zc_store.h"
 #include "zc_transport.h"
 #include "zc_view.h"
@@ -23,13 +23,13 @@
 struct zc_client;
 
 /* Begins a session with the server that knows the same secret.  `label` names it in messages
- * ("zcached on n17").  -ESTALE: who answers does not know it; -EPROTONOSUPPORT: it speaks another
- * protocol version; -ETIMEDOUT: nobody answers. */
+ * ("zcached on n17").  -ESTALE: the process at the address does not know it; -EPROTONOSUPPORT: it
+ * speaks another protocol version; -ETIMEDOUT: no reply. */
 int zc_client_connect(struct zc_net *n, const void *addr, size_t len,
                       const struct zc_secret *secret, const char *label, struct zc_client **out);
-/* The same, again: in place of a session before, which the server ends first, as it does with what
- * came of earlier attempts to take its place: one at a time.  Waits for a sign of life for
- * `patience_ms` at most, whatever the time-out. */
+/* Begins a session that replaces an earlier one, which the server ends first, together with
+ * sessions of earlier attempts to replace it; call one at a time.  Waits at most `patience_ms` for
+ * a reply, whatever the time-out. */
 struct zc_past {
     uint64_t session, client_id;
 };
@@ -37,10 +37,10 @@ int zc_client_connect_again(struct zc_net *n, const void *addr, size_t len,
                             const struct zc_secret *secret, const char *label,
                             const struct zc_past *past, uint64_t patience_ms,
                             struct zc_client **out);
-/* Says BYE if it can, once, and takes what the server has said until then, a STORED for one: what
- * zc_client_disconnect() begins with.  No call may be under way. */
+/* Says BYE if it can, once, and takes what the server has said until then, a COMMITTED for one:
+ * what zc_client_disconnect() begins with.  No call may be under way. */
 void zc_client_bye(struct zc_client *c);
-/* Always frees.  No call may be under way. */
+/* Always frees, with an endpoint of its own (zc_connect.h).  No call may be under way. */
 void zc_client_disconnect(struct zc_client *c);
 
 /* True when all its calls fail. */
@@ -64,9 +64,9 @@ const char *zc_client_provider(const struct zc_client *c);
 
 int zc_client_open(struct zc_client *c, const char *path, unsigned flags, mode_t mode,
                    uint64_t *handle, struct zc_attr *attr);
-/* ZC_OPEN_FOR_ALL at an aggregator; -ESTALE: it is not of this group (any more). */
-int zc_client_open_for_all(struct zc_client *c, const char *path, unsigned flags, mode_t mode,
-                           uint64_t group, uint64_t *handle, struct zc_attr *attr);
+/* ZC_OPEN_EXPORTED at an aggregator; -ESTALE: it is not of this group (any more). */
+int zc_client_open_exported(struct zc_client *c, const char *path, unsigned flags, mode_t mode,
+                            uint64_t group, uint64_t *handle, struct zc_attr *attr);
 /* Ends the handle, whatever it returns. */
 int zc_client_close(struct zc_client *c, uint64_t handle, enum zc_level level);
 int zc_client_getattr(struct zc_client *c, uint64_t handle, struct zc_attr *attr);
@@ -78,22 +78,31 @@ int zc_client_flush(struct zc_client *c, uint64_t handle, enum zc_level level);
 struct zc_later {
     struct zc_call *call;
     int status;
-    uint64_t count; /* after the wait: what was counted, 0 on an error */
+    uint64_t count;         /* after the wait: what was counted, 0 on an error */
+    uint64_t committed_seq; /* ... of a backlog: the file is stored up to this number */
 };
-void zc_client_flush_start(struct zc_client *c, uint64_t handle, enum zc_level level,
+/* `level` is an enum zc_level, `what` an enum zc_backlog. */
+typedef void zc_client_start_fn(struct zc_client *c, uint64_t handle, uint64_t arg,
+                                struct zc_later *l);
+void zc_client_flush_start(struct zc_client *c, uint64_t handle, uint64_t level,
                            struct zc_later *l);
-/* The same, then the server drops what others may have changed. */
-void zc_client_refresh_start(struct zc_client *c, uint64_t handle, enum zc_level level,
+/* As zc_client_flush_start(), for a caller that reports the result to all ranks that share the
+ * file. */
+void zc_client_flush_collective_start(struct zc_client *c, uint64_t handle, uint64_t level,
+                                      struct zc_later *l);
+/* Flushes, then the server drops what others may have changed. */
+void zc_client_refresh_start(struct zc_client *c, uint64_t handle, uint64_t level,
                              struct zc_later *l);
-/* The same for somebody who tells all others that share the file what comes of it. */
-void zc_client_refresh_for_all_start(struct zc_client *c, uint64_t handle, enum zc_level level,
-                                     struct zc_later *l);
-void zc_client_close_start(struct zc_client *c, uint64_t handle, enum zc_level level,
+/* As zc_client_refresh_start(), for a caller that reports the result to all ranks that share the
+ * file. */
+void zc_client_refresh_collective_start(struct zc_client *c, uint64_t handle, uint64_t level,
+                                        struct zc_later *l);
+void zc_client_close_start(struct zc_client *c, uint64_t handle, uint64_t level,
                            struct zc_later *l);
 /* After another server has truncated the file: ZC_F_CUT. */
 void zc_client_cut_start(struct zc_client *c, uint64_t handle, uint64_t size, struct zc_later *l);
-/* Counts bytes that are not written back; `what` is an enum zc_backlog. */
-void zc_client_backlog_start(struct zc_client *c, uint64_t handle, uint32_t what,
+/* Counts bytes that are not written back. */
+void zc_client_backlog_start(struct zc_client *c, uint64_t handle, uint64_t what,
                              struct zc_later *l);
 int zc_client_wait(struct zc_client *c, struct zc_later *l);
 /* Of a file exported by an aggregator; see zc_coord.h. */
@@ -103,15 +112,28 @@ int zc_client_pointer(struct zc_client *c, uint64_t handle, uint32_t what, uint6
 int zc_client_lock(struct zc_client *c, uint64_t handle, bool exclusive, uint64_t off, uint64_t len,
                    uint64_t *number);
 int zc_client_unlock(struct zc_client *c, uint64_t handle, uint64_t number);
-/* See zc_store_meet(); *mine is the number of our card, 0: another one is there.  One at a time. */
-int zc_client_meet(struct zc_client *c, uint64_t handle, const char *job, const void *card,
-                   size_t len, uint64_t replaces, uint64_t *mine, struct zc_card *theirs);
-int zc_client_part(struct zc_client *c, uint64_t mine);
+/* See zc_store_rendezvous(); *mine is the number of our record, 0: another one is there.  One call
+ * at a time. */
+int zc_client_rendezvous(struct zc_client *c, uint64_t handle, const char *job, const void *record,
+                         size_t len, uint64_t replaces, uint64_t *mine,
+                         struct zc_rendezvous_record *theirs);
+/* Finds the published record, unless it is the one of number `but`; publishes nothing.
+ * theirs->bytes stays NULL if there is no such record. */
+int zc_client_find_record(struct zc_client *c, uint64_t handle, const char *job, uint64_t but,
+                          struct zc_rendezvous_record *theirs);
+int zc_client_withdraw(struct zc_client *c, uint64_t mine);
 int zc_client_unlink(struct zc_client *c, const char *path);
 int zc_client_stat(struct zc_client *c, const char *path, struct zc_attr *attr);
 int zc_client_ping(struct zc_client *c);
+/* Makes the STEP request `what` (enum zc_step) for an open file, with step *number and `size` or
+ * `limit_ms`; *number becomes the server's answer.  See zc_store_step(). */
+int zc_client_step(struct zc_client *c, uint64_t handle, uint32_t what, uint64_t *number,
+                   uint64_t size, uint64_t limit_ms);
+void zc_client_step_start(struct zc_client *c, uint64_t handle, uint32_t what, uint64_t number,
+                          uint64_t size, uint64_t limit_ms, struct zc_later *l);
 
-/* enum zc_info; *text is allocated, NUL-terminated, the caller's to free. */
+/* Asks for members of the server's document (enum zc_info, added up): *text, JSON, is allocated,
+ * NUL-terminated, the caller's to free. */
 int zc_client_info(struct zc_client *c, uint32_t what, char **text);
 /* enum zc_control; *count is what it counted (bytes) and may be NULL. */
 int zc_client_control(struct zc_client *c, uint32_t what, uint64_t *count);
@@ -132,19 +154,23 @@ struct zc_io {
     size_t list_len;  /* bytes of it */
     int64_t disp;     /* of the view, or where the list begins */
 
-    bool checked; /* with checksums (zc_sums.h): zc_sums_span() bytes at most, and a list leaves
-                   * room for them in its message.  Damaged bytes are moved again, then -EIO */
+    bool checked; /* with checksums (zc_wire_csum.h): zc_wire_csum_span() bytes at most, and a list
+                   * leaves room for them in its message.  Damaged bytes are moved again, then -EIO
+                   */
 
-    uint64_t taken, stored; /* a write, when it is over: what the server's reply has told */
-    uint64_t glance, file;  /* a read, the same: for zc_client_saw() */
+    uint64_t unstable_seq,
+        committed_seq;       /* a write, when it is over: what the server's reply has told */
+    uint64_t pagedesc, file; /* a read, the same: for zc_client_learn_page() */
 
     struct zc_call *call; /* private, from here on */
     struct zc_mr mr;
     int status;
     bool by_rma;
-    unsigned char *sums;
-    uint32_t nsums;
-    unsigned tries, races; /* in vain: damaged, overwritten meanwhile */
+    unsigned char *csums;
+    uint32_t ncsums;
+    unsigned tries;        /* in vain: damaged */
+    bool raced;            /* the last one was overwritten meanwhile, by the program ... */
+    void *original;        /* ... since when `buf` is a copy of this; or NULL */
     size_t bad_lo, bad_hi; /* of its bytes, what came damaged each time; 0: nothing did */
 };
 
@@ -154,21 +180,23 @@ void zc_io_start(struct zc_client *c, struct zc_io *io);
 /* Bytes moved, for a read up to the end of the file as this server knows it. */
 ssize_t zc_io_wait(struct zc_client *c, struct zc_io *io);
 
-/* A read is over whose last byte was this one of the file: where its page may be looked at is
- * remembered. */
-void zc_client_saw(struct zc_client *c, uint64_t handle, uint64_t off, const struct zc_io *io);
-/* Reads bytes of one page, if that is remembered and the server, a process of this host, shows
- * them.  True: they are in `buf`, as a read that was made now would bring them.  False: that is to
- * be made; `buf` is as it was, unless others change these bytes meanwhile. */
-bool zc_client_peek(struct zc_client *c, uint64_t handle, void *buf, size_t len, uint64_t off);
-uint64_t zc_client_peeks(struct zc_client *c); /* how often it did */
+/* Remembers the page descriptor that a finished read returned, for zc_client_read_direct().  `off`:
+ * the last byte read, as an offset in the file. */
+void zc_client_learn_page(struct zc_client *c, uint64_t handle, uint64_t off,
+                          const struct zc_io *io);
+/* Reads bytes of one page from the server's memory, without a message.  True: `buf` has what a read
+ * by message would return now.  False: read by message; a failed attempt may have overwritten
+ * `buf`. */
+bool zc_client_read_direct(struct zc_client *c, uint64_t handle, void *buf, size_t len,
+                           uint64_t off);
+uint64_t zc_client_direct_reads(struct zc_client *c); /* how often it did */
 
-/* The server, a process of this host, shares memory with us to leave writes in.  An error, and
- * nothing has changed but that its pages may not be looked at any more: there is none. */
-int zc_client_share(struct zc_client *c);
+/* Asks the server, a process of this host, for shared memory for writes.  After an error there is
+ * no ring, and direct reads are impossible too. */
+int zc_client_ring_open(struct zc_client *c);
 /* A write to be left there: of `len` bytes at a file offset, or, where there is a view, at an
  * offset in that.  Of the view nothing is kept. */
-struct zc_posted {
+struct zc_ring_write {
     uint64_t handle;
     const void *buf; /* NULL: pack() puts them there */
     size_t len;
@@ -178,16 +206,17 @@ struct zc_posted {
     int (*pack)(void *arg, void *to); /* all of them; an error, and nothing is left */
     void *arg;
 };
-/* True: it is as if it had been made, before anything that comes after this call; one that fails is
- * told of like what cannot be written back.  False: it is to be made. */
-bool zc_client_post(struct zc_client *c, const struct zc_posted *p);
-uint64_t zc_client_posts(const struct zc_client *c); /* how often it did */
+/* Puts a write into the ring.  True: it is applied before any request that follows; its failure is
+ * reported like one of write-back.  False: send the write by message. */
+bool zc_client_ring_write(struct zc_client *c, const struct zc_ring_write *p);
+uint64_t zc_client_ring_writes(const struct zc_client *c); /* how often it did */
 
-/* Of an open file that this client writes to: what was taken with numbers up to `stored` is stored
- * (zc_progress).  Called by whoever drives progress, without locks; must not block, nor end the
- * client.  Set before a file is opened. */
-typedef void zc_client_stored_fn(void *arg, struct zc_client *c, uint64_t handle, uint64_t stored);
-void zc_client_on_stored(struct zc_client *c, zc_client_stored_fn *fn, void *arg);
+/* Called when writes of an open file with numbers up to `stored` are committed (zc_progress), by
+ * the thread that drives progress, without locks; must not block, nor end the client.  Set before a
+ * file is opened. */
+typedef void zc_client_committed_fn(void *arg, struct zc_client *c, uint64_t handle,
+                                    uint64_t stored);
+void zc_client_on_committed(struct zc_client *c, zc_client_committed_fn *fn, void *arg);
 
 /* A transfer through a view, which the server has, or gets, or pieces are listed: whichever it is,
  * the bytes go where they belong. */
@@ -209,10 +238,10 @@ struct zc_vio {
     struct zc_io io;
 };
 
-/* Decides how it is made.  May take long, when the view is installed.  len may become less, never
- * 0: what is left is another transfer.  0, or an error, and there is no transfer. */
+/* Decides how the transfer is made.  May take long, when the view is installed.  Can reduce len,
+ * never to 0: the rest is another transfer.  After an error there is no transfer. */
 int zc_vio_aim(struct zc_client *c, struct zc_vio *v);
-/* It is not started after all. */
+/* Ends a transfer that is aimed and will not be started. */
 void zc_vio_forget(struct zc_client *c, struct zc_vio *v);
 void zc_vio_start(struct zc_client *c, struct zc_vio *v);
 ssize_t zc_vio_wait(struct zc_client *c, struct zc_vio *v); /* as zc_io_wait() */

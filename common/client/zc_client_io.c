@@ -1,4 +1,4 @@
-/* zc_client_io.c - data from and to a server: inline when small, else by RMA. */
+/* zc_client_io.c - data to and from a server: inline if small, else by RMA. */
 #include "config.h"
 
 #include <errno.h>
@@ -7,6 +7,7 @@
 
 #include "zc_log.h"
 #include "zc_net_internal.h"
+#include "zc_way.h"
 
 static uint8_t type_of(const struct zc_io *io)
 {
@@ -17,7 +18,7 @@ static uint8_t type_of(const struct zc_io *io)
     return io->write ? ZC_T_WRITE : ZC_T_READ;
 }
 
-/* The data travels in the messages. */
+/* Sends or receives the data inside the messages. */
 static void start_inline(struct zc_client *c, struct zc_io *io, struct zc_msg *m)
 {
     if (io->write)
@@ -26,7 +27,7 @@ static void start_inline(struct zc_client *c, struct zc_io *io, struct zc_msg *m
         zc_call_start(c, m, io->write ? NULL : io->buf, io->write ? 0 : io->len, &io->call);
 }
 
-/* The server reaches into our memory, which stays exposed until the wait. */
+/* Registers the buffer for the server, until the wait. */
 static void start_rma(struct zc_client *c, struct zc_io *io, struct zc_msg *m)
 {
     struct zc_tp *tp = c->net->tp;
@@ -51,18 +52,20 @@ void zc_io_start(struct zc_client *c, struct zc_io *io)
                        .view = io->view,
                        .disp = (uint64_t)io->disp,
                        .list = {io->list, (uint32_t)io->list_len}};
-    size_t beside = (io->write ? io->list_len : 0) + /* of the data, in the same message */
-                    (io->checked ? ZC_SUM_SIZE : 0);
+    size_t beside = (io->write ? io->list_len : 0) + /* beside the data, in the same message */
+                    (io->checked ? ZC_CSUM_SIZE : 0);
 
-    io->taken = io->stored = io->glance = io->file = 0;
+    io->unstable_seq = io->committed_seq = io->pagedesc = io->file = 0;
     io->bad_lo = io->bad_hi = 0;
     io->call = NULL;
     io->mr.priv = NULL;
     io->status = 0;
     if (io->len == 0)
         return;
-    io->by_rma = io->len > c->max_inline - beside;
-    io->status = io->checked ? zc_io_sums(c, io, &m) : 0;
+    io->by_rma =
+        zc_way(&(struct zc_way_ask){
+            .message = true, .len = io->len, .room = c->max_inline - beside}) == ZC_WAY_RMA;
+    io->status = io->checked ? zc_io_csum(c, io, &m) : 0;
     if (io->status)
         return;
     if (io->by_rma)
@@ -87,9 +90,9 @@ static int wait_once(struct zc_client *c, struct zc_io *io, uint64_t *count)
         rc = zc_io_check(c, io, rc, &reply);
     if (rc == 0) {
         *count = reply.count;
-        io->taken = reply.taken;
-        io->stored = reply.stored;
-        io->glance = reply.glance;
+        io->unstable_seq = reply.unstable_seq;
+        io->committed_seq = reply.committed_seq;
+        io->pagedesc = reply.pagedesc;
         io->file = reply.file;
     }
     return rc;
@@ -102,13 +105,15 @@ ssize_t zc_io_wait(struct zc_client *c, struct zc_io *io)
 
     for (;;) {
         rc = wait_once(c, io, &count);
-        free(io->sums);
-        io->sums = NULL;
+        free(io->csums);
+        io->csums = NULL;
         if (rc != -EAGAIN || !io->checked)
             break;
-        zc_io_start(c, io); /* it was damaged on the way */
+        zc_io_start(c, io); /* it was damaged, or overwritten, on the way */
     }
-    io->tries = io->races = 0;
+    zc_io_drop_copy(io);
+    io->tries = 0;
+    io->raced = false;
     if (rc)
         return rc;
     if (count > io->len)
@@ -138,29 +143,29 @@ ssize_t zc_client_write(struct zc_client *c, uint64_t handle, const void *buf, s
     return zc_io_wait(c, &io);
 }
 
-/* ---- what is stored ---- */
+/* ---- commits ---- */
 
-void zc_client_on_stored(struct zc_client *c, zc_client_stored_fn *fn, void *arg)
+void zc_client_on_committed(struct zc_client *c, zc_client_committed_fn *fn, void *arg)
 {
     zc_lock_get(&c->net->lock);
-    c->stored = fn;
-    c->stored_arg = arg;
+    c->on_committed = fn;
+    c->on_committed_arg = arg;
     zc_lock_put(&c->net->lock);
 }
 
-/* The client stays as for a thread that posts. */
-void zc_client_stored(struct zc_client *c, const struct zc_msg *m)
+/* The client stays as for a sending thread. */
+void zc_client_committed(struct zc_client *c, const struct zc_msg *m)
 {
     struct zc_net *n = c->net;
-    zc_client_stored_fn *fn = c->stored;
-    void *arg = c->stored_arg;
+    zc_client_committed_fn *fn = c->on_committed;
+    void *arg = c->on_committed_arg;
 
     zc_assert_held(&n->lock);
-    if (!fn || c->broken)
+    if (!fn || c->broken.rc)
         return;
     c->sending++;
     zc_lock_put(&n->lock);
-    fn(arg, c, m->handle, m->stored);
+    fn(arg, c, m->handle, m->committed_seq);
     zc_lock_get(&n->lock);
     zc_net_sent(c);
 }

@@ -1,21 +1,19 @@
 /* zc_client_view.c - transfers through views: installed at the server once, or listed each time.
  *
  * A view is installed when that pays: a small one at once, a large one when the lists of pieces
- * that were sent for it have come to as many bytes as it has itself.  A server that has no memory
- * for it is asked again when they have doubled.  Lists are never wrong, so nothing that happens to
- * a view at the server is an error of the transfer.
+ * sent for it have reached its own size.  A server without memory for it is asked again when they
+ * have doubled.  Lists always work, so a failure to install a view is no error of the transfer.
  *
  *     hold() --price paid--> install() --> number --VREAD, VWRITE-->  let_go()
  *        |                      |refused                |ENOKEY           |  old: drop(), or kept
- *        +---- not yet ---------+--> list --LIST_READ, LIST_WRITE--> ----+   for when it comes
- * again
+ *        +---- not yet ---------+--> list --LIST_READ, LIST_WRITE--> -----+  for its next use
  *
- * Of a large view the server gets the slice that it owns of the file, where one does for all
- * transfers alike: those in the first tile, or in any when all tiles are cut in the same way.  Its
- * view offsets count what is in it.
+ * Of a large view the server gets the slice for its own part of the file, if one slice serves all
+ * transfers alike: those in the first tile, or in any when all tiles are cut in the same way.  View
+ * offsets of a slice count its own bytes.
  *
- * A view that was replaced (old) is dropped when no transfer uses it any more; a few small ones are
- * kept, since programs set the same ones in turn, and go when the server is short of memory.
+ * A replaced (old) view is dropped when no transfer uses it any more; a few small ones are kept,
+ * since programs alternate between views, and dropped when the server is short of memory.
  */
 #include "config.h"
 
@@ -39,14 +37,14 @@ struct zc_held_view {
     uint64_t handle;
     bool sliced;           /* the server gets: */
     struct zc_view *slice; /* of `view` at `disp`; made when it is installed */
-    int64_t disp;          /* 0: it is not sliced */
-    uint64_t number;       /* at the server; 0: it is not installed */
+    int64_t disp;          /* 0 if not sliced */
+    uint64_t number;       /* at the server; 0: not installed */
     unsigned users;        /* transfers */
     bool old;
-    uint64_t listed, price; /* bytes of lists sent; so many, and it is installed */
+    uint64_t listed, price; /* bytes of lists sent; the amount at which it is installed */
 };
 
-/* ---- what is held ---- */
+/* ---- held views ---- */
 
 static bool same(const struct zc_view *a, const struct zc_view *b)
 {
@@ -55,7 +53,7 @@ static bool same(const struct zc_view *a, const struct zc_view *b)
     return a == b || (x.low == y.low && x.high == y.high);
 }
 
-/* Whether a slice is as good for this transfer as the whole view. */
+/* Whether a slice serves this transfer as well as the whole view. */
 static bool sliceable(const struct zc_vio *v)
 {
     return v->slice.count > 1 && zc_view_encoded(v->view) > SMALL && zc_view_monotone(v->view) &&
@@ -92,7 +90,7 @@ static uint64_t price(const struct zc_held_view *h, const struct zc_view_slice *
     return h->sliced ? bytes / s->count : bytes;
 }
 
-/* Found or made, and used until let_go(); NULL: no memory. */
+/* Finds or creates it, in use until let_go(); NULL: no memory. */
 static struct zc_held_view *hold(struct zc_client *c, const struct zc_vio *v)
 {
     bool sliced = sliceable(v);
@@ -119,7 +117,7 @@ static struct zc_held_view *hold(struct zc_client *c, const struct zc_vio *v)
     return h;
 }
 
-/* Tells the server, if it has it; what it says matters to nobody. */
+/* Drops the view at the server, if installed there; the reply is ignored. */
 static void drop(struct zc_client *c, struct zc_held_view *h)
 {
     struct zc_msg m = {.type = ZC_T_VIEW_DROP, .view = h->number};
@@ -138,7 +136,7 @@ static void drop_all(struct zc_client *c, struct zc_list *gone)
         drop(c, zc_list_entry(n, struct zc_held_view, link));
 }
 
-/* Moves old views that nobody uses to `gone`, the oldest first: the large ones, those that are not
+/* Moves old unused views to `gone`, the oldest first: the large ones, those that are not
  * installed, and others until `keep` are left.  With the lock. */
 static void sort_out(struct zc_client *c, unsigned keep, struct zc_list *gone)
 {
@@ -183,7 +181,7 @@ static void make_old(struct zc_client *c, uint64_t handle, unsigned keep)
 
         if (h->handle == handle && !h->old) {
             h->old = true;
-            h->listed = 0; /* another time is another price */
+            h->listed = 0; /* its price may differ next time */
         }
     }
     sort_out(c, keep, &gone);
@@ -211,7 +209,7 @@ void zc_client_views_free(struct zc_client *c)
 
 /* ---- installing ---- */
 
-/* The server reaches for `buf`, which has the view, until this returns. */
+/* The server reads the view from `buf` until this returns. */
 static int send_view(struct zc_client *c, uint64_t handle, const struct zc_view *v, void *buf,
                      uint64_t *number)
 {
@@ -256,7 +254,7 @@ static bool drop_kept(struct zc_client *c)
     return some;
 }
 
-/* 0, and its number, or an error. */
+/* Returns 0 and the view's number, or an error. */
 static int install_view(struct zc_client *c, uint64_t handle, const struct zc_view *v,
                         uint64_t *number)
 {
@@ -272,7 +270,7 @@ static int install_view(struct zc_client *c, uint64_t handle, const struct zc_vi
     return rc;
 }
 
-/* Its number, or 0. */
+/* Returns its number, or 0. */
 static uint64_t install(struct zc_client *c, struct zc_held_view *h, const struct zc_view_slice *s)
 {
     uint64_t number = 0;
@@ -288,8 +286,8 @@ static uint64_t install(struct zc_client *c, struct zc_held_view *h, const struc
     return rc ? 0 : number;
 }
 
-/* The number for a transfer, 0: there is none.  One thread of a client installs at a time, and
- * those who want one meanwhile wait; no lock is held while it does. */
+/* Returns the number of the installed view, installing it if that pays; 0: send lists.  One thread
+ * per client installs at a time and others wait; no lock is held during that. */
 static uint64_t number_of(struct zc_client *c, struct zc_held_view *h,
                           const struct zc_view_slice *s)
 {
@@ -323,7 +321,7 @@ static int make_list(struct zc_client *c, struct zc_vio *v)
     int rc;
 
     if (v->checked)
-        room -= ZC_SUM_SIZE * zc_sums_count(0, v->len, ZC_SUMS_UNIT);
+        room -= ZC_CSUM_SIZE * zc_wire_csum_count(0, v->len, ZC_CSUMS_UNIT);
     v->list = v->list ? v->list : malloc(c->max_inline);
     if (!v->list)
         return zc_errorf(ENOMEM, "no memory for a list of pieces");
@@ -345,7 +343,7 @@ static void end(struct zc_client *c, struct zc_vio *v)
     free(v->list);
 }
 
-/* Where the transfer begins in what the server has. */
+/* Computes where the transfer begins in the server's slice. */
 static int place_in_slice(const struct zc_vio *v, uint64_t *off)
 {
     int64_t at;
@@ -393,7 +391,7 @@ void zc_vio_start(struct zc_client *c, struct zc_vio *v)
     zc_io_start(c, &v->io);
 }
 
-/* What is told of bytes that cannot be moved undamaged names where they are. */
+/* Adds the file range to errors about damaged bytes. */
 static ssize_t wait_for(struct zc_client *c, struct zc_vio *v)
 {
     ssize_t n = zc_io_wait(c, &v->io);
@@ -408,7 +406,7 @@ static ssize_t wait_for(struct zc_client *c, struct zc_vio *v)
                              (long long)last);
 }
 
-/* The server has not got the view after all. */
+/* The server does not have the view after all. */
 static ssize_t by_lists(struct zc_client *c, struct zc_vio *v)
 {
     struct zc_vio part = *v;

@@ -1,4 +1,4 @@
-/* zc_net.c - a process's endpoint, and which clients it has. */
+/* zc_net.c - a process's endpoint towards servers, and its clients. */
 #include "config.h"
 
 #include <errno.h>
@@ -64,8 +64,8 @@ void zc_net_accepted(struct zc_client *c, const struct zc_msg *reply)
     c->page_size = reply->page_size;
     c->max_inline = reply->max_inline < ZC_MAX_INLINE ? reply->max_inline : ZC_MAX_INLINE;
     c->credits = reply->credits ? reply->credits : 1;
-    if (c->credits > ZC_LANES - 1)
-        c->credits = ZC_LANES - 1;
+    if (c->credits > ZC_SESSION_SLOTS - 1)
+        c->credits = ZC_SESSION_SLOTS - 1;
     c->session = reply->session;
     c->unanswered = 0;
     zc_lock_put(&n->lock);
@@ -76,7 +76,7 @@ void zc_net_remove(struct zc_net *n, struct zc_client *c)
     bool removed;
 
     zc_lock_get(&n->lock);
-    while (c->sending || (c->broken && !c->removed))
+    while (c->sending || (c->broken.rc && !c->removed))
         zc_cond_wait(&n->changed, &n->lock);
     zc_list_del(&c->link);
     removed = c->removed;
@@ -116,7 +116,7 @@ int zc_net_create(const struct zc_net_config *cfg, struct zc_net **out)
     zc_whoami(cfg->name ? cfg->name : "?", n->name, sizeof n->name);
     zc_lock_init(&n->lock, ZC_ORDER_NET);
     if (getrandom(&n->next_count, sizeof n->next_count, 0) != sizeof n->next_count)
-        n->next_count = zc_now(); /* only HELLO's tag is not sealed */
+        n->next_count = zc_now(); /* only HELLO's tag has no MAC */
     n->next_count >>= 17;         /* of 48 bits: 2^47 are left */
     zc_cond_init(&n->changed);
     zc_cond_init(&n->stop_cond);

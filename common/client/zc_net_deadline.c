@@ -1,6 +1,6 @@
 /* zc_net_deadline.c - deadlines of calls, and the end of a client whose server missed one.
  *
- * States of a client, and who makes each step
+ * States of a client, and what makes each step
  *
  *     zc_net_add()
  *         |
@@ -8,11 +8,11 @@
  *     connecting --------------------> in use
  *         |                              |
  *         +---------------+--------------+      zc_net_on_peer_error(), drive() when the endpoint
- *         |               |                     is unusable, DROPPED from the server or
+ *         |               |                     is unusable, EVICTED from the server or
  *         |   a deadline, |                     zc_..._give_up(): `failed`, and at the next look
  *         |   or failed   v
  *         |            broken                   break_client(), sever(): no call can be started
- *         |               |                     any more; who posts is waited for
+ *         |               |                     any more; waits for threads that post
  *         |               v
  *         |            removed                  end_calls(): the peer is gone, its calls are done
  *         |               |
@@ -30,8 +30,8 @@
  * Invariants of a client, whenever the lock is free
  *  1. ncalls is the number of its calls that are not done.
  *  2. ncalls <= credits.
- *  3. `why` says why it is broken.
- *  4. A client that was removed is broken, none of its calls is under way, and nobody posts.
+ *  3. `broken` explains itself.
+ *  4. A client that was removed is broken, none of its calls is under way, and no thread posts.
  *  5. A client has a session when it was accepted; in `connecting` it has one credit, for HELLO.
  */
 #include "config.h"
@@ -49,11 +49,11 @@ static void check_client(const struct zc_client *c)
 
     zc_list_each (&c->calls, cn)
         under_way += !zc_list_entry(cn, struct zc_call, link)->done;
-    assert(c->ncalls == under_way);                                  /* 1 */
-    assert(c->ncalls <= c->credits);                                 /* 2 */
-    assert(!c->broken || c->why[0]);                                 /* 3 */
-    assert(!c->removed || (c->broken && !c->ncalls && !c->sending)); /* 4 */
-    assert(c->session || c->credits == 1);                           /* 5 */
+    assert(c->ncalls == under_way);                                     /* 1 */
+    assert(c->ncalls <= c->credits);                                    /* 2 */
+    assert(!c->broken.rc || c->broken.text[0]);                         /* 3 */
+    assert(!c->removed || (c->broken.rc && !c->ncalls && !c->sending)); /* 4 */
+    assert(c->session || c->credits == 1);                              /* 5 */
 }
 
 static void check(struct zc_net *n)
@@ -68,6 +68,18 @@ static void check(struct zc_net *n)
 }
 #endif
 
+void zc_net_failed(struct zc_client *c, int rc, const void *reason, size_t len)
+{
+    zc_assert_held(&c->net->lock);
+    if (c->failed.rc || c->broken.rc)
+        return;
+    if (len)
+        zc_error_set(&c->failed, rc, "the session was ended: %.*s", (int)len, (const char *)reason);
+    else
+        zc_error_set(&c->failed, rc == -ECANCELED ? -ECONNRESET : rc, "connection lost: %s",
+                     strerror(-rc));
+}
+
 void zc_net_on_peer_error(void *net, zc_peer peer, int err)
 {
     struct zc_net *n = net;
@@ -76,8 +88,8 @@ void zc_net_on_peer_error(void *net, zc_peer peer, int err)
     zc_list_each (&n->clients, cn) {
         struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
 
-        if (c->peer == peer && !c->failed)
-            c->failed = err;
+        if (c->peer == peer)
+            zc_net_failed(c, err, NULL, 0);
     }
     zc_lock_put(&n->lock);
 }
@@ -91,7 +103,7 @@ void zc_net_sent(struct zc_client *c)
         pthread_cond_broadcast(&c->net->changed);
 }
 
-/* All calls of a broken client are over. */
+/* Ends all calls of a broken client. */
 static void end_calls(struct zc_net *n, struct zc_client *c)
 {
     zc_assert_held(&n->lock);
@@ -101,8 +113,7 @@ static void end_calls(struct zc_net *n, struct zc_client *c)
 
         if (call->done)
             continue;
-        call->status = c->broken;
-        snprintf(call->text, sizeof call->text, "%s", c->why);
+        call->error = c->broken;
         zc_call_done(c, call);
     }
     pthread_cond_broadcast(&n->changed);
@@ -113,7 +124,7 @@ static bool has_exposed(const struct zc_client *c)
     zc_list_each (&c->calls, cn) {
         struct zc_call *call = zc_list_entry(cn, struct zc_call, link);
 
-        if (call->exposed && !call->done)
+        if (call->unprotected && !call->done)
             return true;
     }
     return false;
@@ -127,21 +138,20 @@ static bool anybody_sends(struct zc_net *n)
     return false;
 }
 
-/* The server of `c` may be writing into memory of a caller: ends the endpoint, and with it
- * every client.  By the driver, with the lock, which is dropped for a moment. */
-static void sever(struct zc_net *n, struct zc_client *c, int err)
+/* The server of `c` may be writing into a caller's memory: ends the endpoint, and with it every
+ * client.  By the driver, with the lock, which is dropped for a moment. */
+static void sever(struct zc_net *n, struct zc_client *c, const struct zc_error *why)
 {
     n->severed = true;
     zc_list_each (&n->clients, cn) {
         struct zc_client *k = zc_list_entry(cn, struct zc_client, link);
 
-        if (k->broken)
+        if (k->broken.rc)
             continue;
-        k->broken = err;
-        k->bystander = k != c && !k->failed;
+        k->broken = *why;
+        k->bystander = k != c && !k->failed.rc;
         if (k != c)
-            snprintf(k->why, sizeof k->why, "given up together with %.100s: %.120s", c->label,
-                     c->why);
+            zc_error_set(&k->broken, why->rc, "given up together with %s: %s", c->label, why->text);
     }
     while (anybody_sends(n))
         zc_cond_wait(&n->changed, &n->lock);
@@ -151,20 +161,20 @@ static void sever(struct zc_net *n, struct zc_client *c, int err)
     zc_list_each (&n->clients, cn) {
         struct zc_client *k = zc_list_entry(cn, struct zc_client, link);
 
-        if (k->broken && !k->removed)
+        if (k->broken.rc && !k->removed)
             end_calls(n, k);
     }
 }
 
 /* By the driver, with the lock, which is dropped for a moment. */
-static void break_client(struct zc_net *n, struct zc_client *c, int err)
+static void break_client(struct zc_net *n, struct zc_client *c, const struct zc_error *why)
 {
     zc_assert_held(&n->lock);
     if (has_exposed(c) && zc_tp_severs(n->tp)) {
-        sever(n, c, err);
+        sever(n, c, why);
         return;
     }
-    c->broken = err;
+    c->broken = *why;
     while (c->sending)
         zc_cond_wait(&n->changed, &n->lock);
     zc_lock_put(&n->lock);
@@ -175,35 +185,31 @@ static void break_client(struct zc_net *n, struct zc_client *c, int err)
 
 /* ---- deadlines ---- */
 
-/* The reason this client is not to be waited for any longer; 0: none. */
-static int overdue(struct zc_client *c, uint64_t now)
+/* Sets the reason to give up this client; false: none. */
+static bool overdue(const struct zc_client *c, uint64_t now, struct zc_error *why)
 {
     char name[16];
 
-    if (c->failed && c->dropped[0]) {
-        snprintf(c->why, sizeof c->why, "the session was ended: %s", c->dropped);
-        return c->failed;
-    }
-    if (c->failed) {
-        snprintf(c->why, sizeof c->why, "connection lost: %s", strerror(-c->failed));
-        return c->failed == -ECANCELED ? -ECONNRESET : c->failed;
+    if (c->failed.rc) {
+        *why = c->failed;
+        return true;
     }
     zc_list_each (&c->calls, cn) {
         struct zc_call *call = zc_list_entry(cn, struct zc_call, link);
 
         if (!call->done && now > call->last_sign + call->patience) {
-            snprintf(c->why, sizeof c->why,
-                     "no sign of life for %.1f s while waiting for %s; is it running? "
-                     "(ZCACHE_TIMEOUT sets how long to wait)",
-                     (double)call->patience / 1e9, zc_type_name(call->type, name, sizeof name));
-            return -ETIMEDOUT;
+            zc_error_set(why, -ETIMEDOUT,
+                         "no sign of life for %.1f s while waiting for %s; is it running? "
+                         "(ZCACHE_TIMEOUT sets how long to wait)",
+                         (double)call->patience / 1e9, zc_type_name(call->type, name, sizeof name));
+            return true;
         }
     }
-    return 0;
+    return false;
 }
 
-/* Silence counts while we listen only: a process that was stopped finds what servers said
- * meanwhile in the next round. */
+/* Silence counts only while this process listens: after it was stopped it receives earlier messages
+ * in the next round. */
 static void forgive_absence(struct zc_net *n, uint64_t now)
 {
     uint64_t away = now - n->last_look;
@@ -224,7 +230,7 @@ static void forgive_absence(struct zc_net *n, uint64_t now)
     }
 }
 
-void zc_net_look_at_deadlines(struct zc_net *n)
+void zc_net_check_deadlines(struct zc_net *n)
 {
     uint64_t now = zc_now();
     bool again;
@@ -235,10 +241,10 @@ void zc_net_look_at_deadlines(struct zc_net *n)
         again = false;
         zc_list_each (&n->clients, cn) {
             struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
-            int err = c->broken ? 0 : overdue(c, now);
+            struct zc_error why;
 
-            if (err) {
-                break_client(n, c, err); /* drops the lock: the list may have changed */
+            if (!c->broken.rc && overdue(c, now, &why)) {
+                break_client(n, c, &why); /* drops the lock: the list may have changed */
                 again = true;
                 break;
             }
@@ -247,10 +253,10 @@ void zc_net_look_at_deadlines(struct zc_net *n)
     check(n);
 }
 
-void zc_net_look_now(struct zc_net *n)
+void zc_net_check_now(struct zc_net *n)
 {
     zc_assert_held(&n->lock);
-    while (n->driven) { /* it looks when it has been woken */
+    while (n->driven) { /* it checks when it has been woken */
         zc_lock_put(&n->lock);
         zc_tp_wake(n->tp);
         zc_lock_get(&n->lock);
@@ -258,7 +264,7 @@ void zc_net_look_now(struct zc_net *n)
             zc_cond_wait_until(&n->changed, &n->lock, zc_now() + ZC_DRIVE_MS * ZC_NS_PER_MS / 10);
     }
     n->driven = true;
-    zc_net_look_at_deadlines(n);
+    zc_net_check_deadlines(n);
     n->driven = false;
     zc_net_leave(n);
 }

@@ -1,17 +1,17 @@
-/* zc_net_drive.c - who drives the progress of an endpoint.
+/* zc_net_drive.c - which thread drives the progress of an endpoint.
  *
  * Progress has one driver at a time.  A thread that waits for a call becomes the driver if
  * there is none, else it sleeps until its call is done or the driver has left; leaving, a
  * driver wakes the sleepers so that one of them takes over.  The background thread drives
- * for a moment now and then, for heartbeats, when nobody else did.
+ * briefly now and then, for heartbeats, when no other thread did.
  */
 #include "config.h"
 
 #include "zc_net_internal.h"
 
-enum { CONNECT_MS = 1 }; /* a driver looks at the deadlines so often while it connects */
+enum { CONNECT_MS = 1 }; /* interval of deadline checks while connecting */
 
-/* Drives for up to `ms`; call with the lock held and nobody driving. */
+/* Drives for up to `ms`; call with the lock held and no driver. */
 static void drive(struct zc_net *n, int ms)
 {
     int rc;
@@ -24,10 +24,10 @@ static void drive(struct zc_net *n, int ms)
     n->last_driven = zc_now();
     if (rc < 0)
         zc_list_each (&n->clients, cn)
-            zc_list_entry(cn, struct zc_client, link)->failed = rc;
+            zc_net_failed(zc_list_entry(cn, struct zc_client, link), rc, NULL, 0);
     /* also when there is something to handle all the time */
     if (rc <= 0 || n->last_driven - n->last_look > ZC_DRIVE_MS * ZC_NS_PER_MS)
-        zc_net_look_at_deadlines(n);
+        zc_net_check_deadlines(n);
     n->driven = false;
 }
 
@@ -44,7 +44,7 @@ static bool connecting(struct zc_net *n)
     zc_list_each (&n->clients, cn) {
         struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
 
-        if (!c->session && !c->broken)
+        if (!c->session && !c->broken.rc)
             return true;
     }
     return false;
@@ -67,17 +67,17 @@ static struct zc_client *quiet_client(struct zc_net *n, uint64_t now)
     zc_list_each (&n->clients, cn) {
         struct zc_client *c = zc_list_entry(cn, struct zc_client, link);
 
-        if (!c->broken && c->session && now - c->last_sent > c->ping_ns)
+        if (!c->broken.rc && c->session && now - c->last_sent > c->ping_ns)
             return c;
     }
     return NULL;
 }
 
-/* Sends a PING nobody waits for; silence is noticed by its deadline like any call's. */
+/* Sends a PING that no thread waits for; its deadline detects silence like any call's. */
 static void send_heartbeat(struct zc_net *n, struct zc_client *c)
 {
     struct zc_msg m = {.type = ZC_T_PING, .session = c->session, .tag = zc_tag(0, ++n->next_count)};
-    unsigned char buf[ZC_HEADER_SIZE + ZC_SEAL_SIZE];
+    unsigned char buf[ZC_HEADER_SIZE + ZC_MAC_SIZE];
     int len = zc_msg_encode(&m, buf, sizeof buf);
     zc_peer peer = c->peer;
 
@@ -89,7 +89,7 @@ static void send_heartbeat(struct zc_net *n, struct zc_client *c)
     c->sending++;
     zc_lock_put(&n->lock);
     if (len > 0) {
-        zc_seal_put(&c->keys, buf, (size_t)len);
+        zc_mac_put(&c->keys, buf, (size_t)len);
         zc_tp_send(n->tp, peer, buf, (size_t)len);
     }
     zc_lock_get(&n->lock);

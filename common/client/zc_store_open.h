@@ -13,8 +13,10 @@ struct zc_store_config {
     bool local;          /* daemons of this host may be reached without libfabric */
     uint64_t timeout_ms; /* silence after which a daemon counts as gone */
     uint64_t hang_report_ms;      /* a call that takes longer is told in the log; 0: none is */
-    const char *name;             /* who we are, for the daemons' logs */
+    const char *name;             /* of this process, for the daemons' logs */
+    const int *ending;            /* of daemons: zc_store_remote_bypass_at_end(); or NULL */
     const char *root;             /* of the file system: files below it and only those; NULL: any */
+    uint64_t mark_as;             /* of the file system: zc_store_posix_mark_as() */
     bool direct;                  /* of the file system: zc_store_posix_direct() */
     void (*ask_first)(void *arg); /* of the file system: zc_store_posix_ask_first(); or NULL */
     void *ask_arg;

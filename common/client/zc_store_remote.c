@@ -1,7 +1,7 @@
 /* zc_store_remote.c - the store whose files lie behind daemons.
  *
  * Every daemon sees the same file system; which one caches a block is placement alone
- * (zc_place.h).  So one daemon creates, stats and unlinks, and all of them are asked about
+ * (zc_stripe.h).  So one daemon creates, stats and unlinks, and all of them are asked about
  * sizes: a daemon knows the end of what went through itself.
  */
 #include "config.h"
@@ -15,74 +15,66 @@
 
 /* ---- names ---- */
 
-static int remote_unlink(struct zc_store *s, const char *path)
+int zc_remote_unlink(struct zc_store *s, const char *path)
 {
     /* One daemon unlinks.  Asking the others too could hit a new file of that name; what
-     * they have cached belongs to an inode without a name and comes back to nobody.  For the same
-     * reason it is not said again when the answer was lost. */
-    struct use use;
+     * they have cached belongs to an inode without a name and is never read again.  For the same
+     * reason it is not repeated when the reply was lost. */
+    struct zc_stripe_use use;
     bool over;
     int rc;
 
     do {
-        rc = zc_remote_use(remote_of(s), 0, &use);
+        rc = zc_remote_get(remote_of(s), 0, &use);
         if (rc)
             return zc_remote_unlink_direct(remote_of(s), path, rc);
         rc = zc_client_unlink(use.client, path);
-        over = zc_remote_end(&use, rc);
+        over = zc_remote_put(&use, rc);
     } while (rc == -ESHUTDOWN && over); /* it was refused */
     return over ? zc_errorf(-rc, "%s may be deleted or not: %s", path, zc_error_text(rc)) : rc;
 }
 
-static int stat_at(struct remote *r, uint32_t i, const char *path, struct zc_attr *attr)
-{
-    struct use use;
-    int rc;
+/* Calls without an open file: file of the striped file. */
+struct named {
+    struct remote *remote;
+    const char *path;
+};
 
-    do {
-        rc = zc_remote_use(r, i, &use);
-        if (rc == 0)
-            rc = zc_client_stat(use.client, path, attr);
-    } while (zc_remote_end(&use, rc));
-    return rc;
+static int get(const struct zc_stripe_file *f, uint32_t i, struct zc_stripe_use *use)
+{
+    return zc_remote_get(((const struct named *)f->file)->remote, i, use);
 }
 
-static int remote_stat(struct zc_store *s, const char *path, struct zc_attr *attr)
+static const struct zc_stripe_ops daemons = {
+    .servers = "daemon",
+    .get = get,
+    .put = zc_remote_put,
+};
+
+static struct zc_stripe_file striped(struct named *n)
 {
-    struct remote *r = remote_of(s);
-    int rc = stat_at(r, 0, path, attr);
-
-    for (uint32_t i = 1; rc == 0 && i < r->n; i++) {
-        struct zc_attr other;
-
-        rc = stat_at(r, i, path, &other);
-        if (rc == 0 && other.size > attr->size)
-            attr->size = other.size;
-    }
-    return rc;
+    return (struct zc_stripe_file){.ops = &daemons, .file = n, .n = n->remote->n};
 }
 
-static int ping_at(struct remote *r, uint32_t i)
+static int stat_at(const struct zc_stripe_file *f, const struct zc_stripe_use *use, void *attr)
 {
-    struct use use;
-    int rc;
+    return zc_client_stat(use->client, ((const struct named *)f->file)->path, attr);
+}
 
-    do {
-        rc = zc_remote_use(r, i, &use);
-        if (rc == 0)
-            rc = zc_client_ping(use.client);
-    } while (zc_remote_end(&use, rc));
-    return rc;
+int zc_remote_stat(struct zc_store *s, const char *path, struct zc_attr *attr)
+{
+    struct named n = {remote_of(s), path};
+    struct zc_stripe_file f = striped(&n);
+
+    return zc_stripe_attr(&f, stat_at, attr);
 }
 
 static int remote_ping(struct zc_store *s)
 {
-    struct remote *r = remote_of(s);
-    int rc = 0;
+    struct named n = {.remote = remote_of(s)};
+    struct zc_stripe_file f = striped(&n);
 
-    for (uint32_t i = 0; rc == 0 && i < r->n; i++)
-        rc = ping_at(r, i);
-    return rc;
+    return zc_stripe_ping(&f);
 }
 
 /* ---- the store ---- */
@@ -95,7 +87,7 @@ void zc_remote_destroy(struct zc_store *s)
     if (r->net)
         zc_net_destroy(r->net);
     zc_store_destroy(r->direct);
-    zc_remote_seats_free(r);
+    zc_remote_publications_free(r);
     zc_watchers_destroy(&r->watchers);
     pthread_cond_destroy(&r->changed);
     zc_lock_destroy(&r->lock);
@@ -103,9 +95,14 @@ void zc_remote_destroy(struct zc_store *s)
     free(r);
 }
 
+void zc_store_remote_bypass_at_end(struct zc_store *s, const int *ending)
+{
+    remote_of(s)->ending = ending;
+}
+
 static const struct zc_store_ops remote_ops = {
     .name = "remote",
-    .open = zc_remote_open,
+    .open = zc_remote_open_named,
     .close = zc_remote_close,
     .preadv = zc_remote_preadv,
     .pwritev = zc_remote_pwritev,
@@ -115,15 +112,16 @@ static const struct zc_store_ops remote_ops = {
     .allocate = zc_remote_allocate,
     .sync = zc_remote_sync,
     .backlog = zc_remote_backlog,
-    .meet = zc_remote_meet,
-    .part = zc_remote_part,
+    .rendezvous = zc_remote_rendezvous,
+    .withdraw = zc_remote_withdraw,
     .refresh = zc_remote_refresh,
+    .step = zc_remote_step,
     .server = zc_remote_server,
     .progress = zc_remote_progress,
     .watch = zc_remote_watch,
     .unwatch = zc_remote_unwatch,
-    .unlink = remote_unlink,
-    .stat = remote_stat,
+    .unlink = zc_remote_unlink_named,
+    .stat = zc_remote_stat_named,
     .ping = remote_ping,
     .destroy = zc_remote_destroy,
 };
@@ -145,7 +143,7 @@ struct remote *zc_remote_new(uint32_t n)
     zc_cond_init(&r->changed);
     zc_watchers_init(&r->watchers);
     zc_list_init(&r->files);
-    zc_list_init(&r->seats);
+    zc_list_init(&r->publications);
     for (uint32_t i = 0; i < n; i++) {
         r->servers[i].remote = r;
         r->servers[i].index = i;
@@ -165,7 +163,7 @@ int zc_store_remote_over(struct zc_net *net, struct zc_client **clients, uint32_
         if (!s)
             break;
         s->client = clients[up];
-        zc_client_on_stored(s->client, zc_remote_stored, r);
+        zc_client_on_committed(s->client, zc_remote_committed, r);
         zc_remote_server_up(&r->servers[up], s);
     }
     if (up == n) {

@@ -13,7 +13,6 @@
 #include <unistd.h>
 
 #include "zc_log.h"
-#include "zc_process.h"
 #include "zc_store_remote_internal.h"
 #include "zc_wire.h"
 
@@ -30,7 +29,13 @@ static int check_daemon(const char *path, const struct zc_addrfile *a)
                          "the daemon of %s speaks protocol %u and this library %d; "
                          "install the same release of both",
                          path, a->protocol, ZC_PROTOCOL);
-    if (zc_is_this_host(a->host) && zc_process_is_gone(a->pid, a->started))
+    if (a->aggregator)
+        return zc_errorf(EINVAL,
+                         "%s is of a dedicated aggregator, and not of a daemon, as which "
+                         "ZCACHE_DAEMONS or --store-daemons names it: aggregators are for "
+                         "ZCACHE_AGGREGATORS",
+                         path);
+    if (zc_addrfile_is_gone(a))
         return zc_errorf(ECONNREFUSED,
                          "the daemon of %s (pid %ld on this host) is not running; start it again",
                          path, a->pid);
@@ -44,42 +49,9 @@ int zc_remote_find(const struct server *sv, struct zc_addrfile *a)
     return rc ? rc : check_daemon(sv->path, a);
 }
 
-/* Addresses are used again: whoever answers may be somebody's daemon, for other files. */
-static int another_answers(const char *path, const struct zc_addrfile *a)
-{
-    return zc_errorf(ESTALE,
-                     "another daemon answers at the address in %s, and does not know its secret: "
-                     "the one that wrote it (pid %ld on %s, root %s) is gone; start it again, or "
-                     "remove the file",
-                     path, a->pid, a->host, a->root);
-}
-
-static int open_net(const struct remote *r, const struct zc_addrfile *a, const char *path,
-                    const void *addr, size_t len, struct zc_net **out)
-{
-    struct zc_net_config cfg = {.open_transport = r->open_transport,
-                                .provider = a->provider,
-                                .toward = addr,
-                                .toward_len = len,
-                                .munge = a->munge,
-                                .timeout_ms = r->timeout_ns / ZC_NS_PER_MS,
-                                .name = r->name};
-    int rc = zc_net_create(&cfg, out);
-
-    if (rc == -ENODEV)
-        return zc_errorf(ENODEV,
-                         "%s; the daemon of %s uses it (\"zcached --provider net\" can be reached "
-                         "by every release of libfabric)",
-                         zc_error_text(rc), path);
-    return rc;
-}
-
 void zc_remote_session_free(struct session *s)
 {
-    if (s->client)
-        zc_client_disconnect(s->client);
-    if (s->net)
-        zc_net_destroy(s->net);
+    zc_client_disconnect(s->client);
     free(s);
 }
 
@@ -102,72 +74,64 @@ static uint64_t patience(const struct server *sv, const struct zc_addrfile *a,
     if (!past)
         return 0;
     zc_lock_get(&r->lock);
-    stopping = sv->rc == -ESHUTDOWN && sv->boot_id == a->boot_id;
+    stopping = sv->error.rc == -ESHUTDOWN && sv->boot_id == a->boot_id;
     zc_lock_put(&r->lock);
     return stopping ? STOPPING_MS : AGAIN_MS;
 }
 
-int zc_remote_connect(struct server *sv, const struct zc_addrfile *a, bool local,
-                      const struct zc_past *past, struct session **out)
+int zc_remote_connect(struct server *sv, const struct zc_addrfile *a, const struct zc_past *past,
+                      struct session **out)
 {
+    struct remote *r = sv->remote;
     struct session *s = calloc(1, sizeof *s);
-    size_t len = local ? a->local_len : a->address_len;
-    const void *addr = local ? a->local : a->address;
-    char label[300], text[400];
-    bool trying = false;
+    struct zc_connect to = {.own = {.open_transport = r->open_transport,
+                                    .timeout_ms = r->timeout_ns / ZC_NS_PER_MS,
+                                    .name = r->name},
+                            .past = past,
+                            .patience_ms = patience(sv, a, past),
+                            .trying = past ? NULL : zc_remote_trying,
+                            .arg = sv};
     int rc;
 
     if (!s)
         return zc_errorf(ENOMEM, "no memory for a session");
     s->host = hash_of(a->host);
     s->pid = a->pid;
-    s->here = s->host == sv->remote->host;
-    snprintf(label, sizeof label, "zcached on %s (pid %ld)", a->host, a->pid);
-    rc = open_net(sv->remote, a, sv->path, addr, len, &s->net);
-    if (rc == 0 && !past) {
-        zc_remote_trying(sv, s, a->boot_id);
-        trying = true;
-    }
-    if (rc == 0)
-        rc = zc_client_connect_again(s->net, addr, len, &a->secret, label, past,
-                                     patience(sv, a, past), &s->client);
-    if (trying)
-        zc_remote_tried(sv);
-    if (rc == 0)
-        zc_client_on_stored(s->client, zc_remote_stored, sv->remote);
-    if (rc == -ESTALE || (rc == 0 && zc_client_boot_id(s->client) != a->boot_id))
-        rc = another_answers(sv->path, a);
+    s->here = zc_addrfile_pid_counts(a);
+    zc_connect_daemon(&to, sv->path, a, r->local);
+    rc = zc_connect(&to, &s->client);
     if (rc) {
-        snprintf(text, sizeof text, "%s", zc_error_text(rc));
-        zc_remote_session_free(s);
-        return zc_errorf(-rc, "%s", text);
+        free(s);
+        return rc;
     }
+    zc_client_on_committed(s->client, zc_remote_committed, r);
     *out = s;
     return 0;
 }
 
 /* ---- all of them, at first ---- */
 
-/* It failed for the reason rc, and another daemon has been announced meanwhile: `a` is its. */
+/* True: another daemon was announced since the attempt began that failed for the reason rc; *a is
+ * now that of the other one. */
 static bool is_another_there(const struct server *sv, struct zc_addrfile *a, int rc)
 {
     struct zc_addrfile next = {0};
-    char text[ZC_TEXT_MAX];
+    struct zc_error e;
 
-    snprintf(text, sizeof text, "%s", zc_error_text(rc));
+    zc_error_keep(&e, rc);
     if (zc_remote_find(sv, &next) == 0 && next.boot_id != a->boot_id) {
-        zc_warn("%s; trying the one that %s names now", text, sv->path);
+        zc_warn("%s; trying the one that %s names now", e.text, sv->path);
         *a = next;
         zc_secret_forget(&next.secret);
         return true;
     }
     zc_secret_forget(&next.secret);
-    zc_errorf(-rc, "%s", text);
+    zc_error_raise(&e);
     return false;
 }
 
-/* A daemon that dies in this moment is waited for as long as the attempt takes, and no longer: who
- * begins has nothing to lose yet, and most that do not answer are simply not there. */
+/* Waits for a daemon that dies now for the time of one attempt only: a process that starts has no
+ * data to lose yet, and most daemons that do not reply are simply not running. */
 static int connect_one(struct server *sv, struct zc_addrfile *a)
 {
     struct remote *r = sv->remote;
@@ -175,9 +139,12 @@ static int connect_one(struct server *sv, struct zc_addrfile *a)
     struct session *s;
     int rc;
 
-    do
-        rc = zc_remote_connect(sv, a, r->local && zc_addrfile_is_near(a), NULL, &s);
-    while (rc && zc_now() < until && is_another_there(sv, a, rc));
+    do {
+        zc_lock_get(&r->lock);
+        sv->boot_id = a->boot_id; /* for the watch */
+        zc_lock_put(&r->lock);
+        rc = zc_remote_connect(sv, a, NULL, &s);
+    } while (rc && zc_now() < until && is_another_there(sv, a, rc));
     return rc ? rc : zc_remote_server_up(sv, s);
 }
 
@@ -233,11 +200,11 @@ int zc_store_remote_create(const char *daemons, const struct zc_net_config *cfg,
         r->servers[i].path = paths[i];
     rc = no_daemon(connect_all(r));
     if (rc) {
-        char text[400];
+        struct zc_error e;
 
-        snprintf(text, sizeof text, "%s", zc_error_text(rc));
+        zc_error_keep(&e, rc);
         zc_remote_destroy(&r->store);
-        return zc_errorf(-rc, "%s", text);
+        return zc_error_raise(&e);
     }
     *out = &r->store;
     return 0;

@@ -1,14 +1,13 @@
 /* zc_store_remote_reopen.c - a file at a daemon that is back.
  *
- * Handles are of a session.  Whoever needs one in another session opens the file again, by its
- * name, one thread at a time for each file; the keeper does so for all files as soon as there is
- * another session, so that nobody has to come for what was lost to be known.
+ * A handle belongs to a session.  A call in another session opens the file again by its name, one
+ * thread at a time for each file; the reconnector does so for all files as soon as it has a
+ * session, so that losses are known without a call.
  *
- * The file has to be the same one: with another inode, or one that was made at another time, it was
- * replaced, and its bytes are nobody's.
- * With another boot id, what the daemon before had taken and not stored is gone: the file's epoch
- * is raised, and those who watch the store are told.  Where nobody keeps what was taken (the store
- * is not lossy), that is an error of each sync and of the close.
+ * The file has to be the same one: with another inode number or birth time it was replaced, and its
+ * unwritten bytes are lost.  With another boot id, the daemon's unstable bytes are lost: the file's
+ * verifier changes, and the watchers of the store are called.  Where no cache keeps those bytes
+ * (the store is not lossy), each sync and the close fail.
  */
 #include "config.h"
 
@@ -33,7 +32,7 @@ struct zc_set zc_remote_set(const struct remote *r, uint32_t index)
     return set;
 }
 
-void zc_remote_opened(struct rfile *f, const struct use *use, uint64_t handle,
+void zc_remote_opened(struct rfile *f, const struct zc_stripe_use *use, uint64_t handle,
                       const struct zc_attr *attr)
 {
     struct rhandle *h = &f->at[use->index];
@@ -48,27 +47,39 @@ void zc_remote_opened(struct rfile *f, const struct use *use, uint64_t handle,
     h->host = use->session->host;
 }
 
-void zc_remote_new_epoch(struct rfile *f, uint32_t i)
+void zc_remote_new_verifier(struct rfile *f, uint32_t i)
 {
     struct rhandle *h = &f->at[i];
 
     zc_assert_held(&remote_of(f->file.store)->lock);
-    if (h->progress.taken != h->progress.stored)
+    if (h->progress.unstable_seq != h->progress.committed_seq)
         h->unseen += h->written - h->safe;
-    h->progress = (struct zc_progress){.epoch = h->progress.epoch + 1};
+    h->progress = (struct zc_progress){.verifier = h->progress.verifier + 1};
     h->lost += h->written - h->safe;
     h->written = h->safe = 0;
 }
 
+void zc_remote_let_go(struct rfile *f, uint32_t i)
+{
+    struct zc_stripe_use use;
+
+    if (!f->at[i].session || !zc_remote_try_get(remote_of(f->file.store), i, &use))
+        return;
+    if (use.session->number == f->at[i].session)
+        zc_client_close(use.client, f->at[i].handle, ZC_LEVEL_VISIBLE);
+    zc_remote_put(&use, 0);
+}
+
 /* A file that was deleted may have left its number to the next one. */
-static bool is_another(const struct rhandle *h, const struct use *use, const struct zc_attr *attr)
+static bool is_another(const struct rhandle *h, const struct zc_stripe_use *use,
+                       const struct zc_attr *attr)
 {
     return h->ino != attr->ino || (h->host == use->session->host && h->dev != attr->dev) ||
            (h->born_ns && attr->born_ns && h->born_ns != attr->born_ns);
 }
 
 /* Why what was opened is not the file that it was; 0: it is. */
-static int check(const struct rfile *f, const struct use *use, const struct zc_attr *attr)
+static int check(const struct rfile *f, const struct zc_stripe_use *use, const struct zc_attr *attr)
 {
     const struct rhandle *h = &f->at[use->index];
 
@@ -81,6 +92,9 @@ static int check(const struct rfile *f, const struct use *use, const struct zc_a
             "them the same --page-size",
             f->path, zc_client_label(use->client), (unsigned long long)attr->block_size,
             (unsigned long long)f->place.block_size);
+    if (attr->width != f->place.width || attr->first != f->place.first)
+        return zc_errorf(EINVAL, "%s: %s has its blocks on other daemons than the others", f->path,
+                         zc_client_label(use->client));
     return 0;
 }
 
@@ -91,25 +105,31 @@ static bool is_final(int rc)
 }
 
 /* Opens the file in a session; the epoch is raised before anything is asked of another daemon. */
-static int open_again(struct rfile *f, const struct use *use)
+static int open_again(struct rfile *f, const struct zc_stripe_use *use)
 {
     struct remote *r = use->remote;
     struct rhandle *h = &f->at[use->index];
     struct zc_attr attr = {.block_size = f->place.block_size,
+                           .width = f->place.width,
+                           .first = f->place.first,
                            .stride = f->stride,
                            .set = zc_remote_set(r, use->index)};
     bool died = h->boot_id != zc_client_boot_id(use->client);
     uint64_t handle = 0;
+    unsigned flags;
     int rc;
 
+    zc_lock_get(&r->lock);
+    flags = f->flags | ZC_OPEN_PLACED | (f->begun ? ZC_OPEN_STEPS_BEGUN : 0);
+    zc_lock_put(&r->lock);
     if (died) {
         zc_lock_get(&r->lock);
-        zc_remote_new_epoch(f, use->index);
+        zc_remote_new_verifier(f, use->index);
         h->boot_id = zc_client_boot_id(use->client);
         zc_lock_put(&r->lock);
         zc_watchers_tell(&r->watchers);
     }
-    rc = zc_client_open(use->client, f->path, f->flags | ZC_OPEN_PLACED, 0, &handle, &attr);
+    rc = zc_client_open(use->client, f->path, flags, 0, &handle, &attr);
     if (rc == -ENOENT)
         rc = zc_errorf(ESTALE, "%s was deleted while its daemon was away", f->path);
     if (rc == 0) {
@@ -118,14 +138,14 @@ static int open_again(struct rfile *f, const struct use *use)
             zc_client_close(use->client, handle, ZC_LEVEL_VISIBLE);
         if (rc == -ESTALE)
             zc_errorf(ESTALE, "%s was replaced while its daemon was away", f->path);
+        if (rc == 0)
+            zc_remote_step_again(f, use->client, handle);
     }
     zc_lock_get(&r->lock);
     if (rc == 0)
         zc_remote_opened(f, use, handle, &attr);
-    if (is_final(rc)) {
-        h->status = rc;
-        snprintf(h->why, sizeof h->why, "%s", zc_error_text(rc));
-    }
+    if (is_final(rc))
+        zc_error_keep(&h->error, rc);
     zc_lock_put(&r->lock);
     return rc;
 }
@@ -138,7 +158,7 @@ static void take_turn(struct remote *r, struct rfile *f)
     f->reopening = true;
 }
 
-void zc_remote_turn(struct rfile *f)
+void zc_rfile_lock(struct rfile *f)
 {
     struct remote *r = remote_of(f->file.store);
 
@@ -147,7 +167,7 @@ void zc_remote_turn(struct rfile *f)
     zc_lock_put(&r->lock);
 }
 
-void zc_remote_turn_ends(struct rfile *f)
+void zc_rfile_unlock(struct rfile *f)
 {
     struct remote *r = remote_of(f->file.store);
 
@@ -159,11 +179,11 @@ void zc_remote_turn_ends(struct rfile *f)
 
 /* Makes sure that the handle is of this session; 1: the server is bypassed by now, or the session
  * is over, and the handle of a later one: what is taken there is not to count as this daemon's. */
-static int have_handle(struct rfile *f, const struct use *use)
+static int have_handle(struct rfile *f, const struct zc_stripe_use *use)
 {
     struct remote *r = use->remote;
     struct rhandle *h = &f->at[use->index];
-    char why[sizeof h->why];
+    struct zc_error e;
     bool mine, later;
     int rc;
 
@@ -174,20 +194,21 @@ static int have_handle(struct rfile *f, const struct use *use)
         f = NULL; /* no turn was needed */
     mine = h->session == use->session->number;
     later = h->session > use->session->number;
-    rc = mine ? 0 : h->bypassed || later ? 1 : h->status;
-    memcpy(why, h->why, sizeof why);
+    rc = mine ? 0 : h->bypassed || later ? 1 : h->error.rc;
+    if (rc < 0)
+        e = h->error;
     zc_lock_put(&r->lock);
     if (rc < 0)
-        rc = zc_errorf(-rc, "%s", why);
+        rc = zc_error_raise(&e);
     else if (rc == 0 && !mine)
         rc = open_again(f, use);
     if (f)
-        zc_remote_turn_ends(f);
+        zc_rfile_unlock(f);
     return rc;
 }
 
 /* False: it is of a later session by now. */
-static bool take_handle(const struct rfile *f, struct use *use)
+static bool take_handle(const struct rfile *f, struct zc_stripe_use *use)
 {
     const struct rhandle *h = &f->at[use->index];
     bool mine;
@@ -200,32 +221,32 @@ static bool take_handle(const struct rfile *f, struct use *use)
 }
 
 /* In the session that there is; *again: the call is to be tried anew. */
-static int begin_in(struct rfile *f, struct use *use, bool *again)
+static int begin_in(struct rfile *f, struct zc_stripe_use *use, bool *again)
 {
     int rc = have_handle(f, use);
 
     if (rc == 0 && !take_handle(f, use))
         rc = 1;
     *again = rc > 0;
-    if (rc && zc_remote_end(use, *again ? 0 : rc))
+    if (rc && zc_remote_put(use, *again ? 0 : rc))
         *again = true;
     return rc;
 }
 
-int zc_remote_begin(struct rfile *f, uint32_t i, struct use *use)
+int zc_remote_file_get(struct rfile *f, uint32_t i, struct zc_stripe_use *use)
 {
     struct remote *r = remote_of(f->file.store);
     bool again = true;
     int rc = 0;
 
     while (again && !zc_remote_bypassed(f, i, use)) {
-        rc = zc_remote_use(r, i, use);
+        rc = zc_remote_get(r, i, use);
         if (rc == 0)
             rc = begin_in(f, use, &again);
         else
             again = (rc = zc_remote_bypass(f, i, rc)) == 0;
     }
-    return use->direct ? 0 : rc;
+    return use->here ? 0 : rc;
 }
 
 struct rfile *zc_remote_next_file(struct remote *r, struct rfile *f)
@@ -246,15 +267,15 @@ struct rfile *zc_remote_next_file(struct remote *r, struct rfile *f)
 void zc_remote_reopen_all(struct remote *r, uint32_t i)
 {
     for (struct rfile *f = zc_remote_next_file(r, NULL); f; f = zc_remote_next_file(r, f)) {
-        struct use use;
+        struct zc_stripe_use use;
         int rc;
 
-        if (!zc_remote_use_now(r, i, &use))
+        if (!zc_remote_try_get(r, i, &use))
             continue;
         rc = have_handle(f, &use);
         if (rc < 0)
             zc_warn("%s", zc_error_text(rc));
-        zc_remote_end(&use, rc);
+        zc_remote_put(&use, rc);
     }
 }
 
@@ -264,7 +285,7 @@ int zc_remote_losses(struct rfile *f)
     uint64_t lost = 0;
 
     if (r->store.lossy)
-        return 0; /* who writes has kept it */
+        return 0; /* the cache has kept it */
     zc_lock_get(&r->lock);
     for (uint32_t i = 0; i < r->n; i++)
         lost += f->at[i].lost;

@@ -1,36 +1,36 @@
 /* zc_store_remote_server.c - one daemon of a remote store: the session with it, and another one.
  *
- *         NEW    zc_remote_trying(), zc_remote_tried()
+ *         NEW    zc_remote_trying()
  *          |
  *          |    zc_remote_server_up()
- *          v    a call fails because the session is over, zc_remote_end(); or the watch
- *         UP -------------------------------------------------------------------------> AWAY
- *          ^    finds that it is, or that another daemon has the place of this one        |
+ *          v    a call fails because the session is over, zc_remote_put(); or the watch
+ *         UP -----------------------------------------------------------------> DISCONNECTED
+ *          ^    finds that it is, or that another daemon has replaced this one            |
  *          |                                                                              |
- *          |    heal(): the keeper has another session                                    |
+ *          |    heal(): the reconnector has another session                               |
  *          +------------------------------------------------------------------------------+
  *          |                                                                              |
  *          |    the same                             the time-out has passed since the    |
- *          +-------------------------------- GONE <---------------------------------------+
+ *          +------------------------------ FAILED <---------------------------------------+
  *                                                    last sign of life: gone()
  *
- * While a server is away, calls wait for it; when it is gone they fail at once, with what happened
- * to it, or its part of a file is reached without it (zc_store_remote_bypass.c).  The keeper, a
- * thread for each server, looks for it in both states: reads the address file, which may name
- * another daemon by now, connects, and opens the files.  A server without an address file is gone
- * as soon as its session is over.
+ * While a server is disconnected, calls wait for it; when it has failed they fail at once, with
+ * what happened to it, or its part of a file is accessed without it (zc_store_remote_bypass.c). The
+ * reconnector, a thread for each server, looks for it in both states: it reads the address file,
+ * which may name another daemon by now, connects, and opens the files.  A server without an address
+ * file fails as soon as its session is over.
  *
- * The first session is had by whoever makes the store, who waits for the time-out and no longer.
+ * The thread that creates the store waits for the first session, for the time-out at most.
  *
- * A daemon that is told to stop refuses calls, and writes back all that it has.  Its session stays
- * beside, to hear what is stored, until that is all or another session is there: so what nobody
- * keeps here is not taken for lost with it.
+ * A daemon that was told to stop refuses calls, and writes back all that it has.  Its session is
+ * kept to receive COMMITTED, until all is committed or another session replaces it, so that bytes
+ * no cache keeps are not reported as lost.
  *
- * Reliable datagrams tell nothing of a peer that has died, and waiting for a deadline is long.  So
- * when nothing comes of a server to which something was sent, for most of a second, the watch, a
- * thread for all servers of a store, looks whether the address file is another daemon's, or that of
- * a process of this host that is not there any more.  When it is the first session that is quiet it
- * looks for another daemon only: what is not running may be started again.
+ * Reliable datagrams do not report a dead peer, and a deadline takes long.  So if a server is
+ * silent for most of a second after something was sent, the watch, a thread for all servers of a
+ * store, checks whether the address file names another daemon, or a process of this host that has
+ * ended. For the first session it checks only for another daemon: a daemon that does not run may be
+ * started again.
  */
 #include "config.h"
 
@@ -58,37 +58,35 @@ enum {
 static void gone(struct server *sv)
 {
     zc_assert_held(&sv->remote->lock);
-    sv->state = SERVER_GONE;
-    if (sv->tried[0]) {
-        char more[200];
-
-        snprintf(more, sizeof more, "; it did not come back: %.150s", sv->tried);
-        strncat(sv->why, more, sizeof sv->why - strlen(sv->why) - 1);
-    }
+    sv->state = SERVER_FAILED;
+    if (sv->tried.rc)
+        zc_error_set(&sv->error, sv->error.rc, "%s; it did not come back: %s", sv->error.text,
+                     sv->tried.text);
     pthread_cond_broadcast(&sv->remote->changed);
 }
 
 static uint64_t patience_ends(const struct server *sv)
 {
+    if (zc_remote_ending(sv->remote) && (sv->error.rc == -ESHUTDOWN || zc_remote_is_dead(sv)))
+        return sv->since; /* its part of files goes to the file system, when it has ended */
     return sv->since + sv->remote->timeout_ns;
 }
 
-/* The session is over, for the reason `rc`, explained by `why`. */
-static void away(struct server *sv, int rc, const char *why)
+/* Ends the session, for the reason `why`. */
+static void away(struct server *sv, const struct zc_error *why)
 {
-    uint64_t now = zc_now(), silent = rc == -ETIMEDOUT ? sv->remote->timeout_ns : 0;
+    uint64_t now = zc_now(), silent = why->rc == -ETIMEDOUT ? sv->remote->timeout_ns : 0;
 
     zc_assert_held(&sv->remote->lock);
-    if (rc == -ESHUTDOWN && sv->kept && !sv->ending)
+    if (why->rc == -ESHUTDOWN && sv->kept && !sv->ending)
         sv->ending = sv->session;
     else
         sv->session->users--;
     sv->session = NULL;
-    sv->state = SERVER_AWAY;
+    sv->state = SERVER_DISCONNECTED;
     sv->since = now > silent ? now - silent : 0;
-    sv->rc = rc;
-    snprintf(sv->why, sizeof sv->why, "%s", why);
-    sv->tried[0] = 0;
+    sv->error = *why;
+    sv->tried.rc = 0;
     if (!sv->path || now >= patience_ends(sv))
         gone(sv);
     pthread_cond_broadcast(&sv->remote->changed);
@@ -96,38 +94,36 @@ static void away(struct server *sv, int rc, const char *why)
 
 /* ---- using a session ---- */
 
-static void take(struct server *sv, struct use *use)
+static void take(struct server *sv, struct zc_stripe_use *use)
 {
     sv->session->users++;
-    *use = (struct use){.remote = sv->remote,
-                        .index = sv->index,
-                        .session = sv->session,
-                        .client = sv->session->client};
+    *use = (struct zc_stripe_use){.remote = sv->remote,
+                                  .index = sv->index,
+                                  .session = sv->session,
+                                  .client = sv->session->client};
 }
 
-int zc_remote_use(struct remote *r, uint32_t i, struct use *use)
+int zc_remote_get(struct remote *r, uint32_t i, struct zc_stripe_use *use)
 {
     struct server *sv = &r->servers[i];
-    char why[sizeof sv->why];
-    int rc = 0;
+    struct zc_error e;
 
+    e.rc = 0;
     use->session = NULL;
     zc_lock_get(&r->lock);
-    while (sv->state == SERVER_AWAY)
+    while (sv->state == SERVER_DISCONNECTED)
         if (!zc_cond_wait_until(&r->changed, &r->lock, patience_ends(sv)) &&
-            sv->state == SERVER_AWAY && zc_now() >= patience_ends(sv))
+            sv->state == SERVER_DISCONNECTED && zc_now() >= patience_ends(sv))
             gone(sv);
-    if (sv->state == SERVER_UP) {
+    if (sv->state == SERVER_UP)
         take(sv, use);
-    } else {
-        rc = sv->rc;
-        memcpy(why, sv->why, sizeof why);
-    }
+    else
+        e = sv->error;
     zc_lock_put(&r->lock);
-    return rc ? zc_errorf(-rc, "%s", why) : 0;
+    return zc_error_raise(&e);
 }
 
-bool zc_remote_use_now(struct remote *r, uint32_t i, struct use *use)
+bool zc_remote_try_get(struct remote *r, uint32_t i, struct zc_stripe_use *use)
 {
     struct server *sv = &r->servers[i];
 
@@ -139,62 +135,55 @@ bool zc_remote_use_now(struct remote *r, uint32_t i, struct use *use)
     return use->session;
 }
 
-bool zc_remote_end(struct use *use, int rc)
+bool zc_remote_put(struct zc_stripe_use *use, int rc)
 {
     struct session *s = use->session;
     struct server *sv;
     bool over, last, first = false;
-    char text[400];
+    struct zc_error e;
 
     if (!s)
         return false;
     sv = &use->remote->servers[use->index];
     if (rc < 0)
-        snprintf(text, sizeof text, "%s", zc_error_text(rc));
-    /* a daemon that stops serves nobody until another one is there */
+        zc_error_keep(&e, rc);
+    /* a daemon that stops serves no calls until another one replaces it */
     over = rc < 0 && (zc_client_broken(s->client) || rc == -ESHUTDOWN);
     zc_lock_get(&use->remote->lock);
     if (over && sv->session == s) {
-        away(sv, rc, text);
-        first = sv->state == SERVER_AWAY;
+        away(sv, &e);
+        first = sv->state == SERVER_DISCONNECTED;
     }
     last = --s->users == 0;
     zc_lock_put(&use->remote->lock);
     if (first)
-        zc_warn("%s; waiting for it for %.0f s at most", text,
+        zc_warn("%s; waiting for it for %.0f s at most", e.text,
                 (double)use->remote->timeout_ns / 1e9);
     if (last)
         zc_remote_session_free(s);
     use->session = NULL;
     if (rc < 0)
-        zc_errorf(-rc, "%s", text);
+        zc_error_raise(&e);
     return over;
 }
 
 /* ---- the keeper ---- */
 
-static void another_has_its_place(const struct zc_addrfile *a, char *why, size_t len)
+static int another_has_its_place(const struct zc_addrfile *a)
 {
-    snprintf(why, len, "another daemon has its place (pid %ld on %.60s)", a->pid, a->host);
+    return zc_errorf(ECONNRESET, "another daemon has its place (pid %ld on %s)", a->pid, a->host);
 }
 
-/* Why the daemon of this session is not there any more; false: nobody knows. */
-static bool was_replaced(const struct server *sv, const struct session *s, char *why, size_t len)
+/* Returns what ended the daemon of this session; 0: unknown. */
+static int was_replaced(const struct server *sv, const struct session *s)
 {
     struct zc_addrfile a;
-    char host[256] = "";
 
-    if (zc_addrfile_look(sv->path, &a))
-        return false;
-    if (a.boot_id != zc_client_boot_id(s->client)) {
-        another_has_its_place(&a, why, len);
-        return true;
-    }
-    gethostname(host, sizeof host - 1);
-    if (strcmp(host, a.host) || kill((pid_t)a.pid, 0) == 0 || errno != ESRCH)
-        return false;
-    snprintf(why, len, "it is not running any more");
-    return true;
+    if (zc_addrfile_probe(sv->path, &a))
+        return 0;
+    if (a.boot_id != zc_client_boot_id(s->client))
+        return another_has_its_place(&a);
+    return zc_addrfile_is_gone(&a) ? zc_errorf(ECONNRESET, "it is not running any more") : 0;
 }
 
 /* The longer it is quiet the more seldom, for many processes may look at the same file. */
@@ -210,32 +199,29 @@ static bool time_to_look(struct server *sv, uint64_t quiet)
     return true;
 }
 
-/* Looks after the first session, which somebody waits for. */
+/* Watches the first session, while a thread waits for it. */
 static void look_after_first(struct server *sv)
 {
     struct remote *r = sv->remote;
     struct zc_addrfile a;
-    struct session *s;
+    struct zc_net *net;
     uint64_t quiet, boot_id;
-    char why[160];
 
     zc_lock_get(&r->lock);
-    s = sv->state == SERVER_NEW ? sv->first : NULL;
+    net = sv->first;
     quiet = zc_now() - sv->since;
     boot_id = sv->boot_id;
-    if (s)
-        s->users++;
+    if (net)
+        sv->first_users++;
     zc_lock_put(&r->lock);
-    if (!s)
+    if (!net)
         return;
     if (quiet > QUIET_MS * ZC_NS_PER_MS && time_to_look(sv, quiet) && zc_remote_find(sv, &a) == 0 &&
-        a.boot_id != boot_id) {
-        another_has_its_place(&a, why, sizeof why);
-        zc_net_give_up(s->net, why);
-    }
+        a.boot_id != boot_id)
+        zc_net_give_up(net, zc_error_text(another_has_its_place(&a)));
     zc_secret_forget(&a.secret); /* where there is one */
     zc_lock_get(&r->lock);
-    s->users--;
+    sv->first_users--;
     pthread_cond_broadcast(&r->changed);
     zc_lock_put(&r->lock);
 }
@@ -244,27 +230,26 @@ static void look_after_first(struct server *sv)
 static void look_after(struct server *sv)
 {
     uint64_t quiet;
-    struct use use;
-    char why[160];
+    struct zc_stripe_use use;
     int rc = 0;
 
-    if (!zc_remote_use_now(sv->remote, sv->index, &use))
+    if (!zc_remote_try_get(sv->remote, sv->index, &use))
         return;
     quiet = zc_client_quiet(use.client);
     if (quiet > QUIET_MS * ZC_NS_PER_MS && time_to_look(sv, quiet) &&
-        was_replaced(sv, use.session, why, sizeof why))
-        zc_client_give_up(use.client, why);
+        (rc = was_replaced(sv, use.session)) != 0)
+        zc_client_give_up(use.client, zc_error_text(rc));
     if (zc_client_broken(use.client))
         rc = zc_client_ping(use.client); /* which says why */
-    zc_remote_end(&use, rc);
+    zc_remote_put(&use, rc);
 }
 
-/* All that was handed over in the session that ends is stored, and nobody has to know whether its
- * daemon is still at it (zc_store_remote_bypass.c); with the store's lock. */
+/* Whether all writes of the session that ends are committed, and no bypass needs to know whether
+ * its daemon still runs (zc_store_remote_bypass.c); with the store's lock. */
 static bool is_done(const struct server *sv)
 {
     return sv->ending->users == 1 && !sv->remote->direct &&
-           zc_remote_all_stored(sv->remote, sv->index, sv->ending);
+           zc_remote_all_committed(sv->remote, sv->index, sv->ending);
 }
 
 /* Lets the session that ends go: when nothing more is to be heard of it, or `now`, when what has
@@ -311,11 +296,11 @@ static bool heal(struct server *sv)
     int rc = zc_remote_find(sv, &a);
 
     if (rc == 0)
-        rc = zc_remote_connect(sv, &a, r->local && zc_addrfile_is_near(&a), &past, &s);
+        rc = zc_remote_connect(sv, &a, &past, &s);
     zc_secret_forget(&a.secret);
     if (rc) {
         zc_lock_get(&r->lock);
-        snprintf(sv->tried, sizeof sv->tried, "%s", zc_error_text(rc));
+        zc_error_keep(&sv->tried, rc);
         zc_lock_put(&r->lock);
         return false;
     }
@@ -357,11 +342,23 @@ static enum server_state state_of(struct server *sv)
     zc_lock_get(&r->lock);
     while (!r->stop && sv->state == SERVER_UP)
         zc_cond_wait(&r->changed, &r->lock);
-    if (sv->state == SERVER_AWAY && zc_now() >= patience_ends(sv))
+    if (sv->state == SERVER_DISCONNECTED && zc_now() >= patience_ends(sv))
         gone(sv);
     state = sv->state;
     zc_lock_put(&r->lock);
     return state;
+}
+
+/* Whether it is missed for so short a time that calls may still wait for it. */
+static bool is_soon(struct server *sv)
+{
+    struct remote *r = sv->remote;
+    bool soon;
+
+    zc_lock_get(&r->lock);
+    soon = zc_now() < sv->since + r->timeout_ns;
+    zc_lock_put(&r->lock);
+    return soon;
 }
 
 static void *keep(void *server)
@@ -378,14 +375,14 @@ static void *keep(void *server)
         hear_out(sv, false);
         if (heal(sv)) {
             zc_remote_reopen_all(r, sv->index);
-            zc_remote_meet_again(r, sv->index);
+            zc_remote_republish(r, sv->index);
             pause = 0;
         } else {
-            if (state == SERVER_GONE)
+            if (state == SERVER_FAILED)
                 zc_remote_bypass_all(r, sv->index);
             pause = pause ? 2 * pause : RETRY_MS;
             if (pause > RETRY_MS_MAX)
-                pause = state == SERVER_GONE ? GONE_MS : RETRY_MS_MAX;
+                pause = state == SERVER_FAILED && !is_soon(sv) ? GONE_MS : RETRY_MS_MAX;
         }
     }
     return NULL;
@@ -415,23 +412,17 @@ int zc_remote_watch_start(struct remote *r)
 
 /* ---- begin and end ---- */
 
-void zc_remote_trying(struct server *sv, struct session *s, uint64_t boot_id)
+void zc_remote_trying(void *server, struct zc_net *net)
 {
-    zc_lock_get(&sv->remote->lock);
-    sv->first = s;
-    sv->boot_id = boot_id;
-    sv->since = zc_now();
-    zc_lock_put(&sv->remote->lock);
-}
-
-void zc_remote_tried(struct server *sv)
-{
+    struct server *sv = server;
     struct remote *r = sv->remote;
 
     zc_lock_get(&r->lock);
-    while (sv->first->users)
+    while (sv->first_users)
         zc_cond_wait(&r->changed, &r->lock);
-    sv->first = NULL;
+    sv->first = net;
+    if (net)
+        sv->since = zc_now();
     zc_lock_put(&r->lock);
 }
 
@@ -448,7 +439,7 @@ int zc_remote_server_up(struct server *sv, struct session *s)
     zc_lock_put(&sv->remote->lock);
     sv->identity = zc_client_identity(s->client);
     if (sv->path)
-        rc = zc_thread_start(&sv->keeper, "zc-daemon", keep, sv);
+        rc = zc_thread_start(&sv->reconnector, "zc-reconnect", keep, sv);
     sv->kept = sv->path && rc == 0;
     return rc;
 }
@@ -465,7 +456,7 @@ void zc_remote_servers_stop(struct remote *r)
         struct server *sv = &r->servers[i];
 
         if (sv->kept)
-            pthread_join(sv->keeper, NULL);
+            pthread_join(sv->reconnector, NULL);
         if (sv->session)
             zc_remote_session_free(sv->session);
         if (sv->ending)

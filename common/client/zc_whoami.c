@@ -1,4 +1,4 @@
-/* zc_whoami.c - what this process is called where people read it. */
+/* zc_whoami.c - the name of this process in logs of other processes. */
 #include "config.h"
 
 #include <stdio.h>
@@ -8,9 +8,9 @@
 
 #include "zc_whoami.h"
 
-enum { HOST = 40, JOB = 40 }; /* of them so much is told, bytes */
+enum { HOST = 40, JOB = 40 }; /* maximum lengths in the name, bytes */
 
-/* Batch systems, the most telling first: what they are called, and the variable. */
+/* Batch systems, the most specific first: name, and variable. */
 static const struct {
     const char *what, *variable;
 } launchers[] = {
@@ -26,7 +26,7 @@ static const char *value(const char *variable)
     return v && *v ? v : NULL;
 }
 
-/* mpiexec of MPICH says no number: its proxy on this host has one. */
+/* MPICH's mpiexec sets no number: its proxy on this host has one. */
 static void find_job(char *buf, size_t size)
 {
     const char *slurm = value("SLURM_JOB_ID"), *step = value("SLURM_STEP_ID");

@@ -1,8 +1,8 @@
-/* zc_journal.c - a journal as a whole: its directory, its thread, opening and closing.
+/* zc_journal.c - the journal as a whole: its directory, its writer thread, opening and closing.
  *
- * The thread takes what is queued, as much as there is, and writes it together; so writes that
- * arrive while others are being written or synced share the next call.  Once a second it deletes
- * what nobody needs any more.
+ * The writer thread takes all queued writes at once and appends them together, so that writes that
+ * arrive during a write or a sync share the next system call.  Once a second it deletes the
+ * segments that are no longer needed.
  */
 #include "config.h"
 
@@ -16,6 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "zc_fd.h"
 #include "zc_journal_internal.h"
 #include "zc_thread.h"
 #include "zc_units.h"
@@ -25,26 +26,26 @@ void zc_segment_name(uint64_t number, char name[32])
     snprintf(name, 32, "segment.%016" PRIu64, number);
 }
 
-/* ---- whose turn it is ---- */
+/* ---- the writer lock ---- */
 
-void zc_journal_take_turn(struct zc_journal *j)
+void zc_journal_writer_lock(struct zc_journal *j)
 {
     zc_lock_get(&j->lock);
-    while (j->turn)
+    while (j->locked)
         zc_cond_wait(&j->turned, &j->lock);
-    j->turn = true;
+    j->locked = true;
     zc_lock_put(&j->lock);
 }
 
-void zc_journal_end_turn(struct zc_journal *j)
+void zc_journal_writer_unlock(struct zc_journal *j)
 {
     zc_lock_get(&j->lock);
-    j->turn = false;
+    j->locked = false;
     pthread_cond_signal(&j->turned);
     zc_lock_put(&j->lock);
 }
 
-/* ---- the thread ---- */
+/* ---- the writer thread ---- */
 
 static struct zc_journal_write *next_write(struct zc_journal *j)
 {
@@ -56,7 +57,7 @@ static struct zc_journal_write *next_write(struct zc_journal *j)
     return n ? zc_list_entry(n, struct zc_journal_write, link) : NULL;
 }
 
-/* All of the last segment is stored: an empty one takes its place. */
+/* Replaces the last segment by an empty one when all of it is stored. */
 static void rotate(struct zc_journal *j)
 {
     struct zc_segment *s = j->current;
@@ -86,15 +87,15 @@ static void *work(void *arg)
         if (zc_list_empty(&j->queue) || j->frozen)
             zc_cond_wait_until(&j->work, &j->lock, zc_now() + ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS);
         zc_lock_put(&j->lock);
-        zc_journal_take_turn(j);
-        zc_journal_beat(j);
+        zc_journal_writer_lock(j);
+        zc_journal_heartbeat(j);
         while ((w = next_write(j)) != NULL) {
             zc_journal_write_out(j, w);
-            zc_journal_beat(j);
+            zc_journal_heartbeat(j);
         }
         zc_journal_push(j, true);
         tick(j);
-        zc_journal_end_turn(j);
+        zc_journal_writer_unlock(j);
         zc_lock_get(&j->lock);
     }
     zc_lock_put(&j->lock);
@@ -161,13 +162,13 @@ static int open_dir(struct zc_journal *j)
     if (mkdir(j->dir, 0700) < 0 && errno != EEXIST)
         return zc_errorf(errno, "journal %s: cannot be made: %s; make it, or name another", j->dir,
                          strerror(errno));
-    j->dir_fd = open(j->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    j->dir_fd = zc_fd(open(j->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (j->dir_fd < 0)
         return zc_errorf(errno, "journal %s: %s", j->dir, strerror(errno));
     return check_dir(j->dir, j->dir_fd);
 }
 
-/* Who has it locked says so in the file. */
+/* Reports the process that holds the lock; `lock` names it. */
 static int refuse_lock(struct zc_journal *j)
 {
     char who[256] = "";
@@ -183,7 +184,7 @@ static int refuse_lock(struct zc_journal *j)
 
 static int lock_dir(struct zc_journal *j)
 {
-    j->lock_fd = openat(j->dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    j->lock_fd = zc_fd(openat(j->dir_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
     if (j->lock_fd < 0)
         return zc_errorf(errno, "journal %s: cannot be written to: %s", j->dir, strerror(errno));
     if (flock(j->lock_fd, LOCK_EX | LOCK_NB) < 0)
@@ -195,12 +196,14 @@ static int lock_dir(struct zc_journal *j)
 
 static int sign_lock(struct zc_journal *j)
 {
-    char host[128] = "", text[256];
+    char host[128] = "", text[512 + ZC_RECORD_PATH_MAX];
     int n;
 
     gethostname(host, sizeof host - 1);
     n = snprintf(text, sizeof text, "process %ld on %s\n", (long)getpid(), host);
-    if (ftruncate(j->lock_fd, 0) < 0 || pwrite(j->lock_fd, text, (size_t)n, 0) != n)
+    n += zc_journal_fence_text(j, text + n, sizeof text - (size_t)n);
+    /* in this order: the file always names the daemon that raised the seat */
+    if (pwrite(j->lock_fd, text, (size_t)n, 0) != n || ftruncate(j->lock_fd, n) < 0)
         return zc_errorf(errno, "journal %s: cannot be written to: %s", j->dir, strerror(errno));
     return 0;
 }
@@ -219,15 +222,17 @@ static void destroy(struct zc_journal *j)
         close(j->fd);
     if (j->lock_fd >= 0)
         close(j->lock_fd);
-    if (j->alive_fd >= 0)
-        close(j->alive_fd);
+    if (j->heartbeat_fd >= 0)
+        close(j->heartbeat_fd);
     if (j->dir_fd >= 0)
         close(j->dir_fd);
+    zc_root_record_close(&j->record);
     pthread_cond_destroy(&j->turned);
-    pthread_cond_destroy(&j->beaten);
+    pthread_cond_destroy(&j->heartbeat_failed);
     pthread_cond_destroy(&j->work);
     pthread_cond_destroy(&j->room);
     zc_lock_destroy(&j->lock);
+    free(j->peek);
     free(j->buf);
     free(j->dir);
     free(j->root);
@@ -243,7 +248,7 @@ static struct zc_journal *new_journal(const struct zc_journal_config *cfg)
     j->cfg = *cfg;
     j->dir = strdup(cfg->dir);
     j->root = strdup(cfg->root);
-    j->dir_fd = j->lock_fd = j->alive_fd = j->fd = -1;
+    j->dir_fd = j->lock_fd = j->heartbeat_fd = j->fd = j->record.fd = -1;
     j->segment_size = cfg->size / ZC_JOURNAL_SEGMENTS & ~(uint64_t)4095;
     if (j->segment_size > ZC_JOURNAL_SEGMENT_MAX)
         j->segment_size = ZC_JOURNAL_SEGMENT_MAX;
@@ -251,7 +256,7 @@ static struct zc_journal *new_journal(const struct zc_journal_config *cfg)
     j->buf = malloc(ZC_JOURNAL_BUFFER + 2 * (ZC_JOURNAL_BODY + 2 * ZC_RECORD_PATH_MAX));
     zc_lock_init(&j->lock, ZC_ORDER_STORE);
     zc_cond_init(&j->turned);
-    zc_cond_init(&j->beaten);
+    zc_cond_init(&j->heartbeat_failed);
     zc_cond_init(&j->work);
     zc_cond_init(&j->room);
     zc_list_init(&j->appended);
@@ -268,11 +273,14 @@ static struct zc_journal *new_journal(const struct zc_journal_config *cfg)
     return j;
 }
 
-/* The first segment is made here, so that a disk without room for it is told at once. */
+/* Makes the first segment at open, so that a disk without room for it is an error of the start. */
 static int first_segment(struct zc_journal *j)
 {
-    int rc = zc_segment_next(j, true);
+    bool left = j->scan->n > 0; /* a replay makes room first */
+    int rc = zc_segment_next(j, left);
 
+    if ((rc == -ENOSPC || rc == -EDQUOT) && left)
+        rc = 0;
     if (rc == 0)
         rc = zc_journal_push(j, true);
     if (rc == 0)
@@ -300,7 +308,11 @@ int zc_journal_open(const struct zc_journal_config *cfg, struct zc_journal **out
     if (rc == 0)
         rc = lock_dir(j);
     if (rc == 0)
+        rc = zc_aside_go_on(j);
+    if (rc == 0)
         rc = zc_scan_read(j);
+    if (rc == 0)
+        rc = zc_journal_fence_check(j);
     if (rc == 0)
         rc = sign_lock(j);
     if (rc == 0)
@@ -317,31 +329,49 @@ void zc_journal_attach(struct zc_journal *j, void *arg,
                        int (*owes)(void *arg, uint64_t dev, uint64_t ino, uint64_t number),
                        void (*hurry)(void *arg, bool on))
 {
-    zc_journal_take_turn(j);
+    zc_journal_writer_lock(j);
     if (j->hurrying && j->cfg.hurry)
         j->cfg.hurry(j->cfg.arg, false);
     j->hurrying = false;
     j->cfg.arg = arg;
     j->cfg.owes = owes;
     j->cfg.hurry = hurry;
-    zc_journal_end_turn(j);
+    zc_journal_writer_unlock(j);
 }
 
 void zc_journal_freeze(struct zc_journal *j)
 {
-    zc_journal_take_turn(j);
+    zc_journal_writer_lock(j);
     zc_lock_get(&j->lock);
     j->frozen = true;
     zc_lock_put(&j->lock);
-    zc_journal_end_turn(j);
+    zc_journal_writer_unlock(j);
+}
+
+struct zc_journal *zc_journal_new_offline(const char *dir)
+{
+    const struct zc_journal_config cfg = {.dir = dir, .root = "", .size = ZC_JOURNAL_SIZE_MIN};
+    struct zc_journal *j = new_journal(&cfg);
+
+    if (j)
+        j->offline = true;
+    return j;
+}
+
+void zc_journal_destroy(struct zc_journal *j)
+{
+    destroy(j);
 }
 
 static void remove_segments(struct zc_journal *j)
 {
     zc_list_each (&j->segments, n) {
+        const struct zc_segment *s = zc_list_entry(n, struct zc_segment, link);
         char name[32];
 
-        zc_segment_name(zc_list_entry(n, struct zc_segment, link)->number, name);
+        if (s->moved)
+            continue;
+        zc_segment_name(s->number, name);
         if (unlinkat(j->dir_fd, name, 0) < 0 && errno != ENOENT)
             zc_warn("journal %s/%s: %s", j->dir, name, strerror(errno));
     }
@@ -360,7 +390,7 @@ void zc_journal_close(struct zc_journal *j, bool stored)
         pthread_join(j->thread, NULL);
     if (stored)
         remove_segments(j);
-    zc_alive_end(j, stored);
+    zc_heartbeat_end(j, stored);
     destroy(j);
 }
 

@@ -1,8 +1,8 @@
-/* zc_journal_read.c - what an earlier daemon has left in the directory of a journal.
+/* zc_journal_read.c - reads what an earlier daemon left in the directory of a journal.
  *
- * A segment is read from its begin.  Where no good record lies the next good one is looked for: if
- * there is one, what lies before it is damaged; if there is none it is the end, and in the last
- * segment what lies there is a torn tail: a write that nobody was answered, which is cut off.
+ * A segment is read from its beginning.  Where no valid record lies, the next valid one is searched
+ * for: if one is found, the range before it is damaged; if not, the segment ends there, and in the
+ * last segment the rest is a torn tail: a write that was not answered, which is cut off.
  */
 #include "config.h"
 
@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "zc_fd.h"
 #include "zc_journal_internal.h"
 
 /* ---- walking ---- */
@@ -67,7 +68,7 @@ struct reading {
     struct zc_journal *j;
     struct zc_segment *segment;
     bool begun;
-    uint64_t before; /* the last record that was written before it, in another segment */
+    uint64_t before; /* last record written before this segment */
 };
 
 static int no_memory(const struct zc_journal *j)
@@ -75,7 +76,7 @@ static int no_memory(const struct zc_journal *j)
     return zc_errorf(ENOMEM, "journal %s: out of memory", j->dir);
 }
 
-/* The file of a record, made when it is met first. */
+/* Returns the file of a record, created at its first record. */
 static struct zc_journal_file *file_of(struct zc_journal *j, uint32_t id)
 {
     struct zc_scan *s = j->scan;
@@ -101,7 +102,7 @@ static int read_file(struct zc_journal *j, struct zc_journal_file *f, const stru
     char *path;
 
     if (!zc_record_get_file(r, &rf))
-        return 0; /* sums are right: another program wrote it */
+        return 0; /* checksums are right: written by a different program */
     path = strndup(rf.path, rf.path_len);
     if (!path)
         return no_memory(j);
@@ -114,22 +115,41 @@ static int read_file(struct zc_journal *j, struct zc_journal_file *f, const stru
                                 .size = rf.size,
                                 .born_ns = rf.born_ns,
                                 .mtime_ns = rf.mtime_ns,
-                                .ctime_ns = rf.ctime_ns};
-    f->flux = r->until & ZC_RECORD_FLUX;
+                                .ctime_ns = rf.ctime_ns,
+                                .mark = rf.mark};
+    f->intent = r->until & ZC_RECORD_INTENT;
     f->shared = r->until & ZC_RECORD_SHARED;
+    f->refused = r->until & ZC_RECORD_REFUSED;
     return 0;
 }
 
-static int check_root(const struct zc_journal *j, const struct zc_record *r)
+static int read_head(struct zc_journal *j, const struct zc_record *r)
 {
-    size_t len = strnlen((const char *)r->body, r->body_len);
+    struct zc_scan *s = j->scan;
+    struct zc_record_segment *more, head;
 
-    if (len == strlen(j->root) && memcmp(r->body, j->root, len) == 0)
+    if (!zc_record_get_segment(r, &head))
+        return 0; /* checksums are right: written by a different program */
+    more = realloc(s->heads, (s->nheads + 1) * sizeof *more);
+    if (!more)
+        return no_memory(j);
+    s->heads = more;
+    s->heads[s->nheads++] = head;
+    if (j->offline && !*j->root) {
+        free(j->root);
+        j->root = strndup(head.path, head.path_len);
+        if (!j->root)
+            return no_memory(j);
+    }
+    if (head.path_len == strlen(j->root) && memcmp(head.path, j->root, head.path_len) == 0)
+        return 0;
+    j->fenced = "it was staged for another root (--new-root)";
+    if (j->cfg.new_root || j->offline)
         return 0;
     return zc_errorf(EINVAL,
                      "journal %s has bytes of files below %.*s, and this daemon serves %s: start "
                      "one with that root, or name another journal",
-                     j->dir, (int)len, (const char *)r->body, j->root);
+                     j->dir, (int)head.path_len, head.path, j->root);
 }
 
 static int take(void *arg, const struct zc_record *r)
@@ -143,14 +163,14 @@ static int take(void *arg, const struct zc_record *r)
     w->begun = true;
     w->segment->last_seq = j->seq = r->seq;
     if (r->kind == ZC_RECORD_SEGMENT)
-        return check_root(j, r);
+        return read_head(j, r);
     w->segment->records++;
     f = r->file ? file_of(j, r->file) : NULL;
     if (!f || !zc_segment_part(j, w->segment, f))
         return r->file ? no_memory(j) : 0;
     if (r->file >= j->next_id)
         j->next_id = r->file + 1;
-    if (r->kind == ZC_RECORD_VOID && r->until == UINT64_MAX)
+    if (r->kind == ZC_RECORD_DISCARD && r->until == UINT64_MAX)
         f->gone = true;
     return r->kind == ZC_RECORD_FILE ? read_file(j, f, r) : 0;
 }
@@ -170,7 +190,7 @@ static int add_damage(struct zc_journal *j, const struct zc_damage *d)
 static int damaged(void *arg, const struct zc_record *r, uint64_t at, uint64_t len)
 {
     struct reading *w = arg;
-    struct zc_damage d = {0};
+    struct zc_damage d = {.segment = w->segment->number};
 
     snprintf(d.where, sizeof d.where, "segment %" PRIu64 ", bytes %" PRIu64 "-%" PRIu64,
              w->segment->number, at, at + len - 1);
@@ -249,12 +269,12 @@ static int read_segment(struct zc_journal *j, uint64_t number, bool last)
         return no_memory(j);
     j->scan->n++;
     s->segment->number = number;
-    s->segment->busy = 1; /* until it is replayed */
+    s->segment->busy = 1; /* until the replay has ended */
     zc_list_init(&s->segment->parts);
     zc_list_add_tail(&j->segments, &s->segment->link);
     j->next_number = number + 1;
     zc_segment_name(number, name);
-    fd = openat(j->dir_fd, name, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    fd = zc_fd(openat(j->dir_fd, name, (j->offline ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOFOLLOW));
     if (fd < 0)
         return zc_errorf(errno, "journal %s/%s: %s", j->dir, name, strerror(errno));
     rc = map_segment(j, fd, name, s);
@@ -264,11 +284,11 @@ static int read_segment(struct zc_journal *j, uint64_t number, bool last)
     s->segment->at = end;
     j->st.journal_bytes += end;
     j->st.journal_records += s->segment->records;
-    if (rc == 0 && last)
+    if (rc == 0 && last && !j->offline)
         rc = cut_tail(j, fd, s, end);
     close(fd);
     if (rc == 0 && before && number == before + 1 && seq < w.before && damage == j->scan->ndamage) {
-        struct zc_damage d = {0};
+        struct zc_damage d = {.segment = before};
 
         snprintf(d.where, sizeof d.where, "the end of segment %" PRIu64, before);
         rc = add_damage(j, &d);
@@ -283,17 +303,15 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* The numbers of the segments that are there, sorted; *n of them, or a negative errno. */
-static int list_segments(const struct zc_journal *j, uint64_t **numbers)
+int zc_scan_list(const struct zc_journal *j, uint64_t **numbers)
 {
-    int fd = dup(j->dir_fd), n = 0, cap = 0;
+    int fd = zc_fd(openat(j->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC)), n = 0, cap = 0;
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     const struct dirent *e;
 
     *numbers = NULL;
     if (!d)
         return zc_errorf(errno, "journal %s: %s", j->dir, strerror(errno));
-    rewinddir(d);
     while ((e = readdir(d)) != NULL) {
         uint64_t number;
         char name[32];
@@ -323,7 +341,7 @@ static int list_segments(const struct zc_journal *j, uint64_t **numbers)
 int zc_scan_read(struct zc_journal *j)
 {
     uint64_t *numbers;
-    int n = list_segments(j, &numbers), rc = n < 0 ? n : 0;
+    int n = zc_scan_list(j, &numbers), rc = n < 0 ? n : 0;
 
     if (rc == 0) {
         j->scan = calloc(1, sizeof *j->scan);
@@ -333,7 +351,7 @@ int zc_scan_read(struct zc_journal *j)
             rc = no_memory(j);
     }
     if (rc == 0)
-        zc_alive_read(j, j->scan);
+        zc_heartbeat_read(j, j->scan);
     for (int i = 0; rc == 0 && i < n; i++)
         rc = read_segment(j, numbers[i], i == n - 1);
     free(numbers);
@@ -357,6 +375,7 @@ void zc_scan_free(struct zc_journal *j)
             munmap(s->segments[i].map, s->segments[i].len);
     free(s->segments);
     free(s->damage);
+    free(s->heads);
     free(s->files);
     free(s);
 }

@@ -1,9 +1,15 @@
-/* zc_journal_segment.c - segments of a journal: made, in use, free, deleted; who waits for room.
+/* zc_journal_segment.c - segments of a journal: creation, deletion, and waiting for room.
  *
- *     made --current--> full --nothing in it is owed, no ticket--> deleted
+ *     made --current--> full --nothing in it is owed or explains what is, no ticket--> deleted
  *
- * All of it is allocated when a segment is made, so that a disk that is full is met here, and only
- * here.  What is the last in the journal and all stored makes way for an empty one, once a second.
+ * A segment is allocated in full when it is made, so that a full disk is met here and nowhere else.
+ * The last segment is replaced by an empty one when all of it is stored: once a second, and when
+ * there is no room for another one beside it.
+ *
+ * A disk may have room for one segment only, or lose the room it had.  Then writes wait for
+ * write-back of the current segment, which is deleted before the next one is made.  Its notes about
+ * older segments are first copied into a small segment, which notes also get when there is no room
+ * for a whole one.
  */
 #include "config.h"
 
@@ -15,12 +21,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "zc_fd.h"
 #include "zc_journal_internal.h"
 #include "zc_units.h"
 
 /* ---- parts ---- */
 
-/* The file has few parts: one a segment. */
+/* Finds the file's part of the segment.  Linear: a file has at most one part per segment. */
 static struct zc_journal_part *find_part(const struct zc_segment *s,
                                          const struct zc_journal_file *f)
 {
@@ -75,6 +82,8 @@ static void delete_file(struct zc_journal *j, const struct zc_segment *s)
 {
     char name[32];
 
+    if (s->moved)
+        return;
     zc_segment_name(s->number, name);
     if (unlinkat(j->dir_fd, name, 0) < 0 && errno != ENOENT)
         zc_warn("journal %s/%s: %s", j->dir, name, strerror(errno));
@@ -90,7 +99,7 @@ void zc_segment_end(struct zc_journal *j)
         s->size = s->at;
         return;
     }
-    delete_file(j, s); /* not even its first record is there */
+    delete_file(j, s); /* even the SEGMENT record was not written */
     close(j->fd);
     j->fd = -1;
     j->current = NULL;
@@ -109,14 +118,19 @@ static int refuse_segment(struct zc_journal *j, const char *name, int err)
     return zc_errorf(err, "journal %s/%s: %s", j->dir, name, strerror(err));
 }
 
-/* Creates the file with its room; the descriptor or a negative errno. */
-static int make_file(struct zc_journal *j, const char *name)
+static bool no_room(int rc)
 {
-    int fd = openat(j->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), err;
+    return rc == -ENOSPC || rc == -EDQUOT;
+}
+
+/* Creates the file and allocates `size` bytes; returns the descriptor or a negative errno. */
+static int make_file(struct zc_journal *j, const char *name, uint64_t size)
+{
+    int fd = zc_fd(openat(j->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600)), err;
 
     if (fd < 0)
         return refuse_segment(j, name, errno);
-    err = posix_fallocate(fd, 0, (off_t)j->segment_size);
+    err = posix_fallocate(fd, 0, (off_t)size);
     if (err && err != EOPNOTSUPP && err != EINVAL) {
         close(fd);
         unlinkat(j->dir_fd, name, 0);
@@ -131,24 +145,29 @@ static int make_file(struct zc_journal *j, const char *name)
     return fd;
 }
 
-static int make(struct zc_journal *j)
+static int make(struct zc_journal *j, uint64_t size)
 {
     struct zc_record r = {.kind = ZC_RECORD_SEGMENT, .until = j->written_seq};
+    struct zc_record_segment head = {.root = j->record.id,
+                                     .seat = j->cfg.seat,
+                                     .generation = j->generation,
+                                     .boot_id = j->cfg.boot_id,
+                                     .path = j->root,
+                                     .path_len = (uint32_t)strlen(j->root)};
     struct zc_segment *s = calloc(1, sizeof *s);
-    size_t len = strlen(j->root);
     char name[32];
     int fd;
 
     if (!s)
         return zc_errorf(ENOMEM, "journal %s: out of memory", j->dir);
     zc_segment_name(j->next_number, name);
-    fd = make_file(j, name);
+    fd = make_file(j, name, size);
     if (fd < 0) {
         free(s);
         return fd;
     }
     s->number = j->next_number++;
-    s->size = j->segment_size;
+    s->size = size;
     zc_list_init(&s->parts);
     if (j->fd >= 0)
         close(j->fd);
@@ -159,8 +178,7 @@ static int make(struct zc_journal *j)
     zc_list_add_tail(&j->segments, &s->link);
     zc_lock_put(&j->lock);
     j->current = s;
-    memcpy(zc_journal_body(j), j->root, len);
-    zc_journal_append(j, &r, len);
+    zc_journal_append(j, &r, zc_record_put_segment(zc_journal_body(j), &head));
     return 0;
 }
 
@@ -173,34 +191,10 @@ static uint64_t allocated(const struct zc_journal *j)
     return sum;
 }
 
-/* -ENOSPC: the journal is as large as it may be, or the disk is full. */
-int zc_segment_next(struct zc_journal *j, bool note)
-{
-    int rc = zc_journal_push(j, true);
-
-    if (rc < 0)
-        return rc;
-    if (!note && allocated(j) + j->segment_size > j->cfg.size) {
-        zc_segments_reap(j);
-        if (allocated(j) + j->segment_size > j->cfg.size)
-            return zc_errorf(ENOSPC, "journal %s: full", j->dir);
-    }
-    rc = make(j);
-    if ((rc == -ENOSPC || rc == -EDQUOT) && !j->reaping) { /* the disk has less than we may take */
-        zc_segments_reap(j);
-        rc = make(j);
-    }
-    if (rc == -ENOSPC && !j->told_full) {
-        zc_warn("%s", zc_error_text(rc));
-        j->told_full = true;
-    }
-    return rc;
-}
-
 /* ---- deleting ---- */
 
-/* What a segment has of a file is not owed: 0; else as zc_journal_config.owes.  `t`: a ticket that
- * does not count, or NULL. */
+/* Returns 0 if the cache does not owe what the segment has of the file, else as
+ * zc_journal_config.owes.  `t`: a ticket that does not count, or NULL. */
 static int owed(struct zc_journal *j, const struct zc_journal_part *p,
                 const struct zc_journal_ticket *t)
 {
@@ -219,7 +213,7 @@ static int owed(struct zc_journal *j, const struct zc_journal_part *p,
     return number && j->cfg.owes ? j->cfg.owes(j->cfg.arg, dev, ino, number) : 0;
 }
 
-/* The same for all that it and those before it have of the file; *before: there are any. */
+/* The same for all parts of the file up to `last`; *before: there is an earlier one. */
 static int owed_until(struct zc_journal *j, const struct zc_journal_part *last, bool *before)
 {
     *before = false;
@@ -246,18 +240,42 @@ static unsigned tickets_in(struct zc_journal *j, const struct zc_segment *s)
     return busy;
 }
 
+/* Whether stored bytes of the part may explain what the file has below later ones that are still
+ * owed: those staged before the part was stored noted what the file had then (zc_journal_before.c),
+ * and a replay that finds the part's bytes there has to know them.  Not while a write waits for
+ * room. */
+static bool explains(struct zc_journal *j, struct zc_journal_part *p)
+{
+    if (j->waits || !j->current)
+        return false;
+    if (!p->stored_by || p->segment == j->current)
+        p->stored_by = j->current->number;
+    for (struct zc_list *n = p->file_link.next; n != &p->file->parts; n = n->next) {
+        const struct zc_journal_part *later = zc_list_entry(n, struct zc_journal_part, file_link);
+
+        if (later->segment->number > p->stored_by)
+            break;
+        if (owed(j, later, NULL) == -EAGAIN)
+            return true;
+    }
+    return false;
+}
+
 static bool needed(struct zc_journal *j, const struct zc_segment *s)
 {
     bool before;
 
-    zc_list_each (&s->parts, n)
-        if (owed_until(j, zc_list_entry(n, struct zc_journal_part, link), &before))
+    zc_list_each (&s->parts, n) {
+        struct zc_journal_part *p = zc_list_entry(n, struct zc_journal_part, link);
+
+        if (owed_until(j, p, &before) || explains(j, p))
             return true;
+    }
     return tickets_in(j, s) > 0;
 }
 
-/* What is in older ones of its files is not needed any more: nobody would say so without it, and
- * it stays when that cannot be said. */
+/* Before a segment is deleted: copies what its notes say about older segments into the current one.
+ * The segment stays if that fails, as nothing else would make these records void. */
 static int bequeath(struct zc_journal *j, struct zc_segment *s)
 {
     const struct zc_segment *heir = j->current;
@@ -269,7 +287,7 @@ static int bequeath(struct zc_journal *j, struct zc_segment *s)
         struct zc_journal_part *p = zc_list_entry(n, struct zc_journal_part, link);
 
         if (p->file->path && owed_until(j, p, &before) == 0 && before)
-            rc = zc_journal_note(j, p->file, ZC_RECORD_VOID,
+            rc = zc_journal_note(j, p->file, ZC_RECORD_DISCARD,
                                  p->file->gone ? UINT64_MAX : s->last_seq);
         if (rc < 0)
             return rc;
@@ -309,15 +327,88 @@ void zc_segments_reap(struct zc_journal *j)
         if (s == current || needed(j, s))
             continue;
         if (retire(j, s) < 0 && j->current != current)
-            break; /* it may have been the next in the list, and failed */
+            break; /* the next in the list may be the segment that failed */
     }
     j->reaping = false;
     zc_segments_hurry(j);
 }
 
+/* ---- the next one ---- */
+
+/* Whether no older segment has records of its files: then its notes need not be kept. */
+static bool stands_alone(const struct zc_segment *s)
+{
+    zc_list_each (&s->parts, n) {
+        const struct zc_journal_part *p = zc_list_entry(n, struct zc_journal_part, link);
+
+        if (p->file->parts.next != &p->file_link)
+            return false;
+    }
+    return true;
+}
+
+/* Deletes the current segment if it is not needed; the buffer is empty. */
+static bool clear_current(struct zc_journal *j)
+{
+    struct zc_segment *s = j->current;
+    bool cleared;
+
+    if (j->reaping || !s || needed(j, s))
+        return false;
+    j->reaping = true;
+    if (stands_alone(s)) {
+        close(j->fd);
+        j->fd = -1;
+        j->current = NULL;
+        delete_file(j, s);
+        zc_segment_forget(j, s);
+        cleared = true;
+    } else {
+        cleared = make(j, ZC_JOURNAL_NOTES) == 0 && retire(j, s) == 0;
+    }
+    j->reaping = false;
+    return cleared;
+}
+
+static bool has_budget(const struct zc_journal *j, bool note)
+{
+    return note || allocated(j) + j->segment_size <= j->cfg.size;
+}
+
+/* Makes a segment of full size.  -ENOSPC: the journal is at its limit, or the disk is full. */
+static int make_whole(struct zc_journal *j, bool note)
+{
+    return has_budget(j, note) ? make(j, j->segment_size)
+                               : zc_errorf(ENOSPC, "journal %s: full", j->dir);
+}
+
+int zc_segment_next(struct zc_journal *j, bool note)
+{
+    int rc = zc_journal_push(j, true);
+    bool full;
+
+    if (rc < 0)
+        return rc;
+    rc = make_whole(j, note);
+    if (no_room(rc) && !j->reaping) {
+        zc_segments_reap(j);
+        rc = make_whole(j, note);
+        if (no_room(rc) && clear_current(j))
+            rc = make_whole(j, note);
+    }
+    full = no_room(rc) && has_budget(j, note);
+    if (full && !j->told_full) {
+        zc_warn("%s", zc_error_text(rc));
+        j->told_full = true;
+    }
+    if (full && note && make(j, ZC_JOURNAL_NOTES) == 0)
+        rc = 0;
+    return rc;
+}
+
 /* ---- room ---- */
 
-/* Write-back is asked for from three quarters on, until it is half. */
+/* Asks for write-back when three quarters of the journal are used, until half are. */
 void zc_segments_hurry(struct zc_journal *j)
 {
     uint64_t used = allocated(j), size = j->cfg.size;
@@ -329,7 +420,7 @@ void zc_segments_hurry(struct zc_journal *j)
     j->cfg.hurry(j->cfg.arg, hurry);
 }
 
-/* Why a segment will not go, but for what is on its way; 0: it may go. */
+/* Returns the store error that keeps a segment, or 0; write-back under way does not count. */
 static int held_by(struct zc_journal *j, const struct zc_segment *s,
                    const struct zc_journal_ticket *t)
 {
@@ -340,26 +431,27 @@ static int held_by(struct zc_journal *j, const struct zc_segment *s,
             return rc;
     }
     if (t && t->file && s->number >= t->first && s->number <= t->last && tickets_in(j, s) == 1)
-        return -EDEADLK; /* it waits for itself */
+        return -EDEADLK; /* the ticket would wait for itself */
     return 0;
 }
 
-/* Why nothing will make room; 0: something may. */
+/* Returns why no segment will be freed; 0: one may be; -EDEADLK: write-back cannot help. */
 static int stuck(struct zc_journal *j, const struct zc_journal_ticket *t)
 {
-    int why = 0;
+    int why = -EDEADLK;
 
     zc_list_each (&j->segments, n) {
-        int rc = held_by(j, zc_list_entry(n, struct zc_segment, link), t);
+        const struct zc_segment *s = zc_list_entry(n, struct zc_segment, link);
+        int rc = held_by(j, s, t);
 
-        if (rc == 0)
+        if (rc == 0 && needed(j, s))
             return 0;
-        why = rc == -EDEADLK && why ? why : rc;
+        why = rc && rc != -EDEADLK ? rc : why;
     }
     return why;
 }
 
-/* A file that the store refuses has had its share. */
+/* Returns the store's error if the file's write-back fails and half of the journal is used. */
 static int beyond_share(struct zc_journal *j, const struct zc_journal_file *f)
 {
     if (allocated(j) <= j->cfg.size / 2)
@@ -376,6 +468,9 @@ static int beyond_share(struct zc_journal *j, const struct zc_journal_file *f)
 static int refuse_write(struct zc_journal *j, const struct zc_journal_file *f, int err,
                         const char *whose)
 {
+    if (err == -EDEADLK)
+        return zc_errorf(ENOSPC, "write to %s: the journal %s has no room: %s", f->path, j->dir,
+                         strerror(ENOSPC));
     return zc_errorf(-err,
                      "write to %s: the journal %s is full of %s bytes that cannot be written "
                      "back: %s",
@@ -392,41 +487,57 @@ static bool stopped(struct zc_journal *j)
     return stop;
 }
 
-/* Lets others have the turn meanwhile: their notes are what makes room. */
+/* Releases the writer lock for a moment: the notes of other threads are what makes room. */
 static void pause_turn(struct zc_journal *j)
 {
-    zc_journal_end_turn(j);
+    zc_journal_writer_unlock(j);
     zc_lock_get(&j->lock);
     if (!j->stop)
         zc_cond_wait_until(&j->room, &j->lock, zc_now() + ZC_JOURNAL_POLL_MS * ZC_NS_PER_MS);
     zc_lock_put(&j->lock);
-    zc_journal_beat(j);
-    zc_journal_take_turn(j);
+    zc_journal_heartbeat(j);
+    zc_journal_writer_lock(j);
 }
 
+static void count_full(struct zc_journal *j)
+{
+    zc_lock_get(&j->lock);
+    j->st.journal_full++;
+    zc_lock_put(&j->lock);
+}
+
+/* Waits until a segment can be made.  The first try keeps stored segments that explain others
+ * (explains()), and stuck() may see a segment that the next try deletes: the write is refused only
+ * when two tries in a row find nothing to wait for. */
 static int wait_for_segment(struct zc_journal *j, const struct zc_journal_write *w)
 {
-    bool counted = false;
+    bool counted = false, none = false;
     int rc, why;
 
-    while ((rc = zc_segment_next(j, false)) == -ENOSPC) {
-        if (!counted) {
-            zc_lock_get(&j->lock);
-            j->st.journal_full++;
-            zc_lock_put(&j->lock);
-            counted = true;
-        }
+    while (no_room(rc = zc_segment_next(j, false))) {
+        if (!counted)
+            count_full(j);
+        counted = true;
+        j->waits = w;
         why = stuck(j, w->ticket);
-        if (why)
-            return refuse_write(j, w->file, why, "others'");
-        if (stopped(j))
-            return zc_errorf(ESHUTDOWN, "the daemon is stopping");
-        if (!j->hurrying && j->cfg.hurry) { /* the disk is fuller than we may make it */
+        if (why && none) {
+            rc = refuse_write(j, w->file, why, "others'");
+            break;
+        }
+        none = why != 0;
+        if (none)
+            continue;
+        if (stopped(j)) {
+            rc = zc_errorf(ESHUTDOWN, "the daemon is stopping");
+            break;
+        }
+        if (!j->hurrying && j->cfg.hurry) { /* the disk is full below the limit */
             j->hurrying = true;
             j->cfg.hurry(j->cfg.arg, true);
         }
         pause_turn(j);
     }
+    j->waits = NULL;
     return rc;
 }
 

@@ -1,12 +1,12 @@
-/* zc_journal_write.c - appending to a journal: the buffer, writes, notes of what became of them.
+/* zc_journal_write.c - appending to a journal: the buffer, writes, notes.
  *
- * Records are made in a buffer, from which they are summed and written while they are in the
- * processor's cache, some at a time: what is in a page may be written to meanwhile, by others who
- * are not ordered with this write, and would not fit its sum then.
+ * Records are built in a buffer and summed and written from there, while they are in the
+ * processor's cache.  They are not written from the page itself: another client's concurrent write
+ * may change the page, and the record's checksum would not match.
  *
- * A write that fails ends its segment: the records of the buffer are forgotten, and what of them is
- * in the file is cut off.  Their numbers are not used again: a store write may have begun meanwhile
- * that will be noted as being about records up to them.
+ * A write that fails ends its segment: the records in the buffer are dropped, and what part of them
+ * is in the file is cut off.  Their numbers are not used again, because a store write that began
+ * meanwhile will be noted as covering records up to them.
  */
 #include "config.h"
 
@@ -36,17 +36,14 @@ static int write_all(int fd, const unsigned char *p, size_t len, uint64_t off)
     return 0;
 }
 
-static void deliver(struct zc_journal *j, int status, const char *text)
+static void deliver(struct zc_journal *j, const struct zc_error *e)
 {
     struct zc_list *n;
 
     while ((n = zc_list_pop(&j->appended))) {
         struct zc_journal_write *w = zc_list_entry(n, struct zc_journal_write, link);
 
-        if (status && !w->status) {
-            w->status = status;
-            snprintf(w->text, sizeof w->text, "%s", text);
-        }
+        zc_error_merge(&w->error, e);
         zc_lock_get(&j->lock);
         j->st.journal_waiting--;
         zc_lock_put(&j->lock);
@@ -108,15 +105,14 @@ static int sync_out(struct zc_journal *j)
 int zc_journal_push(struct zc_journal *j, bool sync)
 {
     int rc = push(j);
-    char text[ZC_TEXT_MAX] = "";
+    struct zc_error e;
 
     if (rc == 0 && sync)
         rc = sync_out(j);
-    if (rc < 0)
-        snprintf(text, sizeof text, "%s", zc_error_text(rc));
+    zc_error_keep(&e, rc);
     if (rc < 0 || sync || !j->cfg.sync)
-        deliver(j, rc, text);
-    return rc < 0 ? zc_errorf(-rc, "%s", text) : 0;
+        deliver(j, &e);
+    return zc_error_raise(&e);
 }
 
 unsigned char *zc_journal_body(struct zc_journal *j)
@@ -134,7 +130,7 @@ void zc_journal_append(struct zc_journal *j, struct zc_record *r, size_t body)
     j->buf_records += r->kind != ZC_RECORD_SEGMENT;
 }
 
-/* Room for a body in the buffer, and in the current segment, with a FILE before it. */
+/* Makes room for a body, with a FILE record before it, in the buffer and in the current segment. */
 static int make_room(struct zc_journal *j, const struct zc_journal_file *f, size_t body,
                      const struct zc_journal_write *w)
 {
@@ -146,7 +142,7 @@ static int make_room(struct zc_journal *j, const struct zc_journal_file *f, size
     return rc < 0 ? rc : zc_segment_room(j, len, w);
 }
 
-/* The segment says what the file is; room was made. */
+/* Appends the FILE record if the segment does not have it yet or `again`; room was made. */
 static int declare(struct zc_journal *j, struct zc_journal_file *f, bool again)
 {
     struct zc_journal_part *p = zc_segment_part(j, j->current, f);
@@ -167,7 +163,7 @@ static int declare(struct zc_journal *j, struct zc_journal_file *f, bool again)
 
 /* ---- writes ---- */
 
-/* The ticket is in the current segment, too. */
+/* Extends the ticket to the current segment. */
 static void enter(struct zc_journal *j, struct zc_journal_ticket *t, struct zc_journal_file *f)
 {
     struct zc_segment *s = j->current;
@@ -190,12 +186,12 @@ static void enter(struct zc_journal *j, struct zc_journal_ticket *t, struct zc_j
     zc_lock_put(&j->lock);
 }
 
-/* Where in the ranges of a write its next record begins. */
+/* Position in the ranges of a write where its next record begins. */
 struct cursor {
     uint32_t i, skip; /* range, bytes of it that are done */
 };
 
-/* What fits into a body: how many ranges, and their bytes; the first one's place. */
+/* Returns how many ranges fit into a body, and the number of their bytes. */
 static uint32_t fit(const struct zc_journal *j, const struct zc_journal_write *w,
                     const struct cursor *c, size_t *bytes)
 {
@@ -215,7 +211,7 @@ static uint32_t fit(const struct zc_journal *j, const struct zc_journal_write *w
     return n;
 }
 
-/* Makes the record of these ranges, and moves on. */
+/* Appends a record of the next n ranges, and advances the cursor. */
 static void append_data(struct zc_journal *j, const struct zc_journal_write *w, struct cursor *c,
                         uint32_t n, size_t bytes)
 {
@@ -246,22 +242,49 @@ static void append_data(struct zc_journal *j, const struct zc_journal_write *w, 
     zc_journal_append(j, &r, (size_t)(to - body));
 }
 
+/* Room for the BEFORE of ranges with so many bytes, which is made together with that for their
+ * DATA: the DATA may still be in the buffer, and making room for more could fail and drop it.  0:
+ * there will be none. */
+static size_t before_room(const struct zc_journal *j, const struct zc_journal_write *w, uint32_t n,
+                          size_t bytes)
+{
+    size_t body = w->file->peek_fd < 0 ? 0 : zc_before_most(j, n, bytes);
+
+    return body ? zc_record_length(body) : 0;
+}
+
+/* Notes what the file has where ranges of the write go, in a record of `room` bytes at most. */
+static void note_before(struct zc_journal *j, const struct zc_journal_write *w,
+                        const struct cursor *c, uint32_t nranges, size_t bytes, size_t room)
+{
+    struct zc_record r = {.kind = ZC_RECORD_BEFORE,
+                          .file = w->file->id,
+                          .off = w->off + (w->r[c->i].lo + c->skip - w->base)};
+    uint32_t n = room ? zc_before_look(j, w, c->i, nranges, c->skip, bytes) : 0;
+
+    if (n > 0)
+        zc_journal_append(j, &r, zc_before_record(j, n, zc_journal_body(j), &r));
+}
+
 static int write_records(struct zc_journal *j, struct zc_journal_write *w)
 {
-    struct cursor c = {0, 0};
+    struct cursor c = {0, 0}, from;
     int rc;
 
     while (c.i < w->n) {
-        size_t bytes;
+        size_t bytes, room;
         uint32_t n = fit(j, w, &c, &bytes);
 
-        rc = make_room(j, w->file, (size_t)n * ZC_RECORD_RANGE + bytes, w);
+        room = before_room(j, w, n, bytes);
+        rc = make_room(j, w->file, (size_t)n * ZC_RECORD_RANGE + bytes + room, w);
         if (rc == 0)
             rc = declare(j, w->file, false);
         if (rc < 0)
             return rc;
         enter(j, w->ticket, w->file);
+        from = c;
         append_data(j, w, &c, n, bytes);
+        note_before(j, w, &from, n, bytes, room);
     }
     return 0;
 }
@@ -269,23 +292,19 @@ static int write_records(struct zc_journal *j, struct zc_journal_write *w)
 void zc_journal_write_out(struct zc_journal *j, struct zc_journal_write *w)
 {
     bool gone;
-    int rc;
 
     zc_lock_get(&j->lock);
     gone = w->file->gone;
     zc_lock_put(&j->lock);
-    rc = gone ? 0 : write_records(j, w);
-    w->status = rc;
-    if (rc < 0)
-        snprintf(w->text, sizeof w->text, "%s", zc_error_text(rc));
+    zc_error_keep(&w->error, gone ? 0 : write_records(j, w));
     zc_list_add_tail(&j->appended, &w->link);
 }
 
 /* ---- notes ---- */
 
-/* A note that cannot be written is no reason to fail anything: what is stored may be written once
- * more, and the log has been told.  But a segment must not go without what has to be noted before
- * (zc_journal_segment.c). */
+/* A note that cannot be written fails no request: the error is logged, and bytes already stored may
+ * be written once more.  A segment, however, is not deleted before the notes that its deletion
+ * requires are written (zc_journal_segment.c). */
 int zc_journal_note(struct zc_journal *j, struct zc_journal_file *f, enum zc_record_kind kind,
                     uint64_t until)
 {

@@ -6,7 +6,7 @@
 
 #include "zc_record.h"
 
-/* All in here, as in view/zc_view_wire.c: no library to bring along. */
+/* Included as a header only, as in view/zc_view_wire.c: no library needed. */
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -24,7 +24,8 @@ enum {
     AT_FILE = 56,
     AT_HEAD_SUM = 60,
     AT_BODY_SUM = 64,
-    FILE_BODY = 48, /* before the path */
+    FILE_BODY = 56, /* before the path */
+    SEGMENT_BODY = 48,
 };
 
 static void put32(unsigned char *p, uint32_t v)
@@ -148,10 +149,25 @@ void zc_record_get_range(const struct zc_record *r, uint32_t i, uint32_t *lo, ui
     *len = get32(r->body + (size_t)i * ZC_RECORD_RANGE + 4);
 }
 
+void zc_record_put_sum(unsigned char *body, uint32_t nranges, uint32_t i, uint64_t sum)
+{
+    put64(body + (size_t)nranges * ZC_RECORD_RANGE + (size_t)i * ZC_RECORD_SUM, sum);
+}
+
+uint64_t zc_record_get_sum(const struct zc_record *r, uint32_t i)
+{
+    return get64(r->body + (size_t)r->nranges * ZC_RECORD_RANGE + (size_t)i * ZC_RECORD_SUM);
+}
+
+uint64_t zc_record_sum(const void *bytes, size_t len)
+{
+    return XXH3_64bits(bytes, len);
+}
+
 bool zc_record_sound(const struct zc_record *r)
 {
     uint64_t need = (uint64_t)r->nranges * ZC_RECORD_RANGE, end = 0;
-    bool data = r->kind == ZC_RECORD_DATA;
+    bool data = r->kind == ZC_RECORD_DATA, before = r->kind == ZC_RECORD_BEFORE;
 
     if (need > r->body_len || r->off > INT64_MAX || r->span > INT64_MAX - r->off)
         return false;
@@ -162,9 +178,36 @@ bool zc_record_sound(const struct zc_record *r)
         if (lo < end || (uint64_t)lo + len > r->span)
             return false;
         end = (uint64_t)lo + len;
-        need += data ? len : 0;
+        need += data ? len : before ? ZC_RECORD_SUM : 0;
     }
     return need <= r->body_len;
+}
+
+size_t zc_record_put_segment(unsigned char *body, const struct zc_record_segment *s)
+{
+    put64(body, s->root.fsid);
+    put64(body + 8, s->root.ino);
+    put64(body + 16, s->root.record);
+    put64(body + 24, s->seat);
+    put64(body + 32, s->generation);
+    put64(body + 40, s->boot_id);
+    memcpy(body + SEGMENT_BODY, s->path, s->path_len);
+    return SEGMENT_BODY + s->path_len;
+}
+
+bool zc_record_get_segment(const struct zc_record *r, struct zc_record_segment *s)
+{
+    if (r->kind != ZC_RECORD_SEGMENT || r->body_len < SEGMENT_BODY)
+        return false;
+    *s = (struct zc_record_segment){
+        .root = {get64(r->body), get64(r->body + 8), get64(r->body + 16)},
+        .seat = get64(r->body + 24),
+        .generation = get64(r->body + 32),
+        .boot_id = get64(r->body + 40),
+        .path = (const char *)r->body + SEGMENT_BODY,
+    };
+    s->path_len = (uint32_t)strnlen(s->path, r->body_len - SEGMENT_BODY);
+    return true;
 }
 
 size_t zc_record_put_file(unsigned char *body, const struct zc_record_file *f)
@@ -175,6 +218,7 @@ size_t zc_record_put_file(unsigned char *body, const struct zc_record_file *f)
     put64(body + 24, (uint64_t)f->born_ns);
     put64(body + 32, (uint64_t)f->mtime_ns);
     put64(body + 40, (uint64_t)f->ctime_ns);
+    put64(body + 48, f->mark);
     memcpy(body + FILE_BODY, f->path, f->path_len);
     return FILE_BODY + f->path_len;
 }
@@ -190,6 +234,7 @@ bool zc_record_get_file(const struct zc_record *r, struct zc_record_file *f)
         .born_ns = (int64_t)get64(r->body + 24),
         .mtime_ns = (int64_t)get64(r->body + 32),
         .ctime_ns = (int64_t)get64(r->body + 40),
+        .mark = get64(r->body + 48),
         .path = (const char *)r->body + FILE_BODY,
     };
     f->path_len = (uint32_t)strnlen(f->path, r->body_len - FILE_BODY);

@@ -1,9 +1,9 @@
-/* zc_store_journal.h - a store, in front of any other, that tells a journal what becomes of a file:
- * its bytes are stored, cut off, deleted.
+/* zc_store_journal.h - a store in front of another that notes in a journal which bytes of a file
+ * are stored, truncated or deleted.
  *
- * It stands right below a cache.  Calls are passed on as they are; the journal hears of a store
- * write before the cache does, so that nobody is told of bytes as stored that the next start of the
- * daemon would write again.
+ * It stands right below a cache and passes calls on unchanged.  The journal learns of a completed
+ * store write before the cache does, so that no bytes are reported as stored that the next start of
+ * the daemon would write again.
  */
 #ifndef ZC_STORE_JOURNAL_H
 #define ZC_STORE_JOURNAL_H
@@ -11,7 +11,7 @@
 #include "zc_journal.h"
 #include "zc_store.h"
 
-/* Takes ownership of `below`, unless it fails; the journal is borrowed. */
+/* Takes ownership of `below`, unless it fails; borrows the journal. */
 int zc_store_journal_create(struct zc_store *below, struct zc_journal *j, struct zc_store **out);
 
 #endif

@@ -159,8 +159,11 @@ static int parse_number(const struct zc_option *o, const char *s, uint64_t *out)
 
 static bool within(const struct zc_option *o, uint64_t v)
 {
-    if (o->type == ZC_OPT_ENUM || o->type == ZC_OPT_FLAG)
-        return true;
+    if (o->type == ZC_OPT_FLAG)
+        return v <= 1;
+    for (uint64_t i = 0; o->type == ZC_OPT_ENUM; i++)
+        if (!o->choices[i] || i == v)
+            return o->choices[i];
     if (o->type == ZC_OPT_POWER && (v & (v - 1)))
         return false;
     return v >= o->min && v <= o->max;
@@ -172,9 +175,9 @@ static char *show_number(const struct zc_option *o, uint64_t v, char *buf, size_
     switch (o->type) {
     case ZC_OPT_SIZE:
     case ZC_OPT_POWER:
-        return zc_show_size(v, buf, len);
+        return zc_publish_size(v, buf, len);
     case ZC_OPT_TIME:
-        return zc_show_time(v, buf, len);
+        return zc_publish_time(v, buf, len);
     case ZC_OPT_ENUM:
         snprintf(buf, len, "%s", o->choices[v]);
         return buf;
@@ -225,24 +228,22 @@ static int refuse(const struct zc_option *o, const char *name, const char *value
                      zc_option_allowed(o, allowed, sizeof allowed));
 }
 
-static uint64_t bit_of(const struct zc_option *o)
-{
-    return 1ull << (o - zc_options);
-}
-
 bool zc_option_given(const struct zc_settings *s, const struct zc_option *o)
 {
-    return s->given & bit_of(o);
+    return s->given[o - zc_options];
 }
 
 void zc_option_ungive(struct zc_settings *s, const struct zc_option *o)
 {
-    s->given &= ~bit_of(o);
+    s->given[o - zc_options] = false;
 }
 
 void zc_option_assign_number(struct zc_settings *s, const struct zc_option *o, uint64_t value)
 {
-    *number_of(s, o) = value;
+    if (o->type == ZC_OPT_FLAG)
+        *flag_of(s, o) = value != 0;
+    else
+        *number_of(s, o) = value;
 }
 
 void zc_option_reset(struct zc_settings *s, const struct zc_option *o)
@@ -279,7 +280,7 @@ static int set_named(struct zc_settings *s, const struct zc_option *o, const cha
             return zc_errorf(ENOMEM, "%s: out of memory", name);
         free(*string_of(s, o));
         *string_of(s, o) = copy;
-        s->given |= bit_of(o);
+        s->given[o - zc_options] = true;
         return 0;
     }
     if (parse_number(o, value, &v) < 0 || !within(o, v))
@@ -288,7 +289,7 @@ static int set_named(struct zc_settings *s, const struct zc_option *o, const cha
         *flag_of(s, o) = v != 0;
     else
         *number_of(s, o) = v;
-    s->given |= bit_of(o);
+    s->given[o - zc_options] = true;
     return 0;
 }
 
@@ -329,6 +330,44 @@ char *zc_option_show(const struct zc_settings *s, const struct zc_option *o, cha
     return buf;
 }
 
+/* ---- what all opens of a file agree on ---- */
+
+const struct zc_option *zc_agreed_row(unsigned i)
+{
+    const struct zc_option *o = zc_options;
+
+    while (o->name && (!(o->scope & ZC_OPTION_AGREED) || i--))
+        o++;
+    return o->name ? o : NULL;
+}
+
+void zc_agreed_of(const struct zc_settings *s, struct zc_agreed *out)
+{
+    const struct zc_option *o;
+
+    *out = (struct zc_agreed){0};
+    for (unsigned i = 0; (o = zc_agreed_row(i)); i++)
+        out->values[i] = o->type == ZC_OPT_FLAG ? *flag_of(s, o) : *number_of(s, o);
+}
+
+void zc_agreed_apply(const struct zc_agreed *a, struct zc_settings *s)
+{
+    const struct zc_option *o;
+
+    for (unsigned i = 0; (o = zc_agreed_row(i)); i++)
+        zc_option_assign_number(s, o, a->values[i]);
+}
+
+bool zc_agreed_valid(const struct zc_agreed *a)
+{
+    const struct zc_option *o;
+
+    for (unsigned i = 0; (o = zc_agreed_row(i)); i++)
+        if (!within(o, a->values[i]))
+            return false;
+    return true;
+}
+
 /* ---- all of them ---- */
 
 int zc_settings_init(struct zc_settings *s)
@@ -339,11 +378,11 @@ int zc_settings_init(struct zc_settings *s)
     for (const struct zc_option *o = zc_options; o->name && rc == 0; o++) {
         char spelt[ZC_OPTION_NAME_MAX];
         const char *env = NULL;
-        uint64_t before = s->given;
+        bool before = zc_option_given(s, o);
 
         if (o->deflt)
             rc = zc_option_set(s, o, o->deflt);
-        s->given = before;
+        s->given[o - zc_options] = before;
         if (o->scope & ZC_SCOPE_ENV)
             env = getenv(zc_option_spell(o, ZC_SCOPE_ENV, spelt, sizeof spelt));
         if (rc == 0 && env && *env)

@@ -33,6 +33,9 @@ enum {
     ZC_SCOPE_DAEMON = 2, /* zcached's command line: --cache-size */
     ZC_SCOPE_ENV = 4,    /* environment: ZCACHE_TIMEOUT */
     ZC_SCOPE_FILE = 8,   /* zcached's configuration file: cache-size */
+
+    ZC_OPTION_AGREED = 16, /* beside the scopes: all opens of a file in a job have one value, a
+                            * number, which the first of them decides (struct zc_agreed) */
 };
 
 struct zc_option {
@@ -68,10 +71,10 @@ char *zc_option_spell(const struct zc_option *o, unsigned scope, char *buf, size
  * it names the option, the value and what is allowed; *s is then unchanged. */
 int zc_option_set(struct zc_settings *s, const struct zc_option *o, const char *value);
 
-/* Whether the value is anybody's choice, not the default; and back to the default. */
+/* Whether the value was set, not the default; and back to the default. */
 bool zc_option_given(const struct zc_settings *s, const struct zc_option *o);
 void zc_option_reset(struct zc_settings *s, const struct zc_option *o);
-/* The value is nobody's choice after all; and a number that is in force, within limits or not. */
+/* Marks the value as not set; and stores a number in force, within limits or not. */
 void zc_option_ungive(struct zc_settings *s, const struct zc_option *o);
 void zc_option_assign_number(struct zc_settings *s, const struct zc_option *o, uint64_t value);
 
@@ -96,6 +99,20 @@ void zc_settings_free(struct zc_settings *s);
 /* Warns of ZCACHE_* variables that zcache does not know: a misspelt ZCACHE_DAEMONS would
  * otherwise quietly mean "no daemon".  For rank 0 and for tools. */
 void zc_settings_warn_env(void);
+
+/* Values of the ZC_OPTION_AGREED rows, in the order of the table, which an open passes to other
+ * opens of the file.  Sent as bytes between processes with the same table. */
+enum { ZC_AGREED_MAX = 8 };
+struct zc_agreed {
+    uint64_t values[ZC_AGREED_MAX]; /* 0 after the last row */
+};
+void zc_agreed_of(const struct zc_settings *s, struct zc_agreed *out);
+/* Puts them in force; does not change which rows are given. */
+void zc_agreed_apply(const struct zc_agreed *a, struct zc_settings *s);
+/* Whether each row allows its value. */
+bool zc_agreed_valid(const struct zc_agreed *a);
+/* Returns the row of values[i]; NULL after the last one. */
+const struct zc_option *zc_agreed_row(unsigned i);
 
 /* Aligned list of the rows of `scope` (one bit), spelt as there, wrapped to 80 columns. */
 void zc_options_help(FILE *f, unsigned scope);

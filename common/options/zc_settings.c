@@ -7,7 +7,7 @@
 #include "zc_journal.h"
 #include "zc_log.h"
 #include "zc_options.h"
-#include "zc_predict.h"
+#include "zc_ra_predict.h"
 #include "zc_settings.h"
 #include "zc_store.h"
 #include "zc_transport.h"
@@ -17,7 +17,7 @@
 #define PIB  (1ull << 50)
 #define HOUR (3600ull * 1000)
 
-/* A default that somebody else defines, as text. */
+/* A default that another header defines, as text. */
 #define TEXT_OF(n)      #n
 #define TEXT(n)         TEXT_OF(n)
 #define MIB_TEXT(n)     TEXT(n) "M"
@@ -26,6 +26,7 @@
 #define HINT   ZC_SCOPE_HINT
 #define ENV    ZC_SCOPE_ENV
 #define DAEMON (ZC_SCOPE_DAEMON | ZC_SCOPE_FILE)
+#define AGREED ZC_OPTION_AGREED
 
 #define AT(member) offsetof(struct zc_settings, member)
 
@@ -93,6 +94,10 @@ const struct zc_option zc_options[] = {
     {"daemons", ZC_OPT_STRING, ENV, NULL, 0, 0, NULL, AT(daemons), "LIST",
      "address files, or directories of them (*.addr), in order, separated by commas; unset: "
      "no daemon, files are reached directly"},
+    {"aggregators", ZC_OPT_STRING, HINT | ENV, NULL, 0, 0, NULL, AT(aggregators), "LIST",
+     "the same of dedicated aggregators, which own all blocks in place of ranks, as zcache run "
+     "--aggregators starts them; join: the ranks of this open own none, but those that have the "
+     "file open already; unset or none: ranks own the blocks"},
 
     /* ---- an aggregator's cache ---- */
     {"cache_size", ZC_OPT_SIZE, HINT, "128M", 8 * KIB, PIB, NULL, AT(agg_cache_size), "SIZE",
@@ -110,21 +115,22 @@ const struct zc_option zc_options[] = {
      "aggregators write back what has not been touched for so long, 0 for never"},
     {"prefetch", ZC_OPT_FLAG, HINT, "true", 0, 0, NULL, AT(agg_prefetch), NULL,
      "aggregators read ahead of what the program reads in order"},
-    {"prefetch_depth", ZC_OPT_COUNT, HINT, "16", 0, ZC_PREDICT_DEPTH_MAX, NULL,
+    {"prefetch_depth", ZC_OPT_COUNT, HINT, "16", 0, ZC_RA_PREDICT_DEPTH_MAX, NULL,
      AT(agg_prefetch_depth), "N",
      "pages an aggregator reads ahead at most, each a block or 1 MiB if that is less"},
-    {"write_back", ZC_OPT_ENUM, HINT, "both", 0, 0, write_backs, AT(write_back), "WHO",
+    {"write_back", ZC_OPT_ENUM, HINT | AGREED, "both", 0, 0, write_backs, AT(write_back), "WHO",
      "who writes back while the program computes; else an aggregator does so when full, at sync "
      "and close, and a daemon before it acknowledges a write"},
 
-    {"replay", ZC_OPT_ENUM, HINT, "on", 0, 0, replays, AT(replay), "WHAT",
+    {"replay", ZC_OPT_ENUM, HINT | AGREED, "on", 0, 0, replays, AT(replay), "WHAT",
      "aggregators keep what a daemon has not stored yet, and send it again when that died: while "
      "there is room, or strictly; off where their cache has not twice a block, unless it is given"},
-    {"on_daemon_loss", ZC_OPT_ENUM, HINT | ENV, "error", 0, 0, losses, AT(on_daemon_loss), "WHAT",
+    {"on_daemon_loss", ZC_OPT_ENUM, HINT | ENV | AGREED, "error", 0, 0, losses, AT(on_daemon_loss),
+     "WHAT",
      "a daemon that is not back when the timeout is over makes errors, or is bypassed: aggregators "
      "write its part of open files themselves"},
 
-    {"checksum", ZC_OPT_ENUM, HINT | ENV, "off", 0, 0, checksums, AT(checksum), "WHAT",
+    {"checksum", ZC_OPT_ENUM, HINT | ENV | AGREED, "off", 0, 0, checksums, AT(checksum), "WHAT",
      "what ranks, aggregators and daemons send each other, and have in their caches, has "
      "checksums; what is damaged is sent or read again, or an error"},
 
@@ -160,7 +166,7 @@ const struct zc_option zc_options[] = {
      "reads of neighbouring pages are merged up to this size; a page is always read at once"},
     {"prefetch", ZC_OPT_FLAG, DAEMON, "true", 0, 0, NULL, AT(prefetch), NULL,
      "read ahead of clients that read in order"},
-    {"prefetch_depth", ZC_OPT_COUNT, DAEMON, "32", 0, ZC_PREDICT_DEPTH_MAX, NULL,
+    {"prefetch_depth", ZC_OPT_COUNT, DAEMON, "32", 0, ZC_RA_PREDICT_DEPTH_MAX, NULL,
      AT(prefetch_depth), "N",
      "pages read ahead of a client at most, and a quarter of the cache for all of them"},
 
@@ -194,6 +200,17 @@ const struct zc_option zc_options[] = {
     {"journal_sync", ZC_OPT_FLAG, DAEMON, "false", 0, 0, NULL, AT(journal_sync), NULL,
      "acknowledge writes when the disk has them: until they are written back they survive the "
      "host's death, too"},
+    {"new_root", ZC_OPT_FLAG, DAEMON, "false", 0, 0, NULL, AT(new_root), NULL,
+     "with a journal: the root is another directory than before, or a copy of it; what the journal "
+     "has is set aside, not written back"},
+
+    /* ---- a dedicated aggregator ---- */
+    {"aggregator", ZC_OPT_FLAG, DAEMON, "false", 0, 0, NULL, AT(aggregator), NULL,
+     "own blocks of files for the ranks of one job, which find it by ZCACHE_AGGREGATORS, in place "
+     "of ranks; zcache run --aggregators starts such processes"},
+    {"store_daemons", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(below), "LIST",
+     "with --aggregator: address files, or directories of them, of the daemons that it reads from "
+     "and writes back to; unset: the file system"},
 
     /* ---- the daemon as a process ---- */
     {"config", ZC_OPT_STRING, ZC_SCOPE_DAEMON, NULL, 0, 0, NULL, AT(config), "FILE",
@@ -215,9 +232,15 @@ const struct zc_option zc_options[] = {
     {"local", ZC_OPT_FLAG, HINT | ENV, "true", 0, 0, NULL, AT(local), NULL,
      "ranks that are all on one host, and may, reach each other's memory through the kernel "
      "and not by libfabric"},
-    {"block_size", ZC_OPT_POWER, HINT, MIB_TEXT(ZC_DEFAULT_BLOCK_MIB), 4 * KIB, 64 * MIB, NULL,
-     AT(block_size), "SIZE",
+    {"block_size", ZC_OPT_POWER, HINT | AGREED, MIB_TEXT(ZC_DEFAULT_BLOCK_MIB), 4 * KIB, 64 * MIB,
+     NULL, AT(block_size), "SIZE",
      "unit of a file that one aggregator and one daemon owns; striping_unit is the same"},
+    {"striping_factor", ZC_OPT_COUNT, HINT, "0", 0, 65535, NULL, AT(striping_factor), "N",
+     "daemons that a new file uses, 0: all; kept with the file, for all jobs; the hint "
+     "striping_factor is the same"},
+    {"start_iodevice", ZC_OPT_COUNT, HINT, "0", 0, 65535, NULL, AT(start_iodevice), "I",
+     "the first daemon that a new file uses, counted from 0; another one for each file when "
+     "striping_factor is given and this is not; the hint start_iodevice is the same"},
     {"sync_level", ZC_OPT_ENUM, HINT, "durable", 0, 0, levels, AT(sync_level), "LEVEL",
      "how far data has come when MPI_File_sync returns"},
     {"close_level", ZC_OPT_ENUM, HINT, "stored", 0, 0, levels, AT(close_level), "LEVEL",
@@ -227,9 +250,14 @@ const struct zc_option zc_options[] = {
     {"read_after_write", ZC_OPT_FLAG, HINT, "true", 0, 0, NULL, AT(read_after_write), NULL,
      "a collective read of a file that is open for writing waits until all ranks have come to it, "
      "so that it sees what they wrote before"},
+    {"drop_clean", ZC_OPT_FLAG, HINT, "false", 0, 0, NULL, AT(drop_clean), NULL,
+     "an open makes aggregators and daemons forget what they have of the file and have not to "
+     "write back, for changes that its times do not tell of: mappings of other programs"},
     {"counters", ZC_OPT_FLAG, HINT, NULL, 0, 0, NULL, AT(counters), NULL,
      "let MPI_File_get_info tell what the caches did: zcache_agg_... of the aggregators, "
      "zcache_iod_... of the daemons"},
+    {"paths", ZC_OPT_STRING, ENV, NULL, 0, 0, NULL, AT(paths), "LIST",
+     "files that are zcache's without the prefix: absolute paths or patterns, with colons between"},
     {"used", ZC_OPT_STRING, ENV, NULL, 0, 0, NULL, AT(used), "FILE",
      "make this file when one is opened, as zcache run asks for"},
     {"stats", ZC_OPT_ENUM, ENV, "0", 0, 0, stats, AT(stats), "HOW",
@@ -240,6 +268,20 @@ const struct zc_option zc_options[] = {
      "terminal"},
     {"summary", ZC_OPT_STRING, ENV, NULL, 0, 0, NULL, AT(summary), "FILE",
      "append that line of JSON here, as zcache run --summary asks for"},
+    {"abort_time", ZC_OPT_TIME, ENV, "5s", 0, 24 * HOUR, NULL, AT(abort_time), "TIME",
+     "MPI_Abort writes back for so long at most; and so long does a process that ends without "
+     "closing its files wait for other ranks that use what it owns; 0 for not at all"},
+    {"unwritten", ZC_OPT_STRING, ENV, NULL, 0, 0, NULL, AT(unwritten), "DIR",
+     "keep here, for each process, how much of which file it has not written back, as zcache run "
+     "asks for"},
+    {"steps", ZC_OPT_FLAG, HINT, "false", 0, 0, NULL, AT(steps), NULL,
+     "each MPI_File_sync publishes a step: other jobs that read through the same daemons see what "
+     "was written before it, and nothing that is written after it"},
+    {"wait_step", ZC_OPT_COUNT, HINT, "0", 0, 1ull << 62, NULL, AT(wait_step), "N",
+     "an open for reading, or MPI_File_set_info later, waits until another job has published this "
+     "step or a later one, and reads that; 0 for none"},
+    {"wait_limit", ZC_OPT_TIME, HINT, "30s", 0, 24 * HOUR, NULL, AT(wait_limit), "TIME",
+     "how long zcache_wait_step waits at most"},
     {0},
 };
 
@@ -255,6 +297,6 @@ void zc_settings_cache(const struct zc_settings *s, struct zc_cache_config *cfg)
     cfg->max_io = (uint32_t)s->max_io;
     cfg->max_read = (uint32_t)s->max_read;
     cfg->prefetch = s->prefetch ? (unsigned)s->prefetch_depth : 0;
-    cfg->failed_quota = (unsigned)s->failed_quota;
+    cfg->failed_limit = (unsigned)s->failed_quota;
     cfg->flush_order = s->flush_order ? ZC_FLUSH_NEWEST : ZC_FLUSH_OLDEST;
 }

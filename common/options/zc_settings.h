@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Who writes back in the background; one bit a level. */
+/* Which levels write back in the background; one bit each. */
 enum zc_write_back {
     ZC_WRITE_BACK_NONE = 0,
     ZC_WRITE_BACK_AGGREGATOR = 1, /* else when its cache is full, at sync and at close */
@@ -14,10 +14,10 @@ enum zc_write_back {
     ZC_WRITE_BACK_BOTH = 3,
 };
 
-/* What is told of a file when it is closed. */
+/* What is printed of a file when it is closed. */
 enum zc_stats { ZC_STATS_OFF, ZC_STATS_TEXT, ZC_STATS_JSON };
 
-/* How clients of a daemon show who they are. */
+/* How clients of a daemon authenticate. */
 enum zc_auth { ZC_AUTH_SECRET, ZC_AUTH_MUNGE };
 
 enum zc_checksum { ZC_CHECKSUM_OFF, ZC_CHECKSUM_ON };
@@ -27,6 +27,8 @@ enum zc_daemon_loss {
     ZC_LOSS_ERROR,
     ZC_LOSS_BYPASS, /* its part of a file is written without it */
 };
+
+enum { ZC_MAX_OPTIONS = 128 }; /* maximum number of rows of the table */
 
 struct zc_settings {
     /* both sides */
@@ -39,8 +41,11 @@ struct zc_settings {
     /* the library in an MPI program */
     char *losses;                /* ZCACHE_LOSSES: where aggregators tell what they have lost */
     char *daemons;               /* ZCACHE_DAEMONS: address files or directories, comma-separated */
+    char *aggregators;           /* the same of dedicated aggregators; NULL: ranks own the blocks */
     bool local;                  /* processes of one host do without libfabric where they can */
     uint64_t block_size;         /* bytes; unit of ownership and placement */
+    uint64_t striping_factor;    /* daemons that own blocks; 0: all */
+    uint64_t start_iodevice;     /* the first of them; see zc_option_given() */
     uint64_t sync_level;         /* enum zc_level */
     uint64_t close_level;        /* enum zc_level */
     uint64_t flush;              /* index of the hint's words: none, start, wait */
@@ -56,11 +61,18 @@ struct zc_settings {
     bool agg_prefetch;           /* an aggregator reads ahead; hint prefetch */
     uint64_t agg_prefetch_depth; /* pages; hint prefetch_depth */
     uint64_t stats;              /* enum zc_stats */
+    char *paths;                 /* ZCACHE_PATHS: zc_paths.h; the plugin's entries read it */
     char *used;                  /* ZCACHE_USED: made when a file is opened */
+    char *unwritten;             /* ZCACHE_UNWRITTEN: a directory, zc_unwritten.h */
     char *summary;               /* ZCACHE_SUMMARY: a file for the same, for a program */
-    uint64_t progress;           /* ms; meant for who given() it: zcache_progress.c */
+    uint64_t progress;           /* ms; in force where it is given(): zcache_progress.c */
+    uint64_t abort_time;         /* ms for MPI_Abort's flush, and for an exit's wait for ranks */
     bool read_after_write;       /* collective reads wait for the writes before them */
+    bool drop_clean;             /* an open forgets clean pages */
     bool counters;               /* MPI_File_get_info tells those of the caches */
+    bool steps;                  /* each sync publishes a step */
+    uint64_t wait_step;          /* step that this call waits for; 0: none */
+    uint64_t wait_limit;         /* ms */
 
     /* the daemon */
     char *root, *address_file, *config, *log_file, *pid_file, *listen;
@@ -77,8 +89,11 @@ struct zc_settings {
     char *journal;                                  /* its directory; NULL: none */
     uint64_t journal_size;                          /* bytes */
     bool journal_sync; /* writes are on its disk before they are answered */
+    bool new_root;     /* what the journal has of another one is set aside */
+    bool aggregator;   /* it owns blocks for the ranks of one job */
+    char *below;       /* --store-daemons: address files of its store; NULL: the file system */
 
-    uint64_t given; /* bit i: somebody set the table's row i; else it is the default */
+    bool given[ZC_MAX_OPTIONS]; /* row i of the table was set; else it is the default */
 };
 
 struct zc_cache_config;

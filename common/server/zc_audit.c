@@ -1,4 +1,4 @@
-/* zc_audit.c - who did what, in the log at level info. */
+/* zc_audit.c - the audit log: which client did what, at level info. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -23,13 +23,14 @@ static const char *const names[ZC_AUDIT_CAUSES] = {
     [ZC_AUDIT_KEPT_OUT] = "clients that were refused",
     [ZC_AUDIT_DOES] = "requests",
     [ZC_AUDIT_REFUSED] = "refused requests",
-    [ZC_AUDIT_DROPPED] = "clients that were dropped",
+    [ZC_AUDIT_EVICTED] = "clients that were dropped",
+    [ZC_AUDIT_UNSYNCED] = "clients that had not synced what they wrote",
     [ZC_AUDIT_BACK] = "clients that came back",
 };
 
 /* ---- how often ---- */
 
-/* The place of `whom` among `n`, by hash, or that of all for whom there is none. */
+/* Finds the count of `whom` among `n`, by hash; or the common one if there is no place for it. */
 static struct zc_audit_count *find(struct zc_audit_count *counts, unsigned n, const char *whom,
                                    struct zc_audit_count *others)
 {
@@ -46,7 +47,7 @@ static struct zc_audit_count *find(struct zc_audit_count *counts, unsigned n, co
     return others;
 }
 
-/* Whether one more line may be said; it is counted. */
+/* Whether one more line may be written; counts it. */
 static bool may_say(struct zc_audit *a, const char *whom, bool proven, enum zc_audit_cause cause)
 {
     struct zc_audit_count *c = proven ? find(a->users, ZC_AUDIT_USERS, whom, &a->other_users)
@@ -101,7 +102,7 @@ void zc_audit(struct zc_audit *a, const char *whom, bool proven, enum zc_audit_c
     zc_info("audit: %s", line);
 }
 
-/* ---- who ---- */
+/* ---- names of clients ---- */
 
 static bool on(const struct zc_session *ss)
 {
@@ -113,7 +114,7 @@ static const char *way(struct zc_session *ss)
     return zc_tp_is_local(ss->server->tp, ss->peer) ? "a local socket" : "the fabric";
 }
 
-/* The host that it wants its answer at. */
+/* Writes the host of the session's reply address. */
 static void name_host(struct zc_session *ss, char *buf, size_t len)
 {
     const struct sockaddr_in6 *six = (const void *)ss->address;
@@ -131,7 +132,7 @@ static void name_host(struct zc_session *ss, char *buf, size_t len)
 
 struct who {
     char whom[ZC_AUDIT_WHOM]; /* whose lines are counted together */
-    char text[WHO];           /* all that is known; what is proven comes first */
+    char text[WHO];           /* all that is known, verified parts first */
 };
 
 static void find_out(struct zc_session *ss, struct who *w)
@@ -201,7 +202,7 @@ static const char *mode(const struct zc_request *r)
     return f & ZC_OPEN_READ ? " to read and write" : " to write";
 }
 
-/* What it is about, in words; NULL: nothing that is told of each client. */
+/* Describes the request in words; NULL: it is not logged. */
 static const char *does(const struct zc_request *r, const char **more)
 {
     static const char *const controls[] = {
@@ -216,7 +217,7 @@ static const char *does(const struct zc_request *r, const char **more)
     }
     if (r->msg.type == ZC_T_UNLINK)
         return "delete";
-    if (r->msg.type == ZC_T_STAT && r->status)
+    if (r->msg.type == ZC_T_STAT && r->error.rc)
         return "look at";
     if (r->msg.type == ZC_T_CONTROL && r->msg.what >= ZC_CONTROL_FLUSH &&
         r->msg.what <= ZC_CONTROL_RESUME)
@@ -234,9 +235,9 @@ void zc_audit_request(const struct zc_request *r)
     if (!what)
         return;
     find_out(ss, &w);
-    if (r->status)
+    if (r->error.rc)
         zc_audit(&ss->server->audit, w.whom, true, ZC_AUDIT_REFUSED, "%s, may not %s %s%s: %s",
-                 w.text, what, path, more, r->text);
+                 w.text, what, path, more, r->error.text);
     else
         zc_audit(&ss->server->audit, w.whom, true, ZC_AUDIT_DOES, "%s: %s %s%s", w.text, what, path,
                  more);

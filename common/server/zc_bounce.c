@@ -1,14 +1,13 @@
 /* zc_bounce.c - registered buffers for data on its way between a client and a view's pieces.
  *
- * They are made when the first view, or write with checksums, is used.  Who finds none free, or has
- * his part of them (zc_sharer.h), is served in order, from the main loop alone: a buffer that comes
- * back inside a callback does not call into another request.
+ * They are made when the first view, or write with checksums, is used.  Requests that find none
+ * free, or whose tenant has its share (zc_tenant.h), are served in order, from the main loop alone:
+ * a buffer released inside a callback does not call into another request.
  *
- * Who will have to wait for memory of the cache keeps his buffer meanwhile, so few are for those
- * who will: else nobody has one who could complete the pages that are to be written back before
- * there is any.  And those who write to a file together, each to a part of each page, come to be
- * apart when pages go with one's part and come back for another's: who is behind comes first,
- * mostly.
+ * A request that has to wait for cache space keeps its buffer meanwhile, so such requests get at
+ * most 1/8 of the buffers, and requests able to complete pages never starve.  Clients that write
+ * parts of the same pages drift apart when pages are written back with one client's part and
+ * fetched again for another's; therefore the client that is farthest behind mostly comes first.
  */
 #include "config.h"
 
@@ -67,19 +66,19 @@ void *zc_bounce_desc(const struct zc_bounce *b, const unsigned char *buf)
 }
 
 enum {
-    IDLE_MOST = ZC_SERVER_BOUNCE / 8, /* of those who lack room */
-    BEHIND = 4,                       /* of so many of them one is the first who came */
+    IDLE_MOST = ZC_SERVER_BOUNCE / 8, /* for requests that lack room */
+    BEHIND = 4,                       /* one in this many is served in order of arrival */
 };
 
 static bool has_part(const struct zc_bounce_wait *w)
 {
-    return zc_sharer_may(w->session, ZC_FEW_BUFFERS, ZC_SERVER_BOUNCE);
+    return zc_tenant_may(w->session, ZC_FEW_BUFFERS, ZC_SERVER_BOUNCE);
 }
 
-/* Of each who shares, whose store may be stuck, so that others need not wait for him. */
+/* The limit is per tenant, as a tenant's store may be stuck and others must not wait for it. */
 static bool may_be_idle(const struct zc_bounce *b, const struct zc_bounce_wait *w)
 {
-    return zc_sharer_has(w->session, ZC_FEW_IDLE, b->idle) < IDLE_MOST;
+    return zc_tenant_has(w->session, ZC_FEW_IDLE, b->idle) < IDLE_MOST;
 }
 
 static bool may(const struct zc_bounce *b, const struct zc_bounce_wait *w)
@@ -89,10 +88,10 @@ static bool may(const struct zc_bounce *b, const struct zc_bounce_wait *w)
 
 static unsigned char *take(struct zc_bounce *b, struct zc_bounce_wait *w)
 {
-    zc_sharer_took(w->session, ZC_FEW_BUFFERS);
+    zc_tenant_took(w->session, ZC_FEW_BUFFERS);
     w->idle = w->lacks_room(w);
     if (w->idle) {
-        zc_sharer_took(w->session, ZC_FEW_IDLE);
+        zc_tenant_took(w->session, ZC_FEW_IDLE);
         b->idle++;
         b->turns++;
     }
@@ -103,7 +102,7 @@ void zc_bounce_not_idle(struct zc_bounce *b, struct zc_bounce_wait *w)
 {
     if (!w->idle)
         return;
-    zc_sharer_gave(w->session, ZC_FEW_IDLE);
+    zc_tenant_gave(w->session, ZC_FEW_IDLE);
     b->idle--;
     w->idle = false;
 }
@@ -122,14 +121,14 @@ void zc_bounce_give(struct zc_bounce *b, unsigned char *buf)
     b->free[b->nfree++] = buf;
 }
 
-/* Too few are left, but for what clients that are gone have. */
+/* Whether too few are left, not counting those held for clients that are gone. */
 static bool needs_more(const struct zc_bounce *b)
 {
     return !b->nfree && !zc_list_empty(&b->waiting) && b->nsets < ZC_BOUNCE_MOST &&
            b->nsets * ZC_SERVER_BOUNCE - b->lost < ZC_SERVER_BOUNCE;
 }
 
-/* Of those who lack room: */
+/* The order of requests that lack room. */
 static bool comes_first(const struct zc_bounce *b, const struct zc_bounce_wait *w,
                         const struct zc_bounce_wait *first)
 {
@@ -172,7 +171,7 @@ void zc_bounce_serve(struct zc_server *s)
     struct zc_bounce_wait *w;
 
     if (s->tp && needs_more(b))
-        make_set(s); /* without memory they wait on */
+        make_set(s); /* without memory they keep waiting */
     while ((w = zc_bounce_next(b)) != NULL) {
         zc_list_del(&w->link);
         w->got(w, take(b, w));

@@ -7,21 +7,21 @@
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_coord.h"
-#include "zc_post.h"
-#include "zc_posts.h"
+#include "zc_ring.h"
+#include "zc_shmring.h"
 
 struct zc_coord {
     struct zc_lock lock;
-    uint64_t epoch;  /* the latest any rank has used */
-    uint64_t *word;  /* its pointer, which clients may change without the lock, ... */
-    uint64_t wide;   /* ... or this is it, where that says so */
-    uint64_t before; /* of the epoch before */
-    uint64_t own;    /* what `word` is where nothing is shared; fixed, as are these: */
-    struct zc_posts *posts;
+    uint64_t epoch;  /* the highest that a rank has used */
+    uint64_t *word;  /* the pointer, which clients may change without the lock ... */
+    uint64_t wide;   /* ... or this is the pointer, if `word` says so */
+    uint64_t before; /* of the previous epoch */
+    uint64_t own;    /* target of `word` without shared memory; fixed, as are these: */
+    struct zc_shmring *shmring;
     unsigned index;        /* of `word` there */
-    uint64_t numbers;      /* of locks, given out */
+    uint64_t numbers;      /* lock numbers assigned so far */
     struct zc_list held;   /* struct zc_range_lock */
-    struct zc_list queued; /* first come first */
+    struct zc_list queued; /* in order of arrival */
 };
 
 struct zc_coord *zc_coord_create(void)
@@ -37,41 +37,41 @@ struct zc_coord *zc_coord_create(void)
     return s;
 }
 
-void zc_coord_share(struct zc_coord *s, struct zc_posts *p)
+void zc_coord_use_ring(struct zc_coord *s, struct zc_shmring *p)
 {
-    uint64_t *word = p ? zc_posts_pointer(p, &s->index) : NULL;
+    uint64_t *word = p ? zc_shmring_pointer(p, &s->index) : NULL;
 
     if (!word)
         return;
     __atomic_store_n(word, zc_pointer_word(0, 0), __ATOMIC_SEQ_CST);
     s->word = word;
-    s->posts = p;
+    s->shmring = p;
 }
 
 uint32_t zc_coord_shared(const struct zc_coord *s)
 {
-    return s->posts ? s->index + 1 : 0;
+    return s->shmring ? s->index + 1 : 0;
 }
 
 void zc_coord_destroy(struct zc_coord *s)
 {
     if (!s)
         return;
-    if (s->posts)
-        zc_posts_pointer_free(s->posts, s->index);
+    if (s->shmring)
+        zc_shmring_pointer_free(s->shmring, s->index);
     zc_lock_destroy(&s->lock);
     free(s);
 }
 
 /* ---- the pointer ---- */
 
-/* What a word of the epoch says. */
+/* Returns the pointer of an epoch according to its word. */
 static uint64_t value_of(const struct zc_coord *s, uint64_t word)
 {
     return zc_pointer_is_of(word, s->epoch) ? word & ZC_POINTER_MAX : s->wide;
 }
 
-/* The first that is heard of it. */
+/* Starts an epoch at the first request that names it. */
 static void begin_epoch(struct zc_coord *s, uint64_t epoch)
 {
     uint64_t word = __atomic_exchange_n(s->word, zc_pointer_word(epoch, 0), __ATOMIC_SEQ_CST);
@@ -88,7 +88,7 @@ static int moved(enum zc_pointer what, uint64_t was, uint64_t value, uint64_t *n
     return 0;
 }
 
-/* Of the epoch, which clients change meanwhile. */
+/* Moves the pointer of the current epoch, which clients change concurrently. */
 static int move_latest(struct zc_coord *s, enum zc_pointer what, uint64_t value, uint64_t *was)
 {
     uint64_t word = __atomic_load_n(s->word, __ATOMIC_SEQ_CST), next, now = 0;
@@ -135,7 +135,7 @@ static bool conflict(const struct zc_range_lock *a, const struct zc_range_lock *
     return a->off < b->off ? b->off - a->off < a->len : a->off - b->off < b->len;
 }
 
-/* Whether nothing that came before, held or queued, is in the way. */
+/* Whether no earlier lock, held or queued, conflicts. */
 static bool is_free(struct zc_coord *s, const struct zc_range_lock *l)
 {
     zc_assert_held(&s->lock);
@@ -176,7 +176,7 @@ bool zc_coord_lock(struct zc_coord *s, struct zc_range_lock *l)
     return granted;
 }
 
-/* The next that can go on, taken from the queue; NULL: none. */
+/* Takes the next lock that can be granted from the queue; NULL: none. */
 static struct zc_range_lock *grant_one(struct zc_coord *s)
 {
     struct zc_range_lock *l = NULL;
@@ -208,8 +208,7 @@ void zc_coord_unlock(struct zc_coord *s, struct zc_range_lock *l)
         next->granted(next);
 }
 
-/* `owner` NULL: anybody's. */
-static struct zc_range_lock *find(struct zc_coord *s, const uint64_t *owner, uint64_t from)
+struct zc_range_lock *zc_coord_find(struct zc_coord *s, const uint64_t *owner, uint64_t from)
 {
     struct zc_range_lock *found = NULL;
 
@@ -223,16 +222,6 @@ static struct zc_range_lock *find(struct zc_coord *s, const uint64_t *owner, uin
     }
     zc_lock_put(&s->lock);
     return found;
-}
-
-struct zc_range_lock *zc_coord_find(struct zc_coord *s, uint64_t owner, uint64_t from)
-{
-    return find(s, &owner, from);
-}
-
-struct zc_range_lock *zc_coord_held(struct zc_coord *s, uint64_t from)
-{
-    return find(s, NULL, from);
 }
 
 /* ---- waiting ---- */
@@ -259,7 +248,7 @@ void zc_coord_lock_wait(struct zc_coord *s, struct zc_range_lock *l)
 
     zc_lock_init(&w.mutex, ZC_ORDER_WAITER);
     zc_cond_init(&w.cond);
-    /* cppcheck-suppress autoVariables ; nobody has it when this returns */
+    /* cppcheck-suppress autoVariables ; not referenced any more when this returns */
     l->waiter = &w;
     l->granted = wake;
     if (!zc_coord_lock(s, l)) {

@@ -1,14 +1,15 @@
 /* zc_export.c - open files of this process that all clients may use.
  *
- * An aggregator opens a file once for all ranks of an open; they learn its number by MPI and need
- * not open it each.  It does that for a communicator it is in itself (zc_server_export()), or is
- * asked to by a member of another one (OPEN for all): such an open file is closed by who asked for
- * it, or when he is gone.  Numbers have the highest bit set, handles of sessions have not.
+ * An aggregator opens a file once for all ranks of an open, which learn its number by MPI and need
+ * no open of their own.  It does so for a communicator that it is a member of (zc_server_export()),
+ * or on request of a member of another one (OPEN for all): such a file is closed by its opener, or
+ * when that is gone; with orphans_stay, when no session is left.  Numbers have the highest bit set,
+ * handles of sessions do not.
  *
- * Entries stay where they are until the server ends.  While somebody has one in use, its handle,
- * generation and coord do not change, and need no lock: zc_server_unexport() waits.  But coord goes
- * while clients that are gone are looked for: zc_export_close() takes it, and then waits for who
- * had found it (get_nth()).
+ * Entries stay in place until the server ends.  While an entry is in use, its handle, generation
+ * and coord do not change, and need no lock: zc_server_unexport() waits.  One exception:
+ * zc_export_close() takes coord while locks of vanished clients are searched, and then waits for
+ * the users that have found it (get_nth()).
  */
 #include "config.h"
 
@@ -39,7 +40,7 @@ static struct zc_export *find(struct zc_server *s, uint64_t number)
     return s->exports[index];
 }
 
-/* One that is free; NULL: no memory. */
+/* Returns a free entry; NULL: no memory. */
 static struct zc_export *entry(struct zc_server *s)
 {
     struct zc_export **more, *e;
@@ -74,7 +75,7 @@ static uint64_t add(struct zc_server *s, struct zc_handle *h, struct zc_coord *c
         e->coord = coord;
         e->opener = opener;
         e->group = group;
-        e->leaving = e->orphan = e->closing = e->shut = false;
+        e->leaving = e->left = e->orphan = e->closing = e->shut = false;
         e->generation++;
         number = number_of(e);
     }
@@ -116,14 +117,14 @@ struct zc_export *zc_export_get(struct zc_server *s, uint64_t number)
     return e;
 }
 
-/* On the pool; may_close() has said so. */
+/* On the pool; may_close() has agreed. */
 static void submit_close(struct zc_server *s, struct zc_export *e)
 {
     e->close_work.key = zc_cache_key(e->handle);
     zc_pool_submit(s->pool, &e->close_work);
 }
 
-/* With the lock: it is to be closed now, which is said once. */
+/* With the lock: whether it has to be closed now; true only once. */
 static bool may_close(struct zc_server *s, struct zc_export *e)
 {
     bool yes = e->orphan && e->busy == 0 && !e->closing;
@@ -133,8 +134,8 @@ static bool may_close(struct zc_server *s, struct zc_export *e)
     return yes;
 }
 
-/* What the clients of an orphan share; NULL: it is none, or is being closed, with all locks.  It
- * stays while the caller uses the export. */
+/* Returns the coord of an orphan; NULL: it is none, or is being closed, with all locks.  Valid
+ * while the caller uses the export. */
 static struct zc_coord *coord_of_orphan(struct zc_server *s, struct zc_export *e)
 {
     struct zc_coord *coord;
@@ -149,8 +150,8 @@ void zc_export_put(struct zc_server *s, struct zc_export *e)
 {
     struct zc_coord *coord = coord_of_orphan(s, e);
 
-    if (coord) /* whoever has one cannot give it back, and others wait */
-        zc_request_forget_all_locks(coord);
+    if (coord) /* a lock holder cannot release it, and others wait */
+        zc_request_forget_locks(coord, NULL);
     zc_export_release(s, e);
 }
 
@@ -190,7 +191,7 @@ uint64_t zc_export_open(struct zc_session *ss, struct zc_handle *h, uint64_t gro
     uint64_t number;
 
     if (coord)
-        zc_coord_share(coord, ss->server->cfg.posts);
+        zc_coord_use_ring(coord, ss->server->cfg.shmring);
     number = coord ? add(ss->server, h, coord, ss->id, group) : 0;
 
     if (!number)
@@ -217,14 +218,14 @@ int zc_export_close(struct zc_export *e, unsigned mine)
     zc_lock_get(&e->server->lock);
     coord = e->coord;
     e->coord = NULL;
-    while (e->busy > mine) /* for locks of a client that is gone, or with a write of another's */
+    while (e->busy > mine) /* for locks of a vanished client, or another client's write */
         zc_cond_wait(&e->server->export_idle, &e->server->lock);
     e->shut = true;
     zc_lock_put(&e->server->lock);
     rc = zc_cache_close(e->handle);
     if (e->server->cfg.detach)
         e->server->cfg.detach(e->group);
-    zc_request_forget_all_locks(coord);
+    zc_request_forget_locks(coord, NULL);
     zc_lock_get(&e->server->lock);
     e->handle = NULL;
     e->orphan = false;
@@ -233,31 +234,35 @@ int zc_export_close(struct zc_export *e, unsigned mine)
     return rc;
 }
 
-/* What its opener wrote stays dirty and is written back: errors are the next flush's to tell.  What
- * others have left for it is made before. */
+/* Closes an orphan.  Dirty bytes of its opener are written back, and the next flush reports errors.
+ * Ring entries of others are applied before. */
 static void close_orphan(struct zc_work *w)
 {
     struct zc_export *e = zc_list_entry(w, struct zc_export, close_work);
     int rc;
 
-    zc_posts_settle(e->server->cfg.posts);
+    zc_shmring_drain(e->server->cfg.shmring);
     rc = zc_export_close(e, 0);
     if (rc)
         zc_warn("closing what a process that is gone had opened: %s", zc_error_text(rc));
 }
 
-/* The i-th, if it is the session's, is closed when nobody is busy with it; false: there is no such
- * one, nor any behind. */
-static bool orphan(struct zc_server *s, uint32_t i, uint64_t session)
+/* Closes the i-th, if it is the session's, when it is not busy; false: there is none at i or
+ * beyond.  `stay`: notes instead that it was the session's; without, what was noted goes, too. */
+static bool orphan(struct zc_server *s, uint32_t i, uint64_t session, bool stay)
 {
     struct zc_export *e = NULL;
     bool end, idle = false;
 
     zc_lock_get(&s->lock);
     end = i >= s->nexports;
-    if (!end && s->exports[i]->handle && s->exports[i]->opener == session &&
-        !s->exports[i]->leaving)
+    if (!end && s->exports[i]->handle && !s->exports[i]->leaving &&
+        (s->exports[i]->opener == session || s->exports[i]->left))
         e = s->exports[i];
+    if (e && stay) {
+        e->left = true;
+        e = NULL;
+    }
     if (e) {
         e->leaving = e->orphan = true;
         e->close_work.run = close_orphan;
@@ -267,7 +272,7 @@ static bool orphan(struct zc_server *s, uint32_t i, uint64_t session)
     if (idle)
         submit_close(s, e);
     else if (e)
-        zc_request_forget_all_locks(e->coord);
+        zc_request_forget_locks(e->coord, NULL);
     return !end;
 }
 
@@ -281,31 +286,32 @@ bool zc_export_there(struct zc_server *s, uint64_t number)
     return yes;
 }
 
-/* Entries are few: as many as exports ever were open at a time. */
-struct zc_told *zc_export_told(struct zc_session *ss, const struct zc_export *e)
+/* Entries are few: as many as exports were ever open at a time. */
+struct zc_session_errseq *zc_export_errseq(struct zc_session *ss, const struct zc_export *e)
 {
-    struct zc_told *t = NULL;
+    struct zc_session_errseq *t = NULL;
 
-    zc_list_each (&ss->told, n)
-        if (zc_list_entry(n, struct zc_told, link)->export == e)
-            t = zc_list_entry(n, struct zc_told, link);
+    zc_list_each (&ss->errseqs, n)
+        if (zc_list_entry(n, struct zc_session_errseq, link)->export == e)
+            t = zc_list_entry(n, struct zc_session_errseq, link);
     if (!t) {
         t = calloc(1, sizeof *t);
         if (!t)
             return NULL;
-        zc_list_add_tail(&ss->told, &t->link);
+        zc_list_add_tail(&ss->errseqs, &t->link);
         t->export = e;
     } else if (t->generation == e->generation) {
         return t;
     }
     t->generation = e->generation;
-    t->syncs = ZC_TOLD_NOTHING;
+    t->syncs = ZC_ERRSEQ_NONE;
+    t->unsynced = (struct zc_unsynced){0, 0};
     return t;
 }
 
-/* The i-th if there are clients' locks to look for, in use until put: not in one that is being
- * closed, with all of them.  *coord is what they are in, which the export itself may say no more
- * when this has returned, and stays until put.  *end: there are no more. */
+/* Gets the i-th if clients' locks have to be searched there, in use until put: not one that is
+ * being closed, with all of them.  *coord has the locks, and is valid until put, even if the export
+ * drops it meanwhile.  *end: there are no more. */
 static struct zc_export *get_nth(struct zc_server *s, uint32_t i, struct zc_coord **coord,
                                  bool *end)
 {
@@ -326,17 +332,18 @@ static struct zc_export *get_nth(struct zc_server *s, uint32_t i, struct zc_coor
 void zc_exports_forget(struct zc_server *s, uint64_t session)
 {
     struct zc_coord *coord = NULL;
-    bool end = false;
+    bool end = false, stay;
 
     for (uint32_t i = 0; !end; i++) {
         struct zc_export *e = get_nth(s, i, &coord, &end);
 
         if (!e)
             continue;
-        zc_request_forget_locks(coord, session);
+        zc_request_forget_locks(coord, &session);
         zc_export_put(s, e);
     }
-    for (uint32_t i = 0; orphan(s, i, session);)
+    stay = s->cfg.orphans_stay && !zc_list_empty(&s->sessions);
+    for (uint32_t i = 0; orphan(s, i, session, stay);)
         i++;
 }
 

@@ -1,12 +1,17 @@
 /* zc_request.c - one request, from its message to its reply.
  *
- *     arrived --checked, its open file found--> runs (zc_request_kinds.c) --> finished
- *                                               |    ^
- *                      zc_request_submit(): the pool |
- *                      zc_request_flush(): write-back| zc_request_resume(), from any thread
- *                      a lock that others hold       |
+ *     arrived --checked--> begins: its open file is found, it runs (zc_request_kinds.c) -->
+ * finished |                   ^                       |    ^
+ *         +--> deferred ------+    zc_request_submit(): the pool |
+ *              (ring entries)      zc_request_flush(): write-back| zc_request_resume(), any thread
+ *                                  a lock that others hold       |
  *
- * Pieces of pages that READ and WRITE wait for come back by themselves (zc_transfer.c).
+ * A request that sees bytes of files comes after all writes that were in rings (zc_shmring.h) when
+ * it arrived.  While such an entry waits for the cache, the request is deferred, and later ones
+ * that see files queue behind it.  Entries that arrive meanwhile do not count: it might wait for
+ * ever.
+ *
+ * The pieces of pages that READ and WRITE wait for are handled by zc_transfer.c.
  * zc_request_finish() is the only way out.
  */
 #include "config.h"
@@ -22,16 +27,8 @@
 
 void zc_request_fail(struct zc_request *r, int status, const char *text)
 {
-    if (r->status)
-        return;
-    r->status = status;
-    snprintf(r->text, sizeof r->text, "%s", text);
-}
-
-void zc_request_check(struct zc_request *r, int rc)
-{
-    if (rc)
-        zc_request_fail(r, rc, zc_error_text(rc));
+    if (!r->error.rc)
+        zc_error_set(&r->error, status, "%s", text);
 }
 
 void zc_request_finish(struct zc_request *r)
@@ -43,28 +40,29 @@ void zc_request_finish(struct zc_request *r)
         ss->slots[r->slot - 1].busy--;
     if (r->export)
         zc_export_put(s, r->export);
-    if (r->status)
+    if (r->error.rc)
         s->stats.requests_failed++;
     zc_audit_request(r);
     if (!zc_session_gone(ss)) {
         r->reply.type = r->msg.type;
         r->reply.tag = r->msg.tag;
-        zc_session_reply(ss, &r->reply, r->status, r->text);
+        zc_session_reply(ss, &r->reply, r->error.rc, r->error.text);
     }
     s->stats.requests_active--;
     ss->nrequests--;
-    ss->purse.active -= r->cost;
+    ss->quota.active -= r->cost;
     zc_list_del(&r->link);
     zc_transfer_free(ss, r->transfer);
+    free(r->kept);
     free(r->mine);
     free(r->path);
     free(r);
     zc_session_settle(ss);
 }
 
-/* ---- waiting for others ---- */
+/* ---- waiting ---- */
 
-/* The pool, the cache or a lock is done with the request. */
+/* The pool, the cache or a lock has finished its part of the request. */
 static void resume(struct zc_server *s, struct zc_notice *n)
 {
     struct zc_request *r = zc_list_entry(n, struct zc_request, finished);
@@ -83,13 +81,16 @@ static void call_work(struct zc_work *w)
     struct zc_request *r = zc_list_entry(w, struct zc_request, work);
 
     zc_error_clear();
-    zc_cred_use(r->session->cred); /* it is his call */
+    zc_cred_use(r->session->cred); /* runs as the request's user */
+    zc_cred_create_in(r->msg.type == ZC_T_OPEN ? (gid_t)r->msg.gid : ZC_CRED_NO_GROUP);
     r->call(r);
+    zc_cred_create_in(ZC_CRED_NO_GROUP);
     zc_cred_use(NULL);
     zc_request_resume(r);
 }
 
-/* What the call may get stuck on.  Views are decoded a few at a time, to leave threads for calls.
+/* Key of what the call may get stuck on.  Few views are decoded at a time, which leaves threads for
+ * calls.
  */
 static uint64_t key_of(const struct zc_request *r)
 {
@@ -109,7 +110,7 @@ void zc_request_submit(struct zc_request *r, void (*call)(struct zc_request *),
     r->then = then;
     r->work.run = call_work;
     r->work.key = key_of(r);
-    r->work.turn = zc_sharer_turn(r->session);
+    r->work.flow = zc_tenant_flow(r->session);
     zc_pool_submit(r->session->server->pool, &r->work);
 }
 
@@ -120,8 +121,7 @@ static void flush_done(struct zc_flush *f)
 
 static void flushed(struct zc_request *r)
 {
-    if (r->flush.status)
-        zc_request_fail(r, r->flush.status, r->flush.text);
+    zc_error_merge(&r->error, &r->flush.error);
     r->flushed(r);
 }
 
@@ -135,17 +135,17 @@ void zc_request_flush(struct zc_request *r, enum zc_level level, void (*then)(st
     zc_cache_flush_start(&r->flush);
 }
 
-/* What the store refuses is the client's again: it has the bytes, and is told. */
+/* Discards what the store refuses: the client has the bytes, and gets the error. */
 static void written_through(struct zc_request *r)
 {
-    zc_taken_reply(r);
-    if (r->flush.status)
+    zc_commit_notify_reply(r);
+    if (r->flush.error.rc)
         zc_request_submit(r, zc_transfer_give_up, zc_request_finish);
     else
         zc_request_finish(r);
 }
 
-/* Also when a part of it has failed: the rest is in the cache, and would stay. */
+/* Also after a partial failure: the rest is in the cache, and would stay. */
 bool zc_request_through(const struct zc_request *r)
 {
     return r->slot && r->session->slots[r->slot - 1].through;
@@ -154,7 +154,7 @@ bool zc_request_through(const struct zc_request *r)
 void zc_request_written(struct zc_request *r)
 {
     if (!zc_request_through(r)) {
-        zc_taken_reply(r);
+        zc_commit_notify_reply(r);
         zc_request_finish(r);
         return;
     }
@@ -166,54 +166,45 @@ void zc_request_written(struct zc_request *r)
 
 static bool bad_open_flags(const struct zc_server *s, const struct zc_msg *m)
 {
-    unsigned for_all = ZC_OPEN_FOR_ALL | ZC_OPEN_REPLAY | ZC_OPEN_REPLAY_STRICT;
-    unsigned known = ZC_OPEN_ALL | (s->cfg.for_all ? for_all : 0);
+    unsigned for_all = ZC_OPEN_EXPORTED | ZC_OPEN_REPLAY | ZC_OPEN_REPLAY_STRICT;
+    unsigned known = ZC_OPEN_ALL | (s->cfg.exports_opens ? for_all : 0);
 
+    bool writes = m->open_flags & ZC_OPEN_WRITE;
+
+    if (m->open_flags & (writes ? ZC_OPEN_STEP_READER : ZC_OPEN_STEPS))
+        return true; /* a reader must not delay other readers */
+    if (m->open_flags & ZC_OPEN_STEPS_BEGUN && !(m->open_flags & ZC_OPEN_STEPS))
+        return true;
     return m->open_flags & ~known || !(m->open_flags & (ZC_OPEN_READ | ZC_OPEN_WRITE));
 }
 
-/* Why a well-formed message cannot be taken; 0: it can.  `k`: NULL if it is no request. */
+/* Returns why a well-formed message is refused; 0: it is accepted.  `k`: NULL if it is no
+ * request. */
 static int objection(struct zc_server *s, struct zc_session *ss, const struct zc_msg *m,
-                     const struct zc_request_kind *k, const char **text)
+                     const struct zc_request_kind *k)
 {
-    if (!k) {
-        *text = "not a request";
-        return -EPROTO;
-    }
-    if (ss->nrequests >= ss->purse.credits * 2 && !(k->flags & ZC_KIND_LIFE)) {
-        *text = "too many requests at once";
-        return -EBUSY;
-    }
-    if (zc_account_cost(m) > ZC_ACCOUNT_REQUEST + ss->purse.max_inline) {
-        *text = "more data in a message than was agreed upon";
-        return -EMSGSIZE;
-    }
-    if (s->stopping && !(k->flags & ZC_KIND_ALWAYS)) {
-        *text = "the daemon is stopping";
-        return -ESHUTDOWN;
-    }
-    if (s->draining && k->flags & ZC_KIND_OPENS) {
-        *text = "the daemon is draining and opens no more files; zcachectl resume opens files "
-                "again";
-        return -ESHUTDOWN;
-    }
-    if (k->flags & ZC_KIND_PATH && !m->path.n) {
-        *text = "the path is empty";
-        return -ENOENT;
-    }
-    if (k->flags & ZC_KIND_OPENS && bad_open_flags(s, m)) {
-        *text = "unknown flags, or neither for reading nor for writing";
-        return -EINVAL;
-    }
-    if (m->off > INT64_MAX || m->len > INT64_MAX - m->off || m->size > INT64_MAX) {
-        *text = "file offset beyond 2^63";
-        return -EFBIG;
-    }
+    if (!k)
+        return zc_errorf(EPROTO, "not a request");
+    if (ss->nrequests >= ss->quota.credits * 2 && !(k->flags & ZC_KIND_LIFE))
+        return zc_errorf(EBUSY, "too many requests at once");
+    if (zc_session_mem_cost(m) > ZC_SESSION_MEM_REQUEST + ss->quota.max_inline)
+        return zc_errorf(EMSGSIZE, "more data in a message than was agreed upon");
+    if (s->stopping && !(k->flags & ZC_KIND_ALWAYS))
+        return zc_errorf(ESHUTDOWN, "the daemon is stopping");
+    if (s->draining && k->flags & ZC_KIND_OPENS)
+        return zc_errorf(ESHUTDOWN, "the daemon is draining and opens no more files; "
+                                    "zcachectl resume opens files again");
+    if (k->flags & ZC_KIND_PATH && !m->path.n)
+        return zc_errorf(ENOENT, "the path is empty");
+    if (k->flags & ZC_KIND_OPENS && bad_open_flags(s, m))
+        return zc_errorf(EINVAL, "unknown flags, or neither for reading nor for writing");
+    if (m->off > INT64_MAX || m->len > INT64_MAX - m->off || m->size > INT64_MAX)
+        return zc_errorf(EFBIG, "file offset beyond 2^63");
     return 0;
 }
 
 static struct zc_request *request_new(struct zc_session *ss, const struct zc_request_kind *k,
-                                      const struct zc_msg *m)
+                                      const struct zc_msg *m, struct zc_bytes encoded)
 {
     struct zc_request *r = calloc(1, sizeof *r);
 
@@ -229,11 +220,14 @@ static struct zc_request *request_new(struct zc_session *ss, const struct zc_req
     r->session = ss;
     r->kind = k;
     r->msg = *m;
+    r->encoded = encoded;
     r->finished.handle = resume;
-    r->cost = zc_account_cost(m);
-    ss->purse.active += r->cost;
+    r->cost = zc_session_mem_cost(m);
+    ss->quota.active += r->cost;
     r->last_sign = zc_now();
+    zc_list_init(&r->deferred);
     zc_list_init(&r->conflict);
+    zc_list_init(&r->step_wait);
     zc_list_add_tail(&ss->requests, &r->link);
     ss->nrequests++;
     ss->server->stats.requests++;
@@ -241,7 +235,7 @@ static struct zc_request *request_new(struct zc_session *ss, const struct zc_req
     return r;
 }
 
-/* Finds the open file a request is about; false: there is none. */
+/* Finds the open file of a request; false: there is none. */
 static bool take_handle(struct zc_request *r)
 {
     struct zc_session *ss = r->session;
@@ -252,7 +246,7 @@ static bool take_handle(struct zc_request *r)
     if (zc_export_number(r->msg.handle)) {
         r->export = zc_export_get(ss->server, r->msg.handle);
         if (!r->export || (r->kind->flags & ZC_KIND_OWN && r->export->opener != ss->id))
-            return false; /* what is in use is given back as the request ends */
+            return false; /* released when the request ends */
         r->handle = r->export->handle;
         return true;
     }
@@ -265,24 +259,136 @@ static bool take_handle(struct zc_request *r)
     return true;
 }
 
-void zc_request_arrived(struct zc_server *s, struct zc_session *ss, const struct zc_msg *m)
+static void begin(struct zc_request *r)
+{
+    if (!take_handle(r)) {
+        zc_request_fail(r, -EBADF, "no such open file");
+        zc_request_finish(r);
+    } else if (r->kind->flags & ZC_KIND_BLOCKS) {
+        zc_request_submit(r, r->kind->run, zc_request_finish);
+    } else {
+        r->kind->run(r);
+    }
+}
+
+bool zc_request_keep(struct zc_request *r)
+{
+    if (r->kept)
+        return true;
+    r->kept = malloc(r->encoded.n);
+    if (r->kept)
+        memcpy(r->kept, r->encoded.p, r->encoded.n);
+    if (r->kept && zc_msg_decode(&r->msg, r->kept, r->encoded.n) == 0)
+        return true;
+    zc_request_fail(r, -ENOMEM, "the daemon has no memory");
+    return false;
+}
+
+/* ---- behind ring entries ---- */
+
+/* Whether no entry before `until` has to be waited for; else a callback follows when that is
+ * over. */
+static bool entries_applied(struct zc_server *s, uint64_t until)
+{
+    if (!s->deferred_notified) {
+        s->deferred_wait.until = until;
+        s->deferred_notified = !zc_shmring_drained(s->cfg.shmring, &s->deferred_wait);
+    }
+    return !s->deferred_notified;
+}
+
+static void entries_over(struct zc_shmring_wait *w)
+{
+    struct zc_server *s = zc_list_entry(w, struct zc_server, deferred_wait);
+
+    zc_server_notify(s, &s->deferred_notice);
+}
+
+/* Fails a request of a session that is over: its reply has no receiver. */
+static void abandon(struct zc_request *r)
+{
+    zc_request_fail(r, -ESHUTDOWN, "its session is over");
+    zc_request_finish(r);
+}
+
+static void resume_deferred(struct zc_server *s, struct zc_notice *n)
+{
+    (void)n;
+    s->deferred_notified = false;
+    while (!zc_list_empty(&s->deferred)) {
+        struct zc_request *r = zc_list_entry(s->deferred.next, struct zc_request, deferred);
+
+        if (!entries_applied(s, r->until))
+            break;
+        zc_list_del(&r->deferred);
+        if (zc_session_gone(r->session))
+            abandon(r);
+        else
+            begin(r);
+    }
+}
+
+/* Defers the request if an earlier ring entry is not applied; false: it may begin now. */
+static bool defer(struct zc_request *r)
+{
+    struct zc_server *s = r->session->server;
+
+    if (!s->cfg.shmring || !(r->kind->flags & ZC_KIND_BYTES))
+        return false;
+    r->until = zc_shmring_stamp(s->cfg.shmring);
+    zc_debug_assert(s->deferred_notified ||
+                    zc_list_empty(&s->deferred)); /* else resume_deferred() would have continued */
+    if (entries_applied(s, r->until))
+        return false;
+    if (zc_request_keep(r))
+        zc_list_add_tail(&s->deferred, &r->deferred);
+    else
+        zc_request_finish(r);
+    return true;
+}
+
+void zc_requests_abandon(struct zc_session *ss)
+{
+    zc_list_each_safe (&ss->requests, n) {
+        struct zc_request *r = zc_list_entry(n, struct zc_request, link);
+
+        if (!zc_list_linked(&r->deferred))
+            continue;
+        zc_list_del(&r->deferred);
+        abandon(r);
+    }
+}
+
+void zc_requests_init(struct zc_server *s)
+{
+    zc_list_init(&s->deferred);
+    zc_list_init(&s->deferred_wait.link);
+    s->deferred_wait.over = entries_over;
+    s->deferred_notice.handle = resume_deferred;
+}
+
+void zc_requests_end(struct zc_server *s)
+{
+    zc_debug_assert(zc_list_empty(&s->deferred));
+    if (s->cfg.shmring)
+        zc_shmring_unwait(s->cfg.shmring, &s->deferred_wait);
+}
+
+void zc_request_arrived(struct zc_server *s, struct zc_session *ss, const struct zc_msg *m,
+                        struct zc_bytes encoded)
 {
     const struct zc_request_kind *k = zc_request_kind(m->type);
-    const char *text = "the daemon has no memory";
-    int status = objection(s, ss, m, k, &text);
-    struct zc_request *r = status ? NULL : request_new(ss, k, m);
+    int rc = objection(s, ss, m, k);
+    struct zc_request *r = rc ? NULL : request_new(ss, k, m, encoded);
 
     if (!r) {
         struct zc_msg reply = {.type = m->type, .tag = m->tag};
 
+        if (!rc)
+            rc = zc_errorf(ENOMEM, "the daemon has no memory");
         s->stats.requests_refused++;
-        zc_session_reply(ss, &reply, status ? status : -ENOMEM, text);
-    } else if (!take_handle(r)) {
-        zc_request_fail(r, -EBADF, "no such open file");
-        zc_request_finish(r);
-    } else if (k->flags & ZC_KIND_BLOCKS) {
-        zc_request_submit(r, k->run, zc_request_finish);
-    } else {
-        k->run(r);
+        zc_session_reply(ss, &reply, rc, zc_error_text(rc));
+    } else if (!defer(r)) {
+        begin(r);
     }
 }

@@ -1,7 +1,7 @@
-/* zc_request_coord.c - POINTER, LOCK and UNLOCK: what the clients share of an exported file.
+/* zc_request_coord.c - POINTER, LOCK and UNLOCK: shared state of an exported file.
  *
- * A LOCK request stays until it is granted; meanwhile PENDING tells its client to wait.  A
- * lock granted to a client that is gone is given back at once.
+ * A LOCK request stays until it is granted; meanwhile its client gets PENDING.  A lock granted to a
+ * client that is gone is released at once.
  */
 #include "config.h"
 
@@ -22,7 +22,7 @@ static struct grant *grant_of(struct zc_range_lock *l)
     return zc_list_entry(l, struct grant, lock);
 }
 
-/* What clients agree through; NULL: the request has been ended. */
+/* Returns the state shared by the clients; NULL: the request has been ended. */
 static struct zc_coord *coord_of(struct zc_request *r)
 {
     struct zc_coord *coord = r->export ? r->export->coord : NULL;
@@ -43,10 +43,10 @@ void zc_request_pointer(struct zc_request *r)
     if (r->msg.what > ZC_POINTER_SET)
         zc_request_fail(r, -EINVAL, "neither adds nor sets");
     else
-        zc_request_check(r, zc_coord_pointer(coord, (enum zc_pointer)r->msg.what, r->msg.epoch,
-                                             r->msg.off, &r->reply.count));
-    if (r->session->box)
-        r->reply.board_at = zc_coord_shared(coord);
+        zc_error_join(&r->error, zc_coord_pointer(coord, (enum zc_pointer)r->msg.what, r->msg.epoch,
+                                                  r->msg.off, &r->reply.count));
+    if (r->session->ring_writer)
+        r->reply.control_at = zc_coord_shared(coord);
     zc_request_finish(r);
 }
 
@@ -69,7 +69,7 @@ static void answer(struct zc_request *r)
     zc_request_finish(r);
 }
 
-/* By any thread that unlocked something. */
+/* Called by any thread that unlocks. */
 static void granted(struct zc_range_lock *l)
 {
     zc_request_resume(grant_of(l)->request);
@@ -112,7 +112,7 @@ void zc_request_unlock(struct zc_request *r)
 
     if (!coord)
         return;
-    l = zc_coord_find(coord, r->session->id, r->msg.count);
+    l = zc_coord_find(coord, &r->session->id, r->msg.count);
     if (l && l->number == r->msg.count && !grant_of(l)->request)
         unlock(coord, l);
     else
@@ -120,25 +120,14 @@ void zc_request_unlock(struct zc_request *r)
     zc_request_finish(r);
 }
 
-/* Who waits behind them is answered then. */
-void zc_request_forget_all_locks(struct zc_coord *coord)
-{
-    struct zc_range_lock *l;
-
-    for (uint64_t from = 0; (l = zc_coord_held(coord, from));) {
-        from = l->number + 1;
-        if (!grant_of(l)->request)
-            unlock(coord, l);
-    }
-}
-
-void zc_request_forget_locks(struct zc_coord *coord, uint64_t session)
+/* Requests that wait behind these are answered then. */
+void zc_request_forget_locks(struct zc_coord *coord, const uint64_t *session)
 {
     struct zc_range_lock *l;
 
     for (uint64_t from = 0; (l = zc_coord_find(coord, session, from));) {
         from = l->number + 1;
-        if (!grant_of(l)->request) /* else its answer is on the way, and finds nobody */
+        if (!grant_of(l)->request) /* else its reply is under way, without a receiver */
             unlock(coord, l);
     }
 }

@@ -1,7 +1,7 @@
-/* zc_request_kinds.c - what each request does: one row a message, in the table at the end.
+/* zc_request_kinds.c - what each request does: one row per message, in the table at the end.
  *
- * What moves data is in zc_transfer.c, what ranks agree through in zc_request_coord.c and
- * zc_request_meet.c.
+ * Transfers of data are in zc_transfer.c, coordination of ranks in zc_request_coord.c and
+ * zc_request_rendezvous.c.
  */
 #include "config.h"
 
@@ -14,7 +14,7 @@
 #include "zc_log.h"
 #include "zc_server_internal.h"
 
-enum { OPEN_FILE = 1024 }; /* memory of one, without its name, bytes */
+enum { OPEN_FILE = 1024 }; /* memory of an open file, without its name, bytes */
 
 /* ---- files ---- */
 
@@ -22,6 +22,8 @@ static void fill_attr(struct zc_msg *m, const struct zc_attr *a)
 {
     m->size = a->size;
     m->block_size = a->block_size;
+    m->width = a->width;
+    m->first = a->first;
     m->dev = a->dev;
     m->ino = a->ino;
     m->nlink = a->nlink;
@@ -30,37 +32,53 @@ static void fill_attr(struct zc_msg *m, const struct zc_attr *a)
     m->born_ns = (uint64_t)a->born_ns;
 }
 
-static int in_other_blocks(struct zc_request *r, uint64_t decided, uint64_t in_use)
+static bool is_placed_so(const struct zc_attr *a, const struct zc_attr *b)
+{
+    return a->block_size == b->block_size && a->width == b->width && a->first == b->first;
+}
+
+static int in_other_blocks(struct zc_request *r, const struct zc_attr *decided,
+                           const struct zc_attr *in_use)
 {
     r->in_use = true;
-    r->block_size = decided;
+    r->block_size = decided->block_size;
+    r->width = decided->width;
+    r->first = decided->first;
+    if (decided->block_size == in_use->block_size)
+        return zc_errorf(EBUSY,
+                         "%s is open here with its blocks on other daemons than at another daemon: "
+                         "close it there first",
+                         r->path);
     return zc_errorf(EBUSY,
                      "%s is open here in blocks of %llu bytes, and in blocks of %llu at another "
                      "daemon: close it there first, or give all daemons the same --page-size",
-                     r->path, (unsigned long long)in_use, (unsigned long long)decided);
+                     r->path, (unsigned long long)in_use->block_size,
+                     (unsigned long long)decided->block_size);
 }
 
-/* A file may be remembered with another block size or set of daemons, and bytes not written back
- * under it: when both are decided elsewhere, they are written first. */
+/* Opens a file whose block size and set are decided elsewhere: bytes unwritten under others are
+ * written back first. */
 static int open_as_placed(struct zc_request *r, struct zc_attr *attr)
 {
     struct zc_cache *c = r->session->server->cfg.cache;
     struct zc_set set = {r->msg.set, r->msg.daemon, r->msg.daemons};
-    uint64_t decided = attr->block_size;
+    const struct zc_attr decided = *attr;
     bool sized = r->msg.open_flags & ZC_OPEN_PLACED, another, resized;
     int rc;
 
     for (int tries = 0;; tries++) {
-        attr->block_size = decided;
+        attr->block_size = decided.block_size;
+        attr->width = decided.width;
+        attr->first = decided.first;
         attr->stride = r->msg.stride;
         attr->set = set;
-        rc = zc_cache_open(c, r->path, r->msg.open_flags & ~ZC_OPEN_FOR_ALL, r->msg.mode & 07777,
+        rc = zc_cache_open(c, r->path, r->msg.open_flags & ~ZC_OPEN_EXPORTED, r->msg.mode & 07777,
                            &r->opened, attr);
         another = set.id && attr->set.id != set.id;
         if (rc == 0)
-            zc_sharer_charge(r->session, r->opened);
+            zc_tenant_charge(r->session, r->opened);
         r->in_use = rc == -EBUSY && another;
-        resized = rc == 0 && sized && attr->block_size != decided;
+        resized = rc == 0 && sized && !is_placed_so(attr, &decided);
         if (rc || (!another && !resized))
             return rc;
         rc = zc_cache_flush(r->opened, ZC_LEVEL_STORED);
@@ -71,7 +89,7 @@ static int open_as_placed(struct zc_request *r, struct zc_attr *attr)
                            "open %s: others write to it, without saying through which daemons",
                            r->path);
         else if (rc == 0 && tries)
-            rc = in_other_blocks(r, decided, attr->block_size);
+            rc = in_other_blocks(r, &decided, attr);
         if (rc)
             return rc;
     }
@@ -82,25 +100,28 @@ static void do_open_file(struct zc_request *r)
     struct zc_attr *attr = &r->attr;
     uint64_t page;
 
-    /* A page inside one block: all that is read or written with it is this server's. */
+    /* A page lies within one block: all that is read or written with it is this server's. */
     page = zc_cache_page_size(r->session->server->cfg.cache);
     attr->block_size = (r->msg.block_size / page + (r->msg.block_size % page != 0)) * page;
     if (attr->block_size == 0)
         attr->block_size = page;
-    zc_request_check(r, open_as_placed(r, attr));
-    if (r->status || attr->block_size % page == 0)
+    attr->width = r->msg.width;
+    attr->first = r->msg.first;
+    zc_error_join(&r->error, open_as_placed(r, attr));
+    if (r->error.rc || attr->block_size % page == 0)
         return;
     zc_cache_close(r->opened);
-    zc_request_check(
-        r, zc_errorf(EINVAL,
-                     "%s: blocks of %llu bytes cannot be cached in pages of %llu; give "
-                     "all daemons the same --page-size",
-                     r->path, (unsigned long long)attr->block_size, (unsigned long long)page));
+    zc_error_join(&r->error,
+                  zc_errorf(EINVAL,
+                            "%s: blocks of %llu bytes cannot be cached in pages of %llu; give "
+                            "all daemons the same --page-size",
+                            r->path, (unsigned long long)attr->block_size,
+                            (unsigned long long)page));
 }
 
 static void detach(struct zc_request *r)
 {
-    if (r->msg.type == ZC_T_OPEN && r->msg.open_flags & ZC_OPEN_FOR_ALL &&
+    if (r->msg.type == ZC_T_OPEN && r->msg.open_flags & ZC_OPEN_EXPORTED &&
         r->session->server->cfg.detach)
         r->session->server->cfg.detach(r->msg.group);
 }
@@ -108,11 +129,11 @@ static void detach(struct zc_request *r)
 static void do_open(struct zc_request *r)
 {
     const struct zc_server_config *cfg = &r->session->server->cfg;
-    bool for_all = r->msg.open_flags & ZC_OPEN_FOR_ALL;
+    bool for_all = r->msg.open_flags & ZC_OPEN_EXPORTED;
 
     if (r->msg.open_flags & ZC_OPEN_CHECKSUM) {
-        zc_request_check(r, zc_crc_load()); /* not only when the first bytes come */
-        if (r->status)
+        zc_error_join(&r->error, zc_crc_load()); /* not only when the first bytes arrive */
+        if (r->error.rc)
             return;
     }
     if (for_all && cfg->attach && !cfg->attach(r->msg.group)) {
@@ -120,24 +141,24 @@ static void do_open(struct zc_request *r)
         return;
     }
     do_open_file(r);
-    if (r->status)
+    if (r->error.rc)
         detach(r);
 }
 
 static void do_close(struct zc_request *r)
 {
-    zc_request_check(r, zc_cache_close(r->opened));
-    detach(r); /* of an open that came to nothing */
+    zc_error_join(&r->error, zc_cache_close(r->opened));
+    detach(r); /* of an open that failed */
 }
 
-/* Nobody vouches for what a client that is gone did meanwhile. */
+/* Closes a vanished client's file without confirming its changes. */
 static void do_close_gone(struct zc_request *r)
 {
     zc_cache_disown(r->opened);
     do_close(r);
 }
 
-static uint64_t open_for_all(struct zc_request *r)
+static uint64_t open_exported(struct zc_request *r)
 {
     unsigned prefetch = r->session->server->cfg.prefetch;
 
@@ -146,12 +167,12 @@ static uint64_t open_for_all(struct zc_request *r)
     return zc_export_open(r->session, r->opened, r->msg.group);
 }
 
-/* Its number; 0: there is no memory for more. */
+/* Returns the new handle's number; 0: no memory. */
 static uint64_t add_handle(struct zc_request *r, bool through)
 {
     struct zc_session *ss = r->session;
-    struct zc_account *a = &ss->server->account;
-    size_t bytes = OPEN_FILE + strlen(r->path);
+    struct zc_session_mem *a = &ss->server->session_mem;
+    size_t bytes = OPEN_FILE + strlen(r->path) + zc_request_steps_memory(r);
     const char *why = zc_user_opens(ss, bytes);
     uint64_t number;
 
@@ -159,7 +180,7 @@ static uint64_t add_handle(struct zc_request *r, bool through)
         zc_request_fail(r, -EMFILE, why);
         return 0;
     }
-    if (!zc_account_keep(a, &ss->purse, bytes)) {
+    if (!zc_session_mem_keep(a, &ss->quota, bytes)) {
         zc_user_closes(ss, bytes);
         zc_request_fail(r, -EMFILE, "the daemon has no memory for more open files of this process");
         return 0;
@@ -169,28 +190,46 @@ static uint64_t add_handle(struct zc_request *r, bool through)
         zc_session_slot(ss, number)->kept = bytes;
     } else {
         zc_user_closes(ss, bytes);
-        zc_account_give(a, &ss->purse, bytes);
+        zc_session_mem_give(a, &ss->quota, bytes);
     }
+    return number;
+}
+
+/* Returns its number; 0: the request has failed. */
+static uint64_t open_own(struct zc_request *r)
+{
+    struct zc_session *ss = r->session;
+    bool through =
+        (r->msg.open_flags & ZC_OPEN_THROUGH) || zc_cache_uncached(ss->server->cfg.cache);
+    struct zc_steps_user *steps;
+    uint64_t number;
+
+    zc_error_join(&r->error, zc_request_steps_open(r, &steps));
+    number = r->error.rc ? 0 : add_handle(r, through);
+    if (!number) {
+        zc_steps_leave(&ss->server->steps, steps, false);
+        return 0;
+    }
+    zc_session_slot(ss, number)->steps = steps;
+    r->attr.size = zc_steps_size(steps, r->attr.size);
     return number;
 }
 
 static void opened(struct zc_request *r)
 {
     struct zc_session *ss = r->session;
-    bool through =
-        (r->msg.open_flags & ZC_OPEN_THROUGH) || zc_cache_uncached(ss->server->cfg.cache);
 
-    if (r->in_use && zc_conflict_wait(r))
+    if (r->in_use && zc_open_conflict_wait(r))
         return;
-    if (r->status == 0 && ss->state >= ZC_SESSION_LEAVING) { /* its files are being closed */
+    if (r->error.rc == 0 && ss->state >= ZC_SESSION_LEAVING) { /* its files are being closed */
         zc_request_submit(r, do_close_gone, zc_request_finish);
         return;
     }
-    if (r->status == 0) {
-        r->reply.handle =
-            r->msg.open_flags & ZC_OPEN_FOR_ALL ? open_for_all(r) : add_handle(r, through);
-        zc_taken_begin(ss, r->reply.handle);
+    if (r->error.rc == 0) {
+        r->reply.handle = r->msg.open_flags & ZC_OPEN_EXPORTED ? open_exported(r) : open_own(r);
+        zc_commit_notify_begin(ss, r->reply.handle);
         fill_attr(&r->reply, &r->attr);
+        r->reply.store_unit = r->attr.store_unit;
         if (!r->reply.handle) {
             zc_request_fail(r, -EMFILE, "too many open files in this process");
             zc_request_submit(r, do_close, zc_request_finish);
@@ -210,9 +249,9 @@ static void do_stat(struct zc_request *r)
     struct zc_cache *c = r->session->server->cfg.cache;
     struct zc_handle *h;
 
-    /* Through the cache, because it may know a larger size than the store. */
-    zc_request_check(r, zc_cache_open(c, r->path, ZC_OPEN_READ, 0, &h, &r->attr));
-    if (r->status)
+    /* By the cache, which may have a larger size than the store. */
+    zc_error_join(&r->error, zc_cache_open(c, r->path, ZC_OPEN_READ, 0, &h, &r->attr));
+    if (r->error.rc)
         return;
     fill_attr(&r->reply, &r->attr);
     zc_cache_disown(h);
@@ -221,50 +260,60 @@ static void do_stat(struct zc_request *r)
 
 static void do_unlink(struct zc_request *r)
 {
-    zc_request_check(r, zc_cache_unlink(r->session->server->cfg.cache, r->path));
+    zc_error_join(&r->error, zc_cache_unlink(r->session->server->cfg.cache, r->path));
 }
 
 static void getattr(struct zc_request *r)
 {
     if (r->slot)
         r->attr = r->session->slots[r->slot - 1].attr;
-    r->attr.size = zc_cache_size(r->handle);
+    r->attr.size = zc_request_steps_size(r, zc_cache_size(r->handle));
     fill_attr(&r->reply, &r->attr);
     zc_request_finish(r);
 }
 
 static void do_truncate(struct zc_request *r)
 {
-    zc_request_check(r, r->msg.flags & ZC_F_CUT ? zc_cache_cut(r->handle, r->msg.size)
-                                                : zc_cache_truncate(r->handle, r->msg.size));
+    zc_error_join(&r->error, r->msg.flags & ZC_F_CUT ? zc_cache_cut(r->handle, r->msg.size)
+                                                     : zc_cache_truncate(r->handle, r->msg.size));
+}
+
+static void truncate_file(struct zc_request *r)
+{
+    zc_request_steps_cut(r);
+    zc_request_submit(r, do_truncate, zc_request_finish);
 }
 
 static void do_allocate(struct zc_request *r)
 {
-    zc_request_check(r, zc_cache_allocate(r->handle, r->msg.off, r->msg.len));
+    zc_error_join(&r->error, zc_cache_allocate(r->handle, r->msg.off, r->msg.len));
 }
 
 static void do_backlog_below(struct zc_request *r)
 {
-    zc_request_check(r, zc_cache_backlog_below(r->handle, &r->reply.count));
+    zc_error_join(&r->error, zc_cache_backlog_below(r->handle, &r->reply.count));
 }
 
 static void backlog(struct zc_request *r)
 {
+    uint64_t taken;
+
     if (r->msg.what == ZC_BACKLOG_BELOW) {
         zc_request_submit(r, do_backlog_below, zc_request_finish);
         return;
     }
-    if (r->msg.what == ZC_BACKLOG_HERE)
+    if (r->msg.what == ZC_BACKLOG_HERE) {
+        zc_cache_progress(r->handle, true, &taken, &r->reply.committed_seq);
         r->reply.count = zc_cache_backlog(r->handle);
-    else
+    } else {
         zc_request_fail(r, -EINVAL, "no such backlog");
+    }
     zc_request_finish(r);
 }
 
 /* ---- write-back ---- */
 
-/* Starts a flush to the level the message names, or ends the request. */
+/* Starts a flush to the level in the message, or ends the request. */
 static void flush(struct zc_request *r, void (*then)(struct zc_request *r))
 {
     if (r->msg.level > ZC_LEVEL_DURABLE) {
@@ -273,27 +322,31 @@ static void flush(struct zc_request *r, void (*then)(struct zc_request *r))
         return;
     }
     if (r->export) {
-        struct zc_told *t = zc_export_told(r->session, r->export);
+        struct zc_session_errseq *t = zc_export_errseq(r->session, r->export);
 
         if (!t) {
             zc_request_fail(r, -ENOMEM, "no memory to flush");
             zc_request_finish(r);
             return;
         }
-        r->flush.told = &t->syncs;
-        r->flush.for_all = r->msg.flags & ZC_F_FOR_ALL;
+        r->flush.errseq = &t->syncs;
+        r->flush.collective = r->msg.flags & ZC_F_COLLECTIVE;
     }
+    zc_unsynced_flush(r);
     zc_request_flush(r, (enum zc_level)r->msg.level, then);
 }
 
 static void do_refresh(struct zc_request *r)
 {
-    zc_request_check(r, zc_cache_refresh(r->handle));
+    zc_error_join(&r->error, zc_cache_refresh(r->handle));
 }
 
 static void flushed(struct zc_request *r)
 {
-    if (!r->status && (r->msg.flags & ZC_F_REFRESH))
+    zc_unsynced_flushed(r);
+    if (!r->error.rc && (r->msg.flags & ZC_F_REFRESH))
+        zc_request_steps_refreshed(r);
+    if (!r->error.rc && (r->msg.flags & ZC_F_REFRESH))
         zc_request_submit(r, do_refresh, zc_request_finish);
     else
         zc_request_finish(r);
@@ -312,16 +365,16 @@ static void refuse_close(struct zc_request *r)
 
 static void do_close_export(struct zc_request *r)
 {
-    zc_request_check(r, zc_export_close(r->export, 1));
+    zc_error_join(&r->error, zc_export_close(r->export, 1));
 }
 
-/* The file is closed whatever came of the flush. */
+/* Closes the file whatever the flush returned. */
 static void flushed_to_close(struct zc_request *r)
 {
     size_t kept;
 
     if (r->export && zc_export_leave(r->session->server, r->export)) {
-        zc_cache_told(r->handle, *r->flush.told);
+        zc_cache_set_errseq(r->handle, *r->flush.errseq);
         zc_request_submit(r, do_close_export, zc_request_finish);
         return;
     }
@@ -332,8 +385,9 @@ static void flushed_to_close(struct zc_request *r)
     r->opened = r->handle;
     zc_session_views_forget(r->session, r->msg.handle);
     kept = r->session->slots[r->slot - 1].kept;
-    zc_account_give(&r->session->server->account, &r->session->purse, kept);
+    zc_session_mem_give(&r->session->server->session_mem, &r->session->quota, kept);
     zc_user_closes(r->session, kept);
+    zc_request_steps_leave(r->session, &r->session->slots[r->slot - 1], true);
     r->session->slots[r->slot - 1].handle = NULL;
     r->slot = 0;
     zc_request_submit(r, do_close, zc_request_finish);
@@ -348,19 +402,19 @@ static void start_close(struct zc_request *r)
         return;
     }
     if (slot)
-        slot->closing = r->msg.level <= ZC_LEVEL_DURABLE; /* else it comes to nothing */
+        slot->closing = r->msg.level <= ZC_LEVEL_DURABLE; /* else the request is refused */
     flush(r, flushed_to_close);
 }
 
 /* ---- sessions and the server itself ---- */
 
-/* The session is killed at the next tick, outside the transport's callback. */
+/* The session is ended at the next tick, outside the transport's callback. */
 static void bye(struct zc_request *r)
 {
     struct zc_session *ss = r->session;
 
     zc_request_finish(r);
-    zc_session_leave_meeting(ss);
+    zc_session_withdraw_all(ss);
     ss->state = ZC_SESSION_DEAD;
     ss->server->next_tick = 0;
 }
@@ -368,15 +422,15 @@ static void bye(struct zc_request *r)
 static void forget_info(struct zc_session *ss)
 {
     if (ss->info)
-        zc_account_give(&ss->server->account, &ss->purse, ss->info_len);
+        zc_session_mem_give(&ss->server->session_mem, &ss->quota, ss->info_len);
     free(ss->info);
     ss->info = NULL;
 }
 
-/* The text is there; what there is no memory to keep is not told. */
+/* Keeps the text; without memory it is dropped. */
 static void keep_info(struct zc_session *ss)
 {
-    if (ss->info && !zc_account_keep(&ss->server->account, &ss->purse, ss->info_len)) {
+    if (ss->info && !zc_session_mem_keep(&ss->server->session_mem, &ss->quota, ss->info_len)) {
         free(ss->info);
         ss->info = NULL;
     }
@@ -399,17 +453,10 @@ static void tell_info(struct zc_request *r)
     zc_request_finish(r);
 }
 
-/* On the pool: there may be any number of files. */
-static void do_info(struct zc_request *r)
-{
-    struct zc_session *ss = r->session;
-
-    ss->info = zc_server_info(ss->server, r->msg.what, r, &ss->info_len);
-}
-
 static void informed(struct zc_request *r)
 {
     r->session->informing = false;
+    zc_server_info_end(r);
     keep_info(r->session);
     tell_info(r);
 }
@@ -428,36 +475,36 @@ static void info(struct zc_request *r)
         return;
     }
     forget_info(ss);
-    if (r->msg.what == ZC_INFO_FILES && !zc_user_is_owner(ss) && !zc_server_info_mine(r)) {
+    if (r->msg.what & ZC_INFO_FILES && !zc_user_is_owner(ss) && !zc_server_info_mine(r)) {
         zc_request_fail(r, -ENOMEM, "no memory to look for files");
         zc_request_finish(r);
         return;
     }
-    if (r->msg.what == ZC_INFO_FILES) {
+    if (!zc_server_info_begin(r)) {
+        tell_info(r);
+    } else if (r->msg.what & ZC_INFO_FILES) {
+        /* There may be any number of files. */
         ss->informing = true;
-        zc_request_submit(r, do_info, informed);
-        return;
+        zc_request_submit(r, zc_server_info_files, informed);
+    } else {
+        informed(r);
     }
-    ss->info = zc_server_info(ss->server, r->msg.what, r, &ss->info_len);
-    keep_info(ss);
-    tell_info(r);
 }
 
-/* Who stops a daemon is the last to hear of it. */
+/* Losses before a stop are reported in its reply. */
 static void lost_already(void *arg, const struct zc_loss *l)
 {
-    char text[ZC_TEXT_MAX];
+    struct zc_request *r = arg;
 
-    snprintf(text, sizeof text, "%llu bytes of %s are lost: %s", (unsigned long long)l->bytes,
-             l->path, l->cause);
-    zc_request_fail(arg, l->err, text);
+    zc_error_join(&r->error, zc_errorf(-l->err, "%llu bytes of %s are lost: %s",
+                                       (unsigned long long)l->bytes, l->path, l->cause));
 }
 
 static void do_drain(struct zc_request *r)
 {
     struct zc_cache *c = r->session->server->cfg.cache;
 
-    zc_request_check(r, zc_cache_drain(c));
+    zc_error_join(&r->error, zc_cache_drain(c));
     if (r->msg.what == ZC_CONTROL_STOP)
         zc_cache_losses(c, lost_already, r);
     if (r->msg.what == ZC_CONTROL_EVICT)
@@ -507,7 +554,7 @@ static const struct zc_request_kind kinds[] = {
     {ZC_T_READ,         ZC_KIND_HANDLE | ZC_KIND_BYTES,                    zc_transfer_start},
     {ZC_T_WRITE,        ZC_KIND_HANDLE | ZC_KIND_BYTES,                    zc_transfer_start},
     {ZC_T_GETATTR,      ZC_KIND_HANDLE | ZC_KIND_BYTES,                    getattr},
-    {ZC_T_TRUNCATE,     ZC_KIND_HANDLE | ZC_KIND_BLOCKS | ZC_KIND_BYTES,   do_truncate},
+    {ZC_T_TRUNCATE,     ZC_KIND_HANDLE | ZC_KIND_BYTES,                    truncate_file},
     {ZC_T_ALLOCATE,     ZC_KIND_HANDLE | ZC_KIND_BLOCKS | ZC_KIND_BYTES,   do_allocate},
     {ZC_T_FLUSH,        ZC_KIND_HANDLE | ZC_KIND_BYTES,                    start_flush},
     {ZC_T_UNLINK,       ZC_KIND_PATH | ZC_KIND_BLOCKS | ZC_KIND_BYTES,     do_unlink},
@@ -520,12 +567,13 @@ static const struct zc_request_kind kinds[] = {
     {ZC_T_POINTER,      ZC_KIND_HANDLE,                                    zc_request_pointer},
     {ZC_T_LOCK,         ZC_KIND_HANDLE,                                    zc_request_lock},
     {ZC_T_UNLOCK,       ZC_KIND_HANDLE,                                    zc_request_unlock},
-    {ZC_T_MEET,         0,                                                 zc_request_meet},
+    {ZC_T_RENDEZVOUS,   0,                                                 zc_request_rendezvous},
     {ZC_T_VIEW_INSTALL, ZC_KIND_HANDLE,                                    zc_request_view_install},
     {ZC_T_VIEW_DROP,    ZC_KIND_ALWAYS,                                    zc_request_view_drop},
-    {ZC_T_POSTBOX,      0,                                                 zc_request_postbox},
+    {ZC_T_RING_OPEN,    0,                                                 zc_request_ring_open},
     {ZC_T_LIST_READ,    ZC_KIND_HANDLE | ZC_KIND_BYTES,                    zc_transfer_start},
     {ZC_T_LIST_WRITE,   ZC_KIND_HANDLE | ZC_KIND_BYTES,                    zc_transfer_start},
+    {ZC_T_STEP,         ZC_KIND_HANDLE | ZC_KIND_BYTES,                    zc_request_step},
 };
 /* clang-format on */
 

@@ -3,8 +3,8 @@
  *     running --stop--> stopping --no request under way--> draining --written back-->
  *     lingering --no client left, or some time--> done
  *
- * While stopping and draining, requests are answered with ESHUTDOWN, so that nobody waits
- * for a deadline.
+ * During stopping and draining, requests are answered with ESHUTDOWN, so that no client waits for a
+ * deadline.
  */
 #include "config.h"
 
@@ -23,7 +23,7 @@ void zc_server_notify(struct zc_server *s, struct zc_notice *n)
 {
     zc_lock_get(&s->lock);
     zc_list_add_tail(&s->notices, &n->link);
-    if (s->tp) /* waking never waits; the lock keeps the endpoint from being closed */
+    if (s->tp) /* waking never waits; the lock keeps the endpoint open */
         zc_tp_wake(s->tp);
     zc_lock_put(&s->lock);
 }
@@ -45,23 +45,23 @@ static void handle_notices(struct zc_server *s)
     }
 }
 
-/* Who waited for a buffer or for a list to go goes on, and may leave either to the next. */
+/* Serves requests that wait for a buffer or a list; each may release either for the next. */
 static void serve_waiting(struct zc_server *s)
 {
     do {
         zc_bounce_serve(s);
         zc_transfer_serve(s);
-        zc_unread_serve(s);
+        zc_backpressure_serve(s);
     } while (zc_bounce_next(&s->bounce));
 }
 
-/* What was thrown away so far, for whatever reason. */
+/* Number of messages thrown away so far, for any reason. */
 static uint64_t thrown_away(const struct zc_server *s)
 {
     return s->stats.malformed + s->stats.forged + s->stats.replayed + s->stats.handshakes_refused;
 }
 
-/* One line a minute at most, however much rubbish arrives. */
+/* Logs at most one line a minute, however many invalid messages arrive. */
 void zc_server_complain(struct zc_server *s, uint64_t *count, const char *text)
 {
     uint64_t now = zc_now();
@@ -73,21 +73,20 @@ void zc_server_complain(struct zc_server *s, uint64_t *count, const char *text)
     zc_warn("message thrown away (%llu so far): %s", (unsigned long long)thrown_away(s), text);
 }
 
-/* The session that a message is of, if it is: what it says of itself was said by its client, and
- * for the first time.  NULL: it is not. */
+/* Returns the session of a message if its MAC is right and it is no repetition; else NULL. */
 static struct zc_session *sender(struct zc_server *s, const struct zc_msg *m, const void *buf,
                                  size_t len, int rc)
 {
     struct zc_session *ss = m->session ? zc_session_find(s, m->session) : NULL;
 
-    if (!ss) { /* of an earlier start of this daemon, or rubbish */
-        if (rc || !zc_dropped_spoke(s, m->session, buf, len))
+    if (!ss) { /* from before a restart of this daemon, or invalid */
+        if (rc || !zc_evicted_spoke(s, m->session, buf, len))
             zc_server_complain(s, &s->stats.malformed,
                                rc ? zc_error_text(rc) : "it belongs to no session");
-    } else if (!zc_seal_check(&ss->keys, buf, len)) {
+    } else if (!zc_mac_check(&ss->keys, buf, len)) {
         zc_server_complain(s, &s->stats.forged, "its seal is wrong");
         ss = NULL;
-    } else if (!zc_lanes_take(&ss->lanes, m->tag)) {
+    } else if (!zc_session_slots_take(&ss->msg_slots, m->tag)) {
         zc_server_complain(s, &s->stats.replayed, "it has come before");
         ss = NULL;
     }
@@ -112,8 +111,8 @@ static void on_message(void *arg, const void *buf, size_t len)
         zc_session_auth(s, &m);
         return;
     }
-    if (rc == 0 && m.type == ZC_T_VOUCH) {
-        zc_session_vouch(s, &m);
+    if (rc == 0 && m.type == ZC_T_CREDENTIAL) {
+        zc_session_credential(s, &m);
         return;
     }
     ss = sender(s, &m, buf, len, rc);
@@ -121,8 +120,8 @@ static void on_message(void *arg, const void *buf, size_t len)
         return;
     ss->last_heard = ss->heard = zc_now();
     if (rc == 0 && !(m.type & ZC_REPLY)) {
-        if (!zc_unread_keep(ss, &m, buf, len) && !zc_behind_keep(ss, &m, buf, len))
-            zc_request_arrived(s, ss, &m);
+        if (!zc_backpressure_keep(ss, &m, buf, len))
+            zc_request_arrived(s, ss, &m, (struct zc_bytes){buf, (uint32_t)len});
         return;
     }
     zc_server_complain(s, &s->stats.malformed, rc ? zc_error_text(rc) : "a reply to nothing");
@@ -133,7 +132,7 @@ static void on_message(void *arg, const void *buf, size_t len)
     }
 }
 
-/* Sends to a client failed: it is looked at again at the next tick, outside the callback. */
+/* Sends to a client failed: it is checked at the next tick, outside the callback. */
 static void cannot_reach(struct zc_server *s, struct zc_list *list, zc_peer peer, int err)
 {
     zc_list_each (list, n) {
@@ -181,8 +180,8 @@ static void forgive(struct zc_list *list, uint64_t away)
     }
 }
 
-/* Silence counts while we listen only: a server that was stopped, or had no processor, finds
- * what its clients said meanwhile in the next round. */
+/* Silence counts only while the server listens: after it was stopped, or had no processor, its
+ * clients' messages are received in the next round. */
 static void forgive_absence(struct zc_server *s, uint64_t now)
 {
     uint64_t away = s->last_look ? now - s->last_look : 0;
@@ -194,8 +193,8 @@ static void forgive_absence(struct zc_server *s, uint64_t now)
     forgive(&s->shaking, away);
 }
 
-/* Who was not accepted in time; those that had to make room, or were refused; and who waits for
- * another session to end. */
+/* Ends handshakes that have timed out, had to make room, or were refused; checks those that wait
+ * for another session to end. */
 static void look_at_shaking(struct zc_server *s, uint64_t now)
 {
     zc_list_each_safe (&s->shaking, n) {
@@ -208,6 +207,19 @@ static void look_at_shaking(struct zc_server *s, uint64_t now)
         s->stats.handshakes_lapsed += ss->state == ZC_SESSION_SHAKING;
         zc_session_kill(s, ss, NULL);
     }
+}
+
+static void drop_silent(struct zc_server *s, struct zc_session *ss)
+{
+    bool unsynced = zc_unsynced_any(ss);
+
+    s->stats.sessions_unsynced += unsynced;
+    if (unsynced && zc_audit_may_say(ss, ZC_AUDIT_UNSYNCED))
+        zc_warn(
+            "client %s has written to a file, and is silent without having synced or closed it: "
+            "what it had in a cache of its own is lost, unless it comes back",
+            ss->name);
+    zc_session_kill(s, ss, "nothing was heard of it");
 }
 
 static void tick(struct zc_server *s)
@@ -227,18 +239,18 @@ static void tick(struct zc_server *s)
             zc_session_kill(s, ss, NULL);
         } else if (silent) {
             s->stats.sessions_lost++;
-            zc_session_kill(s, ss, "nothing was heard of it");
+            drop_silent(s, ss);
         } else {
             send_pending(s, ss, now);
-            zc_taken_tell(s, ss);
+            zc_commit_notify_send(s, ss);
         }
     }
     look_at_shaking(s, now);
-    zc_conflicts_look(s);
-    zc_behind_tick(s, now);
-    zc_dropped_tick(s, now);
+    zc_open_conflicts_check(s);
+    zc_step_waits_check(s);
+    zc_evicted_tick(s, now);
     zc_audit_tick(&s->audit, now);
-    serve_waiting(s); /* clients that are gone have left something */
+    serve_waiting(s); /* vanished clients have released something */
     zc_server_check(s);
 }
 
@@ -248,16 +260,14 @@ struct drain {
     struct zc_work work;
     struct zc_notice done;
     struct zc_server *server;
-    int status;
-    char text[ZC_TEXT_MAX];
+    struct zc_error error;
 };
 
 static void drain_done(struct zc_server *s, struct zc_notice *n)
 {
     struct drain *d = zc_list_entry(n, struct drain, done);
 
-    s->drain_status = d->status;
-    memcpy(s->drain_text, d->text, sizeof s->drain_text);
+    s->drain_error = d->error;
     s->drained = true;
     s->drained_at = zc_now();
     free(d);
@@ -267,9 +277,7 @@ static void drain_work(struct zc_work *w)
 {
     struct drain *d = zc_list_entry(w, struct drain, work);
 
-    d->status = zc_cache_drain(d->server->cfg.cache);
-    if (d->status)
-        snprintf(d->text, sizeof d->text, "%s", zc_error_text(d->status));
+    zc_error_keep(&d->error, zc_cache_drain(d->server->cfg.cache));
     zc_server_notify(d->server, &d->done);
 }
 
@@ -280,8 +288,7 @@ static void start_drain(struct zc_server *s)
     s->drain_started = true;
     if (!d) {
         s->drained = true;
-        s->drain_status = -ENOMEM;
-        snprintf(s->drain_text, sizeof s->drain_text, "no memory to drain");
+        zc_error_set(&s->drain_error, -ENOMEM, "no memory to drain");
         return;
     }
     d->server = s;
@@ -291,9 +298,9 @@ static void start_drain(struct zc_server *s)
     zc_pool_submit(s->pool, &d->work);
 }
 
-/* Requests that a stop waits for.  Those of dead clients may hang in the fabric, which does not
- * tell that a node is gone: nobody was told that they are done, so after a while they are
- * left to the closing of the endpoint. */
+/* Waits for requests at a stop.  Those of dead clients may hang in the fabric, which does not
+ * report that a node is gone: their clients were not told of success, so after a while closing the
+ * endpoint ends them. */
 static bool wait_for_requests(struct zc_server *s)
 {
     uint64_t hopeless = 0;
@@ -304,7 +311,7 @@ static bool wait_for_requests(struct zc_server *s)
     return s->stats.requests_active > hopeless;
 }
 
-/* Advances towards the end; true when there is nothing left to do. */
+/* Advances the stop; true when there is nothing left to do. */
 static bool stop_step(struct zc_server *s)
 {
     if (!s->stopping) {
@@ -331,9 +338,7 @@ int zc_server_run(struct zc_server *s)
         if (__atomic_load_n(&s->stop_requested, __ATOMIC_ACQUIRE) && stop_step(s))
             break;
     }
-    if (s->drain_status)
-        return zc_errorf(-s->drain_status, "%s", s->drain_text);
-    return 0;
+    return zc_error_raise(&s->drain_error);
 }
 
 void zc_server_stop(struct zc_server *s)
@@ -354,7 +359,7 @@ int zc_server_local_address(struct zc_server *s, void *buf, size_t *len)
     return zc_tp_local_address(s->tp, buf, len);
 }
 
-/* The region before stays: what is under way uses it. */
+/* The previous region stays: transfers under way use it. */
 int zc_server_cover(struct zc_server *s)
 {
     struct zc_arena *a;
@@ -395,6 +400,32 @@ const char *zc_server_provider(const struct zc_server *s)
     return s->tp->provider;
 }
 
+/* Empty lists and tables; what needs memory or threads is made by the caller. */
+static void init_parts(struct zc_server *s)
+{
+    zc_lock_init(&s->lock, ZC_ORDER_SERVER);
+    zc_list_init(&s->shaking);
+    zc_list_init(&s->users);
+    zc_list_init(&s->sharers);
+    zc_list_init(&s->sessions);
+    zc_list_init(&s->leaving);
+    zc_list_init(&s->evicted);
+    zc_list_init(&s->notices);
+    zc_list_init(&s->unread);
+    zc_requests_init(s);
+    s->session_mem.limit = s->cfg.budget;
+    zc_server_views_init(s);
+    zc_list_init(&s->lists_waiting);
+    zc_rendezvous_init(&s->records, s->cfg.boot_id);
+    zc_list_init(&s->conflicts);
+    zc_list_init(&s->step_waits);
+    zc_steps_init(&s->steps);
+    zc_list_init(&s->bounce.waiting);
+    zc_cond_init(&s->export_idle);
+    for (unsigned i = 0; i < ZC_SERVER_BUCKETS; i++)
+        zc_list_init(&s->by_id[i]);
+}
+
 int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
 {
     struct zc_tp_config tp = {.provider = cfg->provider,
@@ -425,25 +456,7 @@ int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out)
         s->cfg.credits = ZC_SERVER_CREDITS;
     s->started = zc_now();
     gethostname(s->host, sizeof s->host - 1);
-    zc_lock_init(&s->lock, ZC_ORDER_SERVER);
-    zc_list_init(&s->shaking);
-    zc_list_init(&s->users);
-    zc_list_init(&s->sharers);
-    zc_list_init(&s->sessions);
-    zc_list_init(&s->leaving);
-    zc_list_init(&s->dropped);
-    zc_list_init(&s->notices);
-    zc_list_init(&s->unread);
-    zc_behind_init(s);
-    s->account.limit = cfg->budget;
-    zc_server_views_init(s);
-    zc_list_init(&s->lists_waiting);
-    zc_cards_init(&s->cards, cfg->boot_id);
-    zc_list_init(&s->conflicts);
-    zc_list_init(&s->bounce.waiting);
-    zc_cond_init(&s->export_idle);
-    for (unsigned i = 0; i < ZC_SERVER_BUCKETS; i++)
-        zc_list_init(&s->by_id[i]);
+    init_parts(s);
     tp.arg = s;
     rc = zc_pool_create(&pool, &s->pool);
     if (rc)
@@ -461,8 +474,8 @@ fail:
     return rc;
 }
 
-/* Ends all sessions and waits for what the pool and the cache still do for them, and for the
- * fabric for a while: closing the endpoint gives back what it holds then. */
+/* Ends all sessions and waits for what the pool and the cache still do for them, and for the fabric
+ * for a while: closing the endpoint releases what it holds then. */
 static void end_sessions(struct zc_server *s)
 {
     uint64_t until = zc_now() + ZC_SERVER_ABANDON_MS * ZC_NS_PER_MS;
@@ -471,7 +484,8 @@ static void end_sessions(struct zc_server *s)
         zc_session_kill(s, zc_list_entry(s->shaking.next, struct zc_session, link), NULL);
     while (!zc_list_empty(&s->sessions))
         zc_session_kill(s, zc_list_entry(s->sessions.next, struct zc_session, link), NULL);
-    zc_conflicts_look(s); /* nobody waits any more */
+    zc_open_conflicts_check(s); /* no open waits any more */
+    zc_step_waits_check(s);
     while (!zc_list_empty(&s->leaving) && zc_now() < until) {
         zc_tp_progress(s->tp, 10);
         handle_notices(s);
@@ -487,7 +501,7 @@ static void close_endpoint(struct zc_server *s)
     s->tp = NULL;
     zc_lock_put(&s->lock);
     zc_tp_close(tp);
-    while (!zc_list_empty(&s->leaving)) { /* all it takes now is the pool */
+    while (!zc_list_empty(&s->leaving)) { /* only the pool is needed now */
         handle_notices(s);
         serve_waiting(s);
         usleep(1000);
@@ -498,20 +512,22 @@ void zc_server_destroy(struct zc_server *s)
 {
     if (s->tp) {
         end_sessions(s);
-        zc_behind_end(s);
-        zc_dropped_forget(s);
+        zc_requests_end(s);
+        zc_evicted_forget(s);
         zc_bounce_deregister(s);
         uncover(s);
         close_endpoint(s);
-        zc_behind_empty(s); /* needs no endpoint, but maybe the pages that its closing lets go */
+        zc_server_rings_end(
+            s); /* needs no endpoint, but possibly pages that its closing releases */
         zc_audit_rest(&s->audit);
     }
     if (s->pool)
         zc_pool_destroy(s->pool);
-    handle_notices(s); /* of credentials that were being read for sessions that are no more */
+    handle_notices(s); /* for credentials that were being decoded for ended sessions */
     zc_users_free(s);
     zc_bounce_free(&s->bounce);
     zc_exports_free(s);
+    zc_steps_free(&s->steps);
     zc_secret_forget(&s->cfg.secret);
     pthread_cond_destroy(&s->export_idle);
     zc_lock_destroy(&s->lock);

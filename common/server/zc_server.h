@@ -1,9 +1,9 @@
-/* zc_server.h - requests of peers, served from a cache.
+/* zc_server.h - serves requests of peers from a cache.
  *
- * One thread, the one in zc_server_run(), owns the sessions and the requests.  It never
- * blocks: accesses that wait for the cache are parked, calls that block in the store
- * (open, unlink, truncate) run on a small pool.  Payloads that do not travel inline are
- * pulled from or pushed to the client by RMA, straight between its memory and a page.
+ * The thread in zc_server_run() owns the sessions and the requests.  It never blocks: accesses that
+ * wait for the cache are parked, and calls that block in the store (open, unlink, truncate) run on
+ * a small pool.  Payloads that are not inline are moved by RMA, directly between the client's
+ * memory and a page.
  */
 #ifndef ZC_SERVER_H
 #define ZC_SERVER_H
@@ -14,109 +14,122 @@
 
 #include "zc_cache.h"
 #include "zc_coord.h"
+#include "zc_handshake.h"
 #include "zc_journal.h"
-#include "zc_shake.h"
+#include "zc_lock_reach.h"
 #include "zc_transport.h"
 #include "zc_user.h"
 
 struct zc_server;
-struct zc_posts;
+struct zc_shmring;
 
-/* What a server counts, besides its cache: X(name, help). */
+/* Counters of a server, besides those of its cache: X(name, kind, unit, help), see zc_cache.h. */
 #define ZC_SERVER_STATS(X)                                                                         \
-    X(sessions, "clients connected")                                                               \
-    X(sessions_opened, "clients that ever connected")                                              \
-    X(sessions_lost, "clients dropped because nothing was heard of them")                          \
-    X(sessions_replaced, "clients that came back, and whose session before was ended")             \
-    X(handshakes, "clients that have not shown yet that they know the secret")                     \
-    X(handshakes_lapsed, "clients that did not show it in time")                                   \
-    X(handshakes_refused, "attempts to show it that were none")                                    \
-    X(users, "users of whom clients are connected, of a daemon of many")                           \
-    X(sharers, "jobs, or users of a daemon of many, that share it in equal parts")                 \
-    X(forged, "messages thrown away because their seal was wrong")                                 \
-    X(replayed, "messages thrown away because they had come before")                               \
-    X(requests, "requests served")                                                                 \
-    X(requests_active, "requests under way")                                                       \
-    X(requests_failed, "requests answered with an error")                                          \
-    X(requests_refused, "requests refused: over the credits, or while stopping")                   \
-    X(unread, "messages not read, of clients that do not take their answers")                      \
-    X(client_bytes, "memory set aside for clients, of the budget for all of them")                 \
-    X(malformed, "messages thrown away as malformed or unknown")                                   \
-    X(pending_sent, "notices to clients that a request takes long")                                \
-    X(stored_sent, "notices to clients that what they wrote is stored")                            \
-    X(inline_in_bytes, "payload received inside messages")                                         \
-    X(inline_out_bytes, "payload sent inside messages")                                            \
-    X(rma_in_bytes, "payload pulled from clients by RMA")                                          \
-    X(rma_out_bytes, "payload pushed to clients by RMA")                                           \
-    X(rma_failed, "RMA operations that failed")                                                    \
-    X(checksum_errors, "payloads with checksums that came damaged, and had to come again")         \
-    X(checksum_bytes, "payload with checksums, moved in both directions")                          \
-    X(views, "views kept for clients")                                                             \
-    X(view_bytes, "memory that they take, and those being installed")                              \
-    X(lists, "requests with a list of pieces")                                                     \
-    X(store_hung, "store calls that take longer than hang-report and go on")                       \
-    X(store_hangs, "store calls that ever did")                                                    \
-    X(store_longest_ms, "milliseconds of the longest store call")
+    X(sessions, GAUGE, NONE, "clients connected")                                                  \
+    X(sessions_opened, COUNTER, NONE, "clients that ever connected")                               \
+    X(sessions_lost, COUNTER, NONE, "clients dropped because nothing was heard of them")           \
+    X(sessions_unsynced, COUNTER, NONE,                                                            \
+      "of these, clients that had written to a file and not synced or closed it")                  \
+    X(sessions_replaced, COUNTER, NONE,                                                            \
+      "clients that came back, and whose session before was ended")                                \
+    X(handshakes, GAUGE, NONE, "clients that have not shown yet that they know the secret")        \
+    X(handshakes_lapsed, COUNTER, NONE, "clients that did not show it in time")                    \
+    X(handshakes_refused, COUNTER, NONE, "attempts to show it that were none")                     \
+    X(users, GAUGE, NONE, "users of whom clients are connected, of a daemon of many")              \
+    X(sharers, GAUGE, NONE, "jobs, or users of a daemon of many, that share it in equal parts")    \
+    X(forged, COUNTER, NONE, "messages thrown away because their seal was wrong")                  \
+    X(replayed, COUNTER, NONE, "messages thrown away because they had come before")                \
+    X(requests, COUNTER, NONE, "requests served")                                                  \
+    X(requests_active, GAUGE, NONE, "requests under way")                                          \
+    X(requests_failed, COUNTER, NONE, "requests answered with an error")                           \
+    X(requests_refused, COUNTER, NONE, "requests refused: over the credits, or while stopping")    \
+    X(unread, COUNTER, NONE, "messages not read, of clients that do not take their answers")       \
+    X(client_bytes, GAUGE, BYTES, "memory set aside for clients, of the budget for all of them")   \
+    X(malformed, COUNTER, NONE, "messages thrown away as malformed or unknown")                    \
+    X(pending_sent, COUNTER, NONE, "notices to clients that a request takes long")                 \
+    X(stored_sent, COUNTER, NONE, "notices to clients that what they wrote is stored")             \
+    X(inline_in_bytes, COUNTER, BYTES, "payload received inside messages")                         \
+    X(inline_out_bytes, COUNTER, BYTES, "payload sent inside messages")                            \
+    X(rma_in_bytes, COUNTER, BYTES, "payload pulled from clients by RMA")                          \
+    X(rma_out_bytes, COUNTER, BYTES, "payload pushed to clients by RMA")                           \
+    X(rma_failed, COUNTER, NONE, "RMA operations that failed")                                     \
+    X(checksum_errors, COUNTER, NONE,                                                              \
+      "payloads with checksums that came damaged, and had to come again")                          \
+    X(checksum_races, COUNTER, NONE,                                                               \
+      "payloads that were overwritten on their way, and came again: no damage")                    \
+    X(checksum_bytes, COUNTER, BYTES, "payload with checksums, moved in both directions")          \
+    X(views, GAUGE, NONE, "views kept for clients")                                                \
+    X(view_bytes, GAUGE, BYTES, "memory that they take, and those being installed")                \
+    X(lists, COUNTER, NONE, "requests with a list of pieces")                                      \
+    X(steps_published, COUNTER, NONE, "steps that writers have finished")                          \
+    X(step_waits, GAUGE, NONE, "clients that wait for a step")                                     \
+    X(step_reads_refused, COUNTER, NONE,                                                           \
+      "reads of a step whose bytes had been overwritten by a later one")                           \
+    X(store_hung, GAUGE, NONE, "store calls that take longer than hang-report and go on")          \
+    X(store_hangs, COUNTER, NONE, "store calls that ever did")                                     \
+    X(store_longest_ms, GAUGE, MS, "milliseconds of the longest store call")
 
 /* Memory for the views of clients, which servers of one process may share. */
 struct zc_view_budget {
-    size_t limit, used; /* bytes; atomic.  A lower limit takes nothing away that is in use */
-    unsigned percent;   /* of a cache's size that was asked for, to be told; atomic */
+    size_t limit, used; /* bytes; atomic.  A lower limit does not free memory in use */
+    unsigned percent;   /* of the cache size, as requested, for reports; atomic */
 };
 
 struct zc_server_config {
     struct zc_cache *cache;
-    struct zc_store *store;     /* below it; borrowed, to tell of its calls; or NULL */
-    struct zc_journal *journal; /* what writes bring is in it before they are answered; borrowed,
-                                   to be closed after the server; NULL: there is none */
+    struct zc_store *store; /* below it; borrowed, for statistics of its calls; or NULL */
+    const struct zc_lock_reach_info *locks; /* of its root; borrowed, or NULL */
+    struct zc_journal *journal; /* writes are in it before they are answered; borrowed, to be closed
+                                   after the server; NULL: none */
     uint64_t boot_id;           /* random, one per start */
-    uint64_t identity;          /* the same through all starts, in sets of daemons; 0: boot_id */
-    struct zc_secret secret;    /* that clients know; has to be made */
-    bool munge; /* it has many users, whom munge knows: the secret is none; see zc_user.h */
-    struct zc_user_limits user; /* then */
+    uint64_t identity;          /* in sets of daemons, constant over restarts; 0: boot_id */
+    struct zc_secret secret;    /* shared with clients; required */
+    bool munge; /* serves many users, identified by munge, without a secret; see zc_user.h */
+    struct zc_user_limits user; /* with munge */
     unsigned credits;           /* requests a client may have under way at most; 0: a default */
-    size_t budget;              /* bytes that clients may make the server hold; 0: zc_account.h */
-    unsigned silence_ms;        /* a client unheard of for this long is dropped; 0: what it said */
+    size_t budget;       /* bytes that clients may make the server hold; 0: zc_session_mem.h */
+    unsigned silence_ms; /* silence after which a client is evicted; 0: as it asked */
     /* Opens the endpoint: zc_tp_ofi_open or, in tests, zc_tp_loop_open. */
     int (*open_transport)(const struct zc_tp_config *cfg, struct zc_tp **out);
     const char *provider, *listen;
-    bool early;        /* of its transport's configuration */
-    unsigned stuck_ms; /* calls that take longer do not keep others waiting; 0: a default */
+    bool early;                   /* passed to the transport's configuration */
+    unsigned stuck_ms;            /* calls that take longer do not delay others; 0: a default */
     struct zc_view_budget *views; /* borrowed; NULL: clients send lists */
-    bool audit;                   /* who does what is logged, at level info */
-    bool shares;                  /* its clients are of several jobs, or users: zc_sharer.h */
-    bool for_all;                 /* a client may open files for all: see ZC_OPEN_FOR_ALL */
-    bool shows;                   /* processes of this host may read the cache's pages by
-                                     themselves (zc_cache_config.shown) */
-    struct zc_posts *posts;       /* of its cache: clients of this host leave writes in memory;
-                                     borrowed.  NULL: they do not */
-    bool terse;                   /* clients name file and bytes: they get the cause alone */
-    unsigned prefetch;            /* pages read ahead of these */
-    /* Whether this process is of the group that the client names; then it stays that until
-     * detach() was called as often.  On the pool.  NULL: it is of all. */
+    bool audit;                   /* write the audit log, at level info */
+    bool tenants;       /* divides cache, store and threads among jobs or users: zc_tenant.h */
+    bool exports_opens; /* a client may open files for all: see ZC_OPEN_EXPORTED */
+    bool orphans_stay;  /* such a file, whose opener is gone, stays open while there are sessions */
+    bool publishes;     /* processes of this host may read the cache's pages directly
+                           (zc_cache_config.published) */
+    unsigned *clients;  /* number of clients, counted together by servers of one process; atomic,
+                           borrowed.  NULL: not counted */
+    struct zc_shmring *shmring; /* of its cache; borrowed, or NULL */
+    bool terse;                 /* errors without file and bytes, which clients add */
+    unsigned prefetch;          /* pages read ahead of these files */
+    /* Whether this process knows the owner set that the client names; then it stays until detach()
+     * was called as often.  On the pool.  NULL: knows all. */
     bool (*attach)(uint64_t group);
     void (*detach)(uint64_t group);
 };
 
-/* The endpoint is ready when this returns. */
+/* Creates a server; its endpoint is ready on return. */
 int zc_server_create(const struct zc_server_config *cfg, struct zc_server **out);
 
-/* Own address; *len is in/out. */
+/* Returns the server's address; *len is in/out. */
 int zc_server_address(struct zc_server *s, void *buf, size_t *len);
 
-/* The same for processes of this host; *len is 0 where there is none. */
+/* The same for processes of this host; *len is 0 if there is none. */
 int zc_server_local_address(struct zc_server *s, void *buf, size_t *len);
 
-/* libfabric's, which it was opened with; NULL: it does without. */
+/* Returns the provider of libfabric; NULL: not used. */
 const char *zc_server_provider(const struct zc_server *s);
 
-/* Registers the cache's pages again where they lie in more memory than before
- * (zc_cache_extend()).  By one thread at a time; it may be serving meanwhile. */
+/* Registers the cache's pages again after zc_cache_extend().  By one thread at a time; the server
+ * may be running. */
 int zc_server_cover(struct zc_server *s);
 
-/* Serves until zc_server_stop() or a CONTROL message asks to stop; then refuses new
- * requests, drains the cache and returns 0, or a negative errno when not all of it
- * could be written back. */
+/* Serves until zc_server_stop() or a CONTROL message; then refuses new requests, drains the cache
+ * and returns 0, or a negative errno if not all of it could be written back. */
 int zc_server_run(struct zc_server *s);
 
 /* Makes zc_server_run() stop; may be called from a signal handler, and more than once. */
@@ -124,11 +137,10 @@ void zc_server_stop(struct zc_server *s);
 
 void zc_server_destroy(struct zc_server *s);
 
-/* Exports an open file to all clients under a handle number of its own; 0: no memory.  Any
- * thread.  `coord` is what they share besides its bytes, or NULL; it is used until the file
- * is taken back. */
+/* Exports an open file to all clients under a handle number of its own; 0: no memory.  Any thread.
+ * `coord` is their shared pointer and locks, or NULL; it is used until unexport(). */
 uint64_t zc_server_export(struct zc_server *s, struct zc_handle *h, struct zc_coord *coord);
-/* Takes it back when no request uses it any more; blocks, so not on the server's thread. */
+/* Ends the export when no request uses it any more; blocks, so not on the server's thread. */
 void zc_server_unexport(struct zc_server *s, uint64_t number);
 
 #endif

@@ -1,6 +1,7 @@
-/* zc_server_check.c - the invariants of zc_server_internal.h that can be seen from the main loop.
+/* zc_server_check.c - the invariants of zc_server_internal.h that can be checked from the main
+ * loop.
  *
- * In a build with --enable-debug every tick looks; else nothing is compiled in.
+ * In a build with --enable-debug every tick checks them; else nothing is compiled in.
  */
 #include "config.h"
 
@@ -8,7 +9,8 @@
 
 #ifdef ZC_DEBUG
 
-/* Whose writes are taken out of memory use exports on other threads (zc_behind.c). */
+/* Sessions whose writes are taken out of shared memory use exports on other threads
+ * (zc_request_ring.c). */
 static bool in_use(struct zc_server *s, const struct zc_export *e)
 {
     bool yes;
@@ -35,11 +37,11 @@ static uint64_t check_session(struct zc_session *ss, unsigned *lists)
         n++;
     }
     assert(n == ss->nrequests);
-    assert(cost == ss->purse.active);
+    assert(cost == ss->quota.active);
     assert(n == 0 || (ss->state != ZC_SESSION_REFUSED && ss->state != ZC_SESSION_CLOSING));
     for (uint32_t i = 0; i < ss->nslots; i++)
         busy += ss->slots[i].handle ? ss->slots[i].busy : 0;
-    /* a handle that is being closed on the pool is the pool's */
+    /* the pool owns a handle that it closes */
     assert(ss->state == ZC_SESSION_CLOSING || busy == with_slot);
     return n;
 }

@@ -1,31 +1,33 @@
 /* zc_server_internal.h - what the files of the server share.
  *
- * zc_server.c        endpoint, main loop, deadlines, stopping
- * zc_session.c       sessions of clients and their handles
- * zc_session_begin.c how they begin
- * zc_session_vouch.c who they are, where munge says it
- * zc_user.c          the users of a server that has many
- * zc_sharer.c        who of its clients share with whom
- * zc_dropped.c       clients whose session was ended, and who are told so
- * zc_account.c       what clients make it hold
- * zc_audit.c         who did what
- * zc_unread.c        who is not read any more
- * zc_request.c       one request: checking, waiting, reply
- * zc_request_kinds.c what each request does: the table
- * zc_conflict.c      OPENs that meet another set of daemons, or another block size
- * zc_transfer.c      what moves data: bytes between pages and clients
- * zc_transfer_begin.c  what it needs first: a view, a list
- * zc_transfer_journal.c  what is in the journal before it is answered
- * zc_taken.c         what of their writes is stored: numbers, and who is told
- * zc_posts.c         writes that clients leave in memory
- * zc_behind.c        which clients do, and messages that wait for them
- * zc_bounce.c        buffers for those that go through a view
- * zc_request_coord.c POINTER, LOCK, UNLOCK: what ranks share of a file
- * zc_request_meet.c  MEET: the cards that clients leave at files
- * zc_server_views.c  the views clients have installed
- * zc_export.c        open files that all clients may use
- * zc_server_info.c   what the server says about itself
- * zc_server_check.c  the invariants, in debug builds
+ * zc_server.c               endpoint, main loop, deadlines, stopping
+ * zc_session.c              sessions of clients and their handles
+ * zc_session_begin.c        how sessions begin: HELLO and AUTH
+ * zc_session_credential.c   authentication by munge
+ * zc_user.c                 the users of a server of many users
+ * zc_tenant.c               which clients are one tenant
+ * zc_evicted.c              clients whose session was ended, and which are told so
+ * zc_session_mem.c          memory that clients make the server hold
+ * zc_audit.c                the audit log
+ * zc_backpressure.c         clients that are not read any more
+ * zc_request.c              one request: checking, waiting, reply
+ * zc_request_kinds.c        what each request does: the table
+ * zc_open_conflict.c        OPENs with another set of daemons, or another block size
+ * zc_transfer.c             data between pages and clients
+ * zc_transfer_begin.c       what a transfer needs first: a view, a list
+ * zc_transfer_journal.c     writes that are journaled before the reply
+ * zc_commit_notify.c        COMMITTED: which writes of a client are committed
+ * zc_ring_apply.c           writes through rings in shared memory (zc_shmring.h)
+ * zc_request_ring.c         RING_OPEN: the rings of sessions
+ * zc_bounce.c               bounce buffers of transfers through a view
+ * zc_request_coord.c        POINTER, LOCK, UNLOCK: what ranks share of a file
+ * zc_request_steps.c        STEP, and what steps mean to opens, closes and transfers
+ * zc_steps.c                steps of files: what is published, and what readers may see
+ * zc_request_rendezvous.c   RENDEZVOUS: records that clients publish at files
+ * zc_server_views.c         the views clients have installed
+ * zc_export.c               open files that all clients may use
+ * zc_server_info.c          INFO about the server
+ * zc_server_check.c         the invariants, in debug builds
  *
  * 1. Everything belongs to the server's thread, but what `lock` guards, what the pool has between
  *    zc_request_submit() and zc_request_resume(), and what the cache or the fabric has been given
@@ -38,30 +40,34 @@
  *    all sessions.  A REFUSED session has none, a CLOSING one none any more.
  * 5. A request that names an open file keeps it: zc_slot.busy counts those of the session's own,
  *    zc_export.busy is not 0 while there is one.
- * 6. A request that is not running waits for one thing, the pool, the cache's write-back or a
- *    lock; or its transfer's pieces wait, each for a page, a buffer or the fabric.
- * 7. When the main loop has gone round, no buffer is free that one who waits for it may have.
- * 8. A session that another one takes the place of (`follows`) has been freed when that is told of.
+ * 6. A request that is not running waits for one thing, earlier ring entries, the pool, the
+ *    cache's write-back or a lock; or its transfer's pieces wait, each for a page, a buffer or the
+ *    fabric.
+ * 7. After each round of the main loop, no buffer is free that a waiting transfer may have.
+ * 8. A session that another one replaces (`follows`) is freed before the new one is accepted.
  * 9. A view in memory has an owner, a session or a request; an installation waits only while
  *    another one is under way.
  */
 #ifndef ZC_SERVER_INTERNAL_H
 #define ZC_SERVER_INTERNAL_H
 
-#include "zc_account.h"
 #include "zc_audit.h"
 #include "zc_cache.h"
-#include "zc_cards.h"
+#include "zc_error.h"
+#include "zc_handshake.h"
+#include "zc_json.h"
 #include "zc_list.h"
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zc_mac.h"
 #include "zc_pool.h"
-#include "zc_post.h"
-#include "zc_posts.h"
-#include "zc_seal.h"
+#include "zc_rendezvous.h"
+#include "zc_ring.h"
 #include "zc_server.h"
-#include "zc_shake.h"
-#include "zc_sharer.h"
+#include "zc_session_mem.h"
+#include "zc_shmring.h"
+#include "zc_steps.h"
+#include "zc_tenant.h"
 #include "zc_transport.h"
 #include "zc_wire.h"
 
@@ -71,35 +77,35 @@ enum {
     ZC_SERVER_POOL = 4,          /* threads for calls that block ... */
     ZC_SERVER_POOL_MOST = 64,    /* ... with those that are stuck in one */
     ZC_SERVER_PER_FILE = 2,      /* of these, for one file or path */
-    ZC_SERVER_TICK_MS = 100,     /* deadlines are looked at this often */
+    ZC_SERVER_TICK_MS = 100,     /* interval for checks of deadlines */
     ZC_SERVER_BOUNCE = 16,       /* buffers for data on its way through a view, and ... */
     ZC_SERVER_CHUNK = 256 << 10, /* ... their size, bytes */
     ZC_SERVER_LISTS = 16,        /* lists of pieces in memory at a time */
     ZC_SERVER_ABANDON_MS = 2000, /* a stop waits this long for requests of dead clients */
-    ZC_SERVER_LINGER_MS = 500,   /* at the end, for clients to say goodbye */
+    ZC_SERVER_LINGER_MS = 500,   /* at the end, for clients to send BYE */
     ZC_SERVER_SESSIONS = 16384,  /* most clients at a time */
     ZC_SERVER_BUCKETS = 1024,
     ZC_SERVER_REFUSED_MS = 2000,  /* the address of a refused client is kept this long */
     ZC_SERVER_SHAKING = 4096,     /* most clients that are not accepted yet, and ... */
     ZC_SERVER_SHAKING_MS = 30000, /* ... how long they are waited for at most */
-    ZC_SERVER_FOLLOW_MS = 500,    /* who waits for his session before to end hears so this often */
-    ZC_SERVER_DROPPED = 256,      /* clients remembered that were dropped */
+    ZC_SERVER_FOLLOW_MS = 500,    /* interval of PENDING to a client whose earlier session ends */
+    ZC_SERVER_EVICTED = 256,      /* evicted clients that are remembered */
     ZC_SERVER_HANDLES = 65536,    /* most open files a client */
-    ZC_SERVER_CARDS = 16 << 20,   /* memory for a client's cards, bytes */
+    ZC_SERVER_RECORDS = 16 << 20, /* memory for a client's rendezvous records, bytes */
     ZC_SERVER_SILENCE_MAX_MS = 3600000,
 };
 
 /* Keys of works on the pool that are not about one file. */
 enum {
-    ZC_KEY_ALL,   /* all files: CONTROL */
-    ZC_KEY_END,   /* the same at the end */
-    ZC_KEY_VIEWS, /* decoding of views */
-    ZC_KEY_INFO,  /* what is said of all files */
-    ZC_KEY_VOUCH, /* what munge says of clients */
+    ZC_KEY_ALL,        /* all files: CONTROL */
+    ZC_KEY_END,        /* the same at the end */
+    ZC_KEY_VIEWS,      /* decoding of views */
+    ZC_KEY_INFO,       /* lists of all files */
+    ZC_KEY_CREDENTIAL, /* decoding of credentials */
 };
 
 struct zc_server_stats {
-#define X(name, help) uint64_t name;
+#define X(name, kind, unit, help) uint64_t name;
     ZC_SERVER_STATS(X)
 #undef X
 };
@@ -111,15 +117,15 @@ struct zc_view;
 struct zc_shared_view;
 struct zc_install;
 
-/* Something another thread finished; handled by the server thread. */
+/* Work of another thread that the server thread has to finish. */
 struct zc_notice {
     struct zc_list link;
     void (*handle)(struct zc_server *s, struct zc_notice *n);
 };
 
-/* Buffers for data on its way through a view.  Those that are lost are with the fabric for clients
- * that are gone: it cannot be told to let go, and may take minutes until it sees it itself.
- * Others are made in their place, until there are ZC_BOUNCE_MOST sets. */
+/* Buffers for data on its way through a view.  Lost ones are with the fabric for vanished clients:
+ * it cannot be told to release them, and may take minutes to do so.  Others are made in their
+ * place, up to ZC_BOUNCE_MOST sets. */
 struct zc_bounce_set {
     unsigned char *memory; /* ZC_SERVER_BOUNCE times ZC_SERVER_CHUNK */
     struct zc_mr mr;
@@ -133,24 +139,24 @@ struct zc_bounce {
     unsigned lost;
     unsigned char *free[ZC_BOUNCE_MOST * ZC_SERVER_BOUNCE];
     unsigned nfree;
-    unsigned idle;          /* given to those who lacked room in the cache then, ... */
-    unsigned turns;         /* ... and how often */
+    unsigned idle;          /* held by transfers that lack room in the cache ... */
+    unsigned turns;         /* ... and how often they were given */
     struct zc_list waiting; /* struct zc_bounce_wait, first come first */
 };
 
-/* Somebody who wants one. */
+/* A transfer that waits for a buffer. */
 struct zc_bounce_wait {
     struct zc_list link;
     struct zc_session *session;
     void (*got)(struct zc_bounce_wait *w, unsigned char *buf);
-    struct zc_handle *handle; /* where it goes: the file, ... */
-    uint64_t at;              /* ... and its first byte there */
-    /* It writes, and the cache has no room for that now. */
+    struct zc_handle *handle; /* target file ... */
+    uint64_t at;              /* ... and offset of its first byte */
+    /* Whether it writes, and the cache has no room for that now. */
     bool (*lacks_room)(const struct zc_bounce_wait *w);
     bool idle; /* it counts in zc_bounce.idle */
 };
 
-/* The cache's pages, as far as they could reach when they were registered. */
+/* A registration of the cache's pages, as many as there could be then. */
 struct zc_arena {
     struct zc_mr mr;
     size_t len;
@@ -165,24 +171,25 @@ struct zc_server {
     char host[256];
     uint64_t started;
 
-    uint64_t begun;          /* HELLOs */
+    uint64_t begun;          /* number of HELLOs */
     struct zc_list shaking;  /* struct zc_session: not accepted yet; the oldest first */
     struct zc_list sessions; /* struct zc_session */
     struct zc_list by_id[ZC_SERVER_BUCKETS];
-    struct zc_list users;   /* struct zc_user: of whom there are sessions */
-    struct zc_list sharers; /* struct zc_sharer, the same */
+    struct zc_list users;   /* struct zc_user: users with sessions */
+    struct zc_list sharers; /* struct zc_tenant: tenants with sessions */
     struct zc_list leaving; /* those whose requests or closes are under way */
-    struct zc_list dropped; /* struct zc_dropped, and how many */
-    unsigned ndropped;
+    struct zc_list evicted; /* struct zc_evicted, and how many */
+    unsigned nevicted;
     struct zc_server_stats stats;
-    struct zc_account account;
+    uint64_t damage_told, damage_untold; /* ns, or 0; messages suppressed since: for the log */
+    struct zc_session_mem session_mem;
     struct zc_audit audit;
-    unsigned vouches;                 /* that munge is asked about, or will be */
-    struct zc_list unread;            /* struct zc_session: a message of theirs waits */
-    struct zc_list behind;            /* struct behind: a message that waits for writes ... */
-    struct zc_posts_wait behind_wait; /* ... which tells of it ... */
-    bool behind_told;                 /* ... or is going to */
-    struct zc_notice behind_over;
+    unsigned credentials;    /* munge requests queued or under way */
+    struct zc_list unread;   /* struct zc_session: with a message kept back */
+    struct zc_list deferred; /* zc_request.deferred: requests that wait for ring entries ... */
+    struct zc_shmring_wait deferred_wait; /* ... the wait for these ... */
+    bool deferred_notified;               /* ... whose callback was or will be called */
+    struct zc_notice deferred_notice;
     uint64_t next_tick, last_look;
     uint64_t last_complaint; /* about malformed messages */
 
@@ -191,21 +198,21 @@ struct zc_server {
     bool stopping;      /* no new requests at all */
     bool drain_started, drained;
     uint64_t stopping_since, drained_at;
-    int drain_status; /* with drained */
-    char drain_text[ZC_TEXT_MAX];
+    struct zc_error drain_error; /* with drained */
 
     struct zc_list views[ZC_SERVER_BUCKETS]; /* struct zc_shared_view, by hash */
-    unsigned installs;                       /* that have memory reserved ... */
-    struct zc_list installs_waiting;         /* ... and that wait for it: struct zc_install */
-    unsigned lists, lists_lost;              /* transfers that have a list in memory; those of
-                                                clients that are gone, as far as they do not count
-                                                any more; ... */
-    struct zc_list lists_waiting;            /* ... and that wait to: struct zc_transfer */
-    struct zc_list conflicts;                /* zc_request.conflict */
+    unsigned installs;                       /* with memory reserved ... */
+    struct zc_list installs_waiting;         /* ... and waiting for it: struct zc_install */
+    unsigned lists, lists_lost;   /* transfers with a list in memory; those of vanished clients, as
+                                     far as they do not count any more */
+    struct zc_list lists_waiting; /* transfers waiting to be one: struct zc_transfer */
+    struct zc_list conflicts;     /* zc_request.conflict */
+    struct zc_steps steps;
+    struct zc_list step_waits; /* zc_request.step_wait */
     struct zc_bounce bounce;
-    struct zc_cards cards;
+    struct zc_rendezvous_table records;
 
-    struct zc_lock lock; /* guards what follows; and `tp` stays open while it is held */
+    struct zc_lock lock; /* guards what follows; `tp` stays open while it is held */
     struct zc_list notices;
     zc_cond export_idle;
     struct zc_export **exports;
@@ -219,15 +226,16 @@ struct zc_export {
     struct zc_handle *handle; /* NULL: free */
     struct zc_coord *coord;   /* or NULL */
     unsigned busy;            /* requests that use it */
-    bool leaving;             /* no more requests */
+    bool leaving;             /* refuses new requests */
 
     struct zc_server *server;
-    uint64_t opener;           /* the session that opened it for all; 0: this process did */
-    uint64_t group;            /* that it is of, then */
-    bool orphan;               /* the opener is gone: closed when nobody is busy with it, ... */
-    bool closing;              /* ... which it is now: once */
-    bool shut;                 /* the handle is being closed: nothing is written any more */
-    struct zc_work close_work; /* then */
+    uint64_t opener;           /* the session that opened it for all; 0: this process */
+    uint64_t group;            /* owner set named by that open */
+    bool left;                 /* the opener is gone, and others may use it (orphans_stay) */
+    bool orphan;               /* the opener is gone: closed when no request uses it ... */
+    bool closing;              /* ... which happens now, once */
+    bool shut;                 /* the handle is being closed: no more writes */
+    struct zc_work close_work; /* for the close */
 };
 
 /* A view that a session has installed. */
@@ -237,36 +245,44 @@ struct zc_owned {
     uint64_t handle;             /* the open file it is for */
 };
 
-/* What a session has to do with cards. */
-struct zc_meeting {
-    struct zc_cards_owner cards; /* that it has left ... */
-    size_t kept;                 /* ... as its purse has them: at least their bytes */
-    unsigned char *buf;          /* of one that it is leaving: `at` of `size` bytes, ... */
-    uint64_t size, at, room;     /* ... with room for so many; size 0: of none */
-    struct zc_laid *reads;       /* the one it has found, or NULL */
+/* Rendezvous records of a session. */
+struct zc_session_records {
+    struct zc_rendezvous_owner records; /* published ... */
+    size_t kept;                        /* ... and their size in the session's quota */
+    unsigned char *buf;                 /* of one being published: `at` of `size` bytes ... */
+    uint64_t size, at, room;            /* ... allocated: `room`; size 0: none */
+    struct zc_published_record *reads;  /* the one it has found, or NULL */
 };
 
 /* An open file of a session. */
-struct zc_slot {
-    struct zc_handle *handle; /* NULL: free */
-    uint32_t generation;      /* of the handle number, so that an old one is not taken */
-    unsigned busy;            /* requests that use it */
-    bool closing;             /* a CLOSE is writing back: no more requests */
-    struct zc_attr attr;      /* at open */
-    bool through;             /* a write is answered when the store has it */
-    size_t kept;              /* of the session's purse */
-    uint64_t taken, stored;   /* as the client was told last: zc_taken.c */
+/* Writes of a client to an open file, and how many of them were synced: zc_unsynced.c. */
+struct zc_unsynced {
+    uint64_t written, synced;
+};
 
-    struct zc_session *session; /* of one that is CLOSING: what closes the handle */
+struct zc_slot {
+    struct zc_handle *handle;             /* NULL: free */
+    uint32_t generation;                  /* of the handle number, to detect old ones */
+    unsigned busy;                        /* requests that use it */
+    bool closing;                         /* a CLOSE is writing back: no more requests */
+    struct zc_attr attr;                  /* at open */
+    bool through;                         /* writes are answered when the store has them */
+    size_t kept;                          /* part of the session's quota */
+    uint64_t unstable_seq, committed_seq; /* as last sent to the client: zc_commit_notify.c */
+    struct zc_unsynced unsynced;
+    struct zc_steps_user *steps; /* NULL: steps have no effect on it */
+
+    struct zc_session *session; /* while CLOSING: the session whose end closes the handle */
     struct zc_work close_work;
 };
 
-/* What the clients of an export share is one handle: who has been told what of it. */
-struct zc_told {
-    struct zc_list link; /* zc_session.told */
+/* Clients of an export share one handle: failures of it that were reported to this session. */
+struct zc_session_errseq {
+    struct zc_list link; /* zc_session.errseqs */
     const struct zc_export *export;
     uint32_t generation;
-    uint64_t syncs; /* zc_flush.told */
+    uint64_t syncs; /* zc_flush.errseq */
+    struct zc_unsynced unsynced;
 };
 
 /* zc_session.c has the transitions. */
@@ -277,74 +293,74 @@ enum zc_session_state {
     ZC_SESSION_REFUSED, /* exists only to send the refusal */
     ZC_SESSION_DEAD,    /* no message is taken or sent any more */
     ZC_SESSION_LEAVING, /* its peer was removed, its requests end */
-    ZC_SESSION_CLOSING, /* its handles are closed on the pool */
+    ZC_SESSION_CLOSING, /* its handles are being closed on the pool */
 };
 
 struct zc_session {
     struct zc_list link, hash;
     uint64_t id, client_id; /* the former is random */
-    uint64_t begun;         /* of all HELLOs, which it was */
+    uint64_t begun;         /* ordinal of its HELLO */
     zc_peer peer;
     unsigned char *address; /* the client's */
     size_t address_len;
     enum zc_session_state state;
     uint64_t replaces, replaces_client; /* of HELLO */
-    uint64_t follows; /* FOLLOWING: a session that has to be freed before AUTH is answered ... */
-    uint64_t auth_tag, auth_sign; /* ... and when its client last heard of that */
-    bool known;                   /* it has shown who it is: cred says who, or it is the owner */
-    bool accepted;                /* it was ALIVE */
-    uint64_t number;              /* then: of all that ever were */
-    struct zc_shake shake;        /* of one that is SHAKING */
-    bool vouching;                /* the same: its credential is being read */
-    struct zc_cred *cred;         /* whose it is; NULL: not known yet, or the owner's */
-    struct zc_user *user;         /* who has it, of a server of many; NULL: not counted */
-    struct zc_sharer *sharer;     /* whose part of the server it has; NULL: nobody's */
-    unsigned opens;               /* of his open files: its own, ... */
-    size_t open_bytes;            /* ... and what they take */
-    struct zc_keys keys;          /* since AUTH, as are: */
-    struct zc_lanes lanes;
-    uint64_t notices;                /* messages that were no replies */
+    uint64_t follows;              /* FOLLOWING: session to be freed before AUTH is answered ... */
+    uint64_t auth_tag, auth_sign;  /* ... and when its client last got a PENDING */
+    bool known;                    /* authenticated: as `cred`, or as the owner */
+    bool accepted;                 /* has been ALIVE */
+    uint64_t number;               /* its ordinal among those */
+    struct zc_handshake handshake; /* while SHAKING */
+    bool credential_pending;       /* while SHAKING: its credential is being decoded */
+    struct zc_cred *cred;          /* its user; NULL: not known yet, or the owner */
+    struct zc_user *user;          /* its user, of a server of many; NULL: not counted */
+    struct zc_tenant *tenant;      /* its tenant; NULL: none */
+    unsigned opens;                /* open files counted for the user ... */
+    size_t open_bytes;             /* ... and their memory */
+    struct zc_keys keys;           /* since AUTH, as are: */
+    struct zc_session_slots msg_slots;
+    uint64_t notices;                /* messages sent that were no replies */
     uint32_t asked_ms;               /* HELLO's silence_ms */
-    uint64_t silence_ns, last_heard; /* the latter counts our own absence as its presence */
-    uint64_t heard;                  /* when it said something indeed */
+    uint64_t silence_ns, last_heard; /* the latter does not count our own absence */
+    uint64_t mismatches;             /* checksum mismatches not explained by it yet */
+    uint64_t heard;                  /* last message indeed received */
     char name[ZC_MAX_NAME + 1];
-    struct zc_purse purse;
-    struct zc_unread *unread; /* a message that waits, or NULL */
-    struct zc_posts_box *box; /* where it leaves writes, or NULL */
-    unsigned behind;          /* messages of it that wait for such */
-    struct zc_list requests;  /* struct zc_request */
+    struct zc_session_quota quota;
+    struct zc_backpressure *unread;     /* a message kept back, or NULL */
+    struct zc_ring_writer *ring_writer; /* its ring, or NULL */
+    struct zc_list requests;            /* struct zc_request */
     unsigned nrequests;
     struct zc_slot *slots;
     uint32_t nslots;
-    bool owes_stored; /* of one at least was told more `taken` than `stored` */
-    struct zc_meeting meeting;
+    bool owes_committed; /* a file has numbers above the committed one reported */
+    struct zc_session_records records;
     struct zc_owned *owned;
     uint32_t nowned;
-    bool installing;     /* a view */
-    struct zc_list told; /* struct zc_told */
-    char *info;          /* text being fetched in pieces, kept */
+    bool installing;        /* a view is being installed */
+    struct zc_list errseqs; /* struct zc_session_errseq */
+    char *info;             /* text being fetched in pieces, kept */
     size_t info_len;
     bool informing;          /* it is being made, on the pool */
-    uint32_t closing;        /* CLOSING: handles that are not closed yet; atomic */
-    struct zc_notice closed; /* then */
+    uint32_t closing;        /* CLOSING: handles still open; atomic */
+    struct zc_notice closed; /* when all are closed */
     struct zc_server *server;
 };
 
 /* Of a kind of request. */
 enum {
     ZC_KIND_HANDLE = 1,  /* about an open file ... */
-    ZC_KIND_OWN = 2,     /* ... of the session itself: an export is for its owner to close */
+    ZC_KIND_OWN = 2,     /* ... of the session itself: not an export */
     ZC_KIND_PATH = 4,    /* about a path, which is not empty */
     ZC_KIND_OPENS = 8,   /* opens it: has open_flags, and is refused while draining */
-    ZC_KIND_ALWAYS = 16, /* taken while stopping, too */
+    ZC_KIND_ALWAYS = 16, /* accepted while stopping, too */
     ZC_KIND_BLOCKS = 32, /* blocks in the store: run on the pool, and finished when it returns */
-    ZC_KIND_LIFE = 64,   /* a sign of life, or of its end: waits for nothing, and is always taken */
-    ZC_KIND_BYTES = 256, /* sees or changes a file: after what was left before (zc_posts.h) */
-    ZC_KIND_TELLS = 128, /* says something of all files: gets stuck on no more than its like */
+    ZC_KIND_LIFE = 64,   /* heartbeat or end of the session: never waits, always accepted */
+    ZC_KIND_BYTES = 256, /* on bytes of a file: after earlier ring entries (zc_shmring.h) */
+    ZC_KIND_TELLS = 128, /* about all files: waits only for its own kind */
 };
 
-/* A kind of request.  What does not block runs on the server's thread: it finishes the request, or
- * parks it until the cache, the fabric or the pool calls it back. */
+/* A kind of request.  If it does not block it runs on the server's thread: it finishes the request,
+ * or parks it until the cache, the fabric or the pool calls back. */
 struct zc_request_kind {
     uint8_t type; /* ZC_T_... */
     unsigned flags;
@@ -355,18 +371,19 @@ struct zc_request {
     struct zc_list link;
     struct zc_session *session;
     const struct zc_request_kind *kind;
-    size_t cost;              /* of the session's allowance */
+    size_t cost;              /* in the session's quota */
     struct zc_msg msg;        /* its byte fields while kind->run() runs on the server's thread */
+    struct zc_bytes encoded;  /* the message as it came; valid as long as these ... */
+    unsigned char *kept;      /* ... or a copy, which `msg` points into; NULL: none */
     struct zc_handle *handle; /* the open file it is about */
     uint32_t slot;            /* 1 + index of its slot; 0: none */
     struct zc_export *export; /* of an export: in use until the request ends */
     struct zc_transfer *transfer; /* what moves data */
     struct zc_install *install;   /* VIEW_INSTALL */
     struct grant *grant;          /* LOCK */
-    uint64_t last_sign;           /* when its client last heard of it */
+    uint64_t last_sign;           /* when its client last got a PENDING */
     struct zc_msg reply;
-    int status;
-    char text[ZC_TEXT_MAX];
+    struct zc_error error; /* the first failure */
 
     /* waiting */
     char *path;
@@ -376,181 +393,219 @@ struct zc_request {
     struct zc_work work;
     struct zc_notice finished;
     struct zc_flush flush;
+    struct zc_list deferred; /* member of zc_server.deferred while ring entries are applied ... */
+    uint64_t until;          /* ... that came before it: a zc_shmring_stamp() */
+    uint64_t written;        /* value of zc_unsynced.written before the flush */
     struct zc_handle *opened;
     struct zc_attr attr;
-    bool in_use;             /* OPEN: the file is open in a way that excludes this one ... */
-    uint64_t block_size;     /* ... that wants blocks of this size; 0: of any */
-    struct zc_list conflict; /* ... in zc_server.conflicts while it waits ... */
-    uint64_t conflict_since; /* ... since then; 0: it has not */
-    uint64_t *mine;          /* INFO: the files that may be named, zc_cache_key(), ... */
-    size_t nmine;            /* ... so many; NULL: all may */
+    bool in_use;              /* OPEN: conflicts with another open of the file ... */
+    uint64_t block_size;      /* ... with another block size than this; 0: with another set ... */
+    uint32_t width, first;    /* ... or another placement */
+    struct zc_list conflict;  /* ... member of zc_server.conflicts while it waits ... */
+    uint64_t conflict_since;  /* ... since then; 0: does not wait */
+    struct zc_list step_wait; /* a waiting STEP: member of zc_server.step_waits ... */
+    uint64_t step_until;      /* ... until this time; ns */
+    struct zc_json info;      /* INFO: the document being made */
+    uint64_t *mine;           /* INFO: keys (zc_cache_key()) of files that may be named ... */
+    size_t nmine;             /* ... and their number; NULL: all */
 };
 
 /* zc_server.c */
 void zc_server_notify(struct zc_server *s, struct zc_notice *n); /* from any thread */
 
-/* Counts a message that is thrown away, and says so now and then.  `count`: one of s->stats. */
+/* Counts a message that is thrown away, and logs it now and then.  `count`: one of s->stats. */
 void zc_server_complain(struct zc_server *s, uint64_t *count, const char *text);
+
+/* zc_unsynced.c: notes that a write arrives; that a flush begins, and ends with the request's
+ * status; returns whether open files of the session have writes not flushed since */
+void zc_unsynced_wrote(struct zc_request *r);
+void zc_unsynced_flush(struct zc_request *r);
+void zc_unsynced_flushed(struct zc_request *r);
+bool zc_unsynced_any(struct zc_session *ss);
 
 /* zc_server_check.c: aborts where an invariant does not hold, in debug builds */
 void zc_server_check(struct zc_server *s);
 
 /* zc_session_begin.c */
-/* HELLO, whose bytes these are; AUTH. */
+/* Handle HELLO, whose encoded bytes are `buf`, and AUTH. */
 void zc_session_hello(struct zc_server *s, const struct zc_msg *m, const void *buf, size_t len);
 void zc_session_auth(struct zc_server *s, const struct zc_msg *m);
-/* R-HELLO: with our proof, or, where status is not 0, why there is none. */
-int zc_session_answer(struct zc_session *ss, uint64_t tag, int status, const char *why);
-/* Its client is known: it is let in, or refused, by a reply to the message with this tag. */
+/* Sends R-HELLO: with our proof, or the error. */
+int zc_session_answer(struct zc_session *ss, uint64_t tag, const struct zc_error *e);
+/* Admits or refuses an authenticated client, in reply to the message with this tag. */
 void zc_session_known(struct zc_session *ss, uint64_t tag);
-/* The session `id` is no more: who waited for that may begin. */
+/* Called when session `id` was freed: begins a session that waited for that. */
 void zc_session_followed(struct zc_server *s, uint64_t id);
-/* AUTH takes longer: says so to who is FOLLOWING another session. */
+/* AUTH takes longer: sends PENDING to the client of a session that is FOLLOWING another. */
 void zc_session_tell_follower(struct zc_session *ss, uint64_t now);
-/* zc_session_vouch.c */
-void zc_session_vouch(struct zc_server *s, const struct zc_msg *m);
+/* zc_session_credential.c */
+void zc_session_credential(struct zc_server *s, const struct zc_msg *m);
 /* zc_session.c */
-/* By its number: in whatever state; one that is alive; one whose client has not shown yet who it
- * is. NULL: there is none. */
+/* Find a session by its number: in any state; alive; not authenticated yet.  NULL: none. */
 struct zc_session *zc_session_any(struct zc_server *s, uint64_t id);
 struct zc_session *zc_session_find(struct zc_server *s, uint64_t id);
 struct zc_session *zc_session_shaking(struct zc_server *s, uint64_t id);
-/* Posts an encoded message, which is traced. */
+/* Sends an encoded message, with a trace line. */
 int zc_session_post(struct zc_session *ss, const struct zc_msg *m, const void *buf, size_t len);
 /* Ends a session; it is freed when its requests and the closing of its files are done.
  * Not from a transport callback. */
 void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why);
-/* Frees it when nothing keeps it any more. */
+/* Frees the session when nothing keeps it any more. */
 void zc_session_settle(struct zc_session *ss);
 /* Whether nothing may be sent to its client any more. */
 static inline bool zc_session_gone(const struct zc_session *ss)
 {
     return ss->state >= ZC_SESSION_DEAD;
 }
-/* The slot of a handle number, or NULL. */
+/* Returns the slot of a handle number, or NULL. */
 struct zc_slot *zc_session_slot(struct zc_session *ss, uint64_t handle);
 /* Makes a handle number; 0: too many open files. */
 uint64_t zc_session_add(struct zc_session *ss, struct zc_handle *h, const struct zc_attr *attr,
                         bool through);
 
-/* Its number. */
+/* Returns the handle number of a slot. */
 uint64_t zc_session_number(const struct zc_session *ss, const struct zc_slot *slot);
 
-/* zc_taken.c */
-/* A handle is new. */
-void zc_taken_begin(struct zc_session *ss, uint64_t handle);
+/* zc_commit_notify.c */
+/* Registers a new handle. */
+void zc_commit_notify_begin(struct zc_session *ss, uint64_t handle);
 /* Fills in the numbers of the reply to a write. */
-void zc_taken_reply(struct zc_request *r);
-/* At each tick, for a session that is alive. */
-void zc_taken_tell(struct zc_server *s, struct zc_session *ss);
-/* zc_dropped.c */
-/* The session is ended for this reason: tells its client, now and whenever it speaks; its peer was
- * removed.  Not from a transport callback. */
-void zc_dropped_add(struct zc_server *s, const struct zc_session *ss, const char *why);
-/* A message of no session: true if its seal is that of a client that was dropped, which is told
+void zc_commit_notify_reply(struct zc_request *r);
+/* Sends COMMITTED as needed; at each tick, for a session that is alive. */
+void zc_commit_notify_send(struct zc_server *s, struct zc_session *ss);
+/* zc_evicted.c */
+/* Remembers an ended session whose peer was removed, and notifies its client, now and after each
+ * message.  Not from a transport callback. */
+void zc_evicted_add(struct zc_server *s, const struct zc_session *ss, const char *why);
+/* Handles a message of no session: true if its MAC is that of an evicted client, which is notified
  * again. */
-bool zc_dropped_spoke(struct zc_server *s, uint64_t session, const void *buf, size_t len);
-void zc_dropped_tick(struct zc_server *s, uint64_t now);
-void zc_dropped_forget(struct zc_server *s); /* all, before the endpoint is closed */
+bool zc_evicted_spoke(struct zc_server *s, uint64_t session, const void *buf, size_t len);
+void zc_evicted_tick(struct zc_server *s, uint64_t now);
+void zc_evicted_forget(struct zc_server *s); /* all, before the endpoint is closed */
 
-/* zc_unread.c */
-/* Whether the session has more under way, and answers waiting for it, than it may. */
+/* zc_backpressure.c */
+/* Whether the session's requests under way and replies waiting exceed its quota. */
 bool zc_session_overdrawn(const struct zc_session *ss);
-/* Whether it takes no answers at all: notices would pile up. */
+/* Whether it takes no replies at all: notices would pile up. */
 bool zc_session_stalled(const struct zc_session *ss);
-/* A message of a session, checked: true: it is not to be read now, or never.  `m` is in `buf`. */
-bool zc_unread_keep(struct zc_session *ss, const struct zc_msg *m, const void *buf, size_t len);
-/* Those that may be read go on; from the main loop only. */
-void zc_unread_serve(struct zc_server *s);
-void zc_unread_forget(struct zc_session *ss);
+/* Handles a checked message of a session above its quota; true: it was kept back or dropped.  `m`
+ * is in `buf`. */
+bool zc_backpressure_keep(struct zc_session *ss, const struct zc_msg *m, const void *buf,
+                          size_t len);
+/* Continues sessions that may be read again; from the main loop only. */
+void zc_backpressure_serve(struct zc_server *s);
+void zc_backpressure_forget(struct zc_session *ss);
 
 /* zc_request.c */
-void zc_request_arrived(struct zc_server *s, struct zc_session *ss, const struct zc_msg *m);
+void zc_requests_init(struct zc_server *s);
+/* Handles a checked message of a session, which is decoded from `encoded`. */
+void zc_request_arrived(struct zc_server *s, struct zc_session *ss, const struct zc_msg *m,
+                        struct zc_bytes encoded);
+/* Keeps the message's bytes until the request ends; false: the request has failed. */
+bool zc_request_keep(struct zc_request *r);
+/* After a client is gone: ends its requests that wait for ring entries. */
+void zc_requests_abandon(struct zc_session *ss);
+/* At the end, when no request is left. */
+void zc_requests_end(struct zc_server *s);
 /* Remembers the first failure with its explanation. */
 void zc_request_fail(struct zc_request *r, int status, const char *text);
-/* The same for what a call returned, with this thread's explanation; 0 is none. */
-void zc_request_check(struct zc_request *r, int rc);
 /* Runs call(r) on the pool, where it may block, and then then(r) on the server's thread.  Its key
- * there is the open file it is about, else its path. */
+ * on the pool is its open file, else its path. */
 void zc_request_submit(struct zc_request *r, void (*call)(struct zc_request *r),
                        void (*then)(struct zc_request *r));
-/* Flushes the open file, fails the request if that does, and goes on with then(r); r->flush.told
- * and .quiet are the caller's to set. */
+/* Flushes the open file, fails the request if that fails, and continues with then(r); the caller
+ * may set r->flush.errseq and .quiet. */
 void zc_request_flush(struct zc_request *r, enum zc_level level,
                       void (*then)(struct zc_request *r));
-/* What a parked request waited for has come: r->then(r) is next.  Any thread. */
+/* Continues a parked request: r->then(r) is next.  Any thread. */
 void zc_request_resume(struct zc_request *r);
 /* Replies and frees. */
 void zc_request_finish(struct zc_request *r);
-/* The same for a WRITE or VWRITE whose bytes are in the cache; they may have to go further
- * before the reply. */
+/* Replies to a WRITE or VWRITE whose bytes are in the cache, and frees the request; flushes the
+ * bytes first if the file requires it. */
 void zc_request_written(struct zc_request *r);
-/* Whether it writes to an open file whose writes are answered when they are stored. */
+/* Whether the request writes to a file whose writes are answered when they are stored. */
 bool zc_request_through(const struct zc_request *r);
 void zc_session_reply(struct zc_session *ss, struct zc_msg *m, int status, const char *text);
-/* A message to the client that is no reply. */
+/* Sends the client a message that is no reply. */
 int zc_session_notify(struct zc_session *ss, struct zc_msg *m);
 
 /* zc_request_kinds.c: NULL if messages of this type are no requests */
-void zc_request_open(struct zc_request *r); /* OPEN, also once more */
+void zc_request_open(struct zc_request *r); /* OPEN, also a repetition */
 const struct zc_request_kind *zc_request_kind(uint8_t type);
 
-/* zc_transfer.c: starts what moves data, which finishes by itself */
+/* zc_transfer.c: starts a transfer, which finishes the request itself */
 void zc_transfer_start(struct zc_request *r);
-/* What a request that writes brought is to be kept no longer.  Blocks; not on the server's thread.
- */
+/* Discards what a failed write request has brought.  Blocks; not on the server's thread. */
 void zc_transfer_give_up(struct zc_request *r);
-/* The next that waits for others' lists to go, and need not any more; or NULL. */
+/* Returns the next transfer that waited for a list's place and can have one; or NULL. */
 struct zc_transfer *zc_transfer_next(const struct zc_server *s);
-/* Begins those; from the main loop only. */
+/* Starts those; from the main loop only. */
 void zc_transfer_serve(struct zc_server *s);
-/* Nothing of it is under way; NULL is fine. */
+/* Frees a transfer with nothing under way; NULL: no effect. */
 void zc_transfer_free(struct zc_session *ss, struct zc_transfer *t);
-/* The client is gone: nobody waits for what its requests have of what there are few. */
+/* After a client is gone: counts lists and buffers of its requests as lost, and does not wait for
+ * them. */
 void zc_transfer_write_off(struct zc_session *ss);
 
-/* zc_behind.c */
-void zc_behind_init(struct zc_server *s);
-void zc_request_postbox(struct zc_request *r); /* POSTBOX */
-/* A message of a session, checked: true: it comes after writes that are not made yet, and waits
- * until they are.  `m` is in `buf`. */
-bool zc_behind_keep(struct zc_session *ss, const struct zc_msg *m, const void *buf, size_t len);
-void zc_behind_tick(struct zc_server *s, uint64_t now);
-/* The client is gone: what it has left is taken out. */
-void zc_behind_leave(struct zc_session *ss);
-/* The server is at its end: nobody waits any more. */
-void zc_behind_end(struct zc_server *s);
-/* Returns when all that was left here is made. */
-void zc_behind_empty(struct zc_server *s);
+/* zc_request_ring.c */
+void zc_request_ring_open(struct zc_request *r); /* RING_OPEN */
+/* After a client is gone: has its entries applied, and frees its ring. */
+void zc_session_ring_close(struct zc_session *ss);
+/* Returns when all entries of this server's clients are applied. */
+void zc_server_rings_end(struct zc_server *s);
 
 /* zc_bounce.c */
 int zc_bounce_make(struct zc_server *s); /* if there are none yet */
-/* NULL: w->got() will be called. */
+/* Returns a buffer; NULL: w->got() will be called. */
 unsigned char *zc_bounce_get(struct zc_bounce *b, struct zc_bounce_wait *w);
 void zc_bounce_give(struct zc_bounce *b, unsigned char *buf);
-/* What is held for him does not count as idle any more. */
+/* The buffer of `w` does not count as idle any more. */
 void zc_bounce_not_idle(struct zc_bounce *b, struct zc_bounce_wait *w);
-/* Who waits and may have one, if there is one; NULL: nobody. */
+/* The next waiting transfer that may have a free buffer; NULL: none. */
 struct zc_bounce_wait *zc_bounce_next(const struct zc_bounce *b);
-/* Nobody waits who need not, but for room that there has been since. */
+/* No transfer waits needlessly, except for room that appeared since. */
 bool zc_bounce_is_served(const struct zc_bounce *b);
 void *zc_bounce_desc(const struct zc_bounce *b, const unsigned char *buf); /* for the fabric */
-/* Gives free buffers to those who wait for one; from the main loop only. */
+/* Gives free buffers to waiting transfers; from the main loop only. */
 void zc_bounce_serve(struct zc_server *s);
 void zc_bounce_deregister(struct zc_server *s);
 void zc_bounce_free(struct zc_bounce *b);
 
-/* zc_conflict.c */
-/* An OPEN met another set of daemons, or another block size.  True: it waits, to see whether those
- * who have the file open are alive; false: they are. */
-bool zc_conflict_wait(struct zc_request *r);
-void zc_conflicts_look(struct zc_server *s); /* by the tick */
+/* zc_open_conflict.c */
+/* Handles an OPEN with another set of daemons or block size than the open file's.  True: it waits,
+ * to see whether the clients that have the file open are alive; false: they are. */
+bool zc_open_conflict_wait(struct zc_request *r);
+void zc_open_conflicts_check(struct zc_server *s); /* by the tick */
+
+/* zc_request_steps.c; no effect on requests whose open file has no steps */
+void zc_request_step(struct zc_request *r); /* STEP */
+/* Called for a file that was opened for a session.  *out is for its slot; NULL: steps have no
+ * effect on it.  0 or a negative errno, explained. */
+int zc_request_steps_open(struct zc_request *r, struct zc_steps_user **out);
+/* Returns the memory that steps of the open file may take; bytes. */
+size_t zc_request_steps_memory(const struct zc_request *r);
+/* Ends an open file; `closed`: by a CLOSE, not with its session. */
+void zc_request_steps_leave(struct zc_session *ss, struct zc_slot *slot, bool closed);
+/* Called before bytes are written; before the file is truncated. */
+void zc_request_steps_write(struct zc_request *r);
+void zc_request_steps_cut(struct zc_request *r);
+/* Returns where a read up to `end` ends, for the step that it reads. */
+uint64_t zc_request_steps_end(const struct zc_request *r, uint64_t end);
+/* Called after a read: fails it if some of its bytes may not be those of its step. */
+void zc_request_steps_check(struct zc_request *r);
+/* Returns the size of the file for the step that the open file reads; `size` is the current one. */
+uint64_t zc_request_steps_size(const struct zc_request *r, uint64_t size);
+void zc_request_steps_refreshed(struct zc_request *r);
+/* Answers the requests that no longer have to wait for a step. */
+void zc_step_waits_check(struct zc_server *s);
 
 /* zc_server_views.c */
 void zc_server_views_init(struct zc_server *s);
 void zc_request_view_install(struct zc_request *r);
 void zc_request_view_drop(struct zc_request *r);
-/* What the session has installed under that number for that open file, kept until put; or NULL. */
+/* Returns the view that the session has installed under that number for that open file, kept until
+ * put; or NULL. */
 struct zc_shared_view *zc_session_view(struct zc_session *ss, uint64_t number, uint64_t handle);
 struct zc_view *zc_shared_view_of(struct zc_shared_view *v);
 void zc_session_view_put(struct zc_session *ss, struct zc_shared_view *v);
@@ -562,21 +617,22 @@ bool zc_export_number(uint64_t handle);
 /* The export of that number, in use until put; NULL: none. */
 struct zc_export *zc_export_get(struct zc_server *s, uint64_t number);
 void zc_export_put(struct zc_server *s, struct zc_export *e);
-/* The same for a write that was made before whatever ends it: also of one that no request may use
- * any more.  Any thread, as only these two are. */
+/* Returns the open file of the export of that number, which is in use until zc_export_release();
+ * NULL: none.  For a ring entry made before the export ends, so the export may accept no requests
+ * any more.  Any thread, unlike the other functions here. */
 struct zc_handle *zc_export_hold(struct zc_server *s, uint64_t number, struct zc_export **out);
 void zc_export_release(struct zc_server *s, struct zc_export *e);
-/* Whether there is one of that number. */
+/* Whether the number exists. */
 bool zc_export_there(struct zc_server *s, uint64_t number);
 /* The session's record of an export it uses; NULL: no memory. */
-struct zc_told *zc_export_told(struct zc_session *ss, const struct zc_export *e);
-/* Makes the session's open file one that all may use; its number, or 0: no memory. */
+struct zc_session_errseq *zc_export_errseq(struct zc_session *ss, const struct zc_export *e);
+/* Makes the session's open file available to all clients; returns its number, or 0: no memory. */
 uint64_t zc_export_open(struct zc_session *ss, struct zc_handle *h, uint64_t group);
-/* No request but the caller's uses it, and none will any more; else false, and nothing is done. */
+/* Whether only the caller's request uses it; then it accepts no others any more. */
 bool zc_export_leave(struct zc_server *s, struct zc_export *e);
-/* Closes one that was left, which `mine` requests of the caller use.  Blocks. */
+/* Closes it after leave(); `mine`: the caller's requests that use it.  Blocks. */
 int zc_export_close(struct zc_export *e, unsigned mine);
-/* A client is gone: its locks are given back, and what it had opened for all is closed. */
+/* After a client is gone: releases its locks, and closes what it had opened for all. */
 void zc_exports_forget(struct zc_server *s, uint64_t session);
 void zc_exports_free(struct zc_server *s);
 
@@ -584,19 +640,22 @@ void zc_exports_free(struct zc_server *s);
 void zc_request_pointer(struct zc_request *r);
 void zc_request_lock(struct zc_request *r);
 void zc_request_unlock(struct zc_request *r);
-void zc_request_forget_locks(struct zc_coord *coord, uint64_t session);
-void zc_request_forget_all_locks(struct zc_coord *coord);
+/* Releases the locks of a session; NULL: of all. */
+void zc_request_forget_locks(struct zc_coord *coord, const uint64_t *session);
 
-/* zc_request_meet.c */
-void zc_request_meet(struct zc_request *r);
-/* A client is gone: its cards as well. */
-void zc_session_leave_meeting(struct zc_session *ss);
+/* zc_request_rendezvous.c */
+void zc_request_rendezvous(struct zc_request *r);
+/* After a client is gone: withdraws its records. */
+void zc_session_withdraw_all(struct zc_session *ss);
 
-/* zc_server_info.c: allocated text, *len without its NUL; NULL: no memory.  `r` says which files
- * may be named. */
-char *zc_server_info(struct zc_server *s, uint32_t what, const struct zc_request *r, size_t *len);
-/* INFO about files, of who is not the owner: those that his sessions have open may be named. False:
- * no memory. */
+/* zc_server_info.c: make the document that an INFO asks for, into the session's `info`: its begin,
+ * on the server's thread (false: no memory), its files, on the pool, and its end (`info` is NULL:
+ * no memory). */
+bool zc_server_info_begin(struct zc_request *r);
+void zc_server_info_files(struct zc_request *r);
+void zc_server_info_end(struct zc_request *r);
+/* INFO about files, for a user other than the owner: names only files that the user's sessions have
+ * open.  False: no memory. */
 bool zc_server_info_mine(struct zc_request *r);
 
 #endif

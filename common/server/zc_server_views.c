@@ -1,9 +1,10 @@
 /* zc_server_views.c - the views that clients have installed.
  *
  * A session owns the views it has installed, by number, each for one open file; views with the same
- * hash are one in memory, whoever owns them.  Nobody takes a view away from its owner: it goes by
- * VIEW_DROP, with its file, or with the session.  So memory is given out once, by the budget of
- * all views of the process, and who finds none is told so (-ENOSPC) and sends lists instead.
+ * hash are one in memory, whichever sessions own them.  A view is never taken from its owner: it
+ * ends by VIEW_DROP, with its file, or with the session.  So memory is assigned once, from the
+ * budget for all views of the process; a session that finds none gets -ENOSPC and sends lists
+ * instead.
  *
  *     install --known by its hash----------------------------------------------> owned
  *        |                                                                         ^
@@ -13,10 +14,10 @@
  *     reserved: the encoded bytes, and what decoding takes <--------+              |
  *        |  inline, or pull()*: by RMA, one piece after the other                  |
  *        v                                                                         |
- *     decode(): on the pool ---> decoded(): what was reserved is given back, what it takes is kept
+ *     decode(): on the pool ---> decoded(): the reservation shrinks to what is kept
  *
- * A session installs one view at a time, so what it makes us hold is bounded, too.  A request has a
- * reference to the view it goes through: memory that was dropped counts until it has ended.
+ * A session installs one view at a time, which limits the memory it can hold, too.  A request has a
+ * reference to its view: dropped memory counts until the request has ended.
  */
 #include "config.h"
 
@@ -49,12 +50,12 @@ struct zc_install {
     size_t at;           /* ... of which so much is here */
     struct zc_mr mr;
     struct zc_op op;
-    struct zc_view *view; /* when it is decoded */
+    struct zc_view *view; /* once decoded */
 };
 
 /* ---- the budget ---- */
 
-/* Other servers of this process may draw on it, too. */
+/* Other servers of this process share the budget. */
 static bool reserve(struct zc_server *s, size_t bytes)
 {
     struct zc_view_budget *b = s->cfg.views;
@@ -121,7 +122,7 @@ static struct zc_shared_view *share(struct zc_server *s, struct zc_view *view, s
     return v;
 }
 
-/* ---- what a session owns ---- */
+/* ---- views of a session ---- */
 
 static uint64_t number_of(const struct zc_owned *o, uint32_t index)
 {
@@ -158,7 +159,7 @@ static struct zc_owned *free_number(struct zc_session *ss)
     return more;
 }
 
-/* The session owns it from now on; its number, 0: it has too many. */
+/* Adds the view to the session; returns its number, 0: the session has too many. */
 static uint64_t own(struct zc_session *ss, struct zc_shared_view *v, uint64_t handle)
 {
     struct zc_owned *o = free_number(ss);
@@ -206,7 +207,7 @@ void zc_session_views_forget(struct zc_session *ss, uint64_t handle)
             disown(ss, &ss->owned[i]);
 }
 
-/* Clients that did not drop theirs before an export was taken back. */
+/* Drops views of exports that were withdrawn, where clients have not. */
 static void forget_gone(struct zc_server *s)
 {
     zc_list_each (&s->sessions, n) {
@@ -225,8 +226,8 @@ static void forget_gone(struct zc_server *s)
 
 static void start(struct zc_install *in);
 
-/* Those that wait are looked at again: who finds room goes on, and when nobody is installing any
- * more who finds none has an answer. */
+/* Retries the waiting installations: those that find room continue, and if none is under way any
+ * more the others fail. */
 static void serve_waiting(struct zc_server *s)
 {
     struct zc_list all, *n;
@@ -237,7 +238,7 @@ static void serve_waiting(struct zc_server *s)
         start(zc_list_entry(n, struct zc_install, link));
 }
 
-/* The request's outcome is known: what was reserved and is not kept goes back. */
+/* Ends an installation: releases what was reserved and is not kept. */
 static void finish(struct zc_install *in)
 {
     struct zc_request *r = in->request;
@@ -261,7 +262,7 @@ static void finish(struct zc_install *in)
 
 static void fail(struct zc_install *in, int rc)
 {
-    zc_request_check(in->request, rc);
+    zc_error_join(&in->request->error, rc);
     finish(in);
 }
 
@@ -280,7 +281,7 @@ static void decoded(struct zc_request *r)
     struct zc_shared_view *v = NULL;
     size_t bytes;
 
-    if (r->status || zc_session_gone(ss)) {
+    if (r->error.rc || zc_session_gone(ss)) {
         finish(in);
         return;
     }
@@ -291,7 +292,7 @@ static void decoded(struct zc_request *r)
         if (v) {
             in->view = NULL;
             in->reserved -= bytes;
-            v->owners++; /* until it has one: there may be no number for it */
+            v->owners++; /* until it has an owner, which may fail */
             r->reply.view = own(ss, v, r->msg.handle);
             shared_put(ss->server, v);
         }
@@ -311,7 +312,7 @@ static void decode(struct zc_request *r)
 
     if (rc == 0 && !asked_for(&r->msg, in->view))
         rc = zc_errorf(EPROTO, "a view that does not have the hash it was sent with");
-    zc_request_check(r, rc);
+    zc_error_join(&r->error, rc);
 }
 
 static void pull(struct zc_install *in);
@@ -353,7 +354,7 @@ static void pull(struct zc_install *in)
         fail(in, rc);
 }
 
-/* Room, or a place among those who wait for it, or none. */
+/* Reserves room, or queues for it, or fails. */
 static bool admit(struct zc_install *in)
 {
     struct zc_request *r = in->request;
@@ -378,7 +379,7 @@ static bool admit(struct zc_install *in)
     return true;
 }
 
-/* Its bytes are brought here; what is inline is here already. */
+/* Fetches the encoded view; an inline one is here already. */
 static void fetch(struct zc_install *in)
 {
     struct zc_request *r = in->request;
@@ -435,7 +436,7 @@ void zc_request_view_install(struct zc_request *r)
         in = calloc(1, sizeof *in);
         rc = in ? 0 : zc_errorf(ENOMEM, "no memory for a view");
     }
-    if (rc == 0 && r->msg.data.n) { /* the message goes when this returns */
+    if (rc == 0 && r->msg.data.n) { /* the message is freed when this returns */
         in->buf = malloc(r->msg.data.n);
         if (in->buf)
             memcpy(in->buf, r->msg.data.p, r->msg.data.n);
@@ -443,7 +444,7 @@ void zc_request_view_install(struct zc_request *r)
             rc = zc_errorf(ENOMEM, "no memory for a view");
         in->at = r->msg.data.n;
     }
-    zc_request_check(r, rc);
+    zc_error_join(&r->error, rc);
     if (rc) {
         free(in);
         zc_request_finish(r);

@@ -114,6 +114,8 @@ uint64_t zc_session_add(struct zc_session *ss, struct zc_handle *h, const struct
     slot->handle = h;
     slot->attr = *attr;
     slot->through = through;
+    slot->unsynced = (struct zc_unsynced){0, 0};
+    slot->steps = NULL;
     slot->busy = 0;
     slot->closing = false;
     slot->generation++;
@@ -145,7 +147,7 @@ static int send_sealed(struct zc_session *ss, struct zc_msg *m)
     len = zc_msg_encode(m, buf, sizeof buf);
     if (len < 0)
         return len;
-    zc_seal_put(&ss->keys, buf, (size_t)len);
+    zc_mac_put(&ss->keys, buf, (size_t)len);
     return zc_session_post(ss, m, buf, (size_t)len);
 }
 
@@ -181,19 +183,20 @@ static void session_free(struct zc_session *ss)
 
     zc_list_del(&ss->link);
     zc_list_del(&ss->hash);
-    while ((n = zc_list_pop(&ss->told)))
-        free(zc_list_entry(n, struct zc_told, link));
+    s->stats.checksum_errors += ss->mismatches;
+    while ((n = zc_list_pop(&ss->errseqs)))
+        free(zc_list_entry(n, struct zc_session_errseq, link));
     free(ss->slots);
     free(ss->info);
     zc_session_views_forget(ss, 0);
     free(ss->owned);
     free(ss->address);
     zc_user_leave(ss);
-    zc_sharer_leave(ss);
+    zc_tenant_leave(ss);
     zc_cred_free(ss->cred);
-    zc_account_close(&s->account, &ss->purse);
-    zc_unread_forget(ss);
-    zc_forget(&ss->shake, sizeof ss->shake);
+    zc_session_mem_close(&s->session_mem, &ss->quota);
+    zc_backpressure_forget(ss);
+    zc_forget(&ss->handshake, sizeof ss->handshake);
     zc_forget(&ss->keys, sizeof ss->keys);
     free(ss);
     zc_session_followed(s, id);
@@ -232,10 +235,11 @@ void zc_session_settle(struct zc_session *ss)
 
         if (!slot->handle)
             continue;
+        zc_request_steps_leave(ss, slot, false);
         slot->session = ss;
         slot->close_work.run = close_handle;
         slot->close_work.key = zc_cache_key(slot->handle);
-        slot->close_work.turn = zc_sharer_turn(ss);
+        slot->close_work.flow = zc_tenant_flow(ss);
         __atomic_add_fetch(&ss->closing, 1, __ATOMIC_RELAXED);
         zc_pool_submit(ss->server->pool, &slot->close_work);
     }
@@ -244,7 +248,7 @@ void zc_session_settle(struct zc_session *ss)
 
 void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why)
 {
-    if (why && zc_audit_may_say(ss, ZC_AUDIT_DROPPED))
+    if (why && zc_audit_may_say(ss, ZC_AUDIT_EVICTED))
         zc_warn("client %s is dropped: %s; what it wrote is kept and written back", ss->name, why);
     zc_audit_ends(ss, why ? why : "it said goodbye, or began anew");
     ss->state = ZC_SESSION_LEAVING;
@@ -252,14 +256,17 @@ void zc_session_kill(struct zc_server *s, struct zc_session *ss, const char *why
         s->stats.sessions--;
     else
         s->stats.handshakes--;
+    if (ss->accepted && s->cfg.clients)
+        __atomic_sub_fetch(s->cfg.clients, 1, __ATOMIC_ACQ_REL);
     zc_list_del(&ss->link);
     zc_list_add_tail(&s->leaving, &ss->link);
     zc_tp_peer_remove(s->tp, ss->peer);
     if (why)
-        zc_dropped_add(s, ss, why);
-    zc_behind_leave(ss);
+        zc_evicted_add(s, ss, why);
+    zc_session_ring_close(ss);
     zc_exports_forget(s, ss->id);
-    zc_session_leave_meeting(ss);
+    zc_session_withdraw_all(ss);
     zc_transfer_write_off(ss);
+    zc_requests_abandon(ss);
     zc_session_settle(ss);
 }

@@ -1,19 +1,19 @@
-/* zc_session_begin.c - how sessions begin: HELLO, AUTH, and those that take the place of others.
+/* zc_session_begin.c - the beginning of sessions: HELLO, AUTH, and sessions that replace others.
  *
  * zc_session.c has the states.
  *
- * What HELLO asks for happens when AUTH has shown that its sender knows the secret, and in one
- * place, accept_client(); until then a session is an address and 32 bytes, of which there are not
- * more than ZC_SERVER_SHAKING.
+ * What HELLO asks for is granted after AUTH has proved that its sender knows the secret, and in one
+ * place, accept_client(); until then a session is an address and 32 bytes, and there are at most
+ * ZC_SERVER_SHAKING of them.
  *
- * A client that has lost its connection comes back with a new HELLO, which names the session
- * before.  When AUTH was right that one ends first, as any does, and AUTH is answered when it
- * has been freed: until then the new session is FOLLOWING it, and no request of it is taken.  So
- * nothing of the old one takes effect after anything of the new one: what arrives late finds no
- * session, what was being worked on has ended.
+ * A client that has lost its connection reconnects with a new HELLO, which names the previous
+ * session.  After a correct AUTH that session ends first, and AUTH is answered when it has been
+ * freed: until then the new session is FOLLOWING it, and its requests are refused.  So nothing of
+ * the old session takes effect after anything of the new one: late messages find no session, and
+ * requests under way have ended.
  *
- * Its attempts to come back have one client_id.  One that it gave up, because it heard nothing, may
- * be here still, in any state: it ends when AUTH of a later one is right.
+ * All attempts of a client to reconnect have one client_id.  An attempt that it gave up for want of
+ * a reply may still be here, in any state: it ends when AUTH of a later one is correct.
  */
 #include "config.h"
 
@@ -26,7 +26,7 @@
 #include "zc_log.h"
 #include "zc_server_internal.h"
 
-/* The one that this client has. */
+/* Finds the session that this client has. */
 static struct zc_session *find_client(const struct zc_session *of)
 {
     zc_list_each (&of->server->sessions, n) {
@@ -38,7 +38,7 @@ static struct zc_session *find_client(const struct zc_session *of)
     return NULL;
 }
 
-/* ---- hello: nobody is let in by it ---- */
+/* ---- hello: grants nothing ---- */
 
 static uint64_t new_id(struct zc_server *s)
 {
@@ -50,7 +50,7 @@ static uint64_t new_id(struct zc_server *s)
     return id;
 }
 
-/* How long its client may be silent, ms. */
+/* Allowed silence of its client, ms. */
 static uint64_t silence_of(const struct zc_session *ss)
 {
     uint64_t ms = ss->server->cfg.silence_ms ? ss->server->cfg.silence_ms : ss->asked_ms;
@@ -84,14 +84,14 @@ static struct zc_session *session_new(struct zc_server *s, const struct zc_msg *
     ss->replaces_client = m->replaces_client;
     ss->peer = peer;
     ss->asked_ms = m->silence_ms;
-    ss->silence_ns = silence_of(ss) * ZC_NS_PER_MS; /* it waits no longer for us */
+    ss->silence_ns = silence_of(ss) * ZC_NS_PER_MS; /* its client gives up then */
     if (ss->silence_ns > ZC_SERVER_SHAKING_MS * ZC_NS_PER_MS)
         ss->silence_ns = ZC_SERVER_SHAKING_MS * ZC_NS_PER_MS;
     ss->last_heard = ss->heard = zc_now();
     memcpy(ss->name, m->name.p, m->name.n);
     zc_list_init(&ss->requests);
-    zc_list_init(&ss->told);
-    zc_cards_owner_init(&ss->meeting.cards);
+    zc_list_init(&ss->errseqs);
+    zc_rendezvous_owner_init(&ss->records.records);
     zc_list_add_tail(&s->shaking, &ss->link);
     zc_list_add_tail(&s->by_id[ss->id % ZC_SERVER_BUCKETS], &ss->hash);
     s->stats.handshakes++;
@@ -100,11 +100,11 @@ static struct zc_session *session_new(struct zc_server *s, const struct zc_msg *
 
 static bool have_room(const struct zc_server *s)
 {
-    return s->stats.handshakes < ZC_SERVER_SHAKING && zc_account_has_room(&s->account);
+    return s->stats.handshakes < ZC_SERVER_SHAKING && zc_session_mem_has_room(&s->session_mem);
 }
 
-/* Who has waited the longest has to go where there are too many: who means it has answered at once.
- * The tick does it, as this is a callback. */
+/* Drops the oldest handshake when there are too many: a correct client answers at once.  Done by
+ * the tick, as this is a callback. */
 static void make_room(struct zc_server *s)
 {
     if (have_room(s))
@@ -116,49 +116,44 @@ static void make_room(struct zc_server *s)
             continue;
         s->stats.handshakes_lapsed += ss->state == ZC_SESSION_SHAKING;
         ss->state = ZC_SESSION_DEAD;
-        zc_account_close(&s->account, &ss->purse);
+        zc_session_mem_close(&s->session_mem, &ss->quota);
         s->next_tick = 0;
         return;
     }
 }
 
-/* Why nobody can be let in by this HELLO; 0: he can. */
-static int objection(const struct zc_msg *m, bool munge, char *text, size_t len)
+/* Returns why this HELLO is refused; 0: it is accepted. */
+static int objection(const struct zc_msg *m, bool munge)
 {
-    if (m->version_min > ZC_PROTOCOL || m->version_max < ZC_PROTOCOL || m->version != ZC_PROTOCOL) {
-        snprintf(text, len,
-                 "this daemon speaks protocol %u, the client %u to %u; use the same release",
-                 (unsigned)ZC_PROTOCOL, m->version_min, m->version_max);
-        return -EPROTONOSUPPORT;
-    }
-    if (m->method != (munge ? ZC_METHOD_MUNGE : ZC_METHOD_SECRET)) {
-        snprintf(text, len, "this daemon lets in %s, not by method %u",
-                 munge ? "whom munge knows" : "who knows its secret", m->method);
-        return -EOPNOTSUPP;
-    }
-    if (m->nonce.n != ZC_NONCE_SIZE) {
-        snprintf(text, len, "HELLO with a nonce of %u bytes", m->nonce.n);
-        return -EPROTO;
-    }
+    if (m->version_min > ZC_PROTOCOL || m->version_max < ZC_PROTOCOL || m->version != ZC_PROTOCOL)
+        return zc_errorf(
+            EPROTONOSUPPORT,
+            "this daemon speaks protocol %u, the client %u to %u; use the same release",
+            (unsigned)ZC_PROTOCOL, m->version_min, m->version_max);
+    if (m->method != (munge ? ZC_METHOD_MUNGE : ZC_METHOD_SECRET))
+        return zc_errorf(EOPNOTSUPP, "this daemon lets in %s, not by method %u",
+                         munge ? "whom munge knows" : "who knows its secret", m->method);
+    if (m->nonce.n != ZC_NONCE_SIZE)
+        return zc_errorf(EPROTO, "HELLO with a nonce of %u bytes", m->nonce.n);
     return 0;
 }
 
-int zc_session_answer(struct zc_session *ss, uint64_t tag, int status, const char *why)
+int zc_session_answer(struct zc_session *ss, uint64_t tag, const struct zc_error *e)
 {
     struct zc_server *s = ss->server;
     unsigned char buf[1024], nonce[ZC_NONCE_SIZE], proof[ZC_PROOF_SIZE] = {0};
     struct zc_msg r = {.type = ZC_T_HELLO | ZC_REPLY,
                        .tag = tag,
-                       .session = status ? 0 : ss->id,
-                       .status = status,
-                       .text = {why, status ? (uint32_t)strlen(why) : 0},
+                       .session = e->rc ? 0 : ss->id,
+                       .status = e->rc,
+                       .text = {e->text, (uint32_t)strlen(e->text)},
                        .version_min = ZC_PROTOCOL,
                        .version_max = ZC_PROTOCOL,
                        .boot_id = s->cfg.boot_id,
                        .identity = s->cfg.identity ? s->cfg.identity : s->cfg.boot_id,
                        .silence_ms = (uint32_t)silence_of(ss),
-                       .max_inline = ss->purse.max_inline,
-                       .credits = ss->purse.credits,
+                       .max_inline = ss->quota.max_inline,
+                       .credits = ss->quota.credits,
                        .page_size = zc_cache_page_size(s->cfg.cache),
                        .nonce = {nonce, sizeof nonce},
                        .proof = {proof, sizeof proof}};
@@ -168,17 +163,17 @@ int zc_session_answer(struct zc_session *ss, uint64_t tag, int status, const cha
         len = zc_msg_encode(&r, buf, sizeof buf);
     if (len < 0)
         return len;
-    if (status == 0)
-        zc_shake_answer(&ss->shake, buf, (size_t)len);
+    if (!e->rc)
+        zc_handshake_answer(&ss->handshake, buf, (size_t)len);
     return zc_session_post(ss, &r, buf, (size_t)len);
 }
 
 void zc_session_hello(struct zc_server *s, const struct zc_msg *m, const void *buf, size_t len)
 {
     struct zc_session *ss;
-    char why[160] = "";
+    struct zc_error e;
     zc_peer peer;
-    int status, rc;
+    int rc;
 
     if (m->magic != ZC_MAGIC) {
         zc_server_complain(s, &s->stats.malformed, "HELLO with a wrong magic");
@@ -191,31 +186,29 @@ void zc_session_hello(struct zc_server *s, const struct zc_msg *m, const void *b
         return;
     }
     ss = session_new(s, m, peer);
-    if (!ss) { /* the client's deadline tells it */
+    if (!ss) { /* the client has its deadline */
         zc_tp_peer_remove(s->tp, peer);
         return;
     }
-    status = objection(m, s->cfg.munge, why, sizeof why);
-    if (status == 0 && !zc_account_open(&s->account, &ss->purse, s->cfg.credits)) {
-        snprintf(why, sizeof why, "the daemon has no memory for more clients than %llu",
-                 (unsigned long long)s->stats.sessions);
-        status = -EUSERS;
-    }
-    if (status) { /* removing the peer now would cancel the answer */
+    zc_error_keep(&e, objection(m, s->cfg.munge));
+    if (!e.rc && !zc_session_mem_open(&s->session_mem, &ss->quota, s->cfg.credits))
+        zc_error_set(&e, -EUSERS, "the daemon has no memory for more clients than %llu",
+                     (unsigned long long)s->stats.sessions);
+    if (e.rc) { /* removing the peer now would cancel the reply */
         ss->state = ZC_SESSION_REFUSED;
         ss->silence_ns = ZC_SERVER_REFUSED_MS * ZC_NS_PER_MS;
-        zc_audit_kept_out(ss, why);
+        zc_audit_kept_out(ss, e.text);
     } else {
-        zc_shake_begin(&ss->shake, &s->cfg.secret, buf, len);
+        zc_handshake_begin(&ss->handshake, &s->cfg.secret, buf, len);
     }
-    rc = zc_session_answer(ss, m->tag, status, why);
+    rc = zc_session_answer(ss, m->tag, &e);
     if (rc)
         zc_debug("cannot answer %s: %s", ss->name, zc_error_text(rc));
 }
 
 /* ---- auth: the session begins ---- */
 
-/* Why nobody is let in now, or this one is not; 0: he is, and counted. */
+/* Returns why the client is not admitted now; 0: it is, and is counted. */
 static int full(struct zc_session *ss, const char **why)
 {
     struct zc_server *s = ss->server;
@@ -232,13 +225,13 @@ static int full(struct zc_session *ss, const char **why)
     return *why ? -EUSERS : 0;
 }
 
-/* What showed who the client is, and is answered now. */
+/* The type of message that proved the client's identity, and is answered now. */
 static uint8_t proof_type(const struct zc_session *ss)
 {
-    return ss->server->cfg.munge ? ZC_T_VOUCH : ZC_T_AUTH;
+    return ss->server->cfg.munge ? ZC_T_CREDENTIAL : ZC_T_AUTH;
 }
 
-/* It stays for a moment only, to send this: removing the peer now would cancel it. */
+/* It stays for a moment to send this: removing the peer now would cancel it. */
 static void refuse(struct zc_session *ss, uint64_t tag, int status, const char *why)
 {
     struct zc_msg reply = {.type = proof_type(ss), .tag = tag};
@@ -250,15 +243,15 @@ static void refuse(struct zc_session *ss, uint64_t tag, int status, const char *
     zc_session_reply(ss, &reply, status, why);
 }
 
-/* The one place where a client is let in: it has shown that it knows the secret, and the session
- * that this one takes the place of is no more. */
+/* The one place where a client is admitted: it has proved that it knows the secret, and the session
+ * that this one replaces has ended. */
 static void accept_client(struct zc_session *ss, uint64_t tag)
 {
     struct zc_server *s = ss->server;
     struct zc_session *before = find_client(ss);
     struct zc_msg reply = {.type = proof_type(ss), .tag = tag};
 
-    if (before) { /* it has begun anew */
+    if (before) { /* it is a reconnect */
         before->state = ZC_SESSION_DEAD;
         s->next_tick = 0;
     }
@@ -266,11 +259,13 @@ static void accept_client(struct zc_session *ss, uint64_t tag)
     zc_list_add_tail(&s->sessions, &ss->link);
     s->stats.handshakes--;
     s->stats.sessions++;
+    if (s->cfg.clients)
+        __atomic_add_fetch(s->cfg.clients, 1, __ATOMIC_ACQ_REL);
     s->stats.sessions_opened++;
     ss->state = ZC_SESSION_ALIVE;
     ss->accepted = true;
     ss->number = s->stats.sessions_opened;
-    zc_sharer_enter(ss);
+    zc_tenant_enter(ss);
     ss->follows = 0;
     ss->silence_ns = silence_of(ss) * ZC_NS_PER_MS;
     ss->last_heard = ss->heard = zc_now();
@@ -280,7 +275,7 @@ static void accept_client(struct zc_session *ss, uint64_t tag)
     zc_session_reply(ss, &reply, 0, NULL);
 }
 
-/* Lets it in, or says why not. */
+/* Admits the client, or replies why not. */
 static void decide(struct zc_session *ss, uint64_t tag)
 {
     const char *why = NULL;
@@ -292,10 +287,9 @@ static void decide(struct zc_session *ss, uint64_t tag)
         accept_client(ss, tag);
 }
 
-/* ---- auth, of one that takes the place of another session ---- */
+/* ---- auth of a session that replaces another ---- */
 
-/* The session that HELLO said it takes the place of, in whatever state; NULL: there is none (any
- * more). */
+/* Finds the session that HELLO names as replaced, in any state; NULL: there is none (any more). */
 static struct zc_session *find_replaced(const struct zc_session *ss)
 {
     struct zc_session *old = ss->replaces ? zc_session_any(ss->server, ss->replaces) : NULL;
@@ -314,7 +308,7 @@ static void say_pending(struct zc_session *ss, uint64_t now)
         ss->server->stats.pending_sent++;
 }
 
-/* One at most follows a session: so what waits is counted with those that it waits for. */
+/* At most one follows a session: so its waiting costs no more than the session itself. */
 static void end_follower(struct zc_server *s, uint64_t id)
 {
     zc_list_each (&s->shaking, n) {
@@ -323,12 +317,12 @@ static void end_follower(struct zc_server *s, uint64_t id)
         if (ss->state != ZC_SESSION_FOLLOWING || ss->follows != id)
             continue;
         ss->state = ZC_SESSION_DEAD;
-        zc_account_close(&s->account, &ss->purse);
+        zc_session_mem_close(&s->session_mem, &ss->quota);
         s->next_tick = 0;
     }
 }
 
-/* The old one is killed by the tick, outside the transport's callback. */
+/* The old one is ended by the tick, outside the transport's callback. */
 static void follow(struct zc_session *ss, struct zc_session *old, uint64_t tag)
 {
     struct zc_server *s = ss->server;
@@ -342,7 +336,7 @@ static void follow(struct zc_session *ss, struct zc_session *old, uint64_t tag)
     ss->last_heard = ss->heard = zc_now();
     say_pending(ss, zc_now());
     if (old->state == ZC_SESSION_ALIVE) {
-        zc_session_leave_meeting(old);
+        zc_session_withdraw_all(old);
         old->state = ZC_SESSION_DEAD;
         s->next_tick = 0;
     }
@@ -352,7 +346,7 @@ static void follow(struct zc_session *ss, struct zc_session *old, uint64_t tag)
 
 void zc_session_tell_follower(struct zc_session *ss, uint64_t now)
 {
-    ss->last_heard = now; /* it waits for us */
+    ss->last_heard = now; /* it waits for the server */
     if (now - ss->heard > ss->silence_ns)
         refuse(ss, ss->auth_tag, -EBUSY,
                "the daemon still works for the session that this client had before");
@@ -370,16 +364,16 @@ void zc_session_followed(struct zc_server *s, uint64_t id)
     }
 }
 
-/* Those in whose place this one has come: nobody waits for them any more, and an AUTH that was
- * delayed must not begin a session, in which accept_client() would end ours.  One that is nobody's
- * yet, as munge has not said whose, may be of somebody else: was_given_up() looks at it, then. */
+/* Ends earlier attempts of this client: it does not wait for them any more, and a delayed AUTH of
+ * one must not begin a session and end this one.  An attempt that munge has not identified yet may
+ * be another user's: was_given_up() checks it then. */
 static void end_attempts_before(struct zc_session *ss)
 {
     zc_list_each (&ss->server->shaking, n) {
         struct zc_session *before = zc_list_entry(n, struct zc_session, link);
 
         if (before == ss)
-            return; /* what comes now is later */
+            return; /* later messages belong to a later attempt */
         if (before->client_id != ss->client_id || !zc_user_same(before, ss) ||
             (before->state != ZC_SESSION_SHAKING && before->state != ZC_SESSION_FOLLOWING))
             continue;
@@ -394,7 +388,7 @@ static bool is_later(const struct zc_session *of, const struct zc_session *ss)
            (of->state == ZC_SESSION_ALIVE || of->state == ZC_SESSION_FOLLOWING);
 }
 
-/* Its client has begun anew since, and got through. */
+/* Whether its client has made a newer attempt, and succeeded. */
 static bool was_given_up(const struct zc_session *ss)
 {
     zc_list_each (&ss->server->sessions, n)
@@ -412,8 +406,8 @@ void zc_session_known(struct zc_session *ss, uint64_t tag)
     struct zc_session *old;
 
     ss->known = true;
-    zc_shake_keys(&ss->shake, true, zc_tp_is_local(s->tp, ss->peer), &ss->keys);
-    zc_forget(&ss->shake, sizeof ss->shake);
+    zc_handshake_keys(&ss->handshake, true, zc_tp_is_local(s->tp, ss->peer), &ss->keys);
+    zc_forget(&ss->handshake, sizeof ss->handshake);
     if (was_given_up(ss)) {
         ss->state = ZC_SESSION_DEAD;
         s->next_tick = 0;
@@ -427,14 +421,14 @@ void zc_session_known(struct zc_session *ss, uint64_t tag)
         decide(ss, tag);
 }
 
-/* A wrong proof changes nothing: who sent HELLO may still send the right one, until his time is
- * over.  He is not told either: it was not him. */
+/* A wrong proof changes nothing: the real client may still send the right one within its time, and
+ * gets no reply to the wrong one, which it has not sent. */
 void zc_session_auth(struct zc_server *s, const struct zc_msg *m)
 {
     struct zc_session *ss = zc_session_any(s, m->session);
 
     if (!ss || ss->state != ZC_SESSION_SHAKING || s->cfg.munge ||
-        !zc_shake_check_proof(&ss->shake, m->proof.p, m->proof.n)) {
+        !zc_handshake_check_proof(&ss->handshake, m->proof.p, m->proof.n)) {
         zc_server_complain(s, &s->stats.handshakes_refused,
                            "AUTH by somebody who does not know the secret");
         if (ss && ss->state == ZC_SESSION_SHAKING)

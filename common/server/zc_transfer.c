@@ -1,4 +1,4 @@
-/* zc_transfer.c - what moves data: the bytes of a request, between pages and its client.
+/* zc_transfer.c - moves the data of a request between pages and its client.
  *
  * A client's bytes are contiguous; offsets in them are those of the request: file offsets, or, with
  * a view (VREAD, VWRITE), view offsets; the list of a LIST_READ or LIST_WRITE is a view of its own.
@@ -7,13 +7,13 @@
  *     plain      in one run: all of READ and WRITE, and a long run of a view
  *     scattered  where the view has them
  *
- * and they go there, or come from there, in one of three ways:
+ * and they move in one of three ways:
  *
  *     inline     the message's payload, in memory     -- copied --  page
  *     straight   the client  -- RMA -->  page                            plain pieces
  *     buffered   the client  -- RMA -->  a buffer     -- copied --  page scattered ones, and
  *                                                                        writes with checksums, and
- *                                                                        what is read again
+ *                                                                        repeated reads
  *
  * with these steps, where * may wait:
  *
@@ -22,20 +22,20 @@
  *     buffered, writing  start_piece, get_buffer*, move*, moved: enter_page*, on_page: copy, leave
  *     buffered, reading  start_piece, get_buffer*, enter_page*, on_page: copy, leave, move*, moved
  *
- * A view or list with checksums has them of more than what lies in a page: there a piece is what
- * one of them is of, and its buffer meets its pages one after the other (to_pages, page_left).
+ * In a view or list with checksums each checksum covers more than the bytes in one page: there a
+ * piece is the range of one checksum, and its buffer meets its pages one after the other (to_pages,
+ * page_left).
  *
- * Where there is a journal, what a write has brought goes there before it leaves its page
- * (zc_transfer_journal.c).
+ * With a journal, written bytes go there before the write leaves its page (zc_transfer_journal.c).
  *
- * 1. A piece holds at most one page, and no piece waits for another while it holds one, so that
+ * 1.  A piece holds at most one page, and no piece waits for another while it holds one, so
  *    requests cannot block each other for want of pages.
- * 2. Between move() and moved() the page (straight) or the buffer belongs to the fabric.  A
- *    scattered piece holds its page while bytes are copied in memory only.
- * 3. Buffers are few; pieces wait for one in order, and hold nothing while they wait.
+ * 2.  Between move() and moved() the page (straight) or the buffer belongs to the fabric.  A
+ *    scattered piece holds its page only while bytes are copied in memory.
+ * 3.  Buffers are few; pieces wait for one in order, and hold nothing while they wait.
  *
- * Counts: a write answers with the bytes before the first one that did not arrive, which is
- * all of them or the reply is an error.  A read ends at the end of the file.
+ * Counts: a write replies with the number of bytes before the first one that did not arrive: all of
+ * them, or the reply is an error.  A read ends at the end of the file.
  */
 #include "config.h"
 
@@ -45,8 +45,8 @@
 #include <string.h>
 
 #include "zc_log.h"
-#include "zc_racy.h"
 #include "zc_transfer_internal.h"
+#include "zc_tsan.h"
 #include "zc_view.h"
 #include "zc_vspan.h"
 
@@ -54,10 +54,10 @@ enum { LONG_RUN = 32 << 10 }; /* bytes of a run worth an RMA of its own */
 
 static void moved(struct zc_op *op, int status);
 
-/* Whether anybody still waits for its bytes; else nothing may be posted to the client. */
+/* Whether the client still waits for the bytes; else no RMA may be posted to it. */
 static bool wanted(const struct zc_request *r)
 {
-    return !r->status && !zc_session_gone(r->session);
+    return !r->error.rc && !zc_session_gone(r->session);
 }
 
 static uint32_t page_size(const struct zc_request *r)
@@ -65,7 +65,7 @@ static uint32_t page_size(const struct zc_request *r)
     return zc_cache_page_size(zc_server_of(r)->cfg.cache);
 }
 
-/* It holds nothing any more. */
+/* Ends the piece, which holds nothing any more. */
 static void piece_over(struct piece *p)
 {
     struct zc_bounce *b = &zc_server_of(p->request)->bounce;
@@ -76,7 +76,7 @@ static void piece_over(struct piece *p)
     if (p->buf)
         zc_bounce_give(b, p->buf);
     if (p->buf && !p->lost)
-        zc_sharer_gave(p->request->session, ZC_FEW_BUFFERS);
+        zc_tenant_gave(p->request->session, ZC_FEW_BUFFERS);
     zc_bounce_not_idle(b, &p->wait);
     b->lost -= p->lost;
     p->lost = false;
@@ -85,9 +85,11 @@ static void piece_over(struct piece *p)
     t->flying--;
 }
 
-static void piece_fail(struct piece *p, int rc, const char *text)
+static void piece_fail(struct piece *p, const struct zc_error *e)
 {
-    zc_request_fail(p->request, rc, text);
+    bool terse = zc_server_of(p->request)->cfg.terse;
+
+    zc_request_fail(p->request, e->rc, terse ? e->text + e->cause : e->text);
     piece_over(p);
 }
 
@@ -109,7 +111,7 @@ static void move(struct piece *p)
     int rc = 0;
 
     if (wanted(r) && p->whole) {
-        zc_transfer_sums_go(p);
+        zc_transfer_csum_go(p);
         p->op.done = moved;
         p->op.local = straight ? p->access.data : p->buf;
         p->op.desc = straight ? __atomic_load_n(&s->arena, __ATOMIC_ACQUIRE)->mr.desc
@@ -122,7 +124,7 @@ static void move(struct piece *p)
         if (rc == 0)
             return;
     }
-    zc_request_check(r, rc);
+    zc_error_join(&r->error, rc);
     if (straight)
         zc_transfer_leave_page(p, 0);
     piece_over(p);
@@ -130,8 +132,8 @@ static void move(struct piece *p)
 
 /* ---- pieces and their pages ---- */
 
-/* Whether a read can go on straight from a page: a long run of the view is next, and the piece of
- * it that lies in this page is long, too. */
+/* Whether a read can go straight from a page: a long run of the view is next, and its part in this
+ * page is long, too. */
 static bool long_run(const struct piece *p, int64_t from, int64_t room, int64_t *first,
                      int64_t *len)
 {
@@ -139,7 +141,7 @@ static bool long_run(const struct piece *p, int64_t from, int64_t room, int64_t 
     const struct zc_transfer *t = r->transfer;
     struct zc_view_iter it;
 
-    if (zc_transfer_writes(r) || !zc_transfer_by_rma(r) || t->sums || room < LONG_RUN ||
+    if (zc_transfer_writes(r) || !zc_transfer_by_rma(r) || t->csums || room < LONG_RUN ||
         zc_view_start(&it, t->view, t->disp, from) || zc_view_next(&it, room, first, len))
         return false;
     if (*len > page_size(r) - *first % page_size(r))
@@ -147,7 +149,7 @@ static bool long_run(const struct piece *p, int64_t from, int64_t room, int64_t 
     return *len >= LONG_RUN;
 }
 
-/* It comes to be about the first of [from, end) that lie in one page. */
+/* Sets the piece to the part of [from, end) inside the first page. */
 static int cut(struct piece *p, uint64_t from, uint64_t end)
 {
     const struct zc_request *r = p->request;
@@ -166,14 +168,14 @@ static int cut(struct piece *p, uint64_t from, uint64_t end)
     return rc;
 }
 
-/* It has left its page.  True: there is a next one that it is about now. */
+/* The piece has left its page; true: it has advanced to its next one. */
 static bool page_left(struct piece *p)
 {
     struct zc_request *r = p->request;
     uint64_t next = p->off + p->len, end = p->base + p->whole;
 
     if (next < end) {
-        zc_request_check(r, cut(p, next, end));
+        zc_error_join(&r->error, cut(p, next, end));
         if (wanted(r))
             return true;
         piece_over(p);
@@ -189,10 +191,10 @@ static bool page_left(struct piece *p)
 
 static void to_pages(struct piece *p);
 
-void zc_transfer_kept(struct piece *p, int status, const char *text)
+void zc_transfer_kept(struct piece *p, const struct zc_error *e)
 {
-    if (status)
-        piece_fail(p, status, text);
+    if (e->rc)
+        piece_fail(p, e);
     else if (page_left(p))
         to_pages(p);
 }
@@ -216,7 +218,7 @@ static void cut_at_eof(struct piece *p)
         t->eof = p->off + p->len;
 }
 
-/* All bytes of the piece, between the page and `mem`. */
+/* Copies all bytes of the piece between the page and `mem`. */
 static void copy(struct piece *p, unsigned char *mem)
 {
     const struct zc_transfer *t = p->request->transfer;
@@ -230,27 +232,25 @@ static void copy(struct piece *p, unsigned char *mem)
     } else if (a->dir == ZC_WRITE) {
         memcpy(a->data, mem, p->len);
     } else {
-        ZC_RACY_READ_BEGIN(); /* others may write to it */
+        ZC_TSAN_RACY_BEGIN(); /* others may write to it */
         memcpy(mem, a->data, p->len);
-        ZC_RACY_READ_END();
+        ZC_TSAN_RACY_END();
     }
 }
 
-/* Tells where the page may be looked at, to a client of this host. */
+/* Tells a client of this host where it can read the page directly. */
 static void show(struct piece *p)
 {
     struct zc_request *r = p->request;
     struct zc_server *s = zc_server_of(r);
 
-    /* Who cannot see whether writes were left before could read what is older. */
-    if (s->cfg.shows && (!s->cfg.posts || r->session->box) &&
-        zc_tp_is_local(s->tp, r->session->peer))
-        zc_cache_shown(&p->access, &r->reply.glance, &r->reply.file);
+    /* Only to clients that can see earlier ring entries: others could read older bytes. */
+    if (s->cfg.publishes && r->session->ring_writer)
+        zc_cache_pagedesc(&p->access, &r->reply.pagedesc, &r->reply.file);
 }
 
-/* What came with the message, or goes with the reply, is copied even when another piece has
- * failed: a write that ends with less leaves bytes of the page behind that nobody knows.  True: it
- * goes on to the next page. */
+/* Inline bytes are copied even if another piece has failed: a write that ends with less leaves
+ * undefined bytes in the page.  True: continues with the next page. */
 static bool on_page(struct piece *p)
 {
     struct zc_request *r = p->request;
@@ -278,15 +278,10 @@ static void page_ready(struct zc_server *s, struct zc_notice *n)
 
     (void)s;
     if (p->access.status)
-        piece_fail(p, p->access.status, p->text);
+        piece_fail(p, &p->error);
     else if (on_page(p))
         to_pages(p);
     zc_transfer_advance(r);
-}
-
-static const char *why(const struct zc_request *r, int err)
-{
-    return zc_server_of(r)->cfg.terse ? zc_error_cause(err) : zc_error_text(err);
 }
 
 /* On a thread of the cache. */
@@ -294,12 +289,12 @@ static void access_ready(struct zc_access *a)
 {
     struct piece *p = zc_list_entry(a, struct piece, access);
 
-    if (a->status)
-        snprintf(p->text, sizeof p->text, "%s", why(p->request, a->status));
+    zc_error_keep(&p->error, a->status);
     zc_server_notify(zc_server_of(p->request), &p->ready);
 }
 
-/* Which bytes of the file it needs, from the first to the last. */
+/* Sets the access to the range of the file that the piece needs, from its first to its last
+ * byte. */
 static int aim(struct piece *p)
 {
     struct zc_request *r = p->request;
@@ -334,7 +329,7 @@ static int enter_page(struct piece *p)
 
     a->handle = r->handle;
     a->dir = zc_transfer_writes(r) ? ZC_WRITE : ZC_READ;
-    a->view = t->listed ? NULL : t->view; /* no list comes again */
+    a->view = t->listed ? NULL : t->view; /* lists are not reused */
     a->disp = t->disp;
     a->view_off = (int64_t)p->off;
     a->view_len = p->len;
@@ -343,7 +338,7 @@ static int enter_page(struct piece *p)
     return rc ? rc : zc_cache_begin(a);
 }
 
-/* To the page that it is about, and those behind it, until it waits, or is through with them. */
+/* Continues with the current page and the following ones, until it waits or is done. */
 static void to_pages(struct piece *p)
 {
     int rc;
@@ -351,8 +346,10 @@ static void to_pages(struct piece *p)
     do
         rc = enter_page(p);
     while (rc == 0 && on_page(p));
-    if (rc && rc != -EINPROGRESS)
-        piece_fail(p, rc, why(p->request, rc));
+    if (!rc || rc == -EINPROGRESS)
+        return;
+    zc_error_keep(&p->error, rc);
+    piece_fail(p, &p->error);
 }
 
 static void moved(struct zc_op *op, int status)
@@ -368,7 +365,7 @@ static void moved(struct zc_op *op, int status)
         st->rma_in_bytes += op->len;
     else
         st->rma_out_bytes += op->len;
-    if (!status && zc_transfer_writes(r) && !zc_transfer_sums_came(p)) {
+    if (!status && zc_transfer_writes(r) && !zc_transfer_csum_came(p)) {
         piece_over(p);
         zc_transfer_advance(r);
         return;
@@ -380,8 +377,9 @@ static void moved(struct zc_op *op, int status)
         p->arrived = !status;
     }
     if (status)
-        piece_fail(p, status == -ECANCELED ? -EPIPE : status, "the fabric could not move the data");
-    else if (zc_transfer_writes(r) && !straight)
+        zc_request_fail(r, status == -ECANCELED ? -EPIPE : status,
+                        "the fabric could not move the data");
+    if (!status && zc_transfer_writes(r) && !straight)
         to_pages(p);
     else
         piece_over(p);
@@ -435,12 +433,12 @@ static void get_buffer(struct piece *p)
 static void start_piece(struct zc_request *r, struct piece *p)
 {
     struct zc_transfer *t = r->transfer;
-    uint64_t stretch = zc_transfer_sums_stretch(r, t->next);
+    uint64_t stretch = zc_transfer_csum_stretch(r, t->next);
     int rc;
 
     p->request = r;
     rc = cut(p, t->next, stretch ? stretch : t->end);
-    zc_request_check(r, rc);
+    zc_error_join(&r->error, rc);
     if (rc)
         return;
     p->used = true;
@@ -471,7 +469,9 @@ static void finish(struct zc_request *r)
     uint64_t n = end > r->msg.off ? end - r->msg.off : 0;
 
     r->reply.count = n;
-    if (r->status == 0 && !zc_transfer_by_rma(r))
+    if (!zc_transfer_writes(r))
+        zc_request_steps_check(r);
+    if (r->error.rc == 0 && !zc_transfer_by_rma(r))
         *(zc_transfer_writes(r) ? &st->inline_in_bytes : &st->inline_out_bytes) += n;
     if (!zc_transfer_writes(r) || !zc_request_through(r))
         zc_transfer_leave_view(r->session, t); /* else zc_transfer_give_up() may need it */
@@ -481,13 +481,13 @@ static void finish(struct zc_request *r)
     }
     if (t->data)
         r->reply.data = (struct zc_bytes){t->data, (uint32_t)n};
-    zc_transfer_sums_end(r);
+    zc_transfer_csum_end(r);
     zc_request_finish(r);
 }
 
-/* Keeps the window full; finishes the request when nothing is left to do or under way.  Called
- * once for each callback, and never by what it calls: they end inside the transport's progress or
- * in the main loop. */
+/* Keeps the window full; finishes the request when nothing is left to do or under way.  Called once
+ * for each callback, and never by what it calls: these end inside the transport's progress or in
+ * the main loop. */
 void zc_transfer_advance(struct zc_request *r)
 {
     struct zc_transfer *t = r->transfer;
@@ -499,14 +499,14 @@ void zc_transfer_advance(struct zc_request *r)
         finish(r);
 }
 
-/* Only what it has written: behind that others' refused bytes may be. */
+/* Discards only what this request has written: beyond it there may be others' refused bytes. */
 void zc_transfer_give_up(struct zc_request *r)
 {
     const struct zc_transfer *t = r->transfer;
     uint64_t end = t->missing < t->next ? t->missing : t->next, len = end - r->msg.off;
 
     if (t->view)
-        zc_cache_give_up_view(r->handle, t->view, t->disp, len, (int64_t)r->msg.off);
+        zc_cache_discard_view(r->handle, t->view, t->disp, len, (int64_t)r->msg.off);
     else
-        zc_cache_give_up(r->handle, r->msg.off, len);
+        zc_cache_discard(r->handle, r->msg.off, len);
 }

@@ -85,20 +85,26 @@ static int prepare(struct zc_request *r)
     if (rc || !r->msg.len)
         return rc;
     if (zc_transfer_by_rma(r))
-        return zc_transfer_sums_begin(r);
+        return zc_transfer_csum_begin(r);
     t->data = malloc(r->msg.len);
     if (!t->data)
         return zc_errorf(ENOMEM, "the daemon has no memory");
     if (zc_transfer_writes(r))
         memcpy(t->data, r->msg.data.p, r->msg.len);
-    return zc_transfer_sums_begin(r);
+    return zc_transfer_csum_begin(r);
 }
 
 static void begin(struct zc_request *r)
 {
     int rc = prepare(r);
 
-    zc_request_check(r, rc);
+    if (zc_transfer_writes(r))
+        zc_unsynced_wrote(r);
+    if (rc == 0 && zc_transfer_writes(r))
+        zc_request_steps_write(r);
+    else if (rc == 0)
+        r->transfer->end = zc_request_steps_end(r, r->transfer->end);
+    zc_error_join(&r->error, rc);
     if (rc)
         zc_request_finish(r);
     else
@@ -110,7 +116,7 @@ static void begin(struct zc_request *r)
 static void begin_list(struct zc_request *r)
 {
     r->transfer->listed = true;
-    zc_sharer_took(r->session, ZC_FEW_LISTS);
+    zc_tenant_took(r->session, ZC_FEW_LISTS);
     zc_server_of(r)->lists++;
     zc_server_of(r)->stats.lists++;
     begin(r);
@@ -119,31 +125,16 @@ static void begin_list(struct zc_request *r)
 /* The message goes when this returns. */
 static void wait_with_list(struct zc_request *r)
 {
-    struct zc_transfer *t = r->transfer;
-    struct zc_msg *m = &r->msg;
-
-    t->copy = malloc((size_t)m->list.n + m->data.n + m->sums.n + 1);
-    if (!t->copy) {
-        zc_request_fail(r, -ENOMEM, "the daemon has no memory");
+    if (zc_request_keep(r))
+        zc_list_add_tail(&zc_server_of(r)->lists_waiting, &r->transfer->link);
+    else
         zc_request_finish(r);
-        return;
-    }
-    if (m->list.n)
-        memcpy(t->copy, m->list.p, m->list.n);
-    if (m->data.n)
-        memcpy(t->copy + m->list.n, m->data.p, m->data.n);
-    if (m->sums.n)
-        memcpy(t->copy + m->list.n + m->data.n, m->sums.p, m->sums.n);
-    m->list.p = t->copy;
-    m->data.p = t->copy + m->list.n;
-    m->sums.p = t->copy + m->list.n + m->data.n;
-    zc_list_add_tail(&zc_server_of(r)->lists_waiting, &t->link);
 }
 
 static bool may_have_list(const struct zc_request *r)
 {
     return zc_server_of(r)->lists < ZC_SERVER_LISTS &&
-           zc_sharer_may(r->session, ZC_FEW_LISTS, ZC_SERVER_LISTS);
+           zc_tenant_may(r->session, ZC_FEW_LISTS, ZC_SERVER_LISTS);
 }
 
 struct zc_transfer *zc_transfer_next(const struct zc_server *s)
@@ -197,7 +188,7 @@ void zc_transfer_leave_view(struct zc_session *ss, struct zc_transfer *t)
     t->shared = NULL;
     t->view = NULL;
     if (t->listed)
-        zc_sharer_gave(ss, ZC_FEW_LISTS);
+        zc_tenant_gave(ss, ZC_FEW_LISTS);
     ss->server->lists -= t->listed;
     ss->server->lists_lost -= t->list_lost;
     t->listed = t->list_lost = false;
@@ -212,7 +203,7 @@ static void write_off(struct zc_session *ss, struct zc_transfer *t)
         s->lists_lost++;
         t->listed = false;
         t->list_lost = true;
-        zc_sharer_gave(ss, ZC_FEW_LISTS);
+        zc_tenant_gave(ss, ZC_FEW_LISTS);
     }
     for (int i = 0; i < ZC_TRANSFER_WINDOW; i++) {
         struct piece *p = &t->pieces[i];
@@ -222,7 +213,7 @@ static void write_off(struct zc_session *ss, struct zc_transfer *t)
         s->bounce.lost++;
         zc_bounce_not_idle(&s->bounce, &p->wait);
         p->lost = true;
-        zc_sharer_gave(ss, ZC_FEW_BUFFERS);
+        zc_tenant_gave(ss, ZC_FEW_BUFFERS);
     }
 }
 
@@ -243,8 +234,7 @@ void zc_transfer_free(struct zc_session *ss, struct zc_transfer *t)
     for (int i = 0; i < ZC_TRANSFER_WINDOW; i++)
         free(t->pieces[i].ranges.r);
     zc_transfer_leave_view(ss, t);
-    free(t->copy);
     free(t->data);
-    free(t->sums);
+    free(t->csums);
     free(t);
 }

@@ -1,5 +1,5 @@
-/* zc_transfer_internal.h - a request that moves data, for zc_transfer.c, which moves it, and
- * zc_transfer_begin.c, which finds what it needs first and gives it back.
+/* zc_transfer_internal.h - a request that moves data: shared by zc_transfer.c, which moves it, and
+ * zc_transfer_begin.c, which prepares it and releases what it holds.
  */
 #ifndef ZC_TRANSFER_INTERNAL_H
 #define ZC_TRANSFER_INTERNAL_H
@@ -21,37 +21,36 @@ struct piece {
     bool used;
     bool plain;
     bool arrived;                    /* writing: its bytes are in the page */
-    uint64_t base;                   /* what is moved: its first byte in the request, ... */
-    uint32_t whole;                  /* ... and how many, of several pages maybe */
-    unsigned char *buf;              /* buffered: where they are, else NULL ... */
-    bool lost;                       /* ... which is one of zc_bounce.lost */
-    uint64_t off;                    /* of them, in the page it is about now: the first, ... */
-    uint64_t first;                  /* ... where that is in the file, ... */
-    uint32_t len;                    /* ... and how many they are */
-    struct zc_view_ranges ranges;    /* scattered: where they are in the page */
-    char text[ZC_TEXT_MAX];          /* why the cache failed it */
-    struct zc_journal_write journal; /* its bytes on the way there: zc_transfer_journal.c */
+    uint64_t base;                   /* offset of its first byte in the request ... */
+    uint32_t whole;                  /* ... and length, possibly of several pages */
+    unsigned char *buf;              /* buffered: the bytes, else NULL ... */
+    bool lost;                       /* ... counted in zc_bounce.lost */
+    uint64_t off;                    /* in the current page: first byte ... */
+    uint64_t first;                  /* ... its file offset ... */
+    uint32_t len;                    /* ... and length */
+    struct zc_view_ranges ranges;    /* scattered: the ranges in the page */
+    struct zc_error error;           /* of the cache */
+    struct zc_journal_write journal; /* while it is being journaled: zc_transfer_journal.c */
     struct zc_journal_ticket ticket;
-    struct zc_range all; /* plain: which they are */
+    struct zc_range all; /* plain: its only range */
 };
 
 struct zc_transfer {
     struct zc_view *view;          /* NULL: none; it belongs to ... */
-    struct zc_shared_view *shared; /* ... what is installed, or */
-    bool listed;                   /* ... to this transfer, one of zc_server.lists, ... */
+    struct zc_shared_view *shared; /* ... an installed view, or */
+    bool listed;                   /* ... this transfer, one of zc_server.lists ... */
     bool list_lost;                /* ... or of zc_server.lists_lost */
     struct zc_list link;           /* zc_server.lists_waiting */
-    unsigned char *copy;           /* of list and data, while it waits there */
     struct zc_request *request;
     int64_t disp;
-    uint64_t next, end; /* offsets: the next piece, and where to stop */
-    uint64_t missing;   /* writes: where the first piece is that did not arrive; else ~0 */
-    uint64_t eof;       /* reads: the end of the file, when a piece met it; else ~0 */
+    uint64_t next, end; /* offsets: the next piece, and the end */
+    uint64_t missing;   /* writes: offset of the first piece that did not arrive; else ~0 */
+    uint64_t eof;       /* reads: end of the file, if a piece met it; else ~0 */
     unsigned flying;    /* pieces under way */
     unsigned window;
-    unsigned char *data; /* inline payload */
-    unsigned char *sums; /* its checksums: what the message said, or the reply will; NULL: none */
-    uint32_t list_sum;   /* then: of its list */
+    unsigned char *data;  /* inline payload */
+    unsigned char *csums; /* its checksums, from the message or for the reply; NULL: none */
+    uint32_t list_sum;    /* with csums: that of its list */
     struct piece pieces[ZC_TRANSFER_WINDOW];
 };
 
@@ -61,7 +60,7 @@ static inline bool zc_transfer_writes(const struct zc_request *r)
            r->msg.type == ZC_T_LIST_WRITE;
 }
 
-/* Its offsets are those of the file. */
+/* Whether its offsets are file offsets. */
 static inline bool zc_transfer_is_plain(const struct zc_request *r)
 {
     return r->msg.type == ZC_T_READ || r->msg.type == ZC_T_WRITE;
@@ -84,26 +83,26 @@ static inline struct zc_server *zc_server_of(const struct zc_request *r)
 
 /* zc_transfer.c: keeps its window full, and finishes it at the end. */
 void zc_transfer_advance(struct zc_request *r);
-/* Gives the page back; `arrived`: how many of a plain write's bytes are in it, the first ones. */
+/* Releases the page; `arrived`: how many leading bytes of a plain write are in it. */
 void zc_transfer_leave_page(struct piece *p, uint32_t arrived);
-/* The piece, which has left its page, is in the journal, or not. */
-void zc_transfer_kept(struct piece *p, int status, const char *text);
-/* zc_transfer_journal.c: the bytes of a write are in their page.  True: they go to the journal
- * first, then zc_transfer_kept() is called. */
+/* Continues a piece that has left its page, after its journaling succeeded or failed. */
+void zc_transfer_kept(struct piece *p, const struct zc_error *e);
+/* zc_transfer_journal.c: starts journaling of a write's bytes in their page.  True:
+ * zc_transfer_kept() is called when that is done. */
 bool zc_transfer_journal(struct piece *p);
-/* zc_transfer_sums.c, which does nothing where the request has no checksums.  Looks at the message,
- * once its inline payload is in `data`; the text of an error is set. */
-int zc_transfer_sums_begin(struct zc_request *r);
-/* Not 0: it is moved by RMA in stretches that are each in a buffer of their own at a time, for one
- * sum.  Where the one ends that `from` is in. */
-uint64_t zc_transfer_sums_stretch(const struct zc_request *r, uint64_t from);
-/* Whether what is in the piece's buffer has come undamaged; else it is in r->status. */
-bool zc_transfer_sums_came(struct piece *p);
-/* The piece is about to leave its page, or buffer, by RMA. */
-void zc_transfer_sums_go(struct piece *p);
-/* The request has worked, and its reply is about to go: with sums. */
-void zc_transfer_sums_end(struct zc_request *r);
-/* zc_transfer_begin.c: no byte of it goes through its view any more. */
+/* zc_transfer_csum.c; no effect on requests without checksums.  Checks the message, once its inline
+ * payload is in `data`; sets the text of an error. */
+int zc_transfer_csum_begin(struct zc_request *r);
+/* Returns where the stretch of one checksum that contains `from` ends; each stretch moves by RMA
+ * through a buffer of its own.  0: no checksums. */
+uint64_t zc_transfer_csum_stretch(const struct zc_request *r, uint64_t from);
+/* Whether the bytes in the piece's buffer are undamaged; else sets r->status. */
+bool zc_transfer_csum_came(struct piece *p);
+/* Called before the piece leaves its page, or buffer, by RMA. */
+void zc_transfer_csum_go(struct piece *p);
+/* Adds checksums to the reply of a successful request. */
+void zc_transfer_csum_end(struct zc_request *r);
+/* zc_transfer_begin.c: releases the view when no further byte goes through it. */
 void zc_transfer_leave_view(struct zc_session *ss, struct zc_transfer *t);
 
 #endif

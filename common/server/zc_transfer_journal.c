@@ -1,15 +1,15 @@
-/* zc_transfer_journal.c - what a write has brought goes to the journal before it is answered.
+/* zc_transfer_journal.c - writes go to the journal before they are answered.
  *
  * Between the arrival of a piece's bytes in its page and the end of its access (zc_transfer.c):
  *
  *     arrived in the page --zc_transfer_journal()--> being written --kept()--> leave_page
  *
- * The page stays pinned, so that nobody is told of the bytes, nor are they dirty, before the
- * journal has them.  What the journal may wait for is write-back, which passes pins; so no piece
- * waits for another (zc_transfer.c, 1).  When it fails the bytes are in the page all the same: they
- * are written back as others are, and the client is told that they are not safe.
+ * The page stays pinned, so the bytes are neither visible nor dirty before the journal has them.
+ * The journal may wait for write-back only, which passes pins; so no piece waits for another
+ * (zc_transfer.c, 1).  If the journal fails the bytes are in the page all the same: they are
+ * written back as usual, and the client is told that they are not safe.
  *
- * Writes that are answered when they are stored are not for the journal.
+ * Writes that are answered when they are stored do not go to the journal.
  */
 #include "config.h"
 
@@ -24,9 +24,9 @@ static void kept(struct zc_server *s, struct zc_notice *n)
     uint64_t taken, stored;
 
     zc_transfer_leave_page(p, p->len);
-    zc_cache_taken(r->handle, false, &taken, &stored);
+    zc_cache_progress(r->handle, false, &taken, &stored);
     zc_journal_taken(s->cfg.journal, &p->ticket, taken);
-    zc_transfer_kept(p, w->status, w->text);
+    zc_transfer_kept(p, &w->error);
     zc_transfer_advance(r);
 }
 

@@ -52,7 +52,7 @@ static void forget(struct zc_server *s, struct zc_user *u)
 
 static size_t set_aside(const struct zc_session *ss)
 {
-    return ZC_ACCOUNT_SESSION + ss->purse.allowance;
+    return ZC_SESSION_MEM_SESSION + ss->quota.limit;
 }
 
 static const char *objection(const struct zc_session *ss, const struct zc_user *u)
@@ -64,8 +64,8 @@ static const char *objection(const struct zc_session *ss, const struct zc_user *
         return NULL;
     if (l->sessions && u->sessions >= l->sessions)
         return "this user has as many clients here as one user may have (--user-sessions)";
-    if (l->share && s->account.limit &&
-        (u->bytes + set_aside(ss)) / l->share > s->account.limit / 100)
+    if (l->share && s->session_mem.limit &&
+        (u->bytes + set_aside(ss)) / l->share > s->session_mem.limit / 100)
         return "this user's clients have as much of the daemon's memory as those of one user may "
                "have (--user-share)";
     return NULL;
@@ -105,14 +105,14 @@ void zc_user_leave(struct zc_session *ss)
 static const char *objection_to_open(const struct zc_session *ss, size_t bytes)
 {
     const struct zc_user_limits *l = &ss->server->cfg.user;
-    const struct zc_account *a = &ss->server->account;
+    const struct zc_session_mem *a = &ss->server->session_mem;
     const struct zc_user *u = ss->user;
 
     if (zc_user_is_owner(ss))
         return NULL;
     if (l->opens && u->opens >= l->opens)
         return "this user has as many files open here as one user may have (--user-opens)";
-    if (l->share && a->limit && (u->kept + bytes) / l->share > zc_account_quarter(a) / 100)
+    if (l->share && a->limit && (u->kept + bytes) / l->share > zc_session_mem_quarter(a) / 100)
         return "this user's open files have as much of the daemon's memory as those of one user "
                "may have (--user-share)";
     return NULL;

@@ -1,4 +1,4 @@
-/* zc_cred.c - the identity of a thread, for the kernel. */
+/* zc_cred.c - sets the file-system identity of a thread. */
 #include "config.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 
 enum { GROUPS_MAX = 65536, FEW = 64, NAMES = 16 << 10 };
 
-#ifdef SYS_setgroups32 /* where the other one takes 16 bits */
+#ifdef SYS_setgroups32 /* the 32-bit variant on architectures whose setgroups() has 16-bit ids */
 #define SET_GROUPS SYS_setgroups32
 #else
 #define SET_GROUPS SYS_setgroups
@@ -45,7 +45,7 @@ int zc_cred_make(uid_t uid, gid_t gid, const gid_t *groups, int ngroups, struct 
     return 0;
 }
 
-/* His groups, as many as there are: *n of *groups, which is to be freed. */
+/* Reads the groups of a user into *groups, which the caller frees; *n: how many. */
 static int groups_of(const char *name, gid_t gid, gid_t **groups, int *n)
 {
     for (*n = FEW;;) {
@@ -62,7 +62,7 @@ static int groups_of(const char *name, gid_t gid, gid_t **groups, int *n)
     }
 }
 
-int zc_cred_look_up(uid_t uid, gid_t gid, struct zc_cred **out)
+int zc_cred_lookup(uid_t uid, gid_t gid, struct zc_cred **out)
 {
     struct passwd pw, *found = NULL;
     gid_t *groups = NULL;
@@ -72,7 +72,7 @@ int zc_cred_look_up(uid_t uid, gid_t gid, struct zc_cred **out)
     *out = NULL;
     if (rc == 0)
         rc = -getpwuid_r(uid, &pw, names, NAMES, &found);
-    if (rc == -ENOENT || rc == -ESRCH) /* as some libraries say that there is nobody */
+    if (rc == -ENOENT || rc == -ESRCH) /* returned by some libraries for an unknown user */
         rc = 0;
     if (rc == 0 && found)
         rc = groups_of(pw.pw_name, gid, &groups, &n);
@@ -104,9 +104,37 @@ const struct zc_cred *zc_cred_used(void)
     return used;
 }
 
-/* What this process is: the groups that threads go back to. */
+/* Group of files that the thread creates. */
+static __thread gid_t create_in = ZC_CRED_NO_GROUP;
+
+void zc_cred_create_in(gid_t gid)
+{
+    create_in = gid;
+}
+
+static bool is_in(const struct zc_cred *c, gid_t gid)
+{
+    bool in = gid == c->gid;
+
+    for (int i = 0; i < c->ngroups; i++)
+        in = in || gid == c->groups[i];
+    return in;
+}
+
+bool zc_cred_gives_group(const struct stat *st)
+{
+    return !used && create_in != ZC_CRED_NO_GROUP && create_in != st->st_gid &&
+           st->st_gid == getegid();
+}
+
+int zc_cred_give_group(int fd)
+{
+    return fchown(fd, (uid_t)-1, create_in) < 0 ? -errno : 0;
+}
+
+/* Supplementary groups of the process, which threads return to. */
 static gid_t *own_groups;
-static int own_ngroups = -1; /* nobody knows */
+static int own_ngroups = -1; /* unknown */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void find_own(void)
@@ -118,7 +146,7 @@ static void find_own(void)
         own_ngroups = getgroups(n, own_groups);
 }
 
-/* An id that there is not changes nothing, and tells which one it is. */
+/* Returns the current id: setting an invalid id changes nothing and returns it. */
 static uid_t file_user(void)
 {
     return (uid_t)setfsuid((uid_t)-1);
@@ -129,7 +157,7 @@ static gid_t file_group(void)
     return (gid_t)setfsgid((gid_t)-1);
 }
 
-/* The group first, as only root may choose it. */
+/* Takes on an identity.  The groups first, as only root may set them. */
 static bool become(uid_t uid, gid_t gid, const gid_t *groups, int n)
 {
     if (syscall(SET_GROUPS, n, groups) < 0)
@@ -139,7 +167,7 @@ static bool become(uid_t uid, gid_t gid, const gid_t *groups, int n)
     return file_user() == uid && file_group() == gid;
 }
 
-/* A thread that cannot go back would do others' work as him. */
+/* Aborts if the thread cannot return: it would act with another user's rights. */
 static void go_back(void)
 {
     int err = errno;
@@ -158,7 +186,9 @@ int zc_cred_enter(void)
         return 0;
     pthread_once(&once, find_own);
     if (geteuid() == 0 && own_ngroups >= 0) {
-        if (become(used->uid, used->gid, used->groups, used->ngroups))
+        gid_t gid = is_in(used, create_in) ? create_in : used->gid;
+
+        if (become(used->uid, gid, used->groups, used->ngroups))
             return 0;
         go_back();
     }

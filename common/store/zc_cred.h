@@ -1,21 +1,22 @@
-/* zc_cred.h - as whom the calls to a store are made, where one process serves many users.
+/* zc_cred.h - the user for whom calls to a store are made, where one process serves many users.
  *
- * A thread says for whom it works (zc_cred_use()) and calls the store; a store that reaches files
- * by their names makes those calls as that user: the kernel decides, and what is created is the
- * user's.  What goes by a descriptor needs no more than that: who opened it was allowed to.  So
- * write-back, reading ahead and closing, which are nobody's calls, are made by threads that work
- * for nobody.
+ * A thread sets its user (zc_cred_use()) and calls the store.  A store that reaches files by name
+ * makes those calls as that user: the kernel decides about permissions, and new files belong to the
+ * user.  Calls by descriptor do not switch, because the open was checked.  So write-back, readahead
+ * and close, which belong to no user's request, run in threads without a user.
  *
- * Only root can become others.  The identity is the thread's alone: the file-system user and group,
- * and the supplementary groups, by system calls of their own, as those of the C library would
- * change all threads.  With them go the capabilities that let root pass permissions.
+ * Only root can switch.  The identity is the thread's alone: file-system user and group and
+ * supplementary groups, set by direct system calls, because the C library would change all threads.
+ * The capabilities that let root override permissions are dropped with it.
  */
 #ifndef ZC_CRED_H
 #define ZC_CRED_H
 
+#include <stdbool.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
-/* Fixed once it is made. */
+/* Immutable. */
 struct zc_cred {
     uid_t uid;
     gid_t gid;
@@ -23,22 +24,31 @@ struct zc_cred {
     gid_t groups[]; /* supplementary */
 };
 
-/* 0, or -ENOMEM, -EINVAL (too many groups); to be freed. */
+/* 0, or -ENOMEM, -EINVAL (too many groups); the caller frees *out. */
 int zc_cred_make(uid_t uid, gid_t gid, const gid_t *groups, int ngroups, struct zc_cred **out);
-/* With the groups that the group database gives to that user; none, where nobody knows him.
- * Blocks. */
-int zc_cred_look_up(uid_t uid, gid_t gid, struct zc_cred **out);
-void zc_cred_free(struct zc_cred *c); /* NULL: nothing */
+/* Makes the identity with the groups of the group database; an unknown user has none.  Blocks. */
+int zc_cred_lookup(uid_t uid, gid_t gid, struct zc_cred **out);
+void zc_cred_free(struct zc_cred *c); /* NULL: no effect */
 
-/* From now on this thread works for him, whose identity is the caller's and stays until this is
- * called again; NULL: for nobody, as it begins. */
+/* Sets the user of the calling thread.  The caller owns `c` and keeps it until the next call.
+ * NULL, the initial state: no user. */
 void zc_cred_use(const struct zc_cred *c);
-/* For whom it does, or NULL. */
+/* Returns the user of the calling thread, or NULL. */
 const struct zc_cred *zc_cred_used(void);
 
-/* Of a store, around system calls: the thread is that user, until zc_cred_leave().  0, or -EPERM,
- * explained, and it is not.  Nothing where it works for nobody. */
+#define ZC_CRED_NO_GROUP ((gid_t)-1)
+/* Sets the group of files that this thread creates; ZC_CRED_NO_GROUP, the initial state: that of
+ * the user, or of the process.  A group that the thread's user is not a member of is ignored. */
+void zc_cred_create_in(gid_t gid);
+/* Whether a new file with attributes `st` should get that group, unless it has its directory's: the
+ * thread has no user, as which it would have created the file, and the group is another one. */
+bool zc_cred_gives_group(const struct stat *st);
+/* Changes the group of `fd` to it.  0, or a negative errno, and the file keeps its group. */
+int zc_cred_give_group(int fd);
+
+/* For stores: switches the thread to its user until zc_cred_leave().  No effect without a user. 0,
+ * or -EPERM, explained, and the thread has not switched. */
 int zc_cred_enter(void);
-void zc_cred_leave(void); /* errno stays */
+void zc_cred_leave(void); /* keeps errno */
 
 #endif

@@ -1,8 +1,10 @@
-/* zc_store.c - every call through the seam to a store: no lock is held, and the trace has it. */
+/* zc_store.c - wrappers for all calls to a store: check that no lock is held, and write the
+ * trace. */
 #include "config.h"
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "zc_lock.h"
@@ -41,6 +43,21 @@ ssize_t zc_store_preadv(struct zc_sfile *f, const struct iovec *iov, int n, uint
     return f->store->ops->preadv(f, iov, n, off);
 }
 
+ssize_t zc_store_read_path(struct zc_store *s, const char *path, void *buf, size_t len,
+                           uint64_t off)
+{
+    const struct iovec iov = {buf, len};
+    struct zc_attr attr = {0};
+    struct zc_sfile *f;
+    ssize_t n = zc_store_open_file(s, path, ZC_OPEN_READ, 0, &f, &attr);
+
+    if (n < 0)
+        return n;
+    n = zc_store_preadv(f, &iov, 1, off);
+    zc_store_close_file(f, ZC_LEVEL_VISIBLE);
+    return n;
+}
+
 ssize_t zc_store_pwritev(struct zc_sfile *f, const struct iovec *iov, int n, uint64_t off)
 {
     uint64_t bytes = bytes_of(iov, n);
@@ -62,13 +79,22 @@ bool zc_store_writes_ranges(const struct zc_store *s)
 }
 
 ssize_t zc_store_write_ranges(struct zc_sfile *f, const char *data, const struct zc_range *r,
-                              uint32_t n, uint64_t off)
+                              uint32_t n, uint64_t off, struct zc_merge *m)
 {
+    struct zc_merge none;
+    ssize_t rc;
+
     zc_assert_none_held();
+    if (!m)
+        m = &none;
+    *m = (struct zc_merge){0};
     if (!f->store->ops->write_ranges)
         return -EOPNOTSUPP;
     zc_trace("%s: write %p, %u ranges at %" PRIu64, f->store->ops->name, (void *)f, n, off);
-    return f->store->ops->write_ranges(f, data, r, n, off);
+    rc = f->store->ops->write_ranges(f, data, r, n, off, m);
+    if (m == &none)
+        free(none.data);
+    return rc;
 }
 
 int zc_store_getattr(struct zc_sfile *f, struct zc_attr *attr)
@@ -111,36 +137,38 @@ int zc_store_backlog(struct zc_sfile *f, uint64_t *bytes)
     return f->store->ops->backlog ? f->store->ops->backlog(f, bytes) : 0;
 }
 
-int zc_store_meet(struct zc_sfile *f, const char *job, const void *card, size_t len,
-                  uint64_t replaces, struct zc_seat **mine, struct zc_card *theirs)
+int zc_store_rendezvous(struct zc_sfile *f, const char *job, const void *record, size_t len,
+                        uint64_t replaces, struct zc_publication **mine,
+                        struct zc_rendezvous_record *theirs)
 {
     size_t n = strnlen(job, ZC_MAX_JOB + 1);
     int rc;
 
     zc_assert_none_held();
     *mine = NULL;
-    *theirs = (struct zc_card){0};
-    if (!f->store->ops->meet)
+    *theirs = (struct zc_rendezvous_record){0};
+    if (!f->store->ops->rendezvous)
         return zc_errorf(EOPNOTSUPP, "the %s store has no place for cards", f->store->ops->name);
     if (n == 0 || n > ZC_MAX_JOB)
         return zc_errorf(EINVAL, "the name of a job has 1 to %d bytes", ZC_MAX_JOB);
-    if (len == 0 || len > ZC_MAX_CARD)
-        return zc_errorf(EMSGSIZE, "a card of %zu bytes; 1 to %d are allowed", len, ZC_MAX_CARD);
-    rc = f->store->ops->meet(f, job, card, len, replaces, mine, theirs);
+    if ((record || len) && (len == 0 || len > ZC_MAX_RECORD))
+        return zc_errorf(EMSGSIZE, "a rendezvous record of %zu bytes; 1 to %d are allowed", len,
+                         ZC_MAX_RECORD);
+    rc = f->store->ops->rendezvous(f, job, record, len, replaces, mine, theirs);
     zc_trace("%s: meet at %p for job %s: %s", f->store->ops->name, (void *)f, job,
              rc      ? "failed"
              : *mine ? "first"
-                     : "found a card");
+                     : "found a record");
     return rc;
 }
 
-int zc_store_part(struct zc_seat *mine)
+int zc_store_withdraw(struct zc_publication *mine)
 {
     zc_assert_none_held();
     if (!mine)
         return 0;
-    zc_trace("%s: take back card %p", mine->store->ops->name, (void *)mine);
-    return mine->store->ops->part(mine);
+    zc_trace("%s: withdraw record %p", mine->store->ops->name, (void *)mine);
+    return mine->store->ops->withdraw(mine);
 }
 
 int zc_store_refresh(struct zc_sfile *f)
@@ -148,6 +176,18 @@ int zc_store_refresh(struct zc_sfile *f)
     zc_assert_none_held();
     zc_trace("%s: refresh %p", f->store->ops->name, (void *)f);
     return f->store->ops->refresh ? f->store->ops->refresh(f) : 0;
+}
+
+int zc_store_step(struct zc_sfile *f, struct zc_step_request *q)
+{
+    static const char *const names[] = {"begin", "publish", "wait for", "read"};
+
+    zc_assert_none_held();
+    zc_trace("%s: %s step %llu of %p", f->store->ops->name, names[q->call],
+             (unsigned long long)q->number, (void *)f);
+    if (!f->store->ops->step)
+        return zc_errorf(EOPNOTSUPP, "steps of a file go through daemons, and there are none");
+    return f->store->ops->step(f, q);
 }
 
 uint32_t zc_store_server(const struct zc_sfile *f, uint64_t off)

@@ -1,23 +1,25 @@
 /* zc_store_posix.c - files of a directory tree, or of the whole system.
  *
- * Levels: after a write the data is in the file and other programs see it, so STORED asks
- * for nothing more; DURABLE is fdatasync().
+ * Levels: written bytes are in the file and visible to other programs, so STORED needs nothing
+ * more; DURABLE is fdatasync().
  */
 #include "config.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "zc_cred.h"
+#include "zc_fd.h"
 #include "zc_log.h"
+#include "zc_root_record.h"
 #include "zc_store_posix_internal.h"
 
 /* ---- names ---- */
@@ -34,7 +36,7 @@ void zc_posix_attr(const struct stat *st, struct zc_attr *a)
     };
 }
 
-/* Not all file systems know. */
+/* Returns the birth time; 0: not recorded by the file system. */
 int64_t zc_posix_born(int fd)
 {
     struct statx sx;
@@ -44,40 +46,40 @@ int64_t zc_posix_born(int fd)
     return (int64_t)sx.stx_btime.tv_sec * 1000000000 + sx.stx_btime.tv_nsec;
 }
 
-/* One of the local file systems whose ways are known here. */
-static bool is_known(int fd)
+bool zc_posix_is_known(uint32_t magic)
 {
-    struct statfs fs;
-
-    return fstatfs(fd, &fs) == 0 &&
-           (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC ||
-            fs.f_type == BTRFS_SUPER_MAGIC || fs.f_type == TMPFS_MAGIC);
+    return magic == EXT4_SUPER_MAGIC || magic == XFS_SUPER_MAGIC || magic == BTRFS_SUPER_MAGIC ||
+           magic == TMPFS_MAGIC;
 }
 
-/* Since Linux 6.13 these give a change a time of its own when somebody has asked for the times
- * since the one before. */
-bool zc_posix_exact(int fd)
+static bool exact_kernel;
+
+static void ask_kernel(void)
 {
     unsigned major, minor;
     struct utsname u;
 
-    if (uname(&u) < 0 || sscanf(u.release, "%u.%u", &major, &minor) != 2 || major < 6 ||
-        (major == 6 && minor < 13))
-        return false;
-    return is_known(fd);
+    exact_kernel = uname(&u) == 0 && sscanf(u.release, "%u.%u", &major, &minor) == 2 &&
+                   (major > 6 || (major == 6 && minor >= 13));
 }
 
-/* A write through the page cache has the inode's lock (i_rwsem) to itself there. */
-bool zc_posix_turns(int fd)
+/* Whether times are exact: since Linux 6.13 these file systems give a change a fine-grained time if
+ * the times were read since the change before. */
+bool zc_posix_exact(uint32_t magic)
 {
-    return is_known(fd);
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, ask_kernel);
+    return exact_kernel && zc_posix_is_known(magic);
 }
 
-/* ---- calls by name, as whom the thread works for; who asks first is ourselves ---- */
+/* ---- calls by name, as the thread's user; those that ask first are made as the process ---- */
 
 static int posix_open(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
                       struct zc_sfile **out, struct zc_attr *attr)
 {
+    struct posix_store *ps = posix_store(s);
+    uint64_t mark = attr->mark ? attr->mark : attr->set.id ? attr->set.id : ps->who;
     int rc;
 
     *out = NULL;
@@ -87,7 +89,25 @@ static int posix_open(struct zc_store *s, const char *path, unsigned flags, mode
         return rc;
     rc = zc_posix_open(s, path, flags, mode, out, attr);
     zc_cred_leave();
+    if (rc < 0 || !(flags & ZC_OPEN_WRITE) || ps->unmarked)
+        return rc;
+    rc = zc_root_mark(posix_file(*out)->fd, path, mark);
+    attr->mark = mark;
+    if (rc < 0) {
+        zc_posix_close(*out, ZC_LEVEL_VISIBLE);
+        *out = NULL;
+    }
     return rc;
+}
+
+int zc_store_posix_mark(struct zc_sfile *f)
+{
+    return zc_root_mark(posix_file(f)->fd, posix_file(f)->path, 0);
+}
+
+int zc_store_posix_check_seat(struct zc_sfile *f, uint64_t seat, uint64_t boot_id)
+{
+    return zc_root_seat_check(posix_file(f)->fd, posix_file(f)->path, seat, boot_id);
 }
 
 static int unlink_it(struct zc_store *s, const char *path)
@@ -117,7 +137,7 @@ static int posix_unlink(struct zc_store *s, const char *path)
     return rc;
 }
 
-/* What an unlink of the name would take away is not the file. */
+/* Whether unlinking the name would remove a symbolic link, not the file. */
 static bool is_link(const struct posix_store *ps, const char *path)
 {
     const char *base;
@@ -170,6 +190,7 @@ static void posix_destroy(struct zc_store *s)
 
     if (ps->root_fd >= 0)
         close(ps->root_fd);
+    zc_lock_destroy(&ps->lock);
     free(ps->given);
     free(ps->resolved);
     free(ps);
@@ -186,8 +207,8 @@ static const struct zc_store_ops posix_ops = {
     .truncate = zc_posix_truncate,
     .allocate = zc_posix_allocate,
     .sync = zc_posix_sync,
-    .meet = zc_posix_meet,
-    .part = zc_posix_part,
+    .rendezvous = zc_posix_rendezvous,
+    .withdraw = zc_posix_withdraw,
     .unlink = posix_unlink,
     .stat = posix_stat,
     .destroy = posix_destroy,
@@ -210,10 +231,10 @@ static int open_root(struct posix_store *ps, const char *root)
         return zc_posix_explain(errno, "root", root);
     if (strcmp(ps->resolved, "/") == 0)
         ps->resolved[0] = '\0';
-    ps->root_fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    ps->root_fd = zc_fd(open(root, O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (ps->root_fd < 0)
         return zc_posix_explain(errno, "root", root);
-    fd = zc_posix_open_path(ps, root, O_PATH | O_DIRECTORY, 0); /* as every file will be */
+    fd = zc_posix_open_path(ps, root, O_PATH | O_DIRECTORY, 0); /* as every file will be opened */
     if (fd < 0)
         return zc_posix_path_error(ps, errno, "root", root);
     close(fd);
@@ -226,6 +247,16 @@ void zc_store_posix_ask_first(struct zc_store *s, void (*fn)(void *arg), void *a
 
     ps->ask = fn;
     ps->ask_arg = arg;
+}
+
+void zc_store_posix_mark_as(struct zc_store *s, uint64_t who)
+{
+    posix_store(s)->who = who;
+}
+
+void zc_store_posix_mark_later(struct zc_store *s)
+{
+    posix_store(s)->unmarked = true;
 }
 
 void zc_store_posix_direct(struct zc_store *s)
@@ -244,6 +275,8 @@ int zc_store_posix_create(const char *root, struct zc_store **out)
     ps->store.ops = &posix_ops;
     ps->store.names_bytes = true;
     ps->root_fd = -1;
+    zc_lock_init(&ps->lock, ZC_ORDER_STORE);
+    zc_list_init(&ps->untrusted);
     rc = root ? open_root(ps, root) : 0;
     if (rc < 0) {
         posix_destroy(&ps->store);

@@ -1,12 +1,12 @@
-/* zc_store_posix_direct.c - data that goes past the system's page cache.
+/* zc_store_posix_direct.c - direct I/O past the system's page cache.
  *
- * A daemon has what it caches in memory of its own; in the page cache it would be once more, would
- * drive out what programs of that host have there, and be written when the kernel likes.  With
- * direct I/O a file is open twice.  Long runs that lie on the borders that the file system asks for
- * go through the second descriptor; what is short, or sticks out at either end, through the first:
- * pages of the kernel belong to one way or the other, so neither has to wait for the other.
+ * A daemon caches in memory of its own; the page cache would hold the same data again, displace
+ * pages of other programs on that host, and be written at times of the kernel's choice.  With
+ * direct I/O a file is open twice.  Long runs aligned as the file system requires go through the
+ * second descriptor; short ones, and unaligned ends, through the first: each page of the kernel is
+ * used by one way only, so neither has to wait for the other.
  *
- * A file system that cannot is told of once, and all goes through the page cache there.
+ * A file system without direct I/O is logged once, and the page cache is used.
  */
 #include "config.h"
 
@@ -20,8 +20,8 @@
 #include "zc_store_posix_internal.h"
 
 enum {
-    ALIGN = 4096,     /* what all file systems take that tell nothing (open(2)) */
-    LEAST = 64 << 10, /* bytes of a run that are worth it */
+    ALIGN = 4096,     /* accepted by all file systems that report no alignment (open(2)) */
+    LEAST = 64 << 10, /* shortest run worth it, bytes */
 };
 
 static void cannot(struct posix_store *ps, const char *path, const char *why)
@@ -32,7 +32,7 @@ static void cannot(struct posix_store *ps, const char *path, const char *why)
                 path, why);
 }
 
-/* What memory and offsets have to be a multiple of; 0: there is no direct I/O. */
+/* Returns the required alignment of memory and offsets; 0: no direct I/O. */
 static uint32_t alignment(int fd)
 {
 #ifdef STATX_DIOALIGN
@@ -82,7 +82,7 @@ void zc_posix_direct_close(struct posix_file *f)
         close(f->direct_fd);
 }
 
-/* The run at the beginning that is whole multiples. */
+/* The aligned run at the beginning. */
 struct run {
     int n;       /* entries, the last of them ... */
     size_t last; /* ... with so many bytes */
@@ -114,7 +114,7 @@ int zc_posix_direct_aim(struct posix_file *f, struct iovec *iov, int *n, uint64_
     if (f->direct_fd < 0 || __atomic_load_n(&f->undirect, __ATOMIC_RELAXED))
         return f->fd;
     before = (uint32_t)(off % f->align);
-    if (before) { /* up to the border, if much lies behind it */
+    if (before) { /* up to the alignment, if much follows */
         if (iov[0].iov_len >= f->align - before + LEAST) {
             iov[0].iov_len = f->align - before;
             *n = 1;

@@ -1,49 +1,80 @@
 /* zc_store_posix_internal.h - what the files of the posix store share.
  *
- * zc_store_posix.c         the store: its root and table; unlink and stat
- * zc_store_posix_path.c    names of files, and what keeps them below the root
- * zc_store_posix_file.c    a file: open, close, size, space, sync
- * zc_store_posix_io.c      its data
- * zc_store_posix_direct.c  what goes past the page cache
- * zc_store_posix_ranges.c  many small pieces as one large one, and locks against other writers
- * zc_store_posix_cards.c   cards at files, for processes of one host and user
+ * zc_store_posix.c             the store: its root and table; unlink and stat
+ * zc_store_posix_path.c        names of files, confined to the root
+ * zc_store_posix_file.c        a file: open, close, size, space, sync
+ * zc_store_posix_io.c          its data
+ * zc_store_posix_direct.c      direct I/O
+ * zc_store_posix_ranges.c      small pieces written as one large write, locks against other writers
+ * zc_store_posix_merge.c       which files may have their pieces written so
+ * zc_store_posix_stripe.c      which daemons have the blocks of a file; stripe size of a file
+ * zc_store_posix_rendezvous.c  rendezvous records, for processes of one host and user
  */
 #ifndef ZC_STORE_POSIX_INTERNAL_H
 #define ZC_STORE_POSIX_INTERNAL_H
 
 #include <sys/stat.h>
 
+#include "zc_list.h"
 #include "zc_lock.h"
+#include "zc_lock_reach.h"
 #include "zc_store_posix.h"
 
-/* Fixed once it is created, but for what is atomic. */
+/* A file system, as identified by stat. */
+struct posix_device {
+    dev_t dev;
+    bool trusted; /* its locks keep out all other writers */
+    struct zc_lock_reach_info locks;
+};
+
+/* Immutable once created, except for atomics. */
 struct posix_store {
     struct zc_store store;
     int root_fd;            /* -1: no confinement */
-    char *given;            /* root as given, without trailing slashes */
+    char *given;            /* root as passed, without trailing slashes */
     char *resolved;         /* root without symbolic links */
     void (*ask)(void *arg); /* see zc_store_posix_ask_first(); or NULL */
     void *ask_arg;
-    bool direct;   /* zc_store_posix_direct() */
-    bool indirect; /* somebody was told that a file system cannot; atomic */
-    bool swept;    /* cards of dead processes were looked for; atomic */
-    bool apart;    /* somebody was told that there is no place for cards; atomic */
+    uint64_t who;  /* see zc_store_posix_mark_as() */
+    bool unmarked; /* see zc_store_posix_mark_later() */
+    bool direct;   /* see zc_store_posix_direct() */
+    bool indirect; /* logged that a file system lacks direct I/O; atomic */
+    bool swept;    /* stale rendezvous records were removed; atomic */
+    bool apart;    /* logged that there is no place for records; atomic */
+    /* zc_store_posix_merge.c */
+    struct zc_lock lock; /* guards the rest */
+    struct posix_device devices[8];
+    unsigned ndevices;
+    struct zc_list untrusted; /* files open for writing where locks are not trusted */
 };
 
-/* Fixed once it is open, but for what is atomic. */
+/* Whether writers that do not know each other use locks, see zc_store_posix_ranges.h.  Any thread
+ * may move it on, from WAIT to TRY, and from both to NONE; never back. */
+enum posix_locks {
+    POSIX_LOCKS_WAIT, /* for locks of programs, too */
+    POSIX_LOCKS_TRY,  /* bytes that a program has locked are written without */
+    POSIX_LOCKS_NONE,
+};
+
+/* Immutable once open, except for atomics. */
 struct posix_file {
     struct zc_sfile sfile;
     int fd;
-    int direct_fd;  /* the same file for direct I/O, or -1 ... */
-    uint32_t align; /* ... of multiples of so many bytes ... */
-    bool undirect;  /* ... until that was refused; atomic */
+    int direct_fd;  /* descriptor for direct I/O, or -1 ... */
+    uint32_t align; /* ... with this alignment in bytes ... */
+    bool undirect;  /* ... until refused; atomic */
     char *path;     /* for messages */
     bool exact;     /* as zc_attr.exact */
-    bool locks;     /* keep writers that do not know each other out of each other's way, see
-                     * zc_store_posix_ranges.h; atomic: any thread may give that up */
-    bool impatient; /* what a program has locked is not waited for any more; atomic */
-    bool turns;     /* its file system lets one write at a time at a file: `turn` */
-    struct zc_lock turn;
+    bool known;     /* the file system runs one write at a time per file (`serialize`), and reports
+                       holes (SEEK_DATA) */
+    enum posix_locks locks; /* atomic */
+    struct zc_lock serialize;
+    /* zc_store_posix_merge.c */
+    dev_t dev;
+    ino_t ino;
+    bool trusted;        /* locks keep out all other writers */
+    bool sole;           /* no other writer; atomic, only ever cleared */
+    struct zc_list link; /* posix_store.untrusted */
 };
 
 static inline struct posix_store *posix_store(struct zc_store *s)
@@ -51,7 +82,7 @@ static inline struct posix_store *posix_store(struct zc_store *s)
     return (struct posix_store *)s;
 }
 
-/* A file is about to be changed. */
+/* Asks before a change of a file. */
 static inline void posix_ask(struct zc_store *s)
 {
     const struct posix_store *ps = posix_store(s);
@@ -67,15 +98,21 @@ static inline struct posix_file *posix_file(struct zc_sfile *f)
 
 /* ---- zc_store_posix.c ---- */
 void zc_posix_attr(const struct stat *st, struct zc_attr *a);
+/* Returns zc_attr.store_unit: the stripe size on Lustre, else the preferred I/O size. */
+uint64_t zc_posix_store_unit(int fd, const struct stat *st);
 int64_t zc_posix_born(int fd); /* zc_attr.born_ns */
-bool zc_posix_exact(int fd);   /* zc_attr.exact of its file system */
-bool zc_posix_turns(int fd);   /* posix_file.turns of it */
+/* These take the magic number of a file system (fstatfs()). */
+bool zc_posix_exact(uint32_t magic);    /* zc_attr.exact */
+bool zc_posix_is_known(uint32_t magic); /* posix_file.known: buffered writes take
+                                           the inode's lock (i_rwsem) exclusively */
 
 /* ---- zc_store_posix_path.c ---- */
-/* What may help against `err` (positive errno): "; free space ...", or "". */
+/* Returns advice for `err` (positive errno): "; free space ...", or "". */
 const char *zc_posix_remedy(int err);
-/* -err, explained: what failed, with which path, and what may help. */
+/* Returns -err, explained by the operation, the path and advice. */
 int zc_posix_explain(int err, const char *what, const char *path);
+/* Returns -ESPIPE, explained: `is` is the type of the object, which cannot be served. */
+int zc_posix_not_regular(const char *what, const char *path, const char *is);
 /* The same for a failed zc_posix_open_path() or zc_posix_open_parent(). */
 int zc_posix_path_error(const struct posix_store *ps, int err, const char *what, const char *path);
 /* Opens a path of the store: a descriptor, -1 with errno; EXDEV: outside the root. */
@@ -96,22 +133,37 @@ int zc_posix_sync(struct zc_sfile *sf, enum zc_level level);
 ssize_t zc_posix_preadv(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off);
 ssize_t zc_posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off);
 ssize_t zc_posix_write_ranges(struct zc_sfile *sf, const char *data, const struct zc_range *r,
-                              uint32_t n, uint64_t off);
-/* 1: locked; 0: to be written without; or a negative errno: not to be written now. */
+                              uint32_t n, uint64_t off, struct zc_merge *m);
+/* 1: locked; 0: to write without a lock; or a negative errno: must not be written now. */
 int zc_posix_lock(struct posix_file *f, uint64_t off, uint64_t len);
 
+/* ---- zc_store_posix_merge.c ---- */
+/* Registers a file that has just been opened.  `sole`: there is no other writer. */
+void zc_posix_merge_open(struct posix_store *ps, struct posix_file *f, const struct stat *st,
+                         bool writes, bool sole);
+void zc_posix_merge_close(struct posix_store *ps, struct posix_file *f);
+/* Whether scattered pieces may be written by read-modify-write now. */
+bool zc_posix_merges(const struct posix_file *f);
+
+/* ---- zc_store_posix_stripe.c ---- */
+/* Fills in width and first in *attr for a file that has just been opened: as stored with the file,
+ * or else as in `wish`, the attributes the opener asked for.  `created`: by this open. */
+void zc_posix_stripe_open(const struct posix_file *f, unsigned flags, bool created,
+                          const struct zc_attr *wish, struct zc_attr *attr);
+
 /* ---- zc_store_posix_direct.c ---- */
-/* A file that has just been opened; `st` is what it is. */
+/* Sets up direct I/O for a file that has just been opened; `st`: its attributes. */
 void zc_posix_direct_open(struct posix_store *ps, struct posix_file *f, const struct stat *st);
 void zc_posix_direct_close(struct posix_file *f);
-/* The descriptor for bytes from `off` on, whose memory is *n entries; both may become fewer. */
+/* Chooses the descriptor for the bytes from `off` on; may shorten the iovec and *n. */
 int zc_posix_direct_aim(struct posix_file *f, struct iovec *iov, int *n, uint64_t off);
-/* A call with `fd` has failed; true: it is to be made again, the other way. */
+/* Handles a failed call on `fd`; true: to be repeated with the other descriptor. */
 bool zc_posix_direct_refused(struct zc_store *s, struct posix_file *f, int fd, int err);
 
-/* ---- zc_store_posix_cards.c: see zc_store_ops ---- */
-int zc_posix_meet(struct zc_sfile *sf, const char *job, const void *card, size_t len,
-                  uint64_t replaces, struct zc_seat **mine, struct zc_card *theirs);
-int zc_posix_part(struct zc_seat *mine);
+/* ---- zc_store_posix_rendezvous.c: see zc_store_ops ---- */
+int zc_posix_rendezvous(struct zc_sfile *sf, const char *job, const void *record, size_t len,
+                        uint64_t replaces, struct zc_publication **mine,
+                        struct zc_rendezvous_record *theirs);
+int zc_posix_withdraw(struct zc_publication *mine);
 
 #endif

@@ -1,8 +1,8 @@
 /* zc_store_posix_io.c - data of a file of the posix store.
  *
- * A call of the kernel may move a part, or be interrupted: all loops go on from there, each time
- * with the descriptor that is right for what comes next (zc_store_posix_direct.c).  Writes
- * take the lock of zc_store_posix_ranges.h where writers do not know each other.
+ * A system call may transfer a part, or be interrupted: all loops continue from there, choosing the
+ * descriptor for each call again (zc_store_posix_direct.c).  Writes take the lock of
+ * zc_store_posix_ranges.h where writers do not know each other.
  */
 #include "config.h"
 
@@ -13,19 +13,20 @@
 #include <unistd.h>
 
 #include "zc_log.h"
-#include "zc_racy.h"
 #include "zc_store_posix_internal.h"
 #include "zc_store_posix_ranges.h"
+#include "zc_tsan.h"
 
 enum { BATCH_IOV = IOV_MAX };
 
 int zc_posix_lock(struct posix_file *f, uint64_t off, uint64_t len)
 {
+    enum posix_locks locks = __atomic_load_n(&f->locks, __ATOMIC_RELAXED);
     int rc;
 
-    if (!__atomic_load_n(&f->locks, __ATOMIC_RELAXED))
+    if (locks == POSIX_LOCKS_NONE)
         return 0;
-    rc = zc_ranges_lock(f->fd, off, len, !__atomic_load_n(&f->impatient, __ATOMIC_RELAXED));
+    rc = zc_ranges_lock(f->fd, off, len, locks == POSIX_LOCKS_WAIT);
     if (rc == 0)
         return 1;
     if (rc == -EBUSY)
@@ -34,15 +35,17 @@ int zc_posix_lock(struct posix_file *f, uint64_t off, uint64_t len)
                          "for a minute; was it stopped?",
                          f->path, (unsigned long long)len, (unsigned long long)off);
     if (rc != -EAGAIN)
-        __atomic_store_n(&f->locks, false, __ATOMIC_RELAXED);
-    else if (!__atomic_exchange_n(&f->impatient, true, __ATOMIC_RELAXED))
+        __atomic_store_n(&f->locks, POSIX_LOCKS_NONE, __ATOMIC_RELAXED);
+    else if (locks == POSIX_LOCKS_WAIT &&
+             __atomic_compare_exchange_n(&f->locks, &locks, POSIX_LOCKS_TRY, false,
+                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         zc_warn("%s: the program, or another, holds an fcntl lock on bytes %llu+%llu; what it has "
                 "locked is written without locks from here on, scattered pieces one by one",
                 f->path, (unsigned long long)off, (unsigned long long)len);
     return 0;
 }
 
-/* Total length; -EFBIG when the range does not fit a file. */
+/* Returns the total length; -EFBIG if the range does not fit a file. */
 static ssize_t check_range(const struct posix_file *f, const struct iovec *iov, int n, uint64_t off)
 {
     size_t len = 0;
@@ -59,14 +62,14 @@ static ssize_t check_range(const struct posix_file *f, const struct iovec *iov, 
     return (ssize_t)len;
 }
 
-/* A walk over an iovec array that may stop anywhere. */
+/* Position in an iovec array. */
 struct walk {
     const struct iovec *iov;
     int n;
     size_t skip; /* bytes of iov[0] that are done */
 };
 
-/* The next call's worth, the first entry shortened by what is done. */
+/* Fills `batch` for the next call, skipping what is done of the first entry. */
 static int walk_batch(const struct walk *w, struct iovec *batch)
 {
     int n = w->n < BATCH_IOV ? w->n : BATCH_IOV;
@@ -123,21 +126,21 @@ static const char *cause_of(int err, char cause[ZC_TEXT_MAX])
     return cause;
 }
 
-/* One call of the kernel.  Whoever would have to wait for another one's sleeps here: the kernel
- * lets him spin, on a processor that somebody else may have use for. */
+/* One system call.  Writers of one file queue here, asleep: in the kernel they would spin for the
+ * inode's lock and take a processor from other threads. */
 static ssize_t write_once(struct posix_file *f, int fd, const struct iovec *iov, int n,
                           uint64_t off)
 {
-    bool turn = f->turns && fd == f->fd;
+    bool serialize = f->known && fd == f->fd;
     ssize_t put;
 
-    if (turn)
-        zc_lock_get(&f->turn);
-    ZC_RACY_READ_BEGIN();
+    if (serialize)
+        zc_lock_get(&f->serialize);
+    ZC_TSAN_RACY_BEGIN();
     put = pwritev(fd, iov, n, (off_t)off);
-    ZC_RACY_READ_END();
-    if (turn)
-        zc_lock_put(&f->turn);
+    ZC_TSAN_RACY_END();
+    if (serialize)
+        zc_lock_put(&f->serialize);
     return put;
 }
 
@@ -181,8 +184,15 @@ ssize_t zc_posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, ui
     return total;
 }
 
+/* Whether to merge without a lock: locks do not work there, and there is no other writer.  Not so
+ * where a program holds a lock on the bytes. */
+static bool may_go_unlocked(const struct posix_file *f)
+{
+    return !f->trusted && __atomic_load_n(&f->locks, __ATOMIC_RELAXED) == POSIX_LOCKS_NONE;
+}
+
 ssize_t zc_posix_write_ranges(struct zc_sfile *sf, const char *data, const struct zc_range *r,
-                              uint32_t n, uint64_t off)
+                              uint32_t n, uint64_t off, struct zc_merge *m)
 {
     struct posix_file *f = posix_file(sf);
     const struct posix_store *ps = posix_store(sf->store);
@@ -196,10 +206,15 @@ ssize_t zc_posix_write_ranges(struct zc_sfile *sf, const char *data, const struc
     if (rc < 0)
         return rc;
     locked = zc_posix_lock(f, off + r[0].lo, len);
-    if (locked <= 0)
-        return locked < 0 ? locked : -EOPNOTSUPP;
-    rc = zc_ranges_write(f->fd, data, r, n, off, &ask);
-    zc_ranges_unlock(f->fd, off + r[0].lo, len);
+    if (locked < 0)
+        return locked;
+    rc = -ENOSPC;
+    if (zc_posix_merges(f) && (locked || may_go_unlocked(f)))
+        rc = zc_ranges_write(f->fd, data, r, n, off, f->known, &ask, m);
+    if (rc == -ENOSPC || rc == -EDQUOT) /* a merge may also need space between pieces */
+        rc = zc_ranges_write_each(f->fd, data, r, n, off, &ask);
+    if (locked)
+        zc_ranges_unlock(f->fd, off + r[0].lo, len);
     if (rc < 0 && rc != -EOPNOTSUPP)
         return zc_errorf_because((int)-rc, cause_of((int)-rc, cause),
                                  "write of %s, %u pieces at %llu", f->path, n,

@@ -1,9 +1,9 @@
 /* zc_store_posix_path.c - names of files, and what keeps them below the root.
  *
- * With a root, every path is resolved by openat2(RESOLVE_BENEATH): whatever happens to the
- * tree meanwhile, the kernel never lets a name leave it.  An absolute symbolic link inside
- * the tree is refused by that; when it leads back into the tree, the path it resolves to is
- * opened instead, again beneath the root.
+ * With a root, every path is resolved by openat2(RESOLVE_BENEATH): however the tree changes
+ * meanwhile, the kernel never lets a name leave it.  That refuses an absolute symbolic link inside
+ * the tree; if it leads back into the tree, the path it resolves to is opened instead, again
+ * beneath the root.
  */
 #include "config.h"
 
@@ -18,11 +18,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "zc_fd.h"
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zc_realpath.h"
 #include "zc_store_posix_internal.h"
 
-enum { AT_ONCE = 64, PATIENCE_MS = 3000 }; /* tries, and how long others may be in the way */
+enum { AT_ONCE = 64, PATIENCE_MS = 3000 }; /* immediate tries; limit for retries */
 
 /* ---- explaining ---- */
 
@@ -51,7 +53,8 @@ const char *zc_posix_remedy(int err)
     }
 }
 
-/* The first directory of `path` that is not there, NULL when it is the file alone. To be freed. */
+/* Returns the first missing directory of `path`, NULL if only the file is missing; the caller frees
+ * it. */
 static char *missing_directory(const char *path)
 {
     char *dir = strdup(path);
@@ -102,14 +105,23 @@ static int outside(const struct posix_store *ps, const char *path)
                      path, ps->given);
 }
 
+/* MPI_ERR_IO is the class that ROMIO gives to objects without offsets. */
+int zc_posix_not_regular(const char *what, const char *path, const char *is)
+{
+    return zc_errorf(ESPIPE, "%s %s: it is %s; only regular files of file systems are served", what,
+                     path, is);
+}
+
 int zc_posix_path_error(const struct posix_store *ps, int err, const char *what, const char *path)
 {
+    if (err == ESPIPE)
+        return zc_posix_not_regular(what, path, "an open descriptor");
     return err == EXDEV && ps->root_fd >= 0 ? outside(ps, path) : zc_posix_explain(err, what, path);
 }
 
 /* ---- paths ---- */
 
-/* What follows the directory `dir` in `path`; NULL when path is not below it. */
+/* Returns the part of `path` below the directory `dir`; NULL: it is not below it. */
 static const char *below_dir(const char *path, const char *dir)
 {
     size_t len = strlen(dir);
@@ -134,7 +146,20 @@ static const char *below_root(const struct posix_store *ps, const char *path)
     return rel ? rel : below_dir(path, ps->resolved);
 }
 
-/* Opens `rel` beneath the root; a descriptor or -1 with errno. */
+/* Whether openat2() itself is refused: filters of containers return EPERM or ENOSYS, but EPERM is
+ * also returned for immutable files. */
+static bool refuses_openat2(void)
+{
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC};
+    int fd = zc_fd((int)syscall(SYS_openat2, AT_FDCWD, "/", &how, sizeof how));
+
+    if (fd < 0)
+        return errno == EPERM;
+    close(fd);
+    return false;
+}
+
+/* Opens `rel` beneath the root; returns a descriptor, or -1 with errno. */
 static int open_beneath(const struct posix_store *ps, const char *rel, int flags, mode_t mode)
 {
     struct open_how how = {
@@ -146,10 +171,12 @@ static int open_beneath(const struct posix_store *ps, const char *rel, int flags
     int fd;
 
     for (unsigned tries = 0;; tries++) {
-        fd = (int)syscall(SYS_openat2, ps->root_fd, rel, &how, sizeof(how));
+        fd = zc_fd((int)syscall(SYS_openat2, ps->root_fd, rel, &how, sizeof(how)));
+        if (fd < 0 && errno == EPERM)
+            errno = refuses_openat2() ? ENOSYS : EPERM;
         if (fd >= 0 || (errno != EINTR && errno != EAGAIN))
             return fd;
-        /* EAGAIN: a rename was in the way, or somebody has a lease on the file */
+        /* EAGAIN: a concurrent rename, or a lease on the file */
         if (errno == EAGAIN && tries >= AT_ONCE) {
             if (zc_now() > until)
                 return -1;
@@ -158,27 +185,20 @@ static int open_beneath(const struct posix_store *ps, const char *rel, int flags
     }
 }
 
-/* The path with its symbolic links resolved, the last component too if it exists; NULL with
- * errno.  To be freed. */
-static char *resolve(const char *path)
+/* Whether a symbolic link on the way leads to an open descriptor (/proc/self/fd/1), not to a
+ * name. */
+static bool leads_to_descriptor(const char *path)
 {
-    char *real = realpath(path, NULL), *dir, *slash, *out = NULL;
+    struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_NO_MAGICLINKS};
+    int without = (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how), with = -1;
 
-    if (real || errno != ENOENT)
-        return real;
-    dir = strdup(path);
-    if (!dir)
-        return NULL;
-    slash = strrchr(dir, '/');
-    if (slash && slash != dir && slash[1] != '\0' && strcmp(slash, "/..") != 0) {
-        *slash = '\0';
-        real = realpath(dir, NULL);
-        if (real && asprintf(&out, "%s/%s", real, slash + 1) < 0)
-            out = NULL;
-        free(real);
-    }
-    free(dir);
-    return out;
+    if (without < 0 && errno == ELOOP)
+        with = zc_fd(open(path, O_PATH | O_CLOEXEC));
+    if (without >= 0)
+        close(without);
+    if (with >= 0)
+        close(with);
+    return with >= 0;
 }
 
 int zc_posix_open_path(const struct posix_store *ps, const char *path, int flags, mode_t mode)
@@ -189,7 +209,7 @@ int zc_posix_open_path(const struct posix_store *ps, const char *path, int flags
 
     if (ps->root_fd < 0) {
         do {
-            fd = open(path, flags | O_CLOEXEC, mode);
+            fd = zc_fd(open(path, flags | O_CLOEXEC, mode));
         } while (fd < 0 && errno == EINTR);
         return fd;
     }
@@ -201,11 +221,15 @@ int zc_posix_open_path(const struct posix_store *ps, const char *path, int flags
     fd = open_beneath(ps, rel, flags, mode);
     if (fd >= 0 || errno != EXDEV)
         return fd;
-    real = resolve(path);
+    real = zc_realpath(path);
     rel = real ? below_dir(real, ps->resolved) : NULL;
-    if (rel)
+    err = EXDEV;
+    if (rel && leads_to_descriptor(path)) {
+        err = ESPIPE;
+    } else if (rel) {
         fd = open_beneath(ps, rel, flags, mode);
-    err = rel ? errno : EXDEV;
+        err = errno;
+    }
     free(real);
     errno = err;
     return fd;

@@ -1,4 +1,4 @@
-/* zc_store_posix_ranges.c - many small pieces of a file written as one large one. */
+/* zc_store_posix_ranges.c - many small pieces of a file written as one large write. */
 #include "config.h"
 
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include <unistd.h>
 
 #include "zc_lock.h"
-#include "zc_racy.h"
 #include "zc_store_posix_ranges.h"
+#include "zc_tsan.h"
 
 bool zc_ranges_may_lock(int fd)
 {
@@ -30,7 +30,8 @@ static int set_lock(int fd, short type, uint64_t off, uint64_t len)
     return fcntl(fd, F_OFD_SETLK, &l) < 0 ? (errno == EACCES ? -EAGAIN : -errno) : 0;
 }
 
-/* What is in the way is a process's lock, which is nobody's who writes as we do. */
+/* Whether the conflicting lock is a process's: zcache takes locks of open file descriptions
+ * only. */
 static bool by_program(int fd, uint64_t off, uint64_t len)
 {
     struct flock l = {
@@ -60,10 +61,25 @@ void zc_ranges_unlock(int fd, uint64_t off, uint64_t len)
     set_lock(fd, F_UNLCK, off, len);
 }
 
-/* Up to the end of the file; what is beyond it is zero. */
-static int read_all(int fd, char *buf, size_t len, uint64_t off)
+/* Returns the first byte in [off, end) that is not in a hole, or `end`.  Holes are asked for on
+ * local file systems only: the client of a shared one may answer from its cache, while another host
+ * has written there. */
+static uint64_t first_data(int fd, uint64_t off, uint64_t end, bool sparse)
 {
-    size_t done = 0;
+    off_t at = sparse ? lseek(fd, (off_t)off, SEEK_DATA) : (off_t)off;
+
+    if (at < 0)
+        return errno == ENXIO ? end : off;
+    return (uint64_t)at < end ? (uint64_t)at : end;
+}
+
+/* Reads up to the end of the file and fills the rest with zeros.  *read: bytes that were there.
+ * -EOPNOTSUPP: not readable (write-only, a bad block); the pieces may be written one by one. */
+static int read_all(int fd, char *buf, size_t len, uint64_t off, bool sparse, uint64_t *read)
+{
+    size_t done = first_data(fd, off, off + len, sparse) - off;
+
+    memset(buf, 0, done);
 
     while (done < len) {
         ssize_t got = pread(fd, buf + done, len - done, (off_t)(off + done));
@@ -71,10 +87,11 @@ static int read_all(int fd, char *buf, size_t len, uint64_t off)
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return errno == EBADF ? -EOPNOTSUPP : -errno; /* not open for reading */
+            return -EOPNOTSUPP;
         if (got == 0)
             break;
         done += (size_t)got;
+        *read += (uint64_t)got;
     }
     memset(buf + done, 0, len - done);
     return 0;
@@ -101,7 +118,8 @@ static int write_all(int fd, const char *buf, size_t len, uint64_t off,
 }
 
 ssize_t zc_ranges_write(int fd, const char *data, const struct zc_range *r, uint32_t n,
-                        uint64_t off, const struct zc_ranges_ask *ask)
+                        uint64_t off, bool sparse, const struct zc_ranges_ask *ask,
+                        struct zc_merge *m)
 {
     uint32_t lo = r[0].lo, len = r[n - 1].hi - lo;
     ssize_t total = 0;
@@ -109,16 +127,35 @@ ssize_t zc_ranges_write(int fd, const char *data, const struct zc_range *r, uint
     int rc;
 
     buf = malloc(len);
-    rc = buf ? read_all(fd, buf, len, off + lo) : -EOPNOTSUPP;
+    rc = buf ? read_all(fd, buf, len, off + lo, sparse, &m->read) : -EOPNOTSUPP;
     if (rc == 0) {
-        ZC_RACY_READ_BEGIN(); /* writers may be at work on the same page */
+        ZC_TSAN_RACY_BEGIN(); /* clients may write to the page meanwhile */
         for (uint32_t i = 0; i < n; i++) {
             memcpy(buf + (r[i].lo - lo), data + r[i].lo, r[i].hi - r[i].lo);
             total += r[i].hi - r[i].lo;
         }
-        ZC_RACY_READ_END();
+        ZC_TSAN_RACY_END();
         rc = write_all(fd, buf, len, off + lo, ask);
     }
-    free(buf);
+    if (rc < 0) {
+        free(buf);
+        return rc;
+    }
+    m->data = buf;
+    return total;
+}
+
+ssize_t zc_ranges_write_each(int fd, const char *data, const struct zc_range *r, uint32_t n,
+                             uint64_t off, const struct zc_ranges_ask *ask)
+{
+    ssize_t total = 0;
+    int rc = 0;
+
+    ZC_TSAN_RACY_BEGIN();
+    for (uint32_t i = 0; rc == 0 && i < n; i++) {
+        rc = write_all(fd, data + r[i].lo, r[i].hi - r[i].lo, off + r[i].lo, ask);
+        total += r[i].hi - r[i].lo;
+    }
+    ZC_TSAN_RACY_END();
     return rc < 0 ? rc : total;
 }

@@ -1,7 +1,7 @@
-/* zc_watch.c - who watches a lossy store, and is told without any lock held.
+/* zc_watch.c - the watchers of a lossy store, called without any lock held.
  *
- * A watcher that is being told stays on the list until the call has returned: whoever removes it
- * waits for that, and who goes through the list finds its place again.
+ * A watcher stays on the list while its callback runs: removal waits for the callback, and the
+ * iteration in zc_watchers_tell() continues from its position in the list.
  */
 #include "config.h"
 

@@ -16,8 +16,8 @@ static int load_status = 1;                /* 1: not tried yet */
 static const char *version = "not loaded"; /* atomic: asked for while a thread loads it */
 static struct zc_lock load_lock = ZC_LOCK_INITIALIZER(ZC_ORDER_LIBFABRIC);
 
-/* Memory of an endpoint that no attribute sets, only this variable, read when libfabric is
- * first used; whoever sets it himself knows better.  ofi_rxm receives into 4096 buffers of
+/* Limits memory of an endpoint, which no attribute does, only this variable, read when libfabric is
+ * first used; a user's value has precedence.  ofi_rxm receives into 4096 buffers of
  * 16 KiB unless told otherwise (libfabric 1.17, with a shared receive queue): 64 MiB an
  * endpoint, of which a process has up to three.  When all are taken TCP makes senders wait.
  * The size of the buffers stays: both sides of a connection must have the same, and where

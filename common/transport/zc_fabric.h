@@ -1,8 +1,8 @@
-/* zc_fabric.h - libfabric, opened when first needed.
+/* zc_fabric.h - libfabric, opened at its first use.
  *
- * Some MPI libraries bring a libfabric of their own, and one process must not hold two;
- * programs that never open a zcache: file should not load one at all.  So nothing links
- * with it: the library is opened by its soname, which finds the one already loaded.
+ * Some MPI libraries bring a libfabric of their own, and one process must not have two; programs
+ * that never open a zcache: file should not load one at all.  So nothing links with it: the library
+ * is opened by its soname, which finds the one already loaded.
  */
 #ifndef ZC_FABRIC_H
 #define ZC_FABRIC_H
@@ -19,13 +19,13 @@ struct zc_fabric {
     uint32_t (*version)(void);
 };
 
-/* 0 and the table, loaded once; -ENOENT or -ELIBBAD explained by zc_errorf(). */
+/* Returns 0 and the table, loaded once; -ENOENT or -ELIBBAD explained by zc_errorf(). */
 int zc_fabric_load(const struct zc_fabric **out);
 
-/* Sets what libfabric reads from the environment: before another thread loads it. */
+/* Sets environment variables that libfabric reads: before another thread loads it. */
 void zc_fabric_prepare(void);
 
-/* "1.17", or "not loaded". */
+/* Returns "1.17", or "not loaded". */
 const char *zc_fabric_version(void);
 
 #endif

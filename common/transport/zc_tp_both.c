@@ -224,7 +224,7 @@ static int map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, bool write, v
     return zc_tp_map(s, peer, fd, len, write, out);
 }
 
-/* ---- the fabric comes later ---- */
+/* ---- opening the fabric later ---- */
 
 static void fabric_has_started(void *both)
 {
@@ -239,7 +239,7 @@ static void dereg_with(struct both *b, struct zc_tp *fabric, const struct zc_lis
         zc_tp_dereg(fabric, &zc_list_entry(n, struct region, link)->fabric);
 }
 
-/* Registers with the fabric what was registered before it was there. */
+/* Registers with the fabric the memory that was registered before the fabric was open. */
 static int introduce(struct both *b, struct zc_tp *fabric)
 {
     zc_list_each (&b->regions, at) {
@@ -336,7 +336,7 @@ static const struct zc_tp_ops both_ops = {
     .wake = wake,
 };
 
-/* With the local endpoint alone for now; false: the fabric has to be opened at once. */
+/* Begins with the local endpoint alone; false: the fabric has to be opened at once. */
 static bool open_early(struct both *b, const struct zc_tp_config *here,
                        const struct zc_tp_config *there)
 {

@@ -4,13 +4,13 @@
 
 #include "zc_transport.h"
 
-/* Fails when libfabric does; without the local transport everybody uses libfabric.
+/* Opens both.  Fails if libfabric does; without the local transport all clients use libfabric.
  *
- * With cfg->early libfabric starts while processes of the host are served already, where its
- * address can be known before (zc_tp_start.h).  When it then fails, that is logged, and they are
- * the only ones.  cfg->provider has to stay, and cfg->hidden to be set, as what peers would reach
- * memory by is not known yet; memory is registered and given back by who drives progress, until
- * libfabric is there. */
+ * With cfg->early libfabric starts while processes of the host are served already, if its address
+ * can be known before (zc_tp_start.h).  If it then fails, that is logged, and only they are served.
+ * cfg->provider has to stay valid, and cfg->hidden has to be set, as remote keys are not known yet;
+ * until libfabric has started, memory is registered and released by the thread that drives
+ * progress. */
 int zc_tp_both_open(const struct zc_tp_config *cfg, struct zc_tp **out);
 
 #endif

@@ -14,12 +14,13 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "zc_fd.h"
 #include "zc_log.h"
 #include "zc_tp_local_internal.h"
 
-enum { CONNECT_S = 10 }; /* a listener whose queue is full is waited for this long */
+enum { CONNECT_S = 10 }; /* seconds to wait for a listener whose queue is full */
 
-static const char magic[8] = "zclocal";
+static const char magic[8] = "zcloca2";
 
 /* ---- connections ---- */
 
@@ -97,29 +98,36 @@ int zc_tp_local_fd(struct zc_tp *tp)
     return local_of(tp)->epoll;
 }
 
-bool zc_tp_local_can_reach(const void *addr, size_t len)
+bool zc_tp_local_is_address(const void *addr, size_t len)
+{
+    return len == sizeof(struct local_address) && !memcmp(addr, magic, sizeof magic);
+}
+
+/* Whether it is an address whose record passes `test`. */
+static bool has_record(const void *addr, size_t len,
+                       bool (*test)(const struct zc_tp_local_record *record))
 {
     struct local_address a;
 
     if (!zc_tp_local_is_address(addr, len))
         return false;
     memcpy(&a, addr, sizeof a);
-    return zc_tp_local_reaches(&a.card);
+    return test(&a.record);
+}
+
+bool zc_tp_local_can_reach(const void *addr, size_t len)
+{
+    return has_record(addr, len, zc_tp_local_reaches);
 }
 
 bool zc_tp_local_is_over(const void *addr, size_t len)
 {
-    struct local_address a;
-
-    if (!zc_tp_local_is_address(addr, len))
-        return false;
-    memcpy(&a, addr, sizeof a);
-    return zc_tp_local_has_ended(&a.card);
+    return has_record(addr, len, zc_tp_local_has_ended);
 }
 
-bool zc_tp_local_is_address(const void *addr, size_t len)
+bool zc_tp_local_same_network(const void *addr, size_t len)
 {
-    return len == sizeof(struct local_address) && !memcmp(addr, magic, sizeof magic);
+    return has_record(addr, len, zc_tp_local_in_network);
 }
 
 /* A name that begins with NUL is no file: it is gone with the socket, and belongs to the
@@ -141,7 +149,8 @@ static int connect_to(const struct local_address *a, bool hurried, int *out)
     struct timeval patience = {.tv_sec = CONNECT_S};
     struct sockaddr_un name;
     socklen_t len = socket_name(a, &name);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (hurried ? SOCK_NONBLOCK : 0), 0);
+    int fd =
+        zc_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | (hurried ? SOCK_NONBLOCK : 0), 0));
     int rc;
 
     if (fd < 0)
@@ -161,6 +170,24 @@ static int connect_to(const struct local_address *a, bool hurried, int *out)
     return 0;
 }
 
+int zc_tp_local_listens(const void *addr, size_t len)
+{
+    struct local_address a;
+    struct sockaddr_un name;
+    int fd, rc;
+
+    if (!zc_tp_local_same_network(addr, len))
+        return -EXDEV;
+    memcpy(&a, addr, sizeof a);
+    fd = zc_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (fd < 0)
+        return -errno;
+    len = socket_name(&a, &name);
+    rc = connect(fd, (struct sockaddr *)&name, (socklen_t)len) ? -errno : 1;
+    close(fd);
+    return rc == -ECONNREFUSED ? 0 : rc == -EAGAIN ? 1 : rc; /* EAGAIN: its queue is full */
+}
+
 static int peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out)
 {
     struct local_address a;
@@ -175,13 +202,11 @@ static int peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out
         rc = zc_tp_local_conn_new(local_of(tp), CONN_OUT, fd, &c);
     if (rc)
         return rc;
-    c->pid = (pid_t)a.card.pid;
+    c->pid = (pid_t)a.record.pid;
     *out = (uintptr_t)c;
     return 0;
 }
 
-/* What the peer was asked for already it may be doing: those operations stay, and the
- * connection with them. */
 static bool is_local(struct zc_tp *tp, zc_peer peer)
 {
     (void)tp;
@@ -189,6 +214,8 @@ static bool is_local(struct zc_tp *tp, zc_peer peer)
     return true;
 }
 
+/* Operations that the peer was already asked for may be under way there: they stay, and the
+ * connection with them. */
 static void peer_remove(struct zc_tp *tp, zc_peer peer)
 {
     struct local *l = local_of(tp);
@@ -207,7 +234,7 @@ static void peer_remove(struct zc_tp *tp, zc_peer peer)
     if (c->broken)
         zc_tp_local_conn_bury(l, c);
     else if (zc_list_empty(&c->ops))
-        shutdown(c->fd, SHUT_RDWR); /* closed where it is read */
+        shutdown(c->fd, SHUT_RDWR); /* the thread that reads it closes it */
     told = !zc_list_empty(&l->done);
     zc_lock_put(&l->lock);
     if (told)
@@ -356,19 +383,19 @@ static int listen_here(struct local *l)
     if (getrandom(l->address.name, LOCAL_NAME, 0) != LOCAL_NAME)
         return -1;
     len = socket_name(&l->address, &name);
-    l->listener.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    l->listener.fd = zc_fd(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     return l->listener.fd < 0 || bind(l->listener.fd, (struct sockaddr *)&name, len) ||
                    listen(l->listener.fd, SOMAXCONN)
                ? -1
                : 0;
 }
 
-/* The system calls of opening, of which any may fail. */
+/* The system calls of an open, each of which may fail. */
 static int set_up(struct local *l)
 {
-    l->epoll = epoll_create1(EPOLL_CLOEXEC);
-    l->wake.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-    l->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    l->epoll = zc_fd(epoll_create1(EPOLL_CLOEXEC));
+    l->wake.fd = zc_fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+    l->spare = zc_fd(open("/dev/null", O_RDONLY | O_CLOEXEC));
     if (l->epoll < 0 || l->wake.fd < 0 || l->spare < 0 || listen_here(l) ||
         watch(l, &l->wake, CONN_WAKE) || watch(l, &l->listener, CONN_LISTEN))
         return zc_errorf(errno, "cannot open an endpoint: %s", strerror(errno));
@@ -384,7 +411,7 @@ int zc_tp_local_open(const struct zc_tp_config *cfg, struct zc_tp **out)
         return zc_errorf(ENOMEM, "no memory for an endpoint");
     l->tp.ops = &local_ops;
     l->cfg = *cfg;
-    zc_spin_init(&l->spin, (int)sysconf(_SC_NPROCESSORS_ONLN));
+    zc_adaptive_poll_init(&l->spin, (int)sysconf(_SC_NPROCESSORS_ONLN));
     l->epoll = l->wake.fd = l->listener.fd = l->spare = -1;
     zc_lock_init(&l->lock, ZC_ORDER_TRANSPORT);
     zc_cond_init(&l->idle);
@@ -393,16 +420,16 @@ int zc_tp_local_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     zc_list_init(&l->done);
     zc_list_init(&l->mrs);
     l->in = malloc(sizeof(struct packet_head) + cfg->max_msg);
-    rc =
-        l->in ? zc_tp_local_card(&l->address.card) : zc_errorf(ENOMEM, "no memory for an endpoint");
+    rc = l->in ? zc_tp_local_record(&l->address.record)
+               : zc_errorf(ENOMEM, "no memory for an endpoint");
     if (rc == 0)
         rc = set_up(l);
     if (rc) {
         local_close(&l->tp);
         return rc;
     }
-    memcpy(&l->next_key, l->address.card.stamp,
-           sizeof l->next_key); /* another one in each process */
+    memcpy(&l->next_key, l->address.record.stamp,
+           sizeof l->next_key); /* differs between processes */
     *out = &l->tp;
     return 0;
 }

@@ -22,23 +22,27 @@ static void make_stamp(void)
     if (getrandom(stamp, sizeof stamp, 0) != sizeof stamp)
         stamp_status = -errno;
 #ifdef PR_SET_PTRACER
-    /* Fails where there is no Yama, which then does not ask for it. */
+    /* Fails on a kernel without Yama, which does not need it. */
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 #endif
 }
 
-static int network(uint64_t *dev, uint64_t *ino)
+/* Fills in the namespaces of the calling process. */
+static int place(struct zc_tp_local_record *c)
 {
     struct stat st;
 
     if (stat("/proc/self/ns/net", &st))
         return zc_errorf(errno, "cannot look at /proc/self/ns/net");
-    *dev = st.st_dev;
-    *ino = st.st_ino;
+    c->net_dev = st.st_dev;
+    c->net_ino = st.st_ino;
+    if (stat("/proc/self/ns/pid", &st))
+        return zc_errorf(errno, "cannot look at /proc/self/ns/pid");
+    c->pid_ns = st.st_ino;
     return 0;
 }
 
-int zc_tp_local_card(struct zc_tp_local_card *out)
+int zc_tp_local_record(struct zc_tp_local_record *out)
 {
     pthread_once(&once, make_stamp);
     if (stamp_status)
@@ -47,47 +51,62 @@ int zc_tp_local_card(struct zc_tp_local_card *out)
     out->uid = geteuid();
     out->where = (uintptr_t)stamp;
     memcpy(out->stamp, stamp, sizeof stamp);
-    return network(&out->net_dev, &out->net_ino);
+    return place(out);
 }
 
-static bool may_be_near(const struct zc_tp_local_card *mine, const struct zc_tp_local_card *theirs)
+static bool same_network(const struct zc_tp_local_record *mine,
+                         const struct zc_tp_local_record *theirs)
 {
-    return theirs->uid == mine->uid && theirs->net_dev == mine->net_dev &&
-           theirs->net_ino == mine->net_ino;
+    return theirs->net_dev == mine->net_dev && theirs->net_ino == mine->net_ino;
 }
 
-static bool same_host(const struct zc_tp_local_card *card)
+/* In another PID namespace the number is that of another process, or of none. */
+static bool may_be_near(const struct zc_tp_local_record *mine,
+                        const struct zc_tp_local_record *theirs)
 {
-    struct zc_tp_local_card mine = {.uid = geteuid()};
-
-    return !network(&mine.net_dev, &mine.net_ino) && may_be_near(&mine, card);
+    return theirs->uid == mine->uid && theirs->pid_ns == mine->pid_ns && same_network(mine, theirs);
 }
 
-/* 0: its process has it; -ESRCH: that has ended; or it may not be looked at. */
-static int look(const struct zc_tp_local_card *card)
+static bool same_host(const struct zc_tp_local_record *record)
 {
-    unsigned char seen[sizeof card->stamp];
+    struct zc_tp_local_record mine = {.uid = geteuid()};
+
+    return !place(&mine) && may_be_near(&mine, record);
+}
+
+bool zc_tp_local_in_network(const struct zc_tp_local_record *record)
+{
+    struct zc_tp_local_record mine;
+
+    return !place(&mine) && same_network(&mine, record);
+}
+
+/* Reads the stamp in the memory of the card's process.  Returns 0 if that runs; -ESRCH if it has
+ * ended; another error if this process may not read there. */
+static int look(const struct zc_tp_local_record *record)
+{
+    unsigned char seen[sizeof record->stamp];
     struct iovec here = {seen, sizeof seen};
-    struct iovec there = {(void *)(uintptr_t)card->where, sizeof seen};
-    ssize_t n = process_vm_readv((pid_t)card->pid, &here, 1, &there, 1, 0);
+    struct iovec there = {(void *)(uintptr_t)record->where, sizeof seen};
+    ssize_t n = process_vm_readv((pid_t)record->pid, &here, 1, &there, 1, 0);
 
     if (n < 0 && errno != EFAULT)
         return -errno;
-    return n == sizeof seen && memcmp(seen, card->stamp, sizeof seen) == 0 ? 0 : -ESRCH;
+    return n == sizeof seen && memcmp(seen, record->stamp, sizeof seen) == 0 ? 0 : -ESRCH;
 }
 
-bool zc_tp_local_reaches(const struct zc_tp_local_card *card)
+bool zc_tp_local_reaches(const struct zc_tp_local_record *record)
 {
-    return same_host(card) && look(card) == 0;
+    return same_host(record) && look(record) == 0;
 }
 
-bool zc_tp_local_reaches_as(const struct zc_tp_local_card *mine,
-                            const struct zc_tp_local_card *theirs)
+bool zc_tp_local_reaches_as(const struct zc_tp_local_record *mine,
+                            const struct zc_tp_local_record *theirs)
 {
     return may_be_near(mine, theirs) && look(theirs) == 0;
 }
 
-bool zc_tp_local_has_ended(const struct zc_tp_local_card *card)
+bool zc_tp_local_has_ended(const struct zc_tp_local_record *record)
 {
-    return same_host(card) && look(card) == -ESRCH;
+    return same_host(record) && look(record) == -ESRCH;
 }

@@ -2,23 +2,23 @@
  *
  * zc_tp_local.c       open and close, peers, memory regions
  * zc_tp_local_io.c    packets, copies, progress
- * zc_tp_local_card.c  finding out whether two processes can use it
+ * zc_tp_local_carry.c copies by way of the socket, where the kernel refuses one
+ * zc_tp_local_record.c  finding out whether two processes can use it
  *
- * A connection is used by the one who made it to send messages and to ask for copies; the
- * other end only answers, and connects back to send messages of its own.
+ * The connecting end sends messages and asks for copies; the accepting end only answers, and
+ * connects back to send messages of its own.
  *
  *     connecting end (OUT)   MESSAGE, MOVE -->    accepting end (IN)
  *                            <-- MOVED
  *
- * RMA is done by the peer, when it drives progress: it alone knows which of its memory is
- * registered, and memory that it has taken back is out of reach from that moment, whatever
- * the asking process may still believe.  The asker's buffer is the fabric's until MOVED has
- * come or the connection has ended; the peer looks whether the asker is still there just
- * before it copies.  What remains is a peer that is stopped between the two, for longer than
- * the asker, which closes its endpoint, waits for it.
+ * The peer does RMA when it drives progress: only it knows which of its memory is registered, and
+ * deregistered memory is out of reach at once, whatever the asking process still assumes.  The
+ * asker's buffer is the fabric's until MOVED has come or the connection has ended; the peer looks
+ * whether the asker is still there just before it copies.  What remains is a peer that is stopped
+ * between the two, for longer than the asker, which closes its endpoint, waits for it.
  *
- * Looking into the peer's memory (peek) is the asker's own doing: it says nothing of what is there,
- * nor whether it is still the peer's, which who asks finds in what he has copied.
+ * A peek copies from the peer's memory without its help: it does not tell whether that memory is
+ * still the peer's, which the caller decides by the bytes it got.
  *
  * `lock` guards connections, queues, operations and registrations; sockets are never waited
  * for with it.  Callbacks run without it.
@@ -28,9 +28,9 @@
 
 #include <sys/types.h>
 
+#include "zc_adaptive_poll.h"
 #include "zc_list.h"
 #include "zc_lock.h"
-#include "zc_spin.h"
 #include "zc_tp_local.h"
 #include "zc_transport.h"
 
@@ -40,10 +40,10 @@ enum { LOCAL_NAME = 16 }; /* random bytes that name a socket */
 struct local_address {
     char magic[8];
     unsigned char name[LOCAL_NAME];
-    struct zc_tp_local_card card;
+    struct zc_tp_local_record record;
 };
 
-enum packet_kind { PACKET_MESSAGE = 1, PACKET_MOVE, PACKET_MOVED };
+enum packet_kind { PACKET_MESSAGE = 1, PACKET_MOVE, PACKET_MOVED, PACKET_CARRY, PACKET_CARRIED };
 
 struct packet_head {
     uint32_t kind;
@@ -68,6 +68,7 @@ struct conn {
     struct zc_list queue; /* struct queued: what the socket had no room for ... */
     size_t queued;        /* ... and its memory, bytes */
     struct zc_list ops;   /* OUT: struct zc_op by post.link: asked for and not answered */
+    bool carries;         /* OUT: the kernel refuses copies: zc_tp_local_carry.c */
     bool removed;         /* OUT: by peer_remove(); it lives on while it has ops */
     bool broken;          /* nothing goes through any more */
 };
@@ -78,6 +79,21 @@ struct queued {
     size_t len;
     unsigned char data[];
 };
+
+/* What an operation has in its post.fabric. */
+struct local_progress {
+    uint64_t id, dir;
+    uint64_t done; /* bytes carried */
+    bool carried;  /* moved by CARRY: no MOVED answers it */
+};
+
+_Static_assert(sizeof(struct local_progress) <= sizeof((struct zc_op){0}.post.fabric),
+               "an operation has room for it");
+
+static inline struct local_progress *local_progress(struct zc_op *op)
+{
+    return (struct local_progress *)(void *)op->post.fabric;
+}
 
 struct registration {
     struct zc_list link;
@@ -100,7 +116,7 @@ struct local {
     struct conn wake, listener;
     int spare;         /* a descriptor to give up when there are no more */
     unsigned char *in; /* a packet; progress() only, as the next ones: */
-    struct zc_spin spin;
+    struct zc_adaptive_poll spin;
     struct local_complaint strangers, no_descriptors;
 
     struct zc_lock lock;  /* guards all below, and what is in them */
@@ -126,8 +142,8 @@ static inline struct conn *conn_of(zc_peer p)
 
 /* Adds a connection and takes over `fd`, which is closed when that fails. */
 int zc_tp_local_conn_new(struct local *l, enum conn_kind kind, int fd, struct conn **out);
-/* Closes its socket, or also takes it out of use.  With the lock held, by who drives progress
- * (nobody else knows that it is not being read). */
+/* Closes its socket, or also takes it out of use.  With the lock held, by the thread that drives
+ * progress, the only one that knows that it is not being read. */
 void zc_tp_local_conn_close(struct local *l, struct conn *c);
 void zc_tp_local_conn_bury(struct local *l, struct conn *c);
 /* An operation is over; call with the lock held. */
@@ -139,6 +155,13 @@ void zc_tp_local_granted_put(struct local *l, struct registration *r);
 
 /* ---- zc_tp_local_io.c ---- */
 
+/* Sends a packet of two parts, now or when there is room; op: see struct queued.  With the lock
+ * held.  0 or a negative errno, explained. */
+int zc_tp_local_put(struct local *l, struct conn *c, const void *head, size_t head_len,
+                    const void *body, size_t body_len, struct zc_op *op);
+/* Copies between memory of this process and of another one, which is what `dir` says of that one.
+ * 0 or a negative errno. */
+int zc_tp_local_copy(pid_t pid, enum zc_rma_dir dir, void *here, uint64_t there, size_t len);
 int zc_tp_local_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
 /* Frees what waits for room, with the lock held. */
 void zc_tp_local_drop(struct conn *c, struct queued *q);
@@ -148,5 +171,15 @@ int zc_tp_local_map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, bool wri
 int zc_tp_local_peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigned n);
 int zc_tp_local_progress(struct zc_tp *tp, int timeout_ms);
 void zc_tp_local_wake(struct zc_tp *tp);
+
+/* ---- zc_tp_local_carry.c ---- */
+
+/* Asks for the next piece of an operation, with the lock held.  0 or a negative errno. */
+int zc_tp_local_carry(struct local *l, struct conn *c, struct zc_op *op);
+/* For the packet in l->in, of `len` bytes.  -EPROTO: it makes no sense; another negative errno: it
+ * cannot be answered. */
+int zc_tp_local_carry_asked(struct local *l, struct conn *c, size_t len);
+/* The answer is in l->in.  False: it answers no request. */
+bool zc_tp_local_carried(struct local *l, struct conn *c, const struct packet_head *h, size_t len);
 
 #endif

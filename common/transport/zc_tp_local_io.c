@@ -16,18 +16,20 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "zc_fd.h"
 #include "zc_log.h"
 #include "zc_tp_local_internal.h"
 
 enum {
-    EVENTS = 16,  /* handled in a round */
-    PACKETS = 16, /* taken from one connection in a round */
+    ERRNO_MOST = 4095, /* MAX_ERRNO of Linux */
+    EVENTS = 16,       /* handled in a round */
+    PACKETS = 16,      /* taken from one connection in a round */
     COMPLAIN_EVERY_S = 60,
 };
 
 /* ---- sending ---- */
 
-/* Who asks for copies and does not take the answers is not heard before he does. */
+/* Stops reading from a peer that asks for copies and does not take the answers, until it does. */
 static void watch_room(struct local *l, struct conn *c, bool on)
 {
     struct epoll_event e = {.events = on ? EPOLLOUT : EPOLLIN, .data.ptr = c};
@@ -79,9 +81,8 @@ static bool no_room(int err)
     return err == EAGAIN || err == EWOULDBLOCK || err == ENOBUFS || err == ENOMEM || err == EINTR;
 }
 
-/* Sends a packet of two parts, now or when there is room.  The lock is held. */
-static int put(struct local *l, struct conn *c, const void *head, size_t head_len, const void *body,
-               size_t body_len, struct zc_op *op)
+int zc_tp_local_put(struct local *l, struct conn *c, const void *head, size_t head_len,
+                    const void *body, size_t body_len, struct zc_op *op)
 {
     struct iovec iov[2] = {{(void *)head, head_len}, {(void *)body, body_len}};
     struct msghdr msg = {.msg_iov = iov, .msg_iovlen = 2};
@@ -123,14 +124,9 @@ int zc_tp_local_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len
     if (len > l->cfg.max_msg)
         return zc_errorf(EMSGSIZE, "message of %zu bytes, limit %zu", len, l->cfg.max_msg);
     zc_lock_get(&l->lock);
-    rc = put(l, conn_of(peer), &head, sizeof head, msg, len, NULL);
+    rc = zc_tp_local_put(l, conn_of(peer), &head, sizeof head, msg, len, NULL);
     zc_lock_put(&l->lock);
     return rc;
-}
-
-static uint64_t *op_id(struct zc_op *op)
-{
-    return (uint64_t *)(void *)op->post.fabric;
 }
 
 int zc_tp_local_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op)
@@ -147,9 +143,11 @@ int zc_tp_local_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct 
 
     op->post.peer = peer;
     zc_lock_get(&l->lock);
-    m.head.id = *op_id(op) = ++l->next_id;
+    m.head.id = ++l->next_id;
+    *local_progress(op) = (struct local_progress){.id = m.head.id, .dir = dir};
     zc_list_add_tail(&c->ops, &op->post.link);
-    rc = put(l, c, &m, sizeof m, NULL, 0, op);
+    rc =
+        c->carries ? zc_tp_local_carry(l, c, op) : zc_tp_local_put(l, c, &m, sizeof m, NULL, 0, op);
     if (rc)
         zc_list_del(&op->post.link);
     zc_lock_put(&l->lock);
@@ -175,7 +173,7 @@ int zc_tp_local_peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, un
     return got < 0 ? -errno : (size_t)got == len ? 0 : -EFAULT;
 }
 
-/* By way of the peer's table of descriptors, which the kernel shows to those who may look into its
+/* Opens the descriptor through /proc, which the kernel allows to processes that may read the peer's
  * memory. */
 int zc_tp_local_map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, bool write, void **out)
 {
@@ -186,8 +184,8 @@ int zc_tp_local_map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, bool wri
 
     (void)tp;
     snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)conn_of(peer)->pid, fd);
-    /* Whatever it may be: nobody waits for the other end of a pipe. */
-    mine = open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    /* O_NONBLOCK: does not wait for the other end if it is a pipe. */
+    mine = zc_fd(open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (mine < 0)
         return zc_errorf(errno, "%s: %s", path, strerror(errno));
     seals = fcntl(mine, F_GET_SEALS);
@@ -213,7 +211,7 @@ static bool is_gone(const struct conn *c)
     return poll(&p, 1, 0) > 0;
 }
 
-static int copy(pid_t pid, enum zc_rma_dir dir, void *here, uint64_t there, size_t len)
+int zc_tp_local_copy(pid_t pid, enum zc_rma_dir dir, void *here, uint64_t there, size_t len)
 {
     while (len) {
         struct iovec mine = {here, len}, his = {(void *)(uintptr_t)there, len};
@@ -237,15 +235,16 @@ static bool move(struct local *l, struct conn *c, const struct packet_move *m)
     int rc;
 
     if (r) {
-        answer.status = is_gone(c) ? -ECANCELED
-                                   : copy(c->pid, (enum zc_rma_dir)m->dir,
-                                          (void *)(uintptr_t)m->raddr, m->local, m->len);
+        answer.status = is_gone(c)
+                            ? -ECANCELED
+                            : zc_tp_local_copy(c->pid, (enum zc_rma_dir)m->dir,
+                                               (void *)(uintptr_t)m->raddr, m->local, m->len);
         zc_tp_local_granted_put(l, r);
     }
     if (answer.status)
         zc_debug("copy for process %ld failed: %s", (long)c->pid, strerror(-answer.status));
     zc_lock_get(&l->lock);
-    rc = put(l, c, &answer, sizeof answer, NULL, 0, NULL);
+    rc = zc_tp_local_put(l, c, &answer, sizeof answer, NULL, 0, NULL);
     zc_lock_put(&l->lock);
     return rc == 0;
 }
@@ -272,20 +271,43 @@ static void lost(struct local *l, struct conn *c)
         l->cfg.peer_error(l->cfg.arg, peer, -ECONNRESET);
 }
 
-static void moved(struct local *l, struct conn *c, const struct packet_head *h)
+/* The peer has answered.  One that may not reach our memory takes, or gives, the bytes. */
+static void over(struct local *l, struct conn *c, struct zc_op *op, int status)
 {
+    if (status == -EPERM && !c->removed) {
+        if (!c->carries)
+            zc_info("process %ld may not reach this one's memory any more: data goes by messages",
+                    (long)c->pid);
+        c->carries = true;
+        status = zc_tp_local_carry(l, c, op);
+        if (status == 0)
+            return;
+    }
+    zc_tp_local_op_over(l, op, c->removed && status ? -ECANCELED : status);
+}
+
+/* False: the message is invalid: the status has to be 0 or a negative errno, of an operation that
+ * is under way here and not moved by CARRY. */
+static bool moved(struct local *l, struct conn *c, const struct packet_head *h)
+{
+    bool found = false;
+
+    if (h->status > 0 || h->status < -ERRNO_MOST)
+        return false;
     zc_lock_get(&l->lock);
     zc_list_each_safe (&c->ops, n) {
         struct zc_op *op = zc_list_entry(n, struct zc_op, post.link);
 
-        if (*op_id(op) == h->id) {
-            zc_tp_local_op_over(l, op, c->removed && h->status ? -ECANCELED : h->status);
+        if (local_progress(op)->id == h->id && !local_progress(op)->carried) {
+            over(l, c, op, h->status);
+            found = true;
             break;
         }
     }
-    if (c->removed && zc_list_empty(&c->ops))
+    if (found && c->removed && zc_list_empty(&c->ops))
         zc_tp_local_conn_bury(l, c);
     zc_lock_put(&l->lock);
+    return found;
 }
 
 /* False: no packet of ours. */
@@ -293,6 +315,7 @@ static bool take(struct local *l, struct conn *c, size_t len)
 {
     struct packet_head head;
     struct packet_move m;
+    int rc;
 
     if (len < sizeof head)
         return false;
@@ -303,8 +326,15 @@ static bool take(struct local *l, struct conn *c, size_t len)
         memcpy(&m, l->in, sizeof m);
         if (!move(l, c, &m))
             lost(l, c);
-    } else if (head.kind == PACKET_MOVED && c->kind == CONN_OUT) {
-        moved(l, c, &head);
+    } else if (head.kind == PACKET_MOVED && c->kind == CONN_OUT && len == sizeof head) {
+        return moved(l, c, &head);
+    } else if (head.kind == PACKET_CARRY && c->kind == CONN_IN) {
+        rc = zc_tp_local_carry_asked(l, c, len);
+        if (rc && rc != -EPROTO)
+            lost(l, c);
+        return rc != -EPROTO;
+    } else if (head.kind == PACKET_CARRIED && c->kind == CONN_OUT) {
+        return zc_tp_local_carried(l, c, &head, len);
     } else {
         return false;
     }
@@ -379,16 +409,16 @@ static void turn_away(struct local *l)
 
         nanosleep(&pause, NULL);
     }
-    fd = accept(l->listener.fd, NULL, NULL);
+    fd = zc_fd(accept(l->listener.fd, NULL, NULL));
     if (fd >= 0)
         close(fd);
-    l->spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    l->spare = zc_fd(open("/dev/null", O_RDONLY | O_CLOEXEC));
 }
 
 static void accept_all(struct local *l)
 {
     for (int i = 0; i < PACKETS; i++) {
-        int fd = accept4(l->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = zc_fd(accept4(l->listener.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
 
         if (fd >= 0)
             accept_one(l, fd);
@@ -473,7 +503,7 @@ static int look(struct local *l, int timeout_ms)
 int zc_tp_local_progress(struct zc_tp *tp, int timeout_ms)
 {
     struct local *l = local_of(tp);
-    bool looks = zc_spin_looks(&l->spin);
+    bool looks = zc_adaptive_poll_checks(&l->spin);
     uint64_t began, now, until;
     int n = look(l, 0);
 
@@ -482,9 +512,9 @@ int zc_tp_local_progress(struct zc_tp *tp, int timeout_ms)
     began = now = zc_now();
     until = began + (uint64_t)timeout_ms * ZC_NS_PER_MS;
     while (n == 0 && now < until) {
-        if (looks && now - began >= ZC_SPIN_NS) {
+        if (looks && now - began >= ZC_POLL_NS) {
             looks = false;
-            zc_spin_looked(&l->spin, false);
+            zc_adaptive_poll_checked(&l->spin, false);
         }
         if (looks)
             sched_yield();
@@ -492,9 +522,9 @@ int zc_tp_local_progress(struct zc_tp *tp, int timeout_ms)
         now = zc_now();
     }
     if (n > 0 && looks)
-        zc_spin_looked(&l->spin, true);
+        zc_adaptive_poll_checked(&l->spin, true);
     else if (n > 0)
-        zc_spin_slept(&l->spin, now - began);
+        zc_adaptive_poll_slept(&l->spin, now - began);
     return n > 0 ? n : 0;
 }
 

@@ -11,19 +11,25 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "zc_address_space.h"
+#include "zc_fd.h"
 #include "zc_log.h"
 #include "zc_tp_ofi_internal.h"
 
 int zc_tp_ofi_failed(struct ofi *o, const char *call, long rc)
 {
-    return zc_errorf(fi_errno_of(rc), "libfabric provider %s: %s: %s", o->cfg.provider, call,
-                     o->lib->strerror((int)(rc < 0 ? -rc : rc)));
+    char remedy[ZC_ADDRESS_SPACE_TEXT] = "";
+
+    if (fi_errno_of(rc) == ENOMEM)
+        zc_address_space_remedy(0, remedy, sizeof remedy);
+    return zc_errorf(fi_errno_of(rc), "libfabric provider %s: %s: %s%s", o->cfg.provider, call,
+                     o->lib->strerror((int)(rc < 0 ? -rc : rc)), remedy);
 }
 
 /* ---- memory ---- */
 
-/* Whoever guesses a key and an address can use them: so keys are as long as they may be.  0, or
- * libfabric's error. */
+/* Makes a memory key as long as the provider allows, since a key and an address that are guessed
+ * give access.  0, or libfabric's error. */
 static int random_key(const struct ofi *o, uint64_t *key)
 {
     size_t size = o->info->domain_attr->mr_key_size;
@@ -236,7 +242,7 @@ static void ofi_peer_remove(struct zc_tp *tp, zc_peer peer)
 
     zc_lock_get(&o->lock);
     p->removed = true;
-    p->with_fabric++; /* whoever retries it or completes its posts must leave it to us */
+    p->with_fabric++; /* keeps it while others retry its queue or complete its posts */
     while ((n = zc_list_pop(&p->queue)))
         zc_tp_ofi_cancel(o, zc_list_entry(n, struct zc_post, link));
     zc_list_del(&p->pending);
@@ -316,7 +322,7 @@ static int try_provider(struct ofi *o, const char *prov)
 }
 
 /* The datagrams of libfabric's own TCP provider are "net" in 1.17 and "tcp" in later releases, and
- * understand each other.  They also serve those who leave the choice to us where ofi_rxm is
+ * understand each other.  They are also the default where ofi_rxm is
  * missing, as in Intel MPI's libfabric. */
 static int find_provider(struct ofi *o, const char *wanted)
 {
@@ -364,7 +370,7 @@ static int open_endpoint(struct ofi *o)
         o->cq_fd = -1;
     }
     call = "fi_endpoint";
-    if (o->cfg.port) /* from now on, for a moment: whoever asks for this very port has it, too */
+    if (o->cfg.port) /* from now on, briefly: other sockets may bind this port, too */
         setsockopt(o->cfg.port_socket, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
     if ((rc = fi_endpoint(o->domain, o->info, &o->ep, NULL)))
         goto fail;
@@ -488,7 +494,7 @@ static void ofi_close(struct zc_tp *tp)
         o->lib->freeinfo(o->info);
     close(o->wake_fd);
     zc_lock_destroy(&o->lock);
-    zc_lock_destroy(&o->turn);
+    zc_lock_destroy(&o->call_lock);
     pthread_cond_destroy(&o->retried);
     free(o->provider);
     free(o);
@@ -544,10 +550,10 @@ int zc_tp_ofi_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     o->lib = lib;
     o->cq_fd = o->watch_fd = -1;
     o->nap_us = 50;
-    zc_spin_init(&o->spin, (int)sysconf(_SC_NPROCESSORS_ONLN));
-    o->wake_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    zc_adaptive_poll_init(&o->spin, (int)sysconf(_SC_NPROCESSORS_ONLN));
+    o->wake_fd = zc_fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
     zc_lock_init(&o->lock, ZC_ORDER_TRANSPORT);
-    zc_lock_init(&o->turn, ZC_ORDER_LIBFABRIC);
+    zc_lock_init(&o->call_lock, ZC_ORDER_LIBFABRIC);
     zc_cond_init(&o->retried);
     zc_list_init(&o->free_send);
     zc_list_init(&o->free_brief);

@@ -9,9 +9,9 @@
  *     -FI_EAGAIN, the list of those with the fabric, or the list of the cancelled.
  *  2. Callbacks run in progress() and close() only.
  *  3. `lock` guards peers, queues and the pool of send buffers.  It is not held while the
- *     fabric or a callback is called.  `turn` is held around calls of the fabric alone, where
+ *     fabric or a callback is called.  `call_lock` is held around calls of the fabric alone, where
  *     the provider needs that, and no other lock is taken meanwhile.
- *  4. A peer lives until it was removed, nothing of it is with the fabric, and nobody
+ *  4. A peer is freed when it was removed, nothing of it is with the fabric, and no thread
  *     retries its queue.
  *
  * Posts of one peer may overtake each other when the fabric is busy: nothing above relies
@@ -25,10 +25,10 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 
+#include "zc_adaptive_poll.h"
 #include "zc_fabric.h"
 #include "zc_list.h"
 #include "zc_lock.h"
-#include "zc_spin.h"
 #include "zc_tp_ofi.h"
 #include "zc_transport.h"
 
@@ -84,15 +84,18 @@ struct ofi {
     struct fid_cq *cq;
     struct fid_ep *ep;
     int cq_fd, wake_fd, watch_fd; /* -1: none */
-    bool closing;                 /* set while nobody drives progress or posts */
+    bool closing;                 /* set while no thread drives progress or posts */
     struct ofi *next_left;        /* of those that could not be closed */
     unsigned char name[512];
     size_t name_len;
-    bool in_turn;        /* calls of libfabric must not meet: ofi_enter() */
-    struct zc_lock turn; /* inner to all others */
-    uint64_t awake;      /* progress() only: until then somebody may be connecting */
-    unsigned nap_us;     /* progress() only */
-    struct zc_spin spin; /* progress() only */
+    bool in_turn;             /* calls of libfabric must not meet: ofi_enter() */
+    struct zc_lock call_lock; /* inner to all others */
+    uint64_t awake;           /* progress() only: a peer may be connecting until then */
+    unsigned nap_us;          /* progress() only */
+    bool armed; /* fi_trywait() has succeeded, and no call was made since: cq_fd signals all events;
+                   atomic */
+    uint64_t armed_until; /* for progress() only: the fabric has to be polled by this time; ns */
+    struct zc_adaptive_poll spin; /* progress() only */
 
     struct zc_lock lock;                  /* guards all below, and struct peer */
     zc_cond retried;                      /* a peer's retrying went false */
@@ -129,14 +132,15 @@ static inline int fi_errno_of(long rc)
  * at a time anyway, so that nothing is lost when they take turns here. */
 static inline void ofi_enter(struct ofi *o)
 {
+    __atomic_store_n(&o->armed, false, __ATOMIC_RELAXED);
     if (o->in_turn)
-        zc_lock_get(&o->turn);
+        zc_lock_get(&o->call_lock);
 }
 
 static inline void ofi_leave(struct ofi *o)
 {
     if (o->in_turn)
-        zc_lock_put(&o->turn);
+        zc_lock_put(&o->call_lock);
 }
 
 /* -errno for a libfabric error, explained with the call that made it. */

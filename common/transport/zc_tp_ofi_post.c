@@ -168,7 +168,7 @@ void zc_tp_ofi_report(struct ofi *o, struct zc_post *post, int status)
     }
 }
 
-/* A post has come back from the fabric. */
+/* Takes back a post that the fabric has completed or refused. */
 void zc_tp_ofi_completed(struct ofi *o, struct zc_post *post, int status)
 {
     struct peer *p = peer_of(post->peer);
@@ -213,7 +213,7 @@ static bool retry_peer(struct ofi *o, struct peer *p)
     }
 }
 
-/* One round over the peers whose posts wait. */
+/* Goes once over the peers whose posts wait. */
 bool zc_tp_ofi_retry_pending(struct ofi *o)
 {
     struct zc_list round, *n;

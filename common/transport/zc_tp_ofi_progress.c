@@ -123,22 +123,55 @@ static enum woken look_for_wake(struct ofi *o)
     return poll(fds, 2, 0) > 0 ? woken_by(o, &fds[0], &fds[1]) : NOT_WOKEN;
 }
 
+/* Whether waiting on the descriptor is enough, because the endpoint has no peers.  A daemon has it
+ * beside an endpoint for processes of this host, whose messages end each wait: polling the fabric
+ * every time would cost more calls than the messages themselves. */
+static bool is_idle(struct ofi *o)
+{
+    bool alone;
+
+    if (o->watch_fd < 0 || !__atomic_load_n(&o->armed, __ATOMIC_RELAXED) ||
+        zc_now() >= o->armed_until)
+        return false;
+    zc_lock_get(&o->lock);
+    alone = zc_list_empty(&o->peers);
+    zc_lock_put(&o->lock);
+    return alone;
+}
+
+/* Returns FI_SUCCESS if cq_fd signals all events from now on. */
+static int arm(struct ofi *o, int timeout_ms)
+{
+    struct fid *fid = &o->cq->fid;
+    int rc;
+
+    if (is_idle(o))
+        return 0;
+    ofi_enter(o);
+    rc = fi_trywait(o->fabric, &fid, 1);
+    ofi_leave(o);
+    if (rc == FI_SUCCESS) { /* accepting connections takes polling, as no event announces them */
+        o->armed_until =
+            zc_now() + (uint64_t)(timeout_ms < CONNECT_MS ? timeout_ms : CONNECT_MS) * ZC_NS_PER_MS;
+        __atomic_store_n(&o->armed, true, __ATOMIC_RELAXED);
+    }
+    return rc;
+}
+
 /* Sleeps until something may have happened. */
 static enum woken sleep_for_event(struct ofi *o, int timeout_ms)
 {
     struct pollfd fds[3] = {{.fd = o->wake_fd, .events = POLLIN},
                             {.fd = o->watch_fd, .events = POLLIN},
                             {.fd = o->cq_fd, .events = POLLIN}};
-    struct fid *fid = &o->cq->fid;
     int rc;
 
     if (o->cq_fd >= 0) {
-        ofi_enter(o);
-        rc = fi_trywait(o->fabric, &fid, 1);
-        ofi_leave(o);
-        if (rc != FI_SUCCESS)
+        if (arm(o, timeout_ms) != FI_SUCCESS)
             return NOT_WOKEN;
         rc = poll(fds, 3, timeout_ms);
+        if (rc <= 0 || fds[2].revents)
+            __atomic_store_n(&o->armed, false, __ATOMIC_RELAXED);
     } else { /* the provider cannot wake us: look again soon, ever less often */
         struct timespec t = {0, o->nap_us * 1000l};
 
@@ -160,7 +193,7 @@ static int nap_of(struct ofi *o, uint64_t now, int left)
 
 static int look(struct ofi *o)
 {
-    int n = zc_tp_ofi_drain_cq(o);
+    int n = is_idle(o) ? 0 : zc_tp_ofi_drain_cq(o);
 
     if (n < 0)
         return n;
@@ -174,16 +207,16 @@ static int look(struct ofi *o)
 static void learn(struct ofi *o, uint64_t began, bool looked)
 {
     if (looked)
-        zc_spin_looked(&o->spin, true);
+        zc_adaptive_poll_checked(&o->spin, true);
     else
-        zc_spin_slept(&o->spin, zc_now() - began);
+        zc_adaptive_poll_slept(&o->spin, zc_now() - began);
 }
 
 int zc_tp_ofi_progress(struct zc_tp *tp, int timeout_ms)
 {
     struct ofi *o = ofi_of(tp);
     uint64_t now = 0, began = 0, until = 0;
-    bool looks = zc_spin_looks(&o->spin);
+    bool looks = zc_adaptive_poll_checks(&o->spin);
 
     if (!o->ep) { /* severed: nothing will ever arrive */
         struct pollfd fd = {.fd = o->wake_fd, .events = POLLIN};
@@ -213,9 +246,9 @@ int zc_tp_ofi_progress(struct zc_tp *tp, int timeout_ms)
         }
         if (now >= until)
             return 0;
-        if (looks && now - began >= ZC_SPIN_NS) {
+        if (looks && now - began >= ZC_POLL_NS) {
             looks = false;
-            zc_spin_looked(&o->spin, false);
+            zc_adaptive_poll_checked(&o->spin, false);
         }
         woken = looks ? look_for_wake(o)
                       : sleep_for_event(o, nap_of(o, now, (int)((until - now) / ZC_NS_PER_MS) + 1));

@@ -1,4 +1,4 @@
-/* zc_tp_start.c - an endpoint of libfabric that a thread of its own opens. */
+/* zc_tp_start.c - opens an endpoint of libfabric on a thread of its own. */
 #include "config.h"
 
 #include <arpa/inet.h>
@@ -10,12 +10,14 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "zc_error.h"
+#include "zc_fd.h"
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_thread.h"
 #include "zc_tp_start.h"
 
-struct zc_tp_start { /* fixed once the thread runs, but for what the lock guards */
+struct zc_tp_start { /* fixed once the thread runs, except for what the lock guards */
     struct zc_tp_config cfg;
     char *provider, *listen, port[8];
     zc_tp_open_fn *open;
@@ -27,10 +29,9 @@ struct zc_tp_start { /* fixed once the thread runs, but for what the lock guards
 
     struct zc_lock lock;
     bool over;      /* the thread has ended, or */
-    bool abandoned; /* nobody waits for it: it frees this */
+    bool abandoned; /* its owner does not wait: the thread frees this */
     struct zc_tp *tp;
-    int rc;
-    char text[ZC_TEXT_MAX];
+    struct zc_error error;
 };
 
 static int under_way; /* threads */
@@ -52,9 +53,7 @@ static void open_it(struct zc_tp_start *s)
     bool abandoned;
 
     zc_lock_get(&s->lock);
-    s->rc = rc;
-    if (rc)
-        snprintf(s->text, sizeof s->text, "%s", zc_error_text(rc));
+    zc_error_keep(&s->error, rc);
     s->tp = rc ? NULL : tp;
     s->over = true;
     abandoned = s->abandoned;
@@ -91,7 +90,7 @@ static int reserve(struct zc_tp_start *s)
     socklen_t len = sizeof s->at;
 
     s->at.sin_family = AF_INET;
-    s->reserved = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    s->reserved = zc_fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (s->reserved < 0 || bind(s->reserved, (struct sockaddr *)&s->at, sizeof s->at) < 0 ||
         getsockname(s->reserved, (struct sockaddr *)&s->at, &len) < 0)
         return zc_errorf(errno, "no port of %s: %s", s->listen, strerror(errno));
@@ -153,13 +152,13 @@ int zc_tp_start_take(struct zc_tp_start *s, struct zc_tp **out)
 
     zc_lock_get(&s->lock);
     over = s->over;
-    rc = s->rc;
+    rc = s->error.rc;
     if (over && rc == 0) {
         *out = s->tp;
         s->tp = NULL;
     }
     zc_lock_put(&s->lock);
-    return rc ? zc_errorf(-rc, "%s", s->text) : over;
+    return rc ? zc_error_raise(&s->error) : over;
 }
 
 void zc_tp_start_end(struct zc_tp_start *s)

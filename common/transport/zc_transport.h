@@ -10,7 +10,7 @@
  *
  * Threads: send, rma, reg, dereg, peer_add and wake may be called from any thread, also
  * from callbacks; peer_remove from any thread but not from a callback, and the caller makes
- * sure that nobody posts to that peer any more; progress by one thread at a time.  Callbacks run
+ * sure that no thread posts to that peer any more; progress by one thread at a time.  Callbacks run
  * inside progress (or close) only, without locks of the transport held.
  *
  * Ownership: send copies the message; a buffer given to rma belongs to the fabric until
@@ -32,29 +32,30 @@ typedef uint64_t zc_peer; /* a peer's address in this endpoint's table */
 #define ZC_DEFAULT_TIMEOUT_S 30 /* silence after which a peer counts as gone; option "timeout" */
 
 struct zc_tp_config {
-    /* ofi: "tcp;ofi_rxm", "net", "shm", ...; NULL: the first of those over TCP that there is, for
-     * endpoints that speak with none but those of the same libfabric. */
+    /* ofi: "tcp;ofi_rxm", "net", "shm", ...; NULL: the first available one over TCP, for endpoints
+     * that only talk to those of the same libfabric. */
     const char *provider;
-    const char *listen; /* own host or address, or NULL: the first the provider offers */
-    const char *port;   /* of it, as text, which is kept by ... */
+    const char *listen; /* own host or address, or NULL: the provider's first */
+    const char *port;   /* port, as text, reserved by ... */
     int port_socket;    /* ... this socket, made shareable when it is bound to; NULL: any */
-    const void *toward; /* a peer's address, so that an interface that reaches it is chosen */
+    const void *toward; /* a peer's address, to choose an interface that reaches it */
     size_t toward_len;
     size_t max_msg; /* bytes of the largest message */
     unsigned nrecv; /* messages that may arrive between two calls of progress */
-    bool hurried;   /* a peer that cannot be added at once is not waited for, for others are served
+    bool hurried;   /* does not wait for a peer that cannot be added at once, as others are served
                        meanwhile: -EAGAIN */
-    bool hidden;    /* what it registers is for RMA of its own: no peer can reach it */
-    bool early;     /* processes of this host may come before libfabric has started: zc_tp_both.h */
+    bool hidden;    /* registers memory for its own RMA only: no peer can access it */
+    bool early; /* processes of this host may connect before libfabric has started: zc_tp_both.h */
 
-    /* A message; `msg` is valid during the call. */
+    /* Called for a message; `msg` is valid during the call. */
     void (*recv)(void *arg, const void *msg, size_t len);
-    /* A message to this peer could not be delivered.  Never called for a silent peer. */
+    /* Called when a message to this peer could not be delivered.  Never called for a silent
+     * peer. */
     void (*peer_error)(void *arg, zc_peer peer, int err);
     void *arg;
 };
 
-/* What an implementation needs to know of anything it posts; the first member of it. */
+/* Base of everything that is posted: its first member. */
 struct zc_post {
     void *fabric[8]; /* room for struct fi_context2 */
     int kind;
@@ -62,7 +63,7 @@ struct zc_post {
     struct zc_list link;
 };
 
-/* One RMA operation; the caller's memory, the fabric's until done(). */
+/* One RMA operation; owned by the fabric until done(). */
 struct zc_op {
     struct zc_post post;                        /* private */
     void (*done)(struct zc_op *op, int status); /* 0 or negative errno */
@@ -71,15 +72,15 @@ struct zc_op {
     uint64_t raddr, rkey;
 };
 
-/* Memory the fabric may reach. */
+/* Memory registered with the fabric. */
 struct zc_mr {
     void *desc;     /* for local use in rma */
-    uint64_t raddr; /* what a peer says to reach the first byte */
+    uint64_t raddr; /* remote address of its first byte */
     uint64_t rkey;
     void *priv;
 };
 
-/* Bytes to be copied out of a peer's memory. */
+/* Bytes to be copied from a peer's memory. */
 struct zc_peek {
     void *here;
     uint64_t there; /* an address in the peer's process */
@@ -93,30 +94,30 @@ enum zc_rma_dir {
 
 struct zc_tp_ops {
     const char *name;
-    void (*close)(struct zc_tp *tp); /* ops under way are done with -ECANCELED */
-    /* Ends all traffic for good: no peer can reach our memory any more when this returns,
-     * what was under way is done with -ECANCELED, later posts fail.  Nobody may post or drive
-     * progress meanwhile.  NULL: a memory region that is closed cannot be reached anyway. */
+    void (*close)(struct zc_tp *tp); /* ops under way end with -ECANCELED */
+    /* Ends all traffic for good: afterwards no peer can access our memory, operations under way
+     * have ended with -ECANCELED, and posts fail.  No thread may post or drive progress meanwhile.
+     * NULL: closed memory regions are inaccessible anyway. */
     void (*sever)(struct zc_tp *tp);
-    /* Own address; *len is in/out. */
+    /* Returns the own address; *len is in/out. */
     int (*address)(struct zc_tp *tp, void *buf, size_t *len);
     /* The same for processes of this host; NULL: there is no other. */
     int (*local_address)(struct zc_tp *tp, void *buf, size_t *len);
     int (*peer_add)(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out);
     void (*peer_remove)(struct zc_tp *tp, zc_peer peer);
-    /* NULL: none is. */
+    /* NULL: no peer is local. */
     bool (*is_local)(struct zc_tp *tp, zc_peer peer);
     int (*send)(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
-    /* Memory of messages to this peer that it has not taken yet, bytes.  NULL: none is kept. */
+    /* Returns the memory of messages to this peer that are not taken yet, bytes.  NULL: always
+     * 0. */
     size_t (*backlog)(struct zc_tp *tp, zc_peer peer);
     int (*reg)(struct zc_tp *tp, void *buf, size_t len, struct zc_mr *out);
     void (*dereg)(struct zc_tp *tp, struct zc_mr *mr);
-    /* op->local, desc, len, raddr, rkey are set.  0: op->done() will be called.  Else an
-     * error and it will not. */
+    /* Starts an RMA operation; op->local, desc, len, raddr, rkey are set.  0: op->done() will be
+     * called.  Else an error and it will not. */
     int (*rma)(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct zc_op *op);
-    /* Copies `n` pieces, one after the other, out of the memory of the process at the other end,
-     * which does nothing for it, and need not be awake.  0 or a negative errno, without an
-     * explanation.  NULL: not from any peer. */
+    /* Copies `n` pieces, one after the other, from the memory of the peer's process, without its
+     * help; it may be asleep.  0 or a negative errno, not explained.  NULL: not possible. */
     int (*peek)(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigned n);
     /* Maps memory of the process at the other end, which has it as this descriptor: `len` bytes of
      * it, which it cannot take away.  0 or a negative errno.  NULL: not from any peer. */
@@ -130,6 +131,7 @@ struct zc_tp_ops {
 struct zc_tp {
     const struct zc_tp_ops *ops;
     const char *provider; /* libfabric's, in use; NULL: it does without */
+    struct zc_tp *below;  /* takes the operations that the table leaves out; NULL: no endpoint */
 };
 
 /* Opens an endpoint: zc_tp_ofi_open() and its like, each in the header of its implementation. */
@@ -145,9 +147,9 @@ int zc_tp_address(struct zc_tp *tp, void *buf, size_t *len);
 int zc_tp_local_address(struct zc_tp *tp, void *buf, size_t *len);
 int zc_tp_peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out);
 void zc_tp_peer_remove(struct zc_tp *tp, zc_peer peer);
-/* What goes to and from this peer is carried by this host's kernel between processes of one user:
- * nobody else can change it.  Looks into a table of its own: any lock above the transport's may be
- * held. */
+/* Whether messages to and from this peer are carried by this host's kernel between processes of one
+ * user, so that no other process can change them.  Reads a table of its own: any lock above the
+ * transport's may be held. */
 bool zc_tp_is_local(struct zc_tp *tp, zc_peer peer);
 int zc_tp_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
 size_t zc_tp_backlog(struct zc_tp *tp, zc_peer peer);

@@ -11,7 +11,7 @@
 
 enum { STEP = 1 << 30 }; /* the library counts bytes in an int */
 
-/* That of <isa-l/crc.h>. */
+/* The function that <isa-l/crc.h> declares. */
 static unsigned (*crc32_iscsi)(unsigned char *buf, int len, unsigned init);
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static int status;

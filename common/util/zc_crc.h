@@ -1,6 +1,6 @@
 /* zc_crc.h - CRC-32C (Castagnoli), by ISA-L, which is opened at run time.
  *
- * Nothing is loaded, and nothing costs, where nobody asks for checksums.
+ * The library is loaded only when checksums are used.
  */
 #ifndef ZC_CRC_H
 #define ZC_CRC_H
@@ -9,10 +9,11 @@
 #include <stdint.h>
 
 /* Loads the library, once for the process; any thread.  -ENOENT, -ELIBBAD: explained, with what to
- * install; the same each time. */
+ * install; every call returns the same. */
 int zc_crc_load(void);
 
-/* Of `len` bytes; after zc_crc_load() has worked.  That of "123456789" is 0xe3069283. */
+/* Returns the CRC of `len` bytes, after zc_crc_load() has succeeded.  That of "123456789" is
+ * 0xe3069283. */
 uint32_t zc_crc(const void *buf, size_t len);
 
 #endif

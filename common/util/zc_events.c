@@ -1,9 +1,8 @@
-/* zc_events.c - what a process did when, in a mapped file.
+/* zc_events.c - a trace of a process, in a mapped file.
  *
- * A record is claimed by a counter and has its number when it is complete: who reads the file of a
- * process that was killed leaves out what has another.  Two threads meet at one record only when
- * one of them has slept while the other came round, and then it counts as the later one's or is
- * left out.
+ * A thread claims a record by a counter and writes that number into it last: a reader of the file
+ * of a killed process skips records with another number.  Two threads meet at one record only if
+ * one slept while the counter went once around; the record is then the later one's, or skipped.
  */
 #include "config.h"
 
@@ -17,6 +16,7 @@
 #include <unistd.h>
 
 #include "zc_events.h"
+#include "zc_fd.h"
 #include "zc_lock.h"
 #include "zc_log.h"
 
@@ -25,21 +25,13 @@ atomic_bool zc_events_on;
 static struct zc_event_file *map; /* set before zc_events_on */
 static struct zc_lock starting = ZC_LOCK_INITIALIZER(ZC_ORDER_EVENTS);
 
-/* Of this thread in map->threads, from 1; 0: it has none yet. */
+/* The number of this thread in map->threads, from 1; 0: it has none yet. */
 static _Thread_local uint32_t thread_number;
 
-static uint64_t clock_ns(clockid_t which)
-{
-    struct timespec t;
-
-    clock_gettime(which, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-/* All of it is taken from the file system now: to write to a mapped hole of a full one kills. */
+/* Allocates all blocks of the file now: a write to a mapped hole on a full file system kills. */
 static struct zc_event_file *map_file(const char *path)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int fd = zc_fd(open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
     int rc = fd < 0 ? errno : posix_fallocate(fd, 0, sizeof(struct zc_event_file));
     void *at = MAP_FAILED;
 
@@ -70,7 +62,7 @@ static void start(const char *dir, const char *who, int rank)
     map->rank = rank;
     snprintf(map->who, sizeof map->who, "%s", who);
     memcpy(map->host, host, sizeof host);
-    map->realtime = clock_ns(CLOCK_REALTIME);
+    map->realtime = zc_now_of(CLOCK_REALTIME);
     map->monotonic = zc_now();
     memcpy(map->magic, ZC_EVENTS_MAGIC, sizeof map->magic);
     atomic_store_explicit(&zc_events_on, true, memory_order_release);
@@ -103,7 +95,7 @@ void zc_event_add(enum zc_event_kind kind, uint64_t began, uint64_t ended, uint6
     struct zc_event_record *r;
     uint64_t n;
 
-    /* What is written to `map` comes before. */
+    /* The acquire makes the set-up of `map` visible. */
     if (!atomic_load_explicit(&zc_events_on, memory_order_acquire))
         return;
     n = atomic_fetch_add_explicit(&map->count, 1, memory_order_relaxed);

@@ -1,14 +1,14 @@
-/* zc_events.h - what a process did when, for a picture of a whole run.
+/* zc_events.h - records a process's events with their times, for a picture of a whole run.
  *
- * Each process keeps its latest events in a file that it has mapped, of a fixed size: what was
- * recorded is there however the process ends.  zcache-merge-trace makes one trace of the files of
- * all processes (doc/observing.md).
+ * Each process keeps its latest events in a mapped file of fixed size, which survives however the
+ * process ends.  zcache-merge-trace makes one trace of the files of all processes
+ * (doc/observing.md).
  *
  *     uint64_t began = zc_event_begin();
  *     ... what takes time ...
  *     zc_event_end(ZC_EVENT_STORE_READ, began, bytes);
  *
- * While nothing is recorded each costs a load and a comparison.  Any thread, with any lock.
+ * While recording is off each call costs a load and a comparison.  Any thread, with any lock.
  */
 #ifndef ZC_EVENTS_H
 #define ZC_EVENTS_H
@@ -19,8 +19,8 @@
 
 #include "zc_lock.h"
 
-/* One row per kind: X(constant, name, where).  Events of a thread nest; those that are `aside` are
- * of requests, of which many wait at a time. */
+/* One row per kind: X(constant, name, where).  Events of a thread nest; those marked `aside` belong
+ * to requests, many of which wait at a time. */
 #define ZC_EVENTS(X)                                                                               \
     X(ZC_EVENT_OPEN, "MPI open", THREAD)                                                           \
     X(ZC_EVENT_CLOSE, "MPI close", THREAD)                                                         \
@@ -51,12 +51,12 @@ enum zc_event_kind {
 
 extern atomic_bool zc_events_on;
 
-/* Records from now on, in a file of its own in `dir`; `who` ("zcached") and `rank`, -1 for none,
- * name the process.  What cannot be done is said, and nothing is recorded.  Once. */
+/* Starts recording, to a file of its own in `dir`; `who` ("zcached") and `rank`, -1 for none, name
+ * the process.  A failure is logged, and nothing is recorded.  To call once. */
 void zc_events_start(const char *dir, const char *who, int rank);
 void zc_event_add(enum zc_event_kind kind, uint64_t began, uint64_t ended, uint64_t bytes);
 
-/* ns; 0: nothing is recorded. */
+/* ns; 0: recording is off. */
 static inline uint64_t zc_event_begin(void)
 {
     if (__builtin_expect(atomic_load_explicit(&zc_events_on, memory_order_relaxed), 0))
@@ -70,7 +70,7 @@ static inline void zc_event_end(enum zc_event_kind kind, uint64_t began, uint64_
         zc_event_add(kind, began, zc_now(), bytes);
 }
 
-/* Of something that was timed anyway. */
+/* For an event that was timed anyway. */
 static inline void zc_event_was(enum zc_event_kind kind, uint64_t began, uint64_t ended,
                                 uint64_t bytes)
 {
@@ -87,7 +87,7 @@ struct zc_event_record {
     _Atomic uint64_t number; /* from 1; 0: being written */
     _Atomic uint64_t began, ended;
     _Atomic uint64_t bytes;
-    _Atomic uint32_t thread; /* index into threads[]; ZC_EVENT_THREADS: one too many */
+    _Atomic uint32_t thread; /* index into threads[]; ZC_EVENT_THREADS: the table is full */
     _Atomic uint32_t kind;
 };
 

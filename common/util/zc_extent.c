@@ -11,6 +11,8 @@
 
 #include "zc_extent.h"
 
+enum { LARGE = 1024 }; /* ranges: beyond, room grows by a quarter, and is doubled before */
+
 static struct zc_range *ranges(struct zc_extents *e)
 {
     return e->cap ? e->many : e->in;
@@ -21,8 +23,9 @@ static uint32_t room(const struct zc_extents *e)
     return e->cap ? e->cap : ZC_EXTENTS_IN_PLACE;
 }
 
-/* Index of the first range that ends after `x`; e->n when there is none. */
-static uint32_t first_ending_after(const struct zc_extents *e, uint32_t x)
+/* Returns the index of the first range that starts at or after `x` (`starts`), or ends after it;
+ * e->n: there is no such range. */
+static inline uint32_t search(const struct zc_extents *e, uint32_t x, bool starts)
 {
     const struct zc_range *r = zc_extents_ranges(e);
     uint32_t a = 0, b = e->n;
@@ -30,7 +33,7 @@ static uint32_t first_ending_after(const struct zc_extents *e, uint32_t x)
     while (a < b) {
         uint32_t m = a + (b - a) / 2;
 
-        if (r[m].hi > x)
+        if (starts ? r[m].lo >= x : r[m].hi > x)
             b = m;
         else
             a = m + 1;
@@ -38,21 +41,9 @@ static uint32_t first_ending_after(const struct zc_extents *e, uint32_t x)
     return a;
 }
 
-/* Index of the first range that starts at or after `x`. */
-static uint32_t first_starting_at(const struct zc_extents *e, uint32_t x)
+uint32_t zc_extents_after(const struct zc_extents *e, uint32_t x)
 {
-    const struct zc_range *r = zc_extents_ranges(e);
-    uint32_t a = 0, b = e->n;
-
-    while (a < b) {
-        uint32_t m = a + (b - a) / 2;
-
-        if (r[m].lo >= x)
-            b = m;
-        else
-            a = m + 1;
-    }
-    return a;
+    return search(e, x, false);
 }
 
 static uint32_t sum(const struct zc_range *r, uint32_t n)
@@ -82,7 +73,8 @@ int zc_extents_reserve(struct zc_extents *e, uint32_t n)
 
     if (n <= cap)
         return 0;
-    cap = n > 2 * cap ? n : 2 * cap;
+    cap += cap < LARGE ? cap : cap / 4;
+    cap = n > cap ? n : cap;
     many = realloc(e->many, cap * sizeof(*many));
     if (!many)
         return -ENOMEM;
@@ -93,11 +85,11 @@ int zc_extents_reserve(struct zc_extents *e, uint32_t n)
     return 0;
 }
 
-void zc_extents_trim(struct zc_extents *e)
+void zc_extents_trim(struct zc_extents *e, uint32_t part)
 {
     struct zc_range *fewer = e->many;
 
-    if (e->cap == 0 || e->n > e->cap / 4)
+    if (e->cap == 0 || e->n >= e->cap || e->n > e->cap / part)
         return;
     if (e->n <= ZC_EXTENTS_IN_PLACE) {
         memcpy(e->in, e->many, e->n * sizeof(*e->many));
@@ -118,8 +110,8 @@ int zc_extents_add(struct zc_extents *e, uint32_t lo, uint32_t hi)
     if (lo >= hi)
         return 0;
     /* i..j-1 overlap [lo, hi) or are adjacent to it */
-    i = lo > 0 ? first_ending_after(e, lo - 1) : 0;
-    j = hi < UINT32_MAX ? first_starting_at(e, hi + 1) : e->n;
+    i = lo > 0 ? search(e, lo - 1, false) : 0;
+    j = hi < UINT32_MAX ? search(e, hi + 1, true) : e->n;
     if (i == j) {
         if (zc_extents_reserve(e, e->n + 1) < 0)
             return -ENOMEM;
@@ -149,8 +141,8 @@ int zc_extents_sub(struct zc_extents *e, uint32_t lo, uint32_t hi)
     if (lo >= hi)
         return 0;
     /* i..j-1 overlap [lo, hi) */
-    i = first_ending_after(e, lo);
-    j = first_starting_at(e, hi);
+    i = search(e, lo, false);
+    j = search(e, hi, true);
     if (i >= j)
         return 0;
     r = ranges(e);
@@ -228,8 +220,8 @@ int zc_extents_add_many(struct zc_extents *e, const struct zc_range *b, uint32_t
         return zc_extents_add(e, b->lo, b->hi);
     if (zc_extents_reserve(e, e->n + nb) < 0)
         return -ENOMEM;
-    i = b[0].lo > 0 ? first_ending_after(e, b[0].lo - 1) : 0;
-    j = b[nb - 1].hi < UINT32_MAX ? first_starting_at(e, b[nb - 1].hi + 1) : e->n;
+    i = b[0].lo > 0 ? search(e, b[0].lo - 1, false) : 0;
+    j = b[nb - 1].hi < UINT32_MAX ? search(e, b[nb - 1].hi + 1, true) : e->n;
     r = ranges(e);
     memmove(r + i + nb, r + i, (e->n - i) * sizeof(*r));
     m.out = r + i;
@@ -279,7 +271,7 @@ bool zc_extents_cover(const struct zc_extents *e, uint32_t lo, uint32_t hi)
 
     if (lo >= hi)
         return true;
-    i = first_ending_after(e, lo);
+    i = search(e, lo, false);
     return i < e->n && zc_extents_ranges(e)[i].lo <= lo && zc_extents_ranges(e)[i].hi >= hi;
 }
 
@@ -303,7 +295,7 @@ bool zc_extents_next(const struct zc_extents *e, uint32_t lo, uint32_t hi, struc
 
     if (lo >= hi)
         return false;
-    i = first_ending_after(e, lo);
+    i = search(e, lo, false);
     if (i == e->n || r[i].lo >= hi)
         return false;
     out->lo = r[i].lo > lo ? r[i].lo : lo;
@@ -318,7 +310,7 @@ bool zc_extents_gap(const struct zc_extents *e, uint32_t lo, uint32_t hi, struct
 
     if (lo >= hi)
         return false;
-    i = first_ending_after(e, lo);
+    i = search(e, lo, false);
     if (i < e->n && r[i].lo <= lo)
         lo = r[i++].hi;
     if (lo >= hi)

@@ -55,8 +55,8 @@ int zc_extents_merge(struct zc_extents *dst, const struct zc_extents *src);
 int zc_extents_copy(struct zc_extents *dst, const struct zc_extents *src);
 
 void zc_extents_clear(struct zc_extents *e); /* empty; keeps the room */
-/* Gives room back when little of it is used. */
-void zc_extents_trim(struct zc_extents *e);
+/* Gives room back if less than 1/`part` of it is used; 1: all unused room. */
+void zc_extents_trim(struct zc_extents *e, uint32_t part);
 /* Exchanges content and allocated room.  Never fails. */
 void zc_extents_swap(struct zc_extents *a, struct zc_extents *b);
 
@@ -65,6 +65,8 @@ bool zc_extents_equal(const struct zc_extents *a, const struct zc_extents *b);
 bool zc_extents_cover(const struct zc_extents *e, uint32_t lo, uint32_t hi);
 bool zc_extents_touch(const struct zc_extents *e, uint32_t lo, uint32_t hi);
 
+/* Returns the index of the first range that ends after `x`, or e->n. */
+uint32_t zc_extents_after(const struct zc_extents *e, uint32_t x);
 /* The first range of bytes inside [lo, hi) that are in the set; false: none. */
 bool zc_extents_next(const struct zc_extents *e, uint32_t lo, uint32_t hi, struct zc_range *r);
 /* The first range of bytes inside [lo, hi) that are *not* in the set; false: none. */

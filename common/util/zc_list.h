@@ -45,7 +45,7 @@ static inline void zc_list_del(struct zc_list *n)
     zc_list_init(n);
 }
 
-/* The first node, taken off the list; NULL when the list is empty. */
+/* Removes and returns the first node; NULL if the list is empty. */
 static inline struct zc_list *zc_list_pop(struct zc_list *head)
 {
     struct zc_list *n = head->next;

@@ -1,4 +1,4 @@
-/* zc_lock.c - waits for locks; and which locks a thread holds, in builds that look. */
+/* zc_lock.c - waits for locks; and the locks that a thread holds, in debug builds. */
 #include "config.h"
 
 #include "zc_lock.h"

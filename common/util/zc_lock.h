@@ -1,14 +1,14 @@
-/* zc_lock.h - mutexes and conditions that know their owner, and in which order they are taken.
+/* zc_lock.h - mutexes and conditions that know their owner, and the order in which they are taken.
  *
- * zc_lock_order is the one table of all locks: a thread that holds some may take only one that
- * stands below all of them.  Calls that may block (fabric, store, MPI) are made without any;
- * the wrappers of the seams (zc_store.h, zc_transport.h) ask for that.  (A store of its own may
- * hold one for that: zc_store_posix_io.c.)
+ * zc_lock_order is the one table of all locks: a thread that holds locks may only take one that
+ * stands below all of them.  Calls that may block (fabric, store, MPI) are made without any; the
+ * wrappers of the seams (zc_store.h, zc_transport.h) assert that.  (Inside a store a lock may be
+ * held over its own blocking calls: zc_store_posix_io.c.)
  *
- * In a build with --enable-debug zc_lock_get() aborts when the order is not kept, zc_assert_held()
- * when the calling thread does not own the lock, zc_assert_none_held() when it owns any; in a
- * release build they cost nothing.  Use zc_assert_held() at the top of every function whose comment
- * says "call with the lock held".
+ * In a build with --enable-debug zc_lock_get() aborts if the order is violated, zc_assert_held() if
+ * the calling thread does not own the lock, zc_assert_none_held() if it owns any; in a release
+ * build they cost nothing.  Use zc_assert_held() at the top of every function whose comment says
+ * "call with the lock held".
  *
  * Conditions run on CLOCK_MONOTONIC, so deadlines survive clock changes.
  */
@@ -22,35 +22,35 @@
 #include <stdint.h>
 #include <time.h>
 
-/* Every lock of zcache, the outermost first.  (Around ROMIO's own state there is one more, which
- * follows none of this: plugin/zcache_once.c.) */
+/* Every lock of zcache, the outermost first.  (One more, around ROMIO's own state, is outside this
+ * order: plugin/zcache_romio_lock.c.) */
 enum zc_lock_order {
-    ZC_ORDER_TOOL,      /* zcached's and zcachectl's own, around what they ask the rest for */
-    ZC_ORDER_PROCESS,   /* what there is one of in an MPI process: stores, aggregators, peers */
-    ZC_ORDER_REQUESTS,  /* nonblocking accesses of an MPI process */
-    ZC_ORDER_JOBS,      /* the threads that make them */
-    ZC_ORDER_HANDLES,   /* file handles of MPI: error handlers, Fortran numbers, what they keep */
-    ZC_ORDER_MPI_TURN,  /* whose turn it is to ask MPI (zcache_turn.h) */
-    ZC_ORDER_POSTS,     /* zc_posts: writes that others have left in memory */
-    ZC_ORDER_SERVER,    /* zc_server: notices, exported files */
-    ZC_ORDER_COORD,     /* zc_coord: shared file pointers, range locks */
-    ZC_ORDER_CACHE,     /* zc_cache: pages, files, handles */
-    ZC_ORDER_TURN,      /* zc_client: views at a server */
-    ZC_ORDER_BOX,       /* zc_client: what it leaves in memory of a server's */
-    ZC_ORDER_NET,       /* zc_net: clients and their calls */
-    ZC_ORDER_POOL,      /* zc_pool: work that waits for a thread */
-    ZC_ORDER_WAITER,    /* one thread that waits for an answer */
-    ZC_ORDER_STORE,     /* inside a store; a journal */
-    ZC_ORDER_INJECTION, /* inside a transport that is told to fail */
-    ZC_ORDER_TRANSPORT, /* inside a transport */
-    ZC_ORDER_LIBFABRIC, /* its calls, where they must not meet; and loading it */
-    ZC_ORDER_EVENTS,    /* a trace begins */
+    ZC_ORDER_TOOL,         /* zcached's and zcachectl's own, outside all others */
+    ZC_ORDER_PROCESS,      /* what an MPI process has one of: stores, aggregators, peers */
+    ZC_ORDER_REQUESTS,     /* nonblocking accesses of an MPI process */
+    ZC_ORDER_ASYNC,        /* the threads that make them */
+    ZC_ORDER_HANDLES,      /* MPI's file handles: error handlers, Fortran numbers, state */
+    ZC_ORDER_MPI_LOCK,     /* which thread may call MPI (zcache_mpi_lock.h) */
+    ZC_ORDER_SHMRING,      /* zc_shmring: rings of other processes */
+    ZC_ORDER_SERVER,       /* zc_server: notices, exported files */
+    ZC_ORDER_COORD,        /* zc_coord: shared file pointers, range locks */
+    ZC_ORDER_CACHE,        /* zc_cache: pages, files, handles */
+    ZC_ORDER_CLIENT_VIEWS, /* zc_client: views at a server */
+    ZC_ORDER_RING,         /* zc_client: its ring */
+    ZC_ORDER_NET,          /* zc_net: clients and their calls */
+    ZC_ORDER_POOL,         /* zc_pool: work that waits for a thread */
+    ZC_ORDER_WAITER,       /* one thread that waits for a reply */
+    ZC_ORDER_STORE,        /* inside a store; a journal */
+    ZC_ORDER_INJECTION,    /* inside a transport with injected faults */
+    ZC_ORDER_TRANSPORT,    /* inside a transport */
+    ZC_ORDER_LIBFABRIC,    /* its calls, if it needs that; and loading it */
+    ZC_ORDER_EVENTS,       /* the begin of a trace */
 };
 
 struct zc_lock {
     pthread_mutex_t mutex;
     uint64_t waits, wait_ns; /* under it: how often a thread has found it taken, and how long it
-                              * waited; but for those that a condition has woken */
+                                waited; not counting wake-ups from a condition */
 #ifdef ZC_DEBUG
     enum zc_lock_order order;
     pthread_t owner;
@@ -65,7 +65,7 @@ typedef pthread_cond_t zc_cond;
     {                                                                                              \
         .mutex = PTHREAD_MUTEX_INITIALIZER, .order = (o)                                           \
     }
-/* Of the calling thread: how many locks it holds; notes one more, or one less. */
+/* For the calling thread: number of locks held; notes one more, or one less. */
 unsigned zc_lock_count(void);
 void zc_lock_taken(enum zc_lock_order order);
 void zc_lock_given(enum zc_lock_order order);
@@ -108,7 +108,7 @@ static inline void zc_lock_owned(struct zc_lock *l, bool held)
 #endif
 }
 
-/* For one that is taken. */
+/* Waits for a lock that is taken. */
 void zc_lock_wait(struct zc_lock *l);
 
 static inline void zc_lock_get(struct zc_lock *l)
@@ -151,13 +151,18 @@ static inline void zc_cond_wait(zc_cond *c, struct zc_lock *l)
     zc_lock_owned(l, true);
 }
 
-/* Nanoseconds on the monotonic clock. */
-static inline uint64_t zc_now(void)
+/* Returns a clock's nanoseconds; zc_now(): those of the monotonic one. */
+static inline uint64_t zc_now_of(clockid_t clock)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+}
+
+static inline uint64_t zc_now(void)
+{
+    return zc_now_of(CLOCK_MONOTONIC);
 }
 
 #define ZC_NS_PER_MS 1000000ull

@@ -1,7 +1,7 @@
-/* zc_log.c - one line per message, one write(2) per line; a sentence per thread
- * that explains its last error.
+/* zc_log.c - one line per message, one write(2) per line; a sentence per thread that explains its
+ * last error.
  *
- * errno is left as it was by every function here.
+ * No function here changes errno.
  */
 #include "config.h"
 
@@ -13,12 +13,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <syslog.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "zc_fd.h"
+#include "zc_locale.h"
 #include "zc_log.h"
 #include "zc_text.h"
+
+/* The number of the duplicate of standard error: high, since programs count on low numbers. */
+enum { DUPLICATE = 64, NOT_KEPT = -2, NONE = -1 };
 
 enum { WHO_MAX = 64, LINE_MAX_BYTES = 1280, TEXT_MAX = 1024, TO_SYSLOG = -1 };
 
@@ -27,11 +33,13 @@ _Atomic enum zc_log_level zc_log_threshold = ZC_LOG_WARN;
 const char *const zc_log_levels[] = {"error", "warn", "info", "debug", "trace", NULL};
 static const int priorities[] = {LOG_ERR, LOG_WARNING, LOG_INFO, LOG_DEBUG, LOG_DEBUG};
 
-/* All set before threads start, but for the descriptor. */
+/* All set before threads start, except for the descriptor. */
 static char log_host[HOST_NAME_MAX + 1];
 static char log_who[WHO_MAX];  /* "zcached"; empty: short lines */
 static char log_rank[WHO_MAX]; /* "rank 3 " or empty */
 static _Atomic int log_fd = STDERR_FILENO;
+static int kept_fd = NOT_KEPT;  /* the duplicate of standard error, or NONE ... */
+static struct stat kept_stderr; /* ... and the file it refers to */
 
 static _Thread_local struct {
     int err; /* positive errno that `text` explains; 0: none */
@@ -39,8 +47,8 @@ static _Thread_local struct {
     char cause[ZC_TEXT_MAX]; /* at its end; empty: it is all of it */
 } explanation;
 
-/* One write per line; a short write on a full pipe is continued, an error is
- * nothing we could report anywhere. */
+/* Writes a line in one call; continues a short write on a full pipe, ignores errors, which could be
+ * reported nowhere. */
 static void write_line(int fd, const char *s, size_t len)
 {
     while (len > 0) {
@@ -53,6 +61,38 @@ static void write_line(int fd, const char *s, size_t len)
         s += n;
         len -= (size_t)n;
     }
+}
+
+static bool is_kept(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && st.st_dev == kept_stderr.st_dev &&
+           st.st_ino == kept_stderr.st_ino && st.st_rdev == kept_stderr.st_rdev;
+}
+
+void zc_log_keep_stderr(void)
+{
+    int saved = errno, mode = fcntl(STDERR_FILENO, F_GETFL);
+
+    kept_fd = NONE;
+    if (mode >= 0 && (mode & O_ACCMODE) != O_RDONLY && fstat(STDERR_FILENO, &kept_stderr) == 0) {
+        kept_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, DUPLICATE);
+        if (kept_fd < 0) /* ulimit -n */
+            kept_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+    }
+    errno = saved;
+}
+
+/* A program may close all descriptors, and the number of the duplicate may then be that of one of
+ * its own files. */
+int zc_log_stderr(void)
+{
+    if (kept_fd == NOT_KEPT)
+        return STDERR_FILENO;
+    if (kept_fd == NONE)
+        return NONE;
+    return is_kept(kept_fd) ? kept_fd : is_kept(STDERR_FILENO) ? STDERR_FILENO : NONE;
 }
 
 /* Time with milliseconds and offset, host, process. */
@@ -70,7 +110,7 @@ static size_t print_origin(char *line, size_t len)
                             log_host, log_who, (long)getpid());
 }
 
-/* What stands before the text; syslog knows time, host, process and level itself. */
+/* Makes the text before the message; syslog adds time, host, process and level itself. */
 static size_t print_head(char *line, size_t len, enum zc_log_level level, int fd)
 {
     size_t n = 0;
@@ -84,8 +124,8 @@ static size_t print_head(char *line, size_t len, enum zc_log_level level, int fd
     return n + (size_t)snprintf(line + n, len - n, "%s%s: ", log_rank, zc_log_levels[level]);
 }
 
-/* Names and paths of others are in it: nobody but us begins a line, or speaks to a terminal.  That
- * takes bytes from 0x80 to 0x9f for control characters, too, behind 0xc2 or by themselves. */
+/* Replaces control characters: names and paths of other users must not begin a line or send escape
+ * sequences to a terminal.  Terminals take 0x80 to 0x9f, alone or after 0xc2, as control, too. */
 static void clean(char *text, size_t len)
 {
     for (size_t i = 0; i < len; i++) {
@@ -105,14 +145,17 @@ void zc_log(enum zc_log_level level, const char *fmt, ...)
     char line[LINE_MAX_BYTES];
     int saved = errno, fd = log_fd, body;
     size_t head, len;
+    locale_t before;
     va_list ap;
 
     if (!zc_log_on(level))
         return;
+    before = zc_locale_enter();
     head = len = print_head(line, sizeof line, level, fd);
     va_start(ap, fmt);
     body = vsnprintf(line + len, sizeof(line) - len, fmt, ap);
     va_end(ap);
+    zc_locale_leave(before);
     if (body < 0)
         body = 0;
     if ((size_t)body < sizeof(line) - len)
@@ -125,7 +168,7 @@ void zc_log(enum zc_log_level level, const char *fmt, ...)
         syslog(priorities[level], "%s", line);
     } else {
         line[len++] = '\n';
-        write_line(fd, line, len);
+        write_line(fd == STDERR_FILENO ? zc_log_stderr() : fd, line, len);
     }
     errno = saved;
 }
@@ -170,7 +213,7 @@ static void init_file(const char *name)
         zc_log_to_syslog();
         return;
     }
-    fd = open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0644);
+    fd = zc_fd(open(name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0644));
     if (fd < 0)
         zc_warn("ZCACHE_LOG_FILE=%s cannot be opened: %s; messages go to standard error", name,
                 strerror(errno));
@@ -223,12 +266,14 @@ int zc_errorf_because(int err, const char *cause, const char *fmt, ...)
 {
     int saved = errno;
     char text[PATH_MAX + ZC_TEXT_MAX];
+    locale_t before = zc_locale_enter();
     size_t len;
     va_list ap;
 
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text) - ZC_TEXT_MAX, fmt, ap);
     va_end(ap);
+    zc_locale_leave(before);
     len = strlen(text);
     snprintf(text + len, sizeof(text) - len, ": %s", cause);
     zc_error_again(err, text, cause);

@@ -8,8 +8,8 @@
  * 1. Each key that has works waiting has a first one, in `keys`; all others are in that one's
  *    `rest`, in order.
  * 2. A first one is in `ready` of its turn iff fewer than per_key works of its key run.  Keys come
- *    to its end when one of their works was taken, and turns to that of `turns`: so both take
- * turns.
+ *    to its end when one of their works was taken, and turns to that of `flows`: so both take
+ *    turns.
  * 3. A thread ends only when it was told to stop and nothing is ready: what waits for works of its
  *    key to end is run by the threads that run those.
  */
@@ -20,21 +20,21 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "zc_crew.h"
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_pool.h"
+#include "zc_workers.h"
 
 enum { BUCKETS = 64 };
 
 struct zc_pool {
     struct zc_lock lock; /* guards the rest */
     zc_cond some;
-    struct zc_crew crew;
+    struct zc_workers workers;
     unsigned per_key;
     struct zc_list keys[BUCKETS]; /* zc_work.hash */
-    struct zc_list turns;         /* zc_pool_turn.link: those with works in `ready` */
-    struct zc_pool_turn nobody;   /* of works that name none */
+    struct zc_list flows;         /* zc_pool_flow.link: those with works in `ready` */
+    struct zc_pool_flow nobody;   /* of works that name none */
     bool stop;
 };
 
@@ -73,46 +73,47 @@ static struct zc_work *first_of(struct zc_pool *p, uint64_t key)
     return NULL;
 }
 
-static void init_turn(struct zc_pool_turn *t)
+static void init_turn(struct zc_pool_flow *t)
 {
     zc_list_init(&t->link);
     zc_list_init(&t->ready);
 }
 
-static struct zc_pool_turn *turn_of(struct zc_pool *p, const struct zc_work *w)
+static struct zc_pool_flow *turn_of(struct zc_pool *p, const struct zc_work *w)
 {
-    struct zc_pool_turn *t = w->turn ? w->turn : &p->nobody;
+    struct zc_pool_flow *t = w->flow ? w->flow : &p->nobody;
 
     if (!t->link.next)
         init_turn(t);
     return t;
 }
 
-/* The first that is ready, of whoever's turn it is; NULL: nothing is. */
+/* Returns the first ready item of the next flow; NULL: no item is ready. */
 static struct zc_work *next_ready(struct zc_pool *p)
 {
-    struct zc_list *n = zc_list_pop(&p->turns);
-    struct zc_pool_turn *t;
+    struct zc_list *n = zc_list_pop(&p->flows);
+    struct zc_pool_flow *t;
 
     if (!n)
         return NULL;
-    t = zc_list_entry(n, struct zc_pool_turn, link);
+    t = zc_list_entry(n, struct zc_pool_flow, link);
     n = zc_list_pop(&t->ready);
     if (!zc_list_empty(&t->ready))
-        zc_list_add_tail(&p->turns, &t->link);
+        zc_list_add_tail(&p->flows, &t->link);
     return zc_list_entry(n, struct zc_work, link);
 }
 
 /* Of a first one. */
 static void make_ready(struct zc_pool *p, struct zc_work *w)
 {
-    struct zc_pool_turn *turn = turn_of(p, w);
+    struct zc_pool_flow *flow = turn_of(p, w);
 
-    if (zc_list_linked(&w->link) || (p->per_key && zc_crew_busy(&p->crew, w->key) >= p->per_key))
+    if (zc_list_linked(&w->link) ||
+        (p->per_key && zc_workers_busy(&p->workers, w->key) >= p->per_key))
         return;
-    zc_list_add_tail(&turn->ready, &w->link);
-    if (!zc_list_linked(&turn->link))
-        zc_list_add_tail(&p->turns, &turn->link);
+    zc_list_add_tail(&flow->ready, &w->link);
+    if (!zc_list_linked(&flow->link))
+        zc_list_add_tail(&p->flows, &flow->link);
     pthread_cond_signal(&p->some);
 }
 
@@ -122,7 +123,7 @@ static void make_first(struct zc_pool *p, struct zc_work *w)
     zc_list_add_tail(bucket(p, w->key), &w->hash);
 }
 
-/* Takes what is ready, as `me`; NULL: nothing is. */
+/* Takes a ready item, as `me`; NULL: none is ready. */
 static struct zc_work *take(struct zc_pool *p, struct zc_member *me)
 {
     struct zc_work *w = next_ready(p), *next;
@@ -131,7 +132,7 @@ static struct zc_work *take(struct zc_pool *p, struct zc_member *me)
     if (!w)
         return NULL;
     zc_list_del(&w->hash);
-    zc_crew_enter(&p->crew, me, w->key);
+    zc_workers_enter(&p->workers, me, w->key);
     n = zc_list_pop(&w->rest);
     if (n) {
         next = zc_list_entry(n, struct zc_work, link);
@@ -143,12 +144,12 @@ static struct zc_work *take(struct zc_pool *p, struct zc_member *me)
     return w;
 }
 
-/* A work of the key has ended. */
+/* Ends a work of the key. */
 static void ended(struct zc_pool *p, struct zc_member *me)
 {
     struct zc_work *w;
 
-    zc_crew_leave(&p->crew, me);
+    zc_workers_leave(&p->workers, me);
     w = first_of(p, me->about);
     if (w)
         make_ready(p, w);
@@ -179,8 +180,8 @@ static void *pool_thread(void *arg)
     struct zc_work *w;
 
     zc_lock_get(&p->lock);
-    while (!p->stop || !zc_list_empty(&p->turns)) {
-        if (!zc_crew_turn(&p->crew))
+    while (!p->stop || !zc_list_empty(&p->flows)) {
+        if (!zc_workers_wait_turn(&p->workers))
             continue;
         w = take(p, &me);
         if (!w) {
@@ -198,11 +199,11 @@ static void *pool_thread(void *arg)
 
 int zc_pool_create(const struct zc_pool_config *cfg, struct zc_pool **out)
 {
-    struct zc_crew_config crew = {.name = cfg->name,
-                                  .hands = cfg->threads,
-                                  .most = cfg->most,
-                                  .stuck_ms = cfg->stuck_ms,
-                                  .run = pool_thread};
+    struct zc_workers_config workers = {.name = cfg->name,
+                                        .hands = cfg->threads,
+                                        .most = cfg->most,
+                                        .stuck_ms = cfg->stuck_ms,
+                                        .run = pool_thread};
     struct zc_pool *p;
     int rc;
 
@@ -215,12 +216,12 @@ int zc_pool_create(const struct zc_pool_config *cfg, struct zc_pool **out)
     zc_lock_init(&p->lock, ZC_ORDER_POOL);
     zc_cond_init(&p->some);
     p->per_key = cfg->per_key;
-    zc_list_init(&p->turns);
+    zc_list_init(&p->flows);
     for (unsigned i = 0; i < BUCKETS; i++)
         zc_list_init(&p->keys[i]);
-    crew.lock = &p->lock;
-    crew.arg = p;
-    rc = zc_crew_start(&p->crew, &crew);
+    workers.lock = &p->lock;
+    workers.arg = p;
+    rc = zc_workers_start(&p->workers, &workers);
     if (rc) {
         zc_pool_destroy(p);
         return rc;
@@ -235,10 +236,10 @@ void zc_pool_destroy(struct zc_pool *p)
         return;
     zc_lock_get(&p->lock);
     p->stop = true;
-    zc_crew_stop(&p->crew);
+    zc_workers_stop(&p->workers);
     pthread_cond_broadcast(&p->some);
     zc_lock_put(&p->lock);
-    zc_crew_join(&p->crew);
+    zc_workers_join(&p->workers);
     pthread_cond_destroy(&p->some);
     zc_lock_destroy(&p->lock);
     free(p);

@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
+#include "zc_fd.h"
 #include "zc_process.h"
 
 enum { STATE = 3, STARTED = 22 }; /* fields of stat: proc(5) */
@@ -18,15 +20,15 @@ static bool is_there(long pid)
     return pid > 0 && (kill((pid_t)pid, 0) == 0 || errno != ESRCH);
 }
 
-/* "4711 (zcached) S ..."; the name may hold blanks and brackets.  Returns the field STATE and what
- * follows, NULL where the kernel does not show it; *name as it is called. */
+/* Parses "4711 (zcached) S ..."; the name may hold blanks and brackets.  Returns the field STATE
+ * and the rest, NULL where the kernel does not show it; *name is the process's name. */
 static char *read_stat(long pid, char *buf, size_t len, const char **name)
 {
     char path[64], *open, *close, *got;
     FILE *f;
 
     snprintf(path, sizeof path, "/proc/%ld/stat", pid);
-    f = fopen(path, "re");
+    f = zc_fopen(path, "re");
     if (!f)
         return NULL;
     got = fgets(buf, (int)len, f);
@@ -49,7 +51,7 @@ enum zc_process_kind zc_process_kind(long pid)
     if (!is_there(pid))
         return ZC_PROCESS_NONE;
     state = read_stat(pid, buf, sizeof buf, &name);
-    if (!state) /* of another user's the kernel may show nothing; or it has just ended */
+    if (!state) /* the kernel may hide another user's, or the process has just ended */
         return is_there(pid) ? ZC_PROCESS_OTHER : ZC_PROCESS_NONE;
     if (*state == 'Z' || *state == 'X')
         return ZC_PROCESS_NONE;
@@ -77,6 +79,43 @@ bool zc_process_is_gone(long pid, uint64_t started)
         return true;
     now = started ? zc_process_started(pid) : 0;
     return now && now != started;
+}
+
+/* A container may have its parent's /proc, where numbers are those of the parent. */
+static bool proc_is_ours(void)
+{
+    char self[32];
+    ssize_t n = readlink("/proc/self", self, sizeof self - 1);
+
+    if (n <= 0)
+        return false;
+    self[n] = '\0';
+    return strtol(self, NULL, 10) == (long)getpid();
+}
+
+void zc_pid_space(struct zc_pid_space *out)
+{
+    FILE *f = zc_fopen("/proc/sys/kernel/random/boot_id", "re");
+    struct stat st;
+
+    *out = (struct zc_pid_space){.ns = 0};
+    if (f) {
+        if (fgets(out->boot, sizeof out->boot, f))
+            out->boot[strcspn(out->boot, "\n")] = '\0';
+        fclose(f);
+    }
+    if (proc_is_ours() && stat("/proc/self/ns/pid", &st) == 0)
+        out->ns = st.st_ino;
+}
+
+bool zc_pid_space_same_boot(const struct zc_pid_space *a, const struct zc_pid_space *b)
+{
+    return a->boot[0] && strcmp(a->boot, b->boot) == 0;
+}
+
+bool zc_pid_space_same(const struct zc_pid_space *a, const struct zc_pid_space *b)
+{
+    return a->ns && a->ns == b->ns && zc_pid_space_same_boot(a, b);
 }
 
 bool zc_is_this_host(const char *host)

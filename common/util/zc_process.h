@@ -7,18 +7,31 @@
 
 enum zc_process_kind { ZC_PROCESS_NONE, ZC_PROCESS_OTHER, ZC_PROCESS_ZCACHED };
 
-/* A process that has ended and that nobody has waited for counts as none: in a container
- * without an init it stays in the table for ever. */
+/* A zombie counts as ZC_PROCESS_NONE: in a container without an init it is never reaped. */
 enum zc_process_kind zc_process_kind(long pid);
 
-/* When it was started, in clock ticks after the boot (proc(5), field 22 of stat): numbers are used
- * again, both together are not.  0: the kernel does not say. */
+/* Returns its start time in clock ticks after the boot (proc(5), field 22 of stat): a process id
+ * may be reused, but not with the same start time.  0: unknown. */
 uint64_t zc_process_started(long pid);
 
-/* The process of that number, started then (0: nobody knows when), does not run any more. */
+/* Whether the process `pid` that was started at `started` (0: unknown) has ended. */
 bool zc_process_is_gone(long pid, uint64_t started);
 
-/* Whether `host` is what this host calls itself. */
+/* The scope of process ids: one kernel since its boot, one PID namespace.  Fields are empty or 0 if
+ * unknown, also if /proc shows another namespace than the process's. */
+struct zc_pid_space {
+    char boot[40]; /* /proc/sys/kernel/random/boot_id */
+    uint64_t ns;   /* inode of /proc/self/ns/pid */
+};
+
+/* Returns this process's. */
+void zc_pid_space(struct zc_pid_space *out);
+
+/* Whether both are known to be of the same kernel and boot; and of the same namespace, too. */
+bool zc_pid_space_same_boot(const struct zc_pid_space *a, const struct zc_pid_space *b);
+bool zc_pid_space_same(const struct zc_pid_space *a, const struct zc_pid_space *b);
+
+/* Whether `host` is the name of this host. */
 bool zc_is_this_host(const char *host);
 
 #endif

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "zc_locale.h"
 #include "zc_text.h"
 
 enum {
@@ -24,7 +25,7 @@ static bool continues_character(char c)
     return (c & 0xc0) == 0x80; /* UTF-8 */
 }
 
-/* Where the end of the path begins that stays: the last name, with the slash before it, or as much
+/* Finds where the kept end of the path begins: the last name, with the slash before it, or as much
  * of it as may be kept. */
 static const char *tail_of(const char *word, size_t len, size_t limit)
 {
@@ -38,7 +39,7 @@ static const char *tail_of(const char *word, size_t len, size_t limit)
     return tail;
 }
 
-/* Of the path's beginning, `room` bytes at most, whole names. */
+/* Returns how much of the path's beginning stays: `room` bytes at most, whole names. */
 static size_t head_of(const char *word, size_t room)
 {
     while (room && word[room] != '/')
@@ -46,8 +47,7 @@ static size_t head_of(const char *word, size_t room)
     return room;
 }
 
-/* Copies a word; a path that is longer than `limit` without its middle.  Returns the bytes it has.
- */
+/* Copies a word, a path longer than `limit` without its middle.  Returns the bytes copied. */
 static size_t copy_word(char *out, const char *word, size_t len, size_t limit)
 {
     const char *tail;
@@ -66,8 +66,8 @@ static size_t copy_word(char *out, const char *word, size_t len, size_t limit)
     return head + sizeof gap - 1 + rest;
 }
 
-/* Paths of more bytes than that are shortened: than `first` the first one, than `others` the
- * others. In place: words only become shorter. */
+/* Shortens the first path if it has more than `first` bytes, the others if they have more than
+ * `others`.  In place: words only become shorter. */
 static size_t shorten(char *text, size_t first, size_t others)
 {
     const char *from = text;
@@ -89,8 +89,8 @@ static size_t shorten(char *text, size_t first, size_t others)
     return (size_t)(to - text);
 }
 
-/* Of what is too long still, as a path of short words with blanks between them is: its middle goes.
- * Who speaks stays, and the cause. */
+/* Removes the middle of a text that is still too long, such as a path of short words with blanks
+ * between them.  The beginning (the speaker) and the end (the cause) stay. */
 static void cut_middle(char *text, size_t len, size_t fit)
 {
     size_t head = fit / 2, tail = len - (fit - head - sizeof gap);
@@ -106,9 +106,12 @@ static void cut_middle(char *text, size_t len, size_t fit)
 void zc_text_vformat(char *out, size_t size, size_t fit, const char *fmt, va_list ap)
 {
     char text[TEXT_MAX];
+    locale_t before;
     size_t len;
 
+    before = zc_locale_enter();
     vsnprintf(text, sizeof text, fmt, ap);
+    zc_locale_leave(before);
     len = strlen(text);
     for (size_t limit = LONG; len >= fit && limit >= SHORT; limit -= STEP)
         len = shorten(text, TEXT_MAX, limit);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "zc_address_space.h"
 #include "zc_log.h"
 #include "zc_thread.h"
 
@@ -29,6 +30,7 @@ static void *begin(void *arg)
 int zc_thread_start(pthread_t *out, const char *name, void *(*run)(void *), void *arg)
 {
     struct start *s = malloc(sizeof *s);
+    char remedy[ZC_ADDRESS_SPACE_TEXT];
     sigset_t all, old;
     int rc;
 
@@ -42,8 +44,9 @@ int zc_thread_start(pthread_t *out, const char *name, void *(*run)(void *), void
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc) {
         free(s);
-        return zc_errorf(rc, "thread %s cannot start: %s; raise the limit on processes (ulimit -u)",
-                         name, strerror(rc));
+        zc_address_space_thread(remedy, sizeof remedy);
+        return zc_errorf(rc, "thread %s cannot start: %s%s", name, strerror(rc),
+                         remedy[0] ? remedy : "; raise the limit on processes (ulimit -u)");
     }
     return 0;
 }

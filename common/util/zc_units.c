@@ -48,11 +48,46 @@ static int parse_digits(const char **s, uint64_t *out)
     return rc;
 }
 
-static int scale(uint64_t v, uint64_t factor, uint64_t *out)
+/* A number that may have a fraction: `whole` + `part` / `of`. */
+struct number {
+    uint64_t whole, part, of;
+};
+
+enum { FRACTION_DIGITS = 9 };
+
+/* As parse_digits(), with a fraction of up to FRACTION_DIGITS before the blank. */
+static int parse_fraction(const char **s, struct number *n)
 {
-    if (__builtin_mul_overflow(v, factor, &v))
+    const char *point = *s + strspn(*s, "0123456789");
+    size_t digits = *point == '.' ? strspn(point + 1, "0123456789") : 0;
+    int rc;
+
+    *n = (struct number){.of = 1};
+    if (!digits)
+        return *point == '.' ? -EINVAL : parse_digits(s, &n->whole);
+    if (digits > FRACTION_DIGITS)
+        return -EINVAL;
+    rc = parse_digits(s, &n->whole);
+    *s = point + 1;
+    if (rc != -EINVAL)
+        parse_digits(s, &n->part);
+    for (; digits; digits--)
+        n->of *= 10;
+    return rc;
+}
+
+/* -EINVAL: not a whole number of the smallest unit. */
+static int scale(const struct number *n, uint64_t factor, uint64_t *out)
+{
+    unsigned __int128 v = (unsigned __int128)n->whole * factor;
+    unsigned __int128 part = (unsigned __int128)n->part * factor;
+
+    if (part % n->of)
+        return -EINVAL;
+    v += part / n->of;
+    if (v > UINT64_MAX)
         return -ERANGE;
-    *out = v;
+    *out = (uint64_t)v;
     return 0;
 }
 
@@ -70,25 +105,25 @@ static const struct unit *size_unit(const char *s)
     return NULL;
 }
 
-/* A number that is too large is worth saying only when its unit makes sense. */
+/* Reports a number that is too large only when its unit makes sense. */
 int zc_parse_size(const char *s, uint64_t *out)
 {
     const struct unit *u;
-    uint64_t v = 0;
-    int rc = parse_digits(&s, &v);
+    struct number n;
+    int rc = parse_fraction(&s, &n);
 
     if (rc == -EINVAL)
         return rc;
     u = size_unit(s);
     if (!u)
         return -EINVAL;
-    return rc ? rc : scale(v, u->factor, out);
+    return rc ? rc : scale(&n, u->factor, out);
 }
 
 int zc_parse_time(const char *s, uint64_t *ms)
 {
-    uint64_t v = 0;
-    int rc = parse_digits(&s, &v);
+    struct number n;
+    int rc = parse_fraction(&s, &n);
 
     if (rc == -EINVAL)
         return rc;
@@ -96,7 +131,7 @@ int zc_parse_time(const char *s, uint64_t *ms)
         s = "s";
     for (size_t i = 0; i < NTIMES; i++)
         if (strcasecmp(s, times[i].name) == 0)
-            return rc ? rc : scale(v, times[i].factor, ms);
+            return rc ? rc : scale(&n, times[i].factor, ms);
     return -EINVAL;
 }
 
@@ -159,12 +194,12 @@ static char *show(const struct unit *u, size_t n, uint64_t v, char *buf, size_t 
     return buf;
 }
 
-char *zc_show_size(uint64_t bytes, char *buf, size_t len)
+char *zc_publish_size(uint64_t bytes, char *buf, size_t len)
 {
     return show(sizes, NSIZES, bytes, buf, len);
 }
 
-char *zc_show_time(uint64_t ms, char *buf, size_t len)
+char *zc_publish_time(uint64_t ms, char *buf, size_t len)
 {
     return show(times, NTIMES, ms, buf, len);
 }

@@ -1,4 +1,4 @@
-/* zc_view.c - nodes of a view, the two mappings, what a view is.
+/* zc_view.c - nodes of a view, the two mappings, predicates of a view.
  *
  * See zc_view.h for how it is stored and zc_view_internal.h for the invariants.
  */
@@ -44,7 +44,7 @@ uint32_t zc_vnode_find(const struct zc_vnode *n, int64_t x)
     return (uint32_t)(e - n->ent);
 }
 
-/* What the items add up to, in node; `refs` counts those that are nodes. */
+/* Adds up the items, in node; `refs` counts those that are nodes. */
 static int measure(const struct zc_vnode *nodes, struct zc_vnode *node, const struct zc_vent *items,
                    uint32_t n, uint32_t *refs)
 {
@@ -79,7 +79,7 @@ static int measure(const struct zc_vnode *nodes, struct zc_vnode *node, const st
     return 0;
 }
 
-/* Only offsets are needed of equal entries. */
+/* Equal entries need offsets only. */
 static void keep_offsets(struct zc_vnode *node, struct zc_vent *items)
 {
     int64_t *off = (int64_t *)items, *smaller;
@@ -189,7 +189,7 @@ void zc_vtile_free(struct zc_vtile *t)
     free(t->items);
 }
 
-/* Fills in v->tile; the items stay the caller's in case of an error. */
+/* Fills in v->tile; in case of an error the caller keeps the items. */
 static int tile_take(struct zc_view *v, struct zc_vtile *t, int64_t extent)
 {
     int rc = 0;
@@ -279,15 +279,6 @@ size_t zc_view_memory(const struct zc_view *v)
     return v->memory;
 }
 
-size_t zc_view_nodes(const struct zc_view *v)
-{
-    size_t n = v->tile.n;
-
-    for (uint32_t i = 0; i < v->nnodes; i++)
-        n += 1 + v->nodes[i].n;
-    return n;
-}
-
 struct zc_view_hash zc_view_hash(const struct zc_view *v)
 {
     return v->hash;
@@ -295,7 +286,7 @@ struct zc_view_hash zc_view_hash(const struct zc_view *v)
 
 /* ---- mappings --------------------------------------------------------------------------- */
 
-/* Where visible byte x < unit of the list lies, from the start of the list. */
+/* Returns where visible byte x < unit of the list lies, from the start of the list. */
 static int64_t list_to_file(const struct zc_vnode *nodes, const struct zc_vnode *n, int64_t x)
 {
     int64_t at = 0;
@@ -332,7 +323,7 @@ static int64_t list_to_file(const struct zc_vnode *nodes, const struct zc_vnode 
     }
 }
 
-/* The last entry at or before file byte x >= 0 of the list. */
+/* Finds the last entry at or before file byte x >= 0 of the list. */
 static uint32_t last_at(const struct zc_vnode *n, int64_t x)
 {
     /* offsets are one word apart, or two when they sit in entries */
@@ -354,7 +345,7 @@ static int64_t min64(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Visible bytes of the list before its file byte x >= 0; the list is monotone. */
+/* Counts the visible bytes of the list before its file byte x >= 0; the list is monotone. */
 static int64_t list_before(const struct zc_vnode *nodes, const struct zc_vnode *n, int64_t x)
 {
     int64_t sum = 0;

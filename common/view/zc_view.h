@@ -56,16 +56,12 @@ int zc_view_add_run(struct zc_view_builder *b, int64_t off, int64_t len, int64_t
 /* Makes the view, with one reference, and frees the builder, in case of an error too.
  * `extent` must be positive unless there are no visible bytes. */
 int zc_view_finish(struct zc_view_builder *b, int64_t extent, struct zc_view **v);
-void zc_view_builder_destroy(struct zc_view_builder *b); /* instead of finish; NULL is fine */
-
-/* The three in one; the arrays stay the caller's. */
-int zc_view_create(const int64_t *off, const int64_t *len, size_t n, int64_t extent,
-                   struct zc_view **v);
+void zc_view_builder_destroy(struct zc_view_builder *b); /* instead of finish; NULL: no effect */
 
 struct zc_view *zc_view_get(struct zc_view *v); /* one more reference */
-void zc_view_put(struct zc_view *v);            /* one less; the last frees; NULL is fine */
+void zc_view_put(struct zc_view *v);            /* releases one; the last frees; NULL: no effect */
 
-/* ---- what it is ------------------------------------------------------------------------ */
+/* ---- properties ------------------------------------------------------------------------ */
 
 int64_t zc_view_size(const struct zc_view *v);    /* visible bytes of a tile */
 int64_t zc_view_extent(const struct zc_view *v);  /* from one tile to the next */
@@ -76,7 +72,6 @@ bool zc_view_contiguous(const struct zc_view *v); /* one piece, as long as the e
  * the next.  When false, zc_view_before() does not work; everything else does, slower. */
 bool zc_view_monotone(const struct zc_view *v);
 size_t zc_view_memory(const struct zc_view *v); /* bytes allocated */
-size_t zc_view_nodes(const struct zc_view *v);  /* nodes and entries of their lists */
 
 /* The same merged pieces and extent give the same hash, however they were added. */
 struct zc_view_hash {
@@ -84,16 +79,15 @@ struct zc_view_hash {
 };
 
 struct zc_view_hash zc_view_hash(const struct zc_view *v);
-bool zc_view_equal(const struct zc_view *a, const struct zc_view *b); /* O(entries) */
 
 /* ---- mappings ---------------------------------------------------------------------------
  * O(levels * log entries).  A negative displacement or view offset is -EINVAL. */
 
-/* The file offset of a visible byte.  -EOVERFLOW: beyond INT64_MAX.  -ERANGE: there are no
+/* Returns the file offset of a visible byte.  -EOVERFLOW: beyond INT64_MAX.  -ERANGE: there are no
  * visible bytes. */
 int zc_view_to_file(const struct zc_view *v, int64_t disp, int64_t view_off, int64_t *file_off);
-/* How many visible bytes lie before a file offset, which is the view offset of the first one
- * at or after it.  -ENOTSUP: the view is not monotone. */
+/* Returns how many visible bytes lie before a file offset: the view offset of the first one at or
+ * after it.  -ENOTSUP: the view is not monotone. */
 int zc_view_before(const struct zc_view *v, int64_t disp, int64_t file_off, int64_t *view_off);
 
 /* ---- piece by piece ---------------------------------------------------------------------- */
@@ -103,99 +97,99 @@ enum { ZC_VIEW_DEPTH = 12 }; /* nodes within nodes, the tile included */
 /* Belongs to the caller, needs no destroying, keeps no reference.  Its fields are private. */
 struct zc_view_iter {
     const struct zc_view *view;
-    int64_t skip; /* bytes of the current piece that are behind us */
-    int error;    /* what the next call returns */
+    int64_t skip; /* bytes of the current piece that are done */
+    int error;    /* returned by the next call */
     int depth;    /* frame in use: f[depth] */
     struct zc_view_frame {
         const struct zc_vnode *node;
         int64_t base;  /* file offset of this copy of the node's list */
-        int64_t copy;  /* which one it is */
+        int64_t copy;  /* its index */
         uint32_t i, r; /* entry, and the first reference at or after it */
     } f[ZC_VIEW_DEPTH];
 };
 
-/* Errors as for zc_view_to_file().  Memory that `it` points to may be uninitialised. */
+/* Starts an iteration.  Errors as for zc_view_to_file().  `it` may be uninitialised. */
 int zc_view_start(struct zc_view_iter *it, const struct zc_view *v, int64_t disp, int64_t view_off);
-/* The next piece, or its first `max` (> 0) bytes.  Amortised O(1).  A contiguous view is one
- * endless piece.  -EOVERFLOW: the next tile reaches beyond INT64_MAX. */
+/* Returns the next piece, or its first `max` (> 0) bytes.  Amortised O(1).  A contiguous view is
+ * one endless piece.  -EOVERFLOW: the next tile reaches beyond INT64_MAX. */
 int zc_view_next(struct zc_view_iter *it, int64_t max, int64_t *file_off, int64_t *len);
 
 /* ---- copying -----------------------------------------------------------------------------
- * `len` visible bytes from `view_off` on, contiguous in one buffer; the other buffer holds
- * the file bytes [file_off, file_off + file_len).  Bytes that fall outside are passed over:
- * their place in the contiguous buffer stays what it is.  Return bytes copied, or a negative
- * errno as above.  Buffers must not overlap; nothing needs to be aligned. */
+ * Copy `len` visible bytes from `view_off` on, contiguous in one buffer; the other buffer holds the
+ * file bytes [file_off, file_off + file_len).  Bytes outside of it are skipped: their place in the
+ * contiguous buffer is unchanged.  Return bytes copied, or a negative errno as above.  Buffers must
+ * not overlap, and need no alignment. */
 int64_t zc_view_scatter(const struct zc_view *v, int64_t disp, int64_t view_off, const void *src,
                         int64_t len, void *file, int64_t file_off, int64_t file_len);
 int64_t zc_view_gather(const struct zc_view *v, int64_t disp, int64_t view_off, void *dst,
                        int64_t len, const void *file, int64_t file_off, int64_t file_len);
 
-/* A growing array of byte ranges inside a page; zeroed to begin with, `r` freed by whoever
- * owns it. */
+/* A growing array of byte ranges inside a page; zeroed initially; its owner frees `r`. */
 struct zc_view_ranges {
     struct zc_range *r; /* sorted, disjoint, never adjacent */
     uint32_t n, cap;
 };
 
-/* Adds what the same scatter would write; lo and hi count from file_off.  file_len must fit
- * in 32 bits (-EINVAL).  The array stays sorted and merged, at the end of it in O(ranges)
- * when its content lies before what is new.  -ENOMEM: nothing was added. */
+/* Adds the ranges that the same scatter would write; lo and hi count from file_off.  file_len must
+ * fit in 32 bits (-EINVAL).  The array stays sorted and merged; O(new ranges) if they lie behind
+ * its contents.  -ENOMEM: nothing was added. */
 int zc_view_touched(const struct zc_view *v, int64_t disp, int64_t view_off, int64_t len,
                     int64_t file_off, int64_t file_len, struct zc_view_ranges *out);
 
 /* ---- on the wire --------------------------------------------------------------------------- */
 
 size_t zc_view_encoded(const struct zc_view *v); /* bytes */
-/* Writes them; -ENOSPC when `cap` is less.  Byte order and word size do not matter. */
+/* Encodes the view; -ENOSPC if `cap` is too small.  The result does not depend on byte order or
+ * word size. */
 int zc_view_encode(const struct zc_view *v, void *buf, size_t cap);
-/* Memory that decoding it takes, at most. */
+/* Returns the maximum memory needed to decode it. */
 size_t zc_view_decoding(const struct zc_view *v);
-/* From bytes that may be damaged or made to harm: -EPROTO unless every number in them holds
- * together, and where they would take more than `memory` bytes; never more than 40 times `len` and
- * a kilobyte. */
+/* Decodes untrusted bytes: -EPROTO unless all numbers are consistent, or if they would take more
+ * than `memory` bytes; never takes more than 40 times `len` and a kilobyte. */
 int zc_view_decode(const void *buf, size_t len, size_t memory, struct zc_view **v);
 
-/* ---- lists: what one access touches ----------------------------------------------------------
+/* ---- lists: the pieces of one access ----------------------------------------------------------
  * A list is the encoding of a view whose tile is the pieces, the first of them at 0, without any
- * search for what repeats: quickly made, quickly decoded, used once. */
+ * search for repetitions: fast to make and to decode, and used once. */
 
 struct zc_view_list { /* private, but for: */
     unsigned char *buf, *at, *end;
-    int64_t first;      /* where the first piece lies: the displacement it is sent with */
-    int64_t last, high; /* the last one's offset, and where they all end */
+    int64_t first;      /* offset of the first piece: the displacement to send with it */
+    int64_t last, high; /* offset of the last one, and the end of all */
     int64_t bytes;      /* of all pieces */
     uint32_t n;
 };
 
-/* Begins one in `buf`, of `cap` bytes, at least ZC_VIEW_LIST_MIN. */
+/* Begins a list in `buf`, of `cap` bytes, at least ZC_VIEW_LIST_MIN. */
 enum { ZC_VIEW_LIST_MIN = 64 };
 void zc_view_list_begin(struct zc_view_list *l, void *buf, size_t cap);
-/* One piece more (len > 0, off + len no more than INT64_MAX); false: there is no room, or it begins
- * before the one before. */
+/* Adds a piece (len > 0, off + len no more than INT64_MAX); false: no room, or it begins before the
+ * previous one. */
 bool zc_view_list_add(struct zc_view_list *l, int64_t off, int64_t len);
-/* What is visible from `view_off` on, `max` bytes of it at most, as far as there is room.  Errors
- * as of zc_view_start(). */
+/* Adds what is visible from `view_off` on, at most `max` bytes, as far as there is room.  Errors as
+ * of zc_view_start(). */
 int zc_view_list_fill(struct zc_view_list *l, const struct zc_view *v, int64_t disp,
                       int64_t view_off, int64_t max);
-/* Bytes of the list, from buf[0] on; it has a piece at least. */
+/* Completes the list, which has at least one piece; returns its bytes from buf[0] on. */
 size_t zc_view_list_end(struct zc_view_list *l);
-/* As zc_view_decode(), but the view has no hash: what needs one must not be asked of it. */
+/* As zc_view_decode(), but the view has no hash, and must not be used where one is needed. */
 int zc_view_decode_list(const void *buf, size_t len, struct zc_view **v);
 
-/* ---- slices: what one of those needs among whom a file is divided -----------------------------
+/* ---- slices: the part of a view for one of several servers of a file
+ * -----------------------------
  */
 
 /* Bytes [k * unit, (k + 1) * unit) of the file for every k with k % count == turn. */
 struct zc_view_slice {
     uint64_t unit;
-    uint32_t count, turn;
+    uint32_t count, index;
 };
 
-/* Every tile is cut as the first one is, wherever the view is put. */
+/* Whether every tile is cut like the first one, for any displacement. */
 bool zc_view_slices_alike(const struct zc_view *v, const struct zc_view_slice *s);
-/* What a view at `disp` shows of a slice in its first tile; and in the others, if they are alike.
- * A view of its own, to be put at the same displacement: its view offsets count its own bytes, and
- * zc_view_before() of it tells them.  O(pieces).  -ENOTSUP: the view is not monotone. */
+/* Makes a view of what a view at `disp` shows of a slice in its first tile, and in all others if
+ * they are alike.  It is used at the same displacement; its view offsets count its own bytes, which
+ * zc_view_before() of it returns.  O(pieces).  -ENOTSUP: the view is not monotone. */
 int zc_view_cut(const struct zc_view *v, int64_t disp, const struct zc_view_slice *s,
                 struct zc_view **out);
 

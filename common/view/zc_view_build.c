@@ -170,8 +170,8 @@ static struct zc_vent *expand(const struct zc_vnode *nodes, zc_vwhat what, int64
     return to;
 }
 
-/* Items of all equal pieces need 8 bytes each instead of 16.  When nodes are all that stands
- * against it, and few pieces are in them, they are given up. */
+/* Replaces nodes of few pieces by these, where all items are then equal pieces, which need 8 bytes
+ * each instead of 16. */
 static void expand_few(struct zc_vtile *t)
 {
     struct bottom *known = t->nnodes ? malloc(t->nnodes * sizeof(*known)) : NULL;
@@ -180,7 +180,7 @@ static void expand_few(struct zc_vtile *t)
     int64_t len;
 
     if (!known)
-        return; /* without memory it costs what it costs */
+        return; /* without memory the items stay as they are */
     find_bottoms(t, known);
     len = bottom_of(known, t->items[0].what).len;
     for (uint32_t i = 0; i < t->n && len > 0; i++) {
@@ -242,17 +242,4 @@ int zc_view_finish(struct zc_view_builder *b, int64_t extent, struct zc_view **v
 
     zc_view_builder_destroy(b);
     return rc;
-}
-
-int zc_view_create(const int64_t *off, const int64_t *len, size_t n, int64_t extent,
-                   struct zc_view **v)
-{
-    struct zc_view_builder *b;
-    int rc = zc_view_builder_create(&b);
-
-    if (rc < 0)
-        return rc;
-    for (size_t i = 0; i < n && rc == 0; i++)
-        rc = zc_view_add(b, off[i], len[i]);
-    return zc_view_finish(b, extent, v); /* returns the error that stayed */
 }

@@ -25,7 +25,7 @@ INLINE void move(bool scatter, char *file, char *buf, size_t n)
         memcpy(buf, file, n);
 }
 
-/* The same for n that is often small: two moves that may overlap instead of a call. */
+/* As move(), for n that is often small: two moves that may overlap instead of a call. */
 INLINE void move_any(bool scatter, char *file, char *buf, size_t n)
 {
     if (n > 32) {
@@ -131,7 +131,7 @@ static int check(int64_t len, int64_t file_off, int64_t file_len)
                                                                                         : 0;
 }
 
-/* Cuts [*view_off, + *len) to what lies in the window of a monotone view. */
+/* Cuts [*view_off, + *len) to the window of a monotone view. */
 static int cut(const struct zc_view *v, int64_t disp, int64_t *view_off, int64_t *len,
                int64_t file_off, int64_t file_len)
 {
@@ -152,7 +152,7 @@ static int cut(const struct zc_view *v, int64_t disp, int64_t *view_off, int64_t
     return 0;
 }
 
-/* The part of a piece inside the window, from its start; false: none of it. */
+/* Returns the part of a piece inside the window, from its start; false: none of it. */
 static bool clip(int64_t *off, int64_t *len, int64_t *skipped, int64_t file_off, int64_t file_len)
 {
     int64_t end = *off + *len;
@@ -169,7 +169,7 @@ static bool clip(int64_t *off, int64_t *len, int64_t *skipped, int64_t file_off,
 
 /* ---- copying ---------------------------------------------------------------------------- */
 
-/* One direction of everything; `buf` holds visible bytes from view_off on. */
+/* Copies in one direction; `buf` holds visible bytes from view_off on. */
 INLINE int64_t copy_monotone(bool scatter, struct zc_view_iter *it, char *buf, int64_t len,
                              char *file, int64_t file_off)
 {
@@ -302,7 +302,7 @@ static int by_lo(const void *a, const void *b)
     return x->lo < y->lo ? -1 : x->lo > y->lo;
 }
 
-/* Sorts all and merges what overlaps or touches. */
+/* Sorts all and merges those that overlap or touch. */
 static void tidy(struct zc_view_ranges *out)
 {
     uint32_t n = 0;

@@ -103,7 +103,7 @@ static uint64_t mix(uint64_t a, uint64_t b)
     return a ^ a >> 32;
 }
 
-/* The index of a node; takes it, or frees it when there is one like it. */
+/* Returns the index of a node; takes it, or frees it when there is an equal one. */
 static int node_index(struct zc_vfold *b, struct zc_vnode *node, zc_vwhat *what)
 {
     uint64_t hash = mix(mix((uint64_t)node->stride, (uint64_t)node->count),
@@ -180,8 +180,8 @@ static uint32_t tag_matches(uint64_t word, uint64_t tag)
     return (uint32_t)(x * UINT64_C(0x0102040810204080) >> 56);
 }
 
-/* Notes the step that ends at the latest item.  Bit p of what returns: it may be equal to the
- * step p places earlier. */
+/* Notes the step that ends at the latest item.  Bit p of the result: it may be equal to the step p
+ * places earlier. */
 static uint32_t note_step(struct level *l)
 {
     const struct zc_vent *last = item_back(l, 0), *before = item_back(l, 1);
@@ -201,7 +201,7 @@ static bool same_step(struct level *l, unsigned p)
            item_back(l, 0)->off - before->off == item_back(l, p)->off - other->off;
 }
 
-/* The latest item may have made a streak that pays: its period, or 0. */
+/* Returns the period of a streak that the latest item made worth a run, or 0. */
 static unsigned follow_streaks(struct level *l)
 {
     const zc_vwhat what = item_back(l, 0)->what;
@@ -246,7 +246,7 @@ static int send_on(struct zc_vfold *b, int k, unsigned n)
     return rc;
 }
 
-/* The latest items are whole periods: they become the open run. */
+/* Makes the latest items, which are whole periods, the open run. */
 static int open_run(struct zc_vfold *b, int k, unsigned period)
 {
     struct level *l = &b->level[k];
@@ -264,7 +264,7 @@ static int open_run(struct zc_vfold *b, int k, unsigned period)
     return rc;
 }
 
-/* Where item i of the period would continue the open run.  What is beyond the limits wraps
+/* Returns where item i of the period would continue the open run.  What is beyond the limits wraps
  * to an offset that no piece may have. */
 static int64_t expected(const struct level *l, unsigned i)
 {
@@ -276,7 +276,7 @@ static bool continues(const struct level *l, struct zc_vent it)
     return it.what == l->item[l->next].what && it.off == expected(l, l->next);
 }
 
-/* The run goes on as a node; items of a period that was begun come in again. */
+/* Sends the run on as a node; items of an incomplete period come in again. */
 static int close_run(struct zc_vfold *b, int k)
 {
     struct level *l = &b->level[k];

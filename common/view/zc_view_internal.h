@@ -29,7 +29,7 @@ struct zc_vref {
     uint32_t at, node; /* entry `at` is this node */
 };
 
-/* A list, and how often it comes. */
+/* A list, and its repetition. */
 struct zc_vnode {
     int64_t stride, count; /* the tile: its extent, and without end */
     int64_t unit;          /* visible bytes of one copy of the list */
@@ -78,7 +78,7 @@ static inline int64_t zc_vnode_before(const struct zc_vnode *n, uint32_t i)
     return i < n->n ? n->ent[i].before : n->unit;
 }
 
-/* displacement + tile * extent + at; false when that is no file offset. */
+/* Adds displacement + tile * extent + at; false if that is no file offset. */
 static inline bool zc_view_sum(const struct zc_view *v, int64_t disp, int64_t tile, int64_t at,
                                int64_t *sum)
 {
@@ -88,18 +88,18 @@ static inline bool zc_view_sum(const struct zc_view *v, int64_t disp, int64_t ti
     return s == *sum;
 }
 
-/* First reference at or after entry i. */
+/* Returns the first reference at or after entry i. */
 uint32_t zc_vnode_ref(const struct zc_vnode *n, uint32_t i);
-/* The entry that holds visible byte x < unit of a list whose entries differ. */
+/* Returns the entry that holds visible byte x < unit of a list whose entries differ. */
 uint32_t zc_vnode_find(const struct zc_vnode *n, int64_t x);
 
-/* Turns n >= 1 items from malloc() into the list of a node, in place, and checks them;
- * -EOVERFLOW, -ENOMEM: the items are unchanged and still the caller's. */
+/* Turns n >= 1 items from malloc() into the list of a node, in place, and checks them; -EOVERFLOW,
+ * -ENOMEM: the items are unchanged and stay the caller's. */
 int zc_vnode_take(const struct zc_vnode *nodes, struct zc_vnode *node, struct zc_vent *items,
                   uint32_t n);
 /* Repeats the list (count >= 2, stride >= 0); -EOVERFLOW. */
 int zc_vnode_close(struct zc_vnode *node, int64_t stride, int64_t count);
-/* The same list, as often.  Nodes in it are compared by index. */
+/* Whether both have the same list and repetition.  Nodes in it are compared by index. */
 bool zc_vnode_equal(const struct zc_vnode *a, const struct zc_vnode *b);
 void zc_vnode_free(struct zc_vnode *node);
 
@@ -113,17 +113,17 @@ struct zc_vtile {
 
 void zc_vtile_free(struct zc_vtile *t);
 
-/* Finds what repeats: see zc_view_fold.c.  Checked pieces, merged, in order. */
+/* Finds repetitions: see zc_view_fold.c.  Takes checked, merged pieces, in order. */
 struct zc_vfold;
 struct zc_vfold *zc_vfold_create(void);
 void zc_vfold_destroy(struct zc_vfold *f);
 int zc_vfold_add(struct zc_vfold *f, int64_t off, int64_t len);
-/* True when a piece continues a run that is open: it and count - 1 more are in then. */
+/* True if a piece continues an open run, which then has it and count - 1 more. */
 bool zc_vfold_absorb(struct zc_vfold *f, int64_t off, int64_t len, int64_t stride, int64_t count);
-/* What was found; it belongs to the caller, and nothing may be added any more. */
+/* Ends the search; the result belongs to the caller, and no piece may be added any more. */
 int zc_vfold_end(struct zc_vfold *f, struct zc_vtile *t);
 
-/* The view of a tile, which it takes, and frees in case of an error too; not sealed yet. */
+/* Makes the view of a tile, which it takes over, and frees also after an error; not sealed yet. */
 int zc_view_assemble(struct zc_vtile *t, int64_t extent, struct zc_view **out);
 
 /* Sets hash and encoded. */
@@ -131,7 +131,7 @@ void zc_view_seal(struct zc_view *v);
 
 enum { ZC_VIEW_FORMAT = 1, ZC_VARINT_MAX = 10 };
 
-/* Writes a number at `at`, where ZC_VARINT_MAX bytes are free; what is behind it. */
+/* Writes a number at `at`, where ZC_VARINT_MAX bytes are free; returns the position behind it. */
 static inline unsigned char *zc_varint_put(unsigned char *at, uint64_t x)
 {
     for (; x > 0x7f; x >>= 7)
@@ -140,7 +140,7 @@ static inline unsigned char *zc_varint_put(unsigned char *at, uint64_t x)
     return at;
 }
 
-/* What the iterator hands to the copy loops: `rows` times `count` pieces of the same list. */
+/* Unit of work of the copy loops: `rows` times `count` pieces of the same list. */
 struct zc_vchunk {
     int64_t off, len, stride; /* without offs and ents: a run; else `off` is their origin */
     int64_t count;
@@ -150,7 +150,7 @@ struct zc_vchunk {
     int64_t rows, row_stride;
 };
 
-/* The next pieces, at most `max` > 0 bytes of them, never less than one piece or `max`. */
+/* Returns the next pieces, at most `max` > 0 bytes of them, never less than one piece or `max`. */
 int zc_view_chunk(struct zc_view_iter *it, int64_t max, struct zc_vchunk *c);
 
 #endif

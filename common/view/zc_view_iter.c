@@ -10,7 +10,7 @@
 
 #include "zc_view_internal.h"
 
-/* What frame f stands on. */
+/* Returns what frame f stands on. */
 static zc_vwhat current(const struct zc_view_frame *f)
 {
     const struct zc_vnode *n = f->node;
@@ -27,13 +27,13 @@ static int64_t entry_off(const struct zc_view_frame *f)
     return f->node->what != 0 ? f->node->off[f->i] : f->node->ent[f->i].off;
 }
 
-/* Tile `base` lies within int64_t as a whole; else the walk ends before it. */
+/* Checks that tile `base` lies within int64_t as a whole; else the walk ends before it. */
 static bool tile_fits(const struct zc_vnode *tile, int64_t base)
 {
     return base <= INT64_MAX - tile->reach;
 }
 
-/* After f[depth].i went up: to the next piece, which may be in another node. */
+/* Goes on, after f[depth].i went up, to the next piece, which may be in another node. */
 static void settle(struct zc_view_iter *it)
 {
     for (;;) {
@@ -65,7 +65,7 @@ static void settle(struct zc_view_iter *it)
     }
 }
 
-/* Puts the top frame on visible byte x < unit of its list; what remains of x inside. */
+/* Puts the top frame on visible byte x < unit of its list; returns the rest of x inside. */
 static int64_t seek_entry(const struct zc_view *v, struct zc_view_frame *f, int64_t x)
 {
     const struct zc_vnode *n = f->node;
@@ -121,7 +121,7 @@ int zc_view_start(struct zc_view_iter *it, const struct zc_view *v, int64_t disp
     return 0;
 }
 
-/* Part of one piece, or all of it. */
+/* Takes part of one piece, or all of it. */
 static inline void take_piece(struct zc_view_iter *it, int64_t len, int64_t max,
                               struct zc_vchunk *c)
 {
@@ -139,7 +139,7 @@ static inline void take_piece(struct zc_view_iter *it, int64_t len, int64_t max,
     settle(it);
 }
 
-/* Copies of frame f's list, this one included, that are at most `most`. */
+/* Counts copies of frame f's list, this one included, up to `most`. */
 static inline int64_t copies_left(const struct zc_view_iter *it, const struct zc_view_frame *f,
                                   int64_t most)
 {
@@ -159,7 +159,7 @@ static inline void pass_copies(struct zc_view_frame *f, int64_t n)
     f->base += n * f->node->stride;
 }
 
-/* A chunk that is all of frame f's list, and short: as many copies of it as fit.  The frame
+/* Takes a chunk that is all of frame f's list, and short: as many copies of it as fit.  The frame
  * then stands on the last. */
 static inline void add_rows(struct zc_view_iter *it, struct zc_view_frame *f, int64_t max,
                             struct zc_vchunk *c)
@@ -173,7 +173,7 @@ static inline void add_rows(struct zc_view_iter *it, struct zc_view_frame *f, in
     pass_copies(f, c->rows - 1);
 }
 
-/* As many whole pieces of a node that has one piece in its list. */
+/* Takes as many whole pieces of a node that has one piece in its list. */
 static inline void take_run(struct zc_view_iter *it, int64_t len, int64_t max, struct zc_vchunk *c)
 {
     struct zc_view_frame *f = &it->f[it->depth];
@@ -197,7 +197,7 @@ static inline void take_run(struct zc_view_iter *it, int64_t len, int64_t max, s
     settle(it);
 }
 
-/* As many whole pieces of a list of equal ones. */
+/* Takes as many whole pieces of a list of equal ones. */
 static inline void take_equal(struct zc_view_iter *it, int64_t len, int64_t max,
                               struct zc_vchunk *c)
 {
@@ -218,7 +218,7 @@ static inline void take_equal(struct zc_view_iter *it, int64_t len, int64_t max,
     settle(it);
 }
 
-/* The entry after those that start at f->i and have at most `max` bytes; they are pieces. */
+/* Finds the entry after those that start at f->i and have at most `max` bytes; they are pieces. */
 static uint32_t mixed_end(const struct zc_view_frame *f, int64_t max)
 {
     const struct zc_vnode *n = f->node;
@@ -238,7 +238,7 @@ static uint32_t mixed_end(const struct zc_view_frame *f, int64_t max)
     return a;
 }
 
-/* As many whole pieces, up to the next node of the list; the first one fits. */
+/* Takes as many whole pieces, up to the next node of the list; the first one fits. */
 static inline void take_mixed(struct zc_view_iter *it, int64_t max, struct zc_vchunk *c)
 {
     struct zc_view_frame *f = &it->f[it->depth];
@@ -256,7 +256,7 @@ static inline void take_mixed(struct zc_view_iter *it, int64_t max, struct zc_vc
     settle(it);
 }
 
-/* A contiguous view has one frame, whose base we move on in. */
+/* A contiguous view has one frame, whose base moves. */
 static inline int take_contiguous(struct zc_view_iter *it, int64_t max, struct zc_vchunk *c)
 {
     int64_t at = it->f[0].base + it->skip, rest = at < 0 ? INT64_MAX : INT64_MAX - at;

@@ -1,7 +1,7 @@
 /* zc_view_list.c - the pieces of one access in the encoding of a view.
  *
- * The pieces are written behind room for the head, which is put before them at the end: it tells
- * how many they are.
+ * The pieces are written behind room for the head, which is filled in at the end: it has their
+ * number.
  */
 #include "config.h"
 

@@ -1,4 +1,4 @@
-/* zc_view_slice.c - what a view shows of those parts of a file that one owner has. */
+/* zc_view_slice.c - the part of a view that lies in one owner's parts of a file. */
 #include "config.h"
 
 #include <errno.h>
@@ -21,13 +21,13 @@ static int add(struct zc_view_builder *b, const struct zc_view_slice *s, int64_t
         uint64_t k = lo / s->unit, turn = k % s->count;
         uint64_t room = s->unit - lo % s->unit, skip;
 
-        if (turn == s->turn) {
+        if (turn == s->index) {
             uint64_t len = room < hi - lo ? room : hi - lo;
 
             rc = zc_view_add(b, (int64_t)lo - disp, (int64_t)len);
             skip = room;
-        } else { /* to the next unit of ours */
-            uint64_t units = ((uint64_t)s->turn + s->count - turn) % s->count - 1;
+        } else { /* to the owner's next unit */
+            uint64_t units = ((uint64_t)s->index + s->count - turn) % s->count - 1;
 
             skip = units > (hi - lo) / s->unit ? hi - lo : room + units * s->unit;
         }

@@ -27,7 +27,7 @@
 
 /* ---- writing ---------------------------------------------------------------------------- */
 
-/* Bytes go to memory, or through a small buffer into a hash. */
+/* Takes bytes to memory, or through a small buffer into a hash. */
 struct sink {
     XXH3_state_t *hash;
     unsigned char *at, *end;
@@ -129,22 +129,6 @@ int zc_view_encode(const struct zc_view *v, void *buf, size_t cap)
     return 0;
 }
 
-/* ---- equality --------------------------------------------------------------------------- */
-
-bool zc_view_equal(const struct zc_view *a, const struct zc_view *b)
-{
-    if (a == b)
-        return true;
-    if (a->hash.low != b->hash.low || a->hash.high != b->hash.high || a->lower != b->lower ||
-        a->nnodes != b->nnodes || !zc_vnode_equal(&a->tile, &b->tile))
-        return false;
-    for (uint32_t i = 0; i < a->nnodes; i++) {
-        if (!zc_vnode_equal(&a->nodes[i], &b->nodes[i]))
-            return false;
-    }
-    return true;
-}
-
 /* ---- reading ---------------------------------------------------------------------------- */
 
 struct source {
@@ -158,7 +142,7 @@ static int damaged(const char *what)
     return zc_errorf(EPROTO, "a view was sent in bytes that make no sense: %s", what);
 }
 
-/* What is taken for nodes, for the list of one, and for an entry of it that is a node. */
+/* The memory for nodes, for the list of one, and for an entry of it that is a node. */
 static size_t nodes_memory(uint64_t nodes)
 {
     return sizeof(struct zc_view) + nodes * sizeof(struct zc_vnode);
@@ -238,7 +222,7 @@ static int get_what(struct source *s, zc_vwhat *what)
     return 0;
 }
 
-/* Items of a list of n >= 1, the first at `first`. */
+/* Reads items of a list of n >= 1, the first at `first`. */
 static int get_items(struct source *s, bool differ, int64_t first, struct zc_vent *items,
                      uint32_t n)
 {
@@ -261,8 +245,8 @@ static int get_items(struct source *s, bool differ, int64_t first, struct zc_ven
     return rc;
 }
 
-/* *n entries in *items, from malloc(); NULL when there are none.  Each needs a byte at least
- * (two when they differ, but for the first), so room is only made for what has come. */
+/* Reads n entries into *items, from malloc(); NULL when there are none.  Each needs a byte at least
+ * (two when they differ, but for the first), so memory is only taken for what has come. */
 static int get_list(struct source *s, int64_t first, struct zc_vent **items, uint32_t *n)
 {
     uint64_t head, left;
@@ -338,7 +322,7 @@ static int get_lower(struct source *s, int64_t *lower)
     return rc;
 }
 
-/* What comes before the nodes, and room for these.  A node needs four bytes. */
+/* Reads the part before the nodes, and makes room for these.  A node needs four bytes. */
 static int get_head(struct source *s, uint64_t *nodes, int64_t *extent, int64_t *lower)
 {
     uint64_t version;

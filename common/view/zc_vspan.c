@@ -1,11 +1,12 @@
-/* zc_vspan.c - cutting what is visible through a view along pages and blocks. */
+/* zc_vspan.c - cuts the visible bytes of a view at pages and blocks. */
 #include "config.h"
 
 #include <errno.h>
 
 #include "zc_vspan.h"
 
-/* Where the unit of a file offset ends; the last one at INT64_MAX, where no file has a byte. */
+/* Returns where the unit of a file offset ends; the last one ends at INT64_MAX, where no file has a
+ * byte. */
 static int64_t end_of_unit(int64_t off, uint64_t unit)
 {
     int64_t room = (int64_t)(unit - (uint64_t)off % unit);

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "zc_log.h"
-#include "zc_racy.h"
+#include "zc_tsan.h"
 #include "zc_wire.h"
 
 enum kind {
@@ -35,7 +35,7 @@ struct field {
 struct layout {
     uint8_t type;
     const char *name;                    /* of the reply: that of the request after "R-" */
-    struct field request[12], reply[11]; /* ended by name == NULL */
+    struct field request[16], reply[16]; /* ended by name == NULL */
     bool no_reply, open;
     uint8_t stay[2]; /* HELLO: fields of the request and of the reply that all versions have */
 };
@@ -53,8 +53,8 @@ struct layout {
 static const struct field reply_head[] = {F(I32, status), V(STR, text, ZC_MAX_TEXT), {0}};
 
 #define ATTR                                                                                       \
-    F(U64, size), F(U64, block_size), F(HEX, dev), F(U64, ino), F(U64, nlink), F(U64, mtime_ns),   \
-        F(U64, ctime_ns), F(U64, born_ns)
+    F(U64, size), F(U64, block_size), F(U32, width), F(U32, first), F(HEX, dev), F(U64, ino),      \
+        F(U64, nlink), F(U64, mtime_ns), F(U64, ctime_ns), F(U64, born_ns)
 
 static const struct layout layouts[] = {
 #define ZC_MESSAGE(name, number, ...) {ZC_T_##name, "R-" #name, __VA_ARGS__},
@@ -173,16 +173,16 @@ static size_t fields_size(const struct zc_msg *m, const struct field *f, unsigne
 }
 
 /* HELLO and its reply are the last words that are not sealed, but for AUTH. */
-bool zc_msg_is_sealed(uint8_t type)
+bool zc_msg_has_mac(uint8_t type)
 {
     const struct layout *l = layout_of(type);
 
-    return !l || !l->open || type == (ZC_T_AUTH | ZC_REPLY) || type == (ZC_T_VOUCH | ZC_REPLY);
+    return !l || !l->open || type == (ZC_T_AUTH | ZC_REPLY) || type == (ZC_T_CREDENTIAL | ZC_REPLY);
 }
 
 static size_t seal_size(const struct zc_msg *m)
 {
-    return zc_msg_is_sealed(m->type) ? ZC_SEAL_SIZE : 0;
+    return zc_msg_has_mac(m->type) ? ZC_MAC_SIZE : 0;
 }
 
 /* How many fields the body has at most.  A failed reply has none but its head; HELLO's keeps those
@@ -222,9 +222,9 @@ static unsigned char *put_fields(unsigned char *p, const struct zc_msg *m, const
             put_int(p, n, b->n);
             p += n;
             if (b->n) {
-                ZC_RACY_READ_BEGIN(); /* may lie in a page that is being written to */
+                ZC_TSAN_RACY_BEGIN(); /* may lie in a page that is being written to */
                 memcpy(p, b->p, b->n);
-                ZC_RACY_READ_END();
+                ZC_TSAN_RACY_END();
             }
             p += b->n;
         } else {
@@ -402,7 +402,7 @@ char *zc_msg_print(const struct zc_msg *m, char *buf, size_t len)
     char name[16];
 
     say(&t, "%s tag ", zc_type_name(m->type, name, sizeof name));
-    if (m->tag >> 48) /* lane and count: zc_seal.h */
+    if (m->tag >> 48) /* lane and count: zc_mac.h */
         say(&t, "%u.", (unsigned)(m->tag >> 48));
     say(&t, "%" PRIu64 " session %" PRIx64, m->tag & UINT64_MAX >> 16, m->session);
     if (m->flags)

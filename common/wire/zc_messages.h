@@ -1,19 +1,19 @@
 /* zc_messages.h - every message, a row each: name, number, its fields and those of its reply.
  *
- * Whoever includes this says what a row shall be by defining ZC_MESSAGE(name, number, fields...):
- * zc_wire.h the number, zc_codec.c the layout.  Therefore no guard, and no .c of its own.
+ * An includer defines ZC_MESSAGE(name, number, fields...) to expand the rows: zc_wire.h takes the
+ * numbers, zc_codec.c the layouts.  So there is no include guard and no .c file.
  *
- *     F(kind, member)             a number, of struct zc_msg
- *     V(kind, member, maximum)    bytes, and how many at most
- *     ATTR                        what stat() tells
- *     .stay = {request, reply}    so many fields do not change with the protocol's version
- *     .open = true                without a seal; HELLO's reply is, too
+ *     F(kind, member)             a number, a member of struct zc_msg
+ *     V(kind, member, maximum)    bytes, and the most there may be
+ *     ATTR                        file attributes, as of stat()
+ *     .stay = {request, reply}    the first so many fields are the same in all protocol versions
+ *     .open = true                carries no MAC; neither does the reply to HELLO
  *
- * Every reply begins with status and text, and ends there when it is a failed one.  Numbers are
- * never used again (26 was a view, in pieces).  A change of a row raises ZC_PROTOCOL;
- * doc/PROTOCOL.md is compared with the table by a test.
+ * Every reply begins with status and text; a failed one ends there.  Numbers are never reused (26
+ * was a view, in pieces).  A change of a row raises ZC_PROTOCOL; a test compares the table with
+ * doc/PROTOCOL.md.
  */
-#define ZC_PROTOCOL 8
+#define ZC_PROTOCOL 9
 /* clang-format off */
 /* begins a session; fields up to name, and up to page_size, stay for ever; the proof is last */
 ZC_MESSAGE(HELLO, 1,
@@ -34,24 +34,25 @@ ZC_MESSAGE(PENDING, 4, .request = {F(U64, count)}, .no_reply = true)
 /* opens the session that HELLO has begun; its reply is sealed */
 ZC_MESSAGE(AUTH, 5, .request = {V(BIN, proof, ZC_PROOF_SIZE)}, .open = true)
 /* server to client, no reply: the session has ended, and why */
-ZC_MESSAGE(DROPPED, 6,
+ZC_MESSAGE(EVICTED, 6,
     .request = {F(U64, count), F(I32, status), V(STR, text, ZC_MAX_TEXT)}, .no_reply = true)
-/* instead of AUTH: munge says who the client is; what cannot be sealed yet, a refusal of it, is an
+/* instead of AUTH: munge names the client's user; a refusal, which cannot have a MAC yet, is an
  * R-HELLO with this tag */
-ZC_MESSAGE(VOUCH, 7, .request = {V(BIN, credential, ZC_MAX_CREDENTIAL)}, .open = true)
+ZC_MESSAGE(CREDENTIAL, 7, .request = {V(BIN, credential, ZC_MAX_CREDENTIAL)}, .open = true)
 ZC_MESSAGE(OPEN, 16,
-    .request = {F(U32, open_flags), F(U32, mode), F(U64, block_size), F(U64, stride),
-            F(HEX, group), F(HEX, set), F(U32, daemon), F(U32, daemons), V(STR, path, ZC_MAX_PATH)},
-    .reply = {F(U64, handle), ATTR})
+    .request = {F(U32, open_flags), F(U32, mode), F(U64, block_size), F(U32, width),
+            F(U32, first), F(U64, stride), F(HEX, group), F(HEX, set), F(U32, daemon),
+            F(U32, daemons), F(U32, gid), V(STR, path, ZC_MAX_PATH)},
+    .reply = {F(U64, handle), ATTR, F(U64, store_unit)})
 ZC_MESSAGE(CLOSE, 17, .request = {F(U64, handle), F(U32, level)})
 ZC_MESSAGE(READ, 18,
     .request = {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey)},
-    .reply = {F(U64, count), F(HEX, glance), F(HEX, file),
-            V(BYTES, sums, ZC_MAX_SUMS * ZC_SUM_SIZE), V(BYTES, data, ZC_MAX_INLINE)})
+    .reply = {F(U64, count), F(HEX, pagedesc), F(HEX, file),
+            V(BYTES, csums, ZC_MAX_CSUMS * ZC_CSUM_SIZE), V(BYTES, data, ZC_MAX_INLINE)})
 ZC_MESSAGE(WRITE, 19,
     .request = {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey),
-            V(BYTES, sums, ZC_MAX_SUMS * ZC_SUM_SIZE), V(BYTES, data, ZC_MAX_INLINE)},
-    .reply = {F(U64, count), F(U64, taken), F(U64, stored)})
+            V(BYTES, csums, ZC_MAX_CSUMS * ZC_CSUM_SIZE), V(BYTES, data, ZC_MAX_INLINE)},
+    .reply = {F(U64, count), F(U64, unstable_seq), F(U64, committed_seq)})
 ZC_MESSAGE(GETATTR, 20,
     .request = {F(U64, handle)},
     .reply = {ATTR})
@@ -66,18 +67,18 @@ ZC_MESSAGE(STAT, 25,
 ZC_MESSAGE(VREAD, 27,
     .request = {F(U64, handle), F(HEX, view), F(U64, disp), F(U64, off), F(U64, len), F(HEX, raddr),
             F(HEX, rkey)},
-    .reply = {F(U64, count), F(HEX, glance), F(HEX, file),
-            V(BYTES, sums, ZC_MAX_SUMS * ZC_SUM_SIZE), V(BYTES, data, ZC_MAX_INLINE)})
+    .reply = {F(U64, count), F(HEX, pagedesc), F(HEX, file),
+            V(BYTES, csums, ZC_MAX_CSUMS * ZC_CSUM_SIZE), V(BYTES, data, ZC_MAX_INLINE)})
 ZC_MESSAGE(VWRITE, 28,
     .request = {F(U64, handle), F(HEX, view), F(U64, disp), F(U64, off), F(U64, len), F(HEX, raddr),
-            F(HEX, rkey), V(BYTES, sums, ZC_MAX_SUMS * ZC_SUM_SIZE),
+            F(HEX, rkey), V(BYTES, csums, ZC_MAX_CSUMS * ZC_CSUM_SIZE),
             V(BYTES, data, ZC_MAX_INLINE)},
-    .reply = {F(U64, count), F(U64, taken), F(U64, stored)})
+    .reply = {F(U64, count), F(U64, unstable_seq), F(U64, committed_seq)})
 /* bytes of a file that are not written back yet */
 ZC_MESSAGE(BACKLOG, 29,
     .request = {F(U64, handle), F(U32, what)},
-    .reply = {F(U64, count)})
-/* text about the server, in pieces; off 0 makes a new one */
+    .reply = {F(U64, count), F(U64, committed_seq)})
+/* JSON document about the server, in pieces; off 0 makes a new one */
 ZC_MESSAGE(INFO, 32,
     .request = {F(U32, what), F(U64, off)},
     .reply = {F(U64, size), V(BYTES, data, ZC_MAX_INLINE)})
@@ -88,17 +89,17 @@ ZC_MESSAGE(CONTROL, 33,
 /* the shared file pointer of an exported file: add, or set */
 ZC_MESSAGE(POINTER, 34,
     .request = {F(U64, handle), F(U32, what), F(U64, epoch), F(U64, off)},
-    .reply = {F(U64, count), F(U32, board_at)})
+    .reply = {F(U64, count), F(U32, control_at)})
 /* a range of it; answered when granted */
 ZC_MESSAGE(LOCK, 35,
     .request = {F(U64, handle), F(U32, what), F(U64, off), F(U64, len)},
     .reply = {F(U64, count)})
 ZC_MESSAGE(UNLOCK, 36, .request = {F(U64, handle), F(U64, count)})
-/* a card at a file, in pieces: leave it or find another's, read that, take ours back */
-ZC_MESSAGE(MEET, 37,
+/* a rendezvous record, in pieces: publish it or find another one, read that, withdraw ours */
+ZC_MESSAGE(RENDEZVOUS, 37,
     .request = {F(U64, handle), F(U32, what), F(U64, count), F(U64, size), F(U64, off),
-            V(STR, job, ZC_MAX_JOB_NAME), V(BYTES, data, ZC_MAX_CARD_PIECE)},
-    .reply = {F(U64, count), F(U64, size), V(BYTES, data, ZC_MAX_CARD_PIECE)})
+            V(STR, job, ZC_MAX_JOB_NAME), V(BYTES, data, ZC_MAX_RECORD_PIECE)},
+    .reply = {F(U64, count), F(U64, size), V(BYTES, data, ZC_MAX_RECORD_PIECE)})
 /* a view, for transfers through this open file; -ENOSPC: no memory for it here, use lists */
 ZC_MESSAGE(VIEW_INSTALL, 38,
     .request = {F(U64, handle), F(HEX, view_low), F(HEX, view_high), F(U64, size), F(U64, memory),
@@ -109,19 +110,23 @@ ZC_MESSAGE(VIEW_DROP, 39, .request = {F(HEX, view)})
 ZC_MESSAGE(LIST_READ, 40,
     .request = {F(U64, handle), F(U64, disp), F(U64, len), F(HEX, raddr), F(HEX, rkey),
             V(BYTES, list, ZC_MAX_INLINE)},
-    .reply = {F(U64, count), V(BYTES, sums, ZC_MAX_SUMS * ZC_SUM_SIZE),
+    .reply = {F(U64, count), V(BYTES, csums, ZC_MAX_CSUMS * ZC_CSUM_SIZE),
             V(BYTES, data, ZC_MAX_INLINE)})
 ZC_MESSAGE(LIST_WRITE, 41,
     .request = {F(U64, handle), F(U64, disp), F(U64, len), F(HEX, raddr), F(HEX, rkey),
-            V(BYTES, list, ZC_MAX_INLINE), V(BYTES, sums, ZC_MAX_SUMS * ZC_SUM_SIZE),
+            V(BYTES, list, ZC_MAX_INLINE), V(BYTES, csums, ZC_MAX_CSUMS * ZC_CSUM_SIZE),
             V(BYTES, data, ZC_MAX_INLINE)},
-    .reply = {F(U64, count), F(U64, taken), F(U64, stored)})
+    .reply = {F(U64, count), F(U64, unstable_seq), F(U64, committed_seq)})
 /* server to client, no reply: what was taken of an open file up to this number is stored */
-ZC_MESSAGE(STORED, 42,
-    .request = {F(U64, count), F(U64, handle), F(U64, stored)}, .no_reply = true)
+ZC_MESSAGE(COMMITTED, 42,
+    .request = {F(U64, count), F(U64, handle), F(U64, committed_seq)}, .no_reply = true)
 /* to an owner of this host: memory to leave writes in, as descriptors of its process */
-ZC_MESSAGE(POSTBOX, 43, .request = {{0}},
-    .reply = {F(U32, board_fd), F(U32, box_fd), F(U32, glances_fd), F(HEX, glances),
-            F(U64, glances_len)})
+ZC_MESSAGE(RING_OPEN, 43, .request = {{0}},
+    .reply = {F(U32, control_fd), F(U32, ring_fd), F(U32, pagedescs_fd), F(HEX, pagedescs),
+            F(U64, pagedescs_len)})
+/* steps of a file: begin to publish, publish, wait for, read a step */
+ZC_MESSAGE(STEP, 44,
+    .request = {F(U64, handle), F(U32, what), F(U64, count), F(U64, size), F(U64, len)},
+    .reply = {F(U64, count)})
 /* clang-format on */
 #undef ZC_MESSAGE

@@ -13,7 +13,8 @@
  * HELLO and its reply begin with fields that stay for ever, so that any two versions can tell each
  * other apart; the others of them are for those that speak the same one.
  *
- * Every message but HELLO, its reply, AUTH and VOUCH ends with a seal (zc_seal.h); here it is room.
+ * Every message but HELLO, its reply, AUTH and CREDENTIAL ends with a seal (zc_mac.h); here it is
+ * room.
  */
 #ifndef ZC_WIRE_H
 #define ZC_WIRE_H
@@ -22,12 +23,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "zc_sums.h"
+#include "zc_wire_csum.h"
 
 #define ZC_MAGIC       0x006568636163637aull /* "zcache\0\0" up to byte order */
 #define ZC_HEADER_SIZE 24
 #define ZC_REPLY       0x80
-#define ZC_SEAL_SIZE   8
+#define ZC_MAC_SIZE    8
 
 /* A message, whole; bodies with inline data are the largest. */
 #define ZC_MAX_MESSAGE 16384
@@ -40,9 +41,9 @@
 #define ZC_NONCE_SIZE     32
 #define ZC_PROOF_SIZE     32
 #define ZC_MAX_CREDENTIAL 1024
-/* MEET: the name of a job, and how much of a card is carried. */
-#define ZC_MAX_JOB_NAME   255
-#define ZC_MAX_CARD_PIECE 8192
+/* RENDEZVOUS: the name of a job, and how much of a record is carried. */
+#define ZC_MAX_JOB_NAME     255
+#define ZC_MAX_RECORD_PIECE 8192
 
 enum zc_type {
 #define ZC_MESSAGE(name, number, ...) ZC_T_##name = number,
@@ -54,44 +55,59 @@ enum {
     ZC_F_RMA = 1,     /* what moves data: it moves by RMA at raddr/rkey */
     ZC_F_REFRESH = 2, /* FLUSH: then drop clean pages, others may have changed the file */
     ZC_F_CUT = 4, /* TRUNCATE: another server has: cut what is cached, whatever the store says */
-    ZC_F_FOR_ALL = 8, /* FLUSH: the client tells all who share the handle what comes of it */
-    ZC_F_SUMS = 16,   /* what moves data: with checksums (zc_sums.h); a failed reply: they are not
-                         those of what has come */
-    ZC_F_AGAIN = 32,  /* what reads: what came before was damaged */
+    ZC_F_COLLECTIVE = 8, /* FLUSH: all ranks of the handle report its result */
+    ZC_F_SUMS = 16,  /* what moves data: with checksums (zc_wire_csum.h); a failed reply: they are
+                        not  those of what has come */
+    ZC_F_AGAIN = 32, /* what came before was damaged: it comes again */
+    ZC_F_RACED = 64, /* what writes: what came before was overwritten on its way, by the sender;
+                      * this is a copy */
 };
 
-/* HELLO: by what the client shows who it is. */
+/* HELLO: how the client authenticates. */
 enum zc_method {
-    ZC_METHOD_SECRET = 1, /* that it knows the server's secret */
-    ZC_METHOD_MUNGE = 2,  /* munge says which user it is */
+    ZC_METHOD_SECRET = 1, /* it proves that it knows the server's secret */
+    ZC_METHOD_MUNGE = 2,  /* munge names its user */
 };
 
 /* OPEN, beside the store's ZC_OPEN_* flags: all clients of the server may use the handle, which
- * ends with a CLOSE by who opened it, or with his session. */
-enum { ZC_OPEN_FOR_ALL = 128 };
+ * ends with a CLOSE by the session that opened it, or with that session. */
+enum { ZC_OPEN_EXPORTED = 128 };
 
 enum zc_backlog {
     ZC_BACKLOG_HERE = 1,  /* cached here and not in the store below */
     ZC_BACKLOG_BELOW = 2, /* in the store below and not in the file system */
 };
 
-/* What MEET is to do. */
-enum zc_meet {
-    ZC_MEET_LEAVE = 1, /* a piece of a card; with the last one it lies there, or another's does */
-    ZC_MEET_READ = 2,  /* more of the card that was found */
-    ZC_MEET_PART = 3,  /* take it back */
+/* What RENDEZVOUS is to do. */
+enum zc_rendezvous {
+    ZC_RENDEZVOUS_PUBLISH =
+        1, /* a piece of a record; the last one publishes it, or finds another one */
+    ZC_RENDEZVOUS_READ = 2,     /* more of the record that was found */
+    ZC_RENDEZVOUS_WITHDRAW = 3, /* take it back */
+    ZC_RENDEZVOUS_FIND = 4,     /* find the record that is there, and leave none */
 };
 
 /* What POINTER is to do. */
 enum zc_pointer { ZC_POINTER_ADD, ZC_POINTER_SET };
 
+/* Kinds of STEP (zc_steps.h); an aggregator accepts only READ. */
+enum zc_step {
+    ZC_STEP_BEGIN = 1, /* the client will publish steps; the reply has the last step so far */
+    ZC_STEP_PUBLISH,   /* step `count` is complete, and the file has `size` bytes */
+    ZC_STEP_WAIT, /* wait at most `len` ms until step `count` is published; the reply has the last
+                     step */
+    ZC_STEP_READ, /* read step `count` from now on */
+};
+
 /* What LOCK is to do. */
 enum zc_lock_kind { ZC_LOCK_SHARED, ZC_LOCK_EXCLUSIVE };
 
+/* Members of the document about the server, added up. */
 enum zc_info {
-    ZC_INFO_STATS = 1, /* "name value\n" for each counter */
-    ZC_INFO_FILES = 2, /* one line a file */
-    ZC_INFO_STATUS = 3,
+    ZC_INFO_STATS = 1,    /* all counters */
+    ZC_INFO_FILES = 2,    /* the files in the cache */
+    ZC_INFO_STATUS = 4,   /* what it is, and how it stands */
+    ZC_INFO_COUNTERS = 8, /* kind, unit and help of the numbers of the others */
 };
 
 enum zc_control {
@@ -114,8 +130,8 @@ struct zc_msg {
     uint16_t flags;
     uint64_t tag, session;
 
-    int32_t status;       /* replies, DROPPED: 0 or -errno (Linux asm-generic numbers) */
-    struct zc_bytes text; /* the same: explanation of a failure; INFO: the text */
+    int32_t status;       /* replies, EVICTED: 0 or -errno (Linux asm-generic numbers) */
+    struct zc_bytes text; /* the same: explanation of a failure; INFO: the document */
 
     uint64_t magic; /* HELLO */
     uint16_t version_min, version_max;
@@ -129,7 +145,7 @@ struct zc_msg {
     struct zc_bytes nonce;    /* HELLO and its reply; ZC_NONCE_SIZE */
     struct zc_bytes proof;    /* HELLO's reply, AUTH; ZC_PROOF_SIZE */
 
-    struct zc_bytes credential; /* VOUCH: munge's, without a NUL */
+    struct zc_bytes credential; /* CREDENTIAL: munge's, without a NUL */
 
     uint64_t boot_id;  /* HELLO reply: one per start of the server */
     uint64_t identity; /* HELLO reply: that of the server, through all its starts */
@@ -141,30 +157,34 @@ struct zc_msg {
     uint64_t group;           /* OPEN for all: of the owners that the opener takes for the file's */
     uint64_t set;             /* OPEN: which daemons serve the file ... */
     uint32_t daemon, daemons; /* ... this one's place among them, and how many they are */
-    uint64_t stride;          /* OPEN: the client reads every so-manieth block; 0: all */
+    uint32_t width, first;    /* in OPEN and attributes: daemons that own blocks of the file */
+    uint32_t gid;    /* OPEN that may create: group of the new file; UINT32_MAX: the server's */
+    uint64_t stride; /* OPEN: the client reads every so-manieth block; 0: all */
     uint64_t dev, ino, nlink, mtime_ns, ctime_ns, born_ns;
+    uint64_t store_unit; /* OPEN reply: stripe size in the server's store; bytes, 0: unknown */
     uint64_t raddr, rkey;
     uint64_t view;                /* number of a view that the session has installed */
     uint64_t view_low, view_high; /* its hash */
     uint64_t memory;              /* VIEW_INSTALL: bytes it takes at most while it is decoded */
     uint64_t disp;                /* displacement of the view, bytes; `off` is a view offset then */
-    uint64_t count; /* replies: bytes moved, or counted; a lock's or card's number; a pointer */
+    uint64_t count; /* replies: bytes moved, or counted; a lock's or record's number; a pointer */
     uint64_t epoch; /* of the shared file pointer: views that were set before */
-    uint64_t taken, stored; /* what is written: its number, and up to which it is in the store */
-    uint64_t glance, file;  /* READ, VREAD replies: where the last page may be looked at without
-                               asking (zc_glance.h), and its file's number there; 0: nowhere */
-    uint32_t board_at; /* POINTER reply: 1 and the pointer's number on the board; 0: not there */
-    uint32_t board_fd, box_fd; /* POSTBOX reply: of the server's process (zc_post.h); and of the
-                                  memory that all its glances are in: */
-    uint32_t glances_fd;
-    uint64_t glances, glances_len; /* its address there, bytes; 0: none */
-    struct zc_bytes list;          /* pieces of a file, as the encoding of a view */
-    struct zc_bytes sums;          /* checksums of the payload */
-    struct zc_bytes data;          /* inline payload */
+    uint64_t unstable_seq,
+        committed_seq;       /* what is written: its number, and up to which it is in the store */
+    uint64_t pagedesc, file; /* READ, VREAD replies: where the last page may be looked at without
+                              asking (zc_pagedesc.h), and its file's number there; 0: nowhere */
+    uint32_t control_at; /* POINTER reply: 1 and the pointer's number on the board; 0: not there */
+    uint32_t control_fd, ring_fd; /* RING_OPEN reply: of the server's process (zc_ring.h); and of
+                                  the memory that all its glances are in: */
+    uint32_t pagedescs_fd;
+    uint64_t pagedescs, pagedescs_len; /* its address there, bytes; 0: none */
+    struct zc_bytes list;              /* pieces of a file, as the encoding of a view */
+    struct zc_bytes csums;             /* checksums of the payload */
+    struct zc_bytes data;              /* inline payload */
 };
 
 /* Whether messages of this type end with a seal. */
-bool zc_msg_is_sealed(uint8_t type);
+bool zc_msg_has_mac(uint8_t type);
 
 /* Bytes the encoded message takes; m->type decides the body. */
 size_t zc_msg_size(const struct zc_msg *m);

@@ -3,9 +3,9 @@
 #
 # A part of the launcher, iod/zcache.in; uses what that sets.
 #
-# What runs on another host is this program again ("on-host", see there.sh), with words that are
+# What runs on another host is this program again ("on-host", see remote.sh), with words that are
 # quoted once.  It gets there by srun, where the host is one of this Slurm job's, else by ssh.  A
-# state directory remembers its hosts and the remote shell, for those who look at it later:
+# state directory remembers its hosts and the remote shell, for later commands:
 #
 #     zcache.hosts    a line a daemon: its number, its host as the user wrote it
 #     zcache.ssh      the remote shell, a word a line
@@ -16,14 +16,17 @@ unseen=66   # the state directory cannot be seen there
 no_device=67 # the host has no such network interface; it has said so
 
 hosts=()        # --hosts, each once
+aggregator_hosts=()
+hosts_option=--hosts
 host_of=()      # by number of the daemon; empty: here
+id_of=()        # likewise: what its files in the state directory begin with
 ssh=()          # the remote shell
 start_time=60   # seconds that daemons get to be ready
 export -n ZCACHE_SSH 2>/dev/null # daemons and programs would ask what it means
 
 need_host_name() {
     [[ $1 =~ ^[A-Za-z0-9]([A-Za-z0-9._-]{0,252}[A-Za-z0-9])?$ ]] ||
-        misuse "--hosts: \"$1\" is not the name of a host; it takes names or addresses," \
+        misuse "$hosts_option: \"$1\" is not the name of a host; it takes names or addresses," \
             "separated by commas, or a file with one in a line"
 }
 
@@ -40,7 +43,7 @@ read_hosts() { # LIST or FILE
     local line name list=()
 
     if [[ $1 == */* || -f $1 ]]; then
-        [[ -r $1 && ! -d $1 ]] || misuse "--hosts: cannot read the file $1"
+        [[ -r $1 && ! -d $1 ]] || misuse "$hosts_option: cannot read the file $1"
         while read -r line || [[ -n $line ]]; do
             line=${line%%#*}
             read -r name _ <<<"$line"
@@ -50,7 +53,14 @@ read_hosts() { # LIST or FILE
         IFS=, read -ra list <<<"$1"
         for name in "${list[@]}"; do add_host "$name"; done
     fi
-    ((${#hosts[@]})) || misuse "--hosts: \"$1\" names no host"
+    ((${#hosts[@]})) || misuse "$hosts_option: \"$1\" names no host"
+}
+
+read_aggregator_hosts() { # LIST or FILE
+    local hosts=() hosts_option=--aggregator-hosts
+
+    read_hosts "$1"
+    aggregator_hosts=("${hosts[@]}")
 }
 
 # ---- Slurm ------------------------------------------------------------------------
@@ -64,7 +74,7 @@ read_job_nodes() {
         die "job $SLURM_JOB_ID: scontrol does not say which hosts $SLURM_JOB_NODELIST are"
 }
 
-# Who names a remote shell wants that.
+# A remote shell that was named has precedence.
 by_srun() { # HOST
     local node
 
@@ -157,28 +167,50 @@ choose_listen() {
 }
 
 several_hosts() {
-    ((${#hosts[@]})) || { in_slurm && ((${SLURM_JOB_NUM_NODES:-${SLURM_NNODES:-1}} > 1)); }
+    ((${#hosts[@]} || ${#aggregator_hosts[@]})) ||
+        { in_slurm && ((${SLURM_JOB_NUM_NODES:-${SLURM_NNODES:-1}} > 1)); }
 }
 
-# Daemons go round the hosts: neighbouring blocks of a file are on different ones.
+# Daemons go round the hosts: neighbouring blocks of a file are on different ones.  So do
+# aggregators, whose numbers are those behind.
 spread_daemons() {
-    local i host
+    local i
 
-    host_of=() elsewhere=0 ours=0
+    host_of=() id_of=() elsewhere=0 ours=0
     for ((i = 0; i < count; i++)); do
-        host=
-        if ((${#hosts[@]})); then host=${hosts[i % ${#hosts[@]}]}; fi
-        if is_here "$host"; then
-            host=
-            ours=1
-        else
-            elsewhere=1
-        fi
-        host_of[i]=$host
+        put_on "$i" "$i" "${hosts[@]}"
+        id_of[i]=$i
+    done
+    for ((i = count; i < count + aggregators; i++)); do
+        put_on "$i" $((i - count)) "${aggregator_hosts[@]}"
     done
 }
 
-name_of() { printf 'daemon %s%s' "$1" "${host_of[$1]:+ on ${host_of[$1]}}"; }
+# put_on I N HOST ...: I, the N-th of them that go round these hosts.
+put_on() {
+    local i=$1 n=$2 host=
+
+    shift 2
+    if (($#)); then
+        shift $((n % $#))
+        host=$1
+    fi
+    if is_here "$host"; then
+        host=
+        ours=1
+    else
+        elsewhere=1
+    fi
+    host_of[i]=$host
+}
+
+is_aggregator() { (($1 >= count)); }
+
+short_name_of() {
+    if is_aggregator "$1"; then echo "aggregator $(($1 - count))"; else echo "daemon $1"; fi
+}
+
+name_of() { echo "$(short_name_of "$1")${host_of[$1]:+ on ${host_of[$1]}}"; }
 
 remember_hosts() {
     local i
@@ -188,7 +220,7 @@ remember_hosts() {
         if [[ -z ${host_of[i]} ]]; then cat /proc/sys/kernel/random/boot_id >"$state/$i.boot"; fi
     done >"$state/zcache.hosts"
     ((elsewhere)) || return 0
-    for ((i = 0; i < count; i++)); do
+    for i in "${!host_of[@]}"; do
         if [[ -z ${host_of[i]} ]] || by_srun "${host_of[i]}"; then continue; fi
         choose_ssh
         printf '%s\n' "${ssh[@]}" >"$state/zcache.ssh"
@@ -217,15 +249,19 @@ recall_host() { # FILE
 # when it is ready ("detach").  A daemon that serves for us ends when its input does: `hold`, which
 # we alone have open.
 launch_there() {
-    local i=$1 settings=()
+    local i=$1 settings=() options=("${daemon_options[@]}") errors=$state/${id_of[$1]}.err
 
     mapfile -d '' -t settings < <(settings_to_send)
-    to_host "${host_of[i]}" "$2" "$state" "$token" "$i" "$interface" "${settings[@]}" -- \
-        "${daemon_options[@]}"
+    if is_aggregator "$i"; then
+        options=("${aggregator_options[@]}")
+        settings+=("ZCACHE_UNWRITTEN=$work/unwritten")
+    fi
+    to_host "${host_of[i]}" "$2" "$state" "$token" "${id_of[i]}" "$interface" "${settings[@]}" -- \
+        "${options[@]}"
     if [[ $2 == serve ]]; then
-        setsid env -u LD_PRELOAD "${there[@]}" <"$fifo" >"$state/$i.err" 2>&1 {err}>&- {hold}>&- &
+        setsid env -u LD_PRELOAD "${there[@]}" <"$fifo" >"$errors" 2>&1 {err}>&- {hold}>&- &
     else
-        setsid env -u LD_PRELOAD "${there[@]}" </dev/null >"$state/$i.err" 2>&1 &
+        setsid env -u LD_PRELOAD "${there[@]}" </dev/null >"$errors" 2>&1 &
     fi
     pids[i]=$!
 }
@@ -245,7 +281,7 @@ drop_unready() {
     local i
 
     for i in "${!pids[@]}"; do
-        [[ -z ${host_of[i]} || -z ${pids[i]} || -e $state/$i.addr ]] ||
+        [[ -z ${host_of[i]} || -z ${pids[i]} || -e $state/${id_of[i]}.addr ]] ||
             kill -TERM "${pids[i]}" 2>/dev/null
     done
 }
@@ -286,23 +322,23 @@ explain_start() { # I STATUS
 
     case $2 in
     "$unseen")
-        say "daemon $1: the state directory $state is not visible on host $host;" \
+        say "$(short_name_of "$1"): the state directory $state is not visible on host $host;" \
             "use --state on a shared directory"
         ;;
-    126 | 127) say "daemon $1: host $host has no $self: zcache must be where it is here" ;;
-    255) say "daemon $1: no way to host $host:" ;;
+    126 | 127) say "$(short_name_of "$1"): host $host has no $self: zcache must be where it is here" ;;
+    255) say "$(short_name_of "$1"): no way to host $host:" ;;
     *) say "$(name_of "$1") did not start:" ;;
     esac
     (($2 == unseen)) || show_log "$1"
 }
 
 # An address that only its own host reaches; the file begins it with AF_INET and the port.
-check_reach() {
+check_reach() { # FIRST END: by number
     local i
 
-    ((elsewhere || ${#hosts[@]} > 1)) || return 0
-    for ((i = 0; i < count; i++)); do
-        grep -q '^address 0200....7f' "$state/$i.addr" || continue
+    ((elsewhere || ${#hosts[@]} > 1 || ${#aggregator_hosts[@]} > 1)) || return 0
+    for ((i = $1; i < $2; i++)); do
+        grep -q '^address 0200....7f' "$state/${id_of[i]}.addr" || continue
         say "$(name_of "$i") listens at 127.0.0.1, which other hosts do not reach; give" \
             "--interface, the network interface that hosts reach each other by"
         return 1
@@ -314,19 +350,19 @@ check_reach() {
 stop_there() {
     local i=$1
 
-    [[ -e $state/$i.addr ]] || return 0
-    to_host "${host_of[i]}" end "$state" "$i" once
+    [[ -e $state/${id_of[i]}.addr ]] || return 0
+    to_host "${host_of[i]}" end "$state" "${id_of[i]}" once
     (
         trap '' INT
-        "$zcachectl" --daemons "$state/$i.addr" stop || timeout -k 2 30 "${there[@]}"
-    ) </dev/null >"$state/$i.err" 2>&1 {err}>&- {hold}>&- &
+        "$zcachectl" --daemons "$state/${id_of[i]}.addr" stop || timeout -k 2 30 "${there[@]}"
+    ) </dev/null >"$state/${id_of[i]}.err" 2>&1 {err}>&- {hold}>&- &
 }
 
 # Second interrupt: whatever is not written yet is given up.
 give_up_there() {
-    to_host "${host_of[$1]}" end "$state" "$1" now
+    to_host "${host_of[$1]}" end "$state" "${id_of[$1]}" now
     (
         trap '' INT
         timeout -k 2 30 "${there[@]}"
-    ) </dev/null >"$state/$1.err" 2>&1 {err}>&- {hold}>&- &
+    ) </dev/null >"$state/${id_of[$1]}.err" 2>&1 {err}>&- {hold}>&- &
 }

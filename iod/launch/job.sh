@@ -38,7 +38,7 @@ give_up() {
 
 # The first interrupt of the draining is a question, the second gives up what is left, and from the
 # third on remote shells are not waited for either.  The question is not put by the trap: what
-# arrives while bash runs a trap can be lost, and who reads the question may be quick to answer.
+# arrives while bash runs a trap can be lost, and the answer to the question may be quick.
 interrupts=0 asked=0
 ask() {
     ((interrupts == 1 && !asked)) || return 0
@@ -67,7 +67,7 @@ on_signal() {
 
 # In a process between us and the command, which tells its number, waits for it, and tells its exit
 # status.  "wait" of bash forgets a child that ends in the moment of a signal, and stands for ever;
-# to read what somebody tells does not.  This process ignores signals, the command does not: what
+# to read from a pipe does not.  This process ignores signals, the command does not: what
 # bash does to background commands is undone.
 supervise() {
     exec {hold}>&-
@@ -76,9 +76,16 @@ supervise() {
     (
         echo "$BASHPID"
         trap - INT QUIT TERM HUP
-        unset ZCACHE_DAEMONS
+        unset ZCACHE_DAEMONS ZCACHE_AGGREGATORS
         if ((count)); then export ZCACHE_DAEMONS=$state; fi
-        export ZCACHE_LOSSES=$work/losses ZCACHE_USED=$work/used
+        if ((aggregators)); then
+            export ZCACHE_AGGREGATORS=$work/aggregators
+            if [[ -n $provider ]]; then export ZCACHE_PROVIDER=${ZCACHE_PROVIDER-$provider}; fi
+        fi
+        export ZCACHE_LOSSES=$work/losses ZCACHE_USED=$work/used ZCACHE_UNWRITTEN=$work/unwritten
+        if [[ -n $paths ]]; then export ZCACHE_PATHS=$paths; fi
+        PNETCDF_HINTS=$(pnetcdf_hints)
+        export PNETCDF_HINTS
         if [[ -n $trace ]]; then export ZCACHE_TRACE=$work/trace; fi
         if ((summary)); then export ZCACHE_SUMMARY=$work/summary; fi
         if [[ -t $err ]]; then export ZCACHE_PROGRESS=${ZCACHE_PROGRESS-5s}; fi
@@ -115,7 +122,24 @@ make_work() {
     done
     work=$state/zcache.run.$here.$$
     rm -rf -- "$work"
-    mkdir -m 700 -- "$work" || die "cannot make the directory $work"
+    mkdir -m 700 -- "$work" "$work/unwritten" || die "cannot make the directory $work"
+}
+
+# Aggregators are this run's alone, so their files are as well.
+make_aggregators() {
+    local i here_too=0
+
+    ((aggregators)) || return 0
+    mkdir -m 700 -- "$work/aggregators" || die "cannot make the directory $work/aggregators"
+    ((!count)) || aggregator_options+=(--store-daemons "$state")
+    [[ -z $aggregator_cache ]] || aggregator_options+=(--cache-size "$aggregator_cache")
+    for ((i = 0; i < aggregators; i++)); do
+        id_of[count + i]=${work#"$state"/}/aggregators/$i
+        [[ -n ${host_of[count + i]} ]] || here_too=$((here_too + 1))
+    done
+    ((here_too <= $(nproc))) ||
+        say "run: $here_too aggregators on this host have $(nproc) processors between them and" \
+            "the ranks: fewer are as fast"
 }
 
 # ---- what is easily done wrong ----------------------------------------------------------
@@ -151,22 +175,79 @@ check_names() { # the command's words
     done
 }
 
-# The plugin makes a file when a program opens one.  Where it could not, as on a host that does not
-# see the state directory, daemons know: programs connect when they open their first file, and if
-# there was nobody but us, no name began with zcache:.  Without daemons a name in the command has to
-# do.  Who preloads the plugin himself is not told.
-check_use() {
-    local n lines=0
+# Whether a list of variables that a launcher hands on has LD_PRELOAD.
+hands_on_preload() { # LIST
+    [[ ",$1," == *,LD_PRELOAD[,=]* || ",$1," == *,ALL,* ]]
+}
 
-    [[ ! -e $work/used ]] && ((preload_plugin && (count || !named))) || return 0
+# Says so when the command gives programs an LD_PRELOAD that leaves the plugin out, or none.
+check_preload() { # the command's words
+    local value kept_back='' given='' slurm=''
+
+    while (($#)); do
+        value=''
+        case $1 in
+        srun | */srun) slurm=1 ;;
+        -env | -genv | --env) [[ ${2-} != LD_PRELOAD ]] || value=${3-} ;;
+        LD_PRELOAD=*) value=${1#*=} ;;
+        -envnone | -genvnone) kept_back=$1 ;;
+        -envlist | -genvlist) hands_on_preload "${2-}" || kept_back="$1 ${2-}" ;;
+        --export=*) [[ ! $slurm ]] || hands_on_preload "${1#*=}" || kept_back=$1 ;;
+        esac
+        [[ $value != *libzcache* ]] || given=1
+        if [[ -n $value && $value != *libzcache* ]]; then
+            say "run: the command sets LD_PRELOAD to \"$value\", without the plugin: what it starts" \
+                "opens no file through zcache; set LD_PRELOAD before zcache run, which adds to it"
+        fi
+        shift
+    done
+    [[ -z $kept_back || -n $given ]] ||
+        say "run: the command's \"$kept_back\" keeps LD_PRELOAD back: what it starts opens no" \
+            "file through zcache"
+}
+
+# A file with the prefix in its name: what made it knows no prefixes. Those of before do not count.
+stray_name() {
+    local file
+
+    for file in "$PWD"/zcache:* "${root:-$PWD}"/zcache:*; do
+        if [[ -e $file && ! $file -ot $work ]]; then
+            echo "$file"
+            return
+        fi
+    done
+}
+
+# The plugin makes a file when a program opens one.  Where it could not, as on a host that does not
+# see the state directory, daemons know: programs connect when they open their first file, and a
+# daemon that had one session, ours, served no program.  Without daemons only programs of this host
+# are known.  Nothing is said where run does not preload the plugin.
+check_use() {
+    local n lines=0 where='' stray asked=$state among=$count
+
+    [[ ! -e $work/used ]] && ((preload_plugin)) || return 0
+    if ((aggregators)); then asked=$work/aggregators among=$aggregators; fi
     while read -r n; do
         lines=$((lines + 1))
         ((n <= 1)) || return 0
-    done < <(((count)) && "$zcachectl" --daemons "$state" --timeout 3s --json stats 2>/dev/null |
+    done < <(((among)) && "$zcachectl" --daemons "$asked" --timeout 3s --json stats 2>/dev/null |
         sed -n 's/^ *"sessions_opened": \([0-9]*\),*$/\1/p; s/^ *"error":.*/2/p')
-    ((lines == count)) || return 0
-    say "no file was opened through zcache: names of files have to begin with zcache:," \
-        "such as zcache:$(absolute "${root:-/path}")/x"
+    ((lines == among)) || return 0
+    ((among || !named)) || where=' on this host'
+    stray=$(stray_name)
+    if [[ -n $stray ]]; then
+        say "no file was opened through zcache$where, and there is a file $stray: it was not made" \
+            "through MPI-IO, or by a library that knows no prefix; --paths does without one"
+    elif [[ -n $paths ]]; then
+        say "no file was opened through zcache$where: none below $paths, and none with the prefix" \
+            "zcache:, was opened through MPI-IO"
+    elif ((named)); then
+        say "no file was opened through zcache$where, though the command names one: is what opens" \
+            "it an MPI program, and does it use MPI-IO?"
+    else
+        say "no file was opened through zcache$where: names of files have to begin with zcache:" \
+            "where --paths does not select them, such as zcache:$(absolute "${root:-/path}")/x"
+    fi
 }
 
 # ---- what became of the files -------------------------------------------------------------
@@ -177,7 +258,7 @@ show_summary() {
         say "summary: no file that was read or written through zcache has been closed"
         return
     fi
-    awk -v me="$me" -v most="$summary_most" '
+    LC_ALL=C awk -v me="$me" -v most="$summary_most" '
         BEGIN { split("B KiB MiB GiB TiB PiB", unit) }
         function number(key) {
             if (!match($0, "\"" key "\": [0-9.]+"))
@@ -200,9 +281,12 @@ show_summary() {
             rest = number("sync_seconds") + number("close_seconds"); rests += rest
             if (NR > most)
                 next
-            printf "%s: summary: %s: wrote %s in %.3f s, read %s in %.3f s, sync and close %.3f s; %s\n",
+            advice = text("advice")
+            if (advice != "")
+                advice = "; " advice
+            printf "%s: summary: %s: wrote %s in %.3f s, read %s in %.3f s, sync and close %.3f s%s\n",
                 me, text("file"), size(number("written_bytes")), number("write_seconds"),
-                size(number("read_bytes")), number("read_seconds"), rest, text("advice")
+                size(number("read_bytes")), number("read_seconds"), rest, advice
         }
         END {
             if (NR > most)
@@ -212,6 +296,35 @@ show_summary() {
                     me, NR, size(written), wrote, size(read), took, rests
         }' "$work/summary" >&"$err"
 }
+
+# What processes took along that disappeared, by _exit, a signal or a crash, to the losses: of each
+# there is a table of what it has not written back, and a text that says of which file
+# (common/options/zc_unwritten.h).  One that is only just ending is waited for.
+collect_unwritten() {
+    local table text pid host lines i
+
+    for table in "$work"/unwritten/*.bytes; do
+        text=${table%.bytes}.paths
+        { read -r pid host <"$text"; } 2>/dev/null || continue
+        lines=$(wc -l <"$text")
+        for ((i = 0; i < 50; i++)); do
+            [[ -n $(unwritten_in) && $host == "$HOSTNAME" ]] && runs_yet "$pid" || break
+            sleep 0.1
+        done
+        unwritten_in >>"$work/losses"
+    done
+}
+
+# Lines of the losses, of $table and $text.
+unwritten_in() {
+    paste <(od -An -v -w8 -t u8 -N $((8 * lines)) -- "$table") "$text" |
+        awk -F '\t' -v pid="$pid" -v host="$host" 'NR > 1 && $1 > 0 {
+            printf "%.0f\t%s\tsomewhere in it\tprocess %s on %s, which had cached them, has disappeared; a file has to be closed, or synced\n",
+                $1, $2, pid, host
+        }'
+}
+
+runs_yet() { kill -0 "$1" 2>/dev/null && ! grep -qs '^State:.[ZX]' "/proc/$1/status"; }
 
 # ---- the trace ---------------------------------------------------------------------------
 # Every process has a file of its own; when all have ended, they become one.
@@ -225,6 +338,7 @@ begin_trace() {
     [[ -n $trace ]] || return 0
     mkdir -m 700 -- "$work/trace" || die "cannot make the directory $work/trace"
     daemon_options+=(--trace "$work/trace")
+    aggregator_options+=(--trace "$work/trace")
 }
 
 end_trace() {
@@ -238,10 +352,19 @@ end_trace() {
 # ---- the end --------------------------------------------------------------------------------
 flusher=
 
-# What all daemons together have not written, in bytes; nothing if one does not answer.
+# Of daemons and aggregators, as zcachectl takes it.
+all_of_them() {
+    local list=
+
+    ((!aggregators)) || list=$work/aggregators
+    ((!count)) || list+=${list:+,}$state
+    echo "$list"
+}
+
+# What all of them together have not written, in bytes; nothing if one does not answer.
 unwritten() {
-    "$zcachectl" --daemons "$state" --timeout 3s --json stats 2>/dev/null |
-        awk '/"error":/ { bad = 1 }
+    "$zcachectl" --daemons "$(all_of_them)" --timeout 3s --json stats 2>/dev/null |
+        LC_ALL=C awk '/"error":/ { bad = 1 }
             /"dirty_bytes":/ { n += $2 }
             END { if (!bad) printf "%.0f", n }'
 }
@@ -263,13 +386,13 @@ rate() { # BYTES BYTES MICROSECONDS
     echo ", $(((done_each_s + 524288) / 1048576)) MiB/s, about $(($2 / done_each_s + 1)) s"
 }
 
-# On a terminal: how much there still is to be written.  Daemons that stop answer nobody, so they
-# are made to write first.
+# On a terminal: how much there still is to be written.  Daemons that stop answer no requests, so
+# they are made to write first.
 show_progress() {
     local left shown=0 first=0 since=0 now
 
-    [[ -t $err && $count != 0 && -z $unready ]] || return 0
-    setsid "$zcachectl" --daemons "$state" flush </dev/null >/dev/null 2>&1 {err}>&- {hold}>&- &
+    [[ -t $err && -z $unready ]] && ((count || aggregators)) || return 0
+    setsid "$zcachectl" --daemons "$(all_of_them)" flush </dev/null >/dev/null 2>&1 {err}>&- {hold}>&- &
     flusher=$!
     sleep 0.1 {err}>&- {hold}>&-
     while kill -0 "$flusher" 2>/dev/null && ((interrupts < 2)); do
@@ -306,13 +429,14 @@ finish() {
     stop_children
     drop_hold
     end_trace
+    collect_unwritten
     check_losses
     if ((failed)); then
         say "the logs are kept in $state"
         ((status)) || status=1
     elif ((!keep)); then
         rm -rf -- "$work"
-        if ((count)); then
+        if ((count || elsewhere)); then
             remove_state
         else
             rmdir --ignore-fail-on-non-empty -- "$state" 2>/dev/null
@@ -327,12 +451,18 @@ do_run() {
     need_command "$1"
     check_names "$@"
     check_trace
-    if ((preload_plugin)); then check_library; fi
+    if ((preload_plugin)); then
+        choose_plugin "$@"
+        check_library
+        check_preload "$@"
+    fi
     spread_daemons
     choose_listen
     choose_state
+    choose_paths
     clear_stale
     make_work
+    make_aggregators
     begin_trace
     trap 'on_signal INT' INT
     trap 'on_signal TERM' TERM
@@ -341,7 +471,7 @@ do_run() {
     trap finish EXIT
     # What bash has to say of its children and of itself is of interest when nothing starts.
     exec {err}>&2 {hold}</dev/null 2>"$work/err"
-    ((count == 0)) || remember_hosts
+    ((count == 0 && !elsewhere)) || remember_hosts
     start_children || exit 1
     unready=
     run_job "$@"

@@ -22,6 +22,7 @@ def on_store($before; $after):
         ideal_ends_s: $ends,
         total_of_ideal_ends: ($total / $ends),
         store_mb: (($after.write.bytes - $before.write.bytes) / 1e6),
+        store_read_mb: (($after.read.bytes - $before.read.bytes) / 1e6),
         store_requests: ($after.write.requests - $before.write.requests),
         store_read_requests: ($after.read.requests - $before.read.requests),
         store_busy_s: (($after | busy) - ($before | busy))
@@ -43,6 +44,8 @@ def sample($case; $variant; $before; $after):
         open_s: $w.open_seconds,
         compute_s: $w.compute_seconds,
         wait_s: $w.wait_seconds,
+        io_s: $w.io_seconds,
+        io_close_s: $w.io_close_seconds,
         close_s: $w.close_seconds,
         access_ms: ($w.phase_io_seconds | median * 1e3),
         elapsed_ms: (($w.total_seconds - $w.open_seconds) / .options.phases * 1e3)
@@ -121,6 +124,7 @@ def results($benchmark; $conditions):
 # A number with d digits after the point.
 def n(d):
     if . == null then "-"
+    elif . < 0 then "-" + (-. | n(d))
     else (. * pow(10; d) | round | tostring) as $digits
         | if d == 0 then $digits
           else (if ($digits | length) <= d then "0" * (d + 1 - ($digits | length)) + $digits else $digits end)

@@ -3,10 +3,10 @@
 #
 #     bench.sh [--quick | --full] [--results DIR]
 #
-# The comparison (compare.sh), then those that look at one property each; page/report makes
+# Runs the comparison (compare.sh), then the benchmarks of one property each; page/report makes
 # DIR/README.md and its figures of them, by default in the build's bench/.  About 20 minutes;
-# --full: an hour; --quick: two, to see that everything works.  Figures want a quiet machine.
-# Goes on when a part fails, whose text on the page then ends with the reason; the status is 1.
+# --full: an hour; --quick: two, to see that everything works.  Figures want a quiet machine.  Goes
+# on when a part fails; its text on the page then ends with the reason, and the status is 1.
 set -u
 here=$(dirname -- "${BASH_SOURCE[0]}")
 # shellcheck source=tests/bench/functions.sh
@@ -23,13 +23,12 @@ case ${opt[profile]} in
     parts=(overlap pieces ranks readahead hits forward small smallest syncs drain clients) ;;
 *) announced='20 minutes' parts=(pieces ranks hits forward small smallest syncs drain clients) ;;
 esac
-# But for the longest, parts that take their time are measured roughly: the comparison is what takes
-# the time.
+# Except with --full, slow parts are measured roughly: the comparison takes most of the time.
 brief=' small smallest syncs drain clients '
 status=0
 started=$EPOCHSECONDS
 
-# part NAME OPTION ...: in the background, so that an interrupt ends it in its own way.
+# part NAME OPTION ...: runs it in the background, so that an interrupt ends it in its own way.
 part() {
     local rc
 
@@ -43,9 +42,8 @@ part() {
 }
 cleanup_fn end_job
 
-# micro NAME: one of those that look at one property, into the results.  What it says besides
-# its figures is kept, since the page has nothing but the text: a part without figures, or with
-# less than all, shall not leave the reason to whoever saw the terminal.
+# micro NAME: runs a benchmark of one property into the results.  Its messages are kept beside its
+# figures, as the page has nothing but the text: if figures are missing, the reason must be there.
 micro() {
     local out=${opt[results]}/micro/$1 said=${opt[results]}/micro/$1.said rc why rough=(--quick)
 

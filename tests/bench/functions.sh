@@ -3,9 +3,11 @@
 # A benchmark measures cases (a file system, a number of ranks), and in each of them variants,
 # the ways to do the same thing: a table of lines
 #
-#     label | file type | daemon, or nothing | hints, separated by blanks
+#     label | file type | daemon, or nothing | hints, separated by blanks | options of simpario
 #
-# whose first word of the label is "ufs:" where it is what a user has without zcache.  Every
+# whose first word of the label is "ufs:" where it is what a user has without zcache.  The last
+# column may be missing; the file type ompio is Open MPI's own, of files without a prefix
+# (openmpi.sh).  Every
 # run verifies all bytes, from behind MPI, or gives no number; the variants take turns, so that
 # all see the same noise.  Runs leave one JSON object each in $samples; what is printed, and
 # written by --json, is made of these.
@@ -237,9 +239,7 @@ ranks() {
         launch=("${MPIEXEC:-mpiexec.mpich}" -n "$n" ${preload:+-genv LD_PRELOAD "$preload"})
         ;;
     openmpi)
-        launch=(mpirun.openmpi -n "$n" --oversubscribe --bind-to none
-            --mca mpi_yield_when_idle 1 --mca io ompio)
-        if ((EUID == 0)); then launch+=(--allow-run-as-root); fi
+        launch=("${openmpi_run[@]}" -n "$n" --mca mpi_yield_when_idle 1 --mca io ompio)
         ;;
     esac
     bash -c "$join" - "$cgroup" timeout -k 5 "${opt[timeout]}" "${launch[@]}" "$@" </dev/null &
@@ -254,20 +254,44 @@ end_job() {
     if [[ -n $job ]]; then kill -TERM "$job" 2>/dev/null && wait "$job" 2>/dev/null; fi
 }
 
+# bench_variant ROW: of one row of the table; sets what the caller has as local: label, type,
+# daemon, program, preload, prefix (of file names), mpi, and extra, hints and options of
+# simpario.
+bench_variant() {
+    local words options hint
+
+    IFS='|' read -r label type daemon words options <<<"$1"
+    label=$(trim "$label") type=$(trim "$type") daemon=$(trim "$daemon")
+    read -ra extra <<<"$options"
+    for hint in $words; do extra+=(--hint "$hint"); done
+    program=$simpario preload='' prefix=$type: mpi=mpich
+    case $type in
+    zcache) preload=$plugin ;;
+    ompio) program=$openmpi/simpario/simpario prefix='' mpi=openmpi ;;
+    esac
+}
+
+# bench_read FILE RANKS OPTION ...: reads a file once by simpario, as bench_variant has said, with
+# cold caches.  The report is $tmp/run.json; messages are in $tmp/run.log.
+bench_read() {
+    [[ -z $daemon ]] || "$zcachectl" --daemons "$tmp/$daemon.addr" evict >/dev/null ||
+        fail "zcachectl evict"
+    ZCACHE_DAEMONS=${daemon:+$tmp/$daemon.addr} \
+        ranks "$2" "$preload" "$program" -f "$prefix$1" "${extra[@]}" --read --keep --quiet \
+        --no-reference --json "$tmp/run.json" "${@:3}" >"$tmp/run.log" 2>&1
+}
+
 # bench_run CASE VARIANT DIRECTORY BELOW RANKS OPTION ...: simpario once, writing a file in
 # DIRECTORY and checking it as BELOW shows it; adds a sample, or says what went wrong.
 bench_run() {
-    local case=$1 label type daemon words hint hints=() preload= status name=data.$RANDOM
+    local case=$1 label type daemon program preload prefix mpi extra status name=data.$RANDOM
     local dir=$3 below=$4 n=$5 before=null
 
-    IFS='|' read -r label type daemon words <<<"$2"
-    label=$(trim "$label") type=$(trim "$type") daemon=$(trim "$daemon")
-    for hint in $words; do hints+=(--hint "$hint"); done
+    bench_variant "$2"
     shift 5
-    if [[ $type == zcache ]]; then preload=$plugin; fi
     if [[ -e $dir/.slowfs ]]; then before=$(<"$dir/.slowfs"); fi
     ZCACHE_DAEMONS=${daemon:+$tmp/$daemon.addr} \
-        ranks "$n" "$preload" "$simpario" -f "$type:$dir/$name" "${hints[@]}" --write --quiet \
+        ranks "$n" "$preload" "$program" -f "$prefix$dir/$name" "${extra[@]}" --write --quiet \
         --no-reference --posix-verify "$below/$name" --json "$tmp/run.json" \
         "$@" >"$tmp/run.log" 2>&1
     status=$?

@@ -1,9 +1,8 @@
-/* noseal.c - for tests/bench/seals.sh alone: preloaded into a daemon and its clients, all seals are
- * the same and cost nothing, so that what they cost shows beside those without it.
+/* noseal.c - for tests/bench/seals.sh alone: preloaded into a daemon and its clients, it makes all
+ * MACs equal and free, so that a comparison shows what they cost.
  *
- * It stands in front of the functions of libsodium and libcrypto that make them.  Who can preload
- * something into a daemon is its owner; to anybody else's client one with this is a daemon that
- * forges.
+ * It replaces the functions of libsodium and libcrypto that compute them.  Only the owner of a
+ * daemon can preload it there; to a client without it, such a daemon fails authentication.
  */
 #include "config.h"
 
@@ -11,7 +10,7 @@
 
 struct evp_mac_ctx_st;
 
-/* The declarations of both; their headers want attributes of their own. */
+/* Declarations of both; their headers want attributes of their own. */
 int crypto_shorthash(unsigned char *out, const unsigned char *in, unsigned long long inlen,
                      const unsigned char *k);
 int crypto_onetimeauth(unsigned char *out, const unsigned char *in, unsigned long long inlen,

@@ -5,15 +5,31 @@
 # cause is in $openmpi_obstacle.
 openmpi=$build/bench/openmpi
 openmpi_obstacle=
+openmpi_cc=mpicc.openmpi
+openmpi_run=()
+openmpi_unpacked= # where one is unpacked that will do where none is installed
 
-openmpi_build() {
+# openmpi_find: the one that is installed, else that in $openmpi_unpacked.
+openmpi_find() {
     local program
 
-    openmpi_obstacle=
+    openmpi_run=(mpirun.openmpi --oversubscribe --bind-to none)
+    if ((EUID == 0)); then openmpi_run+=(--allow-run-as-root); fi
     for program in mpicc.openmpi mpirun.openmpi; do
-        command -v "$program" >/dev/null ||
-            { openmpi_obstacle="no $program (Debian: openmpi-bin, libopenmpi-dev)"; return 1; }
+        command -v "$program" >/dev/null && continue
+        openmpi_obstacle="no $program (Debian: openmpi-bin, libopenmpi-dev)"
+        [[ -d $openmpi_unpacked ]] || return
+        export OPENMPI_PREFIX=$openmpi_unpacked
+        openmpi_obstacle=
+        openmpi_cc=$bench_dir/../openmpi/mpicc
+        openmpi_run=("$bench_dir/../openmpi/mpiexec")
+        return
     done
+}
+
+openmpi_build() {
+    openmpi_obstacle=
+    openmpi_find || return
     mkdir -p "$openmpi"/{simpario,btio}
     openmpi_compile >"$tmp/openmpi.log" 2>&1 && return
     openmpi_obstacle="the benchmarks do not compile: $(tail -n 1 "$tmp/openmpi.log")"
@@ -24,9 +40,9 @@ openmpi_build() {
 openmpi_compile() (
     cd "$bench_dir/../.." || exit
     readarray -t shared < <(openmpi_sources benchlib libbench_la)
-    readarray -t simpario < <(openmpi_sources simpario simpario)
+    readarray -t simpario_files < <(openmpi_sources simpario simpario)
     readarray -t btio < <(openmpi_sources btio libbt_la btio)
-    openmpi_program simpario -ljansson -lm -- "${simpario[@]}" "${shared[@]}" &&
+    openmpi_program simpario -ljansson -lm -- "${simpario_files[@]}" "${shared[@]}" &&
         openmpi_program btio -ljansson -lxxhash -lm -- -funroll-loops "${btio[@]}" "${shared[@]}"
 )
 
@@ -50,7 +66,7 @@ openmpi_program() {
     for file in benchlib/*.h simpario/*.h btio/*.h "$build/config.h" "$bench_dir/openmpi.sh" \
         "$@"; do
         [[ $file == -* || $out -nt $file ]] && continue
-        mpicc.openmpi -std=gnu11 -g -O2 -I"$build" -Ibenchlib "$@" "${libraries[@]}" \
+        "$openmpi_cc" -std=gnu11 -g -O2 -I"$build" -Ibenchlib "$@" "${libraries[@]}" \
             -o "$out.new" &&
             mv "$out.new" "$out"
         return

@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# seals.sh - what it costs that each message is sealed: round trips with seals and without.
+# seals.sh - the cost of the MAC of each message: round trips with and without.
 #
 #     seals.sh [--quick] [--repeats N] [--json FILE]
 #
-# Two daemons on this host, and their clients, of the same build; one of them, and whoever talks to
-# it, has tests/bench/noseal.c preloaded, with which a seal is nothing. In turn, so that both see
-# the same noise: reads of 4 KiB that are cached, and opens with their closes; by the local socket
-# and by each provider. Printed: the medians of both, and of the ratios of neighbours in time; and
-# what making and checking the seals takes by itself, in processor time, beside the round trip,
-# which a busy machine makes longer, and never the seals. It fails when that part of the median trip
-# without seals is more than doc/SECURITY.md promises; the ratios of neighbours scatter by more than
+# Two daemons on this host, and their clients, of the same build; one daemon and its clients have
+# tests/bench/noseal.c preloaded, which makes a MAC free. They are measured alternately, so that
+# both see the same noise: reads of 4 KiB that are cached, and opens with their closes; by the local
+# socket and by each provider. Printed are the medians of both, of the ratios of neighbouring
+# measurements, and the processor time that making and checking MACs takes by itself, beside the
+# round trip: a busy machine lengthens the trip, not that time. It fails when that part of the
+# median trip without MACs is more than doc/SECURITY.md promises; the ratios scatter by more than
 # that, and do not count. Every byte read is compared.
 #
 #     --most PERCENT  that is promised (5)
@@ -31,7 +31,7 @@ noseal=$build/tests/.libs/noseal.so
 bench_begin # no ranks: no layout
 bench_memory
 
-# reads DAEMON OPTION ...: daemon 1 and its clients know no seals
+# reads DAEMON OPTION ...: daemon 1 and its clients have no MACs
 reads() {
     local preload=
 
@@ -44,8 +44,8 @@ declare -A alone
 read -r alone['4 KiB, local'] alone['open + close, local'] < <("$zcseal" --local)
 read -r fabric_read fabric_open < <("$zcseal")
 
-# pair CASE DAEMON OPTION ...: a sample with seals and one without, and their ratio; who is first
-# changes.
+# pair CASE DAEMON OPTION ...: a sample with MACs and one without, in alternating order, and their
+# ratio
 pair() {
     local with without first=$((i % 2)) k us=()
 

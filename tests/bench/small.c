@@ -4,6 +4,9 @@
  *                                     another, into a part of its own; then reads another rank's
  *     small shared FILE SIZE COUNT    records of SIZE through the shared file pointer, COUNT a rank
  *     small opens FILE 1 COUNT        open, close, COUNT times
+ *     small files FILE SIZE COUNT     create a file, write a record a rank, close: COUNT files
+ *     small held FILE 1 COUNT         create COUNT files, have all of them open, close them
+ *     small reopen FILE SIZE COUNT    write COUNT records a rank, close, open for reading, read
  *     small syncs FILE SIZE COUNT     all write a record together, and sync, COUNT times
  *     small once FILE SIZE 1          open, one record a rank, close: no more than that
  *
@@ -134,13 +137,27 @@ static void say(const char *what, const double v[2], const char *end)
         printf("\"%s_us\": %.3f, \"%s_cpu_us\": %.3f%s", what, v[0], what, v[1], end);
 }
 
-static MPI_File open_file(void)
+static MPI_File open_name(const char *name, int amode)
 {
     MPI_File fh;
 
-    OK(MPI_File_open(MPI_COMM_WORLD, path, MPI_MODE_CREATE | MPI_MODE_RDWR, hints, &fh));
+    OK(MPI_File_open(MPI_COMM_WORLD, name, amode, hints, &fh));
     MPI_File_set_errhandler(fh, MPI_ERRORS_RETURN);
     return fh;
+}
+
+static MPI_File open_file(void)
+{
+    return open_name(path, MPI_MODE_CREATE | MPI_MODE_RDWR);
+}
+
+/* The file of number `i`. */
+static MPI_File open_one_of_many(int i)
+{
+    char name[4096];
+
+    snprintf(name, sizeof name, "%s.%d", path, i);
+    return open_name(name, MPI_MODE_CREATE | MPI_MODE_RDWR);
 }
 
 /* ---- the modes ---- */
@@ -230,6 +247,58 @@ static void opens(void)
     say("open", took, "");
 }
 
+static void files(void)
+{
+    double took[2];
+    struct watch w;
+
+    start(&w);
+    for (int i = 0; i < count; i++) {
+        MPI_File fh = open_one_of_many(i);
+
+        OK(MPI_File_write_at(fh, (MPI_Offset)rank * size, record(rank, i), size, MPI_BYTE,
+                             MPI_STATUS_IGNORE));
+        OK(MPI_File_close(&fh));
+    }
+    stop(&w, took);
+    say("open", took, "");
+}
+
+static void held(void)
+{
+    MPI_File *fhs = malloc((size_t)count * sizeof *fhs);
+    double took[2];
+    struct watch w;
+
+    if (!fhs)
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    start(&w);
+    for (int i = 0; i < count; i++)
+        fhs[i] = open_one_of_many(i);
+    for (int i = 0; i < count; i++)
+        OK(MPI_File_close(&fhs[i]));
+    stop(&w, took);
+    free(fhs);
+    say("open", took, "");
+}
+
+/* The reads are of a file that was just closed: nothing is left in the caches of the ranks. */
+static void reopen(void)
+{
+    MPI_File fh = open_file();
+    double read[2];
+    struct watch w;
+
+    write_records(fh);
+    OK(MPI_File_close(&fh));
+    fh = open_name(path, MPI_MODE_RDONLY);
+    start(&w);
+    read_records(fh);
+    stop(&w, read);
+    OK(MPI_File_close(&fh));
+    say("read", read, "");
+}
+
 /* As `records` places them: each round is a collective write of all ranks. */
 static void syncs(void)
 {
@@ -271,7 +340,8 @@ static const struct mode {
     const char *name;
     void (*run)(void);
 } modes[] = {
-    {"records", records}, {"shared", shared}, {"opens", opens}, {"syncs", syncs}, {"once", once},
+    {"records", records}, {"shared", shared}, {"opens", opens}, {"files", files},
+    {"held", held},       {"reopen", reopen}, {"syncs", syncs}, {"once", once},
 };
 
 /* NULL: there is none of that name. */
@@ -291,7 +361,8 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     if (argc != 5 || !mode || (size = atoi(argv[3])) < 1 || (count = atoi(argv[4])) < 1) {
-        fprintf(stderr, "usage: small records|shared|opens|syncs|once FILE SIZE COUNT\n");
+        fprintf(stderr,
+                "usage: small records|shared|opens|files|held|reopen|syncs|once FILE SIZE COUNT\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
     path = argv[2];

@@ -9,19 +9,25 @@
 # memory: nothing can be hidden, so this is what the way to the owner of a block costs.  Every byte
 # that is read is compared.
 #
-#     --cases LIST   records shared opens, of these
+# With files, each rank writes a record to each of many files, one after the other; with held, many
+# are open at a time; with reopen, what was written is read through a new open.  These three go
+# through a daemon, too.
+#
+#     --cases LIST   records shared opens files held reopen, of these
 #     --sizes LIST   64 4K 64K, of records    --count N   4000 records of a rank, a tenth of 64K
 #     --timeout SECONDS  120, for one run
 set -u
 # shellcheck source=tests/bench/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
-opt+=([ranks]='2 4' [cases]='records shared opens' [sizes]='64 4K 64K' [count]=4000)
+opt+=([ranks]='2 4' [cases]='records shared opens files held reopen'
+    [sizes]='64 4K 64K' [count]=4000)
 quick+=([count]=500)
 bench_options "$@"
 read -ra counts <<<"${opt[ranks]}"
 read -ra sizes <<<"${opt[sizes]}"
 for word in ${opt[cases]}; do
-    [[ $word =~ ^(records|shared|opens)$ ]] || bench_misuse "--cases $word: not one of records shared opens"
+    [[ $word =~ ^(records|shared|opens|files|held|reopen)$ ]] ||
+        bench_misuse "--cases $word: not one of records shared opens files held reopen"
 done
 wanted() { [[ " ${opt[cases]} " == *" $1 "* ]]; }
 most=0
@@ -34,11 +40,13 @@ small=$build/tests/bench/small
 bench_start "$most" # one layout for all
 bench_memory
 
+declare -A daemon_of=(['zcache: 1 daemon']=$tmp/0.addr)
+
 # sample CASE VARIANT TYPE PRELOAD RANKS MODE SIZE COUNT
 sample() {
     local name=$memory/data.$RANDOM
 
-    if ranks "$5" "$4" "$small" "$6" "$3:$name" "$7" "$8" >"$tmp/run.json" 2>"$tmp/run.log" &&
+    if ZCACHE_DAEMONS=${daemon_of[$2]:-} ranks "$5" "$4" "$small" "$6" "$3:$name" "$7" "$8" >"$tmp/run.json" 2>"$tmp/run.log" &&
         jq -ec --arg case "$1" --arg variant "$2" '{$case, $variant, metrics: .}' \
             "$tmp/run.json" >>"$samples" 2>>"$tmp/run.log"; then
         rm -f -- "$name"*
@@ -56,10 +64,12 @@ turns() {
         bench_progress "$1, repetition $i"
         sample "$1" 'ufs:' ufs '' "${@:2}"
         sample "$1" 'zcache: embedded' zcache "$plugin" "${@:2}"
+        [[ ! $with_daemon ]] || sample "$1" 'zcache: 1 daemon' zcache "$plugin" "${@:2}"
     done
     bench_progress
 }
 
+with_daemon=
 for n in "${counts[@]}"; do
     for size in "${sizes[@]}"; do
         wanted records || break
@@ -70,6 +80,19 @@ for n in "${counts[@]}"; do
     if wanted shared; then turns "shared pointer, $n ranks" "$n" shared 4 $((opt[count] / 4)); fi
     if wanted opens; then turns "open and close, $n ranks" "$n" opens 1 $((opt[count] / 40)); fi
 done
+
+if wanted files || wanted held || wanted reopen; then
+    with_daemon=1
+    start_daemon 0 --root "$memory"
+    for n in "${counts[@]}"; do
+        if wanted files; then
+            turns "create, write, close, $n ranks" "$n" files 512 $((opt[count] / 4))
+        fi
+        if wanted held; then turns "held open, $n ranks" "$n" held 1 $((opt[count] / 13)); fi
+        if wanted reopen; then turns "4K reopened, $n ranks" "$n" reopen 4096 "${opt[count]}"; fi
+    done
+    stop_daemon 0 || bench_problem "the daemon did not drain: $(tail -n 3 "$tmp/0.log")"
+fi
 
 bench_results store=tmpfs work="small independent accesses"
 echo "small independent accesses, on tmpfs, every byte read compared"
@@ -83,7 +106,8 @@ bench_table '|write|processor|read|processor|open, close|processor' '
              | add | map($m[.] | if . then s(2) else "" end)))'
 echo "how many times as fast as ufs:"
 bench_table '|write|processor|read|processor|open, close|processor' '
-    .cases[] as $c | [$c.case] + (["write_us", "write_cpu_us", "read_us", "read_cpu_us", "open_us",
-        "open_cpu_us"] | map(. as $k | $c.variants | [.[].metrics[$k].median]
-            | if .[0] and .[1] then (.[0] / .[1] | n(2)) else "" end))'
+    .cases[] as $c | $c.variants[0] as $u | [$c.case], ($c.variants[1:][] as $v
+        | ["  " + $v.variant] + (["write_us", "write_cpu_us", "read_us", "read_cpu_us", "open_us",
+            "open_cpu_us"] | map([$u.metrics[.].median, $v.metrics[.].median]
+                | if .[0] and .[1] then (.[0] / .[1] | n(2)) else "" end)))'
 bench_end

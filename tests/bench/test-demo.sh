@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# test-demo.sh - what quickstart ends with: a row for each way to write, on either store; a row that
-# failed or was not verified fails it; who interrupts it finds no mount, process or file afterwards.
+# test-demo.sh - the table that quickstart ends with: a row for each way to write, on either store;
+# a row that failed or was not verified makes it fail; an interrupt leaves no mount, process or file
+# behind.
 set -u
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/daemon/functions.sh
@@ -20,7 +21,7 @@ nothing_left() {
     ! grep "$TMPDIR" /proc/self/mounts || fail "$1: it is still mounted"
 }
 
-# table MIB [EMBEDDED]: a pattern of what is printed behind the progress; EMBEDDED is that row.
+# table MIB [EMBEDDED]: prints a pattern for the output behind the progress; EMBEDDED: that row.
 table() {
     local s='+([0-9]).[0-9][0-9]' b='+( )' io
 
@@ -56,8 +57,8 @@ case $? in
 *) fail "on the slow store: $slow" ;;
 esac
 
-# Starts what writes the file ONLY, and what writes LAME; the latter ends well, and its report says
-# that not all was compared.
+# Runs only the row that writes the file ONLY.  The row that writes LAME succeeds, but its report
+# says that not everything was compared.
 cat >"$tmp/mpiexec" <<'END'
 #!/bin/bash
 [[ -z ${ONLY:-} || "$*" == *"/$ONLY "* ]] || { echo "no luck"; exit 3; }
@@ -84,7 +85,7 @@ nothing_runs() { ! grep -Flsz "TMPDIR=$TMPDIR/" /proc/[0-9]*/environ; }
 interrupted() {
     local pid what="$1 while $3 was written"
 
-    # The name as nobody else has it, to look for.
+    # A unique name, to search for.
     ONLY=$3 TMPDIR=$TMPDIR/ env --default-signal=INT,TERM "$here/demo.sh" --phases 1000 \
         --compute 0.01 "${where[@]}" >"$tmp/out" 2>&1 &
     pid=$!

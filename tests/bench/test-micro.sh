@@ -9,8 +9,8 @@ requires command -v jq
 make_tmp
 
 # ---- options: --help is on stdout, and a wrong value is named before anything runs ----
-for name in bench clients compare demo drain forward hits hosts idle overlap pieces ranks \
-    readahead seals shares small smallest syncs; do
+for name in bench clients compare demo drain forward handover hits hosts idle overlap pieces \
+    ranks readahead scattered seals seeds shares small smallest syncs; do
     "$here/$name.sh" --help >"$tmp/help" 2>"$tmp/err" || fail "$name.sh --help: status $?"
     [[ $(head -n 1 "$tmp/help") == "$name.sh - "* && ! -s $tmp/err ]] ||
         fail "$name.sh --help: $(<"$tmp/err")"
@@ -43,6 +43,8 @@ expect 2 'compare.sh: --patterns stripes: not one of interleaved *' "$here/compa
     --patterns stripes
 refused compare --stores '/ disk'
 expect 2 'small.sh: --cases closes: not one of records *' "$here/small.sh" --cases closes
+expect 2 'scattered.sh: --cases h: not one of f *' "$here/scattered.sh" --cases h
+expect 2 'seeds.sh: --cases h: not one of burst *' "$here/seeds.sh" --cases h
 
 # What is taken; the kind is that of the plain default, also with --quick and --full.
 cat >"$tmp/options.sh" <<'SCRIPT'
@@ -80,6 +82,23 @@ cells=$(jq -n -r -L "$here" 'include "bench";
 [[ $cells == '5|0|12.0 (10.0-14.0)|12|1.00
 5|1|2.5 (0.0-4.0), 1 of 5 failed|3, 1 of 5 failed|0.21
 5|5|failed|failed|-' ]] || fail "cells: $cells"
+
+# ---- curves: a figure of each case that has several points, and of no other ----
+if command -v python3 >/dev/null; then
+    jq -n '[0.5, 1, 4] | {cases: ([.[] | {case: "memory: \(.) of the cache", variants: [
+            {variant: "zcache: one daemon", metrics: {write_mb_s: {median: (900 / .)}}},
+            {variant: "lame", metrics: {}}]}]
+        + [{case: "prefetch", variants: [
+            {variant: "zcache: 1 aggregators", metrics: {seen_mb_s: {median: 7}}}]}])}' \
+        >"$tmp/curves.json"
+    python3 "$here/page/curves.py" "$tmp/curves.json" "$tmp" >"$tmp/out" 2>&1 ||
+        fail "curves.py: $(<"$tmp/out")"
+    [[ $(<"$tmp/out") == '{"memory": "seeds-memory.svg"}' && ! -e $tmp/seeds-prefetch.svg ]] ||
+        fail "curves.py: $(<"$tmp/out")"
+    (($(grep -c '<circle' "$tmp/seeds-memory.svg") == 3)) &&
+        grep -q '>zcache: one daemon, seen</text>' "$tmp/seeds-memory.svg" ||
+        fail "curves.py: $(<"$tmp/seeds-memory.svg")"
+fi
 
 # ---- limits: what is beyond one fails, and so does what was not measured ----
 cat >"$tmp/limits.sh" <<'SCRIPT'

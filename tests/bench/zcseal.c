@@ -14,8 +14,8 @@
 #include <time.h>
 
 #include "iod_poly1305.h"
-#include "zc_seal.h"
-#include "zc_shake.h"
+#include "zc_handshake.h"
+#include "zc_mac.h"
 
 enum { TRIES = 300, TIMES = 200, SHORT = 160, DATA = 4096 + 100 };
 
@@ -34,14 +34,14 @@ static double seal_us(const struct zc_keys *k, size_t len, zc_poly1305_fn *sum)
     double least = 1e9;
     unsigned wrong = 0;
 
-    zc_seal_sum_with(sum);
+    zc_mac_sum_with(sum);
     for (int i = 0; i < TRIES; i++) {
         double began = now_us(), took;
 
         for (int j = 0; j < TIMES; j++) {
             msg[20] = (unsigned char)j;
-            zc_seal_put(k, msg, len);
-            wrong += !zc_seal_check(k, msg, len);
+            zc_mac_put(k, msg, len);
+            wrong += !zc_mac_check(k, msg, len);
         }
         took = (now_us() - began) / TIMES;
         least = took < least ? took : least;
@@ -51,15 +51,15 @@ static double seal_us(const struct zc_keys *k, size_t len, zc_poly1305_fn *sum)
 
 int main(int argc, char **argv)
 {
-    struct zc_shake shake = {{7}};
+    struct zc_handshake shake = {{7}};
     struct zc_keys k;
     zc_poly1305_fn *of_daemon = iod_poly1305();
     double brief, data;
 
-    zc_shake_keys(&shake, false, argc > 1 && strcmp(argv[1], "--local") == 0, &k);
+    zc_handshake_keys(&shake, false, argc > 1 && strcmp(argv[1], "--local") == 0, &k);
     k.theirs = k.ours;
-    brief = seal_us(&k, SHORT, zc_seal_sum_default);
-    data = seal_us(&k, DATA, zc_seal_sum_default);
+    brief = seal_us(&k, SHORT, zc_mac_sum_default);
+    data = seal_us(&k, DATA, zc_mac_sum_default);
     if (of_daemon) /* either makes it or checks it */
         data = (data + seal_us(&k, DATA, of_daemon)) / 2;
     printf("%.3f %.3f\n", brief + data, 4 * brief);

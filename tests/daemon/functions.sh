@@ -1,10 +1,10 @@
 # functions.sh - what the daemon tests share.  Sourced by bash.
 #
-# make_tmp gives a directory $tmp; what tests start and leave is ended at exit, by its pid.
+# make_tmp makes a directory $tmp; processes that a test has started are killed at exit, by pid.
 # Nothing here sleeps for a result: wait_for polls a condition until a deadline.
 # shellcheck shell=bash
 
-# The build tree: given by make check, or one of the places a developer stands in.
+# The build tree: given by make check, or found from the usual working directories.
 find_build() {
     local dir
 
@@ -24,7 +24,10 @@ zcachectl=$build/iod/zcachectl
 zcache=$build/zcache
 export LC_ALL=C
 export ZCACHE_ALLOW_ROOT=true # tests may be run by root, as whom daemons do not start unasked
-unset ZCACHE_DAEMONS ZCACHE_PROVIDER ZCACHE_TIMEOUT ZCACHE_STATS
+unset ZCACHE_DAEMONS ZCACHE_AGGREGATORS ZCACHE_PROVIDER ZCACHE_TIMEOUT ZCACHE_STATS
+
+MPIEXEC_PORT_RANGE=${MPIEXEC_PORT_RANGE:-$("$(dirname -- "${BASH_SOURCE[0]}")/../ports")}
+if [[ $MPIEXEC_PORT_RANGE ]]; then export MPIEXEC_PORT_RANGE; else unset MPIEXEC_PORT_RANGE; fi
 
 tmp=
 daemon_pids=()
@@ -55,13 +58,13 @@ make_tmp() {
     tmp=$(mktemp -d "${TMPDIR:-/tmp}/zcache-test.XXXXXX") || exit 99
 }
 
-# What libfabric's providers allocate as they start, and nobody frees, is not ours.
+# Ignores allocations that libfabric's providers make at start and never free.
 ignore_leaks_of_libfabric() {
     printf 'leak:libfabric.so\nleak:_dlerror_run\n' >"$tmp/leaks" # of a thread that is just ending
     export LSAN_OPTIONS=suppressions=$tmp/leaks:print_suppressions=0
 }
 
-# requires COMMAND ...: skips the test when the command fails.
+# requires COMMAND ...: skips the test if the command fails.
 requires() {
     "$@" >/dev/null 2>&1 && return
     echo "skipped: needs $*"
@@ -73,22 +76,95 @@ fail() {
     exit 1
 }
 
-# wait_for SECONDS COMMAND ...: until the command succeeds.
+# ---- a busy machine ----
+# Time limits are meant for an idle machine.  They stretch by the time that a fixed piece of work
+# takes now, in percent of the processor time that it needs: $slowness.
+slowness=100 slowness_at=0
+slowness_most=2000 # percent
+slowness_age=10    # seconds that a measurement counts for
+
+fixed_work() {
+    local i
+
+    for ((i = 0; i < 40000; i++)); do :; done
+    for ((i = 0; i < 5; i++)); do env true; done
+}
+
+measure_slowness() {
+    local TIMEFORMAT='%3R %3U %3S' real user system
+
+    read -r real user system < <({ time fixed_work; } 2>&1)
+    user=$((10#${user/./} + 10#${system/./}))
+    slowness=$((100 * 10#${real/./} / (user ? user : 1)))
+    ((slowness >= 100)) || slowness=100
+    ((slowness <= slowness_most)) || slowness=$slowness_most
+}
+
+# More threads are runnable than there are processors, now or in the last minute.
+is_busy() {
+    local minute running _
+
+    read -r minute _ _ running _ 2>/dev/null </proc/loadavg || return 1
+    ((${running%/*} > $(nproc) || ${minute%.*} >= $(nproc)))
+}
+
+# stretch SECONDS: sets $stretched.  Measures only on a busy machine, and not each time.
+stretch() {
+    if ! is_busy; then
+        slowness=100 slowness_at=0
+    elif ((EPOCHSECONDS - slowness_at >= slowness_age)); then
+        measure_slowness
+        slowness_at=$EPOCHSECONDS
+    fi
+    stretched=$((($1 * slowness + 99) / 100))
+}
+
+# skip_unless_quiet WHAT: for tests of rates, which are meaningless beside other work.
+skip_unless_quiet() {
+    stretch 1
+    ((slowness > 200)) || return 0
+    echo "skipped: $*: a fixed piece of work takes" \
+        "$((slowness / 100)).$((slowness / 10 % 10)) times as long as on a quiet machine"
+    exit 77
+}
+
+# fail_unless_busy WHAT: a rate, or a limit that depends on other processes, was missed: skips the
+# test on a busy machine, else fails.
+fail_unless_busy() {
+    (skip_unless_quiet "$*") || exit 77
+    fail "$*"
+}
+
+# within SECONDS COMMAND ...: timeout(1) with a limit that stretches; 124 if it is exceeded.
+within() {
+    local seconds=$1
+
+    shift
+    stretch "$seconds"
+    timeout -k 5 "$stretched" "$@"
+}
+
+# wait_for SECONDS COMMAND ...: waits until the command succeeds.  The limit stretches as above when
+# it is reached.
 wait_for() {
-    local end=$((SECONDS + $1))
+    local limit=$1 begun=$SECONDS end=$((SECONDS + $1))
 
     shift
     until "$@"; do
-        ((SECONDS < end)) || return 1
+        if ((SECONDS >= end)); then
+            stretch "$limit"
+            end=$((begun + stretched))
+            ((SECONDS < end)) || return 1
+        fi
         sleep 0.02
     done
 }
 
-# Also true of a process that has ended and that nobody has waited for.
+# Also true for a zombie.
 gone() { ! kill -0 "$1" 2>/dev/null || grep -qs '^State:.Z' "/proc/$1/status"; }
 
-# start_daemon NAME OPTION ...: with $tmp/NAME.addr, .log; returns when it is ready.
-# A daemon under valgrind takes its time.
+# start_daemon NAME OPTION ...: with $tmp/NAME.addr, .log; returns when it is ready.  A daemon under
+# valgrind is slow.
 start_daemon() {
     local name=$1
 
@@ -118,8 +194,28 @@ stop_daemon() {
     return $status
 }
 
-# expect STATUS PATTERN COMMAND ...: its exit status, and its output, both streams, against
-# a bash pattern.  The output stays in $output.
+# daemon_of FILE: the process id in an address file.
+daemon_of() { sed -n 's/^pid //p' "$1"; }
+
+# stat_of NAME COUNTER: as zcachectl prints it; nothing where the daemon does not answer.
+stat_of() {
+    "$zcachectl" --daemons "$tmp/$1.addr" --json stats 2>/dev/null |
+        sed -n "s/.*\"$2\": *\([0-9]*\).*/\1/p" | head -n 1
+}
+
+# at_least NAME COUNTER N
+at_least() {
+    local now
+
+    now=$(stat_of "$1" "$2")
+    [[ -n $now ]] && ((now >= $3))
+}
+
+# as_other COMMAND ...: by another user; for root.
+as_other() { setpriv --reuid=nobody --regid=nogroup --clear-groups -- "$@"; }
+
+# expect STATUS PATTERN COMMAND ...: compares its exit status, and its output, both streams, with a
+# bash pattern.  The output stays in $output.
 expect() {
     local want=$1 pattern=$2 status
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The log at level info says who came, what he opened, and what he was refused; not without end.
+# The log at level info names clients, the files they open, and refusals; its size is limited.
 . "$(dirname -- "$0")/functions.sh"
 
 make_tmp
@@ -11,16 +11,16 @@ has() { audited "$1" || fail "no line \"$1\": $(cut -c1-300 0.log | tail -n 30)"
 
 start_daemon 0 --root root --cache-size 16M --log info --timeout 1s
 SLURM_JOB_ID=17 SLURM_STEP_ID=3 expect 0 written "$zcput" write 0.addr "$tmp/root/f" 1M
-# Each line tells who it was: others may have been left out, or lie in an older file.
+# Each line identifies the client: others may have been left out, or be in an older file.
 user="of user $(id -u)"
 said="\(uid $(id -u), $(uname -n | cut -c1-40):[0-9]+"
 who="client 1 $user, zcput $said, job slurm 17.3\)"
 has "$who, begins: by its secret, over the fabric"
 has "$who: open $tmp/root/f to read and write"
-# It went without a word.
+# It vanished without BYE.
 wait_for 60 audited "$who, ends: nothing was heard of it" || fail "no end: $(cat 0.log)"
 
-# Who does not know the secret, and who goes where he may not.
+# A client without the secret, and a path without permission.
 sed 's/^secret .*/secret 00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff/' \
     0.addr >other.addr
 chmod 600 other.addr
@@ -30,27 +30,28 @@ has "client 2 $user, zcput $said\), may not open /etc/passwd to read: path /etc/
 name=$'a\nerror: forged'
 expect 1 "*" "$zcput" read 0.addr "$tmp/root/$name" 1K
 has "client 3 $user, zcput $said\), may not open $tmp/root/a\?error: forged to read: "
-# Nor do the control characters of 8 bits, alone or as UTF-8 has them, reach a terminal; letters do.
+# 8-bit control characters, alone or in UTF-8, do not reach a terminal either; letters do.
 expect 1 "*" "$zcput" read 0.addr "$tmp/root/"$'b\xc2\x9b1mc\x9b2md\x80\x9be\xc3\x9bf\xe2\x80\x9c' 1K
 has "client 4 $user, zcput $said\), may not open $tmp/root/b\?\?1mc\?2md\?\?e"$'\xc3\x9bf\xe2\x80\x9c'" to read: "
 expect 0 "*" "$zcachectl" --daemons 0.addr flush
 has "client 5 $user, zcachectl $said\), begins: by its secret, over a local socket"
 has "client 5 $user, zcachectl $said\): flush the daemon"
 
-# Of a user and a cause so many lines a minute.
+# The number of lines per minute is limited, for each user and cause.
 mkfifo hold
 exec {hold}<>hold
 ZCACHE_LOCAL=1 "$build/tests/daemon/zcflood" opens 0.addr "$tmp/root" 1 1 3000 <&"$hold" \
     {hold}>&- >out 2>&1 &
 daemon_pids[1]=$!
-counter() { "$zcachectl" --daemons 0.addr --json stats | sed -n "s/^ *\"$1\": \([0-9]*\),*$/\1/p"; }
 all_asked() { # it waits for no answer, and some are more than a client may ask at a time
-    (($(counter requests) + $(counter requests_refused) >= 3001)) || gone "${daemon_pids[1]}"
+    (($(stat_of 0 requests) + $(stat_of 0 requests_refused) >= 3001)) || gone "${daemon_pids[1]}"
 }
 wait_for 120 all_asked || fail "not all came: $(cat out)"
 wait_for 60 grep -qx "done" out || fail "$(cat out)"
+all_served() { (($(stat_of 0 requests_active) <= 1)); } # what asks is one itself
+wait_for 120 all_served || fail "$(stat_of 0 requests_active) requests are under way"
 lines=$(grep -cE "audit: client [0-9]+ $user, zcflood: open " 0.log)
-((lines >= 100 && lines <= 125)) || fail "$lines lines of $(counter handles)"
+((lines >= 100 && lines <= 125)) || fail "$lines lines of $(stat_of 0 handles)"
 stop_daemon 1 KILL
 stop_daemon 0 || fail "status $? of the daemon: $(tail -n 5 0.log)"
 has "[0-9]+ more requests, $user"

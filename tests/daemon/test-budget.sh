@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Clients that mean it ill, and know the secret: the daemon stays within its cache and 64 MiB,
-# and serves who behaves, whatever they do.  Both ways to reach it.
+# Malicious clients that know the secret: whatever they do, the daemon stays within its cache and 64
+# MiB, and serves well-behaved clients.  By both ways to reach it.
 . "$(dirname -- "$0")/functions.sh"
 
 CACHE=16 # MiB
@@ -23,9 +23,8 @@ within_bound() { # WHAT
     [[ -z ${SANITIZED:-} ]] || return 0 # whose own memory is in it
     ((peak <= (CACHE + SUMS + 64) * 1024)) || fail "$1: the daemon took $peak KiB"
 }
-counter() { "$zcachectl" --daemons 0.addr --json stats | sed -n "s/^ *\"$1\": \([0-9]*\),*$/\1/p"; }
 over() { grep -qsx "done" out || gone "$1"; }
-# come NUMBER LOCAL WHAT SESSIONS ENDPOINTS COUNT: returns when all was said; they stay.
+# come NUMBER LOCAL WHAT SESSIONS ENDPOINTS COUNT: returns when all is sent; the sessions stay.
 come() {
     local pid
 
@@ -44,8 +43,8 @@ flood() {
     stop_daemon 1 KILL
 }
 
-# crowd TOTAL: 64 sessions by the fabric, where four endpoints of libfabric's are what a test can
-# afford, and the others by the local socket; in $let_in and $refused how many of them.
+# crowd TOTAL: 64 sessions by the fabric, as a test can afford four endpoints of libfabric only, and
+# the others by the local socket; sets $let_in and $refused.
 crowd() {
     local in out
 
@@ -58,7 +57,7 @@ crowd() {
     ((let_in + refused == $1)) || fail "that is not $1"
 }
 leave() { stop_daemon 2 KILL; stop_daemon 1 KILL; }
-has_room() { local now; now=$(counter sessions); ((${now:-1000} < 200)); }
+has_room() { local now; now=$(stat_of 0 sessions); ((${now:-1000} < 200)); }
 
 start_daemon 0 --root root --cache-size "$CACHE"M
 expect 0 written "$zcput" write 0.addr "$tmp/root/f" 40M
@@ -72,18 +71,18 @@ flood 1 paths 4 4 500
 flood 1 cards 20 10 500
 flood 1 infos 200 10 2
 flood 1 hellos 1 10 3000
-(($(counter unread) > 0)) || fail "nobody was left unread"
+(($(stat_of 0 unread) > 0)) || fail "no client was left unread"
 flood 0 replies 4 2 500
 flood 0 cards 8 2 200
 
-# More of them than there is memory for, were each to get the least: these are refused, and the
-# others stay.
+# More clients than there is memory for, if each gets the minimum: some are refused, and the others
+# stay.
 crowd 1300
 ((refused > 0)) || fail "nobody was refused"
 leave
 wait_for 60 has_room || fail "sessions whose clients are gone stay: $(tail -n 3 0.log)"
 
-# Bytes that are the beginning of a message, and nothing after it.
+# The beginning of a message, and nothing after it.
 address=$(sed -n 's/^address //p' 0.addr)
 port=$((16#${address:4:4}))
 for i in {1..200}; do
@@ -92,21 +91,22 @@ for i in {1..200}; do
 done
 within_bound "half messages"
 
-# Who behaves is served all the time, and what he wrote is there.
+# A well-behaved client is served throughout, and its bytes are there.
 expect 0 written "$zcput" write 0.addr "$tmp/root/g" 8M
 within_bound "in the end"
 stop_daemon 0 || fail "status $? of the daemon: $(cat 0.log)"
 expect 0 "" "$zcput" check root/g 8M
 
-# Where there is memory for a thousand they are all let in, beside a cache that is full, and whose
-# pages have checksums.
+# With memory for a thousand clients all are admitted, beside a full cache whose pages have
+# checksums.
 CACHE=256
 SUMS=$((CACHE / 128))
 truncate -s 264M root/long # zeros, which take no room in the file system
 start_daemon 0 --root root --cache-size "$CACHE"M
 ZCACHE_CHECKSUM=on "$zcput" read 0.addr "$tmp/root/long" 264M >/dev/null ||
     fail "cannot fill the cache: $(tail -n 3 0.log)"
-(($(counter checksum_bytes) >= CACHE << 20)) || fail "it has no checksums: $(counter checksum_bytes)"
+sums=$(stat_of 0 checksum_bytes)
+((sums >= CACHE << 20)) || fail "it has no checksums: $sums"
 (($(kib VmRSS) > CACHE * 1024)) || fail "the cache is not full: $(kib VmRSS) KiB"
 crowd 1000
 ((refused == 0)) || fail "not all were let in"

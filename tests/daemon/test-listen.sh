@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Where a daemon can be reached from: this host alone, unless it was told.
+# Where a daemon can be reached from: this host only, unless told otherwise.
 . "$(dirname -- "$0")/functions.sh"
 
 make_tmp
@@ -8,7 +8,7 @@ mkdir root
 opts=(--root root --cache-size 16M --log info)
 zcput=$build/tests/daemon/zcput
 
-# Sockets of TCP that a process listens at: addresses as the kernel has them, 127.0.0.1 backwards.
+# TCP sockets that a process listens at: addresses as the kernel prints them, 127.0.0.1 reversed.
 listening() { # PID
     local inodes
 
@@ -17,7 +17,7 @@ listening() { # PID
         $4 == "0A" && $10 in own { sub(":.*", "", $2); print $2 }' \
         "/proc/$1/net/tcp" "/proc/$1/net/tcp6" | sort -u
 }
-# starts LISTENS-AT [OPTION ...]: and programs of this host use it.
+# starts LISTENS-AT [OPTION ...]: starts a daemon, which programs of this host use.
 starts() {
     local where=$1
 
@@ -27,7 +27,7 @@ starts() {
         0.log || fail "does not listen at $where: $(cat 0.log)"
     expect 0 "written" "$zcput" write 0.addr "$tmp/root/f" 1M
 }
-# What its seals are made with: a line of the log that comes before it serves anybody.
+# The implementation of its MACs: a line of the log before it serves.
 sums_with() { # PATTERN
     grep -qE "info: seals are made with $1\$" 0.log || fail "not with $1: $(cat 0.log)"
 }
@@ -38,12 +38,12 @@ listens() { [[ -n $(listening "${daemon_pids[0]}") ]]; }
 wait_for 20 listens || fail "libfabric does not listen: $(cat 0.log)"
 [[ $(listening "${daemon_pids[0]}") == 0100007F ]] ||
     fail "it listens at $(listening "${daemon_pids[0]}")"
-# What other hosts are told, who have the file and reach nothing of it.
+# The error on other hosts, which see the file and cannot reach the daemon.
 sed '/^local /d; s/^host .*/host elsewhere/' 0.addr >far.addr
 chmod 600 far.addr
 expect 1 "*the daemon of far.addr (pid *) can be reached on its host elsewhere only, and this is \
 $(uname -n): start it with --listen *" "$zcachectl" --daemons far.addr stats
-# Nor is its place taken by another one that cannot ask it.
+# Its place is not taken by a daemon that cannot ask it.
 sed -i "s/^pid .*/pid $$/" far.addr
 expect 1 "*--address-file: *far.addr belongs to a daemon of host elsewhere that cannot be asked \
 from here; if it runs no more, remove the file*" "$zcached" "${opts[@]}" --address-file far.addr
@@ -60,8 +60,8 @@ else
 fi
 stops
 
-# Processes of this host are served before libfabric has started, by the local socket; who comes by
-# libfabric from the first moment on, at the address of the file, is, too.
+# Processes of this host are served before libfabric has started, by the local socket; a client that
+# connects by libfabric from the first moment on, at the file's address, is served, too.
 start_daemon 0 "${opts[@]}"
 cp 0.addr first.addr
 expect 0 "*serving*" "$zcachectl" --daemons 0.addr status
@@ -70,7 +70,7 @@ wait_for 20 listens || fail "libfabric does not listen: $(cat 0.log)"
 cmp 0.addr first.addr || fail "another address file"
 expect 0 "*serving*" "$zcachectl" --daemons 0.addr status
 stops
-# As FIPS has it, libcrypto has no Poly1305.
+# In FIPS mode, libcrypto has no Poly1305.
 cat >fips.cnf <<'END'
 openssl_conf = all
 [all]

@@ -39,7 +39,7 @@ every btio.1 "$build/btio/btio"
 
 # Lists stay lists: an item begins a line, and so does what follows the last.
 for start in 'btio.1 W +24 x 24' 'btio.1 C +162 x 162' 'btio.1 none +not at all' \
-    'simpario.1 subarray3d, subarray4d +blocks' 'simpario.1 with the last three'; do
+    'simpario.1 subarray3d, subarray4d +blocks' 'simpario.1 with split, icollective'; do
     grep -qE "^ +${start#* }" "$tmp/${start%% *}" || fail "${start%% *}: no line begins with ${start#* }"
 done
 

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A daemon of many users, with a munged of our own: each has the rights that he has without it, what
-# he creates is his, what is cached is for those who may open it, and what concerns all is root's.
+# A daemon of many users, with a munged of our own: each user has the rights that it has without the
+# daemon, owns the files it creates, and reads cached bytes only of files it may open; operations on
+# the whole daemon are root's.
 . "$(dirname -- "$0")/functions.sh"
 
 [[ $(id -u) == 0 ]] || {
@@ -42,7 +43,7 @@ if "$zcached" --auth munge --root root --address-file x.addr --provider nosuch 2
     exit 77
 fi
 
-# In words, what a daemon of many users needs, and what root's of one user is.
+# Messages about the requirements of a daemon of many users, and of root's for one user.
 expect 2 "zcached: --auth munge serves all users, for which the daemon has to be root*" \
     bob "$zcached" --auth munge --root "$tmp/root" --address-file /tmp/zcache-not-there.addr
 expect 2 "zcached: --auth munge: a daemon of many users keeps no --journal*" \
@@ -60,7 +61,7 @@ users() { # PROVIDER
     [[ $(stat -c %a "$one") == 644 ]] || fail "mode $(stat -c %a "$one") of the address file"
     ! grep -q '^secret' "$one" || fail "there is a secret in it"
 
-    # What is his is his, and the kernel decides about the rest.
+    # A user's files are its own, and the kernel decides about others.
     expect 0 "" alice "$zcuser" write "$one" "$tmp/root/hers" alices
     [[ $(stat -c '%u %g %a' root/hers) == "20001 20001 640" ]] || fail "$(stat root/hers)"
     [[ $(<root/hers) == alices ]] || fail "other content"
@@ -77,13 +78,13 @@ users() { # PROVIDER
     expect 1 "*outside the root*" alice "$zcuser" read "$one" "$tmp/root/out"
     [[ $(<root/hers) == alices ]] || fail "changed"
 
-    # As soon as he may, he does.
+    # A new permission takes effect at once.
     chmod 644 root/hers
     expect 0 alices bob "$zcuser" read "$one" "$tmp/root/hers"
     expect 0 "" alice "$zcuser" truncate "$one" "$tmp/root/hers" 3
     expect 0 3 bob "$zcuser" stat "$one" "$tmp/root/hers"
 
-    # What is cached, and not in the file yet, is for those who may open the file.
+    # Cached bytes that are not in the file yet are for users that may open the file.
     mkfifo go."$1"
     rm -f kept.out
     alice "$zcuser" cached "$one" "$tmp/root/kept" 0123456789 <go."$1" >kept.out 2>&1 &
@@ -93,7 +94,7 @@ users() { # PROVIDER
     expect 1 "*Permission denied*" bob "$zcuser" read "$one" "$tmp/root/kept"
     expect 0 0123456789 alice "$zcuser" read "$one" "$tmp/root/kept"
 
-    # What concerns all.
+    # Operations on the whole daemon.
     for name in stop drain flush evict; do
         expect 1 "*for its owner and for root only*" bob "$zcachectl" --daemons "$one" "$name"
     done
@@ -107,14 +108,14 @@ users() { # PROVIDER
     wait "$kept" || fail "$(cat kept.out)"
     [[ $(<root/kept) == 0123456789 ]] || fail "kept: $(<root/kept)"
 
-    # Credentials: of another handshake, read before, changed.  The others go on.
+    # Credentials of another handshake, used before, changed.  Other sessions go on.
     expect 0 "*another's: *another handshake*once more: *Replayed*changed: *munge cannot*" \
         alice "$zcuser" other "$one"
     echo "refused: $(count handshakes_refused) of 3"
     (($(count handshakes_refused) == 3)) || fail "not all were counted"
     expect 0 0123456789 alice "$zcuser" read "$one" "$tmp/root/kept"
 
-    # The local socket is root's; others are led to the fabric.
+    # The local socket is root's; other users are led to the fabric.
     expect 1 "*" env ZCACHE_LOCAL=1 bash -c 'exec "$@"' - setpriv --reuid=20002 --regid=20002 \
         --clear-groups -- "$zcuser" ping "$one"
     expect 0 "" env ZCACHE_LOCAL=1 "$zcuser" ping "$one"
@@ -133,8 +134,9 @@ users() { # PROVIDER
 users "tcp;ofi_rxm"
 users net
 
-# Names that change places all the time, by somebody who may rename them: a directory of hers, one
-# of his, links to what is root's and out of the root.  Nobody reads or writes what is another's.
+# Names that are exchanged all the time by a user that may rename them: a directory of hers, one of
+# the other user, links to root's files and out of the root.  No user reads or writes another's
+# files.
 renames() {
     local names=("$tmp"/root/open/{d,e,p,o}) swapping plucking her his
 
@@ -174,7 +176,7 @@ renames() {
     [[ $(cat root/open/*/other) == *hers* ]] || fail "alice's other file was"
 }
 
-# is_full_of UID TEXT OUTPUT: the file in the directory of this user has what he wrote last.
+# is_full_of UID TEXT OUTPUT: the file in this user's directory has what the user wrote last.
 is_full_of() {
     local dir last line
 
@@ -187,7 +189,7 @@ is_full_of() {
 
 renames
 
-# Groups are those that the daemon's host knows a user to have, not what his process has.
+# Groups are those that the daemon's host has for a user, not those of its process.
 cp /etc/passwd passwd
 cp /etc/group group
 echo "zcalice:x:20001:20001::/:/bin/false" >>passwd
@@ -212,7 +214,7 @@ else
     echo "skipped: groups of the daemon's host; no file of our own can stand in for /etc/group here"
 fi
 
-# An address file of somebody else leads nobody anywhere.
+# Another user's address file misleads no client.
 start_daemon 1 --auth munge --root "$tmp/root" --cache-size 16M --user-sessions 1
 cp 1.addr forged.addr
 chown 20002:20002 forged.addr
@@ -221,9 +223,8 @@ chown 0:0 forged.addr
 chmod 666 forged.addr
 expect 1 "*may be written by others*" alice "$zcuser" ping "$tmp/forged.addr"
 
-# Nor does a daemon of bob's that has the address of root's, its number and its boot id, which are
-# for all to read: what munge made for root he cannot read, and root's daemon does not take it from
-# him.
+# Nor does a daemon of bob's with the address, number and boot id of root's, which are public: it
+# cannot decrypt what munge made for root, and root's daemon does not accept it from bob.
 mkfifo claim
 : >credential
 chown 20002:20002 credential
@@ -236,13 +237,13 @@ sed "s/^address .*/address $far/; s/^local .*/local $near/" 1.addr >led.addr
 chmod 644 led.addr
 for what in "write $tmp/root/new text" "read $tmp/root/new" ping; do
     # shellcheck disable=SC2086 # words
-    expect 1 "*somebody else answers at its address, who cannot read what munge made for root*" \
+    expect 1 "*another process answers at its address, and cannot read what munge made for root*" \
         alice "$zcuser" ${what%% *} "$tmp/led.addr" ${what#* }
 done
 exec 8>&-
 wait "$forger" || fail "the forger: $(cat forger.out)"
 echo "led to a forger who claims root's boot id: 3, refused: 3; sent to him: $(tail -n 1 forger.out)"
-[[ $(tail -n 1 forger.out) == "HELLO 3, AUTH 0, VOUCH 3, others 0" ]] ||
+[[ $(tail -n 1 forger.out) == "HELLO 3, AUTH 0, CREDENTIAL 3, others 0" ]] ||
     fail "more than credentials was sent to him"
 (($(grep -c "^credential: .*munge cannot vouch" forger.out) == 3)) || fail "$(cat forger.out)"
 [[ ! -e root/new ]] || fail "something was written"
@@ -250,7 +251,7 @@ before=$(count handshakes_refused)
 expect 0 "another's: *another handshake*" bob "$zcuser" relay "$one" "$tmp/credential"
 (($(count handshakes_refused) == before + 1)) || fail "it was not refused"
 
-# One user has a limit; without munged nobody comes, and it says why.
+# A user has a limit; without munged no client is admitted, and the daemon says why.
 mkfifo go
 rm -f kept.out
 alice "$zcuser" cached "$one" "$tmp/root/kept" 1 <go >kept.out 2>&1 &

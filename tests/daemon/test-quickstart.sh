@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# quickstart, as far as it goes without building: where it cannot build it says so before anything
-# is made; what it would install is named to who may not; with all packages there nobody has to be
-# root.
+# quickstart, up to the build: if it cannot build it says so before anything is made; without the
+# permission to install, it names the packages; with all packages installed it needs no root.
 . "$(dirname -- "$0")/functions.sh"
 top=$(cd "$(dirname -- "$0")/../.." && pwd)
 [[ -e $top/quickstart ]] || fail "no $top/quickstart"
@@ -17,7 +16,7 @@ for odd in "with blank" "with:colon" "with'quote" $'with\ttab' 'with$dollar'; do
     [[ $(ls "$odd") == quickstart ]] || fail "made in $odd: $(ls "$odd")"
 done
 
-# A machine where nobody is root, and where these are installed.
+# A machine without root access, with these packages installed.
 mkdir tree bin
 cp "$top/quickstart" tree
 cat >bin/dpkg-query <<'END'
@@ -37,7 +36,7 @@ all=${output##*apt-get install }
 [[ " $all " == *" fuse3 libfuse3-dev "* ]] || fail "does not ask for what a slow store needs: $all"
 tr ' ' '\n' <<<"$all" >>installed
 expect 0 "" as_user tree/quickstart packages
-# What the demonstration alone wants is no reason to build nothing; here there is nothing to build.
+# Packages for the demonstration alone do not prevent the build; here there is nothing to build.
 sed -i /fuse/d installed
 expect 1 "*; ask for: apt-get install fuse3 libfuse3-dev
 goes on without them: the demonstration takes the local disk
@@ -52,7 +51,7 @@ expect 1 "*usage: *quickstart: no command 'frob'" tree/quickstart frob
 expect 1 "quickstart: no option '--fast' of check; see ./quickstart help" tree/quickstart check --fast
 QUICKSTART_RANKS=two expect 1 "quickstart: QUICKSTART_RANKS=two: not a number of ranks" tree/quickstart
 
-# A tree of somebody else's.
+# A tree of another user.
 rm -r tree/build
 chmod a-w tree
 other=()

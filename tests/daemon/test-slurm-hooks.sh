@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Slurm's prolog and epilog, without Slurm: tests/hosts/test-slurm.sh has one.  A daemon for a job,
-# the system's log, and what the epilog says to Slurm by its exit status.
+# Slurm's prolog and epilog, without Slurm: tests/hosts/test-slurm.sh runs one.  A daemon for a job,
+# the system's log, and the epilog's exit status to Slurm.
 . "$(dirname -- "$0")/functions.sh"
 scripts=$(cd "$(dirname -- "$0")/../../packaging/slurm" && pwd)
 requires test "$(id -u)" = 0 # as Slurm's are
@@ -33,23 +33,23 @@ up() {
     cleanup_fn "kill -KILL $pid 2>/dev/null"
 }
 
-# One that ends leaves nothing behind.
+# A daemon that shuts down leaves nothing behind.
 up
 expect 0 "" bash epilog
-gone "$pid" || fail "the daemon stays"
+wait_for 20 gone "$pid" || fail "the daemon stays"
 [[ -z $(ls -A states) && ! -e syslog ]] || fail "left: $(find states) $(cat syslog)"
 
-# One that is dead is told of, and closes no node.
+# A dead daemon is reported, and drains no node.
 up
 kill -KILL "$pid"
 wait_for 20 gone "$pid" || fail "it lives"
 expect 0 "" bash epilog
 grep -q "job 77: daemon on n1: .*process $pid is gone" syslog || fail "not told: $(cat syslog)"
 
-# One that stands still is there: the node is nobody's next.
+# A hung daemon is still there: the node must not get another job.
 up
 kill -STOP "$pid"
 expect 1 "" bash epilog
 kill -CONT "$pid"
 expect 0 "" bash epilog
-gone "$pid" || fail "the daemon stays"
+wait_for 20 gone "$pid" || fail "the daemon stays"

@@ -15,10 +15,9 @@ mkfifo fifo
 writer=$!
 exec {hold}>fifo
 wait_for 60 grep -qs written out || fail "cannot write: $(cat 0.log)"
-stat() { "$zcachectl" --daemons 0.addr --json stats | jq ".daemons[0].stats.$1"; }
-[[ $(stat dirty_bytes) == 0 ]] || fail "$(stat dirty_bytes) bytes are dirty"
-[[ $(stat used_bytes) == 0 ]] || fail "$(stat used_bytes) bytes are cached"
-(($(stat capacity_bytes) <= 64 << 20)) || fail "buffers of $(stat capacity_bytes) bytes"
+[[ $(stat_of 0 dirty_bytes) == 0 ]] || fail "$(stat_of 0 dirty_bytes) bytes are dirty"
+[[ $(stat_of 0 used_bytes) == 0 ]] || fail "$(stat_of 0 used_bytes) bytes are cached"
+(($(stat_of 0 capacity_bytes) <= 64 << 20)) || fail "buffers of $(stat_of 0 capacity_bytes) bytes"
 stop_daemon 0 KILL
 exec {hold}>&-
 wait "$writer"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Two users of one host: who did not start a daemon does not reach it, and nobody is led to a daemon
-# of somebody else.
+# Two users of one host: a user cannot reach another one's daemon, and no client is led to a foreign
+# daemon.
 . "$(dirname -- "$0")/functions.sh"
 
 [[ $(id -u) == 0 ]] || {
@@ -8,7 +8,6 @@
     exit 77
 }
 requires setpriv --reuid=nobody --regid=nogroup --clear-groups true
-as_other() { setpriv --reuid=nobody --regid=nogroup --clear-groups -- "$@"; }
 requires as_other "$zcachectl" --version
 
 umask 077 # address files are their owner's
@@ -24,7 +23,7 @@ zcput=$build/tests/daemon/zcput
 
 count() { "$zcachectl" --daemons "$address" --json stats | sed -n "s/^ *\"$1\": \([0-9]*\),*$/\1/p"; }
 
-# The file is its owner's, whatever the mask; so is a copy.
+# The file is readable for its owner only, whatever the umask; so is a copy.
 [[ $(stat -c %a "$address") == 600 ]] || fail "mode $(stat -c %a "$address")"
 cp "$address" theirs/copy.addr
 for file in "$address" "$tmp/theirs/copy.addr"; do
@@ -33,14 +32,14 @@ for file in "$address" "$tmp/theirs/copy.addr"; do
     expect 1 "*" as_other "$zcachectl" --daemons "$file" stop
 done
 
-# The owner has a job at work meanwhile.
+# Meanwhile the owner has a job running.
 mkfifo hold
 "$zcput" write "$address" "$tmp/root/kept" 4M <hold >kept.out 2>&1 &
 kept=$!
 exec 9>hold
 wait_for 60 grep -q written kept.out || fail "$(cat kept.out)"
 
-# All of it but the secret, which cannot be guessed.
+# Everything but the secret, which cannot be guessed.
 sed "s/^secret .*/secret $(printf '%064d' 1)/" "$address" >theirs/forged.addr
 chown nobody:nogroup theirs/forged.addr
 chmod 600 theirs/forged.addr
@@ -53,7 +52,7 @@ expect 0 "*serving*" "$zcachectl" --daemons "$address" status
 echo "handshakes that came to nothing: $(($(count handshakes) + $(count handshakes_lapsed)))"
 (($(count handshakes) + $(count handshakes_lapsed) >= 6)) || fail "not all were counted"
 
-# What he would do if he were let in, by either way: he is not, by the local socket not even heard.
+# All operations, by either way: they are refused, by the local socket even before the handshake.
 before=$(count sessions_opened) tried=0
 for local in 0 1; do
     for what in "read $tmp/root/kept" "write $tmp/root/kept x" "write $tmp/root/new x" \
@@ -64,14 +63,14 @@ for local in 0 1; do
         if ((local)); then
             [[ $output == *"connection lost"* ]] || fail "by the local socket: $output"
         else
-            [[ $output == *"somebody else answers at its address"* ]] || fail "by the fabric: $output"
+            [[ $output == *"another process answers at its address"* ]] || fail "by the fabric: $output"
         fi
         tried=$((tried + 1))
     done
 done
 echo "refused: $tried of $tried, 7 by the fabric and 7 by the local socket"
 (($(count sessions_opened) == before + 1)) || fail "somebody was let in" # who counts
-# Nor does he fill the log: one line a minute has how often.
+# The log is not flooded: one line a minute, with a count.
 for ((i = 0; i < 20; i++)); do
     expect 1 "*connection lost*" as_other env ZCACHE_LOCAL=1 "$zcuser" ping theirs/forged.addr
 done
@@ -83,7 +82,7 @@ expect 0 "" "$zcput" check kept.read 4M
 exec 9>&-
 wait "$kept" || fail "the owner's job: $(cat kept.out)"
 
-# A file by which somebody else wants to have our data.
+# An address file by which another user tries to get our data.
 setpriv --reuid=nobody --regid=nogroup --clear-groups -- "$zcached" --root "$tmp/theirs" \
     --cache-size 16M --address-file "$tmp/theirs/1.addr" 2>1.log &
 daemon_pids[1]=$!
@@ -91,7 +90,7 @@ wait_for 60 test -s theirs/1.addr || fail "their daemon did not start: $(cat 1.l
 expect 0 "*serving*" as_other "$zcachectl" --daemons "$tmp/theirs/1.addr" status
 expect 1 "*theirs/1.addr belongs to another user*" \
     "$zcachectl" --daemons "$tmp/theirs/1.addr" status
-# The same with the boot id of our daemon in it: whose file it is counts.
+# The same with our daemon's boot id: the file's owner counts.
 boot=$(grep '^boot ' "$address")
 sed "s/^boot .*/$boot/" theirs/1.addr >theirs/2.addr
 grep -qx "$boot" theirs/2.addr || fail "no boot id in it"
@@ -106,8 +105,8 @@ expect 1 "*mine.addr may be read or written by others (mode 0644)*" \
     "$zcachectl" --daemons "$tmp/mine.addr" status
 stop_daemon 1 || fail "status $? of their daemon"
 
-# A daemon of somebody else who has got the address that ours had, by either way, and says that it
-# has our boot id: nothing but HELLO reaches it.
+# A daemon of another user that has taken over our daemon's address, by either way, and claims our
+# boot id: nothing but HELLO reaches it.
 sed "s/^secret .*/secret $(printf '%064d' 2)/" "$address" >theirs/claimed.addr
 chown nobody:nogroup theirs/claimed.addr
 chmod 600 theirs/claimed.addr
@@ -121,20 +120,20 @@ sed "s/^address .*/address $far/; s/^local .*/local $near/" "$address" >led.addr
 chmod 600 led.addr
 tried=0
 for command in status files flush evict drain stop; do
-    expect 1 "*another daemon answers than the one that wrote led.addr*" \
+    expect 1 "*another daemon answers at the address in led.addr*" \
         "$zcachectl" --daemons led.addr --timeout 30s "$command"
     tried=$((tried + 1))
 done
 for what in "read $tmp/root/kept" "write $tmp/root/kept x" ping; do
     # shellcheck disable=SC2086 # words
-    expect 1 "*somebody else answers at its address, who does not know its secret*" \
+    expect 1 "*another process answers at its address, and does not know its secret*" \
         "$zcuser" ${what%% *} led.addr ${what#* }
     tried=$((tried + 1))
 done
 exec 8>&-
 wait "$forger" || fail "the forger: $(cat forger.out)"
 echo "led to a forger who claims our boot id: $tried, refused: $tried; sent to him: $(tail -n 1 forger.out)"
-[[ $(tail -n 1 forger.out) == "HELLO $tried, AUTH 0, VOUCH 0, others 0" ]] ||
+[[ $(tail -n 1 forger.out) == "HELLO $tried, AUTH 0, CREDENTIAL 0, others 0" ]] ||
     fail "more than HELLO was sent to him"
 
 # Without a secret, as older releases wrote it.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# zcache run, start, status, stop with daemons on other hosts, which a remote shell of ours plays:
+# zcache run, start, status, stop with daemons on other hosts, simulated by a remote shell of ours:
 # it runs on this host what it is given, as the shell of that host would.
 . "$(dirname -- "$0")/functions.sh"
 
@@ -23,7 +23,6 @@ exec /bin/sh -c "$2"
 END
 chmod +x rsh
 export ZCACHE_SSH="$tmp/rsh"
-daemon_of() { sed -n 's/^pid //p' "$1"; }
 opts=(--cache-size 16M --root "a root")
 run() { "$zcache" run --no-preload "${opts[@]}" "$@"; }
 nothing_left() {
@@ -31,7 +30,7 @@ nothing_left() {
         fail "left: $(find "$tmp"/zcache-* home)"
 }
 
-# One daemon a host, in turn; a file of hosts as MPI libraries have it; K on each.
+# One daemon per host, in order; a file of hosts as for MPI libraries; K on each.
 expect 0 "*
 0 *serving*$tmp/a root
 1 *serving*$tmp/a root" run --hosts a,b "$zcachectl" status
@@ -49,15 +48,34 @@ nothing_left
 expect 0 "*
 1 *serving*$tmp/a root" run --hosts a,b --state "$tmp/a state's" "$zcachectl" status
 [[ ! -e "a state's" ]] || fail "left: $(ls "a state's")"
+# Aggregators go round hosts of their own, with daemons or without, and end before these.
+# shellcheck disable=SC2016
+expect 0 "*
+0 *serving*
+1 *serving*
+2 *serving*" run --hosts a --aggregator-hosts b,c --aggregators 3 \
+    sh -c '"$0" --daemons "$ZCACHE_AGGREGATORS" status' "$zcachectl"
+[[ $(sort -u asked) == "a
+b
+c" ]] || fail "asked $(cat asked)"
+nothing_left
+# shellcheck disable=SC2016
+expect 1 "zcache: aggregator 1 on c was killed by signal 9; its log*what aggregator 1 on c had*" \
+    run --daemons 0 --aggregator-hosts b,c \
+    sh -c 'kill -KILL "$(sed -n "s/^pid //p" "$ZCACHE_AGGREGATORS/1.addr")"'
+rm -rf home/.zcache/*
+expect 1 "zcache: aggregator 1: no way to host dead:*no route to dead*" \
+    run --aggregator-hosts a,dead true
+rm -rf home/.zcache/*
 # This host needs no remote shell.
 rm asked
 expect 0 "" run --hosts "$(uname -n)" true
 [[ ! -e asked ]] || fail "asked $(cat asked)"
-# What is ours is not passed on: daemons and programs would wonder what it means.
+# Internal variables are not passed on to daemons and programs.
 # shellcheck disable=SC2016
 expect 0 "none" run --hosts a sh -c 'cat "$ZCACHE_DAEMONS"/*.log; echo ${ZCACHE_SSH-none}'
 
-# The exit status is the job's; what daemons say reaches us, and so does what they lose.
+# The exit status is the job's; messages and losses of daemons are reported.
 expect 7 "" run --hosts a,b sh -c 'exit 7'
 # shellcheck disable=SC2016
 expect 1 "zcache: daemon 1 on b was killed by signal 9; its log*logs are kept in *" \
@@ -67,7 +85,7 @@ expect 1 "zcache: daemon 0 on a did not start:*--cache-size 1M holds fewer than 
     "$zcache" run --no-preload --hosts a,b --cache-size 1M true
 rm -rf home/.zcache/*
 
-# What can be wrong with a host.
+# Errors of a host.
 expect 1 "zcache: daemon 1: no way to host dead:*no route to dead*" run --hosts a,dead true
 expect 1 "zcache: daemon 0: host bare has no $zcache: zcache must be where it is here*" \
     run --hosts bare true
@@ -80,7 +98,7 @@ expect 1 "zcache: daemon 0 on a did not start:*no network interface nosuch0*" \
     run --hosts a --interface nosuch0 true
 expect 1 "zcache: daemon 0 on a listens at 127.0.0.1, which other hosts do not reach; *" \
     run --hosts a --interface lo true
-# What the configuration file says is not overruled; alone on a host nobody else is let in.
+# The configuration file is not overruled; a daemon alone on a host listens locally only.
 printf 'listen = lo\n' >lo.conf
 expect 1 "zcache: daemon 0 on a listens at 127.0.0.1, which other hosts do not reach; *" \
     run --hosts a --config lo.conf true
@@ -106,11 +124,11 @@ expect 1 "zcache: nothing was started here: *" "$zcache" status
 nothing_left
 export ZCACHE_SSH="$tmp/rsh"
 
-# One that does not start takes the others with it.
+# If one does not start the others are stopped.
 expect 1 "zcache: daemon 1: no way to host dead:*" "$zcache" start --hosts a,dead "${opts[@]}"
 expect 1 "zcache: nothing was started here: *" "$zcache" status
 
-# A daemon that does not answer gets a signal where it is; nobody else does.
+# A daemon that does not answer gets a signal on its host, and no other process does.
 expect 0 "" "$zcache" start --hosts a --state state "${opts[@]}"
 pid=$(daemon_of state/0.addr)
 cleanup_fn "kill -KILL $pid 2>/dev/null"
@@ -137,7 +155,7 @@ status=$?
 gone "$daemon" || fail "the daemon stayed"
 [[ ! -e state ]] || fail "left: $(ls state)"
 
-# We are killed: the daemons notice, wherever they are.
+# zcache itself is killed: the daemons notice, wherever they are.
 rm -f pid
 "$zcache" run --no-preload "${opts[@]}" --hosts a,b --state state \
     sh -c 'echo $$ >pid; exec sleep 60' 2>err &
@@ -148,7 +166,7 @@ daemon=$(daemon_of state/1.addr)
 kill -KILL "$pid"
 wait_for 30 gone "$daemon" || fail "the daemon stayed"
 
-# Wrong use.
+# Usage errors.
 expect 2 "zcache: --hosts: \"-oProxy\" is not the name of a host; *" run --hosts a,-oProxy true
 expect 2 "zcache: --hosts: \"a;b\" is not the name of a host; *" run --hosts 'a;b' true
 expect 2 "zcache: --hosts: cannot read the file ./nowhere*" run --hosts ./nowhere true

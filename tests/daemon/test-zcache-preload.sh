@@ -27,6 +27,29 @@ ln -sf "$other" libmpiP.so
 expect 0 "$tmp/libmpiP.so:*libzcache.so
 *" env LD_PRELOAD="$tmp/libmpiP.so" "$zcache" run sh -c 'echo $LD_PRELOAD'
 
+# A command that leaves the plugin out.
+gone='zcache: run: the command sets LD_PRELOAD to "/x.so", without the plugin: *'
+for words in "-n 1 -genv LD_PRELOAD /x.so" "LD_PRELOAD=/x.so"; do
+    # shellcheck disable=SC2086
+    expect 0 "$gone" "$zcache" run --daemons 0 true $words
+done
+expect 0 "zcache: no file was opened *" "$zcache" run --daemons 0 true -genv LD_PRELOAD "$library"
+# One that hands no LD_PRELOAD on.
+ln -s "$(type -P true)" srun
+for words in -genvnone -envnone "-genvlist HOME,PATH" "-envlist PATH" --export=NONE \
+    --export=PATH,MY_LD_PRELOAD; do
+    # shellcheck disable=SC2086
+    expect 0 "zcache: run: the command's \"$words\" keeps LD_PRELOAD back: *" \
+        "$zcache" run --daemons 0 ./srun $words
+done
+for words in "-genvlist PATH,LD_PRELOAD" --export=ALL,X=1 --export=LD_PRELOAD,PATH -genvall \
+    "-genvnone -genv LD_PRELOAD $library"; do
+    # shellcheck disable=SC2086
+    expect 0 "zcache: no file was opened *" "$zcache" run --daemons 0 ./srun $words
+done
+# An option of a program, which may mean anything.
+expect 0 "zcache: no file was opened *" "$zcache" run --daemons 0 true --export=csv
+
 expect 0 "" "$zcache" start
 expect 0 "export ZCACHE_DAEMONS=*
 export LD_PRELOAD=/*libzcache.so" "$zcache" env

@@ -35,7 +35,7 @@ expect 0 "*" run --state "$tmp/state" --keep ls "$tmp/state"
 expect 0 "" run --state "$tmp/state" true
 [[ ! -e state ]] || fail "the state directory was kept"
 
-# In a directory with other things these stay: only what is ours is removed, before and after.
+# In a directory with other files these stay: only our own are removed, before and after.
 mkdir -p mine/trace
 touch mine/{losses,used,summary,trace/all,2026-11-25.log,1.old.log}
 find mine | sort >before
@@ -45,7 +45,7 @@ expect 0 "" "$zcache" start --cache-size 16M --root root --state "$tmp/mine"
 expect 0 "" "$zcache" stop --state "$tmp/mine"
 find mine | sort | diff before - || fail "start, stop: what was somebody else's is gone"
 
-# Two runs without daemons, and one directory: what is lost in the one is not the other's to forget.
+# Two runs without daemons in one directory: one does not delete the other's report of losses.
 # shellcheck disable=SC2016
 "$zcache" run --daemons 0 --no-preload --state "$tmp/mine" -- sh -c '
     printf "4096\\t/file\\tbytes 0-4095\\tcause\\n" >>"$ZCACHE_LOSSES"
@@ -61,8 +61,8 @@ expect 0 "" "$zcache" run --daemons 0 --no-preload --state "$tmp/mine" true
 find mine | sort | diff before - || fail "left, or gone"
 rm up go
 
-# A configuration file names the root, unless --root does; what it says of the log and of the
-# background is for daemons that nobody waits for.
+# A configuration file names the root, unless --root does; its settings for the log and the
+# background are for daemons that are started separately.
 printf 'root = %s\nlog-file = %s\ndaemonize = true\n' "$tmp/root" "$tmp/own.log" >c.conf
 expect 0 "*serving*$tmp/root" "$zcache" run --no-preload --cache-size 16M --config c.conf \
     "$zcachectl" status
@@ -72,9 +72,22 @@ expect 0 "*serving*$tmp" "$zcache" run --no-preload --cache-size 16M --config c.
 nothing_left
 rm c.conf
 
-# A daemon that does not start is explained, wherever programs are to log.
+# A daemon that does not start is explained, wherever programs log.
 for log in '' ZCACHE_LOG_FILE=elsewhere; do
     expect 1 "zcache: daemon 0 did not start:*--cache-size 1M holds fewer than 2 pages*" \
         env $log "$zcache" run --no-preload --cache-size 1M true
 done
 [[ ! -e elsewhere ]] || fail "a daemon of ours has another log: $(cat elsewhere)"
+
+# By root, as in a container: a daemon of the run itself, not one that others can reach.
+if [[ $(id -u) == 0 ]]; then
+    run_as_root() { env -u ZCACHE_ALLOW_ROOT "$zcache" "$@"; }
+    expect 0 "*serving*$tmp/root" run_as_root run --no-preload --cache-size 16M --root root \
+        "$zcachectl" status
+    expect 1 "*as root, a daemon would hand out root's files*" \
+        run_as_root run --no-preload --cache-size 16M --root root --interface fabric true
+    expect 1 "*as root, a daemon would hand out root's files*" \
+        run_as_root start --cache-size 16M --root root --state "$tmp/as-root"
+else
+    echo "not tested: run by root"
+fi

@@ -18,7 +18,7 @@ json() {
     local want=$1 filter=$2 status
 
     shift 2
-    timeout 60 "$zcachectl" --json "$@" >out 2>err </dev/null
+    within 60 "$zcachectl" --json "$@" >out 2>err </dev/null
     status=$?
     [[ $status == "$want" ]] || fail "status $status, not $want, of --json $*: $(cat out err)"
     python3 -c 'import json, sys; json.loads(open(sys.argv[1], "rb").read().decode("utf-8"))' out ||
@@ -52,6 +52,7 @@ start_daemon 2 --root "$tmp/$odd" --cache-size 16M
 name='"q\"\\ \t\ufffdé\u009b\u001b[31m\u007f\ufffd\ufffd\ufffd"'
 json 0 ".daemons[0].files | length == 2 and any(.path | endswith(\"/\" + $name))" \
     --daemons 0.addr files
+json 0 '.daemons[0].files | any(.path | endswith("/new\nline"))' --daemons 0.addr files
 json 0 ".daemons[0].name == $name + \"\\n1\"" --daemons "$odd"$'\n1.addr' status
 json 0 ".daemons[0].root | endswith($name)" --daemons 2.addr status
 json 0 '.daemons[0].files | all(.lost_bytes == 0 and .failed_bytes == 0)' --daemons 0.addr files
@@ -78,7 +79,7 @@ cleanup_fn "kill -CONT ${daemon_pids[4]}"
 echo nonsense >5.addr
 for c in $commands; do
     case $c in
-    stop) continue ;;
+    stop | journal) continue ;;
     top) more=(-c 1) ;;
     *) more=() ;;
     esac

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# zcachectl stats --prometheus: the text format to the letter, every counter with a type, labels of
-# all kinds; --textfile: all of it or the file as it was; the units that write it for a collector.
+# zcachectl stats --prometheus: the exact text format, every counter with a type, labels of all
+# kinds; --textfile: complete, or the file is unchanged; the units that write it for a collector.
 . "$(dirname -- "$0")/functions.sh"
 requires command -v jq
 requires command -v python3
@@ -13,9 +13,9 @@ odd=$'q"\\\t\xff\xc3\xa9'
 mkdir "$odd"
 start_daemon 0 --root "$tmp" --cache-size 16M
 start_daemon 1 --root "$tmp/$odd" --cache-size 16M
-ctl() { timeout 60 "$zcachectl" "$@"; }
+ctl() { within 60 "$zcachectl" "$@"; }
 
-# Every line is of the format; the lines of a metric stand together, and no series twice.  Prints
+# Every line has the format; the lines of a metric are together, and no series occurs twice.  Prints
 # the samples, sorted, as NAME{LABELS} VALUE.
 cat >grammar.py <<'END'
 import re
@@ -44,7 +44,7 @@ for line in text[:-1].split("\n"):
         assert key not in series, f"twice: {key}"
         series[key] = m[3]
 untyped = [n for n, t in types.items() if t == "untyped"]
-assert not untyped, f"neither in gauges nor in growing of iod/ctl_prometheus.c: {untyped}"
+assert not untyped, f"neither GAUGE nor COUNTER in its row: {untyped}"
 for key in sorted(series):
     print(key, series[key])
 END
@@ -62,7 +62,7 @@ done
 [[ -n $parser ]] ||
     echo "skipped: no prometheus_client (Debian: python3-prometheus-client): our own grammar alone"
 
-# valid FILE: leaves its samples in `samples`.
+# valid FILE: writes its samples to `samples`.
 valid() {
     python3 grammar.py "$1" >samples || fail "not the format: $(cat "$1")"
     [[ -z $parser ]] && return
@@ -72,7 +72,7 @@ sample() { grep -qFx -- "$1" samples || fail "no sample: $1 -- $(cat samples)"; 
 
 ctl --daemons 0.addr,1.addr stats --prometheus >out || fail "status $?"
 valid out
-host=$(awk '/^host/ { print $2 }' 0.addr)
+host=$(awk '$1 == "host" { print $2 }' 0.addr)
 labels="daemon=\"0\",host=\"$host\",root=\"$tmp\""
 sample "zcache_capacity_bytes{$labels} 16777216"
 sample "zcache_capacity_bytes{daemon=\"1\",host=\"$host\",root=\"$tmp/q\\\"\\\\"$'\t\xef\xbf\xbd\xc3\xa9"} 16777216'
@@ -85,7 +85,7 @@ grep -q "^zcache_daemon_info{$labels,version=\".*\",protocol=\"[0-9]*\",.*} 1$" 
     fail "no info"
 grep -q "^zcache_written_bytes_total{$labels} 0$" samples || fail "no counter"
 
-# Nothing that stats counts is missing.
+# All counters of stats are there.
 ctl --daemons 0.addr --json stats | jq -r '.daemons[0].stats | keys[]' >names
 [[ -s names ]] || fail "stats counts nothing"
 while read -r name; do
@@ -99,7 +99,7 @@ valid out
 sample "zcache_up{daemon=\"one/0.addr\",host=\"$host\",root=\"$tmp\"} 1"
 rm one/0.addr
 
-# One is gone: it is down, under the same labels, the other answers.
+# A dead daemon is down, under the same labels; the other answers.
 cp 0.addr two
 start_daemon 2 --root "$tmp" --cache-size 16M
 stop_daemon 2 KILL
@@ -119,14 +119,14 @@ expect 0 "" ctl --daemons 0.addr stats --textfile textfile/zcache.prom
 valid textfile/zcache.prom
 sample "zcache_up{$labels} 1"
 [[ $(stat -c %a textfile/zcache.prom) == 644 ]] || fail "not readable for the collector"
-# It is replaced, never written to: who has it open sees all of the one before.
+# It is replaced, never written to: a process that has it open sees all of the old one.
 ln textfile/zcache.prom before
 cp before copy
 expect 1 "zcachectl: 2: process *" ctl --daemons 2.addr stats --textfile textfile/zcache.prom
 cmp -s before copy || fail "the file was written to"
 valid textfile/zcache.prom
 sample "zcache_up{daemon=\"2\",host=\"$host\",root=\"$tmp\"} 0"
-# Where it cannot be written, it is as it was, and nothing is left beside it.
+# If it cannot be written it is unchanged, and nothing is left beside it.
 cp textfile/zcache.prom copy
 limited() (
     trap '' XFSZ
@@ -161,7 +161,7 @@ if [[ ! -e $units/zcache-textfile.service ]]; then
     echo "skipped: no unit in a build for sanitizers"
     exit 0
 fi
-# What the service runs, run here.
+# Runs the service's command.
 line=$(sed -n 's/^ExecStart=[^ ]* //p' "$units/zcache-textfile.service")
 [[ -n $line ]] || fail "the service runs nothing"
 rm textfile/zcache.prom
@@ -171,8 +171,7 @@ expect 0 "" ctl ${line/'${TEXTFILE}'/textfile/zcache.prom}
 valid textfile/zcache.prom
 sample "zcache_up{$labels} 1"
 
-# As root it asks root's daemons alone; another user's it asks with User=, as its text says.
-as_other() { setpriv --reuid=nobody --regid=nogroup --clear-groups -- "$@"; }
+# As root it asks root's daemons only; with User=, as its text says, another user's.
 if [[ $(id -u) == 0 ]] && as_other "$zcachectl" --version >/dev/null 2>&1; then
     grep -q '^# *User=' "$units/zcache-textfile.service" || fail "the unit does not speak of User="
     chmod 711 "$tmp"
@@ -185,7 +184,8 @@ if [[ $(id -u) == 0 ]] && as_other "$zcachectl" --version >/dev/null 2>&1; then
         line=${line/'${TEXTFILE}'/$tmp/theirs/zcache.prom}
         expect 1 "*belongs to another user*run this as that user*" ctl $line
         grep -q '^zcache_up{.*} 0$' theirs/zcache.prom || fail "$(cat theirs/zcache.prom)"
-        expect 0 "" as_other timeout 60 "$zcachectl" $line
+        stretch 60
+        expect 0 "" as_other timeout "$stretched" "$zcachectl" $line
     }
     grep -q '^zcache_up{.*} 1$' theirs/zcache.prom || fail "$(cat theirs/zcache.prom)"
 else

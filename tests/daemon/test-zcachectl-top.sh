@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# zcachectl top: what it shows, on a terminal of any size and elsewhere; that it ends when told to
-# and leaves the terminal as it was; daemons that go away, come back, stand still.
+# zcachectl top: its output on a terminal of any size and elsewhere; that it ends when told to and
+# restores the terminal; daemons that go away, come back, hang.
 . "$(dirname -- "$0")/functions.sh"
 zcput=$build/tests/daemon/zcput
 requires test -x "$zcput"
@@ -27,12 +27,12 @@ is_written() {
 }
 wait_for 60 is_written || fail "cannot write: $(cat written)"
 
-# ---- where output is no terminal ----
-timeout 60 "$zcachectl" top -n 2s -c 3 >out 2>err </dev/null || fail "status $?: $(cat err)"
+# ---- output that is no terminal ----
+within 60 "$zcachectl" top -n 2s -c 3 >out 2>err </dev/null || fail "status $?: $(cat err)"
 [[ ! -s err ]] || fail "says $(cat err)"
 grep -q $'\033' out && fail "escape sequences in a file"
 [[ $(grep -c "zcachectl top, every 2s$" out) == 3 ]] || fail "not three pictures: $(cat out)"
-# Blocks are apart; in the first no rates are known, later they are; the writer's daemon has them.
+# Blocks are separate; the first has no rates, later ones do, for the writer's daemon.
 awk '
     /zcachectl top/ { n++; if (NR > 1 && last != "") bad = "no blank before " $0 }
     $1 == "0" && $2 == "serving" { rate[n] = $7; lines++ }
@@ -50,8 +50,8 @@ awk '
 ends=$(grep -E '^(daemon|0|1|sum) ' out | tail -4 | awk '{ print length }' | sort -u)
 [[ $ends =~ ^[0-9]+$ ]] || fail "does not line up: $ends: $(cat out)"
 
-# Numbers for programs: a line a picture.
-timeout 60 "$zcachectl" --json top -n 1s -c 4 >out || fail "status $?"
+# Output for programs: one line per sample.
+within 60 "$zcachectl" --json top -n 1s -c 4 >out || fail "status $?"
 jq -es 'length == 4 and all(.command == "top" and (.daemons | length) == 2)' out >/dev/null ||
     fail "not four lines: $(cat out)"
 jq -es '.[0].daemons[0].top.written_bytes_per_s == null and
@@ -63,17 +63,17 @@ jq -es '.[0].daemons[0].top.written_bytes_per_s == null and
     --arg busy "$tmp/root/busy" --arg quiet "$tmp/root/quiet" out >/dev/null ||
     fail "figures: $(cat out)"
 
-# The part of what is read that was there: all of a file that was read before, and no byte of a
-# new one.
+# The fraction of reads that were cached: all of a file that was read before, and no byte of a new
+# one.
 kill -KILL $writer
 wait $writer 2>/dev/null
 writer=
-# hits FILE SIZE: of the first picture after it was read.
+# hits FILE SIZE: of the first sample after it was read.
 hits() {
     local ratio=null line
 
     rm -f steps && mkfifo steps
-    timeout 60 "$zcachectl" --json --daemons 0.addr top -n 200ms >steps &
+    within 60 "$zcachectl" --json --daemons 0.addr top -n 200ms >steps &
     exec {pictures}<steps
     read -r line <&$pictures
     "$zcput" read 0.addr "$tmp/root/$1" "$2" >/dev/null || fail "cannot read $1"
@@ -90,8 +90,8 @@ ratio=$(hits new 512K)
 [[ $ratio == 0 || $ratio == 0.0 ]] || fail "hits of what is not: $ratio"
 
 # ---- on a terminal ----
-# Runs a command on a terminal of its own: `out` is what it writes, lines of `keys` what is done
-# to it, `end` what became of it, and whether the terminal was as before.
+# Runs a command on a terminal of its own: `out` is its output, lines of `keys` are inputs to it,
+# `end` is how it ended, and whether the terminal was restored.
 cat >screen.py <<'END'
 import fcntl, os, pty, select, signal, struct, sys, termios
 
@@ -141,7 +141,7 @@ while True:
              else f"signal {os.WTERMSIG(status)}")
         sys.exit(0)
 END
-# The last whole picture as it was seen.
+# The last complete screen.
 cat >frame.py <<'END'
 import re
 
@@ -174,7 +174,7 @@ ended() {
 ends() { # HOW
     ended
     [[ $(tail -1 end) == "$1 restored" ]] || fail "ended as \"$(tail -1 end)\", not \"$1\""
-    # The other screen is left for good, the cursor shown, the last picture there.
+    # The other screen is left for good, the cursor shown, with the last picture.
     python3 -c '
 text = open("out", "rb").read().decode()
 left = text.rfind("\x1b[?25h\x1b[?1049l")
@@ -186,7 +186,7 @@ run_top 140 30
 sees "^0  *serving " "no picture"
 sees "^sum  *2 of 2 " "no sum"
 grep -q $'\033\[1m' out || fail "no colours on a terminal"
-# A narrow one: columns go, lines are cut, nothing wraps.
+# A narrow one: columns are dropped, lines cut, nothing wraps.
 widest() { frame | awk '{ if (length > n) n = length } END { print n + 0 }'; }
 tell size 60 30
 fits() { (($(widest) <= $1)); }
@@ -225,14 +225,14 @@ ends "signal 15"
 run_top 140 30 -n 2s -c 2
 ends "exit 0"
 
-# A terminal that can do nothing.
+# A terminal without capabilities.
 TERM=dumb run_top 140 30 -c 1
 ended
 has_ended "exit 0" || fail "ended as $(cat end) on a dumb terminal"
 grep -q "^0  *serving " out || fail "no picture on a dumb terminal"
 grep -q $'\033' out && fail "escape sequences on a dumb terminal"
 
-# ---- daemons go away, come back, stand still ----
+# ---- daemons go away, come back, hang ----
 run_top 140 30
 sees "^sum  *2 of 2 " "no sum"
 pid=${daemon_pids[1]}
@@ -248,7 +248,7 @@ stop_daemon 1
 sees "^1  *no answer " "a daemon has stopped"
 start_daemon 1 --root root --cache-size 64M
 sees "^sum  *2 of 2 " "a daemon is back"
-# One stands still: the others go on, and nobody waits for it at the end.
+# One hangs: the others go on, and the end does not wait for it.
 kill -STOP "${daemon_pids[1]}"
 cleanup_fn "kill -CONT ${daemon_pids[1]}"
 sees "^1  *silent [0-9]+s " "a daemon stands still"
@@ -262,8 +262,8 @@ tell key q
 ends "exit 1"
 kill -CONT "${daemon_pids[1]}"
 
-# A reader of the output that leaves, and none that takes it.
-timeout 60 "$zcachectl" top -n 200ms | head -1 >out
+# A reader of the output that leaves, and a full device.
+within 60 "$zcachectl" top -n 200ms | head -1 >out
 [[ -s out ]] || fail "nothing for a reader that leaves"
 expect 1 "zcachectl: cannot write: No space left on device" \
     bash -c 'timeout 60 "$1" top -n 200ms >/dev/full' - "$zcachectl"

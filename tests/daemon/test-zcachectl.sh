@@ -6,7 +6,7 @@ requires command -v jq
 make_tmp
 cd "$tmp" || exit 99
 mkdir root
-for i in 0 1 2; do start_daemon $i --root root --cache-size 16M; done
+for i in 0 1 2; do start_daemon $i --root root --cache-size 16M --log info; done
 export ZCACHE_DAEMONS=$tmp
 ctl() { "$zcachectl" "$@"; }
 json() { # FILTER COMMAND
@@ -18,6 +18,12 @@ expect 0 "daemon *host*state*dirty*root
 1 *serving*$tmp/root
 2 *serving*$tmp/root" ctl status
 expect 0 "*version *libfabric *uptime_s*" ctl status -v
+# How far locks of the root's file system reach; this one is local.
+expect 0 "daemon *hung *locks *root*serving* host *$tmp/root*" ctl status
+expect 0 "*locks  * host *locks_why *: local*" ctl status -v
+json 'all(.daemons[].status; .locks == "host" and (.locks_why | contains("local")))' status
+wait_for 60 grep -q "root $tmp/root: on .*: local; scattered pieces are written together" 0.log ||
+    fail "the log does not say how scattered pieces are written: $(cat 0.log)"
 expect 0 "counter * 0 * 1 * 2*dirty_bytes * 0 B * 0 B * 0 B*" ctl stats
 expect 0 "counter *what it counts*dirty_bytes *not written back*" ctl -v stats
 expect 0 "daemon *path" ctl files

@@ -1,14 +1,13 @@
-/* zcbarge.c - for tests: who does not know a server's secret, and goes on all the same.
+/* zcbarge.c - for tests: a client without a server's secret that goes on all the same.
  *
  *     zcbarge ADDRESS-FILE PATH
  *
- * Begins with HELLO, does not mind that the proof in the answer is wrong, shows a proof of its own
- * by the secret in the file, and says what it would say in a session: opens the file at PATH, also
- * as a rank of the server's job does, reads and writes with handles that may be there, asks for
- * counters, stops the server, ends the session.  At last another HELLO: when that is answered all
- * before was dealt with.  Prints "tried N, answered N", and fails where the second is not 0; or
- * "connection lost", and fails.  The address is the local one where ZCACHE_LOCAL is 1, else the
- * fabric's.
+ * Sends HELLO, ignores that the proof in the reply is wrong, sends a proof of its own made with the
+ * secret in the file, and then the messages of a session: opens the file at PATH, also as a rank of
+ * the server's job does, reads and writes with handles that may exist, asks for counters, stops the
+ * server, ends the session.  At last it sends another HELLO: when that is answered all before has
+ * been handled.  Prints "tried N, answered N", and fails if the second is not 0; or "connection
+ * lost", and fails.  The address is the local one if ZCACHE_LOCAL is 1, else the fabric's.
  */
 #include "config.h"
 
@@ -19,10 +18,10 @@
 #include <string.h>
 
 #include "zc_addrfile.h"
+#include "zc_handshake.h"
 #include "zc_lock.h"
 #include "zc_log.h"
-#include "zc_seal.h"
-#include "zc_shake.h"
+#include "zc_mac.h"
 #include "zc_store.h"
 #include "zc_tp_local.h"
 #include "zc_tp_ofi.h"
@@ -34,7 +33,7 @@ static struct zc_addrfile file;
 static bool local, lost;
 static struct zc_tp *tp;
 static zc_peer server;
-static struct zc_shake shake;
+static struct zc_handshake shake;
 static struct zc_keys keys;
 static uint64_t session, count;
 static unsigned hellos, tried, answered;
@@ -54,7 +53,7 @@ static void on_message(void *arg, const void *buf, size_t len)
         answered++;
         return;
     }
-    if (zc_shake_check_answer(&shake, buf, len))
+    if (zc_handshake_check_answer(&shake, buf, len))
         die("it knows the secret", -EPROTO);
     hellos++;
     if (!session)
@@ -99,9 +98,9 @@ static void say(struct zc_msg *m)
     if (n < 0)
         die("message", n);
     if (m->type == ZC_T_HELLO)
-        zc_shake_begin(&shake, &file.secret, buf, (size_t)n);
-    else if (zc_msg_is_sealed(m->type))
-        zc_seal_put(&keys, buf, (size_t)n);
+        zc_handshake_begin(&shake, &file.secret, buf, (size_t)n);
+    else if (zc_msg_has_mac(m->type))
+        zc_mac_put(&keys, buf, (size_t)n);
     rc = zc_tp_send(tp, server, buf, (size_t)n);
     if (rc == -EPIPE || rc == -ECONNRESET)
         lost = true;
@@ -144,7 +143,7 @@ static void try(struct zc_msg m)
     tried++;
 }
 
-/* As if it had been let in. */
+/* As if it had been admitted. */
 static void go_on(const char *path)
 {
     static const char text[] = "by a stranger";
@@ -153,7 +152,7 @@ static void go_on(const char *path)
 
     try((struct zc_msg){.type = ZC_T_PING});
     try((struct zc_msg){.type = ZC_T_OPEN, .open_flags = how, .mode = 0644, .path = name});
-    try((struct zc_msg){.type = ZC_T_OPEN, .open_flags = how | ZC_OPEN_FOR_ALL, .path = name});
+    try((struct zc_msg){.type = ZC_T_OPEN, .open_flags = how | ZC_OPEN_EXPORTED, .path = name});
     for (uint64_t h = 1; h <= HANDLES; h++) {
         try((struct zc_msg){.type = ZC_T_READ, .handle = h, .len = 1000});
         try((struct zc_msg){.type = ZC_T_WRITE, .handle = h, .len = data.n, .data = data});
@@ -180,8 +179,8 @@ int main(int argc, char **argv)
         die("address file", rc);
     endpoint_up();
     greet();
-    zc_shake_prove(&shake, proof);
-    zc_shake_keys(&shake, false, local, &keys);
+    zc_handshake_prove(&shake, proof);
+    zc_handshake_keys(&shake, false, local, &keys);
     try((struct zc_msg){.type = ZC_T_AUTH, .proof = {proof, sizeof proof}});
     go_on(argv[2]);
     greet();

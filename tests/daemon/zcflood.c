@@ -1,24 +1,24 @@
-/* zcflood.c - for tests of the daemon: clients that know its secret and mean it ill.
+/* zcflood.c - for tests of the daemon: malicious clients that know its secret.
  *
  *     zcflood WHAT ADDRESS-FILE ROOT SESSIONS ENDPOINTS COUNT
  *
- * So many sessions, whose replies go to so many endpoints, which nobody looks at any more when the
- * sessions have begun; what they say is sent by another endpoint, COUNT messages each:
+ * Begins so many sessions, whose replies go to so many endpoints, which are not driven any more
+ * once the sessions have begun; another endpoint sends their messages, COUNT each:
  *
  *     sessions   nothing but PING
- *     crowd      the same; who is not let in, because there is no memory for more clients, is
- *                counted: prints "N let in, N refused"
- *     replies    reads of 15 KiB, whose answers are never taken
- *     lists      writes that bring a list and data, 15 KiB together
+ *     crowd      the same; clients refused for want of memory are counted: prints
+ *                "N let in, N refused"
+ *     replies    reads of 15 KiB, whose replies are never received
+ *     lists      writes with a list and data, 15 KiB together
  *     opens      one and the same file, again and again
  *     paths      other files, with long names
- *     cards      cards at the file, and one of which the last piece never comes
+ *     cards      rendezvous records, and one whose last piece never comes
  *     infos      text about the daemon that is never fetched
- *     hellos     clients who begin, and never show that they know the secret
+ *     hellos     handshakes that are never completed
  *
- * Meanwhile a session that behaves asks for a sign of life now and then, and must get it.  Says
- * "done" and stays, silent, until its standard input ends.  The address is the local one where
- * ZCACHE_LOCAL is 1, else the fabric's.
+ * Meanwhile a well-behaved session sends PING now and then, and must get its reply.  Prints "done"
+ * and stays, silent, until its standard input ends.  The address is the local one if ZCACHE_LOCAL
+ * is 1, else the fabric's.
  */
 #include "config.h"
 
@@ -31,10 +31,10 @@
 #include <unistd.h>
 
 #include "zc_addrfile.h"
+#include "zc_handshake.h"
 #include "zc_lock.h"
 #include "zc_log.h"
-#include "zc_seal.h"
-#include "zc_shake.h"
+#include "zc_mac.h"
 #include "zc_store.h"
 #include "zc_tp_local.h"
 #include "zc_tp_ofi.h"
@@ -42,9 +42,9 @@
 #include "zc_wire.h"
 
 enum {
-    PATIENCE_S = 60, /* for an answer */
-    EVERY = 64,      /* messages between signs of life */
-    LANES = 16,      /* that a session uses */
+    PATIENCE_S = 60, /* for a reply */
+    EVERY = 64,      /* messages between PINGs */
+    LANES = 16,      /* slots that a session uses */
     PAYLOAD = 15 << 10,
     CARD = 1 << 20,
 };
@@ -57,8 +57,8 @@ struct session {
 struct endpoint {
     struct zc_tp *tp;
     zc_peer server;
-    struct session *talks; /* whose reply is waited for */
-    struct zc_shake shake;
+    struct session *talks; /* whose reply is awaited */
+    struct zc_handshake shake;
     struct zc_msg last;
     unsigned char bytes[ZC_MAX_MESSAGE];
     unsigned received;
@@ -66,7 +66,7 @@ struct endpoint {
 
 static struct zc_addrfile file;
 static bool local, crowd;
-static struct endpoint speaker; /* by which all is said */
+static struct endpoint speaker; /* which sends everything */
 static struct session honest;
 static unsigned char filler[ZC_MAX_MESSAGE];
 
@@ -88,7 +88,7 @@ static void on_message(void *arg, const void *msg, size_t len)
     memcpy(e->bytes, msg, len);
     zc_msg_decode(&e->last, e->bytes, len);
     if (m.type == (ZC_T_HELLO | ZC_REPLY) && !m.status &&
-        !zc_shake_check_answer(&e->shake, e->bytes, len))
+        !zc_handshake_check_answer(&e->shake, e->bytes, len))
         die("HELLO", -EPROTO);
     e->received++;
 }
@@ -112,7 +112,7 @@ static void endpoint_up(struct endpoint *e)
         die("endpoint", rc);
 }
 
-/* ---- saying something ---- */
+/* ---- sending ---- */
 
 static void say(const struct session *s, const struct zc_msg *m)
 {
@@ -122,15 +122,15 @@ static void say(const struct session *s, const struct zc_msg *m)
     if (n < 0)
         die("message", n);
     if (m->type == ZC_T_HELLO)
-        zc_shake_begin(&speaker.shake, &file.secret, buf, (size_t)n);
-    else if (zc_msg_is_sealed(m->type))
-        zc_seal_put(&s->keys, buf, (size_t)n);
+        zc_handshake_begin(&speaker.shake, &file.secret, buf, (size_t)n);
+    else if (zc_msg_has_mac(m->type))
+        zc_mac_put(&s->keys, buf, (size_t)n);
     rc = zc_tp_send(speaker.tp, speaker.server, buf, (size_t)n);
     if (rc)
         die("send", rc);
 }
 
-/* Waits for the next message; its status. */
+/* Waits for the next message; returns its status. */
 static int status_of_next(struct endpoint *e, const char *what)
 {
     uint64_t until = zc_now() + PATIENCE_S * 1000000000ull;
@@ -185,7 +185,7 @@ static void greet(struct endpoint *e, struct session *s, uint64_t client)
     say(s, &m);
 }
 
-/* False: there is no memory for it, which is what is wanted to be known. */
+/* False: refused for want of memory, which is the result wanted. */
 static bool begin(struct endpoint *e, struct session *s, uint64_t client)
 {
     unsigned char proof[ZC_PROOF_SIZE];
@@ -198,14 +198,14 @@ static bool begin(struct endpoint *e, struct session *s, uint64_t client)
         return false;
     check_status(e, "HELLO");
     auth.session = s->id = e->last.session;
-    zc_shake_prove(&e->shake, proof);
-    zc_shake_keys(&e->shake, false, local, &s->keys);
+    zc_handshake_prove(&e->shake, proof);
+    zc_handshake_keys(&e->shake, false, local, &s->keys);
     say(s, &auth);
     hear(e, "AUTH");
     return true;
 }
 
-/* The daemon serves who behaves. */
+/* The daemon serves the well-behaved session. */
 static void sign_of_life(void)
 {
     struct zc_msg m = {.type = ZC_T_PING, .session = honest.id, .tag = next_tag(&honest)};
@@ -229,7 +229,7 @@ static void open_file(struct endpoint *e, struct session *s, const char *path)
     s->handle = e->last.handle;
 }
 
-/* ---- what is said ---- */
+/* ---- messages ---- */
 
 static void fill_list(struct zc_msg *m)
 {
@@ -274,13 +274,13 @@ static void fill(struct zc_msg *m, const char *what, const char *root, uint64_t 
             snprintf(path, sizeof path, "%s/%0200llu", root, (unsigned long long)i);
         m->path = (struct zc_bytes){path, (uint32_t)strlen(path)};
     } else if (!strcmp(what, "cards")) {
-        m->type = ZC_T_MEET;
-        m->what = ZC_MEET_LEAVE;
+        m->type = ZC_T_RENDEZVOUS;
+        m->what = ZC_RENDEZVOUS_PUBLISH;
         m->size = CARD;
-        m->data = (struct zc_bytes){filler, ZC_MAX_CARD_PIECE};
-        m->off = i * ZC_MAX_CARD_PIECE % CARD;
+        m->data = (struct zc_bytes){filler, ZC_MAX_RECORD_PIECE};
+        m->off = i * ZC_MAX_RECORD_PIECE % CARD;
         snprintf(path, sizeof path, "%llx.%llu", (unsigned long long)m->session,
-                 (unsigned long long)(i * ZC_MAX_CARD_PIECE / CARD));
+                 (unsigned long long)(i * ZC_MAX_RECORD_PIECE / CARD));
         m->job = (struct zc_bytes){path, (uint32_t)strlen(path)};
     } else if (!strcmp(what, "infos")) {
         m->type = ZC_T_INFO;
@@ -317,7 +317,7 @@ static void only_hellos(struct endpoint *e, int endpoints, uint64_t count)
     }
 }
 
-/* `n` of them want a session and the file; how many have got one. */
+/* Begins `n` sessions and opens the file; returns how many succeeded. */
 static int come(struct endpoint *e, int endpoints, struct session *s, int n, const char *path)
 {
     int in = 0;
@@ -379,5 +379,5 @@ int main(int argc, char **argv)
     fflush(stdout);
     while (read(STDIN_FILENO, &c, 1) > 0)
         ;
-    _exit(0); /* without a goodbye */
+    _exit(0); /* without BYE */
 }

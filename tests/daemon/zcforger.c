@@ -1,14 +1,14 @@
-/* zcforger.c - for tests of the daemon: who says to be a daemon that he is not.
+/* zcforger.c - for tests of the daemon: a false daemon.
  *
  *     zcforger ADDRESS-FILE CREDENTIAL
  *
- * Begins as the file's daemon would be reached, with its provider and by a local socket; prints
- * "ready ADDRESS LOCAL", in hexadecimal as they stand in address files.  Answers each HELLO with
- * the boot id in the file, and a proof by the secret in it, or by the number by which a daemon of
- * many users is known; what follows he takes for a session, and answers as if all were well.  A
- * credential is read as who runs this, and written to the file CREDENTIAL.  When its input ends it
- * prints what was sent to it, a line "HELLO N, AUTH N, VOUCH N, others N", and before that what
- * munge said of a credential.
+ * Starts where the file's daemon would be reached, with its provider and by a local socket; prints
+ * "ready ADDRESS LOCAL", in hexadecimal as in address files.  Answers each HELLO with the boot id
+ * in the file, and a proof by the secret in it, or by the public number of a daemon of many users;
+ * takes what follows for a session, and replies as if all were well.  A credential is decoded as
+ * the user that runs this, and written to the file CREDENTIAL.  When its input ends it prints what
+ * was sent to it, a line "HELLO N, AUTH N, CREDENTIAL N, others N", and before that munge's answer
+ * about a credential.
  */
 #include "config.h"
 
@@ -18,10 +18,10 @@
 #include <string.h>
 
 #include "zc_addrfile.h"
+#include "zc_handshake.h"
 #include "zc_log.h"
+#include "zc_mac.h"
 #include "zc_munge.h"
-#include "zc_seal.h"
-#include "zc_shake.h"
 #include "zc_tp_both.h"
 #include "zc_wire.h"
 
@@ -30,7 +30,7 @@ enum { SESSION = 4711 };
 static struct zc_addrfile file;
 static struct zc_tp *tp;
 static zc_peer client;
-static struct zc_shake shake;
+static struct zc_handshake shake;
 static struct zc_keys keys;
 static const char *credentials;
 static unsigned hellos, auths, vouches, others;
@@ -43,9 +43,9 @@ static void say(const struct zc_msg *m)
     if (n < 0)
         return;
     if (m->type == (ZC_T_HELLO | ZC_REPLY))
-        zc_shake_answer(&shake, buf, (size_t)n);
+        zc_handshake_answer(&shake, buf, (size_t)n);
     else
-        zc_seal_put(&keys, buf, (size_t)n);
+        zc_mac_put(&keys, buf, (size_t)n);
     zc_tp_send(tp, client, buf, (size_t)n);
 }
 
@@ -56,7 +56,7 @@ static void answer_hello(const struct zc_msg *m, const void *buf, size_t len, st
     hellos++;
     if (zc_tp_peer_add(tp, m->address.p, m->address.n, &client))
         return;
-    zc_shake_begin(&shake, &file.secret, buf, len);
+    zc_handshake_begin(&shake, &file.secret, buf, len);
     r->version_min = r->version_max = ZC_PROTOCOL;
     r->boot_id = r->identity = file.boot_id;
     r->silence_ms = 60000;
@@ -66,10 +66,10 @@ static void answer_hello(const struct zc_msg *m, const void *buf, size_t len, st
     r->nonce = (struct zc_bytes){nonce, sizeof nonce};
     r->proof = (struct zc_bytes){room, sizeof room};
     say(r);
-    zc_shake_keys(&shake, true, false, &keys);
+    zc_handshake_keys(&shake, true, false, &keys);
 }
 
-/* He is not who it was made for, and does what he can without the key in it. */
+/* The credential was made for another user; does what is possible without the key in it. */
 static void try_credential(const struct zc_msg *m)
 {
     char text[ZC_MAX_CREDENTIAL + 1];
@@ -84,8 +84,8 @@ static void try_credential(const struct zc_msg *m)
     rc = zc_munge_read(text, &pledge, &uid, &gid);
     printf("credential: %s\n", rc ? zc_error_text(rc) : "read");
     if (rc == 0) {
-        zc_shake_vouched(&shake, pledge.key);
-        zc_shake_keys(&shake, true, false, &keys);
+        zc_handshake_confirmed(&shake, pledge.key);
+        zc_handshake_keys(&shake, true, false, &keys);
     }
     f = fopen(credentials, "w");
     if (f) {
@@ -109,7 +109,7 @@ static void on_message(void *arg, const void *buf, size_t len)
         answer_hello(&m, buf, len, &r);
         return;
     }
-    if (m.type == ZC_T_VOUCH)
+    if (m.type == ZC_T_CREDENTIAL)
         try_credential(&m);
     else if (m.type == ZC_T_AUTH)
         auths++;
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "zcforger: %s\n", zc_error_text(rc));
         return 1;
     }
-    printf("HELLO %u, AUTH %u, VOUCH %u, others %u\n", hellos, auths, vouches, others);
+    printf("HELLO %u, AUTH %u, CREDENTIAL %u, others %u\n", hellos, auths, vouches, others);
     zc_tp_close(tp);
     return 0;
 }

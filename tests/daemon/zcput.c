@@ -4,8 +4,12 @@
  *                                          file open until its standard input ends
  *     zcput forever ADDRESS-FILE PATH SIZE   the same, again and again
  *     zcput read ADDRESS-FILE PATH SIZE   prints SIZE bytes as the daemon has them
+ *     zcput unlink ADDRESS-FILE PATH 1     deletes the file
+ *     zcput print SIZE                     prints what write would write
  *     zcput check FILE SIZE                compares a file with what write wrote
  *
+ * With ZCPUT_SET=N the daemon is one of N, the first, that serve the file.
+ * With ZCPUT_SALT=N all bytes are greater by N: other content.
  * With ZCACHE_CHECKSUM=on the daemon's pages have checksums, and so has what is read.
  */
 #include "config.h"
@@ -20,13 +24,16 @@
 #include "zc_addrfile.h"
 #include "zc_client.h"
 #include "zc_log.h"
-#include "zc_sums.h"
 #include "zc_units.h"
+#include "zc_wire_csum.h"
 
 static void fill(unsigned char *p, size_t n)
 {
+    const char *salt = getenv("ZCPUT_SALT");
+    unsigned char more = (unsigned char)(salt ? atoi(salt) : 0);
+
     for (size_t i = 0; i < n; i++)
-        p[i] = (unsigned char)(i % 251 + i / 65536);
+        p[i] = (unsigned char)(i % 251 + i / 65536 + more);
 }
 
 static int explain(int rc)
@@ -56,7 +63,7 @@ static ssize_t read_checked(struct zc_client *c, uint64_t handle, void *buf, siz
     for (; n > 0 && done < len; done += (size_t)(n > 0 ? n : 0)) {
         struct zc_io io = {.handle = handle,
                            .buf = (char *)buf + done,
-                           .len = len - done < ZC_SUMS_SPAN ? len - done : ZC_SUMS_SPAN,
+                           .len = len - done < ZC_CSUMS_SPAN ? len - done : ZC_CSUMS_SPAN,
                            .off = done,
                            .checked = true};
 
@@ -89,7 +96,8 @@ static int read_in(struct zc_client *c, const char *path, size_t size)
 
 static int write_out(struct zc_client *c, const char *path, size_t size, bool forever)
 {
-    struct zc_attr attr = {0};
+    const char *set = getenv("ZCPUT_SET");
+    struct zc_attr attr = {.set = {.id = set ? 5 : 0, .count = set ? (uint32_t)atoi(set) : 0}};
     unsigned char *buf = malloc(size);
     uint64_t handle;
     ssize_t rc;
@@ -126,11 +134,13 @@ static int do_client(const char *what, const char *address, const char *path, si
         rc = zc_client_connect(net, a.address, a.address_len, &a.secret, "zcached", &client);
     if (rc == 0 && !strcmp(what, "read"))
         rc = read_in(client, path, size);
+    else if (rc == 0 && !strcmp(what, "unlink"))
+        rc = zc_client_unlink(client, path);
     else if (rc == 0)
         rc = write_out(client, path, size, !strcmp(what, "forever"));
     if (rc < 0)
         return explain(rc);
-    if (!strcmp(what, "read")) {
+    if (!strcmp(what, "read") || !strcmp(what, "unlink")) {
         zc_client_disconnect(client);
         zc_net_destroy(net);
         return 0;
@@ -140,6 +150,18 @@ static int do_client(const char *what, const char *address, const char *path, si
     while (read(STDIN_FILENO, &c, 1) > 0)
         ;
     _exit(0); /* without a goodbye: the daemon may be gone */
+}
+
+static int do_print(size_t size)
+{
+    unsigned char *p = malloc(size + 1);
+
+    if (!p)
+        return 1;
+    fill(p, size);
+    size -= fwrite(p, 1, size, stdout);
+    free(p);
+    return size > 0;
 }
 
 static int do_check(const char *path, size_t size)
@@ -169,8 +191,10 @@ int main(int argc, char **argv)
     uint64_t size;
 
     zc_log_init("zcput");
-    if (argc < 4 || zc_parse_size(argv[argc - 1], &size) < 0)
+    if (argc < 3 || zc_parse_size(argv[argc - 1], &size) < 0)
         return 2;
+    if (argc == 3)
+        return do_print(size);
     if (argc == 4)
         return do_check(argv[2], size);
     return do_client(argv[1], argv[2], argv[3], size);

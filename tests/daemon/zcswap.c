@@ -1,10 +1,9 @@
-/* zcswap.c - for tests of the daemon: names that change under the feet of who uses them.
+/* zcswap.c - for tests of the daemon: names that change during their use.
  *
  *     zcswap NAME OTHER ...
  *
- * NAME changes places with each of the others in turn (renameat2(2) with RENAME_EXCHANGE, so that
- * there is something of every name at any time), over and over, until the input ends.  Prints how
- * often.
+ * Exchanges NAME with each of the others in turn (renameat2(2) with RENAME_EXCHANGE, so that every
+ * name exists at any time), over and over, until the input ends.  Prints how often.
  */
 #include "config.h"
 
@@ -19,7 +18,7 @@ enum { PAUSE_NS = 100 * 1000 };
 int main(int argc, char **argv)
 {
     struct pollfd input = {.fd = 0, .events = POLLIN};
-    struct timespec pause = {.tv_nsec = PAUSE_NS}; /* others need the processor, too */
+    struct timespec pause = {.tv_nsec = PAUSE_NS}; /* leaves the processor to others */
     unsigned long times = 0;
 
     if (argc < 3)

@@ -1,24 +1,23 @@
-/* zcuser.c - for tests of the daemon: what one of its users does.
+/* zcuser.c - for tests of the daemon: operations of one of its users.
  *
  *     zcuser WHAT ADDRESS-FILE [PATH [TEXT]]
  *
- *     write PATH TEXT     creates it where it is not there, and closes it: the file has it
- *     cached PATH TEXT    the same, but says "written" and keeps it open until the input ends
+ *     write PATH TEXT     creates it if it does not exist, and closes it: the file has the text
+ *     cached PATH TEXT    the same, but prints "written" and keeps it open until the input ends
  *     read PATH           prints it
  *     truncate PATH SIZE, unlink PATH, stat PATH
- *     again PATH TEXT     opens it, reads it, writes it anew and reads that, over and over, till it
- *                         has gone well TIMES times and was refused as often; all bytes have to be
- *                         what this program wrote last (not at its first time); prints how often,
- *                         and "last N": the file is full of lines "TEXT N" then
- *     pluck PATH          tries to unlink it until the input ends; prints how often it was refused,
- *                         as it has to be
+ *     again PATH TEXT     opens it, reads it, writes it anew and reads that, over and over, until
+ *                         it has succeeded TIMES times and was refused as often; all bytes have to
+ *                         be what this program wrote last (not at its first time); prints how
+ *                         often, and "last N": the file is full of lines "TEXT N" then
+ *     pluck PATH          tries to unlink it until the input ends, which must be refused; prints
+ *                         how often
  *     ping                only begins a session, and ends it
- *     other               shows, again and again, what munge made for another handshake: as it is,
- *                         once more, and with one character changed; prints what is said
- *     relay FILE          shows the credential in FILE, which somebody has made for another server;
- *                         prints what is said
+ *     other               sends, again and again, the credential of another handshake: as it is,
+ *                         a second time, and with one character changed; prints the errors
+ *     relay FILE          sends the credential in FILE, made for another server; prints the error
  *
- * The address is the local one where ZCACHE_LOCAL is 1, else the fabric's.
+ * The address is the local one if ZCACHE_LOCAL is 1, else the fabric's.
  */
 #include "config.h"
 
@@ -125,7 +124,7 @@ static int stat_file(struct user *u, const char *path)
     return rc;
 }
 
-/* ---- again and again, while names change ---- */
+/* ---- repeated use while names change ---- */
 
 struct again {
     struct user *user;
@@ -134,14 +133,14 @@ struct again {
     char buf[LINE * LINES + 1], got[LINE * LINES + 1];
 };
 
-/* What it is full of after `n` times. */
+/* The contents after `n` times. */
 static void fill(struct again *a, unsigned n)
 {
     for (int i = 0; i < LINES; i++)
         snprintf(a->buf + (ptrdiff_t)i * LINE, LINE + 1, "%-7.7s%08u\n", a->text, n);
 }
 
-/* The file has what was written last, all of it and nothing else. */
+/* Checks that the file has exactly what was written last. */
 static int look(struct again *a, uint64_t h, const char *when)
 {
     ssize_t n = zc_client_read(a->user->client, h, a->got, sizeof a->got, 0);
@@ -154,7 +153,7 @@ static int look(struct again *a, uint64_t h, const char *when)
     return 0;
 }
 
-/* Every other time it is still on its way when the next one opens it. */
+/* Every other time it is not written back yet when it is opened again. */
 static int rewrite(struct again *a, uint64_t h)
 {
     struct zc_client *c = a->user->client;
@@ -178,7 +177,7 @@ static int rewrite(struct again *a, uint64_t h)
     return rc ? (int)rc : end;
 }
 
-/* What the kernel says of a name that leads to somebody else's, or out of the root. */
+/* The kernel's error for a name that leads to another user's file, or out of the root. */
 static bool is_refusal(int rc)
 {
     return rc == -EACCES || rc == -EPERM || rc == -ENOENT || rc == -EAGAIN;
@@ -246,7 +245,7 @@ static int act(struct user *u, const char *what, const char *path, const char *t
     return zc_errorf(EINVAL, "no such action");
 }
 
-/* ---- what was not made for this handshake ---- */
+/* ---- credentials of other handshakes ---- */
 
 static char others[1024];
 
@@ -259,7 +258,7 @@ static int show_others(uid_t reader, const void *bytes, size_t len, char **crede
 
 static const struct zc_munge_ops showing = {.encode = show_others};
 
-/* It must not be let in. */
+/* It must be refused. */
 static bool refused(struct user *u, const char *how)
 {
     struct user again = {.file = u->file};
@@ -276,7 +275,7 @@ static int show_other(struct user *u)
 {
     const struct zc_pledge pledge = {.said = {1}, .key = {2}};
     bool all;
-    int rc = zc_munge_vouch(&pledge, others, sizeof others);
+    int rc = zc_munge_credential(&pledge, others, sizeof others);
     size_t middle = strlen(others) / 2;
 
     if (rc)
@@ -289,7 +288,7 @@ static int show_other(struct user *u)
     return all ? 0 : zc_errorf(EPROTO, "not all were refused");
 }
 
-/* Another one's, made for whom he called in place of this daemon. */
+/* Relays a credential that its maker sent to a false server instead of this daemon. */
 static int relay(struct user *u, const char *from)
 {
     FILE *f = fopen(from, "r");

@@ -31,6 +31,9 @@ good <<'EOF'
 Run `zcache run --root DIR --timeout SECONDS`, `zcachectl -v status`, `make check`, or `zcached`
 with `--listen ib0`; `zcache: any words`, `ls --frob`, `ZCACHE_TIMEOUT=3`, `zcache_replay=strict`.
 
+'''sh
+./configure --prefix=$HOME/zcache --with-romio=DIR
+'''
 '''c
 zcache --frob
 '''

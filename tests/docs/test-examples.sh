@@ -6,8 +6,8 @@
 # that need nothing beyond what the build needs, and a Fortran compiler.  Says what it leaves out,
 # and why.
 #
-#     c fortran consistency      MPI alone: mpich, libmpich-dev, gfortran
-#     mpi4py h5py                TEST_PYTHON, a Python that has them built for MPICH, or what make
+#     c fortran consistency steps   MPI alone: mpich, libmpich-dev, gfortran
+#     mpi4py h5py steps_mpi4py   TEST_PYTHON, a Python that has them built for MPICH, or what make
 #                                check-programs has made of them (python3-pip, libhdf5-mpich-dev;
 #                                Debian's python3-mpi4py and python3-h5py-mpi are for Open MPI)
 #     hdf5                       libhdf5-mpich-dev
@@ -20,7 +20,7 @@ set -u
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 examples=$here/../../examples
-everything=(c fortran consistency mpi4py h5py hdf5 pnetcdf netcdf)
+everything=(c fortran consistency steps mpi4py h5py steps_mpi4py hdf5 pnetcdf netcdf)
 cached=${ZCACHE_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/zcache}/programs
 needs_plugin "programs that preload it"
 make_root
@@ -57,6 +57,27 @@ run_consistency() {
     both file "$tmp/consistency"
 }
 
+# two_jobs COMMAND ...: the consumer is there before the file, and reads while the producer writes.
+two_jobs() {
+    local consumer
+
+    start_daemons 1
+    mpi 2 "$@" "zcache:$root/steps" consume 5 >"$tmp/consumer" 2>&1 </dev/null &
+    consumer=$!
+    mpi_quiet 2 "$@" "zcache:$root/steps" produce 5 || fail "$name: the producer"
+    wait "$consumer" || fail "$name: $(cat "$tmp/consumer")"
+    grep -q ' 0 values are wrong' "$tmp/consumer" || fail "$name: $(cat "$tmp/consumer")"
+    [[ $(stat_of 0 store_reads) == 0 ]] || fail "$name: the daemon has read the file"
+    stop_daemons || fail "$name: not drained"
+    rm -f "$root/steps"
+    ran+=("$name")
+}
+
+run_steps() {
+    compile steps "$MPICC" "$examples/steps.c"
+    two_jobs "$tmp/steps"
+}
+
 run_fortran() {
     local fort=${MPIFORT:-${MPICC/%mpicc.mpich/mpifort.mpich}}
 
@@ -67,23 +88,27 @@ run_fortran() {
     both steps "$tmp/fortran"
 }
 
-# python MODULE SCRIPT
-python() {
-    local at command=("${TEST_PYTHON:-}")
+# python MODULE: sets `command`; false: it is left out.
+find_python() {
+    local at
 
+    command=("${TEST_PYTHON:-}")
     if [[ -z ${TEST_PYTHON:-} ]]; then
         at=$(find "$cached" -maxdepth 1 -name "$1-[0-9]*" -type d 2>/dev/null | sort | tail -n 1)
         [[ -n $at && -e $at/done ]] || {
             leave_out "no Python with $1 for MPICH: TEST_PYTHON, or once: make check-programs"
-            return
+            return 1
         }
         command=(env MPI4PY_MPIABI=mpich "LD_LIBRARY_PATH=$(echo "$cached"/mpi4py-*/lib)"
             "$at/venv/bin/python")
     fi
-    both steps "${command[@]}" "$examples/$2"
 }
 
+# python MODULE SCRIPT
+python() { ! find_python "$1" || both steps "${command[@]}" "$examples/$2"; }
+
 run_mpi4py() { python mpi4py write_read_mpi4py.py; }
+run_steps_mpi4py() { ! find_python mpi4py || two_jobs "${command[@]}" "$examples/steps_mpi4py.py"; }
 run_h5py() { python h5py write_read_h5py.py; }
 
 run_hdf5() {
@@ -127,7 +152,7 @@ EOF
 }
 
 [[ ${1:-} != all ]] || set -- "${everything[@]}"
-(($#)) || set -- c fortran consistency
+(($#)) || set -- c fortran consistency steps
 for name; do
     declare -F "run_$name" >/dev/null || fail "no example $name; there are ${everything[*]}"
     "run_$name"

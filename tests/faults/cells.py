@@ -28,7 +28,7 @@ def of_daemon(cell):
 
 
 # Why a combination has no meaning; the first that fits is counted.
-DROPPED = [
+EVICTED = [
     ("there is no daemon to be a victim",
      lambda c: c.daemons == "embedded" and of_daemon(c)),
     ("there is no daemon to drain",
@@ -46,11 +46,11 @@ DROPPED = [
 
 def all_cells():
     """Those that have a meaning, and how many were dropped for which reason."""
-    dropped = collections.OrderedDict((why, 0) for why, _ in DROPPED)
+    dropped = collections.OrderedDict((why, 0) for why, _ in EVICTED)
     cells = []
     for values in itertools.product(*AXES.values()):
         cell = Cell(*values)
-        for why, fits in DROPPED:
+        for why, fits in EVICTED:
             if fits(cell):
                 dropped[why] += 1
                 break

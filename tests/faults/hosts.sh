@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# hosts.sh RESULTS [CASE ...] - daemons on two other hosts, which namespaces play; the network, or a
-# host, fails under a job that checks all it reads.  A line for each case is appended to RESULTS, as
-# check-faults --judge writes it.  For root; skipped with a reason otherwise (status 77).
+# hosts.sh RESULTS [CASE ...] - daemons on two other hosts, played by namespaces; the network or a
+# host fails under a job that checks all it reads.  Appends a line for each case to RESULTS, as
+# check-faults --judge does.  For root; skipped with a reason otherwise (status 77).
 here=$(cd "$(dirname -- "$0")" && pwd)
 # shellcheck source=tests/hosts/functions.sh
 . "$here/../hosts/functions.sh"
@@ -15,7 +15,7 @@ mpiexec=${MPIEXEC:-$(command -v mpiexec.mpich || echo mpiexec)}
 hints=(cb_nodes=2 "cb_config_list=*:2" zcache_block_size=256K zcache_cache_size=16M)
 bound=300
 
-# daemon_on HOST I: daemon I, of its own silence as the job has it.
+# daemon_on HOST I: starts daemon I, which expects as much silence as the job.
 daemon_on() {
     local number=${1#h}
 
@@ -44,7 +44,7 @@ begin() {
     more_turns 3 || fail "$1: it does not begin: $(cat "$dir/job.log")"
 }
 
-# finish CASE PROMISED: the job ends, the daemons that are there write back what they have.
+# finish CASE PROMISED: waits for the job; the live daemons write back what they have.
 finish() {
     local status hang=() i
 
@@ -63,7 +63,7 @@ finish() {
     [[ ${IOD_KEEP:-} ]] || rm -rf "$dir"
 }
 
-# Away for a shorter time than the time-out: waited for.
+# Down for less than the time-out: the job waits.
 link_down_and_up() {
     begin "$1" 30s
     ip link set p1 down
@@ -73,7 +73,7 @@ link_down_and_up() {
     finish "$1" right
 }
 
-# Away for longer: it counts as gone, which is told; when the link is up, calls work again.
+# Down for longer: the daemon counts as failed, which is reported; afterwards calls work again.
 link_down_for_long() {
     begin "$1" 5s
     ip link set p1 down
@@ -83,7 +83,7 @@ link_down_for_long() {
     finish "$1" told
 }
 
-# Nothing arrives at either host of daemons, and the links are up.
+# No packet arrives at either daemon host, and the links are up.
 partition() {
     begin "$1" 5s
     unreachable h1
@@ -95,7 +95,7 @@ partition() {
     finish "$1" told
 }
 
-# The same, and over in time.
+# The same, and over before the time-out.
 partition_healed() {
     begin "$1" 30s
     unreachable h1
@@ -107,7 +107,7 @@ partition_healed() {
     finish "$1" right
 }
 
-# 8 Mbit/s, in a network of others with what the machine can do.
+# 8 Mbit/s; the other links have full speed.
 slow_link() {
     begin "$1" 10s
     tc qdisc add dev p1 root tbf rate 8mbit burst 64kb latency 1s || {
@@ -129,7 +129,7 @@ host_dies() {
 
 no_p1() { ! ip link show p1 >/dev/null 2>&1; }
 
-# For the cases that follow.
+# Recovers, for the cases that follow.
 host_lives() {
     wait_for 30 no_p1 || fail "h1 is not gone"
     rm -f "$tmp/net/h1.ready"
@@ -148,7 +148,7 @@ host_replaced() {
     host_lives
 }
 
-# And nobody takes it.
+# The same without a spare.
 host_lost() {
     begin "$1" 5s
     host_dies

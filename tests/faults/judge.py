@@ -11,7 +11,7 @@ from world import RANKS, text_of
 PIECE = 64 << 10
 STALE, FOREIGN = "stale", "foreign"
 
-NAMED = re.compile(r"within (?:bytes )?(\d+-\d+(?:, \d+-\d+)*)")
+NAMED = re.compile(r"(?:within (?:bytes )?|had taken: bytes )(\d+-\d+(?:, \d+-\d+)*)")
 
 
 class Piece:
@@ -22,10 +22,12 @@ class Piece:
         self.maybe = set()    # later ones that failed or have not returned
         self.floor = 0        # the last one that was good when all was said to be stored
         self.later = set()    # all since
+        self.last = self.least = 0  # the last write; one that was good and stored
 
     def begin(self, gen):
         self.maybe.add(gen)
         self.later.add(gen)
+        self.last = gen
 
     def end(self, gen, good):
         if good:
@@ -33,6 +35,13 @@ class Piece:
 
     def stored(self):
         self.floor, self.later = self.sure, set(self.maybe)
+
+    def is_reverted(self, gens):
+        """Is one older than a write that was said to be stored?  They count from 1 to 255."""
+        def age(gen):
+            return (self.last - gen) % 255 if gen else 255
+
+        return self.least > 0 and any(age(g) > age(self.least) for g in gens)
 
     def may(self):
         return {self.sure} | self.maybe
@@ -71,6 +80,10 @@ class Record:
         self.pieces[int(off)].end(int(gen), code == "0")
         if code != "0":
             self.failed.append(text)
+
+    def take_stored(self, rest, _):
+        off, _, gen = rest.split()
+        self.pieces[int(off)].least = int(gen)
 
     def take_read(self, rest, _):
         off, _, code, gens = (rest + " ").split(" ", 3)
@@ -130,6 +143,7 @@ class Seen:
         self.errors = [t for r in self.records for t in r.failed]
         self.named = self.ranges("\n".join(self.errors) + self.logs)
         self.verified = 0
+        self.reverted = []    # (off, bytes), of older writes than one that was stored
         self.wrong = self.look(world.file)
         self.misread = self.look_at_reads()
 
@@ -159,6 +173,8 @@ class Seen:
                     self.verified += PIECE
                     if not any(data == words_of(off, gen) for gen in may):
                         wrong += wrong_words(off, data, may)
+                        if piece.is_reverted({w >> 56 for w in array.array("Q", data)}):
+                            self.reverted.append((off, PIECE))
         return wrong
 
     def look_at_reads(self):

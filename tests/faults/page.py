@@ -203,7 +203,14 @@ class Page:
             "and read\nback all the time.  The job goes on with the first turn that has its bytes " \
             "stored, at default\nsettings.  And one daemon with a journal, of which aggregators " \
             "keep nothing\n(`zcache_replay=off`), killed once more when a job has left it what it " \
-            "wrote: what they report as\nlost has to come back.\n\n" \
+            "wrote: what they report as\nlost has to come back.  \"fenced\" is the same, but what takes " \
+            "the place of the dead daemon is\ndrawn: itself, a spare with another journal or " \
+            "without one, later itself again; now and then its\nroot is moved away first, and it " \
+            "must not start on the empty directory, or it takes it with\n`--new-root`, and zcachectl " \
+            "writes what was set aside to the first root.  There bytes may be\nkept back, which a " \
+            "log names, and nothing older may come over what was written later.\n\"rebooted\" is " \
+            "\"journal\" with `--journal-sync`; every other death is that of the daemon's host:\nthe " \
+            "notes of its journal that were not synced are lost.\n\n" \
             + rows(
                 ["variant", "seconds", "seed", "operations", "kills", "verified", "lost unseen",
                  "goes on after, median", "longest", "violations"],

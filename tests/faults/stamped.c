@@ -1,13 +1,12 @@
 /*
- * stamped.c - a program whose file says of each of its bytes when it was written, and which keeps a
- * record of what it was told.  Faults are brought about around it; who verifies has the file and
- * the records.
+ * stamped.c - a program whose file records for each byte when it was written, and which logs every
+ * result it gets.  Faults are injected around it; a verifier uses the file and the logs.
  *
  *     stamped phases FILE DIR MOMENT HOLD [HINT=VALUE ...]
  *     stamped soak   FILE DIR SECONDS SEED [HINT=VALUE ...]
  *
  * A word of the file is its generation (8 bits) and its number (56 bits).  All accesses are of
- * whole pieces.  DIR/rank.N has the record of a rank, a line for each event, written at once; it
+ * whole pieces.  DIR/rank.N is the log of a rank, a line for each event, written at once; it
  * survives the rank:
  *
  *     pid N
@@ -15,18 +14,20 @@
  *     begin OFF LEN GEN        of a write; "end OFF LEN GEN CLASS TEXT" when it has returned
  *     end ...
  *     read OFF LEN CLASS GENS  what was found there: generations and "bad", by commas
- *     wrong OFF LEN: GENS, not GEN   the same in a soak, which says no more of reads
- *     told WHAT CLASS TEXT     the verdict of open, start, wait, sync or close; "staged": the
+ *     wrong OFF LEN: GENS, not GEN   the same in a soak, which logs no other reads
+ *     stored OFF LEN GEN       at the end of a soak: a write as old as this one, or newer, was good
+ *                              when the file was said to be stored
+ *     told WHAT CLASS TEXT     the result of open, start, wait, sync or close; "staged": the
  *                              daemons have all of the file
  *
- * "phases": the phases are those of the list below.  Where MOMENT is one in which the store is
- * written to, the file HOLD is made first, which faultshim.so takes for an order to wait.  At the
- * end of "handshake" and "first-write" of that name, and in "drain", ranks wait for DIR/go.
- * No error ends the program; it exits with 1 when there was one.
+ * "phases": the phases are those of the list below.  If the store is written to in MOMENT, the file
+ * HOLD is made first, which makes faultshim.so wait.  At the end of "handshake" and "first-write"
+ * of that name, and in "drain", ranks wait for DIR/go.  No error ends the program; it exits with 1
+ * if there was one.
  *
  * "soak": in each turn ranks write some pieces each, half the time have the file stored, and read
- * what another rank wrote; DIR/turns has a line for each, "TURN STORED WRITTEN VERIFIED WRONG": was
- * it stored (0 or 1), and the bytes so far.
+ * what another rank wrote; DIR/turns has a line for each, "TURN COMMITTED WRITTEN VERIFIED WRONG":
+ * whether it was stored (0 or 1), and the bytes so far.
  */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -41,8 +42,8 @@ enum { PIECE = 64 << 10, WORDS = PIECE / 8, PIECES = 16, NAP_US = 10000 };
 
 static uint64_t words[WORDS];
 static int record = -1;
-static int errors; /* that this rank was told */
-static bool brief; /* good accesses are not in the record */
+static int errors; /* reported to this rank */
+static bool brief; /* good accesses are not logged */
 
 static const char *dir, *moment, *hold_file;
 
@@ -118,7 +119,7 @@ static bool write_piece(MPI_File fh, int i, int gen)
     return rc == MPI_SUCCESS;
 }
 
-/* The generations in `words`, into `gens`; a word that is not of its place is "bad". */
+/* Writes the generations in `words` into `gens`; a word of a different place is "bad". */
 static void generations(MPI_Offset at, char *gens, size_t size)
 {
     uint64_t last = UINT64_MAX;
@@ -167,7 +168,7 @@ static bool is_now(const char *name)
     return !strcmp(moment, name);
 }
 
-/* Begins a phase; where it is the one that is disturbed, the store waits from now on. */
+/* Begins a phase; in the disturbed one, the store waits from now on. */
 static void phase(const char *name, bool hold)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -208,7 +209,7 @@ static void write_back(MPI_File fh)
     read_back(fh);
 }
 
-/* Of the file, in the aggregators and in no daemon. */
+/* Dirty bytes of the file in the aggregators, which no daemon has. */
 static long long dirty_bytes(MPI_File fh)
 {
     char value[40] = "0";
@@ -225,7 +226,7 @@ static long long dirty_bytes(MPI_File fh)
     return flag ? atoll(value) : 0;
 }
 
-/* With daemons: they have all of it, of which the file lacks a part. */
+/* With daemons: waits until they have all of the file, while the file system lacks a part. */
 static void drain(MPI_File fh)
 {
     phase("drain", false);
@@ -292,7 +293,7 @@ static void tell_turn(long turn, int stored, long written, long verified, long b
         MPI_Abort(MPI_COMM_WORLD, 3);
 }
 
-/* `theirs`: the generations of the other's pieces, 0 where it is not sure of one. */
+/* `theirs`: generations of the other rank's pieces, 0 where it is not sure. */
 static long verify(MPI_File fh, const unsigned char *theirs, long *bad)
 {
     char gens[200], want[8];
@@ -314,7 +315,8 @@ static long verify(MPI_File fh, const unsigned char *theirs, long *bad)
     return seen;
 }
 
-/* True: the turn has seen the file stored, or was told why not.  The same on all ranks. */
+/* Has the file stored in half the turns; true: it was, or an error was reported.  The same on all
+ * ranks. */
 static bool store_now_and_then(MPI_File fh, uint64_t *all)
 {
     unsigned dice = draw(all, 4);
@@ -326,11 +328,13 @@ static bool store_now_and_then(MPI_File fh, uint64_t *all)
     return dice < 2;
 }
 
-/* A rank's pieces: the generation written last, and the last one that was good. */
+/* A rank's pieces: the generation last written, the last one written without an error, and the last
+ * one that is known to be stored. */
 struct own {
     uint64_t rng;
     long written;
-    unsigned char last[PIECES], good[PIECES];
+    unsigned char last[PIECES], good[PIECES], stored[PIECES];
+    bool since[PIECES]; /* `good` was written after the last error */
 };
 
 static void write_some(MPI_File fh, struct own *o)
@@ -339,12 +343,24 @@ static void write_some(MPI_File fh, struct own *o)
         unsigned i = draw(&o->rng, PIECES);
 
         o->last[i] = (unsigned char)(o->last[i] % 255 + 1);
-        if (write_piece(fh, (int)i, o->last[i]))
+        o->since[i] = write_piece(fh, (int)i, o->last[i]);
+        if (o->since[i])
             o->good[i] = o->last[i];
     }
 }
 
-/* What the other rank is sure of. */
+/* Ends a turn, without an error or with one.  What is lost is in the next error: a later success
+ * is about later writes. */
+static void note_stored(struct own *o, bool error, bool stored)
+{
+    for (int i = 0; i < PIECES; i++) {
+        o->since[i] = o->since[i] && !error;
+        if (stored && o->since[i])
+            o->stored[i] = o->good[i];
+    }
+}
+
+/* Exchanges the generations that the ranks are sure of. */
 static void exchange(const struct own *o, unsigned char *theirs)
 {
     unsigned char sure[PIECES];
@@ -367,6 +383,8 @@ static void note_last(const struct own *o)
         }
         if (o->last[i] != o->good[i])
             note("begin %lld %d %d", at, PIECE, o->last[i]);
+        if (o->stored[i])
+            note("stored %lld %d %d", at, PIECE, o->stored[i]);
     }
 }
 
@@ -392,10 +410,12 @@ static void run_soak(MPI_File fh, int seconds, uint64_t seed)
 
     brief = true;
     for (long turn = 1; goes_on(end); turn++) {
+        int had = errors;
         bool stored;
 
         write_some(fh, &o);
         stored = store_now_and_then(fh, &all);
+        note_stored(&o, errors > had, stored);
         exchange(&o, theirs);
         verified += verify(fh, theirs, &bad);
         tell_turn(turn, stored, o.written, verified, bad);

@@ -1,22 +1,22 @@
-/* sweep.c - the Nth call fails, for N = 1, 2, 3 ... until a small job passes untouched, and some
- * more, since threads do not make the same number of calls each time: what is below a
- * daemon's cache, a message or transfer of either side, an allocation.
+/* sweep.c - makes the Nth call fail, for N = 1, 2, 3 ... until a small job runs without a failure,
+ * and some more, since threads do not make the same number of calls each time.  The calls are those
+ * of the store below a daemon's cache, messages and transfers of either side, and allocations.
  *
  *     sweep [-j TRIALS-AT-A-TIME] [KIND [N]]
  *
  * A job is an aggregator's cache, its connection to a daemon, the daemon's cache and a store; all
  * in one process, a new one for each trial.  It writes, overwrites, reads and flushes stamped
- * chunks; no error ends it.  Then all works again, and the file is flushed and closed once more.  A
- * trial is one of
+ * chunks; no error ends it.  Then the faults end, and the file is flushed and closed once more.
+ * The result of a trial is one of
  *
  *     right        no call failed, and every byte is the last one written
- *     told         a call failed; when the last flush and the close are good, every byte that was
+ *     told         a call failed; if the last flush and the close succeed, every byte that was
  *                  written without an error is right all the same
- *     wrong        a read or the file has other bytes, and nobody said a word of it
+ *     wrong        a read or the file has other bytes, without an error
  *     crash, hang
  *
- * Printed is a line for each kind, "KIND TRIALS RIGHT TOLD WRONG CRASH HANG", and one for each
- * trial that is none of the first two.  The status is 0 when there are none.
+ * Prints a line for each kind, "KIND TRIALS RIGHT TOLD WRONG CRASH HANG", and one for each trial
+ * that is neither right nor told.  The status is 0 if there is none.
  */
 #include "config.h"
 
@@ -39,11 +39,11 @@ enum {
     TIMEOUT_MS = 400,
     HANG_S = 120,
     MAX_AT_A_TIME = 64,
-    ENOUGH = 5, /* trials in which nothing has failed */
+    ENOUGH = 5, /* consecutive trials without a failure */
     RIGHT = 0,  /* exit statuses of a trial */
     TOLD = 1,
     WRONG = 2,
-    UNTOUCHED = 16, /* no call has failed: there are not so many */
+    UNTOUCHED = 16, /* no call failed: N is beyond the last */
 };
 
 enum where { STORE, SERVER, CLIENT, MEMORY };
@@ -72,7 +72,7 @@ static const struct kind {
 };
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
-/* ---- allocations: the linker puts these in the place of the C library's ---- */
+/* ---- allocations: the linker replaces the C library's by these ---- */
 
 void *__real_malloc(size_t n);
 void *__real_calloc(size_t n, size_t size);
@@ -83,7 +83,7 @@ void *__wrap_calloc(size_t n, size_t size);
 void *__wrap_realloc(void *p, size_t n);
 char *__wrap_strdup(const char *s);
 
-/* Of all threads, from when they are counted. */
+/* Of all threads, once counting has begun. */
 static atomic_ulong calls, fails_from = ULONG_MAX, fails_to, failures;
 
 static bool no_memory(void)
@@ -120,16 +120,16 @@ char *__wrap_strdup(const char *s)
     return no_memory() ? NULL : __real_strdup(s);
 }
 
-/* ---- the world of a trial ---- */
+/* ---- the environment of a trial ---- */
 
 static struct rig rig;
-static struct zc_store *shared; /* what stays when all has ended */
+static struct zc_store *shared; /* the store, which survives the job */
 static struct zc_tp *server_end;
 static const struct kind *kind; /* of this trial */
 static uint64_t nth;
 static char dir[64], address_file[80];
 
-/* Its first endpoint fails, those that take its place do not. */
+/* Makes the first endpoint fail, and not its successors. */
 static int open_client_end(const struct zc_tp_config *cfg, struct zc_tp **out)
 {
     static bool armed;
@@ -171,7 +171,7 @@ static void arm(void)
     }
 }
 
-/* All works from now on; have any calls failed? */
+/* Ends the faults; returns whether any call failed. */
 static bool disarm(void)
 {
     if (kind->where == STORE) {
@@ -184,12 +184,12 @@ static bool disarm(void)
     }
     if (kind->where == SERVER)
         zc_tp_fault_set(server_end, 0, ZC_TP_FAULT_DROP, 1, 0);
-    return zc_tp_fault_raised_by_all() > 0; /* that of the client may be closed by now */
+    return zc_tp_fault_raised_by_all() > 0; /* the client's may be closed by now */
 }
 
 /* ---- the job ---- */
 
-static unsigned sure[CHUNKS];  /* generations: 0, nobody wrote there */
+static unsigned sure[CHUNKS];  /* generations; 0: not written */
 static unsigned maybe[CHUNKS]; /* of later writes that failed, bit by bit */
 static bool told, wrong;
 
@@ -239,7 +239,7 @@ static void read_all(struct zc_handle *h)
         unsigned char buf[CHUNK] = {0};
         ssize_t n = zc_cache_read(h, buf, CHUNK, (uint64_t)i * CHUNK);
 
-        told = told || n < CHUNK; /* what was read before the error is counted */
+        told = told || n < CHUNK; /* bytes read before the error count */
         if (n > 0)
             look_at(i, buf, (unsigned)n, "cache");
     }
@@ -266,7 +266,7 @@ static void work(struct zc_handle *h)
     note(zc_cache_flush(h, ZC_LEVEL_STORED));
 }
 
-/* The file, when all has ended. */
+/* Checks the file after the job. */
 static void look_at_file(void)
 {
     struct zc_attr attr = {0};
@@ -284,7 +284,7 @@ static void look_at_file(void)
     zc_store_close_file(f, ZC_LEVEL_VISIBLE);
 }
 
-/* True: a flush after the faults and the close said that all is stored. */
+/* Runs the job; true: a flush after the faults and the close reported all as stored. */
 static bool run_job(struct zc_store *remote, bool *touched)
 {
     enum { RW = ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE | ZC_OPEN_REPLAY };
@@ -375,7 +375,7 @@ static struct child begin(uint64_t n)
     return c;
 }
 
-/* False: nothing has failed in it. */
+/* Counts a trial; false: nothing failed in it. */
 static bool count(struct tally *t, const struct child *c, int status, bool hang)
 {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1, seen;
@@ -399,7 +399,7 @@ static bool count(struct tally *t, const struct child *c, int status, bool hang)
     return true;
 }
 
-/* Waits for one of them, at most until it hangs; its place. */
+/* Waits for a trial to end or hang; returns its index. */
 static unsigned next(const struct child *c, unsigned n, int *status, bool *hang)
 {
     *hang = false;

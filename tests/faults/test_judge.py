@@ -8,7 +8,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from cells import all_cells, promise  # noqa: E402
-from judge import FOREIGN, PIECE, STALE, Seen, words_of  # noqa: E402
+from judge import FOREIGN, PIECE, STALE, Piece, Seen, words_of  # noqa: E402
 from mechanisms import check as check_mechanisms  # noqa: E402
 from page import Page, check_quotations  # noqa: E402
 from soak import Where  # noqa: E402
@@ -83,6 +83,17 @@ class Judge(unittest.TestCase):
                 f.write(read + gens + "\n")
             seen = Seen(Where(self.dir.name))
             self.assertEqual([w[2] for w in seen.misread if w[0] == 0], kinds)
+
+
+class Reverted(unittest.TestCase):
+    def test_a_write_older_than_a_stored_one_is_known(self):
+        for last, least, gens, reverted in (
+                (9, 7, {9}, False), (9, 7, {7, 8}, False), (9, 7, {6, 9}, True), (9, 7, {0}, True),
+                (2, 254, {255, 1}, False), (2, 254, {253}, True), (9, 0, {0}, False)):
+            piece = Piece()
+            piece.begin(last)
+            piece.least = least
+            self.assertEqual(piece.is_reverted(gens), reverted, (last, least, gens))
 
 
 class Cells(unittest.TestCase):

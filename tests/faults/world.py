@@ -56,6 +56,13 @@ def text_of(path):
         return ""
 
 
+def mpiexec_ports():
+    """What keeps mpiexec from listening where a daemon that was killed did."""
+    ports = os.path.dirname(os.path.abspath(__file__)) + "/../ports"
+    given = subprocess.run([ports], stdout=subprocess.PIPE, text=True).stdout.strip()
+    return {"MPIEXEC_PORT_RANGE": given} if given else {}
+
+
 class World:
     def __init__(self, tree, timeout_s, base=None):
         self.tree = tree
@@ -67,13 +74,13 @@ class World:
         self.hold = self.dir + "/hold"
         os.mkdir(self.root)
         self.daemons = {}   # number: the process that is it now
-        self.starts = 0
+        self.starts = self.reboots = self.new_roots = 0
         self.ended = []     # (number, exit status, what ended it)
         self.job = None
         keep = {k: v for k, v in os.environ.items() if not re.match("ZCACHE_|FAULTSHIM_", k)}
         self.env = dict(keep, LC_ALL="C", FAULTS_WORLD=self.dir, FAULTSHIM_UNDER=self.root,
                         FAULTSHIM_HOLD=self.hold, ZCACHE_TIMEOUT=f"{int(timeout_s * 1000)}ms",
-                        ZCACHE_ALLOW_ROOT="true")
+                        ZCACHE_ALLOW_ROOT="true", **mpiexec_ports())
 
     # ---- processes ----
 
@@ -148,6 +155,11 @@ class World:
                                  "--timeout", f"{2 * self.timeout_s:.0f}s", *words],
                                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                 stderr=subprocess.DEVNULL, env=self.env)
+
+    def run(self, command):
+        """A program to its end, with all that it says."""
+        return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, env=self.env, check=False)
 
     def clean_up(self, keep=False):
         for p in self.ours():

@@ -1,8 +1,8 @@
-/* corpus_main.c - gives files to a fuzz target, where there is no libFuzzer to do it.
+/* corpus_main.c - runs a fuzz target on files, where there is no libFuzzer.
  *
  *     fuzz_NAME FILE|DIRECTORY ...
  *
- * The file that ends the process is named.
+ * Prints the name of a file that ends the process.
  */
 #include "config.h"
 
@@ -20,7 +20,7 @@
 static char current[4096];
 static unsigned count;
 
-/* By write(2) alone. */
+/* Uses write(2) only, as a signal handler must. */
 static void say_which(int sig)
 {
     static const char text[] = "\nthe input was ";
@@ -38,7 +38,7 @@ static void bad(const char *path)
     exit(99);
 }
 
-/* The bytes lie in memory of exactly their length, where sanitizers see who reads behind them. */
+/* The bytes lie in memory of exactly their length, so that sanitizers see reads beyond it. */
 static void run_file(const char *path)
 {
     FILE *f = fopen(path, "re");

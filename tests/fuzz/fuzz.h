@@ -1,8 +1,8 @@
 /* fuzz.h - what the fuzz targets share.
  *
- * A target is a function that is given bytes, and aborts where something that must hold does not.
- * With clang's libFuzzer it is given millions of inputs (tests/fuzz/run-fuzz), with corpus_main.c
- * those that are committed, in any build.  A target keeps nothing from one input to the next.
+ * A target is a function that receives bytes and aborts when an invariant is broken.  With clang's
+ * libFuzzer it gets millions of inputs (tests/fuzz/run-fuzz), with corpus_main.c the committed
+ * ones, in any build.  A target keeps no state between inputs.
  */
 #ifndef FUZZ_H
 #define FUZZ_H
@@ -18,7 +18,7 @@
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len); /* 0 */
 
-/* REQUIRE(cond, "format", ...): ends the process by SIGABRT, with a sentence, unless it holds. */
+/* REQUIRE(cond, "format", ...): ends the process by SIGABRT, with a message, unless cond holds. */
 #define REQUIRE(cond, ...)                                                                         \
     do {                                                                                           \
         if (!(cond)) {                                                                             \
@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len); /* 0 */
         }                                                                                          \
     } while (0)
 
-/* With ZCACHE_LOG it is told what happens, without nobody is warned. */
+/* Messages are printed if ZCACHE_LOG is set, and suppressed otherwise. */
 static inline void fuzz_log(void)
 {
     if (getenv("ZCACHE_LOG"))

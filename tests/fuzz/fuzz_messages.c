@@ -42,7 +42,7 @@ static void encode_again(const struct zc_msg *m, const uint8_t *data, size_t len
 {
     uint8_t again[ZC_MAX_MESSAGE];
     int n = zc_msg_encode(m, again, sizeof again);
-    size_t seal = zc_msg_is_sealed(m->type) ? ZC_SEAL_SIZE : 0;
+    size_t seal = zc_msg_has_mac(m->type) ? ZC_MAC_SIZE : 0;
 
     if (m->version && m->version != ZC_PROTOCOL) { /* HELLO: what else it says is not ours */
         REQUIRE(n > 0 && (size_t)n <= len, "%d, of %zu", n, len);
@@ -73,7 +73,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
     print(&m);
     if (rc) {
         REQUIRE(rc == -EPROTO || rc == -EPROTONOSUPPORT, "%d", rc);
-        REQUIRE(strcmp(zc_error_text(rc), strerror(-rc)) != 0, "nobody is told why");
+        REQUIRE(strcmp(zc_error_text(rc), strerror(-rc)) != 0, "the error has no reason");
         return 0;
     }
     inside(&m.text, data, len);

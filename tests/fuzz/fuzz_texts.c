@@ -37,7 +37,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 static void explained(int rc)
 {
-    REQUIRE(rc == 0 || strcmp(zc_error_text(rc), strerror(-rc)) != 0, "nobody is told why: %d", rc);
+    REQUIRE(rc == 0 || strcmp(zc_error_text(rc), strerror(-rc)) != 0, "the error has no reason: %d",
+            rc);
 }
 
 /* ---- address files ---- */

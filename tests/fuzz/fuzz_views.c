@@ -11,7 +11,7 @@
 
 #include "fuzz.h"
 #include "zc_log.h"
-#include "zc_view.h"
+#include "zc_view_test.h"
 #include "zc_vspan.h"
 
 enum {

@@ -1,7 +1,7 @@
-/* hostile.c - messages made of steps, and peers that send them over the loop transport.
+/* hostile.c - builds messages from steps, and has peers send them over the loop transport.
  *
- * What comes back must be a message, in any case; the numbers in it are remembered, so that steps
- * can use handles, views and locks that are live, closed, or somebody else's.
+ * Every reply must be a valid message; its numbers are remembered, so that steps can use handles,
+ * views and locks that are live, closed, or another session's.
  */
 #include "config.h"
 
@@ -24,7 +24,7 @@ static void remember(struct numbers *l, uint64_t n)
     l->n[l->count++ % REMEMBERED] = n;
 }
 
-/* From 192 on: next to one that there is, or made up. */
+/* A number that was seen; from 192 on: a neighbour of one, or an invented one. */
 static uint64_t recall(const struct numbers *l, uint8_t b)
 {
     unsigned known = l->count < REMEMBERED ? l->count : REMEMBERED;
@@ -42,7 +42,7 @@ static uint64_t recall(const struct numbers *l, uint8_t b)
     case 3:
         return n - (UINT64_C(1) << 32);
     case 4:
-        return n ^ (UINT64_C(1) << 63); /* an export, or not */
+        return n ^ (UINT64_C(1) << 63); /* an export, or no longer one */
     case 5:
         return UINT64_MAX;
     case 6:
@@ -90,7 +90,7 @@ static void run(struct sample *s, int64_t len, int64_t stride, int64_t count, in
     end(s, b, extent);
 }
 
-/* Pieces of 8 bytes, or of so many more. */
+/* Pieces of 8 bytes, or of `more` bytes more each. */
 static void irregular(struct sample *s, int64_t step, int64_t more)
 {
     struct zc_view_builder *b = begin();
@@ -117,7 +117,7 @@ static void make_samples(void)
     irregular(&samples[10], 70, 9);
 }
 
-/* ---- sessions of theirs ---- */
+/* ---- sessions of hostile peers ---- */
 
 static struct opened *opened(struct crowd *c, uint64_t session)
 {
@@ -141,18 +141,18 @@ static uint64_t session_in(const unsigned char *buf)
     return session;
 }
 
-/* What is to be sent looks as if its sender had meant it. */
+/* Adds a valid MAC, as if the sender had meant the message. */
 static void seal(struct crowd *c, struct hostile *h, unsigned char *buf, size_t len)
 {
     struct opened *o;
 
-    if (len < ZC_HEADER_SIZE + ZC_SEAL_SIZE)
+    if (len < ZC_HEADER_SIZE + ZC_MAC_SIZE)
         return;
     o = opened(c, session_in(buf));
     if (buf[4] == ZC_T_HELLO)
-        zc_shake_begin(&h->shake, &rig_secret, buf, len);
+        zc_handshake_begin(&h->shake, &rig_secret, buf, len);
     else if (o && buf[4] != ZC_T_AUTH)
-        zc_seal_put(&o->keys, buf, len);
+        zc_mac_put(&o->keys, buf, len);
 }
 
 static void seal_anew(struct crowd *c, struct hostile *h, unsigned char *buf, size_t len)
@@ -164,7 +164,7 @@ static void seal_anew(struct crowd *c, struct hostile *h, unsigned char *buf, si
     seal(c, h, buf, len);
 }
 
-/* R-HELLO: AUTH is next, if the server has understood what we said last. */
+/* Handles R-HELLO: AUTH is next, if the server has understood our last message. */
 static void greeted(struct crowd *c, struct hostile *h, const struct zc_msg *m, const void *bytes,
                     size_t len)
 {
@@ -175,21 +175,22 @@ static void greeted(struct crowd *c, struct hostile *h, const struct zc_msg *m, 
                           .proof = {proof, sizeof proof}};
     int n;
 
-    if (m->status || c->nopened == MANY_SESSIONS || !zc_shake_check_answer(&h->shake, bytes, len)) {
+    if (m->status || c->nopened == MANY_SESSIONS ||
+        !zc_handshake_check_answer(&h->shake, bytes, len)) {
         h->answered = m->tag;
         return;
     }
     h->greeted = m->tag;
-    zc_shake_prove(&h->shake, proof);
+    zc_handshake_prove(&h->shake, proof);
     c->opened[c->nopened].session = m->session;
-    zc_shake_keys(&h->shake, false, false, &c->opened[c->nopened++].keys);
+    zc_handshake_keys(&h->shake, false, false, &c->opened[c->nopened++].keys);
     n = zc_msg_encode(&auth, buf, sizeof buf);
     ck_assert_int_eq(zc_tp_send(h->tp, h->server, buf, (size_t)n), 0);
 }
 
 /* ---- a message ---- */
 
-/* Where memory of the peer lies, or is said to. */
+/* Chooses the remote memory of the message, real or claimed. */
 static void key(struct zc_msg *m, struct crowd *c, struct hostile *h, uint8_t b)
 {
     struct hostile *other = &c->h[(h - c->h + 1) % HOSTILES];
@@ -232,10 +233,12 @@ static void open_fields(struct zc_msg *m, const struct step *s)
     m->path = (struct zc_bytes){paths[s->path & 7], (uint32_t)strlen(paths[s->path & 7])};
     if (s->path == 255)
         m->path = (struct zc_bytes){name, sizeof name};
-    /* 0: for reading and writing, to be created; two more flags come from `what` */
+    /* 0: for reading and writing, to be created; four more flags come from `what` */
     m->open_flags = (s->path >> 3) ^ (ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE);
+    m->open_flags |= s->what & 16 ? ZC_OPEN_STEP_READER : 0;
+    m->open_flags |= s->what & 32 ? ZC_OPEN_STEPS : 0;
     m->open_flags |= s->what & 64 ? ZC_OPEN_THROUGH : 0;
-    m->open_flags |= s->what & 128 ? ZC_OPEN_FOR_ALL : 0;
+    m->open_flags |= s->what & 128 ? ZC_OPEN_EXPORTED : 0;
     m->mode = 0644;
     m->block_size = number(s->size);
     m->stride = number(s->len);
@@ -263,9 +266,9 @@ static void payload(struct zc_msg *m, const struct step *s, struct hostile *h)
         m->memory = s->size ? number(s->size) : v->memory;
         m->size = v->len;
         m->data = m->list;
-        m->view_low += s->disp; /* another hash, but for 0 */
+        m->view_low += s->disp; /* a different hash, except for 0 */
     }
-    if (m->type == ZC_T_MEET) {
+    if (m->type == ZC_T_RENDEZVOUS) {
         m->data.n = s->extra;
         m->job = (struct zc_bytes){"a job of hostile processes", 4 + s->payload % 16};
     }
@@ -280,22 +283,23 @@ static void payload(struct zc_msg *m, const struct step *s, struct hostile *h)
     }
 }
 
-/* Checksums that are right of what is in the message; of memory they are not. */
+/* Adds checksums, which are right for bytes in the message and wrong for remote memory. */
 static void sums(struct zc_msg *m)
 {
-    static unsigned char all[ZC_MAX_SUMS * ZC_SUM_SIZE];
+    static unsigned char all[ZC_MAX_CSUMS * ZC_CSUM_SIZE];
     bool writes = m->type == ZC_T_WRITE || m->type == ZC_T_VWRITE || m->type == ZC_T_LIST_WRITE;
     uint64_t n = 1;
 
     if (!(m->flags & ZC_F_SUMS) || !writes || zc_crc_load())
         return;
     if (m->flags & ZC_F_RMA)
-        n = zc_sums_count(m->type == ZC_T_LIST_WRITE ? 0 : m->off, m->len, ZC_SUMS_UNIT);
+        n = zc_wire_csum_count(m->type == ZC_T_LIST_WRITE ? 0 : m->off, m->len, ZC_CSUMS_UNIT);
     else
-        zc_sums_make(all, m->data.p, 0, m->data.n, 0);
+        zc_wire_csum_make(all, m->data.p, 0, m->data.n, 0);
     if (m->type == ZC_T_LIST_WRITE)
-        zc_sums_fold(all, 1, zc_crc(m->list.p, m->list.n));
-    m->sums = (struct zc_bytes){all, (uint32_t)(n < ZC_MAX_SUMS ? n : ZC_MAX_SUMS) * ZC_SUM_SIZE};
+        zc_wire_csum_fold(all, 1, zc_crc(m->list.p, m->list.n));
+    m->csums =
+        (struct zc_bytes){all, (uint32_t)(n < ZC_MAX_CSUMS ? n : ZC_MAX_CSUMS) * ZC_CSUM_SIZE};
 }
 
 static uint64_t session(const struct crowd *c, const struct hostile *h, uint8_t who)
@@ -338,7 +342,7 @@ static size_t message(struct crowd *c, struct hostile *h, const struct step *s, 
                        .replaces = s->what & 1 ? recall(&c->sessions, s->handle) : 0,
                        .replaces_client = h->client_id,
                        .status = s->what & 2 ? -1 : 0,
-                       .stored = number(s->off),
+                       .committed_seq = number(s->off),
                        .method = s->what == 78 ? 2 : ZC_METHOD_SECRET,
                        .nonce = {nonce, s->what == 79 ? 3 : sizeof nonce},
                        .proof = {nonce, s->extra % 2 ? 5 : sizeof nonce}};
@@ -355,7 +359,7 @@ static size_t message(struct crowd *c, struct hostile *h, const struct step *s, 
     if (m.type == ZC_T_HELLO && s->flags & 64)
         m.type = ZC_T_AUTH;
     if (m.type == ZC_T_PENDING && s->flags & 96)
-        m.type = s->flags & 64 ? ZC_T_DROPPED : ZC_T_STORED;
+        m.type = s->flags & 64 ? ZC_T_EVICTED : ZC_T_COMMITTED;
     n = zc_msg_encode(&m, buf, ZC_MAX_MESSAGE);
     if (n > 0 && !(s->flags & 128))
         seal(c, h, buf, (size_t)n);
@@ -364,8 +368,8 @@ static size_t message(struct crowd *c, struct hostile *h, const struct step *s, 
 
 /* ---- sending ---- */
 
-/* Whether nobody has a right to be spared: what the honest client may not do to itself, or what
- * any client may do to its file, is not sent. */
+/* Whether the message may be sent: no session does what would rightfully destroy the honest
+ * client's data, that is, what it could do itself or any client may do to its file. */
 static bool fair(const struct zc_msg *m)
 {
     bool its_file = m->path.n == strlen(HONEST_PATH) && !memcmp(m->path.p, HONEST_PATH, m->path.n);
@@ -386,11 +390,11 @@ static void received(void *arg, const void *msg, size_t len)
     int rc = zc_msg_decode(&m, msg, len);
 
     REQUIRE(rc == 0, "the server sends %zu bytes that are no message: %s", len, zc_error_text(rc));
-    REQUIRE(m.type & ZC_REPLY || m.type == ZC_T_PENDING || m.type == ZC_T_DROPPED ||
-                m.type == ZC_T_STORED,
+    REQUIRE(m.type & ZC_REPLY || m.type == ZC_T_PENDING || m.type == ZC_T_EVICTED ||
+                m.type == ZC_T_COMMITTED,
             "the server sends a request, %u", m.type);
-    if (zc_msg_is_sealed(m.type) && (o = opened(c, m.session)))
-        REQUIRE(zc_seal_check(&o->keys, msg, len), "the server's seal is wrong");
+    if (zc_msg_has_mac(m.type) && (o = opened(c, m.session)))
+        REQUIRE(zc_mac_check(&o->keys, msg, len), "the server's seal is wrong");
     if (m.type == (ZC_T_HELLO | ZC_REPLY)) {
         greeted(c, h, &m, msg, len);
         return;
@@ -412,7 +416,7 @@ static void received(void *arg, const void *msg, size_t len)
         remember(&c->views, m.view);
         break;
     case ZC_T_LOCK:
-    case ZC_T_MEET:
+    case ZC_T_RENDEZVOUS:
         remember(&c->grants, m.count);
         break;
     case ZC_T_READ:
@@ -434,7 +438,7 @@ static bool progress(struct crowd *c)
     return n > 0;
 }
 
-/* Until the reply is there; there may never be one. */
+/* Waits for the reply, which may never come. */
 static void wait_for(struct crowd *c, struct hostile *h, uint64_t tag)
 {
     uint64_t until = zc_now() + (c->held ? 2 : c->patience_ms) * ZC_NS_PER_MS;
@@ -443,16 +447,16 @@ static void wait_for(struct crowd *c, struct hostile *h, uint64_t tag)
         if (!progress(c))
             zc_tp_progress(h->tp, 1);
     if (h->answered != tag && !c->held)
-        c->patience_ms = 4; /* from now on: somebody waits for what may take long */
+        c->patience_ms = 4; /* shorter from now on: a request that may take long is waited for */
 }
 
-/* Whether the reply comes here, and waits for nobody else. */
+/* Whether the server replies to this session without waiting for another one. */
 static bool answered_here(const struct hostile *h, const struct zc_msg *m)
 {
     if (m->type == ZC_T_HELLO)
         return true;
-    return h->session && m->session == h->session && m->type != ZC_T_LOCK &&
-           m->type != ZC_T_PENDING && m->type != ZC_T_DROPPED && m->type != ZC_T_STORED &&
+    return h->session && m->session == h->session && m->type != ZC_T_LOCK && m->type != ZC_T_STEP &&
+           m->type != ZC_T_PENDING && m->type != ZC_T_EVICTED && m->type != ZC_T_COMMITTED &&
            !(m->type & ZC_REPLY);
 }
 
@@ -479,7 +483,7 @@ static void send_bytes(struct crowd *c, struct hostile *h, const unsigned char *
         forget_session(c, m.session);
 }
 
-/* The last message, or one like it. */
+/* Sends the last message again, or a variation of it. */
 static void again(struct crowd *c, struct hostile *h, const struct step *s)
 {
     unsigned char buf[ZC_MAX_MESSAGE];
@@ -490,10 +494,10 @@ static void again(struct crowd *c, struct hostile *h, const struct step *s)
     memcpy(buf, c->last, len);
     switch (s->what % 4) {
     case 1:
-        len = at; /* cut off */
+        len = at; /* truncated */
         break;
     case 2:
-        len = at; /* cut off, and it says so */
+        len = at; /* truncated, with a matching length */
         buf[0] = (unsigned char)len;
         buf[1] = (unsigned char)(len >> 8);
         break;
@@ -506,7 +510,7 @@ static void again(struct crowd *c, struct hostile *h, const struct step *s)
     send_bytes(c, h, buf, len, s->wait);
 }
 
-/* ---- coming and going ---- */
+/* ---- connecting and leaving ---- */
 
 static void hostile_up(struct crowd *c, struct hostile *h)
 {
@@ -526,14 +530,14 @@ static void hostile_up(struct crowd *c, struct hostile *h)
         memcpy(h->memory + (size_t)i * VIEW_BYTES / 4, samples[i].bytes, VIEW_BYTES / 4);
     ck_assert_int_eq(zc_tp_reg(h->tp, h->memory, HOSTILE_MEMORY, &h->old), 0);
     ck_assert_int_eq(zc_tp_reg(h->tp, h->memory, HOSTILE_MEMORY, &h->mr), 0);
-    gone = h->old; /* where its key stays, which is void now */
+    gone = h->old; /* where its key stays, which is invalid now */
     zc_tp_dereg(h->tp, &gone);
     while (types[hello.type] != ZC_T_HELLO)
         hello.type++;
     crowd_step(c, &hello, NULL, 0);
 }
 
-/* Its memory is gone with it. */
+/* Frees the peer, and its memory. */
 static void hostile_down(struct hostile *h)
 {
     if (!h->tp)
@@ -596,7 +600,7 @@ void crowd_bye(struct crowd *c)
         unsigned char buf[64];
         int n = zc_msg_encode(&m, buf, sizeof buf);
 
-        zc_seal_put(&c->opened[i].keys, buf, (size_t)n);
+        zc_mac_put(&c->opened[i].keys, buf, (size_t)n);
         ck_assert_int_eq(zc_tp_send(c->h[0].tp, c->h[0].server, buf, (size_t)n), 0);
     }
     progress(c);

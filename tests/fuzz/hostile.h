@@ -1,17 +1,18 @@
-/* hostile.h - peers of a rig's server that say whatever the steps of an input tell them to.
+/* hostile.h - peers of a rig's server that send what the steps of an input say.
  *
- * They know its secret, so that they get far, and no key of the honest client's session.
+ * They know the server's secret, so that it accepts them, but not the keys of the honest client's
+ * session.
  */
 #ifndef HOSTILE_H
 #define HOSTILE_H
 
 #include "fuzz_rig.h"
 #include "session_steps.h"
-#include "zc_shake.h"
+#include "zc_handshake.h"
 
 enum { HOSTILES = 3, HOSTILE_MEMORY = 32 << 10, REMEMBERED = 32, MANY_SESSIONS = 1024 };
 
-/* Numbers that the server gave to anybody: the last ones, in a ring. */
+/* The last numbers that the server gave to any peer, in a ring. */
 struct numbers {
     uint64_t n[REMEMBERED];
     unsigned count;
@@ -22,14 +23,14 @@ struct hostile {
     struct zc_tp *tp;
     zc_peer server;
     uint64_t client_id, session; /* 0: refused */
-    unsigned char *memory;       /* what the server may reach ... */
-    struct zc_mr mr, old;        /* ... and may no more */
+    unsigned char *memory;       /* memory that the server may access: */
+    struct zc_mr mr, old;        /* registered now, and not any more */
     uint64_t answered;           /* tag of the last reply */
-    struct zc_shake shake;       /* of the last HELLO */
+    struct zc_handshake shake;   /* of the last HELLO */
     uint64_t greeted;            /* and its tag */
 };
 
-/* A session that one of them has opened: it knows the secret.  All of them may speak for it. */
+/* A session that a peer has opened.  All peers may send in its name. */
 struct opened {
     uint64_t session;
     struct zc_keys keys;

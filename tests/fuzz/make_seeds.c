@@ -1,8 +1,8 @@
-/* make_seeds.c - inputs to begin with, made of real messages, views, files and sessions.
+/* make_seeds.c - makes the initial inputs from real messages, views, files and sessions.
  *
  *     make_seeds DIRECTORY
  *
- * They are written to DIRECTORY/messages, views, texts and sessions, which are there.
+ * Writes to the existing directories DIRECTORY/messages, views, texts and sessions.
  */
 #include "config.h"
 
@@ -73,7 +73,7 @@ static void message(const char *name, uint8_t type, int status)
     int n = zc_msg_encode(&m, buf, sizeof buf);
     FILE *f;
 
-    if (n < 0) /* there is no reply of that type */
+    if (n < 0) /* that type has no reply */
         return;
     f = seed("messages", name);
     fwrite(buf, 1, (size_t)n, f);
@@ -94,8 +94,8 @@ static void messages(void)
     }
     message("AUTH", ZC_T_AUTH, 0);
     message("R-AUTH", ZC_T_AUTH | ZC_REPLY, 0);
-    message("VOUCH", ZC_T_VOUCH, 0);
-    message("R-VOUCH", ZC_T_VOUCH | ZC_REPLY, 0);
+    message("CREDENTIAL", ZC_T_CREDENTIAL, 0);
+    message("R-CREDENTIAL", ZC_T_CREDENTIAL | ZC_REPLY, 0);
     message("R-OPEN.failed", ZC_T_OPEN | ZC_REPLY, -ENOENT);
     message("R-HELLO.failed", ZC_T_HELLO | ZC_REPLY, -EPROTONOSUPPORT);
 }
@@ -252,7 +252,7 @@ static void session(const char *name, const struct step *s, size_t count)
         session(name, s_, sizeof s_ / sizeof *s_);                                                 \
     } while (0)
 
-/* What a step is; more fields may follow.  Later ones are sent without waiting. */
+/* A step; more fields may follow.  LATER sends without waiting. */
 #define SAY(type_, ...)                                                                            \
     {                                                                                              \
         .kind = STEP_MESSAGE, .type = t(type_), .wait = 1, __VA_ARGS__                             \
@@ -318,18 +318,18 @@ static void sessions_of_one(void)
             SAY(ZC_T_LIST_READ, .len = n(64), .disp = n(INT64_MAX - 1)), SAY(ZC_T_VIEW_INSTALL),
             SAY(ZC_T_VREAD, .len = n(64), .disp = n(INT64_MAX)),
             SAY(ZC_T_VWRITE, .len = n(4096), .disp = n(INT64_MAX - 4096), .flags = ZC_F_RMA));
-    SESSION("questions", SAY(ZC_T_PING), SAY(ZC_T_INFO, .what = 1), SAY(ZC_T_INFO, .what = 2),
-            SAY(ZC_T_INFO, .what = 3, .off = n(100)), SAY(ZC_T_CONTROL, .what = 1),
+    SESSION("questions", SAY(ZC_T_PING), SAY(ZC_T_INFO, .what = 1), SAY(ZC_T_INFO, .what = 6),
+            SAY(ZC_T_INFO, .what = 15, .off = n(100)), SAY(ZC_T_CONTROL, .what = 1),
             SAY(ZC_T_CONTROL, .what = 2), SAY(ZC_T_CONTROL, .what = 3), SAY(ZC_T_OPEN),
             SAY(ZC_T_CONTROL, .what = 5), SAY(ZC_T_STAT), SAY(ZC_T_STAT, .path = HONESTS),
             SAY(ZC_T_UNLINK), SAY(ZC_T_READ | ZC_REPLY), SAY(ZC_T_PENDING),
             SAY(ZC_T_PENDING, .flags = 32), SAY(ZC_T_PENDING, .flags = 64));
-    SESSION("cards", SAY(ZC_T_OPEN), SAY(ZC_T_MEET, .what = 1, .size = n(100), .extra = 64),
-            SAY(ZC_T_MEET, .what = 1, .size = n(100), .off = n(64), .extra = 36),
+    SESSION("cards", SAY(ZC_T_OPEN), SAY(ZC_T_RENDEZVOUS, .what = 1, .size = n(100), .extra = 64),
+            SAY(ZC_T_RENDEZVOUS, .what = 1, .size = n(100), .off = n(64), .extra = 36),
             SAY(ZC_T_OPEN, .who = 1),
-            SAY(ZC_T_MEET, .who = 1, .handle = 1, .what = 1, .size = n(8), .extra = 8),
-            SAY(ZC_T_MEET, .what = 1, .size = n(8), .extra = 8),
-            SAY(ZC_T_MEET, .what = 2, .off = n(2)), SAY(ZC_T_MEET, .what = 3));
+            SAY(ZC_T_RENDEZVOUS, .who = 1, .handle = 1, .what = 1, .size = n(8), .extra = 8),
+            SAY(ZC_T_RENDEZVOUS, .what = 1, .size = n(8), .extra = 8),
+            SAY(ZC_T_RENDEZVOUS, .what = 2, .off = n(2)), SAY(ZC_T_RENDEZVOUS, .what = 3));
     SESSION("read-only", SAY(ZC_T_OPEN, .path = READ_ONLY | HONESTS),
             SAY(ZC_T_READ, .len = n(4097)), SAY(ZC_T_WRITE, .len = n(100)), SAY(ZC_T_TRUNCATE),
             SAY(ZC_T_TRUNCATE, .flags = ZC_F_CUT), SAY(ZC_T_ALLOCATE, .len = n(65536)),
@@ -350,6 +350,14 @@ static void sessions_of_several(void)
             LATER(ZC_T_LOCK, .who = 1, .what = 1, .len = n(4096)),
             LATER(ZC_T_WRITE, .who = 1, .len = n(64)), {.kind = STEP_GONE}, SAY(ZC_T_BYE),
             SAY(ZC_T_READ, .who = 1, .len = n(64)), HONEST(0));
+    SESSION("steps", SAY(ZC_T_OPEN, .what = 32), SAY(ZC_T_STEP, .what = 1),
+            SAY(ZC_T_OPEN, .who = 1, .path = READ_ONLY, .what = 16), SAY(ZC_T_WRITE, .len = n(100)),
+            LATER(ZC_T_STEP, .who = 1, .what = 3, .len = n(65536)),
+            SAY(ZC_T_STEP, .what = 2, .size = n(100), .extra = 1),
+            SAY(ZC_T_STEP, .who = 1, .what = 4), SAY(ZC_T_READ, .who = 1, .len = n(64)),
+            SAY(ZC_T_TRUNCATE, .size = n(8)), SAY(ZC_T_READ, .who = 1, .len = n(64)),
+            LATER(ZC_T_STEP, .who = 1, .what = 3, .len = n(65536)), {.kind = STEP_GONE},
+            SAY(ZC_T_STEP, .who = 1, .what = 9), HONEST(0));
     SESSION("sets", SAY(ZC_T_OPEN, .disp = 1), SAY(ZC_T_WRITE, .len = n(4097)),
             LATER(ZC_T_OPEN, .who = 1, .disp = 2), SAY(ZC_T_PING), LATER(ZC_T_CLOSE),
             SAY(ZC_T_OPEN, .who = 2, .disp = 2),
@@ -377,7 +385,7 @@ static void sessions_with_store(void)
             LATER(ZC_T_GETATTR), LATER(ZC_T_CLOSE, .what = 2),
             LATER(ZC_T_LIST_WRITE, .payload = 1, .len = n(64)), LATER(ZC_T_TRUNCATE), STORE(WORK),
             SAY(ZC_T_READ, .len = n(64)), HONEST(2));
-    /* the read is under way until the goodbye at the end: to who had that session nothing comes */
+    /* the read is under way until the goodbye at the end: that session gets no reply */
     SESSION("read-while-closing", SAY(ZC_T_OPEN), STORE(HOLD, .flags = 2),
             SAY(ZC_T_WRITE, .len = n(8192)), LATER(ZC_T_CLOSE, .what = 2), {.kind = STEP_GONE},
             LATER(ZC_T_READ, .who = 1 | 6 << 2, .len = n(4096), .flags = ZC_F_RMA),

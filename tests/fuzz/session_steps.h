@@ -28,7 +28,7 @@ struct step {
     uint8_t off;    /* these are index into session_numbers, or small */
     uint8_t len;
     uint8_t key;  /* where memory is said to lie */
-    uint8_t view; /* number of a view, or of a lock or card */
+    uint8_t view; /* number of a view, or of a lock or record */
     uint8_t disp;
     uint8_t size;
     uint8_t payload; /* bits 0-3: which view is sent; 4: damaged; 5: data of another length */
@@ -47,7 +47,7 @@ struct step {
     ZC_T_OPEN, ZC_T_CLOSE, ZC_T_READ, ZC_T_WRITE, ZC_T_VREAD, ZC_T_VWRITE, ZC_T_LIST_READ,         \
         ZC_T_LIST_WRITE, ZC_T_VIEW_INSTALL, ZC_T_VIEW_DROP, ZC_T_FLUSH, ZC_T_TRUNCATE,             \
         ZC_T_ALLOCATE, ZC_T_GETATTR, ZC_T_BACKLOG, ZC_T_LOCK, ZC_T_UNLOCK, ZC_T_POINTER,           \
-        ZC_T_MEET, ZC_T_INFO, ZC_T_CONTROL, ZC_T_STAT, ZC_T_UNLINK, ZC_T_HELLO, ZC_T_PING,         \
-        ZC_T_BYE, ZC_T_PENDING, ZC_T_READ | ZC_REPLY
+        ZC_T_RENDEZVOUS, ZC_T_INFO, ZC_T_CONTROL, ZC_T_STAT, ZC_T_UNLINK, ZC_T_HELLO, ZC_T_PING,   \
+        ZC_T_BYE, ZC_T_PENDING, ZC_T_READ | ZC_REPLY, ZC_T_STEP
 
 #endif

@@ -1,19 +1,19 @@
-# functions.sh - hosts that namespaces play on this one, for the tests beside it.  Sourced by bash.
+# functions.sh - hosts for the tests beside it, played by namespaces.  Sourced by bash.
 #
-# The test runs again in a process namespace and a network of its own, whose hub is a bridge
-# without any link outside: the test's end is that of all processes it has started anywhere, of
-# every host and of the network.  Hosts have their own network, name, processes, /run and
-# /dev/shm; what else the file system holds is shared, as a cluster's is.
+# The test runs again in a process namespace and a network of its own, whose hub is a bridge without
+# any link outside: at the test's end all processes it has started, all hosts and the network end.
+# Hosts have their own network, name, processes, /run and /dev/shm; the rest of the file system is
+# shared, as in a cluster.
 #
 #     hosts_up N            h0, from where jobs are started, to hN
-#     on HOST COMMAND ...   there
+#     on HOST COMMAND ...   runs it there
 #     login COMMAND ...     on h0, for a bounded time
 #     $remote               an ssh: $remote HOST LINE-FOR-A-SHELL, for use on h0
-#     unreachable HOST      nothing arrives there any more, and nothing comes from there
+#     unreachable HOST      cuts it off: no packet arrives there or leaves it
 #     slurm_up N            hosts_up N, and Slurm on them: h0 controls, h1 to hN compute
 # shellcheck shell=bash
 
-# Only root may be somebody else and make a network.
+# Only root may switch users and make a network.
 if [[ -z ${ZC_HOSTS_WORLD:-} ]]; then
     for tool in unshare nsenter ip; do
         command -v $tool >/dev/null || { echo "skipped: there is no $tool"; exit 77; }
@@ -33,7 +33,7 @@ unset "${!SLURM_@}" XDG_RUNTIME_DIR
 declare -A holder=() # the first process of a host, as it is seen here
 net=10.99.0
 
-# What a host's first process does: it makes the place its own, and takes in orphans.
+# The first process of a host: sets up its namespaces, and adopts orphans.
 # shellcheck disable=SC2016
 host_script='
     dir=$1 name=$2
@@ -42,7 +42,7 @@ host_script='
     mount --bind "$dir/hosts" /etc/hosts
     echo "$name" >"$dir/$name.name"
     [ ! -e /etc/hostname ] || mount --bind "$dir/$name.name" /etc/hostname
-    # Lists of network interfaces are those of the one who mounts it.
+    # /sys shows the network interfaces of the namespace that mounts it.
     mkdir -p "$dir/cgroup.$name"
     mount --rbind /sys/fs/cgroup "$dir/cgroup.$name"
     mount -t sysfs "$name" /sys && mount --move "$dir/cgroup.$name" /sys/fs/cgroup
@@ -76,8 +76,7 @@ on() { # HOST COMMAND ...
     nsenter -t "${holder[$1]}" -m -u -i -n "${own[@]}" --wd="$PWD" -- "${@:2}"
 }
 
-# login COMMAND ...: on h0; what has not ended after 90 seconds is shown with all there is, and
-# ended.
+# login COMMAND ...: on h0; what has not ended after 90 seconds is listed and killed.
 login() {
     local pid
 

@@ -22,7 +22,7 @@ export PATH=$build:$PATH
 cd root || exit 99
 printf 'idle-time = 0\n' >../lazy.conf # what is written is written back when it has to be
 
-# Prolog and epilog are there all the time, for those who ask for them.
+# Prolog and epilog are installed throughout, for jobs that ask for them.
 fill() { # NAME
     sed -e "s|@sysconfdir@/zcache|$tmp/hooks|" -e "s|@bindir@/zcachectl|$zcachectl|" \
         -e "s|@bindir@|$build|" -e "s|@libdir@|${library%/*}|g" "$scripts/$1.in" >"$tmp/hooks/$1"
@@ -104,7 +104,7 @@ ended COMPLETED "^0 *h1 .* serving" "^1 *h2 .* serving" "rank 1 on h2, daemon on
 written j.1 1048576
 no_daemon
 
-# ---- a daemon that dies fails the job, one that cannot start, too ----
+# ---- a daemon that dies, or cannot start, fails the job ----
 cat >../dies <<'END'
 #!/bin/sh
 exec zcache run --per-node 1 -- srun -n 1 -N 1 --nodelist=h2 --overlap pkill -KILL -x zcached
@@ -120,7 +120,7 @@ job 120 --nodes=2 "$tmp/private"
 ended FAILED "the state directory /run/state is not visible on host h2; use --state"
 no_daemon
 
-# ---- cancelled: what was written is written back first, on whatever node ----
+# ---- cancelled: the daemons write back first, on whatever node ----
 cat >../cancelled <<END
 #!/bin/bash
 exec zcache run --per-node 1 --config "$tmp/lazy.conf" -- \\

@@ -6,11 +6,17 @@
 . "$(dirname -- "${BASH_SOURCE[0]}")/../daemon/functions.sh"
 
 # Empty in a build without it (--disable-plugin): the MPI library has the driver built in.
-plugin=$build/adio_zcache/.libs/libzcache.so
+# TEST_PLUGIN and TEST_PROGRAMS: those of another MPI library (tests/openmpi).
+plugin=${TEST_PLUGIN:-$build/adio_zcache/.libs/libzcache.so}
 [[ -e $plugin ]] || plugin=
-programs=$build/tests/mpi
+programs=${TEST_PROGRAMS:-$build/tests/mpi}
 mpi_timeout=${MPI_TIMEOUT:-120}
 mpiexec=${MPIEXEC:-$(command -v mpiexec.mpich || echo mpiexec)}
+
+# The prefix of the MPI library's own file system, where zcache is compared with that. Open MPI has
+# no prefixes: OMPIO takes bare names, and is no reference for what not every MPI-IO does.
+ufs=ufs: reference=ufs
+[[ ${TEST_MPI:-} != openmpi ]] || ufs='' reference=''
 
 # More ranks than cores: tests also pass without it, in a multiple of the time.
 preload=$plugin
@@ -55,10 +61,40 @@ start_daemons() {
     if ((n)); then export ZCACHE_DAEMONS=$list; else unset ZCACHE_DAEMONS; fi
 }
 
+# start_aggregators N [OPTION ...]: N dedicated aggregators over these daemons, daemons 100 and up
+# for what has a number; 0 for none: ranks own the blocks.
+first_aggregator=100
+start_aggregators() {
+    local n=$1 i list=
+
+    shift
+    [[ ! ${ZCACHE_DAEMONS:-} ]] || set -- --store-daemons "$ZCACHE_DAEMONS" "$@"
+    for ((i = first_aggregator; i < first_aggregator + n; i++)); do
+        start_daemon "$i" --aggregator --root "$root" "$@"
+        list+=${list:+,}$tmp/$i.addr
+    done
+    if ((n)); then export ZCACHE_AGGREGATORS=$list; else unset ZCACHE_AGGREGATORS; fi
+}
+
+# Each must drain and exit with 0, before what is below it.
+stop_aggregators() {
+    local i bad=0
+
+    unset ZCACHE_AGGREGATORS
+    for i in "${!daemon_pids[@]}"; do
+        ((i >= first_aggregator)) && [[ -n ${daemon_pids[i]} ]] || continue
+        stop_daemon "$i" && continue
+        cat "$tmp/$i.log" >&2
+        bad=1
+    done
+    return "$bad"
+}
+
 # All must drain and exit with 0.
 stop_daemons() {
     local i status bad=0
 
+    stop_aggregators || bad=1
     for i in "${!daemon_pids[@]}"; do
         [[ -n ${daemon_pids[i]} ]] || continue
         stop_daemon "$i"
@@ -79,7 +115,8 @@ mpi() {
     local n=$1
 
     shift
-    timeout -k 5 "$mpi_timeout" "$mpiexec" -n "$n" -genv LD_PRELOAD "$sanitizer$preload" "$@"
+    stretch "$mpi_timeout"
+    timeout -k 5 "$stretched" "$mpiexec" -n "$n" -genv LD_PRELOAD "$sanitizer$preload" "$@"
 }
 
 # mpi_quiet ...: the same, output only when it fails.
@@ -90,20 +127,6 @@ mpi_quiet() {
     status=$?
     ((status == 0)) || cat "$tmp/out" >&2
     return $status
-}
-
-# stat_of DAEMON COUNTER: as zcachectl shows it.
-stat_of() {
-    "$zcachectl" --daemons "$tmp/$1.addr" --json stats 2>/dev/null |
-        sed -n "s/.*\"$2\": *\([0-9]*\).*/\1/p" | head -n 1
-}
-
-# at_least DAEMON COUNTER N
-at_least() {
-    local now
-
-    now=$(stat_of "$1" "$2")
-    [[ -n $now ]] && ((now >= $3))
 }
 
 # all_ways PROGRAM CASE: without daemons, with one and with two, over caches that hold next to

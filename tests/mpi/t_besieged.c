@@ -46,7 +46,7 @@ static int is_over(const char *name)
 
 int main(int argc, char **argv)
 {
-    const char *name = t_begin(argc, argv, MPI_THREAD_SINGLE);
+    const char *name = t_begin(argc, argv, MPI_THREAD_MULTIPLE); /* a rendezvous record is left */
     int gen = 0;
     MPI_Info info;
     MPI_File fh;

@@ -1,12 +1,12 @@
 /*
- * An aggregator that stands still in the middle of a transfer is nobody else's trouble.
+ * An aggregator that hangs in the middle of a transfer affects no other aggregator.
  *
  *     t_bystander FILE SECONDS
  *
  * By three ranks, each of which owns blocks, and which reach each other over libfabric, with a
- * time-out of SECONDS. Rank 2 stops itself for longer than that; rank 0, which writes to it
- * meanwhile, gets an error, and reads and writes what rank 1 owns as before, through the connection
- * that it had.
+ * time-out of SECONDS.  Rank 2 stops itself for longer than that; rank 0, which writes to it
+ * meanwhile, gets an error, and reads and writes rank 1's blocks as before, through its existing
+ * connection.
  */
 #include <signal.h>
 #include <unistd.h>
@@ -35,7 +35,7 @@ static void write_and_read(MPI_File fh, int b, int c)
     CHECK(!memcmp(in, out, BLOCK));
 }
 
-/* This process stands still; a child wakes it. */
+/* Stops this process; a child wakes it. */
 static void stand_still(unsigned seconds)
 {
     pid_t me = getpid();
@@ -55,7 +55,7 @@ static void beside(MPI_File fh)
     for (int b = 0; b < RANKS; b++)
         write_and_read(fh, b, 'a');
     MPI_Barrier(MPI_COMM_WORLD);
-    usleep(500000); /* until rank 2 has stopped; if it has not, it takes this, and fails us later */
+    usleep(500000); /* until rank 2 has stopped; if not yet, it receives this, and fails us later */
     memset(out, 'x', BLOCK);
     CHECK(move(fh, 1, 2) != MPI_SUCCESS);
     for (int i = 0; i < 3; i++)
@@ -87,6 +87,6 @@ int main(int argc, char **argv)
     if (t_rank == 2)
         stand_still(3 * seconds);
     MPI_Barrier(MPI_COMM_WORLD);
-    MPI_File_close(&fh); /* with what became of the write that failed */
+    MPI_File_close(&fh); /* with the error of the failed write */
     return t_end("t_bystander");
 }

@@ -1,15 +1,17 @@
 /* t_cases.c - the classic ways to corrupt a file that several ranks write.
  *
- *     t_cases FILE collective|sharing|truncate|outside [HINT=VALUE ...]
+ *     t_cases FILE collective|sharing|truncate|outside|mapped [HINT=VALUE ...]
  *
  * collective  filled by all together, then some ranks write into it on their own; closed
  * sharing     ranks write bytes of their own in the same pages, singly and through views
  * truncate    written, cut, written behind the new end: the hole reads as zeros
  * outside     changed between two opens by calls that are not MPI's
+ * mapped      the same, by a mapping; needs zcache_drop_clean=true
  *
  * Each is done several times over the same file, so that earlier content is in every cache
  * on the way, and each time the whole file is compared by plain reads.
  */
+#include <sys/mman.h>
 #include <time.h>
 
 #include "t_file.h"
@@ -250,6 +252,33 @@ static void outside(void)
     }
 }
 
+static void mapped(void)
+{
+    char *map = MAP_FAILED;
+    MPI_File fh = open_file();
+    int fd;
+
+    OK(MPI_File_set_size(fh, 0));
+    fill_together(fh, 4096, 0);
+    OK(MPI_File_close(&fh));
+    if (t_rank == 0) {
+        fd = open(t_path(name), O_RDWR);
+        map = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        CHECK(fd >= 0 && map != MAP_FAILED && close(fd) == 0);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        t_stamps(image, 0, SIZE, 100 + round);
+        if (t_rank == 0)
+            memcpy(map, image, SIZE);
+        MPI_Barrier(MPI_COMM_WORLD);
+        fh = open_file();
+        same_by_mpi(fh, SIZE, "by a mapping");
+        OK(MPI_File_close(&fh));
+    }
+    if (t_rank == 0)
+        munmap(map, SIZE);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 2 ? argv[2] : "";
@@ -265,6 +294,8 @@ int main(int argc, char **argv)
         truncation();
     else if (!strcmp(what, "outside"))
         outside();
+    else if (!strcmp(what, "mapped"))
+        mapped();
     else
         CHECK(!"no such case");
     OK(MPI_Info_free(&info));

@@ -1,7 +1,7 @@
 /*
  * Creates files in threads: t_create BASE COUNT THREADS. Thread t opens BASE.t.0 and so on, each
- * alone and with MPI_MODE_CREATE, and writes a byte. The umask is 027, still is at the end, and
- * nobody sets it in between, not even for a moment: other threads would create files with that.
+ * alone and with MPI_MODE_CREATE, and writes a byte. The umask is 027, still is at the end, and is
+ * not changed in between, not even for a moment: other threads would create files with that.
  */
 #include <stdatomic.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@ static const char *base;
 static int count;
 static MPI_Comm comms[THREADS_MAX];
 
-/* In front of the one of the C library, for the plugin, too. */
+/* Replaces the C library's umask(), also for the plugin. */
 static atomic_int times_set;
 mode_t umask(mode_t mask);
 

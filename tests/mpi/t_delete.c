@@ -3,7 +3,7 @@
  *     t_delete FILE here [HINT=VALUE ...]    deletes it itself, while a handle has it dirty
  *     t_delete FILE hold DIR                 writes, makes DIR/held, waits for DIR/go, closes
  *     t_delete FILE replace                  deletes it and makes another one of that name
- *     t_delete FILE look                     is it the one of `replace`?
+ *     t_delete FILE look                     checks that it is the one of `replace`
  */
 #include <time.h>
 
@@ -71,7 +71,7 @@ static void here(MPI_Info info)
     write_part(fh, SIZE, OLD);
     delete ();
     gone("deleted");
-    OK(MPI_File_read_at(fh, 0, got, SIZE, MPI_BYTE, MPI_STATUS_IGNORE)); /* who has it, has it */
+    OK(MPI_File_read_at(fh, 0, got, SIZE, MPI_BYTE, MPI_STATUS_IGNORE)); /* the handle keeps it */
     t_equal(got, image, 0, SIZE, "the deleted file");
     write_part(fh, SIZE, OLD);
     OK(MPI_File_sync(fh));

@@ -1,13 +1,13 @@
 /*
- * What MPI_File_get_info tells is in force, whatever other files of the program asked for.
+ * MPI_File_get_info returns the hints in force, whatever other files of the program asked for.
  *
- *     t_echo --names        each hint of the option table, and what is to be said about it: a line
+ *     t_echo --names        each hint of the option table, and the messages about it: a line
  *                           "NAME CASE TIMES"
  *     t_echo FILE NAME CASE opens FILE.a with the case's first value, FILE.b with its second while
  *                           that is open, and FILE.c with its third when both are closed; ranks
- *                           other than 0 ask for something else each time
+ *                           other than 0 ask for another value each time
  *
- * A hint of the table that has no row here is a failure.
+ * A hint of the table without a row here is a failure.
  */
 #include "t_mpiio.h"
 #include "zc_options.h"
@@ -17,34 +17,44 @@
 static const struct echo {
     const char *name;
     const char *given[3], *told[3]; /* told[1]: both files, if `together` */
-    int together;                   /* 1: the first file is told what the second is, afterwards */
-    int said;                       /* how many messages of rank 0 name the hint */
+    int together;                   /* 1: the first file has the second one's value afterwards */
+    int said;                       /* messages of rank 0 that name the hint */
 } rows[] = {
-    /* the process's: the first open decides, for ever */
+    /* per process: the first open decides, for ever */
     {"provider", {"net", "tcp;ofi_rxm", "tcp;ofi_rxm"}, {"net", "net", "net"}, 0, 1},
     {"timeout", {"40s", "50s", "35s"}, {"40s", "40s", "40s"}, 0, 1},
-    /* its caches': more memory for whoever asks, the rest as it is while files are in use */
+    /* per cache: more memory on request, the rest is fixed while files are in use */
     {"cache_size", {"8M", "256M", "16M"}, {"8M", "256M", "16M"}, 1, 0},
     {"cache_size", {"256M", "8M", "16M"}, {"256M", "256M", "16M"}, 0, 1},
     {"view_memory", {"20%", "30%", "0%"}, {"20%", "20%", "0%"}, 0, 1},
     {"high_watermark", {"60%", "70%", "80%"}, {"60%", "60%", "80%"}, 0, 1},
     {"low_watermark", {"20%", "30%", "5%"}, {"20%", "20%", "5%"}, 0, 1},
     {"idle_time", {"30ms", "40ms", "1s"}, {"30ms", "30ms", "1s"}, 0, 1},
-    /* the file's */
+    /* per file */
     {"prefetch", {"false", "true", "false"}, {"false", "true", "false"}, 0, 0},
     {"prefetch_depth", {"3", "5", "7"}, {"3", "5", "7"}, 0, 0},
+    /* files of processes that are there: test-aggregators.sh */
+    {"aggregators", {"none", "none", "none"}, {"none", "none", "none"}, 0, 0},
     {"write_back", {"none", "both", "daemon"}, {"none", "both", "daemon"}, 0, 0},
     {"replay", {"on", "strict", "off"}, {"on", "strict", "off"}, 0, 0},
     {"on_daemon_loss", {"error", "bypass", "error"}, {"error", "bypass", "error"}, 0, 0},
     {"checksum", {"on", "off", "on"}, {"on", "off", "on"}, 0, 0},
     {"local", {"true", "false", "true"}, {"true", "false", "true"}, 0, 0},
     {"block_size", {"2M", "8M", "1M"}, {"2M", "8M", "1M"}, 0, 0},
+    /* of one daemon, or none; test-striping.sh has more */
+    {"striping_factor", {"1", "1", "1"}, {"1", "1", "1"}, 0, 0},
+    {"start_iodevice", {"0", "0", "0"}, {"0", "0", "0"}, 0, 0},
     {"sync_level", {"stored", "staged", "visible"}, {"stored", "staged", "visible"}, 0, 0},
     {"close_level", {"durable", "staged", "stored"}, {"durable", "staged", "stored"}, 0, 0},
+    {"drop_clean", {"true", "false", "true"}, {"true", "false", "true"}, 0, 0},
     {"read_after_write", {"false", "true", "false"}, {"false", "true", "false"}, 0, 0},
     {"counters", {"true", "false", "true"}, {"true", "false", "true"}, 0, 0},
     {"log", {"error", "error", "warn"}, {"error", "error", "warn"}, 0, 0},
     {"flush", {"wait", "start", "wait"}, {"none", "none", "none"}, 0, 1},
+    /* others are refused, or wait: test-steps.sh */
+    {"steps", {"false", "false", "false"}, {"false", "false", "false"}, 0, 0},
+    {"wait_step", {"0", "0", "0"}, {"0", "0", "0"}, 0, 0},
+    {"wait_limit", {"1s", "2s", "3s"}, {"1s", "2s", "3s"}, 0, 0},
 };
 
 static const struct echo *find(const char *name, int number)
@@ -55,8 +65,8 @@ static const struct echo *find(const char *name, int number)
     return NULL;
 }
 
-/* Without daemons there is nothing to replay, and none to lose: what is in force then, each time,
- * which is said once; NULL: the same as with them. */
+/* The value in force without daemons, each time, which is logged once: there is nothing to replay
+ * and no daemon to lose; NULL: the same as with them. */
 static const char *alone(const struct echo *r)
 {
     if (getenv("ZCACHE_DAEMONS"))
@@ -83,7 +93,7 @@ static int print_names(void)
     return missing;
 }
 
-/* What rank 0 asks for; the others something else that is allowed as well. */
+/* Rank 0 asks for this value; the others for another valid one. */
 static MPI_File open_with(const char *name, const char *suffix, const struct echo *r, int at)
 {
     char path[512], key[64];

@@ -1,6 +1,5 @@
 /*
- * More of what MPI_File_get_info tells, and of what is said how often; t_echo.c has the hints one
- * by one.
+ * More about MPI_File_get_info, and how often messages appear; t_echo.c has the hints one by one.
  *
  *     t_echo_cases FILE CASE      CASE is the name of one of the functions below
  */
@@ -101,7 +100,7 @@ static long long count(MPI_File fh, const char *name)
     return value ? atoll(value) : -1;
 }
 
-/* Files with pages of their own sizes share what one of them alone would have. */
+/* Files with different page sizes share what one of them alone would have. */
 static void shares(void)
 {
     MPI_File a, b, c;
@@ -121,7 +120,7 @@ static void shares(void)
     expect(a, "zcache_cache_size", "8M");
     expect(b, "zcache_cache_size", "8M");
     OK(MPI_File_close(&a));
-    c = open_on(MPI_COMM_WORLD, "c", "zcache_counters=true"); /* without a wish of its own */
+    c = open_on(MPI_COMM_WORLD, "c", "zcache_counters=true"); /* without a hint of its own */
     expect(c, "zcache_cache_size", "8M");
     fill(c, 31);
     fill(b, 41);
@@ -129,13 +128,13 @@ static void shares(void)
     OK(MPI_File_close(&b));
     OK(MPI_File_close(&c));
     c = open_on(MPI_COMM_WORLD, "c", "zcache_counters=true,zcache_view_memory=0%");
-    expect(c, "zcache_cache_size", "128M"); /* nobody has anything in use */
+    expect(c, "zcache_cache_size", "128M"); /* no cache is in use */
     CHECK(count(c, "zcache_agg_capacity_bytes") == 128 * MIB);
     fill(c, 51);
     OK(MPI_File_close(&c));
 }
 
-/* Aggregators of which some have been used before: the least is told, by every rank. */
+/* Aggregators of which some have been used before: every rank gets the minimum. */
 static void owners(void)
 {
     static const char all[] = "cb_nodes=3,cb_config_list=*:*";
@@ -159,9 +158,9 @@ static void owners(void)
     OK(MPI_Comm_free(&some));
 }
 
-/* ---- who decides ---- */
+/* ---- rank 0 decides ---- */
 
-/* MPI_File_set_info, too, is as rank 0 has it; MPI_File_set_view changes nothing. */
+/* MPI_File_set_info, too, uses rank 0's values; MPI_File_set_view changes nothing. */
 static void set_info(void)
 {
     MPI_File fh = open_on(MPI_COMM_WORLD, "f", NULL);
@@ -185,7 +184,7 @@ static void set_info(void)
     OK(MPI_File_close(&fh));
 }
 
-/* The script gives daemons to some ranks only: rank 0's are those of all, or none. */
+/* The script gives daemons to some ranks only: rank 0's apply to all, or none do. */
 static void daemons(void)
 {
     MPI_File fh =
@@ -197,7 +196,7 @@ static void daemons(void)
     OK(MPI_File_close(&fh));
 }
 
-/* ---- what is left of an open that failed ---- */
+/* ---- after an open that failed ---- */
 
 static void failed(void)
 {
@@ -212,6 +211,36 @@ static void failed(void)
     fh = open_on(MPI_COMM_WORLD, "f", "zcache_timeout=50s");
     expect(fh, "zcache_timeout", "40s");
     OK(MPI_File_close(&fh));
+}
+
+/* ---- agreed settings ---- */
+
+/* Rank 1 alone has the file open; its settings are in force for all ranks that open it then,
+ * although the others learn them only from the rendezvous record. */
+static void joined(void)
+{
+    static const char *const names[] = {"zcache_checksum", "zcache_block_size", "zcache_write_back",
+                                        "zcache_replay", "zcache_on_daemon_loss"};
+    MPI_File own = MPI_FILE_NULL, fh;
+
+    if (t_rank == 1)
+        own = open_on(MPI_COMM_SELF, "j",
+                      "zcache_checksum=on,zcache_block_size=64K,zcache_write_back=none,"
+                      "zcache_replay=strict,zcache_on_daemon_loss=bypass");
+    OK(MPI_Barrier(MPI_COMM_WORLD));
+    fh = open_on(MPI_COMM_WORLD, "j", "zcache_block_size=1M,zcache_replay=on");
+    expect(fh, "zcache_checksum", "on");
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        char value[64] = "";
+
+        if (t_rank == 1)
+            snprintf(value, sizeof value, "%s", told(own, names[i]));
+        OK(MPI_Bcast(value, sizeof value, MPI_CHAR, 1, MPI_COMM_WORLD));
+        expect(fh, names[i], value);
+    }
+    OK(MPI_File_close(&fh));
+    if (t_rank == 1)
+        OK(MPI_File_close(&own));
 }
 
 /* ---- how often ---- */
@@ -238,8 +267,8 @@ static void once(void)
 static const struct {
     const char *name;
     void (*run)(void);
-} cases[] = {{"shares", shares},   {"owners", owners}, {"set_info", set_info},
-             {"daemons", daemons}, {"failed", failed}, {"once", once}};
+} cases[] = {{"shares", shares}, {"owners", owners}, {"set_info", set_info}, {"daemons", daemons},
+             {"failed", failed}, {"once", once},     {"joined", joined}};
 
 int main(int argc, char **argv)
 {

@@ -1,14 +1,14 @@
-/* t_fault.c - what ranks see when a daemon goes away under them.
+/* t_fault.c - what ranks see when a daemon dies during their accesses.
  *
  *     t_fault write|read|all FILE SECONDS DIR [TEXT ...]
  *     t_fault between FILE SECONDS DIR
  *
- * Every rank writes (or reads, or writes collectively) until a call fails, which it has to
- * do within SECONDS of its beginning, with class MPI_ERR_IO and all TEXTs in its message.
- * Then it makes the file DIR/failed.RANK, fills its buffer with a pattern, waits for the file
- * DIR/go, and looks whether anybody has written to the buffer since.
+ * Every rank writes (or reads, or writes collectively) until a call fails, which it has to do
+ * within SECONDS of its beginning, with class MPI_ERR_IO and all TEXTs in its message.  Then it
+ * makes the file DIR/failed.RANK, fills its buffer with a pattern, waits for the file DIR/go, and
+ * checks that the buffer was not written to since.
  *
- * "between": the daemon is started again while no file is open; nobody shall notice.
+ * "between": the daemon is restarted while no file is open, which must have no effect.
  */
 #include <sys/stat.h>
 #include <time.h>
@@ -87,8 +87,8 @@ static void touch(const char *dir, const char *name)
     make(dir, mine);
 }
 
-/* Written before the restart, read and written again after it; the second file is one that a
- * job opens first, the third one that it creates. */
+/* Written before the restart, read and written again after it; the second file is one that a job
+ * opens first, the third one that it creates. */
 static void between(const char *path, const char *dir)
 {
     char other[1000];
@@ -131,7 +131,7 @@ int main(int argc, char **argv)
         between(argv[2], dir);
         return t_end("t_fault");
     }
-    /* too small for what is accessed: the daemon is needed all the time */
+    /* too small for the accesses: the daemon is needed all the time */
     MPI_Info_create(&info);
     MPI_Info_set(info, "zcache_cache_size", "8M");
     OK(MPI_File_open(MPI_COMM_WORLD, argv[2], MPI_MODE_CREATE | MPI_MODE_RDWR, info, &fh));
@@ -153,7 +153,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "rank %d: after %.1f s class %d: %s\n", t_rank, took, t_class(rc), text);
     untouched(dir);
     began = MPI_Wtime();
-    rc = MPI_File_close(&fh); /* says that bytes are lost, or that there is nobody to ask */
+    rc = MPI_File_close(&fh); /* reports a loss, or that the daemon is unreachable */
     CHECK(MPI_Wtime() - began < 2 * atof(argv[3]));
     return t_end("t_fault");
 }

@@ -1,6 +1,6 @@
 /*
- * What a file should hold, and does: an image in memory, the same on every rank, compared with the
- * file as plain POSIX calls see it.
+ * The expected content of a file: an image in memory, the same on every rank, and comparisons with
+ * the file as read by POSIX calls.
  */
 #ifndef T_FILE_H
 #define T_FILE_H
@@ -12,7 +12,7 @@
 
 #include "t_mpiio.h"
 
-/* Without its prefix. */
+/* Returns the name without its prefix. */
 static inline const char *t_path(const char *name)
 {
     const char *colon = strchr(name, ':');
@@ -20,7 +20,7 @@ static inline const char *t_path(const char *name)
     return colon ? colon + 1 : name;
 }
 
-/* A byte, never 0, that tells offset and generation apart. */
+/* Returns a byte, never 0, that depends on offset and generation. */
 static inline unsigned char t_stamp(long long off, int gen)
 {
     unsigned long long x = (unsigned long long)(off + 1) * 0x9e3779b97f4a7c15ull +
@@ -35,7 +35,7 @@ static inline void t_stamps(unsigned char *buf, long long off, long long len, in
         buf[i] = t_stamp(off + i, gen);
 }
 
-/* Are these `len` bytes those of the image from `off` on? */
+/* Checks that these `len` bytes are those of the image from `off` on. */
 static inline void t_equal(const unsigned char *got, const unsigned char *image, long long off,
                            long long len, const char *where)
 {
@@ -53,7 +53,7 @@ static inline void t_equal(const unsigned char *got, const unsigned char *image,
     CHECK(bad == 0);
 }
 
-/* Collective; rank 0 looks.  The file is exactly the image. */
+/* Checks on rank 0 that the file equals the image.  Collective. */
 static inline void t_same(const char *name, const unsigned char *image, long long size,
                           const char *when)
 {
@@ -80,7 +80,7 @@ static inline void t_same(const char *name, const unsigned char *image, long lon
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
-/* An info of the "key=value" arguments from argv[first] on. */
+/* Returns an info of the "key=value" arguments from argv[first] on. */
 static inline MPI_Info t_hints(int argc, char **argv, int first)
 {
     MPI_Info info;

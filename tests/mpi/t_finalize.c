@@ -1,9 +1,9 @@
 /*
- * A program that closes its file while MPI_Finalize is under way, in the callback of an attribute
- * of MPI_COMM_SELF, as HDF5 does for a user who does not. The attribute is set before the first
- * open, so that the callback comes last. Rank 0, which owns the blocks, is there before the others,
- * which write and read meanwhile. With "never" as second argument the file is not closed at all;
- * with "apart" neither, and each rank has opened it by itself, attached to one that ends first.
+ * A program that closes its file during MPI_Finalize, in the callback of an attribute of
+ * MPI_COMM_SELF, as HDF5 does if its user does not. The attribute is set before the first open, so
+ * that the callback comes last. Rank 0, which owns the blocks, arrives before the others, which
+ * write and read meanwhile. With "never" as second argument the file is not closed at all; with
+ * "apart" neither, and each rank has opened it by itself, attached to one that ends first.
  */
 #include "t_mpiio.h"
 
@@ -34,8 +34,8 @@ static int late_close(MPI_Comm comm, int key, void *value, void *extra)
     return t_failures ? MPI_ERR_OTHER : MPI_SUCCESS;
 }
 
-/* With "unused": nobody accesses or closes the file, to whose owners, as between hosts, ranks are
- * still connecting. */
+/* With "unused": no rank accesses or closes the file, and ranks are still connecting to its owners,
+ * as between hosts. */
 static void leave_at_once(const char *name)
 {
     MPI_Info info;

@@ -1,5 +1,5 @@
 ! Fortran programs reach the plugin: handles, views, errors, a handler written in Fortran.
-! "t_fortran FILE"; built with mpifort.
+! "t_fortran FILE [returns]"; built with mpifort.  "returns": without handlers of its own.
 module t_fortran_handler
     use mpi
     implicit none
@@ -19,10 +19,11 @@ program t_fortran
     use t_fortran_handler
     implicit none
     integer, parameter :: n = 500
-    integer :: fh, fh2, ierr, rank, nranks, filetype, i, cls, errh, errh2, failures, total, got, request
+    integer :: fh, fh2, ierr, rank, nranks, filetype, i, cls, errh, errh2, failures, total, got
+    integer :: request
     integer :: out(n), in(n), status(MPI_STATUS_SIZE)
     integer(kind=MPI_OFFSET_KIND) :: zero, offset, length
-    character(len=1024) :: name
+    character(len=1024) :: name, how
 
     failures = 0
     zero = 0
@@ -30,6 +31,7 @@ program t_fortran
     call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
     call MPI_Comm_size(MPI_COMM_WORLD, nranks, ierr)
     call get_command_argument(1, name)
+    call get_command_argument(2, how)
 
     call MPI_File_open(MPI_COMM_WORLD, trim(name)//'.does.not.exist', MPI_MODE_RDONLY, &
                        MPI_INFO_NULL, fh, ierr)
@@ -62,19 +64,7 @@ program t_fortran
     call MPI_File_read_at(fh2, zero, in, nranks, MPI_INTEGER, status, ierr)
     call check(all(in(1:nranks) == [(1000 * (i - 1) + 1, i = 1, nranks)]), 'through the other file')
 
-    call MPI_File_create_errhandler(handler, errh, ierr)
-    call MPI_File_set_errhandler(fh2, errh, ierr)
-    call check(ierr == MPI_SUCCESS, 'set_errhandler')
-    call MPI_File_get_errhandler(fh2, errh2, ierr)
-    call check(ierr == MPI_SUCCESS .and. errh2 == errh, 'get_errhandler')
-    call MPI_Errhandler_free(errh2, ierr)
-    call MPI_Errhandler_free(errh, ierr)
-    offset = -1
-    call MPI_File_read_at(fh2, offset, in, 1, MPI_INTEGER, status, ierr)
-    call check(calls == 1 .and. last_class == MPI_ERR_ARG, 'handler called')
-    call check(last_fh == fh2, 'handler got the file')
-    call MPI_File_call_errhandler(fh2, MPI_ERR_IO, ierr)
-    call check(calls == 2 .and. last_class == MPI_ERR_IO .and. last_fh == fh2, 'call_errhandler')
+    if (how /= 'returns') call with_handler
     call MPI_File_get_errhandler(MPI_FILE_NULL, errh, ierr)
     call check(errh == MPI_ERRORS_RETURN, 'handler of MPI_FILE_NULL')
 
@@ -92,6 +82,23 @@ program t_fortran
     call MPI_Finalize(ierr)
     if (total /= 0) stop 1
 contains
+    subroutine with_handler
+        call MPI_File_create_errhandler(handler, errh, ierr)
+        call MPI_File_set_errhandler(fh2, errh, ierr)
+        call check(ierr == MPI_SUCCESS, 'set_errhandler')
+        call MPI_File_get_errhandler(fh2, errh2, ierr)
+        call check(ierr == MPI_SUCCESS .and. errh2 == errh, 'get_errhandler')
+        call MPI_Errhandler_free(errh2, ierr)
+        call MPI_Errhandler_free(errh, ierr)
+        offset = -1
+        call MPI_File_read_at(fh2, offset, in, 1, MPI_INTEGER, status, ierr)
+        call check(calls == 1 .and. last_class == MPI_ERR_ARG, 'handler called')
+        call check(last_fh == fh2, 'handler got the file')
+        call MPI_File_call_errhandler(fh2, MPI_ERR_IO, ierr)
+        call check(calls == 2 .and. last_class == MPI_ERR_IO .and. last_fh == fh2, &
+                   'call_errhandler')
+    end subroutine with_handler
+
     subroutine check(good, what)
         logical, intent(in) :: good
         character(len=*), intent(in) :: what

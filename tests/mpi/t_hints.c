@@ -5,7 +5,8 @@
  *
  * Opens with the hints, compares what MPI_File_get_info tells (nothing wanted: the key must not
  * be there), before and after a view is set with the same hints, moves some data, syncs.  A "+"
- * among the hints closes and opens again with those that follow only.
+ * among the hints closes and opens again with those that follow only.  The file is deleted at the
+ * end, unless the environment has T_KEEP.
  */
 #include "t_mpiio.h"
 
@@ -97,7 +98,7 @@ int main(int argc, char **argv)
         OK(MPI_File_close(&fh));
         OK(MPI_Info_free(&info));
     }
-    if (t_rank == 0)
+    if (t_rank == 0 && !getenv("T_KEEP"))
         OK(MPI_File_delete(name, MPI_INFO_NULL));
     return t_end("t_hints");
 }

@@ -1,16 +1,16 @@
-/* t_leftover.c - bytes that could not be written when their file was closed belong to it.
+/* t_leftover.c - bytes whose write-back failed at the close stay with their file.
  *
  *     t_leftover FILE SWITCH alone|both|elsewhere IMAGE
  *
- * While the file SWITCH says so nothing can be written to FILE's file system, or its daemon.
+ * While the file SWITCH says so no write to FILE's file system, or its daemon, succeeds.
  *
  * alone  rank 0 is the only owner of the file
  * both   ranks 0 and 1 are, and the bytes are rank 1's
  *
- * They write and close the file in vain.  The last rank opens it, with other pages and as if it
- * were the owner: it reads those bytes, and writes half of them anew.  When writing works again and
- * it has closed the file, its bytes are the newer ones, whoever ends when; the others are there,
- * too.  What is to be there is left in the file IMAGE.
+ * They write and close the file in vain.  The last rank opens it, with different pages and as if it
+ * were the owner: it reads those bytes, and overwrites half of them.  When writes succeed again and
+ * it has closed the file, the newer bytes are there, in whatever order the ranks end; so are the
+ * others.  The expected contents are left in the file IMAGE.
  *
  * elsewhere  ranks 0 and 1 are, and only rank 1 cannot write.  Ranks 1 and 2 write a block of each
  *            and close: that of rank 0, which does not take part, is in the file then.
@@ -23,7 +23,7 @@ enum { BLOCK = 64 << 10, LEN = 2 * BLOCK, HALF = BLOCK + BLOCK / 2 };
 
 static unsigned char image[LEN], got[LEN];
 static const char *toggle;
-static bool at_leisure; /* nothing is written before somebody asks for it */
+static bool at_leisure; /* nothing is written back without a request */
 
 static void refuse(void)
 {
@@ -53,7 +53,7 @@ static MPI_File open_by(MPI_Comm comm, const char *name, const char *block)
     return fh;
 }
 
-/* The second block, by the owners. */
+/* Writes the second block, by the owners. */
 static void write_in_vain(const char *name, int owners)
 {
     MPI_Comm comm;
@@ -83,7 +83,7 @@ static void write_anew(const char *name, const char *copy)
     CHECK(f && fwrite(image, 1, LEN, f) == LEN && fclose(f) == 0);
 }
 
-/* Rank 0's block, as the file has it now. */
+/* Checks rank 0's block in the file. */
 static void look(const char *name, ssize_t want)
 {
     int fd = open(t_path(name), O_RDONLY);
@@ -117,7 +117,7 @@ static void write_elsewhere(const char *name)
         CHECK(unlink(toggle) == 0);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    (void)MPI_File_close(&all); /* tells those who have not heard */
+    (void)MPI_File_close(&all); /* reports to those not told yet */
     t_same(name, image, LEN, "when writing works again");
 }
 

@@ -1,7 +1,7 @@
 /*
  * Modes of opening and of access: create, exclusive, append, delete on close, sequential, one-way
- * opens, MPI_COMM_SELF, many files; shared file pointers, ordered access, atomic mode; accesses
- * of no bytes, offsets that are none.
+ * opens, MPI_COMM_SELF, many files; shared file pointers, ordered access, atomic mode; accesses of
+ * no bytes, invalid offsets.
  */
 #include <limits.h>
 #include <stdint.h>
@@ -77,7 +77,7 @@ static void creating(void)
     OK(MPI_File_close(&fh));
 }
 
-/* What one rank may ask for while the others wait for it. */
+/* Calls that one rank may make while the others wait for it. */
 static void one_rank(void)
 {
     MPI_File fh = open_as(MPI_COMM_WORLD, ".one", RW | MPI_MODE_DELETE_ON_CLOSE);
@@ -86,7 +86,7 @@ static void one_rank(void)
     for (int r = 0; r < t_size; r++) {
         if (r == t_rank) {
             OK(MPI_File_write_at(fh, 4 * r, out, 1, MPI_INT, &status));
-            OK(MPI_File_sync(fh)); /* collective by the letter, but programs do so */
+            OK(MPI_File_sync(fh)); /* collective by the standard, but programs do so */
             CHECK(size_of(fh) == 4 * (r + 1));
             OK(MPI_File_seek(fh, 0, MPI_SEEK_END));
             OK(MPI_File_get_position(fh, &at));
@@ -130,7 +130,7 @@ static void appending(void)
     fh = open_as(MPI_COMM_WORLD, "", MPI_MODE_WRONLY | MPI_MODE_APPEND);
     OK(MPI_File_seek(fh, t_rank * 4, MPI_SEEK_CUR));
     mine += 1000;
-    OK(MPI_File_write(fh, &mine, 1, MPI_INT, &status)); /* each behind the end, its own way on */
+    OK(MPI_File_write(fh, &mine, 1, MPI_INT, &status)); /* each behind the end, by itself */
     OK(MPI_File_close(&fh));
     mine -= 1000;
     fh = open_as(MPI_COMM_WORLD, "", MPI_MODE_RDONLY);
@@ -222,10 +222,10 @@ static void refused(MPI_File fh, MPI_Offset off)
 {
     MPI_Request r = MPI_REQUEST_NULL;
 
-    CHECK(t_class(MPI_File_write_at(fh, off, out, 1, MPI_INT, &status)) != MPI_SUCCESS);
-    CHECK(t_class(MPI_File_read_at(fh, off, in, 1, MPI_INT, &status)) != MPI_SUCCESS);
-    CHECK(t_class(MPI_File_write_at_all(fh, off, out, 1, MPI_INT, &status)) != MPI_SUCCESS);
-    CHECK(MPI_File_iread_at(fh, off, in, 1, MPI_INT, &r) != MPI_SUCCESS);
+    CHECK(t_class(MPI_File_write_at(fh, off, out, 1, MPI_INT, &status)) == MPI_ERR_ARG);
+    CHECK(t_class(MPI_File_read_at(fh, off, in, 1, MPI_INT, &status)) == MPI_ERR_ARG);
+    CHECK(t_class(MPI_File_write_at_all(fh, off, out, 1, MPI_INT, &status)) == MPI_ERR_ARG);
+    CHECK(t_class(MPI_File_iread_at(fh, off, in, 1, MPI_INT, &r)) == MPI_ERR_ARG);
 }
 
 static void no_offsets(void)
@@ -247,11 +247,11 @@ static void no_offsets(void)
     CHECK(at == 8);
     CHECK(MPI_File_set_view(fh, -1, MPI_INT, MPI_INT, "native", MPI_INFO_NULL) != MPI_SUCCESS);
     OK(MPI_File_set_view(fh, INT64_MAX - 3, MPI_BYTE, MPI_BYTE, "native", MPI_INFO_NULL));
-    CHECK(t_class(MPI_File_write_at(fh, 0, out, 1, MPI_INT, &status)) != MPI_SUCCESS);
+    CHECK(t_class(MPI_File_write_at(fh, 0, out, 1, MPI_INT, &status)) == MPI_ERR_ARG);
     OK(MPI_File_set_view(fh, 16, MPI_DOUBLE, MPI_DOUBLE, "native", MPI_INFO_NULL));
     /* times the etype it is 8 once more */
-    CHECK(t_class(MPI_File_write_at(fh, (1ll << 61) + 1, out, 2, MPI_INT, &status)) != MPI_SUCCESS);
-    CHECK(t_class(MPI_File_seek(fh, (1ll << 61) + 1, MPI_SEEK_SET)) != MPI_SUCCESS);
+    CHECK(t_class(MPI_File_write_at(fh, (1ll << 61) + 1, out, 2, MPI_INT, &status)) == MPI_ERR_ARG);
+    CHECK(t_class(MPI_File_seek(fh, (1ll << 61) + 1, MPI_SEEK_SET)) == MPI_ERR_ARG);
     CHECK(t_class(MPI_File_seek(fh, -1, MPI_SEEK_SET)) == MPI_ERR_ARG);
     CHECK(t_class(MPI_File_seek(fh, -1, MPI_SEEK_CUR)) == MPI_ERR_ARG);
     CHECK(t_class(MPI_File_seek(fh, 0, 77)) == MPI_ERR_ARG);
@@ -271,7 +271,8 @@ static void no_offsets(void)
     OK(MPI_File_close(&fh));
 }
 
-/* What the processor cannot reach, like memory of a device, is refused and kills nobody. */
+/* Memory that the processor cannot reach, like that of a device, is an error and kills no
+ * process. */
 static void no_memory(void)
 {
     MPI_File fh = open_as(MPI_COMM_WORLD, ".mem", RW | MPI_MODE_DELETE_ON_CLOSE);
@@ -321,7 +322,7 @@ static void no_views(void)
     OK(MPI_File_close(&fh));
 }
 
-/* Of no bytes: nothing moves, and nobody is waited for who has none. */
+/* Accesses of no bytes: nothing moves, and a rank without bytes is not waited for. */
 static void nothing(void)
 {
     MPI_File fh = open_as(MPI_COMM_WORLD, ".none", RW | MPI_MODE_DELETE_ON_CLOSE);
@@ -358,7 +359,7 @@ static void nothing(void)
     OK(MPI_File_close(&fh));
 }
 
-/* Records of every rank, whoever came first: none lost, none twice. */
+/* Records of every rank, in any order: none lost, none twice. */
 static void check_records(MPI_File fh, int each, int how)
 {
     static int seen[64][N];
@@ -419,7 +420,7 @@ static void shared_pointer(void)
     OK(MPI_File_get_position_shared(fh, &at));
     CHECK(at == 8 * EACH * t_size - 8);
     MPI_Barrier(MPI_COMM_WORLD);
-    /* setting a view sets it to 0, in units of the new etype; ranks that are late use the old */
+    /* setting a view sets it to 0, in units of the new etype; late ranks use the old one */
     if (t_rank == t_size - 1)
         OK(MPI_File_read_shared(fh, in, 2, MPI_INT, &status));
     OK(MPI_File_set_view(fh, 8, MPI_2INT, MPI_2INT, "native", MPI_INFO_NULL));
@@ -433,7 +434,7 @@ static void shared_pointer(void)
     OK(MPI_File_close(&fh));
 }
 
-/* A pointer that cannot be moved is no place to write at: not the beginning either. */
+/* A shared pointer that cannot be moved must not be taken for 0. */
 static void shared_pointer_stuck(void)
 {
     MPI_File fh = open_as(MPI_COMM_WORLD, ".stuck", RW | MPI_MODE_DELETE_ON_CLOSE);
@@ -450,7 +451,7 @@ static void shared_pointer_stuck(void)
     CHECK(MPI_File_iwrite_shared(fh, out, 2, MPI_INT, &r) != MPI_SUCCESS);
     if (r != MPI_REQUEST_NULL)
         MPI_Wait(&r, &status);
-    CHECK(MPI_File_write_ordered(fh, out, 2, MPI_INT, &status) != MPI_SUCCESS);
+    CHECK(t_class(MPI_File_write_ordered(fh, out, 2, MPI_INT, &status)) == MPI_ERR_ARG);
     OK(MPI_File_get_position_shared(fh, &at));
     CHECK(at == far);
     MPI_Barrier(MPI_COMM_WORLD);
@@ -517,8 +518,8 @@ static void sequential(void)
     OK(MPI_File_close(&fh));
 }
 
-/* All write the same bytes, across blocks, pages and holes of a view: a reader sees one
- * rank's, never a mixture. */
+/* All write the same bytes, across blocks, pages and holes of a view: a reader sees one rank's
+ * bytes, never a mixture. */
 static void atomic_mode(void)
 {
     enum { TURNS = 15 };
@@ -556,7 +557,7 @@ static void atomic_mode(void)
         CHECK(same);
     }
     MPI_Barrier(MPI_COMM_WORLD);
-    /* what one rank has written the next one sees, without sync */
+    /* each rank sees the previous one's bytes, without sync */
     for (int r = 0; r < t_size; r++) {
         if (r == t_rank)
             OK(MPI_File_write_at(fh, 0, out, 1, MPI_INT, &status));
@@ -573,7 +574,7 @@ static void atomic_mode(void)
     OK(MPI_File_close(&fh));
 }
 
-/* An individual pointer goes on by what was asked for, however short the read. */
+/* An individual pointer advances by what was requested, however short the read. */
 static void short_reads(void)
 {
     MPI_File fh = open_as(MPI_COMM_WORLD, ".short", RW | MPI_MODE_DELETE_ON_CLOSE);

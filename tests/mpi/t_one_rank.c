@@ -1,10 +1,10 @@
 /*
- * Collective calls in which one rank is wrong.
+ * Collective calls in which one rank fails.
  *
  *     t_one_rank FILE [plugin]    also collective reads, and what a failed open leaves
  *
- * Nobody waits for a rank that has left the call: it gets its own error, the others one that names
- * it, and the file is what it was before.
+ * No rank waits for one that has left the call: that one gets its own error, the others one that
+ * names it, and the file is unchanged.
  */
 #include "t_mpiio.h"
 
@@ -12,11 +12,12 @@ enum { RW = MPI_MODE_CREATE | MPI_MODE_RDWR, SIZE = 4000 };
 
 static const char *name;
 static MPI_File fh;
-static int bad;    /* the rank that is wrong */
-static int wrong;  /* this is it */
-static int plugin; /* of which more is asked than of a driver built into MPICH */
+static int bad;    /* the failing rank */
+static int wrong;  /* this rank is the failing one */
+static int plugin; /* with stricter checks than for a driver built into MPICH */
 
-/* RC is of class `own` on the rank that is wrong, and of the same elsewhere, which say who it was.
+/* RC is of class `own` on the failing rank, and of the same class elsewhere, with that rank in the
+ * text.
  */
 static void check(int rc, int own, int line)
 {
@@ -33,7 +34,7 @@ static void check(int rc, int own, int line)
 }
 #define FAILS(call, own) check(call, own, __LINE__)
 
-/* Arguments that have to be the same: all are told so. */
+/* Arguments that have to be equal: every rank gets the error. */
 #define DIFFERS(call)                                                                              \
     do {                                                                                           \
         int differs_rc = (call);                                                                   \
@@ -128,7 +129,7 @@ static void only_read(void)
     OK(MPI_File_close(&r));
 }
 
-/* Mistakes that ROMIO meets before it asks the others. */
+/* Errors that ROMIO detects before it communicates. */
 static void opens(void)
 {
     static const int modes[] = {0, MPI_MODE_RDONLY | MPI_MODE_RDWR,
@@ -139,12 +140,12 @@ static void opens(void)
     for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
         FAILS(MPI_File_open(MPI_COMM_WORLD, name, wrong ? modes[i] : RW, MPI_INFO_NULL, &f),
               MPI_ERR_AMODE);
-        if (plugin) /* ROMIO in MPICH leaves the handle as it was */
+        if (plugin) /* ROMIO in MPICH leaves the handle unchanged */
             CHECK(f == MPI_FILE_NULL);
     }
     CHECK(t_class(MPI_File_open(MPI_COMM_WORLD, name, wrong ? MPI_MODE_RDONLY : RW, MPI_INFO_NULL,
                                 &f)) == MPI_ERR_NOT_SAME);
-#ifdef MPICH /* where an info that is none is not the end */
+#ifdef MPICH /* where an invalid info is not fatal */
     MPI_Info none, info;
 
     MPI_Info_create(&info);

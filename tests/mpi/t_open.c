@@ -1,11 +1,11 @@
-/* t_open.c - a file operation that should fail, or not, in a certain way on every rank.
+/* t_open.c - a file operation with an expected result on every rank.
  *
  *     t_open FILE WORD[,WORD ...] CLASS [TEXT ...]
  *
- * WORDs: rdonly, wronly, rdwr, create, excl, append, write (bytes
- * before closing), strided (through a view, every rank's pieces between the others'), sync,
- * preallocate, delete (MPI_File_delete instead of an open).  CLASS is the error class of what
- * fails first, or MPI_SUCCESS; each TEXT has to be part of its message.
+ * WORDs: rdonly, wronly, rdwr, create, excl, append, write (bytes before closing), strided (through
+ * a view, every rank's pieces between the others'), sync, preallocate, delete (MPI_File_delete
+ * instead of an open).  CLASS is the error class of the first failure, or MPI_SUCCESS; each TEXT
+ * has to be part of its message.
  */
 #include "t_mpiio.h"
 
@@ -82,7 +82,7 @@ static int use(MPI_File fh)
         rc = MPI_File_preallocate(fh, (MPI_Offset)t_size * CHUNKS * CHUNK);
     if (rc == MPI_SUCCESS && asked("write"))
         rc = write_much(fh);
-    /* Whoever writes late meets the full file system here. */
+    /* Late write-back meets the full file system here. */
     if (asked("sync")) {
         int sync = MPI_File_sync(fh);
 

@@ -1,8 +1,8 @@
-/* t_opens.c - bytes written through one open of a file are seen through all others of the job.
+/* t_opens.c - bytes written through one open of a file are visible through all others of the job.
  *
- * Opens overlap in time, on the same ranks, on some of them, on others.  A blocking write is seen
- * by reads that MPI orders after it, through whatever open, without MPI_File_sync; the newer byte
- * wins, whoever closes last.  In the end the file is compared by plain reads.
+ * Opens overlap in time, on the same ranks, on some of them, on others.  A blocking write is
+ * visible to reads that MPI orders after it, through whatever open, without MPI_File_sync; the
+ * newer byte wins, whichever open is closed last.  In the end the file is compared by plain reads.
  */
 #include "t_opens.h"
 
@@ -14,7 +14,7 @@ static long long place(int k)
     return 4096ll * 3 * k + 100 * (k % 7);
 }
 
-/* The communicator of all ranks but 0, who then owns what there is; with one rank: itself. */
+/* Returns the communicator of all ranks but 0, which own all blocks then; with one rank: itself. */
 static MPI_Comm others(void)
 {
     MPI_Comm comm;
@@ -29,7 +29,7 @@ static void drop(MPI_Comm *comm)
         OK(MPI_Comm_free(comm));
 }
 
-/* ---- a common open, and one of one's own ---- */
+/* ---- a common open, and a separate one ---- */
 
 static void self_reads(void)
 {
@@ -85,7 +85,29 @@ static void world_closed_first(void)
     t_same(name, image, SIZE, "closed");
 }
 
-/* Both orders of writing, both of closing; the older bytes may be on their way. */
+/* The common open ends while one rank has an open of its own: a rank that opens the file then, by
+ * itself, finds the same owners. */
+static void handed_on(void)
+{
+    int one = round_ % t_size, two = (one + 1) % t_size;
+    MPI_File all = open_world(), own = open_by(one), other;
+
+    put_all(all, SIZE);
+    meet();
+    shut(&all);
+    put(own, one, 3000, 70000);
+    meet();
+    other = open_by(two);
+    look_together(other, 0, SIZE, "the second rank reads");
+    put(other, two, 60000, 30000);
+    look_together(own, 0, SIZE, "the first rank reads");
+    shut(round_ & 1 ? &own : &other);
+    meet();
+    shut(round_ & 1 ? &other : &own);
+    t_same(name, image, SIZE, "closed");
+}
+
+/* Both orders of writing, both of closing; the older bytes may be in flight. */
 static void newer_wins(void)
 {
     for (int way = 0; way < 4; way++) {
@@ -108,7 +130,7 @@ static void newer_wins(void)
     }
 }
 
-/* No barrier: the program's own order, and that of a message. */
+/* No barrier: ordered by the program, and by a message. */
 static void ordered_by_less(void)
 {
     MPI_File all = open_world(), own = open_self();
@@ -153,7 +175,7 @@ static void collectively(void)
 
 /* ---- other communicators ---- */
 
-/* `all` has the file first, or `some` of the ranks, who do not own what they open. */
+/* `all` opens the file first, or `some` of the ranks, which do not own what they open. */
 static void with_others(int some_first, int some_close_first)
 {
     MPI_Comm comm = others();
@@ -214,7 +236,7 @@ static void same_ranks(void)
     drop(&dup);
 }
 
-/* A hint is asked for at an open; blocks and owners there are already. */
+/* Hints of a second open; blocks and owners are fixed already. */
 static void other_hints(void)
 {
     static const char *const sizes[] = {"4K", "64K", "1M"};
@@ -295,15 +317,15 @@ static void selves_first(void)
     t_same(name, image, SIZE, "closed");
 }
 
-/* Opens that perhaps did not find each other: what they wrote does not come over what is written
- * later in common, whichever is closed last. */
+/* Opens that may not have found each other: their bytes do not replace what is written later in
+ * common, whichever is closed last. */
 static void apart_first(void)
 {
     MPI_File own, all;
     MPI_Info hints;
 
     MPI_Info_dup(info, &hints);
-    MPI_Info_set(hints, "zcache_idle_time", "0"); /* nothing is written back by itself */
+    MPI_Info_set(hints, "zcache_idle_time", "0"); /* no background write-back */
     own = open_with(MPI_COMM_SELF, name, RW, hints);
     MPI_Info_free(&hints);
     for (int r = 0; r < t_size; r++)
@@ -317,6 +339,32 @@ static void apart_first(void)
     shut(round_ & 1 ? &all : &own);
     meet();
     t_same(name, image, SIZE, "closed");
+}
+
+/* The same, each with its own pieces of every page, written back at the same time: no piece
+ * replaces another rank's. */
+static void apart_scattered(void)
+{
+    enum { BYTES = 16, ALL = 16 << 10, TURNS = 20 };
+    MPI_File own = MPI_FILE_NULL;
+
+    if (!getenv("FAULTSHIM_FS"))
+        return;
+    if (t_rank == 0)
+        own = open_self(); /* creates it */
+    meet();
+    if (t_rank > 0)
+        own = open_self();
+    for (int turn = 0; turn < TURNS; turn++) {
+        t_stamps(image, 0, ALL, ++gen);
+        for (long long at = t_rank * BYTES; at < ALL; at += (long long)t_size * BYTES)
+            OK(MPI_File_write_at(own, at, image + at, BYTES, MPI_BYTE, MPI_STATUS_IGNORE));
+        meet();
+        OK(MPI_File_sync(own));
+        stored(0, ALL, "synced");
+    }
+    shut(&own);
+    stored(0, ALL, "closed");
 }
 
 /* Two ranks, or one twice, that have nothing in common but the file. */
@@ -373,8 +421,8 @@ static void nonblocking(void)
     free(mine);
 }
 
-/* As parallel netCDF does: variables together through one open, numbers of records and the like
- * by ranks alone through another; both in the same pages. */
+/* As parallel netCDF does: variables together through one open, record counts and the like by
+ * single ranks through another; both in the same pages. */
 static void netcdf(void)
 {
     enum { RECORD = 1000, RECORDS = 20 };
@@ -450,7 +498,7 @@ static void atomic(void)
 
 /* ---- the end ---- */
 
-/* Whose owner is asked by others alone: when they have closed it, it is nobody's any more. */
+/* The file's owner is used by other ranks only: when they have closed it, it has no user. */
 static void nobody_left(void)
 {
     char value[MPI_MAX_INFO_VAL + 1] = "";
@@ -505,7 +553,7 @@ static void late_close(void)
     t_same(name, image, SIZE, "closed");
 }
 
-/* ... or are in MPI_Finalize.  The last case there is: the program ends in it. */
+/* ... or are in MPI_Finalize.  The last case: the program ends in it. */
 static void in_finalize(void)
 {
     MPI_File all = open_world(), own = open_by(0);
@@ -534,6 +582,7 @@ int main(int argc, char **argv)
     static const struct t_case cases[] = {{"self_reads", self_reads},
                                           {"self_writes", self_writes},
                                           {"world_closed_first", world_closed_first},
+                                          {"handed_on", handed_on},
                                           {"newer_wins", newer_wins},
                                           {"ordered_by_less", ordered_by_less},
                                           {"collectively", collectively},
@@ -543,6 +592,7 @@ int main(int argc, char **argv)
                                           {"three", three},
                                           {"selves_first", selves_first},
                                           {"apart_first", apart_first},
+                                          {"apart_scattered", apart_scattered},
                                           {"strangers", strangers},
                                           {"nonblocking", nonblocking},
                                           {"netcdf", netcdf},

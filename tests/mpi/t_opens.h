@@ -3,9 +3,9 @@
  *     t_opens FILE ROUNDS CASE     that case, so many times; "all": every one
  *     t_opens FILE 0 list          their names
  *
- * The image is what the file should hold, the same on every rank: all ranks call put(), and one of
- * them writes.  Each round has a new file and other hints.  A line on stdout for every case that
- * failed says in how many rounds.
+ * The image is the expected contents, the same on every rank: all ranks call put(), and one of them
+ * writes.  Each round has a new file and other hints.  A line on stdout for every case that failed
+ * says in how many rounds.
  */
 #ifndef T_OPENS_H
 #define T_OPENS_H
@@ -18,7 +18,7 @@ static const char *name;     /* with prefix */
 static unsigned char *image; /* SIZE bytes */
 static MPI_Info info;        /* hints of this round */
 static int round_, gen;      /* put() counts generations */
-static int reference;        /* not zcache: ROMIO moves bytes that nobody asked it to */
+static int reference;        /* not zcache: ROMIO also writes bytes that were not requested */
 
 struct t_case {
     const char *name;
@@ -61,7 +61,7 @@ static inline void shut(MPI_File *fh)
         OK(MPI_File_close(fh));
 }
 
-/* One rank writes bytes nobody has written before; all note it. */
+/* One rank writes new bytes; all note them. */
 static inline void put(MPI_File fh, int rank, long long off, int len)
 {
     t_stamps(image + off, off, len, ++gen);
@@ -80,7 +80,7 @@ static inline void put_all(MPI_File fh, long long size)
     OK(MPI_File_write_at_all(fh, at, image + at, (int)part, MPI_BYTE, MPI_STATUS_IGNORE));
 }
 
-/* Whoever has this open reads what the image has. */
+/* Compares a read by the ranks of this open with the image. */
 static inline void look(MPI_File fh, long long off, int len, const char *when)
 {
     unsigned char *got;
@@ -99,7 +99,7 @@ static inline void look(MPI_File fh, long long off, int len, const char *when)
     free(got);
 }
 
-/* Ordered after all that was written so far, and before all that comes. */
+/* The same, ordered after all earlier writes and before all later ones. */
 static inline void look_together(MPI_File fh, long long off, int len, const char *when)
 {
     meet();
@@ -120,7 +120,7 @@ static inline void size_is(MPI_File fh, long long size, const char *when)
     CHECK(is == size);
 }
 
-/* The bytes are in the file, as others see it; what surrounds them may still be cached. */
+/* Checks that the bytes are in the file; bytes around them may still be cached. */
 static inline void file_has(long long off, int len, const char *when)
 {
     unsigned char *got = calloc(1, (size_t)len);
@@ -136,7 +136,7 @@ static inline void file_has(long long off, int len, const char *when)
     free(got);
 }
 
-/* Collective; rank 0 looks. */
+/* The same; collective, rank 0 checks. */
 static inline void stored(long long off, int len, const char *when)
 {
     meet();

@@ -1,7 +1,6 @@
-/* t_opens_file.c - several opens of one file in one job: what is the file's, and what an open's
- * own.
+/* t_opens_file.c - several opens of one file in one job: properties of the file, and of an open.
  *
- * Size and name belong to the file: each open sees what another one does to them.  Mode, view,
+ * Size and name belong to the file: each open sees changes made through another one.  Mode, view,
  * pointers and communicator belong to the open.
  */
 #include <libgen.h>
@@ -40,7 +39,8 @@ static void size_of_writes(void)
     t_same(name, image, 70001, "closed");
 }
 
-/* Bytes behind the new end are gone for good, whoever has them dirty and closes last. */
+/* Bytes beyond the new end are gone for good, through whichever open they are dirty and whichever
+ * is closed last. */
 static void cut_through(int by_own, int own_closes_last)
 {
     MPI_File all = open_world(), own = open_by(t_size - 1), cuts = by_own ? own : all;
@@ -132,7 +132,7 @@ static void exclusive(void)
     t_same(name, image, SIZE, "closed");
 }
 
-/* Who may only read, or only write, does not keep others from more. */
+/* A read-only or write-only open does not restrict others. */
 static void one_way(void)
 {
     MPI_File all = open_mode(MPI_COMM_WORLD, MPI_MODE_CREATE | MPI_MODE_WRONLY), own, more;
@@ -164,7 +164,7 @@ static void one_way(void)
     t_same(name, image, SIZE, "closed");
 }
 
-/* ROMIO names the file that keeps the pointer by the second: its opens of one second share it. */
+/* ROMIO names the file with the shared pointer by the second: opens within one second share it. */
 static void shared_is(MPI_File fh, MPI_Offset want)
 {
     MPI_Offset at = -1;
@@ -173,7 +173,7 @@ static void shared_is(MPI_File fh, MPI_Offset want)
     CHECK(at == want || reference);
 }
 
-/* First for reading: what writes comes later, and by one rank. */
+/* A reader opens first; the writer comes later, and is one rank. */
 static void reader_first(void)
 {
     MPI_File all = open_world(), own;
@@ -244,7 +244,7 @@ static void views(void)
     for (int r = 0; r < t_size; r++) {
         if (r == t_rank)
             OK(MPI_File_write_at(turns, 0, mine, len, MPI_BYTE, MPI_STATUS_IGNORE));
-        if (reference) /* which sieves */
+        if (reference) /* which uses data sieving */
             meet();
     }
     look_together(line, 0, total, "written by turns");
@@ -257,7 +257,7 @@ static void views(void)
     free(mine);
 }
 
-/* Each of the ranks writes at the shared pointer of an open of its own. */
+/* Each rank writes at the shared pointer of its own open. */
 static void write_shared(MPI_File own, long long off)
 {
     for (int r = 0; r < t_size; r++)
@@ -347,7 +347,7 @@ static void deleted(void)
     }
 }
 
-/* A new file of the name is another file, for opens that come from now on. */
+/* A new file of that name is another file for later opens. */
 static void replaced(void)
 {
     unsigned char *old = malloc(SIZE), *new = image;
@@ -429,7 +429,7 @@ static void same_file(const char *other, const char *what)
     t_same(name, image, SIZE, what);
 }
 
-/* How the path is spelled. */
+/* Different spellings of the path. */
 static void spelled(void)
 {
     char dir[2000], copy[2000], up[2100], other[5000];
@@ -446,7 +446,7 @@ static void spelled(void)
     }
 }
 
-/* A link of either kind, or one to its directory. */
+/* A symbolic or hard link, or a link to its directory. */
 static void linked(int (*make)(const char *, const char *), const char *what)
 {
     char other[2000];

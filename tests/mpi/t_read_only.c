@@ -1,5 +1,5 @@
 /*
- * Input that nobody may write.
+ * Input without write permission.
  *
  *     t_read_only FILE write     makes it
  *     t_read_only FILE           reads all of it, in order and in pieces

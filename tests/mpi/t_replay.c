@@ -1,12 +1,13 @@
 /*
  * Writes on and on while daemons die and are replaced, and never says a word of it.
  *
- *     t_replay FILE TURNS DIR REPLAY CACHE
+ *     t_replay FILE TURNS DIR REPLAY CACHE [again]
  *
  * In each turn every rank writes its pieces, further on in the file, makes the file DIR/turn.N (the
  * first rank does), and reads what it wrote some turns before.  Nothing is synchronised with the
  * file until it is closed; then what lies below the prefix of FILE is compared with what was
- * written.  REPLAY and CACHE are the hints zcache_replay and zcache_cache_size.
+ * written.  REPLAY and CACHE are the hints zcache_replay and zcache_cache_size.  With `again` it
+ * waits for DIR/back after the last turn, opens the file once more, and reads from it.
  */
 #include <unistd.h>
 
@@ -72,6 +73,19 @@ static void compare(const char *path, int turns)
         fclose(f);
 }
 
+static void open_again(const char *name, const char *dir, MPI_Info info, int turns)
+{
+    char path[1000];
+    MPI_File fh;
+
+    snprintf(path, sizeof path, "%s/back", dir);
+    while (access(path, F_OK) != 0)
+        usleep(10000);
+    OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_RDWR, info, &fh));
+    read_turn(fh, turns - 1);
+    OK(MPI_File_close(&fh));
+}
+
 int main(int argc, char **argv)
 {
     const char *name = t_begin(argc, argv, MPI_THREAD_SINGLE);
@@ -79,7 +93,7 @@ int main(int argc, char **argv)
     MPI_File fh;
     int turns;
 
-    if (argc != 6)
+    if (argc != 6 && argc != 7)
         MPI_Abort(MPI_COMM_WORLD, 2);
     turns = atoi(argv[2]);
     OK(MPI_Info_create(&info));
@@ -87,7 +101,6 @@ int main(int argc, char **argv)
     OK(MPI_Info_set(info, "zcache_replay", argv[4]));
     OK(MPI_Info_set(info, "zcache_cache_size", argv[5]));
     OK(MPI_File_open(MPI_COMM_WORLD, name, MPI_MODE_CREATE | MPI_MODE_RDWR, info, &fh));
-    OK(MPI_Info_free(&info));
     for (int turn = 0; turn < turns; turn++) {
         write_turn(fh, turn);
         if (t_rank == 0)
@@ -96,6 +109,9 @@ int main(int argc, char **argv)
         if (turn >= BEHIND)
             read_turn(fh, turn - BEHIND);
     }
+    if (argc == 7)
+        open_again(name, argv[3], info, turns);
+    OK(MPI_Info_free(&info));
     OK(MPI_File_close(&fh));
     if (t_rank == 0)
         compare(strchr(name, ':') + 1, turns);

@@ -1,10 +1,10 @@
 /*
- * Sizes that cannot be set, or by some of those who cache the file only.
+ * Sizes that cannot be set, in the file or in some of the caches only.
  *
  *     t_resize FILE same|cut [DAEMON]
  *
- * "same": nothing has changed then; "cut": the file has the new size, which the error tells. Every
- * rank has the error, and all see the same file. DAEMON is a process that is killed before, when
+ * "same": nothing has changed then; "cut": the file has the new size, as the error says. Every rank
+ * gets the error, and all see the same file. DAEMON is a process that is killed before, when
  * everything is stored.
  */
 #include <signal.h>

@@ -1,14 +1,14 @@
 /*
- * A bit flips in a cache that has checksums: in that of a daemon, process PID, or of an aggregator,
- * where PID is "self".
+ * A bit flips in a cache with checksums: in that of a daemon, process PID, or of an aggregator, if
+ * PID is "self".
  *
  *     t_rotten FILE PID dirty|clean|write|read [HINT=VALUE ...]
  *
- * dirty   what ranks have handed to the cache rots before it is written back: sync and close fail
- *         on every rank, by path and range, and the file has all but that KiB
- * clean   the same after it is written back, in an aggregator: it is read as it was written
+ * dirty   cached bytes are damaged before they are written back: sync and close fail on every rank,
+ *         by path and range, and the file has all but that KiB
+ * clean   the same after write-back, in an aggregator: the right bytes are read
  * write   all of it is in the file, and stays in the daemon's cache
- * read    by another launch: that rots, and is read as it was written
+ * read    by another launch: that is damaged, and the right bytes are read
  *
  * The bytes are found in the process's memory by their stamps.  Ends with 77, and the reason, where
  * no process may change another one's memory.
@@ -20,7 +20,7 @@
 
 enum {
     SIZE = 256 << 10,
-    GRAIN = 1024, /* bytes that have one checksum */
+    GRAIN = 1024, /* bytes per checksum */
     ROTTEN = 65 * GRAIN,
     CHUNK = 1 << 20,
     SKIP = 77,
@@ -31,7 +31,7 @@ static MPI_File fh;
 
 /* ---- the memory of a process ---- */
 
-/* A place of ours that is none of a cache. */
+/* Whether it is memory of this program outside a cache. */
 static int is_ours(off_t at)
 {
     return (at >= (off_t)(uintptr_t)image && at < (off_t)(uintptr_t)(image + SIZE)) ||
@@ -44,7 +44,7 @@ static void flip(int mem, off_t at, unsigned char byte)
     CHECK(pwrite(mem, &byte, 1, at) == 1);
 }
 
-/* Flips a bit of each copy of the KiB that begins in [lo, hi); how many there are. */
+/* Flips a bit of each copy of the KiB that begins in [lo, hi); returns how many there are. */
 static int flip_between(int mem, off_t lo, off_t hi, int self)
 {
     const unsigned char *what = image + ROTTEN;
@@ -94,7 +94,7 @@ static int flip_in(const char *pid)
     return n;
 }
 
-/* Collective; rank 0 does it, or who is an aggregator. */
+/* Collective; done by rank 0, or the aggregators. */
 static void rot(const char *pid)
 {
     int n = 0, all;
@@ -106,7 +106,7 @@ static void rot(const char *pid)
     CHECK(all > 0);
 }
 
-/* ---- what ranks do ---- */
+/* ---- the ranks ---- */
 
 static void open_file(const char *name, MPI_Info info)
 {
@@ -122,7 +122,7 @@ static void write_share(void)
     OK(MPI_File_write_at_all(fh, at, image + at, mine, MPI_BYTE, MPI_STATUS_IGNORE));
 }
 
-/* What syncs are to wait for from now on. */
+/* Sets the level of syncs from now on. */
 static void sync_to(const char *level)
 {
     MPI_Info info;
@@ -178,7 +178,7 @@ static void read_all(const char *pid)
     OK(MPI_File_close(&fh));
 }
 
-/* What is clean an aggregator forgets with the sync. */
+/* An aggregator drops clean bytes at the sync. */
 static void clean(const char *pid)
 {
     write_share();

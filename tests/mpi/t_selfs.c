@@ -1,18 +1,18 @@
 /* t_selfs.c - opens of one file by ranks that never open it together: each by MPI_COMM_SELF.
  *
- * Run as t_opens.h says.
+ * Usage as in t_opens.h.
  */
 #include "t_opens.h"
 
 enum { PIECE = 4099 };
 
-/* Each a piece of its own, in every turn another one. */
+/* A piece of each rank's own, another one in every turn. */
 static long long piece_of(int rank, int turn)
 {
     return (long long)(turn * t_size + rank) * PIECE;
 }
 
-/* All write a piece, not one after another; everybody notes all of them. */
+/* All write a piece, concurrently; every rank notes all of them. */
 static void put_pieces(MPI_File fh, int turn)
 {
     long long first = piece_of(0, turn), mine = piece_of(t_rank, turn);
@@ -42,7 +42,8 @@ static void parts(void)
     stored(0, t_size * PIECE, "closed");
 }
 
-/* Parts that overlap, one rank after the other: the newest byte wins, whoever closes last. */
+/* Parts that overlap, one rank after the other: the newest byte wins, whichever open is closed
+ * last. */
 static void overlapping(void)
 {
     MPI_File fh = open_self();
@@ -60,7 +61,7 @@ static void overlapping(void)
     stored(0, (t_size + 1) * PIECE, "closed");
 }
 
-/* Rank n of the order closes n-th; the others write and read on. */
+/* Rank n of the order closes n-th; the others go on writing and reading. */
 static void close_in_order(const int *order)
 {
     MPI_File fh = MPI_FILE_NULL;
@@ -117,7 +118,7 @@ static void closed_in_all_orders(void)
     }
 }
 
-/* Who was first leaves, others come, and never do all have it open. */
+/* The first one closes, others open, and never do all have it open. */
 static void passed_on(void)
 {
     MPI_File fh = MPI_FILE_NULL;
@@ -165,8 +166,8 @@ static void at_any_time(void)
     stored(0, t_size * (int)sizeof got, "closed");
 }
 
-/* Who opens while another one writes and closes: what that one has written is there, and all of it
- * counts, when both are done. */
+/* A rank opens while another one writes and closes: its bytes are there, and all of them count,
+ * when both are done. */
 static void opened_meanwhile(void)
 {
     for (int turn = 0; turn < 3 * t_size; turn++) {
@@ -174,7 +175,7 @@ static void opened_meanwhile(void)
         MPI_File fh = open_by(who);
 
         meet();
-        for (int i = 0; i < turn && t_rank == who; i++) /* they are at different places by then */
+        for (int i = 0; i < turn && t_rank == who; i++) /* they are at different points by then */
             OK(MPI_File_sync(fh));
         put(fh, who, (long long)turn * PIECE, PIECE);
         if (t_rank == who)
@@ -191,7 +192,7 @@ static void opened_meanwhile(void)
     stored(0, 3 * t_size * PIECE, "closed by all");
 }
 
-/* Two halves of the ranks, each together. */
+/* Two halves of the ranks, each with a common open. */
 static void halves(void)
 {
     MPI_Comm half;
@@ -215,7 +216,7 @@ static void halves(void)
     OK(MPI_Comm_free(&half));
 }
 
-/* Its size is everybody's. */
+/* All opens share the size. */
 static void sizes(void)
 {
     MPI_File fh = open_self();
@@ -235,7 +236,7 @@ static void sizes(void)
     meet();
 }
 
-/* Several files, each rank begins with another one. */
+/* Several files, opened by each rank in another order. */
 static void many(void)
 {
     enum { FILES = 6 };

@@ -4,8 +4,8 @@
  *     t_unreachable FILE SECONDS
  *
  * Run so that the network of rank 0, the aggregator, is not that of rank 1, and with a time-out of
- * SECONDS: the first access waits that long, those that follow fail at once, of this file and of
- * others that were open. Who opens a file again tries again.
+ * SECONDS: the first access waits that long, later ones fail at once, for this file and for others
+ * that were open. A new open tries again.
  */
 #include "t_mpiio.h"
 
@@ -48,7 +48,7 @@ static int failing_call(MPI_File fh, int i)
     }
 }
 
-/* Seconds that `n` calls take, all of which fail. */
+/* Returns the seconds that `n` calls take, all of which fail. */
 static double fail(MPI_File fh, int n)
 {
     double began = MPI_Wtime();

@@ -1,9 +1,9 @@
-/* t_unseen.c - who may look into a rank's memory.
+/* t_unseen.c - which processes may access a rank's memory.
  *
  *     t_unseen FILE MISSING [seen]
  *
- * Where the local transport is not wanted no rank lets others look (PR_SET_PTRACER), neither when
- * it opens FILE nor when it cannot open MISSING; with `seen`, all do.
+ * Without the local transport no rank gives others access (PR_SET_PTRACER), neither when it opens
+ * FILE nor when it cannot open MISSING; with `seen`, all do.
  */
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -15,7 +15,7 @@
 
 static atomic_int times_opened;
 
-/* In front of the one of the C library, for the plugin, too. */
+/* Replaces the C library's prctl(), also for the plugin. */
 int prctl(int option, ...)
 {
     unsigned long a[4];

@@ -4,7 +4,7 @@ set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
 
-# root may do everything: as somebody else then.
+# root may do everything, so another user is used.
 as=()
 if (($(id -u) == 0)); then
     requires setpriv --reuid 65534 --regid 65534 --clear-groups true
@@ -18,7 +18,7 @@ opens() { # FILE WORDS CLASS [TEXT]
 }
 forbidden() { opens "$1" "$2" MPI_ERR_ACCESS "$3"; } # FILE WORDS TEXT
 
-# Where ranks have the driver from.
+# The library with the driver.
 driver=${plugin:-$(ldd "$programs/t_open" |
     sed -n 's/^[[:space:]]*libmpi[a-z]*\.so\.[0-9]* => \([^ ]*\).*/\1/p')}
 make_root
@@ -33,7 +33,7 @@ mkdir -m 555 "$root/closed"
 forbidden "zcache:$root/secret" rdonly "$root/secret"
 forbidden "zcache:$root/fixed" rdwr "$root/fixed"
 opens "zcache:$root/fixed" rdonly MPI_SUCCESS
-# What may be written and not read is never read.
+# A file without read permission is never read.
 : >"$root/letterbox"
 chmod 222 "$root/letterbox"
 opens "zcache:$root/letterbox" wronly,write MPI_SUCCESS

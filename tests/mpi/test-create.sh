@@ -22,6 +22,31 @@ for daemons in 0 1; do
     stop_daemons || fail "not drained"
 done
 
+# Through a daemon as without: the umask is the program's, whatever the daemon's is.
+for pair in 002:022:664 077:022:600 022:077:644 000:027:666; do
+    IFS=: read -r theirs own want <<<"$pair"
+    (
+        umask "$own"
+        exec "$zcached" --root "$root" --address-file "$tmp/u.addr" --pid-file "$tmp/u.pid" \
+            --cache-size 16M 2>"$tmp/u.log"
+    ) &
+    daemon_pids[0]=$!
+    there() { [[ -s $tmp/u.addr ]]; }
+    wait_for 60 there || fail "no daemon with umask $own: $(cat "$tmp/u.log")"
+    for through in "" "$tmp/u.addr"; do
+        rm -f "$root/u"
+        (umask "$theirs" && ZCACHE_DAEMONS=$through mpi_quiet 1 "$programs/t_streams" "zcache:$root/u") ||
+            fail "umask $theirs, daemon ${through:-none}"
+        mode=$(stat -c %a "$root/u")
+        [[ $mode == "$want" ]] ||
+            fail "umask $theirs, daemon ${through:-none} with $own: mode $mode, not $want"
+    done
+    mode=$(stat -c %a "$tmp/u.pid")
+    ((0$mode == (0666 & ~0$own))) || fail "a pid file of mode $mode with umask $own"
+    stop_daemon 0 || fail "status $? of the daemon"
+done
+unset ZCACHE_DAEMONS
+
 # Each rank of the three must know all of the list, which has a line break in it, too.
 list=
 for i in 0 1 2; do

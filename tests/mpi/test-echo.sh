@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# MPI_File_get_info tells what is in force: for each hint of the option table, when several files
-# ask for different things, and ranks do; what is not done as asked is said once, by rank 0.
+# MPI_File_get_info returns the hints in force: for each hint of the option table, with several
+# files and ranks that ask for different values; a hint without effect is logged once, by rank 0.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -40,6 +40,7 @@ of_case 1 shares
 of_case 3 owners
 said "has no effect" 0 # a wish for less than there is, of one aggregator
 of_case 3 set_info
+of_case 3 joined
 export ZCACHE_STAT=1 # unknown
 of_case 3 once
 unset ZCACHE_STAT
@@ -50,7 +51,7 @@ said "zcache_timeout" 0
 said "zcache_flush ignored" 1
 said "ZCACHE_STAT " 1
 
-# Rank 0's daemons are everybody's, none included.
+# Rank 0's daemons are used by all ranks, or none are.
 start_daemons 1
 list=$ZCACHE_DAEMONS
 unset ZCACHE_DAEMONS
@@ -63,16 +64,17 @@ mpi 1 env ZCACHE_DAEMONS="$list" "$programs/t_echo_cases" "zcache:$root/d" daemo
     fail "daemons of rank 0: $(cat "$tmp/out")"
 said "daemons: 1" 1
 
-# A daemon's pages are the least blocks there are.
+# A block is at least a daemon's page.
 export ZCACHE_DAEMONS=$list
 of_case 3 failed
 said "hint zcache_timeout=50s has no effect, 40s is in force" 1
+of_case 3 joined # also what there is none of without daemons
 mpi 2 "$programs/t_hints" "zcache:$root/b" zcache_block_size=64K -- zcache_block_size=1M \
-    striping_unit=1048576 >"$tmp/out" 2>&1 </dev/null || fail "blocks: $(cat "$tmp/out")"
-said "hint zcache_block_size=64K has no effect, 1M is in force" 1
+    >"$tmp/out" 2>&1 </dev/null || fail "blocks: $(cat "$tmp/out")"
+said "hint zcache_block_size=64K has no effect, 1M is in force: the page size of the daemons" 1
 stop_daemons || fail "not drained"
 
-# Watermarks that make no sense, and some that nobody minds.
+# Invalid watermarks, and unusual valid ones.
 mpi 2 "$programs/t_hints" "zcache:$root/w" zcache_high_watermark=20% zcache_low_watermark=30% -- \
     zcache_high_watermark=50% zcache_low_watermark=10% >"$tmp/out" 2>&1 </dev/null ||
     fail "watermarks: $(cat "$tmp/out")"

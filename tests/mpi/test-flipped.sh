@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A bit flips between a rank and an aggregator, with zcache_checksum=on: the bytes are moved again,
-# and where that is of no use it is an error by range. Without checksums nobody knows.
+# A bit flips between a rank and an aggregator, with zcache_checksum=on: the bytes are transferred
+# again, and if that fails, too, the error names the range. Without checksums it goes undetected.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -20,6 +20,6 @@ grep -q "rank 1: what was read: [12] of .* bytes are wrong" "$tmp/out" ||
     fail "not what flips do: $(cat "$tmp/out")"
 rm -f "$root/f" "$tmp/flip" "$tmp/flip.all"
 flipped 2 zcache_checksum=on || fail "bits that flip: $(cat "$tmp/out")"
-((
-    $(grep -c "of the payload came damaged: wrong checksum of handle" "$tmp/out") >= 4
-)) || fail "the aggregator does not say so: $(cat "$tmp/out")"
+# At most once a second.
+grep -q "payload came damaged: wrong checksum of handle" "$tmp/out" ||
+    fail "the aggregator does not say so: $(cat "$tmp/out")"

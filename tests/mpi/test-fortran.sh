@@ -15,13 +15,19 @@ printf 'program p\nuse mpi\nend program\n' >"$tmp/p.f90"
 "$fort" -o "$tmp/p" "$tmp/p.f90" >"$tmp/out" 2>&1 ||
     { echo "skipped: $fort makes no programs: $(tail -n 1 "$tmp/out")"; exit 77; }
 
+# libzcache-openmpi.so does not see what Fortran makes (doc/install.md).
+handlers=()
+if [[ ${TEST_MPI:-} == openmpi && $plugin ]]; then
+    handlers=(returns)
+    echo "skipped: error handlers made in Fortran, which cannot be set on a file of zcache's"
+fi
 for program in t_fortran77.f t_fortran.f90 t_fortran08.f90; do
     # Module files go where the program goes.
     (cd "$tmp" && "$fort" -o "${program%.*}" "$here/$program") >"$tmp/out" 2>&1 ||
         fail "$program: $(cat "$tmp/out")"
     for daemons in 0 1; do
         start_daemons "$daemons"
-        mpi_quiet 3 "$tmp/${program%.*}" "zcache:$root/fortran" ||
+        mpi_quiet 3 "$tmp/${program%.*}" "zcache:$root/fortran" "${handlers[@]}" ||
             fail "$program, $daemons daemons"
         stop_daemons || fail "not drained"
     done

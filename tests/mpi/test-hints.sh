@@ -38,22 +38,28 @@ echo_of() {
     ! grep "unknown hint" "$tmp/out" || fail "what get_info tells is complained about"
 }
 
-echo_of 1 -- "romio_filesystem_type=zcache: staged through aggregators and I/O nodes"
+echo_of 1 -- "romio_filesystem_type=zcache: staged through aggregators and I/O nodes" \
+    romio_visibility_immediate=true
 # So many processes are aggregators, and where the hint wants them.
 echo_of 3 zcache_counters=true cb_nodes=3 "cb_config_list=*:*" -- cb_nodes=3 zcache_agg_servers=3
 echo_of 3 zcache_counters=true cb_nodes=3 "cb_config_list=*:1" -- cb_nodes=1 zcache_agg_servers=1
 echo_of 3 zcache_counters=true cb_nodes=3 "cb_config_list=*:2" -- cb_nodes=2 zcache_agg_servers=2
-echo_of 3 -- striping_unit=4194304 zcache_block_size=4M striping_factor=1 romio_cb_write=enable \
+# The unit of the file system, not that of ours; or what was asked for.
+touch "$root/unit"
+unit=$(stat -c %o "$root/unit")
+echo_of 3 -- "striping_unit=$unit" zcache_block_size=4M striping_factor=1 romio_cb_write=enable \
     romio_ds_write=disable cb_buffer_size=
 echo_of 3 striping_unit=65536 cb_nodes=2 "cb_config_list=*:*" romio_synchronized_flush=enable -- \
     striping_unit=65536 zcache_block_size=64K cb_nodes=2 "cb_config_list=*:*" \
     romio_synchronized_flush=enable
 echo_of 2 striping_unit=65536 zcache_block_size=128K romio_cb_write=disable romio_cb_read=disable \
-    romio_ds_write=enable romio_no_indep_rw=true cb_buffer_size=1048576 -- striping_unit=131072 \
+    romio_ds_write=enable romio_no_indep_rw=true cb_buffer_size=1048576 -- striping_unit=65536 \
+    zcache_block_size=128K \
     romio_cb_write=enable romio_cb_read=enable romio_ds_write=disable romio_no_indep_rw=false \
     cb_buffer_size=
 start_daemons 2
-echo_of 4 cb_nodes=3 "cb_config_list=*:*" -- cb_nodes=2 striping_factor=2
+echo_of 4 cb_nodes=3 "cb_config_list=*:*" -- cb_nodes=2 striping_factor=2 "striping_unit=$unit"
+echo_of 2 striping_unit=131072 -- striping_unit=131072
 echo_of 2 zcache_counters=true -- zcache_counters=true zcache_agg_servers=1 zcache_iod_servers=2
 # Connections are the process's: the first open decides, and that is said once.
 echo_of 2 zcache_timeout=40s + zcache_timeout=50s + zcache_timeout=60s -- zcache_timeout=40s
@@ -69,10 +75,11 @@ ROMIO_HINTS=$tmp/hints echo_of 2 -- zcache_block_size=256K cb_nodes=1
 site_hints() {
     cp -a /etc "$tmp/etc" 2>/dev/null || [[ -d $tmp/etc ]] # files may come and go
     printf 'zcache_block_size 1M\n' >"$tmp/etc/romio-hints" &&
-        mount --bind "$tmp/etc" /etc && echo_of 2 -- zcache_block_size=1M striping_unit=1048576
+        mount --bind "$tmp/etc" /etc && echo_of 2 -- zcache_block_size=1M
 }
 if (($(id -u) == 0)) && unshare -m mount --bind /etc /etc 2>/dev/null; then
-    export -f site_hints echo_of mpi_quiet mpi fail
+    export -f site_hints echo_of mpi_quiet mpi fail stretch is_busy measure_slowness fixed_work
+    export slowness slowness_at slowness_most slowness_age
     export tmp root programs preload sanitizer mpiexec mpi_timeout
     unshare -m bash -c site_hints || fail "/etc/romio-hints"
 else
@@ -82,4 +89,4 @@ ROMIO_PRINT_HINTS=1 echo_of 2 zcache_block_size=512K --
 grep -q "key = zcache_block_size .*value = 512K" "$tmp/out" ||
     fail "ROMIO_PRINT_HINTS does not show zcache's: $(cat "$tmp/out")"
 ROMIO_FSTYPE_FORCE=zcache: mpi_quiet 2 "$programs/t_hints" "$root/plain" -- \
-    zcache_block_size=4M striping_unit=4194304 || fail "ROMIO_FSTYPE_FORCE"
+    zcache_block_size=4M "striping_unit=$unit" || fail "ROMIO_FSTYPE_FORCE"

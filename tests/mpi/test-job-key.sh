@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# The ranks of a job find the same key without asking each other; other jobs, at the same time,
-# after it, inside it, have others; and so has a process that nobody launched.
+# The ranks of a job derive the same key without communication; other jobs, at the same time, later,
+# or inside it, have other keys; so has a process without a launcher.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -8,12 +8,12 @@ set -u
 program=$programs/t_job_key
 preload= # nothing of the driver is needed but what is in the program
 
-# job RANKS FILE [WHAT ...]: its key into FILE.
+# job RANKS FILE [WHAT ...]: writes its key to FILE.
 job() {
     mpi "$1" "${@:3}" >"$tmp/$2" 2>&1 </dev/null || fail "$2: $(cat "$tmp/$2")"
 }
 
-# differ FILE FILE ...: no two lines of them are the same, and none is empty.
+# differ FILE FILE ...: no two lines of them are equal, and none is empty.
 differ() {
     local n
 
@@ -32,7 +32,7 @@ wait $! || exit 1
 [[ $(wc -l <"$tmp/third") == 1 ]] || fail "not one key: $(cat "$tmp/third")"
 differ first second third
 
-# By way of scripts.
+# Started by scripts.
 cat >"$tmp/in-between" <<END
 #!/bin/sh
 sh -c '"\$0" && true' "$program"

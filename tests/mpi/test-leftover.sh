@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Bytes that an aggregator could not write back before the last close of their file are seen by who
-# opens it next in the job, and are never written over newer ones: without a daemon, and with one
-# that writes go through.
+# Bytes that an aggregator could not write back before the last close of their file are visible to
+# the next open in the job, and are never written over newer ones: without a daemon, and with one
+# that writes through.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -21,7 +21,7 @@ for n in 0 1; do
     stop_daemons || fail "$n daemons: not drained"
 done
 
-# Only rank 1 cannot write: the other owner, which is not among those who close, does.
+# Only rank 1 cannot write: the other owner, which does not take part in the close, does.
 # shellcheck disable=SC2016 # for the ranks' shells
-mpi_quiet 3 sh -c '[ "$PMI_RANK" = 1 ] || unset FAULTSHIM_SWITCH; exec "$@"' sh \
+mpi_quiet 3 sh -c '[ "${PMI_RANK-$OMPI_COMM_WORLD_RANK}" = 1 ] || unset FAULTSHIM_SWITCH; exec "$@"' sh \
     "$programs/t_leftover" "zcache:$root/elsewhere" "$tmp/switch" elsewhere - || fail "elsewhere"

@@ -78,10 +78,39 @@ done
 
 expect 1 "*zcache: no MPI library is found in this program; *" "$tmp/none"
 
-if command -v mpicc.openmpi >/dev/null &&
-    mpicc.openmpi -o "$tmp/other" "$tmp/program.c" 2>/dev/null; then
-    expect 1 "*zcache: this program uses Open MPI; *" env LD_PRELOAD="$plugin" "$tmp/other" \
-        "zcache:$root/x"
-else
-    echo "skipped: a program of Open MPI: no mpicc.openmpi"
-fi
+# ---- the plugin for another library ------------------------------------------------------
+# Libraries that have of each interface what tells it from the others.
+cat >"$tmp/mpich.c" <<'END'
+int PMPI_Init(int *n, char ***v) { return !n && !v; }
+int MPI_File_delete(const char *name, void *info) { return !name && !info; }
+END
+{ cat "$tmp/mpich.c" && echo 'int ompi_mpi_comm_world;'; } >"$tmp/openmpi.c"
+{ cat "$tmp/mpich.c" &&
+    echo 'int MPI_Abi_get_version(int *a, int *b) { *a = 1; return *b = 0; }'; } >"$tmp/abi.c"
+cat >"$tmp/deletes.c" <<'END'
+int PMPI_Init(int *n, char ***v);
+int MPI_File_delete(const char *name, void *info);
+int main(int argc, char **argv)
+{
+    return PMPI_Init(&argc, &argv) || MPI_File_delete("zcache:/x", 0);
+}
+END
+file_of() { # FLAVOUR
+    if [[ $1 == mpich ]]; then echo libzcache.so; else echo "libzcache-$1.so"; fi
+}
+for flavour in mpich openmpi abi; do
+    "$cc" -shared -fPIC -o "$tmp/libmpi_$flavour.so" "$tmp/$flavour.c" &&
+        "$cc" -o "$tmp/deletes-$flavour" "$tmp/deletes.c" -L"$tmp" -lmpi_$flavour \
+            -Wl,-rpath,"$tmp" || exit 99
+    for other in mpich openmpi abi; do
+        [[ $other != "$flavour" ]] || continue
+        file=${plugin%/*}/$(file_of $other)
+        if [[ ! -e $file ]]; then
+            echo "skipped: ${file##*/} under another library: it is not built"
+            continue
+        fi
+        right=$(file_of $flavour)
+        expect 1 "zcache: this program uses *; ${file##*/} is for *: $right is the one to preload, *" \
+            env LD_PRELOAD="$sanitizer$file" "$tmp/deletes-$flavour"
+    done
+done

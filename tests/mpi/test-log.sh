@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What programs say in the log: an open that fails once, by rank 0, also where nobody asked for it;
-# everything with time, host, process and rank.
+# Log messages of programs: a failed open is logged once, by rank 0, even if logging was not asked
+# for; each line has time, host, process and rank.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -20,7 +20,7 @@ try "zcache:$root/dir" rdwr,create MPI_ERR_BAD_FILE
 grep -qE "^$origin rank 0 warn: cannot open $root/dir: " "$tmp/log" || fail "$(cat "$tmp/log")"
 [[ $(wc -l <"$tmp/log") == 1 ]] || fail "more than one line: $(cat "$tmp/log")"
 
-# Whether a file is there is what a program may want to know.
+# A missing file is not logged as an error: programs test for files.
 try "zcache:$root/absent" rdonly MPI_ERR_NO_SUCH_FILE
 [[ ! -s $tmp/log ]] || fail "$(cat "$tmp/log")"
 ZCACHE_LOG=info try "zcache:$root/absent" rdonly MPI_ERR_NO_SUCH_FILE
@@ -28,7 +28,7 @@ grep -qE "^$origin rank 0 info: cannot open " "$tmp/log" || fail "$(cat "$tmp/lo
 try "zcache:$root/none/x" rdwr,create MPI_ERR_NO_SUCH_FILE
 grep -qE "^$origin rank 0 warn: cannot open " "$tmp/log" || fail "$(cat "$tmp/log")"
 
-# A rank says what it does under its own number.
+# Messages of a rank have its number.
 ZCACHE_LOG=trace try "zcache:$root/new" rdwr,create MPI_SUCCESS
 for rank in 0 1 2; do
     grep -qE "^$origin rank $rank (debug|trace): " "$tmp/log" || fail "rank $rank says nothing"

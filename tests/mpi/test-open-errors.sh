@@ -50,15 +50,47 @@ outside() {
     nothing_at "$tmp/escape"
 }
 
+# What is no file with offsets has ROMIO's class for that.
+special() {
+    mkfifo "$root/fifo" 2>/dev/null
+    try "zcache:$root/fifo" rdwr MPI_ERR_IO "$root/fifo" "only regular files"
+    try zcache:/proc/self/status rdonly MPI_ERR_"${1:-IO}"
+}
+
+# The root was given by its real path, and files are named through a link to it, and the reverse.
+linked() {
+    ln -sfn "$root" "$tmp/link"
+    try "zcache:$tmp/link/new" rdwr,create MPI_SUCCESS
+    [[ -e $root/new ]] || { echo "FAILED ($what): not below the root" >&2; bad=1; }
+    try "zcache:$tmp/link/new" rdwr MPI_SUCCESS
+    try "zcache:$tmp/link/none" rdwr MPI_ERR_NO_SUCH_FILE "/none"
+    ranks=1 try "zcache:$tmp/link/new" delete MPI_SUCCESS
+    nothing_at "$root/new"
+}
+
 make_root
 mkdir "$root/dir"
 for n in 0 1 2; do
     what="$n daemons"
     start_daemons "$n"
     names
+    if ((n == 0)); then special; else special ACCESS; fi
+    linked
     ((n == 0)) || outside
     stop_daemons || bad=1
 done
+
+# Below the root / are files that are none.
+what="the root /"
+saved=$root
+root=/ start_daemons 1
+try zcache:/proc/self/status rdonly MPI_ERR_IO /proc/self/status "only regular files"
+try zcache:/sys/kernel/notes rdonly MPI_ERR_IO
+try zcache:/dev/null rdwr MPI_ERR_IO /dev/null "only regular files"
+try zcache:/dev/stdout rdwr MPI_ERR_IO /dev/stdout
+try "zcache:$saved/new" rdwr,create MPI_SUCCESS
+ranks=1 try "zcache:$saved/new" delete MPI_SUCCESS
+stop_daemons || bad=1
 
 # Address files that are of no use, and daemons that are not there any more.
 what="address files"

@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# The plugin around the driver: error handlers, datatypes, threads over zcache:, and every
-# way to move data over ufs:, which must work as it does without the plugin.
+# The plugin around the driver: error handlers, datatypes, threads.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -16,19 +15,12 @@ run() {
 }
 
 make_root
-prefixes=(zcache)
-if [[ $plugin ]]; then
-    prefixes+=(ufs)
-else
-    echo "skipped: ufs:, error handlers, and threads in collective calls: without the plugin these are MPI's own"
-fi
+[[ $plugin ]] ||
+    echo "skipped: error handlers, and threads in collective calls: without the plugin these are MPI's own"
 for ranks in 1 2; do
-    for prefix in "${prefixes[@]}"; do
-        [[ ! $plugin ]] || run "$ranks" t_errhandler "$prefix"
-        run "$ranks" t_types "$prefix"
-        [[ ! $plugin ]] || run "$ranks" t_threads "$prefix"
-    done
-    [[ ! $plugin ]] || run "$ranks" t_io ufs
+    [[ ! $plugin ]] || run "$ranks" t_errhandler zcache
+    run "$ranks" t_types zcache
+    [[ ! $plugin ]] || run "$ranks" t_threads zcache
 done
 
 # A handler that ends the program does so, and says why.

@@ -2,7 +2,7 @@
 # Beside a profiler of MPI-IO that is preloaded, such as Darshan (profiler.c stands for it): zcache
 # run, zcache env and the plugin behind it leave it all calls of the program, with the names that
 # the program has given; what it writes when MPI ends is written.  In front of it the plugin takes
-# them all, for MPI-IO of all files is the plugin's.
+# those on zcache's files, and leaves it those on others.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -39,10 +39,10 @@ LD_PRELOAD=$sanitizer$profiler "${job[@]}" "$mpiexec" -n 2 ./write_read "zcache:
 good run
 grep -qE '^zcache: summary: .*/f: wrote ' out || fail "not through zcache: $(<out)"
 seen "zcache:$root/f"
-# Other files are the plugin's ROMIO's, too.
-LD_PRELOAD=$sanitizer$profiler "${job[@]}" "$mpiexec" -n 2 ./write_read "ufs:$root/g" \
+# Other files are the MPI library's.
+LD_PRELOAD=$sanitizer$profiler "${job[@]}" "$mpiexec" -n 2 ./write_read "$ufs$root/g" \
     >out 2>&1 </dev/null || fail "ufs: $(<out)"
-seen "ufs:$root/g"
+seen "$ufs$root/g"
 # With the prefix forced on all names, the profiler's file is zcache's, too: a place below the root.
 ROMIO_FSTYPE_FORCE=zcache: LD_PRELOAD=$sanitizer$profiler "${job[@]}" "$mpiexec" -n 2 \
     ./write_read "$root/h" >out 2>&1 </dev/null || fail "forced: $(<out)"
@@ -71,6 +71,10 @@ ranks -genv LD_PRELOAD "$sanitizer$preload:$profiler" ./write_read "zcache:$root
 good "the other order"
 grep -q '^rank 0: 0 opens' "$PROFILE" ||
     fail "this order works, too, and doc/observing.md says that it does not: $(<"$PROFILE")"
+rm -f "$PROFILE"
+ranks -genv LD_PRELOAD "$sanitizer$preload:$profiler" ./write_read "$ufs$root/o" ||
+    fail "the other order, ufs: $(<out)"
+seen "$ufs$root/o"
 
 # Linked with the program, it comes behind all that is preloaded, unless it is preloaded as well.
 "${MPICC:-mpicc.mpich}" -o linked "$top/examples/write_read.c" "$profiler" || exit 99

@@ -10,7 +10,7 @@ set -u
 
 make_root
 failed=0
-for where in ufs 0 1 2; do # daemons
+for where in $reference 0 1 2; do # daemons
     file=zcache:$root/f
     [[ $where != ufs ]] || file=ufs:$root/f
     start_daemons "${where/ufs/0}" --page-size 16K

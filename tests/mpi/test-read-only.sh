@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Input on a file system that is mounted read-only, or that the user may not write: it is served for
-# reading, with reading ahead; opens for writing say what to do instead.
+# Input on a file system that is mounted read-only, or without write permission: it is served for
+# reading, with readahead; opens for writing say what to do instead.
 set -u
-# A mount is this script's own.
+# Mounts need a namespace of this script's own.
 if [[ -z ${READ_ONLY_INSIDE:-} ]]; then
     new=(unshare --mount)
     ((EUID == 0)) || new=(unshare --map-root-user --mount)
@@ -38,7 +38,7 @@ input() {
     opens "zcache:$root/in" delete "$3" "$4"
 }
 
-# The daemon's words, and that it reads ahead.
+# Checks the daemon's message, and that it reads ahead.
 daemon() { # TEXT ARGUMENTS-OF-INPUT ...
     local text=$1
 
@@ -67,7 +67,7 @@ else
     echo "not tried: no mounts here (unshare --mount)"
 fi
 
-# As somebody who is not root.
+# As a user other than root.
 chmod 444 "$root/in"
 chmod 555 "$root"
 chmod 777 "$tmp"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Set_size that fails at the first who caches the file changes nothing; at another one: the file has
-# the new size, for everybody, and the error says so on every rank.
+# A set_size that fails in the first cache changes nothing; in another one: the file has the new
+# size, for all ranks, and the error says so on every rank.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -17,9 +17,9 @@ sized() {
 }
 
 # resize FAILING-RANK same|cut BYTES WHAT [DAEMON]: with three ranks, of which 0 and 1 are
-# aggregators, and one has a file system that can set no sizes.
+# aggregators, and one has a file system that cannot set sizes.
 resize() {
-    local run='[ "$PMI_RANK" != "$0" ] || export FAULTSHIM_CUT=/ $slow; exec "$@"'
+    local run='[ "${PMI_RANK-$OMPI_COMM_WORLD_RANK}" != "$0" ] || export FAULTSHIM_CUT=/ $slow; exec "$@"'
 
     rm -f "$root/f"
     preload=$faultshim:$plain FAULTSHIM_UNDER=$root mpi_quiet 3 sh -c "$run" "$1" \
@@ -27,7 +27,7 @@ resize() {
     sized "$3" "$4"
 }
 
-# One of two daemons fails while $tmp/cut.N is there; the second one writes slowly, and at once.
+# One of two daemons fails while $tmp/cut.N exists; the second one writes slowly, and at once.
 two_daemons() {
     for i in 0 1; do
         daemon_preload=$faultshim FAULTSHIM_UNDER=$root FAULTSHIM_CUT=$tmp/cut.$i \
@@ -42,7 +42,7 @@ plain=$preload
 resize 0 same "$full" "no daemons, the first owner fails"
 resize 1 cut "$cut" "no daemons, the second owner fails"
 
-# And what it is just writing, beyond the new size, comes when the first one has cut the file.
+# Also its write under way beyond the new size, which arrives after the first one has truncated.
 printf 'zcache_%s\n' "cache_size 1M" "high_watermark 2%" "low_watermark 1%" >"$tmp/hints"
 export ROMIO_HINTS=$tmp/hints
 slow=FAULTSHIM_DELAY=100:100000 \

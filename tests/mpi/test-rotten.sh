@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # A bit flips in a cache, of a daemon or of an aggregator without daemons, with zcache_checksum=on:
-# what was not written back yet is lost, by path and range, for the program, in the log and in exit
-# statuses, and never comes to the file; what was is read again.
+# unwritten bytes are lost, by path and range, for the program, in the log and in exit statuses, and
+# never reach the file; clean bytes are read again.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -9,7 +9,7 @@ set -u
 kib=66560-67583 # the one that rots
 hints=(zcache_block_size=64K cb_nodes=2 "cb_config_list=*:2")
 
-# rotten DAEMON-PID MODE: of these launches nobody hears but where something is wrong.
+# rotten DAEMON-PID MODE: the output of these launches is shown only on a failure.
 rotten() {
     mpi 3 "$programs/t_rotten" "zcache:$root/f" "$@" "${hints[@]}" >"$tmp/out" 2>&1 </dev/null
     local status=$?
@@ -38,7 +38,7 @@ grep -q "$root/f, bytes $kib: damaged in memory: read again" "$tmp/0.log" ||
     fail "the log does not say so: $(cat "$tmp/0.log")"
 stop_daemons || fail "clean bytes were lost"
 
-# Without a daemon it is the aggregators' caches that have the bytes.
+# Without a daemon the bytes are in the aggregators' caches.
 lazy=(zcache_idle_time=0 zcache_high_watermark=100% zcache_low_watermark=99%)
 rm "$root/f"
 rotten self dirty "${lazy[@]}" || fail "dirty bytes of an aggregator: $(cat "$tmp/out")"
@@ -47,7 +47,7 @@ rotten self clean || fail "clean bytes of an aggregator: $(cat "$tmp/out")"
 grep -q "$root/f, bytes $kib: damaged in memory: read again" "$tmp/out" ||
     fail "an aggregator does not say so: $(cat "$tmp/out")"
 
-# Under the launcher: the program is content, having heard of it, and the job is not.
+# Under the launcher: the program, having been told, succeeds, and the job does not.
 needs_plugin "zcache run preloads it"
 rm "$root/f"
 export XDG_RUNTIME_DIR=$tmp

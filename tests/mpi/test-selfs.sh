@@ -40,7 +40,7 @@ together() {
 }
 
 make_root
-for where in ufs embedded embedded-fabric one one-fabric two two-fabric; do
+for where in $reference embedded embedded-fabric one one-fabric two two-fabric; do
     [[ ${1:-$where} == "$where" ]] || continue
     at "$where"
     for ranks in 2 4; do together "$where" "$ranks"; done

@@ -29,8 +29,29 @@ for daemons in 0 1; do
             ${align:+--align "$align"} --hint zcache_block_size=64K --posix-verify "$root/file" \
             --gaps || fail "checkpoint, aligned to ${align:-nothing}"
     done
+    # Dimensions in another order in memory, and in the file another representation of integers.
+    for datarep in native external32; do
+        mpi_quiet 3 "$simpario" -f "zcache:$root/file" --pattern ragged4d --phases 24 \
+            --record 4800 --permute all --datarep "$datarep" --posix-verify "$root/file" ||
+            fail "ragged blocks, permuted, $datarep"
+    done
+    # Read back on fewer ranks, each of which has several files.
+    written=(-f "zcache:$root/part" --pattern checkpoint --record 60000 --files 4)
+    mpi_quiet 4 "$simpario" "${written[@]}" --write --keep || fail "files to read back"
+    mpi_quiet 2 "$simpario" "${written[@]}" --writers 4 --read --posix-verify "$root/part" ||
+        fail "read back on other ranks"
+    grep -q 'verified  705.1 KiB through MPI-IO, 705.1 KiB through POSIX' "$tmp/out" ||
+        fail "not verified, read back on other ranks: $(cat "$tmp/out")"
     mpi_quiet 3 "$simpario" -f "zcache:$root/file" --pattern arrays --array 100x70x9 \
         --read-shift 1 --posix-verify "$root/file" || fail "arrays"
+    for map in f g; do
+        mpi_quiet 4 "$simpario" -f "zcache:$root/file" --pattern climate --map "$map" --phases 2 \
+            --record 100K --read-shift 1 --posix-verify "$root/file" || fail "climate, map $map"
+    done
+    for pattern in blocks lattice; do
+        mpi_quiet 4 "$simpario" -f "zcache:$root/file" --pattern "$pattern" --phases 2 \
+            --record 192K --read-shift 1 --posix-verify "$root/file" || fail "$pattern"
+    done
     stop_daemons || fail "not drained"
 done
 

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Cached bytes know when they are stale: the set of daemons changes between jobs, a job is killed
-# and its file rewritten while the daemon still has it open, an address file is older than its
-# daemon.
+# Stale cached bytes are detected: the set of daemons changes between jobs, a job is killed and its
+# file rewritten while the daemon still has it open, an address file is older than its daemon.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -9,7 +8,7 @@ zcput=$build/tests/daemon/zcput
 requires test -x "$zcput"
 export ZCACHE_TIMEOUT=20s
 
-# through DAEMONS COMMAND ...: these daemons, by their numbers.
+# through DAEMONS COMMAND ...: uses these daemons, by number.
 through() {
     local i list=
 
@@ -22,7 +21,7 @@ make_root
 start_daemons 2 --page-size 64K --timeout 6s
 unset ZCACHE_DAEMONS
 
-# Jobs through other daemons, one after the other: each finds what the one before has written.
+# Jobs through different daemons, one after the other: each finds the bytes of the previous one.
 number=1
 for set in 0 "0 1" 0 1 "1 0" "0 1" 0; do
     through "$set" mpi_quiet 2 "$programs/t_jobs" "zcache:$root/f" "$number" \
@@ -31,14 +30,14 @@ for set in 0 "0 1" 0 1 "1 0" "0 1" 0; do
 done
 mpi_quiet 1 "$programs/t_jobs" "zcache:$root/f" 0 last=7 || fail "without daemons"
 
-# The same one again finds its bytes cached.
+# The same daemon again has its bytes cached.
 before=$(stat_of 0 store_reads)
 through 0 mpi_quiet 2 "$programs/t_jobs" "zcache:$root/f" 8 || fail "the same daemons again"
 [[ $(stat_of 0 store_reads) == "$before" ]] ||
     fail "$(($(stat_of 0 store_reads) - before)) reads of what was cached"
 
-# A second set while it is open is refused.  When the job has been killed it is not, at the latest
-# when the daemon has not heard of it for long enough.
+# A second set is refused while the file is open; after the job is killed it is accepted, at the
+# latest when the daemon's silence limit has passed.
 through 0 mpi 1 "$programs/t_fault" write "zcache:$root/g" 100 "$tmp" >"$tmp/bg" 2>&1 </dev/null &
 job=$!
 wait_for 60 test -e "$tmp/begun.0" || fail "the program did not begin: $(cat "$tmp/bg")"
@@ -57,7 +56,7 @@ wait "$job"
 through "0 1" mpi_quiet 2 "$programs/t_open" "zcache:$root/g" rdwr MPI_SUCCESS ||
     fail "the set of the dead"
 
-# A client reads and is killed; over libfabric nobody hears of that for a while.
+# A client reads and is killed, which over libfabric goes unnoticed for a while.
 mkfifo "$tmp/fifo"
 "$zcput" write "$tmp/0.addr" "$root/h" 1M <"$tmp/fifo" >"$tmp/put" &
 client=$!
@@ -72,7 +71,7 @@ head -c 1M /dev/zero | tr '\0' o >"$root/h" || fail "cannot rewrite the file"
 "$zcput" read "$tmp/0.addr" "$root/h" 1M >"$tmp/got" || fail "zcput cannot read"
 cmp "$tmp/got" "$root/h" || fail "a daemon gives bytes that are older than the file"
 
-# Somebody else's daemon answers at the address.
+# Another daemon answers at the address.
 (umask 077 && sed "s/^boot .*/boot 0123456789abcdef/" "$tmp/0.addr" >"$tmp/old.addr")
 through old mpi_quiet 2 "$programs/t_open" "zcache:$root/i" rdwr,create MPI_ERR_IO \
     "another daemon answers" old.addr || fail "an address file of another daemon is taken"

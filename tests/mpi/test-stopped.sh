@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A daemon that stands still: for too long, and every rank gets an error and keeps its
-# buffer for itself; for a short time, and nobody notices.
+# A daemon that hangs: for too long, and every rank gets an error and keeps its buffer for itself;
+# for a short time, and no rank notices.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -36,7 +36,7 @@ too_long() {
     rm -rf -- "$tmp"
 }
 
-# At 10 s time-out a pause that zcachectl sees is nothing; then the job goes on, and its
+# With a time-out of 10 s a pause that zcachectl sees has no effect; then the job goes on, and its
 # daemon is killed to end it.
 short() {
     local before

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Two jobs of one user at a time: what a rank of one says to an aggregator of the other comes to
-# nothing, by the local socket and by libfabric, and neither job notices.
+# Two jobs of one user at a time: messages of a rank of one to an aggregator of the other have no
+# effect, by the local socket and by libfabric, and neither job notices.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -13,8 +13,9 @@ export XDG_RUNTIME_DIR=$tmp/run # where jobs leave cards with the ways to their 
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 declare -A job address secret
 
-# begins JOB: in the background; returns when it has gone round.
+# begins JOB: in the background; returns after its first turn.
 begins() {
+    rm -f "$tmp/$1.out" # that of the round before is not what is waited for
     mpi 2 "$programs/t_besieged" "zcache:$root/$1" >"$tmp/$1.out" 2>&1 </dev/null &
     job[$1]=$!
     wait_for 60 has_gone_round "$1" || fail "job $1 does not begin: $(cat "$tmp/$1.out")"
@@ -23,21 +24,21 @@ has_gone_round() { grep -qs '^round ' "$tmp/$1.out" || gone "${job[$1]}"; }
 rounds() { grep -c '^round ' "$tmp/$1.out"; }
 goes_on() { (($(rounds "$1") > $2)); }
 
-# finds JOB NEAR: the way to its first aggregator, the address and the secret behind it: on the card
-# at the job's file, where the length of the way comes before it.
+# finds JOB NEAR: the address of its first aggregator, and the secret behind it: in the rendezvous
+# record at the job's file, where the length of the address precedes it.
 finds() {
     local card like
 
     card=$(printf '%s/zcache/card*-%x' "$XDG_RUNTIME_DIR" "$(stat -c %i "$root/$1")")
     # shellcheck disable=SC2086 # a pattern
     card=$(cat -- $card | od -An -v -tx1 | tr -d ' \n')
-    like='(7a636c6f63616c00[0-9a-f]{144})([0-9a-f]{64})'
+    like='(7a636c6f63613200[0-9a-f]{160})([0-9a-f]{64})'
     if ((!$2)); then like='0000000030000000(0200[0-9a-f]{12}0{16})([0-9a-f]{64})'; fi
     [[ $card =~ $like ]] || fail "no way to an aggregator on the card of job $1: $card"
     address[$1]=${BASH_REMATCH[1]} secret[$1]=${BASH_REMATCH[2]}
 }
 
-# leads FILE ADDRESS SECRET: an address file, as programs of tests take them.
+# leads FILE ADDRESS SECRET: writes an address file for the test programs.
 leads() {
     rm -f "$1"
     printf '%s\n' "zcache-daemon 1" "protocol $protocol" "provider tcp;ofi_rxm" "address $2" \
@@ -52,7 +53,7 @@ tries() {
 
     before=$(rounds "$1")
     leads "$tmp/led.addr" "${address[$1]}" "${secret[$2]}"
-    expect 1 "*somebody else answers at its address, who does not know its secret*" \
+    expect 1 "*another process answers at its address, and does not know its secret*" \
         env ZCACHE_LOCAL="$3" "$zcuser" write "$tmp/led.addr" "$root/$1" x
     expect 0 "tried *, answered 0" \
         env ZCACHE_LOCAL="$3" "$zcbarge" "$tmp/led.addr" "$root/$1"
@@ -60,7 +61,7 @@ tries() {
     wait_for 60 goes_on "$1" "$before" || fail "job $1 does not go on: $(cat "$tmp/$1.out")"
 }
 
-# another_user JOB NEAR: the same, by somebody who is not the job's user.
+# another_user JOB NEAR: the same, by another user.
 another_user() {
     chown nobody:nogroup "$tmp/led.addr"
     if (($2)); then
@@ -70,7 +71,6 @@ another_user() {
     fi
     echo "local $2: another user at an aggregator of job $1: $output"
 }
-as_other() { setpriv --reuid=nobody --regid=nogroup --clear-groups -- "$@"; }
 
 ends() {
     touch "$root/$1.over"

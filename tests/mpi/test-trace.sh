@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# zcache run --trace: what ranks and daemons did when is one trace, with all that the picture is to
-# show, also of ranks that were killed; and spans of a thread lie in each other.
+# zcache run --trace: the activity of ranks and daemons is one trace, with everything that the
+# picture shows, also of ranks that were killed; and spans of a thread are nested.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -28,8 +28,8 @@ has() { # KIND NAME ...
 }
 kinds() { jq -r '.traceEvents[] | "\(.pid) \(.name)"' trace.json | sort | uniq -c; }
 
-# Each span of a thread lies in the one that is open when it begins, or behind it; nothing is longer
-# than the run, and what is begun aside ends.
+# Each span of a thread lies within the one open at its begin, or behind it; none is longer than the
+# run, and asynchronous spans end.
 sound() {
     jq -e '[.traceEvents[] | select(.ph == "b")] as $b | [.traceEvents[] | select(.ph == "e")] as $e
         | ($b | map(.id) | sort) == ($e | map(.id) | sort)' trace.json >/dev/null ||
@@ -62,14 +62,14 @@ has "rank 1" "MPI write" exchange wire
 has zcached "store write" write-back flush "store sync"
 sound
 
-# Reading in order, from cold caches: somebody reads ahead.
+# Sequential reads from cold caches: there is readahead.
 "$zcache" run --root "$root" --trace trace.json --state "$tmp/state" -- "$mpiexec" -n 1 "$simpario" \
     -f "zcache:$root/g" --quiet --no-reference --phases 16 --record 1M >out 2>&1 </dev/null ||
     fail "run: $(<out)"
 jq -e '[.traceEvents[] | select(.name == "prefetch")] | length > 0' trace.json >/dev/null ||
     fail "nothing is read ahead: $(kinds)"
 
-# Killed in the middle: what they did is there all the same.
+# Killed in the middle: their events are there all the same.
 "$zcache" run --root "$root" --trace trace.json --state "$tmp/state" -- "$mpiexec" -n 2 "$simpario" \
     -f "zcache:$root/h" --write --quiet --no-reference --phases 2000 --record 64K --compute 0.02 \
     --compute-by sleep >out 2>&1 </dev/null &
@@ -81,7 +81,7 @@ done; }
 both_write() { (($(ranks | wc -l) == 2)) && [[ -s $root/h ]]; }
 wait_for 60 both_write || fail "no ranks: $(find state) $(<out)"
 mapfile -t pids < <(ranks)
-# mpiexec kills the other: when both go at once, that of MPICH 4.2 may end with 0 and say nothing.
+# mpiexec kills the other: if both die at once, that of MPICH 4.2 may exit with 0 silently.
 kill -KILL "${pids[0]}"
 wait "$launcher" && fail "the status is 0, and ranks were killed"
 has "rank 0" "MPI open" "MPI write"
@@ -89,6 +89,6 @@ has "rank 1" "MPI write"
 has zcached write-back
 sound
 
-# A directory that is not there is wrong use, at once.
+# A missing directory is a usage error, at once.
 expect 2 "zcache: --trace: $tmp/no/trace.json cannot be written; *" \
     "$zcache" run --root "$root" --trace no/trace.json -- true

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# An aggregator that cannot be reached is waited for once, not by every call.
+# An unreachable aggregator is waited for once, not by every call.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
 needs_mpi_across_networks
 
-# A network of its own that leads everywhere, with nobody in it.
+# A network of its own that routes everywhere, without any host.
 new=(unshare --net)
 ((EUID == 0)) || new=(unshare --map-root-user --net)
 up='ip link set lo up && ip link add z0 type veth peer name z1 &&

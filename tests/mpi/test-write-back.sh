@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Who writes back: every value of zcache_write_back, and daemons that cache nothing.  Where
+# Which level writes back: every value of zcache_write_back, and daemons that cache nothing.  If
 # writes go through the daemon, `staged` means `stored`; random programs work with all.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
 
-# Nothing of a file that is open is written back before it must be.
+# An open file is not written back before it must be.
 lazy=(--page-size 64K --idle-time 0 --high-watermark 100% --low-watermark 99%)
 
 flush() { mpi_quiet 3 "$programs/t_flush" "zcache:$root/f" "$@" || fail "$what: $*"; }

@@ -1,9 +1,9 @@
-/* tm.h - the model test: what a run knows, and its parts.
+/* tm.h - the model test: the state of a run, and its parts.
  *
- * All ranks draw the same program and keep the same model; each executes its own part.
- * tm_plan.c draws accesses, tm_run.c executes them, tm_file.c does everything else to the
- * file, tm_outside.c is another program, tm_break.c breaks the disk, tm_kill.c is about launches
- * that are killed, tm_check.c compares.
+ * All ranks draw the same program and keep the same model; each executes its own part. tm_plan.c
+ * draws accesses, tm_run.c executes them, tm_file.c does everything else to the file, tm_outside.c
+ * is another program, tm_break.c breaks the disk, tm_kill.c is about launches that are killed,
+ * tm_check.c compares.
  */
 #ifndef TM_H
 #define TM_H
@@ -26,20 +26,20 @@ struct tm_options {
     const char *hints[TM_MAX_HINTS]; /* "key=value" */
     int nhints;
     uint64_t first_seed, last_seed;
-    int steps, opens; /* opens: at a time */
+    int steps, opens; /* opens: maximum at a time */
     int64_t max;
     bool strict, subsets, verbose;
     bool waits;    /* collective reads wait for writes of the same open: no barrier between them */
-    bool keep;     /* files, and what the model knows of them, for the next launch */
-    bool replaced; /* before this launch: every file, by another program */
+    bool keep;     /* keeps files, and the model of them, for the next launch */
+    bool replaced; /* before this launch another program replaced every file */
     const char *killed; /* names the ranks of a launch that is killed in the end; NULL: it is not */
-    bool reference;     /* not zcache: known bugs of ROMIO are not complained about */
+    bool reference;     /* not zcache: known bugs of ROMIO are ignored */
     int hang_seconds;
 };
 
 /* An open of the file; ranks are those of its communicator. */
 struct tm_handle {
-    uint8_t id; /* never 0; unlike that of any other since the last barrier */
+    uint8_t id; /* never 0; unique since the last barrier */
     MPI_Comm comm;
     MPI_File fh; /* MPI_FILE_NULL: of other ranks, or not open yet */
     int members[TM_MAX_RANKS], n;
@@ -57,8 +57,8 @@ struct tm {
     uint64_t seed;
     struct tm_rng rng;
     int step;
-    bool whole;        /* the next accesses are reads of all there is */
-    bool broken;       /* the disk is: accesses may fail ... */
+    bool whole;        /* the next accesses are reads of the whole file */
+    bool broken;       /* the disk is broken: accesses may fail ... */
     bool failed;       /* ... and one of this rank's has, in this step */
     uint32_t last;     /* number of the last access */
     uint64_t launches; /* with --keep: this one is number ... */
@@ -68,13 +68,13 @@ struct tm {
     int nopen;
     unsigned opened; /* how many there were */
 
-    /* the file, whoever has it open */
+    /* the file, through all opens */
     bool exists; /* under its name */
     int mark;    /* types made later belong to the step */
     struct tm_image image;
 
-    /* After a launch that was killed; stored is NULL where all of the image is in the file. */
-    uint32_t *stored; /* as image.who, at the last sync ... */
+    /* After a launch that was killed; stored is NULL if the whole image is in the file. */
+    uint32_t *stored; /* as `image.who`, at the last sync ... */
     int64_t stored_size;
     uint32_t stored_last; /* ... and the number of the last access before it */
 };
@@ -92,9 +92,9 @@ struct tm_access {
     struct tm_type *mem;
     int count;
 
-    /* where it is this rank's: tm_buffer_*() */
-    uint8_t *block, *want; /* of `room` bytes: memory, and what it shall hold in the end */
-    uint8_t *unsure;       /* bytes of it that may be anything; NULL: none */
+    /* if it is this rank's: tm_buffer_*() */
+    uint8_t *block, *want; /* of `room` bytes: memory, and its expected contents in the end */
+    uint8_t *unsure;       /* bytes of it that are undefined; NULL: none */
     int64_t room, origin;  /* origin: the buffer's address within the block */
     bool failed;           /* with a broken disk */
     MPI_Request request;
@@ -102,9 +102,9 @@ struct tm_access {
 
 /* ---- tm_plan.c ---- */
 
-/* Draws the accesses of a step into a[] (TM_MAX_RANKS * TM_PER_RANK), enters them into the
- * model, and makes the buffers of this rank's.  *barrier: ranks have to meet before, as the
- * model knows already. */
+/* Draws the accesses of a step into a[] (TM_MAX_RANKS * TM_PER_RANK), enters them into the model,
+ * and makes the buffers of this rank's.  *barrier: ranks have to meet before; the model takes that
+ * into account already. */
 int tm_plan(struct tm *tm, struct tm_access *a, bool *barrier);
 void tm_plan_describe(const struct tm *tm, const struct tm_access *a, char *text, int len);
 
@@ -124,27 +124,27 @@ void tm_run(struct tm *tm, struct tm_access *a, int n);
 
 /* ---- tm_file.c ---- */
 
-/* Ranks with the file open meet; all ranks where it may be open more than once. */
+/* The ranks of the open meet; all ranks if there may be several opens. */
 void tm_meet(struct tm *tm);
 /* The same, and the model knows that conflicting accesses may follow. */
 void tm_barrier(struct tm *tm);
 void tm_open(struct tm *tm);      /* as drawn: members, mode, hints; tm->h is the new one */
-void tm_close(struct tm *tm);     /* tm->h; the last one: and looks at the file */
+void tm_close(struct tm *tm);     /* tm->h; the last one also checks the file */
 void tm_close_all(struct tm *tm); /* in any order */
 void tm_reopen(struct tm *tm);
 void tm_recreate(struct tm *tm);
 void tm_set_view(struct tm *tm);
-/* Something to the set of opens, where there may be several: one more, one fewer, the name gone. */
+/* Changes the set of opens, where there may be several: one more, one fewer, the name deleted. */
 void tm_change_opens(struct tm *tm);
 
-/* ---- tm_keep.c: from launch to launch, a file for each seed ---- */
+/* ---- tm_keep.c: state between launches, a file for each seed ---- */
 
-void tm_keep_begin(struct tm *tm); /* sets the names; reads what the last launch left, if any */
+void tm_keep_begin(struct tm *tm); /* sets the names; reads the state of the last launch */
 void tm_keep_end(struct tm *tm);
 
-/* ---- tm_outside.c: another program, while nobody has the file open ---- */
+/* ---- tm_outside.c: another program, while the file is not open ---- */
 
-void tm_outside(struct tm *tm);         /* something to the file; makes one where there is none */
+void tm_outside(struct tm *tm);         /* changes the file; creates one if there is none */
 void tm_outside_replace(struct tm *tm); /* by another one of that name */
 
 /* ---- tm_kill.c: launches that are killed ---- */
@@ -152,19 +152,19 @@ void tm_outside_replace(struct tm *tm); /* by another one of that name */
 /* Leaves the file open as it is, mostly; false: there is something to be ended first. */
 bool tm_kill_leave(struct tm *tm);
 void tm_kill_wait(struct tm *tm) __attribute__((noreturn)); /* for the end of all ranks */
-/* In the next launch: the model takes over what has come to the file, if it may have. */
+/* In the next launch: the model takes over what has reached the file, if allowed. */
 void tm_kill_look(struct tm *tm);
 
 /* ---- tm_break.c ---- */
 
-/* A time with a disk that cannot be written, where opt.breaks allows it. */
+/* Breaks the disk for a while, where opt.breaks allows it. */
 void tm_break(struct tm *tm);
-/* Whether that is a way to say it. */
+/* Whether the error class is allowed for that. */
 bool tm_break_class(int rc);
 
 /* ---- tm_size.c: nothing here moves data ---- */
 
-/* Everybody may look where the file ends: until the next barrier nobody moves the end. */
+/* All ranks may query the end of the file: no rank moves it until the next barrier. */
 void tm_settle_end(struct tm *tm);
 void tm_seek(struct tm *tm);
 void tm_get_size(struct tm *tm);
@@ -174,16 +174,16 @@ void tm_sync(struct tm *tm);
 
 /* ---- tm_check.c ---- */
 
-/* Says what, where and how to see it again, and ends all ranks. */
+/* Reports what failed, where and how to repeat it, and ends all ranks. */
 void tm_fail(const struct tm *tm, const char *fmt, ...)
     __attribute__((format(printf, 2, 3), noreturn));
 /* Fails unless rc is MPI_SUCCESS. */
 void tm_ok(const struct tm *tm, int rc, const char *what);
-/* Rank 0 of the world compares the file, as others see it, with the model. */
+/* Rank 0 of the world compares the file, by POSIX calls, with the model. */
 void tm_check_file(const struct tm *tm);
-/* Names the step under way. */
+/* Sets the text of the step under way. */
 void tm_say(struct tm *tm, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Ends with a message when a step takes too long. */
+/* Ends with a message if a step takes too long. */
 void tm_watch(struct tm *tm);
 
 #endif

@@ -1,17 +1,17 @@
 /* tm_break.c - a disk that cannot be written for a while.
  *
- * faultshim.c makes every write to the file fail while the switch file is there.  Accesses may
- * then fail; who is told that his succeeded goes on as ever, and whoever is told that a sync
- * or a close succeeded finds his bytes in the file: also while the disk is broken.  A sync
- * that fails does so on every rank and names the file; once the disk is mended a sync brings
- * everything to the file that was ever said to be written.  (The first one may still fail, for a
- * write that was on its way when the disk was mended; and the second, for what failed for one rank
- * is told to the others too, perhaps only then.)  fdatasync goes on working: what that could not
- * keep is lost, and every later sync would say so.
+ * faultshim.c makes every write to the file fail while the switch file exists.  Accesses may then
+ * fail; a rank whose access succeeded goes on as usual, and after a successful sync or close its
+ * bytes are in the file: also while the disk is broken.  A sync that fails does so on every rank
+ * and names the file; once the disk is repaired a sync brings everything to the file that was ever
+ * reported as written.  (The first one may still fail, for a write that was under way at the
+ * repair; and the second, as a failure of one rank is reported to the others too, perhaps only
+ * then.)  fdatasync goes on working: what it could not keep would be lost, and every later sync
+ * would say so.
  *
- * The model stays exact but for bytes that are anybody's guess (TM_UNSURE): those of an access
- * that failed, and after a close that failed those written since the last good sync.  The size
- * of the file is left alone meanwhile.
+ * The model stays exact except for undefined bytes (TM_UNSURE): those of an access that failed, and
+ * after a close that failed those written since the last good sync.  The size of the file is left
+ * alone meanwhile.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -47,8 +47,8 @@ bool tm_break_class(int rc)
     return class == MPI_ERR_IO || class == MPI_ERR_NO_SPACE || class == MPI_ERR_QUOTA;
 }
 
-/* Everybody learns whose access failed; its bytes are anybody's guess, but for those that a
- * later one wrote. */
+/* All ranks learn which accesses failed; their bytes become undefined, unless a later access wrote
+ * them. */
 static void share_failures(struct tm *tm, const struct tm_access *a, int n)
 {
     int failed[TM_MAX_RANKS * TM_PER_RANK];
@@ -81,7 +81,7 @@ static void accesses(struct tm *tm)
     tm_types_release(tm->mark);
 }
 
-/* Where there is no room for all of it the path has lost its middle. */
+/* If there is no room for all of it the path has lost its middle. */
 static bool names_file(const struct tm *tm, const char *text)
 {
     const char *slash = strrchr(tm->opt.path, '/');
@@ -91,7 +91,7 @@ static bool names_file(const struct tm *tm, const char *text)
     return strstr(text, tm->opt.path) || strstr(text, rest);
 }
 
-/* The same outcome on every rank, and what it has to say. */
+/* The same result on every rank, with the text it needs. */
 static bool agreed(struct tm *tm, int rc, const char *what)
 {
     char text[MPI_MAX_ERROR_STRING];
@@ -133,7 +133,7 @@ static void end_with_sync(struct tm *tm)
         rc = MPI_File_sync(tm->h->fh);
     if (rc && !tm_break_class(rc))
         tm_ok(tm, rc, "a sync with a mended disk");
-    MPI_Barrier(MPI_COMM_WORLD); /* what was being written when it was mended has come to an end */
+    MPI_Barrier(MPI_COMM_WORLD); /* writes under way at the repair have ended */
     if (tm->h->me >= 0)
         rc = MPI_File_sync(tm->h->fh);
     if (rc && !tm_break_class(rc))
@@ -144,7 +144,7 @@ static void end_with_sync(struct tm *tm)
     tm_barrier(tm);
 }
 
-/* It is closed before: what has been written since `before` may be lost. */
+/* It is closed before: bytes written since `before` may be lost. */
 static void end_with_close(struct tm *tm, const uint32_t *before)
 {
     bool gone = tm->h->amode & MPI_MODE_DELETE_ON_CLOSE, good;

@@ -6,7 +6,7 @@
 
 enum { GUARD = 64 };
 
-/* Puts the access's bytes into `block` as they shall be after it: `got` of them. */
+/* Puts the access's bytes into `block` as expected after it: `got` of them. */
 static void place(const struct tm *tm, const struct tm_access *a, uint8_t *block)
 {
     const struct tm_view *v = &tm->h->views[a->rank];
@@ -110,7 +110,7 @@ void tm_buffer_free(struct tm_access *a)
 
 void tm_buffer_check(struct tm *tm, struct tm_access *a)
 {
-    /* What nobody wrote MPI leaves open; data sieving does put something there. */
+    /* MPI leaves bytes never written undefined; data sieving does change them. */
     for (int64_t i = 0; i < a->room && tm->opt.reference; i++)
         if (a->want[i] == 0)
             a->block[i] = 0;

@@ -7,8 +7,8 @@
 
 #include "tm.h"
 
-/* In strict mode also what a file system without promises of its own needs.  ROMIO refuses
- * to sync what is open for reading only. */
+/* In strict mode also what a file system without guarantees of its own needs.  ROMIO refuses to
+ * sync what is open for reading only. */
 static void sync_strictly(struct tm *tm)
 {
     for (int i = 0; i < tm->nopen && tm->opt.strict; i++) {
@@ -19,7 +19,7 @@ static void sync_strictly(struct tm *tm)
     }
 }
 
-/* Where there may be several opens, ranks of one that is closed by now have touched the file. */
+/* With several opens, ranks of a closed one have touched the file as well. */
 void tm_meet(struct tm *tm)
 {
     bool several = tm->opt.opens > 1;
@@ -37,7 +37,7 @@ void tm_barrier(struct tm *tm)
     tm_meet(tm);
 }
 
-/* ---- who opens it, and how ---- */
+/* ---- the members of an open, and its mode ---- */
 
 /* All ranks in their order, or some of them in any order. */
 static void draw_members(struct tm *tm)
@@ -56,7 +56,7 @@ static void draw_members(struct tm *tm)
     tm->h->n = (int)tm_between(&tm->rng, 1, tm->nranks);
 }
 
-/* By its members alone: opening orders nothing for others. */
+/* By its members alone: an open orders nothing for others. */
 static void make_comm(struct tm *tm)
 {
     MPI_Group world, group;
@@ -160,13 +160,13 @@ void tm_open(struct tm *tm)
         tm_image_resize(&tm->image, 0);
     tm->exists = true;
     begin_handle(tm);
-    if (first && tm->opt.opens > 1) /* others may open it from now on: it is there */
+    if (first && tm->opt.opens > 1) /* others may open it from now on, as it exists */
         MPI_Barrier(MPI_COMM_WORLD);
     if (first)
         tm_image_barrier(&tm->image);
 }
 
-/* Nobody has it open any more. */
+/* No open is left. */
 static void look_at_file(struct tm *tm)
 {
     MPI_Barrier(MPI_COMM_WORLD);
@@ -180,7 +180,7 @@ void tm_close(struct tm *tm)
     bool last = tm->nopen == 1;
 
     tm_say(tm, last ? "close" : "close one of %d", tm->nopen);
-    /* its name may go: who is to open it by that has done so */
+    /* its name may be deleted: those that open it by name have done so */
     if (last || h->amode & MPI_MODE_DELETE_ON_CLOSE)
         tm_barrier(tm);
     if (h->me >= 0) {
@@ -203,7 +203,7 @@ void tm_close_all(struct tm *tm)
     }
 }
 
-/* As on POSIX file systems: who has it, has it. */
+/* As on POSIX file systems: open handles keep the file. */
 static void delete_name(struct tm *tm)
 {
     tm_say(tm, "delete, while it is open");
@@ -215,7 +215,7 @@ static void delete_name(struct tm *tm)
     tm_check_file(tm);
 }
 
-/* Nothing opens what has no name any more. */
+/* A file without a name is not opened any more. */
 void tm_change_opens(struct tm *tm)
 {
     int k = tm_pick(&tm->rng, 20);
@@ -228,7 +228,7 @@ void tm_change_opens(struct tm *tm)
         tm_open(tm);
 }
 
-/* ---- what happens between close and open ---- */
+/* ---- between close and open ---- */
 
 void tm_reopen(struct tm *tm)
 {
@@ -261,7 +261,7 @@ void tm_set_view(struct tm *tm)
 {
     const char *kind;
 
-    if (tm->nopen == 1) /* views of others live */
+    if (tm->nopen == 1) /* views of others must stay */
         tm_types_release(0);
     kind = tm_views_random(&tm->rng, tm->h->views, tm->h->n, tm->image.max);
     tm->mark = tm_types_mark();

@@ -1,4 +1,4 @@
-/* tm_image.c - what the file should hold. */
+/* tm_image.c - the expected contents of the file. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,7 +59,7 @@ uint8_t tm_image_byte(const struct tm_image *m, int64_t off)
     return m->who[off] && m->who[off] != TM_UNSURE ? tm_stamp(off, m->who[off]) : 0;
 }
 
-/* ---- who is in whose way ---- */
+/* ---- conflicts ---- */
 
 void tm_image_barrier(struct tm_image *m)
 {
@@ -86,7 +86,7 @@ bool tm_image_conflict(const struct tm_image *m, const struct tm_touch *t)
 
     if (taken(m, m->writers, t) || (t->write && taken(m, m->readers, t)))
         return true;
-    if (t->write) /* somebody has looked where the file ends, and may not have done so yet */
+    if (t->write) /* a rank has queried the end of the file, possibly not yet */
         return end > m->size && m->end_seen;
     return m->grown && end > m->settled && !(t->waits && m->grower == t->open);
 }
@@ -112,7 +112,7 @@ void tm_image_touch(struct tm_image *m, const struct tm_touch *t)
         m->end_seen = true;
 }
 
-/* ---- what is this? ---- */
+/* ---- identification of bytes ---- */
 
 static bool is_stamp(const uint8_t *found, int64_t n, int64_t off, uint32_t who)
 {

@@ -1,10 +1,10 @@
 /* tm_kill.c - launches that are killed: what is left open, and what is true of the file then.
  *
- * A program of such a launch ends in the middle: after a sync of all, or some accesses later.
- * When all programs of the launch have ended so, FILE says who the ranks are, and they read until
- * they are killed.  What had been synced is in the file; of what was written after it any byte may
- * have come to the file, as the last access or one between has written it, and none else:
- * the next launch looks which, and takes that for the truth.
+ * A program of such a launch ends in the middle: after a sync of all, or some accesses later.  When
+ * all programs of the launch have ended so, FILE names the ranks, and they read until they are
+ * killed.  Synced bytes are in the file; a byte written later may have in the file the value of the
+ * last access or of one between, and no other: the next launch checks which, and continues from
+ * that.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #include "tm.h"
 
-/* Opens nobody closes, of all programs of this launch. */
+/* Opens that are never closed, of all programs of this launch. */
 static struct left {
     MPI_File fh;
     int64_t size;
@@ -119,9 +119,9 @@ void tm_kill_wait(struct tm *tm)
     }
 }
 
-/* ---- what became of it ---- */
+/* ---- the result ---- */
 
-/* Who wrote the byte; 0 where nobody need have, -1 for nobody. */
+/* Returns the access that wrote the byte; 0 if possibly none, -1 if none can have. */
 static int64_t author(const struct tm *tm, int64_t at, uint8_t byte)
 {
     uint32_t stored = tm->stored[at];

@@ -1,8 +1,8 @@
 /* tm_plan.c - draws the accesses of one step, for all ranks.
  *
- * Nothing may be undefined: no byte that a write of the step touches is touched by another
- * access of it, but for blocking ones of the same rank; nobody looks at the end of the file
- * while others move it.  What would break this becomes an access of nothing.
+ * Nothing may be undefined: no byte that a write of the step touches is touched by another access
+ * of it, except blocking ones of the same rank; no rank queries the end of the file while others
+ * move it.  An access that would break this is reduced to no bytes.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum { MAX_MEMORY = 4 << 20 };
 
 typedef bool (*touch_fn)(struct tm_image *m, const struct tm_touch *t);
 
-/* Whether it finds what was written through the same open, without a barrier. */
+/* Whether it sees what was written through the same open, without a barrier. */
 static bool waits(const struct tm *tm, const struct tm_access *a)
 {
     return tm->opt.waits && a->collective && !a->write;
@@ -114,7 +114,7 @@ static void draw_memory(struct tm *tm, struct tm_access *a, int64_t len)
     if ((int64_t)a->count * a->mem->extent > MAX_MEMORY)
         a->count = (int)(MAX_MEMORY / a->mem->extent);
     a->len = a->count * a->mem->size;
-    /* Many times nothing; ROMIO then leaves the status as it was. */
+    /* Often nothing; ROMIO then leaves the status unchanged. */
     if (!a->count && tm_chance(r, 20) && !tm->opt.reference) {
         a->mem = tm_type_contiguous(base, 0);
         a->count = 3;
@@ -129,7 +129,7 @@ static void draw_access(struct tm *tm, struct tm_access *a)
     int64_t esize = v->etype->size, reach = a->write ? v->limit : m->max, near, room;
 
     if (tm->broken && a->write && reach > m->size)
-        reach = m->size; /* where the file ends is not to be a guess */
+        reach = m->size; /* the end of the file must be known */
     room = tm_view_before(v, reach) / esize;
     if (a->individual)
         a->at = tm->h->pos[a->rank];
@@ -142,7 +142,7 @@ static void draw_access(struct tm *tm, struct tm_access *a)
     room = a->at < room ? room - a->at : 0;
     draw_memory(tm, a, draw_length(r, room) * esize);
     if (tm->opt.reference && !a->write && a->len) {
-        /* ROMIO's strided reads say they got all of it, and move what lies behind the end. */
+        /* ROMIO's strided reads report all of it, and move what lies behind the end. */
         int64_t there = tm_view_before(v, m->size) - a->at * esize;
 
         if (there < a->len)
@@ -201,7 +201,7 @@ static int draw_independent(struct tm *tm, struct tm_access *a)
             a[n].write = draw_direction(tm);
             a[n].individual = tm_chance(&tm->rng, 40);
             a[n].how = tm_chance(&tm->rng, 40) ? TM_NONBLOCKING : TM_BLOCKING;
-            /* Data sieving writes bytes back that others write at the same time. */
+            /* Data sieving writes back bytes that others write at the same time. */
             if (tm->opt.reference && a[n].write) {
                 a[n].how = TM_BLOCKING;
                 if (i != writer)
@@ -213,7 +213,7 @@ static int draw_independent(struct tm *tm, struct tm_access *a)
     return n;
 }
 
-/* Makes it count: drops it if it is in the way, else brings the model up to date. */
+/* Enters the access: drops it if it conflicts, else updates the model. */
 static void enter(struct tm *tm, struct tm_access *a)
 {
     const struct tm_view *v = &tm->h->views[a->rank];

@@ -1,4 +1,4 @@
-/* tm_view.c - file views, and where their bytes lie. */
+/* tm_view.c - file views, and the offsets of their bytes. */
 #include <stdlib.h>
 
 #include "tm_shape.h"
@@ -95,7 +95,7 @@ static void same_place(struct tm_view *views, int n, int64_t disp, struct tm_typ
         views[i] = (struct tm_view){disp, etype, etype, max};
 }
 
-/* Each rank a part of the file for itself, with any type. */
+/* Each rank has a part of the file for itself, with any type. */
 static const char *regions(struct tm_rng *r, struct tm_view *views, int n, int64_t max)
 {
     int64_t part = max / n;
@@ -108,7 +108,7 @@ static const char *regions(struct tm_rng *r, struct tm_view *views, int n, int64
     return "regions";
 }
 
-/* Ranks take turns, as in a record file. */
+/* Ranks alternate, as in a record file. */
 static const char *turns(struct tm_rng *r, struct tm_view *views, int n, int64_t max)
 {
     struct tm_type *e = views[0].etype;
@@ -124,7 +124,7 @@ static const char *turns(struct tm_rng *r, struct tm_view *views, int n, int64_t
     return "turns";
 }
 
-/* Every slot of a tile goes to some rank, or to nobody. */
+/* Every slot of a tile goes to some rank, or to none. */
 static const char *lots(struct tm_rng *r, struct tm_view *views, int n, int64_t max)
 {
     struct tm_type *e = views[0].etype;
@@ -179,8 +179,8 @@ static const char *boxes(struct tm_rng *r, struct tm_view *views, int n, int64_t
     return "boxes";
 }
 
-/* An array distributed as in High Performance Fortran.  A rank without a share sees the
- * whole array, which the check for overlaps keeps from being written. */
+/* An array distributed as in High Performance Fortran.  A rank without a part sees the whole array,
+ * which the check for overlaps keeps from being written. */
 static const char *shares(struct tm_rng *r, struct tm_view *views, int n, int64_t max)
 {
     struct tm_grid g;
@@ -198,7 +198,7 @@ static const char *shares(struct tm_rng *r, struct tm_view *views, int n, int64_
     return "shares";
 }
 
-/* As of an irregular mesh: each of many elements is some rank's, or nobody's. */
+/* As in an irregular mesh: each of many elements belongs to a rank, or to none. */
 static const char *map(struct tm_rng *r, struct tm_view *views, int n, int64_t max)
 {
     struct tm_type *e = views[0].etype;
@@ -222,7 +222,7 @@ static const char *map(struct tm_rng *r, struct tm_view *views, int n, int64_t m
     return "map";
 }
 
-/* Everybody anywhere. */
+/* Any view for each rank. */
 static const char *any(struct tm_rng *r, struct tm_view *views, int n, int64_t max)
 {
     for (int i = 0; i < n; i++) {

@@ -11,7 +11,8 @@ skip() { # REASON
 python_packages="mpi4py==4.1.2"
 [[ ${RUN_MPIS:-} != full ]] || python_packages+=" pytest"
 
-# use_mpi NAME [PACKAGE ...]: makes the environment if it is not there, and sets
+# use_mpi NAME [PACKAGE ...]: makes the environment if it is not there, with the options of pip in
+# $pip_options, and sets
 #     MPIEXEC      its mpiexec, behind a script that lets programs find its library
 #     TEST_PYTHON  a Python with mpi4py that uses it
 use_mpi() {
@@ -37,7 +38,7 @@ make_env() { # ENV NAME [PACKAGE ...]
     # shellcheck disable=SC2086
     "$python" -m pip --python "$env/bin/python" install \
         --quiet --no-compile --no-cache-dir --disable-pip-version-check \
-        --only-binary :all: "${packages[@]}" $python_packages >"$tmp/pip" 2>&1 ||
+        --only-binary :all: ${pip_options:-} "${packages[@]}" $python_packages >"$tmp/pip" 2>&1 ||
         skip "$2: pip cannot install ${packages[*]} $python_packages: $(grep -v '^WARNING' "$tmp/pip" | tail -n 1)"
     # Programs were linked with the name that Debian gave the library, mpi4py knows the other one.
     if ((${#packages[@]})); then

@@ -1,4 +1,4 @@
-# functions.sh - what the suites of programs nobody here wrote share.  Sourced by bash.
+# functions.sh - what the suites of third-party programs share.  Sourced by bash.
 #
 # A suite is an executable NAME.suite, run by run-programs as
 #
@@ -12,15 +12,15 @@
 #     zcache     the same, with a daemon that serves WORK (ZCACHE_DAEMONS is set)
 #
 # It fetches and builds what it needs by itself, in a cached directory, and prints on standard
-# output one line for each test whose name matches PATTERN, and one for what is tested:
+# output one line for each test whose name matches PATTERN, and one for the version under test:
 #
 #     VERSION what and which
 #     PASS name
 #     FAIL name reason
 #     SKIP name reason
 #
-# Its exit status is 0 when it could do that, whatever the tests came to.  A suite that cannot
-# run at all (no network, a package is missing) prints SKIP all reason.
+# Its exit status is 0 if it could do that, whatever the results are.  A suite that cannot run at
+# all (no network, a package is missing) prints SKIP all reason.
 #
 # A suite in bash sources this file, which gives it
 #     $work $mode $prefix (ufs: or zcache:) $preload (for LD_PRELOAD, empty in mode plain)
@@ -47,7 +47,7 @@ embedded | zcache) prefix=zcache: ;;
 *) echo "$suite: unknown mode $mode" >&2; exit 2 ;;
 esac
 
-# More ranks than cores, in every mode: the same shim.
+# More ranks than cores: the same shim in every mode.
 find_preload() {
     local build=${top_builddir:-} shim
 
@@ -73,7 +73,7 @@ wanted() {
     [[ $1 == $pattern ]]
 }
 
-# cached: the directory for what is built once and kept.
+# cached: prints the directory for what is built once and kept.
 cached() {
     local base=${ZCACHE_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/zcache}
 
@@ -81,8 +81,8 @@ cached() {
 }
 
 # once NAME FUNCTION [ARG ...]: runs FUNCTION in the new directory $(cached)/NAME unless that has
-# been done, and sets $built to it.  On failure $built/log tells why, and it is tried anew the next
-# time.  NAME holds versions, so that other ones get another directory.
+# been done, and sets $built to it.  On failure $built/log has the reason, and the next call tries
+# again.  NAME contains versions, so that other versions get another directory.
 once() {
     built=$(cached)/$1
     mkdir -p -- "$(cached)" || return 1
@@ -104,7 +104,7 @@ source_package() {
     upstream=${upstream%.orig.tar.*}
 }
 
-# mpi RANKS COMMAND ...: within the test's time; file names without a prefix get one, too.
+# mpi RANKS COMMAND ...: within the test's time; file names without a prefix get one.
 mpi() {
     local set=(-genv ROMIO_FSTYPE_FORCE "$prefix")
 
@@ -112,7 +112,7 @@ mpi() {
     timeout -k 5 "$limit" "$mpiexec" -n "$1" "${set[@]}" "${@:2}"
 }
 
-# The line of a log that tells most, for a reason.
+# Prints the most informative line of a log, as a reason.
 telling() {
     {
         grep -aiE 'assert|abort|fatal|mismatch' "$1" ||
@@ -122,8 +122,8 @@ telling() {
         cut -c 1-160
 }
 
-# run_test NAME [--judge FUNCTION] COMMAND ...: runs COMMAND in a new directory $dir of WORK, and
-# prints what came of it.  It passes when its status is 0 and, with --judge, FUNCTION LOG says so.
+# run_test NAME [--judge FUNCTION] COMMAND ...: runs COMMAND in a new directory $dir of WORK and
+# prints the result.  It passes if its status is 0 and, with --judge, FUNCTION LOG agrees.
 run_test() {
     local name=$1 judge=true log status why
 

@@ -1,6 +1,6 @@
 # Makes the section of one suite in doc/programs.md of the file "differences" and of its result
-# files SUITE.MODE; see run-programs.  The exit status is 1 when a test does worse than with the
-# plain MPI library and is not explained.
+# files SUITE.MODE; see run-programs.  With -v every=1 it ends with a line per test.  The exit status
+# is 1 when a test does worse than with the plain MPI library and is not explained.
 
 FNR == 1 {
     file = FILENAME
@@ -86,20 +86,41 @@ function differences(    i, j, t, m, base, row, text, n, better) {
     if (!n)
         printf "\nNo result is worse than with the plain MPI library.\n"
     if (better)
-        printf "\n%d passed that did not with the plain MPI library; see the last table.\n", better
+        printf "\nBetter than with the plain MPI library: %d results.\n", better
 }
 
-# Tests with result WHAT under plain.
-function plain_list(what, title,    i, t, n) {
+# What a test with this result under plain says.
+function says(t) {
+    return (suite, t, "plain") in explained ? explained[suite, t, "plain"] : cell(reason[t, "plain"])
+}
+
+# Tests that failed under plain.
+function failed(    i, n) {
     for (i = 1; i <= ntests; i++) {
-        t = tests[i]
-        if (result[t, "plain"] != what)
+        if (result[tests[i], "plain"] != "FAIL")
             continue
         if (!n++)
-            printf "\n%s:\n\n| test | says |\n|---|---|\n", title
-        printf "| %s | %s |\n", t,
-            (suite, t, "plain") in explained ? explained[suite, t, "plain"] : cell(reason[t, "plain"])
+            printf "\nFailed with the plain MPI library, too:\n\n| test | says |\n|---|---|\n"
+        printf "| %s | %s |\n", tests[i], says(tests[i])
     }
+}
+
+# The reasons of those that were skipped, each with the number of tests and the first of them.
+function skipped(    i, n, t, why, first, number, reasons) {
+    for (i = 1; i <= ntests; i++) {
+        t = tests[i]
+        if (result[t, "plain"] != "SKIP")
+            continue
+        why = says(t)
+        if (!number[why]++) {
+            reasons[++n] = why
+            first[why] = t
+        }
+    }
+    if (n)
+        printf "\nSkipped:\n\n| tests | first | says |\n|--:|---|---|\n"
+    for (i = 1; i <= n; i++)
+        printf "| %d | %s | %s |\n", number[reasons[i]], first[reasons[i]], reasons[i]
 }
 
 # Each test in each mode.
@@ -130,8 +151,9 @@ END {
             printf "| %s | %d | %d | %d |\n", modes[j], count[modes[j], "PASS"],
                 count[modes[j], "FAIL"], count[modes[j], "SKIP"]
     differences()
-    plain_list("FAIL", "Failed with the plain MPI library, too")
-    plain_list("SKIP", "Skipped")
-    all()
+    failed()
+    skipped()
+    if (every)
+        all()
     exit bad
 }

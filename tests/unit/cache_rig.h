@@ -58,7 +58,7 @@ static inline void setup(void)
     cfg.low_watermark = 50;
     cfg.idle_ms = 0;
     cfg.retry_ms = 1;
-    cfg.shown = true;
+    cfg.published = true;
     ck_assert_int_eq(zc_store_mem_create(&memory), 0);
     ck_assert_int_eq(zc_store_fault_create(memory, &store), 0);
 }

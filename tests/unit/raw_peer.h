@@ -5,8 +5,8 @@
 #define RAW_PEER_H
 
 #include "rig.h"
-#include "zc_seal.h"
-#include "zc_shake.h"
+#include "zc_handshake.h"
+#include "zc_mac.h"
 
 struct raw {
     struct zc_tp *tp;
@@ -14,7 +14,7 @@ struct raw {
     uint64_t id;                        /* 0: any */
     uint64_t replaces, replaces_client; /* HELLO's */
     uint32_t method;                    /* the same; 0: by the secret */
-    struct zc_shake shake;
+    struct zc_handshake shake;
     struct zc_keys keys; /* of the session, when there is one */
     uint64_t count;      /* of tags */
     struct zc_msg last;  /* what came last, and its bytes */
@@ -62,9 +62,9 @@ static inline size_t raw_encode(struct raw *r, const struct zc_msg *m, unsigned 
     n = zc_msg_encode(&tagged, buf, ZC_MAX_MESSAGE);
     ck_assert_int_gt(n, 0);
     if (m->type == ZC_T_HELLO)
-        zc_shake_begin(&r->shake, &rig_secret, buf, (size_t)n);
-    else if (zc_msg_is_sealed(m->type))
-        zc_seal_put(&r->keys, buf, (size_t)n);
+        zc_handshake_begin(&r->shake, &rig_secret, buf, (size_t)n);
+    else if (zc_msg_has_mac(m->type))
+        zc_mac_put(&r->keys, buf, (size_t)n);
     return (size_t)n;
 }
 
@@ -88,9 +88,9 @@ static inline void raw_call(struct raw *r, const struct zc_msg *m)
 static inline struct zc_msg raw_auth(struct raw *r, unsigned char proof[ZC_PROOF_SIZE])
 {
     ck_assert_int_eq(r->last.status, 0);
-    ck_assert_msg(zc_shake_check_answer(&r->shake, r->bytes, r->len), "the server's proof");
-    zc_shake_prove(&r->shake, proof);
-    zc_shake_keys(&r->shake, false, false, &r->keys);
+    ck_assert_msg(zc_handshake_check_answer(&r->shake, r->bytes, r->len), "the server's proof");
+    zc_handshake_prove(&r->shake, proof);
+    zc_handshake_keys(&r->shake, false, false, &r->keys);
     return (struct zc_msg){
         .type = ZC_T_AUTH, .session = r->last.session, .proof = {proof, ZC_PROOF_SIZE}};
 }
@@ -128,7 +128,7 @@ static inline uint64_t raw_hello(struct raw *r, uint32_t silence_ms, uint16_t ve
         return 0;
     m = raw_auth(r, proof);
     raw_call(r, &m);
-    ck_assert(zc_seal_check(&r->keys, r->bytes, r->len));
+    ck_assert(zc_mac_check(&r->keys, r->bytes, r->len));
     return r->last.status ? 0 : r->last.session;
 }
 

@@ -1,4 +1,4 @@
-/* test_addrfile.c - address files: written, read, cut short, corrupted, listed. */
+/* test_addrfile.c - address files: written, read, truncated, corrupted, listed. */
 #include "config.h"
 
 #include <check.h>
@@ -30,6 +30,7 @@ static const struct zc_addrfile sample = {
     .host = "n17",
     .pid = 4711,
     .started = 1234567,
+    .space = {.boot = "0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0", .ns = 4026531836},
     .boot_id = 0x0f2e3d4c5b6a7988,
     .secret = {{0, 1, 0xfe, 0xff, 4, 5, [31] = 9}},
     .root = "/scratch/with a blank",
@@ -85,12 +86,15 @@ static void assert_same(const struct zc_addrfile *a, const struct zc_addrfile *b
     ck_assert_str_eq(a->host, b->host);
     ck_assert_int_eq(a->pid, b->pid);
     ck_assert_uint_eq(a->started, b->started);
+    ck_assert_str_eq(a->space.boot, b->space.boot);
+    ck_assert_uint_eq(a->space.ns, b->space.ns);
     ck_assert_uint_eq(a->boot_id, b->boot_id);
     ck_assert_mem_eq(&a->secret, &b->secret, sizeof a->secret);
+    ck_assert_int_eq(a->aggregator, b->aggregator);
     ck_assert_str_eq(a->root, b->root);
 }
 
-/* What is not reachable locally, here because it is no such address, is reached by the fabric. */
+/* An address that is not reachable locally, here because it is none, is reached by the fabric. */
 START_TEST(test_address_to_use)
 {
     size_t len = 0;
@@ -105,6 +109,7 @@ START_TEST(test_local_may_be_missing)
     struct zc_addrfile a = sample, b;
 
     a.local_len = 0;
+    a.aggregator = true;
     ck_assert_int_eq(zc_addrfile_write(path, &a), 0);
     ck_assert_int_eq(zc_addrfile_read(path, &b), 0);
     assert_same(&a, &b);
@@ -123,11 +128,11 @@ START_TEST(test_round_trip)
     ck_assert_int_eq(zc_addrfile_read(path, &a), 0);
     assert_same(&a, &sample);
     ck_assert_int_eq(stat(path, &st), 0);
-    ck_assert_int_eq(st.st_mode & 0777, 0600); /* whatever the mask */
+    ck_assert_int_eq(st.st_mode & 0777, 0600); /* regardless of the umask */
 }
 END_TEST
 
-/* A secret that others can read, or that others have made up, is none. */
+/* A secret that others can read, or that others have written, is refused. */
 START_TEST(test_others)
 {
     static const mode_t modes[] = {0640, 0604, 0620, 0602, 0644, 0666, 0610};
@@ -140,7 +145,7 @@ START_TEST(test_others)
         ck_assert_msg(strstr(zc_error_text(EPERM), "others") != NULL, "%s", zc_error_text(EPERM));
     }
     ck_assert_int_eq(chmod(path, 0600), 0);
-    if (geteuid() == 0) { /* who may give files away */
+    if (geteuid() == 0) { /* only root may give files away */
         ck_assert_int_eq(chown(path, 65534, (gid_t)-1), 0);
         ck_assert_int_eq(zc_addrfile_read(path, &a), -EPERM);
         ck_assert_msg(strstr(zc_error_text(EPERM), "another user") != NULL, "%s",
@@ -174,7 +179,7 @@ START_TEST(test_limits)
 }
 END_TEST
 
-/* No prefix of a file passes for the file; *out stays as it was. */
+/* No prefix of a file passes for the file; *out is unchanged. */
 START_TEST(test_cut_short)
 {
     char text[4096];
@@ -300,7 +305,7 @@ static void assert_there(const struct zc_addrfile *want)
 
     ck_assert_int_eq(zc_addrfile_read(path, &a), 0);
     assert_same(&a, want);
-    ck_assert_int_eq(entries(), 1); /* nothing else was left */
+    ck_assert_int_eq(entries(), 1); /* no other file is left */
 }
 
 START_TEST(test_replace)
@@ -325,8 +330,8 @@ START_TEST(test_replace)
 }
 END_TEST
 
-/* Whoever waits for a daemon to end looks whether its file is gone: also where no other file can be
- * made beside it, here for its name. */
+/* The file can be removed even if no other file can be made beside it, here because of its name: a
+ * process that waits for the daemon's end watches for that. */
 START_TEST(test_remove_without_room)
 {
     char long_name[sizeof dir + 300];
@@ -341,7 +346,7 @@ START_TEST(test_remove_without_room)
 }
 END_TEST
 
-/* One of two that start at the same time, over the file of one that is gone, or over none. */
+/* Of two daemons that start at the same time one succeeds, over a stale address file or none. */
 enum { ROUNDS = 400 };
 
 struct racer {
@@ -388,7 +393,7 @@ START_TEST(test_race)
 }
 END_TEST
 
-/* It ends while its successor starts: at any moment of that. */
+/* A daemon that ends while its successor starts, at any point of that. */
 struct leaver {
     pthread_t thread;
     pthread_barrier_t *line;
@@ -444,7 +449,7 @@ static void assert_list(const char *spec, const char *const *names)
     free(paths);
 }
 
-/* A daemon that only its own host reaches is none for others. */
+/* A daemon that listens on its own host only is unusable on others. */
 START_TEST(test_reach)
 {
     static const unsigned char loopback[16] = {2, 0, 0x12, 0x34, 127, 0, 0, 1};
@@ -462,6 +467,35 @@ START_TEST(test_reach)
     a.address[4] = 127;
     gethostname(a.host, sizeof a.host - 1);
     ck_assert_int_eq(zc_addrfile_check_reach("x.addr", &a), 0);
+}
+END_TEST
+
+/* A process id of another or unknown namespace, boot or host proves nothing. */
+START_TEST(test_pid_counts)
+{
+    struct zc_addrfile a = sample, b;
+
+    zc_addrfile_here(&a);
+    ck_assert(zc_addrfile_pid_counts(&a));
+    ck_assert(!zc_addrfile_is_gone(&a));
+    a.started++;
+    ck_assert(zc_addrfile_is_gone(&a));
+    b = a;
+    b.space.ns++;
+    ck_assert(!zc_addrfile_pid_counts(&b));
+    ck_assert(!zc_addrfile_is_gone(&b));
+    b = a;
+    b.space.boot[0] ^= 1;
+    ck_assert(!zc_addrfile_is_gone(&b));
+    b = a;
+    b.host[0] ^= 1;
+    ck_assert(!zc_addrfile_is_gone(&b));
+    b.space = (struct zc_pid_space){.ns = 0};
+    snprintf(b.host, sizeof b.host, "%s", a.host);
+    ck_assert(!zc_addrfile_is_gone(&b));
+    ck_assert_int_eq(zc_addrfile_write(path, &b), 0);
+    ck_assert_int_eq(zc_addrfile_read(path, &a), 0);
+    assert_same(&a, &b);
 }
 END_TEST
 
@@ -490,7 +524,7 @@ START_TEST(test_list)
 }
 END_TEST
 
-/* Two that are started at the same time both find nobody there. */
+/* Two daemons start at the same time, and both find no other running. */
 START_TEST(test_second_of_two)
 {
     static const unsigned char loopback[16] = {2, 0, 0x12, 0x34, 127, 0, 0, 1};
@@ -511,7 +545,8 @@ START_TEST(test_second_of_two)
 }
 END_TEST
 
-/* Who writes and who reads one leaves no copy of the secret, as bytes nor as text. */
+/* Neither writing nor reading an address file leaves a copy of the secret in memory, as bytes or
+ * text. */
 START_TEST(test_nothing_is_left)
 {
     struct zc_addrfile a = sample, b;
@@ -535,7 +570,7 @@ START_TEST(test_nothing_is_left)
     ck_assert(memcmp(b.secret.bytes, a.secret.bytes, sizeof a.secret.bytes) == 0);
     ck_assert_uint_ge(traces(&bytes), 2);
     zc_secret_forget(&b.secret);
-    ck_assert_int_eq(zc_addrfile_look(path, &b), 0);
+    ck_assert_int_eq(zc_addrfile_probe(path, &b), 0);
     ck_assert(!zc_secret_is_made(&b.secret) && b.boot_id == a.boot_id);
     zc_secret_forget(&a.secret);
     ck_assert_uint_eq(traces(&bytes), 0);
@@ -551,7 +586,7 @@ int main(void)
     int failed;
 
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_set_timeout(tc, 120);
+    tcase_set_timeout(tc, stretched(120));
     tcase_add_test(tc, test_address_to_use);
     tcase_add_test(tc, test_local_may_be_missing);
     tcase_add_test(tc, test_round_trip);
@@ -566,6 +601,7 @@ int main(void)
     tcase_add_test(tc, test_race);
     tcase_add_test(tc, test_remove_not_the_next);
     tcase_add_test(tc, test_reach);
+    tcase_add_test(tc, test_pid_counts);
     tcase_add_test(tc, test_list);
     tcase_add_test(tc, test_second_of_two);
     tcase_add_test(tc, test_nothing_is_left);

@@ -1,8 +1,8 @@
-/* test_auth.c - who does not know the secret gets nowhere, and nobody else notices.
+/* test_auth.c - a peer without the secret achieves nothing, and disturbs no other session.
  *
- * Raw peers are attackers: they send what they have heard, changed, or made up.  The owner's
- * client goes on all the time.  Messages reach the server in the order they are sent, so that
- * everything sent before has been dealt with when the owner's PING is answered.
+ * Raw peers are attackers: they send messages that they have recorded, changed, or invented.  The
+ * owner's client continues throughout.  Messages reach the server in order, so everything sent
+ * before has been handled when the owner's PING is answered.
  */
 #include "config.h"
 
@@ -15,9 +15,9 @@
 #include "raw_peer.h"
 #include "rig.h"
 #include "traces.h"
-#include "zc_box.h"
 #include "zc_munge.h"
 #include "zc_net_internal.h"
+#include "zc_secretbox.h"
 #include "zc_tp_local.h"
 
 static struct rig rig;
@@ -49,7 +49,7 @@ static void down(void)
     rig_down(&rig);
 }
 
-/* Everything that was sent to the server before has been dealt with, and what it said is here. */
+/* Waits until the server has handled everything sent before, and its replies are here. */
 static void settle(struct raw *r)
 {
     ck_assert_int_eq(zc_client_ping(owner), 0);
@@ -59,7 +59,7 @@ static void settle(struct raw *r)
 
 /* ---- afterwards ---- */
 
-/* Neither freed memory nor stacks have secrets and keys when those are gone who had them. */
+/* Neither freed memory nor stacks contain secrets and keys after their users are gone. */
 START_TEST(nothing_is_left_of_secrets_and_keys)
 {
     struct trace secret, key, said;
@@ -72,7 +72,7 @@ START_TEST(nothing_is_left_of_secrets_and_keys)
     secret = trace_of(rig_secret.bytes);
     up();
     key = trace_of(owner->keys.ours.rest);
-    said = trace_of(owner->shake.said);
+    said = trace_of(owner->handshake.said);
     ck_assert_uint_ge(traces(&secret), 3); /* ours, the server's, the client's */
     ck_assert_uint_ge(traces(&key), 2);
     ck_assert_uint_ge(traces(&said), 1);
@@ -102,7 +102,7 @@ START_TEST(a_wrong_secret)
 }
 END_TEST
 
-/* A session that nobody has proved anything for takes no message, and a wrong proof is none. */
+/* A session without a proof accepts no message, and a wrong proof is none. */
 START_TEST(no_secret)
 {
     unsigned char proof[ZC_PROOF_SIZE], wrong[ZC_PROOF_SIZE];
@@ -127,7 +127,7 @@ START_TEST(no_secret)
     ck_assert_uint_eq(rig_stat(owner, "malformed"), 1);
     ck_assert_uint_eq(rig_stat(owner, "handshakes"), 1);
     ck_assert_uint_eq(rig_stat(owner, "sessions"), 1);
-    auth.proof = (struct zc_bytes){proof, sizeof proof}; /* he who did know it is not kept out */
+    auth.proof = (struct zc_bytes){proof, sizeof proof}; /* the honest peer is not locked out */
     raw_call(&raw, &auth);
     ck_assert_int_eq(raw.last.status, 0);
     ck_assert_uint_eq(rig_stat(owner, "handshakes"), 0);
@@ -158,7 +158,7 @@ static size_t hello_bytes(struct raw *r, unsigned char *buf)
     return raw_encode(r, &m, buf);
 }
 
-/* Somebody sends again what he has heard another one say. */
+/* A peer sends a recorded handshake again. */
 START_TEST(a_replayed_handshake)
 {
     unsigned char hello[ZC_MAX_MESSAGE], auth[ZC_MAX_MESSAGE], proof[ZC_PROOF_SIZE];
@@ -185,7 +185,7 @@ START_TEST(a_replayed_handshake)
     raw_bytes(&raw, auth, na);
     settle(&raw);
     ck_assert_uint_eq(rig_stat(owner, "handshakes_refused"), 3);
-    ck_assert_uint_eq(rig_stat(owner, "sessions"), 2); /* the first goes on */
+    ck_assert_uint_eq(rig_stat(owner, "sessions"), 2); /* the first one goes on */
     ck_assert_uint_eq(rig_stat(owner, "sessions_opened"), 2);
     m = (struct zc_msg){.type = ZC_T_PING, .session = m.session};
     raw_call(&raw, &m);
@@ -194,7 +194,7 @@ START_TEST(a_replayed_handshake)
 }
 END_TEST
 
-/* Whichever byte is changed on its way to the server, the client sees it in the answer. */
+/* Whichever byte is changed on its way to the server, the client sees it in the reply. */
 START_TEST(an_altered_hello)
 {
     unsigned char hello[ZC_MAX_MESSAGE], altered[ZC_MAX_MESSAGE];
@@ -205,7 +205,7 @@ START_TEST(an_altered_hello)
     n = hello_bytes(&raw, hello);
     for (size_t i = 0; i < n; i++) {
         unsigned before = raw.received;
-        struct zc_shake said = raw.shake;
+        struct zc_handshake said = raw.shake;
 
         memcpy(altered, hello, n);
         altered[i] ^= 1;
@@ -214,7 +214,7 @@ START_TEST(an_altered_hello)
         if (raw.received == before || raw.last.status)
             continue;
         answered++;
-        ck_assert_msg(!zc_shake_check_answer(&said, raw.bytes, raw.len), "byte %zu", i);
+        ck_assert_msg(!zc_handshake_check_answer(&said, raw.bytes, raw.len), "byte %zu", i);
     }
     ck_assert_uint_gt(answered, 40); /* the nonce, at least */
     ck_assert_uint_eq(rig_stat(owner, "sessions_opened"), 1);
@@ -225,7 +225,7 @@ END_TEST
 START_TEST(an_altered_answer)
 {
     unsigned char hello[ZC_MAX_MESSAGE];
-    struct zc_shake said;
+    struct zc_handshake said;
     size_t n;
 
     up();
@@ -236,14 +236,14 @@ START_TEST(an_altered_answer)
         for (unsigned bit = 1; bit < 256; bit <<= 1) {
             said = raw.shake;
             raw.bytes[i] ^= (unsigned char)bit;
-            ck_assert_msg(!zc_shake_check_answer(&said, raw.bytes, raw.len), "byte %zu", i);
+            ck_assert_msg(!zc_handshake_check_answer(&said, raw.bytes, raw.len), "byte %zu", i);
             ck_assert_mem_eq(&said, &raw.shake, sizeof said);
             raw.bytes[i] ^= (unsigned char)bit;
         }
     said = raw.shake;
-    ck_assert(!zc_shake_check_answer(&said, raw.bytes, raw.len - 1));
-    ck_assert(!zc_shake_check_answer(&said, raw.bytes, 10));
-    ck_assert(zc_shake_check_answer(&said, raw.bytes, raw.len));
+    ck_assert(!zc_handshake_check_answer(&said, raw.bytes, raw.len - 1));
+    ck_assert(!zc_handshake_check_answer(&said, raw.bytes, 10));
+    ck_assert(zc_handshake_check_answer(&said, raw.bytes, raw.len));
     down();
 }
 END_TEST
@@ -261,7 +261,7 @@ START_TEST(an_altered_auth)
     m = raw_auth(&raw, proof);
     n = raw_encode(&raw, &m, auth);
     for (size_t i = 0; i < n; i++) {
-        if (i >= 5 && i < 16) /* version, flags and tag are not part of what is proved */
+        if (i >= 5 && i < 16) /* version, flags and tag are not covered by the proof */
             continue;
         memcpy(altered, auth, n);
         altered[i] ^= 1;
@@ -280,7 +280,7 @@ START_TEST(an_altered_auth)
 }
 END_TEST
 
-/* Who begins and does not go on is forgotten, and cannot be many. */
+/* Unfinished handshakes are dropped, and their number is limited. */
 START_TEST(half_a_handshake)
 {
     unsigned char hello[ZC_MAX_MESSAGE];
@@ -302,7 +302,7 @@ START_TEST(half_a_handshake)
     settle(&raw);
     WAIT_FOR(rig_stat(owner, "handshakes") <= 4096);
     ck_assert_uint_ge(rig_stat(owner, "handshakes_lapsed"), 300);
-    opened = raw_hello(&raw, 60000, ZC_PROTOCOL); /* there is room for who means it */
+    opened = raw_hello(&raw, 60000, ZC_PROTOCOL); /* there is room for an honest peer */
     ck_assert_uint_ne(opened, 0);
     down();
 }
@@ -359,11 +359,11 @@ START_TEST(an_altered_request)
     }
     settle(&raw);
     ck_assert_uint_eq(not_taken() - before, n);
-    ck_assert_uint_ge(rig_stat(owner, "forged"), n - 4 - 8); /* but for size and session */
+    ck_assert_uint_ge(rig_stat(owner, "forged"), n - 4 - 8); /* except size and session */
     ck_assert_uint_eq(raw.received, received);
     h = rig_open(owner, "/f");
     ck_assert_int_eq(zc_client_read(owner, h, out, sizeof out, 0), 0);
-    raw_bytes(&raw, buf, n); /* as it was meant */
+    raw_bytes(&raw, buf, n); /* unchanged */
     WAIT_FOR((zc_tp_progress(raw.tp, 10), raw.received == received + 1));
     ck_assert_int_eq(raw.last.status, 0);
     ck_assert_int_eq(zc_client_read(owner, h, out, sizeof out, 0), 7);
@@ -389,7 +389,7 @@ START_TEST(a_request_comes_once)
     ck_assert_uint_eq(raw.received, received + 1);
     ck_assert_uint_eq(rig_stat(owner, "replayed"), 2);
 
-    m.tag = zc_tag(7, 1000); /* other lanes have counts of their own, in any order */
+    m.tag = zc_tag(7, 1000); /* other slots have counts of their own, in any order */
     raw_call(&raw, &m);
     m.tag = zc_tag(8, 999);
     raw_call(&raw, &m);
@@ -401,7 +401,7 @@ START_TEST(a_request_comes_once)
     raw_send(&raw, &m);
     m.tag = zc_tag(8, 1);
     raw_send(&raw, &m);
-    m.tag = zc_tag(ZC_LANES, 1);
+    m.tag = zc_tag(ZC_SESSION_SLOTS, 1);
     raw_send(&raw, &m);
     m.tag = UINT64_MAX;
     raw_send(&raw, &m);
@@ -412,7 +412,8 @@ START_TEST(a_request_comes_once)
 }
 END_TEST
 
-/* The number of a session is no right to it: for who has none, and for who has another one. */
+/* The number of a session does not grant access to it: neither without a session nor with another
+ * one. */
 START_TEST(a_hijacked_session)
 {
     struct zc_msg m, bye = {.type = ZC_T_BYE},
@@ -440,7 +441,7 @@ START_TEST(a_hijacked_session)
 }
 END_TEST
 
-/* What the server has said is not taken from a client. */
+/* The server's own messages, reflected, are refused. */
 START_TEST(a_reflected_reply)
 {
     struct zc_msg m = {.type = ZC_T_PING};
@@ -453,8 +454,8 @@ START_TEST(a_reflected_reply)
     raw_bytes(&raw, raw.bytes, raw.len);
     settle(&raw);
     ck_assert_uint_eq(rig_stat(owner, "forged"), 1);
-    n = raw_encode(&raw, &m, request); /* nor in the shape of a request, with the server's seal */
-    zc_seal_put(&(struct zc_keys){.brief = false}, request, n);
+    n = raw_encode(&raw, &m, request); /* nor in the form of a request, with the server's MAC */
+    zc_mac_put(&(struct zc_keys){.brief = false}, request, n);
     raw_bytes(&raw, request, n);
     settle(&raw);
     ck_assert_uint_eq(rig_stat(owner, "forged"), 2);
@@ -462,7 +463,7 @@ START_TEST(a_reflected_reply)
 }
 END_TEST
 
-/* Nobody reaches the server's memory, whichever key he guesses. */
+/* No key, however guessed, gives access to the server's memory. */
 static int moved;
 
 static void was_moved(struct zc_op *op, int status)
@@ -500,8 +501,8 @@ END_TEST
 
 /* ---- memory of a client ---- */
 
-/* A server that moves data once more: with the key of the transfer before, right before the next
- * one, to and from what that was granted for. */
+/* A server that moves data once more: with the key of the previous transfer, just before the next
+ * one, to and from the memory that it was granted for. */
 static int (*opened_by)(const struct zc_tp_config *cfg, struct zc_tp **out);
 static struct zc_tp_ops again;
 static const struct zc_tp_ops *once;
@@ -609,44 +610,44 @@ START_TEST(a_key_is_of_one_transfer)
 }
 END_TEST
 
-/* ---- seals by themselves ---- */
+/* ---- MACs by themselves ---- */
 
-/* The two sides of the session that `first` begins the transcript of. */
+/* The keys of both sides of the session whose transcript begins with `first`. */
 static void keys_of(unsigned char first, bool local, struct zc_keys *client, struct zc_keys *server)
 {
-    struct zc_shake shake = {{first}};
+    struct zc_handshake shake = {{first}};
 
-    zc_shake_keys(&shake, false, local, client);
-    zc_shake_keys(&shake, true, local, server);
+    zc_handshake_keys(&shake, false, local, client);
+    zc_handshake_keys(&shake, true, local, server);
 }
 
-/* On a local channel a seal is of the beginning, on any other of everything, each bit. */
+/* On a local channel a MAC covers the beginning, on any other one every bit. */
 static void each_bit(unsigned char *msg, size_t len, bool local)
 {
     struct zc_keys ours, theirs;
 
     keys_of(7, local, &ours, &theirs);
-    zc_seal_put(&ours, msg, len);
-    ck_assert(zc_seal_check(&theirs, msg, len));
+    zc_mac_put(&ours, msg, len);
+    ck_assert(zc_mac_check(&theirs, msg, len));
     for (size_t i = 0; i < 8 * len; i++) {
-        bool data = local && i / 8 >= ZC_SEAL_BRIEF && i / 8 < len - ZC_SEAL_SIZE;
+        bool data = local && i / 8 >= ZC_MAC_BRIEF && i / 8 < len - ZC_MAC_SIZE;
 
         msg[i / 8] ^= (unsigned char)(1 << i % 8);
-        ck_assert_msg(zc_seal_check(&theirs, msg, len) == data, "bit %zu of %zu bytes", i, len);
+        ck_assert_msg(zc_mac_check(&theirs, msg, len) == data, "bit %zu of %zu bytes", i, len);
         msg[i / 8] ^= (unsigned char)(1 << i % 8);
     }
-    ck_assert(zc_seal_check(&theirs, msg, len));
+    ck_assert(zc_mac_check(&theirs, msg, len));
 }
 
 START_TEST(a_seal_is_of_each_bit)
 {
-    static const size_t around[] = {ZC_SEAL_BRIEF + ZC_SEAL_SIZE - 1, ZC_SEAL_BRIEF + ZC_SEAL_SIZE,
-                                    ZC_SEAL_BRIEF + ZC_SEAL_SIZE + 1,
-                                    ZC_SEAL_BRIEF + ZC_SEAL_SIZE + 16, 4096 + 100};
+    static const size_t around[] = {ZC_MAC_BRIEF + ZC_MAC_SIZE - 1, ZC_MAC_BRIEF + ZC_MAC_SIZE,
+                                    ZC_MAC_BRIEF + ZC_MAC_SIZE + 1, ZC_MAC_BRIEF + ZC_MAC_SIZE + 16,
+                                    4096 + 100};
     unsigned char msg[4096 + 100] = {0};
 
     for (int local = 0; local < 2; local++) {
-        for (size_t len = ZC_HEADER_SIZE + ZC_SEAL_SIZE; len <= 1000; len += 113)
+        for (size_t len = ZC_HEADER_SIZE + ZC_MAC_SIZE; len <= 1000; len += 113)
             each_bit(msg, len, local);
         for (size_t i = 0; i < sizeof around / sizeof around[0]; i++)
             each_bit(msg, around[i], local);
@@ -654,14 +655,14 @@ START_TEST(a_seal_is_of_each_bit)
 }
 END_TEST
 
-/* Known answers, of another implementation of what doc/PROTOCOL.md says: whoever changes a seal
- * changes the protocol. */
+/* Known answers, from another implementation of doc/PROTOCOL.md: a changed MAC is a changed
+ * protocol. */
 static void known_answers(void)
 {
     static const struct {
-        size_t n; /* bytes before the seal */
+        size_t n; /* bytes before the MAC */
         bool server, local;
-        unsigned char seal[ZC_SEAL_SIZE];
+        unsigned char seal[ZC_MAC_SIZE];
     } known[] = {
         {100, false, false, {0x80, 0xf1, 0xb9, 0x46, 0xde, 0x47, 0x62, 0xf2}},
         {256, false, false, {0xfb, 0xe8, 0x9e, 0x6f, 0x5c, 0xcf, 0x78, 0x3f}},
@@ -671,15 +672,15 @@ static void known_answers(void)
         {100, true, false, {0x27, 0x07, 0x55, 0x0f, 0xfa, 0xf9, 0x5d, 0xc6}},
         {4196, true, false, {0x49, 0x10, 0x74, 0x12, 0x44, 0x13, 0x52, 0x10}},
     };
-    unsigned char msg[4196 + ZC_SEAL_SIZE];
+    unsigned char msg[4196 + ZC_MAC_SIZE];
     struct zc_keys side[2];
 
     for (size_t i = 0; i < sizeof msg; i++)
         msg[i] = (unsigned char)(i * i + i / 251);
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++) {
         keys_of(7, known[i].local, &side[0], &side[1]);
-        memcpy(msg + known[i].n, known[i].seal, ZC_SEAL_SIZE);
-        ck_assert_msg(zc_seal_check(&side[!known[i].server], msg, known[i].n + ZC_SEAL_SIZE),
+        memcpy(msg + known[i].n, known[i].seal, ZC_MAC_SIZE);
+        ck_assert_msg(zc_mac_check(&side[!known[i].server], msg, known[i].n + ZC_MAC_SIZE),
                       "answer %zu", i);
         for (size_t j = known[i].n; j < sizeof msg; j++)
             msg[j] = (unsigned char)(j * j + j / 251);
@@ -701,13 +702,13 @@ static void *sums_are_the_same(void *arg)
         randombytes_buf(text, len);
         randombytes_buf(key, sizeof key);
         (*sum)(a, text, len, key);
-        zc_seal_sum_default(b, text, len, key);
+        zc_mac_sum_default(b, text, len, key);
         ck_assert_mem_eq(a, b, sizeof a);
     }
     return NULL;
 }
 
-/* A daemon's hash is another library's, where it is there; threads have it each for themselves. */
+/* A daemon uses another library's hash where available; each thread has its own state. */
 START_TEST(a_daemons_seal_is_the_same)
 {
     zc_poly1305_fn *sum = iod_poly1305();
@@ -723,9 +724,9 @@ START_TEST(a_daemons_seal_is_the_same)
         ck_assert_int_eq(pthread_create(&threads[i], NULL, sums_are_the_same, &sum), 0);
     for (unsigned i = 0; i < 4; i++)
         ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
-    zc_seal_sum_with(sum);
+    zc_mac_sum_with(sum);
     known_answers();
-    zc_seal_sum_with(zc_seal_sum_default);
+    zc_mac_sum_with(zc_mac_sum_default);
 }
 END_TEST
 
@@ -748,14 +749,14 @@ START_TEST(a_libcrypto_that_does_harm_is_known)
 }
 END_TEST
 
-/* Each key of a session, of a direction and of either function is another one, and what is sealed
- * with one is not taken by another. */
+/* The keys of sessions, directions and functions all differ, and a MAC made with one is not
+ * accepted with another. */
 START_TEST(keys_are_of_a_session_and_a_direction)
 {
     enum { SESSIONS = 8 };
-    static const size_t lens[] = {100, ZC_SEAL_BRIEF + ZC_SEAL_SIZE, 5000};
+    static const size_t lens[] = {100, ZC_MAC_BRIEF + ZC_MAC_SIZE, 5000};
     unsigned char msg[5000] = {1, 2, 3};
-    struct zc_keys side[2 * SESSIONS]; /* clients at even places, their servers behind them */
+    struct zc_keys side[2 * SESSIONS]; /* clients at even indices, their servers behind them */
 
     for (unsigned i = 0; i < SESSIONS; i++)
         keys_of((unsigned char)i, false, &side[2 * i], &side[2 * i + 1]);
@@ -770,15 +771,15 @@ START_TEST(keys_are_of_a_session_and_a_direction)
             if (i != j)
                 ck_assert_mem_ne(side[i].ours.rest, side[j].ours.rest, sizeof side[i].ours.rest);
             for (size_t k = 0; k < sizeof lens / sizeof lens[0]; k++) {
-                zc_seal_put(&side[i], msg, lens[k]);
-                ck_assert_int_eq(zc_seal_check(&side[j], msg, lens[k]), peer);
+                zc_mac_put(&side[i], msg, lens[k]);
+                ck_assert_int_eq(zc_mac_check(&side[j], msg, lens[k]), peer);
             }
         }
     }
 }
 END_TEST
 
-/* Nor does either key alone do: who had one of them could still not seal what is long. */
+/* One of the two keys alone cannot make the MAC of a long message. */
 START_TEST(a_seal_needs_both_keys)
 {
     unsigned char msg[1000] = {0};
@@ -789,82 +790,82 @@ START_TEST(a_seal_needs_both_keys)
         half = ours;
         memset(i ? half.ours.seal : half.ours.rest, 0,
                i ? sizeof half.ours.seal : sizeof half.ours.rest);
-        zc_seal_put(&half, msg, sizeof msg);
-        ck_assert(!zc_seal_check(&theirs, msg, sizeof msg));
+        zc_mac_put(&half, msg, sizeof msg);
+        ck_assert(!zc_mac_check(&theirs, msg, sizeof msg));
     }
 }
 END_TEST
 
-/* Two messages of one key cannot be made into a third: neither the data of one behind the fields
- * of the other, nor data that is shorter, longer by zeros, or in another order; and the same data
- * under another tag has another seal, so that a seal says nothing about what it is of. */
+/* Two messages with one key cannot be combined into a third: not the data of one with the fields of
+ * the other, nor data that is shorter, extended by zeros, or reordered.  The same data under
+ * another tag has another MAC, so a MAC reveals nothing about its message. */
 START_TEST(parts_of_messages_are_no_message)
 {
-    enum { LEN = 4096 + 100, END = LEN - ZC_SEAL_SIZE };
+    enum { LEN = 4096 + 100, END = LEN - ZC_MAC_SIZE };
     unsigned char one[LEN] = {1}, two[LEN] = {2}, mixed[LEN + 64] = {0};
     struct zc_keys ours, theirs;
 
     keys_of(7, false, &ours, &theirs);
-    memset(one + ZC_SEAL_BRIEF, 'a', END - ZC_SEAL_BRIEF - 160);
-    memcpy(two + ZC_SEAL_BRIEF, one + ZC_SEAL_BRIEF, END - ZC_SEAL_BRIEF);
-    zc_seal_put(&ours, one, LEN);
-    zc_seal_put(&ours, two, LEN);
-    ck_assert_mem_ne(one + END, two + END, ZC_SEAL_SIZE);
+    memset(one + ZC_MAC_BRIEF, 'a', END - ZC_MAC_BRIEF - 160);
+    memcpy(two + ZC_MAC_BRIEF, one + ZC_MAC_BRIEF, END - ZC_MAC_BRIEF);
+    zc_mac_put(&ours, one, LEN);
+    zc_mac_put(&ours, two, LEN);
+    ck_assert_mem_ne(one + END, two + END, ZC_MAC_SIZE);
     two[END - 1] = 'b';
-    zc_seal_put(&ours, two, LEN);
-    for (unsigned i = 0; i < 2; i++) { /* with the one's seal, and with the other's */
+    zc_mac_put(&ours, two, LEN);
+    for (unsigned i = 0; i < 2; i++) { /* with either one's MAC */
         memcpy(mixed, one, LEN);
-        memcpy(mixed + ZC_SEAL_BRIEF, two + ZC_SEAL_BRIEF, END - ZC_SEAL_BRIEF);
-        memcpy(mixed + END, (i ? one : two) + END, ZC_SEAL_SIZE);
-        ck_assert(!zc_seal_check(&theirs, mixed, LEN));
+        memcpy(mixed + ZC_MAC_BRIEF, two + ZC_MAC_BRIEF, END - ZC_MAC_BRIEF);
+        memcpy(mixed + END, (i ? one : two) + END, ZC_MAC_SIZE);
+        ck_assert(!zc_mac_check(&theirs, mixed, LEN));
     }
-    for (int more = -64; more <= 64; more++) { /* it ends with zeros, and is cut or goes on */
+    for (int more = -64; more <= 64; more++) { /* it ends with zeros, truncated or extended */
         memset(mixed, 0, sizeof mixed);
         memcpy(mixed, one, END);
-        memcpy(mixed + END + more, one + END, ZC_SEAL_SIZE);
-        ck_assert_int_eq(zc_seal_check(&theirs, mixed, (size_t)(LEN + more)), more == 0);
+        memcpy(mixed + END + more, one + END, ZC_MAC_SIZE);
+        ck_assert_int_eq(zc_mac_check(&theirs, mixed, (size_t)(LEN + more)), more == 0);
     }
-    memcpy(mixed, one, LEN); /* blocks of Poly1305, one in the other's place */
-    memcpy(mixed + END - 16, one + ZC_SEAL_BRIEF, 16);
-    memcpy(mixed + ZC_SEAL_BRIEF, one + END - 16, 16);
-    ck_assert(!zc_seal_check(&theirs, mixed, LEN));
+    memcpy(mixed, one, LEN); /* blocks of Poly1305 in each other's place */
+    memcpy(mixed + END - 16, one + ZC_MAC_BRIEF, 16);
+    memcpy(mixed + ZC_MAC_BRIEF, one + END - 16, 16);
+    ck_assert(!zc_mac_check(&theirs, mixed, LEN));
 }
 END_TEST
 
-/* What lies in a box is read by who knows the secret, and as it was put there. */
+/* A secret box is readable with the secret only, and unchanged. */
 START_TEST(a_box)
 {
     static const char text[] = "how to reach those who own the file";
-    unsigned char box[sizeof text + ZC_BOX_EXTRA], other[sizeof box];
+    unsigned char box[sizeof text + ZC_SECRETBOX_EXTRA], other[sizeof box];
     struct zc_secret wrong = rig_secret;
     char out[sizeof text];
 
-    ck_assert_int_eq(zc_box_close(&rig_secret, text, sizeof text, box), 0);
-    ck_assert_int_eq(zc_box_close(&rig_secret, text, sizeof text, other), 0);
+    ck_assert_int_eq(zc_secretbox_close(&rig_secret, text, sizeof text, box), 0);
+    ck_assert_int_eq(zc_secretbox_close(&rig_secret, text, sizeof text, other), 0);
     ck_assert_mem_ne(box, other, sizeof box);
     ck_assert_ptr_null(memmem(box, sizeof box, "reach", 5));
     for (size_t i = 0; i < sizeof box; i++) {
         box[i] ^= 1;
-        ck_assert_msg(!zc_box_open(&rig_secret, box, sizeof box, out), "byte %zu", i);
+        ck_assert_msg(!zc_secretbox_open(&rig_secret, box, sizeof box, out), "byte %zu", i);
         box[i] ^= 1;
-        ck_assert(!zc_box_open(&rig_secret, box, i, out));
+        ck_assert(!zc_secretbox_open(&rig_secret, box, i, out));
     }
     wrong.bytes[0] ^= 1;
-    ck_assert(!zc_box_open(&wrong, box, sizeof box, out));
-    ck_assert(zc_box_open(&rig_secret, box, sizeof box, out));
+    ck_assert(!zc_secretbox_open(&wrong, box, sizeof box, out));
+    ck_assert(zc_secretbox_open(&rig_secret, box, sizeof box, out));
     ck_assert_str_eq(out, text);
 }
 END_TEST
 
-/* ---- a client, and who says to be its server ---- */
+/* ---- a client and a false server ---- */
 
-/* Knows the secret, and answers each PING with all that should not be taken before it answers. */
+/* Knows the secret, and precedes each reply to PING by all kinds of replies to be refused. */
 static struct liar {
     struct zc_tp *tp;
     zc_peer peer;
-    struct zc_shake shake;
+    struct zc_handshake shake;
     struct zc_keys keys;
-    unsigned char last[ZC_MAX_MESSAGE]; /* reply that was right */
+    unsigned char last[ZC_MAX_MESSAGE]; /* the last correct reply */
     size_t last_len;
     uint64_t count;
     bool stop, wrong_proof;
@@ -878,9 +879,9 @@ static void say(const struct zc_msg *m, bool sealed, size_t damage)
 
     ck_assert_int_gt(n, 0);
     if (m->type == (ZC_T_HELLO | ZC_REPLY))
-        zc_shake_answer(&liar.shake, buf, (size_t)n);
+        zc_handshake_answer(&liar.shake, buf, (size_t)n);
     else if (sealed)
-        zc_seal_put(&liar.keys, buf, (size_t)n);
+        zc_mac_put(&liar.keys, buf, (size_t)n);
     if (damage)
         buf[damage % (size_t)n] ^= 4;
     else if (m->type == (ZC_T_PING | ZC_REPLY) && sealed)
@@ -895,19 +896,19 @@ static void answer_ping(const struct zc_msg *m, const void *msg, size_t len)
     struct zc_msg r = {.type = ZC_T_PING | ZC_REPLY, .tag = m->tag, .session = m->session};
     struct zc_msg pending = {.type = ZC_T_PENDING, .tag = m->tag, .session = m->session};
     struct zc_msg dropped = {
-        .type = ZC_T_DROPPED, .session = m->session, .count = 1000, .status = -ECONNRESET};
+        .type = ZC_T_EVICTED, .session = m->session, .count = 1000, .status = -ECONNRESET};
     struct zc_msg open = {.type = ZC_T_HELLO | ZC_REPLY, .tag = m->tag, .session = m->session};
 
-    say(&r, false, 0);                                             /* 1: no seal */
+    say(&r, false, 0);                                             /* 1: no MAC */
     say(&r, true, 6);                                              /* 2: damaged */
-    ck_assert_int_eq(zc_tp_send(liar.tp, liar.peer, msg, len), 0); /* 3: its own words */
+    ck_assert_int_eq(zc_tp_send(liar.tp, liar.peer, msg, len), 0); /* 3: the client's own message */
     pending.count = ++liar.count;
     say(&pending, true, 0);
-    say(&pending, true, 0); /* 4: once more */
+    say(&pending, true, 0); /* 4: a second time */
     open.status = -EPERM;
-    say(&open, false, 0);    /* 5: of the only kind that has no seal */
-    say(&dropped, false, 0); /* 6: the end, by somebody else */
-    if (liar.last_len)       /* a reply of before: nobody waits for it */
+    say(&open, false, 0);    /* 5: of the only type without a MAC */
+    say(&dropped, false, 0); /* 6: the end of the session, not by the server */
+    if (liar.last_len)       /* an earlier reply, which no call waits for */
         ck_assert_int_eq(zc_tp_send(liar.tp, liar.peer, liar.last, liar.last_len), 0);
     say(&r, true, 0);
 }
@@ -925,19 +926,19 @@ static void on_message(void *arg, const void *msg, size_t len)
     switch (m.type) {
     case ZC_T_HELLO:
         ck_assert_int_eq(zc_tp_peer_add(liar.tp, m.address.p, m.address.n, &liar.peer), 0);
-        zc_shake_begin(&liar.shake, &rig_secret, msg, len);
+        zc_handshake_begin(&liar.shake, &rig_secret, msg, len);
         r.nonce = (struct zc_bytes){nonce, sizeof nonce};
         r.proof = (struct zc_bytes){room, sizeof room};
         say(&r, false, liar.wrong_proof ? 110 : 0);
         break;
     case ZC_T_AUTH:
-        ck_assert(zc_shake_check_proof(&liar.shake, m.proof.p, m.proof.n));
-        zc_shake_keys(&liar.shake, true, false, &liar.keys);
-        say(&r, false, 0); /* one more lie */
+        ck_assert(zc_handshake_check_proof(&liar.shake, m.proof.p, m.proof.n));
+        zc_handshake_keys(&liar.shake, true, false, &liar.keys);
+        say(&r, false, 0); /* one more false reply */
         say(&r, true, 0);
         break;
     case ZC_T_PING:
-        ck_assert(zc_seal_check(&liar.keys, msg, len));
+        ck_assert(zc_mac_check(&liar.keys, msg, len));
         answer_ping(&m, msg, len);
         break;
     default:
@@ -999,8 +1000,8 @@ static int vouch_for_nobody(uid_t reader, const void *bytes, size_t len, char **
     return 0;
 }
 
-/* All may know the number in the address file of a daemon of many users; what munge made for it
- * only that daemon reads.  Who answers without is none, and is not waited for. */
+/* The number in the address file of a daemon of many users is public; what munge encrypted for it
+ * only that daemon can read.  A server that cannot is refused at once. */
 START_TEST(a_server_that_cannot_read_a_credential)
 {
     static const struct zc_munge_ops munge = {.encode = vouch_for_nobody};

@@ -1,4 +1,4 @@
-/* test_cache.c - the promises of zc_cache.h about accesses and memory, one test each. */
+/* test_cache.c - the guarantees of zc_cache.h about accesses and memory, one test each. */
 #include "config.h"
 
 #include <errno.h>
@@ -81,6 +81,35 @@ START_TEST(writers_never_read)
 }
 END_TEST
 
+static uint64_t unwritten;
+
+static uint64_t *asked_of(const char *path)
+{
+    return strcmp(path, "/f") ? NULL : &unwritten;
+}
+
+/* The count outside the process, read after a kill, is never too low. */
+START_TEST(unwritten_bytes_are_counted_outside)
+{
+    setup();
+    cfg.unwritten = asked_of;
+    cfg.idle_ms = 0;
+    start();
+    put(10, 100, 'a');
+    put(50, 100, 'b');
+    put(3 * PAGE, 7, 'c');
+    ck_assert_uint_eq(__atomic_load_n(&unwritten, __ATOMIC_RELAXED), 147);
+    ck_assert_int_eq(zc_cache_truncate(file, 3 * PAGE), 0);
+    ck_assert_uint_eq(__atomic_load_n(&unwritten, __ATOMIC_RELAXED), 140);
+    flush_ok();
+    ck_assert_uint_eq(__atomic_load_n(&unwritten, __ATOMIC_RELAXED), 0);
+    put(0, 1, 'd');
+    ck_assert_int_eq(zc_cache_unlink(cache, "/f"), 0);
+    stop();
+    ck_assert_uint_eq(__atomic_load_n(&unwritten, __ATOMIC_RELAXED), 0);
+}
+END_TEST
+
 START_TEST(holes_and_ends_read_as_zeros)
 {
     char buf[100];
@@ -91,7 +120,7 @@ START_TEST(holes_and_ends_read_as_zeros)
     expect(0, 10, 0);
     ck_assert_int_eq(zc_cache_read(file, buf, 100, 15), 5);
     ck_assert_int_eq(zc_cache_read(file, buf, 100, 20), 0);
-    put(3 * PAGE, 1, 'b'); /* what was beyond the end is a hole now */
+    put(3 * PAGE, 1, 'b'); /* beyond the end there is a hole now */
     expect(20, 3 * PAGE - 20, 0);
     flush_ok();
     expect_stored("/f", 10, 10, 'a');
@@ -154,7 +183,7 @@ START_TEST(reader_waits_for_the_writer)
 }
 END_TEST
 
-/* The store fills only what no write under way touches. */
+/* The store fills only bytes that no write under way touches. */
 START_TEST(read_leaves_out_a_write_in_flight)
 {
     struct acc w, r, late;
@@ -195,7 +224,7 @@ START_TEST(broken_off_write)
     ck_assert_uint_eq(stats().dirty_bytes, 40);
     expect(100, 30, 'w');
     expect(130, 30, 's'); /* clean bytes became invalid and are read again */
-    expect(160, 10, 'd'); /* (we did not touch them) */
+    expect(160, 10, 'd'); /* (this write did not reach them) */
     expect(170, 30, 's');
     ck_assert_int_eq(begin(&w, ZC_WRITE, 0, PAGE), 0);
     zc_cache_end(&w.a, 0);
@@ -234,7 +263,7 @@ START_TEST(waiters_for_room_in_order)
 
     setup();
     start();
-    for (int i = 0; i < 3; i++) /* and a page stays for readers */
+    for (int i = 0; i < 3; i++) /* one page stays for readers */
         ck_assert_int_eq(begin(&pin[i], ZC_WRITE, i * PAGE, 10), 0);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(begin(&w[i], ZC_WRITE, (10 + i) * PAGE, 10), -EINPROGRESS);
@@ -242,7 +271,7 @@ START_TEST(waiters_for_room_in_order)
     await(&reader);
     zc_cache_end(&reader.a, 0);
     ck_assert_uint_eq(stats().waiting_room, 3);
-    ck_assert_int_eq(begin(&hit, ZC_WRITE, 100, 10), 0); /* passes those who wait */
+    ck_assert_int_eq(begin(&hit, ZC_WRITE, 100, 10), 0); /* passes the waiters */
     end_write(&hit, 'h');
     ck_assert_uint_eq(stats().used_bytes, 4 * PAGE);
     for (int i = 0; i < 3; i++) {
@@ -276,7 +305,7 @@ START_TEST(only_clean_unpinned_pages_are_evicted)
     ck_assert_uint_eq(stats().used_bytes, 2 * PAGE);
     for (int i = 2; i < 8; i++)
         expect(i * PAGE, PAGE, 's');
-    ck_assert_uint_eq(stats().dirty_bytes, PAGE); /* read traffic writes nothing */
+    ck_assert_uint_eq(stats().dirty_bytes, PAGE); /* reads cause no write-back */
     ck_assert_uint_eq(stats().store_writes, 0);
     all_are(r.a.data, 10, 's', PAGE, "pinned");
     zc_cache_end(&r.a, 0);
@@ -285,7 +314,7 @@ START_TEST(only_clean_unpinned_pages_are_evicted)
 }
 END_TEST
 
-/* The least recently used one goes. */
+/* The least recently used page is evicted. */
 START_TEST(lru)
 {
     uint64_t reads;
@@ -319,7 +348,8 @@ static bool resident(const char *at)
 
 enum { MIB = 1 << 20 };
 
-/* A cache of 64 MiB in pages of one; false: the kernel cannot get memory ahead, which is said. */
+/* Starts a cache of 64 MiB in pages of 1 MiB; false: the kernel cannot populate memory, and that is
+ * logged. */
 static bool start_large(char **base)
 {
     void *at;
@@ -340,8 +370,8 @@ static bool start_large(char **base)
     return false;
 }
 
-/* The memory of pages to come is there before they are, as much again as was used, up to a limit;
- * an idle cache has none. */
+/* Memory is populated before its use, as much again as was used, up to a limit; an idle cache
+ * populates none. */
 START_TEST(memory_is_got_ahead_of_its_use)
 {
     char *base;
@@ -351,7 +381,7 @@ START_TEST(memory_is_got_ahead_of_its_use)
     for (uint64_t i = 1; i < 8; i++)
         put(i * MIB, 10, 'a');
     WAIT_FOR(st.files == 1 && resident(base + 15 * MIB));
-    ck_assert(!resident(base + 20 * MIB)); /* a step of two more, and a huge page */
+    ck_assert(!resident(base + 20 * MIB)); /* one further step of two, and a huge page */
     for (uint64_t i = 8; i < 30; i++)
         put(i * MIB, 10, 'a');
     WAIT_FOR(st.files == 1 && resident(base + 45 * MIB));
@@ -360,14 +390,14 @@ START_TEST(memory_is_got_ahead_of_its_use)
 }
 END_TEST
 
-/* Who flushes may be through; if he is not, it is as before. */
+/* A flush stops populating, as its client may be done; the next use resumes it. */
 START_TEST(no_memory_is_got_behind_a_flush)
 {
     char *base;
 
     if (!start_large(&base))
         return;
-    zc_store_fault_hold(store, ZC_FAULT_WRITE); /* nobody has nothing to do */
+    zc_store_fault_hold(store, ZC_FAULT_WRITE); /* keeps the flusher busy */
     for (uint64_t i = 1; i < 8; i++)
         put(i * MIB, 10, 'a');
     zc_store_fault_release(store);
@@ -382,7 +412,7 @@ END_TEST
 
 /* ---- many ranges ---- */
 
-/* A page with as many ranges as it may have, all of them written back. */
+/* A page with the maximum number of ranges, all written back. */
 static void four_ranges(void)
 {
     setup();
@@ -394,7 +424,7 @@ static void four_ranges(void)
     flush_ok();
 }
 
-/* Those that are valid become one; those that are dirty stay what they are. */
+/* Valid ranges become one; dirty ranges are unchanged. */
 START_TEST(many_ranges_collapse)
 {
     uint64_t writes;
@@ -405,11 +435,11 @@ START_TEST(many_ranges_collapse)
     zc_store_fault_hold(store, ZC_FAULT_READ);
     put(450, 10, 'a');
     wait_held(1);
-    ck_assert_int_eq(begin(&w, ZC_WRITE, 1000, 10), -EINPROGRESS); /* nobody else waits */
+    ck_assert_int_eq(begin(&w, ZC_WRITE, 1000, 10), -EINPROGRESS); /* no other access waits */
     zc_store_fault_release(store);
     await(&w);
     ck_assert_uint_eq(stats().collapses, 1);
-    ck_assert_uint_eq(stats().dirty_bytes, 10); /* what was written, and nothing beside it */
+    ck_assert_uint_eq(stats().dirty_bytes, 10); /* what was written, and nothing else */
     zc_cache_end(&w.a, 0);
     expect(1000, 10, 's');
     for (int i = 0; i < 5; i++) {
@@ -425,7 +455,7 @@ START_TEST(many_ranges_collapse)
 }
 END_TEST
 
-/* Where the store cannot be read the ranges are written, one by one, and forgotten. */
+/* If the store cannot be read, the ranges are written one by one, and dropped. */
 START_TEST(many_ranges_without_reading)
 {
     setup();
@@ -436,7 +466,7 @@ START_TEST(many_ranges_without_reading)
     for (int i = 0; i < 5; i++)
         put(100 * i + 50, 10, 'a');
     WAIT_FOR(st.store_writes == 5 && st.dirty_bytes == 0);
-    put(1000, 10, 'b'); /* and life goes on */
+    put(1000, 10, 'b'); /* and the page works again */
     flush_ok();
     zc_cache_close(file);
     file = open_flags("/f", ZC_OPEN_READ);
@@ -447,8 +477,8 @@ START_TEST(many_ranges_without_reading)
 }
 END_TEST
 
-/* The store cannot be read, and meanwhile writers that were let in before have made the page one
- * that is to be written anyway. */
+/* The store cannot be read, and writers admitted earlier meanwhile make the page one to be
+ * written. */
 START_TEST(many_ranges_and_a_read_that_fails)
 {
     enum { WRITERS = 8 };
@@ -464,7 +494,7 @@ START_TEST(many_ranges_and_a_read_that_fails)
     for (int i = 1; i < WRITERS; i++)
         end_write(&w[i], 'b');
     zc_store_fault_release(store);
-    put(2500, 10, 'c'); /* life goes on */
+    put(2500, 10, 'c'); /* works again */
     flush_ok();
     for (int i = 0; i < WRITERS; i++)
         expect_stored("/f", 1000 + 100 * (uint64_t)i, 10, 'b');
@@ -476,7 +506,7 @@ END_TEST
 
 /* ---- completions ---- */
 
-/* Ends itself in the callback: that makes room for the next one. */
+/* Ends itself in the callback, which makes room for the next one. */
 static void end_at_once(struct zc_access *a)
 {
     ck_assert_int_eq(a->status, 0);
@@ -484,7 +514,7 @@ static void end_at_once(struct zc_access *a)
     atomic_fetch_add(&ready_count, 1);
 }
 
-/* Thousands of completions that each cause the next do not pile up on the stack. */
+/* Thousands of completions, each caused by the one before, do not pile up on the stack. */
 START_TEST(callbacks_do_not_nest)
 {
     enum { N = 20000 / FEWER };
@@ -520,9 +550,9 @@ int main(void)
 
     quiet_log();
     CASE(s, "arguments", 30, bad_settings_are_named, bad_accesses_are_refused);
-    CASE(s, "accesses", 30, writers_never_read, holes_and_ends_read_as_zeros,
-         hits_pass_a_read_in_flight, reader_waits_for_the_writer, read_leaves_out_a_write_in_flight,
-         broken_off_write, failed_read_is_told_and_forgotten);
+    CASE(s, "accesses", 30, writers_never_read, unwritten_bytes_are_counted_outside,
+         holes_and_ends_read_as_zeros, hits_pass_a_read_in_flight, reader_waits_for_the_writer,
+         read_leaves_out_a_write_in_flight, broken_off_write, failed_read_is_told_and_forgotten);
     CASE(s, "room", 120, waiters_for_room_in_order, only_clean_unpinned_pages_are_evicted, lru,
          memory_is_got_ahead_of_its_use, no_memory_is_got_behind_a_flush, callbacks_do_not_nest);
     CASE(s, "ranges", 30, many_ranges_collapse, many_ranges_without_reading,

@@ -1,4 +1,4 @@
-/* test_cache_files.c - the promises of zc_cache.h about truncation, opens, closes and unlinks. */
+/* test_cache_files.c - the guarantees of zc_cache.h about truncation, opens, closes and unlinks. */
 #include "config.h"
 
 #include <errno.h>
@@ -51,11 +51,11 @@ START_TEST(truncate_waits_for_write_back)
     pthread_create(&t, NULL, truncate_it, (void *)10);
     for (int i = 0; i < 1000; i++)
         sched_yield();
-    ck_assert_uint_eq(zc_store_fault_held(store), 1); /* the store is not asked yet */
+    ck_assert_uint_eq(zc_store_fault_held(store), 1); /* the store is not called yet */
     zc_store_fault_release(store);
     pthread_join(t, NULL);
     await_flush(&n);
-    ck_assert_int_eq(n.f.status, 0);
+    ck_assert_int_eq(n.f.error.rc, 0);
     ck_assert_uint_eq(stored_size("/f"), 10);
     ck_assert_uint_eq(zc_cache_size(file), 10);
     stop();
@@ -68,7 +68,7 @@ static void *allocate_it(void *arg)
     return NULL;
 }
 
-/* The store may have to write the last byte, to make the file longer: nobody else writes then. */
+/* The store may have to write the last byte to extend the file: no other write runs meanwhile. */
 START_TEST(allocation_and_write_back_take_turns)
 {
     struct flush_note n;
@@ -83,11 +83,11 @@ START_TEST(allocation_and_write_back_take_turns)
     pthread_create(&t, NULL, allocate_it, (void *)(3 * PAGE));
     for (int i = 0; i < 1000; i++)
         sched_yield();
-    ck_assert_uint_eq(zc_store_fault_held(store), 1); /* the store is not asked yet */
+    ck_assert_uint_eq(zc_store_fault_held(store), 1); /* the store is not called yet */
     zc_store_fault_release(store);
     pthread_join(t, NULL);
     await_flush(&n);
-    ck_assert_int_eq(n.f.status, 0);
+    ck_assert_int_eq(n.f.error.rc, 0);
     zc_store_fault_hold(store, ZC_FAULT_TRUNCATE);
     pthread_create(&t, NULL, allocate_it, (void *)(4 * PAGE));
     wait_held(1);
@@ -100,7 +100,7 @@ START_TEST(allocation_and_write_back_take_turns)
     zc_store_fault_release(store);
     pthread_join(t, NULL);
     await_flush(&n);
-    ck_assert_int_eq(n.f.status, 0);
+    ck_assert_int_eq(n.f.error.rc, 0);
     ck_assert_uint_eq(stored_size("/f"), 4 * PAGE);
     expect(0, PAGE, 'a');
     expect(PAGE, PAGE, 'b');
@@ -122,7 +122,7 @@ START_TEST(truncate_overtakes_queued_write_back)
     pthread_create(&t, NULL, truncate_it, (void *)(uintptr_t)PAGE);
     wait_held(1);
     start_flush(&n, ZC_LEVEL_STORED);
-    WAIT_FOR(st.store_writes == 1); /* page 0 is free to go, page 2 is not */
+    WAIT_FOR(st.store_writes == 1); /* page 0 may be written, page 2 may not */
     ck_assert_int_eq(atomic_load(&n.calls), 0);
     zc_store_fault_release(store);
     pthread_join(t, NULL);
@@ -193,7 +193,7 @@ START_TEST(opens_share_a_file)
 }
 END_TEST
 
-/* The first open may be read-only; the first writable one brings the means to write. */
+/* The first open may be read-only; the first open for writing adds a store file that can write. */
 START_TEST(writable_open_comes_later)
 {
     struct zc_handle *ro;
@@ -232,7 +232,7 @@ START_TEST(clean_pages_outlive_the_close)
     ck_assert_int_eq(zc_cache_close(file), 0);
     file = NULL;
     zc_cache_evict(cache);
-    ck_assert_uint_eq(stats().files, 0); /* nothing left to remember it for */
+    ck_assert_uint_eq(stats().files, 0); /* nothing to keep it for */
     stop();
 }
 END_TEST
@@ -270,7 +270,7 @@ START_TEST(closed_files_are_written_back)
     ck_assert_int_eq(zc_cache_drain(cache), 0);
     expect_stored("/f", 0, 10, 'a');
     file = open_flags("/f", RW);
-    ck_assert_uint_eq(stats().stale_drops, 0); /* our own write-back is no change */
+    ck_assert_uint_eq(stats().stale_drops, 0); /* the cache's own write-back is no change */
     stop();
 }
 END_TEST
@@ -293,7 +293,7 @@ START_TEST(unlink_while_dirty)
     ck_assert_uint_eq(stored_size("/f"), 0);
     put(0, 10, 'b');
     ck_assert_int_eq(zc_cache_unlink(cache, "/f"), 0);
-    expect(0, 10, 'b'); /* whoever has it open goes on */
+    expect(0, 10, 'b'); /* handles that have it open go on */
     ck_assert_int_eq(zc_cache_close(file), 0);
     file = NULL;
     ck_assert_int_eq(zc_store_stat(store, "/f", &attr), -ENOENT);
@@ -304,7 +304,7 @@ START_TEST(unlink_while_dirty)
 }
 END_TEST
 
-/* Replaced behind our back while dirty: the old bytes do not go to the new file. */
+/* Another file takes the name while bytes are dirty: they do not go to the new file. */
 START_TEST(replaced_file)
 {
     setup();

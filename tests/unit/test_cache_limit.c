@@ -17,7 +17,7 @@ static void limit(unsigned pages)
     zc_cache_limit(cache, &l);
 }
 
-/* Pages [first, end), each with a byte of its own. */
+/* Writes pages [first, end), each with a byte of its own. */
 static void put_pages(int first, int end)
 {
     for (int i = first; i < end; i++)
@@ -37,8 +37,8 @@ static void setup_with_room(unsigned pages)
     start();
 }
 
-/* A page is left to readers: see zc_quota.c. */
-START_TEST(who_waits_for_room_gets_what_is_added)
+/* One page is left to readers: see zc_dirty_limit.c. */
+START_TEST(waiters_get_added_room)
 {
     struct acc pin[3], w;
 
@@ -60,7 +60,7 @@ START_TEST(who_waits_for_room_gets_what_is_added)
 }
 END_TEST
 
-/* Many times as many pages, which are found again. */
+/* The table grows by a large factor, and pages are found again. */
 START_TEST(what_is_cached_is_found_in_a_larger_cache)
 {
     uint64_t reads;
@@ -103,7 +103,8 @@ static unsigned resident_pages(unsigned n)
     return count;
 }
 
-/* What is clean goes at once, what is dirty is written back first; the memory is the kernel's. */
+/* Clean pages are dropped at once, dirty ones after write-back; the memory returns to the
+ * kernel. */
 START_TEST(a_smaller_cache_gives_memory_back)
 {
     setup_with_room(32);
@@ -127,8 +128,8 @@ START_TEST(a_smaller_cache_gives_memory_back)
 }
 END_TEST
 
-/* As small as can be, while accesses are under way and others wait. */
-START_TEST(nobody_waits_for_ever_in_a_smaller_cache)
+/* The smallest possible cache, while accesses are under way and others wait. */
+START_TEST(accesses_end_in_a_smaller_cache)
 {
     struct acc pin[4], w;
 
@@ -151,8 +152,8 @@ START_TEST(nobody_waits_for_ever_in_a_smaller_cache)
 }
 END_TEST
 
-/* More pages than there may be now hold what the store refuses, and cannot go: readers find one
- * all the same, and writers hear why there is none.  Less than two pages: nothing comes. */
+/* Refused pages, which cannot be dropped, exceed the new limit: readers find a page all the same,
+ * and writers get the error.  With less than two pages no access begins. */
 START_TEST(a_smaller_cache_of_refused_pages)
 {
     static char buf[PAGE];
@@ -177,7 +178,7 @@ START_TEST(a_smaller_cache_of_refused_pages)
         if (n <= 6)
             ck_assert_int_eq(zc_cache_write(file, buf, 1, (uint64_t)n * PAGE), -ENOSPC);
         file = failing;
-        put_pages(n - 2, n - 1); /* a page that it has */
+        put_pages(n - 2, n - 1); /* a cached page */
         expect_pages(0, 6);
         ck_assert_int_eq(zc_cache_write(file, buf, 1, 9 * PAGE), -ENOSPC);
         ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -ENOSPC);
@@ -208,7 +209,7 @@ START_TEST(a_smaller_cache_of_refused_pages)
 }
 END_TEST
 
-/* Of a cache that nobody has a file open in. */
+/* Without an open file. */
 START_TEST(nothing_is_left_without_files)
 {
     setup_with_room(8);
@@ -246,11 +247,10 @@ int main(void)
     Suite *s = suite_create("cache limit");
 
     quiet_log();
-    CASE(s, "larger", 30, who_waits_for_room_gets_what_is_added,
-         what_is_cached_is_found_in_a_larger_cache, there_is_an_end_to_it);
-    CASE(s, "smaller", 30, a_smaller_cache_gives_memory_back,
-         nobody_waits_for_ever_in_a_smaller_cache, a_smaller_cache_of_refused_pages,
-         nothing_is_left_without_files);
+    CASE(s, "larger", 30, waiters_get_added_room, what_is_cached_is_found_in_a_larger_cache,
+         there_is_an_end_to_it);
+    CASE(s, "smaller", 30, a_smaller_cache_gives_memory_back, accesses_end_in_a_smaller_cache,
+         a_smaller_cache_of_refused_pages, nothing_is_left_without_files);
     CASE(s, "watermarks", 30, watermarks_change);
     return run_suite(s);
 }

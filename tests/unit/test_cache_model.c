@@ -2,16 +2,16 @@
  *
  * Every seed makes a configuration and a mix of reads, writes (some of which break off),
  * truncations, flushes, closes, unlinks and evictions by one to four threads, each through several
- * handles of the one file, and changes by others behind the cache's back.  Threads own
- * disjoint bytes, down to every other byte of a page, so that the model is exact.  Every
- * read and in the end the store's file are compared.
+ * handles of the one file, and changes of the store's file by others.  Threads own disjoint bytes,
+ * down to every other byte of a page, so that the model is exact.  Every read and in the end the
+ * store's file are compared.
  *
- * Two kinds of faults: calls that fail at random, and the sweep that fails the Nth store
- * call for N = 1, 2, 3, ... until a run passes untouched.  What must hold: right bytes, or
- * an error that somebody saw.
+ * Two kinds of faults: calls that fail at random, and the sweep that makes the Nth store call fail
+ * for N = 1, 2, 3, ... until a run has no failure.  The invariant: right bytes, or a reported
+ * error.
  *
- * And deaths of a lossy store, which forgets what it has not stored: right bytes, or named as lost
- * by range, and with strict replay right bytes alone.
+ * And deaths of a lossy store, which forgets unstable bytes: right bytes, or reported as lost by
+ * range; with strict replay right bytes alone.
  *
  * ZC_SEED=n (or the first argument) runs one seed; ZC_TEST_LONG=1 runs thousands.
  */
@@ -61,7 +61,7 @@ static void make_cache(struct world *w, uint64_t *rng)
     cfg.max_io = PAGE << below(rng, 4);
     cfg.max_extents = below(rng, 2) ? 2 + (unsigned)below(rng, 6) : 1024;
     cfg.flush_order = below(rng, 2) ? ZC_FLUSH_OLDEST : ZC_FLUSH_NEWEST;
-    cfg.shown = true;
+    cfg.published = true;
     cfg.transient = w->lossy;
     cfg.replay = w->replay;
     ck_assert_int_eq(w->lossy ? zc_store_mem_create_lossy(&w->mem) : zc_store_mem_create(&w->mem),
@@ -70,7 +70,7 @@ static void make_cache(struct world *w, uint64_t *rng)
     ck_assert_int_eq(zc_cache_create(&cfg, w->store, &w->cache), 0);
 }
 
-/* The whole file, through a handle and from the store below. */
+/* Compares the whole file, through a handle and in the store. */
 static void verify(struct world *w, struct actor *a)
 {
     unsigned char *buf = malloc(SPAN + 1);
@@ -81,10 +81,10 @@ static void verify(struct world *w, struct actor *a)
     int rc;
 
     rc = zc_cache_flush(a->h, ZC_LEVEL_DURABLE);
-    if (rc < 0) /* an old error is still to be told, once */
+    if (rc < 0) /* an earlier error still has to be reported once */
         rc = zc_cache_flush(a->h, ZC_LEVEL_DURABLE);
-    if (rc < 0 && w->faults) { /* a sync or close that failed is told until somebody has had it */
-        zc_cache_give_up(a->h, 0, UINT64_MAX);
+    if (rc < 0 && w->faults) { /* a failed sync or close is reported until a client has seen it */
+        zc_cache_discard(a->h, 0, UINT64_MAX);
         rc = zc_cache_flush(a->h, ZC_LEVEL_DURABLE);
     }
     if (rc < 0)
@@ -123,7 +123,7 @@ static void end_world(struct world *w)
     zc_store_destroy(w->store);
 }
 
-/* Phases of concurrent work with a quiet moment between them. */
+/* Phases of concurrent work, with a quiet moment between them. */
 static void run_phases(struct world *w, struct actor *actors)
 {
     for (unsigned phase = 0; phase < w->phases; phase++) {
@@ -135,11 +135,11 @@ static void run_phases(struct world *w, struct actor *actors)
             pthread_create(&actors[i].thread, NULL, act, &actors[i]);
         for (unsigned i = 0; i < w->nthreads; i++)
             pthread_join(actors[i].thread, NULL);
-        /* shrink, and grow again so that the size stays what the threads expect */
+        /* truncate and extend again, so that the size stays what the threads expect */
         model_truncate(&actors[0]);
         if (zc_cache_truncate(actors[0].h, SPAN) < 0) {
             model_expected_error(w, "truncate", -EIO);
-            atomic_store(&w->lost, true); /* size is off: content is not compared any more */
+            atomic_store(&w->lost, true); /* size unknown: no more comparisons of content */
         }
         w->size = SPAN;
     }
@@ -269,7 +269,7 @@ START_TEST(deaths_together)
 }
 END_TEST
 
-/* One short run with the nth store call failing; returns whether any did. */
+/* One short run in which the nth store call fails; returns whether any did. */
 static bool sweep_once(uint64_t seed, uint64_t nth, uint64_t count)
 {
     struct world *w = new_world(seed, "sweep", 1, 60);
@@ -311,7 +311,7 @@ int main(int argc, char **argv)
 
     only_seed = argc > 1 ? argv[1] : getenv("ZC_SEED");
     zc_log_init(NULL);
-    if (!getenv("ZCACHE_LOG")) /* faults are many, and expected */
+    if (!getenv("ZCACHE_LOG")) /* faults are frequent and expected */
         zc_log_to_fd(open("/dev/null", O_WRONLY | O_CLOEXEC));
     CASE(s, "alone", 1800, alone);
     CASE(s, "together", 1800, together);

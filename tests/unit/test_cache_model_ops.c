@@ -1,4 +1,4 @@
-/* test_cache_model_ops.c - what the model test does to a file, and to the model. */
+/* test_cache_model_ops.c - the operations of the model test, on the file and on the model. */
 #include "config.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@ void model_expected_error(struct world *w, const char *what, long rc)
 
 /* ---- operations ---- */
 
-/* A random range of the actor's own bytes. */
+/* Draws a random range of the actor's own bytes. */
 static void own_range(struct actor *a, uint64_t *off, uint64_t *len)
 {
     struct world *w = a->w;
@@ -45,7 +45,7 @@ static void model_write(struct world *w, uint64_t off, const unsigned char *buf,
     memcpy(w->data + off, buf, n);
     memset(w->known + off, 1, n);
     if (w->nthreads == 1 && off + n > w->size) {
-        /* a hole comes into being */
+        /* this makes a hole */
         w->size = off + n;
     }
 }
@@ -65,7 +65,7 @@ static void op_write(struct actor *a)
     own_range(a, &off, &len);
     fill(a, buf, len);
     if (!a->w->faults && splitmix(&a->rng) % 3 == 0)
-        n = zc_cache_write_around(a->h, buf, len, off);
+        n = zc_cache_write_direct(a->h, buf, len, off);
     else
         n = zc_cache_write(a->h, buf, len, off);
     if (n < 0 || (uint64_t)n < len)
@@ -175,7 +175,7 @@ static void op_read(struct actor *a)
     read_some(a, off, len);
 }
 
-/* From somewhere to the end, as programs read that shall be read ahead of. */
+/* Reads from a random position to the end, which triggers readahead. */
 static void op_scan(struct actor *a)
 {
     uint64_t at = below(&a->rng, SPAN), step = 1 + below(&a->rng, 2 * PAGE);
@@ -225,7 +225,7 @@ void model_truncate(struct actor *a)
 
 /* ---- deaths ---- */
 
-/* Bytes that the error of a flush names as lost may hold anything. */
+/* Bytes that the error of a flush reports as lost are undefined. */
 static void take_losses(struct world *w, const char *text)
 {
     unsigned long long bytes, lo, hi;
@@ -240,8 +240,8 @@ static void take_losses(struct world *w, const char *text)
     memset(w->known + lo, 0, hi - lo + 1);
 }
 
-/* What the store had not stored is gone there.  Who asks hears which of it is lost, and all else is
- * to be right. */
+/* The store loses its unstable bytes.  A flush reports which are lost, and all others have to be
+ * right. */
 static void op_die(struct actor *a)
 {
     struct world *w = a->w;
@@ -262,13 +262,13 @@ static void op_die(struct actor *a)
     if (w->replay == ZC_REPLAY_STRICT)
         FAIL(w, "seed %llu: strict, and lost: %s", (unsigned long long)w->seed, zc_error_text(rc));
     take_losses(w, zc_error_text(rc));
-    zc_cache_give_up(a->handles[0], 0, UINT64_MAX);
-    rc = zc_cache_truncate(a->handles[0], w->size); /* the last of the file may be lost */
+    zc_cache_discard(a->handles[0], 0, UINT64_MAX);
+    rc = zc_cache_truncate(a->handles[0], w->size); /* the last bytes of the file may be lost */
     if (rc < 0)
         FAIL(w, "seed %llu: truncate: %s", (unsigned long long)w->seed, zc_error_text(rc));
 }
 
-/* As daemons do all the time; or it dies. */
+/* Stores, as daemons do in the background, or dies. */
 static void op_store_or_die(struct actor *a)
 {
     uint64_t dice = below(&a->rng, 8);
@@ -282,17 +282,17 @@ static void op_store_or_die(struct actor *a)
 
 /* ---- handles ---- */
 
-/* Handles of three shares and of none; by every other seed, all of none. */
+/* Assigns handles to three tenants and to none; with every other seed, all to none. */
 static void take_share(struct actor *a, unsigned i)
 {
     uint64_t id = (a->w->seed / 2 + a->id + i) % 4;
-    struct zc_share *s;
+    struct zc_cache_tenant *s;
 
     if (a->w->seed % 2 == 0 || id == 0)
         return;
-    s = zc_cache_share(a->w->cache, id);
+    s = zc_cache_tenant_get(a->w->cache, id);
     zc_cache_charge(a->handles[i], s);
-    zc_cache_share_put(a->w->cache, s);
+    zc_cache_tenant_put(a->w->cache, s);
 }
 
 /* Opens handle number `i`. */
@@ -325,8 +325,8 @@ void model_open(struct actor *a)
     a->h = a->handles[0];
 }
 
-/* Only the last close of a file may say that its bytes are lost; who is the last one of several
- * threads nobody knows. */
+/* Only the last close of a file may report its bytes as lost, and which of several threads makes it
+ * is not known. */
 static void close_one(struct actor *a, unsigned i)
 {
     struct world *w = a->w;
@@ -341,13 +341,13 @@ static void close_one(struct actor *a, unsigned i)
 
 void model_close_all(struct actor *a)
 {
-    if (a->w->lossy) /* what is staged when nobody has it open is the store's to lose */
+    if (a->w->lossy) /* the store may lose staged bytes once the file is closed */
         ck_assert_int_eq(zc_cache_flush(a->handles[0], ZC_LEVEL_STORED), 0);
     while (a->nhandles > 0)
         close_one(a, a->nhandles - 1);
 }
 
-/* One more; or one fewer, but for the first. */
+/* Opens one more handle, or closes one, but not the first. */
 static void op_handles(struct actor *a)
 {
     if (a->nhandles < HANDLES && below(&a->rng, 2))
@@ -383,7 +383,7 @@ static void op_unlink(struct actor *a)
         model_expected_error(w, "unlink", rc);
         return;
     }
-    for (int i = 0; i < 3; i++) { /* it is still there for who has it open */
+    for (int i = 0; i < 3; i++) { /* it still exists for the open handles */
         op_write(a);
         op_read(a);
     }
@@ -407,7 +407,7 @@ static void others_write(struct actor *a, struct zc_sfile *sf)
     model_write(a->w, off, buf, iov.iov_len);
 }
 
-/* Another program writes, truncates, and may put another file in its place. */
+/* Another program writes, truncates, and may replace the file. */
 static void others_change(struct actor *a, bool replace)
 {
     struct world *w = a->w;
@@ -437,7 +437,7 @@ static void others_change(struct actor *a, bool replace)
         zc_store_mem_store(w->mem, UINT64_MAX);
 }
 
-/* All that was written is in the store; what failed there is not for others to overwrite. */
+/* Whether all is stored: others must not overwrite bytes whose write-back failed. */
 static bool all_stored(struct actor *a)
 {
     int rc = zc_cache_flush(a->h, ZC_LEVEL_STORED);
@@ -447,7 +447,7 @@ static bool all_stored(struct actor *a)
     return rc == 0 && !atomic_load(&a->w->lost);
 }
 
-/* Between two users of the file. */
+/* A change between two opens of the file. */
 static void op_others(struct actor *a)
 {
     if (!all_stored(a))
@@ -459,7 +459,7 @@ static void op_others(struct actor *a)
     op_scan(a);
 }
 
-/* While it is open: who says so sees it. */
+/* A change while it is open, made visible by a refresh. */
 static void op_others_refresh(struct actor *a)
 {
     int rc;
@@ -475,7 +475,7 @@ static void op_others_refresh(struct actor *a)
     op_scan(a);
 }
 
-/* Its users are gone, and nobody knows yet: their handles stay behind until others have it. */
+/* A change after the client has died unnoticed: its handles stay open meanwhile. */
 static void op_left_over(struct actor *a)
 {
     struct zc_handle *left[HANDLES];
@@ -501,7 +501,7 @@ static void op_left_over(struct actor *a)
 static void alone(struct actor *a, unsigned dice)
 {
     if (dice < 12)
-        op_scan(a); /* bytes of others are not compared while they write */
+        op_scan(a); /* other threads' bytes are not compared during their writes */
     else if (dice < 48)
         model_truncate(a);
     else if (dice < 60)
@@ -510,12 +510,12 @@ static void alone(struct actor *a, unsigned dice)
         op_others(a);
     else if (dice < 90)
         op_others_refresh(a);
-    else if (!a->w->lossy) /* who has servers below takes its own word for it that nobody else
-                              writes */
+    else if (!a->w->lossy) /* with servers below, the cache relies on its client to exclude other
+                              writers */
         op_left_over(a);
 }
 
-/* As the caches of a process do when others come and go. */
+/* Changes the limits, as a process with several caches does. */
 static void op_limit(struct actor *a)
 {
     unsigned low = (unsigned)below(&a->rng, 80);
@@ -524,7 +524,7 @@ static void op_limit(struct actor *a)
                                 .low_watermark = low,
                                 .idle_ms = (unsigned)below(&a->rng, 3)};
 
-    if (zc_cache_extend(a->w->cache, l.capacity) == 0) /* else it has as much as it can */
+    if (zc_cache_extend(a->w->cache, l.capacity) == 0) /* else at its maximum already */
         zc_cache_limit(a->w->cache, &l);
 }
 

@@ -11,7 +11,7 @@
 enum { PAGE = 4096, FILE_SIZE = 40 * PAGE };
 
 static struct zc_store *store;               /* the faulty one, over memory */
-static struct zc_cache *cache, *other_cache; /* the other one: of another job */
+static struct zc_cache *cache, *other_cache; /* the second: of another job */
 
 static struct zc_handle *open_in(struct zc_cache *c, const char *path)
 {
@@ -28,7 +28,7 @@ static struct zc_handle *open_file(const char *path)
     return open_in(cache, path);
 }
 
-/* A cache of so many pages that writes nothing back by itself. */
+/* Configures a cache of so many pages without background write-back. */
 static struct zc_cache_config cache_of(unsigned pages)
 {
     struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
@@ -109,7 +109,7 @@ static void begin(struct wait *w, struct zc_handle *h, uint64_t off, uint32_t le
     ck_assert_int_eq(rc, 0);
 }
 
-/* Writes random ranges inside a random span of one page, here and in the model. */
+/* Writes random ranges inside a random span of one page, to the file and to the model. */
 static void write_ranges(struct zc_handle *h, unsigned char *model, uint64_t *size, unsigned *seed,
                          unsigned gen)
 {
@@ -186,8 +186,8 @@ START_TEST(ranges_that_collapse)
 }
 END_TEST
 
-/* Every second byte of a page, then the others: hundreds of ranges become one. Returns the
- * memory for ranges that is held then. */
+/* Writes every second byte of a page, then the others: hundreds of ranges become one.  Returns the
+ * memory for ranges at the most. */
 static uint64_t holes_and_plugs(struct zc_handle *h)
 {
     struct zc_range r[512];
@@ -207,7 +207,7 @@ static uint64_t holes_and_plugs(struct zc_handle *h)
     return st.range_bytes;
 }
 
-/* Room for ranges stays for the next pieces of a page, and not longer than it is dirty. */
+/* Memory for ranges stays with a dirty page for its next pieces, and no longer. */
 START_TEST(room_for_ranges)
 {
     struct zc_cache_config cfg = cache_of(4);
@@ -222,7 +222,7 @@ START_TEST(room_for_ranges)
         h = open_file("/f");
         kept = holes_and_plugs(h);
         if (scarce)
-            do /* a page that cannot have its ranges is written */
+            do /* a page without memory for its ranges is written */
                 zc_cache_stats(cache, &st);
             while (st.range_bytes >= 1024);
         else
@@ -236,8 +236,8 @@ START_TEST(room_for_ranges)
 }
 END_TEST
 
-/* A page that is not dirty holds no room, be it little: with many pages it would make memory
- * look short that is not. */
+/* A clean page keeps no spare memory for ranges, however little: many pages together would make
+ * memory look short. */
 START_TEST(room_of_clean_pages)
 {
     struct zc_cache_config cfg = cache_of(16);
@@ -274,8 +274,8 @@ static void expect_text(struct zc_handle *h, const char *want, uint64_t off)
     ck_assert_str_eq(is, want);
 }
 
-/* Two jobs know nothing of each other until flush and refresh; each forgets its pages with its last
- * handle, and not before. */
+/* Two jobs do not see each other's bytes before flush and refresh; each cache drops its pages with
+ * its last handle, and not before. */
 START_TEST(transient_caches)
 {
     struct zc_cache_config cfg = cache_of(8);
@@ -312,7 +312,7 @@ START_TEST(transient_caches)
     ck_assert_int_eq(zc_cache_close(b), 0);
     ck_assert_int_eq(zc_cache_drain(cache), 0);
     zc_cache_stats(cache, &st);
-    ck_assert_uint_eq(st.used_bytes, 0); /* nothing of them is kept */
+    ck_assert_uint_eq(st.used_bytes, 0); /* no page is kept */
     down();
 }
 END_TEST
@@ -323,8 +323,8 @@ static void *open_late(void *arg)
     return open_file("/f");
 }
 
-/* The last handle goes, another one comes while the store files are being closed: somebody else
- * may have written in between. */
+/* The last handle is closed, and another one opened while the store files are being closed: a
+ * process in between may have written. */
 START_TEST(transient_opens_during_settling)
 {
     struct zc_cache_config cfg = cache_of(8);
@@ -340,7 +340,7 @@ START_TEST(transient_opens_during_settling)
     ck_assert_int_eq(zc_cache_flush_later(h, ZC_LEVEL_STORED), 0);
     WAIT_FOR(zc_store_fault_held(store) == 1);
     ck_assert_int_eq(zc_cache_write(h, "more", 4, 100), 4);
-    ck_assert_int_eq(zc_cache_close(h), 0); /* it is still being written */
+    ck_assert_int_eq(zc_cache_close(h), 0); /* its write-back is under way */
     ck_assert_int_eq(pthread_create(&opener, NULL, open_late, NULL), 0);
     pthread_join(opener, &late);
     zc_store_fault_release(store);
@@ -358,7 +358,7 @@ START_TEST(transient_opens_during_settling)
 }
 END_TEST
 
-/* Nobody else sees what a job has cached: it is not visible before the store has it. */
+/* Bytes cached in a job are not visible to others before the store has them. */
 START_TEST(visible_to_other_jobs)
 {
     struct zc_cache_config cfg = cache_of(8);
@@ -394,7 +394,8 @@ START_TEST(refresh_keeps_what_is_dirty)
 }
 END_TEST
 
-/* As many dirty ranges as valid ones do not make them the same: the others are in a store write. */
+/* A page with as many dirty ranges as valid ones may differ in them: others are in a store
+ * write. */
 START_TEST(pieces_during_a_store_write)
 {
     static const struct zc_range pieces[2][2] = {{{10, 11}, {20, 21}}, {{30, 31}, {40, 41}}};
@@ -455,8 +456,8 @@ static void expect_byte(struct zc_handle *h, uint64_t off, char c)
     ck_assert_int_eq(is, c);
 }
 
-/* Another open changes byte 20 of a page whose bytes 0 to 99 are known to this one; `use` is what
- * goes on with the page when this one is told to look again.  Byte 10 is its own. */
+/* Another open changes byte 20 of a page whose bytes 0 to 99 are cached; `use` is the use of the
+ * page during the refresh.  Byte 10 is this cache's own. */
 static void refresh_in_use(enum use use)
 {
     static char page[PAGE];
@@ -534,8 +535,8 @@ START_TEST(refresh_of_a_page_in_use)
 }
 END_TEST
 
-/* A page that is refused, refreshed while somebody reads it, and given up piece by piece falls
- * into more ranges: there is room for them when the reader has ended. */
+/* A refused page, refreshed while it is read, and discarded piece by piece gets more ranges: there
+ * is room for them when the reader has ended. */
 START_TEST(refused_pieces_are_given_up_while_the_page_is_read)
 {
     static char old[PAGE], buf[PAGE];
@@ -556,7 +557,7 @@ START_TEST(refused_pieces_are_given_up_while_the_page_is_read)
     ck_assert_int_eq(zc_cache_begin(&w.a), 0);
     ck_assert_int_eq(zc_cache_refresh(h), 0);
     for (int i = 1; i < 11; i += 2)
-        zc_cache_give_up(h, 200 + i, 1);
+        zc_cache_discard(h, 200 + i, 1);
     zc_cache_end(&w.a, 0);
     zc_store_fault_set(store, 0, 0, 0, 0);
     ck_assert_int_eq(zc_cache_read(h, buf, PAGE, 0), PAGE);
@@ -569,9 +570,10 @@ START_TEST(refused_pieces_are_given_up_while_the_page_is_read)
 }
 END_TEST
 
-/* ---- numbers of files, used again ---- */
+/* ---- reused inode numbers ---- */
 
-/* A store in which every file has the same number, as one that is removed and its successor may. */
+/* A store in which every file has the same inode number, as a removed file and its successor
+ * may. */
 static int same_number_open(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
                             struct zc_sfile **out, struct zc_attr *attr)
 {
@@ -613,8 +615,8 @@ static void *open_it(void *arg)
     return NULL;
 }
 
-/* The old file is gone, and while its last descriptor is being closed a new one of the same number
- * is opened: it is not the one that was removed, and what is written to it is kept. */
+/* While the last descriptor of a removed file is being closed, a new file with its number is
+ * opened: it is not taken for the removed one, and its bytes are kept. */
 START_TEST(successor_of_a_removed_file)
 {
     struct zc_store *below = NULL, *faulty;
@@ -674,10 +676,9 @@ static uint64_t dirty_bytes(void)
     return st.dirty_bytes;
 }
 
-/* A page with more gaps than one store call reads.  While the first call, which ended at the
- * end of the file, is on its way back, a write to the last gap ends, makes the page one of
- * too many ranges, is written and forgotten: those bytes are in the file now, and the second
- * call must ask for them. */
+/* A page with more gaps than one store call reads.  While the first call, which reached the end of
+ * the file, returns, a write to the last gap ends, gives the page too many ranges, is written back
+ * and dropped: the second call must read those bytes from the file. */
 START_TEST(the_end_of_the_file_moves_between_two_reads_of_a_page)
 {
     struct zc_cache_config cfg = cache_of(4);

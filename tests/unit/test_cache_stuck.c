@@ -61,7 +61,7 @@ START_TEST(write_back_of_other_files_goes_on)
     ck_assert_int_eq(atomic_load(&n.calls), 0);
     zc_store_fault_release(store);
     await_flush(&n);
-    ck_assert_int_eq(n.f.status, 0);
+    ck_assert_int_eq(n.f.error.rc, 0);
     for (int i = 0; i < 10; i++)
         expect_stored("/f", 2 * i * PAGE, PAGE, 'a');
     stop_two();

@@ -1,4 +1,4 @@
-/* test_cache_write_back.c - the promises of zc_cache.h about write-back and its failures. */
+/* test_cache_write_back.c - the guarantees of zc_cache.h about write-back and its failures. */
 #include "config.h"
 
 #include <errno.h>
@@ -18,13 +18,13 @@ START_TEST(watermarks)
     start();
     for (int i = 0; i < 8; i++)
         put(2 * i * PAGE, PAGE, 'a');
-    ck_assert_uint_eq(stats().store_writes, 0); /* at the high one, not above */
+    ck_assert_uint_eq(stats().store_writes, 0); /* at the high watermark, not above */
     put(100 * PAGE, 1, 'a');
     WAIT_FOR(st.dirty_bytes <= 4 * PAGE && st.flushing_bytes == 0);
     ck_assert_uint_eq(stats().store_writes, 5);
     ck_assert_uint_eq(stats().dirty_bytes, 3 * PAGE + 1); /* the last step below */
-    expect_stored("/f", 0, PAGE, 'a');                    /* the oldest went */
-    put(50 * PAGE, PAGE, 'a');                            /* between the marks nothing moves */
+    expect_stored("/f", 0, PAGE, 'a');                    /* the oldest was written */
+    put(50 * PAGE, PAGE, 'a'); /* between the watermarks nothing is written */
     ck_assert_uint_eq(stats().store_writes, 5);
     stop();
 }
@@ -106,8 +106,8 @@ START_TEST(levels_already_reached)
 }
 END_TEST
 
-/* Nobody waits for it; what fails is for the next flush to tell, and the close need not wait. */
-START_TEST(flush_for_nobody)
+/* A flush without a waiter: the next flush reports its failure, and the close does not wait. */
+START_TEST(flush_without_a_waiter)
 {
     setup();
     cfg.retry_ms = 1000000;
@@ -120,7 +120,7 @@ START_TEST(flush_for_nobody)
     ck_assert_int_eq(zc_cache_flush_later(file, ZC_LEVEL_DURABLE), 0);
     WAIT_FOR(st.waiting_flush == 0);
     ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -EIO);
-    zc_cache_give_up(file, 0, UINT64_MAX);
+    zc_cache_discard(file, 0, UINT64_MAX);
     ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), 0);
     put(0, 10, 'b');
     zc_store_fault_hold(store, ZC_FAULT_WRITE);
@@ -136,8 +136,8 @@ START_TEST(flush_for_nobody)
 }
 END_TEST
 
-/* A flush ends although the page is made dirty again; a page being written may be written
- * to, and goes out again. */
+/* A flush ends although the page becomes dirty again; a page being written may be written to, and
+ * is written again. */
 START_TEST(flush_has_a_target)
 {
     struct flush_note n, second;
@@ -154,11 +154,11 @@ START_TEST(flush_has_a_target)
     ck_assert_uint_eq(stats().dirty_bytes, 25);
     zc_store_fault_release(store);
     await_flush(&n);
-    ck_assert_int_eq(n.f.status, 0);
-    ck_assert_uint_eq(stats().dirty_bytes, 15); /* later bytes are not its business */
+    ck_assert_int_eq(n.f.error.rc, 0);
+    ck_assert_uint_eq(stats().dirty_bytes, 15); /* later bytes do not concern the flush */
     start_flush(&second, ZC_LEVEL_DURABLE);
     await_flush(&second);
-    ck_assert_int_eq(second.f.status, 0);
+    ck_assert_int_eq(second.f.error.rc, 0);
     expect_stored("/f", 0, 5, 'b');
     expect_stored("/f", PAGE, 10, 'c');
     ck_assert_uint_eq(stats().dirty_bytes, 0);
@@ -226,7 +226,7 @@ START_TEST(failed_write_back_is_kept_and_retried)
     int rc;
 
     setup();
-    cfg.retry_ms = 1000000; /* only a flush tries again */
+    cfg.retry_ms = 1000000; /* only a flush retries */
     start();
     put(100, 10, 'a');
     put(2 * PAGE, 10, 'b');
@@ -252,7 +252,7 @@ START_TEST(failed_write_back_is_kept_and_retried)
 }
 END_TEST
 
-/* Of several pages in one store write, those that can be written are. */
+/* Of several pages in one store write, the good ones are written. */
 START_TEST(blame_falls_on_the_right_page)
 {
     setup();
@@ -286,7 +286,8 @@ START_TEST(background_tries_again)
 }
 END_TEST
 
-/* Every close of a writer says what is refused, the last one like the others, and drops nothing. */
+/* Every close of a writer reports what is refused, the last one like the others, and drops
+ * nothing. */
 START_TEST(closes_say_what_is_refused)
 {
     struct zc_handle *other;
@@ -316,7 +317,7 @@ START_TEST(closes_say_what_is_refused)
 }
 END_TEST
 
-/* One line for a file, with what a person wants to know: how much, where, why. */
+/* One line for a file, with amount, range and cause. */
 START_TEST(losses_are_one_line)
 {
     char text[4096] = "", *lost;
@@ -347,8 +348,8 @@ START_TEST(losses_are_one_line)
 }
 END_TEST
 
-/* All pages but one hold bytes the store refuses: writers get the reason instead of hanging, and
- * readers go on. */
+/* All pages but one hold bytes that the store refuses: writers get the error instead of hanging,
+ * and readers go on. */
 START_TEST(no_room_because_of_failures)
 {
     struct acc w, r;
@@ -389,15 +390,15 @@ START_TEST(late_close_error_is_returned)
     zc_store_fault_set(store, ZC_FAULT_CLOSE, 1, 1, EIO);
     ck_assert_int_eq(zc_cache_close(file), -EIO);
     file = open_flags("/f", RW);
-    zc_cache_give_up(file, 0, UINT64_MAX);
-    put(0, 10, 'b'); /* closed in the background: drain tells */
+    zc_cache_discard(file, 0, UINT64_MAX);
+    put(0, 10, 'b'); /* closed in the background: drain reports it */
     zc_store_fault_hold(store, ZC_FAULT_WRITE);
     ck_assert_int_eq(zc_cache_close(file), 0);
     file = NULL;
     zc_store_fault_set(store, ZC_FAULT_CLOSE, 1, 1, EIO);
     zc_store_fault_release(store);
     ck_assert_int_eq(zc_cache_drain(cache), -EIO);
-    ck_assert_int_eq(zc_cache_drain(cache), -EIO); /* nothing has ended it */
+    ck_assert_int_eq(zc_cache_drain(cache), -EIO); /* it is still not stored */
     expect_stored("/f", 0, 10, 'b');
     stop();
 }
@@ -410,7 +411,7 @@ int main(void)
     quiet_log();
     CASE(s, "write-back", 30, watermarks, newest_first, neighbours_leave_together,
          idle_pages_are_written, a_page_that_never_rests_is_written, levels_already_reached,
-         flush_for_nobody, flush_has_a_target, flush_ends_while_writers_go_on,
+         flush_without_a_waiter, flush_has_a_target, flush_ends_while_writers_go_on,
          one_store_write_per_page);
     CASE(s, "failures", 30, failed_write_back_is_kept_and_retried, blame_falls_on_the_right_page,
          background_tries_again, closes_say_what_is_refused, losses_are_one_line,

@@ -10,12 +10,13 @@
 #include "zc_wire.h"
 
 static const uint8_t types[] = {
-    ZC_T_HELLO,     ZC_T_PING,       ZC_T_BYE,     ZC_T_PENDING,  ZC_T_OPEN,         ZC_T_CLOSE,
-    ZC_T_READ,      ZC_T_WRITE,      ZC_T_GETATTR, ZC_T_TRUNCATE, ZC_T_ALLOCATE,     ZC_T_FLUSH,
-    ZC_T_UNLINK,    ZC_T_STAT,       ZC_T_INFO,    ZC_T_CONTROL,  ZC_T_VREAD,        ZC_T_VWRITE,
-    ZC_T_BACKLOG,   ZC_T_POINTER,    ZC_T_LOCK,    ZC_T_UNLOCK,   ZC_T_VIEW_INSTALL, ZC_T_VIEW_DROP,
-    ZC_T_LIST_READ, ZC_T_LIST_WRITE, ZC_T_MEET,    ZC_T_AUTH,     ZC_T_DROPPED,      ZC_T_STORED,
-    ZC_T_VOUCH,
+    ZC_T_HELLO,      ZC_T_PING,       ZC_T_BYE,          ZC_T_PENDING,   ZC_T_OPEN,
+    ZC_T_CLOSE,      ZC_T_READ,       ZC_T_WRITE,        ZC_T_GETATTR,   ZC_T_TRUNCATE,
+    ZC_T_ALLOCATE,   ZC_T_FLUSH,      ZC_T_UNLINK,       ZC_T_STAT,      ZC_T_INFO,
+    ZC_T_CONTROL,    ZC_T_VREAD,      ZC_T_VWRITE,       ZC_T_BACKLOG,   ZC_T_POINTER,
+    ZC_T_LOCK,       ZC_T_UNLOCK,     ZC_T_VIEW_INSTALL, ZC_T_VIEW_DROP, ZC_T_LIST_READ,
+    ZC_T_LIST_WRITE, ZC_T_RENDEZVOUS, ZC_T_AUTH,         ZC_T_EVICTED,   ZC_T_COMMITTED,
+    ZC_T_CREDENTIAL,
 };
 enum { NTYPES = sizeof types };
 
@@ -50,6 +51,7 @@ static struct zc_msg full(uint8_t type)
                            .job = {"job 7", 5},
                            .open_flags = 0x71727374,
                            .mode = 0x75767778,
+                           .gid = 0x6d6e6f60,
                            .level = 0x797a7b7c,
                            .what = 0x7d7e7f70,
                            .handle = 0x8182838485868788,
@@ -72,8 +74,8 @@ static struct zc_msg full(uint8_t type)
                            .view_high = 0x0e1e2e3e4e5e6e7e,
                            .disp = 0x0f1f2f3f4f5f6f7f,
                            .count = 0x0c1c2c3c4c5c6c7c,
-                           .taken = 0x2e2f3a3b3c3d3e3f,
-                           .stored = 0x4a4b4c4d4e4f5a5b,
+                           .unstable_seq = 0x2e2f3a3b3c3d3e3f,
+                           .committed_seq = 0x4a4b4c4d4e4f5a5b,
                            .data = {"payload\0with NUL", 16}};
 }
 
@@ -109,13 +111,13 @@ END_TEST
 
 START_TEST(golden_bytes)
 {
-    /* A WRITE of three bytes, written down by hand from doc/PROTOCOL.md. */
-    static const unsigned char golden[] =
-        {
-            83, 0, 0, 0, 19, 8, 0, 0, 7, 0,   0,   0,   0, 0, 0, 0, 9, 0, 0, 0, 0,
-            0,  0, 0, 1, 0,  0, 0, 0, 0, 0,   0,   0,   1, 0, 0, 0, 0, 0, 0, 3, 0,
-            0,  0, 0, 0, 0,  0, 0, 0, 0, 0,   0,   0,   0, 0, 0, 0, 0, 0, 0, 0, 0,
-            0,  0, 0, 0, 0,  3, 0, 0, 0, 'a', 'b', 'c', 0, 0, 0, 0, 0, 0, 0, 0 /* the seal */};
+    /* A WRITE of three bytes, written down by hand from doc/PROTOCOL.md; the last eight are the
+     * MAC. */
+    static const unsigned char golden[] = {
+        83, 0, 0, 0, 19, ZC_PROTOCOL, 0, 0, 7, 0,   0,   0,   0, 0, 0, 0, 9, 0, 0, 0, 0,
+        0,  0, 0, 1, 0,  0,           0, 0, 0, 0,   0,   0,   1, 0, 0, 0, 0, 0, 0, 3, 0,
+        0,  0, 0, 0, 0,  0,           0, 0, 0, 0,   0,   0,   0, 0, 0, 0, 0, 0, 0, 0, 0,
+        0,  0, 0, 0, 0,  3,           0, 0, 0, 'a', 'b', 'c', 0, 0, 0, 0, 0, 0, 0, 0};
     struct zc_msg m = {.type = ZC_T_WRITE,
                        .tag = 7,
                        .session = 9,
@@ -141,7 +143,7 @@ START_TEST(failed_reply_has_no_body)
 
     m.status = -ENOSPC;
     n = zc_msg_encode(&m, buf, sizeof buf);
-    ck_assert_int_eq(n, ZC_HEADER_SIZE + 4 + 2 + 3 + ZC_SEAL_SIZE);
+    ck_assert_int_eq(n, ZC_HEADER_SIZE + 4 + 2 + 3 + ZC_MAC_SIZE);
     ck_assert_int_eq(zc_msg_decode(&back, buf, (size_t)n), 0);
     ck_assert_int_eq(back.status, -ENOSPC);
     ck_assert_mem_eq(back.text.p, "why", 3);

@@ -55,7 +55,7 @@ START_TEST(first_come_first)
     ck_assert(zc_coord_lock(s, &b));  /* readers together */
     ck_assert(!zc_coord_lock(s, &c)); /* a writer waits for both */
     ck_assert(!zc_coord_lock(s, &d)); /* and no reader overtakes it */
-    ck_assert(zc_coord_lock(s, &e));  /* elsewhere nothing is in the way */
+    ck_assert(zc_coord_lock(s, &e));  /* other ranges do not conflict */
     ck_assert(!zc_coord_lock(s, &f));
     zc_coord_unlock(s, &a);
     ck_assert(!c.waiter);
@@ -117,7 +117,7 @@ START_TEST(asked_by_clients)
     ck_assert_int_eq(zc_client_unlock(c, number, lock + 1), -EINVAL);
     ck_assert_int_eq(zc_client_unlock(c, number, lock), 0);
     ck_assert_int_eq(zc_client_unlock(c, number, lock), -EINVAL);
-    own = rig_open(c, "/own"); /* not exported: nobody to share with */
+    own = rig_open(c, "/own"); /* not exported, so not shared */
     ck_assert_int_eq(zc_client_lock(c, own, true, 0, 10, &lock), -EOPNOTSUPP);
     ck_assert_int_eq(zc_client_close(c, own, ZC_LEVEL_VISIBLE), 0);
     zc_client_disconnect(c);
@@ -126,7 +126,7 @@ START_TEST(asked_by_clients)
 }
 END_TEST
 
-/* The locks of a client that goes are given back, held or asked for. */
+/* The locks of a client that ends are released, held or waiting. */
 START_TEST(client_gone)
 {
     struct zc_net *net = rig_net(60000);
@@ -196,7 +196,7 @@ static void *fight(void *arg)
 }
 
 /* Two threads of the server's own process, two clients. */
-START_TEST(nobody_in_the_way)
+START_TEST(without_conflicts)
 {
     struct zc_net *net = rig_net(60000);
     pthread_t t[THREADS];
@@ -221,6 +221,6 @@ int main(void)
 
     zc_log_init(NULL);
     CASE(s, "alone", 10, pointer_and_epochs, first_come_first);
-    CASE(s, "clients", 60, asked_by_clients, client_gone, nobody_in_the_way);
+    CASE(s, "clients", 60, asked_by_clients, client_gone, without_conflicts);
     return run_suite(s);
 }

@@ -1,6 +1,7 @@
-/* test_cred.c - calls to the posix store as somebody else: the kernel decides, and files are his.
+/* test_cred.c - calls to the posix store as another user: the kernel checks permissions, and new
+ * files belong to that user.
  *
- * As root; for others there is nobody else to be.
+ * For root only; others cannot switch.
  */
 #include "config.h"
 
@@ -48,7 +49,7 @@ static void down(void)
     char command[128];
 
     ck_assert_ptr_null(zc_cred_used());
-    ck_assert_int_eq(setfsuid((uid_t)-1), 0); /* whatever was done */
+    ck_assert_int_eq(setfsuid((uid_t)-1), 0); /* was restored */
     zc_store_destroy(store);
     zc_cred_free(alice);
     zc_cred_free(bob);
@@ -56,7 +57,7 @@ static void down(void)
     ck_assert_int_eq(system(command), 0);
 }
 
-/* What opening it returns, as him; it is closed again. */
+/* Returns the result of an open as that user; closes the file again. */
 static int open_as(const struct zc_cred *who, const char *base, unsigned flags, mode_t mode)
 {
     struct zc_attr attr = {0};
@@ -81,7 +82,7 @@ static struct stat look(const char *base)
 
 enum { CREATE = ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE };
 
-START_TEST(files_belong_to_who_creates_them)
+START_TEST(files_belong_to_their_creators)
 {
     struct stat st;
 
@@ -135,6 +136,39 @@ START_TEST(supplementary_groups_count)
 }
 END_TEST
 
+/* Creates a file with this requested group; returns the group that it gets. */
+static gid_t group_of(const struct zc_cred *who, const char *base, gid_t wish)
+{
+    zc_cred_create_in(wish);
+    ck_assert_int_eq(open_as(who, base, CREATE, 0660), 0);
+    zc_cred_create_in(ZC_CRED_NO_GROUP);
+    return look(base).st_gid;
+}
+
+/* As after newgrp(1): the kernel, or munge and the group database, tell the groups of a user. */
+START_TEST(a_new_file_has_the_group_of_its_creator)
+{
+    up();
+    ck_assert_uint_eq(group_of(alice, "a", ZC_CRED_NO_GROUP), ALICE);
+    ck_assert_uint_eq(group_of(alice, "b", TEAM), TEAM);
+    ck_assert_uint_eq(group_of(bob, "c", TEAM), BOB); /* bob is no member */
+    ck_assert_uint_eq(group_of(bob, "d", 0), BOB);
+    ck_assert_uint_eq(group_of(NULL, "e", ZC_CRED_NO_GROUP), 0);
+    ck_assert_uint_eq(group_of(NULL, "f", TEAM), TEAM);
+    ck_assert_uint_eq(group_of(NULL, "f", BOB), TEAM); /* the file exists */
+    ck_assert_int_eq(mkdir(in("team"), 0770), 0);
+    ck_assert_int_eq(chown(in("team"), 0, TEAM), 0);
+    ck_assert_int_eq(chmod(in("team"), 02770), 0);
+    ck_assert_uint_eq(group_of(NULL, "team/a", BOB), TEAM); /* inherited */
+    ck_assert_uint_eq(group_of(alice, "team/b", ALICE), TEAM);
+    ck_assert_int_eq(mkdir(in("own"), 0770), 0);
+    ck_assert_int_eq(chmod(in("own"), 02770), 0);
+    ck_assert_uint_eq(group_of(NULL, "own/a", TEAM),
+                      0); /* inherited, and also the group of this process */
+    down();
+}
+END_TEST
+
 START_TEST(links_do_not_lead_out)
 {
     up();
@@ -155,7 +189,7 @@ static void *other_thread(void *arg)
     return NULL;
 }
 
-/* Only this thread is somebody else. */
+/* Only this thread switches. */
 START_TEST(other_threads_stay)
 {
     pthread_barrier_t both;
@@ -182,10 +216,10 @@ START_TEST(groups_are_looked_up)
     struct zc_cred *c;
 
     up();
-    ck_assert_int_eq(zc_cred_look_up(0, 0, &c), 0);
+    ck_assert_int_eq(zc_cred_lookup(0, 0, &c), 0);
     ck_assert_int_ge(c->ngroups, 1);
     zc_cred_free(c);
-    ck_assert_int_eq(zc_cred_look_up(ALICE, ALICE, &c), 0); /* whom nobody knows */
+    ck_assert_int_eq(zc_cred_lookup(ALICE, ALICE, &c), 0); /* an unknown user */
     ck_assert_int_eq(c->ngroups, 0);
     ck_assert_uint_eq(c->uid, ALICE);
     zc_cred_free(c);
@@ -198,11 +232,11 @@ int main(void)
     Suite *s = suite_create("cred");
 
     if (geteuid() != 0) {
-        printf("skipped: only root can be somebody else\n");
+        printf("skipped: only root can switch users\n");
         return 77;
     }
-    CASE(s, "cred", 60, files_belong_to_who_creates_them, the_kernel_decides,
-         supplementary_groups_count, links_do_not_lead_out, other_threads_stay,
-         groups_are_looked_up);
+    CASE(s, "cred", 60, files_belong_to_their_creators, the_kernel_decides,
+         supplementary_groups_count, a_new_file_has_the_group_of_its_creator, links_do_not_lead_out,
+         other_threads_stay, groups_are_looked_up);
     return run_suite(s);
 }

@@ -107,7 +107,7 @@ static void read_some(uint64_t size)
     ck_assert_mem_eq(memory + off, model + off, (size_t)there);
 }
 
-START_TEST(it_is_what_plain_memory_says)
+START_TEST(the_model_agrees)
 {
     struct zc_attr attr;
 
@@ -185,9 +185,9 @@ int main(void)
     TCase *c = tcase_create("direct");
 
     zc_log_init(NULL);
-    tcase_set_timeout(c, 60);
+    tcase_set_timeout(c, stretched(60));
     tcase_add_checked_fixture(c, setup, teardown);
-    tcase_add_loop_test(c, it_is_what_plain_memory_says, 0, 10);
+    tcase_add_loop_test(c, the_model_agrees, 0, 10);
     tcase_add_test(c, long_runs_go_past_the_page_cache);
     tcase_add_test(c, what_is_refused_goes_the_other_way);
     suite_add_tcase(suite, c);

@@ -1,4 +1,5 @@
-/* test_documents.c - what the documents say of options is what the option table has. */
+/* test_documents.c - what the documents say of options is what the option table has, and of the
+ * protocol's version what the code has. */
 #include "config.h"
 
 #include <ctype.h>
@@ -6,6 +7,7 @@
 
 #include "check_main.h"
 #include "zc_options.h"
+#include "zc_wire.h"
 
 static char text[256 << 10];
 
@@ -113,7 +115,8 @@ static void nothing_else(const char *name, const char *prefix, unsigned scope,
 START_TEST(no_other_hints)
 {
     static const char *const counted[] = {"zcache_dirty_bytes", "zcache_unstored_bytes",
-                                          "zcache_agg_", "zcache_iod_", NULL};
+                                          "zcache_step",        "zcache_agg_",
+                                          "zcache_iod_",        NULL};
 
     for (int i = 0; documents[i]; i++)
         nothing_else(documents[i], "zcache_", ZC_SCOPE_HINT, counted);
@@ -135,10 +138,28 @@ START_TEST(variables)
 }
 END_TEST
 
+/* A number that stands right behind `words` in the document that was read; 0: not there. */
+static unsigned number_behind(const char *words)
+{
+    const char *at = strstr(text, words);
+
+    return at ? (unsigned)strtoul(at + strlen(words), NULL, 10) : 0;
+}
+
+START_TEST(version_of_the_protocol)
+{
+    read_document("doc/PROTOCOL.md");
+    ck_assert_uint_eq(number_behind("# The zcache protocol, version "), ZC_PROTOCOL);
+    ck_assert_uint_eq(number_behind("`version` is "), ZC_PROTOCOL);
+    read_document("common/client/zc_addrfile.h");
+    ck_assert_uint_eq(number_behind("protocol "), ZC_PROTOCOL);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("documents");
 
-    CASE(s, "options", 30, hints, no_other_hints, variables);
+    CASE(s, "options", 30, hints, no_other_hints, variables, version_of_the_protocol);
     return run_suite(s);
 }

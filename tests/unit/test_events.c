@@ -1,4 +1,4 @@
-/* test_events.c - what a process records, while nobody wants it and while somebody does. */
+/* test_events.c - what a process records, while tracing is off and on. */
 #include "config.h"
 
 #include <fcntl.h>
@@ -27,7 +27,7 @@ static void path_of(pid_t pid, char *path, size_t len)
     snprintf(path, len, "%s/%s-%ld.events", dir, host, (long)pid);
 }
 
-/* Of that process; its file goes. */
+/* Reads and removes the event file of that process. */
 static const struct zc_event_file *events_of(pid_t pid)
 {
     char path[256];
@@ -44,7 +44,7 @@ static const struct zc_event_file *events_of(pid_t pid)
     return at;
 }
 
-/* In a child, for a process starts once; what it had when it was killed. */
+/* Runs fn in a child, as a process starts once, and kills it; returns its events. */
 static const struct zc_event_file *killed_after(void (*fn)(void))
 {
     pid_t pid = fork();
@@ -159,7 +159,7 @@ START_TEST(what_it_costs_while_it_is_off)
         zc_event_end(ZC_EVENT_READ, b, 1);
     }
     took = zc_now() - began;
-    printf("a span that nobody wants: %.2f ns\n", (double)took / N);
+    printf("a span while tracing is off: %.2f ns\n", (double)took / N);
 }
 END_TEST
 

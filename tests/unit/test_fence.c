@@ -1,15 +1,16 @@
-/* test_fence.c - a client comes back: nothing of its session before takes effect any more. */
+/* test_fence.c - after a client has reconnected nothing of its previous session takes effect. */
 #include "config.h"
 
 #include <errno.h>
 
 #include "raw_peer.h"
+#include "zc_json.h"
 #include "zc_tp_fault.h"
 
 enum { SILENCE = 20000, RW = ZC_OPEN_READ | ZC_OPEN_WRITE };
 
 static struct rig rig;
-static struct zc_store *mem; /* the file system, which stays when the server goes */
+static struct zc_store *mem; /* the file system, which survives the server */
 
 static void up(unsigned silence_ms)
 {
@@ -17,7 +18,7 @@ static void up(unsigned silence_ms)
     rig_up_silence(&rig, NULL, borrow(mem), silence_ms);
 }
 
-/* Ends it; `want`: what the file has then, or NULL. */
+/* Ends the server; `want`: what the file has then, or NULL. */
 static void down(const char *want)
 {
     struct zc_attr attr = {0};
@@ -61,7 +62,7 @@ static struct zc_msg writing(uint64_t session, uint64_t handle, uint64_t off, co
 
 static uint64_t clients = 5000;
 
-/* HELLO and AUTH in place of a session; the latter is not answered yet. */
+/* Sends HELLO and AUTH in place of a session; AUTH is not answered yet. */
 static void come_back(struct raw *p, uint64_t replaces, uint64_t replaces_client)
 {
     unsigned char proof[ZC_PROOF_SIZE];
@@ -81,11 +82,11 @@ static uint64_t answered(struct raw *p)
 {
     WAIT_FOR((zc_tp_progress(p->tp, 10), p->last.type == (ZC_T_AUTH | ZC_REPLY)));
     ck_assert_msg(p->last.status == 0, "%s", p->text);
-    ck_assert(zc_seal_check(&p->keys, p->bytes, p->len));
+    ck_assert(zc_mac_check(&p->keys, p->bytes, p->len));
     return p->last.session;
 }
 
-/* A write that was under way arrives late; what was taken before stays. */
+/* A write under way arrives late and is ignored; earlier accepted ones stay. */
 START_TEST(late_messages_have_no_effect)
 {
     struct raw old, new;
@@ -107,7 +108,7 @@ START_TEST(late_messages_have_no_effect)
     m = writing(is, h, 4, "new");
     raw_call(&new, &m);
     ck_assert_msg(new.last.status == 0, "%s", new.text);
-    raw_send(&old, &late); /* it was in flight, so to speak */
+    raw_send(&old, &late); /* was in flight */
     m = (struct zc_msg){.type = ZC_T_PING, .session = is};
     raw_call(&new, &m);
     zc_tp_close(old.tp);
@@ -116,7 +117,7 @@ START_TEST(late_messages_have_no_effect)
 }
 END_TEST
 
-/* What the server still works on for the session before comes to its end first. */
+/* Requests of the previous session that the server works on complete first. */
 START_TEST(requests_under_way_end_first)
 {
     struct raw old, new;
@@ -135,11 +136,11 @@ START_TEST(requests_under_way_end_first)
     raw_send(&old, &m);
     WAIT_FOR(zc_store_fault_held(rig.store) == 1);
     come_back(&new, was, 4711);
-    /* the client is told that it takes time, more than once, and nothing else */
+    /* the client gets several notices that it takes time, and nothing else */
     WAIT_FOR((zc_tp_progress(new.tp, 10), new.received >= 2));
     ck_assert_int_eq(new.last.type, ZC_T_PENDING);
     ck_assert_uint_eq(new.last.tag, 99);
-    ck_assert(zc_seal_check(&new.keys, new.bytes, new.len));
+    ck_assert(zc_mac_check(&new.keys, new.bytes, new.len));
     zc_store_fault_release(rig.store);
     was = answered(&new);
     m = writing(was, open_file(&new, was), 1, "new");
@@ -151,7 +152,7 @@ START_TEST(requests_under_way_end_first)
 }
 END_TEST
 
-/* Its number and keys are known since R-HELLO, and are of no use before R-AUTH; nor is HELLO before
+/* Its number and keys exist since R-HELLO, but messages before R-AUTH are refused; so is one before
  * AUTH. */
 START_TEST(nothing_is_taken_too_early)
 {
@@ -172,7 +173,7 @@ START_TEST(nothing_is_taken_too_early)
     raw_greet(&new, SILENCE, ZC_PROTOCOL);
     auth = raw_auth(&new, proof);
     ping.session = was;
-    raw_call(&old, &ping); /* it lives */
+    raw_call(&old, &ping); /* it is alive */
     ck_assert_int_eq(old.last.type, ZC_T_PING | ZC_REPLY);
     zc_store_fault_hold(rig.store, ZC_FAULT_TRUNCATE);
     raw_send(&old, &m);
@@ -193,7 +194,7 @@ START_TEST(nothing_is_taken_too_early)
 }
 END_TEST
 
-/* A server that cannot end it says so in the end. */
+/* A server that cannot end the previous session returns an error in the end. */
 START_TEST(a_session_that_does_not_end)
 {
     struct raw old, new;
@@ -213,7 +214,7 @@ START_TEST(a_session_that_does_not_end)
     WAIT_FOR((zc_tp_progress(new.tp, 10), new.last.type == (ZC_T_AUTH | ZC_REPLY)));
     ck_assert_int_eq(new.last.status, -EBUSY);
     zc_store_fault_release(rig.store);
-    come_back(&new, was, 4711); /* as soon as it has */
+    come_back(&new, was, 4711); /* as soon as that has ended */
     new.last.type = 0;
     WAIT_FOR((zc_tp_progress(new.tp, 10), new.last.type == (ZC_T_AUTH | ZC_REPLY)));
     zc_tp_close(old.tp);
@@ -222,7 +223,7 @@ START_TEST(a_session_that_does_not_end)
 }
 END_TEST
 
-/* A transfer that never ends is cut off, and puts nothing into the file. */
+/* A transfer that never ends is cancelled, and writes nothing to the file. */
 START_TEST(transfers_are_cut_off)
 {
     static char memory[32 << 10];
@@ -264,27 +265,29 @@ START_TEST(transfers_are_cut_off)
 }
 END_TEST
 
-/* HELLO and AUTH are those of an attempt before, by the same client. */
+/* Sends HELLO and AUTH of an earlier attempt again, by the same client. */
 static void come_again(struct raw *p, uint64_t replaces, uint64_t replaces_client)
 {
     clients--;
     come_back(p, replaces, replaces_client);
 }
 
-static void has_sessions(struct raw *p, uint64_t session, const char *count)
+static void has_sessions(struct raw *p, uint64_t session, uint64_t count)
 {
     struct zc_msg m = {.type = ZC_T_INFO, .session = session, .what = ZC_INFO_STATS};
-    char want[40];
-    bool is;
+    uint64_t is;
+    char *text;
 
-    sprintf(want, "sessions %s\n", count);
-    do { /* those that are dead are killed by the tick */
+    do { /* dead ones are dropped by the tick */
         raw_call(p, &m);
-        is = memmem(p->last.data.p, p->last.data.n, want, strlen(want)) != NULL;
-    } while (!is);
+        text = strndup((const char *)p->last.data.p, p->last.data.n);
+        ck_assert_ptr_nonnull(text);
+        is = zc_json_to_number(zc_json_find(zc_json_find(text, "stats"), "sessions"));
+        free(text);
+    } while (is != count);
 }
 
-/* Two attempts follow the same session, the first of them given up: one session comes of it. */
+/* Two attempts replace the same session, the first of them given up: one session results. */
 START_TEST(an_attempt_that_was_given_up)
 {
     struct raw old, first, second;
@@ -307,7 +310,7 @@ START_TEST(an_attempt_that_was_given_up)
     WAIT_FOR((zc_tp_progress(second.tp, 10), second.last.type == ZC_T_PENDING));
     zc_store_fault_release(rig.store);
     is = answered(&second);
-    has_sessions(&second, is, "1");
+    has_sessions(&second, is, 1);
     while (zc_tp_progress(first.tp, 0) > 0)
         ;
     ck_assert_int_eq(first.last.type, ZC_T_PENDING);
@@ -318,7 +321,7 @@ START_TEST(an_attempt_that_was_given_up)
 }
 END_TEST
 
-/* AUTH of the first attempt comes when the second one has its session already. */
+/* AUTH of the first attempt arrives when the second one has its session already. */
 START_TEST(an_attempt_that_comes_late)
 {
     unsigned char proof[ZC_PROOF_SIZE];
@@ -336,7 +339,7 @@ START_TEST(an_attempt_that_comes_late)
     ping.session = answered(&second);
     before = first.received;
     raw_send(&first, &late);
-    has_sessions(&second, ping.session, "1");
+    has_sessions(&second, ping.session, 1);
     raw_call(&second, &ping);
     ck_assert_int_eq(second.last.type, ZC_T_PING | ZC_REPLY);
     while (zc_tp_progress(first.tp, 0) > 0)
@@ -348,7 +351,8 @@ START_TEST(an_attempt_that_comes_late)
 }
 END_TEST
 
-/* The client's own side: all its attempts are of one client, for the server. */
+/* Three connects of one client leave one session: each replaces the one before, because all carry
+ * the same client id. */
 START_TEST(attempts_of_a_client)
 {
     struct zc_client *c[3];
@@ -371,8 +375,8 @@ START_TEST(attempts_of_a_client)
 }
 END_TEST
 
-/* Who does not know the client_id of a session does not end it; nor does the number of none. */
-START_TEST(nobody_else_is_replaced)
+/* A session is not replaced without its client_id, nor by a session number of none. */
+START_TEST(no_other_session_is_replaced)
 {
     struct raw old, new;
     uint64_t was;
@@ -398,8 +402,8 @@ START_TEST(nobody_else_is_replaced)
 }
 END_TEST
 
-/* A client that was silent is told, and again when it speaks. */
-START_TEST(who_is_dropped_is_told)
+/* An evicted client is notified, and again when it sends anything. */
+START_TEST(an_evicted_client_is_notified)
 {
     struct zc_msg m = {.type = ZC_T_PING};
     struct raw p;
@@ -409,12 +413,12 @@ START_TEST(who_is_dropped_is_told)
     m.session = raw_hello(&p, SILENCE, ZC_PROTOCOL);
     for (int i = 0; i < 2; i++) {
         p.last.type = 0;
-        WAIT_FOR((zc_tp_progress(p.tp, 10), p.last.type == ZC_T_DROPPED));
+        WAIT_FOR((zc_tp_progress(p.tp, 10), p.last.type == ZC_T_EVICTED));
         ck_assert_uint_eq(p.last.session, m.session);
-        ck_assert(zc_seal_check(&p.keys, p.bytes, p.len));
+        ck_assert(zc_mac_check(&p.keys, p.bytes, p.len));
         ck_assert_int_eq(p.last.status, -ECONNRESET);
         ck_assert_msg(strstr(p.text, "nothing was heard") != NULL, "%s", p.text);
-        nanosleep(&(struct timespec){0, 150000000}, NULL); /* it is told now and then only */
+        nanosleep(&(struct timespec){0, 150000000}, NULL); /* it is notified at intervals only */
         raw_send(&p, &m);
     }
     zc_tp_close(p.tp);
@@ -422,8 +426,8 @@ START_TEST(who_is_dropped_is_told)
 }
 END_TEST
 
-/* The client's own side: its calls end at once, with the reason. */
-START_TEST(a_dropped_client_hears_why)
+/* The client's side: its calls fail at once, with the reason. */
+START_TEST(an_evicted_client_gets_the_reason)
 {
     struct zc_net *net;
     struct zc_client *c;
@@ -454,9 +458,9 @@ int main(void)
     zc_log_init(NULL);
     CASE(s, "fence", 30, late_messages_have_no_effect, requests_under_way_end_first,
          nothing_is_taken_too_early, a_session_that_does_not_end, transfers_are_cut_off,
-         nobody_else_is_replaced);
+         no_other_session_is_replaced);
     CASE(s, "attempts", 30, an_attempt_that_was_given_up, an_attempt_that_comes_late,
          attempts_of_a_client);
-    CASE(s, "dropped", 30, who_is_dropped_is_told, a_dropped_client_hears_why);
+    CASE(s, "dropped", 30, an_evicted_client_is_notified, an_evicted_client_gets_the_reason);
     return run_suite(s);
 }

@@ -1,8 +1,8 @@
-/* test_first.c - a daemon dies while the first session with it is being had: who is announced in
- * its place, in the same address file, is gone to; where nobody is, the error and its time stay.
+/* test_first.c - a daemon dies during a client's first connect: the client goes on to a successor
+ * announced in the same address file; without one, error and time-out are as before.
  *
- * Daemons are rigs, as in test_heal.c.  The moment is when the endpoint is opened: the address file
- * has been read then, and nothing was sent.
+ * Daemons are rigs, as in test_heal.c.  The moment of death is when the endpoint is opened: the
+ * address file has been read, and nothing was sent.
  */
 #include "config.h"
 
@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "rig.h"
-#include "zc_addrfile.h"
+#include "zc_connect.h"
 #include "zc_store_remote.h"
 #include "zc_tp_fault.h"
 
@@ -24,30 +24,19 @@ static const char *provider = "loop"; /* ... with this provider */
 static char opened_with[64];          /* what the last endpoint of the job was opened with */
 static struct zc_store *shared, *store;
 static char path[80];
-static void (*moment)(void); /* what happens then, once */
-static bool refuses;         /* what is sent from the endpoint that is opened next */
+static void (*moment)(void); /* called at that moment, once */
+static bool refuses;         /* sends of the next endpoint fail */
 static uint64_t took;        /* ns, to connect */
 
 static void announce(long pid)
 {
-    struct rig *r = &rigs[started - 1];
-    struct zc_addrfile a = {.protocol = ZC_PROTOCOL,
-                            .pid = pid,
-                            .boot_id = rig_boot_id,
-                            .secret = rig_secret,
-                            .root = "/"};
-
-    gethostname(a.host, sizeof a.host - 1);
-    snprintf(a.provider, sizeof a.provider, "%s", provider);
-    memcpy(a.address, r->addr, r->addr_len);
-    a.address_len = r->addr_len;
-    ck_assert_int_eq(zc_addrfile_write(path, &a), 0);
+    rig_announce(&rigs[started - 1], path, provider, pid);
 }
 
 static void start_as(long pid)
 {
     rig_boot_id += 1000;
-    rig_secret.bytes[31]++; /* another one each time, as daemons have it */
+    rig_secret.bytes[31]++; /* a new one each time, as with real daemons */
     rig_transport = zc_tp_fault_open;
     rig_up(&rigs[started], NULL, borrow(shared));
     endpoints[started++] = zc_tp_fault_last();
@@ -109,7 +98,7 @@ static int connect_when(void (*what)(void), uint64_t timeout_ms)
     return rc;
 }
 
-/* With the one that was started last. */
+/* The client reaches the daemon started last. */
 static void goes_to_the_next(int rc)
 {
     struct zc_net *net = rig_net(LONG_MS);
@@ -117,7 +106,7 @@ static void goes_to_the_next(int rc)
 
     ck_assert_msg(rc == 0, "connect: %s", rc ? zc_error_text(rc) : "");
     ck_assert_int_eq(zc_store_ping(store), 0);
-    ck_assert_uint_eq(rig_stat(c, "sessions"), 2); /* this one, too */
+    ck_assert_uint_eq(rig_stat(c, "sessions"), 2); /* including this one */
     zc_client_disconnect(c);
     zc_net_destroy(net);
 }
@@ -127,7 +116,7 @@ static void silent(void)
     zc_tp_fault_kill(endpoints[started - 1]);
 }
 
-/* Who connects hears of it at once. */
+/* The connecting client gets an error at once. */
 static void refusing(void)
 {
     refuses = true;
@@ -159,7 +148,7 @@ static void silent_twice(void)
     moment = silent_and_replaced;
 }
 
-/* By one that has ended meanwhile. */
+/* The successor has ended meanwhile, too. */
 static void replaced_in_vain(void)
 {
     silent();
@@ -198,7 +187,7 @@ START_TEST(twice)
 }
 END_TEST
 
-/* It is no other daemon's of the job, but the one that is gone that had another one. */
+/* The successor may use another provider than the job's first daemon. */
 START_TEST(started_again_over_another_provider)
 {
     up();
@@ -219,13 +208,13 @@ static void fails_as_ever(void (*what)(void))
     down();
 }
 
-START_TEST(and_nobody_comes)
+START_TEST(without_a_successor)
 {
     fails_as_ever(silent);
 }
 END_TEST
 
-START_TEST(and_nobody_comes_at_once)
+START_TEST(a_late_successor)
 {
     up();
     ck_assert_int_eq(connect_when(refusing, LONG_MS), -EIO);
@@ -234,8 +223,8 @@ START_TEST(and_nobody_comes_at_once)
 }
 END_TEST
 
-/* Who is known not to run is not waited for; the next open finds the one that is started. */
-START_TEST(who_is_not_running)
+/* A daemon known not to run is not waited for; the next open finds its successor. */
+START_TEST(a_daemon_that_is_not_running)
 {
     up();
     announce(1 << 30);
@@ -249,7 +238,7 @@ START_TEST(who_is_not_running)
 }
 END_TEST
 
-START_TEST(and_who_comes_is_gone)
+START_TEST(the_successor_is_gone)
 {
     fails_as_ever(replaced_in_vain);
 }
@@ -261,6 +250,69 @@ START_TEST(the_same_is_announced_again)
 }
 END_TEST
 
+/* ---- one connection ---- */
+
+static struct zc_net *tried[2]; /* endpoints that were announced to trying() */
+static unsigned tries;
+
+static void trying(void *arg, struct zc_net *net)
+{
+    ck_assert_ptr_eq(arg, tried);
+    tried[tries++ % 2] = net;
+}
+
+static void expect_another(const struct zc_connect *to)
+{
+    struct zc_client *c;
+
+    ck_assert_int_eq(zc_connect(to, &c), -ESTALE);
+    ck_assert_ptr_null(c);
+    ck_assert_msg(strstr(zc_error_text(ESTALE), "another daemon answers at the address in /tmp/"),
+                  "%s", zc_error_text(ESTALE));
+}
+
+static void expect_the_daemon(const struct zc_connect *to)
+{
+    struct zc_client *c;
+
+    ck_assert_int_eq(zc_connect(to, &c), 0);
+    ck_assert_int_eq(zc_client_ping(c), 0);
+    ck_assert_ptr_nonnull(strstr(zc_client_label(c), "zcached on "));
+    zc_client_disconnect(c);
+}
+
+/* A daemon is known by its secret and its boot id; its client has an endpoint of its own, or leaves
+ * one that is shared to others. */
+START_TEST(the_daemon_of_an_address_file)
+{
+    struct zc_net *net = rig_net(LONG_MS);
+    struct zc_connect to = {
+        .own = {.open_transport = open_and, .timeout_ms = LONG_MS}, .trying = trying, .arg = tried};
+    struct zc_addrfile a;
+
+    up();
+    ck_assert_int_eq(zc_addrfile_read(path, &a), 0);
+    zc_connect_daemon(&to, path, &a, false);
+    expect_the_daemon(&to);
+    ck_assert_uint_eq(tries, 2);
+    ck_assert_ptr_nonnull(tried[0]);
+    ck_assert_ptr_null(tried[1]);
+    a.boot_id++;
+    expect_another(&to);
+    to.net = net;
+    expect_another(&to);
+    a.boot_id--;
+    expect_the_daemon(&to);
+    a.secret.bytes[0] ^= 1;
+    expect_another(&to);
+    to.net = NULL;
+    expect_another(&to);
+    ck_assert_uint_eq(tries, 12);
+    zc_net_destroy(net);
+    down();
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("first");
@@ -268,7 +320,8 @@ int main(void)
     zc_log_init(NULL);
     CASE(s, "a successor", 60, silent_and_started_again, refusing_and_started_again, twice,
          started_again_over_another_provider);
-    CASE(s, "none", 60, and_nobody_comes, and_nobody_comes_at_once, and_who_comes_is_gone,
-         the_same_is_announced_again, who_is_not_running);
+    CASE(s, "none", 60, without_a_successor, a_late_successor, the_successor_is_gone,
+         the_same_is_announced_again, a_daemon_that_is_not_running);
+    CASE(s, "a connection", 60, the_daemon_of_an_address_file);
     return run_suite(s);
 }

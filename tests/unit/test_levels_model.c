@@ -1,10 +1,10 @@
 /* test_levels_model.c - random pieces through both levels at once, compared with plain memory.
  *
- * What a job and a daemon do, in one process: threads share one open in an
- * aggregator's cache of few large pages, whose store is a daemon with few small pages over a
- * real file that grows.  Each thread writes and reads its own bytes, down to every second
- * one, mostly through a view, so that pages of both levels are collapsed, squeezed, read
- * in pieces and evicted while others write to them, and the model is exact.
+ * A job and a daemon in one process: threads share one open in an aggregator's cache of few large
+ * pages, whose store is a daemon with few small pages over a real file that grows.  Each thread
+ * writes and reads its own bytes, down to every second one, mostly through a view, so that pages of
+ * both levels are collapsed, dropped after a write, read in pieces and evicted during writes by
+ * others, and the model is exact.
  *
  * ZC_SEED=n (or the first argument) runs one seed; ZC_TEST_LONG=1 runs many.
  */
@@ -18,7 +18,7 @@
 #include "splitmix.h"
 #include "zc_store_posix.h"
 #include "zc_store_remote.h"
-#include "zc_view.h"
+#include "zc_view_test.h"
 
 enum { PAGE = 4096, SPAN = 40 * PAGE, MAX_THREADS = 4, OPS = 40, PHASES = 3 };
 
@@ -28,11 +28,11 @@ static char path[] = "/tmp/zcache-levels.XXXXXX";
 struct world {
     uint64_t seed, rng;
     struct rig rig;         /* the daemon */
-    struct zc_store *store; /* the daemon, seen from the aggregator; may be slow */
+    struct zc_store *store; /* the daemon as the aggregator's store; may be slow */
     struct zc_cache *cache; /* the aggregator's */
     struct zc_handle *h;
     unsigned nthreads;
-    uint32_t grain; /* byte b belongs to thread b / grain % nlots, if there is one */
+    uint32_t grain; /* byte b belongs to thread b / grain % nlots, if that exists */
     uint32_t nlots;
     unsigned char data[SPAN];
 };
@@ -65,7 +65,7 @@ static void ok(struct world *w, const char *what, long rc)
 
 /* ---- accesses ---- */
 
-/* Where in the file an actor's i-th byte lies. */
+/* File offset of an actor's i-th byte. */
 static uint64_t place(const struct actor *a, uint64_t i)
 {
     const struct world *w = a->w;
@@ -73,7 +73,7 @@ static uint64_t place(const struct actor *a, uint64_t i)
     return (i / w->grain * w->nlots + a->id) * w->grain + i % w->grain;
 }
 
-/* Some of the actor's bytes, counted by themselves. */
+/* Draws some of the actor's bytes, by index. */
 static void draw(struct actor *a, uint64_t *first, uint64_t *n)
 {
     uint64_t all = SPAN / (a->w->grain * a->w->nlots) * a->w->grain;
@@ -137,7 +137,7 @@ static void *act(void *arg)
 
 /* ---- a run ---- */
 
-/* Two kinds of calls take their time. */
+/* Makes two kinds of calls slow. */
 static void slow(struct world *w, struct zc_store *s)
 {
     unsigned us = (unsigned[]){0, 0, 50, 300}[below(&w->rng, 4)];
@@ -190,7 +190,7 @@ static void open_file(struct world *w)
                      &attr));
 }
 
-/* What the file holds, to whoever reads it without us. */
+/* Compares the file itself. */
 static void check_file(struct world *w)
 {
     static unsigned char buf[SPAN];

@@ -16,7 +16,7 @@
 
 enum { SIZE = 1 << 20, MESSAGE = 4000 };
 
-/* ---- an endpoint and what it saw ---- */
+/* ---- an endpoint and its events ---- */
 
 struct end {
     struct zc_tp *tp;
@@ -212,7 +212,7 @@ START_TEST(closing_ends_what_is_under_way)
 }
 END_TEST
 
-/* A child has our sockets, too, and may live longer. */
+/* A child shares our sockets and may live longer. */
 START_TEST(a_child_keeps_nothing_alive)
 {
     pid_t child;
@@ -268,7 +268,7 @@ START_TEST(what_is_no_address_is_refused)
 }
 END_TEST
 
-/* Somebody else who knows the name. */
+/* Another process that knows the name. */
 START_TEST(rubbish_ends_its_connection_only)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -295,7 +295,7 @@ START_TEST(rubbish_ends_its_connection_only)
 }
 END_TEST
 
-/* One that takes no connections, with room for a few in its queue. */
+/* Listens without accepting, with a short queue. */
 static int deaf(struct local_address *at, unsigned room)
 {
     struct sockaddr_un name = {.sun_family = AF_UNIX};
@@ -313,8 +313,79 @@ static int deaf(struct local_address *at, unsigned room)
     return fd;
 }
 
-/* A server adds its clients by the thread that serves the others. */
-START_TEST(who_is_in_a_hurry_does_not_wait_for_a_peer)
+/* A peer's answer to a MOVE. */
+static const struct {
+    int32_t status;
+    uint32_t kind, id, more; /* `id`: that much above the operation's; bytes too many */
+    bool carried;            /* first asks for the bytes by CARRY */
+    bool good;
+} answers[] = {
+    {.kind = PACKET_MOVED, .good = true},
+    {.kind = PACKET_MOVED, .status = -EACCES, .good = true},
+    {.kind = PACKET_MOVED, .status = 1},
+    {.kind = PACKET_MOVED, .status = INT32_MIN},
+    {.kind = PACKET_MOVED, .id = 1},
+    {.kind = PACKET_MOVED, .more = 4},
+    {.kind = PACKET_MOVED, .carried = true},
+    {.kind = PACKET_CARRIED, .id = 0},
+};
+
+static void answer(int fd, int32_t status, uint32_t kind, uint64_t id, uint32_t more)
+{
+    struct packet_head h[2] = {{.kind = kind, .status = status, .id = id}};
+
+    ck_assert_int_eq(send(fd, h, sizeof *h + more, 0), (ssize_t)(sizeof *h + more));
+}
+
+static void take_packet(int fd, uint32_t kind, struct packet_move *m)
+{
+    unsigned char buf[2 * MESSAGE];
+
+    ck_assert_int_ge(recv(fd, buf, sizeof buf, 0), (ssize_t)sizeof *m - 8);
+    memcpy(m, buf, sizeof *m);
+    ck_assert_uint_eq(m->head.kind, kind);
+}
+
+/* An invalid answer ends the connection, and is not taken for the result of the operation. */
+START_TEST(an_answer_is_looked_at)
+{
+    struct local_address at;
+    struct packet_move packet;
+    struct move m;
+    unsigned char bytes[64];
+    zc_peer p;
+    int fd, listener;
+
+    end_up(&a);
+    end_up(&b);
+    memcpy(&at, b.addr, sizeof at);
+    listener = deaf(&at, 4);
+    memcpy(b.addr, &at, sizeof at);
+    p = know(&a, &b);
+    fd = accept(listener, NULL, NULL);
+    ck_assert_int_ge(fd, 0);
+    ck_assert_int_eq(start(&a, p, ZC_RMA_PULL, &m, bytes, sizeof bytes, 0x1000, 7), 0);
+    take_packet(fd, PACKET_MOVE, &packet);
+    if (answers[_i].carried) {
+        answer(fd, -EPERM, PACKET_MOVED, packet.head.id, 0);
+        ck_assert_int_ge(zc_tp_progress(a.tp, 1000), 0);
+        take_packet(fd, PACKET_CARRY, &packet);
+    }
+    answer(fd, answers[_i].status, answers[_i].kind, packet.head.id + answers[_i].id,
+           answers[_i].more);
+    WAIT_FOR((zc_tp_progress(a.tp, 1), m.over));
+    ck_assert_int_eq(m.status, answers[_i].good ? answers[_i].status : -ECONNRESET);
+    ck_assert_uint_eq(a.errors, !answers[_i].good);
+    zc_tp_peer_remove(a.tp, p);
+    close(fd);
+    close(listener);
+    zc_tp_close(a.tp);
+    zc_tp_close(b.tp);
+}
+END_TEST
+
+/* A server adds its clients in the thread that serves the others. */
+START_TEST(a_hurried_call_does_not_wait_for_a_peer)
 {
     struct zc_tp_config cfg = {.max_msg = MESSAGE,
                                .nrecv = 4,
@@ -336,27 +407,27 @@ START_TEST(who_is_in_a_hurry_does_not_wait_for_a_peer)
     for (int i = 0; i < 10 && rc == 0; i++)
         rc = zc_tp_peer_add(tp, &nowhere, sizeof nowhere, &peer);
     ck_assert_int_eq(rc, -EAGAIN);
-    ck_assert_uint_lt(zc_now() - since, 5000 * ZC_NS_PER_MS); /* half of what others wait */
+    ck_assert_uint_lt(zc_now() - since, 5000 * ZC_NS_PER_MS); /* half of the usual wait */
     zc_tp_close(tp);
     close(fd);
     zc_tp_close(e.tp);
 }
 END_TEST
 
-START_TEST(a_card_shows_who_can_be_reached)
+START_TEST(a_record_shows_reachable_owners)
 {
-    struct zc_tp_local_card card;
+    struct zc_tp_local_record record;
 
-    ck_assert_int_eq(zc_tp_local_card(&card), 0);
-    ck_assert(zc_tp_local_reaches(&card));
-    card.stamp[0] ^= 1;
-    ck_assert(!zc_tp_local_reaches(&card));
-    card.stamp[0] ^= 1;
-    card.net_ino++;
-    ck_assert(!zc_tp_local_reaches(&card));
-    card.net_ino--;
-    card.where = 8;
-    ck_assert(!zc_tp_local_reaches(&card));
+    ck_assert_int_eq(zc_tp_local_record(&record), 0);
+    ck_assert(zc_tp_local_reaches(&record));
+    record.stamp[0] ^= 1;
+    ck_assert(!zc_tp_local_reaches(&record));
+    record.stamp[0] ^= 1;
+    record.net_ino++;
+    ck_assert(!zc_tp_local_reaches(&record));
+    record.net_ino--;
+    record.where = 8;
+    ck_assert(!zc_tp_local_reaches(&record));
 }
 END_TEST
 
@@ -372,8 +443,8 @@ static pid_t other;
 static struct told told;
 static int from_other;
 
-/* The other process: exposes memory, drives progress, and writes the number of messages that
- * arrived whenever it has changed. */
+/* The other process: exposes memory, drives progress, and writes the number of messages that have
+ * arrived after each change. */
 static void other_main(int out)
 {
     struct told t = {.addr_len = 0};
@@ -435,7 +506,7 @@ START_TEST(memory_of_another_process_is_reached)
 }
 END_TEST
 
-/* Whether or not it is awake; not when it is gone, and of nothing that is not there. */
+/* Works if the peer is asleep, too; not when it is gone, and not for unmapped addresses. */
 START_TEST(a_peer_is_looked_into)
 {
     zc_peer p = with_other();
@@ -498,7 +569,7 @@ START_TEST(a_stopped_peer_gets_everything_later)
 }
 END_TEST
 
-/* It may be in the middle of copying: the buffer is ours again when it is gone, or answers. */
+/* The peer may be copying: the buffer is ours again when it is gone, or answers. */
 START_TEST(an_operation_outlives_the_removal_of_its_peer)
 {
     zc_peer p = with_other();
@@ -575,11 +646,16 @@ END_TEST
 int main(void)
 {
     Suite *s = suite_create("local");
+    TCase *answered;
 
     CASE(s, "endpoints", 120, messages_arrive_in_order, memory_is_reached_while_it_is_registered,
          a_wake_ends_the_wait, closing_ends_what_is_under_way, a_child_keeps_nothing_alive,
          what_is_no_address_is_refused, rubbish_ends_its_connection_only,
-         a_card_shows_who_can_be_reached, who_is_in_a_hurry_does_not_wait_for_a_peer);
+         a_record_shows_reachable_owners, a_hurried_call_does_not_wait_for_a_peer);
+    answered = tcase_create("answers");
+    tcase_set_timeout(answered, stretched(120));
+    tcase_add_loop_test(answered, an_answer_is_looked_at, 0, sizeof answers / sizeof *answers);
+    suite_add_tcase(s, answered);
     CASE(s, "processes", 120, memory_of_another_process_is_reached, a_peer_is_looked_into,
          the_death_of_a_peer_is_noticed, a_stopped_peer_gets_everything_later,
          an_operation_outlives_the_removal_of_its_peer);

@@ -1,7 +1,7 @@
-/* test_munge.c - a server of many users: who they are, what they may, and who gets nowhere.
+/* test_munge.c - a server of many users: identity, permissions, and refused attackers.
  *
- * munge is played by functions here: a credential is text, with the user whose turn it is; it can
- * be read again and again, so that what refuses one that is used twice is the server.
+ * Functions here play munge: a credential is text with the current user; it can be decoded any
+ * number of times, so that a refusal of its second use is the server's.
  */
 #include "config.h"
 
@@ -21,9 +21,9 @@ enum { ALICE = 20001, BOB = 20002, OWNER = 0, PAYLOAD = 80 };
 
 /* ---- munge ---- */
 
-static uid_t now_is; /* who makes credentials */
+static uid_t now_is; /* the user that makes credentials */
 static bool munge_is_down;
-static struct trace key_of_pledge; /* the last one's */
+static struct trace key_of_pledge; /* of the last one */
 
 static int encode(uid_t reader, const void *bytes, size_t len, char **out)
 {
@@ -61,9 +61,9 @@ static int decode(const char *credential, void *bytes, size_t cap, size_t *len, 
 
 static const struct zc_munge_ops fake = {encode, decode};
 
-/* ---- a store that notes for whom it works ---- */
+/* ---- a store that notes the thread's user ---- */
 
-static uid_t opened_by; /* -1: nobody */
+static uid_t opened_by; /* -1: none */
 static struct zc_store *memory;
 static struct zc_store_ops noting;
 
@@ -162,8 +162,9 @@ START_TEST(calls_are_made_as_the_caller)
 }
 END_TEST
 
-/* All jobs of a user are one, whatever they call themselves: nobody becomes more by that. */
-START_TEST(a_user_is_one_of_those_who_share)
+/* All jobs of a user are one tenant, whatever job names they give: a user gains nothing by
+ * names. */
+START_TEST(a_user_is_a_tenant)
 {
     struct user alice, again, bob;
 
@@ -281,7 +282,7 @@ START_TEST(nothing_is_left_of_a_pledge)
     alice = come(ALICE);
     key = trace_of(alice.client->keys.theirs.rest);
     ck_assert_uint_ge(traces(&key), 2);    /* hers, and the server's */
-    WAIT_FOR(traces(&key_of_pledge) == 0); /* the server forgets it behind its answer */
+    WAIT_FOR(traces(&key_of_pledge) == 0); /* the server erases it after its reply */
     go(&alice);
     down();
     ck_assert_uint_eq(traces(&key), 0);
@@ -293,20 +294,20 @@ END_TEST
 static struct raw raw;
 static char credential[ZC_MAX_CREDENTIAL];
 
-/* R-HELLO has come: a credential for this handshake, by him. */
+/* Reads R-HELLO and makes a credential of that user for this handshake. */
 static struct zc_msg vouch(struct raw *r, uid_t uid, char text[ZC_MAX_CREDENTIAL])
 {
     struct zc_pledge pledge;
 
     ck_assert_int_eq(r->last.status, 0);
-    ck_assert_msg(zc_shake_check_answer(&r->shake, r->bytes, r->len), "the server's proof");
+    ck_assert_msg(zc_handshake_check_answer(&r->shake, r->bytes, r->len), "the server's proof");
     memcpy(pledge.said, r->shake.said, sizeof pledge.said);
     memset(pledge.key, 7, sizeof pledge.key);
     now_is = uid;
-    ck_assert_int_eq(zc_munge_vouch(&pledge, text, ZC_MAX_CREDENTIAL), 0);
-    zc_shake_vouched(&r->shake, pledge.key);
-    zc_shake_keys(&r->shake, false, false, &r->keys);
-    return (struct zc_msg){.type = ZC_T_VOUCH,
+    ck_assert_int_eq(zc_munge_credential(&pledge, text, ZC_MAX_CREDENTIAL), 0);
+    zc_handshake_confirmed(&r->shake, pledge.key);
+    zc_handshake_keys(&r->shake, false, false, &r->keys);
+    return (struct zc_msg){.type = ZC_T_CREDENTIAL,
                            .session = r->last.session,
                            .credential = {text, (uint32_t)strlen(text)}};
 }
@@ -326,7 +327,7 @@ START_TEST(another_method)
 {
     up();
     raw_up(&raw, &rig);
-    raw_greet(&raw, 60000, ZC_PROTOCOL); /* who knows the number in the address file */
+    raw_greet(&raw, 60000, ZC_PROTOCOL); /* knows the number in the address file */
     ck_assert_int_eq(raw.last.status, -EOPNOTSUPP);
     ck_assert_ptr_nonnull(strstr(raw.text, "munge"));
     zc_tp_close(raw.tp);
@@ -334,7 +335,7 @@ START_TEST(another_method)
 }
 END_TEST
 
-/* The number in the address file is all that AUTH would take. */
+/* The number in the address file would be enough for AUTH, which is refused. */
 START_TEST(auth_is_nothing)
 {
     unsigned char proof[ZC_PROOF_SIZE];
@@ -356,8 +357,8 @@ START_TEST(auth_is_nothing)
 }
 END_TEST
 
-/* What was heard, or taken from another handshake, opens no session, though munge would read it;
- * and he whose handshake it is is not kept out by those who try. */
+/* A recorded credential, or one of another handshake, opens no session although munge would decode
+ * it; and the real owner of the handshake is not locked out by attempts. */
 START_TEST(a_credential_is_of_one_handshake)
 {
     char first[ZC_MAX_CREDENTIAL];
@@ -372,9 +373,9 @@ START_TEST(a_credential_is_of_one_handshake)
     memcpy(first, credential, sizeof first);
     raw_call(&raw, &m);
     ck_assert_int_eq(raw.last.status, 0);
-    ck_assert_int_eq(raw.last.type, ZC_T_VOUCH | ZC_REPLY);
-    ck_assert(zc_seal_check(&raw.keys, raw.bytes, raw.len));
-    raw_send(&raw, &m); /* once more, in its session */
+    ck_assert_int_eq(raw.last.type, ZC_T_CREDENTIAL | ZC_REPLY);
+    ck_assert(zc_mac_check(&raw.keys, raw.bytes, raw.len));
+    raw_send(&raw, &m); /* again, in its session */
     WAIT_FOR(rig_stat(root.client, "handshakes_refused") == 1);
     zc_tp_close(raw.tp);
 
@@ -409,7 +410,7 @@ static void refused(const struct zc_msg *like, const char *text, uint32_t n)
     ck_assert_int_eq(raw.last.status, -EACCES);
 }
 
-/* Each of its bytes, one at a time; cut; none. */
+/* Each of its bytes changed, one at a time; truncated; empty. */
 START_TEST(an_altered_credential)
 {
     char changed[ZC_MAX_CREDENTIAL];
@@ -425,7 +426,7 @@ START_TEST(an_altered_credential)
     n = m.credential.n;
     for (uint32_t i = 0; i < 15 + 2 * (PAYLOAD - 32); i++) { /* the rest is the key */
         if (i >= 6 && i < 15)
-            continue; /* munge's own */
+            continue; /* munge's own part */
         memcpy(changed, credential, sizeof changed);
         changed[i] = changed[i] == '0' ? '1' : '0';
         refused(&m, changed, n);
@@ -433,20 +434,20 @@ START_TEST(an_altered_credential)
     refused(&m, credential, n - 2);
     refused(&m, credential, 0);
     ck_assert_uint_eq(rig_stat(root.client, "sessions"), 1);
-    /* the key: it is taken, but who has changed it cannot speak with it, nor can the client */
+    /* the key: it is accepted, but neither the attacker nor the client can speak with it */
     memcpy(changed, credential, sizeof changed);
     changed[n - 1] ^= 1;
     m.credential.p = changed;
     raw_call(&raw, &m);
-    ck_assert(!zc_seal_check(&raw.keys, raw.bytes, raw.len));
+    ck_assert(!zc_mac_check(&raw.keys, raw.bytes, raw.len));
     zc_tp_close(raw.tp);
     go(&root);
     down();
 }
 END_TEST
 
-/* Who has found out the numbers of another user's session does not end it by coming in its place,
- * nor by calling himself as its client does. */
+/* Knowing the numbers of another user's session does not allow ending it by a reconnect, nor by
+ * using its client id. */
 START_TEST(sessions_of_others_stay)
 {
     struct user alice;
@@ -465,7 +466,7 @@ START_TEST(sessions_of_others_stay)
     raw_greet(&raw, 60000, ZC_PROTOCOL);
     m = raw_vouch(BOB);
     raw_call(&raw, &m);
-    ck_assert_int_eq(raw.last.type, ZC_T_VOUCH | ZC_REPLY);
+    ck_assert_int_eq(raw.last.type, ZC_T_CREDENTIAL | ZC_REPLY);
     ck_assert_int_eq(raw.last.status, 0);
     ck_assert_int_eq(zc_client_ping(alice.client), 0);
     ck_assert_int_eq(zc_client_write(alice.client, h, "hers", 4, 0), 4);
@@ -480,11 +481,11 @@ END_TEST
 static void is_let_in(struct raw *r, const struct zc_msg *m)
 {
     raw_call(r, m);
-    ck_assert_int_eq(r->last.type, ZC_T_VOUCH | ZC_REPLY);
+    ck_assert_int_eq(r->last.type, ZC_T_CREDENTIAL | ZC_REPLY);
     ck_assert_int_eq(r->last.status, 0);
 }
 
-/* Nor a handshake that is not at its end, and so is nobody's yet. */
+/* Nor an unfinished handshake, which belongs to no user yet. */
 START_TEST(handshakes_of_others_go_on)
 {
     char hers[ZC_MAX_CREDENTIAL];
@@ -507,7 +508,7 @@ START_TEST(handshakes_of_others_go_on)
 }
 END_TEST
 
-/* What munge says of the first attempt of a client comes when the second one has its session. */
+/* munge's answer to the first attempt of a client comes when the second one has its session. */
 START_TEST(a_handshake_that_comes_late)
 {
     char late[ZC_MAX_CREDENTIAL];
@@ -542,7 +543,7 @@ START_TEST(a_handshake_that_comes_late)
 }
 END_TEST
 
-/* Whatever sessions and spellings a user opens a file by: others can open theirs. */
+/* Whatever sessions and spellings a user opens a file by, room for others' files remains. */
 START_TEST(open_files_of_one_user_leave_memory_to_others)
 {
     enum { SESSIONS = 4, FOR_BOB = 300 };
@@ -574,7 +575,7 @@ START_TEST(open_files_of_one_user_leave_memory_to_others)
 }
 END_TEST
 
-/* ---- what is told of them ---- */
+/* ---- log messages about users ---- */
 
 static int log_file = -1;
 
@@ -586,7 +587,7 @@ static void log_begins(void)
     zc_log_level(ZC_LOG_INFO);
 }
 
-/* All that was logged, allocated. */
+/* Returns all that was logged, allocated. */
 static char *log_ends(void)
 {
     off_t n = lseek(log_file, 0, SEEK_END);
@@ -599,7 +600,7 @@ static char *log_ends(void)
     return text;
 }
 
-/* Lines that have both. */
+/* Counts lines that contain both. */
 static unsigned lines(const char *log, const char *one, const char *two)
 {
     char *copy = strdup(log), *rest = copy, *line;
@@ -619,9 +620,9 @@ static int look(struct user *u, const char *path)
     return zc_client_open(u->client, path, ZC_OPEN_READ, 0, &h, &attr);
 }
 
-/* One who is refused all the time, and strangers, who fill what is theirs of the log, do not keep
- * out the line about another one's refusal; and each line tells who it was. */
-START_TEST(one_user_fills_his_part_of_the_log)
+/* A user that is refused all the time, and strangers, use up only their own part of the log, and do
+ * not suppress messages about another user; each line names its user. */
+START_TEST(one_user_fills_its_part_of_the_log)
 {
     struct user alice, bob;
     struct zc_msg m;
@@ -659,7 +660,7 @@ START_TEST(one_user_fills_his_part_of_the_log)
 }
 END_TEST
 
-/* So with what is told of who goes and comes back, again and again. */
+/* The same for messages about a user that connects and leaves again and again. */
 START_TEST(one_user_comes_back_and_back)
 {
     enum { TIMES = ZC_AUDIT_LINES + 30 };
@@ -677,7 +678,7 @@ START_TEST(one_user_comes_back_and_back)
         raw_greet(&raw, 60000, ZC_PROTOCOL);
         m = raw_vouch(ALICE);
         raw_send(&raw, &m);
-        WAIT_FOR((zc_tp_progress(raw.tp, 10), raw.last.type == (ZC_T_VOUCH | ZC_REPLY)));
+        WAIT_FOR((zc_tp_progress(raw.tp, 10), raw.last.type == (ZC_T_CREDENTIAL | ZC_REPLY)));
         ck_assert_int_eq(raw.last.status, 0);
         before = m.session;
         zc_tp_close(raw.tp);
@@ -690,9 +691,8 @@ START_TEST(one_user_comes_back_and_back)
 }
 END_TEST
 
-/* Addresses are what strangers say: however many they make up, what is kept and said of them stays
- * the same, and users are told of as if they were not there.  So are users, of whom there are more
- * than places. */
+/* Addresses are chosen by strangers: however many they use, memory and log stay bounded, and users
+ * get their messages as without them.  The same for more users than places. */
 START_TEST(many_addresses_fill_their_part_of_the_log)
 {
     enum { MANY = 5000, TIMES = 40, USERS = ZC_AUDIT_USERS + 100 };
@@ -724,14 +724,14 @@ int main(void)
 {
     Suite *s = suite_create("munge");
 
-    CASE(s, "users", 60, calls_are_made_as_the_caller, a_user_is_one_of_those_who_share,
+    CASE(s, "users", 60, calls_are_made_as_the_caller, a_user_is_a_tenant,
          what_concerns_all_is_for_the_owner, one_user_leaves_something_to_others,
          open_files_of_one_user_leave_memory_to_others, without_munged_it_says_so,
          nothing_is_left_of_a_pledge);
     CASE(s, "attackers", 60, another_method, auth_is_nothing, a_credential_is_of_one_handshake,
          an_altered_credential, sessions_of_others_stay, handshakes_of_others_go_on,
          a_handshake_that_comes_late);
-    CASE(s, "audit", 60, one_user_fills_his_part_of_the_log, one_user_comes_back_and_back,
+    CASE(s, "audit", 60, one_user_fills_its_part_of_the_log, one_user_comes_back_and_back,
          many_addresses_fill_their_part_of_the_log);
     return run_suite(s);
 }

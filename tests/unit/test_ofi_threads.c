@@ -92,7 +92,7 @@ int main(void)
         printf("skipped: %s\n", zc_error_text(ENOENT));
         return 77;
     }
-    tcase_set_timeout(threads, 300);
+    tcase_set_timeout(threads, stretched(300));
     tcase_add_loop_test(threads, threads_share_an_endpoint, 0, 2);
     suite_add_tcase(s, threads);
     return run_suite(s);

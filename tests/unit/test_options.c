@@ -60,7 +60,7 @@ START_TEST(test_defaults)
 }
 END_TEST
 
-/* Every value in force, shown and set again, is the same value. */
+/* Every value in force, printed and set again, is the same value. */
 START_TEST(test_show_is_read_back)
 {
     for (const struct zc_option *o = zc_options; o->name; o++) {
@@ -131,7 +131,7 @@ START_TEST(test_bad_values)
                    "--root: \"\" is not allowed; it takes a text that is not empty");
     assert_refused(ZC_SCOPE_FILE, "daemonize", "maybe", EINVAL,
                    "daemonize: \"maybe\" is not allowed; it takes true or false");
-    /* Nothing was changed. */
+    /* Nothing has changed. */
     assert_defaults();
 }
 END_TEST
@@ -178,7 +178,7 @@ START_TEST(test_environment)
 }
 END_TEST
 
-/* A default is nobody's choice; a value that equals it may be somebody's. */
+/* A default counts as not given; an equal value that is set counts as given. */
 START_TEST(test_given)
 {
     const struct zc_option *size = zc_option_find("cache_size", ZC_SCOPE_HINT);
@@ -206,7 +206,8 @@ END_TEST
 START_TEST(test_table)
 {
     for (const struct zc_option *o = zc_options; o->name; o++) {
-        ck_assert_msg(o - zc_options < 64, "%s: zc_settings.given has no bit for it", o->name);
+        ck_assert_msg(o - zc_options < ZC_MAX_OPTIONS, "%s: zc_settings.given has no place for it",
+                      o->name);
         ck_assert_msg(o->help && o->scope, "%s", o->name);
         ck_assert_msg(o->help[strlen(o->help) - 1] != '.', "%s", o->name);
         ck_assert_msg((o->type == ZC_OPT_FLAG) == (o->arg == NULL), "%s", o->name);
@@ -215,6 +216,40 @@ START_TEST(test_table)
             ck_assert_msg(p->member != o->member &&
                               (strcmp(p->name, o->name) || !(p->scope & o->scope)),
                           "%s", o->name);
+    }
+}
+END_TEST
+
+/* Agreed rows are hints with numbers, and fit into struct zc_agreed; values that one open passes to
+ * another are checked and put in force, without marking rows as given. */
+START_TEST(test_agreed)
+{
+    struct zc_agreed mine, a;
+    const struct zc_option *o;
+    unsigned n = 0;
+
+    for (; (o = zc_agreed_row(n)); n++) {
+        ck_assert_msg(o->scope & ZC_SCOPE_HINT && o->type != ZC_OPT_STRING, "%s", o->name);
+        ck_assert_uint_lt(n, ZC_AGREED_MAX);
+    }
+    ck_assert_uint_ge(n, 5);
+    zc_agreed_of(&s, &mine);
+    ck_assert(zc_agreed_valid(&mine));
+    ck_assert_int_eq(zc_option_assign(&s, ZC_SCOPE_HINT, "block_size", "8K"), 0);
+    ck_assert_int_eq(zc_option_assign(&s, ZC_SCOPE_HINT, "on_daemon_loss", "bypass"), 0);
+    zc_agreed_of(&s, &a);
+    zc_agreed_apply(&mine, &s);
+    ck_assert_uint_eq(s.block_size, 4 << 20);
+    ck_assert_uint_eq(s.on_daemon_loss, ZC_LOSS_ERROR);
+    ck_assert(zc_option_given(&s, zc_option_find("block_size", ZC_SCOPE_HINT)));
+    ck_assert(!zc_option_given(&s, zc_option_find("replay", ZC_SCOPE_HINT)));
+    zc_agreed_apply(&a, &s);
+    ck_assert_uint_eq(s.block_size, 8 << 10);
+    ck_assert_uint_eq(s.on_daemon_loss, ZC_LOSS_BYPASS);
+    for (unsigned i = 0; i < n; i++) { /* larger than any size and any choice */
+        a = mine;
+        a.values[i] = 3ull << 40;
+        ck_assert_msg(!zc_agreed_valid(&a), "%s", zc_agreed_row(i)->name);
     }
 }
 END_TEST
@@ -265,6 +300,7 @@ int main(void)
     tcase_add_test(tc, test_environment);
     tcase_add_test(tc, test_given);
     tcase_add_test(tc, test_table);
+    tcase_add_test(tc, test_agreed);
     tcase_add_test(tc, test_help_fits);
     suite_add_tcase(suite, tc);
     srunner_run_all(r, CK_NORMAL);

@@ -1,5 +1,5 @@
-/* test_pool.c - work runs once, destroy runs what is queued, work may submit itself again; what is
- * stuck on one key leaves the others alone. */
+/* test_pool.c - work runs once, destroy runs what is queued, work may submit itself again; work
+ * stuck on one key does not delay other keys. */
 #include "config.h"
 
 #include <errno.h>
@@ -30,7 +30,7 @@ static void count(struct zc_work *w)
     }
 }
 
-/* Of so many keys. */
+/* Submits work of so many keys. */
 static void do_all_work(unsigned keys, unsigned per_key)
 {
     enum { N = 10000 };
@@ -69,12 +69,12 @@ struct meeting {
     pthread_barrier_t *all;
 };
 
-static void meet(struct zc_work *w)
+static void rendezvous(struct zc_work *w)
 {
     pthread_barrier_wait(zc_list_entry(w, struct meeting, work)->all);
 }
 
-/* Ends only when four run at the same time. */
+/* Ends only if four run at the same time. */
 START_TEST(threads_work_side_by_side)
 {
     const struct zc_pool_config long_name = {.name = "a name that is far too long", .threads = 4};
@@ -86,7 +86,7 @@ START_TEST(threads_work_side_by_side)
     ck_assert_int_eq(zc_pool_create(&long_name, &p), 0);
     for (int i = 0; i < 4; i++) {
         m[i].work.key = 1;
-        m[i].work.run = meet;
+        m[i].work.run = rendezvous;
         m[i].all = &all;
         zc_pool_submit(p, &m[i].work);
     }
@@ -123,13 +123,14 @@ static void note_turn(struct zc_work *w)
     order[atomic_fetch_add(&nran, 1)] = zc_list_entry(w, struct turn_work, work)->whose;
 }
 
-/* Hundred files of one, and four of another that comes later; `turns`: each is known as one. */
+/* One client has a hundred files, another one comes later with four; `turns`: each client is a
+ * key. */
 static unsigned last_of_modest(bool turns)
 {
     const struct zc_pool_config cfg = {.name = "turns", .threads = 1, .most = 1, .per_key = 2};
     static struct turn_work works[GREEDY + MODEST];
-    struct zc_pool_turn turn[2] = {0};
-    struct meeting first = {.work.run = meet, .work.key = 1000};
+    struct zc_pool_flow turn[2] = {0};
+    struct meeting first = {.work.run = rendezvous, .work.key = 1000};
     pthread_barrier_t all;
     struct zc_pool *p;
 
@@ -144,7 +145,7 @@ static unsigned last_of_modest(bool turns)
         works[i].whose = i < GREEDY ? 'g' : 'm';
         works[i].work.run = note_turn;
         works[i].work.key = i;
-        works[i].work.turn = turns ? &turn[i >= GREEDY] : NULL;
+        works[i].work.flow = turns ? &turn[i >= GREEDY] : NULL;
         zc_pool_submit(p, &works[i].work);
     }
     pthread_barrier_wait(&all); /* all are queued: the only thread may begin */
@@ -154,7 +155,7 @@ static unsigned last_of_modest(bool turns)
     return (unsigned)(strrchr(order, 'm') - order) + 1;
 }
 
-START_TEST(who_has_many_keys_has_turns_like_others)
+START_TEST(many_keys_get_turns_like_others)
 {
     ck_assert_uint_eq(last_of_modest(false), GREEDY + MODEST);
     ck_assert_uint_eq(last_of_modest(true), 2 * MODEST);
@@ -167,8 +168,8 @@ struct gate {
     pthread_mutex_t lock;
     pthread_cond_t moved;
     bool open;
-    unsigned at, most; /* now, and at any time */
-    char order[64];    /* in which works came to it, by name */
+    unsigned at, most; /* now, and maximum */
+    char order[64];    /* names of works, in order of arrival */
     unsigned n;
 };
 
@@ -202,7 +203,7 @@ static void gate_init(struct gate *g, bool open)
     g->open = open;
 }
 
-/* Until so many have come. */
+/* Waits until so many have arrived. */
 static void await(struct gate *g, unsigned n)
 {
     pthread_mutex_lock(&g->lock);
@@ -249,7 +250,7 @@ START_TEST(a_key_has_so_many_threads_and_no_more)
 }
 END_TEST
 
-/* More keys get stuck than there are threads: others take the place of these. */
+/* More keys get stuck than there are threads: these are replaced. */
 START_TEST(what_is_stuck_does_not_count)
 {
     const struct zc_pool_config cfg = {
@@ -271,7 +272,7 @@ START_TEST(what_is_stuck_does_not_count)
 }
 END_TEST
 
-/* Those that work are no more than was said, but for those that are stuck. */
+/* At most the given number of threads work at a time, not counting stuck ones. */
 START_TEST(no_more_threads_work_than_was_said)
 {
     const struct zc_pool_config cfg = {.name = "test", .threads = 3, .most = 10, .stuck_ms = 60000};
@@ -293,7 +294,7 @@ START_TEST(no_more_threads_work_than_was_said)
 }
 END_TEST
 
-/* Who has much to do lets others in between. */
+/* A key with much work lets others in between. */
 START_TEST(keys_take_turns)
 {
     const struct zc_pool_config cfg = {.name = "test", .threads = 1};
@@ -331,7 +332,7 @@ int main(void)
     Suite *s = suite_create("pool");
 
     CASE(s, "pool", 60, all_work_is_done, threads_work_side_by_side, no_threads_is_refused);
-    CASE(s, "turns", 60, who_has_many_keys_has_turns_like_others);
+    CASE(s, "turns", 60, many_keys_get_turns_like_others);
     CASE(s, "stuck", 60, a_key_has_so_many_threads_and_no_more, what_is_stuck_does_not_count,
          no_more_threads_work_than_was_said, keys_take_turns, keys_tell_files_and_paths_apart);
     return run_suite(s);

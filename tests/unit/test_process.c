@@ -1,5 +1,5 @@
-/* test_process.c - a process that is gone is known as such, whoever has its number now; who opens a
- * file through a daemon is told at once.
+/* test_process.c - the death of a process is detected, even if its number is reused; a client that
+ * opens a file through its daemon gets an error at once.
  */
 #include "config.h"
 
@@ -17,7 +17,7 @@
 #include "zc_process.h"
 #include "zc_store_remote.h"
 
-/* A child that has ended and is still in the table, until somebody waits for it. */
+/* A child that has ended and is not waited for yet. */
 static pid_t zombie(void)
 {
     pid_t pid = fork();
@@ -48,7 +48,7 @@ START_TEST(another_one_has_its_number)
 }
 END_TEST
 
-START_TEST(one_that_nobody_waits_for)
+START_TEST(a_zombie_is_gone)
 {
     pid_t pid = zombie();
 
@@ -59,7 +59,7 @@ START_TEST(one_that_nobody_waits_for)
 }
 END_TEST
 
-/* ---- whoever opens files through it ---- */
+/* ---- opens through its daemon ---- */
 
 static void refused_at_once(long pid, uint64_t started)
 {
@@ -82,6 +82,7 @@ static void refused_at_once(long pid, uint64_t started)
     ck_assert_int_ge(fd, 0);
     close(fd);
     gethostname(a.host, sizeof a.host - 1);
+    zc_pid_space(&a.space);
     ck_assert_int_eq(zc_addrfile_write(path, &a), 0);
     ck_assert_int_eq(zc_store_remote_create(path, &net, &store), -ECONNREFUSED);
     snprintf(want, sizeof want, "(pid %ld on this host) is not running", pid);
@@ -103,7 +104,7 @@ int main(void)
 {
     Suite *s = suite_create("util: processes");
 
-    CASE(s, "known", 10, this_one_runs, another_one_has_its_number, one_that_nobody_waits_for);
+    CASE(s, "known", 10, this_one_runs, another_one_has_its_number, a_zombie_is_gone);
     CASE(s, "opens", 10, a_daemon_that_is_gone);
     return run_suite(s);
 }

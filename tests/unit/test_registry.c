@@ -1,4 +1,4 @@
-/* test_registry.c - things are made once, side by side, and by nobody who holds a lock. */
+/* test_registry.c - objects are made once, concurrently, and without a lock held. */
 #include "config.h"
 
 #include <pthread.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "check_main.h"
-/* A part of the plugin, which no program can be linked with. */
+/* A part of the plugin, which no program can link with. */
 #include "../../adio_zcache/process/zcache_registry.c"
 
 struct thing {
@@ -15,7 +15,7 @@ struct thing {
     int key;
 };
 
-/* What a test wants to happen while a thing is made and unmade. */
+/* Actions of a test while an object is made and unmade. */
 static struct {
     int (*make)(struct thing *t);
     void (*unmake)(struct thing *t);
@@ -67,7 +67,7 @@ static const struct zcache_kind kind = {
 };
 static struct zcache_registry things = ZCACHE_REGISTRY_INITIALIZER(things, &kind);
 
-/* ---- several threads that want something ---- */
+/* ---- several threads ---- */
 
 enum { THREADS = 4 };
 
@@ -96,7 +96,7 @@ static void want_all(struct wish *w, int n)
         pthread_join(w[i].thread, NULL);
 }
 
-/* Until all have asked for it. */
+/* Waits until all have requested it. */
 static void wait_for_all(struct thing *t)
 {
     bool all = false;
@@ -139,7 +139,7 @@ static int fail_slowly(struct thing *t)
     return zc_errorf(EIO, "attempt %d", made);
 }
 
-START_TEST(a_failure_is_theirs_who_waited_for_it)
+START_TEST(a_failure_goes_to_its_waiters)
 {
     struct wish w[THREADS] = {0};
 
@@ -163,9 +163,73 @@ START_TEST(a_failure_is_theirs_who_waited_for_it)
 }
 END_TEST
 
+/* ---- failures that stand, for keys below their number ---- */
+
+static bool any_matches(const struct zcache_item *i, const void *key)
+{
+    (void)i;
+    (void)key;
+    return true;
+}
+
+static bool later_stands(const struct zcache_item *i, const void *before)
+{
+    return ((const struct thing *)i)->key > *(const int *)before;
+}
+
+static int fail_with_a_number(struct thing *t)
+{
+    t->key = made;
+    return zc_errorf(EIO, "attempt %d", made);
+}
+
+static void expect_failure(struct zcache_registry *r, int before, const char *text)
+{
+    struct zcache_item *i;
+
+    zc_error_clear();
+    ck_assert_int_eq(zcache_registry_get(r, &before, &i), -EIO);
+    ck_assert_str_eq(zc_error_text(EIO), text);
+    ck_assert_ptr_null(zcache_registry_find(r, &before));
+}
+
+START_TEST(a_failure_that_stands_is_returned_again)
+{
+    static const struct zcache_kind lasting = {
+        .name = "a thing",
+        .size = sizeof(struct thing),
+        .init = thing_init,
+        .matches = any_matches,
+        .stands = later_stands,
+        .make = thing_make,
+        .unmake = thing_unmake,
+        .free = thing_free,
+    };
+    static struct zcache_registry r = ZCACHE_REGISTRY_INITIALIZER(r, &lasting);
+    struct zcache_item *i;
+    int last = 2;
+
+    now.make = fail_with_a_number;
+    expect_failure(&r, 0, "attempt 1");
+    expect_failure(&r, 0, "attempt 1");
+    ck_assert_int_eq(made, 1);
+    expect_failure(&r, 1, "attempt 2");
+    ck_assert_int_eq(freed, 1); /* the one before is not needed any more */
+    expect_failure(&r, 0, "attempt 2");
+    ck_assert_int_eq(made, 2);
+    now.make = NULL;
+    ck_assert_int_eq(zcache_registry_get(&r, &last, &i), 1);
+    ck_assert_ptr_eq(zcache_registry_find(&r, &last), i);
+    expect_failure(&r, 0, "attempt 2");
+    zcache_registry_remove(&r, NULL, NULL);
+    ck_assert_int_eq(unmade, 1);
+    ck_assert_int_eq(freed, 3);
+}
+END_TEST
+
 static atomic_bool asked, gone_on;
 
-/* The others are removed meanwhile. */
+/* Meanwhile the others are removed. */
 static int make_during_the_end(struct thing *t)
 {
     (void)t;
@@ -202,7 +266,7 @@ static int make_together(struct thing *t)
     return 0;
 }
 
-/* Ends only when all are made at the same time. */
+/* Ends only if all are made at the same time. */
 START_TEST(different_ones_are_made_side_by_side)
 {
     struct wish w[THREADS] = {0};
@@ -256,7 +320,7 @@ START_TEST(a_new_one_waits_until_the_old_has_gone)
 }
 END_TEST
 
-START_TEST(who_is_dropped_is_found_by_nobody)
+START_TEST(a_dropped_object_is_not_found)
 {
     struct zcache_item *i, *user, *other;
     int key = 0;
@@ -279,8 +343,9 @@ int main(void)
 {
     Suite *s = suite_create("registry");
 
-    CASE(s, "registry", 60, one_makes_what_many_want, a_failure_is_theirs_who_waited_for_it,
-         what_is_being_made_is_removed_when_it_is_there, different_ones_are_made_side_by_side,
-         a_new_one_waits_until_the_old_has_gone, who_is_dropped_is_found_by_nobody);
+    CASE(s, "registry", 60, one_makes_what_many_want, a_failure_goes_to_its_waiters,
+         a_failure_that_stands_is_returned_again, what_is_being_made_is_removed_when_it_is_there,
+         different_ones_are_made_side_by_side, a_new_one_waits_until_the_old_has_gone,
+         a_dropped_object_is_not_found);
     return run_suite(s);
 }

@@ -1,9 +1,9 @@
-/* test_replay.c - a daemon dies with what it has not stored, another takes its place, and the job
- * goes on: cache, remote store and server together.
+/* test_replay.c - a daemon dies with unstable bytes, another takes its place, and the job goes on:
+ * cache, remote store and server together.
  *
  * Daemons are rigs with address files, over one memory store, which is their file system.  They
- * store nothing by themselves, so that each death loses what was not asked for.  Where the remote
- * store does not find the successor of a daemon there is nothing to be seen here.
+ * store nothing in the background, so each death loses what was not flushed.  Skipped where the
+ * remote store does not find the successor of a daemon.
  */
 #include "config.h"
 
@@ -23,14 +23,14 @@ enum { DAEMONS = 2, PAGE = 4096, BLOCK = 4 * PAGE, BYTES = 16 * BLOCK };
 static struct rig rigs[DAEMONS];
 static struct zc_tp *endpoints[DAEMONS];
 static bool runs[DAEMONS];
-static struct zc_store *shared; /* the file system of all */
+static struct zc_store *shared; /* the file system of all daemons */
 static char dir[64];
 static uint64_t starts;
 
 static struct zc_store *store;
 static struct zc_cache *cache;
 static struct zc_handle *file;
-static char said[400]; /* by a close */
+static char said[400]; /* error of a close */
 
 /* ---- daemons ---- */
 
@@ -41,19 +41,10 @@ static void path_of(unsigned i, char *path)
 
 static void announce(unsigned i)
 {
-    struct zc_addrfile a = {.protocol = ZC_PROTOCOL,
-                            .provider = "loop",
-                            .pid = getpid(),
-                            .boot_id = rig_boot_id,
-                            .secret = rig_secret,
-                            .root = "/"};
     char path[80];
 
     path_of(i, path);
-    gethostname(a.host, sizeof a.host - 1);
-    memcpy(a.address, rigs[i].addr, rigs[i].addr_len);
-    a.address_len = rigs[i].addr_len;
-    ck_assert_int_eq(zc_addrfile_write(path, &a), 0);
+    rig_announce(&rigs[i], path, "loop", getpid());
 }
 
 static void start_daemon(unsigned i)
@@ -72,7 +63,7 @@ static void start_daemon(unsigned i)
     announce(i);
 }
 
-/* As kill -9: nothing is said any more, and nothing written. */
+/* Like kill -9: sends and writes nothing any more. */
 static void kill_daemon(unsigned i)
 {
     zc_tp_fault_kill(endpoints[i]);
@@ -106,7 +97,7 @@ static void connect_to(unsigned daemons)
     ck_assert_msg(rc == 0, "connect: %s", rc ? zc_error_text(rc) : "");
 }
 
-/* False, and said: the store does not reopen. */
+/* False, and printed: the store does not reopen. */
 static bool reopens(void)
 {
     static const char why[] = "skipped: the remote store does not find a daemon's successor\n";
@@ -122,7 +113,7 @@ static bool reopens(void)
     return yes;
 }
 
-/* Daemons, and a cache of so many pages with the file open; false: skipped. */
+/* Starts daemons, and a cache of so many pages with the file open; false: skipped. */
 static bool up(unsigned daemons, enum zc_replay replay, unsigned pages)
 {
     struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
@@ -195,7 +186,7 @@ static void flush_ok(enum zc_level level)
     ck_assert_msg(rc == 0, "flush: %s", rc ? zc_error_text(rc) : "");
 }
 
-/* What is in the file. */
+/* Compares the file. */
 static void is_stored(uint64_t off, size_t len, unsigned gen)
 {
     unsigned char *buf = malloc(len);
@@ -219,8 +210,92 @@ START_TEST(what_was_staged_is_sent_again)
         flush_ok(ZC_LEVEL_STAGED);
         ck_assert_uint_eq(stats().retained_bytes, BYTES);
         replace_daemon(0);
-        WAIT_FOR(stats().replayed_bytes == BYTES); /* nobody has to come for it */
+        WAIT_FOR(stats().replayed_bytes == BYTES); /* without a request */
         flush_ok(ZC_LEVEL_STORED);
+        is_stored(0, BYTES, 1);
+        ck_assert_uint_eq(stats().lost_bytes, 0);
+    }
+    down();
+}
+END_TEST
+
+/* A daemon remembers a failed sync of stored bytes, and dies. */
+START_TEST(a_failed_sync_outlives_its_daemon)
+{
+    if (up(1, ZC_REPLAY_ON, 128)) {
+        put(0, BYTES, 1);
+        flush_ok(ZC_LEVEL_STORED);
+        put(0, PAGE, 2);
+        zc_store_fault_set(rigs[0].store, ZC_FAULT_SYNC, 1, 1, EIO);
+        ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO);
+        replace_daemon(0);
+        ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO);
+        ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -EIO);
+        ck_assert_int_eq(zc_cache_truncate(file, 0), 0);
+        flush_ok(ZC_LEVEL_DURABLE);
+    }
+    down();
+}
+END_TEST
+
+static atomic_bool flush_over;
+
+static void flushed(struct zc_flush *f)
+{
+    (void)f;
+    atomic_store(&flush_over, true);
+}
+
+/* Another client writes a page to the daemon, which does not store it. */
+static void other_client_writes(void)
+{
+    struct zc_attr attr = {.block_size = BLOCK};
+    static const char page[PAGE];
+    struct zc_handle *h;
+
+    ck_assert_int_eq(zc_cache_open(rigs[0].cache, "/f", ZC_OPEN_WRITE, 0, &h, &attr), 0);
+    ck_assert_int_eq(zc_cache_write(h, page, PAGE, BYTES), PAGE);
+    ck_assert_int_eq(zc_cache_close(h), 0);
+}
+
+/* The same while another client writes: its bytes are not stored, which must not affect the verdict
+ * on the job's bytes. */
+START_TEST(a_failed_sync_beside_another_writer_does_too)
+{
+    if (up(1, ZC_REPLAY_ON, 128)) {
+        struct zc_flush f = {.handle = file, .level = ZC_LEVEL_DURABLE, .done = flushed};
+
+        put(0, BYTES, 1);
+        flush_ok(ZC_LEVEL_STORED);
+        put(0, PAGE, 2);
+        zc_store_fault_set(rigs[0].store, ZC_FAULT_SYNC, 1, 1, EIO);
+        zc_store_fault_hold(rigs[0].store, ZC_FAULT_SYNC);
+        atomic_store(&flush_over, false);
+        zc_cache_flush_start(&f);
+        WAIT_FOR(zc_store_fault_held(rigs[0].store) == 1);
+        other_client_writes();
+        zc_store_fault_release(rigs[0].store);
+        WAIT_FOR(atomic_load(&flush_over));
+        ck_assert_int_eq(f.error.rc, -EIO);
+        replace_daemon(0);
+        ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), -EIO);
+        ck_assert_int_eq(zc_cache_truncate(file, 0), 0);
+        flush_ok(ZC_LEVEL_DURABLE);
+    }
+    down();
+}
+END_TEST
+
+/* A daemon that refuses bytes has them in its cache: they are kept, and its successor accepts
+ * them. */
+START_TEST(a_refused_sync_does_not)
+{
+    if (up(1, ZC_REPLAY_ON, 128)) {
+        put(0, BYTES, 1);
+        zc_store_fault_set(rigs[0].store, ZC_FAULT_WRITE, 1, UINT64_MAX, ENOSPC);
+        ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), -ENOSPC);
+        replace_daemon(0);
+        flush_ok(ZC_LEVEL_DURABLE);
         is_stored(0, BYTES, 1);
         ck_assert_uint_eq(stats().lost_bytes, 0);
     }
@@ -263,7 +338,7 @@ END_TEST
 
 static atomic_bool writing;
 
-/* Writes all over the file, generation by generation, and hands it over. */
+/* Writes all over the file, generation by generation, and flushes it. */
 static void *writer(void *arg)
 {
     unsigned *gen = arg;
@@ -342,7 +417,7 @@ static void *closer(void *rc)
     return NULL;
 }
 
-/* The close of a file at a daemon that is dead, answered by the next one. */
+/* The close of a file at a dead daemon, answered by its successor. */
 static int close_at_the_next(void)
 {
     struct zc_attr attr = {.block_size = BLOCK};
@@ -358,7 +433,7 @@ static int close_at_the_next(void)
     return rc;
 }
 
-/* It had handed its bytes over, and did not wait for the file: they are named. */
+/* Its bytes were staged by a close that did not wait for the file: they are reported by range. */
 START_TEST(killed_while_it_is_closed)
 {
     if (up(1, ZC_REPLAY_ON, 128)) {
@@ -438,9 +513,10 @@ int main(void)
     zc_log_init(NULL);
     if (!getenv("ZCACHE_LOG"))
         zc_log_to_fd(open("/dev/null", O_WRONLY | O_CLOEXEC));
-    CASE(s, "staged", 120, what_was_staged_is_sent_again, only_what_the_dead_one_had,
-         and_not_what_was_stored, what_was_not_kept_is_named, killed_while_it_is_closed,
-         killed_while_it_is_closed_with_all_stored, a_stop_is_no_death);
+    CASE(s, "staged", 120, what_was_staged_is_sent_again, a_failed_sync_outlives_its_daemon,
+         a_failed_sync_beside_another_writer_does_too, a_refused_sync_does_not,
+         only_what_the_dead_one_had, and_not_what_was_stored, what_was_not_kept_is_named,
+         killed_while_it_is_closed, killed_while_it_is_closed_with_all_stored, a_stop_is_no_death);
     CASE(s, "writing", 120, killed_while_it_is_written, either_of_two, strict_in_little_room);
     return run_suite(s);
 }

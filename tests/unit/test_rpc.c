@@ -189,7 +189,7 @@ START_TEST(threads_share_a_client)
 }
 END_TEST
 
-/* Progress that gives threads it woke the time to look around before it returns. */
+/* Progress that lets the threads it woke run before it returns. */
 static struct zc_tp_ops lingering;
 static const struct zc_tp_ops *brisk;
 
@@ -215,7 +215,7 @@ static int lingering_transport(const struct zc_tp_config *cfg, struct zc_tp **ou
     return rc;
 }
 
-/* The process is stopped in its first progress, and finds what came meanwhile in the next. */
+/* The process is stopped in its first progress, and finds what arrived meanwhile in the next. */
 static atomic_bool stop_now;
 
 static int stopped(struct zc_tp *tp, int timeout_ms)
@@ -259,9 +259,9 @@ static void *ask(void *arg)
     return NULL;
 }
 
-/* One thread drives for all; when it has its answer, another takes over at once, or this does
+/* One thread drives for all; when it has its reply, another takes over at once, or this test does
  * not end. */
-START_TEST(a_driver_who_leaves_is_replaced)
+START_TEST(a_leaving_driver_is_replaced)
 {
     struct zc_net_config cfg = {
         .open_transport = lingering_transport, .timeout_ms = 60000, .name = "test"};
@@ -326,7 +326,7 @@ START_TEST(pending_keeps_a_slow_request_alive)
 }
 END_TEST
 
-/* A client with nothing to do says so as often as the server wants, not as it would itself. */
+/* An idle client sends heartbeats at the server's interval, not its own. */
 START_TEST(idle_client_is_kept)
 {
     struct zc_client *watch;
@@ -349,7 +349,7 @@ END_TEST
 START_TEST(silent_server)
 {
     struct zc_tp_config tp = {.max_msg = ZC_MAX_MESSAGE, .nrecv = 4};
-    struct zc_tp *deaf; /* an endpoint nobody drives: a hung server */
+    struct zc_tp *deaf; /* an endpoint that no thread drives: a hung server */
     unsigned char addr[64];
     size_t len = sizeof addr;
     uint64_t start = zc_now();
@@ -360,7 +360,7 @@ START_TEST(silent_server)
     net = rig_net(300);
     ck_assert_int_eq(zc_client_connect(net, addr, len, &rig_secret, "deaf", &c), -ETIMEDOUT);
     ck_assert_uint_ge(zc_now() - start, 300 * ZC_NS_PER_MS);
-    ck_assert_uint_lt(zc_now() - start, 20000 * ZC_NS_PER_MS);
+    ck_assert_uint_lt(zc_now() - start, (uint64_t)stretched(20000) * ZC_NS_PER_MS);
     ck_assert_msg(strstr(zc_error_text(ETIMEDOUT), "deaf: no sign of life") != NULL, "%s",
                   zc_error_text(ETIMEDOUT));
     zc_net_destroy(net);
@@ -397,7 +397,7 @@ START_TEST(server_dies)
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(rc[i], 100000);
     zc_store_fault_release(rig.store);
-    ck_assert_int_eq(rig_stop(&rig), 0); /* nobody drives its endpoint any more */
+    ck_assert_int_eq(rig_stop(&rig), 0); /* its endpoint is not driven any more */
     for (int i = 0; i < 3; i++)
         pthread_create(&t[i], NULL, late_write, &rc[i]);
     for (int i = 0; i < 3; i++)
@@ -406,14 +406,14 @@ START_TEST(server_dies)
         ck_assert_int_eq(rc[i], -ETIMEDOUT);
     start = zc_now();
     ck_assert_int_eq(zc_client_ping(client), -ETIMEDOUT);
-    ck_assert_uint_lt(zc_now() - start, 3500 * ZC_NS_PER_MS); /* who waits, waits for 4000 */
+    ck_assert_uint_lt(zc_now() - start, 3500 * ZC_NS_PER_MS); /* a wait would take 4000 */
     zc_client_disconnect(client);
     zc_net_destroy(net);
     rig_free(&rig);
 }
 END_TEST
 
-/* ---- a peer that speaks for itself: raw_peer.h ---- */
+/* ---- a raw peer: raw_peer.h ---- */
 
 START_TEST(other_version_is_refused_with_a_reason)
 {
@@ -456,11 +456,11 @@ START_TEST(rubbish_does_no_harm)
 
         for (size_t k = 0; k < n; k++)
             buf[k] = (unsigned char)rand_r(&seed);
-        if (m.type == ZC_T_BYE || m.type == ZC_T_CONTROL) /* those would be obeyed */
+        if (m.type == ZC_T_BYE || m.type == ZC_T_CONTROL) /* the server would obey those */
             continue;
         len = i % 2 ? zc_msg_encode(&m, buf, sizeof buf) : (int)n;
-        if (len >= ZC_HEADER_SIZE + ZC_SEAL_SIZE && i % 4) /* some without */
-            zc_seal_put(&r.keys, buf, (size_t)len);
+        if (len >= ZC_HEADER_SIZE + ZC_MAC_SIZE && i % 4) /* some without */
+            zc_mac_put(&r.keys, buf, (size_t)len);
         if (len > 0)
             ck_assert_int_eq(zc_tp_send(r.tp, r.peer, buf, (size_t)len), 0);
         zc_tp_progress(r.tp, 0);
@@ -474,7 +474,7 @@ START_TEST(rubbish_does_no_harm)
 }
 END_TEST
 
-/* RMA keys that grant nothing: an error for this request, and the page is given back. */
+/* RMA keys that grant nothing: an error for this request, and the page is released. */
 START_TEST(bad_rma_key)
 {
     struct raw r;
@@ -505,8 +505,9 @@ START_TEST(bad_rma_key)
 }
 END_TEST
 
-/* A client that vanishes: its session ends, what it wrote is written back. */
-START_TEST(client_dies)
+/* A client vanishes: its session ends, its bytes are written back, and it counts among those that
+ * may have had more, unless it has synced. */
+static void die_having_written(bool synced)
 {
     struct zc_msg m = {.type = ZC_T_OPEN,
                        .open_flags = ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE,
@@ -529,18 +530,36 @@ START_TEST(client_dies)
     ck_assert_int_eq(r.last.status, 0);
     ck_assert_uint_eq(rig_stat(client, "sessions"), 2);
     ck_assert_uint_eq(rig_stat(client, "handles"), 1);
+    m = (struct zc_msg){
+        .type = ZC_T_FLUSH, .session = session, .handle = m.handle, .level = ZC_LEVEL_STORED};
+    if (synced) {
+        raw_call(&r, &m);
+        ck_assert_int_eq(r.last.status, 0);
+    }
     zc_tp_close(r.tp);
     WAIT_FOR(rig_stat(client, "sessions") == 1 && rig_stat(client, "handles") == 0);
     ck_assert_uint_eq(rig_stat(client, "sessions_lost"), 1);
+    ck_assert_uint_eq(rig_stat(client, "sessions_unsynced"), !synced);
     ck_assert_int_eq(zc_client_control(client, ZC_CONTROL_FLUSH, NULL), 0);
     h = rig_open(client, "/f");
     ck_assert_int_eq(zc_client_read(client, h, buf, 5, 0), 5);
     ck_assert_mem_eq(buf, "hello", 5);
     down();
 }
+
+START_TEST(client_dies)
+{
+    die_having_written(false);
+}
 END_TEST
 
-/* A client that vanishes while its data is wanted: the request ends, nothing stays pinned. */
+START_TEST(client_dies_in_sync)
+{
+    die_having_written(true);
+}
+END_TEST
+
+/* A client vanishes while the server reads its data: the request ends, nothing stays pinned. */
 START_TEST(client_dies_in_a_write)
 {
     struct zc_msg m = {.type = ZC_T_OPEN,
@@ -571,7 +590,7 @@ START_TEST(client_dies_in_a_write)
 }
 END_TEST
 
-/* What is sent to an open file whose close is writing back comes too late. */
+/* Requests for a file whose close is writing back come too late. */
 START_TEST(nothing_begins_on_what_is_being_closed)
 {
     struct zc_msg m = {.type = ZC_T_OPEN,
@@ -621,10 +640,44 @@ START_TEST(information_in_pieces)
         rig_open(client, path);
     }
     ck_assert_int_eq(zc_client_info(client, ZC_INFO_FILES, &text), 0);
-    for (char *p = text; (p = strchr(p, '\n')); p++)
+    for (char *p = text; (p = strstr(p, "\"path\":")); p++)
         n++;
     ck_assert_int_eq(n, 200);
     ck_assert_uint_gt(strlen(text), ZC_MAX_INLINE);
+    free(text);
+    down();
+}
+END_TEST
+
+/* All counters are there, described, and named after their units. */
+static void check_counter(const char *text, const char *name, const char *kind, const char *unit)
+{
+    const char *row = zc_json_find(zc_json_find(text, "counters"), name), *end = strrchr(name, '_');
+    bool named = end && strstr(" _bytes _ns _ms _s ", end);
+    char its[16];
+
+    ck_assert_ptr_nonnull(zc_json_find(zc_json_find(text, "stats"), name));
+    zc_json_to_text(zc_json_find(row, "kind"), its, sizeof its);
+    ck_assert_int_eq(strcasecmp(its, kind), 0);
+    zc_json_to_text(zc_json_find(row, "unit"), its, sizeof its);
+    ck_assert_int_eq(strcasecmp(its, strcmp(unit, "NONE") ? unit : ""), 0);
+    ck_assert_msg(named == (strcmp(unit, "NONE") != 0), "%s counts %s", name, unit);
+    ck_assert_str_ne(zc_json_to_text(zc_json_find(row, "help"), its, sizeof its), "");
+}
+
+START_TEST(counters_are_described)
+{
+    char *text;
+
+    up();
+    ck_assert_int_eq(zc_client_info(client, ZC_INFO_STATS | ZC_INFO_COUNTERS, &text), 0);
+#define X(name, kind, unit, help) check_counter(text, #name, #kind, #unit);
+    ZC_SERVER_STATS(X)
+    ZC_CACHE_STATS(X)
+    ZC_JOURNAL_STATS(X)
+#undef X
+    ck_assert_ptr_null(zc_json_find(text, "files"));
+    ck_assert_ptr_null(zc_json_find(text, "status"));
     free(text);
     down();
 }
@@ -648,14 +701,13 @@ START_TEST(stop_drains)
     ck_assert_int_eq(zc_store_preadv(f, &iov, 1, 0), 5);
     ck_assert_mem_eq(buf, "12345", 5);
     zc_store_close_file(f, ZC_LEVEL_VISIBLE);
-    /* its clients are still there; they find out by themselves */
+    /* its clients still exist and notice by themselves */
     rig_free(&rig);
     zc_net_destroy((zc_client_disconnect(client), net));
 }
 END_TEST
 
-/* A flush that was asked for before holds up the end: meanwhile files may be closed, and no more.
- */
+/* A flush under way delays the server's end: meanwhile files may be closed, and nothing else. */
 START_TEST(stopping_lets_files_be_closed)
 {
     struct zc_later later;
@@ -669,7 +721,7 @@ START_TEST(stopping_lets_files_be_closed)
     zc_client_flush_start(client, h, ZC_LEVEL_STORED, &later);
     zc_server_stop(rig.server);
     while (zc_client_write(client, other, "1", 1, 0) > 0)
-        ; /* until it knows that it is to stop */
+        ; /* until it knows that it has to stop */
     ck_assert_int_eq(zc_client_close(client, other, ZC_LEVEL_VISIBLE), 0);
     zc_store_fault_release(rig.store);
     ck_assert_int_eq(zc_client_wait(client, &later), 0);
@@ -791,13 +843,14 @@ int main(void)
     zc_log_init(NULL);
     CASE(s, "calls", 60, hello_and_ping, write_and_read, end_of_file_and_holes, errors_say_what,
          store_errors_reach_the_client);
-    CASE(s, "many", 300, threads_share_a_client, a_driver_who_leaves_is_replaced,
+    CASE(s, "many", 300, threads_share_a_client, a_leaving_driver_is_replaced,
          a_stopped_client_finds_its_server_alive, more_requests_than_credits);
     CASE(s, "failure", 120, pending_keeps_a_slow_request_alive, idle_client_is_kept, silent_server,
          server_dies, other_version_is_refused_with_a_reason, rubbish_does_no_harm, bad_rma_key,
-         client_dies, client_dies_in_a_write, nothing_begins_on_what_is_being_closed);
-    CASE(s, "server", 60, information_in_pieces, stop_drains, stopping_lets_files_be_closed,
-         stop_says_what_cannot_be_stored, stopping_refuses);
+         client_dies, client_dies_in_sync, client_dies_in_a_write,
+         nothing_begins_on_what_is_being_closed);
+    CASE(s, "server", 60, information_in_pieces, counters_are_described, stop_drains,
+         stopping_lets_files_be_closed, stop_says_what_cannot_be_stored, stopping_refuses);
     CASE(s, "remote", 120, blocks_over_three_servers);
     return run_suite(s);
 }

@@ -29,15 +29,15 @@ static void down(void)
     rig_down(&rig);
 }
 
-static uint64_t open_for_all(struct zc_client *c)
+static uint64_t open_exported(struct zc_client *c)
 {
     struct zc_attr attr = {.block_size = 8192};
     uint64_t h = 0;
 
-    ck_assert_int_eq(zc_client_open(c, "/f",
-                                    ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE | ZC_OPEN_FOR_ALL,
-                                    0644, &h, &attr),
-                     0);
+    ck_assert_int_eq(
+        zc_client_open(c, "/f", ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE | ZC_OPEN_EXPORTED,
+                       0644, &h, &attr),
+        0);
     ck_assert_uint_ne(h, 0);
     return h;
 }
@@ -62,10 +62,10 @@ START_TEST(daemons_refuse_it)
     net = rig_net(60000);
     user = rig_connect(&rig, net);
     opener = NULL;
-    ck_assert_int_eq(zc_client_open(user, "/f",
-                                    ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE | ZC_OPEN_FOR_ALL,
-                                    0644, &h, &attr),
-                     -EINVAL);
+    ck_assert_int_eq(
+        zc_client_open(user, "/f", ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE | ZC_OPEN_EXPORTED,
+                       0644, &h, &attr),
+        -EINVAL);
     down();
 }
 END_TEST
@@ -75,8 +75,8 @@ START_TEST(all_use_it)
     uint64_t h, other, was;
 
     up();
-    h = open_for_all(opener);
-    other = open_for_all(opener);
+    h = open_exported(opener);
+    other = open_exported(opener);
     ck_assert_uint_ne(h, other);
     ck_assert_int_eq(zc_client_write(user, h, "bytes", 5, 0), 5);
     has(opener, h, "bytes");
@@ -87,7 +87,7 @@ START_TEST(all_use_it)
     ck_assert_uint_eq(was, 7);
     ck_assert_int_eq(zc_client_pointer(user, other, ZC_POINTER_ADD, 0, 1, &was), 0);
     ck_assert_uint_eq(was, 0);
-    /* it is its opener's to close */
+    /* only its opener may close it */
     ck_assert_int_eq(zc_client_close(user, h, ZC_LEVEL_VISIBLE), -EBADF);
     has(user, h, "bytes");
     ck_assert_int_eq(zc_client_close(opener, h, ZC_LEVEL_STORED), 0);
@@ -108,13 +108,13 @@ static void *wait_for_lock(void *arg)
     return (void *)(intptr_t)zc_client_lock(user, *(uint64_t *)arg, true, 0, 10, &number);
 }
 
-/* Whoever has been told of a failure, by a sync, is not told again by the close. */
+/* A client that was told of a failure by a sync is not told again by the close. */
 START_TEST(a_close_does_not_repeat)
 {
     uint64_t h;
 
     up();
-    h = open_for_all(opener);
+    h = open_exported(opener);
     ck_assert_int_eq(zc_client_write(opener, h, "bytes", 5, 0), 5);
     zc_store_fault_set(rig.store, ZC_FAULT_WRITE, 1, UINT32_MAX, ENOSPC);
     ck_assert_int_eq(zc_client_flush(opener, h, ZC_LEVEL_STORED), -ENOSPC);
@@ -133,13 +133,13 @@ START_TEST(opener_goes)
     void *rc;
 
     up();
-    h = open_for_all(opener);
-    mine = open_for_all(user);
+    h = open_exported(opener);
+    mine = open_exported(user);
     ck_assert_int_eq(zc_client_write(user, h, "bytes", 5, 0), 5);
     ck_assert_int_eq(zc_client_lock(user, h, true, 0, 10, &number), 0);
     for (int i = 0; i < 2; i++)
         ck_assert_int_eq(pthread_create(&waiter[i], NULL, wait_for_lock, &h), 0);
-    WAIT_FOR(rig_stat(user, "requests_active") == 3); /* the question is one, too */
+    WAIT_FOR(rig_stat(user, "requests_active") == 3); /* includes that of rig_stat() itself */
     zc_client_disconnect(opener);
     opener = NULL;
     for (int i = 0; i < 2; i++) {
@@ -155,14 +155,40 @@ START_TEST(opener_goes)
 }
 END_TEST
 
-/* Its number is free then, and an old one is not taken for the new one. */
+/* With orphans_stay others go on with it, and it ends with the last session. */
+START_TEST(opener_goes_and_others_stay)
+{
+    struct zc_client *last;
+    uint64_t h;
+
+    rig_orphans_stay = true;
+    up();
+    h = open_exported(opener);
+    zc_client_disconnect(opener);
+    opener = NULL;
+    WAIT_FOR(rig_stat(user, "sessions") == 1);
+    ck_assert_int_eq(zc_client_write(user, h, "bytes", 5, 0), 5);
+    has(user, h, "bytes");
+    ck_assert_uint_eq(rig_stat(user, "handles"), 1);
+    zc_client_disconnect(user);
+    WAIT_FOR((last = rig_connect(&rig, net),
+              rig_stat(last, "handles") == 0 || (zc_client_disconnect(last), false)));
+    user = last;
+    h = open_exported(user);
+    has(user, h, "bytes");
+    rig_orphans_stay = false;
+    down();
+}
+END_TEST
+
+/* Its number becomes free, and old numbers are not mistaken for the new file's. */
 START_TEST(numbers_are_not_used_again)
 {
     uint64_t before = 0;
 
     up();
     for (int i = 0; i < 5; i++) {
-        uint64_t h = open_for_all(opener);
+        uint64_t h = open_exported(opener);
 
         ck_assert_uint_ne(h, before);
         if (before)
@@ -182,13 +208,13 @@ static struct zc_msg asks_to_open(uint64_t session)
                            .version = ZC_PROTOCOL,
                            .session = session,
                            .open_flags =
-                               ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE | ZC_OPEN_FOR_ALL,
+                               ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE | ZC_OPEN_EXPORTED,
                            .mode = 0644,
                            .block_size = 8192,
                            .path = {"/f", 2}};
 }
 
-/* It is gone when its open comes about: nobody will close that. */
+/* It is gone when its open completes: the server has to close that. */
 START_TEST(opener_is_gone_before)
 {
     struct zc_msg m;
@@ -202,14 +228,14 @@ START_TEST(opener_is_gone_before)
     WAIT_FOR(zc_store_fault_held(rig.store) == 1);
     WAIT_FOR(rig_stat(user, "sessions_lost") == 1);
     zc_store_fault_release(rig.store);
-    WAIT_FOR(rig_stat(user, "requests_active") == 1); /* the question is one, too */
+    WAIT_FOR(rig_stat(user, "requests_active") == 1); /* includes that of rig_stat() itself */
     WAIT_FOR(rig_stat(user, "handles") == 0);
     zc_tp_close(raw.tp);
     down();
 }
 END_TEST
 
-/* Others go at the same time, while the pool is busy: it is closed once. */
+/* Other clients leave at the same time, while the pool is busy: it is closed once. */
 START_TEST(all_go_at_once)
 {
     enum { POOL = 4, CLIENTS = 3 };
@@ -227,7 +253,7 @@ START_TEST(all_go_at_once)
     }
     zc_store_fault_hold(rig.store, ZC_FAULT_OPEN);
     other = asks_to_open(m.session);
-    for (int i = 0; i < POOL; i++) { /* a path each: of one not all are let in */
+    for (int i = 0; i < POOL; i++) { /* a path each: not all of one path are admitted */
         other.path.p = paths[i];
         raw_send(&raw[CLIENTS - 1], &other);
     }
@@ -241,8 +267,8 @@ START_TEST(all_go_at_once)
 }
 END_TEST
 
-/* Clients go while what was opened for all is closed: looking for locks of theirs, and closing,
- * meet at what the clients share. */
+/* Clients leave while a file opened for all is closed: releasing their locks and closing access the
+ * same shared state. */
 START_TEST(others_go_as_it_is_closed)
 {
     enum { ROUNDS = 1000 };
@@ -254,7 +280,7 @@ START_TEST(others_go_as_it_is_closed)
         struct zc_msg bye = {.type = ZC_T_BYE};
         struct zc_later close;
 
-        h = open_for_all(opener);
+        h = open_exported(opener);
         raw_up(&raw, &rig);
         raw.id = 6000 + i;
         bye.session = raw_hello(&raw, 60000, ZC_PROTOCOL);
@@ -275,7 +301,7 @@ int main(void)
 
     CASE(s, "open", 60, daemons_refuse_it, all_use_it, a_close_does_not_repeat,
          numbers_are_not_used_again);
-    CASE(s, "ends", 60, opener_goes, opener_is_gone_before, all_go_at_once,
-         others_go_as_it_is_closed);
+    CASE(s, "ends", 60, opener_goes, opener_goes_and_others_stay, opener_is_gone_before,
+         all_go_at_once, others_go_as_it_is_closed);
     return run_suite(s);
 }

@@ -1,4 +1,4 @@
-/* test_rpc_stuck.c - requests that are stuck in the store keep nobody else's waiting. */
+/* test_rpc_stuck.c - requests that are stuck in the store do not delay those of other clients. */
 #include "config.h"
 
 #include <errno.h>
@@ -45,7 +45,7 @@ static uint64_t raw_open(const char *path)
     return peer.last.handle;
 }
 
-/* So many; those the store holds are `held`, and nothing comes back yet. */
+/* Sends so many; the store holds `held` of them, and nothing returns yet. */
 static void send_stuck(struct zc_msg *m, unsigned n, unsigned held)
 {
     m->session = peer.last.session;
@@ -88,7 +88,7 @@ START_TEST(calls_about_a_file)
     up();
     m.handle = raw_open("/stuck");
     zc_store_fault_hold_path(rig.store, ZC_FAULT_TRUNCATE, "/stuck");
-    send_stuck(&m, STUCK, 1); /* the others wait for it in the cache, or their turn */
+    send_stuck(&m, STUCK, 1); /* the others wait for it in the cache, or for their turn */
     others_go_on();
     all_come_back();
     down();
@@ -109,7 +109,8 @@ START_TEST(calls_about_a_path)
 }
 END_TEST
 
-/* Each path of its own: more than there are threads. */
+/* Many calls, each for another path, are stuck at once, more than there are threads: all of them
+ * begin, and all are answered. */
 START_TEST(calls_about_many_paths)
 {
     struct zc_msg m = {.type = ZC_T_STAT};
@@ -131,7 +132,8 @@ START_TEST(calls_about_many_paths)
 }
 END_TEST
 
-/* They are decoded by the threads for calls, all of which are stuck; the server's own goes on. */
+/* They are decoded by the threads for calls, all of which are stuck; the server's own thread goes
+ * on. */
 START_TEST(views_are_decoded_beside)
 {
     struct zc_msg m = {.type = ZC_T_STAT}, ping = {.type = ZC_T_PING}, install;
@@ -174,7 +176,7 @@ START_TEST(views_are_decoded_beside)
     peer.received = 0;
     come_back(STUCK + 1);
     install.tag = 0;
-    raw_call(&peer, &install); /* which is there */
+    raw_call(&peer, &install); /* exists already */
     ck_assert_int_eq(peer.last.type, ZC_T_VIEW_INSTALL | ZC_REPLY);
     ck_assert_int_eq(peer.last.status, 0);
     zc_view_put(v);
@@ -204,7 +206,7 @@ static void list_write(struct raw *r, uint64_t handle, char *data, const struct 
     raw_send(r, &m);
 }
 
-/* Transfers with a client that is cut off do not end when it is dropped.  They have all buffers and
+/* Transfers with an unreachable client do not end at its eviction.  They hold all buffers and
  * places for lists, of which others get new ones. */
 START_TEST(what_goes_with_a_client_that_is_gone)
 {
@@ -262,10 +264,10 @@ START_TEST(what_goes_with_a_client_that_is_gone)
 }
 END_TEST
 
-/* A client with all requests it may have under way can say that it lives, and that it goes. */
-START_TEST(signs_of_life_are_always_taken)
+/* A client with its maximum of requests under way can still send PING and BYE. */
+START_TEST(pings_are_always_accepted)
 {
-    enum { MOST = 2 * 16 }; /* twice the credits: what a server takes */
+    enum { MOST = 2 * 16 }; /* twice the credits: what a server accepts */
     struct zc_msg m = {.type = ZC_T_TRUNCATE, .size = 10};
     struct zc_msg ping = {.type = ZC_T_PING}, bye = {.type = ZC_T_BYE};
 
@@ -273,7 +275,7 @@ START_TEST(signs_of_life_are_always_taken)
     m.handle = raw_open("/stuck");
     zc_store_fault_hold_path(rig.store, ZC_FAULT_TRUNCATE, "/stuck");
     send_stuck(&m, MOST, 1);
-    WAIT_FOR(rig_stat(client, "requests_active") == MOST + 1); /* with the one that asks */
+    WAIT_FOR(rig_stat(client, "requests_active") == MOST + 1); /* including that of rig_stat() */
     ping.session = bye.session = m.session;
     m.tag = 0; /* a new one */
     raw_call(&peer, &m);
@@ -289,7 +291,7 @@ START_TEST(signs_of_life_are_always_taken)
 }
 END_TEST
 
-/* One handle of a client that is gone cannot be closed: its others can. */
+/* One handle of a vanished client cannot be closed: its others can. */
 START_TEST(what_a_client_leaves_behind)
 {
     struct zc_msg bye = {.type = ZC_T_BYE};
@@ -318,7 +320,7 @@ int main(void)
 
     zc_log_init(NULL);
     CASE(s, "stuck", 60, calls_about_a_file, calls_about_a_path, calls_about_many_paths,
-         views_are_decoded_beside, what_goes_with_a_client_that_is_gone,
-         signs_of_life_are_always_taken, what_a_client_leaves_behind);
+         views_are_decoded_beside, what_goes_with_a_client_that_is_gone, pings_are_always_accepted,
+         what_a_client_leaves_behind);
     return run_suite(s);
 }

@@ -60,8 +60,8 @@ static struct zc_view *irregular(unsigned *seed, unsigned n)
     return v;
 }
 
-/* All clients of a exported file share its handle; a sync that failed is told to each of them, also
- * when it was made for one alone and the next one succeeds, and for good. */
+/* All clients of an exported file share its handle; a failed sync is reported to each of them, also
+ * if it was made for one alone and the next one succeeds, and permanently. */
 START_TEST(failed_sync_is_told_to_all)
 {
     struct zc_client *other;
@@ -140,7 +140,7 @@ static ssize_t vwrite(struct zc_client *c, struct zc_view *v, int64_t disp, cons
     return rig_through_view(c, number, true, v, disp, buf, len, off);
 }
 
-/* Writes and reads through one view, everything checked against a plain array. */
+/* Writes and reads through one view; compares everything with a plain array. */
 static void through(struct zc_view *v, int64_t disp, unsigned char *model, uint64_t *size,
                     unsigned *seed, unsigned gen)
 {
@@ -186,7 +186,7 @@ static void random_views(const struct zc_cache_config *cfg)
 
         if (i % 4 == 0)
             v = irregular(&seed, 1 + (unsigned)rand_r(&seed) % 400);
-        else if (i % 4 == 1) /* tiles reach into each other, pieces do not overlap */
+        else if (i % 4 == 1) /* tiles interleave, pieces do not overlap */
             v = rig_vector(0, len, len * 7, 2, len * 2);
         else
             v = rig_vector(rand_r(&seed) % 100, len, stride, 1 + rand_r(&seed) % 300,
@@ -206,7 +206,7 @@ START_TEST(views_against_a_model)
 }
 END_TEST
 
-/* No memory for views: all of it by lists. */
+/* Without memory for views everything uses lists. */
 START_TEST(views_as_lists)
 {
     rig_views = 0;
@@ -226,7 +226,7 @@ START_TEST(views_in_two_pages)
 }
 END_TEST
 
-/* Long pieces go straight from the pages: less than one page is copied through a buffer. */
+/* Long pieces go directly to and from pages: less than one page is copied through a buffer. */
 START_TEST(long_pieces_are_not_copied)
 {
     static unsigned char file[SPACE], in[SPACE];
@@ -306,7 +306,7 @@ struct sender {
     ssize_t worst;
 };
 
-/* Writes through one new view after the other, none of which the server has seen. */
+/* Writes through a series of new views, none of which the server has seen. */
 static void *new_views(void *arg)
 {
     struct sender *w = arg;
@@ -325,8 +325,8 @@ static void *new_views(void *arg)
     return NULL;
 }
 
-/* The flushers of a cache are threads of one client; views of many messages must not get in each
- * other's way. */
+/* The flushers of a cache are threads of one client; their views of several messages must not
+ * disturb each other. */
 START_TEST(threads_send_views_of_their_own)
 {
     enum { THREADS = 4, ROUNDS = 4 };
@@ -347,9 +347,9 @@ START_TEST(threads_send_views_of_their_own)
 }
 END_TEST
 
-/* Of a cache of eight pages seven may be unwritten.  Who wants more waits, and keeps none of the
- * few buffers from others, whose pages are there. */
-START_TEST(who_lacks_room_leaves_buffers_to_others)
+/* Of a cache of eight pages seven may be unwritten.  Requests beyond wait, and do not take the few
+ * buffers from requests whose pages are there. */
+START_TEST(requests_without_room_leave_buffers)
 {
     enum { PAGE = 64 << 10, PART = PAGE / 2, PAGES = 7, WAITING = 16 };
     struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
@@ -401,6 +401,6 @@ int main(void)
          a_round_of_syncs_has_one_verdict);
     CASE(s, "views", 240, views_against_a_model, views_as_lists, views_in_two_pages,
          long_pieces_are_not_copied, end_of_file_in_a_view, false_sharing,
-         threads_send_views_of_their_own, who_lacks_room_leaves_buffers_to_others);
+         threads_send_views_of_their_own, requests_without_room_leave_buffers);
     return run_suite(s);
 }

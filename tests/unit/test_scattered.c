@@ -239,7 +239,7 @@ int main(void)
     TCase *c = tcase_create("scattered");
 
     tcase_add_checked_fixture(c, setup, teardown);
-    tcase_set_timeout(c, 120);
+    tcase_set_timeout(c, stretched(120));
     tcase_add_test(c, several_caches_one_file);
     tcase_add_test(c, more_than_a_page_may_have);
     tcase_add_test(c, a_lock_of_the_program);

@@ -1,4 +1,5 @@
-/* test_sets.c - one file behind changing sets of daemons: who caches what, and for how long. */
+/* test_sets.c - one file behind changing sets of daemons: which daemons cache which bytes, and for
+ * how long. */
 #include "config.h"
 
 #include <errno.h>
@@ -107,7 +108,7 @@ static uint64_t counter(int i, const char *name)
     return v;
 }
 
-/* What a daemon has cached under one set is not what another set has written since. */
+/* A daemon's cache of one set does not hide what another set has written since. */
 START_TEST(sets_one_after_the_other)
 {
     static const char *const sets[] = {"a", "ab", "a", "ba", "b", "ab", "a"};
@@ -127,7 +128,8 @@ START_TEST(sets_one_after_the_other)
 }
 END_TEST
 
-/* The set changes while bytes of the last one are not written back: they are, before it is open. */
+/* The set changes while bytes of the last one are unwritten: they are written back before the
+ * open. */
 START_TEST(staged_bytes_of_another_set)
 {
     struct zc_cache_config lazy = ZC_CACHE_CONFIG_DEFAULT;
@@ -169,7 +171,7 @@ START_TEST(a_second_set_is_refused)
     ck_assert_msg(strstr(zc_error_text(rc), "ZCACHE_DAEMONS") != NULL, "%s", zc_error_text(rc));
     job_close(&k, ZC_LEVEL_STORED);
     job_write(&j, 1);
-    job_is_on(&k, "a"); /* the same one is fine */
+    job_is_on(&k, "a"); /* the same set is accepted */
     job_reads(&k, 1);
     job_close(&k, ZC_LEVEL_STORED);
     job_close(&j, ZC_LEVEL_STORED);
@@ -182,8 +184,8 @@ END_TEST
 
 /* ---- a client that is killed ---- */
 
-/* Its session stays for as long as it could be silent; it keeps nobody from opening the file for
- * longer than that, and what another set writes then is read. */
+/* Its session lasts until its silence limit; it prevents an open by another set no longer than
+ * that, and what that set writes is read. */
 START_TEST(the_set_of_the_dead)
 {
     struct zc_msg m = {
@@ -212,7 +214,7 @@ START_TEST(the_set_of_the_dead)
 }
 END_TEST
 
-/* The transport of a daemon that has no processor for a while. */
+/* Transport of a daemon that gets no processor for a while. */
 static int (*loop_progress)(struct zc_tp *tp, int timeout_ms);
 static atomic_uint stall_ms;
 
@@ -241,7 +243,7 @@ static void *opens_through_ab(void *job)
     return (void *)(intptr_t)job_begin(job, "ab", BLOCK);
 }
 
-/* The time that is forgiven to the dead is no sign of life. */
+/* The time granted to a silent client does not count as a heartbeat. */
 START_TEST(the_set_of_the_dead_at_a_busy_daemon)
 {
     struct raw raw;
@@ -293,7 +295,7 @@ static void opens_in_pages(struct raw *raw, uint32_t silence_ms)
     ck_assert_uint_eq(raw->last.block_size, PAGE);
 }
 
-/* One daemon has given up on a client that was killed, the other one not yet. */
+/* One daemon has evicted a killed client, the other one not yet. */
 START_TEST(the_blocks_of_the_dead)
 {
     struct raw raw;
@@ -390,9 +392,9 @@ START_TEST(a_refresh_reaches_the_daemons)
 }
 END_TEST
 
-/* ---- whose bytes are in a page ---- */
+/* ---- pages and blocks ---- */
 
-/* Blocks that are no multiple of a page would share one between two daemons. */
+/* Blocks that are not a multiple of a page would share one between two daemons. */
 START_TEST(no_page_is_of_two_daemons)
 {
     struct job j;
@@ -406,7 +408,7 @@ START_TEST(no_page_is_of_two_daemons)
 }
 END_TEST
 
-/* The same when one daemon has larger pages than the other. */
+/* The same if one daemon has larger pages than the other. */
 START_TEST(daemons_with_pages_of_two_sizes)
 {
     struct zc_cache_config small = ZC_CACHE_CONFIG_DEFAULT, large = small;

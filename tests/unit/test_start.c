@@ -12,7 +12,7 @@
 #include "zc_log.h"
 #include "zc_tp_start.h"
 
-/* What opens here waits until it may, and what it gives counts when it is closed. */
+/* An open that waits until released, and counts closes of its result. */
 static struct {
     struct zc_lock lock;
     zc_cond changed;
@@ -74,7 +74,7 @@ static void let_it(void)
     zc_lock_put(&o.lock);
 }
 
-/* What is there at last. */
+/* Takes the opened endpoint. */
 static int take(struct zc_tp_start *s, struct zc_tp **tp)
 {
     int rc;
@@ -95,7 +95,7 @@ static int listen_at(const struct sockaddr_in *at, bool reuse)
     return rc;
 }
 
-START_TEST(its_port_is_known_and_nobody_elses)
+START_TEST(only_its_port_is_known)
 {
     struct zc_tp_start *s = begin();
     struct sockaddr_in at;
@@ -109,7 +109,7 @@ START_TEST(its_port_is_known_and_nobody_elses)
     ck_assert_uint_eq(ntohl(at.sin_addr.s_addr), INADDR_LOOPBACK);
     ck_assert_uint_ne(at.sin_port, 0);
     ck_assert_int_eq(listen_at(&at, false), -EADDRINUSE);
-    ck_assert_int_eq(listen_at(&at, true), -EADDRINUSE); /* until who opens it says so */
+    ck_assert_int_eq(listen_at(&at, true), -EADDRINUSE); /* until the opening thread has */
     let_it();
     ck_assert_int_eq(take(s, &tp), 1);
     ck_assert_int_eq(atoi(o.port), ntohs(at.sin_port));
@@ -150,7 +150,7 @@ START_TEST(why_it_cannot_be_opened_is_told)
 }
 END_TEST
 
-START_TEST(nobody_is_told_who_has_left)
+START_TEST(no_completion_after_the_end)
 {
     struct zc_tp_start *s = begin();
 
@@ -171,7 +171,7 @@ START_TEST(nobody_is_told_who_has_left)
 }
 END_TEST
 
-START_TEST(what_nobody_has_taken_is_closed)
+START_TEST(an_untaken_endpoint_is_closed)
 {
     struct zc_tp_start *s = begin();
 
@@ -202,8 +202,8 @@ int main(void)
     Suite *suite = suite_create("start");
 
     zc_log_init(NULL);
-    CASE(suite, "start", 20, its_port_is_known_and_nobody_elses, an_address_needs_room,
-         why_it_cannot_be_opened_is_told, nobody_is_told_who_has_left,
-         what_nobody_has_taken_is_closed, others_have_no_ports);
+    CASE(suite, "start", 20, only_its_port_is_known, an_address_needs_room,
+         why_it_cannot_be_opened_is_told, no_completion_after_the_end,
+         an_untaken_endpoint_is_closed, others_have_no_ports);
     return run_suite(suite);
 }

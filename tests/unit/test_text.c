@@ -1,4 +1,4 @@
-/* test_text.c - sentences that fit because their paths are shortened. */
+/* test_text.c - messages that fit because their paths are shortened. */
 #include "config.h"
 
 #include <check.h>
@@ -72,7 +72,7 @@ START_TEST(test_shortened)
 }
 END_TEST
 
-/* As much as can be is kept of a long name; no character is cut into two. */
+/* A long name keeps as much as fits; no character is cut in two. */
 START_TEST(test_long_name)
 {
     char out[200], name[400] = "/scratch/";
@@ -91,7 +91,7 @@ START_TEST(test_long_name)
 }
 END_TEST
 
-/* However long the parts, one fits whose end is not a path. */
+/* Parts of any length fit, if the end is not a path. */
 START_TEST(test_any_length)
 {
     char out[4200];
@@ -108,8 +108,8 @@ START_TEST(test_any_length)
 }
 END_TEST
 
-/* A path that is all short words cannot be shortened word by word: who makes one hides neither what
- * it was for nor why it was refused. */
+/* A path made of short words cannot be shortened word by word: such a path hides neither the
+ * operation nor the error. */
 START_TEST(test_blanks)
 {
     char out[4200], path[2000] = "/tmp";
@@ -132,7 +132,7 @@ START_TEST(test_blanks)
 }
 END_TEST
 
-/* What every layer does with what the one below has said. */
+/* As every layer does with the text of the one below. */
 START_TEST(test_explained)
 {
     zc_errorf(ENOSPC, "write of %s, 10 bytes at 7: No space left", path_of(80));

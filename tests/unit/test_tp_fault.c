@@ -1,7 +1,8 @@
-/* test_tp_fault.c - client and server over a transport that loses, delays and fails things.
+/* test_tp_fault.c - client and server over a transport that loses, delays and fails messages and
+ * transfers.
  *
- * Whatever happens to whichever message or transfer: no call takes longer than its deadlines,
- * what was said to be written is there, and no buffer is touched once its call has returned.
+ * Whatever fault hits whichever message or transfer: no call takes longer than its deadlines, bytes
+ * reported as written are there, and no buffer is touched once its call has returned.
  */
 #include "config.h"
 
@@ -13,9 +14,9 @@
 
 enum {
     LARGE = 40000,
-    TIMEOUT_MS = 250, /* where a fault is tried after the other */
-    CALM_MS = 2000,   /* where something has to succeed before */
-    LONG_MS = 20000,  /* what no call may take, however loaded the machine is */
+    TIMEOUT_MS = 250, /* for each fault in turn */
+    CALM_MS = 2000,   /* where a call has to succeed first */
+    LONG_MS = 20000,  /* no call may take so long, even on a loaded machine */
     PATTERN = 0x5a,
 };
 
@@ -47,7 +48,7 @@ static void down(void)
     rig_down(&rig);
 }
 
-/* What the file holds, for somebody whose transport is sound. */
+/* Compares the file, through a sound transport. */
 static void expect_in_file(const char *path, size_t len, unsigned gen)
 {
     struct zc_net *sound = rig_net(10000);
@@ -72,7 +73,7 @@ static struct zc_client *connect_or_not(void)
     return zc_client_connect(net, rig.addr, rig.addr_len, &rig_secret, "the server", &c) ? NULL : c;
 }
 
-/* A small session; true when the server said that all of `buf` is stored. */
+/* A small session; true if the server reported all of `buf` as stored. */
 static bool session(const char *path, unsigned char *buf, unsigned char *back)
 {
     struct zc_client *c = connect_or_not();
@@ -96,7 +97,7 @@ static bool session(const char *path, unsigned char *buf, unsigned char *back)
     return stored;
 }
 
-/* Fails the nth event, whatever it is; false when there were not that many. */
+/* Makes the nth event fail; false if there were fewer. */
 static bool one_fault(bool at_server, unsigned ops, enum zc_tp_fault_how how, uint64_t nth)
 {
     unsigned char *buf = malloc(LARGE), *back = malloc(LARGE);
@@ -123,7 +124,7 @@ static bool one_fault(bool at_server, unsigned ops, enum zc_tp_fault_how how, ui
     return raised > 0;
 }
 
-/* A session that the machine itself held up has ended early: what was not met is tried again. */
+/* A session delayed by the machine may end early: faults not reached are tried again. */
 static void sweep(unsigned ops, enum zc_tp_fault_how how)
 {
     uint64_t n = 1;
@@ -149,8 +150,8 @@ START_TEST(every_send_fails)
 }
 END_TEST
 
-/* A transfer that never ends while messages still pass is not among them: the server says that
- * it works on the request, and the client believes it. */
+/* Without transfers that never end while messages still pass: the server keeps reporting the
+ * request as under way, and the client waits. */
 START_TEST(every_transfer_fails)
 {
     for (unsigned how = ZC_TP_FAULT_FAIL; how <= ZC_TP_FAULT_BREAK; how++) {
@@ -186,7 +187,7 @@ START_TEST(silent_server)
 }
 END_TEST
 
-/* What a client that fell silent has written stays, and is written back. */
+/* The bytes of a client that fell silent stay, and are written back. */
 START_TEST(silent_client)
 {
     unsigned char buf[1000];
@@ -226,8 +227,8 @@ START_TEST(everything_late)
 }
 END_TEST
 
-/* The server falls silent with a read under way, and moves the data when the client has given
- * up and uses its memory for something else. */
+/* The server falls silent with a read under way, and moves the data after the client has given up
+ * and reused its memory. */
 START_TEST(late_transfer)
 {
     unsigned char *buf = malloc(LARGE);

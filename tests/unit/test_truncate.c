@@ -1,4 +1,4 @@
-/* test_truncate.c - cutting a file that several daemons cache, when some of them fail. */
+/* test_truncate.c - truncation of a file that several daemons cache, when some of them fail. */
 #include "config.h"
 
 #include <errno.h>
@@ -23,7 +23,7 @@ static struct zc_tp *endpoints[DAEMONS]; /* theirs */
 static struct zc_cache *owner;           /* an aggregator's */
 static struct zc_handle *file;
 
-/* What is written has come to `level`, and further when it is asked for alone. */
+/* Writes are at `level`, and go further only on request. */
 static struct zc_cache_config lazy(enum zc_level level)
 {
     struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
@@ -37,7 +37,7 @@ static struct zc_cache_config lazy(enum zc_level level)
     return cfg;
 }
 
-/* SIZE bytes, half of each block with the daemons, the rest with the owner alone. */
+/* Writes SIZE bytes: half of each block is with the daemons, the rest with the owner alone. */
 static void start(void)
 {
     static unsigned char buf[SIZE];
@@ -67,7 +67,7 @@ static void start(void)
     ck_assert_uint_eq(zc_cache_backlog(file), SIZE / 2);
 }
 
-/* Nothing is heard of it any more. */
+/* Cuts off the daemon. */
 static void lose_daemon(int i)
 {
     zc_tp_fault_set(endpoints[i], ZC_TP_FAULT_ALL, ZC_TP_FAULT_DROP, 1, UINT64_MAX);
@@ -93,7 +93,7 @@ static uint64_t stored_size(void)
     return attr.size;
 }
 
-/* `size` bytes are there, the first `written` of them as they were written, the others zeros. */
+/* Checks that the file has `size` bytes: the first `written` as written, then zeros. */
 static void sees(struct zc_handle *h, uint64_t size, uint64_t written)
 {
     static unsigned char in[SIZE + 1];
@@ -105,7 +105,7 @@ static void sees(struct zc_handle *h, uint64_t size, uint64_t written)
         ck_assert_msg(!in[i], "byte %llu has come back", (unsigned long long)i);
 }
 
-/* What the owner sees, and, when it has handed over all it has, who has cached nothing. */
+/* Checks the owner's view, and, after its flush, that of a client without a cache. */
 static void all_see(uint64_t size, uint64_t written)
 {
     struct zc_cache_config cfg = lazy(ZC_LEVEL_VISIBLE);
@@ -125,7 +125,7 @@ static void all_see(uint64_t size, uint64_t written)
     zc_store_destroy(below);
 }
 
-/* Nothing behind CUT comes back, not from the owner, a daemon or the store. */
+/* Nothing behind CUT returns: not from the owner, a daemon or the store. */
 static void is_cut(void)
 {
     ck_assert_uint_eq(stored_size(), CUT);
@@ -139,7 +139,7 @@ static void cut_fails_at(int daemon, int err)
     zc_store_fault_set(rigs[daemon].store, ZC_FAULT_TRUNCATE, 1, 1, err);
 }
 
-/* The first that is asked cannot: nobody has cut anything. */
+/* The first daemon asked refuses: nothing has been cut. */
 START_TEST(refused_by_the_store)
 {
     start();
@@ -165,7 +165,7 @@ START_TEST(refused_at_the_first_daemon_alone)
 }
 END_TEST
 
-/* The file is cut then: so are all caches, and the error says so. */
+/* The file is truncated then: so are all caches, and the error says so. */
 START_TEST(refused_at_another_daemon)
 {
     const char *text;
@@ -192,7 +192,7 @@ START_TEST(grown_at_one_daemon_alone)
 }
 END_TEST
 
-/* One that is not there is noticed before anything is cut. */
+/* A missing daemon is noticed before anything is cut. */
 START_TEST(a_daemon_is_gone)
 {
     start();
@@ -211,7 +211,7 @@ static void *truncate_it(void *rc)
     return NULL;
 }
 
-/* One that goes while the first cuts the file: that cannot be taken back. */
+/* A daemon dies while the first one truncates the file: that cannot be undone. */
 START_TEST(a_daemon_goes_meanwhile)
 {
     pthread_t t;
@@ -232,8 +232,8 @@ START_TEST(a_daemon_goes_meanwhile)
 }
 END_TEST
 
-/* As several owners of a file do it: the second finds it cut, and cuts what it has, whatever the
- * store says. */
+/* As with several owners of a file: the second finds it truncated, and cuts its cache, whatever the
+ * store returns. */
 START_TEST(after_another_owner)
 {
     start();

@@ -50,7 +50,18 @@ START_TEST(test_size)
         {"4  M", -EINVAL, 0},
         {"-1", -EINVAL, 0},
         {"+1", -EINVAL, 0},
-        {"1.5G", -EINVAL, 0},
+        {"1.5G", 0, 3ull << 29},
+        {"1.5M", 0, 3 << 19},
+        {"0.25 KiB", 0, 256},
+        {"2.0", 0, 2},
+        {"16383.5P", 0, UINT64_MAX - (1ull << 49) + 1},
+        {"16384.5P", -ERANGE, 0},
+        {"1.5", -EINVAL, 0},
+        {"0.3K", -EINVAL, 0}, /* not whole bytes */
+        {"1.M", -EINVAL, 0},
+        {".5M", -EINVAL, 0},
+        {"1.5.5M", -EINVAL, 0},
+        {"1.0000000000M", -EINVAL, 0},
         {"0x10", -EINVAL, 0},
         {"4Mi", -EINVAL, 0},
         {"4iB", -EINVAL, 0},
@@ -77,7 +88,11 @@ START_TEST(test_time)
         {"18446744073709551615", -ERANGE, 0},
         {"", -EINVAL, 0},
         {"s", -EINVAL, 0},
-        {"1.5s", -EINVAL, 0},
+        {"1.5s", 0, 1500},
+        {"2.5", 0, 2500},
+        {"0.25h", 0, 900000},
+        {"0.5ms", -EINVAL, 0},
+        {"0.0001s", -EINVAL, 0},
         {"-1", -EINVAL, 0},
         {"5d", -EINVAL, 0},
         {"5s ", -EINVAL, 0},
@@ -142,14 +157,14 @@ START_TEST(test_show)
     char buf[32];
     uint64_t v;
 
-    ck_assert_str_eq(zc_show_size(4 << 20, buf, sizeof buf), "4M");
-    ck_assert_str_eq(zc_show_size(4097, buf, sizeof buf), "4097");
-    ck_assert_str_eq(zc_show_time(30000, buf, sizeof buf), "30s");
-    ck_assert_str_eq(zc_show_time(1500, buf, sizeof buf), "1500ms");
+    ck_assert_str_eq(zc_publish_size(4 << 20, buf, sizeof buf), "4M");
+    ck_assert_str_eq(zc_publish_size(4097, buf, sizeof buf), "4097");
+    ck_assert_str_eq(zc_publish_time(30000, buf, sizeof buf), "30s");
+    ck_assert_str_eq(zc_publish_time(1500, buf, sizeof buf), "1500ms");
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        ck_assert_int_eq(zc_parse_size(zc_show_size(values[i], buf, sizeof buf), &v), 0);
+        ck_assert_int_eq(zc_parse_size(zc_publish_size(values[i], buf, sizeof buf), &v), 0);
         ck_assert_uint_eq(v, values[i]);
-        ck_assert_int_eq(zc_parse_time(zc_show_time(values[i], buf, sizeof buf), &v), 0);
+        ck_assert_int_eq(zc_parse_time(zc_publish_time(values[i], buf, sizeof buf), &v), 0);
         ck_assert_uint_eq(v, values[i]);
     }
 }

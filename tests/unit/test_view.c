@@ -5,6 +5,7 @@
 
 #include "test_view.h"
 #include "zc_view_internal.h"
+#include "zc_view_test.h"
 #include "zc_vspan.h"
 
 enum { VIEWS = 4000 };
@@ -116,7 +117,7 @@ static struct model model_of_slice(const struct model *m, int64_t disp,
 
     for (size_t i = 0; i < m->n; i++)
         for (int64_t at = m->p[i].off; at < m->p[i].off + m->p[i].len; at++)
-            if ((uint64_t)(disp + at) / s->unit % s->count == s->turn)
+            if ((uint64_t)(disp + at) / s->unit % s->count == s->index)
                 put(&out, at, 1);
     settle(&out);
     return out;
@@ -131,7 +132,7 @@ static void slices_of(const struct model *m, struct zc_view *v)
     bool alike = m->extent % (int64_t)(s.unit * count) == 0;
 
     REQUIRE(zc_view_slices_alike(v, &s) == alike);
-    for (s.turn = 0; s.turn < count; s.turn++) {
+    for (s.index = 0; s.index < count; s.index++) {
         struct model want = model_of_slice(m, disp, &s);
         int64_t x = want.size ? below(want.size * (alike ? 3 : 1)) : -1;
         struct zc_view *cut, *other = view_of(&want);
@@ -143,7 +144,7 @@ static void slices_of(const struct model *m, struct zc_view *v)
             int64_t at, whole, same, again;
 
             REQUIRE(zc_view_to_file(cut, disp, x, &at) == 0);
-            REQUIRE((uint64_t)at / s.unit % count == s.turn);
+            REQUIRE((uint64_t)at / s.unit % count == s.index);
             REQUIRE(zc_view_before(cut, disp, at, &again) == 0 && again == x);
             REQUIRE(zc_view_before(v, disp, at, &whole) == 0);
             REQUIRE(zc_view_to_file(v, disp, whole, &same) == 0 && same == at);
@@ -524,7 +525,7 @@ END_TEST
 /* Units of which the tile has billions that are others'. */
 START_TEST(slices_far_apart)
 {
-    struct zc_view_slice s = {.unit = 1, .count = UINT32_MAX, .turn = 5};
+    struct zc_view_slice s = {.unit = 1, .count = UINT32_MAX, .index = 5};
     struct zc_view *v = single(0, INT64_C(1) << 40, (INT64_C(1) << 40) + 1), *cut;
     int64_t at;
 
@@ -532,7 +533,7 @@ START_TEST(slices_far_apart)
     REQUIRE(zc_view_size(cut) == 257);
     REQUIRE(zc_view_to_file(cut, 0, 256, &at) == 0 && at == 5 + 256 * (int64_t)UINT32_MAX);
     zc_view_put(cut);
-    s = (struct zc_view_slice){.unit = UINT64_MAX, .count = 7, .turn = 6};
+    s = (struct zc_view_slice){.unit = UINT64_MAX, .count = 7, .index = 6};
     REQUIRE(zc_view_cut(v, 0, &s, &cut) == 0);
     REQUIRE(zc_view_size(cut) == 0);
     zc_view_put(cut);

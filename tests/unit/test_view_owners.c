@@ -1,4 +1,5 @@
-/* test_view_owners.c - who has views at a server, and what memory they take, over the loop. */
+/* test_view_owners.c - the owners of views at a server, and the memory of views, over the loop
+ * transport. */
 #include "config.h"
 
 #include <errno.h>
@@ -53,8 +54,8 @@ static size_t used(void)
     return __atomic_load_n(&rig.views.used, __ATOMIC_RELAXED);
 }
 
-/* Pieces of 1 to 15 bytes, one in each step, so that nothing repeats.  ck_assert() tells the parent
- * process each time, which takes a minute for all of them where that is slow. */
+/* Pieces of 1 to 15 bytes, one in each step, so that nothing repeats.  ck_assert() writes to the
+ * parent process each time, which takes a minute for all of them where that is slow. */
 static struct zc_view *irregular(unsigned seed, unsigned n)
 {
     struct zc_view_builder *b;
@@ -78,7 +79,7 @@ struct sent {
     struct zc_call *call;
 };
 
-/* The message that installs it, by RMA if it does not fit in. */
+/* Makes the message that installs a view, by RMA if it does not fit in. */
 static void say(struct zc_client *c, struct zc_view *v, struct sent *s)
 {
     struct zc_view_hash h = zc_view_hash(v);
@@ -109,7 +110,7 @@ static void unsay(struct zc_client *c, struct sent *s)
     free(s->buf);
 }
 
-/* *id: its number. */
+/* Installs a view; *id: its number. */
 static int install(struct zc_client *c, struct zc_view *v, uint64_t *id)
 {
     struct sent s;
@@ -155,7 +156,7 @@ START_TEST(a_view_has_an_owner)
     ck_assert_int_eq(drop(one, mine), -ENOKEY);
     ck_assert_int_eq(write_a_byte(one, number, mine), -ENOKEY);
     ck_assert_int_eq(install(one, v, &again), 0);
-    ck_assert_uint_ne(again, mine); /* an old number is nobody's */
+    ck_assert_uint_ne(again, mine); /* an old number is invalid */
     ck_assert_int_eq(write_a_byte(one, number, mine), -ENOKEY);
     ck_assert_int_eq(drop(one, again), 0);
     ck_assert_uint_eq(used(), 0);
@@ -193,7 +194,7 @@ START_TEST(equal_views_are_one)
 }
 END_TEST
 
-/* Of a session that ends, of a file it closes, and of an export that is taken back. */
+/* Views of a session that ends, of a file it closes, and of a withdrawn export are dropped. */
 START_TEST(views_go_with_what_they_are_for)
 {
     struct zc_view *v = irregular(1, PIECES), *w = irregular(2, PIECES);
@@ -232,7 +233,7 @@ struct sender {
     int wrong;
 };
 
-/* Writes and reads through one view, over and over: more than its lists cost is paid soon. */
+/* Writes and reads through one view again and again: this soon pays off compared with lists. */
 static void *use_a_view(void *arg)
 {
     enum { LEN = 100000, ROUNDS = 8 };
@@ -254,7 +255,7 @@ static void *use_a_view(void *arg)
     return NULL;
 }
 
-/* Two sessions, a view each, of which the memory can hold one only. */
+/* Two sessions with a view each, of which only one fits into the memory. */
 START_TEST(two_views_of_more_than_half)
 {
     struct sender w[2];
@@ -275,7 +276,7 @@ START_TEST(two_views_of_more_than_half)
 }
 END_TEST
 
-/* What others need while they decode comes back: who waits for it gets it. */
+/* Memory used to decode is released, and an installation that waits for it gets it. */
 START_TEST(installations_wait_for_each_other)
 {
     struct zc_view *v[2] = {irregular(1, PIECES), irregular(2, PIECES)};
@@ -313,7 +314,7 @@ START_TEST(too_large_is_told_at_once)
 }
 END_TEST
 
-/* A program sets one view after the other: the server has a few small ones and one large one. */
+/* A program sets a series of views: the server keeps a few small ones and one large one. */
 START_TEST(replaced_views_are_dropped)
 {
     char buf[64] = "";
@@ -344,7 +345,7 @@ START_TEST(replaced_views_are_dropped)
 }
 END_TEST
 
-/* Small views that nobody uses any more do not keep others out. */
+/* Small unused views do not keep others out. */
 START_TEST(old_views_make_room)
 {
     struct zc_view *v = irregular(100, 2000);
@@ -373,7 +374,7 @@ END_TEST
 
 /* ---- slices ---- */
 
-/* What tiles of `v` show of a slice at `disp`, block by block, there and back. */
+/* Transfers what tiles of `v` show of a slice at `disp`, block by block, in both directions. */
 static void through_slice(struct zc_view *v, int64_t disp, unsigned tiles, struct zc_view_slice s)
 {
     static unsigned char out[65536], in[sizeof out];
@@ -381,9 +382,9 @@ static void through_slice(struct zc_view *v, int64_t disp, unsigned tiles, struc
 
     for (int64_t x = 0; x < tiles * size; x += len) {
         ck_assert_int_eq(zc_vspan(v, disp, x, size - x % size, s.unit, &first, &len), 0);
-        if ((uint64_t)first / s.unit % s.count != s.turn)
+        if ((uint64_t)first / s.unit % s.count != s.index)
             continue;
-        fill(out, (size_t)len, (uint64_t)x, s.turn);
+        fill(out, (size_t)len, (uint64_t)x, s.index);
         ck_assert_int_eq(rig_through_slice(one, number, true, v, disp, out, (size_t)len, x, s),
                          len);
         ck_assert_int_eq(rig_through_slice(one, number, false, v, disp, in, (size_t)len, x, s),
@@ -394,11 +395,11 @@ static void through_slice(struct zc_view *v, int64_t disp, unsigned tiles, struc
     }
 }
 
-/* A server that owns a quarter of the blocks needs a quarter of the view; for all tiles, if they
- * are cut alike; else for the first, and whoever goes on to the second needs all of it. */
+/* A server that owns a quarter of the blocks needs a quarter of the view; for all tiles if they are
+ * cut alike, else for the first one, and all of the view from the second tile on. */
 START_TEST(a_server_gets_its_slice)
 {
-    struct zc_view_slice s = {.unit = 6000, .count = 4, .turn = 2};
+    struct zc_view_slice s = {.unit = 6000, .count = 4, .index = 2};
     struct zc_view *alike = irregular(1, PIECES), *others = irregular(2, PIECES + 100);
 
     up(16 << 20);
@@ -424,7 +425,7 @@ START_TEST(a_server_gets_its_slice)
 }
 END_TEST
 
-/* ---- what must not be believed ---- */
+/* ---- invalid messages ---- */
 
 START_TEST(lies_about_views)
 {
@@ -460,7 +461,7 @@ START_TEST(lies_about_views)
     s.buf[7] ^= 0x55;
     ck_assert_int_eq(zc_call(one, &s.m, NULL), -EPROTO);
     s.buf[7] ^= 0x55;
-    s.m.rkey ^= 1; /* nobody's memory */
+    s.m.rkey ^= 1; /* unregistered memory */
     ck_assert_int_lt(zc_call(one, &s.m, NULL), 0);
     s.m.rkey ^= 1;
     ck_assert_uint_eq(used(), 0);
@@ -472,7 +473,7 @@ START_TEST(lies_about_views)
 }
 END_TEST
 
-/* Two at a time, of one session: the second is refused, and the first is not harmed. */
+/* Two at a time in one session: the second is refused, and the first is not harmed. */
 START_TEST(one_installation_a_session)
 {
     struct zc_view *v[2] = {irregular(1, PIECES), irregular(2, PIECES)};
@@ -531,7 +532,7 @@ START_TEST(lies_about_lists)
     ck_assert_uint_eq(zc_cache_size(exported), 208);
     m.disp = 0;
     m.list = (struct zc_bytes){overlapping, sizeof overlapping};
-    ck_assert_int_eq(zc_call(one, &m, NULL), 0); /* an overlap is the client's affair */
+    ck_assert_int_eq(zc_call(one, &m, NULL), 0); /* an overlap is the client's responsibility */
     m.type = ZC_T_LIST_READ;
     m.data.n = 0;
     m.len = ZC_MAX_INLINE + 1;

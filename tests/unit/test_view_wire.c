@@ -8,6 +8,7 @@
 
 #include "test_view.h"
 #include "zc_view_internal.h"
+#include "zc_view_test.h"
 
 enum { VIEWS = 4000 };
 

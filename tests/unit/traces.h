@@ -1,14 +1,15 @@
-/* traces.h - whether bytes that nobody needs any more are still in memory of this process.
+/* traces.h - searches this process's memory for bytes that should have been erased.
  *
- * What is looked for is kept with each bit turned, so that it is not found here.  All memory that
- * can be written to is looked at, freed or not, but our own buffer; what was swapped out comes
- * back.  Sanitizers map more than can be looked at.
+ * The pattern is kept with each bit inverted, so that it is not found here.  All writable memory is
+ * searched, freed or not, except the search buffer; swapped-out pages are read back.  Sanitizers
+ * map more than can be searched.
  */
 #ifndef TRACES_H
 #define TRACES_H
 
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -22,6 +23,15 @@ enum { TRACES_CAN_BE_SEEN = 1 };
 #endif
 
 enum { TRACE = 32, TRACE_BUFFER = 1 << 20 };
+
+/* Executes the program again with all functions bound early: for lazy binding the dynamic linker
+ * saves vector registers on the stack, which may contain part of a key from a cipher. */
+__attribute__((constructor)) static void bind_early(int argc, char **argv)
+{
+    (void)argc;
+    if (!getenv("LD_BIND_NOW") && setenv("LD_BIND_NOW", "1", 1) == 0)
+        execv("/proc/self/exe", argv);
+}
 
 struct trace {
     unsigned char turned[TRACE];
@@ -54,7 +64,7 @@ static inline unsigned trace_in(const struct trace *t, const unsigned char *buf,
     return n;
 }
 
-/* How often it is there. */
+/* Counts its occurrences. */
 static inline unsigned traces(const struct trace *t)
 {
     unsigned char *buf =
@@ -81,7 +91,7 @@ static inline unsigned traces(const struct trace *t)
             }
             got = pread(mem, buf, want, (off_t)lo);
             if (got <= 0)
-                break; /* a device's */
+                break; /* device memory */
             n += trace_in(t, buf, (size_t)got);
             lo += (size_t)got > TRACE && lo + (size_t)got < hi ? (size_t)got - TRACE + 1
                                                                : (size_t)got;

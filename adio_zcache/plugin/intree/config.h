@@ -1,8 +1,8 @@
 /*
- * In the place of the configuration header of zcache when the driver is built into an MPICH.
+ * Replaces the configuration header of zcache when the driver is built into an MPICH.
  *
- * ROMIO's functions that ask the driver (zcache_seams.c) go by their own names here: those of ROMIO
- * got others when the driver was registered (romio-register --in-tree).
+ * ROMIO's functions that ask the driver (zcache_seams.c) have their own names here: those of ROMIO
+ * were renamed when the driver was registered (romio-register --in-tree).
  */
 #ifndef ZCACHE_INTREE_CONFIG_H
 #define ZCACHE_INTREE_CONFIG_H

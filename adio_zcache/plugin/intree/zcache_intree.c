@@ -7,6 +7,8 @@
 #include <stdio.h>
 
 #include "adio.h"
+#include "zc_log.h"
+#include "zcache_abort.h"
 #include "zcache_errh.h"
 #include "zcache_error.h"
 #include "zcache_intree.h"
@@ -30,6 +32,14 @@ const struct zcache_library *zcache_library(void)
     };
 
     return &library;
+}
+
+static void (*before_abort)(void);
+
+/* MPICH's own MPI_Abort does not ask. */
+void zcache_abort_watch(void (*before)(void))
+{
+    before_abort = before;
 }
 
 /* ---- error handlers ---------------------------------------------------------- */
@@ -59,8 +69,9 @@ static void die(int rc, const char *fn)
     int len;
 
     PMPI_Error_string(rc, text, &len);
-    fprintf(stderr, "Fatal error in %s: %s\n", fn, text);
-    fflush(stderr);
+    dprintf(zc_log_stderr(), "Fatal error in %s: %s\n", fn, text);
+    if (before_abort)
+        before_abort();
     PMPI_Abort(MPI_COMM_WORLD, rc);
 }
 

@@ -9,23 +9,25 @@
 #include "ad_zcache_seams.h"
 
 /*
- * MPI_File_close. The handle is gone afterwards, whatever came of it; an error is raised by the
- * handler that the file had, on MPI_FILE_NULL. ROMIO looks for one in memory that it has freed.
+ * Closes *FH for MPI_File_close. The handle is gone afterwards, also after an error, which is
+ * raised by the handler that the file had, on MPI_FILE_NULL. ROMIO looks for one in memory that it
+ * has freed.
  */
 int zcache_close(MPI_File *fh);
 
-/* The end of a split collective access: fills in STATUS. An MPI error code, raised. */
+/* Ends a split collective access and fills in STATUS. Returns an MPI error code, raised. */
 int zcache_split_finish(ADIO_File fd, MPI_Status *status);
 
-/* Raises CODE, if it is an error; what the function that met it returns. */
+/* Raises CODE, if it is an error. Returns what the function that met it is to return. */
 int zcache_raised(ADIO_File fd, int code);
 
-/* MPI_File_sync, which for zcache a file needs not be writable for; an MPI error code, raised. */
+/* MPI_File_sync, which for zcache a file needs not be writable for. Returns an MPI error code,
+ * raised. */
 int zcache_sync(ADIO_File fd);
 
 /*
- * A nonblocking access to a file in the representation external32, which ROMIO forgets to convert:
- * a blocking one, which returned CODE and filled in STATUS, and a request that is done.
+ * Makes a request that is done of a blocking access that returned CODE and filled in STATUS: for a
+ * nonblocking access to a file in the representation external32, which ROMIO forgets to convert.
  */
 int zcache_request_done(ADIO_File fd, int code, MPI_Status *status, MPI_Request *request);
 

@@ -13,7 +13,14 @@ SMALL_WRITE = "a copy into memory that rank and owner share; the owner copies on
 SMALL_READ = "a copy out of memory that the owner shows; one system call for 64 KiB"
 HALF_BY_MESSAGE = "two copies for one, and a ring holds three: what does not fit is a message"
 CORES = "ranks take turns on the cores there are; bytes are copied twice"
-AGREEING = "ranks wait for each other five times more than with ROMIO alone"
+AGREEING = "ranks wait for each other three times more than with ROMIO alone"
+MESSAGES = "the same, and six messages to the daemon"
+REOPENED = "the owner's cache is filled again: what is read is copied twice"
+MANY = [
+    ("create, write, close", "open_us", AGREEING, MESSAGES),
+    ("held open", "open_us", AGREEING, MESSAGES),
+    ("4K reopened", "read_us", REOPENED, REOPENED),
+]
 SMALL = [
     ("4K", "write", SMALL_WRITE),
     ("4K", "read", SMALL_READ),
@@ -43,6 +50,15 @@ ROWS = [
         *("small", "open and close, 4 ranks", "open_us", ZCACHE, UFS),
         AGREEING,
     ),
+    *[
+        Row(f"{case}, {n} ranks, {where}, us", "small", f"{case}, {n} ranks", metric, ours, UFS, why)
+        for case, metric, alone, daemon in MANY
+        for n in (2, 4)
+        for where, ours, why in (
+            ("embedded", ZCACHE, alone),
+            ("1 daemon", "zcache: 1 daemon", daemon),
+        )
+    ],
     Row(
         "open, an integer, close, 2 ranks, from the launcher's start to its end, ms",
         *("smallest", "smallest", "ms", ZCACHE, UFS),

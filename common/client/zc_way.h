@@ -1,0 +1,38 @@
+/* zc_way.h - which way the bytes of a transfer go: the cheapest one that can carry them.
+ *
+ * Whether a way is open is known when it is tried: a page may not be published, a ring may be full.
+ * Then the bytes go by message.  What the transport makes of a message's bytes, and what a server
+ * does when they lie scattered, is not chosen here: doc/COPIES.md has the costs.
+ */
+#ifndef ZC_WAY_H
+#define ZC_WAY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* From the cheapest on. */
+enum zc_way {
+    ZC_WAY_CALL,   /* the cache is this process's */
+    ZC_WAY_PEEK,   /* zc_client_read_direct(): the page is published */
+    ZC_WAY_RING,   /* zc_client_ring_write(): the ring has room */
+    ZC_WAY_INLINE, /* in the message */
+    ZC_WAY_RMA,    /* by remote memory access, as the message asks for */
+    ZC_WAYS
+};
+
+/* A transfer; all lengths are in bytes. */
+struct zc_way_ask {
+    bool own; /* this process owns the bytes */
+    bool write;
+    bool message; /* no other way is open, or none has been thought of */
+    bool plain;   /* contiguous in the file */
+    bool checked; /* with checksums */
+    bool large;   /* a ring would fill the cache with this and its like, out of order */
+    size_t len;
+    size_t page; /* of the owner's cache */
+    size_t room; /* for data in a message */
+};
+
+enum zc_way zc_way(const struct zc_way_ask *a);
+
+#endif

@@ -1,0 +1,71 @@
+#!/usr/bin/env bash
+# test-checkpoint.sh [KILLS]: examples/checkpoint.c overwrites its checkpoints and is killed at any
+# moment, its ranks alone or with the daemon: the newest checkpoint that it had announced, or a
+# later one, is whole in the file.
+set -u
+# shellcheck source=tests/mpi/functions.sh
+. "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
+needs_plugin "a program that is compiled here and preloads it"
+kills=${1:-3}
+drawn=${SEED:-$RANDOM}
+echo "SEED=$drawn"
+
+# Of the job in this directory.
+ranks() {
+    local pid
+
+    for pid in /proc/[0-9]*; do
+        [[ $(readlink "$pid/exe" 2>/dev/null) == "$tmp/checkpoint" ]] && echo "${pid#/proc/}"
+    done
+}
+announced() { sed -n 's/^checkpoint \([0-9]*\) is complete$/\1/p' "$tmp/out" | tail -n 1; }
+has_announced() { (($(announced) + 0 >= $1)); }
+
+# whole N PREFIX: the checkpoint found through PREFIX is whole and not older than number N.
+whole() {
+    local found
+
+    mpi_quiet 2 "$tmp/checkpoint" "$2$root/state" read || fail "$2: $(cat "$tmp/out")"
+    found=$(sed -n 's/^checkpoint \([0-9]*\): .* 0 values are wrong$/\1/p' "$tmp/out")
+    ((found >= $1)) || fail "$2: checkpoint ${found:-none}, and $1 was complete"
+}
+
+# killed_in_between DAEMONS WHAT: WHAT is "job" or "all", the daemon with it.
+killed_in_between() {
+    local until last job
+
+    start_daemons "$1"
+    mpi 3 "$tmp/checkpoint" "zcache:$root/state" write 100000 24M >"$tmp/out" 2>&1 </dev/null &
+    job=$!
+    wait_for 60 has_announced 2 || fail "$1 daemons: no checkpoint: $(cat "$tmp/out")"
+    pick 3
+    until=$(($(announced) + picked))
+    wait_for 60 has_announced "$until" || fail "$1 daemons: $(cat "$tmp/out")"
+    pick 100
+    sleep "0.$((picked + 100))" # into the next one: the moment is what is drawn
+    # shellcheck disable=SC2046 # process ids
+    kill -KILL $(ranks) 2>/dev/null
+    [[ $2 == job ]] || for i in "${!daemon_pids[@]}"; do stop_daemon "$i" KILL; done
+    wait "$job"
+    last=$(announced)
+    if [[ $2 == all ]]; then
+        daemon_pids=()
+        unset ZCACHE_DAEMONS
+    else
+        whole "$last" zcache:
+    fi
+    whole "$last" ufs:
+    [[ $2 == all ]] || stop_daemons || fail "$1 daemons: not drained"
+    rm -f "$root/state" "$tmp"/*.addr
+}
+
+make_root
+"$MPICC" -O2 -o "$tmp/checkpoint" "$(dirname -- "${BASH_SOURCE[0]}")/../../examples/checkpoint.c" >"$tmp/out" 2>&1 ||
+    fail "checkpoint.c: $(cat "$tmp/out")"
+for ((kill = 0; kill < kills; kill++)); do
+    case $((kill % 3)) in
+    0) killed_in_between 0 job ;;
+    1) killed_in_between 1 all ;;
+    2) killed_in_between 1 job ;;
+    esac
+done
