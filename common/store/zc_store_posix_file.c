@@ -269,7 +269,7 @@ static int extend(struct posix_file *f, uint64_t size)
         } while (put < 0 && errno == EINTR);
     if (rc == 0 && put != 1)
         rc = zc_posix_explain(put < 0 ? errno : EIO, "allocate", f->path);
-    if (locked)
+    if (locked == POSIX_LOCKED)
         zc_ranges_unlock(f->fd, size - 1, 1);
     return rc;
 }

@@ -6,6 +6,7 @@
  * zc_store_posix_io.c          its data
  * zc_store_posix_direct.c      direct I/O
  * zc_store_posix_ranges.c      small pieces written as one large write, locks against other writers
+ * zc_store_posix_contended.c   writes of bytes on which a program holds a lock
  * zc_store_posix_merge.c       which files may have their pieces written so
  * zc_store_posix_stripe.c      which daemons have the blocks of a file; stripe size of a file
  * zc_store_posix_rendezvous.c  rendezvous records, for processes of one host and user
@@ -134,8 +135,22 @@ ssize_t zc_posix_preadv(struct zc_sfile *sf, const struct iovec *iov, int n, uin
 ssize_t zc_posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off);
 ssize_t zc_posix_write_ranges(struct zc_sfile *sf, const char *data, const struct zc_range *r,
                               uint32_t n, uint64_t off, struct zc_merge *m);
-/* 1: locked; 0: to write without a lock; or a negative errno: must not be written now. */
+enum posix_lock_result {
+    POSIX_UNLOCKED, /* there are no locks here: to write without */
+    POSIX_LOCKED,
+    POSIX_CONTENDED, /* a program holds the lock: see zc_store_posix_contended.c */
+};
+/* One of these, or a negative errno: must not be written now. */
 int zc_posix_lock(struct posix_file *f, uint64_t off, uint64_t len);
+
+/* ---- zc_store_posix_contended.c ----
+ * Return the number of bytes, or a negative errno without an explanation.  -EBUSY: others write the
+ * same bytes all the time. */
+struct zc_ranges_ask;
+ssize_t zc_posix_write_contended(struct posix_file *f, const char *data, const struct zc_range *r,
+                                 uint32_t n, uint64_t off, const struct zc_ranges_ask *ask);
+ssize_t zc_posix_writev_contended(struct posix_file *f, const struct iovec *iov, size_t len,
+                                  uint64_t off, const struct zc_ranges_ask *ask);
 
 /* ---- zc_store_posix_merge.c ---- */
 /* Registers a file that has just been opened.  `sole`: there is no other writer. */

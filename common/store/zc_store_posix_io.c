@@ -25,24 +25,26 @@ int zc_posix_lock(struct posix_file *f, uint64_t off, uint64_t len)
     int rc;
 
     if (locks == POSIX_LOCKS_NONE)
-        return 0;
+        return POSIX_UNLOCKED;
     rc = zc_ranges_lock(f->fd, off, len, locks == POSIX_LOCKS_WAIT);
     if (rc == 0)
-        return 1;
+        return POSIX_LOCKED;
     if (rc == -EBUSY)
         return zc_errorf(EBUSY,
                          "write of %s, %llu bytes at %llu: another process holds a lock on them "
                          "for a minute; was it stopped?",
                          f->path, (unsigned long long)len, (unsigned long long)off);
-    if (rc != -EAGAIN)
+    if (rc != -EAGAIN) {
         __atomic_store_n(&f->locks, POSIX_LOCKS_NONE, __ATOMIC_RELAXED);
-    else if (locks == POSIX_LOCKS_WAIT &&
-             __atomic_compare_exchange_n(&f->locks, &locks, POSIX_LOCKS_TRY, false,
-                                         __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        return POSIX_UNLOCKED;
+    }
+    if (locks == POSIX_LOCKS_WAIT &&
+        __atomic_compare_exchange_n(&f->locks, &locks, POSIX_LOCKS_TRY, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED))
         zc_warn("%s: the program, or another, holds an fcntl lock on bytes %llu+%llu; what it has "
                 "locked is written without locks from here on, scattered pieces one by one",
                 f->path, (unsigned long long)off, (unsigned long long)len);
-    return 0;
+    return POSIX_CONTENDED;
 }
 
 /* Returns the total length; -EFBIG if the range does not fit a file. */
@@ -144,21 +146,15 @@ static ssize_t write_once(struct posix_file *f, int fd, const struct iovec *iov,
     return put;
 }
 
-ssize_t zc_posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off)
+/* Returns the length, or a negative errno without an explanation. */
+static ssize_t write_all(struct zc_sfile *sf, const struct iovec *iov, int n, ssize_t len,
+                         uint64_t off)
 {
     struct posix_file *f = posix_file(sf);
     struct walk w = {.iov = iov, .n = n};
     struct iovec batch[BATCH_IOV];
-    char cause[ZC_TEXT_MAX];
     ssize_t total = 0, put;
-    ssize_t len = check_range(f, iov, n, off);
-    int locked;
 
-    if (len < 0)
-        return len;
-    locked = zc_posix_lock(f, off, (uint64_t)len);
-    if (locked < 0)
-        return locked;
     walk_on(&w, 0);
     while (total < len) {
         int nb = walk_batch(&w, batch);
@@ -168,20 +164,38 @@ ssize_t zc_posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, ui
         put = write_once(f, fd, batch, nb, off + (uint64_t)total);
         if (put < 0 && (errno == EINTR || zc_posix_direct_refused(sf->store, f, fd, errno)))
             continue;
-        if (put == 0)
-            errno = EIO;
-        if (put <= 0) {
-            total =
-                zc_errorf_because(errno, cause_of(errno, cause), "write of %s, %zd bytes at %llu",
-                                  f->path, len, (unsigned long long)off);
-            break;
-        }
+        if (put <= 0)
+            return put < 0 ? -errno : -EIO;
         total += put;
         walk_on(&w, (size_t)put);
     }
-    if (locked)
-        zc_ranges_unlock(f->fd, off, (uint64_t)len);
     return total;
+}
+
+ssize_t zc_posix_pwritev(struct zc_sfile *sf, const struct iovec *iov, int n, uint64_t off)
+{
+    struct posix_file *f = posix_file(sf);
+    const struct zc_ranges_ask ask = {posix_store(sf->store)->ask, posix_store(sf->store)->ask_arg};
+    char cause[ZC_TEXT_MAX];
+    ssize_t len = check_range(f, iov, n, off), rc;
+    int locked;
+
+    if (len <= 0)
+        return len;
+    locked = zc_posix_lock(f, off, (uint64_t)len);
+    if (locked < 0)
+        return locked;
+    if (locked == POSIX_CONTENDED)
+        rc = zc_posix_writev_contended(f, iov, (size_t)len, off, &ask);
+    else
+        rc = write_all(sf, iov, n, len, off);
+    if (locked == POSIX_LOCKED)
+        zc_ranges_unlock(f->fd, off, (uint64_t)len);
+    if (rc < 0)
+        return zc_errorf_because((int)-rc, cause_of((int)-rc, cause),
+                                 "write of %s, %zd bytes at %llu", f->path, len,
+                                 (unsigned long long)off);
+    return rc;
 }
 
 /* Whether to merge without a lock: locks do not work there, and there is no other writer.  Not so
@@ -209,11 +223,12 @@ ssize_t zc_posix_write_ranges(struct zc_sfile *sf, const char *data, const struc
     if (locked < 0)
         return locked;
     rc = -ENOSPC;
-    if (zc_posix_merges(f) && (locked || may_go_unlocked(f)))
+    if (locked != POSIX_CONTENDED && zc_posix_merges(f) && (locked || may_go_unlocked(f)))
         rc = zc_ranges_write(f->fd, data, r, n, off, f->known, &ask, m);
     if (rc == -ENOSPC || rc == -EDQUOT) /* a merge may also need space between pieces */
-        rc = zc_ranges_write_each(f->fd, data, r, n, off, &ask);
-    if (locked)
+        rc = locked == POSIX_CONTENDED ? zc_posix_write_contended(f, data, r, n, off, &ask)
+                                       : zc_ranges_write_each(f->fd, data, r, n, off, &ask);
+    if (locked == POSIX_LOCKED)
         zc_ranges_unlock(f->fd, off + r[0].lo, len);
     if (rc < 0 && rc != -EOPNOTSUPP)
         return zc_errorf_because((int)-rc, cause_of((int)-rc, cause),

@@ -61,6 +61,50 @@ void zc_ranges_unlock(int fd, uint64_t off, uint64_t len)
     set_lock(fd, F_UNLCK, off, len);
 }
 
+/* Finds a lock that conflicts with [off, end), not necessarily the first: 0, none; 1, a program's
+ * on [*lo, *hi); 2, of zcache; or a negative errno. */
+static int find_lock(int fd, uint64_t off, uint64_t end, uint64_t *lo, uint64_t *hi)
+{
+    struct flock l = {.l_type = F_WRLCK,
+                      .l_whence = SEEK_SET,
+                      .l_start = (off_t)off,
+                      .l_len = (off_t)(end - off)};
+
+    if (fcntl(fd, F_OFD_GETLK, &l) < 0)
+        return -errno;
+    if (l.l_type == F_UNLCK)
+        return 0;
+    if (l.l_pid <= 0)
+        return 2;
+    *lo = (uint64_t)l.l_start > off ? (uint64_t)l.l_start : off;
+    *hi = l.l_len && (uint64_t)(l.l_start + l.l_len) < end ? (uint64_t)(l.l_start + l.l_len) : end;
+    return 1;
+}
+
+int zc_ranges_wait_unlocked(int fd, uint64_t off, uint64_t len)
+{
+    uint64_t begun = zc_now(), end = off + len, lo, hi;
+
+    while (off < end) {
+        uint64_t to = end;
+        int rc;
+
+        /* Bytes that a program has locked have no other lock; what is before them may. */
+        while ((rc = find_lock(fd, off, to, &lo, &hi)) == 1 && lo > off)
+            to = lo;
+        if (rc < 0)
+            return rc;
+        if (rc == 2) {
+            if (zc_now() - begun > WRITER_WAIT_MS * ZC_NS_PER_MS)
+                return -EBUSY;
+            usleep(LOCK_POLL_US);
+        } else {
+            off = rc == 1 ? hi : to;
+        }
+    }
+    return 0;
+}
+
 /* Returns the first byte in [off, end) that is not in a hole, or `end`.  Holes are asked for on
  * local file systems only: the client of a shared one may answer from its cache, while another host
  * has written there. */

@@ -22,6 +22,10 @@ bool zc_ranges_may_lock(int fd);
  * longer than any write takes; a write without the lock could be overwritten with older bytes. */
 int zc_ranges_lock(int fd, uint64_t off, uint64_t len, bool patient);
 void zc_ranges_unlock(int fd, uint64_t off, uint64_t len);
+/* Returns 0 when each byte has been seen once, at different times, without the lock of another
+ * zcache writer; programs may hold locks all the while.  -EBUSY: that took longer than any write
+ * does. */
+int zc_ranges_wait_unlocked(int fd, uint64_t off, uint64_t len);
 
 /* Called after all is read, before each write; fn may be NULL. */
 struct zc_ranges_ask {

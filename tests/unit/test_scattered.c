@@ -8,9 +8,12 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "check_main.h"
@@ -157,15 +160,67 @@ START_TEST(more_than_a_page_may_have)
 }
 END_TEST
 
+static void lock_bytes(int fd, int cmd, short type, off_t off, off_t len)
+{
+    struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = off, .l_len = len};
+
+    ck_assert_int_eq(fcntl(fd, cmd, &l), 0);
+}
+
+/* A program that has locked bytes [off, off + len) of the file, 0: to the end; a process of its
+ * own, for this one loses its locks with each descriptor of the file that it closes. */
+static pid_t program_locks(off_t off, off_t len)
+{
+    int ready[2];
+    char byte;
+    pid_t pid;
+
+    ck_assert_int_eq(pipe(ready), 0);
+    pid = fork();
+    ck_assert_int_ge(pid, 0);
+    if (pid == 0) {
+        struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = off, .l_len = len};
+        int fd = open(path, O_RDWR);
+
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (fcntl(fd, F_SETLK, &l) == 0 && write(ready[1], "", 1) == 1)
+            for (;;)
+                pause();
+        _exit(1);
+    }
+    close(ready[1]);
+    ck_assert_int_eq(read(ready[0], &byte, 1), 1);
+    close(ready[0]);
+    return pid;
+}
+
+static void program_ends(pid_t pid)
+{
+    kill(pid, SIGKILL);
+    ck_assert_int_eq(waitpid(pid, NULL, 0), pid);
+}
+
 /* A program that locks the file for itself holds nothing up for long. */
 START_TEST(a_lock_of_the_program)
 {
-    struct flock l = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    int fd = open(path, O_RDWR);
+    pid_t program = program_locks(0, 0);
 
-    ck_assert_int_eq(fcntl(fd, F_SETLK, &l), 0);
     max_extents = PAGE;
     rounds = 1;
+    several_caches();
+    program_ends(program);
+}
+END_TEST
+
+/* One that ends meanwhile: the caches that have given up its lock write beside those that get
+ * theirs, and merge. */
+START_TEST(a_lock_of_a_program_that_ends)
+{
+    int fd = open(path, O_RDWR);
+
+    lock_bytes(fd, F_SETLK, F_WRLCK, 0, 0); /* until the first cache closes the file */
+    max_extents = PAGE;
+    rounds = 8;
     several_caches();
     close(fd);
 }
@@ -177,6 +232,7 @@ struct slow_write {
     pthread_t thread;
     struct zc_sfile *file;
     uint64_t off;
+    bool whole; /* see write_pieces() */
     int done;
 };
 
@@ -188,13 +244,6 @@ static void *write_word(void *arg)
     ck_assert_int_eq(zc_store_pwritev(w->file, &iov, 1, w->off), 4);
     __atomic_store_n(&w->done, 1, __ATOMIC_RELEASE);
     return NULL;
-}
-
-static void lock_bytes(int fd, int cmd, short type, off_t off, off_t len)
-{
-    struct flock l = {.l_type = type, .l_whence = SEEK_SET, .l_start = off, .l_len = len};
-
-    ck_assert_int_eq(fcntl(fd, cmd, &l), 0);
 }
 
 /* Another process puts its pieces between ours and is slow: longer than we would wait for a
@@ -233,6 +282,61 @@ START_TEST(a_slow_writer_is_waited_for)
 }
 END_TEST
 
+static void *write_pieces(void *arg)
+{
+    static const struct zc_range pieces[] = {{0, 4}, {60, 64}, {90, 94}};
+    struct slow_write *w = arg;
+    char data[100];
+    struct iovec iov = {data, sizeof data};
+    struct zc_merge m = {0};
+
+    memset(data, 'w', sizeof data);
+    if (w->whole)
+        ck_assert_int_eq(zc_store_pwritev(w->file, &iov, 1, 0), sizeof data);
+    else
+        ck_assert_int_eq(zc_store_write_ranges(w->file, data, pieces, 3, 0, &m), 12);
+    free(m.data);
+    __atomic_store_n(&w->done, 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+/* A program has locked some of the bytes, and another process of zcache merges on others: what it
+ * has read before the write without a lock must not be in the file after it. */
+START_TEST(a_merge_beside_a_program)
+{
+    uint64_t until = zc_now() + 4000 * ZC_NS_PER_MS;
+    struct slow_write w = {.whole = _i / 2};
+    struct zc_attr attr = {0};
+    char page[100] = "", byte = 0;
+    int fd = open(path, O_RDWR);
+    pid_t program;
+
+    ck_assert_int_eq(pwrite(fd, page, sizeof page, 0), sizeof page);
+    program = program_locks(0, 10);
+    ck_assert_int_eq(
+        zc_store_open_file(stores[_i % 2], path, ZC_OPEN_READ | ZC_OPEN_WRITE, 0, &w.file, &attr),
+        0);
+    lock_bytes(fd, F_OFD_SETLK, F_WRLCK, 50, 50); /* as the other process does */
+    ck_assert_int_eq(pread(fd, page, sizeof page, 0), sizeof page);
+    pthread_create(&w.thread, NULL, write_pieces, &w);
+    while (byte != 'w' && zc_now() < until) {
+        ck_assert_int_eq(pread(fd, &byte, 1, 60), 1);
+        usleep(1000);
+    }
+    ck_assert_int_eq(pwrite(fd, page + 50, 50, 50), 50);
+    lock_bytes(fd, F_OFD_SETLK, F_UNLCK, 50, 50);
+    pthread_join(w.thread, NULL);
+    ck_assert_int_eq(pread(fd, page, sizeof page, 0), sizeof page);
+    ck_assert_int_eq(page[0], 'w');
+    ck_assert_mem_eq(page + 60, "wwww", 4);
+    ck_assert_mem_eq(page + 90, "wwww", 4);
+    ck_assert_int_eq(page[80], w.whole ? 'w' : 0);
+    ck_assert_int_eq(zc_store_close_file(w.file, ZC_LEVEL_STORED), 0);
+    close(fd);
+    program_ends(program);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("scattered");
@@ -243,7 +347,9 @@ int main(void)
     tcase_add_test(c, several_caches_one_file);
     tcase_add_test(c, more_than_a_page_may_have);
     tcase_add_test(c, a_lock_of_the_program);
+    tcase_add_test(c, a_lock_of_a_program_that_ends);
     tcase_add_loop_test(c, a_slow_writer_is_waited_for, 0, 2);
+    tcase_add_loop_test(c, a_merge_beside_a_program, 0, 4);
     suite_add_tcase(s, c);
     return run_suite(s);
 }
