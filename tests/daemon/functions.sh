@@ -214,6 +214,31 @@ at_least() {
 # as_other COMMAND ...: by another user; for root.
 as_other() { setpriv --reuid=nobody --regid=nogroup --clear-groups -- "$@"; }
 
+# Other users may not reach the tree, such as one in root's home, or may not run what a umask of 077
+# has made.  They get copies, in a directory that they may enter.
+others=for-others
+
+# for_others FILE: prints the path of a copy that other users can run.
+for_others() {
+    local copy=$tmp/$others/${1##*/}
+
+    [[ -e $copy ]] || { chmod a+x "$tmp" && install -d -m 755 "${copy%/*}" &&
+        install -m 755 "$1" "$copy"; } || exit 99
+    echo "$copy"
+}
+
+# build_for_others: prints a directory with the launcher and what it starts, as in $build, but for
+# the plugin.
+build_for_others() {
+    local copy=$tmp/$others/build
+
+    [[ -e $copy ]] || { chmod a+x "$tmp" && install -d -m 755 "${copy%/*}" "$copy" "$copy/iod" &&
+        cp "$build/zcache" "$copy" &&
+        cp -rL "$build/iod/"{zcached,zcachectl,zcache-merge-trace,launch} "$copy/iod" &&
+        chmod -R a+rX "$copy"; } || exit 99
+    echo "$copy"
+}
+
 # expect STATUS PATTERN COMMAND ...: compares its exit status, and its output, both streams, with a
 # bash pattern.  The output stays in $output.
 expect() {

@@ -10,14 +10,15 @@
 }
 requires command -v munged
 requires setpriv --reuid=20001 --regid=20001 --clear-groups true
-zcuser=$build/tests/daemon/zcuser
 alice() { setpriv --reuid=20001 --regid=20001 --groups=20010 -- "$@"; }
 bob() { setpriv --reuid=20002 --regid=20002 --clear-groups -- "$@"; }
-requires alice test -x "$zcuser"
 
 make_tmp
 ignore_leaks_of_libfabric
 chmod 755 "$tmp"
+zcuser=$(for_others "$build/tests/daemon/zcuser")
+zcached=$(for_others "$zcached")
+zcachectl=$(for_others "$zcachectl")
 cd "$tmp" || exit 99
 umask 022
 mkdir munge root root/private

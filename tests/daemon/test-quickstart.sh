@@ -18,7 +18,7 @@ done
 
 # A machine without root access, with these packages installed.
 mkdir tree bin
-cp "$top/quickstart" tree
+install -m 755 "$top/quickstart" tree # another user runs it
 cat >bin/dpkg-query <<'END'
 #!/bin/sh
 for last; do :; done

@@ -11,9 +11,10 @@ chmod 755 "$tmp"
 cd "$tmp" || exit 99
 mkdir bin
 mkdir -m 1777 states root
-requires setpriv --reuid=nobody --clear-groups test -x "$zcached"
+requires setpriv --reuid=nobody --clear-groups true
+copy=$(build_for_others)
 for name in prolog epilog; do
-    sed -e "s|@sysconfdir@/zcache|$tmp|; s|@bindir@|$build|; s|^export PATH=|&$tmp/bin:|" \
+    sed -e "s|@sysconfdir@/zcache|$tmp|; s|@bindir@|$copy|; s|^export PATH=|&$tmp/bin:|" \
         "$scripts/$name.in" >$name
 done
 # shellcheck disable=SC2016

@@ -8,17 +8,18 @@
     exit 77
 }
 requires setpriv --reuid=nobody --regid=nogroup --clear-groups true
-requires as_other "$zcachectl" --version
 
 umask 077 # address files are their owner's
 make_tmp
 chmod 711 "$tmp"
+zcachectl=$(for_others "$zcachectl")
 cd "$tmp" || exit 99
 mkdir root theirs
 chown nobody:nogroup theirs
 start_daemon 0 --root "$tmp/root" --cache-size 16M
 address=$tmp/0.addr
-zcuser=$build/tests/daemon/zcuser
+zcuser=$(for_others "$build/tests/daemon/zcuser")
+zcforger=$(for_others "$build/tests/daemon/zcforger")
 zcput=$build/tests/daemon/zcput
 
 count() { "$zcachectl" --daemons "$address" --json stats | sed -n "s/^ *\"$1\": \([0-9]*\),*$/\1/p"; }
@@ -83,7 +84,8 @@ exec 9>&-
 wait "$kept" || fail "the owner's job: $(cat kept.out)"
 
 # An address file by which another user tries to get our data.
-setpriv --reuid=nobody --regid=nogroup --clear-groups -- "$zcached" --root "$tmp/theirs" \
+theirs=$(for_others "$zcached")
+setpriv --reuid=nobody --regid=nogroup --clear-groups -- "$theirs" --root "$tmp/theirs" \
     --cache-size 16M --address-file "$tmp/theirs/1.addr" 2>1.log &
 daemon_pids[1]=$!
 wait_for 60 test -s theirs/1.addr || fail "their daemon did not start: $(cat 1.log)"
@@ -111,7 +113,7 @@ sed "s/^secret .*/secret $(printf '%064d' 2)/" "$address" >theirs/claimed.addr
 chown nobody:nogroup theirs/claimed.addr
 chmod 600 theirs/claimed.addr
 mkfifo claim
-as_other "$build/tests/daemon/zcforger" theirs/claimed.addr theirs/none <claim >forger.out 2>&1 &
+as_other "$zcforger" theirs/claimed.addr theirs/none <claim >forger.out 2>&1 &
 forger=$!
 exec 8>claim
 wait_for 60 grep -q '^ready ' forger.out || fail "the forger: $(cat forger.out)"

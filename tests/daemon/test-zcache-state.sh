@@ -28,7 +28,8 @@ mkdir mine
 chown nobody mine
 chmod 755 "$tmp"
 as_nobody() { setpriv --reuid=nobody --clear-groups env -u XDG_RUNTIME_DIR "$@"; }
-requires as_nobody test -x "$zcached"
+copy=$(build_for_others)
+zcache=$copy/zcache zcached=$copy/iod/zcached zcachectl=$copy/iod/zcachectl
 requires as_nobody test -w mine
 expect 0 "*serving*" as_nobody "$zcache" run --no-preload --state mine/state --root mine \
     --cache-size 16M "$zcachectl" status

@@ -43,6 +43,14 @@ needs_mpi_across_networks() {
     exit 77
 }
 
+# preload_for_others: $preload as other users can load it.
+preload_for_others() {
+    local part list=
+
+    for part in ${preload//:/ }; do list+=${list:+:}$(for_others "$part"); done
+    echo "$list"
+}
+
 make_root() {
     make_tmp
     root=$tmp/root
@@ -119,12 +127,21 @@ mpi() {
     timeout -k 5 "$stretched" "$mpiexec" -n "$n" -genv LD_PRELOAD "$sanitizer$preload" "$@"
 }
 
+# A proxy of an mpiexec that was killed may connect to its port, now another mpiexec's, which gives
+# up.  This is no failure of zcache.
+met_a_strangers_proxy() { grep -qs 'cannot find proxy with ID' "$1"; }
+
 # mpi_quiet ...: the same, output only when it fails.
 mpi_quiet() {
     local status
 
     mpi "$@" >"$tmp/out" 2>&1 </dev/null
     status=$?
+    if ((status)) && met_a_strangers_proxy "$tmp/out"; then
+        echo "once more: mpiexec met a proxy of another one" >&2
+        mpi "$@" >"$tmp/out" 2>&1 </dev/null
+        status=$?
+    fi
     ((status == 0)) || cat "$tmp/out" >&2
     return $status
 }

@@ -13,18 +13,18 @@ fi
 
 opens() { # FILE WORDS CLASS [TEXT]
     "${as[@]}" env HOME="$tmp" timeout -k 5 "$mpi_timeout" "$mpiexec" -n 2 \
-        -genv LD_PRELOAD "$preload" "$programs/t_open" "$@" \
+        -genv LD_PRELOAD "$preload" "$t_open" "$@" \
         >"$tmp/out" 2>&1 </dev/null || fail "$1 $2: $(cat "$tmp/out")"
 }
 forbidden() { opens "$1" "$2" MPI_ERR_ACCESS "$3"; } # FILE WORDS TEXT
 
-# The library with the driver.
-driver=${plugin:-$(ldd "$programs/t_open" |
-    sed -n 's/^[[:space:]]*libmpi[a-z]*\.so\.[0-9]* => \([^ ]*\).*/\1/p')}
 make_root
+cd "$tmp" || exit 99 # ranks are started in the working directory
 chmod 755 "$tmp" "$root"
-"${as[@]}" test -x "$programs/t_open" -a -r "$driver" ||
-    { echo "skipped: others cannot read the build tree, or the MPI library"; exit 77; }
+t_open=$(for_others "$programs/t_open")
+preload=$(preload_for_others)
+"${as[@]}" ldd "$t_open" | grep -q 'not found' &&
+    { echo "skipped: others cannot read the MPI library"; exit 77; }
 echo secret >"$root/secret"
 chmod 000 "$root/secret"
 echo fixed >"$root/fixed"

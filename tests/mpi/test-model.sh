@@ -286,10 +286,6 @@ stop_all() {
     done
 }
 
-# A killed mpiexec may leave a proxy that connects to its port, now another mpiexec's, which gives
-# up.  This is no failure of zcache.
-met_a_strangers_proxy() { grep -q 'cannot find proxy with ID' "$tmp/errors"; }
-
 # all: runs the modes on stdin, each with ranks and seeds; the cost of a launch is paid once for
 # many seeds.  Failures are repeated at the end, for readers of the last lines.
 all() {
@@ -297,7 +293,7 @@ all() {
 
     while read -r -a line; do
         run "${line[0]}" "${line[1]}" 1 "${line[2]}" 2>"$tmp/errors" || {
-            if met_a_strangers_proxy; then
+            if met_a_strangers_proxy "$tmp/errors"; then
                 echo "${line[0]}: once more: mpiexec met the proxy of another one"
                 run "${line[0]}" "${line[1]}" 1 "${line[2]}" 2>"$tmp/errors" && continue
             fi

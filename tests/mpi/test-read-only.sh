@@ -14,15 +14,15 @@ fi
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
 
-as=()
+as=() t_open=$programs/t_open t_read_only=$programs/t_read_only
 opens() { # FILE WORDS CLASS [TEXT]
     "${as[@]}" env HOME="$tmp" timeout -k 5 "$mpi_timeout" "$mpiexec" -n 2 \
-        -genv LD_PRELOAD "$sanitizer$preload" "$programs/t_open" "$@" \
+        -genv LD_PRELOAD "$sanitizer$preload" "$t_open" "$@" \
         >"$tmp/out" 2>&1 </dev/null || fail "$what: $1 $2: $(cat "$tmp/out")"
 }
 reads() {
     "${as[@]}" env HOME="$tmp" timeout -k 5 "$mpi_timeout" "$mpiexec" -n 2 \
-        -genv LD_PRELOAD "$sanitizer$preload" "$programs/t_read_only" "zcache:$root/in" \
+        -genv LD_PRELOAD "$sanitizer$preload" "$t_read_only" "zcache:$root/in" \
         >"$tmp/out" 2>&1 </dev/null || fail "$what: $(cat "$tmp/out")"
 }
 
@@ -52,6 +52,7 @@ daemon() { # TEXT ARGUMENTS-OF-INPUT ...
 }
 
 make_root
+cd "$tmp" || exit 99 # ranks are started in the working directory
 cleanup_fn 'umount "$root" 2>/dev/null; chmod 755 "$root"'
 mpi_quiet 2 "$programs/t_read_only" "zcache:$root/in" write || fail "the file is not made"
 
@@ -73,8 +74,10 @@ chmod 555 "$root"
 chmod 777 "$tmp"
 if [[ -w $root ]]; then
     as=(setpriv --reuid 65534 --regid 65534 --clear-groups)
-    requires "${as[@]}" test -x "$programs/t_open" -a -x "$(command -v "$mpiexec")"
-    printf '#!/bin/sh\nexec %s "%s" "$@"\n' "${as[*]}" "$zcachectl" >"$tmp/ctl"
+    t_open=$(for_others "$t_open") t_read_only=$(for_others "$t_read_only")
+    preload=$(preload_for_others) zcached=$(for_others "$zcached")
+    requires "${as[@]}" test -x "$(command -v "$mpiexec")"
+    printf '#!/bin/sh\nexec %s "%s" "$@"\n' "${as[*]}" "$(for_others "$zcachectl")" >"$tmp/ctl"
     chmod 755 "$tmp/ctl"
     zcachectl=$tmp/ctl
 fi
