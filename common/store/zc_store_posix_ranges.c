@@ -83,7 +83,7 @@ static int find_lock(int fd, uint64_t off, uint64_t end, uint64_t *lo, uint64_t 
 
 int zc_ranges_wait_unlocked(int fd, uint64_t off, uint64_t len)
 {
-    uint64_t begun = zc_now(), end = off + len, lo, hi;
+    uint64_t begun = zc_now(), end = off + len, lo = off, hi = end;
 
     while (off < end) {
         uint64_t to = end;
