@@ -92,6 +92,23 @@ plant hang <<<'sleep 1000 & sleep 2000'
 TEST_TIMEOUT=1 suite good hang
 says 1 "*FAILED build/tests/hang:*it did not end within its limit of 1 s*1 passed, 1 failed, *"
 
+# ---- what make says ----
+cat >"$tmp/log" <<'END'
+FAIL: unit/test_x
+make[4]: *** [Makefile:5732: test-suite.log] Error 1
+make[3]: *** [Makefile:5840: check-TESTS] Error 2
+make[2]: *** [Makefile:6543: check-am] Error 2
+make: *** [Makefile:1146: check-nompi] Error 2
+END
+"$here/only-tests-failed" "$tmp/log" || fail "a failed test alone is taken for something else"
+for line in 'make[3]: *** [Makefile:12: unit/x.o] Error 1' 'make: *** [Makefile:9: all] Error 2' \
+    "make: *** No rule to make target 'x'.  Stop." 'make[1]: *** [Makefile:7: dist] Error 1'; do
+    { cat "$tmp/log" && echo "$line"; } >"$tmp/more"
+    ! "$here/only-tests-failed" "$tmp/more" || fail "taken for a failed test: $line"
+done
+grep -v ^FAIL "$tmp/log" >"$tmp/none"
+! "$here/only-tests-failed" "$tmp/none" || fail "no test failed, and it is taken for that"
+
 # ---- surroundings ----
 plant around <<'END'
 [ "$(umask)" = 0022 ] || { echo "umask $(umask)"; exit 1; }
