@@ -32,7 +32,7 @@ const char *boot; /* boot id of the host; NULL: the kernel's */
 static struct model_file *by_ino(uint64_t ino)
 {
     for (int i = 0; i < FILES; i++)
-        if (m.f[i].there && m.f[i].attr.ino == ino)
+        if (m.f[i].ino == ino)
             return &m.f[i];
     return NULL;
 }
@@ -295,6 +295,9 @@ struct zc_journal_replayed replay(void)
 
 void open_file(struct model_file *f)
 {
+    pthread_mutex_lock(&model_lock);
+    f->ino = f->attr.ino;
+    pthread_mutex_unlock(&model_lock);
     f->jfile = zc_journal_opened(j, f->path, zc_journal_opening(j), &f->attr, false);
     ck_assert_ptr_nonnull(f->jfile);
 }
@@ -306,6 +309,7 @@ static void make_file(struct model_file *f)
     pthread_mutex_lock(&model_lock);
     inos++;
     f->attr = (struct zc_attr){.dev = 7, .ino = inos, .nlink = 1, .born_ns = (int64_t)inos};
+    f->ino = inos;
     f->there = true;
     memset(f->pending, -1, sizeof f->pending);
     pthread_mutex_unlock(&model_lock);

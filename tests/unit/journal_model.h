@@ -35,6 +35,7 @@ enum { FILES = 3, SIZE = 40000, MIB = 1 << 20 };
 struct model_file {
     char path[32];
     struct zc_attr attr;
+    uint64_t ino; /* of what the cache has pages of, whatever has become of the file; model_lock */
     bool there;
     bool hidden; /* stat fails */
     struct zc_journal_file *jfile;
