@@ -96,7 +96,7 @@ static unsigned open_flags(int amode)
 static mode_t current_umask(void)
 {
     static struct zc_lock lock = ZC_LOCK_INITIALIZER(ZC_ORDER_PROCESS);
-    FILE *f = zc_fopen("/proc/self/status", "re");
+    FILE *f = zc_fopen("/proc/thread-self/status", "re");
     unsigned mask;
     char line[ZC_TEXT_MAX];
     bool told = false;

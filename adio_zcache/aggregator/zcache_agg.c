@@ -209,12 +209,12 @@ static bool agg_matches(const struct zcache_item *i, const void *key)
 
 static int agg_make(struct zcache_item *i, const void *key)
 {
+    const struct agg_key *k = key;
     struct zcache_agg *a = (struct zcache_agg *)i;
     struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
     uint32_t page_size = a->budget.page_size;
     int rc;
 
-    (void)key;
     zcache_mem_budget_config(&a->budget, &cfg);
     cfg.page_size = page_size;
     cfg.max_io = cfg.max_io < page_size ? page_size : cfg.max_io;
@@ -222,6 +222,7 @@ static int agg_make(struct zcache_item *i, const void *key)
     cfg.level = ZC_LEVEL_VISIBLE;
     cfg.transient = true;
     cfg.published = true;
+    cfg.dumped = k->settings->dump_caches;
     cfg.unwritten = zc_unwritten_of;
     rc = zc_cache_create(&cfg, zcache_store_files(a->store), &a->cache);
     if (rc)

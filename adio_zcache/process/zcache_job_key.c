@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "zc_fd.h"
+#include "zc_process.h"
 #include "zcache_job_key.h"
 
 enum {
@@ -44,20 +45,16 @@ static size_t read_proc(pid_t pid, const char *name, char *buf, size_t size)
     return n;
 }
 
-/* Its parent, and when it started (clock ticks since the boot); 0: it cannot be seen. */
-static pid_t parent_of(pid_t pid, uint64_t *start)
+/* Its parent; 0: it cannot be seen. */
+static pid_t parent_of(pid_t pid)
 {
     char text[1024], *at;
     long parent = 0;
 
-    *start = 0;
     read_proc(pid, "stat", text, sizeof text);
     at = strrchr(text, ')'); /* what is before may have blanks */
     if (at)
-        sscanf(at,
-               ") %*c %ld %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s "
-               "%" SCNu64,
-               &parent, start);
+        sscanf(at, ") %*c %ld", &parent);
     return (pid_t)parent;
 }
 
@@ -121,11 +118,10 @@ static pid_t pmi_peer(void)
 
 static bool is_ancestor(pid_t pid)
 {
-    uint64_t start;
     pid_t p = getpid();
 
     for (int i = 0; i < GENERATIONS && p > 1; i++) {
-        p = parent_of(p, &start);
+        p = parent_of(p);
         if (p == pid)
             return true;
     }
@@ -135,7 +131,6 @@ static bool is_ancestor(pid_t pid)
 /* The nearest process that is known to start jobs, with its command line; 0: none. */
 static pid_t nearest_launcher(struct command *c)
 {
-    uint64_t start;
     pid_t p = pmi_peer();
 
     if (p > 0) {
@@ -143,12 +138,12 @@ static pid_t nearest_launcher(struct command *c)
         if (is_launcher(c))
             return p;
     }
-    p = parent_of(getpid(), &start);
+    p = parent_of(getpid());
     for (int i = 0; i < GENERATIONS && p > 1; i++) {
         c->len = read_proc(p, "cmdline", c->words, COMMAND);
         if (is_launcher(c))
             return p;
-        p = parent_of(p, &start);
+        p = parent_of(p);
     }
     c->len = 0;
     c->words[0] = 0;
@@ -182,7 +177,6 @@ static bool add_variable(const char *name)
 static void add_process(pid_t pid)
 {
     char boot[64] = "", text[128];
-    uint64_t start;
     FILE *f = zc_fopen("/proc/sys/kernel/random/boot_id", "re");
 
     if (f) {
@@ -190,8 +184,8 @@ static void add_process(pid_t pid)
             boot[0] = 0;
         fclose(f);
     }
-    parent_of(pid, &start);
-    snprintf(text, sizeof text, "boot %s process %ld started %" PRIu64, boot, (long)pid, start);
+    snprintf(text, sizeof text, "boot %s process %ld started %" PRIu64, boot, (long)pid,
+             zc_process_started(pid));
     add(text);
 }
 

@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -40,8 +41,8 @@ int zcache_host_pointer_check(const void *p)
 
     if (place && place == good)
         return 0;
-    if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) < 0 && errno == EFAULT &&
-        !is_readable(p))
+    if (process_vm_readv((pid_t)syscall(SYS_gettid), &here, 1, &there, 1, 0) < 0 &&
+        errno == EFAULT && !is_readable(p))
         return zc_errorf(EFAULT,
                          "the buffer at %p is no memory of this host: what a device holds has to "
                          "be copied to the host first",

@@ -89,6 +89,7 @@ struct zc_cache_config {
      * long as the cache.  Called without the lock.  May be NULL, or return NULL: no counter. */
     uint64_t *(*unwritten)(const char *path);
     bool published; /* other processes of this user may read pages in shared memory */
+    bool dumped;    /* core dumps have the pages */
 };
 
 /* Defaults of options; plain numbers, because the table in zc_settings.c prints them. */

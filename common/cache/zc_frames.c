@@ -58,10 +58,13 @@ static bool reserve_frames(struct zc_cache *c, uint64_t n)
     c->reserved = n;
     c->arena = reserve(n << c->page_shift);
     c->pages = reserve(whole(n * sizeof *c->pages));
-    if (c->arena && c->pages)
-        return true;
-    zc_frames_free(c);
-    return false;
+    if (!c->arena || !c->pages) {
+        zc_frames_free(c);
+        return false;
+    }
+    if (!c->cfg.dumped)
+        madvise(c->arena, n << c->page_shift, MADV_DONTDUMP);
+    return true;
 }
 
 void zc_frames_free(struct zc_cache *c)

@@ -83,7 +83,7 @@ static int reopen(int at)
     char name[32];
     int fd;
 
-    snprintf(name, sizeof name, "/proc/self/fd/%d", at);
+    snprintf(name, sizeof name, "/proc/thread-self/fd/%d", at);
     fd = zc_fd(open(name, O_RDONLY | O_CLOEXEC | O_NOCTTY));
     close(at);
     return fd;

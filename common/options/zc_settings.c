@@ -89,6 +89,8 @@ const struct zc_option zc_options[] = {
      NULL, AT(timeout), "TIME", "silence after which the other side counts as gone"},
     {"hang_report", ZC_OPT_TIME, DAEMON | ENV, "30s", 0, 24 * HOUR, NULL, AT(hang_report), "TIME",
      "log calls to the store that take longer, by path, and when they are over; 0 for none"},
+    {"dump_caches", ZC_OPT_FLAG, DAEMON | ENV, "false", 0, 0, NULL, AT(dump_caches), NULL,
+     "keep cached pages in core dumps, to debug the cache itself"},
     {"trace", ZC_OPT_STRING, DAEMON | ENV, NULL, 0, 0, NULL, AT(trace), "DIR",
      "record what is done when, in a file of this directory, as zcache run --trace asks for"},
     {"daemons", ZC_OPT_STRING, ENV, NULL, 0, 0, NULL, AT(daemons), "LIST",
@@ -298,5 +300,6 @@ void zc_settings_cache(const struct zc_settings *s, struct zc_cache_config *cfg)
     cfg->max_read = (uint32_t)s->max_read;
     cfg->prefetch = s->prefetch ? (unsigned)s->prefetch_depth : 0;
     cfg->failed_limit = (unsigned)s->failed_quota;
+    cfg->dumped = s->dump_caches;
     cfg->flush_order = s->flush_order ? ZC_FLUSH_NEWEST : ZC_FLUSH_OLDEST;
 }

@@ -36,6 +36,7 @@ struct zc_settings {
     uint64_t timeout;     /* ms of silence after which a peer counts as gone */
     uint64_t hang_report; /* ms after which a call to the store is told in the log; 0: never */
     uint64_t log;         /* enum zc_log_level, when given; hint and --log */
+    bool dump_caches;     /* core dumps have the pages of caches */
     char *trace;          /* ZCACHE_TRACE, --trace: a directory for zc_events.h */
 
     /* the library in an MPI program */

@@ -99,7 +99,7 @@ static uint64_t peak_rss(void)
 {
     char line[128];
     uint64_t kib = 0;
-    FILE *f = zc_fopen("/proc/self/status", "r");
+    FILE *f = zc_fopen("/proc/thread-self/status", "r");
 
     while (f && fgets(line, sizeof line, f))
         if (sscanf(line, "VmHWM: %" SCNu64, &kib) == 1)

@@ -157,7 +157,7 @@ static long mount_id(int fd)
     long id = -1;
     FILE *f;
 
-    snprintf(name, sizeof name, "/proc/self/fdinfo/%d", fd);
+    snprintf(name, sizeof name, "/proc/thread-self/fdinfo/%d", fd);
     f = zc_fopen(name, "re");
     while (f && id < 0 && fgets(line, sizeof line, f))
         if (sscanf(line, "mnt_id: %ld", &id) != 1)
@@ -197,7 +197,7 @@ void zc_lock_reach_find(int fd, struct zc_lock_reach_info *out)
     if (fstatfs(fd, &fs) < 0)
         return;
     id = mount_id(fd);
-    f = id < 0 ? NULL : zc_fopen("/proc/self/mountinfo", "re");
+    f = id < 0 ? NULL : zc_fopen("/proc/thread-self/mountinfo", "re");
     while (f && getline(&line, &room, f) > 0)
         if (strtol(line, NULL, 10) == id && parse_mount(line, &type, &options))
             break;

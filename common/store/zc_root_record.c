@@ -515,7 +515,7 @@ static int visit_above(int fd, const char *path, struct visit *v)
     ssize_t n;
     int rc = 0;
 
-    snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+    snprintf(link, sizeof link, "/proc/thread-self/fd/%d", fd);
     if (fstat(fd, &st) < 0 || (n = readlink(link, dir, sizeof dir - 1)) < 0)
         return zc_errorf(errno, "open %s: its place in the file system cannot be read (%s): %s",
                          path, link, strerror(errno));

@@ -75,14 +75,17 @@ static int open_own(const char *path, mode_t others, int *out)
     return 0;
 }
 
-/* Whether $XDG_RUNTIME_DIR is this user's: it may be inherited from another user's environment. */
+/* Whether $XDG_RUNTIME_DIR belongs to this user and can be written to: it may be inherited from
+ * another user's environment, or another host's.  The launcher asks the same (runtime_dir(),
+ * zcache.in). */
 static bool has_runtime_dir(const char *path)
 {
     int fd, rc = path && path[0] == '/' ? open_own(path, S_IWGRP | S_IWOTH, &fd) : -ENOENT;
+    bool usable = rc == 0 && faccessat(fd, ".", W_OK | X_OK, AT_EACCESS) == 0;
 
     if (rc == 0)
         close(fd);
-    return rc == 0;
+    return usable;
 }
 
 /* Returns the name of the directory, allocated. */

@@ -202,7 +202,7 @@ static int peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out
         rc = zc_tp_local_conn_new(local_of(tp), CONN_OUT, fd, &c);
     if (rc)
         return rc;
-    c->pid = (pid_t)a.record.pid;
+    c->pid = c->thread = (pid_t)a.record.pid;
     *out = (uintptr_t)c;
     return 0;
 }

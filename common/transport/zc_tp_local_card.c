@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "zc_log.h"
+#include "zc_process.h"
 #include "zc_tp_local.h"
 
 static unsigned char stamp[16];
@@ -32,12 +33,12 @@ static int place(struct zc_tp_local_record *c)
 {
     struct stat st;
 
-    if (stat("/proc/self/ns/net", &st))
-        return zc_errorf(errno, "cannot look at /proc/self/ns/net");
+    if (stat("/proc/thread-self/ns/net", &st))
+        return zc_errorf(errno, "cannot look at /proc/thread-self/ns/net");
     c->net_dev = st.st_dev;
     c->net_ino = st.st_ino;
-    if (stat("/proc/self/ns/pid", &st))
-        return zc_errorf(errno, "cannot look at /proc/self/ns/pid");
+    if (stat("/proc/thread-self/ns/pid", &st))
+        return zc_errorf(errno, "cannot look at /proc/thread-self/ns/pid");
     c->pid_ns = st.st_ino;
     return 0;
 }
@@ -90,6 +91,12 @@ static int look(const struct zc_tp_local_record *record)
     struct iovec there = {(void *)(uintptr_t)record->where, sizeof seen};
     ssize_t n = process_vm_readv((pid_t)record->pid, &here, 1, &there, 1, 0);
 
+    if (n < 0 && errno == ESRCH) { /* its main thread has ended, or the process */
+        long thread = zc_process_thread((long)record->pid);
+
+        n = thread > 0 ? process_vm_readv((pid_t)thread, &here, 1, &there, 1, 0) : n;
+        errno = n < 0 && thread <= 0 ? ESRCH : errno;
+    }
     if (n < 0 && errno != EFAULT)
         return -errno;
     return n == sizeof seen && memcmp(seen, record->stamp, sizeof seen) == 0 ? 0 : -ESRCH;

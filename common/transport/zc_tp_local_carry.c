@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "zc_log.h"
@@ -77,7 +78,7 @@ int zc_tp_local_carry_asked(struct local *l, struct conn *c, size_t len)
     answer.id = m.head.id;
     r = zc_tp_local_granted(l, m.raddr, m.len, m.rkey);
     if (r) { /* by the kernel: memory that is none is an error, and no end of the process */
-        answer.status = zc_tp_local_copy(getpid(), (enum zc_rma_dir)m.dir,
+        answer.status = zc_tp_local_copy((pid_t)syscall(SYS_gettid), (enum zc_rma_dir)m.dir,
                                          (void *)(uintptr_t)m.raddr, (uintptr_t)bytes, m.len);
         zc_tp_local_granted_put(l, r);
     }

@@ -64,6 +64,7 @@ struct conn {
     enum conn_kind kind;
     int fd;               /* -1: closed */
     pid_t pid;            /* IN: of the asker; OUT: of the other end, fixed */
+    pid_t thread;         /* of that process: a thread that had not ended; atomic */
     struct zc_list link;  /* local.conns or local.gone */
     struct zc_list queue; /* struct queued: what the socket had no room for ... */
     size_t queued;        /* ... and its memory, bytes */
@@ -159,9 +160,9 @@ void zc_tp_local_granted_put(struct local *l, struct registration *r);
  * held.  0 or a negative errno, explained. */
 int zc_tp_local_put(struct local *l, struct conn *c, const void *head, size_t head_len,
                     const void *body, size_t body_len, struct zc_op *op);
-/* Copies between memory of this process and of another one, which is what `dir` says of that one.
- * 0 or a negative errno. */
-int zc_tp_local_copy(pid_t pid, enum zc_rma_dir dir, void *here, uint64_t there, size_t len);
+/* Copies between memory of this process and of the one that `thread` is of, which is what `dir`
+ * says of that one.  0 or a negative errno; -ESRCH: the thread has ended, or the process. */
+int zc_tp_local_copy(pid_t thread, enum zc_rma_dir dir, void *here, uint64_t there, size_t len);
 int zc_tp_local_send(struct zc_tp *tp, zc_peer peer, const void *msg, size_t len);
 /* Frees what waits for room, with the lock held. */
 void zc_tp_local_drop(struct conn *c, struct queued *q);

@@ -18,6 +18,7 @@
 
 #include "zc_fd.h"
 #include "zc_log.h"
+#include "zc_process.h"
 #include "zc_tp_local_internal.h"
 
 enum {
@@ -154,12 +155,32 @@ int zc_tp_local_rma(struct zc_tp *tp, zc_peer peer, enum zc_rma_dir dir, struct 
     return rc;
 }
 
+/* ---- the other end's memory ---- */
+
+static pid_t thread_of(const struct conn *c)
+{
+    return __atomic_load_n(&c->thread, __ATOMIC_RELAXED);
+}
+
+/* The thread that stands for the process at the other end has ended.  Takes another; false: there
+ * is none. */
+static bool next_thread(struct conn *c)
+{
+    long thread = zc_process_thread(c->pid);
+
+    if (thread <= 0 || thread == thread_of(c))
+        return false;
+    __atomic_store_n(&c->thread, (pid_t)thread, __ATOMIC_RELAXED);
+    return true;
+}
+
 int zc_tp_local_peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, unsigned n)
 {
     struct iovec here[ZC_PEEKS], there[ZC_PEEKS];
-    const struct conn *c = conn_of(peer);
+    struct conn *c = conn_of(peer);
     size_t len = 0;
     ssize_t got;
+    int err;
 
     (void)tp;
     if (n > ZC_PEEKS)
@@ -169,8 +190,11 @@ int zc_tp_local_peek(struct zc_tp *tp, zc_peer peer, const struct zc_peek *v, un
         there[i] = (struct iovec){(void *)(uintptr_t)v[i].there, v[i].len};
         len += v[i].len;
     }
-    got = process_vm_readv(c->pid, here, n, there, n, 0);
-    return got < 0 ? -errno : (size_t)got == len ? 0 : -EFAULT;
+    do {
+        got = process_vm_readv(thread_of(c), here, n, there, n, 0);
+        err = got < 0 ? errno : 0;
+    } while (err == ESRCH && next_thread(c));
+    return err ? -err : (size_t)got == len ? 0 : -EFAULT;
 }
 
 /* Opens the descriptor through /proc, which the kernel allows to processes that may read the peer's
@@ -179,15 +203,18 @@ int zc_tp_local_map(struct zc_tp *tp, zc_peer peer, int fd, size_t len, bool wri
 {
     char path[64];
     struct stat st;
-    int mine, seals, rc = 0;
+    int mine, seals, err, rc = 0;
     void *at;
 
     (void)tp;
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)conn_of(peer)->pid, fd);
-    /* O_NONBLOCK: does not wait for the other end if it is a pipe. */
-    mine = zc_fd(open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    do {
+        snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)thread_of(conn_of(peer)), fd);
+        /* O_NONBLOCK: does not wait for the other end if it is a pipe. */
+        mine = zc_fd(open(path, (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+        err = mine < 0 ? errno : 0;
+    } while (err == ENOENT && next_thread(conn_of(peer)));
     if (mine < 0)
-        return zc_errorf(errno, "%s: %s", path, strerror(errno));
+        return zc_errorf(err, "%s: %s", path, strerror(err));
     seals = fcntl(mine, F_GET_SEALS);
     if (fstat(mine, &st) || (size_t)st.st_size < len || seals < 0 || !(seals & F_SEAL_SHRINK)) {
         rc = zc_errorf(EPROTO, "%s is no memory of %zu bytes that stays", path, len);
@@ -211,12 +238,12 @@ static bool is_gone(const struct conn *c)
     return poll(&p, 1, 0) > 0;
 }
 
-int zc_tp_local_copy(pid_t pid, enum zc_rma_dir dir, void *here, uint64_t there, size_t len)
+int zc_tp_local_copy(pid_t thread, enum zc_rma_dir dir, void *here, uint64_t there, size_t len)
 {
     while (len) {
         struct iovec mine = {here, len}, his = {(void *)(uintptr_t)there, len};
-        ssize_t n = dir == ZC_RMA_PULL ? process_vm_writev(pid, &mine, 1, &his, 1, 0)
-                                       : process_vm_readv(pid, &mine, 1, &his, 1, 0);
+        ssize_t n = dir == ZC_RMA_PULL ? process_vm_writev(thread, &mine, 1, &his, 1, 0)
+                                       : process_vm_readv(thread, &mine, 1, &his, 1, 0);
 
         if (n <= 0)
             return n ? -errno : -EFAULT;
@@ -227,6 +254,19 @@ int zc_tp_local_copy(pid_t pid, enum zc_rma_dir dir, void *here, uint64_t there,
     return 0;
 }
 
+/* Copies for the asker, whose thread may have ended since. */
+static int copy_for(struct conn *c, const struct packet_move *m)
+{
+    int rc;
+
+    do {
+        rc = is_gone(c) ? -ECANCELED
+                        : zc_tp_local_copy(thread_of(c), (enum zc_rma_dir)m->dir,
+                                           (void *)(uintptr_t)m->raddr, m->local, m->len);
+    } while (rc == -ESRCH && next_thread(c));
+    return rc == -ESRCH ? -EPERM : rc; /* its memory cannot be reached: the asker carries */
+}
+
 /* False: the asker cannot be told; it is gone, or there is no memory. */
 static bool move(struct local *l, struct conn *c, const struct packet_move *m)
 {
@@ -235,10 +275,7 @@ static bool move(struct local *l, struct conn *c, const struct packet_move *m)
     int rc;
 
     if (r) {
-        answer.status = is_gone(c)
-                            ? -ECANCELED
-                            : zc_tp_local_copy(c->pid, (enum zc_rma_dir)m->dir,
-                                               (void *)(uintptr_t)m->raddr, m->local, m->len);
+        answer.status = copy_for(c, m);
         zc_tp_local_granted_put(l, r);
     }
     if (answer.status)
@@ -392,7 +429,7 @@ static void accept_one(struct local *l, int fd)
     if (rc)
         zc_warn("connection refused: %s", zc_error_text(rc));
     else
-        c->pid = who.pid;
+        c->pid = c->thread = who.pid;
 }
 
 /* Without descriptors: takes the next one all the same, to close it, as else it would be

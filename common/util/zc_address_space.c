@@ -1,6 +1,6 @@
 /* zc_address_space.c - the limit on the address space of a process.
  *
- * The kernel compares it with mm->total_vm, which /proc/self/statm shows in pages.
+ * The kernel compares it with mm->total_vm, which /proc/thread-self/statm shows in pages.
  */
 #include "config.h"
 
@@ -19,7 +19,7 @@ static uint64_t in_use(void)
 {
     char line[256];
     unsigned long long pages = 0;
-    int fd = zc_fd(open("/proc/self/statm", O_RDONLY | O_CLOEXEC));
+    int fd = zc_fd(open("/proc/thread-self/statm", O_RDONLY | O_CLOEXEC));
     ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
 
     if (fd >= 0)

@@ -1,6 +1,7 @@
 /* zc_process.c - whether a process of this host still runs. */
 #include "config.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -21,13 +22,12 @@ static bool is_there(long pid)
 }
 
 /* Parses "4711 (zcached) S ..."; the name may hold blanks and brackets.  Returns the field STATE
- * and the rest, NULL where the kernel does not show it; *name is the process's name. */
-static char *read_stat(long pid, char *buf, size_t len, const char **name)
+ * and the rest, NULL where the kernel does not show it; *name is the thread's name. */
+static char *parse_stat(const char *path, char *buf, size_t len, const char **name)
 {
-    char path[64], *open, *close, *got;
+    char *open, *close, *got;
     FILE *f;
 
-    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
     f = zc_fopen(path, "re");
     if (!f)
         return NULL;
@@ -42,6 +42,49 @@ static char *read_stat(long pid, char *buf, size_t len, const char **name)
     return close + 2;
 }
 
+static char *read_stat(long pid, char *buf, size_t len, const char **name)
+{
+    char path[64];
+
+    snprintf(path, sizeof path, "/proc/%ld/stat", pid);
+    return parse_stat(path, buf, len, name);
+}
+
+static bool has_ended(const char *state)
+{
+    return *state == 'Z' || *state == 'X';
+}
+
+static bool thread_lives(long pid, long thread)
+{
+    char path[64], buf[1024];
+    const char *name, *state;
+
+    snprintf(path, sizeof path, "/proc/%ld/task/%ld/stat", pid, thread);
+    state = parse_stat(path, buf, sizeof buf, &name);
+    return state && !has_ended(state);
+}
+
+long zc_process_thread(long pid)
+{
+    char path[64];
+    const struct dirent *e;
+    long found = 0;
+    DIR *d;
+
+    snprintf(path, sizeof path, "/proc/%ld/task", pid);
+    d = zc_opendir(path);
+    while (d && !found && (e = readdir(d))) {
+        long thread = strtol(e->d_name, NULL, 10);
+
+        if (thread > 0 && thread_lives(pid, thread))
+            found = thread;
+    }
+    if (d)
+        closedir(d);
+    return found;
+}
+
 enum zc_process_kind zc_process_kind(long pid)
 {
     char buf[1024];
@@ -53,9 +96,41 @@ enum zc_process_kind zc_process_kind(long pid)
     state = read_stat(pid, buf, sizeof buf, &name);
     if (!state) /* the kernel may hide another user's, or the process has just ended */
         return is_there(pid) ? ZC_PROCESS_OTHER : ZC_PROCESS_NONE;
-    if (*state == 'Z' || *state == 'X')
+    if (has_ended(state) && !zc_process_thread(pid))
         return ZC_PROCESS_NONE;
     return strcmp(name, "zcached") == 0 ? ZC_PROCESS_ZCACHED : ZC_PROCESS_OTHER;
+}
+
+static uint64_t inode_of(const char *path)
+{
+    struct stat st;
+
+    return stat(path, &st) == 0 ? st.st_ino : 0;
+}
+
+/* Finds by how many clock ticks this process's time namespace shifts the times since the boot; the
+ * kernel shows that of the namespace for children.  False: unknown. */
+static bool time_shift(int64_t *ticks)
+{
+    uint64_t mine = inode_of("/proc/thread-self/ns/time");
+    long long seconds = 0, ns = 0;
+    bool known = false;
+    char line[128];
+    FILE *f;
+
+    *ticks = 0;
+    if (!mine)
+        return true; /* a kernel without such namespaces */
+    if (mine != inode_of("/proc/thread-self/ns/time_for_children"))
+        return false;
+    f = zc_fopen("/proc/self/timens_offsets", "re");
+    while (f && !known && fgets(line, sizeof line, f))
+        known = sscanf(line, "boottime %lld %lld", &seconds, &ns) == 2 ||
+                sscanf(line, "7 %lld %lld", &seconds, &ns) == 2; /* CLOCK_BOOTTIME, Linux 5.6 */
+    if (f)
+        fclose(f);
+    *ticks = (int64_t)seconds * sysconf(_SC_CLK_TCK) + ns * sysconf(_SC_CLK_TCK) / 1000000000;
+    return known;
 }
 
 uint64_t zc_process_started(long pid)
@@ -63,12 +138,13 @@ uint64_t zc_process_started(long pid)
     char buf[1024];
     const char *name;
     char *p = read_stat(pid, buf, sizeof buf, &name);
+    int64_t shift;
 
     for (int field = STATE; p && field < STARTED; field++) {
         p = strchr(p, ' ');
         p = p ? p + 1 : NULL;
     }
-    return p ? strtoull(p, NULL, 10) : 0;
+    return p && time_shift(&shift) ? strtoull(p, NULL, 10) - (uint64_t)shift : 0;
 }
 
 bool zc_process_is_gone(long pid, uint64_t started)
@@ -104,7 +180,7 @@ void zc_pid_space(struct zc_pid_space *out)
             out->boot[strcspn(out->boot, "\n")] = '\0';
         fclose(f);
     }
-    if (proc_is_ours() && stat("/proc/self/ns/pid", &st) == 0)
+    if (proc_is_ours() && stat("/proc/thread-self/ns/pid", &st) == 0)
         out->ns = st.st_ino;
 }
 

@@ -10,8 +10,15 @@ enum zc_process_kind { ZC_PROCESS_NONE, ZC_PROCESS_OTHER, ZC_PROCESS_ZCACHED };
 /* A zombie counts as ZC_PROCESS_NONE: in a container without an init it is never reaped. */
 enum zc_process_kind zc_process_kind(long pid);
 
-/* Returns its start time in clock ticks after the boot (proc(5), field 22 of stat): a process id
- * may be reused, but not with the same start time.  0: unknown. */
+/* Returns the id of a thread of process `pid` that lives; 0: none that can be seen.  It stands for
+ * the process where a thread is asked, as by process_vm_readv(2) or in /proc/ID/fd: a main thread
+ * that has left by pthread_exit() is a zombie without memory and descriptors, and the process goes
+ * on. */
+long zc_process_thread(long pid);
+
+/* Returns its start time in clock ticks after the boot (proc(5), field 22 of stat), whatever the
+ * time namespace of this process: a process id may be reused, but not with the same start time.
+ * 0: unknown. */
 uint64_t zc_process_started(long pid);
 
 /* Whether the process `pid` that was started at `started` (0: unknown) has ended. */

@@ -144,7 +144,7 @@ settings_to_send() {
     for name in $(compgen -e); do
         case $name in
         FI_* | LD_LIBRARY_PATH | ZCACHE_LOG | ZCACHE_PROVIDER | ZCACHE_TIMEOUT | ZCACHE_LOCAL | \
-            ZCACHE_HANG_REPORT | ZCACHE_ALLOW_ROOT | ZCACHE_MUNGE_SOCKET)
+            ZCACHE_HANG_REPORT | ZCACHE_ALLOW_ROOT | ZCACHE_MUNGE_SOCKET | ZCACHE_DUMP_CACHES)
             printf '%s=%s\0' "$name" "${!name}"
             ;;
         esac

@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# A daemon in another PID namespace is asked before anything is concluded from its process id: a
-# second one never puts it out of service, and tools reach it.  The same with users and networks.
+# A daemon in another PID or time namespace is asked before anything is concluded from its process
+# id: a second one never puts it out of service, and tools reach it.  The same with users and
+# networks.
 . "$(dirname -- "$0")/functions.sh"
 
 umask 077
@@ -20,13 +21,14 @@ in_new() {
     pid) unshare "${root[@]}" --mount --pid --fork --mount-proc "$@" ;;
     old-proc) unshare "${root[@]}" --pid --fork "$@" ;; # /proc shows the parent's processes
     user) unshare "${user[@]}" --mount --pid --fork --mount-proc "$@" ;;
+    time) unshare "${root[@]}" --time --boottime 123456 --monotonic 123456 --fork "$@" ;;
     net) unshare "${root[@]}" --mount --pid --net --fork --mount-proc "$@" ;;
     esac
 }
 root=()
 ((EUID == 0)) || root=("${user[@]}")
 ways=()
-for way in pid old-proc user net; do
+for way in pid old-proc user time net; do
     if in_new $way true 2>/dev/null; then
         ways+=("$way")
     else

@@ -23,10 +23,22 @@ run() { # WHAT COMMAND ...: two ranks, each by the command
         fail "$what: $(cat "$tmp/out")"
 }
 
+# Rank 0 in a time namespace: start times of processes are others there.
+in_time=(bash -c '[[ $PMI_RANK == 0 ]] || exec "$@"; exec unshare '"${user[*]}"' --time --boottime 123456 \
+    --monotonic 123456 --fork "$@"' -)
+timed=
+if unshare "${user[@]}" --time --boottime 123456 --monotonic 123456 --fork true 2>/dev/null; then
+    timed=1
+else
+    echo "left out: no time namespaces here (unshare)"
+fi
+
 run "no namespaces" env
+[[ ! $timed ]] || run "rank 0 in a time namespace, no daemon" "${in_time[@]}"
 run "each rank in its own, no daemon" "${new[@]}"
 start_daemons 1
 run "each rank in its own, a daemon of the host" "${new[@]}"
+[[ ! $timed ]] || run "rank 0 in a time namespace, a daemon of the host" "${in_time[@]}"
 cp "$tmp/0.addr" "$tmp/before"
 stop_daemons || fail "the daemon of the host"
 

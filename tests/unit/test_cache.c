@@ -544,6 +544,42 @@ START_TEST(callbacks_do_not_nest)
 }
 END_TEST
 
+/* Whether the kernel leaves the memory at `p` out of core dumps; -1: it does not say. */
+static int is_left_out(const void *p)
+{
+    FILE *f = fopen("/proc/self/smaps", "r");
+    unsigned long from = 0, to = 0, here = (unsigned long)p;
+    char line[512];
+    int yes = -1;
+
+    while (f && yes < 0 && fgets(line, sizeof line, f)) {
+        sscanf(line, "%lx-%lx ", &from, &to);
+        if (strncmp(line, "VmFlags:", 8) == 0 && from <= here && here < to)
+            yes = strstr(line, " dd") != NULL;
+    }
+    if (f)
+        fclose(f);
+    return yes;
+}
+
+START_TEST(pages_are_left_out_of_core_dumps)
+{
+    void *base;
+    size_t len;
+
+    for (int dumped = 0; dumped < 2; dumped++) {
+        setup();
+        cfg.dumped = dumped;
+        start();
+        put(0, PAGE, 'x');
+        zc_cache_arena(cache, &base, &len);
+        ck_assert_int_eq(is_left_out(base), !dumped);
+        ck_assert_int_eq(is_left_out((char *)base + len - 1), !dumped);
+        stop();
+    }
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("cache");
@@ -554,7 +590,8 @@ int main(void)
          holes_and_ends_read_as_zeros, hits_pass_a_read_in_flight, reader_waits_for_the_writer,
          read_leaves_out_a_write_in_flight, broken_off_write, failed_read_is_told_and_forgotten);
     CASE(s, "room", 120, waiters_for_room_in_order, only_clean_unpinned_pages_are_evicted, lru,
-         memory_is_got_ahead_of_its_use, no_memory_is_got_behind_a_flush, callbacks_do_not_nest);
+         memory_is_got_ahead_of_its_use, no_memory_is_got_behind_a_flush, callbacks_do_not_nest,
+         pages_are_left_out_of_core_dumps);
     CASE(s, "ranges", 30, many_ranges_collapse, many_ranges_without_reading,
          many_ranges_and_a_read_that_fails);
     return run_suite(s);
