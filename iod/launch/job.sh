@@ -5,13 +5,21 @@
 
 # ---- the job ------------------------------------------------------------------------
 job=
-early= # a signal for it that came before it was there
+early=() # signals for it that came before it was there
+
+# Those that end the job, and those that are between its sender and it: batch systems send USR1 or
+# USR2 before a time limit.  A terminal sends some to all that it has in the foreground.
+ending_signals=(INT TERM HUP)
+mapfile -t other_signals < <(printf '%s\n' QUIT USR1 USR2 ALRM VTALRM PROF WINCH URG IO PWR XCPU \
+    XFSZ CONT; seq "$(kill -l RTMIN)" "$(kill -l RTMAX)")
+typed_signals=' INT QUIT WINCH '
 
 # Whether an interrupt typed at the terminal reaches the job without us.
 in_foreground() {
-    local pgrp tpgid
+    local stat pgrp tpgid _
 
-    read -r pgrp tpgid < <(ps -o pgid=,tpgid= -p $$ 2>/dev/null) || return 1
+    { read -r stat <"/proc/$$/stat"; } 2>/dev/null || return 1
+    read -r _ _ pgrp _ _ tpgid _ <<<"${stat##*) }"
     [[ $pgrp == "$tpgid" ]]
 }
 
@@ -46,15 +54,54 @@ ask() {
     say "writing back; interrupt once more to give up what is not written yet"
 }
 
+# To the job, when it is there; not when it has ended.  What a terminal may have sent is looked at
+# later, when "read" is over, which is not to be called by a trap that interrupts it.
+typed=()
+pass_on() {
+    if [[ $phase == drain ]]; then
+        return
+    elif [[ $typed_signals == *" $1 "* ]]; then
+        typed+=("$1")
+    elif [[ -z $job ]]; then
+        early+=("$1")
+    else
+        kill -"$1" "$job" 2>/dev/null
+    fi
+}
+
+pass_typed() {
+    local signals=("${typed[@]}") signal
+
+    ((${#signals[@]})) || return 0
+    typed=("${typed[@]:${#signals[@]}}")
+    for signal in "${signals[@]}"; do in_foreground || kill -"$signal" "$job" 2>/dev/null; done
+}
+
+# Stops with the job; CONT is passed on.
+on_stop() {
+    [[ -z $job ]] || kill -TSTP "$job" 2>/dev/null
+    trap - TSTP
+    kill -TSTP "$BASHPID"
+    trap on_stop TSTP
+}
+
+catch_signals() {
+    local signal
+
+    for signal in "${ending_signals[@]}"; do
+        # shellcheck disable=SC2064 # now
+        trap "on_signal $signal" "$signal"
+    done
+    for signal in "${other_signals[@]}"; do
+        # shellcheck disable=SC2064 # now
+        trap "pass_on $signal" "$signal"
+    done
+    trap on_stop TSTP
+}
+
 on_signal() {
     case $phase in
-    job)
-        if [[ -z $job ]]; then
-            early=$1
-        elif [[ $1 != INT ]] || ! in_foreground; then
-            kill -"$1" "$job" 2>/dev/null
-        fi
-        ;;
+    job) pass_on "$1" ;;
     drain)
         interrupts=$((interrupts + 1))
         ((interrupts == 1)) || give_up
@@ -71,11 +118,11 @@ on_signal() {
 # bash does to background commands is undone.
 supervise() {
     exec {hold}>&-
-    trap - EXIT
-    trap '' INT QUIT TERM HUP
+    trap - EXIT TSTP
+    trap '' "${ending_signals[@]}" "${other_signals[@]}"
     (
         echo "$BASHPID"
-        trap - INT QUIT TERM HUP
+        trap - "${ending_signals[@]}" "${other_signals[@]}"
         unset ZCACHE_DAEMONS ZCACHE_AGGREGATORS
         if ((count)); then export ZCACHE_DAEMONS=$state; fi
         if ((aggregators)); then
@@ -90,21 +137,22 @@ supervise() {
         if ((summary)); then export ZCACHE_SUMMARY=$work/summary; fi
         if [[ -t $err ]]; then export ZCACHE_PROGRESS=${ZCACHE_PROGRESS-5s}; fi
         if [[ -n $preload ]]; then export LD_PRELOAD=$preload; fi
-        exec "$@" <&"$in" >&"$out" 2>&"$err" {in}<&- {out}>&- {err}>&-
+        exec "${own_options[@]}" "$@" <&"$in" >&"$out" 2>&"$err" {in}<&- {out}>&- {err}>&-
     )
     echo "$?"
 }
 
 run_job() {
-    local preload=${LD_PRELOAD:-} in out report status=
+    local preload=${LD_PRELOAD:-} in out report status='' signal
 
     if ((preload_plugin)); then preload=$(with_plugin "$preload"); fi
     exec {in}<&0 {out}>&1
     phase=job
     exec {report}< <(supervise "$@")
     until [[ -n $job ]]; do read -r -t 1 -u "$report" job || (($? > 128)) || return 1; done
-    [[ -z $early ]] || kill -"$early" "$job" 2>/dev/null
+    for signal in "${early[@]}"; do kill -"$signal" "$job" 2>/dev/null; done
     until [[ -n $status ]]; do
+        pass_typed
         read -r -t 1 -u "$report" status || (($? > 128)) || status=1
         check_daemons
     done
@@ -324,7 +372,8 @@ unwritten_in() {
         }'
 }
 
-runs_yet() { kill -0 "$1" 2>/dev/null && ! grep -qs '^State:.[ZX]' "/proc/$1/status"; }
+# Its main thread alone may have ended.
+runs_yet() { grep -qs '^State:.[^ZX]' "/proc/$1"/task/*/status; }
 
 # ---- the trace ---------------------------------------------------------------------------
 # Every process has a file of its own; when all have ended, they become one.
@@ -417,8 +466,10 @@ finish() {
     local status=$?
 
     trap '' HUP
-    if [[ -n $unready ]]; then
+    if [[ -n $unready || ($phase == job && -z $job) ]]; then
         tail -n 10 -- "$work/err" 2>/dev/null | sed 's/^/    /' >&"$err"
+    fi
+    if [[ -n $unready ]]; then
         drop_hold
         drop_unready
     fi
@@ -464,10 +515,8 @@ do_run() {
     make_work
     make_aggregators
     begin_trace
-    trap 'on_signal INT' INT
-    trap 'on_signal TERM' TERM
-    trap 'on_signal HUP' HUP
     unready=1
+    catch_signals
     trap finish EXIT
     # What bash has to say of its children and of itself is of interest when nothing starts.
     exec {err}>&2 {hold}</dev/null 2>"$work/err"
