@@ -139,7 +139,7 @@ echo \$! >$tmp/left
 exit 0
 END
 output=$("$timed" "$tmp/build/tests/leaves.sh") || fail "a test that leaves something: $output"
-[[ $output == *"left running, ended: $(<"$tmp/left") sleep 300"* ]] || fail "not said: $output"
+[[ $output == *"left running, ended: $(<"$tmp/left") "*"sleep 300"* ]] || fail "not said: $output"
 for ((i = 0; i < 500; i++)); do # it is killed, and init takes its time to notice
     grep -qs '^State:.[^Z]' "/proc/$(<"$tmp/left")/status" || break
     sleep 0.02

@@ -34,11 +34,13 @@ else
 fi
 
 run "no namespaces" env
-[[ ! $timed ]] || run "rank 0 in a time namespace, no daemon" "${in_time[@]}"
+# By what transports MPI likes: once in 50 runs UCX's tcp did not end in MPI_Finalize there.
+[[ ! $timed ]] || UCX_TLS=all run "rank 0 in a time namespace, no daemon" "${in_time[@]}"
 run "each rank in its own, no daemon" "${new[@]}"
 start_daemons 1
 run "each rank in its own, a daemon of the host" "${new[@]}"
-[[ ! $timed ]] || run "rank 0 in a time namespace, a daemon of the host" "${in_time[@]}"
+[[ ! $timed ]] || UCX_TLS=all run "rank 0 in a time namespace, a daemon of the host" \
+    "${in_time[@]}"
 cp "$tmp/0.addr" "$tmp/before"
 stop_daemons || fail "the daemon of the host"
 
