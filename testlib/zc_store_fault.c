@@ -47,14 +47,6 @@ static const char *path_of(struct zc_sfile *f)
     return ((struct zc_layer_file *)f)->path;
 }
 
-static void sleep_us(unsigned us)
-{
-    struct timespec t = {.tv_sec = us / 1000000, .tv_nsec = (long)(us % 1000000) * 1000};
-
-    while (nanosleep(&t, &t) < 0 && errno == EINTR)
-        continue;
-}
-
 static bool holds(const struct fault_store *fs, const char *path, unsigned op)
 {
     return fs->hold_ops & op && (!fs->hold_path || strcmp(fs->hold_path, path) == 0);
@@ -86,7 +78,7 @@ static int gate(struct zc_store *s, const char *path, unsigned op, const char *n
     }
     zc_lock_put(&fs->lock);
     if (us)
-        sleep_us(us);
+        zc_clock_sleep(us * 1000ull);
     if (err)
         return zc_errorf(err, "fault injected into %s: %s", name, strerror(err));
     return 0;

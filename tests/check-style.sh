@@ -223,7 +223,7 @@ shell_files | while read -r file; do
     if [[ $line == '#!/bin/sh'* ]]; then sh -n "$file"; else bash -n "$file"; fi
 done 2>&1 | say "not shell"
 if have shellcheck shellcheck; then
-    shell_files | xargs -r -n 12 -P "$(nproc)" shellcheck -x -S warning -e "$not_wrong" -f gcc |
+    shell_files | xargs -r -n 12 -P "$(nproc)" shellcheck -S warning -e "$not_wrong" -f gcc |
         say shellcheck
 fi
 

@@ -504,7 +504,7 @@ static void close_endpoint(struct zc_server *s)
     while (!zc_list_empty(&s->leaving)) { /* only the pool is needed now */
         handle_notices(s);
         serve_waiting(s);
-        usleep(1000);
+        zc_clock_sleep(ZC_NS_PER_MS);
     }
 }
 

@@ -346,9 +346,7 @@ static void count_void(struct zc_shmring *p)
 
 static void nap(void)
 {
-    struct timespec t = {0, NAP_US * 1000};
-
-    clock_nanosleep(CLOCK_MONOTONIC, 0, &t, NULL);
+    zc_clock_sleep(NAP_US * 1000);
 }
 
 /* Applies entries, and continues the one that waited for the cache; false: there was nothing to

@@ -180,7 +180,7 @@ static int open_beneath(const struct posix_store *ps, const char *rel, int flags
         if (errno == EAGAIN && tries >= AT_ONCE) {
             if (zc_now() > until)
                 return -1;
-            nanosleep(&(struct timespec){.tv_nsec = 1000 * 1000}, NULL);
+            zc_clock_sleep(ZC_NS_PER_MS);
         }
     }
 }

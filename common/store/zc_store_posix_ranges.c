@@ -51,7 +51,7 @@ int zc_ranges_lock(int fd, uint64_t off, uint64_t len, bool patient)
             return -EBUSY;
         if ((!patient || waited > PROGRAM_WAIT_MS * ZC_NS_PER_MS) && by_program(fd, off, len))
             return -EAGAIN;
-        usleep(LOCK_POLL_US);
+        zc_clock_sleep(LOCK_POLL_US * 1000);
     }
     return rc;
 }
@@ -97,7 +97,7 @@ int zc_ranges_wait_unlocked(int fd, uint64_t off, uint64_t len)
         if (rc == 2) {
             if (zc_now() - begun > WRITER_WAIT_MS * ZC_NS_PER_MS)
                 return -EBUSY;
-            usleep(LOCK_POLL_US);
+            zc_clock_sleep(LOCK_POLL_US * 1000);
         } else {
             off = rc == 1 ? hi : to;
         }

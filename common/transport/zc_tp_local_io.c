@@ -441,11 +441,8 @@ static void turn_away(struct local *l)
     if (complains(&l->no_descriptors))
         zc_warn("connection refused: %s (ulimit -n; %llu so far)", strerror(errno),
                 (unsigned long long)l->no_descriptors.count);
-    if (l->spare < 0 || close(l->spare)) {
-        struct timespec pause = {0, 10000000}; /* not even that: at least not in a hot loop */
-
-        nanosleep(&pause, NULL);
-    }
+    if (l->spare < 0 || close(l->spare))
+        zc_clock_sleep(10 * ZC_NS_PER_MS); /* not even that: at least not in a hot loop */
     fd = zc_fd(accept(l->listener.fd, NULL, NULL));
     if (fd >= 0)
         close(fd);
@@ -519,6 +516,18 @@ static int handle(struct local *l, const struct epoll_event *e)
     }
 }
 
+/* epoll_wait(), by the clock of zc_clock.h. */
+static int wait_events(struct local *l, struct epoll_event *e, int timeout_ms)
+{
+    struct pollfd p = {.fd = l->epoll, .events = POLLIN};
+
+    if (zc_clock && timeout_ms) {
+        zc_clock_poll(&p, 1, (uint64_t)timeout_ms * ZC_NS_PER_MS);
+        timeout_ms = 0;
+    }
+    return epoll_wait(l->epoll, e, EVENTS, timeout_ms);
+}
+
 /* One round; > 0: so much was handled, 0: nothing, < 0: a wake() and nothing else. */
 static int look(struct local *l, int timeout_ms)
 {
@@ -528,7 +537,7 @@ static int look(struct local *l, int timeout_ms)
 
     free_gone(l);
     handled = report_done(l);
-    n = epoll_wait(l->epoll, e, EVENTS, handled ? 0 : timeout_ms);
+    n = wait_events(l, e, handled ? 0 : timeout_ms);
     for (int i = 0; i < n; i++) {
         woken = woken || ((struct conn *)e[i].data.ptr)->kind == CONN_WAKE;
         handled += handle(l, &e[i]);

@@ -120,7 +120,7 @@ static enum woken look_for_wake(struct ofi *o)
     struct pollfd fds[2] = {{.fd = o->wake_fd, .events = POLLIN},
                             {.fd = o->watch_fd, .events = POLLIN}};
 
-    return poll(fds, 2, 0) > 0 ? woken_by(o, &fds[0], &fds[1]) : NOT_WOKEN;
+    return zc_clock_poll(fds, 2, 0) > 0 ? woken_by(o, &fds[0], &fds[1]) : NOT_WOKEN;
 }
 
 /* Whether waiting on the descriptor is enough, because the endpoint has no peers.  A daemon has it
@@ -169,15 +169,13 @@ static enum woken sleep_for_event(struct ofi *o, int timeout_ms)
     if (o->cq_fd >= 0) {
         if (arm(o, timeout_ms) != FI_SUCCESS)
             return NOT_WOKEN;
-        rc = poll(fds, 3, timeout_ms);
+        rc = zc_clock_poll(fds, 3, (uint64_t)timeout_ms * ZC_NS_PER_MS);
         if (rc <= 0 || fds[2].revents)
             __atomic_store_n(&o->armed, false, __ATOMIC_RELAXED);
     } else { /* the provider cannot wake us: look again soon, ever less often */
-        struct timespec t = {0, o->nap_us * 1000l};
-
+        rc = zc_clock_poll(fds, 2, o->nap_us * 1000ull);
         if (o->nap_us < NAP_US_MAX)
             o->nap_us *= 2;
-        rc = ppoll(fds, 2, &t, NULL);
     }
     return rc > 0 ? woken_by(o, &fds[0], &fds[1]) : NOT_WOKEN;
 }
@@ -222,7 +220,7 @@ int zc_tp_ofi_progress(struct zc_tp *tp, int timeout_ms)
         struct pollfd fd = {.fd = o->wake_fd, .events = POLLIN};
         struct pollfd none = {.fd = -1};
 
-        poll(&fd, 1, timeout_ms);
+        zc_clock_poll(&fd, 1, (uint64_t)timeout_ms * ZC_NS_PER_MS);
         woken_by(o, &fd, &none);
         return zc_tp_ofi_report_cancelled(o);
     }

@@ -20,7 +20,8 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
+
+#include "zc_clock.h"
 
 /* Every lock of zcache, the outermost first.  (One more, around ROMIO's own state, is outside this
  * order: plugin/zcache_romio_lock.c.) */
@@ -151,33 +152,19 @@ static inline void zc_cond_wait(zc_cond *c, struct zc_lock *l)
     zc_lock_owned(l, true);
 }
 
-/* Returns a clock's nanoseconds; zc_now(): those of the monotonic one. */
-static inline uint64_t zc_now_of(clockid_t clock)
-{
-    struct timespec t;
-
-    clock_gettime(clock, &t);
-    return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
-}
-
-static inline uint64_t zc_now(void)
-{
-    return zc_now_of(CLOCK_MONOTONIC);
-}
-
-#define ZC_NS_PER_MS 1000000ull
-
 /* Waits until signalled or until the monotonic time `until` (ns); false on time-out. */
 static inline bool zc_cond_wait_until(zc_cond *c, struct zc_lock *l, uint64_t until)
 {
-    struct timespec t = {.tv_sec = (time_t)(until / 1000000000u),
-                         .tv_nsec = (long)(until % 1000000000u)};
-    int rc;
+    struct timespec t = zc_clock_timespec(until);
+    bool signalled;
 
     zc_lock_owned(l, false);
-    rc = pthread_cond_timedwait(c, &l->mutex, &t);
+    if (zc_clock)
+        signalled = zc_clock->cond_wait(c, &l->mutex, until);
+    else
+        signalled = pthread_cond_timedwait(c, &l->mutex, &t) != ETIMEDOUT;
     zc_lock_owned(l, true);
-    return rc != ETIMEDOUT;
+    return signalled;
 }
 
 #endif

@@ -21,7 +21,7 @@ quick+=([rounds]=2 [clients]='1 16')
 kinds[each]=size
 bench_options "$@"
 zcjob=$build/tests/bench/zcjob
-[[ -x $zcjob ]] || bench_skip "this build has no zcjob (make bench-tools)"
+[[ -x $zcjob ]] || bench_skip "this build has no zcjob (make programs)"
 
 bench_begin # no ranks: no layout
 bench_memory

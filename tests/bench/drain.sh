@@ -20,7 +20,7 @@ quick+=([fill]=64M)
 bench_options "$@"
 zcread=$build/tests/bench/zcread
 command -v fio >/dev/null || bench_skip "no fio (Debian: fio)"
-[[ -x $zcread ]] || bench_skip "this build has no zcread (make bench-tools)"
+[[ -x $zcread ]] || bench_skip "this build has no zcread (make programs)"
 
 bench_begin # no ranks: no layout
 bench_memory

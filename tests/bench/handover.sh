@@ -23,7 +23,7 @@ opt+=([ranks]=2 [steps]=10 [record]=4M [pause]=200 [write-rate]=200M [read-rate]
 quick+=([steps]=5)
 bench_options "$@"
 handover=$build/tests/bench/handover
-[[ -x $handover ]] || bench_skip "this build has no handover (make bench-tools)"
+[[ -x $handover ]] || bench_skip "this build has no handover (make programs)"
 
 bench_start "$((2 * opt[ranks]))"
 bench_memory

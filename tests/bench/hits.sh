@@ -26,7 +26,7 @@ quick+=([hits]=500)
 bench_options "$@"
 zcread=$build/tests/bench/zcread
 command -v fi_pingpong >/dev/null || bench_skip "no fi_pingpong (Debian: libfabric-bin)"
-[[ -x $zcread ]] || bench_skip "this build has no zcread (make bench-tools)"
+[[ -x $zcread ]] || bench_skip "this build has no zcread (make programs)"
 
 bench_begin
 bench_memory

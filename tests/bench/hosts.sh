@@ -115,7 +115,7 @@ END
     chmod +x "$tmp/ssh" "$tmp/mpiexec"
     MPIEXEC=$tmp/mpiexec
     also=$build/tests/.libs/endshim.so
-    [[ -e $also ]] || bench_skip "this build has no endshim (make bench-tools)"
+    [[ -e $also ]] || bench_skip "this build has no endshim (make programs)"
 }
 
 begin_daemon() {

@@ -20,7 +20,7 @@ opt[repeats]=3
 quick+=([seconds]=5)
 bench_options "$@"
 zcread=$build/tests/bench/zcread
-[[ -x $zcread ]] || bench_skip "this build has no zcread (make bench-tools)"
+[[ -x $zcread ]] || bench_skip "this build has no zcread (make programs)"
 [[ -r /proc/self/schedstat ]] || bench_skip "this kernel does not count (CONFIG_SCHED_INFO)"
 
 bench_begin # no ranks: no layout

@@ -26,7 +26,7 @@ bench_options "$@"
 zcread=$build/tests/bench/zcread
 zcseal=$build/tests/bench/zcseal
 noseal=$build/tests/.libs/noseal.so
-[[ -x $zcread && -x $zcseal && -e $noseal ]] || bench_skip "no zcread, zcseal or noseal in this build (make bench-tools)"
+[[ -x $zcread && -x $zcseal && -e $noseal ]] || bench_skip "no zcread, zcseal or noseal in this build (make programs)"
 
 bench_begin # no ranks: no layout
 bench_memory

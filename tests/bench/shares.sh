@@ -31,7 +31,7 @@ opt+=([clients]=8 [burst]=16M [rounds]=20 [pause]=100 [cache]=128 [rate]=200
 quick+=([rounds]=8)
 bench_options "$@"
 zcjob=$build/tests/bench/zcjob
-[[ -x $zcjob ]] || bench_skip "this build has no zcjob (make bench-tools)"
+[[ -x $zcjob ]] || bench_skip "this build has no zcjob (make programs)"
 
 bench_begin # no ranks: no layout
 obstacle=$(slowfs_obstacle)

@@ -35,7 +35,7 @@ for n in "${counts[@]}"; do
     if ((n > most)); then most=$n; fi
 done
 small=$build/tests/bench/small
-[[ -x $small ]] || bench_skip "this build has no small (make bench-tools)"
+[[ -x $small ]] || bench_skip "this build has no small (make programs)"
 
 bench_start "$most" # one layout for all
 bench_memory

@@ -17,7 +17,7 @@ opt[repeats]=15
 quick+=([repeats]=5)
 bench_options "$@"
 small=$build/tests/bench/small
-[[ -x $small && -x $zcache ]] || bench_skip "this build has no small or no zcache (make bench-tools)"
+[[ -x $small && -x $zcache ]] || bench_skip "this build has no small or no zcache (make programs)"
 
 bench_start "${opt[ranks]}"
 bench_memory

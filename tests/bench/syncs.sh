@@ -19,7 +19,7 @@ opt+=([ranks]=8 [aggregators]=4 [rounds]=10 [record]=64K [sync-us]=1000)
 quick+=([rounds]=5)
 bench_options "$@"
 small=$build/tests/bench/small
-[[ -x $small ]] || bench_skip "this build has no small (make bench-tools)"
+[[ -x $small ]] || bench_skip "this build has no small (make programs)"
 
 bench_start "${opt[ranks]}"
 bench_memory

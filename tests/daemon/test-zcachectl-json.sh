@@ -86,6 +86,6 @@ for c in $commands; do
     json 1 "(.daemons | length) == 5 and .command == \"$c\" and
         [.daemons[] | has(\"error\")] == [false, false, true, true, true] and
         (.daemons[2].error | test(\"process $pid is gone\")) and .daemons[3].pid" \
-        --timeout 500ms --daemons . "$c" "${more[@]}"
+        --timeout 2s --daemons . "$c" "${more[@]}"
 done
-json 1 'all(.daemons[]; .name == "0" or has("error"))' --timeout 500ms --daemons 0.addr,3.addr stop
+json 1 'all(.daemons[]; .name == "0" or has("error"))' --timeout 2s --daemons 0.addr,3.addr stop

@@ -27,7 +27,7 @@ build() {
     [[ -e Makefile ]] ||
         "$top/configure" -q --enable-debug CC=gcc ${MPICC:+"MPICC=$MPICC"} CFLAGS="$flags" \
         LDFLAGS=-fsanitize=address || return
-    make -j2 && make -C tests -j2 bench-tools
+    make -j2 && make -C tests -j2 programs
 }
 echo "building in $dir (log: asan.log)"
 build >"$dir/asan.log" 2>&1 || { tail -n 20 "$dir/asan.log" >&2; exit 1; }

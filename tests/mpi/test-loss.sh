@@ -5,8 +5,9 @@
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
-stretch 3 # a daemon that is there answers within that, also on a busy machine
-export ZCACHE_TIMEOUT=${stretched}s
+# A daemon that is there answers within that, also on a busy machine; each loss takes so long.
+stretch 3
+export ZCACHE_TIMEOUT=$((stretched < 12 ? stretched : 12))s
 
 lazy=(--idle-time 0 --high-watermark 90% --low-watermark 80%)
 turns=12

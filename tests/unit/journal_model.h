@@ -25,7 +25,7 @@
 #define WAIT_FOR(cond)                                                                             \
     do {                                                                                           \
         while (!(cond))                                                                            \
-            usleep(50);                                                                            \
+            zc_clock_sleep(50000);                                                                 \
     } while (0)
 
 enum { FILES = 3, SIZE = 40000, MIB = 1 << 20 };

@@ -312,6 +312,16 @@ static inline uint64_t rig_stat(struct zc_client *c, const char *name)
     return v;
 }
 
+/* Sleeps for a moment that grows with the time a condition has been polled, ns. */
+static inline void pause_after(uint64_t polled)
+{
+    uint64_t ns = polled / 16;
+
+    zc_clock_sleep(ns < ZC_NS_PER_MS        ? ZC_NS_PER_MS
+                   : ns > 50 * ZC_NS_PER_MS ? 50 * ZC_NS_PER_MS
+                                            : ns);
+}
+
 /* Polls until `cond` holds, for at most 20 s, or longer on a busy machine. */
 #define WAIT_FOR(cond)                                                                             \
     do {                                                                                           \
@@ -320,7 +330,7 @@ static inline uint64_t rig_stat(struct zc_client *c, const char *name)
             ck_assert_msg(zc_now() - begun_ < limit_ ||                                            \
                               (double)(zc_now() - begun_) < (double)limit_ * slowness(),           \
                           "waited in vain for " #cond);                                            \
-            nanosleep(&(struct timespec){0, 1000000}, NULL);                                       \
+            pause_after(zc_now() - begun_);                                                        \
         }                                                                                          \
     } while (0)
 

@@ -14,6 +14,7 @@
 #include "iod_poly1305.h"
 #include "raw_peer.h"
 #include "rig.h"
+#include "zc_clock_sim.h"
 #include "traces.h"
 #include "zc_munge.h"
 #include "zc_net_internal.h"
@@ -1038,5 +1039,6 @@ int main(void)
          keys_are_of_a_session_and_a_direction, a_seal_needs_both_keys,
          parts_of_messages_are_no_message);
     CASE(s, "afterwards", 60, nothing_is_left_of_secrets_and_keys);
+    zc_clock = zc_clock_sim();
     return run_suite(s);
 }

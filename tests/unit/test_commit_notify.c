@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "rig.h"
+#include "zc_clock_sim.h"
 #include "zc_store_remote.h"
 
 static struct rig rig;
@@ -147,7 +148,7 @@ START_TEST(although_others_go_on_writing)
     for (int i = 0;
          last.committed_seq < first.unstable_seq && atomic_load(&told) < first.unstable_seq; i++) {
         last = put(10, 4096);
-        nanosleep(&(struct timespec){0, 1000000}, NULL);
+        zc_clock_sleep(1 * ZC_NS_PER_MS);
         ck_assert_int_lt(i, 20000);
     }
     await_told(last.unstable_seq);
@@ -334,5 +335,6 @@ int main(void)
     CASE(s, "told", 60, after_a_reconnect, not_for_each_write,
          writes_through_are_stored_by_their_reply);
     CASE(s, "cache", 60, a_cache_lets_go_without_asking);
+    zc_clock = zc_clock_sim();
     return run_suite(s);
 }

@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "raw_peer.h"
+#include "zc_clock_sim.h"
 #include "zc_json.h"
 #include "zc_tp_fault.h"
 
@@ -418,7 +419,7 @@ START_TEST(an_evicted_client_is_notified)
         ck_assert(zc_mac_check(&p.keys, p.bytes, p.len));
         ck_assert_int_eq(p.last.status, -ECONNRESET);
         ck_assert_msg(strstr(p.text, "nothing was heard") != NULL, "%s", p.text);
-        nanosleep(&(struct timespec){0, 150000000}, NULL); /* it is notified at intervals only */
+        zc_clock_sleep(150 * ZC_NS_PER_MS); /* it is notified at intervals only */
         raw_send(&p, &m);
     }
     zc_tp_close(p.tp);
@@ -456,6 +457,7 @@ int main(void)
     Suite *s = suite_create("fence");
 
     zc_log_init(NULL);
+    zc_clock = zc_clock_sim();
     CASE(s, "fence", 30, late_messages_have_no_effect, requests_under_way_end_first,
          nothing_is_taken_too_early, a_session_that_does_not_end, transfers_are_cut_off,
          no_other_session_is_replaced);

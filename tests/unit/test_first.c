@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "rig.h"
+#include "zc_clock_sim.h"
 #include "zc_connect.h"
 #include "zc_store_remote.h"
 #include "zc_tp_fault.h"
@@ -318,6 +319,7 @@ int main(void)
     Suite *s = suite_create("first");
 
     zc_log_init(NULL);
+    zc_clock = zc_clock_sim();
     CASE(s, "a successor", 60, silent_and_started_again, refusing_and_started_again, twice,
          started_again_over_another_provider);
     CASE(s, "none", 60, without_a_successor, a_late_successor, the_successor_is_gone,

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "rig.h"
+#include "zc_clock_sim.h"
 #include "zc_addrfile.h"
 #include "zc_store_remote.h"
 #include "zc_tp_fault.h"
@@ -325,7 +326,7 @@ START_TEST(started_again_during_calls)
         WAIT_FOR(w.rounds >= before + 2);
         kill_daemon(i % 2);
         if (i >= 2) /* it is down for a while */
-            nanosleep(&(struct timespec){0, 300000000}, NULL);
+            zc_clock_sleep(300 * ZC_NS_PER_MS);
         start(i % 2);
     }
     WAIT_FOR(w.rounds >= 3);
@@ -549,6 +550,7 @@ int main(void)
     Suite *s = suite_create("heal");
 
     zc_log_init(NULL);
+    zc_clock = zc_clock_sim();
     CASE(s, "again", 60, started_again_between_calls, what_it_had_taken_is_told,
          killed_in_a_transfer, started_again_during_calls, one_of_two_dies,
          dropped_by_the_same_one);

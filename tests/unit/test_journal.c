@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "journal_model.h"
+#include "zc_clock_sim.h"
 #include "splitmix.h"
 #include "zc_record.h"
 
@@ -393,5 +394,6 @@ int main(void)
     suite_add_tcase(s, tc);
     CASE(s, "directory", 20, one_daemon_one_root_one_user, nothing_is_left_of_a_good_end,
          writes_are_synced_if_asked_for);
+    zc_clock = zc_clock_sim();
     return run_suite(s);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "journal_model.h"
+#include "zc_clock_sim.h"
 
 /* ---- a disk that fails ---- */
 
@@ -307,7 +308,7 @@ START_TEST(a_stored_write_explains_the_next)
     ck_assert_int_eq(put(f, 253, 0, 4096), 0);
     memset(has, 252, 4096);
     store(&m.f[1], 0, SIZE, -1, 0);
-    usleep(2200000); /* two ticks, in which the first segment could go */
+    zc_clock_sleep(2200 * ZC_NS_PER_MS); /* two ticks, in which the first segment could go */
     die();
     open_journal();
     looking.read = sink_read;
@@ -422,5 +423,6 @@ int main(void)
     tcase_add_test(tc, a_file_that_a_replay_has_opened);
     tcase_add_test(tc, a_file_that_is_opened_during_its_last_close);
     suite_add_tcase(s, tc);
+    zc_clock = zc_clock_sim();
     return run_suite(s);
 }

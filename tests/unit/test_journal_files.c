@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "journal_model.h"
+#include "zc_clock_sim.h"
 
 /* ---- identity of the file ---- */
 
@@ -484,6 +485,7 @@ START_TEST(a_busy_journal_makes_heartbeats)
     struct zc_range all = {0, SIZE};
     struct put p[100];
 
+    zc_clock = NULL; /* simulated time stands still while it is busy */
     up();
     die();
     size = 64 * MIB;
@@ -532,7 +534,7 @@ START_TEST(a_failed_start_makes_no_heartbeat)
     if (_i == 0)
         ck_assert_int_eq(zc_journal_replay(j, &sink, &r), -EACCES);
     if (_i == 1)
-        usleep(1200000); /* a tick of its thread */
+        zc_clock_sleep(1200 * ZC_NS_PER_MS); /* a tick of its thread */
     zc_journal_close(j, false);
     m.f[0].hidden = false;
     open_journal();
@@ -604,5 +606,6 @@ int main(void)
     tcase_add_loop_test(tc, a_file_that_goes_during_a_start, 0, 2);
     suite_add_tcase(s, tc);
     CASE(s, "life", 60, a_full_journal_makes_heartbeats, a_busy_journal_makes_heartbeats);
+    zc_clock = zc_clock_sim();
     return run_suite(s);
 }

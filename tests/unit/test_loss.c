@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "rig.h"
+#include "zc_clock_sim.h"
 #include "splitmix.h"
 #include "zc_addrfile.h"
 #include "zc_fence.h"
@@ -86,7 +87,7 @@ int kill(pid_t pid, int sig)
     __atomic_fetch_add(&looks, 1, __ATOMIC_RELAXED);
     while (atomic_load(&holds_looks)) {
         atomic_store(&look_is_held, true);
-        usleep(50);
+        zc_clock_sleep(ZC_NS_PER_MS);
     }
     return (int)syscall(SYS_kill, pid, sig);
 }
@@ -573,7 +574,7 @@ static void ends_with_nothing_to_write(unsigned flags)
     kill_daemon(0);
     WAIT_FOR(zc_store_ping(store) < 0);
     __atomic_store_n(&ending, 1, __ATOMIC_RELEASE);
-    usleep(3000000); /* it is looked for again, every 2 s at most */
+    zc_clock_sleep(3000 * ZC_NS_PER_MS); /* it is looked for again, every 2 s at most */
     close_well();
     works(zc_cache_drain(cache));
     ck_assert(!was_told(0));
@@ -760,6 +761,7 @@ int main(void)
     Suite *s = suite_create("loss");
 
     zc_log_init(NULL);
+    zc_clock = zc_clock_sim();
     if (!getenv("ZCACHE_LOG"))
         zc_log_to_fd(open("/dev/null", O_WRONLY | O_CLOEXEC));
     CASE(s, "bypass", 120, what_was_staged_is_written_directly, opened_again_when_it_is_back,

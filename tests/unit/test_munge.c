@@ -11,6 +11,7 @@
 
 #include "raw_peer.h"
 #include "rig.h"
+#include "zc_clock_sim.h"
 #include "traces.h"
 #include "zc_audit.h"
 #include "zc_cred.h"
@@ -733,5 +734,6 @@ int main(void)
          a_handshake_that_comes_late);
     CASE(s, "audit", 60, one_user_fills_its_part_of_the_log, one_user_comes_back_and_back,
          many_addresses_fill_their_part_of_the_log);
+    zc_clock = zc_clock_sim();
     return run_suite(s);
 }

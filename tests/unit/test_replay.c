@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "rig.h"
+#include "zc_clock_sim.h"
 #include "zc_addrfile.h"
 #include "zc_store_remote.h"
 #include "zc_tp_fault.h"
@@ -511,6 +512,7 @@ int main(void)
     Suite *s = suite_create("replay");
 
     zc_log_init(NULL);
+    zc_clock = zc_clock_sim();
     if (!getenv("ZCACHE_LOG"))
         zc_log_to_fd(open("/dev/null", O_WRONLY | O_CLOEXEC));
     CASE(s, "staged", 120, what_was_staged_is_sent_again, a_failed_sync_outlives_its_daemon,

@@ -9,6 +9,7 @@
 
 #include "raw_peer.h"
 #include "rig.h"
+#include "zc_clock_sim.h"
 #include "zc_store_remote.h"
 
 static struct rig rig;
@@ -220,11 +221,9 @@ static atomic_bool stop_now;
 
 static int stopped(struct zc_tp *tp, int timeout_ms)
 {
-    struct timespec away = {1, 500000000};
-
     if (!atomic_exchange(&stop_now, false))
         return brisk->progress(tp, timeout_ms);
-    nanosleep(&away, NULL);
+    zc_clock_sleep(1500 * ZC_NS_PER_MS);
     return 0;
 }
 
@@ -841,6 +840,7 @@ int main(void)
     Suite *s = suite_create("rpc");
 
     zc_log_init(NULL);
+    zc_clock = zc_clock_sim();
     CASE(s, "calls", 60, hello_and_ping, write_and_read, end_of_file_and_holes, errors_say_what,
          store_errors_reach_the_client);
     CASE(s, "many", 300, threads_share_a_client, a_leaving_driver_is_replaced,

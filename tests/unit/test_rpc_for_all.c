@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "raw_peer.h"
+#include "zc_clock_sim.h"
 #include "zc_coord.h"
 
 static struct rig rig;
@@ -303,5 +304,6 @@ int main(void)
          numbers_are_not_used_again);
     CASE(s, "ends", 60, opener_goes, opener_goes_and_others_stay, opener_is_gone_before,
          all_go_at_once, others_go_as_it_is_closed);
+    zc_clock = zc_clock_sim();
     return run_suite(s);
 }

@@ -7,6 +7,7 @@
 
 #include "raw_peer.h"
 #include "rig.h"
+#include "zc_clock_sim.h"
 #include "zc_secretbox.h"
 #include "zc_store_remote.h"
 
@@ -477,7 +478,7 @@ START_TEST(a_dead_client_leaves_nothing)
 
         mine = rendezvous(f, 'y', 10, 0, &theirs);
         free(theirs.bytes);
-    } while (!mine && usleep(10000) == 0);
+    } while (!mine && (zc_clock_sleep(10 * ZC_NS_PER_MS), true));
     part(mine);
     close_it(f);
     zc_store_destroy(s);
@@ -496,5 +497,6 @@ int main(void)
     CASE(s, "races", 120, one_of_many_wins_and_all_find_it);
     CASE(s, "limits", 60, a_client_leaves_so_many_bytes, rubbish_is_refused,
          a_dead_client_leaves_nothing);
+    zc_clock = zc_clock_sim();
     return run_suite(s);
 }

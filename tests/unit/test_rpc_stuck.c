@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "raw_peer.h"
+#include "zc_clock_sim.h"
 #include "zc_tp_fault.h"
 #include "zc_view.h"
 
@@ -319,6 +320,7 @@ int main(void)
     Suite *s = suite_create("rpc: stuck");
 
     zc_log_init(NULL);
+    zc_clock = zc_clock_sim();
     CASE(s, "stuck", 60, calls_about_a_file, calls_about_a_path, calls_about_many_paths,
          views_are_decoded_beside, what_goes_with_a_client_that_is_gone, pings_are_always_accepted,
          what_a_client_leaves_behind);

@@ -18,6 +18,7 @@
 
 #include "check_main.h"
 #include "zc_cache.h"
+#include "zc_clock_sim.h"
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_store_posix.h"
@@ -269,7 +270,7 @@ START_TEST(a_slow_writer_is_waited_for)
     pthread_create(&w.thread, NULL, write_word, &w);
     until = zc_now() + 3000 * ZC_NS_PER_MS;
     while (!__atomic_load_n(&w.done, __ATOMIC_ACQUIRE) && zc_now() < until)
-        usleep(1000);
+        zc_clock_sleep(ZC_NS_PER_MS);
     page[10] = 'p';
     ck_assert_int_eq(pwrite(fd, page, sizeof page, 0), sizeof page);
     lock_bytes(fd, F_OFD_SETLK, F_UNLCK, 0, sizeof page);
@@ -321,7 +322,7 @@ START_TEST(a_merge_beside_a_program)
     pthread_create(&w.thread, NULL, write_pieces, &w);
     while (byte != 'w' && zc_now() < until) {
         ck_assert_int_eq(pread(fd, &byte, 1, 60), 1);
-        usleep(1000);
+        zc_clock_sleep(ZC_NS_PER_MS);
     }
     ck_assert_int_eq(pwrite(fd, page + 50, 50, 50), 50);
     lock_bytes(fd, F_OFD_SETLK, F_UNLCK, 50, 50);
@@ -351,5 +352,6 @@ int main(void)
     tcase_add_loop_test(c, a_slow_writer_is_waited_for, 0, 2);
     tcase_add_loop_test(c, a_merge_beside_a_program, 0, 4);
     suite_add_tcase(s, c);
+    zc_clock = zc_clock_sim();
     return run_suite(s);
 }

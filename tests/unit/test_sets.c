@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "raw_peer.h"
+#include "zc_clock_sim.h"
 #include "zc_store_remote.h"
 
 enum {
@@ -220,7 +221,7 @@ static atomic_uint stall_ms;
 
 static int stalled_progress(struct zc_tp *tp, int timeout_ms)
 {
-    usleep(1000 * atomic_exchange(&stall_ms, 0));
+    zc_clock_sleep(atomic_exchange(&stall_ms, 0) * ZC_NS_PER_MS);
     return loop_progress(tp, timeout_ms);
 }
 
@@ -268,7 +269,7 @@ START_TEST(the_set_of_the_dead_at_a_busy_daemon)
     raw_call(&raw, &m);
     ck_assert_int_eq(raw.last.status, 0);
     ck_assert_int_eq(pthread_create(&opener, NULL, opens_through_ab, &j), 0);
-    usleep(500000); /* it waits */
+    zc_clock_sleep(500 * ZC_NS_PER_MS); /* it waits */
     atomic_store(&stall_ms, 1500);
     pthread_join(opener, &rc);
     ck_assert_int_eq((int)(intptr_t)rc, 0);
@@ -436,6 +437,7 @@ int main(void)
     Suite *s = suite_create("sets of daemons");
 
     zc_log_init(NULL);
+    zc_clock = zc_clock_sim();
     CASE(s, "sets", 30, sets_one_after_the_other, staged_bytes_of_another_set,
          a_second_set_is_refused, the_set_of_the_dead, the_set_of_the_dead_at_a_busy_daemon);
     CASE(s, "blocks", 30, the_blocks_of_the_dead, the_blocks_of_the_living);

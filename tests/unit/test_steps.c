@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "rig.h"
+#include "zc_clock_sim.h"
 #include "splitmix.h"
 #include "zc_step_ranges.h"
 #include "zc_steps.h"
@@ -661,7 +662,7 @@ START_TEST(the_reader_dies)
     zc_net_destroy(net);
     publish(&w, 1, 0);
     while (waits())
-        ;
+        zc_clock_sleep(ZC_NS_PER_MS);
     end_job(&w);
     down();
 }
@@ -687,13 +688,13 @@ START_TEST(readers_die_together)
         zc_client_step_start(c[i], handle, ZC_STEP_WAIT, 1, 0, HOUR_MS, &l[i]);
     }
     while (waits() < READERS)
-        ;
+        zc_clock_sleep(ZC_NS_PER_MS);
     for (unsigned i = 0; i < READERS; i++)
         zc_client_give_up(c[i], "it is tired");
     for (unsigned i = 0; i < READERS; i++)
         ck_assert_int_lt(zc_client_wait(c[i], &l[i]), 0);
     while (waits())
-        ;
+        zc_clock_sleep(ZC_NS_PER_MS);
     for (unsigned i = 0; i < READERS; i++)
         zc_client_disconnect(c[i]);
     zc_net_destroy(net);
@@ -754,6 +755,7 @@ START_TEST(read_while_it_is_overwritten)
     uint64_t seed = 2;
     pthread_t thread;
 
+    zc_clock = NULL; /* they are to meet at any moment */
     up();
     begin_steps(&w);
     begin_job(&r, READER);
@@ -977,5 +979,6 @@ int main(void)
     CASE(s, "race", 60, read_while_it_is_overwritten);
     CASE(s, "waits", 30, waited_for, the_writer_dies, the_reader_dies, readers_die_together);
     CASE(s, "cache", 30, pages_of_two_steps, the_first_open_decides, a_page_is_read_by_many);
+    zc_clock = zc_clock_sim();
     return run_suite(s);
 }

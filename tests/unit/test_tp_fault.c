@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "rig.h"
+#include "zc_clock_sim.h"
 #include "zc_tp_fault.h"
 
 enum {
@@ -256,6 +257,7 @@ int main(void)
     Suite *s = suite_create("fault transport");
 
     zc_log_init(NULL);
+    zc_clock = zc_clock_sim();
     CASE(s, "sweep", 240, every_message_lost, every_send_fails, every_transfer_fails);
     CASE(s, "silence", 120, silent_server, silent_client, everything_late, late_transfer);
     return run_suite(s);

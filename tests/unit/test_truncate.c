@@ -4,6 +4,7 @@
 #include <errno.h>
 
 #include "rig.h"
+#include "zc_clock_sim.h"
 #include "zc_store_remote.h"
 #include "zc_tp_fault.h"
 
@@ -255,5 +256,6 @@ int main(void)
          refused_at_another_daemon, grown_at_one_daemon_alone);
     CASE(s, "gone", 60, a_daemon_is_gone, a_daemon_goes_meanwhile);
     CASE(s, "owners", 60, after_another_owner);
+    zc_clock = zc_clock_sim();
     return run_suite(s);
 }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "raw_peer.h"
+#include "zc_clock_sim.h"
 #include "splitmix.h"
 #include "zc_crc.h"
 #include "zc_net_internal.h"
@@ -879,7 +880,7 @@ START_TEST(never_explained)
     m = (struct zc_msg){.type = ZC_T_BYE, .session = m.session};
     raw_call(&raw, &m);
     while (rig_stat(client, "checksum_errors") == 0)
-        usleep(1000);
+        zc_clock_sleep(1 * ZC_NS_PER_MS);
     ck_assert_uint_eq(rig_stat(client, "checksum_errors"), 1);
     ck_assert_uint_eq(rig_stat(client, "checksum_races"), 0);
     zc_tp_close(raw.tp);
@@ -903,5 +904,6 @@ int main(void)
     CASE(s, "faults", 60, failing_in_the_middle_of_a_view, failing_in_the_middle_of_a_list);
     CASE(s, "random", 600, at_random);
     CASE(s, "store", 60, through_the_store, by_short_messages, flipped_in_a_daemons_cache);
+    zc_clock = zc_clock_sim();
     return run_suite(s);
 }
