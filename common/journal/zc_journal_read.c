@@ -238,12 +238,22 @@ static int map_segment(struct zc_journal *j, int fd, const char *name, struct zc
     return check_version(j, s->map, s->len, name);
 }
 
+/* Returns where the zeros begin that [lo, hi) ends with. */
+static uint64_t before_zeros(const unsigned char *map, uint64_t lo, uint64_t hi)
+{
+    static const unsigned char zeros[4096];
+
+    while (hi - lo >= sizeof zeros && memcmp(map + hi - sizeof zeros, zeros, sizeof zeros) == 0)
+        hi -= sizeof zeros;
+    while (hi > lo && map[hi - 1] == 0)
+        hi--;
+    return hi;
+}
+
 static int cut_tail(struct zc_journal *j, int fd, const struct zc_scanned *s, uint64_t end)
 {
-    uint64_t torn = s->len;
+    uint64_t torn = s->len > end ? before_zeros(s->map, end, s->len) : s->len;
 
-    while (torn > end && s->map[torn - 1] == 0)
-        torn--;
     if (torn > end)
         zc_warn("journal %s: segment %" PRIu64 " ends with %" PRIu64
                 " bytes of a write that was not finished, which nobody was answered: cut off",
