@@ -147,7 +147,7 @@ within() {
 # wait_for SECONDS COMMAND ...: waits until the command succeeds.  The limit stretches as above when
 # it is reached.
 wait_for() {
-    local limit=$1 begun=$SECONDS end=$((SECONDS + $1))
+    local limit=$1 begun=$SECONDS end=$((SECONDS + $1)) tries=0 pause=0.02
 
     shift
     until "$@"; do
@@ -156,7 +156,9 @@ wait_for() {
             end=$((begun + stretched))
             ((SECONDS < end)) || return 1
         fi
-        sleep 0.02
+        sleep "$pause"
+        ((++tries < 10)) || pause=0.1
+        ((tries < 50)) || pause=0.3
     done
 }
 
@@ -197,9 +199,10 @@ stop_daemon() {
 # daemon_of FILE: the process id in an address file.
 daemon_of() { sed -n 's/^pid //p' "$1"; }
 
-# stat_of NAME COUNTER: as zcachectl prints it; nothing where the daemon does not answer.
+# stat_of NAME COUNTER: as zcachectl prints it; nothing where the daemon does not answer.  Asked by
+# the zcachectl of a build without sanitizers, if one is given, as tests ask often.
 stat_of() {
-    "$zcachectl" --daemons "$tmp/$1.addr" --json stats 2>/dev/null |
+    "${PLAIN_ZCACHECTL:-$zcachectl}" --daemons "$tmp/$1.addr" --json stats 2>/dev/null |
         sed -n "s/.*\"$2\": *\([0-9]*\).*/\1/p" | head -n 1
 }
 
