@@ -15,6 +15,21 @@
 #include "zc_clock_sim.h"
 #include "zc_fd.h"
 #include "zc_list.h"
+#include "zc_tsan.h"
+
+/* What the clock does orders no threads of the program for thread sanitizer: it would miss races
+ * between any two that have waited.  The functions are the sanitizer's. */
+#ifdef ZC_TSAN
+void AnnotateIgnoreSyncBegin(const char *file, int line);
+void AnnotateIgnoreSyncEnd(const char *file, int line);
+void AnnotateIgnoreWritesBegin(const char *file, int line);
+void AnnotateIgnoreWritesEnd(const char *file, int line);
+#else
+#define AnnotateIgnoreSyncBegin(file, line)   ((void)0)
+#define AnnotateIgnoreSyncEnd(file, line)     ((void)0)
+#define AnnotateIgnoreWritesBegin(file, line) ((void)0)
+#define AnnotateIgnoreWritesEnd(file, line)   ((void)0)
+#endif
 
 enum {
     PAUSE_US = 30,
@@ -30,6 +45,7 @@ struct waiter {
     pthread_cond_t *cond; /* or NULL: */
     int fd;               /* an eventfd */
     bool ended;           /* by the clock */
+    bool again;           /* signalled once more, after all had slept on */
 };
 
 static struct {
@@ -40,6 +56,22 @@ static struct {
     pid_t mover;      /* its number */
     uint64_t now;
 } sim = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static void lock(void)
+{
+    AnnotateIgnoreSyncBegin(__FILE__, __LINE__);
+    AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
+    ZC_TSAN_RACY_BEGIN();
+    pthread_mutex_lock(&sim.lock);
+}
+
+static void unlock(void)
+{
+    pthread_mutex_unlock(&sim.lock);
+    ZC_TSAN_RACY_END();
+    AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+    AnnotateIgnoreSyncEnd(__FILE__, __LINE__);
+}
 
 static uint64_t now(void)
 {
@@ -52,10 +84,11 @@ static uint64_t now(void)
 struct thread {
     long tid;
     int stat, schedstat;
-    unsigned long runs; /* how often it had been given a processor, in the first pass */
+    char ran[64]; /* in the first pass: how long, and how often it was given a processor */
 };
 
 /* Threads in the order of /proc/self/task, which is that of their creation.  Of the mover. */
+static DIR *tasks;
 static struct thread threads[MOST_THREADS];
 static unsigned nthreads;
 
@@ -92,20 +125,43 @@ static void note(unsigned i, long tid)
     nthreads++;
 }
 
-static void note_all(DIR *tasks)
+/* Returns the next of all threads but the mover; 0: there is none. */
+static long next_thread(void)
 {
     const struct dirent *e;
-    unsigned i = 0;
 
-    rewinddir(tasks);
     while ((e = readdir(tasks))) {
         long tid = strtol(e->d_name, NULL, 10);
 
         if (tid > 0 && tid != sim.mover)
-            note(i++, tid);
+            return tid;
     }
+    return 0;
+}
+
+static void note_all(void)
+{
+    unsigned i = 0;
+    long tid;
+
+    rewinddir(tasks);
+    while ((tid = next_thread()))
+        note(i++, tid);
     while (i < nthreads)
         forget(i);
+}
+
+/* Whether there are the same threads as in note_all(). */
+static bool no_others(void)
+{
+    unsigned i = 0;
+    long tid;
+
+    rewinddir(tasks);
+    while ((tid = next_thread()))
+        if (i == nthreads || threads[i++].tid != tid)
+            return false;
+    return i == nthreads;
 }
 
 /* Reads a file from its begin; false: the thread has ended. */
@@ -131,27 +187,11 @@ static bool sleeps(const struct thread *t)
     return state && strchr("SZX", state[2]);
 }
 
-static unsigned long runs(const struct thread *t)
-{
-    unsigned long n = 0;
-    char text[128];
-
-    if (read_text(t->schedstat, text, sizeof text) && sscanf(text, "%*u %*u %lu", &n) != 1)
-        abort();
-    return n;
-}
-
 static bool all_sleep(void)
 {
-    static DIR *tasks;
-
-    if (!tasks)
-        tasks = zc_opendir("/proc/self/task");
-    if (!tasks)
-        abort();
-    note_all(tasks);
+    note_all();
     for (unsigned i = 0; i < nthreads; i++) {
-        threads[i].runs = runs(&threads[i]);
+        read_text(threads[i].schedstat, threads[i].ran, sizeof threads[i].ran);
         if (!sleeps(&threads[i]))
             return false;
     }
@@ -159,13 +199,36 @@ static bool all_sleep(void)
 }
 
 /* Whether they have slept since all_sleep(): a thread that sleeps in both passes has not run
- * between them if it was given no processor. */
+ * between them if it was given no processor, and kept none. */
 static bool none_ran(void)
 {
-    for (unsigned i = 0; i < nthreads; i++)
-        if (!sleeps(&threads[i]) || runs(&threads[i]) != threads[i].runs)
+    char ran[sizeof threads->ran];
+
+    for (unsigned i = 0; i < nthreads; i++) {
+        if (!sleeps(&threads[i]))
             return false;
-    return true;
+        read_text(threads[i].schedstat, ran, sizeof ran);
+        if (strcmp(ran, threads[i].ran) != 0)
+            return false;
+    }
+    return no_others();
+}
+
+/* A kernel that does not count runs does not tell whether a thread has run. */
+static void find_tasks(void)
+{
+    unsigned long n = 0;
+    char text[64] = "";
+    int fd = open_file(sim.mover, "schedstat");
+
+    tasks = zc_opendir("/proc/self/task");
+    nthreads = 0; /* those of a parent are its own */
+    if (fd < 0 || !read_text(fd, text, sizeof text) || sscanf(text, "%*u %*u %lu", &n) != 1 ||
+        n == 0 || !tasks) {
+        fputs("simulated time needs /proc/self/task and schedstat of Linux\n", stderr);
+        abort();
+    }
+    close(fd);
 }
 
 /* ---- moving it ---- */
@@ -184,24 +247,47 @@ static uint64_t first_end(void)
     return first;
 }
 
-/* Ends the waits that are due.  A thread may not yet wait on its condition, so that it is signalled
- * again while it is in the list. */
+static void wake(struct waiter *w)
+{
+    uint64_t one = 1;
+
+    if (w->cond)
+        pthread_cond_broadcast(w->cond);
+    else if (!w->ended && write(w->fd, &one, sizeof one) < 0)
+        abort();
+}
+
+/* Ends the waits that are due.  A thread that has not reached pthread_cond_wait() yet misses the
+ * signal, which is repeated while it is in the list. */
 static void end_waits(void)
 {
     uint64_t at = __atomic_load_n(&sim.now, __ATOMIC_RELAXED);
-    uint64_t one = 1;
 
     zc_list_each (&sim.waiters, n) {
         struct waiter *w = zc_list_entry(n, struct waiter, link);
 
         if (w->until > at)
             continue;
-        if (w->cond)
-            pthread_cond_broadcast(w->cond);
-        else if (!w->ended && write(w->fd, &one, sizeof one) < 0)
-            abort();
+        wake(w);
         w->ended = true;
     }
+}
+
+/* All sleep: signals the waits that were ended and go on.  Once, since a thread may be waiting for
+ * its mutex; false: there was none. */
+static bool wake_again(void)
+{
+    bool any = false;
+
+    zc_list_each (&sim.waiters, n) {
+        struct waiter *w = zc_list_entry(n, struct waiter, link);
+
+        if (!w->ended || w->again)
+            continue;
+        w->again = any = true;
+        wake(w);
+    }
+    return any;
 }
 
 /* Moves the clock to the end of the first wait, if all sleep; false: nothing was due. */
@@ -210,16 +296,19 @@ static bool move(void)
     bool sleep = all_sleep(), due;
     uint64_t first;
 
-    pthread_mutex_lock(&sim.lock);
+    lock();
     first = first_end();
     due = first <= __atomic_load_n(&sim.now, __ATOMIC_RELAXED);
-    if (!due && sleep && first != UINT64_MAX && none_ran()) {
-        first += GRAIN_NS - first % GRAIN_NS;
-        __atomic_store_n(&sim.now, first, __ATOMIC_RELAXED);
-        due = true;
+    if (!due && sleep && none_ran()) {
+        due = wake_again();
+        if (!due && first != UINT64_MAX) {
+            first += GRAIN_NS - first % GRAIN_NS;
+            __atomic_store_n(&sim.now, first, __ATOMIC_RELAXED);
+            due = true;
+        }
     }
     end_waits();
-    pthread_mutex_unlock(&sim.lock);
+    unlock();
     return due;
 }
 
@@ -228,6 +317,7 @@ static void *mover(void *arg)
     useconds_t pause = PAUSE_US;
 
     sim.mover = (pid_t)syscall(SYS_gettid);
+    find_tasks();
     while (!__atomic_load_n(&sim.stops, __ATOMIC_ACQUIRE)) {
         pause = move() ? PAUSE_US : 2 * pause;
         usleep(pause > PAUSE_US_MAX ? PAUSE_US_MAX : pause);
@@ -238,7 +328,12 @@ static void *mover(void *arg)
 /* At the end of the process; else a sanitizer may wait for the thread, or find it in what ends. */
 static void stop(void)
 {
-    if (!sim.started)
+    bool started;
+
+    lock();
+    started = sim.started;
+    unlock();
+    if (!started)
         return;
     __atomic_store_n(&sim.stops, true, __ATOMIC_RELEASE);
     pthread_join(sim.thread, NULL);
@@ -268,11 +363,11 @@ static void start(void)
 
 static void begin(struct waiter *w)
 {
-    pthread_mutex_lock(&sim.lock);
+    lock();
     if (!sim.started)
         start();
     zc_list_add_tail(&sim.waiters, &w->link);
-    pthread_mutex_unlock(&sim.lock);
+    unlock();
 }
 
 /* Returns whether the clock ended it. */
@@ -280,10 +375,10 @@ static bool end(struct waiter *w)
 {
     bool ended;
 
-    pthread_mutex_lock(&sim.lock);
+    lock();
     zc_list_del(&w->link);
     ended = w->ended;
-    pthread_mutex_unlock(&sim.lock);
+    unlock();
     return ended;
 }
 
@@ -291,14 +386,19 @@ static bool wait_cond(pthread_cond_t *c, pthread_mutex_t *m, uint64_t until)
 {
     struct waiter w = {.until = until, .cond = c};
 
+    if (until <= __atomic_load_n(&sim.now, __ATOMIC_RELAXED)) {
+        pthread_mutex_unlock(m);
+        pthread_mutex_lock(m);
+        return false;
+    }
     begin(&w);
     pthread_cond_wait(c, m);
     return !end(&w);
 }
 
-static int wait_poll(struct pollfd *fds, unsigned n, uint64_t ns)
+static int poll_until(struct pollfd *fds, unsigned n, uint64_t until)
 {
-    struct waiter w = {.until = now() + ns};
+    struct waiter w = {.until = until};
     struct pollfd all[MOST_FDS];
     int rc;
 
@@ -319,9 +419,16 @@ static int wait_poll(struct pollfd *fds, unsigned n, uint64_t ns)
     return rc > 0 ? rc - (all[n].revents != 0) : rc;
 }
 
+static int wait_poll(struct pollfd *fds, unsigned n, uint64_t ns)
+{
+    return poll_until(fds, n, now() + ns);
+}
+
 static void wait_time(uint64_t ns)
 {
-    while (wait_poll(NULL, 0, ns) < 0)
+    uint64_t until = now() + ns;
+
+    while (poll_until(NULL, 0, until) < 0)
         continue;
 }
 

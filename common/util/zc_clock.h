@@ -21,7 +21,7 @@ struct pollfd;
 
 struct zc_clock {
     uint64_t (*now)(void);
-    /* Like pthread_cond_timedwait(); false on time-out. */
+    /* Like pthread_cond_timedwait(); false on time-out, also if a signal came as well. */
     bool (*cond_wait)(pthread_cond_t *c, pthread_mutex_t *m, uint64_t until);
     void (*sleep)(uint64_t ns);
     /* Like poll(2); `ns` > 0. */

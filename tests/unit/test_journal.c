@@ -194,11 +194,14 @@ static bool whole(int step, size_t cut)
     return padded && history[step].end - cut < 8;
 }
 
+/* Odd, as lengths of records are even. */
+enum { STEP = FEWER + (FEWER > 1) };
+
 START_TEST(torn_at_every_byte)
 {
     make_history();
     padded = _i > 0;
-    for (size_t cut = 0; cut <= image_len; cut += (_i ? 3 : 1) * FEWER) {
+    for (size_t cut = 0; cut <= image_len; cut += (_i ? 3 : 1) * STEP) {
         int want = STEPS, got;
 
         while (want > 0 && history[want].end > cut)
@@ -225,7 +228,7 @@ START_TEST(flipped_bits)
 {
     make_history();
     forgive_times();
-    for (size_t at = (size_t)_i; at < image_len; at += 3 * FEWER) {
+    for (size_t at = (size_t)_i; at < image_len; at += 3 * STEP) {
         char was = image[at];
         size_t last;
 

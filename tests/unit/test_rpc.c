@@ -181,6 +181,7 @@ START_TEST(threads_share_a_client)
 {
     pthread_t t[THREADS];
 
+    zc_clock = NULL; /* write-back is to meet them at any moment */
     up();
     for (uintptr_t i = 0; i < THREADS; i++)
         pthread_create(&t[i], NULL, hammer, (void *)i);
@@ -359,7 +360,7 @@ START_TEST(silent_server)
     net = rig_net(300);
     ck_assert_int_eq(zc_client_connect(net, addr, len, &rig_secret, "deaf", &c), -ETIMEDOUT);
     ck_assert_uint_ge(zc_now() - start, 300 * ZC_NS_PER_MS);
-    ck_assert_uint_lt(zc_now() - start, (uint64_t)stretched(20000) * ZC_NS_PER_MS);
+    ck_assert_uint_lt(zc_now() - start, 20000 * ZC_NS_PER_MS);
     ck_assert_msg(strstr(zc_error_text(ETIMEDOUT), "deaf: no sign of life") != NULL, "%s",
                   zc_error_text(ETIMEDOUT));
     zc_net_destroy(net);

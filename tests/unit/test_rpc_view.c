@@ -5,7 +5,6 @@
 #include <stdio.h>
 
 #include "rig.h"
-#include "zc_clock_sim.h"
 #include "zc_net_internal.h"
 #include "zc_view.h"
 
@@ -403,6 +402,5 @@ int main(void)
     CASE(s, "views", 240, views_against_a_model, views_as_lists, views_in_two_pages,
          long_pieces_are_not_copied, end_of_file_in_a_view, false_sharing,
          threads_send_views_of_their_own, requests_without_room_leave_buffers);
-    zc_clock = zc_clock_sim();
     return run_suite(s);
 }

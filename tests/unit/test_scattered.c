@@ -146,6 +146,7 @@ static void several_caches(void)
 
 START_TEST(several_caches_one_file)
 {
+    zc_clock = NULL; /* simulated time would make them write one after another */
     max_extents = PAGE;
     rounds = ROUNDS;
     several_caches();
@@ -155,6 +156,7 @@ END_TEST
 /* More pieces than a page may have: bytes between them must not be written for that. */
 START_TEST(more_than_a_page_may_have)
 {
+    zc_clock = NULL;
     max_extents = 100;
     rounds = 8;
     several_caches();
@@ -206,6 +208,7 @@ START_TEST(a_lock_of_the_program)
 {
     pid_t program = program_locks(0, 0);
 
+    zc_clock = NULL;
     max_extents = PAGE;
     rounds = 1;
     several_caches();
@@ -219,6 +222,7 @@ START_TEST(a_lock_of_a_program_that_ends)
 {
     int fd = open(path, O_RDWR);
 
+    zc_clock = NULL;
     lock_bytes(fd, F_SETLK, F_WRLCK, 0, 0); /* until the first cache closes the file */
     max_extents = PAGE;
     rounds = 8;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "raw_peer.h"
-#include "zc_clock_sim.h"
 #include "splitmix.h"
 #include "zc_crc.h"
 #include "zc_net_internal.h"
@@ -904,6 +903,5 @@ int main(void)
     CASE(s, "faults", 60, failing_in_the_middle_of_a_view, failing_in_the_middle_of_a_list);
     CASE(s, "random", 600, at_random);
     CASE(s, "store", 60, through_the_store, by_short_messages, flipped_in_a_daemons_cache);
-    zc_clock = zc_clock_sim();
     return run_suite(s);
 }
