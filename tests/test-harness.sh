@@ -102,7 +102,8 @@ make: *** [Makefile:1146: check-nompi] Error 2
 END
 "$here/only-tests-failed" "$tmp/log" || fail "a failed test alone is taken for something else"
 for line in 'make[3]: *** [Makefile:12: unit/x.o] Error 1' 'make: *** [Makefile:9: all] Error 2' \
-    "make: *** No rule to make target 'x'.  Stop." 'make[1]: *** [Makefile:7: dist] Error 1'; do
+    "make: *** No rule to make target 'x'.  Stop." 'make[1]: *** [Makefile:7: dist] Error 1' \
+    'fatal: making test-suite.log: failed to create unit/x.trs'; do
     { cat "$tmp/log" && echo "$line"; } >"$tmp/more"
     ! "$here/only-tests-failed" "$tmp/more" || fail "taken for a failed test: $line"
 done

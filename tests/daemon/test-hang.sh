@@ -42,14 +42,14 @@ write_slow || fail "cannot write: $(cat 0.log)"
 hang
 
 # What is waited for has a limit, and a name.
-expect_late "zcachectl: 0: not done within 1s: waiting for it to write everything back" \
-    "$zcachectl" --timeout 1s flush
-expect_late "*\"error\": \"not done within 1s: waiting for it to write everything back\"*" \
-    "$zcachectl" --timeout 1s --json evict
-expect_late "zcachectl: not done within 1s: waiting for the file system" \
-    "$zcachectl" --daemons root/slow/addresses --timeout 1s status
-expect_late "*\"error\": \"not done within 1s: waiting for the file system\"*" \
-    "$zcachectl" --daemons root/slow/addresses --timeout 1s --json status
+expect_late "zcachectl: 0: not done within 3s: waiting for it to write everything back" \
+    "$zcachectl" --timeout 3s flush
+expect_late "*\"error\": \"not done within 3s: waiting for it to write everything back\"*" \
+    "$zcachectl" --timeout 3s --json evict
+expect_late "zcachectl: not done within 3s: waiting for the file system" \
+    "$zcachectl" --daemons root/slow/addresses --timeout 3s status
+expect_late "*\"error\": \"not done within 3s: waiting for the file system\"*" \
+    "$zcachectl" --daemons root/slow/addresses --timeout 3s --json status
 wait_for 60 is store_hung 2 || fail "hung: $(status_of store_hung)"
 expect 0 "daemon *hung*0 * 2 *" "$zcachectl" status
 expect 0 "*store_longest_ms*" "$zcachectl" status -v
@@ -83,8 +83,8 @@ is store_hung 0 || fail "it hangs still"
 rm root/slow/f
 write_slow || fail "cannot write: $(cat 0.log)"
 hang
-expect_late "zcachectl: 0: not done within 1s: waiting for it to write everything back" \
-    "$zcachectl" --timeout 1s stop
+expect_late "zcachectl: 0: not done within 3s: waiting for it to write everything back" \
+    "$zcachectl" --timeout 3s stop
 kill -TERM "${daemon_pids[0]}"
 wait_for 60 grep -q "stopping: writing back: 16 MiB left, nothing moves" 0.log ||
     fail "not said: $(cat 0.log)"
