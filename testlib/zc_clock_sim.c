@@ -57,20 +57,30 @@ static struct {
     uint64_t now;
 } sim = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void lock(void)
+static void be_unseen(void)
 {
     AnnotateIgnoreSyncBegin(__FILE__, __LINE__);
     AnnotateIgnoreWritesBegin(__FILE__, __LINE__);
     ZC_TSAN_RACY_BEGIN();
+}
+
+static void be_seen(void)
+{
+    ZC_TSAN_RACY_END();
+    AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
+    AnnotateIgnoreSyncEnd(__FILE__, __LINE__);
+}
+
+static void lock(void)
+{
+    be_unseen();
     pthread_mutex_lock(&sim.lock);
 }
 
 static void unlock(void)
 {
     pthread_mutex_unlock(&sim.lock);
-    ZC_TSAN_RACY_END();
-    AnnotateIgnoreWritesEnd(__FILE__, __LINE__);
-    AnnotateIgnoreSyncEnd(__FILE__, __LINE__);
+    be_seen();
 }
 
 static uint64_t now(void)
@@ -404,7 +414,9 @@ static int poll_until(struct pollfd *fds, unsigned n, uint64_t until)
 
     if (n >= MOST_FDS)
         abort();
+    be_unseen(); /* a descriptor's number is used again by another thread, in no order */
     w.fd = zc_fd(eventfd(0, EFD_CLOEXEC));
+    be_seen();
     if (w.fd < 0)
         abort();
     if (n)
@@ -413,7 +425,9 @@ static int poll_until(struct pollfd *fds, unsigned n, uint64_t until)
     begin(&w);
     rc = poll(all, n + 1, -1);
     end(&w);
+    be_unseen();
     close(w.fd);
+    be_seen();
     if (n)
         memcpy(fds, all, n * sizeof *fds);
     return rc > 0 ? rc - (all[n].revents != 0) : rc;
