@@ -9,7 +9,8 @@
  * by waiting for it, and only then its record is written.  So at any moment one slot holds a whole
  * checkpoint and a record that is in the file, whatever is killed: ranks, daemons or all of them.
  *
- *     write slot k % 2 | flush=start | compute | sync | record k | sync | write slot (k + 1) % 2
+ *     write slot k % 2 | flush=start | compute | sync | barrier | record k | sync | barrier
+ *     write slot (k + 1) % 2 | ...
  *
  * Another run goes on with the numbers of the last one.
  *
@@ -89,18 +90,27 @@ static struct record newest(MPI_File file)
 
 /* ---- writing ---- */
 
-/* The data are in the file: now the record may say so. */
+/* What all ranks have written is in the file.  MPI_File_sync is about what its own rank wrote, and
+ * waits for no other rank; the barrier does. */
+static void sync_all(MPI_File file, const char *what)
+{
+    ok(MPI_File_sync(file), what);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* The data are in the file: now the record may say so.  When all ranks know that it does, the other
+ * slot may be overwritten. */
 static void complete(MPI_File file, uint64_t number, uint64_t bytes)
 {
     struct record r = {.number = number, .bytes = bytes};
 
-    ok(MPI_File_sync(file), "sync of the data");
+    sync_all(file, "sync of the data");
     r.check = check_of(&r);
     if (rank == 0)
         ok(MPI_File_write_at(file, (MPI_Offset)(number % 2 * RECORD_AT), &r, sizeof r, MPI_BYTE,
                              MPI_STATUS_IGNORE),
            "the record");
-    ok(MPI_File_sync(file), "sync of the record");
+    sync_all(file, "sync of the record");
     if (rank == 0) {
         printf("checkpoint %llu is complete\n", (unsigned long long)number);
         fflush(stdout);
@@ -163,8 +173,15 @@ static uint64_t wrong_in(MPI_File file, const struct record *r)
     ok(MPI_File_read_at_all(file, slot(r->number, r->bytes) + (MPI_Offset)(first * 8), mine,
                             (int)(n * 8), MPI_BYTE, MPI_STATUS_IGNORE),
        "read");
-    for (uint64_t i = 0; i < n; i++)
-        bad += mine[i] != state(r->number, first + i);
+    for (uint64_t i = 0; i < n; i++) {
+        if (mine[i] == state(r->number, first + i))
+            continue;
+        if (bad++ == 0)
+            fprintf(stderr,
+                    "rank %d: byte %llu of checkpoint %llu is %#llx, a byte of checkpoint %llu\n",
+                    rank, (unsigned long long)(8 * (first + i)), (unsigned long long)r->number,
+                    (unsigned long long)mine[i], (unsigned long long)(mine[i] >> 40));
+    }
     free(mine);
     MPI_Allreduce(MPI_IN_PLACE, &bad, 1, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
     return bad;
