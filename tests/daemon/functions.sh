@@ -119,6 +119,14 @@ stretch() {
     stretched=$((($1 * slowness + 99) / 100))
 }
 
+# set_silence: sets $silence, a --timeout for daemons whose clients are killed: short, for the test
+# waits until it is over, and longer than a living one is silent on a busy machine.
+set_silence() {
+    stretch 1
+    silence=500ms
+    ((slowness_at == 0)) || silence=$((slowness < 300 ? 10 * slowness : 3000))ms
+}
+
 # skip_unless_quiet WHAT: for tests of rates, which are meaningless beside other work.
 skip_unless_quiet() {
     stretch 1

@@ -8,6 +8,7 @@ requires command -v jq
 requires prlimit --pid $$ --fsize
 
 make_tmp
+set_silence
 cd "$tmp" || exit 99
 mkdir root
 export XDG_RUNTIME_DIR=$tmp
@@ -37,7 +38,7 @@ put_and_die() {
 status_of() { "$zcachectl" --daemons 0.addr --json status | jq ".daemons[0].status.$1"; }
 some_failed() { (($(status_of failed_bytes) > 0)); }
 
-start_daemon 0 "${small[@]}" --timeout 500ms
+start_daemon 0 "${small[@]}" --timeout "$silence"
 refuse "${daemon_pids[0]}"
 put_and_die 0.addr f 4M
 wait_for 60 some_failed || fail "nothing is refused"
@@ -59,7 +60,7 @@ expect 0 "*lost: * of $root/f: *File too large*" cat 0.log
 
 # The cause is removed: everything is stored, and the shutdown succeeds.
 rm -f root/f
-start_daemon 0 "${small[@]}" --timeout 500ms
+start_daemon 0 "${small[@]}" --timeout "$silence"
 refuse "${daemon_pids[0]}"
 put_and_die 0.addr f 4M
 wait_for 60 some_failed || fail "nothing is refused"
@@ -70,7 +71,7 @@ stop_daemon 0 || fail "status $?: $(cat 0.log)"
 
 # Deleted by another process while dirty: no loss, but a message.
 rm -f root/f
-start_daemon 0 "${small[@]}" --timeout 500ms
+start_daemon 0 "${small[@]}" --timeout "$silence"
 refuse "${daemon_pids[0]}"
 put_and_die 0.addr f 4M
 wait_for 60 some_failed || fail "nothing is refused"

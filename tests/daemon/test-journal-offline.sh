@@ -9,10 +9,11 @@ faultshim=$build/tests/.libs/faultshim.so
 requires test -e "$faultshim"
 
 make_tmp
+set_silence
 cd "$tmp" || exit 99
 mkdir root
 root=$tmp/root
-plain=(--root "$root" --cache-size 64M --timeout 500ms)
+plain=(--root "$root" --cache-size 64M --timeout "$silence")
 with=("${plain[@]}" --journal "$tmp/j")
 
 export FAULTSHIM_UNDER=$root FAULTSHIM_SWITCH=$tmp/switch

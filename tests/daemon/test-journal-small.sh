@@ -11,11 +11,12 @@ faultshim=$build/tests/.libs/faultshim.so
 requires test -e "$faultshim"
 
 make_tmp
+set_silence
 cd "$tmp" || exit 99
 mkdir root disk
 root=$tmp/root
 requires mount -t tmpfs -o size=5M,mode=700 tiny disk
-options=(--root "$root" --cache-size 64M --timeout 500ms --page-size 256K
+options=(--root "$root" --cache-size 64M --timeout "$silence" --page-size 256K
     --journal "$tmp/disk/j" --journal-size 64M)
 export FAULTSHIM_UNDER=$root FAULTSHIM_SWITCH=$tmp/switch
 daemon_preload=$faultshim

@@ -9,10 +9,11 @@ faultshim=$build/tests/.libs/faultshim.so
 requires test -e "$faultshim"
 
 make_tmp
+set_silence
 cd "$tmp" || exit 99
 mkdir root
 root=$tmp/root
-small=(--root "$root" --cache-size 64M --journal "$tmp/j" --timeout 500ms)
+small=(--root "$root" --cache-size 64M --journal "$tmp/j" --timeout "$silence")
 
 # Controls whether files below root can be written.
 export FAULTSHIM_UNDER=$root FAULTSHIM_SWITCH=$tmp/switch
