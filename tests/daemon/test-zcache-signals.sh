@@ -76,6 +76,9 @@ helper() { true; }
 export -f helper
 env SHELLOPTS=noclobber:nounset BASHOPTS=failglob CDPATH="$tmp/root" IFS=x \
     "${run[@]}" bash -c "$own" >out 2>&1 || fail "options of the shell: status $?: $(cat out)"
+POSIXLY_CORRECT=y "${run[@]}" sh -c 'echo "$POSIXLY_CORRECT"' >out 2>&1 <&- ||
+    fail "POSIXLY_CORRECT, and standard input is closed: status $?: $(cat out)"
+[[ $(<out) == y ]] || fail "POSIXLY_CORRECT is not the job's: $(cat out)"
 echo 'exit 5' >startup
 BASH_ENV=$tmp/startup expect 5 "" sh -c 'exec bash -c true' # what it does
 # shellcheck disable=SC2016
