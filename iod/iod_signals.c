@@ -33,14 +33,16 @@ void iod_signals_block(void)
     pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
-/* Returns the next signal; 0: none came in time while the daemon is stopping. */
-static int next_signal(const sigset_t *set, bool stopping)
+enum state { SERVING, LEAVING, STOPPING, TOLD_TO_STOP };
+
+/* Returns the next signal; 0: none came in time while the daemon is about to end. */
+static int next_signal(const sigset_t *set, enum state state)
 {
     const struct timespec wait = {IOD_SIGNALS_WAIT_MS / 1000, IOD_SIGNALS_WAIT_MS % 1000 * 1000000};
     int sig;
 
     do
-        sig = stopping ? sigtimedwait(set, NULL, &wait) : sigwaitinfo(set, NULL);
+        sig = state == SERVING ? sigwaitinfo(set, NULL) : sigtimedwait(set, NULL, &wait);
     while (sig < 0 && errno == EINTR);
     return sig < 0 ? 0 : sig;
 }
@@ -57,29 +59,62 @@ static void change_log_level(int by)
     zc_log_level((enum zc_log_level)level);
 }
 
+/* SIGTERM or SIGINT. */
+static enum state end(const struct iod_signals *s, enum state state, int sig)
+{
+    if (s->grace && sig == SIGTERM) {
+        if (state != SERVING)
+            return state;
+        if (s->leave(s->arg))
+            return LEAVING;
+    }
+    if (state == TOLD_TO_STOP)
+        s->abandon(s->arg);
+    if (state != STOPPING)
+        s->stop(s->arg);
+    return TOLD_TO_STOP;
+}
+
+/* No signal came for a while. */
+static enum state quiet(const struct iod_signals *s, enum state state)
+{
+    if (state != LEAVING) {
+        s->wait(s->arg);
+        return state;
+    }
+    if (s->leaving(s->arg))
+        return LEAVING;
+    s->stop(s->arg);
+    return STOPPING;
+}
+
 static void *take_signals(void *arg)
 {
     const struct iod_signals *s = arg;
+    enum state state = SERVING;
     sigset_t set = wanted();
-    bool stopping = false;
     int sig;
 
     for (;;) {
-        sig = next_signal(&set, stopping);
-        if (sig == 0) {
-            s->wait(s->arg);
-        } else if (sig == SIGHUP) {
+        sig = next_signal(&set, state);
+        if (sig == 0)
+            state = quiet(s, state);
+        else if (sig == SIGHUP)
             s->reopen(s->arg);
-        } else if (sig == SIGUSR1 || sig == SIGUSR2) {
+        else if (sig == SIGUSR1 || sig == SIGUSR2)
             change_log_level(sig == SIGUSR1 ? 1 : -1);
-        } else if (stopping) {
-            s->abandon(s->arg);
-        } else {
-            stopping = true;
-            s->stop(s->arg);
-        }
+        else
+            state = end(s, state, sig);
     }
     return NULL;
+}
+
+bool iod_signals_told_to_end(void)
+{
+    sigset_t pending;
+
+    return sigpending(&pending) == 0 &&
+           (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1);
 }
 
 int iod_signals_start(const struct iod_signals *s)

@@ -1,7 +1,7 @@
 /* zcached.c - the I/O-node daemon: a store, a cache before it, a server before that.
  *
  *     main thread      starts all, serves, drains, reports
- *     signal thread    stop, abandon, reopen the log; tells how far the writing back is
+ *     signal thread    grace time, stop, abandon, reopen the log; tells how far the writing back is
  *     cache, server    threads of their own (zc_cache.h, zc_server.h)
  *
  * Exit status: 0 everything is in the files; 1 failed to start, or while it served; 2 wrong use;
@@ -25,6 +25,7 @@
 #include "iod_aggregator.h"
 #include "iod_config.h"
 #include "iod_fence.h"
+#include "iod_grace.h"
 #include "iod_journal.h"
 #include "iod_listen.h"
 #include "iod_notify.h"
@@ -73,13 +74,17 @@ struct iod {
     bool replayed; /* the journal of an earlier daemon was replayed */
     bool replaces; /* its address file may be of a daemon that is alive: iod_fence_published() */
     struct iod_fence given_up;
+    unsigned clients;       /* connected ones; atomic */
+    bool told_early;        /* to end, before it was ready */
+    int ended;              /* atomic: it serves no more */
     char sums[ZC_TEXT_MAX]; /* the library for seals, and why not the faster one; for the log */
 
-    /* Guards `cache` for the signal thread (the main thread sets it to NULL before it destroys it),
-     * and the terminal. */
+    /* Guards `cache` and `server` for the signal thread (the main thread sets them to NULL before
+     * it destroys them), and the terminal. */
     struct zc_lock looking;
 
     /* Of the signal thread. */
+    struct iod_grace grace;
     struct iod_progress progress;
     uint64_t told; /* time of its last message in the log, ns */
     bool shown;    /* it is on the terminal */
@@ -116,6 +121,31 @@ static void remove_files(struct iod *d)
 
 /* ---- signals ---- */
 
+/* One that was told before it was ready, or serves no more, has no use for a grace time. */
+static bool on_leave(void *arg)
+{
+    struct iod *d = arg;
+    char text[32];
+
+    if (d->told_early || __atomic_load_n(&d->ended, __ATOMIC_ACQUIRE))
+        return false;
+    iod_grace_begin(&d->grace, zc_now(), d->settings.grace, d->settings.grace_alone);
+    zc_warn("SIGTERM: serving on for %s at most, and writing back meanwhile",
+            zc_publish_time(d->settings.grace, text, sizeof text));
+    zc_lock_get(&d->looking);
+    if (d->cache)
+        zc_cache_hurry(d->cache, true);
+    zc_lock_put(&d->looking);
+    return true;
+}
+
+static bool on_leaving(void *arg)
+{
+    struct iod *d = arg;
+
+    return iod_grace_lasts(&d->grace, zc_now(), __atomic_load_n(&d->clients, __ATOMIC_ACQUIRE));
+}
+
 static void on_stop(void *arg)
 {
     struct iod *d = arg;
@@ -123,7 +153,10 @@ static void on_stop(void *arg)
     zc_info("stopping: writing back what is dirty");
     iod_notify_stopping();
     iod_aggregator_ending(&d->aggregator);
-    zc_server_stop(d->server);
+    zc_lock_get(&d->looking);
+    if (d->server)
+        zc_server_stop(d->server);
+    zc_lock_put(&d->looking);
 }
 
 static void lost_before(void *status, const struct zc_loss *l)
@@ -291,6 +324,7 @@ static int create_server(struct iod *d)
         .silence_ms = (unsigned)d->settings.timeout,
         .audit = true,
         .tenants = true,
+        .clients = &d->clients,
         .budget = CLIENTS + share_of_clients(&d->settings),
         .open_transport = zc_tp_both_open,
         .provider = d->settings.provider,
@@ -400,6 +434,7 @@ static int serve(struct iod *d)
 {
     int rc = zc_server_run(d->server);
 
+    __atomic_store_n(&d->ended, 1, __ATOMIC_RELEASE);
     if (rc < 0)
         zc_error("not everything could be written back: %s", zc_error_text(rc));
     return rc;
@@ -431,10 +466,14 @@ static bool end_journal(struct iod *d)
 static void cleanup(struct iod *d, int rc)
 {
     struct zc_cache *cache = d->cache;
+    struct zc_server *server = d->server;
     bool stored = false;
 
-    if (d->server)
-        zc_server_destroy(d->server);
+    zc_lock_get(&d->looking);
+    d->server = NULL;
+    zc_lock_put(&d->looking);
+    if (server)
+        zc_server_destroy(server);
     if (cache) {
         if (iod_aggregator_end(&d->aggregator, cache) < 0 && rc == 0)
             rc = -EIO;
@@ -467,8 +506,12 @@ static void choose_sum(struct iod *d)
 
 static int run(struct iod *d)
 {
-    static struct iod_signals signals = {
-        .stop = on_stop, .abandon = on_abandon, .reopen = on_reopen, .wait = on_wait};
+    static struct iod_signals signals = {.leave = on_leave,
+                                         .leaving = on_leaving,
+                                         .stop = on_stop,
+                                         .abandon = on_abandon,
+                                         .reopen = on_reopen,
+                                         .wait = on_wait};
     int rc;
 
     iod_process_raise_limits();
@@ -480,6 +523,8 @@ static int run(struct iod *d)
     mallopt(M_ARENA_MAX, 1);
     rc = start(d);
     signals.arg = d;
+    signals.grace = d->settings.grace > 0;
+    d->told_early = iod_signals_told_to_end();
     if (rc == 0)
         rc = iod_signals_start(&signals);
     if (rc == 0)

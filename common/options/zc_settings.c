@@ -224,6 +224,11 @@ const struct zc_option zc_options[] = {
      "least important messages that are logged; ZCACHE_LOG is the default"},
     {"pid_file", ZC_OPT_STRING, DAEMON, NULL, 0, 0, NULL, AT(pid_file), "FILE",
      "write the process id here"},
+    {"grace", ZC_OPT_TIME, DAEMON, "0ms", 0, 24 * HOUR, NULL, AT(grace), "TIME",
+     "go on serving for so long after SIGTERM, which batch systems send to programs and daemons at "
+     "once, and write back meanwhile; SIGINT ends it"},
+    {"grace_alone", ZC_OPT_TIME, DAEMON, "2s", 0, 24 * HOUR, NULL, AT(grace_alone), "TIME",
+     "end the grace time earlier, when no program has been connected for so long"},
     {"daemonize", ZC_OPT_FLAG, DAEMON, NULL, 0, 0, NULL, AT(daemonize), NULL,
      "go to the background as soon as the daemon is ready; messages then go to the log file, "
      "by default the address file's name with .log behind it"},

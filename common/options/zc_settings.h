@@ -81,7 +81,8 @@ struct zc_settings {
         failed_quota;
     uint64_t max_io, max_read, flush_order, prefetch_depth;
     bool prefetch;
-    bool direct_io; /* past the page cache */
+    bool direct_io;              /* past the page cache */
+    uint64_t grace, grace_alone; /* after SIGTERM, ms */
     bool daemonize;
     uint64_t auth; /* enum zc_auth */
     bool allow_root;

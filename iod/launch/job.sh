@@ -23,8 +23,9 @@ in_foreground() {
     [[ $pgrp == "$tpgid" ]]
 }
 
-# Daemons give up what is left at the second signal.  They get two of different kinds: of one kind,
-# those that come before the first is taken are lost.
+# Daemons give up what is left at the second SIGINT, or SIGTERM where there is no grace time.  They
+# get two of different kinds, for of one kind, those that come before the first is taken are lost;
+# with a grace time SIGTERM is nothing to them by then, and leave() sends SIGINT again.
 given_up= # when, by SECONDS
 give_up() {
     local i

@@ -48,7 +48,7 @@ serve_here() { # MODE, zcached option ...
         (
             trap - TERM INT HUP
             while read -r _; do :; done
-            pkill -TERM -P $$ -x zcached
+            pkill -INT -P $$ -x zcached # SIGTERM would begin its grace time
         ) <&0 &
         watch=$!
     fi
@@ -95,13 +95,12 @@ end_here() { # STATE I once|now
         return
     fi
     pid=$(sed -n 's/^pid //p' "$file")
-    kill -TERM "$pid" || return
+    kill -INT "$pid" || return
     [[ $3 == now ]] || return 0
-    kill -INT "$pid" # another one, for two of a kind may become one
     for ((tries = 0; tries < 50; tries++)); do
         sleep 0.2
         [[ $(judge_here "$file") == runs ]] || return 0
-        kill -TERM "$pid"
+        kill -INT "$pid"
     done
 }
 

@@ -2,6 +2,7 @@
  *
  *     zcput write ADDRESS-FILE PATH SIZE   writes SIZE bytes, says "written", and keeps the
  *                                          file open until its standard input ends
+ *     zcput leave ADDRESS-FILE PATH SIZE   the same, and says goodbye at the end
  *     zcput forever ADDRESS-FILE PATH SIZE   the same, again and again
  *     zcput read ADDRESS-FILE PATH SIZE   prints SIZE bytes as the daemon has them
  *     zcput unlink ADDRESS-FILE PATH 1     deletes the file
@@ -149,6 +150,11 @@ static int do_client(const char *what, const char *address, const char *path, si
     fflush(stdout);
     while (read(STDIN_FILENO, &c, 1) > 0)
         ;
+    if (!strcmp(what, "leave")) {
+        zc_client_disconnect(client);
+        zc_net_destroy(net);
+        return 0;
+    }
     _exit(0); /* without a goodbye: the daemon may be gone */
 }
 

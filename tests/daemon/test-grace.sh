@@ -1,0 +1,134 @@
+#!/usr/bin/env bash
+# zcached --grace: after SIGTERM it serves on, new opens too, and writes back, until its last client
+# has left, the time is over, or SIGINT ends it.  zcache run ends its daemons with the job.
+. "$(dirname -- "$0")/functions.sh"
+
+zcput=$build/tests/daemon/zcput
+size=4M
+
+make_tmp
+cd "$tmp" || exit 99
+mkdir root
+# Nothing is written back by watermarks, or because it is idle.
+quiet=(--root root --cache-size 64M --high-watermark 100 --low-watermark 99 --idle-time 0)
+
+# start_client MODE FILE: writes it, and keeps it open until end_client.
+clients=0
+start_client() {
+    clients=$((clients + 1))
+    rm -f "in.$clients" "out.$clients"
+    mkfifo "in.$clients"
+    "$zcput" "$1" 0.addr "$tmp/root/$2" $size <"in.$clients" >"out.$clients" 2>&1 &
+    client=$!
+    cleanup_fn "kill -KILL $client 2>/dev/null"
+    exec {client_in}>"in.$clients"
+    wait_for 60 grep -qs written "out.$clients" || fail "the client: $(cat "out.$clients")"
+}
+end_client() {
+    exec {client_in}>&-
+    wait "$client" || fail "the client: status $?"
+}
+is_written() { "$zcput" check "root/$1" $size 2>/dev/null; }
+says_grace() { grep -qs "SIGTERM: serving on" 0.log; }
+
+# leave_daemon OPTION ...: starts one with a client that has $file open, and tells it to leave.
+leave_daemon() {
+    start_daemon 0 "${quiet[@]}" "$@"
+    start_client leave "$file"
+    ! is_written "$file" || fail "$file is written back before anything asked for it"
+    kill -TERM "${daemon_pids[0]}"
+    wait_for 60 says_grace || fail "SIGTERM: the log has $(cat 0.log)"
+}
+
+# ---- it serves on, and ends with the last client ----
+file=one
+leave_daemon --grace 600s --grace-alone 100ms
+wait_for 60 is_written one || fail "not written back in the grace time"
+kill -TERM "${daemon_pids[0]}" # batch systems repeat it
+"$zcput" print $size >want
+"$zcput" read 0.addr "$tmp/root/one" $size >got || fail "a new client cannot open one"
+cmp want got || fail "a new client reads something else"
+expect 0 "*serving*" "$zcachectl" --daemons 0.addr status
+client_one=$client client_one_in=$client_in
+start_client leave two
+kill -TERM "${daemon_pids[0]}"
+wait_for 60 is_written two || fail "what a new client writes is not written back"
+end_client
+client=$client_one client_in=$client_one_in
+end_client
+wait_for 60 gone "${daemon_pids[0]}" || fail "its clients have left, and it does not end"
+stop_daemon 0 || fail "status $?: $(cat 0.log)"
+[[ ! -e 0.addr ]] || fail "the address file is still there"
+
+# ---- the time is over ----
+file=three
+leave_daemon --grace 1s --grace-alone 24h
+wait_for 60 gone "${daemon_pids[0]}" || fail "the grace time is over, and it does not end"
+stop_daemon 0 || fail "status $?: $(cat 0.log)"
+is_written three || fail "not all is written back at its end"
+end_client
+
+# A job that ends then tells it to stop, which it does already: what is on its way is not given up.
+# The store takes nothing meanwhile.
+faultshim=$build/tests/.libs/faultshim.so
+if [[ -e $faultshim ]]; then
+    export FAULTSHIM_UNDER=$tmp/root FAULTSHIM_HOLD=$tmp/hold
+    : >hold
+    file=held
+    daemon_preload=$faultshim leave_daemon --grace 100ms --grace-alone 24h --log info
+    wait_for 60 grep -q "stopping: writing back" 0.log || fail "the grace time does not end"
+    kill -INT "${daemon_pids[0]}"
+    taken() { ! grep -q '^ShdPnd:.*[2367abef]$' "/proc/${daemon_pids[0]}/status"; }
+    wait_for 60 taken || fail "it does not take SIGINT"
+    rm hold
+    wait_for 60 gone "${daemon_pids[0]}" || fail "it does not end"
+    stop_daemon 0 || fail "told to stop while it stops by itself: status $?: $(cat 0.log)"
+    is_written held || fail "told to stop while it stops by itself: not all is written back"
+    end_client
+    unset FAULTSHIM_UNDER FAULTSHIM_HOLD
+fi
+
+# ---- SIGINT ends it at once: in the grace time, and without ----
+file=four
+for signal in TERM ""; do
+    start_daemon 0 "${quiet[@]}" --grace 600s --grace-alone 24h
+    if [[ $signal ]]; then
+        kill -TERM "${daemon_pids[0]}"
+        wait_for 60 says_grace || fail "SIGTERM: the log has $(cat 0.log)"
+    fi
+    start_client write four
+    kill -INT "${daemon_pids[0]}"
+    wait_for 60 gone "${daemon_pids[0]}" || fail "SIGINT does not end it"
+    stop_daemon 0 INT || fail "status $? after SIGINT: $(cat 0.log)"
+    end_client
+    is_written four || fail "not all is written back after SIGINT"
+    rm -f root/four
+done
+
+# ---- before it is ready nothing has use for it ----
+# It stands in the open of its log, which has no reader, with the signal pending.
+blocks_signals() { gone "$1" || grep -qs '^SigBlk:.*[4-7c-f]...$' "/proc/$1/status"; }
+mkfifo log
+"$zcached" "${quiet[@]}" --grace 600s --grace-alone 24h --address-file 1.addr --log-file log 2>err &
+pid=$!
+cleanup_fn "kill -KILL $pid 2>/dev/null"
+wait_for 60 blocks_signals $pid || fail "it does not block signals"
+kill -TERM $pid
+cat log >said &
+wait_for 60 gone $pid || fail "SIGTERM before it is ready: it goes on: $(cat said err)"
+wait $pid || fail "SIGTERM before it is ready: status $?: $(cat said err)"
+[[ ! -s said ]] || fail "SIGTERM before it is ready: it says $(cat said)"
+
+# ---- zcache run ----
+# The daemon gets SIGTERM as the job does, which then opens its file, and has nothing open before.
+cat >job <<'END'
+kill -TERM "$(sed -n 's/^pid //p' "$ZCACHE_DAEMONS/0.addr")"
+while ! grep -q "SIGTERM: serving on" "$ZCACHE_DAEMONS/0.log"; do sleep 0.02; done
+"$1" leave "$ZCACHE_DAEMONS/0.addr" "$3/five" "$2" </dev/null
+END
+SECONDS=0
+"$zcache" run --no-preload --cache-size 16M --grace 600s --root root \
+    bash job "$zcput" $size "$tmp/root" >out 2>&1 || fail "zcache run: status $?: $(cat out)"
+((SECONDS < 300)) || fail "zcache run waits for the grace time: $SECONDS s"
+is_written five || fail "what the job wrote after SIGTERM is lost"
+expect 2 "*--grace*" "$zcache" stop --grace 5s
