@@ -17,13 +17,18 @@
 #include "ad_zcache.h"
 #include "ad_zcache_hints.h"
 #include "zc_log.h"
+#include "zc_memory_limit.h"
 #include "zc_options.h"
+#include "zc_units.h"
 #include "zcache_agg.h"
 #include "zcache_collective_error.h"
 #include "zcache_counters.h"
 #include "zcache_dedicated.h"
 #include "zcache_file.h"
 #include "zcache_network.h"
+#include "zcache_process.h"
+
+enum { UNIT = 1 << 20 }; /* a cache size that is chosen here is a multiple of it, bytes */
 
 static const struct zc_option *option(const char *name)
 {
@@ -155,6 +160,54 @@ static void take_timeout(ADIO_File fd, int64_t least)
 
 /* ---- agreeing ---- */
 
+/* Returns how many processes of a host may own blocks at most: all, or cb_nodes where all of the
+ * job opens the file.  Else other files may have other owners. */
+static unsigned owners_on_host(ADIO_File fd)
+{
+    unsigned here = zcache_process_on_host();
+    int owners = fd->hints->cb_nodes, size, world;
+
+    MPI_Comm_size(fd->comm, &size);
+    MPI_Comm_size(MPI_COMM_WORLD, &world);
+    if (size < world || owners <= 0 || owners > size)
+        owners = world;
+    return here < (unsigned)owners ? here : (unsigned)owners;
+}
+
+/* A cache size that was not given follows the memory of rank 0's host. */
+static void check_cache(ADIO_File fd, struct zc_settings *s)
+{
+    const struct zc_option *o = option("cache_size");
+    const struct zc_memory_limit *by;
+    static bool told; /* atomic */
+    unsigned owners = owners_on_host(fd);
+    uint64_t least = 2 * s->block_size, fit;
+    char now[32], all[32], wished[32];
+
+    if (zcache_dedicated_wanted(s))
+        return;
+    fit = zcache_mem_budget_fit(s->agg_cache_size, least, owners, &by);
+    if (fit >= s->agg_cache_size)
+        return;
+    zc_publish_size(s->agg_cache_size, wished, sizeof wished);
+    zc_format_size(by->bytes, all, sizeof all);
+    if (zc_option_given(s, o)) {
+        if (s->agg_cache_size >= by->bytes / (by->shared ? owners : 1))
+            zcache_hints_complain(fd, o->name,
+                                  "hint " ZCACHE_HINT "cache_size=%s does not fit into %s (%s) for "
+                                  "each owner: the program may be killed when its caches fill",
+                                  wished, all, by->text);
+        return;
+    }
+    if (fit > UNIT)
+        fit -= fit % UNIT;
+    zc_option_assign_number(s, o, fit);
+    if (__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+        return;
+    zc_info("%s: cache size %s, not %s: a part of %s (%s)", fd->filename,
+            zc_publish_size(fit, now, sizeof now), wished, all, by->text);
+}
+
 /* Corrects settings that are invalid in combination; on rank 0. */
 static void check(ADIO_File fd, struct zc_settings *s)
 {
@@ -186,6 +239,7 @@ static void check(ADIO_File fd, struct zc_settings *s)
     }
     if (!zc_option_given(s, option("log")))
         s->log = zc_log_threshold;
+    check_cache(fd, s);
 }
 
 /* Makes a text of "+name=value" for every setting that was given, "-name=value" for the others,

@@ -268,7 +268,8 @@ static int check_cache(const struct zc_settings *s)
                          zc_publish_size(s->cache_size, a, sizeof a),
                          zc_publish_size(s->page_size, b, sizeof b),
                          zc_publish_size(2 * s->page_size, c, sizeof c));
-    if (s->cache_size > host_memory())
+    if (zc_option_given(s, zc_option_find("cache_size", ZC_SCOPE_DAEMON)) &&
+        s->cache_size > host_memory())
         return zc_errorf(EINVAL, "--cache-size %s is more than this host's memory (%s): give less",
                          zc_publish_size(s->cache_size, a, sizeof a),
                          zc_format_size(host_memory(), b, sizeof b));

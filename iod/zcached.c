@@ -28,6 +28,7 @@
 #include "iod_grace.h"
 #include "iod_journal.h"
 #include "iod_listen.h"
+#include "iod_memory.h"
 #include "iod_notify.h"
 #include "iod_poly1305.h"
 #include "iod_process.h"
@@ -353,6 +354,7 @@ static int start(struct iod *d)
                                     .ask_arg = &d->given_up};
     int rc = s->log_file ? iod_process_open_log(s->log_file) : 0;
 
+    iod_memory_settle(&d->settings);
     if (s->aggregator)
         iod_aggregator_store(&d->aggregator, s, &files);
     if (rc == 0)
@@ -408,6 +410,7 @@ static int tell_ready(struct iod *d)
             local_len ? " and a local socket" : "",
             d->settings.auth == ZC_AUTH_MUNGE ? ", for all users" : "", d->boot_id);
     zc_info("seals are made with %s", d->sums);
+    iod_memory_tell(&d->settings);
     if (d->settings.below)
         return 0;
     /* Files of other file systems below the root are logged as they are opened. */

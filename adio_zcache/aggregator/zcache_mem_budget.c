@@ -1,11 +1,13 @@
 /* zcache_mem_budget.c - what the caches of this process share. */
 #include "config.h"
 
+#include <pthread.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include "zc_lock.h"
 #include "zc_log.h"
+#include "zc_memory_limit.h"
 #include "zc_options.h"
 #include "zcache_mem_budget.h"
 
@@ -21,6 +23,38 @@ static struct {
     uint64_t wanted;            /* bytes that this turn's open asks for; 0: none */
     struct zc_view_budget views;
 } all = {.budgets = {&all.budgets, &all.budgets}};
+
+/* ---- what fits ---- */
+
+enum { FIT = 8 }; /* caches take 1/FIT of a limit: the program comes first */
+
+static struct zc_memory_limits limits;
+
+static void find_limits(void)
+{
+    zc_memory_limits_find(&limits);
+}
+
+uint64_t zcache_mem_budget_fit(uint64_t size, uint64_t least, unsigned owners,
+                               const struct zc_memory_limit **by)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    uint64_t shared, own;
+
+    pthread_once(&once, find_limits);
+    shared = limits.shared.bytes / FIT / (owners ? owners : 1);
+    own = limits.own.bytes / FIT;
+    *by = NULL;
+    if (shared < size)
+        *by = &limits.shared;
+    if (own < size && own < shared)
+        *by = &limits.own;
+    if (shared < size)
+        size = shared;
+    if (own < size)
+        size = own;
+    return size < least ? least : size;
+}
 
 /* ---- turns ---- */
 

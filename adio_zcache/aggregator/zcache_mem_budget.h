@@ -25,6 +25,14 @@
 #include "zc_server.h"
 #include "zc_settings.h"
 
+struct zc_memory_limit;
+
+/* Returns the part of `size` bytes that fits into the memory of this process (zc_memory_limit.h),
+ * if `owners` processes of this host take as much; at least `least`.  *by: the limit that decided,
+ * static; NULL where all of it fits. */
+uint64_t zcache_mem_budget_fit(uint64_t size, uint64_t least, unsigned owners,
+                               const struct zc_memory_limit **by);
+
 /* The part of an aggregator. */
 struct zcache_mem_budget {
     struct zc_list link;

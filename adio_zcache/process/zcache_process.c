@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include "zc_log.h"
 #include "zcache_process.h"
@@ -54,7 +55,8 @@ bool zcache_process_whole_job(MPI_Comm comm)
     return is != MPI_UNEQUAL && threads != MPI_THREAD_MULTIPLE && parent == MPI_COMM_NULL;
 }
 
-bool zcache_process_one_host(void)
+/* Returns the launcher's number of members on this host; 0: it says none. */
+static int launched_here(void)
 {
     /* Of Hydra (MPICH, Intel MPI) and of Open MPI. */
     static const char *const names[] = {"MPI_LOCALNRANKS", "OMPI_COMM_WORLD_LOCAL_SIZE"};
@@ -63,7 +65,24 @@ bool zcache_process_one_host(void)
         const char *value = getenv(names[i]);
 
         if (value)
-            return atoi(value) == world_size();
+            return atoi(value);
     }
-    return zcache_process_alone();
+    return 0;
+}
+
+bool zcache_process_one_host(void)
+{
+    int here = launched_here();
+
+    return here ? here == world_size() : zcache_process_alone();
+}
+
+unsigned zcache_process_on_host(void)
+{
+    int here = launched_here(), most = world_size();
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
+    if (here <= 0)
+        here = processors < most ? (int)processors : most;
+    return here > 0 ? (unsigned)here : 1;
 }

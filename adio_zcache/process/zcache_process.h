@@ -20,5 +20,8 @@ bool zcache_process_alone(void);
  * processes of the job, and no other threads of theirs call MPI.  May differ between ranks. */
 bool zcache_process_whole_job(MPI_Comm comm);
 bool zcache_process_one_host(void);
+/* Returns how many members MPI_COMM_WORLD has on this host, according to the launcher; where that
+ * says nothing, as many as there may be: one for each processor. */
+unsigned zcache_process_on_host(void);
 
 #endif

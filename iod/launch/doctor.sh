@@ -179,8 +179,8 @@ check_files() {
 check_provider() {
     local began=${EPOCHREALTIME/[.,]/} pid took
 
-    env -u LD_PRELOAD -u ZCACHE_LOG_FILE "$zcached" "${daemon_options[@]}" --root "$scratch" \
-        --listen "${interface:-fabric}" --address-file "$scratch/addr" \
+    env -u LD_PRELOAD -u ZCACHE_LOG_FILE "$zcached" "${daemon_options[@]}" --log info \
+        --root "$scratch" --listen "${interface:-fabric}" --address-file "$scratch/addr" \
         --log-file "$scratch/log" --daemonize=false >"$scratch/err" 2>&1 </dev/null &
     pid=$!
     while [[ ! -e $scratch/addr ]] && kill -0 "$pid" 2>/dev/null; do
@@ -234,8 +234,16 @@ check_identity() {
     fi
 }
 
+# What the daemon that was tried has said of the limits on its memory.
+least_limit() {
+    sed -n 's/.* memory limit: the least is //p' "$scratch/log" 2>/dev/null | head -n 1
+}
+
 check_memory() {
-    local free locked=$1 descriptors=$2
+    local free locked=$1 descriptors=$2 least
+
+    least=$(least_limit)
+    [[ -z $least ]] || finding ok memory "the least limit is ${least/cache size/a daemon takes}"
 
     free=$(df -k --output=avail /dev/shm 2>/dev/null | tail -n 1)
     if [[ ! -w /dev/shm ]]; then

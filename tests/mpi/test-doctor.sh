@@ -34,6 +34,7 @@ if [[ ! $sanitizer ]]; then
     says ok "file system" "$root is on"
     says ok "a daemon" "starts in [0-9]+ ms, by tcp;ofi_rxm"
     says ok daemons "none are named"
+    says ok memory "the least limit is [0-9.]* [MGT]iB \(.*\); a daemon takes [0-9]*M"
 fi
 [[ -z $(ls -A root) ]] || fail "left behind: $(ls -A root)"
 [[ -z $(ls -d "$tmp"/tmp.* 2>/dev/null) ]] || fail "left behind: $(ls "$tmp")"
