@@ -12,7 +12,9 @@ new=(unshare "${user[@]}" --mount --pid --fork --mount-proc)
     echo "skipped: no PID namespaces here (unshare)"
     exit 77
 }
-export UCX_TLS=${UCX_TLS:-tcp,self} # MPI's own messages: no memory of other processes
+# MPI's own messages: no memory of other processes, nor TCP, with which UCX 1.13 stood in
+# MPI_Finalize once in 140 runs, one rank in its endpoints' end, the other in MPICH's barrier.
+export UCX_TLS=${UCX_TLS:-sysv,self}
 make_root
 run() { # WHAT COMMAND ...: two ranks, each by the command
     local what=$1
@@ -34,13 +36,11 @@ else
 fi
 
 run "no namespaces" env
-# By what transports MPI likes: once in 50 runs UCX's tcp did not end in MPI_Finalize there.
-[[ ! $timed ]] || UCX_TLS=all run "rank 0 in a time namespace, no daemon" "${in_time[@]}"
+[[ ! $timed ]] || run "rank 0 in a time namespace, no daemon" "${in_time[@]}"
 run "each rank in its own, no daemon" "${new[@]}"
 start_daemons 1
 run "each rank in its own, a daemon of the host" "${new[@]}"
-[[ ! $timed ]] || UCX_TLS=all run "rank 0 in a time namespace, a daemon of the host" \
-    "${in_time[@]}"
+[[ ! $timed ]] || run "rank 0 in a time namespace, a daemon of the host" "${in_time[@]}"
 cp "$tmp/0.addr" "$tmp/before"
 stop_daemons || fail "the daemon of the host"
 
