@@ -80,7 +80,10 @@ is store_hung 0 || fail "it hangs still"
 "$zcput" check root/slow/f 16M || fail "not everything was written back"
 
 # It ends while the file system hangs: the log says how far it is, the second signal is the end.
+# Another daemon: to this one zcachectl's requests of before may still be under way, and write.
+stop_daemon 0 || fail "status $?: $(cat 0.log)"
 rm root/slow/f
+start_daemon 0 "${lazy[@]}"
 write_slow || fail "cannot write: $(cat 0.log)"
 hang
 expect_late "zcachectl: 0: not done within 3s: waiting for it to write everything back" \
