@@ -12,7 +12,6 @@
 #define CACHE_RIG_H
 
 #include <fcntl.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +20,7 @@
 
 #include "check_main.h"
 #include "zc_cache.h"
+#include "zc_clock.h"
 #include "zc_log.h"
 #include "zc_store_fault.h"
 #include "zc_store_mem.h"
@@ -95,13 +95,13 @@ static inline struct zc_cache_stats stats(void)
         struct zc_cache_stats st = stats();                                                        \
         if (cond)                                                                                  \
             break;                                                                                 \
-        sched_yield();                                                                             \
+        zc_clock_sleep(50000);                                                                     \
     } while (1)
 
 static inline void wait_held(unsigned n)
 {
     while (zc_store_fault_held(store) != n)
-        sched_yield();
+        zc_clock_sleep(50000);
 }
 
 static inline void put(uint64_t off, size_t len, int c)
@@ -210,7 +210,7 @@ static inline bool is_ready(struct acc *x)
 static inline void await(struct acc *x)
 {
     while (!is_ready(x))
-        sched_yield();
+        zc_clock_sleep(50000);
 }
 
 static inline void end_write(struct acc *x, int c)
@@ -243,7 +243,7 @@ static inline void start_flush(struct flush_note *n, enum zc_level level)
 static inline void await_flush(struct flush_note *n)
 {
     while (atomic_load(&n->calls) == 0)
-        sched_yield();
+        zc_clock_sleep(50000);
 }
 
 /* Failures are expected in these tests: the log says them when ZCACHE_LOG asks for it. */
