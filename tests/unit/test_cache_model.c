@@ -10,6 +10,9 @@
  * for N = 1, 2, 3, ... until a run has no failure.  The invariant: right bytes, or a reported
  * error.
  *
+ * The same with time that passes between operations, on a simulated clock: up to 100 s at a time,
+ * so that what the cache does by itself is done, begun or still to come when the next one is.
+ *
  * And deaths of a lossy store, which forgets unstable bytes: right bytes, or reported as lost by
  * range; with strict replay right bytes alone.
  *
@@ -23,6 +26,7 @@
 #include <sys/uio.h>
 
 #include "test_cache_model.h"
+#include "zc_clock_sim.h"
 #include "zc_log.h"
 #include "zc_store_fault.h"
 #include "zc_store_mem.h"
@@ -54,8 +58,8 @@ static void make_cache(struct world *w, uint64_t *rng)
     cfg.max_read = PAGE << below(rng, 4);
     cfg.low_watermark = (unsigned)below(rng, 80);
     cfg.high_watermark = cfg.low_watermark + 1 + (unsigned)below(rng, 100 - cfg.low_watermark);
-    cfg.idle_ms = (unsigned)below(rng, 3);
-    cfg.retry_ms = 1;
+    cfg.idle_ms = model_idle_ms(w, rng);
+    cfg.retry_ms = w->pauses ? 1 + (unsigned)below(rng, 200) : 1;
     cfg.flushers = 1 + (unsigned)below(rng, 3);
     cfg.readers = 1 + (unsigned)below(rng, 3);
     cfg.max_io = PAGE << below(rng, 4);
@@ -189,6 +193,7 @@ static void run_seed(uint64_t seed, const char *what, unsigned nthreads, bool fa
     struct actor actors[MAX_THREADS];
     uint64_t rng = seed;
 
+    w->pauses = zc_clock;
     start_world(w, actors, &rng);
     if (faults) {
         w->faults = true;
@@ -207,6 +212,7 @@ static void run_deaths(uint64_t seed, const char *what, unsigned nthreads)
     uint64_t rng = seed;
 
     w->lossy = true;
+    w->pauses = zc_clock;
     w->replay = nthreads > 1 ? ZC_REPLAY_STRICT : (enum zc_replay)below(&rng, 3);
     start_world(w, actors, &rng);
     run_phases(w, actors);
@@ -251,21 +257,24 @@ START_TEST(faulty_together)
 }
 END_TEST
 
-START_TEST(deaths)
+/* Of `n` seeds; nthreads 0: two to four, by the seed. */
+static void run_deaths_of(const char *what, unsigned nthreads, unsigned n)
 {
     uint64_t first = only_seed ? strtoull(only_seed, NULL, 0) : 1;
 
-    for (uint64_t seed = first; seed <= (only_seed ? first : cases(150)); seed++)
-        run_deaths(seed, "deaths", 1);
+    for (uint64_t seed = first; seed <= (only_seed ? first : cases(n)); seed++)
+        run_deaths(seed, what, nthreads ? nthreads : 2 + seed % (MAX_THREADS - 1));
+}
+
+START_TEST(deaths)
+{
+    run_deaths_of("deaths", 1, 150);
 }
 END_TEST
 
 START_TEST(deaths_together)
 {
-    uint64_t first = only_seed ? strtoull(only_seed, NULL, 0) : 1;
-
-    for (uint64_t seed = first; seed <= (only_seed ? first : cases(30)); seed++)
-        run_deaths(seed, "deaths_together", 2 + seed % (MAX_THREADS - 1));
+    run_deaths_of("deaths_together", 0, 30);
 }
 END_TEST
 
@@ -305,6 +314,37 @@ START_TEST(sweep)
 }
 END_TEST
 
+START_TEST(pauses)
+{
+    zc_clock = zc_clock_sim();
+    run_seeds("pauses", 1, false, 100);
+}
+END_TEST
+
+START_TEST(pauses_together)
+{
+    zc_clock = zc_clock_sim();
+    for (unsigned n = 2; n <= MAX_THREADS; n++)
+        run_seeds("pauses_together", n, false, 10);
+}
+END_TEST
+
+START_TEST(pauses_faulty)
+{
+    zc_clock = zc_clock_sim();
+    for (unsigned n = 1; n <= 3; n += 2)
+        run_seeds("pauses_faulty", n, true, 30);
+}
+END_TEST
+
+START_TEST(pauses_deaths)
+{
+    zc_clock = zc_clock_sim();
+    run_deaths_of("pauses_deaths", 1, 30);
+    run_deaths_of("pauses_deaths", 0, 10);
+}
+END_TEST
+
 int main(int argc, char **argv)
 {
     Suite *s = suite_create("cache model");
@@ -320,5 +360,9 @@ int main(int argc, char **argv)
     CASE(s, "deaths", 1800, deaths);
     CASE(s, "deaths_together", 1800, deaths_together);
     CASE(s, "sweep", 1800, sweep);
+    CASE(s, "pauses", 1800, pauses);
+    CASE(s, "pauses_together", 1800, pauses_together);
+    CASE(s, "pauses_faulty", 1800, pauses_faulty);
+    CASE(s, "pauses_deaths", 1800, pauses_deaths);
     return run_suite(s);
 }

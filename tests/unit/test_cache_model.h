@@ -26,6 +26,7 @@ struct world {
     uint32_t grain; /* byte b belongs to thread (b / grain) % nthreads */
     bool faults;    /* errors are expected */
     bool lossy;     /* the store may die with what it has not stored; without faults */
+    bool pauses;    /* time passes between operations, on a simulated clock */
     enum zc_replay replay;
     atomic_bool lost; /* a close has reported lost bytes */
     atomic_uint errors;
@@ -63,6 +64,8 @@ void model_expected_error(struct world *w, const char *what, long rc);
 /* `got` is what `where` has of [off, off + n). */
 void model_compare(struct world *w, const unsigned char *got, uint64_t off, uint64_t n,
                    const char *where);
+/* Draws how long a page is idle before it is written back. */
+unsigned model_idle_ms(const struct world *w, uint64_t *rng);
 void model_open(struct actor *a); /* the first handle */
 void model_close_all(struct actor *a);
 void model_truncate(struct actor *a);

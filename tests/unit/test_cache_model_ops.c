@@ -7,6 +7,7 @@
 #include <sys/uio.h>
 
 #include "test_cache_model.h"
+#include "zc_clock.h"
 #include "zc_log.h"
 #include "zc_store.h"
 #include "zc_store_mem.h"
@@ -515,6 +516,13 @@ static void alone(struct actor *a, unsigned dice)
         op_left_over(a);
 }
 
+unsigned model_idle_ms(const struct world *w, uint64_t *rng)
+{
+    static const unsigned ms[] = {0, 1, 20, 1000};
+
+    return w->pauses ? ms[below(rng, 4)] : (unsigned)below(rng, 3);
+}
+
 /* Changes the limits, as a process with several caches does. */
 static void op_limit(struct actor *a)
 {
@@ -522,10 +530,19 @@ static void op_limit(struct actor *a)
     struct zc_cache_limits l = {.capacity = (2 + below(&a->rng, 24)) * PAGE,
                                 .high_watermark = low + 1 + (unsigned)below(&a->rng, 100 - low),
                                 .low_watermark = low,
-                                .idle_ms = (unsigned)below(&a->rng, 3)};
+                                .idle_ms = model_idle_ms(a->w, &a->rng)};
 
     if (zc_cache_extend(a->w->cache, l.capacity) == 0) /* else at its maximum already */
         zc_cache_limit(a->w->cache, &l);
+}
+
+/* Time passes: some of what the cache does by itself comes due (write-back of idle pages, retries,
+ * questions of age), and some does not. */
+static void op_pause(struct actor *a)
+{
+    static const unsigned ms[] = {1, 10, 30, 200, 3000, 100000};
+
+    zc_clock_sleep((1 + below(&a->rng, ms[below(&a->rng, 6)])) * ZC_NS_PER_MS);
 }
 
 static bool writes(struct actor *a)
@@ -545,6 +562,8 @@ void model_act(struct actor *a)
         a->h = a->handles[0];
     if (a->w->lossy && below(&a->rng, 8) == 0)
         op_store_or_die(a);
+    if (a->w->pauses && below(&a->rng, 6) == 0)
+        op_pause(a);
     if (dice < 35)
         op_read(a);
     else if (dice < 78)
