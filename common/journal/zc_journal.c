@@ -60,7 +60,7 @@ static struct zc_journal_write *next_write(struct zc_journal *j)
 /* Replaces the last segment by an empty one when all of it is stored. */
 static void rotate(struct zc_journal *j)
 {
-    struct zc_segment *s = j->current;
+    struct zc_segment *s = j->writer.current;
 
     if (s && s->records > s->bequests && zc_segments_free(j, s) && zc_segment_next(j, false) == 0)
         zc_journal_push(j, true);
@@ -70,9 +70,9 @@ static void tick(struct zc_journal *j)
 {
     uint64_t now = zc_now();
 
-    if (now - j->last_tick < ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS || j->frozen)
+    if (now - j->writer.last_tick < ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS || j->frozen)
         return;
-    j->last_tick = now;
+    j->writer.last_tick = now;
     rotate(j);
     zc_segments_reap(j);
 }
@@ -218,22 +218,22 @@ static void destroy(struct zc_journal *j)
         while (!zc_list_empty(&j->files[i]))
             zc_jfile_destroy(zc_list_entry(j->files[i].next, struct zc_journal_file, link));
     zc_scan_free(j);
-    if (j->fd >= 0)
-        close(j->fd);
+    if (j->writer.fd >= 0)
+        close(j->writer.fd);
     if (j->lock_fd >= 0)
         close(j->lock_fd);
-    if (j->heartbeat_fd >= 0)
-        close(j->heartbeat_fd);
+    if (j->heartbeat.fd >= 0)
+        close(j->heartbeat.fd);
     if (j->dir_fd >= 0)
         close(j->dir_fd);
     zc_root_record_close(&j->record);
     pthread_cond_destroy(&j->turned);
-    pthread_cond_destroy(&j->heartbeat_failed);
+    pthread_cond_destroy(&j->heartbeat.ended);
     pthread_cond_destroy(&j->work);
     pthread_cond_destroy(&j->room);
     zc_lock_destroy(&j->lock);
-    free(j->peek);
-    free(j->buf);
+    free(j->writer.peek);
+    free(j->writer.buf);
     free(j->dir);
     free(j->root);
     free(j);
@@ -248,25 +248,25 @@ static struct zc_journal *new_journal(const struct zc_journal_config *cfg)
     j->cfg = *cfg;
     j->dir = strdup(cfg->dir);
     j->root = strdup(cfg->root);
-    j->dir_fd = j->lock_fd = j->heartbeat_fd = j->fd = j->record.fd = -1;
+    j->dir_fd = j->lock_fd = j->heartbeat.fd = j->writer.fd = j->record.fd = -1;
     j->segment_size = cfg->size / ZC_JOURNAL_SEGMENTS & ~(uint64_t)4095;
     if (j->segment_size > ZC_JOURNAL_SEGMENT_MAX)
         j->segment_size = ZC_JOURNAL_SEGMENT_MAX;
     j->body_max = j->segment_size / 4 < ZC_JOURNAL_BODY ? j->segment_size / 4 : ZC_JOURNAL_BODY;
-    j->buf = malloc(ZC_JOURNAL_BUFFER + 2 * (ZC_JOURNAL_BODY + 2 * ZC_RECORD_PATH_MAX));
+    j->writer.buf = malloc(ZC_JOURNAL_BUFFER + 2 * (ZC_JOURNAL_BODY + 2 * ZC_RECORD_PATH_MAX));
     zc_lock_init(&j->lock, ZC_ORDER_STORE);
     zc_cond_init(&j->turned);
-    zc_cond_init(&j->heartbeat_failed);
+    zc_cond_init(&j->heartbeat.ended);
     zc_cond_init(&j->work);
     zc_cond_init(&j->room);
-    zc_list_init(&j->appended);
+    zc_list_init(&j->writer.appended);
     zc_list_init(&j->segments);
     zc_list_init(&j->queue);
     for (unsigned i = 0; i < ZC_JOURNAL_BUCKETS; i++)
         zc_list_init(&j->files[i]);
     j->st.journal_limit_bytes = cfg->size;
-    j->next_number = j->next_id = 1;
-    if (!j->dir || !j->root || !j->buf) {
+    j->writer.next_number = j->next_id = 1;
+    if (!j->dir || !j->root || !j->writer.buf) {
         destroy(j);
         return NULL;
     }

@@ -109,7 +109,7 @@ static void forget_moved(struct zc_journal *j)
     zc_list_each (&j->segments, n) {
         struct zc_segment *s = zc_list_entry(n, struct zc_segment, link);
 
-        s->moved = s != j->current;
+        s->moved = s != j->writer.current;
     }
 }
 
@@ -120,7 +120,7 @@ int zc_aside_all(struct zc_journal *j, struct zc_aside *a, const char *why)
     if (rc == 0)
         rc = write_reason(j, a, why);
     if (rc == 0)
-        rc = move_segments(j, a, j->current ? j->current->number : UINT64_MAX);
+        rc = move_segments(j, a, j->writer.current ? j->writer.current->number : UINT64_MAX);
     if (rc == 0)
         rc = finish(j, a);
     if (rc == 0)

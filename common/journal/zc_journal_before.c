@@ -165,12 +165,12 @@ static uint64_t next_border(struct zc_journal_peek *p, uint32_t file, uint64_t a
 void zc_before_border(struct zc_journal *j, const struct zc_journal_file *f, uint64_t lo,
                       uint64_t hi)
 {
-    if (!j->peek)
-        j->peek = calloc(1, sizeof *j->peek);
-    if (!j->peek)
+    if (!j->writer.peek)
+        j->writer.peek = calloc(1, sizeof *j->writer.peek);
+    if (!j->writer.peek)
         return;
-    note_border(j->peek, f->id, lo);
-    note_border(j->peek, f->id, hi);
+    note_border(j->writer.peek, f->id, lo);
+    note_border(j->writer.peek, f->id, hi);
 }
 
 /* Maximum number of pieces that are cut at borders, of so many bytes. */
@@ -235,7 +235,7 @@ size_t zc_before_most(const struct zc_journal *j, uint32_t nranges, size_t bytes
 static bool add_pieces(const struct zc_journal *j, struct window *v, uint64_t base, uint64_t lo,
                        uint64_t hi, uint32_t *n)
 {
-    struct zc_journal_peek *p = j->peek;
+    struct zc_journal_peek *p = j->writer.peek;
     uint32_t most = most_pieces(j);
     uint64_t next;
 
@@ -263,16 +263,17 @@ uint32_t zc_before_look(struct zc_journal *j, const struct zc_journal_write *w, 
 
     if (w->file->peek_fd < 0)
         return 0;
-    if (!j->peek)
-        j->peek = calloc(1, sizeof *j->peek);
-    for (uint32_t k = i; j->peek && k < i + nranges && bytes && !v.ended; k++, skip = 0) {
+    if (!j->writer.peek)
+        j->writer.peek = calloc(1, sizeof *j->writer.peek);
+    for (uint32_t k = i; j->writer.peek && k < i + nranges && bytes && !v.ended; k++, skip = 0) {
         uint64_t lo = w->off - w->base + w->r[k].lo + skip, len = w->r[k].hi - w->r[k].lo - skip;
 
         if (len > bytes)
             len = bytes;
         bytes -= (size_t)len;
         if (lo >= v.end && lo >= v.missing)
-            move_window(j->peek, w->file->peek_fd, &v, lo, reach(w, k, i + nranges, lo, lo + len));
+            move_window(j->writer.peek, w->file->peek_fd, &v, lo,
+                        reach(w, k, i + nranges, lo, lo + len));
         if (!add_pieces(j, &v, base, lo, lo + len, &n))
             break;
     }
@@ -284,7 +285,7 @@ uint32_t zc_before_look(struct zc_journal *j, const struct zc_journal_write *w, 
 size_t zc_before_record(const struct zc_journal *j, uint32_t n, unsigned char *body,
                         struct zc_record *r)
 {
-    const struct piece *p = j->peek->pieces;
+    const struct piece *p = j->writer.peek->pieces;
 
     for (uint32_t i = 0; i < n; i++) {
         zc_record_put_range(body, i, p[i].lo, p[i].len);

@@ -186,7 +186,7 @@ static int sync_name(struct zc_journal *j)
     int err;
 
     zc_journal_writer_lock(j);
-    err = sync_fd(j->fd);
+    err = sync_fd(j->writer.fd);
     if (!err)
         err = sync_fd(j->lock_fd);
     if (!err)

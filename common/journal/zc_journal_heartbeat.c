@@ -57,7 +57,7 @@ static int say(struct zc_journal *j, const char *state)
     host_boot(j, boot);
     n = snprintf(text, sizeof text, "boot %-36s %-5s\n", boot, state);
     errno = EIO;
-    return pwrite(j->heartbeat_fd, text, (size_t)n, 0) == n ? 0 : -errno;
+    return pwrite(j->heartbeat.fd, text, (size_t)n, 0) == n ? 0 : -errno;
 }
 
 void zc_heartbeat_read(struct zc_journal *j, struct zc_scan *s)
@@ -119,7 +119,7 @@ int zc_journal_heartbeat_take(struct zc_journal *j)
     int rc = say(j, j->cfg.sync ? "sync" : "run");
 
     if (rc == 0)
-        rc = fsync(j->heartbeat_fd) < 0 ? -errno : sync_dir(j);
+        rc = fsync(j->heartbeat.fd) < 0 ? -errno : sync_dir(j);
     return rc < 0 ? cannot_write(j, rc) : 0;
 }
 
@@ -129,9 +129,9 @@ int zc_journal_heartbeat_start(struct zc_journal *j)
 
     if (rc < 0)
         return rc;
-    j->heartbeat_fd =
+    j->heartbeat.fd =
         zc_fd(openat(j->dir_fd, "alive", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
-    rc = j->heartbeat_fd < 0 ? -errno : 0;
+    rc = j->heartbeat.fd < 0 ? -errno : 0;
     if (rc < 0)
         return cannot_write(j, rc);
     if (!j->scan->boot_known)
@@ -139,8 +139,8 @@ int zc_journal_heartbeat_start(struct zc_journal *j)
     if (rc < 0)
         return rc;
     zc_lock_get(&j->lock);
-    j->alive = true;
-    j->last_heartbeat = 0;
+    j->heartbeat.alive = true;
+    j->heartbeat.last = 0;
     zc_lock_put(&j->lock);
     zc_journal_heartbeat(j);
     return 0;
@@ -148,7 +148,8 @@ int zc_journal_heartbeat_start(struct zc_journal *j)
 
 static bool silent_for(const struct zc_journal *j, unsigned ticks)
 {
-    return j->alive && zc_now() - j->last_heartbeat >= ticks * ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS;
+    return j->heartbeat.alive &&
+           zc_now() - j->heartbeat.last >= ticks * ZC_JOURNAL_TICK_MS * ZC_NS_PER_MS;
 }
 
 /* Renews the heartbeat; releases the lock meanwhile.  A failure is logged once and does not block
@@ -159,31 +160,31 @@ static void touch(struct zc_journal *j)
     uint64_t now;
     int err = 0;
 
-    j->heartbeat_busy = true;
+    j->heartbeat.busy = true;
     zc_lock_put(&j->lock);
-    if (j->cfg.sync && (futimens(j->heartbeat_fd, NULL) < 0 || fsync(j->heartbeat_fd) < 0))
+    if (j->cfg.sync && (futimens(j->heartbeat.fd, NULL) < 0 || fsync(j->heartbeat.fd) < 0))
         err = errno;
     now = zc_now();
-    if (futimens(j->heartbeat_fd, NULL) < 0)
+    if (futimens(j->heartbeat.fd, NULL) < 0)
         err = errno;
-    if (err && !__atomic_exchange_n(&j->mute, true, __ATOMIC_RELAXED))
+    if (err && !__atomic_exchange_n(&j->heartbeat.mute, true, __ATOMIC_RELAXED))
         zc_error("journal %s/alive: %s: what this daemon has taken may not be known for its files' "
                  "if it dies",
                  j->dir, strerror(err));
     zc_lock_get(&j->lock);
-    j->last_heartbeat = now;
-    j->heartbeat_busy = false;
-    pthread_cond_broadcast(&j->heartbeat_failed);
+    j->heartbeat.last = now;
+    j->heartbeat.busy = false;
+    pthread_cond_broadcast(&j->heartbeat.ended);
 }
 
 void zc_journal_heartbeat(struct zc_journal *j)
 {
     zc_lock_get(&j->lock);
     for (int i = 0; i < TRIES && silent_for(j, i ? 2 : 1); i++) {
-        if (!j->heartbeat_busy)
+        if (!j->heartbeat.busy)
             touch(j);
         else if (silent_for(j, 2)) /* a change made now would be mistaken for another program's */
-            zc_cond_wait(&j->heartbeat_failed, &j->lock);
+            zc_cond_wait(&j->heartbeat.ended, &j->lock);
         else
             break;
     }
@@ -194,14 +195,14 @@ void zc_heartbeat_end(struct zc_journal *j, bool stored)
 {
     bool replayed = j->given == UINT64_MAX; /* all threads have ended */
 
-    if (!j->alive)
+    if (!j->heartbeat.alive)
         return;
     if (stored) {
         unlinkat(j->dir_fd, "alive", 0);
         return;
     }
-    if (sync_segments(j) < 0 || (replayed && say(j, "ended") < 0) || fsync(j->heartbeat_fd) < 0)
+    if (sync_segments(j) < 0 || (replayed && say(j, "ended") < 0) || fsync(j->heartbeat.fd) < 0)
         zc_warn("journal %s: what is left could not be synced: it may be lost when the host dies",
                 j->dir);
-    futimens(j->heartbeat_fd, NULL);
+    futimens(j->heartbeat.fd, NULL);
 }

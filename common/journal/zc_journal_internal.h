@@ -86,19 +86,8 @@ struct zc_segment {
     struct zc_list parts; /* struct zc_journal_part; under both locks to change, either to read */
 };
 
-struct zc_journal {
-    struct zc_journal_config cfg;
-    char *dir, *root;
-    int dir_fd, lock_fd, heartbeat_fd;
-    uint64_t segment_size;
-    size_t body_max;
-    struct zc_root_record record;
-    uint64_t generation;   /* of this daemon at its seat */
-    uint64_t seat_boot_id; /* of the daemon that raised the seat last, if it had this journal */
-    bool offline;          /* opened without a daemon: read-only (zc_journal_offline.c) */
-    const char *fenced;    /* why nothing of what is found is written back; NULL: it may be */
-
-    /* guarded by the writer lock: */
+/* Where records are appended; guarded by the writer lock. */
+struct zc_journal_writer {
     struct zc_journal_peek *peek; /* NULL: not needed so far */
     unsigned char *buf;
     size_t fill;                /* bytes in the buffer ... */
@@ -113,6 +102,32 @@ struct zc_journal {
     const struct zc_journal_write *waits; /* for a segment; NULL: none does */
     bool reaping; /* segments are being deleted: notes about that may need a new segment */
     uint64_t last_tick;
+};
+
+/* By which a start knows that a daemon of this journal lived until then; guarded by the journal's
+ * lock, but for `fd`, which does not change. */
+struct zc_journal_heartbeat {
+    int fd;
+    bool alive;    /* they are made: a start has checked all files */
+    bool busy;     /* a thread makes one */
+    bool mute;     /* one failed, and that is logged */
+    zc_cond ended; /* signalled when one has ended */
+    uint64_t last; /* when the last one began, ns */
+};
+
+struct zc_journal {
+    struct zc_journal_config cfg;
+    char *dir, *root;
+    int dir_fd, lock_fd;
+    uint64_t segment_size;
+    size_t body_max;
+    struct zc_root_record record;
+    uint64_t generation;   /* of this daemon at its seat */
+    uint64_t seat_boot_id; /* of the daemon that raised the seat last, if it had this journal */
+    bool offline;          /* opened without a daemon: read-only (zc_journal_offline.c) */
+    const char *fenced;    /* why nothing of what is found is written back; NULL: it may be */
+
+    struct zc_journal_writer writer;
 
     struct zc_lock lock; /* guards what follows */
     bool locked;
@@ -126,12 +141,8 @@ struct zc_journal {
     zc_cond work;         /* wakes the thread */
     zc_cond room;         /* the same while it waits for room, which is not signalled */
     bool stop, frozen, hurrying;
-    uint64_t changes;         /* changes of all files that have ended */
-    bool alive;               /* heartbeats are made: a start has checked all files */
-    bool heartbeat_busy;      /* a thread makes a heartbeat */
-    bool mute;                /* a heartbeat failed, and that is logged */
-    zc_cond heartbeat_failed; /* signalled when a heartbeat has ended */
-    uint64_t last_heartbeat;  /* time at which the last one began */
+    uint64_t changes; /* changes of all files that have ended */
+    struct zc_journal_heartbeat heartbeat;
     struct zc_journal_stats st;
     pthread_t thread;
     bool running;
@@ -213,7 +224,7 @@ int zc_before_open(const char *path, const struct zc_attr *attr);
 size_t zc_before_most(const struct zc_journal *j, uint32_t nranges, size_t bytes);
 /* With the writer lock: reads the current contents of the file at ranges [i, i + nranges) of the
  * write, from byte `skip` of the first range on, `bytes` bytes in all.  Returns the number of
- * pieces whose contents are known; they are in j->peek. */
+ * pieces whose contents are known; they are in j->writer.peek. */
 uint32_t zc_before_look(struct zc_journal *j, const struct zc_journal_write *w, uint32_t i,
                         uint32_t nranges, uint32_t skip, size_t bytes);
 /* With the writer lock: pieces of later writes do not cross where [lo, hi) of the file begins and

@@ -282,7 +282,7 @@ static int read_segment(struct zc_journal *j, uint64_t number, bool last)
     s->segment->busy = 1; /* until the replay has ended */
     zc_list_init(&s->segment->parts);
     zc_list_add_tail(&j->segments, &s->segment->link);
-    j->next_number = number + 1;
+    j->writer.next_number = number + 1;
     zc_segment_name(number, name);
     fd = zc_fd(openat(j->dir_fd, name, (j->offline ? O_RDONLY : O_RDWR) | O_CLOEXEC | O_NOFOLLOW));
     if (fd < 0)
@@ -366,7 +366,7 @@ int zc_scan_read(struct zc_journal *j)
         rc = read_segment(j, numbers[i], i == n - 1);
     free(numbers);
     if (j->scan)
-        j->scan->last_seq = j->written_seq = j->seq;
+        j->scan->last_seq = j->writer.written_seq = j->seq;
     for (uint32_t i = 0; rc == 0 && i < j->scan->nfiles; i++)
         if (j->scan->files[i])
             zc_jfile_place(j, j->scan->files[i]);

@@ -91,18 +91,18 @@ static void delete_file(struct zc_journal *j, const struct zc_segment *s)
 
 void zc_segment_end(struct zc_journal *j)
 {
-    struct zc_segment *s = j->current;
+    struct zc_segment *s = j->writer.current;
 
     if (s->at > 0) {
-        if (ftruncate(j->fd, (off_t)s->at) < 0)
+        if (ftruncate(j->writer.fd, (off_t)s->at) < 0)
             zc_warn("journal %s: segment %" PRIu64 ": %s", j->dir, s->number, strerror(errno));
         s->size = s->at;
         return;
     }
     delete_file(j, s); /* even the SEGMENT record was not written */
-    close(j->fd);
-    j->fd = -1;
-    j->current = NULL;
+    close(j->writer.fd);
+    j->writer.fd = -1;
+    j->writer.current = NULL;
     zc_segment_forget(j, s);
 }
 
@@ -147,7 +147,7 @@ static int make_file(struct zc_journal *j, const char *name, uint64_t size)
 
 static int make(struct zc_journal *j, uint64_t size)
 {
-    struct zc_record r = {.kind = ZC_RECORD_SEGMENT, .until = j->written_seq};
+    struct zc_record r = {.kind = ZC_RECORD_SEGMENT, .until = j->writer.written_seq};
     struct zc_record_segment head = {.root = j->record.id,
                                      .seat = j->cfg.seat,
                                      .generation = j->generation,
@@ -160,24 +160,24 @@ static int make(struct zc_journal *j, uint64_t size)
 
     if (!s)
         return zc_errorf(ENOMEM, "journal %s: out of memory", j->dir);
-    zc_segment_name(j->next_number, name);
+    zc_segment_name(j->writer.next_number, name);
     fd = make_file(j, name, size);
     if (fd < 0) {
         free(s);
         return fd;
     }
-    s->number = j->next_number++;
+    s->number = j->writer.next_number++;
     s->size = size;
     zc_list_init(&s->parts);
-    if (j->fd >= 0)
-        close(j->fd);
-    j->fd = fd;
+    if (j->writer.fd >= 0)
+        close(j->writer.fd);
+    j->writer.fd = fd;
     zc_lock_get(&j->lock);
-    if (j->current)
-        j->current->last_seq = j->seq;
+    if (j->writer.current)
+        j->writer.current->last_seq = j->seq;
     zc_list_add_tail(&j->segments, &s->link);
     zc_lock_put(&j->lock);
-    j->current = s;
+    j->writer.current = s;
     zc_journal_append(j, &r, zc_record_put_segment(zc_journal_body(j), &head));
     return 0;
 }
@@ -246,10 +246,10 @@ static unsigned tickets_in(struct zc_journal *j, const struct zc_segment *s)
  * room. */
 static bool explains(struct zc_journal *j, struct zc_journal_part *p)
 {
-    if (j->waits || !j->current)
+    if (j->writer.waits || !j->writer.current)
         return false;
-    if (!p->stored_by || p->segment == j->current)
-        p->stored_by = j->current->number;
+    if (!p->stored_by || p->segment == j->writer.current)
+        p->stored_by = j->writer.current->number;
     for (struct zc_list *n = p->file_link.next; n != &p->file->parts; n = n->next) {
         const struct zc_journal_part *later = zc_list_entry(n, struct zc_journal_part, file_link);
 
@@ -278,7 +278,7 @@ static bool needed(struct zc_journal *j, const struct zc_segment *s)
  * The segment stays if that fails, as nothing else would make these records void. */
 static int bequeath(struct zc_journal *j, struct zc_segment *s)
 {
-    const struct zc_segment *heir = j->current;
+    const struct zc_segment *heir = j->writer.current;
     uint64_t had = heir ? heir->records : 0;
     bool before;
     int rc = 0;
@@ -293,8 +293,9 @@ static int bequeath(struct zc_journal *j, struct zc_segment *s)
             return rc;
     }
     rc = zc_journal_push(j, true);
-    if (j->current)
-        j->current->bequests += j->current->records - (j->current == heir ? had : 0);
+    if (j->writer.current)
+        j->writer.current->bequests +=
+            j->writer.current->records - (j->writer.current == heir ? had : 0);
     return rc;
 }
 
@@ -306,7 +307,7 @@ static int retire(struct zc_journal *j, struct zc_segment *s)
         return rc;
     delete_file(j, s);
     zc_segment_forget(j, s);
-    j->told_full = false;
+    j->writer.told_full = false;
     return 0;
 }
 
@@ -317,19 +318,19 @@ bool zc_segments_free(struct zc_journal *j, const struct zc_segment *s)
 
 void zc_segments_reap(struct zc_journal *j)
 {
-    if (j->reaping)
+    if (j->writer.reaping)
         return;
-    j->reaping = true;
+    j->writer.reaping = true;
     zc_list_each_safe (&j->segments, n) {
         struct zc_segment *s = zc_list_entry(n, struct zc_segment, link);
-        const struct zc_segment *current = j->current;
+        const struct zc_segment *current = j->writer.current;
 
         if (s == current || needed(j, s))
             continue;
-        if (retire(j, s) < 0 && j->current != current)
+        if (retire(j, s) < 0 && j->writer.current != current)
             break; /* the next in the list may be the segment that failed */
     }
-    j->reaping = false;
+    j->writer.reaping = false;
     zc_segments_hurry(j);
 }
 
@@ -350,23 +351,23 @@ static bool stands_alone(const struct zc_segment *s)
 /* Deletes the current segment if it is not needed; the buffer is empty. */
 static bool clear_current(struct zc_journal *j)
 {
-    struct zc_segment *s = j->current;
+    struct zc_segment *s = j->writer.current;
     bool cleared;
 
-    if (j->reaping || !s || needed(j, s))
+    if (j->writer.reaping || !s || needed(j, s))
         return false;
-    j->reaping = true;
+    j->writer.reaping = true;
     if (stands_alone(s)) {
-        close(j->fd);
-        j->fd = -1;
-        j->current = NULL;
+        close(j->writer.fd);
+        j->writer.fd = -1;
+        j->writer.current = NULL;
         delete_file(j, s);
         zc_segment_forget(j, s);
         cleared = true;
     } else {
         cleared = make(j, ZC_JOURNAL_NOTES) == 0 && retire(j, s) == 0;
     }
-    j->reaping = false;
+    j->writer.reaping = false;
     return cleared;
 }
 
@@ -390,16 +391,16 @@ int zc_segment_next(struct zc_journal *j, bool note)
     if (rc < 0)
         return rc;
     rc = make_whole(j, note);
-    if (no_room(rc) && !j->reaping) {
+    if (no_room(rc) && !j->writer.reaping) {
         zc_segments_reap(j);
         rc = make_whole(j, note);
         if (no_room(rc) && clear_current(j))
             rc = make_whole(j, note);
     }
     full = no_room(rc) && has_budget(j, note);
-    if (full && !j->told_full) {
+    if (full && !j->writer.told_full) {
         zc_warn("%s", zc_error_text(rc));
-        j->told_full = true;
+        j->writer.told_full = true;
     }
     if (full && note && make(j, ZC_JOURNAL_NOTES) == 0)
         rc = 0;
@@ -518,7 +519,7 @@ static int wait_for_segment(struct zc_journal *j, const struct zc_journal_write 
         if (!counted)
             count_full(j);
         counted = true;
-        j->waits = w;
+        j->writer.waits = w;
         why = stuck(j, w->ticket);
         if (why && none) {
             rc = refuse_write(j, w->file, why, "others'");
@@ -537,13 +538,14 @@ static int wait_for_segment(struct zc_journal *j, const struct zc_journal_write 
         }
         pause_turn(j);
     }
-    j->waits = NULL;
+    j->writer.waits = NULL;
     return rc;
 }
 
 int zc_segment_room(struct zc_journal *j, size_t len, const struct zc_journal_write *w)
 {
-    while (!j->current || j->current->at + j->fill + len > j->current->size) {
+    while (!j->writer.current ||
+           j->writer.current->at + j->writer.fill + len > j->writer.current->size) {
         int rc = w ? beyond_share(j, w->file) : 0;
 
         if (rc)

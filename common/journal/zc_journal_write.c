@@ -40,7 +40,7 @@ static void deliver(struct zc_journal *j, const struct zc_error *e)
 {
     struct zc_list *n;
 
-    while ((n = zc_list_pop(&j->appended))) {
+    while ((n = zc_list_pop(&j->writer.appended))) {
         struct zc_journal_write *w = zc_list_entry(n, struct zc_journal_write, link);
 
         zc_error_merge(&w->error, e);
@@ -53,26 +53,26 @@ static void deliver(struct zc_journal *j, const struct zc_error *e)
 
 static void written(struct zc_journal *j)
 {
-    struct zc_segment *s = j->current;
+    struct zc_segment *s = j->writer.current;
 
-    j->written_seq = j->seq;
+    j->writer.written_seq = j->seq;
     zc_lock_get(&j->lock);
-    s->at += j->fill;
-    s->records += j->buf_records;
-    j->st.journal_bytes += j->fill;
-    j->st.journal_written_bytes += j->fill;
-    j->st.journal_records += j->buf_records;
+    s->at += j->writer.fill;
+    s->records += j->writer.buf_records;
+    j->st.journal_bytes += j->writer.fill;
+    j->st.journal_written_bytes += j->writer.fill;
+    j->st.journal_records += j->writer.buf_records;
     zc_lock_put(&j->lock);
-    j->unsynced = true;
+    j->writer.unsynced = true;
 }
 
 static int push(struct zc_journal *j)
 {
     int rc;
 
-    if (j->fill == 0)
+    if (j->writer.fill == 0)
         return 0;
-    rc = write_all(j->fd, j->buf, j->fill, j->current->at);
+    rc = write_all(j->writer.fd, j->writer.buf, j->writer.fill, j->writer.current->at);
     if (rc < 0) {
         zc_segment_end(j);
         rc = zc_errorf(-rc, "journal %s: %s", j->dir, strerror(-rc));
@@ -80,8 +80,8 @@ static int push(struct zc_journal *j)
     } else {
         written(j);
     }
-    j->fill = 0;
-    j->buf_records = 0;
+    j->writer.fill = 0;
+    j->writer.buf_records = 0;
     return rc;
 }
 
@@ -89,11 +89,11 @@ static int sync_out(struct zc_journal *j)
 {
     int rc = 0;
 
-    if (!j->cfg.sync || !j->unsynced || j->fd < 0)
+    if (!j->cfg.sync || !j->writer.unsynced || j->writer.fd < 0)
         return 0;
-    if (fdatasync(j->fd) < 0)
+    if (fdatasync(j->writer.fd) < 0)
         rc = zc_errorf(errno, "journal %s: sync: %s", j->dir, strerror(errno));
-    j->unsynced = rc < 0;
+    j->writer.unsynced = rc < 0;
     if (rc < 0)
         zc_segment_end(j);
     zc_lock_get(&j->lock);
@@ -117,7 +117,7 @@ int zc_journal_push(struct zc_journal *j, bool sync)
 
 unsigned char *zc_journal_body(struct zc_journal *j)
 {
-    return j->buf + j->fill + ZC_RECORD_HEAD;
+    return j->writer.buf + j->writer.fill + ZC_RECORD_HEAD;
 }
 
 void zc_journal_append(struct zc_journal *j, struct zc_record *r, size_t body)
@@ -125,9 +125,9 @@ void zc_journal_append(struct zc_journal *j, struct zc_record *r, size_t body)
     zc_lock_get(&j->lock);
     r->seq = ++j->seq;
     zc_lock_put(&j->lock);
-    r->segment = j->current->number;
-    j->fill += zc_record_seal(j->buf + j->fill, r, body);
-    j->buf_records += r->kind != ZC_RECORD_SEGMENT;
+    r->segment = j->writer.current->number;
+    j->writer.fill += zc_record_seal(j->writer.buf + j->writer.fill, r, body);
+    j->writer.buf_records += r->kind != ZC_RECORD_SEGMENT;
 }
 
 /* Makes room for a body, with a FILE record before it, in the buffer and in the current segment. */
@@ -137,7 +137,7 @@ static int make_room(struct zc_journal *j, const struct zc_journal_file *f, size
     size_t len = zc_record_length(body) + zc_record_length(64 + strlen(f->path));
     int rc = 0;
 
-    if (j->fill + len > ZC_JOURNAL_BUFFER)
+    if (j->writer.fill + len > ZC_JOURNAL_BUFFER)
         rc = zc_journal_push(j, w != NULL);
     return rc < 0 ? rc : zc_segment_room(j, len, w);
 }
@@ -145,7 +145,7 @@ static int make_room(struct zc_journal *j, const struct zc_journal_file *f, size
 /* Appends the FILE record if the segment does not have it yet or `again`; room was made. */
 static int declare(struct zc_journal *j, struct zc_journal_file *f, bool again)
 {
-    struct zc_journal_part *p = zc_segment_part(j, j->current, f);
+    struct zc_journal_part *p = zc_segment_part(j, j->writer.current, f);
     struct zc_record r = {.kind = ZC_RECORD_FILE, .file = f->id};
     size_t body;
 
@@ -166,7 +166,7 @@ static int declare(struct zc_journal *j, struct zc_journal_file *f, bool again)
 /* Extends the ticket to the current segment. */
 static void enter(struct zc_journal *j, struct zc_journal_ticket *t, struct zc_journal_file *f)
 {
-    struct zc_segment *s = j->current;
+    struct zc_segment *s = j->writer.current;
 
     zc_lock_get(&j->lock);
     if (!t->file) {
@@ -297,7 +297,7 @@ void zc_journal_write_out(struct zc_journal *j, struct zc_journal_write *w)
     gone = w->file->gone;
     zc_lock_put(&j->lock);
     zc_error_keep(&w->error, gone ? 0 : write_records(j, w));
-    zc_list_add_tail(&j->appended, &w->link);
+    zc_list_add_tail(&j->writer.appended, &w->link);
 }
 
 /* ---- notes ---- */
