@@ -61,7 +61,7 @@ void iod_aggregator_server(struct iod_aggregator *a, const struct zc_settings *s
     cfg->credits = CREDITS;
     cfg->silence_ms = 0; /* what ranks ask for, as of each other */
     cfg->views = &a->views;
-    cfg->exports_opens = cfg->orphans_stay = true;
+    cfg->exports = ZC_EXPORTS_STAY;
     cfg->publishes = true;
     cfg->shmring = a->shmring;
     cfg->terse = cfg->tenants = false;

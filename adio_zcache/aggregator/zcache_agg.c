@@ -107,7 +107,7 @@ static int endpoint_make(struct zcache_item *i, const void *key)
                                    .open_transport = e->near ? zc_tp_local_open : zc_tp_ofi_open,
                                    .provider = zcache_network_provider(k->settings),
                                    .views = zcache_mem_budget_views(),
-                                   .exports_opens = true,
+                                   .exports = ZC_EXPORTS_OF_OPENER,
                                    .publishes = true,
                                    .clients = &zcache_exit_clients,
                                    .shmring = e->agg->shmring,

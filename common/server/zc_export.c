@@ -3,8 +3,8 @@
  * An aggregator opens a file once for all ranks of an open, which learn its number by MPI and need
  * no open of their own.  It does so for a communicator that it is a member of (zc_server_export()),
  * or on request of a member of another one (OPEN for all): such a file is closed by its opener, or
- * when that is gone; with orphans_stay, when no session is left.  Numbers have the highest bit set,
- * handles of sessions do not.
+ * when that is gone; with ZC_EXPORTS_STAY, when no session is left.  Numbers have the highest bit
+ * set, handles of sessions do not.
  *
  * Entries stay in place until the server ends.  While an entry is in use, its handle, generation
  * and coord do not change, and need no lock: zc_server_unexport() waits.  One exception:
@@ -342,7 +342,7 @@ void zc_exports_forget(struct zc_server *s, uint64_t session)
         zc_request_forget_locks(coord, &session);
         zc_export_put(s, e);
     }
-    stay = s->cfg.orphans_stay && !zc_list_empty(&s->sessions);
+    stay = s->cfg.exports == ZC_EXPORTS_STAY && !zc_list_empty(&s->sessions);
     for (uint32_t i = 0; orphan(s, i, session, stay);)
         i++;
 }

@@ -167,7 +167,7 @@ void zc_request_written(struct zc_request *r)
 static bool bad_open_flags(const struct zc_server *s, const struct zc_msg *m)
 {
     unsigned for_all = ZC_OPEN_EXPORTED | ZC_OPEN_REPLAY | ZC_OPEN_REPLAY_STRICT;
-    unsigned known = ZC_OPEN_ALL | (s->cfg.exports_opens ? for_all : 0);
+    unsigned known = ZC_OPEN_ALL | (s->cfg.exports != ZC_EXPORTS_NONE ? for_all : 0);
 
     bool writes = m->open_flags & ZC_OPEN_WRITE;
 

@@ -75,6 +75,13 @@ struct zc_view_budget {
     unsigned percent;   /* of the cache size, as requested, for reports; atomic */
 };
 
+/* Whether a client may open files for all (ZC_OPEN_EXPORTED), and until when they stay open. */
+enum zc_server_exports {
+    ZC_EXPORTS_NONE,
+    ZC_EXPORTS_OF_OPENER, /* until the opener is gone */
+    ZC_EXPORTS_STAY,      /* until no session is left */
+};
+
 struct zc_server_config {
     struct zc_cache *cache;
     struct zc_store *store; /* below it; borrowed, for statistics of its calls; or NULL */
@@ -96,13 +103,12 @@ struct zc_server_config {
     unsigned stuck_ms;            /* calls that take longer do not delay others; 0: a default */
     struct zc_view_budget *views; /* borrowed; NULL: clients send lists */
     bool audit;                   /* write the audit log, at level info */
-    bool tenants;       /* divides cache, store and threads among jobs or users: zc_tenant.h */
-    bool exports_opens; /* a client may open files for all: see ZC_OPEN_EXPORTED */
-    bool orphans_stay;  /* such a file, whose opener is gone, stays open while there are sessions */
-    bool publishes;     /* processes of this host may read the cache's pages directly
-                           (zc_cache_config.published) */
-    unsigned *clients;  /* number of clients, counted together by servers of one process; atomic,
-                           borrowed.  NULL: not counted */
+    bool tenants; /* divides cache, store and threads among jobs or users: zc_tenant.h */
+    enum zc_server_exports exports;
+    bool publishes;    /* processes of this host may read the cache's pages directly
+                          (zc_cache_config.published) */
+    unsigned *clients; /* number of clients, counted together by servers of one process; atomic,
+                          borrowed.  NULL: not counted */
     struct zc_shmring *shmring; /* of its cache; borrowed, or NULL */
     bool terse;                 /* errors without file and bytes, which clients add */
     unsigned prefetch;          /* pages read ahead of these files */

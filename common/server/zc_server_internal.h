@@ -231,7 +231,7 @@ struct zc_export {
     struct zc_server *server;
     uint64_t opener;           /* the session that opened it for all; 0: this process */
     uint64_t group;            /* owner set named by that open */
-    bool left;                 /* the opener is gone, and others may use it (orphans_stay) */
+    bool left;                 /* the opener is gone, and others may use it (ZC_EXPORTS_STAY) */
     bool orphan;               /* the opener is gone: closed when no request uses it ... */
     bool closing;              /* ... which happens now, once */
     bool shut;                 /* the handle is being closed: no more writes */

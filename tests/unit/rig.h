@@ -117,12 +117,10 @@ static inline void *rig_main(void *arg)
     return NULL;
 }
 
-/* Clients may open files for all, as at an aggregator; set before rig_up(). */
-static bool rig_for_all;
+/* zc_server_config.exports, as at an aggregator; set before rig_up(). */
+static enum zc_server_exports rig_exports;
 /* Processes of this host may read its pages in shared memory. */
 static bool rig_shows;
-/* zc_server_config.orphans_stay. */
-static bool rig_orphans_stay;
 /* Processes of this host write by rings in its memory. */
 static bool rig_shmring;
 /* zc_server_config.budget; set before rig_up(). */
@@ -144,8 +142,7 @@ static inline void rig_up_silence(struct rig *r, const struct zc_cache_config *c
                                  .open_transport = rig_transport,
                                  .silence_ms = silence_ms,
                                  .stuck_ms = rig_stuck_ms,
-                                 .exports_opens = rig_for_all,
-                                 .orphans_stay = rig_orphans_stay,
+                                 .exports = rig_exports,
                                  .publishes = rig_shows,
                                  .budget = rig_budget};
 

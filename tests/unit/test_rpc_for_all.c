@@ -12,13 +12,18 @@ static struct rig rig;
 static struct zc_net *net;
 static struct zc_client *opener, *user;
 
-static void up(void)
+static void up_with(enum zc_server_exports exports)
 {
-    rig_for_all = true;
+    rig_exports = exports;
     rig_up(&rig, NULL, NULL);
     net = rig_net(60000);
     opener = rig_connect(&rig, net);
     user = rig_connect(&rig, net);
+}
+
+static void up(void)
+{
+    up_with(ZC_EXPORTS_OF_OPENER);
 }
 
 static void down(void)
@@ -58,7 +63,7 @@ START_TEST(daemons_refuse_it)
     struct zc_attr attr = {.block_size = 8192};
     uint64_t h;
 
-    rig_for_all = false;
+    rig_exports = ZC_EXPORTS_NONE;
     rig_up(&rig, NULL, NULL);
     net = rig_net(60000);
     user = rig_connect(&rig, net);
@@ -156,14 +161,13 @@ START_TEST(opener_goes)
 }
 END_TEST
 
-/* With orphans_stay others go on with it, and it ends with the last session. */
+/* With ZC_EXPORTS_STAY others go on with it, and it ends with the last session. */
 START_TEST(opener_goes_and_others_stay)
 {
     struct zc_client *last;
     uint64_t h;
 
-    rig_orphans_stay = true;
-    up();
+    up_with(ZC_EXPORTS_STAY);
     h = open_exported(opener);
     zc_client_disconnect(opener);
     opener = NULL;
@@ -177,7 +181,6 @@ START_TEST(opener_goes_and_others_stay)
     user = last;
     h = open_exported(user);
     has(user, h, "bytes");
-    rig_orphans_stay = false;
     down();
 }
 END_TEST

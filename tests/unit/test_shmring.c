@@ -55,7 +55,8 @@ static void up(unsigned pages)
     struct zc_attr attr = {.block_size = PAGE};
 
     rig_transport = zc_tp_local_open;
-    rig_shows = rig_shmring = rig_for_all = true;
+    rig_shows = rig_shmring = true;
+    rig_exports = ZC_EXPORTS_OF_OPENER;
     cfg.capacity = (size_t)pages * PAGE;
     cfg.page_size = PAGE;
     cfg.idle_ms = 1;
