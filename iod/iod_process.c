@@ -227,4 +227,10 @@ void iod_process_raise_limits(void)
         l.rlim_cur = l.rlim_max;
         setrlimit(RLIMIT_NOFILE, &l);
     }
+    if (getrlimit(RLIMIT_CPU, &l) == 0 && l.rlim_max > 1) {
+        l.rlim_cur = l.rlim_max;
+        if (l.rlim_max != RLIM_INFINITY) /* where SIGKILL comes */
+            l.rlim_cur -= l.rlim_max < 20 ? 1 : l.rlim_max / 20;
+        setrlimit(RLIMIT_CPU, &l);
+    }
 }

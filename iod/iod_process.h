@@ -27,7 +27,8 @@ int iod_process_write_pid(const char *path);
 /* Removes it if it names this process. */
 void iod_process_remove_pid(const char *path);
 
-/* Raises the limit on open files: each cached file needs one. */
+/* Raises the limits on open files, as each cached file needs one, and on processor time, but for
+ * a last part: SIGXCPU comes while there is time to write back. */
 void iod_process_raise_limits(void);
 
 /* Drops capabilities of root that must not apply to bytes written back for users: to keep

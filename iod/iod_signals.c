@@ -21,6 +21,7 @@ static sigset_t wanted(void)
     sigaddset(&set, SIGHUP);
     sigaddset(&set, SIGUSR1);
     sigaddset(&set, SIGUSR2);
+    sigaddset(&set, SIGXCPU);
     return set;
 }
 
@@ -75,6 +76,16 @@ static enum state end(const struct iod_signals *s, enum state state, int sig)
     return TOLD_TO_STOP;
 }
 
+/* SIGXCPU: repeated each second, and at the limit itself the daemon is killed. */
+static enum state end_of_time(const struct iod_signals *s, enum state state)
+{
+    if (state != SERVING && state != LEAVING)
+        return state;
+    zc_warn("the limit on processor time (ulimit -t) is almost reached: writes back and ends");
+    s->stop(s->arg);
+    return STOPPING;
+}
+
 /* No signal came for a while. */
 static enum state quiet(const struct iod_signals *s, enum state state)
 {
@@ -103,6 +114,8 @@ static void *take_signals(void *arg)
             s->reopen(s->arg);
         else if (sig == SIGUSR1 || sig == SIGUSR2)
             change_log_level(sig == SIGUSR1 ? 1 : -1);
+        else if (sig == SIGXCPU)
+            state = end_of_time(s, state);
         else
             state = end(s, state, sig);
     }

@@ -6,7 +6,8 @@
  * With a grace time SIGTERM is a batch system's, which may send it more than once: it makes the
  * daemon leave, and nothing more.  Without one it is the same as SIGINT.  A daemon that stops of
  * itself may be told to stop all the same: only the next signal means that it shall give up.
- * SIGUSR1 raises the log level, SIGUSR2 lowers it.
+ * SIGXCPU, sent when the limit on processor time is near, makes it stop of itself.  SIGUSR1 raises
+ * the log level, SIGUSR2 lowers it.
  */
 #ifndef IOD_SIGNALS_H
 #define IOD_SIGNALS_H

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "zc_fd.h"
@@ -16,10 +17,23 @@
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
 
+/* The limit on the size of files counts for memfds, too, and to pass it is a signal that ends the
+ * process. */
+static bool too_large(size_t len)
+{
+    struct rlimit l;
+
+    return getrlimit(RLIMIT_FSIZE, &l) == 0 && l.rlim_cur != RLIM_INFINITY && l.rlim_cur < len;
+}
+
 static void *map(int fd, size_t len, bool theirs)
 {
     void *at;
 
+    if (too_large(len)) {
+        errno = EFBIG;
+        return MAP_FAILED;
+    }
     if (ftruncate(fd, (off_t)len) || fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW))
         return MAP_FAILED;
     at = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
