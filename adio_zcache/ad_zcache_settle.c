@@ -181,7 +181,7 @@ static void check_cache(ADIO_File fd, struct zc_settings *s)
     const struct zc_memory_limit *by;
     static bool told; /* atomic */
     unsigned owners = owners_on_host(fd);
-    uint64_t least = 2 * s->block_size, fit;
+    uint64_t least = 2 * (s->block_size < ZCACHE_PAGE_MAX ? s->block_size : ZCACHE_PAGE_MAX), fit;
     char now[32], all[32], wished[32];
 
     if (zcache_dedicated_wanted(s))

@@ -3,7 +3,8 @@
  * A batch system sends SIGTERM to ranks and daemons at once, some time before it kills them.  The
  * ranks then write a last checkpoint, for which the daemon has to serve, new opens too.
  *
- * Times are zc_now()'s, in ns.  No locking: of one thread.
+ * Points in time and durations are in ns of zc_now(), unless named _ms.  Not locked: for one
+ * thread.
  */
 #ifndef IOD_GRACE_H
 #define IOD_GRACE_H
@@ -12,15 +13,16 @@
 #include <stdint.h>
 
 struct iod_grace {
-    uint64_t until; /* the daemon stops then */
-    uint64_t alone; /* time without a client after which it stops earlier, ns */
-    uint64_t since; /* time since which it has no client; 0: it has one */
+    uint64_t until; /* when the daemon stops at the latest */
+    uint64_t alone; /* how long it has no client before it stops earlier */
+    uint64_t since; /* since when it has none; 0: it has one, or was not looked at */
 };
 
-/* Begins a grace time of `time_ms`, or of `alone_ms` without a client. */
+/* Begins a grace time: until time_ms have passed, or no client has been connected for alone_ms. */
 void iod_grace_begin(struct iod_grace *g, uint64_t now, uint64_t time_ms, uint64_t alone_ms);
 
-/* Returns whether the daemon goes on serving; `clients` are connected at time `now`. */
+/* Notes that so many clients are connected now, and returns whether the daemon goes on serving.  To
+ * call again and again: by as long as that takes, both times may be exceeded. */
 bool iod_grace_lasts(struct iod_grace *g, uint64_t now, unsigned clients);
 
 #endif

@@ -10,10 +10,12 @@
 #include "zc_units.h"
 
 enum {
-    PART = 4,           /* a cache takes 1/PART of a limit: programs may be below it, too ... */
-    PART_OF_JOB = 16,   /* ... and a dedicated aggregator, of which a host may have several */
-    LEAST_PAGES = 4,    /* of a cache by default, however low the limit is */
-    BESIDES = 64 << 20, /* what a daemon takes beside its cache at most, bytes */
+    /* A default cache takes 1/PART of a limit, which may be the programs' as well; that of a
+       dedicated aggregator, of which a host may have several, 1/PART_OF_AGGREGATOR. */
+    PART = 4,
+    PART_OF_AGGREGATOR = 16,
+    LEAST_PAGES = 4,    /* of a default cache, however low the limit is */
+    BESIDES = 64 << 20, /* bytes that a daemon needs beside its cache, without checksums */
 };
 
 static void log_limit(void *arg, const struct zc_memory_limit *l)
@@ -27,7 +29,7 @@ static void log_limit(void *arg, const struct zc_memory_limit *l)
 static uint64_t fitting(uint64_t bytes, const struct zc_settings *s)
 {
     uint64_t least = LEAST_PAGES * s->page_size;
-    uint64_t part = bytes / (s->aggregator ? PART_OF_JOB : PART);
+    uint64_t part = bytes / (s->aggregator ? PART_OF_AGGREGATOR : PART);
 
     return part < least ? least : part - part % s->page_size;
 }

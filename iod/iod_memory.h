@@ -4,8 +4,9 @@
 
 #include "zc_settings.h"
 
-/* Lowers the cache size, unless it was given, to a part of each limit on this process's memory
- * (zc_memory_limit.h), in whole pages.  Warns of one that was given and does not fit. */
+/* Unless the cache size was given, lowers it to a quarter, of a dedicated aggregator to a 16th, of
+ * the least shared and the least own limit (zc_memory_limit.h), in whole pages.  Warns of a size
+ * that was given and does not fit.  To call when the log is open, before the cache is made. */
 void iod_memory_settle(struct zc_settings *s);
 
 /* Logs the limits and the cache size. */

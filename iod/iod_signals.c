@@ -22,6 +22,7 @@ static sigset_t wanted(void)
     sigaddset(&set, SIGUSR1);
     sigaddset(&set, SIGUSR2);
     sigaddset(&set, SIGXCPU);
+    sigaddset(&set, SIGPWR);
     return set;
 }
 
@@ -36,15 +37,19 @@ void iod_signals_block(void)
 
 enum state { SERVING, LEAVING, STOPPING, TOLD_TO_STOP };
 
-/* Returns the next signal; 0: none came in time while the daemon is about to end. */
+/* Returns the next signal; 0: none came in time while the daemon is about to end.  SIGXCPU that is
+ * not the kernel's is a batch system's, before a time limit of its own: the same as SIGTERM. */
 static int next_signal(const sigset_t *set, enum state state)
 {
     const struct timespec wait = {IOD_SIGNALS_WAIT_MS / 1000, IOD_SIGNALS_WAIT_MS % 1000 * 1000000};
+    siginfo_t info;
     int sig;
 
     do
-        sig = state == SERVING ? sigwaitinfo(set, NULL) : sigtimedwait(set, NULL, &wait);
+        sig = state == SERVING ? sigwaitinfo(set, &info) : sigtimedwait(set, &info, &wait);
     while (sig < 0 && errno == EINTR);
+    if (sig == SIGXCPU && info.si_code != SI_KERNEL)
+        return SIGTERM;
     return sig < 0 ? 0 : sig;
 }
 
@@ -76,21 +81,23 @@ static enum state end(const struct iod_signals *s, enum state state, int sig)
     return TOLD_TO_STOP;
 }
 
-/* SIGXCPU: repeated each second, and at the limit itself the daemon is killed. */
-static enum state end_of_time(const struct iod_signals *s, enum state state)
+/* SIGPWR or SIGXCPU, which comes at the soft limit and with each further second of processor time;
+ * SIGKILL comes at the hard one. */
+static enum state save_all(const struct iod_signals *s, enum state state, int sig)
 {
     if (state != SERVING && state != LEAVING)
         return state;
-    zc_warn("the limit on processor time (ulimit -t) is almost reached: writes back and ends");
+    if (sig == SIGXCPU)
+        zc_warn("the limit on processor time (ulimit -t) is almost reached: stopping");
     s->stop(s->arg);
     return STOPPING;
 }
 
-/* No signal came for a while. */
-static enum state quiet(const struct iod_signals *s, enum state state)
+/* No signal came for a while; or, in the grace time, one did. */
+static enum state look(const struct iod_signals *s, enum state state)
 {
     if (state != LEAVING) {
-        s->wait(s->arg);
+        s->progress(s->arg);
         return state;
     }
     if (s->leaving(s->arg))
@@ -108,16 +115,16 @@ static void *take_signals(void *arg)
 
     for (;;) {
         sig = next_signal(&set, state);
-        if (sig == 0)
-            state = quiet(s, state);
-        else if (sig == SIGHUP)
+        if (sig == SIGHUP)
             s->reopen(s->arg);
         else if (sig == SIGUSR1 || sig == SIGUSR2)
             change_log_level(sig == SIGUSR1 ? 1 : -1);
-        else if (sig == SIGXCPU)
-            state = end_of_time(s, state);
-        else
+        else if (sig == SIGXCPU || sig == SIGPWR)
+            state = save_all(s, state, sig);
+        else if (sig != 0)
             state = end(s, state, sig);
+        if (sig == 0 || state == LEAVING)
+            state = look(s, state);
     }
     return NULL;
 }
@@ -127,7 +134,8 @@ bool iod_signals_told_to_end(void)
     sigset_t pending;
 
     return sigpending(&pending) == 0 &&
-           (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1);
+           (sigismember(&pending, SIGTERM) == 1 || sigismember(&pending, SIGINT) == 1 ||
+            sigismember(&pending, SIGPWR) == 1);
 }
 
 int iod_signals_start(const struct iod_signals *s)

@@ -1,13 +1,16 @@
 /* iod_signals.h - a thread that takes signals, so that none interrupts other code of the daemon.
  *
- *     serving --SIGTERM--> leaving --grace time over--> stopping --SIGINT--> told to stop
- *     serving, leaving --SIGINT--> told to stop --SIGINT--> abandon()
+ *     serving --SIGTERM, leave()--> leaving --leaving() is false--> stopping
+ *     serving, leaving --SIGPWR, SIGXCPU--> stopping
+ *     serving, leaving, stopping --SIGINT--> told to stop --SIGINT--> abandon()
  *
- * With a grace time SIGTERM is a batch system's, which may send it more than once: it makes the
- * daemon leave, and nothing more.  Without one it is the same as SIGINT.  A daemon that stops of
- * itself may be told to stop all the same: only the next signal means that it shall give up.
- * SIGXCPU, sent when the limit on processor time is near, makes it stop of itself.  SIGUSR1 raises
- * the log level, SIGUSR2 lowers it.
+ * stop() is called once, on the way to "stopping" or "told to stop".
+ *
+ * With a grace time SIGTERM is a batch system's, which may send it more than once: it is ignored in
+ * every state but "serving".  Without one, or if leave() returns false, it is the same as SIGINT.
+ * SIGPWR is the launcher's: sent more than once, or by several, it never makes the daemon give up.
+ * SIGXCPU says that the limit on processor time is near.  SIGUSR1 raises the log level, SIGUSR2
+ * lowers it.
  */
 #ifndef IOD_SIGNALS_H
 #define IOD_SIGNALS_H
@@ -16,24 +19,28 @@
 
 enum { IOD_SIGNALS_WAIT_MS = 500 };
 
+/* Called by the thread, without locks; signals wait until they return. */
 struct iod_signals {
-    bool grace;                 /* there is a grace time */
-    bool (*leave)(void *arg);   /* begins it; false: not now, stop */
-    bool (*leaving)(void *arg); /* after leave, every IOD_SIGNALS_WAIT_MS; false: stop now */
-    void (*stop)(void *arg);
+    bool grace;               /* there is a grace time */
+    bool (*leave)(void *arg); /* begins it; false: there is none now, stop */
+    bool (*leaving)(
+        void *arg);          /* after each signal, and at most IOD_SIGNALS_WAIT_MS; false: stop */
+    void (*stop)(void *arg); /* begins to end; returns at once */
     void (*abandon)(void *arg) __attribute__((noreturn));
-    void (*reopen)(void *arg); /* SIGHUP */
-    void (*wait)(void *arg);   /* after stop, every IOD_SIGNALS_WAIT_MS */
+    void (*reopen)(void *arg);   /* SIGHUP */
+    void (*progress)(void *arg); /* after stop, while no signal comes for IOD_SIGNALS_WAIT_MS */
     void *arg;
 };
 
-/* Blocks the signals in this thread and those that it starts; to call before any is started. */
+/* Blocks TERM, INT, PWR, HUP, USR1, USR2 and XCPU in this thread and those that it starts, and
+ * ignores PIPE and XFSZ; to call before any is started. */
 void iod_signals_block(void);
 
-/* Returns whether SIGTERM or SIGINT has come already; before the thread is started. */
+/* Returns whether SIGTERM, SIGINT or SIGPWR is pending; before iod_signals_start(). */
 bool iod_signals_told_to_end(void);
 
-/* Starts the thread; *s must stay valid.  Takes signals since iod_signals_block(), too. */
+/* Starts the thread, detached; *s must stay valid until the process ends.  It takes signals that
+ * have come since iod_signals_block(), too.  0, or a negative errno, explained. */
 int iod_signals_start(const struct iod_signals *s);
 
 #endif

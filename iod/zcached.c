@@ -122,7 +122,7 @@ static void remove_files(struct iod *d)
 
 /* ---- signals ---- */
 
-/* One that was told before it was ready, or serves no more, has no use for a grace time. */
+/* A daemon that was told before it was ready, or has served its last request, has no grace time. */
 static bool on_leave(void *arg)
 {
     struct iod *d = arg;
@@ -207,7 +207,7 @@ static void tell(struct iod *d, uint64_t bytes)
     }
 }
 
-static void on_wait(void *arg)
+static void on_progress(void *arg)
 {
     struct iod *d = arg;
     uint64_t bytes;
@@ -514,7 +514,7 @@ static int run(struct iod *d)
                                          .stop = on_stop,
                                          .abandon = on_abandon,
                                          .reopen = on_reopen,
-                                         .wait = on_wait};
+                                         .progress = on_progress};
     int rc;
 
     iod_process_raise_limits();

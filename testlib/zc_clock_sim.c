@@ -451,6 +451,8 @@ const struct zc_clock *zc_clock_sim(void)
     static const struct zc_clock clock = {
         .now = now, .cond_wait = wait_cond, .sleep = wait_time, .poll = wait_poll};
 
+    if (sim.now)
+        return &clock;
     sim.now = zc_now_of(CLOCK_MONOTONIC);
     zc_list_init(&sim.waiters);
     pthread_atfork(NULL, NULL, in_child);

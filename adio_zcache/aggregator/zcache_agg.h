@@ -17,6 +17,8 @@
 #include "zcache_agg_conn.h"
 #include "zcache_mem_budget.h"
 
+enum { ZCACHE_PAGE_MAX = 1 << 20 }; /* largest page of an aggregator's cache, bytes */
+
 struct zcache_agg;
 struct zcache_store;
 

@@ -16,8 +16,7 @@
 #include "zcache_open_owners.h"
 
 enum {
-    PAGE_MAX = 1 << 20, /* largest page of an aggregator's cache, bytes */
-    NOBODY = -1,        /* not a rank of the communicator */
+    NOBODY = -1, /* not a rank of the communicator */
 };
 
 static int size_of(MPI_Comm comm)
@@ -43,7 +42,7 @@ static int get_aggregator(struct zcache_open_owners *a)
     struct zcache_file *f = a->f;
     struct zcache_agg *got;
     uint64_t block = a->g->stripe.block_size;
-    uint32_t page = block < PAGE_MAX ? (uint32_t)block : PAGE_MAX, servers;
+    uint32_t page = block < ZCACHE_PAGE_MAX ? (uint32_t)block : ZCACHE_PAGE_MAX, servers;
     int rc;
 
     f->agg = zcache_ownerset_agg(a->g);

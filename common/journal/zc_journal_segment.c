@@ -115,6 +115,11 @@ static int refuse_segment(struct zc_journal *j, const char *name, int err)
                          "journal %s: no room for a segment of %llu bytes: %s; give the daemon "
                          "another directory, or a smaller --journal-size",
                          j->dir, (unsigned long long)j->segment_size, strerror(err));
+    if (err == EFBIG)
+        return zc_errorf(err,
+                         "journal %s: a segment has %llu bytes, which is above the limit on the "
+                         "size of files: raise it (ulimit -f), or give a smaller --journal-size",
+                         j->dir, (unsigned long long)j->segment_size);
     return zc_errorf(err, "journal %s/%s: %s", j->dir, name, strerror(err));
 }
 

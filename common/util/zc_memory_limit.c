@@ -165,8 +165,8 @@ static void unescape(char *s)
     *to = '\0';
 }
 
-/* A container sees a part of the hierarchy, from the group `root` on; its path may be the whole
- * one, or begin there.  Returns the path below it; NULL: the group is not in that part. */
+/* A mount in a container may show only the part of the hierarchy below the group `root`.  Returns
+ * `path` relative to that; NULL: it is not in that part, or is relative to it already. */
 static const char *path_below(const char *root, const char *path)
 {
     size_t len = strlen(root);
@@ -189,7 +189,8 @@ static bool has_word(const char *list, const char *word)
     return false;
 }
 
-/* Whether a line of mountinfo is a mount of the hierarchy; cuts it into its root and its place. */
+/* Whether a line of mountinfo is a mount of the hierarchy; cuts it into *root, the group that is
+ * mounted, and *mount, where. */
 static bool is_mount(char *line, bool v2, char **root, char **mount)
 {
     char *sep = strstr(line, " - "), *type, *save, *options;
@@ -214,8 +215,10 @@ static bool is_mount(char *line, bool v2, char **root, char **mount)
     return true;
 }
 
-/* In the first mount that has the group; `any`: in the first one, taking the path for one below it.
- * Returns whether there is one. */
+/* Looks at the group and those above it in the first mount that shows it; with `any`, in the first
+ * mount of the hierarchy, `path` being relative to its root.  Returns whether there is such a
+ * mount.
+ */
 static bool look_in_mount(const struct search *s, const char *path, bool v2, bool any)
 {
     struct lines f;

@@ -1,4 +1,4 @@
-/* zc_memory_limit.h - the limits on the memory of this process, for sizes that are chosen by them.
+/* zc_memory_limit.h - the limits on the memory of this process, by which default sizes are chosen.
  *
  * Shared with other processes: this host's memory, and the limit of each control group (version 1
  * and 2) from this process's own up to the highest that can be seen.  Of this process alone: its
@@ -20,10 +20,11 @@ struct zc_memory_limit {
     char text[ZC_MEMORY_LIMIT_TEXT]; /* what it is, for messages: "this host's memory" */
 };
 
-/* Calls fn with each limit that there is. */
+/* Calls fn with each limit; the struct is valid during the call.  A file that cannot be read is
+ * left out. */
 void zc_memory_limit_each(void (*fn)(void *arg, const struct zc_memory_limit *), void *arg);
-/* As zc_memory_limit_each(), with the files of /proc and /sys below the directory `under`, of at
- * most 255 bytes; for tests. */
+/* The same, with the control groups' files below the directory `under` (at most 255 bytes); the
+ * host's memory and ulimit -v are the real ones.  For tests. */
 void zc_memory_limit_each_under(const char *under,
                                 void (*fn)(void *arg, const struct zc_memory_limit *), void *arg);
 

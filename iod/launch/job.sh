@@ -23,9 +23,9 @@ in_foreground() {
     [[ $pgrp == "$tpgid" ]]
 }
 
-# Daemons give up what is left at the second SIGINT, or SIGTERM where there is no grace time.  They
-# get two of different kinds, for of one kind, those that come before the first is taken are lost;
-# with a grace time SIGTERM is nothing to them by then, and leave() sends SIGINT again.
+# Daemons give up what is left at the second SIGINT, or SIGTERM where there is no grace time.  Equal
+# signals that are pending are one, so they get one of each kind.  A daemon with a grace time that is
+# stopping ignores SIGTERM; leave(), called while it is waited for, sends SIGINT again.
 given_up= # when, by SECONDS
 give_up() {
     local i
@@ -55,8 +55,8 @@ ask() {
     say "writing back; interrupt once more to give up what is not written yet"
 }
 
-# To the job, when it is there; not when it has ended.  What a terminal may have sent is looked at
-# later, when "read" is over, which is not to be called by a trap that interrupts it.
+# Forwards signal $1 to the job, if it runs.  What a terminal may have sent waits for pass_typed():
+# in_foreground() calls "read", which a trap that has interrupted a "read" must not do.
 typed=()
 pass_on() {
     if [[ $phase == drain ]]; then
@@ -113,8 +113,8 @@ on_signal() {
     esac
 }
 
-# In a process between us and the command, which tells its number, waits for it, and tells its exit
-# status.  "wait" of bash forgets a child that ends in the moment of a signal, and stands for ever;
+# Runs the command as a child of a process between us and it, which prints the command's process
+# number, and its exit status when it has ended.  "wait" of bash forgets a child that ends in the moment of a signal, and stands for ever;
 # to read from a pipe does not.  This process ignores signals, the command does not: what
 # bash does to background commands is undone.
 supervise() {

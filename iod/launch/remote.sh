@@ -37,8 +37,8 @@ address_of_interface() {
     printf '%s' "$address"
 }
 
-# A signal that Slurm sends to all processes of a step reaches the daemon by itself: a second one
-# from us would make it give up what is not written.
+# A signal that Slurm sends to all processes of a step reaches the daemon by itself, and is not
+# forwarded: at a second SIGINT the daemon gives up what is not written.
 serve_here() { # MODE, zcached option ...
     local mode=$1 watch= status
 
@@ -48,7 +48,11 @@ serve_here() { # MODE, zcached option ...
         (
             trap - TERM INT HUP
             while read -r _; do :; done
-            pkill -INT -P $$ -x zcached # SIGTERM would begin its grace time
+            # It may not be there yet.  SIGTERM would begin its grace time.
+            while kill -0 $$ 2>/dev/null; do
+                pkill -PWR -P $$ -x zcached
+                sleep 0.5
+            done
         ) <&0 &
         watch=$!
     fi
@@ -95,8 +99,11 @@ end_here() { # STATE I once|now
         return
     fi
     pid=$(sed -n 's/^pid //p' "$file")
+    if [[ $3 != now ]]; then
+        kill -PWR "$pid"
+        return
+    fi
     kill -INT "$pid" || return
-    [[ $3 == now ]] || return 0
     for ((tries = 0; tries < 50; tries++)); do
         sleep 0.2
         [[ $(judge_here "$file") == runs ]] || return 0

@@ -91,12 +91,14 @@ expect_late "zcachectl: 0: not done within 3s: waiting for it to write everythin
 kill -TERM "${daemon_pids[0]}"
 wait_for 60 grep -q "stopping: writing back: 16 MiB left, nothing moves" 0.log ||
     fail "not said: $(cat 0.log)"
-stop_daemon 0 INT
+kill -INT "${daemon_pids[0]}"
+wait_for 60 gone "${daemon_pids[0]}" || fail "the second signal does not end it: $(cat 0.log)"
+answer # without which a process cannot end one of whose calls the file system has taken
+stop_daemon 0 CONT
 status=$?
 ((status == 4)) || fail "status $status, not 4: $(cat 0.log)"
 expect 0 "*second signal: exiting at once, 16 MiB not written back are lost
 *lost: 16 MiB (16777216 bytes) of *root/slow/f: within bytes 0-16777215" cat 0.log
-answer
 
 # zcached at a terminal.
 rm -f screen

@@ -7,12 +7,14 @@ needs_plugin "zcache run"
 
 ranks=3
 all_wait() { [[ $(grep -c waits out) == "$ranks" ]]; }
-served_by() { pgrep -f -- "--address-file $tmp/state.*\.addr"; }
+# Daemons and aggregators, as many as the run has.
+served_by() { find "$tmp/state" -name '*.addr' -exec sed -n 's/^pid //p' {} +; }
 
-# last_checkpoint OPTION ...: of zcache run.
+# last_checkpoint N OPTION ...: of zcache run, which then has N daemons and aggregators.
 last_checkpoint() {
-    local pid
+    local pid n=$1 serving
 
+    shift
     : >out
     LD_PRELOAD=$sanitizer${preload%"$plugin"} "$zcache" run --state "$tmp/state" --root root \
         --grace 600s --cache-size 16M "$@" -- "$mpiexec" -n $ranks "$programs/t_last" "zcache:$tmp/root/f" \
@@ -20,8 +22,10 @@ last_checkpoint() {
     pid=$!
     cleanup_fn "kill -KILL $pid 2>/dev/null"
     wait_for 120 all_wait || fail "$*: the job does not wait: $(cat out err)"
+    mapfile -t serving < <(served_by)
+    ((${#serving[@]} == n)) || fail "$*: ${#serving[@]} daemons, not $n"
     # shellcheck disable=SC2046 # process ids
-    kill -TERM $(served_by) $(sed -n 's/ waits$//p' out) || fail "$*: no process to signal"
+    kill -TERM "${serving[@]}" $(sed -n 's/ waits$//p' out) || fail "$*: no process to signal"
     wait $pid || fail "$*: status $?: $(cat out err)"
     mpi_quiet $ranks "$programs/t_last" "ufs:$tmp/root/f" check || fail "$*: not what was written"
     rm -rf root/f root/f.open state
@@ -29,6 +33,6 @@ last_checkpoint() {
 
 make_root
 cd "$tmp" || exit 99
-last_checkpoint
-last_checkpoint --daemons 2
-last_checkpoint --aggregators 1
+last_checkpoint 1
+last_checkpoint 2 --daemons 2
+last_checkpoint 2 --aggregators 1

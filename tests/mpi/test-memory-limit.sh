@@ -60,6 +60,11 @@ make_group() {
     done
     return 1
 }
+# What is written to a tmpfs is memory of the group.
+[[ $(stat -f -c %T "$tmp") != tmpfs ]] || {
+    echo "the rest is left out: $tmp is a tmpfs"
+    exit 0
+}
 make_group || {
     echo "the rest is left out: no control group with a limit on memory can be made here"
     exit 0
@@ -78,7 +83,7 @@ in_job() { # OPTION ...
         "$zcache" run --state "$tmp/state" --keep --root root "$@" -- "${job[@]}" >out 2>&1 \
         </dev/null || fail "$*: status $?: $(tail -n 30 out)"
     grep -q 'verified  256 MiB through MPI-IO, 256 MiB through POSIX' out || fail "$*: $(cat out)"
-    grep -q 'cache size [0-9]*M, not 128M: a part of 190.7 MiB (/sys' out ||
+    grep -q 'cache size 11M, not 128M: a part of 190.7 MiB (/sys' out || # an eighth, of two owners
         fail "$*: aggregators: $(cat out)"
     rm -f root/f
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Programs under valgrind, strace, gdb and address sanitizer, as doc/guide.md says: a right one has
-# no report, a wrong one has its own.
+# Programs under valgrind, strace, gdb and address sanitizer, as doc/guide.md says: a correct one
+# causes no report, a faulty one exactly its own.
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
 needs_plugin "programs that preload it"
@@ -11,7 +11,7 @@ needs_plugin "programs that preload it"
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 done=0
 
-# have COMMAND ...: a tool that is not there, or may not do that, is left out.
+# have COMMAND ...: whether the tool works here; if not says so, and what it is for is left out.
 have() {
     if "$@" >tried 2>&1 </dev/null; then
         done=$((done + 1))

@@ -10,13 +10,14 @@
  * for N = 1, 2, 3, ... until a run has no failure.  The invariant: right bytes, or a reported
  * error.
  *
- * The same with time that passes between operations, on a simulated clock: up to 100 s at a time,
- * so that what the cache does by itself is done, begun or still to come when the next one is.
+ * The cases called "pauses" are the same on a simulated clock, with up to 100 s between operations:
+ * what the cache does by itself is done, under way or not begun when the next operation comes.
  *
  * And deaths of a lossy store, which forgets unstable bytes: right bytes, or reported as lost by
  * range; with strict replay right bytes alone.
  *
- * ZC_SEED=n (or the first argument) runs one seed; ZC_TEST_LONG=1 runs thousands.
+ * ZC_SEED=n (or the first argument) runs one seed, CK_RUN_CASE=name one case; ZC_TEST_LONG=1 runs
+ * thousands of seeds.
  */
 #include "config.h"
 
