@@ -77,18 +77,24 @@ in_group() { (echo $BASHPID >"$group/cgroup.procs" && exec "$@"); }
 # A program that writes and reads more than it may have, and checks it.
 job=("$mpiexec" -n 2 "$build/simpario/simpario" -f "zcache:$tmp/root/f" --phases 32 --record 4M
     --access collective --posix-verify "$tmp/root/f")
-in_job() { # OPTION ...
+# in_job SIZE OPTION ...: each owner's cache is an eighth of the limit over the number of owners.
+in_job() {
+    local each=$1
+
+    shift
     stretch 200
     LD_PRELOAD=${preload%"$plugin"} ZCACHE_LOG=info in_group timeout -k 5 "$stretched" \
         "$zcache" run --state "$tmp/state" --keep --root root "$@" -- "${job[@]}" >out 2>&1 \
         </dev/null || fail "$*: status $?: $(tail -n 30 out)"
     grep -q 'verified  256 MiB through MPI-IO, 256 MiB through POSIX' out || fail "$*: $(cat out)"
-    grep -q 'cache size 11M, not 128M: a part of 190.7 MiB (/sys' out || # an eighth, of two owners
+    grep -q "cache size $each, not 128M: a part of 190.7 MiB (/sys" out ||
         fail "$*: aggregators: $(cat out)"
     rm -f root/f
 }
-in_job --daemons 0
+job+=(--hint "cb_config_list=*:2" --hint cb_nodes=2)
+in_job 11M --daemons 0
 rm -rf state
-in_job
+job=("${job[@]:0:${#job[@]}-4}")
+in_job 23M
 grep -q 'the least is 190.7 MiB (/sys/fs/cgroup/.*); cache size 47M' state/0.log ||
     fail "a daemon: $(cat state/0.log)"
