@@ -101,13 +101,9 @@ opening+='|timerfd_create|signalfd|inotify_init1?|pidfd_open|fopen|opendir|sysca
 
 # Calls that give a descriptor which may be 0, 1 or 2; comments have "open(2)" and the like.
 check_descriptors() {
-    local file
-
-    product_files | grep -v '/zc_fd\.c$' | while read -r file; do
-        grep -nE "(^|[^[:alnum:]_.>\"])($opening)\\(" "$file" |
-            grep -vE '^[0-9]+: *(/?\*|//)|\(2\)' |
-            grep -vE "zc_fd\\((\\(int\\))?($opening)" | sed "s|^|$file:|"
-    done
+    product_files | grep -v '/zc_fd\.c$' |
+        xargs -r grep -nHE "(^|[^[:alnum:]_.>\"])($opening)\\(" |
+        grep -vE '^[^:]*:[0-9]+: *(/?\*|//)|\(2\)' | grep -vE "zc_fd\\((\\(int\\))?($opening)"
 }
 
 # The C library's primitives abort a process if another one has overwritten their memory.
@@ -116,11 +112,11 @@ check_shared() {
         xargs -r grep -nE '\<sem_(init|wait|post|timedwait)\(|PTHREAD_PROCESS_SHARED'
 }
 
-# prose FILE: prints its comments, or the text of a document, as "FILE:LINE: text".
+# Prints the comments of programs and scripts, and the text of documents, as "FILE:LINE: text".
 prose() {
-    case $1 in
-    *.[ch])
-        awk '{
+    c_files | xargs -r awk '
+        FNR == 1 { inside = 0 }
+        {
             line = $0
             text = ""
             for (;;) {
@@ -134,22 +130,16 @@ prose() {
             }
             if (text != "")
                 print FILENAME ":" FNR ":" text
-        }' "$1"
-        ;;
-    *.md | README | CONTRIBUTING) awk '{ print FILENAME ":" FNR ": " $0 }' "$1" ;;
-    *.sh | *.am | *.ac | *.suite) awk '/^[ \t]*#/ { print FILENAME ":" FNR ": " $0 }' "$1" ;;
-    esac
+        }'
+    printf '%s\n' "${files[@]}" | grep -E '\.md$|^(README|CONTRIBUTING)$' |
+        xargs -r awk '{ print FILENAME ":" FNR ": " $0 }'
+    printf '%s\n' "${files[@]}" | grep -E '\.(sh|am|ac|suite)$' |
+        xargs -r awk '/^[ \t]*#/ { print FILENAME ":" FNR ": " $0 }'
 }
 
-# words FILE: prints lines of its prose with a word that names no actor.
-words() { prose "$1" | sed "s/\`[^\`]*\`//g" | grep -iwE 'nobody|somebody|whoever|who|he|his|him'; }
-
+# Lines of prose with a word that names no actor.
 check_words() {
-    local file
-
-    for file in "${files[@]}"; do
-        words "$file"
-    done
+    prose | sed "s/\`[^\`]*\`//g" | grep -iwE 'nobody|somebody|whoever|who|he|his|him'
 }
 
 # Stems of exported names that the glossary lacks.
@@ -161,8 +151,8 @@ check_stems() {
 }
 
 # Structs with more than eight bools: states of one thing are an enum.  The settings are a list of
-# options; the others have so many today, and may not have more.
-most_bools='zc_settings 15 zc_journal 12'
+# options.
+most_bools='zc_settings 15'
 check_bools() {
     c_files | xargs -r awk -v most="$most_bools" '
         BEGIN { n = split(most, word); for (i = 1; i < n; i += 2) allowed[word[i]] = word[i + 1] }
