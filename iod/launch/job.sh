@@ -24,8 +24,8 @@ in_foreground() {
 }
 
 # Daemons give up what is left at the second SIGINT, or SIGTERM where there is no grace time.  Equal
-# signals that are pending are one, so they get one of each kind.  A daemon with a grace time that is
-# stopping ignores SIGTERM; leave(), called while it is waited for, sends SIGINT again.
+# signals that are pending are one, so they get one of each kind.  A daemon with a grace time that
+# is stopping ignores SIGTERM; leave(), called while it is waited for, sends SIGINT again.
 given_up= # when, by SECONDS
 give_up() {
     local i
@@ -114,9 +114,9 @@ on_signal() {
 }
 
 # Runs the command as a child of a process between us and it, which prints the command's process
-# number, and its exit status when it has ended.  "wait" of bash forgets a child that ends in the moment of a signal, and stands for ever;
-# to read from a pipe does not.  This process ignores signals, the command does not: what
-# bash does to background commands is undone.
+# number, and its exit status when it has ended.  "wait" of bash forgets a child that ends in the
+# moment of a signal, and stands for ever; to read from a pipe does not.  This process ignores
+# signals, the command does not: what bash does to background commands is undone.
 supervise() {
     exec {hold}>&-
     trap - EXIT TSTP

@@ -249,7 +249,7 @@ static void up(void)
     cfg.prefetch = 2;
     cfg.max_extents = 16;
     cfg.level = ZC_LEVEL_STAGED;
-    rig_for_all = true;
+    rig_exports = ZC_EXPORTS_OF_OPENER;
     rig_views = 1 << 20;
     refused = 0;
     stopped = false;

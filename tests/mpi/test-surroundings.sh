@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # test-surroundings.sh [RUNS]: a small job in surroundings that are drawn at random, over zcache run
 # and by mpiexec alone over the MPI library's own driver: if that works, exit status, output, file
-# and its mode must be the same with zcache.  Drawn are closed descriptors, ignored and blocked signals, limits,
-# shell options, variables, namespaces and folders that are missing.  SEED=N test-surroundings.sh 1
-# repeats the run that has printed it.
+# and its mode must be the same with zcache.  Drawn are closed descriptors, ignored and blocked
+# signals, limits, shell options, variables, namespaces and folders that are missing.  SEED=N
+# test-surroundings.sh 1 repeats the run that has printed it.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
