@@ -58,7 +58,7 @@ serve_here() { # MODE, zcached option ...
     fi
     (
         trap - TERM INT HUP
-        exec "$zcached" "$@" --log-file "$state/$i.log" --daemonize=false \
+        exec "${ends_with_us[@]}" "$zcached" "$@" --log-file "$state/$i.log" --daemonize=false \
             </dev/null >>"$state/$i.log" 2>&1
     )
     status=$?
