@@ -330,9 +330,9 @@ static int check_journal(struct zc_settings *s)
 /* Checks that the daemon may act as other users: root may lack that in a unit or a container. */
 static int try_nobody(void)
 {
-    enum { NOBODY = 65534 };
+    enum { NO_USER = 65534 };
     struct zc_cred *c;
-    int rc = zc_cred_make(NOBODY, NOBODY, NULL, 0, &c);
+    int rc = zc_cred_make(NO_USER, NO_USER, NULL, 0, &c);
 
     if (rc < 0)
         return rc;
@@ -370,10 +370,11 @@ static int check_user(const struct zc_settings *s)
         return check_munge(s);
     if (geteuid() != 0 || s->allow_root)
         return 0;
-    return zc_errorf(EPERM, "as root, a daemon would hand out root's files to whoever can read its "
-                            "address file: start it as the user whose programs it is for, or with "
-                            "--auth munge for all users, each with his own rights; --allow-root "
-                            "(ZCACHE_ALLOW_ROOT=true) serves root's programs as root");
+    return zc_errorf(EPERM,
+                     "as root, a daemon would hand out root's files to all users that can read its "
+                     "address file: start it as the user whose programs it is for, or with "
+                     "--auth munge for all users, each with his own rights; --allow-root "
+                     "(ZCACHE_ALLOW_ROOT=true) serves root's programs as root");
 }
 
 int iod_config_check(struct zc_settings *s)

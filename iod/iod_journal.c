@@ -184,7 +184,7 @@ static void sink_lost(void *arg, const char *path, uint64_t lo, uint64_t hi, uin
                  zc_format_size(bytes, size, sizeof size), bytes, path, lo, hi - 1, why);
     else
         zc_error("lost: bytes that an earlier daemon had taken may be, of %s: %s",
-                 path ? path : "a file that nobody knows", why);
+                 path ? path : "an unknown file", why);
 }
 
 int iod_journal_replay(struct zc_journal *j, struct zc_cache *c, struct zc_store *store,

@@ -20,7 +20,7 @@ if command -v lintian >/dev/null; then
     [[ -z $found ]] || fail "lintian:
 $found"
 else
-    echo "skipped: no lintian: nobody looks at the packages"
+    echo "skipped: no lintian: the packages are not checked"
 fi
 
 tmp=$(mktemp -d) || exit 99

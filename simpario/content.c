@@ -100,7 +100,7 @@ static void check_range(const struct content *c, const struct range *r, const un
         compare(found, made, offset, len, "a header", fault);
         free(made);
     } else if (holes) {
-        compare(found, NULL, offset, len, "a gap that nobody writes", fault);
+        compare(found, NULL, offset, len, "a gap that is not written", fault);
     }
 }
 

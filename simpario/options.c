@@ -183,7 +183,7 @@ static const struct arg table[] = {
         "as the file system names it"),
     {ARG_FLAG,
      .name = "gaps", .field = FIELD(gaps),
-     .help = "with that, gaps that nobody wrote have to be zeros: MPI\n"
+     .help = "with that, gaps that were not written have to be zeros: MPI\n"
               "leaves that open, and ROMIO's collective writes put there\n"
               "what was in a buffer"},
     {ARG_INT,

@@ -213,7 +213,7 @@ ck_wrong 13000
 says "phase 1, record byte 712: file byte 13000: "
 run 0 -f "ufs:$dir/ck" --pattern checkpoint --record 5000 --align 4K --read --no-verify
 ck_wrong 2000 --posix-verify "$dir/ck" --gaps
-says "ck.0001 read through POSIX: byte 2000, of a gap that nobody writes"
+says "ck.0001 read through POSIX: byte 2000, of a gap that is not written"
 cp "$dir/ck.0000" "$dir/ck.0001"
 run 1 -f "ufs:$dir/ck" --pattern checkpoint --record 5000 --align 4K --read
 says "rank 1: file byte 8, of a header"

@@ -133,7 +133,7 @@ prose() {
         }'
     printf '%s\n' "${files[@]}" | grep -E '\.md$|^(README|CONTRIBUTING)$' |
         xargs -r awk '{ print FILENAME ":" FNR ": " $0 }'
-    printf '%s\n' "${files[@]}" | grep -E '\.(sh|am|ac|suite)$' |
+    { shell_files; printf '%s\n' "${files[@]}" | grep -E '\.(am|ac|in|py)$'; } | sort -u |
         xargs -r awk '/^[ \t]*#/ { print FILENAME ":" FNR ": " $0 }'
 }
 

@@ -16,7 +16,7 @@
 #include "zcache_open_owners.h"
 
 enum {
-    NOBODY = -1, /* not a rank of the communicator */
+    NO_RANK = -1, /* not a rank of the communicator */
 };
 
 static int size_of(MPI_Comm comm)
@@ -225,7 +225,7 @@ static int open_all_there(struct zcache_open_owners *a)
     int rc = 0;
 
     for (uint32_t i = 0; rc == 0 && i < a->f->nowners; i++)
-        if (a->ranks[i] == NOBODY)
+        if (a->ranks[i] == NO_RANK)
             rc = a->all[i].rc = open_there(a, i);
     return rc;
 }
@@ -265,7 +265,7 @@ void zcache_open_owners_undo(struct zcache_open_owners *a)
         zc_cache_close(a->handle);
     }
     for (uint32_t i = 0; a->o->rank == 0 && a->all && a->ranks && i < f->nowners; i++)
-        if (a->ranks[i] == NOBODY)
+        if (a->ranks[i] == NO_RANK)
             close_there(a, &a->all[i]);
     zc_coord_destroy(f->coord);
     f->coord = NULL;
@@ -292,8 +292,8 @@ static int exchange(struct zcache_open_owners *a)
     counts = ADIOI_Calloc(2 * (size_t)size, sizeof *counts);
     at = counts + size;
     for (uint32_t i = 0; i < a->f->nowners; i++) {
-        elsewhere = elsewhere || a->ranks[i] == NOBODY;
-        if (a->ranks[i] == NOBODY)
+        elsewhere = elsewhere || a->ranks[i] == NO_RANK;
+        if (a->ranks[i] == NO_RANK)
             continue;
         counts[a->ranks[i]] = sizeof a->entry;
         at[a->ranks[i]] = (int)(i * sizeof a->entry);
@@ -315,7 +315,7 @@ static int verdict(struct zcache_open_owners *a, struct zc_error *mine)
     int size = size_of(a->fd->comm), first = size;
 
     for (uint32_t i = 0; i < a->f->nowners; i++) {
-        int rank = a->ranks[i] == NOBODY ? 0 : a->ranks[i];
+        int rank = a->ranks[i] == NO_RANK ? 0 : a->ranks[i];
 
         if (a->all[i].rc && rank < first)
             first = rank;
@@ -331,7 +331,7 @@ static void take_entries(struct zcache_open_owners *a)
         const struct zcache_entry *e = &a->all[i];
 
         w->rank = a->ranks[i];
-        w->elsewhere = a->ranks[i] == NOBODY;
+        w->elsewhere = a->ranks[i] == NO_RANK;
         w->world_rank = a->g->owners[i].world_rank;
         w->number = e->number;
         w->contact_len = e->contact_len;

@@ -71,6 +71,7 @@ struct zc_cache_config {
                               more: beyond it, pages with more than a few ranges are collapsed */
     unsigned failed_limit; /* percent of capacity for unwritten pages of a file whose write-back
                               fails; beyond it, writers get the store's error */
+    unsigned lost_files;   /* files kept for their losses only; 0: a default */
     enum zc_level level;   /* level of data in this cache: VISIBLE in a job, STAGED in a daemon;
                               flushes up to it end at once, unless transient */
     enum zc_flush_order {
@@ -454,7 +455,7 @@ uint64_t zc_cache_evict(struct zc_cache *c);
     X(lost_bytes, COUNTER, BYTES,                                                                  \
       "bytes that could not be kept: refused to the end, or their sync or close failed")           \
     X(dropped_bytes, COUNTER, BYTES,                                                               \
-      "bytes of files that somebody else deleted before they were written back")                   \
+      "bytes of files that another program deleted before they were written back")                 \
     X(retained_bytes, GAUGE, BYTES,                                                                \
       "bytes that a daemon has taken and not stored, kept to be sent again")                       \
     X(exposed_bytes, GAUGE, BYTES,                                                                 \

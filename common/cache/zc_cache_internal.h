@@ -224,7 +224,7 @@ struct zc_cache {
 
     struct zc_list tenants; /* zc_cache_tenant.link */
     unsigned ntenants;
-    struct zc_cache_tenant nobody;            /* the tenant of handles without one */
+    struct zc_cache_tenant no_tenant;         /* the tenant of handles without one */
     unsigned nopen;                           /* tenants with open files, without that one */
     unsigned nreserving;                      /* tenants with reserved pages */
     uint64_t *wants;                          /* array for the calculation of a level */

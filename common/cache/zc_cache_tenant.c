@@ -24,7 +24,7 @@ static void init(struct zc_cache *c, struct zc_cache_tenant *s, uint64_t id)
 void zc_cache_tenants_init(struct zc_cache *c)
 {
     zc_list_init(&c->tenants);
-    init(c, &c->nobody, 0);
+    init(c, &c->no_tenant, 0);
 }
 
 void zc_cache_tenants_free(struct zc_cache *c)
@@ -32,7 +32,7 @@ void zc_cache_tenants_free(struct zc_cache *c)
     zc_list_each_safe (&c->tenants, n) {
         struct zc_cache_tenant *s = zc_list_entry(n, struct zc_cache_tenant, link);
 
-        if (s != &c->nobody)
+        if (s != &c->no_tenant)
             free(s);
     }
     free(c->wants);
@@ -46,7 +46,7 @@ static bool gone(const struct zc_cache_tenant *s)
 void zc_cache_tenant_reap(struct zc_cache *c, struct zc_cache_tenant *s)
 {
     zc_assert_held(&c->lock);
-    if (!gone(s) || s->npages > 0 || s == &c->nobody)
+    if (!gone(s) || s->npages > 0 || s == &c->no_tenant)
         return;
     zc_list_del(&s->link);
     c->ntenants--;
@@ -58,7 +58,7 @@ static struct zc_cache_tenant *find(const struct zc_cache *c, uint64_t id)
     zc_list_each (&c->tenants, n) {
         struct zc_cache_tenant *s = zc_list_entry(n, struct zc_cache_tenant, link);
 
-        if (s->id == id && s != &c->nobody)
+        if (s->id == id && s != &c->no_tenant)
             return s;
     }
     return NULL;
@@ -107,13 +107,13 @@ void zc_cache_tenant_put(struct zc_cache *c, struct zc_cache_tenant *s)
 void zc_cache_tenant_open(struct zc_cache *c, struct zc_cache_tenant *s)
 {
     zc_assert_held(&c->lock);
-    c->nopen += s->handles++ == 0 && s != &c->nobody;
+    c->nopen += s->handles++ == 0 && s != &c->no_tenant;
 }
 
 void zc_cache_tenant_close(struct zc_cache *c, struct zc_cache_tenant *s)
 {
     zc_assert_held(&c->lock);
-    c->nopen -= --s->handles == 0 && s != &c->nobody;
+    c->nopen -= --s->handles == 0 && s != &c->no_tenant;
     zc_cache_tenant_reap(c, s);
 }
 
@@ -124,7 +124,7 @@ void zc_cache_charge(struct zc_handle *h, struct zc_cache_tenant *s)
     if (!s)
         return;
     zc_lock_get(&c->lock);
-    zc_debug_assert(h->accesses == 0 && h->nahead == 0 && h->tenant == &c->nobody);
+    zc_debug_assert(h->accesses == 0 && h->nahead == 0 && h->tenant == &c->no_tenant);
     zc_cache_tenant_close(c, h->tenant);
     h->tenant = s;
     zc_cache_tenant_open(c, s);

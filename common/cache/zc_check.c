@@ -154,7 +154,7 @@ static void check_shares(const struct zc_cache *c) /* 15 */
         pages += s->npages;
         reserved += s->nreserved;
         reserving += s->nreserved > 0;
-        open += s->handles > 0 && s != &c->nobody;
+        open += s->handles > 0 && s != &c->no_tenant;
         dirty += length(&s->dirty);
         ahead += s->nahead;
         fills += s->nfills_ahead;

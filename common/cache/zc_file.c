@@ -339,8 +339,8 @@ static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct ope
     attr->stride = stride;
     swap_path(f, &o->path);
     o->handle->file = f;
-    o->handle->tenant = &c->nobody;
-    zc_cache_tenant_open(c, &c->nobody);
+    o->handle->tenant = &c->no_tenant;
+    zc_cache_tenant_open(c, &c->no_tenant);
     zc_readahead_open(c, o->handle, attr->block_size, stride_here(f, attr, stride));
     o->handle->flags = flags;
     zc_unstable_choose(c, f, flags);
@@ -574,7 +574,7 @@ static void look_for_unlink(struct zc_cache *c, struct zc_file *f)
     if (expected)
         return;
     c->st.dropped_bytes += bytes;
-    zc_warn("%s: %llu bytes that were not written back are dropped: somebody else has deleted or "
+    zc_warn("%s: %llu bytes that were not written back are dropped: another program has deleted or "
             "replaced the file",
             f->path, (unsigned long long)bytes);
 }

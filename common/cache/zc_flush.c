@@ -123,7 +123,7 @@ struct zc_cache_tenant *zc_flush_tenant(const struct zc_file *f)
 {
     const struct zc_flush *fl = zc_list_entry(f->flushes.next, struct zc_flush, link);
 
-    return fl->handle ? fl->handle->tenant : &f->cache->nobody;
+    return fl->handle ? fl->handle->tenant : &f->cache->no_tenant;
 }
 
 /* What the store reported for a failed sync, read without the lock.  A store that remembers names

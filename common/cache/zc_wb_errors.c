@@ -13,7 +13,7 @@
 
 enum {
     LOSSES_MOST = 1000, /* files whose losses are listed by name */
-    KEPT_MOST = 4096,   /* files kept for their losses, some 3 KiB each */
+    KEPT_MOST = 4096,   /* default of zc_cache_config.lost_files, some 3 KiB each */
 };
 
 /* ---- spans ---- */
@@ -350,6 +350,11 @@ void zc_wb_errors_clear(struct zc_file *f, uint64_t lo, uint64_t hi)
         l->lost_why.rc = 0;
 }
 
+static unsigned most_kept(const struct zc_cache *c)
+{
+    return c->cfg.lost_files ? c->cfg.lost_files : KEPT_MOST;
+}
+
 static void forget_oldest(struct zc_cache *c)
 {
     zc_list_each (&c->kept, n) {
@@ -357,9 +362,9 @@ static void forget_oldest(struct zc_cache *c)
 
         if (!zc_file_unused(f))
             continue;
-        zc_warn("%s: nobody who opens it will be told any more what is lost of it: more than %d "
+        zc_warn("%s: opens of it are not told any more what is lost of it: more than %u "
                 "files have lost bytes",
-                f->path, KEPT_MOST);
+                f->path, most_kept(c));
         if (c->late.rc == 0)
             c->late = f->wb_errors.lost_why;
         zc_file_destroy(f);
@@ -374,7 +379,7 @@ void zc_wb_errors_keep(struct zc_cache *c, struct zc_file *f)
         zc_list_add_tail(&c->kept, &f->wb_errors.kept);
         c->nkept++;
     }
-    if (c->nkept > KEPT_MOST)
+    if (c->nkept > most_kept(c))
         forget_oldest(c);
 }
 

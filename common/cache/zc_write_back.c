@@ -197,7 +197,7 @@ static bool look(struct zc_cache *c, struct zc_file *f, struct flush_now *e)
 {
     e->file = f;
     e->page = c->over ? NULL : wanted_page(c, f);
-    e->tenant = &c->nobody;
+    e->tenant = &c->no_tenant;
     if (e->page) {
         e->kind = JOB_WRITE;
         e->tenant = e->page->tenant;
@@ -390,7 +390,7 @@ static bool pick(struct zc_cache *c, struct write_job *job, struct zc_page **pag
     if (c->draining && c->dirty_bytes <= c->low_bytes)
         c->draining = false;
     zc_cache_tenant_round(c);
-    while ((s = zc_cache_tenant_writer(c, flush_now.file ? flush_now.tenant : &c->nobody)) !=
+    while ((s = zc_cache_tenant_writer(c, flush_now.file ? flush_now.tenant : &c->no_tenant)) !=
            NULL) {
         if (flush_now.file && flush_now.tenant == s) {
             take_flush_now(c, &flush_now, job, page);

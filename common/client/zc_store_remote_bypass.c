@@ -255,7 +255,7 @@ static int check(const struct rfile *f, uint32_t i)
     if (!f->closing || h->written == h->safe ||
         h->progress.unstable_seq == h->progress.committed_seq)
         return 0;
-    return zc_errorf(EIO, "it had bytes that nobody has any more");
+    return zc_errorf(EIO, "it had bytes that no process has any more");
 }
 
 static bool is_needed(struct rfile *f, uint32_t i)

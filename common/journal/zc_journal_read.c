@@ -256,7 +256,7 @@ static int cut_tail(struct zc_journal *j, int fd, const struct zc_scanned *s, ui
 
     if (torn > end)
         zc_warn("journal %s: segment %" PRIu64 " ends with %" PRIu64
-                " bytes of a write that was not finished, which nobody was answered: cut off",
+                " bytes of a write that was not finished, nor answered: cut off",
                 j->dir, s->segment->number, torn - end);
     if (ftruncate(fd, (off_t)end) < 0)
         return zc_errorf(errno, "journal %s: %s", j->dir, strerror(errno));

@@ -430,7 +430,7 @@ void zc_session_auth(struct zc_server *s, const struct zc_msg *m)
     if (!ss || ss->state != ZC_SESSION_SHAKING || s->cfg.munge ||
         !zc_handshake_check_proof(&ss->handshake, m->proof.p, m->proof.n)) {
         zc_server_complain(s, &s->stats.handshakes_refused,
-                           "AUTH by somebody who does not know the secret");
+                           "AUTH by a client that does not know the secret");
         if (ss && ss->state == ZC_SESSION_SHAKING)
             zc_audit_kept_out(ss, "it does not know the secret");
         return;

@@ -34,7 +34,7 @@ struct zc_pool {
     unsigned per_key;
     struct zc_list keys[BUCKETS]; /* zc_work.hash */
     struct zc_list flows;         /* zc_pool_flow.link: those with works in `ready` */
-    struct zc_pool_flow nobody;   /* of works that name none */
+    struct zc_pool_flow no_flow;  /* of works that name none */
     bool stop;
 };
 
@@ -81,7 +81,7 @@ static void init_turn(struct zc_pool_flow *t)
 
 static struct zc_pool_flow *turn_of(struct zc_pool *p, const struct zc_work *w)
 {
-    struct zc_pool_flow *t = w->flow ? w->flow : &p->nobody;
+    struct zc_pool_flow *t = w->flow ? w->flow : &p->no_flow;
 
     if (!t->link.next)
         init_turn(t);

@@ -78,7 +78,7 @@ flood 0 cards 8 2 200
 # More clients than there is memory for, if each gets the minimum: some are refused, and the others
 # stay.
 crowd 1300
-((refused > 0)) || fail "nobody was refused"
+((refused > 0)) || fail "no client was refused"
 leave
 wait_for 60 has_room || fail "sessions whose clients are gone stay: $(tail -n 3 0.log)"
 

@@ -78,7 +78,7 @@ wait_for 60 some_failed || fail "nothing is refused"
 wait_for 60 no_client || fail "the dead client stays"
 rm root/f
 stop_daemon 0 || fail "status $?: $(cat 0.log)"
-expect 0 "*$root/f: * bytes that were not written back are dropped: somebody else has deleted*" \
+expect 0 "*$root/f: * bytes that were not written back are dropped: another program has deleted*" \
     cat 0.log
 
 # ---- zcache run and stop ----

@@ -50,7 +50,7 @@ expect 2 "*ZCACHE_LOG_FILE=/nowhere/x cannot be opened: No such file*" \
 within=(unshare --mount)
 ((EUID == 0)) || within=(unshare --map-root-user --mount)
 command -v python3 >/dev/null && "${within[@]}" true 2>/dev/null ||
-    { echo "skipped: nobody looks at syslog: needs python3, and to make namespaces"; exit 0; }
+    { echo "skipped: syslog is not looked at: needs python3, and to make namespaces"; exit 0; }
 cat >in_syslog <<'END'
 dev=$(mktemp -d "$PWD/dev.XXXXXX") && mkdir "$dev/shm" && rm -f c || exit 99
 for name in null zero random urandom; do

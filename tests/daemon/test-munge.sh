@@ -29,7 +29,7 @@ head -c 128 /dev/urandom >munge/key
 chmod 600 munge/key
 export ZCACHE_MUNGE_SOCKET=$tmp/munge/sock
 stop_munged() { munged --stop --socket="$ZCACHE_MUNGE_SOCKET" >/dev/null 2>&1; }
-start_munged() { # without the end of a pipe that somebody reads from
+start_munged() { # without the end of a pipe that another process reads from
     munged --force --key-file="$tmp/munge/key" --socket="$ZCACHE_MUNGE_SOCKET" \
         --pid-file="$tmp/munge/pid" --log-file="$tmp/munge/log" --seed-file="$tmp/munge/seed" \
         --num-threads=2 >/dev/null 2>&1 9>&-

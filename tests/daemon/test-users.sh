@@ -70,7 +70,7 @@ for local in 0 1; do
     done
 done
 echo "refused: $tried of $tried, 7 by the fabric and 7 by the local socket"
-(($(count sessions_opened) == before + 1)) || fail "somebody was let in" # who counts
+(($(count sessions_opened) == before + 1)) || fail "a client was let in" # who counts
 # The log is not flooded: one line a minute, with a count.
 for ((i = 0; i < 20; i++)); do
     expect 1 "*connection lost*" as_other env ZCACHE_LOCAL=1 "$zcuser" ping theirs/forged.addr

@@ -24,7 +24,7 @@ nothing_left
 expect 0 "*
 0 *serving*$tmp/root
 1 *serving*$tmp/root" run --daemons 2 "$zcachectl" status
-ignored=$(awk '/^SigIgn/ { print $2 }' /proc/self/status) # by whoever started this test
+ignored=$(awk '/^SigIgn/ { print $2 }' /proc/self/status) # by what started this test
 expect 0 "$ignored" run sh -c "awk '/^SigIgn/ { print \$2 }' /proc/self/status"
 nothing_left
 
@@ -40,10 +40,10 @@ mkdir -p mine/trace
 touch mine/{losses,used,summary,trace/all,2026-11-25.log,1.old.log}
 find mine | sort >before
 expect 0 "*" run --state "$tmp/mine" --trace "$tmp/trace.json" true
-find mine | sort | diff before - || fail "--state: what was somebody else's is gone"
+find mine | sort | diff before - || fail "--state: what was another's is gone"
 expect 0 "" "$zcache" start --cache-size 16M --root root --state "$tmp/mine"
 expect 0 "" "$zcache" stop --state "$tmp/mine"
-find mine | sort | diff before - || fail "start, stop: what was somebody else's is gone"
+find mine | sort | diff before - || fail "start, stop: what was another's is gone"
 
 # Two runs without daemons in one directory: one does not delete the other's report of losses.
 # shellcheck disable=SC2016

@@ -11,16 +11,16 @@ chmod 777 open
 ln -s open link
 run() { "$zcache" run --no-preload --cache-size 16M "$@" true; }
 
-expect 1 "zcache: $tmp/foreign belongs to somebody else; *" run --state foreign
+expect 1 "zcache: $tmp/foreign belongs to another user; *" run --state foreign
 expect 1 "zcache: others may write to $tmp/open; *" run --state open
 expect 1 "zcache: $tmp/link is a symbolic link; *" run --state link
 expect 1 "zcache: --state: a comma cannot be part of *" run --state a,b
 export XDG_RUNTIME_DIR=$tmp
 mkdir "zcache-$(id -un)"
 chown nobody "zcache-$(id -un)"
-expect 1 "zcache: $tmp/zcache-* belongs to somebody else; *" run
-expect 1 "zcache: $tmp/zcache-* belongs to somebody else; *" "$zcache" start
-expect 1 "zcache: $tmp/zcache-* belongs to somebody else; *" "$zcache" status
+expect 1 "zcache: $tmp/zcache-* belongs to another user; *" run
+expect 1 "zcache: $tmp/zcache-* belongs to another user; *" "$zcache" start
+expect 1 "zcache: $tmp/zcache-* belongs to another user; *" "$zcache" status
 
 # Without any privilege all works as well.
 requires command -v setpriv

@@ -193,7 +193,7 @@ else
     echo "skipped: another user's daemon; only root can be two users"
 fi
 if ! command -v systemd-analyze >/dev/null; then
-    echo "skipped: no systemd-analyze: nobody looks at the units"
+    echo "skipped: no systemd-analyze: the units are not checked"
     exit 0
 fi
 sed "s|^ExecStart=[^ ]*|ExecStart=$zcachectl|" "$units/zcache-textfile.service" \

@@ -60,7 +60,7 @@ wrong 'quickstart does not know chekc' <<<'See `./quickstart chekc`.'
 wrong 'configure does not know --with-rommio' <<<'See `./configure --with-rommio=DIR`.'
 wrong 'no program here has this option' <<<'With `--page-szie`.'
 wrong 'no such file' <<<'See `tests/mpi/test-nothing.sh`.'
-wrong 'nobody reads this variable' <<<'Plain text with ZCACHE_TIMOUT in it.'
+wrong 'nothing reads this variable' <<<'Plain text with ZCACHE_TIMOUT in it.'
 wrong 'no hint and no counter' <<<'The hint `zcache_cash_size`.'
 wrong 'unknown option "cash-size"; did you mean cache-size' <<'EOF'
 '''ini
@@ -79,7 +79,7 @@ wrong 'a command belongs in a block' <<<$'Text:\n\n    zcache start --root /scra
 name=.help
 wrong 'unknown option "--rot"' <<<$'Text:\n\n    zcache start --rot /scratch && eval "$(zcache env)"'
 wrong 'unknown option "--frob"' <<<$'Text:\n\n    zcache start && eval "$(zcache env --frob)"'
-wrong 'nobody reads FUZZ_SECOND' <<<'    make -C build check-fuzz FUZZ_SECOND=60  text'
+wrong 'nothing reads FUZZ_SECOND' <<<'    make -C build check-fuzz FUZZ_SECOND=60  text'
 wrong 'there is no tests/unit/test_frob' <<<'    make -C build/tests check TESTS=unit/test_frob'
 name=.1.in
 wrong 'unknown command "stauts"' <<<'.B zcachectl stauts'

@@ -10,7 +10,7 @@ left_out=( # a pattern, and why
     './quickstart *' "installs packages, and builds"
     'mkdir build-tsan *' "only for what follows it"
     '../configure *' "builds for minutes; ./quickstart check does it"
-    '*gdb *' "wants somebody to debug"
+    '*gdb *' "wants a person to debug"
     'tests/docs/run-blocks *' "test-blocks.sh does it"
     'tests/fuzz/run-fuzz *' "wants the build of make check-fuzz; test-new-inputs.sh runs it"
     'tests/faults/check-faults --cell *' "wants the programs of make check-faults, which runs it"

@@ -23,7 +23,7 @@ DAEMON_OPTIONS = ("--page-size", "64K", "--cache-size", "16M", "--idle-time", "0
                   "--high-watermark", "90%", "--low-watermark", "80%")
 HINTS = ("cb_nodes=2", "cb_config_list=*:2", "zcache_block_size=256K", "zcache_cache_size=16M")
 HERE, ELSEWHERE = "127.0.0.1", "127.0.0.2"
-DEFAULT_S = 30  # zcache_timeout's default, for whoever comes back
+DEFAULT_S = 30  # zcache_timeout's default, for what comes back
 CALLS = 6  # of the program that may each take a timeout
 SLACK_S = 60
 
@@ -175,7 +175,7 @@ class Run:
         for off, size, kind in seen.wrong:
             where = f"{size} bytes at {off}"
             if kind == FOREIGN:
-                result.violations.append(f"bytes that nobody wrote there: {where}")
+                result.violations.append(f"bytes that were not written there: {where}")
             elif nothing_is_lost(self.cell):
                 result.violations.append(f"lost, though it was to be written: {where}")
             elif not killed and seen.errors and seen.is_named(off, size):

@@ -49,7 +49,7 @@ MECHANISMS = [
       "seen_by_a_read, clean_bytes_come_anew"]),
     ("Nothing begins on what is being closed",
      ["unit/test_rpc: nothing_begins_on_what_is_being_closed"]),
-    ("Nobody waits on the progress thread",
+    ("Nothing waits on the progress thread",
      ["unit/test_rpc_stuck: views_are_decoded_beside, pings_are_always_accepted",
       "unit/test_local: a_hurried_call_does_not_wait_for_a_peer"]),
     ("A stuck file has so many threads, and no more: others are opened and served",

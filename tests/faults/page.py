@@ -40,7 +40,7 @@ HOSTS = {
     "partition-healed": "... for 3 s, of 30 s",
     "slow-link": "one daemon's link is down to 8 Mbit/s",
     "host-replaced": "a daemon's host dies, a spare on another host takes its place",
-    "host-lost": "a daemon's host dies, and nobody takes its place",
+    "host-lost": "a daemon's host dies, and none takes its place",
 }
 
 
@@ -154,7 +154,7 @@ class Page:
             "\nWhat is promised (doc/SEMANTICS.md), and what was seen.  *right*: no call failed, " \
             "every byte\nis the last one written.  *told*: calls failed, and what is not right " \
             "lies in a range that\nwas named.  *kept*: the job is dead; what it had seen stored " \
-            "is there, and no bytes that\nnobody wrote.\n\n" + \
+            "is there, and no bytes that\nwere not written.\n\n" + \
             rows(["promise", "promised", "seen", "cells"], promises) + \
             "\nAn open that is the first to meet a daemon, which dies in that moment, fails, " \
             "unless it still\nwaits for an answer when another one is announced: the column " \

@@ -24,7 +24,7 @@ class Late(Exception):
 
 
 class Stopped(Exception):
-    """Somebody has ended the whole."""
+    """The whole was ended from outside."""
 
 
 stopping = threading.Event()

@@ -74,6 +74,6 @@ int main(int argc, char **argv)
     OK(MPI_File_close(&f));
     prctl(PR_SET_DUMPABLE, 1); /* UCX waits in MPI_Finalize for ever for those that are not */
     if (!any && t_rank == 0)
-        puts("nobody is shut");
+        puts("no process is shut");
     return t_end("t_undumpable");
 }

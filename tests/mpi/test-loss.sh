@@ -66,7 +66,7 @@ next() {
 
 goes_on() {
     lose "$1" bypass "$2" "$3" || fail "$*: $(cat "$tmp/out")"
-    grep -q "bypassing a daemon" "$tmp/out" || fail "$*: nobody says so: $(cat "$tmp/out")"
+    grep -q "bypassing a daemon" "$tmp/out" || fail "$*: it is not said: $(cat "$tmp/out")"
     [[ $3 == KILL ]] || wakes_up "$1"
     next "$1"
     stop_daemons || fail "$*: not drained"
@@ -92,7 +92,7 @@ stays_in_the_journal() {
 }
 
 hears_of_it() {
-    lose "$1" error true KILL && fail "$*: nobody heard of it: $(cat "$tmp/out")"
+    lose "$1" error true KILL && fail "$*: it was not told: $(cat "$tmp/out")"
     grep -q "zcached on" "$tmp/out" || fail "$*: it is not named: $(cat "$tmp/out")"
     stop_daemons
     rm -rf -- "$tmp"

@@ -78,8 +78,8 @@ another_user() {
 ends() {
     touch "$root/$1.over"
     wait "${job[$1]}" || fail "job $1: $(cat "$tmp/$1.out")"
-    grep -q "message thrown away .*: AUTH by somebody who does not know the secret" "$tmp/$1.out" ||
-        fail "job $1 did not say that somebody was refused: $(cat "$tmp/$1.out")"
+    grep -q "message thrown away .*: AUTH by a client that does not know the secret" "$tmp/$1.out" ||
+        fail "job $1 did not say that a client was refused: $(cat "$tmp/$1.out")"
     rm -f "$root/$1" "$root/$1.over"
 }
 

@@ -488,12 +488,13 @@ END_TEST
  * and reported by the next drain. */
 START_TEST(the_lost_are_remembered_in_turn)
 {
-    enum { MOST = 4096 };
+    enum { MOST = 100 };
     FILE *log = tmpfile();
     struct zc_handle *first = NULL;
     char path[32];
 
     setup();
+    cfg.lost_files = MOST;
     make_cache();
     zc_store_fault_set(store, ZC_FAULT_SYNC, 1, UINT32_MAX, EIO);
     for (int i = 0; i <= MOST; i++) {

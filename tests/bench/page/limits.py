@@ -82,7 +82,7 @@ ROWS = [
     Row(
         "the same, where a sync takes no time",
         *("syncs", "free syncs", "syncs", "zcache: 1 daemon", UFS),
-        "nobody comes while a sync is under way",
+        "no request comes while a sync is under way",
     ),
     Row(
         "64 B collective, 8 ranks, tmpfs: write, MB/s",

@@ -146,7 +146,7 @@ class Page:
             f" {self.store_seconds:.2f} s.\n\nWhat I/O costs is all the time from behind the open"
             " until after the close that is not computing.\n\n- **Without anything hidden**, the"
             f" application spends {peer:.2f} s on writes and the close with the best of what it has"
-            f" without zcache ({label(peer_name)}), and {none:.2f} s through zcache with nobody"
+            f" without zcache ({label(peer_name)}), and {none:.2f} s through zcache with nothing"
             " writing back in the background.\n- **Level 1 alone** (ranks to daemon) hides"
             f" {percent(first)} of the latter, **level 2 alone** (daemon to file)"
             f" {percent(second)}: without level 1, ranks hand over only what they have no room for,"
@@ -208,7 +208,7 @@ class Page:
         return (
             f"- **Reading** the same from a cold start costs {alone:.2f} s with nothing to hide"
             f" behind, {mine:.2f} s with both levels reading ahead while the application computes:"
-            f" {percent(1 - mine / alone)} are hidden. {label(peer_name)}: {peer:.2f} s. Nobody can"
+            f" {percent(1 - mine / alone)} are hidden. {label(peer_name)}: {peer:.2f} s. Nothing can"
             " read ahead of the first phase.\n"
         )
 
