@@ -98,3 +98,8 @@ job=("${job[@]:0:${#job[@]}-4}")
 in_job 23M
 grep -q 'the least is 190.7 MiB (/sys/fs/cgroup/.*); cache size 47M' state/0.log ||
     fail "a daemon: $(cat state/0.log)"
+
+# A cache has room for two pages, which large blocks have many of.
+rm -rf state
+job+=(--hint striping_unit=64M)
+in_job 23M --daemons 0
