@@ -219,7 +219,18 @@ void iod_process_drop_powers(void)
                 strerror(errno));
 }
 
-void iod_process_raise_limits(void)
+/* Of the processor time `all`, how many seconds a cache of that size is left to be written back in:
+ * 300 MiB took less than 1 s, 2,300 MiB more, on a slow machine with checksums. */
+static rlim_t last_seconds(rlim_t all, uint64_t cache_bytes)
+{
+    rlim_t need = 1 + 2 * (rlim_t)(cache_bytes >> 30), part = all / 20;
+
+    if (need < part)
+        need = part;
+    return need < all / 2 ? need : all / 2;
+}
+
+void iod_process_raise_limits(uint64_t cache_bytes)
 {
     struct rlimit l;
 
@@ -230,7 +241,7 @@ void iod_process_raise_limits(void)
     if (getrlimit(RLIMIT_CPU, &l) == 0 && l.rlim_max > 1) {
         l.rlim_cur = l.rlim_max;
         if (l.rlim_max != RLIM_INFINITY) /* where SIGKILL comes */
-            l.rlim_cur -= l.rlim_max < 20 ? 1 : l.rlim_max / 20;
+            l.rlim_cur -= last_seconds(l.rlim_max, cache_bytes);
         setrlimit(RLIMIT_CPU, &l);
     }
 }

@@ -28,8 +28,10 @@ int iod_process_write_pid(const char *path);
 void iod_process_remove_pid(const char *path);
 
 /* Raises the limits on open files, as each cached file needs one, and on processor time, but for
- * a last part: SIGXCPU comes while there is time to write back. */
-void iod_process_raise_limits(void);
+ * a last part: SIGXCPU comes while there is time to write back a cache of that size.  The part is 5
+ * %, or 1 s and 2 s for each GiB if that is more, or half.  A limit of 1 s is too small for two
+ * signals: SIGKILL is the first. */
+void iod_process_raise_limits(uint64_t cache_bytes);
 
 /* Drops capabilities of root that must not apply to bytes written back for users: to keep
  * set-user-id bits of written files, and to exceed quotas and use space reserved for root.  To call

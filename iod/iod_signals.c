@@ -38,8 +38,9 @@ void iod_signals_block(void)
 enum state { SERVING, LEAVING, STOPPING, TOLD_TO_STOP };
 
 /* Returns the next signal; 0: none came in time while the daemon is about to end.  SIGXCPU that is
- * not the kernel's is a batch system's, before a time limit of its own: the same as SIGTERM. */
-static int next_signal(const sigset_t *set, enum state state)
+ * not the kernel's is a batch system's, before a time limit of its own, and may come more than
+ * once: it begins a grace time, or is the same as SIGPWR. */
+static int next_signal(const struct iod_signals *s, const sigset_t *set, enum state state)
 {
     const struct timespec wait = {IOD_SIGNALS_WAIT_MS / 1000, IOD_SIGNALS_WAIT_MS % 1000 * 1000000};
     siginfo_t info;
@@ -49,7 +50,7 @@ static int next_signal(const sigset_t *set, enum state state)
         sig = state == SERVING ? sigwaitinfo(set, &info) : sigtimedwait(set, &info, &wait);
     while (sig < 0 && errno == EINTR);
     if (sig == SIGXCPU && info.si_code != SI_KERNEL)
-        return SIGTERM;
+        return s->grace ? SIGTERM : SIGPWR;
     return sig < 0 ? 0 : sig;
 }
 
@@ -114,7 +115,7 @@ static void *take_signals(void *arg)
     int sig;
 
     for (;;) {
-        sig = next_signal(&set, state);
+        sig = next_signal(s, &set, state);
         if (sig == SIGHUP)
             s->reopen(s->arg);
         else if (sig == SIGUSR1 || sig == SIGUSR2)

@@ -9,7 +9,8 @@
  * With a grace time SIGTERM is a batch system's, which may send it more than once: it is ignored in
  * every state but "serving".  Without one, or if leave() returns false, it is the same as SIGINT.
  * SIGPWR is the launcher's: sent more than once, or by several, it never makes the daemon give up.
- * SIGXCPU says that the limit on processor time is near.  SIGUSR1 raises the log level, SIGUSR2
+ * SIGXCPU of the kernel says that the limit on processor time is near; from others it begins a
+ * grace time, or is the same as SIGPWR where there is none.  SIGUSR1 raises the log level, SIGUSR2
  * lowers it.
  */
 #ifndef IOD_SIGNALS_H

@@ -517,7 +517,7 @@ static int run(struct iod *d)
                                          .progress = on_progress};
     int rc;
 
-    iod_process_raise_limits();
+    iod_process_raise_limits(d->settings.cache_size);
     choose_sum(d);
     if (d->settings.auth == ZC_AUTH_MUNGE)
         iod_process_drop_powers();

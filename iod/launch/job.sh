@@ -55,11 +55,12 @@ ask() {
     say "writing back; interrupt once more to give up what is not written yet"
 }
 
-# Forwards signal $1 to the job, if it runs.  What a terminal may have sent waits for pass_typed():
-# in_foreground() calls "read", which a trap that has interrupted a "read" must not do.
+# Forwards signal $1 to the job, until it has ended: its number may be another process's then.
+# What a terminal may have sent waits for pass_typed(): in_foreground() calls "read", which a trap
+# that has interrupted a "read" must not do.
 typed=()
 pass_on() {
-    if [[ $phase == drain ]]; then
+    if [[ $phase == ended || $phase == drain ]]; then
         return
     elif [[ $typed_signals == *" $1 "* ]]; then
         typed+=("$1")
@@ -80,7 +81,7 @@ pass_typed() {
 
 # Stops with the job; CONT is passed on.
 on_stop() {
-    [[ -z $job ]] || kill -TSTP "$job" 2>/dev/null
+    [[ $phase != job || -z $job ]] || kill -TSTP "$job" 2>/dev/null
     trap - TSTP
     kill -TSTP "$BASHPID"
     trap on_stop TSTP
@@ -103,7 +104,7 @@ catch_signals() {
 on_signal() {
     case $phase in
     job) pass_on "$1" ;;
-    drain)
+    ended | drain)
         interrupts=$((interrupts + 1))
         ((interrupts == 1)) || give_up
         ;;
@@ -122,8 +123,8 @@ supervise() {
     trap - EXIT TSTP
     trap '' "${ending_signals[@]}" "${other_signals[@]}"
     (
-        echo "$BASHPID"
         trap - "${ending_signals[@]}" "${other_signals[@]}"
+        echo "$BASHPID" # signals are sent to it from now on
         unset ZCACHE_DAEMONS ZCACHE_AGGREGATORS
         if ((count)); then export ZCACHE_DAEMONS=$state; fi
         if ((aggregators)); then
@@ -157,6 +158,7 @@ run_job() {
         read -r -t 1 -u "$report" status || (($? > 128)) || status=1
         check_daemons
     done
+    phase=ended
     return "$status"
 }
 
@@ -474,7 +476,7 @@ finish() {
         drop_hold
         drop_unready
     fi
-    if [[ $phase == job ]]; then
+    if [[ $phase == ended ]]; then
         if ((status == 0 && !failed)); then check_use; fi
         show_summary
     fi

@@ -70,26 +70,43 @@ stop_daemon 0 || fail "status $?: $(cat 0.log)"
 is_written three || fail "not all is written back at its end"
 end_client
 
-# SIGPWR however often, and the first SIGINT, after the grace time has ended, give up nothing: the
-# store takes no write until the daemon has them.
+# SIGPWR however often, and the first SIGINT, after the grace time has ended, give up nothing; nor
+# does SIGXCPU of a batch system where there is no grace time: the store takes no write until the
+# daemon has them.
 faultshim=$build/tests/.libs/faultshim.so
 if [[ -e $faultshim ]]; then
     export FAULTSHIM_UNDER=$tmp/root FAULTSHIM_HOLD=$tmp/hold
     : >hold
+    # Whether signal $1 is not pending any more.
+    taken() {
+        local mask
+
+        mask=$(sed -n 's/^ShdPnd:[^0-9a-f]*//p' "/proc/${daemon_pids[0]}/status")
+        ((!(16#$mask >> ($(kill -l "$1") - 1) & 1)))
+    }
+    # holds SIGNAL ...: the daemon takes these while the store holds what it writes back.
+    holds() {
+        local signal
+
+        for signal; do
+            kill -"$signal" "${daemon_pids[0]}"
+            wait_for 60 taken "$signal" || fail "it does not take SIG$signal"
+        done
+        rm hold
+        wait_for 60 gone "${daemon_pids[0]}" || fail "$*: it does not end"
+        stop_daemon 0 || fail "$*: status $?: $(cat 0.log)"
+        is_written held || fail "$*: not all is written back"
+        end_client
+        rm root/held
+    }
     file=held
     daemon_preload=$faultshim leave_daemon --grace 100ms --grace-alone 24h --log info
     wait_for 60 grep -q "stopping: writing back" 0.log || fail "the grace time does not end"
-    # SIGINT, bit 1 of the mask, and SIGPWR, bit 29, are not pending any more.
-    taken() { ! grep -qE '^ShdPnd:.*[2367abef](.{7})?$' "/proc/${daemon_pids[0]}/status"; }
-    for signal in PWR PWR INT PWR; do
-        kill -$signal "${daemon_pids[0]}"
-        wait_for 60 taken || fail "it does not take SIG$signal"
-    done
-    rm hold
-    wait_for 60 gone "${daemon_pids[0]}" || fail "it does not end"
-    stop_daemon 0 || fail "told to stop while it stops by itself: status $?: $(cat 0.log)"
-    is_written held || fail "told to stop while it stops by itself: not all is written back"
-    end_client
+    holds PWR PWR INT PWR
+    : >hold
+    daemon_preload=$faultshim start_daemon 0 "${quiet[@]}" --grace 0
+    start_client leave held
+    holds XCPU XCPU XCPU
     unset FAULTSHIM_UNDER FAULTSHIM_HOLD
 fi
 

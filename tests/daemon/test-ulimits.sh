@@ -10,14 +10,14 @@ cd "$tmp" || exit 99
 mkdir root
 quiet=(--root root --cache-size 64M --high-watermark 100 --low-watermark 99 --idle-time 0)
 
-# limits_are GIVEN SOFT HARD: what a daemon makes of ulimit -t GIVEN.
+# limits_are GIVEN SOFT HARD [OPTION ...]: what a daemon makes of ulimit -t GIVEN.
 limits_are() {
     local pid
 
     (
         cleanup_fns=()
         [[ $1 == unlimited ]] || ulimit -t "$1"
-        exec "$zcached" "${quiet[@]}" --address-file "$tmp/1.addr" 2>log
+        exec "$zcached" "${quiet[@]}" --address-file "$tmp/1.addr" "${@:4}" 2>log
     ) &
     pid=$!
     cleanup_fn "kill -KILL $pid 2>/dev/null"
@@ -28,6 +28,8 @@ limits_are() {
 }
 limits_are 1000 950 1000
 limits_are 10 9 10
+limits_are 20 15 20 --cache-size 2G # a GiB may take 2 s
+limits_are 6 3 6 --cache-size 2G
 limits_are unlimited unlimited unlimited
 
 # A daemon that reaches the soft limit, after which the kernel sends a signal every second.

@@ -54,3 +54,24 @@ cleanup_fn "kill -KILL $(cat pid) 2>/dev/null"
 daemon=$(daemon_of 0)
 kill -KILL "$pid"
 wait_for 30 gone "$daemon" || fail "the daemon stayed"
+
+# It is killed before the daemon has asked to be told.
+mkdir bin
+cat >bin/setpriv <<'END'
+#!/bin/sh
+echo $$ >"$tmp/begun"
+while [ ! -e "$tmp/go" ]; do sleep 0.02; done
+exec "$setpriv" "$@"
+END
+chmod +x bin/setpriv
+setpriv=$(command -v setpriv)
+export setpriv
+PATH=$tmp/bin:$PATH "${run[@]}" true 2>err &
+pid=$!
+wait_for 60 test -s begun || fail "no daemon is started: $(cat err)"
+daemon=$(<begun)
+kill -KILL "$pid"
+cleanup_fn "kill -KILL $daemon 2>/dev/null"
+wait "$pid" 2>/dev/null
+: >go
+wait_for 30 gone "$daemon" || fail "a daemon that began after its launcher had ended stayed"

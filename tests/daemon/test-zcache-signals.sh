@@ -60,6 +60,25 @@ wait "$pid"
 status=$?
 ((status == 128 + 10)) || fail "status $status, not that of SIGUSR1: $(cat err)"
 
+# One that comes in the moment in which the launcher knows the process of the command.
+# shellcheck disable=SC2034 # what supervise() wants
+supervised() (
+    . "$top_srcdir/iod/launch/job.sh"
+    own_options=() count=0 aggregators=0 work=$tmp paths='' trace='' summary=0
+    exec {hold}</dev/null {in}<&0 {out}>&1 {err}>&2
+    pnetcdf_hints() { :; }
+    echo() {
+        builtin echo "$@"
+        sleep 0.3
+    }
+    supervise sleep 60
+)
+exec {report}< <(supervised)
+read -r pid <&"$report"
+kill -USR1 "$pid"
+read -r status <&"$report"
+[[ $status == $((128 + 10)) ]] || fail "SIGUSR1 as the command starts: status $status"
+
 # ---- closed descriptors ----
 "${run[@]}" sh -c 'echo ran' >out 2>&1 <&- || fail "standard input is closed: $(cat out)"
 [[ $(<out) == ran ]] || fail "standard input is closed: $(cat out)"
