@@ -2,9 +2,9 @@
 #include "config.h"
 
 #include <pthread.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
+#include "zc_address_space.h"
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_memory_limit.h"
@@ -260,10 +260,9 @@ void zcache_mem_budget_leave(struct zcache_mem_budget *s)
 /* Addresses cost nothing, unless they are counted. */
 static size_t room_to_grow(void)
 {
-    struct rlimit addresses;
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
 
-    if (getrlimit(RLIMIT_AS, &addresses) || addresses.rlim_cur != RLIM_INFINITY || pages < 0)
+    if (zc_address_space_limited() || pages < 0)
         return 0;
     return (size_t)pages * (size_t)size;
 }

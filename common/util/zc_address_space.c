@@ -1,12 +1,15 @@
-/* zc_address_space.c - the limit on the address space of a process.
+/* zc_address_space.c - the limits on the address space of a process.
  *
- * The kernel compares it with mm->total_vm, which /proc/thread-self/statm shows in pages.
+ * The kernel compares RLIMIT_AS with mm->total_vm and RLIMIT_DATA with mm->data_vm
+ * (may_expand_vm()).  /proc/thread-self/statm shows them in pages, in columns 1 and 6; the latter
+ * with the main thread's stack.
  */
 #include "config.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -14,10 +17,26 @@
 #include "zc_fd.h"
 #include "zc_units.h"
 
-/* Returns the bytes in use; 0: unknown. */
-static uint64_t in_use(void)
+/* What of a process a limit counts, and how it is told. */
+struct limit {
+    int resource;
+    const char *name;
+    unsigned column; /* of statm, from 0 */
+};
+static const struct limit limits[] = {{RLIMIT_AS, "ulimit -v", 0}, {RLIMIT_DATA, "ulimit -d", 5}};
+
+/* Returns the bytes; UINT64_MAX: none. */
+static uint64_t bytes_of(const struct limit *l)
 {
-    char line[256];
+    struct rlimit r;
+
+    return getrlimit(l->resource, &r) || r.rlim_cur == RLIM_INFINITY ? UINT64_MAX : r.rlim_cur;
+}
+
+/* Returns the bytes in use that a limit counts; 0: unknown. */
+static uint64_t in_use(const struct limit *l)
+{
+    char line[256], *p = line;
     unsigned long long pages = 0;
     int fd = zc_fd(open("/proc/thread-self/statm", O_RDONLY | O_CLOEXEC));
     ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
@@ -27,31 +46,56 @@ static uint64_t in_use(void)
     if (n <= 0)
         return 0;
     line[n] = '\0';
-    return sscanf(line, "%llu", &pages) == 1 ? pages * (uint64_t)sysconf(_SC_PAGESIZE) : 0;
+    for (unsigned i = 0; i <= l->column; i++)
+        pages = strtoull(p, &p, 10);
+    return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Returns the limit with least room, *used of which is in use; NULL: there is none. */
+static const struct limit *tightest(uint64_t *used)
+{
+    const struct limit *least = NULL;
+    uint64_t room = UINT64_MAX;
+
+    for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+        uint64_t all = bytes_of(&limits[i]), now = all == UINT64_MAX ? 0 : in_use(&limits[i]);
+
+        if (all == UINT64_MAX || (least && (all > now ? all - now : 0) >= room))
+            continue;
+        least = &limits[i];
+        room = all > now ? all - now : 0;
+        *used = now;
+    }
+    return least;
+}
+
+bool zc_address_space_limited(void)
+{
+    uint64_t used;
+
+    return tightest(&used);
 }
 
 const char *zc_address_space_remedy(uint64_t need, char *buf, size_t len)
 {
     char all[32], used[32], more[32];
-    struct rlimit l;
     uint64_t now;
+    const struct limit *l = tightest(&now);
 
     buf[0] = '\0';
-    if (getrlimit(RLIMIT_AS, &l) || l.rlim_cur == RLIM_INFINITY)
+    if (!l)
         return buf;
-    now = in_use();
-    zc_format_size(l.rlim_cur, all, sizeof all);
+    zc_format_size(bytes_of(l), all, sizeof all);
     zc_format_size(now, used, sizeof used);
     zc_format_size(need, more, sizeof more);
     if (need == 0)
+        snprintf(buf, len, "; %s is %s, and %s are in use: raise it, or make the cache smaller",
+                 l->name, all, used);
+    else if (now + need > bytes_of(l))
         snprintf(buf, len,
-                 "; ulimit -v is %s, and %s are in use: raise it, or make the cache smaller", all,
-                 used);
-    else if (now + need > l.rlim_cur)
-        snprintf(buf, len,
-                 "; ulimit -v is %s, %s are in use and %s more are needed: raise it, or make the "
-                 "cache smaller",
-                 all, used, more);
+                 "; %s is %s, %s are in use and %s more are needed: raise it, or make the cache "
+                 "smaller",
+                 l->name, all, used, more);
     return buf;
 }
 

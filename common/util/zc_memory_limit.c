@@ -279,12 +279,14 @@ static void host(const struct search *s)
         found(s, (uint64_t)pages * (uint64_t)size, true, "this host's memory", "");
 }
 
-static void address_space(const struct search *s)
+static void own(const struct search *s)
 {
     struct rlimit l;
 
     if (getrlimit(RLIMIT_AS, &l) == 0 && l.rlim_cur != RLIM_INFINITY)
         found(s, l.rlim_cur, false, "ulimit -v", "");
+    if (getrlimit(RLIMIT_DATA, &l) == 0 && l.rlim_cur != RLIM_INFINITY)
+        found(s, l.rlim_cur, false, "ulimit -d", "");
 }
 
 void zc_memory_limit_each_under(const char *under,
@@ -294,7 +296,7 @@ void zc_memory_limit_each_under(const char *under,
 
     host(&s);
     control_groups(&s);
-    address_space(&s);
+    own(&s);
 }
 
 void zc_memory_limit_each(void (*fn)(void *arg, const struct zc_memory_limit *), void *arg)

@@ -2,7 +2,7 @@
  *
  * Shared with other processes: this host's memory, and the limit of each control group (version 1
  * and 2) from this process's own up to the highest that can be seen.  Of this process alone: its
- * address space (ulimit -v).
+ * address space (ulimit -v), and what of that is private and can be written (ulimit -d).
  *
  * Threads: any.  Allocates no memory.
  */
@@ -24,7 +24,7 @@ struct zc_memory_limit {
  * left out. */
 void zc_memory_limit_each(void (*fn)(void *arg, const struct zc_memory_limit *), void *arg);
 /* The same, with the control groups' files below the directory `under` (at most 255 bytes); the
- * host's memory and ulimit -v are the real ones.  For tests. */
+ * host's memory and ulimit -v and -d are the real ones.  For tests. */
 void zc_memory_limit_each_under(const char *under,
                                 void (*fn)(void *arg, const struct zc_memory_limit *), void *arg);
 

@@ -9,8 +9,12 @@
 #include <string.h>
 
 #include "zc_address_space.h"
+#include "zc_clock.h"
 #include "zc_log.h"
 #include "zc_thread.h"
+#include "zc_units.h"
+
+enum { TRIES = 20, PAUSE_MS = 1 };
 
 struct start {
     char name[16]; /* as pthread_setname_np(3) takes it */
@@ -27,6 +31,19 @@ static void *begin(void *arg)
     return s.run(s.arg);
 }
 
+/* A new thread of glibc reserves 128 MiB of addresses for its heap and gives most of them back:
+ * what does not fit below a limit may fit a moment later. */
+static int create(pthread_t *out, struct start *s)
+{
+    for (int tries = 1;; tries++) {
+        int rc = pthread_create(out, NULL, begin, s);
+
+        if (rc != EAGAIN || tries == TRIES || !zc_address_space_limited())
+            return rc;
+        zc_clock_sleep(PAUSE_MS * ZC_NS_PER_MS);
+    }
+}
+
 int zc_thread_start(pthread_t *out, const char *name, void *(*run)(void *), void *arg)
 {
     struct start *s = malloc(sizeof *s);
@@ -40,7 +57,7 @@ int zc_thread_start(pthread_t *out, const char *name, void *(*run)(void *), void
     snprintf(s->name, sizeof s->name, "%s", name);
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &old);
-    rc = pthread_create(out, NULL, begin, s);
+    rc = create(out, s);
     pthread_sigmask(SIG_SETMASK, &old, NULL);
     if (rc) {
         free(s);

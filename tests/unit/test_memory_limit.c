@@ -173,34 +173,28 @@ START_TEST(long_files)
 }
 END_TEST
 
-static void lower_address_space(rlim_t bytes)
-{
-    struct rlimit l;
-
-    ck_assert_int_eq(getrlimit(RLIMIT_AS, &l), 0);
-    l.rlim_cur = bytes;
-    ck_assert_int_eq(setrlimit(RLIMIT_AS, &l), 0);
-}
-
 /* Each test is a process of its own. */
 START_TEST(of_this_process)
 {
     enum { BYTES = 1 << 30 };
-    struct zc_memory_limits all;
-    struct rlimit before;
+    static const struct {
+        int resource;
+        const char *text;
+    } cases[] = {{RLIMIT_AS, "ulimit -v"}, {RLIMIT_DATA, "ulimit -d"}};
+    struct zc_memory_limits before, all;
+    struct rlimit l, lower;
 
-    ck_assert_int_eq(getrlimit(RLIMIT_AS, &before), 0);
-    zc_memory_limits_find(&all);
-    ck_assert_uint_lt(all.shared.bytes, UINT64_MAX);
-    ck_assert_uint_eq(all.own.bytes,
-                      before.rlim_cur == RLIM_INFINITY ? UINT64_MAX : before.rlim_cur);
-    if (before.rlim_cur <= BYTES)
+    zc_memory_limits_find(&before);
+    ck_assert_uint_lt(before.shared.bytes, UINT64_MAX);
+    if (before.own.bytes <= BYTES)
         return;
-    lower_address_space(BYTES);
+    ck_assert_int_eq(getrlimit(cases[_i].resource, &l), 0);
+    lower = (struct rlimit){.rlim_cur = BYTES, .rlim_max = l.rlim_max};
+    ck_assert_int_eq(setrlimit(cases[_i].resource, &lower), 0);
     zc_memory_limits_find(&all);
-    lower_address_space(before.rlim_cur);
+    ck_assert_int_eq(setrlimit(cases[_i].resource, &l), 0);
     ck_assert_uint_eq(all.own.bytes, BYTES);
-    ck_assert_str_eq(all.own.text, "ulimit -v");
+    ck_assert_str_eq(all.own.text, cases[_i].text);
 }
 END_TEST
 
@@ -216,7 +210,7 @@ int main(void)
     tcase_add_test(tc, a_part_of_the_hierarchy);
     tcase_add_test(tc, without_groups_the_host_decides);
     tcase_add_test(tc, long_files);
-    tcase_add_test(tc, of_this_process);
+    tcase_add_loop_test(tc, of_this_process, 0, 2);
     suite_add_tcase(suite, tc);
     return run_suite(suite);
 }
