@@ -104,7 +104,8 @@ catch_signals() {
 on_signal() {
     case $phase in
     job) pass_on "$1" ;;
-    ended | drain)
+    ended) [[ $1 == HUP ]] || interrupts=1 ;; # asked in the drain
+    drain)
         interrupts=$((interrupts + 1))
         ((interrupts == 1)) || give_up
         ;;
@@ -114,8 +115,8 @@ on_signal() {
     esac
 }
 
-# Runs the command as a child of a process between us and it, which prints the command's process
-# number, and its exit status when it has ended.  "wait" of bash forgets a child that ends in the
+# Runs the command as a child of a process between us and it, which prints "command" and the
+# command's process number, unless it dies before, and "status" and its exit status in the end.  "wait" of bash forgets a child that ends in the
 # moment of a signal, and stands for ever; to read from a pipe does not.  This process ignores
 # signals, the command does not: what bash does to background commands is undone.
 supervise() {
@@ -124,7 +125,7 @@ supervise() {
     trap '' "${ending_signals[@]}" "${other_signals[@]}"
     (
         trap - "${ending_signals[@]}" "${other_signals[@]}"
-        echo "$BASHPID" # signals are sent to it from now on
+        echo "command $BASHPID" # signals are sent to it from now on
         unset ZCACHE_DAEMONS ZCACHE_AGGREGATORS
         if ((count)); then export ZCACHE_DAEMONS=$state; fi
         if ((aggregators)); then
@@ -141,24 +142,28 @@ supervise() {
         if [[ -n $preload ]]; then export LD_PRELOAD=$preload; fi
         exec "${own_options[@]}" "$@" <&"$in" >&"$out" 2>&"$err" {in}<&- {out}>&- {err}>&-
     )
-    echo "$?"
+    echo "status $?"
 }
 
 run_job() {
-    local preload=${LD_PRELOAD:-} in out report status='' signal
+    local preload=${LD_PRELOAD:-} in out report status='' signal word=''
 
     if ((preload_plugin)); then preload=$(with_plugin "$preload"); fi
     exec {in}<&0 {out}>&1
     phase=job
     exec {report}< <(supervise "$@")
-    until [[ -n $job ]]; do read -r -t 1 -u "$report" job || (($? > 128)) || return 1; done
+    until [[ -n $word ]]; do read -r -t 1 -u "$report" word job || (($? > 128)) || return 1; done
+    if [[ $word == status ]]; then
+        phase=ended
+        return "$job"
+    fi
     for signal in "${early[@]}"; do kill -"$signal" "$job" 2>/dev/null; done
     until [[ -n $status ]]; do
         pass_typed
-        read -r -t 1 -u "$report" status || (($? > 128)) || status=1
+        read -r -t 1 -u "$report" word status || (($? > 128)) || status=1
+        [[ -z $status ]] || phase=ended
         check_daemons
     done
-    phase=ended
     return "$status"
 }
 

@@ -28,6 +28,13 @@ end_client() {
     exec {client_in}>&-
     wait "$client" || fail "the client: status $?"
 }
+# in_mask FIELD SIGNAL PID: whether the mask of signals in /proc/PID/status has it.
+in_mask() {
+    local mask
+
+    mask=$(sed -n "s/^$1:[^0-9a-f]*//p" "/proc/$3/status" 2>/dev/null)
+    [[ $mask ]] && ((16#$mask >> ($(kill -l "$2") - 1) & 1))
+}
 is_written() { "$zcput" check "root/$1" $size 2>/dev/null; }
 says_grace() { grep -qs "SIGTERM: serving on" 0.log; }
 
@@ -77,13 +84,7 @@ faultshim=$build/tests/.libs/faultshim.so
 if [[ -e $faultshim ]]; then
     export FAULTSHIM_UNDER=$tmp/root FAULTSHIM_HOLD=$tmp/hold
     : >hold
-    # Whether signal $1 is not pending any more.
-    taken() {
-        local mask
-
-        mask=$(sed -n 's/^ShdPnd:[^0-9a-f]*//p' "/proc/${daemon_pids[0]}/status")
-        ((!(16#$mask >> ($(kill -l "$1") - 1) & 1)))
-    }
+    taken() { ! in_mask ShdPnd "$1" "${daemon_pids[0]}"; }
     # holds SIGNAL ...: the daemon takes these while the store holds what it writes back.
     holds() {
         local signal
@@ -128,9 +129,9 @@ for signal in TERM ""; do
 done
 
 # ---- SIGTERM before the daemon is ready: it ends, without a grace time ----
-# It is in open() of its log, a FIFO without a reader, while the signal is pending.  SIGTERM is bit
-# 14 of the mask.
-blocks_signals() { gone "$1" || grep -qs '^SigBlk:.*[4-7c-f]...$' "/proc/$1/status"; }
+# It is in open() of its log, a FIFO without a reader, while the signal is pending.  SIGTERM alone
+# is blocked by bash before it becomes the daemon, too.
+blocks_signals() { gone "$1" || in_mask SigBlk PWR "$1"; }
 mkfifo log
 "$zcached" "${quiet[@]}" --grace 600s --grace-alone 24h --address-file 1.addr --log-file log 2>err &
 pid=$!

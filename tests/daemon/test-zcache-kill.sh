@@ -66,6 +66,9 @@ END
 chmod +x bin/setpriv
 setpriv=$(command -v setpriv)
 export setpriv
+: >go
+PATH=$tmp/bin:$PATH expect 0 "" "${run[@]}" true
+rm go begun || fail "setpriv is not called"
 PATH=$tmp/bin:$PATH "${run[@]}" true 2>err &
 pid=$!
 wait_for 60 test -s begun || fail "no daemon is started: $(cat err)"

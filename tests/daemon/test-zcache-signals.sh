@@ -60,24 +60,30 @@ wait "$pid"
 status=$?
 ((status == 128 + 10)) || fail "status $status, not that of SIGUSR1: $(cat err)"
 
-# One that comes in the moment in which the launcher knows the process of the command.
+# One that comes in the moment in which the launcher knows the process of the command, or before.
 # shellcheck disable=SC2034 # what supervise() wants
 supervised() (
     . "$top_srcdir/iod/launch/job.sh"
-    own_options=() count=0 aggregators=0 work=$tmp paths='' trace='' summary=0
+    own_options=() count=0 aggregators=0 work=$tmp paths='' trace='' summary=0 preload=''
+    early=$1
     exec {hold}</dev/null {in}<&0 {out}>&1 {err}>&2
     pnetcdf_hints() { :; }
     echo() {
+        [[ ! $early || $1 != command* ]] || kill -TERM "$BASHPID"
         builtin echo "$@"
         sleep 0.3
     }
     supervise sleep 60
 )
-exec {report}< <(supervised)
-read -r pid <&"$report"
+exec {report}< <(supervised "")
+read -r word pid <&"$report"
+[[ $word == command ]] || fail "supervise: $word $pid"
 kill -USR1 "$pid"
 read -r status <&"$report"
-[[ $status == $((128 + 10)) ]] || fail "SIGUSR1 as the command starts: status $status"
+[[ $status == "status $((128 + 10))" ]] || fail "SIGUSR1 as the command starts: $status"
+exec {report}< <(supervised early)
+read -r status <&"$report"
+[[ $status == "status $((128 + 15))" ]] || fail "SIGTERM before the command starts: $status"
 
 # ---- closed descriptors ----
 "${run[@]}" sh -c 'echo ran' >out 2>&1 <&- || fail "standard input is closed: $(cat out)"
