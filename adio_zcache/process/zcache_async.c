@@ -33,7 +33,7 @@ static struct zc_list waiting = {&waiting, &waiting};
 static int nwaiting;
 static pthread_t threads[MAX_THREADS];
 static int nthreads, nidle;
-static bool stopping;
+static bool stopping, refused; /* refused: a thread could not start */
 
 void zcache_async_release(struct zcache_async_op *j)
 {
@@ -83,13 +83,15 @@ static void *work(void *arg)
     return NULL;
 }
 
-/* Starts another thread, if all are busy.  False: there is no thread at all. */
+/* Starts another thread, if all are busy; none is tried after one that could not start, which takes
+ * a while.  False: there is no thread at all. */
 static bool have_threads(void)
 {
     zc_assert_held(&lock);
     if (nthreads == MAX_THREADS || (nthreads && nidle > nwaiting))
         return true;
-    nthreads += zc_thread_start(&threads[nthreads], "zc-nonblocking", work, NULL) == 0;
+    refused = refused || zc_thread_start(&threads[nthreads], "zc-nonblocking", work, NULL) < 0;
+    nthreads += !refused;
     return nthreads > 0;
 }
 
@@ -104,7 +106,7 @@ static void stop(void)
     zc_lock_put(&lock);
     while (nthreads)
         pthread_join(threads[--nthreads], NULL);
-    stopping = false;
+    stopping = refused = false;
 }
 
 struct zcache_async_op *zcache_async_new(const struct zcache_async_kind *kind, void *arg,

@@ -128,14 +128,17 @@ int zc_frames_init(struct zc_cache *c)
     if ((most <= n || !reserve_frames(c, most)) && !reserve_frames(c, n))
         return does_not_fit(c, (n << c->page_shift) + whole(n * sizeof *c->pages));
     c->hash = calloc(c->hash_mask + 1, sizeof(*c->hash));
-    if (!c->hash || !zc_publish_init(c) || make_usable(c, n))
+    if (!c->hash || !zc_publish_init(c))
         return does_not_fit(c, (c->hash_mask + 1) * sizeof *c->hash);
+    if (make_usable(c, n)) /* counts against ulimit -d, as what is reserved does not */
+        return does_not_fit(c, (n << c->page_shift) + whole(n * sizeof *c->pages));
     return 0;
 }
 
 int zc_cache_extend(struct zc_cache *c, size_t capacity)
 {
     uint64_t n = capacity >> c->page_shift;
+    char remedy[ZC_ADDRESS_SPACE_TEXT];
     int rc = 0;
 
     zc_lock_get(&c->lock);
@@ -144,7 +147,9 @@ int zc_cache_extend(struct zc_cache *c, size_t capacity)
     else if (n > c->extent)
         rc = make_usable(c, n);
     zc_lock_put(&c->lock);
-    return rc ? zc_errorf(ENOMEM, "there is no memory for a cache of %zu bytes", capacity) : 0;
+    return rc ? zc_errorf(ENOMEM, "there is no memory for a cache of %zu bytes%s", capacity,
+                          zc_address_space_remedy(0, remedy, sizeof remedy))
+              : 0;
 }
 
 /* Grows the hash table if there is memory; else the chains become longer. */

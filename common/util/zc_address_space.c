@@ -17,6 +17,9 @@
 #include "zc_fd.h"
 #include "zc_units.h"
 
+/* What another thread of glibc takes for its heap, for a moment (malloc/arena.c). */
+enum { HEAP = 128 << 20 };
+
 /* What of a process a limit counts, and how it is told. */
 struct limit {
     int resource;
@@ -101,6 +104,8 @@ const char *zc_address_space_remedy(uint64_t need, char *buf, size_t len)
 
 const char *zc_address_space_thread(char *buf, size_t len)
 {
+    uint64_t now;
+    const struct limit *l = tightest(&now);
     size_t stack = 0, guard = 0;
     pthread_attr_t a;
 
@@ -109,5 +114,7 @@ const char *zc_address_space_thread(char *buf, size_t len)
         pthread_attr_getguardsize(&a, &guard);
         pthread_attr_destroy(&a);
     }
+    if (l && now + stack + guard <= bytes_of(l) && now + stack + guard + HEAP > bytes_of(l))
+        return zc_address_space_remedy(0, buf, len);
     return zc_address_space_remedy(stack + guard, buf, len);
 }

@@ -26,6 +26,7 @@ least() {
     for ((i = step; i <= 4000; i += step)); do
         ! limited "$1" $((i * 1024)) "${@:2}" || break
         ! grep -q "${said/\%/$1}" "$tmp/out" || named=$((named + 1))
+        ! grep -q 'into memory$' "$tmp/out" || fail "$i MiB: which limit?: $(<"$tmp/out")"
         ! grep -q 'ulimit -u' "$tmp/out" || fail "$i MiB: the wrong limit: $(<"$tmp/out")"
     done
     ((i <= 4000)) || fail "ulimit -$1: still not with $i MiB: $(<"$tmp/out")"
