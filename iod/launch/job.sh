@@ -116,9 +116,10 @@ on_signal() {
 }
 
 # Runs the command as a child of a process between us and it, which prints "command" and the
-# command's process number, unless it dies before, and "status" and its exit status in the end.  "wait" of bash forgets a child that ends in the
-# moment of a signal, and stands for ever; to read from a pipe does not.  This process ignores
-# signals, the command does not: what bash does to background commands is undone.
+# command's process number, unless it dies before, and "status" and its exit status in the end.
+# "wait" of bash forgets a child that ends in the moment of a signal, and stands for ever; to read
+# from a pipe does not.  This process ignores signals, the command does not: what bash does to
+# background commands is undone.
 supervise() {
     exec {hold}>&-
     trap - EXIT TSTP
