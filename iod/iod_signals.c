@@ -35,11 +35,11 @@ void iod_signals_block(void)
     pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
-enum state { SERVING, LEAVING, STOPPING, TOLD_TO_STOP };
+enum state { SERVING, GRACE, STOPPING, INTERRUPTED };
 
 /* Returns the next signal; 0: none came in time while the daemon is about to end.  SIGXCPU that is
  * not the kernel's is a batch system's, before a time limit of its own, and may come more than
- * once: it begins a grace time, or is the same as SIGPWR. */
+ * once: it is the same as SIGTERM, or as SIGPWR where there is no grace time. */
 static int next_signal(const struct iod_signals *s, const sigset_t *set, enum state state)
 {
     const struct timespec wait = {IOD_SIGNALS_WAIT_MS / 1000, IOD_SIGNALS_WAIT_MS % 1000 * 1000000};
@@ -67,26 +67,26 @@ static void change_log_level(int by)
 }
 
 /* SIGTERM or SIGINT. */
-static enum state end(const struct iod_signals *s, enum state state, int sig)
+static enum state interrupt(const struct iod_signals *s, enum state state, int sig)
 {
     if (s->grace && sig == SIGTERM) {
         if (state != SERVING)
             return state;
-        if (s->leave(s->arg))
-            return LEAVING;
+        if (s->begin_grace(s->arg))
+            return GRACE;
     }
-    if (state == TOLD_TO_STOP)
+    if (state == INTERRUPTED)
         s->abandon(s->arg);
     if (state != STOPPING)
         s->stop(s->arg);
-    return TOLD_TO_STOP;
+    return INTERRUPTED;
 }
 
 /* SIGPWR or SIGXCPU, which comes at the soft limit and with each further second of processor time;
  * SIGKILL comes at the hard one. */
 static enum state save_all(const struct iod_signals *s, enum state state, int sig)
 {
-    if (state != SERVING && state != LEAVING)
+    if (state != SERVING && state != GRACE)
         return state;
     if (sig == SIGXCPU)
         zc_warn("the limit on processor time (ulimit -t) is almost reached: stopping");
@@ -95,14 +95,14 @@ static enum state save_all(const struct iod_signals *s, enum state state, int si
 }
 
 /* No signal came for a while; or, in the grace time, one did. */
-static enum state look(const struct iod_signals *s, enum state state)
+static enum state no_signal(const struct iod_signals *s, enum state state)
 {
-    if (state != LEAVING) {
+    if (state != GRACE) {
         s->progress(s->arg);
         return state;
     }
-    if (s->leaving(s->arg))
-        return LEAVING;
+    if (s->grace_lasts(s->arg))
+        return GRACE;
     s->stop(s->arg);
     return STOPPING;
 }
@@ -123,9 +123,9 @@ static void *take_signals(void *arg)
         else if (sig == SIGXCPU || sig == SIGPWR)
             state = save_all(s, state, sig);
         else if (sig != 0)
-            state = end(s, state, sig);
-        if (sig == 0 || state == LEAVING)
-            state = look(s, state);
+            state = interrupt(s, state, sig);
+        if (sig == 0 || state == GRACE)
+            state = no_signal(s, state);
     }
     return NULL;
 }

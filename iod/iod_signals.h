@@ -1,17 +1,17 @@
 /* iod_signals.h - a thread that takes signals, so that none interrupts other code of the daemon.
  *
- *     serving --SIGTERM, leave()--> leaving --leaving() is false--> stopping
- *     serving, leaving --SIGPWR, SIGXCPU--> stopping
- *     serving, leaving, stopping --SIGINT--> told to stop --SIGINT--> abandon()
+ *     SERVING --SIGTERM, begin_grace()--> GRACE --grace_lasts() is false--> STOPPING
+ *     SERVING, GRACE --SIGPWR, SIGXCPU--> STOPPING
+ *     SERVING, GRACE, STOPPING --SIGINT--> INTERRUPTED --SIGINT--> abandon()
  *
- * stop() is called once, on the way to "stopping" or "told to stop".
+ * stop() is called once, on the way to STOPPING or INTERRUPTED.
  *
  * With a grace time SIGTERM is a batch system's, which may send it more than once: it is ignored in
- * every state but "serving".  Without one, or if leave() returns false, it is the same as SIGINT.
- * SIGPWR is the launcher's: sent more than once, or by several, it never makes the daemon give up.
- * SIGXCPU of the kernel says that the limit on processor time is near; from others it begins a
- * grace time, or is the same as SIGPWR where there is none.  SIGUSR1 raises the log level, SIGUSR2
- * lowers it.
+ * every state but SERVING.  Without one, or if begin_grace() returns false, it is the same as
+ * SIGINT.  SIGPWR is the launcher's: sent more than once, or by several, it never makes the daemon
+ * give up.  SIGXCPU of the kernel says that the limit on processor time is near; from others it is
+ * the same as SIGTERM, or as SIGPWR where there is no grace time.  SIGUSR1 raises the log level,
+ * SIGUSR2 lowers it.
  */
 #ifndef IOD_SIGNALS_H
 #define IOD_SIGNALS_H
@@ -22,11 +22,10 @@ enum { IOD_SIGNALS_WAIT_MS = 500 };
 
 /* Called by the thread, without locks; signals wait until they return. */
 struct iod_signals {
-    bool grace;               /* there is a grace time */
-    bool (*leave)(void *arg); /* begins it; false: there is none now, stop */
-    bool (*leaving)(
-        void *arg);          /* after each signal, and at most IOD_SIGNALS_WAIT_MS; false: stop */
-    void (*stop)(void *arg); /* begins to end; returns at once */
+    bool grace;                     /* there is a grace time (iod_grace.h) */
+    bool (*begin_grace)(void *arg); /* false: there is none now, stop */
+    bool (*grace_lasts)(void *arg); /* after each signal, at most IOD_SIGNALS_WAIT_MS apart */
+    void (*stop)(void *arg);        /* begins to end; returns at once */
     void (*abandon)(void *arg) __attribute__((noreturn));
     void (*reopen)(void *arg);   /* SIGHUP */
     void (*progress)(void *arg); /* after stop, while no signal comes for IOD_SIGNALS_WAIT_MS */
@@ -37,7 +36,7 @@ struct iod_signals {
  * ignores PIPE and XFSZ; to call before any is started. */
 void iod_signals_block(void);
 
-/* Returns whether SIGTERM, SIGINT or SIGPWR is pending; before iod_signals_start(). */
+/* Returns whether SIGTERM, SIGINT, SIGPWR or SIGXCPU is pending; before iod_signals_start(). */
 bool iod_signals_told_to_end(void);
 
 /* Starts the thread, detached; *s must stay valid until the process ends.  It takes signals that

@@ -123,7 +123,7 @@ static void remove_files(struct iod *d)
 /* ---- signals ---- */
 
 /* A daemon that was told before it was ready, or has served its last request, has no grace time. */
-static bool on_leave(void *arg)
+static bool on_begin_grace(void *arg)
 {
     struct iod *d = arg;
     char text[32];
@@ -140,7 +140,7 @@ static bool on_leave(void *arg)
     return true;
 }
 
-static bool on_leaving(void *arg)
+static bool on_grace_lasts(void *arg)
 {
     struct iod *d = arg;
 
@@ -509,8 +509,8 @@ static void choose_sum(struct iod *d)
 
 static int run(struct iod *d)
 {
-    static struct iod_signals signals = {.leave = on_leave,
-                                         .leaving = on_leaving,
+    static struct iod_signals signals = {.begin_grace = on_begin_grace,
+                                         .grace_lasts = on_grace_lasts,
                                          .stop = on_stop,
                                          .abandon = on_abandon,
                                          .reopen = on_reopen,

@@ -147,17 +147,18 @@ supervise() {
 }
 
 run_job() {
-    local preload=${LD_PRELOAD:-} in out report status='' signal word=''
+    local preload=${LD_PRELOAD:-} in out report status='' signal word='' value
 
     if ((preload_plugin)); then preload=$(with_plugin "$preload"); fi
     exec {in}<&0 {out}>&1
     phase=job
     exec {report}< <(supervise "$@")
-    until [[ -n $word ]]; do read -r -t 1 -u "$report" word job || (($? > 128)) || return 1; done
-    if [[ $word == status ]]; then
+    until [[ -n $word ]]; do read -r -t 1 -u "$report" word value || (($? > 128)) || return 1; done
+    if [[ $word == status ]]; then # it died before it told its number
         phase=ended
-        return "$job"
+        return "$value"
     fi
+    job=$value
     for signal in "${early[@]}"; do kill -"$signal" "$job" 2>/dev/null; done
     until [[ -n $status ]]; do
         pass_typed
