@@ -148,46 +148,28 @@ static unsigned flags_of_owner(ADIO_File fd, unsigned access)
         zcache_dedicated_wanted(&f->settings) || zc_stripe_owners(&place) > 1 ||
         fd->hints->ranklist[0] != 0)
         return zcache_file_flags(f, access);
-    if (access & ZC_OPEN_EXCL) /* every later open of the job finds this one, through the daemon */
-        access |= ZC_OPEN_SOLE;
     return zcache_open_owners_flags(f, access) & ZC_OPEN_ALL;
 }
 
-static int open_once(ADIO_File fd, unsigned access, struct layout *l)
+/* Opens on the rank that may create. */
+static int open_first(ADIO_File fd, int amode, struct layout *l)
 {
     struct zcache_file *f = zcache_file_of(fd);
-    unsigned flags = flags_of_owner(fd, access);
+    unsigned flags = flags_of_owner(fd, open_flags(amode));
+    bool create = amode & ADIO_CREATE;
     int rc;
 
     wish(&f->settings, &l->attr);
     l->attr.stride = 1;
     l->before = zc_cache_changes();
-    l->sfile_flags = flags & ~(unsigned)(ZC_OPEN_CREATE | ZC_OPEN_EXCL);
-    rc = zc_store_open_file(zcache_store_files(f->store), f->path, flags,
-                            flags & ZC_OPEN_CREATE ? permissions(fd) : 0, &l->sfile, &l->attr);
+    rc = zc_store_open_file(zcache_store_files(f->store), f->path,
+                            flags | (create ? ZC_OPEN_CREATE : 0) |
+                                (amode & ADIO_EXCL ? ZC_OPEN_EXCL : 0),
+                            create ? permissions(fd) : 0, &l->sfile, &l->attr);
+    l->created = rc == 0 && l->attr.created;
+    l->sfile_flags = flags | (l->created ? ZC_OPEN_SOLE : 0);
     l->answered = l->answered || !zcache_store_is_gone(rc);
     return rc;
-}
-
-/* Opens on the rank that may create.  Looks the file up first, to know whether this open created
- * it; another process may create or delete it in between. */
-static int open_first(ADIO_File fd, int amode, struct layout *l)
-{
-    unsigned flags = open_flags(amode);
-    int rc = -ENOENT;
-
-    for (int tries = 0; tries < 3; tries++) {
-        if (!(amode & ADIO_EXCL)) {
-            rc = open_once(fd, flags, l);
-            if (rc != -ENOENT || !(amode & ADIO_CREATE))
-                return rc;
-        }
-        rc = open_once(fd, flags | ZC_OPEN_CREATE | ZC_OPEN_EXCL, l);
-        l->created = rc == 0;
-        if (rc != -EEXIST || (amode & ADIO_EXCL))
-            return rc;
-    }
-    return open_once(fd, flags | ZC_OPEN_CREATE, l); /* a symbolic link to a file to be created */
 }
 
 /* Makes the record if the local transport is enabled and there are other ranks. */

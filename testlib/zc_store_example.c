@@ -57,19 +57,39 @@ static int ex_getattr(struct zc_sfile *f, struct zc_attr *attr)
     return 0;
 }
 
+/* Opens or creates; *created: this call has made the file. */
+static int open_or_create(int dir, const char *path, unsigned flags, mode_t mode, bool *created)
+{
+    int how = O_CLOEXEC | (flags & ZC_OPEN_WRITE ? O_RDWR : O_RDONLY), fd = -1;
+
+    *created = false;
+    errno = EEXIST;
+    while (errno == EEXIST) {
+        errno = ENOENT;
+        if (!(flags & ZC_OPEN_EXCL))
+            fd = openat(dir, path, how);
+        if (fd >= 0 || errno != ENOENT || !(flags & ZC_OPEN_CREATE))
+            return fd;
+        fd = openat(dir, path, how | O_CREAT | O_EXCL, mode);
+        *created = fd >= 0;
+        if (fd >= 0 || flags & ZC_OPEN_EXCL)
+            return fd;
+    }
+    return fd;
+}
+
 static int ex_open(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
                    struct zc_sfile **out, struct zc_attr *attr)
 {
-    int how = O_CLOEXEC | (flags & ZC_OPEN_WRITE ? O_RDWR : O_RDONLY) |
-              (flags & ZC_OPEN_CREATE ? O_CREAT : 0) | (flags & ZC_OPEN_EXCL ? O_EXCL : 0);
     struct ex_sfile *f = calloc(1, sizeof *f);
     struct stat st;
+    bool created;
 
     *out = NULL;
     if (!f)
         return zc_errorf(ENOMEM, "open %s: out of memory", path);
     f->sfile.store = s;
-    f->fd = openat(dir_of(s), path + 1, how, mode);
+    f->fd = open_or_create(dir_of(s), path + 1, flags, mode, &created);
     if (f->fd < 0 || fstat(f->fd, &st) < 0) {
         int err = errno;
 
@@ -79,6 +99,7 @@ static int ex_open(struct zc_store *s, const char *path, unsigned flags, mode_t 
         return zc_errorf(err, "open %s: %s", path, strerror(err));
     }
     fill_attr(&st, attr); /* block_size stays what the opener wishes */
+    attr->created = created;
     *out = &f->sfile;
     return 0;
 }

@@ -236,6 +236,7 @@ static int mem_open(struct zc_store *s, const char *path, unsigned flags, mode_t
 {
     struct mem_store *m = mem_store(s);
     struct mem_sfile *sf = calloc(1, sizeof(*sf));
+    bool created = false;
     struct zc_attr wish;
     struct mem_file *f;
     int rc = 0;
@@ -252,6 +253,7 @@ static int mem_open(struct zc_store *s, const char *path, unsigned flags, mode_t
         rc = zc_errorf(ENOENT, "memory file %s does not exist", path);
     } else if (!f) {
         f = create_file(m, path);
+        created = f != NULL;
         if (!f)
             rc = zc_errorf(ENOMEM, "memory file %s: out of memory", path);
     }
@@ -267,6 +269,7 @@ static int mem_open(struct zc_store *s, const char *path, unsigned flags, mode_t
         attr->width = wish.width;
         attr->first = wish.first;
         attr->merges = true;
+        attr->created = created;
         *out = &sf->sfile;
         sf = NULL;
     }

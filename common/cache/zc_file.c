@@ -399,7 +399,7 @@ static int open_below(struct zc_cache *c, const char *path, unsigned flags, mode
 static int admit(struct zc_cache *c, struct zc_file *f, struct zc_sfile *sf, unsigned flags,
                  uint64_t before, const struct zc_set *set, struct zc_attr *attr)
 {
-    const struct zc_attr met = *attr; /* only opens return placement, birth time and unit */
+    const struct zc_attr met = *attr; /* only opens return placement, birth time, unit, created */
     int rc;
 
     attr->set = *set;
@@ -418,6 +418,7 @@ static int admit(struct zc_cache *c, struct zc_file *f, struct zc_sfile *sf, uns
     attr->width = met.width;
     attr->first = met.first;
     attr->born_ns = met.born_ns;
+    attr->created = met.created;
     attr->store_unit = met.store_unit;
     return rc;
 }

@@ -323,6 +323,7 @@ static int open_at(struct zc_client *c, const char *path, unsigned flags, mode_t
     *handle = reply.handle;
     take_attr(attr, &reply);
     attr->store_unit = reply.store_unit;
+    attr->created = reply.created;
     return 0;
 }
 

@@ -4,7 +4,8 @@
  * file that it has created is removed.
  *
  * Where a daemon's answer is lost with its session the call is made again in the next one, for it
- * does the same then; an exclusive creation does not, and says so.
+ * does the same then; an exclusive creation does not, and says so.  A file whose creation was not
+ * answered stays.
  */
 #include "config.h"
 
@@ -58,36 +59,13 @@ static bool is_loss(int rc)
     return rc == -ETIMEDOUT || rc == -ECONNRESET || rc == -EPIPE || rc == -ENOTCONN;
 }
 
-/* Opens at the first daemon; *created tells whether the file is of our making.  Without
- * O_EXCL that takes a look first, so that a failure elsewhere can be undone exactly; but for a file
- * whose creation was not answered, which stays. */
-static int open_first(struct rfile *f, unsigned flags, mode_t mode, struct zc_attr *attr,
-                      bool *created)
+/* Opens at the first daemon; a creation whose answer was lost is not known to be one. */
+static int open_first(struct rfile *f, unsigned flags, mode_t mode, struct zc_attr *attr)
 {
-    struct zc_attr wish = *attr;
-    bool create = flags & ZC_OPEN_CREATE;
-    int rc;
+    int rc = open_at(f, 0, flags, mode, attr);
 
-    *created = false;
-    if (remote_of(f->file.store)->n == 1 || !create || (flags & ZC_OPEN_EXCL)) {
-        rc = open_at(f, 0, flags, mode, attr);
-        *created = rc == 0 && create && (flags & ZC_OPEN_EXCL);
-        if (is_loss(rc) && (flags & ZC_OPEN_EXCL))
-            rc = zc_errorf(-rc, "%s may have been created or not: %s", f->path, zc_error_text(rc));
-        return rc;
-    }
-    for (int tries = 0; tries < 3; tries++) {
-        *attr = wish;
-        rc = open_at(f, 0, flags & ~ZC_OPEN_CREATE, mode, attr);
-        if (rc != -ENOENT)
-            return rc;
-        *attr = wish;
-        rc = open_at(f, 0, flags | ZC_OPEN_EXCL, mode, attr);
-        if (rc != -EEXIST && !is_loss(rc)) {
-            *created = rc == 0;
-            return rc;
-        }
-    }
+    if (is_loss(rc) && flags & ZC_OPEN_EXCL)
+        return zc_errorf(-rc, "%s may have been created or not: %s", f->path, zc_error_text(rc));
     return rc;
 }
 
@@ -131,9 +109,10 @@ static void file_free(struct rfile *f)
 }
 
 /* Opens at all daemons but the first. */
-static int open_others(struct rfile *f, unsigned flags, mode_t mode, struct zc_attr *attr)
+static int open_others(struct rfile *f, mode_t mode, struct zc_attr *attr)
 {
-    flags = (flags & ~(ZC_OPEN_CREATE | ZC_OPEN_EXCL)) | ZC_OPEN_PLACED;
+    unsigned flags = f->flags | ZC_OPEN_PLACED;
+
     for (uint32_t i = 1; i < remote_of(f->file.store)->n; i++) {
         struct zc_attr other = {
             .block_size = attr->block_size, .width = attr->width, .first = attr->first};
@@ -174,7 +153,7 @@ int zc_remote_open(struct zc_store *s, const char *path, unsigned flags, mode_t 
     struct remote *r = remote_of(s);
     struct rfile *f = file_new(r, path, flags);
     uint64_t wished = attr->block_size;
-    bool created;
+    bool created = false;
     struct zc_error e;
     int rc;
 
@@ -187,12 +166,15 @@ int zc_remote_open(struct zc_store *s, const char *path, unsigned flags, mode_t 
         file_free(f);
         return rc;
     }
-    rc = open_first(f, flags, mode, attr, &created);
+    rc = open_first(f, flags, mode, attr);
     if (rc == 0) {
+        created = attr->created;
+        if (created) /* every other open of the job finds this one, through the daemons */
+            f->flags |= ZC_OPEN_SOLE;
         if (!attr->block_size)
             attr->block_size = wished ? wished : ZC_DEFAULT_BLOCK_MIB << 20;
         f->place = (struct zc_stripe){attr->block_size, r->n, r->n, attr->width, attr->first};
-        rc = open_others(f, flags, mode, attr);
+        rc = open_others(f, mode, attr);
     }
     if (rc == 0) {
         if (f->may_bypass || r->ending)

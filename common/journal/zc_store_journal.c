@@ -54,15 +54,16 @@ static struct zc_sfile *below(struct zc_sfile *f)
 
 /* ---- files ---- */
 
-/* Syncs a new file: a journal that survives the host needs its file to do so. */
-static int keep_new(struct jn_store *js, const char *path, unsigned flags, struct zc_sfile *f)
+/* Syncs a new file, and removes it again if that fails and this open has created it: a journal that
+ * survives the host needs its file to do so. */
+static int keep_new(struct jn_store *js, const char *path, bool created, struct zc_sfile *f)
 {
     int rc = zc_journal_syncs(js->journal) ? zc_store_sync(f, ZC_LEVEL_DURABLE) : 0;
     struct zc_attr made = {0}, there = {0};
 
     if (rc == 0)
         return 0;
-    if (flags & ZC_OPEN_EXCL && zc_store_getattr(f, &made) == 0 && made.size == 0 &&
+    if (created && zc_store_getattr(f, &made) == 0 && made.size == 0 &&
         zc_store_stat(js->layer.below, path, &there) == 0 && there.ino == made.ino)
         zc_store_unlink(js->layer.below, path);
     zc_store_close_file(f, ZC_LEVEL_VISIBLE);
@@ -82,7 +83,7 @@ static int jn_open(struct zc_store *s, const char *path, unsigned flags, mode_t 
         return zc_errorf(ENOMEM, "open %s: out of memory", path);
     rc = zc_store_open_file(jn_store(s)->layer.below, path, flags, mode, &f->layer.below, attr);
     if (rc == 0 && flags & ZC_OPEN_CREATE && attr->size == 0)
-        rc = keep_new(jn_store(s), path, flags, f->layer.below);
+        rc = keep_new(jn_store(s), path, attr->created, f->layer.below);
     if (rc == 0 && flags & ZC_OPEN_WRITE) {
         f->file = zc_journal_opened(jn_store(s)->journal, path, changes, attr, shared);
         if (!f->file) {

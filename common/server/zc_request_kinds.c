@@ -63,7 +63,8 @@ static int open_as_placed(struct zc_request *r, struct zc_attr *attr)
     struct zc_cache *c = r->session->server->cfg.cache;
     struct zc_set set = {r->msg.set, r->msg.daemon, r->msg.daemons};
     const struct zc_attr decided = *attr;
-    bool sized = r->msg.open_flags & ZC_OPEN_PLACED, another, resized;
+    bool sized = r->msg.open_flags & ZC_OPEN_PLACED, created = false, another, resized;
+    unsigned flags = r->msg.open_flags & ~(unsigned)ZC_OPEN_EXPORTED;
     int rc;
 
     for (int tries = 0;; tries++) {
@@ -72,8 +73,9 @@ static int open_as_placed(struct zc_request *r, struct zc_attr *attr)
         attr->first = decided.first;
         attr->stride = r->msg.stride;
         attr->set = set;
-        rc = zc_cache_open(c, r->path, r->msg.open_flags & ~ZC_OPEN_EXPORTED, r->msg.mode & 07777,
-                           &r->opened, attr);
+        rc = zc_cache_open(c, r->path, flags, r->msg.mode & 07777, &r->opened, attr);
+        created = created || (rc == 0 && attr->created);
+        attr->created = created;
         another = set.id && attr->set.id != set.id;
         if (rc == 0)
             zc_tenant_charge(r->session, r->opened);
@@ -84,6 +86,7 @@ static int open_as_placed(struct zc_request *r, struct zc_attr *attr)
         rc = zc_cache_flush(r->opened, ZC_LEVEL_STORED);
         zc_cache_disown(r->opened);
         zc_cache_close(r->opened);
+        flags &= ~(unsigned)ZC_OPEN_EXCL; /* this request has created it */
         if (rc == 0 && tries && another)
             rc = zc_errorf(EBUSY,
                            "open %s: others write to it, without saying through which daemons",
@@ -230,6 +233,7 @@ static void opened(struct zc_request *r)
         zc_commit_notify_begin(ss, r->reply.handle);
         fill_attr(&r->reply, &r->attr);
         r->reply.store_unit = r->attr.store_unit;
+        r->reply.created = r->attr.created;
         if (!r->reply.handle) {
             zc_request_fail(r, -EMFILE, "too many open files in this process");
             zc_request_submit(r, do_close, zc_request_finish);

@@ -179,6 +179,7 @@ int zc_posix_open(struct zc_store *s, const char *path, unsigned flags, mode_t m
     if (created)
         give_group(ps, f->fd, path, &st);
     zc_posix_attr(&st, attr);
+    attr->created = created;
     attr->born_ns = zc_posix_born(f->fd);
     f->exact = attr->exact = zc_posix_exact(magic);
     f->known = zc_posix_is_known(magic);

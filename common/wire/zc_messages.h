@@ -13,7 +13,7 @@
  * was a view, in pieces).  A change of a row raises ZC_PROTOCOL; a test compares the table with
  * doc/PROTOCOL.md.
  */
-#define ZC_PROTOCOL 9
+#define ZC_PROTOCOL 10
 /* clang-format off */
 /* begins a session; fields up to name, and up to page_size, stay for ever; the proof is last */
 ZC_MESSAGE(HELLO, 1,
@@ -43,7 +43,7 @@ ZC_MESSAGE(OPEN, 16,
     .request = {F(U32, open_flags), F(U32, mode), F(U64, block_size), F(U32, width),
             F(U32, first), F(U64, stride), F(HEX, group), F(HEX, set), F(U32, daemon),
             F(U32, daemons), F(U32, gid), V(STR, path, ZC_MAX_PATH)},
-    .reply = {F(U64, handle), ATTR, F(U64, store_unit)})
+    .reply = {F(U64, handle), ATTR, F(U64, store_unit), F(U32, created)})
 ZC_MESSAGE(CLOSE, 17, .request = {F(U64, handle), F(U32, level)})
 ZC_MESSAGE(READ, 18,
     .request = {F(U64, handle), F(U64, off), F(U64, len), F(HEX, raddr), F(HEX, rkey)},

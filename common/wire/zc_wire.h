@@ -162,6 +162,7 @@ struct zc_msg {
     uint64_t stride; /* OPEN: the client reads every so-manieth block; 0: all */
     uint64_t dev, ino, nlink, mtime_ns, ctime_ns, born_ns;
     uint64_t store_unit; /* OPEN reply: stripe size in the server's store; bytes, 0: unknown */
+    uint32_t created;    /* OPEN reply: 1: the request has created the file */
     uint64_t raddr, rkey;
     uint64_t view;                /* number of a view that the session has installed */
     uint64_t view_low, view_high; /* its hash */

@@ -787,6 +787,7 @@ START_TEST(blocks_over_three_servers)
                          0600, &f, &attr),
                      0);
     ck_assert_uint_eq(attr.block_size, 8192);
+    ck_assert(attr.created);
     for (unsigned i = 0; i < 400; i++) {
         size_t len = 1 + (size_t)rand_r(&seed) % 60000, cut = (size_t)rand_r(&seed) % len;
         uint64_t off = (uint64_t)rand_r(&seed) % (sizeof model - 60000);

@@ -109,6 +109,26 @@ static uint64_t counter(int i, const char *name)
     return v;
 }
 
+/* One of several opens that may create a file is told that it did, by one request to the first
+ * daemon. */
+START_TEST(the_creator_is_told)
+{
+    struct job j, k;
+    uint64_t failed;
+
+    up();
+    failed = counter(0, "requests_failed");
+    job_is_on(&j, "ab");
+    ck_assert(j.attr.created);
+    ck_assert_uint_eq(counter(0, "requests_failed"), failed);
+    job_is_on(&k, "ab");
+    ck_assert(!k.attr.created);
+    job_close(&k, ZC_LEVEL_STAGED);
+    job_close(&j, ZC_LEVEL_STAGED);
+    down();
+}
+END_TEST
+
 /* A daemon's cache of one set does not hide what another set has written since. */
 START_TEST(sets_one_after_the_other)
 {
@@ -438,7 +458,7 @@ int main(void)
 
     zc_log_init(NULL);
     zc_clock = zc_clock_sim();
-    CASE(s, "sets", 30, sets_one_after_the_other, staged_bytes_of_another_set,
+    CASE(s, "sets", 30, the_creator_is_told, sets_one_after_the_other, staged_bytes_of_another_set,
          a_second_set_is_refused, the_set_of_the_dead, the_set_of_the_dead_at_a_busy_daemon);
     CASE(s, "blocks", 30, the_blocks_of_the_dead, the_blocks_of_the_living);
     CASE(s, "sync", 30, a_refresh_reaches_the_daemons);

@@ -70,11 +70,16 @@ static void teardown(void)
     remove_dir();
 }
 
+static bool created; /* by the last open_it() that succeeded */
+
 static int open_it(const char *path, unsigned flags, struct zc_sfile **f)
 {
     struct zc_attr attr = {0};
+    int rc = zc_store_open_file(store, path, flags, 0644, f, &attr);
 
-    return zc_store_open_file(store, path, flags, 0644, f, &attr);
+    if (rc == 0)
+        created = attr.created;
+    return rc;
 }
 
 static void close_it(struct zc_sfile *f)
@@ -139,8 +144,10 @@ static void check_common(const char *path)
     ck_assert_int_eq(open_it(path, RW, &f), -ENOENT);
     ck_assert_ptr_null(f);
     ck_assert_int_eq(open_it(path, NEW | ZC_OPEN_EXCL, &f), 0);
+    ck_assert(created);
     ck_assert_int_eq(open_it(path, NEW | ZC_OPEN_EXCL, &g), -EEXIST);
     ck_assert_int_eq(open_it(path, NEW, &g), 0);
+    ck_assert(!created);
     ck_assert_int_eq(put(f, "hello", 5, 10), 5);
     ck_assert_int_eq(get(g, buf, 64, 0), 15); /* short at the end, the hole is zero */
     ck_assert_mem_eq(buf, "\0\0\0\0\0\0\0\0\0\0hello", 15);
@@ -169,6 +176,7 @@ static void check_common(const char *path)
     close_it(g);
     close_it(f);
     ck_assert_int_eq(open_it(path, ZC_OPEN_READ | ZC_OPEN_CREATE, &f), 0);
+    ck_assert(created);
     ck_assert_int_lt(put(f, "x", 1, 0), 0);
     close_it(f);
 }
@@ -438,6 +446,7 @@ START_TEST(links_to_nothing)
     ck_assert_int_eq(open_it(in("/root/dangling"), RW, &f), -ENOENT);
     ck_assert_int_eq(open_it(in("/root/dangling"), NEW | ZC_OPEN_EXCL, &f), -EEXIST);
     ck_assert_int_eq(open_it(in("/root/dangling"), NEW, &f), 0);
+    ck_assert(!created); /* to undo that would remove the link */
     close_it(f);
     ck_assert_int_eq(access(in("/root/target"), F_OK), 0);
 }
