@@ -101,7 +101,6 @@ void zc_flush_check(struct zc_cache *c, struct zc_file *f)
         else if (done == WRITTEN && (!f->wr || zc_wb_errors_durable(f)))
             finish(c, fl, NULL);
     }
-    zc_file_flush_now(c, f);
 }
 
 /* Whether a request has its pages written and needs a sync of the store, or its retry. */
@@ -280,22 +279,25 @@ void zc_flush_sync(struct zc_cache *c, struct zc_file *f)
     }
 }
 
-/* Syncs the store in this thread, if nothing of the file is unwritten: a flusher thread would cost
- * two thread switches. */
-static void sync_here(struct zc_cache *c, struct zc_file *f)
-{
-    f->refs++;
-    zc_flush_sync(c, f);
-    f->refs--;
-    pthread_cond_broadcast(&c->changed);
-}
-
-/* Whether the file's requests wait for at most one dirty page: one flusher thread, which
- * zc_flush_check() has woken, is enough. */
+/* Whether the file's requests wait for at most one dirty page: one thread is enough. */
 static bool is_for_one(const struct zc_file *f)
 {
     return !zc_list_empty(&f->flushes) && f->dirty.next == f->dirty.prev &&
            zc_list_empty(&f->failed);
+}
+
+/* Writes back one dirty page, and syncs the store if nothing of the file is unwritten then, in this
+ * thread: a flusher thread would cost two thread switches. */
+static void flush_here(struct zc_cache *c, struct zc_file *f)
+{
+    f->refs++;
+    if (is_for_one(f) && !zc_cache_tenants_compete(c))
+        zc_write_back_here(c, f);
+    if (zc_flush_wants_sync(f)) {
+        zc_flush_sync(c, f);
+        pthread_cond_broadcast(&c->changed);
+    }
+    f->refs--;
 }
 
 /* Queues a request; `waits`: the caller waits for it, so this thread may do the work.  The caller
@@ -316,9 +318,10 @@ static void start(struct zc_cache *c, struct zc_flush *fl, bool waits)
         finish(c, fl, NULL);
         waits = false;
     }
-    if (waits && zc_flush_wants_sync(f))
-        sync_here(c, f);
+    if (waits)
+        flush_here(c, f);
     zc_flush_check(c, f);
+    zc_file_flush_now(c, f);
     if (zc_file_unwritten(f) && !is_for_one(f))
         zc_kick(c);
 }

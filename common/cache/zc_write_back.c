@@ -654,6 +654,16 @@ static void no_memory(struct zc_cache *c, struct zc_page *p, struct write_job *j
     job_failed(c, job, &why);
 }
 
+static void write_page(struct zc_cache *c, struct write_job *job, struct zc_page *p, uint64_t limit)
+{
+    if (!build(c, p, limit, job)) {
+        no_memory(c, p, job);
+        return;
+    }
+    zc_cache_tenant_wrote(c, p->tenant, job->bytes);
+    run_write(c, job);
+}
+
 static void run(struct zc_cache *c, struct write_job *job, struct zc_page *p, uint64_t limit)
 {
     struct zc_file *f = job->kind == JOB_WRITE ? p->file : job->file;
@@ -672,18 +682,45 @@ static void run(struct zc_cache *c, struct write_job *job, struct zc_page *p, ui
 
         if (rc < 0 && (c->cfg.transient || !f->wb_errors.lost_why.rc)) /* else latched */
             zc_error_keep(&c->late, rc);
-    } else if (build(c, p, limit, job)) {
-        zc_cache_tenant_wrote(c, p->tenant, job->bytes);
-        run_write(c, job);
     } else {
-        no_memory(c, p, job);
+        write_page(c, job, p, limit);
     }
     zc_workers_leave(&c->flushers, &me);
     zc_flush_check(c, f);
     f->refs--;
-    zc_file_flush_now(c, f);
+    zc_file_list_flush_now(c, f); /* this thread looks for work next */
     zc_file_reap(f);
     pthread_cond_broadcast(&c->changed);
+}
+
+bool zc_write_back_here(struct zc_cache *c, struct zc_file *f)
+{
+    struct zc_page *p = c->over || stuck(c, f) ? NULL : wanted_page(c, f);
+    struct write_job job;
+    struct zc_member me;
+
+    zc_assert_held(&c->lock);
+    if (!p)
+        return false;
+    zc_workers_enter(&c->flushers, &me, zc_workers_file(f));
+    write_page(c, &job, p, c->cfg.max_io);
+    zc_workers_leave_guest(&c->flushers, &me);
+    pthread_cond_broadcast(&c->changed);
+    return true;
+}
+
+/* Waits for work; at most until `wake`, when there is some. */
+static void wait_for_work(struct zc_cache *c, uint64_t wake)
+{
+    if (wake == UINT64_MAX) {
+        zc_cond_wait(&c->work, &c->lock);
+        return;
+    }
+    if (wake < c->next_look)
+        c->next_look = wake;
+    zc_cond_wait_until(&c->work, &c->lock, wake);
+    if (c->next_look == wake) /* of another thread that waits until then, too, maybe */
+        c->next_look = UINT64_MAX;
 }
 
 void *zc_write_back_thread(void *cache)
@@ -705,10 +742,8 @@ void *zc_write_back_thread(void *cache)
             zc_lock_get(&c->lock);
         } else if (zc_cache_populate(c, &wake)) {
             continue;
-        } else if (wake == UINT64_MAX) {
-            zc_cond_wait(&c->work, &c->lock);
         } else {
-            zc_cond_wait_until(&c->work, &c->lock, wake);
+            wait_for_work(c, wake);
         }
     }
     zc_lock_put(&c->lock);

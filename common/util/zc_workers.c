@@ -148,6 +148,12 @@ void zc_workers_leave(struct zc_workers *c, struct zc_member *m)
     c->nstuck = 0; /* until the next one looks */
 }
 
+void zc_workers_leave_guest(struct zc_workers *c, struct zc_member *m)
+{
+    zc_workers_leave(c, m);
+    pthread_cond_signal(&c->may_work);
+}
+
 unsigned zc_workers_busy(const struct zc_workers *c, uint64_t about)
 {
     unsigned n = 0;

@@ -80,6 +80,9 @@ void zc_workers_join(struct zc_workers *c);
 bool zc_workers_wait_turn(struct zc_workers *c);
 void zc_workers_enter(struct zc_workers *c, struct zc_member *m, uint64_t about);
 void zc_workers_leave(struct zc_workers *c, struct zc_member *m);
+/* The same, of a thread that is no member and has done one job as if it were: it does not look for
+ * another one, and wakes a member that waits for its turn. */
+void zc_workers_leave_guest(struct zc_workers *c, struct zc_member *m);
 
 /* Number of members at work about `about`, stuck or not. */
 unsigned zc_workers_busy(const struct zc_workers *c, uint64_t about);
