@@ -85,6 +85,25 @@ exec {report}< <(supervised early)
 read -r status <&"$report"
 [[ $status == "status $((128 + 15))" ]] || fail "SIGTERM before the command starts: $status"
 
+# One that dies before it has told its number: what it tells is no process.  After its end signals
+# are not forwarded; an interrupt is answered when what is left is written back, SIGHUP is ignored.
+(
+    . "$top_srcdir/iod/launch/job.sh"
+    # shellcheck disable=SC2034 # what run_job() wants
+    preload_plugin=0 early=(USR1)
+    supervise() { echo "status 9"; }
+    kill() { fail "signals are sent: kill $*"; }
+    run_job true
+    status=$?
+    ((status == 9)) || fail "run_job: status $status"
+    pass_on USR2
+    on_signal HUP
+    ((interrupts == 0)) || fail "SIGHUP is an interrupt after the command"
+    on_signal TERM
+    on_signal INT
+    ((interrupts == 1)) || fail "$interrupts interrupts before the writing back"
+) || fail "a command that dies at once: status $?"
+
 # ---- closed descriptors ----
 "${run[@]}" sh -c 'echo ran' >out 2>&1 <&- || fail "standard input is closed: $(cat out)"
 [[ $(<out) == ran ]] || fail "standard input is closed: $(cat out)"
