@@ -155,16 +155,16 @@ static unsigned flags_of_owner(ADIO_File fd, unsigned access)
 static int open_first(ADIO_File fd, int amode, struct layout *l)
 {
     struct zcache_file *f = zcache_file_of(fd);
-    unsigned flags = flags_of_owner(fd, open_flags(amode));
-    bool create = amode & ADIO_CREATE;
+    unsigned flags = flags_of_owner(fd, open_flags(amode)), create = 0;
     int rc;
+
+    if (amode & ADIO_CREATE)
+        create = ZC_OPEN_CREATE | (amode & ADIO_EXCL ? ZC_OPEN_EXCL : 0);
 
     wish(&f->settings, &l->attr);
     l->attr.stride = 1;
     l->before = zc_cache_changes();
-    rc = zc_store_open_file(zcache_store_files(f->store), f->path,
-                            flags | (create ? ZC_OPEN_CREATE : 0) |
-                                (amode & ADIO_EXCL ? ZC_OPEN_EXCL : 0),
+    rc = zc_store_open_file(zcache_store_files(f->store), f->path, flags | create,
                             create ? permissions(fd) : 0, &l->sfile, &l->attr);
     l->created = rc == 0 && l->attr.created;
     l->sfile_flags = flags | (l->created ? ZC_OPEN_SOLE : 0);
@@ -198,17 +198,17 @@ static int open_at_store(ADIO_File fd, int amode, struct layout *l)
     return rc;
 }
 
-/* Gets the store and opens the file there.  A look at the name, which may be repeated, tells as
- * well as a PING whether the daemon is there: if it is not, asks for it, and opens again. */
+/* Gets the store and opens the file there.  An open that may be repeated tells as well as a PING
+ * whether the daemon is there: if it is not, asks for it, and opens again. */
 static int open_in_store(ADIO_File fd, int amode, struct layout *l)
 {
     struct zcache_file *f = zcache_file_of(fd);
-    bool looks = !(amode & ADIO_EXCL);
-    int rc = looks ? zcache_file_store_unasked(fd, 0) : zcache_file_store(fd, 0);
+    bool repeats = !(amode & ADIO_EXCL);
+    int rc = repeats ? zcache_file_store_unasked(fd, 0) : zcache_file_store(fd, 0);
 
     if (rc == 0)
         rc = open_at_store(fd, amode, l);
-    if (!looks || l->answered || !f->store || !zcache_store_is_gone(rc))
+    if (!repeats || l->answered || !f->store || !zcache_store_is_gone(rc))
         return rc;
     zcache_store_put(f->store, false);
     f->store = NULL;

@@ -60,22 +60,21 @@ static int ex_getattr(struct zc_sfile *f, struct zc_attr *attr)
 /* Opens or creates; *created: this call has made the file. */
 static int open_or_create(int dir, const char *path, unsigned flags, mode_t mode, bool *created)
 {
-    int how = O_CLOEXEC | (flags & ZC_OPEN_WRITE ? O_RDWR : O_RDONLY), fd = -1;
+    int how = O_CLOEXEC | (flags & ZC_OPEN_WRITE ? O_RDWR : O_RDONLY), fd;
 
     *created = false;
-    errno = EEXIST;
-    while (errno == EEXIST) {
-        errno = ENOENT;
-        if (!(flags & ZC_OPEN_EXCL))
+    for (int tries = 0; tries < 8; tries++) {
+        if (!(flags & ZC_OPEN_EXCL)) {
             fd = openat(dir, path, how);
-        if (fd >= 0 || errno != ENOENT || !(flags & ZC_OPEN_CREATE))
-            return fd;
+            if (fd >= 0 || errno != ENOENT || !(flags & ZC_OPEN_CREATE))
+                return fd;
+        }
         fd = openat(dir, path, how | O_CREAT | O_EXCL, mode);
         *created = fd >= 0;
-        if (fd >= 0 || flags & ZC_OPEN_EXCL)
+        if (fd >= 0 || errno != EEXIST || flags & ZC_OPEN_EXCL)
             return fd;
     }
-    return fd;
+    return openat(dir, path, how | O_CREAT, mode); /* a symbolic link to nothing */
 }
 
 static int ex_open(struct zc_store *s, const char *path, unsigned flags, mode_t mode,

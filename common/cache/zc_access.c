@@ -447,11 +447,9 @@ static void wake_flushers(struct zc_cache *c, bool first)
     if (!c->draining && unwritten > c->high_bytes) {
         c->draining = true;
         zc_kick(c);
-    } else if (c->draining || !zc_list_empty(&c->room) || !zc_list_empty(&c->throttled) ||
+    } else if (c->draining || first || !zc_list_empty(&c->room) || !zc_list_empty(&c->throttled) ||
                c->drains) {
-        zc_work_at(c, 0);
-    } else if (first) {
-        zc_work_at(c, c->busy_at + c->cfg.idle_ms * ZC_NS_PER_MS);
+        pthread_cond_signal(&c->work);
     }
 }
 

@@ -158,12 +158,6 @@ void zc_kick(struct zc_cache *c)
     pthread_cond_broadcast(&c->work);
 }
 
-void zc_work_at(struct zc_cache *c, uint64_t at)
-{
-    if (c->next_look > at)
-        pthread_cond_signal(&c->work);
-}
-
 /* ---- creation ---- */
 
 static int check_config(const struct zc_cache_config *g)
@@ -258,7 +252,6 @@ int zc_cache_create(const struct zc_cache_config *cfg, struct zc_store *store,
     c->watch.moved = zc_unstable_moved;
     zc_list_init(&c->watch.link);
     c->page_size = cfg->page_size;
-    c->next_look = UINT64_MAX;
     zc_lock_init(&c->lock, ZC_ORDER_CACHE);
     zc_cond_init(&c->work);
     zc_cond_init(&c->fill_work);

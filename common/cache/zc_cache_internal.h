@@ -234,9 +234,7 @@ struct zc_cache {
     /* Completions of this critical section; empty whenever the lock is free. */
     struct zc_list done_accesses, done_flushes;
 
-    uint64_t
-        next_look; /* when a waiting flusher looks for work by itself, ns; UINT64_MAX: unknown */
-    bool over;     /* zc_cache_abandon() */
+    bool over;           /* zc_cache_abandon() */
     bool stop, draining; /* draining: between the watermarks, on the way down */
     unsigned drains;     /* zc_cache_drain() calls under way */
     uint64_t drain_pass;
@@ -274,9 +272,6 @@ void zc_cache_unlock(struct zc_cache *c);
 /* Waits on c->changed; delivers completions first, and then may return early. */
 void zc_cache_wait(struct zc_cache *c);
 void zc_kick(struct zc_cache *c); /* wakes every flusher */
-/* There may be work for a flusher at `at`, ns, 0: now: wakes one, unless one looks by itself in
- * time. */
-void zc_work_at(struct zc_cache *c, uint64_t at);
 
 /* ---- zc_timing.c: duration of store calls and of waits ---- */
 /* Bracket a store call, both with the lock; the first returns the time.  `kind` is
@@ -460,9 +455,9 @@ void zc_readahead_overtake(struct zc_cache *c, struct zc_file *f, uint64_t size)
 
 /* ---- zc_write_back.c: the flushers ---- */
 void *zc_write_back_thread(void *cache);
-/* Writes a page of `f` that a flush request waits for, and its neighbours, in the calling thread;
- * drops the lock.  False: there is none that can be written now.  The caller keeps the file by a
- * ref, and calls zc_flush_check(). */
+/* Writes the dirty page of `f` that flush requests wait for in the calling thread; drops the lock.
+ * False: it cannot be written now.  The caller keeps the file by a ref; afterwards requests may be
+ * complete, and there may be work for a flusher. */
 bool zc_write_back_here(struct zc_cache *c, struct zc_file *f);
 
 /* ---- zc_flush_order.c: the order of write-back ---- */
@@ -503,10 +498,7 @@ int zc_flush_again(struct zc_cache *c, struct zc_file *f);
 void zc_flush_ask(struct zc_cache *c, struct zc_file *f);
 
 /* ---- zc_file.c: opens and closes ---- */
-/* Put the file on or off cache->flush_now; the first returns whether it is on, and wakes no
- * flusher. */
-bool zc_file_list_flush_now(struct zc_cache *c, struct zc_file *f);
-void zc_file_flush_now(struct zc_cache *c, struct zc_file *f);
+void zc_file_flush_now(struct zc_cache *c, struct zc_file *f); /* on or off cache->flush_now */
 bool zc_file_unwritten(const struct zc_file *f);
 /* Returns the end of the bytes that are not in the store; 0: there are none. */
 uint64_t zc_file_unwritten_end(struct zc_cache *c, const struct zc_file *f);

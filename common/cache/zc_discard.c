@@ -121,7 +121,7 @@ static void given_up(struct zc_cache *c, struct zc_file *f, bool forgotten)
     if (forgotten)
         take_size(c, f);
     zc_flush_check(c, f);
-    zc_ctl_put(c, f); /* wakes a flusher, if there is work */
+    zc_ctl_put(c, f);
     zc_cache_unlock(c);
 }
 

@@ -65,24 +65,19 @@ uint64_t zc_file_unwritten_end(struct zc_cache *c, const struct zc_file *f)
     return end;
 }
 
-/* Puts the file on or off the list for the flushers: files with requests, or to be closed.  Returns
- * whether it is on. */
-bool zc_file_list_flush_now(struct zc_cache *c, struct zc_file *f)
+/* Puts the file on or off the list for the flushers: files with requests, or to be closed. */
+void zc_file_flush_now(struct zc_cache *c, struct zc_file *f)
 {
     bool want = !zc_list_empty(&f->flushes) || (f->handles == 0 && !f->closing && (f->rd || f->wr));
 
     zc_assert_held(&c->lock);
-    if (!want)
+    if (!want) {
         zc_list_del(&f->flush_now_link);
-    else if (!zc_list_linked(&f->flush_now_link))
+        return;
+    }
+    if (!zc_list_linked(&f->flush_now_link))
         zc_list_add_tail(&c->flush_now, &f->flush_now_link);
-    return want;
-}
-
-void zc_file_flush_now(struct zc_cache *c, struct zc_file *f)
-{
-    if (zc_file_list_flush_now(c, f))
-        zc_work_at(c, 0);
+    pthread_cond_signal(&c->work);
 }
 
 /* ---- table ---- */

@@ -20,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "zc_cache_internal.h"
 #include "zc_log.h"
@@ -101,6 +102,7 @@ void zc_flush_check(struct zc_cache *c, struct zc_file *f)
         else if (done == WRITTEN && (!f->wr || zc_wb_errors_durable(f)))
             finish(c, fl, NULL);
     }
+    zc_file_flush_now(c, f);
 }
 
 /* Whether a request has its pages written and needs a sync of the store, or its retry. */
@@ -286,13 +288,23 @@ static bool is_for_one(const struct zc_file *f)
            zc_list_empty(&f->failed);
 }
 
+/* Whether a write of this thread cannot raise SIGXFSZ, which a program may not expect of a sync or
+ * close.  Flusher threads block it. */
+static bool may_write(void)
+{
+    struct rlimit l;
+
+    return getrlimit(RLIMIT_FSIZE, &l) == 0 && l.rlim_cur == RLIM_INFINITY;
+}
+
 /* Writes back one dirty page, and syncs the store if nothing of the file is unwritten then, in this
  * thread: a flusher thread would cost two thread switches. */
 static void flush_here(struct zc_cache *c, struct zc_file *f)
 {
     f->refs++;
-    if (is_for_one(f) && !zc_cache_tenants_compete(c))
-        zc_write_back_here(c, f);
+    if (is_for_one(f) && !zc_cache_tenants_compete(c) && may_write() && zc_write_back_here(c, f) &&
+        zc_file_unwritten(f)) /* it is dirty again, or has failed */
+        pthread_cond_signal(&c->work);
     if (zc_flush_wants_sync(f)) {
         zc_flush_sync(c, f);
         pthread_cond_broadcast(&c->changed);
@@ -321,7 +333,6 @@ static void start(struct zc_cache *c, struct zc_flush *fl, bool waits)
     if (waits)
         flush_here(c, f);
     zc_flush_check(c, f);
-    zc_file_flush_now(c, f);
     if (zc_file_unwritten(f) && !is_for_one(f))
         zc_kick(c);
 }

@@ -61,7 +61,7 @@ static void place(struct zc_cache *c, struct zc_file *f)
         t->look_at = t->looked + EVERY_MS * ZC_NS_PER_MS;
     if (!zc_list_linked(&t->link))
         zc_list_add_tail(&c->looks, &t->link);
-    zc_work_at(c, t->look_at);
+    pthread_cond_signal(&c->work);
 }
 
 static void set(struct zc_cache *c, struct zc_file *f, enum zc_validator_state state)

@@ -688,39 +688,24 @@ static void run(struct zc_cache *c, struct write_job *job, struct zc_page *p, ui
     zc_workers_leave(&c->flushers, &me);
     zc_flush_check(c, f);
     f->refs--;
-    zc_file_list_flush_now(c, f); /* this thread looks for work next */
+    zc_file_flush_now(c, f);
     zc_file_reap(f);
     pthread_cond_broadcast(&c->changed);
 }
 
 bool zc_write_back_here(struct zc_cache *c, struct zc_file *f)
 {
-    struct zc_page *p = c->over || stuck(c, f) ? NULL : wanted_page(c, f);
+    struct zc_page *p = c->over ? NULL : wanted_page(c, f);
     struct write_job job;
     struct zc_member me;
 
     zc_assert_held(&c->lock);
-    if (!p)
+    if (!p || !zc_workers_enter_guest(&c->flushers, &me, zc_workers_file(f)))
         return false;
-    zc_workers_enter(&c->flushers, &me, zc_workers_file(f));
     write_page(c, &job, p, c->cfg.max_io);
-    zc_workers_leave_guest(&c->flushers, &me);
+    zc_workers_leave(&c->flushers, &me);
     pthread_cond_broadcast(&c->changed);
     return true;
-}
-
-/* Waits for work; at most until `wake`, when there is some. */
-static void wait_for_work(struct zc_cache *c, uint64_t wake)
-{
-    if (wake == UINT64_MAX) {
-        zc_cond_wait(&c->work, &c->lock);
-        return;
-    }
-    if (wake < c->next_look)
-        c->next_look = wake;
-    zc_cond_wait_until(&c->work, &c->lock, wake);
-    if (c->next_look == wake) /* of another thread that waits until then, too, maybe */
-        c->next_look = UINT64_MAX;
 }
 
 void *zc_write_back_thread(void *cache)
@@ -742,8 +727,10 @@ void *zc_write_back_thread(void *cache)
             zc_lock_get(&c->lock);
         } else if (zc_cache_populate(c, &wake)) {
             continue;
+        } else if (wake == UINT64_MAX) {
+            zc_cond_wait(&c->work, &c->lock);
         } else {
-            wait_for_work(c, wake);
+            zc_cond_wait_until(&c->work, &c->lock, wake);
         }
     }
     zc_lock_put(&c->lock);

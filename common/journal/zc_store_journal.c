@@ -54,8 +54,8 @@ static struct zc_sfile *below(struct zc_sfile *f)
 
 /* ---- files ---- */
 
-/* Syncs a new file, and removes it again if that fails and this open has created it: a journal that
- * survives the host needs its file to do so. */
+/* Syncs a file that is new, or empty and may be, and removes it again if that fails and this open
+ * has created it: a journal that survives the host needs its file to do so. */
 static int keep_new(struct jn_store *js, const char *path, bool created, struct zc_sfile *f)
 {
     int rc = zc_journal_syncs(js->journal) ? zc_store_sync(f, ZC_LEVEL_DURABLE) : 0;

@@ -2,8 +2,8 @@
  *
  * A thread sets its user (zc_cred_use()) and calls the store.  A store that reaches files by name
  * makes those calls as that user: the kernel decides about permissions, and new files belong to the
- * user.  Calls by descriptor do not switch, because the open was checked.  So write-back, readahead
- * and close, which belong to no user's request, run in threads without a user.
+ * user.  Calls by descriptor do not switch, because the open was checked: so write-back, readahead
+ * and close belong to no user, whatever thread makes them.
  *
  * Only root can switch.  The identity is the thread's alone: file-system user and group and
  * supplementary groups, set by direct system calls, because the C library would change all threads.

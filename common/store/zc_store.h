@@ -69,7 +69,7 @@ struct zc_attr {
     uint64_t nlink; /* 0: unlinked */
     int64_t mtime_ns, ctime_ns;
     int64_t born_ns; /* open and stat: birth time; 0: unknown */
-    bool created;    /* open: this open has created the file */
+    bool created;    /* open: it has created the file, and not through a symbolic link */
     bool link;       /* stat: the name is, or may be, a symbolic link; the rest is of its target */
     bool exact;      /* every later change shows in these times, however soon it comes */
     bool merges; /* open: bytes between dirty pieces may be rewritten as read, since locks keep out

@@ -2,8 +2,9 @@
  *
  * Invariants
  * 1. `busy` is sorted by `since`: a member that enters goes to its end, so stuck ones come first.
- * 2. A member waits for its turn only after it has seen `hands` members at work: each of those
- * looks for a job when it is done, or is stuck when the wait ends.  So every queued job is run.
+ * 2. A member waits for its turn only after it has seen `hands` members at work, without guests:
+ * each of those looks for a job when it is done, or is stuck when the wait ends.  So every queued
+ * job is run.
  * 3. One thread at a time is being started, by a member: when all threads up to nthreads have
  *    ended, there will be no more.
  */
@@ -74,8 +75,10 @@ void zc_workers_join(struct zc_workers *c)
 /* The caller is the last member that is not at work, and is about to be. */
 static bool last(const struct zc_workers *c, uint64_t now)
 {
-    return c->nthreads - c->nbusy < 2 && c->nbusy + 1 >= c->cfg.hands &&
-           c->nthreads < c->cfg.most && !c->starting && now >= c->retry;
+    unsigned busy = c->nbusy - c->nguests;
+
+    return c->nthreads - busy < 2 && busy + 1 >= c->cfg.hands && c->nthreads < c->cfg.most &&
+           !c->starting && now >= c->retry;
 }
 
 /* Drops the lock. */
@@ -101,18 +104,26 @@ static uint64_t stuck_at(const struct zc_workers *c, const struct zc_member *m)
     return m->since + c->cfg.stuck_ms * ZC_NS_PER_MS;
 }
 
-/* Counts stuck members; returns when that number changes next, ns. */
+/* Counts those that are stuck; returns when that number changes next, ns. */
 static uint64_t count_stuck(struct zc_workers *c, uint64_t now)
 {
-    c->nstuck = 0;
+    c->nstuck = c->nstuck_guests = 0;
     zc_list_each (&c->busy, n) {
-        uint64_t at = stuck_at(c, zc_list_entry(n, struct zc_member, link));
+        const struct zc_member *m = zc_list_entry(n, struct zc_member, link);
+        uint64_t at = stuck_at(c, m);
 
         if (at > now)
             return at;
         c->nstuck++;
+        c->nstuck_guests += m->guest;
     }
     return UINT64_MAX;
+}
+
+/* Returns how many members are at work, and not stuck. */
+static unsigned at_work(const struct zc_workers *c)
+{
+    return c->nbusy - c->nguests - (c->nstuck - c->nstuck_guests);
 }
 
 bool zc_workers_wait_turn(struct zc_workers *c)
@@ -125,19 +136,36 @@ bool zc_workers_wait_turn(struct zc_workers *c)
         return false;
     }
     next = count_stuck(c, now);
-    if (c->nbusy - c->nstuck < c->cfg.hands)
+    if (at_work(c) < c->cfg.hands)
         return true;
     zc_cond_wait_until(&c->may_work, c->cfg.lock, next);
     return false;
 }
 
-void zc_workers_enter(struct zc_workers *c, struct zc_member *m, uint64_t about)
+static void enter(struct zc_workers *c, struct zc_member *m, uint64_t about, bool guest)
 {
     zc_assert_held(c->cfg.lock);
     m->about = about;
+    m->guest = guest;
     m->since = zc_now();
     zc_list_add_tail(&c->busy, &m->link);
     c->nbusy++;
+    c->nguests += guest;
+}
+
+void zc_workers_enter(struct zc_workers *c, struct zc_member *m, uint64_t about)
+{
+    enter(c, m, about, false);
+}
+
+bool zc_workers_enter_guest(struct zc_workers *c, struct zc_member *m, uint64_t about)
+{
+    zc_assert_held(c->cfg.lock);
+    count_stuck(c, zc_now());
+    if (zc_workers_stuck(c, about))
+        return false;
+    enter(c, m, about, true);
+    return true;
 }
 
 void zc_workers_leave(struct zc_workers *c, struct zc_member *m)
@@ -145,13 +173,8 @@ void zc_workers_leave(struct zc_workers *c, struct zc_member *m)
     zc_assert_held(c->cfg.lock);
     zc_list_del(&m->link);
     c->nbusy--;
-    c->nstuck = 0; /* until the next one looks */
-}
-
-void zc_workers_leave_guest(struct zc_workers *c, struct zc_member *m)
-{
-    zc_workers_leave(c, m);
-    pthread_cond_signal(&c->may_work);
+    c->nguests -= m->guest;
+    c->nstuck = c->nstuck_guests = 0; /* until the next one looks */
 }
 
 unsigned zc_workers_busy(const struct zc_workers *c, uint64_t about)

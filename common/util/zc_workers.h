@@ -1,7 +1,10 @@
 /* zc_workers.h - threads that do the same work side by side, where a job may get stuck.
  *
- * At most `hands` of them work at a time.  A member that has been at one job for stuck_ms counts as
+ * At most `hands` members work at a time.  A member that has been at one job for stuck_ms counts as
  * stuck (the store hangs) and no longer as at work: another one replaces it, up to `most` threads.
+ *
+ * A guest is a thread of others that does one job itself.  It is not among the hands, looks for no
+ * further job, and may get stuck like a member.
  *
  *              zc_workers_enter()              stuck_ms
  *     waiting ----------------> at work ----------------> stuck
@@ -45,11 +48,12 @@ struct zc_workers_config {
     void *arg;
 };
 
-/* A member at work. */
+/* A member, or guest, at work. */
 struct zc_member {
     struct zc_list link; /* zc_workers.busy */
-    uint64_t about;      /* equal for jobs that get stuck together */
-    uint64_t since;      /* ns */
+    bool guest;
+    uint64_t about; /* equal for jobs that get stuck together */
+    uint64_t since; /* ns */
 };
 
 /* Begins as zeros. */
@@ -58,13 +62,13 @@ struct zc_workers {
     pthread_t *threads;
     /* Guarded by cfg.lock. */
     unsigned nthreads;
-    bool starting;       /* another one is being started */
-    uint64_t retry;      /* when a failed start is repeated, ns */
-    struct zc_list busy; /* struct zc_member, by `since` */
-    unsigned nbusy;
-    unsigned nstuck;  /* how many of these, the first ones, were stuck at the last
-                         zc_workers_wait_turn() */
-    zc_cond may_work; /* members that wait because `hands` are at work */
+    bool starting;           /* another one is being started */
+    uint64_t retry;          /* when a failed start is repeated, ns */
+    struct zc_list busy;     /* struct zc_member, by `since` */
+    unsigned nbusy, nguests; /* all, and the guests among them */
+    unsigned nstuck;        /* how many of these, the first ones, were stuck at the last look ... */
+    unsigned nstuck_guests; /* ... and the guests among those */
+    zc_cond may_work;       /* members that wait because `hands` are at work */
 };
 
 /* Starts `hands` threads; without the lock.  0, or a negative errno explained by zc_errorf(); then
@@ -79,14 +83,14 @@ void zc_workers_join(struct zc_workers *c);
 /* Returns whether the caller may take a job now.  False: the lock was dropped meanwhile. */
 bool zc_workers_wait_turn(struct zc_workers *c);
 void zc_workers_enter(struct zc_workers *c, struct zc_member *m, uint64_t about);
+/* A guest enters at any time, unless one is stuck about `about`, which false says. */
+bool zc_workers_enter_guest(struct zc_workers *c, struct zc_member *m, uint64_t about);
 void zc_workers_leave(struct zc_workers *c, struct zc_member *m);
-/* The same, of a thread that is no member and has done one job as if it were: it does not look for
- * another one, and wakes a member that waits for its turn. */
-void zc_workers_leave_guest(struct zc_workers *c, struct zc_member *m);
 
-/* Number of members at work about `about`, stuck or not. */
+/* Number of members and guests at work about `about`, stuck or not. */
 unsigned zc_workers_busy(const struct zc_workers *c, uint64_t about);
-/* Whether a member is stuck about `about`, as of the last zc_workers_wait_turn(). */
+/* Whether one is stuck about `about`, as of the last zc_workers_wait_turn(), or entry of a guest.
+ */
 bool zc_workers_stuck(const struct zc_workers *c, uint64_t about);
 
 #endif

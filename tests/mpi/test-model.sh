@@ -3,7 +3,7 @@
 # over a file system that stutters, and over one that cannot be written for a while.
 #
 #     test-model.sh                                       what make check runs: of each mode
-#                                                         three seeds, or half of them if more
+#                                                         two seeds, or a third of them if more
 #     test-model.sh --all                                 the seeds of each mode, for check-long
 #     test-model.sh --next               what zcache cannot do yet: make check-next
 #     test-model.sh --broken-today       the words of such modes
@@ -317,9 +317,9 @@ of_next() {
     grep -E $invert -e "-(${broken_today// /|})[0-9]*(-| )"
 }
 
-# fewer: half of the seeds of the modes on stdin, except for those with three or less.
+# fewer: a third of the seeds of the modes on stdin, at least two.
 fewer() {
-    awk '{ print $1, $2, $3 <= 3 ? $3 : $3 <= 6 ? 3 : int(($3 + 1) / 2) }'
+    awk '{ print $1, $2, $3 <= 6 ? 2 : int(($3 + 2) / 3) }'
 }
 
 # The same programs also run over ufs:, where a failure means that the test is wrong.  A few seeds

@@ -6,7 +6,8 @@
 #     test-opens.sh                                what make check runs
 #     test-opens.sh --each [WHERE [RANKS [CASE]]]  every case by itself: which fail, and how often;
 #                                                  WHERE is ufs, embedded, one or two
-# ROUNDS: of each case (3: every one with other hints); VERBOSE=1 shows what --each has seen.
+# ROUNDS: of each case (3: every one with other hints); RANKS: of each job (check-long: '1 2 3 4');
+# VERBOSE=1 shows what --each has seen.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -45,9 +46,9 @@ cases() {
 # ranks_at WHERE: jobs of so many ranks; --each has all of them.
 ranks_at() {
     case $1 in
-    ufs) echo 3 ;;
-    one) echo 1 2 4 ;;
-    *) echo 1 3 4 ;;
+    embedded) echo "${RANKS:-1 4}" ;;
+    one) echo "${RANKS:-2}" ;;
+    *) echo "${RANKS:-3}" ;;
     esac
 }
 
@@ -65,7 +66,7 @@ everything() {
         leave "$where"
     done
     at embedded
-    for ranks in 3 4; do # with opens that no owner is among, and that the first owner is not among
+    for ranks in ${RANKS:+3} 4; do # with opens that no owner, or not the first one, is among
         ZCACHE_LOCAL=false all_of "embedded, libfabric" "$ranks" t_opens 3 all
     done
     for name in self_reads self_writes newer_wins subset same_ranks netcdf apart_first; do

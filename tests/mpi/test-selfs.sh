@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Opens of one file by ranks that never open it together: without daemons, with one, with two, by
 # way of the host's memory and of libfabric; and over ufs:, or the test is wrong.
+# RANKS: of each job (check-long: '2 4').
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -43,7 +44,11 @@ make_root
 for where in $reference embedded embedded-fabric one one-fabric two two-fabric; do
     [[ ${1:-$where} == "$where" ]] || continue
     at "$where"
-    for ranks in 2 4; do together "$where" "$ranks"; done
+    case $where in
+    embedded | one-fabric | two) few=4 ;;
+    *) few=2 ;;
+    esac
+    for ranks in ${RANKS:-$few}; do together "$where" "$ranks"; done
     leave "$where"
 done
 exit "$failed"

@@ -3,6 +3,9 @@
 #include "config.h"
 
 #include <errno.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
 
 #include "cache_rig.h"
 
@@ -53,8 +56,9 @@ START_TEST(write_back_of_other_files_goes_on)
     start_flush(&n, ZC_LEVEL_STORED);
     wait_stuck();
     file = other;
-    for (int i = 0; i < 10; i++) {
+    for (int i = 0; i < 10; i++) { /* two pages: by flusher threads, not by this one */
         put(2 * i * PAGE, PAGE, 'b');
+        put((2 * i + 20) * PAGE, PAGE, 'b');
         flush_ok();
     }
     ck_assert_uint_le(zc_store_fault_held(store), 2); /* nothing more was begun for the file */
@@ -70,7 +74,7 @@ END_TEST
 
 START_TEST(a_stuck_sync_lets_others_sync)
 {
-    struct flush_note n;
+    struct flush_note n, m;
 
     setup_stuck();
     cfg.flushers = 1;
@@ -81,9 +85,63 @@ START_TEST(a_stuck_sync_lets_others_sync)
     wait_held(1);
     file = other;
     put(0, PAGE, 'b');
-    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_DURABLE), 0);
+    start_flush(&m, ZC_LEVEL_DURABLE);
+    await_flush(&m);
+    ck_assert_int_eq(m.f.error.rc, 0);
     zc_store_fault_release(store);
     await_flush(&n);
+    stop_two();
+}
+END_TEST
+
+static void *flush_it(void *h)
+{
+    return (void *)(intptr_t)zc_cache_flush(h, ZC_LEVEL_STORED);
+}
+
+/* Threads of the program write pages they wait for themselves, and get stuck: as many flushers are
+ * there for others as without. */
+START_TEST(guests_take_no_flusher_away)
+{
+    enum { GUESTS = 3, N = 5 };
+    struct zc_handle *h[N];
+    struct flush_note n[N], m;
+    pthread_t threads[GUESTS];
+    char path[16];
+    void *rc;
+
+    setup_stuck();
+    start_two();
+    file = other;
+    put(0, PAGE, 'b');
+    flush_ok();
+    for (int i = 0; i < N; i++) {
+        snprintf(path, sizeof path, "/%d", i);
+        h[i] = file = open_flags(path, NEW);
+        put(0, PAGE, 'a');
+    }
+    zc_store_fault_hold(store, ZC_FAULT_WRITE);
+    for (int i = 0; i < GUESTS; i++)
+        ck_assert_int_eq(pthread_create(&threads[i], NULL, flush_it, h[i]), 0);
+    wait_held(GUESTS);
+    for (int i = GUESTS; i < N; i++) {
+        file = h[i];
+        start_flush(&n[i], ZC_LEVEL_STORED);
+    }
+    wait_held(N);
+    file = other;
+    start_flush(&m, ZC_LEVEL_DURABLE); /* a sync, which is not held */
+    await_flush(&m);
+    zc_store_fault_release(store);
+    for (int i = 0; i < N; i++) {
+        rc = NULL;
+        if (i < GUESTS)
+            ck_assert_int_eq(pthread_join(threads[i], &rc), 0);
+        else
+            await_flush(&n[i]);
+        ck_assert_ptr_null(rc);
+        zc_cache_close(h[i]);
+    }
     stop_two();
 }
 END_TEST
@@ -149,6 +207,6 @@ int main(void)
 
     quiet_log();
     CASE(s, "stuck", 30, write_back_of_other_files_goes_on, a_stuck_sync_lets_others_sync,
-         many_stuck_files, reads_of_other_files_go_on);
+         guests_take_no_flusher_away, many_stuck_files, reads_of_other_files_go_on);
     return run_suite(s);
 }

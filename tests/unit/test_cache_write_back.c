@@ -3,8 +3,15 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "cache_rig.h"
+#include "zc_clock_sim.h"
+#include "zc_store_posix.h"
 
 /* ---- write-back ---- */
 
@@ -381,6 +388,35 @@ START_TEST(no_room_because_of_failures)
 }
 END_TEST
 
+/* A limit on the size of files is an error of the flush, and no SIGXFSZ, which ends a program. */
+START_TEST(a_file_too_large_is_no_signal)
+{
+    char dir[] = "/tmp/zc-test-write-back-XXXXXX", path[64];
+    struct rlimit old, l;
+
+    setup();
+    ck_assert_ptr_nonnull(mkdtemp(dir));
+    zc_store_destroy(store);
+    ck_assert_int_eq(zc_store_posix_create(dir, &memory), 0);
+    ck_assert_int_eq(zc_store_fault_create(memory, &store), 0);
+    make_cache();
+    snprintf(path, sizeof path, "%s/f", dir);
+    file = open_flags(path, NEW);
+    put(1 << 20, PAGE, 'a');
+    ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &old), 0);
+    l = old;
+    l.rlim_cur = 1 << 20;
+    signal(SIGXFSZ, SIG_DFL);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &l), 0);
+    ck_assert_int_eq(zc_cache_flush(file, ZC_LEVEL_STORED), -EFBIG);
+    ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &old), 0);
+    flush_ok();
+    stop();
+    ck_assert_int_eq(unlink(path), 0);
+    ck_assert_int_eq(rmdir(dir), 0);
+}
+END_TEST
+
 START_TEST(late_close_error_is_returned)
 {
     setup();
@@ -409,12 +445,13 @@ int main(void)
     Suite *s = suite_create("cache: write-back");
 
     quiet_log();
+    zc_clock = zc_clock_sim();
     CASE(s, "write-back", 30, watermarks, newest_first, neighbours_leave_together,
          idle_pages_are_written, a_page_that_never_rests_is_written, levels_already_reached,
          flush_without_a_waiter, flush_has_a_target, flush_ends_while_writers_go_on,
          one_store_write_per_page);
     CASE(s, "failures", 30, failed_write_back_is_kept_and_retried, blame_falls_on_the_right_page,
          background_tries_again, closes_say_what_is_refused, losses_are_one_line,
-         no_room_because_of_failures, late_close_error_is_returned);
+         no_room_because_of_failures, a_file_too_large_is_no_signal, late_close_error_is_returned);
     return run_suite(s);
 }

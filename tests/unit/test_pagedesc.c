@@ -289,7 +289,7 @@ static void *scribble(void *arg)
 /* An accepted read was not torn: it has one value. */
 START_TEST(bytes_that_change_are_not_taken)
 {
-    uint64_t until = zc_now() + 20000 * ZC_NS_PER_MS;
+    uint64_t until = zc_now() + 1000 * ZC_NS_PER_MS;
     pthread_t thread;
     unsigned good = 0;
 
@@ -298,7 +298,7 @@ START_TEST(bytes_that_change_are_not_taken)
     put(0, 1, PAGE, 0);
     ck_assert_int_eq(ask(0, PAGE, 0), PAGE);
     ck_assert_int_eq(pthread_create(&thread, NULL, scribble, NULL), 0);
-    while (good < 2000 && zc_now() < until) {
+    while (good == 0 || (good < 2000 && zc_now() < until)) {
         if (!zc_client_read_direct(client[0], handle[0], got, PAGE, 0) || got[0] == image[0])
             continue;
         ck_assert_msg(!memcmp(got, got + 1, PAGE - 1), "a page of several values");
@@ -306,7 +306,6 @@ START_TEST(bytes_that_change_are_not_taken)
     }
     atomic_store(&enough, true);
     pthread_join(thread, NULL);
-    ck_assert_uint_gt(good, 0);
     down();
 }
 END_TEST
