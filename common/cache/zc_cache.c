@@ -254,6 +254,7 @@ int zc_cache_create(const struct zc_cache_config *cfg, struct zc_store *store,
     c->page_size = cfg->page_size;
     zc_lock_init(&c->lock, ZC_ORDER_CACHE);
     zc_cond_init(&c->work);
+    c->next_look = UINT64_MAX;
     zc_cond_init(&c->fill_work);
     zc_cond_init(&c->changed);
     init_lists(c);

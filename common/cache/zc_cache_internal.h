@@ -241,9 +241,10 @@ struct zc_cache {
     uint64_t epochs;                     /* the highest of forgotten files */
     struct zc_error late;                /* a failed close of a store file without handles */
     struct zc_workers flushers, readers; /* store calls are grouped by file: zc_workers_file() */
-    unsigned nfilling_ahead;             /* readers busy with readahead */
-    uint64_t nfills_ahead;               /* pages on fills_ahead of all tenants */
-    uint64_t nahead;                     /* pages with ahead_for */
+    uint64_t next_look;      /* ns; a flusher that waits looks for work by then, or UINT64_MAX */
+    unsigned nfilling_ahead; /* readers busy with readahead */
+    uint64_t nfills_ahead;   /* pages on fills_ahead of all tenants */
+    uint64_t nahead;         /* pages with ahead_for */
 
     uint64_t dirty_bytes, flushing_bytes, retained_bytes; /* sums over pages */
     struct zc_watch watch;                                /* on the store, if it is lossy */

@@ -654,12 +654,36 @@ static void no_memory(struct zc_cache *c, struct zc_page *p, struct write_job *j
     job_failed(c, job, &why);
 }
 
+/* A flusher waits until `at`, or for work that comes earlier. */
+static void wait_until(struct zc_cache *c, uint64_t at)
+{
+    if (at < c->next_look)
+        c->next_look = at;
+    zc_cond_wait_until(&c->work, &c->lock, at);
+    if (c->next_look == at)
+        c->next_look = UINT64_MAX;
+}
+
+/* Before a flusher's job, which may get stuck: if no other one looks for pages that are due by the
+ * time this counts as stuck, wakes one, which then does. */
+static void hand_over(struct zc_cache *c)
+{
+    unsigned ms = c->cfg.idle_ms;
+
+    if (ms < c->flushers.cfg.stuck_ms)
+        ms = c->flushers.cfg.stuck_ms;
+    if (c->next_look > zc_now() + ms * ZC_NS_PER_MS &&
+        (c->ndirty > 0 || !zc_list_empty(&c->failed_files)))
+        pthread_cond_signal(&c->work);
+}
+
 static void write_page(struct zc_cache *c, struct write_job *job, struct zc_page *p, uint64_t limit)
 {
     if (!build(c, p, limit, job)) {
         no_memory(c, p, job);
         return;
     }
+    hand_over(c);
     zc_cache_tenant_wrote(c, p->tenant, job->bytes);
     run_write(c, job);
 }
@@ -671,6 +695,8 @@ static void run(struct zc_cache *c, struct write_job *job, struct zc_page *p, ui
 
     f->refs++;
     zc_workers_enter(&c->flushers, &me, zc_workers_file(f));
+    if (job->kind != JOB_WRITE)
+        hand_over(c);
     if (job->kind == JOB_SYNC) {
         zc_flush_sync(c, f);
     } else if (job->kind == JOB_ASK) {
@@ -730,7 +756,7 @@ void *zc_write_back_thread(void *cache)
         } else if (wake == UINT64_MAX) {
             zc_cond_wait(&c->work, &c->lock);
         } else {
-            zc_cond_wait_until(&c->work, &c->lock, wake);
+            wait_until(c, wake);
         }
     }
     zc_lock_put(&c->lock);

@@ -72,6 +72,34 @@ START_TEST(write_back_of_other_files_goes_on)
 }
 END_TEST
 
+/* Nothing but the idle time asks for the other file's page: a flusher that waits for it takes the
+ * first file's, and gets stuck. */
+START_TEST(idle_pages_of_other_files_are_written)
+{
+    enum { SETTLE = 100000000 };
+
+    setup_stuck();
+    cfg.idle_ms = 20;
+    start_two();
+    put(0, PAGE, 'a'); /* frames are populated by then */
+    flush_ok();
+    file = other;
+    put(0, PAGE, 'a');
+    flush_ok();
+    zc_clock_sleep(SETTLE); /* until no flusher waits for anything */
+    zc_store_fault_hold_path(store, ZC_FAULT_WRITE, "/f");
+    file = stuck;
+    put(0, PAGE, 'b');
+    file = other;
+    put(0, PAGE, 'c');
+    wait_stuck();
+    WAIT_FOR(st.store_writes == 3);
+    expect_stored("/g", 0, PAGE, 'c');
+    zc_store_fault_release(store);
+    stop_two();
+}
+END_TEST
+
 START_TEST(a_stuck_sync_lets_others_sync)
 {
     struct flush_note n, m;
@@ -206,7 +234,8 @@ int main(void)
     Suite *s = suite_create("cache: stuck");
 
     quiet_log();
-    CASE(s, "stuck", 30, write_back_of_other_files_goes_on, a_stuck_sync_lets_others_sync,
-         guests_take_no_flusher_away, many_stuck_files, reads_of_other_files_go_on);
+    CASE(s, "stuck", 30, write_back_of_other_files_goes_on, idle_pages_of_other_files_are_written,
+         a_stuck_sync_lets_others_sync, guests_take_no_flusher_away, many_stuck_files,
+         reads_of_other_files_go_on);
     return run_suite(s);
 }
