@@ -18,7 +18,7 @@ unset NO_COLOR
 head -c 3M /dev/zero >root/quiet
 "$zcput" read 0.addr "$tmp/root/quiet" 3M >/dev/null || fail "cannot read"
 mkfifo fifo
-"$zcput" forever 0.addr "$tmp/root/busy" 8M <fifo >written 2>&1 &
+ZCPUT_PAUSE_MS=20 "$zcput" forever 0.addr "$tmp/root/busy" 8M <fifo >written 2>&1 &
 writer=$!
 cleanup_fn '[[ -z $writer ]] || kill -KILL $writer 2>/dev/null'
 exec {hold}>fifo

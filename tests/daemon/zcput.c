@@ -10,6 +10,7 @@
  *     zcput check FILE SIZE                compares a file with what write wrote
  *
  * With ZCPUT_SET=N the daemon is one of N, the first, that serve the file.
+ * With ZCPUT_PAUSE_MS=N it rests so long after each time.
  * With ZCPUT_SALT=N all bytes are greater by N: other content.
  * With ZCACHE_CHECKSUM=on the daemon's pages have checksums, and so has what is read.
  */
@@ -24,6 +25,7 @@
 
 #include "zc_addrfile.h"
 #include "zc_client.h"
+#include "zc_clock.h"
 #include "zc_log.h"
 #include "zc_units.h"
 #include "zc_wire_csum.h"
@@ -97,7 +99,7 @@ static int read_in(struct zc_client *c, const char *path, size_t size)
 
 static int write_out(struct zc_client *c, const char *path, size_t size, bool forever)
 {
-    const char *set = getenv("ZCPUT_SET");
+    const char *set = getenv("ZCPUT_SET"), *rest = getenv("ZCPUT_PAUSE_MS");
     struct zc_attr attr = {.set = {.id = set ? 5 : 0, .count = set ? (uint32_t)atoi(set) : 0}};
     unsigned char *buf = malloc(size);
     uint64_t handle;
@@ -111,6 +113,8 @@ static int write_out(struct zc_client *c, const char *path, size_t size, bool fo
     do {
         for (size_t done = 0; rc >= 0 && done < size; done += (size_t)rc)
             rc = zc_client_write(c, handle, buf + done, size - done, done);
+        if (rest)
+            zc_clock_sleep((uint64_t)atoi(rest) * ZC_NS_PER_MS);
     } while (forever && rc >= 0);
     free(buf);
     return rc < 0 ? (int)rc : 0;

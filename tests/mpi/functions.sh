@@ -128,8 +128,10 @@ mpi() {
 }
 
 # A proxy of an mpiexec that was killed may connect to its port, now another mpiexec's, which gives
-# up.  This is no failure of zcache.
-met_a_strangers_proxy() { grep -qs 'cannot find proxy with ID' "$1"; }
+# up; and so does one that binds a port together with another.  Neither is a failure of zcache.
+met_another_mpiexec() {
+    grep -qs -e 'cannot find proxy with ID' -e 'unable to create PMI port' "$1"
+}
 
 # mpi_quiet ...: the same, output only when it fails.
 mpi_quiet() {
@@ -137,8 +139,8 @@ mpi_quiet() {
 
     mpi "$@" >"$tmp/out" 2>&1 </dev/null
     status=$?
-    if ((status)) && met_a_strangers_proxy "$tmp/out"; then
-        echo "once more: mpiexec met a proxy of another one" >&2
+    if ((status)) && met_another_mpiexec "$tmp/out"; then
+        echo "once more: mpiexec met another one" >&2
         mpi "$@" >"$tmp/out" 2>&1 </dev/null
         status=$?
     fi

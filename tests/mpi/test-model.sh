@@ -293,8 +293,8 @@ all() {
 
     while read -r -a line; do
         run "${line[0]}" "${line[1]}" 1 "${line[2]}" 2>"$tmp/errors" || {
-            if met_a_strangers_proxy "$tmp/errors"; then
-                echo "${line[0]}: once more: mpiexec met the proxy of another one"
+            if met_another_mpiexec "$tmp/errors"; then
+                echo "${line[0]}: once more: mpiexec met another one"
                 run "${line[0]}" "${line[1]}" 1 "${line[2]}" 2>"$tmp/errors" && continue
             fi
             failed=1
