@@ -43,7 +43,7 @@ start_daemon 1 --root root --cache-size 16M --log info
 mkfifo hold
 exec {hold}<>hold
 began=$SECONDS
-ZCACHE_LOCAL=1 "$build/tests/daemon/zcflood" opens 1.addr "$tmp/root" 1 1 600 <&"$hold" \
+ZCACHE_LOCAL=1 "$build/tests/daemon/zcflood" replied 1.addr "$tmp/root" 1 1 600 <&"$hold" \
     {hold}>&- >out 2>&1 &
 daemon_pids[2]=$!
 wait_for 60 grep -qx "done" out || fail "$(cat out)"

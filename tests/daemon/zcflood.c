@@ -10,7 +10,8 @@
  *                "N let in, N refused"
  *     replies    reads of 15 KiB, whose replies are never received
  *     lists      writes with a list and data, 15 KiB together
- *     opens      one and the same file, again and again, each after the reply to the one before
+ *     opens      one and the same file, again and again
+ *     replied    the same, each after the reply to the one before
  *     paths      other files, with long names
  *     cards      rendezvous records, and one whose last piece never comes
  *     infos      text about the daemon that is never fetched
@@ -264,11 +265,14 @@ static void fill(struct zc_msg *m, const char *what, const char *root, uint64_t 
     } else if (!strcmp(what, "lists")) {
         m->type = ZC_T_LIST_WRITE;
         fill_list(m);
-    } else if (!strcmp(what, "paths")) {
+    } else if (!strcmp(what, "opens") || !strcmp(what, "paths")) {
         m->type = ZC_T_OPEN;
         m->open_flags = ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE;
         m->mode = 0644;
-        snprintf(path, sizeof path, "%s/%0200llu", root, (unsigned long long)i);
+        if (!strcmp(what, "opens"))
+            snprintf(path, sizeof path, "%s/f", root);
+        else
+            snprintf(path, sizeof path, "%s/%0200llu", root, (unsigned long long)i);
         m->path = (struct zc_bytes){path, (uint32_t)strlen(path)};
     } else if (!strcmp(what, "cards")) {
         m->type = ZC_T_RENDEZVOUS;
@@ -303,7 +307,7 @@ static void attack(struct session *s, int n, const char *what, const char *root,
     sign_of_life();
 }
 
-static void only_opens(struct endpoint *e, int endpoints, struct session *s, int n,
+static void open_again(struct endpoint *e, int endpoints, struct session *s, int n,
                        const char *path, uint64_t count)
 {
     for (uint64_t i = 0; i < count; i++)
@@ -378,8 +382,8 @@ int main(int argc, char **argv)
     n = come(e, endpoints, s, n, path);
     if (!strcmp(argv[1], "hellos"))
         only_hellos(e, endpoints, strtoull(argv[6], NULL, 10));
-    else if (!strcmp(argv[1], "opens"))
-        only_opens(e, endpoints, s, n, path, strtoull(argv[6], NULL, 10));
+    else if (!strcmp(argv[1], "replied"))
+        open_again(e, endpoints, s, n, path, strtoull(argv[6], NULL, 10));
     else
         attack(s, n, argv[1], argv[3], strtoull(argv[6], NULL, 10));
     puts("done");
