@@ -87,6 +87,18 @@ void zc_tp_ofi_cancel(struct ofi *o, struct zc_post *post)
     zc_list_add_tail(&o->cancelled, &post->link);
 }
 
+/* The fabric has refused a post of the peer. */
+static void pace(struct peer *p)
+{
+    uint64_t now = zc_now(), since, wait;
+
+    if (!p->busy_since)
+        p->busy_since = now;
+    since = now - p->busy_since;
+    wait = since < BUSY_MS * ZC_NS_PER_MS ? 0 : since / RETRY_PART;
+    p->retry_at = now + (wait < RETRY_MOST_MS * ZC_NS_PER_MS ? wait : RETRY_MOST_MS * ZC_NS_PER_MS);
+}
+
 /* Puts a post the fabric had no room for on its peer's queue. */
 static void enqueue(struct ofi *o, struct peer *p, struct zc_post *post, bool first)
 {
@@ -97,6 +109,7 @@ static void enqueue(struct ofi *o, struct peer *p, struct zc_post *post, bool fi
         zc_tp_ofi_cancel(o, post);
         zc_tp_ofi_peer_free_if_idle(o, p);
     } else {
+        pace(p);
         zc_list_add_tail(first ? p->queue.next : &p->queue, &post->link);
         if (!zc_list_linked(&p->pending))
             zc_list_add_tail(&o->pending, &p->pending);
@@ -195,6 +208,8 @@ static bool retry_peer(struct ofi *o, struct peer *p)
         ssize_t rc;
 
         zc_lock_get(&o->lock);
+        if (moved)
+            p->busy_since = 0;
         n = p->removed ? NULL : zc_list_pop(&p->queue);
         next = n ? zc_list_entry(n, struct zc_post, link) : NULL;
         if (next)
@@ -213,9 +228,10 @@ static bool retry_peer(struct ofi *o, struct peer *p)
     }
 }
 
-/* Goes once over the peers whose posts wait. */
+/* Goes once over the peers whose posts wait and are due. */
 bool zc_tp_ofi_retry_pending(struct ofi *o)
 {
+    uint64_t now = zc_now();
     struct zc_list round, *n;
     bool moved = false;
 
@@ -225,6 +241,10 @@ bool zc_tp_ofi_retry_pending(struct ofi *o)
     while ((n = zc_list_pop(&round))) {
         struct peer *p = zc_list_entry(n, struct peer, pending);
 
+        if (now < p->retry_at) {
+            zc_list_add_tail(&o->pending, &p->pending);
+            continue;
+        }
         p->retrying = true;
         zc_lock_put(&o->lock);
         moved |= retry_peer(o, p);
@@ -235,6 +255,22 @@ bool zc_tp_ofi_retry_pending(struct ofi *o)
     }
     zc_lock_put(&o->lock);
     return moved;
+}
+
+uint64_t zc_tp_ofi_retry_at(struct ofi *o)
+{
+    uint64_t at = UINT64_MAX;
+
+    zc_lock_get(&o->lock);
+    if (!zc_list_empty(&o->cancelled))
+        at = 0;
+    zc_list_each (&o->pending, n) {
+        const struct peer *p = zc_list_entry(n, struct peer, pending);
+
+        at = p->retry_at < at ? p->retry_at : at;
+    }
+    zc_lock_put(&o->lock);
+    return at;
 }
 
 bool zc_tp_ofi_have_pending(struct ofi *o)

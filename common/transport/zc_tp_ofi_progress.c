@@ -158,6 +158,18 @@ static int arm(struct ofi *o, int timeout_ms)
     return rc;
 }
 
+/* There was an event of the fabric; whether all of them have brought nothing for a while.  "net" of
+ * libfabric 1.17 connects again and again to a peer that has gone with messages on their way to it,
+ * each refusal being an event. */
+static bool is_vain(struct ofi *o)
+{
+    uint64_t now = zc_now();
+
+    if (!o->vain_since)
+        o->vain_since = now;
+    return now - o->vain_since > VAIN_MS * ZC_NS_PER_MS;
+}
+
 /* Sleeps until something may have happened. */
 static enum woken sleep_for_event(struct ofi *o, int timeout_ms)
 {
@@ -172,6 +184,10 @@ static enum woken sleep_for_event(struct ofi *o, int timeout_ms)
         rc = zc_clock_poll(fds, 3, (uint64_t)timeout_ms * ZC_NS_PER_MS);
         if (rc <= 0 || fds[2].revents)
             __atomic_store_n(&o->armed, false, __ATOMIC_RELAXED);
+        if (rc <= 0 || !fds[2].revents)
+            o->vain_since = 0;
+        else if (is_vain(o))
+            rc = zc_clock_poll(fds, 2, NAP_US_MAX * 1000ull);
     } else { /* the provider cannot wake us: look again soon, ever less often */
         rc = zc_clock_poll(fds, 2, o->nap_us * 1000ull);
         if (o->nap_us < NAP_US_MAX)
@@ -183,9 +199,13 @@ static enum woken sleep_for_event(struct ofi *o, int timeout_ms)
 /* How long to sleep at most, of `left` ms. */
 static int nap_of(struct ofi *o, uint64_t now, int left)
 {
-    bool quiet = now > o->awake;
-    int most = zc_tp_ofi_have_pending(o) ? RETRY_MS : quiet ? SELDOM_MS : CONNECT_MS;
+    int most = now > o->awake ? SELDOM_MS : CONNECT_MS;
+    uint64_t at = zc_tp_ofi_retry_at(o);
 
+    if (at < now + RETRY_MS * ZC_NS_PER_MS)
+        most = RETRY_MS;
+    else if (at < now + (uint64_t)most * ZC_NS_PER_MS)
+        most = (int)((at - now) / ZC_NS_PER_MS) + 1;
     return left < most ? left : most;
 }
 
@@ -232,6 +252,7 @@ int zc_tp_ofi_progress(struct zc_tp *tp, int timeout_ms)
             now = zc_now() + AFTER_MS * ZC_NS_PER_MS;
             o->awake = o->awake > now ? o->awake : now;
             o->nap_us = 50;
+            o->vain_since = 0;
             if (began)
                 learn(o, began, looks);
         }

@@ -1,4 +1,5 @@
-/* test_ofi_threads.c - one endpoint of libfabric that many threads use at a time. */
+/* test_ofi_threads.c - one endpoint of libfabric that many threads use at a time, and one whose
+ * peer is gone. */
 #include "config.h"
 
 #include <errno.h>
@@ -82,6 +83,64 @@ START_TEST(threads_share_an_endpoint)
 }
 END_TEST
 
+static unsigned heard;
+
+static void hear(void *arg, const void *msg, size_t len)
+{
+    (void)arg;
+    (void)msg;
+    (void)len;
+    heard++;
+}
+
+/* Returns the processor time of a second in which the endpoint has nothing but that message. */
+static uint64_t cost_of_waiting(struct zc_tp *tp, uint64_t ns)
+{
+    uint64_t used = zc_now_of(CLOCK_PROCESS_CPUTIME_ID), until = zc_now() + ns;
+
+    while (zc_now() < until)
+        ck_assert_int_ge(zc_tp_progress(tp, 100), 0);
+    return zc_now_of(CLOCK_PROCESS_CPUTIME_ID) - used;
+}
+
+/* A message to a peer whose port is closed waits, as the peer may come back: libfabric, or this
+ * endpoint, connects again and again, and is refused.  Waiting takes little of a processor, whether
+ * the peer was connected before or not. */
+START_TEST(a_peer_that_is_gone_costs_little)
+{
+    struct zc_tp_config cfg = {.listen = "127.0.0.1",
+                               .provider = providers[_i % 2],
+                               .max_msg = 1000,
+                               .nrecv = 4,
+                               .recv = hear};
+    const uint64_t second = 1000 * ZC_NS_PER_MS;
+    bool connected = _i / 2;
+    struct zc_tp *gone, *tp;
+    unsigned char address[64];
+    size_t len = sizeof address;
+    zc_peer peer;
+
+    ck_assert_int_eq(zc_tp_ofi_open(&cfg, &gone), 0);
+    ck_assert_int_eq(zc_tp_ofi_open(&cfg, &tp), 0);
+    ck_assert_int_eq(zc_tp_address(gone, address, &len), 0);
+    ck_assert_int_eq(zc_tp_peer_add(tp, address, len, &peer), 0);
+    heard = 0;
+    if (connected)
+        ck_assert_int_eq(zc_tp_send(tp, peer, "hello", 5), 0);
+    while (connected && heard == 0) {
+        ck_assert_int_ge(zc_tp_progress(tp, 1), 0);
+        ck_assert_int_ge(zc_tp_progress(gone, 1), 0);
+    }
+    zc_tp_close(gone);
+    ck_assert_int_eq(zc_tp_send(tp, peer, "hello", 5), 0);
+    ck_assert_int_eq(zc_tp_send(tp, peer, "again", 5), 0);
+    ck_assert_uint_lt(cost_of_waiting(tp, second), second / 2);
+    zc_tp_peer_remove(tp, peer);
+    ck_assert_uint_lt(cost_of_waiting(tp, second), second / 2);
+    zc_tp_close(tp);
+}
+END_TEST
+
 int main(void)
 {
     const struct zc_fabric *lib;
@@ -94,6 +153,7 @@ int main(void)
     }
     tcase_set_timeout(threads, stretched(300));
     tcase_add_loop_test(threads, threads_share_an_endpoint, 0, 2);
+    tcase_add_loop_test(threads, a_peer_that_is_gone_costs_little, 0, 4);
     suite_add_tcase(s, threads);
     return run_suite(s);
 }
