@@ -166,8 +166,10 @@ void ctl_daemon_run(struct ctl_daemon *d, const struct ctl_command *cmd, uint64_
     if (rc == 0)
         rc = connect_and_ask(&q);
     zc_error_keep(&d->error, rc);
-    /* It ends whatever it has answered; or it is ending already, and refuses requests. */
-    if ((d->told || rc == -ESHUTDOWN) && cmd->control && cmd->what == ZC_CONTROL_STOP) {
+    /* It ends whatever it has answered, unless this user may not ask for that; or it is ending
+     * already, and refuses requests. */
+    if (((d->told && rc != -EPERM) || rc == -ESHUTDOWN) && cmd->control &&
+        cmd->what == ZC_CONTROL_STOP) {
         waits_for(d, "it to end");
         zc_error_join(&d->error, wait_until_gone(d, timeout_ms));
     }

@@ -97,7 +97,8 @@ users() { # PROVIDER
 
     # Operations on the whole daemon.
     for name in stop drain flush evict; do
-        expect 1 "*for its owner and for root only*" bob "$zcachectl" --daemons "$one" "$name"
+        expect 1 "*for its owner and for root only*" \
+            bob timeout 60 "$zcachectl" --timeout 1h --daemons "$one" "$name" # none waits for more
     done
     output=$(bob "$zcachectl" --daemons "$one" files 2>&1)
     [[ $output != *kept* ]] || fail "bob sees $output"
