@@ -241,6 +241,7 @@ static void ofi_peer_remove(struct zc_tp *tp, zc_peer peer)
     struct zc_list *n;
 
     zc_lock_get(&o->lock);
+    o->any_gone = true;
     p->removed = true;
     p->with_fabric++; /* keeps it while others retry its queue or complete its posts */
     while ((n = zc_list_pop(&p->queue)))

@@ -35,15 +35,15 @@
 enum { KIND_RECV, KIND_SEND, KIND_PULL, KIND_PUSH };
 
 enum {
-    SEND_SLAB = 32,     /* send buffers allocated together */
-    SEND_BRIEF = 512,   /* most messages are not longer: buffers for these, bytes */
-    CONNECT_MS = 10,    /* rxm accepts connections only when it is looked at: no event tells; ... */
-    OPENED_MS = 2000,   /* ... so long after it was opened, as peers may have waited for it, ... */
-    AFTER_MS = 200,     /* ... and so long after an event, and then ... */
-    SELDOM_MS = 60,     /* ... it is looked at so often: each look takes tens of microseconds */
-    RETRY_MS = 1,       /* a busy fabric is tried again after this long, or an event; and if ... */
-    BUSY_MS = 20,       /* ... it has refused a peer's posts for longer than this, after ... */
-    RETRY_PART = 8,     /* ... an eighth of that time, ... */
+    SEND_SLAB = 32,   /* send buffers allocated together */
+    SEND_BRIEF = 512, /* most messages are not longer: buffers for these, bytes */
+    CONNECT_MS = 10,  /* rxm accepts connections only when it is looked at: no event tells; ... */
+    OPENED_MS = 2000, /* ... so long after it was opened, as peers may have waited for it, ... */
+    AFTER_MS = 200,   /* ... and so long after an event, and then ... */
+    SELDOM_MS = 60,   /* ... it is looked at so often: each look takes tens of microseconds */
+    RETRY_MS = 1,     /* a busy fabric is tried again after this long, or an event; but if ... */
+    BUSY_MS = 20,     /* ... it has taken and completed none of a peer's posts for this long, ... */
+    RETRY_PART = 8,   /* ... after an eighth of that time, ... */
     RETRY_MOST_MS = 60, /* ... up to this: "net" connects to a peer that is gone with each try */
     NAP_US_MAX = 1000,  /* longest sleep between looks where the provider cannot wake us; ... */
     VAIN_MS = 100,      /* ... and where it has woken us for so long, for nothing */
@@ -71,7 +71,7 @@ struct peer {
     struct zc_list link;    /* ofi.peers */
     struct zc_list queue;   /* posts the fabric had no room for */
     struct zc_list pending; /* on ofi.pending while the queue is not empty */
-    uint64_t busy_since;    /* ns; first refusal since a post of the queue was taken, or 0; ... */
+    uint64_t busy_since;    /* ns; first refusal since a post was taken or completed, or 0; ... */
     uint64_t retry_at;      /* ... and when the queue is tried again */
     unsigned with_fabric;   /* posts handed over and not completed */
     size_t sending;         /* memory of messages that are not sent yet, bytes */
@@ -98,7 +98,7 @@ struct ofi {
     struct zc_lock call_lock; /* inner to all others */
     uint64_t awake;           /* progress() only: a peer may be connecting until then */
     unsigned nap_us;          /* progress() only */
-    uint64_t vain_since;      /* progress() only; ns, or 0: all events since brought nothing */
+    uint64_t vain_since;      /* progress() only; ns, or 0: since then events bring nothing */
     bool armed; /* fi_trywait() has succeeded, and no call was made since: cq_fd signals all events;
                    atomic */
     uint64_t armed_until; /* for progress() only: the fabric has to be polled by this time; ns */
@@ -109,6 +109,8 @@ struct ofi {
     struct slab *slabs;                   /* of send and receive buffers */
     struct zc_list free_send, free_brief; /* struct buffer: of max_msg, of SEND_BRIEF bytes */
     struct zc_list pending;               /* struct peer with a queue */
+    uint64_t retry_at;                    /* ns; no queue is due before */
+    bool any_gone;                        /* a post has failed, or a peer was removed */
     struct zc_list flying;                /* posts with the fabric */
     struct zc_list cancelled;             /* posts to be reported with -ECANCELED */
     struct zc_list peers;
@@ -176,6 +178,8 @@ void zc_tp_ofi_report(struct ofi *o, struct zc_post *post, int status);
 /* One round over the peers whose posts wait and are due; true when anything moved. */
 bool zc_tp_ofi_retry_pending(struct ofi *o);
 bool zc_tp_ofi_have_pending(struct ofi *o);
+/* Whether any_gone, or a post waits or is with the fabric: its peer may have gone. */
+bool zc_tp_ofi_may_be_gone(struct ofi *o);
 /* When the first of them is due, ns; 0: one is to be reported; UINT64_MAX: none waits. */
 uint64_t zc_tp_ofi_retry_at(struct ofi *o);
 

@@ -87,8 +87,8 @@ void zc_tp_ofi_cancel(struct ofi *o, struct zc_post *post)
     zc_list_add_tail(&o->cancelled, &post->link);
 }
 
-/* The fabric has refused a post of the peer. */
-static void pace(struct peer *p)
+/* The fabric has refused the first post of the peer's queue. */
+static void pace(struct ofi *o, struct peer *p)
 {
     uint64_t now = zc_now(), since, wait;
 
@@ -97,6 +97,14 @@ static void pace(struct peer *p)
     since = now - p->busy_since;
     wait = since < BUSY_MS * ZC_NS_PER_MS ? 0 : since / RETRY_PART;
     p->retry_at = now + (wait < RETRY_MOST_MS * ZC_NS_PER_MS ? wait : RETRY_MOST_MS * ZC_NS_PER_MS);
+    if (p->retry_at < o->retry_at)
+        o->retry_at = p->retry_at;
+}
+
+/* The fabric has taken or completed one: there is room. */
+static void hurry(struct ofi *o, struct peer *p)
+{
+    p->busy_since = p->retry_at = o->retry_at = 0;
 }
 
 /* Puts a post the fabric had no room for on its peer's queue. */
@@ -109,7 +117,8 @@ static void enqueue(struct ofi *o, struct peer *p, struct zc_post *post, bool fi
         zc_tp_ofi_cancel(o, post);
         zc_tp_ofi_peer_free_if_idle(o, p);
     } else {
-        pace(p);
+        if (first || zc_list_empty(&p->queue))
+            pace(o, p);
         zc_list_add_tail(first ? p->queue.next : &p->queue, &post->link);
         if (!zc_list_linked(&p->pending))
             zc_list_add_tail(&o->pending, &p->pending);
@@ -189,6 +198,10 @@ void zc_tp_ofi_completed(struct ofi *o, struct zc_post *post, int status)
 
     zc_lock_get(&o->lock);
     zc_list_del(&post->link);
+    if (status == 0)
+        hurry(o, p);
+    else
+        o->any_gone = true;
     removed = p->removed;
     zc_lock_put(&o->lock);
     zc_tp_ofi_report(o, post, status && removed ? -ECANCELED : status);
@@ -201,15 +214,15 @@ void zc_tp_ofi_completed(struct ofi *o, struct zc_post *post, int status)
 static bool retry_peer(struct ofi *o, struct peer *p)
 {
     bool moved = false;
+    ssize_t rc = -1;
 
     for (;;) {
         struct zc_list *n;
         struct zc_post *next;
-        ssize_t rc;
 
         zc_lock_get(&o->lock);
-        if (moved)
-            p->busy_since = 0;
+        if (rc == 0)
+            hurry(o, p);
         n = p->removed ? NULL : zc_list_pop(&p->queue);
         next = n ? zc_list_entry(n, struct zc_post, link) : NULL;
         if (next)
@@ -237,12 +250,17 @@ bool zc_tp_ofi_retry_pending(struct ofi *o)
 
     zc_list_init(&round);
     zc_lock_get(&o->lock);
-    zc_list_splice(&round, &o->pending);
+    if (now >= o->retry_at) {
+        o->retry_at = UINT64_MAX;
+        zc_list_splice(&round, &o->pending);
+    }
     while ((n = zc_list_pop(&round))) {
         struct peer *p = zc_list_entry(n, struct peer, pending);
 
         if (now < p->retry_at) {
             zc_list_add_tail(&o->pending, &p->pending);
+            if (p->retry_at < o->retry_at)
+                o->retry_at = p->retry_at;
             continue;
         }
         p->retrying = true;
@@ -259,18 +277,22 @@ bool zc_tp_ofi_retry_pending(struct ofi *o)
 
 uint64_t zc_tp_ofi_retry_at(struct ofi *o)
 {
-    uint64_t at = UINT64_MAX;
+    uint64_t at;
 
     zc_lock_get(&o->lock);
-    if (!zc_list_empty(&o->cancelled))
-        at = 0;
-    zc_list_each (&o->pending, n) {
-        const struct peer *p = zc_list_entry(n, struct peer, pending);
-
-        at = p->retry_at < at ? p->retry_at : at;
-    }
+    at = !zc_list_empty(&o->cancelled) ? 0 : zc_list_empty(&o->pending) ? UINT64_MAX : o->retry_at;
     zc_lock_put(&o->lock);
     return at;
+}
+
+bool zc_tp_ofi_may_be_gone(struct ofi *o)
+{
+    bool yes;
+
+    zc_lock_get(&o->lock);
+    yes = o->any_gone || !zc_list_empty(&o->pending) || !zc_list_empty(&o->flying);
+    zc_lock_put(&o->lock);
+    return yes;
 }
 
 bool zc_tp_ofi_have_pending(struct ofi *o)

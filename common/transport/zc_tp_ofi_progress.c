@@ -158,16 +158,17 @@ static int arm(struct ofi *o, int timeout_ms)
     return rc;
 }
 
-/* There was an event of the fabric; whether all of them have brought nothing for a while.  "net" of
- * libfabric 1.17 connects again and again to a peer that has gone with messages on their way to it,
- * each refusal being an event. */
-static bool is_vain(struct ofi *o)
+/* An event of the fabric was waited for since then, and came; whether such events have followed one
+ * another for a while, brought nothing, and may be of a peer that has gone: "net" of libfabric 1.17
+ * connects to it again and again, and each refusal is an event; and once it was removed, the event
+ * may never end.  (The bytes of a transfer that a peer has begun are such events, too.) */
+static bool is_vain(struct ofi *o, uint64_t asked)
 {
     uint64_t now = zc_now();
 
-    if (!o->vain_since)
+    if (!o->vain_since || now - asked > NAP_US_MAX * 1000ull)
         o->vain_since = now;
-    return now - o->vain_since > VAIN_MS * ZC_NS_PER_MS;
+    return now - o->vain_since > VAIN_MS * ZC_NS_PER_MS && zc_tp_ofi_may_be_gone(o);
 }
 
 /* Sleeps until something may have happened. */
@@ -176,17 +177,17 @@ static enum woken sleep_for_event(struct ofi *o, int timeout_ms)
     struct pollfd fds[3] = {{.fd = o->wake_fd, .events = POLLIN},
                             {.fd = o->watch_fd, .events = POLLIN},
                             {.fd = o->cq_fd, .events = POLLIN}};
+    uint64_t asked;
     int rc;
 
     if (o->cq_fd >= 0) {
         if (arm(o, timeout_ms) != FI_SUCCESS)
             return NOT_WOKEN;
+        asked = zc_now();
         rc = zc_clock_poll(fds, 3, (uint64_t)timeout_ms * ZC_NS_PER_MS);
         if (rc <= 0 || fds[2].revents)
             __atomic_store_n(&o->armed, false, __ATOMIC_RELAXED);
-        if (rc <= 0 || !fds[2].revents)
-            o->vain_since = 0;
-        else if (is_vain(o))
+        if (rc > 0 && fds[2].revents && is_vain(o, asked))
             rc = zc_clock_poll(fds, 2, NAP_US_MAX * 1000ull);
     } else { /* the provider cannot wake us: look again soon, ever less often */
         rc = zc_clock_poll(fds, 2, o->nap_us * 1000ull);
@@ -218,6 +219,8 @@ static int look(struct ofi *o)
     n += zc_tp_ofi_report_cancelled(o);
     if (zc_tp_ofi_have_pending(o))
         n += zc_tp_ofi_retry_pending(o);
+    if (n > 0)
+        o->vain_since = 0;
     return n;
 }
 
@@ -252,7 +255,6 @@ int zc_tp_ofi_progress(struct zc_tp *tp, int timeout_ms)
             now = zc_now() + AFTER_MS * ZC_NS_PER_MS;
             o->awake = o->awake > now ? o->awake : now;
             o->nap_us = 50;
-            o->vain_since = 0;
             if (began)
                 learn(o, began, looks);
         }

@@ -93,7 +93,7 @@ static void hear(void *arg, const void *msg, size_t len)
     heard++;
 }
 
-/* Returns the processor time of a second in which the endpoint has nothing but that message. */
+/* Returns the processor time that `ns` of progress take. */
 static uint64_t cost_of_waiting(struct zc_tp *tp, uint64_t ns)
 {
     uint64_t used = zc_now_of(CLOCK_PROCESS_CPUTIME_ID), until = zc_now() + ns;
@@ -103,7 +103,7 @@ static uint64_t cost_of_waiting(struct zc_tp *tp, uint64_t ns)
     return zc_now_of(CLOCK_PROCESS_CPUTIME_ID) - used;
 }
 
-/* A message to a peer whose port is closed waits, as the peer may come back: libfabric, or this
+/* Messages to a peer whose port is closed wait, as the peer may come back: libfabric, or this
  * endpoint, connects again and again, and is refused.  Waiting takes little of a processor, whether
  * the peer was connected before or not. */
 START_TEST(a_peer_that_is_gone_costs_little)
