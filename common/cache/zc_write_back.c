@@ -664,8 +664,8 @@ static void wait_until(struct zc_cache *c, uint64_t at)
         c->next_look = UINT64_MAX;
 }
 
-/* Before a flusher's job, which may get stuck: if no other one looks for pages that are due by the
- * time this counts as stuck, wakes one, which then does. */
+/* Before a flusher's job, which may get stuck: if no other one looks for what is due by the time
+ * this counts as stuck, wakes one, which then does. */
 static void hand_over(struct zc_cache *c)
 {
     unsigned ms = c->cfg.idle_ms;
@@ -673,7 +673,7 @@ static void hand_over(struct zc_cache *c)
     if (ms < c->flushers.cfg.stuck_ms)
         ms = c->flushers.cfg.stuck_ms;
     if (c->next_look > zc_now() + ms * ZC_NS_PER_MS &&
-        (c->ndirty > 0 || !zc_list_empty(&c->failed_files)))
+        (c->ndirty > 0 || !zc_list_empty(&c->failed_files) || !zc_list_empty(&c->looks)))
         pthread_cond_signal(&c->work);
 }
 
