@@ -75,7 +75,7 @@ cmp 0.addr stale.addr || fail "removed another daemon's address file"
 zcput=$build/tests/daemon/zcput
 [[ -x $zcput ]] || exit 0
 opts+=(--listen fabric) # elsewhere it could not be asked else
-start_daemon 0 "${opts[@]}" --idle-time 0
+start_daemon 0 "${opts[@]}" --idle-time 0 --timeout 1h
 "$zcput" write 0.addr "$tmp/root/f" 4M </dev/null >/dev/null || fail "cannot write: $(cat 0.log)"
 sed 's/^boot .*/boot 00000000deadbeef/; s/^host .*/host elsewhere/
     s/^host_boot .*/host_boot another/' 0.addr >other.addr

@@ -23,7 +23,8 @@ mkdir root/slow/addresses
 hang() { kill -STOP "$fs"; }
 answer() { kill -CONT "$fs"; }
 export ZCACHE_DAEMONS=$tmp/0.addr
-lazy=(--root root --cache-size 64M --idle-time 0 --hang-report 1s)
+# Also the client's silence, after which it would be dropped and its file written back, is long.
+lazy=(--root root --cache-size 64M --idle-time 0 --hang-report 1s --timeout 1h)
 
 status_of() { "$zcachectl" --json status | jq ".daemons[0].status.$1"; }
 is() { (($(status_of "$1") == $2)); }
@@ -61,7 +62,7 @@ wait_for 60 grep -q "root/slow/f: a call to the store ([a-z]*) has taken 1 s and
 script -qefc "$zcachectl flush" screen </dev/null >/dev/null 2>&1 &
 flusher=$!
 wait_for 60 grep -qs "writing back: 16 MiB left, nothing moves" screen ||
-    fail "not shown: $(cat -A screen)"
+    fail "not shown: $(tr '\r' '\n' <screen | uniq -c | cat -A) $(cat 0.log)"
 
 # Other files are served meanwhile.
 "$zcput" write 0.addr "$tmp/root/g" 1M </dev/null >/dev/null || fail "another file is not written"
@@ -102,8 +103,7 @@ expect 0 "*second signal: exiting at once, 16 MiB not written back are lost
 
 # zcached at a terminal.
 rm -f screen
-script -qefc "echo \$\$ >pid; exec $zcached --address-file 0.addr --root root --cache-size 64M \
-    --idle-time 0" screen </dev/null >/dev/null 2>&1 &
+script -qefc "echo \$\$ >pid; exec $zcached --address-file 0.addr ${lazy[*]}" screen </dev/null >/dev/null 2>&1 &
 terminal=$!
 cleanup_fn "kill -KILL $terminal 2>/dev/null"
 wait_for 60 test -e 0.addr || fail "it does not start: $(cat -A screen)"

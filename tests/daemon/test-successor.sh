@@ -17,7 +17,7 @@ fs=
 cleanup_fn '[[ -z $fs ]] || kill -CONT "$fs" 2>/dev/null'
 slowfs_mount below root || fail "no slowfs: $(cat slowfs.log)"
 fs=${slowfs_pids[root]}
-opts=(--root "$tmp/root" --cache-size 64M --idle-time 0 --listen fabric)
+opts=(--root "$tmp/root" --cache-size 64M --idle-time 0 --timeout 1h --listen fabric)
 
 start_daemon 0 "${opts[@]}"
 "$zcput" write 0.addr "$tmp/root/f" 4M </dev/null >/dev/null || fail "cannot write: $(cat 0.log)"

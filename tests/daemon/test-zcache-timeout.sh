@@ -16,7 +16,7 @@ fs=
 cleanup_fn '[[ -z $fs ]] || kill -CONT "$fs" 2>/dev/null'
 slowfs_mount below root || fail "no slowfs: $(cat slowfs.log)"
 fs=${slowfs_pids[root]}
-printf 'idle-time = 0\n' >lazy.conf
+printf 'idle-time = 0\ntimeout = 1h\n' >lazy.conf
 export XDG_RUNTIME_DIR=$tmp tmp zcput fs
 options=(--root root --state state --cache-size 64M --config lazy.conf)
 

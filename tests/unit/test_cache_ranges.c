@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "rig.h"
+#include "zc_clock_sim.h"
 #include "zc_cache_internal.h"
 
 enum { PAGE = 4096, FILE_SIZE = 40 * PAGE };
@@ -332,6 +333,7 @@ START_TEST(transient_opens_during_settling)
     pthread_t opener;
     void *late;
 
+    zc_clock = zc_clock_sim();
     cfg.transient = true;
     up_with(&cfg);
     h = open_file("/f");

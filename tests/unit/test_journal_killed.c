@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "check_main.h"
+#include "zc_clock_sim.h"
 #include "zc_journal.h"
 #include "zc_lock.h"
 #include "zc_log.h"
@@ -29,7 +30,7 @@
 #define WAIT_FOR(cond)                                                                             \
     do {                                                                                           \
         while (!(cond))                                                                            \
-            usleep(50);                                                                            \
+            zc_clock_sleep(50000);                                                                 \
     } while (0)
 
 enum { MIB = 1 << 20, SIZE = 1000, PENDING = 100 };
@@ -395,7 +396,7 @@ static pthread_t start(void *(*fn)(void *), void *arg)
 static bool has_written(void)
 {
     for (int i = 0; i < 1000 && atomic_load(&writes) == 0; i++)
-        usleep(100);
+        zc_clock_sleep(100000);
     return atomic_load(&writes) > 0;
 }
 
@@ -660,6 +661,7 @@ START_TEST(no_change_without_a_heartbeat)
     uint64_t since;
     pthread_t one;
 
+    zc_clock = zc_clock_sim();
     sync_too = _i == 1;
     up();
     f = settled_file();

@@ -103,6 +103,15 @@ static uint64_t cost_of_waiting(struct zc_tp *tp, uint64_t ns)
     return zc_now_of(CLOCK_PROCESS_CPUTIME_ID) - used;
 }
 
+/* It may cost what it likes at first. */
+static void wait_cheaply(struct zc_tp *tp)
+{
+    const uint64_t window = 300 * ZC_NS_PER_MS;
+
+    cost_of_waiting(tp, 200 * ZC_NS_PER_MS);
+    ck_assert_uint_lt(cost_of_waiting(tp, window), window / 2);
+}
+
 /* Messages to a peer whose port is closed wait, as the peer may come back: libfabric, or this
  * endpoint, connects again and again, and is refused.  Waiting takes little of a processor, whether
  * the peer was connected before or not. */
@@ -113,7 +122,6 @@ START_TEST(a_peer_that_is_gone_costs_little)
                                .max_msg = 1000,
                                .nrecv = 4,
                                .recv = hear};
-    const uint64_t second = 1000 * ZC_NS_PER_MS;
     bool connected = _i / 2;
     struct zc_tp *gone, *tp;
     unsigned char address[64];
@@ -134,9 +142,9 @@ START_TEST(a_peer_that_is_gone_costs_little)
     zc_tp_close(gone);
     ck_assert_int_eq(zc_tp_send(tp, peer, "hello", 5), 0);
     ck_assert_int_eq(zc_tp_send(tp, peer, "again", 5), 0);
-    ck_assert_uint_lt(cost_of_waiting(tp, second), second / 2);
+    wait_cheaply(tp);
     zc_tp_peer_remove(tp, peer);
-    ck_assert_uint_lt(cost_of_waiting(tp, second), second / 2);
+    wait_cheaply(tp);
     zc_tp_close(tp);
 }
 END_TEST

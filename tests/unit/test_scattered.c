@@ -208,7 +208,6 @@ START_TEST(a_lock_of_the_program)
 {
     pid_t program = program_locks(0, 0);
 
-    zc_clock = NULL;
     max_extents = PAGE;
     rounds = 1;
     several_caches();
