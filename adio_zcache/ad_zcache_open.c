@@ -233,7 +233,6 @@ static int open_layout(ADIO_File fd, int amode, struct layout *l, struct told *t
         t->striping_unit = l->attr.store_unit;
     t->attr = l->attr;
     t->created = l->created;
-    make_record(fd, &t->record);
     return 0;
 }
 
@@ -327,6 +326,8 @@ static int learn_layout(ADIO_File fd, int rank, int amode, struct zc_error *mine
             rc = open_layout(fd, amode, l, &t, &settings);
         if (rc == 0 && t.refused == size && all[2])
             rc = own_at_once(fd, amode, &a, l, &t);
+        if (rc == 0 && t.refused == size && !t.quick)
+            make_record(fd, &t.record);
         zc_error_keep(&t.outcome, rc);
     }
     rc = zcache_collective_error_bytes(&t, sizeof t, 0, fd->comm);
@@ -359,6 +360,8 @@ static void look_around(ADIO_File fd, int rank, struct layout *l)
     int size;
 
     MPI_Comm_size(fd->comm, &size);
+    if (l->attached) /* all have just found that they are near */
+        return;
     f->near = f->settings.local;
     if (size == 1)
         return;

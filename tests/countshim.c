@@ -3,7 +3,9 @@
  *     COUNTSHIM_OUT=FILE      at its end, a process adds a line to FILE.PMI_RANK for each counter:
  *
  *     opens N         open, openat and fopen
+ *     stats N         stat
  *     statfs N        fstatfs
+ *     processors N    sysconf, which reads a file for the number of processors
  *     unlinks N       unlinkat
  *     locks N         fcntl with a lock
  *     rounds N        collective calls of MPI by libzcache.so that do not block
@@ -20,10 +22,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
-static atomic_llong opens, statfs_calls, unlinks, locks, rounds, threads, kallsyms;
+static atomic_llong opens, stats, statfs_calls, processors, unlinks, locks, rounds, threads,
+    kallsyms;
 
 /* Returns the next function of that name. */
 static void *next(const char *name)
@@ -83,6 +87,31 @@ FILE *fopen64(const char *path, const char *mode)
 
     opened(path);
     return real(path, mode);
+}
+
+int stat(const char *path, struct stat *st)
+{
+    int (*real)(const char *, struct stat *) = (int (*)(const char *, struct stat *))next("stat");
+
+    stats++;
+    return real(path, st);
+}
+
+int stat64(const char *path, struct stat64 *st)
+{
+    int (*real)(const char *, struct stat64 *) =
+        (int (*)(const char *, struct stat64 *))next("stat64");
+
+    stats++;
+    return real(path, st);
+}
+
+long sysconf(int name)
+{
+    long (*real)(int) = (long (*)(int))next("sysconf");
+
+    processors += name == _SC_NPROCESSORS_ONLN;
+    return real(name);
 }
 
 int fstatfs(int fd, struct statfs *st)
@@ -184,8 +213,8 @@ static void __attribute__((destructor)) report(void)
     if (!f)
         return;
     fprintf(f,
-            "opens %lld\nstatfs %lld\nunlinks %lld\nlocks %lld\nrounds %lld\nthreads %lld\n"
-            "kallsyms %lld\n",
-            opens, statfs_calls, unlinks, locks, rounds, threads, kallsyms);
+            "opens %lld\nstats %lld\nstatfs %lld\nprocessors %lld\nunlinks %lld\nlocks %lld\n"
+            "rounds %lld\nthreads %lld\nkallsyms %lld\n",
+            opens, stats, statfs_calls, processors, unlinks, locks, rounds, threads, kallsyms);
     fclose(f);
 }

@@ -79,10 +79,13 @@ bool zcache_process_one_host(void)
 
 unsigned zcache_process_on_host(void)
 {
-    int here = launched_here(), most = world_size();
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    int here = launched_here();
 
-    if (here <= 0)
+    if (here <= 0) {
+        int most = world_size();
+        long processors = sysconf(_SC_NPROCESSORS_ONLN);
+
         here = processors < most ? (int)processors : most;
+    }
     return here > 0 ? (unsigned)here : 1;
 }

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/random.h>
@@ -28,6 +29,26 @@ static void make_stamp(void)
 #endif
 }
 
+/* A process stays in the PID namespace it was made in: unshare() and setns() change that of its
+ * children only.  A child of fork() has a process id of its own. */
+static int pid_namespace(uint64_t *ns)
+{
+    static _Atomic pid_t known_to;
+    static _Atomic uint64_t known;
+    struct stat st;
+
+    if (atomic_load(&known_to) == getpid()) {
+        *ns = atomic_load(&known);
+        return 0;
+    }
+    if (stat("/proc/thread-self/ns/pid", &st))
+        return zc_errorf(errno, "cannot look at /proc/thread-self/ns/pid");
+    *ns = st.st_ino;
+    atomic_store(&known, st.st_ino);
+    atomic_store(&known_to, getpid());
+    return 0;
+}
+
 /* Fills in the namespaces of the calling process. */
 static int place(struct zc_tp_local_record *c)
 {
@@ -37,10 +58,7 @@ static int place(struct zc_tp_local_record *c)
         return zc_errorf(errno, "cannot look at /proc/thread-self/ns/net");
     c->net_dev = st.st_dev;
     c->net_ino = st.st_ino;
-    if (stat("/proc/thread-self/ns/pid", &st))
-        return zc_errorf(errno, "cannot look at /proc/thread-self/ns/pid");
-    c->pid_ns = st.st_ino;
-    return 0;
+    return pid_namespace(&c->pid_ns);
 }
 
 int zc_tp_local_record(struct zc_tp_local_record *out)
