@@ -360,8 +360,6 @@ static void look_around(ADIO_File fd, int rank, struct layout *l)
     int size;
 
     MPI_Comm_size(fd->comm, &size);
-    if (l->attached) /* all have just found that they are near */
-        return;
     f->near = f->settings.local;
     if (size == 1)
         return;

@@ -20,8 +20,10 @@ cat >"$tmp/build/tests/Makefile" <<END
 check-TESTS:
 	@for test in \$(TESTS); do \\
 	    name=\$\${test%.sh}; result=FAIL; \\
-	    if $timed ./\$\$test >\$\$name.log 2>&1; then result=PASS; fi; \\
-	    echo ":test-result: \$\$result" >\$\$name.trs; \\
+	    rm -f \$\$name.trs; \\
+	    if $timed ./\$\$test >\$\$name.log 2>&1; then result=PASS; \\
+	    elif [ \$\$? -eq 77 ]; then result=SKIP; fi; \\
+	    [ -e \$\$name.none ] || echo ":test-result: \$\$result" >\$\$name.trs; \\
 	    echo "\$\$result: \$\$test"; \\
 	done
 END
@@ -58,6 +60,34 @@ plant always <<<'echo "no answer in time"; exit 1'
 suite good always
 says 1 "*FAIL: build/tests/always: again, alone*FAILED build/tests/always:*1 passed, 1 failed, *"
 
+# Neither is taken for passed.
+plant skips <<END
+[ -e $tmp/skips ] && echo "skipped: nothing to see" && exit 77
+touch $tmp/skips
+echo "no answer in time"
+exit 1
+END
+suite good skips
+says 1 "*FAIL: build/tests/skips: again, alone*FAILED build/tests/skips:*1 passed, 1 failed, *"
+
+plant vanishes <<END
+[ ! -e $tmp/vanishes ] || touch $tmp/build/tests/vanishes.none
+touch $tmp/vanishes
+echo "no answer in time"
+exit 1
+END
+suite good vanishes
+says 1 "*FAIL: build/tests/vanishes: again, alone*FAILED build/tests/vanishes:*1 failed, *"
+
+plant busy <<END
+echo run >>$tmp/busy
+[ \$(wc -l <$tmp/busy) -gt 2 ] && exit 0
+[ \$(wc -l <$tmp/busy) -gt 1 ] && echo "skipped: too busy" && exit 77
+exit 1
+END
+suite good busy
+says 0 "*2 passed, 0 failed, 0 skipped, 1 unstable"
+
 # Each passes the second time; none gets one.
 never_excused() { # NAME WHY; stdin: what it says
     plant "$1" <<END
@@ -77,6 +107,49 @@ never_excused crash "it crashed" <<<"x.c:1:E:core:core:0: (after this point) Rec
 never_excused lost "it lost bytes" <<<"x.c:1:F:core:core:0: piece 6868 of cache 2 was lost"
 never_excused wrong "it saw wrong bytes" <<<"byte 12 is 3, should be 4"
 never_excused stale "it saw wrong bytes" <<<"stale bytes at 4096"
+never_excused short "it lost bytes" <<<"cmp: EOF on f after byte 4096, line 3"
+never_excused other "it saw wrong bytes" <<<"zcheal: /f: other bytes"
+never_excused compared "it saw wrong bytes" <<<"x.c:1:F:c:c:0: Assertion '!memcmp(a, b, n)' failed"
+never_excused count "it saw wrong bytes" <<<"read: 4095 bytes, not 4096"
+never_excused size "it saw wrong bytes" <<<"the size is 10, not 20"
+never_excused heap "it crashed" <<<"free(): invalid pointer"
+never_excused libc "it crashed" <<<"zcached: x.c:3: main: Assertion \`0' failed."
+never_excused status "it crashed" <<<"FAILED: status 66 of the daemon"
+never_excused exits "it crashed" <<<"x.c:1:E:c:c:0: (after this point) Early exit with return value 66"
+
+# What a test does not look at itself: a daemon's crash, a report in a process's log.
+mkdir "$tmp/build/iod"
+printf '#!/bin/sh\n' >"$tmp/build/iod/zcached"
+chmod +x "$tmp/build/iod/zcached"
+unseen() { # NAME WHY; stdin: what the test does
+    plant "$1" <<END
+top_builddir=$tmp/build
+. $here/daemon/functions.sh
+make_tmp
+$(cat)
+exit 0
+END
+    suite good "$1"
+    says 1 "*FAIL: build/tests/$1: not tried again, for $2*1 passed, 1 failed, *"
+}
+unseen crashed "it crashed" <<'END'
+echo "its last words" >"$tmp/0.log"
+bash -c 'ulimit -c 0; kill -SEGV $$' &
+daemon_pids[0]=$!
+stop_daemon 0 CONT
+END
+plant status <<END
+top_builddir=$tmp/build
+. $here/daemon/functions.sh
+make_tmp
+echo "skipped: nothing to see"
+exit 77
+END
+suite good status
+says 0 "*skipped tests/status: nothing to see*1 passed, 0 failed, 1 skipped"
+unseen reported "a sanitizer reported" <<'END'
+echo "WARNING: ThreadSanitizer: data race (pid=1)" >"$tmp/0.log"
+END
 
 for name in 1 2 3 4 5 6; do
     plant "once$name" <<END

@@ -20,8 +20,8 @@ enum {
     YIELD_AFTER = 16, /* polls */
     NAP_MIN_NS = 10 * 1000,
     NAP_MAX_NS = 500 * 1000,
-    NAP_OF = 16,
-    SLACK_NS = 1000 /* Linux lets a thread sleep 50 us longer than it asks, unless it says so */
+    NAP_OF = 16,    /* a nap is this part of the time waited so far */
+    SLACK_NS = 1000 /* timer slack during a nap; 50 us by default, by which naps would be longer */
 };
 
 int zcache_collective_error_mpi(int code)

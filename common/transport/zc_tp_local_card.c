@@ -29,23 +29,33 @@ static void make_stamp(void)
 #endif
 }
 
-/* A process stays in the PID namespace it was made in: unshare() and setns() change that of its
- * children only.  A child of fork() has a process id of its own. */
+/* The inode of this process's PID namespace; 0: not looked up yet.  It stays the same as long as
+ * the process lives: unshare() and setns() change that of its children only. */
+static _Atomic uint64_t pid_ns;
+static pthread_once_t at_fork = PTHREAD_ONCE_INIT;
+
+static void forget_pid_ns(void)
+{
+    atomic_store(&pid_ns, 0);
+}
+
+static void forget_in_child(void)
+{
+    pthread_atfork(NULL, NULL, forget_pid_ns);
+}
+
 static int pid_namespace(uint64_t *ns)
 {
-    static _Atomic pid_t known_to;
-    static _Atomic uint64_t known;
     struct stat st;
 
-    if (atomic_load(&known_to) == getpid()) {
-        *ns = atomic_load(&known);
+    pthread_once(&at_fork, forget_in_child);
+    *ns = atomic_load(&pid_ns);
+    if (*ns)
         return 0;
-    }
     if (stat("/proc/thread-self/ns/pid", &st))
         return zc_errorf(errno, "cannot look at /proc/thread-self/ns/pid");
     *ns = st.st_ino;
-    atomic_store(&known, st.st_ino);
-    atomic_store(&known_to, getpid());
+    atomic_store(&pid_ns, *ns);
     return 0;
 }
 

@@ -1,9 +1,9 @@
 /* zc_clock.h - the time, and waits that end at a time: a seam.
  *
  * Every wait of common/ with a limit goes through zc_cond_wait_until() (zc_lock.h),
- * zc_clock_sleep() or zc_clock_poll().  Tests put a clock of their own here
- * (testlib/zc_clock_sim.h), on which a limit of 30 s is reached in milliseconds and never by
- * chance.
+ * zc_clock_sleep() or zc_clock_poll(), but for the futex of a shared-memory ring (zc_futex.h).
+ * Tests put a clock of their own here (testlib/zc_clock_sim.h), on which a limit of 30 s takes
+ * milliseconds, and a busy machine reaches none early.
  *
  * Times are nanoseconds of CLOCK_MONOTONIC, or of what stands for it, and never go back.
  */

@@ -35,6 +35,17 @@ cleanup_fns=()
 
 cleanup_fn() { cleanup_fns+=("$*"); }
 
+# No log of a process has a sanitizer's report, whatever the test made of its exit status.
+no_sanitizer_reported() {
+    local log reports='ERROR: (Address|Leak)Sanitizer|WARNING: ThreadSanitizer|: runtime error:'
+
+    log=$(grep -lsE "$reports" "$tmp"/*.log | head -n 1)
+    [[ -n $log ]] || return 0 # in a trap, return alone is the status before it
+    echo "FAILED: ${log##*/}:" >&2
+    grep -E -A 30 "$reports" "$log" | head -n 60 >&2
+    return 1
+}
+
 run_cleanup() {
     local status=$? fn pid
 
@@ -43,6 +54,7 @@ run_cleanup() {
     for pid in "${daemon_pids[@]}"; do
         [[ -z $pid ]] || kill -KILL "$pid" 2>/dev/null
     done
+    [[ -z $tmp ]] || no_sanitizer_reported || status=1
     if [[ -n $tmp && -n ${IOD_KEEP:-} ]]; then
         echo "kept: $tmp" >&2
     elif [[ -n $tmp ]]; then
@@ -201,6 +213,14 @@ stop_daemon() {
     wait "$pid" 2>/dev/null
     status=$?
     daemon_pids[$1]=
+    case $status in
+    # Of signals other than SIGKILL and SIGTERM; of Leak- and ThreadSanitizer.
+    132 | 134 | 135 | 136 | 139 | 23 | 66)
+        fail "it crashed, or a sanitizer reported: daemon $1 ended with status $status: $(
+            tail -n 40 "$tmp/$1.log"
+        )"
+        ;;
+    esac
     return $status
 }
 

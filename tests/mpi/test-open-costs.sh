@@ -39,7 +39,9 @@ per_file() {
 counted() {
     local name value rank
 
+    cost=()
     for rank in 0 1; do
+        [[ -s $tmp/count.$rank ]] || fail "nothing was counted in rank $rank"
         while read -r name value; do cost[$name.$rank]=$value; done <"$tmp/count.$rank"
     done
     cost[messages]=$(sent)
@@ -67,6 +69,7 @@ for mode in files held; do
     for rank in 0 1; do
         limit "embedded, $mode" "rounds.$rank" 3
         limit "embedded, $mode" "stats.$rank" 1 # the network's namespace: is the rank near?
+        ((${cost[stats.$rank]} == 1)) || fail "stat() is not counted"
         limit "embedded, $mode" "processors.$rank" 0
         limit "embedded, $mode" "threads.$rank" 0
     done
