@@ -410,7 +410,8 @@ int zc_cache_backlog_below(struct zc_handle *h, uint64_t *bytes);
 
 /* Writes back every file and closes the store files of those without handles.  0 only if nothing
  * dirty is left, no file that still exists under its name has losses, and no such close has failed
- * since the last drain.  -EBUSY: writers went on writing. */
+ * since the last drain.  -EBUSY: writers went on writing.  Changes of a file by other processes
+ * after that are seen by the next open. */
 int zc_cache_drain(struct zc_cache *c);
 
 /* Ends the cache: unwritten bytes are lost.  Returns the bytes lost since it was created.  No write

@@ -556,7 +556,7 @@ int zc_cache_backlog_below(struct zc_handle *h, uint64_t *bytes)
 
 static bool needs_drain(const struct zc_file *f)
 {
-    return zc_file_unwritten(f) || zc_list_linked(&f->unstable.link) ||
+    return zc_file_unwritten(f) || zc_list_linked(&f->unstable.link) || zc_validator_is_due(f) ||
            (f->handles == 0 && (f->rd || f->wr || f->ctl == ZC_CTL_SETTLING));
 }
 
@@ -575,7 +575,8 @@ static struct zc_file *next_to_drain(struct zc_cache *c)
     return NULL;
 }
 
-/* Flushes one file and waits until it is closed, if it has no handles. */
+/* Flushes one file, which also reads its attributes if flushers have written all and not done that
+ * yet, and waits until it is closed, if it has no handles. */
 static int drain_file(struct zc_cache *c, struct zc_file *f)
 {
     int rc;

@@ -190,6 +190,13 @@ void zc_validator_check(struct zc_cache *c, struct zc_file *f)
         look_again(c, f);
 }
 
+bool zc_validator_is_due(const struct zc_file *f)
+{
+    const struct zc_cache *c = f->cache;
+
+    return f->validator.state == ZC_VALIDATOR_OURS && tells(c) && !vouched(c, f);
+}
+
 /* Also without cached pages: the size is cached. */
 void zc_validator_flushed(struct zc_cache *c, struct zc_file *f)
 {
@@ -197,7 +204,7 @@ void zc_validator_flushed(struct zc_cache *c, struct zc_file *f)
 
     while (t->looking || t->quiet)
         zc_cache_wait(c);
-    if (t->state == ZC_VALIDATOR_OURS && t->writing == 0 && tells(c) && !vouched(c, f))
+    if (zc_validator_is_due(f) && t->writing == 0)
         look_again(c, f);
 }
 

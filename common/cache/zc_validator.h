@@ -92,6 +92,9 @@ bool zc_validator_settle(struct zc_cache *c, struct zc_file *f);
  * and *wake becomes the time, if that is sooner. */
 struct zc_file *zc_validator_due(struct zc_cache *c, uint64_t now, uint64_t *wake);
 void zc_validator_check(struct zc_cache *c, struct zc_file *f); /* drops the lock */
+/* Whether attributes are to be read because of our own changes: until then a change by another
+ * process would be taken for ours. */
+bool zc_validator_is_due(const struct zc_file *f);
 /* Reads the attributes now, because a flush waits for the file.  Drops the lock. */
 void zc_validator_flushed(struct zc_cache *c, struct zc_file *f);
 

@@ -66,6 +66,8 @@ wait_for 60 grep -q written "$tmp/put" || fail "zcput did not write"
 kill -KILL "$client"
 exec 5>&-
 wait "$client" 2>/dev/null
+newer() { touch "$tmp/tick" && [[ $tmp/tick -nt $root/h ]]; }
+wait_for 60 newer || fail "times of files stand still" # changes within a tick of it may have one
 head -c 1M /dev/zero | tr '\0' o >"$root/h" || fail "cannot rewrite the file"
 [[ $(stat_of 0 handles) == 1 ]] || fail "the daemon knows already: this shows nothing"
 "$zcput" read "$tmp/0.addr" "$root/h" 1M >"$tmp/got" || fail "zcput cannot read"

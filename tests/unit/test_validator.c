@@ -194,6 +194,31 @@ START_TEST(a_close_after_nothing_but_a_size_ends_what_is_ours)
 }
 END_TEST
 
+/* Flushers have written everything, and not read the attributes yet, when all is to be written
+ * back: once it is said to be, a later change by others is not taken for ours. */
+START_TEST(a_drain_of_clean_bytes_ends_what_is_ours)
+{
+    struct zc_handle *left;
+
+    zc_clock = zc_clock_sim();
+    setup();
+    start();
+    put(0, PAGE, 'a');
+    flush_ok(); /* and the attributes are read; the next time is not at once */
+    put(0, PAGE, 'b');
+    zc_cache_hurry(cache, true);
+    WAIT_FOR(st.dirty_bytes == 0);
+    zc_cache_hurry(cache, false);
+    ck_assert_int_eq(zc_cache_drain(cache), 0);
+    left = leave_open();
+    store_put("/f", 0, PAGE, 'o');
+    again(RW);
+    expect(0, PAGE, 'o');
+    zc_cache_close(left);
+    stop();
+}
+END_TEST
+
 /* Late write-back finds a file that others have changed: its effect on the attributes does not hide
  * that change. */
 START_TEST(write_back_confirms_no_earlier_change)
@@ -637,7 +662,8 @@ int main(void)
          read_after_changes_that_left_no_page, the_end_of_a_dead_client_confirms_nothing,
          dirty_bytes_outlive_a_change, size_after_others_shortened_the_file,
          a_flush_of_nothing_but_a_size_ends_what_is_ours,
-         a_close_after_nothing_but_a_size_ends_what_is_ours, write_back_confirms_no_earlier_change,
+         a_close_after_nothing_but_a_size_ends_what_is_ours,
+         a_drain_of_clean_bytes_ends_what_is_ours, write_back_confirms_no_earlier_change,
          write_back_after_the_close_confirms_no_earlier_change,
          nothing_is_synced_while_it_is_closed);
     CASE(s, "ours", 60, our_own_changes_are_ours, what_the_dead_have_written_is_good,
