@@ -152,7 +152,7 @@ check_stems() {
 
 # Structs with more than eight bools: states of one thing are an enum.  The settings are a list of
 # options.
-most_bools='zc_settings 15'
+most_bools='zc_settings 16'
 check_bools() {
     c_files | xargs -r awk -v most="$most_bools" '
         BEGIN { n = split(most, word); for (i = 1; i < n; i += 2) allowed[word[i]] = word[i + 1] }

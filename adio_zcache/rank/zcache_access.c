@@ -23,6 +23,8 @@
 #include "zcache_file.h"
 #include "zcache_timing.h"
 
+enum { NOT_SEEN = -1 }; /* part.seen */
+
 enum {
     PACK_MAX = 1 << 20,   /* largest part whose data is packed, bytes */
     AROUND_MIN = 1 << 20, /* a smaller write waits for room in the cache */
@@ -33,7 +35,7 @@ enum {
  * placed yet. */
 struct part {
     struct zc_stripe_part s;
-    bool seen;    /* done: by a direct read or a ring entry */
+    int64_t seen; /* bytes moved at once; NOT_SEEN: a request moves them */
     char *packed; /* what to free */
 };
 
@@ -107,7 +109,7 @@ static int64_t finish_part(void *transfer, unsigned slot, bool wanted)
 {
     struct transfer *t = transfer;
     struct part *p = &t->parts[slot];
-    int64_t got = p->seen ? p->s.len : zc_stripe_part_finish(&t->striped, &p->s, wanted);
+    int64_t got = p->seen != NOT_SEEN ? p->seen : zc_stripe_part_finish(&t->striped, &p->s, wanted);
     int rc = 0;
 
     if (got >= 0 && wanted && p->packed && !p->s.write)
@@ -153,13 +155,29 @@ static int cut(struct transfer *t, struct part *part)
     return zc_stripe_part_get(&t->striped, p);
 }
 
+/* The next four return what part.seen becomes. */
+
 /* Reads published pages of an owner on this host directly. */
-static bool look(struct transfer *t, struct part *part)
+static int64_t look(struct transfer *t, struct part *part)
 {
     struct zc_stripe_part *p = &part->s;
 
-    return lay_out(t, part) == 0 &&
-           zc_client_read_direct(p->use.client, p->use.handle, p->buf, (size_t)p->len, p->off);
+    if (lay_out(t, part) ||
+        !zc_client_read_direct(p->use.client, p->use.handle, p->buf, (size_t)p->len, p->off))
+        return NOT_SEEN;
+    return p->len;
+}
+
+/* Reads from the file, past the owner's cache. */
+static int64_t read_around(struct transfer *t, struct part *part)
+{
+    struct zc_stripe_part *p = &part->s;
+    ssize_t got = -1;
+
+    if (lay_out(t, part) == 0)
+        got = zcache_read_around(t->f, &t->f->owners[p->use.index], p->use.client, p->buf,
+                                 (size_t)p->len, p->off);
+    return got < 0 ? NOT_SEEN : got;
 }
 
 /* Arguments of pack(). */
@@ -184,7 +202,7 @@ static bool fits_well(const struct zcache_access *a)
 }
 
 /* Writes a small part by the ring of an owner on this host; through a view as much as fits. */
-static bool leave(struct transfer *t, struct part *part)
+static int64_t leave(struct transfer *t, struct part *part)
 {
     const struct zcache_access *a = t->a;
     struct zc_stripe_part *p = &part->s;
@@ -203,30 +221,41 @@ static bool leave(struct transfer *t, struct part *part)
     if (a->mem->contiguous)
         post.buf = (const char *)a->buf + mem_pos(t, part);
     if (zc_client_ring_write(p->use.client, &post))
-        return true;
+        return p->len;
     p->len = whole;
-    return false;
+    return NOT_SEEN;
 }
 
 /* Moves the part without a message, if such a way is the cheapest one, and open. */
-static bool move_at_once(struct transfer *t, struct part *part)
+static int64_t move_at_once(struct transfer *t, struct part *part)
 {
     const struct zc_stripe_part *p = &part->s;
     struct zc_client *c = p->use.client;
 
-    switch (zc_way(&(struct zc_way_ask){.own = !c,
-                                        .write = p->write,
-                                        .plain = p->plain,
-                                        .checked = t->checked,
-                                        .large = !fits_well(t->a),
-                                        .len = (size_t)p->len,
-                                        .page = c ? zc_client_page_size(c) : 0})) {
+    struct zc_way_ask ask = {.file = t->f->owners[p->use.index].quiescence.pagedesc != 0,
+                             .own = !c,
+                             .write = p->write,
+                             .plain = p->plain,
+                             .checked = t->checked,
+                             .large = !fits_well(t->a),
+                             .len = (size_t)p->len,
+                             .page = c ? zc_client_page_size(c) : 0};
+
+    int64_t got;
+
+    if (zc_way(&ask) == ZC_WAY_FILE) {
+        got = read_around(t, part);
+        if (got != NOT_SEEN)
+            return got;
+        ask.file = false;
+    }
+    switch (zc_way(&ask)) {
     case ZC_WAY_PEEK:
         return look(t, part);
     case ZC_WAY_RING:
         return leave(t, part);
     default: /* a call is made when the part is finished */
-        return false;
+        return NOT_SEEN;
     }
 }
 
@@ -238,7 +267,7 @@ static int begin(struct transfer *t, struct part *p)
     if (rc)
         return rc;
     p->seen = move_at_once(t, p);
-    if (p->seen) {
+    if (p->seen != NOT_SEEN) {
         zc_stripe_part_forget(&t->striped, &p->s, false);
         zcache_watch_check(t->f->timing);
         return 0;

@@ -26,6 +26,7 @@ struct zcache_file *zcache_file_get(ADIO_File fd)
         return NULL;
     zc_list_init(&f->requests);
     zc_list_init(&f->open_link);
+    zcache_read_around_init(&f->around);
     f->failures = zcache_agg_conn_failures();
     zc_error_keep(&f->bad_env, zc_settings_init(&f->settings));
     fd->fs_ptr = f;
@@ -49,6 +50,7 @@ void zcache_file_free(ADIO_File fd)
     zcache_layout_put(f->layout);
     zc_coord_destroy(f->coord);
     zcache_timing_free(f->timing);
+    zcache_read_around_free(&f->around);
     zc_settings_free(&f->settings);
     zcache_file_forget_owners(f);
     free(f->path);

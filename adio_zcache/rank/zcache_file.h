@@ -16,6 +16,7 @@
 #include "zc_settings.h"
 #include "zcache_async.h"
 #include "zcache_owner.h"
+#include "zcache_read_around.h"
 #include "zcache_stores.h"
 
 struct zcache_timing;
@@ -49,11 +50,12 @@ struct zcache_file {
     struct zc_list requests;         /* not completed; guarded by the lock of ad_zcache_nb.c */
     struct zcache_async_op *split;   /* a split collective access, between begin and end */
     char *path;                      /* absolute */
-    struct zc_sfile *step_file;      /* rank 0: open at the daemons; for zcache_steps.c, as are: */
-    bool step_reader;                /* it was opened with zcache_wait_step */
-    uint64_t step, step_tried;       /* read, or published last; rank 0: last one tried */
-    uint64_t step_until;             /* rank 0: end of waits during an open; ns */
-    struct zcache_timing *timing;    /* NULL: no measurements */
+    struct zcache_read_around around;
+    struct zc_sfile *step_file;   /* rank 0: open at the daemons; for zcache_steps.c, as are: */
+    bool step_reader;             /* it was opened with zcache_wait_step */
+    uint64_t step, step_tried;    /* read, or published last; rank 0: last one tried */
+    uint64_t step_until;          /* rank 0: end of waits during an open; ns */
+    struct zcache_timing *timing; /* NULL: no measurements */
 
     struct zc_list open_link; /* zcache_open_files.c, under its lock, as is: */
     unsigned flushing;        /* flushes under way at the process's end */

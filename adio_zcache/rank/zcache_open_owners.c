@@ -181,6 +181,8 @@ int zcache_open_owners_open_here(struct zcache_open_owners *a)
     if (f->settings.agg_prefetch)
         zc_cache_prefetch(a->handle, (uint32_t)f->settings.agg_prefetch_depth);
     zcache_agg_in_force(f->agg, &a->entry.in_force);
+    if (f->settings.read_around && f->settings.local)
+        zc_cache_quiescence(a->handle, &a->entry.quiescence);
     if (size_of(a->fd->comm) == 1)
         return 0;
     a->entry.number = zcache_agg_export(f->agg, f->near, a->handle, f->coord);
@@ -334,6 +336,7 @@ static void take_entries(struct zcache_open_owners *a)
         w->elsewhere = a->ranks[i] == NO_RANK;
         w->world_rank = a->g->owners[i].world_rank;
         w->number = e->number;
+        w->quiescence = e->quiescence;
         w->contact_len = e->contact_len;
         memcpy(w->contact, e->contact, sizeof w->contact);
         w->local = (int)i == a->mine ? a->handle : NULL;

@@ -22,7 +22,8 @@ struct zcache_entry {
     unsigned char contact[ZCACHE_CONTACT];
     unsigned char ownerset[16]; /* of a new owner set's first owner: the set's id */
     struct zcache_member member;
-    struct zcache_in_force in_force; /* at the owner, once it has the file open */
+    struct zcache_in_force in_force; /* at the owner, once it has the file open, as is: */
+    struct zc_quiescence quiescence;
 };
 
 struct zcache_open_owners {

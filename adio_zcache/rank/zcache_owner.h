@@ -10,15 +10,17 @@
 #include <stdint.h>
 
 #include "zc_client.h"
+#include "zc_pagedesc.h"
 #include "zc_stripe_ask.h"
 #include "zc_wire.h"
 #include "zcache_agg.h"
 
 struct zcache_owner {
-    int rank;            /* in the file's communicator, or -1 */
-    bool elsewhere;      /* not in it: rank 0 has opened the file there, for all */
-    uint32_t world_rank; /* of the job, for messages: zcache_owner_label() */
-    uint64_t number;     /* of the open file there */
+    int rank;                        /* in the file's communicator, or -1 */
+    bool elsewhere;                  /* not in it: rank 0 has opened the file there, for all */
+    uint32_t world_rank;             /* of the job, for messages: zcache_owner_label() */
+    uint64_t number;                 /* of the open file there */
+    struct zc_quiescence quiescence; /* of it, at the open */
     uint32_t contact_len;
     unsigned char contact[ZCACHE_CONTACT];
     struct zc_handle *local;  /* this rank's own cache, or NULL: zcache_owner_here() */

@@ -46,6 +46,7 @@
 struct zc_cache;
 struct zc_file;         /* a file in the cache, shared by all its handles */
 struct zc_handle;       /* one open of a file */
+struct zc_quiescence;   /* zc_pagedesc.h */
 struct zc_cache_tenant; /* a job or user, where several share the cache */
 
 enum { ZC_PAGE_SIZE_MIN = 4 << 10, ZC_PAGE_SIZE_MAX = 64 << 20 }; /* bytes */
@@ -296,6 +297,15 @@ void zc_cache_end(struct zc_access *a, uint32_t moved);
 /* Returns where other processes of this host can see what may be read of the page of an open
  * access: the address of its struct zc_pagedesc, and the file's number there.  False: nowhere. */
 bool zc_cache_pagedesc(const struct zc_access *a, uint64_t *pagedesc, uint64_t *file);
+/* Since when the file of an open has been quiescent, as processes of this host can see it: they may
+ * read the file themselves.  It never is where there are no page descriptors, or where the store
+ * has servers: other jobs may leave bytes in those. */
+void zc_cache_quiescence(struct zc_handle *h, struct zc_quiescence *q);
+/* Returns a descriptor of the file in the store, -1: none.  It is open as long as the file is
+ * quiescent; what is read by it afterwards may be of any file, and is not to be used. */
+int zc_cache_descriptor(struct zc_handle *h);
+/* Whether it still is; does not lock. */
+bool zc_cache_is_quiescent(const struct zc_handle *h, const struct zc_quiescence *q);
 /* Returns the memory with all page descriptors, for other processes to map (zc_tp_map()); false:
  * none. */
 bool zc_cache_pagedescs(const struct zc_cache *c, int *fd, uint64_t *at, size_t *len);
@@ -411,7 +421,7 @@ int zc_cache_backlog_below(struct zc_handle *h, uint64_t *bytes);
 /* Writes back every file and closes the store files of those without handles.  0 only if nothing
  * dirty is left, no file that still exists under its name has losses, and no such close has failed
  * since the last drain.  -EBUSY: writers went on writing.  Changes of a file by other processes
- * after that are seen by the next open. */
+ * after that are seen by the next open, as far as its times tell them (zc_validator.h). */
 int zc_cache_drain(struct zc_cache *c);
 
 /* Ends the cache: unwritten bytes are lost.  Returns the bytes lost since it was created.  No write

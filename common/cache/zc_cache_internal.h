@@ -196,7 +196,7 @@ struct zc_cache {
     struct zc_csum_chunk *csum_chunks; /* of all frames; NULL until a file has checksums */
     struct zc_page **hash;
     uint64_t hash_mask;
-    struct zc_pagedesc *pagedescs; /* fixed; one per frame; NULL: not published */
+    struct zc_pagedesc *pagedescs; /* fixed; one per frame, and one; NULL: not published */
     int pagedescs_fd;              /* fixed; of the memory that has them */
     uint64_t first_seq; /* fixed; of all descriptors: distinguishes them from other memory */
 
@@ -322,6 +322,7 @@ void zc_publish_free(struct zc_cache *c);
 void zc_publish_frame(struct zc_cache *c, const struct zc_page *p); /* a new frame */
 void zc_publish_page(struct zc_cache *c, const struct zc_page *p); /* publishes its current state */
 void zc_publish_hide(struct zc_cache *c, const struct zc_page *p);
+void zc_publish_writer(struct zc_cache *c);            /* files are not quiescent any more */
 void zc_publish_eof(struct zc_file *f, uint64_t size); /* the file has this size from now on */
 bool zc_publish_is_current(const struct zc_cache *c, const struct zc_page *p); /* invariant 16 */
 

@@ -348,6 +348,8 @@ static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct ope
     o->handle->errseq_base = o->handle->errseq = f->wb_errors.reports;
     if (f->name == ZC_NAME_GOING && f->handles == 0)
         ZC_FILE_MOVE(f, name, ZC_NAME_THERE);
+    if (f->handles > 0 && !f->wr && flags & ZC_OPEN_WRITE)
+        zc_publish_writer(c);
     f->handles++;
     c->st.handles++;
     zc_file_note_steps(f, flags);

@@ -5,6 +5,9 @@
  * zc_page_place(), which every change of a page ends with.  A page with checksums is not shown, as
  * only its owner checks them.  A descriptor never shows more than zc_cache_begin() would give at
  * once (zc_check.c).
+ *
+ * One more descriptor, the last, shows no page: its number grows when a file that is open is opened
+ * by its first writer, which ends the quiescence of files.
  */
 #include "config.h"
 
@@ -18,7 +21,12 @@ enum { FEW = 8 }; /* a page with more ranges is not shown */
 
 static size_t bytes_for(const struct zc_cache *c)
 {
-    return c->reserved * sizeof *c->pagedescs;
+    return (c->reserved + 1) * sizeof *c->pagedescs;
+}
+
+static struct zc_pagedesc *of_writers(const struct zc_cache *c)
+{
+    return &c->pagedescs[c->reserved];
 }
 
 /* Memory is allocated on first use. */
@@ -38,6 +46,7 @@ bool zc_publish_init(struct zc_cache *c)
     if (getrandom(&c->first_seq, sizeof c->first_seq, 0) != sizeof c->first_seq)
         return false;
     c->first_seq |= 1;
+    of_writers(c)->seq = c->first_seq;
     return true;
 }
 
@@ -133,6 +142,42 @@ bool zc_publish_is_current(const struct zc_cache *c, const struct zc_page *p)
            !zc_page_is_undefined(p) && g->lo < g->hi && g->file == (uintptr_t)p->file &&
            g->no == p->no && zc_extents_cover(&p->valid, g->lo, g->hi) &&
            (p->no << c->page_shift) + g->hi <= p->file->size;
+}
+
+void zc_publish_writer(struct zc_cache *c)
+{
+    zc_assert_held(&c->lock);
+    if (c->pagedescs)
+        __atomic_add_fetch(&of_writers(c)->seq, 2, __ATOMIC_SEQ_CST);
+}
+
+void zc_cache_quiescence(struct zc_handle *h, struct zc_quiescence *q)
+{
+    struct zc_file *f = h->file;
+    struct zc_cache *c = f->cache;
+
+    *q = (struct zc_quiescence){0};
+    zc_lock_get(&c->lock);
+    if (c->pagedescs && c->store->servers == 0 && !f->wr && !zc_file_unwritten(f))
+        *q = (struct zc_quiescence){(uintptr_t)of_writers(c), zc_pagedesc_seq(of_writers(c))};
+    zc_lock_put(&c->lock);
+}
+
+int zc_cache_descriptor(struct zc_handle *h)
+{
+    struct zc_file *f = h->file;
+    struct zc_cache *c = f->cache;
+    int fd;
+
+    zc_lock_get(&c->lock);
+    fd = zc_store_descriptor(f->rd ? f->rd : f->wr);
+    zc_lock_put(&c->lock);
+    return fd;
+}
+
+bool zc_cache_is_quiescent(const struct zc_handle *h, const struct zc_quiescence *q)
+{
+    return q->pagedesc && zc_pagedesc_seq(of_writers(h->file->cache)) == q->seq;
 }
 
 bool zc_cache_pagedescs(const struct zc_cache *c, int *fd, uint64_t *at, size_t *len)

@@ -21,6 +21,7 @@
 #include "zc_view.h"
 
 struct zc_client;
+struct zc_quiescence; /* zc_pagedesc.h */
 
 /* Begins a session with the server that knows the same secret.  `label` names it in messages
  * ("zcached on n17").  -ESTALE: the process at the address does not know it; -EPROTONOSUPPORT: it
@@ -189,6 +190,8 @@ void zc_client_learn_page(struct zc_client *c, uint64_t handle, uint64_t off,
  * `buf`. */
 bool zc_client_read_direct(struct zc_client *c, uint64_t handle, void *buf, size_t len,
                            uint64_t off);
+/* As zc_cache_is_quiescent(), of a file at the server.  False also if that cannot be seen here. */
+bool zc_client_is_quiescent(struct zc_client *c, const struct zc_quiescence *q);
 uint64_t zc_client_direct_reads(struct zc_client *c); /* how often it did */
 
 /* Asks the server, a process of this host, for shared memory for writes.  After an error there is

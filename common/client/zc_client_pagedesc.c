@@ -244,6 +244,13 @@ bool zc_client_read_direct(struct zc_client *c, uint64_t handle, void *buf, size
     return good;
 }
 
+bool zc_client_is_quiescent(struct zc_client *c, const struct zc_quiescence *q)
+{
+    const struct zc_pagedesc *g = q->pagedesc ? mapped(c, q->pagedesc) : NULL;
+
+    return g && zc_pagedesc_seq(g) == q->seq;
+}
+
 uint64_t zc_client_direct_reads(struct zc_client *c)
 {
     uint64_t count;

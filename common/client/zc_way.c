@@ -8,6 +8,17 @@
 #include "zc_ring.h"
 #include "zc_way.h"
 
+enum { FILE_MIN = 1 << 10 }; /* bytes */
+
+/* One copy and one system call, and the owner does nothing: it would copy the bytes into its cache
+ * first, which costs as much as this.  Bytes that are there already would come cheaper, by 0.3 us
+ * for 4 KiB; those of a file that nothing writes to are when they were read before.  Smaller reads
+ * are served from a piece of the page (ZC_WAY_PEEK), without a system call. */
+static bool by_file(const struct zc_way_ask *a)
+{
+    return a->file && !a->write && !a->message && a->plain && !a->checked && a->len >= FILE_MIN;
+}
+
 /* One copy, without a system call: nothing is cheaper. */
 static bool by_call(const struct zc_way_ask *a)
 {
@@ -45,13 +56,13 @@ static bool by_rma(const struct zc_way_ask *a)
 }
 
 static bool (*const can[ZC_WAYS])(const struct zc_way_ask *) = {
-    [ZC_WAY_CALL] = by_call,     [ZC_WAY_PEEK] = by_peek, [ZC_WAY_RING] = by_ring,
-    [ZC_WAY_INLINE] = by_inline, [ZC_WAY_RMA] = by_rma,
+    [ZC_WAY_FILE] = by_file, [ZC_WAY_CALL] = by_call,     [ZC_WAY_PEEK] = by_peek,
+    [ZC_WAY_RING] = by_ring, [ZC_WAY_INLINE] = by_inline, [ZC_WAY_RMA] = by_rma,
 };
 
 enum zc_way zc_way(const struct zc_way_ask *a)
 {
-    enum zc_way way = ZC_WAY_CALL;
+    enum zc_way way = ZC_WAY_FILE;
 
     while (!can[way](a))
         way++;

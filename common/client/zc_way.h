@@ -10,8 +10,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* From the cheapest on. */
+/* From the one that is tried first on. */
 enum zc_way {
+    ZC_WAY_FILE,   /* zcache_read_around(): the file's bytes are in the kernel's page cache */
     ZC_WAY_CALL,   /* the cache is this process's */
     ZC_WAY_PEEK,   /* zc_client_read_direct(): the page is published */
     ZC_WAY_RING,   /* zc_client_ring_write(): the ring has room */
@@ -22,7 +23,8 @@ enum zc_way {
 
 /* A transfer; all lengths are in bytes. */
 struct zc_way_ask {
-    bool own; /* this process owns the bytes */
+    bool file; /* this process may read the file itself */
+    bool own;  /* this process owns the bytes */
     bool write;
     bool message; /* no other way is open, or none has been thought of */
     bool plain;   /* contiguous in the file */

@@ -257,6 +257,9 @@ const struct zc_option zc_options[] = {
     {"read_after_write", ZC_OPT_FLAG, HINT, "true", 0, 0, NULL, AT(read_after_write), NULL,
      "a collective read of a file that is open for writing waits until all ranks have come to it, "
      "so that it sees what they wrote before"},
+    {"read_around", ZC_OPT_FLAG, HINT, "true", 0, 0, NULL, AT(read_around), NULL,
+     "a rank reads a file that no open of the job can write to by itself, where the kernel has it "
+     "in memory, and not by the aggregator"},
     {"drop_clean", ZC_OPT_FLAG, HINT, "false", 0, 0, NULL, AT(drop_clean), NULL,
      "an open makes aggregators and daemons forget what they have of the file and have not to "
      "write back, for changes that its times do not tell of: mappings of other programs"},

@@ -69,6 +69,7 @@ struct zc_settings {
     uint64_t progress;           /* ms; in force where it is given(): zcache_progress.c */
     uint64_t abort_time;         /* ms for MPI_Abort's flush, and for an exit's wait for ranks */
     bool read_after_write;       /* collective reads wait for the writes before them */
+    bool read_around;            /* zcache_read_around.h */
     bool drop_clean;             /* an open forgets clean pages */
     bool counters;               /* MPI_File_get_info tells those of the caches */
     bool steps;                  /* each sync publishes a step */

@@ -26,6 +26,14 @@ struct zc_pagedesc {
     uint32_t unused[5]; /* pads to a cache line */
 };
 
+/* Since when a file has been quiescent: no open can write to it, and all its bytes are in the
+ * store. It still is while zc_pagedesc_seq() of that descriptor, which is never published, is
+ * `seq`. */
+struct zc_quiescence {
+    uint64_t pagedesc; /* its address in its owner's memory; 0: the file is not quiescent */
+    uint64_t seq;
+};
+
 static inline bool zc_pagedesc_is_published(const struct zc_pagedesc *g)
 {
     return !(g->seq & 1);

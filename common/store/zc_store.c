@@ -73,6 +73,11 @@ ssize_t zc_store_pwritev(struct zc_sfile *f, const struct iovec *iov, int n, uin
     return rc;
 }
 
+int zc_store_descriptor(struct zc_sfile *f)
+{
+    return f->store->ops->descriptor ? f->store->ops->descriptor(f) : -1;
+}
+
 bool zc_store_writes_ranges(const struct zc_store *s)
 {
     return s->ops->write_ranges != NULL;
@@ -148,7 +153,8 @@ int zc_store_rendezvous(struct zc_sfile *f, const char *job, const void *record,
     *mine = NULL;
     *theirs = (struct zc_rendezvous_record){0};
     if (!f->store->ops->rendezvous)
-        return zc_errorf(EOPNOTSUPP, "the %s store has no place for cards", f->store->ops->name);
+        return zc_errorf(EOPNOTSUPP, "the %s store has no place for rendezvous records",
+                         f->store->ops->name);
     if (n == 0 || n > ZC_MAX_JOB)
         return zc_errorf(EINVAL, "the name of a job has 1 to %d bytes", ZC_MAX_JOB);
     if ((record || len) && (len == 0 || len > ZC_MAX_RECORD))

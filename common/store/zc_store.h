@@ -199,6 +199,10 @@ struct zc_store_ops {
     ssize_t (*write_ranges)(struct zc_sfile *f, const char *data, const struct zc_range *r,
                             uint32_t n, uint64_t off, struct zc_merge *m);
 
+    /* Returns a descriptor that reads the file's bytes, open until close(); -1: none.  NULL: as
+     * if. */
+    int (*descriptor)(struct zc_sfile *f);
+
     int (*getattr)(struct zc_sfile *f, struct zc_attr *attr);
     /* -EREMOTEIO: the file has the new size, but a cache may hold bytes beyond it; any other error:
      * the file is unchanged as far as is known. */
@@ -261,6 +265,7 @@ ssize_t zc_store_read_path(struct zc_store *s, const char *path, void *buf, size
 bool zc_store_writes_ranges(const struct zc_store *s);
 ssize_t zc_store_write_ranges(struct zc_sfile *f, const char *data, const struct zc_range *r,
                               uint32_t n, uint64_t off, struct zc_merge *m);
+int zc_store_descriptor(struct zc_sfile *f);
 int zc_store_getattr(struct zc_sfile *f, struct zc_attr *attr);
 int zc_store_truncate(struct zc_sfile *f, uint64_t size);
 int zc_store_allocate(struct zc_sfile *f, uint64_t off, uint64_t len);

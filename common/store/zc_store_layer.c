@@ -113,6 +113,11 @@ static ssize_t layer_write_ranges(struct zc_sfile *f, const char *data, const st
             zc_store_write_ranges(zc_layer_below(f), data, r, n, off, m));
 }
 
+static int layer_descriptor(struct zc_sfile *f)
+{
+    return zc_store_descriptor(zc_layer_below(f));
+}
+
 static int layer_getattr(struct zc_sfile *f, struct zc_attr *attr)
 {
     PASS_ON(f->store, path_of(f), ZC_CALL_GETATTR, zc_store_getattr(zc_layer_below(f), attr));
@@ -208,6 +213,7 @@ void zc_layer_init(struct zc_layer *l, const struct zc_store_ops *own,
         .preadv = CHOOSE(preadv),
         .pwritev = CHOOSE(pwritev),
         .write_ranges = CHOOSE(write_ranges),
+        .descriptor = CHOOSE(descriptor),
         .getattr = CHOOSE(getattr),
         .truncate = CHOOSE(truncate),
         .allocate = CHOOSE(allocate),

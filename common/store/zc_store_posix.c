@@ -202,6 +202,7 @@ static const struct zc_store_ops posix_ops = {
     .close = zc_posix_close,
     .preadv = zc_posix_preadv,
     .pwritev = zc_posix_pwritev,
+    .descriptor = zc_posix_descriptor,
     .write_ranges = zc_posix_write_ranges,
     .getattr = zc_posix_getattr,
     .truncate = zc_posix_truncate,

@@ -223,6 +223,11 @@ int zc_posix_close(struct zc_sfile *sf, enum zc_level level)
 
 /* ---- the file as a whole ---- */
 
+int zc_posix_descriptor(struct zc_sfile *sf)
+{
+    return posix_file(sf)->fd;
+}
+
 int zc_posix_getattr(struct zc_sfile *sf, struct zc_attr *attr)
 {
     struct stat st;

@@ -124,6 +124,7 @@ int zc_posix_open_parent(const struct posix_store *ps, const char *path, const c
 /* ---- zc_store_posix_file.c: see zc_store_ops ---- */
 int zc_posix_open(struct zc_store *s, const char *path, unsigned flags, mode_t mode,
                   struct zc_sfile **out, struct zc_attr *attr);
+int zc_posix_descriptor(struct zc_sfile *sf);
 int zc_posix_close(struct zc_sfile *sf, enum zc_level level);
 int zc_posix_getattr(struct zc_sfile *sf, struct zc_attr *attr);
 int zc_posix_truncate(struct zc_sfile *sf, uint64_t size);

@@ -10,11 +10,11 @@
 # that is read is compared.
 #
 # With files, each rank writes a record to each of many files, one after the other; with held, many
-# are open at a time; with reopen, what was written is read through a new open.  These three go
-# through a daemon, too.
+# are open at a time; with reopen, what was written is read through a new open, also with
+# zcache_read_around=false.  These three go through a daemon, too.
 #
 #     --cases LIST   records shared opens files held reopen, of these
-#     --sizes LIST   64 4K 64K, of records    --count N   4000 records of a rank, a tenth of 64K
+#     --sizes LIST   64 4K 64K, of records    --count N   4000 records a rank; N/10 from 64K up
 #     --timeout SECONDS  120, for one run
 set -u
 # shellcheck source=tests/bench/functions.sh
@@ -64,6 +64,8 @@ turns() {
         bench_progress "$1, repetition $i"
         sample "$1" 'ufs:' ufs '' "${@:2}"
         sample "$1" 'zcache: embedded' zcache "$plugin" "${@:2}"
+        [[ $3 != reopen ]] || SMALL_HINTS=zcache_read_around=false \
+            sample "$1" 'zcache: by the owner' zcache "$plugin" "${@:2}"
         [[ ! $with_daemon ]] || sample "$1" 'zcache: 1 daemon' zcache "$plugin" "${@:2}"
     done
     bench_progress

@@ -47,6 +47,7 @@ static const struct echo {
     {"sync_level", {"stored", "staged", "visible"}, {"stored", "staged", "visible"}, 0, 0},
     {"close_level", {"durable", "staged", "stored"}, {"durable", "staged", "stored"}, 0, 0},
     {"drop_clean", {"true", "false", "true"}, {"true", "false", "true"}, 0, 0},
+    {"read_around", {"false", "true", "false"}, {"false", "true", "false"}, 0, 0},
     {"read_after_write", {"false", "true", "false"}, {"false", "true", "false"}, 0, 0},
     {"counters", {"true", "false", "true"}, {"true", "false", "true"}, 0, 0},
     {"log", {"error", "error", "warn"}, {"error", "error", "warn"}, 0, 0},

@@ -389,6 +389,65 @@ START_TEST(nonsense_is_not_believed)
 }
 END_TEST
 
+static struct zc_handle *open_here(unsigned flags)
+{
+    struct zc_attr attr = {.block_size = 8192};
+    struct zc_handle *h;
+
+    ck_assert_int_eq(zc_cache_open(rig.cache, "/f", flags, 0644, &h, &attr), 0);
+    return h;
+}
+
+static bool is_quiescent(struct zc_handle *h, const struct zc_quiescence *q)
+{
+    bool here = zc_cache_is_quiescent(h, q);
+
+    ck_assert(zc_client_is_quiescent(client[0], q) == here);
+    return here;
+}
+
+/* A file is quiescent while no open can write to it and all of it is in the store; clients see that
+ * too, and when it ends. */
+START_TEST(a_file_without_writers_is_quiescent)
+{
+    struct zc_quiescence q, later, elsewhere;
+    struct zc_handle *h;
+
+    near();
+    up(4);
+    put(0, 1, PAGE, 0);
+    h = open_here(ZC_OPEN_READ);
+    zc_cache_quiescence(h, &q); /* dirty, and open for writing */
+    ck_assert(!is_quiescent(h, &q));
+    ck_assert_int_eq(zc_cache_close(h), 0);
+    for (int i = 0; i < 2; i++)
+        ck_assert_int_eq(zc_client_close(client[i], handle[i], ZC_LEVEL_STORED), 0);
+
+    h = open_here(ZC_OPEN_READ);
+    zc_cache_quiescence(h, &q);
+    ck_assert(is_quiescent(h, &q));
+    zc_cache_close(open_here(ZC_OPEN_READ));
+    ck_assert(is_quiescent(h, &q)); /* another reader */
+    elsewhere = q;
+    elsewhere.pagedesc += 1 << 20;
+    ck_assert(!zc_client_is_quiescent(client[0], &elsewhere));
+    handle[0] = rig_open(client[0], "/g"); /* a writer of another file, */
+    ck_assert(is_quiescent(h, &q));
+    ck_assert_int_eq(zc_client_close(client[0], handle[0], ZC_LEVEL_STORED), 0);
+
+    for (int i = 0; i < 2; i++)
+        handle[i] = rig_open(client[i], "/f"); /* and of this one */
+    ck_assert(!is_quiescent(h, &q));
+    zc_cache_quiescence(h, &later);
+    ck_assert(!is_quiescent(h, &later));
+    put(0, 2, PAGE, 0);
+    zc_cache_quiescence(h, &later);
+    ck_assert(!is_quiescent(h, &later));
+    ck_assert_int_eq(zc_cache_close(h), 0);
+    down();
+}
+END_TEST
+
 /* Checksums are checked by the owner only: pages with checksums are not published. */
 static void reopen_with_checksums(void)
 {
@@ -682,7 +741,7 @@ int main(void)
     CASE(s, "mapped", 60, what_was_written_is_found, what_is_read_from_the_store_is_asked_for,
          a_pagedesc_is_read_only_for_others, a_piece_grows, no_piece_is_copied_for_far_reads,
          a_pipe_is_no_memory, a_piece_is_of_one_file, a_piece_that_fails_is_none,
-         a_piece_is_taken_while_it_is_good);
+         a_piece_is_taken_while_it_is_good, a_file_without_writers_is_quiescent);
     tcase_add_loop_test(others, unpublished_pages_are_read_by_message, 0, 3);
     tcase_add_test(others,
                    refused_direct_reads_become_messages); /* the last one: it stays refused */

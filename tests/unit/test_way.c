@@ -53,10 +53,27 @@ START_TEST(writes_go_into_the_ring)
 }
 END_TEST
 
+/* Of a file that this process may read itself; tiny reads are served from a piece of a page. */
+START_TEST(some_reads_are_made_from_the_file)
+{
+    struct zc_way_ask a = ask(false, 4096), mine = a, tiny = ask(false, 64), scattered = a,
+                      write = ask(true, 4096);
+
+    a.file = mine.file = tiny.file = scattered.file = write.file = mine.own = true;
+    scattered.plain = false;
+    expect(a, ZC_WAY_FILE, ZC_WAY_INLINE);
+    expect(mine, ZC_WAY_FILE, ZC_WAY_CALL);
+    expect(tiny, ZC_WAY_PEEK, ZC_WAY_INLINE);
+    expect(scattered, ZC_WAY_INLINE, ZC_WAY_INLINE);
+    expect(write, ZC_WAY_RING, ZC_WAY_INLINE);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("way");
 
-    CASE(s, "ways", 10, reads_look_at_pages, writes_go_into_the_ring);
+    CASE(s, "ways", 10, reads_look_at_pages, writes_go_into_the_ring,
+         some_reads_are_made_from_the_file);
     return run_suite(s);
 }
