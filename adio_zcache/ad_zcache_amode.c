@@ -96,8 +96,8 @@ static void list(const int *all, int size, int kind, char *out, size_t room)
     }
 }
 
-/* False: not all answer.  The request stays under way then, for no collective can be called off:
- * mine and all are its for ever. */
+/* False: not all answer.  The collective cannot be cancelled and stays under way, so `mine` and
+ * `all` stay in use. */
 static bool ask_all(const int *mine, int *all, MPI_Comm comm)
 {
     const struct timespec nap = {0, NAP_NS};

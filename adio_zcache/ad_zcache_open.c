@@ -54,13 +54,13 @@ struct layout {
     uint64_t before;        /* zc_cache_changes() before it */
     bool answered;          /* the store has replied to an open */
     struct zc_attr attr;
-    uint32_t servers;                 /* daemons */
-    uint64_t striping_unit;           /* value for MPI_File_get_info; bytes, 0: none */
-    bool created;                     /* by this open; known to all ranks */
-    struct zc_tp_local_record record; /* this rank's, and ... */
-    struct zc_tp_local_record first;  /* ... rank 0's; no pid: none */
-    bool attached;                    /* rank 0 is the owner, and has opened it already */
-    struct zcache_wished wished;      /* the settings requested before that open */
+    uint32_t servers;               /* daemons */
+    uint64_t striping_unit;         /* value for MPI_File_get_info; bytes, 0: none */
+    bool created;                   /* by this open; known to all ranks */
+    struct zc_tp_local_probe probe; /* this rank's, and ... */
+    struct zc_tp_local_probe first; /* ... rank 0's; no pid: none */
+    bool attached;                  /* rank 0 is the owner, and has opened it already */
+    struct zcache_wished wished;    /* the settings requested before that open */
 };
 
 /* Rank 0's message to all ranks. */
@@ -70,7 +70,7 @@ struct told {
     struct zc_error outcome;
     struct zcache_hints_text settings;
     struct zc_attr attr;
-    struct zc_tp_local_record record;
+    struct zc_tp_local_probe probe;
     uint32_t servers;
     uint64_t striping_unit;
     bool created;
@@ -172,16 +172,16 @@ static int open_first(ADIO_File fd, int amode, struct layout *l)
     return rc;
 }
 
-/* Makes the record if the local transport is enabled and there are other ranks. */
-static void make_record(ADIO_File fd, struct zc_tp_local_record *out)
+/* Makes the probe if the local transport is enabled and there are other ranks. */
+static void make_probe(ADIO_File fd, struct zc_tp_local_probe *out)
 {
     int size;
 
     MPI_Comm_size(fd->comm, &size);
-    *out = (struct zc_tp_local_record){0};
-    if (size > 1 && zcache_file_of(fd)->settings.local && zc_tp_local_record(out)) {
+    *out = (struct zc_tp_local_probe){0};
+    if (size > 1 && zcache_file_of(fd)->settings.local && zc_tp_local_probe(out)) {
         zc_error_clear();
-        *out = (struct zc_tp_local_record){0};
+        *out = (struct zc_tp_local_probe){0};
     }
 }
 
@@ -270,7 +270,7 @@ static struct zcache_opening opening_of(ADIO_File fd, int rank, int amode, struc
                                    .attr = l->attr,
                                    .dev = l->attr.dev,
                                    .servers = l->servers,
-                                   .record = l->record,
+                                   .probe = l->probe,
                                    .sfile = &l->sfile,
                                    .sfile_flags = l->sfile_flags,
                                    .give = !keeps && (sole || !l->created),
@@ -327,7 +327,7 @@ static int learn_layout(ADIO_File fd, int rank, int amode, struct zc_error *mine
         if (rc == 0 && t.refused == size && all[2])
             rc = own_at_once(fd, amode, &a, l, &t);
         if (rc == 0 && t.refused == size && !t.quick)
-            make_record(fd, &t.record);
+            make_probe(fd, &t.probe);
         zc_error_keep(&t.outcome, rc);
     }
     rc = zcache_collective_error_bytes(&t, sizeof t, 0, fd->comm);
@@ -342,7 +342,7 @@ static int learn_layout(ADIO_File fd, int rank, int amode, struct zc_error *mine
     l->servers = t.servers;
     l->striping_unit = t.striping_unit;
     l->created = t.created;
-    l->first = t.record;
+    l->first = t.probe;
     l->attached = (rc == 0 || rank == 0) && t.outcome.rc == 0 && t.quick;
     if (l->attached && rank)
         take_at_once(fd, rank, amode, &a, l, &t);
@@ -363,10 +363,10 @@ static void look_around(ADIO_File fd, int rank, struct layout *l)
     f->near = f->settings.local;
     if (size == 1)
         return;
-    l->record = l->first;
+    l->probe = l->first;
     if (rank)
-        make_record(fd, &l->record);
-    f->near = l->record.pid && (rank == 0 || zc_tp_local_reaches_as(&l->record, &l->first));
+        make_probe(fd, &l->probe);
+    f->near = l->probe.pid && (rank == 0 || zc_tp_local_reaches_as(&l->probe, &l->first));
     if (!f->near) /* ranks that own nothing need it, too */
         zcache_network_warm(&f->settings, &f->async);
 }

@@ -78,7 +78,7 @@ struct iod {
     unsigned clients;       /* connected ones; atomic */
     bool told_early;        /* to end, before it was ready */
     int ended;              /* atomic: it serves no more */
-    char sums[ZC_TEXT_MAX]; /* the library for seals, and why not the faster one; for the log */
+    char sums[ZC_TEXT_MAX]; /* the library for MACs, and why not the faster one; for the log */
 
     /* Guards `cache` and `server` for the signal thread (the main thread sets them to NULL before
      * it destroys them), and the terminal. */
@@ -409,7 +409,7 @@ static int tell_ready(struct iod *d)
             iod_listen_text(address, len, text, sizeof text),
             local_len ? " and a local socket" : "",
             d->settings.auth == ZC_AUTH_MUNGE ? ", for all users" : "", d->boot_id);
-    zc_info("seals are made with %s", d->sums);
+    zc_info("MACs are made with %s", d->sums);
     iod_memory_tell(&d->settings);
     if (d->settings.below)
         return 0;
@@ -495,7 +495,7 @@ static void cleanup(struct iod *d, int rc)
     remove_files(d);
 }
 
-/* Chooses the library for seals; logged later, when there is a log. */
+/* Chooses the library for MACs; logged later, when there is a log. */
 static void choose_sum(struct iod *d)
 {
     zc_poly1305_fn *fn = iod_poly1305();

@@ -214,7 +214,7 @@ DATA(write_all_begin, ALONE_NEVER, NO_AT, WRITE, NOTHING, KEEP);
 ORDERED(read_ordered_begin, read_at_all_begin, READ, NOTHING, KEEP);
 ORDERED(write_ordered_begin, write_at_all_begin, WRITE, NOTHING, KEEP);
 
-/* ROMIO copies the status; a zcache file has to have one first. */
+/* ROMIO copies the status that zcache_split_end() has set. */
 #define END(name, buffer)                                                                          \
     int ROMIO_File_##name(MPI_File fh, buffer buf, MPI_Status *status);                            \
     int zcache_entry_##name(MPI_File fh, buffer buf, MPI_Status *status)                           \

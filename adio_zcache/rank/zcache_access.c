@@ -163,7 +163,7 @@ static int64_t look(struct transfer *t, struct part *part)
     struct zc_stripe_part *p = &part->s;
 
     if (lay_out(t, part) ||
-        !zc_client_read_direct(p->use.client, p->use.handle, p->buf, (size_t)p->len, p->off))
+        !zc_client_peek(p->use.client, p->use.handle, p->buf, (size_t)p->len, p->off))
         return NOT_SEEN;
     return p->len;
 }

@@ -23,7 +23,7 @@ static void count(struct zcache_agree_votes *all, const struct zcache_agree_inpu
 {
     least(&all->failed, one->votes.failed);
     least(&all->knows, one->votes.knows);
-    all->near = all->near && one->votes.near && zc_tp_local_reaches_as(&mine->record, &one->record);
+    all->near = all->near && one->votes.near && zc_tp_local_reaches_as(&mine->probe, &one->probe);
 }
 
 int zcache_agree(MPI_Comm comm, int root, const struct zcache_agree_input *mine,

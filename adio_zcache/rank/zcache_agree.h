@@ -18,7 +18,7 @@ struct zcache_agree_votes {
 /* One rank's input.  No padding: it is sent as bytes. */
 struct zcache_agree_input {
     struct zcache_agree_votes votes; /* near: it reaches rank 0 */
-    struct zc_tp_local_record record;
+    struct zc_tp_local_probe probe;
 };
 
 /* Combines the inputs; collective.  *all: the result, on `root`, which tries to reach the ranks

@@ -324,7 +324,7 @@ static int vote(const struct zcache_open_owners *a, int root, bool failed, bool 
 {
     int size = size_of(a->fd->comm), rank = a->o->rank;
     struct zcache_agree_input mine = {
-        .votes = {failed ? rank : size, knows ? rank : size, a->f->near}, .record = a->o->record};
+        .votes = {failed ? rank : size, knows ? rank : size, a->f->near}, .probe = a->o->probe};
 
     return zcache_agree(a->fd->comm, root, &mine, all);
 }
@@ -336,20 +336,19 @@ static bool all_are_new(const struct zcache_open_owners *a, const struct zcache_
     return v->failed == size && v->knows == size;
 }
 
-/* Whether the last open by the whole job that asked has found all processes to reach each other as
- * processes of one host; and this process's record at that time.  No lock: no two threads open by
- * the whole job at a time. */
+/* Whether all processes of the job were near at the last open by the whole job that has looked, and
+ * this process's probe at that time.  No lock: no two threads open by the whole job at a time. */
 static bool all_near;
-static struct zc_tp_local_record voted;
+static struct zc_tp_local_probe voted;
 
 /* Whether that still holds for this process. */
 static bool is_near_all(void)
 {
-    struct zc_tp_local_record now = {0};
+    struct zc_tp_local_probe now = {0};
 
     if (!all_near)
         return false;
-    if (zc_tp_local_record(&now) == 0)
+    if (zc_tp_local_probe(&now) == 0)
         return memcmp(&now, &voted, sizeof now) == 0;
     zc_error_clear(); /* other processes may no longer access its memory */
     return false;
@@ -363,7 +362,7 @@ static void take_votes(struct zcache_open_owners *a, const struct zcache_agree_v
     a->f->near = v->near;
     if (zcache_process_whole_job(a->fd->comm)) {
         all_near = v->near;
-        voted = a->o->record;
+        voted = a->o->probe;
     }
     if (expected && !v->near)
         zcache_network_warm(&a->f->settings, &a->f->async);

@@ -28,7 +28,7 @@ struct zcache_opening {
     bool give; /* the owner's cache may take it over: its own open would have no other effect */
     uint64_t before; /* zc_cache_changes() before that open, where no rank but 0 has acted since;
                         else ZC_CHANGES_UNKNOWN */
-    struct zc_tp_local_record record; /* this rank's, for others to try; no pid: none */
+    struct zc_tp_local_probe probe; /* this rank's, for others to try; no pid: none */
 };
 
 /* Opens the file at its owners; collective, the same result on every rank.  Fills in owner set,

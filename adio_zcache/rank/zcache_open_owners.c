@@ -436,8 +436,6 @@ void zcache_open_owners_receive(struct zcache_open_owners *a, const struct zcach
     take_entries(a);
 }
 
-/* Finds which owners are among the ranks, and whether all ranks can reach the others as processes
- * of their host. */
 int zcache_open_owners_check(struct zcache_open_owners *a)
 {
     uint32_t n = a->f->nowners;

@@ -32,7 +32,7 @@ struct zcache_open_owners {
     struct zcache_file *f;
     struct zcache_ownerset *g;
     bool new;                    /* the owner set is only being made */
-    bool reachable;              /* owners elsewhere can be reached as processes of their host */
+    bool reachable;              /* all ranks can reach the owners by the local transport */
     bool served;                 /* this owner serves other processes */
     int *ranks;                  /* of the owners, or -1 for one elsewhere */
     struct zcache_entry *all;    /* of the owners */
@@ -50,8 +50,8 @@ unsigned zcache_open_owners_flags(const struct zcache_file *f, unsigned access);
 int zcache_open_owners_agree(struct zcache_open_owners *a, int rc);
 /* Local: makes the attempt's owner set the file's, with its settings. */
 int zcache_open_owners_take(struct zcache_open_owners *a);
-/* Collective: finds which owners are among the ranks, and whether all ranks can reach the others as
- * processes of their host. */
+/* Collective: finds which owners are among the ranks, and whether all ranks can reach the owners by
+ * the local transport. */
 int zcache_open_owners_check(struct zcache_open_owners *a);
 /* Collective: the owners of a new owner set are ready, and this rank knows them; other ranks may
  * not yet. */

@@ -18,7 +18,7 @@ struct zcache_file;
 
 struct zcache_timing {
     struct zcache_timing_fields figures; /* of this rank; atomic */
-    uint64_t looks;                      /* direct reads of published pages: hits; atomic */
+    uint64_t looks;                      /* peeks, and reads around: hits; atomic */
     uint64_t opened;                     /* ns */
     struct zc_cache_stats agg;           /* of this rank's aggregator, and on rank 0 */
     struct zc_cache_stats iod;           /* of the daemons, at open */
@@ -46,7 +46,7 @@ void zcache_watch_access(struct zcache_timing *m, const struct zcache_stopwatch 
                          enum zcache_dir dir, int64_t n, bool background);
 void zcache_watch_sync(struct zcache_timing *m, const struct zcache_stopwatch *w);
 void zcache_watch_close(struct zcache_timing *m, const struct zcache_stopwatch *w);
-/* Counts a direct read of a part, which its owner does not see. */
+/* Counts a part that was read without its owner seeing it. */
 void zcache_watch_check(struct zcache_timing *m);
 /* Ends a wait for other ranks. */
 void zcache_watch_ranks(struct zcache_timing *m, const struct zcache_stopwatch *w);

@@ -1,4 +1,4 @@
-/* zc_mac.c - seals of messages, and which tags have been used. */
+/* zc_mac.c - MACs of messages, and which tags have been used. */
 #include "config.h"
 
 #include <sodium.h>
@@ -10,7 +10,7 @@
 _Static_assert(crypto_shorthash_KEYBYTES == sizeof((struct zc_mac_key *)0)->seal, "a key");
 _Static_assert(crypto_onetimeauth_KEYBYTES == sizeof((struct zc_mac_key *)0)->rest, "a key");
 _Static_assert(crypto_onetimeauth_BYTES == 16, "what zc_poly1305_fn writes");
-_Static_assert(crypto_shorthash_BYTES == ZC_MAC_SIZE, "the size of a seal");
+_Static_assert(crypto_shorthash_BYTES == ZC_MAC_SIZE, "the size of a MAC");
 
 void zc_mac_sum_default(unsigned char sum[crypto_onetimeauth_BYTES], const void *p, size_t len,
                         const unsigned char key[crypto_onetimeauth_KEYBYTES])
@@ -25,8 +25,8 @@ void zc_mac_sum_with(zc_poly1305_fn *fn)
     sum_with = fn;
 }
 
-/* Makes the seal of a message of `len` bytes.  The input to the hash of a long message is longer
- * than that of any short one, so that no two have the same seal. */
+/* Makes the MAC of a message of `len` bytes.  The input to the hash of a long message is longer
+ * than that of any short one, so that no two have the same MAC. */
 static void seal(unsigned char out[ZC_MAC_SIZE], const unsigned char *msg, size_t len, bool brief,
                  const struct zc_mac_key *key)
 {

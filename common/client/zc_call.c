@@ -134,9 +134,9 @@ static const char *objection(struct zc_client *c, const struct zc_call *call,
                              const struct zc_msg *m, const void *buf, size_t len)
 {
     if (!zc_msg_has_mac(m->type))
-        return answers_hello(call, m) || refuses_credential(call, m) ? NULL : "it has no seal";
+        return answers_hello(call, m) || refuses_credential(call, m) ? NULL : "it has no MAC";
     if (!c->keyed || !zc_mac_check(&c->keys, buf, len))
-        return "its seal is wrong";
+        return "its MAC is wrong";
     if (m->type & ZC_REPLY || (m->type == ZC_T_COMMITTED && m->count <= c->notices))
         return NULL;
     if (m->count <= c->notices)

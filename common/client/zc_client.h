@@ -82,7 +82,8 @@ struct zc_later {
     uint64_t count;         /* after the wait: what was counted, 0 on an error */
     uint64_t committed_seq; /* ... of a backlog: the file is stored up to this number */
 };
-/* `level` is an enum zc_level, `what` an enum zc_backlog. */
+/* `arg`, as the functions below name it: a level (enum zc_level), a size in bytes, or what to count
+ * (enum zc_backlog). */
 typedef void zc_client_start_fn(struct zc_client *c, uint64_t handle, uint64_t arg,
                                 struct zc_later *l);
 void zc_client_flush_start(struct zc_client *c, uint64_t handle, uint64_t level,
@@ -181,21 +182,20 @@ void zc_io_start(struct zc_client *c, struct zc_io *io);
 /* Bytes moved, for a read up to the end of the file as this server knows it. */
 ssize_t zc_io_wait(struct zc_client *c, struct zc_io *io);
 
-/* Remembers the page descriptor that a finished read returned, for zc_client_read_direct().  `off`:
+/* Remembers the page descriptor that a finished read returned, for zc_client_peek().  `off`:
  * the last byte read, as an offset in the file. */
 void zc_client_learn_page(struct zc_client *c, uint64_t handle, uint64_t off,
                           const struct zc_io *io);
 /* Reads bytes of one page from the server's memory, without a message.  True: `buf` has what a read
  * by message would return now.  False: read by message; a failed attempt may have overwritten
  * `buf`. */
-bool zc_client_read_direct(struct zc_client *c, uint64_t handle, void *buf, size_t len,
-                           uint64_t off);
+bool zc_client_peek(struct zc_client *c, uint64_t handle, void *buf, size_t len, uint64_t off);
 /* As zc_cache_is_quiescent(), of a file at the server.  False also if that cannot be seen here. */
 bool zc_client_is_quiescent(struct zc_client *c, const struct zc_quiescence *q);
-uint64_t zc_client_direct_reads(struct zc_client *c); /* how often it did */
+uint64_t zc_client_peeks(struct zc_client *c); /* how often it did */
 
 /* Asks the server, a process of this host, for shared memory for writes.  After an error there is
- * no ring, and direct reads are impossible too. */
+ * no ring, and no page can be peeked at. */
 int zc_client_ring_open(struct zc_client *c);
 /* A write to be left there: of `len` bytes at a file offset, or, where there is a view, at an
  * offset in that.  Of the view nothing is kept. */

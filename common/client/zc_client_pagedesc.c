@@ -1,4 +1,4 @@
-/* zc_client_pagedesc.c - direct reads: copies bytes of published pages from a server's memory,
+/* zc_client_pagedesc.c - peeks: copies bytes of published pages from a server's memory,
  * without a message and without any action of the server.
  *
  * A reply to a read has the address of the page's descriptor (zc_pagedesc.h) in the server's array,
@@ -219,8 +219,7 @@ static bool see(struct zc_client *c, const struct want *w, const struct zc_seen 
     return good;
 }
 
-bool zc_client_read_direct(struct zc_client *c, uint64_t handle, void *buf, size_t len,
-                           uint64_t off)
+bool zc_client_peek(struct zc_client *c, uint64_t handle, void *buf, size_t len, uint64_t off)
 {
     struct want w = {.handle = handle, .buf = buf, .len = (uint32_t)len};
     struct zc_seen *s;
@@ -236,7 +235,7 @@ bool zc_client_read_direct(struct zc_client *c, uint64_t handle, void *buf, size
            (take(c, &w) || ((is_of(s, handle, w.no) || find(c, handle, w.no, s)) && see(c, &w, s)));
     c->piece.next_handle = handle;
     c->piece.next = off + len;
-    c->direct_reads += good;
+    c->peeks += good;
     zc_lock_put(&c->net->lock);
     if (good)
         zc_trace("- handle %llu off %llu len %zu: read out of the memory of %s",
@@ -251,12 +250,12 @@ bool zc_client_is_quiescent(struct zc_client *c, const struct zc_quiescence *q)
     return g && zc_pagedesc_seq(g) == q->seq;
 }
 
-uint64_t zc_client_direct_reads(struct zc_client *c)
+uint64_t zc_client_peeks(struct zc_client *c)
 {
     uint64_t count;
 
     zc_lock_get(&c->net->lock);
-    count = c->direct_reads;
+    count = c->peeks;
     zc_lock_put(&c->net->lock);
     return count;
 }

@@ -6,7 +6,7 @@
  * zc_call.c             a call: one request and its reply
  * zc_client.c           requests, one function each
  * zc_client_io.c        transfers
- * zc_client_pagedesc.c  direct reads of published pages
+ * zc_client_pagedesc.c  peeks: reads of published pages
  * zc_client_ring.c      writes through a ring
  * zc_client_rendezvous.c  rendezvous records
  * zc_client_csum.c      checksums of transfers
@@ -128,7 +128,7 @@ struct zc_client {
     unsigned sending; /* threads that post to the peer, which must stay for them */
 
     struct zc_seen seen[ZC_SEEN]; /* zc_client_pagedesc.c ... */
-    uint64_t direct_reads;        /* ... and how often it served a read */
+    uint64_t peeks;               /* ... and how often it served a read */
     struct zc_piece piece;
     struct zc_seen last_seen;       /* the page read last */
     const unsigned char *pagedescs; /* all of the server's, mapped; NULL: not mapped; fixed when it
@@ -177,13 +177,13 @@ void zc_net_check_deadlines(struct zc_net *n);
  * reports it.  The first error counts, and the client breaks at the next look.  With the lock. */
 void zc_net_failed(struct zc_client *c, int rc, const void *reason, size_t len);
 /* As zc_net_check_deadlines(), at once, by a thread that is not the driver, because a client has
- * `failed`.  With the lock, which it may drop. */
+ * `failed`.  With the lock, which it may release meanwhile. */
 void zc_net_check_now(struct zc_net *n);
 /* A thread that raised `sending` has posted; with the lock. */
 void zc_net_sent(struct zc_client *c);
 
 /* ---- zc_client_io.c ---- */
-/* Handles a COMMITTED message; with the lock, which it drops. */
+/* Handles a COMMITTED message; with the lock, released during the callback. */
 void zc_client_committed(struct zc_client *c, const struct zc_msg *m);
 
 /* ---- zc_client_csum.c ---- */

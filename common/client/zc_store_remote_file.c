@@ -306,7 +306,8 @@ int zc_remote_sync(struct zc_sfile *sf, enum zc_level level)
     return rc ? rc : zc_remote_losses(f);
 }
 
-/* A file that was deleted, and that no daemon has a byte of that matters, is closed. */
+/* Whether the close has succeeded although daemons do not know the file any more: it was deleted,
+ * and everything that was written there is stored. */
 static bool was_closed(struct rfile *f, int rc)
 {
     struct remote *r = remote_of(f->file.store);

@@ -277,7 +277,7 @@ int zc_remote_join_bypass(struct rfile *f);
 /* The process of the server's daemon has ended, which is known as it ran on this host.  With the
  * lock. */
 bool zc_remote_is_dead(const struct server *sv);
-/* A write there is over. */
+/* Notes that a write to a bypassed server's blocks has ended: it is stored. */
 void zc_remote_wrote(struct rfile *f, uint32_t i);
 /* Deletes a file that is open here and bypasses the daemon that deletes; else `lost`. */
 int zc_remote_unlink_direct(struct remote *r, const char *path, int lost);

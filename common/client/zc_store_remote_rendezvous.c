@@ -121,7 +121,7 @@ int zc_remote_rendezvous(struct zc_sfile *sf, const char *job, const void *recor
     do {
         rc = zc_remote_file_get(f, s->daemon, &use);
         if (rc == 0 && use.here)
-            rc = zc_errorf(EOPNOTSUPP, "the daemon at which cards lie is bypassed");
+            rc = zc_errorf(EOPNOTSUPP, "the daemon that has the rendezvous records is bypassed");
         if (rc == 0 && !record)
             rc = zc_client_find_record(use.client, use.handle, job, replaces, theirs);
         else if (rc == 0)

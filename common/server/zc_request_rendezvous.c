@@ -112,7 +112,7 @@ static int lay(struct zc_request *r, const struct zc_rendezvous_key *key)
 
     settle(ss);
     if (m->records.bytes + cost > ZC_SERVER_RECORDS || !keep(ss, cost))
-        return zc_errorf(EDQUOT, "this process has left too many cards at files");
+        return zc_errorf(EDQUOT, "this process has left too many rendezvous records at files");
     m->kept += cost;
     l = zc_rendezvous_publish(&ss->server->records, &m->records, key, m->buf, m->size);
     settle(ss);
@@ -197,7 +197,7 @@ void zc_request_rendezvous(struct zc_request *r)
 {
     if (r->session->server->cfg
             .munge) { /* records have secrets, which no secret of a job protects */
-        zc_request_fail(r, -EOPNOTSUPP, "a daemon of many users keeps no cards");
+        zc_request_fail(r, -EOPNOTSUPP, "a daemon of many users keeps no rendezvous records");
         zc_request_finish(r);
         return;
     }

@@ -84,7 +84,7 @@ static struct zc_session *sender(struct zc_server *s, const struct zc_msg *m, co
             zc_server_complain(s, &s->stats.malformed,
                                rc ? zc_error_text(rc) : "it belongs to no session");
     } else if (!zc_mac_check(&ss->keys, buf, len)) {
-        zc_server_complain(s, &s->stats.forged, "its seal is wrong");
+        zc_server_complain(s, &s->stats.forged, "its MAC is wrong");
         ss = NULL;
     } else if (!zc_session_slots_take(&ss->msg_slots, m->tag)) {
         zc_server_complain(s, &s->stats.replayed, "it has come before");

@@ -37,7 +37,7 @@ struct zc_shmring;
     X(handshakes_refused, COUNTER, NONE, "attempts to show it that were none")                     \
     X(users, GAUGE, NONE, "users of whom clients are connected, of a daemon of many")              \
     X(sharers, GAUGE, NONE, "jobs, or users of a daemon of many, that share it in equal parts")    \
-    X(forged, COUNTER, NONE, "messages thrown away because their seal was wrong")                  \
+    X(forged, COUNTER, NONE, "messages thrown away because their MAC was wrong")                   \
     X(replayed, COUNTER, NONE, "messages thrown away because they had come before")                \
     X(requests, COUNTER, NONE, "requests served")                                                  \
     X(requests_active, GAUGE, NONE, "requests under way")                                          \

@@ -62,14 +62,15 @@ static int open_own(const char *path, mode_t others, int *out)
 
     *out = -1;
     if (fd < 0)
-        return zc_errorf(errno, "cannot open %s, the directory for cards: %s", path,
+        return zc_errorf(errno, "cannot open %s, the directory for rendezvous records: %s", path,
                          strerror(errno));
     if (fstat(fd, &st) < 0 || st.st_uid != geteuid() || (st.st_mode & others)) {
         close(fd);
-        return zc_errorf(EPERM,
-                         "%s is not for cards: it belongs to another user, or others may use it; "
-                         "remove it, or set XDG_RUNTIME_DIR to a directory of mode 0700",
-                         path);
+        return zc_errorf(
+            EPERM,
+            "%s is not for rendezvous records: it belongs to another user, or others may use it; "
+            "remove it, or set XDG_RUNTIME_DIR to a directory of mode 0700",
+            path);
     }
     *out = fd;
     return 0;
@@ -106,7 +107,7 @@ static int open_dir(const char *path, bool make, int *out)
 {
     *out = -1;
     if (make && mkdir(path, 0700) < 0 && errno != EEXIST)
-        return zc_errorf(errno, "cannot make %s, the directory for cards: %s", path,
+        return zc_errorf(errno, "cannot make %s, the directory for rendezvous records: %s", path,
                          strerror(errno));
     return open_own(path, S_IRWXG | S_IRWXO, out);
 }

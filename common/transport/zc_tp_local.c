@@ -103,16 +103,16 @@ bool zc_tp_local_is_address(const void *addr, size_t len)
     return len == sizeof(struct local_address) && !memcmp(addr, magic, sizeof magic);
 }
 
-/* Whether it is an address whose record passes `test`. */
+/* Whether it is an address whose probe passes `test`. */
 static bool has_record(const void *addr, size_t len,
-                       bool (*test)(const struct zc_tp_local_record *record))
+                       bool (*test)(const struct zc_tp_local_probe *probe))
 {
     struct local_address a;
 
     if (!zc_tp_local_is_address(addr, len))
         return false;
     memcpy(&a, addr, sizeof a);
-    return test(&a.record);
+    return test(&a.probe);
 }
 
 bool zc_tp_local_can_reach(const void *addr, size_t len)
@@ -202,7 +202,7 @@ static int peer_add(struct zc_tp *tp, const void *addr, size_t len, zc_peer *out
         rc = zc_tp_local_conn_new(local_of(tp), CONN_OUT, fd, &c);
     if (rc)
         return rc;
-    c->pid = c->thread = (pid_t)a.record.pid;
+    c->pid = c->thread = (pid_t)a.probe.pid;
     *out = (uintptr_t)c;
     return 0;
 }
@@ -420,7 +420,7 @@ int zc_tp_local_open(const struct zc_tp_config *cfg, struct zc_tp **out)
     zc_list_init(&l->done);
     zc_list_init(&l->mrs);
     l->in = malloc(sizeof(struct packet_head) + cfg->max_msg);
-    rc = l->in ? zc_tp_local_record(&l->address.record)
+    rc = l->in ? zc_tp_local_probe(&l->address.probe)
                : zc_errorf(ENOMEM, "no memory for an endpoint");
     if (rc == 0)
         rc = set_up(l);
@@ -428,7 +428,7 @@ int zc_tp_local_open(const struct zc_tp_config *cfg, struct zc_tp **out)
         local_close(&l->tp);
         return rc;
     }
-    memcpy(&l->next_key, l->address.record.stamp,
+    memcpy(&l->next_key, l->address.probe.nonce,
            sizeof l->next_key); /* differs between processes */
     *out = &l->tp;
     return 0;

@@ -5,7 +5,7 @@
  * whose loading takes longer than many a program's I/O, and no receive buffers.
  *
  * Whether two processes can use it depends on namespaces, users and the system's policy on tracing,
- * so it is tried: one process publishes where it has left a stamp, the other reads it.
+ * so it is tried: one process publishes where it has left a nonce, the other reads it.
  */
 #ifndef ZC_TP_LOCAL_H
 #define ZC_TP_LOCAL_H
@@ -36,25 +36,25 @@ int zc_tp_local_listens(const void *addr, size_t len);
 bool zc_tp_local_same_network(const void *addr, size_t len);
 
 /* Lets another process try to reach this one.  No padding: it may be sent as bytes. */
-struct zc_tp_local_record {
+struct zc_tp_local_probe {
     uint64_t pid, uid;
-    uint64_t where;            /* the stamp */
+    uint64_t where;            /* the nonce */
     uint64_t net_dev, net_ino; /* network namespace of the socket names */
     uint64_t pid_ns;           /* inode of the PID namespace that `pid` belongs to */
-    unsigned char stamp[16];   /* random */
+    unsigned char nonce[16];   /* random */
 };
 
-/* Makes this process's record.  From then on processes of this user may access its memory, also
+/* Makes this process's probe.  From then on processes of this user may access its memory, also
  * under Yama (PR_SET_PTRACER).  0 or a negative errno, explained. */
-int zc_tp_local_record(struct zc_tp_local_record *out);
+int zc_tp_local_probe(struct zc_tp_local_probe *out);
 
 /* Whether this process can reach that one; whether that one is known to have ended. */
-bool zc_tp_local_reaches(const struct zc_tp_local_record *record);
-/* As zc_tp_local_reaches(), with the caller's own record, for callers that try several. */
-bool zc_tp_local_reaches_as(const struct zc_tp_local_record *mine,
-                            const struct zc_tp_local_record *theirs);
-bool zc_tp_local_has_ended(const struct zc_tp_local_record *record);
+bool zc_tp_local_reaches(const struct zc_tp_local_probe *probe);
+/* As zc_tp_local_reaches(), with the caller's own probe, for callers that try several. */
+bool zc_tp_local_reaches_as(const struct zc_tp_local_probe *mine,
+                            const struct zc_tp_local_probe *theirs);
+bool zc_tp_local_has_ended(const struct zc_tp_local_probe *probe);
 /* Whether it was made in the network namespace of this process. */
-bool zc_tp_local_in_network(const struct zc_tp_local_record *record);
+bool zc_tp_local_in_network(const struct zc_tp_local_probe *probe);
 
 #endif

@@ -3,7 +3,7 @@
  * zc_tp_local.c       open and close, peers, memory regions
  * zc_tp_local_io.c    packets, copies, progress
  * zc_tp_local_carry.c copies by way of the socket, where the kernel refuses one
- * zc_tp_local_record.c  finding out whether two processes can use it
+ * zc_tp_local_probe.c  finding out whether two processes can use it
  *
  * The connecting end sends messages and asks for copies; the accepting end only answers, and
  * connects back to send messages of its own.
@@ -40,7 +40,7 @@ enum { LOCAL_NAME = 16 }; /* random bytes that name a socket */
 struct local_address {
     char magic[8];
     unsigned char name[LOCAL_NAME];
-    struct zc_tp_local_record record;
+    struct zc_tp_local_probe probe;
 };
 
 enum packet_kind { PACKET_MESSAGE = 1, PACKET_MOVE, PACKET_MOVED, PACKET_CARRY, PACKET_CARRIED };

@@ -83,13 +83,13 @@ void zc_workers_join(struct zc_workers *c);
 /* Returns whether the caller may take a job now.  False: the lock was dropped meanwhile. */
 bool zc_workers_wait_turn(struct zc_workers *c);
 void zc_workers_enter(struct zc_workers *c, struct zc_member *m, uint64_t about);
-/* A guest enters at any time, unless one is stuck about `about`, which false says. */
+/* A guest enters at any time.  False: one is stuck about that, and it does not. */
 bool zc_workers_enter_guest(struct zc_workers *c, struct zc_member *m, uint64_t about);
 void zc_workers_leave(struct zc_workers *c, struct zc_member *m);
 
-/* Number of members and guests at work about `about`, stuck or not. */
+/* Number of members and guests at work about that, stuck or not. */
 unsigned zc_workers_busy(const struct zc_workers *c, uint64_t about);
-/* Whether one is stuck about `about`, as of the last zc_workers_wait_turn(), or entry of a guest.
+/* Whether one is stuck about that, as of the last zc_workers_wait_turn(), or entry of a guest.
  */
 bool zc_workers_stuck(const struct zc_workers *c, uint64_t about);
 

@@ -134,7 +134,7 @@ int zc_view_encode(const struct zc_view *v, void *buf, size_t cap)
 struct source {
     const unsigned char *at, *end;
     size_t room;          /* bytes of memory that may still be taken */
-    struct zc_vtile tile; /* nodes that are complete, items when they are */
+    struct zc_vtile tile; /* decoded so far: whole nodes, then the whole list of items */
 };
 
 static int damaged(const char *what)

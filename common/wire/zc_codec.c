@@ -172,7 +172,7 @@ static size_t fields_size(const struct zc_msg *m, const struct field *f, unsigne
     return n;
 }
 
-/* HELLO and its reply are the last words that are not sealed, but for AUTH. */
+/* HELLO and its reply are the last words that have no MAC, but for AUTH. */
 bool zc_msg_has_mac(uint8_t type)
 {
     const struct layout *l = layout_of(type);
@@ -319,7 +319,7 @@ int zc_msg_decode(struct zc_msg *m, const void *buf, size_t len)
         return zc_errorf(EPROTO, "unknown message type %u", m->type);
     name = name_of(l, m->type);
     if (len < ZC_HEADER_SIZE + seal_size(m))
-        return zc_errorf(EPROTO, "%s has no room for its seal", name);
+        return zc_errorf(EPROTO, "%s has no room for its MAC", name);
     c.end -= seal_size(m);
     if (m->type & ZC_REPLY)
         rc = get_fields(&c, m, name, reply_head, UINT_MAX);

@@ -31,7 +31,7 @@ ZC_MESSAGE(PING, 2, .request = {{0}})
 ZC_MESSAGE(BYE, 3, .request = {{0}})
 /* server to client, no reply: the request `tag` is still worked on; `count` grows */
 ZC_MESSAGE(PENDING, 4, .request = {F(U64, count)}, .no_reply = true)
-/* opens the session that HELLO has begun; its reply is sealed */
+/* opens the session that HELLO has begun; its reply has a MAC */
 ZC_MESSAGE(AUTH, 5, .request = {V(BIN, proof, ZC_PROOF_SIZE)}, .open = true)
 /* server to client, no reply: the session has ended, and why */
 ZC_MESSAGE(EVICTED, 6,

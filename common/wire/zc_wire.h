@@ -13,7 +13,7 @@
  * HELLO and its reply begin with fields that stay for ever, so that any two versions can tell each
  * other apart; the others of them are for those that speak the same one.
  *
- * Every message but HELLO, its reply, AUTH and CREDENTIAL ends with a seal (zc_mac.h); here it is
+ * Every message but HELLO, its reply, AUTH and CREDENTIAL ends with a MAC (zc_mac.h); here it is
  * room.
  */
 #ifndef ZC_WIRE_H
@@ -184,13 +184,13 @@ struct zc_msg {
     struct zc_bytes data;              /* inline payload */
 };
 
-/* Whether messages of this type end with a seal. */
+/* Whether messages of this type end with a MAC. */
 bool zc_msg_has_mac(uint8_t type);
 
 /* Bytes the encoded message takes; m->type decides the body. */
 size_t zc_msg_size(const struct zc_msg *m);
 
-/* Writes the message, and zeros where its seal is to be; returns its size, or -EMSGSIZE when `cap`
+/* Writes the message, and zeros where its MAC is to be; returns its size, or -EMSGSIZE when `cap`
  * or a field limit is too small, -EINVAL for an unknown type. */
 int zc_msg_encode(const struct zc_msg *m, void *buf, size_t cap);
 

@@ -3,9 +3,9 @@
 #
 # A part of the launcher, iod/zcache.in; uses what that sets.
 #
-# What runs on another host is this program again ("on-host", see remote.sh), with words that are
-# quoted once.  It gets there by srun, where the host is one of this Slurm job's, else by ssh.  A
-# state directory remembers its hosts and the remote shell, for later commands:
+# What runs on another host is this program again ("on-host", see remote.sh).  It gets there by
+# srun, where the host is one of this Slurm job's, else by ssh, its words quoted once for the remote
+# shell.  A state directory remembers its hosts and the remote shell, for later commands:
 #
 #     zcache.hosts    a line a daemon: its number, its host as the user wrote it
 #     zcache.ssh      the remote shell, a word a line

@@ -90,8 +90,8 @@ declare -A bench_unlike=([number]='a number from 1 up' [decimal]='a number of se
     [decimals]='a list of numbers of seconds' [sizes]='a list of sizes such as 64K'
     [works]='a list of CLASS:STEPS:RANKS' [names]='a list of names')
 
-# bench_kind DEFAULT: the kind of an option's values; none for a text such as a path.  A default
-# of one element is of a list, too, where such a thing never comes alone (CLASS:STEPS:RANKS).
+# bench_kind DEFAULT: prints the kind of an option's values; nothing for a text such as a path.
+# CLASS:STEPS:RANKS is always a list, even of one element.
 bench_kind() {
     local word first=
 

@@ -1,6 +1,7 @@
 # functions.sh - what the daemon tests share.  Sourced by bash.
 #
-# make_tmp makes a directory $tmp; processes that a test has started are killed at exit, by pid.
+# make_tmp makes a directory $tmp; daemons that a test has started are killed at exit, by pid.
+# Daemons are named by numbers, from 0: their files are $tmp/NUMBER.addr and $tmp/NUMBER.log.
 # Nothing here sleeps for a result: wait_for polls a condition until a deadline.
 # shellcheck shell=bash
 

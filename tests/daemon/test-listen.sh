@@ -29,7 +29,7 @@ starts() {
 }
 # The implementation of its MACs: a line of the log before it serves.
 sums_with() { # PATTERN
-    grep -qE "info: seals are made with $1\$" 0.log || fail "not with $1: $(cat 0.log)"
+    grep -qE "info: MACs are made with $1\$" 0.log || fail "not with $1: $(cat 0.log)"
 }
 stops() { stop_daemon 0 || fail "status $? of the daemon: $(cat 0.log)"; }
 

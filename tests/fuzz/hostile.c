@@ -394,7 +394,7 @@ static void received(void *arg, const void *msg, size_t len)
                 m.type == ZC_T_COMMITTED,
             "the server sends a request, %u", m.type);
     if (zc_msg_has_mac(m.type) && (o = opened(c, m.session)))
-        REQUIRE(zc_mac_check(&o->keys, msg, len), "the server's seal is wrong");
+        REQUIRE(zc_mac_check(&o->keys, msg, len), "the server's MAC is wrong");
     if (m.type == (ZC_T_HELLO | ZC_REPLY)) {
         greeted(c, h, &m, msg, len);
         return;

@@ -21,7 +21,7 @@ struct step {
     uint8_t kind;
     uint8_t who;    /* bits 0-1: which peer; 2-4: whose session */
     uint8_t type;   /* of the message: index into session_types */
-    uint8_t flags;  /* bits 0-5: of the header; 6: AUTH for HELLO; 7: the seal is wrong */
+    uint8_t flags;  /* bits 0-5: of the header; 6: AUTH for HELLO; 7: the MAC is wrong */
     uint8_t handle; /* below 192: one that a reply named; else invented */
     uint8_t path;   /* bits 0-2: which; OPEN: the rest are open_flags */
     uint8_t what;   /* level, what, version, ... */

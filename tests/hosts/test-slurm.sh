@@ -120,7 +120,7 @@ job 120 --nodes=2 "$tmp/private"
 ended FAILED "the state directory /run/state is not visible on host h2; use --state"
 no_daemon
 
-# ---- cancelled: the daemons write back first, on whatever node ----
+# ---- cancelled: the daemons of all nodes write back first ----
 cat >../cancelled <<END
 #!/bin/bash
 exec zcache run --per-node 1 --config "$tmp/lazy.conf" -- \\

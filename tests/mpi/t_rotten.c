@@ -178,7 +178,7 @@ static void read_all(const char *pid)
     OK(MPI_File_close(&fh));
 }
 
-/* An aggregator drops clean bytes at the sync. */
+/* The sync drops an aggregator's clean bytes: the first read caches them again. */
 static void clean(const char *pid)
 {
     write_share();

@@ -30,8 +30,8 @@ whole() {
     ((found >= $1)) || fail "$2: checkpoint ${found:-none}, and $1 was complete"
 }
 
-# killed_in_between DAEMONS WHAT: WHAT is "job" or "all", the daemon with it.
-killed_in_between() {
+# killed_during DAEMONS WHAT: kills the job, or with "all" the daemon, too, during a checkpoint.
+killed_during() {
     local until last job
 
     start_daemons "$1"
@@ -65,8 +65,8 @@ here=$(dirname -- "${BASH_SOURCE[0]}")
     >"$tmp/out" 2>&1 || fail "checkpoint.c: $(cat "$tmp/out")"
 for ((kill = 0; kill < kills; kill++)); do
     case $((kill % 3)) in
-    0) killed_in_between 0 job ;;
-    1) killed_in_between 1 all ;;
-    2) killed_in_between 1 job ;;
+    0) killed_during 0 job ;;
+    1) killed_during 1 all ;;
+    2) killed_during 1 job ;;
     esac
 done

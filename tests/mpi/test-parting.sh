@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Ranks that wait in MPI_File_close for the one that writes back have the file open until it is
-# done, also where nothing but what they know themselves leads to it: there is no place for cards.
+# done, also where nothing but what they know themselves leads to it: there is no place for records.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"

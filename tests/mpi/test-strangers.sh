@@ -9,7 +9,7 @@ zcuser=$build/tests/daemon/zcuser
 zcbarge=$build/tests/daemon/zcbarge
 make_root
 chmod 711 "$tmp"
-export XDG_RUNTIME_DIR=$tmp/run # where jobs leave cards with the ways to their aggregators
+export XDG_RUNTIME_DIR=$tmp/run # where jobs leave records with the ways to their aggregators
 mkdir -m 700 "$XDG_RUNTIME_DIR"
 declare -A job address secret
 

@@ -414,20 +414,20 @@ START_TEST(a_hurried_call_does_not_wait_for_a_peer)
 }
 END_TEST
 
-START_TEST(a_record_shows_reachable_owners)
+START_TEST(a_probe_shows_reachable_owners)
 {
-    struct zc_tp_local_record record;
+    struct zc_tp_local_probe probe;
 
-    ck_assert_int_eq(zc_tp_local_record(&record), 0);
-    ck_assert(zc_tp_local_reaches(&record));
-    record.stamp[0] ^= 1;
-    ck_assert(!zc_tp_local_reaches(&record));
-    record.stamp[0] ^= 1;
-    record.net_ino++;
-    ck_assert(!zc_tp_local_reaches(&record));
-    record.net_ino--;
-    record.where = 8;
-    ck_assert(!zc_tp_local_reaches(&record));
+    ck_assert_int_eq(zc_tp_local_probe(&probe), 0);
+    ck_assert(zc_tp_local_reaches(&probe));
+    probe.nonce[0] ^= 1;
+    ck_assert(!zc_tp_local_reaches(&probe));
+    probe.nonce[0] ^= 1;
+    probe.net_ino++;
+    ck_assert(!zc_tp_local_reaches(&probe));
+    probe.net_ino--;
+    probe.where = 8;
+    ck_assert(!zc_tp_local_reaches(&probe));
 }
 END_TEST
 
@@ -651,7 +651,7 @@ int main(void)
     CASE(s, "endpoints", 120, messages_arrive_in_order, memory_is_reached_while_it_is_registered,
          a_wake_ends_the_wait, closing_ends_what_is_under_way, a_child_keeps_nothing_alive,
          what_is_no_address_is_refused, rubbish_ends_its_connection_only,
-         a_record_shows_reachable_owners, a_hurried_call_does_not_wait_for_a_peer);
+         a_probe_shows_reachable_owners, a_hurried_call_does_not_wait_for_a_peer);
     answered = tcase_create("answers");
     tcase_set_timeout(answered, stretched(120));
     tcase_add_loop_test(answered, an_answer_is_looked_at, 0, sizeof answers / sizeof *answers);

@@ -75,7 +75,7 @@ static void put(int who, unsigned gen, size_t len, uint64_t off)
     ck_assert_int_eq(zc_client_write(client[who], handle[who], image + off, len, off), len);
 }
 
-/* Reads by message, and learns the page for direct reads. */
+/* Reads by message, and learns the page for peeks. */
 static ssize_t ask(int who, size_t len, uint64_t off)
 {
     struct zc_io io = {.handle = handle[who], .buf = got, .len = len, .off = off};
@@ -91,8 +91,8 @@ static ssize_t ask(int who, size_t len, uint64_t off)
 /* Reads as a rank does. */
 static ssize_t look(int who, size_t len, uint64_t off)
 {
-    return zc_client_read_direct(client[who], handle[who], got, len, off) ? (ssize_t)len
-                                                                          : ask(who, len, off);
+    return zc_client_peek(client[who], handle[who], got, len, off) ? (ssize_t)len
+                                                                   : ask(who, len, off);
 }
 
 static void check(int who, size_t len, uint64_t off)
@@ -113,10 +113,10 @@ START_TEST(what_is_shown_is_read_without_asking)
     before = rig_stat(client[1], "requests");
     for (int i = 0; i < 100; i++)
         check(0, 16, (uint64_t)i * 40);
-    ck_assert_uint_eq(zc_client_direct_reads(client[0]), 100);
+    ck_assert_uint_eq(zc_client_peeks(client[0]), 100);
     ck_assert_uint_le(rig_stat(client[1], "requests") - before, 2); /* of rig_stat() */
     check(0, 200, PAGE - 100);                                      /* across the end of a page */
-    ck_assert_uint_eq(zc_client_direct_reads(client[0]), 100);
+    ck_assert_uint_eq(zc_client_peeks(client[0]), 100);
     down();
 }
 END_TEST
@@ -132,7 +132,7 @@ START_TEST(what_another_one_writes_is_seen)
         put(1, i, 500, i % 7 * 200);
         check(0, PAGE, 0);
     }
-    ck_assert_uint_ge(zc_client_direct_reads(client[0]), 300);
+    ck_assert_uint_ge(zc_client_peeks(client[0]), 300);
     down();
 }
 END_TEST
@@ -172,7 +172,7 @@ START_TEST(a_long_read_leaves_what_it_does_not_bring)
         put(0, i, LEN, 0);
         check(0, LEN, 0);
         check(0, LEN - 10, 5);
-        ck_assert_uint_eq(zc_client_direct_reads(client[0]), i > 1 ? 2 * i - 1 : 1);
+        ck_assert_uint_eq(zc_client_peeks(client[0]), i > 1 ? 2 * i - 1 : 1);
         ck_assert_int_eq(zc_client_truncate(client[1], handle[1], CUT), 0);
         memset(got, 'x', sizeof got);
         ck_assert_int_eq(look(0, LEN, 0), CUT);
@@ -205,7 +205,7 @@ START_TEST(a_frame_that_changes_hands_is_noticed)
         check(i % 2, len, off);
         check(i % 2, len, off); /* most of these directly */
     }
-    ck_assert_uint_ge(zc_client_direct_reads(client[0]) + zc_client_direct_reads(client[1]), 500);
+    ck_assert_uint_ge(zc_client_peeks(client[0]) + zc_client_peeks(client[1]), 500);
     ck_assert_int_eq(zc_client_close(client[1], other, ZC_LEVEL_STORED), 0);
     down();
 }
@@ -253,17 +253,17 @@ START_TEST(a_page_that_is_written_to_is_hidden)
     up(8);
     put(0, 1, PAGE, 0);
     check(0, 10, 0);
-    ck_assert(zc_client_read_direct(client[0], handle[0], got, 200, 0));
+    ck_assert(zc_client_peek(client[0], handle[0], got, 200, 0));
     ck_assert_int_eq(
         zc_cache_open(rig.cache, "/f", ZC_OPEN_READ | ZC_OPEN_WRITE, 0644, &a.handle, &attr), 0);
     for (unsigned i = 2; i < 20; i++) {
         ck_assert_int_eq(zc_cache_begin(&a), 0);
-        ck_assert(!zc_client_read_direct(client[0], handle[0], got, 200, 0));
+        ck_assert(!zc_client_peek(client[0], handle[0], got, 200, 0));
         fill(image + 100, 50, 100, i);
         memcpy(a.data, image + 100, 50);
-        ck_assert(!zc_client_read_direct(client[0], handle[0], got, 10, 120));
+        ck_assert(!zc_client_peek(client[0], handle[0], got, 10, 120));
         zc_cache_end(&a, 50);
-        ck_assert(zc_client_read_direct(client[0], handle[0], got, 200, 0));
+        ck_assert(zc_client_peek(client[0], handle[0], got, 200, 0));
         ck_assert(!memcmp(got, image, 200));
     }
     ck_assert_int_eq(zc_cache_close(a.handle), 0);
@@ -299,7 +299,7 @@ START_TEST(bytes_that_change_are_not_taken)
     ck_assert_int_eq(ask(0, PAGE, 0), PAGE);
     ck_assert_int_eq(pthread_create(&thread, NULL, scribble, NULL), 0);
     while (good == 0 || (good < 2000 && zc_now() < until)) {
-        if (!zc_client_read_direct(client[0], handle[0], got, PAGE, 0) || got[0] == image[0])
+        if (!zc_client_peek(client[0], handle[0], got, PAGE, 0) || got[0] == image[0])
             continue;
         ck_assert_msg(!memcmp(got, got + 1, PAGE - 1), "a page of several values");
         good++;
@@ -329,7 +329,7 @@ START_TEST(reads_that_go_on_see_what_is_written)
                 put(1, round + 100, 1, (uint64_t)(i + 1) % PER_PAGE * RECORD);
             check(0, RECORD, (uint64_t)i * RECORD);
         }
-    ck_assert_uint_ge(zc_client_direct_reads(client[0]), 20 * PER_PAGE);
+    ck_assert_uint_ge(zc_client_peeks(client[0]), 20 * PER_PAGE);
     down();
 }
 END_TEST
@@ -350,7 +350,7 @@ static bool believed(const struct zc_pagedesc *at)
     struct zc_io io = {.pagedesc = (uintptr_t)at, .file = 7};
 
     zc_client_learn_page(client[0], handle[0], 0, &io);
-    return zc_client_read_direct(client[0], handle[0], got, 10, 0);
+    return zc_client_peek(client[0], handle[0], got, 10, 0);
 }
 
 /* Descriptors with any contents, at any address. */
@@ -460,7 +460,7 @@ static void reopen_with_checksums(void)
         ck_assert_int_eq(zc_client_open(client[i], "/f", flags, 0644, &handle[i], &attr), 0);
 }
 
-/* No direct read by another transport, from a server that does not publish, or of a file with
+/* No peek by another transport, from a server that does not publish, or of a file with
  * checksums. */
 START_TEST(unpublished_pages_are_read_by_message)
 {
@@ -472,7 +472,7 @@ START_TEST(unpublished_pages_are_read_by_message)
     put(0, 1, PAGE, 0);
     for (int i = 0; i < 20; i++)
         check(1, 100, 0);
-    ck_assert_uint_eq(zc_client_direct_reads(client[1]), 0);
+    ck_assert_uint_eq(zc_client_peeks(client[1]), 0);
     down();
 }
 END_TEST
@@ -493,7 +493,7 @@ static bool refuse(void)
 }
 
 /* Also of known pages: silently, and reads work as before. */
-START_TEST(refused_direct_reads_become_messages)
+START_TEST(refused_peeks_become_messages)
 {
     uint64_t peeks, asked;
 
@@ -502,7 +502,7 @@ START_TEST(refused_direct_reads_become_messages)
     put(0, 1, 2 * PAGE, 0);
     check(0, 100, 0);
     check(0, 100, 10);
-    peeks = zc_client_direct_reads(client[0]);
+    peeks = zc_client_peeks(client[0]);
     ck_assert_uint_eq(peeks, 1);
     if (refuse()) {
         asked = rig_stat(client[1], "requests");
@@ -512,7 +512,7 @@ START_TEST(refused_direct_reads_become_messages)
             check(0, 100, PAGE);
         }
         ck_assert_uint_ge(rig_stat(client[1], "requests") - asked, 18 * 3);
-        ck_assert_uint_eq(zc_client_direct_reads(client[0]), peeks);
+        ck_assert_uint_eq(zc_client_peeks(client[0]), peeks);
     } else {
         printf("skipped: no filter of system calls: %s\n", zc_error_text(errno));
     }
@@ -651,7 +651,7 @@ START_TEST(a_piece_is_of_one_file)
     for (uint64_t off = 0; off < PAGE / 2; off += RECORD)
         check(0, RECORD, off);
     ck_assert_uint_gt(client[0]->piece.hi, PAGE / 2 + RECORD);
-    if (zc_client_read_direct(client[0], other, got, RECORD, PAGE / 2))
+    if (zc_client_peek(client[0], other, got, RECORD, PAGE / 2))
         expect_all(got, RECORD, 'g', "the other file");
     ck_assert_int_eq(zc_client_close(client[0], other, ZC_LEVEL_STORED), 0);
     down();
@@ -676,7 +676,7 @@ START_TEST(a_piece_that_fails_is_none)
         for (uint64_t off = SIZE - TAIL; off < SIZE; off += RECORD)
             check(0, RECORD, off);
         client[0]->piece.next = 0; /* as if page 0 came after it */
-        zc_client_read_direct(client[0], handle[0], got, RECORD, 0);
+        zc_client_peek(client[0], handle[0], got, RECORD, 0);
         fails += client[0]->piece.hi == 0;
         check(0, RECORD, SIZE - RECORD);
     }
@@ -687,7 +687,7 @@ START_TEST(a_piece_that_fails_is_none)
 }
 END_TEST
 
-/* A direct read from a kept piece makes no system call (which would be refused), but checks that it
+/* A peek from a kept piece makes no system call (which would be refused), but checks that it
  * is current. */
 START_TEST(a_piece_is_taken_while_it_is_good)
 {
@@ -700,15 +700,15 @@ START_TEST(a_piece_is_taken_while_it_is_good)
     for (; off < SOME; off += RECORD)
         check(0, RECORD, off);
     if (refuse()) {
-        peeks = zc_client_direct_reads(client[0]);
+        peeks = zc_client_peeks(client[0]);
         ck_assert_uint_gt(peeks, 0);
         for (; off < SOME + 4 * RECORD; off += RECORD)
             check(0, RECORD, off);
-        ck_assert_uint_eq(zc_client_direct_reads(client[0]), peeks + 4);
+        ck_assert_uint_eq(zc_client_peeks(client[0]), peeks + 4);
         put(1, 2, 10, 0);
         check(0, RECORD, off);
         check(0, RECORD, 0);
-        ck_assert_uint_eq(zc_client_direct_reads(client[0]), peeks + 4);
+        ck_assert_uint_eq(zc_client_peeks(client[0]), peeks + 4);
     } else {
         printf("skipped: no filter of system calls: %s\n", zc_error_text(errno));
     }
@@ -743,8 +743,7 @@ int main(void)
          a_pipe_is_no_memory, a_piece_is_of_one_file, a_piece_that_fails_is_none,
          a_piece_is_taken_while_it_is_good, a_file_without_writers_is_quiescent);
     tcase_add_loop_test(others, unpublished_pages_are_read_by_message, 0, 3);
-    tcase_add_test(others,
-                   refused_direct_reads_become_messages); /* the last one: it stays refused */
+    tcase_add_test(others, refused_peeks_become_messages); /* the last one: it stays refused */
     suite_add_tcase(s, others);
     return run_suite(s);
 }

@@ -1,5 +1,5 @@
 /* test_shmring.c - small writes by a ring in a server's memory: later accesses see them, in order,
- * whether by message, ring or direct read; and what happens if the cache has no room, the store
+ * whether by message, ring or peek; and what happens if the cache has no room, the store
  * fails, a writer dies or writes invalid entries.
  */
 #include "config.h"
@@ -141,7 +141,7 @@ static void ask(int who, size_t len, uint64_t off)
 /* Reads as a rank does, and compares. */
 static void check(int who, size_t len, uint64_t off)
 {
-    if (zc_client_read_direct(client[who], handle, got, len, off))
+    if (zc_client_peek(client[who], handle, got, len, off))
         ck_assert_msg(!memcmp(got, image + off, len), "%zu bytes at %llu, seen", len,
                       (unsigned long long)off);
     else
@@ -301,7 +301,7 @@ static void *write_mine(void *arg)
                              sizeof mine);
         if (splitmix(&r) % 3)
             continue;
-        if (!zc_client_read_direct(client[who], handle, seen, sizeof seen, off)) {
+        if (!zc_client_peek(client[who], handle, seen, sizeof seen, off)) {
             struct zc_io io = {.handle = handle, .buf = seen, .len = sizeof seen, .off = off};
 
             zc_io_start(client[who], &io);
@@ -1028,7 +1028,7 @@ static void ask_only(struct zc_client *blind, bool shown)
         ck_assert_int_eq(zc_io_wait(blind, &io), 100);
         ck_assert_int_eq(io.pagedesc != 0, shown);
         zc_client_learn_page(blind, handle, 0, &io);
-        ck_assert(!zc_client_read_direct(blind, handle, got, 100, 0));
+        ck_assert(!zc_client_peek(blind, handle, got, 100, 0));
     }
 }
 

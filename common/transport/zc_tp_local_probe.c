@@ -1,4 +1,4 @@
-/* zc_tp_local_card.c - can two processes use the local transport? */
+/* zc_tp_local_probe.c - can two processes use the local transport? */
 #include "config.h"
 
 #include <errno.h>
@@ -15,14 +15,14 @@
 #include "zc_process.h"
 #include "zc_tp_local.h"
 
-static unsigned char stamp[16];
-static int stamp_status;
+static unsigned char nonce[16];
+static int nonce_status;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void make_stamp(void)
+static void make_nonce(void)
 {
-    if (getrandom(stamp, sizeof stamp, 0) != sizeof stamp)
-        stamp_status = -errno;
+    if (getrandom(nonce, sizeof nonce, 0) != sizeof nonce)
+        nonce_status = -errno;
 #ifdef PR_SET_PTRACER
     /* Fails on a kernel without Yama, which does not need it. */
     prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -60,7 +60,7 @@ static int pid_namespace(uint64_t *ns)
 }
 
 /* Fills in the namespaces of the calling process. */
-static int place(struct zc_tp_local_record *c)
+static int place(struct zc_tp_local_probe *c)
 {
     struct stat st;
 
@@ -71,77 +71,77 @@ static int place(struct zc_tp_local_record *c)
     return pid_namespace(&c->pid_ns);
 }
 
-int zc_tp_local_record(struct zc_tp_local_record *out)
+int zc_tp_local_probe(struct zc_tp_local_probe *out)
 {
-    pthread_once(&once, make_stamp);
-    if (stamp_status)
-        return zc_errorf(-stamp_status, "getrandom");
+    pthread_once(&once, make_nonce);
+    if (nonce_status)
+        return zc_errorf(-nonce_status, "getrandom");
     out->pid = (uint64_t)getpid();
     out->uid = geteuid();
-    out->where = (uintptr_t)stamp;
-    memcpy(out->stamp, stamp, sizeof stamp);
+    out->where = (uintptr_t)nonce;
+    memcpy(out->nonce, nonce, sizeof nonce);
     return place(out);
 }
 
-static bool same_network(const struct zc_tp_local_record *mine,
-                         const struct zc_tp_local_record *theirs)
+static bool same_network(const struct zc_tp_local_probe *mine,
+                         const struct zc_tp_local_probe *theirs)
 {
     return theirs->net_dev == mine->net_dev && theirs->net_ino == mine->net_ino;
 }
 
 /* In another PID namespace the number is that of another process, or of none. */
-static bool may_be_near(const struct zc_tp_local_record *mine,
-                        const struct zc_tp_local_record *theirs)
+static bool may_be_near(const struct zc_tp_local_probe *mine,
+                        const struct zc_tp_local_probe *theirs)
 {
     return theirs->uid == mine->uid && theirs->pid_ns == mine->pid_ns && same_network(mine, theirs);
 }
 
-static bool same_host(const struct zc_tp_local_record *record)
+static bool same_host(const struct zc_tp_local_probe *probe)
 {
-    struct zc_tp_local_record mine = {.uid = geteuid()};
+    struct zc_tp_local_probe mine = {.uid = geteuid()};
 
-    return !place(&mine) && may_be_near(&mine, record);
+    return !place(&mine) && may_be_near(&mine, probe);
 }
 
-bool zc_tp_local_in_network(const struct zc_tp_local_record *record)
+bool zc_tp_local_in_network(const struct zc_tp_local_probe *probe)
 {
-    struct zc_tp_local_record mine;
+    struct zc_tp_local_probe mine;
 
-    return !place(&mine) && same_network(&mine, record);
+    return !place(&mine) && same_network(&mine, probe);
 }
 
-/* Reads the stamp in the memory of the card's process.  Returns 0 if that runs; -ESRCH if it has
- * ended; another error if this process may not read there. */
-static int look(const struct zc_tp_local_record *record)
+/* Reads the nonce in the memory of the process of the probe.  Returns 0 if that runs; -ESRCH if it
+ * has ended; another error if this process may not read there. */
+static int look(const struct zc_tp_local_probe *probe)
 {
-    unsigned char seen[sizeof record->stamp];
+    unsigned char seen[sizeof probe->nonce];
     struct iovec here = {seen, sizeof seen};
-    struct iovec there = {(void *)(uintptr_t)record->where, sizeof seen};
-    ssize_t n = process_vm_readv((pid_t)record->pid, &here, 1, &there, 1, 0);
+    struct iovec there = {(void *)(uintptr_t)probe->where, sizeof seen};
+    ssize_t n = process_vm_readv((pid_t)probe->pid, &here, 1, &there, 1, 0);
 
     if (n < 0 && errno == ESRCH) { /* its main thread has ended, or the process */
-        long thread = zc_process_thread((long)record->pid);
+        long thread = zc_process_thread((long)probe->pid);
 
         n = thread > 0 ? process_vm_readv((pid_t)thread, &here, 1, &there, 1, 0) : n;
         errno = n < 0 && thread <= 0 ? ESRCH : errno;
     }
     if (n < 0 && errno != EFAULT)
         return -errno;
-    return n == sizeof seen && memcmp(seen, record->stamp, sizeof seen) == 0 ? 0 : -ESRCH;
+    return n == sizeof seen && memcmp(seen, probe->nonce, sizeof seen) == 0 ? 0 : -ESRCH;
 }
 
-bool zc_tp_local_reaches(const struct zc_tp_local_record *record)
+bool zc_tp_local_reaches(const struct zc_tp_local_probe *probe)
 {
-    return same_host(record) && look(record) == 0;
+    return same_host(probe) && look(probe) == 0;
 }
 
-bool zc_tp_local_reaches_as(const struct zc_tp_local_record *mine,
-                            const struct zc_tp_local_record *theirs)
+bool zc_tp_local_reaches_as(const struct zc_tp_local_probe *mine,
+                            const struct zc_tp_local_probe *theirs)
 {
     return may_be_near(mine, theirs) && look(theirs) == 0;
 }
 
-bool zc_tp_local_has_ended(const struct zc_tp_local_record *record)
+bool zc_tp_local_has_ended(const struct zc_tp_local_probe *probe)
 {
-    return same_host(record) && look(record) == -ESRCH;
+    return same_host(probe) && look(probe) == -ESRCH;
 }
