@@ -170,8 +170,9 @@ store="slowfs, ${opt[rate]} bytes/s, ${opt[op-us]} us per request, ${opt[latency
 load=$(cut -d' ' -f1 /proc/loadavg)
 bench_results store="$store" load="$load"
 # Of each variant of zcache's: how many times as fast as the best of ROMIO's; bytes of the store as
-# parts of the file; and what misses its goal.  A median of several is compared with medians.
-bench_add "($goals) as \$goals"'
+# parts of the file; and what misses its goal.  A median of several is compared with medians.  No
+# program is faster than the store, where nothing is computed and all of the file goes there.
+bench_add "($goals) as \$goals | $(numfmt --from=si "${opt[rate]}") as \$rate"'
     | def best(f): map(select(.variant | startswith("ufs:")) | f // empty) | min;
       def requests: .metrics | .store_requests.median + .store_read_requests.median;
     .cases[] |= (.case as $case | .variants as $all
@@ -179,6 +180,9 @@ bench_add "($goals) as \$goals"'
     | ($all | best(.metrics.io_s.median)) as $io
     | ($all | best(.metrics.io_close_s.median)) as $io_close
     | ([$all[] | select(.metrics.total_s.median == $total)][0]) as $fastest
+    | (if $rate > 0 and ($case | test("-") | not) then $total * $rate / $fastest.bytes
+       else null end) as $most
+    | .x_most = $most
     | .variants |= map(if (.metrics | length) == 0 then . else
         .beside = ((.metrics | {x_total: ($total / .total_s.median), x_io: ($io / .io_s.median),
             x_io_close: ($io_close / .io_close_s.median)}
@@ -190,7 +194,9 @@ bench_add "($goals) as \$goals"'
         | if .variant | startswith("zcache:") then
             .missed = [.beside as $b | $goals[$case][]
                 | select(.[1] != null and $b[.[0]] < .[1] or .[2] != null and $b[.[0]] > .[2])
-                | .[0] + " " + (.[1] // .[2] | tostring)]
+                | .[0] + " " + (.[1] // .[2] | tostring)
+                  + if .[0] == "x_total" and $most and $most < .[1] then
+                        " (the store allows \($most * 100 | floor / 100))" else "" end]
           else . end
       end))'
 echo "store: $store; a load of $load"
@@ -220,7 +226,8 @@ $(if [[ -z $openmpi_obstacle ]]; then echo "OMPIO is that of Open MPI."; else
     echo "OMPIO is missing: $openmpi_obstacle."; fi)
 All bytes were verified; medians of ${opt[repeats]}, in turn, and behind them the lowest and
 highest. What zcache is to reach stands behind each case: x is times as fast as ROMIO's best;
-written and read are parts of the file.
+written and read are parts of the file. Where nothing is computed no program can be faster than the
+store takes the file: that is so many x of ROMIO's best as stands in brackets behind its time.
 
 Measured on $(date -u +%Y-%m-%d) at a load of $load, $(bench_layout).
 The store: $store.
@@ -246,7 +253,8 @@ END
            | min) as $best
         | ($goals[$c.case] | map("\(.[0] | ltrimstr("x_")) \(.[1] // .[2])") | join(", ")) as $goal
         | $all[] | select(.variant | startswith("ufs:") | not) | (.beside // {}) as $b
-        | "| \($c.case), \(.bytes / 1e6 | round) MB | \($goal) | \($best | n(2)) s | " +
+        | "| \($c.case), \(.bytes / 1e6 | round) MB | \($goal) | \($best | n(2)) s" +
+          (if $c.x_most then " (\($c.x_most * 100 | floor / 100) x)" else "" end) + " | " +
           "\(.variant): \(.metrics.total_s | s(2)) s | \($b.x_total | n(2)) | " +
           "\($b.x_io | n(2)) | \($b.x_io_close | n(2)) |"' <<<"$results"
     cat <<END
