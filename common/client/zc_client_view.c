@@ -1,8 +1,10 @@
 /* zc_client_view.c - transfers through views: installed at the server once, or listed each time.
  *
  * A view is installed when that pays: a small one at once, a large one when the lists of pieces
- * sent for it have reached its own size.  A server without memory for it is asked again when they
- * have doubled.  Lists always work, so a failure to install a view is no error of the transfer.
+ * sent for it, with the one that this transfer would need, reach its own size.  So a transfer of a
+ * whole tile installs it at once: a list would be no shorter, and the next transfer needs neither.
+ * A server without memory for it is asked again when they have doubled.  Lists always work, so a
+ * failure to install a view is no error of the transfer.
  *
  *     hold() --price paid--> install() --> number --VREAD, VWRITE-->  let_go()
  *        |                      |refused                |ENOKEY           |  old: drop(), or kept
@@ -286,26 +288,39 @@ static uint64_t install(struct zc_client *c, struct zc_held_view *h, const struc
     return rc ? 0 : number;
 }
 
+/* Returns about how many bytes the transfer's list has; of one tile at most. */
+static uint64_t list_bytes(const struct zc_vio *v)
+{
+    uint64_t tile = (uint64_t)zc_view_size(v->view), bytes = zc_view_encoded(v->view);
+
+    return v->len < tile ? (uint64_t)((double)bytes * ((double)v->len / (double)tile)) : bytes;
+}
+
+static bool pays(const struct zc_held_view *h, const struct zc_vio *v)
+{
+    return !h->number && h->listed + list_bytes(v) >= h->price;
+}
+
 /* Returns the number of the installed view, installing it if that pays; 0: send lists.  One thread
  * per client installs at a time and others wait; no lock is held during that. */
-static uint64_t number_of(struct zc_client *c, struct zc_held_view *h,
-                          const struct zc_view_slice *s)
+static uint64_t number_of(struct zc_client *c, const struct zc_vio *v)
 {
+    struct zc_held_view *h = v->held;
     uint64_t number;
 
     zc_lock_get(&c->view_lock);
-    while (!h->number && h->listed >= h->price && c->installing)
+    while (pays(h, v) && c->installing)
         zc_cond_wait(&c->installed, &c->view_lock);
     number = h->number;
-    if (!number && h->listed >= h->price) {
+    if (pays(h, v)) {
         c->installing = true;
         zc_lock_put(&c->view_lock);
-        number = install(c, h, s);
+        number = install(c, h, &v->slice);
         zc_lock_get(&c->view_lock);
         c->installing = false;
         h->number = number;
         if (!number)
-            h->price = 2 * h->listed + price(h, s);
+            h->price = 2 * (h->listed + list_bytes(v)) + price(h, &v->slice);
         pthread_cond_broadcast(&c->installed);
     }
     zc_lock_put(&c->view_lock);
@@ -364,7 +379,7 @@ int zc_vio_aim(struct zc_client *c, struct zc_vio *v)
     v->held = hold(c, v);
     if (!v->held)
         return zc_errorf(ENOMEM, "no memory for a view");
-    number = number_of(c, v->held, &v->slice);
+    number = number_of(c, v);
     if (number && v->held->sliced)
         rc = place_in_slice(v, &off);
     if (number && rc == 0)

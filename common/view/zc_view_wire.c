@@ -49,8 +49,13 @@ static void sink_flush(struct sink *s)
 static inline void put(struct sink *s, uint64_t x)
 {
     unsigned char b[ZC_VARINT_MAX];
-    size_t n = (size_t)(zc_varint_put(b, x) - b);
+    size_t n;
 
+    if (s->end - s->at >= ZC_VARINT_MAX) {
+        s->at = zc_varint_put(s->at, x);
+        return;
+    }
+    n = (size_t)(zc_varint_put(b, x) - b);
     if ((size_t)(s->end - s->at) < n)
         sink_flush(s);
     memcpy(s->at, b, n);
@@ -177,7 +182,7 @@ size_t zc_view_decoding(const struct zc_view *v)
     return bytes;
 }
 
-static int get(struct source *s, uint64_t *x)
+static int get_long(struct source *s, uint64_t *x)
 {
     *x = 0;
     for (unsigned shift = 0; s->at < s->end && shift < 64; shift += 7) {
@@ -190,6 +195,16 @@ static int get(struct source *s, uint64_t *x)
             return b == 0 && shift > 0 ? damaged("a number in too many bytes") : 0;
     }
     return damaged("a number without end");
+}
+
+/* Most numbers of a long list are short. */
+static inline int get(struct source *s, uint64_t *x)
+{
+    if (s->at < s->end && *s->at < 0x80) {
+        *x = *s->at++;
+        return 0;
+    }
+    return get_long(s, x);
 }
 
 static int get_limited(struct source *s, int64_t *x)

@@ -314,6 +314,33 @@ START_TEST(too_large_is_told_at_once)
 }
 END_TEST
 
+/* A list of all pieces of a tile is as long as the view: the first transfer of a tile installs it,
+ * and of two transfers of half a tile the second. */
+START_TEST(what_lists_would_cost)
+{
+    struct zc_view *v = irregular(1, 4000), *halves = irregular(2, 4000);
+    int64_t size = zc_view_size(halves), half = size / 2;
+    char *buf = calloc(1, (size_t)zc_view_size(v) + (size_t)size);
+
+    up(16 << 20);
+    ck_assert_int_eq(rig_through_view(one, number, true, v, 0, buf, (size_t)zc_view_size(v), 0),
+                     zc_view_size(v));
+    ck_assert_uint_eq(rig_stat(one, "views"), 1);
+    ck_assert_int_eq(rig_through_view(one, number, true, halves, 0, buf, (size_t)half, 0), half);
+    ck_assert_uint_eq(rig_stat(one, "views"), 1);
+    ck_assert_int_eq(
+        rig_through_view(one, number, true, halves, 0, buf, (size_t)(size - half), half),
+        size - half);
+    ck_assert_uint_eq(rig_stat(one, "views"), 2);
+    zc_client_views_end(one, number);
+    ck_assert_uint_eq(used(), 0);
+    zc_view_put(v);
+    zc_view_put(halves);
+    free(buf);
+    down();
+}
+END_TEST
+
 /* A program sets a series of views: the server keeps a few small ones and one large one. */
 START_TEST(replaced_views_are_dropped)
 {
@@ -573,7 +600,8 @@ int main(void)
     CASE(s, "owners", 60, a_view_has_an_owner, equal_views_are_one,
          views_go_with_what_they_are_for);
     CASE(s, "memory", 300, two_views_of_more_than_half, installations_wait_for_each_other,
-         too_large_is_told_at_once, replaced_views_are_dropped, old_views_make_room);
+         too_large_is_told_at_once, what_lists_would_cost, replaced_views_are_dropped,
+         old_views_make_room);
     CASE(s, "slices", 60, a_server_gets_its_slice);
     CASE(s, "lies", 300, lies_about_views, one_installation_a_session, lies_about_lists,
          many_lists);
