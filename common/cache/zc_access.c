@@ -439,7 +439,8 @@ int zc_cache_begin(struct zc_access *a)
     return rc;
 }
 
-/* Wakes flushers when a page that became dirty concerns them. */
+/* Wakes flushers when a page that became dirty concerns them.  `first`: none was, or no run was
+ * complete. */
 static void wake_flushers(struct zc_cache *c, bool first)
 {
     uint64_t unwritten = c->dirty_bytes + c->flushing_bytes;
@@ -520,7 +521,7 @@ static void written(struct zc_cache *c, struct zc_page *p, struct zc_access *a, 
     if (zc_page_scattered(c, p))
         zc_fill_collapse(c, p);
     zc_page_place(c, p);
-    wake_flushers(c, first);
+    wake_flushers(c, zc_flush_completed(c, p) || first);
 }
 
 static void end_write(struct zc_cache *c, struct zc_page *p, struct zc_access *a, uint32_t moved)

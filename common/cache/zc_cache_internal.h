@@ -34,13 +34,14 @@ struct zc_page {
     uint64_t no;          /* page number in the file */
     struct zc_cache_tenant *tenant;
     struct zc_page *hash_next;
-    struct zc_list file_link;  /* file->pages, or cache->free */
-    struct zc_list dirty_link; /* tenant->dirty, by last modification */
-    struct zc_list state_link; /* file->dirty, ->failed or ->flushing, see `on` */
-    struct zc_list drop_link;  /* cache->to_drop */
-    struct zc_list fill_link;  /* tenant->fills or ->fills_ahead: not begun by a thread */
-    struct zc_list ahead_link; /* ahead_for->ahead */
-    struct zc_list kept_link;  /* file->unstable.pages, if it keeps unstable bytes */
+    struct zc_list file_link;     /* file->pages, or cache->free */
+    struct zc_list dirty_link;    /* tenant->dirty, by last modification */
+    struct zc_list complete_link; /* tenant->complete */
+    struct zc_list state_link;    /* file->dirty, ->failed or ->flushing, see `on` */
+    struct zc_list drop_link;     /* cache->to_drop */
+    struct zc_list fill_link;     /* tenant->fills or ->fills_ahead: not begun by a thread */
+    struct zc_list ahead_link;    /* ahead_for->ahead */
+    struct zc_list kept_link;     /* file->unstable.pages, if it keeps unstable bytes */
 
     struct zc_extents valid;    /* bytes that may be read */
     struct zc_extents dirty;    /* newer than the store */
@@ -469,6 +470,11 @@ unsigned zc_flush_rank(const struct zc_cache *c, const struct zc_page *p, uint64
  * complete the page; lowers *wake to the end of that wait. */
 bool zc_flush_waits_growth(struct zc_cache *c, const struct zc_page *p, uint64_t now,
                            uint64_t *wake);
+/* A write to the page has ended: notes the page if its run is complete.  True: it is the first one
+ * of its tenant, and a flusher has to look for it. */
+bool zc_flush_completed(struct zc_cache *c, struct zc_page *p);
+/* Returns when the page's complete run may be written; 0: the run is not complete any more. */
+uint64_t zc_flush_complete_due(struct zc_cache *c, const struct zc_page *p);
 /* A write to a page that had dirty bytes has ended: waiting was worth it if the page is whole. */
 void zc_flush_grown(struct zc_cache *c, const struct zc_page *p);
 /* Whether write-back of the page is postponed unless memory, a sync or a close needs it; lowers

@@ -13,6 +13,7 @@ static void init(struct zc_cache *c, struct zc_cache_tenant *s, uint64_t id)
     s->id = id;
     zc_list_init(&s->pages);
     zc_list_init(&s->dirty);
+    zc_list_init(&s->complete);
     zc_list_init(&s->room);
     zc_list_init(&s->room_link);
     zc_list_init(&s->fills);
@@ -173,6 +174,7 @@ static void join(struct zc_cache *c, struct zc_page *p, struct zc_cache_tenant *
         s->nfills_ahead += p->fill == ZC_FILL_AHEAD;
     relink(&p->fill_link, p->fill == ZC_FILL_AHEAD ? &s->fills_ahead : &s->fills);
     relink(&p->dirty_link, &s->dirty);
+    relink(&p->complete_link, &s->complete);
 }
 
 /* Moves the page to the lists of another tenant, before the old one may be freed. */

@@ -38,6 +38,8 @@ struct zc_cache_tenant {
     uint64_t npages, nreserved; /* of its pages; see struct zc_page */
     struct zc_list pages;       /* evictable pages, the next one first: zc_lru.c */
     struct zc_list dirty;       /* ZC_ON_DIRTY, least recently modified first */
+    struct zc_list complete;    /* those of complete runs, the first completed first:
+                                   zc_flush_order.c */
 
     struct zc_list room;      /* its accesses that wait for a page, zc_access.link ... */
     struct zc_list room_link; /* ... and it is on cache->room */

@@ -100,6 +100,7 @@ static void check_page(struct zc_cache *c, struct zc_page *p, struct sums *s)
     s->in_flush += p->in_flush;
     s->failed += p->on == ZC_ON_FAILED;
     s->ndirty += p->on == ZC_ON_DIRTY;
+    assert(!zc_list_linked(&p->complete_link) || p->on == ZC_ON_DIRTY);
     s->lru += zc_lru_holds(p);
 }
 

@@ -13,6 +13,11 @@
  * but at most GROWTH_MS since it was itself written to, and no longer than memory, a sync or a
  * close permit.
  *
+ * A run of whole pages that fills a store write, from one multiple of zc_cache_config.max_io to the
+ * next, leaves 1/SETTLED of the idle time after its last byte has come, if the store has none of
+ * its pages yet: so the store works while the program still writes.  A page that was stored since
+ * it entered the cache is likely to be written to once more, and waits for the idle time.
+ *
  * When accesses wait for cache space and no page of rank 0 is dirty, writers that are behind in the
  * file may be about to complete a page.  Write-back then waits while accesses write to the cache,
  * and afterwards for as long as writing ROOM_PAGES pages takes: a page that is written before it is
@@ -35,6 +40,7 @@ enum {
     GROWING = 2,
     ROOM_PAGES = 4,
     GIVEN_UP = 8, /* unsuccessful waits in a row, after which none is tried */
+    SETTLED = 10,
 };
 
 static uint64_t idle_ns(const struct zc_cache *c)
@@ -106,6 +112,52 @@ bool zc_flush_waits(const struct zc_cache *c, const struct zc_page *p, uint64_t 
     if (until < *wake)
         *wake = until;
     return true;
+}
+
+/* ---- complete runs ---- */
+
+static bool complete(const struct zc_cache *c, const struct zc_page *p)
+{
+    return p && p->on == ZC_ON_DIRTY && p->nwriters == 0 && !p->stored_once &&
+           p->dirty.bytes == c->page_size;
+}
+
+/* Returns when a page of the run of `p` was last modified; 0: the run is not complete. */
+static uint64_t completed_at(struct zc_cache *c, const struct zc_page *p)
+{
+    uint64_t n = c->cfg.max_io >> c->page_shift, first, at = 0;
+
+    n = n ? n : 1;
+    first = p->no - p->no % n;
+    for (uint64_t no = first; no < first + n; no++) {
+        const struct zc_page *q = no == p->no ? p : zc_page_find(c, p->file, no);
+
+        if (!complete(c, q))
+            return 0;
+        at = q->touched > at ? q->touched : at;
+    }
+    return at;
+}
+
+bool zc_flush_completed(struct zc_cache *c, struct zc_page *p)
+{
+    struct zc_list *runs = &p->tenant->complete;
+    bool first = zc_list_empty(runs);
+
+    zc_assert_held(&c->lock);
+    if (c->cfg.idle_ms == 0 || !complete(c, p) || !completed_at(c, p))
+        return false;
+    zc_list_del(&p->complete_link);
+    zc_list_add_tail(runs, &p->complete_link);
+    return first;
+}
+
+uint64_t zc_flush_complete_due(struct zc_cache *c, const struct zc_page *p)
+{
+    uint64_t at = completed_at(c, p);
+
+    zc_assert_held(&c->lock);
+    return at ? at + idle_ns(c) / SETTLED : 0;
 }
 
 /* ---- waiting for pages to be completed ---- */

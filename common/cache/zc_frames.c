@@ -291,6 +291,7 @@ static struct zc_page *new_frame(struct zc_cache *c)
     zc_list_init(&p->file_link);
     zc_lru_init_frame(p);
     zc_list_init(&p->dirty_link);
+    zc_list_init(&p->complete_link);
     zc_list_init(&p->state_link);
     zc_list_init(&p->drop_link);
     zc_list_init(&p->fill_link);

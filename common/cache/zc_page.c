@@ -203,6 +203,7 @@ static void leave(struct zc_cache *c, struct zc_page *p)
     zc_list_del(&p->state_link);
     c->ndirty -= zc_list_linked(&p->dirty_link);
     zc_list_del(&p->dirty_link);
+    zc_list_del(&p->complete_link);
     if (p->on == ZC_ON_FAILED) {
         if (zc_list_empty(&f->failed))
             zc_list_del(&f->failed_link);

@@ -2,7 +2,8 @@
  * calls.
  *
  * Reasons for write-back, in this order: a request (flush, drain, a file without handles), an
- * access that waits for memory, the watermarks, the idle timer, a retry after a failure.
+ * access that waits for memory, the watermarks, complete runs, the idle timer, a retry after a
+ * failure.
  *
  * Among tenants (zc_cache_tenant.h) the one whose turn it is comes first, for any reason but the
  * last: so a tenant's idle pages get written however much others request.  Where several tenants
@@ -278,6 +279,28 @@ static struct zc_page *pick_squeezed(struct zc_cache *c, const struct zc_cache_t
     return NULL;
 }
 
+/* Returns a page of a complete run that is due. */
+static struct zc_page *pick_complete(struct zc_cache *c, struct zc_cache_tenant *s, uint64_t now,
+                                     uint64_t *wake)
+{
+    unsigned looked = 0;
+
+    zc_list_each_safe (&s->complete, n) {
+        struct zc_page *p = zc_list_entry(n, struct zc_page, complete_link);
+        uint64_t due = zc_flush_complete_due(c, p);
+
+        if (++looked > OFFERED_MOST)
+            break;
+        if (due == 0)
+            zc_list_del(n);
+        else if (due > now)
+            *wake = due < *wake ? due : *wake;
+        else if (eligible(c, p))
+            return p;
+    }
+    return NULL;
+}
+
 /* Returns the least recently modified page that does not wait and is idle for long enough. */
 static struct zc_page *pick_idle(struct zc_cache *c, const struct zc_cache_tenant *s, uint64_t now,
                                  uint64_t *wake)
@@ -362,6 +385,8 @@ static bool pick_of(struct zc_cache *c, struct zc_cache_tenant *s, uint64_t now,
         job->kind = JOB_ASK;
         return true;
     }
+    if (!*page)
+        *page = pick_complete(c, s, now, wake);
     if (!*page)
         *page = pick_idle(c, s, now, wake);
     return *page != NULL;

@@ -99,6 +99,59 @@ START_TEST(a_page_that_never_rests_is_written)
 }
 END_TEST
 
+/* What fills a store write leaves soon after its last byte, the first time. */
+START_TEST(a_complete_run_leaves_soon)
+{
+    enum { RUN = 4 * PAGE, SOON = 300 };
+    uint64_t began;
+
+    setup();
+    cfg.capacity = 32 * PAGE;
+    cfg.max_io = RUN;
+    cfg.idle_ms = 1000;
+    start();
+    put(RUN, 3 * PAGE, 'x'); /* this run does not become complete */
+    put(0, RUN - 1, 'a');
+    zc_clock_sleep(SOON * ZC_NS_PER_MS);
+    ck_assert_uint_eq(stats().store_writes, 0);
+    began = zc_now();
+    put(RUN - 1, 1, 'a');
+    WAIT_FOR(st.store_written_bytes == RUN && st.flushing_bytes == 0);
+    ck_assert_uint_lt(zc_now() - began, SOON * ZC_NS_PER_MS);
+    ck_assert_uint_eq(stats().store_writes, 1);
+    expect_stored("/f", 0, RUN, 'a');
+    WAIT_FOR(st.dirty_bytes == 0);
+    began = zc_now();
+    put(0, RUN, 'b'); /* stored once: it waits as all others do */
+    WAIT_FOR(st.dirty_bytes == 0);
+    ck_assert_uint_ge(zc_now() - began, cfg.idle_ms * ZC_NS_PER_MS);
+    stop();
+}
+END_TEST
+
+/* A complete run that is written to all the time waits, and others do not wait for it. */
+START_TEST(a_complete_run_that_does_not_rest)
+{
+    enum { RUN = 4 * PAGE };
+    uint64_t began;
+
+    setup();
+    cfg.capacity = 32 * PAGE;
+    cfg.max_io = RUN;
+    cfg.idle_ms = 1000;
+    cfg.flushers = 1;
+    start();
+    put(0, RUN, 'a');
+    began = zc_now();
+    put(2 * RUN, RUN, 'b');
+    WAIT_FOR((put(PAGE, 1, 'a'), st.store_written_bytes > 0));
+    ck_assert_uint_lt(zc_now() - began, 300 * ZC_NS_PER_MS);
+    expect_stored("/f", 2 * RUN, RUN, 'b');
+    ck_assert_uint_eq(stats().dirty_bytes, RUN);
+    stop();
+}
+END_TEST
+
 START_TEST(levels_already_reached)
 {
     setup();
@@ -447,9 +500,9 @@ int main(void)
     quiet_log();
     zc_clock = zc_clock_sim();
     CASE(s, "write-back", 30, watermarks, newest_first, neighbours_leave_together,
-         idle_pages_are_written, a_page_that_never_rests_is_written, levels_already_reached,
-         flush_without_a_waiter, flush_has_a_target, flush_ends_while_writers_go_on,
-         one_store_write_per_page);
+         idle_pages_are_written, a_complete_run_leaves_soon, a_complete_run_that_does_not_rest,
+         a_page_that_never_rests_is_written, levels_already_reached, flush_without_a_waiter,
+         flush_has_a_target, flush_ends_while_writers_go_on, one_store_write_per_page);
     CASE(s, "failures", 30, failed_write_back_is_kept_and_retried, blame_falls_on_the_right_page,
          background_tries_again, closes_say_what_is_refused, losses_are_one_line,
          no_room_because_of_failures, a_file_too_large_is_no_signal, late_close_error_is_returned);
