@@ -28,7 +28,10 @@
 #include "zcache_network.h"
 #include "zcache_process.h"
 
-enum { UNIT = 1 << 20 }; /* a cache size that is chosen here is a multiple of it, bytes */
+enum {
+    UNIT = 1 << 20,        /* a cache size that is chosen here is a multiple of it, bytes */
+    RANK_CACHE = 16 << 20, /* bytes of it for each rank: the default of ROMIO's cb_buffer_size */
+};
 
 static const struct zc_option *option(const char *name)
 {
@@ -174,7 +177,21 @@ static unsigned owners_on_host(ADIO_File fd)
     return here < (unsigned)owners ? here : (unsigned)owners;
 }
 
-/* A cache size that was not given follows the memory of rank 0's host. */
+/* Returns the cache size that takes a burst of the file's ranks, or the default if that is more. */
+static uint64_t for_ranks(ADIO_File fd, const struct zc_settings *s)
+{
+    int ranks, owners = fd->hints->cb_nodes;
+    uint64_t size;
+
+    MPI_Comm_size(fd->comm, &ranks);
+    if (owners <= 0 || owners > ranks)
+        owners = ranks;
+    size = (uint64_t)RANK_CACHE * (uint64_t)ranks / (uint64_t)owners;
+    size -= size % UNIT;
+    return size > s->agg_cache_size ? size : s->agg_cache_size;
+}
+
+/* A cache size that was not given follows the number of ranks and the memory of rank 0's host. */
 static void check_cache(ADIO_File fd, struct zc_settings *s)
 {
     const struct zc_option *o = option("cache_size");
@@ -186,6 +203,8 @@ static void check_cache(ADIO_File fd, struct zc_settings *s)
 
     if (zcache_dedicated_wanted(s))
         return;
+    if (!zc_option_given(s, o))
+        zc_option_assign_number(s, o, for_ranks(fd, s));
     fit = zcache_mem_budget_fit(s->agg_cache_size, least, owners, &by);
     if (fit >= s->agg_cache_size)
         return;
