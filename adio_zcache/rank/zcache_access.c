@@ -134,6 +134,7 @@ static int cut(struct transfer *t, struct part *part)
                                 .view = t->view,
                                 .disp = t->disp,
                                 .view_off = view_off,
+                                .left = t->left,
                                 .access = t,
                                 .move = move_here}};
     if (!t->a->mem->contiguous && max > PACK_MAX)

@@ -230,8 +230,10 @@ struct zc_vio {
     int64_t disp;
     uint64_t off; /* in its visible bytes */
     size_t len;
-    void *buf;    /* contiguous data; from start to wait */
-    bool checked; /* as zc_io.checked, whichever way it is made */
+    uint64_t left; /* bytes of the access that it is part of, from `off` on, to all servers that
+                      share the file; 0: unknown */
+    void *buf;     /* contiguous data; from start to wait */
+    bool checked;  /* as zc_io.checked, whichever way it is made */
     /* All transfers to this server with this handle lie in this slice of the file; count 0 or 1:
      * anywhere. */
     struct zc_view_slice slice;

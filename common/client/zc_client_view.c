@@ -1,8 +1,8 @@
 /* zc_client_view.c - transfers through views: installed at the server once, or listed each time.
  *
  * A view is installed when that pays: a small one at once, a large one when the lists of pieces
- * sent for it, with the one that this transfer would need, reach its own size.  So a transfer of a
- * whole tile installs it at once: a list would be no shorter, and the next transfer needs neither.
+ * sent for it, with those that the rest of the access would need, reach its own size.  So an access
+ * to a whole tile installs it at once: lists would be no shorter, and the next one needs neither.
  * A server without memory for it is asked again when they have doubled.  Lists always work, so a
  * failure to install a view is no error of the transfer.
  *
@@ -288,12 +288,16 @@ static uint64_t install(struct zc_client *c, struct zc_held_view *h, const struc
     return rc ? 0 : number;
 }
 
-/* Returns about how many bytes the transfer's list has; of one tile at most. */
+/* Returns about how many bytes the lists for the rest of the access have at this server; of one
+ * tile at most. */
 static uint64_t list_bytes(const struct zc_vio *v)
 {
     uint64_t tile = (uint64_t)zc_view_size(v->view), bytes = zc_view_encoded(v->view);
+    uint64_t left = v->left > v->len ? v->left : v->len;
 
-    return v->len < tile ? (uint64_t)((double)bytes * ((double)v->len / (double)tile)) : bytes;
+    if (left < tile)
+        bytes = (uint64_t)((double)bytes * ((double)left / (double)tile));
+    return v->left && v->slice.count > 1 ? bytes / v->slice.count : bytes;
 }
 
 static bool pays(const struct zc_held_view *h, const struct zc_vio *v)

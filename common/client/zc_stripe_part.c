@@ -38,6 +38,7 @@ static int aim(const struct zc_stripe_file *f, struct zc_stripe_part *p)
         .view = (struct zc_view *)(uintptr_t)p->view, /* its references are counted */
         .disp = p->disp,
         .off = (uint64_t)p->view_off,
+        .left = (uint64_t)p->left,
         .len = (size_t)p->len,
         .checked = p->checked,
         .slice = {.unit = f->place->block_size,

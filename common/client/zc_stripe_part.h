@@ -27,6 +27,7 @@ struct zc_stripe_part {
     uint64_t off;               /* of its first byte in the file */
     const struct zc_view *view; /* NULL: plain, and not viewed */
     int64_t disp, view_off;     /* of its first byte in the view */
+    int64_t left;               /* bytes of the access from there on; 0: unknown */
     char *buf;                  /* contiguous; set before the start */
     int64_t len;                /* bytes */
     void *access;               /* for move() */

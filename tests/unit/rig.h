@@ -256,6 +256,7 @@ static inline ssize_t rig_through_slice(struct zc_client *c, uint64_t handle, bo
                             .disp = disp,
                             .buf = (char *)(uintptr_t)buf + done,
                             .len = len - done,
+                            .left = len - done,
                             .off = (uint64_t)off + done,
                             .checked = rig_checked,
                             .slice = slice};

@@ -314,8 +314,24 @@ START_TEST(too_large_is_told_at_once)
 }
 END_TEST
 
-/* A list of all pieces of a tile is as long as the view: the first transfer of a tile installs it,
- * and of two transfers of half a tile the second. */
+/* Transfers the first quarter of a tile, all of which one access takes. */
+static void first_part(struct zc_view *v, const char *buf)
+{
+    uint64_t size = (uint64_t)zc_view_size(v);
+    struct zc_vio io = {.write = true,
+                        .handle = number,
+                        .view = v,
+                        .buf = (char *)(uintptr_t)buf,
+                        .len = (size_t)size / 4,
+                        .left = size};
+
+    ck_assert_int_eq(zc_vio_aim(one, &io), 0);
+    zc_vio_start(one, &io);
+    ck_assert_int_eq(zc_vio_wait(one, &io), (ssize_t)size / 4);
+}
+
+/* A list of all pieces of a tile is as long as the view: the first access to a tile installs it,
+ * with its first part, and of two accesses to half a tile the second. */
 START_TEST(what_lists_would_cost)
 {
     struct zc_view *v = irregular(1, 4000), *halves = irregular(2, 4000);
@@ -323,8 +339,7 @@ START_TEST(what_lists_would_cost)
     char *buf = calloc(1, (size_t)zc_view_size(v) + (size_t)size);
 
     up(16 << 20);
-    ck_assert_int_eq(rig_through_view(one, number, true, v, 0, buf, (size_t)zc_view_size(v), 0),
-                     zc_view_size(v));
+    first_part(v, buf);
     ck_assert_uint_eq(rig_stat(one, "views"), 1);
     ck_assert_int_eq(rig_through_view(one, number, true, halves, 0, buf, (size_t)half, 0), half);
     ck_assert_uint_eq(rig_stat(one, "views"), 1);
