@@ -16,6 +16,8 @@
 #                     computing as long as the store needs: I/O as the ranks see it 10 x, with
 #                     close 1.5 x; written and read as above
 #     lattice-memory  bricks of a 4-D array, on tmpfs: 2 x
+#     parts-memory    as many bytes there in contiguous parts, which no rank has to exchange: what
+#                     the machine allows for the former
 #     lattice-compute the same on the slow store, computing as long as it needs: I/O seen 6 x
 #     lattice-read    its fields are read with computing between them: 80 % of the store's time
 #                     hidden, each byte read once
@@ -29,7 +31,8 @@ set -u
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
 # shellcheck source=tests/bench/openmpi.sh
 . "$bench_dir/openmpi.sh"
-known=(f i g blob flash blocks f-compute i-compute lattice-memory lattice-compute lattice-read)
+known=(f i g blob flash blocks f-compute i-compute lattice-memory parts-memory lattice-compute
+    lattice-read)
 opt+=([cases]=${known[*]} [rate]=200M [op-us]=50 [latency-us]=200 [cache-size]= [shrink]=1 [page]=)
 quick+=([shrink]=8 [repeats]=1)
 kinds[rate]=rate kinds[cache-size]=size kinds[cases]=names
@@ -66,6 +69,7 @@ declare -A cases=(
     [f-compute]='16|768K|3|--pattern climate --map f'
     [i-compute]='16|7552K|3|--pattern climate --map i'
     [lattice-memory]='8|1536K|12|--pattern lattice --piece 96'
+    [parts-memory]='8|1536K|12|--pattern contiguous'
     [lattice-compute]='8|1536K|12|--pattern lattice --piece 96'
     [lattice-read]='8|1536K|12|--pattern lattice --piece 96'
 )
@@ -77,6 +81,7 @@ goals='{
     "f-compute": [["x_io", 10, null], ["x_io_close", 1.5, null], ["written", null, 1.1],
                   ["read", null, 0.1]],
     "lattice-memory": [["x_total", 2, null]],
+    "parts-memory": [],
     "lattice-compute": [["x_io", 6, null]],
     "lattice-read": [["hidden", 0.8, null], ["read", null, 1]]
 } | .i = .f | .blob = .g | .flash = .g | ."i-compute" = ."f-compute"'
@@ -151,7 +156,7 @@ for name in ${opt[cases]}; do
     case_options "$name"
     case $name in
     lattice-read) read_turns ;;
-    lattice-memory)
+    *-memory)
         slow_variants=("${variants[@]}")
         variants[-1]="zcache: one daemon | zcache | 1 | $own"
         bench_turns "$name" "$memory" "$memory" "$n" "${case_args[@]}"
@@ -171,16 +176,20 @@ load=$(cut -d' ' -f1 /proc/loadavg)
 bench_results store="$store" load="$load"
 # Of each variant of zcache's: how many times as fast as the best of ROMIO's; bytes of the store as
 # parts of the file; and what misses its goal.  A median of several is compared with medians.  No
-# program is faster than the store, where nothing is computed and all of the file goes there.
+# program is faster than the store, where nothing is computed and all of the file goes there; nor,
+# in memory, than ranks that exchange nothing.
 bench_add "($goals) as \$goals | $(numfmt --from=si "${opt[rate]}") as \$rate"'
     | def best(f): map(select(.variant | startswith("ufs:")) | f // empty) | min;
       def requests: .metrics | .store_requests.median + .store_read_requests.median;
-    .cases[] |= (.case as $case | .variants as $all
+    ([.cases[] | select(.case == "parts-memory") | .variants | best(.metrics.total_s.median)][0])
+        as $parts
+    | .cases[] |= (.case as $case | .variants as $all
     | ($all | best(.metrics.total_s.median)) as $total
     | ($all | best(.metrics.io_s.median)) as $io
     | ($all | best(.metrics.io_close_s.median)) as $io_close
     | ([$all[] | select(.metrics.total_s.median == $total)][0]) as $fastest
-    | (if $rate > 0 and ($case | test("-") | not) then $total * $rate / $fastest.bytes
+    | (if $case == "lattice-memory" then $parts | if . then $total / . else null end
+       elif $rate > 0 and ($case | test("-") | not) then $total * $rate / $fastest.bytes
        else null end) as $most
     | .x_most = $most
     | .variants |= map(if (.metrics | length) == 0 then . else
@@ -196,7 +205,8 @@ bench_add "($goals) as \$goals | $(numfmt --from=si "${opt[rate]}") as \$rate"'
                 | select(.[1] != null and $b[.[0]] < .[1] or .[2] != null and $b[.[0]] > .[2])
                 | .[0] + " " + (.[1] // .[2] | tostring)
                   + if .[0] == "x_total" and $most and $most < .[1] then
-                        " (the store allows \($most * 100 | floor / 100))" else "" end]
+                        " (\(if $case | test("memory") then "contiguous parts allow" else "the store allows" end
+                           ) \($most * 100 | floor / 100))" else "" end]
           else . end
       end))'
 echo "store: $store; a load of $load"
@@ -227,7 +237,8 @@ $(if [[ -z $openmpi_obstacle ]]; then echo "OMPIO is that of Open MPI."; else
 All bytes were verified; medians of ${opt[repeats]}, in turn, and behind them the lowest and
 highest. What zcache is to reach stands behind each case: x is times as fast as ROMIO's best;
 written and read are parts of the file. Where nothing is computed no program can be faster than the
-store takes the file: that is so many x of ROMIO's best as stands in brackets behind its time.
+store takes the file, or in memory than ranks that exchange nothing (parts-memory): that is so many
+x of ROMIO's best as stands in brackets behind its time.
 
 Measured on $(date -u +%Y-%m-%d) at a load of $load, $(bench_layout).
 The store: $store.
