@@ -69,6 +69,7 @@ trap 'exit 143' TERM
 
 make_tmp() {
     tmp=$(mktemp -d "${TMPDIR:-/tmp}/zcache-test.XXXXXX") || exit 99
+    ignore_leaks_of_libfabric
 }
 
 # Ignores allocations that libfabric's providers make at start and never free.

@@ -6,7 +6,6 @@
 CACHE=16 # MiB
 SUMS=0   # the same: checksums of what lies in it
 make_tmp
-ignore_leaks_of_libfabric
 [[ -z ${SANITIZED:-} ]] || echo "skipped, with sanitizers: the bound of its memory"
 cd "$tmp" || exit 99
 mkdir root

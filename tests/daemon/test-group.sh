@@ -12,7 +12,6 @@ user() { (exec setpriv --reuid=20001 --regid="$1" --groups="$2" -- "${@:3}"); }
 requires user 20001 20010 true
 
 make_tmp
-ignore_leaks_of_libfabric
 chmod 755 "$tmp"
 zcuser=$(for_others "$build/tests/daemon/zcuser")
 zcached=$(for_others "$zcached")

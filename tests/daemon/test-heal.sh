@@ -9,7 +9,6 @@ zcheal=$build/tests/daemon/zcheal
 requires test -x "$zcheal"
 
 make_tmp
-ignore_leaks_of_libfabric
 cd "$tmp" || exit 99
 mkdir root
 opts=(--root root --cache-size 16M)

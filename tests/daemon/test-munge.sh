@@ -14,7 +14,6 @@ alice() { setpriv --reuid=20001 --regid=20001 --groups=20010 -- "$@"; }
 bob() { setpriv --reuid=20002 --regid=20002 --clear-groups -- "$@"; }
 
 make_tmp
-ignore_leaks_of_libfabric
 chmod 755 "$tmp"
 zcuser=$(for_others "$build/tests/daemon/zcuser")
 zcached=$(for_others "$zcached")
