@@ -2,9 +2,9 @@
  *
  * A view is installed when that pays: a small one at once, a large one when the lists of pieces
  * sent for it, with those that the rest of the access would need, reach its own size.  So an access
- * to a whole tile installs it at once: lists would be no shorter, and the next one needs neither.
- * A server without memory for it is asked again when they have doubled.  Lists always work, so a
- * failure to install a view is no error of the transfer.
+ * to a whole tile installs it before its first transfer: lists would be as long, and later accesses
+ * need none.  A server without memory for it is asked again when twice as many bytes of lists have
+ * been sent.  Lists always work, so a failure to install a view is no error of the transfer.
  *
  *     hold() --price paid--> install() --> number --VREAD, VWRITE-->  let_go()
  *        |                      |refused                |ENOKEY           |  old: drop(), or kept
@@ -31,6 +31,7 @@ enum {
     SMALL = 4 << 10, /* bytes, encoded, of a view that is installed at once */
     KEEP = 32,       /* old views of a client, and ... */
     KEPT = 8 << 10,  /* ... their memory at the server, bytes each at most */
+    NEARLY = 8,      /* lists that are shorter than the view by 1/NEARLY do not pay: estimates */
 };
 
 struct zc_held_view {
@@ -288,21 +289,22 @@ static uint64_t install(struct zc_client *c, struct zc_held_view *h, const struc
     return rc ? 0 : number;
 }
 
-/* Returns about how many bytes the lists for the rest of the access have at this server; of one
- * tile at most. */
+/* Returns about how many bytes the lists for the rest of the access have at this server, which has
+ * the block at its beginning and every count-th one after that; of one tile at most. */
 static uint64_t list_bytes(const struct zc_vio *v)
 {
-    uint64_t tile = (uint64_t)zc_view_size(v->view), bytes = zc_view_encoded(v->view);
-    uint64_t left = v->left > v->len ? v->left : v->len;
+    double tile = (double)zc_view_size(v->view), len = (double)v->len;
+    double left = v->left > v->len ? (double)v->left : len;
+    double count = v->left && v->slice.count > 1 ? v->slice.count : 1;
 
-    if (left < tile)
-        bytes = (uint64_t)((double)bytes * ((double)left / (double)tile));
-    return v->left && v->slice.count > 1 ? bytes / v->slice.count : bytes;
+    left = (left + (count - 1) * len) / count;
+    left = left < tile / count ? left : tile / count;
+    return (uint64_t)((double)zc_view_encoded(v->view) * (left / tile));
 }
 
 static bool pays(const struct zc_held_view *h, const struct zc_vio *v)
 {
-    return !h->number && h->listed + list_bytes(v) >= h->price;
+    return !h->number && h->listed + list_bytes(v) >= h->price - h->price / NEARLY;
 }
 
 /* Returns the number of the installed view, installing it if that pays; 0: send lists.  One thread

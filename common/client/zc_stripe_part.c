@@ -134,6 +134,7 @@ static int64_t move_rest(const struct zc_stripe_file *f, const struct zc_stripe_
         rest.off += p->plain ? (uint64_t)done : 0; /* else p->off only identifies the block */
         rest.buf += done;
         rest.len -= done;
+        rest.left -= rest.left ? done : 0;
         got = move(f, &rest);
         if (got == 0 && p->write)
             got = zc_errorf(EIO, "%lld of %lld bytes written, and no more", (long long)done,

@@ -3,10 +3,10 @@
  * The caller cuts an access along blocks: a part lies in one block, and so belongs to one server.
  * Several parts are under way at a time (zc_pipeline.h):
  *
- *     zc_stripe_part_get()      reaches the server that owns the block; shortens the part to what
- *                               one request has checksums for
- *     zc_stripe_part_aim()      prepares a part that goes through a view; may shorten it
- *     zc_stripe_part_start()    sends the request, if there is a client
+ *     zc_stripe_part_get()      reaches the server that owns the block; limits the part to the
+ * bytes whose checksums fit into one request zc_stripe_part_aim()      prepares a part that goes
+ * through a view; may shorten it zc_stripe_part_start()    sends the request; none is needed, and
+ * use.client is NULL, where the cache is this process's own, or a daemon is bypassed
  *     zc_stripe_part_finish()   waits; repeats the request if the connection broke, writes the rest
  *                               of a short write, and fills a short read with zeros up to the end
  *                               of the file, which another server may know
@@ -23,7 +23,7 @@ struct zc_stripe_part {
     bool write;
     bool checked;               /* requests have checksums (zc_io.checked) */
     bool plain;                 /* contiguous in the file */
-    bool viewed;                /* a server with a client moves it through the view, plain or not */
+    bool viewed;                /* if by request, then through the view, plain or not */
     uint64_t off;               /* of its first byte in the file */
     const struct zc_view *view; /* NULL: plain, and not viewed */
     int64_t disp, view_off;     /* of its first byte in the view */

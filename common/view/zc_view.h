@@ -175,11 +175,9 @@ size_t zc_view_list_end(struct zc_view_list *l);
 /* As zc_view_decode(), but the view has no hash, and must not be used where one is needed. */
 int zc_view_decode_list(const void *buf, size_t len, struct zc_view **v);
 
-/* ---- slices: the part of a view for one of several servers of a file
- * -----------------------------
- */
+/* ---- slices: the part of a view for one of several servers of a file ---- */
 
-/* Bytes [k * unit, (k + 1) * unit) of the file for every k with k % count == turn. */
+/* Bytes [k * unit, (k + 1) * unit) of the file for every k with k % count == index. */
 struct zc_view_slice {
     uint64_t unit;
     uint32_t count, index;

@@ -314,24 +314,26 @@ START_TEST(too_large_is_told_at_once)
 }
 END_TEST
 
-/* Transfers the first quarter of a tile, all of which one access takes. */
-static void first_part(struct zc_view *v, const char *buf)
+/* Transfers `len` bytes from `off` on, of an access to a whole tile. */
+static void part(struct zc_view *v, const char *buf, uint64_t off, size_t len,
+                 struct zc_view_slice s)
 {
-    uint64_t size = (uint64_t)zc_view_size(v);
     struct zc_vio io = {.write = true,
                         .handle = number,
                         .view = v,
+                        .off = off,
                         .buf = (char *)(uintptr_t)buf,
-                        .len = (size_t)size / 4,
-                        .left = size};
+                        .len = len,
+                        .left = (uint64_t)zc_view_size(v) - off,
+                        .slice = s};
 
     ck_assert_int_eq(zc_vio_aim(one, &io), 0);
     zc_vio_start(one, &io);
-    ck_assert_int_eq(zc_vio_wait(one, &io), (ssize_t)size / 4);
+    ck_assert_int_eq(zc_vio_wait(one, &io), (ssize_t)len);
 }
 
-/* A list of all pieces of a tile is as long as the view: the first access to a tile installs it,
- * with its first part, and of two accesses to half a tile the second. */
+/* A list of all pieces of a tile is as long as the view: an access to a tile installs it with its
+ * first part, and of two accesses to half a tile each, the second one does. */
 START_TEST(what_lists_would_cost)
 {
     struct zc_view *v = irregular(1, 4000), *halves = irregular(2, 4000);
@@ -339,7 +341,7 @@ START_TEST(what_lists_would_cost)
     char *buf = calloc(1, (size_t)zc_view_size(v) + (size_t)size);
 
     up(16 << 20);
-    first_part(v, buf);
+    part(v, buf, 0, (size_t)zc_view_size(v) / 4, (struct zc_view_slice){0});
     ck_assert_uint_eq(rig_stat(one, "views"), 1);
     ck_assert_int_eq(rig_through_view(one, number, true, halves, 0, buf, (size_t)half, 0), half);
     ck_assert_uint_eq(rig_stat(one, "views"), 1);
@@ -353,6 +355,36 @@ START_TEST(what_lists_would_cost)
     zc_view_put(halves);
     free(buf);
     down();
+}
+END_TEST
+
+/* So it is at each of several servers, although the first part for one of them may come after parts
+ * for the others. */
+START_TEST(what_lists_would_cost_at_one_of_several)
+{
+    struct zc_view *v = irregular(1, 4000);
+    char *buf = calloc(1, (size_t)zc_view_size(v));
+    int64_t first, len;
+
+    for (uint32_t count = 2; count <= 4; count++) {
+        for (uint32_t blocks = count; blocks <= 12; blocks++) {
+            struct zc_view_slice s = {.unit = 4000 * STEP / blocks, .count = count};
+            int64_t off = 0;
+
+            up(16 << 20);
+            for (s.index = 0; s.index < count; s.index++, off += len) {
+                ck_assert_int_eq(zc_vspan(v, 0, off, zc_view_size(v) - off, s.unit, &first, &len),
+                                 0);
+                part(v, buf, (uint64_t)off, (size_t)len, s);
+                ck_assert_msg(rig_stat(one, "views") == 1, "server %u of %u, %u blocks", s.index,
+                              count, blocks);
+                zc_client_views_end(one, number);
+            }
+            down();
+        }
+    }
+    zc_view_put(v);
+    free(buf);
 }
 END_TEST
 
@@ -615,8 +647,8 @@ int main(void)
     CASE(s, "owners", 60, a_view_has_an_owner, equal_views_are_one,
          views_go_with_what_they_are_for);
     CASE(s, "memory", 300, two_views_of_more_than_half, installations_wait_for_each_other,
-         too_large_is_told_at_once, what_lists_would_cost, replaced_views_are_dropped,
-         old_views_make_room);
+         too_large_is_told_at_once, what_lists_would_cost, what_lists_would_cost_at_one_of_several,
+         replaced_views_are_dropped, old_views_make_room);
     CASE(s, "slices", 60, a_server_gets_its_slice);
     CASE(s, "lies", 300, lies_about_views, one_installation_a_session, lies_about_lists,
          many_lists);
