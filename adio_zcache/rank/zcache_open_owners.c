@@ -163,7 +163,7 @@ int zcache_open_owners_open_here(struct zcache_open_owners *a)
     int rc = 0;
 
     attr.block_size = f->stripe.block_size;
-    attr.stride = f->nowners;
+    attr.stride = attr.set.count = f->nowners;
     if (!f->agg)
         rc = be_there(a);
     if (rc == 0 && a->mine == 0)
@@ -204,7 +204,7 @@ static int open_there(struct zcache_open_owners *a, uint32_t i)
     int rc;
 
     zcache_owner_label(m->world_rank, label);
-    attr.stride = f->nowners;
+    attr.stride = attr.set.count = f->nowners;
     e->contact_len = near ? m->near_len : m->far_len;
     memcpy(e->contact, near ? m->near : m->far, e->contact_len);
     if (!e->contact_len && zc_tp_local_is_over(m->near, zcache_contact_address(m->near_len)))

@@ -521,7 +521,7 @@ static void written(struct zc_cache *c, struct zc_page *p, struct zc_access *a, 
     if (zc_page_scattered(c, p))
         zc_fill_collapse(c, p);
     zc_page_place(c, p);
-    wake_flushers(c, zc_flush_completed(c, p) || first);
+    wake_flushers(c, zc_flush_note_run(c, p) || first);
 }
 
 static void end_write(struct zc_cache *c, struct zc_page *p, struct zc_access *a, uint32_t moved)
@@ -536,7 +536,7 @@ static void end_write(struct zc_cache *c, struct zc_page *p, struct zc_access *a
         arrived(c, p, lo, mid);
         modified(c, p);
         if (had)
-            zc_flush_grown(c, p);
+            zc_flush_page_whole(c, p);
     }
     written(c, p, a, first);
 }
@@ -585,7 +585,7 @@ void zc_cache_end_ranges(struct zc_access *a, const struct zc_range *r, uint32_t
         arrived_many(c, p, r, n);
         modified(c, p);
         if (had)
-            zc_flush_grown(c, p);
+            zc_flush_page_whole(c, p);
     }
     written(c, p, a, first);
     unpin(c, p);

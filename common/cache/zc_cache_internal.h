@@ -26,6 +26,7 @@
 #include "zc_workers.h"
 
 enum { ZC_FILE_BUCKETS = 256 };
+enum { ZC_WINDOW_PAGES = 256 }; /* of one store write, at most */
 
 #define ZC_NOT_FROZEN UINT64_MAX
 
@@ -83,7 +84,8 @@ struct zc_page {
     uint64_t kept_seq;    /* ... and the store's number for them: zc_progress.unstable_seq */
     uint64_t attempt;     /* file->epoch when the last failed write-back began */
     uint64_t dirty_since; /* when the oldest unwritten byte was written, ns */
-    uint64_t touched;     /* last modification, ns; frozen for pages modified all the time */
+    uint64_t
+        touched; /* last modification, ns; after RESTLESS idle times dirty it stays: zc_access.c */
     struct zc_lru_page lru;
 
     struct zc_handle *ahead_for; /* read ahead for this handle and not used yet; or NULL */
@@ -114,6 +116,7 @@ struct zc_file {
     int64_t born_ns;        /* as of the last open; 0: unknown */
     uint64_t block_size;    /* as the store returned it at the first open; as are these: */
     uint32_t width, first;
+    uint32_t servers;    /* that its blocks are distributed over; the most of all opens */
     char *path;          /* as of the last open */
     struct zc_list link; /* cache->files[] */
 
@@ -136,8 +139,8 @@ struct zc_file {
     struct zc_list pages;
     uint64_t npages, nreading, nflushing;
     unsigned nfilling, nfilling_ahead; /* store reads under way; those of readahead */
-    uint64_t nreserved;                /* pages with `reserved` ... */
-    uint64_t nfailed;                  /* ... and with `failed`, whether or not under retry */
+    uint64_t nreserved;                /* pages with ZC_STAKE_RESERVED ... */
+    uint64_t nfailed;                  /* ... and those `refused`, whether or not under retry */
     struct zc_list dirty;              /* by epoch */
     struct zc_list failed;             /* dirty, and the last write-back failed */
     struct zc_list flushing;           /* in a flush job */
@@ -205,14 +208,15 @@ struct zc_cache {
     uint64_t populated; /* bytes of the arena that were populated, or all */
     uint64_t busy_at;   /* first use of a frame or last modification of a page; ns */
     uint64_t flush_at;  /* last flush request */
-    uint64_t gave_up;  /* busy_at when write-back last waited for a page to be completed, in vain */
-    unsigned given_up; /* number of such waits since a page became whole while accesses waited */
-    bool populating;   /* a flusher is about to decide about populating */
-    uint64_t nheld;    /* frames with memory: with a page, or free */
-    struct zc_list free;        /* frames without a page, with memory */
-    struct zc_list spare;       /* frames without memory, since the cache became smaller */
-    struct zc_lru lru;          /* which page is evicted next */
-    uint64_t ndirty;            /* pages that are ZC_ON_DIRTY: zc_cache_tenant.dirty */
+    uint64_t
+        vain_wait_at; /* busy_at when write-back last waited in vain for a page to become whole */
+    unsigned vain_waits;  /* number of such waits since a page became whole while accesses waited */
+    bool populating;      /* a flusher is about to decide about populating */
+    uint64_t nheld;       /* frames with memory: with a page, or free */
+    struct zc_list free;  /* frames without a page, with memory */
+    struct zc_list spare; /* frames without memory, since the cache became smaller */
+    struct zc_lru lru;    /* which page is evicted next */
+    uint64_t ndirty;      /* pages that are ZC_ON_DIRTY: zc_cache_tenant.dirty */
     struct zc_list to_drop;     /* pages to be written, then dropped */
     struct zc_list ahead_waits; /* handles with readahead left to do, zc_handle.ahead_link */
     struct zc_list room; /* tenants with accesses that wait for a page, zc_cache_tenant.room_link */
@@ -250,10 +254,10 @@ struct zc_cache {
     uint64_t dirty_bytes, flushing_bytes, retained_bytes; /* sums over pages */
     struct zc_watch watch;                                /* on the store, if it is lossy */
     uint64_t nused, npinned, nreading, nflushing;
-    uint64_t nreserved;      /* pages with `reserved`, ... */
-    uint64_t npins_unstable; /* pages with `pins_unstable` */
+    uint64_t nreserved;      /* pages with ZC_STAKE_RESERVED, ... */
+    uint64_t npins_unstable; /* pages with any stake */
     uint64_t nbarred;        /* reserved pages of files that have failed ones */
-    uint64_t nrefused;       /* pages with `failed`; read without the lock */
+    uint64_t nrefused;       /* pages that are `refused`; read without the lock */
     bool shrunk; /* the cache shrank or a daemon died: all pages may be reserved until some are
                     written back */
     struct zc_list losses; /* zc_wb_errors.c */
@@ -390,7 +394,7 @@ int zc_page_outdate(struct zc_cache *c, struct zc_page *p); /* 0 or -ENOMEM */
 void zc_page_renew(struct zc_cache *c, struct zc_page *p);
 /* Invalidates clean bytes of [lo, hi), which are undefined. */
 void zc_page_invalidate(struct zc_cache *c, struct zc_page *p, uint32_t lo, uint32_t hi);
-/* Ends `undefined_range`; false: there is still no memory for it. */
+/* Ends the page's undefined range; false: there is still no memory for it. */
 bool zc_page_clear_undefined(struct zc_cache *c, struct zc_page *p);
 
 /* ---- zc_dirty_limit.c: the limit of unwritten pages ---- */
@@ -464,19 +468,27 @@ void *zc_write_back_thread(void *cache);
 bool zc_write_back_here(struct zc_cache *c, struct zc_file *f);
 
 /* ---- zc_flush_order.c: the order of write-back ---- */
-/* Returns the rank of a page: the lower, the sooner it is written; 0: no gain by waiting. */
-unsigned zc_flush_rank(const struct zc_cache *c, const struct zc_page *p, uint64_t now);
+/* Returns the class of a page: the lower, the sooner it is written; 0: no gain by waiting. */
+unsigned zc_flush_class(const struct zc_cache *c, const struct zc_page *p, uint64_t now);
 /* Whether write-back for accesses that wait for cache space is postponed, because other writers may
  * complete the page; lowers *wake to the end of that wait. */
 bool zc_flush_waits_growth(struct zc_cache *c, const struct zc_page *p, uint64_t now,
                            uint64_t *wake);
-/* A write to the page has ended: notes the page if its run is complete.  True: it is the first one
- * of its tenant, and a flusher has to look for it. */
-bool zc_flush_completed(struct zc_cache *c, struct zc_page *p);
+/* Bytes of the largest store write now. */
+uint32_t zc_flush_most(const struct zc_cache *c);
+/* The pages [first, end) that one store write may carry together; ZC_WINDOW_PAGES at most. */
+struct zc_flush_window {
+    uint64_t first, end;
+};
+/* Returns the window of a page. */
+struct zc_flush_window zc_flush_window(const struct zc_cache *c, const struct zc_page *p);
+/* A write to the page has ended: notes the page if its window is a complete run.  True: it is the
+ * first one of its tenant, and a flusher has to look for it. */
+bool zc_flush_note_run(struct zc_cache *c, struct zc_page *p);
 /* Returns when the page's complete run may be written; 0: the run is not complete any more. */
-uint64_t zc_flush_complete_due(struct zc_cache *c, const struct zc_page *p);
+uint64_t zc_flush_run_due(struct zc_cache *c, const struct zc_page *p);
 /* A write to a page that had dirty bytes has ended: waiting was worth it if the page is whole. */
-void zc_flush_grown(struct zc_cache *c, const struct zc_page *p);
+void zc_flush_page_whole(struct zc_cache *c, const struct zc_page *p);
 /* Whether write-back of the page is postponed unless memory, a sync or a close needs it; lowers
  * *wake to the time at which it may be written. */
 bool zc_flush_waits(const struct zc_cache *c, const struct zc_page *p, uint64_t now,

@@ -290,14 +290,20 @@ static void place(struct zc_file *f, const struct zc_attr *attr)
     f->first = attr->first;
 }
 
+/* Returns the number of servers over which the blocks of the file are distributed. */
+static uint32_t servers_of(const struct zc_file *f, const struct zc_attr *attr)
+{
+    uint32_t servers = attr->set.count ? attr->set.count : 1;
+
+    return f->width && f->width < servers ? f->width : servers;
+}
+
 /* Returns the stride, in blocks of the file, of a reader of every n-th block (0: of all) among the
  * blocks that lie here: the least common multiple of n and the number of owning servers. */
-static uint64_t stride_here(const struct zc_file *f, const struct zc_attr *attr, uint64_t n)
+static uint64_t stride_here(uint64_t servers, uint64_t n)
 {
-    uint64_t servers = attr->set.count ? attr->set.count : 1, a = n ? n : 1, b;
+    uint64_t a = n ? n : 1, b;
 
-    if (f->width && f->width < servers)
-        servers = f->width;
     for (b = servers; b;) {
         uint64_t rest = a % b;
 
@@ -313,6 +319,7 @@ static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct ope
                                struct zc_attr *attr)
 {
     bool other = f->born_ns && attr->born_ns && f->born_ns != attr->born_ns;
+    uint32_t servers;
 
     if (f->handles == 0 && (attr->size == 0 || other) && !zc_file_unwritten(f))
         zc_wb_errors_clear(f, 0, UINT64_MAX); /* truncated, or a reused inode number */
@@ -341,7 +348,10 @@ static struct zc_sfile *opened(struct zc_cache *c, struct zc_file *f, struct ope
     o->handle->file = f;
     o->handle->tenant = &c->no_tenant;
     zc_cache_tenant_open(c, &c->no_tenant);
-    zc_readahead_open(c, o->handle, attr->block_size, stride_here(f, attr, stride));
+    servers = servers_of(f, attr);
+    if (f->handles == 0 || servers > f->servers)
+        f->servers = servers;
+    zc_readahead_open(c, o->handle, attr->block_size, stride_here(servers, stride));
     o->handle->flags = flags;
     zc_unstable_choose(c, f, flags);
     f->summed = (f->handles > 0 && f->summed) || flags & ZC_OPEN_CHECKSUM;

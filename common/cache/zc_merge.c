@@ -3,8 +3,8 @@
  * Ranges close together are written in one store call, including the bytes between them, if the
  * store can do that safely (zc_store_ops.write_ranges): it reads the stretch and merges the ranges
  * under a lock.  What it has read stays in the page as clean bytes, so that the page is whole and
- * is not read again.  A store that sends ranges as a list (a daemon) gets all of them: it merges
- * next to the file system.
+ * is not read again.  A store that sends ranges as a list (a daemon) gets all of a page with many
+ * ranges: it merges next to the file system.
  *
  * All with the lock, which is dropped around store calls.
  */
@@ -18,7 +18,8 @@
 #include "zc_log.h"
 
 enum {
-    LIST_RANGES = 64,       /* a store that takes lists gets one from so many ranges on */
+    LIST_RANGES = 64,       /* more are written by zc_merge_write() whatever the cost; a daemon gets
+                               fewer by separate writes */
     SMALL_WRITE = 64 << 10, /* bytes; smaller writes are counted */
 };
 

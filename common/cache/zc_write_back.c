@@ -1,13 +1,14 @@
 /* zc_write_back.c - the flusher threads: which dirty pages are written, when, and in how many
  * calls.
  *
- * Reasons for write-back, in this order: a request (flush, drain, a file without handles), an
- * access that waits for memory, the watermarks, complete runs, the idle timer, a retry after a
- * failure.
+ * Reasons for write-back, in this order: a flush request, or a file without handles; a page to be
+ * dropped; a drain of the cache, or a cache that becomes smaller; an access that waits for memory;
+ * memory for ranges; the watermarks; commits to be asked for; idle pages; complete runs; a retry
+ * after a failure.
  *
- * Among tenants (zc_cache_tenant.h) the one whose turn it is comes first, for any reason but the
- * last: so a tenant's idle pages get written however much others request.  Where several tenants
- * have files open, store writes are shorter, so that turns come sooner.
+ * Tenants (zc_cache_tenant.h) take turns for every reason but the last, so that the idle pages of
+ * one are written however much others request.  Where several tenants have files open, store writes
+ * are shorter, so that turns come sooner.
  *
  * Watermarks, an example: capacity 512 MiB, high 75%, low 50%.  Writers fill the cache; at the
  * first byte beyond 384 MiB unwritten `draining` is set, and the flushers write the least recently
@@ -19,9 +20,8 @@
  * page of many ranges is written by itself: zc_merge.c.
  *
  * Coalescing: a job is a run of neighbouring pages whose dirty bytes touch at the page borders,
- * inside one window of max_io bytes aligned to max_io, so that a sequentially written file leaves
- * in large aligned calls.  After a failed job its pages are tried alone, so that only the bad ones
- * fail.
+ * inside one window (zc_flush_window()), so that a sequentially written file leaves in large
+ * aligned calls.  After a failed job its pages are tried alone, so that only the bad ones fail.
  *
  * A store call that does not return (zc_workers.h) stops write-back of its file only: nothing more
  * is begun for the file, and an additional thread writes back the rest.
@@ -37,19 +37,17 @@
 #include "zc_log.h"
 
 enum {
-    JOB_PAGES = 256,
     JOB_IOV = 512,
     OFFERED_MOST = 128, /* pages compared to find the one that goes first */
     LOOKED_MOST = 4096, /* pages examined for that, if one is found */
     BACKOFF_MOST = 64,  /* times retry_ms: longest delay of a retry */
-    SHARED_IO = 4,      /* factor by which store writes are shorter between tenants */
     SYNC_COST = 1 << 20 /* a sync costs as much of a turn as so many bytes */
 };
 
 struct write_job {
     enum { JOB_WRITE, JOB_SYNC, JOB_SETTLE, JOB_LOOK, JOB_ASK } kind;
     struct zc_file *file;
-    struct zc_page *pages[JOB_PAGES]; /* consecutive */
+    struct zc_page *pages[ZC_WINDOW_PAGES]; /* consecutive, of one window */
     unsigned n;
     bool stored; /* the store was asked to commit, and did */
     uint64_t attempt;
@@ -106,13 +104,11 @@ static int take(struct zc_cache *c, struct zc_page *p, uint64_t *bytes)
  * of memory; the page has failed. */
 static bool build(struct zc_cache *c, struct zc_page *p, uint64_t limit, struct write_job *job)
 {
-    uint64_t window = c->cfg.max_io >> c->page_shift, first, last, bytes = 0;
-    struct zc_page *run[2 * JOB_PAGES], *q;
-    unsigned lo = JOB_PAGES, hi = JOB_PAGES + 1;
+    struct zc_flush_window window = zc_flush_window(c, p);
+    struct zc_page *run[2 * ZC_WINDOW_PAGES], *q;
+    unsigned lo = ZC_WINDOW_PAGES, hi = ZC_WINDOW_PAGES + 1;
+    uint64_t bytes = 0;
 
-    window = window < 1 ? 1 : window > JOB_PAGES ? JOB_PAGES : window;
-    first = p->no - p->no % window;
-    last = first + window - 1;
     job->kind = JOB_WRITE;
     job->stored = false;
     job->file = p->file;
@@ -121,13 +117,13 @@ static bool build(struct zc_cache *c, struct zc_page *p, uint64_t limit, struct 
     if (take(c, p, &bytes) < 0)
         return false;
     if (p->refused == ZC_REFUSED_NONE && !zc_merge_apart(c, &p->flushing)) {
-        while (run[hi - 1]->no < last && bytes < limit) {
+        while (run[hi - 1]->no + 1 < window.end && bytes < limit) {
             q = neighbour(c, run[hi - 1], run[hi - 1]->no + 1);
             if (!q || take(c, q, &bytes) < 0)
                 break;
             run[hi++] = q;
         }
-        while (run[lo]->no > first && bytes < limit) {
+        while (run[lo]->no > window.first && bytes < limit) {
             q = neighbour(c, run[lo], run[lo]->no - 1);
             if (!q || take(c, q, &bytes) < 0)
                 break;
@@ -145,19 +141,19 @@ static bool build(struct zc_cache *c, struct zc_page *p, uint64_t limit, struct 
 /* The best candidate so far, by zc_flush_order.c. */
 struct best {
     struct zc_page *page; /* NULL: none yet */
-    unsigned rank, offered;
+    unsigned class, offered;
 };
 
 /* Offers a candidate; true: the search can end. */
 static bool offer(struct zc_cache *c, struct best *b, struct zc_page *p, uint64_t now)
 {
-    unsigned rank = zc_flush_rank(c, p, now);
+    unsigned class = zc_flush_class(c, p, now);
 
-    if (!b->page || rank < b->rank) {
+    if (!b->page || class < b->class) {
         b->page = p;
-        b->rank = rank;
+        b->class = class;
     }
-    return b->rank == 0 || ++b->offered >= OFFERED_MOST;
+    return b->class == 0 || ++b->offered >= OFFERED_MOST;
 }
 
 /* Returns a page of `f` that a flush request waits for, or any if the file has no handles. */
@@ -279,23 +275,26 @@ static struct zc_page *pick_squeezed(struct zc_cache *c, const struct zc_cache_t
     return NULL;
 }
 
-/* Returns a page of a complete run that is due. */
+/* Returns a page of a complete run that is due.  Those that may not be written now wait for the
+ * idle time. */
 static struct zc_page *pick_complete(struct zc_cache *c, struct zc_cache_tenant *s, uint64_t now,
                                      uint64_t *wake)
 {
     unsigned looked = 0;
 
+    if (c->cfg.idle_ms == 0)
+        return NULL;
     zc_list_each_safe (&s->complete, n) {
         struct zc_page *p = zc_list_entry(n, struct zc_page, complete_link);
-        uint64_t due = zc_flush_complete_due(c, p);
+        uint64_t due = zc_flush_run_due(c, p);
 
         if (++looked > OFFERED_MOST)
             break;
-        if (due == 0)
+        if (due == 0 || !eligible(c, p))
             zc_list_del(n);
         else if (due > now)
             *wake = due < *wake ? due : *wake;
-        else if (eligible(c, p))
+        else
             return p;
     }
     return NULL;
@@ -386,9 +385,9 @@ static bool pick_of(struct zc_cache *c, struct zc_cache_tenant *s, uint64_t now,
         return true;
     }
     if (!*page)
-        *page = pick_complete(c, s, now, wake);
-    if (!*page)
         *page = pick_idle(c, s, now, wake);
+    if (!*page)
+        *page = pick_complete(c, s, now, wake);
     return *page != NULL;
 }
 
@@ -401,7 +400,7 @@ static bool pick(struct zc_cache *c, struct write_job *job, struct zc_page **pag
 
     *page = NULL;
     job->kind = JOB_WRITE;
-    *limit = zc_cache_tenants_many(c) ? c->cfg.max_io / SHARED_IO : c->cfg.max_io;
+    *limit = zc_flush_most(c);
     job->file = zc_validator_due(c, now, wake);
     if (job->file) {
         job->kind = JOB_LOOK;

@@ -114,7 +114,8 @@ const struct zc_option zc_options[] = {
      "share of an aggregator's cache that may still be dirty when write-back stops; below the high "
      "one"},
     {"idle_time", ZC_OPT_TIME, HINT, "20ms", 0, 24 * HOUR, NULL, AT(agg_idle_time), "TIME",
-     "aggregators write back what has not been touched for so long, 0 for never"},
+     "aggregators write back what has not been touched for so long, 0 for never; a complete "
+     "store write after a tenth"},
     {"prefetch", ZC_OPT_FLAG, HINT, "true", 0, 0, NULL, AT(agg_prefetch), NULL,
      "aggregators read ahead of what the program reads in order"},
     {"prefetch_depth", ZC_OPT_COUNT, HINT, "16", 0, ZC_RA_PREDICT_DEPTH_MAX, NULL,
@@ -150,7 +151,10 @@ const struct zc_option zc_options[] = {
      AT(low_watermark), "PERCENT",
      "share of the cache that may still be dirty when write-back stops"},
     {"idle_time", ZC_OPT_TIME, DAEMON, TEXT(ZC_DEFAULT_IDLE_MS) "ms", 0, 24 * HOUR, NULL,
-     AT(idle_time), "TIME", "write back what has not been touched for so long, 0 for never"},
+     AT(idle_time), "TIME",
+     "write back what has not been touched for so long, 0 for never; a complete store write after "
+     "a "
+     "tenth"},
     {"failed_quota", ZC_OPT_PERCENT, DAEMON, PERCENT_TEXT(ZC_DEFAULT_FAILED_PERCENT), 1, 50, NULL,
      AT(failed_quota), "PERCENT",
      "share of the cache that a file may take up whose write-back fails; then its writers get "

@@ -56,7 +56,7 @@ enum {
 #define ZC_FIRST_ANY UINT32_MAX
 
 /* The daemons that serve a file, and the one that is addressed.  Each owns the blocks that
- * zc_stripe.h assigns to it. */
+ * zc_stripe.h assigns to it.  With id 0 and a count: aggregators. */
 struct zc_set {
     uint64_t id;           /* identifies the daemons and their order; 0: unknown */
     uint32_t index, count; /* the daemon addressed, from 0; number of daemons */

@@ -152,6 +152,66 @@ START_TEST(a_complete_run_that_does_not_rest)
 }
 END_TEST
 
+/* Of a file whose blocks are distributed over servers, a block is as much as can be complete. */
+START_TEST(a_complete_block_leaves_soon)
+{
+    enum { RUN = 8 * PAGE, BLOCK = 4 * PAGE, SOON = 300 };
+    struct zc_attr attr = {.block_size = BLOCK, .set = {.count = 2}};
+    uint64_t began;
+
+    setup();
+    cfg.capacity = 32 * PAGE;
+    cfg.max_io = RUN;
+    cfg.idle_ms = 1000;
+    make_cache();
+    ck_assert_int_eq(zc_cache_open(cache, "/f", NEW, 0644, &file, &attr), 0);
+    put(BLOCK, BLOCK - 1, 'a');
+    zc_clock_sleep(SOON * ZC_NS_PER_MS);
+    ck_assert_uint_eq(stats().store_writes, 0);
+    began = zc_now();
+    put(2 * BLOCK - 1, 1, 'a');
+    WAIT_FOR(st.dirty_bytes == 0);
+    ck_assert_uint_lt(zc_now() - began, SOON * ZC_NS_PER_MS);
+    ck_assert_uint_eq(stats().store_writes, 1);
+    expect_stored("/f", BLOCK, BLOCK, 'a');
+    stop();
+}
+END_TEST
+
+/* All of a run leaves, also while tenants share the store in shorter writes, and with more pages
+ * than one write has. */
+START_TEST(all_of_a_complete_run_leaves)
+{
+    enum { RUN = 512 * PAGE, SOON = 300 };
+    struct zc_cache_tenant *tenants[2];
+    struct zc_handle *other;
+    uint64_t began;
+
+    setup();
+    cfg.capacity = 2 * RUN;
+    cfg.max_io = RUN;
+    cfg.idle_ms = 1000;
+    start();
+    began = zc_now();
+    put(0, RUN, 'a');
+    WAIT_FOR(st.dirty_bytes == 0);
+    ck_assert_uint_lt(zc_now() - began, SOON * ZC_NS_PER_MS);
+    other = open_flags("/g", NEW);
+    for (int i = 0; i < 2; i++) {
+        tenants[i] = zc_cache_tenant_get(cache, 10 + (uint64_t)i);
+        zc_cache_charge(i ? other : file, tenants[i]);
+    }
+    began = zc_now();
+    put(RUN, RUN, 'b');
+    WAIT_FOR(st.dirty_bytes == 0);
+    ck_assert_uint_lt(zc_now() - began, SOON * ZC_NS_PER_MS);
+    zc_cache_close(other);
+    for (int i = 0; i < 2; i++)
+        zc_cache_tenant_put(cache, tenants[i]);
+    stop();
+}
+END_TEST
+
 START_TEST(levels_already_reached)
 {
     setup();
@@ -501,6 +561,7 @@ int main(void)
     zc_clock = zc_clock_sim();
     CASE(s, "write-back", 30, watermarks, newest_first, neighbours_leave_together,
          idle_pages_are_written, a_complete_run_leaves_soon, a_complete_run_that_does_not_rest,
+         a_complete_block_leaves_soon, all_of_a_complete_run_leaves,
          a_page_that_never_rests_is_written, levels_already_reached, flush_without_a_waiter,
          flush_has_a_target, flush_ends_while_writers_go_on, one_store_write_per_page);
     CASE(s, "failures", 30, failed_write_back_is_kept_and_retried, blame_falls_on_the_right_page,

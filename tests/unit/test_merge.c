@@ -402,12 +402,12 @@ static void set_patience(double seconds)
     zc_lock_put(&cache->lock);
 }
 
-static unsigned given_up(void)
+static unsigned vain_waits(void)
 {
     unsigned n;
 
     zc_lock_get(&cache->lock);
-    n = cache->given_up;
+    n = cache->vain_waits;
     zc_lock_put(&cache->lock);
     return n;
 }
@@ -481,9 +481,9 @@ START_TEST(room_comes_without_others)
     for (uint64_t page = 7; page < 7 + 2 * MOST; page++) {
         begin_waiter(&a, page);
         end_waiter(&a);
-        ck_assert_uint_ge(given_up(), before);
-        ck_assert_uint_le(given_up(), MOST);
-        before = given_up();
+        ck_assert_uint_ge(vain_waits(), before);
+        ck_assert_uint_le(vain_waits(), MOST);
+        before = vain_waits();
     }
     ck_assert_uint_eq(before, MOST);
     down();
@@ -508,13 +508,13 @@ START_TEST(a_whole_page_is_no_completed_one)
     write_part(0, ROOM - 1);
     set_patience(1);
     zc_lock_get(&cache->lock);
-    cache->given_up = BEFORE;
+    cache->vain_waits = BEFORE;
     zc_lock_put(&cache->lock);
     begin_waiter(&a, ROOM + 1);
     for (uint32_t i = 0; i < LARGE; i++)
         ((unsigned char *)whole.data)[i] = value(whole.off + i);
     zc_cache_end(&whole, LARGE);
-    before = given_up();
+    before = vain_waits();
     end_waiter(&a);
     ck_assert_uint_ge(before, BEFORE);
     down();
