@@ -440,16 +440,18 @@ int zc_cache_begin(struct zc_access *a)
 }
 
 /* Wakes flushers when a page that became dirty concerns them.  `first`: none was, or no run was
- * complete. */
+ * complete.  Others may be dirty while no flusher waits for any: of files that hang in the store.
+ */
 static void wake_flushers(struct zc_cache *c, bool first)
 {
     uint64_t unwritten = c->dirty_bytes + c->flushing_bytes;
+    bool unwatched = c->cfg.idle_ms && c->next_look == UINT64_MAX;
 
     if (!c->draining && unwritten > c->high_bytes) {
         c->draining = true;
         zc_kick(c);
-    } else if (c->draining || first || !zc_list_empty(&c->room) || !zc_list_empty(&c->throttled) ||
-               c->drains) {
+    } else if (c->draining || first || unwatched || !zc_list_empty(&c->room) ||
+               !zc_list_empty(&c->throttled) || c->drains) {
         pthread_cond_signal(&c->work);
     }
 }

@@ -72,8 +72,9 @@ START_TEST(write_back_of_other_files_goes_on)
 }
 END_TEST
 
-/* Nothing but the idle time asks for the other file's page: a flusher that waits for it takes the
- * first file's, and gets stuck. */
+/* Nothing but the idle time asks for the other file's pages: a flusher that waits for the first one
+ * takes the first file's, and gets stuck; and when the second one comes, the first file has a page
+ * that no flusher waits for. */
 START_TEST(idle_pages_of_other_files_are_written)
 {
     enum { SETTLE = 100000000 };
@@ -81,10 +82,10 @@ START_TEST(idle_pages_of_other_files_are_written)
     setup_stuck();
     cfg.idle_ms = 20;
     start_two();
-    put(0, PAGE, 'a'); /* frames are populated by then */
+    put(0, 2 * PAGE, 'a'); /* frames are populated by then */
     flush_ok();
     file = other;
-    put(0, PAGE, 'a');
+    put(0, 2 * PAGE, 'a');
     flush_ok();
     zc_clock_sleep(SETTLE); /* until no flusher waits for anything */
     zc_store_fault_hold_path(store, ZC_FAULT_WRITE, "/f");
@@ -93,8 +94,15 @@ START_TEST(idle_pages_of_other_files_are_written)
     file = other;
     put(0, PAGE, 'c');
     wait_stuck();
-    WAIT_FOR(st.store_writes == 3);
+    WAIT_FOR(st.store_writes == 5);
     expect_stored("/g", 0, PAGE, 'c');
+    file = stuck;
+    put(PAGE, PAGE, 'd');
+    zc_clock_sleep(SETTLE);
+    file = other;
+    put(PAGE, PAGE, 'e');
+    WAIT_FOR(st.store_writes == 6);
+    expect_stored("/g", PAGE, PAGE, 'e');
     zc_store_fault_release(store);
     stop_two();
 }
