@@ -5,7 +5,8 @@
  *     environment): decide()
  *
  * No policy differs between ranks.  If files in use, connections or daemons have decided a setting
- * already, that value is in force, and is logged once if another one was asked for.
+ * already, that value is in force, and is logged once if another one was asked for.  A cache size
+ * that was not given is chosen here: check_cache().
  */
 #include "config.h"
 
@@ -164,7 +165,8 @@ static void take_timeout(ADIO_File fd, int64_t least)
 /* ---- agreeing ---- */
 
 /* Returns how many processes of a host may own blocks at most: all, or cb_nodes where all of the
- * job opens the file.  Else other files may have other owners. */
+ * job opens the file.  If a part of the job opens it, other files may have other owners on the
+ * host. */
 static unsigned owners_on_host(ADIO_File fd)
 {
     unsigned here = zcache_process_on_host();
@@ -177,7 +179,8 @@ static unsigned owners_on_host(ADIO_File fd)
     return here < (unsigned)owners ? here : (unsigned)owners;
 }
 
-/* Returns the cache size that takes a burst of the file's ranks, or the default if that is more. */
+/* Returns the cache size that takes a burst of the file's ranks, or the default if that is more.
+ * With daemons fewer than cb_nodes may own blocks (zc_stripe.h): their caches stay smaller. */
 static uint64_t for_ranks(ADIO_File fd, const struct zc_settings *s)
 {
     int ranks, owners = fd->hints->cb_nodes;
@@ -389,8 +392,8 @@ static void take_in_force(ADIO_File fd, const struct zcache_in_force *now)
     bool dedicated = zcache_dedicated_owns(zcache_file_of(fd));
     const char *of_size = dedicated ? of_dedicated : of_caches;
     const char *why = now->background ? of_size
-                                      : "with this zcache_write_back aggregators do so at sync and "
-                                        "close, and when they are full";
+                                      : "with this zcache_write_back aggregators write at sync and "
+                                        "close, and when their caches are full";
 
     decided(fd, "cache_size", now->cache_size, of_size);
     decided(fd, "view_memory", now->view_memory, of_size);

@@ -21,6 +21,7 @@ static struct {
     struct zc_list budgets;
     struct zcache_in_force now; /* but for `background`; changed within a turn */
     uint64_t wanted;            /* bytes that this turn's open asks for; 0: none */
+    bool given;                 /* the size in force was asked for by a hint */
     struct zc_view_budget views;
 } all = {.budgets = {&all.budgets, &all.budgets}};
 
@@ -91,14 +92,17 @@ void zcache_mem_budget_begin(const struct zc_settings *s)
         zc_cond_wait(&changed, &lock);
     all.busy = true;
     all.wanted = 0;
-    if (count_in_use() == 0)
+    if (count_in_use() == 0) {
+        all.given = asks_for_size(s);
         all.now = (struct zcache_in_force){.cache_size = s->agg_cache_size,
                                            .high_watermark = s->agg_high_watermark,
                                            .low_watermark = s->agg_low_watermark,
                                            .idle_time = s->agg_idle_time,
                                            .view_memory = s->agg_view_memory};
-    else if (asks_for_size(s) && s->agg_cache_size > all.now.cache_size)
+    } else if ((asks_for_size(s) || !all.given) && s->agg_cache_size > all.now.cache_size) {
+        all.given = asks_for_size(s);
         all.wanted = s->agg_cache_size;
+    }
     zc_lock_put(&lock);
 }
 

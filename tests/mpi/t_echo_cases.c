@@ -134,6 +134,23 @@ static void shares(void)
     OK(MPI_File_close(&c));
 }
 
+/* A default that grows with the ranks of a file grows also while another file is open, unless the
+ * size in force was asked for. */
+static void grows(void)
+{
+    for (int asked = 0; asked < 2; asked++) {
+        MPI_File own = MPI_FILE_NULL, fh;
+
+        if (t_rank == 0)
+            own = open_on(MPI_COMM_SELF, "own", asked ? "zcache_cache_size=64M" : NULL);
+        fh = open_on(MPI_COMM_WORLD, "f", "cb_nodes=1,cb_config_list=*:1");
+        expect(fh, "zcache_cache_size", asked ? "64M" : "192M");
+        OK(MPI_File_close(&fh));
+        if (t_rank == 0)
+            OK(MPI_File_close(&own));
+    }
+}
+
 /* Aggregators of which some have been used before: every rank gets the minimum. */
 static void owners(void)
 {
@@ -268,7 +285,7 @@ static const struct {
     const char *name;
     void (*run)(void);
 } cases[] = {{"shares", shares}, {"owners", owners}, {"set_info", set_info}, {"daemons", daemons},
-             {"failed", failed}, {"once", once},     {"joined", joined}};
+             {"failed", failed}, {"once", once},     {"joined", joined},     {"grows", grows}};
 
 int main(int argc, char **argv)
 {
