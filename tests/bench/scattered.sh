@@ -7,11 +7,12 @@
 # by hand (simpario --access exchange), with OMPIO where Open MPI is installed, and with zcache,
 # embedded and with one daemon, in turn.  All bytes are verified; what the slow store received is
 # counted exactly.  The cases, each with what zcache is to reach (x: as fast as ROMIO's best; of
-# the size of the file):
+# the size of the file, at most):
 #
 #     f, i            E3SM's maps F and I, 16 ranks: 1.3 x; written 1.1, read 0.1
 #     g, blob, flash  its map G; contiguous parts; checkpoints of several variables: 1 x
-#     blocks          a matrix in blocks along both dimensions, 8 ranks: 1.3 x; twice the requests
+#     blocks          a matrix in blocks along both dimensions, 8 ranks: 1.3 x; at most twice
+#                     ROMIO's requests
 #     f-compute, i-compute
 #                     computing as long as the store needs: I/O as the ranks see it 10 x, with
 #                     close 1.5 x; written and read as above
@@ -141,6 +142,7 @@ read_turns() {
 }
 
 bench_start 16
+load=$(cut -d' ' -f1 /proc/loadavg)
 if openmpi_build; then
     variants=("${variants[@]::${#variants[@]}-2}" 'OMPIO: Open MPI as it is | ompio | |'
         "${variants[@]: -2}")
@@ -172,7 +174,6 @@ slowfs_unmount "$slow" || bench_problem "slowfs ended with status $?"
 
 # ---- results --------------------------------------------------------------------------------
 store="slowfs, ${opt[rate]} bytes/s, ${opt[op-us]} us per request, ${opt[latency-us]} us round trip"
-load=$(cut -d' ' -f1 /proc/loadavg)
 bench_results store="$store" load="$load"
 # Of each variant of zcache's: how many times as fast as the best of ROMIO's; bytes of the store as
 # parts of the file; and what misses its goal.  A median of several is compared with medians.  No
@@ -188,7 +189,8 @@ bench_add "($goals) as \$goals | $(numfmt --from=si "${opt[rate]}") as \$rate"'
     | ($all | best(.metrics.io_s.median)) as $io
     | ($all | best(.metrics.io_close_s.median)) as $io_close
     | ([$all[] | select(.metrics.total_s.median == $total)][0]) as $fastest
-    | (if $case == "lattice-memory" then $parts | if . then $total / . else null end
+    | (if ($total | not) then null
+       elif $case == "lattice-memory" then $parts | if . then $total / . else null end
        elif $rate > 0 and ($case | test("-") | not) then $total * $rate / $fastest.bytes
        else null end) as $most
     | .x_most = $most
@@ -224,62 +226,113 @@ bench_table "$columns" '
            ($b.hidden // null | n(2)), ((.missed // []) | join(", "))])'
 
 # ---- the page -------------------------------------------------------------------------------
+# of_cases JQ: lines that JQ makes of each case: $c; v(NAME) is the variant whose name begins so.
+of_cases() {
+    jq -L "$bench_dir" -r --argjson goals "$(jq -n "$goals")" 'include "bench"; .cases[] as $c
+        | def v(name): [$c.variants[] | select(.variant | startswith(name))][0];
+          def romio(m): [$c.variants[] | select(.variant | startswith("ufs:")) | .metrics
+              | m // empty | .median] | min;
+          def fastest: [$c.variants[] | select(.variant | startswith("ufs:"))
+              | select(.metrics.total_s.median == romio(.total_s))][0];
+          def x(n): if n then ", \(n | n(2)) x" else "" end;
+          '"$1" <<<"$results"
+}
+
 page() {
     cat <<END
 # Scattered data
 
-What SimParIO's patterns of real applications take from open to close, beside the best of
-$(printf '%s\n' "${variants[@]}" | grep -c '^ufs:') sets of ROMIO's hints, and what the store is
-asked for. Besides zcache there is an exchange by hand: the ranks pass each other their data by
-MPI_Alltoallv, and each writes, or reads, one contiguous part of a phase.
-$(if [[ -z $openmpi_obstacle ]]; then echo "OMPIO is that of Open MPI."; else
-    echo "OMPIO is missing: $openmpi_obstacle."; fi)
-All bytes were verified; medians of ${opt[repeats]}, in turn, and behind them the lowest and
-highest. What zcache is to reach stands behind each case: x is times as fast as ROMIO's best;
-written and read are parts of the file. Where nothing is computed no program can be faster than the
-store takes the file, or in memory than ranks that exchange nothing (parts-memory): that is so many
-x of ROMIO's best as stands in brackets behind its time.
+SimParIO writes, or reads, data as real applications distribute it over their ranks: the maps F, I
+and G of the climate model E3SM, and what its blob format writes; FLASH's checkpoints of many
+variables; a matrix in blocks; bricks of a four-dimensional lattice.
 
-Measured on $(date -u +%Y-%m-%d) at a load of $load, $(bench_layout).
+- ROMIO is the best of $(printf '%s\n' "${variants[@]}" | grep -c '^ufs:') sets of hints, chosen
+  for each figure; \`tests/bench/scattered.sh\` has them.
+- By hand: the ranks pass each other their data by MPI_Alltoallv, and each writes, or reads, one
+  contiguous part of a phase.
+- $(if [[ -z $openmpi_obstacle ]]; then echo "OMPIO is Open MPI's own, with its defaults; its other figures are those of another MPI library.";
+    else echo "OMPIO is missing: $openmpi_obstacle."; fi)
+- zcache has its defaults, but for the place of its caches: in the ranks (embedded), or there and in
+  one daemon. All processes are on one host.
+
+All bytes were verified. Times are seconds: medians of ${opt[repeats]} repetitions, all variants in
+turn, and of the whole in brackets the lowest and highest. x: times as fast as ROMIO.
+
+Measured on $(date -u +%Y-%m-%d), $(bench_layout); a load of $load before it.
+$(LC_ALL=C awk -v load="$load" -v cores="$cores" 'BEGIN {
+    if (load > cores / 2) print "The machine had other work: times say little, counts are exact." }')
 The store: $store.
-END
-    if awk -v load="$load" -v cores="$cores" 'BEGIN { exit load <= cores }'; then
-        cat <<END
 
-**The machine was busy with other work**: times are what that left, and ratios of times lean on the
-processor; counts of bytes and requests do not.
+\`make bench-scattered\` measures this again; \`tests/bench/scattered.sh --help\` has the cases.
+
+## From open to close
+
+No program can be faster than the limit: the time in which the store takes the file, or in memory
+the time of ROMIO for contiguous parts of the same size (parts-memory), which no rank has to pass to
+another.
+
+| case | ranks | MB | limit | ROMIO | by hand | OMPIO | zcache embedded | with a daemon |
+|---|---|---|---|---|---|---|---|---|
 END
-    fi
+    of_cases 'romio(.total_s) as $t | def t(name): v(name) as $v | $v.metrics.total_s
+        | if . then s(3) + x($v.beside.x_total) else "-" end;
+        "| \($c.case) | \(fastest.ranks) | \(fastest.bytes / 1e6 | round) | " +
+        "\(if $c.x_most then $t / $c.x_most | n(3) else "-" end) | \($t | n(3)) | " +
+        "\(t("by hand")) | \(t("OMPIO")) | \(t("zcache: emb")) | \(t("zcache: one")) |"'
     cat <<END
 
-\`make bench-scattered\` measures this again; \`tests/bench/scattered.sh --help\` tells of the
-cases.
+## As the program sees it
 
-| case | to reach | ROMIO | beside it | open to close, x | I/O seen, x | with close, x |
-|---|---|---|---|---|---|---|
-END
-    jq -L "$bench_dir" -r --argjson goals "$(jq -n "$goals")" 'include "bench"; .cases[] as $c
-        | $c.variants as $all
-        | ([$all[] | select(.variant | startswith("ufs:")) | .metrics.total_s.median // empty]
-           | min) as $best
-        | ($goals[$c.case] | map("\(.[0] | ltrimstr("x_")) \(.[1] // .[2])") | join(", ")) as $goal
-        | $all[] | select(.variant | startswith("ufs:") | not) | (.beside // {}) as $b
-        | "| \($c.case), \(.bytes / 1e6 | round) MB | \($goal) | \($best | n(2)) s" +
-          (if $c.x_most then " (\($c.x_most * 100 | floor / 100) x)" else "" end) + " | " +
-          "\(.variant): \(.metrics.total_s | s(2)) s | \($b.x_total | n(2)) | " +
-          "\($b.x_io | n(2)) | \($b.x_io_close | n(2)) |"' <<<"$results"
-    cat <<END
+The time in which the slowest rank is within MPI-IO's calls, without and with the last close, which
+waits until all is in the store's file. With computing (-compute, -read) the ranks compute as long
+as the store needs for a phase. Hidden: the part of the store's time that no rank waited for.
 
-| case | zcache | written | read | requests | of ROMIO's best | hidden | not reached |
+| case | I/O: ROMIO | embedded | a daemon | with close: ROMIO | embedded | a daemon | hidden |
 |---|---|---|---|---|---|---|---|
 END
-    jq -L "$bench_dir" -r 'include "bench"; .cases[] as $c | $c.variants[]
-        | select(.variant | startswith("zcache:")) | (.beside // {}) as $b | .metrics as $m
-        | "| \($c.case) | \(.variant[8:]) | \($b.written | n(2)) | \($b.read | n(2)) | " +
-          (if $m.store_requests then
-               "\($m.store_requests | m(0)) + \($m.store_read_requests | m(0))" else "-" end) +
-          " | \($b.x_requests | n(2)) | \($b.hidden | n(2)) | " +
-          "\((.missed // []) | map(ltrimstr("x_")) | join(", ")) |"' <<<"$results"
+    of_cases 'def t(name; m; b): v(name) as $v | $v.metrics | m
+        | if . then (.median | n(3)) + x($v.beside | b) else "-" end;
+        def hidden(name): v(name).beside.hidden | n(2);
+        "| \($c.case) | \(romio(.io_s) | n(3)) | \(t("zcache: emb"; .io_s; .x_io)) | " +
+        "\(t("zcache: one"; .io_s; .x_io)) | \(romio(.io_close_s) | n(3)) | " +
+        "\(t("zcache: emb"; .io_close_s; .x_io_close)) | " +
+        "\(t("zcache: one"; .io_close_s; .x_io_close)) | " +
+        "\(if v("zcache: emb").beside.hidden then "\(hidden("zcache: emb")), \(hidden("zcache: one"))"
+           else "-" end) |"'
+    cat <<END
+
+## What the store was asked for
+
+Bytes written and read, as parts of the file's size, and requests: writes + reads. ROMIO is the set
+of hints with the shortest time from open to close.
+
+| case | ROMIO | | zcache embedded | | with a daemon | |
+|---|---|---|---|---|---|---|
+| | bytes | requests | bytes | requests | bytes | requests |
+END
+    of_cases 'def traffic: .metrics as $m | .bytes as $size
+        | "\($m.store_mb.median * 1e6 / $size | n(2)) + \($m.store_read_mb.median * 1e6 / $size | n(2)) | " +
+          "\($m.store_requests | m(0)) + \($m.store_read_requests | m(0))";
+        select(fastest.metrics.store_requests)
+        | "| \($c.case) | \(fastest | traffic) | \(v("zcache: emb") | traffic) | " +
+          "\(v("zcache: one") | traffic) |"'
+    cat <<END
+
+## Goals
+
+x: at least so many times as fast as ROMIO; others are upper limits, but for hidden.
+
+| case | to reach | not reached: embedded | with a daemon |
+|---|---|---|---|
+END
+    of_cases 'def named: {x_total: "open to close, x", x_io: "I/O, x", x_io_close: "with close, x",
+            x_requests: "requests, of ROMIO\u0027s", written: "written", read: "read",
+            hidden: "hidden"}[.];
+        def missed(name): (v(name).missed // []) | map(split(" ") | (.[0] | named) + " "
+            + (.[1:] | join(" "))) | if length > 0 then join("; ") else "-" end;
+        select($goals[$c.case] | length > 0)
+        | "| \($c.case) | \($goals[$c.case] | map("\(.[0] | named) \(.[1] // .[2])") | join("; ")) | " +
+          "\(missed("zcache: emb")) | \(missed("zcache: one")) |"'
 }
 if [[ -n ${opt[page]} ]]; then page >"${opt[page]}" || bench_problem "no page"; fi
 bench_end
