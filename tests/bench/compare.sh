@@ -326,21 +326,6 @@ rounds() {
 
 clock() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
 
-# The load of the last minute, without what was built just before.  Not for ever: the page tells
-# what it was.
-await_quiet() {
-    local end=$((EPOCHSECONDS + opt[settle]))
-
-    while
-        load=$(cut -d' ' -f1 /proc/loadavg)
-        awk -v load="$load" -v cores="$cores" 'BEGIN { exit load <= cores / 4 }' &&
-            ((EPOCHSECONDS < end))
-    do
-        bench_progress "waiting until the machine is quiet: a load of $load on $cores cores"
-        sleep 1
-    done
-}
-
 # ---- what it was measured with --------------------------------------------------------------
 conditions() {
     local store key
@@ -419,7 +404,7 @@ bench_start "$most"
 set_up
 make_plan
 ((${#plan[@]})) || fail "nothing can be measured: ${!missing[*]} left out"
-await_quiet
+bench_await_quiet
 bench_keep_earlier "${opt[results]}"
 : >"$runs"
 conditions

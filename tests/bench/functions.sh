@@ -254,6 +254,21 @@ end_job() {
     if [[ -n $job ]]; then kill -TERM "$job" 2>/dev/null && wait "$job" 2>/dev/null; fi
 }
 
+# bench_await_quiet: waits, for opt[settle] seconds at most, until the load of what was built just
+# before has worn off; $load is then that of the last minute, for the page.
+bench_await_quiet() {
+    local end=$((EPOCHSECONDS + opt[settle]))
+
+    while
+        load=$(cut -d' ' -f1 /proc/loadavg)
+        awk -v load="$load" -v cores="$cores" 'BEGIN { exit load <= cores / 4 }' &&
+            ((EPOCHSECONDS < end))
+    do
+        bench_progress "waiting until the machine is quiet: a load of $load on $cores cores"
+        sleep 1
+    done
+}
+
 # bench_variant ROW: of one row of the table; sets what the caller has as local: label, type,
 # daemon, program, preload, prefix (of file names), mpi, and extra, hints and options of
 # simpario.

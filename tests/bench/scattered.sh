@@ -26,6 +26,7 @@
 #     --rate RATE     200M, of the store    --op-us N  50       --latency-us N  200
 #     --cache-size SIZE  of zcache's ranks (the default hint)
 #     --shrink N      1: the files are so many times smaller
+#     --settle SECONDS   120 (quick 1), at most, until the load of a build has worn off
 #     --timeout SECONDS  120, for one run   --page FILE  writes a page in Markdown, too
 set -u
 # shellcheck source=tests/bench/functions.sh
@@ -34,8 +35,9 @@ set -u
 . "$bench_dir/openmpi.sh"
 known=(f i g blob flash blocks f-compute i-compute lattice-memory parts-memory lattice-compute
     lattice-read)
-opt+=([cases]=${known[*]} [rate]=200M [op-us]=50 [latency-us]=200 [cache-size]= [shrink]=1 [page]=)
-quick+=([shrink]=8 [repeats]=1)
+opt+=([cases]=${known[*]} [rate]=200M [op-us]=50 [latency-us]=200 [cache-size]= [shrink]=1 [page]=
+    [settle]=120)
+quick+=([shrink]=8 [repeats]=1 [settle]=1)
 kinds[rate]=rate kinds[cache-size]=size kinds[cases]=names
 bench_options "$@"
 for name in ${opt[cases]}; do
@@ -142,7 +144,7 @@ read_turns() {
 }
 
 bench_start 16
-load=$(cut -d' ' -f1 /proc/loadavg)
+bench_await_quiet
 if openmpi_build; then
     variants=("${variants[@]::${#variants[@]}-2}" 'OMPIO: Open MPI as it is | ompio | |'
         "${variants[@]: -2}")
