@@ -339,16 +339,25 @@ void zc_room_serve(struct zc_cache *c)
     }
 }
 
-bool zc_cache_lacks_room(struct zc_handle *h, uint64_t off)
+/* Whether a write to page `no` would have to wait for memory; not if it would fail. */
+static bool lacks_room(struct zc_cache *c, const struct zc_handle *h, uint64_t no)
+{
+    const struct zc_page *p = zc_page_find(c, h->file, no);
+    enum zc_dirty_limit limit = zc_dirty_limit_ask(c, h, p, false);
+
+    if (p || limit != ZC_DIRTY_LIMIT_FREE)
+        return limit == ZC_DIRTY_LIMIT_WAIT;
+    return !zc_list_empty(&c->room) || !zc_page_available(c);
+}
+
+bool zc_cache_lacks_room(struct zc_handle *h, uint64_t first, uint64_t last)
 {
     struct zc_cache *c = h->file->cache;
-    const struct zc_page *p;
     bool lacks;
 
     zc_lock_get(&c->lock);
-    p = zc_page_find(c, h->file, off >> c->page_shift);
-    lacks = zc_dirty_limit_ask(c, h, p, false) == ZC_DIRTY_LIMIT_WAIT ||
-            (!p && (!zc_list_empty(&c->room) || !zc_page_available(c)));
+    lacks = lacks_room(c, h, first >> c->page_shift) ||
+            (last > first && lacks_room(c, h, last >> c->page_shift));
     zc_lock_put(&c->lock);
     return lacks;
 }

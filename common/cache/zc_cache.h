@@ -323,8 +323,9 @@ ssize_t zc_cache_write(struct zc_handle *h, const void *buf, size_t len, uint64_
  * the store, the rest as by zc_cache_write().  Returns all bytes or a negative errno, after which
  * any of them may have arrived. */
 ssize_t zc_cache_write_direct(struct zc_handle *h, const void *buf, size_t len, uint64_t off);
-/* Whether a write at `off` would have to wait for memory now. */
-bool zc_cache_lacks_room(struct zc_handle *h, uint64_t off);
+/* Whether a write whose first and last bytes are at these offsets would have to wait for memory
+ * now, by its first or its last page. */
+bool zc_cache_lacks_room(struct zc_handle *h, uint64_t first, uint64_t last);
 /* Returns how many bytes could be written now without waiting for write-back. */
 uint64_t zc_cache_room(struct zc_handle *h);
 

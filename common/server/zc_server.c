@@ -48,11 +48,13 @@ static void handle_notices(struct zc_server *s)
 /* Serves requests that wait for a buffer or a list; each may release either for the next. */
 static void serve_waiting(struct zc_server *s)
 {
+    bool any;
+
     do {
-        zc_bounce_serve(s);
-        zc_transfer_serve(s);
+        any = zc_bounce_serve(s);
+        any = zc_transfer_serve(s) || any;
         zc_backpressure_serve(s);
-    } while (zc_bounce_next(&s->bounce));
+    } while (any);
 }
 
 /* Number of messages thrown away so far, for any reason. */
@@ -415,12 +417,13 @@ static void init_parts(struct zc_server *s)
     zc_requests_init(s);
     s->session_mem.limit = s->cfg.budget;
     zc_server_views_init(s);
-    zc_list_init(&s->lists_waiting);
+    zc_few_init(&s->lists, ZC_FEW_LISTS, ZC_SERVER_LISTS);
+    s->lists.free = ZC_SERVER_LISTS;
     zc_rendezvous_init(&s->records, s->cfg.boot_id);
     zc_list_init(&s->conflicts);
     zc_list_init(&s->step_waits);
     zc_steps_init(&s->steps);
-    zc_list_init(&s->bounce.waiting);
+    zc_few_init(&s->bounce.few, ZC_FEW_BUFFERS, ZC_SERVER_BOUNCE);
     zc_cond_init(&s->export_idle);
     for (unsigned i = 0; i < ZC_SERVER_BUCKETS; i++)
         zc_list_init(&s->by_id[i]);

@@ -74,11 +74,10 @@ void zc_server_check(struct zc_server *s)
     assert(sessions == s->stats.sessions);
     assert(shaking == s->stats.handshakes);
     assert(requests == s->stats.requests_active);
-    assert(zc_bounce_is_served(&s->bounce));
-    assert(s->bounce.nfree + s->bounce.lost <= s->bounce.nsets * ZC_SERVER_BOUNCE);
+    assert(zc_few_is_served(&s->bounce.few) && zc_few_is_served(&s->lists));
+    assert(s->bounce.few.free + s->bounce.lost <= s->bounce.nsets * ZC_SERVER_BOUNCE);
     assert(s->installs > 0 || zc_list_empty(&s->installs_waiting));
-    assert(s->lists == lists);
-    assert(!zc_transfer_next(s));
+    assert(s->lists.all - s->lists.free == lists);
     zc_assert_none_held();
 }
 

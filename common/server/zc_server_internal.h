@@ -20,6 +20,7 @@
  * zc_ring_apply.c           writes through rings in shared memory (zc_shmring.h)
  * zc_request_ring.c         RING_OPEN: the rings of sessions
  * zc_bounce.c               bounce buffers of transfers through a view
+ * zc_few.c                  transfers that wait for what there are few of: buffers, lists
  * zc_request_coord.c        POINTER, LOCK, UNLOCK: what ranks share of a file
  * zc_request_steps.c        STEP, and what steps mean to opens, closes and transfers
  * zc_steps.c                steps of files: what is published, and what readers may see
@@ -57,6 +58,7 @@
 #include "zc_handshake.h"
 #include "zc_json.h"
 #include "zc_list.h"
+#include "zc_few.h"
 #include "zc_lock.h"
 #include "zc_log.h"
 #include "zc_mac.h"
@@ -137,23 +139,14 @@ struct zc_bounce {
     struct zc_bounce_set sets[ZC_BOUNCE_MOST];
     unsigned nsets; /* 0 until a view is used */
     unsigned lost;
-    unsigned char *free[ZC_BOUNCE_MOST * ZC_SERVER_BOUNCE];
-    unsigned nfree;
-    unsigned idle;          /* held by transfers that lack room in the cache ... */
-    unsigned turns;         /* ... and how often they were given */
-    struct zc_list waiting; /* struct zc_bounce_wait, first come first */
+    struct zc_few few;
+    unsigned char *buffers[ZC_BOUNCE_MOST * ZC_SERVER_BOUNCE]; /* few.free of them */
 };
 
 /* A transfer that waits for a buffer. */
 struct zc_bounce_wait {
-    struct zc_list link;
-    struct zc_session *session;
+    struct zc_few_wait few;
     void (*got)(struct zc_bounce_wait *w, unsigned char *buf);
-    struct zc_handle *handle; /* target file ... */
-    uint64_t at;              /* ... and offset of its first byte */
-    /* Whether it writes, and the cache has no room for that now. */
-    bool (*lacks_room)(const struct zc_bounce_wait *w);
-    bool idle; /* it counts in zc_bounce.idle */
 };
 
 /* A registration of the cache's pages, as many as there could be then. */
@@ -203,10 +196,9 @@ struct zc_server {
     struct zc_list views[ZC_SERVER_BUCKETS]; /* struct zc_shared_view, by hash */
     unsigned installs;                       /* with memory reserved ... */
     struct zc_list installs_waiting;         /* ... and waiting for it: struct zc_install */
-    unsigned lists, lists_lost;   /* transfers with a list in memory; those of vanished clients, as
-                                     far as they do not count any more */
-    struct zc_list lists_waiting; /* transfers waiting to be one: struct zc_transfer */
-    struct zc_list conflicts;     /* zc_request.conflict */
+    struct zc_few lists;                     /* in memory, of transfers */
+    unsigned lists_lost;      /* of vanished clients, as far as they do not count any more */
+    struct zc_list conflicts; /* zc_request.conflict */
     struct zc_steps steps;
     struct zc_list step_waits; /* zc_request.step_wait */
     struct zc_bounce bounce;
@@ -538,10 +530,9 @@ const struct zc_request_kind *zc_request_kind(uint8_t type);
 void zc_transfer_start(struct zc_request *r);
 /* Discards what a failed write request has brought.  Blocks; not on the server's thread. */
 void zc_transfer_give_up(struct zc_request *r);
-/* Returns the next transfer that waited for a list's place and can have one; or NULL. */
-struct zc_transfer *zc_transfer_next(const struct zc_server *s);
-/* Starts those; from the main loop only. */
-void zc_transfer_serve(struct zc_server *s);
+/* Starts those that wait for a list's place and may have one; whether there were any.  From the
+ * main loop only. */
+bool zc_transfer_serve(struct zc_server *s);
 /* Frees a transfer with nothing under way; NULL: no effect. */
 void zc_transfer_free(struct zc_session *ss, struct zc_transfer *t);
 /* After a client is gone: counts lists and buffers of its requests as lost, and does not wait for
@@ -560,15 +551,9 @@ int zc_bounce_make(struct zc_server *s); /* if there are none yet */
 /* Returns a buffer; NULL: w->got() will be called. */
 unsigned char *zc_bounce_get(struct zc_bounce *b, struct zc_bounce_wait *w);
 void zc_bounce_give(struct zc_bounce *b, unsigned char *buf);
-/* The buffer of `w` does not count as idle any more. */
-void zc_bounce_not_idle(struct zc_bounce *b, struct zc_bounce_wait *w);
-/* The next waiting transfer that may have a free buffer; NULL: none. */
-struct zc_bounce_wait *zc_bounce_next(const struct zc_bounce *b);
-/* No transfer waits needlessly, except for room that appeared since. */
-bool zc_bounce_is_served(const struct zc_bounce *b);
 void *zc_bounce_desc(const struct zc_bounce *b, const unsigned char *buf); /* for the fabric */
-/* Gives free buffers to waiting transfers; from the main loop only. */
-void zc_bounce_serve(struct zc_server *s);
+/* Gives free buffers to waiting transfers; whether there were any.  From the main loop only. */
+bool zc_bounce_serve(struct zc_server *s);
 void zc_bounce_deregister(struct zc_server *s);
 void zc_bounce_free(struct zc_bounce *b);
 

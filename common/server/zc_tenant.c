@@ -13,7 +13,7 @@ struct zc_tenant {
     unsigned sessions;
     struct zc_cache_tenant *share; /* of the cache; or NULL */
     struct zc_pool_flow flow;
-    unsigned few[ZC_FEW]; /* held by it */
+    unsigned few[ZC_FEW_KINDS], idle[ZC_FEW_KINDS]; /* held by it; the idle ones of these */
 };
 
 /* "rank 3 (uid 1000, node7:4711, job slurm 17.0)" -> "slurm 17.0"; without a job, or if its number
@@ -102,7 +102,7 @@ void zc_tenant_leave(struct zc_session *ss)
     free(x);
 }
 
-bool zc_tenant_may(const struct zc_session *ss, enum zc_few kind, unsigned all)
+bool zc_tenant_may(const struct zc_session *ss, enum zc_few_kind kind, unsigned all)
 {
     uint64_t n = ss->server->stats.sharers, part;
 
@@ -112,21 +112,27 @@ bool zc_tenant_may(const struct zc_session *ss, enum zc_few kind, unsigned all)
     return ss->tenant->few[kind] < (part > 0 ? part : 1);
 }
 
-unsigned zc_tenant_has(const struct zc_session *ss, enum zc_few kind, unsigned all)
-{
-    return ss->tenant ? ss->tenant->few[kind] : all;
-}
-
-void zc_tenant_took(const struct zc_session *ss, enum zc_few kind)
+void zc_tenant_took(const struct zc_session *ss, enum zc_few_kind kind)
 {
     if (ss->tenant)
         ss->tenant->few[kind]++;
 }
 
-void zc_tenant_gave(const struct zc_session *ss, enum zc_few kind)
+void zc_tenant_gave(const struct zc_session *ss, enum zc_few_kind kind)
 {
     if (ss->tenant)
         ss->tenant->few[kind]--;
+}
+
+unsigned zc_tenant_idle(const struct zc_session *ss, enum zc_few_kind kind, unsigned all)
+{
+    return ss->tenant ? ss->tenant->idle[kind] : all;
+}
+
+void zc_tenant_idles(const struct zc_session *ss, enum zc_few_kind kind, int more)
+{
+    if (ss->tenant)
+        ss->tenant->idle[kind] += (unsigned)more;
 }
 
 struct zc_pool_flow *zc_tenant_flow(const struct zc_session *ss)

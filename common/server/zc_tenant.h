@@ -15,6 +15,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "zc_few.h"
 #include "zc_pool.h"
 
 struct zc_handle;
@@ -24,16 +25,15 @@ struct zc_session;
 void zc_tenant_enter(struct zc_session *ss);
 void zc_tenant_leave(struct zc_session *ss);
 
-/* Scarce resources that are held while their holder waits for room. */
-enum zc_few { ZC_FEW_BUFFERS, ZC_FEW_IDLE, ZC_FEW_LISTS, ZC_FEW }; /* idle: such buffers */
-
-/* Whether the session's tenant may take another one: with several tenants each may hold only its
- * part of `all`, so that waiting holders do not block other tenants. */
-bool zc_tenant_may(const struct zc_session *ss, enum zc_few kind, unsigned all);
-/* Returns how many the session's tenant has; without tenants: `all`. */
-unsigned zc_tenant_has(const struct zc_session *ss, enum zc_few kind, unsigned all);
-void zc_tenant_took(const struct zc_session *ss, enum zc_few kind);
-void zc_tenant_gave(const struct zc_session *ss, enum zc_few kind);
+/* Whether the session's tenant may take another one of what is few: with several tenants each may
+ * hold only its part of `all`, so that waiting holders do not block other tenants. */
+bool zc_tenant_may(const struct zc_session *ss, enum zc_few_kind kind, unsigned all);
+void zc_tenant_took(const struct zc_session *ss, enum zc_few_kind kind);
+void zc_tenant_gave(const struct zc_session *ss, enum zc_few_kind kind);
+/* Returns how many idle ones the session's tenant has; without tenants: `all`. */
+unsigned zc_tenant_idle(const struct zc_session *ss, enum zc_few_kind kind, unsigned all);
+/* It has `more` idle ones. */
+void zc_tenant_idles(const struct zc_session *ss, enum zc_few_kind kind, int more);
 
 /* The tenant's turns on the pool.  Any thread, for a live session. */
 struct zc_pool_flow *zc_tenant_flow(const struct zc_session *ss);

@@ -32,7 +32,7 @@
  *    requests cannot block each other for want of pages.
  * 2.  Between move() and moved() the page (straight) or the buffer belongs to the fabric.  A
  *    scattered piece holds its page only while bytes are copied in memory.
- * 3.  Buffers are few; pieces wait for one in order, and hold nothing while they wait.
+ * 3.  Buffers are few (zc_few.h); pieces hold nothing while they wait for one.
  *
  * Counts: a write replies with the number of bytes before the first one that did not arrive: all of
  * them, or the reply is an error.  A read ends at the end of the file.
@@ -76,8 +76,7 @@ static void piece_over(struct piece *p)
     if (p->buf)
         zc_bounce_give(b, p->buf);
     if (p->buf && !p->lost)
-        zc_tenant_gave(p->request->session, ZC_FEW_BUFFERS);
-    zc_bounce_not_idle(b, &p->wait);
+        zc_few_gave(&b->few, &p->wait.few);
     b->lost -= p->lost;
     p->lost = false;
     p->buf = NULL;
@@ -409,20 +408,20 @@ static void got_buffer(struct zc_bounce_wait *w, unsigned char *buf)
     zc_transfer_advance(r);
 }
 
-static bool lacks_room(const struct zc_bounce_wait *w)
+static bool lacks_room(const struct zc_few_wait *w)
 {
-    const struct piece *p = zc_list_entry(w, struct piece, wait);
+    const struct piece *p = zc_list_entry(w, struct piece, wait.few);
 
-    return zc_transfer_writes(p->request) && zc_cache_lacks_room(p->request->handle, p->first);
+    return zc_transfer_may_wait(p->request) && zc_cache_lacks_room(w->handle, w->at, w->at);
 }
 
 static void get_buffer(struct piece *p)
 {
-    p->wait.session = p->request->session;
     p->wait.got = got_buffer;
-    p->wait.lacks_room = lacks_room;
-    p->wait.handle = p->request->handle;
-    p->wait.at = p->first;
+    p->wait.few.session = p->request->session;
+    p->wait.few.lacks_room = lacks_room;
+    p->wait.few.handle = p->request->handle;
+    p->wait.few.at = p->first;
     p->buf = zc_bounce_get(&zc_server_of(p->request)->bounce, &p->wait);
     if (p->buf)
         with_buffer(p);
@@ -474,7 +473,9 @@ static void finish(struct zc_request *r)
     if (r->error.rc == 0 && !zc_transfer_by_rma(r))
         *(zc_transfer_writes(r) ? &st->inline_in_bytes : &st->inline_out_bytes) += n;
     if (!zc_transfer_writes(r) || !zc_request_through(r))
-        zc_transfer_leave_view(r->session, t); /* else zc_transfer_give_up() may need it */
+        zc_transfer_leave_view(r->session, t);
+    else /* zc_transfer_give_up() may need it */
+        zc_few_not_idle(&zc_server_of(r)->lists, &t->list_wait);
     if (zc_transfer_writes(r)) {
         zc_request_written(r);
         return;

@@ -1,8 +1,8 @@
 /* zc_transfer_begin.c - what a request that moves data needs before it moves any: its view, its
  * list.
  *
- * Lists in memory are few: a request whose list is not decoded yet waits with a copy of its
- * message, in order, and is begun by the main loop (zc_transfer_serve()).  It gives its view or
+ * Lists in memory are few (zc_few.h): a request whose list is not decoded yet waits with a copy of
+ * its message, and is begun by the main loop (zc_transfer_serve()).  It gives its view or
  * list back as soon as its bytes have moved; a write-through only when they are stored, which needs
  * no list, for what is refused is given up by it.
  */
@@ -116,54 +116,51 @@ static void begin(struct zc_request *r)
 static void begin_list(struct zc_request *r)
 {
     r->transfer->listed = true;
-    zc_tenant_took(r->session, ZC_FEW_LISTS);
-    zc_server_of(r)->lists++;
+    zc_server_of(r)->lists.free--;
     zc_server_of(r)->stats.lists++;
     begin(r);
 }
 
-/* The message goes when this returns. */
-static void wait_with_list(struct zc_request *r)
+static bool list_lacks_room(const struct zc_few_wait *w)
 {
-    if (zc_request_keep(r))
-        zc_list_add_tail(&zc_server_of(r)->lists_waiting, &r->transfer->link);
-    else
+    const struct zc_transfer *t = zc_list_entry(w, struct zc_transfer, list_wait);
+
+    return zc_transfer_may_wait(t->request) && zc_cache_lacks_room(w->handle, w->at, t->list_last);
+}
+
+bool zc_transfer_serve(struct zc_server *s)
+{
+    struct zc_few_wait *w;
+    bool any = false;
+
+    for (; (w = zc_few_pop(&s->lists)) != NULL; any = true)
+        begin_list(zc_list_entry(w, struct zc_transfer, list_wait)->request);
+    return any;
+}
+
+/* A request that waits keeps its message, which goes when this returns. */
+static void start_list(struct zc_request *r)
+{
+    struct zc_few *lists = &zc_server_of(r)->lists;
+    struct zc_few_wait *w = &r->transfer->list_wait;
+    uint64_t span;
+
+    w->session = r->session;
+    w->lacks_room = list_lacks_room;
+    w->handle = r->handle;
+    span = zc_view_list_span(r->msg.list.p, r->msg.list.n);
+    w->at = r->msg.disp; /* of its first piece, as the client says; it is checked later */
+    r->transfer->list_last = w->at + (span ? span - 1 : 0);
+    if (zc_few_get(lists, w)) {
+        begin_list(r);
+    } else if (!zc_request_keep(r)) {
+        zc_list_del(&w->link);
         zc_request_finish(r);
-}
-
-static bool may_have_list(const struct zc_request *r)
-{
-    return zc_server_of(r)->lists < ZC_SERVER_LISTS &&
-           zc_tenant_may(r->session, ZC_FEW_LISTS, ZC_SERVER_LISTS);
-}
-
-struct zc_transfer *zc_transfer_next(const struct zc_server *s)
-{
-    if (s->lists >= ZC_SERVER_LISTS)
-        return NULL;
-    zc_list_each (&s->lists_waiting, n) {
-        struct zc_transfer *t = zc_list_entry(n, struct zc_transfer, link);
-
-        if (may_have_list(t->request))
-            return t;
-    }
-    return NULL;
-}
-
-void zc_transfer_serve(struct zc_server *s)
-{
-    struct zc_transfer *t;
-
-    while ((t = zc_transfer_next(s)) != NULL) {
-        zc_list_del(&t->link);
-        begin_list(t->request);
     }
 }
 
 void zc_transfer_start(struct zc_request *r)
 {
-    struct zc_server *s = zc_server_of(r);
-
     r->transfer = calloc(1, sizeof *r->transfer);
     if (!r->transfer) {
         zc_request_fail(r, -ENOMEM, "the daemon has no memory");
@@ -173,10 +170,8 @@ void zc_transfer_start(struct zc_request *r)
     r->transfer->request = r;
     if (!zc_transfer_has_list(r))
         begin(r);
-    else if (may_have_list(r) && zc_list_empty(&s->lists_waiting))
-        begin_list(r);
     else
-        wait_with_list(r);
+        start_list(r);
 }
 
 void zc_transfer_leave_view(struct zc_session *ss, struct zc_transfer *t)
@@ -188,8 +183,8 @@ void zc_transfer_leave_view(struct zc_session *ss, struct zc_transfer *t)
     t->shared = NULL;
     t->view = NULL;
     if (t->listed)
-        zc_tenant_gave(ss, ZC_FEW_LISTS);
-    ss->server->lists -= t->listed;
+        zc_few_gave(&ss->server->lists, &t->list_wait);
+    ss->server->lists.free += t->listed;
     ss->server->lists_lost -= t->list_lost;
     t->listed = t->list_lost = false;
 }
@@ -199,11 +194,11 @@ static void write_off(struct zc_session *ss, struct zc_transfer *t)
     struct zc_server *s = ss->server;
 
     if (t->listed && s->lists_lost < ZC_SERVER_LISTS) { /* memory for as many again */
-        s->lists--;
+        s->lists.free++;
         s->lists_lost++;
         t->listed = false;
         t->list_lost = true;
-        zc_tenant_gave(ss, ZC_FEW_LISTS);
+        zc_few_gave(&s->lists, &t->list_wait);
     }
     for (int i = 0; i < ZC_TRANSFER_WINDOW; i++) {
         struct piece *p = &t->pieces[i];
@@ -211,9 +206,8 @@ static void write_off(struct zc_session *ss, struct zc_transfer *t)
         if (!p->buf || p->lost)
             continue;
         s->bounce.lost++;
-        zc_bounce_not_idle(&s->bounce, &p->wait);
+        zc_few_gave(&s->bounce.few, &p->wait.few);
         p->lost = true;
-        zc_tenant_gave(ss, ZC_FEW_BUFFERS);
     }
 }
 

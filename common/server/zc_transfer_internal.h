@@ -40,7 +40,8 @@ struct zc_transfer {
     struct zc_shared_view *shared; /* ... an installed view, or */
     bool listed;                   /* ... this transfer, one of zc_server.lists ... */
     bool list_lost;                /* ... or of zc_server.lists_lost */
-    struct zc_list link;           /* zc_server.lists_waiting */
+    struct zc_few_wait list_wait;  /* zc_server.lists */
+    uint64_t list_last;            /* file offset of its last byte */
     struct zc_request *request;
     int64_t disp;
     uint64_t next, end; /* offsets: the next piece, and the end */
@@ -74,6 +75,12 @@ static inline bool zc_transfer_has_list(const struct zc_request *r)
 static inline bool zc_transfer_by_rma(const struct zc_request *r)
 {
     return r->msg.flags & ZC_F_RMA;
+}
+
+/* Whether it may wait for room in the cache: it writes, and its bytes are still wanted. */
+static inline bool zc_transfer_may_wait(const struct zc_request *r)
+{
+    return zc_transfer_writes(r) && !r->error.rc && !zc_session_gone(r->session);
 }
 
 static inline struct zc_server *zc_server_of(const struct zc_request *r)

@@ -172,6 +172,8 @@ int zc_view_list_fill(struct zc_view_list *l, const struct zc_view *v, int64_t d
                       int64_t view_off, int64_t max);
 /* Completes the list, which has at least one piece; returns its bytes from buf[0] on. */
 size_t zc_view_list_end(struct zc_view_list *l);
+/* Returns the bytes from the start of the first piece to the end of all; 0 if that is damaged. */
+uint64_t zc_view_list_span(const void *buf, size_t len);
 /* As zc_view_decode(), but the view has no hash, and must not be used where one is needed. */
 int zc_view_decode_list(const void *buf, size_t len, struct zc_view **v);
 

@@ -400,3 +400,14 @@ int zc_view_decode_list(const void *buf, size_t len, struct zc_view **v)
 
     return decode(&s, v);
 }
+
+uint64_t zc_view_list_span(const void *buf, size_t len)
+{
+    struct source s = {.at = buf, .end = (const unsigned char *)buf + len};
+    uint64_t version, nodes;
+    int64_t extent;
+
+    if (get(&s, &version) || get(&s, &nodes) || get_limited(&s, &extent))
+        return 0;
+    return (uint64_t)extent;
+}

@@ -446,6 +446,61 @@ START_TEST(old_views_make_room)
 }
 END_TEST
 
+/* ---- lists ---- */
+
+/* Of many list writes that wait for cache space, few hold what a list needs: so one that completes
+ * a page is served, however many are ahead of it. */
+START_TEST(lists_that_lack_room)
+{
+    enum { PAGE = 65536, PAGES = 8, CLIENTS = 3, EACH = 8, WAITING = CLIENTS * EACH };
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_view *v = irregular(1, 100);
+    size_t size = (size_t)zc_view_size(v);
+    struct zc_client *ahead[CLIENTS];
+    struct zc_vio io[WAITING];
+    struct zc_attr attr = {0};
+    char *buf = calloc(1, PAGE);
+
+    cfg.page_size = PAGE;
+    cfg.capacity = PAGES * PAGE;
+    rig_views = 0;
+    rig_up(&rig, &cfg, NULL);
+    net = rig_net(60000);
+    one = rig_connect(&rig, net);
+    two = NULL;
+    ck_assert_int_eq(zc_cache_open(rig.cache, "/exported",
+                                   ZC_OPEN_READ | ZC_OPEN_WRITE | ZC_OPEN_CREATE, 0600, &exported,
+                                   &attr),
+                     0);
+    number = zc_server_export(rig.server, exported, NULL);
+    zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
+    for (int i = 0; i < PAGES - 1; i++) /* as much as may be dirty */
+        ck_assert_int_eq(zc_cache_write(exported, buf, 100, (uint64_t)i * PAGE), 100);
+    for (int i = 0; i < WAITING; i++) {
+        if (i % EACH == 0)
+            ahead[i / EACH] = rig_connect(&rig, net);
+        io[i] = (struct zc_vio){.write = true,
+                                .handle = number,
+                                .view = v,
+                                .disp = (int64_t)(PAGES + i) * PAGE,
+                                .buf = buf,
+                                .len = size};
+        ck_assert_int_eq(zc_vio_aim(ahead[i / EACH], &io[i]), 0);
+        zc_vio_start(ahead[i / EACH], &io[i]);
+    }
+    ck_assert_int_eq(rig_through_view(one, number, true, v, 0, buf, size, 0), (ssize_t)size);
+    ck_assert_uint_eq(rig_stat(one, "lists"), 3); /* that one, and an eighth of 16 */
+    zc_store_fault_release(rig.store);
+    for (int i = 0; i < WAITING; i++)
+        ck_assert_int_eq(zc_vio_wait(ahead[i / EACH], &io[i]), (ssize_t)size);
+    for (int i = 0; i < CLIENTS; i++)
+        zc_client_disconnect(ahead[i]);
+    zc_view_put(v);
+    free(buf);
+    down();
+}
+END_TEST
+
 /* ---- slices ---- */
 
 /* Transfers what tiles of `v` show of a slice at `disp`, block by block, in both directions. */
@@ -648,7 +703,7 @@ int main(void)
          views_go_with_what_they_are_for);
     CASE(s, "memory", 300, two_views_of_more_than_half, installations_wait_for_each_other,
          too_large_is_told_at_once, what_lists_would_cost, what_lists_would_cost_at_one_of_several,
-         replaced_views_are_dropped, old_views_make_room);
+         lists_that_lack_room, replaced_views_are_dropped, old_views_make_room);
     CASE(s, "slices", 60, a_server_gets_its_slice);
     CASE(s, "lies", 300, lies_about_views, one_installation_a_session, lies_about_lists,
          many_lists);
