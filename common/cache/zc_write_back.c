@@ -350,6 +350,21 @@ static bool lacks_room(struct zc_cache *c)
            (!zc_list_empty(&c->room) && !zc_page_available(c));
 }
 
+/* Whether what is being written is as much as accesses wait for, and no call is stuck; sets when
+ * one is. */
+static bool room_comes(const struct zc_cache *c, uint64_t *wake)
+{
+    uint64_t stuck_at = zc_workers_stuck_at(&c->flushers);
+
+    if (c->st.waiting_room == 0)
+        return true;
+    if (c->nflushing < c->st.waiting_room || stuck_at == 0)
+        return false;
+    if (stuck_at < *wake)
+        *wake = stuck_at;
+    return true;
+}
+
 /* Returns the page to write for accesses that wait for cache space; NULL: none, or (*waits) it is
  * postponed because other writers may complete it. */
 static struct zc_page *for_room(struct zc_cache *c, struct zc_cache_tenant *s, uint64_t now,
@@ -370,8 +385,7 @@ static bool pick_of(struct zc_cache *c, struct zc_cache_tenant *s, uint64_t now,
     *page = pick_squeezed(c, s);
     if (!*page && (c->drains > 0 || zc_frames_over(c)))
         *page = in_order(c, s, now, NULL, false);
-    if (!*page && c->nflushing < c->st.waiting_room &&
-        (!zc_list_empty(&c->throttled) || !zc_page_available(c)))
+    if (!*page && (!zc_list_empty(&c->throttled) || !zc_page_available(c)) && !room_comes(c, wake))
         *page = for_room(c, s, now, wake, &waits);
     if (!*page && c->range_bytes > zc_range_limit(c) / 8 * 7)
         *page = in_order(c, s, now, NULL, true);

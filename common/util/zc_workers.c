@@ -202,3 +202,13 @@ bool zc_workers_stuck(const struct zc_workers *c, uint64_t about)
     }
     return false;
 }
+
+uint64_t zc_workers_stuck_at(const struct zc_workers *c)
+{
+    zc_assert_held(c->cfg.lock);
+    if (c->nstuck > 0)
+        return 0;
+    return zc_list_empty(&c->busy)
+               ? UINT64_MAX
+               : stuck_at(c, zc_list_entry(c->busy.next, struct zc_member, link));
+}

@@ -92,5 +92,7 @@ unsigned zc_workers_busy(const struct zc_workers *c, uint64_t about);
 /* Whether one is stuck about that, as of the last zc_workers_wait_turn(), or entry of a guest.
  */
 bool zc_workers_stuck(const struct zc_workers *c, uint64_t about);
+/* Returns when the first one counts as stuck, ns; 0: one did then; UINT64_MAX: none is at work. */
+uint64_t zc_workers_stuck_at(const struct zc_workers *c);
 
 #endif

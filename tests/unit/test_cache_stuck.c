@@ -72,6 +72,28 @@ START_TEST(write_back_of_other_files_goes_on)
 }
 END_TEST
 
+/* The pages that are in the call that does not return do not come back for those that wait. */
+START_TEST(others_get_room)
+{
+    struct flush_note n;
+
+    setup_stuck();
+    cfg.max_io = 8 * PAGE;
+    cfg.idle_ms = 0;
+    start_two();
+    put(0, 8 * PAGE, 'a');
+    zc_store_fault_hold_path(store, ZC_FAULT_WRITE, "/f");
+    start_flush(&n, ZC_LEVEL_STORED);
+    wait_stuck();
+    file = other;
+    for (int i = 0; i < 100; i++)
+        put(2 * i * PAGE, 1, 'b');
+    zc_store_fault_release(store);
+    await_flush(&n);
+    stop_two();
+}
+END_TEST
+
 /* Nothing but the idle time asks for the other file's pages: a flusher that waits for the first one
  * takes the first file's, and gets stuck; and when the second one comes, the first file has a page
  * that no flusher waits for. */
@@ -242,8 +264,8 @@ int main(void)
     Suite *s = suite_create("cache: stuck");
 
     quiet_log();
-    CASE(s, "stuck", 30, write_back_of_other_files_goes_on, idle_pages_of_other_files_are_written,
-         a_stuck_sync_lets_others_sync, guests_take_no_flusher_away, many_stuck_files,
-         reads_of_other_files_go_on);
+    CASE(s, "stuck", 30, write_back_of_other_files_goes_on, others_get_room,
+         idle_pages_of_other_files_are_written, a_stuck_sync_lets_others_sync,
+         guests_take_no_flusher_away, many_stuck_files, reads_of_other_files_go_on);
     return run_suite(s);
 }
