@@ -1,15 +1,17 @@
 /* zc_few.h - what a server has few of, and transfers hold while they wait for cache space: buffers
  * (zc_bounce.c), and lists of pieces in memory (zc_transfer_begin.c).
  *
- * Transfers that find none free, or whose tenant has its share (zc_tenant.h), wait in order, and
+ * Transfers that find none free, or whose tenant has its part (zc_tenant.h), wait in order, and
  * are served by the main loop alone: what is given back inside a callback does not call into
  * another transfer.
  *
  * A transfer that has to wait for cache space keeps what it holds meanwhile (it is idle), so such
- * transfers get at most 1/8 of all, and those that can complete pages never starve.  Clients that
- * write parts of the same pages drift apart when pages are written back with one client's part and
- * fetched again for another's; therefore of those that lack room the one that is farthest behind
- * mostly comes first.
+ * transfers get at most 1/8 of all, and half of their tenant's part, and those that can complete
+ * pages come first.  None is passed over for ever.
+ *
+ * Of one client and file a write does not pass another one: a page that a client skips, as there
+ * is no room for it, may find none later, as the pages after it wait for clients that wait for that
+ * page; then pages are written back with one client's part, and fetched again for another's.
  *
  * All by the server's thread.
  */
@@ -28,11 +30,17 @@ enum zc_few_kind { ZC_FEW_BUFFERS, ZC_FEW_LISTS, ZC_FEW_KINDS };
 
 struct zc_few {
     enum zc_few_kind kind;
-    unsigned all;           /* of which a tenant has a share */
+    unsigned all;           /* of which a tenant has a part */
     unsigned free;          /* the owner's: it counts them */
-    unsigned idle;          /* held by transfers that lacked cache space when they got them ... */
-    unsigned turns;         /* ... and how often they were given */
+    unsigned idle;          /* held by transfers that lacked cache space when they got them */
+    uint64_t search;        /* ordinal of the latest one of `waiting` */
     struct zc_list waiting; /* struct zc_few_wait, first come first */
+};
+
+/* The write of a session that the latest search of a kind passed last. */
+struct zc_few_mark {
+    uint64_t search;
+    const struct zc_handle *handle;
 };
 
 /* A transfer that holds one, or waits for one. */
@@ -40,10 +48,12 @@ struct zc_few_wait {
     struct zc_list link;
     struct zc_session *session;
     struct zc_handle *handle; /* target file ... */
-    uint64_t at;              /* ... and offset of its first byte */
-    /* Whether it writes, and the cache has no room for that now. */
+    uint64_t at;              /* ... and offset of its first byte, for lacks_room() */
+    bool writes;
+    /* Whether the cache has no room for that now; false for reads. */
     bool (*lacks_room)(const struct zc_few_wait *w);
-    bool idle; /* it counts in zc_few.idle */
+    unsigned passed; /* how often others came first that had waited less */
+    bool idle;       /* it counts in zc_few.idle */
 };
 
 void zc_few_init(struct zc_few *f, enum zc_few_kind kind, unsigned all);

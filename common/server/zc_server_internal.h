@@ -307,9 +307,10 @@ struct zc_session {
     struct zc_cred *cred;          /* its user; NULL: not known yet, or the owner */
     struct zc_user *user;          /* its user, of a server of many; NULL: not counted */
     struct zc_tenant *tenant;      /* its tenant; NULL: none */
-    unsigned opens;                /* open files counted for the user ... */
-    size_t open_bytes;             /* ... and their memory */
-    struct zc_keys keys;           /* since AUTH, as are: */
+    struct zc_few_mark few_marks[ZC_FEW_KINDS];
+    unsigned opens;      /* open files counted for the user ... */
+    size_t open_bytes;   /* ... and their memory */
+    struct zc_keys keys; /* since AUTH, as are: */
     struct zc_session_slots msg_slots;
     uint64_t notices;                /* messages sent that were no replies */
     uint32_t asked_ms;               /* HELLO's silence_ms */

@@ -102,14 +102,18 @@ void zc_tenant_leave(struct zc_session *ss)
     free(x);
 }
 
-bool zc_tenant_may(const struct zc_session *ss, enum zc_few_kind kind, unsigned all)
+unsigned zc_tenant_part(const struct zc_session *ss, unsigned all)
 {
-    uint64_t n = ss->server->stats.sharers, part;
+    uint64_t n = ss->server->stats.sharers;
 
     if (!ss->tenant || n < 2)
-        return true;
-    part = all / n;
-    return ss->tenant->few[kind] < (part > 0 ? part : 1);
+        return all;
+    return n < all ? (unsigned)(all / n) : 1;
+}
+
+unsigned zc_tenant_holds(const struct zc_session *ss, enum zc_few_kind kind)
+{
+    return ss->tenant ? ss->tenant->few[kind] : 0;
 }
 
 void zc_tenant_took(const struct zc_session *ss, enum zc_few_kind kind)

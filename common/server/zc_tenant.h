@@ -25,9 +25,11 @@ struct zc_session;
 void zc_tenant_enter(struct zc_session *ss);
 void zc_tenant_leave(struct zc_session *ss);
 
-/* Whether the session's tenant may take another one of what is few: with several tenants each may
- * hold only its part of `all`, so that waiting holders do not block other tenants. */
-bool zc_tenant_may(const struct zc_session *ss, enum zc_few_kind kind, unsigned all);
+/* Returns how many of `all` the session's tenant may hold: with several tenants only its part, so
+ * that waiting holders do not block other tenants. */
+unsigned zc_tenant_part(const struct zc_session *ss, unsigned all);
+/* Returns how many it holds; without tenants 0. */
+unsigned zc_tenant_holds(const struct zc_session *ss, enum zc_few_kind kind);
 void zc_tenant_took(const struct zc_session *ss, enum zc_few_kind kind);
 void zc_tenant_gave(const struct zc_session *ss, enum zc_few_kind kind);
 /* Returns how many idle ones the session's tenant has; without tenants: `all`. */

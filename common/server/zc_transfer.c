@@ -419,6 +419,7 @@ static void get_buffer(struct piece *p)
 {
     p->wait.got = got_buffer;
     p->wait.few.session = p->request->session;
+    p->wait.few.writes = zc_transfer_writes(p->request);
     p->wait.few.lacks_room = lacks_room;
     p->wait.few.handle = p->request->handle;
     p->wait.few.at = p->first;

@@ -146,6 +146,7 @@ static void start_list(struct zc_request *r)
     uint64_t span;
 
     w->session = r->session;
+    w->writes = zc_transfer_writes(r);
     w->lacks_room = list_lacks_room;
     w->handle = r->handle;
     span = zc_view_list_span(r->msg.list.p, r->msg.list.n);

@@ -173,12 +173,57 @@ START_TEST(each_has_buffers_while_it_lacks_room)
 }
 END_TEST
 
+/* A job among many has one buffer: while that waits for room, what needs no room is written. */
+START_TEST(a_small_part_is_not_all_idle)
+{
+    enum { JOBS = 16, AHEAD = PAGES + 2 };
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_net *net[JOBS + 1];
+    struct zc_client *c[JOBS + 1];
+    struct zc_io io[AHEAD], again;
+    struct rig r;
+    unsigned n = 0;
+    uint64_t h, same;
+
+    cfg.page_size = PAGE;
+    cfg.capacity = PAGES * PAGE;
+    rig_shares = true;
+    rig_up(&r, &cfg, NULL);
+    for (unsigned i = 0; i <= JOBS; i++) {
+        char job[16];
+
+        snprintf(job, sizeof job, "%u", i % JOBS);
+        c[i] = connect_as(&r, net, &n, job);
+    }
+    h = rig_open(c[0], "/file");
+    same = rig_open(c[JOBS], "/file");
+    zc_store_fault_hold(r.store, ZC_FAULT_WRITE);
+    for (unsigned i = 0; i < AHEAD; i++) {
+        io[i] = write_of(h, i, true);
+        zc_io_start(c[0], &io[i]);
+    }
+    WAIT_FOR(rig_stat(c[1], "waiting_room") >= 1);
+    again = write_of(same, 13, true); /* it is dirty, and not being written */
+    zc_io_start(c[JOBS], &again);
+    ck_assert_int_eq(zc_io_wait(c[JOBS], &again), PAGE);
+    ck_assert_uint_eq(rig_stat(c[1], "waiting_room"), 1);
+    zc_store_fault_release(r.store);
+    for (unsigned i = 0; i < AHEAD; i++)
+        ck_assert_int_eq(zc_io_wait(c[0], &io[i]), PAGE);
+    for (unsigned i = 0; i <= JOBS; i++) {
+        zc_client_disconnect(c[i]);
+        zc_net_destroy(net[i]);
+    }
+    rig_down(&r);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("sharer");
 
     CASE(s, "sharer", 60, a_name_tells_the_job, jobs_share,
          what_one_job_fills_leaves_the_other_its_part, waits_for_room_leave_buffers_to_others,
-         each_has_buffers_while_it_lacks_room);
+         each_has_buffers_while_it_lacks_room, a_small_part_is_not_all_idle);
     return run_suite(s);
 }

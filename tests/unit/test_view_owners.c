@@ -448,21 +448,17 @@ END_TEST
 
 /* ---- lists ---- */
 
-/* Of many list writes that wait for cache space, few hold what a list needs: so one that completes
- * a page is served, however many are ahead of it. */
-START_TEST(lists_that_lack_room)
-{
-    enum { PAGE = 65536, PAGES = 8, CLIENTS = 3, EACH = 8, WAITING = CLIENTS * EACH };
-    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
-    struct zc_view *v = irregular(1, 100);
-    size_t size = (size_t)zc_view_size(v);
-    struct zc_client *ahead[CLIENTS];
-    struct zc_vio io[WAITING];
-    struct zc_attr attr = {0};
-    char *buf = calloc(1, PAGE);
+enum { FULL_PAGE = 65536, FULL_PAGES = 8 };
 
-    cfg.page_size = PAGE;
-    cfg.capacity = PAGES * PAGE;
+/* A cache with as many dirty pages as there may be, and a store that does not write them. */
+static void up_full(void)
+{
+    struct zc_cache_config cfg = ZC_CACHE_CONFIG_DEFAULT;
+    struct zc_attr attr = {0};
+    char buf[100] = "";
+
+    cfg.page_size = FULL_PAGE;
+    cfg.capacity = FULL_PAGES * FULL_PAGE;
     rig_views = 0;
     rig_up(&rig, &cfg, NULL);
     net = rig_net(60000);
@@ -474,27 +470,83 @@ START_TEST(lists_that_lack_room)
                      0);
     number = zc_server_export(rig.server, exported, NULL);
     zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
-    for (int i = 0; i < PAGES - 1; i++) /* as much as may be dirty */
-        ck_assert_int_eq(zc_cache_write(exported, buf, 100, (uint64_t)i * PAGE), 100);
+    for (int i = 0; i < FULL_PAGES - 1; i++)
+        ck_assert_int_eq(zc_cache_write(exported, buf, sizeof buf, (uint64_t)i * FULL_PAGE),
+                         sizeof buf);
+}
+
+/* Starts a list write to a page. */
+static void start_list(struct zc_client *c, struct zc_vio *io, struct zc_view *v, void *buf,
+                       int64_t page)
+{
+    *io = (struct zc_vio){.write = true,
+                          .handle = number,
+                          .view = v,
+                          .disp = page * FULL_PAGE,
+                          .buf = buf,
+                          .len = (size_t)zc_view_size(v)};
+    ck_assert_int_eq(zc_vio_aim(c, io), 0);
+    zc_vio_start(c, io);
+}
+
+/* Of many list writes that wait for cache space, few hold what a list needs: so one that completes
+ * a page is served, however many are ahead of it. */
+static void lists_lack_room(unsigned pieces)
+{
+    enum { CLIENTS = 3, EACH = 8, WAITING = CLIENTS * EACH };
+    struct zc_view *v = irregular(1, pieces);
+    ssize_t size = (ssize_t)zc_view_size(v);
+    struct zc_client *ahead[CLIENTS];
+    struct zc_vio io[WAITING];
+    char *buf = calloc(1, FULL_PAGE);
+
+    up_full();
     for (int i = 0; i < WAITING; i++) {
         if (i % EACH == 0)
             ahead[i / EACH] = rig_connect(&rig, net);
-        io[i] = (struct zc_vio){.write = true,
-                                .handle = number,
-                                .view = v,
-                                .disp = (int64_t)(PAGES + i) * PAGE,
-                                .buf = buf,
-                                .len = size};
-        ck_assert_int_eq(zc_vio_aim(ahead[i / EACH], &io[i]), 0);
-        zc_vio_start(ahead[i / EACH], &io[i]);
+        start_list(ahead[i / EACH], &io[i], v, buf, FULL_PAGES + i);
     }
-    ck_assert_int_eq(rig_through_view(one, number, true, v, 0, buf, size, 0), (ssize_t)size);
+    ck_assert_int_eq(rig_through_view(one, number, true, v, 0, buf, (size_t)size, 0), size);
     ck_assert_uint_eq(rig_stat(one, "lists"), 3); /* that one, and an eighth of 16 */
     zc_store_fault_release(rig.store);
     for (int i = 0; i < WAITING; i++)
-        ck_assert_int_eq(zc_vio_wait(ahead[i / EACH], &io[i]), (ssize_t)size);
+        ck_assert_int_eq(zc_vio_wait(ahead[i / EACH], &io[i]), size);
     for (int i = 0; i < CLIENTS; i++)
         zc_client_disconnect(ahead[i]);
+    zc_view_put(v);
+    free(buf);
+    down();
+}
+
+START_TEST(lists_that_lack_room)
+{
+    lists_lack_room(100);
+    lists_lack_room(2000); /* by RMA */
+}
+END_TEST
+
+/* A page that a client skips, as there is no room for it, could find none later: the pages after it
+ * wait for clients that wait for that page. */
+START_TEST(a_list_does_not_pass_its_clients)
+{
+    enum { WAITING = 3 };
+    struct zc_view *v = irregular(1, 100);
+    struct zc_vio io[WAITING + 1];
+    ssize_t size = (ssize_t)zc_view_size(v);
+    char *buf = calloc(1, FULL_PAGE);
+
+    up_full();
+    for (int i = 0; i < WAITING; i++)
+        start_list(one, &io[i], v, buf, FULL_PAGES + i);
+    start_list(one, &io[WAITING], v, buf, 0);
+    ck_assert_uint_eq(rig_stat(one, "lists"), 2);
+    two = rig_connect(&rig, net);
+    ck_assert_int_eq(rig_through_view(two, number, true, v, 0, buf, (size_t)size, 0), size);
+    ck_assert_int_eq(rig_through_view(one, number, false, v, 0, buf, (size_t)size, 0), size);
+    ck_assert_uint_eq(rig_stat(one, "lists"), 4);
+    zc_store_fault_release(rig.store);
+    for (int i = 0; i <= WAITING; i++)
+        ck_assert_int_eq(zc_vio_wait(one, &io[i]), size);
     zc_view_put(v);
     free(buf);
     down();
@@ -703,7 +755,8 @@ int main(void)
          views_go_with_what_they_are_for);
     CASE(s, "memory", 300, two_views_of_more_than_half, installations_wait_for_each_other,
          too_large_is_told_at_once, what_lists_would_cost, what_lists_would_cost_at_one_of_several,
-         lists_that_lack_room, replaced_views_are_dropped, old_views_make_room);
+         lists_that_lack_room, a_list_does_not_pass_its_clients, replaced_views_are_dropped,
+         old_views_make_room);
     CASE(s, "slices", 60, a_server_gets_its_slice);
     CASE(s, "lies", 300, lies_about_views, one_installation_a_session, lies_about_lists,
          many_lists);
