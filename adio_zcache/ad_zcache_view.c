@@ -10,9 +10,12 @@
 #include "ad_zcache_hints.h"
 #include "ad_zcache_seams.h"
 #include "zc_log.h"
+#include "zc_pool.h"
 #include "zc_wire.h"
 #include "zcache_collective_check.h"
 #include "zcache_coord.h"
+#include "zcache_datarep.h"
+#include "zcache_error.h"
 #include "zcache_file.h"
 #include "zcache_fileview.h"
 
@@ -23,26 +26,19 @@ struct asked {
     MPI_Info info;
 };
 
-static bool is_one_of(const char *word, const char *const *words)
-{
-    while (word && *words)
-        if (!strcmp(word, *words++))
-            return true;
-    return false;
-}
-
 static bool is_external32(const char *datarep)
 {
-    static const char *const words[] = {"external32", "EXTERNAL32", NULL};
-
-    return is_one_of(datarep, words);
+    return datarep && (!strcmp(datarep, "external32") || !strcmp(datarep, "EXTERNAL32"));
 }
 
-static bool is_datarep(const char *datarep)
+/* Returns a value that is the same for representations that leave the bytes as they are. */
+static int64_t key_of(const char *datarep)
 {
-    static const char *const words[] = {"native", "NATIVE", "internal", "INTERNAL", NULL};
+    const struct zcache_datarep *rep = zcache_datarep_find(datarep);
 
-    return is_one_of(datarep, words) || is_external32(datarep);
+    return rep && zcache_datarep_converts(rep)
+               ? (int64_t)(zc_pool_key_of(datarep, strlen(datarep)) | 2)
+               : is_external32(datarep);
 }
 
 static void check_types(const struct asked *v, struct zcache_collective_check *r)
@@ -73,7 +69,7 @@ static void check(ADIO_File fd, const struct asked *v, struct zcache_collective_
     if (!current && v->disp < 0)
         zcache_refuse(r, MPI_ERR_ARG, "negative displacement %lld", (long long)v->disp);
     check_types(v, r);
-    if (!is_datarep(v->datarep))
+    if (!zcache_view_knows_datarep(v->datarep))
         zcache_refuse(r, MPI_ERR_UNSUPPORTED_DATAREP, "unknown data representation \"%s\"",
                       v->datarep ? v->datarep : "(null)");
     if (v->info != MPI_INFO_NULL && MPI_Info_get_nkeys(v->info, &nkeys) != MPI_SUCCESS)
@@ -97,9 +93,8 @@ static bool prepare(ADIO_File fd, struct asked *a, struct zcache_new_view *v,
 {
     check(fd, a, r);
     if (r->mpi_class == MPI_SUCCESS)
-        zcache_refuse_rc(r, zcache_view_prepare(fd, a->etype, a->filetype, v));
-    if (!zcache_collective_check_agree(r, is_external32(a->datarep), "data representation",
-                                       fd->comm))
+        zcache_refuse_rc(r, zcache_view_prepare(fd, a->etype, a->filetype, a->datarep, v));
+    if (!zcache_collective_check_agree(r, key_of(a->datarep), "data representation", fd->comm))
         return false;
     if (a->disp != MPI_DISPLACEMENT_CURRENT)
         return true;
@@ -126,4 +121,41 @@ int zcache_set_view(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Data
     ADIO_SetInfo(fd, info, &ignored);
     zcache_hints_no_change(fd);
     return MPI_SUCCESS;
+}
+
+int zcache_view_get(ADIO_File fd, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep)
+{
+    int code, rc;
+
+    zc_error_clear();
+    rc = zcache_view_asked(fd, etype, filetype, datarep);
+    zcache_set_error(&code, rc, "cannot return the view of", zcache_file_of(fd)->path);
+    return code;
+}
+
+const struct zcache_datarep *zcache_view_datarep(ADIO_File fd)
+{
+    return zcache_file_of(fd)->datarep;
+}
+
+bool zcache_view_extents(ADIO_File fd)
+{
+    return zcache_datarep_find(zcache_file_of(fd)->datarep_name);
+}
+
+int zcache_view_type_extent(ADIO_File fd, MPI_Datatype type, MPI_Aint *extent)
+{
+    const struct zcache_file *f = zcache_file_of(fd);
+    MPI_Datatype in_file;
+    MPI_Aint lb;
+    int code, rc;
+
+    zc_error_clear();
+    rc = zcache_datarep_type(zcache_datarep_find(f->datarep_name), type, &in_file);
+    if (rc == 0) {
+        MPI_Type_get_extent(in_file, &lb, extent);
+        MPI_Type_free(&in_file);
+    }
+    zcache_set_error(&code, rc, "cannot tell an extent in", f->path);
+    return code;
 }

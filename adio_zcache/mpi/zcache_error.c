@@ -225,6 +225,8 @@ int zcache_error_class(int rc)
         return MPI_ERR_NO_MEM;
     case EFAULT:
         return MPI_ERR_BUFFER;
+    case EILSEQ:
+        return MPI_ERR_CONVERSION;
     case EOPNOTSUPP:
     case ENOSYS:
         return MPI_ERR_UNSUPPORTED_OPERATION;

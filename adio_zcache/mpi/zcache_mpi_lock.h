@@ -11,7 +11,7 @@
 
 enum zcache_mpi_lock_order {
     ZCACHE_MPI_LOCK_FILE,     /* a file's pointers, and ROMIO's state of it */
-    ZCACHE_MPI_LOCK_DATAREPS, /* ROMIO's list of data representations */
+    ZCACHE_MPI_LOCK_DATAREPS, /* the list of data representations */
     ZCACHE_MPI_LOCK_TYPES,    /* what is remembered with a datatype */
     ZCACHE_MPI_LOCK_HANDLERS, /* references of error handlers */
     ZCACHE_MPI_LOCK_CODES,    /* error codes that take turns themselves */

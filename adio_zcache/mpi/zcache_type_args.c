@@ -106,8 +106,10 @@ static int take(const struct raw *r, struct zcache_type_args *a)
         before = 1; /* ndims */
     else if (r->nc > 0 && a->combiner == MPI_COMBINER_DARRAY)
         before = 3; /* size, rank, ndims */
-    a->v = calloc((size_t)(r->ni + r->nc + 1), sizeof *a->v);
-    a->at = calloc((size_t)(r->na + na + 1), sizeof *a->at);
+    a->nv = (size_t)(r->ni + r->nc - na);
+    a->nat = (size_t)(r->na + na);
+    a->v = calloc(a->nv + 1, sizeof *a->v);
+    a->at = calloc(a->nat + 1, sizeof *a->at);
     if (!a->v || !a->at)
         return no_memory();
     lay_out(r, before, na, a);

@@ -3,6 +3,7 @@
 #define ZCACHE_TYPE_ARGS_H
 
 #include <mpi.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /*
@@ -13,6 +14,7 @@
  */
 struct zcache_type_args {
     int combiner;
+    size_t nv, nat;
     int64_t *v;
     int64_t *at;
     MPI_Datatype *types;

@@ -4,6 +4,7 @@
  */
 #include "config.h"
 
+#include "zcache_datarep.h"
 #include "zcache_entry.h"
 #include "zcache_flavour.h"
 #include "zcache_library.h"
@@ -96,11 +97,29 @@ TOGETHER(set_view,
          (MPI_File fh, MPI_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
           const char *datarep, MPI_Info info),
          (fh, disp, etype, filetype, datarep, info));
-ENTRY(get_view, ALONE_NEVER,
-      (MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep),
-      (fh, disp, etype, filetype, datarep));
-ENTRY(get_type_extent, ALONE_NEVER, (MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent),
-      (fh, datatype, extent));
+
+int ROMIO_File_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype, MPI_Datatype *filetype,
+                        char *datarep);
+int zcache_entry_get_view(MPI_File fh, MPI_Offset *disp, MPI_Datatype *etype,
+                          MPI_Datatype *filetype, char *datarep)
+{
+    int rc = ROMIO_File_get_view(fh, disp, etype, filetype, datarep);
+
+    if (rc == MPI_SUCCESS)
+        rc = zcache_view_get(fh, etype, filetype, datarep);
+    return rc == MPI_SUCCESS ? rc : zcache_raise(fh, rc, "MPI_File_get_view");
+}
+
+int ROMIO_File_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent);
+int zcache_entry_get_type_extent(MPI_File fh, MPI_Datatype datatype, MPI_Aint *extent)
+{
+    int rc = zcache_view_extents(fh) && datatype != MPI_DATATYPE_NULL
+                 ? zcache_view_type_extent(fh, datatype, extent)
+                 : ROMIO_File_get_type_extent(fh, datatype, extent);
+
+    return rc == MPI_SUCCESS ? rc : zcache_raise(fh, rc, "MPI_File_get_type_extent");
+}
+
 TOGETHER(set_atomicity, (MPI_File fh, int flag), (fh, flag));
 ENTRY(get_atomicity, ALONE_NEVER, (MPI_File fh, int *flag), (fh, flag));
 
@@ -173,29 +192,30 @@ int zcache_entry_sync(MPI_File fh)
     return rc == MPI_SUCCESS ? rc : zcache_raise(fh, rc, "MPI_File_sync");
 }
 
-/* The list of data representations is ROMIO's; two threads must not add at once. */
-static struct zcache_mpi_lock datareps = ZCACHE_MPI_LOCK_INITIALIZER(ZCACHE_MPI_LOCK_DATAREPS);
+int zcache_entry_register_datarep(const char *name, MPI_Datarep_conversion_function *read_fn,
+                                  MPI_Datarep_conversion_function *write_fn,
+                                  MPI_Datarep_extent_function *extent, void *state)
+{
+    const struct zcache_datarep rep = {.name = (char *)(uintptr_t)name,
+                                       .read_fn = read_fn,
+                                       .write_fn = write_fn,
+                                       .extent_fn = extent,
+                                       .state = state};
+    int rc = zcache_datarep_register(&rep);
 
-#define DATAREP(suffix, conversion)                                                                \
-    int ROMIO_Register_datarep##suffix(const char *name, conversion *read_fn,                      \
-                                       conversion *write_fn, MPI_Datarep_extent_function *extent,  \
-                                       void *state);                                               \
-    int zcache_entry_register_datarep##suffix(const char *name, conversion *read_fn,               \
-                                              conversion *write_fn,                                \
-                                              MPI_Datarep_extent_function *extent, void *state)    \
-    {                                                                                              \
-        int rc;                                                                                    \
-                                                                                                   \
-        zcache_mpi_lock_get(&datareps);                                                            \
-        rc = ROMIO_Register_datarep##suffix(name, read_fn, write_fn, extent, state);               \
-        zcache_mpi_lock_put(&datareps);                                                            \
-        if (rc != MPI_SUCCESS)                                                                     \
-            rc = zcache_raise(MPI_FILE_NULL, rc, "MPI_Register_datarep" #suffix);                  \
-        return rc;                                                                                 \
-    }                                                                                              \
-    int zcache_entry_register_datarep##suffix(const char *name, conversion *read_fn,               \
-                                              conversion *write_fn,                                \
-                                              MPI_Datarep_extent_function *extent, void *state)
+    return rc == MPI_SUCCESS ? rc : zcache_raise(MPI_FILE_NULL, rc, "MPI_Register_datarep");
+}
 
-DATAREP(, MPI_Datarep_conversion_function);
-DATAREP(_c, MPI_Datarep_conversion_function_c);
+int zcache_entry_register_datarep_c(const char *name, MPI_Datarep_conversion_function_c *read_fn,
+                                    MPI_Datarep_conversion_function_c *write_fn,
+                                    MPI_Datarep_extent_function *extent, void *state)
+{
+    const struct zcache_datarep rep = {.name = (char *)(uintptr_t)name,
+                                       .read_fn_c = read_fn,
+                                       .write_fn_c = write_fn,
+                                       .extent_fn = extent,
+                                       .state = state};
+    int rc = zcache_datarep_register(&rep);
+
+    return rc == MPI_SUCCESS ? rc : zcache_raise(MPI_FILE_NULL, rc, "MPI_Register_datarep_c");
+}

@@ -4,6 +4,8 @@
  *     MPI_File_x, PMPI_File_x    (zcache_passthrough.c, exported)
  *         a file of the MPI library's: the next MPI_File_x or PMPI_File_x, which is the library's
  *     zcache_entry_x             (zcache_entry*.c)
+ *         turns, raising of errors; for functions that move data, conversion by the program
+ *     zcache_plain_x             (zcache_entry_data.c: functions that move data)
  *         turns, large counts, raising of errors
  *     ROMIO_File_x               (ROMIO's PMPI_File_x, renamed when its library was copied)
  *         calls back: MPIO_File_create, MPIO_Err_create_code, ... (zcache_handle.c,
@@ -14,7 +16,7 @@
  *   - its initialisation and its attribute keys     zcache_romio_lock.c, one process-wide lock
  *   - the flattened datatypes it caches              zcache_romio_lock.c
  *   - the parser of cb_config_list                   zcache_romio_lock.c
- *   - registered data representations                zcache_entry.c
+ *   - registered data representations                zcache_datarep.c
  *   - Fortran handles, error handlers, error codes   zcache_handle.c, zcache_errh.c, zcache_error.c
  *   - the individual and the shared file pointer of one file against other threads of the same
  *     process: independent calls that use one wait for their turn at the file (zcache_mpi_lock.h)
@@ -72,11 +74,11 @@ static inline int zcache_check_offset(MPI_File fh, MPI_Offset offset)
     return offset <= 0 ? MPI_SUCCESS : zcache_offset_error(fh, offset);
 }
 
-/* Defines zcache_entry_NAME: checks AT, an offset in etypes, takes the turn, and calls ROMIO.
- * PARAMS begins with `MPI_File fh`. */
-#define ENTRY_AT(name, at, alone, params, args)                                                    \
+/* Defines KIND_NAME: checks AT, an offset in etypes, takes the turn, and calls ROMIO.  PARAMS
+ * begins with `MPI_File fh`. */
+#define ENTRY_AT(kind, name, at, alone, params, args)                                              \
     int ROMIO_File_##name params;                                                                  \
-    int zcache_entry_##name params                                                                 \
+    int kind##_##name params                                                                       \
     {                                                                                              \
         int rc = zcache_check_offset(fh, at);                                                      \
         struct zcache_handle *taken;                                                               \
@@ -86,9 +88,9 @@ static inline int zcache_check_offset(MPI_File fh, MPI_Offset offset)
         taken = zcache_enter(fh, alone);                                                           \
         return zcache_leave(taken, fh, ROMIO_File_##name args, "MPI_File_" #name);                 \
     }                                                                                              \
-    int zcache_entry_##name params
+    int kind##_##name params
 
-/* As ENTRY_AT(), for calls without an offset. */
-#define ENTRY(name, alone, params, args) ENTRY_AT(name, 0, alone, params, args)
+/* As ENTRY_AT(), for calls without an offset, zcache_entry_NAME. */
+#define ENTRY(name, alone, params, args) ENTRY_AT(zcache_entry, name, 0, alone, params, args)
 
 #endif

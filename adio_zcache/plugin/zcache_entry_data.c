@@ -1,5 +1,6 @@
 /*
- * The functions of the plugin's files that move data, each also with a large count.
+ * The functions of the plugin's files that move data, each also with a large count, for data that
+ * are in the file as in memory, or as ROMIO converts them.  zcache_entry_datarep.c calls them.
  *
  * DATA makes a function and its _c twin, START those that return a request. AT and NO_AT say
  * whether there is an explicit offset; STATUS, REQUEST and NOTHING what comes last. A count beyond
@@ -11,27 +12,10 @@
 #include <limits.h>
 
 #include "zcache_entry.h"
+#include "zcache_entry_data.h"
 #include "zcache_type_large_count.h"
 
-#define AT_P MPI_Offset offset,
-#define AT_A offset,
-#define AT_V offset
-#define NO_AT_P
-#define NO_AT_A
-#define NO_AT_V   0
-#define STATUS_P  , MPI_Status *status
-#define STATUS_A  , status
-#define REQUEST_P , MPI_Request *request
-#define REQUEST_A , request
-#define NOTHING_P
-#define NOTHING_A
-
 enum big_types { FREE, KEEP };
-
-#define READ          void *
-#define WRITE         const void *
-#define READ_IS_READ  true
-#define WRITE_IS_READ false
 
 /*
  * Comes after a read that may be collective: other ranks must not wait for one that failed.  A read
@@ -61,27 +45,27 @@ static bool needs_big(MPI_Count count, MPI_Datatype type)
 }
 
 #define LARGE(name, at, buffer, last, keep)                                                        \
-    int zcache_entry_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                   \
+    int zcache_plain_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                   \
                                 MPI_Datatype type last##_P)                                        \
     {                                                                                              \
         MPI_Datatype big;                                                                          \
         int rc;                                                                                    \
                                                                                                    \
         if (!needs_big(count, type))                                                               \
-            return zcache_entry_##name(fh, at##_A buf, count < 0 ? -1 : (int)count,                \
+            return zcache_plain_##name(fh, at##_A buf, count < 0 ? -1 : (int)count,                \
                                        type last##_A);                                             \
         rc = zcache_type_large_count(count, type, &big);                                           \
         if (rc != MPI_SUCCESS)                                                                     \
             return zcache_raise(fh, rc, "MPI_File_" #name "_c");                                   \
-        rc = zcache_entry_##name(fh, at##_A buf, 1, big last##_A);                                 \
+        rc = zcache_plain_##name(fh, at##_A buf, 1, big last##_A);                                 \
         done_with(&big, fh, keep);                                                                 \
         return rc;                                                                                 \
     }                                                                                              \
-    int zcache_entry_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                   \
+    int zcache_plain_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                   \
                                 MPI_Datatype type last##_P)
 
 #define DATA(name, alone, at, buffer, last, keep)                                                  \
-    ENTRY_AT(name, at##_V, alone,                                                                  \
+    ENTRY_AT(zcache_plain, name, at##_V, alone,                                                    \
              (MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type last##_P),              \
              (fh, at##_A buf, count, type last##_A));                                              \
     LARGE(name, at, buffer, last, keep)
@@ -89,7 +73,7 @@ static bool needs_big(MPI_Count count, MPI_Datatype type)
 /* As DATA(), for a collective read, which waits for the other ranks. */
 #define READ_ALL(name, at, last, keep)                                                             \
     int ROMIO_File_##name(MPI_File fh, at##_P void *buf, int count, MPI_Datatype type last##_P);   \
-    int zcache_entry_##name(MPI_File fh, at##_P void *buf, int count, MPI_Datatype type last##_P)  \
+    int zcache_plain_##name(MPI_File fh, at##_P void *buf, int count, MPI_Datatype type last##_P)  \
     {                                                                                              \
         unsigned turn = zcache_read_turn(fh);                                                      \
         int rc = zcache_check_offset(fh, at##_V);                                                  \
@@ -113,7 +97,7 @@ static bool must_block(MPI_File fh, enum started what)
     return fh->is_external32 || (what == ALONE && fh->atomicity);
 }
 
-static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request *request)
+int zcache_entry_completed(MPI_File fh, int rc, MPI_Status *status, MPI_Request *request)
 {
     MPI_Count bytes = 0;
 
@@ -127,7 +111,7 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
 #define START(name, alone, at, buffer, blocking, what)                                             \
     int ROMIO_File_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,            \
                           MPI_Request *request);                                                   \
-    int zcache_entry_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,          \
+    int zcache_plain_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,          \
                             MPI_Request *request)                                                  \
     {                                                                                              \
         struct zcache_handle *taken;                                                               \
@@ -137,15 +121,17 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
                                                                                                    \
         *request = MPI_REQUEST_NULL;                                                               \
         if (rc == MPI_SUCCESS && must_block(fh, what)) {                                           \
-            zcache_reads_at_once(fh, 1);                                                           \
-            rc = zcache_entry_##blocking(fh, at##_A buf, count, type, &status);                    \
-            zcache_reads_at_once(fh, 0);                                                           \
-            return complete_request(fh, rc, &status, request);                                     \
+            if (what == READ_BY_ALL)                                                               \
+                zcache_reads_at_once(fh, 1);                                                       \
+            rc = zcache_plain_##blocking(fh, at##_A buf, count, type, &status);                    \
+            if (what == READ_BY_ALL)                                                               \
+                zcache_reads_at_once(fh, 0);                                                       \
+            return zcache_entry_completed(fh, rc, &status, request);                               \
         }                                                                                          \
         taken = zcache_enter(fh, alone);                                                           \
         if (rc == MPI_SUCCESS)                                                                     \
             rc = ROMIO_File_##name(fh, at##_A buf, count, type, request);                          \
-        if (what == READ_BY_ALL)                                                                   \
+        if (what == READ_BY_ALL && !must_block(fh, what)) /* else none waits */                    \
             read_over(fh, rc, turn, true);                                                         \
         return zcache_leave(taken, fh, rc, "MPI_File_" #name);                                     \
     }                                                                                              \
@@ -158,7 +144,7 @@ static int complete_request(MPI_File fh, int rc, MPI_Status *status, MPI_Request
  */
 #define ORDERED(name, at_all, buffer, last, keep)                                                  \
     int ROMIO_File_##name(MPI_File fh, buffer buf, int count, MPI_Datatype type last##_P);         \
-    int zcache_entry_##name(MPI_File fh, buffer buf, int count, MPI_Datatype type last##_P)        \
+    int zcache_plain_##name(MPI_File fh, buffer buf, int count, MPI_Datatype type last##_P)        \
     {                                                                                              \
         unsigned turn = zcache_read_turn(fh);                                                      \
         MPI_Offset at;                                                                             \

@@ -52,7 +52,38 @@
     F(name##_c, (MPI_File fh, buffer * buf, MPI_Count count, MPI_Datatype type),                   \
       (fh, buf, count, type))
 
+#define ZCACHE_DATA_FUNCTIONS(F)                                                                   \
+    ZCACHE_DATA_AT(F, read_at, void)                                                               \
+    ZCACHE_DATA_AT(F, write_at, const void)                                                        \
+    ZCACHE_DATA_AT_REQUEST(F, iread_at, void)                                                      \
+    ZCACHE_DATA_AT_REQUEST(F, iwrite_at, const void)                                               \
+    ZCACHE_DATA_AT(F, read_at_all, void)                                                           \
+    ZCACHE_DATA_AT(F, write_at_all, const void)                                                    \
+    ZCACHE_DATA_AT_REQUEST(F, iread_at_all, void)                                                  \
+    ZCACHE_DATA_AT_REQUEST(F, iwrite_at_all, const void)                                           \
+    ZCACHE_DATA(F, read, void)                                                                     \
+    ZCACHE_DATA(F, write, const void)                                                              \
+    ZCACHE_DATA_REQUEST(F, iread, void)                                                            \
+    ZCACHE_DATA_REQUEST(F, iwrite, const void)                                                     \
+    ZCACHE_DATA(F, read_all, void)                                                                 \
+    ZCACHE_DATA(F, write_all, const void)                                                          \
+    ZCACHE_DATA_REQUEST(F, iread_all, void)                                                        \
+    ZCACHE_DATA_REQUEST(F, iwrite_all, const void)                                                 \
+    ZCACHE_DATA(F, read_shared, void)                                                              \
+    ZCACHE_DATA(F, write_shared, const void)                                                       \
+    ZCACHE_DATA_REQUEST(F, iread_shared, void)                                                     \
+    ZCACHE_DATA_REQUEST(F, iwrite_shared, const void)                                              \
+    ZCACHE_DATA(F, read_ordered, void)                                                             \
+    ZCACHE_DATA(F, write_ordered, const void)                                                      \
+    ZCACHE_DATA_AT_NOTHING(F, read_at_all_begin, void)                                             \
+    ZCACHE_DATA_AT_NOTHING(F, write_at_all_begin, const void)                                      \
+    ZCACHE_DATA_NOTHING(F, read_all_begin, void)                                                   \
+    ZCACHE_DATA_NOTHING(F, write_all_begin, const void)                                            \
+    ZCACHE_DATA_NOTHING(F, read_ordered_begin, void)                                               \
+    ZCACHE_DATA_NOTHING(F, write_ordered_begin, const void)
+
 #define ZCACHE_FILE_FUNCTIONS(F)                                                                   \
+    ZCACHE_DATA_FUNCTIONS(F)                                                                       \
     F(get_size, (MPI_File fh, MPI_Offset * size), (fh, size))                                      \
     F(set_size, (MPI_File fh, MPI_Offset size), (fh, size))                                        \
     F(preallocate, (MPI_File fh, MPI_Offset size), (fh, size))                                     \
@@ -87,39 +118,16 @@
     F(read_all_end, (MPI_File fh, void *buf, MPI_Status *status), (fh, buf, status))               \
     F(write_all_end, (MPI_File fh, const void *buf, MPI_Status *status), (fh, buf, status))        \
     F(read_ordered_end, (MPI_File fh, void *buf, MPI_Status *status), (fh, buf, status))           \
-    F(write_ordered_end, (MPI_File fh, const void *buf, MPI_Status *status), (fh, buf, status))    \
-    ZCACHE_DATA_AT(F, read_at, void)                                                               \
-    ZCACHE_DATA_AT(F, write_at, const void)                                                        \
-    ZCACHE_DATA_AT_REQUEST(F, iread_at, void)                                                      \
-    ZCACHE_DATA_AT_REQUEST(F, iwrite_at, const void)                                               \
-    ZCACHE_DATA_AT(F, read_at_all, void)                                                           \
-    ZCACHE_DATA_AT(F, write_at_all, const void)                                                    \
-    ZCACHE_DATA_AT_REQUEST(F, iread_at_all, void)                                                  \
-    ZCACHE_DATA_AT_REQUEST(F, iwrite_at_all, const void)                                           \
-    ZCACHE_DATA(F, read, void)                                                                     \
-    ZCACHE_DATA(F, write, const void)                                                              \
-    ZCACHE_DATA_REQUEST(F, iread, void)                                                            \
-    ZCACHE_DATA_REQUEST(F, iwrite, const void)                                                     \
-    ZCACHE_DATA(F, read_all, void)                                                                 \
-    ZCACHE_DATA(F, write_all, const void)                                                          \
-    ZCACHE_DATA_REQUEST(F, iread_all, void)                                                        \
-    ZCACHE_DATA_REQUEST(F, iwrite_all, const void)                                                 \
-    ZCACHE_DATA(F, read_shared, void)                                                              \
-    ZCACHE_DATA(F, write_shared, const void)                                                       \
-    ZCACHE_DATA_REQUEST(F, iread_shared, void)                                                     \
-    ZCACHE_DATA_REQUEST(F, iwrite_shared, const void)                                              \
-    ZCACHE_DATA(F, read_ordered, void)                                                             \
-    ZCACHE_DATA(F, write_ordered, const void)                                                      \
-    ZCACHE_DATA_AT_NOTHING(F, read_at_all_begin, void)                                             \
-    ZCACHE_DATA_AT_NOTHING(F, write_at_all_begin, const void)                                      \
-    ZCACHE_DATA_NOTHING(F, read_all_begin, void)                                                   \
-    ZCACHE_DATA_NOTHING(F, write_all_begin, const void)                                            \
-    ZCACHE_DATA_NOTHING(F, read_ordered_begin, void)                                               \
-    ZCACHE_DATA_NOTHING(F, write_ordered_begin, const void)
+    F(write_ordered_end, (MPI_File fh, const void *buf, MPI_Status *status), (fh, buf, status))
 
 /* The function for the plugin's own files, zcache_entry*.c. Returns an MPI error code, raised. */
 #define ZCACHE_DECLARE_ENTRY(name, params, args) int zcache_entry_##name params;
 ZCACHE_FILE_FUNCTIONS(ZCACHE_DECLARE_ENTRY)
+
+/* The same for data that are in the file as in memory, or as ROMIO converts them:
+ * zcache_entry_data.c. */
+#define ZCACHE_DECLARE_PLAIN(name, params, args) int zcache_plain_##name params;
+ZCACHE_DATA_FUNCTIONS(ZCACHE_DECLARE_PLAIN)
 
 int zcache_entry_open(MPI_Comm comm, const char *filename, int amode, MPI_Info info, MPI_File *fh);
 int zcache_entry_close(MPI_File *fh);

@@ -9,9 +9,12 @@
  *
  * What is no call on one file is done by both sides: error handlers are the MPI library's, and the
  * plugin notes what they call; the one of MPI_FILE_NULL is set on both sides; a data representation
- * is registered on both.
+ * without conversion functions is registered on both.
  */
 #include "config.h"
+
+#include <dlfcn.h>
+#include <string.h>
 
 #include "ad_zcache_seams.h"
 #include "zcache_entry.h"
@@ -200,12 +203,38 @@ BOTH(int, File_create_errhandler, create_errhandler_fn,
 BOTH(int, File_set_errhandler, set_errhandler_fn, (MPI_File fh, MPI_Errhandler errhandler),
      set_errhandler(fh, errhandler, next))
 
-/* ---- data representations ---------------------------------------------------------- */
+/* ---- data representations ----------------------------------------------------------
+ * Conversion functions are for the plugin's files alone: no MPI library has them. */
 
 /* False for Open MPI: OMPIO knows only its own data representations, and would raise an error. */
 static bool library_has_datareps(void)
 {
     return zcache_flavour != ZCACHE_FLAVOUR_OPENMPI;
+}
+
+/* Whether the call is made by the Fortran interface of an MPI library of the MPICH family
+ * (libmpichfort, libmpifort), which passes the program's functions on as if they were in C. */
+static bool by_fortran(const void *caller)
+{
+    const char *file;
+    Dl_info from;
+
+    if (zcache_flavour == ZCACHE_FLAVOUR_OPENMPI || !dladdr(caller, &from) || !from.dli_fname)
+        return false;
+    file = strrchr(from.dli_fname, '/');
+    file = file ? file + 1 : from.dli_fname;
+    return strncmp(file, "libmpi", strlen("libmpi")) == 0 && strstr(file, "fort");
+}
+
+static int in_fortran(const char *name)
+{
+    int rc =
+        zcache_mpi_errorf(MPI_ERR_CONVERSION,
+                          "data representation \"%s\": conversion functions in Fortran are not "
+                          "called; write them in C",
+                          name);
+
+    return zcache_raise(MPI_FILE_NULL, rc, "MPI_Register_datarep");
 }
 
 #define DATAREP(suffix, conversion)                                                                \
@@ -214,13 +243,16 @@ static bool library_has_datareps(void)
                                                                                                    \
     static int add_datarep##suffix(const char *name, conversion *read_fn, conversion *write_fn,    \
                                    MPI_Datarep_extent_function *extent, void *state,               \
-                                   datarep##suffix##_fn *next)                                     \
+                                   datarep##suffix##_fn *next, const void *caller)                 \
     {                                                                                              \
         int rc;                                                                                    \
                                                                                                    \
         zcache_library_ready();                                                                    \
-        rc = next && library_has_datareps() ? next(name, read_fn, write_fn, extent, state)         \
-                                            : MPI_SUCCESS;                                         \
+        if ((read_fn || write_fn) && by_fortran(caller))                                           \
+            return in_fortran(name);                                                               \
+        rc = next && library_has_datareps() && !read_fn && !write_fn                               \
+                 ? next(name, read_fn, write_fn, extent, state)                                    \
+                 : MPI_SUCCESS;                                                                    \
         if (rc == MPI_SUCCESS)                                                                     \
             rc = zcache_entry_register_datarep##suffix(name, read_fn, write_fn, extent, state);    \
         return rc;                                                                                 \
@@ -228,7 +260,8 @@ static bool library_has_datareps(void)
     BOTH(int, Register_datarep##suffix, datarep##suffix##_fn,                                      \
          (const char *name, conversion *read_fn, conversion *write_fn,                             \
           MPI_Datarep_extent_function *extent, void *state),                                       \
-         add_datarep##suffix(name, read_fn, write_fn, extent, state, next))
+         add_datarep##suffix(name, read_fn, write_fn, extent, state, next,                         \
+                             __builtin_return_address(0)))
 
 DATAREP(, MPI_Datarep_conversion_function)
 DATAREP(_c, MPI_Datarep_conversion_function_c)

@@ -12,6 +12,7 @@
 #include "zc_store.h"
 #include "zcache_agg_conn.h"
 #include "zcache_file.h"
+#include "zcache_fileview.h"
 #include "zcache_layout.h"
 #include "zcache_timing.h"
 
@@ -48,6 +49,7 @@ void zcache_file_free(ADIO_File fd)
     if (!f)
         return;
     zcache_layout_put(f->layout);
+    zcache_view_forget_asked(f);
     zc_coord_destroy(f->coord);
     zcache_timing_free(f->timing);
     zcache_read_around_free(&f->around);

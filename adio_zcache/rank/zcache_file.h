@@ -38,13 +38,16 @@ struct zcache_file {
     uint64_t striping_unit; /* value of that hint: as requested, or the file system's; bytes, 0:
                                unknown.  Rank 0 decides. */
     struct zc_stripe stripe;
-    struct zcache_layout *layout; /* of fd->filetype; NULL: never set, all bytes */
-    struct zc_coord *coord;       /* if this rank is the first aggregator; else NULL */
-    uint64_t epoch;               /* of the shared pointer: how often the view was set */
-    int64_t pointer;              /* individual, as a view offset; see zcache_fileview.h */
-    bool order_waived;            /* collective reads do not wait now: zcache_read_barrier.h */
-    unsigned orders;              /* collective reads that have waited, or begun to */
-    MPI_Request *owed;            /* barriers completed for others after reads that failed here */
+    struct zcache_layout *layout;         /* of fd->filetype; NULL: never set, all bytes */
+    struct zc_coord *coord;               /* if this rank is the first aggregator; else NULL */
+    uint64_t epoch;                       /* of the shared pointer: how often the view was set */
+    const char *datarep_name;             /* of its view; NULL: "native" or "external32" */
+    const struct zcache_datarep *datarep; /* if it converts; then, too: */
+    MPI_Datatype asked_types[2];          /* etype and filetype as the program sees them; copies */
+    int64_t pointer;                      /* individual, as a view offset; see zcache_fileview.h */
+    bool order_waived; /* collective reads do not wait now: zcache_read_barrier.h */
+    unsigned orders;   /* collective reads that have waited, or begun to */
+    MPI_Request *owed; /* barriers completed for others after reads that failed here */
     int nowed;
     struct zcache_async_group async; /* accesses under way in background threads */
     struct zc_list requests;         /* not completed; guarded by the lock of ad_zcache_nb.c */

@@ -2,14 +2,18 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
+#include "ad_zcache_seams.h"
 #include "zc_log.h"
+#include "zcache_datarep.h"
 #include "zcache_file.h"
 #include "zcache_fileview.h"
 #include "zcache_layout.h"
 #include "zcache_type_contents.h"
 
-/* ---- setting it ---- */
+/* ---- preparing it ---- */
 
 /* What MPI asks of etype and filetype.  A tile that reaches into the next one is not looked
  * for: such views are legal where no bytes are written twice.  EIO, for programs that expect
@@ -83,8 +87,8 @@ static int own_both(MPI_Datatype etype, MPI_Datatype filetype, MPI_Datatype copy
     return rc;
 }
 
-int zcache_view_prepare(ADIO_File fd, MPI_Datatype etype, MPI_Datatype filetype,
-                        struct zcache_new_view *v)
+static int prepare(ADIO_File fd, MPI_Datatype etype, MPI_Datatype filetype,
+                   struct zcache_new_view *v)
 {
     struct zcache_layout *e;
     int rc = look_at(fd, etype, "etype", &e);
@@ -104,12 +108,92 @@ int zcache_view_prepare(ADIO_File fd, MPI_Datatype etype, MPI_Datatype filetype,
     return rc;
 }
 
+/* ---- data representations ---- */
+
+bool zcache_view_knows_datarep(const char *name)
+{
+    return zcache_datarep_is_predefined(name) || zcache_datarep_find(name);
+}
+
+/* With the types that these are in the file. */
+static int prepare_converted(ADIO_File fd, MPI_Datatype etype, MPI_Datatype filetype,
+                             struct zcache_new_view *v)
+{
+    MPI_Datatype in_file[2];
+    int rc = zcache_datarep_type(v->datarep, etype, &in_file[0]);
+
+    if (rc)
+        return rc;
+    rc = zcache_datarep_type(v->datarep, filetype, &in_file[1]);
+    if (rc == 0) {
+        rc = own_both(etype, filetype, v->asked);
+        if (rc == 0) {
+            rc = prepare(fd, in_file[0], in_file[1], v);
+            if (rc) {
+                disown(&v->asked[0]);
+                disown(&v->asked[1]);
+            }
+        }
+        MPI_Type_free(&in_file[1]);
+    }
+    MPI_Type_free(&in_file[0]);
+    return rc;
+}
+
+int zcache_view_prepare(ADIO_File fd, MPI_Datatype etype, MPI_Datatype filetype,
+                        const char *datarep, struct zcache_new_view *v)
+{
+    const struct zcache_datarep *rep = zcache_datarep_find(datarep);
+
+    if (strcmp(datarep, "internal") == 0 || strcmp(datarep, "INTERNAL") == 0)
+        v->datarep_name = "internal";
+    if (rep)
+        v->datarep_name = rep->name;
+    if (!rep || !zcache_datarep_converts(rep))
+        return prepare(fd, etype, filetype, v);
+    v->datarep = rep;
+    return prepare_converted(fd, etype, filetype, v);
+}
+
+void zcache_view_forget_asked(struct zcache_file *f)
+{
+    if (f->datarep) {
+        disown(&f->asked_types[0]);
+        disown(&f->asked_types[1]);
+    }
+    f->datarep = NULL;
+}
+
+int zcache_view_asked(ADIO_File fd, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep)
+{
+    const struct zcache_file *f = zcache_file_of(fd);
+    MPI_Datatype types[2];
+    int rc;
+
+    if (f->datarep_name)
+        snprintf(datarep, MPI_MAX_DATAREP_STRING, "%s", f->datarep_name);
+    if (!f->datarep)
+        return 0;
+    disown(etype);
+    disown(filetype);
+    rc = own_both(f->asked_types[0], f->asked_types[1], types);
+    *etype = rc ? MPI_DATATYPE_NULL : types[0];
+    *filetype = rc ? MPI_DATATYPE_NULL : types[1];
+    return rc;
+}
+
+/* ---- setting it, once all ranks have theirs ---- */
+
 void zcache_view_drop(struct zcache_new_view *v)
 {
     if (!v->layout)
         return;
     disown(&v->types[0]);
     disown(&v->types[1]);
+    if (v->datarep) {
+        disown(&v->asked[0]);
+        disown(&v->asked[1]);
+    }
     zcache_layout_put(v->layout);
 }
 
@@ -127,6 +211,10 @@ void zcache_view_take(ADIO_File fd, ADIO_Offset disp, struct zcache_new_view *v)
         zcache_owners_view_replaced(f);
     zcache_layout_put(f->layout);
     f->layout = v->layout;
+    zcache_view_forget_asked(f);
+    f->datarep_name = v->datarep_name;
+    f->datarep = v->datarep;
+    memcpy(f->asked_types, v->asked, sizeof f->asked_types);
     zcache_pointer_set(fd, 0);
 }
 

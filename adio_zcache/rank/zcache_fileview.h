@@ -7,6 +7,7 @@
 #ifndef ZCACHE_FILEVIEW_H
 #define ZCACHE_FILEVIEW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "adio.h"
@@ -17,15 +18,28 @@ struct zcache_new_view {
     struct zcache_layout *layout; /* of the filetype */
     MPI_Datatype types[2];        /* copies of etype and filetype, which the program may free */
     MPI_Count etype_size;
+    const char *datarep_name;             /* as zcache_file has it, and the next ones */
+    const struct zcache_datarep *datarep; /* then all above is of the types in the file */
+    MPI_Datatype asked[2];
 };
+
+/* Whether it is a data representation for a view: a predefined or a registered one. */
+bool zcache_view_knows_datarep(const char *name);
 
 /* Checks MPI's rules for the types and prepares the view; 0 or a negative errno, explained, and
  * nothing is prepared. */
 int zcache_view_prepare(ADIO_File fd, MPI_Datatype etype, MPI_Datatype filetype,
-                        struct zcache_new_view *v);
+                        const char *datarep, struct zcache_new_view *v);
 void zcache_view_drop(struct zcache_new_view *v);
 /* Sets it at displacement `disp`, 0 or more, and takes over *v. */
 void zcache_view_take(ADIO_File fd, ADIO_Offset disp, struct zcache_new_view *v);
+
+/* Corrects what ROMIO tells of the view: copies of etype and filetype, which the caller frees, and
+ * the representation, MPI_MAX_DATAREP_STRING bytes.  0 or a negative errno, explained. */
+int zcache_view_asked(ADIO_File fd, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep);
+/* Before the file's state goes. */
+struct zcache_file;
+void zcache_view_forget_asked(struct zcache_file *f);
 
 /* Returns the view, NULL if every byte from the displacement on is visible.  Borrowed: valid until
  * the view is set again. */

@@ -12,6 +12,24 @@ contains
         last_fh = fh
         call MPI_Error_class(code, last_class, ierr)
     end subroutine handler
+
+    ! A data representation in which everything is as in memory.
+    subroutine extent_of(datatype, extent, extra_state, code)
+        integer :: datatype, code, size
+        integer(kind=MPI_ADDRESS_KIND) :: extent, extra_state
+
+        call MPI_Type_size(datatype, size, code)
+        extent = size
+    end subroutine extent_of
+
+    subroutine convert(userbuf, datatype, items, filebuf, position, extra_state, code)
+        integer :: userbuf(*), filebuf(*), datatype, items, code
+        integer(kind=MPI_OFFSET_KIND) :: position
+        integer(kind=MPI_ADDRESS_KIND) :: extra_state
+
+        filebuf(1) = userbuf(1)
+        code = MPI_SUCCESS
+    end subroutine convert
 end module t_fortran_handler
 
 program t_fortran
@@ -23,6 +41,7 @@ program t_fortran
     integer :: request
     integer :: out(n), in(n), status(MPI_STATUS_SIZE)
     integer(kind=MPI_OFFSET_KIND) :: zero, offset, length
+    integer(kind=MPI_ADDRESS_KIND) :: state
     character(len=1024) :: name, how
 
     failures = 0
@@ -65,6 +84,16 @@ program t_fortran
     call check(all(in(1:nranks) == [(1000 * (i - 1) + 1, i = 1, nranks)]), 'through the other file')
 
     if (how /= 'returns') call with_handler
+
+    ! Called as they are, or refused: never as if they were in C.
+    state = 0
+    call MPI_Register_datarep('t_fortran', convert, convert, extent_of, state, ierr)
+    if (ierr == MPI_SUCCESS) then
+        call MPI_File_set_view(fh, zero, MPI_INTEGER, MPI_INTEGER, 't_fortran', MPI_INFO_NULL, ierr)
+    else
+        call MPI_Error_class(ierr, cls, i)
+        call check(cls == MPI_ERR_CONVERSION, 'class of conversion functions that are refused')
+    end if
     call MPI_File_get_errhandler(MPI_FILE_NULL, errh, ierr)
     call check(errh == MPI_ERRORS_RETURN, 'handler of MPI_FILE_NULL')
 

@@ -51,6 +51,14 @@
     F(ompi_mpi_long_int)                                                                           \
     F(ompi_mpi_short_int)                                                                          \
     F(ompi_mpi_longdbl_int)                                                                        \
+    F(ompi_mpi_2int)                                                                               \
+    F(ompi_mpi_long_double)                                                                        \
+    F(ompi_mpi_integer)                                                                            \
+    F(ompi_mpi_real)                                                                               \
+    F(ompi_mpi_dblprec)                                                                            \
+    F(ompi_mpi_2integer)                                                                           \
+    F(ompi_mpi_2real)                                                                              \
+    F(ompi_mpi_2dblprec)                                                                           \
     F(ompi_mpi_aint)                                                                               \
     F(ompi_mpi_ub)                                                                                 \
     F(ompi_mpi_lb)                                                                                 \
