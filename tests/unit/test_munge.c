@@ -239,9 +239,8 @@ START_TEST(one_user_leaves_something_to_others)
     ck_assert_int_eq(open_file(&bob, "/3", &h[2]), 0);
     ck_assert_int_eq(zc_client_close(a.client, h[0], ZC_LEVEL_STORED), 0);
     ck_assert_int_eq(open_file(&b, "/3", &h[2]), 0);
-    go(&b); /* and what it had open */
-    WAIT_FOR(rig_stat(a.client, "sessions") == 4);
-    ck_assert_int_eq(open_file(&a, "/1", &h[0]), 0);
+    go(&b); /* and what it had open, which is closed behind that */
+    WAIT_FOR(rig_stat(a.client, "sessions") == 4 && open_file(&a, "/1", &h[0]) == 0);
     ck_assert_int_eq(open_file(&a, "/2", &h[1]), 0);
     for (int i = 0; i < 3; i++)
         ck_assert_int_eq(open_file(&root, "/4", &h[2]), 0);
