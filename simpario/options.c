@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "compute.h"
+#include "datarep.h"
 #include "options.h"
 #include "order.h"
 #include "permute.h"
@@ -18,8 +19,6 @@
 #define DEFAULT_SEED       1
 #define DEFAULT_REPEAT     1
 #define DEFAULT_GENERATION 1
-
-const char *const datarep_names[] = {"native", "external32", NULL};
 
 /* clang-format off */
 static const struct arg table[] = {
@@ -128,8 +127,9 @@ static const struct arg table[] = {
               "after a read, which counts as I/O"},
     {ARG_CHOICE,
      .name = "datarep", .value = "NAME", .field = FIELD(datarep), .choices = datarep_names,
-     .help = "of the view: native (default), or external32 for 4-D\n"
-              "patterns, whose elements are integers of 8 bytes then"},
+     .help = "of the view: native (default), or for 4-D patterns, whose\n"
+              "elements are integers of 8 bytes then, external32, or a\n"
+              "registered one, with conversion functions of the program"},
     {ARG_CHOICE,
      .name = "access", .value = "HOW", .field = FIELD(access), .choices = access_names,
      .help = "the calls of MPI, here for writing:\n"
@@ -339,12 +339,12 @@ static const char *not_array4d(struct options *o)
     if (!permute_parse(o->permute_text, &o->permute))
         return "--permute is none, all, or an order of 0123 such as 3210: give one of them";
     if (options_rearranged(o) && !pattern_get(o->pattern)->array4d)
-        return "--permute and --datarep external32 are for --pattern subarray4d, ragged4d and "
+        return "--permute and --datarep are for --pattern subarray4d, ragged4d and "
                "lattice: give one of them, or drop it";
     if (o->permute_by != PERMUTE_BY_TYPE && o->permute == PERMUTE_NONE)
         return "--permute-by is for --permute: give that, or drop it";
     if (options_rearranged(o) && o->access == ACCESS_EXCHANGE)
-        return "--access exchange has no --permute and no --datarep external32: drop one of them";
+        return "--access exchange has no --permute and no --datarep: drop one of them";
     if (o->permute_by == PERMUTE_BY_COPY && transfer_overlaps((enum access_kind)o->access))
         return "--permute-by copy is for calls that wait: give --access collective or independent";
     return NULL;
@@ -381,7 +381,7 @@ static const char *contradiction(const struct options *o, int nranks)
     if (__builtin_mul_overflow(o->record, (int64_t)o->phases * nranks, &bytes))
         return "the file would be larger than 8 EiB: give a smaller --record or fewer --phases";
     if (options_external(o) && o->piece % 8 != 0)
-        return "--datarep external32 wants elements of whole integers of 8 bytes: give such a "
+        return "--datarep wants elements of whole integers of 8 bytes: give such a "
                "--piece";
     if (o->reference && o->compute == 0)
         return "--reference means a run without computing: give --compute, too, or drop it";

@@ -53,8 +53,6 @@ struct options {
  * Returns 0, or -EINVAL with a message. With --help or --version nothing else is checked. */
 int options_parse(struct options *o, int argc, char **argv, int nranks, char message[ARGS_MESSAGE]);
 void options_help(FILE *out);
-/* "native", "external32", NULL */
-extern const char *const datarep_names[];
 /* Whether MPI converts. */
 bool options_external(const struct options *o);
 /* Whether a record in memory is other bytes than in the file, or in another order. */

@@ -23,6 +23,7 @@
 
 #include "compute.h"
 #include "content.h"
+#include "datarep.h"
 #include "exchange.h"
 #include "order.h"
 #include "pass.h"
@@ -70,7 +71,7 @@ static int permutation_of(const struct access *a, int phase)
     return permute_of_phase(a->run->options->permute, phase);
 }
 
-/* Turns integers of this machine into those of external32, and back. */
+/* Turns integers of this machine into those of the file, and back. */
 static void convert(const struct access *a, unsigned char *buf)
 {
     if (!a->side->shape.external)
@@ -337,9 +338,9 @@ static void check_size(const struct run *run, const struct side *side, struct ve
 static void change_view(const struct access *a, MPI_Offset displacement, MPI_Datatype filetype)
 {
     double start = bench_now();
-    int err =
-        MPI_File_set_view(a->fh, displacement, a->side->shape.external ? MPI_INT64_T : MPI_BYTE,
-                          filetype, datarep_names[a->run->options->datarep], MPI_INFO_NULL);
+    int err = MPI_File_set_view(
+        a->fh, displacement, a->side->shape.external ? MPI_INT64_T : MPI_BYTE, filetype,
+        datarep_name((enum datarep)a->run->options->datarep), MPI_INFO_NULL);
     a->times->own[T_OPEN] += bench_now() - start;
     bench_check(err, "MPI_File_set_view", a->side->file);
 }

@@ -45,8 +45,8 @@ struct shape {
     int64_t align;     /* checkpoint: bytes, 0: not aligned */
     const char *array; /* arrays: "360x180x35", or NULL for the default */
     int climate_map;   /* climate: index in climate_map_names */
-    bool external;     /* of patterns with array4d: elements are of 8-byte integers, which MPI
-                          converts to external32 */
+    bool external;     /* of patterns with array4d: elements are of 8-byte integers, which are
+                          converted (datarep.h) */
     bool reading;      /* of the rank's reads; blocks: they differ from its writes */
     /* Private to patterns; set by settle() and prepare(). */
     int file;              /* checkpoint: which one this rank has */

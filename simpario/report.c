@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "datarep.h"
 #include "permute.h"
 #include "report.h"
 #include "table.h"

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "bench_json.h"
+#include "datarep.h"
 #include "order.h"
 #include "permute.h"
 #include "report.h"

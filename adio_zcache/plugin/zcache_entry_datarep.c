@@ -128,7 +128,8 @@ static int end(struct conversion *c, MPI_Status *status)
 
 /* What a rank that cannot convert does in a call of that kind: it moves no data, or it takes its
  * place among the ranks, and no rank waits for it. */
-#define LEAVES(name, at)          zcache_plain_##name##_c(fh, at##_A c.user, 0, MPI_BYTE, MPI_STATUS_IGNORE)
+#define LEAVES(name, at) zcache_plain_##name##_c(fh, at##_A c.user, 0, MPI_BYTE, MPI_STATUS_IGNORE)
+
 #define KEEPS_ITS_PLACE(name, at) keep_place(fh, c.all.in_file, c.read)
 
 static int keep_place(MPI_File fh, MPI_Count bytes, bool read)

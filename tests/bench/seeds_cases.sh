@@ -117,6 +117,10 @@ case_permute() {
     turns "$1: ragged blocks" 4 --pattern ragged4d --phases 24 --record "$record" "${compute[@]}"
     turns "$1: blocks, external32" 4 --pattern subarray4d --phases 24 --record "$record" \
         --datarep external32 "${compute[@]}"
+    # ROMIO has no conversion functions.
+    order_variants "${ways[1]}"
+    turns "$1: blocks, registered" 4 --pattern subarray4d --phases 24 --record "$record" \
+        --datarep registered "${compute[@]}"
 }
 
 # Values at nodes, each for itself, and at elements, in runs that a part of the grid owns.

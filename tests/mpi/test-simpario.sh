@@ -30,7 +30,7 @@ for daemons in 0 1; do
             --gaps || fail "checkpoint, aligned to ${align:-nothing}"
     done
     # Dimensions in another order in memory, and in the file another representation of integers.
-    for datarep in native external32; do
+    for datarep in native external32 ${plugin:+registered}; do
         mpi_quiet 3 "$simpario" -f "zcache:$root/file" --pattern ragged4d --phases 24 \
             --record 4800 --permute all --datarep "$datarep" --posix-verify "$root/file" ||
             fail "ragged blocks, permuted, $datarep"
