@@ -36,25 +36,9 @@ void zcache_read_around_free(struct zcache_read_around *a)
     *a = (struct zcache_read_around){.fd = NEVER, .opened = -1};
 }
 
-/* Calls cachestat(2) by its number, which is the same on all architectures but one, and with its
- * structs of <linux/mman.h>: headers of a distribution may be older than its users' kernels. */
 static bool has_range(int fd, uint64_t off, uint64_t len)
 {
-#ifdef __alpha__
-    enum { CACHESTAT = 561 };
-#else
-    enum { CACHESTAT = 451 };
-#endif
-    struct {
-        uint64_t off, len;
-    } range = {off, len};
-    struct {
-        uint64_t cached, dirty, under_writeback, evicted, recently_evicted;
-    } pages = {0};
-    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-    long rc = syscall(CACHESTAT, fd, &range, &pages, 0);
-
-    return rc == 0 && pages.cached >= (len + page - 1) / page;
+    return zc_fd_cached(fd, off, len) >= (int64_t)len;
 }
 
 /* Whether the page cache has the file, as far as the places tell. */

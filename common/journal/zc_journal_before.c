@@ -109,14 +109,21 @@ int zc_before_open(const char *path, const struct zc_attr *attr)
     return fd;
 }
 
-/* Bytes that could be read without waiting; 0: the file ends there. */
+/* Returns how many bytes could be read without I/O; 0: the file ends there.  What the kernel is
+ * storing is locked for a moment, and ext4 reads nothing of it then that must not wait: that is
+ * waited for, a chunk at a time. */
 static ssize_t peek(int fd, unsigned char *to, size_t len, uint64_t off)
 {
     struct iovec iov = {to, len};
+    size_t chunk = ZC_JOURNAL_CHUNK - off % ZC_JOURNAL_CHUNK;
     ssize_t n = preadv2(fd, &iov, 1, (off_t)off, RWF_NOWAIT);
+    bool again = n < 0 && errno == EAGAIN;
 
     if (n < 0 && errno == EOPNOTSUPP && is_memory(fd))
-        n = preadv(fd, &iov, 1, (off_t)off);
+        return preadv(fd, &iov, 1, (off_t)off);
+    iov.iov_len = len < chunk ? len : chunk;
+    if (again && zc_fd_cached(fd, off, iov.iov_len) >= (int64_t)iov.iov_len)
+        return preadv(fd, &iov, 1, (off_t)off);
     return n;
 }
 
@@ -213,7 +220,9 @@ static void move_window(struct zc_journal_peek *p, int fd, struct window *v, uin
     v->end = lo + (n > 0 ? (uint64_t)n : 0);
     v->ended = n == 0;
     if (n < 0)
-        v->missing = (lo / ZC_JOURNAL_CHUNK + 1) * ZC_JOURNAL_CHUNK;
+        v->missing = zc_fd_cached(fd, lo, hi - lo) == 0
+                         ? hi
+                         : (lo / ZC_JOURNAL_CHUNK + 1) * ZC_JOURNAL_CHUNK;
 }
 
 static uint32_t most_pieces(const struct zc_journal *j)
@@ -254,6 +263,21 @@ static bool add_pieces(const struct zc_journal *j, struct window *v, uint64_t ba
     return true;
 }
 
+/* Adds the pieces of [lo, hi), reading as far as `far`, in as many reads as it takes; false: there
+ * is no room for more. */
+static bool note_range(const struct zc_journal *j, int fd, struct window *v, uint64_t base,
+                       uint64_t lo, uint64_t hi, uint64_t far, uint32_t *n)
+{
+    while (lo < hi && !v->ended) {
+        if (lo >= v->end && lo >= v->missing)
+            move_window(j->writer.peek, fd, v, lo, far);
+        if (!add_pieces(j, v, base, lo, hi, n))
+            return false;
+        lo = lo < v->end ? v->end : v->missing;
+    }
+    return true;
+}
+
 uint32_t zc_before_look(struct zc_journal *j, const struct zc_journal_write *w, uint32_t i,
                         uint32_t nranges, uint32_t skip, size_t bytes)
 {
@@ -271,10 +295,8 @@ uint32_t zc_before_look(struct zc_journal *j, const struct zc_journal_write *w, 
         if (len > bytes)
             len = bytes;
         bytes -= (size_t)len;
-        if (lo >= v.end && lo >= v.missing)
-            move_window(j->writer.peek, w->file->peek_fd, &v, lo,
-                        reach(w, k, i + nranges, lo, lo + len));
-        if (!add_pieces(j, &v, base, lo, lo + len, &n))
+        if (!note_range(j, w->file->peek_fd, &v, base, lo, lo + len,
+                        reach(w, k, i + nranges, lo, lo + len), &n))
             break;
     }
     for (uint32_t k = i; k < i + nranges; k++)

@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <sys/types.h>
 
@@ -26,6 +27,11 @@ DIR *zc_opendir(const char *path);
  * a (positive) errno; EIO: the file ends before. */
 int zc_fd_read_at(int fd, void *to, size_t len, off_t at);
 int zc_fd_write_at(int fd, const void *from, size_t len, off_t at);
+
+/* Returns how many of the bytes [off, off + len) the kernel has in memory, in whole pages; -1: it
+ * does not tell (before Linux 6.5, and since 6.13 of files that the user neither owns nor may write
+ * to). */
+int64_t zc_fd_cached(int fd, uint64_t off, uint64_t len);
 
 /* For zcache's own programs, at their start: opens /dev/null for those of 0 to 2 that are
  * closed. */

@@ -90,6 +90,7 @@ extern atomic_bool disk_breaks, disk_half, disk_holds, disk_held;
 /* Reads that do not wait, by which a journal looks what a file has. */
 extern atomic_bool peek_fails;
 extern atomic_int peeks;
+extern atomic_int peek_stutters; /* 1: reads are short; 2: and every second one would wait */
 
 /* The segment being made exists already. */
 int segments(void);
