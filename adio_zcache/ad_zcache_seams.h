@@ -43,14 +43,13 @@ void zcache_shared_pointer_set(ADIO_File fd, ADIO_Offset value, int *error_code)
  */
 int zcache_set_view(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Datatype filetype,
                     const char *datarep, MPI_Info info);
-/* Returns the data representation of the file's view if a program's functions convert it, or NULL.
- */
+/* Returns the data representation of the file's view, if the driver's caller is to convert it. */
 const struct zcache_datarep *zcache_view_datarep(ADIO_File fd);
 /* Corrects what ROMIO tells of the view: types as the program set them, and the name of the
  * representation.  Returns an MPI error code. */
 int zcache_view_get(ADIO_File fd, MPI_Datatype *etype, MPI_Datatype *filetype, char *datarep);
-/* Whether it is registered by the program, which then tells extents; and MPI_File_get_type_extent
- * in that case, which returns an MPI error code. */
+/* Whether its representation tells extents; and MPI_File_get_type_extent in that case, which
+ * returns an MPI error code. */
 bool zcache_view_extents(ADIO_File fd);
 int zcache_view_type_extent(ADIO_File fd, MPI_Datatype type, MPI_Aint *extent);
 int zcache_set_size(ADIO_File fd, MPI_Offset size);

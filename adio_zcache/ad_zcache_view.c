@@ -117,7 +117,7 @@ int zcache_set_view(ADIO_File fd, ADIO_Offset disp, MPI_Datatype etype, MPI_Data
     }
     zcache_view_take(fd, a.disp, &v);
     zcache_file_of(fd)->epoch++;
-    fd->is_external32 = is_external32(datarep);
+    fd->is_external32 = is_external32(datarep) && !zcache_view_datarep(fd); /* ROMIO converts */
     ADIO_SetInfo(fd, info, &ignored);
     zcache_hints_no_change(fd);
     return MPI_SUCCESS;

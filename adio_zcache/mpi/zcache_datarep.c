@@ -1,5 +1,5 @@
 /*
- * Data representations that programs register: the list of them, and conversion of buffers.
+ * Data representations that convert: the list of them, and conversion of buffers.
  */
 #include "config.h"
 
@@ -20,6 +20,9 @@ static struct zcache_mpi_lock lock = ZCACHE_MPI_LOCK_INITIALIZER(ZCACHE_MPI_LOCK
 static const struct zcache_datarep *find(const char *name)
 {
     const struct zcache_datarep *r = registered;
+
+    if (!strcmp(name, "EXTERNAL32")) /* as ROMIO understands it */
+        name = "external32";
 
     while (r && strcmp(r->name, name) != 0)
         r = r->next;
@@ -74,6 +77,14 @@ int zcache_datarep_register(const struct zcache_datarep *rep)
     rc = add(rep);
     zcache_mpi_lock_put(&lock);
     return rc;
+}
+
+void zcache_datarep_add_own(struct zcache_datarep *rep)
+{
+    zcache_mpi_lock_get(&lock);
+    rep->next = registered;
+    registered = rep;
+    zcache_mpi_lock_put(&lock);
 }
 
 const struct zcache_datarep *zcache_datarep_find(const char *name)
@@ -132,6 +143,8 @@ int zcache_datarep_convert(const struct zcache_datarep *rep, bool read, void *us
 
     if (items == 0)
         return 0;
+    if (rep->convert)
+        return rep->convert(read, user, type, items, in_file);
     if (fn)
         return convert_parts(rep, read, fn, user, type, each, items, in_file);
     return fn_c(user, type, items, in_file, 0, rep->state) == MPI_SUCCESS ? 0 : failed(rep, read);

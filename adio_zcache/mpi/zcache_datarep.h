@@ -1,5 +1,6 @@
 /*
- * Data representations that programs register (MPI-4.1, 14.5.3).
+ * Data representations that convert: those that programs register (MPI-4.1, 14.5.3), and in the
+ * plugin external32 (zcache_external32.c).
  *
  * An item is an element of a predefined datatype; a predefined pair has two.  What an item takes in
  * the file is what the representation's extent function tells, without alignment.  A derived type
@@ -15,10 +16,14 @@
 #include <mpi.h>
 #include <stdbool.h>
 
-/* As the program registered it; stays until the process ends. */
+/* Stays until the process ends. */
 struct zcache_datarep {
     const struct zcache_datarep *next;
-    char *name;
+    const char *name;
+    /* One of zcache itself; NULL: it is the program's, which has the functions below.  As
+     * zcache_datarep_convert(). */
+    int (*convert)(bool read, void *user, MPI_Datatype type, MPI_Count items, void *in_file);
+    bool keeps_gaps; /* a type whose items keep their sizes is in the file as in memory */
     /* The first two of MPI_Register_datarep(), or the last two of MPI_Register_datarep_c(); NULL:
      * bytes are in the file as in memory. */
     MPI_Datarep_conversion_function *read_fn, *write_fn;
@@ -27,14 +32,18 @@ struct zcache_datarep {
     void *state;
 };
 
-/* Registers a copy of `*rep`.  Any thread.  Returns an MPI error code. */
+/* Registers a copy of `*rep`, of the program.  Any thread.  Returns an MPI error code. */
 int zcache_datarep_register(const struct zcache_datarep *rep);
+/* Adds one of zcache itself, which stays where it is.  Calls no MPI. */
+void zcache_datarep_add_own(struct zcache_datarep *rep);
 /* Returns the one of that name, or NULL.  Any thread. */
 const struct zcache_datarep *zcache_datarep_find(const char *name);
 
 /* Whether it has a conversion function for reads or for writes; for any. */
 static inline bool zcache_datarep_has(const struct zcache_datarep *rep, bool read)
 {
+    if (rep->convert)
+        return true;
     return read ? rep->read_fn || rep->read_fn_c : rep->write_fn || rep->write_fn_c;
 }
 static inline bool zcache_datarep_converts(const struct zcache_datarep *rep)
@@ -51,6 +60,7 @@ int zcache_datarep_type(const struct zcache_datarep *rep, MPI_Datatype type, MPI
 /* What elements of a type are: items, and their bytes in the file and in memory, without gaps. */
 struct zcache_datarep_size {
     MPI_Count items, in_file, in_memory;
+    bool resized; /* an item has another size in the file */
 };
 
 /* Sets those of one element, and of `count`. */

@@ -1,8 +1,5 @@
 /*
- * What datatypes are in a data representation that a program registered: their types and sizes.
- *
- * Counts are found without a list of items: those of a type with one child are in proportion to
- * those of the child.
+ * What datatypes are in a data representation that converts: their types and sizes.
  */
 #include "config.h"
 
@@ -13,6 +10,7 @@
 #include "zc_log.h"
 #include "zcache_datarep.h"
 #include "zcache_type_args.h"
+#include "zcache_type_items.h"
 
 static int no_memory(void)
 {
@@ -25,46 +23,7 @@ static int too_many(const struct zcache_datarep *rep)
                      rep->name);
 }
 
-/* Whether the type was made of no others. */
-static bool is_basic(const struct zcache_type_args *a)
-{
-    return !a->types;
-}
-
-/* ---- predefined types ---- */
-
-/* The parts of a predefined pair, each of which is an item. */
-static bool is_pair(MPI_Datatype type, MPI_Datatype parts[2])
-{
-    const MPI_Datatype pairs[][3] = {
-        {MPI_FLOAT_INT, MPI_FLOAT, MPI_INT},
-        {MPI_DOUBLE_INT, MPI_DOUBLE, MPI_INT},
-        {MPI_LONG_INT, MPI_LONG, MPI_INT},
-        {MPI_2INT, MPI_INT, MPI_INT},
-        {MPI_SHORT_INT, MPI_SHORT, MPI_INT},
-        {MPI_LONG_DOUBLE_INT, MPI_LONG_DOUBLE, MPI_INT},
-        {MPI_2REAL, MPI_REAL, MPI_REAL},
-        {MPI_2INTEGER, MPI_INTEGER, MPI_INTEGER},
-        {MPI_2DOUBLE_PRECISION, MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION},
-    };
-
-    for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)
-        if (pairs[i][0] != MPI_DATATYPE_NULL && pairs[i][0] == type) {
-            parts[0] = pairs[i][1];
-            parts[1] = pairs[i][2];
-            return true;
-        }
-    return false;
-}
-
-/* Sets the items of a predefined type; returns how many there are. */
-static int items_of(MPI_Datatype type, MPI_Datatype items[2])
-{
-    if (is_pair(type, items))
-        return 2;
-    items[0] = type;
-    return 1;
-}
+/* ---- sizes ---- */
 
 static int size_of_item(const struct zcache_datarep *rep, MPI_Datatype type,
                         struct zcache_datarep_size *s)
@@ -77,11 +36,9 @@ static int size_of_item(const struct zcache_datarep *rep, MPI_Datatype type,
                          rep->name);
     if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS)
         return zc_errorf(EINVAL, "no size of a datatype");
-    *s = (struct zcache_datarep_size){1, extent, size};
+    *s = (struct zcache_datarep_size){1, extent, size, extent != size};
     return 0;
 }
-
-/* ---- sizes ---- */
 
 static bool add_times(MPI_Count *sum, MPI_Count each, MPI_Count n)
 {
@@ -96,45 +53,40 @@ static int add(const struct zcache_datarep *rep, struct zcache_datarep_size *s,
     bool fits = add_times(&s->items, each->items, n) && add_times(&s->in_file, each->in_file, n) &&
                 add_times(&s->in_memory, each->in_memory, n);
 
+    s->resized |= n > 0 && each->resized;
     return fits ? 0 : too_many(rep);
 }
 
-/* Returns how many times a type has its child number `i`, or a negative errno, explained. */
-static MPI_Count times(MPI_Datatype type, const struct zcache_type_args *a, int i)
+/* Sets those of what `t` has, once. */
+static int size_of_one(const struct zcache_datarep *rep, const struct zcache_type_items *t,
+                       struct zcache_datarep_size *size)
 {
-    MPI_Count all, one;
+    struct zcache_datarep_size each;
+    int rc = 0;
 
-    if (a->combiner == MPI_COMBINER_STRUCT)
-        return a->v[1 + i];
-    if (a->ntypes != 1 || PMPI_Type_size_x(type, &all) != MPI_SUCCESS ||
-        PMPI_Type_size_x(a->types[0], &one) != MPI_SUCCESS)
-        return zc_errorf(EINVAL, "a datatype of an unknown kind");
-    return one > 0 ? all / one : 0;
+    if (t->item != MPI_DATATYPE_NULL)
+        return size_of_item(rep, t->item, size);
+    *size = (struct zcache_datarep_size){0};
+    for (int i = 0; rc == 0 && i < t->nparts; i++) {
+        rc = size_of_one(rep, &t->parts[i], &each);
+        rc = rc ? rc : add(rep, size, &each, t->parts[i].times);
+    }
+    return rc;
 }
 
 static int size_of(const struct zcache_datarep *rep, MPI_Datatype type,
                    struct zcache_datarep_size *size)
 {
-    struct zcache_datarep_size child;
-    MPI_Datatype items[2];
-    struct zcache_type_args a;
-    int rc = zcache_type_args_get(type, &a), basic;
+    struct zcache_datarep_size once;
+    struct zcache_type_items t;
+    int rc = zcache_type_items_get(type, &t);
 
     *size = (struct zcache_datarep_size){0};
     if (rc)
         return rc;
-    basic = is_basic(&a) ? items_of(type, items) : 0;
-    for (int i = 0; rc == 0 && i < basic; i++) {
-        rc = size_of_item(rep, items[i], &child);
-        rc = rc ? rc : add(rep, size, &child, 1);
-    }
-    for (int i = 0; rc == 0 && i < a.ntypes; i++) {
-        MPI_Count n = times(type, &a, i);
-
-        rc = n < 0 ? (int)n : size_of(rep, a.types[i], &child);
-        rc = rc ? rc : add(rep, size, &child, n);
-    }
-    zcache_type_args_free(&a);
+    rc = size_of_one(rep, &t, &once);
+    rc = rc ? rc : add(rep, size, &once, t.times);
+    zcache_type_items_free(&t);
     return rc;
 }
 
@@ -154,57 +106,40 @@ struct taken {
     bool end; /* something is not whole */
 };
 
-static int take(const struct zcache_datarep *rep, MPI_Datatype type, MPI_Count count,
-                struct taken *t);
-
-/* Takes what is whole of one element that is not, type by type. */
-static int take_parts(const struct zcache_datarep *rep, MPI_Datatype type, struct taken *t)
-{
-    MPI_Datatype items[2];
-    struct zcache_type_args a;
-    int rc = zcache_type_args_get(type, &a), basic;
-
-    if (rc)
-        return rc;
-    basic = is_basic(&a) ? items_of(type, items) : 0;
-    for (int i = 0; rc == 0 && basic > 1 && i < basic && !t->end; i++)
-        rc = take(rep, items[i], 1, t);
-    for (int i = 0; rc == 0 && i < a.ntypes && !t->end; i++) {
-        MPI_Count n = times(type, &a, i);
-
-        rc = n < 0 ? (int)n : take(rep, a.types[i], n, t);
-    }
-    zcache_type_args_free(&a);
-    return rc;
-}
-
-static int take(const struct zcache_datarep *rep, MPI_Datatype type, MPI_Count count,
-                struct taken *t)
+/* Takes what is whole of `count` times what `t` has. */
+static int take(const struct zcache_datarep *rep, const struct zcache_type_items *t,
+                MPI_Count count, struct taken *taken)
 {
     struct zcache_datarep_size each;
     MPI_Count whole = count;
-    int rc = size_of(rep, type, &each);
+    int rc = size_of_one(rep, t, &each);
 
     if (rc)
         return rc;
-    if (each.in_file > 0 && t->left / each.in_file < count)
-        whole = t->left / each.in_file;
-    rc = add(rep, &t->size, &each, whole);
-    t->left -= whole * each.in_file;
+    if (each.in_file > 0 && taken->left / each.in_file < count)
+        whole = taken->left / each.in_file;
+    rc = add(rep, &taken->size, &each, whole);
+    taken->left -= whole * each.in_file;
     if (rc || whole == count)
         return rc;
-    rc = take_parts(rep, type, t);
-    t->end = true;
+    for (int i = 0; rc == 0 && i < t->nparts && !taken->end; i++)
+        rc = take(rep, &t->parts[i], t->parts[i].times, taken);
+    taken->end = true;
     return rc;
 }
 
 int zcache_datarep_size_of_first(const struct zcache_datarep *rep, MPI_Datatype type,
                                  MPI_Count count, MPI_Count bytes, struct zcache_datarep_size *size)
 {
-    struct taken t = {.left = bytes};
-    int rc = take(rep, type, count, &t);
+    struct taken taken = {.left = bytes};
+    struct zcache_type_items t;
+    MPI_Count all = 0;
+    int rc = zcache_type_items_get(type, &t);
 
-    *size = t.size;
+    if (rc == 0)
+        rc = add_times(&all, t.times, count) ? take(rep, &t, all, &taken) : too_many(rep);
+    *size = taken.size;
+    zcache_type_items_free(&t);
     return rc;
 }
 
@@ -313,14 +248,26 @@ static int make(const struct zcache_datarep *rep, MPI_Datatype type, MPI_Datatyp
 
     if (rc)
         return rc;
-    rc = is_basic(&a) ? basic_type(rep, type, out) : derived_type(rep, &a, out);
+    rc = !a.types ? basic_type(rep, type, out) : derived_type(rep, &a, out);
     zcache_type_args_free(&a);
     return rc;
 }
 
+/* Makes what is in the file as it is in memory, gaps included, where the representation has that of
+ * types whose items keep their sizes; else what is made of those in the file. */
+static int make_any(const struct zcache_datarep *rep, MPI_Datatype type, MPI_Datatype *out)
+{
+    struct zcache_datarep_size size;
+    int rc = size_of(rep, type, &size);
+
+    if (rc || !rep->keeps_gaps || size.resized)
+        return rc ? rc : make(rep, type, out);
+    return PMPI_Type_dup(type, out) == MPI_SUCCESS ? 0 : zc_errorf(ENOMEM, "no copy of a datatype");
+}
+
 int zcache_datarep_type(const struct zcache_datarep *rep, MPI_Datatype type, MPI_Datatype *in_file)
 {
-    int rc = make(rep, type, in_file);
+    int rc = make_any(rep, type, in_file);
 
     if (rc == 0 && PMPI_Type_commit(in_file) != MPI_SUCCESS) {
         PMPI_Type_free(in_file);

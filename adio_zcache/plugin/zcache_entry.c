@@ -196,7 +196,7 @@ int zcache_entry_register_datarep(const char *name, MPI_Datarep_conversion_funct
                                   MPI_Datarep_conversion_function *write_fn,
                                   MPI_Datarep_extent_function *extent, void *state)
 {
-    const struct zcache_datarep rep = {.name = (char *)(uintptr_t)name,
+    const struct zcache_datarep rep = {.name = name,
                                        .read_fn = read_fn,
                                        .write_fn = write_fn,
                                        .extent_fn = extent,
@@ -210,7 +210,7 @@ int zcache_entry_register_datarep_c(const char *name, MPI_Datarep_conversion_fun
                                     MPI_Datarep_conversion_function_c *write_fn,
                                     MPI_Datarep_extent_function *extent, void *state)
 {
-    const struct zcache_datarep rep = {.name = (char *)(uintptr_t)name,
+    const struct zcache_datarep rep = {.name = name,
                                        .read_fn_c = read_fn,
                                        .write_fn_c = write_fn,
                                        .extent_fn = extent,

@@ -1,6 +1,6 @@
 /*
  * The functions of the plugin's files that move data, each also with a large count, for data that
- * are in the file as in memory, or as ROMIO converts them.  zcache_entry_datarep.c calls them.
+ * are in the file as in memory.  zcache_entry_datarep.c calls them.
  *
  * DATA makes a function and its _c twin, START those that return a request. AT and NO_AT say
  * whether there is an explicit offset; STATUS, REQUEST and NOTHING what comes last. A count beyond
@@ -86,15 +86,15 @@ static bool needs_big(MPI_Count count, MPI_Datatype type)
     LARGE(name, at, READ, last, keep)
 
 /*
- * Starting a nonblocking access. ROMIO forgets to convert external32 in these, and in atomic mode
- * blocks but reports the bytes asked for as those read; so where that would happen the blocking
- * function does the work, and the request is complete from the start.
+ * Starting a nonblocking access. In atomic mode ROMIO blocks but reports the bytes asked for as
+ * those read; so there the blocking function does the work, and the request is complete from the
+ * start.
  */
 enum started { ALONE, READ_BY_ALL, WRITTEN_BY_ALL };
 
 static bool must_block(MPI_File fh, enum started what)
 {
-    return fh->is_external32 || (what == ALONE && fh->atomicity);
+    return what == ALONE && fh->atomicity;
 }
 
 int zcache_entry_completed(MPI_File fh, int rc, MPI_Status *status, MPI_Request *request)
@@ -121,17 +121,13 @@ int zcache_entry_completed(MPI_File fh, int rc, MPI_Status *status, MPI_Request 
                                                                                                    \
         *request = MPI_REQUEST_NULL;                                                               \
         if (rc == MPI_SUCCESS && must_block(fh, what)) {                                           \
-            if (what == READ_BY_ALL)                                                               \
-                zcache_reads_at_once(fh, 1);                                                       \
             rc = zcache_plain_##blocking(fh, at##_A buf, count, type, &status);                    \
-            if (what == READ_BY_ALL)                                                               \
-                zcache_reads_at_once(fh, 0);                                                       \
             return zcache_entry_completed(fh, rc, &status, request);                               \
         }                                                                                          \
         taken = zcache_enter(fh, alone);                                                           \
         if (rc == MPI_SUCCESS)                                                                     \
             rc = ROMIO_File_##name(fh, at##_A buf, count, type, request);                          \
-        if (what == READ_BY_ALL && !must_block(fh, what)) /* else none waits */                    \
+        if (what == READ_BY_ALL)                                                                   \
             read_over(fh, rc, turn, true);                                                         \
         return zcache_leave(taken, fh, rc, "MPI_File_" #name);                                     \
     }                                                                                              \

@@ -1,6 +1,6 @@
 /*
- * The functions of the plugin's files that move data, where the program converts them: it has
- * registered the data representation of the view (zcache_datarep.h).
+ * The functions of the plugin's files that move data, where the data representation of the view
+ * converts them (zcache_datarep.h).
  *
  * ROMIO then moves bytes, those in the file, from or to memory allocated here, through a view of
  * what the types are in the file.  So all that is counted in etypes is right without more; counts

@@ -63,7 +63,19 @@
     F(ompi_mpi_ub)                                                                                 \
     F(ompi_mpi_lb)                                                                                 \
     F(ompi_mpi_offset)                                                                             \
-    F(ompi_mpi_count)
+    F(ompi_mpi_count)                                                                              \
+    F(ompi_mpi_wchar)                                                                              \
+    F(ompi_mpi_cplex)                                                                              \
+    F(ompi_mpi_dblcplex)                                                                           \
+    F(ompi_mpi_complex8)                                                                           \
+    F(ompi_mpi_complex16)                                                                          \
+    F(ompi_mpi_complex32)                                                                          \
+    F(ompi_mpi_c_float_complex)                                                                    \
+    F(ompi_mpi_c_double_complex)                                                                   \
+    F(ompi_mpi_c_long_double_complex)                                                              \
+    F(ompi_mpi_cxx_cplex)                                                                          \
+    F(ompi_mpi_cxx_dblcplex)                                                                       \
+    F(ompi_mpi_cxx_ldblcplex)
 
 #define ZCACHE_PREDEFINED_MEMBER(name) void *name;
 extern struct zcache_predefined {

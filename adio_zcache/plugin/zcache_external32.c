@@ -1,0 +1,401 @@
+/*
+ * The data representation external32 (MPI-4.1, 14.5.2): big-endian, IEEE floating point numbers,
+ * and sizes of its own.
+ *
+ * ROMIO converts a buffer through another of the memory's shape, in three passes over memory.  It
+ * writes beyond that where the type's lower bound is not 0, leaves gaps in the file where an item
+ * gets shorter, and MPICH's own functions end the program at an MPI_WCHAR.  So the plugin converts
+ * as it does for representations of programs, and a buffer is packed and converted in place.
+ *
+ * Values that the file has no room for, longs of more than four bytes, are an error.  A type whose
+ * items keep their sizes has the same gaps in the file as in memory, as in files of ROMIO.
+ */
+#include "config.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <float.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <wchar.h>
+
+#include "zc_log.h"
+#include "zcache_datarep.h"
+#include "zcache_layout.h"
+#include "zcache_type_items.h"
+
+/* ---- parts of items ---- */
+
+/* Converts `n` parts, one after the other, which may stay where they are if they keep their size.
+ * 0, or a negative errno, explained. */
+typedef int part_fn(const void *from, void *to, MPI_Count n);
+
+static int copy(const void *from, void *to, MPI_Count n)
+{
+    if (from != to)
+        memcpy(to, from, (size_t)n);
+    return 0;
+}
+
+#define SWAP(bits)                                                                                 \
+    static int swap##bits(const void *from, void *to, MPI_Count n)                                 \
+    {                                                                                              \
+        const char *f = from;                                                                      \
+        char *t = to;                                                                              \
+                                                                                                   \
+        for (MPI_Count i = 0; i < n; i++) {                                                        \
+            uint##bits##_t v;                                                                      \
+                                                                                                   \
+            memcpy(&v, f + i * (MPI_Count)sizeof v, sizeof v);                                     \
+            v = htobe##bits(v);                                                                    \
+            memcpy(t + i * (MPI_Count)sizeof v, &v, sizeof v);                                     \
+        }                                                                                          \
+        return 0;                                                                                  \
+    }                                                                                              \
+    static int swap##bits(const void *from, void *to, MPI_Count n)
+
+SWAP(16);
+SWAP(32);
+SWAP(64);
+
+static int swap128(const void *from, void *to, MPI_Count n)
+{
+    const char *f = from;
+    char *t = to;
+
+    for (MPI_Count i = 0; i < n; i++) {
+        uint64_t v[2], w[2];
+
+        memcpy(v, f + 16 * i, sizeof v);
+        w[0] = htobe64(v[__BYTE_ORDER == __LITTLE_ENDIAN]);
+        w[1] = htobe64(v[__BYTE_ORDER != __LITTLE_ENDIAN]);
+        memcpy(t + 16 * i, w, sizeof w);
+    }
+    return 0;
+}
+
+static int too_large(const char *type, int bytes)
+{
+    return zc_errorf(EILSEQ,
+                     "external32 has %d bytes for an element of %s, and a value needs more; "
+                     "MPI_INT64_T and MPI_UINT64_T have eight in every representation",
+                     bytes, type);
+}
+
+/* Defines how integers of a type are fewer bytes in the file. */
+#define NARROW(name, type, bits, file_type, mpi_type)                                              \
+    static int write_##name(const void *from, void *to, MPI_Count n)                               \
+    {                                                                                              \
+        const char *f = from;                                                                      \
+        char *t = to;                                                                              \
+                                                                                                   \
+        for (MPI_Count i = 0; i < n; i++) {                                                        \
+            uint##bits##_t in_file;                                                                \
+            type v;                                                                                \
+                                                                                                   \
+            memcpy(&v, f + i * (MPI_Count)sizeof v, sizeof v);                                     \
+            if ((type)(file_type)v != v)                                                           \
+                return too_large(mpi_type, (bits) / 8);                                            \
+            in_file = htobe##bits((uint##bits##_t)v);                                              \
+            memcpy(t + i * ((bits) / 8), &in_file, sizeof in_file);                                \
+        }                                                                                          \
+        return 0;                                                                                  \
+    }                                                                                              \
+    static int read_##name(const void *from, void *to, MPI_Count n)                                \
+    {                                                                                              \
+        const char *f = from;                                                                      \
+        char *t = to;                                                                              \
+                                                                                                   \
+        for (MPI_Count i = 0; i < n; i++) {                                                        \
+            uint##bits##_t in_file;                                                                \
+            type v;                                                                                \
+                                                                                                   \
+            memcpy(&in_file, f + i * ((bits) / 8), sizeof in_file);                                \
+            v = (type)(file_type)be##bits##toh(in_file);                                           \
+            memcpy(t + i * (MPI_Count)sizeof v, &v, sizeof v);                                     \
+        }                                                                                          \
+        return 0;                                                                                  \
+    }                                                                                              \
+    static int read_##name(const void *from, void *to, MPI_Count n)
+
+NARROW(long, long, 32, int32_t, "MPI_LONG");
+
+NARROW(unsigned_long, unsigned long, 32, uint32_t, "MPI_UNSIGNED_LONG");
+
+NARROW(wchar, wchar_t, 16, uint16_t, "MPI_WCHAR");
+
+/* ---- long double: IEEE binary128 in the file ---- */
+
+#if LDBL_MANT_DIG == 113
+#define write_long_double swap128
+#define read_long_double  swap128
+#elif LDBL_MANT_DIG == 64
+/* Of x87: a significand of 64 bits with its first one, then sign and exponent as in binary128. */
+struct x87 {
+    uint64_t significand;
+    uint16_t sign_exponent;
+};
+
+enum { EXPONENT = 0x7fff };
+static const uint64_t first_bit = UINT64_C(1) << 63;
+
+static int write_long_double(const void *from, void *to, MPI_Count n)
+{
+    const char *f = from;
+    char *t = to;
+
+    for (MPI_Count i = 0; i < n; i++) {
+        struct x87 v;
+        uint64_t w[2];
+
+        memcpy(&v.significand, f, sizeof v.significand);
+        memcpy(&v.sign_exponent, f + 8, sizeof v.sign_exponent);
+        if (!(v.sign_exponent & EXPONENT) && v.significand & first_bit)
+            v.sign_exponent++; /* the exponent 0 means that of 1 */
+        v.significand <<= 1;
+        w[0] = htobe64((uint64_t)v.sign_exponent << 48 | v.significand >> 16);
+        w[1] = htobe64(v.significand << 48);
+        memcpy(t, w, sizeof w);
+        f += sizeof(long double);
+        t += sizeof w;
+    }
+    return 0;
+}
+
+/* Rounds to the nearest, to the even one of two. */
+static struct x87 x87_of(uint64_t high, uint64_t low)
+{
+    struct x87 v = {high << 15 | low >> 49, (uint16_t)(high >> 48)};
+    uint64_t rest = low << 15;
+    int exponent = v.sign_exponent & EXPONENT;
+
+    v.significand &= ~first_bit;
+    if (exponent == EXPONENT) {
+        if (v.significand == 0 && (high << 16 || low))
+            v.significand = first_bit >> 1; /* not infinite, but no number */
+        v.significand |= first_bit;
+        return v;
+    }
+    if (exponent)
+        v.significand |= first_bit;
+    if (rest > first_bit || (rest == first_bit && v.significand & 1))
+        v.significand++;
+    if (exponent ? v.significand == 0 : v.significand == first_bit) {
+        v.significand = first_bit;
+        v.sign_exponent++;
+    }
+    return v;
+}
+
+static int read_long_double(const void *from, void *to, MPI_Count n)
+{
+    const char *f = from;
+    char *t = to;
+
+    for (MPI_Count i = 0; i < n; i++) {
+        uint64_t w[2];
+        struct x87 v;
+
+        memcpy(w, f, sizeof w);
+        v = x87_of(be64toh(w[0]), be64toh(w[1]));
+        memset(t, 0, sizeof(long double));
+        memcpy(t, &v.significand, sizeof v.significand);
+        memcpy(t + 8, &v.sign_exponent, sizeof v.sign_exponent);
+        f += sizeof w;
+        t += sizeof(long double);
+    }
+    return 0;
+}
+#else
+static int write_long_double(const void *from, void *to, MPI_Count n)
+{
+    (void)from;
+    (void)to;
+    (void)n;
+    return zc_errorf(EILSEQ, "external32: long double of this machine is not converted");
+}
+#define read_long_double write_long_double
+#endif
+
+/* ---- items ---- */
+
+/* How an item is converted: `parts` of it, which have so many bytes. */
+struct form {
+    int parts, in_memory, in_file;
+    part_fn *write, *read;
+};
+
+/* Returns the form of those that keep their size. */
+static const struct form *form_of_size(int size, bool is_complex)
+{
+    static const struct form forms[] = {
+        {1, 1, 1, copy, copy},     {1, 2, 2, swap16, swap16},     {1, 4, 4, swap32, swap32},
+        {1, 8, 8, swap64, swap64}, {1, 16, 16, swap128, swap128}, {2, 2, 2, swap16, swap16},
+        {2, 4, 4, swap32, swap32}, {2, 8, 8, swap64, swap64},     {2, 16, 16, swap128, swap128},
+    };
+
+    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
+        if (forms[i].parts * forms[i].in_memory == size && forms[i].parts == 1 + is_complex)
+            return &forms[i];
+    return NULL;
+}
+
+static bool is_complex(MPI_Datatype type)
+{
+    const MPI_Datatype types[] = {
+        MPI_C_COMPLEX,         MPI_C_FLOAT_COMPLEX,    MPI_C_DOUBLE_COMPLEX, MPI_COMPLEX,
+        MPI_DOUBLE_COMPLEX,    MPI_COMPLEX8,           MPI_COMPLEX16,        MPI_COMPLEX32,
+        MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX,
+    };
+    int ni, na, nt, combiner = MPI_COMBINER_NAMED;
+
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (types[i] != MPI_DATATYPE_NULL && types[i] == type)
+            return true;
+    PMPI_Type_get_envelope(type, &ni, &na, &nt, &combiner);
+    return combiner == MPI_COMBINER_F90_COMPLEX;
+}
+
+/* Returns the form of those that do not, or NULL. */
+static const struct form *form_of_other(MPI_Datatype type)
+{
+    static const struct form of_long = {1, sizeof(long), 4, write_long, read_long},
+                             of_unsigned_long = {1, sizeof(long), 4, write_unsigned_long,
+                                                 read_unsigned_long},
+                             of_wchar = {1, sizeof(wchar_t), 2, write_wchar, read_wchar},
+                             of_long_double = {1, sizeof(long double), 16, write_long_double,
+                                               read_long_double},
+                             of_long_complex = {2, sizeof(long double), 16, write_long_double,
+                                                read_long_double};
+
+    if (type == MPI_LONG)
+        return &of_long;
+    if (type == MPI_UNSIGNED_LONG)
+        return &of_unsigned_long;
+    if (type == MPI_WCHAR)
+        return &of_wchar;
+    if (type == MPI_LONG_DOUBLE)
+        return &of_long_double;
+    if (type == MPI_C_LONG_DOUBLE_COMPLEX || type == MPI_CXX_LONG_DOUBLE_COMPLEX)
+        return &of_long_complex;
+    return NULL;
+}
+
+static const struct form *form_of(MPI_Datatype type)
+{
+    const struct form *form = type == MPI_DATATYPE_NULL ? NULL : form_of_other(type);
+    MPI_Count size;
+
+    if (form || PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size > 32)
+        return form;
+    return form_of_size((int)size, is_complex(type));
+}
+
+static int extent_of(MPI_Datatype type, MPI_Aint *extent, void *state)
+{
+    const struct form *form = form_of(type);
+
+    (void)state;
+    if (!form)
+        return MPI_ERR_TYPE;
+    *extent = (MPI_Aint)form->parts * form->in_file;
+    return MPI_SUCCESS;
+}
+
+/* ---- buffers ---- */
+
+/* Where a conversion is in both buffers, and how many items it has left. */
+struct cursor {
+    bool read;
+    char *packed, *in_file;
+    MPI_Count left;
+};
+
+static int convert_items(struct cursor *c, struct zcache_type_items *t, MPI_Count n)
+{
+    const struct form *form = t->form ? t->form : form_of(t->item);
+    MPI_Count parts;
+    int rc;
+
+    t->form = form;
+    if (n > c->left)
+        n = c->left;
+    parts = n * form->parts;
+    rc = c->read ? form->read(c->in_file, c->packed, parts)
+                 : form->write(c->packed, c->in_file, parts);
+    c->packed += parts * form->in_memory;
+    c->in_file += parts * form->in_file;
+    c->left -= n;
+    return rc;
+}
+
+/* Converts `times` what `t` has, or what is left. */
+static int convert_all(struct cursor *c, struct zcache_type_items *t, MPI_Count times)
+{
+    int rc = 0;
+
+    if (t->item != MPI_DATATYPE_NULL)
+        return convert_items(c, t, times);
+    while (rc == 0 && c->left > 0 && times-- > 0)
+        for (int i = 0; rc == 0 && i < t->nparts; i++)
+            rc = convert_all(c, &t->parts[i], t->parts[i].times);
+    return rc;
+}
+
+/* Converts between `packed`, which has all items of the buffer without gaps, and the file's.  Sets
+ * how many bytes there are in `packed`. */
+static int convert_packed(bool read, char *packed, MPI_Datatype type, MPI_Count items,
+                          char *in_file, MPI_Count *bytes)
+{
+    struct cursor c = {read, packed, in_file, items};
+    struct zcache_type_items t;
+    int rc = zcache_type_items_get(type, &t);
+
+    if (rc)
+        return rc;
+    rc = convert_all(&c, &t, items);
+    zcache_type_items_free(&t);
+    *bytes = c.packed - packed;
+    return rc;
+}
+
+static int convert_buffer(bool read, void *user, const struct zcache_layout *l, char *packed,
+                          MPI_Count bytes, MPI_Datatype type, MPI_Count items, char *in_file)
+{
+    int rc = read ? 0 : zcache_layout_pack(l, user, 0, packed, bytes);
+
+    rc = rc ? rc : convert_packed(read, packed, type, items, in_file, &bytes);
+    return rc || !read ? rc : zcache_layout_unpack(l, user, 0, packed, bytes);
+}
+
+static struct zcache_datarep external32;
+
+static int convert(bool read, void *user, MPI_Datatype type, MPI_Count items, void *in_file)
+{
+    struct zcache_datarep_size each, all;
+    struct zcache_layout *l;
+    MPI_Count bytes;
+    char *packed;
+    int rc = zcache_datarep_size(&external32, type, 1, &each, &all);
+
+    rc = rc ? rc : zcache_layout_get(type, &l);
+    if (rc)
+        return rc;
+    bytes = (items + each.items - 1) / each.items * each.in_memory;
+    packed = each.resized ? malloc((size_t)bytes) : in_file;
+    rc = packed ? convert_buffer(read, user, l, packed, bytes, type, items, in_file)
+                : zc_errorf(ENOMEM, "no memory to convert %lld bytes", (long long)bytes);
+    if (each.resized)
+        free(packed);
+    zcache_layout_put(l);
+    return rc;
+}
+
+static struct zcache_datarep external32 = {
+    .name = "external32", .convert = convert, .keeps_gaps = true, .extent_fn = extent_of};
+
+__attribute__((constructor)) static void add_external32(void)
+{
+    zcache_datarep_add_own(&external32);
+}
