@@ -14,6 +14,7 @@
  *                  POSIX: with one task the whole array passes through its memory
  *     pnetcdf      filetype, as a variable of PnetCDF (ncmpi_put_varn_double_all())
  *     pnetcdf-box  box, as a variable of PnetCDF
+ *     netcdf4-box  box, as a variable of netCDF-4, a dataset of HDF5 in one piece
  *
  * An I/O task takes from one rank at a time, which is the flow control that such layers need.
  * Prints a JSON object: seconds until the writes have returned and until the file is closed, each
@@ -33,6 +34,11 @@
 #include <unistd.h>
 #ifdef WITH_PNETCDF
 #include <pnetcdf.h>
+#endif
+#ifdef WITH_NETCDF4
+#include <hdf5.h>
+#include <netcdf.h>
+#include <netcdf_par.h>
 #endif
 
 enum { RUN = 8, READ = 1 << 17 }; /* doubles */
@@ -313,6 +319,66 @@ static void by_pnetcdf(const char *name, bool boxes)
 }
 #endif
 
+/* ---- netCDF-4 ---- */
+
+#ifdef WITH_NETCDF4
+static void nc4(int rc, const char *what)
+{
+    if (rc != NC_NOERR)
+        die(what, nc_strerror(rc));
+}
+
+#define NC4(call) nc4(call, #call)
+
+static void by_netcdf4(const char *name)
+{
+    double at = MPI_Wtime();
+    int file, dim, var, ignored, task;
+    size_t start = 0, count;
+
+    NC4(nc_create_par(name, NC_CLOBBER | NC_NETCDF4, MPI_COMM_WORLD, hints, &file));
+    NC4(nc_set_fill(file, NC_NOFILL, &ignored));
+    NC4(nc_def_dim(file, "element", (size_t)(groups * ranks * RUN), &dim));
+    NC4(nc_def_var(file, "array", NC_DOUBLE, 1, &dim, &var));
+    NC4(nc_enddef(file));
+    NC4(nc_var_par_access(file, var, NC_COLLECTIVE));
+    rearrange();
+    task = my_task();
+    if (task >= 0)
+        start = (size_t)(begins(task) * ranks * RUN);
+    count = (size_t)(box_groups * ranks * RUN);
+    NC4(nc_put_vara_double(file, var, &start, &count, box));
+    seconds = MPI_Wtime() - at;
+    NC4(nc_close(file));
+    close_seconds = MPI_Wtime() - at;
+}
+
+/* Returns where the array begins in the file. */
+static int64_t netcdf4_start(const char *plain)
+{
+    hid_t file = H5Fopen(plain, H5F_ACC_RDONLY, H5P_DEFAULT);
+    hid_t array = H5Dopen2(file, "array", H5P_DEFAULT);
+    haddr_t at = H5Dget_offset(array);
+
+    if (at == HADDR_UNDEF)
+        die(plain, "has no array in one piece");
+    H5Dclose(array);
+    H5Fclose(file);
+    return (int64_t)at;
+}
+#else
+static void by_netcdf4(const char *name)
+{
+    die(name, "built without netCDF-4");
+}
+
+static int64_t netcdf4_start(const char *plain)
+{
+    (void)plain;
+    return 0;
+}
+#endif
+
 /* ---- the result ---- */
 
 /* Returns VmHWM or VmRSS, KiB. */
@@ -388,6 +454,8 @@ static void write_it(const char *way, const char *file)
         serially(file);
     else if (!strncmp(way, "pnetcdf", 7))
         by_pnetcdf(file, boxes);
+    else if (!strcmp(way, "netcdf4-box"))
+        by_netcdf4(file);
     else
         by_mpi(file, boxes);
 }
@@ -417,6 +485,8 @@ int main(int argc, char **argv)
     own[2] = (double)(resident("VmHWM:") - before);
     MPI_Reduce(own, most, 3, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (rank == 0) {
+        if (!strcmp(argv[1], "netcdf4-box"))
+            array_start = netcdf4_start(argv[5]);
         verify(argv[5], swapped);
         printf(
             "{\"seconds\": %.6f, \"close_seconds\": %.6f, \"grown_kib\": %.0f, \"bytes\": %lld}\n",

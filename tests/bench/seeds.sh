@@ -19,15 +19,16 @@
 #     checkpoint  a solver's, one file, several or one of each rank, collective and independent:
 #                 seen 0.37 of what memory takes, stored 0.85 of what the store can (syncIO, rbIO)
 #     pio         irregular decompositions on 4 and 16 ranks (PIO)
-#     decomposed  the same by one filetype and by PnetCDF, on 4 to 64 ranks, beside two-phase on
-#                 parts that ranks have rearranged before (PIO)
+#     decomposed  the same by one filetype, PnetCDF and netCDF-4, on 4 to 64 ranks, beside two-phase
+#                 on parts that ranks have rearranged before (PIO)
 #     formats     serial and parallel formats with some I/O tasks: the paper's table (PIO)
 #     owners      peak memory of an owner of blocks with 1 and 64 clients: the same (PIO)
 #     btio        BTIO in the four variants of the paper, its time split into file access, network
 #                 and what of both computing hides (multiple-level staging)
 #     restart     checkpoints of 8 ranks read back on 4 and on 16 (syncIO and rbIO)
-#     permute     4-D arrays in all 24 orders of dimensions in memory, ragged blocks, external32:
-#                 0.8 of what is seen without, or what a copy in the program reaches (PDS/PIO)
+#     permute     4-D arrays in all 24 orders of dimensions in memory, ragged blocks, external32 and a
+#                 representation of the program: 0.8 of what is seen without, or what a copy in the
+#                 program reaches (PDS/PIO)
 #     mesh        an unstructured grid by node and element maps (PXI)
 #     climate     history and restart files through PnetCDF by all ranks, beside one that gathers
 #                 and writes alone: 10 times as fast as seen (PDS/PIO); where PnetCDF is there
@@ -69,6 +70,16 @@ levels() {
         "zcache: ranks only | zcache | 0 | zcache_write_back=aggregator $*"
         "zcache: daemon only | zcache | 0 | zcache_write_back=daemon $*"
         "zcache: both levels | zcache | 0 | $*" "zcache: embedded | zcache | | $*")
+}
+
+# made_library NAME: the directory where tests/docs/library has made it; fails if it has not.
+made_library() {
+    local dir base=${ZCACHE_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/zcache}/libraries
+
+    for dir in "$base/$1"_*; do
+        [[ ! -e $dir/made ]] || { echo "$dir"; return; }
+    done
+    return 1
 }
 
 # scaled SIZE: bytes, divided by --shrink.
@@ -334,14 +345,14 @@ about() {
   "Read from cold caches, without computing, so that the store bounds what is seen. Where there are more files than ranks each rank reads several.", "hidden"],
  ["pio", "PIO: irregular decompositions",
   "A million elements of eight bytes of each rank, dealt irregularly, without computing: the store's own time bounds what can be gained.", "seconds"],
- ["decomposed", "PIO: one filetype, PnetCDF, and rearranged boxes",
-  "Each rank has irregular runs of eight elements. Boxes: ranks send them to two I/O tasks first, which have a contiguous part each, as PIO does; zcache needs no such layer. The last column is what the memory of a rank grew by at most. netCDF-4 writes the boxes by one filetype, through HDF5.", "peak MB"],
+ ["decomposed", "PIO: one filetype, PnetCDF, netCDF-4, and rearranged boxes",
+  "Each rank has irregular runs of eight elements. Boxes: ranks send them to two I/O tasks first, which have a contiguous part each, as PIO does; zcache needs no such layer. netCDF-4 has no call for many runs, so it writes boxes, as PIO has it. The last column is what the memory of a rank grew by at most.", "peak MB"],
  ["formats", "PIO: serial and parallel formats, and I/O tasks",
   "The paper: parallel formats with some I/O tasks write nearly ten times as fast as a serial one, and less memory is taken than by one task that has all. Serial: the first I/O task writes for all. Growth of a rank's memory in the last column.", "peak MB"],
  ["owners", "PIO: memory of owners",
   "The paper's layer has a flow control built by hand, for what many senders do to the memory of one receiver. Here a dedicated aggregator, whose cache is a quarter of what is written; its peak memory in the last column.", "peak MB"],
- ["permute", "PDS/PIO: arrays in another order, ragged blocks, external32",
-  "A phase is a 4-D array, and each phase has the next of the 24 orders of dimensions in memory, with computing between them. MPI gets such memory as a type; the copy is the program's own, counted as writing, and bounds what can be reached where memory does. To reach: 0.8 of the speed without another order, as seen. ROMIO has no conversion functions of programs (user data representations), and neither has zcache.", "of unpermuted"],
+ ["permute", "PDS/PIO: arrays in another order, ragged blocks, data representations",
+  "A phase is a 4-D array, and each phase has the next of the 24 orders of dimensions in memory, with computing between them. MPI gets such memory as a type; the copy is the program's own, counted as writing, and bounds what can be reached where memory does. To reach: 0.8 of the speed without another order, as seen, or that of the copy. Registered: conversion functions of the program, MPI_Register_datarep, which ROMIO refuses; those of SimParIO reverse each element by itself.", "of unpermuted"],
  ["mesh", "PXI: unstructured grids",
   "Values of eight bytes at nodes, each of which may be any rank's, and at elements, in runs of 1 to 40 of a rank, many variables in a call; without computing.", "seconds"],
  ["climate", "PDS/PIO: history and restart files of a climate model",

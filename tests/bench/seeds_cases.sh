@@ -190,17 +190,17 @@ case_btio() {
 # ---- a climate model over PnetCDF -----------------------------------------------------------
 # climate_build: leaves the program in $tmp; fails, and has said so, where there is no PnetCDF.
 climate_build() {
-    local base=${ZCACHE_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/zcache} dir
+    local dir
 
-    for dir in "$base"/programs/pnetcdf-*-c/installed /usr; do
-        [[ -e $dir/include/pnetcdf.h ]] || continue
+    for dir in "$(made_library pnetcdf)" /usr; do
+        [[ $dir && -e $dir/include/pnetcdf.h ]] || continue
         "${MPICC:-mpicc.mpich}" -O2 -I"$dir/include" -o "$tmp/climate_nc" \
             "$bench_dir/climate_nc.c" -L"$dir/lib" -lpnetcdf -lm >"$tmp/climate.log" 2>&1 || continue
         pnetcdf=$dir
         return
     done
     echo "seeds.sh: climate is left out: no PnetCDF that it compiles with" \
-        "(tests/docs/test-examples.sh makes one)" >&2
+        "(tests/docs/library pnetcdf makes one)" >&2
     return 1
 }
 

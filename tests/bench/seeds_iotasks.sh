@@ -2,29 +2,43 @@
 # Sourced by seeds.sh, which has the store and the daemon.
 #
 # A variant is a line as in functions.sh, whose last column is the way and the number of I/O tasks
-# of bench/iotasks.  Where PnetCDF was built (tests/programs/pnetcdf.suite, tests/docs/library), the
-# program is compiled with it; else its variants are left out, with the reason.  netCDF-4 writes the
-# contiguous part of each I/O task through HDF5, by one filetype, as "boxes" does without it.
+# of bench/iotasks.  The program is compiled with PnetCDF and netCDF-4 where tests/docs/library has
+# made them; else the variants of the one that is missing are left out, with the reason.
 # shellcheck shell=bash disable=SC2034,SC2154 # variants, opt, slow, two
 iotasks=
 with_pnetcdf=
+with_netcdf4=
 
-# Sets $iotasks and $with_pnetcdf, once.
+# iotasks_with WORD HEADER FLAG ...: compiles it with these into $tmp/iotasks-WORD.
+iotasks_with() {
+    local word=$1
+
+    "${MPICC:-$(command -v mpicc.mpich || echo mpicc)}" -O2 -DHAVE_CONFIG_H "-I$build" \
+        "$bench_dir/iotasks.c" -o "$tmp/iotasks-$word" "${@:2}" -lm >"$tmp/run.log" 2>&1
+}
+
+# Sets $iotasks, and $with_... for what it has; once.
 iotasks_program() {
-    local prefix base=${ZCACHE_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/zcache}
+    local pnetcdf netcdf flags=()
 
     [[ ! $iotasks ]] || return 0
     iotasks=$build/tests/bench/iotasks
-    for prefix in "$base"/libraries/pnetcdf*/ "$base"/programs/pnetcdf-*/installed/; do
-        [[ -e $prefix/lib/libpnetcdf.a ]] || continue
-        "${MPICC:-$(command -v mpicc.mpich || echo mpicc)}" -O2 -DHAVE_CONFIG_H -DWITH_PNETCDF \
-            "-I$build" "-I$prefix/include" "$bench_dir/iotasks.c" -o "$tmp/iotasks" \
-            "-L$prefix/lib" -lpnetcdf -lm >"$tmp/run.log" 2>&1 || continue
-        iotasks=$tmp/iotasks with_pnetcdf=yes
+    if pnetcdf=$(made_library pnetcdf) &&
+        iotasks_with pnetcdf -DWITH_PNETCDF "-I$pnetcdf/include" "-L$pnetcdf/lib" -lpnetcdf; then
+        iotasks=$tmp/iotasks-pnetcdf with_pnetcdf=yes
+    else
+        echo "$bench_name: without PnetCDF, which tests/docs/library pnetcdf makes: its variants" \
+            "are left out" >&2
         return
-    done
-    echo "$bench_name: without PnetCDF, which tests/docs/library pnetcdf makes: its variants are" \
-        "left out"
+    fi
+    if netcdf=$(made_library netcdf) && read -ra flags <<<"$("$netcdf/bin/nc-config" --cflags) \
+        $("$netcdf/bin/nc-config" --libs)" && iotasks_with both -DWITH_PNETCDF -DWITH_NETCDF4 \
+        "-I$pnetcdf/include" "${flags[@]}"; then
+        iotasks=$tmp/iotasks-both with_netcdf4=yes
+    else
+        echo "$bench_name: without netCDF-4, which tests/docs/library netcdf makes: its variants" \
+            "are left out" >&2
+    fi
 }
 
 # iotasks_run CASE VARIANT RANKS ELEMENTS: the peak is of the owner $owner, or else of a rank.
@@ -60,6 +74,7 @@ iotasks_turns() {
     for ((i = 1; i <= repeats; i++)); do
         for variant in "${variants[@]}"; do
             [[ $variant != *pnetcdf* || $with_pnetcdf ]] || continue
+            [[ $variant != *netcdf4* || $with_netcdf4 ]] || continue
             bench_progress "$1, repetition $i: ${variant%%|*}"
             iotasks_run "$1" "$variant" "$2" "$3"
         done
@@ -76,8 +91,10 @@ case_decomposed() {
         "ufs: boxes, two-phase | ufs | | $two | box 2"
         "ufs: PnetCDF, two-phase | ufs | | $two | pnetcdf 1"
         "ufs: PnetCDF, boxes | ufs | | $two | pnetcdf-box 2"
+        "ufs: netCDF-4, boxes | ufs | | $two | netcdf4-box 2"
         'zcache: one daemon | zcache | 0 | | filetype 1'
-        'zcache: PnetCDF | zcache | 0 | | pnetcdf 1')
+        'zcache: PnetCDF | zcache | 0 | | pnetcdf 1'
+        'zcache: netCDF-4, boxes | zcache | 0 | | netcdf4-box 2')
     for n in 4 16 64; do
         elements=$(scaled 1M)
         ((n < 64)) || elements=$((elements / 4))
@@ -96,8 +113,10 @@ case_formats() {
         "ufs: MPI-IO, 4 I/O tasks | ufs | | $two | box 4"
         "ufs: PnetCDF, 4 I/O tasks | ufs | | $two | pnetcdf-box 4"
         "ufs: PnetCDF, no I/O tasks | ufs | | $two | pnetcdf 1"
+        "ufs: netCDF-4, 4 I/O tasks | ufs | | $two | netcdf4-box 4"
         'zcache: MPI-IO, no I/O tasks | zcache | 0 | | filetype 1'
-        'zcache: PnetCDF, no I/O tasks | zcache | 0 | | pnetcdf 1')
+        'zcache: PnetCDF, no I/O tasks | zcache | 0 | | pnetcdf 1'
+        'zcache: netCDF-4, 4 I/O tasks | zcache | 0 | | netcdf4-box 4')
     iotasks_turns "$1: 16 ranks" 16 "$(scaled 512K)"
 }
 
