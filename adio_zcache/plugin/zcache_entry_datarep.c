@@ -143,6 +143,25 @@ static int keep_place(MPI_File fh, MPI_Count bytes, bool read)
     return rc;
 }
 
+/* Defines the function and its twin with a large count: without conversion where there is none, or
+ * `plain` says so. */
+#define EITHER(name, at, buffer, last, plain)                                                      \
+    int zcache_entry_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type last##_P) \
+    {                                                                                              \
+        if (!zcache_view_datarep(fh) || (plain))                                                   \
+            return zcache_plain_##name(fh, at##_A buf, count, type last##_A);                      \
+        return converted_##name(fh, at##_A buf, count, type last##_A);                             \
+    }                                                                                              \
+    int zcache_entry_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                   \
+                                MPI_Datatype type last##_P)                                        \
+    {                                                                                              \
+        if (!zcache_view_datarep(fh) || (plain))                                                   \
+            return zcache_plain_##name##_c(fh, at##_A buf, count, type last##_A);                  \
+        return converted_##name(fh, at##_A buf, count, type last##_A);                             \
+    }                                                                                              \
+    int zcache_entry_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                   \
+                                MPI_Datatype type last##_P)
+
 #define CONVERT(name, at, buffer, LEAVE)                                                           \
     static int converted_##name(MPI_File fh, at##_P buffer buf, MPI_Count count,                   \
                                 MPI_Datatype type, MPI_Status *status)                             \
@@ -165,22 +184,7 @@ static int keep_place(MPI_File fh, MPI_Count bytes, bool read)
             return rc; /* raised */                                                                \
         return zcache_raise(fh, code, "MPI_File_" #name);                                          \
     }                                                                                              \
-    int zcache_entry_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,          \
-                            MPI_Status *status)                                                    \
-    {                                                                                              \
-        if (!zcache_view_datarep(fh))                                                              \
-            return zcache_plain_##name(fh, at##_A buf, count, type, status);                       \
-        return converted_##name(fh, at##_A buf, count, type, status);                              \
-    }                                                                                              \
-    int zcache_entry_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                   \
-                                MPI_Datatype type, MPI_Status *status)                             \
-    {                                                                                              \
-        if (!zcache_view_datarep(fh))                                                              \
-            return zcache_plain_##name##_c(fh, at##_A buf, count, type, status);                   \
-        return converted_##name(fh, at##_A buf, count, type, status);                              \
-    }                                                                                              \
-    int zcache_entry_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                   \
-                                MPI_Datatype type, MPI_Status *status)
+    EITHER(name, at, buffer, STATUS, false)
 
 /* By the blocking function; the request is complete from the start.  `by_all`: it is a read that
  * waits for other ranks, which here it does not. */
@@ -199,22 +203,7 @@ static int keep_place(MPI_File fh, MPI_Count bytes, bool read)
             zcache_reads_at_once(fh, 0);                                                           \
         return zcache_entry_completed(fh, rc, &status, request);                                   \
     }                                                                                              \
-    int zcache_entry_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type,          \
-                            MPI_Request *request)                                                  \
-    {                                                                                              \
-        if (!zcache_view_datarep(fh))                                                              \
-            return zcache_plain_##name(fh, at##_A buf, count, type, request);                      \
-        return converted_##name(fh, at##_A buf, count, type, request);                             \
-    }                                                                                              \
-    int zcache_entry_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                   \
-                                MPI_Datatype type, MPI_Request *request)                           \
-    {                                                                                              \
-        if (!zcache_view_datarep(fh))                                                              \
-            return zcache_plain_##name##_c(fh, at##_A buf, count, type, request);                  \
-        return converted_##name(fh, at##_A buf, count, type, request);                             \
-    }                                                                                              \
-    int zcache_entry_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                   \
-                                MPI_Datatype type, MPI_Request *request)
+    EITHER(name, at, buffer, REQUEST, false)
 
 /* By the blocking function; ROMIO's function that ends the access returns the status.  ROMIO
  * refuses a second one. */
@@ -232,20 +221,7 @@ static int keep_place(MPI_File fh, MPI_Count bytes, bool read)
         }                                                                                          \
         return rc;                                                                                 \
     }                                                                                              \
-    int zcache_entry_##name(MPI_File fh, at##_P buffer buf, int count, MPI_Datatype type)          \
-    {                                                                                              \
-        if (!zcache_view_datarep(fh) || fh->split_coll_count)                                      \
-            return zcache_plain_##name(fh, at##_A buf, count, type);                               \
-        return converted_##name(fh, at##_A buf, count, type);                                      \
-    }                                                                                              \
-    int zcache_entry_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count,                   \
-                                MPI_Datatype type)                                                 \
-    {                                                                                              \
-        if (!zcache_view_datarep(fh) || fh->split_coll_count)                                      \
-            return zcache_plain_##name##_c(fh, at##_A buf, count, type);                           \
-        return converted_##name(fh, at##_A buf, count, type);                                      \
-    }                                                                                              \
-    int zcache_entry_##name##_c(MPI_File fh, at##_P buffer buf, MPI_Count count, MPI_Datatype type)
+    EITHER(name, at, buffer, NOTHING, fh->split_coll_count)
 
 CONVERT(read_at, AT, READ, LEAVES);
 CONVERT(write_at, AT, WRITE, LEAVES);

@@ -22,16 +22,16 @@ cd "$tmp" || exit 99
 # that closes MPI_FILE_NULL through this interface of mpich 5.0.2 crashes, without the plugin, too.
 mkdir include
 echo '#include <mpi_abi.h>' >include/mpi.h
-for each in t_io t_modes t_nonblocking t_types t_datarep t_hints; do
+for each in t_io t_modes t_nonblocking t_types t_datarep t_external32 t_hints; do
     "${CC:-cc}" -w -D_GNU_SOURCE -Iinclude -I"$prefix/include" -I"$here" -I"$build" -o "$each" \
-        "$here/$each.c" -L"$prefix/lib" -lmpi_abi "-Wl,-rpath,$prefix/lib" -lpthread ||
+        "$here/$each.c" -L"$prefix/lib" -lmpi_abi "-Wl,-rpath,$prefix/lib" -lpthread -lm ||
         fail "$each.c is not compiled"
 done
 
 mpiexec=$prefix/bin/mpiexec.hydra
 [[ -x $mpiexec ]] || mpiexec="bash $prefix/bin/mpiexec"
 preload=${preload/%$plugin/$abi}
-for each in t_io t_modes t_nonblocking t_types t_datarep; do
+for each in t_io t_modes t_nonblocking t_types t_datarep t_external32; do
     within "$mpi_timeout" $mpiexec -n 2 -genv LD_PRELOAD "$sanitizer$preload" "./$each" \
         "zcache:$root/$each" >out 2>&1 </dev/null || fail "$each: status $?: $(<out)"
 done
