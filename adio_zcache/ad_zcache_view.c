@@ -37,7 +37,7 @@ static int64_t key_of(const char *datarep)
     const struct zcache_datarep *rep = zcache_datarep_find(datarep);
 
     return rep && zcache_datarep_converts(rep)
-               ? (int64_t)(zc_pool_key_of(datarep, strlen(datarep)) | 2)
+               ? (int64_t)(zc_pool_key_of(rep->name, strlen(rep->name)) | 2)
                : is_external32(datarep);
 }
 

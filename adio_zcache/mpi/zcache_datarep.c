@@ -144,7 +144,7 @@ int zcache_datarep_convert(const struct zcache_datarep *rep, bool read, void *us
     if (items == 0)
         return 0;
     if (rep->convert)
-        return rep->convert(read, user, type, items, in_file);
+        return rep->convert(read, user, type, each, items, in_file);
     if (fn)
         return convert_parts(rep, read, fn, user, type, each, items, in_file);
     return fn_c(user, type, items, in_file, 0, rep->state) == MPI_SUCCESS ? 0 : failed(rep, read);

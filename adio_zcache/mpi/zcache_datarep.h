@@ -5,7 +5,8 @@
  * An item is an element of a predefined datatype; a predefined pair has two.  What an item takes in
  * the file is what the representation's extent function tells, without alignment.  A derived type
  * is in the file what its constructor makes of these: what is counted in elements scales, and
- * displacements in bytes stay as they are (14.5.1: a portable datatype has none).
+ * displacements in bytes stay as they are (14.5.1: a portable datatype has none); keeps_gaps is an
+ * exception.
  *
  * The extent function is called with a view and with each access.  Functions that return int return
  * 0 or a negative errno, explained by zc_errorf(): -EILSEQ where the program's function has failed.
@@ -16,18 +17,24 @@
 #include <mpi.h>
 #include <stdbool.h>
 
+struct zcache_datarep_size;
+typedef int zcache_datarep_fn(bool read, void *user, MPI_Datatype type,
+                              const struct zcache_datarep_size *each, MPI_Count items,
+                              void *in_file);
+
 /* Stays until the process ends. */
 struct zcache_datarep {
     const struct zcache_datarep *next;
     const char *name;
     /* One of zcache itself; NULL: it is the program's, which has the functions below.  As
      * zcache_datarep_convert(). */
-    int (*convert)(bool read, void *user, MPI_Datatype type, MPI_Count items, void *in_file);
-    bool keeps_gaps; /* a type whose items keep their sizes is in the file as in memory */
+    zcache_datarep_fn *convert;
+    bool keeps_gaps; /* a type of which no item has another size is in the file as in memory */
     /* The first two of MPI_Register_datarep(), or the last two of MPI_Register_datarep_c(); NULL:
      * bytes are in the file as in memory. */
     MPI_Datarep_conversion_function *read_fn, *write_fn;
     MPI_Datarep_conversion_function_c *read_fn_c, *write_fn_c;
+    /* Returns an MPI error code, or one of zcache itself a negative errno, explained. */
     MPI_Datarep_extent_function *extent_fn;
     void *state;
 };

@@ -30,8 +30,11 @@ static int size_of_item(const struct zcache_datarep *rep, MPI_Datatype type,
 {
     MPI_Aint extent = -1;
     MPI_Count size;
+    int rc = rep->extent_fn(type, &extent, rep->state);
 
-    if (rep->extent_fn(type, &extent, rep->state) != MPI_SUCCESS || extent < 0)
+    if (rep->convert && rc)
+        return rc;
+    if (rc != MPI_SUCCESS || extent < 0)
         return zc_errorf(EILSEQ, "data representation \"%s\": its extent function has failed",
                          rep->name);
     if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS)
@@ -152,6 +155,9 @@ static int basic_type(const struct zcache_datarep *rep, MPI_Datatype type, MPI_D
 
     if (rc)
         return rc;
+    if (s.items == 0)
+        return zc_errorf(EINVAL, "MPI_LB and MPI_UB are of no use where sizes in the file differ; "
+                                 "MPI_Type_create_resized() is");
     if (s.in_file > INT_MAX || PMPI_Type_contiguous((int)s.in_file, MPI_BYTE, out) != MPI_SUCCESS)
         return zc_errorf(EINVAL, "data representation \"%s\": an item of %lld bytes", rep->name,
                          (long long)s.in_file);
@@ -253,8 +259,8 @@ static int make(const struct zcache_datarep *rep, MPI_Datatype type, MPI_Datatyp
     return rc;
 }
 
-/* Makes what is in the file as it is in memory, gaps included, where the representation has that of
- * types whose items keep their sizes; else what is made of those in the file. */
+/* Makes what is in the file as it is in memory, gaps included, where the representation has that and
+ * no item of the type another size; else of items without alignment, as all that is in the file. */
 static int make_any(const struct zcache_datarep *rep, MPI_Datatype type, MPI_Datatype *out)
 {
     struct zcache_datarep_size size;
@@ -262,7 +268,10 @@ static int make_any(const struct zcache_datarep *rep, MPI_Datatype type, MPI_Dat
 
     if (rc || !rep->keeps_gaps || size.resized)
         return rc ? rc : make(rep, type, out);
-    return PMPI_Type_dup(type, out) == MPI_SUCCESS ? 0 : zc_errorf(ENOMEM, "no copy of a datatype");
+    /* Not a duplicate, which calls the program's functions for its attributes. */
+    return PMPI_Type_contiguous(1, type, out) == MPI_SUCCESS
+               ? 0
+               : zc_errorf(ENOMEM, "no copy of a datatype");
 }
 
 int zcache_datarep_type(const struct zcache_datarep *rep, MPI_Datatype type, MPI_Datatype *in_file)

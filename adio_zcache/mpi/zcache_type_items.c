@@ -22,6 +22,10 @@ static bool is_pair(MPI_Datatype type, MPI_Datatype items[2])
         {MPI_2REAL, MPI_REAL, MPI_REAL},
         {MPI_2INTEGER, MPI_INTEGER, MPI_INTEGER},
         {MPI_2DOUBLE_PRECISION, MPI_DOUBLE_PRECISION, MPI_DOUBLE_PRECISION},
+#ifdef MPI_2COMPLEX
+        {MPI_2COMPLEX, MPI_COMPLEX, MPI_COMPLEX},
+        {MPI_2DOUBLE_COMPLEX, MPI_DOUBLE_COMPLEX, MPI_DOUBLE_COMPLEX},
+#endif
     };
 
     for (size_t i = 0; i < sizeof pairs / sizeof pairs[0]; i++)

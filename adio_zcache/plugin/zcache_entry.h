@@ -4,7 +4,7 @@
  *     MPI_File_x, PMPI_File_x    (zcache_passthrough.c, exported)
  *         a file of the MPI library's: the next MPI_File_x or PMPI_File_x, which is the library's
  *     zcache_entry_x             (zcache_entry*.c)
- *         turns, raising of errors; for functions that move data, conversion by the program
+ *         turns, raising of errors; for functions that move data, conversion
  *     zcache_plain_x             (zcache_entry_data.c: functions that move data)
  *         turns, large counts, raising of errors
  *     ROMIO_File_x               (ROMIO's PMPI_File_x, renamed when its library was copied)

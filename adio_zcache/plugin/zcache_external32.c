@@ -226,81 +226,169 @@ struct form {
     part_fn *write, *read;
 };
 
-/* Returns the form of those that keep their size. */
-static const struct form *form_of_size(int size, bool is_complex)
-{
-    static const struct form forms[] = {
-        {1, 1, 1, copy, copy},     {1, 2, 2, swap16, swap16},     {1, 4, 4, swap32, swap32},
-        {1, 8, 8, swap64, swap64}, {1, 16, 16, swap128, swap128}, {2, 2, 2, swap16, swap16},
-        {2, 4, 4, swap32, swap32}, {2, 8, 8, swap64, swap64},     {2, 16, 16, swap128, swap128},
-    };
+enum kind { NUMBER, COMPLEX, LONG, UNSIGNED_LONG, WIDE_CHAR, LONG_DOUBLE, LONG_COMPLEX };
 
-    for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
-        if (forms[i].parts * forms[i].in_memory == size && forms[i].parts == 1 + is_complex)
+/* Those of items that keep their size are by it. */
+static const struct form numbers[] = {{1, 1, 1, copy, copy},
+                                      {1, 2, 2, swap16, swap16},
+                                      {1, 4, 4, swap32, swap32},
+                                      {1, 8, 8, swap64, swap64},
+                                      {1, 16, 16, swap128, swap128}},
+                         complexes[] = {{2, 2, 2, swap16, swap16},
+                                        {2, 4, 4, swap32, swap32},
+                                        {2, 8, 8, swap64, swap64},
+                                        {2, 16, 16, swap128, swap128}};
+static const struct form others[] = {
+    [LONG] = {1, sizeof(long), 4, write_long, read_long},
+    [UNSIGNED_LONG] = {1, sizeof(long), 4, write_unsigned_long, read_unsigned_long},
+    [WIDE_CHAR] = {1, sizeof(wchar_t), 2, write_wchar, read_wchar},
+    [LONG_DOUBLE] = {1, sizeof(long double), 16, write_long_double, read_long_double},
+    [LONG_COMPLEX] = {2, sizeof(long double), 16, write_long_double, read_long_double},
+};
+
+static const struct form *of_size(const struct form *forms, size_t n, MPI_Count size)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((MPI_Count)forms[i].parts * forms[i].in_memory == size)
             return &forms[i];
     return NULL;
 }
 
-static bool is_complex(MPI_Datatype type)
+/* Returns the form of an item of `size` bytes in memory and in_file in the file, or NULL. */
+static const struct form *form_of_kind(enum kind kind, MPI_Count size, MPI_Count in_file)
 {
-    const MPI_Datatype types[] = {
-        MPI_C_COMPLEX,         MPI_C_FLOAT_COMPLEX,    MPI_C_DOUBLE_COMPLEX, MPI_COMPLEX,
-        MPI_DOUBLE_COMPLEX,    MPI_COMPLEX8,           MPI_COMPLEX16,        MPI_COMPLEX32,
-        MPI_CXX_FLOAT_COMPLEX, MPI_CXX_DOUBLE_COMPLEX,
-    };
-    int ni, na, nt, combiner = MPI_COMBINER_NAMED;
+    const struct form *f;
 
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (types[i] != MPI_DATATYPE_NULL && types[i] == type)
-            return true;
-    PMPI_Type_get_envelope(type, &ni, &na, &nt, &combiner);
-    return combiner == MPI_COMBINER_F90_COMPLEX;
+    if (kind == NUMBER)
+        f = of_size(numbers, sizeof numbers / sizeof numbers[0], size);
+    else if (kind == COMPLEX)
+        f = of_size(complexes, sizeof complexes / sizeof complexes[0], size);
+    else
+        f = of_size(&others[kind], 1, size);
+    return f && f->parts * f->in_file == in_file ? f : NULL;
 }
 
-/* Returns the form of those that do not, or NULL. */
-static const struct form *form_of_other(MPI_Datatype type)
+/* Of MPI-4.1, table 14.2, what every library here has: bytes in the file. */
+static const struct form *form_of_named(MPI_Datatype type, MPI_Count size)
 {
-    static const struct form of_long = {1, sizeof(long), 4, write_long, read_long},
-                             of_unsigned_long = {1, sizeof(long), 4, write_unsigned_long,
-                                                 read_unsigned_long},
-                             of_wchar = {1, sizeof(wchar_t), 2, write_wchar, read_wchar},
-                             of_long_double = {1, sizeof(long double), 16, write_long_double,
-                                               read_long_double},
-                             of_long_complex = {2, sizeof(long double), 16, write_long_double,
-                                                read_long_double};
+    const struct {
+        MPI_Datatype type;
+        enum kind kind;
+        int in_file;
+    } table[] = {
+        {MPI_BYTE, NUMBER, 1},
+        {MPI_PACKED, NUMBER, 1},
+        {MPI_CHAR, NUMBER, 1},
+        {MPI_SIGNED_CHAR, NUMBER, 1},
+        {MPI_UNSIGNED_CHAR, NUMBER, 1},
+        {MPI_WCHAR, WIDE_CHAR, 2},
+        {MPI_SHORT, NUMBER, 2},
+        {MPI_UNSIGNED_SHORT, NUMBER, 2},
+        {MPI_INT, NUMBER, 4},
+        {MPI_UNSIGNED, NUMBER, 4},
+        {MPI_LONG, LONG, 4},
+        {MPI_UNSIGNED_LONG, UNSIGNED_LONG, 4},
+        {MPI_LONG_LONG, NUMBER, 8},
+        {MPI_UNSIGNED_LONG_LONG, NUMBER, 8},
+        {MPI_FLOAT, NUMBER, 4},
+        {MPI_DOUBLE, NUMBER, 8},
+        {MPI_LONG_DOUBLE, LONG_DOUBLE, 16},
+        {MPI_C_BOOL, NUMBER, 1},
+        {MPI_INT8_T, NUMBER, 1},
+        {MPI_INT16_T, NUMBER, 2},
+        {MPI_INT32_T, NUMBER, 4},
+        {MPI_INT64_T, NUMBER, 8},
+        {MPI_UINT8_T, NUMBER, 1},
+        {MPI_UINT16_T, NUMBER, 2},
+        {MPI_UINT32_T, NUMBER, 4},
+        {MPI_UINT64_T, NUMBER, 8},
+        {MPI_AINT, NUMBER, 8},
+        {MPI_COUNT, NUMBER, 8},
+        {MPI_OFFSET, NUMBER, 8},
+        {MPI_C_COMPLEX, COMPLEX, 8},
+        {MPI_C_FLOAT_COMPLEX, COMPLEX, 8},
+        {MPI_C_DOUBLE_COMPLEX, COMPLEX, 16},
+        {MPI_C_LONG_DOUBLE_COMPLEX, LONG_COMPLEX, 32},
+        {MPI_CXX_BOOL, NUMBER, 1},
+        {MPI_CXX_FLOAT_COMPLEX, COMPLEX, 8},
+        {MPI_CXX_DOUBLE_COMPLEX, COMPLEX, 16},
+        {MPI_CXX_LONG_DOUBLE_COMPLEX, LONG_COMPLEX, 32},
+        {MPI_CHARACTER, NUMBER, 1},
+        {MPI_LOGICAL, NUMBER, 4},
+        {MPI_INTEGER, NUMBER, 4},
+        {MPI_INTEGER1, NUMBER, 1},
+        {MPI_INTEGER2, NUMBER, 2},
+        {MPI_INTEGER4, NUMBER, 4},
+        {MPI_INTEGER8, NUMBER, 8},
+        {MPI_REAL, NUMBER, 4},
+        {MPI_REAL4, NUMBER, 4},
+        {MPI_REAL8, NUMBER, 8},
+        {MPI_REAL16, NUMBER, 16},
+        {MPI_DOUBLE_PRECISION, NUMBER, 8},
+        {MPI_COMPLEX, COMPLEX, 8},
+        {MPI_COMPLEX8, COMPLEX, 8},
+        {MPI_COMPLEX16, COMPLEX, 16},
+        {MPI_COMPLEX32, COMPLEX, 32},
+        {MPI_DOUBLE_COMPLEX, COMPLEX, 16},
+#ifdef MPI_INTEGER16
+        {MPI_INTEGER16, NUMBER, 16},
+#endif
+#ifdef MPI_REAL2
+        {MPI_REAL2, NUMBER, 2},
+#endif
+#ifdef MPI_COMPLEX4
+        {MPI_COMPLEX4, COMPLEX, 4},
+#endif
+    };
 
-    if (type == MPI_LONG)
-        return &of_long;
-    if (type == MPI_UNSIGNED_LONG)
-        return &of_unsigned_long;
-    if (type == MPI_WCHAR)
-        return &of_wchar;
-    if (type == MPI_LONG_DOUBLE)
-        return &of_long_double;
-    if (type == MPI_C_LONG_DOUBLE_COMPLEX || type == MPI_CXX_LONG_DOUBLE_COMPLEX)
-        return &of_long_complex;
+    for (size_t i = 0; i < sizeof table / sizeof table[0]; i++)
+        if (table[i].type == type)
+            return form_of_kind(table[i].kind, size, table[i].in_file);
     return NULL;
+}
+
+/* Returns the form of what Fortran asks for by precision, MPI-4.1, 19.1.9.  A compiler takes long
+ * double where it has enough digits. */
+static const struct form *form_of_f90(MPI_Datatype type, int combiner, MPI_Count size)
+{
+    bool two = combiner == MPI_COMBINER_F90_COMPLEX, is_long;
+    int model[2] = {0, 0}; /* digits and exponent, or the digits of an integer */
+
+    if (PMPI_Type_get_contents(type, combiner == MPI_COMBINER_F90_INTEGER ? 1 : 2, 0, 0, model,
+                               NULL, NULL) != MPI_SUCCESS)
+        return NULL;
+    is_long =
+        combiner != MPI_COMBINER_F90_INTEGER && size == 16 * (1 + two) && model[0] <= LDBL_DIG;
+    if (is_long)
+        return form_of_kind(two ? LONG_COMPLEX : LONG_DOUBLE, size, size);
+    return form_of_kind(two ? COMPLEX : NUMBER, size, size);
 }
 
 static const struct form *form_of(MPI_Datatype type)
 {
-    const struct form *form = type == MPI_DATATYPE_NULL ? NULL : form_of_other(type);
+    int ni, na, nt, combiner;
     MPI_Count size;
 
-    if (form || PMPI_Type_size_x(type, &size) != MPI_SUCCESS || size > 32)
-        return form;
-    return form_of_size((int)size, is_complex(type));
+    if (PMPI_Type_size_x(type, &size) != MPI_SUCCESS ||
+        PMPI_Type_get_envelope(type, &ni, &na, &nt, &combiner) != MPI_SUCCESS)
+        return NULL;
+    return combiner == MPI_COMBINER_NAMED ? form_of_named(type, size)
+                                          : form_of_f90(type, combiner, size);
 }
 
 static int extent_of(MPI_Datatype type, MPI_Aint *extent, void *state)
 {
     const struct form *form = form_of(type);
+    char name[MPI_MAX_OBJECT_NAME] = "";
+    int len;
 
     (void)state;
-    if (!form)
-        return MPI_ERR_TYPE;
+    if (!form) {
+        PMPI_Type_get_name(type, name, &len);
+        return zc_errorf(EILSEQ, "external32 has no form for elements of %s", name);
+    }
     *extent = (MPI_Aint)form->parts * form->in_file;
-    return MPI_SUCCESS;
+    return 0;
 }
 
 /* ---- buffers ---- */
@@ -369,24 +457,21 @@ static int convert_buffer(bool read, void *user, const struct zcache_layout *l, 
     return rc || !read ? rc : zcache_layout_unpack(l, user, 0, packed, bytes);
 }
 
-static struct zcache_datarep external32;
-
-static int convert(bool read, void *user, MPI_Datatype type, MPI_Count items, void *in_file)
+static int convert(bool read, void *user, MPI_Datatype type, const struct zcache_datarep_size *each,
+                   MPI_Count items, void *in_file)
 {
-    struct zcache_datarep_size each, all;
     struct zcache_layout *l;
     MPI_Count bytes;
     char *packed;
-    int rc = zcache_datarep_size(&external32, type, 1, &each, &all);
+    int rc = zcache_layout_get(type, &l);
 
-    rc = rc ? rc : zcache_layout_get(type, &l);
     if (rc)
         return rc;
-    bytes = (items + each.items - 1) / each.items * each.in_memory;
-    packed = each.resized ? malloc((size_t)bytes) : in_file;
+    bytes = (items + each->items - 1) / each->items * each->in_memory;
+    packed = each->resized ? malloc((size_t)bytes) : in_file;
     rc = packed ? convert_buffer(read, user, l, packed, bytes, type, items, in_file)
                 : zc_errorf(ENOMEM, "no memory to convert %lld bytes", (long long)bytes);
-    if (each.resized)
+    if (each->resized)
         free(packed);
     zcache_layout_put(l);
     return rc;

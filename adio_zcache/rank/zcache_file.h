@@ -41,7 +41,7 @@ struct zcache_file {
     struct zcache_layout *layout;         /* of fd->filetype; NULL: never set, all bytes */
     struct zc_coord *coord;               /* if this rank is the first aggregator; else NULL */
     uint64_t epoch;                       /* of the shared pointer: how often the view was set */
-    const char *datarep_name;             /* of its view; NULL: "native" or "external32" */
+    const char *datarep_name;             /* of its view; NULL: as ROMIO has it */
     const struct zcache_datarep *datarep; /* if it converts; then, too: */
     MPI_Datatype asked_types[2];          /* etype and filetype as the program sees them; copies */
     int64_t pointer;                      /* individual, as a view offset; see zcache_fileview.h */

@@ -1,11 +1,12 @@
 /*
- * Data representations of the program: every function that moves data, types of one item and of
+ * Data representations that convert: every function that moves data, types of one item and of
  * several, counts at the end of the file, and what is refused.
  *
  *     t_datarep FILE
  *
- * In the file an int is eight bytes, its negative first; a double has its bytes reversed; a char
- * has other bits.  What is expected there is made by encode(), and compared by POSIX calls.
+ * In the program's own an int is eight bytes in the file, its negative first; a double has its
+ * bytes reversed; a char has other bits.  In external32 the int is a long, which gets shorter. What
+ * is expected in the file is made by encode(), and compared by POSIX calls.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,6 +20,7 @@ static MPI_Datatype type; /* of memory, in a call */
 static MPI_Offset place;  /* of an explicit offset, etypes */
 static int fails;         /* conversion functions return an error */
 static int calls;
+static bool external; /* it is external32 */
 
 /* ---- types of which the signature is known ---- */
 
@@ -37,19 +39,26 @@ static struct signature {
 } signatures[3];
 
 struct record {
-    int i;
+    union {
+        int i;
+        long l;
+    };
     char c[3];
     double d;
 };
 
 static size_t in_file(enum kind kind)
 {
+    if (kind == INT)
+        return external ? 4 : 8;
     return kind == CHAR ? 1 : 8;
 }
 
 static size_t in_memory(enum kind kind)
 {
-    return kind == INT ? sizeof(int) : kind == DOUBLE ? sizeof(double) : 1;
+    if (kind == INT)
+        return external ? sizeof(long) : sizeof(int);
+    return kind == DOUBLE ? sizeof(double) : 1;
 }
 
 static size_t element_in_file(const struct signature *s)
@@ -67,7 +76,9 @@ static void encode(enum kind kind, const void *from, void *to)
     unsigned char *t = to;
     int i[2];
 
-    if (kind == INT) {
+    for (int b = 0; kind == INT && external && b < 4; b++)
+        t[b] = f[3 - b];
+    if (kind == INT && !external) {
         memcpy(&i[1], from, sizeof i[1]);
         i[0] = -i[1];
         memcpy(to, i, sizeof i);
@@ -75,7 +86,7 @@ static void encode(enum kind kind, const void *from, void *to)
     for (int b = 0; kind == DOUBLE && b < 8; b++)
         t[b] = f[7 - b];
     if (kind == CHAR)
-        t[0] = f[0] ^ 0x5a;
+        t[0] = external ? f[0] : f[0] ^ 0x5a;
 }
 
 static void decode(enum kind kind, const void *from, void *to)
@@ -97,10 +108,11 @@ static void make_types(void)
     int lengths[] = {1, 3, 1};
     MPI_Aint places[] = {offsetof(struct record, i), offsetof(struct record, c),
                          offsetof(struct record, d)};
-    MPI_Aint in_file_places[] = {0, 8, 11};
-    MPI_Datatype parts[] = {MPI_INT, MPI_CHAR, MPI_DOUBLE}, t;
+    MPI_Aint in_file_places[] = {0, (MPI_Aint)in_file(INT), (MPI_Aint)in_file(INT) + 3};
+    MPI_Datatype integer = external ? MPI_LONG : MPI_INT;
+    MPI_Datatype parts[] = {integer, MPI_CHAR, MPI_DOUBLE}, t;
 
-    *s++ = (struct signature){MPI_INT, MPI_INT, 1, {{INT, 0}}, sizeof(int)};
+    *s++ = (struct signature){integer, integer, 1, {{INT, 0}}, in_memory(INT)};
     OK(MPI_Type_create_struct(3, lengths, places, parts, &t));
     OK(MPI_Type_create_resized(t, 0, sizeof(struct record), &s->type));
     OK(MPI_Type_free(&t));
@@ -114,14 +126,14 @@ static void make_types(void)
     s->extent = sizeof(struct record);
     OK(MPI_Type_commit(&s->type));
     s++;
-    OK(MPI_Type_vector(2, 1, 3, MPI_INT, &s->type)); /* an int, and the fourth */
+    OK(MPI_Type_vector(2, 1, 3, integer, &s->type)); /* an int, and the fourth */
     OK(MPI_Type_commit(&s->type));
-    OK(MPI_Type_contiguous(2, MPI_INT, &s->etype));
+    OK(MPI_Type_contiguous(2, integer, &s->etype));
     OK(MPI_Type_commit(&s->etype));
     s->n = 2;
     s->items[0] = (struct item){INT, 0};
-    s->items[1] = (struct item){INT, 3 * sizeof(int)};
-    s->extent = 4 * sizeof(int);
+    s->items[1] = (struct item){INT, 3 * in_memory(INT)};
+    s->extent = 4 * in_memory(INT);
 }
 
 static const struct signature *signature_of(MPI_Datatype t)
@@ -281,7 +293,7 @@ static const struct way {
 
 /* ---- data ---- */
 
-static char data[N * sizeof(struct record)], back[sizeof data];
+static char data[N * 4 * sizeof(long)], back[sizeof data]; /* of the largest extent */
 
 /* Fills in what `rank` writes, n elements. */
 static void draw(const struct signature *s, int rank, int n, int seed)
@@ -291,9 +303,12 @@ static void draw(const struct signature *s, int rank, int n, int seed)
         for (int k = 0; k < s->n; k++) {
             char *at = data + (size_t)i * s->extent + s->items[k].at;
             int v = 1 + rank + t_size * (k + s->n * i) + 1000 * seed;
+            long l = -v;
             double d = v;
 
-            if (s->items[k].kind == INT)
+            if (s->items[k].kind == INT && external)
+                memcpy(at, &l, sizeof l);
+            else if (s->items[k].kind == INT)
                 memcpy(at, &v, sizeof v);
             else if (s->items[k].kind == DOUBLE)
                 memcpy(at, &d, sizeof d);
@@ -364,7 +379,8 @@ static void set_view(const struct signature *s, bool dealt)
         OK(MPI_Type_create_subarray(1, &size, &one, &t_rank, MPI_ORDER_C, s->etype, &filetype));
         OK(MPI_Type_commit(&filetype));
     }
-    OK(MPI_File_set_view(fh, 0, s->etype, filetype, "t_datarep", MPI_INFO_NULL));
+    OK(MPI_File_set_view(fh, 0, s->etype, filetype, external ? "external32" : "t_datarep",
+                         MPI_INFO_NULL));
     if (dealt)
         OK(MPI_Type_free(&filetype));
 }
@@ -450,7 +466,8 @@ static void at_the_end(const char *name)
     OK(MPI_File_read_at(fh, N - 1, back, 1, s->type, &status));
     MPI_Get_elements(&status, s->type, &n);
     CHECK(n == 3);
-    CHECK(memcmp(back, data + (N - 1) * s->extent, 6) == 0 && back[6] == 0);
+    CHECK(memcmp(back, data + (N - 1) * s->extent, offsetof(struct record, c) + 2) == 0);
+    CHECK(back[offsetof(struct record, c) + 2] == 0);
     OK(MPI_File_close(&fh));
 }
 
@@ -576,23 +593,37 @@ static void refused(const char *name)
     OK(MPI_File_close(&fh));
 }
 
+static void free_types(void)
+{
+    for (int i = 1; i < 3; i++) {
+        OK(MPI_Type_free(&signatures[i].type));
+        OK(MPI_Type_free(&signatures[i].etype));
+    }
+}
+
+static void by_all_ways(const char *name)
+{
+    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
+        for (int k = 0; k < 3; k++)
+            by_way(name, &ways[i], &signatures[k], (int)i + 1);
+    at_the_end(name);
+}
+
 int main(int argc, char **argv)
 {
     const char *name = t_begin(argc, argv, MPI_THREAD_SINGLE);
 
     make_types();
     OK(MPI_Register_datarep("t_datarep", from_file, to_file, extent_of, &calls));
-    for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++)
-        for (int k = 0; k < 3; k++)
-            by_way(name, &ways[i], &signatures[k], (int)i + 1);
+    by_all_ways(name);
     CHECK(calls >= 2 * 3 * (int)(sizeof ways / sizeof ways[0]) && calls < CALLS_MOST);
-    at_the_end(name);
     view_as_set(name);
     one_fails(name);
     refused(name);
-    for (int i = 1; i < 3; i++) {
-        OK(MPI_Type_free(&signatures[i].type));
-        OK(MPI_Type_free(&signatures[i].etype));
-    }
+    free_types();
+    external = true;
+    make_types();
+    by_all_ways(name);
+    free_types();
     return t_end("t_datarep");
 }

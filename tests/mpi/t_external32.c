@@ -71,11 +71,11 @@ static bool same(MPI_Datatype type, const void *got, const void *want, size_t si
 
 /* Writes an element, compares the file, and reads it back. */
 static void one(const char *path, MPI_Datatype type, const void *value, size_t size,
-                const void *in_file, size_t len)
+                const void *in_file, size_t len, MPI_Aint extent)
 {
     char back[64];
-    MPI_Aint extent = -1;
-    MPI_Offset mine = (MPI_Offset)len * t_rank;
+    MPI_Aint told = -1;
+    MPI_Offset mine = extent * t_rank;
     MPI_Status status;
     int n = -1;
 
@@ -84,8 +84,8 @@ static void one(const char *path, MPI_Datatype type, const void *value, size_t s
         return;
     open_file(path);
     set_view(0, type, type);
-    OK(MPI_File_get_type_extent(fh, type, &extent));
-    CHECK(extent == (MPI_Aint)len);
+    OK(MPI_File_get_type_extent(fh, type, &told));
+    CHECK(told == extent);
     OK(MPI_File_write_at(fh, t_rank, value, 1, type, &status));
     MPI_Get_count(&status, type, &n);
     CHECK(n == 1);
@@ -104,7 +104,7 @@ static void one(const char *path, MPI_Datatype type, const void *value, size_t s
                                                                                                    \
         memset(&value_, 0, sizeof value_);                                                         \
         value_ = (value);                                                                          \
-        one(path, mpi_type, &value_, sizeof value_, in_file_, sizeof in_file_);                    \
+        one(path, mpi_type, &value_, sizeof value_, in_file_, sizeof in_file_, sizeof in_file_);   \
     } while (0)
 
 static void items(const char *path)
@@ -132,6 +132,40 @@ static void items(const char *path)
         0xf8, 0, 0, 0, 0, 0, 0);
     ONE(path, MPI_DOUBLE_PRECISION, double, 1, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0);
     ONE(path, MPI_LOGICAL, int, 1, 0, 0, 0, 1);
+    ONE(path, MPI_COUNT, MPI_Count, 7, 0, 0, 0, 0, 0, 0, 0, 7);
+    ONE(path, MPI_COMPLEX, float complex, 1 - 1.5f * I, 0x3f, 0x80, 0, 0, 0xbf, 0xc0, 0, 0);
+}
+
+/* Pairs are two items, and what Fortran asks for by precision is a number of that size. */
+static void pairs(const char *path)
+{
+    struct long_int {
+        long l;
+        int i;
+    };
+    struct double_int {
+        double d;
+        int i;
+    };
+    struct two_int {
+        int i, k;
+    };
+    MPI_Datatype type;
+
+    ONE(path, MPI_LONG_INT, struct long_int, ((struct long_int){-2, 5}), 0xff, 0xff, 0xff, 0xfe, 0,
+        0, 0, 5);
+    ONE(path, MPI_2INT, struct two_int, ((struct two_int){1, 2}), 0, 0, 0, 1, 0, 0, 0, 2);
+    /* With the gap that it has in memory. */
+    one(path, MPI_DOUBLE_INT, &(struct double_int){1, 5}, 12, "\x3f\xf0\0\0\0\0\0\0\0\0\0\5", 12,
+        16);
+    OK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN)); /* no Fortran */
+    if (MPI_Type_create_f90_real(15, 300, &type) == MPI_SUCCESS)
+        ONE(path, type, double, 1, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0);
+    if (MPI_Type_create_f90_complex(15, 300, &type) == MPI_SUCCESS)
+        ONE(path, type, double complex, 1 - 1.5 * I, 0x3f, 0xf0, 0, 0, 0, 0, 0, 0, 0xbf, 0xf8, 0, 0,
+            0, 0, 0, 0);
+    if (MPI_Type_create_f90_integer(9, &type) == MPI_SUCCESS)
+        ONE(path, type, int, 5, 0, 0, 0, 5);
 }
 
 #if LDBL_MANT_DIG == 64 && defined __SIZEOF_FLOAT128__
@@ -419,27 +453,54 @@ static void views(const char *path)
 
 /* ---- what does not fit ---- */
 
-static void errors(const char *path)
+/* Writes two, of which the second does not fit, on rank 0; nothing of that is in the file. */
+static void refused(const char *path, MPI_Datatype type, const void *values, const char *name,
+                    int in_file)
 {
-    long l[] = {1, 1L << 40}, back = 5;
-    char text[MPI_MAX_ERROR_STRING];
-    MPI_Status status;
+    char text[MPI_MAX_ERROR_STRING], zeros[16] = {0};
     int n, rc;
 
     open_file(path);
-    set_view(0, MPI_LONG, MPI_LONG);
-    rc = MPI_File_write_at_all(fh, 2 * t_rank, l, t_rank == 0 ? 2 : 1, MPI_LONG, &status);
+    set_view(0, type, type);
+    rc =
+        MPI_File_write_at_all(fh, 2 * t_rank, values, t_rank == 0 ? 2 : 1, type, MPI_STATUS_IGNORE);
     if (t_rank == 0) {
         CHECK(t_class(rc) == MPI_ERR_CONVERSION);
         MPI_Error_string(rc, text, &n);
-        CHECK(strstr(text, "MPI_LONG") != NULL);
-        CHECK(strstr(text, "MPI_INT64_T") != NULL);
+        CHECK(strstr(text, name) != NULL);
     } else {
         OK(rc);
     }
     settle();
-    OK(MPI_File_read_at(fh, 0, &back, 1, MPI_LONG, &status));
-    CHECK(back == (t_size > 1 ? 0 : 5)); /* nothing of a write that fails */
+    if (t_size > 1)
+        CHECK(has(t_path(path), 0, zeros, 2 * (size_t)in_file));
+    OK(MPI_File_close(&fh));
+}
+
+static void errors(const char *path)
+{
+    const long large[] = {1, 1L << 40}, low[] = {1, -(1L << 31) - 1};
+    const unsigned long unsigned_large[] = {1, 1UL << 32};
+    const wchar_t wide[] = {L'a', 0x1f600};
+
+    refused(path, MPI_LONG, large, "MPI_LONG", 4);
+    refused(path, MPI_LONG, low, "MPI_INT64_T", 4);
+    refused(path, MPI_UNSIGNED_LONG, unsigned_large, "MPI_UNSIGNED_LONG", 4);
+    refused(path, MPI_WCHAR, wide, "MPI_WCHAR", 2);
+}
+
+/* Its name may be in capitals, on some ranks, as with ROMIO. */
+static void capitals(const char *path)
+{
+    char got[MPI_MAX_DATAREP_STRING] = "";
+    MPI_Datatype etype, filetype;
+    MPI_Offset disp;
+
+    open_file(path);
+    OK(MPI_File_set_view(fh, 0, MPI_LONG, MPI_LONG, t_rank == 0 ? "EXTERNAL32" : "external32",
+                         MPI_INFO_NULL));
+    OK(MPI_File_get_view(fh, &disp, &etype, &filetype, got));
+    CHECK(etype == MPI_LONG && filetype == MPI_LONG && !strcmp(got, "external32"));
     OK(MPI_File_close(&fh));
 }
 
@@ -448,6 +509,7 @@ int main(int argc, char **argv)
     const char *name = t_begin(argc, argv, MPI_THREAD_SINGLE);
 
     items(name);
+    pairs(name);
     long_doubles(name);
     records(name, false);
     records(name, true);
@@ -455,5 +517,6 @@ int main(int argc, char **argv)
     gaps(name);
     views(name);
     errors(name);
+    capitals(name);
     return t_end("t_external32");
 }

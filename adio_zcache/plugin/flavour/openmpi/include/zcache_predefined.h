@@ -75,7 +75,27 @@
     F(ompi_mpi_c_long_double_complex)                                                              \
     F(ompi_mpi_cxx_cplex)                                                                          \
     F(ompi_mpi_cxx_dblcplex)                                                                       \
-    F(ompi_mpi_cxx_ldblcplex)
+    F(ompi_mpi_cxx_ldblcplex)                                                                      \
+    F(ompi_mpi_int8_t)                                                                             \
+    F(ompi_mpi_int16_t)                                                                            \
+    F(ompi_mpi_uint8_t)                                                                            \
+    F(ompi_mpi_uint16_t)                                                                           \
+    F(ompi_mpi_uint32_t)                                                                           \
+    F(ompi_mpi_c_bool)                                                                             \
+    F(ompi_mpi_cxx_bool)                                                                           \
+    F(ompi_mpi_character)                                                                          \
+    F(ompi_mpi_logical)                                                                            \
+    F(ompi_mpi_integer1)                                                                           \
+    F(ompi_mpi_integer2)                                                                           \
+    F(ompi_mpi_integer4)                                                                           \
+    F(ompi_mpi_integer8)                                                                           \
+    F(ompi_mpi_integer16)                                                                          \
+    F(ompi_mpi_real2)                                                                              \
+    F(ompi_mpi_real4)                                                                              \
+    F(ompi_mpi_real8)                                                                              \
+    F(ompi_mpi_real16)                                                                             \
+    F(ompi_mpi_2cplex)                                                                             \
+    F(ompi_mpi_2dblcplex)
 
 #define ZCACHE_PREDEFINED_MEMBER(name) void *name;
 extern struct zcache_predefined {
