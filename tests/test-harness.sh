@@ -210,6 +210,16 @@ mine=$!
 plant leaves <<END
 setsid sleep 300 >/dev/null 2>&1 &
 echo \$! >$tmp/left
+
+# Ranges of ports of tests that are run at a time are different ones.
+if [[ $(top_builddir=$tmp/build "$here/ports") && $(command -v flock) ]]; then
+    for _ in {1..30}; do
+        top_builddir=$tmp/build "$here/ports" >>"$tmp/ranges" &
+    done
+    wait
+    [[ $(wc -l <"$tmp/ranges") == 30 && ! $(sort "$tmp/ranges" | uniq -d) ]] ||
+        fail "ranges of ports: $(sort "$tmp/ranges" | uniq -dc)"
+fi
 exit 0
 END
 output=$("$timed" "$tmp/build/tests/leaves.sh") || fail "a test that leaves something: $output"

@@ -118,13 +118,33 @@ stop_daemons() {
     return "$bad"
 }
 
+# ports_of_one: sets $ports to ten of the test's, which are not those of an mpiexec that was started
+# just before: two that bind the same port at a time both end.
+ports_of_one() {
+    local first last lock n
+
+    ports=${MPIEXEC_PORT_RANGE:-}
+    [[ $ports && -d $tmp ]] || return 0
+    first=${ports%%:*} last=${ports##*:}
+    ((last - first >= 99)) || return 0
+    exec {lock}>>"$tmp/.mpiexecs"
+    flock "$lock"
+    echo >&"$lock"
+    n=$(wc -l <"$tmp/.mpiexecs")
+    exec {lock}>&-
+    first=$((first + n % 10 * 10))
+    ports=$first:$((first + 9))
+}
+
 # mpi RANKS PROGRAM [ARG ...]
 mpi() {
-    local n=$1
+    local n=$1 ports
 
     shift
     stretch "$mpi_timeout"
-    timeout -k 5 "$stretched" "$mpiexec" -n "$n" -genv LD_PRELOAD "$sanitizer$preload" "$@"
+    ports_of_one
+    env ${ports:+"MPIEXEC_PORT_RANGE=$ports"} timeout -k 5 "$stretched" \
+        "$mpiexec" -n "$n" -genv LD_PRELOAD "$sanitizer$preload" "$@"
 }
 
 # A proxy of an mpiexec that was killed may connect to its port, now another mpiexec's, which gives
