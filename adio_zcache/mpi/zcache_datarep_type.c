@@ -259,8 +259,9 @@ static int make(const struct zcache_datarep *rep, MPI_Datatype type, MPI_Datatyp
     return rc;
 }
 
-/* Makes what is in the file as it is in memory, gaps included, where the representation has that and
- * no item of the type another size; else of items without alignment, as all that is in the file. */
+/* Makes what is in the file as it is in memory, gaps included, where the representation has that
+ * and no item of the type another size; else of items without alignment, as all that is in the
+ * file. */
 static int make_any(const struct zcache_datarep *rep, MPI_Datatype type, MPI_Datatype *out)
 {
     struct zcache_datarep_size size;

@@ -26,9 +26,9 @@
 #     btio        BTIO in the four variants of the paper, its time split into file access, network
 #                 and what of both computing hides (multiple-level staging)
 #     restart     checkpoints of 8 ranks read back on 4 and on 16 (syncIO and rbIO)
-#     permute     4-D arrays in all 24 orders of dimensions in memory, ragged blocks, external32 and a
-#                 representation of the program: 0.8 of what is seen without, or what a copy in the
-#                 program reaches (PDS/PIO)
+#     permute     4-D arrays in all 24 orders of dimensions in memory, ragged blocks, external32 and
+#                 a representation of the program: 0.8 of what is seen without, or what a copy in
+#                 the program reaches (PDS/PIO)
 #     mesh        an unstructured grid by node and element maps (PXI)
 #     climate     history and restart files through PnetCDF by all ranks, beside one that gathers
 #                 and writes alone: 10 times as fast as seen (PDS/PIO); where PnetCDF is there
@@ -72,14 +72,13 @@ levels() {
         "zcache: both levels | zcache | 0 | $*" "zcache: embedded | zcache | | $*")
 }
 
-# made_library NAME: the directory where tests/docs/library has made it; fails if it has not.
+# made_library NAME: the directory where tests/docs/library has made it last; fails if it has not.
 made_library() {
-    local dir base=${ZCACHE_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/zcache}/libraries
+    local made base=${ZCACHE_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/zcache}/libraries
 
-    for dir in "$base/$1"_*; do
-        [[ ! -e $dir/made ]] || { echo "$dir"; return; }
-    done
-    return 1
+    # shellcheck disable=SC2012 # by time
+    made=$(ls -dt "$base/$1"_*/made 2>/dev/null | head -n 1)
+    [[ $made ]] && echo "${made%/made}"
 }
 
 # scaled SIZE: bytes, divided by --shrink.

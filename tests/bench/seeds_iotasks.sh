@@ -6,39 +6,47 @@
 # made them; else the variants of the one that is missing are left out, with the reason.
 # shellcheck shell=bash disable=SC2034,SC2154 # variants, opt, slow, two
 iotasks=
-with_pnetcdf=
-with_netcdf4=
+left_out=
 
-# iotasks_with WORD HEADER FLAG ...: compiles it with these into $tmp/iotasks-WORD.
-iotasks_with() {
-    local word=$1
-
-    "${MPICC:-$(command -v mpicc.mpich || echo mpicc)}" -O2 -DHAVE_CONFIG_H "-I$build" \
-        "$bench_dir/iotasks.c" -o "$tmp/iotasks-$word" "${@:2}" -lm >"$tmp/run.log" 2>&1
-}
-
-# Sets $iotasks, and $with_... for what it has; once.
+# Sets $iotasks, and $left_out to the ways that it does not have; once.
 iotasks_program() {
-    local pnetcdf netcdf flags=()
+    local dir with=() more=()
 
     [[ ! $iotasks ]] || return 0
     iotasks=$build/tests/bench/iotasks
-    if pnetcdf=$(made_library pnetcdf) &&
-        iotasks_with pnetcdf -DWITH_PNETCDF "-I$pnetcdf/include" "-L$pnetcdf/lib" -lpnetcdf; then
-        iotasks=$tmp/iotasks-pnetcdf with_pnetcdf=yes
+    if dir=$(made_library pnetcdf); then
+        with+=(-DWITH_PNETCDF "-I$dir/include" "-L$dir/lib" -lpnetcdf)
     else
-        echo "$bench_name: without PnetCDF, which tests/docs/library pnetcdf makes: its variants" \
-            "are left out" >&2
-        return
+        left_out+=' pnetcdf'
     fi
-    if netcdf=$(made_library netcdf) && read -ra flags <<<"$("$netcdf/bin/nc-config" --cflags) \
-        $("$netcdf/bin/nc-config" --libs)" && iotasks_with both -DWITH_PNETCDF -DWITH_NETCDF4 \
-        "-I$pnetcdf/include" "${flags[@]}"; then
-        iotasks=$tmp/iotasks-both with_netcdf4=yes
+    if dir=$(made_library netcdf); then
+        read -ra more <<<"$("$dir/bin/nc-config" --cflags) $("$dir/bin/nc-config" --libs)"
+        with+=(-DWITH_NETCDF4 "${more[@]}")
     else
-        echo "$bench_name: without netCDF-4, which tests/docs/library netcdf makes: its variants" \
-            "are left out" >&2
+        left_out+=' netcdf4'
     fi
+    if ((${#with[@]} == 0)); then
+        :
+    elif "${MPICC:-$(command -v mpicc.mpich || echo mpicc)}" -O2 -DHAVE_CONFIG_H "-I$build" \
+        "$bench_dir/iotasks.c" -o "$tmp/iotasks" "${with[@]}" -lm >"$tmp/iotasks.log" 2>&1; then
+        iotasks=$tmp/iotasks
+    else
+        left_out=' pnetcdf netcdf4'
+        bench_problem "iotasks does not compile with libraries: $(tail -n 1 "$tmp/iotasks.log")"
+    fi
+    [[ ! $left_out ]] ||
+        echo "$bench_name: variants left out, for which tests/docs/library makes pnetcdf and" \
+            "netcdf:$left_out" >&2
+}
+
+# is_left_out VARIANT
+is_left_out() {
+    local way
+
+    for way in $left_out; do
+        [[ $1 != *"| $way"* ]] || return 0
+    done
+    return 1
 }
 
 # iotasks_run CASE VARIANT RANKS ELEMENTS: the peak is of the owner $owner, or else of a rank.
@@ -73,8 +81,7 @@ iotasks_turns() {
 
     for ((i = 1; i <= repeats; i++)); do
         for variant in "${variants[@]}"; do
-            [[ $variant != *pnetcdf* || $with_pnetcdf ]] || continue
-            [[ $variant != *netcdf4* || $with_netcdf4 ]] || continue
+            ! is_left_out "$variant" || continue
             bench_progress "$1, repetition $i: ${variant%%|*}"
             iotasks_run "$1" "$variant" "$2" "$3"
         done

@@ -35,6 +35,10 @@ MECHANISMS = [
       "unit/test_heal: dropped_by_the_same_one", "mpi/test-stopped.sh"]),
     ("Journal: staged data survives the daemon; torn and damaged records are recognised",
      ["daemon/test-journal.sh", "unit/test_journal: torn_at_every_byte, flipped_bits"]),
+    ("Journal: contents decide where times of a file say nothing, or that another program has "
+     "changed it; an interrupted start leaves the same to the next",
+     ["unit/test_journal_files: contents_decide_after_a_reboot, contents_decide_where_times_object",
+      "unit/test_journal_restart"]),
     ("Journal: what a later writer may have written is kept back, and set aside",
      ["daemon/test-journal-fence.sh",
       "unit/test_journal_fence: a_later_daemon, the_file_was_opened_elsewhere, another_root",
