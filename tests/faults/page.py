@@ -210,7 +210,9 @@ class Page:
             "writes what was set aside to the first root.  There bytes may be\nkept back, which a " \
             "log names, and nothing older may come over what was written later.\n\"rebooted\" is " \
             "\"journal\" with `--journal-sync`; every other death is that of the daemon's host:\nthe " \
-            "notes of its journal that were not synced are lost.\n\n" \
+            "notes of its journal that were not synced are lost.  `tests/faults/without-fence` " \
+            "builds a daemon\nwithout what keeps older bytes from newer ones, which the soak has to " \
+            "find.\n\n" \
             + rows(
                 ["variant", "seconds", "seed", "operations", "kills", "verified", "lost unseen",
                  "goes on after, median", "longest", "violations"],

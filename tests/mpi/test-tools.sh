@@ -38,7 +38,9 @@ cd "$tmp" || exit 99
 program=("$programs/t_tools" "zcache:$root/f")
 
 if have valgrind -q true; then
-    checked=(valgrind -q --error-exitcode=9)
+    # The loader compares a run path of a library in words, which may end behind it.
+    printf '{\n loader\n Memcheck:Addr8\n fun:strncmp\n fun:is_dst\n}\n' >loader.supp
+    checked=(valgrind -q --error-exitcode=9 --suppressions="$PWD/loader.supp")
     right 1 "${checked[@]}" "${program[@]}"
     export ZCACHE_LOCAL=false
     reported 'depends on uninitialised' 0 "${checked[@]}" "${program[@]}" undefined
