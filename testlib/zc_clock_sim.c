@@ -414,7 +414,7 @@ static int poll_until(struct pollfd *fds, unsigned n, uint64_t until)
 
     if (n >= MOST_FDS)
         abort();
-    be_unseen(); /* a descriptor's number is used again by another thread, in no order */
+    be_unseen(); /* threads reuse a number, in no order that thread sanitizer sees */
     w.fd = zc_fd(eventfd(0, EFD_CLOEXEC));
     be_seen();
     if (w.fd < 0)

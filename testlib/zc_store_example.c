@@ -169,7 +169,7 @@ static int ex_truncate(struct zc_sfile *f, uint64_t size)
 /* The size is all that it reserves. */
 static int ex_allocate(struct zc_sfile *f, uint64_t off, uint64_t len)
 {
-    struct zc_attr attr;
+    struct zc_attr attr = {0};
     int rc = ex_getattr(f, &attr);
 
     return rc == 0 && attr.size < off + len ? ex_truncate(f, off + len) : rc;

@@ -169,9 +169,9 @@ static int give_name(const char *temp, const char *path)
     return -1;
 }
 
-/* Removes the file of `boot_id`, which was read, and no later one: the file is renamed first, and
- * moved back if it is another one.  A third daemon that comes in between gets the name; the daemon
- * whose file it was notices (iod_fence.h) before it writes anything. */
+/* Removes the file at `path` if it is still that of `boot_id`: renames it first, and moves the file
+ * of a second daemon back.  If a third daemon has taken `path` by then, the second one loses its
+ * file, and notices that (iod_fence.h) before it writes anything. */
 static int take_away(const char *path, uint64_t boot_id)
 {
     char aside[ZC_MAX_PATH];

@@ -92,7 +92,7 @@ void zc_client_flush_start(struct zc_client *c, uint64_t handle, uint64_t level,
  * file. */
 void zc_client_flush_collective_start(struct zc_client *c, uint64_t handle, uint64_t level,
                                       struct zc_later *l);
-/* Flushes, then the server drops what others may have changed. */
+/* Flushes; then the server drops clean bytes that may be out of date. */
 void zc_client_refresh_start(struct zc_client *c, uint64_t handle, uint64_t level,
                              struct zc_later *l);
 /* As zc_client_refresh_start(), for a caller that reports the result to all ranks that share the

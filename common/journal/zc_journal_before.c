@@ -180,7 +180,7 @@ void zc_before_border(struct zc_journal *j, const struct zc_journal_file *f, uin
     note_border(j->writer.peek, f->id, hi);
 }
 
-/* Maximum number of pieces that are cut at borders, of so many bytes. */
+/* Returns the limit on cuts at borders for a write of `bytes` bytes. */
 static size_t most_cuts(size_t bytes)
 {
     return BORDERS * (bytes / ZC_JOURNAL_CHUNK + 2);
@@ -191,7 +191,7 @@ static size_t most_cuts(size_t bytes)
 /* What of the file is in zc_journal_peek.bytes. */
 struct window {
     uint32_t file;
-    size_t cuts; /* number of pieces that may still be cut at borders */
+    size_t cuts; /* at borders that are still allowed */
     uint64_t at, end;
     uint64_t missing; /* before that nothing more can be read */
     bool ended;       /* nor behind it: the file ends there */

@@ -72,7 +72,7 @@ static bool same(const struct posix_file *a, const struct posix_file *b)
     return a->dev == b->dev && a->ino == b->ino;
 }
 
-/* Of two opens of one file each ends the exclusiveness of the other, unless both declared it. */
+/* Two opens of a file end each other's exclusiveness, unless both declared it. */
 static void settle_sole(struct posix_store *ps, struct posix_file *f, bool sole)
 {
     zc_lock_get(&ps->lock);

@@ -173,7 +173,7 @@ static inline void add_rows(struct zc_view_iter *it, struct zc_view_frame *f, in
     pass_copies(f, c->rows - 1);
 }
 
-/* Takes as many whole pieces of a node that has one piece in its list. */
+/* Takes the whole pieces that fit, of a node that has one piece in its list. */
 static inline void take_run(struct zc_view_iter *it, int64_t len, int64_t max, struct zc_vchunk *c)
 {
     struct zc_view_frame *f = &it->f[it->depth];
@@ -197,7 +197,7 @@ static inline void take_run(struct zc_view_iter *it, int64_t len, int64_t max, s
     settle(it);
 }
 
-/* Takes as many whole pieces of a list of equal ones. */
+/* Takes the whole pieces that fit, of a list of equal ones. */
 static inline void take_equal(struct zc_view_iter *it, int64_t len, int64_t max,
                               struct zc_vchunk *c)
 {
@@ -238,7 +238,7 @@ static uint32_t mixed_end(const struct zc_view_frame *f, int64_t max)
     return a;
 }
 
-/* Takes as many whole pieces, up to the next node of the list; the first one fits. */
+/* Takes the whole pieces that fit, up to the next node of the list; the first one fits. */
 static inline void take_mixed(struct zc_view_iter *it, int64_t max, struct zc_vchunk *c)
 {
     struct zc_view_frame *f = &it->f[it->depth];

@@ -489,7 +489,7 @@ static void errors(const char *path)
     refused(path, MPI_WCHAR, wide, "MPI_WCHAR", 2);
 }
 
-/* Its name may be in capitals, on some ranks, as with ROMIO. */
+/* Sets "EXTERNAL32" on rank 0 alone: ROMIO takes that for the same. */
 static void capitals(const char *path)
 {
     char got[MPI_MAX_DATAREP_STRING] = "";

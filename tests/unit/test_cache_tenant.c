@@ -317,7 +317,7 @@ START_TEST(dirty_room_is_left_to_others)
 }
 END_TEST
 
-/* A job alone may use the whole cache; together, each may use what the others leave. */
+/* A job alone may make dirty as many pages as all jobs may. */
 START_TEST(one_job_has_it_all)
 {
     struct acc g[16];
