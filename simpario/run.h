@@ -24,7 +24,7 @@ struct side {
     int64_t bytes; /* bytes of this rank per phase; may be 0 */
     MPI_Datatype type;
     int count; /* of `type` in these */
-    /* With --permute by types, [PERMUTATIONS] of one block each; else NULL. */
+    /* With --permute-by type: [PERMUTATIONS] types of one block; else NULL. */
     MPI_Datatype *permuted;
 };
 

@@ -1,4 +1,4 @@
-/* zcache_dedicated.c - owners of blocks out of the address files of dedicated aggregators. */
+/* zcache_dedicated.c - makes owner sets from address files of dedicated aggregators. */
 #include "config.h"
 
 #include <errno.h>

@@ -29,7 +29,7 @@
 #include "zcache_process.h"
 #include "zcache_stores.h"
 
-/* Contacts of an owner (zcache_agg_conn.h) for processes of its host, and for all; no length:
+/* Contacts of an owner (zcache_agg_conn.h) for processes of its host, and for all; length 0:
  * none. */
 struct zcache_member {
     unsigned char process[ZCACHE_PROCESS_ID];

@@ -63,7 +63,7 @@ static bool forget(struct zc_cache *c, struct zc_page *p, uint64_t off, uint64_t
     return true;
 }
 
-/* Reduces the size that only discarded bytes had extended.  Drops the lock. */
+/* Undoes the growth of the file by discarded bytes alone.  Drops the lock. */
 static void take_size(struct zc_cache *c, struct zc_file *f)
 {
     struct zc_attr attr = {0};

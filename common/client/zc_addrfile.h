@@ -87,8 +87,8 @@ int zc_addrfile_listens(const struct zc_addrfile *a);
 /* Whether it listens at an address that only its own host reaches. */
 bool zc_addrfile_is_loopback(const struct zc_addrfile *a);
 
-/* -EHOSTUNREACH, explained with the remedy: the daemon listens on its own host only, which is not
- * this one.  `path`: for the message. */
+/* Returns 0, or -EHOSTUNREACH, explained with the remedy: the daemon listens on its own host only,
+ * and this process is on another one, or in another network namespace.  `path`: for the message. */
 int zc_addrfile_check_reach(const char *path, const struct zc_addrfile *a);
 
 /* Removes the file if it still is that of `boot_id`; never a later one. */

@@ -174,7 +174,7 @@ static void note_out(struct server *sv, uint64_t boot_id)
     zc_lock_put(&sv->remote->lock);
 }
 
-/* It has left a journal, perhaps, from which the next daemon would write. */
+/* Leaves a fence mark, so that the next daemon does not replay an old journal. */
 static void tell_successor(const struct server *sv, uint64_t boot_id)
 {
     int rc = sv->path ? zc_fence_create(sv->path, boot_id) : 0;

@@ -268,7 +268,7 @@ int zc_remote_bypass(struct rfile *f, uint32_t i, int lost);
 /* Bypasses server i for all open files that may be bypassed.  A failure is reported by the next
  * call for that file. */
 void zc_remote_bypass_all(struct remote *r, uint32_t i);
-/* True: it is; use->here is the direct file. */
+/* True: it is bypassed; use->here is the direct file. */
 bool zc_remote_bypassed(struct rfile *f, uint32_t i, struct zc_stripe_use *use);
 bool zc_remote_bypasses(struct rfile *f); /* any server */
 /* Makes a newly opened file bypass the same servers as other opens of it in this process, or they

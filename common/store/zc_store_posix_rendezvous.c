@@ -121,7 +121,7 @@ static uint64_t hash(const char *text, size_t n, uint64_t h)
     return h;
 }
 
-/* Writes the prefix of all records of this boot of this host. */
+/* Writes the prefix of the names of all records of this host's boot. */
 static void prefix(char *out, size_t size)
 {
     char boot[40] = "";

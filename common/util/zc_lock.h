@@ -8,7 +8,8 @@
  * In a build with --enable-debug zc_lock_get() aborts if the order is violated, zc_assert_held() if
  * the calling thread does not own the lock, zc_assert_none_held() if it owns any; in a release
  * build they cost nothing.  Use zc_assert_held() at the top of every function whose comment says
- * "call with the lock held".
+ * "call with the lock held".  A function that "drops the lock" releases it for a while, and holds
+ * it again when it returns.
  *
  * Conditions run on CLOCK_MONOTONIC, so deadlines survive clock changes.
  */
@@ -27,7 +28,7 @@
  * order: plugin/zcache_romio_lock.c.) */
 enum zc_lock_order {
     ZC_ORDER_TOOL,         /* zcached's and zcachectl's own, outside all others */
-    ZC_ORDER_PROCESS,      /* what an MPI process has one of: stores, aggregators, peers */
+    ZC_ORDER_PROCESS,      /* state of an MPI process: stores, aggregators, peers */
     ZC_ORDER_REQUESTS,     /* nonblocking accesses of an MPI process */
     ZC_ORDER_ASYNC,        /* the threads that make them */
     ZC_ORDER_HANDLES,      /* MPI's file handles: error handlers, Fortran numbers, state */

@@ -40,7 +40,7 @@ static int is(const char *word)
     return !strcmp(way, word);
 }
 
-/* Every other block in pieces, which the owner finds in memory if it is on the same host. */
+/* Writes odd blocks in pieces, which go by ring to an owner on the same host. */
 static void write_block(int i)
 {
     int piece = i % 2 ? PIECE : BLOCK;

@@ -377,7 +377,7 @@ END_TEST
 
 /* ---- an interrupted start ---- */
 
-/* The sink fails at a write, or the daemon is killed then: earlier writes are stored. */
+/* Fails the replay at write `n` and kills the daemon; the writes before it are stored. */
 static int break_at(int n)
 {
     struct zc_journal_replayed r;

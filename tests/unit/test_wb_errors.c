@@ -764,7 +764,7 @@ START_TEST(of_others_during_a_sync)
 }
 END_TEST
 
-/* Makes a sync that reaches the store fail, and mark bytes as lost. */
+/* Checks that a flush does not sync the store: a sync would fail. */
 static void syncs_nothing(void)
 {
     uint64_t raised = zc_store_fault_raised(store);
