@@ -6,9 +6,10 @@
 # this machine, with the name of its own release replaced.  It is kept, with the packages that
 # quickstart installs, in ~/.cache/zcache/debian/SUITE (ZCACHE_CACHE_DIR), and brought up to date
 # each time; some 2 GB and ten minutes the first time.  A user of that system then runs, in a clean
-# copy of this tree's files and without root: ./quickstart, every warning an error, with its
-# demonstration; make check-fast, and the tests that DEBIAN_TESTS names on top.  All happens in
-# namespaces of its own, and ends with this script.  JOBS is how many compilers run at a time (2).
+# copy of this tree's files and without root: ./quickstart build, every warning an error, with the
+# plugin for that release's Open MPI; ./quickstart, the demonstration; make check-fast, and the
+# tests that DEBIAN_TESTS names on top.  All happens in namespaces of its own, and ends with this
+# script.  JOBS is how many compilers run at a time (2).
 # What was said: debian/SUITE.log in the build directory.
 set -u -o pipefail
 srcdir=$(cd "$(dirname -- "$0")/.." && pwd)
@@ -17,7 +18,7 @@ cache=${ZCACHE_CACHE_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/zcache}/debian
 key=/usr/share/keyrings/debian-archive-keyring.gpg
 jobs=${JOBS:-2}
 tests=${DEBIAN_TESTS:-daemon/test-manual.sh docs/test-documents.sh mpi/test-fortran.sh
-    mpi/test-stats.sh mpi/test-trace.sh}
+    mpi/test-openmpi.sh mpi/test-stats.sh mpi/test-trace.sh}
 failed=0
 
 say() { echo "debian: $*"; }
@@ -117,7 +118,8 @@ try='
     . /etc/os-release
     version() { dpkg-query -W -f "\${Package} \${Version}, " "$@"; }
     echo "$PRETTY_NAME: $(version gcc mpich libfabric1 check) as $(id -un)"
-    CONFIG_SITE=$HOME/config.site JOBS=$1 ./quickstart || exit 1
+    export CONFIG_SITE=$HOME/config.site JOBS=$1
+    ./quickstart build && ./quickstart || exit 1
     make -C build -k -j "$1" check-fast || rc=1
     make -C build/tests -k -j "$1" check check_PROGRAMS="\$(mpi_tests) \$(tools)" TESTS="$2" || rc=1
     tests/summary build || rc=1

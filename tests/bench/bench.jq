@@ -138,4 +138,6 @@ def mark: if . == null or .runs == (.samples | length) then ""
 
 # A median, and that in its spread.
 def m(d): if . == null then "failed" else (.median | n(d)) + mark end;
-def s(d): if . == null then "failed" else "\(.median | n(d)) (\(.lowest | n(d))-\(.highest | n(d)))\(mark)" end;
+def s(d): if . == null then "failed"
+    elif .runs == 1 then .median | n(d)
+    else "\(.median | n(d)) (\(.lowest | n(d))-\(.highest | n(d)))\(mark)" end;

@@ -1,12 +1,14 @@
 /*
- * climate_nc FILE serial|parallel STEPS SECONDS PATH - files of a climate model through PnetCDF.
+ * climate_nc FILE serial|parallel|calls STEPS SECONDS PATH - files of a climate model through
+ * PnetCDF.
  *
  * Each rank has a band of latitudes.  In each step it computes SECONDS (sleeping) and writes the
  * step of the history: float variables of two and of three dimensions; after the last step a
  * restart file, FILE.r, of double variables.  parallel: all ranks write, the variables of a step in
- * one flush of nonblocking requests.  serial: rank 0 gathers each variable and writes it alone, as
- * models do over serial netCDF, in the same format.  Then rank 0 reads all values of PATH and
- * PATH.r, which are the files as the file system names them, and compares.
+ * one flush of nonblocking requests; calls: one after the other.  serial: rank 0 gathers each
+ * variable and writes it alone, as models do over serial netCDF, in the same format.  Then rank 0
+ * reads all values of PATH and PATH.r, which are the files as the file system names them, and
+ * compares.
  *
  * Prints {"bytes": N, "io_seconds": X, "io_close_seconds": Y, "wrong": N}: X is what the slowest
  * rank waited for in gathering and writing, Y with the close.  The status is 1 where values are
@@ -23,7 +25,7 @@
 enum { LEVELS = 26, LATITUDES = 96, LONGITUDES = 144, FLAT = 8, DEEP = 4, VARIABLES = FLAT + DEEP };
 
 static int rank, nranks;
-static int parallel;
+static int parallel, calls; /* calls: parallel, too */
 
 /* One file: history with as many times as steps, or restart with one. */
 struct file {
@@ -105,31 +107,45 @@ static void put_parallel(struct file *f, int time, double *const data[VARIABLES]
     int y = first_latitude(rank), n = first_latitude(rank + 1) - y;
     for (int v = 0; v < VARIABLES; v++) {
         place(v, time, y, n, start, count);
-        check(ncmpi_iput_vara_double(f->id, f->var[v], start, count, data[v], NULL), "write");
+        if (calls)
+            check(ncmpi_put_vara_double_all(f->id, f->var[v], start, count, data[v]), "put");
+        else
+            check(ncmpi_iput_vara_double(f->id, f->var[v], start, count, data[v], NULL), "write");
     }
+    if (calls)
+        return;
     check(ncmpi_wait_all(f->id, NC_REQ_ALL, NULL, NULL), "wait_all");
 }
 
-/* A band at a time, so that rank 0 needs no memory for whole variables. */
-static void put_serial(struct file *f, int time, double *const data[VARIABLES], double *band)
+/* Copies a rank's band of a variable to its places in the whole one. */
+static void put_band(int v, int r, const double *band, double *whole)
+{
+    size_t row = (size_t)(first_latitude(r + 1) - first_latitude(r)) * LONGITUDES;
+    for (int l = 0; l < levels_of(v); l++)
+        memcpy(whole + ((size_t)l * LATITUDES + (size_t)first_latitude(r)) * LONGITUDES,
+               band + (size_t)l * row, row * sizeof *band);
+}
+
+/* Rank 0 gathers a variable in `whole`, by way of `band`. */
+static void put_serial(struct file *f, int time, double *const data[VARIABLES], double *band,
+                       double *whole)
 {
     MPI_Offset start[4], count[4];
     for (int v = 0; v < VARIABLES; v++) {
         for (int r = 0; r < nranks; r++) {
-            int y = first_latitude(r), n = first_latitude(r + 1) - y;
+            int n = first_latitude(r + 1) - first_latitude(r);
             int elements = levels_of(v) * n * LONGITUDES;
-            const double *from = data[v];
             if (rank == r && r != 0)
                 MPI_Send(data[v], elements, MPI_DOUBLE, 0, v, MPI_COMM_WORLD);
-            if (rank != 0)
-                continue;
-            if (r != 0) {
+            if (rank == 0 && r != 0)
                 MPI_Recv(band, elements, MPI_DOUBLE, r, v, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-                from = band;
-            }
-            place(v, time, y, n, start, count);
-            check(ncmpi_put_vara_double_all(f->id, f->var[v], start, count, from), "put");
+            if (rank == 0)
+                put_band(v, r, r == 0 ? data[v] : band, whole);
         }
+        if (rank != 0)
+            continue;
+        place(v, time, 0, LATITUDES, start, count);
+        check(ncmpi_put_vara_double_all(f->id, f->var[v], start, count, whole), "put");
     }
 }
 
@@ -168,6 +184,7 @@ static void write_file(struct file *f, const char *name, double seconds, double 
     for (int v = 0; v < VARIABLES; v++)
         data[v] = v == 0 ? buf : data[v - 1] + (long)levels_of(v - 1) * LATITUDES * LONGITUDES;
     double *band = data[VARIABLES - 1] + (long)LEVELS * LATITUDES * LONGITUDES;
+    double *whole = band + (long)LEVELS * LATITUDES * LONGITUDES;
     if (parallel || rank == 0)
         define(f, name, comm);
     for (int time = 0; time < f->times; time++) {
@@ -179,7 +196,7 @@ static void write_file(struct file *f, const char *name, double seconds, double 
         if (parallel)
             put_parallel(f, time, data);
         else
-            put_serial(f, time, data, band);
+            put_serial(f, time, data, band, whole);
         took[0] += MPI_Wtime() - start;
     }
     start = MPI_Wtime();
@@ -194,14 +211,15 @@ int main(int argc, char **argv)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);
     if (argc != 6 || nranks > LATITUDES) {
-        fprintf(stderr, "usage: climate_nc FILE serial|parallel STEPS SECONDS PATH\n");
+        fprintf(stderr, "usage: climate_nc FILE serial|parallel|calls STEPS SECONDS PATH\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
-    parallel = strcmp(argv[2], "parallel") == 0;
+    calls = strcmp(argv[2], "calls") == 0;
+    parallel = calls || strcmp(argv[2], "parallel") == 0;
     struct file history = {.times = atoi(argv[3]), .type = MPI_FLOAT};
     struct file restart = {.times = 1, .type = MPI_DOUBLE};
     long step = (long)(FLAT + DEEP * LEVELS) * LATITUDES * LONGITUDES;
-    double *buf = malloc((size_t)(step + (long)LEVELS * LATITUDES * LONGITUDES) * sizeof *buf);
+    double *buf = malloc((size_t)(step + 2L * LEVELS * LATITUDES * LONGITUDES) * sizeof *buf);
     double took[2] = {0, 0}, most[2];
     char name[4096], path[4096];
     long wrong = 0;

@@ -32,10 +32,12 @@
 #     mesh        an unstructured grid by node and element maps (PXI)
 #     climate     history and restart files through PnetCDF by all ranks, beside one that gathers
 #                 and writes alone: 10 times as fast as seen (PDS/PIO); where PnetCDF is there
+#     handover    handover.sh on this store: from a sync in one job to the bytes in another one
 #
 #     --rate RATE     200M, of the store    --op-us N  50       --latency-us N  200
 #     --shrink N      1: the files are so many times smaller
-#     --timeout SECONDS  120, for one run   --budget SECONDS  560: cases that begin later run once
+#     --timeout SECONDS  120, for one run   --budget SECONDS  2400: cases that begin later run once
+#     --settle SECONDS  60, that it waits at most for a quiet machine
 #     --page FILE     writes a page in Markdown, too, and figures beside it where there is python3
 set -u
 # shellcheck source=tests/bench/functions.sh
@@ -47,10 +49,10 @@ set -u
 # shellcheck source=tests/bench/seeds_iotasks.sh
 . "$bench_dir/seeds_iotasks.sh"
 known=(burst steady btio prefetch arrays daemons memory checkpoint restart pio decomposed formats
-    owners permute mesh climate)
+    owners permute mesh climate handover)
 opt+=([cases]=${known[*]} [rate]=200M [op-us]=50 [latency-us]=200 [shrink]=1
-    [repeats]=3 [budget]=560 [page]=)
-quick+=([shrink]=8 [repeats]=1)
+    [repeats]=3 [budget]=2400 [settle]=60 [page]=)
+quick+=([shrink]=8 [repeats]=1 [settle]=0)
 kinds[rate]=rate kinds[cases]=names
 bench_options "$@"
 for name in ${opt[cases]}; do
@@ -64,9 +66,13 @@ two='romio_cb_write=enable cb_config_list=*:2 cb_nodes=2'
 direct=('ufs: default hints | ufs | |' "ufs: two-phase | ufs | | $two")
 both=("${direct[@]}" 'zcache: embedded | zcache | |' 'zcache: one daemon | zcache | 0 |')
 
+# What a program gets by itself that begins each write, computes, and then ends it: of OMPIO, as
+# ROMIO goes on with such an access only in MPI calls.
+overlapped=()
+
 # levels HINT ...: the levels that write back, each with these hints.
 levels() {
-    variants=("${direct[@]}" "zcache: no write-back | zcache | 0 | zcache_write_back=none $*"
+    variants=("${direct[@]}" "${overlapped[@]}" "zcache: no write-back | zcache | 0 | zcache_write_back=none $*"
         "zcache: ranks only | zcache | 0 | zcache_write_back=aggregator $*"
         "zcache: daemon only | zcache | 0 | zcache_write_back=daemon $*"
         "zcache: both levels | zcache | 0 | $*" "zcache: embedded | zcache | | $*")
@@ -108,6 +114,8 @@ case_burst() {
 
     record=$(scaled 16M)
     levels "zcache_cache_size=$(scaled 8M)"
+    variants+=("zcache: ranks only, as much memory | zcache | 0 | zcache_write_back=aggregator \
+        zcache_cache_size=$(scaled 520M)")
     read -ra compute <<<"$(computing 8 $((8 * record)))"
     turns "$1" 8 --phases 4 --record "$record" "${compute[@]}"
 }
@@ -124,7 +132,7 @@ case_steady() {
 case_arrays() {
     local compute
 
-    variants=("${both[@]}")
+    variants=("${both[@]}" "${overlapped[@]}")
     read -ra compute <<<"$(computing 4 $((360 * 180 * 35 * 4)))"
     turns "$1" 4 --pattern arrays "${compute[@]}"
 }
@@ -151,15 +159,16 @@ case_daemons() {
 }
 
 case_memory() {
-    local times record
+    local phases record
 
-    variants=("${direct[0]}" 'zcache: one daemon | zcache | 2 |')
+    variants=("${direct[0]}" "zcache: one daemon | zcache | 2 | zcache_cache_size=$(scaled 8M) \
+        zcache_block_size=$(scaled 1M)")
     record=$(scaled 2M) # half of a cache of 64M in 4 phases of 4 ranks
     start_daemon 2 --root "$slow" --cache-size "$(scaled 64M)" \
         --page-size "$(scaled 512K)"
-    for times in 1 2 4 8; do
-        turns "$1: $(awk -v n="$times" 'BEGIN { print n / 2 }') of the cache" 4 \
-            --phases $((4 * times)) --record "$record"
+    for phases in 4 6 8 16 32; do
+        turns "$1: $(awk -v n="$phases" 'BEGIN { print n / 8 }') of the cache" 4 \
+            --phases "$phases" --record "$record"
     done
     stop_daemon 2 || bench_problem "the daemon did not drain"
 }
@@ -175,6 +184,9 @@ case_checkpoint() {
             variants=("${both[@]}" "$(dedicated_variant)")
             turns "$1: $files files, $access" 8 --pattern checkpoint --phases 4 --record "$record" \
                 --files "$files" --access "$access" "${compute[@]}"
+            variants=("${overlapped[@]}")
+            [[ $access != collective || ${#variants[@]} == 0 ]] || turns "$1: $files files, $access" 8 \
+                --pattern checkpoint --phases 4 --record "$record" --files "$files" "${compute[@]}"
             variants=('ufs: in memory | ufs | |')
             bench_turns "$1: $files files, $access" "$memory" "$memory" 8 --pattern checkpoint \
                 --phases 4 --record "$record" --files "$files" --access "$access"
@@ -192,11 +204,22 @@ case_pio() {
     done
 }
 
+# A benchmark of its own; its results are $handover.
+handover=null
+case_handover() {
+    "$bench_dir/handover.sh" --repeats "$repeats" --json "$tmp/handover.json" \
+        --write-rate "${opt[rate]}" --read-rate "${opt[rate]}" --op-us "${opt[op-us]}" \
+        --latency-us "${opt[latency-us]}" --timeout "${opt[timeout]}" >"$tmp/handover.log" 2>&1 ||
+        bench_problem "handover.sh: $(tail -n 1 "$tmp/handover.log")"
+    [[ ! -e $tmp/handover.json ]] || handover=$(<"$tmp/handover.json")
+}
+
 # ---- running --------------------------------------------------------------------------------
 bench_start 16
 openmpi_unpacked=$build/mpis/openmpi # by tests/mpis/fetch-flavours
 if openmpi_build; then
     both+=('OMPIO: Open MPI as it is | ompio | |')
+    overlapped+=('OMPIO: split, overlapped | ompio | | | --access split')
 else
     echo "seeds.sh: OMPIO is left out: $openmpi_obstacle" >&2
 fi
@@ -210,6 +233,8 @@ mount --bind "$1" "$2" && shift 2 && exec "$@"
 END
 chmod +x "$tmp/within"
 start_daemon 0 --root "$slow"
+bench_await_quiet
+bench_progress
 once= # cases that ran once, as it was late
 for name in ${opt[cases]}; do
     repeats=${opt[repeats]}
@@ -224,38 +249,44 @@ slowfs_unmount "$slow" || bench_problem "slowfs ended with status $?"
 
 # ---- results --------------------------------------------------------------------------------
 store="slowfs, ${opt[rate]} bytes/s, ${opt[op-us]} us per request, ${opt[latency-us]} us round trip"
-load=$(cut -d' ' -f1 /proc/loadavg)
 bench_results store="$store" load="$load"
-# Of each variant: MB/s as seen and until stored; how many times as fast as the best of what a user
-# has without zcache; until stored, as a part of what the store can, where nothing is computed or
-# computing takes no longer than the store.
+bench_add ".handover = $handover"
+# Of each variant: MB/s as seen and with the close; how many times as fast as the best of what a
+# user has without zcache and without a change of the program; and what a case compares besides.
 bench_add '"ufs: in memory" as $memory
     | def direct: select((startswith("ufs:") or startswith("OMPIO:") or . == "two-phase (TP)")
-        and . != $memory);
+        and . != $memory and (endswith(", overlapped") | not));
     .cases[] |= (.variants as $all
     | def top(f): [$all[] | select(.variant | direct) | f // empty] | max;
     top(.metrics.write_mb_s.median // .metrics.seen_mb_s.median) as $seen
     | top(.metrics.write_close_mb_s.median) as $stored
     | ([$all[] | select(.variant == $memory) | .metrics.write_mb_s.median][0]) as $limit
-    | ([$all[] | select(.variant == "zcache: 1 of them") | .metrics.write_close_mb_s.median][0])
-      as $one
+    | ([$all[] | select(.variant == "zcache: 1 of them") | .metrics][0]) as $one
+    | ([$all[] | select(.variant == "two-phase (TP)") | .metrics | .io_s.median + .close_s.median][0])
+      as $waits
     | def in_order: sub(", (permuted.*|as in the file)$"; ", as in the file");
     .variants |= map(if (.metrics | length) == 0 then . else
         (.metrics.write_mb_s // .metrics.seen_mb_s) as $s | .metrics.write_close_mb_s as $c
-        | .beside = {x_seen: (if $seen then $s.median / $seen else null end),
-            x_stored: (if $stored and $c then $c.median / $stored else null end),
+        | (.variant == $memory) as $bound
+        | .beside = {x_seen: (if $seen and ($bound | not) then $s.median / $seen else null end),
+            x_stored: (if $stored and $c and ($bound | not) then $c.median / $stored
+                else null end),
             of_order: ((.variant | in_order) as $same
                 | [$all[] | select(.variant == $same) | .metrics.write_mb_s.median][0]
                 | if . and ($same | endswith(", as in the file")) then $s.median / . else null end),
             of_serial: ([$all[] | select(.variant | endswith(", serial"))
                 | .metrics.write_mb_s.median][0] | if . then $s.median / . else null end),
             of_memory: (if $limit then $s.median / $limit else null end),
-            of_one: (if $one and $c then $c.median / $one else null end)}
+            of_one: (if $one and $c then $s.median / $one.write_mb_s.median else null end),
+            of_one_stored: (if $one and $c then $c.median / $one.write_close_mb_s.median
+                else null end),
+            spared: (if $waits then 1 - (.metrics.io_s.median + .metrics.close_s.median) / $waits
+                else null end)}
       end))'
-echo "store: $store; a load of $load"
+echo "store: $store; a load of $load before"
 echo "layout: $(bench_layout)"
 echo "median (lowest-highest) of ${opt[repeats]} repetitions in turn, verified; MB/s"
-columns='|seen|x direct|until stored|x direct|of memory|of one|of order|hidden|peak MB'
+columns='|seen|x direct|with close|x direct|of memory|of one|of order|hidden|peak MB'
 bench_table "$columns" '
     .cases[] | ["\(.case), \((.variants[0].bytes // 0) / 1e6 | round) MB"],
     (.variants[] | .metrics as $m | (.beside // {}) as $b
@@ -271,17 +302,27 @@ page() {
 # Results of the papers, and their counterparts
 
 What the systems reported that zcache follows, and what it reaches in a model of the case on one
-machine: throughput in MB/s as the ranks see it (their writes or reads alone), and until all is in
-the file (with the close), beside direct writing through ROMIO; x is times the best of that. All
-bytes were verified; medians of ${opt[repeats]}, in turn, and behind them the lowest and highest.
-SimParIO by record and by ranks and the time of each level are on
+machine, beside what a user has without it.
+
+Seen: bytes by the time that the slowest rank waits in its writes or reads, MB/s. With close: the
+same with the close, after which all is in the file. Time spent computing is in neither, so that
+both may exceed the store's rate. Seconds: from before the open until all is stored, computing
+included; writing takes the store alone bytes / rate, 0.5 s for 100 MB. x is times the best of what
+a program gets without zcache and without a change: ROMIO's ufs, OMPIO, one rank that writes.
+Overlapped: the program begins a write, computes and ends it, which OMPIO makes meanwhile, and ROMIO
+does not; it must be written so, and keep the data. All bytes were verified; medians of
+${opt[repeats]}, in turn, and behind them the lowest and highest.
+
+SimParIO by record and by ranks, reading without computing, and what the words mean are on
 [the page of all benchmarks](README.md). $(if [[ -z $openmpi_obstacle ]]; then
     echo "OMPIO is that of Open MPI."; else echo "OMPIO is missing: $openmpi_obstacle."; fi)
-PnetCDF's burst buffer driver is among them where PnetCDF was built with it.
 $([[ -z $once ]] || echo "Measured once, for want of time:$once.")
 
-Measured on $(date -u +%Y-%m-%d) at a load of $load, $(bench_layout).
-The store: $store. There are more ranks than cores: computing is sleeping then.
+Measured on $(date -u +%Y-%m-%d), a load of $load before, $(bench_layout).
+The store: $store. There are more ranks than cores, so ranks compute by sleeping, which leaves both
+cores to what works in the background: where ranks compute on all cores less is hidden (the page of
+all benchmarks, BTIO). Daemons, dedicated aggregators and the store have processor time beside that
+of the ranks.
 \`make bench-seeds\` measures this again; \`tests/bench/seeds.sh --help\` tells of the cases and of
 what each is to reach.
 END
@@ -292,80 +333,107 @@ END
             index($h)) | .[] | (.[0].case | head) as $h
         | ($about[] | select(.[0] == $h)) as $a
         | def table:
-          "| case | way | seen | x direct | until stored | x direct | \($a[3]) |",
-          "| :-- | :-- | --: | --: | --: | --: | --: |",
+          ($a[3] != "seconds") as $more
+          | "| case | way | seen | x direct | with close | x direct | seconds |" +
+              (if $more then " \($a[3]) |" else "" end),
+          "| :-- | :-- | --: | --: | --: | --: | --: |" + (if $more then " --: |" else "" end),
           (.[] | .case as $case | .variants[] | .metrics as $m | (.beside // {}) as $b
             | "| \($case), \((.bytes // 0) / 1e6 | round) MB | \(.variant) | " +
               "\($m.write_mb_s // $m.seen_mb_s | s(0)) | \($b.x_seen | n(2)) | " +
               (if $m.seen_mb_s then "-" else ($m.write_close_mb_s | s(0)) end) +
-              " | \($b.x_stored | n(2)) | " +
-              ({"of memory": $b.of_memory, "of one daemon": $b.of_one,
-                "of unpermuted": $b.of_order, "x serial": $b.of_serial, "hidden": $m.hidden.median,
-                "seconds": $m.total_s.median, "peak MB": $m.peak_mb.median}[$a[3]] | n(2)) + " |");
+              " | \($b.x_stored | n(2)) | \($m.total_s.median | n(2)) |" +
+              (if $more then " " + ({"of memory": ($b.of_memory | n(2)),
+                "of one, seen and with close": ([$b.of_one, $b.of_one_stored] | map(n(2))
+                    | join(", ")),
+                "of unpermuted": ($b.of_order | n(2)), "x serial": ($b.of_serial | n(2)),
+                "hidden": ($m.hidden.median | n(2)), "peak MB": ($m.peak_mb.median | n(2))}[$a[3]])
+                + " |" else "" end));
         def split_times:
-          "| way | computing | writes | close | total | file access | network | hidden |",
-          "| :-- | --: | --: | --: | --: | --: | --: | --: |",
+          "| way | computing | writes | close | total | file access | network | hidden | spared |",
+          "| :-- | --: | --: | --: | --: | --: | --: | --: | --: |",
           (.[].variants[] | .metrics as $m | "| \(.variant) | \($m.compute_s | m(2)) | " +
             "\($m.io_s | s(3)) | \($m.close_s | s(3)) | \($m.total_s | s(2)) | " +
-            "\($m.file_s | m(2)) | \($m.network_s | m(2)) | \($m.hidden_s | m(2)) |");
-        def seen($name):
-          [.[0].variants[] | select(.variant == $name) | .metrics.write_mb_s.median][0];
-        def rule: (seen("zcache: ranks only")) as $one | (seen("zcache: both levels")) as $two
+            "\($m.file_s | m(2)) | \($m.network_s | m(2)) | \($m.hidden_s | m(2)) | " +
+            "\(.beside.spared | n(2)) |");
+        def rate($name; f): [.[0].variants[] | select(.variant == $name) | .metrics | f][0].median;
+        def rule: rate("zcache: ranks only"; .write_mb_s) as $one
+          | rate("zcache: both levels"; .write_mb_s) as $two
           | if $one and $two then
-              "\nHere both levels are seen \($two / $one | n(1)) times as fast as ranks alone: " +
-              "the second level is \(if $two > 2 * $one then "" else "not " end)needed."
+              "\nHere both levels are seen \($two / $one | n(1)) times as fast as ranks alone, " +
+              "and with the close " + ((rate("zcache: both levels"; .write_close_mb_s) /
+                rate("zcache: ranks only"; .write_close_mb_s)) | n(1)) + " times."
             else empty end;
         "\n## \($a[1])\n\n\($a[2])", ($figures[$h] // empty | "\n![\($a[1])](\(.))"),
         (if $h == "burst" or $h == "steady" then rule else empty end), "",
         (if $h == "btio" then split_times else table end)' \
         <<<"$results"
+    [[ $handover == null ]] || page_handover
+}
+
+page_handover() {
+    cat <<'END'
+
+## Beyond the papers: a consumer beside its producer
+
+Milliseconds from the call of MPI_File_sync in one job until all ranks of another one have the bytes
+of that step, of a step in the middle and of the slowest one of a run. 2 ranks each, 10 steps of
+4 MiB through one daemon, 0.2 s apart; the consumer waits with zcache_wait_step. Staged: the sync
+returns when the daemon has the step; durable, the default: when the store has it. Without zcache: a
+sync, a marker file, and the file opened again. Reads are requests to the file system.
+
+| way | ms a step | slowest | reads |
+| :-- | --: | --: | --: |
+END
+    jq -L "$bench_dir" -r 'include "bench"; .cases[0].variants[] | .metrics as $m |
+        "| \(.variant) | \($m.ms | s(1)) | \($m.most_ms | s(1)) | \($m.reads | s(0)) |"' \
+        <<<"$handover"
 }
 
 # What stands above each table: case, title, text, last column.
 about() {
     cat <<'END'
 [["burst", "Multiple-level staging: a burst that ranks cannot hold",
-  "Each phase writes twice what the ranks may cache. The second level, a daemon with memory, takes what the first cannot. The rule: add up what an aggregator gets in a phase; where that is more than its cache (zcache_cache_size) and what the store takes while the phase is written, and the network is faster than the store, start a daemon whose cache holds a phase.", "seconds"],
+  "8 ranks write 4 phases of 128 MiB, each followed by computing for as long as the store needs for a phase. The aggregator may cache 8 MiB; the daemon has 512 MiB, which hold all. One row has all that memory in the aggregator. Rule: start a daemon where an aggregator gets more in a phase than its cache and what the store takes meanwhile, where its memory cannot be raised, and where the network is faster than the store; its cache then holds a phase (operations.md). No cache helps where computing is too short on average for the store to take a phase.", "seconds"],
  ["steady", "Multiple-level staging: what ranks can hold",
-  "Each phase fits into the ranks' caches. Then the first level alone hides as much, and a daemon is a matter of sharing files between jobs and of memory that the ranks keep.", "seconds"],
+  "The same with 10 phases of 8 MiB. The first level alone hides as much. Rule: no daemon, unless jobs share files or ranks need the memory.", "seconds"],
  ["btio", "Multiple-level staging: BTIO in four variants",
-  "Seconds, of the slowest rank. Computing, the writes and the close are what the program waits for. File access is how long the store was busy with the file, network how long the aggregators were with sending to the daemon, hidden what of both the program did not wait for. The paper: with two levels, network and file access are almost entirely hidden.", "hidden"],
+  "Seconds, of the slowest rank. Computing, the writes and the close are what the program waits for. File access is how long the store was busy with the file, network how long the aggregators had calls to the daemon under way, hidden the part of both for which the program did not wait. Spared: the part of what two-phase waits in writes and close that is waited for no more. The paper: with two levels, network and file access are almost entirely hidden. The daemon is on the same host here, where a second level is a copy more; it pays where a network is between both.", "hidden"],
  ["prefetch", "Multiple-level staging: prefetching at the I/O node",
-  "Reading in phases with computing between them, from cold caches, by number of aggregators.", "hidden"],
+  "8 ranks read 10 phases of 8 MiB from cold caches, with computing for as long as the store needs for a phase. Aggregators read ahead of their ranks, and the daemon along the stride of each aggregator; with the daemon alone ahead is a row of its own. Hidden: the part of the store's time for the file that was not waited for; negative where it took longer than that. The paper: prefetching pays with computing between reads, and costs a little without. Rule: one aggregator for each host; more only where each has many blocks ahead of it.", "hidden"],
  ["arrays", "PAIO: one process writes arrays",
-  "The paper: 2.5 times direct writing as seen by the program.", "seconds"],
+  "Ten arrays of 9 MB, a step of computing as long as the store needs for one. The paper: 2.5 times direct writing, as seen by the program, without computing between the arrays; that is the next case.", "seconds"],
  ["daemons", "PAIO: several I/O nodes",
-  "Without computing, each daemon with a store of its own. The paper: two are 1.7, three 2.3 times one.", "of one daemon"],
+  "Ten arrays of 18 MB without computing, each daemon with a store of its own; direct writing has one. The paper: two are 1.7, three 2.3 times one, as seen, since its network was the limit. Here daemons share two cores and one memory, and more of them are seen slower; what grows is the rate of the stores. Rule: more daemons where each brings a store or a network link of its own.", "of one, seen and with close"],
  ["memory", "PAIO: more data than memory",
-  "Without computing, up to four times the daemon's cache: what is seen approaches the store's own rate.", "seconds"],
+  "4 ranks write up to four times the daemon's cache of 64 MiB without computing, through an aggregator with 8 MiB. The paper's direct-attached cache was seen 24 % slower once data exceeded 67 % of memory. Here, what exceeds the caches is seen at the store's rate: there is no cliff, but an approach to it.", "seconds"],
  ["checkpoint", "syncIO and rbIO: partitioned checkpoints",
-  "The paper: as seen 37 % of what memory takes; stored as fast as the store can. One file of each rank is the last pair.", "of memory"],
+  "8 ranks write 4 fields of 16 MiB, with computing for as long as the store needs for one, into one file, two, or one of each rank (8 files). The paper, rbIO: seen 37 % of the memory bandwidth of all nodes, stored 38 % of the storage's limit. In memory: ROMIO to tmpfs without computing, which is what copying costs through system calls; zcache makes none. Rule: embedded, unless ranks need memory or cores for themselves (dedicated aggregators), or a next job reads the file (daemon).", "of memory"],
  ["restart", "syncIO and rbIO: checkpoints read back on another number of ranks",
-  "Read from cold caches, without computing, so that the store bounds what is seen. Where there are more files than ranks each rank reads several.", "hidden"],
+  "Read from cold caches, without computing, so that the store bounds what is seen. Where there are more files than ranks each rank reads several. The paper: 75 to 79 % of the storage's limit. Rule: as good as direct reading, and faster only where data is checked or used while the next is read, or where the daemon still has it.", "hidden"],
  ["pio", "PIO: irregular decompositions",
   "A million elements of eight bytes of each rank, dealt irregularly, without computing: the store's own time bounds what can be gained.", "seconds"],
  ["decomposed", "PIO: one filetype, PnetCDF, netCDF-4, and rearranged boxes",
-  "Each rank has irregular runs of eight elements. Boxes: ranks send them to two I/O tasks first, which have a contiguous part each, as PIO does; zcache needs no such layer. netCDF-4 has no call for many runs, so it writes boxes, as PIO has it. The last column is what the memory of a rank grew by at most.", "peak MB"],
+  "Each rank has irregular runs of eight elements. Boxes: ranks send them to two I/O tasks first, which have a contiguous part each, as PIO does; zcache needs no such layer. netCDF-4 has no call for many runs, so it writes boxes, as in PIO. 64 ranks have a quarter of the elements each. The last column: the largest growth of a rank's memory, which of an aggregator includes its cache; the daemon's is not in it.", "peak MB"],
  ["formats", "PIO: serial and parallel formats, and I/O tasks",
-  "The paper: parallel formats with some I/O tasks write nearly ten times as fast as a serial one, and less memory is taken than by one task that has all. Serial: the first I/O task writes for all. Growth of a rank's memory in the last column.", "peak MB"],
+  "The paper: parallel formats with some I/O tasks write 9 to 33 times as fast as a serial one, on 16 storage targets, and with 15 times less memory of a task. Here one writer fills the only server, so that formats differ in memory alone. Serial: the first I/O task writes for all. zcache spares the layer, not the memory: the rank that is the aggregator grows by its cache. Rule: where ranks have little memory, dedicated aggregators.", "peak MB"],
  ["owners", "PIO: memory of owners",
-  "The paper's layer has a flow control built by hand, for what many senders do to the memory of one receiver. Here a dedicated aggregator, whose cache is a quarter of what is written; its peak memory in the last column.", "peak MB"],
+  "Many senders can exhaust the memory of one receiver; PIO's layer holds them back by hand. Here a dedicated aggregator takes four times its cache of 32 MiB, from one client, 16 and 64. To reach: the same peak memory of that process (not growth, as elsewhere).", "peak MB"],
  ["permute", "PDS/PIO: arrays in another order, ragged blocks, data representations",
-  "A phase is a 4-D array, and each phase has the next of the 24 orders of dimensions in memory, with computing between them. MPI gets such memory as a type; the copy is the program's own, counted as writing, and bounds what can be reached where memory does. To reach: 0.8 of the speed without another order, as seen, or that of the copy. Registered: conversion functions of the program, MPI_Register_datarep, which ROMIO refuses; those of SimParIO reverse each element by itself.", "of unpermuted"],
+  "A phase is a 4-D array of 4 ranks, and each phase has the next of the 24 orders of dimensions in memory, with computing between them. MPI gets such memory as a type. In the rows by a copy the program rearranges first, and that counts as writing: what rearranging costs at least. To reach: 0.8 of the speed as in the file, as seen, or that of the copy. Registered: conversion functions of the program (MPI_Register_datarep), which ROMIO refuses; those of SimParIO turn each element around by itself. Rule: give MPI the type; where its row is below the copy's, copy.", "of unpermuted"],
  ["mesh", "PXI: unstructured grids",
   "Values of eight bytes at nodes, each of which may be any rank's, and at elements, in runs of 1 to 40 of a rank, many variables in a call; without computing.", "seconds"],
  ["climate", "PDS/PIO: history and restart files of a climate model",
-  "Variables of floats every step and of doubles at the end, through PnetCDF, with computing between the steps. The paper: more than ten times serial netCDF, where one rank gathers all and writes alone; here that is the first line, in the same format and on the same store, by PnetCDF on that rank.", "x serial"]]
+  "Variables of floats in each of 6 steps and of doubles at the end, through PnetCDF by 4 ranks, with computing between the steps. The paper: more than ten times serial netCDF, where one rank gathers each variable and writes it alone; that is the first line, in the same format and on the same store, by PnetCDF on that rank. Parallel: the variables of a step in one flush of nonblocking requests; calls: one after the other. PnetCDF's burst buffer has its log in memory, and gives it to the file in the close.", "x serial"]]
 END
 }
-# Wraps text, and no tables, at 100 columns.
+# Fills paragraphs of 100 columns; headings, tables and figures are lines as they are.
 wrapped() {
     awk 'function put() { if (line != "") print line; line = "" }
-        /^\|/ || length <= 100 { print; next }
+        /^[|#!]/ || /^$/ { put(); print; next }
         { for (i = 1; i <= NF; i++) {
               if (line != "" && length(line) + 1 + length($i) > 100) put()
-              line = line == "" ? $i : line " " $i }
-          put() }'
+              line = line == "" ? $i : line " " $i } }
+        END { put() }' | cat -s
 }
 # Figures beside the page, of cases that have curves: {"memory": "seeds-memory.svg", ...}.
 draw() {

@@ -64,9 +64,12 @@ case_prefetch() {
     local n record compute args
 
     record=$(scaled 1M)
-    variants=('ufs: default hints | ufs | |' "ufs: two-phase | ufs | | romio_cb_read=enable")
+    variants=('ufs: default hints | ufs | |' "ufs: two-phase | ufs | | romio_cb_read=enable"
+        "zcache: 1 aggregator, daemon alone ahead | zcache | 0 | cb_nodes=1 zcache_prefetch=false \
+            zcache_block_size=$(scaled 1M)")
     for n in 1 2 4 8; do
-        variants+=("zcache: $n aggregators | zcache | 0 | cb_nodes=$n cb_config_list=*:*")
+        variants+=("zcache: $n aggregators | zcache | 0 | cb_nodes=$n cb_config_list=*:* \
+            zcache_block_size=$(scaled 1M)")
     done
     read -ra compute <<<"$(computing 8 $((8 * record)))"
     args=(--phases 10 --record "$record" "${compute[@]}")
@@ -141,9 +144,9 @@ btio_variants=('two-phase (TP) | ufs | | romio_cb_write=enable'
     'two-level write-back (VB-2WB) | zcache | 0 |')
 
 # btio_run CASE VARIANT OPTION ...: once.  File access is what the store was busy with while the
-# file was written; network is what the aggregators' writes to the daemon took, without the time for
-# which a daemon that does not write back waits for the store; hidden is what of both the program
-# did not wait for.
+# file was written; network is for how long calls of the aggregators to the daemon were under way,
+# without the time for which a daemon that does not write back waits for the store; hidden is what
+# of both the program did not wait for.
 btio_run() {
     local case=$1 label type daemon program preload prefix mpi extra before after status
 
@@ -161,7 +164,7 @@ btio_run() {
         | def busy: .write.busy_seconds + .sync.busy_seconds;
         (.options.hints.zcache_write_back // "both") as $levels
         | (($after | busy) - ($before | busy)) as $file
-        | ((.caches.aggregators // {}) | (.store_write_ns // 0) + (.store_sync_ns // 0)) as $below
+        | ((.caches.aggregators // {}) | (.store_busy_ns // 0)) as $below
         | ([$below / 1e9 - if $levels == "both" then 0 else $file end, 0] | max) as $network
         | {$case, $variant, ranks, bytes: .file_bytes, hints: .options.hints, metrics: {
             total_s: .compute.total_seconds, compute_s: .compute.compute_seconds,
@@ -204,7 +207,7 @@ climate_build() {
     return 1
 }
 
-# climate_run CASE VARIANT WAY STEPS SECONDS: once; WAY is serial or parallel.
+# climate_run CASE VARIANT WAY STEPS SECONDS: once; WAY is serial, parallel or calls.
 climate_run() {
     local case=$1 label type daemon program preload prefix mpi extra status name=climate.nc
 
@@ -233,6 +236,7 @@ case_climate() {
     climate_build || return
     ((opt[shrink] == 1)) || steps=2
     variants=('ufs: one rank writes, serial | ufs | |' 'ufs: all ranks write, parallel | ufs | |'
+        'ufs: all ranks write, calls | ufs | |'
         'zcache: embedded, parallel | zcache | |' 'zcache: one daemon, parallel | zcache | 0 |')
     if "$pnetcdf/bin/pnetcdf-config" --all 2>/dev/null | grep -qi 'burst.*enabled'; then
         variants+=('PnetCDF: burst buffer, parallel | ufs | |')

@@ -127,7 +127,7 @@ case_formats() {
     iotasks_turns "$1: 16 ranks" 16 "$(scaled 512K)"
 }
 
-# Four times the cache of a dedicated aggregator, from one rank and from 64.
+# Four times the cache of a dedicated aggregator, from one rank, from 16 and from 64.
 case_owners() {
     local n owner=109 all cache
 
@@ -135,7 +135,7 @@ case_owners() {
     variants=('zcache: one owner | zcache | | | filetype 1')
     all=$(scaled 16M)
     cache=$((all * 2 < 4 << 20 ? 4 << 20 : all * 2))
-    for n in 1 64; do
+    for n in 1 16 64; do
         start_daemon "$owner" --aggregator --root "$slow" --cache-size "$cache"
         iotasks_turns "$1: $n clients" "$n" "$((all / n))"
         stop_daemon "$owner" || bench_problem "the aggregator did not drain"
