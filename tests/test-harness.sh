@@ -204,13 +204,6 @@ output=$(
     "$timed" "$tmp/build/tests/around.sh" <<<text 2>&1
 ) || fail "surroundings: $output"
 
-# What a test leaves running ends with it, also in a session of its own; another's does not.
-sleep 300 &
-mine=$!
-plant leaves <<END
-setsid sleep 300 >/dev/null 2>&1 &
-echo \$! >$tmp/left
-
 # Ranges of ports of tests that are run at a time are different ones.
 if [[ $(top_builddir=$tmp/build "$here/ports") && $(command -v flock) ]]; then
     for _ in {1..30}; do
@@ -220,6 +213,13 @@ if [[ $(top_builddir=$tmp/build "$here/ports") && $(command -v flock) ]]; then
     [[ $(wc -l <"$tmp/ranges") == 30 && ! $(sort "$tmp/ranges" | uniq -d) ]] ||
         fail "ranges of ports: $(sort "$tmp/ranges" | uniq -dc)"
 fi
+
+# What a test leaves running ends with it, also in a session of its own; another's does not.
+sleep 300 &
+mine=$!
+plant leaves <<END
+setsid sleep 300 >/dev/null 2>&1 &
+echo \$! >$tmp/left
 exit 0
 END
 output=$("$timed" "$tmp/build/tests/leaves.sh") || fail "a test that leaves something: $output"
