@@ -72,7 +72,10 @@ stop_daemon 0 KILL
 in_new "${ways[0]}" "$zcached" "${opts[@]}" --address-file "$tmp/0.addr" 2>1.log &
 inside=$!
 daemon_pids[1]=$inside
-changed() { [[ -e 0.addr ]] && ! cmp -s 0.addr before; } # in between there is none
+changed() { # cmp's status 1: in between there is no such file, and that is 2
+    cmp -s 0.addr before
+    (($? == 1))
+}
 wait_for 60 changed || fail "not replaced: $(cat 1.log)"
 
 # The daemon in the container, seen from the host.
