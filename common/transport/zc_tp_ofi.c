@@ -347,48 +347,85 @@ static int find_provider(struct ofi *o, const char *wanted)
                      o->cfg.listen ? o->cfg.listen : "");
 }
 
-static int open_endpoint(struct ofi *o)
+static void close_fid(struct fid *fid)
+{
+    if (fid)
+        fi_close(fid);
+}
+
+#define CLOSE(x) close_fid((x) ? &(x)->fid : NULL)
+
+static void close_objects(struct ofi *o)
+{
+    CLOSE(o->ep);
+    CLOSE(o->cq);
+    CLOSE(o->av);
+    CLOSE(o->domain);
+    CLOSE(o->fabric);
+    o->ep = NULL;
+    o->cq = NULL;
+    o->av = NULL;
+    o->domain = NULL;
+    o->fabric = NULL;
+    o->cq_fd = -1;
+}
+
+/* 0, or what *call has returned. */
+static int try_to_open(struct ofi *o, const char **call)
 {
     struct fi_av_attr av = {.type = FI_AV_TABLE};
     struct fi_cq_attr cq = {.format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_FD, .size = 4096};
-    const char *call = "fi_fabric";
     int rc;
 
+    *call = "fi_fabric";
     if ((rc = o->lib->fabric(o->info->fabric_attr, &o->fabric, NULL)))
-        goto fail;
-    call = "fi_domain";
+        return rc;
+    *call = "fi_domain";
     if ((rc = fi_domain(o->fabric, o->info, &o->domain, NULL)))
-        goto fail;
-    call = "fi_av_open";
+        return rc;
+    *call = "fi_av_open";
     if ((rc = fi_av_open(o->domain, &av, &o->av, NULL)))
-        goto fail;
-    call = "fi_cq_open";
+        return rc;
+    *call = "fi_cq_open";
     if (fi_cq_open(o->domain, &cq, &o->cq, NULL)) {
         cq.wait_obj = FI_WAIT_NONE;
         if ((rc = fi_cq_open(o->domain, &cq, &o->cq, NULL)))
-            goto fail;
+            return rc;
     } else if (fi_control(&o->cq->fid, FI_GETWAIT, &o->cq_fd)) {
         o->cq_fd = -1;
     }
-    call = "fi_endpoint";
+    *call = "fi_endpoint";
     if (o->cfg.port) /* from now on, briefly: other sockets may bind this port, too */
         setsockopt(o->cfg.port_socket, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
     if ((rc = fi_endpoint(o->domain, o->info, &o->ep, NULL)))
-        goto fail;
-    call = "fi_ep_bind";
+        return rc;
+    *call = "fi_ep_bind";
     if ((rc = fi_ep_bind(o->ep, &o->av->fid, 0)) ||
         (rc = fi_ep_bind(o->ep, &o->cq->fid, FI_TRANSMIT | FI_RECV)))
-        goto fail;
-    call = "fi_enable";
+        return rc;
+    *call = "fi_enable";
     if ((rc = fi_enable(o->ep)))
-        goto fail;
-    call = "fi_getname";
+        return rc;
+    *call = "fi_getname";
     o->name_len = sizeof o->name;
-    if ((rc = fi_getname(&o->ep->fid, o->name, &o->name_len)))
-        goto fail;
-    return 0;
-fail:
-    return zc_tp_ofi_failed(o, call, rc);
+    return fi_getname(&o->ep->fid, o->name, &o->name_len);
+}
+
+/* libfabric looks for a free port of its range (FI_TCP_PORT_LOW_RANGE) by binding it, and another
+ * process may be the first to listen there (1.17); then it is asked again. */
+static int open_endpoint(struct ofi *o)
+{
+    enum { TRIES = 20, MOST_US = 20000 };
+    unsigned seed = (unsigned)getpid();
+    const char *call;
+    int rc = try_to_open(o, &call);
+
+    for (int i = 1; rc == -FI_EADDRINUSE && !o->cfg.port && i < TRIES; i++) {
+        close_objects(o);
+        usleep((useconds_t)(rand_r(&seed) % MOST_US));
+        rc = try_to_open(o, &call);
+    }
+    return rc ? zc_tp_ofi_failed(o, call, rc) : 0;
 }
 
 static int post_receives(struct ofi *o)
@@ -405,14 +442,6 @@ static int post_receives(struct ofi *o)
             return zc_tp_ofi_failed(o, "fi_recv", rc);
     return 0;
 }
-
-static void close_fid(struct fid *fid)
-{
-    if (fid)
-        fi_close(fid);
-}
-
-#define CLOSE(x) close_fid((x) ? &(x)->fid : NULL)
 
 /* An RMA write whose header has arrived goes on into a memory region that was closed, and
  * removing the peer does not end its connection (libfabric 1.17, rxm): only the end of the
@@ -467,6 +496,7 @@ static void ofi_close(struct zc_tp *tp)
     o->closing = true;
     if (!leave) {
         CLOSE(o->ep); /* from here on the fabric owns nothing */
+        o->ep = NULL;
         if (o->cq)
             while (zc_tp_ofi_drain_cq(o) > 0)
                 ;
@@ -487,10 +517,7 @@ static void ofi_close(struct zc_tp *tp)
         o->slabs = s->next;
         slab_free(o, s);
     }
-    CLOSE(o->cq);
-    CLOSE(o->av);
-    CLOSE(o->domain);
-    CLOSE(o->fabric);
+    close_objects(o);
     if (o->info)
         o->lib->freeinfo(o->info);
     close(o->wake_fd);
