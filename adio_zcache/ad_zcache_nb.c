@@ -403,6 +403,8 @@ static void start(const struct zcache_slot_args *s, bool after, ADIO_Request *re
     p = j ? make_request(s->fd, j, request) : NULL;
     if (p && after)
         zcache_read_barrier_begin(s->fd, &p->others);
+    else if (after) /* at once, but this rank has come, too */
+        zcache_read_barrier_join(s->fd, false);
     if (p && p->others != MPI_REQUEST_NULL) {
         *error_code = begin(p, &begun);
         started(p);

@@ -47,7 +47,7 @@ struct zcache_file {
     int64_t pointer;                      /* individual, as a view offset; see zcache_fileview.h */
     bool order_waived; /* collective reads do not wait now: zcache_read_barrier.h */
     unsigned orders;   /* collective reads that have waited, or begun to */
-    MPI_Request *owed; /* barriers completed for others after reads that failed here */
+    MPI_Request *owed; /* barriers of reads that have failed here, or did not wait */
     int nowed;
     struct zcache_async_group async; /* accesses under way in background threads */
     struct zc_list requests;         /* not completed; guarded by the lock of ad_zcache_nb.c */

@@ -32,11 +32,25 @@ void zcache_read_barrier_begin(ADIO_File fd, MPI_Request *others)
         *others = MPI_REQUEST_NULL;
 }
 
-/* Keeps a request until the close.  Without memory: waits now. */
+/* Drops requests that are complete by now. */
+static void drop_complete(struct zcache_file *f)
+{
+    int left = 0, done;
+
+    for (int i = 0; i < f->nowed; i++) {
+        if (MPI_Test(&f->owed[i], &done, MPI_STATUS_IGNORE) == MPI_SUCCESS && !done)
+            f->owed[left++] = f->owed[i];
+    }
+    f->nowed = left;
+}
+
+/* Keeps a request until it is complete, or the close.  Without memory: waits now. */
 static void keep(struct zcache_file *f, MPI_Request r)
 {
-    MPI_Request *more = realloc(f->owed, ((size_t)f->nowed + 1) * sizeof *more);
+    MPI_Request *more;
 
+    drop_complete(f);
+    more = realloc(f->owed, ((size_t)f->nowed + 1) * sizeof *more);
     if (!more) {
         zcache_collective_error_wait(MPI_SUCCESS, &r);
         return;

@@ -19,8 +19,9 @@ int zcache_read_barrier_wait(ADIO_File fd);
 /* The same, nonblocking: *others completes when all ranks have entered; MPI_REQUEST_NULL: need not
  * wait. */
 void zcache_read_barrier_begin(ADIO_File fd, MPI_Request *others);
-/* For a rank that has left a collective read before its wait: takes part now, so that the others go
- * on.  `waits`: until they have entered, too; else at the latest when the file is closed. */
+/* For a rank that has left a collective read before its wait, or makes it at once: takes part now, so
+ * that the others go on.  `waits`: until they have entered, too; else that is looked at in later
+ * calls, and at the latest when the file is closed. */
 void zcache_read_barrier_join(ADIO_File fd, bool waits);
 /* When all ranks close the file. */
 void zcache_read_barrier_end(ADIO_File fd);
