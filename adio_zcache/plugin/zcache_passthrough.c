@@ -204,7 +204,8 @@ BOTH(int, File_set_errhandler, set_errhandler_fn, (MPI_File fh, MPI_Errhandler e
      set_errhandler(fh, errhandler, next))
 
 /* ---- data representations ----------------------------------------------------------
- * Conversion functions are for the plugin's files alone: no MPI library has them. */
+ * Conversion functions are for the plugin's files alone: no MPI library has them.  The plugin is
+ * asked first: a name that is there already ends the program in MPICH 5.0 and Intel MPI. */
 
 /* False for Open MPI: OMPIO knows only its own data representations, and would raise an error. */
 static bool library_has_datareps(void)
@@ -250,11 +251,9 @@ static int in_fortran(const char *name)
         zcache_library_ready();                                                                    \
         if ((read_fn || write_fn) && by_fortran(caller))                                           \
             return in_fortran(name);                                                               \
-        rc = next && library_has_datareps() && !read_fn && !write_fn                               \
-                 ? next(name, read_fn, write_fn, extent, state)                                    \
-                 : MPI_SUCCESS;                                                                    \
-        if (rc == MPI_SUCCESS)                                                                     \
-            rc = zcache_entry_register_datarep##suffix(name, read_fn, write_fn, extent, state);    \
+        rc = zcache_entry_register_datarep##suffix(name, read_fn, write_fn, extent, state);        \
+        if (rc == MPI_SUCCESS && next && library_has_datareps() && !read_fn && !write_fn)          \
+            rc = next(name, read_fn, write_fn, extent, state);                                     \
         return rc;                                                                                 \
     }                                                                                              \
     BOTH(int, Register_datarep##suffix, datarep##suffix##_fn,                                      \
