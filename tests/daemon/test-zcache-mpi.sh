@@ -94,6 +94,9 @@ cleanup_fn "'$tmp/tree/zcache' stop >/dev/null 2>&1"
 expect 0 "*/libzcache.so" tree/zcache env
 expect 0 "*/libzcache-abi.so" tree/zcache env ./with-libmpi_abi.so.0
 expect 0 "*/libzcache-openmpi.so" tree/zcache env --mpi openmpi ./with-libmpi_abi.so.0
+# ldd is a script of bash, which takes over such options.
+expect 0 "*/libzcache-abi.so" env SHELLOPTS=errexit:nounset:posix tree/zcache env \
+    ./with-libmpi_abi.so.0
 expect 2 "zcache: env: unexpected argument \"b\"*" tree/zcache env a b
 tree/zcache stop || fail "stop"
 
