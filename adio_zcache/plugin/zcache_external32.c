@@ -5,7 +5,8 @@
  * ROMIO converts a buffer through another of the memory's shape, in three passes over memory.  It
  * writes beyond that where the type's lower bound is not 0, leaves gaps in the file where an item
  * gets shorter, and MPICH's own functions end the program at an MPI_WCHAR.  So the plugin converts
- * as it does for representations of programs, and a buffer is packed and converted in place.
+ * as it does for representations of programs: a buffer is packed a chunk at a time and converted
+ * from there.
  *
  * Values that the file has no room for, longs of more than four bytes, are an error.  A type whose
  * items keep their sizes has the same gaps in the file as in memory, as in files of ROMIO.
@@ -27,14 +28,13 @@
 
 /* ---- parts of items ---- */
 
-/* Converts `n` parts, one after the other, which may stay where they are if they keep their size.
- * 0, or a negative errno, explained. */
+/* Converts `n` parts, one after the other, to somewhere else.  0, or a negative errno,
+ * explained. */
 typedef int part_fn(const void *from, void *to, MPI_Count n);
 
 static int copy(const void *from, void *to, MPI_Count n)
 {
-    if (from != to)
-        memcpy(to, from, (size_t)n);
+    memcpy(to, from, (size_t)n);
     return 0;
 }
 
@@ -393,28 +393,80 @@ static int extent_of(MPI_Datatype type, MPI_Aint *extent, void *state)
 
 /* ---- buffers ---- */
 
-/* Where a conversion is in both buffers, and how many items it has left. */
+/* Bytes of a buffer without gaps at a time: they stay in the processor's first cache, beside what
+ * they are in the file. */
+enum { CHUNK = 12 << 10 };
+
+/* A conversion under way. */
 struct cursor {
     bool read;
-    char *packed, *in_file;
-    MPI_Count left;
+    const struct zcache_layout *layout; /* of the elements in `user` */
+    char *user, *in_file;
+    MPI_Count left; /* items to be converted */
+    MPI_Count packed_to,
+        bytes;        /* how far `chunk` has gone through the buffer, and how far it may */
+    size_t used, end; /* in `chunk`: what is converted, and all there is or room for */
+    char chunk[CHUNK];
 };
+
+/* Packs what comes next, behind the part of an item that is left. */
+static int refill(struct cursor *c)
+{
+    size_t rest = c->end - c->used;
+    MPI_Count n = (MPI_Count)(sizeof c->chunk - rest);
+    int rc;
+
+    if (n > c->bytes - c->packed_to)
+        n = c->bytes - c->packed_to;
+    memmove(c->chunk, c->chunk + c->used, rest);
+    rc = zcache_layout_pack(c->layout, c->user, c->packed_to, c->chunk + rest, n);
+    c->packed_to += n;
+    c->used = 0;
+    c->end = rest + (size_t)n;
+    return rc;
+}
+
+/* Unpacks what was read. */
+static int empty(struct cursor *c)
+{
+    int rc = zcache_layout_unpack(c->layout, c->user, c->packed_to, c->chunk, (MPI_Count)c->used);
+
+    c->packed_to += (MPI_Count)c->used;
+    c->used = 0;
+    return rc;
+}
+
+/* Converts up to `n` items, those that `chunk` has or has room for, and sets *done. */
+static int convert_some(struct cursor *c, const struct form *form, MPI_Count n, MPI_Count *done)
+{
+    size_t size = (size_t)form->parts * (size_t)form->in_memory;
+    MPI_Count most = (MPI_Count)((c->end - c->used) / size), parts;
+    char *packed = c->chunk + c->used;
+
+    *done = n < most ? n : most;
+    parts = *done * form->parts;
+    c->used += (size_t)*done * size;
+    c->in_file += parts * form->in_file;
+    c->left -= *done;
+    return c->read ? form->read(c->in_file - parts * form->in_file, packed, parts)
+                   : form->write(packed, c->in_file - parts * form->in_file, parts);
+}
 
 static int convert_items(struct cursor *c, struct zcache_type_items *t, MPI_Count n)
 {
-    const struct form *form = t->form ? t->form : form_of(t->item);
-    MPI_Count parts;
-    int rc;
+    MPI_Count done;
+    int rc = 0;
 
-    t->form = form;
+    if (!t->form)
+        t->form = form_of(t->item);
     if (n > c->left)
         n = c->left;
-    parts = n * form->parts;
-    rc = c->read ? form->read(c->in_file, c->packed, parts)
-                 : form->write(c->packed, c->in_file, parts);
-    c->packed += parts * form->in_memory;
-    c->in_file += parts * form->in_file;
-    c->left -= n;
+    while (rc == 0 && n > 0) {
+        rc = convert_some(c, t->form, n, &done);
+        n -= done;
+        if (rc == 0 && n > 0)
+            rc = c->read ? empty(c) : refill(c);
+    }
     return rc;
 }
 
@@ -431,49 +483,39 @@ static int convert_all(struct cursor *c, struct zcache_type_items *t, MPI_Count 
     return rc;
 }
 
-/* Converts between `packed`, which has all items of the buffer without gaps, and the file's.  Sets
- * how many bytes there are in `packed`. */
-static int convert_packed(bool read, char *packed, MPI_Datatype type, MPI_Count items,
-                          char *in_file, MPI_Count *bytes)
+static int convert_buffer(struct cursor *c, MPI_Datatype type)
 {
-    struct cursor c = {read, packed, in_file, items};
     struct zcache_type_items t;
     int rc = zcache_type_items_get(type, &t);
 
     if (rc)
         return rc;
-    rc = convert_all(&c, &t, items);
+    rc = convert_all(c, &t, c->left);
     zcache_type_items_free(&t);
-    *bytes = c.packed - packed;
-    return rc;
-}
-
-static int convert_buffer(bool read, void *user, const struct zcache_layout *l, char *packed,
-                          MPI_Count bytes, MPI_Datatype type, MPI_Count items, char *in_file)
-{
-    int rc = read ? 0 : zcache_layout_pack(l, user, 0, packed, bytes);
-
-    rc = rc ? rc : convert_packed(read, packed, type, items, in_file, &bytes);
-    return rc || !read ? rc : zcache_layout_unpack(l, user, 0, packed, bytes);
+    return rc || !c->read ? rc : empty(c);
 }
 
 static int convert(bool read, void *user, MPI_Datatype type, const struct zcache_datarep_size *each,
                    MPI_Count items, void *in_file)
 {
+    struct cursor *c = malloc(sizeof *c);
     struct zcache_layout *l;
-    MPI_Count bytes;
-    char *packed;
-    int rc = zcache_layout_get(type, &l);
+    int rc = c ? zcache_layout_get(type, &l) : zc_errorf(ENOMEM, "no memory to convert");
 
-    if (rc)
-        return rc;
-    bytes = (items + each->items - 1) / each->items * each->in_memory;
-    packed = each->resized ? malloc((size_t)bytes) : in_file;
-    rc = packed ? convert_buffer(read, user, l, packed, bytes, type, items, in_file)
-                : zc_errorf(ENOMEM, "no memory to convert %lld bytes", (long long)bytes);
-    if (each->resized)
-        free(packed);
-    zcache_layout_put(l);
+    if (rc == 0) {
+        c->read = read;
+        c->layout = l;
+        c->user = user;
+        c->in_file = in_file;
+        c->left = items;
+        c->packed_to = 0;
+        c->bytes = (items + each->items - 1) / each->items * each->in_memory;
+        c->used = 0;
+        c->end = read ? sizeof c->chunk : 0;
+        rc = convert_buffer(c, type);
+        zcache_layout_put(l);
+    }
+    free(c);
     return rc;
 }
 
