@@ -15,8 +15,14 @@ mpiexec=${MPIEXEC:-$(command -v mpiexec.mpich || echo mpiexec)}
 
 # The prefix of the MPI library's own file system, where zcache is compared with that. Open MPI has
 # no prefixes: OMPIO takes bare names, and is no reference for what not every MPI-IO does.
+# Nor is a ROMIO of another release than that of the build.
 ufs=ufs: reference=ufs
+[[ ! ${OTHER_MPI:-} ]] || reference=''
 [[ ${TEST_MPI:-} != openmpi ]] || ufs='' reference=''
+
+# What zcache run is told of a program that it cannot look into, a script.
+door=()
+[[ ! ${TEST_MPI:-} || ! $plugin ]] || door=(--mpi "$TEST_MPI")
 
 # More ranks than cores: tests also pass without it, in a multiple of the time.
 preload=$plugin
@@ -119,12 +125,12 @@ stop_daemons() {
 }
 
 # ports_of_one: sets $ports to ten of the test's, which are not those of an mpiexec that was started
-# just before: two that bind the same port at a time both end.
+# just before: two that bind the same port at a time both end.  With PORTS_OF_ONE=all it has all.
 ports_of_one() {
     local first last lock n
 
     ports=${MPIEXEC_PORT_RANGE:-}
-    [[ $ports && -d $tmp ]] || return 0
+    [[ $ports && -d $tmp && ${PORTS_OF_ONE:-} != all ]] || return 0
     first=${ports%%:*} last=${ports##*:}
     ((last - first >= 99)) || return 0
     exec {lock}>>"$tmp/.mpiexecs"

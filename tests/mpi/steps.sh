@@ -10,6 +10,8 @@ declare -A linked_with_mpich=(
     [test-dlopen]="its program is linked with MPICH"
     [test-btio]="its program is linked with MPICH"
     [test-simpario]="its program is linked with MPICH"
+    [test-memory-limit]="one of its programs, simpario, is linked with MPICH"
+    [test-open-costs]="its program is linked with MPICH"
     [test-readahead]="its program, simpario, is linked with MPICH"
     [test-stats]="its program, simpario, is linked with MPICH"
     [test-striping]="one of its programs, simpario, is linked with MPICH"
@@ -21,17 +23,22 @@ declare -A linked_with_mpich=(
 # compile_program NAME FLAG ...: tests/mpi/NAME.c, or NAME.c from $here, to $TEST_PROGRAMS/NAME,
 # with the flags of an MPI library; again when its source is newer.
 compile_program() {
-    local source=$here/../mpi/$1.c out=$TEST_PROGRAMS/$1 sources
+    local source=$here/../mpi/$1.c out=$TEST_PROGRAMS/$1 sources flags=() libraries=()
 
     [[ -e $source ]] || source=$here/$1.c
     sources=("$source")
     case $1 in
     t_model) sources+=("$here"/../mpi/tm_*.c) ;;
     t_shapes) sources+=("$here"/../mpi/tm_{shape,type}.c) ;;
+    t_echo | t_job_key)
+        flags=(-I"$here"/../../common/{options,util} -I"$here/../../adio_zcache/process")
+        libraries=("$build/common/.libs/libzccommon.a" -lsodium)
+        ;;
     esac
     [[ ! $out -nt $source ]] || return 0
     "${CC:-cc}" -O2 -w -D_GNU_SOURCE -DTOP_SRCDIR="\"$(cd "$here/../.." && pwd)\"" \
-        -I"$build" -I"$here/../mpi" -o "$out" "${sources[@]}" "${@:2}" -lm -lpthread \
+        -I"$build" -I"$here/../mpi" "${flags[@]}" -o "$out" "${sources[@]}" "${@:2}" \
+        "${libraries[@]}" -lm -lpthread \
         >"$out.log" 2>&1 || echo "skipped: $1 is not compiled: $(grep -m 1 error "$out.log")"
 }
 

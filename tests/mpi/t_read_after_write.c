@@ -1,6 +1,6 @@
 /* t_read_after_write.c - a collective read waits for what ranks of the same open wrote before it.
  *
- *     t_read_after_write FILE ROUNDS [WRITE [READ]]
+ *     t_read_after_write FILE ROUNDS [WRITE [READ]]     names of ways, or -BEGINNING: all others
  *
  * Each rank writes the part of a neighbour, in one way or another, and reads its own, or all,
  * collectively: nothing else is between them.  Ranks compute before either, each as long as it
@@ -195,11 +195,19 @@ static void pair(const struct way *w, const struct way *r, int rounds, const cha
     t_failures += bad;
 }
 
+/* Whether that is the one that was asked for, or, after a "-", begins otherwise. */
+static int wanted(const char *asked, const char *way)
+{
+    if (!asked || !*asked)
+        return 1;
+    return *asked == '-' ? strncmp(way, asked + 1, strlen(asked + 1)) != 0 : !strcmp(asked, way);
+}
+
 static void pairs(int rounds, const char *write, const char *read, const char *view)
 {
     for (const struct way *w = writes; w->name; w++)
         for (const struct way *r = reads; r->name; r++)
-            if ((!write || !strcmp(write, w->name)) && (!read || !strcmp(read, r->name)))
+            if (wanted(write, w->name) && wanted(read, r->name))
                 pair(w, r, rounds, view);
 }
 

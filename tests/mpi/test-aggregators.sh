@@ -18,7 +18,7 @@ run() {
     while [[ $1 != -- ]]; do options+=("$1"); shift; done
     stretch "$mpi_timeout"
     # shellcheck disable=SC2016 # the program's shell
-    LD_PRELOAD=$sanitizer${preload%"$plugin"} timeout -k 5 "$stretched" "$zcache" run \
+    LD_PRELOAD=$sanitizer${preload%"$plugin"} timeout -k 5 "$stretched" "$zcache" run "${door[@]}" \
         --root "$root" "${options[@]}" -- "$mpiexec" -n "$2" "${@:3}" </dev/null >"$tmp/out" 2>&1
 }
 said() { cat "$tmp/out"; }
@@ -82,7 +82,7 @@ rm -rf "$tmp"/zcache-*
 
 # ---- ranks that end without a close ----
 # The bytes are the aggregators' already, which write them back before the run ends.
-mpi 3 "$programs/t_exits" "ufs:$tmp/ref" finalize >"$tmp/out" 2>&1 </dev/null || fail "ufs: $(said)"
+mpi 3 "$programs/t_exits" "$ufs$tmp/ref" finalize >"$tmp/out" 2>&1 </dev/null || fail "ufs: $(said)"
 for way in _exit abort kill; do
     n=$((1 - ${n:-0}))
     rm -f "$root/f"

@@ -44,7 +44,8 @@ echo >"$root/g"
 for file in "ufs:$root/g" "$root/g"; do
     without_plugin 1 "$programs/t_sessions" "$file" >plain 2>&1 || fail "sessions: $(<plain)"
     mpi 1 "$programs/t_sessions" "$file" >with 2>&1 </dev/null || fail "sessions: $(<with)"
-    diff plain with || fail "a program with sessions alone sees the plugin"
+    # Where the library counts that as MPI_COMM_WORLD, the plugin may say what it takes for a slip.
+    grep -v "did you mean" with | diff plain - || fail "a program with sessions alone sees the plugin"
 done
 rm "$root/g"
 

@@ -39,7 +39,8 @@ is_whole() { # RANKS BLOCKS WHAT
 # where it sees the closed connection first, it calls that a hangup.
 ended() { # STATUS
     (($1 == 0 || ($1 == 9 || $1 == 137))) ||
-        { (($1 == 1)) && grep -q "Hangup (signal 1)" "$tmp/out"; }
+        { (($1 == 1)) && grep -q "Hangup (signal 1)" "$tmp/out"; } ||
+        { (($1 == 255)) && grep -q "KILLED BY SIGNAL: 9" "$tmp/out"; } # Intel's Hydra
 }
 
 # all_kept WHERE WAY [BLOCKS]

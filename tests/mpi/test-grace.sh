@@ -27,7 +27,7 @@ last_checkpoint() {
     # shellcheck disable=SC2046 # process ids
     kill -TERM "${serving[@]}" $(sed -n 's/ waits$//p' out) || fail "$*: no process to signal"
     wait $pid || fail "$*: status $?: $(cat out err)"
-    mpi_quiet $ranks "$programs/t_last" "ufs:$tmp/root/f" check || fail "$*: not what was written"
+    mpi_quiet $ranks "$programs/t_last" "$ufs$tmp/root/f" check || fail "$*: not what was written"
     rm -rf root/f root/f.open state
 }
 

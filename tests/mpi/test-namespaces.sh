@@ -15,6 +15,8 @@ new=(unshare "${user[@]}" --mount --pid --fork --mount-proc)
 # MPI's own messages: no memory of other processes, nor TCP, with which UCX 1.13 stood in
 # MPI_Finalize once in 140 runs, one rank in its endpoints' end, the other in MPICH's barrier.
 export UCX_TLS=${UCX_TLS:-sysv,self}
+# The shared memory of Open MPI is named by process ids.
+export OMPI_MCA_btl=self,tcp
 make_root
 run() { # WHAT COMMAND ...: two ranks, each by the command
     local what=$1
@@ -26,7 +28,7 @@ run() { # WHAT COMMAND ...: two ranks, each by the command
 }
 
 # Rank 0 in a time namespace: start times of processes are others there.
-in_time=(bash -c '[[ $PMI_RANK == 0 ]] || exec "$@"; exec unshare '"${user[*]}"' --time --boottime 123456 \
+in_time=(bash -c '[[ ${PMI_RANK-$OMPI_COMM_WORLD_RANK} == 0 ]] || exec "$@"; exec unshare '"${user[*]}"' --time --boottime 123456 \
     --monotonic 123456 --fork "$@"' -)
 timed=
 if unshare "${user[@]}" --time --boottime 123456 --monotonic 123456 --fork true 2>/dev/null; then
@@ -44,7 +46,9 @@ run "each rank in its own, a daemon of the host" "${new[@]}"
 cp "$tmp/0.addr" "$tmp/before"
 stop_daemons || fail "the daemon of the host"
 
-"${new[@]}" "$zcached" --root "$root" --address-file "$tmp/1.addr" 2>"$tmp/1.log" &
+# shellcheck disable=SC2086 # options, as start_daemon has them
+"${new[@]}" "$zcached" --address-file "$tmp/1.addr" ${TEST_DAEMON_OPTIONS:-} --root "$root" \
+    2>"$tmp/1.log" &
 daemon_pids[1]=$!
 is_there() { [[ -s $tmp/1.addr ]]; }
 wait_for 60 is_there || fail "no daemon in a namespace: $(cat "$tmp/1.log")"

@@ -38,17 +38,19 @@ staged "root/link/g"
 staged "zcache:$root/out/f"
 left "$root/inside/f"
 left "$root/out/g"
-left "ufs:$root/in/f"
-mpi_quiet 2 "$programs/t_both" "$root/in/h" "$root/out/h" || fail "both kinds"
+[[ ! $ufs ]] || left "ufs:$root/in/f"
+both=1
+[[ $ufs && ${TEST_MPI:-} != abi ]] || { echo "left out: t_both, which this library fails"; both=; }
+[[ ! $both ]] || mpi_quiet 2 "$programs/t_both" "$root/in/h" "$root/out/h" || fail "both kinds"
 [[ ! -e $root/in/h && ! -e $root/out/h ]] || fail "MPI_File_delete leaves files behind"
-ROMIO_FSTYPE_FORCE=ufs: left "$root/in/f"
+[[ ! $ufs ]] || ROMIO_FSTYPE_FORCE=ufs: left "$root/in/f"
 ROMIO_FSTYPE_FORCE=zcache: staged "$root/out/i"
 ZCACHE_PATHS="$root/o*" staged "$root/out/f"
 ZCACHE_PATHS="$root/o*" left "$root/in/f"
 ZCACHE_PATHS='' left "$root/in/f"
 
 # Rank 0 decides for all.
-for first in "$root/in" /nowhere; do
+for first in ${both:+"$root/in" /nowhere}; do
     timeout -k 5 "$mpi_timeout" "$mpiexec" -genv LD_PRELOAD "$sanitizer$preload" \
         -n 1 -env ZCACHE_PATHS "$first" "$programs/t_both" "$root/in/k" "$root/out/k" : \
         -n 1 -env ZCACHE_PATHS "$root/out" "$programs/t_both" "$root/in/k" "$root/out/k" \
@@ -132,7 +134,7 @@ run --paths in:/x -- true && fail "a relative path is taken"
 "$zcache" start --root "$root" || fail "start"
 cleanup_fn "'$zcache' stop >/dev/null 2>&1"
 (
-    eval "$("$zcache" env --paths root)"
+    eval "$("$zcache" env "${door[@]}" --paths root)"
     [[ $ZCACHE_PATHS == "$root" && $PNETCDF_HINTS == nc_driver=mpiio ]] ||
         fail "env: $ZCACHE_PATHS, $PNETCDF_HINTS"
     timeout -k 5 "$mpi_timeout" "${job[@]}" "$root/in/p" -- $hint=4M >said 2>&1 </dev/null

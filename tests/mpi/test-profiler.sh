@@ -14,6 +14,10 @@ profiler=$build/tests/.libs/profiler.so
 [[ -e $profiler ]] || fail "no $profiler: make check_LTLIBRARIES"
 unset SLURM_JOB_ID ROMIO_FSTYPE_FORCE
 top=${top_srcdir:-$(dirname -- "${BASH_SOURCE[0]}")/../..}
+if [[ ${TEST_MPI:-} ]]; then # of another interface
+    "$MPICC" -shared -fPIC -o profiler.so "$top/tests/mpi/profiler.c" || exit 99
+    profiler=$tmp/profiler.so
+fi
 export XDG_RUNTIME_DIR=$tmp PROFILE=$root/profile
 "${MPICC:-mpicc.mpich}" -o write_read "$top/examples/write_read.c" || exit 99
 bytes=$((8 * 256 * (96 / 2) * 8)) # of two ranks, each
@@ -54,7 +58,7 @@ export LD_PRELOAD
 "$zcache" start --root "$root" || fail "start"
 cleanup_fn "LD_PRELOAD= '$zcache' stop >/dev/null 2>&1"
 (
-    eval "$("$zcache" env)"
+    eval "$("$zcache" env "${door[@]}")"
     ranks ./write_read "zcache:$root/i"
 ) || fail "env: $(<out)"
 unset LD_PRELOAD

@@ -41,7 +41,7 @@ finds() {
 # leads FILE ADDRESS SECRET: writes an address file for the test programs.
 leads() {
     rm -f "$1"
-    printf '%s\n' "zcache-daemon 1" "protocol $protocol" "provider tcp;ofi_rxm" "address $2" \
+    printf '%s\n' "zcache-daemon 1" "protocol $protocol" "provider $provider" "address $2" \
         "local $2" "host $(uname -n)" "pid $$" "boot 0123456789abcdef" "secret $3" "root $root" \
         >"$1"
     chmod 600 "$1"
@@ -85,6 +85,7 @@ ends() {
 
 start_daemon 0 --root "$root" --cache-size 2M
 protocol=$(sed -n 's/^protocol //p' "$tmp/0.addr")
+provider=$(sed -n 's/^provider //p' "$tmp/0.addr") # of ranks, too
 stop_daemon 0 || fail "status $? of a daemon"
 for near in 1 0; do
     export ZCACHE_LOCAL=$near

@@ -8,7 +8,7 @@ use_openmpi() {
     local p=${OPENMPI_PREFIX:-} lib each
 
     # The messages of more ranks than cores: through shared memory, and waiting ranks yield.
-    export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_pml=ob1 OMPI_MCA_btl=self,vader
+    export OMPI_MCA_mpi_yield_when_idle=1 OMPI_MCA_pml=ob1 OMPI_MCA_btl=${OMPI_MCA_btl:-self,vader}
     # Where Open MPI is moved it does not find the texts of a message about compression.
     export PMIX_MCA_pcompress_base_silence_warning=1
     if [[ -z $p ]]; then
