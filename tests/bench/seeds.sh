@@ -187,9 +187,14 @@ case_checkpoint() {
             variants=("${overlapped[@]}")
             [[ $access != collective || ${#variants[@]} == 0 ]] || turns "$1: $files files, $access" 8 \
                 --pattern checkpoint --phases 4 --record "$record" --files "$files" "${compute[@]}"
+            variants=('zcache: embedded, no computing | zcache | |'
+                'zcache: one daemon, no computing | zcache | 0 |')
+            turns "$1: $files files, $access" 8 --pattern checkpoint --phases 4 --record "$record" \
+                --files "$files" --access "$access"
             variants=('ufs: in memory | ufs | |')
             bench_turns "$1: $files files, $access" "$memory" "$memory" 8 --pattern checkpoint \
                 --phases 4 --record "$record" --files "$files" --access "$access"
+            copies "$1: $files files, $access" 8 "$record" 4
         done
     done
 }
@@ -253,21 +258,24 @@ bench_results store="$store" load="$load"
 bench_add ".handover = $handover"
 # Of each variant: MB/s as seen and with the close; how many times as fast as the best of what a
 # user has without zcache and without a change of the program; and what a case compares besides.
-bench_add '"ufs: in memory" as $memory
-    | def direct: select((startswith("ufs:") or startswith("OMPIO:") or . == "two-phase (TP)")
-        and . != $memory and (endswith(", overlapped") | not));
+bench_add "$rate"' as $rate
+    | def in_memory: startswith("ufs: in memory");
+    def bound: in_memory or . == "memcpy";
+    def direct: (startswith("ufs:") or startswith("OMPIO:") or . == "two-phase (TP)")
+        and (in_memory or endswith(", overlapped") | not);
     .cases[] |= (.variants as $all
     | def top(f): [$all[] | select(.variant | direct) | f // empty] | max;
     top(.metrics.write_mb_s.median // .metrics.seen_mb_s.median) as $seen
     | top(.metrics.write_close_mb_s.median) as $stored
-    | ([$all[] | select(.variant == $memory) | .metrics.write_mb_s.median][0]) as $limit
+    | ([$all[] | select(.variant | bound and . != "ufs: in memory") | .metrics.write_mb_s.median]
+        | max) as $limit
     | ([$all[] | select(.variant == "zcache: 1 of them") | .metrics][0]) as $one
     | ([$all[] | select(.variant == "two-phase (TP)") | .metrics | .io_s.median + .close_s.median][0])
       as $waits
     | def in_order: sub(", (permuted.*|as in the file)$"; ", as in the file");
     .variants |= map(if (.metrics | length) == 0 then . else
         (.metrics.write_mb_s // .metrics.seen_mb_s) as $s | .metrics.write_close_mb_s as $c
-        | (.variant == $memory) as $bound
+        | (.variant | bound) as $bound
         | .beside = {x_seen: (if $seen and ($bound | not) then $s.median / $seen else null end),
             x_stored: (if $stored and $c and ($bound | not) then $c.median / $stored
                 else null end),
@@ -277,12 +285,16 @@ bench_add '"ufs: in memory" as $memory
             of_serial: ([$all[] | select(.variant | endswith(", serial"))
                 | .metrics.write_mb_s.median][0] | if . then $s.median / . else null end),
             of_memory: (if $limit then $s.median / $limit else null end),
+            of_store: (if $c and (.variant | direct or endswith(", no computing"))
+                then $c.median * 1e6 / $rate else null end),
             of_one: (if $one and $c then $s.median / $one.write_mb_s.median else null end),
             of_one_stored: (if $one and $c then $c.median / $one.write_close_mb_s.median
                 else null end),
             spared: (if $waits then 1 - (.metrics.io_s.median + .metrics.close_s.median) / $waits
                 else null end)}
       end))'
+results=$(jq -L "$bench_dir" 'include "seeds_goals"; .goals = [goals]' <<<"$results")
+bench_add .
 echo "store: $store; a load of $load before"
 echo "layout: $(bench_layout)"
 echo "median (lowest-highest) of ${opt[repeats]} repetitions in turn, verified; MB/s"
@@ -291,10 +303,12 @@ bench_table "$columns" '
     .cases[] | ["\(.case), \((.variants[0].bytes // 0) / 1e6 | round) MB"],
     (.variants[] | .metrics as $m | (.beside // {}) as $b
         | ["  " + .variant, ($m.write_mb_s // $m.seen_mb_s | s(0)), ($b.x_seen | n(2)),
-           (if $m.seen_mb_s then "-" else ($m.write_close_mb_s | s(0)) end), ($b.x_stored | n(2)),
+           (if $m.seen_mb_s or ($m.write_close_mb_s | not) then "-" else ($m.write_close_mb_s | s(0)) end), ($b.x_stored | n(2)),
            ($b.of_memory | n(2)), ($b.of_one | n(2)), ($b.of_order | n(2)),
            ($m.hidden // null | if . then m(2) else "-" end),
            ($m.peak_mb // null | if . then m(1) else "-" end)])'
+bench_table 'result|to reach|is|' '.goals[] | [.result, .reach, (.is | n(2)),
+    (if .met then "reached" else "not reached" end)]'
 
 # ---- the page -------------------------------------------------------------------------------
 page() {
@@ -325,7 +339,14 @@ all benchmarks, BTIO). Daemons, dedicated aggregators and the store have process
 of the ranks.
 \`make bench-seeds\` measures this again; \`tests/bench/seeds.sh --help\` tells of the cases and of
 what each is to reach.
+
+## What was to be reached
+
+| result | to reach | is | |
+| :-- | --: | --: | :-- |
 END
+    jq -L "$bench_dir" -r 'include "bench"; .goals[] | "| \(.result) | \(.reach) | \(.is | n(2)) | " +
+        (if .met then "reached" else "not reached" end) + " |"' <<<"$results"
     jq -L "$bench_dir" -r --argjson about "$(about)" --argjson figures "$figures" '
         include "bench";
         def head: split(":")[0];
@@ -340,9 +361,10 @@ END
           (.[] | .case as $case | .variants[] | .metrics as $m | (.beside // {}) as $b
             | "| \($case), \((.bytes // 0) / 1e6 | round) MB | \(.variant) | " +
               "\($m.write_mb_s // $m.seen_mb_s | s(0)) | \($b.x_seen | n(2)) | " +
-              (if $m.seen_mb_s then "-" else ($m.write_close_mb_s | s(0)) end) +
+              (if $m.seen_mb_s or ($m.write_close_mb_s | not) then "-" else ($m.write_close_mb_s | s(0)) end) +
               " | \($b.x_stored | n(2)) | \($m.total_s.median | n(2)) |" +
-              (if $more then " " + ({"of memory": ($b.of_memory | n(2)),
+              (if $more then " " + ({"of memcpy, of the store": ([$b.of_memory, $b.of_store]
+                    | map(n(2)) | join(", ")),
                 "of one, seen and with close": ([$b.of_one, $b.of_one_stored] | map(n(2))
                     | join(", ")),
                 "of unpermuted": ($b.of_order | n(2)), "x serial": ($b.of_serial | n(2)),
@@ -407,7 +429,7 @@ about() {
  ["memory", "PAIO: more data than memory",
   "4 ranks write up to four times the daemon's cache of 64 MiB without computing, through an aggregator with 8 MiB. The paper's direct-attached cache was seen 24 % slower once data exceeded 67 % of memory. Here, what exceeds the caches is seen at the store's rate: there is no cliff, but an approach to it.", "seconds"],
  ["checkpoint", "syncIO and rbIO: partitioned checkpoints",
-  "8 ranks write 4 fields of 16 MiB, with computing for as long as the store needs for one, into one file, two, or one of each rank (8 files). The paper, rbIO: seen 37 % of the memory bandwidth of all nodes, stored 38 % of the storage's limit. In memory: ROMIO to tmpfs without computing, which is what copying costs through system calls; zcache makes none. Rule: embedded, unless ranks need memory or cores for themselves (dedicated aggregators), or a next job reads the file (daemon).", "of memory"],
+  "8 ranks write 4 fields of 16 MiB, with computing for as long as the store needs for one, into one file, two, or one of each rank (8 files). The paper, rbIO: seen 37 % of the memory bandwidth of all nodes, stored 38 % of the storage's limit. Memcpy: all ranks copy at a time, until the last one has ended: what the memory takes. In memory: ROMIO to tmpfs without computing. No computing: then the store bounds what is stored. Rule: embedded, unless ranks need memory or cores for themselves (dedicated aggregators), or a next job reads the file (daemon).", "of memcpy, of the store"],
  ["restart", "syncIO and rbIO: checkpoints read back on another number of ranks",
   "Read from cold caches, without computing, so that the store bounds what is seen. Where there are more files than ranks each rank reads several. The paper: 75 to 79 % of the storage's limit. Rule: as good as direct reading, and faster only where data is checked or used while the next is read, or where the daemon still has it.", "hidden"],
  ["pio", "PIO: irregular decompositions",
@@ -423,7 +445,7 @@ about() {
  ["mesh", "PXI: unstructured grids",
   "Values of eight bytes at nodes, each of which may be any rank's, and at elements, in runs of 1 to 40 of a rank, many variables in a call; without computing.", "seconds"],
  ["climate", "PDS/PIO: history and restart files of a climate model",
-  "Variables of floats in each of 6 steps and of doubles at the end, through PnetCDF by 4 ranks, with computing between the steps. The paper: more than ten times serial netCDF, where one rank gathers each variable and writes it alone; that is the first line, in the same format and on the same store, by PnetCDF on that rank. Parallel: the variables of a step in one flush of nonblocking requests; calls: one after the other. PnetCDF's burst buffer has its log in memory, and gives it to the file in the close.", "x serial"]]
+  "Variables of floats in each of 6 steps and of doubles at the end, through PnetCDF by 4 ranks, with computing between the steps. The paper: more than ten times serial netCDF, where one rank gathers each variable and writes it alone; that is the first line, in the same format and on the same store, by PnetCDF on that rank. Parallel: the variables of a step in one flush of nonblocking requests; calls: one after the other. In memory: to tmpfs, which is what PnetCDF takes itself. PnetCDF's burst buffer has its log in memory, and gives it to the file in the close.", "x serial"]]
 END
 }
 # Fills paragraphs of 100 columns; headings, tables and figures are lines as they are.

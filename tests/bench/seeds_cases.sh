@@ -21,6 +21,19 @@ dedicated_row="zcache: dedicated aggregators | zcache | 0 |"
 # With the hint that names them; $tmp is not known before a benchmark begins.
 dedicated_variant() { echo "$dedicated_row zcache_aggregators=$tmp/20.addr,$tmp/21.addr"; }
 
+# copies CASE RANKS BYTES TIMES: the same by memcpy() alone.
+copies() {
+    local i mpi=mpich
+
+    for ((i = 1; i <= repeats; i++)); do
+        ranks "$2" '' "$build/tests/bench/copies" "$3" "$4" >"$tmp/run.json" 2>"$tmp/run.log" &&
+            jq -ec --arg case "$1" --argjson ranks "$2" '{$case, variant: "memcpy", $ranks, bytes,
+                hints: {}, metrics: {io_s: .seconds, total_s: .seconds,
+                    write_mb_s: (.bytes / .seconds / 1e6)}}' "$tmp/run.json" >>"$samples" ||
+            bench_failed "$1" memcpy "$(tail -n 5 "$tmp/run.log")"
+    done
+}
+
 # ---- reading --------------------------------------------------------------------------------
 # read_run CASE VARIANT FILE RANKS OPTION ...: once, with cold caches, of FILE below $memory/slow.
 read_run() {
@@ -210,15 +223,17 @@ climate_build() {
 # climate_run CASE VARIANT WAY STEPS SECONDS: once; WAY is serial, parallel or calls.
 climate_run() {
     local case=$1 label type daemon program preload prefix mpi extra status name=climate.nc
+    local dir=$slow
 
     bench_variant "$2"
+    [[ $label != *"in memory"* ]] || dir=$memory/slow
     PNETCDF_HINTS=$([[ $label != *burst* ]] ||
         echo "nc_burst_buf=enable;nc_burst_buf_dirname=$memory;nc_burst_buf_del_on_close=enable") \
         ZCACHE_DAEMONS=${daemon:+$tmp/$daemon.addr} \
-        ranks 4 "$preload" "$tmp/climate_nc" "$prefix$slow/$name" "$3" "$4" "$5" \
+        ranks 4 "$preload" "$tmp/climate_nc" "$prefix$dir/$name" "$3" "$4" "$5" \
         "ufs:$memory/slow/$name" >"$tmp/run.json" 2>"$tmp/run.log"
     status=$?
-    rm -f -- "$slow/$name" "$slow/$name.r" # by the mount, which remembers names for a second
+    rm -f -- "$dir/$name" "$dir/$name.r" # by the mount, which remembers names for a second
     ((status == 0)) && jq -ec --arg case "$case" --arg variant "$label" '
         select(.wrong == 0) | {$case, $variant, ranks: 4, bytes, hints: {}, metrics: {
             io_s: .io_seconds, total_s: .io_close_seconds,
@@ -237,7 +252,9 @@ case_climate() {
     ((opt[shrink] == 1)) || steps=2
     variants=('ufs: one rank writes, serial | ufs | |' 'ufs: all ranks write, parallel | ufs | |'
         'ufs: all ranks write, calls | ufs | |'
-        'zcache: embedded, parallel | zcache | |' 'zcache: one daemon, parallel | zcache | 0 |')
+        'zcache: embedded, parallel | zcache | |' 'zcache: embedded, calls | zcache | |'
+        'zcache: one daemon, parallel | zcache | 0 |' 'zcache: one daemon, calls | zcache | 0 |'
+        'ufs: in memory, parallel | ufs | |' 'ufs: in memory, calls | ufs | |')
     if "$pnetcdf/bin/pnetcdf-config" --all 2>/dev/null | grep -qi 'burst.*enabled'; then
         variants+=('PnetCDF: burst buffer, parallel | ufs | |')
     else

@@ -1,0 +1,52 @@
+# seeds_goals.jq - from the results of seeds.sh, with what it compares, to what was to be reached.
+include "bench";
+
+# What was measured of the cases whose names begin so, with the name of the case.
+def of_case($begin): .cases[] | select(.case | startswith($begin)) | .case as $case
+    | .variants[] | select((.metrics | length) > 0) | . + {$case};
+
+def zcache: select(.variant | startswith("zcache:"));
+def seen: (.metrics.write_mb_s // .metrics.seen_mb_s).median;
+
+# A row: `least` or `most` of figures is to be so much; none where nothing was measured.
+def row($result; $reach; $text; $is; $met): if $is == null then empty else
+    {result: $result, reach: $text, is: $is, met: ($met // ($is >= $reach))} end;
+def at_least($result; $reach; f): row($result; $reach; "\($reach)"; [f] | min; null);
+def at_most($result; $reach; f):
+    ([f] | max) as $is | row($result; $reach; "at most \($reach)"; $is; $is <= $reach);
+
+# Of a program's copy, or of what is not permuted: the better of the two, each of what it is to be.
+def permuted($case): [of_case($case) | zcache | select(.metrics.write_mb_s)]
+    | map({key: .variant, value: seen}) | from_entries as $all
+    | $all | to_entries[] | select(.key | endswith(", permuted"))
+    | (.key | rtrimstr(", permuted")) as $way
+    | .value / $all[$way + ", permuted by a copy"];
+
+def goals:
+    . as $all
+    | at_least("PAIO: arrays of one process, as seen, of direct writing"; 2.5;
+        of_case("arrays") | zcache | .beside.x_seen),
+    at_least("PAIO: two daemons of one, with the close"; 1.7;
+        of_case("daemons") | select(.variant == "zcache: 2 of them") | .beside.of_one_stored),
+    at_least("PAIO: three daemons of one, with the close"; 2.3;
+        of_case("daemons") | select(.variant == "zcache: 3 of them") | .beside.of_one_stored),
+    at_least("PAIO: up to four times the caches, as seen, of direct writing"; 1;
+        of_case("memory") | zcache | .beside.x_seen),
+    at_least("rbIO: checkpoints by ranks, as seen, of memcpy"; 0.37;
+        of_case("checkpoint") | zcache | select(.variant | test("dedicated|no computing") | not)
+        | .beside.of_memory),
+    at_least("rbIO: checkpoints by dedicated aggregators, as seen, of memcpy"; 0.37;
+        of_case("checkpoint") | select(.variant | test("dedicated")) | .beside.of_memory),
+    at_least("rbIO: checkpoints without computing, with the close, of the store"; 0.85;
+        of_case("checkpoint") | select(.variant | test("no computing")) | .beside.of_store),
+    at_most("PIO: memory of an owner of 64 clients, of one"; 1.25;
+        [of_case("owners") | .metrics.peak_mb.median] | select(length == 3) | .[2] / .[0]),
+    (("blocks", "ragged blocks", "blocks, external32", "blocks, registered") as $case
+        | $all | at_least("PDS/PIO: permuted \($case), of the program's copy"; 0.95;
+            permuted("permute: " + $case))),
+    at_least("PDS/PIO: climate model, as seen, of serial"; 10;
+        of_case("climate") | select(.variant == "zcache: embedded, calls") | .beside.of_serial),
+    at_least("PDS/PIO: climate model, as seen, of PnetCDF in memory"; 1;
+        of_case("climate") | select(.variant == "zcache: embedded, calls") | .beside.of_memory),
+    at_most("Producer and consumer: reads of the file system"; 0;
+        .handover // empty | .cases[0].variants[] | zcache | .metrics.reads.median);
