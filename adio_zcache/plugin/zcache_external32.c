@@ -2,8 +2,8 @@
  * The data representation external32 (MPI-4.1, 14.5.2): big-endian, IEEE floating point numbers,
  * and sizes of its own.
  *
- * ROMIO converts a buffer through another of the memory's shape, in three passes over memory.  It
- * writes beyond that where the type's lower bound is not 0, leaves gaps in the file where an item
+ * ROMIO converts by way of a temporary buffer that has the datatype's extent, in three passes over
+ * memory.  It overruns that where the lower bound is not 0, leaves gaps in the file where an item
  * gets shorter, and MPICH's own functions end the program at an MPI_WCHAR.  So the plugin converts
  * as it does for representations of programs: a buffer is packed a chunk at a time and converted
  * from there.
@@ -28,8 +28,8 @@
 
 /* ---- parts of items ---- */
 
-/* Converts `n` parts, one after the other, to somewhere else.  0, or a negative errno,
- * explained. */
+/* Converts `n` parts, one after the other; the buffers do not overlap.  0, or a negative errno,
+ * explained by zc_errorf(). */
 typedef int part_fn(const void *from, void *to, MPI_Count n);
 
 static int copy(const void *from, void *to, MPI_Count n)
@@ -393,8 +393,8 @@ static int extent_of(MPI_Datatype type, MPI_Aint *extent, void *state)
 
 /* ---- buffers ---- */
 
-/* Bytes of a buffer without gaps at a time: they stay in the processor's first cache, beside what
- * they are in the file. */
+/* Bytes of packed data in a chunk: with what they become in the file they fit into the first-level
+ * cache. */
 enum { CHUNK = 12 << 10 };
 
 /* A conversion under way. */
@@ -403,9 +403,11 @@ struct cursor {
     const struct zcache_layout *layout; /* of the elements in `user` */
     char *user, *in_file;
     MPI_Count left; /* items to be converted */
-    MPI_Count packed_to,
-        bytes;        /* how far `chunk` has gone through the buffer, and how far it may */
-    size_t used, end; /* in `chunk`: what is converted, and all there is or room for */
+    /* Of the packed data: the offset up to which `chunk` was filled or emptied, and their end. */
+    MPI_Count packed_to, bytes;
+    /* In `chunk`: bytes that are converted; of a write those that were packed, of a read its size.
+     */
+    size_t used, end;
     char chunk[CHUNK];
 };
 

@@ -204,8 +204,10 @@ BOTH(int, File_set_errhandler, set_errhandler_fn, (MPI_File fh, MPI_Errhandler e
      set_errhandler(fh, errhandler, next))
 
 /* ---- data representations ----------------------------------------------------------
- * Conversion functions are for the plugin's files alone: no MPI library has them.  The plugin is
- * asked first: a name that is there already ends the program in MPICH 5.0 and Intel MPI. */
+ * Conversion functions are for the plugin's files alone: no MPI library has them.  The plugin
+ * is asked first: it returns MPI_ERR_DUP_DATAREP for a name that is there already, for which MPICH
+ * 5.0 and Intel MPI end the program.  If the library fails then, the name stays known to the
+ * plugin. */
 
 /* False for Open MPI: OMPIO knows only its own data representations, and would raise an error. */
 static bool library_has_datareps(void)

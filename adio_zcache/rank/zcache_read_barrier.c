@@ -32,7 +32,7 @@ void zcache_read_barrier_begin(ADIO_File fd, MPI_Request *others)
         *others = MPI_REQUEST_NULL;
 }
 
-/* Drops requests that are complete by now. */
+/* Drops requests that are complete by now, or have failed. */
 static void drop_complete(struct zcache_file *f)
 {
     int left = 0, done;

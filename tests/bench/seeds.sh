@@ -4,34 +4,32 @@
 #     seeds.sh [--quick] [--cases NAMES] [--repeats N] [--json FILE] [option ...]
 #
 # Throughput as the ranks see it (their writes alone), and until all is in the file (with the
-# close), beside what a user has without zcache, in turn; all bytes are verified.  The cases, and
-# what each is to reach:
+# close), beside what a user has without zcache, in turn; all bytes are verified.  What is to be
+# reached is in seeds_goals.jq.  The cases:
 #
 #     burst       phases of more than the ranks may cache, 8M each, then computing: the I/O node is
 #                 needed (multiple-level staging)
 #     steady      phases that ranks can cache: it is not
 #     prefetch    reading with computing between, by number of aggregators (multiple-level staging)
-#     arrays      one rank writes ten arrays of floats, computing between them: seen 2.5 times
-#                 direct writing (PAIO)
-#     daemons     the same without computing, by number of daemons that have a store each: two are
-#                 1.7, three 2.3 times one (PAIO); needs root, for mounts of their own
+#     arrays      one rank writes ten arrays of floats, computing between them (PAIO)
+#     daemons     larger ones without computing, by number of daemons that have a store each (PAIO);
+#                 needs root, for mounts of their own
 #     memory      half of a daemon's cache to four times of it: no cliff (PAIO)
 #     checkpoint  a solver's, one file, several or one of each rank, collective and independent:
-#                 seen 0.37 of what memory takes, stored 0.85 of what the store can (syncIO, rbIO)
+#                 as seen beside what memory takes, as stored beside the store (syncIO, rbIO)
 #     pio         irregular decompositions on 4 and 16 ranks (PIO)
 #     decomposed  the same by one filetype, PnetCDF and netCDF-4, on 4 to 64 ranks, beside two-phase
 #                 on parts that ranks have rearranged before (PIO)
 #     formats     serial and parallel formats with some I/O tasks: the paper's table (PIO)
-#     owners      peak memory of an owner of blocks with 1 and 64 clients: the same (PIO)
+#     owners      peak memory of an owner of blocks with 1 and 64 clients (PIO)
 #     btio        BTIO in the four variants of the paper, its time split into file access, network
 #                 and what of both computing hides (multiple-level staging)
 #     restart     checkpoints of 8 ranks read back on 4 and on 16 (syncIO and rbIO)
 #     permute     4-D arrays in all 24 orders of dimensions in memory, ragged blocks, external32 and
-#                 a representation of the program: 0.8 of what is seen without, or what a copy in
-#                 the program reaches (PDS/PIO)
+#                 a representation of the program, beside a copy in the program (PDS/PIO)
 #     mesh        an unstructured grid by node and element maps (PXI)
 #     climate     history and restart files through PnetCDF by all ranks, beside one that gathers
-#                 and writes alone: 10 times as fast as seen (PDS/PIO); where PnetCDF is there
+#                 and writes alone (PDS/PIO); where PnetCDF is there
 #     handover    handover.sh on this store: from a sync in one job to the bytes in another one
 #
 #     --rate RATE     200M, of the store    --op-us N  50       --latency-us N  200
@@ -337,8 +335,7 @@ The store: $store. There are more ranks than cores, so ranks compute by sleeping
 cores to what works in the background: where ranks compute on all cores less is hidden (the page of
 all benchmarks, BTIO). Daemons, dedicated aggregators and the store have processor time beside that
 of the ranks.
-\`make bench-seeds\` measures this again; \`tests/bench/seeds.sh --help\` tells of the cases and of
-what each is to reach.
+\`make bench-seeds\` measures this again; \`tests/bench/seeds.sh --help\` tells of the cases.
 
 ## What was to be reached
 
@@ -439,13 +436,13 @@ about() {
  ["formats", "PIO: serial and parallel formats, and I/O tasks",
   "The paper: parallel formats with some I/O tasks write 9 to 33 times as fast as a serial one, on 16 storage targets, and with 15 times less memory of a task. Here one writer fills the only server, so that formats differ in memory alone. Serial: the first I/O task writes for all. zcache spares the layer, not the memory: the rank that is the aggregator grows by its cache. Rule: where ranks have little memory, dedicated aggregators.", "peak MB"],
  ["owners", "PIO: memory of owners",
-  "Many senders can exhaust the memory of one receiver; PIO's layer holds them back by hand. Here a dedicated aggregator takes four times its cache of 32 MiB, from one client, 16 and 64. To reach: the same peak memory of that process (not growth, as elsewhere).", "peak MB"],
+  "Many senders can exhaust the memory of one receiver; PIO's layer holds them back by hand. Here a dedicated aggregator takes four times its cache of 32 MiB, from one client, 16 and 64. The peak is that of this process (not growth, as elsewhere).", "peak MB"],
  ["permute", "PDS/PIO: arrays in another order, ragged blocks, data representations",
-  "A phase is a 4-D array of 4 ranks, and each phase has the next of the 24 orders of dimensions in memory, with computing between them. MPI gets such memory as a type. In the rows by a copy the program rearranges first, and that counts as writing: what rearranging costs at least. To reach: 0.8 of the speed as in the file, as seen, or that of the copy. Registered: conversion functions of the program (MPI_Register_datarep), which ROMIO refuses; those of SimParIO turn each element around by itself. Rule: give MPI the type; where its row is below the copy's, copy.", "of unpermuted"],
+  "A phase is a 4-D array of 4 ranks, and each phase has the next of the 24 orders of dimensions in memory, with computing between them. MPI gets such memory as a type. In the rows by a copy the program rearranges first, and that counts as writing: what rearranging costs at least. Registered: conversion functions of the program (MPI_Register_datarep), which ROMIO refuses; those of SimParIO turn each element around by itself. Rule: give MPI the type; where its row is below the copy's, copy.", "of unpermuted"],
  ["mesh", "PXI: unstructured grids",
   "Values of eight bytes at nodes, each of which may be any rank's, and at elements, in runs of 1 to 40 of a rank, many variables in a call; without computing.", "seconds"],
  ["climate", "PDS/PIO: history and restart files of a climate model",
-  "Variables of floats in each of 6 steps and of doubles at the end, through PnetCDF by 4 ranks, with computing between the steps. The paper: more than ten times serial netCDF, where one rank gathers each variable and writes it alone; that is the first line, in the same format and on the same store, by PnetCDF on that rank. Parallel: the variables of a step in one flush of nonblocking requests; calls: one after the other. In memory: to tmpfs, which is what PnetCDF takes itself. PnetCDF's burst buffer has its log in memory, and gives it to the file in the close.", "x serial"]]
+  "Variables of floats in each of 6 steps and of doubles at the end, through PnetCDF by 4 ranks, with computing between the steps. The paper: more than ten times serial netCDF, where one rank gathers each variable and writes it alone; that is the first line, in the same format and on the same store, by PnetCDF on that rank. Parallel: the variables of a step in one flush of nonblocking requests; calls: one after the other. In memory: to tmpfs, which is the time of PnetCDF itself. PnetCDF's burst buffer has its log in memory, and gives it to the file in the close.", "x serial"]]
 END
 }
 # Fills paragraphs of 100 columns; headings, tables and figures are lines as they are.

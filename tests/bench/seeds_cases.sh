@@ -21,7 +21,7 @@ dedicated_row="zcache: dedicated aggregators | zcache | 0 |"
 # With the hint that names them; $tmp is not known before a benchmark begins.
 dedicated_variant() { echo "$dedicated_row zcache_aggregators=$tmp/20.addr,$tmp/21.addr"; }
 
-# copies CASE RANKS BYTES TIMES: the same by memcpy() alone.
+# copies CASE RANKS BYTES TIMES: what the ranks take to copy such records, by memcpy() alone.
 copies() {
     local i mpi=mpich
 

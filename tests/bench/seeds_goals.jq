@@ -8,19 +8,21 @@ def of_case($begin): .cases[] | select(.case | startswith($begin)) | .case as $c
 def zcache: select(.variant | startswith("zcache:"));
 def seen: (.metrics.write_mb_s // .metrics.seen_mb_s).median;
 
-# A row: `least` or `most` of figures is to be so much; none where nothing was measured.
-def row($result; $reach; $text; $is; $met): if $is == null then empty else
-    {result: $result, reach: $text, is: $is, met: ($met // ($is >= $reach))} end;
-def at_least($result; $reach; f): row($result; $reach; "\($reach)"; [f] | min; null);
+# at_least, at_most: a row; the worst of the figures is compared with the target.  There is none
+# where nothing was measured.
+def row($result; $reach; $is; $met): if $is == null then empty else
+    {result: $result, reach: $reach, is: $is, met: $met} end;
+def at_least($result; $reach; f):
+    ([f] | min) as $is | row($result; "\($reach)"; $is; $is >= $reach);
 def at_most($result; $reach; f):
-    ([f] | max) as $is | row($result; $reach; "at most \($reach)"; $is; $is <= $reach);
+    ([f] | max) as $is | row($result; "at most \($reach)"; $is; $is <= $reach);
 
-# Of a program's copy, or of what is not permuted: the better of the two, each of what it is to be.
-def permuted($case): [of_case($case) | zcache | select(.metrics.write_mb_s)]
+# What is seen with the datatype, of what is seen where the program packs by itself.
+def permuted($case): [of_case($case) | zcache | select(seen)]
     | map({key: .variant, value: seen}) | from_entries as $all
     | $all | to_entries[] | select(.key | endswith(", permuted"))
     | (.key | rtrimstr(", permuted")) as $way
-    | .value / $all[$way + ", permuted by a copy"];
+    | $all[$way + ", permuted by a copy"] as $copy | select($copy) | .value / $copy;
 
 def goals:
     . as $all
@@ -40,7 +42,8 @@ def goals:
     at_least("rbIO: checkpoints without computing, with the close, of the store"; 0.85;
         of_case("checkpoint") | select(.variant | test("no computing")) | .beside.of_store),
     at_most("PIO: memory of an owner of 64 clients, of one"; 1.25;
-        [of_case("owners") | .metrics.peak_mb.median] | select(length == 3) | .[2] / .[0]),
+        [of_case("owners") | .metrics.peak_mb.median // empty] | select(length == 3)
+        | .[2] / .[0]),
     (("blocks", "ragged blocks", "blocks, external32", "blocks, registered") as $case
         | $all | at_least("PDS/PIO: permuted \($case), of the program's copy"; 0.95;
             permuted("permute: " + $case))),

@@ -20,9 +20,9 @@ ufs=ufs: reference=ufs
 [[ ! ${OTHER_MPI:-} ]] || reference=''
 [[ ${TEST_MPI:-} != openmpi ]] || ufs='' reference=''
 
-# What zcache run is told of a program that it cannot look into, a script.
-door=()
-[[ ! ${TEST_MPI:-} || ! $plugin ]] || door=(--mpi "$TEST_MPI")
+# For zcache run and env, where they cannot tell the MPI library of a program: of scripts.
+mpi_option=()
+[[ ! ${TEST_MPI:-} || ! $plugin ]] || mpi_option=(--mpi "$TEST_MPI")
 
 # More ranks than cores: tests also pass without it, in a multiple of the time.
 preload=$plugin
@@ -125,7 +125,8 @@ stop_daemons() {
 }
 
 # ports_of_one: sets $ports to ten of the test's, which are not those of an mpiexec that was started
-# just before: two that bind the same port at a time both end.  With PORTS_OF_ONE=all it has all.
+# just before: two that bind the same port at a time both end.  PORTS_OF_ONE=all: the
+# whole range.
 ports_of_one() {
     local first last lock n
 

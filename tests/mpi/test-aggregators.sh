@@ -18,7 +18,7 @@ run() {
     while [[ $1 != -- ]]; do options+=("$1"); shift; done
     stretch "$mpi_timeout"
     # shellcheck disable=SC2016 # the program's shell
-    LD_PRELOAD=$sanitizer${preload%"$plugin"} timeout -k 5 "$stretched" "$zcache" run "${door[@]}" \
+    LD_PRELOAD=$sanitizer${preload%"$plugin"} timeout -k 5 "$stretched" "$zcache" run "${mpi_option[@]}" \
         --root "$root" "${options[@]}" -- "$mpiexec" -n "$2" "${@:3}" </dev/null >"$tmp/out" 2>&1
 }
 said() { cat "$tmp/out"; }

@@ -40,7 +40,8 @@ is_whole() { # RANKS BLOCKS WHAT
 ended() { # STATUS
     (($1 == 0 || ($1 == 9 || $1 == 137))) ||
         { (($1 == 1)) && grep -q "Hangup (signal 1)" "$tmp/out"; } ||
-        { (($1 == 255)) && grep -q "KILLED BY SIGNAL: 9" "$tmp/out"; } # Intel's Hydra
+        { (($1 == 255)) && grep -q "KILLED BY SIGNAL: 9" "$tmp/out"; } || # Intel's Hydra
+        { (($1 == 1)) && grep -qE "has exited due to process rank|exited improperly" "$tmp/out"; }
 }
 
 # all_kept WHERE WAY [BLOCKS]

@@ -134,7 +134,7 @@ run --paths in:/x -- true && fail "a relative path is taken"
 "$zcache" start --root "$root" || fail "start"
 cleanup_fn "'$zcache' stop >/dev/null 2>&1"
 (
-    eval "$("$zcache" env "${door[@]}" --paths root)"
+    eval "$("$zcache" env "${mpi_option[@]}" --paths root)"
     [[ $ZCACHE_PATHS == "$root" && $PNETCDF_HINTS == nc_driver=mpiio ]] ||
         fail "env: $ZCACHE_PATHS, $PNETCDF_HINTS"
     timeout -k 5 "$mpi_timeout" "${job[@]}" "$root/in/p" -- $hint=4M >said 2>&1 </dev/null

@@ -58,7 +58,7 @@ export LD_PRELOAD
 "$zcache" start --root "$root" || fail "start"
 cleanup_fn "LD_PRELOAD= '$zcache' stop >/dev/null 2>&1"
 (
-    eval "$("$zcache" env "${door[@]}")"
+    eval "$("$zcache" env "${mpi_option[@]}")"
     ranks ./write_read "zcache:$root/i"
 ) || fail "env: $(<out)"
 unset LD_PRELOAD
