@@ -151,3 +151,23 @@ void zcache_selected_free(struct zcache_selected *s)
 {
     free(s->made);
 }
+
+bool zcache_is_selected(const char *name)
+{
+    char why[MPI_MAX_ERROR_STRING] = "";
+    struct zcache_selected s;
+    int rc, len;
+
+    zcache_library_ready(); /* which MPI_COMM_SELF needs */
+    rc = zcache_select(MPI_COMM_SELF, name, &s);
+    if (rc == MPI_SUCCESS) {
+        zcache_selected_free(&s);
+        return s.ours;
+    }
+    if (!zcache_log_said("a list that is of no use")) {
+        PMPI_Error_string(rc, why, &len);
+        zcache_log_begin();
+        zc_error("%s: left to the MPI library: %s", name, why);
+    }
+    return false;
+}

@@ -26,4 +26,8 @@ struct zcache_selected {
 int zcache_select(MPI_Comm comm, const char *name, struct zcache_selected *s);
 void zcache_selected_free(struct zcache_selected *s);
 
+/* Whether it is the plugin's, for what cannot return an error: if ZCACHE_PATHS cannot be used, it
+ * is not, and that is logged once. */
+bool zcache_is_selected(const char *name);
+
 #endif

@@ -1,28 +1,29 @@
 # seeds_goals.jq - from the results of seeds.sh, with what it compares, to what was to be reached.
 include "bench";
 
-# What was measured of the cases whose names begin so, with the name of the case.
-def of_case($begin): .cases[] | select(.case | startswith($begin)) | .case as $case
-    | .variants[] | select((.metrics | length) > 0) | . + {$case};
+# What was measured of a case, or of its parts, "NAME: ...".
+def of_case($name): .cases[] | select(.case | . == $name or startswith($name + ":"))
+    | .variants[] | select((.metrics | length) > 0);
 
 def zcache: select(.variant | startswith("zcache:"));
 def seen: (.metrics.write_mb_s // .metrics.seen_mb_s).median;
 
 # at_least, at_most: a row; the worst of the figures is compared with the target.  There is none
-# where nothing was measured.
-def row($result; $reach; $is; $met): if $is == null then empty else
-    {result: $result, reach: $reach, is: $is, met: $met} end;
-def at_least($result; $reach; f):
-    ([f] | min) as $is | row($result; "\($reach)"; $is; $is >= $reach);
-def at_most($result; $reach; f):
-    ([f] | max) as $is | row($result; "at most \($reach)"; $is; $is <= $reach);
+# where nothing was measured; where a part was not, that part has not reached it.
+def row($result; $reach; $all; $is; $met): if ($all | length) == 0 then empty
+    elif $all | any(. == null) then {$result, $reach, is: null, met: false}
+    else {$result, $reach, $is, $met} end;
+def at_least($result; $reach; f): [f] as $all
+    | ($all | min) as $is | row($result; "\($reach)"; $all; $is; $is >= $reach);
+def at_most($result; $reach; f): [f] as $all
+    | ($all | max) as $is | row($result; "at most \($reach)"; $all; $is; $is <= $reach);
 
 # What is seen with the datatype, of what is seen where the program packs by itself.
 def permuted($case): [of_case($case) | zcache | select(seen)]
     | map({key: .variant, value: seen}) | from_entries as $all
     | $all | to_entries[] | select(.key | endswith(", permuted"))
     | (.key | rtrimstr(", permuted")) as $way
-    | $all[$way + ", permuted by a copy"] as $copy | select($copy) | .value / $copy;
+    | $all[$way + ", permuted by a copy"] as $copy | if $copy then .value / $copy else null end;
 
 def goals:
     . as $all
@@ -42,8 +43,8 @@ def goals:
     at_least("rbIO: checkpoints without computing, with the close, of the store"; 0.85;
         of_case("checkpoint") | select(.variant | test("no computing")) | .beside.of_store),
     at_most("PIO: memory of an owner of 64 clients, of one"; 1.25;
-        [of_case("owners") | .metrics.peak_mb.median // empty] | select(length == 3)
-        | .[2] / .[0]),
+        [of_case("owners") | .metrics.peak_mb.median // empty]
+        | if length == 3 then .[2] / .[0] else select(length > 0) | null end),
     (("blocks", "ragged blocks", "blocks, external32", "blocks, registered") as $case
         | $all | at_least("PDS/PIO: permuted \($case), of the program's copy"; 0.95;
             permuted("permute: " + $case))),

@@ -26,6 +26,14 @@ ln -sf "$other" libmpiP.so
 # shellcheck disable=SC2016
 expect 0 "$tmp/libmpiP.so:*libzcache.so
 *" env LD_PRELOAD="$tmp/libmpiP.so" "$zcache" run sh -c 'echo $LD_PRELOAD'
+# Another plugin of zcache goes: it would refuse the program, or is of an earlier release.
+mkdir earlier
+for each in earlier/libzcache.so libzcache-openmpi.so libzcache-abi.so; do
+    ln -sf "$other" $each
+    # shellcheck disable=SC2016
+    expect 0 "$other:$library
+*" env LD_PRELOAD="$tmp/$each $other" "$zcache" run sh -c 'echo $LD_PRELOAD'
+done
 
 # A command that leaves the plugin out.
 gone='zcache: run: the command sets LD_PRELOAD to "/x.so", without the plugin: *'

@@ -16,7 +16,7 @@
 
 #include "t_file.h"
 
-enum { N = 200 };
+enum { N = 2000 }; /* records of more than a chunk of a conversion (zcache_external32.c) */
 
 static MPI_File fh;
 
@@ -337,14 +337,14 @@ static void records(const char *path, bool with_long)
 /* Memory that begins after its address, goes backwards, and has gaps. */
 static void memory(const char *path)
 {
-    enum { BLOCKS = 50 };
+    enum { BLOCKS = 2000 };
     int lengths[BLOCKS], places[BLOCKS], out[BLOCKS * 8], back[BLOCKS * 8], n = 0;
     unsigned char want[4];
     MPI_Datatype type;
     MPI_Offset mine;
 
     for (int i = 0; i < BLOCKS; i++) {
-        lengths[i] = 1 + i % 3;
+        lengths[i] = 1 + i % 4; /* no whole number of them is a chunk */
         places[i] = 5 + 7 * (BLOCKS - 1 - i);
         n += lengths[i];
     }

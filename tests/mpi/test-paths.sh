@@ -50,11 +50,18 @@ ZCACHE_PATHS="$root/o*" left "$root/in/f"
 ZCACHE_PATHS='' left "$root/in/f"
 
 # Rank 0 decides for all.
+for case in "$root/in:4M" "/nowhere:"; do
+    program=("$programs/t_hints" "$root/in/k" -- "$hint=${case#*:}")
+    timeout -k 5 "$mpi_timeout" "$mpiexec" -genv LD_PRELOAD "$sanitizer$preload" \
+        -n 1 -env ZCACHE_PATHS "${case%:*}" "${program[@]}" : \
+        -n 1 -env ZCACHE_PATHS "$root/out" "${program[@]}" >out 2>&1 </dev/null ||
+        fail "ranks differ, $case: $(<out)"
+done
 for first in ${both:+"$root/in" /nowhere}; do
     timeout -k 5 "$mpi_timeout" "$mpiexec" -genv LD_PRELOAD "$sanitizer$preload" \
         -n 1 -env ZCACHE_PATHS "$first" "$programs/t_both" "$root/in/k" "$root/out/k" : \
         -n 1 -env ZCACHE_PATHS "$root/out" "$programs/t_both" "$root/in/k" "$root/out/k" \
-        >out 2>&1 </dev/null || fail "ranks differ, $first: $(<out)"
+        >out 2>&1 </dev/null || fail "ranks differ, both kinds, $first: $(<out)"
 done
 ZCACHE_PATHS=in:$root mpi_quiet 2 "$programs/t_open" "$root/in/l" rdwr,create MPI_ERR_ARG \
     ZCACHE_PATHS || fail "a list that is wrong"

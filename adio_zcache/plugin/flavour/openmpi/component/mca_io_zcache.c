@@ -66,15 +66,6 @@ enum { FIRST = 1000 };
 
 static const mca_io_base_module_2_0_0_t module;
 
-static bool is_ours(const char *name)
-{
-    struct zcache_selected s;
-    bool ours = zcache_select(MPI_COMM_SELF, name, &s) == MPI_SUCCESS && s.ours;
-
-    zcache_selected_free(&s);
-    return ours;
-}
-
 /* Refuses another release series of Open MPI, whose structures differ: Open MPI itself compares
  * only the version of the framework. */
 static int init_query(bool progress_threads, bool mpi_threads)
@@ -98,7 +89,7 @@ file_query(ompi_file_t *fh, struct mca_io_base_file_t **private_data, int *prior
 {
     *private_data = NULL;
     *priority = FIRST;
-    return is_ours(fh->f_filename) ? &module : NULL;
+    return zcache_is_selected(fh->f_filename) ? &module : NULL;
 }
 
 static int file_unquery(ompi_file_t *fh, struct mca_io_base_file_t *private_data)
@@ -113,7 +104,7 @@ static int delete_query(const char *name, struct opal_info_t *info,
 {
     (void)info;
     *private_data = NULL;
-    *usable = is_ours(name);
+    *usable = zcache_is_selected(name);
     *priority = FIRST;
     return OMPI_SUCCESS;
 }
