@@ -76,7 +76,9 @@ libraries_of() { # PROGRAM
     fi
     read -r -N 4 first <"$file" 2>/dev/null
     if [[ $first == $'\x7fELF' ]]; then
-        env -u SHELLOPTS -u BASHOPTS ldd "$file" 2>"$(why_not)" | sed -n 's/.*=> \(\/[^ ]*\).*/\1/p; s/^[[:space:]]*\([^ ]*\) => not found/\1/p'
+        # A script of bash, which would take over the user's options.
+        env -u SHELLOPTS -u BASHOPTS ldd "$file" 2>"$(why_not)" |
+            sed -n 's/.*=> \(\/[^ ]*\).*/\1/p; s/^[[:space:]]*\([^ ]*\) => not found/\1/p'
     elif [[ $first == '#!'* ]]; then
         read -r first <"$file"
         first=${first#'#!'}

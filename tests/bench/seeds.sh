@@ -299,10 +299,12 @@ echo "layout: $(bench_layout)"
 echo "median (lowest-highest) of ${opt[repeats]} repetitions in turn, verified; MB/s"
 columns='|seen|x direct|with close|x direct|of memory|of one|of order|hidden|peak MB'
 bench_table "$columns" '
+    def stored: if .seen_mb_s or (.write_close_mb_s | not) then "-"
+        else (.write_close_mb_s | s(0)) end;
     .cases[] | ["\(.case), \((.variants[0].bytes // 0) / 1e6 | round) MB"],
     (.variants[] | .metrics as $m | (.beside // {}) as $b
         | ["  " + .variant, ($m.write_mb_s // $m.seen_mb_s | s(0)), ($b.x_seen | n(2)),
-           (if $m.seen_mb_s or ($m.write_close_mb_s | not) then "-" else ($m.write_close_mb_s | s(0)) end), ($b.x_stored | n(2)),
+           ($m | stored), ($b.x_stored | n(2)),
            ($b.of_memory | n(2)), ($b.of_one | n(2)), ($b.of_order | n(2)),
            ($m.hidden // null | if . then m(2) else "-" end),
            ($m.peak_mb // null | if . then m(1) else "-" end)])'
@@ -348,6 +350,8 @@ END
     jq -L "$bench_dir" -r --argjson about "$(about)" --argjson figures "$figures" '
         include "bench";
         def head: split(":")[0];
+        def stored: if .seen_mb_s or (.write_close_mb_s | not) then "-"
+            else (.write_close_mb_s | s(0)) end;
         .cases | group_by(.case | head) | sort_by(.[0].case | head as $h | $about | map(.[0]) |
             index($h)) | .[] | (.[0].case | head) as $h
         | ($about[] | select(.[0] == $h)) as $a
@@ -359,7 +363,7 @@ END
           (.[] | .case as $case | .variants[] | .metrics as $m | (.beside // {}) as $b
             | "| \($case), \((.bytes // 0) / 1e6 | round) MB | \(.variant) | " +
               "\($m.write_mb_s // $m.seen_mb_s | s(0)) | \($b.x_seen | n(2)) | " +
-              (if $m.seen_mb_s or ($m.write_close_mb_s | not) then "-" else ($m.write_close_mb_s | s(0)) end) +
+              ($m | stored) +
               " | \($b.x_stored | n(2)) | \($m.total_s.median | n(2)) |" +
               (if $more then " " + ({"of memcpy, of the store": ([$b.of_memory, $b.of_store]
                     | map(n(2)) | join(", ")),

@@ -28,7 +28,8 @@ run() { # WHAT COMMAND ...: two ranks, each by the command
 }
 
 # Rank 0 in a time namespace: start times of processes are others there.
-in_time=(bash -c '[[ ${PMI_RANK-$OMPI_COMM_WORLD_RANK} == 0 ]] || exec "$@"; exec unshare '"${user[*]}"' --time --boottime 123456 \
+in_time=(bash -c '[[ ${PMI_RANK-$OMPI_COMM_WORLD_RANK} == 0 ]] || exec "$@"
+    exec unshare '"${user[*]}"' --time --boottime 123456 \
     --monotonic 123456 --fork "$@"' -)
 timed=
 if unshare "${user[@]}" --time --boottime 123456 --monotonic 123456 --fork true 2>/dev/null; then

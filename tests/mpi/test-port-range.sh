@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Ranks of a host that are told a range of ports for libfabric, behind a firewall, and look for a free
-# one at the same time.
+# Ranks of a host that are told a range of ports for libfabric, as behind a firewall, and look for a
+# free one at the same time.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
