@@ -299,8 +299,7 @@ echo "layout: $(bench_layout)"
 echo "median (lowest-highest) of ${opt[repeats]} repetitions in turn, verified; MB/s"
 columns='|seen|x direct|with close|x direct|of memory|of one|of order|hidden|peak MB'
 bench_table "$columns" '
-    def stored: if .seen_mb_s or (.write_close_mb_s | not) then "-"
-        else (.write_close_mb_s | s(0)) end;
+    def stored: if .seen_mb_s then "-" else (.write_close_mb_s | s(0)) end;
     .cases[] | ["\(.case), \((.variants[0].bytes // 0) / 1e6 | round) MB"],
     (.variants[] | .metrics as $m | (.beside // {}) as $b
         | ["  " + .variant, ($m.write_mb_s // $m.seen_mb_s | s(0)), ($b.x_seen | n(2)),
@@ -350,8 +349,7 @@ END
     jq -L "$bench_dir" -r --argjson about "$(about)" --argjson figures "$figures" '
         include "bench";
         def head: split(":")[0];
-        def stored: if .seen_mb_s or (.write_close_mb_s | not) then "-"
-            else (.write_close_mb_s | s(0)) end;
+        def stored: if .seen_mb_s then "-" else (.write_close_mb_s | s(0)) end;
         .cases | group_by(.case | head) | sort_by(.[0].case | head as $h | $about | map(.[0]) |
             index($h)) | .[] | (.[0].case | head) as $h
         | ($about[] | select(.[0] == $h)) as $a

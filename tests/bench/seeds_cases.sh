@@ -27,9 +27,10 @@ copies() {
 
     for ((i = 1; i <= repeats; i++)); do
         ranks "$2" '' "$build/tests/bench/copies" "$3" "$4" >"$tmp/run.json" 2>"$tmp/run.log" &&
-            jq -ec --arg case "$1" --argjson ranks "$2" '{$case, variant: "memcpy", $ranks, bytes,
-                hints: {}, metrics: {io_s: .seconds, total_s: .seconds,
-                    write_mb_s: (.bytes / .seconds / 1e6)}}' "$tmp/run.json" >>"$samples" ||
+            jq -ec --arg case "$1" --argjson ranks "$2" '(.bytes / .seconds / 1e6) as $rate
+                | {$case, variant: "memcpy", $ranks, bytes, hints: {}, metrics: {io_s: .seconds,
+                    total_s: .seconds, write_mb_s: $rate, write_close_mb_s: $rate,
+                    elapsed_mb_s: $rate}}' "$tmp/run.json" >>"$samples" ||
             bench_failed "$1" memcpy "$(tail -n 5 "$tmp/run.log")"
     done
 }
