@@ -355,21 +355,6 @@ static void close_fid(struct fid *fid)
 
 #define CLOSE(x) close_fid((x) ? &(x)->fid : NULL)
 
-static void close_objects(struct ofi *o)
-{
-    CLOSE(o->ep);
-    CLOSE(o->cq);
-    CLOSE(o->av);
-    CLOSE(o->domain);
-    CLOSE(o->fabric);
-    o->ep = NULL;
-    o->cq = NULL;
-    o->av = NULL;
-    o->domain = NULL;
-    o->fabric = NULL;
-    o->cq_fd = -1;
-}
-
 /* 0, or what *call has returned. */
 static int try_to_open(struct ofi *o, const char **call)
 {
@@ -411,6 +396,18 @@ static int try_to_open(struct ofi *o, const char **call)
     return fi_getname(&o->ep->fid, o->name, &o->name_len);
 }
 
+/* An endpoint that could not be enabled is left as it is, with what it is bound to: libfabric 2
+ * frees parts of it twice when it is closed. */
+static void abandon_objects(struct ofi *o)
+{
+    o->ep = NULL;
+    o->cq = NULL;
+    o->av = NULL;
+    o->domain = NULL;
+    o->fabric = NULL;
+    o->cq_fd = -1;
+}
+
 /* libfabric looks for a free port of its range (FI_TCP_PORT_LOW_RANGE) by binding it, and another
  * process may be the first to listen there (1.17); then it is asked again. */
 static int open_endpoint(struct ofi *o)
@@ -421,10 +418,12 @@ static int open_endpoint(struct ofi *o)
     int rc = try_to_open(o, &call);
 
     for (int i = 1; rc == -FI_EADDRINUSE && !o->cfg.port && i < TRIES; i++) {
-        close_objects(o);
+        abandon_objects(o);
         usleep((useconds_t)(rand_r(&seed) % MOST_US));
         rc = try_to_open(o, &call);
     }
+    if (rc && o->ep)
+        abandon_objects(o);
     return rc ? zc_tp_ofi_failed(o, call, rc) : 0;
 }
 
@@ -517,7 +516,10 @@ static void ofi_close(struct zc_tp *tp)
         o->slabs = s->next;
         slab_free(o, s);
     }
-    close_objects(o);
+    CLOSE(o->cq);
+    CLOSE(o->av);
+    CLOSE(o->domain);
+    CLOSE(o->fabric);
     if (o->info)
         o->lib->freeinfo(o->info);
     close(o->wake_fd);
