@@ -104,10 +104,17 @@ static int make_view(struct zcache_layout *l, const struct zcache_typemap *t)
     return zc_view_finish(b, l->extent, &l->view);
 }
 
+static int64_t run_bytes(const struct zcache_run *r)
+{
+    return r->rows * r->count * r->len;
+}
+
 /* Joins pieces to a run that they continue: one piece that goes on without a gap, or pieces as long
  * and as far apart.  Returns whether it has. */
 static bool join_run(struct zcache_run *r, int64_t off, int64_t len, int64_t stride, int64_t count)
 {
+    if (r->rows > 1)
+        return false;
     if (r->count == 1 && count == 1 && r->off + r->len == off) {
         r->len += len;
         return true;
@@ -125,6 +132,19 @@ static bool join_run(struct zcache_run *r, int64_t off, int64_t len, int64_t str
     return true;
 }
 
+/* The same, of pieces that are a row as the others are. */
+static bool join_row(struct zcache_run *r, int64_t off, int64_t len, int64_t stride, int64_t count)
+{
+    if (count == 1 || r->count != count || r->len != len || r->stride != stride)
+        return false;
+    if (r->rows == 1)
+        r->row_stride = off - r->off;
+    else if (r->off + r->rows * r->row_stride != off)
+        return false;
+    r->rows++;
+    return true;
+}
+
 /* Adds pieces to the list, which has room for one more run. */
 static int add_to_list(void *arg, int64_t off, int64_t len, int64_t stride, int64_t count)
 {
@@ -135,10 +155,12 @@ static int add_to_list(void *arg, int64_t off, int64_t len, int64_t stride, int6
         len *= count;
         count = 1;
     }
-    if (l->nruns && join_run(r - 1, off, len, stride, count))
+    if (l->nruns &&
+        (join_run(r - 1, off, len, stride, count) || join_row(r - 1, off, len, stride, count)))
         return 0;
-    *r = (struct zcache_run){off, len, stride, count,
-                             l->nruns ? r[-1].before + r[-1].count * r[-1].len : 0};
+    *r = (struct zcache_run){.off = off, .len = len, .stride = stride, .count = count, .rows = 1};
+    if (l->nruns)
+        r->before = r[-1].before + run_bytes(&r[-1]);
     l->nruns++;
     return 0;
 }
@@ -329,7 +351,7 @@ static void move_pieces(char *user, const struct zcache_run *r, char *flat, int6
         move_equal(user, r->stride, flat, (size_t)r->len, count, pack);
 }
 
-/* Copies up to `len` bytes of a run from its byte `skip` on.  Returns how many there were. */
+/* Copies up to `len` bytes of a row from its byte `skip` on.  Returns how many there were. */
 static int64_t copy_part(char *user, const struct zcache_run *r, int64_t skip, char *flat,
                          int64_t len, bool pack)
 {
@@ -350,16 +372,20 @@ static int64_t copy_part(char *user, const struct zcache_run *r, int64_t skip, c
     return len;
 }
 
-/* The same. Most runs are copied whole, without a division. */
+/* The same of a run. Most rows are copied whole, without a division. */
 static int64_t copy_run(char *user, const struct zcache_run *r, int64_t skip, char *flat,
                         int64_t len, bool pack)
 {
-    int64_t whole = r->count * r->len;
+    int64_t whole = r->count * r->len, row = skip ? skip / whole : 0, done = 0, n;
 
-    if (skip || len < whole)
-        return copy_part(user, r, skip, flat, len, pack);
-    move_pieces(user, r, flat, r->count, pack);
-    return whole;
+    for (skip -= row * whole; row < r->rows && done < len; row++, done += n, skip = 0) {
+        n = whole;
+        if (skip || len - done < whole)
+            n = copy_part(user + row * r->row_stride, r, skip, flat + done, len - done, pack);
+        else
+            move_pieces(user + row * r->row_stride, r, flat + done, r->count, pack);
+    }
+    return done;
 }
 
 static void copy_runs(const struct zcache_layout *l, char *user, int64_t pos, char *flat,

@@ -20,9 +20,11 @@
 
 #include "zc_view.h"
 
-/* `count` pieces of `len` bytes, each `stride` bytes, of any sign, after the one before. */
+/* Rows of `count` pieces of `len` bytes, each `stride` bytes after the one before, and each row
+ * `row_stride` bytes after the one before; both of any sign. */
 struct zcache_run {
     int64_t off, len, stride, count;
+    int64_t row_stride, rows;
     int64_t before; /* bytes of the runs before it */
 };
 

@@ -376,6 +376,41 @@ static void memory(const char *path)
     OK(MPI_Type_free(&type));
 }
 
+/* An array in memory whose dimensions are in the opposite order: rows of values that are far apart,
+ * the end of a chunk within one. */
+static void transposed(const char *path)
+{
+    enum { X = 61, Y = 11, Z = 7, ALL = X * Y * Z };
+    int out[ALL], back[ALL];
+    unsigned char want[4];
+    MPI_Datatype row, plane, type;
+    MPI_Offset mine = (MPI_Offset)ALL * t_rank;
+
+    OK(MPI_Type_create_hvector(Z, 1, (MPI_Aint)sizeof(int) * Y * X, MPI_INT, &row));
+    OK(MPI_Type_create_hvector(Y, 1, (MPI_Aint)sizeof(int) * X, row, &plane));
+    OK(MPI_Type_create_hvector(X, 1, sizeof(int), plane, &type));
+    OK(MPI_Type_commit(&type));
+    for (int i = 0; i < ALL; i++)
+        out[i] = 1000 * t_rank + i;
+    open_file(path);
+    set_view(0, MPI_INT, MPI_INT);
+    OK(MPI_File_write_at_all(fh, mine, out, 1, type, MPI_STATUS_IGNORE));
+    settle();
+    for (int i = 0; i < ALL; i++) {
+        int x = i / (Y * Z), y = i / Z % Y, z = i % Z;
+
+        put(want, &out[(z * Y + y) * X + x], sizeof want);
+        CHECK(has(t_path(path), 4 * (mine + i), want, sizeof want));
+    }
+    memset(back, 0, sizeof back);
+    OK(MPI_File_read_at_all(fh, mine, back, 1, type, MPI_STATUS_IGNORE));
+    CHECK(memcmp(back, out, sizeof back) == 0);
+    OK(MPI_File_close(&fh));
+    OK(MPI_Type_free(&row));
+    OK(MPI_Type_free(&plane));
+    OK(MPI_Type_free(&type));
+}
+
 /* ---- views ---- */
 
 /* A struct whose items keep their sizes has the same gaps in the file as in memory, as with ROMIO.
@@ -514,6 +549,7 @@ int main(int argc, char **argv)
     records(name, false);
     records(name, true);
     memory(name);
+    transposed(name);
     gaps(name);
     views(name);
     errors(name);
