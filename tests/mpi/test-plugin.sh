@@ -23,12 +23,14 @@ for ranks in 1 2; do
     [[ ! $plugin ]] || run "$ranks" t_threads zcache
 done
 
-# A handler that ends the program does so, and says why.
+# Handlers that end the program do so, and say why.
 if [[ $plugin ]]; then
-    mpi 1 "$programs/t_errhandler" "zcache:$root/fatal" fatal >"$tmp/out" 2>&1 </dev/null &&
-        fail "a fatal error ends no program: $(cat "$tmp/out")"
-    grep -q "Fatal error in MPI_File_read_at: .*" "$tmp/out" && ! grep -q "came back" "$tmp/out" ||
-        fail "a fatal error: $(cat "$tmp/out")"
+    for way in fatal abort; do
+        mpi 1 "$programs/t_errhandler" "zcache:$root/fatal" $way >"$tmp/out" 2>&1 </dev/null &&
+            fail "a fatal error ends no program ($way): $(cat "$tmp/out")"
+        grep -q "Fatal error in MPI_File_read_at: .*" "$tmp/out" &&
+            ! grep -q "came back" "$tmp/out" || fail "a fatal error ($way): $(cat "$tmp/out")"
+    done
     rm -f "$root/fatal"
 fi
 

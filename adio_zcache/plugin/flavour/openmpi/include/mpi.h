@@ -22,6 +22,11 @@
 #undef OMPI_PREDEFINED_GLOBAL
 #define OMPI_PREDEFINED_GLOBAL(type, global) ((type)zcache_predefined.global)
 
+/* Of Open MPI 5; NULL, which no handler is, under 4. */
+#ifndef MPI_ERRORS_ABORT
+#define MPI_ERRORS_ABORT OMPI_PREDEFINED_GLOBAL(MPI_Errhandler, ompi_mpi_errors_abort)
+#endif
+
 /* These are functions in libmpi, whose addresses would be resolved at load time. */
 #undef MPI_COMM_NULL_COPY_FN
 #undef MPI_COMM_NULL_DELETE_FN

@@ -18,6 +18,7 @@
     F(ompi_request_null)                                                                           \
     F(ompi_mpi_errhandler_null)                                                                    \
     F(ompi_mpi_errors_are_fatal)                                                                   \
+    F(ompi_mpi_errors_abort)                                                                       \
     F(ompi_mpi_errors_return)                                                                      \
     F(ompi_mpi_op_null)                                                                            \
     F(ompi_mpi_op_band)                                                                            \
