@@ -396,10 +396,17 @@ static int try_to_open(struct ofi *o, const char **call)
     return fi_getname(&o->ep->fid, o->name, &o->name_len);
 }
 
-/* An endpoint that could not be enabled is left as it is, with what it is bound to: libfabric 2
- * frees parts of it twice when it is closed. */
-static void abandon_objects(struct ofi *o)
+/* After a failure.  libfabric 2 frees parts of an endpoint twice that could not be enabled; there
+ * it is left as it is, with what it is bound to. */
+static void drop_objects(struct ofi *o)
 {
+    if (!o->ep || atoi(zc_fabric_version()) < 2) {
+        CLOSE(o->ep);
+        CLOSE(o->cq);
+        CLOSE(o->av);
+        CLOSE(o->domain);
+        CLOSE(o->fabric);
+    }
     o->ep = NULL;
     o->cq = NULL;
     o->av = NULL;
@@ -418,13 +425,14 @@ static int open_endpoint(struct ofi *o)
     int rc = try_to_open(o, &call);
 
     for (int i = 1; rc == -FI_EADDRINUSE && !o->cfg.port && i < TRIES; i++) {
-        abandon_objects(o);
+        drop_objects(o);
         usleep((useconds_t)(rand_r(&seed) % MOST_US));
         rc = try_to_open(o, &call);
     }
-    if (rc && o->ep)
-        abandon_objects(o);
-    return rc ? zc_tp_ofi_failed(o, call, rc) : 0;
+    if (rc == 0)
+        return 0;
+    drop_objects(o);
+    return zc_tp_ofi_failed(o, call, rc);
 }
 
 static int post_receives(struct ofi *o)
