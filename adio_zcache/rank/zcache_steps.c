@@ -87,14 +87,15 @@ bool zcache_steps_wait_for_file(struct zcache_file *f)
 }
 
 /* On rank 0 only: waits for step `n` or a later one until `until` (zc_now()), and makes the owners
- * read it. */
+ * read it.  Otherwise the step before is in place, if it can still be read. */
 static int wait_and_read(struct zcache_file *f, struct zc_sfile *sfile, uint64_t n, uint64_t until)
 {
+    enum { AT_LEAST = 3 }; /* writers may publish further ones meanwhile */
     struct zc_error why = {0};
     struct zc_step_request q;
     int rc;
 
-    for (;;) {
+    for (int i = 1;; i++) {
         q = (struct zc_step_request){ZC_STEP_CALL_WAIT, n, 0, left_ms(until)};
         rc = zc_store_step(sfile, &q);
         if (rc) /* the previous step is still being read */
@@ -104,13 +105,15 @@ static int wait_and_read(struct zcache_file *f, struct zc_sfile *sfile, uint64_t
             f->step = q.number;
             return 0;
         }
-        if (rc != -EREMCHG || left_ms(until) == 0)
+        if (rc != -EREMCHG || (i >= AT_LEAST && left_ms(until) == 0))
             break;
         pause_a_little();
     }
     zc_error_keep(&why, rc);
-    f->step = 0;
-    zcache_owners_read_step(f, 0);
+    if (f->step && zcache_owners_read_step(f, f->step))
+        f->step = 0;
+    if (!f->step)
+        zcache_owners_read_step(f, 0);
     return zc_error_raise(&why);
 }
 

@@ -345,7 +345,7 @@ int zc_steps_read(struct zc_steps_user *u, uint64_t n)
         read_from(u, n, f->size, NULL);
     else if (n == f->before)
         read_from(u, n, f->before_size, &f->last);
-    else
+    else if (!u->reads || n != u->step)
         return zc_errorf(EREMCHG, "step %llu cannot be read here any more, or yet: step %llu can",
                          (unsigned long long)n, (unsigned long long)f->step);
     return 0;

@@ -77,7 +77,7 @@ void zc_steps_wrote(struct zc_steps_user *u, uint64_t lo, uint64_t hi);
 void zc_steps_cut(struct zc_steps_user *u, uint64_t size);
 
 /* For readers: reads step `n` from now on; 0: none.  -EREMCHG: step `n` cannot be read yet, or no
- * longer. */
+ * longer; the one that is being read always can. */
 int zc_steps_read(struct zc_steps_user *u, uint64_t n);
 /* Makes a bystander read the last step from now on. */
 void zc_steps_refresh(struct zc_steps_user *u);

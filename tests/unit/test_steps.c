@@ -93,6 +93,12 @@ START_TEST(the_step_before)
     ck_assert_int_eq(zc_steps_read(r, 1), -EREMCHG);
     ck_assert_int_eq(zc_steps_read(r, 4), -EREMCHG);
     ck_assert_int_eq(zc_steps_check(r, 0, 150), 0); /* as of step 2, of which nothing has changed */
+    zc_steps_wrote(w, 0, 10);
+    ck_assert_int_eq(zc_steps_publish(w, 4, 200), 0);
+    ck_assert_int_eq(zc_steps_read(r, 2), 0); /* still, but for what has changed */
+    ck_assert_uint_eq(zc_steps_size(r, 777), 150);
+    ck_assert_int_eq(zc_steps_check(r, 10, 150), 0);
+    ck_assert_int_eq(zc_steps_check(r, 9, 10), -EREMCHG);
     zc_steps_leave(&s, r, true);
     zc_steps_leave(&s, w, true);
     zc_steps_free(&s);
