@@ -128,13 +128,23 @@ static void compute(uint64_t *mine, uint64_t number, uint64_t first, uint64_t n)
     while (MPI_Wtime() - since < 0.01);
 }
 
+/* This rank's part of so many values, which begins with *first: as many as the others have, and for
+ * the last rank what is left. */
+static uint64_t part(uint64_t total, uint64_t *first)
+{
+    uint64_t n = total / (uint64_t)ranks;
+
+    *first = n * (uint64_t)rank;
+    return rank == ranks - 1 ? total - *first : n;
+}
+
 static void write_all(MPI_File file, uint64_t count, uint64_t bytes)
 {
-    uint64_t n = bytes / 8 / (uint64_t)ranks, first = n * (uint64_t)rank;
-    uint64_t *mine = malloc(n * 8);
+    uint64_t first, n = part(bytes / 8, &first);
+    uint64_t *mine = calloc(n ? n : 1, 8);
     struct record last = newest(file);
 
-    bytes = n * 8 * (uint64_t)ranks;
+    bytes -= bytes % 8;
     if (last.number && last.bytes != bytes) {
         fprintf(stderr, "the file has checkpoints of %llu bytes, not of %llu\n",
                 (unsigned long long)last.bytes, (unsigned long long)bytes);
@@ -148,8 +158,8 @@ static void write_all(MPI_File file, uint64_t count, uint64_t bytes)
         compute(mine, number, first, n); /* the checkpoint before this one is on its way */
         if (number > last.number + 1)
             complete(file, number - 1, bytes);
-        ok(MPI_File_write_at_all(file, slot(number, bytes) + (MPI_Offset)(first * 8), mine,
-                                 (int)(n * 8), MPI_BYTE, MPI_STATUS_IGNORE),
+        ok(MPI_File_write_at_all(file, slot(number, bytes) + (MPI_Offset)(first * 8), mine, (int)n,
+                                 MPI_UINT64_T, MPI_STATUS_IGNORE),
            "write");
         hint(file, "zcache_flush", "start");
     }
@@ -162,16 +172,13 @@ static void write_all(MPI_File file, uint64_t count, uint64_t bytes)
 
 static uint64_t wrong_in(MPI_File file, const struct record *r)
 {
-    uint64_t total = r->bytes / 8, n = total / (uint64_t)ranks, first = n * (uint64_t)rank, bad = 0;
-    uint64_t *mine;
+    uint64_t first, n = part(r->bytes / 8, &first), bad = 0;
+    uint64_t *mine = calloc(n ? n : 1, 8);
 
-    if (rank == ranks - 1)
-        n = total - first;
-    mine = calloc(n ? n : 1, 8);
     if (!mine)
         MPI_Abort(MPI_COMM_WORLD, 1);
-    ok(MPI_File_read_at_all(file, slot(r->number, r->bytes) + (MPI_Offset)(first * 8), mine,
-                            (int)(n * 8), MPI_BYTE, MPI_STATUS_IGNORE),
+    ok(MPI_File_read_at_all(file, slot(r->number, r->bytes) + (MPI_Offset)(first * 8), mine, (int)n,
+                            MPI_UINT64_T, MPI_STATUS_IGNORE),
        "read");
     for (uint64_t i = 0; i < n; i++) {
         if (mine[i] == state(r->number, first + i))

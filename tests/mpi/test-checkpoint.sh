@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # test-checkpoint.sh [KILLS]: examples/checkpoint.c overwrites its checkpoints and is killed at any
 # moment, its ranks alone or with the daemon: the newest checkpoint that it had announced, or a
-# later one, is whole in the file.  Some of its ranks are late at any step (dawdle.h).
+# later one, is whole in the file.  Some of its ranks are late at any step (dawdle.h).  Another
+# number of ranks goes on.
 set -u
 # shellcheck source=tests/mpi/functions.sh
 . "$(dirname -- "${BASH_SOURCE[0]}")/functions.sh"
@@ -70,3 +71,11 @@ for ((kill = 0; kill < kills; kill++)); do
     2) killed_during 1 job ;;
     esac
 done
+
+# Goes on with another number of ranks, of which neither divides the values.
+for n in 3 2; do
+    mpi_quiet "$n" "$tmp/checkpoint" "zcache:$root/other" write 1 8000056 ||
+        fail "a checkpoint of $n ranks: $(cat "$tmp/out")"
+done
+mpi_quiet 3 "$tmp/checkpoint" "ufs:$root/other" read || fail "read: $(cat "$tmp/out")"
+grep -q '^checkpoint 2: .* 0 values are wrong$' "$tmp/out" || fail "read: $(cat "$tmp/out")"
