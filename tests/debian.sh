@@ -7,9 +7,9 @@
 # quickstart installs, in ~/.cache/zcache/debian/SUITE (ZCACHE_CACHE_DIR), and brought up to date
 # each time; some 2 GB and ten minutes the first time.  A user of that system then runs, in a clean
 # copy of this tree's files and without root: ./quickstart build, every warning an error, with the
-# plugin for that release's Open MPI; ./quickstart, the demonstration; make check-fast, and the
-# tests that DEBIAN_TESTS names on top.  All happens in namespaces of its own, and ends with this
-# script.  JOBS is how many compilers run at a time (2).
+# plugin for that release's Open MPI, which is installed so that mpicc is Open MPI's; ./quickstart,
+# the demonstration; make check-fast, and the tests that DEBIAN_TESTS names on top.  All happens in
+# namespaces of its own, and ends with this script.  JOBS is how many compilers run at a time (2).
 # What was said: debian/SUITE.log in the build directory.
 set -u -o pipefail
 srcdir=$(cd "$(dirname -- "$0")/.." && pwd)
@@ -83,10 +83,10 @@ within() {
 }
 
 # ---- the tree ---------------------------------------------------------------------
-# The files that make dist knows or git has, as they are now.
+# The files that git has, or would take, as they are now; without git all but build/.
 copy_tree() { # DIR
     if [[ -e $srcdir/.git ]]; then
-        git -C "$srcdir" ls-files -z
+        git -C "$srcdir" ls-files -z --cached --others --exclude-standard
     else
         (cd "$srcdir" && find . -path ./build -prune -o -type f -print0)
     fi | tar -C "$srcdir" --null --files-from=- --ignore-failed-read -c | tar -x -C "$1"
@@ -97,7 +97,11 @@ prepare='
     cd /home/builder/zcache
     id builder >/dev/null 2>&1 || useradd --create-home builder
     chown -R builder: /home/builder
-    apt-get update -q && apt-get -q -y dist-upgrade && ./quickstart packages check'
+    apt-get update -q
+    apt-get -q -y dist-upgrade
+    ./quickstart packages check
+    apt-get install -q -y --no-install-recommends openmpi-bin libopenmpi-dev
+    mpicc --showme:version' # fails where it is MPICH's
 
 # settings DIR: config.site.  ROMIO is of the system's own MPICH; where a mirror has the packages
 # alone and no source, that of this machine's MPICH has to do.

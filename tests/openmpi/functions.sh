@@ -1,6 +1,14 @@
 # functions.sh - the Open MPI of the tests.  Sourced by bash; OPENMPI_PREFIX says where it is.
 # shellcheck shell=bash
 
+# flags_of COMPILER: all on one line; one call for both does not do with Open MPI 5.
+flags_of() {
+    local compile link
+
+    compile=$("$1" --showme:compile 2>/dev/null) && link=$("$1" --showme:link 2>/dev/null) &&
+        echo "$compile $link"
+}
+
 # use_openmpi: sets $openmpi_exec, its mpiexec; $openmpi_compile, the flags for programs;
 # $openmpi_fortran, those for programs in Fortran; and what it needs in the environment.  Fails
 # where it is not there.
@@ -13,8 +21,8 @@ use_openmpi() {
     export PMIX_MCA_pcompress_base_silence_warning=1
     if [[ -z $p ]]; then
         openmpi_exec=$(type -P mpiexec.openmpi) || return 1
-        openmpi_compile=$(mpicc.openmpi --showme:compile --showme:link 2>/dev/null) || return 1
-        openmpi_fortran=$(mpifort.openmpi --showme:compile --showme:link 2>/dev/null)
+        openmpi_compile=$(flags_of mpicc.openmpi) || return 1
+        openmpi_fortran=$(flags_of mpifort.openmpi)
         return
     fi
     for each in "$p"/usr/lib/*/openmpi/lib "$p"/lib/*/openmpi/lib "$p"/lib; do
