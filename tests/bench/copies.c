@@ -4,7 +4,9 @@
  *
  * All ranks copy a record of BYTES bytes at a time, TIMES times, each time to another place, which
  * has been touched before.  Prints {"bytes": N, "seconds": X}: N of all ranks, X from when the
- * first one begins to when the last one has ended, of all times.
+ * first one begins to when the last one has ended, of all times: what the memory takes.  Where
+ * ranks share cores, the sum of a rank's own times would be the time of a core that it has for
+ * itself.
  */
 #include <errno.h>
 #include <mpi.h>

@@ -7,7 +7,7 @@
 # close), beside what a user has without zcache, in turn; all bytes are verified.  What is to be
 # reached is in seeds_goals.jq.  The cases:
 #
-#     burst       phases of more than the ranks may cache, 8M each, then computing: the I/O node is
+#     burst       phases of more than the aggregator may cache, 8M, then computing: the I/O node is
 #                 needed (multiple-level staging)
 #     steady      phases that ranks can cache: it is not
 #     prefetch    reading with computing between, by number of aggregators (multiple-level staging)
@@ -33,7 +33,8 @@
 #     handover    handover.sh on this store: from a sync in one job to the bytes in another one
 #
 #     --rate RATE     200M, of the store    --op-us N  50       --latency-us N  200
-#     --shrink N      1: the files are so many times smaller
+#     --shrink N      1: the files are so many times smaller (arrays and daemons are not; btio and
+#                     climate have one smaller size)
 #     --timeout SECONDS  120, for one run   --budget SECONDS  2400: cases that begin later run once
 #     --settle SECONDS  60, that it waits at most for a quiet machine
 #     --page FILE     writes a page in Markdown, too, and figures beside it where there is python3
@@ -59,6 +60,7 @@ for name in ${opt[cases]}; do
 done
 rate=$(numfmt --from=si "${opt[rate]}")
 two='romio_cb_write=enable cb_config_list=*:2 cb_nodes=2'
+two_read='romio_cb_read=enable cb_config_list=*:2 cb_nodes=2'
 
 # ---- what is run ----------------------------------------------------------------------------
 direct=('ufs: default hints | ufs | |' "ufs: two-phase | ufs | | $two")
@@ -164,7 +166,7 @@ case_memory() {
     record=$(scaled 2M) # half of a cache of 64M in 4 phases of 4 ranks
     start_daemon 2 --root "$slow" --cache-size "$(scaled 64M)" \
         --page-size "$(scaled 512K)"
-    for phases in 4 6 8 16 32; do
+    for phases in 4 5 6 7 8 16 32; do
         turns "$1: $(awk -v n="$phases" 'BEGIN { print n / 8 }') of the cache" 4 \
             --phases "$phases" --record "$record"
     done
@@ -185,8 +187,10 @@ case_checkpoint() {
             variants=("${overlapped[@]}")
             [[ $access != collective || ${#variants[@]} == 0 ]] || turns "$1: $files files, $access" 8 \
                 --pattern checkpoint --phases 4 --record "$record" --files "$files" "${compute[@]}"
-            variants=('zcache: embedded, no computing | zcache | |'
-                'zcache: one daemon, no computing | zcache | 0 |')
+            variants=('ufs: default hints, no computing | ufs | |'
+                'zcache: embedded, no computing | zcache | |'
+                'zcache: one daemon, no computing | zcache | 0 |'
+                "$(dedicated_variant no computing)")
             turns "$1: $files files, $access" 8 --pattern checkpoint --phases 4 --record "$record" \
                 --files "$files" --access "$access"
             variants=('ufs: in memory | ufs | |')
@@ -259,8 +263,9 @@ bench_add ".handover = $handover"
 bench_add "$rate"' as $rate
     | def in_memory: startswith("ufs: in memory");
     def bound: in_memory or . == "memcpy";
+    def not_computing: endswith(", no computing");
     def direct: (startswith("ufs:") or startswith("OMPIO:") or . == "two-phase (TP)")
-        and (in_memory or endswith(", overlapped") | not);
+        and (in_memory or endswith(", overlapped") or not_computing | not);
     .cases[] |= (.variants as $all
     | def top(f): [$all[] | select(.variant | direct) | f // empty] | max;
     top(.metrics.write_mb_s.median // .metrics.seen_mb_s.median) as $seen
@@ -273,7 +278,7 @@ bench_add "$rate"' as $rate
     | def in_order: sub(", (permuted.*|as in the file)$"; ", as in the file");
     .variants |= map(if (.metrics | length) == 0 then . else
         (.metrics.write_mb_s // .metrics.seen_mb_s) as $s | .metrics.write_close_mb_s as $c
-        | (.variant | bound) as $bound
+        | (.variant | bound or not_computing) as $bound
         | .beside = {x_seen: (if $seen and ($bound | not) then $s.median / $seen else null end),
             x_stored: (if $stored and $c and ($bound | not) then $c.median / $stored
                 else null end),
@@ -283,8 +288,8 @@ bench_add "$rate"' as $rate
             of_serial: ([$all[] | select(.variant | endswith(", serial"))
                 | .metrics.write_mb_s.median][0] | if . then $s.median / . else null end),
             of_memory: (if $limit then $s.median / $limit else null end),
-            of_store: (if $c and (.variant | direct or endswith(", no computing"))
-                then $c.median * 1e6 / $rate else null end),
+            of_store: (if .variant | not_computing then .metrics.elapsed_mb_s.median * 1e6 / $rate
+                else null end),
             of_one: (if $one and $c then $s.median / $one.write_mb_s.median else null end),
             of_one_stored: (if $one and $c then $c.median / $one.write_close_mb_s.median
                 else null end),
@@ -316,13 +321,17 @@ page() {
 # Results of the papers, and their counterparts
 
 What the systems reported that zcache follows, and what it reaches in a model of the case on one
-machine, beside what a user has without it.
+machine, beside what a user has without it. The systems: two-level staging with ROMIO on Blue Gene
+("multiple-level staging"); Parallel Asynchronous I/O (PAIO); syncIO and rbIO, checkpoints of a
+partitioned solver; PIO, of the Community Earth System Model; PDS/PIO and PXI, parallel data sets
+and Exodus.
 
 Seen: bytes by the time that the slowest rank waits in its writes or reads, MB/s. With close: the
 same with the close, after which all is in the file. Time spent computing is in neither, so that
 both may exceed the store's rate. Seconds: from before the open until all is stored, computing
-included; writing takes the store alone bytes / rate, 0.5 s for 100 MB. x is times the best of what
-a program gets without zcache and without a change: ROMIO's ufs, OMPIO, one rank that writes.
+included (climate, decompositions: without it); writing takes the store alone bytes / rate, 0.5 s
+for 100 MB. x is times the best of what a program gets without zcache and without a change: ROMIO's
+ufs, OMPIO, one rank that writes.
 Overlapped: the program begins a write, computes and ends it, which OMPIO makes meanwhile, and ROMIO
 does not; it must be written so, and keep the data. All bytes were verified; medians of
 ${opt[repeats]}, in turn, and behind them the lowest and highest.
@@ -417,7 +426,7 @@ about() {
 [["burst", "Multiple-level staging: a burst that ranks cannot hold",
   "8 ranks write 4 phases of 128 MiB, each followed by computing for as long as the store needs for a phase. The aggregator may cache 8 MiB; the daemon has 512 MiB, which hold all. One row has all that memory in the aggregator. Rule: start a daemon where an aggregator gets more in a phase than its cache and what the store takes meanwhile, where its memory cannot be raised, and where the network is faster than the store; its cache then holds a phase (operations.md). No cache helps where computing is too short on average for the store to take a phase.", "seconds"],
  ["steady", "Multiple-level staging: what ranks can hold",
-  "The same with 10 phases of 8 MiB. The first level alone hides as much. Rule: no daemon, unless jobs share files or ranks need the memory.", "seconds"],
+  "The same with 10 phases of 8 MiB. Rule: no daemon, unless jobs share files or ranks need the memory.", "seconds"],
  ["btio", "Multiple-level staging: BTIO in four variants",
   "Seconds, of the slowest rank. Computing, the writes and the close are what the program waits for. File access is how long the store was busy with the file, network how long the aggregators had calls to the daemon under way, hidden the part of both for which the program did not wait. Spared: the part of what two-phase waits in writes and close that is waited for no more. The paper: with two levels, network and file access are almost entirely hidden. The daemon is on the same host here, where a second level is a copy more; it pays where a network is between both.", "hidden"],
  ["prefetch", "Multiple-level staging: prefetching at the I/O node",
@@ -427,25 +436,25 @@ about() {
  ["daemons", "PAIO: several I/O nodes",
   "Ten arrays of 18 MB without computing, each daemon with a store of its own; direct writing has one. The paper: two are 1.7, three 2.3 times one, as seen, since its network was the limit. Here daemons share two cores and one memory, and more of them are seen slower; what grows is the rate of the stores. Rule: more daemons where each brings a store or a network link of its own.", "of one, seen and with close"],
  ["memory", "PAIO: more data than memory",
-  "4 ranks write up to four times the daemon's cache of 64 MiB without computing, through an aggregator with 8 MiB. The paper's direct-attached cache was seen 24 % slower once data exceeded 67 % of memory. Here, what exceeds the caches is seen at the store's rate: there is no cliff, but an approach to it.", "seconds"],
+  "4 ranks write up to four times the daemon's cache of 64 MiB without computing, through an aggregator with 8 MiB. The paper's direct-attached cache was seen 24 % slower once data exceeded 67 % of memory. Here, what exceeds the caches, of 72 MiB together, is seen at the store's rate, and the whole approaches it.", "seconds"],
  ["checkpoint", "syncIO and rbIO: partitioned checkpoints",
-  "8 ranks write 4 fields of 16 MiB, with computing for as long as the store needs for one, into one file, two, or one of each rank (8 files). The paper, rbIO: seen 37 % of the memory bandwidth of all nodes, stored 38 % of the storage's limit. Memcpy: all ranks copy at a time, until the last one has ended: what the memory takes. In memory: ROMIO to tmpfs without computing. No computing: then the store bounds what is stored. Rule: embedded, unless ranks need memory or cores for themselves (dedicated aggregators), or a next job reads the file (daemon).", "of memcpy, of the store"],
+  "8 ranks write 4 fields of 16 MiB, with computing for as long as the store needs for one, into one file, two, or one of each rank (8 files). The paper, rbIO: seen 37 % of the memory bandwidth of all nodes, stored 38 % of the storage's limit. Memcpy: all ranks copy such records, from when the first one begins until the last one has ended: what the memory takes. What is seen are the times of ranks in their writes, which leave out that a rank waits for a core before. In memory: ROMIO to tmpfs without computing. No computing: of the store is the time from the open until all is stored, with making the data in it. Rule: embedded, unless ranks need memory or cores for themselves (dedicated aggregators), or a next job reads the file (daemon).", "of memcpy, of the store"],
  ["restart", "syncIO and rbIO: checkpoints read back on another number of ranks",
-  "Read from cold caches, without computing, so that the store bounds what is seen. Where there are more files than ranks each rank reads several. The paper: 75 to 79 % of the storage's limit. Rule: as good as direct reading, and faster only where data is checked or used while the next is read, or where the daemon still has it.", "hidden"],
+  "Read from cold caches, without computing; checking the data between the reads is not in what is seen. Where there are more files than ranks each rank reads several. The paper: 75 to 79 % of the storage's limit. Rule: faster than direct reading only where data is checked or used while the next is read, or where the daemon still has it.", "hidden"],
  ["pio", "PIO: irregular decompositions",
   "A million elements of eight bytes of each rank, dealt irregularly, without computing: the store's own time bounds what can be gained.", "seconds"],
  ["decomposed", "PIO: one filetype, PnetCDF, netCDF-4, and rearranged boxes",
-  "Each rank has irregular runs of eight elements. Boxes: ranks send them to two I/O tasks first, which have a contiguous part each, as PIO does; zcache needs no such layer. netCDF-4 has no call for many runs, so it writes boxes, as in PIO. 64 ranks have a quarter of the elements each. The last column: the largest growth of a rank's memory, which of an aggregator includes its cache; the daemon's is not in it.", "peak MB"],
+  "Each rank has irregular runs of eight elements. Boxes: ranks send them to two I/O tasks first, which have a contiguous part each, as PIO does; with zcache there is no such layer. netCDF-4 has no call for many runs, so it writes boxes, as in PIO. 64 ranks have a quarter of the elements each. The last column: the largest growth of a rank's memory, which of an aggregator includes its cache; the daemon's is not in it.", "peak MB"],
  ["formats", "PIO: serial and parallel formats, and I/O tasks",
-  "The paper: parallel formats with some I/O tasks write 9 to 33 times as fast as a serial one, on 16 storage targets, and with 15 times less memory of a task. Here one writer fills the only server, so that formats differ in memory alone. Serial: the first I/O task writes for all. zcache spares the layer, not the memory: the rank that is the aggregator grows by its cache. Rule: where ranks have little memory, dedicated aggregators.", "peak MB"],
+  "The paper: parallel formats with some I/O tasks write 9 to 33 times as fast as a serial one, on 16 storage targets, and with 15 times less memory of a task. Here one writer fills the only server, so that formats differ in memory above all. Serial: the first I/O task writes for all. zcache spares the layer, not the memory: the rank that is the aggregator grows by its cache. Rule: where ranks have little memory, dedicated aggregators.", "peak MB"],
  ["owners", "PIO: memory of owners",
   "Many senders can exhaust the memory of one receiver; PIO's layer holds them back by hand. Here a dedicated aggregator takes four times its cache of 32 MiB, from one client, 16 and 64. The peak is that of this process (not growth, as elsewhere).", "peak MB"],
  ["permute", "PDS/PIO: arrays in another order, ragged blocks, data representations",
-  "A phase is a 4-D array of 4 ranks, and each phase has the next of the 24 orders of dimensions in memory, with computing between them. MPI gets such memory as a type. In the rows by a copy the program rearranges first, and that counts as writing: what rearranging costs at least. Registered: conversion functions of the program (MPI_Register_datarep), which ROMIO refuses; those of SimParIO turn each element around by itself. Rule: give MPI the type; where its row is below the copy's, copy.", "of unpermuted"],
+  "A phase is a 4-D array of 4 ranks, and each phase has the next of the 24 orders of dimensions in memory, with computing between them. MPI gets such memory as a type. In the rows by a copy the program rearranges first, and that counts as writing: what it pays without the type. Registered: conversion functions of the program (MPI_Register_datarep), which ROMIO refuses; those of SimParIO turn each element around by itself. Rule: give MPI the type; where its row is below the copy's, copy.", "of unpermuted"],
  ["mesh", "PXI: unstructured grids",
   "Values of eight bytes at nodes, each of which may be any rank's, and at elements, in runs of 1 to 40 of a rank, many variables in a call; without computing.", "seconds"],
  ["climate", "PDS/PIO: history and restart files of a climate model",
-  "Variables of floats in each of 6 steps and of doubles at the end, through PnetCDF by 4 ranks, with computing between the steps. The paper: more than ten times serial netCDF, where one rank gathers each variable and writes it alone; that is the first line, in the same format and on the same store, by PnetCDF on that rank. Parallel: the variables of a step in one flush of nonblocking requests; calls: one after the other. In memory: to tmpfs, which is the time of PnetCDF itself. PnetCDF's burst buffer has its log in memory, and gives it to the file in the close.", "x serial"]]
+  "Variables of floats in each of 6 steps and of doubles at the end, through PnetCDF by 4 ranks, with computing between the steps. The paper: more than ten times serial netCDF, where one rank gathers each variable and writes it alone; that is the first line, in the same format and on the same store, by PnetCDF on that rank. Parallel: the variables of a step in one flush of nonblocking requests; calls: one after the other. In memory: to tmpfs, which is the time of PnetCDF itself. PnetCDF's burst buffer has its log in memory, and gives it to the file in the close, or where requests are waited for (parallel).", "x serial"]]
 END
 }
 # Fills paragraphs of 100 columns; headings, tables and figures are lines as they are.

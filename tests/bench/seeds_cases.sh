@@ -1,6 +1,6 @@
 # seeds_cases.sh - cases of seeds.sh that run another program, or one program twice, or in another
 # way than writing once.  Sourced by bash, after functions.sh.
-# shellcheck shell=bash disable=SC2154 # build, tmp, opt, slow, memory, plugin, samples, ...
+# shellcheck shell=bash disable=SC2120,SC2154 # build, tmp, opt, slow, memory, plugin, samples, ...
 
 # dedicated VARIANT COMMAND ...: with two dedicated aggregators where the variant names them, as
 # "zcache run --aggregators 2" starts them.  Their caches are empty each time.
@@ -18,8 +18,11 @@ dedicated() {
 }
 dedicated_row="zcache: dedicated aggregators | zcache | 0 |"
 
-# With the hint that names them; $tmp is not known before a benchmark begins.
-dedicated_variant() { echo "$dedicated_row zcache_aggregators=$tmp/20.addr,$tmp/21.addr"; }
+# dedicated_variant [WORD ...]: with the hint that names them; $tmp is not known before a benchmark
+# begins.
+dedicated_variant() {
+    echo "${dedicated_row/ |/${*:+, $*} |} zcache_aggregators=$tmp/20.addr,$tmp/21.addr"
+}
 
 # copies CASE RANKS BYTES TIMES: what the ranks take to copy such records, by memcpy() alone.
 copies() {
@@ -78,7 +81,7 @@ case_prefetch() {
     local n record compute args
 
     record=$(scaled 1M)
-    variants=('ufs: default hints | ufs | |' "ufs: two-phase | ufs | | romio_cb_read=enable"
+    variants=('ufs: default hints | ufs | |' "ufs: two-phase | ufs | | $two_read"
         "zcache: 1 aggregator, daemon alone ahead | zcache | 0 | cb_nodes=1 zcache_prefetch=false \
             zcache_block_size=$(scaled 1M)")
     for n in 1 2 4 8; do
@@ -96,15 +99,15 @@ case_prefetch() {
 case_restart() {
     local files n args
 
-    variants=("${direct[@]}" 'zcache: embedded | zcache | |' 'zcache: one daemon | zcache | 0 |'
-        "$(dedicated_variant)")
+    variants=("${direct[0]}" "ufs: two-phase | ufs | | $two_read" 'zcache: embedded | zcache | |'
+        'zcache: one daemon | zcache | 0 |' "$(dedicated_variant)")
     for files in 1 2 8; do
         args=(--pattern checkpoint --phases 4 --record "$(scaled 2M)" --files "$files")
         file_to_read "$1" 8 "${args[@]}"
         for n in 4 16; do
             read_turns "$1: $files files of 8 ranks, read by $n" "$1" "$n" "${args[@]}" --writers 8
         done
-        rm -f -- "$memory/slow/$1"*
+        rm -f -- "$slow/$1"* # by the mount, which remembers names for a second
     done
 }
 
@@ -257,7 +260,8 @@ case_climate() {
         'zcache: one daemon, parallel | zcache | 0 |' 'zcache: one daemon, calls | zcache | 0 |'
         'ufs: in memory, parallel | ufs | |' 'ufs: in memory, calls | ufs | |')
     if "$pnetcdf/bin/pnetcdf-config" --all 2>/dev/null | grep -qi 'burst.*enabled'; then
-        variants+=('PnetCDF: burst buffer, parallel | ufs | |')
+        variants+=('PnetCDF: burst buffer, parallel | ufs | |'
+            'PnetCDF: burst buffer, calls | ufs | |')
     else
         echo "$bench_name: no burst buffer in the PnetCDF of $pnetcdf; tests/docs/library pnetcdf" \
             "makes one that has it" >&2
