@@ -17,15 +17,20 @@ writes() {
         --compute-by sleep "${@:2}" || fail "$*"
 }
 
-# limited WORD TEXT RANKS OPTION ...: by that, which is said so.
+# again RANKS: the same bytes are written many times.
+again() {
+    mpi_quiet "$1" "$programs/t_stats" "zcache:$root/file" again || fail "again: $(<"$tmp/out")"
+}
+
+# limited WORD TEXT RUN ...: by that, which is said so; RUN makes the accesses.
 limited() {
     local word=$1 text=$2
 
     shift 2
-    ZCACHE_STATS=1 writes "$@"
+    ZCACHE_STATS=1 "$@"
     grep -q "^zcache: $root/file: limited by $text" "$tmp/out" ||
         fail_unless_busy "not limited by $text: $* says $(<"$tmp/out")"
-    ZCACHE_STATS=json writes "$@"
+    ZCACHE_STATS=json "$@"
     grep '^{' "$tmp/out" >"$tmp/json"
     jq -es 'length == 1' "$tmp/json" >/dev/null || fail "not one line of JSON: $(<"$tmp/out")"
     jq -e --arg word "$word" --arg file "$root/file" '.limit == $word and .file == $file' \
@@ -45,18 +50,18 @@ preload=$faultshim:$preload daemon_preload=$faultshim
 
 # Every write takes a tenth of a second, which the program computes for, too.
 slow 100000
-limited cache "the cache, which is too small" 1 --phases 6 --record 2M --compute 0.2 \
+limited cache "the cache, which is too small" writes 1 --phases 6 --record 2M --compute 0.2 \
     --hint zcache_block_size=64K --hint zcache_cache_size=512K
 jq -e '.write_back.requests > 0' "$tmp/json" >/dev/null ||
     fail "writes of rank 0 are not counted: $(<"$tmp/json")"
-limited no_computing "having no computing" 1 --phases 6 --record 2M \
+limited no_computing "having no computing" writes 1 --phases 6 --record 2M \
     --hint zcache_block_size=64K --hint zcache_cache_size=512K
-limited nothing "nothing of zcache" 1 --phases 3 --record 64K --compute 3
+limited nothing "nothing of zcache" writes 1 --phases 3 --record 64K --compute 3
 
 # 3 MiB/s at most for the daemon, and the program writes more.
 slow 20000
 start_daemons 1 --page-size 64K --max-io 64K --cache-size 1M --flushers 1
-limited store "the file system" 1 --phases 6 --record 1M --compute 0.1 \
+limited store "the file system" writes 1 --phases 6 --record 1M --compute 0.1 \
     --hint zcache_block_size=64K --hint zcache_cache_size=512K
 jq -e '.daemons.count == 1 and .daemons.store_written_bytes > 5e6' "$tmp/json" >/dev/null ||
     fail "the daemon's counters are missing: $(<"$tmp/json")"
@@ -64,11 +69,10 @@ stop_daemons || fail "not drained"
 unset FAULTSHIM_UNDER FAULTSHIM_DELAY
 preload=$fast
 
-# By messages: what is left in memory, or looked at there, takes no longer than the close.
-limited small_accesses "small accesses" 2 --phases 4000 --record 64 --access independent \
+# By messages, which take longer than what is stored in the close.
+limited small_accesses "small accesses" writes 2 --phases 4000 --record 64 --access independent \
     --no-barrier --hint cb_nodes=1 --hint zcache_checksum=on
-limited network "the network" 4 --phases 64 --record 64K --hint cb_nodes=1 \
-    --hint zcache_local=false --hint zcache_cache_size=512M
+limited network "the network" again 4
 
 ZCACHE_STATS=1 mpi_quiet 3 "$programs/t_stats" "zcache:$root/file" late || fail "t_stats late"
 grep -q "limited by ranks that waited for each other" "$tmp/out" ||
