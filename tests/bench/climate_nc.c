@@ -1,14 +1,14 @@
 /*
- * climate_nc FILE serial|parallel|calls STEPS SECONDS PATH - files of a climate model through
- * PnetCDF.
+ * climate_nc FILE serial|parallel|calls STEPS SECONDS LATITUDES PATH - files of a climate model
+ * through PnetCDF.
  *
- * Each rank has a band of latitudes.  In each step it computes SECONDS (sleeping) and writes the
- * step of the history: float variables of two and of three dimensions; after the last step a
- * restart file, FILE.r, of double variables.  parallel: all ranks write, the variables of a step in
- * one flush of nonblocking requests; calls: one after the other.  serial: rank 0 gathers each
- * variable and writes it alone, as models do over serial netCDF, in the same format.  Then rank 0
- * reads all values of PATH and PATH.r, which are the files as the file system names them, and
- * compares.
+ * The grid has half as many longitudes again as latitudes.  Each rank has a band of latitudes.  In
+ * each step it computes SECONDS (sleeping) and writes the step of the history: float variables of
+ * two and of three dimensions; after the last step a restart file, FILE.r, of double variables.
+ * parallel: all ranks write, the variables of a step in one flush of nonblocking requests; calls:
+ * one after the other.  serial: rank 0 gathers each variable and writes it alone, as models do over
+ * serial netCDF, in the same format.  Then rank 0 reads all values of PATH and PATH.r, which are
+ * the files as the file system names them, and compares.
  *
  * Prints {"bytes": N, "io_seconds": X, "io_close_seconds": Y, "wrong": N}: X is what the slowest
  * rank waited for in gathering and writing, Y with the close.  The status is 1 where values are
@@ -22,10 +22,11 @@
 #include <mpi.h>
 #include <pnetcdf.h>
 
-enum { LEVELS = 26, LATITUDES = 96, LONGITUDES = 144, FLAT = 8, DEEP = 4, VARIABLES = FLAT + DEEP };
+enum { LEVELS = 26, FLAT = 8, DEEP = 4, VARIABLES = FLAT + DEEP };
 
 static int rank, nranks;
-static int parallel, calls; /* calls: parallel, too */
+static int latitudes, longitudes; /* of the grid */
+static int parallel, calls;       /* calls: parallel, too */
 
 /* One file: history with as many times as steps, or restart with one. */
 struct file {
@@ -48,7 +49,7 @@ static int levels_of(int v)
 
 static int first_latitude(int r)
 {
-    return LATITUDES * r / nranks;
+    return latitudes * r / nranks;
 }
 
 /* The value at a place: exact in a float. */
@@ -62,8 +63,8 @@ static void fill(double *buf, int v, int time)
 {
     for (int l = 0; l < levels_of(v); l++)
         for (int y = first_latitude(rank); y < first_latitude(rank + 1); y++)
-            for (int x = 0; x < LONGITUDES; x++)
-                *buf++ = value(v, time, ((long)l * LATITUDES + y) * LONGITUDES + x);
+            for (int x = 0; x < longitudes; x++)
+                *buf++ = value(v, time, ((long)l * latitudes + y) * longitudes + x);
 }
 
 static void define(struct file *f, const char *name, MPI_Comm comm)
@@ -72,8 +73,8 @@ static void define(struct file *f, const char *name, MPI_Comm comm)
     check(ncmpi_create(comm, name, NC_CLOBBER | NC_64BIT_DATA, MPI_INFO_NULL, &f->id), name);
     check(ncmpi_def_dim(f->id, "time", f->times, &dims[0]), "time");
     check(ncmpi_def_dim(f->id, "lev", LEVELS, &dims[1]), "lev");
-    check(ncmpi_def_dim(f->id, "lat", LATITUDES, &dims[2]), "lat");
-    check(ncmpi_def_dim(f->id, "lon", LONGITUDES, &dims[3]), "lon");
+    check(ncmpi_def_dim(f->id, "lat", latitudes, &dims[2]), "lat");
+    check(ncmpi_def_dim(f->id, "lon", longitudes, &dims[3]), "lon");
     for (int v = 0; v < VARIABLES; v++) {
         int flat[3] = {dims[0], dims[2], dims[3]};
         char var[16];
@@ -98,7 +99,7 @@ static void place(int v, int time, int y, int n, MPI_Offset start[4], MPI_Offset
     start[d] = y;
     count[d++] = n;
     start[d] = 0;
-    count[d] = LONGITUDES;
+    count[d] = longitudes;
 }
 
 static void put_parallel(struct file *f, int time, double *const data[VARIABLES])
@@ -120,9 +121,9 @@ static void put_parallel(struct file *f, int time, double *const data[VARIABLES]
 /* Copies a rank's band of a variable to its places in the whole one. */
 static void put_band(int v, int r, const double *band, double *whole)
 {
-    size_t row = (size_t)(first_latitude(r + 1) - first_latitude(r)) * LONGITUDES;
+    size_t row = (size_t)(first_latitude(r + 1) - first_latitude(r)) * longitudes;
     for (int l = 0; l < levels_of(v); l++)
-        memcpy(whole + ((size_t)l * LATITUDES + (size_t)first_latitude(r)) * LONGITUDES,
+        memcpy(whole + ((size_t)l * latitudes + (size_t)first_latitude(r)) * longitudes,
                band + (size_t)l * row, row * sizeof *band);
 }
 
@@ -134,7 +135,7 @@ static void put_serial(struct file *f, int time, double *const data[VARIABLES], 
     for (int v = 0; v < VARIABLES; v++) {
         for (int r = 0; r < nranks; r++) {
             int n = first_latitude(r + 1) - first_latitude(r);
-            int elements = levels_of(v) * n * LONGITUDES;
+            int elements = levels_of(v) * n * longitudes;
             if (rank == r && r != 0)
                 MPI_Send(data[v], elements, MPI_DOUBLE, 0, v, MPI_COMM_WORLD);
             if (rank == 0 && r != 0)
@@ -144,7 +145,7 @@ static void put_serial(struct file *f, int time, double *const data[VARIABLES], 
         }
         if (rank != 0)
             continue;
-        place(v, time, 0, LATITUDES, start, count);
+        place(v, time, 0, latitudes, start, count);
         check(ncmpi_put_vara_double_all(f->id, f->var[v], start, count, whole), "put");
     }
 }
@@ -158,8 +159,8 @@ static long wrong_values(const char *name, const struct file *f, double *buf)
     for (int time = 0; time < f->times; time++) {
         for (int v = 0; v < VARIABLES; v++) {
             MPI_Offset start[4], count[4];
-            long n = (long)levels_of(v) * LATITUDES * LONGITUDES;
-            place(v, time, 0, LATITUDES, start, count);
+            long n = (long)levels_of(v) * latitudes * longitudes;
+            place(v, time, 0, latitudes, start, count);
             check(ncmpi_get_vara_double_all(id, v, start, count, buf), "get");
             for (long i = 0; i < n; i++)
                 wrong += buf[i] != value(v, time, i);
@@ -182,9 +183,9 @@ static void write_file(struct file *f, const char *name, double seconds, double 
     MPI_Comm comm = parallel ? MPI_COMM_WORLD : MPI_COMM_SELF;
     double *data[VARIABLES], start;
     for (int v = 0; v < VARIABLES; v++)
-        data[v] = v == 0 ? buf : data[v - 1] + (long)levels_of(v - 1) * LATITUDES * LONGITUDES;
-    double *band = data[VARIABLES - 1] + (long)LEVELS * LATITUDES * LONGITUDES;
-    double *whole = band + (long)LEVELS * LATITUDES * LONGITUDES;
+        data[v] = v == 0 ? buf : data[v - 1] + (long)levels_of(v - 1) * latitudes * longitudes;
+    double *band = data[VARIABLES - 1] + (long)LEVELS * latitudes * longitudes;
+    double *whole = band + (long)LEVELS * latitudes * longitudes;
     if (parallel || rank == 0)
         define(f, name, comm);
     for (int time = 0; time < f->times; time++) {
@@ -210,29 +211,32 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &nranks);
-    if (argc != 6 || nranks > LATITUDES) {
-        fprintf(stderr, "usage: climate_nc FILE serial|parallel|calls STEPS SECONDS PATH\n");
+    if (argc != 7 || atoi(argv[5]) < nranks) {
+        fprintf(stderr,
+                "usage: climate_nc FILE serial|parallel|calls STEPS SECONDS LATITUDES PATH\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
+    latitudes = atoi(argv[5]);
+    longitudes = latitudes + latitudes / 2;
     calls = strcmp(argv[2], "calls") == 0;
     parallel = calls || strcmp(argv[2], "parallel") == 0;
     struct file history = {.times = atoi(argv[3]), .type = MPI_FLOAT};
     struct file restart = {.times = 1, .type = MPI_DOUBLE};
-    long step = (long)(FLAT + DEEP * LEVELS) * LATITUDES * LONGITUDES;
-    double *buf = malloc((size_t)(step + 2L * LEVELS * LATITUDES * LONGITUDES) * sizeof *buf);
+    long step = (long)(FLAT + DEEP * LEVELS) * latitudes * longitudes;
+    double *buf = malloc((size_t)(step + 2L * LEVELS * latitudes * longitudes) * sizeof *buf);
     double took[2] = {0, 0}, most[2];
     char name[4096], path[4096];
     long wrong = 0;
     if (buf == NULL)
         MPI_Abort(MPI_COMM_WORLD, 3);
     snprintf(name, sizeof name, "%s.r", argv[1]);
-    snprintf(path, sizeof path, "%s.r", argv[5]);
+    snprintf(path, sizeof path, "%s.r", argv[6]);
     write_file(&history, argv[1], atof(argv[4]), buf, took);
     write_file(&restart, name, atof(argv[4]), buf, took);
     took[1] += took[0];
     MPI_Reduce(took, most, 2, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     if (rank == 0) {
-        wrong = wrong_values(argv[5], &history, buf) + wrong_values(path, &restart, buf);
+        wrong = wrong_values(argv[6], &history, buf) + wrong_values(path, &restart, buf);
         printf(
             "{\"bytes\": %ld, \"io_seconds\": %.6f, \"io_close_seconds\": %.6f, \"wrong\": %ld}\n",
             step * (4 * history.times + 8), most[0], most[1], wrong);

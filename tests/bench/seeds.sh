@@ -31,6 +31,8 @@
 #     climate     history and restart files through PnetCDF by all ranks, beside one that gathers
 #                 and writes alone (PDS/PIO); where PnetCDF is there
 #     handover    handover.sh on this store: from a sync in one job to the bytes in another one
+#     hosts       hosts.sh on this store: two compute hosts and one I/O node (multiple-level
+#                 staging); needs root, for namespaces
 #
 #     --rate RATE     200M, of the store    --op-us N  50       --latency-us N  200
 #     --shrink N      1: the files are so many times smaller (arrays and daemons are not; btio and
@@ -48,7 +50,7 @@ set -u
 # shellcheck source=tests/bench/seeds_iotasks.sh
 . "$bench_dir/seeds_iotasks.sh"
 known=(burst steady btio prefetch arrays daemons memory checkpoint restart pio decomposed formats
-    owners permute mesh climate handover)
+    owners permute mesh climate handover hosts)
 opt+=([cases]=${known[*]} [rate]=200M [op-us]=50 [latency-us]=200 [shrink]=1
     [repeats]=3 [budget]=2400 [settle]=60 [page]=)
 quick+=([shrink]=8 [repeats]=1 [settle]=0)
@@ -69,6 +71,19 @@ both=("${direct[@]}" 'zcache: embedded | zcache | |' 'zcache: one daemon | zcach
 # What a program gets by itself that begins each write, computes, and then ends it: of OMPIO, as
 # ROMIO goes on with such an access only in MPI calls.
 overlapped=()
+
+# searched [WAY]: variants with other hints of ROMIO for small pieces, so that the best of them is
+# among the rows.
+searched() {
+    local row
+
+    for row in '1 aggregator | cb_nodes=1' '4 aggregators | cb_nodes=4' \
+        'buffers of 64M | cb_nodes=2 cb_buffer_size=67108864' \
+        '4 aggregators, buffers of 1M | cb_nodes=4 cb_buffer_size=1048576'; do
+        variants+=("ufs: two-phase, ${row% |*} | ufs | | romio_cb_write=enable cb_config_list=*:* \
+            ${row#*| } ${1:+| $1}")
+    done
+}
 
 # levels HINT ...: the levels that write back, each with these hints.
 levels() {
@@ -191,12 +206,12 @@ case_checkpoint() {
                 'zcache: embedded, no computing | zcache | |'
                 'zcache: one daemon, no computing | zcache | 0 |'
                 "$(dedicated_variant no computing)")
-            turns "$1: $files files, $access" 8 --pattern checkpoint --phases 4 --record "$record" \
+            turns "$1: $files files, $access" 8 --pattern checkpoint --phases 8 --record "$record" \
                 --files "$files" --access "$access"
             variants=('ufs: in memory | ufs | |')
             bench_turns "$1: $files files, $access" "$memory" "$memory" 8 --pattern checkpoint \
                 --phases 4 --record "$record" --files "$files" --access "$access"
-            copies "$1: $files files, $access" 8 "$record" 4
+            copies "$1: $files files, $access" $((8 * record)) 4
         done
     done
 }
@@ -205,20 +220,29 @@ case_pio() {
     local n record
 
     variants=("${both[@]}")
+    searched
     record=$(scaled 8M)
     for n in 4 16; do
         turns "$1: $n ranks" "$n" --pattern climate --map f --phases 1 --record "$record"
     done
 }
 
-# A benchmark of its own; its results are $handover.
-handover=null
-case_handover() {
-    "$bench_dir/handover.sh" --repeats "$repeats" --json "$tmp/handover.json" \
-        --write-rate "${opt[rate]}" --read-rate "${opt[rate]}" --op-us "${opt[op-us]}" \
-        --latency-us "${opt[latency-us]}" --timeout "${opt[timeout]}" >"$tmp/handover.log" 2>&1 ||
-        bench_problem "handover.sh: $(tail -n 1 "$tmp/handover.log")"
-    [[ ! -e $tmp/handover.json ]] || handover=$(<"$tmp/handover.json")
+# Benchmarks of their own; their results are $handover and $hosts.
+handover=null hosts=null
+
+# other NAME OPTION ...: its results, or null.
+other() {
+    "$bench_dir/$1.sh" --repeats "$repeats" --json "$tmp/$1.json" --write-rate "${opt[rate]}" \
+        --op-us "${opt[op-us]}" --latency-us "${opt[latency-us]}" --timeout "${opt[timeout]}" \
+        "${@:2}" >"$tmp/$1.log" 2>&1 || bench_problem "$1.sh: $(tail -n 1 "$tmp/$1.log")"
+    cat "$tmp/$1.json" 2>/dev/null || echo null
+}
+
+case_handover() { handover=$(other handover --read-rate "${opt[rate]}"); }
+
+case_hosts() {
+    ((EUID == 0)) || { bench_problem "hosts: needs root, to make namespaces"; return; }
+    hosts=$(other hosts --phases 10 --piece 64K)
 }
 
 # ---- running --------------------------------------------------------------------------------
@@ -257,7 +281,7 @@ slowfs_unmount "$slow" || bench_problem "slowfs ended with status $?"
 # ---- results --------------------------------------------------------------------------------
 store="slowfs, ${opt[rate]} bytes/s, ${opt[op-us]} us per request, ${opt[latency-us]} us round trip"
 bench_results store="$store" load="$load"
-bench_add ".handover = $handover"
+bench_add ".handover = $handover | .hosts = $hosts"
 # Of each variant: MB/s as seen and with the close; how many times as fast as the best of what a
 # user has without zcache and without a change of the program; and what a case compares besides.
 bench_add "$rate"' as $rate
@@ -377,7 +401,9 @@ END
                 "of one, seen and with close": ([$b.of_one, $b.of_one_stored] | map(n(2))
                     | join(", ")),
                 "of unpermuted": ($b.of_order | n(2)), "x serial": ($b.of_serial | n(2)),
-                "hidden": ($m.hidden.median | n(2)), "peak MB": ($m.peak_mb.median | n(2))}[$a[3]])
+                "hidden": ($m.hidden.median | n(2)), "peak MB": ($m.peak_mb.median | n(1)),
+                "MB of the owner, of a rank, seconds of its threads": ([($m.owner_mb.median | n(1)),
+                    ($m.peak_mb.median | n(1)), ($m.threads_s.median | n(2))] | join(", "))}[$a[3]])
                 + " |" else "" end));
         def split_times:
           "| way | computing | writes | close | total | file access | network | hidden | spared |",
@@ -398,7 +424,28 @@ END
         (if $h == "burst" or $h == "steady" then rule else empty end), "",
         (if $h == "btio" then split_times else table end)' \
         <<<"$results"
+    [[ $hosts == null ]] || page_hosts
     [[ $handover == null ]] || page_handover
+}
+
+page_hosts() {
+    cat <<'END'
+
+## Multiple-level staging: two compute hosts and one I/O node
+
+4 ranks, two on each compute host, write 10 phases of 4 MiB with 0.1 s of computing before each;
+namespaces play the hosts, and share the cores. The first open makes the connections between hosts,
+later ones of the same job use them. Seconds; the store is mounted on all hosts, so that direct
+writing and the embedded cache do not need the I/O node.
+
+| open | way | open to close | of ufs | open | close |
+| :-- | :-- | --: | --: | --: | --: |
+END
+    jq -L "$bench_dir" -r 'include "bench"; .cases[].variants as $all
+        | ("first", "later") as $open | $all[]
+        | .metrics as $m | def of(what): $m["\($open)_\(what)_s"];
+        "| \($open) | \(.variant) | \(of("total") | s(2)) | \(.of_ufs[$open] | n(2)) | " +
+            "\(of("open") | s(3)) | \(of("close") | s(3)) |"' <<<"$hosts"
 }
 
 page_handover() {
@@ -438,7 +485,7 @@ about() {
  ["memory", "PAIO: more data than memory",
   "4 ranks write up to four times the daemon's cache of 64 MiB without computing, through an aggregator with 8 MiB. The paper's direct-attached cache was seen 24 % slower once data exceeded 67 % of memory. Here, what exceeds the caches, of 72 MiB together, is seen at the store's rate, and the whole approaches it.", "seconds"],
  ["checkpoint", "syncIO and rbIO: partitioned checkpoints",
-  "8 ranks write 4 fields of 16 MiB, with computing for as long as the store needs for one, into one file, two, or one of each rank (8 files). The paper, rbIO: seen 37 % of the memory bandwidth of all nodes, stored 38 % of the storage's limit. Memcpy: all ranks copy such records, from when the first one begins until the last one has ended: what the memory takes. What is seen are the times of ranks in their writes, which leave out that a rank waits for a core before. In memory: ROMIO to tmpfs without computing. No computing: of the store is the time from the open until all is stored, with making the data in it. Rule: embedded, unless ranks need memory or cores for themselves (dedicated aggregators), or a next job reads the file (daemon).", "of memcpy, of the store"],
+  "8 ranks write 4 fields of 16 MiB, with computing for as long as the store needs for one, into one file, two, or one of each rank (8 files). The paper, rbIO: seen 37 % of the memory bandwidth of all nodes, stored 38 % of the storage's limit. Memcpy: as many ranks as cores copy as much, from when the first one begins until the last one has ended: what the memory takes. What is seen are the times of ranks in their writes, which leave out that a rank waits for a core before. In memory: ROMIO to tmpfs without computing. No computing: 8 fields; of the store is the time from the open until all is stored, with making the data in it. Rule: embedded, unless ranks need memory or cores for themselves (dedicated aggregators), or a next job reads the file (daemon).", "of memcpy, of the store"],
  ["restart", "syncIO and rbIO: checkpoints read back on another number of ranks",
   "Read from cold caches, without computing; checking the data between the reads is not in what is seen. Where there are more files than ranks each rank reads several. The paper: 75 to 79 % of the storage's limit. Rule: faster than direct reading only where data is checked or used while the next is read, or where the daemon still has it.", "hidden"],
  ["pio", "PIO: irregular decompositions",
@@ -448,13 +495,13 @@ about() {
  ["formats", "PIO: serial and parallel formats, and I/O tasks",
   "The paper: parallel formats with some I/O tasks write 9 to 33 times as fast as a serial one, on 16 storage targets, and with 15 times less memory of a task. Here one writer fills the only server, so that formats differ in memory above all. Serial: the first I/O task writes for all. zcache spares the layer, not the memory: the rank that is the aggregator grows by its cache. Rule: where ranks have little memory, dedicated aggregators.", "peak MB"],
  ["owners", "PIO: memory of owners",
-  "Many senders can exhaust the memory of one receiver; PIO's layer holds them back by hand. Here a dedicated aggregator takes four times its cache of 32 MiB, from one client, 16 and 64. The peak is that of this process (not growth, as elsewhere).", "peak MB"],
+  "Many senders can exhaust the memory of one receiver; PIO's layer holds them back by hand. Here a dedicated aggregator takes four times its cache of 32 MiB, from one client, 16 and 64; beside it ranks that cache as much themselves, and two-phase. Of the owner: its peak (not growth). Of a rank: the largest growth, and the most processor time of threads that work for it in the background, which a dedicated aggregator leaves to computing.", "MB of the owner, of a rank, seconds of its threads"],
  ["permute", "PDS/PIO: arrays in another order, ragged blocks, data representations",
   "A phase is a 4-D array of 4 ranks, and each phase has the next of the 24 orders of dimensions in memory, with computing between them. MPI gets such memory as a type. In the rows by a copy the program rearranges first, and that counts as writing: what it pays without the type. Registered: conversion functions of the program (MPI_Register_datarep), which ROMIO refuses; those of SimParIO turn each element around by itself. Rule: give MPI the type; where its row is below the copy's, copy.", "of unpermuted"],
  ["mesh", "PXI: unstructured grids",
   "Values of eight bytes at nodes, each of which may be any rank's, and at elements, in runs of 1 to 40 of a rank, many variables in a call; without computing.", "seconds"],
  ["climate", "PDS/PIO: history and restart files of a climate model",
-  "Variables of floats in each of 6 steps and of doubles at the end, through PnetCDF by 4 ranks, with computing between the steps. The paper: more than ten times serial netCDF, where one rank gathers each variable and writes it alone; that is the first line, in the same format and on the same store, by PnetCDF on that rank. Parallel: the variables of a step in one flush of nonblocking requests; calls: one after the other. In memory: to tmpfs, which is the time of PnetCDF itself. PnetCDF's burst buffer has its log in memory, and gives it to the file in the close, or where requests are waited for (parallel).", "x serial"]]
+  "A grid of 192 x 288 with 26 levels. 8 flat and 4 deep variables of floats in each of 3 steps and of doubles at the end, through PnetCDF by 4 ranks, with computing between the steps. The paper: more than ten times serial netCDF, where one rank gathers each variable and writes it alone; that is the first line, in the same format and on the same store, by PnetCDF on that rank. Parallel: the variables of a step in one flush of nonblocking requests; calls: one after the other. In memory: to tmpfs, which is the time of PnetCDF itself. PnetCDF's burst buffer has its log in memory, and gives it to the file in the close, or where requests are waited for (parallel).", "x serial"]]
 END
 }
 # Fills paragraphs of 100 columns; headings, tables and figures are lines as they are.

@@ -24,13 +24,15 @@ dedicated_variant() {
     echo "${dedicated_row/ |/${*:+, $*} |} zcache_aggregators=$tmp/20.addr,$tmp/21.addr"
 }
 
-# copies CASE RANKS BYTES TIMES: what the ranks take to copy such records, by memcpy() alone.
+# copies CASE BYTES TIMES: what all cores take to copy so many bytes, so often, by memcpy() alone; a
+# rank each, as none waits for a core then.
 copies() {
     local i mpi=mpich
 
     for ((i = 1; i <= repeats; i++)); do
-        ranks "$2" '' "$build/tests/bench/copies" "$3" "$4" >"$tmp/run.json" 2>"$tmp/run.log" &&
-            jq -ec --arg case "$1" --argjson ranks "$2" '(.bytes / .seconds / 1e6) as $rate
+        ranks "$cores" '' "$build/tests/bench/copies" $(($2 / cores)) "$3" >"$tmp/run.json" \
+            2>"$tmp/run.log" &&
+            jq -ec --arg case "$1" --argjson ranks "$cores" '(.bytes / .seconds / 1e6) as $rate
                 | {$case, variant: "memcpy", $ranks, bytes, hints: {}, metrics: {io_s: .seconds,
                     total_s: .seconds, write_mb_s: $rate, write_close_mb_s: $rate,
                     elapsed_mb_s: $rate}}' "$tmp/run.json" >>"$samples" ||
@@ -149,6 +151,7 @@ case_mesh() {
 
     record=$(scaled 1M)
     variants=("${both[@]}")
+    searched
     turns "$1: node map" 8 --pattern irregular --phases 2 --record "$record"
     turns "$1: element map" 8 --pattern climate --map i --phases 2 --record "$record"
 }
@@ -224,7 +227,7 @@ climate_build() {
     return 1
 }
 
-# climate_run CASE VARIANT WAY STEPS SECONDS: once; WAY is serial, parallel or calls.
+# climate_run CASE VARIANT WAY STEPS SECONDS LATITUDES: once; WAY is serial, parallel or calls.
 climate_run() {
     local case=$1 label type daemon program preload prefix mpi extra status name=climate.nc
     local dir=$slow
@@ -234,7 +237,7 @@ climate_run() {
     PNETCDF_HINTS=$([[ $label != *burst* ]] ||
         echo "nc_burst_buf=enable;nc_burst_buf_dirname=$memory;nc_burst_buf_del_on_close=enable") \
         ZCACHE_DAEMONS=${daemon:+$tmp/$daemon.addr} \
-        ranks 4 "$preload" "$tmp/climate_nc" "$prefix$dir/$name" "$3" "$4" "$5" \
+        ranks 4 "$preload" "$tmp/climate_nc" "$prefix$dir/$name" "$3" "$4" "$5" "$6" \
         "ufs:$memory/slow/$name" >"$tmp/run.json" 2>"$tmp/run.log"
     status=$?
     rm -f -- "$dir/$name" "$dir/$name.r" # by the mount, which remembers names for a second
@@ -250,10 +253,10 @@ climate_run() {
 
 # History and restart.  The way is the word behind the label's last comma.
 case_climate() {
-    local i variant label steps=6 pnetcdf seconds
+    local i variant label steps=3 latitudes=192 pnetcdf seconds
 
     climate_build || return
-    ((opt[shrink] == 1)) || steps=2
+    ((opt[shrink] == 1)) || latitudes=96
     variants=('ufs: one rank writes, serial | ufs | |' 'ufs: all ranks write, parallel | ufs | |'
         'ufs: all ranks write, calls | ufs | |'
         'zcache: embedded, parallel | zcache | |' 'zcache: embedded, calls | zcache | |'
@@ -266,12 +269,15 @@ case_climate() {
         echo "$bench_name: no burst buffer in the PnetCDF of $pnetcdf; tests/docs/library pnetcdf" \
             "makes one that has it" >&2
     fi
-    seconds=$(awk -v rate="$rate" 'BEGIN { print 1.5 * 6.2e6 / rate }') # a step has 6.2 MB
+    # A step has 112 layers of floats.
+    seconds=$(awk -v rate="$rate" -v bytes="$((112 * latitudes * latitudes * 3 / 2 * 4))" \
+        'BEGIN { print 1.5 * bytes / rate }')
     for ((i = 1; i <= repeats; i++)); do
         for variant in "${variants[@]}"; do
             label=${variant%% |*}
             bench_progress "$1, repetition $i: $label"
-            climate_run "$1" "$variant" "${label##*, }" "$steps" "$seconds"
+            climate_run "$1" "$variant" "${label##*, }" "$steps" "$seconds" \
+                "$latitudes"
         done
     done
     bench_progress

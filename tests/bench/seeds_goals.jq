@@ -56,7 +56,7 @@ def goals:
     at_least("rbIO: checkpoints without computing, stored, of the store"; 0.85;
         of_case("checkpoint") | zcache | select(.variant | test("no computing")) | .beside.of_store),
     at_most("PIO: memory of an owner of 64 clients, of one"; 1.25;
-        [of_case("owners") | .metrics.peak_mb.median // empty]
+        [of_case("owners") | .metrics.owner_mb.median // empty]
         | if length == 3 then .[2] / .[0] else select(length > 0) | null end),
     as_permuted("blocks", "ragged blocks", "blocks, external32", "blocks, registered"),
     at_least("PDS/PIO: climate model, by calls, as seen, of serial"; 10;

@@ -49,10 +49,10 @@ is_left_out() {
     return 1
 }
 
-# iotasks_run CASE VARIANT RANKS ELEMENTS: the peak is of the owner $owner, or else of a rank.
+# iotasks_run CASE VARIANT RANKS ELEMENTS: the peak is of a rank; owner_mb of the owner $owner.
 iotasks_run() {
-    local case=$1 label type daemon words way peak status name=data.$RANDOM preload='' way_words=()
-    local owners=''
+    local case=$1 label type daemon words way owner_kib=null status name=data.$RANDOM preload=''
+    local owners='' way_words=()
 
     IFS='|' read -r label type daemon words way <<<"$2"
     label=$(trim "$label") type=$(trim "$type") daemon=$(trim "$daemon")
@@ -64,14 +64,16 @@ iotasks_run() {
         "$type:$slow/$name" "$memory/slow/$name" >"$tmp/run.json" 2>"$tmp/run.log"
     status=$?
     rm -f -- "$memory/slow/$name"
-    peak='.grown_kib'
-    [[ ! $owner ]] || peak=$(awk '/^VmHWM:/ { print $2 }' "/proc/${daemon_pids[owner]}/status")
-    ((status == 0)) && jq -ec --arg case "$case" --arg variant "$label" --argjson ranks "$3" "
-        {\$case, \$variant, \$ranks, bytes, metrics: {
+    [[ ! $owner ]] ||
+        owner_kib=$(awk '/^VmHWM:/ { print $2 }' "/proc/${daemon_pids[owner]}/status")
+    ((status == 0)) && jq -ec --arg case "$case" --arg variant "$label" --argjson ranks "$3" \
+        --argjson owner_kib "$owner_kib" '{$case, $variant, $ranks, bytes, metrics: ({
             write_mb_s: (.bytes / .seconds / 1e6),
             write_close_mb_s: (.bytes / .close_seconds / 1e6),
             elapsed_mb_s: (.bytes / .close_seconds / 1e6), total_s: .close_seconds,
-            peak_mb: ($peak / 1024)}}" "$tmp/run.json" >>"$samples" && return
+            peak_mb: (.grown_kib / 1024), threads_s: .threads_seconds}
+            + if $owner_kib then {owner_mb: ($owner_kib / 1024)} else {} end)}' \
+        "$tmp/run.json" >>"$samples" && return
     bench_failed "$case" "$label" "status $status: $(tail -n 5 "$tmp/run.log")"
 }
 
@@ -102,6 +104,7 @@ case_decomposed() {
         'zcache: one daemon | zcache | 0 | | filetype 1'
         'zcache: PnetCDF | zcache | 0 | | pnetcdf 1'
         'zcache: netCDF-4, boxes | zcache | 0 | | netcdf4-box 2')
+    searched 'filetype 1'
     for n in 4 16 64; do
         elements=$(scaled 1M)
         ((n < 64)) || elements=$((elements / 4))
@@ -127,19 +130,26 @@ case_formats() {
     iotasks_turns "$1: 16 ranks" 16 "$(scaled 512K)"
 }
 
-# Four times the cache of a dedicated aggregator, from one rank, from 16 and from 64.
+# Four times the cache of a dedicated aggregator, from one rank, from 16 and from 64; and the same
+# where a rank has that cache, or none.
 case_owners() {
-    local n i times=$repeats repeats=1 owner=109 all cache
+    local n i times=$repeats repeats=1 owner all cache
 
     iotasks_program
-    variants=('zcache: one owner | zcache | | | filetype 1')
     all=$(scaled 16M)
     cache=$((all * 2 < 4 << 20 ? 4 << 20 : all * 2))
     for n in 1 16 64; do
-        for ((i = 1; i <= times; i++)); do # a new one each time, whose peak is of this run
+        for ((i = 1; i <= times; i++)); do
+            owner=109 # a new one each time, whose peak is of this run
+            variants=('zcache: one owner | zcache | | | filetype 1')
             start_daemon "$owner" --aggregator --root "$slow" --cache-size "$cache"
             iotasks_turns "$1: $n clients" "$n" "$((all / n))"
             stop_daemon "$owner" || bench_problem "the aggregator did not drain"
+            owner=
+            variants=("zcache: embedded, one aggregator | zcache | | cb_nodes=1 \
+                zcache_cache_size=$cache | filetype 1"
+                "ufs: two-phase | ufs | | $two | filetype 1")
+            iotasks_turns "$1: $n clients" "$n" "$((all / n))"
         done
     done
 }
