@@ -2,8 +2,9 @@
  *
  * Used for memory (a count of the buffer's type) and for file views.  Positions count the bytes of
  * the type map from the start of the buffer on, element after element.  Almost every type is kept
- * as a view (zc_view.h), hence as runs; one whose displacements decrease, which only memory may
- * have, as a list of runs in the order of its type map.
+ * as a view (zc_view.h), hence as runs; one whose displacements decrease, whose extent is not above
+ * 0, or that a view cannot hold (-EOVERFLOW), which only memory may have, as a list of runs in the
+ * order of its type map.
  *
  * Made once for each datatype and kept as its attribute, so that it is freed with the type and no
  * handle can be mistaken for an earlier one; duplicates share it.  References are counted: a layout
@@ -35,8 +36,8 @@ struct zcache_layout {
     int64_t low, high;       /* all pieces of an element lie in [low, high) */
     bool contiguous;         /* any number of elements is one piece that starts at 0 */
     bool decreases;          /* a piece starts before the previous one does */
-    bool overlaps;           /* a piece starts inside another one of the element */
-    struct zc_view *view;    /* NULL: as runs, since MPI does not allow it for files */
+    bool overlaps;           /* a piece starts inside one before it; only if !decreases */
+    struct zc_view *view;    /* NULL: it is in `runs` */
     struct zcache_run *runs; /* adjacent pieces merged, those equally far apart joined */
     int64_t nruns;
     unsigned references; /* atomic */

@@ -320,7 +320,7 @@ static void records(const char *path, bool with_long)
               back[i].l == (with_long ? out[i].l : -(long)i) &&
               memcmp(back[i].c, out[i].c, 3) == 0);
     MPI_Barrier(MPI_COMM_WORLD);
-    /* The last record of the last rank, without its last character and half of the one before. */
+    /* The file ends a byte, which is a character, before the last rank's last record does. */
     OK(MPI_File_set_size(fh, (MPI_Offset)(one_len * N) * t_size - 1));
     fill(back, N, -1);
     OK(MPI_File_read_at(fh,
