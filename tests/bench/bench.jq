@@ -125,7 +125,7 @@ def results($benchmark; $conditions):
 def n(d):
     if . == null then "-"
     elif . < 0 then "-" + (-. | n(d))
-    else (. * pow(10; d) | round | tostring) as $digits
+    else (. * pow(10; d) | round + 0 | tostring) as $digits
         | if d == 0 then $digits
           else (if ($digits | length) <= d then "0" * (d + 1 - ($digits | length)) + $digits else $digits end)
               | .[:-d] + "." + .[-d:]

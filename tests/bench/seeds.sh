@@ -271,7 +271,7 @@ for name in ${opt[cases]}; do
     repeats=${opt[repeats]}
     if ((SECONDS >= opt[budget] && repeats > 1)); then
         repeats=1
-        once+=" $name"
+        once+="${once:+,} $name"
     fi
     "case_$name" "$name"
 done

@@ -18,7 +18,9 @@ goals() {
 says() { grep -qxF -- "$1" "$tmp/rows" || fail "no row '$1': $(<"$tmp/rows")"; }
 
 # one_case NAME VARIANT ...: one with these, as JSON.
-one_case() { jq -n --arg case "$1" --argjson variants "[$(IFS=,; echo "${*:2}")]" '{$case, $variants}'; }
+one_case() {
+    jq -n --arg case "$1" --argjson variants "[$(IFS=,; echo "${*:2}")]" '{$case, $variants}'
+}
 
 # variant NAME SEEN BESIDE: as JSON; one without figures has failed.
 variant() {
@@ -52,7 +54,8 @@ says 'rbIO: checkpoints by ranks, as seen, of memcpy|0.5|true'
 # The last of one, 16 and 64 clients, of the first; with one missing there is no figure.
 owner() {
     jq -n --arg case "owners: $1 clients" --argjson mb "$2" '{$case, variants: [
-        {variant: "zcache: one owner", metrics: (if $mb then {owner_mb: {median: $mb}} else {} end)},
+        {variant: "zcache: one owner",
+            metrics: (if $mb then {owner_mb: {median: $mb}} else {} end)},
         {variant: "ufs: two-phase", metrics: {peak_mb: {median: 1}}}]}'
 }
 name='PIO: memory of an owner of 64 clients, of one'
