@@ -348,8 +348,8 @@ static bool resident(const char *at)
 
 enum { MIB = 1 << 20 };
 
-/* Starts a cache of 128 MiB in pages of 1 MiB; false: the kernel cannot populate memory, and that is
- * logged. */
+/* Starts a cache of 128 MiB in pages of 1 MiB; false: the kernel cannot populate memory, and that
+ * is logged. */
 static bool start_large(char **base)
 {
     void *at;
