@@ -384,8 +384,8 @@ START_TEST(memory_is_got_ahead_of_its_use)
     ck_assert(!resident(base + 20 * MIB)); /* one further step of two, and a huge page */
     for (uint64_t i = 8; i < 40; i++)
         put(i * MIB, 10, 'a');
-    WAIT_FOR(st.files == 1 && resident(base + 71 * MIB));
-    ck_assert(!resident(base + 76 * MIB));
+    WAIT_FOR(st.files == 1 && resident(base + 63 * MIB));
+    ck_assert(!resident(base + 68 * MIB));
     stop();
 }
 END_TEST
