@@ -262,7 +262,7 @@ bool zc_frames_any(const struct zc_cache *c)
 /* Memory is populated before its use, in steps, up to the amount in use but at most POPULATE_AHEAD,
  * after a while without page use or modification; needs Linux 5.14.  Not after a flush request: its
  * client may be about to close, and that would wait for the kernel as long as a step takes. */
-enum { POPULATE_AHEAD = 24 << 20, POPULATE_STEP = 2 << 20, POPULATE_QUIET_MS = 3 };
+enum { POPULATE_AHEAD = 16 << 20, POPULATE_STEP = 2 << 20, POPULATE_QUIET_MS = 3 };
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif

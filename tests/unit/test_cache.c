@@ -348,15 +348,15 @@ static bool resident(const char *at)
 
 enum { MIB = 1 << 20 };
 
-/* Starts a cache of 128 MiB in pages of 1 MiB; false: the kernel cannot populate memory, and that
- * is logged. */
+/* Starts a cache of 64 MiB in pages of 1 MiB; false: the kernel cannot populate memory, and that is
+ * logged. */
 static bool start_large(char **base)
 {
     void *at;
     size_t len;
 
     setup();
-    cfg.capacity = 128 * MIB;
+    cfg.capacity = 64 * MIB;
     cfg.page_size = MIB;
     start();
     zc_cache_arena(cache, &at, &len);
@@ -382,10 +382,10 @@ START_TEST(memory_is_got_ahead_of_its_use)
         put(i * MIB, 10, 'a');
     WAIT_FOR(st.files == 1 && resident(base + 15 * MIB));
     ck_assert(!resident(base + 20 * MIB)); /* one further step of two, and a huge page */
-    for (uint64_t i = 8; i < 40; i++)
+    for (uint64_t i = 8; i < 30; i++)
         put(i * MIB, 10, 'a');
-    WAIT_FOR(st.files == 1 && resident(base + 63 * MIB));
-    ck_assert(!resident(base + 68 * MIB));
+    WAIT_FOR(st.files == 1 && resident(base + 45 * MIB));
+    ck_assert(!resident(base + 50 * MIB));
     stop();
 }
 END_TEST
