@@ -259,23 +259,41 @@ bool zc_frames_any(const struct zc_cache *c)
     return c->nheld < most(c) || (c->nheld == most(c) && !zc_list_empty(&c->free));
 }
 
-/* Memory is populated before its use, in steps, up to the amount in use but at most POPULATE_AHEAD,
- * after a while without page use or modification; needs Linux 5.14.  Not after a flush request: its
- * client may be about to close, and that would wait for the kernel as long as a step takes. */
-enum { POPULATE_AHEAD = 16 << 20, POPULATE_STEP = 2 << 20, POPULATE_QUIET_MS = 3 };
+/* Memory is populated before its use, in steps, after a while without page use or modification: as
+ * much as is in use, or 1 / POPULATE_FIRST of the cache where that is more, but at most
+ * POPULATE_AHEAD.  So a program's first large write, after a header, finds memory; the longer while
+ * before leaves the first uses to opens of ranks that are still under way.  Needs Linux 5.14.  Not
+ * after a flush request: its client may be about to close, and that would wait for the kernel as
+ * long as a step takes. */
+enum {
+    POPULATE_AHEAD = 16 << 20,
+    POPULATE_FIRST = 8,
+    POPULATE_STEP = 2 << 20,
+    POPULATE_FIRST_QUIET_MS = 10,
+    POPULATE_QUIET_MS = 3,
+};
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* Returns the bytes to populate from c->populated on. */
+/* Returns the bytes to populate for first large writes, before as many are in use. */
+static uint64_t populate_first(const struct zc_cache *c)
+{
+    uint64_t share = (c->npages << c->page_shift) / POPULATE_FIRST;
+
+    return share < POPULATE_AHEAD ? share : POPULATE_AHEAD;
+}
+
+/* Returns the bytes to populate from c->populated on; 0 before the first use. */
 static uint64_t to_populate(const struct zc_cache *c)
 {
     uint64_t size = c->npages << c->page_shift, used = c->fresh << c->page_shift;
-    uint64_t until = used + (used < POPULATE_AHEAD ? used : POPULATE_AHEAD);
+    uint64_t first = populate_first(c), ahead = used > first ? used : first;
+    uint64_t until = used + (ahead < POPULATE_AHEAD ? ahead : POPULATE_AHEAD);
 
     if (until > size)
         until = size;
-    return c->populated < until ? until - c->populated : 0;
+    return used && c->populated < until ? until - c->populated : 0;
 }
 
 static struct zc_page *new_frame(struct zc_cache *c)
@@ -340,7 +358,8 @@ void zc_frames_shed(struct zc_cache *c)
 bool zc_cache_populate(struct zc_cache *c, uint64_t *wake)
 {
     uint64_t used = c->fresh << c->page_shift, from, len;
-    uint64_t quiet_at = c->busy_at + POPULATE_QUIET_MS * ZC_NS_PER_MS;
+    uint64_t quiet_ms = used < populate_first(c) ? POPULATE_FIRST_QUIET_MS : POPULATE_QUIET_MS;
+    uint64_t quiet_at = c->busy_at + quiet_ms * ZC_NS_PER_MS;
     int rc;
 
     zc_assert_held(&c->lock);
