@@ -207,6 +207,7 @@ struct zc_cache {
     uint64_t fresh;     /* frames from here on were never used */
     uint64_t populated; /* bytes of the arena that were populated, or all */
     uint64_t busy_at;   /* first use of a frame or last modification of a page; ns */
+    uint64_t opened_at; /* last open of a file for writing; 0: none */
     uint64_t flush_at;  /* last flush request */
     uint64_t
         vain_wait_at; /* busy_at when write-back last waited in vain for a page to become whole */
@@ -315,7 +316,8 @@ bool zc_frames_over(const struct zc_cache *c);      /* more are held than allowe
 bool zc_frames_any(const struct zc_cache *c);       /* a frame without a page is available */
 struct zc_page *zc_frames_take(struct zc_cache *c); /* takes it; NULL: none */
 void zc_frames_give(struct zc_cache *c, struct zc_page *p);
-void zc_frames_shed(struct zc_cache *c); /* frees memory beyond the limit */
+void zc_frames_shed(struct zc_cache *c);   /* frees memory beyond the limit */
+void zc_frames_expect(struct zc_cache *c); /* writes: a file has been opened for them */
 /* Populates some of the memory that will be used next, so that the kernel clears it while no write
  * is under way.  True: done, with the lock dropped; else *wake becomes the time to ask again, if
  * that is later.  Called by idle flushers. */

@@ -474,6 +474,8 @@ int zc_cache_open_given(struct zc_cache *c, struct zc_sfile **given, uint64_t be
         surplus = opened(c, f, &o, sf, flags, stride, attr);
         *out = o.handle;
         o.handle = NULL;
+        if (flags & ZC_OPEN_WRITE)
+            zc_frames_expect(c);
     }
     zc_ctl_put(c, f);
     f->refs--;

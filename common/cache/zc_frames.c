@@ -261,10 +261,9 @@ bool zc_frames_any(const struct zc_cache *c)
 
 /* Memory is populated before its use, in steps, after a while without page use or modification: as
  * much as is in use, or 1 / POPULATE_FIRST of the cache where that is more, but at most
- * POPULATE_AHEAD.  So a program's first large write, after a header, finds memory; the longer while
- * before leaves the first uses to opens of ranks that are still under way.  Needs Linux 5.14.  Not
- * after a flush request: its client may be about to close, and that would wait for the kernel as
- * long as a step takes. */
+ * POPULATE_AHEAD.  So the first large write after an open finds memory; the longer while before is
+ * for the ranks whose open is still under way.  Needs Linux 5.14.  Not after a flush request: its
+ * client may be about to close, and that would wait for the kernel as long as a step takes. */
 enum {
     POPULATE_AHEAD = 16 << 20,
     POPULATE_FIRST = 8,
@@ -284,7 +283,8 @@ static uint64_t populate_first(const struct zc_cache *c)
     return share < POPULATE_AHEAD ? share : POPULATE_AHEAD;
 }
 
-/* Returns the bytes to populate from c->populated on; 0 before the first use. */
+/* Returns the bytes to populate from c->populated on; 0 before a file is opened for writing, or a
+ * frame used. */
 static uint64_t to_populate(const struct zc_cache *c)
 {
     uint64_t size = c->npages << c->page_shift, used = c->fresh << c->page_shift;
@@ -293,7 +293,22 @@ static uint64_t to_populate(const struct zc_cache *c)
 
     if (until > size)
         until = size;
-    return used && c->populated < until ? until - c->populated : 0;
+    return (used || c->opened_at) && c->populated < until ? until - c->populated : 0;
+}
+
+/* Lets a flusher decide about populating. */
+static void ask_flusher(struct zc_cache *c)
+{
+    if (!c->populating && to_populate(c) > 0) {
+        c->populating = true;
+        pthread_cond_signal(&c->work);
+    }
+}
+
+void zc_frames_expect(struct zc_cache *c)
+{
+    c->opened_at = zc_now();
+    ask_flusher(c);
 }
 
 static struct zc_page *new_frame(struct zc_cache *c)
@@ -301,10 +316,7 @@ static struct zc_page *new_frame(struct zc_cache *c)
     struct zc_page *p = &c->pages[c->fresh++];
 
     c->busy_at = zc_now();
-    if (!c->populating && to_populate(c) > 0) { /* lets a flusher decide */
-        c->populating = true;
-        pthread_cond_signal(&c->work);
-    }
+    ask_flusher(c);
     zc_publish_frame(c, p);
     zc_list_init(&p->file_link);
     zc_lru_init_frame(p);
@@ -358,8 +370,9 @@ void zc_frames_shed(struct zc_cache *c)
 bool zc_cache_populate(struct zc_cache *c, uint64_t *wake)
 {
     uint64_t used = c->fresh << c->page_shift, from, len;
+    uint64_t busy_at = c->busy_at > c->opened_at ? c->busy_at : c->opened_at;
     uint64_t quiet_ms = used < populate_first(c) ? POPULATE_FIRST_QUIET_MS : POPULATE_QUIET_MS;
-    uint64_t quiet_at = c->busy_at + quiet_ms * ZC_NS_PER_MS;
+    uint64_t quiet_at = busy_at + quiet_ms * ZC_NS_PER_MS;
     int rc;
 
     zc_assert_held(&c->lock);
@@ -368,7 +381,7 @@ bool zc_cache_populate(struct zc_cache *c, uint64_t *wake)
         c->populated = used;
     from = c->populated;
     len = to_populate(c);
-    if (len == 0 || c->busy_at < c->flush_at)
+    if (len == 0 || busy_at < c->flush_at)
         return false;
     if (zc_now() < quiet_at) {
         if (quiet_at < *wake)
