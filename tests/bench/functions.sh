@@ -225,13 +225,17 @@ bench_slowfs() {
 
 # ---- running --------------------------------------------------------------------------------
 # ranks N PRELOAD COMMAND ...: in the background, so that an interrupt need not wait for it.
-# mpi names the MPI library to start the ranks of; Open MPI yields by itself.
+# mpi names the MPI library to start the ranks of; Open MPI yields by itself.  touched: bytes of
+# memory that a virtual machine is made to have before (touch.c).
 mpi=mpich
+touched=0
 ranks() {
     local n=$1 preload=$2 join='[[ -z $1 ]] || echo $$ >"$1/cgroup.procs"; shift; exec "$@"' status
     local launch
 
     shift 2
+    ((touched == 0)) || "$build/tests/bench/touch" "$touched" ||
+        bench_problem "memory is not touched before a run"
     case $mpi in
     mpich)
         preload=${shim:+$shim:}${also:+$also:}$preload

@@ -63,6 +63,7 @@ done
 rate=$(numfmt --from=si "${opt[rate]}")
 two='romio_cb_write=enable cb_config_list=*:2 cb_nodes=2'
 two_read='romio_cb_read=enable cb_config_list=*:2 cb_nodes=2'
+touched=$((512 * 1024 * 1024 / opt[shrink]))
 
 # ---- what is run ----------------------------------------------------------------------------
 direct=('ufs: default hints | ufs | |' "ufs: two-phase | ufs | | $two")
@@ -369,7 +370,9 @@ Measured on $(date -u +%Y-%m-%d), a load of $load before, $(bench_layout).
 The store: $store. There are more ranks than cores, so ranks compute by sleeping, which leaves both
 cores to what works in the background: where ranks compute on all cores less is hidden (the page of
 all benchmarks, BTIO). Daemons, dedicated aggregators and the store have processor time beside that
-of the ranks.
+of the ranks. Before each run $(numfmt --to=iec "$touched") of free memory are touched: a virtual
+machine may have to get what was free from its host, which takes ten times as long as its own kernel
+does.
 \`make bench-seeds\` measures this again; \`tests/bench/seeds.sh --help\` tells of the cases.
 
 ## What was to be reached
