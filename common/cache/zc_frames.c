@@ -275,10 +275,11 @@ enum {
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* Returns the bytes to populate for first large writes, before as many are in use. */
+/* Returns the bytes to populate for first large writes, before as many are in use: whole pages of
+ * the kernel. */
 static uint64_t populate_first(const struct zc_cache *c)
 {
-    uint64_t share = (c->npages << c->page_shift) / POPULATE_FIRST;
+    uint64_t share = whole((c->npages << c->page_shift) / POPULATE_FIRST);
 
     return share < POPULATE_AHEAD ? share : POPULATE_AHEAD;
 }

@@ -348,26 +348,32 @@ static bool resident(const char *at)
 
 enum { MIB = 1 << 20 };
 
-/* Starts a cache of 64 MiB in pages of 1 MiB, a file open for reading; false: the kernel cannot
- * populate memory, and that is logged. */
-static bool start_large(char **base)
+/* Starts a cache with a file open for reading; false: the kernel cannot populate memory, and that
+ * is logged. */
+static bool start_unpopulated(size_t capacity, size_t page_size, char **base)
 {
     void *at;
     size_t len;
 
     setup();
-    cfg.capacity = 64 * MIB;
-    cfg.page_size = MIB;
+    cfg.capacity = capacity;
+    cfg.page_size = page_size;
     make_cache();
     store_put("/f", 0, 1, 's');
     file = open_flags("/f", ZC_OPEN_READ);
     zc_cache_arena(cache, &at, &len);
     *base = at;
-    if (madvise((char *)at + len - 1, 1, MADV_POPULATE_WRITE) == 0 || errno != EINVAL)
+    if (madvise((char *)at + len - page_size, page_size, MADV_POPULATE_WRITE) == 0 ||
+        errno != EINVAL)
         return true;
     printf("skipped: a kernel before 5.14\n");
     stop();
     return false;
+}
+
+static bool start_large(char **base)
+{
+    return start_unpopulated(64 * MIB, MIB, base);
 }
 
 static void open_for_writing(void)
@@ -397,6 +403,23 @@ START_TEST(memory_is_got_ahead_of_its_use)
         put(i * MIB, 10, 'a');
     WAIT_FOR(st.files == 1 && resident(base + 45 * MIB));
     ck_assert(!resident(base + 50 * MIB));
+    stop();
+}
+END_TEST
+
+/* Memory is populated in whole pages of the kernel also where the cache has no eight parts of them.
+ */
+START_TEST(memory_of_odd_caches_is_got)
+{
+    char *base;
+
+    if (!start_unpopulated(100 * PAGE, PAGE, &base))
+        return;
+    open_for_writing();
+    WAIT_FOR(st.files == 1 && resident(base + 12 * PAGE));
+    for (uint64_t i = 0; i < 3; i++)
+        put(i * PAGE, 10, 'a');
+    WAIT_FOR(st.files == 1 && resident(base + 15 * PAGE));
     stop();
 }
 END_TEST
@@ -602,8 +625,8 @@ int main(void)
          holes_and_ends_read_as_zeros, hits_pass_a_read_in_flight, reader_waits_for_the_writer,
          read_leaves_out_a_write_in_flight, broken_off_write, failed_read_is_told_and_forgotten);
     CASE(s, "room", 120, waiters_for_room_in_order, only_clean_unpinned_pages_are_evicted, lru,
-         memory_is_got_ahead_of_its_use, no_memory_is_got_behind_a_flush, callbacks_do_not_nest,
-         pages_are_left_out_of_core_dumps);
+         memory_is_got_ahead_of_its_use, memory_of_odd_caches_is_got,
+         no_memory_is_got_behind_a_flush, callbacks_do_not_nest, pages_are_left_out_of_core_dumps);
     CASE(s, "ranges", 30, many_ranges_collapse, many_ranges_without_reading,
          many_ranges_and_a_read_that_fails);
     return run_suite(s);
