@@ -1,7 +1,7 @@
 /* zc_addrfile.h - the small text file by which a daemon is found.
  *
  *     zcache-daemon 1
- *     protocol 10
+ *     protocol 11
  *     provider tcp;ofi_rxm
  *     address 0200a3...        (hexadecimal, as fi_getname gives it)
  *     host n17

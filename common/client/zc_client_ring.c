@@ -100,14 +100,23 @@ int zc_client_ring_open(struct zc_client *c)
     return rc;
 }
 
-/* Whether an entry of `need` bytes fits at *at of the ring; *skip: bytes left unused before it. */
+/* Whether an entry of `need` bytes fits; *skip: bytes of the ring left unused before it. */
 static bool has_room(const struct zc_client *c, uint32_t need, uint32_t *skip)
 {
-    uint64_t tail = __atomic_load_n(&c->ring->tail, __ATOMIC_ACQUIRE), used = c->head - tail;
-    uint32_t to_end = (uint32_t)(ZC_RING_SIZE - c->head % ZC_RING_SIZE);
+    uint64_t used = c->head - __atomic_load_n(&c->ring->tail, __ATOMIC_ACQUIRE);
+    uint32_t at = (uint32_t)(c->head % ZC_RING_SIZE);
+    uint32_t end = __atomic_load_n(&c->ring->end, __ATOMIC_RELAXED);
+    bool again; /* from the beginning: also in an empty ring, whose first bytes are still cached */
 
-    *skip = to_end < need ? to_end : 0;
-    return used <= ZC_RING_SIZE && ZC_RING_SIZE - used >= (uint64_t)need + *skip;
+    if (end > ZC_RING_SIZE)
+        end = ZC_RING_SIZE;
+    again = at + need > end || (used == 0 && at >= ZC_RING_FIRST);
+    *skip = again ? ZC_RING_SIZE - at : 0;
+    if (used <= ZC_RING_SIZE && ZC_RING_SIZE - used >= (uint64_t)need + *skip)
+        return true;
+    if (need >= ZC_RING_GROWS_FOR)
+        __atomic_store_n(&c->ring->full, 1, __ATOMIC_RELAXED);
+    return false;
 }
 
 /* Puts the view between an entry and its bytes. */

@@ -46,12 +46,12 @@ void zc_request_ring_open(struct zc_request *r)
         rc = zc_errorf(EOPNOTSUPP, "nothing is left in memory here");
     else if (ss->ring_writer)
         rc = zc_errorf(EEXIST, "there is one already");
-    else if (!zc_session_mem_keep(&s->session_mem, &ss->quota, ZC_RING_SIZE))
+    else if (!zc_session_mem_keep(&s->session_mem, &ss->quota, ZC_RING_FIRST))
         rc = zc_errorf(ENOMEM, "no memory to share with this process");
     if (rc == 0) {
         rc = zc_shmring_open(s->cfg.shmring, &files, &ss->ring_writer);
         if (rc)
-            zc_session_mem_give(&s->session_mem, &ss->quota, ZC_RING_SIZE);
+            zc_session_mem_give(&s->session_mem, &ss->quota, ZC_RING_FIRST);
     }
     if (rc == 0) {
         zc_shmring_descriptors(ss->ring_writer, &control, &box);

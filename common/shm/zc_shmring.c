@@ -35,9 +35,11 @@
 #include "zc_thread.h"
 
 enum {
-    NAP_US = 500,      /* polling interval while there are entries */
-    SHARE = 8,         /* rings take at most 1/SHARE of the cache's size ... */
-    RINGS_AT_LEAST = 8 /* ... but this many are always allowed */
+    NAP_US = 500,       /* polling interval while there are entries */
+    SHARE = 8,          /* rings take at most 1/SHARE of the cache's size ... */
+    RINGS_AT_LEAST = 8, /* ... but this many are always allowed */
+    LEFT_SHARE = 4,     /* those that grow leave 1/LEFT_SHARE of that to new ones ... */
+    PARTS_AT_LEAST = 4, /* ... and take a part of the rest each, one of so many at least */
 };
 
 /* Maximum sleep: another process may have overwritten the doorbell. */
@@ -49,7 +51,8 @@ struct zc_ring_writer {
     struct zc_shmring_files files;
     struct zc_ring_header *shared;
     int fd;
-    uint64_t tail; /* our copy: the shared one is not trusted */
+    uint64_t tail; /* our copies: the shared ones are not trusted */
+    uint32_t end;
     bool closed;   /* freed when empty ... */
     uint64_t last; /* ... up to here: its writer sees that nothing behind is taken */
     bool broken;   /* its contents are invalid */
@@ -73,6 +76,7 @@ struct zc_shmring {
     uint64_t writes, bytes;
     bool pointers[ZC_POINTERS]; /* which are in use */
     unsigned rings;             /* number of rings */
+    size_t room;                /* bytes of them, up to their ends */
     bool full;                  /* one was refused, which was logged */
 
     bool busy;                          /* a thread applies an entry: */
@@ -211,6 +215,7 @@ static void free_writer(struct zc_ring_writer *b)
 {
     zc_list_del(&b->link);
     b->shmring->rings--;
+    b->shmring->room -= b->end;
     b->shmring->sink->ops->forget(b->known);
     zc_memory_free(b->shared, ZC_RING_HEADER + ZC_RING_SIZE, b->fd);
     free(b);
@@ -223,6 +228,41 @@ static void say_refused(struct zc_shmring *p)
 
     if (__atomic_load_n(&p->control->refuses, __ATOMIC_RELAXED) != now)
         __atomic_store_n(&p->control->refuses, now, __ATOMIC_RELAXED);
+}
+
+/* What all rings may take together, bytes. */
+static size_t most(const struct zc_shmring *p)
+{
+    size_t share = p->sink->ops->capacity(p->sink) / SHARE;
+
+    return share > RINGS_AT_LEAST * ZC_RING_FIRST ? share : RINGS_AT_LEAST * ZC_RING_FIRST;
+}
+
+/* What rings that grow leave to new ones, bytes. */
+static size_t left_to_new(size_t all)
+{
+    const size_t least = (RINGS_AT_LEAST - PARTS_AT_LEAST) * ZC_RING_FIRST;
+
+    return all / LEFT_SHARE > least ? all / LEFT_SHARE : least;
+}
+
+/* Moves the end of a ring that was full to where it has an equal part of the memory, as far as the
+ * others leave that much: they may have grown when they were fewer. */
+static void grow(struct zc_shmring *p, struct zc_ring_writer *b)
+{
+    size_t all = most(p) - left_to_new(most(p)), others = p->room - b->end;
+    size_t end = all / (p->rings > PARTS_AT_LEAST ? p->rings : PARTS_AT_LEAST);
+
+    __atomic_store_n(&b->shared->full, 0, __ATOMIC_RELAXED);
+    if (others > all)
+        return;
+    end = end < all - others ? end : all - others;
+    end = end < ZC_RING_SIZE ? end / ZC_RING_UNIT * ZC_RING_UNIT : ZC_RING_SIZE;
+    if (end <= b->end)
+        return;
+    p->room += end - b->end;
+    b->end = (uint32_t)end;
+    __atomic_store_n(&b->shared->end, b->end, __ATOMIC_RELAXED);
 }
 
 /* Frees closed rings that are empty. */
@@ -282,6 +322,8 @@ static void moved(struct zc_shmring *p, bool over)
         p->stuck = true;
         return;
     }
+    if (__atomic_load_n(&b->shared->full, __ATOMIC_RELAXED))
+        grow(p, b);
     b->tail += zc_ring_entry_size(p->sink->entry.len, p->sink->entry.view);
     __atomic_store_n(&b->shared->tail, b->tail, __ATOMIC_RELEASE);
     say_refused(p);
@@ -499,21 +541,22 @@ void zc_shmring_counts(struct zc_shmring *p, uint64_t *writes, uint64_t *bytes)
 /* Adds a ring, if there is memory for it. */
 static int take_ring(struct zc_shmring *p)
 {
-    size_t most = p->sink->ops->capacity(p->sink) / SHARE / ZC_RING_SIZE;
+    size_t all = most(p);
+    unsigned n;
     bool yes, say;
 
-    if (most < RINGS_AT_LEAST)
-        most = RINGS_AT_LEAST;
     zc_lock_get(&p->lock);
-    yes = p->rings < most;
+    yes = p->room + ZC_RING_FIRST <= all;
     p->rings += yes;
+    p->room += yes ? ZC_RING_FIRST : 0;
+    n = p->rings;
     say = !yes && !p->full;
     p->full = p->full || !yes;
     zc_lock_put(&p->lock);
     if (say)
-        zc_info("%zu processes of this host read and write in memory that they share, which is as "
+        zc_info("%u processes of this host read and write in memory that they share, which is as "
                 "many as an eighth of the cache is enough for: others do it by message",
-                most);
+                n);
     return yes ? 0 : zc_errorf(EOPNOTSUPP, "no memory to share with more processes");
 }
 
@@ -521,6 +564,7 @@ static void give_ring(struct zc_shmring *p)
 {
     zc_lock_get(&p->lock);
     p->rings--;
+    p->room -= ZC_RING_FIRST;
     zc_lock_put(&p->lock);
 }
 
@@ -544,6 +588,7 @@ int zc_shmring_open(struct zc_shmring *p, const struct zc_shmring_files *files,
     b->files = *files;
     b->shared = at;
     b->shared->views = 1;
+    b->shared->end = b->end = ZC_RING_FIRST;
     zc_lock_get(&p->lock);
     if (!p->running) {
         rc = zc_thread_start(&p->thread, "zc-ring", run, p);

@@ -13,7 +13,7 @@
  * was a view, in pieces).  A change of a row raises ZC_PROTOCOL; a test compares the table with
  * doc/PROTOCOL.md.
  */
-#define ZC_PROTOCOL 10
+#define ZC_PROTOCOL 11
 /* clang-format off */
 /* begins a session; fields up to name, and up to page_size, stay for ever; the proof is last */
 ZC_MESSAGE(HELLO, 1,

@@ -284,6 +284,37 @@ START_TEST(they_are_made_in_order)
 }
 END_TEST
 
+/* ---- rings that grow ---- */
+
+/* Whether the last entry of the client lies behind what a ring has at first. */
+static bool went_far(int who)
+{
+    return client[who]->head % ZC_RING_SIZE > ZC_RING_FIRST;
+}
+
+/* Entries are put faster than the owner's thread takes them. */
+START_TEST(a_ring_grows_for_large_entries)
+{
+    enum { LARGE = SIZE / CLIENTS };
+    unsigned far = 0;
+
+    up(8192);
+    for (unsigned i = 1; far != (1u << CLIENTS) - 1 || !went_far(0); i++)
+        for (int who = CLIENTS - 1; who >= 0; who--) {
+            put(who, i, LARGE, (unsigned)who * LARGE);
+            far |= (unsigned)went_far(who) << who;
+            if (i % 100 == 0)
+                check((who + 1) % CLIENTS, SIZE, 0);
+        }
+    check(1, SIZE, 0);
+    WAIT_FOR(__atomic_load_n(&client[0]->ring->tail, __ATOMIC_ACQUIRE) == client[0]->head);
+    ck_assert(leave(0, 1, 10, 0)); /* at the beginning again */
+    ck_assert_uint_eq(client[0]->head % ZC_RING_SIZE, zc_ring_entry_size(10, 0));
+    check(1, SIZE, 0);
+    down();
+}
+END_TEST
+
 /* ---- at the same time ---- */
 
 static void *write_mine(void *arg)
@@ -441,7 +472,8 @@ START_TEST(room_is_waited_for)
     zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
     while (leave(0, n + 1, PAGE, n % PAGES * PAGE))
         ck_assert_uint_lt(++n, 1000);
-    ck_assert_uint_ge(n, ZC_RING_SIZE / (PAGE + 64) - 1);
+    ck_assert_uint_ge(n, ZC_RING_FIRST / (PAGE + 64) - 1);
+    ck_assert_uint_eq(client[0]->ring->full, 0); /* for small entries it does not grow */
     zc_store_fault_release(rig.store);
     tell(0, PAGE, n % PAGES * PAGE);
     for (uint64_t off = 0; off < SIZE; off += PAGE)
@@ -459,11 +491,11 @@ START_TEST(a_ring_tail_too_short_for_an_entry)
 
     up(4);
     zc_store_fault_hold(rig.store, ZC_FAULT_WRITE);
-    while (client[0]->head + zc_ring_entry_size(PAGE, 0) <= ZC_RING_SIZE) {
+    while (client[0]->head + zc_ring_entry_size(PAGE, 0) <= ZC_RING_FIRST) {
         ck_assert(leave(0, n + 1, PAGE, n % PAGES * PAGE));
         n++;
     }
-    ck_assert_uint_ge(ZC_RING_SIZE - client[0]->head, ZC_RING_UNIT);
+    ck_assert_uint_ge(ZC_RING_FIRST - client[0]->head, ZC_RING_UNIT);
     usleep(50000); /* those with room are applied */
     tail = __atomic_load_n(&client[0]->ring->tail, __ATOMIC_ACQUIRE);
     ck_assert_uint_ge(tail, ZC_RING_UNIT);
@@ -1113,13 +1145,14 @@ int main(void)
     suite_add_tcase(s, messages);
     CASE(s, "pointers", 120, a_shared_pointer_is_moved_without_asking, many_move_a_shared_pointer,
          pointers_come_and_go);
-    CASE(s, "left", 120, what_is_left_is_read, what_is_left_is_written_back, room_is_waited_for,
-         a_ring_tail_too_short_for_an_entry, what_is_left_later_is_not_waited_for,
-         a_full_disk_is_told, a_full_disk_keeps_what_was_left, what_cannot_be_made_is_lost_and_told,
-         a_leaving_writer_leaves_its_entries, the_opener_leaves_first,
-         an_evicted_client_leaves_no_entry, no_direct_reads_without_seeing_the_control_page,
-         an_evicted_client_takes_no_stamp, a_client_evicted_during_a_write_uses_a_message,
-         nothing_is_left_when_the_session_is_over, invalid_entries_are_not_put,
-         no_direct_reads_without_the_control_page, a_writer_announces_its_entry);
+    CASE(s, "left", 120, a_ring_grows_for_large_entries, what_is_left_is_read,
+         what_is_left_is_written_back, room_is_waited_for, a_ring_tail_too_short_for_an_entry,
+         what_is_left_later_is_not_waited_for, a_full_disk_is_told, a_full_disk_keeps_what_was_left,
+         what_cannot_be_made_is_lost_and_told, a_leaving_writer_leaves_its_entries,
+         the_opener_leaves_first, an_evicted_client_leaves_no_entry,
+         no_direct_reads_without_seeing_the_control_page, an_evicted_client_takes_no_stamp,
+         a_client_evicted_during_a_write_uses_a_message, nothing_is_left_when_the_session_is_over,
+         invalid_entries_are_not_put, no_direct_reads_without_the_control_page,
+         a_writer_announces_its_entry);
     return run_suite(s);
 }

@@ -101,15 +101,19 @@ static uint64_t stamp(void)
 }
 
 /* Writes one byte to the beginning of the file. */
-static void leave(int who, uint64_t of, char byte)
+static void leave_in(struct zc_ring_header *b, uint64_t of, char byte)
 {
-    struct zc_ring_header *b = writers[who]->shared;
     struct zc_ring_entry post = {.stamp = of, .len = 1};
     unsigned char *at = zc_ring_data(b) + b->head;
 
     memcpy(at, &post, sizeof post);
     at[sizeof post] = (unsigned char)byte;
     __atomic_store_n(&b->head, b->head + zc_ring_entry_size(1, 0), __ATOMIC_SEQ_CST);
+}
+
+static void leave(int who, uint64_t of, char byte)
+{
+    leave_in(writers[who]->shared, of, byte);
 }
 
 static void expect(char byte)
@@ -396,11 +400,20 @@ END_TEST
 
 /* ---- memory ---- */
 
+static void set_capacity(size_t bytes)
+{
+    struct zc_cache_limits l;
+
+    zc_cache_limits(cache, &l);
+    l.capacity = bytes;
+    ck_assert_int_eq(zc_cache_extend(cache, l.capacity), 0);
+    zc_cache_limit(cache, &l);
+}
+
 /* The cache has 256 KiB; rings take an eighth of that, or the size of eight rings. */
 START_TEST(rings_take_a_share_of_the_cache)
 {
     static const struct zc_shmring_files files = {get_file, put_file, NULL};
-    struct zc_cache_limits l;
     struct zc_ring_writer *more_boxes[20];
     unsigned n = 0;
 
@@ -412,15 +425,68 @@ START_TEST(rings_take_a_share_of_the_cache)
     zc_shmring_close(writers[0]);
     ck_assert_int_eq(zc_shmring_open(shmring, &files, &writers[0]), 0);
     ck_assert_int_eq(zc_shmring_open(shmring, &files, &more_boxes[n]), -EOPNOTSUPP);
-    zc_cache_limits(cache, &l);
-    l.capacity = (RINGS_AT_LEAST + 1) * SHARE * ZC_RING_SIZE;
-    ck_assert_int_eq(zc_cache_extend(cache, l.capacity), 0);
-    zc_cache_limit(cache, &l);
+    set_capacity((RINGS_AT_LEAST + 1) * SHARE * ZC_RING_FIRST);
     ck_assert_int_eq(zc_shmring_open(shmring, &files, &more_boxes[n++]), 0);
     ck_assert_int_eq(zc_shmring_open(shmring, &files, &more_boxes[n]), -EOPNOTSUPP);
     shmring->running = false;
     while (n > 0)
         zc_shmring_close(more_boxes[--n]);
+    down();
+}
+END_TEST
+
+/* A large entry finds the ring full, and the owner then takes another out of it.  Returns where the
+ * ring ends, KiB. */
+static unsigned grown(struct zc_ring_writer *b)
+{
+    __atomic_store_n(&b->shared->full, 1, __ATOMIC_RELAXED);
+    leave_in(b->shared, stamp(), 'a');
+    expect('a');
+    ck_assert_uint_eq(b->shared->full, 0);
+    return b->shared->end >> 10;
+}
+
+static unsigned open_rings(struct zc_ring_writer **b, unsigned n)
+{
+    static const struct zc_shmring_files files = {get_file, put_file, NULL};
+    unsigned done = 0;
+
+    while (done < n && zc_shmring_open(shmring, &files, &b[done]) == 0)
+        done++;
+    return done;
+}
+
+/* Of 4 MiB, which are an eighth of the cache, 3 are for those that grow. */
+START_TEST(rings_grow_to_equal_parts)
+{
+    struct zc_ring_writer *added[16];
+    unsigned n;
+
+    up();
+    shmring->running = true;
+    ck_assert_uint_eq(grown(writers[0]), 256); /* the cache is too small */
+    set_capacity(32 << 20);
+    ck_assert_uint_eq(grown(writers[0]), 768);
+    ck_assert_uint_eq(writers[1]->shared->end, ZC_RING_FIRST);
+    ck_assert_uint_eq(open_rings(added, 4), 4);
+    ck_assert_uint_eq(grown(writers[0]), 768); /* what it has it keeps */
+    ck_assert_uint_eq(grown(writers[1]), 512);
+    ck_assert_uint_eq(open_rings(added + 4, 8), 7); /* (4096 - 768 - 512 - 4 * 256) / 256 */
+    for (n = 0; n < 11; n++)
+        zc_shmring_close(added[n]);
+    ck_assert_uint_eq(open_rings(added, 3), 3);
+    ck_assert_uint_eq(grown(writers[1]), 3072 / 5);
+    ck_assert_uint_eq(grown(added[0]), 3072 / 5);
+    ck_assert_uint_eq(grown(added[1]), 3072 / 5);
+    ck_assert_uint_eq(grown(added[2]), 460); /* what the others leave */
+    ck_assert_uint_eq(open_rings(added + 3, 13), 4);
+    ck_assert_uint_eq(grown(added[3]), 256); /* they leave nothing */
+    for (n = 0; n < 7; n++)
+        zc_shmring_close(added[n]);
+    ck_assert_uint_eq(open_rings(added, 16), (4096 - 768 - 3072 / 5) / 256);
+    for (n = 0; n < 10; n++)
+        zc_shmring_close(added[n]);
+    shmring->running = false;
     down();
 }
 END_TEST
@@ -547,7 +613,8 @@ int main(void)
          an_entry_in_a_closed_ring_is_not_taken, a_stamp_of_a_writer_that_died_is_void,
          a_stamp_of_a_slow_writer_is_not_void, what_is_being_made_is_not_void,
          what_is_put_as_the_owner_looks_is_not_void, a_stamp_that_is_taken_later_is_not_void,
-         rings_take_a_share_of_the_cache, the_cache_may_call_before_it_is_waited_for,
-         a_stamp_that_is_taken_after_the_end_is_void, an_entry_without_its_file_counts_as_lost);
+         rings_take_a_share_of_the_cache, rings_grow_to_equal_parts,
+         the_cache_may_call_before_it_is_waited_for, a_stamp_that_is_taken_after_the_end_is_void,
+         an_entry_without_its_file_counts_as_lost);
     return run_suite(s);
 }
